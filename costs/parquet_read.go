@@ -109,6 +109,9 @@ func (s *source) blank(n int, cols leaves) *Tensor {
 	if cols.id != nil {
 		t.IDs = make([]string, n)
 	}
+	if cols.time != nil {
+		t.Times = make([]int64, n)
+	}
 	if cols.split == nil {
 		return t
 	}
@@ -119,9 +122,6 @@ func (s *source) blank(n int, cols leaves) *Tensor {
 	}
 	if cols.group != nil {
 		t.Groups = make([]string, n)
-	}
-	if cols.time != nil {
-		t.Times = make([]int64, n)
 	}
 	if cols.label != nil {
 		t.Labels = make([]string, n)

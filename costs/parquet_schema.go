@@ -39,7 +39,8 @@ type leaves struct {
 
 // findLeaves looks up the columns that the mode of reading needs. The error is
 // a *DataError without a file.
-func findLeaves(root *parquetfile.Column, featuresOnly bool) (leaves, error) {
+func findLeaves(root *parquetfile.Column, o ReadOptions) (leaves, error) {
+	featuresOnly := o.FeaturesOnly
 	var l leaves
 	text := []parquetfile.Kind{parquetfile.ByteArray}
 	key := []parquetfile.Kind{parquetfile.ByteArray, parquetfile.Int32, parquetfile.Int64}
@@ -73,7 +74,7 @@ func findLeaves(root *parquetfile.Column, featuresOnly bool) (leaves, error) {
 		}
 		*c.at = found
 	}
-	if featuresOnly {
+	if featuresOnly && !o.Times {
 		return l, nil
 	}
 	var err error

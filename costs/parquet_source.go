@@ -24,6 +24,8 @@ type ReadOptions struct {
 	// what a policy needs to decide. No actions are needed then; those found are
 	// still parsed.
 	FeaturesOnly bool
+	// Times reads time, too, if there is one, where FeaturesOnly is set.
+	Times bool
 	// Unknown permits unknown outcomes, which become NaN: a null or a NaN as the
 	// loss of an available pair. Without it they are a *DataError. The measured
 	// fee of such a pair may be unknown too.
@@ -80,7 +82,7 @@ func openSource(path string, o ReadOptions) (s *source, err error) {
 		}
 	}()
 	for _, file := range files {
-		p, err := openPart(file, o.FeaturesOnly)
+		p, err := openPart(file, o)
 		if err != nil {
 			return s, err
 		}
@@ -96,13 +98,13 @@ func openSource(path string, o ReadOptions) (s *source, err error) {
 
 // openPart opens one file and finds its columns. Errors about its content are
 // *DataError.
-func openPart(path string, featuresOnly bool) (*part, error) {
+func openPart(path string, o ReadOptions) (*part, error) {
 	p := &part{path: path}
 	err := dataerror.Guard(path, func() (err error) {
 		if p.file, err = parquetfile.Open(path); err != nil {
 			return parquetfile.InColumn("", err)
 		}
-		if p.cols, err = findLeaves(p.file.Root, featuresOnly); err != nil {
+		if p.cols, err = findLeaves(p.file.Root, o); err != nil {
 			return err
 		}
 		for g := range p.file.Groups() {

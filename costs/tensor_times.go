@@ -1,7 +1,9 @@
 package costs
 
 import (
+	"errors"
 	"fmt"
+	"strconv"
 	"time"
 )
 
@@ -11,10 +13,13 @@ var (
 	latest   = time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC).UnixMicro() - 1
 )
 
+// UsableTime reports whether a tensor may have the time.
+func UsableTime(micros int64) bool { return micros >= earliest && micros <= latest }
+
 // checkTimes returns a *DataError whose row counts within times.
 func checkTimes(times []int64) error {
 	for n, v := range times {
-		if v < earliest || v > latest {
+		if !UsableTime(v) {
 			return &DataError{Row: n + 1, Column: colTime, Msg: fmt.Sprintf("is %d microseconds since 1970, which is not in the years 1 to 9999", v)}
 		}
 	}
@@ -33,6 +38,28 @@ func checkPlainTimes(times []int64) error {
 		}
 	}
 	return checkTimes(times)
+}
+
+// ParseTime reads a time of a text table: RFC 3339, as in
+// 2026-01-31T12:00:00Z or 2026-01-31T13:00:00+01:00, or an integer of
+// microseconds since 1970 that is not within a year of it.
+func ParseTime(text string) (int64, error) {
+	micros, err := strconv.ParseInt(text, 10, 64)
+	if err == nil {
+		err = checkPlainTimes([]int64{micros})
+	} else {
+		var at time.Time
+		if at, err = time.Parse(time.RFC3339, text); err != nil {
+			return 0, errors.New("is not a time with a zone, such as 2026-01-31T12:00:00Z")
+		}
+		micros = at.UnixMicro()
+		err = checkTimes([]int64{micros})
+	}
+	var data *DataError
+	if errors.As(err, &data) {
+		return 0, errors.New(data.Msg)
+	}
+	return micros, nil
 }
 
 // TimeText writes a time of a tensor in UTC, as in 2026-01-31T12:00:00Z.

@@ -37,6 +37,7 @@ const (
 	exitUsage       = 2
 	exitBadData     = 3
 	exitNoRuntime   = 4
+	exitAlarm       = 5
 	exitInterrupted = 130
 )
 
@@ -52,6 +53,11 @@ func (e *usageError) Hint() string  { return "see " + e.help + " --help" }
 func usage(c *cobra.Command, format string, args ...any) error {
 	return &usageError{fmt.Sprintf(format, args...), c.CommandPath()}
 }
+
+// alarmError says that the run went well, and found what it was asked to look for.
+type alarmError struct{ msg string }
+
+func (e *alarmError) Error() string { return e.msg }
 
 // required is a usage error that names required flags without a value.
 func required(c *cobra.Command, flags ...string) error {
@@ -73,6 +79,7 @@ var codes = []struct {
 	matches func(error) bool
 }{
 	{exitUsage, is[*usageError]},
+	{exitAlarm, is[*alarmError]},
 	{exitUsage, is[*stage.UnknownError]},
 	{exitUsage, is[*stage.OptionError]},
 	{exitFailure, is[*pipeline.DifferentError]}, // as diff and cmp do
@@ -136,6 +143,8 @@ func (a *app) exit(ctx context.Context, err error) int {
 	case is[*pipeline.DifferentError](err): // standard output says what differs
 	case code == exitInterrupted:
 		fmt.Fprintln(a.stderr, "pipe: interrupted")
+	case code == exitAlarm:
+		fmt.Fprintf(a.stderr, "pipe: alarm: %s\n", indented(err.Error()))
 	default:
 		a.complain(err)
 	}

@@ -79,6 +79,13 @@ var overwriting = map[string][]struct{ in, args string }{
 		{"parts/a.parquet", "merge costs.parquet parts --out IN"},
 		{"encoder.json", "merge costs.parquet parts --fees IN --out IN"},
 	},
+	"monitor": {
+		{"monitor.state", "monitor --policy IN --baseline costs.parquet --in rows.csv --state IN"},
+		{"kept/monitor.json", "monitor --policy policy.onnx --baseline costs.parquet --actions IN --in rows.csv --out kept"},
+		{"kept/monitor.html", "monitor --policy policy.onnx --baseline costs.parquet --in IN --out kept"},
+		{"parts/a.parquet", "monitor --policy policy.onnx --baseline costs.parquet --in parts --state IN"},
+		{"costs.parquet", "monitor --policy policy.onnx --baseline IN --in rows.csv --state IN"},
+	},
 	"train": {
 		{"kept/train.json", "train --in costs.parquet --actions IN --out kept"},
 		{"kept/ours.onnx", "train --in costs.parquet --config IN --out kept"},
@@ -136,7 +143,7 @@ func inputsFor(t *testing.T) {
 		"pages/wiki-001.jsonl": `{"id": "A", "text": "x", "lines": ""}` + "\n",
 		"parts/a.parquet":      "x",
 		"kept/table.parquet":   "x", "kept/encoder.json": "x", "kept/featurize.json": "x", "kept/train.json": "x", "kept/ours.onnx": "train: {}",
-		"kept/more.onnx": "x", "kept/report.json": "x", "kept/report.csv": "x", "kept/report.md": "x", "kept/x.png": "x",
+		"kept/more.onnx": "x", "kept/monitor.json": "x", "kept/monitor.html": "x", "monitor.state": "x", "kept/report.json": "x", "kept/report.csv": "x", "kept/report.md": "x", "kept/x.png": "x",
 		"kept/costs.parquet": "x", "kept/answers.jsonl": "x",
 	} {
 		if err := os.MkdirAll(filepath.Dir(name), 0o777); err != nil {

@@ -27,14 +27,23 @@ type HomogeneityResult struct {
 const leastExpected = 5
 
 // Homogeneity tests whether two lists of counts by category, of the same length, come from the same shares, by Pearson's
-// chi-square or, with g, by the likelihood ratio. The rarest categories of both together are joined until every cell
+// chi-square. The rarest categories of both together are joined until every cell
 // expects at least 5: since that depends only on the sums over both lists, the test keeps its level. If two cells remain
 // and still expect fewer, P is that of Fisher's exact test. With one category or an empty list P is 1.
-func Homogeneity(base, now []int64, g bool) HomogeneityResult {
+func Homogeneity(base, now []int64) HomogeneityResult {
+	return homogeneity(base, now, MethodChiSquare, chiSquare)
+}
+
+// HomogeneityG is [Homogeneity] by the likelihood ratio, the statistic G.
+func HomogeneityG(base, now []int64) HomogeneityResult {
+	return homogeneity(base, now, MethodG, likelihoodRatio)
+}
+
+func homogeneity(base, now []int64, method string, statistic func(a, b []int64) float64) HomogeneityResult {
 	a, b := joinRare(base, now)
 	n, m := sum(a), sum(b)
 	if len(a) < 2 || n == 0 || m == 0 {
-		return HomogeneityResult{Method: MethodChiSquare, P: 1, Cells: len(a)}
+		return HomogeneityResult{Method: method, P: 1, Cells: len(a)}
 	}
 	least := math.Inf(1)
 	for i := range a {
@@ -43,10 +52,7 @@ func Homogeneity(base, now []int64, g bool) HomogeneityResult {
 	if len(a) == 2 && least < leastExpected {
 		return HomogeneityResult{Method: MethodFisher, P: fisher(a[0], a[1], b[0], b[1]), Cells: 2}
 	}
-	r := HomogeneityResult{Method: MethodChiSquare, Statistic: chiSquare(a, b), Freedom: len(a) - 1, Cells: len(a)}
-	if g {
-		r.Method, r.Statistic = MethodG, likelihoodRatio(a, b)
-	}
+	r := HomogeneityResult{Method: method, Statistic: statistic(a, b), Freedom: len(a) - 1, Cells: len(a)}
 	r.P = distuv.ChiSquared{K: float64(r.Freedom)}.Survival(r.Statistic)
 	return r
 }

@@ -76,6 +76,12 @@ func (s *Sample) Count(c *Counts, values []float32, stride int) {
 	}
 }
 
+// Categories are the values of the sample as categories, with those that it does not have as one more: how often each
+// occurs in the sample and among counted values.
+func (s *Sample) Categories(c *Counts) (base, now []int64) {
+	return append(slices.Clone(s.counts), 0), append(slices.Clone(c.Equal), sum(c.Between))
+}
+
 // KSResult is the outcome of a two-sample Kolmogorov-Smirnov test.
 type KSResult struct {
 	D     float64 // largest distance of the two distribution functions

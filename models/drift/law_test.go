@@ -71,12 +71,12 @@ func TestRareCategoriesAreJoined(t *testing.T) {
 		{[]int64{100, 0}, []int64{100, 0}, MethodChiSquare, 1},
 		{[]int64{100, 0}, []int64{0, 100}, MethodChiSquare, 2},
 	} {
-		r := Homogeneity(c.a, c.b, false)
+		r := Homogeneity(c.a, c.b)
 		if r.Method != c.method || r.Cells != c.cells {
 			t.Errorf("%v and %v: %+v, want %s of %d cells", c.a, c.b, r, c.method, c.cells)
 		}
 	}
-	if r := Homogeneity([]int64{3, 4}, []int64{0, 0}, true); r.P != 1 {
+	if r := HomogeneityG([]int64{3, 4}, []int64{0, 0}); r.P != 1 {
 		t.Errorf("an empty list: %+v", r)
 	}
 }
@@ -89,7 +89,7 @@ func TestHomogeneityLevel(t *testing.T) {
 		rejected := 0
 		for range draws {
 			a, b := multinomial(random, 400, shares), multinomial(random, 60, shares)
-			if Homogeneity(a, b, true).P <= alpha {
+			if HomogeneityG(a, b).P <= alpha {
 				rejected++
 			}
 		}

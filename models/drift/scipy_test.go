@@ -113,7 +113,7 @@ func countCase(random *rand.Rand) testCase {
 	for i := range k {
 		c.A[i], c.B[i] = int64(10+random.IntN(60)), int64(10+random.IntN(60))
 	}
-	chi, ratio := Homogeneity(c.A, c.B, false), Homogeneity(c.A, c.B, true)
+	chi, ratio := Homogeneity(c.A, c.B), HomogeneityG(c.A, c.B)
 	c.Chi, c.Ratio = [2]float64{chi.Statistic, chi.P}, [2]float64{ratio.Statistic, ratio.P}
 	c.Fisher = fisher(c.A[0], c.A[1], c.B[0], c.B[1])
 	return c

@@ -22,6 +22,8 @@ type Options struct {
 	// of texts or images (a Hugging Face model folder, an .onnx file, or org/name in the local cache). It is empty if
 	// the policy takes features, or if pipe convert --merge put the encoder in front of it.
 	Encoder string
+	// FeaturesOnly leaves an encoder in front of the policy closed: the router takes features and nothing else.
+	FeaturesOnly bool
 	// Decoder of images: standard, libjpeg-turbo or auto. Empty: standard.
 	Decoder string
 	// Runtime runs the graphs and must outlive the router. Open it with one thread if calls run in parallel, as in a
@@ -81,9 +83,11 @@ func Open(path string, o Options) (_ *Router, err error) {
 	if err != nil {
 		return nil, err
 	}
-	input, err := f.input(o.Encoder)
-	if err != nil {
-		return nil, err
+	input := InputFeatures
+	if !o.FeaturesOnly {
+		if input, err = f.input(o.Encoder); err != nil {
+			return nil, err
+		}
 	}
 	rt, own := o.Runtime, (*ort.Runtime)(nil)
 	if rt == nil {
@@ -203,6 +207,14 @@ func (r *Router) FeatureRows(ctx context.Context, rows [][]float32) ([]Decision,
 		features = append(features, row...)
 	}
 	return r.decide(ctx, features, len(rows))
+}
+
+// Batch is [Router.FeatureRows] on n rows of features, n x Dim, without the names of the pairs.
+func (r *Router) Batch(ctx context.Context, features []float32, n int) (*policy.Decisions, error) {
+	if err := r.ready(); err != nil {
+		return nil, err
+	}
+	return r.batch(ctx, features, n)
 }
 
 // Without decides again on the scores of a decision, with some experts, advice and pairs excluded: each exclusion is

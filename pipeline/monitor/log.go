@@ -1,0 +1,183 @@
+package monitor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"pipe/costs"
+	"pipe/internal/tablefile"
+	"pipe/models/policy"
+	"pipe/pipeline/stage"
+)
+
+// logRows is a run of rows of a file.
+type logRows struct {
+	n        int
+	features []float32       // n x dim
+	times    []int64         // n, or nil
+	executed []int           // n, -1 if the row does not say; nil: what the policy decides
+	loss     []float64       // n, NaN if unknown; nil: tensor has them
+	tensor   *costs.Tensor   // of rows with the outcomes of all pairs; nil for logs
+	place    func(i int) int // the row of the file, or line of a text file, from 1
+}
+
+// logSource reads a file of new rows. next returns io.EOF after the last.
+type logSource interface {
+	next(ctx context.Context) (*logRows, error)
+	rows() int64 // -1: not known
+	timed() bool // rows have times
+	close()
+}
+
+// The columns of a log besides id and features.
+const (
+	colExpert   = "expert"
+	colAdvice   = "advice"
+	colLoss     = "loss"
+	colFee      = "fee"
+	colTime     = "time"
+	colFeatures = "features"
+	colSplit    = "split"
+)
+
+// notFeatures are columns of text logs that are never features of a policy without names.
+var notFeatures = []string{
+	"id", colTime, colExpert, colAdvice, colLoss, colFee, colSplit, "group", "label", "action", "expert_index", "advice_index",
+}
+
+// openLog opens a file of new rows: a tensor, or a log with the columns expert, advice and loss, or one with less.
+func openLog(path string, info *policy.Info) (logSource, error) {
+	s, err := openKind(path, info)
+	if err != nil {
+		return nil, fmt.Errorf("read rows: %w", err)
+	}
+	return s, nil
+}
+
+func openKind(path string, info *policy.Info) (logSource, error) {
+	table, err := tablefile.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	names := table.Names()
+	for i, name := range names {
+		if slices.Contains(names[:i], name) {
+			table.Close()
+			return nil, &costs.DataError{File: path, Row: 1, Column: name, Msg: "is a duplicate"}
+		}
+	}
+	parquet := stage.IsFolder(path) || strings.EqualFold(filepath.Ext(path), ".parquet")
+	if parquet && slices.Contains(names, colSplit) && slices.Contains(names, colLoss) && !slices.Contains(names, colExpert) {
+		table.Close()
+		return openTensor(path, info)
+	}
+	pair, err := newPairColumns(path, names, info)
+	if err == nil && parquet {
+		return openParquetLog(path, table, pair, info)
+	}
+	if err == nil {
+		return openTextLog(path, table, pair, info)
+	}
+	table.Close()
+	return nil, err
+}
+
+// pairColumns read what was executed on a row and what came of it.
+type pairColumns struct {
+	file    string
+	names   []string // of the columns to choose, expert and advice first
+	pair    bool     // the file has expert and advice
+	advice  bool     // it has advice
+	loss    int      // among names; -1: none
+	fee     int
+	actions *costs.Actions
+	mask    []bool
+}
+
+func newPairColumns(file string, have []string, info *policy.Info) (*pairColumns, error) {
+	c := &pairColumns{file: file, loss: -1, fee: -1, actions: info.Actions, mask: info.Actions.Mask()}
+	has := func(name string) bool { return slices.Contains(have, name) }
+	add := func(name string) int {
+		c.names = append(c.names, name)
+		return len(c.names) - 1
+	}
+	switch c.pair, c.advice = has(colExpert), has(colAdvice); {
+	case c.pair && !c.advice && len(info.Actions.Advice) > 1:
+		return nil, &costs.DataError{File: file, Column: colAdvice, Msg: "is missing, but there is a column expert and the policy has advice"}
+	case c.advice && !c.pair:
+		return nil, &costs.DataError{File: file, Column: colExpert, Msg: "is missing, but there is a column advice"}
+	}
+	if c.pair {
+		add(colExpert)
+	}
+	if c.pair && c.advice {
+		add(colAdvice)
+	}
+	if has(colLoss) {
+		c.loss = add(colLoss)
+	}
+	if has(colFee) && c.loss >= 0 {
+		c.fee = add(colFee)
+	}
+	return c, nil
+}
+
+// read returns the executed pair of a row, -1 if it does not say, and its outcome, NaN if unknown.
+func (c *pairColumns) read(cells []tablefile.Cell, row int) (executed int, loss float64, err error) {
+	executed, loss = -1, math.NaN()
+	if c.pair {
+		if executed, err = c.executed(cells, row); err != nil {
+			return 0, 0, err
+		}
+	}
+	if c.loss < 0 || cells[c.loss].Missing() {
+		return executed, loss, nil
+	}
+	if c.pair && executed < 0 {
+		return 0, 0, c.bad(row, colLoss, errors.New("is known, but the row does not say what was executed"))
+	}
+	if loss, err = cells[c.loss].FlagOrFloat(); err != nil {
+		return 0, 0, c.bad(row, colLoss, err)
+	}
+	if c.fee >= 0 && !cells[c.fee].Missing() {
+		fee, err := cells[c.fee].Float()
+		if err == nil && fee < 0 {
+			err = fmt.Errorf("is %v; measured fees are not negative", fee)
+		}
+		if err != nil {
+			return 0, 0, c.bad(row, colFee, err)
+		}
+		loss += fee
+	}
+	return executed, loss, nil
+}
+
+// executed finds the pair by its names.
+func (c *pairColumns) executed(cells []tablefile.Cell, row int) (int, error) {
+	if cells[0].Missing() && (!c.advice || cells[1].Missing()) {
+		return -1, nil
+	}
+	j, k := c.actions.ExpertIndex(cells[0].String()), 0
+	if j < 0 {
+		return 0, c.bad(row, colExpert, fmt.Errorf("%q is not an expert of the policy", cells[0].String()))
+	}
+	if c.advice {
+		if k = c.actions.AdviceIndex(cells[1].String()); k < 0 {
+			return 0, c.bad(row, colAdvice, fmt.Errorf("%q is not an advice of the policy", cells[1].String()))
+		}
+	}
+	i := c.actions.Index(j, k)
+	if !c.mask[i] {
+		return 0, c.bad(row, colAdvice, fmt.Errorf("%s does not exist: the policy's actions call it unavailable", c.actions.Name(i)))
+	}
+	return i, nil
+}
+
+func (c *pairColumns) bad(row int, column string, err error) error {
+	return &costs.DataError{File: c.file, Row: row, Column: column, Err: err}
+}

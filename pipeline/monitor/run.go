@@ -1,0 +1,247 @@
+package monitor
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"pipe/costs"
+	"pipe/internal/atomicfile"
+	"pipe/internal/digest"
+	"pipe/internal/parquetfile"
+	"pipe/models/policy"
+	"pipe/onnx/ort"
+	"pipe/pipeline/stage"
+)
+
+// RunOptions are the options of Run.
+type RunOptions struct {
+	Options
+	Policy   string // the policy file
+	Baseline string // cost tensor: a Parquet file or a folder of parts
+	In       string // new rows: a tensor, or a log as Parquet, CSV, TSV or JSON lines
+	Out      string // folder for monitor.json and monitor.html; empty: none
+	State    string // file from which the tests of outcomes continue and to which they are saved; empty: none
+	Device   ort.Config
+}
+
+// DefaultRunOptions are DefaultOptions on the CPU.
+func DefaultRunOptions() RunOptions {
+	return RunOptions{Options: DefaultOptions(), Device: ort.DefaultConfig()}
+}
+
+// mostTimed is the most outcomes with times that are sorted.
+const mostTimed = 50_000_000
+
+// Run compares a file of new rows with the baseline of a policy. If another run is using the folder Out, the error is a
+// *stage.InUseError.
+func Run(ctx context.Context, o RunOptions, p stage.Progress) (*Status, error) {
+	p = stage.OrQuiet(p)
+	if err := o.Validate(); err != nil {
+		return nil, &stage.OptionError{Err: err}
+	}
+	if err := o.files().Check(); err != nil {
+		return nil, err
+	}
+	return stage.Alone(o.Out, func() (*Status, error) { return run(ctx, o, p) })
+}
+
+func (o RunOptions) files() stage.Files {
+	f := stage.Files{Reads: slices.Concat(stage.NamedFiles(o.Policy), stage.TensorFiles(o.Baseline, o.Actions))}
+	f.Reads = append(f.Reads, stage.Input{Path: o.In, Part: stage.Ending(".parquet"), Grow: true})
+	if o.State != "" {
+		f.Writes = append(f.Writes, stage.Output{Path: o.State})
+	}
+	if o.Out != "" {
+		f.Writes = append(f.Writes, stage.Output{Path: o.Out, Patterns: Patterns})
+	}
+	return f
+}
+
+func run(ctx context.Context, o RunOptions, p stage.Progress) (_ *Status, err error) {
+	rt, err := ort.Open(o.Device)
+	if err != nil {
+		return nil, err
+	}
+	defer rt.Close()
+	o.Runtime = rt
+	p.Start(-1, "read baseline")
+	defer p.Done()
+	m, err := Open(ctx, o.Policy, o.Baseline, o.Options)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, m.Close()) }()
+	inputs, err := m.continueFrom(o)
+	if err != nil {
+		return nil, err
+	}
+	if err := m.addFile(ctx, o.In, p); err != nil {
+		return nil, err
+	}
+	p.Start(-1, "compare")
+	s := m.Status()
+	if o.Out != "" {
+		if err := Write(o.Out, s); err != nil {
+			return nil, err
+		}
+	}
+	if o.State == "" {
+		return s, nil
+	}
+	m.NewWindow() // the next run has inputs and decisions of its own
+	return s, atomicfile.Write(o.State, func(w io.Writer) error { return m.save(w, inputs) })
+}
+
+// continueFrom restores the state, if there is one, and returns the digests of the files that it has seen and of the new
+// one.
+func (m *Monitor) continueFrom(o RunOptions) (inputs []string, err error) {
+	if o.State == "" {
+		return nil, nil
+	}
+	f, err := os.Open(o.State)
+	if err == nil {
+		defer f.Close()
+		if inputs, err = m.restore(f); err != nil {
+			return nil, inFile(o.State, err)
+		}
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	d, err := fileDigest(o.In)
+	if err != nil {
+		return nil, err
+	}
+	if slices.Contains(inputs, d) {
+		return nil, &stage.OptionError{Err: fmt.Errorf("the state %q has these rows already: %q would count twice", o.State, o.In)}
+	}
+	return append(inputs, d), nil
+}
+
+// inFile adds the name of the file to an error about a state.
+func inFile(file string, err error) error {
+	var data *costs.DataError
+	if !errors.As(err, &data) {
+		return fmt.Errorf("%q: %w", file, err)
+	}
+	return fmt.Errorf("read state: %w", &costs.DataError{File: file, Err: data.Err})
+}
+
+// fileDigest is the digest of a file, or of the parts of a folder.
+func fileDigest(path string) (string, error) {
+	files := []string{path}
+	if stage.IsFolder(path) {
+		var err error
+		if files, _, err = parquetfile.Parts(path); err != nil {
+			return "", err
+		}
+	}
+	h := digest.New()
+	for _, name := range files {
+		f, err := os.Open(name)
+		if err != nil {
+			return "", err
+		}
+		_, err = io.Copy(h, f)
+		if err = errors.Join(err, f.Close()); err != nil {
+			return "", err
+		}
+	}
+	return digest.Sum(h), nil
+}
+
+// addFile decides on the rows of a file and adds them. Outcomes with times are added in the order of these at the end.
+func (m *Monitor) addFile(ctx context.Context, path string, p stage.Progress) (err error) {
+	src, err := openLog(path, m.router.Info())
+	if err != nil {
+		return err
+	}
+	defer src.close()
+	m.current = NewInfo{File: filepath.Base(path), Order: "file"}
+	if src.timed() {
+		m.current.Order = "time"
+	}
+	p.Start(src.rows(), "read rows")
+	var later []Outcome
+	assumed := false
+	for {
+		rows, err := src.next(ctx)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return err
+		}
+		outcomes, err := m.addRows(ctx, path, rows, src.timed())
+		if err != nil {
+			return err
+		}
+		assumed = assumed || rows.loss != nil && rows.executed == nil
+		if later = append(later, outcomes...); len(later) > mostTimed {
+			return &costs.DataError{File: path, Column: colTime, Msg: fmt.Sprintf("has more than %d outcomes to sort: sort the rows by time, and leave out the column", mostTimed)}
+		}
+		p.Add(int64(rows.n))
+	}
+	if assumed {
+		m.notes = append(m.notes, "The file does not say which pairs were executed: its losses count as those of the policy's decisions.")
+	}
+	if !src.timed() && m.seen.Known+m.seen.Unknown > 0 {
+		m.notes = append(m.notes, "The file has no times: outcomes count in the order of the file.")
+	}
+	slices.SortStableFunc(later, func(a, b Outcome) int { return cmp.Compare(a.Time, b.Time) })
+	return m.Add(nil, nil, later)
+}
+
+// addRows decides on rows and adds them. Outcomes are returned instead if they are to be added later.
+func (m *Monitor) addRows(ctx context.Context, path string, rows *logRows, keep bool) (later []Outcome, err error) {
+	d, err := m.Decide(ctx, rows.features, rows.n)
+	var bad *policy.RowError
+	if errors.As(err, &bad) {
+		err = fmt.Errorf("read rows: %w", &costs.DataError{File: path, Row: rows.place(bad.Row), Err: bad.Err})
+	}
+	if err != nil {
+		return nil, err
+	}
+	decided := make([]int, rows.n)
+	var outcomes []Outcome
+	for i := range decided {
+		decided[i] = int(d.Action[i])
+		if o, ok := rows.outcome(i, decided[i]); ok {
+			o.Expected = ExpectedLoss(d, i, o.Executed)
+			outcomes = append(outcomes, o)
+		}
+	}
+	if keep {
+		return outcomes, m.Add(rows.features, decided, nil)
+	}
+	return nil, m.Add(rows.features, decided, outcomes)
+}
+
+// outcome is what came of a row on which the policy decides a pair; ok is false if nothing was executed.
+func (r *logRows) outcome(i, decided int) (o Outcome, ok bool) {
+	o = Outcome{Decided: decided, Executed: decided, Loss: math.NaN(), Time: NoTime}
+	if r.times != nil {
+		o.Time = r.times[i]
+	}
+	switch {
+	case r.tensor != nil:
+		o.Loss, o.Decided = outcomeOf(r.tensor, i, decided), -1
+	case r.executed != nil:
+		o.Executed = r.executed[i]
+		if r.loss != nil {
+			o.Loss = r.loss[i]
+		}
+	case r.loss != nil:
+		o.Loss, o.Decided = r.loss[i], -1
+	default:
+		return o, false
+	}
+	return o, o.Executed >= 0
+}

@@ -1,0 +1,211 @@
+package monitor
+
+import (
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"html/template"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"pipe/internal/atomicfile"
+	"pipe/internal/safetext"
+)
+
+// Patterns match the files that Write writes.
+var Patterns = []string{"monitor.json", "monitor.html"}
+
+// Write writes the status into a folder, as monitor.json and as the page monitor.html.
+func Write(folder string, s *Status) error {
+	if err := atomicfile.Write(filepath.Join(folder, "monitor.json"), s.WriteJSON); err != nil {
+		return err
+	}
+	return atomicfile.Write(filepath.Join(folder, "monitor.html"), s.WriteHTML)
+}
+
+// WriteJSON writes the status as an indented JSON object.
+func (s *Status) WriteJSON(w io.Writer) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	e.SetEscapeHTML(false)
+	return e.Encode(s)
+}
+
+//go:embed monitor.html
+var pageText string
+
+var page = template.Must(template.New("monitor").Parse(pageText))
+
+// WriteHTML writes one page without scripts and requests.
+func (s *Status) WriteHTML(w io.Writer) error {
+	if err := page.Execute(safetext.Writer(w), struct {
+		*Status
+		Families []family
+		Tables   []table
+	}{s, s.families(), s.tables(1000)}); err != nil {
+		return fmt.Errorf("write monitor page: %w", err)
+	}
+	return nil
+}
+
+// mostListed is the number of features in the text form.
+const mostListed = 10
+
+// WriteText writes the status for a terminal.
+func (s *Status) WriteText(w io.Writer) error {
+	b := &safetext.Fields{}
+	fmt.Fprintf(b, "Monitor: %s\n", s.Verdict)
+	b.Add("policy", "%s (%s at lambda %g)", s.Policy.File, s.Policy.Method, s.Policy.Lambda)
+	b.Add("baseline", "%s, %d rows of %s", s.Baseline.File, s.Baseline.Rows, s.Baseline.Splits)
+	b.Add("new rows", "%d%s", s.New.Rows, safetext.After(" of ", s.New.File))
+	if s.New.First != "" {
+		b.Add("outcomes", "from %s to %s", s.New.First, s.New.Last)
+	}
+	for _, f := range s.families() {
+		fmt.Fprintf(b, "\n%s: %s\n", f.Name, f.Verdict)
+		for _, line := range f.Lines {
+			fmt.Fprintf(b, "  %s\n", safetext.Line(line))
+		}
+	}
+	for _, t := range s.tables(mostListed) {
+		fmt.Fprintf(b, "\n%s\n%s", t.Title, safetext.Table(append([][]string{t.Head}, t.Rows...)))
+	}
+	for i, n := range s.Notes {
+		fmt.Fprintf(b, "%snote: %s\n", strings.Repeat("\n", max(0, 1-i)), safetext.Line(n))
+	}
+	return b.WriteText(w)
+}
+
+// family is a family of tests in words.
+type family struct {
+	Name    string
+	Verdict Verdict
+	Lines   []string
+}
+
+// table is one of the tables.
+type table struct {
+	Title string
+	Head  []string
+	Rows  [][]string
+}
+
+func (s *Status) families() []family {
+	return []family{
+		{"Outcomes", s.Outcomes.Verdict, s.Outcomes.lines()},
+		{"Decisions", s.Decisions.Verdict, s.Decisions.lines()},
+		{"Inputs", s.Inputs.Verdict, s.Inputs.lines()},
+	}
+}
+
+// Alarms are the families whose verdict is an alarm.
+func (s *Status) Alarms() (names []string) {
+	for _, f := range s.families() {
+		if f.Verdict == Alarm {
+			names = append(names, strings.ToLower(f.Name))
+		}
+	}
+	return names
+}
+
+func (o OutcomesStatus) lines() (lines []string) {
+	add := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
+	if a := o.Alarm; a != nil {
+		add("baseline mean %.4f (%d rows), with %.4g%% confidence at most %.4f; with the tolerance %g the level is %.4f",
+			a.Baseline, a.Rows, 100*(1-a.Alpha/2), a.Upper, a.Tolerance, a.Level)
+	}
+	if o.Mean == nil {
+		return append(lines, "no outcome is known")
+	}
+	add("mean of %d outcomes %.4f", o.Known, *o.Mean)
+	if a := o.Alarm; a != nil && a.Possible {
+		where := "has not risen"
+		if a.Risen > 0 {
+			where = fmt.Sprintf("rose at outcome %d%s", a.Risen, safetext.After(", ", a.Time))
+		}
+		add("alarm: %s; evidence %.3g, at most %.3g so far, it rises at %g (false with a probability of at most %g, ever)", where, a.Evidence, a.Peak, a.RisesAt, a.Alpha)
+	}
+	if a := o.ADWIN; a != nil {
+		text := fmt.Sprintf("residual %+.4f against %s; ADWIN found %d changes", *o.Residual, a.Expected, a.Changes)
+		if n := len(a.Latest); n > 0 {
+			text += fmt.Sprintf(", the latest at %d%s; since then the mean is %+.4f", a.Latest[n-1].Value, safetext.After(", ", a.Latest[n-1].Time), a.Residual)
+		}
+		lines = append(lines, text)
+	}
+	return lines
+}
+
+func (d DecisionsStatus) lines() []string {
+	if d.Verdict == Untested {
+		return []string{"no decision was added"}
+	}
+	changed := 0
+	for _, p := range d.Pairs {
+		if p.Changed {
+			changed++
+		}
+	}
+	return []string{fmt.Sprintf("%s over all pairs: p = %.3g (level %g); %d of %d pairs have another share", d.Test, d.P, d.Level, changed, len(d.Pairs))}
+}
+
+func (i InputsStatus) lines() []string {
+	if i.Verdict == Untested {
+		return []string{"no row was added"}
+	}
+	lines := []string{fmt.Sprintf("%d of %d features changed (adjusted p at most %g)", i.Changed, len(i.Features), i.Level/2)}
+	if m := i.MMD; m != nil {
+		lines = append(lines, fmt.Sprintf("whole vectors: MMD %.4f, p = %.3g (level %g)", m.MMD, m.P, i.Level/2))
+	}
+	return lines
+}
+
+// tables have the pairs, and the features with the smallest p-values.
+func (s *Status) tables(most int) (list []table) {
+	if len(s.Decisions.Pairs) > 0 {
+		t := table{Title: "Shares of pairs", Head: []string{"pair", "baseline", "now", fmt.Sprintf("change (%g%%, all together)", 100*(1-s.Decisions.Level)), ""}}
+		for _, p := range s.Decisions.Pairs {
+			t.Rows = append(t.Rows, []string{
+				p.Pair, fmt.Sprintf("%.4f", p.Baseline), fmt.Sprintf("%.4f", p.Now), fmt.Sprintf("%+.4f to %+.4f", p.Low, p.High), mark(p.Changed),
+			})
+		}
+		list = append(list, t)
+	}
+	if len(s.Inputs.Features) == 0 {
+		return list
+	}
+	features := slices.Clone(s.Inputs.Features)
+	slices.SortStableFunc(features, func(a, b FeatureStatus) int { return compareFeatures(a, b) })
+	t := table{Title: "Features", Head: []string{"feature", "test", "statistic", "p", "adjusted p", ""}}
+	if len(features) > most {
+		t.Title = fmt.Sprintf("Features, %d of %d with the smallest p", most, len(features))
+		features = features[:most]
+	}
+	for _, f := range features {
+		t.Rows = append(t.Rows, []string{f.Name, f.Test, fmt.Sprintf("%.4f", f.Statistic), fmt.Sprintf("%.3g", f.P), fmt.Sprintf("%.3g", f.Adjusted), mark(f.Changed)})
+	}
+	return append(list, t)
+}
+
+// compareFeatures orders by p-value, then, where that is 0, by the statistic.
+func compareFeatures(a, b FeatureStatus) int {
+	switch {
+	case a.P < b.P:
+		return -1
+	case a.P > b.P:
+		return 1
+	case a.Statistic > b.Statistic:
+		return -1
+	case a.Statistic < b.Statistic:
+		return 1
+	}
+	return 0
+}
+
+func mark(changed bool) string {
+	if changed {
+		return "changed"
+	}
+	return ""
+}
