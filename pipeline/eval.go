@@ -24,27 +24,34 @@ import (
 
 // EvalOptions are the options of one evaluation.
 type EvalOptions struct {
-	Tensor    string     // cost tensor: a Parquet file or a folder of parts
-	Actions   string     // actions JSON, if the file has no metadata; empty: beside it or inside
-	Policies  []string   // policy files, or folders whose *.onnx files are policies
-	Split     string     // rows to report on: train, val or test
-	Lambdas   []float64  // cost regimes; nil: those of the policies
-	KNN       bool       // fit and report the knn baseline
-	Resamples int        // of the paired bootstrap
-	Seed      uint64     // of the bootstrap, of knn's inner split and of random baselines
-	Findings  bool       // report what to deploy, where it helps, and examples
-	Today     string     // the pair "EXPERT/ADVICE" that is used today, which the verdict compares with; empty: not known
-	Money     string     // the value of a loss of 1, such as USD=40; empty: that of the tensor, if it has one
-	Out       string     // folder for the report; empty: none
-	Runtime   ort.Config // library and device
+	Tensor    string    // cost tensor: a Parquet file or a folder of parts
+	Actions   string    // actions JSON, if the file has no metadata; empty: beside it or inside
+	Policies  []string  // policy files, or folders whose *.onnx files are policies
+	Split     string    // rows to report on: train, val or test
+	Lambdas   []float64 // cost regimes; nil: those of the policies
+	KNN       bool      // fit and report the knn baseline
+	Resamples int       // of the paired bootstrap
+	Seed      uint64    // of the bootstrap, of knn's inner split and of random baselines
+	Findings  bool      // report what to deploy, where it helps, and examples
+	Examples  int       // rows of each kind to show
+	Learning  bool      // retrain on parts of the training rows: would more rows help?
+	// A table with the texts of examples, and its columns. They are shown to whoever reads the report. Empty: none.
+	Texts, TextColumn, IDColumn string
+	Today                       string     // the pair "EXPERT/ADVICE" that is used today, which the verdict compares with; empty: not known
+	Money                       string     // the value of a loss of 1, such as USD=40; empty: that of the tensor, if it has one
+	Out                         string     // folder for the report; empty: none
+	Runtime                     ort.Config // library and device
 	// Own are trained methods from outside package models, under the names that policies record.
 	Own []models.Method `json:"-"` // not part of the record of a step
 }
 
 // DefaultEvalOptions reports on validation rows with every baseline and all findings.
 func DefaultEvalOptions() EvalOptions {
-	return EvalOptions{Split: "val", KNN: true, Findings: true, Resamples: 2000, Runtime: ort.DefaultConfig()}
+	return EvalOptions{Split: "val", KNN: true, Findings: true, Examples: 5, TextColumn: "text", IDColumn: "id", Resamples: 2000, Runtime: ort.DefaultConfig()}
 }
+
+// MostExamples limits the examples of a report.
+const MostExamples = 1000
 
 // MostResamples limits the memory of a bootstrap, which keeps every mean.
 const MostResamples = 1_000_000
@@ -60,6 +67,12 @@ func (o EvalOptions) Validate() error {
 	}
 	if err := methods.CheckOwn(o.Own); err != nil {
 		errs = append(errs, err)
+	}
+	if o.Examples < 0 || o.Examples > MostExamples {
+		errs = append(errs, fmt.Errorf("examples: %d, not 0 to %d", o.Examples, MostExamples))
+	}
+	if o.Learning && o.Split == costs.Train.String() {
+		errs = append(errs, errors.New("learning curve: the reported rows are training rows, on which it shows nothing"))
 	}
 	if o.Money != "" {
 		if _, err := costs.ParseMoney(o.Money); err != nil {
@@ -465,7 +478,7 @@ func evalTensor(ctx context.Context, rt *ort.Runtime, t *costs.Tensor, learned [
 		return nil, err
 	}
 	if o.Findings {
-		if err := e.findings(ctx, r, lambdas, progress); err != nil {
+		if err := e.findings(ctx, rt, r, lambdas, progress); err != nil {
 			return nil, err
 		}
 	}
@@ -492,6 +505,9 @@ func (o EvalOptions) files() stage.Files {
 	f := stage.Files{Reads: stage.TensorFiles(o.Tensor, o.Actions)}
 	for _, p := range o.Policies {
 		f.Reads = append(f.Reads, stage.Input{Path: p, Part: stage.Ending(".onnx")})
+	}
+	if o.Texts != "" {
+		f.Reads = append(f.Reads, stage.Input{Path: o.Texts})
 	}
 	if o.Out != "" {
 		f.Writes = []stage.Output{{Path: o.Out, Patterns: report.Patterns}}

@@ -8,13 +8,15 @@ import (
 
 	"pipe/costs"
 	"pipe/models"
+	"pipe/onnx/ort"
 	"pipe/pipeline/findings"
 	"pipe/pipeline/report"
 	"pipe/pipeline/stage"
 )
 
-// findings adds to the report what to deploy at every lambda.
-func (e *evaluation) findings(ctx context.Context, r *report.Report, lambdas []float64, progress stage.Progress) error {
+// findings adds to the report what to deploy at every lambda, where that helps, examples, and a learning curve if it is asked
+// for.
+func (e *evaluation) findings(ctx context.Context, rt *ort.Runtime, r *report.Report, lambdas []float64, progress stage.Progress) error {
 	f, err := e.evidence()
 	if err != nil {
 		return err
@@ -25,14 +27,36 @@ func (e *evaluation) findings(ctx context.Context, r *report.Report, lambdas []f
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		v, err := f.Verdict(lambda, findings.Preferred(e.policies(lambda)))
-		if err != nil {
+		if err := e.findAt(r, &f, lambda); err != nil {
 			return err
 		}
-		r.Verdict = append(r.Verdict, v)
 		progress.Add(1)
 	}
+	if e.o.Texts != "" {
+		if err := e.o.texts(r); err != nil {
+			return err
+		}
+	}
+	if e.o.Learning {
+		return e.learning(ctx, rt, r, &f, lambdas, progress)
+	}
 	return nil
+}
+
+// findAt adds the findings at one lambda.
+func (e *evaluation) findAt(r *report.Report, f *findings.Evidence, lambda float64) error {
+	p := findings.Preferred(e.policies(lambda))
+	v, err := f.Verdict(lambda, p)
+	if err != nil {
+		return err
+	}
+	r.Verdict = append(r.Verdict, v)
+	s, err := f.Segments(lambda, p)
+	if s != nil {
+		r.Segments = append(r.Segments, *s)
+	}
+	r.Examples = append(r.Examples, f.Examples(lambda, p, e.o.Examples)...)
+	return err
 }
 
 // evidence is what answers are found in.

@@ -13,6 +13,11 @@ the training rows, the strongest expert, and the pair of --today. It recommends 
 of them with a confidence of 95%. The recipe auto comes first among the policies, then any-price policies, then the
 others as in the table of methods: the reported rows do not choose it.
 
+Further tables say where the policy helps and harms, with intervals that hold for all segments together, and show rows that
+it wins, loses or is surprised by. Their texts are in the report only if --texts names a table with them. --learning-curve
+trains again on an eighth, a quarter and a half of the training rows, which takes about four times as long as training
+without networks.
+
 It also ranks policies and baselines by true loss on one split of a cost tensor. It reports the mean and spread over
 seeds, 95% intervals of the difference to the best fixed pair and to L2D, how often each advice is used, and the best
 advice of every expert. The intervals are paired bootstraps over rows, or over clusters of rows that belong together.
@@ -33,7 +38,7 @@ With --out the report is written into that folder as report.html, report.md, rep
 const evalExamples = `  pipe eval --in costs.parquet --policy policies
   pipe eval --in costs.parquet --policy policies/auto-lambda1.onnx --lambda 0.5,1 --split test --json
   pipe eval --in costs.parquet --policy policies --today large/none --money USD=40
-  pipe eval --in costs.parquet --policy policies --out report`
+  pipe eval --in costs.parquet --policy policies --texts questions.csv --text-column question --learning-curve --out report`
 
 func evalCommand(a *app) *cobra.Command {
 	o := pipeline.DefaultEvalOptions()
@@ -53,6 +58,11 @@ func evalCommand(a *app) *cobra.Command {
 	f.Float64SliceVar(&o.Lambdas, "lambda", nil, "values of lambda (default: those of the policies)")
 	f.BoolVar(&o.KNN, "knn", o.KNN, "include the nearest-neighbour baseline, which a learned policy should beat")
 	f.StringVar(&o.Today, "today", "", "EXPERT/ADVICE that is used today, to compare with")
+	f.IntVar(&o.Examples, "examples", o.Examples, "number of rows to show of each kind: won, lost and surprising")
+	f.StringVar(&o.Texts, "texts", "", "table with the texts of these rows, to show them: .csv, .tsv, .jsonl, .json or .parquet (default: no texts)")
+	f.StringVar(&o.TextColumn, "text-column", o.TextColumn, "column of --texts with the texts")
+	f.StringVar(&o.IDColumn, "id-column", o.IDColumn, "column of --texts with the ids")
+	f.BoolVar(&o.Learning, "learning-curve", false, "train on parts of the training rows too: would more rows help?")
 	f.StringVar(&o.Money, "money", "", "value of a loss of 1, such as USD=40 (default: that of the tensor, if it has one)")
 	f.IntVar(&o.Resamples, "resamples", o.Resamples, "number of bootstrap resamples")
 	f.Uint64Var(&o.Seed, "seed", o.Seed, "seed of the bootstrap and of random baselines")

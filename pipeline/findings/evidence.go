@@ -19,6 +19,19 @@ type Evidence struct {
 	Money       *costs.Money   // nil: fees have no value in money
 	Resamples   int            // of the bootstrap
 	Seed        uint64         // of the bootstrap and of what is drawn
+
+	divided  bool // the partitions that do not depend on lambda are known
+	features []partition
+	cluster  *partition
+}
+
+// partition divides rows into segments. It does not depend on losses of the reported rows.
+type partition struct {
+	by    string
+	name  string // of the feature; empty for labels and clusters
+	names []string
+	like  []string        // of clusters: the nearest reported rows
+	of    func(n int) int // the segment of a row of the tensor, -1: none
 }
 
 // Policy has the decisions of a policy on the reported rows.

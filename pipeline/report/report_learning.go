@@ -30,6 +30,9 @@ func (r *Report) taught() []Learning {
 	return out
 }
 
+// littleShare is the share of the cost below which a change hardly matters.
+const littleShare = 0.02
+
 // sentence says what the last doubling of the rows did, and what that means for more.
 func (l *Learning) sentence() string {
 	if l.Doubling == nil || len(l.Points) < 2 {
@@ -43,7 +46,7 @@ func (l *Learning) sentence() string {
 		so = "more rows would probably help"
 	case d.Low > 0:
 		so = "this is unusual: check whether the rows of training and of the report are alike"
-	case d.High-d.Low <= 0.02*l.Points[len(l.Points)-1].Cost.Mean:
+	case max(d.High, -d.Low) <= littleShare*l.Points[len(l.Points)-1].Cost.Mean:
 		so = "more rows would hardly help"
 	}
 	return fmt.Sprintf("At lambda %s, going from %d to %d training rows changed the cost by %s per request: %s.", fixed(l.Lambda, -1), half, all, Amount(d), so)

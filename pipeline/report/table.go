@@ -173,12 +173,18 @@ func (r *Report) methodTable() table {
 }
 
 // dropEmpty removes columns of numbers that are empty in every row; columns in bold are not among them.
-func (t *table) dropEmpty() {
-	for c := len(t.head) - 1; c >= t.left; c-- {
+func (t *table) dropEmpty() { t.dropEmptyFrom(t.left) }
+
+// dropEmptyFrom removes the columns from first on that are empty in every row, of words too.
+func (t *table) dropEmptyFrom(first int) {
+	for c := len(t.head) - 1; c >= first; c-- {
 		if slices.ContainsFunc(t.rows, func(cells []string) bool { return cells[c] != "" }) {
 			continue
 		}
 		t.head = slices.Delete(t.head, c, c+1)
+		if c < t.left {
+			t.left--
+		}
 		for i := range t.rows {
 			t.rows[i] = slices.Delete(t.rows[i], c, c+1)
 		}

@@ -27,6 +27,6 @@ func (e *Examples) table() table {
 			x.Constant.Answer, fixed(x.Constant.Loss, 3), fixed(x.Constant.Fee, 4), fixed(x.Saved, 4), strings.Join(strings.Fields(x.Text), " "),
 		})
 	}
-	t.dropEmpty()
+	t.dropEmptyFrom(1)
 	return t
 }

@@ -10,7 +10,7 @@ import (
 func (s *Segments) table() table {
 	t := table{
 		title: fmt.Sprintf("Where %s helps and harms: lambda %s", s.Policy, fixed(s.Lambda, -1)), left: 2,
-		head: []string{"by", "segment", "rows", "saved", "effect", "finding", "chosen"}, caption: s.caption(),
+		head: []string{"by", "segment", "rows", "saved (95%)", "effect", "finding", "chosen"}, caption: s.caption(),
 	}
 	for _, g := range s.Segments {
 		saved := fixed(g.Mean, 4)
