@@ -443,7 +443,7 @@ func evalTensor(ctx context.Context, rt *ort.Runtime, t *costs.Tensor, learned [
 			return nil, err
 		}
 	}
-	r := &report.Report{Benchmark: "eval", Settings: map[string]string{
+	r := &report.Report{Benchmark: "eval", Outcomes: t.OutcomesDigest(e.rows), Settings: map[string]string{
 		"split": o.Split, "rows": fmt.Sprint(len(e.rows)), "training rows": fmt.Sprint(len(e.train)),
 		"bootstrap resamples": fmt.Sprint(o.Resamples), "seed": fmt.Sprint(o.Seed),
 	}}

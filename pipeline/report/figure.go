@@ -44,6 +44,12 @@ func hue(i int) color.NRGBA {
 	return c
 }
 
+// faint is a colour for bands, through which lines can be seen.
+func faint(c color.NRGBA) color.NRGBA {
+	c.A = 0x38
+	return c
+}
+
 // render draws a picture of width x height as SVG and as PNG at twice the screen density. It does not depend on time,
 // place or map order, so the same data gives the same bytes.
 func render(name, caption string, width, height vg.Length, paint func(draw.Canvas)) (Figure, error) {

@@ -64,9 +64,7 @@ func addFrontier(p *plot.Plot, own []FrontierPoint, colour color.NRGBA) error {
 	if err != nil {
 		return err
 	}
-	faint := colour
-	faint.A = 0x38
-	band.Color, band.LineStyle.Width = faint, 0
+	band.Color, band.LineStyle.Width = faint(colour), 0
 	line.Color, dots.Color, across.Color = colour, colour, colour
 	line.Width, across.Width, across.CapWidth = 1.6, 0.6, 3
 	dots.Shape, dots.Radius = draw.CircleGlyph{}, 2.6

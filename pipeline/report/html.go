@@ -1,103 +1,157 @@
 package report
 
 import (
-	_ "embed"
-	"fmt"
-	"html/template"
 	"io"
 	"maps"
-	"regexp"
 	"slices"
+	"strings"
 
 	"pipe/internal/safetext"
+	"pipe/pipeline/report/page"
 )
 
-//go:embed report.html
-var pageText string
+// place is a part of the page.
+type place int
 
-var page = template.Must(template.New("report").Parse(pageText))
+// The parts of the page. What is about all methods is the zero place.
+const (
+	onMethods place = iota
+	onVerdict
+	onFrontier
+	onSegments
+	onUse
+	onExamples
+	onCalibration
+	onLearning
+)
 
-type pageCell struct {
-	Text string
-	Word bool
-	Bold bool
+// parts are the sections in reading order: the answer first, then what supports it, and all methods at the end.
+var parts = []struct {
+	place     place
+	id, title string
+}{
+	{onVerdict, "savings", "What it saves"},
+	{onFrontier, "frontier", "Quality against money"},
+	{onSegments, "segments", "Where it helps and harms"},
+	{onUse, "experts", "What each expert gets"},
+	{onExamples, "examples", "Examples"},
+	{onCalibration, "calibration", "Calibration"},
+	{onLearning, "learning", "Would more rows help?"},
+	{onMethods, "methods", "All methods and controls"},
 }
 
-// Class is the cell's style: w for words, b for bold.
-func (c pageCell) Class() string {
-	switch {
-	case c.Word && c.Bold:
-		return "w b"
-	case c.Word:
-		return "w"
-	case c.Bold:
-		return "b"
+// WriteHTML writes one self-contained page: style, figures and a script that sorts tables are inline, and it requests
+// nothing.
+func (r *Report) WriteHTML(w io.Writer) error { return r.page().Write(w) }
+
+// page is the report as a page. Without a verdict, the methods are its result, so they come first.
+func (r *Report) page() *page.Page {
+	p := &page.Page{Title: r.heading(), Kind: "pipe report · " + r.Benchmark, Warning: r.standIn()}
+	for _, v := range r.said() {
+		p.Answers = append(p.Answers, page.Answer{Tone: v.tone(), Text: safetext.Line(v.Sentence)})
 	}
-	return ""
-}
-
-type pageTable struct {
-	Title, Caption string
-	Head           []pageCell
-	Rows           [][]pageCell
-}
-
-type pageFigure struct {
-	SVG     template.HTML
-	Caption string
-}
-
-// WriteHTML writes one self-contained page: style and figures are inline, with no scripts and no requests.
-func (r *Report) WriteHTML(w io.Writer) error {
-	data := struct {
-		Title, Benchmark string
-		StandIn          string
-		Sentences        []string
-		Tables           []pageTable
-		Figures          []pageFigure
-		Albums           []pageAlbum
-		AlbumCaption     string
-		Methods          []note
-		Notes            []string
-		Settings         []note
-	}{
-		Title: r.heading(), Benchmark: r.Benchmark, StandIn: r.standIn(), Sentences: r.sentences(), Methods: r.methodNotes(), Notes: r.Notes,
-		Albums: r.albums(), AlbumCaption: r.albumCaption(),
+	blocks := r.blocks()
+	for _, s := range parts {
+		if len(blocks[s.place]) > 0 {
+			p.Sections = append(p.Sections, page.Section{ID: s.id, Title: s.title, Blocks: blocks[s.place]})
+		}
 	}
+	if last := len(p.Sections) - 1; last >= 0 && p.Sections[last].ID == "methods" {
+		p.Sections[last].Folded = true
+		if len(r.Verdict) == 0 {
+			p.Sections[last].Folded, p.Sections[last].Title = false, "Methods"
+			p.Sections = slices.Concat(p.Sections[last:], p.Sections[:last])
+		}
+	}
+	p.Sections = append(p.Sections, r.remarks()...)
+	return p
+}
+
+// tone is how the sentence of a verdict is marked.
+func (v *Verdict) tone() string {
+	switch v.Deploy {
+	case DeployPolicy:
+		return page.Good
+	case DeployConstant:
+		return page.Keep
+	}
+	return page.Unknown
+}
+
+// blocks are the contents of the parts: figures before tables, except that the table of methods comes before its figures.
+func (r *Report) blocks() map[place][]page.Block {
+	out := map[place][]page.Block{}
+	for _, l := range r.taught() {
+		out[onLearning] = append(out[onLearning], page.Block{List: []string{safetext.Line(l.Sentence)}})
+	}
+	draw := func(wanted func(place) bool) {
+		for _, f := range r.Figures {
+			if at := f.place(); wanted(at) {
+				out[at] = append(out[at], page.Block{Figure: &page.Figure{SVG: f.SVG, Caption: f.Caption}})
+			}
+		}
+	}
+	draw(func(at place) bool { return at != onMethods })
 	for _, t := range r.tables() {
-		data.Tables = append(data.Tables, t.page())
+		out[t.place] = append(out[t.place], page.Block{Table: t.page()})
+		if t.title == methodsTitle {
+			draw(func(at place) bool { return at == onMethods })
+		}
 	}
-	for _, f := range r.Figures {
-		data.Figures = append(data.Figures, pageFigure{SVG: inlineSVG(f.SVG), Caption: f.Caption})
+	if len(r.SettingNames()) > 1 {
+		draw(func(at place) bool { return at == onMethods })
 	}
-	for _, key := range slices.Sorted(maps.Keys(r.Settings)) {
-		data.Settings = append(data.Settings, note{key, r.Settings[key]})
+	for _, a := range r.albums() {
+		out[onExamples] = append(out[onExamples], page.Block{Album: &a})
 	}
-	if err := page.Execute(safetext.Writer(w), data); err != nil {
-		return fmt.Errorf("write report page: %w", err)
+	if terms := r.methodNotes(); len(terms) > 0 {
+		out[onMethods] = append(out[onMethods], page.Block{Terms: terms})
 	}
-	return nil
+	return out
 }
 
-func (t table) page() pageTable {
-	p := pageTable{Title: t.title, Caption: t.caption}
+// place is where the figure is shown.
+func (f *Figure) place() place {
+	for name, at := range map[string]place{frontierName: onFrontier, calibrationName: onCalibration, learningName: onLearning, segmentsName: onSegments} {
+		if f.Name == name || strings.HasPrefix(f.Name, name+"_") {
+			return at
+		}
+	}
+	return onMethods
+}
+
+// remarks are the sections with notes and settings.
+func (r *Report) remarks() []page.Section {
+	var out []page.Section
+	if len(r.Notes) > 0 {
+		out = append(out, page.Section{ID: "notes", Title: "Notes", Blocks: []page.Block{{List: r.Notes}}})
+	}
+	var terms []page.Term
+	for _, key := range slices.Sorted(maps.Keys(r.Settings)) {
+		terms = append(terms, page.Term{Name: key, About: r.Settings[key]})
+	}
+	if len(terms) > 0 {
+		out = append(out, page.Section{ID: "settings", Title: "Settings", Folded: true, Blocks: []page.Block{{Terms: terms}}})
+	}
+	return out
+}
+
+func (t table) page() *page.Table {
+	p := &page.Table{Title: t.title, Caption: t.caption, Folded: t.folded}
+	cell := func(c int, text string) page.Cell {
+		return page.Cell{Text: text, Word: c < t.left || t.head[c] == t.long, Long: t.long != "" && t.head[c] == t.long}
+	}
 	for c, h := range t.head {
-		p.Head = append(p.Head, pageCell{Text: h, Word: c < t.left})
+		p.Head = append(p.Head, cell(c, h))
 	}
 	for i, row := range t.rows {
-		var cells []pageCell
-		for c, cell := range row {
-			cells = append(cells, pageCell{Text: cell, Word: c < t.left, Bold: slices.Contains(t.bold(i), c)})
+		var cells []page.Cell
+		for c, text := range row {
+			at := cell(c, text)
+			at.Bold = slices.Contains(t.bold(i), c)
+			cells = append(cells, at)
 		}
 		p.Rows = append(p.Rows, cells)
 	}
 	return p
-}
-
-var svgProlog = regexp.MustCompile(`(?s)^.*?(<svg)`)
-
-// inlineSVG removes the XML prolog, which is not allowed inside HTML. The bytes come from our own plots, whose text is
-// escaped by the plotter.
-func inlineSVG(svg []byte) template.HTML {
-	return template.HTML(svgProlog.ReplaceAll(svg, []byte("$1")))
 }

@@ -27,6 +27,7 @@ type Report struct {
 	Title        string                   `json:"title,omitempty"`
 	StandIn      string                   `json:"stand_in,omitempty"` // what stands in for the real models or data
 	Captions     map[string]string        `json:"captions,omitempty"` // of methods from outside, by name
+	Outcomes     string                   `json:"outcomes,omitempty"` // costs.Tensor.OutcomesDigest of the reported rows
 	Verdict      []Verdict                `json:"verdict,omitempty"`  // what to deploy, per lambda
 	Money        *costs.Money             `json:"money,omitempty"`    // unit of the money of verdicts; nil: that of the fees of the tensor
 	Segments     []Segments               `json:"segments,omitempty"` // where the policy helps and harms

@@ -29,7 +29,7 @@ func TestJoinIsUndoneByOf(t *testing.T) {
 	for _, f := range full.Figures {
 		names = append(names, f.Name)
 	}
-	if !cmp.Equal(names, []string{"excess_own", "loss_own", "calibration_own", "advice_ours_own", "excess_other", "loss_other", "calibration_other", "advice_ours_other"}) {
+	if !cmp.Equal(names, []string{"excess_own", "loss_own", "calibration_own", "learning_own", "segments_lambda1_own", "advice_ours_own", "excess_other", "loss_other", "calibration_other", "learning_other", "segments_lambda1_other", "advice_ours_other"}) {
 		t.Errorf("figures %v", names)
 	}
 }

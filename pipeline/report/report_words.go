@@ -3,6 +3,7 @@ package report
 import (
 	"pipe/models"
 	"pipe/pipeline/methods"
+	"pipe/pipeline/report/page"
 )
 
 func (r *Report) heading() string {
@@ -20,9 +21,6 @@ func (r *Report) standIn() string {
 	return "Stand-ins: " + r.StandIn
 }
 
-// note is a method with its description.
-type note struct{ Name, About string }
-
 // Caption adds captions for own methods; known methods have captions already.
 func (r *Report) Caption(own []models.Method) {
 	for _, m := range own {
@@ -33,15 +31,16 @@ func (r *Report) Caption(own []models.Method) {
 	}
 }
 
-func (r *Report) methodNotes() []note {
-	var notes []note
+// methodNotes are the methods with their descriptions.
+func (r *Report) methodNotes() []page.Term {
+	var notes []page.Term
 	for _, name := range r.methods() {
 		about := methods.Named(name).About
 		if about == "" {
 			about = r.Captions[name]
 		}
 		if about != "" {
-			notes = append(notes, note{name, about})
+			notes = append(notes, page.Term{Name: name, About: about})
 		}
 	}
 	return notes

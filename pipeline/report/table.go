@@ -18,6 +18,9 @@ type table struct {
 	left    int        // the first left columns are words, the others are numbers
 	rows    [][]string // cells as they are printed
 	best    [][]int    // per row: columns to set in bold
+	long    string     // heading of the column with long texts, if there is one
+	place   place      // on the page
+	folded  bool       // on the page only its title is shown at first
 }
 
 // column is one column of the method table.
@@ -150,9 +153,12 @@ func (r *Report) explained() []table {
 	return ts
 }
 
+// methodsTitle is the title of the table of methods.
+const methodsTitle = "Methods"
+
 func (r *Report) methodTable() table {
 	rows := r.headline()
-	t := table{title: "Methods", caption: r.methodCaption(), head: []string{"lambda", "method"}, left: 2}
+	t := table{title: methodsTitle, caption: r.methodCaption(), head: []string{"lambda", "method"}, left: 2}
 	for _, c := range methodColumns {
 		t.head = append(t.head, c.head)
 	}

@@ -8,7 +8,7 @@ import (
 // calibrationTable has one line per policy and lambda.
 func (r *Report) calibrationTable() table {
 	t := table{
-		title: "Calibration", left: 1,
+		title: "Calibration", left: 1, place: onCalibration,
 		head: []string{"policy", "calibration error", "lambda", "expected, chosen", "observed, chosen", "observed minus expected (95%)"},
 		caption: "How well the losses that a policy expects agree with those observed on the reported rows, both without the fees of experts and advice. " +
 			"The calibration error is over all pairs; on few rows it is above 0 even for the true means. Chosen: mean over the pairs that the policy took, one per row. A pair is taken because its " +
@@ -26,7 +26,7 @@ func (r *Report) calibrationTable() table {
 // calibrationPairTable has one line per policy and pair.
 func (r *Report) calibrationPairTable() table {
 	t := table{
-		title: "Calibration by pair", left: 2,
+		title: "Calibration by pair", left: 2, place: onCalibration, folded: true,
 		head:    []string{"policy", "pair", "expected", "observed", "observed minus expected (95%)", "calibration error"},
 		caption: "Means over all reported rows, whether the pair was chosen or not. A policy with the estimates of an earlier one is left out.",
 	}
@@ -47,7 +47,7 @@ func (m CalibrationMeans) cells() []string {
 // reliabilityTable has two lines per policy and a column per bin.
 func (r *Report) reliabilityTable() table {
 	t := table{
-		title: "Reliability", left: 2, head: []string{"policy", "bin"},
+		title: "Reliability", left: 2, place: onCalibration, folded: true, head: []string{"policy", "bin"},
 		caption: "All estimates of a policy in ascending order, in bins with the same number of estimates: the mean expected loss of each bin, and the mean observed loss below it.",
 	}
 	policies, most := differing(r.Calibration), 0

@@ -17,7 +17,7 @@ func (e *Examples) table() table {
 		title = "Rows of %s: lambda %s"
 	}
 	t := table{
-		title: fmt.Sprintf(title, e.Policy, fixed(e.Lambda, -1)), left: 4,
+		title: fmt.Sprintf(title, e.Policy, fixed(e.Lambda, -1)), left: 4, long: "text", place: onExamples,
 		head:    []string{"id", "label", "chosen", "answer", "loss", "fee", "expected loss", e.Pair, "its loss", "its fee", "saved", "text"},
 		caption: fmt.Sprintf("%d of %d such rows, compared with always calling %s.", len(e.Shown), e.Rows, e.Pair),
 	}

@@ -5,7 +5,7 @@ import "fmt"
 // frontierTable has one line per price and method.
 func (r *Report) frontierTable() table {
 	t := table{
-		title: "Frontier", left: 2,
+		title: "Frontier", left: 2, place: onFrontier, folded: true,
 		head: []string{"lambda", "method", "all fees", "expert fees", "task loss (95%)", "money (95%)", "true loss", "vs constant (95%)", "regret (95%)", "vs", "pair"},
 		caption: "What is lost and what is paid at every price: other lambdas, or all fees times a factor. Task loss is without fees; money is the fees of experts, those of advice before " +
 			"lambda, and measured fees. True loss is at the price. Vs constant: against best_fixed_train at this price. Regret: against a policy " +

@@ -10,7 +10,7 @@ import (
 // verdictTable has one line per lambda and constant that the recommendation is compared with.
 func (r *Report) verdictTable() table {
 	t := table{
-		title: "Verdict", left: 4, caption: r.verdictCaption(),
+		title: "Verdict", left: 4, place: onVerdict, caption: r.verdictCaption(),
 		head: []string{"lambda", "deploy", "against", "which is", "its cost", "saved (95%)", "saved %", "saved per 1,000", "task loss saved", "fees saved" + r.moneyUnit()},
 	}
 	for _, v := range r.Verdict {
@@ -69,7 +69,7 @@ func (r *Report) verdictCaption() string {
 // expertUseTable has one line per expert that the recommendation uses.
 func (r *Report) expertUseTable() table {
 	t := table{
-		title: "What each expert gets", left: 3, caption: "By what is deployed: the share of the rows, their mean task loss, and the mean fees paid for them.",
+		title: "What each expert gets", left: 3, place: onUse, caption: "By what is deployed: the share of the rows, their mean task loss, and the mean fees paid for them.",
 		head: []string{"lambda", "deploy", "expert", "rows %", "task loss", "fees" + r.moneyUnit()},
 	}
 	for _, v := range r.Verdict {

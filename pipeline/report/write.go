@@ -99,6 +99,16 @@ func (r *Report) illustrate(part *Report, setting string) error {
 	if err != nil {
 		return err
 	}
+	err = add(learningName, len(part.Learning) > 0, func() (Figure, error) { return learningFigure(part.Learning) })
+	if err != nil {
+		return err
+	}
+	for _, s := range part.Segments {
+		name := segmentsName + "_lambda" + fixed(s.Lambda, -1)
+		if err := add(name, len(s.Segments) > 0, func() (Figure, error) { return segmentsFigure(name, s) }); err != nil {
+			return err
+		}
+	}
 	for _, m := range part.advised() {
 		if err := add(adviceName(m), true, func() (Figure, error) { return adviceFigure(part.Distribution, m) }); err != nil {
 			return err
