@@ -10,33 +10,18 @@ import (
 	"pipe/pipeline/report/page"
 )
 
-// place is a part of the page.
-type place int
-
-// The parts of the page. What is about all methods is the zero place.
-const (
-	onMethods place = iota
-	onVerdict
-	onFrontier
-	onSegments
-	onUse
-	onExamples
-	onCalibration
-	onLearning
-)
-
 // parts are the sections in reading order: the answer first, then what supports it, and all methods at the end.
 var parts = []struct {
 	place     place
 	id, title string
 }{
-	{onVerdict, "savings", "What it saves"},
+	{onVerdict, "savings", "Verdict"},
 	{onFrontier, "frontier", "Quality against money"},
 	{onSegments, "segments", "Where it helps and harms"},
 	{onUse, "experts", "What each expert gets"},
 	{onExamples, "examples", "Examples"},
 	{onCalibration, "calibration", "Calibration"},
-	{onLearning, "learning", "Would more rows help?"},
+	{onLearning, "learning", "Learning curve"},
 	{onMethods, "methods", "All methods and controls"},
 }
 
@@ -53,6 +38,7 @@ func (r *Report) page() *page.Page {
 	blocks := r.blocks()
 	for _, s := range parts {
 		if len(blocks[s.place]) > 0 {
+			untitled(blocks[s.place], s.title)
 			p.Sections = append(p.Sections, page.Section{ID: s.id, Title: s.title, Blocks: blocks[s.place]})
 		}
 	}
@@ -65,6 +51,15 @@ func (r *Report) page() *page.Page {
 	}
 	p.Sections = append(p.Sections, r.remarks()...)
 	return p
+}
+
+// untitled removes the titles of tables that repeat that of their section.
+func untitled(blocks []page.Block, title string) {
+	for _, b := range blocks {
+		if b.Table != nil && b.Table.Title == title && !b.Table.Folded {
+			b.Table.Title = ""
+		}
+	}
 }
 
 // tone is how the sentence of a verdict is marked.

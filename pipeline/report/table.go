@@ -23,6 +23,21 @@ type table struct {
 	folded  bool       // on the page only its title is shown at first
 }
 
+// place is a part of the page.
+type place int
+
+// The parts of the page. What is about all methods is the zero place.
+const (
+	onMethods place = iota
+	onVerdict
+	onFrontier
+	onSegments
+	onUse
+	onExamples
+	onCalibration
+	onLearning
+)
+
 // column is one column of the method table.
 type column struct {
 	head string

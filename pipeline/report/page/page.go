@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"strings"
 
 	"pipe/internal/safetext"
 )
@@ -97,14 +98,15 @@ func (c Cell) Class() string {
 	return class
 }
 
-// Pieces are the parts of the text after which a line may break: names are joined by underscores and slashes.
+// Pieces are the parts of the text between which a line may break: after the underscores and slashes that join names,
+// and before an interval in brackets.
 func (c Cell) Pieces() []string { return pieces(c.Text) }
 
 func pieces(s string) []string {
 	var out []string
 	start := 0
 	for i := range s {
-		if i > start && (s[i-1] == '_' || s[i-1] == '/') {
+		if i > start && (s[i-1] == '_' || s[i-1] == '/' || strings.HasPrefix(s[i-1:], " [")) {
 			out = append(out, s[start:i])
 			start = i
 		}
