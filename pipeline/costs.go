@@ -182,6 +182,15 @@ func writeAnswers(w io.Writer, counts []chat.AnswerCount) error {
 		if all := c.Strict + c.Lenient + c.Unparseable; all > 0 {
 			fmt.Fprintf(w, "  labels: %s strict, %s lenient, %s unparseable\n", share(c.Strict, all), share(c.Lenient, all), share(c.Unparseable, all))
 		}
+		if all := c.Open + c.Unreadable; all > 0 {
+			fmt.Fprintf(w, "  open answers: %d, %s without what the grader looks for\n", all, share(c.Unreadable, all))
+		}
+		if c.Graded > 0 {
+			fmt.Fprintf(w, "  verdicts: %d\n", c.Graded)
+		}
+		if c.Truncated+c.ToolCalls > 0 {
+			fmt.Fprintf(w, "  ended by max_tokens: %d; calls of tools, which count as empty: %d\n", c.Truncated, c.ToolCalls)
+		}
 		if all := c.Queries + c.Empty; all > 0 {
 			fmt.Fprintf(w, "  queries: %d, %s empty\n", c.Queries, share(c.Empty, all))
 		}

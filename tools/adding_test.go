@@ -48,6 +48,9 @@ var additions = []addition{
 	{"a chat model", "parrot", map[string][]line{
 		"costs/chat/kinds.go": {{"map[string]any) (Model, error){", `"parrot": newParrot,`}},
 	}},
+	{"a grader of open answers", "prefix", map[string][]line{
+		"costs/grade/kinds.go": {{"map[string]newGrader{", `"prefix": newPrefix,`}},
+	}},
 	{"an architecture of encoders of texts", "bagofwords", map[string][]line{
 		"onnx/hf/registry.go": {{"map[string]architecture{", `"bag_of_words": {towers: oneTower(buildBagOfWords)},`}},
 	}},

@@ -40,6 +40,7 @@ func TestAdding(t *testing.T) {
 	command(t, root, "go", "build", o, "-o", pipe, "./cmd/pipe")
 	t.Run("parts", func(t *testing.T) { useParts(t, pipe) })
 	t.Run("models", func(t *testing.T) { useModels(t, pipe) })
+	t.Run("grader", func(t *testing.T) { useGrader(t, pipe) })
 	t.Run("texts", func(t *testing.T) { useTexts(t, pipe, rt) })
 	t.Run("images", func(t *testing.T) { useImages(t, pipe, rt) })
 	t.Run("melodies", func(t *testing.T) { useMelodies(t, pipe) })
@@ -89,7 +90,7 @@ func usePages(t *testing.T, root, own string) {
 	for _, m := range regexp.MustCompile(`settings_yaml_test.go:\d+: (\w+/\w+)`).FindAllStringSubmatch(string(out), -1) {
 		asked[m[1]] = true
 	}
-	want := []string{"advice/measured", "experts/repeater", "experts/speller", "features/spelling", "instances/wordlist", "reformulator/parrot", "split/leading", "task_loss/letters"}
+	want := []string{"advice/measured", "experts/repeater", "experts/speller", "features/spelling", "instances/wordlist", "reformulator/parrot", "split/leading", "task_loss/letters", "task_loss/prefix"}
 	if got := slices.Sorted(maps.Keys(asked)); !slices.Equal(got, want) {
 		t.Errorf("it asks for %v, not %v:\n%s", got, want, out)
 	}
@@ -178,6 +179,29 @@ func useModels(t *testing.T, pipe string) {
 	out := command(t, dir, pipe, "inspect", "experts/speller.onnx")
 	if !strings.Contains(out, "speller") {
 		t.Errorf("its file says\n%s", out)
+	}
+}
+
+// useGrader builds costs of recorded answers that a grader judges.
+func useGrader(t *testing.T, pipe string) {
+	dir := t.TempDir()
+	save(t, filepath.Join(dir, "questions.csv"), "id,said,x\na,ant,1\nb,bee,2\n")
+	save(t, filepath.Join(dir, "answers.csv"), "id,answer\na,animal\nb,bird\n")
+	save(t, filepath.Join(dir, "costs.yaml"), `costs:
+  instances: {kind: table, file: questions.csv, reference: said}
+  split: {validation: 0}
+  task_loss: {kind: prefix, letters: 2}
+  advice: [{name: none, kind: none}]
+  experts: [{name: e, kind: precomputed, file: answers.csv, prediction: answer}]
+  features: [{kind: columns, columns: [x]}]
+`)
+	command(t, dir, pipe, "costs", "--config", "costs.yaml", "--out", "costs.parquet")
+	tensor, err := costs.Read(filepath.Join(dir, "costs.parquet"), costs.ReadOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(tensor.Loss, []float32{0, 1}) {
+		t.Errorf("losses %v", tensor.Loss)
 	}
 }
 

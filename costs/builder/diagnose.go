@@ -187,7 +187,7 @@ func (p *plan) judgeBatch(ctx context.Context, v *verdict, at int, rows []int) e
 		if j == nil {
 			continue
 		}
-		if err := p.note(j, at, batch, answers[expert][advice], p.positive(expert)); err != nil {
+		if err := p.note(ctx, j, at, batch, answers[expert][advice], p.positive(expert)); err != nil {
 			return err
 		}
 	}
@@ -196,7 +196,7 @@ func (p *plan) judgeBatch(ctx context.Context, v *verdict, at int, rows []int) e
 		for n := range always {
 			always[n].Label = p.Labels[c]
 		}
-		if err := p.note(j, at, batch, always, -1); err != nil {
+		if err := p.note(ctx, j, at, batch, always, -1); err != nil {
 			return err
 		}
 	}
@@ -223,15 +223,15 @@ func (p *plan) positive(expert int) int {
 
 // note writes the answers of a batch into the rows from at. positive is the
 // index of the probability of the positive label, -1 if it is not known.
-func (p *plan) note(j *judgement, at int, batch []part.Instance, answers []part.Prediction, positive int) error {
+func (p *plan) note(ctx context.Context, j *judgement, at int, batch []part.Instance, answers []part.Prediction, positive int) error {
+	losses, err := p.losses(ctx, batch, answers)
+	if err != nil {
+		return err
+	}
 	for n, a := range answers {
-		j.answer[at+n] = int16(slices.Index(p.Labels, a.Label))
+		j.answer[at+n], j.loss[at+n] = int16(slices.Index(p.Labels, a.Label)), losses[n]
 		if positive >= 0 {
 			j.probability[at+n] = a.Probabilities[positive]
-		}
-		var err error
-		if j.loss[at+n], err = p.lossOf(&batch[n], a); err != nil {
-			return fmt.Errorf("instance %q: %w", batch[n].ID, err)
 		}
 	}
 	return nil

@@ -19,7 +19,7 @@ func TestConstantAnswersLoseHalf(t *testing.T) {
 	for _, label := range p.Labels {
 		sum, rows, val := 0.0, 0, 0.0
 		for n, e := range p.Source.Entries() {
-			loss, err := p.loss.Loss(&part.Instance{Entry: e}, part.Prediction{Label: label})
+			loss, err := p.Loss.Loss(&part.Instance{Entry: e}, part.Prediction{Label: label})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -36,7 +36,7 @@ func TestConstantAnswersLoseHalf(t *testing.T) {
 			t.Errorf("always %q loses nothing over validation rows", label)
 		}
 	}
-	if _, err := p.loss.Loss(&part.Instance{}, part.Prediction{Label: "no"}); err == nil {
+	if _, err := p.Loss.Loss(&part.Instance{}, part.Prediction{Label: "no"}); err == nil {
 		t.Error("an instance without a label was judged")
 	}
 }
@@ -70,7 +70,7 @@ func moneyWorld(t *testing.T, settings map[string]any) (*world, error) {
 		{2, "dog", 7, ""},        // a false alarm
 		{4, "cat", 0, "column x: is -5"},
 	} {
-		got, err := p.loss.Loss(&rows[c.row], part.Prediction{Label: c.answer})
+		got, err := p.Loss.Loss(&rows[c.row], part.Prediction{Label: c.answer})
 		if got != c.loss || (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("row %d answered %q: got %v, %v, want %v, %q", c.row, c.answer, got, err, c.loss, c.want)
 		}

@@ -22,7 +22,6 @@ type plan struct {
 	kinds      *part.Kinds
 	known      map[string]bool // the labels
 	splits     []costs.Split   // per instance
-	loss       part.TaskLoss
 	features   []part.Feature
 	dims       []int // values per instance of each feature
 	actions    *costs.Actions

@@ -77,8 +77,15 @@ func labelsOf(entries []part.Entry, listed []string) ([]string, error) {
 }
 
 func (p *plan) makeLoss(ctx context.Context) (err error) {
-	p.loss, err = create(ctx, p.kinds.Losses, p.Setup(lossPart), p.cfg.TaskLoss)
-	return made(ctx, lossPart, err)
+	if p.Loss, err = create(ctx, p.kinds.Losses, p.Setup(lossPart), p.cfg.TaskLoss); err != nil {
+		return made(ctx, lossPart, err)
+	}
+	p.Own(p.Loss)
+	_, open := p.Loss.(part.OpenLoss)
+	if s, ok := p.Source.(part.ReferenceSource); ok && s.References() != "" && !open {
+		return &PartError{lossPart, fmt.Errorf("the instances have references (column %q), which kind %q does not compare answers with: choose a grader, such as exact or number", s.References(), p.cfg.TaskLoss.Kind)}
+	}
+	return nil
 }
 
 func (p *plan) makeAdvice(ctx context.Context) error {

@@ -171,10 +171,15 @@ func samples(t *testing.T, of reflect.Type) map[string]any {
 			return map[string]any{"[3, 2]": as([]int{3, 2})}
 		case reflect.Float32:
 			return map[string]any{"[0.5, 2, 0.25]": as([]float32{0.5, 2, 0.25})}
+		case reflect.Float64:
+			return map[string]any{"[0.5, 2]": as([]float64{0.5, 2})}
 		}
 	case reflect.Map:
 		if of.Elem().Kind() == reflect.String {
 			return map[string]any{"{b: x, A b: y}": as(map[string]string{"b": "x", "A b": "y"})}
+		}
+		if of.Elem().Kind() == reflect.Float64 {
+			return map[string]any{"{b: 0.5, A b: 1}": as(map[string]float64{"b": 0.5, "A b": 1})}
 		}
 		return map[string]any{"{kind: x, n: 0.5}": as(map[string]any{"kind": "x", "n": 0.5})}
 	}
@@ -299,7 +304,7 @@ func isOwnCheck(err error) bool {
 func TestDocumentedSettings(t *testing.T) {
 	known := make(map[string]bool)
 	pages := ""
-	for _, page := range []string{"costs-config.md", "experts.md", "resuming.md", "endpoints.md", "retrieval.md"} {
+	for _, page := range []string{"costs-config.md", "experts.md", "resuming.md", "endpoints.md", "retrieval.md", "grading.md"} {
 		b, err := os.ReadFile(filepath.Join("..", "..", "docs", page))
 		if err != nil {
 			t.Fatal(err)

@@ -95,7 +95,7 @@ func (p *plan) fill(ctx context.Context, t *costs.Tensor, rows []int, at int, lo
 			if level == nil {
 				continue
 			}
-			if err := p.judge(t, b.Instances, level, at, p.actions.Index(j, k)); err != nil {
+			if err := p.judge(ctx, t, b.Instances, level, at, p.actions.Index(j, k)); err != nil {
 				return err
 			}
 		}
@@ -149,14 +149,14 @@ func (p *plan) show(ctx context.Context, level int, batch []part.Instance) ([]pa
 }
 
 // judge writes the losses of one action.
-func (p *plan) judge(t *costs.Tensor, batch []part.Instance, answers []part.Prediction, at, action int) error {
+func (p *plan) judge(ctx context.Context, t *costs.Tensor, batch []part.Instance, answers []part.Prediction, at, action int) error {
+	losses, err := p.losses(ctx, batch, answers)
+	if err != nil {
+		return fmt.Errorf("action %s: %w", p.actions.Name(action), err)
+	}
 	for n, answer := range answers {
 		cell := (at+n)*p.actions.Len() + action
-		t.Predictions[cell] = answer.Label
-		var err error
-		if t.Loss[cell], err = p.lossOf(&batch[n], answer); err != nil {
-			return fmt.Errorf("instance %q: action %s: %w", batch[n].ID, p.actions.Name(action), err)
-		}
+		t.Predictions[cell], t.Loss[cell] = answer.Label, losses[n]
 		if t.Fee != nil {
 			t.Fee[cell] = answer.Fee
 			if p.latencyFee != nil {
@@ -165,18 +165,6 @@ func (p *plan) judge(t *costs.Tensor, batch []part.Instance, answers []part.Pred
 		}
 	}
 	return nil
-}
-
-// lossOf is the task loss of an answer, the expert's own where it has one.
-func (p *plan) lossOf(in *part.Instance, answer part.Prediction) (float32, error) {
-	if answer.Judged {
-		return answer.Loss, nil
-	}
-	loss, err := p.loss.Loss(in, answer)
-	if err == nil && !isCost(loss) {
-		err = fmt.Errorf("%s gave %v for the answer %q; a finite number of at least 0 is needed", lossPart, loss, answer.Label)
-	}
-	return loss, err
 }
 
 // encode writes the features, block by block, into the rows of the tensor.

@@ -19,6 +19,8 @@ type answer struct {
 	PromptTokens     int       `json:"prompt_tokens"`
 	CompletionTokens int       `json:"completion_tokens"`
 	Estimated        bool      `json:"estimated,omitempty"` // the service did not count the tokens
+	Truncated        bool      `json:"truncated,omitempty"` // the limit on tokens ended the text
+	ToolCall         bool      `json:"tool_call,omitempty"` // the model called a tool: the text is empty
 	Time             time.Time `json:"time"`
 	Check            string    `json:"check"` // CRC-32 of the line without this field
 }

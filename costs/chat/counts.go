@@ -16,9 +16,15 @@ type AnswerCount struct {
 
 	Strict      int64 `json:"strict"`      // answers that are a label and nothing else
 	Lenient     int64 `json:"lenient"`     // answers in which one label occurs
-	Unparseable int64 `json:"unparseable"` // other answers of an expert
+	Unparseable int64 `json:"unparseable"` // other answers of an expert, and replies of a judge without a score
 	Queries     int64 `json:"queries"`     // answers of a reformulator with a query
 	Empty       int64 `json:"empty"`       // answers of a reformulator without one
+
+	Open       int64 `json:"open,omitempty"`       // open answers that the grader could read
+	Unreadable int64 `json:"unreadable,omitempty"` // open answers without what the grader looks for
+	Graded     int64 `json:"graded,omitempty"`     // replies of a judge with a score
+	Truncated  int64 `json:"truncated,omitempty"`  // answers that max_tokens ended
+	ToolCalls  int64 `json:"tool_calls,omitempty"` // answers that call a tool, which count as empty
 
 	PromptTokens     int64   `json:"prompt_tokens"`
 	CompletionTokens int64   `json:"completion_tokens"`
@@ -33,6 +39,8 @@ func (c AnswerCount) plus(d AnswerCount) AnswerCount {
 		Asked: c.Asked + d.Asked, Cached: c.Cached + d.Cached, Spent: c.Spent + d.Spent,
 		Strict: c.Strict + d.Strict, Lenient: c.Lenient + d.Lenient, Unparseable: c.Unparseable + d.Unparseable,
 		Queries: c.Queries + d.Queries, Empty: c.Empty + d.Empty,
+		Open: c.Open + d.Open, Unreadable: c.Unreadable + d.Unreadable, Graded: c.Graded + d.Graded,
+		Truncated: c.Truncated + d.Truncated, ToolCalls: c.ToolCalls + d.ToolCalls,
 		PromptTokens: c.PromptTokens + d.PromptTokens, CompletionTokens: c.CompletionTokens + d.CompletionTokens,
 		Estimated: c.Estimated + d.Estimated, Money: c.Money + d.Money,
 	}
@@ -43,7 +51,7 @@ const mostCounted = 1 << 50
 
 // Possible reports whether every number is from 0 to 2^50, so that sums of counts are exact.
 func (c AnswerCount) Possible() bool {
-	for _, n := range []int64{c.Asked, c.Cached, c.Strict, c.Lenient, c.Unparseable, c.Queries, c.Empty, c.PromptTokens, c.CompletionTokens, c.Estimated} {
+	for _, n := range []int64{c.Asked, c.Cached, c.Strict, c.Lenient, c.Unparseable, c.Queries, c.Empty, c.Open, c.Unreadable, c.Graded, c.Truncated, c.ToolCalls, c.PromptTokens, c.CompletionTokens, c.Estimated} {
 		if n < 0 || n > mostCounted {
 			return false
 		}

@@ -41,7 +41,7 @@ func newEndpointChat(_ context.Context, s *part.Setup, settings map[string]any) 
 
 // OpenEndpoint makes a model behind an HTTP service for a part. It sends
 // nothing and does not need the key, since stored answers need none.
-func OpenEndpoint(s *part.Setup, cfg *EndpointSettings) (Model, error) {
+func OpenEndpoint(s *part.Setup, cfg *EndpointSettings) (Sampler, error) {
 	session, err := sessionOf(s.Build)
 	if err != nil {
 		return nil, err
@@ -73,10 +73,24 @@ func (e *endpoint) Close() error {
 
 // Complete returns stored answers, and requests the others.
 func (e *endpoint) Complete(ctx context.Context, batch []language.Conversation) ([]Completion, error) {
+	all, err := e.Samples(ctx, batch, 1)
 	out := make([]Completion, len(batch))
-	err := parallel.First(ctx, e.cfg.Concurrency, len(batch), func(ctx context.Context, n int) error {
+	for n := range all {
+		out[n] = all[n][0]
+	}
+	return out, err
+}
+
+// Samples is Complete for several answers to each conversation.
+func (e *endpoint) Samples(ctx context.Context, batch []language.Conversation, samples int) ([][]Completion, error) {
+	out := make([][]Completion, len(batch))
+	for n := range out {
+		out[n] = make([]Completion, samples)
+	}
+	err := parallel.First(ctx, e.cfg.Concurrency, len(batch)*samples, func(ctx context.Context, i int) error {
+		n, sample := i/samples, i%samples
 		var err error
-		if out[n], err = e.complete(ctx, batch[n]); err != nil {
+		if out[n][sample], err = e.complete(ctx, batch[n], sample); err != nil {
 			return &conversationError{n, err}
 		}
 		return nil
@@ -84,14 +98,12 @@ func (e *endpoint) Complete(ctx context.Context, batch []language.Conversation) 
 	return out, err
 }
 
-func (e *endpoint) complete(ctx context.Context, c language.Conversation) (Completion, error) {
-	body, err := e.body(c)
+func (e *endpoint) complete(ctx context.Context, c language.Conversation, sample int) (Completion, error) {
+	r, err := e.request(c, sample)
 	if err != nil {
 		return Completion{}, err
 	}
-	a, fresh, err := e.session.store.once(ctx, requestKey(e.url, body), func() (answer, error) {
-		return e.ask(ctx, c, body)
-	})
+	a, fresh, err := e.session.store.once(ctx, r.key, func() (answer, error) { return e.ask(ctx, r) })
 	if err != nil {
 		return Completion{}, err
 	}
@@ -101,7 +113,7 @@ func (e *endpoint) complete(ctx context.Context, c language.Conversation) (Compl
 		return Completion{}, e.fault(0, "the answer has no token counts, but a price per token is set").
 			Advise("the answer is kept; set estimate_tokens: true to assume four characters per token, or remove price")
 	}
-	return Completion{Text: a.Text, Fee: money * e.cfg.FeeScale}, nil
+	return Completion{Text: a.Text, Fee: money * e.cfg.FeeScale, Truncated: a.Truncated, ToolCall: a.ToolCall}, nil
 }
 
 // count adds an answer to the counts of the run and of the tensor.
@@ -115,12 +127,31 @@ func (e *endpoint) count(ctx context.Context, a answer, fresh bool, money float6
 	if a.Estimated {
 		whole.Estimated = 1
 	}
+	if a.Truncated {
+		whole.Truncated = 1
+	}
+	if a.ToolCall {
+		whole.ToolCalls = 1
+	}
 	TallyOf(ctx).Add(e.part, whole)
+}
+
+// request is a conversation as it is sent.
+type request struct {
+	asked language.Conversation
+	body  []byte
+	key   string // of its answer
+}
+
+// request writes a conversation. A sample after the first is another request, also where the bytes are the same.
+func (e *endpoint) request(c language.Conversation, sample int) (*request, error) {
+	body, err := e.body(c, sample)
+	return &request{c, body, requestKey(e.url, body, sample)}, err
 }
 
 // body is the request for a conversation. Keys are sorted, so that equal
 // requests have equal bytes.
-func (e *endpoint) body(c language.Conversation) ([]byte, error) {
+func (e *endpoint) body(c language.Conversation, sample int) ([]byte, error) {
 	fields := map[string]any{"model": e.cfg.Model, "messages": c}
 	if e.cfg.Temperature != nil {
 		fields["temperature"] = *e.cfg.Temperature
@@ -129,7 +160,10 @@ func (e *endpoint) body(c language.Conversation) ([]byte, error) {
 		fields["max_tokens"] = *e.cfg.MaxTokens
 	}
 	if e.cfg.Seed != nil {
-		fields["seed"] = *e.cfg.Seed
+		fields["seed"] = *e.cfg.Seed + int64(sample)
+	}
+	if len(e.cfg.ResponseFormat) > 0 {
+		fields["response_format"] = e.cfg.ResponseFormat
 	}
 	maps.Copy(fields, e.cfg.Extra)
 	return json.Marshal(fields)
@@ -137,13 +171,17 @@ func (e *endpoint) body(c language.Conversation) ([]byte, error) {
 
 // requestKey identifies everything that an answer depends on. The API key is
 // not part of it.
-func requestKey(url string, body []byte) string {
-	return digest.Of(fmt.Appendf(nil, "POST %s\n%s", url, body))
+func requestKey(url string, body []byte, sample int) string {
+	text := fmt.Appendf(nil, "POST %s\n%s", url, body)
+	if sample > 0 {
+		text = fmt.Appendf(text, "\nsample %d", sample)
+	}
+	return digest.Of(text)
 }
 
 // ask sends a request until it is answered, fails for good, or has no attempts
 // left.
-func (e *endpoint) ask(ctx context.Context, c language.Conversation, body []byte) (answer, error) {
+func (e *endpoint) ask(ctx context.Context, r *request) (answer, error) {
 	select {
 	case e.slots <- struct{}{}:
 		defer func() { <-e.slots }()
@@ -159,10 +197,10 @@ func (e *endpoint) ask(ctx context.Context, c language.Conversation, body []byte
 	}
 	var a answer
 	err = e.account.Do(ctx, e.cfg.RetrySettings, func() (err error) {
-		a, err = e.attempt(ctx, key, c, body)
+		a, err = e.attempt(ctx, key, r.asked, r.body)
 		return err
 	})
-	a.Request, a.Time = requestKey(e.url, body), time.Now().UTC()
+	a.Request, a.Time = r.key, time.Now().UTC()
 	return a, err
 }
 

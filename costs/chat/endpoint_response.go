@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"bytes"
 	"encoding/json"
 	"math"
 	"strconv"
@@ -13,10 +14,22 @@ import (
 type chatResponse struct {
 	Choices []struct {
 		Message *struct {
-			Content *string `json:"content"`
+			Content   *string         `json:"content"`
+			ToolCalls json.RawMessage `json:"tool_calls"`
+			Function  json.RawMessage `json:"function_call"`
 		} `json:"message"`
+		Finish json.RawMessage `json:"finish_reason"` // some services send other things than a string
 	} `json:"choices"`
 	Usage json.RawMessage `json:"usage"`
+}
+
+// hasElements reports whether a list or an object is there, and not empty.
+func hasElements(v json.RawMessage) bool {
+	switch string(bytes.Join(bytes.Fields(v), nil)) {
+	case "", "null", "[]", "{}":
+		return false
+	}
+	return true
 }
 
 // countedTokens reads the token counts of a service. ok is false if a count is
@@ -54,9 +67,10 @@ func (e *endpoint) read(key service.Secret, c language.Conversation, text []byte
 		return answer{}, e.fault(0, "the response is not a chat completion: %s", key.Excerpt(text)).
 			Advise("check base_url: it may be a web page, a proxy or another API")
 	}
-	var a answer
-	if content := r.Choices[0].Message.Content; content != nil { // null if a model refuses or returned only its reasoning
-		a.Text = key.RedactAnswer(*content)
+	message := r.Choices[0].Message
+	a := answer{Truncated: string(r.Choices[0].Finish) == `"length"`, ToolCall: hasElements(message.ToolCalls) || hasElements(message.Function)}
+	if message.Content != nil && !a.ToolCall { // null if a model refuses or returned only its reasoning
+		a.Text = key.RedactAnswer(*message.Content)
 	}
 	var counted bool
 	if a.PromptTokens, a.CompletionTokens, counted = countedTokens(r.Usage); counted {

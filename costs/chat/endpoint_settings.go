@@ -25,6 +25,8 @@ type EndpointSettings struct {
 	Seed        *int64         `json:"seed"`        //
 	Extra       map[string]any `json:"extra"`       // additional fields of the request
 
+	ResponseFormat map[string]any `json:"response_format,omitempty"` // as the service takes it: type json_object, or json_schema
+
 	Price          *TokenPrice `json:"price"`           // nil: no fees are measured
 	FeeScale       float64     `json:"fee_scale"`       // measured fee of an answer per unit of money
 	EstimateTokens bool        `json:"estimate_tokens"` // apply prices to estimated tokens too
@@ -71,8 +73,11 @@ func (cfg *EndpointSettings) url() string {
 	return strings.TrimRight(cfg.BaseURL, "/") + "/chat/completions"
 }
 
-// ownFields are set by other settings, or would change the form of the answer.
-var ownFields = []string{"max_tokens", "messages", "model", "n", "seed", "stream", "temperature"}
+// ownFields are set by other settings, or would change the form of the answer: no tool is ever offered.
+var ownFields = []string{
+	"function_call", "functions", "max_tokens", "messages", "model", "n", "parallel_tool_calls", "response_format", "seed", "stream",
+	"temperature", "tool_choice", "tools",
+}
 
 // validate reports every problem. A budget requires a price and max_tokens.
 func (cfg *EndpointSettings) validate(budget bool) error {
@@ -91,6 +96,9 @@ func (cfg *EndpointSettings) validate(budget bool) error {
 		if slices.Contains(ownFields, name) {
 			add("extra: %s cannot be set here", name)
 		}
+	}
+	if err := checkFormat(cfg.ResponseFormat); err != nil {
+		add("response_format: %w", err)
 	}
 	cfg.checkNumbers(add)
 	if budget && cfg.Price == nil {
@@ -141,6 +149,25 @@ func (cfg *EndpointSettings) checkNumbers(add func(string, ...any)) {
 			}
 		}
 	}
+}
+
+// checkFormat checks what a response_format must have; the service checks a schema.
+func checkFormat(format map[string]any) error {
+	if format == nil {
+		return nil
+	}
+	schema, _ := format["json_schema"].(map[string]any)
+	name, _ := schema["name"].(string)
+	_, written := schema["schema"].(map[string]any)
+	switch kind := format["type"]; {
+	case kind != "json_object" && kind != "json_schema" && kind != "text":
+		return fmt.Errorf("type is %q; it must be json_object, json_schema or text", fmt.Sprint(kind))
+	case kind == "json_schema" && (name == "" || !written):
+		return errors.New("type json_schema needs json_schema with a name and a schema")
+	case kind != "json_schema" && len(format) > 1:
+		return fmt.Errorf("type %s has no other keys", kind)
+	}
+	return nil
 }
 
 // checkURL requires a plain URL. Its errors do not quote the URL, which may

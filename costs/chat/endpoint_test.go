@@ -180,7 +180,7 @@ func TestRequestsHoldWhatTheSettingsSay(t *testing.T) {
 	c := newChat(t, s, server.Settings(map[string]any{
 		"base_url": server.Base() + "/", "key": servicetest.KeyVariable, "seed": 7, "max_tokens": 9, "extra": map[string]any{"reasoning_effort": "low"},
 	}))
-	b, err := c.(*endpoint).body(say("hi <you>"))
+	b, err := c.(*endpoint).body(say("hi <you>"), 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -196,7 +196,7 @@ func TestRequestsHoldWhatTheSettingsSay(t *testing.T) {
 		t.Errorf("an answer that gives the key away: %q", answers[0].Text)
 	}
 	plain := newChat(t, s, server.Settings(map[string]any{"temperature": nil, "max_tokens": nil}))
-	if b, _ := plain.(*endpoint).body(say("hi")); string(b) != `{"messages":[{"role":"user","content":"hi"}],"model":"m"}` {
+	if b, _ := plain.(*endpoint).body(say("hi"), 0); string(b) != `{"messages":[{"role":"user","content":"hi"}],"model":"m"}` {
 		t.Errorf("without fields: %s", b)
 	}
 	if _, err := plain.Complete(t.Context(), []language.Conversation{say("hi")}); err != nil || auth != "" {

@@ -8,6 +8,7 @@ import (
 
 	"pipe/costs"
 	"pipe/costs/builder/part"
+	"pipe/costs/grade"
 	"pipe/costs/language"
 )
 
@@ -34,7 +35,7 @@ func newCausalExpert(ctx context.Context, s *part.Setup, settings map[string]any
 	if cfg.Normalise != "sum" && cfg.Normalise != "mean" {
 		return nil, fmt.Errorf("normalise is %q; known are sum, mean", cfg.Normalise)
 	}
-	if err := language.CheckLabels(s.Labels); err != nil {
+	if err := grade.CheckLabels(s.Labels); err != nil {
 		return nil, err
 	}
 	model, err := language.OpenCausal(ctx, s, &cfg.CausalSettings)
@@ -43,7 +44,7 @@ func newCausalExpert(ctx context.Context, s *part.Setup, settings map[string]any
 	}
 	e := &causalExpert{Causal: model, labels: s.Labels, mean: cfg.Normalise == "mean"}
 	for _, l := range s.Labels {
-		ids := model.Encode(language.Spelled(l))
+		ids := model.Encode(grade.Spelled(l))
 		if len(ids) == 0 {
 			return nil, errors.Join(fmt.Errorf("the tokenizer of %q has no token for label %q", model.File(), l), model.Close())
 		}

@@ -13,7 +13,7 @@ type exactSettings struct {
 	Ignore []string `json:"ignore"` // case, punctuation, articles, space
 }
 
-func newExact(_ context.Context, settings map[string]any) (Grader, error) {
+func newExact(_ context.Context, settings map[string]any, _ Models) (Grader, error) {
 	cfg := exactSettings{Ignore: []string{ignoreCase, ignoreSpace}}
 	if err := config.DecodeSettings(settings, &cfg); err != nil {
 		return nil, err

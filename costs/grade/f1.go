@@ -16,7 +16,7 @@ type f1Settings struct {
 	Ignore []string `json:"ignore"` // case, punctuation, articles; white space always separates words
 }
 
-func newF1(_ context.Context, settings map[string]any) (Grader, error) {
+func newF1(_ context.Context, settings map[string]any, _ Models) (Grader, error) {
 	cfg := f1Settings{Ignore: slices.Clone(ignorable)}
 	if err := config.DecodeSettings(settings, &cfg); err != nil {
 		return nil, err

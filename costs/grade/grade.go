@@ -26,9 +26,21 @@ type Grader interface {
 	// Check returns an error if a text cannot be a reference, for instance because it has no number.
 	Check(reference string) error
 	// Grade returns a score from 0 (wrong) to 1 (right) for every answer, in order. A reference that Check refuses, and
-	// a missing one, is an error.
+	// a missing one, is an *AnswerError.
 	Grade(ctx context.Context, answers []Answer) ([]float64, error)
 }
+
+// AnswerError says which answer cannot be graded.
+type AnswerError struct {
+	Index int // among the answers of the call
+	Err   error
+}
+
+// Error returns what is wrong. The caller names the answer.
+func (e *AnswerError) Error() string { return e.Err.Error() }
+
+// Unwrap returns what is wrong.
+func (e *AnswerError) Unwrap() error { return e.Err }
 
 // comparer is a grader that needs nothing but two texts. Its methods take answers without thoughts.
 type comparer interface {
@@ -51,7 +63,7 @@ func (t texts) Grade(ctx context.Context, answers []Answer) ([]float64, error) {
 			return nil, err
 		}
 		if err := checkAll(t, a.References); err != nil {
-			return nil, err
+			return nil, &AnswerError{i, err}
 		}
 		text := WithoutThoughts(a.Text)
 		for _, reference := range a.References {

@@ -13,7 +13,7 @@ import (
 // open makes a grader of settings that are right.
 func open(t testing.TB, kind string, settings map[string]any) Grader {
 	t.Helper()
-	g, err := Open(context.Background(), Config{kind, settings})
+	g, err := Open(context.Background(), Config{kind, settings}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -141,7 +141,7 @@ func TestBadSettingsAndReferences(t *testing.T) {
 		"after has no value; remove":          {"number", s{"after": nil}},
 		"take is \"only\"; it must be first ": {"regexp", s{"pattern": "a", "take": "only"}},
 	} {
-		if _, err := Open(context.Background(), c); err == nil || !strings.Contains(err.Error(), says) {
+		if _, err := Open(context.Background(), c, nil); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%v: %v", c, err)
 		}
 	}

@@ -28,7 +28,7 @@ type jsonSettings struct {
 	Ignore []string `json:"ignore"` // of strings: case, punctuation, articles, space
 }
 
-func newJSON(_ context.Context, settings map[string]any) (Grader, error) {
+func newJSON(_ context.Context, settings map[string]any, _ Models) (Grader, error) {
 	var cfg jsonSettings
 	if err := config.DecodeSettings(settings, &cfg); err != nil {
 		return nil, err

@@ -35,7 +35,7 @@ type numberSettings struct {
 	Relative  float64 `json:"relative"`  // the same as a share of the reference; the larger one counts
 }
 
-func newNumber(_ context.Context, settings map[string]any) (Grader, error) {
+func newNumber(_ context.Context, settings map[string]any, _ Models) (Grader, error) {
 	cfg := numberSettings{Take: takeLast, Decimal: ".", Fractions: true, Percent: "ignore"}
 	if err := config.DecodeSettings(settings, &cfg); err != nil {
 		return nil, err

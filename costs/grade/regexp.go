@@ -25,7 +25,7 @@ type regexpSettings struct {
 	Ignore    []string `json:"ignore"`     // case, punctuation, articles, space
 }
 
-func newRegexp(_ context.Context, settings map[string]any) (Grader, error) {
+func newRegexp(_ context.Context, settings map[string]any, _ Models) (Grader, error) {
 	cfg := regexpSettings{Take: takeFirst, Ignore: []string{ignoreCase, ignoreSpace}}
 	if err := config.DecodeSettings(settings, &cfg); err != nil {
 		return nil, err

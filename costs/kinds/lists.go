@@ -3,6 +3,8 @@ package kinds
 import (
 	"pipe/costs"
 	"pipe/costs/builder/part"
+	"pipe/costs/grade"
+	"pipe/costs/grading"
 )
 
 // splits returns the ways to split the instances, by name. A new one is a function and one line here.
@@ -16,10 +18,15 @@ func splits() map[string]part.NewSplit {
 }
 
 // losses returns the task losses by name. A new one is a file with its settings and its constructor, and one line here.
+// Every kind of graders is one, too.
 func losses() map[string]part.NewLoss {
-	return map[string]part.NewLoss{
+	all := map[string]part.NewLoss{
 		"money":    newMoney,
 		"weighted": newWeighted,
 		"zero_one": newZeroOne,
 	}
+	for _, kind := range grade.Kinds() {
+		all[kind] = grading.NewLoss(kind)
+	}
+	return all
 }

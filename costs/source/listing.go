@@ -7,6 +7,7 @@ import (
 
 	"pipe/costs"
 	"pipe/costs/builder/part"
+	"pipe/costs/grade"
 	"pipe/internal/textfile"
 )
 
@@ -15,6 +16,8 @@ import (
 type entryColumns struct {
 	id, label, split, group string
 	text                    string // only for the source table
+	references              string // the same
+	listed                  bool   // a cell of references is a JSON list
 }
 
 // listing is a table of instances, one per row.
@@ -23,6 +26,8 @@ type listing struct {
 	entries []part.Entry
 	texts   []string // nil without a column of texts
 	lines   []int    // line of each row in the file
+
+	references [][]string // by row; nil without such a column
 }
 
 // readListing reads the instances of a table. Duplicate ids and empty cells in
@@ -35,7 +40,7 @@ func readListing(ctx context.Context, file string, c entryColumns, held *textfil
 		if _, err := have.At(c.id); err != nil {
 			return nil, err
 		}
-		return have.Existing(c.id, c.label, c.split, c.group, c.text)
+		return have.Existing(c.id, c.label, c.split, c.group, c.text, c.references)
 	}, func(cells []string, line int) error {
 		e := part.Entry{ID: cells[0], Label: cells[1], Split: cells[2], Group: cells[3]}
 		bad := c.check(e, cells[4])
@@ -71,12 +76,30 @@ func readListing(ctx context.Context, file string, c entryColumns, held *textfil
 			}
 			l.texts = append(l.texts, text)
 		}
-		return nil
+		return l.refer(&c, cells[5], texts)
 	})
 	if err != nil {
 		return nil, err
 	}
 	return l, nil
+}
+
+// refer keeps the references of a row.
+func (l *listing) refer(c *entryColumns, cell string, texts *textfile.Texts) error {
+	if c.references == "" {
+		return nil
+	}
+	list, err := grade.References(cell, c.listed)
+	if err != nil {
+		return &costs.DataError{File: l.columns.File, Row: l.lines[len(l.lines)-1], Column: c.references, Err: err}
+	}
+	for i := range list {
+		if list[i], err = texts.Keep(list[i]); err != nil {
+			return err
+		}
+	}
+	l.references = append(l.references, list)
+	return nil
 }
 
 // entryBytes is the memory of an entry and its line without the texts.

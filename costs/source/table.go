@@ -37,21 +37,33 @@ type tableSettings struct {
 	Split string    `json:"split"`           // "": none
 	Group string    `json:"group,omitempty"` // "": none
 	Text  string    `json:"text,omitempty"`  // "": none
+
+	Reference     string `json:"reference,omitempty"`      // "": none
+	ReferenceList bool   `json:"reference_list,omitempty"` // a cell is a JSON list of references
 }
 
 func newTable(ctx context.Context, s *part.Setup, settings map[string]any) (part.Source, error) {
 	cfg := tableSettings{ID: "id", Label: "label"}
+	if open, ok := settings["reference"].(string); ok && open != "" {
+		cfg.Label = "" // open questions have none
+	}
 	if err := s.Settings(settings, &cfg); err != nil {
 		return nil, err
 	}
 	if cfg.File == "" {
 		return nil, errors.New("file: not set")
 	}
+	if cfg.Reference != "" && cfg.Label != "" {
+		return nil, fmt.Errorf("label is %q and reference is %q; an instance has a label or references, not both", cfg.Label, cfg.Reference)
+	}
+	if cfg.Reference == "" && cfg.ReferenceList {
+		return nil, errors.New("reference_list is set, and reference is not")
+	}
 	file := s.Path(cfg.File)
 	if err := s.File(ctx, "table", file); err != nil {
 		return nil, err
 	}
-	l, err := readListing(ctx, file, entryColumns{cfg.ID, cfg.Label, cfg.Split, cfg.Group, cfg.Text}, s.Held)
+	l, err := readListing(ctx, file, entryColumns{cfg.ID, cfg.Label, cfg.Split, cfg.Group, cfg.Text, cfg.Reference, cfg.ReferenceList}, s.Held)
 	if err != nil {
 		return nil, err
 	}
@@ -156,6 +168,9 @@ func (t *table) cell(in *part.Instance, column int) string { return t.cells[colu
 // Entries returns the rows in the order of the file.
 func (t *table) Entries() []part.Entry { return t.entries }
 
+// References returns the column of the references.
+func (t *table) References() string { return t.settings.Reference }
+
 // Columns returns the columns of the file.
 func (t *table) Columns() *part.Columns { return t.columns }
 
@@ -169,6 +184,9 @@ func (t *table) Load(ctx context.Context, rows []int) ([]part.Instance, error) {
 		out[n] = part.Instance{Entry: t.entries[i], Line: t.lines[i], Row: i}
 		if t.texts != nil {
 			out[n].Text = t.texts[i]
+		}
+		if t.references != nil {
+			out[n].References = t.references[i]
 		}
 	}
 	return out, nil

@@ -24,7 +24,7 @@ type Expert interface {
 // expert, the instance and the value.
 type Prediction struct {
 	// Label is one of the labels of the build, if it has any, or one of a Classifier's own: a class that no instance has is
-	// a wrong answer. "" says that only the loss is known, or that there is no usable answer. Task losses take it for a
+	// a wrong answer. In a build without labels it is the whole answer. "" says that only the loss is known, or that there is no usable answer. Task losses take it for a
 	// wrong answer; where it should cost something else, set Judged and Loss. The label of a Judged answer may be any.
 	Label         string
 	Probabilities []float32 // one in 0..1 per label of a Classifier, up to rounding, else nil
@@ -87,4 +87,14 @@ type TaskLoss interface {
 	// else stops the build. An instance without a label is an error where the
 	// loss needs one.
 	Loss(in *Instance, p Prediction) (float32, error)
+}
+
+// OpenLoss is a TaskLoss that compares open answers with the references of the instances.
+type OpenLoss interface {
+	TaskLoss
+	// Losses returns the losses of answers to a batch of instances, in their order. Errors name the instance.
+	Losses(ctx context.Context, batch []Instance, answers []Prediction) ([]float32, error)
+	// Key returns what of an answer is judged, in one spelling, for a vote among answers. ok is false if the answer has
+	// no such thing, for instance no number.
+	Key(answer string) (key string, ok bool)
 }

@@ -41,6 +41,13 @@ type ClassLister interface {
 	LabelNames() map[string]string // readable names, by label
 }
 
+// ReferenceSource is a Source of open questions: its instances have reference answers instead of labels.
+type ReferenceSource interface {
+	Source
+	// References returns the column of the references, "" if there is none.
+	References() string
+}
+
 // BatchLimiter is a Source whose instances may be too large to load a whole batch at once.
 type BatchLimiter interface {
 	Source
@@ -80,6 +87,8 @@ type Instance struct {
 	Gold   []string     // ids of the pages that settle the text, as the corpus spells them; nil if not known
 	Line   int          // line or row of the file, for errors
 	Row    int          // index in the source's Entries
+
+	References []string // accepted answers to an open question; nil unless the source has them
 
 	Sizes *Sizes // of the image, shared by all parts that use the instance; nil: not shared
 }

@@ -20,6 +20,7 @@ import (
 type Build struct {
 	Source  Source        // nil while the source itself is made
 	Labels  []string      // all known labels; nil while the source is made, or if nothing has a label
+	Loss    TaskLoss      // nil until it is made
 	Levels  []Level       // the levels of advice of the configuration, in order
 	Experts []NamedExpert // those made so far, in order
 

@@ -55,23 +55,32 @@ func (b *Build) CheckTexts(ctx context.Context) error {
 
 // Texts returns the text of every instance of the source. An instance without one is an error.
 func (b *Build) Texts(ctx context.Context) ([]string, error) {
+	texts := make([]string, 0, len(b.Source.Entries()))
+	err := b.EachInstance(ctx, func(in *Instance) error {
+		texts = append(texts, in.Text)
+		return in.NeedText()
+	})
+	return texts, err
+}
+
+// EachInstance calls visit for every instance of the source, in order, until it returns an error. Some are loaded at a
+// time: it is for sources of texts.
+func (b *Build) EachInstance(ctx context.Context, visit func(in *Instance) error) error {
 	const some = 4096
 	rows := make([]int, len(b.Source.Entries()))
 	for n := range rows {
 		rows[n] = n
 	}
-	texts := make([]string, 0, len(rows))
 	for part := range slices.Chunk(rows, some) {
 		list, err := b.Load(ctx, part)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		for n := range list {
-			if err := list[n].NeedText(); err != nil {
-				return nil, err
+			if err := visit(&list[n]); err != nil {
+				return err
 			}
-			texts = append(texts, list[n].Text)
 		}
 	}
-	return texts, nil
+	return nil
 }
