@@ -1,6 +1,8 @@
 package outcome
 
 import (
+	"slices"
+
 	"pipe/internal/tablefile"
 	"pipe/internal/textfile"
 )
@@ -13,6 +15,8 @@ type keys struct {
 	column     *tablefile.Column
 	dictionary tablefile.Dictionary
 	known      []int32 // number+1 of the texts of the dictionary, after that of a missing one; 0 where it is not known
+	distinct   []int32 // rows of the batch whose text is not that of the row before
+	found      []int32 // without a dictionary: numbers of the texts of the batch, -1 where one had none before
 	row        int     // of the batch, the last one that was looked up
 	number     int     // of its text
 }
@@ -24,8 +28,32 @@ func (k *keys) open(b *tablefile.Batch) {
 	if d != k.dictionary {
 		k.dictionary, k.known = d, nil
 	}
-	if d.Len() > 0 && k.known == nil {
+	switch {
+	case d.Len() == 0:
+		k.findAll(b.Rows)
+	case k.known == nil:
 		k.known = make([]int32, d.Len()+1)
+	}
+}
+
+// findAll looks up the texts of a batch, each row of equal texts once.
+func (k *keys) findAll(rows int) {
+	k.found = slices.Grow(k.found[:0], rows)[:rows]
+	k.distinct = k.distinct[:0]
+	for row := range rows {
+		if !k.column.Repeats(row) {
+			k.distinct = append(k.distinct, int32(row))
+		}
+	}
+	numbers := k.found[:len(k.distinct)]
+	k.names.FindAll(numbers, func(i int) string { return k.column.Text(int(k.distinct[i])) })
+	end := rows
+	for i, first := range slices.Backward(k.distinct) { // from behind, so that no number is overwritten before it is copied
+		number := numbers[i]
+		for row := int(first); row < end; row++ {
+			k.found[row] = number
+		}
+		end = int(first)
 	}
 }
 
@@ -39,6 +67,9 @@ func (k *keys) find(r tablefile.Row) int {
 			*known = int32(k.names.Find(k.column.Text(row)) + 1)
 		}
 		return int(*known) - 1
+	}
+	if n := k.found[row]; n >= 0 {
+		return int(n)
 	}
 	if k.number < 0 || k.row != row-1 || !k.column.Repeats(row) {
 		k.number = k.names.Find(k.column.Text(row))

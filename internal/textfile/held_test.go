@@ -16,6 +16,9 @@ func TestNames(t *testing.T) {
 		var list []string
 		index := make(map[string]int)
 		n := NewNames(NewHeld(MaxHeld))
+		if rapid.Bool().Draw(t, "index") {
+			n = NewIndex(rapid.IntRange(0, 20).Draw(t, "room"))
+		}
 		for _, s := range rapid.SliceOf(rapid.OneOf(rapid.String(), rapid.StringMatching(`[ab]{0,3}`), rapid.Just(strings.Repeat("x", 5000)))).Draw(t, "names") {
 			want, known := index[s]
 			if got := n.Find(s); known != (got >= 0) || known && got != want {
@@ -27,6 +30,14 @@ func TestNames(t *testing.T) {
 			}
 			if got, err := n.Add(s); got != want || err != nil {
 				t.Fatalf("%q is %d, want %d, %v", s, got, want, err)
+			}
+		}
+		asked := append(rapid.SliceOf(rapid.StringMatching(`[ab]{0,3}`)).Draw(t, "asked"), list...)
+		numbers := make([]int32, len(asked))
+		n.FindAll(numbers, func(i int) string { return asked[i] })
+		for i, s := range asked {
+			if want := n.Find(s); int(numbers[i]) != want {
+				t.Fatalf("%q is found at %d, want %d", s, numbers[i], want)
 			}
 		}
 		if n.Len() != len(list) || fmt.Sprintf("%q", n.List()) != fmt.Sprintf("%q", list) {
@@ -80,5 +91,26 @@ func TestHeldEnds(t *testing.T) {
 	}
 	if err := (*Held)(nil).Add(1 << 60); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestNamesWithOneHash: names whose hashes have the same upper half are told apart.
+func TestNamesWithOneHash(t *testing.T) {
+	n := NewIndex(3)
+	for i, name := range []string{"a", "b", "c"} {
+		n.slots[(slot(7).start(len(n.slots))+i)&(len(n.slots)-1)] = newSlot(7, i)
+		n.list = append(n.list, name)
+	}
+	for i, name := range []string{"a", "b", "c", "d"} {
+		want := i
+		if i == 3 {
+			want = -1
+		}
+		if _, got := n.slot(7, name); got != want {
+			t.Errorf("%s is found at %d, want %d", name, got, want)
+		}
+	}
+	if n.grow(); n.slots[0].number() != 0 || n.slots[1].number() != 1 {
+		t.Errorf("slots are %v", n.slots)
 	}
 }
