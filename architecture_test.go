@@ -39,7 +39,7 @@ var mayImport = map[string][]string{
 	"costs/kinds":                      {"costs", "costs/advice", "costs/builder/part", "costs/expert", "costs/expert/trained", "costs/feature", "costs/grade", "costs/grading", "costs/source", "internal/textfile"},
 	"costs/language":                   {"costs", "costs/builder/part", "costs/grade", "featurize/tokenizer", "internal/dataerror", "internal/strictjson", "internal/textfile", "onnx", "onnx/hf", "onnx/ort", "onnx/rewrite"},
 	"costs/language/languagetest":      {"onnx"},
-	"costs/outcome":                    {"costs", "costs/prices", "internal/dataerror", "internal/digest", "internal/parquetfile", "internal/strictjson", "internal/tablefile", "internal/textfile"},
+	"costs/outcome":                    {"costs", "costs/grade", "costs/prices", "internal/config", "internal/dataerror", "internal/digest", "internal/parquetfile", "internal/strictjson", "internal/tablefile", "internal/textfile"},
 	"costs/prices":                     {"internal/config", "internal/digest", "internal/textfile"},
 	"costs/prompt":                     {"internal/outside", "internal/textfile"},
 	"costs/retrieval":                  {"costs/builder/part", "costs/chat", "costs/grade", "costs/language", "costs/retrieval/bm25", "costs/service", "internal/atomicfile", "internal/digest", "internal/parallel"},

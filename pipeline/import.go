@@ -188,6 +188,9 @@ func (r *ImportResult) WriteText(w io.Writer) error {
 	}
 	b.Add("time", "%s", timeLine(r.Time))
 	b.Add("features", "%d", len(r.FeatureNames))
+	if g := r.Graded; g != nil {
+		b.Add("graded", "%d answers by %s%s", g.Answers, g.Kind, counted("; %d have nothing to judge, and count as wrong", g.Without))
+	}
 	addFees(b, r.MeasuredFees, r.Prices)
 	for _, c := range r.Constants {
 		b.Add(c.Split, "%d rows; best fixed pair %s at %.4f, oracle %.4f (lambda 1)", c.Rows, c.Best, c.BestCost, c.Oracle)

@@ -3,9 +3,11 @@ package outcome
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"pipe/costs"
+	"pipe/costs/grade"
 	"pipe/internal/tablefile"
 )
 
@@ -41,6 +43,9 @@ type Config struct {
 	// are none.
 	OpenText  OpenEncoder `yaml:"-" json:"-"`
 	OpenImage OpenEncoder `yaml:"-" json:"-"`
+	// OpenGrader opens the grader of answers; nil: grade.Open, which opens no
+	// models.
+	OpenGrader OpenGrader `yaml:"-" json:"-"`
 }
 
 // PairName names a pair by its expert and advice.
@@ -59,12 +64,19 @@ type Table struct {
 	// (best-score)/(best-worst). Without it a score lies in [0, 1] and becomes
 	// 1-score.
 	ScoreRange []float64 `yaml:"score_range"`
-	Wide       WideForm  `yaml:"wide"`
-	Layout     `yaml:",inline"`
+	// Grade judges recorded answers: their loss is 1 - score.
+	Grade grade.Config `yaml:"grade"`
+	// ReferenceList says that a cell of references is a JSON list of texts.
+	ReferenceList bool `yaml:"reference_list"`
+	// EmptyAnswers says what an empty cell of answers is: missing or "", a missing
+	// outcome; wrong, an answer without a text.
+	EmptyAnswers string   `yaml:"empty_answers"`
+	Wide         WideForm `yaml:"wide"`
+	Layout       `yaml:",inline"`
 }
 
 // Columns maps the terms of this program to column names. In long form exactly
-// one of Loss, Correct and Score is set; Advice may be empty, and then there is
+// one of Loss, Correct, Score and Answer is set; Advice may be empty, and then there is
 // none.
 type Columns struct {
 	ID         string `yaml:"id"`
@@ -73,8 +85,11 @@ type Columns struct {
 	Loss       string `yaml:"loss"`
 	Correct    string `yaml:"correct"`
 	Score      string `yaml:"score"`
+	Answer     string `yaml:"answer"` // judged by the grader; it is also the prediction
 	Fee        string `yaml:"fee"`
 	Prediction string `yaml:"prediction"`
+	Reference  string `yaml:"reference"` // what answers are compared with
+	Question   string `yaml:"question"`  // for graders that ask a model
 	Label      string `yaml:"label"`
 	Split      string `yaml:"split"`
 	Group      string `yaml:"group"` // group of instances that belong together: user, session, page
@@ -90,7 +105,7 @@ type TimeRule struct {
 // WideForm lists the columns of a table that has one row per instance, or gives
 // patterns of their names.
 type WideForm struct {
-	Value       string       `yaml:"value"` // what the columns hold: loss, correct or score
+	Value       string       `yaml:"value"` // what the columns hold: loss, correct, score or answer
 	Pairs       []WideColumn `yaml:"pairs"`
 	WidePattern `yaml:",inline"`
 }
@@ -148,6 +163,9 @@ type FeatureTable struct {
 	Split string      `yaml:"split"`
 	Group string      `yaml:"group"`
 	Time  string      `yaml:"time"`
+	// Reference and Question are those of Columns.
+	Reference string `yaml:"reference"`
+	Question  string `yaml:"question"`
 }
 
 // SplitRule says which instances are held out if no table has a split column.
@@ -237,25 +255,25 @@ func (c *Config) checkLong(add func(bool, string, ...any)) {
 	add(o.Expert == "", "outcomes.columns.expert is empty (a table in wide form has outcomes.wide)")
 	add(c.Outcomes.Wide.Value != "", "outcomes.wide.value is set, but outcomes.wide.pairs is empty")
 	values := 0
-	for _, name := range []string{o.Loss, o.Correct, o.Score} {
+	for _, name := range []string{o.Loss, o.Correct, o.Score, o.Answer} {
 		if name != "" {
 			values++
 		}
 	}
-	add(values != 1, "exactly one of outcomes.columns.loss, correct and score is needed, not %d", values)
+	add(values != 1, "exactly one of outcomes.columns.loss, correct, score and answer is needed, not %d", values)
 	add(c.Outcomes.ScoreRange != nil && o.Score == "", "outcomes.score_range needs outcomes.columns.score")
 }
 
 func (c *Config) checkWide(add func(bool, string, ...any)) {
 	o, w := c.Outcomes.Columns, c.Outcomes.Wide
-	add(o.Expert+o.Advice+o.Loss+o.Correct+o.Score+o.Fee+o.Prediction != "" || o.Usage != Usage{},
-		"a table in wide form has only id, label, split, group and time in outcomes.columns")
+	add(o.Expert+o.Advice+o.Loss+o.Correct+o.Score+o.Answer+o.Fee+o.Prediction != "" || o.Usage != Usage{},
+		"a table in wide form has only id, label, split, group, time, reference and question in outcomes.columns")
 	if w.WidePattern != (WidePattern{}) {
 		c.checkPatterns(add)
 		return
 	}
-	add(!slices.Contains([]string{"loss", "correct", "score"}, w.Value),
-		"outcomes.wide.value is %q; it must be loss, correct or score", w.Value)
+	add(!slices.Contains([]string{"loss", "correct", "score", "answer"}, w.Value),
+		"outcomes.wide.value is %q; it must be loss, correct, score or answer", w.Value)
 	add(c.Outcomes.ScoreRange != nil && w.Value != "score", "outcomes.score_range needs outcomes.wide.value score")
 	seen := make(map[PairName]bool)
 	for i, p := range w.Pairs {
@@ -271,22 +289,23 @@ func (c *Config) checkWide(add func(bool, string, ...any)) {
 
 func (c *Config) checkFeatures(add func(bool, string, ...any)) {
 	places := make(map[string]int)
-	count := func(label, split, group, time string) {
-		for word, column := range map[string]string{"label": label, "split": split, "group": group, "time": time} {
+	count := func(c instanceColumns) {
+		for word, column := range c.byKey() {
 			if column != "" {
 				places[word]++
 			}
 		}
 	}
-	count(c.Outcomes.Columns.Label, c.Outcomes.Columns.Split, c.Outcomes.Columns.Group, c.Outcomes.Columns.Time)
+	count(c.Outcomes.Columns.instance())
 	for i, f := range c.Features {
-		count(f.Label, f.Split, f.Group, f.Time)
+		count(f.instance())
 		add(f.ID == "", "features[%d].id is empty", i)
 		f.checkEncoded(i, add)
-		add(len(f.Columns)+len(f.Length)+len(f.Categorical)+len(f.Text.names()) == 0 && f.List+f.Image.Column+f.Label+f.Split+f.Group+f.Time == "",
+		add(len(f.Columns)+len(f.Length)+len(f.Categorical)+len(f.Text.names()) == 0 && f.List+f.Image.Column == "" && f.instance() == instanceColumns{},
 			"features[%d] uses no column", i)
 	}
-	for _, word := range []string{"label", "split", "group", "time"} {
+	c.checkGrade(add, places)
+	for _, word := range slices.Sorted(maps.Keys(instanceColumns{}.byKey())) {
 		add(places[word] > 1, "%s is taken from %d places", word, places[word])
 	}
 	add(c.Split.Kind == costs.SplitTime && places["time"] == 0 && places["split"] == 0, "split.kind is time, but no table has a column time")

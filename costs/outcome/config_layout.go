@@ -20,11 +20,12 @@ type Layout struct {
 
 // WidePattern are patterns of the names of columns of a wide table, such as
 // "{expert}|total_cost" or "{expert}.{advice}.fee". Exactly one of Loss,
-// Correct and Score is set.
+// Correct, Score and Answer is set.
 type WidePattern struct {
 	Loss       string `yaml:"loss"`
 	Correct    string `yaml:"correct"`
 	Score      string `yaml:"score"`
+	Answer     string `yaml:"answer"`
 	Fee        string `yaml:"fee"`
 	Prediction string `yaml:"prediction"`
 	Usage      `yaml:",inline"`
@@ -60,7 +61,7 @@ func (t *Table) checkLayout(add func(bool, string, ...any)) {
 
 // value is what the outcomes are, and the pattern of their columns.
 func (w *WidePattern) value() (kind, pattern string) {
-	for _, c := range []struct{ kind, pattern string }{{"loss", w.Loss}, {"correct", w.Correct}, {"score", w.Score}} {
+	for _, c := range []struct{ kind, pattern string }{{"loss", w.Loss}, {"correct", w.Correct}, {"score", w.Score}, {"answer", w.Answer}} {
 		if c.pattern != "" {
 			kind, pattern = c.kind, c.pattern
 		}
@@ -96,12 +97,12 @@ func (c *Config) checkPatterns(add func(bool, string, ...any)) {
 	w := &c.Outcomes.Wide
 	add(len(w.Pairs) > 0 || w.Value != "", "outcomes.wide has patterns; it cannot also have pairs or a value")
 	values := 0
-	for _, pattern := range []string{w.Loss, w.Correct, w.Score} {
+	for _, pattern := range []string{w.Loss, w.Correct, w.Score, w.Answer} {
 		if pattern != "" {
 			values++
 		}
 	}
-	add(values != 1, "exactly one of outcomes.wide.loss, correct and score is needed, not %d", values)
+	add(values != 1, "exactly one of outcomes.wide.loss, correct, score and answer is needed, not %d", values)
 	add(c.Outcomes.ScoreRange != nil && w.Score == "", "outcomes.score_range needs outcomes.wide.score")
 	narrow, withAdvice := false, 0
 	for _, k := range w.keys() {

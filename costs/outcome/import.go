@@ -35,17 +35,20 @@ func importWithin(ctx context.Context, c Config, held *textfile.Held) (*costs.Te
 }
 
 type importer struct {
-	config *Config
-	report Report
-	held   *textfile.Held // memory of all data read
-	meter  *meter         // measured fees
+	config  *Config
+	report  Report
+	held    *textfile.Held // memory of all data read
+	meter   *meter         // measured fees
+	grading *grading       // of answers; nil if outcomes are no answers
 
-	outcomes *outcomes
-	features []*featureBlock
-	labels   *textColumn // nil if no table has labels
-	splits   *textColumn // nil if no table has splits
-	groups   *textColumn // nil if no table has groups
-	times    *timeColumn // nil if no table has times
+	outcomes   *outcomes
+	features   []*featureBlock
+	labels     *textColumn // nil if no table has labels
+	splits     *textColumn // nil if no table has splits
+	groups     *textColumn // nil if no table has groups
+	times      *timeColumn // nil if no table has times
+	references *textColumn // of answers, nil if no table has them
+	questions  *textColumn // nil if no table has them
 }
 
 func (m *importer) run(ctx context.Context) (*costs.Tensor, error) {
@@ -54,6 +57,9 @@ func (m *importer) run(ctx context.Context) (*costs.Tensor, error) {
 	}
 	var err error
 	if m.meter, err = newMeter(m.config); err != nil {
+		return nil, err
+	}
+	if err := m.openGrader(ctx); err != nil {
 		return nil, err
 	}
 	if m.outcomes, err = m.readOutcomes(ctx); err != nil {
@@ -104,7 +110,10 @@ func (m *importer) assemble(ctx context.Context, actions *costs.Actions, order [
 	if err := m.outcomes.fill(t, order, keep); err != nil {
 		return nil, asData(m.config.Outcomes.File, err)
 	}
-	m.outcomes = nil
+	m.outcomes, t.Meta = nil, make(map[string]string)
+	if err := m.gradeAnswers(ctx, t, keep); err != nil {
+		return nil, err
+	}
 	if err := m.encodeColumns(ctx, keep, t.IDs); err != nil {
 		return nil, err
 	}
@@ -124,7 +133,7 @@ func (m *importer) assemble(ctx context.Context, actions *costs.Actions, order [
 	if err != nil {
 		return nil, err
 	}
-	t.Meta = map[string]string{costs.NamesKey: string(names)}
+	t.Meta[costs.NamesKey] = string(names)
 	if actions.Digests, err = m.digests(ctx); err != nil {
 		return nil, err
 	}

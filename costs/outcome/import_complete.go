@@ -15,7 +15,7 @@ const shownMissing = 5
 // missing data are an error with their number.
 func (m *importer) complete(a *costs.Actions, order []int) ([]int, error) {
 	var keep []int
-	cells, features, texts := gap{what: "an outcome for every pair"}, gap{what: "features"}, gap{what: "a label, a split, a group or a time"}
+	cells, features, texts := gap{what: "an outcome for every pair"}, gap{what: "features"}, gap{what: "a label, a split, a group, a time, a reference or a question"}
 	var firstCells []string
 	mask := a.Mask()
 	columns := make([]*outcomeColumn, len(order))
@@ -58,10 +58,10 @@ func (m *importer) complete(a *costs.Actions, order []int) ([]int, error) {
 	return keep, m.incomplete(keep, firstCells)
 }
 
-// hasTexts reports whether an instance has a label, a split, a group and a time,
-// for each of these columns that exists.
+// hasTexts reports whether an instance has a value in each of the columns of
+// instances that exist.
 func (m *importer) hasTexts(n int) bool {
-	for _, c := range []*textColumn{m.labels, m.splits, m.groups} {
+	for _, c := range []*textColumn{m.labels, m.splits, m.groups, m.references, m.questions} {
 		if c != nil && !c.has(n) {
 			return false
 		}

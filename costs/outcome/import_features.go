@@ -71,7 +71,7 @@ func (m *importer) readFeatureTable(ctx context.Context, tab *tablefile.Table, f
 		b.categorical = append(b.categorical, newTextColumn(set, name, m.held))
 	}
 	row.wantEncoded(b, set, f, m.held)
-	texts := m.instanceTexts(set, instanceColumns{f.Label, f.Split, f.Group, f.Time})
+	texts := m.instanceTexts(set, f.instance())
 	seen := make([]bool, len(b.there))
 	return b, m.walk(ctx, tab, set, func(cells tablefile.Row) error {
 		line := cells.Place()

@@ -34,23 +34,26 @@ type longTable struct {
 
 func (m *importer) readLong(ctx context.Context, tab *tablefile.Table) (*outcomes, error) {
 	c := m.config.Outcomes.Columns
-	o := newOutcomes(m.meter.on, c.Prediction != "", m.held)
+	o := newOutcomes(m.meter.on, c.Prediction+c.Answer != "", m.held)
 	kind := "loss"
 	switch {
 	case c.Correct != "":
 		kind = "correct"
 	case c.Score != "":
 		kind = "score"
+	case c.Answer != "":
+		kind = "answer"
 	}
 	var set columnSet
 	t := &longTable{
 		importer: m, outcomes: o, level: -1,
 		id: set.wantKeys(c.ID, o.ids), expert: set.wantKeys(c.Expert, o.experts), advice: set.wantKeys(c.Advice, o.advice),
 		cells: outcomeCells{
-			value: set.want(c.Loss + c.Correct + c.Score), name: c.Loss + c.Correct + c.Score, loss: m.lossOf(kind),
-			fee: m.meter.columns(&set, c.Fee, c.Usage), prediction: set.wantKeys(c.Prediction, o.texts),
+			value: set.want(c.Loss + c.Correct + c.Score + c.Answer), name: c.Loss + c.Correct + c.Score + c.Answer, loss: m.lossOf(kind),
+			fee: m.meter.columns(&set, c.Fee, c.Usage), prediction: set.wantKeys(c.Prediction+c.Answer, o.texts),
+			empty: m.config.Outcomes.EmptyAnswers == emptyWrong,
 		},
-		texts: m.instanceTexts(&set, instanceColumns{c.Label, c.Split, c.Group, c.Time}),
+		texts: m.instanceTexts(&set, c.instance()),
 	}
 	return o, m.walk(ctx, tab, &set, t.row)
 }
@@ -74,7 +77,7 @@ func (t *longTable) row(row tablefile.Row) error {
 	if err := t.texts(n, row); err != nil {
 		return shiftedTo(err, row.Place())
 	}
-	if row.Missing(t.cells.value) {
+	if row.Missing(t.cells.value) && !t.cells.empty {
 		return nil // counted as a missing cell
 	}
 	return t.store(t.outcomes, n, p, &t.cells, row)
@@ -113,6 +116,7 @@ type outcomeCells struct {
 	loss       func(row tablefile.Row, value int) (float64, error)
 	fee        meterColumns
 	prediction *keys // nil if there are no predictions
+	empty      bool  // whether an empty value is an outcome
 }
 
 // store checks and stores one outcome.
@@ -146,6 +150,8 @@ func (m *importer) lossOf(kind string) func(row tablefile.Row, value int) (float
 	switch kind {
 	case "loss":
 		return tablefile.Row.Float
+	case "answer": // judged when all rows have been read
+		return func(tablefile.Row, int) (float64, error) { return 0, nil }
 	case "correct":
 		return func(row tablefile.Row, value int) (float64, error) {
 			v, err := row.Flag(value)
@@ -166,18 +172,14 @@ func (m *importer) lossOf(kind string) func(row tablefile.Row, value int) (float
 	}
 }
 
-// instanceColumns are the columns of a table with properties of an instance, ""
-// where it has none.
-type instanceColumns struct{ label, split, group, time string }
-
-// instanceTexts prepares these columns. The function it returns stores the
+// instanceTexts prepares the columns of a table with properties of an instance. The function it returns stores the
 // properties of instance n.
 func (m *importer) instanceTexts(set *columnSet, from instanceColumns) func(n int, row tablefile.Row) error {
 	var columns []*textColumn
 	for _, c := range []struct {
 		name string
 		into **textColumn
-	}{{from.label, &m.labels}, {from.split, &m.splits}, {from.group, &m.groups}} {
+	}{{from.label, &m.labels}, {from.split, &m.splits}, {from.group, &m.groups}, {from.reference, &m.references}, {from.question, &m.questions}} {
 		if c.name != "" {
 			*c.into = newTextColumn(set, c.name, m.held)
 			columns = append(columns, *c.into)
@@ -187,7 +189,11 @@ func (m *importer) instanceTexts(set *columnSet, from instanceColumns) func(n in
 	if time >= 0 {
 		m.times = &timeColumn{name: from.time, unit: m.config.Time.Unit, held: m.held}
 	}
-	known := 0 // words of the split column that were read
+	newSplit := newValues(from.split != "", &m.splits, func(word string) error {
+		_, err := m.splitOf(word)
+		return err
+	})
+	newReference := newValues(from.reference != "", &m.references, m.checkReference)
 	return func(n int, row tablefile.Row) error {
 		for _, c := range columns {
 			if err := c.set(n, row); err != nil {
@@ -199,12 +205,23 @@ func (m *importer) instanceTexts(set *columnSet, from instanceColumns) func(n in
 				return err
 			}
 		}
-		if from.split == "" || m.splits.values.Len() == known {
+		if err := newSplit(); err != nil {
+			return err
+		}
+		return newReference()
+	}
+}
+
+// newValues returns a function that checks the value that the last row added to
+// a column, if it did.
+func newValues(there bool, column **textColumn, check func(string) error) func() error {
+	known := 0
+	return func() error {
+		if !there || (*column).values.Len() == known {
 			return nil
 		}
 		known++
-		_, err := m.splitOf(m.splits.values.List()[known-1])
-		return err
+		return check((*column).values.List()[known-1])
 	}
 }
 
@@ -231,7 +248,8 @@ type widePair struct {
 
 func (m *importer) readWide(ctx context.Context, tab *tablefile.Table) (*outcomes, error) {
 	c, pairs := m.config.Outcomes.Columns, m.config.Outcomes.Wide.Pairs
-	o := newOutcomes(m.meter.on, pairs[0].Prediction != "", m.held)
+	answers := m.config.Outcomes.answers()
+	o := newOutcomes(m.meter.on, answers || pairs[0].Prediction != "", m.held)
 	var set columnSet
 	t := &wideTable{importer: m, outcomes: o, id: set.wantKeys(c.ID, o.ids)}
 	toLoss := m.lossOf(m.config.Outcomes.Wide.Value)
@@ -246,12 +264,16 @@ func (m *importer) readWide(ctx context.Context, tab *tablefile.Table) (*outcome
 		if err != nil {
 			return nil, err
 		}
+		if answers {
+			p.Prediction = p.Column
+		}
 		t.pairs = append(t.pairs, widePair{who, outcomeCells{
 			value: set.want(p.Column), name: p.Column, loss: toLoss,
 			fee: m.meter.columns(&set, p.Fee, p.Usage), prediction: set.wantKeys(p.Prediction, o.texts),
+			empty: m.config.Outcomes.EmptyAnswers == emptyWrong,
 		}})
 	}
-	t.texts = m.instanceTexts(&set, instanceColumns{c.Label, c.Split, c.Group, c.Time})
+	t.texts = m.instanceTexts(&set, c.instance())
 	return o, m.walk(ctx, tab, &set, t.row)
 }
 
@@ -273,7 +295,7 @@ func (t *wideTable) row(row tablefile.Row) error {
 	}
 	for i := range t.pairs {
 		p := &t.pairs[i]
-		if row.Missing(p.cells.value) {
+		if row.Missing(p.cells.value) && !p.cells.empty {
 			continue
 		}
 		if err := t.store(t.outcomes, n, p.Pair, &p.cells, row); err != nil {

@@ -14,7 +14,7 @@ import (
 // matchColumns expands names, globs and ranges.
 func (f *FeatureTable) matchColumns(tab *tablefile.Table) ([]string, error) {
 	have := tab.Names()
-	used := append([]string{f.ID, f.List, f.Image.Column, f.Label, f.Split, f.Group}, f.Length...)
+	used := append([]string{f.ID, f.List, f.Image.Column, f.Label, f.Split, f.Group, f.Time, f.Reference, f.Question}, f.Length...)
 	used = slices.Concat(used, f.Categorical, f.Text.names())
 	at := make(map[string]int, len(have))
 	for i, name := range slices.Backward(have) {

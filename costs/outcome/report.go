@@ -16,6 +16,7 @@ type Report struct {
 	Divided      int              `json:"divided,omitempty"`       // of these, groups that a split column divides
 	Time         *costs.TimeOrder `json:"time,omitempty"`          // how the splits follow each other, where there are times
 	FeatureNames []string         `json:"feature_names,omitempty"` // one per feature
+	Graded       *Graded          `json:"graded,omitempty"`        // of recorded answers
 	MeasuredFees *MeasuredFees    `json:"measured_fees,omitempty"` // where there are any
 	Constants    []Constants      `json:"constants"`               // per split, what a constant choice costs at lambda 1
 }
