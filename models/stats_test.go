@@ -295,3 +295,109 @@ func BenchmarkPairedIntervals(b *testing.B) {
 		})
 	}
 }
+
+// The interval of a ratio is that of the delta method, where both means are far from 0.
+func TestPairedRatiosAgreeWithTheory(t *testing.T) {
+	const n = 4000
+	base, saved := normals(1, n, 2, 0.5), normals(2, n, 0.6, 0.4)
+	for k := range saved {
+		saved[k] += 0.3 * base[k] // they move together, as the cost of a constant and what is saved of it do
+	}
+	got, err := PairedRatios(DefaultBootstrap(3), [][]float64{saved}, [][]float64{base})
+	if err != nil {
+		t.Fatal(err)
+	}
+	top, _ := MeanStd(saved)
+	bottom, _ := MeanStd(base)
+	ratio := top / bottom
+	linear := make([]float64, n)
+	for k := range linear {
+		linear[k] = (saved[k] - ratio*base[k]) / bottom
+	}
+	_, std := MeanStd(linear)
+	half := 1.96 * std / math.Sqrt(n)
+	if v := got[0]; math.Abs(v.Mean-ratio) > 1e-12 || math.Abs(v.Low-(ratio-half)) > half/10 || math.Abs(v.High-(ratio+half)) > half/10 {
+		t.Errorf("%+v, the delta method has %g +- %g", *v, ratio, half)
+	}
+}
+
+// Of one base, the intervals of a ratio and of a mean are in proportion if the base is constant, clusters included.
+func TestPairedRatiosOfAConstantBase(t *testing.T) {
+	s := DefaultBootstrap(5)
+	for k := range 60 {
+		s.Clusters = append(s.Clusters, k/4)
+	}
+	d, base := normals(4, 60, 0.1, 1), make([]float64, 60)
+	for k := range base {
+		base[k] = 2
+	}
+	means, err := PairedIntervals(s, d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ratios, err := PairedRatios(s, [][]float64{d}, [][]float64{base})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, r := means[0], ratios[0]
+	for _, pair := range [][2]float64{{m.Mean, r.Mean}, {m.Low, r.Low}, {m.High, r.High}} {
+		if math.Abs(pair[0]/2-pair[1]) > 1e-6 {
+			t.Errorf("mean %+v, ratio to 2 %+v", m, *r)
+		}
+	}
+}
+
+func TestPairedRatiosRefuse(t *testing.T) {
+	d := normals(1, 20, 1, 0.1)
+	around := normals(2, 20, 0.01, 1) // a mean that may be below 0
+	zero := make([]float64, 20)
+	got, err := PairedRatios(DefaultBootstrap(1), [][]float64{d, d, d}, [][]float64{around, zero, d})
+	if err != nil || got[0] != nil || got[1] != nil || got[2] == nil {
+		t.Errorf("%v, %v", got, err)
+	}
+	if _, err := PairedRatios(DefaultBootstrap(1), [][]float64{d}, nil); err == nil {
+		t.Error("no base is accepted")
+	}
+	if _, err := PairedRatios(DefaultBootstrap(1), [][]float64{{1}}, [][]float64{{1}}); !errors.Is(err, ErrOneDraw) {
+		t.Errorf("one row: %v", err)
+	}
+	if _, err := PairedRatios(DefaultBootstrap(1), nil, nil); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestStudentInterval(t *testing.T) {
+	values := []float64{1, 2, 3, 4, 5}
+	v, err := StudentInterval(values, nil, 0.95, 0)
+	half := 2.7764451 * math.Sqrt(2.5/5) // the quantile of Student's t with 4 degrees of freedom, in every table
+	if err != nil || v.Mean != 3 || math.Abs(v.High-3-half) > 1e-6 || math.Abs(3-v.Low-half) > 1e-6 {
+		t.Errorf("%+v, %v; want 3 +- %g", v, err, half)
+	}
+	wide, err := StudentInterval(values, nil, 0.95, 10)
+	if want := 2.7764451 * math.Sqrt(10.0/5); err != nil || math.Abs(wide.High-3-want) > 1e-6 {
+		t.Errorf("with a variance of at least 10: %+v, %v; want 3 +- %g", wide, err, want)
+	}
+	twice, err := StudentInterval([]float64{1, 1, 2, 2, 3, 3, 4, 4, 5, 5}, []int{0, 0, 1, 1, 2, 2, 3, 3, 4, 4}, 0.95, 0)
+	if err != nil || math.Abs(twice.High-v.High) > 1e-9 {
+		t.Errorf("every row twice: %+v, once %+v (%v)", twice, v, err)
+	}
+	bounded, err := StudentInterval([]float64{1, 1, 2, 2, 3, 3, 4, 4, 5, 5}, []int{0, 0, 1, 1, 2, 2, 3, 3, 4, 4}, 0.95, 10)
+	if err != nil || math.Abs(bounded.High-wide.High) > 1e-9 {
+		t.Errorf("every row twice, with a least variance: %+v, once %+v (%v)", bounded, wide, err)
+	}
+	for name, err := range map[string]error{
+		"level":    second(StudentInterval(values, nil, 1, 0)),
+		"clusters": second(StudentInterval(values, []int{1}, 0.9, 0)),
+	} {
+		if err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+	for _, of := range [][]float64{nil, {1}} {
+		if _, err := StudentInterval(of, nil, 0.9, 0); !errors.Is(err, ErrOneDraw) {
+			t.Errorf("%v: %v", of, err)
+		}
+	}
+}
+
+func second[T any](_ T, err error) error { return err }

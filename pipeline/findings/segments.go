@@ -149,9 +149,9 @@ func (c *comparison) measure(s *report.Segment, rows []int, level float64) error
 	}
 	s.Saved = (*report.Interval)(&v)
 	switch {
-	case v.Low > 0:
+	case v.Low > tie:
 		s.Finding = report.Helps
-	case v.High < 0:
+	case v.High < -tie:
 		s.Finding = report.Harms
 	}
 	return nil

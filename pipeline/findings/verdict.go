@@ -1,6 +1,7 @@
 package findings
 
 import (
+	"math"
 	"slices"
 
 	"pipe/costs"
@@ -140,7 +141,10 @@ func reason(p *Policy) string {
 }
 
 // uncertain reports whether a saving may be a loss.
-func uncertain(s report.Saving) bool { return !(s.Cost.Low > 0) }
+func uncertain(s report.Saving) bool { return !(s.Cost.Low > tie*(1+math.Abs(s.Reference))) }
+
+// tie is the relative size of differences that rounding makes.
+const tie = 1e-9
 
 // keep is the constant to use where the policy is not certain to beat all, with its savings against the others. It is
 // today's pair, unless the best fixed pair is certainly cheaper. Without today's pair it is the first that the policy does
