@@ -51,7 +51,7 @@ func (c *Config) checkGrade(add func(bool, string, ...any), places map[string]in
 	if o.Grade.Kind == "" || slices.Contains(needModels, o.Grade.Kind) {
 		return
 	}
-	g, err := grade.Open(context.Background(), o.Grade)
+	g, err := grade.Open(context.Background(), o.Grade, nil)
 	for _, problem := range config.Lines(err) {
 		add(true, "outcomes.grade: %s", problem)
 	}

@@ -14,10 +14,6 @@ import (
 // JSON form of its configuration.
 const GradeKey = "pipe.grade"
 
-// OpenGrader opens the grader of a configuration. The caller of Import closes
-// it.
-type OpenGrader func(ctx context.Context, c grade.Config) (grade.Grader, error)
-
 // Graded counts the answers that a grader has judged.
 type Graded struct {
 	Kind    string `json:"kind"`

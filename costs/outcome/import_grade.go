@@ -15,11 +15,7 @@ func (m *importer) openGrader(ctx context.Context) error {
 	if o.Grade.Kind == "" {
 		return nil
 	}
-	open := m.config.OpenGrader
-	if open == nil {
-		open = grade.Open
-	}
-	g, err := open(ctx, o.Grade)
+	g, err := grade.Open(ctx, o.Grade, m.config.GraderModels)
 	if err != nil {
 		return fmt.Errorf("outcomes.grade: %w", err)
 	}
