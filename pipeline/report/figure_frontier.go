@@ -99,7 +99,7 @@ func addConstants(p *plot.Plot, constants []ConstantPoint) error {
 	best := cheapestOf(constants)
 	for _, c := range best[max(0, len(best)-mostNamed):] {
 		named.XYs = append(named.XYs, plotter.XY{X: c.Money, Y: c.Loss})
-		named.Labels = append(named.Labels, " "+shortened(c.Pair))
+		named.Labels = append(named.Labels, " "+shortened(c.Pair, 28))
 	}
 	names, err := plotter.NewLabels(named)
 	if err != nil {
@@ -112,9 +112,8 @@ func addConstants(p *plot.Plot, constants []ConstantPoint) error {
 	return nil
 }
 
-// shortened cuts a long name.
-func shortened(name string) string {
-	const most = 28
+// shortened cuts a name that is longer than most characters.
+func shortened(name string, most int) string {
 	if r := []rune(name); len(r) > most {
 		return string(r[:most-1]) + "\u2026"
 	}

@@ -23,7 +23,7 @@ func segmentsFigure(name string, s Segments) (Figure, error) {
 	p := newPlot(fmt.Sprintf("Saved by segment, lambda %s", fixed(s.Lambda, -1)), "saved per request", "")
 	var ticks plot.ConstantTicks
 	for i, g := range shown {
-		ticks = append(ticks, plot.Tick{Value: float64(-i), Label: shortened(fmt.Sprintf("%s (%d)", g.Name, g.Rows))})
+		ticks = append(ticks, plot.Tick{Value: float64(-i), Label: fmt.Sprintf("%s (%d)", shortened(g.label(), 44), g.Rows)})
 		if err := addSegment(p, g, float64(-i)); err != nil {
 			return Figure{}, err
 		}
@@ -45,6 +45,14 @@ func segmentsFigure(name string, s Segments) (Figure, error) {
 		whole(c)
 		p.Draw(draw.Crop(c, 8, -14, 8, -8))
 	})
+}
+
+// label is the name of the segment in the figure: labels are often single digits.
+func (g Segment) label() string {
+	if g.By == ByLabel {
+		return "label " + g.Name
+	}
+	return g.Name
 }
 
 func addSegment(p *plot.Plot, g Segment, y float64) error {

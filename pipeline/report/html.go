@@ -32,7 +32,7 @@ func (r *Report) WriteHTML(w io.Writer) error { return r.page().Write(w) }
 // page is the report as a page. Without a verdict, the methods are its result, so they come first.
 func (r *Report) page() *page.Page {
 	p := &page.Page{Title: r.heading(), Kind: "pipe report · " + r.Benchmark, Warning: r.standIn()}
-	for _, v := range r.said() {
+	for _, v := range r.Verdicts() {
 		p.Answers = append(p.Answers, page.Answer{Tone: v.tone(), Text: safetext.Line(v.Sentence)})
 	}
 	blocks := r.blocks()

@@ -160,7 +160,7 @@ func (r *Report) WriteJSON(w io.Writer) error {
 		out.Rows[i].Role = methods.Named(out.Rows[i].Method).Role
 	}
 	out.Deployable = r.deployable()
-	out.Verdict, out.Learning = r.said(), r.taught()
+	out.Verdict, out.Learning = r.Verdicts(), r.taught()
 	e := json.NewEncoder(w)
 	e.SetIndent("", "  ")
 	e.SetEscapeHTML(false)

@@ -76,8 +76,8 @@ func saving(list []Saving, pair string) *Saving {
 	return nil
 }
 
-// said returns the verdicts with their sentences.
-func (r *Report) said() []Verdict {
+// Verdicts are the verdicts with their sentences.
+func (r *Report) Verdicts() []Verdict {
 	var out []Verdict
 	for _, v := range r.Verdict {
 		v.Sentence = v.sentence(r.Money)

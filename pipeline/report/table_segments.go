@@ -9,7 +9,7 @@ import (
 // segmentTable is about one policy.
 func (s *Segments) table() table {
 	t := table{
-		title: fmt.Sprintf("Where %s helps and harms: lambda %s", s.Policy, fixed(s.Lambda, -1)), left: 2, place: onSegments,
+		title: fmt.Sprintf("Where %s helps and harms: lambda %s", s.Policy, fixed(s.Lambda, -1)), left: 2, place: onSegments, folded: true,
 		head: []string{"by", "segment", "rows", "saved (95%)", "effect", "finding", "chosen"}, caption: s.caption(),
 	}
 	for _, g := range s.Segments {

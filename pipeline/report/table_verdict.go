@@ -83,7 +83,7 @@ func (r *Report) expertUseTable() table {
 // sentences are the verdicts and what is said of more rows, safe for a line.
 func (r *Report) sentences() []string {
 	var out []string
-	for _, v := range r.said() {
+	for _, v := range r.Verdicts() {
 		out = append(out, safetext.Line(v.Sentence))
 	}
 	for _, l := range r.taught() {
