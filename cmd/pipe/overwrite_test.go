@@ -86,6 +86,10 @@ var overwriting = map[string][]struct{ in, args string }{
 		{"parts/a.parquet", "monitor --policy policy.onnx --baseline costs.parquet --in parts --state IN"},
 		{"costs.parquet", "monitor --policy policy.onnx --baseline IN --in rows.csv --state IN"},
 	},
+	"report": {
+		{"kept/comparison.json", "report IN kept/report.json --out kept"},
+		{"kept/comparison.html", "report kept/report.json IN --out kept"},
+	},
 	"train": {
 		{"kept/train.json", "train --in costs.parquet --actions IN --out kept"},
 		{"kept/ours.onnx", "train --in costs.parquet --config IN --out kept"},
@@ -143,7 +147,7 @@ func inputsFor(t *testing.T) {
 		"pages/wiki-001.jsonl": `{"id": "A", "text": "x", "lines": ""}` + "\n",
 		"parts/a.parquet":      "x",
 		"kept/table.parquet":   "x", "kept/encoder.json": "x", "kept/featurize.json": "x", "kept/train.json": "x", "kept/ours.onnx": "train: {}",
-		"kept/more.onnx": "x", "kept/monitor.json": "x", "kept/monitor.html": "x", "monitor.state": "x", "kept/report.json": "x", "kept/report.csv": "x", "kept/report.md": "x", "kept/x.png": "x",
+		"kept/more.onnx": "x", "kept/monitor.json": "x", "kept/monitor.html": "x", "monitor.state": "x", "kept/comparison.json": "x", "kept/comparison.html": "x", "kept/report.json": "x", "kept/report.csv": "x", "kept/report.md": "x", "kept/x.png": "x",
 		"kept/costs.parquet": "x", "kept/answers.jsonl": "x",
 	} {
 		if err := os.MkdirAll(filepath.Dir(name), 0o777); err != nil {

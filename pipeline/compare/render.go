@@ -107,7 +107,10 @@ func signed(v *float64) string {
 	if v == nil {
 		return ""
 	}
-	return fmt.Sprintf("%+.4f", *v)
+	if s := fmt.Sprintf("%+.4f", *v); s != "-0.0000" && s != "+0.0000" {
+		return s
+	}
+	return "0.0000"
 }
 
 // sentences say what both reports recommend at a lambda, B's last.
