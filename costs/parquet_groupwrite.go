@@ -26,43 +26,52 @@ func (g *groupWrite) cells(s []float32, width int, nullable bool) {
 		g.floats(s, width)
 		return
 	}
-	g.levels(width, func(i int) parquet.Value {
-		if s[i] != s[i] {
-			return parquet.NullValue().Level(min(1, i%width), 1, g.column)
+	g.blocks(width, func(first, last int) {
+		for i := first; i < last; i++ {
+			v := parquet.NullValue().Level(min(1, i%width), 1, g.column)
+			if s[i] == s[i] {
+				v = parquet.FloatValue(s[i]).Level(min(1, i%width), 2, g.column)
+			}
+			g.values = append(g.values, v)
 		}
-		return parquet.FloatValue(s[i]).Level(min(1, i%width), 2, g.column)
 	})
 }
 
+// floats writes a list of width numbers per row.
 func (g *groupWrite) floats(s []float32, width int) {
-	g.put(width, true, func(i int) parquet.Value { return parquet.FloatValue(s[i]) })
+	g.blocks(width, func(first, last int) {
+		for ; first < last; first += width {
+			g.values = append(g.values, parquet.FloatValue(s[first]).Level(0, 1, g.column))
+			for _, v := range s[first+1 : first+width] {
+				g.values = append(g.values, parquet.FloatValue(v).Level(1, 1, g.column))
+			}
+		}
+	})
 }
 
 func textValue(s string) parquet.Value { return parquet.ByteArrayValue([]byte(s)) }
 
 // put writes the next column, width values per row, none of them null.
 func (g *groupWrite) put(width int, list bool, at func(i int) parquet.Value) {
-	g.levels(width, func(i int) parquet.Value {
-		repetition, definition := 0, 0
-		if list {
-			repetition, definition = min(1, i%width), 1
+	g.blocks(width, func(first, last int) {
+		for i := first; i < last; i++ {
+			repetition, definition := 0, 0
+			if list {
+				repetition, definition = min(1, i%width), 1
+			}
+			g.values = append(g.values, at(i).Level(repetition, definition, g.column))
 		}
-		return at(i).Level(repetition, definition, g.column)
 	})
 }
 
-// levels writes the next column from values with their levels. It writes small
-// blocks of fixed size. The library may end a page only after a block, so pages
-// always end at the same rows.
-func (g *groupWrite) levels(width int, at func(i int) parquet.Value) {
+// blocks writes the next column. add appends values first to last-1, with their levels: a small block of whole rows, of
+// fixed size. The library may end a page only after a block, so pages always end at the same rows.
+func (g *groupWrite) blocks(width int, add func(first, last int)) {
 	const stepValues = 4096
 	step := max(1, stepValues/width)
 	for first := 0; first < g.rows && g.err == nil; first += step {
-		last := min(g.rows, first+step)
 		g.values = g.values[:0]
-		for i := first * width; i < last*width; i++ {
-			g.values = append(g.values, at(i))
-		}
+		add(first*width, min(g.rows, first+step)*width)
 		_, g.err = g.columns[g.column].WriteRowValues(g.values)
 	}
 	g.column++

@@ -12,6 +12,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"pipe/internal/atomicfile"
+	"pipe/internal/textfile"
 )
 
 // Layout of the files we write. Row groups are decoded concurrently, so a large
@@ -46,9 +47,10 @@ type Writer struct {
 	parquet *parquet.GenericWriter[any]
 	actions *Actions
 	options WriterOptions
-	pending *Tensor // rows of the row group being collected
-	rows    int     // rows per row group
-	ids     map[string]struct{}
+	pending *Tensor         // rows of the row group being collected
+	rows    int             // rows per row group
+	ids     *textfile.Names // of the batches that were appended
+	written int             // rows
 	values  []parquet.Value
 	err     error
 	closed  bool
@@ -98,7 +100,7 @@ func newWriter(path string, actions *Actions, o WriterOptions) (*Writer, error) 
 		actions: actions, options: o,
 		pending: &Tensor{Actions: actions, Dim: o.Dim},
 		rows:    max(minGroupRows, min(maxGroupRows, groupBytes/(4*o.Dim))),
-		ids:     make(map[string]struct{}),
+		ids:     textfile.NewIndex(0),
 	}, nil
 }
 
@@ -159,6 +161,12 @@ func (w *Writer) Append(batch *Tensor) error {
 	if err := w.check(batch); err != nil {
 		return fmt.Errorf("append costs: %w", err)
 	}
+	return w.add(batch)
+}
+
+// add appends the rows of a batch that was checked.
+func (w *Writer) add(batch *Tensor) error {
+	w.written += batch.Len()
 	for first := 0; first < batch.Len(); {
 		n := min(batch.Len()-first, w.rows-w.pending.Len())
 		w.pending.extend(batch.window(first, n))
@@ -187,12 +195,14 @@ func (w *Writer) check(batch *Tensor) error {
 			have.Dim, have.Groups, have.Times, have.Fee, have.Labels, have.Predictions, o.Dim, o.Groups, o.Times, o.Fee, o.Labels, o.Predictions)
 	}
 	for n, id := range batch.IDs {
-		if _, ok := w.ids[id]; ok {
+		if w.ids.Find(id) >= 0 {
 			return &DataError{Row: n + 1, Column: colID, Msg: fmt.Sprintf("%q is a duplicate: it was already written", id)}
 		}
 	}
 	for _, id := range batch.IDs {
-		w.ids[id] = struct{}{}
+		if _, err := w.ids.Add(id); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -269,7 +279,7 @@ func (w *Writer) Close() error {
 	if err == nil && w.pending.Len() > 0 {
 		err = w.flush()
 	}
-	if err == nil && len(w.ids) == 0 {
+	if err == nil && w.written == 0 {
 		err = fmt.Errorf("write costs %q: %w", w.path, &DataError{Msg: "there are no rows"})
 	}
 	if err == nil {
@@ -308,14 +318,15 @@ func Write(path string, t *Tensor) error {
 	return writeWindow(path, t, 0, t.Len(), optionsOf(t, t.UnknownCells() > 0))
 }
 
+// writeWindow writes rows of a valid tensor.
 func writeWindow(path string, t *Tensor, first, n int, o WriterOptions) error {
 	w, err := NewWriter(path, t.Actions, o)
 	if err != nil {
 		return err
 	}
 	defer w.Abort()
-	if err := w.Append(t.window(first, n)); err != nil {
-		return fmt.Errorf("write costs %q: %w", path, err)
+	if err := w.add(t.window(first, n)); err != nil {
+		return err
 	}
 	return w.Close()
 }

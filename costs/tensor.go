@@ -202,12 +202,14 @@ func (t *Tensor) checkIDs() error {
 	if err := badText(colID, t.IDs); err != nil {
 		return err
 	}
-	seen := make(map[string]int, t.Len())
+	seen := textfile.NewIndex(t.Len())
 	for n, id := range t.IDs {
-		if first, ok := seen[id]; ok {
+		switch first, err := seen.Add(id); {
+		case err != nil:
+			return err
+		case first < n:
 			return &DataError{Row: n + 1, Column: "id", Msg: fmt.Sprintf("%q is a duplicate, first in row %d", id, first+1)}
 		}
-		seen[id] = n
 	}
 	return nil
 }
