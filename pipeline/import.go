@@ -25,6 +25,7 @@ type ImportResult struct {
 	File   string `json:"file"`
 	Digest string `json:"digest"`
 	outcome.Report
+	Note   string         `json:"note,omitempty"`           // about the features of a preset
 	Moved  *MovedRows     `json:"moved,omitempty"`          // compared with the tensor that was at File before
 	Prices *ChangedPrices `json:"changed_prices,omitempty"` // compared with that tensor, too
 }
@@ -70,6 +71,10 @@ func moved(path string, t *costs.Tensor) *MovedRows {
 // ImportOptions are the options of one import.
 type ImportOptions struct {
 	Config  string     // the configuration file; relative paths in it are relative to its folder
+	Preset  string     // instead: the name of the preset that is the configuration
+	In      string     // the file or folder of outcomes; needed with Preset, and else instead of that of Config
+	Prices  string     // a price file instead of that of the configuration; may be ""
+	Encoder string     // an encoder of texts for the columns whose length would be a feature; may be ""
 	Out     string     // the tensor; vectors of texts and images are kept in the folder experts beside it
 	Runtime ort.Config // library and device for encoders; opened only if there are some
 }
@@ -77,12 +82,12 @@ type ImportOptions struct {
 // Import turns outcome tables of other programs into a cost tensor, as the configuration file specifies. Bad data is a
 // *costs.DataError, a bad configuration a *config.Error; in both cases no tensor is written.
 func Import(ctx context.Context, o ImportOptions, progress stage.Progress) (*ImportResult, error) {
-	if err := importFiles(o.Config, o.Out).Check(); err != nil {
+	if err := importFiles(o).Check(); err != nil {
 		return nil, err
 	}
 	progress = stage.OrQuiet(progress)
 	progress.Start(-1, "import")
-	cfg, err := LoadImport(o.Config)
+	cfg, err := o.load()
 	if err != nil {
 		return nil, err
 	}
@@ -90,7 +95,11 @@ func Import(ctx context.Context, o ImportOptions, progress stage.Progress) (*Imp
 	if err != nil {
 		return nil, err
 	}
-	return writeImport(ctx, cfg, o.Out, t, report)
+	r, err := writeImport(ctx, cfg, o.Out, t, report)
+	if err == nil {
+		r.Note = presetNote(cfg)
+	}
+	return r, err
 }
 
 // importWithEncoders imports with encoders that it opens and closes.
@@ -111,17 +120,28 @@ func importWithEncoders(ctx context.Context, cfg outcome.Config, o ImportOptions
 
 // LoadImport reads the configuration of an import. Paths in the result are those of files: relative ones are joined to
 // the folder of the configuration. A bad configuration is a *config.Error.
-func LoadImport(file string) (outcome.Config, error) {
-	cfg := outcome.DefaultConfig()
-	if err := config.Load(file, &cfg); err != nil {
-		return cfg, err
+func LoadImport(file string) (outcome.Config, error) { return ImportOptions{Config: file}.load() }
+
+// readImport reads a configuration that may be incomplete.
+func readImport(file string) (outcome.Config, error) {
+	f, err := config.Open(file)
+	if err != nil {
+		return outcome.Config{}, err
+	}
+	start, err := startOf(f, file)
+	if err != nil {
+		return start, err
+	}
+	cfg := unchecked(start)
+	if err := f.Load(&cfg); err != nil {
+		return start, err
 	}
 	dir, err := filepath.Abs(filepath.Dir(file))
 	if err != nil {
-		return cfg, err
+		return start, err
 	}
-	ResolveImport(&cfg, dir)
-	return cfg, nil
+	ResolveImport((*outcome.Config)(&cfg), dir)
+	return outcome.Config(cfg), nil
 }
 
 // writeImport writes the tensor of an import.
@@ -196,6 +216,7 @@ func (r *ImportResult) WriteText(w io.Writer) error {
 		b.Add(c.Split, "%d rows; best fixed pair %s at %.4f, oracle %.4f (lambda 1)", c.Rows, c.Best, c.BestCost, c.Oracle)
 	}
 	b.Add("digest", "%s", r.Digest)
+	b.Add("note", "%s", r.Note)
 	return b.WriteText(w)
 }
 
@@ -227,6 +248,10 @@ func counted(format string, n int) string {
 	return fmt.Sprintf(format, n)
 }
 
-func importFiles(file, out string) stage.Files {
-	return stage.Files{Reads: stage.ConfigFiles(file), Writes: []stage.Output{{Path: out}}}
+func importFiles(o ImportOptions) stage.Files {
+	reads := append(stage.ConfigFiles(o.Config), stage.NamedFiles(o.Prices)...)
+	if o.In != "" {
+		reads = append(reads, stage.Input{Path: o.In, Part: stage.Ending(".parquet", ".csv", ".tsv", ".jsonl", ".ndjson", ".json", ".gz"), Grow: true, Big: true})
+	}
+	return stage.Files{Reads: reads, Writes: []stage.Output{{Path: o.Out}}}
 }

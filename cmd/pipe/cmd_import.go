@@ -1,6 +1,8 @@
 package main
 
 import (
+	"strings"
+
 	"github.com/spf13/cobra"
 
 	"pipe/pipeline"
@@ -15,30 +17,63 @@ describes it and starts with a small example.
 Without a split column, the split of a row follows from a hash of its id, or of its group, and the seed, so rows that are
 appended later move no row. docs/splits.md describes the other kinds.
 
+A preset is the configuration of a published table: PRESETS. --explain prints it, to be saved and edited; docs/presets.md
+describes the tables. A configuration can begin with one, too, by the key preset. Pickles are refused, with the command that
+converts them.
+
 A missing outcome is an error, unless the configuration allows incomplete instances to be dropped. The report counts
 what was dropped.`
 
 const importExamples = `  pipe import --config outcomes.yaml --out costs.parquet
   pipe import --config outcomes.yaml --out costs.parquet --json
+  pipe import --preset routerbench --in routerbench_0shot.parquet --out costs.parquet
+  pipe import --preset sprout --in SPROUT/data --prices prices.yaml --encoder sentence-transformers/all-MiniLM-L6-v2 --out costs.parquet
+  pipe import --preset llmrouterbench --explain > llmrouterbench.yaml
   PIPE_DATA=/data pipe import --config configs/import-cifar10.yaml --out out/cifar10.parquet`
 
 func importCommand(a *app) *cobra.Command {
 	var o pipeline.ImportOptions
+	var explain bool
 	c := &cobra.Command{
-		Use:     "import --config FILE --out FILE",
+		Use:     "import (--config FILE | --preset NAME --in FILE) --out FILE",
 		Short:   "Make a cost tensor from existing outcome logs",
-		Long:    importText,
+		Long:    strings.Replace(importText, "PRESETS", strings.Join(pipeline.PresetNames(), ", "), 1),
 		Example: importExamples,
 		Args:    noArgs,
-		RunE:    func(c *cobra.Command, _ []string) error { return runImport(c, a, o) },
+		RunE: func(c *cobra.Command, _ []string) error {
+			if explain {
+				return explainPreset(c, a, o)
+			}
+			return runImport(c, a, o)
+		},
 	}
 	c.Flags().StringVar(&o.Config, "config", "", "YAML file with columns, fees and split")
+	c.Flags().StringVar(&o.Preset, "preset", "", "instead: the configuration of a published table")
+	c.Flags().StringVar(&o.In, "in", "", "the file or folder of outcomes, for a preset or instead of that of --config")
+	c.Flags().StringVar(&o.Prices, "prices", "", "a price file, for presets with tokens or instead of that of --config")
+	c.Flags().StringVar(&o.Encoder, "encoder", "", "encode the texts instead of taking their length as a feature: folder, .onnx file, or org/name")
+	c.Flags().BoolVar(&explain, "explain", false, "print the configuration that --preset stands for, and import nothing")
 	c.Flags().StringVarP(&o.Out, "out", "o", "", "the Parquet file to write")
 	return c
 }
 
+func explainPreset(c *cobra.Command, a *app, o pipeline.ImportOptions) error {
+	if err := required(c, "preset"); err != nil {
+		return err
+	}
+	t, err := pipeline.ExplainPreset(o)
+	if err != nil {
+		return err
+	}
+	return a.print(t)
+}
+
 func runImport(c *cobra.Command, a *app, o pipeline.ImportOptions) error {
-	if err := required(c, "config", "out"); err != nil {
+	needed := []string{"config", "out"}
+	if o.Preset != "" {
+		needed = []string{"in", "out"}
+	}
+	if err := required(c, needed...); err != nil {
 		return err
 	}
 	o.Runtime = a.runtime()

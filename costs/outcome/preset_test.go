@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -129,7 +130,7 @@ func fromPreset(t *testing.T, name, file, prices string) Config {
 	if !ok {
 		t.Fatalf("no preset %q", name)
 	}
-	text := strings.NewReplacer("${FILE}", file, "${PRICES}", prices).Replace(p.Text)
+	text := strings.NewReplacer(`"${FILE}"`, strconv.Quote(file), `"${PRICES}"`, strconv.Quote(prices)).Replace(p.Text)
 	c := DefaultConfig()
 	dec := yaml.NewDecoder(bytes.NewReader([]byte(text)))
 	dec.KnownFields(true)

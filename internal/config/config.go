@@ -39,23 +39,44 @@ func (e *Error) Error() string {
 // problems. If dst is a Validator, Validate is called last. All problems of a step are returned together in one *Error.
 // If the file cannot be read, the error is the operating system's.
 func Load(path string, dst any) error {
+	f, err := Open(path)
+	if err != nil {
+		return err
+	}
+	return f.Load(dst)
+}
+
+// File is a configuration file that was read, for programs that need its values more than once.
+type File struct {
+	path string
+	text []byte
+	dir  string
+}
+
+// Open reads a file, but does not look at what it says. Its errors are those of Load.
+func Open(path string) (*File, error) {
 	text, err := readFile(path)
 	if err != nil {
-		return fmt.Errorf("read config: %w", err)
+		return nil, fmt.Errorf("read config: %w", err)
 	}
 	if len(text) > textfile.MaxYAML {
-		return &Error{File: path, Problems: []string{fmt.Sprintf("the file is longer than %d MiB", textfile.MaxYAML>>20)}}
+		return nil, &Error{File: path, Problems: []string{fmt.Sprintf("the file is longer than %d MiB", textfile.MaxYAML>>20)}}
 	}
 	dir, err := filepath.Abs(filepath.Dir(path))
 	if err != nil {
-		return fmt.Errorf("read config %q: %w", path, err)
+		return nil, fmt.Errorf("read config %q: %w", path, err)
 	}
-	problems, err := outside.Read(func() ([]string, error) { return Decode(text, dir, os.LookupEnv, dst), nil })
+	return &File{path, text, dir}, nil
+}
+
+// Load reads the file into dst, as the function Load does. Values that the file does not have stay as they are.
+func (f *File) Load(dst any) error {
+	problems, err := outside.Read(func() ([]string, error) { return Decode(f.text, f.dir, os.LookupEnv, dst), nil })
 	if err != nil {
 		problems = []string{err.Error()}
 	}
 	if len(problems) > 0 {
-		return &Error{File: path, Problems: problems}
+		return &Error{File: f.path, Problems: problems}
 	}
 	return nil
 }
