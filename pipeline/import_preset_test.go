@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -14,6 +15,7 @@ import (
 	"pipe/costs"
 	"pipe/costs/outcome"
 	"pipe/internal/config"
+	"pipe/internal/realdata"
 	"pipe/pipeline/stage"
 )
 
@@ -153,6 +155,25 @@ func TestConfigurationsFromPresets(t *testing.T) {
 		var bad *config.Error
 		if !errors.As(err, &bad) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
+
+// Every configuration on the page of presets is one.
+func TestPageOfPresets(t *testing.T) {
+	page := readFile(t, filepath.Join(realdata.ModuleRoot(t), "docs", "presets.md"))
+	blocks := regexp.MustCompile("(?s)```yaml\n(preset: .*?)```").FindAllSubmatch(page, -1)
+	if len(blocks) < 4 {
+		t.Fatalf("%d configurations", len(blocks))
+	}
+	for _, b := range blocks {
+		if _, err := LoadImport(writeConfig(t, t.TempDir(), "c.yaml", string(b[1]))); err != nil {
+			t.Errorf("%s%v", b[1], err)
+		}
+	}
+	for _, name := range PresetNames() {
+		if !bytes.Contains(page, []byte("--preset "+name+" ")) {
+			t.Errorf("%s is not on the page", name)
 		}
 	}
 }

@@ -191,6 +191,18 @@ func TestPresetsAsPythonPivotsThem(t *testing.T) {
 			}
 		})
 	}
+	splits := fromPreset(t, "sprout", filepath.Join(dir, "sprout"), filepath.Join(dir, "prices.json"))
+	splits.Outcomes.Paths, splits.Outcomes.Columns.Split = "{part:train|validation|test}-*.parquet", "part"
+	splits.Split.Names = map[string]string{"validation": "val"}
+	got, _, err := Import(context.Background(), splits)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n, id := range got.IDs {
+		if !strings.HasPrefix(id, got.Splits[n].String()) {
+			t.Errorf("%s is in %s", id, got.Splits[n])
+		}
+	}
 	_, _, err = Import(context.Background(), fromPreset(t, "routerbench", filepath.Join(dir, "routerbench.pkl"), ""))
 	var hint interface{ Hint() string }
 	if !errors.As(err, &hint) || !strings.Contains(hint.Hint(), "pd.read_pickle(") {
