@@ -3,6 +3,7 @@ package drift
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 )
 
@@ -91,14 +92,41 @@ func TestKolmogorov(t *testing.T) {
 	}
 }
 
+// A value is found as by a search through all values, also where they lie very unevenly.
+func TestFind(t *testing.T) {
+	random := rand.New(rand.NewPCG(4, 4))
+	for range 200 {
+		values := make([]float32, 1+random.IntN(60))
+		for i := range values {
+			switch values[i] = float32(random.NormFloat64()); random.IntN(4) {
+			case 0:
+				values[i] *= 1e30
+			case 1:
+				values[i] = float32(random.IntN(3)) * math.MaxFloat32 / 2
+			}
+		}
+		s := NewSample(values)
+		for range 100 {
+			v := values[random.IntN(len(values))]
+			if random.IntN(2) == 0 {
+				v = math.Nextafter32(v, float32(random.NormFloat64()))
+			}
+			wantAt, want := slices.BinarySearch(s.values, v)
+			if at, found := s.find(v); at != wantAt || found != want {
+				t.Fatalf("%v in %v: %d, %v, want %d, %v", v, s.values, at, found, wantAt, want)
+			}
+		}
+	}
+}
+
 func TestCountsFit(t *testing.T) {
 	s := NewSample([]float32{1, 2, 2})
 	c := s.NewCounts()
 	s.Count(c, []float32{0, 9, 2, 9, 5}, 2)
-	if !c.Fits(s) || c.N != 3 || c.Between[0] != 1 || c.Equal[1] != 1 || c.Between[2] != 1 {
+	if !c.Fits(s) || c.N != 3 || c.At[0] != 1 || c.At[3] != 1 || c.At[4] != 1 {
 		t.Errorf("%+v", c)
 	}
-	for _, bad := range []*Counts{{}, {N: 1, Equal: make([]int64, 2), Between: make([]int64, 3)}, {Equal: []int64{1, -1}, Between: make([]int64, 3)}} {
+	for _, bad := range []*Counts{{}, {N: 1, At: make([]int64, 5)}, {At: []int64{1, -1, 0, 0, 0}}} {
 		if bad.Fits(s) {
 			t.Errorf("%+v fits", bad)
 		}

@@ -243,6 +243,17 @@ func TestMMDLevelAndPower(t *testing.T) {
 	}
 }
 
+func TestCosSin(t *testing.T) {
+	random := rand.New(rand.NewPCG(2, 2))
+	for range 100_000 {
+		angle := float32(random.NormFloat64() * math.Pow(10, 8*random.Float64()-3))
+		sin, cos := math.Sincos(float64(angle))
+		if c, s := cosSin(angle); math.Abs(float64(c)-cos) > 1e-7 || math.Abs(float64(s)-sin) > 1e-7 {
+			t.Fatalf("%v: %v and %v, want %v and %v", angle, c, s, cos, sin)
+		}
+	}
+}
+
 func TestMMDOddRows(t *testing.T) {
 	if _, err := NewMMD(make([]float32, 10), 1, 1); err == nil {
 		t.Error("ten rows are accepted")

@@ -152,13 +152,32 @@ func (m *MMD) each(rows []float32, do func(row int, features []float32)) {
 			0, blas32.General{Rows: n, Cols: frequencies, Stride: frequencies, Data: angles})
 		for i := range n {
 			for k, angle := range angles[i*frequencies : (i+1)*frequencies] {
-				sin, cos := math.Sincos(float64(angle))
-				features[k], features[frequencies+k] = float32(cos), float32(sin)
+				features[k], features[frequencies+k] = cosSin(angle)
 			}
 			do(row, features)
 			row++
 		}
 	}
+}
+
+// cosSin is the cosine and the sine of an angle below a billion, with an error of at most a ten-millionth: faster than
+// math.Sincos, which takes most of the time otherwise. Near a multiple k of a quarter turn both are short Taylor series.
+func cosSin(angle float32) (cos, sin float32) {
+	x := float64(angle)
+	k := math.RoundToEven(x * (2 / math.Pi))
+	x -= k * (math.Pi / 2)
+	s := x * x
+	c := float32(1 - s/2*(1-s/12*(1-s/30*(1-s/56*(1-s/90)))))
+	d := float32(x * (1 - s/6*(1-s/20*(1-s/42*(1-s/72)))))
+	switch int64(k) & 3 {
+	case 0:
+		return c, d
+	case 1:
+		return -d, c
+	case 2:
+		return -c, -d
+	}
+	return d, -c
 }
 
 // baseline keeps the mean of the baseline's random features, and the traces of their covariance.

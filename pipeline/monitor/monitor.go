@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"sync"
 
 	"pipe/internal/finite"
@@ -191,21 +192,23 @@ func (m *Monitor) check(features []float32, decided []int, outcomes []Outcome) e
 	return nil
 }
 
+// countRows is how many rows are counted at once: enough that the counts of a feature stay in the cache meanwhile.
+const countRows = 8192
+
 // addFeatures counts features and sums random features, on all cores. Each part of the work writes its own counts, so the
 // number of cores does not change the result.
 func (m *Monitor) addFeatures(features []float32) {
-	if len(features) == 0 {
-		return
-	}
 	dim := len(m.base.samples)
-	m.window.Rows += int64(len(features) / dim)
-	parallel.Do(dim+1, func(i int) {
-		if i > 0 {
-			m.base.samples[i-1].Count(m.window.Counts[i-1], features[i-1:], dim)
-		} else if m.base.mmd != nil {
-			m.base.mmd.Add(m.window.MMD, features)
-		}
-	})
+	for part := range slices.Chunk(features, countRows*dim) {
+		m.window.Rows += int64(len(part) / dim)
+		parallel.Do(dim+1, func(i int) {
+			if i > 0 {
+				m.base.samples[i-1].Count(m.window.Counts[i-1], part[i-1:], dim)
+			} else if m.base.mmd != nil {
+				m.base.mmd.Add(m.window.MMD, part)
+			}
+		})
+	}
 }
 
 // addOutcome takes the next outcome.
