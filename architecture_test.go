@@ -161,6 +161,7 @@ var testsMayImport = map[string][]string{
 	"pipeline/bench":       {"internal/realdata", "models/estimate", "models/lightgbm/lightgbmtest", "onnx", "onnx/hf/hftest", "onnx/ort/orttest", "pipeline/decide"},
 	"pipeline/decide":      {"onnx/hf/hftest", "onnx/ort/orttest", "pipeline/decide/decidetest"},
 	"pipeline/inspect":     {"pipeline/decide/decidetest"},
+	"pipeline/monitor":     {"internal/fuzztest", "onnx/ort/orttest", "pipeline/decide/decidetest"},
 	"pipeline/world":       {"featurize/tabular", "internal/config", "internal/realdata"},
 	"tools":                {"costs", "featurize", "onnx", "onnx/hf/hftest", "onnx/ort", "onnx/ort/orttest", "pipeline/decide/decidetest"},
 }

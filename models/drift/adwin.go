@@ -236,16 +236,17 @@ func (s ADWINState) check(o ADWINSettings) error {
 			return fmt.Errorf("level %d has %d totals and %d squares", i, len(l.Totals), len(l.Squares))
 		}
 		for k := range l.Totals {
-			if !isFinite(l.Totals[k]) || !isFinite(l.Squares[k]) {
-				return fmt.Errorf("level %d: a sum is not finite", i)
+			if !usable(l.Totals[k]) || !usable(l.Squares[k]) {
+				return fmt.Errorf("level %d: a sum is not that of values", i)
 			}
 		}
 		width += math.Ldexp(float64(len(l.Totals)), i)
 	}
-	if s.Width != width || !isFinite(s.Total) || !isFinite(s.Squares) || s.Tick < 0 || s.Detections < 0 {
+	if s.Width != width || !usable(s.Total) || !usable(s.Squares) || s.Tick < 0 || s.Detections < 0 {
 		return fmt.Errorf("width %v, total %v, squares %v, tick %d and detections %d do not fit", s.Width, s.Total, s.Squares, s.Tick, s.Detections)
 	}
 	return nil
 }
 
-func isFinite(v float64) bool { return v-v == 0 }
+// usable reports whether a sum is one of values that stay finite however many follow.
+func usable(v float64) bool { return math.Abs(v) <= 1e100 }

@@ -108,7 +108,7 @@ func (a *Alarm) State() AlarmState {
 // SetState continues from a state. One that no stream leads to is an error; then nothing changes.
 func (a *Alarm) SetState(s AlarmState) error {
 	started := s.N > 0
-	if s.N < 0 || s.At < 0 || s.At > s.N || !(s.Peak >= 1) || !isFinite(s.Peak) || started != (len(s.Wealth) == bets) || !started && len(s.Wealth) > 0 {
+	if s.N < 0 || s.At < 0 || s.At > s.N || !(s.Peak >= 1 && s.Peak <= 2*mostWealth) || started != (len(s.Wealth) == bets) || !started && len(s.Wealth) > 0 {
 		return fmt.Errorf("alarm: %d values, risen at %d, peak %v and %d bets do not fit", s.N, s.At, s.Peak, len(s.Wealth))
 	}
 	if slices.ContainsFunc(s.Wealth, func(w float64) bool { return !(w >= 0 && w <= mostWealth) }) {

@@ -153,6 +153,9 @@ func (m *Monitor) checkWindow(w *window) error {
 	return nil
 }
 
+// mostLoss is more than any loss with its fee in a file.
+const mostLoss = 1e39
+
 // check looks for counts that contradict each other.
 func (s *seen) check() error {
 	counts := []int64{s.Known, s.Unknown, s.Clipped, s.Compared, s.Agreed, s.Residuals, s.Late}
@@ -160,7 +163,7 @@ func (s *seen) check() error {
 	case slices.Min(counts) < 0 || slices.Max(counts) > math.MaxInt64/4,
 		s.Clipped > s.Known, s.Residuals > s.Known, s.Agreed > s.Compared, s.Compared > s.Known+s.Unknown, s.Late > s.Known,
 		s.First > s.Last, (s.First == NoTime) != (s.Last == NoTime), len(s.Changes) > mostChanges,
-		math.IsInf(s.Sum, 0), math.IsInf(s.Residual, 0):
+		!(math.Abs(s.Sum) <= float64(s.Known)*mostLoss), !(math.Abs(s.Residual) <= 2*float64(s.Residuals)*mostLoss):
 		return errors.New("the numbers of outcomes contradict each other")
 	}
 	for _, at := range []int64{s.First, s.Last, s.RisenAt} {
