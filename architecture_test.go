@@ -160,6 +160,7 @@ var testsMayImport = map[string][]string{
 	"pipeline":             {"internal/judge", "internal/realdata", "models/estimate", "models/lightgbm", "models/lightgbm/lightgbmtest", "models/network", "models/regress", "onnx/hf/hftest", "onnx/ort/orttest", "pipeline/decide/decidetest", "pipeline/world"},
 	"pipeline/bench":       {"internal/realdata", "models/estimate", "models/lightgbm/lightgbmtest", "onnx", "onnx/hf/hftest", "onnx/ort/orttest", "pipeline/decide"},
 	"pipeline/decide":      {"onnx/hf/hftest", "onnx/ort/orttest", "pipeline/decide/decidetest"},
+	"pipeline/findings":    {"internal/judge"},
 	"pipeline/inspect":     {"pipeline/decide/decidetest"},
 	"pipeline/monitor":     {"internal/fuzztest", "onnx/ort/orttest", "pipeline/decide/decidetest"},
 	"pipeline/world":       {"featurize/tabular", "internal/config", "internal/realdata"},
