@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"pipe/costs"
+	"pipe/costs/chat"
 	"pipe/costs/outcome"
 	"pipe/internal/atomicfile"
 	"pipe/internal/config"
@@ -28,6 +29,8 @@ type ImportResult struct {
 	Note   string         `json:"note,omitempty"`           // about the features of a preset
 	Moved  *MovedRows     `json:"moved,omitempty"`          // compared with the tensor that was at File before
 	Prices *ChangedPrices `json:"changed_prices,omitempty"` // compared with that tensor, too
+
+	Answers []chat.AnswerCount `json:"answers,omitempty"` // of the chat models that judged
 }
 
 // MovedRows counts ids whose split differs from the tensor that an import replaced.
@@ -76,7 +79,10 @@ type ImportOptions struct {
 	Prices  string     // a price file instead of that of the configuration; may be ""
 	Encoder string     // an encoder of texts for the columns whose length would be a feature; may be ""
 	Out     string     // the tensor; vectors of texts and images are kept in the folder experts beside it
-	Runtime ort.Config // library and device for encoders; opened only if there are some
+	Runtime ort.Config // library and device for models; opened only if there are some
+
+	Answers string       // folder of the answers of chat models that judge; "": answers beside the output
+	Budget  *chat.Budget // for new answers of chat models; nil: any
 }
 
 // Import turns outcome tables of other programs into a cost tensor, as the configuration file specifies. Bad data is a
@@ -91,31 +97,15 @@ func Import(ctx context.Context, o ImportOptions, progress stage.Progress) (*Imp
 	if err != nil {
 		return nil, err
 	}
-	t, report, err := importWithEncoders(ctx, cfg, o, progress)
+	t, report, answers, err := importWithModels(ctx, cfg, o, progress)
 	if err != nil {
 		return nil, err
 	}
 	r, err := writeImport(ctx, cfg, o.Out, t, report)
 	if err == nil {
-		r.Note = presetNote(cfg)
+		r.Note, r.Answers = presetNote(cfg), answers
 	}
 	return r, err
-}
-
-// importWithEncoders imports with encoders that it opens and closes.
-func importWithEncoders(ctx context.Context, cfg outcome.Config, o ImportOptions, progress stage.Progress) (_ *costs.Tensor, _ outcome.Report, err error) {
-	var rt *ort.Runtime
-	vectors := NewImportVectors(filepath.Join(filepath.Dir(o.Out), "experts"), progress, func() (_ *ort.Runtime, err error) {
-		rt, err = ort.Open(o.Runtime)
-		return rt, err
-	})
-	defer func() {
-		if err = errors.Join(err, vectors.Close()); rt != nil {
-			err = errors.Join(err, rt.Close())
-		}
-	}()
-	cfg.OpenText, cfg.OpenImage = vectors.OpenText, vectors.OpenImage
-	return outcome.Import(ctx, cfg)
 }
 
 // LoadImport reads the configuration of an import. Paths in the result are those of files: relative ones are joined to
@@ -216,8 +206,9 @@ func (r *ImportResult) WriteText(w io.Writer) error {
 		b.Add(c.Split, "%d rows; best fixed pair %s at %.4f, oracle %.4f (lambda 1)", c.Rows, c.Best, c.BestCost, c.Oracle)
 	}
 	b.Add("digest", "%s", r.Digest)
-	b.Add("note", "%s", r.Note)
-	return b.WriteText(w)
+		r.Note, r.Answers = presetNote(cfg), answers
+	}
+	return r, err
 }
 
 // groupsLine states the number of groups of rows, "" if there are none, and whether some are divided.

@@ -21,6 +21,9 @@ A preset is the configuration of a published table: PRESETS. --explain prints it
 describes the tables. A configuration can begin with one, too, by the key preset. Pickles are refused, with the command that
 converts them.
 
+Recorded answers that nobody has judged are graded: by rules, or by a chat model whose replies are kept in the folder
+--answers. A run stops before a request that could exceed --budget; the same command continues.
+
 A missing outcome is an error, unless the configuration allows incomplete instances to be dropped. The report counts
 what was dropped.`
 
@@ -29,6 +32,7 @@ const importExamples = `  pipe import --config outcomes.yaml --out costs.parquet
   pipe import --preset routerbench --in routerbench_0shot.parquet --out costs.parquet
   pipe import --preset sprout --in SPROUT/data --prices prices.yaml --encoder sentence-transformers/all-MiniLM-L6-v2 --out costs.parquet
   pipe import --preset llmrouterbench --explain > llmrouterbench.yaml
+  pipe import --config answers.yaml --out costs.parquet --budget 2.50
   PIPE_DATA=/data pipe import --config configs/import-cifar10.yaml --out out/cifar10.parquet`
 
 func importCommand(a *app) *cobra.Command {
@@ -54,6 +58,8 @@ func importCommand(a *app) *cobra.Command {
 	c.Flags().StringVar(&o.Encoder, "encoder", "", "encode the texts instead of taking their length as a feature: folder, .onnx file, or org/name")
 	c.Flags().BoolVar(&explain, "explain", false, "print the configuration that --preset stands for, and import nothing")
 	c.Flags().StringVarP(&o.Out, "out", "o", "", "the Parquet file to write")
+	c.Flags().StringVar(&o.Answers, "answers", "", "folder for answers of chat models that judge (default: answers beside the output)")
+	budgetFlag(c.Flags(), &o.Budget)
 	return c
 }
 

@@ -43,8 +43,8 @@ type Config struct {
 	// are none.
 	OpenText  OpenEncoder `yaml:"-" json:"-"`
 	OpenImage OpenEncoder `yaml:"-" json:"-"`
-	// GraderModels opens the models of graders; nil: there are none.
-	GraderModels grade.Models `yaml:"-" json:"-"`
+	// OpenGrader opens the grader of answers; nil: grade.Open without models.
+	OpenGrader OpenGrader `yaml:"-" json:"-"`
 }
 
 // PairName names a pair by its expert and advice.

@@ -55,7 +55,14 @@ func (c *Config) checkGrade(add func(bool, string, ...any), places map[string]in
 	for _, problem := range config.Lines(err) {
 		add(true, "outcomes.grade: %s", problem)
 	}
-	add(err == nil && g.NeedsReference() && places["reference"] == 0, "outcomes.grade: kind %s compares answers with references; name their column with reference in outcomes.columns or in a feature table", o.Grade.Kind)
+	add(err == nil && g.NeedsReference() && places["reference"] == 0, "outcomes.grade: %s", noReference)
+}
+
+const noReference = "the grader compares answers with references; name their column with reference, in outcomes.columns or in a feature table"
+
+// hasReference reports whether a table has references.
+func (c *Config) hasReference() bool {
+	return c.Outcomes.Columns.Reference != "" || slices.ContainsFunc(c.Features, func(f FeatureTable) bool { return f.Reference != "" })
 }
 
 // predicts reports whether there is a column of predictions.

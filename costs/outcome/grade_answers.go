@@ -3,6 +3,7 @@ package outcome
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"pipe/costs"
@@ -13,6 +14,9 @@ import (
 // GradeKey is the key in Tensor.Meta for the grader of recorded answers: the
 // JSON form of its configuration.
 const GradeKey = "pipe.grade"
+
+// OpenGrader opens a grader. Import closes it if it is an io.Closer.
+type OpenGrader func(ctx context.Context, c grade.Config) (grade.Grader, error)
 
 // Graded counts the answers that a grader has judged.
 type Graded struct {
@@ -72,6 +76,7 @@ func (g *grading) judgeRows(ctx context.Context, t *costs.Tensor, references, qu
 	a := t.Actions.Len()
 	at := make(map[judged]int)
 	var answers []grade.Answer
+	var cells []int // of the answers, the first of each
 	for n := from; n < to; n++ {
 		answer, err := g.answer(references, questions, n)
 		if err != nil {
@@ -85,11 +90,16 @@ func (g *grading) judgeRows(ctx context.Context, t *costs.Tensor, references, qu
 			if _, ok := at[key]; !ok {
 				at[key] = len(answers)
 				answer.Text = key.answer
-				answers = append(answers, answer)
+				answers, cells = append(answers, answer), append(cells, i)
 			}
 		}
 	}
 	scores, err := g.grader.Grade(ctx, answers)
+	var one *grade.AnswerError
+	if errors.As(err, &one) {
+		i := cells[one.Index]
+		err = fmt.Errorf("grade the answer of %s to instance %s: %w", t.Actions.Name(i%a), textfile.Quoted(t.IDs[i/a]), err)
+	}
 	if err != nil {
 		return err
 	}

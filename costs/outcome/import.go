@@ -28,6 +28,9 @@ func Import(ctx context.Context, c Config) (*costs.Tensor, Report, error) {
 func importWithin(ctx context.Context, c Config, held *textfile.Held) (*costs.Tensor, Report, error) {
 	m := &importer{config: &c, held: held}
 	t, err := m.run(ctx)
+	for _, c := range m.closers {
+		err = errors.Join(err, c.Close())
+	}
 	if err != nil {
 		return nil, m.report, fmt.Errorf("import: %w", err)
 	}
@@ -37,6 +40,7 @@ func importWithin(ctx context.Context, c Config, held *textfile.Held) (*costs.Te
 type importer struct {
 	config  *Config
 	report  Report
+	closers []io.Closer
 	held    *textfile.Held // memory of all data read
 	meter   *meter         // measured fees
 	grading *grading       // of answers; nil if outcomes are no answers
@@ -107,6 +111,10 @@ func (m *importer) assemble(ctx context.Context, actions *costs.Actions, order [
 	if m.times != nil {
 		t.Times = m.times.pick(keep)
 	}
+	var err error
+	if t.Splits, err = m.splitRows(t, keep); err != nil {
+		return nil, err
+	}
 	if err := m.outcomes.fill(t, order, keep); err != nil {
 		return nil, asData(m.config.Outcomes.File, err)
 	}
@@ -117,7 +125,6 @@ func (m *importer) assemble(ctx context.Context, actions *costs.Actions, order [
 	if err := m.encodeColumns(ctx, keep, t.IDs); err != nil {
 		return nil, err
 	}
-	var err error
 	if t.Features, t.Dim, m.report.FeatureNames, err = joinFeatures(m.features, keep, m.held); err != nil {
 		return nil, asData(m.featureFile(m.config.Features[0]), err)
 	}
@@ -125,9 +132,6 @@ func (m *importer) assemble(ctx context.Context, actions *costs.Actions, order [
 		return nil, errors.New("the feature tables have no features")
 	}
 	actions.Features = costs.FeatureSource{Name: m.featureName(), Dim: t.Dim}
-	if t.Splits, err = m.splitRows(t, keep); err != nil {
-		return nil, err
-	}
 	m.report.Kept = len(keep)
 	names, err := json.Marshal(m.report.FeatureNames)
 	if err != nil {

@@ -2,7 +2,7 @@ package outcome
 
 import (
 	"context"
-	"fmt"
+	"io"
 
 	"pipe/costs"
 	"pipe/costs/grade"
@@ -15,9 +15,19 @@ func (m *importer) openGrader(ctx context.Context) error {
 	if o.Grade.Kind == "" {
 		return nil
 	}
-	g, err := grade.Open(ctx, o.Grade, m.config.GraderModels)
+	open := m.config.OpenGrader
+	if open == nil {
+		open = func(ctx context.Context, c grade.Config) (grade.Grader, error) { return grade.Open(ctx, c, nil) }
+	}
+	g, err := open(ctx, o.Grade)
 	if err != nil {
-		return fmt.Errorf("outcomes.grade: %w", err)
+		return err
+	}
+	if c, ok := g.(io.Closer); ok {
+		m.closers = append(m.closers, c)
+	}
+	if g.NeedsReference() && !m.config.hasReference() {
+		return &costs.DataError{File: o.File, Msg: "outcomes.grade: " + noReference}
 	}
 	m.grading = &grading{grader: g, config: o.Grade, list: o.ReferenceList}
 	return nil

@@ -1,0 +1,75 @@
+package pipeline
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"path/filepath"
+	"runtime"
+	"sync"
+
+	"pipe/costs"
+	"pipe/costs/builder"
+	"pipe/costs/builder/part"
+	"pipe/costs/chat"
+	"pipe/costs/grade"
+	"pipe/costs/grading"
+	"pipe/costs/outcome"
+	"pipe/onnx/ort"
+	"pipe/pipeline/stage"
+)
+
+// importWithModels imports with encoders and judges that it opens and closes. It counts the answers of chat models.
+func importWithModels(ctx context.Context, cfg outcome.Config, o ImportOptions, progress stage.Progress) (_ *costs.Tensor, _ outcome.Report, _ []chat.AnswerCount, err error) {
+	var rt *ort.Runtime
+	open := sync.OnceValues(func() (_ *ort.Runtime, err error) {
+		rt, err = ort.Open(o.Runtime)
+		return rt, err
+	})
+	beside := filepath.Dir(o.Out)
+	vectors := NewImportVectors(filepath.Join(beside, "experts"), progress, open)
+	dir, err := filepath.Abs(filepath.Dir(o.Config))
+	if err != nil {
+		return nil, outcome.Report{}, nil, err
+	}
+	judges := newImportJudges(&part.Build{
+		Dir: dir, Folder: filepath.Join(beside, "experts"), Workers: runtime.GOMAXPROCS(0), Progress: progress, Open: open, Inputs: make(part.Inputs),
+	}, cmp.Or(o.Answers, filepath.Join(beside, "answers")), o.Budget)
+	defer func() {
+		if err = errors.Join(err, vectors.Close(), judges.build.Close()); rt != nil {
+			err = errors.Join(err, rt.Close())
+		}
+	}()
+	cfg.OpenText, cfg.OpenImage, cfg.OpenGrader = vectors.OpenText, vectors.OpenImage, judges.open
+	t, report, err := outcome.Import(chat.WithTally(ctx, judges.counted), cfg)
+	return t, report, judges.counts(), err
+}
+
+// importJudges opens graders. The chat models among them keep their answers, within the budget.
+type importJudges struct {
+	build   *part.Build
+	session *chat.Session
+	counted *chat.Tally
+}
+
+func newImportJudges(b *part.Build, answers string, budget *chat.Budget) *importJudges {
+	return &importJudges{build: b, session: chat.OpenSession(b, answers, budget), counted: &chat.Tally{}}
+}
+
+// open is an outcome.OpenGrader.
+func (j *importJudges) open(ctx context.Context, c grade.Config) (grade.Grader, error) {
+	g, err := grading.Open(ctx, j.build.Setup("outcomes.grade"), c)
+	if err != nil {
+		return nil, &builder.PartError{Part: "outcomes.grade", Err: err}
+	}
+	return g, nil
+}
+
+// counts are the answers of chat models.
+func (j *importJudges) counts() []chat.AnswerCount {
+	parts := j.session.Parts()
+	var all chat.Tally
+	all.AddAll(j.counted.Of(parts))
+	all.AddAll(j.session.Run())
+	return all.Of(parts)
+}
