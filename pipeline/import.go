@@ -206,9 +206,11 @@ func (r *ImportResult) WriteText(w io.Writer) error {
 		b.Add(c.Split, "%d rows; best fixed pair %s at %.4f, oracle %.4f (lambda 1)", c.Rows, c.Best, c.BestCost, c.Oracle)
 	}
 	b.Add("digest", "%s", r.Digest)
-		r.Note, r.Answers = presetNote(cfg), answers
+	b.Add("note", "%s", r.Note)
+	if err := b.WriteText(w); err != nil {
+		return err
 	}
-	return r, err
+	return writeAnswers(w, r.Answers)
 }
 
 // groupsLine states the number of groups of rows, "" if there are none, and whether some are divided.
