@@ -12,7 +12,8 @@ import (
 type trainingData struct {
 	rt               *ort.Runtime
 	features, target *ort.Buffer
-	digest           string // only if checkpoints are saved
+	known            *ort.Buffer // nil if every target is known
+	digest           string      // only if checkpoints are saved
 }
 
 func newTrainingData(rt *ort.Runtime, p *Problem, digest bool) (*trainingData, error) {
@@ -21,10 +22,13 @@ func newTrainingData(rt *ort.Runtime, p *Problem, digest bool) (*trainingData, e
 	if digest {
 		d.digest = p.digest()
 	}
-	var err1, err2 error
+	var err1, err2, err3 error
 	d.features, err1 = rt.BufferOf(onnx.Float32s([]int64{n, int64(p.Dim)}, p.Features))
 	d.target, err2 = rt.BufferOf(onnx.Float32s([]int64{n, int64(p.Actions())}, p.Target))
-	if err := errors.Join(err1, err2); err != nil {
+	if p.Known != nil {
+		d.known, err3 = rt.BufferOf(onnx.Float32s([]int64{n, int64(p.Actions())}, p.Known))
+	}
+	if err := errors.Join(err1, err2, err3); err != nil {
 		d.Close()
 		return nil, err
 	}
@@ -32,7 +36,7 @@ func newTrainingData(rt *ort.Runtime, p *Problem, digest bool) (*trainingData, e
 }
 
 func (d *trainingData) Close() {
-	for _, b := range []*ort.Buffer{d.features, d.target} {
+	for _, b := range []*ort.Buffer{d.features, d.target, d.known} {
 		if b != nil {
 			b.Close()
 		}

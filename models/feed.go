@@ -13,12 +13,22 @@ type feed struct {
 	total int       // steps of the whole run
 	order [][]int32 // per model, the rows in the order of epoch `epoch`
 	epoch int
+	scale []float32 // per model, the factor on the weights of its rows that makes their mean 1; nil without weights
 }
 
 func newFeed(g *group) *feed {
 	f := &feed{g: g, total: g.settings.Epochs * g.perEpoch, epoch: -1, order: make([][]int32, len(g.rows))}
 	for i, r := range g.rows {
 		f.order[i] = make([]int32, len(r))
+	}
+	if weight := g.plan.problem.Weight; weight != nil {
+		for _, rows := range g.rows {
+			sum := 0.0
+			for _, n := range rows {
+				sum += float64(weight[n])
+			}
+			f.scale = append(f.scale, float32(float64(len(rows))/sum))
+		}
 	}
 	return f
 }
@@ -69,8 +79,8 @@ func (f *feed) fill(c chunk, first, steps int) {
 	}
 }
 
-// minibatch writes up to B rows of model m and 1/count as their weight. The
-// rest of an epoch's last minibatch is padding of weight 0.
+// minibatch writes up to B rows of model m and 1/count as their weight, times
+// that of the row. The rest of an epoch's last minibatch is padding of weight 0.
 func (f *feed) minibatch(rows []int64, coef []float32, m, from int) {
 	order := f.order[m]
 	n := min(len(rows), len(order)-from)
@@ -78,6 +88,9 @@ func (f *feed) minibatch(rows []int64, coef []float32, m, from int) {
 	for i := range n {
 		rows[i] = int64(order[from+i])
 		coef[i] = w
+		if f.scale != nil {
+			coef[i] *= f.scale[m] * f.g.plan.problem.Weight[order[from+i]]
+		}
 	}
 	for i := n; i < len(rows); i++ {
 		rows[i] = int64(order[0])

@@ -24,6 +24,8 @@ type Problem struct {
 	Beta     []float64 // expert fees, J, or nil
 	Gamma    []float64 // base advice fees, K+1, or nil
 	Mask     []bool    // pairs that exist, or nil for all
+	Weight   []float32 // N, positive: how much a row counts against others, or nil for 1 each
+	Known    []float32 // N x Experts*Advice: 1 where the target is known, else 0; or nil for all. Needs a PartialSurrogate
 }
 
 // Actions is J(K+1), the number of target columns.
@@ -46,6 +48,15 @@ func (p *Problem) Validate() error {
 		return errors.New("fees do not match the experts and advice")
 	case p.Mask != nil && len(p.Mask) != a:
 		return fmt.Errorf("mask has %d entries, there are %d actions", len(p.Mask), a)
+	case p.Weight != nil && len(p.Weight) != n:
+		return fmt.Errorf("%d weights for %d rows", len(p.Weight), n)
+	case p.Known != nil && len(p.Known) != n*a:
+		return fmt.Errorf("%d of %d targets are said to be known or not", len(p.Known), n*a)
+	}
+	for n, w := range p.Weight {
+		if !(w > 0 && w <= math.MaxFloat32) {
+			return fmt.Errorf("weight of row %d is %g: it must be positive and finite", n, w)
+		}
 	}
 	if i := finite.First(p.Features); i >= 0 {
 		return fmt.Errorf("feature %d of row %d is not finite", i%p.Dim, i/p.Dim)
@@ -57,7 +68,7 @@ func (p *Problem) Validate() error {
 }
 
 // embeds reports whether the arrays fit into a model file, whose limit is 2 GB.
-func (p *Problem) embeds() bool { return 4*(len(p.Features)+len(p.Target)) < 1<<30 }
+func (p *Problem) embeds() bool { return 4*(len(p.Features)+len(p.Target)+len(p.Known)) < 1<<30 }
 
 // CostProblem turns rows of a tensor into a problem over its actions; nil rows means all. Features are standardised by
 // std. Measured fees are added to the task losses. Targets of unavailable pairs are 0 and masked.
@@ -134,6 +145,11 @@ func (p *Problem) digest() string {
 	fmt.Fprintln(h, p.Dim, p.Experts, p.Advice, p.Beta, p.Gamma, p.Mask)
 	h.Write(rawBytes(p.Features))
 	h.Write(rawBytes(p.Target))
+	if p.Weight != nil || p.Known != nil { // else the digest is that of problems before there were these
+		fmt.Fprintln(h, len(p.Weight), len(p.Known))
+		h.Write(rawBytes(p.Weight))
+		h.Write(rawBytes(p.Known))
+	}
 	return hex.EncodeToString(h.Sum(nil))
 }
 

@@ -234,6 +234,9 @@ func (r *run) inputsFor(n int) (*callBuffers, error) {
 		return in, nil
 	}
 	in := &callBuffers{steps: n, byName: map[string]*ort.Buffer{inFeatures: r.data.features, inTarget: r.data.target}}
+	if r.data.known != nil {
+		in.byName[inKnown] = r.data.known
+	}
 	t, s, b := int64(n), int64(len(r.g.members)), int64(r.g.settings.Batch)
 	var errs []error
 	add := func(name string, dt onnx.DType, shape ...int64) *ort.Buffer {
@@ -306,7 +309,7 @@ func (r *run) close() {
 	}
 	for _, in := range r.inputs {
 		for name, b := range in.byName {
-			if b != nil && name != inFeatures && name != inTarget {
+			if b != nil && name != inFeatures && name != inTarget && name != inKnown {
 				b.Close()
 			}
 		}

@@ -302,6 +302,15 @@ func sortedQuantile(sorted []float64, q float64) float64 {
 // studentOf. If all clusters have the same size, both are the usual ones. A cluster with most of the rows makes the
 // bound low. With fewer than two rows or clusters the bound is -Inf. A gain that is not finite is an error.
 func GainLowerBound(gains []float64, clusters []int, confidence float64) (mean, bound float64, err error) {
+	return WeightedGainLowerBound(gains, nil, clusters, confidence)
+}
+
+// WeightedGainLowerBound is [GainLowerBound] of a weighted mean: weights are one per row, positive; nil is 1 each. A
+// cluster is then as large as the sum of its weights. Equal weights of any size give the same bound.
+func WeightedGainLowerBound(gains, weights []float64, clusters []int, confidence float64) (mean, bound float64, err error) {
+	if weights != nil && len(weights) != len(gains) {
+		return 0, 0, fmt.Errorf("gain bound: %d weights for %d rows", len(weights), len(gains))
+	}
 	if !(confidence > 0 && confidence < 1) {
 		return 0, 0, fmt.Errorf("gain bound: confidence %v is outside (0, 1)", confidence)
 	}
@@ -314,40 +323,55 @@ func GainLowerBound(gains []float64, clusters []int, confidence float64) (mean, 
 	if len(gains) == 0 {
 		return 0, math.Inf(-1), nil
 	}
-	mean, _ = MeanStd(gains)
-	sums, sizes := clusterSums(gains, clusters, mean)
+	mean = WeightedMean(gains, weights)
+	sums, sizes := clusterSums(gains, weights, clusters, mean)
 	if len(sums) < 2 {
 		return mean, math.Inf(-1), nil
 	}
 	return mean, mean - studentOf(sizes).Quantile(confidence)*jackknifeError(sums, sizes), nil
 }
 
-// clusterSums returns the sum of deviations and the number of rows of every cluster; if ids is nil, every row is its
-// own cluster.
-func clusterSums(values []float64, ids []int, mean float64) (sums, sizes []float64) {
-	if ids == nil {
-		for _, v := range values {
-			sums, sizes = append(sums, v-mean), append(sizes, 1)
-		}
-		return sums, sizes
+// WeightedMean is the mean of values with weights, one each; nil is 1 each. It is NaN for no values.
+func WeightedMean(values, weights []float64) float64 {
+	if weights == nil {
+		mean, _ := MeanStd(values)
+		return mean
 	}
+	sum, total := 0.0, 0.0
+	for i, v := range values {
+		sum += weights[i] * v
+		total += weights[i]
+	}
+	return sum / total
+}
+
+// clusterSums returns the weighted sum of deviations and the sum of weights of every cluster; if ids is nil, every row is
+// its own cluster.
+func clusterSums(values, weights []float64, ids []int, mean float64) (sums, sizes []float64) {
 	at := make(map[int]int)
 	for i, v := range values {
-		g, seen := at[ids[i]]
+		g, w, seen := len(sums), 1.0, false
+		if ids != nil {
+			if g, seen = at[ids[i]]; !seen {
+				g = len(sums)
+				at[ids[i]] = g
+			}
+		}
 		if !seen {
-			g = len(sums)
-			at[ids[i]] = g
 			sums, sizes = append(sums, 0), append(sizes, 0)
 		}
-		sums[g] += v - mean
-		sizes[g]++
+		if weights != nil {
+			w = weights[i]
+		}
+		sums[g] += w * (v - mean)
+		sizes[g] += w
 	}
 	return sums, sizes
 }
 
 // jackknifeError is the standard error of a mean over clusters with the given
-// sums of deviations from it: without a cluster of n rows the mean of N rows
-// moves by sum/(N-n).
+// sums of deviations from it: without a cluster of size n the mean of the size
+// N moves by sum/(N-n).
 func jackknifeError(sums, sizes []float64) float64 {
 	rows, squares := 0.0, 0.0
 	for _, n := range sizes {

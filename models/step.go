@@ -42,6 +42,7 @@ func anySpec(specs []Spec, f func(Spec) bool) bool {
 const (
 	inFeatures = "features" // [N, dim]
 	inTarget   = "target"   // [N, actions]
+	inKnown    = "known"    // [N, actions], only if some targets are not known
 	inSteps    = "steps"    // int64 scalar
 	inRows     = "rows"     // int64 [T, S, B]
 	inCoef     = "coef"     // [T, S, 1, B]
@@ -58,6 +59,7 @@ const (
 type stepInputs struct {
 	trip             *onnx.Value
 	features, target *onnx.Value // [N, dim], [N, actions]
+	known            *onnx.Value // [N, actions], or nil
 	rows, coef       *onnx.Value // [T, S, B], [T, S, 1, B]
 	scalars          stepScalars // [T, S, 1, 1]
 	drops            []*onnx.Value
@@ -105,6 +107,9 @@ func (p stepPlan) inputs(g *onnx.Graph) stepInputs {
 		},
 		fees: p.fees(g),
 	}
+	if p.problem.Known != nil {
+		in.known = p.data(g, inKnown, p.problem.Known, n, int64(p.problem.Actions()))
+	}
 	if p.decays() {
 		in.scalars.decay = perStep(inDecay, onnx.Float32, s, 1, 1)
 	}
@@ -143,6 +148,10 @@ func (in stepInputs) at(g *onnx.Graph, iter *onnx.Value) stepInputs {
 func (p stepPlan) step(g *onnx.Graph, in stepInputs, carried []*onnx.Value) (next []*onnx.Value, loss *onnx.Value, err error) {
 	x := g.Transpose(g.Gather(in.features, in.rows, 0), 0, 2, 1) // [S, dim, B]
 	y := g.Transpose(g.Gather(in.target, in.rows, 0), 0, 2, 1)   // [S, actions, B]
+	var known *onnx.Value
+	if in.known != nil {
+		known = g.Transpose(g.Gather(in.known, in.rows, 0), 0, 2, 1)
+	}
 	slots, scale := unpackState(carried)
 	params := make([]*onnx.Value, len(slots))
 	for i := range slots {
@@ -150,7 +159,7 @@ func (p stepPlan) step(g *onnx.Graph, in stepInputs, carried []*onnx.Value) (nex
 	}
 	scores := p.net.forward(g, x, params, in.drops)
 	losses, err := p.losses(g, Batch{
-		Scores: scores, Target: y, Coef: in.coef, Fees: in.fees,
+		Scores: scores, Target: y, Known: known, Coef: in.coef, Fees: in.fees,
 		Slope: p.slope(g, in.scalars), Models: len(p.specs), Allowed: p.allowed(), Experts: p.problem.Experts, Advice: p.problem.Advice,
 	})
 	if err != nil {

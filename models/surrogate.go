@@ -23,11 +23,19 @@ type Surrogate interface {
 	Loss(g *onnx.Graph, b Batch) *onnx.Value
 }
 
+// PartialSurrogate is a Surrogate that can be trained where some targets are not known: its loss does not depend on the
+// targets and scores where Batch.Known is 0.
+type PartialSurrogate interface {
+	Surrogate
+	Partial()
+}
+
 // Batch is one minibatch as a surrogate receives it, inside the graph.
 type Batch struct {
 	Scores  *onnx.Value // [S, outputs, B]
 	Target  *onnx.Value // [S, J(K+1), B] task losses (with measured fees) or class weights
-	Coef    *onnx.Value // [S, 1, B] 1 over the size of the minibatch; 0 for padding
+	Known   *onnx.Value // [S, J(K+1), B] 1 where the target is known, else 0; nil if all are. Of a PartialSurrogate
+	Coef    *onnx.Value // [S, 1, B] weight of the instance over the size of the minibatch; 0 for padding
 	Fees    *onnx.Value // [S, J(K+1), 1] beta_j + lambda*gamma_k
 	Slope   *onnx.Value // [S, 1, 1] 1 - tau; nil if tau is 1 for every model
 	Models  int         // S

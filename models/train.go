@@ -28,6 +28,9 @@ func Train(ctx context.Context, p *Problem, specs []Spec, s Settings, o Options)
 			return nil, fmt.Errorf("model %d %s: %w", i, spec.Name, err)
 		}
 	}
+	if _, ok := sur.(PartialSurrogate); p.Known != nil && !ok {
+		return nil, fmt.Errorf("surrogate %s: it needs every target, and some are not known", sur.Name())
+	}
 	groups, err := planGroups(p, specs, s, sur, o.Runtime.Device() == ort.CUDA && p.embeds())
 	if err != nil {
 		return nil, err

@@ -33,7 +33,13 @@ import (
 // bound. If there are fewer clusters than folds, there are as many folds as clusters. If all rows are one cluster,
 // nothing can be held out, and the policies are the fixed pairs.
 //
-// A tensor that is not valid is an error of costs.Tensor.Validate. If there are too few training rows, the error is a
+// With Settings.HalfLife, a row counts 2^(-age/half-life): in members, weights of blends, margins, curves and the guard,
+// and in the choice of the best fixed pair. Standardisation of features counts all rows alike.
+//
+// Members also learn from rows on which some outcomes are unknown. What is chosen and judged on left-out rows, and the
+// best fixed pair, uses only rows that are complete ([costs.Tensor.CompleteRows]).
+//
+// A tensor that is not valid is an error of costs.Tensor.ValidatePartial. If there are too few training rows, the error is a
 // *costs.DataError; other errors are those of models.Train.
 func Train(ctx context.Context, t *costs.Tensor, lambdas []float64, s Settings, o models.Options) ([]*policy.Policy, []Report, error) {
 	if err := costs.CheckLambdas(lambdas); err != nil {
@@ -78,13 +84,14 @@ func train(ctx context.Context, t *costs.Tensor, targets []target, s Settings, o
 	if err := s.Validate(); err != nil {
 		return nil, nil, err
 	}
-	if err := t.Validate(); err != nil {
+	if err := t.ValidatePartial(); err != nil {
 		return nil, nil, err
 	}
 	rows := t.Rows(costs.Train)
+	if err := checkRows(t, rows, s); err != nil {
+		return nil, nil, err
+	}
 	switch {
-	case len(rows) < 2*s.Folds:
-		return nil, nil, &costs.DataError{Column: "split", Msg: fmt.Sprintf("there are %d training rows, %d folds need at least %d", len(rows), s.Folds, 2*s.Folds)}
 	case o.Runtime == nil:
 		return nil, nil, fmt.Errorf("auto: %w", ort.ErrNoRuntime)
 	}
@@ -105,6 +112,26 @@ func train(ctx context.Context, t *costs.Tensor, targets []target, s Settings, o
 		maps.Copy(p.Info, origin)
 	}
 	return policies, reports, nil
+}
+
+// checkRows reports training rows that are too few, not complete, or without times.
+func checkRows(t *costs.Tensor, rows []int, s Settings) error {
+	if len(rows) < 2*s.Folds {
+		return &costs.DataError{Column: "split", Msg: fmt.Sprintf("there are %d training rows, %d folds need at least %d", len(rows), s.Folds, 2*s.Folds)}
+	}
+	if s.HalfLife > 0 && t.Times == nil {
+		return &costs.DataError{Column: "time", Msg: "is missing: with a half-life every row needs a time"}
+	}
+	for i, known := range t.KnownRows(rows) {
+		if known == 0 && t.Actions.Available(i) {
+			return &costs.DataError{Column: "loss", Msg: fmt.Sprintf("the outcome of %s is unknown on all %d training rows; declare the pair unavailable, or record some outcomes", t.Actions.Name(i), len(rows))}
+		}
+	}
+	if complete := len(t.CompleteRows(rows)); complete < 2*s.Folds {
+		return &costs.DataError{Column: "loss", Msg: fmt.Sprintf("the outcomes of all pairs are known on %d training rows, %d folds need at least %d: "+
+			"policies are judged on such rows, so record the outcomes of every pair on some of them", complete, s.Folds, 2*s.Folds)}
+	}
+	return nil
 }
 
 // mostCost bounds losses and fees. Scores of -1e30 exclude pairs in policy files, so scores must be far from that.
@@ -135,7 +162,10 @@ func learn(ctx context.Context, t *table, targets []target, s Settings, o models
 	}
 	blends := newBlends(t, m)
 	for _, g := range targets {
-		r := Report{Lambda: g.lambda, Prices: g.prices, Rows: t.data.Len(), Clusters: t.clusters.Len(), Folds: len(t.folds)}
+		r := Report{Lambda: g.lambda, Prices: g.prices, Rows: t.data.Len(), Clusters: t.clusters.Len(), Folds: len(t.folds), HalfLife: s.HalfLife}
+		if t.data.Known != nil {
+			r.Complete, r.Unknown = len(t.complete), t.unknown
+		}
 		var learned policy.Estimate
 		if m == nil {
 			r.Guard = policy.Guard{Fixed: g.pricesOf(t)[0].Fixed, Confidence: s.Confidence, Rule: s.Rule, Fallback: true}

@@ -13,7 +13,7 @@ type moments struct {
 	each    *mat.SymDense // members x members
 	loss    []float64     // members
 	squares float64       // of the losses
-	cells   float64       // rows times pairs
+	cells   float64       // rows, or the sum of their weights, times pairs
 }
 
 func newMoments(t *table, estimates [][]float32, rows span) *moments {
@@ -26,7 +26,9 @@ func newMoments(t *table, estimates [][]float32, rows span) *moments {
 			exists++
 		}
 	}
-	out.cells = float64((rows.to - rows.from) * exists)
+	for n := rows.from; n < rows.to; n++ {
+		out.cells += t.weight(n) * float64(exists)
+	}
 	chunk := min(1024, rows.to-rows.from)
 	x, y := mat.NewDense(max(1, chunk*exists), m, nil), mat.NewVecDense(max(1, chunk*exists), nil)
 	var xx mat.Dense
@@ -35,11 +37,12 @@ func newMoments(t *table, estimates [][]float32, rows span) *moments {
 		n := min(chunk, rows.to-from)
 		x, y := x.Slice(0, n*exists, 0, m).(*mat.Dense), y.SliceVec(0, n*exists).(*mat.VecDense)
 		for i := range n {
-			at := (from + i) * pairs
+			at, scale := (from+i)*pairs, math.Sqrt(t.weight(from+i))
 			for c, e := range estimates {
-				centre(e[at:at+pairs], t.data.Mask, func(k int, v float64) { x.Set(i*exists+k, c, v) })
+				centre(e[at:at+pairs], t.data.Mask, func(k int, v float64) { x.Set(i*exists+k, c, scale*v) })
 			}
 			centre(t.data.Losses(t.held[from+i]), t.data.Mask, func(k int, v float64) {
+				v *= scale
 				y.SetVec(i*exists+k, v)
 				out.squares += v * v
 			})

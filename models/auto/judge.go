@@ -3,7 +3,6 @@ package auto
 import (
 	"math"
 
-	"pipe/models"
 	"pipe/models/policy"
 )
 
@@ -119,7 +118,7 @@ func (j *judge) margin(options [][]option, rows []int) (float64, error) {
 			return 0, err
 		}
 		safe = append(safe, ok)
-		if mean, _ := models.MeanStd(gains[m]); ok && mean > most {
+		if mean := j.t.mean(gains[m], rows); ok && mean > most {
 			best, most = m, mean
 		}
 	}
@@ -192,7 +191,7 @@ func (j *judge) safe(options [][]option, rows []int, margin float64) (bool, erro
 		sum := 0.0
 		for i, n := range rows {
 			gains[i] = o[n].at(margin)
-			sum += gains[i]
+			sum += j.t.weight(n) * gains[i]
 		}
 		if sum >= 0 {
 			continue
@@ -253,13 +252,17 @@ func (j *judge) guard(options [][]option, margin []float64) (policy.Guard, error
 		g.Clusters = j.t.clusters.Pick(j.t.held).Len()
 	}
 	g.Fixed = j.prices[0].Fixed
+	total := 0.0
+	for _, n := range rows {
+		total += j.t.weight(n)
+	}
 	for i, p := range j.prices {
 		at := p.PriceGuard
 		gains := make([]float64, len(rows))
 		for _, n := range rows {
 			gains[n] = options[i][n].at(margin[n])
-			at.Gain += gains[n] / float64(len(rows))
-			at.FixedLoss += p.constant(j.t, n) / float64(len(rows))
+			at.Gain += j.t.weight(n) * gains[n] / total
+			at.FixedLoss += j.t.weight(n) * p.constant(j.t, n) / total
 		}
 		at.Learned = at.FixedLoss - at.Gain
 		low, high, err := j.t.interval(gains, rows, policy.PriceConfidence)
@@ -271,7 +274,7 @@ func (j *judge) guard(options [][]option, margin []float64) (policy.Guard, error
 		g.Prices = append(g.Prices, at)
 	}
 	gains := j.mean(options, rows, func(o []option, n int) float64 { return o[n].at(margin[n]) })
-	g.Gain, _ = models.MeanStd(gains)
+	g.Gain = j.t.mean(gains, rows)
 	g.Learned = g.FixedLoss - g.Gain
 	low, _, err := j.t.interval(gains, rows, j.s.Confidence)
 	if err != nil {
@@ -295,7 +298,7 @@ func (j *judge) loss(options [][]option, margin float64) (loss, failure float64,
 			each[n] += (p.constant(j.t, n) - options[i][n].at(margin)) / float64(len(j.prices))
 		}
 	}
-	loss, _ = models.MeanStd(each)
+	loss = j.t.mean(each, rows)
 	low, _, err := j.t.interval(each, rows, oneError)
 	return loss, loss - low, err
 }

@@ -171,8 +171,15 @@ func TestDivisionsKeepRowsTogether(t *testing.T) {
 			Folds:    rapid.IntRange(2, 6).Draw(t, "folds"), Inner: rapid.Float64Range(0.1, 0.6).Draw(t, "inner"),
 		}
 		clusters := costs.NewClusters(n, keys)
-		d := divide(clusters, n, s)
-		if clusters.Len() < 2 {
+		var complete []int
+		share := rapid.SampledFrom([]float64{1, 0.5}).Draw(t, "share")
+		for row := range n {
+			if r.Float64() < share {
+				complete = append(complete, row)
+			}
+		}
+		d := divide(clusters, n, complete, s)
+		if clusters.Pick(complete).Len() < 2 {
 			if d.folds != nil {
 				t.Fatal("one cluster is divided")
 			}

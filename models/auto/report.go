@@ -9,14 +9,17 @@ import (
 
 // Report is the result of the recipe for one policy. Losses are mean costs per row, in the unit of the task loss.
 type Report struct {
-	Lambda      float64             `json:"lambda"`           // of an any-price policy: 1
-	Prices      *policy.PriceRange  `json:"prices,omitempty"` // of an any-price policy
-	Rows        int                 `json:"rows"`             // training rows
-	Clusters    int                 `json:"clusters"`         // sets of rows that belong together; Rows if none repeat
-	Folds       int                 `json:"folds"`            // 1: one inner split; 0: nothing could be held out, and there is no choice
-	Blends      []policy.Member     `json:"blends"`           // rules by which members can be blended; the weight of the chosen one is 1
-	Members     []policy.Member     `json:"members"`          // with their weights in the chosen blend
-	Margin      float64             `json:"margin"`           // of the gate
+	Lambda      float64             `json:"lambda"`             // of an any-price policy: 1
+	Prices      *policy.PriceRange  `json:"prices,omitempty"`   // of an any-price policy
+	Rows        int                 `json:"rows"`               // training rows
+	Clusters    int                 `json:"clusters"`           // sets of rows that belong together; Rows if none repeat
+	Complete    int                 `json:"complete,omitempty"` // of the training rows, those with every outcome; absent if all have
+	Unknown     int                 `json:"unknown,omitempty"`  // unknown outcomes of the training rows
+	HalfLife    HalfLife            `json:"half_life,omitempty"`
+	Folds       int                 `json:"folds"`   // 1: one inner split; 0: nothing could be held out, and there is no choice
+	Blends      []policy.Member     `json:"blends"`  // rules by which members can be blended; the weight of the chosen one is 1
+	Members     []policy.Member     `json:"members"` // with their weights in the chosen blend
+	Margin      float64             `json:"margin"`  // of the gate
 	Calibration *policy.Calibration `json:"calibration,omitempty"`
 	Guard       policy.Guard        `json:"guard"`
 }
@@ -31,7 +34,11 @@ func (r Report) info(s Settings) map[string]string {
 			Seeds  int     `json:"seeds"`
 			Seed   uint64  `json:"seed"` // the first
 			Steps  int     `json:"steps"`
-		}{r.Margin, r.Folds, s.Seeds, s.Seed, s.Steps}),
+			// How rows counted, and how many were complete. Absent where all counted alike, and where all were.
+			HalfLife HalfLife `json:"half_life,omitempty"`
+			Complete int      `json:"complete,omitempty"`
+			Unknown  int      `json:"unknown,omitempty"`
+		}{r.Margin, r.Folds, s.Seeds, s.Seed, s.Steps, r.HalfLife, r.Complete, r.Unknown}),
 	}
 	members, blends := r.Members, r.Blends
 	if r.Guard.Fallback { // none of them is in the file

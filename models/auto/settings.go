@@ -6,6 +6,7 @@ import (
 	"math"
 	"runtime"
 	"slices"
+	"time"
 
 	"pipe/models/lightgbm"
 	"pipe/models/policy"
@@ -28,6 +29,7 @@ type Settings struct {
 	Inner         float64                `json:"inner" yaml:"inner"`                   // share of the training rows in the one inner split
 	Seeds         int                    `json:"seeds" yaml:"seeds"`                   // networks that are averaged for each that is used
 	Seed          uint64                 `json:"seed" yaml:"-"`                        // of the splits and of the first network
+	HalfLife      HalfLife               `json:"half_life,omitempty" yaml:"-"`         // age at which a training row counts half; 0: all rows count alike
 	Rule          string                 `json:"rule" yaml:"rule"`                     // of the guard: policy.RuleBound or policy.RuleGain
 	Confidence    float64                `json:"confidence" yaml:"confidence"`         // of the guard's bound, one-sided
 	Workers       int                    `json:"workers" yaml:"workers"`               // single-threaded sessions side by side
@@ -94,6 +96,7 @@ func (s Settings) Validate() error {
 		bad(m >= 0 && m <= 1, "margins: %g, a share in [0, 1] is needed", m)
 		bad(i == 0 || m > s.Margins[i-1], "margins: %g does not ascend", m)
 	}
+	bad(s.HalfLife >= 0, "half_life: %v is negative", time.Duration(s.HalfLife))
 	bad(s.Folds >= 2, "folds: %d, at least 2 are needed", s.Folds)
 	bad(s.Inner > 0 && s.Inner < 1, "inner: %g, a share in (0, 1) is needed", s.Inner)
 	bad(s.Seeds > 0 && s.Seeds <= mostMembers, "seeds: %d, not 1 to %d", s.Seeds, mostMembers)

@@ -17,7 +17,9 @@ type table struct {
 	data     *regress.Data
 	std      network.Standardizer
 	clusters costs.Clusters // rows that belong together
-	constant []float64      // mean loss of every pair
+	complete []int          // rows on which every outcome is known
+	unknown  int            // outcomes that are not known
+	constant []float64      // mean loss of every pair over these rows
 	low      float64        // smallest loss
 	high     float64        // and the largest
 	division
@@ -40,12 +42,19 @@ func newTable(t *costs.Tensor, rows []int, s Settings) *table {
 		together = t.GroupClusters
 	}
 	tab := &table{full: t, clusters: together(rows)}
-	tab.division = divide(tab.clusters, len(rows), s)
 	// Fitted on all training rows, including held-out ones: means and spreads of features contain no information about
 	// losses, and the exported policy uses the same.
 	tab.std = network.FitStandardizer(t.Features, t.Dim, rows)
 	tab.data = regress.NewData(t, rows, tab.std)
-	tab.constant, _ = tab.data.Means(everyRow(tab.data)) // there are rows
+	tab.data.Weight = s.HalfLife.weights(t, rows)
+	tab.complete = tab.data.Complete(everyRow(tab.data))
+	for _, known := range tab.data.Known {
+		if !known {
+			tab.unknown++
+		}
+	}
+	tab.division = divide(tab.clusters, len(rows), tab.complete, s)
+	tab.constant, _ = tab.data.Means(tab.complete) // there are rows
 	tab.low, tab.high = tab.data.Range()
 	if tab.clusters.Repeats() > 0 {
 		tab.sets = tab.clusters.Pick(tab.held).IDs()
@@ -70,15 +79,40 @@ func (t *table) interval(values []float64, rows []int, confidence float64) (low,
 			sets = append(sets, t.sets[n])
 		}
 	}
-	mean, low, err := models.GainLowerBound(values, sets, confidence)
+	mean, low, err := models.WeightedGainLowerBound(values, t.weights(rows), sets, confidence)
 	return low, 2*mean - low, err
+}
+
+// mean is the weighted mean of a value per row; rows are positions in held.
+func (t *table) mean(values []float64, rows []int) float64 {
+	return models.WeightedMean(values, t.weights(rows))
+}
+
+// weight is that of a row, a position in held.
+func (t *table) weight(n int) float64 {
+	if t.data.Weight == nil {
+		return 1
+	}
+	return t.data.Weight[t.held[n]]
+}
+
+// weights are those of rows, positions in held; nil if all count alike.
+func (t *table) weights(rows []int) []float64 {
+	if t.data.Weight == nil {
+		return nil
+	}
+	of := make([]int, len(rows))
+	for i, n := range rows {
+		of[i] = t.held[n]
+	}
+	return t.data.Weights(of)
 }
 
 // divide splits the rows into folds, or into one inner split whose held-out rows form the blocks. Rows that belong
 // together always stay together: if a copy of a held-out row were among the training rows, memorising would look like
-// learning.
-func divide(c costs.Clusters, n int, s Settings) division {
-	if c.Len() < 2 {
+// learning. Only complete rows are held out; others that belong to no held-out row learn in every fold.
+func divide(c costs.Clusters, n int, complete []int, s Settings) division {
+	if c.Pick(complete).Len() < 2 {
 		return division{}
 	}
 	order := make([]int, n)
@@ -87,38 +121,48 @@ func divide(c costs.Clusters, n int, s Settings) division {
 	}
 	rng := rand.New(seeded.Source(s.Seed, "auto/divide", 0))
 	rng.Shuffle(n, func(i, j int) { order[i], order[j] = order[j], order[i] })
-	if n > s.CrossFit {
-		if d, ok := divideOnce(c, order, s); ok {
+	judging := order
+	if len(complete) < n {
+		is := make([]bool, n)
+		for _, r := range complete {
+			is[r] = true
+		}
+		judging = slices.DeleteFunc(slices.Clone(order), func(r int) bool { return !is[r] })
+	}
+	if len(judging) > s.CrossFit {
+		if d, ok := divideOnce(c, order, judging, s); ok {
 			return d
 		}
 	}
-	return divideFolds(c, order, s)
+	return divideFolds(c, order, judging, s)
 }
 
-// divideFolds makes folds: each is decided by what is fitted on the others.
-func divideFolds(c costs.Clusters, order []int, s Settings) (d division) {
-	for _, held := range deal(c, order, s.Folds) {
-		in := make([]bool, len(order))
-		for _, r := range held {
-			in[r] = true
-		}
-		fit := slices.DeleteFunc(slices.Clone(order), func(r int) bool { return in[r] })
-		d.folds = append(d.folds, regress.Fold{Fit: fit, Held: held})
+// apart are the rows of order that belong to none of held.
+func apart(c costs.Clusters, order, held []int) []int {
+	in := make([]bool, c.Len())
+	for _, r := range held {
+		in[c.Of[r]] = true
+	}
+	return slices.DeleteFunc(slices.Clone(order), func(r int) bool { return in[c.Of[r]] })
+}
+
+// divideFolds makes folds of the judging rows: each is decided by what is fitted on the others.
+func divideFolds(c costs.Clusters, order, judging []int, s Settings) (d division) {
+	for _, held := range deal(c, judging, s.Folds) {
+		d.folds = append(d.folds, regress.Fold{Fit: apart(c, order, held), Held: held})
 		d.add(held)
 	}
 	return d
 }
 
-// divideOnce holds out one share of the rows. It returns false if too few clusters are small enough to make blocks of
+// divideOnce holds out one share of the judging rows. It returns false if too few clusters are small enough to make blocks of
 // them.
-func divideOnce(c costs.Clusters, order []int, s Settings) (d division, ok bool) {
-	want := max(s.Folds, int(s.Inner*float64(len(order))))
-	var fit, held []int
-	for i, drawn := range c.Pick(order).Share(want, want/s.Folds) {
+func divideOnce(c costs.Clusters, order, judging []int, s Settings) (d division, ok bool) {
+	want := max(s.Folds, int(s.Inner*float64(len(judging))))
+	var held []int
+	for i, drawn := range c.Pick(judging).Share(want, want/s.Folds) {
 		if drawn {
-			held = append(held, order[i])
-		} else {
-			fit = append(fit, order[i])
+			held = append(held, judging[i])
 		}
 	}
 	if len(held) < want || c.Pick(held).Len() < s.Folds {
@@ -127,7 +171,7 @@ func divideOnce(c costs.Clusters, order []int, s Settings) (d division, ok bool)
 	for _, rows := range deal(c, held, s.Folds) {
 		d.add(rows)
 	}
-	d.folds = []regress.Fold{{Fit: fit, Held: d.held}}
+	d.folds = []regress.Fold{{Fit: apart(c, order, held), Held: d.held}}
 	return d, true
 }
 

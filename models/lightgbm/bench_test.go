@@ -92,14 +92,14 @@ func BenchmarkTrainRegressor(b *testing.B) {
 			p := DefaultRegressionParams(s.cols)
 			p.Threads = threads
 			for b.Loop() {
-				if _, err := l.TrainRegressor(b.Context(), s.x, s.cols, s.y, s.pairs, p); err != nil {
+				if _, err := l.TrainRegressor(b.Context(), s.x, s.cols, s.y, nil, s.pairs, p); err != nil {
 					b.Fatal(err)
 				}
 			}
 		})
 	}
 	b.Run("estimates", func(b *testing.B) {
-		m, err := l.TrainRegressor(b.Context(), s.x, s.cols, s.y, s.pairs, DefaultRegressionParams(s.cols))
+		m, err := l.TrainRegressor(b.Context(), s.x, s.cols, s.y, nil, s.pairs, DefaultRegressionParams(s.cols))
 		if err != nil {
 			b.Fatal(err)
 		}

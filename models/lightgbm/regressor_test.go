@@ -85,7 +85,7 @@ func regressionParams(dim int) Params {
 
 func trainRegressor(t testing.TB, s targets, p Params) *Regressor {
 	t.Helper()
-	r, err := testLibrary(t).TrainRegressor(t.Context(), s.x, s.cols, s.y, s.pairs, p)
+	r, err := testLibrary(t).TrainRegressor(t.Context(), s.x, s.cols, s.y, nil, s.pairs, p)
 	if err != nil {
 		t.Fatal(err)
 	}

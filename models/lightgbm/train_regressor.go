@@ -17,18 +17,19 @@ const MaxLeaves = 1 << 18
 //
 //	x: rows x dim, row-major; NaN is missing
 //	y: rows x pairs, finite as float32
+//	weight: rows, finite, more than 0; nil is 1 each
 //
 // ctx is checked between rounds.
-func (l *Library) TrainRegressor(ctx context.Context, x []float32, dim int, y []float64, pairs int, p Params) (*Regressor, error) {
+func (l *Library) TrainRegressor(ctx context.Context, x []float32, dim int, y []float64, weight []float32, pairs int, p Params) (*Regressor, error) {
 	rows := len(x) / max(1, dim)
-	if err := errors.Join(p.CheckRegression(pairs), checkMatrix(x, rows, dim)); err != nil {
+	if err := errors.Join(p.CheckRegression(pairs), checkMatrix(x, rows, dim), checkWeights(weight, rows)); err != nil {
 		return nil, fmt.Errorf("lightgbm: train: %w", err)
 	}
 	targets, err := columnsOf(y, rows, pairs)
 	if err != nil {
 		return nil, fmt.Errorf("lightgbm: train: %w", err)
 	}
-	texts, err := l.train(ctx, matrix{x, rows, dim}, targets, nil, training{p, Regression}, nil)
+	texts, err := l.train(ctx, matrix{x, rows, dim}, targets, weight, training{p, Regression}, nil)
 	l.giveBack()
 	if err != nil {
 		return nil, err

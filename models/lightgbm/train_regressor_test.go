@@ -44,7 +44,7 @@ func TestTrainRegressorErrors(t *testing.T) {
 		"row 2, pair 1: target 1e+39":       {x, 2, 3, with(1e39), good},
 		"3 pairs x 100000 rounds x 15 leaves are 4500000 leaves: at most 262144": {x, 2, 3, y, change(func(p *Params) { p.Rounds = 100_000 })},
 	} {
-		_, err := l.TrainRegressor(t.Context(), c.x, c.dim, c.y, c.pairs, c.p)
+		_, err := l.TrainRegressor(t.Context(), c.x, c.dim, c.y, nil, c.pairs, c.p)
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("want %q, got %v", want, err)
 		}
@@ -72,7 +72,7 @@ func TestTrainRegressorAtOnce(t *testing.T) {
 	var wg sync.WaitGroup
 	for range 3 {
 		wg.Go(func() {
-			got, err := testLibrary(t).TrainRegressor(t.Context(), s.x, s.cols, s.y, s.pairs, p)
+			got, err := testLibrary(t).TrainRegressor(t.Context(), s.x, s.cols, s.y, nil, s.pairs, p)
 			if err != nil || !reflect.DeepEqual(got, want) {
 				t.Errorf("differs, error %v", err)
 			}
@@ -88,7 +88,7 @@ func TestTrainRegressorCancel(t *testing.T) {
 	p.Rounds = 5000
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	if _, err := l.TrainRegressor(ctx, s.x, s.cols, s.y, s.pairs, p); !errors.Is(err, context.DeadlineExceeded) {
+	if _, err := l.TrainRegressor(ctx, s.x, s.cols, s.y, nil, s.pairs, p); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("error is %v", err)
 	}
 }

@@ -8,7 +8,7 @@ import (
 
 // moments are sums over rows, from which ridge regression follows.
 type moments struct {
-	rows float64
+	rows float64       // number of rows, or the sum of their weights
 	x, y []float64     // sums of features and of losses
 	xx   *mat.SymDense // dim x dim
 	xy   *mat.Dense    // dim x pairs
@@ -28,15 +28,7 @@ func newMoments(d *Data, rows []int) *moments {
 			addTo(m.x, x.RawRowView(n), d.Row(row))
 			addTo(m.y, y.RawRowView(n), d.Losses(row))
 		}
-		var xx, xy mat.Dense
-		xx.Mul(x.T(), x)
-		xy.Mul(x.T(), y)
-		m.xy.Add(m.xy, &xy)
-		for i := range d.Dim {
-			for j := i; j < d.Dim; j++ {
-				m.xx.SetSym(i, j, m.xx.At(i, j)+xx.At(i, j))
-			}
-		}
+		m.add(x, x, y)
 	}
 	return m
 }
@@ -46,6 +38,52 @@ func addTo(sum, dst []float64, v []float32) {
 	for i, f := range v {
 		dst[i] = float64(f)
 		sum[i] += float64(f)
+	}
+}
+
+// newWeighted are the moments of some pairs whose losses are known on the same rows; rows count by their weights.
+func newWeighted(d *Data, rows, pairs []int) *moments {
+	m := &moments{
+		x: make([]float64, d.Dim), y: make([]float64, len(pairs)),
+		xx: mat.NewSymDense(d.Dim, nil), xy: mat.NewDense(d.Dim, len(pairs), nil),
+	}
+	var known []int
+	for _, n := range rows {
+		if d.cell(n, pairs[0]) > 0 {
+			known = append(known, n)
+		}
+	}
+	for chunk := range slices.Chunk(known, momentRows) {
+		x, weighted := mat.NewDense(len(chunk), d.Dim, nil), mat.NewDense(len(chunk), d.Dim, nil)
+		y := mat.NewDense(len(chunk), len(pairs), nil)
+		for k, row := range chunk {
+			w, losses := d.cell(row, pairs[0]), d.Losses(row)
+			m.rows += w
+			for c, v := range d.Row(row) {
+				x.Set(k, c, float64(v))
+				weighted.Set(k, c, w*float64(v))
+				m.x[c] += w * float64(v)
+			}
+			for i, pair := range pairs {
+				y.Set(k, i, float64(losses[pair]))
+				m.y[i] += w * float64(losses[pair])
+			}
+		}
+		m.add(weighted, x, y)
+	}
+	return m
+}
+
+// add adds the products of weighted rows with themselves and with the losses.
+func (m *moments) add(weighted, x, y *mat.Dense) {
+	var xx, xy mat.Dense
+	xx.Mul(weighted.T(), x)
+	xy.Mul(weighted.T(), y)
+	m.xy.Add(m.xy, &xy)
+	for i := range len(m.x) {
+		for j := i; j < len(m.x); j++ {
+			m.xx.SetSym(i, j, m.xx.At(i, j)+xx.At(i, j))
+		}
 	}
 }
 

@@ -186,8 +186,14 @@ func (d *Data) problem(low, high float64) *models.Problem {
 	if high == low {
 		high = low + 1
 	}
+	for _, w := range d.Weight {
+		p.Weight = append(p.Weight, float32(w))
+	}
+	for _, known := range d.Known {
+		p.Known = append(p.Known, map[bool]float32{true: 1, false: 0}[known])
+	}
 	for i, v := range d.Y {
-		if d.Mask[i%d.Pairs] {
+		if d.Mask[i%d.Pairs] && (d.Known == nil || d.Known[i]) {
 			p.Target[i] = float32((float64(v) - low) / (high - low))
 		}
 	}

@@ -35,7 +35,7 @@ func (f Ridge) CrossFit(ctx context.Context, d *Data, folds []Fold) ([][][]float
 // Estimates fits every member on the rows fit, and returns its estimates for the rows held: by member, len(held) x
 // pairs.
 func (f Ridge) Estimates(ctx context.Context, d *Data, fit, held []int) ([][]float32, error) {
-	s, err := newRidgeSystem(d, fit)
+	s, err := newRidgeSystems(d, fit)
 	if err != nil {
 		return nil, err
 	}
@@ -51,7 +51,7 @@ func (f Ridge) Estimates(ctx context.Context, d *Data, fit, held []int) ([][]flo
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		w, b, err := s.solve(penalty)
+		w, b, err := s.solve(penalty, d.Pairs)
 		if err != nil {
 			return nil, err
 		}
@@ -70,7 +70,7 @@ func (f Ridge) Fit(ctx context.Context, d *Data, fit []int, weights []float64) (
 	if !slices.ContainsFunc(weights, func(w float64) bool { return w != 0 }) {
 		return nil, nil
 	}
-	s, err := newRidgeSystem(d, fit)
+	s, err := newRidgeSystems(d, fit)
 	if err != nil {
 		return nil, err
 	}
@@ -84,7 +84,7 @@ func (f Ridge) Fit(ctx context.Context, d *Data, fit []int, weights []float64) (
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		w, b, err := s.solve(penalty)
+		w, b, err := s.solve(penalty, d.Pairs)
 		if err != nil {
 			return nil, err
 		}
@@ -110,19 +110,39 @@ func linear(w *mat.Dense, bias []float64) estimate.Linear {
 	return estimate.Linear{Affine: a}
 }
 
-// ridgeSystem are the centred normal equations of a fit.
+// ridgeSystem are the centred normal equations of a fit, for the pairs whose losses are known on the same rows.
 type ridgeSystem struct {
-	x, y []float64     // means of features and losses
-	xx   *mat.SymDense // dim x dim
-	xy   *mat.Dense    // dim x pairs
+	pairs []int         // nil: all
+	x, y  []float64     // means of features and losses
+	xx    *mat.SymDense // dim x dim
+	xy    *mat.Dense    // dim x pairs
 }
 
-func newRidgeSystem(d *Data, fit []int) (*ridgeSystem, error) {
+// ridgeSystems has every pair in one of them.
+type ridgeSystems []*ridgeSystem
+
+func newRidgeSystems(d *Data, fit []int) (out ridgeSystems, err error) {
 	if len(fit) == 0 {
 		return nil, errors.New("ridge regression of no rows")
 	}
-	m := d.moments(fit)
-	s := &ridgeSystem{x: slices.Clone(m.x), y: slices.Clone(m.y), xx: mat.NewSymDense(d.Dim, nil), xy: mat.DenseCopyOf(m.xy)}
+	if d.plain() {
+		return ridgeSystems{newRidgeSystem(d.moments(fit))}, nil
+	}
+	for _, pairs := range d.together() {
+		m := newWeighted(d, fit, pairs)
+		if m.rows == 0 {
+			return nil, errNoLoss(pairs[0])
+		}
+		s := newRidgeSystem(m)
+		s.pairs = pairs
+		out = append(out, s)
+	}
+	return out, nil
+}
+
+func newRidgeSystem(m *moments) *ridgeSystem {
+	dim := len(m.x)
+	s := &ridgeSystem{x: slices.Clone(m.x), y: slices.Clone(m.y), xx: mat.NewSymDense(dim, nil), xy: mat.DenseCopyOf(m.xy)}
 	for i := range s.x {
 		s.x[i] /= m.rows
 	}
@@ -130,14 +150,35 @@ func newRidgeSystem(d *Data, fit []int) (*ridgeSystem, error) {
 		s.y[i] /= m.rows
 	}
 	for i, mean := range s.x {
-		for j := i; j < d.Dim; j++ {
+		for j := i; j < dim; j++ {
 			s.xx.SetSym(i, j, m.xx.At(i, j)-mean*m.x[j])
 		}
 		for k := range s.y {
 			s.xy.Set(i, k, s.xy.At(i, k)-mean*m.y[k])
 		}
 	}
-	return s, nil
+	return s
+}
+
+// solve returns the weights of all pairs, dim x pairs, and the intercepts under a penalty.
+func (all ridgeSystems) solve(penalty float64, pairs int) (w *mat.Dense, bias []float64, err error) {
+	if len(all) == 1 && all[0].pairs == nil {
+		return all[0].solve(penalty)
+	}
+	w, bias = mat.NewDense(len(all[0].x), pairs, nil), make([]float64, pairs)
+	for _, s := range all {
+		own, b, err := s.solve(penalty)
+		if err != nil {
+			return nil, nil, err
+		}
+		for k, pair := range s.pairs {
+			bias[pair] = b[k]
+			for c := range len(s.x) {
+				w.Set(c, pair, own.At(c, k))
+			}
+		}
+	}
+	return w, bias, nil
 }
 
 // solve returns the weights, dim x pairs, and the intercepts under a penalty.

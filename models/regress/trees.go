@@ -8,6 +8,7 @@ import (
 
 	"pipe/models/estimate"
 	"pipe/models/lightgbm"
+	"pipe/onnx"
 )
 
 // Trees are boosted trees of every pair, with the settings of [lightgbm.DefaultRegressionParams]. One training serves all
@@ -70,13 +71,49 @@ func (f Trees) Fit(ctx context.Context, d *Data, fit []int, weights []float64) (
 	return []estimate.Part{{Weight: 1, Estimator: trees.Weighted(f.Rounds, weights)}}, nil
 }
 
-// train has a number of trees per pair; those of a pair that does not exist estimate 0.
+// train has a number of trees per pair; those of a pair that does not exist estimate 0. A pair is trained on the rows on
+// which its loss is known.
 func (f Trees) train(ctx context.Context, d *Data, fit []int, rounds int) (*lightgbm.Regressor, error) {
-	targets := make([]float64, 0, len(fit)*d.Pairs)
-	for _, n := range fit {
-		for _, v := range d.Losses(n) {
-			targets = append(targets, float64(v))
+	if d.Known == nil {
+		return f.trainPairs(ctx, d, fit, everyPair(d), rounds)
+	}
+	out := &lightgbm.Regressor{Dim: d.Dim, Trees: make([][][]onnx.TreeNode, d.Pairs)}
+	for _, pairs := range d.together() {
+		known := slices.DeleteFunc(slices.Clone(fit), func(n int) bool { return !d.Known[n*d.Pairs+pairs[0]] })
+		if len(known) == 0 {
+			return nil, errNoLoss(pairs[0])
+		}
+		own, err := f.trainPairs(ctx, d, known, pairs, rounds)
+		if err != nil {
+			return nil, err
+		}
+		for k, pair := range pairs {
+			out.Trees[pair] = own.Trees[k]
 		}
 	}
-	return f.Library.TrainRegressor(ctx, pick(d.X, d.Dim, fit), d.Dim, targets, d.Pairs, f.params(d.Dim, rounds))
+	return out, nil
+}
+
+func everyPair(d *Data) []int {
+	pairs := make([]int, d.Pairs)
+	for i := range pairs {
+		pairs[i] = i
+	}
+	return pairs
+}
+
+// trainPairs trains some pairs on rows on which all of them are known.
+func (f Trees) trainPairs(ctx context.Context, d *Data, rows, pairs []int, rounds int) (*lightgbm.Regressor, error) {
+	targets := make([]float64, 0, len(rows)*len(pairs))
+	for _, n := range rows {
+		losses := d.Losses(n)
+		for _, pair := range pairs {
+			targets = append(targets, float64(losses[pair]))
+		}
+	}
+	var weights []float32
+	for _, w := range d.Weights(rows) {
+		weights = append(weights, float32(w))
+	}
+	return f.Library.TrainRegressor(ctx, pick(d.X, d.Dim, rows), d.Dim, targets, weights, len(pairs), f.params(d.Dim, rounds))
 }
