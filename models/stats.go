@@ -181,7 +181,7 @@ func StudentInterval(values []float64, clusters []int, level, least float64) (In
 		return Interval{}, fmt.Errorf("interval: %d cluster ids for %d rows", len(clusters), len(values))
 	}
 	mean, _ := MeanStd(values)
-	sums, sizes := clusterSums(values, clusters, mean)
+	sums, sizes := clusterSums(values, nil, clusters, mean)
 	if len(sums) < 2 {
 		return Interval{}, fmt.Errorf("interval: %w", ErrOneDraw)
 	}

@@ -11,6 +11,7 @@ import (
 	"sort"
 
 	"pipe/costs"
+	"pipe/internal/dataerror"
 	"pipe/models"
 	"pipe/models/auto"
 	"pipe/models/baseline"
@@ -43,6 +44,8 @@ type EvalOptions struct {
 	Runtime                     ort.Config // library and device
 	// Own are trained methods from outside package models, under the names that policies record.
 	Own []models.Method `json:"-"` // not part of the record of a step
+	// whole is the digest of the tensor before incomplete rows were left out; empty: none were.
+	whole string
 }
 
 // DefaultEvalOptions reports on validation rows with every baseline and all findings.
@@ -108,7 +111,7 @@ func evaluateInto(ctx context.Context, o EvalOptions, progress stage.Progress) (
 	defer rt.Close()
 	progress.Start(-1, "read costs")
 	defer progress.Done()
-	t, err := costs.Read(o.Tensor, costs.ReadOptions{Actions: o.Actions})
+	all, err := costs.Read(o.Tensor, costs.ReadOptions{Actions: o.Actions, Unknown: true})
 	if err != nil {
 		return nil, err
 	}
@@ -119,6 +122,13 @@ func evaluateInto(ctx context.Context, o EvalOptions, progress stage.Progress) (
 	split, err := costs.ParseSplit(o.Split)
 	if err != nil {
 		return nil, err
+	}
+	t, left, err := onlyComplete(all, split)
+	if err != nil {
+		return nil, dataerror.InFile(o.Tensor, err)
+	}
+	if left != "" {
+		o.whole = all.Digest()
 	}
 	var learned []Learned
 	defer func() { err = errors.Join(err, closeAll(learned)) }()
@@ -138,6 +148,9 @@ func evaluateInto(ctx context.Context, o EvalOptions, progress stage.Progress) (
 	r, err := evalTensor(ctx, rt, t, kept, o, progress)
 	if err != nil {
 		return nil, err
+	}
+	if left != "" {
+		notes = append(notes, left)
 	}
 	r.Notes = append(notes, r.Notes...)
 	r.Title = fmt.Sprintf("Evaluation of %s on %s", filepath.Base(o.Tensor), o.Split)

@@ -87,7 +87,9 @@ func (e *evaluation) policyNames(policies []Learned) []string {
 func (e *evaluation) otherTable(l Learned) bool {
 	trained := l.Info.Info[policy.OriginKey]
 	if trained != "" && e.digest == "" {
-		e.digest = e.t.Digest()
+		if e.digest = e.o.whole; e.digest == "" {
+			e.digest = e.t.Digest()
+		}
 	}
 	return trained != "" && trained != e.digest
 }

@@ -10,13 +10,21 @@ import (
 // checkInMemory checks what a caller passes in memory, and returns the problems of the options before others. The
 // checks are fast compared with training and evaluation, and what was read from a file passes them.
 func checkInMemory(rt *ort.Runtime, t *costs.Tensor, options error) error {
+	if err := checkReady(rt, options); err != nil {
+		return err
+	}
+	return t.Validate()
+}
+
+// checkReady is checkInMemory without a tensor.
+func checkReady(rt *ort.Runtime, options error) error {
 	switch {
 	case options != nil:
 		return options
 	case rt == nil:
 		return ort.ErrNoRuntime
 	}
-	return t.Validate()
+	return nil
 }
 
 // checkRows checks a tensor in memory and indices of its rows.

@@ -32,9 +32,10 @@ import (
 
 // TrainConfig are the settings of pipe train: the `train:` section of a configuration file, or flags.
 type TrainConfig struct {
-	Recipe         string            `yaml:"recipe" json:"recipe"`       // "auto" or "paper"
-	Lambdas        []float64         `yaml:"lambdas" json:"lambdas"`     // one policy (per seed) for each
-	AnyPrice       bool              `yaml:"any_price" json:"any_price"` // recipe auto: one policy for all prices of Prices, instead of one for each of Lambdas
+	Recipe         string            `yaml:"recipe" json:"recipe"`                 // "auto" or "paper"
+	Lambdas        []float64         `yaml:"lambdas" json:"lambdas"`               // one policy (per seed) for each
+	HalfLife       auto.HalfLife     `yaml:"half_life" json:"half_life,omitempty"` // recipe auto: age at which a training row counts half; 0: all rows count alike
+	AnyPrice       bool              `yaml:"any_price" json:"any_price"`           // recipe auto: one policy for all prices of Prices, instead of one for each of Lambdas
 	Prices         policy.PriceRange `yaml:"prices" json:"prices"`
 	Methods        []string          `yaml:"methods" json:"methods"` // besides the recipe's own: l2d, separated, separated_softmax
 	paper.Settings `yaml:",inline"`  // recipe paper and the other methods
@@ -86,6 +87,8 @@ func (c TrainConfig) Validate() error {
 		}
 	}
 	bad(c.Recipe == auto.Name || c.Recipe == paper.Name, "recipe: %q, known are auto, paper", c.Recipe)
+	bad(c.HalfLife >= 0, "half_life: it is negative")
+	bad(c.HalfLife == 0 || c.Recipe == auto.Name, "half_life: only the recipe auto counts rows by their age")
 	bad(!c.AnyPrice || c.Recipe == auto.Name, "any_price: only the recipe auto trains any-price policies")
 	bad(!c.AnyPrice || c.usesLambdas() || slices.Equal(c.Lambdas, DefaultTrainConfig().Lambdas),
 		"lambdas: no policy is trained for %v, since an any-price policy serves every lambda; prices.lambda is the range that its guard checks", c.Lambdas)
@@ -171,7 +174,7 @@ func trainTensor(ctx context.Context, o TrainOptions, progress stage.Progress) (
 	start := time.Now()
 	progress.Start(-1, "read costs")
 	defer progress.Done()
-	t, err := costs.Read(o.Tensor, costs.ReadOptions{Actions: o.Actions})
+	t, err := costs.Read(o.Tensor, costs.ReadOptions{Actions: o.Actions, Unknown: o.Recipe == auto.Name})
 	if err != nil {
 		return nil, err
 	}
@@ -193,7 +196,7 @@ func trainTensor(ctx context.Context, o TrainOptions, progress stage.Progress) (
 // error of costs.Tensor.Validate.
 func TrainInto(ctx context.Context, rt *ort.Runtime, t *costs.Tensor, o TrainOptions, checkpoints string, progress stage.Progress) (*TrainReport, error) {
 	progress = stage.OrQuiet(progress)
-	if err := checkInMemory(rt, t, o.Validate()); err != nil {
+	if err := o.checkTensor(rt, t, o.Validate()); err != nil {
 		return nil, err
 	}
 	for _, folder := range []string{o.Out, checkpoints} {
@@ -243,13 +246,13 @@ func TrainInto(ctx context.Context, rt *ort.Runtime, t *costs.Tensor, o TrainOpt
 // costs.Tensor.Validate; without training rows, the error is a *costs.DataError.
 func TrainTensor(ctx context.Context, rt *ort.Runtime, t *costs.Tensor, c TrainConfig, save models.CheckpointPolicy, progress stage.Progress) ([]*policy.Policy, []auto.Report, error) {
 	progress = stage.OrQuiet(progress)
-	if err := checkInMemory(rt, t, c.Validate()); err != nil {
+	if err := c.checkTensor(rt, t, c.Validate()); err != nil {
 		return nil, nil, err
 	}
 	if len(t.Rows(costs.Train)) == 0 {
 		return nil, nil, &costs.DataError{Column: "split", Msg: "there are no training rows"}
 	}
-	others, err := c.methods(t.Actions)
+	others, err := c.methods(t, progress)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -279,9 +282,30 @@ func TrainTensor(ctx context.Context, rt *ort.Runtime, t *costs.Tensor, c TrainC
 	return append(policies, more...), reports, nil
 }
 
-// methods are those besides the recipe's own.
-func (c TrainConfig) methods(a *costs.Actions) ([]models.Method, error) {
-	var out []models.Method
+// checkTensor checks a tensor in memory. Recipe auto can use unknown outcomes.
+func (c TrainConfig) checkTensor(rt *ort.Runtime, t *costs.Tensor, options error) error {
+	if c.Recipe != auto.Name {
+		return checkInMemory(rt, t, options)
+	}
+	if err := checkReady(rt, options); err != nil {
+		return err
+	}
+	return t.ValidatePartial()
+}
+
+// methods are those besides the recipe's own. Methods by default are left out where they cannot be trained.
+func (c TrainConfig) methods(t *costs.Tensor, progress stage.Progress) ([]models.Method, error) {
+	a, out := t.Actions, []models.Method(nil)
+	if len(c.Methods) > 0 && t.UnknownCells() > 0 {
+		if slices.Equal(c.Methods, DefaultTrainConfig().Methods) {
+			progress.Note("%s is left out: it needs all outcomes, and some are unknown", strings.Join(c.Methods, ", "))
+			return nil, nil
+		}
+		return nil, &stage.OptionError{Err: fmt.Errorf("methods: %s need all outcomes, and some are unknown; only the recipe auto learns from such rows", strings.Join(c.Methods, ", "))}
+	}
+	if len(c.Methods) > 0 && c.HalfLife > 0 {
+		progress.Note("%s counts all rows alike: half_life is of the recipe auto", strings.Join(c.Methods, ", "))
+	}
 	for _, name := range c.Methods {
 		m, err := models.MethodNamed(name, c.Own...)
 		if err == nil {
@@ -309,7 +333,7 @@ func trainRecipe(ctx context.Context, t *costs.Tensor, c TrainConfig, save model
 	o.Save = folder(save, auto.Name)
 	o.Stage = func(name string, steps int) { progress.Start(int64(steps), "train auto: "+name) }
 	s := c.Auto
-	s.Seed = c.Seed
+	s.Seed, s.HalfLife = c.Seed, c.HalfLife
 	if !c.AnyPrice {
 		return auto.Train(ctx, t, c.Lambdas, s, o)
 	}
@@ -388,7 +412,7 @@ func writePolicy(ctx context.Context, rt *ort.Runtime, t *costs.Tensor, o TrainO
 	if err != nil {
 		return line, err
 	}
-	if rows := t.Rows(split); len(rows) > 0 {
+	if rows := t.CompleteRows(t.Rows(split)); len(rows) > 0 {
 		l, err := exportAndDecide(ctx, rt, p, t, rows)
 		if err != nil {
 			return line, err

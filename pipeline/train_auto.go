@@ -13,6 +13,12 @@ import (
 
 // writeAuto writes what the recipe auto found for one policy.
 func writeAuto(b *strings.Builder, r auto.Report) {
+	if r.HalfLife > 0 {
+		fmt.Fprintf(b, "\na training row counts half at an age of %s, in learning and in judging\n", r.HalfLife)
+	}
+	if r.Unknown > 0 {
+		fmt.Fprintf(b, "\n%d outcomes of the training rows are unknown; only the %d of %d rows with all outcomes judge\n", r.Unknown, r.Complete, r.Rows)
+	}
 	g, at := r.Guard, fmt.Sprintf("lambda %g", r.Lambda)
 	if r.Prices != nil {
 		at = fmt.Sprintf("any price (lambda %g to %g, single fees times %g to %g)", r.Prices.Lambda[0], r.Prices.Lambda[1], r.Prices.Fee[0], r.Prices.Fee[1])

@@ -20,7 +20,8 @@ features or the same group always stay on one side of a held-out split. Recipe p
 policy per lambda and seed.
 
 With --any-price, recipe auto trains one policy for all prices: pipe decide takes lambda and fees as flags, and pipe
-convert makes a file for one price. The range of prices that the guard checks is train.prices in the configuration.
+convert makes a file for one price. With --half-life, old rows count less. Rows with unknown outcomes are used too; rows with all
+outcomes judge. The range of prices that the guard checks is train.prices in the configuration.
 
 A configuration file has all settings under train:, and flags override it. After an interruption, the same command
 continues.`
@@ -28,6 +29,7 @@ continues.`
 const trainExamples = `  pipe train --in costs.parquet --out policies
   pipe train --in costs.parquet --lambda 0,0.5,1 --methods l2d,separated_softmax --out policies
   pipe train --in costs.parquet --any-price --out policies
+  pipe train --in costs.parquet --half-life 30d --out policies
   pipe train --in costs.parquet --recipe paper --seeds 4 --config train.yaml --out policies`
 
 // trainFile is the configuration file of pipe train.
@@ -62,6 +64,7 @@ func trainCommand(a *app) *cobra.Command {
 func addTrainFlags(f *pflag.FlagSet, c *pipeline.TrainConfig) {
 	f.StringVar(&c.Recipe, "recipe", c.Recipe, "auto or paper")
 	f.Float64SliceVar(&c.Lambdas, "lambda", c.Lambdas, "factors on the fees of advice; one policy for each; not with --any-price")
+	f.Var(&c.HalfLife, "half-life", "recipe auto: age at which a training row counts half, such as 30d or 12h; the tensor needs times")
 	f.BoolVar(&c.AnyPrice, "any-price", c.AnyPrice, "recipe auto: one policy for all prices, instead of one for each lambda")
 	f.StringSliceVar(&c.Methods, "methods", c.Methods, "methods to train besides the recipe's own: "+otherMethods())
 	f.IntVar(&c.Seeds, "seeds", c.Seeds, "number of seeds of recipe paper and of --methods")

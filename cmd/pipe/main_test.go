@@ -10,6 +10,7 @@ import (
 	"image/png"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -138,6 +139,9 @@ func writeSamples(dir string) error {
 	if err := costs.Write(filepath.Join(dir, "table.parquet"), sampleTable(actions, 600)); err != nil {
 		return err
 	}
+	if err := costs.Write(filepath.Join(dir, "partial.parquet"), partialTable(actions, 600)); err != nil {
+		return err
+	}
 	renamed := *actions
 	renamed.Experts = []costs.Expert{{Name: "tiny"}, {Name: "large"}}
 	if err := costs.Write(filepath.Join(dir, "other.parquet"), sampleTable(&renamed, 8)); err != nil {
@@ -178,6 +182,18 @@ func writeEncoders(dir string) error {
 		os.MkdirAll(clip, 0o777), hftest.WriteCLIP(clip, hftest.SpellingCLIP(1)),
 		png.Encode(&b, img), os.WriteFile(filepath.Join(dir, "photo.png"), b.Bytes(), 0o666),
 	)
+}
+
+// partialTable is sampleTable with times, one an hour, and unknown outcomes on half of the rows.
+func partialTable(actions *costs.Actions, rows int) *costs.Tensor {
+	t := sampleTable(actions, rows)
+	for n := range rows {
+		t.Times = append(t.Times, int64(n)*3600e6)
+		if n%8 < 4 {
+			t.Loss[n*4+n%4] = float32(math.NaN())
+		}
+	}
+	return t
 }
 
 // sampleTable has rows on which small without advice is right left of zero, and large with search right of it.

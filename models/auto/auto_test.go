@@ -273,7 +273,7 @@ func TestTrainRefuses(t *testing.T) {
 	}{
 		"there is no tensor":   {nil, []float64{1}},
 		"no actions":           {damaged(func(t *costs.Tensor) { t.Actions = nil }), []float64{1}},
-		"is NaN":               {damaged(func(t *costs.Tensor) { t.Loss[4] = float32(math.NaN()) }), []float64{1}},
+		"is +Inf":              {damaged(func(t *costs.Tensor) { t.Loss[4] = float32(math.Inf(1)) }), []float64{1}},
 		"column id":            {damaged(func(t *costs.Tensor) { t.IDs[4] = t.IDs[5] }), []float64{1}},
 		"lambdas: the list is": {damaged(func(*costs.Tensor) {}), nil},
 		"lambdas: -1":          {damaged(func(*costs.Tensor) {}), []float64{-1}},
