@@ -11,7 +11,6 @@ import (
 	"sort"
 
 	"pipe/costs"
-	"pipe/internal/dataerror"
 	"pipe/models"
 	"pipe/models/auto"
 	"pipe/models/baseline"
@@ -125,7 +124,7 @@ func evaluateInto(ctx context.Context, o EvalOptions, progress stage.Progress) (
 	}
 	t, left, err := onlyComplete(all, split)
 	if err != nil {
-		return nil, dataerror.InFile(o.Tensor, err)
+		return nil, fmt.Errorf("evaluate on %q: %w", o.Tensor, err)
 	}
 	if left != "" {
 		o.whole = all.Digest()
