@@ -17,9 +17,10 @@ describes it and starts with a small example.
 Without a split column, the split of a row follows from a hash of its id, or of its group, and the seed, so rows that are
 appended later move no row. docs/splits.md describes the other kinds.
 
-A preset is the configuration of a published table: PRESETS. --explain prints it, to be saved and edited; docs/presets.md
-describes the tables. A configuration can begin with one, too, by the key preset. Pickles are refused, with the command that
-converts them.
+A preset is the configuration of a published table. There are
+PRESETS.
+--explain prints one, to be saved and edited. A configuration can also begin with one, by the key preset; docs/presets.md
+describes them. Pickles are refused, with the command that converts them.
 
 Recorded answers that nobody has judged are graded: by rules, or by a chat model whose replies are kept in the folder
 --answers. A run stops before a request that could exceed --budget; the same command continues.
