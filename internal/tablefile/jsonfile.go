@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 
@@ -20,6 +21,8 @@ type jsonFile struct {
 	inside jsonPart // the rows
 	list   *jsonList
 	empty  bool // there are no rows
+	// partial says that what comes after the first row is not known.
+	partial bool
 }
 
 // jsonPart is the object of a file without its list, or one of its rows.
@@ -32,15 +35,54 @@ type jsonPart struct {
 }
 
 // openJSONFile reads the file once to check it and to learn its columns: those of the first row, or with all those of
-// all rows. The rows are read in a second pass.
-func openJSONFile(path, rows string, all bool) (*jsonFile, error) {
+// all rows. The rows are read in a second pass. With quick there is only that, if no chosen column of the object comes
+// after the list.
+func openJSONFile(path, rows string, all, quick bool) (*jsonFile, error) {
 	t := &jsonFile{file: path, rows: rows}
-	if err := t.learn(all); err != nil {
-		return nil, err
+	if !quick {
+		if err := t.learn(all); err != nil {
+			return nil, err
+		}
 	}
 	var err error
-	t.list, err = openJSONList(path, rows)
+	if t.list, err = openJSONList(path, rows); err != nil {
+		return nil, err
+	}
+	if quick {
+		if err = t.glance(); err != nil {
+			t.list.Close()
+		}
+	}
 	return t, err
+}
+
+// glance takes the columns from the beginning of the file, up to the first row.
+func (t *jsonFile) glance() error {
+	row, err := t.list.peek()
+	switch {
+	case errors.Is(err, io.EOF):
+		t.empty = true
+	case err != nil:
+		return err
+	default:
+		if t.inside.names, err = namesOf(row); err != nil {
+			return t.list.bad("", "", err)
+		}
+	}
+	t.partial = !t.empty
+	outer := maps.Clone(t.list.outer)
+	delete(outer, t.rows)
+	return t.setOuter(outer)
+}
+
+// setOuter sets the object without its list.
+func (t *jsonFile) setOuter(outer map[string]json.RawMessage) error {
+	t.outer.object.reset(outer)
+	text, err := json.Marshal(outer)
+	if err == nil {
+		t.outer.names, err = namesOf(text)
+	}
+	return err
 }
 
 func (t *jsonFile) learn(all bool) error {
@@ -49,7 +91,7 @@ func (t *jsonFile) learn(all bool) error {
 		return err
 	}
 	defer list.Close()
-	t.inside.names.keys = make(map[string]bool)
+	t.inside.names = jsonNames{keys: make(map[string]bool)}
 	for {
 		row, err := list.next()
 		if errors.Is(err, io.EOF) {
@@ -71,12 +113,8 @@ func (t *jsonFile) learn(all bool) error {
 	}
 	t.inside.names.group()
 	t.empty = list.row == 0
-	t.outer.object.reset(list.outer)
-	text, err := json.Marshal(list.outer)
-	if err == nil {
-		t.outer.names, err = namesOf(text)
-	}
-	return err
+	t.partial = false
+	return t.setOuter(list.outer)
 }
 
 // columns are those of the object, and behind them those of its rows.
@@ -109,6 +147,15 @@ func (t *jsonFile) choose(columns []string) error {
 	}
 	if t.empty {
 		inside, t.inside.at = nil, nil
+	}
+	for _, name := range outer {
+		if !t.partial || t.outer.names.keys[name] {
+			continue
+		}
+		if err := t.learn(false); err != nil {
+			return err
+		}
+		return t.choose(columns)
 	}
 	if err := t.outer.choose(t.file, outer); err != nil {
 		return t.missing(err, "")

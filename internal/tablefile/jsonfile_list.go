@@ -21,6 +21,7 @@ type jsonList struct {
 	rows   string                     // key of the list; "": the file is the list
 	outer  map[string]json.RawMessage // values of the object read so far
 	row    int                        // objects read so far
+	ahead  json.RawMessage            // an object that was looked at and not taken
 	done   bool
 }
 
@@ -143,7 +144,12 @@ func (l *jsonList) openList() error {
 
 // next returns the next object. At the end it reads the rest of the file and returns io.EOF.
 func (l *jsonList) next() (json.RawMessage, error) {
-	if l.done {
+	switch {
+	case l.ahead != nil:
+		row := l.ahead
+		l.ahead = nil
+		return row, nil
+	case l.done:
 		return nil, io.EOF
 	}
 	if !l.dec.More() {
@@ -157,6 +163,15 @@ func (l *jsonList) next() (json.RawMessage, error) {
 		return nil, l.bad("", "is not a JSON object", nil)
 	}
 	return row, nil
+}
+
+// peek returns the next object, which stays the next one.
+func (l *jsonList) peek() (json.RawMessage, error) {
+	var err error
+	if l.ahead == nil {
+		l.ahead, err = l.next()
+	}
+	return l.ahead, err
 }
 
 func (l *jsonList) finish() error {

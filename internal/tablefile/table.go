@@ -80,6 +80,8 @@ type Layout struct {
 	Combine map[string]string
 	// All makes Names complete: they are those of all files, and of all rows of JSON files, which takes another pass.
 	All bool
+
+	quick bool // the names of the columns are not asked for
 }
 
 // Open opens the table at path.
@@ -130,7 +132,7 @@ func (l Layout) openFile(path string) (source, error) {
 	case ".parquet":
 		return openParquetTable(path)
 	case ".json":
-		in, err := openJSONFile(path, l.Rows, l.All)
+		in, err := openJSONFile(path, l.Rows, l.All, l.quick)
 		if err != nil {
 			return nil, err
 		}

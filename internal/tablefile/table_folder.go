@@ -160,7 +160,9 @@ func (t *folderTable) openNext() (err error) {
 			t.found = append(t.found, Cell{kind: textCell, text: text})
 		}
 	}
-	file, err := t.layout.openFile(path)
+	layout := t.layout
+	layout.quick = t.opened > 1 && !layout.All // the names are known from the first file
+	file, err := layout.openFile(path)
 	if err == nil {
 		t.file = file
 	}

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// TextReader reads chosen columns of a foreign table row by row as text: CSV, TSV or JSON lines, each also gzipped, a
-// Parquet file or a folder of Parquet parts. Columns that are not chosen may have any type. It is not safe for
+// TextReader reads chosen columns of a foreign table row by row as text: CSV, TSV, JSON or JSON lines, each also gzipped,
+// Parquet, or a folder of such files. Columns that are not chosen may have any type. It is not safe for
 // concurrent use.
 type TextReader struct {
 	in    *Table
@@ -24,8 +24,8 @@ func OpenText(path string) (*TextReader, error) {
 	return &TextReader{in: in}, nil
 }
 
-// Columns returns the names of all columns, in order; those of JSON lines are the
-// keys of the first line.
+// Columns returns the names of all columns, in order; those of JSON are the keys of the first row. Behind a struct or a
+// nested object are the paths to its fields.
 func (r *TextReader) Columns() []string { return r.in.Names() }
 
 // Choose sets the columns that Next returns, and must be called before the first Next. If a column is missing, is a

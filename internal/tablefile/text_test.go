@@ -20,8 +20,12 @@ func FuzzTableReader(f *testing.F) {
 	type row struct {
 		ID string    `parquet:"id,dict"`
 		V  []float32 `parquet:"v,list"`
+		M  *struct {
+			Score  *float64  `parquet:"score"`
+			Tokens []float32 `parquet:"tokens.in,list"`
+		} `parquet:"m.1"`
 	}
-	if err := parquet.WriteFile(small, []row{{"a", []float32{1}}, {"b", nil}}); err != nil {
+	if err := parquet.WriteFile(small, []row{{ID: "a", V: []float32{1}}, {ID: "b"}}); err != nil {
 		f.Fatal(err)
 	}
 	b, err := os.ReadFile(small)
