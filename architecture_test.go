@@ -130,6 +130,7 @@ var testsMayImport = map[string][]string{
 	"costs/expert/trained": {"costs/advice", "costs/builder/parttest", "costs/source", "internal/fuzztest", "internal/progress", "onnx/ort/orttest"},
 	"costs/feature":        {"costs/builder/parttest", "internal/fuzztest", "internal/progress", "onnx", "onnx/ort", "onnx/ort/orttest"},
 	"costs/grade":          {"internal/judge"},
+	"costs/grading":        {"costs/chat/chattest", "costs/language/languagetest", "internal/progress", "internal/realdata", "onnx/ort", "onnx/ort/orttest"},
 	"costs/language":       {"costs/language/languagetest", "internal/fuzztest", "internal/progress", "internal/realdata", "onnx/ort/orttest"},
 	"costs/outcome":        {"internal/dataerror/dataerrortest", "internal/judge", "internal/realdata"},
 	"costs/retrieval":      {"costs/chat/chattest", "costs/service/servicetest", "internal/progress", "internal/realdata", "onnx/ort", "onnx/ort/orttest"},

@@ -59,18 +59,33 @@ type ActionLoss struct {
 
 // BuildCosts builds the cost tensor that a configuration describes; see builder.Run for how it resumes. ONNX Runtime is
 // opened only if a part of the configuration needs it.
-func BuildCosts(ctx context.Context, o CostsOptions, progress stage.Progress) (_ *CostsReport, err error) {
+func BuildCosts(ctx context.Context, o CostsOptions, progress stage.Progress) (*CostsReport, error) {
 	progress = stage.OrQuiet(progress)
-	if err := o.files().Check(); err != nil {
+	var r *builder.Report
+	err := o.build(progress, func(cfg part.Config, b builder.Options) (err error) {
+		r, err = builder.Run(ctx, cfg, b)
+		return err
+	})
+	if err != nil {
 		return nil, err
+	}
+	progress.Start(int64(r.Instances), "read back")
+	defer progress.Done()
+	return summarizeBuild(r, progress)
+}
+
+// build reads the configuration and calls do with it. It closes the runtime that do may have opened.
+func (o *CostsOptions) build(progress stage.Progress, do func(part.Config, builder.Options) error) (err error) {
+	if err := o.files().Check(); err != nil {
+		return err
 	}
 	cfg := CostsConfig{Costs: part.DefaultConfig(), kinds: o.Kinds}
 	if err := config.Load(o.Config, &cfg); err != nil {
-		return nil, err
+		return err
 	}
 	dir, err := filepath.Abs(filepath.Dir(o.Config))
 	if err != nil {
-		return nil, err
+		return err
 	}
 	var rt *ort.Runtime
 	defer func() {
@@ -78,7 +93,7 @@ func BuildCosts(ctx context.Context, o CostsOptions, progress stage.Progress) (_
 			err = errors.Join(err, rt.Close())
 		}
 	}()
-	r, err := builder.Run(ctx, cfg.Costs, builder.Options{
+	return do(cfg.Costs, builder.Options{
 		Out: o.Out, Dir: dir, Restart: o.Restart, Answers: o.Answers, Budget: o.Budget, SkipBad: o.SkipBad, Kinds: kinds.Builtin().With(o.Kinds), Progress: progress,
 		Runtime: func() (*ort.Runtime, error) {
 			var err error
@@ -88,12 +103,6 @@ func BuildCosts(ctx context.Context, o CostsOptions, progress stage.Progress) (_
 			return rt, err
 		},
 	})
-	if err != nil {
-		return nil, err
-	}
-	progress.Start(int64(r.Instances), "read back")
-	defer progress.Done()
-	return summarizeBuild(r, progress)
 }
 
 // summarizeBuild streams the finished tensor, so that its size does not matter.

@@ -14,38 +14,51 @@ has the same bytes. If an input has changed, the run stops and names it; --resta
 is allowed: they are written into the finished tensor, and no expert is asked again.
 
 Answers of chat models are stored in the folder --answers under the content of the request, so none is paid for
-twice. A run stops before a request that could exceed --budget; the same command with a new budget continues.`
+twice. A run stops before a request that could exceed --budget; the same command with a new budget continues.
+
+--dry-run estimates what a run would ask services for, and how much money and time that takes. It asks at most 20
+requests for every expert under every advice, within --budget. Their answers are kept for the run.`
 
 const costsExamples = `  pipe costs --config configs/cifar10-small.yaml --out out/cifar10
   pipe costs --config experts.yaml --out costs.parquet --json
   pipe costs --config experts.yaml --out costs.parquet --restart
-  pipe costs --config endpoints.yaml --out costs.parquet --budget 2.50 --answers answers`
+  pipe costs --config endpoints.yaml --out costs.parquet --budget 2.50 --answers answers
+  pipe costs --config endpoints.yaml --out costs.parquet --budget 2.50 --answers answers --dry-run`
 
 func costsCommand(a *app) *cobra.Command {
 	var o pipeline.CostsOptions
+	var dryRun bool
 	c := &cobra.Command{
 		Use:     "costs --config FILE --out DIR|FILE.parquet",
 		Short:   "Run experts under advice and record their losses",
 		Long:    costsText,
 		Example: costsExamples,
 		Args:    noArgs,
-		RunE:    func(c *cobra.Command, _ []string) error { return runCosts(c, a, o) },
+		RunE:    func(c *cobra.Command, _ []string) error { return runCosts(c, a, o, dryRun) },
 	}
 	f := c.Flags()
 	f.StringVar(&o.Config, "config", "", "YAML file with instances, advice, experts and features")
 	f.StringVarP(&o.Out, "out", "o", "", "a .parquet file, or a folder for costs.parquet")
 	f.BoolVar(&o.Restart, "restart", false, "discard the work of an earlier run")
 	f.StringVar(&o.Answers, "answers", "", "folder for answers of chat models (default: answers beside the output)")
+	f.BoolVar(&dryRun, "dry-run", false, "estimate money and time from a sample, and build nothing")
 	budgetFlag(f, &o.Budget)
 	skipBadFlag(f, &o.SkipBad)
 	return c
 }
 
-func runCosts(c *cobra.Command, a *app, o pipeline.CostsOptions) error {
+func runCosts(c *cobra.Command, a *app, o pipeline.CostsOptions, dryRun bool) error {
 	if err := required(c, "config", "out"); err != nil {
 		return err
 	}
 	o.Runtime = a.runtime()
+	if dryRun {
+		estimate, err := pipeline.EstimateCosts(c.Context(), o, a.progress())
+		if err != nil {
+			return err
+		}
+		return a.print(estimate)
+	}
 	report, err := pipeline.BuildCosts(c.Context(), o, a.progress())
 	if err != nil {
 		return err

@@ -47,6 +47,9 @@ func NewBudget(limit float64) (*Budget, error) {
 	return newBudget(limit), nil
 }
 
+// Limit returns the money that may be spent.
+func (b *Budget) Limit() float64 { return b.limit }
+
 func newBudget(limit float64) *Budget {
 	return &Budget{limit: limit, settled: make(chan struct{})}
 }

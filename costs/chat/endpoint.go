@@ -52,6 +52,7 @@ func OpenEndpoint(s *part.Setup, cfg *EndpointSettings) (Sampler, error) {
 	if err := s.InputSettings(cfg.identity()); err != nil {
 		return nil, err
 	}
+	session.limits[s.Part] = Limits{cfg.url() + " " + cfg.Key, cfg.Concurrency, cfg.RequestsPerSecond, cfg.TokensPerMinute, cfg.Price != nil}
 	client, err := service.NewClient(cfg.Concurrency, s.Path(cfg.CAFile))
 	if err != nil {
 		return nil, err
@@ -102,6 +103,9 @@ func (e *endpoint) complete(ctx context.Context, c language.Conversation, sample
 	r, err := e.request(c, sample)
 	if err != nil {
 		return Completion{}, err
+	}
+	if c := callsOf(ctx); c != nil {
+		return e.rehearse(c, r)
 	}
 	a, fresh, err := e.session.store.once(ctx, r.key, func() (answer, error) { return e.ask(ctx, r) })
 	if err != nil {
@@ -220,11 +224,13 @@ func (e *endpoint) attempt(ctx context.Context, key service.Secret, c language.C
 	if err := e.session.money.reserve(ctx, worst); err != nil {
 		return answer{}, err
 	}
+	start := time.Now()
 	a, billed, err := e.send(ctx, key, c, body)
 	cost := 0.0
 	switch {
 	case err == nil:
 		cost = e.cfg.Price.of(a.PromptTokens, a.CompletionTokens)
+		e.session.run.Add(e.part, AnswerCount{Seconds: time.Since(start).Seconds()})
 		e.account.Owe(a.PromptTokens + a.CompletionTokens - prompt - most)
 		e.learn(int64(a.PromptTokens - mostPromptTokens(c)))
 	case billed: // perhaps billed: uncounted costs must not exceed the budget

@@ -17,6 +17,8 @@ type Session struct {
 	accounts *service.Accounts
 	parts    []string // parts whose answers are counted, in the order of construction
 	run      *Tally   // of this run: asked, cached, spent
+
+	limits map[string]Limits // of the parts that ask a service
 }
 
 // OpenSession opens the session of a build, which shares it with its chat
@@ -26,7 +28,7 @@ func OpenSession(b *part.Build, folder string, money *Budget) *Session {
 	if money == nil {
 		money = newBudget(math.Inf(1))
 	}
-	q := &Session{store: newAnswerStore(folder), money: money, accounts: service.AccountsOf(b), run: &Tally{}}
+	q := &Session{store: newAnswerStore(folder), money: money, accounts: service.AccountsOf(b), run: &Tally{}, limits: make(map[string]Limits)}
 	q, _ = part.Shared(b, "", func() (*Session, error) { return q, nil })
 	return q
 }

@@ -125,6 +125,9 @@ func (e *chatExpert) makeWriter(ctx context.Context, s *part.Setup, cfg *endpoin
 // Replays is true, since answers are stored.
 func (e *chatExpert) Replays() bool { return true }
 
+// Requests is how many answers are asked for each prompt.
+func (e *chatExpert) Requests() int { return e.samples }
+
 // Metered reports whether answers have a price.
 func (e *chatExpert) Metered() bool { return e.metered }
 
