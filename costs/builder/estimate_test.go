@@ -101,6 +101,18 @@ func TestEstimateOfSamples(t *testing.T) {
 	}
 }
 
+// TestEstimateOfSharedLimits: experts at one service share its strictest limits.
+func TestEstimateOfSharedLimits(t *testing.T) {
+	server := unevenServer(t)
+	w := newQuestions(t, server, 120, nil)
+	w.cfg.Experts[1].Settings["requests_per_second"] = 1000
+	w.cfg.Experts[0].Settings["tokens_per_minute"] = 1e8
+	w.cfg.Advice = w.cfg.Advice[:1]
+	if e, err := w.estimateOf(t, nil); err != nil || e.Pairs[0].Seconds < 0.1 || e.Total.Seconds < 0.2 || e.Total.Seconds > 1 {
+		t.Errorf("%+v, %v", e, err)
+	}
+}
+
 // TestEstimateWithinTheBudget: the sample stops before the budget is exceeded.
 func TestEstimateWithinTheBudget(t *testing.T) {
 	server := unevenServer(t)
