@@ -87,6 +87,17 @@ func (s *answerStore) once(ctx context.Context, request string, ask func() (answ
 	}
 }
 
+// peek returns a kept answer.
+func (s *answerStore) peek(request string) (a answer, kept bool, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.ready(); err != nil {
+		return answer{}, false, err
+	}
+	a, kept = s.kept[request]
+	return a, kept, nil
+}
+
 // question returns the entry of a request: its answer, or that another call is
 // asking. first says that the caller must ask.
 func (s *answerStore) question(request string) (q *question, first bool, err error) {

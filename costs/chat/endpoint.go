@@ -120,6 +120,16 @@ func (e *endpoint) complete(ctx context.Context, c language.Conversation, sample
 	return Completion{Text: a.Text, Fee: money * e.cfg.FeeScale, Truncated: a.Truncated, ToolCall: a.ToolCall}, nil
 }
 
+// rehearse returns the answer of a request in a rehearsal.
+func (e *endpoint) rehearse(c *Calls, r *request) (Completion, error) {
+	a, kept, err := e.session.store.peek(r.key)
+	if err != nil {
+		return Completion{}, err
+	}
+	c.add(r.key, kept)
+	return Completion{Text: a.Text, Truncated: a.Truncated, ToolCall: a.ToolCall}, nil
+}
+
 // count adds an answer to the counts of the run and of the tensor.
 func (e *endpoint) count(ctx context.Context, a answer, fresh bool, money float64) {
 	now := AnswerCount{Cached: 1}

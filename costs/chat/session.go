@@ -58,3 +58,32 @@ func (q *Session) Parts() []string { return slices.Clone(q.parts) }
 
 // Run returns the counts and the money of this run, per part.
 func (q *Session) Run() []AnswerCount { return q.run.Of(q.parts) }
+
+// Limits are the limits of a part that asks a service.
+type Limits struct {
+	Account           string  // equal for parts that share the limits on requests and tokens
+	Concurrency       int     // requests of the part in flight
+	RequestsPerSecond float64 // of the account; 0: no limit
+	TokensPerMinute   float64 // of the account; 0: no limit
+	Priced            bool    // its tokens have a price
+}
+
+// Limits returns the limits of a part; ok is false for one that asks no service.
+func (q *Session) Limits(part string) (l Limits, ok bool) {
+	l, ok = q.limits[part]
+	for _, other := range q.limits {
+		if other.Account == l.Account {
+			l.RequestsPerSecond = strictest(l.RequestsPerSecond, other.RequestsPerSecond)
+			l.TokensPerMinute = strictest(l.TokensPerMinute, other.TokensPerMinute)
+		}
+	}
+	return l, ok
+}
+
+// strictest returns the smaller of two limits, of which 0 is none.
+func strictest(a, b float64) float64 {
+	if a == 0 || b == 0 {
+		return max(a, b)
+	}
+	return min(a, b)
+}
