@@ -163,7 +163,7 @@ var testsMayImport = map[string][]string{
 	"pipeline/decide":      {"onnx/hf/hftest", "onnx/ort/orttest", "pipeline/decide/decidetest"},
 	"pipeline/findings":    {"internal/judge"},
 	"pipeline/inspect":     {"pipeline/decide/decidetest"},
-	"pipeline/monitor":     {"internal/fuzztest", "onnx/ort/orttest", "pipeline/decide/decidetest"},
+	"pipeline/monitor":     {"internal/fuzztest", "onnx/hf/hftest", "onnx/ort/orttest", "pipeline/decide/decidetest"},
 	"pipeline/world":       {"featurize/tabular", "internal/config", "internal/realdata"},
 	"tools":                {"costs", "featurize", "onnx", "onnx/hf/hftest", "onnx/ort", "onnx/ort/orttest", "pipeline/decide/decidetest"},
 }

@@ -24,7 +24,8 @@ const monitorText = `Monitor compares new rows with a baseline: the validation a
 
 New rows are a cost tensor, or a log: Parquet, CSV, TSV or JSON lines with the features as pipe decide reads them, and the
 columns expert, advice and loss of what was executed, if they are known. An empty loss is not known yet. Outcomes count in
-the order of a column time, if there is one (RFC 3339, or microseconds since 1970), else in the order of the file.
+the order of a column time, if there is one (RFC 3339, or microseconds since 1970), else in the order of the file. With
+--encoder, --text and --image the features are computed of raw rows, texts and images, as by pipe decide.
 
 With --state the test of outcomes goes on where the last run ended: give each run the new rows only. Inputs and decisions
 are those of the run. A state belongs to one policy, baseline and tolerance; remove it to start again.
@@ -34,7 +35,8 @@ Exit code 5 is an alarm: a finding in a family of --fail-on. Findings in the oth
 const monitorExamples = `  pipe monitor --policy policy.onnx --baseline costs.parquet --in new.parquet
   pipe monitor --policy policy.onnx --baseline costs.parquet --in log.csv --out report --json
   pipe monitor --policy policy.onnx --baseline costs.parquet --in today.parquet --state monitor.state --tolerance 0.05
-  pipe monitor --policy policy.onnx --baseline costs.parquet --in rows.parquet --fail-on inputs,decisions,outcomes`
+  pipe monitor --policy policy.onnx --baseline costs.parquet --in rows.parquet --fail-on inputs,decisions,outcomes
+  pipe monitor --policy merged.onnx --baseline costs.parquet --in questions.jsonl --text question`
 
 func monitorCommand(a *app) *cobra.Command {
 	o := monitor.DefaultRunOptions()
@@ -53,6 +55,10 @@ func monitorCommand(a *app) *cobra.Command {
 	f.StringVar(&o.Actions, "actions", "", "JSON file with the actions of a baseline that does not carry them")
 	f.StringSliceVar(&splits, "split", splits, "rows of the baseline to compare with: train, val or test")
 	f.StringVar(&o.In, "in", "", "new rows: a tensor or a log")
+	f.StringVar(&o.Encoder, "encoder", "", "encoder of raw rows: encoder.json, or with --text or --image an encoder of those")
+	f.StringVar(&o.Text, "text", "", "column or field with the text, for an encoder of texts")
+	f.StringVar(&o.Image, "image", "", "column or field with the path of an image, for an encoder of images")
+	f.StringVar(&o.Decoder, "decoder", "", "JPEG decoder: standard, libjpeg-turbo, or auto for libjpeg-turbo if it is installed (default standard)")
 	f.StringVarP(&o.Out, "out", "o", "", "folder for the report (default: print it only)")
 	f.StringVar(&o.State, "state", "", "file from which the test of outcomes goes on, and to which it is saved")
 	f.Float64Var(&o.Alpha, "alpha", o.Alpha, "most probability that the alarm of outcomes ever rises by mistake")

@@ -1,7 +1,9 @@
 package decide
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -93,10 +95,8 @@ func (r *Router) Text(ctx context.Context, text string) (Decision, error) {
 // an *InputError.
 func (r *Router) Texts(ctx context.Context, texts []string) ([]Decision, error) {
 	return r.encoded(ctx, InputText, len(texts), func(dst []float32) error {
-		for n, text := range texts {
-			if !utf8.ValidString(text) {
-				return &RowError{Row: n, Err: errNotText}
-			}
+		if err := checkTexts(texts); err != nil {
+			return err
 		}
 		return r.vectors.field("")(ctx, dst, texts)
 	})
@@ -125,7 +125,16 @@ func (r *Router) Row(ctx context.Context, columns map[string]string) (Decision, 
 // none of the policy's columns, a value that must be a number and is not, or a value that is not UTF-8, is a *RowError.
 // For a router with another input, the error is an *InputError.
 func (r *Router) Rows(ctx context.Context, rows []map[string]string) ([]Decision, error) {
-	return r.encoded(ctx, InputRow, len(rows), func(dst []float32) error {
+	features, err := r.EncodeRows(ctx, rows)
+	if err != nil {
+		return nil, err
+	}
+	return r.decide(ctx, features, len(rows))
+}
+
+// EncodeRows computes the policy's features of raw rows, n x Dim. The errors are those of Rows.
+func (r *Router) EncodeRows(ctx context.Context, rows []map[string]string) ([]float32, error) {
+	return r.features(ctx, InputRow, len(rows), func(dst []float32) error {
 		dim, values := r.file.Info.Dim, make([]float32, r.table.width())
 		for n, row := range rows {
 			if err := r.table.encodeNamed(dst[n*dim:(n+1)*dim], values, row); err != nil {
@@ -136,8 +145,57 @@ func (r *Router) Rows(ctx context.Context, rows []map[string]string) ([]Decision
 	})
 }
 
+// Encode computes the policy's features of values, n x Dim: texts, or the paths of images relative to a folder, as Input
+// says. The errors are those of Texts and Images.
+func (r *Router) Encode(ctx context.Context, folder string, values []string) ([]float32, error) {
+	if err := r.ready(); err != nil {
+		return nil, err
+	}
+	if r.vectors == nil {
+		return nil, &InputError{Takes: r.input, Given: "value"}
+	}
+	encode, dim := r.vectors.field(folder), r.file.Info.Dim
+	return r.features(ctx, r.input, len(values), func(dst []float32) error {
+		most := cmp.Or(r.vectors.most(), mostRows)
+		for first := 0; first < len(values); first += most {
+			part := values[first:min(len(values), first+most)]
+			err := checkTexts(part)
+			if err == nil {
+				err = encode(ctx, dst[first*dim:(first+len(part))*dim], part)
+			}
+			var row *RowError
+			if errors.As(err, &row) {
+				return &RowError{Row: first + row.Row, Err: row.Err}
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// checkTexts returns a *RowError for the first value that is not UTF-8.
+func checkTexts(values []string) error {
+	for n, text := range values {
+		if !utf8.ValidString(text) {
+			return &RowError{Row: n, Err: errNotText}
+		}
+	}
+	return nil
+}
+
 // encoded decides on n rows of an input whose features encode writes.
 func (r *Router) encoded(ctx context.Context, input string, n int, encode func(dst []float32) error) ([]Decision, error) {
+	features, err := r.features(ctx, input, n, encode)
+	if err != nil {
+		return nil, err
+	}
+	return r.decide(ctx, features, n)
+}
+
+// features are those of n rows of an input, which encode writes.
+func (r *Router) features(ctx context.Context, input string, n int, encode func(dst []float32) error) ([]float32, error) {
 	if err := r.ready(); err != nil {
 		return nil, err
 	}
@@ -153,5 +211,5 @@ func (r *Router) encoded(ctx context.Context, input string, n int, encode func(d
 			return nil, fmt.Errorf("decide: %w", err)
 		}
 	}
-	return r.decide(ctx, features, n)
+	return features, nil
 }

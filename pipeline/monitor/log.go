@@ -50,16 +50,17 @@ var notFeatures = []string{
 	"id", colTime, colExpert, colAdvice, colLoss, colFee, colSplit, "group", "label", "action", "expert_index", "advice_index",
 }
 
-// openLog opens a file of new rows: a tensor, or a log with the columns expert, advice and loss, or one with less.
-func openLog(path string, info *policy.Info) (logSource, error) {
-	s, err := openKind(path, info)
+// openLog opens a file of new rows: a tensor, or a log with the columns expert, advice and loss, or one with less. raw
+// computes the features; nil: the file has them.
+func openLog(path string, info *policy.Info, raw *rawColumns) (logSource, error) {
+	s, err := openKind(path, info, raw)
 	if err != nil {
 		return nil, fmt.Errorf("read rows: %w", err)
 	}
 	return s, nil
 }
 
-func openKind(path string, info *policy.Info) (logSource, error) {
+func openKind(path string, info *policy.Info, raw *rawColumns) (logSource, error) {
 	table, err := tablefile.Open(path)
 	if err != nil {
 		return nil, err
@@ -71,7 +72,7 @@ func openKind(path string, info *policy.Info) (logSource, error) {
 			return nil, &costs.DataError{File: path, Row: 1, Column: name, Msg: "is a duplicate"}
 		}
 	}
-	parquet := stage.IsFolder(path) || strings.EqualFold(filepath.Ext(path), ".parquet")
+	parquet := raw == nil && (stage.IsFolder(path) || strings.EqualFold(filepath.Ext(path), ".parquet"))
 	if parquet && slices.Contains(names, colSplit) && slices.Contains(names, colLoss) && !slices.Contains(names, colExpert) {
 		table.Close()
 		return openTensor(path, info)
@@ -81,7 +82,7 @@ func openKind(path string, info *policy.Info) (logSource, error) {
 		return openParquetLog(path, table, pair, info)
 	}
 	if err == nil {
-		return openTextLog(path, table, pair, info)
+		return openTextLog(path, table, pair, info, raw)
 	}
 	table.Close()
 	return nil, err

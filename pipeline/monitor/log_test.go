@@ -106,7 +106,7 @@ func writeLogs(t *testing.T, rows []logRow) map[string]string {
 func statusOf(t *testing.T, l *lab, path string) *Status {
 	t.Helper()
 	m := l.open(t, DefaultOptions())
-	if err := m.addFile(t.Context(), path, quiet{}); err != nil {
+	if err := m.addFile(t.Context(), path, nil, quiet{}); err != nil {
 		t.Fatal(err)
 	}
 	s := m.Status()
@@ -204,7 +204,7 @@ func TestLogErrors(t *testing.T) {
 		if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
 			t.Fatal(err)
 		}
-		err := m.addFile(t.Context(), path, quiet{})
+		err := m.addFile(t.Context(), path, nil, quiet{})
 		var data *costs.DataError
 		switch {
 		case want == "" && err != nil:
@@ -229,7 +229,7 @@ func FuzzLog(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text []byte, lines bool) {
 		to := file(lines)
-		src, err := openLog(to.Write(t, text), info)
+		src, err := openLog(to.Write(t, text), info, nil)
 		if err != nil {
 			to.Blames(t, err)
 			return

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	"pipe/costs"
 	"pipe/internal/tablefile"
@@ -13,8 +14,9 @@ import (
 	"pipe/models/policy"
 )
 
-// textLog reads CSV, TSV or JSON lines. Features are a column features with lists, or columns with the names that the
-// policy knows, or else all columns in their order that are not columns of a log.
+// textLog reads CSV, TSV or JSON lines, and any table of raw rows. Features are computed of raw columns, or are a column
+// features with lists, or columns with the names that the policy knows, or else all columns in their order that are not
+// columns of a log.
 type textLog struct {
 	path  string
 	table *tablefile.Table
@@ -24,12 +26,13 @@ type textLog struct {
 	first int      // cell of the first feature
 	names []string // of the columns with features
 	list  bool
+	raw   *rawColumns // nil: the table has features
 	dim   int
 	seen  int
 }
 
-func openTextLog(path string, table *tablefile.Table, pair *pairColumns, info *policy.Info) (logSource, error) {
-	s := &textLog{path: path, table: table, pair: pair, time: -1, dim: info.Dim}
+func openTextLog(path string, table *tablefile.Table, pair *pairColumns, info *policy.Info, raw *rawColumns) (logSource, error) {
+	s := &textLog{path: path, table: table, pair: pair, time: -1, dim: info.Dim, raw: raw}
 	have, chosen := table.Names(), slices.Clone(pair.names)
 	if slices.Contains(have, colTime) {
 		s.time = len(chosen)
@@ -51,6 +54,9 @@ func openTextLog(path string, table *tablefile.Table, pair *pairColumns, info *p
 
 // features are the columns that have the features.
 func (s *textLog) features(have []string, info *policy.Info) ([]string, error) {
+	if s.raw != nil {
+		return s.raw.choose(s.path, have)
+	}
 	if slices.Contains(have, colFeatures) && !slices.Contains(info.Names, colFeatures) {
 		s.list = true
 		return []string{colFeatures}, nil
@@ -85,6 +91,7 @@ func (s *textLog) next(ctx context.Context) (*logRows, error) {
 	}
 	r := &logRows{}
 	var places []int
+	var values [][]string // of raw columns
 	r.place = func(i int) int { return places[i] }
 	for r.n < batchRows(s.dim) {
 		row, err := s.table.Next(s.cells)
@@ -93,6 +100,9 @@ func (s *textLog) next(ctx context.Context) (*logRows, error) {
 		}
 		if err == nil {
 			err = s.add(r, row)
+		}
+		if err == nil && s.raw != nil {
+			values, err = s.addRaw(values, row)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("read rows: %w", err)
@@ -106,8 +116,35 @@ func (s *textLog) next(ctx context.Context) (*logRows, error) {
 		return nil, fmt.Errorf("read rows: %w", &costs.DataError{File: s.path, Msg: "has no rows"})
 	case r.n == 0:
 		return nil, io.EOF
+	case s.raw == nil:
+		return r, nil
 	}
-	return r, nil
+	return r, s.encode(ctx, r, values)
+}
+
+// addRaw appends the raw columns of the row in the cells.
+func (s *textLog) addRaw(values [][]string, row int) ([][]string, error) {
+	list := make([]string, len(s.names))
+	for i, c := range s.cells[s.first:] {
+		if s.raw.field != "" && c.Missing() {
+			return nil, s.pair.bad(row, s.raw.field, errors.New("is missing"))
+		}
+		list[i] = strings.Clone(c.String())
+	}
+	return append(values, list), nil
+}
+
+// encode computes the features of raw rows.
+func (s *textLog) encode(ctx context.Context, r *logRows, values [][]string) (err error) {
+	r.features, err = s.raw.encode(ctx, s.names, values)
+	var bad *policy.RowError
+	if errors.As(err, &bad) {
+		err = &costs.DataError{File: s.path, Row: r.place(bad.Row), Err: bad.Err}
+	}
+	if err != nil {
+		return fmt.Errorf("read rows: %w", err)
+	}
+	return nil
 }
 
 // add adds the row in the cells.
@@ -129,7 +166,10 @@ func (s *textLog) add(r *logRows, row int) error {
 		}
 		r.times = append(r.times, at)
 	}
-	if s.list {
+	switch {
+	case s.raw != nil:
+		return nil
+	case s.list:
 		return s.addList(r, row)
 	}
 	for i, c := range s.cells[s.first:] {

@@ -76,7 +76,7 @@ func Open(ctx context.Context, policyFile, baselineFile string, o Options) (_ *M
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
-	r, err := decide.Open(policyFile, decide.Options{Runtime: o.Runtime, Prices: o.Prices, FeaturesOnly: true})
+	r, err := decide.Open(policyFile, decide.Options{Runtime: o.Runtime, Prices: o.Prices, FeaturesOnly: !o.Raw, Encoder: o.Encoder, Decoder: o.Decoder})
 	if err != nil {
 		return nil, err
 	}
@@ -115,7 +115,7 @@ func (m *Monitor) unitLevel() float64 {
 // Close frees the policy. It is idempotent.
 func (m *Monitor) Close() error { return m.router.Close() }
 
-// Router is the policy that is watched. It takes features. Do not close it.
+// Router is the policy that is watched. Do not close it.
 func (m *Monitor) Router() *decide.Router { return m.router }
 
 // Decide decides on rows of features, n x Dim, as the policy does; nothing is added.

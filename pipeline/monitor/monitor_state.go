@@ -32,6 +32,7 @@ type state struct {
 func (m *Monitor) identity() string {
 	o := m.o
 	o.Runtime, o.FailOn, o.Warn, o.Actions = nil, nil, 0, ""
+	o.Raw, o.Encoder, o.Decoder = false, "", "" // the features are the policy's either way
 	d, err := digest.JSON(map[string]any{"policy": m.router.Digest(), "baseline": m.base.digest, "options": o})
 	if err != nil {
 		panic(err) // plain values

@@ -39,6 +39,11 @@ type Options struct {
 	Seed   uint64      // of the sample and the random features
 	ADWIN  drift.ADWINSettings
 	Prices decide.PriceChange // at which the policy decides, see decide.Options
+	// Raw opens the encoder in front of the policy, or Encoder, so that features can be computed of raw rows, texts or
+	// images, see decide.Options. Without it, new rows are features.
+	Raw     bool
+	Encoder string
+	Decoder string // of images
 	// Runtime runs the policy and must outlive the monitor. Nil: Open opens one with one thread.
 	Runtime *ort.Runtime `json:"-"`
 }

@@ -18,6 +18,7 @@ import (
 	"pipe/internal/parquetfile"
 	"pipe/models/policy"
 	"pipe/onnx/ort"
+	"pipe/pipeline/decide"
 	"pipe/pipeline/stage"
 )
 
@@ -27,6 +28,8 @@ type RunOptions struct {
 	Policy   string // the policy file
 	Baseline string // cost tensor: a Parquet file or a folder of parts
 	In       string // new rows: a tensor, or a log as Parquet, CSV, TSV or JSON lines
+	Text     string // the column with the text, for an encoder of texts; empty: rows are not texts
+	Image    string // the column with the path of an image, relative to the folder of In; empty: rows are not images
 	Out      string // folder for monitor.json and monitor.html; empty: none
 	State    string // file from which the tests of outcomes continue and to which they are saved; empty: none
 	Device   ort.Config
@@ -44,17 +47,51 @@ const mostTimed = 50_000_000
 // *stage.InUseError.
 func Run(ctx context.Context, o RunOptions, p stage.Progress) (*Status, error) {
 	p = stage.OrQuiet(p)
-	if err := o.Validate(); err != nil {
+	if err := errors.Join(o.Validate(), o.checkRaw()); err != nil {
 		return nil, &stage.OptionError{Err: err}
 	}
+	o.Raw = o.Text != "" || o.Image != "" || o.Encoder != ""
 	if err := o.files().Check(); err != nil {
 		return nil, err
 	}
 	return stage.Alone(o.Out, func() (*Status, error) { return run(ctx, o, p) })
 }
 
+// checkRaw reports options of raw rows that exclude each other.
+func (o RunOptions) checkRaw() error {
+	switch {
+	case o.Text != "" && o.Image != "":
+		return errors.New("monitor: rows are texts or images, not both")
+	case o.Decoder != "" && o.Image == "":
+		return errors.New("monitor: a decoder is only for images")
+	}
+	return nil
+}
+
+// rawColumns are what features are computed of; nil: the file has features. Options that do not fit the policy are a
+// *stage.OptionError.
+func (o RunOptions) rawColumns(r *decide.Router) (*rawColumns, error) {
+	if !o.Raw {
+		return nil, nil
+	}
+	c := &rawColumns{router: r, field: cmp.Or(o.Text, o.Image), folder: filepath.Dir(o.In)}
+	want := decide.InputRow
+	if o.Text != "" {
+		want = decide.InputText
+	} else if o.Image != "" {
+		want = decide.InputImage
+	}
+	if r.Input() != want {
+		return nil, &stage.OptionError{Err: fmt.Errorf("policy %q: its input is %s, not %s: --text and --image name the column of texts and images, --encoder the encoder", o.Policy, r.Input(), want)}
+	}
+	return c, nil
+}
+
 func (o RunOptions) files() stage.Files {
-	f := stage.Files{Reads: slices.Concat(stage.NamedFiles(o.Policy), stage.TensorFiles(o.Baseline, o.Actions))}
+	f := stage.Files{Reads: slices.Concat(stage.NamedFiles(o.Policy), stage.ModelFiles(o.Encoder), stage.TensorFiles(o.Baseline, o.Actions))}
+	if o.Image != "" {
+		f.Reads = append(f.Reads, stage.Input{Path: filepath.Dir(o.In), Part: stage.Ending(stage.ImageEndings...), Big: true})
+	}
 	f.Reads = append(f.Reads, stage.Input{Path: o.In, Part: stage.Ending(".parquet"), Grow: true})
 	if o.State != "" {
 		f.Writes = append(f.Writes, stage.Output{Path: o.State})
@@ -83,7 +120,11 @@ func run(ctx context.Context, o RunOptions, p stage.Progress) (_ *Status, err er
 	if err != nil {
 		return nil, err
 	}
-	if err := m.addFile(ctx, o.In, p); err != nil {
+	raw, err := o.rawColumns(m.router)
+	if err != nil {
+		return nil, err
+	}
+	if err := m.addFile(ctx, o.In, raw, p); err != nil {
 		return nil, err
 	}
 	p.Start(-1, "compare")
@@ -158,8 +199,8 @@ func fileDigest(path string) (string, error) {
 }
 
 // addFile decides on the rows of a file and adds them. Outcomes with times are added in the order of these at the end.
-func (m *Monitor) addFile(ctx context.Context, path string, p stage.Progress) (err error) {
-	src, err := openLog(path, m.router.Info())
+func (m *Monitor) addFile(ctx context.Context, path string, raw *rawColumns, p stage.Progress) (err error) {
+	src, err := openLog(path, m.router.Info(), raw)
 	if err != nil {
 		return err
 	}
