@@ -42,7 +42,7 @@ type MovedRows struct {
 // moved compares splits with those of the tensor at path. It is nil if there is none, if it cannot be read, or if no id
 // has moved.
 func moved(path string, t *costs.Tensor) *MovedRows {
-	r, err := costs.OpenReader(path, costs.ReadOptions{})
+	r, err := costs.OpenReader(path, costs.ReadOptions{Unknown: true})
 	if err != nil {
 		return nil
 	}
@@ -187,6 +187,7 @@ func (r *ImportResult) WriteText(w io.Writer) error {
 	b.Add("outcomes", "%d rows%s", r.OutcomeRows, counted(", %d of them ignored", r.IgnoredRows))
 	b.Add("instances", "%d, %d kept", r.Instances, r.Kept)
 	b.Add("missing cells", "%s", counted("%d", r.MissingCells))
+	b.Add("missing usage", "%s", counted("%d of these cells have an outcome, but not the usage that its fee needs", r.MissingUsage))
 	for _, d := range r.Dropped {
 		b.Add("dropped", "%d: %s (%s ...)", d.Count, d.Reason, strings.Join(d.First, ", "))
 	}
@@ -201,6 +202,7 @@ func (r *ImportResult) WriteText(w io.Writer) error {
 	if g := r.Graded; g != nil {
 		b.Add("graded", "%d answers by %s%s", g.Answers, g.Kind, counted("; %d have nothing to judge, and count as wrong", g.Without))
 	}
+	addUnknown(b, r.Unknown)
 	addFees(b, r.MeasuredFees, r.Prices)
 	for _, c := range r.Constants {
 		b.Add(c.Split, "%d rows; best fixed pair %s at %.4f, oracle %.4f (lambda 1)", c.Rows, c.Best, c.BestCost, c.Oracle)

@@ -19,7 +19,7 @@ type ChangedPrices struct {
 // changedPrices compares the prices of a tensor with those of the tensor at path. It is nil if they are the same, or if
 // there is no tensor that can be read.
 func changedPrices(path string, t *costs.Tensor) *ChangedPrices {
-	r, err := costs.OpenReader(path, costs.ReadOptions{})
+	r, err := costs.OpenReader(path, costs.ReadOptions{Unknown: true})
 	if err != nil {
 		return nil
 	}
@@ -42,6 +42,24 @@ func pricesDigest(meta map[string]string) string {
 	return recorded.Digest
 }
 
+// addUnknown writes the unknown outcomes for a terminal, nil for none.
+func addUnknown(b *safetext.Fields, u *outcome.Unknown) {
+	if u == nil {
+		return
+	}
+	b.Add("unknown", "%d outcomes; %d rows have all; docs/cost-tensor.md#unknown-outcomes lists the commands that can use the others", u.Cells, u.Complete)
+	for i, p := range u.Pairs {
+		if i == shownPairs {
+			b.Add("", "%d more pairs, see --json", len(u.Pairs)-shownPairs)
+			break
+		}
+		b.Add("", "%s: %d rows", p.Pair, p.Rows)
+	}
+}
+
+// shownPairs is how many pairs are listed at a terminal.
+const shownPairs = 8
+
 // addFees writes the measured fees for a terminal, nil for none.
 func addFees(b *safetext.Fields, f *outcome.MeasuredFees, changed *ChangedPrices) {
 	if f != nil {
@@ -53,10 +71,9 @@ func addFees(b *safetext.Fields, f *outcome.MeasuredFees, changed *ChangedPrices
 			fixed = "; the means of the training rows are the experts' fixed fees"
 		}
 		b.Add("measured fees", "per pair and call, in the tensor%s%s", estimated, fixed)
-		const shown = 8
 		for i, p := range f.Pairs {
-			if i == shown {
-				b.Add("", "%d more pairs, see --json", len(f.Pairs)-shown)
+			if i == shownPairs {
+				b.Add("", "%d more pairs, see --json", len(f.Pairs)-shownPairs)
 				break
 			}
 			money := ""

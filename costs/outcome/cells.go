@@ -122,7 +122,7 @@ func (c *outcomeColumn) has(n int) bool {
 // the number order[i] = expert*levels+advice in the order of appearance, or -1
 // if it never appeared.
 func (o *outcomes) fill(t *costs.Tensor, order []int, keep []int) error {
-	a := len(order)
+	a, mask := len(order), t.Actions.Mask()
 	bytes := bytesOfValue
 	if o.fees {
 		bytes += bytesOfValue
@@ -144,19 +144,22 @@ func (o *outcomes) fill(t *costs.Tensor, order []int, keep []int) error {
 	for first := 0; first < len(keep); first += block {
 		some := keep[first:min(first+block, len(keep))]
 		for i := range order {
-			o.fillAction(t, first*a+i, a, o.number(order[i]), some)
+			o.fillAction(t, first*a+i, a, o.number(order[i]), mask[i], some)
 		}
 	}
 	return nil
 }
 
 // fillAction copies the cells of one action, into places that begin at start and
-// are step apart.
-func (o *outcomes) fillAction(t *costs.Tensor, start, step int, c *outcomeColumn, keep []int) {
+// are step apart. An outcome that is missing is unknown, with its fee.
+func (o *outcomes) fillAction(t *costs.Tensor, start, step int, c *outcomeColumn, available bool, keep []int) {
 	for row, n := range keep {
 		at := start + row*step
 		if !c.has(n) {
 			t.Loss[at] = float32(math.NaN())
+			if o.fees && available {
+				t.Fee[at] = t.Loss[at]
+			}
 			continue
 		}
 		t.Loss[at] = c.loss.get(n)

@@ -36,9 +36,11 @@ type Config struct {
 	FeatureName string    `yaml:"feature_name"`
 	Time        TimeRule  `yaml:"time"`
 	Split       SplitRule `yaml:"split"`
-	// DropIncomplete skips and counts instances without an outcome for every
-	// pair, or without features. Otherwise they are an error.
-	DropIncomplete bool `yaml:"drop_incomplete"`
+	// Missing says what happens to instances that are not complete: MissingError
+	// or "", MissingDrop, MissingKeep. DropIncomplete is an older name of
+	// MissingDrop.
+	Missing        string `yaml:"missing"`
+	DropIncomplete bool   `yaml:"drop_incomplete"`
 	// OpenText and OpenImage open the encoders of texts and of images; nil: there
 	// are none.
 	OpenText  OpenEncoder `yaml:"-" json:"-"`
@@ -224,6 +226,8 @@ func (c *Config) Validate() error {
 	add(len(c.Advice) > 0 && c.None != "" && c.Advice[0] != c.None,
 		"advice starts with %q, but none is %q; the absence of advice must come first", first(c.Advice), c.None)
 	add(c.IgnoreUnlisted && len(c.Experts) == 0 && len(c.Advice) == 0, "ignore_unlisted needs a list of experts or advice")
+	add(!slices.Contains([]string{"", MissingError, MissingDrop, MissingKeep}, c.Missing), "missing is %q; it must be error, drop or keep", c.Missing)
+	add(c.Missing != "" && c.DropIncomplete, "missing and drop_incomplete are both set; set missing only")
 	add(len(c.Features) == 0, "features is empty")
 	c.checkFees(add)
 	c.checkFeatures(add)

@@ -135,7 +135,7 @@ func TestMissingCellsAreCounted(t *testing.T) {
 	if !errors.As(err, &data) {
 		t.Fatalf("got %v, expected a *DataError", err)
 	}
-	for _, part := range []string{"1706 of 12032", "1713 cells", "drop_incomplete"} {
+	for _, part := range []string{"1706 of 12032", "1713 cells", "missing: drop"} {
 		if !strings.Contains(err.Error(), part) {
 			t.Errorf("%q does not say %q", err, part)
 		}

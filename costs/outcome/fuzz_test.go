@@ -26,16 +26,16 @@ func FuzzImport(f *testing.F) {
 			}
 		}
 		c.Fees = FeeTable{}
-		for _, drop := range []bool{false, true} {
-			c.DropIncomplete = drop
+		for _, missing := range []string{MissingError, MissingDrop, MissingKeep} {
+			c.Missing = missing
 			tensor, report, err := Import(context.Background(), c)
 			if err != nil {
 				continue
 			}
-			if err := tensor.Validate(); err != nil {
+			if err := tensor.ValidatePartial(); err != nil || missing != MissingKeep && tensor.UnknownCells() > 0 {
 				t.Fatalf("imported and invalid: %v", err)
 			}
-			if report.Kept != tensor.Len() || !drop && report.MissingCells > 0 {
+			if report.Kept != tensor.Len() || missing == MissingError && report.MissingCells > 0 {
 				t.Fatalf("report is %+v for %d rows", report, tensor.Len())
 			}
 		}

@@ -89,7 +89,7 @@ func (m *importer) run(ctx context.Context) (*costs.Tensor, error) {
 		return nil, err
 	}
 	m.report.summarise(t)
-	return t, t.Validate()
+	return t, t.ValidatePartial()
 }
 
 // assemble builds the tensor of the kept instances.

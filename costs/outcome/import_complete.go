@@ -11,13 +11,19 @@ import (
 // shownMissing is how many ids or cells an error or a report lists.
 const shownMissing = 5
 
-// complete returns the instances with complete data. Without DropIncomplete
-// missing data are an error with their number.
+// complete returns the instances with complete data, or with MissingKeep those
+// that lack nothing but some outcomes. With MissingError missing data are an
+// error with their number.
 func (m *importer) complete(a *costs.Actions, order []int) ([]int, error) {
 	var keep []int
 	cells, features, texts := gap{what: "an outcome for every pair"}, gap{what: "features"}, gap{what: "a label, a split, a group, a time, a reference or a question"}
 	var firstCells []string
+	keepSome := m.config.missing() == MissingKeep
+	if keepSome {
+		cells.what = "any outcome"
+	}
 	mask := a.Mask()
+	available := a.Len() - len(a.Unavailable)
 	columns := make([]*outcomeColumn, len(order))
 	for i := range order {
 		columns[i] = m.outcomes.number(order[i])
@@ -40,7 +46,7 @@ func (m *importer) complete(a *costs.Actions, order []int) ([]int, error) {
 		}
 		m.report.MissingCells += missing
 		switch {
-		case missing > 0:
+		case missing > 0 && !(keepSome && missing < available):
 			cells.add(id)
 		case !m.hasFeatures(n):
 			features.add(id)
@@ -84,7 +90,8 @@ func (g *gap) add(id string) {
 
 // incomplete returns the error of missing data, nil if missing data are allowed.
 func (m *importer) incomplete(keep []int, firstCells []string) error {
-	if len(m.report.Dropped) == 0 || m.config.DropIncomplete && len(keep) > 0 {
+	may := m.config.missing() != MissingError
+	if len(m.report.Dropped) == 0 || may && len(keep) > 0 {
 		return nil
 	}
 	var parts []string
@@ -99,10 +106,13 @@ func (m *importer) incomplete(keep []int, firstCells []string) error {
 	if m.report.MissingCells > 0 {
 		msg += fmt.Sprintf("; %d cells are missing, first %s", m.report.MissingCells, strings.Join(firstCells, ", "))
 	}
-	if m.config.DropIncomplete {
+	switch {
+	case may:
 		msg += "; nothing is left"
-	} else {
-		msg += "; drop_incomplete skips such instances"
+	case m.report.MissingCells > 0:
+		msg += "; missing: drop leaves such instances out, missing: keep keeps those with some outcomes"
+	default:
+		msg += "; missing: drop leaves such instances out"
 	}
 	return &costs.DataError{File: m.config.Outcomes.File, Msg: msg}
 }

@@ -2,6 +2,7 @@ package outcome
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"pipe/costs"
@@ -127,7 +128,12 @@ func (m *importer) store(o *outcomes, n int, p costs.Pair, at *outcomeCells, row
 	}
 	fee := 0.0
 	if m.meter.on {
-		if fee, err = m.meter.fee(&at.fee, row, o.experts.List()[p.Expert]); err != nil {
+		fee, err = m.meter.fee(&at.fee, row, o.experts.List()[p.Expert])
+		switch {
+		case errors.Is(err, errNoValue) && m.config.missing() != MissingError:
+			m.report.MissingUsage++
+			return nil // counted as a missing cell
+		case err != nil:
 			return shiftedTo(err, row.Place())
 		}
 	}

@@ -9,6 +9,8 @@ type Report struct {
 	Instances    int              `json:"instances"`               // distinct ids among the outcomes
 	Kept         int              `json:"kept"`                    // instances in the tensor
 	MissingCells int              `json:"missing_cells"`           // pairs without an outcome, over all instances
+	MissingUsage int              `json:"missing_usage,omitempty"` // of these, pairs with an outcome but without the usage that a fee needs
+	Unknown      *Unknown         `json:"unknown,omitempty"`       // outcomes that the tensor does not have
 	Dropped      []Dropped        `json:"dropped,omitempty"`       // why instances were skipped
 	UnusedRows   int              `json:"unused_rows,omitempty"`   // feature rows of ids without outcomes
 	Splits       map[string]int   `json:"splits"`                  // instances per split
@@ -29,8 +31,37 @@ type Dropped struct {
 	First  []string `json:"first"` // some of the ids
 }
 
+// Unknown counts the outcomes that a tensor does not have.
+type Unknown struct {
+	Cells    int           `json:"cells"`
+	Complete int           `json:"complete_rows"` // rows with the outcomes of all pairs
+	Pairs    []PairUnknown `json:"pairs"`         // those that are unknown in some rows
+}
+
+// PairUnknown counts the rows in which the outcome of a pair is unknown.
+type PairUnknown struct {
+	Pair string `json:"pair"`
+	Rows int    `json:"rows"`
+}
+
+// countUnknown counts the unknown outcomes of a tensor, nil if there are none.
+func countUnknown(t *costs.Tensor, all []int) *Unknown {
+	cells := t.UnknownCells()
+	if cells == 0 {
+		return nil
+	}
+	u := &Unknown{Cells: cells, Complete: len(t.CompleteRows(all))}
+	mask := t.Actions.Mask()
+	for i, known := range t.KnownRows(all) {
+		if mask[i] && known < t.Len() {
+			u.Pairs = append(u.Pairs, PairUnknown{t.Actions.Name(i), t.Len() - known})
+		}
+	}
+	return u
+}
+
 // Constants compares the best fixed pair of a split with its oracle, at lambda
-// 1.
+// 1, on the rows whose outcomes are all known.
 type Constants struct {
 	Split    string  `json:"split"`
 	Rows     int     `json:"rows"`
@@ -49,8 +80,9 @@ func (r *Report) summarise(t *costs.Tensor) {
 		all[n] = n
 		r.Splits[t.Splits[n].String()]++
 	}
+	r.Unknown = countUnknown(t, all)
 	add := func(name string, rows []int) {
-		if len(rows) == 0 {
+		if rows = t.CompleteRows(rows); len(rows) == 0 {
 			return
 		}
 		s := costs.Summarize(t, rows, 1)
