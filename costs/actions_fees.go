@@ -43,6 +43,18 @@ func given(fees map[string]*float64) map[string]float64 {
 	return out
 }
 
+// FeeList returns the fees by name.
+func (a *Actions) FeeList() FeeList {
+	f := FeeList{Experts: map[string]float64{}, Advice: map[string]float64{}}
+	for _, e := range a.Experts {
+		f.Experts[e.Name] = e.Fee
+	}
+	for _, v := range a.Advice {
+		f.Advice[v.Name] = v.Fee
+	}
+	return f
+}
+
 // Set adds a fee that is written expert=NAME:FEE or advice=NAME:FEE.
 func (f *FeeList) Set(text string) error {
 	fail := func() error { return fmt.Errorf("fee %q is neither expert=NAME:FEE nor advice=NAME:FEE", text) }

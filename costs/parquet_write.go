@@ -362,3 +362,7 @@ func WriteParts(folder string, t *Tensor, rows int) error {
 	}
 	return nil
 }
+
+// Columns returns the columns that the tensor has, with the metadata: what a
+// Writer needs to write it.
+func (t *Tensor) Columns() WriterOptions { return optionsOf(t, t.UnknownCells() > 0) }

@@ -32,6 +32,7 @@ type SplitDraw struct {
 	Test       float64
 	Seed       uint64  // SplitTime has no use for it
 	Times      []int64 // one per row, for SplitTime alone
+	Partial    bool    // the rows are some of a table: a split may have none of them
 }
 
 // Validate rejects unknown kinds and shares that leave no training rows.
@@ -74,7 +75,7 @@ func (d SplitDraw) Draw(ids, labels, groups []string) ([]Split, error) {
 func (d SplitDraw) checkFilled(splits []Split, groups []string) error {
 	for i, share := range [...]float64{Train: 1 - d.Validation - d.Test, Val: d.Validation, Test: d.Test} {
 		s := Split(i)
-		if share <= 0 || slices.Contains(splits, s) {
+		if d.Partial || share <= 0 || slices.Contains(splits, s) {
 			continue
 		}
 		rows, more := fmt.Sprintf("%d rows", len(splits)), "rows"

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -88,15 +87,6 @@ func orNothing(s string) string {
 		return "none"
 	}
 	return textfile.Short(s)
-}
-
-// firstOf lists the first of a number of things.
-func firstOf(list []string, count int) string {
-	list = slices.Clone(list)
-	if count > len(list) {
-		list = append(list, "...")
-	}
-	return strings.Join(list, ", ")
 }
 
 func valueLine(c grow.ColumnChange) string {

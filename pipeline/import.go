@@ -3,7 +3,6 @@ package pipeline
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -31,6 +30,7 @@ type ImportResult struct {
 	Prices *ChangedPrices `json:"changed_prices,omitempty"` // compared with that tensor, too
 
 	Answers []chat.AnswerCount `json:"answers,omitempty"` // of the chat models that judged
+	Append  *Appended          `json:"append,omitempty"`  // where the rows were added to the tensor at File
 }
 
 // MovedRows counts ids whose split differs from the tensor that an import replaced.
@@ -83,6 +83,11 @@ type ImportOptions struct {
 
 	Answers string       // folder of the answers of chat models that judge; "": answers beside the output
 	Budget  *chat.Budget // for new answers of chat models; nil: any
+
+	Append        bool   // add the rows to the tensor at Out
+	KeepSame      bool   // with Append: rows that the tensor has with equal content are left out; otherwise they are an error
+	Fees          string // with Append, where fees differ: OldFees or NewFees; "": an error
+	NewCategories bool   // with Append: values of categorical columns without a feature are accepted, see outcome.Base
 }
 
 // Import turns outcome tables of other programs into a cost tensor, as the configuration file specifies. Bad data is a
@@ -96,6 +101,9 @@ func Import(ctx context.Context, o ImportOptions, progress stage.Progress) (*Imp
 	cfg, err := o.load()
 	if err != nil {
 		return nil, err
+	}
+	if o.Append {
+		return appendImport(ctx, cfg, o, progress)
 	}
 	t, report, answers, err := importWithModels(ctx, cfg, o, progress)
 	if err != nil {
@@ -207,17 +215,16 @@ func (r *ImportResult) WriteText(w io.Writer) error {
 	for _, c := range r.Constants {
 		b.Add(c.Split, "%d rows; best fixed pair %s at %.4f, oracle %.4f (lambda 1)", c.Rows, c.Best, c.BestCost, c.Oracle)
 	}
+	for _, c := range r.NewCategories {
+		b.Add("new category", "%s %s in %d rows, which have 0 in all features of the column", c.Column, c.Value, c.Rows)
+	}
+	r.Append.write(b)
 	b.Add("digest", "%s", r.Digest)
 	b.Add("note", "%s", r.Note)
 	if err := b.WriteText(w); err != nil {
 		return err
 	}
 	return writeAnswers(w, r.Answers)
-}
-
-// groupsLine states the number of groups of rows, "" if there are none, and whether some are divided.
-func groupsLine(groups, divided int) string {
-	return counted("%d", groups) + counted(", %d of them in more than one split: figures on held-out rows may be too good", divided)
 }
 
 // timeLine states how the splits follow each other in time, "" without times.
@@ -233,14 +240,6 @@ func timeLine(o *costs.TimeOrder) string {
 		line += ", test rows from " + o.Test
 	}
 	return line + counted("; %d held-out rows are not later than all training rows", o.Early)
-}
-
-// counted formats a count; it is empty for zero.
-func counted(format string, n int) string {
-	if n == 0 {
-		return ""
-	}
-	return fmt.Sprintf(format, n)
 }
 
 func importFiles(o ImportOptions) stage.Files {

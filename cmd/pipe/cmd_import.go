@@ -34,6 +34,7 @@ const importExamples = `  pipe import --config outcomes.yaml --out costs.parquet
   pipe import --preset sprout --in SPROUT/data --prices prices.yaml --encoder sentence-transformers/all-MiniLM-L6-v2 --out costs.parquet
   pipe import --preset llmrouterbench --explain > llmrouterbench.yaml
   pipe import --config answers.yaml --out costs.parquet --budget 2.50
+  pipe import --config new-outcomes.yaml --out costs.parquet --append
   PIPE_DATA=/data pipe import --config configs/import-cifar10.yaml --out out/cifar10.parquet`
 
 func importCommand(a *app) *cobra.Command {
@@ -61,6 +62,10 @@ func importCommand(a *app) *cobra.Command {
 	c.Flags().StringVarP(&o.Out, "out", "o", "", "the Parquet file to write")
 	c.Flags().StringVar(&o.Answers, "answers", "", "folder for answers of chat models that judge (default: answers beside the output)")
 	budgetFlag(c.Flags(), &o.Budget)
+	c.Flags().BoolVar(&o.Append, "append", false, "add the rows to the tensor at --out, with its features, experts and advice")
+	c.Flags().BoolVar(&o.KeepSame, "keep-same", false, "with --append: leave out rows that the tensor has with equal content; other known ids are errors")
+	c.Flags().StringVar(&o.Fees, "fees", "", "with --append, where fees differ: old (those of the tensor) or new (those of the configuration, for all rows)")
+	c.Flags().BoolVar(&o.NewCategories, "new-categories", false, "with --append: accept and count categories without a feature in the tensor; their features are 0")
 	return c
 }
 
@@ -83,6 +88,9 @@ func runImport(c *cobra.Command, a *app, o pipeline.ImportOptions) error {
 	if err := required(c, needed...); err != nil {
 		return err
 	}
+	if err := checkAppend(c, o); err != nil {
+		return err
+	}
 	o.Runtime = a.runtime()
 	defer a.progress().Done()
 	r, err := pipeline.Import(c.Context(), o, a.progress())
@@ -90,4 +98,15 @@ func runImport(c *cobra.Command, a *app, o pipeline.ImportOptions) error {
 		return err
 	}
 	return a.print(r)
+}
+
+// checkAppend checks the options that only --append has.
+func checkAppend(c *cobra.Command, o pipeline.ImportOptions) error {
+	if !o.Append && (o.KeepSame || o.Fees != "" || o.NewCategories) {
+		return usage(c, "--keep-same, --fees and --new-categories need --append")
+	}
+	if o.Fees == "" {
+		return nil
+	}
+	return oneOf(c, "fees", o.Fees, pipeline.OldFees, pipeline.NewFees)
 }

@@ -39,7 +39,7 @@ func mergeCommand(a *app) *cobra.Command {
 	f.BoolVar(&o.KeepSame, "keep-same", false, "keep one of two rows with the same id and equal content; other repeated ids are errors")
 	f.StringArrayVar(&fees, "fee", nil, "fee of the result, `expert=NAME:FEE` or advice=NAME:FEE; may be repeated")
 	f.StringVar(&o.FeeFile, "fees", "", "JSON file with fees of the result, as in pipe import; --fee takes precedence")
-	f.StringSliceVar(&o.Drop, "drop", nil, "optional `columns` that the result does not get: group, time, label, fee, prediction")
+	f.StringSliceVar(&o.Drop, "drop", nil, "what the result does not get although a file has it, `names` separated by commas: group, time, label, fee, prediction, pipe.money, pipe.prices")
 	f.BoolVar(&o.FillFee, "fill-fee", false, "take 0 as the measured fee in files without the column fee")
 	f.StringVar(&o.FeatureName, "feature-name", "", "name of the features in the result; default: that of the files, which must be equal")
 	return c
@@ -58,7 +58,7 @@ func runMerge(c *cobra.Command, a *app, o pipeline.MergeOptions, fees []string) 
 		}
 	}
 	for _, column := range o.Drop {
-		if err := oneOf(c, "drop", column, grow.OptionalColumns()...); err != nil {
+		if err := oneOf(c, "drop", column, grow.Droppable()...); err != nil {
 			return err
 		}
 	}

@@ -69,6 +69,7 @@ var overwriting = map[string][]struct{ in, args string }{
 		{"rows.csv", "import --config import.yaml --out IN"},
 		{"features.csv", "import --config import.yaml --out IN"},
 		{"parts/a.parquet", "import --config parts.yaml --out IN"},
+		{"features.csv", "import --config import.yaml --append --out IN"},
 	},
 	"index": {
 		{"pages/wiki-001.jsonl", "index --pages pages --out IN"},

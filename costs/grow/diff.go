@@ -97,7 +97,7 @@ type differ struct {
 func (d *differ) close() {
 	for _, in := range []*input{d.a, d.b} {
 		if in != nil {
-			in.reader.Close()
+			in.close()
 		}
 	}
 }
@@ -127,9 +127,9 @@ func (d *differ) run(ctx context.Context, a, b string) (err error) {
 
 // describe compares everything but the rows.
 func (d *differ) describe() (err error) {
-	r, x, y := &d.report, d.a.actions(), d.b.actions()
-	r.A.File, r.A.Rows = d.a.path, d.a.reader.Rows()
-	r.B.File, r.B.Rows = d.b.path, d.b.reader.Rows()
+	r, x, y := &d.report, d.a.actions, d.b.actions
+	r.A.File, r.A.Rows = d.a.path, d.a.total
+	r.B.File, r.B.Rows = d.b.path, d.b.total
 	if err := x.SameSet(y); err != nil {
 		r.Actions = err.Error()
 	}
@@ -181,24 +181,14 @@ func (d *differ) partChange() (Change, error) {
 // feeChanges compares the fees of experts and advice that both have.
 func feeChanges(a, b *costs.Actions) []FeeChange {
 	var list []FeeChange
-	fees := func(x *costs.Actions) (map[string]float64, map[string]float64) {
-		experts, advice := map[string]float64{}, map[string]float64{}
-		for _, e := range x.Experts {
-			experts[e.Name] = e.Fee
-		}
-		for _, v := range x.Advice {
-			advice[v.Name] = v.Fee
-		}
-		return experts, advice
-	}
-	experts, advice := fees(b)
+	there := b.FeeList()
 	for _, e := range a.Experts {
-		if fee, ok := experts[e.Name]; ok && fee != e.Fee {
+		if fee, ok := there.Experts[e.Name]; ok && fee != e.Fee {
 			list = append(list, FeeChange{"expert", e.Name, e.Fee, fee})
 		}
 	}
 	for _, v := range a.Advice {
-		if fee, ok := advice[v.Name]; ok && fee != v.Fee {
+		if fee, ok := there.Advice[v.Name]; ok && fee != v.Fee {
 			list = append(list, FeeChange{"advice", v.Name, v.Fee, fee})
 		}
 	}
@@ -219,7 +209,7 @@ func (d *differ) compareRows(ctx context.Context) error {
 	}
 	d.progress.Start(int64(r.A.Rows), "rows")
 	defer d.progress.Done()
-	values := newValueCount(d.a.actions(), d.b.actions())
+	values := newValueCount(d.a.actions, d.b.actions)
 	for {
 		if err := ctx.Err(); err != nil {
 			return err

@@ -1,6 +1,7 @@
 package grow
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -9,15 +10,19 @@ import (
 	"strings"
 
 	"pipe/costs"
+	"pipe/internal/textfile"
 )
 
 // input is a tensor that is read batch by batch, with some columns left out or
-// filled.
+// filled. It is a file, a folder of parts, or a tensor in memory.
 type input struct {
 	path    string
-	name    string // in messages and in the metadata of a result
-	reader  *costs.Reader
+	name    string        // in the metadata of a result
+	reader  *costs.Reader // nil in memory
+	memory  *costs.Tensor // nil in a file
+	actions *costs.Actions
 	columns costs.WriterOptions // of the batches
+	total   int                 // rows
 	fillFee bool                // measured fees that the file does not have are 0
 	rows    int                 // returned by next
 }
@@ -27,16 +32,34 @@ func openInput(path string, batch int) (*input, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &input{path: path, name: filepath.Base(path), reader: r, columns: r.Columns()}, nil
+	return &input{path: path, name: filepath.Base(path), reader: r, actions: r.Actions(), columns: r.Columns(), total: r.Rows()}, nil
 }
 
-func (in *input) actions() *costs.Actions { return in.reader.Actions() }
+// inMemory is an input of a valid tensor. The name stands for it in messages.
+func inMemory(t *costs.Tensor, name string) *input {
+	return &input{path: name, name: filepath.Base(name), memory: t, actions: t.Actions, columns: t.Columns(), total: t.Len()}
+}
+
+func (in *input) close() {
+	if in.reader != nil {
+		in.reader.Close()
+	}
+}
 
 // next returns the next rows, and io.EOF after the last.
 func (in *input) next() (*costs.Tensor, error) {
-	t, err := in.reader.Next()
-	if err != nil {
-		return nil, err
+	var t *costs.Tensor
+	switch {
+	case in.reader != nil:
+		var err error
+		if t, err = in.reader.Next(); err != nil {
+			return nil, err
+		}
+	case in.rows == in.total:
+		return nil, io.EOF
+	default:
+		whole := *in.memory
+		t = &whole
 	}
 	in.rows += t.Len()
 	return in.shape(t), nil
@@ -57,18 +80,34 @@ func (in *input) shape(t *costs.Tensor) *costs.Tensor {
 
 // fault is an error about row n of the tensor, which counts from 0.
 func (in *input) fault(n int, column, format string, args ...any) *costs.DataError {
+	msg := fmt.Sprintf(format, args...)
+	if in.reader == nil {
+		return &costs.DataError{File: in.path, Column: column, Msg: fmt.Sprintf("instance %s: %s", textfile.Quoted(in.memory.IDs[n]), msg)}
+	}
 	file, row := in.reader.At(n)
-	return &costs.DataError{File: file, Row: row, Column: column, Msg: fmt.Sprintf(format, args...)}
+	return &costs.DataError{File: file, Row: row, Column: column, Msg: msg}
+}
+
+// place says where row n is.
+func (in *input) place(n int) string {
+	if in.reader == nil {
+		return fmt.Sprintf("%q", in.path)
+	}
+	file, row := in.reader.At(n)
+	return fmt.Sprintf("row %d of %q", row, file)
 }
 
 // row reads one row, by its number in the tensor from 0. It opens the file
 // again, so it is for errors only.
 func (in *input) row(n int) (*costs.Tensor, error) {
+	if in.reader == nil {
+		return in.shape(in.memory.Subset([]int{n})), nil
+	}
 	again, err := openInput(in.path, 0)
 	if err != nil {
 		return nil, err
 	}
-	defer again.reader.Close()
+	defer again.close()
 	again.columns, again.fillFee = in.columns, in.fillFee
 	for {
 		first := again.rows
@@ -82,6 +121,24 @@ func (in *input) row(n int) (*costs.Tensor, error) {
 			return t.Subset([]int{n - first}), nil
 		}
 	}
+}
+
+// hasUnknown reports whether an outcome is unknown.
+func (in *input) hasUnknown() (bool, error) {
+	if in.reader == nil {
+		return in.memory.UnknownCells() > 0, nil
+	}
+	n, err := costs.CountUnknown(in.path)
+	return n > 0, err
+}
+
+// digest identifies the content: the digest of the file, or of a tensor in
+// memory.
+func (in *input) digest(ctx context.Context) (string, error) {
+	if in.reader == nil {
+		return "tensor:" + in.memory.Digest(), nil
+	}
+	return fileDigest(ctx, in.path)
 }
 
 // column is an optional column of a tensor.
@@ -99,9 +156,10 @@ var optional = []column{
 	{"prediction", func(o *costs.WriterOptions) *bool { return &o.Predictions }, func(t *costs.Tensor) { t.Predictions = nil }},
 }
 
-// OptionalColumns are the columns of a tensor that Options.Drop may name.
-func OptionalColumns() []string {
-	var names []string
+// Droppable are the columns and the metadata of a tensor that MergeOptions.Drop
+// may name.
+func Droppable() []string {
+	names := []string{costs.MoneyKey, costs.PricesKey}
 	for _, c := range optional {
 		names = append(names, c.name)
 	}
@@ -113,8 +171,8 @@ func OptionalColumns() []string {
 // error.
 func settleColumns(inputs []*input, drop []string, fillFee bool) error {
 	for _, name := range drop {
-		if !slices.Contains(OptionalColumns(), name) {
-			return fmt.Errorf("column %q cannot be left out; those that can are %s", name, strings.Join(OptionalColumns(), ", "))
+		if !slices.Contains(Droppable(), name) {
+			return fmt.Errorf("%q cannot be left out; what can is %s", name, strings.Join(Droppable(), ", "))
 		}
 	}
 	for _, c := range optional {
@@ -148,9 +206,9 @@ func divide(inputs []*input, has func(*input) bool) (with, without []*input) {
 }
 
 func onlyInOne(column string, with, without *input) error {
-	remedy := "leave it out of the result with --drop " + column + ", or add it to the other file"
+	remedy := "pipe merge --drop " + column + " leaves it out of the result; otherwise add it to the other file"
 	if column == "fee" {
-		remedy = "--fill-fee takes 0 for the other file, --drop fee leaves measured fees out of the result"
+		remedy = "pipe merge --fill-fee takes 0 for the other file, --drop fee leaves measured fees out of the result"
 	}
 	return &costs.DataError{File: with.path, Column: column, Msg: fmt.Sprintf("is missing from %q; %s", without.path, remedy)}
 }

@@ -21,12 +21,12 @@ type layout struct {
 // it. Fees must agree where they are not replaced.
 func newLayout(inputs []*input, fees costs.FeeList) (*layout, error) {
 	l := &layout{actions: &costs.Actions{}, experts: map[string]int{}, advice: map[string]int{}}
-	none := inputs[0].actions().Advice[0].Name
+	none := inputs[0].actions.Advice[0].Name
 	for _, in := range inputs {
-		if name := in.actions().Advice[0].Name; name != none {
+		if name := in.actions.Advice[0].Name; name != none {
 			return nil, &costs.DataError{File: in.path, Column: costs.ActionsKey, Msg: fmt.Sprintf("the absence of advice is called %q, but %q in %q", name, none, inputs[0].path)}
 		}
-		l.add(in.actions())
+		l.add(in.actions)
 	}
 	if err := l.setFees(fees); err != nil {
 		return nil, err
@@ -63,7 +63,7 @@ func (l *layout) add(a *costs.Actions) {
 func (l *layout) place(inputs []*input) {
 	available := make([]bool, l.actions.Len())
 	for f, in := range inputs {
-		a := in.actions()
+		a := in.actions
 		at := make([]int, a.Len())
 		for i := range at {
 			j, k := a.Pair(i)
@@ -106,10 +106,10 @@ func (l *layout) sameFees(in, first *input, fees costs.FeeList) error {
 			list = append(list, fmt.Sprintf("%s %q %g, before %g", kind, name, fee, want))
 		}
 	}
-	for _, e := range in.actions().Experts {
+	for _, e := range in.actions.Experts {
 		compare("expert", e.Name, e.Fee, l.actions.Experts[l.experts[e.Name]].Fee, fees.Experts)
 	}
-	for _, v := range in.actions().Advice {
+	for _, v := range in.actions.Advice {
 		compare("advice", v.Name, v.Fee, l.actions.Advice[l.advice[v.Name]].Fee, fees.Advice)
 	}
 	if len(list) == 0 {
@@ -125,7 +125,7 @@ func (l *layout) sameFees(in, first *input, fees costs.FeeList) error {
 // sameActions reports whether all files have the actions of the first, in its order.
 func sameActions(inputs []*input) error {
 	for _, in := range inputs[1:] {
-		if err := in.actions().SameSet(inputs[0].actions()); err != nil {
+		if err := in.actions.SameSet(inputs[0].actions); err != nil {
 			return &costs.DataError{File: in.path, Column: costs.ActionsKey, Msg: fmt.Sprintf("differs from %q", inputs[0].path), Err: err}
 		}
 	}

@@ -23,11 +23,12 @@ type MergeOptions struct {
 	KeepSame    bool          // of rows with the same id and the same content keep the first; otherwise they are an error
 	Fees        costs.FeeList // fees that replace those of the files; all others must be equal
 	FeeFile     string        // a file for costs.ReadFees; Fees take precedence
-	Drop        []string      // optional columns that are left out of the result, see OptionalColumns
+	Drop        []string      // what is left out of the result although not all files have it, see Droppable
 	FillFee     bool          // measured fees that a file does not have are 0
 	FeatureName string        // name of the features in the result; "": that of the files, which must be equal
 	Names       []string      // of the files, as the result records them; nil: their base names
 	Progress    progress.Progress
+	Watch       func(file int, rows *costs.Tensor) // is shown all rows that are read, in the mode Rows; may be nil
 
 	batch int // rows that are read at a time; 0: as many as the reader likes
 }
@@ -82,7 +83,11 @@ func Merge(ctx context.Context, files []string, out string, o MergeOptions) (*Me
 	}
 	m := &merger{options: o}
 	defer m.close()
-	if err := m.run(ctx, files, out); err != nil {
+	err := m.open(files)
+	if err == nil {
+		err = m.run(ctx, out)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("merge: %w", err)
 	}
 	return &m.report, nil
@@ -90,17 +95,38 @@ func Merge(ctx context.Context, files []string, out string, o MergeOptions) (*Me
 
 func (m *merger) close() {
 	for _, in := range m.inputs {
-		in.reader.Close()
+		in.close()
 	}
 	if m.writer != nil {
 		m.writer.Abort()
 	}
 }
 
-func (m *merger) run(ctx context.Context, files []string, out string) error {
-	if len(files) < 2 {
-		return fmt.Errorf("%d files; at least two are needed", len(files))
+// Append writes to out the rows of the tensor at path and then those of t, which
+// is called name in messages and in the parts. out may be path: the old file
+// stays until the new one is complete. It is Merge in the mode Rows.
+func Append(ctx context.Context, path string, t *costs.Tensor, name, out string, o MergeOptions) (*MergeReport, error) {
+	if err := t.ValidatePartial(); err != nil {
+		return nil, fmt.Errorf("append: %w", err)
 	}
+	if o.Progress == nil {
+		o.Progress = progress.Silent{}
+	}
+	o.Mode = Rows
+	m := &merger{options: o}
+	defer m.close()
+	err := m.open([]string{path})
+	if err == nil {
+		m.inputs = append(m.inputs, inMemory(t, name))
+		err = m.run(ctx, out)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("append: %w", err)
+	}
+	return &m.report, nil
+}
+
+func (m *merger) open(files []string) error {
 	for i, file := range files {
 		in, err := openInput(file, m.options.batch)
 		if err != nil {
@@ -110,6 +136,13 @@ func (m *merger) run(ctx context.Context, files []string, out string) error {
 		if i < len(m.options.Names) {
 			in.name = m.options.Names[i]
 		}
+	}
+	return nil
+}
+
+func (m *merger) run(ctx context.Context, out string) error {
+	if len(m.inputs) < 2 {
+		return fmt.Errorf("%d files; at least two are needed", len(m.inputs))
 	}
 	if err := m.check(); err != nil {
 		return err
@@ -160,12 +193,12 @@ func (m *merger) fees() (costs.FeeList, error) {
 		return fees, err
 	}
 	for _, in := range m.inputs {
-		for _, e := range in.actions().Experts {
+		for _, e := range in.actions.Experts {
 			if fee, ok := list.Experts[e.Name]; ok {
 				fees.Experts = withDefault(fees.Experts, e.Name, fee)
 			}
 		}
-		for _, v := range in.actions().Advice {
+		for _, v := range in.actions.Advice {
 			if fee, ok := list.Advice[v.Name]; ok {
 				fees.Advice = withDefault(fees.Advice, v.Name, fee)
 			}

@@ -15,7 +15,7 @@ import (
 // of the first file.
 func (m *merger) joinPairs(ctx context.Context) error {
 	lead := m.inputs[0]
-	m.options.Progress.Start(int64(lead.reader.Rows()), "rows")
+	m.options.Progress.Start(int64(lead.total), "rows")
 	others := []*follower{}
 	for _, in := range m.inputs[1:] {
 		f, err := m.follow(lead, in)
@@ -85,12 +85,12 @@ func (m *merger) widen(batch *costs.Tensor, others []*follower) (*costs.Tensor, 
 		spread(m.layout, 0, batch.Predictions, wide.Predictions)
 	}
 	there := make([]bool, m.layout.actions.Len()) // which pairs have their values
-	m.layout.mark(0, m.inputs[0].actions().Mask(), there)
+	m.layout.mark(0, m.inputs[0].actions.Mask(), there)
 	for f, other := range others {
 		if err := m.fill(&wide, f+1, other, there); err != nil {
 			return nil, err
 		}
-		m.layout.mark(f+1, other.in.actions().Mask(), there)
+		m.layout.mark(f+1, other.in.actions.Mask(), there)
 	}
 	return &wide, nil
 }
@@ -99,7 +99,7 @@ func (m *merger) widen(batch *costs.Tensor, others []*follower) (*costs.Tensor, 
 // already must be equal.
 func (m *merger) fill(wide *costs.Tensor, f int, other *follower, there []bool) error {
 	first := m.inputs[0].rows - wide.Len()
-	mask := other.in.actions().Mask()
+	mask := other.in.actions.Mask()
 	for n, id := range wide.IDs {
 		t, row, err := other.at(id)
 		if err != nil {
@@ -123,10 +123,9 @@ func (m *merger) fill(wide *costs.Tensor, f int, other *follower, there []bool) 
 			}
 		}
 		if differs != nil {
-			where, line := m.inputs[0].reader.At(first + n)
 			x, y := differs.values()
-			return other.in.fault(other.index[id], differs.name(), "is %s, but %s in row %d of %q, which has the same id %s",
-				x, y, line, where, textfile.Quoted(id))
+			return other.in.fault(other.index[id], differs.name(), "is %s, but %s in %s, which has the same id %s",
+				x, y, m.inputs[0].place(first+n), textfile.Quoted(id))
 		}
 	}
 	return nil

@@ -5,13 +5,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"path/filepath"
 	"slices"
-	"strings"
 
 	"pipe/costs"
-	"pipe/internal/digest"
-	"pipe/internal/parquetfile"
 	"pipe/internal/strictjson"
 )
 
@@ -50,33 +46,13 @@ func (in *input) parts(ctx context.Context) ([]Part, error) {
 	if len(parts) > 0 {
 		return parts, nil
 	}
-	sum, err := tensorDigest(ctx, in.path)
+	sum, err := in.digest(ctx)
 	if err != nil {
 		return nil, err
 	}
-	digests := maps.Clone(in.actions().Digests)
+	digests := maps.Clone(in.actions.Digests)
 	delete(digests, costs.FeatureDigest)
-	return []Part{{Name: in.name, Digest: sum, Rows: in.reader.Rows(), Digests: digests}}, nil
-}
-
-// tensorDigest is the digest of a file, or of the files of a folder.
-func tensorDigest(ctx context.Context, path string) (string, error) {
-	files, _, err := parquetfile.Parts(path)
-	if err != nil {
-		return "", err
-	}
-	if len(files) == 1 && files[0] == path {
-		return costs.FileDigest(ctx, path)
-	}
-	var lines strings.Builder
-	for _, file := range files {
-		sum, err := costs.FileDigest(ctx, file)
-		if err != nil {
-			return "", err
-		}
-		fmt.Fprintf(&lines, "%s  %s\n", sum, filepath.Base(file))
-	}
-	return digest.Of([]byte(lines.String())), nil
+	return []Part{{Name: in.name, Digest: sum, Rows: in.total, Digests: digests}}, nil
 }
 
 // describe determines the metadata of the result: what all files share, and the
@@ -91,16 +67,18 @@ func (m *merger) describe(ctx context.Context) error {
 			return err
 		}
 		parts = append(parts, list...)
-		digests = append(digests, in.actions().Digests)
+		digests = append(digests, in.actions.Digests)
 		without := maps.Clone(in.columns.Meta)
 		delete(without, PartsKey)
 		meta = append(meta, without)
-		m.report.Left = append(m.report.Left, columnWords(in.reader.Ignored())...)
-		unknown, err := costs.CountUnknown(in.path)
+		if in.reader != nil {
+			m.report.Left = append(m.report.Left, columnWords(in.reader.Ignored())...)
+		}
+		unknown, err := in.hasUnknown()
 		if err != nil {
 			return err
 		}
-		anyUnknown = anyUnknown || unknown > 0
+		anyUnknown = anyUnknown || unknown
 	}
 	text, err := json.Marshal(parts)
 	if err != nil {
@@ -110,8 +88,8 @@ func (m *merger) describe(ctx context.Context) error {
 	m.columns.Unknown = anyUnknown
 	var others []string
 	m.columns.Meta, others = inAll(meta)
-	for _, key := range others {
-		m.report.Left = append(m.report.Left, "metadata "+key)
+	if err := m.checkMetadata(others, meta); err != nil {
+		return err
 	}
 	if m.columns.Meta == nil {
 		m.columns.Meta = map[string]string{}
@@ -119,12 +97,37 @@ func (m *merger) describe(ctx context.Context) error {
 	m.columns.Meta[PartsKey] = string(text)
 	a := m.layout.actions
 	a.Digests, _ = inAll(digests)
-	a.Features = m.inputs[0].actions().Features
+	a.Features = m.inputs[0].actions.Features
 	if m.options.FeatureName != "" {
 		a.Features.Name = m.options.FeatureName
 	}
-	if slices.ContainsFunc(m.inputs, func(in *input) bool { return in.actions().Features.Dim > 0 }) {
+	if slices.ContainsFunc(m.inputs, func(in *input) bool { return in.actions.Features.Dim > 0 }) {
 		a.Features.Dim = m.columns.Dim
+	}
+	return nil
+}
+
+// settledByDrop are metadata that must be equal unless MergeOptions.Drop names
+// them, and what they mean.
+var settledByDrop = map[string]string{
+	costs.MoneyKey:  "losses and fees are worth other amounts of money, or it is not known that they are worth the same",
+	costs.PricesKey: "measured fees were computed at other prices",
+}
+
+// checkMetadata decides about metadata that the files do not share.
+func (m *merger) checkMetadata(keys []string, meta []map[string]string) error {
+	for _, key := range keys {
+		means, important := settledByDrop[key]
+		other := key == costs.PricesKey && (m.report.Mode == Pairs || !m.columns.Fee) // other experts have other prices
+		if !important || other || slices.Contains(m.options.Drop, key) {
+			m.report.Left = append(m.report.Left, "metadata "+key)
+			continue
+		}
+		for f, in := range m.inputs {
+			if meta[f][key] != meta[0][key] {
+				return &costs.DataError{File: in.path, Column: key, Msg: fmt.Sprintf("differs from %q: %s; pipe merge --drop %s joins the files all the same", m.inputs[0].path, means, key)}
+			}
+		}
 	}
 	return nil
 }

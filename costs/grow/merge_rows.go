@@ -21,7 +21,7 @@ type place struct {
 func (m *merger) joinRows(ctx context.Context) error {
 	total := 0
 	for _, in := range m.inputs {
-		total += in.reader.Rows()
+		total += in.total
 	}
 	m.options.Progress.Start(int64(total), "rows")
 	m.report.Inputs = make([]MergeInput, len(m.inputs))
@@ -40,6 +40,9 @@ func (m *merger) joinRows(ctx context.Context) error {
 				return err
 			}
 			read := batch.Len()
+			if m.options.Watch != nil {
+				m.options.Watch(f, batch)
+			}
 			if batch, err = m.fresh(f, batch, seen, hash); err != nil {
 				return err
 			}
@@ -85,12 +88,11 @@ func (m *merger) fresh(f int, batch *costs.Tensor, seen map[string]place, hash *
 
 // repeated is the error of an id that occurs twice.
 func (m *merger) repeated(here, before place, id string) error {
-	file, row := m.inputs[before.file].reader.At(before.row)
 	remedy := ""
 	if here.file != before.file {
-		remedy = "; --keep-same keeps one of two rows that are equal, --mode pairs joins other pairs of the same rows"
+		remedy = "; --keep-same keeps one of two rows that are equal, pipe merge --mode pairs joins other pairs of the same rows"
 	}
-	return m.inputs[here.file].fault(here.row, "id", "%s is a duplicate, first in row %d of %q%s", textfile.Quoted(id), row, file, remedy)
+	return m.inputs[here.file].fault(here.row, "id", "%s is a duplicate, first in %s%s", textfile.Quoted(id), m.inputs[before.file].place(before.row), remedy)
 }
 
 // conflict is the error of two rows with the same id and other content.
@@ -105,11 +107,10 @@ func (m *merger) conflict(here, before place, batch *costs.Tensor, n int) error 
 			first = &c
 		}
 	})
-	file, row := m.inputs[before.file].reader.At(before.row)
 	if first == nil {
 		return m.inputs[here.file].fault(here.row, "", "has changed while it was read")
 	}
 	x, y := first.values()
-	return m.inputs[here.file].fault(here.row, first.name(), "is %s, but %s in row %d of %q, which has the same id %s",
-		x, y, row, file, textfile.Quoted(batch.IDs[n]))
+	return m.inputs[here.file].fault(here.row, first.name(), "is %s, but %s in %s, which has the same id %s",
+		x, y, m.inputs[before.file].place(before.row), textfile.Quoted(batch.IDs[n]))
 }

@@ -84,6 +84,8 @@ func unmergeable() map[string]spoiled {
 		"damaged parts": {
 			change: func(b *costs.Tensor) { b.Meta = map[string]string{costs.NamesKey: `["u","v"]`, PartsKey: "[{}"} }, want: `is not a list of parts`,
 		},
+		"no money":   {change: func(b *costs.Tensor) { b.Meta = map[string]string{costs.NamesKey: `["u","v"]`, costs.MoneyKey: "{}"} }, want: `column pipe.money: differs from`, remedy: &MergeOptions{Drop: []string{costs.MoneyKey}}},
+		"prices":     {change: func(b *costs.Tensor) { b.Meta = map[string]string{costs.NamesKey: `["u","v"]`, costs.PricesKey: "{}"} }, want: `measured fees were computed at other prices; pipe merge --drop pipe.prices`, remedy: &MergeOptions{Drop: []string{costs.PricesKey}}},
 		"no labels":  {change: func(b *costs.Tensor) { b.Labels = nil }, want: `column label: is missing from`, remedy: &MergeOptions{Drop: []string{"label"}}},
 		"no groups":  {change: func(b *costs.Tensor) { b.Groups = nil }, want: `--drop group`, remedy: &MergeOptions{Drop: []string{"group"}}},
 		"no times":   {change: func(b *costs.Tensor) { b.Times = nil }, want: `--drop time`, remedy: &MergeOptions{Drop: []string{"time"}}},
@@ -94,7 +96,7 @@ func unmergeable() map[string]spoiled {
 		},
 		"pairs are wanted":     {option: MergeOptions{Mode: Pairs}, want: `column id: "row-000000" is not in`},
 		"unknown mode":         {option: MergeOptions{Mode: "both"}, want: `mode "both"`},
-		"unknown column":       {option: MergeOptions{Drop: []string{"loss"}}, want: `column "loss" cannot be left out`},
+		"unknown column":       {option: MergeOptions{Drop: []string{"loss"}}, want: `"loss" cannot be left out`},
 		"another no advice":    {change: own(func(a *costs.Actions) { a.Advice[0].Name = "alone" }), want: `the absence of advice is called "alone", but "none"`},
 		"pairs are not there":  {change: own(func(a *costs.Actions) { a.Unavailable = []costs.Pair{{Expert: 1, Advice: 1}} }), option: MergeOptions{Mode: Rows}, want: `is unavailable in only one`},
 		"duplicate in a file":  {change: func(b *costs.Tensor) { b.IDs[1] = "row-000003" }, option: MergeOptions{KeepSame: true}, want: `row 2: column`},
@@ -197,5 +199,44 @@ func TestStoppedMerge(t *testing.T) {
 	}
 	if left, _ := os.ReadDir(w.dir); len(left) != 2 {
 		t.Errorf("files %v", left)
+	}
+}
+
+// Rows that are appended from memory are those that a merge of the two files
+// appends, and errors name the instance.
+func TestAppend(t *testing.T) {
+	w := newWriter(t)
+	whole := tensorOf(1, 9, 2, actionsOf(2, 2))
+	whole.Loss[len(whole.Loss)-1] = nan
+	first, second := whole.Subset(all(5)), whole.Subset(all(9)[5:])
+	old := w.write(t, "old.parquet", first)
+	files := []string{old, w.write(t, "new.parquet", second)}
+	if _, err := Merge(context.Background(), files, w.path("merged.parquet"), MergeOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	seen := 0
+	r, err := Append(context.Background(), old, second, "new.csv", old, MergeOptions{Watch: func(_ int, rows *costs.Tensor) { seen += rows.Len() }})
+	if err != nil || r.Rows != 9 || r.Inputs[1].Rows != 4 || seen != 9 {
+		t.Fatalf("%+v, %v, %d rows seen", r, err, seen)
+	}
+	if d := difference(read(t, w.path("merged.parquet")), read(t, old)); d != "" {
+		t.Errorf("appended differs from merged:\n%s", d)
+	}
+	parts, err := Parts(read(t, old).Meta)
+	if err != nil || len(parts) != 2 || parts[1].Name != "new.csv" || parts[1].Digest != "tensor:"+second.Digest() {
+		t.Errorf("%+v, %v", parts, err)
+	}
+	before := bytesOf(t, old)
+	second.Labels[2] += "x"
+	for want, o := range map[string]MergeOptions{
+		`"new.csv": column id: instance "row-000005": "row-000005" is a duplicate, first in row 6 of`: {},
+		`"new.csv": column label: instance "row-000007": is "class`:                                   {KeepSame: true},
+	} {
+		if _, err := Append(context.Background(), old, second, "new.csv", old, o); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+	if bytesOf(t, old) != before {
+		t.Error("a failed append changed the file")
 	}
 }

@@ -41,7 +41,7 @@ func featureChanges(a, b *input) ([]Change, error) {
 			list = append(list, Change{what, x, y})
 		}
 	}
-	x, y := a.actions(), b.actions()
+	x, y := a.actions, b.actions
 	add("number of features", strconv.Itoa(a.columns.Dim), strconv.Itoa(b.columns.Dim))
 	add(nameOfFeatures, x.Features.Name, y.Features.Name)
 	first, err := a.featureNames()
@@ -53,6 +53,9 @@ func featureChanges(a, b *input) ([]Change, error) {
 		return nil, err
 	}
 	list = append(list, nameChange(first, second)...)
+	if d, e := x.Digests[costs.DecoderDigest], y.Digests[costs.DecoderDigest]; d != "" && e != "" {
+		add("decoder of the images", d, e)
+	}
 	add("digest of the features", x.Digests[costs.FeatureDigest], y.Digests[costs.FeatureDigest])
 	return list, nil
 }

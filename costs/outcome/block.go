@@ -44,13 +44,11 @@ func joinFeatures(blocks []*featureBlock, keep []int, held *textfile.Held) (feat
 	for i, b := range blocks {
 		names = append(names, b.numbers...)
 		for _, c := range b.categorical {
-			sorted := c.sortedLevels(keep)
-			at := make([]int32, c.values.Len())
-			for column, v := range sorted {
-				at[v] = int32(column)
-				names = append(names, c.name+"="+c.values.List()[v])
+			at, levels := c.places(keep)
+			for _, level := range levels {
+				names = append(names, c.name+"="+level)
 			}
-			columns[i], widths[i] = append(columns[i], at), append(widths[i], len(sorted))
+			columns[i], widths[i] = append(columns[i], at), append(widths[i], len(levels))
 		}
 		for _, e := range b.encoded {
 			names = append(names, e.names...)
@@ -71,7 +69,9 @@ func joinFeatures(blocks []*featureBlock, keep []int, held *textfile.Held) (feat
 			copy(dst, b.values[n*width:(n+1)*width])
 			dst = dst[width:]
 			for j, c := range b.categorical {
-				dst[columns[i][j][c.at.get(n)]] = 1
+				if column := columns[i][j][c.at.get(n)]; column >= 0 {
+					dst[column] = 1
+				}
 				dst = dst[widths[i][j]:]
 			}
 			for _, e := range b.encoded {

@@ -16,6 +16,7 @@ type textColumn struct {
 	values *textfile.Names
 	keys   *keys
 	at     vector[int32]
+	levels []string // the values that have features; nil: those that occur
 }
 
 func newTextColumn(set *columnSet, name string, held *textfile.Held) *textColumn {
@@ -54,6 +55,29 @@ func (c *textColumn) pick(rows []int) []string {
 		out[i] = c.values.List()[c.at.get(n)]
 	}
 	return out
+}
+
+// places returns the values that have features, in their order, and for the
+// number of every value the place of its feature, -1 if it has none.
+func (c *textColumn) places(rows []int) (at []int32, levels []string) {
+	levels = c.levels
+	if levels == nil {
+		for _, v := range c.sortedLevels(rows) {
+			levels = append(levels, c.values.List()[v])
+		}
+	}
+	place := make(map[string]int32, len(levels))
+	for i, level := range levels {
+		place[level] = int32(i)
+	}
+	at = make([]int32, c.values.Len())
+	for v, value := range c.values.List() {
+		at[v] = -1
+		if i, ok := place[value]; ok {
+			at[v] = i
+		}
+	}
+	return at, levels
 }
 
 // sortedLevels returns the numbers of the values that occur in the rows, in the

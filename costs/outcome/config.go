@@ -41,12 +41,19 @@ type Config struct {
 	// MissingDrop.
 	Missing        string `yaml:"missing"`
 	DropIncomplete bool   `yaml:"drop_incomplete"`
+	// Base is the tensor that the rows are added to; nil: there is none.
+	Base *Base `yaml:"-" json:"-"`
 	// OpenText and OpenImage open the encoders of texts and of images; nil: there
 	// are none.
 	OpenText  OpenEncoder `yaml:"-" json:"-"`
 	OpenImage OpenEncoder `yaml:"-" json:"-"`
 	// OpenGrader opens the grader of answers; nil: grade.Open without models.
 	OpenGrader OpenGrader `yaml:"-" json:"-"`
+}
+
+// DrawsSplit reports whether splits are drawn: no table has a column of splits.
+func (c *Config) DrawsSplit() bool {
+	return c.Outcomes.Columns.Split == "" && !slices.ContainsFunc(c.Features, func(f FeatureTable) bool { return f.Split != "" })
 }
 
 // PairName names a pair by its expert and advice.
@@ -183,8 +190,8 @@ type SplitRule struct {
 	Names map[string]string `yaml:"names"`
 }
 
-// draw is how splits are drawn.
-func (r SplitRule) draw() costs.SplitDraw {
+// Draw is how splits are drawn.
+func (r SplitRule) Draw() costs.SplitDraw {
 	kind := r.Kind
 	switch {
 	case kind != "":
@@ -232,7 +239,7 @@ func (c *Config) Validate() error {
 	c.checkFees(add)
 	c.checkFeatures(add)
 	s := c.Split
-	if err := s.draw().Validate(); err != nil {
+	if err := s.Draw().Validate(); err != nil {
 		add(true, "split: %w", err)
 	}
 	if err := c.Time.Unit.Check(); err != nil {

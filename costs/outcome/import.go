@@ -59,6 +59,9 @@ func (m *importer) run(ctx context.Context) (*costs.Tensor, error) {
 	if err := m.config.Validate(); err != nil {
 		return nil, err
 	}
+	if m.config.Base != nil {
+		m.config.Base.complete(m.config)
+	}
 	var err error
 	if m.meter, err = newMeter(m.config); err != nil {
 		return nil, err
@@ -123,6 +126,9 @@ func (m *importer) assemble(ctx context.Context, actions *costs.Actions, order [
 		return nil, err
 	}
 	if err := m.encodeColumns(ctx, keep, t.IDs); err != nil {
+		return nil, err
+	}
+	if err := m.fixCategories(keep, t.IDs); err != nil {
 		return nil, err
 	}
 	if t.Features, t.Dim, m.report.FeatureNames, err = joinFeatures(m.features, keep, m.held); err != nil {

@@ -26,6 +26,9 @@ func (m *importer) wanted(expert, advice string, hasAdvice bool) (bool, error) {
 	case hasAdvice && advice != "" && len(c.Advice) > 0 && !slices.Contains(c.Advice, advice):
 		missing = fmt.Sprintf("advice %s is not listed", textfile.Quoted(advice))
 	}
+	if missing != "" && c.Base != nil && !c.IgnoreUnlisted {
+		missing += ", or not in the tensor that rows are added to (pipe merge joins other experts and advice side by side)"
+	}
 	if missing != "" && !c.IgnoreUnlisted {
 		return false, fmt.Errorf("%s; experts are %v, advice %v", missing, c.Experts, c.Advice)
 	}

@@ -23,7 +23,10 @@ func (m *importer) splitRows(t *costs.Tensor, keep []int) ([]costs.Split, error)
 }
 
 func (m *importer) drawSplits(t *costs.Tensor) ([]costs.Split, error) {
-	draw := m.config.Split.draw()
+	draw := m.config.Split.Draw()
+	if draw.Partial = m.config.Base != nil; draw.Partial && draw.Kind != costs.SplitHash {
+		return nil, &costs.DataError{Msg: fmt.Sprintf("split: kind %s depends on all rows, also those of the tensor that rows are added to; kind %s or a column with the splits is needed", draw.Kind, costs.SplitHash)}
+	}
 	draw.Times = t.Times
 	splits, err := draw.Draw(t.IDs, t.Labels, t.Groups)
 	var data *costs.DataError

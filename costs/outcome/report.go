@@ -4,23 +4,32 @@ import "pipe/costs"
 
 // Report counts what an import read, kept and skipped.
 type Report struct {
-	OutcomeRows  int              `json:"outcome_rows"`            // rows of the outcome table
-	IgnoredRows  int              `json:"ignored_rows,omitempty"`  // of these, rows with an expert or advice that is not listed
-	Instances    int              `json:"instances"`               // distinct ids among the outcomes
-	Kept         int              `json:"kept"`                    // instances in the tensor
-	MissingCells int              `json:"missing_cells"`           // pairs without an outcome, over all instances
-	MissingUsage int              `json:"missing_usage,omitempty"` // of these, pairs with an outcome but without the usage that a fee needs
-	Unknown      *Unknown         `json:"unknown,omitempty"`       // outcomes that the tensor does not have
-	Dropped      []Dropped        `json:"dropped,omitempty"`       // why instances were skipped
-	UnusedRows   int              `json:"unused_rows,omitempty"`   // feature rows of ids without outcomes
-	Splits       map[string]int   `json:"splits"`                  // instances per split
-	Groups       int              `json:"groups,omitempty"`        // distinct groups, where there are any
-	Divided      int              `json:"divided,omitempty"`       // of these, groups that a split column divides
-	Time         *costs.TimeOrder `json:"time,omitempty"`          // how the splits follow each other, where there are times
-	FeatureNames []string         `json:"feature_names,omitempty"` // one per feature
-	Graded       *Graded          `json:"graded,omitempty"`        // of recorded answers
-	MeasuredFees *MeasuredFees    `json:"measured_fees,omitempty"` // where there are any
-	Constants    []Constants      `json:"constants"`               // per split, what a constant choice costs at lambda 1
+	OutcomeRows   int              `json:"outcome_rows"`             // rows of the outcome table
+	IgnoredRows   int              `json:"ignored_rows,omitempty"`   // of these, rows with an expert or advice that is not listed
+	Instances     int              `json:"instances"`                // distinct ids among the outcomes
+	Kept          int              `json:"kept"`                     // instances in the tensor
+	MissingCells  int              `json:"missing_cells"`            // pairs without an outcome, over all instances
+	MissingUsage  int              `json:"missing_usage,omitempty"`  // of these, pairs with an outcome but without the usage that a fee needs
+	Unknown       *Unknown         `json:"unknown,omitempty"`        // outcomes that the tensor does not have
+	Dropped       []Dropped        `json:"dropped,omitempty"`        // why instances were skipped
+	UnusedRows    int              `json:"unused_rows,omitempty"`    // feature rows of ids without outcomes
+	Splits        map[string]int   `json:"splits"`                   // instances per split
+	Groups        int              `json:"groups,omitempty"`         // distinct groups, where there are any
+	Divided       int              `json:"divided,omitempty"`        // of these, groups that a split column divides
+	Time          *costs.TimeOrder `json:"time,omitempty"`           // how the splits follow each other, where there are times
+	NewCategories []NewCategory    `json:"new_categories,omitempty"` // values without a feature, where rows are added to a tensor
+	FeatureNames  []string         `json:"feature_names,omitempty"`  // one per feature
+	Graded        *Graded          `json:"graded,omitempty"`         // of recorded answers
+	MeasuredFees  *MeasuredFees    `json:"measured_fees,omitempty"`  // where there are any
+	Constants     []Constants      `json:"constants"`                // per split, what a constant choice costs at lambda 1
+}
+
+// NewCategory is a value of a categorical column for which the tensor that rows
+// are added to has no feature.
+type NewCategory struct {
+	Column string `json:"column"`
+	Value  string `json:"value"`
+	Rows   int    `json:"rows"`
 }
 
 // Dropped is a reason for skipping instances. An instance with several reasons
