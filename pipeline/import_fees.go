@@ -84,8 +84,8 @@ func addFees(b *safetext.Fields, f *outcome.MeasuredFees, changed *ChangedPrices
 		}
 	}
 	if changed != nil {
-		b.Add("prices", "are not those of the file that was here: %s now, %s before; its fees and policies are of other prices",
-			orNone(changed.Now), orNone(changed.Before))
+		b.Add("prices", "the file that was here had other prices (%s, now %s): its measured fees, and policies trained on it, do not fit this one",
+			orNone(changed.Before), orNone(changed.Now))
 	}
 }
 
