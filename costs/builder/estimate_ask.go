@@ -131,7 +131,7 @@ func (e *estimator) rehearse(ctx context.Context) error {
 	e.progress.Start(int64(len(e.rows)), "rehearsed instances")
 	defer e.progress.Done()
 	pieces := e.cut(e.rows)
-	return parallel.Each(ctx, e.Workers, len(pieces), func(ctx context.Context, i int) error {
+	err := parallel.Each(ctx, e.Workers, len(pieces), func(ctx context.Context, i int) error {
 		batch, err := e.Load(ctx, pieces[i].rows)
 		if err != nil {
 			return err
@@ -142,25 +142,26 @@ func (e *estimator) rehearse(ctx context.Context) error {
 		e.progress.Add(int64(len(batch)))
 		return nil
 	})
+	for i, a := range e.asks {
+		a.calls = r.Calls(i)
+	}
+	return err
 }
 
 func (e *estimator) rehearseBatch(ctx context.Context, r *chat.Rehearsal, batch []part.Instance) error {
 	for _, k := range e.levels() {
-		writes := &chat.Calls{} // of a level whose queries nobody writes: none
-		if list := e.reformulators(k); len(list) > 0 {
-			writes = &list[0].calls
-		}
-		shown, err := e.show(r.Count(ctx, writes), k, batch)
+		writer := slices.IndexFunc(e.asks, func(a *asking) bool { return a.expert < 0 && a.level == k })
+		shown, err := e.show(r.Count(ctx, writer), k, batch)
 		if err != nil {
 			return err
 		}
-		for _, a := range e.asks {
+		for i, a := range e.asks {
 			if a.expert < 0 || a.level != k {
 				continue
 			}
 			levels := make([][]part.Shown, len(e.Levels))
 			levels[k] = shown
-			if _, err := e.Experts[a.expert].Predict(r.Count(ctx, &a.calls), batch, levels); err != nil {
+			if _, err := e.Experts[a.expert].Predict(r.Count(ctx, i), batch, levels); err != nil {
 				return fmt.Errorf("expert %q: %w", e.Experts[a.expert].Name, err)
 			}
 		}

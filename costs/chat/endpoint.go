@@ -104,8 +104,8 @@ func (e *endpoint) complete(ctx context.Context, c language.Conversation, sample
 	if err != nil {
 		return Completion{}, err
 	}
-	if c := callsOf(ctx); c != nil {
-		return e.rehearse(c, r)
+	if rehearsal, ok := rehearsalOf(ctx); ok {
+		return e.rehearse(rehearsal, r)
 	}
 	a, fresh, err := e.session.store.once(ctx, r.key, func() (answer, error) { return e.ask(ctx, r) })
 	if err != nil {
@@ -121,12 +121,12 @@ func (e *endpoint) complete(ctx context.Context, c language.Conversation, sample
 }
 
 // rehearse returns the answer of a request in a rehearsal.
-func (e *endpoint) rehearse(c *Calls, r *request) (Completion, error) {
+func (e *endpoint) rehearse(rehearsal rehearsing, r *request) (Completion, error) {
 	a, kept, err := e.session.store.peek(r.key)
 	if err != nil {
 		return Completion{}, err
 	}
-	c.add(r.key, kept)
+	rehearsal.add(r.key, kept)
 	return Completion{Text: a.Text, Truncated: a.Truncated, ToolCall: a.ToolCall}, nil
 }
 
