@@ -115,6 +115,7 @@ type TrainOptions struct {
 	Actions string // actions JSON, if the file has no metadata
 	Config  string // the file that the settings came from, which must not be replaced; empty: none
 	Out     string // folder for the policies and train.json
+	Warm    string // an older policy, which is used where it is shown to be better than the new one; empty: none
 	Split   string // rows that the report's losses are on
 	Runtime ort.Config
 }
@@ -130,6 +131,9 @@ func DefaultTrainOptions() TrainOptions {
 // Validate reports every problem at once.
 func (o TrainOptions) Validate() error {
 	_, err := costs.ParseSplit(o.Split)
+	if o.Warm != "" && (o.Recipe != auto.Name || o.AnyPrice) {
+		err = errors.Join(err, errors.New("warm: only policies of the recipe auto for one lambda are compared with an older one"))
+	}
 	return errors.Join(o.TrainConfig.Validate(), err)
 }
 
@@ -153,6 +157,7 @@ type TrainedPolicy struct {
 	Seed     *uint64            `json:"seed,omitempty"`   // absent for averaged seeds
 	TrueLoss *float64           `json:"true_loss,omitempty"`
 	Fallback string             `json:"fallback,omitempty"` // the pair that the guard fell back to
+	Warm     string             `json:"warm,omitempty"`     // the older policy that this file is
 }
 
 // Train trains policies on the tensor's training rows and writes one ONNX file each, and train.json, into o.Out. If an
@@ -194,7 +199,7 @@ func trainTensor(ctx context.Context, o TrainOptions, progress stage.Progress) (
 // TrainInto trains on a tensor in memory, which the report calls o.Tensor, and writes policies and train.json into
 // o.Out. It removes the checkpoint folder when everything is done. A tensor that is not valid is an
 // error of costs.Tensor.Validate.
-func TrainInto(ctx context.Context, rt *ort.Runtime, t *costs.Tensor, o TrainOptions, checkpoints string, progress stage.Progress) (*TrainReport, error) {
+func TrainInto(ctx context.Context, rt *ort.Runtime, t *costs.Tensor, o TrainOptions, checkpoints string, progress stage.Progress) (_ *TrainReport, err error) {
 	progress = stage.OrQuiet(progress)
 	if err := o.checkTensor(rt, t, o.Validate()); err != nil {
 		return nil, err
@@ -212,6 +217,13 @@ func TrainInto(ctx context.Context, rt *ort.Runtime, t *costs.Tensor, o TrainOpt
 	for _, note := range costs.RepeatNotes(repeats) {
 		progress.Note("%s", note)
 	}
+	var warm *warmPolicy
+	if o.Warm != "" {
+		if warm, o.Auto.Warm, err = openWarm(ctx, rt, t, o); err != nil {
+			return nil, err
+		}
+		defer func() { err = errors.Join(err, warm.decider.Close()) }()
+	}
 	save := models.CheckpointPolicy{Dir: checkpoints, Every: 20 * time.Second}
 	policies, reports, err := TrainTensor(ctx, rt, t, o.TrainConfig, save, progress)
 	if err != nil {
@@ -227,8 +239,13 @@ func TrainInto(ctx context.Context, rt *ort.Runtime, t *costs.Tensor, o TrainOpt
 	}
 	progress.Start(int64(len(policies)), "write policies")
 	defer progress.Done()
-	for _, p := range policies {
-		line, err := writePolicy(ctx, rt, t, o, p)
+	for i, p := range policies {
+		var line TrainedPolicy
+		if i < len(reports) && reports[i].Warm != nil && reports[i].Warm.Used {
+			line, err = warm.write(ctx, t, o, p, *reports[i].Warm)
+		} else {
+			line, err = writePolicy(ctx, rt, t, o, p)
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -452,6 +469,9 @@ func (r *TrainReport) WriteText(w io.Writer) error {
 		if p.Fallback != "" {
 			remark = "guard: always " + safetext.Line(p.Fallback)
 		}
+		if p.Warm != "" {
+			remark = "the older policy " + safetext.Line(p.Warm)
+		}
 		fmt.Fprintf(tab, "%s\t%s\t%s\n", p.File, report.Number(p.TrueLoss), remark)
 	}
 	if err := tab.Flush(); err != nil {
@@ -466,7 +486,7 @@ func (r *TrainReport) WriteText(w io.Writer) error {
 
 func (o TrainOptions) files() stage.Files {
 	return stage.Files{
-		Reads:  append(stage.TensorFiles(o.Tensor, o.Actions), stage.NamedFiles(o.Config)...),
+		Reads:  append(stage.TensorFiles(o.Tensor, o.Actions), stage.NamedFiles(o.Config, o.Warm)...),
 		Writes: []stage.Output{{Path: o.Out, Patterns: []string{TrainReportFile, "*.onnx"}}},
 	}
 }

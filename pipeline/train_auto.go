@@ -42,6 +42,10 @@ func writeAuto(b *strings.Builder, r auto.Report) {
 		_, reason := g.Verdict()
 		fmt.Fprintf(b, "the reason: %s\n", safetext.Line(reason))
 	}
+	if w := r.Warm; w != nil {
+		fmt.Fprintf(b, "the older policy on %d later rows: gain %.4f over the new one, %.4f over the best fixed pair; it is %s: %s\n",
+			w.Rows, w.Gain, w.FixedGain, map[bool]string{true: "exported", false: "not used"}[w.Used], safetext.Line(w.Reason))
+	}
 	if p, ok := worstPrice(g); ok {
 		fmt.Fprintf(b, "smallest gain of a price: %.4f (95%% bounds %.4f and %.4f) at %s\n", p.Gain, p.LowerBound, p.UpperBound, safetext.Line(p.Name()))
 	}

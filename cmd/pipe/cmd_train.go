@@ -55,6 +55,7 @@ func trainCommand(a *app) *cobra.Command {
 	f.StringVar(&o.Actions, "actions", "", "JSON file with the actions of a tensor that does not carry them")
 	f.StringVarP(&o.Out, "out", "o", "", "folder for the policies")
 	f.StringVar(&config, "config", "", "YAML file with settings under train:")
+	f.StringVar(&o.Warm, "warm", "", "recipe auto: an older policy, which is exported where it is shown to be better than the new one")
 	f.StringVar(&o.Split, "split", o.Split, "rows for the printed true loss: train, val or test")
 	addTrainFlags(f, &o.TrainConfig)
 	return c

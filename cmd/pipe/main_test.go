@@ -142,6 +142,19 @@ func writeSamples(dir string) error {
 	if err := costs.Write(filepath.Join(dir, "partial.parquet"), partialTable(actions, 600)); err != nil {
 		return err
 	}
+	newer := sampleTable(actions, 20)
+	for n := range newer.IDs {
+		newer.IDs[n] = fmt.Sprint("newer ", n)
+		newer.Features[2*n] = float32(n*7%20)/10 - 0.95
+		newer.Times = append(newer.Times, int64(1000+n)*3600e6)
+		copy(newer.Losses(n), []float32{0, 1, 1, 1})
+		if newer.Row(n)[0] > 0 {
+			copy(newer.Losses(n), []float32{1, 1, 1, 0})
+		}
+	}
+	if err := costs.Write(filepath.Join(dir, "newer.parquet"), newer); err != nil {
+		return err
+	}
 	renamed := *actions
 	renamed.Experts = []costs.Expert{{Name: "tiny"}, {Name: "large"}}
 	if err := costs.Write(filepath.Join(dir, "other.parquet"), sampleTable(&renamed, 8)); err != nil {

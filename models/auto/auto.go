@@ -106,6 +106,11 @@ func train(ctx context.Context, t *costs.Tensor, targets []target, s Settings, o
 	if err != nil {
 		return nil, nil, fmt.Errorf("auto: %w", err)
 	}
+	for i := range reports {
+		if w := s.Warm; w != nil && w.Lambda == reports[i].Lambda && reports[i].Prices == nil && reports[i].Warm == nil {
+			reports[i].Warm = &WarmReport{Reason: "all training rows belong together, so none could be held out"}
+		}
+	}
 	origin := policy.Origin(t)
 	for i, p := range policies {
 		p.Info = reports[i].info(s)
@@ -121,6 +126,11 @@ func checkRows(t *costs.Tensor, rows []int, s Settings) error {
 	}
 	if s.HalfLife > 0 && t.Times == nil {
 		return &costs.DataError{Column: "time", Msg: "is missing: with a half-life every row needs a time"}
+	}
+	if s.Warm != nil {
+		if err := s.Warm.check(t, rows); err != nil {
+			return err
+		}
 	}
 	for i, known := range t.KnownRows(rows) {
 		if known == 0 && t.Actions.Available(i) {
@@ -211,6 +221,11 @@ func (r *Report) compare(ctx context.Context, j *judge, b *blends, o models.Opti
 	}
 	if r.Guard, err = j.guard(options, margin); err != nil {
 		return learned, err
+	}
+	if w := j.s.Warm; w != nil && r.Prices == nil && w.Lambda == r.Lambda {
+		if r.Warm, err = j.warm(w, options[0], margin, r.Guard); err != nil {
+			return learned, err
+		}
 	}
 	var curve estimate.Curve
 	if curve, r.Calibration, err = calibrate(j.t, b.estimates(chosen.rule)); err != nil || r.Guard.Fallback {

@@ -15,6 +15,8 @@ import (
 	"pipe/onnx/ort/orttest"
 )
 
+var nan32 = float32(math.NaN())
+
 const day = int64(24 * time.Hour / time.Microsecond)
 
 // quickAuto has no networks.

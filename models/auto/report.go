@@ -22,6 +22,7 @@ type Report struct {
 	Margin      float64             `json:"margin"`  // of the gate
 	Calibration *policy.Calibration `json:"calibration,omitempty"`
 	Guard       policy.Guard        `json:"guard"`
+	Warm        *WarmReport         `json:"warm,omitempty"` // of the older policy, at its lambda
 }
 
 // info is the metadata of a policy file about its training.
@@ -39,6 +40,9 @@ func (r Report) info(s Settings) map[string]string {
 			Complete int      `json:"complete,omitempty"`
 			Unknown  int      `json:"unknown,omitempty"`
 		}{r.Margin, r.Folds, s.Seeds, s.Seed, s.Steps, r.HalfLife, r.Complete, r.Unknown}),
+	}
+	if r.Warm != nil {
+		out[policy.WarmKey] = jsonOf(r.Warm)
 	}
 	members, blends := r.Members, r.Blends
 	if r.Guard.Fallback { // none of them is in the file

@@ -14,6 +14,7 @@ import (
 // table is what the recipe learns from. Rows are positions among the training rows, 0..n-1.
 type table struct {
 	full     *costs.Tensor
+	rows     []int // training rows of full
 	data     *regress.Data
 	std      network.Standardizer
 	clusters costs.Clusters // rows that belong together
@@ -41,7 +42,7 @@ func newTable(t *costs.Tensor, rows []int, s Settings) *table {
 	if s.Apart {
 		together = t.GroupClusters
 	}
-	tab := &table{full: t, clusters: together(rows)}
+	tab := &table{full: t, rows: rows, clusters: together(rows)}
 	// Fitted on all training rows, including held-out ones: means and spreads of features contain no information about
 	// losses, and the exported policy uses the same.
 	tab.std = network.FitStandardizer(t.Features, t.Dim, rows)

@@ -56,6 +56,8 @@ const (
 	SettingsKey = "settings"        // of the training, a JSON object
 	SeedKey     = "seed"            // of the training; policies that average seeds have none
 	OriginKey   = "training_digest" // digest of the tensor that was trained on
+	UntilKey    = "training_until"  // time of its latest training row, in RFC 3339; absent without times
+	WarmKey     = "warm"            // how an older policy compared, a JSON object
 )
 
 // encoderKey is present if an encoder was merged in front.
