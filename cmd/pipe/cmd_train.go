@@ -20,8 +20,10 @@ features or the same group always stay on one side of a held-out split. Recipe p
 policy per lambda and seed.
 
 With --any-price, recipe auto trains one policy for all prices: pipe decide takes lambda and fees as flags, and pipe
-convert makes a file for one price. With --half-life, old rows count less. Rows with unknown outcomes are used too; rows with all
-outcomes judge. The range of prices that the guard checks is train.prices in the configuration.
+convert makes a file for one price. The range of prices that the guard checks is train.prices in the configuration.
+
+With --half-life, old rows count less. With --warm, an older policy is exported where it is shown to be better than the
+new one on later rows. Rows with unknown outcomes are learned from too, and rows with all outcomes judge.
 
 A configuration file has all settings under train:, and flags override it. After an interruption, the same command
 continues.`

@@ -75,3 +75,16 @@ func jsonOf(v any) string {
 	}
 	return string(b)
 }
+
+// WarmReport compares an older policy with what is exported otherwise, on held-out rows that neither learned from. Gains
+// are mean costs per row, positive where the older policy is cheaper; bounds are one-sided, with the confidence of the
+// guard.
+type WarmReport struct {
+	Rows            int     `json:"rows"` // complete rows later than all that the older policy learned from, none of them with an earlier row that belongs to it
+	Gain            float64 `json:"gain"` // over what is exported otherwise
+	LowerBound      float64 `json:"lower_bound"`
+	FixedGain       float64 `json:"fixed_gain"` // over the best fixed pair
+	FixedLowerBound float64 `json:"fixed_lower_bound"`
+	Used            bool    `json:"used"`
+	Reason          string  `json:"reason"`
+}

@@ -193,3 +193,19 @@ func deal(c costs.Clusters, rows []int, blocks int) [][]int {
 	}
 	return out
 }
+
+// laterThan are the held-out rows, as positions in held, that are later than a time and belong to no row up to it.
+func (t *table) laterThan(until int64) (out []int) {
+	known := make([]bool, t.clusters.Len())
+	for row, n := range t.rows {
+		if t.full.Times[n] <= until {
+			known[t.clusters.Of[row]] = true
+		}
+	}
+	for n, row := range t.held {
+		if !known[t.clusters.Of[row]] {
+			out = append(out, n)
+		}
+	}
+	return out
+}
