@@ -37,6 +37,7 @@ type EvalOptions struct {
 	Learning  bool      // retrain on parts of the training rows: would more rows help?
 	// A table with the texts of examples, and its columns. They are shown to whoever reads the report. Empty: none.
 	Texts, TextColumn, IDColumn string
+	Pictures                    string     // the configuration of pipe costs that made the tensor, for pictures of examples; empty: none
 	Today                       string     // the pair "EXPERT/ADVICE" that is used today, which the verdict compares with; empty: not known
 	Money                       string     // the value of a loss of 1, such as USD=40; empty: that of the tensor, if it has one
 	Out                         string     // folder for the report; empty: none
@@ -153,6 +154,11 @@ func evaluateInto(ctx context.Context, o EvalOptions, progress stage.Progress) (
 	}
 	r.Notes = append(notes, r.Notes...)
 	r.Title = fmt.Sprintf("Evaluation of %s on %s", filepath.Base(o.Tensor), o.Split)
+	if o.Pictures != "" {
+		if r.Album, err = o.album(ctx, r, progress); err != nil {
+			return nil, err
+		}
+	}
 	if o.Out != "" {
 		return r, report.Write(o.Out, r)
 	}
@@ -517,6 +523,9 @@ func (o EvalOptions) files() stage.Files {
 	f := stage.Files{Reads: stage.TensorFiles(o.Tensor, o.Actions)}
 	for _, p := range o.Policies {
 		f.Reads = append(f.Reads, stage.Input{Path: p, Part: stage.Ending(".onnx")})
+	}
+	if o.Pictures != "" {
+		f.Reads = append(f.Reads, stage.ConfigFiles(o.Pictures)...)
 	}
 	if o.Texts != "" {
 		f.Reads = append(f.Reads, stage.Input{Path: o.Texts})

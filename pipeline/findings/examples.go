@@ -2,6 +2,7 @@ package findings
 
 import (
 	"cmp"
+	"math/rand/v2"
 	"slices"
 
 	"pipe/pipeline/report"
@@ -27,7 +28,7 @@ func (e *Evidence) Examples(lambda float64, p *Policy, most int) []report.Exampl
 	for _, kind := range kinds {
 		x := report.Examples{Lambda: lambda, Policy: p.Name, Pair: e.Tensor.Actions.Name(c.pair), Kind: kind.kind}
 		var rows []int
-		for k := range e.Rows {
+		for _, k := range rand.New(rand.NewPCG(e.Seed, 0x6578616d706c65)).Perm(len(e.Rows)) { // rows of one size are all over the table
 			if kind.size(k) > 0 {
 				rows = append(rows, k)
 			}

@@ -53,9 +53,13 @@ func (e *Evidence) Segments(lambda float64, p *Policy) (*report.Segments, error)
 			out.LeftOut = append(out.LeftOut, *left)
 		}
 	}
-	out.Compared = len(out.Segments)
+	for _, rows := range parts {
+		if c.differs(rows) {
+			out.Compared++
+		}
+	}
 	for i := range out.Segments {
-		if err := c.measure(&out.Segments[i], parts[i], 1-0.05/float64(len(parts))); err != nil {
+		if err := c.measure(&out.Segments[i], parts[i], 1-0.05/float64(max(1, out.Compared))); err != nil {
 			return nil, err
 		}
 	}
@@ -136,8 +140,7 @@ func (c *comparison) measure(s *report.Segment, rows []int, level float64) error
 	s.Rows, s.Sets, s.Mean = len(rows), len(c.sets(rows)), mean(saved)
 	s.Effect = s.Mean * float64(len(rows)) / float64(len(c.Rows))
 	s.Chosen = c.chosen(rows)
-	if s.Chosen[0] == (report.PairShare{Pair: c.Tensor.Actions.Name(c.pair), Share: 1}) {
-		s.Mean, s.Effect = 0, 0
+	if !c.differs(rows) {
 		return nil
 	}
 	v, err := models.StudentInterval(saved, sets, level, c.leastVariance(rows))
@@ -155,6 +158,11 @@ func (c *comparison) measure(s *report.Segment, rows []int, level float64) error
 		s.Finding = report.Harms
 	}
 	return nil
+}
+
+// differs reports whether the policy takes another pair than the constant on any of the rows.
+func (c *comparison) differs(rows []int) bool {
+	return slices.ContainsFunc(rows, func(k int) bool { return c.policy.Action[k] != c.pair })
 }
 
 // leastVariance bounds the variance of the saving in a segment from below. In a small segment all rows can save the same by

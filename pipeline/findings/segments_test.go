@@ -59,7 +59,7 @@ func TestPlantedSegmentsAreFound(t *testing.T) {
 		p.Action = append(p.Action, []int{3, 0, 0}[n%3])
 	}
 	s := segmentsOf(t, e, p)
-	if s.Pair != "large/none" || s.Compared != len(s.Segments) {
+	if s.Pair != "large/none" || s.Compared != len(s.Segments) { // the policy differs from the constant in all
 		t.Errorf("%+v", s)
 	}
 	for name, want := range map[string]struct {
@@ -84,6 +84,30 @@ func TestPlantedSegmentsAreFound(t *testing.T) {
 		t.Error("not by falling size of the effect")
 	}
 	checkParts(t, e, s, mean(minus(e.paid(e.constant(2), 1).cost, e.paid(p.Action, 1).cost)))
+}
+
+// Segments in which the policy is the constant have no interval, and do not widen those of the others.
+func TestSegmentsWithoutADifference(t *testing.T) {
+	e := evidenceOf(topics(600))
+	for n := range e.Tensor.Labels {
+		e.Tensor.Labels[n] = "one"
+	}
+	p := &Policy{Name: "p"}
+	for _, n := range e.Rows {
+		p.Action = append(p.Action, []int{2, 2, 0}[n%3])
+	}
+	s := segmentsOf(t, e, p)
+	count := 0
+	for _, g := range s.Segments {
+		if g.Saved != nil {
+			count++
+		} else if g.Mean != 0 || g.Effect != 0 || g.Finding != "" {
+			t.Errorf("%+v", g)
+		}
+	}
+	if law := find(s, "topic=law"); law.Saved != nil || s.Compared != count || count == len(s.Segments) {
+		t.Errorf("%d of %d are compared, %d have intervals: %+v", s.Compared, len(s.Segments), count, law)
+	}
 }
 
 // checkParts checks that the segments of every partition and what is left out are all rows, and that their effects sum to the

@@ -96,7 +96,7 @@ func (r *Report) blocks() map[place][]page.Block {
 	if len(r.SettingNames()) > 1 {
 		draw(func(at place) bool { return at == onMethods })
 	}
-	for _, a := range r.albums() {
+	for _, a := range append(r.exampleAlbum(), r.albums()...) {
 		out[onExamples] = append(out[onExamples], page.Block{Album: &a})
 	}
 	if terms := r.methodNotes(); len(terms) > 0 {

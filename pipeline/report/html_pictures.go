@@ -37,6 +37,29 @@ func (r *Report) albums() []page.Album {
 	return out
 }
 
+// exampleAlbum has the pictures of examples that are in the album, nil if there are none.
+func (r *Report) exampleAlbum() []page.Album {
+	if r.Album == nil {
+		return nil
+	}
+	out := page.Album{Title: "Images of these rows", Caption: "Below each what the chosen pair answers, wrong answers struck through."}
+	for _, e := range r.Examples {
+		g := page.Group{Title: e.title()}
+		for _, s := range e.Shown {
+			if b := r.Album.JPEG[s.ID]; b != nil {
+				g.Pictures = append(g.Pictures, Picture{s.ID, s.Label, s.Policy.Answer, s.Policy.Loss}.page(b, r.Album.Names))
+			}
+		}
+		if len(g.Pictures) > 0 {
+			out.Groups = append(out.Groups, g)
+		}
+	}
+	if len(out.Groups) == 0 {
+		return nil
+	}
+	return []page.Album{out}
+}
+
 // page is the picture with its JPEG inline and readable names of labels.
 func (p Picture) page(jpeg []byte, names map[string]string) page.Picture {
 	answer := safetext.Line(cmp.Or(names[p.Answer], p.Answer))

@@ -11,13 +11,18 @@ var exampleTitles = map[string]string{
 	Surprising: "Rows where %s expected a low loss and failed: lambda %s",
 }
 
-func (e *Examples) table() table {
+// title says what the rows are.
+func (e *Examples) title() string {
 	title, known := exampleTitles[e.Kind]
 	if !known {
 		title = "Rows of %s: lambda %s"
 	}
+	return fmt.Sprintf(title, e.Policy, fixed(e.Lambda, -1))
+}
+
+func (e *Examples) table() table {
 	t := table{
-		title: fmt.Sprintf(title, e.Policy, fixed(e.Lambda, -1)), left: 4, long: "text", place: onExamples,
+		title: e.title(), left: 4, long: "text", place: onExamples,
 		head:    []string{"id", "label", "chosen", "answer", "loss", "fee", "expected loss", e.Pair, "its loss", "its fee", "saved", "text"},
 		caption: fmt.Sprintf("%d of %d such rows, compared with always calling %s.", len(e.Shown), e.Rows, e.Pair),
 	}
