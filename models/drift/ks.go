@@ -154,7 +154,8 @@ const exactCells = 1_000_000
 // the pooled values, of a distance at least as large (Schröer and Trenkler 1995). Values of the sample that occur
 // repeatedly are treated as ties, and so are counted values equal to them; counted values equal only to each other are
 // treated as different, which makes P larger, if anything. Otherwise P is Kolmogorov's limit without correction, which is
-// larger than the exact value: by at most a fifth where both have at least 1,000 values and P is above 1e-6.
+// larger than the exact value: where P is above 1e-6, by at most a fifth if both have at least 400 values, and by at most a
+// half if one has a hundred and the other ten thousand.
 //
 // If one has no values, P is 1.
 func (s *Sample) KS(c *Counts) KSResult {

@@ -211,7 +211,7 @@ func TestMMDIsTheSumOverPairs(t *testing.T) {
 func TestMMDLevelAndPower(t *testing.T) {
 	const dim = 4
 	for _, c := range []struct{ base, now int }{{60, 50}, {1000, 60}} {
-		const draws, alpha = 100, 0.05
+		const draws, alpha = 60, 0.05
 		rejected := 0
 		for d := range draws {
 			random := seeded.Stream(uint64(d), "level", uint64(c.base))
