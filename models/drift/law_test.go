@@ -268,6 +268,27 @@ func TestMMDOddRows(t *testing.T) {
 	if r := m.Test(s); r.P != 1 || !s.Fits() {
 		t.Errorf("the same constant rows: %+v", r)
 	}
+	for _, v := range []float32{0.1, 1e-30, 12345.678, 3e38} {
+		same, err := NewMMD(slices.Repeat([]float32{v, -v}, 77), 2, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := same.NewSum()
+		same.Add(s, slices.Repeat([]float32{v, -v}, 1001))
+		if r := same.Test(s); r.P != 1 {
+			t.Errorf("more of the same row of %v: %+v", v, r)
+		}
+		rows := slices.Repeat([]float32{v, -v}, 77)
+		copy(rows, []float32{-3e38, 1, 3e38, 1e-38})
+		if same, err = NewMMD(rows, 2, 1); err != nil {
+			t.Fatal(err)
+		}
+		s = same.NewSum()
+		same.Add(s, rows)
+		if r := same.Test(s); !(r.P > 0.5) || !s.Fits() {
+			t.Errorf("the same rows, two of them far: %+v", r)
+		}
+	}
 	far := slices.Repeat([]float32{math.MaxFloat32}, 2*MMDLeast)
 	s = m.NewSum()
 	m.Add(s, far)

@@ -84,8 +84,8 @@ func (m *MMD) standard(dst, rows []float32) {
 	}
 }
 
-// medianDistance is the median distance of 5,000 random pairs of standardised rows; the smallest positive one if it is 0,
-// and 1 if all rows are equal.
+// medianDistance is the median distance of 5,000 random pairs of standardised rows; the smallest positive one above it if it
+// is 0, and 1 if there is none. It is at least a millionth, so that angles stay small enough to compute with.
 func (m *MMD) medianDistance(rows []float32, seed uint64) float64 {
 	const pairs = 5000
 	random := seeded.Stream(seed, "mmd pairs", 0)
@@ -105,7 +105,7 @@ func (m *MMD) medianDistance(rows []float32, seed uint64) float64 {
 	slices.Sort(distances)
 	for _, d := range distances[pairs/2:] {
 		if d > 0 {
-			return d
+			return max(d, 1e-6)
 		}
 	}
 	return 1
@@ -160,7 +160,7 @@ func (m *MMD) each(rows []float32, do func(row int, features []float32)) {
 	}
 }
 
-// cosSin is the cosine and the sine of an angle below a billion, with an error of at most a ten-millionth: faster than
+// cosSin is the cosine and the sine of an angle, with an error of at most a ten-millionth below a billion: faster than
 // math.Sincos, which takes most of the time otherwise. Near a multiple k of a quarter turn both are short Taylor series.
 func cosSin(angle float32) (cos, sin float32) {
 	x := float64(angle)
@@ -271,8 +271,8 @@ func (m *MMD) Test(s *MMDSum) MMDResult {
 // three powers of their variances.
 func weightedChiSquare(x float64, traces [3]float64) float64 {
 	mean, variance, third := traces[0], 2*traces[1], 8*traces[2]
-	if variance <= 0 {
-		if x > mean {
+	if variance <= 1e-18 { // all rows of the baseline are equal, but for rounding
+		if x > mean+1e-6 {
 			return 0
 		}
 		return 1
