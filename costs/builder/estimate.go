@@ -73,7 +73,8 @@ func estimate(ctx context.Context, cfg *part.Config, o *Options) (_ *Estimate, e
 	if err := e.rehearse(ctx); err != nil {
 		return nil, err
 	}
-	return e.report, e.figures()
+	e.figures()
+	return e.report, nil
 }
 
 // estimator makes an Estimate.

@@ -9,9 +9,9 @@ import (
 )
 
 // figures turns what was seen and counted into the report.
-func (e *estimator) figures() error {
-	variance, known := 0.0, true
+func (e *estimator) figures() {
 	perAccount := make(map[string]*CallEstimate)
+	total, variance, known := &e.report.Total, 0.0, true
 	most, sum := 0.0, 0.0
 	for _, a := range e.asks {
 		limits, isService := e.session.Limits(a.part)
@@ -20,29 +20,34 @@ func (e *estimator) figures() error {
 		}
 		e.countVerdicts(a)
 		c, v := a.estimate(limits)
+		c.Seconds = math.Max(c.secondsAt(limits), e.perRequest(a.part)*float64(c.Calls)/float64(limits.Concurrency))
+		variance, known = variance+v, known && (c.Calls == 0 || c.Low != nil)
+		e.report.Pairs = append(e.report.Pairs, PairEstimate{Part: a.part, Advice: e.adviceOf(a), CallEstimate: c})
 		account := perAccount[limits.Account]
 		if account == nil {
 			account = &CallEstimate{}
 			perAccount[limits.Account] = account
 		}
 		account.add(&c)
-		c.Seconds = math.Max(c.secondsAt(limits), e.perRequest(a.part)*float64(c.Calls)/float64(limits.Concurrency))
+		total.add(&c)
 		most, sum = math.Max(most, math.Max(c.Seconds, account.secondsAt(limits))), sum+c.Seconds
-		variance, known = variance+v, known && (c.Calls == 0 || c.Low != nil)
-		p := PairEstimate{Part: a.part, CallEstimate: c}
-		if a.expert >= 0 {
-			p.Advice = e.Levels[a.level].Name
-		}
-		e.report.Pairs = append(e.report.Pairs, p)
-		e.report.Total.add(&c)
 	}
-	t := &e.report.Total
 	if known {
-		t.interval(1.96 * math.Sqrt(variance))
+		total.interval(normal975 * math.Sqrt(variance))
 	}
 	// The experts of a shard are asked one after the other, those of several shards at the same time.
-	t.Seconds = math.Max(most, sum/float64(e.Workers))
-	return nil
+	total.Seconds = math.Max(most, sum/float64(e.Workers))
+}
+
+// normal975 is the quantile of the normal distribution that ends a 95% interval.
+const normal975 = 1.96
+
+// adviceOf is the advice under which an expert asks, "" for other parts.
+func (e *estimator) adviceOf(a *asking) string {
+	if a.expert < 0 {
+		return ""
+	}
+	return e.Levels[a.level].Name
 }
 
 // countVerdicts sets the requests of a judge, which depend on answers that are not known: one for every answer.
@@ -65,7 +70,8 @@ func (e *estimator) perRequest(part string) float64 {
 	return 0
 }
 
-// estimate extrapolates what was seen to all requests that would be made, and returns the variance of the money.
+// estimate extrapolates what was seen to all requests that would be made. variance is that of the money, made larger as
+// Student's t makes its interval.
 func (a *asking) estimate(limits chat.Limits) (c CallEstimate, variance float64) {
 	c = CallEstimate{Calls: a.calls.New, Kept: a.calls.Kept, Observed: len(a.seen), Unpriced: !limits.Priced}
 	if len(a.seen) == 0 {
@@ -87,7 +93,7 @@ func (a *asking) estimate(limits chat.Limits) (c CallEstimate, variance float64)
 	half := calls / (requests / n) * math.Sqrt(spread/n)
 	t := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: n - 1}.Quantile(0.975)
 	c.interval(t * half)
-	return c, half * half * (t / 1.96) * (t / 1.96)
+	return c, half * half * (t / normal975) * (t / normal975)
 }
 
 // interval sets the interval of the money.

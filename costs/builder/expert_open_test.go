@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"pipe/costs"
@@ -122,6 +123,34 @@ func TestBuildOfOpenQuestions(t *testing.T) {
 	w.cfg.Experts[0].Settings["prompt"] = "{{.question}}"
 	if _, err := w.run(t.Context()); !errors.As(err, &changed) || !slices.Equal(changed.Changes, []string{`settings of prompt of expert "small" changed`}) {
 		t.Errorf("another prompt: %v", err)
+	}
+}
+
+// TestOpenBuildSurvivesFaults: refusals, broken connections and answers that end early are tried again, and nothing is
+// paid twice.
+func TestOpenBuildSurvivesFaults(t *testing.T) {
+	server := chattest.NewServer(t)
+	server.Answer = computes
+	server.Fault = func(n int, w http.ResponseWriter, _ *http.Request) bool {
+		switch n % 7 {
+		case 0:
+			http.Error(w, "busy", http.StatusTooManyRequests)
+		case 1:
+			panic(http.ErrAbortHandler)
+		case 2:
+			fmt.Fprint(w, `{"choices":[{"message":{"con`)
+		default:
+			return false
+		}
+		return true
+	}
+	w := newQuestions(t, server, 4, map[string]any{"retries": 100})
+	r, tensor := w.mustRun(t)
+	if want := []float32{1, 0, 1, 0}; !slices.Equal(tensor.Losses(3), want) {
+		t.Errorf("losses %v", tensor.Losses(3))
+	}
+	if all, distinct := server.Answers(); all != distinct || r.Answers[0].Asked+r.Answers[1].Asked != int64(all) {
+		t.Errorf("%d answers to %d requests, %+v", all, distinct, r.Answers)
 	}
 }
 
@@ -264,6 +293,43 @@ func TestBadOpenBuilds(t *testing.T) {
 	}
 	if server.Requests() != 0 {
 		t.Errorf("%d requests", server.Requests())
+	}
+}
+
+// TestOwnPromptsWithLabels: a build with labels may have its own prompt, over texts that are no table.
+func TestOwnPromptsWithLabels(t *testing.T) {
+	server := chattest.NewServer(t)
+	var asked sync.Map
+	plain := server.Answer
+	server.Answer = func(user string) string {
+		asked.Store(user, true)
+		return plain(user)
+	}
+	w := newClaims(t, server, 8, map[string]any{"prompt": "{{.Text}} {{range .Labels}}{{.}}|{{end}}", "system": "Be {{len .Labels}}."})
+	_, tensor := w.mustRun(t)
+	if tensor.Labels == nil || tensor.Predictions[0] != "REFUTES" {
+		t.Errorf("answers %q", tensor.Predictions)
+	}
+	if _, ok := asked.Load("Claim 3 does not hold. SUPPORTS|REFUTES|NOT_ENOUGH_INFO|"); !ok {
+		t.Error("the prompt is another one")
+	}
+	w.cfg.Experts[0].Settings["prompt"] = "{{.claim}}"
+	if _, err := w.run(t.Context()); err == nil || !strings.Contains(err.Error(), `there is no column "claim"; known are Passages, Text, Labels`) {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestLongAnswers: answers of megabytes, and of characters that JSON and Parquet have to hold, come back as they were.
+func TestLongAnswers(t *testing.T) {
+	server := chattest.NewServer(t)
+	long := strings.Repeat("naïve \u2028 \x00\t\"", 100_000) + "end"
+	server.Answer = func(string) string { return long }
+	w := newQuestions(t, server, 2, nil)
+	w.write(t, "questions.csv", "id,question,answer,x\na,one,end,1\nb,two,no,1\n")
+	w.cfg.TaskLoss = part.Part{Kind: "regexp", Settings: map[string]any{"pattern": "(end)$"}}
+	w.cfg.Experts, w.cfg.Advice = w.cfg.Experts[:1], w.cfg.Advice[:1]
+	if _, tensor := w.mustRun(t); !slices.Equal(tensor.Loss, []float32{0, 1}) || tensor.Predictions[1] != long {
+		t.Errorf("losses %v, answers of %d bytes, not %d", tensor.Loss, len(tensor.Predictions[1]), len(long))
 	}
 }
 

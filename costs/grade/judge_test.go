@@ -105,3 +105,90 @@ func TestScoresOfSQuADAreThoseOfPython(t *testing.T) {
 		t.Errorf("only %d scores are between 0 and 1", partial)
 	}
 }
+
+// jsonShares is an independent implementation of the grader of JSON objects without settings.
+const jsonShares = `
+import json, sys
+from fractions import Fraction
+def pairs(list):
+    keys = [k for k, _ in list]
+    if len(set(keys)) < len(keys):
+        raise ValueError("duplicate")
+    return dict(list)
+def load(text):
+    v = json.loads(text, parse_float=Fraction, parse_int=Fraction, object_pairs_hook=pairs)
+    if not isinstance(v, dict):
+        raise ValueError("no object")
+    return v
+def same(a, b):
+    if type(a) is not type(b):
+        return False
+    if isinstance(a, list):
+        return len(a) == len(b) and all(same(x, y) for x, y in zip(a, b))
+    if isinstance(a, dict):
+        return a.keys() == b.keys() and all(same(a[k], b[k]) for k in a)
+    return a == b
+out = []
+for answer, reference in json.load(open(sys.argv[1], encoding="utf-8")):
+    want = load(reference)
+    try:
+        got = load(answer)
+        out.append(sum(k in got and same(got[k], want[k]) for k in want) / len(want))
+    except ValueError:
+        out.append(0.0)
+print(json.dumps(out))
+`
+
+// Generated objects share the fields that Python finds equal.
+func TestSharesOfFieldsAreThoseOfPython(t *testing.T) {
+	interpreter := judge.Python(t)
+	r := rand.New(rand.NewPCG(3, 4))
+	values := []string{"1", "1.0", "10e-1", `"1"`, "true", "false", "null", "0", "-0", `"a"`, `"A"`, `"\u0061"`, `"é"`, "[1, 2]", "[1, 2.0]", "[2, 1]", `{"x": 1}`, `{"x": 1.0, "y": {}}`, `{"y": {}, "x": 1}`, "{}", "[]", "1e400", "12345678901234567890", "12345678901234567891"}
+	object := func() string {
+		var fields []string
+		for _, name := range []string{"a", "b", "c", "a"} {
+			if n := r.IntN(20); n > 5 && (name != "a" || len(fields) == 0) || n == 0 {
+				fields = append(fields, `"`+name+`": `+values[r.IntN(len(values))])
+			}
+		}
+		text := "{" + strings.Join(fields, ", ") + "}"
+		return []string{text, text, text, " " + text + "\n", text + "}", text[1:]}[r.IntN(6)]
+	}
+	g := open(t, "json", nil)
+	var answers []Answer
+	var cases [][2]string
+	for len(answers) < 3000 {
+		a, reference := object(), object()
+		if g.Check(reference) == nil {
+			answers, cases = append(answers, Answer{Text: a, References: []string{reference}}), append(cases, [2]string{a, reference})
+		}
+	}
+	file := filepath.Join(t.TempDir(), "cases.json")
+	b, err := json.Marshal(cases)
+	if err == nil {
+		err = os.WriteFile(file, b, 0o666)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want []float64
+	if err := json.Unmarshal([]byte(judge.Run(t, interpreter, "", jsonShares, file)), &want); err != nil {
+		t.Fatal(err)
+	}
+	got, err := g.Grade(context.Background(), answers)
+	if err != nil {
+		t.Fatal(err)
+	}
+	partial := 0
+	for i := range got {
+		if math.Abs(got[i]-want[i]) > 1e-12 {
+			t.Errorf("%s against %s: %v; Python: %v", answers[i].Text, answers[i].References[0], got[i], want[i])
+		}
+		if got[i] > 0 && got[i] < 1 {
+			partial++
+		}
+	}
+	if partial < 100 {
+		t.Errorf("only %d shares are between 0 and 1", partial)
+	}
+}
