@@ -122,7 +122,7 @@ var testsMayImport = map[string][]string{
 	"cmd/pipe":             {"models/estimate", "models/network", "models/policy", "onnx", "onnx/hf/hftest"},
 	"costs":                {"internal/dataerror/dataerrortest", "internal/judge", "internal/realdata", "internal/tablefile"},
 	"costs/advice":         {"costs/builder/parttest", "internal/progress", "internal/realdata"},
-	"costs/builder":        {"costs/builder/parttest", "costs/chat/chattest", "costs/expert", "costs/kinds", "costs/language/languagetest", "costs/retrieval/bm25", "costs/service", "costs/service/servicetest", "featurize", "featurize/tabular", "internal/config", "internal/fuzztest", "internal/realdata", "models/lightgbm", "onnx", "onnx/hf/hftest", "onnx/ort/orttest"},
+	"costs/builder":        {"costs/builder/parttest", "costs/chat/chattest", "costs/expert", "costs/grow", "costs/kinds", "costs/language/languagetest", "costs/retrieval/bm25", "costs/service", "costs/service/servicetest", "featurize", "featurize/tabular", "internal/config", "internal/fuzztest", "internal/realdata", "models/lightgbm", "onnx", "onnx/hf/hftest", "onnx/ort/orttest"},
 	"costs/chat":           {"costs/chat/chattest", "costs/service/servicetest", "internal/fuzztest", "internal/progress", "internal/realdata", "onnx/ort", "onnx/ort/orttest"},
 	"costs/classlist":      {"costs/builder/parttest", "internal/fuzztest", "internal/realdata"},
 	"costs/embedding":      {"costs/builder/parttest", "internal/fuzztest", "internal/progress", "onnx/ort"},

@@ -56,6 +56,7 @@ func (r *MergeResult) WriteText(w io.Writer) error {
 	b.Add("pairs", "%d%s", r.Actions, counted(", %d outcomes unknown", r.Unknown))
 	b.Add("features", "%d", r.Dim)
 	writeGroups(b, r.GroupReport)
+	b.Add("other inputs", "%s", safetext.After("different in the files: ", strings.Join(r.Digests, ", ")))
 	b.Add("left out", "%s", strings.Join(r.Left, ", "))
 	b.Add("digest", "%s", r.Digest)
 	return b.WriteText(w)

@@ -47,7 +47,8 @@ type MergeReport struct {
 	Unknown int            `json:"unknown,omitempty"` // outcomes that are not known
 	Same    int            `json:"same,omitempty"`    // rows that were there already, with equal content
 	GroupReport
-	Left []string `json:"left_out,omitempty"` // metadata that the files do not share, and columns, that the result does not have
+	Digests []string `json:"other_digests,omitempty"` // inputs, such as models of experts, that several files were made from and whose digests differ
+	Left    []string `json:"left_out,omitempty"`      // metadata that the files do not share, and columns, that the result does not have
 }
 
 // MergeInput is one of the files.

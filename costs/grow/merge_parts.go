@@ -97,6 +97,7 @@ func (m *merger) describe(ctx context.Context) error {
 	m.columns.Meta[PartsKey] = string(text)
 	a := m.layout.actions
 	a.Digests, _ = inAll(digests)
+	m.report.Digests = disagree(digests)
 	a.Features = m.inputs[0].actions.Features
 	if m.options.FeatureName != "" {
 		a.Features.Name = m.options.FeatureName

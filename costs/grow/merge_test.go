@@ -25,7 +25,8 @@ func TestPartsAreRecorded(t *testing.T) {
 		t.Fatal(err)
 	}
 	a := w.write(t, "a.parquet", first)
-	if _, err := Merge(context.Background(), []string{a, folder}, w.path("m.parquet"), MergeOptions{Names: []string{"", "later"}}); err != nil {
+	r, err := Merge(context.Background(), []string{a, folder}, w.path("m.parquet"), MergeOptions{Names: []string{"", "later"}})
+	if err != nil {
 		t.Fatal(err)
 	}
 	got := read(t, w.path("m.parquet"))
@@ -39,6 +40,9 @@ func TestPartsAreRecorded(t *testing.T) {
 	}
 	if parts[1].Name != "later" || parts[1].Rows != 4 || parts[1].Digests["table"] != "t2" || parts[1].Digest == "" {
 		t.Errorf("%+v", parts[1])
+	}
+	if !slices.Equal(r.Digests, []string{"table"}) {
+		t.Errorf("digests that differ: %v", r.Digests)
 	}
 	if d := got.Actions.Digests; len(d) != 1 || d[costs.FeatureDigest] != "f" {
 		t.Errorf("digests of the result are %v", d)

@@ -133,3 +133,17 @@ func inAll(list []map[string]string) (same map[string]string, others []string) {
 	slices.Sort(others)
 	return same, others
 }
+
+// disagree returns the keys that maps have with different values, sorted.
+func disagree(list []map[string]string) []string {
+	first, keys := map[string]string{}, map[string]bool{}
+	for _, m := range list {
+		for key, value := range m {
+			if before, seen := first[key]; seen && before != value {
+				keys[key] = true
+			}
+			first[key] = value
+		}
+	}
+	return slices.Sorted(maps.Keys(keys))
+}

@@ -129,7 +129,7 @@ func difference(a, b *costs.Tensor) string {
 // Every case writes a few files to disk, so there are fewer of them than by
 // default; -rapid.checks asks for more.
 func TestMain(m *testing.M) {
-	if err := flag.Set("rapid.checks", "25"); err != nil {
+	if err := flag.Set("rapid.checks", "15"); err != nil {
 		panic(err)
 	}
 	os.Exit(m.Run())
