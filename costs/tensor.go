@@ -202,14 +202,8 @@ func (t *Tensor) checkIDs() error {
 	if err := badText(colID, t.IDs); err != nil {
 		return err
 	}
-	seen := textfile.NewIndex(t.Len())
-	for n, id := range t.IDs {
-		switch first, err := seen.Add(id); {
-		case err != nil:
-			return err
-		case first < n:
-			return &DataError{Row: n + 1, Column: "id", Msg: fmt.Sprintf("%q is a duplicate, first in row %d", id, first+1)}
-		}
+	if n, first := textfile.Repeated(t.IDs); n >= 0 {
+		return &DataError{Row: n + 1, Column: "id", Msg: fmt.Sprintf("%q is a duplicate, first in row %d", t.IDs[n], first+1)}
 	}
 	return nil
 }

@@ -95,15 +95,28 @@ func (m *importer) run(ctx context.Context) (*costs.Tensor, error) {
 	return t, t.ValidatePartial()
 }
 
+// keptIDs returns the ids of the kept instances; if that is all, without a copy.
+func (m *importer) keptIDs(keep []int) ([]string, error) {
+	all := m.outcomes.ids.List()
+	if len(keep) == len(all) {
+		return slices.Clip(all), nil
+	}
+	if err := m.held.AddCells(len(keep), 1, bytesOfText); err != nil {
+		return nil, err
+	}
+	ids := make([]string, len(keep))
+	for i, n := range keep {
+		ids[i] = all[n]
+	}
+	return ids, nil
+}
+
 // assemble builds the tensor of the kept instances.
 func (m *importer) assemble(ctx context.Context, actions *costs.Actions, order []int, keep []int) (*costs.Tensor, error) {
 	t := &costs.Tensor{Actions: actions}
-	if err := m.held.AddCells(len(keep), 1, bytesOfText); err != nil {
+	var err error
+	if t.IDs, err = m.keptIDs(keep); err != nil {
 		return nil, asData(m.config.Outcomes.File, err)
-	}
-	t.IDs = make([]string, len(keep))
-	for i, n := range keep {
-		t.IDs[i] = m.outcomes.ids.List()[n]
 	}
 	if m.labels != nil {
 		t.Labels = m.labels.pick(keep)
@@ -114,7 +127,6 @@ func (m *importer) assemble(ctx context.Context, actions *costs.Actions, order [
 	if m.times != nil {
 		t.Times = m.times.pick(keep)
 	}
-	var err error
 	if t.Splits, err = m.splitRows(t, keep); err != nil {
 		return nil, err
 	}

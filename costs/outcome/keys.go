@@ -61,36 +61,47 @@ func (k *keys) findAll(rows int) {
 // text is "".
 func (k *keys) find(r tablefile.Row) int {
 	row := r.Number()
-	if k.known != nil {
-		known := &k.known[k.column.Code(row)+1]
-		if *known == 0 {
-			*known = int32(k.names.Find(k.column.Text(row)) + 1)
+	n := k.before(row)
+	if n < 0 {
+		n = k.names.Find(k.column.Text(row))
+		k.keep(row, n)
+	}
+	return n
+}
+
+// add is find for a text that gets a number if it has none. Its error is that of
+// textfile.Held.Add.
+func (k *keys) add(r tablefile.Row) (n int, err error) {
+	row := r.Number()
+	if n = k.before(row); n < 0 {
+		if n, err = k.names.Add(k.column.Text(row)); err != nil {
+			return 0, err
 		}
-		return int(*known) - 1
+		k.keep(row, n)
+	}
+	return n, nil
+}
+
+// before returns the number of the text in a row if it was looked up before, else
+// -1.
+func (k *keys) before(row int) int {
+	if k.known != nil {
+		return int(k.known[k.column.Code(row)+1]) - 1
 	}
 	if n := k.found[row]; n >= 0 {
 		return int(n)
 	}
 	if k.number < 0 || k.row != row-1 || !k.column.Repeats(row) {
-		k.number = k.names.Find(k.column.Text(row))
+		return -1
 	}
 	k.row = row
 	return k.number
 }
 
-// add is find for a text that gets a number if it has none. Its error is that of
-// textfile.Held.Add.
-func (k *keys) add(r tablefile.Row) (int, error) {
-	if n := k.find(r); n >= 0 {
-		return n, nil
-	}
-	n, err := k.names.Add(k.column.Text(r.Number()))
-	if err != nil {
-		return 0, err
-	}
+// keep remembers the number of the text in a row.
+func (k *keys) keep(row, number int) {
+	k.row, k.number = row, number
 	if k.known != nil {
-		k.known[k.column.Code(r.Number())+1] = int32(n + 1)
+		k.known[k.column.Code(row)+1] = int32(number + 1)
 	}
-	k.number = n
-	return n, nil
 }

@@ -94,6 +94,33 @@ func TestHeldEnds(t *testing.T) {
 	}
 }
 
+func TestRepeated(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		list := rapid.SliceOf(rapid.StringMatching(`[a-e]{0,4}`)).Draw(t, "list")
+		for i := range rapid.IntRange(0, 300).Draw(t, "more") {
+			list = append(list, fmt.Sprint(i))
+		}
+		if len(list) > 0 && rapid.Bool().Draw(t, "again") {
+			list = append(list, rapid.SampledFrom(list).Draw(t, "repeated"))
+		}
+		again, first := Repeated(list)
+		seen := make(map[string]int)
+		for n, s := range list {
+			at, ok := seen[s]
+			if ok {
+				if again != n || first != at {
+					t.Fatalf("%d repeats %d, want %d and %d", again, first, n, at)
+				}
+				return
+			}
+			seen[s] = n
+		}
+		if again >= 0 || first >= 0 {
+			t.Fatalf("%d repeats %d", again, first)
+		}
+	})
+}
+
 // TestNamesWithOneHash: names whose hashes have the same upper half are told apart.
 func TestNamesWithOneHash(t *testing.T) {
 	n := NewIndex(3)

@@ -44,6 +44,7 @@ type Names struct {
 	list  []string
 	slots []slot // hash table; its length is a power of two
 	seed  maphash.Seed
+	near  slot // of no use, so that fetching is not left out
 }
 
 // slot is a place in the hash table: the upper half of the hash of a name, and its number+1 in the lower half; 0 where it
@@ -128,6 +129,32 @@ func (n *Names) FindAll(numbers []int32, text func(i int) string) {
 			}
 		}
 	}
+}
+
+// Repeated returns the places of the first string in a list that occurs in it before, and of its first occurrence; -1 if
+// all are different.
+func Repeated(list []string) (again, first int) {
+	const block = 128
+	var hashes [block]uint64
+	n := NewIndex(len(list))
+	n.list = list
+	for from := 0; from < len(list); from += block {
+		some := list[from:min(from+block, len(list))]
+		near := slot(0)
+		for i, s := range some {
+			hashes[i] = maphash.String(n.seed, s)
+			near |= n.slots[slot(hashes[i]).start(len(n.slots))] // fetches several places at a time
+		}
+		for i, s := range some {
+			at, number := n.slot(hashes[i], s)
+			if number >= 0 {
+				return from + i, number
+			}
+			n.slots[at] = newSlot(hashes[i], from+i)
+		}
+		n.near = near
+	}
+	return -1, -1
 }
 
 // candidate returns the number of the first name that may have this hash, -1 if there is none.
