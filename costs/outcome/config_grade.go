@@ -47,7 +47,7 @@ func (c *Config) checkGrade(add func(bool, string, ...any), places map[string]in
 	add(o.EmptyAnswers != "" && !o.answers(), "outcomes.empty_answers needs answers")
 	add(o.ReferenceList && places["reference"] == 0, "outcomes.reference_list needs a column reference")
 	add(o.answers() && c.predicts(), "a column prediction is set, but the answers are the predictions")
-	add(o.Grade.Kind == "" && places["reference"]+places["question"] > 0, "columns reference and question need outcomes.grade")
+	add(!o.answers() && o.Grade.Kind == "" && places["reference"]+places["question"] > 0, "columns reference and question need outcomes.grade")
 	if o.Grade.Kind == "" || slices.Contains(needModels, o.Grade.Kind) {
 		return
 	}

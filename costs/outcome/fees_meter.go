@@ -28,7 +28,7 @@ func newMeter(c *Config) (*meter, error) {
 	}
 	var err error
 	if m.prices, err = prices.Read(c.Fees.Prices); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("fees.prices: %w", err)
 	}
 	if c.Fees.Currency != "" && c.Fees.Currency != m.prices.Currency {
 		return nil, &costs.DataError{File: c.Fees.Prices, Column: "currency", Msg: fmt.Sprintf("is %q, but fees.currency is %q", m.prices.Currency, c.Fees.Currency)}
@@ -148,7 +148,7 @@ func (m *meter) price(at *meterColumns, cells tablefile.Row, model string) (pric
 	var micros int64
 	if m.prices.Dated(model) {
 		if at.time.at < 0 {
-			return prices.Period{}, &costs.DataError{Msg: fmt.Sprintf("the price of model %s depends on the date, but the outcomes have no column time", textfile.Quoted(model))}
+			return prices.Period{}, &costs.DataError{Msg: fmt.Sprintf("the price of model %s depends on the date, but no column is named by outcomes.columns.time", textfile.Quoted(model))}
 		}
 		cell := cells.Cell(at.time.at)
 		var err error

@@ -175,7 +175,7 @@ func TestBadUsage(t *testing.T) {
 		{log: [2]string{"a,x", "a,z"}, msg: `model "z" has no price; the price file has tiny, y`},
 		{prices: [2]string{"cached: 0.5, ", ""}, column: "kept", msg: `400 tokens have no price: the price file has no "cached"`},
 		{log: [2]string{"1000,400", "1000,0"}, prices: [2]string{"in: 1, cached: 0.5, ", ""}, column: "in", msg: `1000 tokens have no price: the price file has no "in"`},
-		{prices: [2]string{"{in: 1,", "{from: 2026-01-01, in: 1,"}, msg: "depends on the date, but the outcomes have no column time"},
+		{prices: [2]string{"{in: 1,", "{from: 2026-01-01, in: 1,"}, msg: "depends on the date, but no column is named by outcomes.columns.time"},
 	} {
 		i := usageImport(t, strings.Replace(usageCSV, c.log[0], c.log[1], 1), strings.Replace(pricesYAML, c.prices[0], c.prices[1], 1))
 		_, _, err := Import(context.Background(), i)
@@ -185,6 +185,10 @@ func TestBadUsage(t *testing.T) {
 	i.Outcomes.Columns.TokensOut = ""
 	_, _, err := Import(context.Background(), i)
 	dataerrortest.Check(t, err, i.Outcomes.File, 2, "", `model "tiny" has a price "out", but no column tokens_out or chars_out is named`)
+	i = usageImport(t, usageCSV, pricesYAML)
+	i.Fees.Models["z"] = "tiny"
+	_, _, err = Import(context.Background(), i)
+	dataerrortest.Check(t, err, i.Outcomes.File, 0, "", `fees.models: unknown expert "z"; there are x, y`)
 	i = usageImport(t, usageCSV, pricesYAML)
 	i.Fees.Currency = "EUR"
 	_, _, err = Import(context.Background(), i)

@@ -1,9 +1,11 @@
 package outcome
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"slices"
 
 	"pipe/costs"
@@ -20,7 +22,11 @@ func (m *importer) wanted(expert, advice string, hasAdvice bool) (bool, error) {
 	missing := ""
 	switch {
 	case expert == "":
-		return false, fmt.Errorf("the expert is missing")
+		return false, errors.New("the expert is missing")
+	case isObject(expert):
+		return false, fmt.Errorf("the expert is the JSON object %s; name one of its fields with a path, such as %s.name", textfile.Quoted(expert), c.Outcomes.Columns.Expert)
+	case isObject(advice):
+		return false, fmt.Errorf("the advice is the JSON object %s; name one of its fields with a path, such as %s.name", textfile.Quoted(advice), c.Outcomes.Columns.Advice)
 	case len(c.Experts) > 0 && !slices.Contains(c.Experts, expert):
 		missing = fmt.Sprintf("expert %s is not listed", textfile.Quoted(expert))
 	case hasAdvice && advice != "" && len(c.Advice) > 0 && !slices.Contains(c.Advice, advice):
@@ -33,6 +39,12 @@ func (m *importer) wanted(expert, advice string, hasAdvice bool) (bool, error) {
 		return false, fmt.Errorf("%s; experts are %v, advice %v", missing, c.Experts, c.Advice)
 	}
 	return missing == "", nil
+}
+
+// isObject reports whether a name is an object of JSON lines, whose field was
+// meant.
+func isObject(name string) bool {
+	return len(name) > 1 && name[0] == '{' && name[len(name)-1] == '}' && json.Valid([]byte(name))
 }
 
 // actions returns the action set and, per action, the number of its outcomes in
@@ -133,9 +145,23 @@ func (m *importer) adviceOrder() ([]string, error) {
 	return order, nil
 }
 
+// expertNames lists the experts for an error.
+func expertNames(a *costs.Actions) string {
+	names := make([]string, len(a.Experts))
+	for j, e := range a.Experts {
+		names[j] = e.Name
+	}
+	return textfile.Listed(names, 12)
+}
+
 // setFees takes the fees from the file and from the configuration.
 func (m *importer) setFees(a *costs.Actions) error {
 	f := m.config.Fees
+	for _, name := range slices.Sorted(maps.Keys(f.Models)) {
+		if a.ExpertIndex(name) < 0 {
+			return &costs.DataError{File: m.config.Outcomes.File, Msg: fmt.Sprintf("fees.models: unknown expert %q; there are %s", name, expertNames(a))}
+		}
+	}
 	if f.File == "" && f.Experts == nil && f.Advice == nil {
 		return nil
 	}
@@ -148,7 +174,7 @@ func (m *importer) setFees(a *costs.Actions) error {
 	}
 	for name := range f.Experts {
 		if a.ExpertIndex(name) < 0 {
-			return fmt.Errorf("fees.experts: unknown expert %q", name)
+			return fmt.Errorf("fees.experts: unknown expert %q; there are %s", name, expertNames(a))
 		}
 	}
 	for name := range f.Advice {

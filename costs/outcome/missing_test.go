@@ -77,3 +77,22 @@ func TestMissingUsage(t *testing.T) {
 		t.Errorf("%v %+v", err, report)
 	}
 }
+
+// A field of an object is named by its path; the object itself is no name.
+func TestNestedFields(t *testing.T) {
+	c := smallImport(t, "", featureCSV)
+	c.Outcomes.File = strings.TrimSuffix(c.Outcomes.File, "csv") + "jsonl"
+	put(t, c.Outcomes.File, `{"id":"a","model":{"name":"x"},"eval":{"score":0.25}}`+"\n"+`{"id":"b","model":{"name":"x"},"eval":{"score":1}}`+"\n")
+	c.None, c.Fees = "", FeeTable{}
+	c.Outcomes.Columns = Columns{ID: "id", Expert: "model.name", Score: "eval.score"}
+	got, _, err := Import(context.Background(), c)
+	if err != nil || got.Loss[0] != 0.75 || got.Actions.Experts[0].Name != "x" {
+		t.Fatal(got, err)
+	}
+	c.Outcomes.Columns.Expert = "model"
+	_, _, err = Import(context.Background(), c)
+	dataerrortest.Check(t, err, c.Outcomes.File, 1, "", "name one of its fields with a path, such as model.name")
+	c.Outcomes.Columns.Expert, c.Outcomes.Columns.Score = "model.name", "eval.scor"
+	_, _, err = Import(context.Background(), c)
+	dataerrortest.Check(t, err, c.Outcomes.File, 0, "eval.scor", "no row has such a nested value; the table has eval, eval.score, id")
+}

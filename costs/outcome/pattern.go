@@ -70,7 +70,7 @@ func matchPattern(have []string, at map[string]int, pattern string, used []strin
 	}
 	found = slices.DeleteFunc(found, func(name string) bool { return other[name] })
 	if len(found) == 0 {
-		return nil, &costs.DataError{Column: pattern, Msg: "is missing; the table has " + textfile.Listed(have, 12)}
+		return nil, &costs.DataError{Column: pattern, Msg: "is missing; the table has " + textfile.ListedNear(have, pattern, 12)}
 	}
 	return found, nil
 }

@@ -20,7 +20,7 @@ func positions(path string, have, want []string) ([]int, error) {
 		p, ok := at[name]
 		switch {
 		case !ok:
-			return nil, &dataerror.Error{File: path, Column: name, Msg: "is missing; the table has " + textfile.Listed(have, 12)}
+			return nil, &dataerror.Error{File: path, Column: name, Msg: "is missing; the table has " + textfile.ListedNear(have, name, 12)}
 		case p < 0:
 			return nil, &dataerror.Error{File: path, Column: name, Msg: "is a duplicate"}
 		}

@@ -240,12 +240,13 @@ type jsonFields struct {
 	names  []string
 	isPath []bool // the column is a path, not a key
 	found  []bool // a row has this path
+	known  []string
 }
 
 // newJSONFields prepares columns. A path is accepted if its first key is known, because the object may be null in the
 // row from which the names are known.
 func newJSONFields(file string, known jsonNames, columns []string) (*jsonFields, error) {
-	f := &jsonFields{columns, make([]bool, len(columns)), make([]bool, len(columns))}
+	f := &jsonFields{columns, make([]bool, len(columns)), make([]bool, len(columns)), known.list}
 	for i, name := range columns {
 		f.isPath[i] = !known.keys[name] && known.hasStart(name)
 		if !f.isPath[i] {
@@ -288,7 +289,7 @@ func (f *jsonFields) read(row *jsonRow, cells []Cell, bad func(column, msg strin
 func (f *jsonFields) end(file string) error {
 	for i, name := range f.names {
 		if f.isPath[i] && !f.found[i] {
-			return &dataerror.Error{File: file, Column: name, Msg: "is missing: no row has such a nested value"}
+			return &dataerror.Error{File: file, Column: name, Msg: "is missing: no row has such a nested value; the table has " + textfile.ListedNear(f.known, name, 12)}
 		}
 	}
 	return io.EOF
