@@ -191,7 +191,7 @@ func (m *Monitor) remarks(s *Status) (notes []string) {
 		add("No outcome is known: only inputs and decisions are watched.")
 	}
 	if o.Unknown > 0 {
-		add("%d of %d executed pairs have no outcome yet. The alarm is about those that have: whether an outcome is known must not depend on it.", o.Unknown, o.Unknown+o.Known)
+		add("%d of %d executed pairs had no outcome when they were added. The alarm is about the others: whether an outcome is known must not depend on it.", o.Unknown, o.Unknown+o.Known)
 	}
 	if o.Clipped > 0 {
 		add("%d outcomes are outside of the range %g to %g and count as its ends for the alarm.", o.Clipped, m.base.low, m.base.high)
