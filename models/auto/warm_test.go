@@ -53,7 +53,7 @@ func TestOlderPolicyIsUsedWhereItIsBetter(t *testing.T) {
 			t.Errorf("%s: %+v, %s", name, w, p.Info[policy.WarmKey])
 		}
 	}
-	s.Warm.Until = 1e6
+	s.Warm = &Warm{Lambda: 1, Actions: worst, Until: 1e6}
 	if _, r := learned(t, train, s); r.Warm.Rows != 0 || r.Warm.Used || !strings.Contains(r.Warm.Reason, "fewer than two") {
 		t.Errorf("%+v", r.Warm)
 	}
