@@ -401,3 +401,32 @@ func TestStudentInterval(t *testing.T) {
 }
 
 func second[T any](_ T, err error) error { return err }
+
+// A weighted row is a cluster of as many equal rows; equal weights of any size change nothing.
+func TestWeightedGainLowerBound(t *testing.T) {
+	gains, weights := normals(3, 40, 0.2, 1), make([]float64, 40)
+	var repeated []float64
+	var clusters []int
+	for i, g := range gains {
+		weights[i] = float64(1 + i%3)
+		for range 1 + i%3 {
+			repeated, clusters = append(repeated, g), append(clusters, i)
+		}
+	}
+	mean, bound, err := WeightedGainLowerBound(gains, weights, nil, 0.9)
+	wantMean, want, err2 := GainLowerBound(repeated, clusters, 0.9)
+	if err != nil || err2 != nil || math.Abs(mean-wantMean) > 1e-12 || math.Abs(bound-want) > 1e-12 {
+		t.Errorf("mean %g, bound %g; of repeated rows %g and %g; %v, %v", mean, bound, wantMean, want, err, err2)
+	}
+	for i := range weights {
+		weights[i] = 0.125
+	}
+	plainMean, plain, err := GainLowerBound(gains, nil, 0.9)
+	mean, bound, err2 = WeightedGainLowerBound(gains, weights, nil, 0.9)
+	if err != nil || err2 != nil || math.Abs(mean-plainMean) > 1e-12 || math.Abs(bound-plain) > 1e-12 {
+		t.Errorf("mean %g, bound %g with equal weights, %g and %g without; %v, %v", mean, bound, plainMean, plain, err, err2)
+	}
+	if _, _, err := WeightedGainLowerBound(gains, weights[1:], nil, 0.9); err == nil {
+		t.Error("too few weights are accepted")
+	}
+}
