@@ -37,7 +37,7 @@ type EvalOptions struct {
 	Learning  bool      // retrain on parts of the training rows: would more rows help?
 	// A table with the texts of examples, and its columns. They are shown to whoever reads the report. Empty: none.
 	Texts, TextColumn, IDColumn string
-	Pictures                    string     // the configuration of pipe costs that made the tensor, for pictures of examples; empty: none
+	Pictures                    string     // the configuration of pipe costs that made the tensor, or a folder in which ids are paths, for pictures of examples; empty: none
 	Today                       string     // the pair "EXPERT/ADVICE" that is used today, which the verdict compares with; empty: not known
 	Money                       string     // the value of a loss of 1, such as USD=40; empty: that of the tensor, if it has one
 	Out                         string     // folder for the report; empty: none
@@ -524,7 +524,10 @@ func (o EvalOptions) files() stage.Files {
 	for _, p := range o.Policies {
 		f.Reads = append(f.Reads, stage.Input{Path: p, Part: stage.Ending(".onnx")})
 	}
-	if o.Pictures != "" {
+	switch {
+	case stage.IsFolder(o.Pictures):
+		f.Reads = append(f.Reads, stage.Input{Path: o.Pictures, Grow: true, Big: true})
+	case o.Pictures != "":
 		f.Reads = append(f.Reads, stage.ConfigFiles(o.Pictures)...)
 	}
 	if o.Texts != "" {

@@ -2,10 +2,16 @@ package pipeline
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
 	"slices"
 
+	"pipe/costs"
 	"pipe/costs/builder"
 	"pipe/costs/builder/part"
+	"pipe/featurize/pixel"
 	"pipe/pipeline/report"
 	"pipe/pipeline/stage"
 )
@@ -13,8 +19,8 @@ import (
 // pictureSide is the longer side of the pictures of examples, in pixels.
 const pictureSide = 160
 
-// album has pictures of the examples of a report, from the images of the configuration that made the tensor. It is nil
-// without examples.
+// album has pictures of the examples of a report: the images of the configuration that made the tensor, or of a folder in
+// which ids are paths. It is nil without examples.
 func (o EvalOptions) album(ctx context.Context, r *report.Report, progress stage.Progress) (out *builder.Album, err error) {
 	var ids []string
 	for _, x := range r.Examples {
@@ -27,10 +33,55 @@ func (o EvalOptions) album(ctx context.Context, r *report.Report, progress stage
 		return nil, nil
 	}
 	progress.Start(-1, "pictures")
+	if stage.IsFolder(o.Pictures) {
+		return o.albumIn(r, ids)
+	}
 	c := CostsOptions{Config: o.Pictures, Out: o.Tensor, SkipBad: true, Runtime: o.Runtime}
 	err = c.build(progress, func(cfg part.Config, b builder.Options) error {
 		out, err = builder.Pictures(ctx, cfg, b, ids, pictureSide)
 		return err
 	})
 	return out, err
+}
+
+// albumIn has the pictures of a folder. An id without such a file has none, which is noted; a file that is no image is a
+// *costs.DataError.
+func (o EvalOptions) albumIn(r *report.Report, ids []string) (*builder.Album, error) {
+	album := &builder.Album{JPEG: map[string][]byte{}}
+	for _, id := range ids {
+		jpeg, err := o.pictureIn(id)
+		if err != nil {
+			return nil, err
+		}
+		if jpeg != nil {
+			album.JPEG[id] = jpeg
+		}
+	}
+	if n := len(ids) - len(album.JPEG); n > 0 {
+		r.Notes = append(r.Notes, fmt.Sprintf("%d of the %d rows that are shown have no image in %s: an id must be the path of its image in that folder.", n, len(ids), o.Pictures))
+	}
+	return album, nil
+}
+
+// pictureIn is the picture of one id, nil if there is none. It is inside the folder, whatever the id.
+func (o EvalOptions) pictureIn(id string) ([]byte, error) {
+	if !filepath.IsLocal(id) {
+		return nil, nil
+	}
+	path, limits := filepath.Join(o.Pictures, id), pixel.DefaultLimits()
+	b, err := limits.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err == nil {
+		err = limits.Check(b)
+	}
+	var img *pixel.Image
+	if err == nil {
+		img, err = pixel.Decode(b)
+	}
+	if err != nil {
+		return nil, &costs.DataError{File: path, Err: err}
+	}
+	return pixel.Thumbnail(img, pictureSide)
 }

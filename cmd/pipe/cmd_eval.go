@@ -60,7 +60,7 @@ func evalCommand(a *app) *cobra.Command {
 	f.StringVar(&o.Today, "today", "", "EXPERT/ADVICE that is used today, to compare with")
 	f.IntVar(&o.Examples, "examples", o.Examples, "number of rows to show of each kind: won, lost and surprising")
 	f.StringVar(&o.Texts, "texts", "", "table with the texts of these rows, to show them: .csv, .tsv, .jsonl, .json or .parquet (default: no texts)")
-	f.StringVar(&o.Pictures, "pictures", "", "configuration of pipe costs that made the tensor, to show images of these rows (default: no images)")
+	f.StringVar(&o.Pictures, "pictures", "", "configuration of pipe costs that made the tensor, or a folder in which ids are paths, to show images of these rows (default: no images)")
 	f.StringVar(&o.TextColumn, "text-column", o.TextColumn, "column of --texts with the texts")
 	f.StringVar(&o.IDColumn, "id-column", o.IDColumn, "column of --texts with the ids")
 	f.BoolVar(&o.Learning, "learning-curve", false, "train on parts of the training rows too: would more rows help?")

@@ -1,14 +1,9 @@
 package builder
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"image"
-	"image/jpeg"
-
-	"golang.org/x/image/draw"
 
 	"pipe/costs/builder/part"
 	"pipe/featurize/pixel"
@@ -57,7 +52,7 @@ func pictures(ctx context.Context, cfg *part.Config, o *Options, ids []string, s
 		if loaded[0].Image == nil {
 			return fmt.Errorf("instances of kind %q are no images", cfg.Instances.Kind)
 		}
-		files[i], err = thumbnail(loaded[0].Image, side)
+		files[i], err = pixel.Thumbnail(loaded[0].Image, side)
 		return err
 	})
 	if err != nil {
@@ -88,31 +83,4 @@ func (p *plan) rowsOf(ids []string) ([]int, error) {
 		rows[i] = row
 	}
 	return rows, nil
-}
-
-// thumbnailQuality is that of the JPEG encoder, of 100.
-const thumbnailQuality = 80
-
-// thumbnail is an image as JPEG, made smaller where its longer side exceeds side.
-func thumbnail(img *pixel.Image, side int) ([]byte, error) {
-	src := image.NewRGBA(image.Rect(0, 0, img.Width, img.Height))
-	for i := range img.Width * img.Height {
-		copy(src.Pix[4*i:4*i+3], img.Pix[3*i:])
-		src.Pix[4*i+3] = 255
-	}
-	w, h := fitted(img.Width, img.Height, side)
-	small := image.NewRGBA(image.Rect(0, 0, w, h))
-	draw.CatmullRom.Scale(small, small.Bounds(), src, src.Bounds(), draw.Src, nil)
-	var b bytes.Buffer
-	err := jpeg.Encode(&b, small, &jpeg.Options{Quality: thumbnailQuality})
-	return b.Bytes(), err
-}
-
-// fitted is a size with the shape of w x h and no side longer than most.
-func fitted(w, h, most int) (int, int) {
-	long := max(w, h)
-	if long <= most {
-		return w, h
-	}
-	return max(1, (w*most+long/2)/long), max(1, (h*most+long/2)/long)
 }
