@@ -20,7 +20,7 @@ func (e *estimator) figures() {
 		}
 		e.countVerdicts(a)
 		c, v := a.estimate(limits)
-		c.Seconds = math.Max(c.secondsAt(limits), e.perRequest(a.part)*float64(c.Calls)/float64(limits.Concurrency))
+		c.Seconds = math.Max(c.secondsAt(limits), e.session.RequestSeconds(a.part)*float64(c.Calls)/float64(limits.Concurrency))
 		variance, known = variance+v, known && (c.Calls == 0 || c.Low != nil)
 		e.report.Pairs = append(e.report.Pairs, PairEstimate{Part: a.part, Advice: e.adviceOf(a), CallEstimate: c})
 		account := perAccount[limits.Account]
@@ -58,16 +58,6 @@ func (e *estimator) countVerdicts(a *asking) {
 	a.calls = chat.Calls{New: int64(len(e.rows)) * int64(e.actions.Len()-len(e.actions.Unavailable))}
 	a.calls.New = max(0, a.calls.New-int64(len(a.seen)))
 	a.calls.Kept = int64(len(a.seen))
-}
-
-// perRequest is the mean time of a request of a part in this run, 0 if none was made.
-func (e *estimator) perRequest(part string) float64 {
-	for _, c := range e.session.Run() {
-		if c.Part == part && c.Asked > 0 {
-			return c.Seconds / float64(c.Asked)
-		}
-	}
-	return 0
 }
 
 // estimate extrapolates what was seen to all requests that would be made. variance is that of the money, made larger as

@@ -14,8 +14,6 @@ type AnswerCount struct {
 	Cached int64   `json:"cached"` // answers that were already stored
 	Spent  float64 `json:"spent"`  // money, with the possible cost of answers that were lost
 
-	Seconds float64 `json:"-"` // of this run: sum of the times of the requests that were answered
-
 	Strict      int64 `json:"strict"`      // answers that are a label and nothing else
 	Lenient     int64 `json:"lenient"`     // answers in which one label occurs
 	Unparseable int64 `json:"unparseable"` // other answers of an expert, and replies of a judge without a score
@@ -38,7 +36,7 @@ type AnswerCount struct {
 func (c AnswerCount) plus(d AnswerCount) AnswerCount {
 	return AnswerCount{
 		Part:  c.Part,
-		Asked: c.Asked + d.Asked, Cached: c.Cached + d.Cached, Spent: c.Spent + d.Spent, Seconds: c.Seconds + d.Seconds,
+		Asked: c.Asked + d.Asked, Cached: c.Cached + d.Cached, Spent: c.Spent + d.Spent,
 		Strict: c.Strict + d.Strict, Lenient: c.Lenient + d.Lenient, Unparseable: c.Unparseable + d.Unparseable,
 		Queries: c.Queries + d.Queries, Empty: c.Empty + d.Empty,
 		Open: c.Open + d.Open, Unreadable: c.Unreadable + d.Unreadable, Graded: c.Graded + d.Graded,

@@ -240,7 +240,7 @@ func (e *endpoint) attempt(ctx context.Context, key service.Secret, c language.C
 	switch {
 	case err == nil:
 		cost = e.cfg.Price.of(a.PromptTokens, a.CompletionTokens)
-		e.session.run.Add(e.part, AnswerCount{Seconds: time.Since(start).Seconds()})
+		e.session.times.add(e.part, time.Since(start))
 		e.account.Owe(a.PromptTokens + a.CompletionTokens - prompt - most)
 		e.learn(int64(a.PromptTokens - mostPromptTokens(c)))
 	case billed: // perhaps billed: uncounted costs must not exceed the budget

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"math"
 	"slices"
+	"sync"
+	"time"
 
 	"pipe/costs/builder/part"
 	"pipe/costs/service"
@@ -19,6 +21,7 @@ type Session struct {
 	run      *Tally   // of this run: asked, cached, spent
 
 	limits map[string]Limits // of the parts that ask a service
+	times  requestTimes      // of this run
 }
 
 // OpenSession opens the session of a build, which shares it with its chat
@@ -86,4 +89,28 @@ func strictest(a, b float64) float64 {
 		return max(a, b)
 	}
 	return min(a, b)
+}
+
+// requestTimes are the times of requests that were answered, by part.
+type requestTimes struct {
+	mu    sync.Mutex
+	count map[string]int
+	total map[string]time.Duration
+}
+
+func (r *requestTimes) add(part string, took time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.count == nil {
+		r.count, r.total = make(map[string]int), make(map[string]time.Duration)
+	}
+	r.count[part]++
+	r.total[part] += took
+}
+
+// RequestSeconds is the mean time of the requests of a part that were answered in this run, 0 if there are none.
+func (q *Session) RequestSeconds(part string) float64 {
+	q.times.mu.Lock()
+	defer q.times.mu.Unlock()
+	return q.times.total[part].Seconds() / float64(max(1, q.times.count[part]))
 }
