@@ -3,7 +3,6 @@ package costs
 import (
 	"encoding/json"
 	"fmt"
-	"math"
 	"strconv"
 	"strings"
 
@@ -26,6 +25,9 @@ type Money struct {
 	PerLoss  float64 `json:"per_loss"`
 }
 
+// mostPerLoss keeps sums of money finite.
+const mostPerLoss = 1e15
+
 // ParseMoney reads CURRENCY=VALUE, such as USD=40: a loss of 1 is worth 40 USD.
 func ParseMoney(text string) (m Money, err error) {
 	currency, value, found := strings.Cut(text, "=")
@@ -33,8 +35,8 @@ func ParseMoney(text string) (m Money, err error) {
 		return m, fmt.Errorf("%q is not CURRENCY=VALUE, such as USD=40", text)
 	}
 	worth, err := strconv.ParseFloat(value, 64)
-	if err != nil || !(worth > 0) || math.IsInf(worth, 0) {
-		return m, fmt.Errorf("%q: the value of a loss of 1 is not a positive number", text)
+	if err != nil || !(worth > 0) || worth > mostPerLoss {
+		return m, fmt.Errorf("%q: the value of a loss of 1 is not a positive number up to %g", text, mostPerLoss)
 	}
 	return Money{Currency: strings.TrimSpace(currency), PerLoss: worth}, nil
 }
@@ -48,7 +50,7 @@ func MoneyOf(meta map[string]string) (m Money, ok bool, err error) {
 	if err := strictjson.Unmarshal([]byte(text), &m); err != nil {
 		return m, false, &DataError{Msg: "metadata " + MoneyKey, Err: strictjson.Plain(err)}
 	}
-	if m.Currency == "" || !(m.PerLoss > 0) || math.IsInf(m.PerLoss, 0) {
+	if m.Currency == "" || !(m.PerLoss > 0) || m.PerLoss > mostPerLoss {
 		return m, false, &DataError{Msg: fmt.Sprintf("metadata %s is %.60q; it needs a currency and a positive per_loss", MoneyKey, text)}
 	}
 	return m, true, nil

@@ -12,7 +12,8 @@ import (
 const (
 	rowsPerCluster = 100 // reported rows, on average
 	mostClusters   = 8
-	mostFitted     = 5000 // training rows that clusters are fitted on
+	mostFitted     = 5000      // training rows that clusters are fitted on
+	mostFittedSize = 4_000_000 // values in these rows
 	mostRounds     = 50
 )
 
@@ -28,7 +29,7 @@ func (e *Evidence) byCluster() *partition {
 		return nil
 	}
 	space := e.standardise(rows)
-	centres := fitClusters(space.rows(evenly(rows, mostFitted)), k, e.Seed)
+	centres := fitClusters(space.rows(evenly(rows, min(mostFitted, max(10*k, mostFittedSize/e.Tensor.Dim)))), k, e.Seed)
 	if len(centres) < 2 {
 		return nil
 	}

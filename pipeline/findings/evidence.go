@@ -31,7 +31,7 @@ type partition struct {
 	name  string // of the feature; empty for labels and clusters
 	names []string
 	like  []string        // of clusters: the nearest reported rows
-	of    func(n int) int // the segment of a row of the tensor, -1: none
+	of    func(n int) int // the segment of a row of the tensor
 }
 
 // Policy has the decisions of a policy on the reported rows.
