@@ -15,10 +15,12 @@ func Origin(t *costs.Tensor) map[string]string {
 	if names, ok := t.Meta[costs.NamesKey]; ok {
 		about[NamesKey] = names
 	}
-	if train := t.Subset(t.Rows(costs.Train)); train.Times != nil {
-		if _, last, ok := train.TimeSpan(); ok {
-			about[UntilKey] = costs.TimeText(last)
+	if rows := t.Rows(costs.Train); t.Times != nil && len(rows) > 0 {
+		last := t.Times[rows[0]]
+		for _, n := range rows {
+			last = max(last, t.Times[n])
 		}
+		about[UntilKey] = costs.TimeText(last)
 	}
 	return about
 }
