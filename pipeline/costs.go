@@ -37,6 +37,7 @@ func (c *CostsConfig) Validate() error {
 type CostsOptions struct {
 	Config  string       // the configuration file
 	Out     string       // a .parquet file, or a folder
+	Base    string       // finished output of the configuration without its last experts: only these are asked; "": none
 	Restart bool         // drop what an earlier run has done
 	Answers string       // folder of the answers of chat models; "": answers beside the output
 	Budget  *chat.Budget // for new answers; nil: any
@@ -94,7 +95,7 @@ func (o *CostsOptions) build(progress stage.Progress, do func(part.Config, build
 		}
 	}()
 	return do(cfg.Costs, builder.Options{
-		Out: o.Out, Dir: dir, Restart: o.Restart, Answers: o.Answers, Budget: o.Budget, SkipBad: o.SkipBad, Kinds: kinds.Builtin().With(o.Kinds), Progress: progress,
+		Out: o.Out, Dir: dir, Base: o.Base, Restart: o.Restart, Answers: o.Answers, Budget: o.Budget, SkipBad: o.SkipBad, Kinds: kinds.Builtin().With(o.Kinds), Progress: progress,
 		Runtime: func() (*ort.Runtime, error) {
 			var err error
 			if rt == nil {
@@ -184,7 +185,7 @@ func writeLatency(w io.Writer, pairs []builder.PairLatency) error {
 }
 
 func (o CostsOptions) files() stage.Files {
-	f := stage.Files{Reads: stage.ConfigFiles(o.Config)}
+	f := stage.Files{Reads: append(stage.ConfigFiles(o.Config), stage.NamedFiles(o.Base)...)}
 	for _, path := range builder.OutputFiles(o.Out, o.Answers) {
 		f.Writes = append(f.Writes, stage.Output{Path: path})
 	}

@@ -22,6 +22,7 @@ requests for every expert under every advice, within --budget. Their answers are
 const costsExamples = `  pipe costs --config configs/cifar10-small.yaml --out out/cifar10
   pipe costs --config experts.yaml --out costs.parquet --json
   pipe costs --config experts.yaml --out costs.parquet --restart
+  pipe costs --config one-expert-more.yaml --out more.parquet --base costs.parquet
   pipe costs --config endpoints.yaml --out costs.parquet --budget 2.50 --answers answers
   pipe costs --config endpoints.yaml --out costs.parquet --budget 2.50 --answers answers --dry-run`
 
@@ -39,6 +40,7 @@ func costsCommand(a *app) *cobra.Command {
 	f := c.Flags()
 	f.StringVar(&o.Config, "config", "", "YAML file with instances, advice, experts and features")
 	f.StringVarP(&o.Out, "out", "o", "", "a .parquet file, or a folder for costs.parquet")
+	f.StringVar(&o.Base, "base", "", "finished `output` of the same configuration without its last experts: only the new experts are asked")
 	f.BoolVar(&o.Restart, "restart", false, "discard the work of an earlier run")
 	f.StringVar(&o.Answers, "answers", "", "folder for answers of chat models (default: answers beside the output)")
 	f.BoolVar(&dryRun, "dry-run", false, "estimate money and time from a sample, and build nothing")

@@ -40,6 +40,7 @@ var overwriting = map[string][]struct{ in, args string }{
 		{"rows.csv.parquet", "costs --config costs.yaml --out IN"},
 		{"photos.parquet", "costs --config costs.yaml --out IN"},
 		{"kept/costs.parquet", "costs --config costs.yaml --out kept"},
+		{"costs.parquet", "costs --config bench.yaml --base IN --out IN"},
 		{"kept/answers.jsonl", "costs --config costs.yaml --out new.parquet --answers kept"},
 		{"new-advice.jsonl.gz", "costs --config costs.yaml --out new.parquet"},
 	},

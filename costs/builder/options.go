@@ -24,6 +24,7 @@ type Options struct {
 	Answers  string                       // folder of the answers of chat models; "": the folder answers beside the output
 	Budget   *chat.Budget                 // money that may be spent on answers; nil: any
 	Reuse    string                       // finished output of a build that may differ only in the split: its rows are reused if nothing else depends on the split; "": none
+	Base     string                       // finished output of this configuration without its last experts: only these are asked; "": none
 	Restart  bool                         // drop the shards of an earlier run; matching trained experts and answers are kept
 	SkipBad  bool                         // skip unusable images instead of returning a *BadImagesError
 	Progress part.Progress                // nil: nothing is reported

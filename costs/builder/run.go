@@ -114,6 +114,9 @@ func (p *plan) run(ctx context.Context, out string, o *Options) (_ *Report, err 
 	if other != nil {
 		return r, p.takeOver(ctx, w, r, other, o.Reuse)
 	}
+	if o.Base != "" {
+		return r, p.addExperts(ctx, w, r, o)
+	}
 	return r, p.makeRows(ctx, w, r, o)
 }
 
