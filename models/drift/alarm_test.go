@@ -171,6 +171,15 @@ func TestAlarmState(t *testing.T) {
 	}
 }
 
+// single are sets of one value.
+func single(values []float64) (sums []float64, sizes []int) {
+	sizes = make([]int, len(values))
+	for i := range sizes {
+		sizes[i] = 1
+	}
+	return values, sizes
+}
+
 // The bound is below the mean in at most a share alpha of all samples, and close to it for many values.
 func TestUpperBoundCovers(t *testing.T) {
 	const samples, alpha = 500, 0.05
@@ -183,7 +192,8 @@ func TestUpperBoundCovers(t *testing.T) {
 				for i := range values {
 					values[i] = min(1, max(0, draw(random, mean)))
 				}
-				bound, err := UpperBound(values, alpha)
+				sums, sizes := single(values)
+				bound, err := UpperBound(sums, sizes, alpha)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -205,43 +215,50 @@ func TestUpperBoundCovers(t *testing.T) {
 		values[i] = draws["0 or 1"](random, 0.2)
 		total += values[i]
 	}
-	if bound, _ := UpperBound(values, alpha); bound > total/4000+0.02 {
+	sums, sizes := single(values)
+	if bound, _ := UpperBound(sums, sizes, alpha); bound > total/4000+0.02 {
 		t.Errorf("the bound of 4,000 values is %v, their mean %v", bound, total/4000)
 	}
-	if bound, err := UpperBound(nil, alpha); err != nil || bound != 1 {
+	if bound, err := UpperBound(nil, nil, alpha); err != nil || bound != 1 {
 		t.Errorf("no values: %v, %v", bound, err)
 	}
 	for _, bad := range [][]float64{{-0.1}, {1.1}, {math.NaN()}} {
-		if _, err := UpperBound(bad, alpha); err == nil {
+		if _, err := UpperBound(bad, []int{1}, alpha); err == nil {
 			t.Errorf("%v is accepted", bad)
 		}
 	}
 }
 
-// Rows of a cluster may be equal: the bound of clusters holds, where that of rows would not.
-func TestClusterUpperBoundCovers(t *testing.T) {
-	const samples, alpha, mean = 1000, 0.05, 0.3
+// Values of a set may be equal, and sets may differ in their means: the bound is of the mean over all values. With sets of
+// the same size it is the bound of their means.
+func TestUpperBoundOfSets(t *testing.T) {
+	const samples, alpha = 1000, 0.05
 	missed := 0
 	for s := range samples {
 		random := rand.New(rand.NewPCG(uint64(s), 9))
 		var sums []float64
 		var sizes []int
-		for range 30 {
-			n := 1 + random.IntN(5)
-			sums, sizes = append(sums, float64(n)*draws["0 or 1"](random, mean)), append(sizes, n)
+		mean, values := 0.0, 0.0
+		for i := range 60 {
+			n, p := 1+i%5, 0.1+0.2*float64(i%5) // the larger, the worse
+			sums, sizes = append(sums, float64(n)*draws["0 or 1"](random, p)), append(sizes, n)
+			mean, values = mean+float64(n)*p, values+float64(n)
 		}
-		bound, err := ClusterUpperBound(sums, sizes, alpha)
+		bound, err := UpperBound(sums, sizes, alpha)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if bound < mean {
+		if bound < mean/values {
 			missed++
 		}
 	}
+	t.Logf("missed %.4f", float64(missed)/samples)
 	if missed > mostFalse(samples, alpha) {
 		t.Errorf("%d of %d bounds are below the mean", missed, samples)
 	}
-	if _, err := ClusterUpperBound([]float64{2}, []int{1}, alpha); err == nil {
-		t.Error("a sum above its size is accepted")
+	one, _ := UpperBound([]float64{0, 1, 0.5, 0}, []int{1, 1, 1, 1}, alpha)
+	three, _ := UpperBound([]float64{0, 3, 1.5, 0}, []int{3, 3, 3, 3}, alpha)
+	if math.Abs(one-three) > 1e-9 {
+		t.Errorf("sets of one: %v, of three: %v", one, three)
 	}
 }

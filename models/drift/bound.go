@@ -1,32 +1,48 @@
 package drift
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 )
 
-// UpperBound returns an upper confidence bound of the mean of independent values in [0, 1]: the mean that they were drawn
-// from is above it with a probability of at most alpha, for any number of values and any distribution.
+// UpperBound returns an upper confidence bound of the mean of values in [0, 1] that come in independent sets: sums are the
+// sums of the sets, sizes their numbers of values. Values of one set may depend on each other in any way. Given the sizes,
+// the mean that the values were drawn from is above the bound with a probability of at most alpha, for any number of sets
+// and any distribution; sets need not be alike.
 //
-// It is the smallest mean against which a bet that the values are lower wins 1/alpha (the fixed-size form of the betting
-// intervals of Waudby-Smith and Ramdas 2024). Money is spread over four stakes, the best ones for standard deviations of
-// 1/2 to 1/16. The order of the values does not matter. With no values it is 1. A value outside [0, 1] is an error.
-func UpperBound(values []float64, alpha float64) (float64, error) {
-	if !(alpha > 0 && alpha < 1) {
-		return 0, fmt.Errorf("upper bound: alpha %v is outside (0, 1)", alpha)
+// It is the smallest mean m against which bets that the values are lower win 1/alpha (the fixed-size form of the betting
+// intervals of Waudby-Smith and Ramdas 2024). A bet of stake s multiplies its money by 1 + s*(m*size - sum) for every set.
+// If the mean is at least m, the product is expected to be at most exp(s * (m*values - expected sum)), which is at most 1.
+// Money is spread over four stakes, the best ones for standard deviations of 1/2 to 1/16. With no values the bound is 1. A
+// sum outside of 0 to its size is an error.
+func UpperBound(sums []float64, sizes []int, alpha float64) (float64, error) {
+	if !(alpha > 0 && alpha < 1) || len(sums) != len(sizes) {
+		return 0, fmt.Errorf("upper bound: alpha %v, %d sums and %d sizes", alpha, len(sums), len(sizes))
 	}
-	sorted := slices.Clone(values)
-	slices.Sort(sorted)
-	if n := len(sorted); n > 0 && !(sorted[0] >= 0 && sorted[n-1] <= 1) {
-		return 0, fmt.Errorf("upper bound: values from %v to %v are not all in [0, 1]", sorted[0], sorted[n-1])
+	squares, seen := 0.0, map[valueSet]float64{}
+	for i, s := range sums {
+		n := float64(sizes[i])
+		if sizes[i] < 1 || !(s >= 0 && s <= n*(1+1e-9)) {
+			return 0, fmt.Errorf("upper bound: the sum %v of set %d is outside 0 to %v", s, i, n)
+		}
+		squares += n * n
+		seen[valueSet{s, n}]++
 	}
-	if len(sorted) == 0 {
+	if len(sums) == 0 {
 		return 1, nil
 	}
+	sets := slices.SortedFunc(maps.Keys(seen), func(a, b valueSet) int { return cmp.Or(cmp.Compare(a.sum, b.sum), cmp.Compare(a.size, b.size)) })
+	counts := make([]float64, len(sets))
+	for i, s := range sets {
+		counts[i] = seen[s]
+	}
+	stake, most := math.Sqrt(2*-math.Log(alpha)/squares), float64(slices.Max(sizes))
 	low, high := 0.0, 1.0 // the wealth grows with the mean that is bet against
 	for range 50 {
-		if m := (low + high) / 2; logWin(sorted, m, alpha) >= -math.Log(alpha) {
+		if m := (low + high) / 2; logWin(sets, counts, m, stake, mostBet/((1-m)*most)) >= -math.Log(alpha) {
 			high = m
 		} else {
 			low = m
@@ -35,43 +51,23 @@ func UpperBound(values []float64, alpha float64) (float64, error) {
 	return high, nil
 }
 
-// logWin is the natural logarithm of the wealth of bets that sorted values are below a mean m < 1.
-func logWin(sorted []float64, m, alpha float64) float64 {
-	logs := make([]float64, 4)
-	for i := range logs {
-		stake := min(mostBet/(1-m), math.Sqrt(2*-math.Log(alpha)/float64(len(sorted)))*math.Pow(2, float64(i+1)))
-		for at := 0; at < len(sorted); {
-			same := at + 1
-			for same < len(sorted) && sorted[same] == sorted[at] {
-				same++
-			}
-			logs[i] += float64(same-at) * math.Log1p(stake*(m-sorted[at]))
-			at = same
-		}
-	}
-	most, wealth := slices.Max(logs), 0.0
-	for i, share := range []float64{1. / 2, 1. / 4, 1. / 8, 1. / 8} { // less for the stakes whose bounds are narrow anyway
-		wealth += share * math.Exp(logs[i]-most)
-	}
-	return most + math.Log(wealth)
-}
+// valueSet is the sum of a set and its number of values. Equal ones are computed once: losses are often 0 or 1.
+type valueSet struct{ sum, size float64 }
 
-// ClusterUpperBound is [UpperBound] for rows that come in independent clusters of any dependence inside: sums are the sums
-// of their values, each in [0, size]. It is Hoeffding's bound of the mean over rows, which is wider.
-func ClusterUpperBound(sums []float64, sizes []int, alpha float64) (float64, error) {
-	if !(alpha > 0 && alpha < 1) || len(sums) != len(sizes) {
-		return 0, fmt.Errorf("upper bound: alpha %v, %d sums and %d sizes", alpha, len(sums), len(sizes))
-	}
-	total, rows, squares := 0.0, 0.0, 0.0
-	for i, s := range sums {
-		n := float64(sizes[i])
-		if !(s >= 0 && s <= n+1e-9) {
-			return 0, fmt.Errorf("upper bound: the sum %v of cluster %d is outside 0 to %v", s, i, n)
+// logWin is the natural logarithm of the wealth of bets that values are below a mean m < 1, with stakes of 2, 4, 8 and 16
+// times the given one, and at most most.
+func logWin(sets []valueSet, counts []float64, m, stake, most float64) float64 {
+	logs := make([]float64, 4)
+	for k := range logs {
+		stake *= 2
+		at := min(stake, most)
+		for i, s := range sets {
+			logs[k] += counts[i] * math.Log1p(at*(m*s.size-s.sum))
 		}
-		total, rows, squares = total+s, rows+n, squares+n*n
 	}
-	if rows == 0 {
-		return 1, nil
+	largest, wealth := slices.Max(logs), 0.0
+	for k, share := range []float64{1. / 2, 1. / 4, 1. / 8, 1. / 8} { // less for the stakes whose bounds are narrow anyway
+		wealth += share * math.Exp(logs[k]-largest)
 	}
-	return min(1, total/rows+math.Sqrt(squares*-math.Log(alpha)/2)/rows), nil
+	return largest + math.Log(wealth)
 }

@@ -36,7 +36,6 @@ type baseline struct {
 	known     int     // of these
 	sets      int     // independent sets of them
 	upper     float64 // bound of the mean
-	bound     string
 }
 
 // baselineReader collects a baseline from batches of a tensor.
@@ -228,18 +227,11 @@ func (c *baselineReader) level() (err error) {
 	}
 	together := c.clusters(rows)
 	b.sets = together.Len()
-	var upper float64
-	if b.sets == b.known {
-		b.bound = "betting"
-		upper, err = drift.UpperBound(values, c.o.Alpha/2)
-	} else {
-		b.bound = "Hoeffding over sets of rows that belong together"
-		sums := make([]float64, b.sets)
-		for i, v := range values {
-			sums[together.Of[i]] += v
-		}
-		upper, err = drift.ClusterUpperBound(sums, together.Size, c.o.Alpha/2)
+	sums := make([]float64, b.sets)
+	for i, v := range values {
+		sums[together.Of[i]] += v
 	}
+	upper, err := drift.UpperBound(sums, together.Size, c.o.Alpha/2)
 	b.upper = b.low + upper*(b.high-b.low)
 	return err
 }

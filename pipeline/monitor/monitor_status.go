@@ -171,7 +171,7 @@ func (m *Monitor) alarmStatus() *AlarmStatus {
 	}
 	s := &AlarmStatus{
 		Range: [2]float64{b.low, b.high}, Baseline: b.mean, Upper: b.upper, Tolerance: m.o.Tolerance,
-		Level: b.low + m.unitLevel()*(b.high-b.low), Alpha: m.o.Alpha, Rows: b.known, Sets: b.sets, Bound: b.bound,
+		Level: b.low + m.unitLevel()*(b.high-b.low), Alpha: m.o.Alpha, Rows: b.known, Sets: b.sets,
 		Possible: m.alarm != nil, Evidence: 1, Peak: 1, RisesAt: 2 / m.o.Alpha,
 	}
 	if m.alarm != nil {

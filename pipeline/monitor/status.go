@@ -129,7 +129,6 @@ type AlarmStatus struct {
 	Alpha     float64    `json:"alpha"` // of bound and alarm together
 	Rows      int        `json:"rows"`  // baseline rows with a known outcome
 	Sets      int        `json:"sets"`  // independent sets of these rows
-	Bound     string     `json:"bound"` // how Upper was computed
 	Possible  bool       `json:"possible"`
 	Evidence  float64    `json:"evidence"` // now, from 1
 	Peak      float64    `json:"peak"`
