@@ -247,5 +247,5 @@ func importFiles(o ImportOptions) stage.Files {
 	if o.In != "" {
 		reads = append(reads, stage.Input{Path: o.In, Part: stage.Ending(".parquet", ".csv", ".tsv", ".jsonl", ".ndjson", ".json", ".gz"), Grow: true, Big: true})
 	}
-	return stage.Files{Reads: reads, Writes: []stage.Output{{Path: o.Out}}}
+	return stage.Files{Reads: reads, Writes: []stage.Output{{Path: o.Out}, {Path: filepath.Join(o.answers(), chat.AnswersFile)}}}
 }

@@ -34,7 +34,7 @@ func importWithModels(ctx context.Context, cfg outcome.Config, o ImportOptions, 
 	}
 	judges := newImportJudges(&part.Build{
 		Dir: dir, Folder: filepath.Join(beside, "experts"), Workers: runtime.GOMAXPROCS(0), Progress: progress, Open: open, Inputs: make(part.Inputs),
-	}, cmp.Or(o.Answers, filepath.Join(beside, "answers")), o.Budget)
+	}, o.answers(), o.Budget)
 	defer func() {
 		if err = errors.Join(err, vectors.Close(), judges.build.Close()); rt != nil {
 			err = errors.Join(err, rt.Close())
@@ -43,6 +43,11 @@ func importWithModels(ctx context.Context, cfg outcome.Config, o ImportOptions, 
 	cfg.OpenText, cfg.OpenImage, cfg.OpenGrader = vectors.OpenText, vectors.OpenImage, judges.open
 	t, report, err := outcome.Import(chat.WithTally(ctx, judges.counted), cfg)
 	return t, report, judges.counts(), err
+}
+
+// answers is the folder of the answers of chat models.
+func (o ImportOptions) answers() string {
+	return cmp.Or(o.Answers, filepath.Join(filepath.Dir(o.Out), "answers"))
 }
 
 // importJudges opens graders. The chat models among them keep their answers, within the budget.

@@ -92,7 +92,7 @@ func (m *importer) run(ctx context.Context) (*costs.Tensor, error) {
 		return nil, err
 	}
 	m.report.summarise(t)
-	return t, t.ValidatePartial()
+	return t, m.inTensor(t.ValidatePartial())
 }
 
 // keptIDs returns the ids of the kept instances; if that is all, without a copy.
@@ -109,6 +109,19 @@ func (m *importer) keptIDs(keep []int) ([]string, error) {
 		ids[i] = all[n]
 	}
 	return ids, nil
+}
+
+// inTensor names the table in an error about a row of the tensor, which is not
+// a row of the table.
+func (m *importer) inTensor(err error) error {
+	data, ok := err.(*costs.DataError)
+	if !ok || data.File != "" {
+		return err
+	}
+	named := *data
+	named.File, named.Row = m.config.Outcomes.File, 0
+	named.Msg = strings.TrimSpace(fmt.Sprintf("instance number %d %s", data.Row, data.Msg))
+	return &named
 }
 
 // assemble builds the tensor of the kept instances.
