@@ -56,6 +56,31 @@ func MoneyOf(meta map[string]string) (m Money, ok bool, err error) {
 	return m, true, nil
 }
 
+// MoneyFor is what a loss of a tensor is worth: what option says, as ParseMoney
+// reads it, or with "" what the metadata say; nil if neither does. The fees of a
+// tensor with money were computed from it. So another value in that currency
+// would make other sums of them than were paid, and is an error.
+func MoneyFor(meta map[string]string, option string) (*Money, error) {
+	recorded, known, err := MoneyOf(meta)
+	switch {
+	case err != nil:
+		return nil, err
+	case option == "" && !known:
+		return nil, nil
+	case option == "":
+		return &recorded, nil
+	}
+	m, err := ParseMoney(option)
+	if err != nil {
+		return nil, err
+	}
+	if known && m.Currency == recorded.Currency && m.PerLoss != recorded.PerLoss {
+		return nil, &DataError{Msg: fmt.Sprintf("money: %s, but the fees of this table were made with a loss of 1 worth %g %s; import it with another fee_scale to change that",
+			option, recorded.PerLoss, recorded.Currency)}
+	}
+	return &m, nil
+}
+
 // Text is the form that MoneyOf reads.
 func (m Money) Text() string {
 	b, err := json.Marshal(m)

@@ -70,15 +70,7 @@ func (e *evaluation) evidence() (f findings.Evidence, err error) {
 			return f, err
 		}
 	}
-	if e.o.Money == "" {
-		m, known, err := costs.MoneyOf(e.t.Meta)
-		if known {
-			f.Money = &m
-		}
-		return f, err
-	}
-	m, err := costs.ParseMoney(e.o.Money)
-	f.Money = &m
+	f.Money, err = costs.MoneyFor(e.t.Meta, e.o.Money)
 	return f, err
 }
 

@@ -196,6 +196,25 @@ func TestAppendAccepts(t *testing.T) {
 	}
 }
 
+// A changed price of time is said, not used in silence.
+func TestAppendAtAnotherPriceOfTime(t *testing.T) {
+	w := newAppendWorld(t, 30)
+	at := func(name string, rows []string, perSecond string) string {
+		return w.table(name, rows, ", fee: paid}", ", latency: paid}", "fees: {", "fees: {latency: {unit: s, per_second: "+perSecond+"}, fee_scale: 2, currency: USD, ")
+	}
+	w.must(at("old", w.rows[:20], "0.5"), "costs", nil)
+	w.must(at("same", w.rows[20:25], "0.5"), "costs", appended)
+	_, err := w.run(at("dear", w.rows[25:], "5"), "costs", appended)
+	var data *costs.DataError
+	if !errors.As(err, &data) || data.Column != costs.PricesKey || !strings.Contains(err.Error(), "pipe import --append takes the rows with --fees old") {
+		t.Error(err)
+	}
+	r := w.must(at("dear", w.rows[25:], "5"), "costs", func(o *ImportOptions) { o.Append, o.Fees = true, OldFees })
+	if r.Append.Rows != 30 || !slices.Contains(r.Append.Left, "metadata "+costs.PricesKey) {
+		t.Errorf("%+v", r.Append)
+	}
+}
+
 // Two runs do not append to one tensor at the same time: the later one would lose the rows of the earlier.
 func TestAppendAlone(t *testing.T) {
 	w := newAppendWorld(t, 30)

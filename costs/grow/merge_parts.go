@@ -115,6 +115,9 @@ var settledByDrop = map[string]string{
 	costs.PricesKey: "measured fees were computed at other prices",
 }
 
+// appendedBy says how rows are appended all the same.
+var appendedBy = map[string]string{costs.PricesKey: ", and pipe import --append takes the rows with --fees old"}
+
 // checkMetadata decides about metadata that the files do not share.
 func (m *merger) checkMetadata(keys []string, meta []map[string]string) error {
 	for _, key := range keys {
@@ -126,7 +129,7 @@ func (m *merger) checkMetadata(keys []string, meta []map[string]string) error {
 		}
 		for f, in := range m.inputs {
 			if meta[f][key] != meta[0][key] {
-				return &costs.DataError{File: in.path, Column: key, Msg: fmt.Sprintf("differs from %q: %s; pipe merge --drop %s joins the files all the same", m.inputs[0].path, means, key)}
+				return &costs.DataError{File: in.path, Column: key, Msg: fmt.Sprintf("differs from %q: %s; pipe merge --drop %s joins the files all the same%s", m.inputs[0].path, means, key, appendedBy[key])}
 			}
 		}
 	}

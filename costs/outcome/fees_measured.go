@@ -6,6 +6,7 @@ import (
 
 	"pipe/costs"
 	"pipe/costs/prices"
+	"pipe/internal/digest"
 )
 
 // MeasuredFees says where the measured fees of an import come from, and how
@@ -14,7 +15,7 @@ type MeasuredFees struct {
 	costs.Money           // zero if fees are in the unit of the losses
 	Estimated   bool      `json:"estimated,omitempty"` // tokens were computed from characters
 	Fixed       bool      `json:"fixed,omitempty"`     // the means became the experts' fixed fees
-	Prices      string    `json:"prices,omitempty"`    // digest of the prices of the models that are used
+	Prices      string    `json:"prices,omitempty"`    // digest of the prices that are used
 	Pairs       []PairFee `json:"pairs"`
 }
 
@@ -28,9 +29,10 @@ type PairFee struct {
 
 // recordedPrices is the JSON form of costs.PricesKey.
 type recordedPrices struct {
-	Digest string `json:"digest"`
+	Digest string `json:"digest,omitempty"` // of the other fields, as JSON
 	*prices.Table
 	CharsPerToken float64 `json:"chars_per_token,omitempty"` // where tokens were computed from characters
+	PerSecond     float64 `json:"per_second,omitempty"`      // where time has a price
 }
 
 // measure reports the measured fees of a tensor, and records in its metadata
@@ -49,7 +51,7 @@ func (m *meter) measure(t *costs.Tensor) (*MeasuredFees, error) {
 		calls, fee := meanFee(t, i, nil)
 		r.Pairs = append(r.Pairs, PairFee{Pair: t.Actions.Name(i), Calls: calls, Fee: fee, Money: fee * r.PerLoss})
 	}
-	if m.prices != nil {
+	if m.prices != nil || m.fees.Latency.PerSecond > 0 {
 		if err := m.recordPrices(t, r); err != nil {
 			return nil, err
 		}
@@ -60,15 +62,23 @@ func (m *meter) measure(t *costs.Tensor) (*MeasuredFees, error) {
 	return r, nil
 }
 
-// recordPrices keeps the prices that were used in the metadata.
+// recordPrices keeps the prices that were used in the metadata: those of the
+// models, and that of time.
 func (m *meter) recordPrices(t *costs.Tensor, r *MeasuredFees) error {
-	var models []string
-	for _, e := range t.Actions.Experts {
-		models = append(models, m.model(e.Name))
+	used := recordedPrices{CharsPerToken: m.fees.CharsPerToken, PerSecond: m.fees.Latency.PerSecond}
+	if m.prices != nil {
+		var models []string
+		for _, e := range t.Actions.Experts {
+			models = append(models, m.model(e.Name))
+		}
+		used.Table = m.prices.Of(models)
 	}
-	used := m.prices.Of(models)
-	r.Prices = used.Digest()
-	b, err := json.Marshal(recordedPrices{r.Prices, used, m.fees.CharsPerToken})
+	var err error
+	if r.Prices, err = digest.JSON(used); err != nil {
+		return err
+	}
+	used.Digest = r.Prices
+	b, err := json.Marshal(used)
 	t.Meta[costs.PricesKey] = string(b)
 	return err
 }

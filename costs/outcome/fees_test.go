@@ -64,7 +64,7 @@ func TestFeesFromTokensAndLatency(t *testing.T) {
 		t.Errorf("%v %v %v", money, ok, err)
 	}
 	var kept recordedPrices
-	if err := json.Unmarshal([]byte(got.Meta[costs.PricesKey]), &kept); err != nil || kept.Digest != kept.Table.Digest() || len(kept.Models) != 2 {
+	if err := json.Unmarshal([]byte(got.Meta[costs.PricesKey]), &kept); err != nil || kept.PerSecond != 0.01 || len(kept.Models) != 2 {
 		t.Errorf("%s: %v", got.Meta[costs.PricesKey], err)
 	}
 	f := report.MeasuredFees
@@ -97,6 +97,33 @@ func TestFeesInWideForm(t *testing.T) {
 	c.Outcomes.Wide.Pairs[1].Usage = Usage{}
 	if _, _, err := Import(context.Background(), c); err == nil || !strings.Contains(err.Error(), "pairs[1]: either all pairs have columns of the same usage") {
 		t.Error(err)
+	}
+}
+
+// Every price from which fees were computed is recorded: a change of any of them changes the digest.
+func TestRecordedPrices(t *testing.T) {
+	digests := map[string]string{}
+	for name, change := range map[string]func(*Config){
+		"all":           func(*Config) {},
+		"of time":       func(c *Config) { c.Fees.Latency.PerSecond = 0.02 },
+		"none for time": func(c *Config) { c.Fees.Latency = LatencyPrice{}; c.Outcomes.Columns.Latency = "" },
+		"of tokens":     func(c *Config) { put(t, c.Fees.Prices, strings.Replace(pricesYAML, "in: 1,", "in: 3,", 1)) },
+		"of time alone": func(c *Config) {
+			c.Fees.Prices, c.Fees.Models, c.Fees.Currency = "", nil, "USD"
+			c.Outcomes.Columns.Usage = Usage{Latency: "ms"}
+		},
+	} {
+		c := usageImport(t, usageCSV, pricesYAML)
+		change(&c)
+		got, report, err := Import(context.Background(), c)
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		d := report.MeasuredFees.Prices
+		if other, ok := digests[d]; ok || d == "" || !strings.Contains(got.Meta[costs.PricesKey], d) {
+			t.Errorf("%s: digest %q, also of %q; %s", name, d, other, got.Meta[costs.PricesKey])
+		}
+		digests[d] = name
 	}
 }
 

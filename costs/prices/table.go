@@ -2,7 +2,6 @@ package prices
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -11,7 +10,6 @@ import (
 	"unicode"
 
 	"pipe/internal/config"
-	"pipe/internal/digest"
 	"pipe/internal/textfile"
 )
 
@@ -165,15 +163,6 @@ func (t *Table) Of(models []string) *Table {
 		}
 	}
 	return out
-}
-
-// Digest identifies the prices, however their file is written.
-func (t *Table) Digest() string {
-	b, err := json.Marshal(t)
-	if err != nil {
-		panic(fmt.Sprintf("prices: a table cannot be written as JSON: %v", err)) // prices are finite
-	}
-	return digest.Of(b)
 }
 
 // Usage is what a call used: input tokens, of these the ones that the service

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"pipe/internal/config"
+	"pipe/internal/digest"
 
 	"pgregory.net/rapid"
 )
@@ -97,6 +98,16 @@ func TestCost(t *testing.T) {
 	}
 }
 
+// sum is the digest of a table's JSON form, as tensors record it.
+func sum(t *testing.T, table *Table) string {
+	t.Helper()
+	d, err := digest.JSON(table)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
 // The digest depends on the prices alone: not on the order, the form of the file, or other models.
 func TestDigest(t *testing.T) {
 	table, err := read(t, "p.yaml", example)
@@ -108,7 +119,7 @@ func TestDigest(t *testing.T) {
 		t.Fatal(err)
 	}
 	again, err := read(t, "p.json", string(b))
-	if err != nil || again.Digest() != table.Of([]string{"small"}).Digest() || again.Digest() == table.Digest() {
+	if err != nil || sum(t, again) != sum(t, table.Of([]string{"small"})) || sum(t, again) == sum(t, table) {
 		t.Errorf("%s: %v", b, err)
 	}
 }
@@ -173,7 +184,7 @@ func FuzzTable(f *testing.F) {
 		if err := os.WriteFile(path, text, 0o666); err != nil {
 			t.Fatal(err)
 		}
-		if again, err := Read(path); err != nil || again.Digest() != table.Digest() {
+		if again, err := Read(path); err != nil || sum(t, again) != sum(t, table) {
 			t.Fatalf("%s is not read back: %v", text, err)
 		}
 	})
