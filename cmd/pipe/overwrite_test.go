@@ -96,7 +96,7 @@ var overwriting = map[string][]struct{ in, args string }{
 		{"kept/train.json", "train --in costs.parquet --actions IN --out kept"},
 		{"kept/ours.onnx", "train --in costs.parquet --config IN --out kept"},
 		{"kept/more.onnx", "train --in IN --out kept"},
-		{"kept/old.onnx", "train --in costs.parquet --warm IN --out kept"},
+		{"kept/ours.onnx", "train --in costs.parquet --warm IN --out kept"},
 	},
 }
 
