@@ -1,10 +1,8 @@
 package monitor
 
 import (
-	_ "embed"
 	"encoding/json"
 	"fmt"
-	"html/template"
 	"io"
 	"path/filepath"
 	"slices"
@@ -12,6 +10,7 @@ import (
 
 	"pipe/internal/atomicfile"
 	"pipe/internal/safetext"
+	"pipe/pipeline/report/page"
 )
 
 // Patterns match the files that Write writes.
@@ -33,21 +32,51 @@ func (s *Status) WriteJSON(w io.Writer) error {
 	return e.Encode(s)
 }
 
-//go:embed monitor.html
-var pageText string
+// WriteHTML writes the status as one self-contained page.
+func (s *Status) WriteHTML(w io.Writer) error { return s.page().Write(w) }
 
-var page = template.Must(template.New("monitor").Parse(pageText))
+// mostOnPage is the number of features on the page.
+const mostOnPage = 1000
 
-// WriteHTML writes one page without scripts and requests.
-func (s *Status) WriteHTML(w io.Writer) error {
-	if err := page.Execute(safetext.Writer(w), struct {
-		*Status
-		Families []family
-		Tables   []table
-	}{s, s.families(), s.tables(1000)}); err != nil {
-		return fmt.Errorf("write monitor page: %w", err)
+// page has a sentence per family first, then the tables.
+func (s *Status) page() *page.Page {
+	p := &page.Page{
+		Title: "Monitor: " + string(s.Verdict),
+		Kind: fmt.Sprintf("%s (%s at lambda %g, %s) · %d new rows%s · baseline %s, %d rows of %s",
+			s.Policy.File, s.Policy.Method, s.Policy.Lambda, s.Policy.Digest, s.New.Rows, safetext.After(" of ", s.New.File), s.Baseline.File, s.Baseline.Rows, s.Baseline.Splits),
 	}
-	return nil
+	if s.New.First != "" {
+		p.Kind += fmt.Sprintf(" · outcomes from %s to %s", s.New.First, s.New.Last)
+	}
+	for _, f := range s.families() {
+		text := fmt.Sprintf("%s: %s. %s.", f.Name, f.Verdict, strings.Join(f.Lines, ". "))
+		p.Answers = append(p.Answers, page.Answer{Tone: tones[f.Verdict], Text: text})
+	}
+	for i, t := range s.tables(mostOnPage) {
+		p.Sections = append(p.Sections, page.Section{ID: fmt.Sprintf("table%d", i+1), Title: t.Title, Blocks: []page.Block{{Table: t.page()}}})
+	}
+	if len(s.Notes) > 0 {
+		p.Sections = append(p.Sections, page.Section{ID: "notes", Title: "Notes", Blocks: []page.Block{{List: s.Notes}}})
+	}
+	return p
+}
+
+var tones = map[Verdict]string{OK: page.Good, Warning: page.Keep, Alarm: page.Bad, Untested: page.Unknown}
+
+// page is the table with its first column as words, and what is found in bold.
+func (t table) page() *page.Table {
+	out := &page.Table{}
+	for i, h := range t.Head {
+		out.Head = append(out.Head, page.Cell{Text: h, Word: i == 0})
+	}
+	for _, row := range t.Rows {
+		var cells []page.Cell
+		for i, text := range row {
+			cells = append(cells, page.Cell{Text: text, Word: i == 0, Bold: i == len(row)-1})
+		}
+		out.Rows = append(out.Rows, cells)
+	}
+	return out
 }
 
 // mostListed is the number of features in the text form.

@@ -36,14 +36,15 @@ type Page struct {
 
 // The tones of an answer.
 const (
-	Good    = "good"    // a change is recommended
-	Keep    = "keep"    // no change is recommended
-	Unknown = "unknown" // there is no recommendation
+	Good    = "good"    // a change is recommended, or all is well
+	Keep    = "keep"    // no change is recommended, or a warning
+	Bad     = "bad"     // something is wrong
+	Unknown = "unknown" // there is no verdict
 )
 
 // Answer is one sentence of the first screen.
 type Answer struct {
-	Tone string // Good, Keep or Unknown
+	Tone string // Good, Keep, Bad or Unknown
 	Text string
 }
 
