@@ -22,7 +22,7 @@ PRESETS.
 --explain prints one, to be saved and edited. A configuration can also begin with one, by the key preset; docs/presets.md
 describes them. Pickles are refused, with the command that converts them.
 
-Recorded answers that nobody has judged are graded: by rules, or by a chat model whose replies are kept in the folder
+Recorded answers that are not judged yet are graded: by rules, or by a chat model whose replies are kept in the folder
 --answers. A run stops before a request that could exceed --budget; the same command continues.
 
 A missing outcome is an error, unless the configuration allows incomplete instances to be dropped. The report counts
