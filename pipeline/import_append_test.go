@@ -144,7 +144,7 @@ func TestAppendRefuses(t *testing.T) {
 		"expert":          {rows: newer, edit: []string{"expert: large", "expert: huge", "large: 0.1", "huge: 0.1"}, change: appended, want: `expert "huge" is not listed, or not in the tensor`},
 		"listed expert":   {rows: newer, edit: []string{"feature_name", "experts: [large, small]\nfeature_name"}, change: appended, want: `have other actions than`},
 		"features":        {rows: newer, edit: []string{"columns: [x]", "columns: [x], length: [user]"}, change: appended, want: `feature 1 is "length of user", but the tensor has kind=k0 there`},
-		"feature columns": {rows: newer, edit: []string{"categorical: [kind, colour]", "categorical: [colour, kind]"}, change: appended, want: `has the value "c0", for which the tensor has no feature`},
+		"feature columns": {rows: newer, edit: []string{"categorical: [kind, colour]", "categorical: [colour, kind]"}, change: appended, want: `has the value "c0", for which the tensor has no feature; it has no feature of this column where`},
 		"label":           {rows: newer, edit: []string{", label: answer", ""}, change: appended, want: `column label: is missing from`},
 		"measured fee":    {rows: newer, edit: []string{", fee: paid", "", ", fee: paid", ""}, change: appended, want: `column fee: is missing from`},
 		"split":           {rows: newer, edit: []string{"split: {", "split: {kind: random, "}, change: appended, want: `split: kind random depends on all rows`},

@@ -25,8 +25,8 @@ describes them. Pickles are refused, with the command that converts them.
 Recorded answers that are not judged yet are graded: by rules, or by a chat model whose replies are kept in the folder
 --answers. A run stops before a request that could exceed --budget; the same command continues.
 
-A missing outcome is an error, unless the configuration allows incomplete instances to be dropped. The report counts
-what was dropped.`
+A missing outcome is an error, unless the configuration drops incomplete instances, or keeps them with outcomes that are
+unknown. The report counts both.`
 
 const importExamples = `  pipe import --config outcomes.yaml --out costs.parquet
   pipe import --config outcomes.yaml --out costs.parquet --json

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 
 	"pipe/costs"
 	"pipe/internal/textfile"
@@ -55,6 +56,9 @@ func (m *merger) follow(lead, in *input) (*follower, error) {
 	why := "pairs are joined side by side"
 	if differ := sameActions([]*input{lead, in}); differ != nil && m.options.Mode == "" {
 		why = fmt.Sprintf("the files do not have the same actions (%v), so they are joined side by side", errors.Unwrap(differ))
+		if sameNames(lead.actions, in.actions) {
+			why += "; both have the same experts and advice in another order, which the lists experts and advice in the configuration of pipe import fix"
+		}
 	}
 	const needs = "; that needs the same rows in all files"
 	switch {
@@ -64,6 +68,13 @@ func (m *merger) follow(lead, in *input) (*follower, error) {
 		return nil, in.fault(match.onlyB.first, "id", "%s is not in %q; %s%s", textfile.Quoted(match.onlyB.IDs[0]), lead.path, why, needs)
 	}
 	return newFollower(in, match)
+}
+
+// sameNames reports whether two tensors have the same experts and advice, in any
+// order.
+func sameNames(a, b *costs.Actions) bool {
+	sorted := func(actions *costs.Actions) []string { return slices.Sorted(slices.Values(actions.Names())) }
+	return slices.Equal(sorted(a), sorted(b))
 }
 
 // widen returns rows of the first file with the pairs of all files.

@@ -95,6 +95,10 @@ func unmergeable() map[string]spoiled {
 		"no times":   {change: func(b *costs.Tensor) { b.Times = nil }, want: `--drop time`, remedy: &MergeOptions{Drop: []string{"time"}}},
 		"no fee":     {change: func(b *costs.Tensor) { b.Fee = nil }, want: `--fill-fee takes 0`, remedy: &MergeOptions{FillFee: true}},
 		"other rows": {change: own(func(a *costs.Actions) { a.Experts[1].Name = "new" }), want: `do not have the same actions (expert 1 is "new", not "e1"), so they are joined side by side; that needs the same rows`},
+		"another order": {
+			change: own(func(a *costs.Actions) { slices.Reverse(a.Experts) }),
+			want:   `both have the same experts and advice in another order, which the lists experts and advice`,
+		},
 		"rows are wanted": {
 			change: own(func(a *costs.Actions) { a.Experts[1].Name = "new" }), option: MergeOptions{Mode: Rows}, want: `expert 1 is "new", not "e1"`,
 		},

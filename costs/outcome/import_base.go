@@ -54,9 +54,12 @@ func (m *importer) checkCategories(c *textColumn, keep []int, ids []string, file
 			continue
 		}
 		if !m.config.Base.NewCategories {
-			return &costs.DataError{File: file, Column: c.name, Msg: fmt.Sprintf(
-				"instance %s has the value %s, for which the tensor has no feature; it has %s; --new-categories gives such rows 0 in all of them",
-				textfile.Quoted(ids[i]), textfile.Quoted(c.values.List()[v]), textfile.Listed(c.levels, 12))}
+			advice := "no feature of this column where the configuration puts it; the columns of features must be those of the tensor"
+			if len(c.levels) > 0 {
+				advice = textfile.Listed(c.levels, 12) + "; --new-categories gives such rows 0 in all of them"
+			}
+			return &costs.DataError{File: file, Column: c.name, Msg: fmt.Sprintf("instance %s has the value %s, for which the tensor has no feature; it has %s",
+				textfile.Quoted(ids[i]), textfile.Quoted(c.values.List()[v]), advice)}
 		}
 	}
 	for v, count := range rows {
