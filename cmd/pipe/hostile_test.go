@@ -152,7 +152,9 @@ func checkReport(t *testing.T, folder string) {
 			}
 			shown(t, f.Name(), string(b))
 		case ".html":
-			if elements := parsed(t, f.Name(), b, false); slices.Contains(elements, "script") || slices.Contains(elements, "img") {
+			elements := parsed(t, f.Name(), b, false)
+			own := slices.Index(elements, "script") // the page's, which sorts tables
+			if own >= 0 && slices.Contains(elements[own+1:], "script") || own < 0 || slices.Contains(elements, "img") {
 				t.Errorf("%s has elements that a name brought: %v", f.Name(), slices.Compact(slices.Sorted(slices.Values(elements))))
 			}
 			shown(t, f.Name(), string(b))

@@ -23,6 +23,9 @@ var twice = map[string][2]string{
 	"generate pages": {"generate pages --pages 500 --out out", "generate pages --pages 400 --seed 2 --out out"},
 	"import":         {"import --config import.yaml --out out.parquet", "import --config import2.yaml --out out.parquet"},
 	"index":          {"index --pages pages --out out.bm25", "index --pages pages --k1 1.5 --out out.bm25"},
+	"merge":          {"merge table.parquet table.parquet --keep-same --out out.parquet", "merge table.parquet table.parquet --keep-same --fee expert=large:0.5 --out out.parquet"},
+	"monitor":        {"monitor --policy policy.onnx --baseline table.parquet --in table.parquet --out out", "monitor --policy policy.onnx --baseline table.parquet --in table.parquet --alpha 0.01 --out out"},
+	"report":         {"report a.json b.json --out out", "report b.json a.json --out out"},
 	"train": {
 		"train --in table.parquet --recipe paper --config short.yaml --seeds 2 --out out",
 		"train --in table.parquet --recipe paper --config short.yaml --seeds 2 --seed 40 --out out",
@@ -53,6 +56,8 @@ func workFor(t *testing.T, folder string) {
 		"rows.csv":     "id,who,split,label,answer,x\na,a,train,u,u,0\nb,a,train,v,u,1\nc,a,val,u,u,0\nd,a,val,v,v,1\n",
 		"raw.csv":      raw,
 		"columns.yaml": "columns:\n  id: id\n  label: fraud\n  labels: [\"0\", \"1\"]\n  max_levels: 4\n  min_count: 1\n  groups:\n  - {name: base, numeric: [amount]}\n",
+		"a.json":       `{"format": 1, "benchmark": "eval", "title": "a", "rows": [{"method": "auto", "true_loss_mean": 0.1}]}`,
+		"b.json":       `{"format": 1, "benchmark": "eval", "title": "b", "rows": [{"method": "auto", "true_loss_mean": 0.2}]}`,
 		"short.yaml":   "train: {network: {epochs: 3}}\n",
 		"pages/wiki-001.jsonl": `{"id": "A", "text": "films about oil", "lines": ""}` + "\n" +
 			`{"id": "B", "text": "oil is dry", "lines": ""}` + "\n",

@@ -1,9 +1,10 @@
 "use strict";
+// Without "less than" and "and", which would be markup to readers of XML.
 // Tables sort by the column whose heading is pressed: by its numbers if every cell starts with one, else as words.
 const numberOf = cell => /^[+-]?[\d.]/.test(cell) ? parseFloat(cell) : NaN;
 for (const table of document.querySelectorAll("table")) {
   const body = table.tBodies[0];
-  if (body.rows.length < 2) continue;
+  if (2 > body.rows.length) continue;
   for (const head of table.tHead.rows[0].cells) {
     const button = document.createElement("button");
     button.type = "button";
@@ -22,7 +23,7 @@ for (const table of document.querySelectorAll("table")) {
   }
 }
 // A link to a folded section opens it, and printing opens all.
-const open = () => { const to = document.getElementById(location.hash.slice(1)); if (to && to.tagName === "DETAILS") to.open = true; };
+const open = () => { const to = document.getElementById(location.hash.slice(1)); if (to?.tagName === "DETAILS") to.open = true; };
 addEventListener("hashchange", open);
 addEventListener("beforeprint", () => { for (const d of document.querySelectorAll("details")) d.open = true; });
 open();
