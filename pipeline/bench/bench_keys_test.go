@@ -7,10 +7,12 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"pipe/costs/outcome"
 	"pipe/featurize/tabular"
 	"pipe/internal/config"
+	"pipe/models/auto"
 	"pipe/pipeline"
 )
 
@@ -101,6 +103,9 @@ func configKeys(t *testing.T, of reflect.Type, within configKey) []configKey {
 func configSamples(t *testing.T, of reflect.Type) map[string]any {
 	t.Helper()
 	as := func(v any) any { return reflect.ValueOf(v).Convert(of).Interface() }
+	if of == reflect.TypeFor[auto.HalfLife]() {
+		return map[string]any{"30d": auto.HalfLife(30 * 24 * time.Hour), "90m": auto.HalfLife(90 * time.Minute)}
+	}
 	switch of.Kind() {
 	case reflect.Bool:
 		return map[string]any{"true": as(true), "false": as(false)}
