@@ -12,7 +12,7 @@ func (j *judge) warm(w *Warm, options []option, margin []float64, g policy.Guard
 	rows, p := j.t.laterThan(w.Until), j.prices[0]
 	r := &WarmReport{Rows: len(rows)}
 	if len(rows) < 2 {
-		r.Reason = "fewer than two held-out rows are later than the rows that it learned from"
+		r.Reason = "fewer than two held-out rows are later than the rows that it learned from and share no group or features with them"
 		return r, nil
 	}
 	overNew, overFixed := make([]float64, len(rows)), make([]float64, len(rows))

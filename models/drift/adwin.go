@@ -89,9 +89,6 @@ func (a *ADWIN) reset() {
 // Width is the number of values in the window.
 func (a *ADWIN) Width() int { return int(a.state.Width) }
 
-// Total is the sum of the values in the window.
-func (a *ADWIN) Total() float64 { return a.state.Total }
-
 // Variance is the sum of squared deviations from the mean of the window, which river calls variance.
 func (a *ADWIN) Variance() float64 { return a.state.Squares }
 
@@ -105,9 +102,6 @@ func (a *ADWIN) Estimation() float64 {
 
 // Detections is the number of changes so far.
 func (a *ADWIN) Detections() int { return a.state.Detections }
-
-// Detected reports whether the last value completed a change.
-func (a *ADWIN) Detected() bool { return a.state.Detected }
 
 // Add takes the next value, which must be finite, and reports whether it completes a change.
 func (a *ADWIN) Add(value float64) bool {
