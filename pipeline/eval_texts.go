@@ -22,7 +22,7 @@ func (o EvalOptions) texts(r *report.Report) error {
 			wanted[s.ID] = ""
 		}
 	}
-	found, err := o.readTexts(wanted)
+	found, several, err := o.readTexts(wanted)
 	if err != nil {
 		return err
 	}
@@ -34,37 +34,43 @@ func (o EvalOptions) texts(r *report.Report) error {
 	if found < len(wanted) {
 		r.Notes = append(r.Notes, fmt.Sprintf("%d of the %d rows that are shown have no text in %s.", len(wanted)-found, len(wanted), o.Texts))
 	}
+	if several > 0 {
+		r.Notes = append(r.Notes, fmt.Sprintf("Of %d of the rows that are shown %s has several texts; the first is shown.", several, o.Texts))
+	}
 	return nil
 }
 
-// readTexts fills in the texts of the wanted ids, and returns the number of ids that the table has. Of several rows with one
-// id, the first counts.
-func (o EvalOptions) readTexts(wanted map[string]string) (found int, err error) {
+// readTexts fills in the texts of the wanted ids, and returns the number of ids that the table has, and that have several
+// texts, of which the first counts.
+func (o EvalOptions) readTexts(wanted map[string]string) (found, several int, err error) {
 	t, err := tablefile.Open(o.Texts)
 	if err != nil {
-		return 0, fmt.Errorf("texts: %w", err)
+		return 0, 0, fmt.Errorf("texts: %w", err)
 	}
 	defer t.Close()
 	if err := t.Choose([]string{o.IDColumn, o.TextColumn}); err != nil {
-		return 0, fmt.Errorf("texts: %w", err)
+		return 0, 0, fmt.Errorf("texts (their columns are named by --id-column and --text-column): %w", err)
 	}
-	seen := map[string]bool{}
+	seen, other := map[string]bool{}, map[string]bool{}
 	cells := make([]tablefile.Cell, 2)
-	for len(seen) < len(wanted) {
+	for len(wanted) > 0 {
 		_, err := t.Next(cells)
 		if errors.Is(err, io.EOF) {
 			break
 		}
 		if err != nil {
-			return 0, fmt.Errorf("texts: %w", err)
+			return 0, 0, fmt.Errorf("texts: %w", err)
 		}
 		id := cells[0].String()
-		if _, asked := wanted[id]; asked && !seen[id] && !cells[1].Missing() {
-			seen[id] = true
-			wanted[id] = shortened(cells[1].String())
+		if text, asked := wanted[id]; asked && !cells[1].Missing() {
+			if here := shortened(cells[1].String()); !seen[id] {
+				seen[id], wanted[id] = true, here
+			} else if here != text {
+				other[id] = true
+			}
 		}
 	}
-	return len(seen), nil
+	return len(seen), len(other), nil
 }
 
 // shortened cuts a text between two characters, as readers see them.

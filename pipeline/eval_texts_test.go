@@ -41,7 +41,7 @@ func TestShortened(t *testing.T) {
 func TestTextsOfExamples(t *testing.T) {
 	dir := t.TempDir()
 	for name, content := range map[string]string{
-		"a.csv":   "text,id\none,1\nagain,1\n,2\nthree,3\n",
+		"a.csv":   "text,id\none,1\none,1\n,2\nthree,3\n",
 		"a.jsonl": `{"id": 1, "text": "one"}` + "\n" + `{"id": 2, "text": null}` + "\n" + `{"id": 3, "text": "three"}` + "\n",
 	} {
 		o := DefaultEvalOptions()
@@ -59,5 +59,18 @@ func TestTextsOfExamples(t *testing.T) {
 		if len(r.Notes) != 1 || !strings.Contains(r.Notes[0], "1 of the 2 rows that are shown have no text") {
 			t.Errorf("%s: %q", name, r.Notes)
 		}
+	}
+}
+
+// Another text of an id that is shown is said; of an id that is not shown it does not matter.
+func TestSeveralTextsOfAnExample(t *testing.T) {
+	o := DefaultEvalOptions()
+	o.Texts = filepath.Join(t.TempDir(), "a.csv")
+	if err := os.WriteFile(o.Texts, []byte("text,id\none,1\ntwo,2\ntwo,2\nx,3\ny,3\nother,1\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	r := &report.Report{Examples: []report.Examples{{Shown: []report.Example{{ID: "1"}, {ID: "2"}}}}}
+	if err := o.texts(r); err != nil || r.Examples[0].Shown[0].Text != "one" || len(r.Notes) != 1 || !strings.Contains(r.Notes[0], "Of 1 of the rows") {
+		t.Errorf("%+v, %v", r, err)
 	}
 }
