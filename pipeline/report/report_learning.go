@@ -42,6 +42,8 @@ func (l *Learning) sentence() string {
 	d := *l.Doubling
 	so := "whether more rows would help is not certain"
 	switch {
+	case d == Interval{}:
+		so = "the same pairs were chosen, so this does not say whether more rows would help"
 	case d.High < 0:
 		so = "more rows would probably help"
 	case d.Low > 0:

@@ -154,6 +154,7 @@ func TestSentencesOfLearning(t *testing.T) {
 	points := []LearningPoint{{Rows: 50, Cost: Interval{Mean: 0.4}}, {Rows: 100, Cost: Interval{Mean: 0.3}}}
 	for want, d := range map[string]Interval{
 		"more rows would probably help":                  {-0.02, -0.03, -0.01},
+		"the same pairs were chosen":                     {},
 		"more rows would hardly help":                    {0.001, -0.005, 0.005},
 		"whether more rows would help is not certain":    {-0.01, -0.03, 0.01},
 		"check whether the rows of training and of the ": {0.02, 0.01, 0.03},
