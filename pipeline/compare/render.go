@@ -73,7 +73,7 @@ func (c *Comparison) methodTable() table {
 }
 
 func (c *Comparison) constantTable() table {
-	t := table{title: "One pair for every row", left: 2, head: []string{"setting", "pair", "loss A", "loss B", "B - A", "money A", "money B", "B - A"}}
+	t := table{title: "One pair for every row", left: 2, head: []string{"setting", "pair", "loss A", "loss B", "B - A", "fees A", "fees B", "B - A"}}
 	for _, p := range c.Constants {
 		t.rows = append(t.rows, []string{p.Setting, p.Pair, number(p.LossA), number(p.LossB), signed(p.Loss), number(p.MoneyA), number(p.MoneyB), signed(p.Money)})
 	}

@@ -20,7 +20,7 @@ const everyPair = "one pair for every row"
 // prices that multiply all fees, with a band for the interval of the loss. Methods without such a price have a point per
 // lambda. Every constant is a grey dot, and those that no other one beats have their names.
 func frontierFigure(points []FrontierPoint, constants []ConstantPoint) (Figure, error) {
-	p := newPlot("Task loss by money spent", "money per row", "task loss")
+	p := newPlot("Task loss by fees paid", "fees per row, in the unit of the loss", "task loss")
 	grid := plotter.NewGrid()
 	grid.Vertical.Width = 0
 	grid.Horizontal.Color, grid.Horizontal.Width = pale, 0.5
@@ -45,8 +45,8 @@ func frontierFigure(points []FrontierPoint, constants []ConstantPoint) (Figure, 
 		}
 		keys = append(keys, key{everyPair, grey})
 	}
-	return drawCurve(frontierName, "Task loss without fees against money per row, one point per price. The band is the 95% interval of the loss, "+
-		"the thin bars are that of the money. Grey: each pair used for every row; those that no other pair equals in both loss and money are named.", p, keys)
+	return drawCurve(frontierName, "Task loss without fees against the fees paid per row, one point per price. The band is the 95% interval of the loss, "+
+		"the thin bars are that of the fees. Grey: each pair used for every row; those that no other pair equals in both loss and fees are named.", p, keys)
 }
 
 // addFrontier draws the points of one method, which are sorted by money.

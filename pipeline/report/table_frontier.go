@@ -6,9 +6,9 @@ import "fmt"
 func (r *Report) frontierTable() table {
 	t := table{
 		title: "Frontier", left: 2, place: onFrontier, folded: true,
-		head: []string{"lambda", "method", "all fees", "expert fees", "task loss (95%)", "money (95%)", "true loss", "vs constant (95%)", "regret (95%)", "vs", "pair"},
-		caption: "What is lost and what is paid at every price: other lambdas, or all fees times a factor. Task loss is without fees; money is the fees of experts, those of advice before " +
-			"lambda, and measured fees. True loss is at the price. Vs constant: against best_fixed_train at this price. Regret: against a policy " +
+		head: []string{"lambda", "method", "all fees", "expert fees", "task loss (95%)", "fees paid (95%)", "true loss", "vs constant (95%)", "regret (95%)", "vs", "pair"},
+		caption: "What is lost and what is paid at every price: other lambdas, or all fees times a factor. Task loss is without fees; fees paid, in the unit of the loss, are those of experts, those of advice before " +
+			"lambda, and measured ones. True loss is at the price. Vs constant: against best_fixed_train at this price. Regret: against a policy " +
 			"that was trained for this lambda alone. Intervals are paired by row.",
 	}
 	for _, p := range r.Frontier {
