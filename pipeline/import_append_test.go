@@ -12,7 +12,9 @@ import (
 	"testing"
 
 	"pipe/costs"
+	"pipe/costs/grow"
 	"pipe/internal/filelock"
+	"pipe/pipeline/stage"
 )
 
 // appendWorld is a folder with outcomes of two experts in wide form.
@@ -81,7 +83,7 @@ func (w *appendWorld) must(config, out string, change func(*ImportOptions)) *Imp
 // same checks that two tensors differ in nothing but their parts and the digests of their files.
 func (w *appendWorld) same(a, b string) {
 	w.t.Helper()
-	r, err := Diff(context.Background(), w.out(a), w.out(b), []string{"provenance"}, nil)
+	r, err := grow.Diff(context.Background(), w.out(a), w.out(b), grow.DiffOptions{Ignore: []string{"provenance"}, Progress: stage.Quiet})
 	if err != nil || !r.Equal {
 		w.t.Errorf("%v, %v", r, err)
 	}

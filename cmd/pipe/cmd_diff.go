@@ -4,7 +4,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"pipe/costs/grow"
-	"pipe/pipeline"
+	"pipe/pipeline/compare"
 )
 
 const diffText = `Diff compares two cost tensors: experts, advice and fees, features, where they come from, and every value of the rows
@@ -41,7 +41,7 @@ func runDiff(c *cobra.Command, a *app, files, ignore []string) error {
 		}
 	}
 	defer a.progress().Done()
-	r, err := pipeline.Diff(c.Context(), files[0], files[1], ignore, a.progress())
+	r, err := compare.Diff(c.Context(), files[0], files[1], ignore, a.progress())
 	if err != nil {
 		return err
 	}

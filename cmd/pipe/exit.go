@@ -26,7 +26,7 @@ import (
 	"pipe/models/lightgbm"
 	"pipe/onnx/hf"
 	"pipe/onnx/ort"
-	"pipe/pipeline"
+	"pipe/pipeline/compare"
 	"pipe/pipeline/stage"
 )
 
@@ -82,8 +82,8 @@ var codes = []struct {
 	{exitAlarm, is[*alarmError]},
 	{exitUsage, is[*stage.UnknownError]},
 	{exitUsage, is[*stage.OptionError]},
-	{exitFailure, is[*pipeline.DifferentError]}, // as diff and cmp do
-	{exitFailure, is[*chat.BudgetError]},        // at any point of a build
+	{exitFailure, is[*compare.DifferentError]}, // as diff and cmp do
+	{exitFailure, is[*chat.BudgetError]},       // at any point of a build
 	{exitFailure, is[*service.Error]},
 	{exitFailure, isFull}, // at any point of a build
 	{exitNoRuntime, is[*ort.MissingLibraryError]},
@@ -140,7 +140,7 @@ func (a *app) exit(ctx context.Context, err error) int {
 	a.report.Close() // an error may have left a progress bar on the line
 	switch {
 	case code == exitOK, errors.Is(err, syscall.EPIPE): // the reader of our output has closed it
-	case is[*pipeline.DifferentError](err): // standard output says what differs
+	case is[*compare.DifferentError](err): // standard output says what differs
 	case code == exitInterrupted:
 		fmt.Fprintln(a.stderr, "pipe: interrupted")
 	case code == exitAlarm:

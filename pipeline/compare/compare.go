@@ -1,4 +1,5 @@
-// Package compare compares two reports: the verdicts, what every method and pair cost, and how well calibrated they were.
+// Package compare says what differs between two reports (the verdicts, what every method and pair cost, and how well
+// calibrated they were) and between two cost tensors.
 package compare
 
 import (

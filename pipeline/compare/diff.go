@@ -1,4 +1,4 @@
-package pipeline
+package compare
 
 import (
 	"context"
@@ -58,7 +58,11 @@ func (r *DiffResult) WriteText(w io.Writer) error {
 	b.Add("rows", "%d and %d; %d in both%s", r.A.Rows, r.B.Rows, r.Both, map[bool]string{true: ", in another order"}[r.OtherOrder])
 	for _, side := range []grow.DiffSide{r.A, r.B} {
 		if side.Only.Rows > 0 {
-			b.Add("only in", "%s: %d (%s)", side.File, side.Only.Rows, firstOf(side.Only.IDs, side.Only.Rows))
+			ids := strings.Join(side.Only.IDs, ", ")
+			if side.Only.Rows > len(side.Only.IDs) {
+				ids += ", ..."
+			}
+			b.Add("only in", "%s: %d (%s)", side.File, side.Only.Rows, ids)
 		}
 	}
 	b.Add("actions", "%s", r.Actions)
@@ -97,7 +101,11 @@ func valueLine(c grow.ColumnChange) string {
 		}
 		return fmt.Sprintf("%s %s%s: %s, then %s", v.ID, v.Column, pair, v.A, v.B)
 	}
-	line := fmt.Sprintf("%d values in %d rows%s; first %s", c.Values, c.Rows, counted(", %d of them known in only one", c.Unknown), show(c.First[0]))
+	unknown := ""
+	if c.Unknown > 0 {
+		unknown = fmt.Sprintf(", %d of them known in only one", c.Unknown)
+	}
+	line := fmt.Sprintf("%d values in %d rows%s; first %s", c.Values, c.Rows, unknown, show(c.First[0]))
 	if c.Largest != nil && c.Values > 1 {
 		line += "; largest difference " + show(*c.Largest)
 	}
