@@ -53,6 +53,7 @@ func (p *TokenPrice) of(prompt, completion int) float64 {
 	return (float64(prompt)*p.Prompt + float64(completion)*p.Completion) / 1e6
 }
 
+// DefaultEndpointSettings are the defaults of docs/endpoints.md.
 func DefaultEndpointSettings() EndpointSettings {
 	greedy, short := 0.0, 64
 	return EndpointSettings{

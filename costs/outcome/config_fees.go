@@ -6,7 +6,7 @@ import (
 )
 
 // Usage names the columns with what a call used, from which measured fees are
-// computed. In wide form each pair has columns of its own.
+// computed. In wide form each pair names its columns.
 type Usage struct {
 	TokensIn     string `yaml:"tokens_in"`
 	TokensCached string `yaml:"tokens_cached"` // part of TokensIn

@@ -17,7 +17,7 @@ func Existing(path string) (*Lock, error) {
 			return nil, err
 		}
 		var used *InUseError
-		if err = hold(f); !errors.As(err, &used) { // a file system without locks keeps nobody out
+		if err = hold(f); !errors.As(err, &used) { // without locks in the file system, every run may go on
 			err = standsAt(f, path)
 		}
 		if err == nil {

@@ -73,7 +73,7 @@ type listStream struct {
 	err    error  // after them
 }
 
-// A stream of lists reads until it has so many rows or numbers.
+// A stream of lists stops reading at one of these numbers of rows and values.
 const (
 	listRows    = 1 << 10
 	listNumbers = 1 << 18

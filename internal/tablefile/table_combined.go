@@ -8,7 +8,7 @@ import (
 	"pipe/internal/dataerror"
 )
 
-// combinedTable is a table with more columns, which are made of its own.
+// combinedTable adds columns to a table; they are made of the table's columns.
 type combinedTable struct {
 	source
 	made   map[string]*Pattern

@@ -34,7 +34,7 @@ type textItem struct {
 	err   error
 }
 
-// A batch of a text table has at most so many rows, and cells.
+// The largest numbers of rows and cells in a batch of a text table.
 const (
 	textRows  = 1 << 9
 	textCells = 1 << 13

@@ -45,7 +45,8 @@ func (f Neighbours) losses(ctx context.Context, d *Data, fit []int) ([]float32, 
 	return out, nil
 }
 
-// local is the mean loss of a pair on the first rows of near, positions in fit, on which it is known: at most so many.
+// local is the mean loss of a pair on the nearest rows on which it is known; most limits their number. near are positions
+// in fit, the nearest first. Without such a row it is otherwise.
 func (d *Data) local(fit []int, near []int32, pair, most int, otherwise float64) float32 {
 	sum, count := 0.0, 0
 	for _, k := range near {

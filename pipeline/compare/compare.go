@@ -141,6 +141,14 @@ func pairUp[T any, K comparable](a, b []T, key func(T) K) (pairs [][2]*T) {
 	return pairs
 }
 
+// either is the item of a pair that is there, the first if both are.
+func either[T any](p [2]*T) *T {
+	if p[0] != nil {
+		return p[0]
+	}
+	return p[1]
+}
+
 // value is a figure of an item, nil without it.
 func value[T any](v *T, of func(*T) float64) *float64 {
 	if v == nil {
@@ -165,10 +173,7 @@ func verdicts(a, b *report.Report) (out []Verdict) {
 		lambda  float64
 	}
 	for _, p := range pairUp(a.Verdicts(), b.Verdicts(), func(v report.Verdict) key { return key{v.Setting, v.Lambda} }) {
-		one := p[0]
-		if one == nil {
-			one = p[1]
-		}
+		one := either(p)
 		v := Verdict{Setting: one.Setting, Lambda: one.Lambda, A: advice(p[0]), B: advice(p[1])}
 		v.Changed = v.A == nil || v.B == nil || v.A.Deploy != v.B.Deploy || v.A.method != v.B.method
 		out = append(out, v)
@@ -238,11 +243,8 @@ func constants(a, b *report.Report) (out []Constant) {
 	money := func(p *report.ConstantPoint) float64 { return p.Money }
 	for _, p := range pairUp(a.Constants, b.Constants, func(c report.ConstantPoint) [2]string { return [2]string{c.Setting, c.Pair} }) {
 		c := Constant{LossA: value(p[0], loss), LossB: value(p[1], loss), MoneyA: value(p[0], money), MoneyB: value(p[1], money)}
-		for _, v := range p {
-			if v != nil {
-				c.Setting, c.Pair = v.Setting, v.Pair
-			}
-		}
+		one := either(p)
+		c.Setting, c.Pair = one.Setting, one.Pair
 		c.Loss, c.Money = change(c.LossA, c.LossB), change(c.MoneyA, c.MoneyB)
 		out = append(out, c)
 	}
@@ -253,11 +255,8 @@ func calibration(a, b *report.Report) (out []Calibration) {
 	err := func(c *report.Calibration) float64 { return c.Error }
 	for _, p := range pairUp(a.Calibration, b.Calibration, func(c report.Calibration) [2]string { return [2]string{c.Setting, c.Policy} }) {
 		c := Calibration{A: value(p[0], err), B: value(p[1], err)}
-		for _, v := range p {
-			if v != nil {
-				c.Setting, c.Policy = v.Setting, v.Policy
-			}
-		}
+		one := either(p)
+		c.Setting, c.Policy = one.Setting, one.Policy
 		c.Change = change(c.A, c.B)
 		out = append(out, c)
 	}

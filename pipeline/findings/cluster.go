@@ -50,7 +50,7 @@ func (e *Evidence) byCluster() *partition {
 	return &p
 }
 
-// evenly picks at most so many of rows.
+// evenly picks rows at equal distances, all of them if there are no more than most.
 func evenly(rows []int, most int) []int {
 	if len(rows) <= most {
 		return rows

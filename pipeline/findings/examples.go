@@ -9,8 +9,8 @@ import (
 )
 
 // Examples are rows that a policy, which may be nil, wins and loses by most, compared with the best fixed pair of the
-// training rows or with today's pair, and rows that surprise it: at most so many of each kind, one of each set of rows that
-// belong together.
+// training rows or with today's pair, and rows that surprise it: most limits their number for each kind. Of rows that belong
+// together, only one is shown.
 func (e *Evidence) Examples(lambda float64, p *Policy, most int) []report.Examples {
 	c := e.compare(lambda, p)
 	if c == nil || most == 0 {

@@ -13,7 +13,7 @@ import (
 	"pipe/internal/judge"
 )
 
-// judgedSavings computes the savings of decisions from the columns of a table, and their intervals from resamples of its own.
+// judgedSavings computes the savings of decisions from the columns of a table, and their intervals from resamples that it draws itself.
 const judgedSavings = `
 import json, sys
 import numpy as np

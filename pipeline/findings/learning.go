@@ -125,7 +125,7 @@ func (e *Evidence) orders() []order {
 	return out
 }
 
-// taken are the first sets of an order with at least so many eighths of the rows.
+// taken are the first sets of an order: as few as have the given number of eighths of the rows.
 func (e *Evidence) taken(o order, eighths int) []int {
 	if eighths == 8 {
 		return e.Train

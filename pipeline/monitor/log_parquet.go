@@ -26,60 +26,78 @@ func checkFeatures(path string, r *costs.Reader, info *policy.Info) error {
 	return nil
 }
 
-// tensorLog reads a cost tensor: the outcome of whatever pair the policy decides is known, or is unknown.
-type tensorLog struct {
+// aheadReader reads rows of a tensor in batches, the first of them ahead, to see whether there are times.
+type aheadReader struct {
 	reader  *costs.Reader
+	first   *costs.Tensor
 	hasTime bool
-	first   *costs.Tensor // read ahead, to see whether there are times
-	seen    int
+	seen    int // rows that were read
 }
+
+// begin reads the first batch.
+func (a *aheadReader) begin() (err error) {
+	if a.first, err = a.reader.Next(); err == nil {
+		a.hasTime = a.first.Times != nil
+	}
+	return err
+}
+
+func (a *aheadReader) rows() int64 { return int64(a.reader.Rows()) }
+func (a *aheadReader) timed() bool { return a.hasTime }
+
+// batch is the next batch as rows of a log, io.EOF after the last one.
+func (a *aheadReader) batch(ctx context.Context) (*logRows, *costs.Tensor, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, nil, err
+	}
+	t := a.first
+	if a.first = nil; t == nil {
+		var err error
+		if t, err = a.reader.Next(); err != nil {
+			return nil, nil, err
+		}
+	}
+	n, done := len(t.Features)/t.Dim, a.seen
+	a.seen += n
+	return &logRows{n: n, features: t.Features, times: t.Times, place: func(i int) int { return done + i + 1 }}, t, nil
+}
+
+// tensorLog reads a cost tensor: the outcome of whatever pair the policy decides is known, or is unknown.
+type tensorLog struct{ aheadReader }
 
 func openTensor(path string, info *policy.Info) (logSource, error) {
 	r, err := costs.OpenReader(path, costs.ReadOptions{Unknown: true, BatchRows: batchRows(info.Dim)})
 	if err != nil {
 		return nil, err
 	}
-	s := &tensorLog{reader: r}
+	s := &tensorLog{aheadReader{reader: r}}
 	if err = checkFeatures(path, r, info); err == nil {
-		s.first, err = r.Next()
+		err = s.begin()
 	}
 	if err != nil {
 		r.Close()
 		return nil, err
 	}
-	s.hasTime = s.first.Times != nil
 	return s, nil
 }
 
-func (s *tensorLog) rows() int64 { return int64(s.reader.Rows()) }
-func (s *tensorLog) timed() bool { return s.hasTime }
-func (s *tensorLog) close()      { s.reader.Close() }
+func (s *tensorLog) close() { s.reader.Close() }
 
 func (s *tensorLog) next(ctx context.Context) (*logRows, error) {
-	if err := ctx.Err(); err != nil {
+	r, t, err := s.batch(ctx)
+	if err != nil {
 		return nil, err
 	}
-	t := s.first
-	if s.first = nil; t == nil {
-		var err error
-		if t, err = s.reader.Next(); err != nil {
-			return nil, err
-		}
-	}
-	done := s.seen
-	s.seen += t.Len()
-	return &logRows{n: t.Len(), features: t.Features, times: t.Times, tensor: t, place: func(i int) int { return done + i + 1 }}, nil
+	r.tensor = t
+	return r, nil
 }
 
 // parquetLog reads the features of a Parquet file, and beside them what was executed and what came of it.
 type parquetLog struct {
-	reader  *costs.Reader
-	table   *tablefile.Table
-	pair    *pairColumns
-	cells   []tablefile.Cell
-	first   *costs.Tensor // read ahead
-	hasTime bool
-	seen    int
+	aheadReader
+	table *tablefile.Table
+	pair  *pairColumns
+	cells []tablefile.Cell
 }
 
 func openParquetLog(path string, table *tablefile.Table, pair *pairColumns, info *policy.Info) (_ logSource, err error) {
@@ -100,15 +118,8 @@ func openParquetLog(path string, table *tablefile.Table, pair *pairColumns, info
 			return nil, err
 		}
 	}
-	if s.first, err = s.reader.Next(); err != nil {
-		return nil, err
-	}
-	s.hasTime = s.first.Times != nil
-	return s, nil
+	return s, s.begin()
 }
-
-func (s *parquetLog) rows() int64 { return int64(s.reader.Rows()) }
-func (s *parquetLog) timed() bool { return s.hasTime }
 
 func (s *parquetLog) close() {
 	s.table.Close()
@@ -118,19 +129,10 @@ func (s *parquetLog) close() {
 }
 
 func (s *parquetLog) next(ctx context.Context) (*logRows, error) {
-	if err := ctx.Err(); err != nil {
+	r, _, err := s.batch(ctx)
+	if err != nil {
 		return nil, err
 	}
-	t := s.first
-	if s.first = nil; t == nil {
-		var err error
-		if t, err = s.reader.Next(); err != nil {
-			return nil, err
-		}
-	}
-	n, done := len(t.Features)/t.Dim, s.seen
-	s.seen += n
-	r := &logRows{n: n, features: t.Features, times: t.Times, place: func(i int) int { return done + i + 1 }}
 	if len(s.pair.names) == 0 {
 		return r, nil
 	}

@@ -137,7 +137,7 @@ func run(ctx context.Context, o RunOptions, p stage.Progress) (_ *Status, err er
 	if o.State == "" {
 		return s, nil
 	}
-	m.NewWindow() // the next run has inputs and decisions of its own
+	m.NewWindow() // the next run tests its inputs and decisions alone
 	return s, atomicfile.Write(o.State, func(w io.Writer) error { return m.save(w, inputs) })
 }
 

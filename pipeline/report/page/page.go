@@ -65,7 +65,7 @@ type Block struct {
 	List   []string
 }
 
-// Table is a table with a heading of its own, if it has a title.
+// Table is a table; its title is a heading above it, unless it is empty.
 type Table struct {
 	Title, Caption string
 	Folded         bool // shows its title only, until the reader opens it
