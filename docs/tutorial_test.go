@@ -20,7 +20,7 @@ import (
 // checkout, are replaced.
 func TestTutorial(t *testing.T) {
 	if testing.Short() {
-		t.Skip("it trains twice and builds the program")
+		t.Skip("it trains three times and builds the program")
 	}
 	page := read(t, "tutorial.md")
 	python := judge.Python(t, "onnxruntime", "numpy")
