@@ -2,6 +2,9 @@
 .PHONY: help demo test build runtime lightgbm jpegturbo cuda bench verify peer fuzz lint generate move clean
 .DEFAULT_GOAL := help
 
+# All packages of the modules that go.work lists.
+packages := ./... ./cmd/pipe/... ./serve/...
+
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
@@ -13,7 +16,7 @@ test: runtime ## run all tests; compare with Python packages if Python is instal
 	@test -d "$${PIPE_DATA:-../shared/data}" || echo "test: no folder $${PIPE_DATA:-../shared/data}: tests on real data will be skipped" >&2
 	@go run ./tools/fetch lightgbm || { echo "test: no LightGBM: tests of boosted trees will be skipped" >&2; test "$${CI:-}" != true; }
 	@tools/jpegturbo.sh || { echo "test: no libjpeg-turbo: tests of that decoder will be skipped" >&2; test "$${CI:-}" != true; }
-	python=$$(tools/judges.sh) && PIPE_PYTHON="$$python" go test -timeout 9m ./...
+	python=$$(tools/judges.sh) && PIPE_PYTHON="$$python" go test -timeout 9m $(packages)
 
 build: ## build bin/pipe
 	go build -trimpath -o bin/pipe ./cmd/pipe
@@ -31,7 +34,7 @@ cuda: ## fetch ONNX Runtime for NVIDIA GPUs with its CUDA libraries
 	@go run ./tools/fetch cuda
 
 bench: runtime ## run the Go benchmarks
-	go test -run '^$$' -bench . -benchmem -timeout 30m ./...
+	go test -run '^$$' -bench . -benchmem -timeout 30m $(packages)
 
 verify: runtime build ## check that a policy file, alone or with its encoder, decides the same in Go, Python, node and the browser build
 	python=$$(tools/judges.sh) && PIPE_VERIFY_PYTHON="$$python" tools/verify/run.sh
@@ -51,7 +54,7 @@ generate: ## generate the Go code of the ONNX protobuf
 
 move: ## change the module path: make move MODULE=example.org/group/pipe
 	tools/move.sh "$(MODULE)"
-	go vet ./...
+	go vet $(packages)
 
 clean: ## remove build outputs and demo reports, not fetched libraries
 	rm -rf bin out demo

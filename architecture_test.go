@@ -110,6 +110,8 @@ var mayImport = map[string][]string{
 	"pipeline/report":                  {"costs", "costs/builder", "costs/builder/part", "costs/retrieval", "internal/atomicfile", "internal/lists", "internal/safetext", "models", "models/baseline", "models/policy", "pipeline/methods", "pipeline/report/page"},
 	"pipeline/stage":                   {"costs", "internal/atomicfile", "internal/config", "internal/digest", "internal/filelock", "internal/outside", "internal/progress", "internal/textfile", "onnx", "onnx/hf"},
 	"pipeline/world":                   {"costs", "internal/atomicfile", "internal/digest", "internal/parallel", "internal/safetext", "pipeline/stage"},
+	"serve":                            {},
+	"serve/deps":                       {},
 	"tools":                            {},
 	"tools/fetch":                      {},
 	"tools/outside/expert":             {"costs/builder/part", "onnx/ort", "pipeline", "pipeline/stage"},

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Changes the module path: in go.mod, in every import, and in the scripts and documents that name it.
+# Changes the module path: in every go.mod, in every import, and in the scripts and documents that name it.
 #
 #   tools/move.sh MODULE
 #
@@ -7,6 +7,7 @@
 # moving back restores every file.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+export GOWORK=off
 to=${1:-}
 
 refuse() {
@@ -18,7 +19,7 @@ refuse() {
 importable() (
 	dir=$(mktemp -d)
 	trap 'rm -rf "$dir"' EXIT
-	export GOFLAGS=-mod=mod GOPROXY=off GOTOOLCHAIN=local GOWORK=off
+	export GOFLAGS=-mod=mod GOPROXY=off GOTOOLCHAIN=local
 	mkdir "$dir/ours" "$dir/theirs"
 	{ cd "$dir/ours" && go mod init pipe && go mod edit -module "$to" && [[ $(go list -m) == "$to" ]] &&
 		cd "$dir/theirs" && go mod init theirs && go mod edit -require "$to@v0.0.0" -replace "$to=../ours" &&
@@ -40,6 +41,7 @@ git ls-files -z --cached --others --exclude-standard '*.go' '*.mod' '*.md' '*.sh
 		-e "s#(^|[\"\`( =])$old/(($folders)([]/\"\`), ]|\$))#\1$to/\2#g" \
 		-e "s#\"$old/\"#\"$to/\"#g" \
 		-e "s#^module $old(/|\$)#module $to\1#" \
+		-e "s#^((require|replace|\t)+ ?)$old(/serve)? (v|=)#\1$to\3 \4#" \
 		-e "s#(-replace[ =])$old=#\1$to=#g" \
 		-e "s#(-require[ =])$old@#\1$to@#g"
 echo "move: the module was $from and is $(go list -m)" >&2

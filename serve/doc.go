@@ -1,0 +1,2 @@
+// Package serve answers requests with policies over HTTP and gRPC.
+package serve
