@@ -49,7 +49,7 @@ fuzz: runtime ## fuzz every reader of untrusted input, FUZZTIME (10m) each: a fe
 lint: ## format, vet, staticcheck, tidy modules, generated files
 	@tools/lint.sh
 
-generate: ## generate the Go code of the ONNX protobuf
+generate: ## generate the Go code of the protobuf schemas
 	tools/genproto.sh
 
 move: ## change the module path: make move MODULE=example.org/group/pipe

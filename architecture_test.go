@@ -112,6 +112,7 @@ var mayImport = map[string][]string{
 	"pipeline/world":                   {"costs", "internal/atomicfile", "internal/digest", "internal/parallel", "internal/safetext", "pipeline/stage"},
 	"serve":                            {},
 	"serve/deps":                       {},
+	"serve/oip/inferencepb":            {},
 	"tools":                            {},
 	"tools/fetch":                      {},
 	"tools/outside/expert":             {"costs/builder/part", "onnx/ort", "pipeline", "pipeline/stage"},
