@@ -3,6 +3,5 @@ package deps
 
 import (
 	_ "github.com/fsnotify/fsnotify"
-	_ "github.com/prometheus/client_golang/prometheus/promhttp"
 	_ "google.golang.org/grpc"
 )

@@ -1,0 +1,99 @@
+package access
+
+import (
+	"encoding/json"
+	"math"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Wrap lets requests with a key through, and answers the others: 401 without a key of this server, 429 with Retry-After
+// above a limit. Health is always let through, and what Settings.Open names. The caller is in the request's context.
+func (a *Access) Wrap(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if a.isOpen(r.URL.Path) {
+			next.ServeHTTP(w, r)
+			return
+		}
+		c, err := a.Admit(keyOf(r.Header))
+		if err != nil {
+			WriteRefusal(w, r, asRefusal(err))
+			return
+		}
+		next.ServeHTTP(w, r.WithContext(With(r.Context(), c)))
+	})
+}
+
+// isOpen reports whether a path needs no key.
+func (a *Access) isOpen(path string) bool {
+	switch path {
+	case "/healthz", "/readyz", "/v2/health/live", "/v2/health/ready":
+		return true
+	case "/metrics":
+		return a.open["metrics"]
+	case "/openapi.json":
+		return a.open["openapi"]
+	case "/":
+		return a.open["page"]
+	}
+	return a.open["page"] && strings.HasPrefix(path, "/page/")
+}
+
+// keyOf returns the key that a request shows, "" without one. A browser shows it as the password of the page.
+func keyOf(h http.Header) string {
+	authorization := h.Get("Authorization")
+	if scheme, key, ok := strings.Cut(authorization, " "); ok && strings.EqualFold(scheme, "Bearer") {
+		return strings.TrimSpace(key)
+	}
+	if _, password, ok := (&http.Request{Header: h}).BasicAuth(); ok {
+		return password
+	}
+	return h.Get("X-Api-Key")
+}
+
+// WriteRefusal answers a request that is refused.
+func WriteRefusal(w http.ResponseWriter, r *http.Request, why *Refusal) {
+	code, kind := http.StatusTooManyRequests, "rate_limit_error"
+	switch why.Reason {
+	case "key":
+		code, kind = http.StatusUnauthorized, "authentication_error"
+		w.Header().Add("WWW-Authenticate", `Bearer realm="pipe"`)
+		if strings.Contains(r.Header.Get("Accept"), "text/html") { // a browser asks for the password
+			w.Header().Add("WWW-Authenticate", `Basic realm="pipe: the password is your key"`)
+		}
+	case "admin":
+		code, kind = http.StatusForbidden, "permission_error"
+	case "tokens", "money":
+		kind = "insufficient_quota"
+	}
+	if code == http.StatusTooManyRequests {
+		w.Header().Set("Retry-After", retryAfter(why.Wait))
+	}
+	WriteError(w, r, code, kind, why.Reason, why.Error())
+}
+
+// retryAfter is a time to wait in whole seconds, at least one.
+func retryAfter(wait time.Duration) string {
+	return strconv.Itoa(int(math.Ceil(max(wait.Seconds(), 1))))
+}
+
+// WriteError answers a request with an error in the form of its protocol: {"error": "..."} under /v2, and elsewhere
+// {"error": {"message", "type", "param", "code"}} as OpenAI's clients read it.
+func WriteError(w http.ResponseWriter, r *http.Request, status int, kind, code, message string) {
+	var body any
+	if r.URL.Path == "/v2" || strings.HasPrefix(r.URL.Path, "/v2/") {
+		body = map[string]string{"error": message}
+	} else {
+		body = map[string]any{"error": map[string]any{"message": message, "type": kind, "param": nil, "code": code}}
+	}
+	text, err := json.Marshal(body)
+	if err != nil { // strings always marshal
+		panic(err)
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	w.WriteHeader(status)
+	_, _ = w.Write(append(text, '\n')) // the client may be gone
+}

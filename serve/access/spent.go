@@ -1,0 +1,67 @@
+package access
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"os"
+
+	"pipe/internal/atomicfile"
+	"pipe/internal/config"
+	"pipe/internal/textfile"
+)
+
+// restore reads what keys had used when the server last saved it. Without a file it does nothing.
+func (a *Access) restore() error {
+	file := string(a.settings.Spent)
+	if file == "" {
+		return nil
+	}
+	text, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("read what keys have used: %w", err)
+	}
+	var spent map[string]Spent
+	if len(text) > textfile.MaxYAML || json.Unmarshal(text, &spent) != nil || !plausible(spent) {
+		return &config.Error{File: file, Problems: []string{"it is not what pipe serve wrote about keys; remove it to begin all periods again"}}
+	}
+	for _, k := range *a.keys.Load() {
+		if s, ok := spent[k.caller.Name]; ok {
+			k.caller.lock.Lock()
+			k.caller.spent = s
+			k.caller.lock.Unlock()
+		}
+	}
+	return nil
+}
+
+// plausible reports whether saved amounts can be continued.
+func plausible(spent map[string]Spent) bool {
+	for _, s := range spent {
+		if s.Tokens < 0 || !(s.Money >= 0) || math.IsInf(s.Money, 0) {
+			return false
+		}
+	}
+	return true
+}
+
+// Save writes what keys have used to the file of the settings. Without one it does nothing.
+func (a *Access) Save() error {
+	if a.settings.Spent == "" {
+		return nil
+	}
+	spent := map[string]Spent{}
+	for _, k := range *a.keys.Load() {
+		spent[k.caller.Name] = k.caller.Spent()
+	}
+	text, err := json.MarshalIndent(spent, "", "  ")
+	if err != nil {
+		return err
+	}
+	return atomicfile.WriteFile(string(a.settings.Spent), append(text, '\n'))
+}

@@ -1,0 +1,86 @@
+package metrics
+
+import (
+	"math"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// decisions counts what policies decide and what they expect of it.
+type decisions struct {
+	pairs     *prometheus.CounterVec
+	expected  *prometheus.SummaryVec
+	bestFixed *prometheus.SummaryVec
+	saving    *prometheus.SummaryVec
+	explored  *prometheus.CounterVec
+	shadows   *prometheus.CounterVec
+	reloads   *prometheus.CounterVec
+}
+
+func newDecisions(r *prometheus.Registry) decisions {
+	return decisions{
+		pairs:     counter(r, "pipe_decisions_total", "Decisions by the pair that was chosen.", "policy", "expert", "advice"),
+		expected:  sum(r, "pipe_expected_cost", "Cost that the policy expects of the chosen pairs: loss plus fees.", "policy"),
+		bestFixed: sum(r, "pipe_expected_cost_best_fixed", "Cost that the policy expects of the best fixed pair on the same rows.", "policy"),
+		saving:    sum(r, "pipe_expected_saving", "Expected cost of the best fixed pair minus that of the chosen pair.", "policy"),
+		explored:  counter(r, "pipe_explored_total", "Decisions for which exploration chose another pair than the policy.", "policy"),
+		shadows:   counter(r, "pipe_shadow_decisions_total", "Decisions of shadow policies, by whether they chose the same pair as the live one.", "policy", "shadow", "agrees"),
+		reloads:   counter(r, "pipe_policy_loads_total", "Policy files that were read, by whether they are served now.", "policy", "ok"),
+	}
+}
+
+// Decision counts a decided row. The costs are what the policy expects of the chosen pair and of the best fixed pair of
+// its training rows, in the unit of the task loss; NaN where it states none.
+func (m *Metrics) Decision(policy, expert, advice string, expectedCost, bestFixedCost float64) {
+	if m == nil {
+		return
+	}
+	m.pairs.WithLabelValues(policy, expert, advice).Inc()
+	if isFinite(expectedCost) {
+		m.expected.WithLabelValues(policy).Observe(expectedCost)
+	}
+	if isFinite(bestFixedCost) {
+		m.bestFixed.WithLabelValues(policy).Observe(bestFixedCost)
+	}
+	if saving := bestFixedCost - expectedCost; isFinite(saving) {
+		m.saving.WithLabelValues(policy).Observe(saving)
+	}
+}
+
+// Explored counts a decision for which exploration chose another pair than the policy would have.
+func (m *Metrics) Explored(policy string) {
+	if m == nil {
+		return
+	}
+	m.explored.WithLabelValues(policy).Inc()
+}
+
+// Shadow counts a decision of a shadow policy on a row that the policy decided.
+func (m *Metrics) Shadow(policy, shadow string, agrees bool) {
+	if m == nil {
+		return
+	}
+	m.shadows.WithLabelValues(policy, shadow, word(agrees)).Inc()
+}
+
+// Reload counts a policy file that was read: it is served now, or it was refused.
+func (m *Metrics) Reload(policy string, ok bool) {
+	if m == nil {
+		return
+	}
+	m.reloads.WithLabelValues(policy, word(ok)).Inc()
+}
+
+// word is a truth value as a label.
+func word(yes bool) string {
+	if yes {
+		return "true"
+	}
+	return "false"
+}
+
+// isFinite reports whether a value can be summed.
+func isFinite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
+
+// isAmount reports whether a counter takes a value.
+func isAmount(v float64) bool { return isFinite(v) && v > 0 }

@@ -1,0 +1,52 @@
+package metrics
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// experts counts what happens between the gateway and its experts.
+type experts struct {
+	fallbacks *prometheus.CounterVec
+	breakers  *prometheus.GaugeVec
+	fees      *prometheus.CounterVec
+}
+
+func newExperts(r *prometheus.Registry) experts {
+	return experts{
+		fallbacks: counter(r, "pipe_fallbacks_total", "Calls of an expert after which the next best pair was tried.", "expert", "reason"),
+		breakers:  gauge(r, "pipe_breaker_state", "Circuit breaker of an expert: 0 closed, 1 half open, 2 open.", "expert"),
+		fees:      counter(r, "pipe_fees_total", "Money of answers by the usage that the service returned and the configured prices.", "expert"),
+	}
+}
+
+// The states of a circuit breaker.
+const (
+	BreakerClosed   = 0 // calls go through
+	BreakerHalfOpen = 1 // one call tries whether the expert is back
+	BreakerOpen     = 2 // no call goes through
+)
+
+// Fallback counts a call of an expert after which the next best pair was tried. The reason is one of a short list, such as
+// timeout or status 500, never a text of the service.
+func (m *Metrics) Fallback(expert, reason string) {
+	if m == nil {
+		return
+	}
+	m.fallbacks.WithLabelValues(expert, reason).Inc()
+}
+
+// Breaker sets the state of an expert's circuit breaker.
+func (m *Metrics) Breaker(expert string, state int) {
+	if m == nil {
+		return
+	}
+	m.breakers.WithLabelValues(expert).Set(float64(state))
+}
+
+// Fee counts the money of an answer. Values that are not positive are not counted.
+func (m *Metrics) Fee(expert string, money float64) {
+	if m == nil || !isAmount(money) {
+		return
+	}
+	m.fees.WithLabelValues(expert).Add(money)
+}
