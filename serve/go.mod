@@ -5,10 +5,10 @@ go 1.26.0
 require (
 	github.com/fsnotify/fsnotify v1.10.1
 	github.com/prometheus/client_golang v1.25.0
-	golang.org/x/time v0.16.0
+	golang.org/x/time v0.14.0
 	google.golang.org/grpc v1.85.0
 	google.golang.org/protobuf v1.36.12
-	pipe v0.0.0-00010101000000-000000000000
+	pipe v0.0.0
 )
 
 require (
