@@ -2,7 +2,6 @@ package access
 
 import (
 	"context"
-	"crypto/sha256"
 	"crypto/subtle"
 	"errors"
 	"fmt"
@@ -113,10 +112,7 @@ func (a *Access) caller(k Key, before *Caller) *Caller {
 // Needed reports whether callers need a key.
 func (a *Access) Needed() bool { return len(*a.keys.Load()) > 0 }
 
-// Digest is the SHA-256 of a key, as Key.SHA256 states it.
-func Digest(key string) [32]byte { return sha256.Sum256([]byte(key)) }
-
-// caller returns the owner of a key, nil if there is none. Every key is compared in constant time, so the time does not
+// owner returns the owner of a key, nil if there is none. Every key is compared in constant time, so the time does not
 // say how much of a digest was right.
 func (a *Access) owner(key string) *Caller {
 	d := Digest(key)

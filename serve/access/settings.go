@@ -1,6 +1,7 @@
 package access
 
 import (
+	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"math"
@@ -102,3 +103,6 @@ func (k Key) digest() (d [32]byte, err error) {
 	}
 	return [32]byte(b), nil
 }
+
+// Digest is the SHA-256 of a key, as Key.SHA256 states it.
+func Digest(key string) [32]byte { return sha256.Sum256([]byte(key)) }
