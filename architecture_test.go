@@ -112,6 +112,7 @@ var mayImport = map[string][]string{
 	"pipeline/world":                   {"costs", "internal/atomicfile", "internal/digest", "internal/parallel", "internal/safetext", "pipeline/stage"},
 	"serve":                            {},
 	"serve/access":                     {"internal/atomicfile", "internal/config", "internal/textfile", "serve/metrics"},
+	"serve/decision":                   {},
 	"serve/deps":                       {},
 	"serve/oip/inferencepb":            {},
 	"serve/metrics":                    {},

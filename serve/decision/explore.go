@@ -1,0 +1,108 @@
+package decision
+
+import "math"
+
+// units is the number of equally likely outcomes of one draw. A propensity is a whole number of units divided by units:
+// such numbers, and their sums, are exact in float64. So what is logged is exactly the probability of the sampler.
+const units = 1 << 53
+
+// propensities writes the probability of every pair to dst, one per pair, whose sum is exactly 1.
+//
+// allowed[i] is whether pair i may be chosen; greedy is the policy's choice, and is allowed. cost is the expected cost
+// of every pair, nil where the policy states none. Pairs that are not allowed get 0.
+func (e Explore) propensities(dst []float64, allowed []bool, greedy int, cost []float32) {
+	clear(dst)
+	dst[greedy] = 1
+	if !e.explores(cost) {
+		return
+	}
+	e.weigh(dst, allowed, greedy, cost)
+	shrink := e.shrink(dst, greedy, cost)
+	rest := int64(units)
+	for i, p := range dst {
+		if i == greedy {
+			continue
+		}
+		n := int64(math.Floor(p * shrink * units)) // p * shrink is at most 1
+		n = max(0, min(n, rest))
+		rest -= n
+		dst[i] = float64(n) / units
+	}
+	dst[greedy] = float64(rest) / units
+}
+
+// explores reports whether a policy with such costs is explored at all.
+func (e Explore) explores(cost []float32) bool {
+	return !e.off() && (cost != nil || e.Softmax == 0 && e.MaxExtraCost == nil)
+}
+
+// weigh writes the probabilities before the limit on the cost.
+func (e Explore) weigh(dst []float64, allowed []bool, greedy int, cost []float32) {
+	if e.Softmax == 0 {
+		n := 0
+		for _, ok := range allowed {
+			if ok {
+				n++
+			}
+		}
+		for i, ok := range allowed {
+			dst[i] = 0
+			if ok {
+				dst[i] = e.Epsilon / float64(n)
+			}
+		}
+		dst[greedy] += 1 - e.Epsilon
+		return
+	}
+	least, sum := math.Inf(1), 0.0
+	for i, ok := range allowed {
+		if ok {
+			least = min(least, float64(cost[i]))
+		}
+	}
+	for i, ok := range allowed {
+		dst[i] = 0
+		if ok {
+			dst[i] = math.Exp((least - float64(cost[i])) / e.Softmax)
+			sum += dst[i]
+		}
+	}
+	for i := range dst {
+		dst[i] /= sum
+	}
+}
+
+// shrink is the factor on the probabilities of all pairs but the greedy one that keeps the limit on the cost. Pairs that
+// are expected to be cheaper than the greedy one do not make up for dearer ones, so the limit holds for either alone.
+func (e Explore) shrink(p []float64, greedy int, cost []float32) float64 {
+	if e.MaxExtraCost == nil {
+		return 1
+	}
+	extra := 0.0
+	for i, c := range cost {
+		if more := float64(c) - float64(cost[greedy]); p[i] > 0 && more > 0 {
+			extra += p[i] * more
+		}
+	}
+	if extra <= *e.MaxExtraCost {
+		return 1
+	}
+	return *e.MaxExtraCost / extra
+}
+
+// draw is the pair of one draw: u is uniform among the integers from 0 to units-1, and p are propensities.
+func draw(p []float64, u uint64) int {
+	last := 0
+	for i, v := range p {
+		n := uint64(v * units)
+		if n == 0 {
+			continue
+		}
+		if u < n {
+			return i
+		}
+		u -= n
+		last = i
+	}
+	return last // not reached: the propensities are units in all
+}

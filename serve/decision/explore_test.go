@@ -1,0 +1,172 @@
+package decision
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+func limit(v float64) *float64 { return &v }
+
+// drawCase draws pairs of which some are masked, their costs, and settings of exploration.
+func drawCase(t *rapid.T) (e Explore, allowed []bool, greedy int, cost []float32) {
+	n := rapid.IntRange(1, 12).Draw(t, "pairs")
+	allowed, cost = make([]bool, n), make([]float32, n)
+	greedy = rapid.IntRange(0, n-1).Draw(t, "greedy")
+	for i := range allowed {
+		allowed[i] = i == greedy || rapid.Bool().Draw(t, "allowed")
+		cost[i] = 1e30
+		if allowed[i] {
+			cost[i] = rapid.Float32Range(-2, 5).Draw(t, "cost")
+		}
+	}
+	if rapid.Bool().Draw(t, "softmax") {
+		e.Softmax = rapid.Float64Range(1e-6, 100).Draw(t, "temperature")
+	} else {
+		e.Epsilon = rapid.Float64Range(0, 1).Draw(t, "epsilon")
+	}
+	if rapid.Bool().Draw(t, "limited") {
+		e.MaxExtraCost = limit(rapid.Float64Range(0, 1).Draw(t, "limit"))
+	}
+	return e, allowed, greedy, cost
+}
+
+// TestPropensitiesLaw checks that probabilities sum to exactly 1, are 0 for masked pairs, keep the limit on the cost, and
+// are whole numbers of the sampler's units.
+func TestPropensitiesLaw(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		e, allowed, greedy, cost := drawCase(t)
+		p := make([]float64, len(allowed))
+		e.propensities(p, allowed, greedy, cost)
+		sum, extra := 0.0, 0.0
+		for i, v := range p {
+			sum += v
+			if v < 0 || v > 1 || v*units != math.Trunc(v*units) {
+				t.Fatalf("pair %d has %v", i, v)
+			}
+			if v > 0 && !allowed[i] {
+				t.Fatalf("masked pair %d has %v", i, v)
+			}
+			if v > 0 {
+				extra += v * (float64(cost[i]) - float64(cost[greedy]))
+			}
+		}
+		if sum != 1 {
+			t.Fatalf("the sum is %v", sum)
+		}
+		if e.MaxExtraCost != nil && extra > *e.MaxExtraCost*(1+1e-12) {
+			t.Fatalf("exploring costs %v, above %v", extra, *e.MaxExtraCost)
+		}
+	})
+}
+
+// TestDrawIsExact counts all outcomes of a sampler: the number of draws that give a pair is its propensity times units.
+func TestDrawIsExact(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		e, allowed, greedy, cost := drawCase(t)
+		p := make([]float64, len(allowed))
+		e.propensities(p, allowed, greedy, cost)
+		first := uint64(0)
+		for i, v := range p {
+			n := uint64(v * units)
+			if n == 0 {
+				continue
+			}
+			for _, u := range []uint64{first, first + n/2, first + n - 1} {
+				if got := draw(p, u); got != i {
+					t.Fatalf("draw %d is pair %d, not %d of %v", u, got, i, p)
+				}
+			}
+			first += n
+		}
+		if first != units {
+			t.Fatalf("%d draws, not %d", first, uint64(units))
+		}
+	})
+}
+
+// TestFrequencies compares what is drawn with the propensities, by Pearson's statistic, for both sources of randomness.
+func TestFrequencies(t *testing.T) {
+	allowed, cost := []bool{true, false, true, true, true}, []float32{0.2, 1e30, 0.5, 0.21, 0.9}
+	for name, e := range map[string]Explore{
+		"epsilon": {Epsilon: 0.3}, "softmax": {Softmax: 0.4}, "limited": {Epsilon: 0.9, MaxExtraCost: limit(0.05)},
+		"softmax limited": {Softmax: 3, MaxExtraCost: limit(0.1)},
+	} {
+		for _, s := range []*source{{}, {seed: 7}} {
+			p, count, n := make([]float64, 5), make([]float64, 5), 200000
+			e.propensities(p, allowed, 0, cost)
+			for range n {
+				count[draw(p, s.draw())]++
+			}
+			statistic := 0.0
+			for i, v := range p {
+				if v == 0 {
+					if count[i] > 0 {
+						t.Errorf("%s: pair %d with probability 0 was drawn", name, i)
+					}
+					continue
+				}
+				statistic += (count[i] - v*float64(n)) * (count[i] - v*float64(n)) / (v * float64(n))
+			}
+			if statistic > 30 { // 3 degrees of freedom: a chance of 1.4e-6
+				t.Errorf("%s, seed %d: statistic %.1f, probabilities %v, counts %v", name, s.seed, statistic, p, count)
+			}
+		}
+	}
+}
+
+// TestKnownPropensities are computed by hand.
+func TestKnownPropensities(t *testing.T) {
+	for name, c := range map[string]struct {
+		e    Explore
+		cost []float32
+		want []float64
+	}{
+		"off":                          {Explore{}, []float32{0, 1, 2}, []float64{1, 0, 0}},
+		"epsilon":                      {Explore{Epsilon: 0.5}, []float32{0, 1, 2}, []float64{0.75, 0, 0.25}},
+		"epsilon without costs":        {Explore{Epsilon: 0.5}, nil, []float64{0.75, 0, 0.25}},
+		"softmax":                      {Explore{Softmax: 1}, []float32{0, 1, float32(math.Log(3))}, []float64{0.75, 0, 0.25}},
+		"softmax without costs":        {Explore{Softmax: 1}, nil, []float64{1, 0, 0}},
+		"limit":                        {Explore{Epsilon: 0.5, MaxExtraCost: limit(0.25)}, []float32{0, 1, 2}, []float64{0.875, 0, 0.125}},
+		"limit that is kept":           {Explore{Epsilon: 0.5, MaxExtraCost: limit(0.5)}, []float32{0, 1, 2}, []float64{0.75, 0, 0.25}},
+		"limit without costs":          {Explore{Epsilon: 0.5, MaxExtraCost: limit(9)}, nil, []float64{1, 0, 0}},
+		"a cheaper pair":               {Explore{Epsilon: 0.5, MaxExtraCost: limit(0)}, []float32{2, 1, 0}, []float64{0.75, 0, 0.25}},
+		"always":                       {Explore{Epsilon: 1}, []float32{0, 1, 2}, []float64{0.5, 0, 0.5}},
+		"hot":                          {Explore{Softmax: 1e300}, []float32{0, 1, 2}, []float64{0.5, 0, 0.5}},
+		"cold":                         {Explore{Softmax: 1e-300}, []float32{0, 1, 2}, []float64{1, 0, 0}},
+		"cold, greedy is not the best": {Explore{Softmax: 1e-300}, []float32{1, 1, 0}, []float64{0, 0, 1}},
+	} {
+		p := make([]float64, 3)
+		c.e.propensities(p, []bool{true, false, true}, 0, c.cost)
+		for i := range p {
+			if math.Abs(p[i]-c.want[i]) > 1e-7 {
+				t.Errorf("%s: %v, want %v", name, p, c.want)
+				break
+			}
+		}
+	}
+}
+
+// TestShare checks that the share of users is the configured one, and the same in every run.
+func TestShare(t *testing.T) {
+	r, below, n := rand.New(rand.NewPCG(1, 1)), 0, 20000
+	for range n {
+		if share("canary", string(rune('a'+r.IntN(26)))+string(rune(r.Int32N(60000)))) < 0.05 {
+			below++
+		}
+	}
+	if got := float64(below) / float64(n); got < 0.04 || got > 0.06 {
+		t.Errorf("a share of 0.05 is %v", got)
+	}
+	if got := share("canary", "user\x00anna"); got != share("canary", "user\x00anna") || math.Abs(got-knownShare) > 1e-12 {
+		t.Errorf("the share of anna is %v, in earlier releases %v", got, knownShare)
+	}
+	if share("a", "bc") == share("ab", "c") {
+		t.Error("the border between the texts does not count")
+	}
+}
+
+// knownShare is the place of one user, which must not change between releases: a user would get another policy.
+const knownShare = 0.9345390342846142

@@ -1,0 +1,193 @@
+package decision
+
+import (
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// What an encoder of texts sees of a conversation.
+const (
+	PromptLastUser = "last_user" // the text of the last message of a user
+	PromptUsers    = "users"     // the texts of all messages of users, with an empty line between them
+	PromptAll      = "all"       // every message with a text as "role: text", with an empty line between them
+)
+
+var prompts = map[string]struct{}{PromptLastUser: {}, PromptUsers: {}, PromptAll: {}}
+
+// maxMessages is the most messages of one conversation.
+const maxMessages = 10000
+
+// Messages are a conversation, in the form of chat completions.
+type Messages []Message
+
+// Message is what a policy can see of one message.
+type Message struct {
+	Role   string
+	Texts  []string // the texts of its parts
+	Images []string // the URLs of its images, as they were given
+}
+
+// PromptError means that a conversation has nothing that the encoder of the policy could see.
+type PromptError struct{ Reason string }
+
+func (e *PromptError) Error() string { return "messages: " + e.Reason }
+
+// ReadMessages reads the messages of a request of chat completions. Parts and fields that are not known are kept out, not
+// refused, since other services than the policy read them. The error is a *[PromptError].
+func ReadMessages(raw []byte) (Messages, error) {
+	var list []struct {
+		Role    string         `json:"role"`
+		Content jsontext.Value `json:"content"`
+	}
+	if err := json.Unmarshal(raw, &list); err != nil {
+		return nil, &PromptError{"they are not a list of messages with a role and content: " + PlainJSON(err)}
+	}
+	if len(list) == 0 || len(list) > maxMessages {
+		return nil, &PromptError{fmt.Sprintf("there are %d, not 1 to %d", len(list), maxMessages)}
+	}
+	messages := make(Messages, len(list))
+	for i, m := range list {
+		messages[i].Role = m.Role
+		if err := messages[i].read(m.Content); err != nil {
+			return nil, &PromptError{fmt.Sprintf("message %d: %v", i+1, err)}
+		}
+	}
+	return messages, nil
+}
+
+// read reads the content of a message: a text, or a list of parts. A message that only calls tools has none.
+func (m *Message) read(content jsontext.Value) error {
+	switch content.Kind() {
+	case 0, 'n':
+		return nil
+	case '"':
+		var text string
+		if err := json.Unmarshal(content, &text); err != nil {
+			return errors.New(PlainJSON(err))
+		}
+		m.Texts = []string{text}
+		return nil
+	case '[':
+	default:
+		return errors.New("its content is neither a text nor a list of parts")
+	}
+	var parts []struct {
+		Type     string         `json:"type"`
+		Text     *string        `json:"text"`
+		ImageURL jsontext.Value `json:"image_url"`
+	}
+	if err := json.Unmarshal(content, &parts); err != nil {
+		return errors.New("its content is not a list of parts: " + PlainJSON(err))
+	}
+	for _, p := range parts {
+		switch {
+		case p.Type == "text" && p.Text != nil:
+			m.Texts = append(m.Texts, *p.Text)
+		case p.Type == "image_url":
+			var image struct {
+				URL string `json:"url"`
+			}
+			if err := json.Unmarshal(p.ImageURL, &image); err != nil {
+				return errors.New("image_url: " + PlainJSON(err))
+			}
+			m.Images = append(m.Images, image.URL)
+		}
+	}
+	return nil
+}
+
+// Text is what an encoder of texts sees, by one of the names above. The texts of the parts of one message are joined by
+// line breaks. The error is a *[PromptError] if there is no text.
+func (m Messages) Text(prompt string) (string, error) {
+	var texts []string
+	for _, one := range m {
+		text := strings.Join(one.Texts, "\n")
+		switch {
+		case strings.TrimSpace(text) == "":
+		case prompt == PromptAll:
+			texts = append(texts, one.Role+": "+text)
+		case one.Role == "user":
+			texts = append(texts, text)
+		}
+	}
+	if len(texts) == 0 {
+		return "", &PromptError{"none has a text that the policy could decide on"}
+	}
+	if prompt == PromptLastUser || prompt == "" {
+		return texts[len(texts)-1], nil
+	}
+	return strings.Join(texts, "\n\n"), nil
+}
+
+// Image is what an encoder of images sees: the file of the last image of a user. The error is a *[PromptError] if there is
+// none, or if it is a link: the server fetches nothing for a caller.
+func (m Messages) Image() ([]byte, error) {
+	for i := len(m) - 1; i >= 0; i-- {
+		if n := len(m[i].Images); m[i].Role == "user" && n > 0 {
+			file, err := ReadImage(m[i].Images[n-1])
+			if err != nil {
+				return nil, &PromptError{fmt.Sprintf("message %d: image: %v", i+1, err)}
+			}
+			return file, nil
+		}
+	}
+	return nil, &PromptError{"none has an image that the policy could decide on"}
+}
+
+// ReadImage reads the file of an image from a data URL in base64, or from plain base64.
+func ReadImage(text string) ([]byte, error) {
+	if strings.HasPrefix(text, "http:") || strings.HasPrefix(text, "https:") {
+		return nil, errors.New("is a link: send the file as a data URL in base64, because the server fetches nothing for a caller")
+	}
+	if rest, ok := strings.CutPrefix(text, "data:"); ok {
+		kind, data, ok := strings.Cut(rest, ",")
+		if !ok || !strings.HasSuffix(kind, ";base64") {
+			return nil, errors.New("is a data URL that is not in base64")
+		}
+		text = data
+	}
+	file, err := base64.StdEncoding.DecodeString(text)
+	if err != nil {
+		return nil, errors.New("is not base64")
+	}
+	if len(file) == 0 {
+		return nil, errors.New("is empty")
+	}
+	return file, nil
+}
+
+// PlainJSON is the reason of an error of the JSON package, without the names of Go's types.
+func PlainJSON(err error) string {
+	var syntax *jsontext.SyntacticError
+	var semantic *json.SemanticError
+	switch {
+	case errors.As(err, &syntax):
+		where := fmt.Sprintf(" at byte %d", syntax.ByteOffset)
+		if syntax.JSONPointer != "" {
+			where = fmt.Sprintf(" in %s%s", syntax.JSONPointer, where)
+		}
+		return strings.TrimPrefix(syntax.Err.Error(), "jsontext: ") + where
+	case errors.As(err, &semantic):
+		what := "has the wrong type"
+		if k := kindNames[semantic.JSONKind]; k != "" {
+			what = "cannot be " + k
+		}
+		if semantic.Err == json.ErrUnknownName {
+			what = "is not known"
+		}
+		if semantic.JSONPointer == "" {
+			return "the value " + what
+		}
+		return fmt.Sprintf("%s %s", semantic.JSONPointer, what)
+	}
+	return err.Error()
+}
+
+var kindNames = map[jsontext.Kind]string{
+	'n': "null", 't': "true", 'f': "false", '"': "a text", '0': "this number", '{': "an object", '[': "a list",
+}

@@ -1,0 +1,118 @@
+package decision
+
+import (
+	"errors"
+	"fmt"
+	"math"
+)
+
+// Settings say how decisions differ from those that the policies alone would make, and what decides beside them.
+type Settings struct {
+	Explore Explore  `yaml:"explore"`
+	Canary  []Canary `yaml:"canary"`
+	Shadow  []Shadow `yaml:"shadow"`
+	// Prompt says which messages of a conversation the encoder of texts sees: last_user, users or all, see [Messages.Text].
+	Prompt string `yaml:"prompt"`
+	// UserKey is mixed into the hash of a user that the log keeps, so that whoever reads the log cannot try names.
+	UserKey string `yaml:"user_key"`
+	// Seed makes exploration repeatable, for tests: the same requests in the same order give the same decisions. 0: a
+	// source that cannot be predicted.
+	Seed uint64 `yaml:"seed"`
+	// ShadowQueue is the most requests that wait for shadow policies. More are answered and logged, but not shadowed.
+	ShadowQueue int `yaml:"shadow_queue"`
+	// ShadowWorkers is the number of requests that shadow policies decide on at once.
+	ShadowWorkers int `yaml:"shadow_workers"`
+}
+
+// Explore says how often, and how, another pair is chosen than the policy's. The zero value never explores. At most one
+// of Epsilon and Softmax is set.
+type Explore struct {
+	// Epsilon is the probability of a uniform draw from the available pairs, 0 to 1.
+	Epsilon float64 `yaml:"epsilon"`
+	// Softmax is a temperature in the unit of the expected cost, above 0: a pair is drawn with a probability that is
+	// proportional to exp(-cost/temperature). It needs a policy that states expected costs.
+	Softmax float64 `yaml:"softmax"`
+	// MaxExtraCost limits what exploring may cost: the expected cost of a decision in excess of what the policy's own
+	// choice would cost, in the unit of the task loss. Where it would be more, the policy's choice gets a larger share.
+	// nil: no limit. With a limit, policies that state no expected costs do not explore.
+	MaxExtraCost *float64 `yaml:"max_extra_cost"`
+}
+
+// Canary gives a share of the requests for one policy to another one. The same user always gets the same of the two.
+type Canary struct {
+	Of     string  `yaml:"of"`     // the policy that requests ask for; empty: the default one
+	Policy string  `yaml:"policy"` // the one that gets the share
+	Share  float64 `yaml:"share"`  // 0 to 1
+}
+
+// Shadow names a policy that decides beside another one. What it decides is logged and counted, and never executed.
+type Shadow struct {
+	Of     string `yaml:"of"` // the policy that requests ask for; empty: the default one
+	Policy string `yaml:"policy"`
+}
+
+// DefaultSettings explore nothing, and have neither canaries nor shadows.
+func DefaultSettings() Settings {
+	return Settings{Prompt: PromptLastUser, ShadowQueue: 1024, ShadowWorkers: 1}
+}
+
+// Validate reports every problem at once.
+func (s Settings) Validate() error {
+	problems := []error{s.Explore.Validate()}
+	add := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
+	of := map[string]bool{}
+	for i, c := range s.Canary {
+		if c.Policy == "" || c.Policy == c.Of {
+			add("canary: entry %d: policy must name another policy than %q", i+1, c.Of)
+		}
+		if !(c.Share >= 0 && c.Share <= 1) {
+			add("canary: entry %d: share %g is not from 0 to 1", i+1, c.Share)
+		}
+		if of[c.Of] {
+			add("canary: entry %d: %q has a canary already", i+1, c.Of)
+		}
+		of[c.Of] = true
+	}
+	seen := map[Shadow]bool{}
+	for i, sh := range s.Shadow {
+		if sh.Policy == "" || sh.Policy == sh.Of {
+			add("shadow: entry %d: policy must name another policy than %q", i+1, sh.Of)
+		}
+		if seen[sh] {
+			add("shadow: entry %d: %q is a shadow of %q already", i+1, sh.Policy, sh.Of)
+		}
+		seen[sh] = true
+	}
+	if _, ok := prompts[s.Prompt]; !ok {
+		add("prompt %q is none of %s, %s and %s", s.Prompt, PromptLastUser, PromptUsers, PromptAll)
+	}
+	if s.ShadowQueue < 1 || s.ShadowQueue > 1<<20 {
+		add("shadow_queue %d is not from 1 to %d", s.ShadowQueue, 1<<20)
+	}
+	if s.ShadowWorkers < 1 || s.ShadowWorkers > 1024 {
+		add("shadow_workers %d is not from 1 to 1024", s.ShadowWorkers)
+	}
+	return errors.Join(problems...)
+}
+
+// Validate reports every problem at once.
+func (e Explore) Validate() error {
+	var problems []error
+	add := func(format string, args ...any) { problems = append(problems, fmt.Errorf("explore: "+format, args...)) }
+	if !(e.Epsilon >= 0 && e.Epsilon <= 1) {
+		add("epsilon %g is not from 0 to 1", e.Epsilon)
+	}
+	if !(e.Softmax >= 0) || math.IsInf(e.Softmax, 0) {
+		add("softmax %g is not a temperature: a number above 0, or 0 for none", e.Softmax)
+	}
+	if e.Epsilon > 0 && e.Softmax > 0 {
+		add("epsilon and softmax are both set; choose one")
+	}
+	if c := e.MaxExtraCost; c != nil && !(*c >= 0) {
+		add("max_extra_cost %g is not a number of at least 0", *c)
+	}
+	return errors.Join(problems...)
+}
+
+// off reports whether the policy's choice is always taken.
+func (e Explore) off() bool { return e.Epsilon == 0 && e.Softmax == 0 }

@@ -1,0 +1,41 @@
+package decision
+
+import (
+	"math/rand/v2"
+	"sync/atomic"
+)
+
+// source draws numbers for exploration. It has no lock.
+type source struct {
+	seed uint64 // 0: draws cannot be repeated
+	next atomic.Uint64
+}
+
+// draw is a number that is uniform from 0 to units-1.
+func (s *source) draw() uint64 {
+	if s.seed == 0 {
+		return rand.Uint64() >> 11
+	}
+	return mix(s.seed^mix(s.next.Add(1))) >> 11
+}
+
+// mix is the finaliser of SplitMix64, a permutation of the 64-bit words.
+func mix(x uint64) uint64 {
+	x += 0x9e3779b97f4a7c15
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
+}
+
+// share is a number from 0 to 1, below 1, that depends on the two texts alone, also in later runs.
+func share(purpose, text string) float64 {
+	const offset, prime = 14695981039346656037, 1099511628211 // FNV-1a
+	h := uint64(offset)
+	for _, s := range [2]string{purpose, text} {
+		for i := range len(s) {
+			h = (h ^ uint64(s[i])) * prime
+		}
+		h = (h ^ 0xff) * prime // no byte of UTF-8, so the border between the texts counts
+	}
+	return float64(mix(h)>>11) / units
+}
