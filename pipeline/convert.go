@@ -73,8 +73,12 @@ type ConvertReport struct {
 	Outputs []string              `json:"outputs"`
 }
 
+// policyKind is the kind of a file with a policy in it.
+const policyKind = "policy"
+
 // Convert makes one ONNX file of an encoder, of an encoder and a policy, or of an any-price policy at fixed prices. The
-// metadata of an encoder has everything needed to read texts or images. It runs no graph. The file appears when it is complete.
+// metadata of an encoder has everything needed to read texts or images. It runs no graph. The file appears when it is complete,
+// a policy with its description beside it.
 //
 // If the policy records that it was trained on the features of another encoder, the error is an *stage.OptionError.
 func Convert(ctx context.Context, o ConvertOptions) (*ConvertReport, error) {
@@ -92,9 +96,16 @@ func Convert(ctx context.Context, o ConvertOptions) (*ConvertReport, error) {
 		return nil, err
 	}
 	r.Inputs, r.Outputs = inspect.Shapes(m.Inputs()), inspect.Shapes(m.Outputs())
+	if r.Kind == policyKind {
+		r.Bytes, err = decide.WritePolicy(o.Out, m)
+		return r, err
+	}
 	b, err := m.Marshal()
 	if err != nil {
 		return nil, fmt.Errorf("convert %q: %w", o.Model, err)
+	}
+	if err := decide.RemoveDescription(o.Out); err != nil { // of a policy that the encoder replaces
+		return nil, err
 	}
 	r.Bytes = len(b)
 	return r, atomicfile.Write(o.Out, func(w io.Writer) error {
@@ -123,6 +134,6 @@ func (r *ConvertReport) WriteText(w io.Writer) error {
 func (o ConvertOptions) files() stage.Files {
 	return stage.Files{
 		Reads:  slices.Concat(stage.ModelFiles(o.Model), stage.ModelFiles(o.Tokenizer), stage.NamedFiles(o.Merge)),
-		Writes: []stage.Output{{Path: o.Out}},
+		Writes: []stage.Output{{Path: o.Out}, {Path: decide.DescriptionFile(o.Out)}},
 	}
 }

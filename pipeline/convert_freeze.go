@@ -53,7 +53,7 @@ func (o ConvertOptions) freeze(f *decide.PolicyFile) (*onnx.Model, *ConvertRepor
 	if err != nil {
 		return nil, nil, err
 	}
-	return fixed.Model(), &ConvertReport{Format: 1, Out: o.Out, Kind: "policy", Policy: o.Model, Prices: used}, nil
+	return fixed.Model(), &ConvertReport{Format: 1, Out: o.Out, Kind: policyKind, Policy: o.Model, Prices: used}, nil
 }
 
 // merge puts the policy of the options behind an encoder, at the prices of the options if it is an any-price policy.
@@ -67,6 +67,6 @@ func (o ConvertOptions) merge(encoder *onnx.Model, r *ConvertReport) (*onnx.Mode
 			return nil, err
 		}
 	}
-	r.Kind, r.Policy = "policy", o.Merge
+	r.Kind, r.Policy = policyKind, o.Merge
 	return f.Behind(encoder, r.Encoder)
 }

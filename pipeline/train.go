@@ -25,6 +25,7 @@ import (
 	"pipe/models/paper"
 	"pipe/models/policy"
 	"pipe/onnx/ort"
+	"pipe/pipeline/decide"
 	"pipe/pipeline/methods"
 	"pipe/pipeline/report"
 	"pipe/pipeline/stage"
@@ -160,7 +161,7 @@ type TrainedPolicy struct {
 	Warm     string             `json:"warm,omitempty"`     // the older policy that this file is
 }
 
-// Train trains policies on the tensor's training rows and writes one ONNX file each, and train.json, into o.Out. If an
+// Train trains policies on the tensor's training rows and writes one ONNX file with its description each, and train.json, into o.Out. If an
 // interrupted run is started again, it continues from its checkpoints, which are removed at the end. Policies of an
 // earlier training in the folder, as listed in its train.json, are removed. If another run is using the folder, the
 // error is a *stage.InUseError.
@@ -393,7 +394,11 @@ func dropOthers(o TrainOptions, policies []*policy.Policy) error {
 		if stay[p.File] || p.File != filepath.Base(p.File) || filepath.Ext(p.File) != ".onnx" {
 			continue
 		}
-		if err := os.Remove(filepath.Join(o.Out, p.File)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		file := filepath.Join(o.Out, p.File)
+		if err := decide.RemoveDescription(file); err != nil {
+			return err
+		}
+		if err := os.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}
@@ -441,7 +446,8 @@ func writePolicy(ctx context.Context, rt *ort.Runtime, t *costs.Tensor, o TrainO
 	if err != nil {
 		return line, err
 	}
-	return line, m.WriteFile(filepath.Join(o.Out, line.File))
+	_, err = decide.WritePolicy(filepath.Join(o.Out, line.File), m)
+	return line, err
 }
 
 // policyName is METHOD[-lambdaL or -any-price][-seedS].onnx.
@@ -487,6 +493,6 @@ func (r *TrainReport) WriteText(w io.Writer) error {
 func (o TrainOptions) files() stage.Files {
 	return stage.Files{
 		Reads:  append(stage.TensorFiles(o.Tensor, o.Actions), stage.NamedFiles(o.Config, o.Warm)...),
-		Writes: []stage.Output{{Path: o.Out, Patterns: []string{TrainReportFile, "*.onnx"}}},
+		Writes: []stage.Output{{Path: o.Out, Patterns: []string{TrainReportFile, "*.onnx", "*" + stage.DescriptionEnding}}},
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"pipe/models/policy"
 	"pipe/onnx"
 	"pipe/onnx/ort"
+	"pipe/pipeline/decide"
 	"pipe/pipeline/report"
 	"pipe/pipeline/stage"
 )
@@ -76,5 +77,6 @@ func (w *warmPolicy) write(ctx context.Context, t *costs.Tensor, o TrainOptions,
 		return line, err
 	}
 	policy.Annotate(w.model, policy.WarmKey, string(about))
-	return line, w.model.WriteFile(filepath.Join(o.Out, line.File))
+	_, err = decide.WritePolicy(filepath.Join(o.Out, line.File), w.model)
+	return line, err
 }

@@ -34,6 +34,8 @@ var overwriting = map[string][]struct{ in, args string }{
 		{"small/tokenizer.json", "convert encoder.onnx --tokenizer small --out IN"},
 		{"encoder.onnx_data", "convert encoder.onnx --out IN"},
 		{"weights.bin", "convert apart.onnx --out IN"},
+		{"kept/served.onnx.json", "convert small --tokenizer IN --merge policy.onnx --out kept/served.onnx"},
+		{"kept/small.json", "convert small --tokenizer IN --merge policy.onnx --out kept/small"},
 	},
 	"costs": {
 		{"costs.yaml.parquet", "costs --config costs.yaml --out IN"},
@@ -97,6 +99,7 @@ var overwriting = map[string][]struct{ in, args string }{
 		{"kept/ours.onnx", "train --in costs.parquet --config IN --out kept"},
 		{"kept/more.onnx", "train --in IN --out kept"},
 		{"kept/ours.onnx", "train --in costs.parquet --warm IN --out kept"},
+		{"kept/ours.onnx.json", "train --in costs.parquet --config IN --out kept"},
 	},
 }
 
@@ -150,6 +153,7 @@ func inputsFor(t *testing.T) {
 		"pages/wiki-001.jsonl": `{"id": "A", "text": "x", "lines": ""}` + "\n",
 		"parts/a.parquet":      "x",
 		"kept/table.parquet":   "x", "kept/encoder.json": "x", "kept/featurize.json": "x", "kept/train.json": "x", "kept/ours.onnx": "train: {}",
+		"kept/ours.onnx.json": "{}", "kept/served.onnx.json": "{}", "kept/small.json": "{}",
 		"kept/more.onnx": "x", "kept/monitor.json": "x", "kept/monitor.html": "x", "monitor.state": "x", "kept/comparison.json": "x", "kept/comparison.html": "x", "kept/report.json": "x", "kept/report.csv": "x", "kept/report.md": "x", "kept/x.png": "x",
 		"kept/costs.parquet": "x", "kept/answers.jsonl": "x",
 	} {
@@ -306,6 +310,8 @@ func TestOutputsReplaceOutputs(t *testing.T) {
 		"index --pages pages --out pages/old.bm25",
 		"convert small --out small/served.onnx",
 		"convert small --out small/served.onnx",
+		"convert small --merge texts.onnx --out small/served.onnx",
+		"convert small --merge texts.onnx --out small/served.onnx",
 	} {
 		var stderr bytes.Buffer
 		if code := run(t.Context(), strings.Fields(args), nil, &bytes.Buffer{}, &stderr); code != exitOK {

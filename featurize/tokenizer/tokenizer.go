@@ -254,6 +254,20 @@ func (t *Tokenizer) Pad() int32 {
 	return t.padding.ID
 }
 
+// Lowercases reports whether the normalizer lower-cases texts.
+func (t *Tokenizer) Lowercases() bool {
+	return t.normalizer != nil && strings.Contains(t.normalizer.normalize("A"), "a")
+}
+
+// Special returns the ids of the special tokens of the file, by name.
+func (t *Tokenizer) Special() map[string]int32 {
+	ids := map[string]int32{}
+	for id := range t.added.special {
+		ids[t.vocab.tokens[id]] = id
+	}
+	return ids
+}
+
 // Padding returns how the file pads batches; false if it does not pad them.
 func (t *Tokenizer) Padding() (Padding, bool) {
 	if t.padding == nil {

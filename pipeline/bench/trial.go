@@ -13,6 +13,7 @@ import (
 	"pipe/costs/builder/part"
 	"pipe/costs/chat"
 	"pipe/pipeline"
+	"pipe/pipeline/decide"
 	"pipe/pipeline/report"
 	"pipe/pipeline/stage"
 )
@@ -117,7 +118,7 @@ func (x *trial) learn(ctx context.Context, c pipeline.TrainConfig, tensor string
 		}
 		files := []string{policies + "/train.json"}
 		for _, p := range report.Policies {
-			files = append(files, policies+"/"+p.File)
+			files = append(files, policies+"/"+p.File, policies+"/"+decide.DescriptionFile(p.File))
 		}
 		return files, errors.Join(x.dropPolicies(policies, files), os.RemoveAll(work))
 	})
@@ -135,7 +136,7 @@ func (x *trial) dropPolicies(folder string, keep []string) error {
 	}
 	for _, f := range there {
 		if !slices.Contains(keep, below(x.folder, f)) {
-			err = errors.Join(err, os.Remove(f))
+			err = errors.Join(err, decide.RemoveDescription(f), os.Remove(f))
 		}
 	}
 	return err

@@ -19,6 +19,10 @@ var inputEndings = append([]string{".parquet", ".jsonl", ".csv", ".json", ".onnx
 // ImageEndings are the extensions of images.
 var ImageEndings = []string{".jpg", ".jpeg", ".png", ".gif", ".bmp", ".webp"}
 
+// DescriptionEnding ends the name of the description beside a policy, NAME.onnx.json, which no stage reads as a setting of
+// a model.
+const DescriptionEnding = ".onnx.json"
+
 // NamedFiles are files that are read under any name; empty names are ignored.
 func NamedFiles(paths ...string) (list []Input) {
 	for _, p := range paths {
@@ -47,13 +51,15 @@ func ModelFiles(name string) []Input {
 	}
 	if IsFolder(path) {
 		return []Input{{Path: path, Part: func(name string) bool {
-			return name == "model.onnx" || filepath.Ext(name) != ".onnx"
+			return name == "model.onnx" || filepath.Ext(name) != ".onnx" && !strings.HasSuffix(name, DescriptionEnding)
 		}}}
 	}
 	list := append(NamedFiles(path), Input{Path: filepath.Dir(path), Part: externalTo(path), Big: true})
 	beside, _ := filepath.Glob(quoteGlob(path) + "?*") // the weights of a model that cannot be read
 	settings, _ := filepath.Glob(filepath.Join(quoteGlob(filepath.Dir(path)), "*.json"))
-	return append(list, NamedFiles(append(beside, settings...)...)...)
+	return append(list, NamedFiles(slices.DeleteFunc(append(beside, settings...), func(file string) bool {
+		return strings.HasSuffix(file, DescriptionEnding)
+	})...)...)
 }
 
 // externalTo recognises the files that hold data of a model's tensors by their base names. It reads the model at the
