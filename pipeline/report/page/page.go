@@ -79,7 +79,12 @@ type Cell struct {
 	Word bool // aligned to the left
 	Long bool // a text of several words, which is wrapped
 	Bold bool
+	Row  bool // is the heading of its row
+	Bar  Bar  // is drawn before the text
 }
+
+// Bar is a share from 0 to 1 that is drawn as a bar; 0 draws nothing.
+type Bar float64
 
 // Class is the cell's style: w for words, l for long texts, b for bold.
 func (c Cell) Class() string {
@@ -138,6 +143,18 @@ type Picture struct {
 	JPEG        []byte
 	Alt, Answer string
 	Wrong       bool
+}
+
+// Style is the style of all pages, for other pages that are made of sections.
+func Style() string { return style }
+
+// Write writes the section alone, for a page of another frame that has the [Style]. Control characters in its texts are
+// made visible.
+func (s Section) Write(w io.Writer) error {
+	if err := parsed.ExecuteTemplate(safetext.Writer(w), "section", s); err != nil {
+		return fmt.Errorf("write section: %w", err)
+	}
+	return nil
 }
 
 // Term is a name with its explanation.

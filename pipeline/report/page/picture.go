@@ -3,6 +3,7 @@ package page
 import (
 	"bytes"
 	"encoding/base64"
+	"fmt"
 	"html/template"
 	"regexp"
 )
@@ -28,4 +29,11 @@ func (f *Figure) Inline() template.HTML {
 		svg = bytes.ReplaceAll(svg, c[0], c[1])
 	}
 	return template.HTML(svg)
+}
+
+// Drawn is the bar as a picture. It says nothing that the text beside it does not say.
+func (b Bar) Drawn() template.HTML {
+	const width = 100
+	return template.HTML(fmt.Sprintf(`<svg class="bar" width="%d" height="10" aria-hidden="true"><rect width="%d" height="10" fill="var(--line)"/><rect width="%.1f" height="10" fill="var(--mark)"/></svg>`,
+		width, width, width*min(1, max(0, float64(b)))))
 }
