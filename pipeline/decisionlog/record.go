@@ -1,0 +1,96 @@
+package decisionlog
+
+// Record is one decision. A is the number of pairs, J(K+1), in the order of costs.Actions.
+type Record struct {
+	Time    int64  // microseconds since 1970, UTC, of the decision
+	ID      string // of the decision, unique; see [NewID]
+	Request string // id of the request: that of its x-request-id, or a made one
+	Source  string // which interface decided: decide, infer or chat
+	Client  string // name of the caller's key
+	User    string // hash of the request's user
+	Policy  string // name
+	Digest  string // of the policy's file; [Writer.Policy] must have got its names and fees
+	Canary  bool   // the policy is a canary
+
+	Lambda     float64   // multiplier of the advice fees in the decision
+	ExpertFees []float64 // J, in the decision
+	AdviceFees []float64 // K+1, in the decision, before lambda
+	Available  []bool    // A; at least the chosen pair is true
+
+	Features       []float32 // Dim, finite; nil if not at hand
+	FeaturesDigest string    // of the features; the writer computes it if it keeps the digest only
+
+	Action       int       // the pair that was chosen
+	Greedy       int       // the pair that the policy alone would choose
+	Propensity   []float64 // A: exact probability of every pair; they sum to 1 and are 0 where the pair is not available
+	ExpectedLoss []float32 // A, or nil where the policy states none
+	ExpectedCost []float32 // A, or nil where the policy states none
+	Guarded      bool      // the best fixed pair decided, because the guard exported it
+	Keep         float64   // probability with which the record was kept; set by the writer, 1 without sampling
+
+	Executed int       // the pair that answered after fallbacks; -1: none, or not known
+	Attempts []Attempt // calls of experts; nil where the service called none
+	Stages   Stages
+	Usage    Usage
+	Model    string  // that was served
+	Fee      float64 // measured money, if FeeKnown
+	FeeKnown bool
+	// PriceDate is the date of the prices that made Fee of tokens.
+	PriceDate string
+	Shadows   []Shadow // what other policies would have chosen
+	Error     string   // "" if the decision was served
+}
+
+// Attempt is one call of an expert.
+type Attempt struct {
+	Action int   // the pair
+	Status int   // HTTP status, 0 without an answer
+	Micros int64 // duration in microseconds
+	Error  string
+}
+
+// Stages are durations in microseconds, 0 for a stage that did not run.
+type Stages struct{ Decode, Encode, Decide, Advise, Expert, FirstByte int64 }
+
+// Usage are the tokens that a service returned, if Known.
+type Usage struct {
+	In, Cached, Out int64
+	Known           bool
+}
+
+// Shadow is what a policy chose that was not asked for the decision.
+type Shadow struct {
+	Policy, Digest string
+	Action         int
+	ExpectedCost   float64 // NaN where the policy states none
+}
+
+// Outcome is what became known of a decision later. At least one of Loss, Score, Correct, Label and Comment is set.
+type Outcome struct {
+	ID      string // of the decision
+	Time    int64  // microseconds since 1970, UTC, when it arrived
+	Loss    *float64
+	Score   *float64
+	Correct *bool
+	Label   string
+	Comment string
+	Client  string // name of the caller's key
+}
+
+// LossOf is the task loss that the outcome states: Loss, or 0 and 1 for correct and wrong, or 1 - Score. ok is false if
+// it states none of these.
+func (o *Outcome) LossOf() (loss float64, ok bool) {
+	switch {
+	case o == nil:
+		return 0, false
+	case o.Loss != nil:
+		return *o.Loss, true
+	case o.Correct != nil && *o.Correct:
+		return 0, true
+	case o.Correct != nil:
+		return 1, true
+	case o.Score != nil:
+		return 1 - *o.Score, true
+	}
+	return 0, false
+}

@@ -1,0 +1,207 @@
+package decisionlog
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"pipe/internal/finite"
+)
+
+// Limits on one record.
+const (
+	maxID       = 128     // bytes
+	maxText     = 1 << 10 // bytes of a name
+	maxLongText = 1 << 12 // bytes of an error or a comment; the rest is cut off
+	maxDim      = 1 << 16
+	maxAttempts = 64
+	maxShadows  = 64
+)
+
+// sumTolerance is how far the sum of the propensities may be from 1: far more than the rounding of sums, and far less
+// than any probability that exploration gives.
+const sumTolerance = 1e-9
+
+// RecordError says what contradicts itself in a record or an outcome.
+type RecordError struct {
+	ID    string
+	Field string
+	Msg   string
+}
+
+func (e *RecordError) Error() string {
+	return fmt.Sprintf("decision %q: %s %s", e.ID, e.Field, e.Msg)
+}
+
+// Check reports the first thing that is wrong with a record of the policy.
+func (r *Record) Check(p *PolicyInfo) error {
+	field, msg := r.wrong(p)
+	if field == "" {
+		return nil
+	}
+	return &RecordError{ID: r.ID, Field: field, Msg: msg}
+}
+
+func (r *Record) wrong(p *PolicyInfo) (field, msg string) {
+	if field, msg = r.wrongText(); field != "" {
+		return field, msg
+	}
+	a, j, k := p.Actions.Len(), len(p.Actions.Experts), len(p.Actions.Advice)
+	for _, list := range []struct {
+		name       string
+		have, want int
+	}{
+		{"expert_fees", len(r.ExpertFees), j},
+		{"advice_fees", len(r.AdviceFees), k},
+		{"available", len(r.Available), a},
+		{"propensity", len(r.Propensity), a},
+	} {
+		if list.have != list.want {
+			return list.name, fmt.Sprintf("has %d values; the policy needs %d", list.have, list.want)
+		}
+	}
+	for _, list := range [][]float64{r.ExpertFees, r.AdviceFees, {r.Lambda}} {
+		for _, v := range list {
+			if v != v || math.IsInf(v, 0) {
+				return "fees", "or lambda are not finite"
+			}
+		}
+	}
+	if field, msg = r.wrongChoice(a); field != "" {
+		return field, msg
+	}
+	return r.wrongNumbers(p, a)
+}
+
+func (r *Record) wrongText() (field, msg string) {
+	if !goodID(r.ID) {
+		return "id", fmt.Sprintf("needs 1 to %d bytes of printable text", maxID)
+	}
+	for _, t := range []struct{ name, text string }{
+		{"request", r.Request},
+		{"source", r.Source},
+		{"client", r.Client},
+		{"user", r.User},
+		{"policy", r.Policy},
+		{"features_digest", r.FeaturesDigest},
+		{"model", r.Model},
+		{"price_date", r.PriceDate},
+	} {
+		if len(t.text) > maxText {
+			return t.name, fmt.Sprintf("has %d bytes; at most %d are logged", len(t.text), maxText)
+		}
+	}
+	return "", ""
+}
+
+func goodID(id string) bool {
+	if id == "" || len(id) > maxID || !utf8.ValidString(id) {
+		return false
+	}
+	return strings.IndexFunc(id, func(c rune) bool { return !unicode.IsPrint(c) }) < 0
+}
+
+// wrongChoice checks the pairs and their probabilities.
+func (r *Record) wrongChoice(a int) (field, msg string) {
+	sum := 0.0
+	for i, v := range r.Propensity {
+		switch {
+		case !(v >= 0 && v <= 1):
+			return "propensity", fmt.Sprintf("of pair %d is %v", i, v)
+		case v > 0 && !r.Available[i]:
+			return "propensity", fmt.Sprintf("of pair %d is %v, but the pair is not available", i, v)
+		}
+		sum += v
+	}
+	if math.Abs(sum-1) > sumTolerance {
+		return "propensity", fmt.Sprintf("sums to %v instead of 1", sum)
+	}
+	switch {
+	case r.Action < 0 || r.Action >= a:
+		return "action", fmt.Sprintf("is %d of %d pairs", r.Action, a)
+	case r.Propensity[r.Action] == 0:
+		return "propensity", fmt.Sprintf("of the chosen pair %d is 0", r.Action)
+	case r.Greedy < 0 || r.Greedy >= a || !r.Available[r.Greedy]:
+		return "greedy", fmt.Sprintf("is %d, which is not an available pair", r.Greedy)
+	case r.Executed < -1 || r.Executed >= a:
+		return "executed", fmt.Sprintf("is %d of %d pairs", r.Executed, a)
+	case !(r.Keep > 0 && r.Keep <= 1):
+		return "keep", fmt.Sprintf("is %v; it is a probability above 0", r.Keep)
+	}
+	return "", ""
+}
+
+func (r *Record) wrongNumbers(p *PolicyInfo, a int) (field, msg string) {
+	if n := len(r.Features); n > maxDim || n > 0 && p.Dim > 0 && n != p.Dim {
+		return "features", fmt.Sprintf("are %d; the policy needs %d", n, p.Dim)
+	}
+	if i := finite.First(r.Features); i >= 0 {
+		return "features", fmt.Sprintf("%d is %v", i, r.Features[i])
+	}
+	for _, list := range []struct {
+		name   string
+		values []float32
+	}{{"expected_loss", r.ExpectedLoss}, {"expected_cost", r.ExpectedCost}} {
+		if list.values != nil && len(list.values) != a {
+			return list.name, fmt.Sprintf("has %d values; the policy needs %d", len(list.values), a)
+		}
+		for i, v := range list.values {
+			if r.Available[i] && (v != v || math.IsInf(float64(v), 0)) {
+				return list.name, fmt.Sprintf("of pair %d is %v", i, v)
+			}
+		}
+	}
+	if r.FeeKnown && !(r.Fee >= 0 && r.Fee <= math.MaxFloat64) {
+		return "fee", fmt.Sprintf("is %v", r.Fee)
+	}
+	if len(r.Attempts) > maxAttempts || len(r.Shadows) > maxShadows {
+		return "attempts", fmt.Sprintf("are %d, and shadows %d; at most %d are logged", len(r.Attempts), len(r.Shadows), maxAttempts)
+	}
+	for _, t := range r.Attempts {
+		if t.Action < 0 || t.Action >= a {
+			return "attempts", fmt.Sprintf("name pair %d of %d", t.Action, a)
+		}
+	}
+	for _, s := range r.Shadows {
+		if s.Action < 0 || len(s.Policy) > maxText || len(s.Digest) > maxText {
+			return "shadows", "name a negative pair, or have a name that is too long"
+		}
+	}
+	return "", ""
+}
+
+// Check reports the first thing that is wrong with an outcome.
+func (o *Outcome) Check() error {
+	if !goodID(o.ID) {
+		return &RecordError{ID: o.ID, Field: "id", Msg: fmt.Sprintf("needs 1 to %d bytes of printable text", maxID)}
+	}
+	if o.Loss == nil && o.Score == nil && o.Correct == nil && o.Label == "" && o.Comment == "" {
+		return &RecordError{ID: o.ID, Field: "outcome", Msg: "states none of loss, score, correct, label and comment"}
+	}
+	for name, v := range map[string]*float64{"loss": o.Loss, "score": o.Score} {
+		if v != nil && (*v != *v || math.IsInf(*v, 0)) {
+			return &RecordError{ID: o.ID, Field: name, Msg: fmt.Sprintf("is %v", *v)}
+		}
+	}
+	if len(o.Label) > maxText || len(o.Client) > maxText {
+		return &RecordError{ID: o.ID, Field: "label", Msg: fmt.Sprintf("or client has more than %d bytes", maxText)}
+	}
+	return nil
+}
+
+// cut shortens a text that may be long, at the end of a character.
+func cut(s string) string {
+	if len(s) <= maxLongText {
+		return s
+	}
+	s = s[:maxLongText]
+	for len(s) > 0 {
+		if c, n := utf8.DecodeLastRuneInString(s); c != utf8.RuneError || n != 1 {
+			break
+		}
+		s = s[:len(s)-1]
+	}
+	return s
+}

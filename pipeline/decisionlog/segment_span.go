@@ -1,0 +1,75 @@
+package decisionlog
+
+// span is what an index says of a segment: how many rows it has, between which ids, and between which times.
+type span struct {
+	Rows   int
+	MinID  string
+	MaxID  string
+	First  int64 // earliest time of a record, microseconds since 1970
+	Last   int64 // latest
+	Hashes map[uint64]uint64
+}
+
+// add counts one row. Hashes maps the hash of an id to a hash of the content, which is 0 for decisions.
+func (s *span) add(id string, hash, content uint64, time int64) {
+	if s.Rows == 0 || id < s.MinID {
+		s.MinID = id
+	}
+	if id > s.MaxID {
+		s.MaxID = id
+	}
+	if s.Rows == 0 || time < s.First {
+		s.First = time
+	}
+	if s.Rows == 0 || time > s.Last {
+		s.Last = time
+	}
+	s.Rows++
+	if s.Hashes == nil {
+		s.Hashes = map[uint64]uint64{}
+	}
+	s.Hashes[hash] = content
+}
+
+// mayHave reports whether an id is within the span.
+func (s *span) mayHave(id string) bool { return s.Rows > 0 && s.MinID <= id && id <= s.MaxID }
+
+// overlaps reports whether two spans may have an id in common.
+func (s *span) overlaps(o *span) bool {
+	return s.Rows > 0 && o.Rows > 0 && s.MinID <= o.MaxID && o.MinID <= s.MaxID
+}
+
+// spanOf reads the span of a segment of lines.
+func spanOf(s *segment) (*span, Damage, error) {
+	out := &span{}
+	d, err := readLines(s, func(kind lineKind, body []byte) error {
+		if kind != recordLine {
+			return nil
+		}
+		if s.stream == outcomes {
+			o, err := readOutcome(body)
+			if err == nil {
+				out.add(o.ID, hashOf(o.ID), contentOf(o), o.Time)
+			}
+			return err
+		}
+		in := scan{rest: body}
+		id, time := in.text(`{"id":`), in.int(`,"time":`)
+		if in.err == nil {
+			out.add(id, hashOf(id), 0, time)
+		}
+		return in.err
+	})
+	return out, d, err
+}
+
+// contentOf identifies what an outcome states, without its time and sender.
+func contentOf(o *Outcome) uint64 {
+	c := *o
+	c.Time, c.Client = 0, ""
+	line, err := appendOutcome(nil, &c)
+	if err != nil {
+		return 0
+	}
+	return hashOf(string(line))
+}

@@ -1,0 +1,285 @@
+package decisionlog
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"pipe/internal/atomicfile"
+	"pipe/internal/digest"
+	"pipe/internal/filelock"
+)
+
+// Writer appends to a log. It is safe for concurrent use.
+type Writer struct {
+	folder   string
+	settings Settings
+	lock     *filelock.Lock
+	records  *stream
+	outcomes *stream
+	start    time.Time // of the writer, by the clock of then: ages do not follow later jumps of the clock
+
+	mu       sync.Mutex
+	policies map[string]*PolicyInfo
+	queue    *batch // records that are not yet in the segment
+	recent   recent // ids of the last records that were queued
+	writing  *batch // the batch that is being written; kept while writing fails
+	closed   bool
+	failure  error // why nothing can be written, nil while it works
+	stats    Stats
+	unsynced time.Time // when the oldest record came that is not yet durable; zero if there is none
+
+	outcome  sync.Mutex // held from the check of an outcome until it is written
+	wake     chan struct{}
+	convert  chan struct{}
+	done     chan struct{}
+	finished sync.WaitGroup
+}
+
+// batch is a run of lines.
+type batch struct {
+	lines   []byte
+	entries []entry
+	first   time.Time // when the first record came
+}
+
+// recent is a set of the last ids: at least half as many as it has room for. Ids leave it in two generations.
+type recent struct{ now, before map[uint64]bool }
+
+const recentRoom = 1 << 17
+
+func (r *recent) add(hash uint64) {
+	if len(r.now) >= recentRoom || r.now == nil {
+		r.now, r.before = make(map[uint64]bool), r.now
+	}
+	r.now[hash] = true
+}
+
+func (r *recent) has(hash uint64) bool { return r.now[hash] || r.before[hash] }
+
+// Stats are the counts since the writer was opened, and its state.
+type Stats struct {
+	Records    int64         `json:"records"`    // written
+	Bytes      int64         `json:"bytes"`      // written to open segments
+	Queued     int           `json:"queued"`     // records that wait for the disk
+	Dropped    int64         `json:"dropped"`    // records that were lost because nothing could be written
+	Sampled    int64         `json:"sampled"`    // records that sampling left out
+	Outcomes   int64         `json:"outcomes"`   // written
+	Duplicates int64         `json:"duplicates"` // outcomes that were known
+	Errors     int64         `json:"errors"`     // failed writes
+	LastError  string        `json:"last_error"` // of them, "" if there was none
+	Stopped    bool          `json:"stopped"`    // nothing can be written now
+	Lag        time.Duration `json:"lag"`        // age of the oldest record that is not yet durable
+	Segments   int           `json:"segments"`   // of decisions, the open one included
+	Unfinished int           `json:"unfinished"` // closed segments that are not yet Parquet
+	Removed    int64         `json:"removed"`    // segments that were removed by age or size
+	Recovered  Damage        `json:"recovered"`  // lines that another run left half written
+}
+
+// Open opens the log in a folder, which is made if necessary, and finishes what a killed run left. One writer per folder:
+// if another one has it, the error is a *filelock.InUseError.
+func Open(folder string, s Settings) (*Writer, error) {
+	w, err := openWith(folder, s, openLines)
+	if err != nil {
+		return nil, fmt.Errorf("open decision log %q: %w", folder, err)
+	}
+	return w, nil
+}
+
+func openWith(folder string, s Settings, open func(string) (lineFile, error)) (*Writer, error) {
+	if err := s.Validate(); err != nil {
+		return nil, err
+	}
+	lock, err := filelock.Folder(folder, atomicfile.MkdirAll)
+	if err != nil {
+		return nil, err
+	}
+	w := &Writer{
+		folder: folder, settings: s, lock: lock, start: time.Now(), policies: map[string]*PolicyInfo{}, queue: &batch{},
+		wake: make(chan struct{}, 1), convert: make(chan struct{}, 1), done: make(chan struct{}),
+	}
+	for name, to := range map[string]**stream{decisions: &w.records, outcomes: &w.outcomes} {
+		*to = &stream{folder: folder, name: name, open: open, bytes: s.SegmentBytes, age: s.SegmentAge}
+		if err := (*to).recover(); err != nil {
+			return nil, errors.Join(err, lock.Release())
+		}
+		w.stats.Recovered.add((*to).damage)
+	}
+	w.finished.Go(w.work)
+	w.finished.Go(w.convertAll)
+	poke(w.convert)
+	return w, nil
+}
+
+// Policy tells the names and fees of a version of a policy, before its first record.
+func (w *Writer) Policy(about PolicyInfo) error {
+	if err := about.check(); err != nil {
+		return fmt.Errorf("decision log: %w", err)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.policies[about.Digest] = &about
+	return nil
+}
+
+// Add queues a record and does not wait for the disk. It does not keep r. A record that contradicts itself is a
+// *[RecordError]. If the record cannot be kept because the disk is full or too slow, it is counted as dropped; with
+// Settings.OnFull stop, Add returns a *[StoppedError] or [ErrFull] as well.
+func (w *Writer) Add(r *Record) error {
+	w.mu.Lock()
+	p := w.policies[r.Digest]
+	w.mu.Unlock()
+	if p == nil {
+		return &RecordError{ID: r.ID, Field: "digest", Msg: fmt.Sprintf("%q is of no policy that the log was told of", r.Digest)}
+	}
+	c := *r
+	c.Keep = w.settings.Sample
+	if err := c.Check(p); err != nil {
+		return err
+	}
+	hash := hashOf(r.ID)
+	if !kept(hash, w.settings.Sample) {
+		w.mu.Lock()
+		w.stats.Sampled++
+		w.mu.Unlock()
+		return nil
+	}
+	w.reduce(&c)
+	line := lines.Get().(*[]byte)
+	*line = appendRecord((*line)[:0], &c)
+	err := w.put(*line, entry{id: r.ID, hash: hash, time: r.Time, digest: r.Digest})
+	lines.Put(line)
+	return err
+}
+
+// lines is memory for encoding.
+var lines = sync.Pool{New: func() any { return new([]byte) }}
+
+// reduce keeps what the settings ask for.
+func (w *Writer) reduce(r *Record) {
+	switch w.settings.Features {
+	case DigestFeatures:
+		if r.FeaturesDigest == "" && r.Features != nil {
+			r.FeaturesDigest = FeaturesDigest(r.Features)
+		}
+		r.Features = nil
+	case NoFeatures:
+		r.Features, r.FeaturesDigest = nil, ""
+	}
+}
+
+// FeaturesDigest is the digest of features: of their little-endian bytes.
+func FeaturesDigest(features []float32) string { return digest.Of(floatBytes(nil, features)) }
+
+// put appends a line to the queue.
+func (w *Writer) put(line []byte, e entry) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	stop := w.settings.OnFull == Stop
+	switch {
+	case w.closed:
+		return ErrClosed
+	case w.recent.has(e.hash):
+		return &DuplicateError{ID: e.id}
+	case stop && w.failure != nil:
+		w.stats.Dropped++
+		return &StoppedError{w.failure}
+	case len(w.queue.lines)+len(line) > w.settings.QueueBytes:
+		w.stats.Dropped++
+		if stop {
+			return ErrFull
+		}
+		return nil
+	}
+	q := w.queue
+	if len(q.entries) == 0 {
+		q.first = time.Now()
+		poke(w.wake)
+	}
+	q.lines = append(q.lines, line...)
+	q.entries = append(q.entries, e)
+	w.recent.add(e.hash)
+	return nil
+}
+
+func poke(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+// Ready is nil if the next record can be kept, and the error of Add otherwise. With Settings.OnFull continue it is always
+// nil.
+func (w *Writer) Ready() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch {
+	case w.closed:
+		return ErrClosed
+	case w.settings.OnFull == Stop && w.failure != nil:
+		return &StoppedError{w.failure}
+	}
+	return nil
+}
+
+// Stats returns the counts and the state.
+func (w *Writer) Stats() Stats {
+	w.mu.Lock()
+	s := w.stats
+	s.Queued = len(w.queue.entries)
+	if w.writing != nil {
+		s.Queued += len(w.writing.entries)
+	}
+	s.Stopped = w.failure != nil
+	if oldest := w.oldest(); !oldest.IsZero() {
+		s.Lag = time.Since(oldest)
+	}
+	w.mu.Unlock()
+	s.Segments, s.Unfinished = w.records.count()
+	return s
+}
+
+// oldest is when the oldest record came that is not yet durable.
+func (w *Writer) oldest() time.Time {
+	switch {
+	case !w.unsynced.IsZero():
+		return w.unsynced
+	case w.writing != nil:
+		return w.writing.first
+	case len(w.queue.entries) > 0:
+		return w.queue.first
+	}
+	return time.Time{}
+}
+
+// Close writes what is queued, turns the open segments into Parquet, and ends the writer. It is idempotent.
+func (w *Writer) Close() error {
+	w.mu.Lock()
+	if w.closed {
+		w.mu.Unlock()
+		return nil
+	}
+	w.closed = true
+	w.mu.Unlock()
+	close(w.done)
+	w.finished.Wait()
+	w.outcome.Lock()
+	defer w.outcome.Unlock()
+	err := w.write()
+	w.mu.Lock()
+	for _, b := range []*batch{w.queue, w.writing} {
+		if b != nil {
+			w.stats.Dropped += int64(len(b.entries))
+		}
+	}
+	w.mu.Unlock()
+	for _, s := range []*stream{w.records, w.outcomes} {
+		err = errors.Join(err, s.sealAll(), s.finish())
+	}
+	if err = errors.Join(err, w.lock.Release()); err != nil {
+		return fmt.Errorf("close decision log %q: %w", w.folder, err)
+	}
+	return nil
+}

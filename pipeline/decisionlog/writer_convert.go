@@ -1,0 +1,57 @@
+package decisionlog
+
+import (
+	"errors"
+	"os"
+)
+
+// convertAll turns closed segments into Parquet, and removes old ones, until the writer is closed.
+func (w *Writer) convertAll() {
+	for {
+		select {
+		case <-w.done:
+			return
+		case <-w.convert:
+			w.count(errors.Join(w.records.finish(), w.outcomes.finish()))
+		}
+	}
+}
+
+// finish turns the closed segments of lines into Parquet. A segment for which that fails stays, and is tried again.
+func (s *stream) finish() error {
+	for {
+		s.mu.Lock()
+		if len(s.sealed) == 0 {
+			s.mu.Unlock()
+			return nil
+		}
+		c := s.sealed[0]
+		s.mu.Unlock()
+		if err := c.finish(); err != nil {
+			return err
+		}
+		s.mu.Lock()
+		s.sealed = s.sealed[1:]
+		if c.span.Rows > 0 {
+			s.closed = append(s.closed, &closedSegment{
+				&segment{folder: c.folder, stream: c.stream, number: c.number, parquet: true},
+				&span{Rows: c.span.Rows, MinID: c.span.MinID, MaxID: c.span.MaxID, First: c.span.First, Last: c.span.Last},
+			})
+		}
+		s.mu.Unlock()
+	}
+}
+
+// finish turns one segment of lines into Parquet: first the index, then the Parquet file, which counts from then on, then
+// the lines go. After a kill between any two of these steps, the next run does the rest.
+func (c *closedSegment) finish() error {
+	if c.span.Rows > 0 {
+		if err := c.writeIndex(c.span); err != nil {
+			return err
+		}
+		if err := writeParquet(c.segment); err != nil {
+			return err
+		}
+	}
+	return os.Remove(c.path(linesEnding))
+}

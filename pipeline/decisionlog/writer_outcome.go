@@ -1,0 +1,73 @@
+package decisionlog
+
+import "fmt"
+
+// Outcome keeps an outcome of a decision in the log. When it returns, a kill of the process does not lose it. An outcome
+// that states the same as an earlier one of the decision is a duplicate, which is not written again. If the log has no
+// such decision the error is an *[UnknownError], and a *[ConflictError] if the earlier outcome states something else.
+func (w *Writer) Outcome(o Outcome) (duplicate bool, err error) {
+	if err := o.Check(); err != nil {
+		return false, err
+	}
+	o.Comment = cut(o.Comment)
+	hash, content := hashOf(o.ID), contentOf(&o)
+	if err := w.knows(o.ID, hash); err != nil {
+		return false, err
+	}
+	w.outcome.Lock()
+	defer w.outcome.Unlock()
+	if w.isClosed() {
+		return false, ErrClosed
+	}
+	before, found, err := w.outcomes.find(o.ID, hash)
+	switch {
+	case err != nil:
+		return false, fmt.Errorf("decision log: outcomes: %w", err)
+	case found && before != content:
+		return false, &ConflictError{ID: o.ID}
+	case found:
+		w.counts(func(s *Stats) { s.Duplicates++ })
+		return true, nil
+	}
+	line, err := appendOutcome(nil, &o)
+	if err != nil {
+		return false, err
+	}
+	if err := w.outcomes.append(line, []entry{{id: o.ID, hash: hash, content: content, time: o.Time}}, w.policy); err != nil {
+		w.count(err)
+		return false, fmt.Errorf("decision log: outcomes: %w", err)
+	}
+	w.counts(func(s *Stats) { s.Outcomes++ })
+	w.count(w.outcomes.sealFull())
+	return false, nil
+}
+
+// knows is an error unless the log has a decision.
+func (w *Writer) knows(id string, hash uint64) error {
+	w.mu.Lock()
+	found := w.recent.has(hash)
+	w.mu.Unlock()
+	if found {
+		return nil
+	}
+	_, found, err := w.records.find(id, hash)
+	switch {
+	case err != nil:
+		return fmt.Errorf("decision log: %w", err)
+	case !found:
+		return &UnknownError{ID: id, Sampled: !kept(hash, w.settings.Sample)}
+	}
+	return nil
+}
+
+func (w *Writer) isClosed() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.closed
+}
+
+func (w *Writer) counts(change func(*Stats)) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	change(&w.stats)
+}
