@@ -192,50 +192,28 @@ func (d *Decider) DecideOne(ctx context.Context, scores, features []float32) (ac
 }
 
 func (d *Decider) run(ctx context.Context, at Prices, features []float32, n int, use func(*batchBuffers)) error {
-	if n < 1 || len(features) != n*d.info.Dim {
-		return fmt.Errorf("decide: %d features for %d rows, the policy takes %d per row", len(features), n, d.info.Dim)
+	if err := d.checkFeatures(features, n); err != nil {
+		return err
 	}
-	if i := finite.First(features); i >= 0 {
-		return fmt.Errorf("decide: %w", &RowError{i / d.info.Dim, fmt.Errorf("feature %d is %v", i%d.info.Dim, features[i])})
+	if err := d.checkPrices(at); err != nil {
+		return fmt.Errorf("decide: %w", err)
 	}
-	b, err := d.take(n)
+	b, err := d.take(n, 1)
 	if err != nil {
 		return fmt.Errorf("decide: %w", err)
 	}
 	defer d.put(b)
 	copy(d.input(b, FeaturesInput).Float32s(), features)
-	if err := d.load(b, at); err != nil {
-		return fmt.Errorf("decide: %w", err)
+	if d.info.Prices != nil {
+		d.loadRow(b, at, 0)
 	}
 	if err := d.session.RunBuffers(ctx, b.in, b.out); err != nil {
 		return fmt.Errorf("decide: %w", err)
 	}
-	if err := d.check(b); err != nil {
+	if err := d.check(b, 0, n); err != nil {
 		return fmt.Errorf("decide: %w", err)
 	}
 	use(b)
-	return nil
-}
-
-// load writes prices into the inputs of a batch.
-func (d *Decider) load(b *batchBuffers, p Prices) error {
-	if d.info.Prices == nil {
-		if !p.equal(d.base) {
-			return errors.New("the policy has fixed prices: only an any-price policy decides at others")
-		}
-		return nil
-	}
-	if err := p.check(d.info.Actions); err != nil {
-		return err
-	}
-	copy(d.input(b, ExpertFeesInput).Float32s(), p.Experts)
-	copy(d.input(b, AdviceFeesInput).Float32s(), p.Advice)
-	pairs, available := d.input(b, PairFeesInput).Float32s(), d.input(b, AvailableInput).Bools()
-	for i := range pairs {
-		pairs[i], available[i] = 0, true
-	}
-	copy(pairs, p.Pairs)
-	copy(available, p.Available)
 	return nil
 }
 
@@ -250,18 +228,18 @@ func (e *RowError) Error() string { return fmt.Sprintf("row %d: %v", e.Row, e.Er
 // Unwrap returns the underlying error.
 func (e *RowError) Unwrap() error { return e.Err }
 
-// check compares the answer of the graph with the contract of the file: scores are finite; the action exists, is the
-// smallest index among the largest scores and matches the expert and the advice. Features so large that the scores
-// overflow violate it, and so does a damaged or foreign file.
-func (d *Decider) check(b *batchBuffers) error {
-	expert, advice := d.ints(b, ExpertOutput), d.ints(b, AdviceOutput)
-	scores := d.floats(b, ScoresOutput)
+// check compares the answer of the graph on some rows with the contract of the file: scores are finite; the action exists,
+// is the smallest index among the largest scores and matches the expert and the advice. Features so large that the scores
+// overflow violate it, and so does a damaged or foreign file. A *RowError counts from the first of these rows.
+func (d *Decider) check(b *batchBuffers, first, rows int) error {
+	action, expert, advice := d.ints(b, ActionOutput)[first:first+rows], d.ints(b, ExpertOutput)[first:], d.ints(b, AdviceOutput)[first:]
 	actions := d.info.Actions.Len()
+	scores := d.floats(b, ScoresOutput)[first*actions : (first+rows)*actions]
 	if i := finite.First(scores); i >= 0 {
 		return &RowError{i / actions, fmt.Errorf("the policy's score of %s is %v: features out of range, or a damaged file",
 			d.info.Actions.Name(i%actions), scores[i])}
 	}
-	for n, i := range d.ints(b, ActionOutput) {
+	for n, i := range action {
 		if err := d.checkAction(i, expert[n], advice[n], scores[n*actions:(n+1)*actions]); err != nil {
 			return &RowError{n, err}
 		}
@@ -296,9 +274,10 @@ func (d *Decider) checkAction(action, expert, advice int64, scores []float32) er
 
 // batchBuffers are the runtime's tensors for one call with a given batch size.
 type batchBuffers struct {
-	rows int
-	in   []*ort.Buffer // in the order of the session's inputs
-	out  []*ort.Buffer // in the order of the session's outputs
+	rows   int
+	prices int           // rows of prices: 1 for the whole batch, or as many as it has
+	in     []*ort.Buffer // in the order of the session's inputs
+	out    []*ort.Buffer // in the order of the session's outputs
 }
 
 func (b *batchBuffers) close() error {
@@ -311,33 +290,33 @@ func (b *batchBuffers) close() error {
 	return errors.Join(errs...)
 }
 
-// take returns buffers for n rows that no other call uses.
-func (d *Decider) take(n int) (*batchBuffers, error) {
+// take returns buffers for n rows, with some rows of prices, that no other call uses.
+func (d *Decider) take(n, prices int) (*batchBuffers, error) {
 	d.mu.Lock()
 	if d.closed {
 		d.mu.Unlock()
 		return nil, ort.ErrClosed
 	}
 	for i := len(d.idle) - 1; i >= 0; i-- {
-		if b := d.idle[i]; b.rows == n {
+		if b := d.idle[i]; b.rows == n && b.prices == prices {
 			d.idle = append(d.idle[:i], d.idle[i+1:]...)
 			d.mu.Unlock()
 			return b, nil
 		}
 	}
 	d.mu.Unlock()
-	return d.newBuffers(n)
+	return d.newBuffers(n, prices)
 }
 
-func (d *Decider) newBuffers(n int) (*batchBuffers, error) {
+func (d *Decider) newBuffers(n, prices int) (*batchBuffers, error) {
 	inputs := d.info.inputs()
-	b := &batchBuffers{rows: n, in: make([]*ort.Buffer, len(inputs)), out: make([]*ort.Buffer, len(d.outputs))}
+	b := &batchBuffers{rows: n, prices: prices, in: make([]*ort.Buffer, len(inputs)), out: make([]*ort.Buffer, len(d.outputs))}
 	rows, actions := int64(n), int64(d.info.Actions.Len())
 	var errs []error
 	for _, in := range inputs {
 		first := rows
 		if in.Name != FeaturesInput {
-			first = 1 // one row of prices for the whole batch
+			first = int64(prices)
 		}
 		buf, err := d.runtime.NewBuffer(in.DType, first, in.Shape[1].Size)
 		b.in[d.at[in.Name]], errs = buf, append(errs, err)

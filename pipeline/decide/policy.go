@@ -32,10 +32,39 @@ type PolicyFile struct {
 func ReadPolicy(path string) (*PolicyFile, error) {
 	m, info, err := policy.Read(path)
 	var onDisk *fs.PathError
-	switch {
-	case errors.As(err, &onDisk):
+	if errors.As(err, &onDisk) {
 		return nil, err
-	case err == nil && !costs.UsableLambda(info.Lambda):
+	}
+	return newPolicyFile(path, m, info, err)
+}
+
+// ParsePolicy is ReadPolicy for the content of a file that has been read; path is only for errors. A file that keeps data
+// in other files is an error.
+func ParsePolicy(path string, content []byte) (*PolicyFile, error) {
+	m, err := onnx.Parse(content)
+	if err != nil {
+		return newPolicyFile(path, nil, nil, fmt.Errorf("read policy %q: %w", path, err))
+	}
+	info, err := policy.Parse(m)
+	others, unnamed := m.ExternalFiles()
+	switch {
+	case err != nil:
+	case unnamed != nil:
+		err = unnamed
+	case len(others) > 0:
+		err = fmt.Errorf("keeps data in another file, %q: only a policy that is one file can be read from memory", others[0])
+	default:
+		err = m.Check()
+	}
+	if err != nil {
+		err = fmt.Errorf("read policy %q: %w", path, err)
+	}
+	return newPolicyFile(path, m, info, err)
+}
+
+// newPolicyFile checks what was read, or passes on why it could not be.
+func newPolicyFile(path string, m *onnx.Model, info *policy.Info, err error) (*PolicyFile, error) {
+	if err == nil && !costs.UsableLambda(info.Lambda) {
 		err = fmt.Errorf("read policy %q: metadata pipe.lambda is %g, not a number from 0 to %g", path, info.Lambda, costs.MaxLambda)
 	}
 	if err != nil {

@@ -75,13 +75,18 @@ func (r *Router) ready() error {
 // A file that is not a policy is a *costs.DataError. An unknown decoder, and prices that do not fit the policy, are an
 // *stage.OptionError. So is an encoder that did not make the features of the policy's training; they are compared by the
 // digest of the features, if the policy records it. A missing ONNX Runtime is an *ort.MissingLibraryError.
-func Open(path string, o Options) (_ *Router, err error) {
-	if err := checkDecoder(o.Decoder); err != nil {
-		return nil, &stage.OptionError{Err: err}
-	}
+func Open(path string, o Options) (*Router, error) {
 	f, err := ReadPolicy(path)
 	if err != nil {
 		return nil, err
+	}
+	return OpenFile(f, o)
+}
+
+// OpenFile is Open for a policy that has been read.
+func OpenFile(f *PolicyFile, o Options) (_ *Router, err error) {
+	if err := checkDecoder(o.Decoder); err != nil {
+		return nil, &stage.OptionError{Err: err}
 	}
 	input := InputFeatures
 	if !o.FeaturesOnly {
