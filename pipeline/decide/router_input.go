@@ -94,12 +94,11 @@ func (r *Router) Text(ctx context.Context, text string) (Decision, error) {
 // Texts decides on several texts. A text that is not UTF-8 is a *RowError. For a router with another input, the error is
 // an *InputError.
 func (r *Router) Texts(ctx context.Context, texts []string) ([]Decision, error) {
-	return r.encoded(ctx, InputText, len(texts), func(dst []float32) error {
-		if err := checkTexts(texts); err != nil {
-			return err
-		}
-		return r.vectors.field("")(ctx, dst, texts)
-	})
+	features, err := r.EncodeTexts(ctx, texts)
+	if err != nil {
+		return nil, err
+	}
+	return r.decide(ctx, features, len(texts))
 }
 
 // Image decides on one image, given the bytes of its file.
@@ -110,9 +109,11 @@ func (r *Router) Image(ctx context.Context, file []byte) (Decision, error) {
 // Images decides on several images, given the bytes of their files. An image that cannot be decoded or exceeds
 // pixel.DefaultLimits is a *RowError. For a router with another input, the error is an *InputError.
 func (r *Router) Images(ctx context.Context, files [][]byte) ([]Decision, error) {
-	return r.encoded(ctx, InputImage, len(files), func(dst []float32) error {
-		return r.vectors.(*imageEncoder).encodeFiles(ctx, dst, len(files), func(i int) ([]byte, error) { return files[i], nil })
-	})
+	features, err := r.EncodeImages(ctx, files)
+	if err != nil {
+		return nil, err
+	}
+	return r.decide(ctx, features, len(files))
 }
 
 // Row decides on the raw columns of one row, by name; see Rows.
@@ -183,15 +184,6 @@ func checkTexts(values []string) error {
 		}
 	}
 	return nil
-}
-
-// encoded decides on n rows of an input whose features encode writes.
-func (r *Router) encoded(ctx context.Context, input string, n int, encode func(dst []float32) error) ([]Decision, error) {
-	features, err := r.features(ctx, input, n, encode)
-	if err != nil {
-		return nil, err
-	}
-	return r.decide(ctx, features, n)
 }
 
 // features are those of n rows of an input, which encode writes.
