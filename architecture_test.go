@@ -117,6 +117,7 @@ var mayImport = map[string][]string{
 	"serve/deps":                       {},
 	"serve/oip/inferencepb":            {},
 	"serve/metrics":                    {},
+	"serve/policies":                   {"featurize/pixel", "internal/finite", "internal/parallel", "internal/textfile", "models/policy", "onnx", "onnx/ort", "pipeline/decide", "serve/metrics"},
 	"tools":                            {},
 	"tools/fetch":                      {},
 	"tools/outside/expert":             {"costs/builder/part", "onnx/ort", "pipeline", "pipeline/stage"},
@@ -173,6 +174,7 @@ var testsMayImport = map[string][]string{
 	"pipeline/inspect":     {"pipeline/decide/decidetest"},
 	"pipeline/monitor":     {"internal/fuzztest", "onnx/hf/hftest", "onnx/ort/orttest", "pipeline/decide/decidetest"},
 	"pipeline/world":       {"featurize/tabular", "internal/config", "internal/realdata"},
+	"serve/policies":       {"costs", "internal/realdata", "onnx/hf/hftest", "onnx/ort/orttest", "pipeline/decide/decidetest"},
 	"tools":                {"costs", "featurize", "onnx", "onnx/hf/hftest", "onnx/ort", "onnx/ort/orttest", "pipeline/decide/decidetest"},
 }
 

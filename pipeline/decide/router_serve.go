@@ -2,10 +2,13 @@ package decide
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
+	"pipe/featurize"
 	"pipe/models/policy"
+	"pipe/onnx"
 )
 
 // The methods in this file are for servers, which compute features apart from decisions, and decide on many requests at
@@ -68,4 +71,39 @@ func (r *Router) EncodeImages(ctx context.Context, files [][]byte) ([]float32, e
 	return r.features(ctx, InputImage, len(files), func(dst []float32) error {
 		return r.vectors.(*imageEncoder).encodeFiles(ctx, dst, len(files), func(i int) ([]byte, error) { return files[i], nil })
 	})
+}
+
+// GraphInputs lists the inputs of the policy file: those of the encoder in front, or else features and, of an any-price
+// policy, prices.
+func (r *Router) GraphInputs() []onnx.IO {
+	if r.HasEncoder() {
+		return r.file.encoder.Inputs()
+	}
+	return r.file.model.Inputs()
+}
+
+// GraphOutputs lists the outputs of the policy file.
+func (r *Router) GraphOutputs() []onnx.IO { return r.file.model.Outputs() }
+
+// HasEncoder reports whether the encoder is in front of the policy, in the same file.
+func (r *Router) HasEncoder() bool { return r.file.encoder != nil }
+
+// EncodeTensors computes the policy's features by the encoder in front from the inputs of its graph, such as token ids, n
+// x Dim. A bad row is a *RowError.
+func (r *Router) EncodeTensors(ctx context.Context, in map[string]*onnx.Tensor) ([]float32, error) {
+	if err := r.ready(); err != nil {
+		return nil, err
+	}
+	e, ok := r.vectors.(interface {
+		EncodeTensors(ctx context.Context, in map[string]*onnx.Tensor) ([]float32, error)
+	})
+	if !ok || !r.HasEncoder() {
+		return nil, &InputError{Takes: r.input, Given: "token"}
+	}
+	features, err := e.EncodeTensors(ctx, in)
+	var bad *featurize.RowError
+	if errors.As(err, &bad) {
+		err = fmt.Errorf("decide: %w", &RowError{Row: bad.Row, Err: bad.Err})
+	}
+	return features, err
 }

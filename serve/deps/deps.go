@@ -2,6 +2,5 @@
 package deps
 
 import (
-	_ "github.com/fsnotify/fsnotify"
 	_ "google.golang.org/grpc"
 )

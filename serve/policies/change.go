@@ -1,0 +1,36 @@
+package policies
+
+import "fmt"
+
+// Verdict says what a reload did with a file.
+type Verdict string
+
+// The verdicts.
+const (
+	Added     Verdict = "added"     // a new policy is served
+	Replaced  Verdict = "replaced"  // another version is served now
+	Unchanged Verdict = "unchanged" // the file is as it was
+	Refused   Verdict = "refused"   // the file cannot be served; the version before it is, if there is one
+	Kept      Verdict = "kept"      // the file has gone; its policy is still served
+	Removed   Verdict = "removed"   // the file has gone, and its policy with it
+)
+
+// Change is what a reload did with one file.
+type Change struct {
+	Name    string  `json:"name"`
+	File    string  `json:"file"`
+	Old     string  `json:"old,omitempty"` // digest of the version that was served before
+	New     string  `json:"new,omitempty"` // digest of the version that is served now
+	Verdict Verdict `json:"verdict"`
+	Reason  string  `json:"reason,omitempty"` // why a file was refused or kept
+	Err     error   `json:"-"`                // the same
+}
+
+// String describes the change in one line.
+func (c Change) String() string {
+	text := fmt.Sprintf("policy %q: %s", c.Name, c.Verdict)
+	if c.Reason != "" {
+		text += ": " + c.Reason
+	}
+	return text
+}

@@ -1,0 +1,60 @@
+package policies
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// ErrClosed is the error of a set that was closed.
+var ErrClosed = errors.New("the policies are closed")
+
+// UnknownError means that no policy, or no version of it, has a name.
+type UnknownError struct {
+	Name  string   // as it was asked for; empty: no name was given, and there is no default
+	Known []string // names of the policies
+}
+
+func (e *UnknownError) Error() string {
+	known := strings.Join(e.Known, ", ")
+	if e.Name == "" {
+		return "no policy is named, and there is no default; known are " + known
+	}
+	return fmt.Sprintf("unknown policy %q; known are %s", e.Name, known)
+}
+
+// OverloadError means that too many rows wait already. The request can be repeated later.
+type OverloadError struct {
+	Stage string        // encode or decide
+	Rows  int           // that wait
+	After time.Duration // when it is worth to try again
+}
+
+func (e *OverloadError) Error() string {
+	return fmt.Sprintf("%s: too many requests: %d rows wait already", e.Stage, e.Rows)
+}
+
+// RetryAfter is when it is worth to try again.
+func (e *OverloadError) RetryAfter() time.Duration { return e.After }
+
+// Hint says what the owner of the server can do.
+func (e *OverloadError) Hint() string {
+	return "send fewer requests at once, or raise queue_rows and the number of cores"
+}
+
+// TensorError means that a tensor of a request does not fit the graph of a policy.
+type TensorError struct {
+	Name string // of the input or output
+	Err  error
+}
+
+func (e *TensorError) Error() string { return fmt.Sprintf("tensor %q: %v", e.Name, e.Err) }
+
+// Unwrap returns the underlying error.
+func (e *TensorError) Unwrap() error { return e.Err }
+
+// InputsError means that a request has not exactly one kind of input, or none of its rows.
+type InputsError struct{ Msg string }
+
+func (e *InputsError) Error() string { return e.Msg }

@@ -1,0 +1,282 @@
+package policies
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"pipe/internal/parallel"
+	"pipe/models/policy"
+	"pipe/pipeline/decide"
+)
+
+// Policy is one version of a policy, leased by [Set.Acquire] until Release. All methods are safe for concurrent use.
+type Policy struct {
+	Name   string    // of the file, without .onnx
+	Digest string    // of the policy, see policy.Digest: its version
+	File   string    // where it was read
+	Loaded time.Time // when it was
+
+	router  *decide.Router
+	content string // identifies the content of the file and the encoder's
+	queues  *queues
+	prices  priceCache
+
+	leases atomic.Int64    // those of callers, and one of the set
+	live   *sync.WaitGroup // done when the last lease has ended and everything is closed
+	failed error           // of closing
+}
+
+// queues are those that the policies of a set share.
+type queues struct{ encode, decide *queue }
+
+// lease counts one more user. It fails when the last one has left.
+func (p *Policy) lease() bool {
+	for {
+		n := p.leases.Load()
+		if n == 0 {
+			return false
+		}
+		if p.leases.CompareAndSwap(n, n+1) {
+			return true
+		}
+	}
+}
+
+// Release ends a lease. The policy must not be used after it.
+func (p *Policy) Release() {
+	switch n := p.leases.Add(-1); {
+	case n < 0:
+		panic("policies: a policy was released twice")
+	case n == 0:
+		p.failed = p.router.Close()
+		p.live.Done()
+	}
+}
+
+// Info is the metadata of the policy file; do not change it.
+func (p *Policy) Info() *policy.Info { return p.router.Info() }
+
+// Pricing is what pairs cost by the file; do not change it.
+func (p *Policy) Pricing() *policy.Pricing { return p.router.Pricing() }
+
+// Input is the kind of input besides features: decide.InputText, InputImage or InputRow; decide.InputFeatures if there is
+// no other.
+func (p *Policy) Input() string { return p.router.Input() }
+
+// Columns are the columns of raw rows that the policy uses; nil if it does not take rows.
+func (p *Policy) Columns() []string { return p.router.Columns() }
+
+// Price applies a change to the prices of the file; the result belongs to all callers: do not change it. One that does not
+// fit the policy is an *stage.OptionError.
+func (p *Policy) Price(c decide.PriceChange) (*policy.Pricing, error) {
+	return p.prices.get(c, p.router)
+}
+
+// Inputs are rows of one kind: exactly one field is not nil.
+type Inputs struct {
+	Features []float32           // n x Info().Dim
+	Rows     []map[string]string // raw columns by name
+	Texts    []string
+	Images   [][]byte // bytes of the files
+}
+
+// kind is the kind of input and the number of its values.
+func (in Inputs) kind() (kind string, n int, err error) {
+	given := 0
+	for _, k := range []struct {
+		kind string
+		ok   bool
+		n    int
+	}{
+		{decide.InputFeatures, in.Features != nil, len(in.Features)},
+		{decide.InputRow, in.Rows != nil, len(in.Rows)},
+		{decide.InputText, in.Texts != nil, len(in.Texts)},
+		{decide.InputImage, in.Images != nil, len(in.Images)},
+	} {
+		if k.ok {
+			kind, n = k.kind, k.n
+			given++
+		}
+	}
+	if given != 1 || n == 0 {
+		return "", 0, &InputsError{fmt.Sprintf("%d kinds of input: give features, rows, texts or images, and at least one", given)}
+	}
+	return kind, n, nil
+}
+
+// Encode returns the features of the rows of an input, n x Info().Dim: features as they are given, others from the encoder.
+// Texts and images of several requests are encoded together. An input that the policy does not take is a
+// *decide.InputError, a bad row a *decide.RowError.
+func (p *Policy) Encode(ctx context.Context, in Inputs) ([]float32, error) {
+	kind, n, err := in.kind()
+	if err != nil {
+		return nil, err
+	}
+	switch kind {
+	case decide.InputFeatures:
+		if dim := p.Info().Dim; n%dim != 0 {
+			return nil, &InputsError{fmt.Sprintf("%d features are not rows of %d, as the policy takes", n, dim)}
+		}
+		return in.Features, nil
+	case decide.InputRow:
+		return p.router.EncodeRows(ctx, in.Rows)
+	}
+	if takes := p.Input(); takes != kind {
+		return nil, &decide.InputError{Takes: takes, Given: kind}
+	}
+	if n <= p.queues.encode.most {
+		return p.encode(ctx, in)
+	}
+	return p.encodeParts(ctx, in, n)
+}
+
+// encodeParts encodes many values in parts, so that other requests come in between.
+func (p *Policy) encodeParts(ctx context.Context, in Inputs, n int) ([]float32, error) {
+	q, dim := p.queues.encode, p.Info().Dim
+	out := make([]float32, n*dim)
+	err := parallel.Each(ctx, q.workers, (n+q.most-1)/q.most, func(ctx context.Context, i int) error {
+		first, end := i*q.most, min((i+1)*q.most, n)
+		features, err := p.encode(ctx, in.part(first, end))
+		copy(out[first*dim:end*dim], features)
+		return laterRow(err, first)
+	})
+	return out, err
+}
+
+// part are some of the texts or images.
+func (in Inputs) part(first, end int) Inputs {
+	if in.Texts != nil {
+		return Inputs{Texts: in.Texts[first:end]}
+	}
+	return Inputs{Images: in.Images[first:end]}
+}
+
+// laterRow counts the row that an error names from the first row of the request.
+func laterRow(err error, first int) error {
+	var row *decide.RowError
+	if first > 0 && errors.As(err, &row) {
+		return fmt.Errorf("decide: %w", &decide.RowError{Row: first + row.Row, Err: row.Err})
+	}
+	return err
+}
+
+// encoding is the work of a job that encodes.
+type encoding struct {
+	policy   *Policy
+	in       Inputs
+	n        int
+	features []float32
+}
+
+// encode encodes values in one job.
+func (p *Policy) encode(ctx context.Context, in Inputs) ([]float32, error) {
+	e := &encoding{policy: p, in: in, n: len(in.Texts) + len(in.Images)}
+	err := p.queues.encode.do(ctx, &job{like: p, rows: e.n, run: runEncodings, work: e})
+	return e.features, err
+}
+
+// runEncodings encodes the values of jobs together. Where one fails, each is encoded alone, so that only the bad one fails.
+func runEncodings(ctx context.Context, jobs []*job) {
+	first := jobs[0].work.(*encoding)
+	if len(jobs) == 1 {
+		first.features, jobs[0].err = first.policy.compute(ctx, first.in)
+		return
+	}
+	var all Inputs
+	for _, j := range jobs {
+		in := j.work.(*encoding).in
+		all.Texts, all.Images = append(all.Texts, in.Texts...), append(all.Images, in.Images...)
+	}
+	features, err := first.policy.compute(ctx, all)
+	if err != nil {
+		for _, j := range jobs {
+			runEncodings(ctx, []*job{j})
+		}
+		return
+	}
+	dim := first.policy.Info().Dim
+	for _, j := range jobs {
+		e := j.work.(*encoding)
+		end := e.n * dim
+		e.features, features = features[:end:end], features[end:]
+	}
+}
+
+// compute encodes texts or images.
+func (p *Policy) compute(ctx context.Context, in Inputs) ([]float32, error) {
+	if in.Texts != nil {
+		return p.router.EncodeTexts(ctx, in.Texts)
+	}
+	return p.router.EncodeImages(ctx, in.Images)
+}
+
+// decideRows is the most rows of one request that run at once.
+const decideRows = 256
+
+// Decide decides on n rows of features, n x Info().Dim, at some prices; nil are those of the file. Requests are decided
+// together, also at different prices. A feature that is not finite, and a row for which no pair is left, is a
+// *decide.RowError.
+func (p *Policy) Decide(ctx context.Context, at *policy.Pricing, features []float32, n int) (*policy.Decisions, error) {
+	prices, finish := p.router.At(at)
+	d, err := p.ask(ctx, prices, features, n)
+	if err == nil && finish != nil {
+		err = finish(d)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return d, nil
+}
+
+// ask decides at prices that are none (those of the file), one, or one for each row.
+func (p *Policy) ask(ctx context.Context, prices []policy.Prices, features []float32, n int) (*policy.Decisions, error) {
+	if n <= decideRows || len(features) != n*p.Info().Dim {
+		return p.askPart(ctx, prices, features, n)
+	}
+	dim, out := p.Info().Dim, (*policy.Decisions)(nil)
+	for first := 0; first < n; first += decideRows {
+		end := min(first+decideRows, n)
+		part := prices
+		if len(prices) > 1 {
+			part = prices[first:end]
+		}
+		d, err := p.askPart(ctx, part, features[first*dim:end*dim], end-first)
+		if err != nil {
+			return nil, laterRow(err, first)
+		}
+		if out == nil {
+			out = d
+			continue
+		}
+		out.Action, out.Expert, out.Advice = append(out.Action, d.Action...), append(out.Expert, d.Expert...), append(out.Advice, d.Advice...)
+		out.Scores, out.Loss, out.Cost = append(out.Scores, d.Scores...), append(out.Loss, d.Loss...), append(out.Cost, d.Cost...)
+	}
+	return out, nil
+}
+
+// asking is the work of a job that decides.
+type asking struct {
+	policy *Policy
+	ask    decide.Ask
+}
+
+func (p *Policy) askPart(ctx context.Context, prices []policy.Prices, features []float32, n int) (*policy.Decisions, error) {
+	a := &asking{policy: p, ask: decide.Ask{Features: features, Rows: n, Prices: prices}}
+	if err := p.queues.decide.do(ctx, &job{like: p, rows: n, run: runAskings, work: a}); err != nil {
+		return nil, err
+	}
+	return a.ask.Answer, a.ask.Err
+}
+
+// runAskings decides for jobs together. A run takes microseconds: it is not worth to stop it.
+func runAskings(ctx context.Context, jobs []*job) {
+	asks := make([]*decide.Ask, len(jobs))
+	for i, j := range jobs {
+		asks[i] = &j.work.(*asking).ask
+	}
+	jobs[0].work.(*asking).policy.router.Together(context.WithoutCancel(ctx), asks)
+}

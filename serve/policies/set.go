@@ -1,0 +1,173 @@
+package policies
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"pipe/onnx/ort"
+	"pipe/serve/metrics"
+)
+
+// Set is the policies of a server by name. All methods are safe for concurrent use.
+type Set struct {
+	settings Settings
+	runtime  *ort.Runtime
+	own      bool // the runtime
+	metrics  *metrics.Metrics
+	log      *slog.Logger
+	queues   *queues
+
+	current atomic.Pointer[map[string]*Policy]
+
+	reloading sync.Mutex // one reload at a time; guards the fields below
+	closed    bool
+	live      sync.WaitGroup   // versions that are open
+	seen      map[string]sight // files that were refused or have gone, by path
+}
+
+// Open reads, checks and warms up the policies. A file that is named and cannot be served is an error. So is a folder of
+// which no policy can be served; files of a folder that cannot are otherwise logged, counted and left out. The runtime must
+// outlive the set, and should have one thread; nil: the set opens one and closes it. m and log may be nil.
+func Open(ctx context.Context, s Settings, rt *ort.Runtime, m *metrics.Metrics, log *slog.Logger) (_ *Set, err error) {
+	if err := s.Validate(); err != nil {
+		return nil, err
+	}
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	set := &Set{settings: s, runtime: rt, metrics: m, log: log, seen: map[string]sight{}}
+	set.current.Store(&map[string]*Policy{})
+	if rt == nil {
+		cfg := ort.DefaultConfig()
+		cfg.Threads = 1
+		if set.runtime, err = ort.Open(cfg); err != nil {
+			return nil, err
+		}
+		set.own = true
+	}
+	of := func(stage string) *queue {
+		return &queue{stage: stage, workers: s.workers(), most: s.BatchRows, room: s.QueueRows, delay: s.BatchDelay, metrics: m}
+	}
+	set.queues = &queues{encode: of("encode"), decide: of("decide")}
+	if err := set.first(ctx); err != nil {
+		return nil, errors.Join(err, set.Close())
+	}
+	return set, nil
+}
+
+// first loads all files and reports why the set cannot start.
+func (s *Set) first(ctx context.Context) error {
+	var problems []error
+	for _, c := range s.Reload(ctx) {
+		if c.Err != nil && (slices.Contains(s.settings.Paths, c.File) || c.File == "") {
+			problems = append(problems, c.Err)
+		}
+	}
+	if err := errors.Join(problems...); err != nil {
+		return err
+	}
+	names := s.Names()
+	if len(names) == 0 {
+		return fmt.Errorf("no policy can be served of %s", strings.Join(s.settings.Paths, ", "))
+	}
+	if d := s.settings.Default; d != "" && !slices.Contains(names, d) {
+		return fmt.Errorf("default: %w", &UnknownError{d, names})
+	}
+	for name := range s.settings.Encoders {
+		if !slices.Contains(names, name) {
+			return fmt.Errorf("encoders: %w", &UnknownError{name, names})
+		}
+	}
+	return nil
+}
+
+// Names are the names of the policies, sorted.
+func (s *Set) Names() []string { return slices.Sorted(maps.Keys(s.all())) }
+
+// all are the policies that are served; none after Close.
+func (s *Set) all() map[string]*Policy {
+	if all := s.current.Load(); all != nil {
+		return *all
+	}
+	return nil
+}
+
+// Default is the name of the policy for requests that name none; empty: they have to.
+func (s *Set) Default() string {
+	if s.settings.Default != "" {
+		return s.settings.Default
+	}
+	if all := s.all(); len(all) == 1 {
+		for name := range all {
+			return name
+		}
+	}
+	return ""
+}
+
+// Acquire leases the current version of a policy: "" is the default, and NAME@DIGEST is the version whose digest begins so,
+// if it is the current one. Release must be called once. An unknown name or version is an *UnknownError.
+func (s *Set) Acquire(name string) (*Policy, error) {
+	for {
+		all := s.current.Load()
+		if all == nil {
+			return nil, ErrClosed
+		}
+		p := s.find(*all, name)
+		if p == nil {
+			return nil, &UnknownError{name, slices.Sorted(maps.Keys(*all))}
+		}
+		if p.lease() {
+			return p, nil
+		}
+		// It was replaced in between.
+	}
+}
+
+// find returns the policy of a name, nil if there is none.
+func (s *Set) find(all map[string]*Policy, name string) *Policy {
+	if p := all[name]; p != nil {
+		return p
+	}
+	if name == "" {
+		return all[s.Default()]
+	}
+	at := strings.LastIndexByte(name, '@')
+	if at < 0 || at == len(name)-1 {
+		return nil
+	}
+	if p := all[name[:at]]; p != nil && strings.HasPrefix(p.Digest, name[at+1:]) {
+		return p
+	}
+	return nil
+}
+
+// Close refuses new leases, waits until all have ended, and closes everything. It is idempotent.
+func (s *Set) Close() error {
+	s.reloading.Lock()
+	defer s.reloading.Unlock()
+	if s.closed {
+		return nil
+	}
+	s.closed = true
+	all := *s.current.Swap(nil)
+	for _, p := range all {
+		p.Release()
+	}
+	s.live.Wait()
+	var errs []error
+	for _, p := range all {
+		errs = append(errs, p.failed)
+	}
+	if s.own {
+		errs = append(errs, s.runtime.Close())
+	}
+	return errors.Join(errs...)
+}

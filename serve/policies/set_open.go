@@ -1,0 +1,155 @@
+package policies
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"image"
+	"image/png"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"pipe/internal/textfile"
+	"pipe/pipeline/decide"
+)
+
+// errChanging means that a file is being written.
+var errChanging = errors.New("the file changed while it was read")
+
+// open reads a file, checks it and decides with it once. It returns nil if the file is the one that old was read from.
+func (s *Set) open(ctx context.Context, f file, old *Policy) (*Policy, error) {
+	if f.err != nil {
+		return nil, f.err
+	}
+	content, err := readWhole(f)
+	if err != nil {
+		return nil, err
+	}
+	sum := sha256.Sum256(append(content[:len(content):len(content)], f.encoder...))
+	identity := hex.EncodeToString(sum[:])
+	if old != nil && old.content == identity && old.File == f.path {
+		return nil, nil
+	}
+	parsed, err := decide.ParsePolicy(f.path, content)
+	if err != nil {
+		return nil, err
+	}
+	o := s.settings.options(f.name)
+	o.Runtime = s.runtime
+	r, err := decide.OpenFile(parsed, o)
+	if err != nil {
+		return nil, err
+	}
+	p := &Policy{
+		Name: f.name, Digest: r.Digest(), File: f.path, Loaded: time.Now(),
+		router: r, content: identity, queues: s.queues, live: &s.live,
+	}
+	p.leases.Store(1)
+	p.live.Add(1)
+	if err := s.warmUp(ctx, p); err != nil {
+		p.Release()
+		return nil, err
+	}
+	return p, nil
+}
+
+// readWhole reads a file that does not change meanwhile.
+func readWhole(f file) ([]byte, error) {
+	if !f.info.Mode().IsRegular() {
+		return nil, fmt.Errorf("read policy %q: not a file", f.path)
+	}
+	before, err := os.Stat(f.path)
+	if err != nil {
+		return nil, err
+	}
+	content, err := textfile.ReadFile(f.path, textfile.MaxModel)
+	if err != nil {
+		return nil, fmt.Errorf("read policy: %w", err)
+	}
+	after, err := os.Stat(f.path)
+	if err != nil {
+		return nil, err
+	}
+	if !(sight{info: before}).same(after, "") || int64(len(content)) != after.Size() {
+		return nil, fmt.Errorf("read policy %q: %w", f.path, errChanging)
+	}
+	return content, nil
+}
+
+// warmUp decides once with a new policy, on features of zeros and on an input of its encoder. What fails here would fail
+// for every request.
+func (s *Set) warmUp(ctx context.Context, p *Policy) error {
+	ctx, cancel := context.WithTimeout(ctx, s.settings.WarmUp)
+	defer cancel()
+	if _, err := p.router.Batch(ctx, make([]float32, p.Info().Dim), 1); err != nil {
+		return fmt.Errorf("warm up: %w", err)
+	}
+	var features []float32
+	var err error
+	switch p.Input() {
+	case decide.InputText:
+		features, err = p.router.EncodeTexts(ctx, []string{"What is the tallest mountain?"})
+	case decide.InputImage:
+		features, err = p.router.EncodeImages(ctx, [][]byte{smallImage()})
+	case decide.InputRow:
+		if columns := p.Columns(); len(columns) > 0 {
+			features, err = p.router.EncodeRows(ctx, []map[string]string{{columns[0]: ""}})
+		}
+	}
+	if err == nil && features != nil {
+		_, err = p.router.Batch(ctx, features, 1)
+	}
+	if err != nil {
+		return fmt.Errorf("warm up: %w", err)
+	}
+	return nil
+}
+
+// smallImage is the file of a grey image.
+func smallImage() []byte {
+	img := image.NewGray(image.Rect(0, 0, 64, 64))
+	for i := range img.Pix {
+		img.Pix[i] = 128
+	}
+	var b bytes.Buffer
+	if err := png.Encode(&b, img); err != nil {
+		panic(err) // a buffer accepts everything
+	}
+	return b.Bytes()
+}
+
+// encoderIdentity changes when the files of an encoder do: the content of encoder.json, else names, sizes and times. It is
+// the name alone for a model that is not a path.
+func encoderIdentity(name string) string {
+	if name == "" {
+		return ""
+	}
+	info, err := os.Stat(name)
+	if err != nil {
+		return name
+	}
+	h := sha256.New()
+	if filepath.Ext(name) == ".json" {
+		content, err := textfile.ReadFile(name, textfile.MaxModel)
+		fmt.Fprintf(h, "%q %v\n", content, err)
+		return hex.EncodeToString(h.Sum(nil))
+	}
+	fmt.Fprintln(h, name, info.Size(), info.ModTime().UnixNano())
+	if info.IsDir() {
+		_ = filepath.WalkDir(name, func(path string, d fs.DirEntry, err error) error {
+			if err != nil {
+				return nil // what cannot be read, the encoder cannot read either
+			}
+			if at, err := os.Stat(path); err == nil && !at.IsDir() {
+				fmt.Fprintln(h, path, at.Size(), at.ModTime().UnixNano())
+			}
+			return nil
+		})
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}

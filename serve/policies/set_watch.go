@@ -1,0 +1,98 @@
+package policies
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/fsnotify/fsnotify"
+)
+
+// Watch reloads policies whose files change, until ctx ends. It reads a file when it has not changed for Settings.Settle.
+// Links are followed, also where a folder in between is replaced, as Kubernetes does with mounted configurations. Files
+// that have gone change nothing: their policies are served until [Set.Reload]. The error is about the watching itself;
+// that of ctx is none.
+func (s *Set) Watch(ctx context.Context) error {
+	w, err := fsnotify.NewWatcher()
+	if err != nil {
+		return fmt.Errorf("watch policies: %w", err)
+	}
+	defer w.Close()
+	var poll <-chan time.Time
+	if s.settings.Poll > 0 {
+		ticker := time.NewTicker(s.settings.Poll)
+		defer ticker.Stop()
+		poll = ticker.C
+	}
+	s.follow(w)
+	settled := time.NewTimer(0) // something may have changed since Open
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case e, ok := <-w.Events:
+			if !ok {
+				return nil
+			}
+			if e.Op == fsnotify.Chmod {
+				continue
+			}
+			settled.Reset(s.settings.Settle)
+			continue
+		case err := <-w.Errors:
+			// Events were lost: look at everything.
+			s.log.WarnContext(ctx, "watch policies", "error", err)
+		case <-poll:
+		case <-settled.C:
+		}
+		s.follow(w)
+		if _, again := s.reload(ctx, true); again {
+			settled.Reset(max(s.settings.Settle, 10*time.Millisecond))
+		}
+	}
+}
+
+// follow watches the folders of all paths, and those that links lead to.
+func (s *Set) follow(w *fsnotify.Watcher) {
+	var folders []string
+	add := func(folder string) {
+		if !slices.Contains(folders, folder) {
+			folders = append(folders, folder)
+		}
+	}
+	for _, path := range s.settings.Paths {
+		add(filepath.Dir(path)) // the path itself may be replaced
+		if info, err := os.Stat(path); err == nil && info.IsDir() {
+			add(path)
+			entries, err := os.ReadDir(path)
+			if err != nil {
+				continue
+			}
+			for _, e := range entries {
+				if e.Type()&os.ModeSymlink != 0 && strings.HasSuffix(e.Name(), policyEnding) {
+					addTarget(add, filepath.Join(path, e.Name()))
+				}
+			}
+		}
+		addTarget(add, path)
+	}
+	for _, folder := range w.WatchList() {
+		if !slices.Contains(folders, folder) {
+			_ = w.Remove(folder) // it may have gone
+		}
+	}
+	for _, folder := range folders {
+		_ = w.Add(folder) // a folder that has gone is looked for in the next pass, and by polling
+	}
+}
+
+// addTarget adds the folder of what a path leads to.
+func addTarget(add func(folder string), path string) {
+	if target, err := filepath.EvalSymlinks(path); err == nil && target != filepath.Clean(path) {
+		add(filepath.Dir(target))
+	}
+}

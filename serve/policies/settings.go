@@ -1,0 +1,95 @@
+package policies
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"time"
+
+	"pipe/featurize/pixel"
+	"pipe/pipeline/decide"
+)
+
+// Settings say which policies are served, and how.
+type Settings struct {
+	// Paths are policy files, and folders whose files *.onnx are policies.
+	Paths []string `yaml:"paths"`
+	// Encoders are those of policies that have none in front, by the name of the policy: encoder.json of a table, or an
+	// encoder of texts or images as pipe decide takes it.
+	Encoders map[string]string `yaml:"encoders"`
+	// Default is the name of the policy for requests that name none. Empty: the only policy, if there is one only.
+	Default string `yaml:"default"`
+	// Decoder of images: standard, libjpeg-turbo or auto. Empty: standard.
+	Decoder string `yaml:"decoder"`
+
+	// Workers is how many runs of encoders, and how many of policies, go on at the same time, on one thread each. 0: one per
+	// core.
+	Workers int `yaml:"workers"`
+	// BatchRows is the most rows of several requests that run together, and the most rows that an encoder takes at once.
+	BatchRows int `yaml:"batch_rows"`
+	// BatchDelay is the longest that requests wait for a worker. After it they run beside the others; at most as many such
+	// runs as there are workers go on. 0: they wait for a worker, however long its run takes.
+	BatchDelay time.Duration `yaml:"batch_delay"`
+	// QueueRows is the most rows that wait for a worker. A request beyond it is an *OverloadError.
+	QueueRows int `yaml:"queue_rows"`
+
+	// Settle is how long a file that is being watched must not change before it is read.
+	Settle time.Duration `yaml:"settle"`
+	// Poll is how often files are looked at where the file system reports no changes. 0: never.
+	Poll time.Duration `yaml:"poll"`
+	// WarmUp is the longest time for the first decision of a new policy.
+	WarmUp time.Duration `yaml:"warm_up"`
+}
+
+// DefaultSettings are for a server with one policy or a few.
+func DefaultSettings() Settings {
+	return Settings{
+		BatchRows: 64, BatchDelay: 2 * time.Millisecond, QueueRows: 4096,
+		Settle: 300 * time.Millisecond, Poll: 10 * time.Second, WarmUp: time.Minute,
+	}
+}
+
+// The largest values of settings.
+const (
+	mostWorkers = 1024
+	mostBatch   = 1024
+	mostQueue   = 1 << 20
+)
+
+// Validate reports every problem at once.
+func (s Settings) Validate() error {
+	var problems []error
+	add := func(ok bool, format string, args ...any) {
+		if !ok {
+			problems = append(problems, fmt.Errorf(format, args...))
+		}
+	}
+	add(len(s.Paths) > 0, "paths: no policy file or folder is given")
+	add(!slices.Contains(s.Paths, ""), "paths: one of them is empty")
+	for name, encoder := range s.Encoders {
+		add(name != "" && encoder != "", "encoders: %q: %q: a policy and its encoder need a name", name, encoder)
+	}
+	add(s.Decoder == "" || slices.Contains(pixel.DecoderNames, s.Decoder), "decoder: %q is unknown; known are %q", s.Decoder, pixel.DecoderNames)
+	add(s.Workers >= 0 && s.Workers <= mostWorkers, "workers: %d is not a number from 0 to %d", s.Workers, mostWorkers)
+	add(s.BatchRows >= 1 && s.BatchRows <= mostBatch, "batch_rows: %d is not a number from 1 to %d", s.BatchRows, mostBatch)
+	add(s.QueueRows >= 1 && s.QueueRows <= mostQueue, "queue_rows: %d is not a number from 1 to %d", s.QueueRows, mostQueue)
+	add(s.BatchDelay >= 0 && s.BatchDelay <= time.Second, "batch_delay: %v is not from 0 to 1s", s.BatchDelay)
+	add(s.Settle >= 0 && s.Settle <= time.Minute, "settle: %v is not from 0 to 1m", s.Settle)
+	add(s.Poll >= 0, "poll: %v is negative", s.Poll)
+	add(s.WarmUp > 0, "warm_up: %v is not a time", s.WarmUp)
+	return errors.Join(problems...)
+}
+
+// workers is the number of workers.
+func (s Settings) workers() int {
+	if s.Workers > 0 {
+		return s.Workers
+	}
+	return runtime.GOMAXPROCS(0)
+}
+
+// options are those of the router of a policy.
+func (s Settings) options(name string) decide.Options {
+	return decide.Options{Encoder: s.Encoders[name], Decoder: s.Decoder, Workers: 1}
+}
