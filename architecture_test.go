@@ -111,7 +111,7 @@ var mayImport = map[string][]string{
 	"pipeline/report":                  {"costs", "costs/builder", "costs/builder/part", "costs/retrieval", "internal/atomicfile", "internal/lists", "internal/safetext", "models", "models/baseline", "models/policy", "pipeline/methods", "pipeline/report/page"},
 	"pipeline/stage":                   {"costs", "internal/atomicfile", "internal/config", "internal/digest", "internal/filelock", "internal/outside", "internal/progress", "internal/textfile", "onnx", "onnx/hf"},
 	"pipeline/world":                   {"costs", "internal/atomicfile", "internal/digest", "internal/parallel", "internal/safetext", "pipeline/stage"},
-	"serve":                            {},
+	"serve":                            {"internal/config", "onnx/ort", "serve/access", "serve/metrics"},
 	"serve/access":                     {"internal/atomicfile", "internal/config", "internal/textfile", "serve/metrics"},
 	"serve/decision":                   {},
 	"serve/deps":                       {},

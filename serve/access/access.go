@@ -127,7 +127,7 @@ func (a *Access) owner(key string) *Caller {
 
 // Refusal is why a request is not served.
 type Refusal struct {
-	Reason string        // one word: key, rate, tokens, money
+	Reason string        // one word: key, admin, queue, rate, tokens, money
 	Wait   time.Duration // after which it may be sent again; 0: never as it is
 }
 
@@ -137,6 +137,8 @@ func (r *Refusal) Error() string {
 		return "the request needs a key of this server: send it as \"Authorization: Bearer KEY\" or as \"x-api-key: KEY\""
 	case "admin":
 		return "this key may not change the server; ask for one with admin: true"
+	case "queue":
+		return "the server is busy; send the request again later"
 	case "rate":
 		return fmt.Sprintf("this key sends more requests than its rate allows; send it again after %v", r.Wait.Round(time.Millisecond))
 	default:
@@ -164,8 +166,8 @@ func (a *Access) refuse(reason string, wait time.Duration) error {
 	return &Refusal{reason, wait}
 }
 
-// Admin returns a *Refusal unless the caller of the context may change the server.
-func Admin(ctx context.Context) error {
+// Admin returns why unless the caller of the context may change the server.
+func Admin(ctx context.Context) *Refusal {
 	if CallerOf(ctx).Admin {
 		return nil
 	}

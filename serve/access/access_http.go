@@ -28,9 +28,10 @@ func (a *Access) Wrap(next http.Handler) http.Handler {
 
 // isOpen reports whether a path needs no key.
 func (a *Access) isOpen(path string) bool {
-	switch path {
-	case "/healthz", "/readyz", "/v2/health/live", "/v2/health/ready":
+	if isHealthPath(path) {
 		return true
+	}
+	switch path {
 	case "/metrics":
 		return a.open["metrics"]
 	case "/openapi.json":
@@ -39,6 +40,15 @@ func (a *Access) isOpen(path string) bool {
 		return a.open["page"]
 	}
 	return a.open["page"] && strings.HasPrefix(path, "/page/")
+}
+
+// isHealthPath reports whether a path says that the server is there.
+func isHealthPath(path string) bool {
+	switch path {
+	case "/healthz", "/readyz", "/v2/health/live", "/v2/health/ready":
+		return true
+	}
+	return false
 }
 
 // keyOf returns the key that a request shows, "" without one. A browser shows it as the password of the page.

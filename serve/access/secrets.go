@@ -1,0 +1,77 @@
+package access
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"io"
+	"net/url"
+	"slices"
+	"strings"
+	"sync/atomic"
+)
+
+// Secrets are texts that must not be shown: keys of callers and of experts. No message is made of them on purpose; what is
+// written to logs passes Secrets so that a message of a library or of a service does not show them either.
+type Secrets struct {
+	spellings atomic.Pointer[[][]byte]
+}
+
+// shortestSecret is the least length of a text that is hidden: shorter ones are part of ordinary words.
+const shortestSecret = 8
+
+// Set replaces the secrets.
+func (s *Secrets) Set(secrets []string) {
+	var list [][]byte
+	for _, secret := range secrets {
+		if len(secret) < shortestSecret {
+			continue
+		}
+		for _, spelling := range spellingsOf(secret) {
+			list = append(list, []byte(spelling))
+		}
+	}
+	slices.SortFunc(list, func(a, b []byte) int { return len(b) - len(a) }) // a secret may be part of another
+	s.spellings.Store(&list)
+}
+
+// spellingsOf are the ways in which messages write a secret.
+func spellingsOf(secret string) []string {
+	quoted, _ := json.Marshal(secret) // a string always marshals
+	escaped := strings.Trim(string(quoted), `"`)
+	all := []string{
+		secret, escaped, url.QueryEscape(secret), url.PathEscape(secret), base64.StdEncoding.EncodeToString([]byte(secret)),
+		base64.RawURLEncoding.EncodeToString([]byte(secret)),
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// Hide replaces the secrets in a text by [key].
+func (s *Secrets) Hide(text []byte) []byte {
+	list := s.spellings.Load()
+	if list == nil {
+		return text
+	}
+	for _, secret := range *list {
+		if bytes.Contains(text, secret) {
+			text = bytes.ReplaceAll(text, secret, []byte("[key]"))
+		}
+	}
+	return text
+}
+
+// Writer hides secrets in what is written to w. Each Write must be whole messages.
+func (s *Secrets) Writer(w io.Writer) io.Writer { return &hiding{w, s} }
+
+type hiding struct {
+	w       io.Writer
+	secrets *Secrets
+}
+
+func (h *hiding) Write(b []byte) (int, error) {
+	if _, err := h.w.Write(h.secrets.Hide(b)); err != nil {
+		return 0, err
+	}
+	return len(b), nil
+}

@@ -1,0 +1,84 @@
+package access
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"os"
+	"sync/atomic"
+
+	"pipe/internal/config"
+)
+
+// TLS names the files of a certificate. It is off without them.
+type TLS struct {
+	Cert config.Path `yaml:"cert"` // certificates in PEM, that of the server first
+	Key  config.Path `yaml:"key"`  // its private key in PEM
+	// ClientCA has certificates in PEM. Clients must show a certificate that one of them has signed.
+	ClientCA config.Path `yaml:"client_ca"`
+}
+
+// On reports whether connections are encrypted.
+func (t TLS) On() bool { return t.Cert != "" }
+
+// Validate lists every problem of the settings, without reading the files.
+func (t TLS) Validate() error {
+	var p config.Problems
+	p.Check((t.Cert == "") == (t.Key == ""), "cert and key belong together")
+	p.Check(t.ClientCA == "" || t.Cert != "", "client_ca needs cert and key")
+	return p.Err()
+}
+
+// Certificates are read from files, and can be read again while connections come.
+type Certificates struct {
+	files   TLS
+	current atomic.Pointer[loaded]
+}
+
+// loaded is what the files said.
+type loaded struct {
+	cert    tls.Certificate
+	clients *x509.CertPool // nil: clients need no certificate
+}
+
+// LoadCertificates reads the files of a certificate.
+func LoadCertificates(t TLS) (*Certificates, error) {
+	c := &Certificates{files: t}
+	return c, c.Reload()
+}
+
+// Reload reads the files again. After an error the old certificate stays.
+func (c *Certificates) Reload() error {
+	cert, err := tls.LoadX509KeyPair(string(c.files.Cert), string(c.files.Key))
+	if err != nil {
+		return fmt.Errorf("read the certificate %q with the key %q: %w", c.files.Cert, c.files.Key, err)
+	}
+	now := &loaded{cert: cert}
+	if c.files.ClientCA != "" {
+		text, err := os.ReadFile(string(c.files.ClientCA))
+		if err != nil {
+			return fmt.Errorf("read the certificates of clients: %w", err)
+		}
+		now.clients = x509.NewCertPool()
+		if !now.clients.AppendCertsFromPEM(text) {
+			return fmt.Errorf("read the certificates of clients %q: %w", c.files.ClientCA, errors.New("there is no certificate in PEM"))
+		}
+	}
+	c.current.Store(now)
+	return nil
+}
+
+// Config is for listeners; it always has the certificate that was read last. The protocols are those of ALPN.
+func (c *Certificates) Config(protocols ...string) *tls.Config {
+	of := func(now *loaded) *tls.Config {
+		t := &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{now.cert}, NextProtos: protocols}
+		if now.clients != nil {
+			t.ClientAuth, t.ClientCAs = tls.RequireAndVerifyClientCert, now.clients
+		}
+		return t
+	}
+	t := of(c.current.Load())
+	t.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) { return of(c.current.Load()), nil }
+	return t
+}

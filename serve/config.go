@@ -1,0 +1,108 @@
+package serve
+
+import (
+	"net"
+	"slices"
+	"strconv"
+	"time"
+
+	"pipe/internal/config"
+	"pipe/serve/access"
+)
+
+// Config says what a server serves, where, to whom, and how it is run. It is what the YAML file of pipe serve holds; each
+// section belongs to the package that does it.
+type Config struct {
+	// Listen is the address of HTTP, such as 127.0.0.1:8080. Port 0 takes any free port.
+	Listen string `yaml:"listen"`
+	// GRPC is the address of gRPC; empty: there is none.
+	GRPC string `yaml:"grpc"`
+	// WithoutKeys allows an address that other machines can reach although no keys are configured.
+	WithoutKeys bool `yaml:"without_keys"`
+
+	Access access.Settings `yaml:"access"`
+	TLS    access.TLS      `yaml:"tls"`
+	Limits access.Limits   `yaml:"limits"`
+	Stop   Stop            `yaml:"stop"`
+	Logs   Logs            `yaml:"logs"`
+}
+
+// Stop says how the server ends after a signal.
+type Stop struct {
+	// Notice is how long requests are still accepted after readiness has turned false, so that load balancers see it.
+	Notice time.Duration `yaml:"notice"`
+	// Drain is how long running requests may take to end after that. The rest is cut off.
+	Drain time.Duration `yaml:"drain"`
+}
+
+// Logs say what is written to standard error, as JSON lines.
+type Logs struct {
+	Level    string `yaml:"level"`    // debug, info, warn or error
+	Requests string `yaml:"requests"` // which requests have a line: all, errors (status 500 and above) or none
+}
+
+// DefaultConfig listens on a loopback address, for HTTP only.
+func DefaultConfig() Config {
+	return Config{
+		Listen: "127.0.0.1:8080",
+		Access: access.DefaultSettings(),
+		Limits: access.DefaultLimits(),
+		Stop:   Stop{Drain: 30 * time.Second},
+		Logs:   Logs{Level: "info", Requests: "errors"},
+	}
+}
+
+// Load reads a YAML file over the defaults, but does not validate the whole: flags may still add to it. Problems are a
+// *config.Error.
+func Load(file string) (Config, error) {
+	type unvalidated Config
+	c := unvalidated(DefaultConfig())
+	err := config.Load(file, &c)
+	return Config(c), err
+}
+
+// Validate lists every problem of the configuration, without reading a file that it names.
+func (c *Config) Validate() error {
+	var p config.Problems
+	p.Check(isAddress(c.Listen), "listen: %q is not an address such as 127.0.0.1:8080", c.Listen)
+	p.Check(c.GRPC == "" || isAddress(c.GRPC), "grpc: %q is not an address such as 127.0.0.1:8081", c.GRPC)
+	p.Check(c.GRPC == "" || c.GRPC != c.Listen || hasPort(c.GRPC, "0"), "grpc: it needs another port than listen")
+	p.Add(config.Under("access", c.Access.Validate()))
+	p.Add(config.Under("tls", c.TLS.Validate()))
+	p.Add(config.Under("limits", c.Limits.Validate()))
+	p.Check(c.Stop.Notice >= 0, "stop.notice must not be negative")
+	p.Check(c.Stop.Drain > 0, "stop.drain must be positive")
+	p.Check(slices.Contains([]string{"debug", "info", "warn", "error"}, c.Logs.Level), "logs.level: %q is not one of debug, info, warn, error", c.Logs.Level)
+	p.Check(slices.Contains([]string{"all", "errors", "none"}, c.Logs.Requests), "logs.requests: %q is not one of all, errors, none", c.Logs.Requests)
+	p.Check(c.WithoutKeys || c.isClosed(), "without keys, only addresses of this machine are allowed, such as 127.0.0.1; configure access.keys, or allow it by without_keys: true (--without-keys)")
+	return p.Err()
+}
+
+// isClosed reports whether others than programs of this machine need a key.
+func (c *Config) isClosed() bool {
+	if len(c.Access.Keys) > 0 || c.Access.KeysFile != "" || c.TLS.ClientCA != "" {
+		return true
+	}
+	return c.isLocal()
+}
+
+// isLocal reports whether only programs of this machine can reach the server.
+func (c *Config) isLocal() bool {
+	return access.IsLoopback(c.Listen) && (c.GRPC == "" || access.IsLoopback(c.GRPC))
+}
+
+// isAddress reports whether a text is a host and a port; the host may be empty, for all of the machine.
+func isAddress(text string) bool {
+	_, port, err := net.SplitHostPort(text)
+	if err != nil {
+		return false
+	}
+	n, err := strconv.ParseUint(port, 10, 16)
+	return err == nil && strconv.FormatUint(n, 10) == port
+}
+
+// hasPort reports whether an address has a port.
+func hasPort(address, port string) bool {
+	_, of, err := net.SplitHostPort(address)
+	return err == nil && of == port
+}

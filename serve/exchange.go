@@ -1,0 +1,155 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"runtime/debug"
+	"time"
+
+	"pipe/serve/access"
+	"pipe/serve/metrics"
+)
+
+// watcher is what happens to every request, whatever it asks for: an id, time limits, a count, a line in the log, and an
+// answer where its handler ends in a panic.
+type watcher struct {
+	limits   access.Limits
+	requests string // which requests are logged: all, errors or none
+	metrics  *metrics.Metrics
+	log      *slog.Logger
+}
+
+// exchange is a request and what has become of it so far.
+type exchange struct {
+	http.ResponseWriter
+	control *http.ResponseController
+	limits  access.Limits
+	route   string
+	caller  string
+	status  int
+	bytes   int64
+	written time.Time // when the client last had to take something
+}
+
+type exchangeKey struct{}
+
+// wrap is the outermost handler.
+func (o *watcher) wrap(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		began := time.Now()
+		x := &exchange{ResponseWriter: w, control: http.NewResponseController(w), limits: o.limits}
+		r = r.WithContext(context.WithValue(r.Context(), exchangeKey{}, x))
+		id, trace := requestID(r.Header.Get(headerRequest)), continued(r.Header.Get(headerTrace))
+		r.Header.Set(headerRequest, id)
+		r.Header.Set(headerTrace, trace.String())
+		w.Header().Set(headerRequest, id)
+		x.extend(began)
+		x.limitBody(r)
+		defer func() { o.ended(r, x, began, trace.trace, recover()) }()
+		next.ServeHTTP(x, r)
+	})
+}
+
+// inner is the innermost handler: it keeps what only the mux and access know.
+func inner(mux *http.ServeMux) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		x, ok := r.Context().Value(exchangeKey{}).(*exchange)
+		if ok {
+			x.caller = access.CallerOf(r.Context()).Name
+			defer func() { x.route = r.Pattern }()
+		}
+		mux.ServeHTTP(w, r)
+	})
+}
+
+// ended counts and logs a request. A handler that ended in a panic is answered with 500 where nothing was sent; else the
+// connection is cut, so that the client does not take half an answer for a whole one.
+func (o *watcher) ended(r *http.Request, x *exchange, began time.Time, trace string, panicked any) {
+	cut := panicked != nil && x.status != 0
+	if panicked != nil && panicked != http.ErrAbortHandler { //nolint:errorlint // the value itself is the signal
+		o.metrics.Panic()
+		o.log.Error("a handler ended in a panic", "request", r.Header.Get(headerRequest), "route", x.route, "panic", fmt.Sprint(panicked), "stack", string(debug.Stack()))
+		if !cut {
+			access.WriteError(x, r, http.StatusInternalServerError, "server_error", "panic", "the server failed; its log has the reason under this request's id")
+		}
+	}
+	if x.status == 0 {
+		x.status = http.StatusOK
+	}
+	if x.route == "" {
+		x.route = "none"
+	}
+	took := time.Since(began)
+	o.metrics.Request(x.route, x.status, took)
+	if o.requests == "all" || o.requests == "errors" && x.status >= 500 {
+		o.log.LogAttrs(r.Context(), slog.LevelInfo, "request", slog.String("request", r.Header.Get(headerRequest)), slog.String("trace", trace),
+			slog.String("method", r.Method), slog.String("route", x.route), slog.Int("status", x.status), slog.Int64("bytes", x.bytes),
+			slog.Duration("took", took), slog.String("caller", x.caller), slog.String("from", r.RemoteAddr))
+	}
+	if cut || panicked == http.ErrAbortHandler { //nolint:errorlint // as above
+		panic(http.ErrAbortHandler)
+	}
+}
+
+// extend gives the client more time to take what is written.
+func (x *exchange) extend(now time.Time) {
+	if now.Sub(x.written) < time.Second {
+		return
+	}
+	x.written = now
+	_ = x.control.SetWriteDeadline(now.Add(x.limits.WriteTime)) // not every writer of tests has one
+}
+
+func (x *exchange) WriteHeader(status int) {
+	if x.status == 0 && status >= 200 {
+		x.status = status
+	}
+	x.ResponseWriter.WriteHeader(status)
+}
+
+func (x *exchange) Write(b []byte) (int, error) {
+	if x.status == 0 {
+		x.status = http.StatusOK
+	}
+	x.extend(time.Now())
+	n, err := x.ResponseWriter.Write(b)
+	x.bytes += int64(n)
+	return n, err
+}
+
+// Flush sends what was written, for handlers that stream.
+func (x *exchange) Flush() {
+	x.extend(time.Now())
+	_ = x.control.Flush() // a writer that cannot flush sends later
+}
+
+// Unwrap is for http.ResponseController.
+func (x *exchange) Unwrap() http.ResponseWriter { return x.ResponseWriter }
+
+// limitBody bounds the bytes of a request's body and the time in which it is read.
+func (x *exchange) limitBody(r *http.Request) {
+	if r.Body == nil || r.Body == http.NoBody {
+		return
+	}
+	_ = x.control.SetReadDeadline(time.Now().Add(x.limits.BodyTime)) // as above
+	r.Body = &body{http.MaxBytesReader(x.ResponseWriter, r.Body, int64(x.limits.Body)), x}
+}
+
+// body is the body of a request. When it has been read, the limit of time ends, because the connection is read further to
+// learn when the client goes away.
+type body struct {
+	io.ReadCloser
+	of *exchange
+}
+
+func (b *body) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if errors.Is(err, io.EOF) {
+		_ = b.of.control.SetReadDeadline(time.Time{}) // as above
+	}
+	return n, err
+}

@@ -1,0 +1,44 @@
+package serve
+
+import (
+	"context"
+	"net/http"
+
+	"pipe/serve/access"
+)
+
+// Change is what a reload did to one thing.
+type Change struct {
+	Kind   string `json:"kind"`             // policy, keys or certificate
+	Name   string `json:"name,omitempty"`   // of the policy
+	Digest string `json:"digest,omitempty"` // of the policy that is served now
+	What   string `json:"what"`             // loaded, kept, removed or refused
+	Error  string `json:"error,omitempty"`  // why it was refused
+}
+
+// Reload reads policies, keys and certificates again. What cannot be read is refused, and the old one stays.
+func (s *Server) Reload(ctx context.Context) []Change {
+	var changes []Change
+	changes = append(changes, s.reloaded("keys", s.access.Reload()))
+	if s.certs != nil {
+		changes = append(changes, s.reloaded("certificate", s.certs.Reload()))
+	}
+	return changes
+}
+
+func (s *Server) reloaded(kind string, err error) Change {
+	if err != nil {
+		s.log.Error("refused", "kind", kind, "error", err.Error())
+		return Change{Kind: kind, What: "refused", Error: err.Error()}
+	}
+	return Change{Kind: kind, What: "loaded"}
+}
+
+// serveReload answers POST /v1/policies/reload, for callers whose key is one of operators.
+func (s *Server) serveReload(w http.ResponseWriter, r *http.Request) {
+	if err := access.Admin(r.Context()); err != nil {
+		access.WriteRefusal(w, r, err)
+		return
+	}
+	writeJSON(w, http.StatusOK, map[string]any{"changes": s.Reload(r.Context())})
+}

@@ -1,0 +1,134 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"sync/atomic"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"google.golang.org/grpc"
+
+	"pipe/onnx/ort"
+	"pipe/serve/access"
+	"pipe/serve/metrics"
+)
+
+// Options are what the program gives a server besides its configuration.
+type Options struct {
+	Log     io.Writer  // of JSON lines; nil: none
+	Runtime ort.Config // which ONNX Runtime, on which device
+	Version string     // of the program
+}
+
+// Server serves policies. Only New makes one.
+type Server struct {
+	config   Config
+	log      *slog.Logger
+	registry *prometheus.Registry
+	metrics  *metrics.Metrics
+	secrets  *access.Secrets
+	access   *access.Access
+	certs    *access.Certificates // nil without TLS
+	gate     *access.Gate
+	mux      *http.ServeMux
+	http     *http.Server
+	grpc     *grpc.Server // nil without gRPC
+	open     listeners
+	draining atomic.Bool
+	closers  []func() error // in the order in which things were opened
+}
+
+// New opens everything that the configuration names and starts to listen, but answers nothing before Run. The caller calls
+// Run, or Close.
+func New(ctx context.Context, c Config, o Options) (_ *Server, err error) {
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	s := &Server{config: c, mux: http.NewServeMux()}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, s.Close())
+		}
+	}()
+	s.openLog(o.Log)
+	s.openMetrics(o.Version)
+	if err := s.openAccess(); err != nil {
+		return nil, err
+	}
+	s.routeOperation()
+	s.buildHTTP()
+	if err := s.buildGRPC(); err != nil {
+		return nil, err
+	}
+	return s, s.listen(ctx)
+}
+
+// openLog makes the logger. Whatever a message holds, no secret is written.
+func (s *Server) openLog(w io.Writer) {
+	s.secrets = &access.Secrets{}
+	if w == nil {
+		w = io.Discard
+	}
+	var level slog.Level
+	_ = level.UnmarshalText([]byte(s.config.Logs.Level)) // Validate knows the words
+	s.log = slog.New(slog.NewJSONHandler(s.secrets.Writer(w), &slog.HandlerOptions{Level: level}))
+}
+
+// openMetrics makes the collectors of the server, of the process and of Go.
+func (s *Server) openMetrics(version string) {
+	s.registry = prometheus.NewRegistry()
+	s.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	built := prometheus.NewGauge(prometheus.GaugeOpts{Name: "pipe_build_info", Help: "1, with the version of the program.", ConstLabels: prometheus.Labels{"version": version}})
+	built.Set(1)
+	s.registry.MustRegister(built)
+	s.metrics = metrics.New(s.registry)
+}
+
+// openAccess reads keys and certificates.
+func (s *Server) openAccess() (err error) {
+	if s.access, err = access.New(s.config.Access, s.metrics); err != nil {
+		return err
+	}
+	s.closers = append(s.closers, s.access.Save)
+	s.gate = access.NewGate(s.config.Limits, s.metrics)
+	if s.config.TLS.On() {
+		s.certs, err = access.LoadCertificates(s.config.TLS)
+	}
+	return err
+}
+
+// routeOperation adds what operators ask for.
+func (s *Server) routeOperation() {
+	s.mux.HandleFunc("GET /healthz", s.serveLive)
+	s.mux.HandleFunc("GET /readyz", s.serveReady)
+	s.mux.HandleFunc("POST /v1/policies/reload", s.serveReload)
+	s.mux.Handle("GET /metrics", promhttp.HandlerFor(s.registry, promhttp.HandlerOpts{ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelError)}))
+}
+
+// buildHTTP puts around the routes what every request passes, from the outside in: its id, limits and count; its origin; its
+// key; its place in the queue.
+func (s *Server) buildHTTP() {
+	w := &watcher{s.config.Limits, s.config.Logs.Requests, s.metrics, s.log}
+	localOnly := !s.access.Needed() && s.config.isLocal()
+	handler := w.wrap(access.SameSite(localOnly, s.metrics, s.access.Wrap(s.gate.Wrap(inner(s.mux)))))
+	l := s.config.Limits
+	s.http = &http.Server{
+		Handler: handler, ReadHeaderTimeout: l.HeaderTime, IdleTimeout: l.IdleTime, MaxHeaderBytes: l.Header,
+		ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug), // clients that speak no HTTP, and the like
+	}
+}
+
+// Close frees everything. It is for a server that does not run; Run closes by itself. It is idempotent.
+func (s *Server) Close() error {
+	problems := []error{s.open.close()}
+	for i := len(s.closers) - 1; i >= 0; i-- {
+		problems = append(problems, s.closers[i]())
+	}
+	s.closers = nil
+	return errors.Join(problems...)
+}

@@ -1,0 +1,87 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"google.golang.org/grpc"
+)
+
+// Run answers requests until ctx ends, drains and closes the server. It returns nil if every request that had begun was
+// answered, a *CutError if some were cut off, or why a listener failed.
+func (s *Server) Run(ctx context.Context) (err error) {
+	defer func() { err = errors.Join(err, s.Close()) }()
+	ended := make(chan error, 2)
+	go func() { ended <- s.http.Serve(s.open.http) }()
+	if s.grpc != nil {
+		go func() { ended <- s.grpc.Serve(s.open.grpc) }()
+	}
+	s.log.Info("ready", "http", s.Addresses().HTTP, "grpc", s.Addresses().GRPC)
+	select {
+	case err := <-ended: // a listener failed
+		s.draining.Store(true)
+		_ = s.http.Close() // the first error says why
+		if s.grpc != nil {
+			s.grpc.Stop()
+		}
+		return fmt.Errorf("serve: %w", err)
+	case <-ctx.Done():
+	}
+	return s.drain()
+}
+
+// CutError says that the server stopped while requests were running.
+type CutError struct{ After time.Duration }
+
+func (e *CutError) Error() string {
+	return fmt.Sprintf("stop: requests were still running after %v, and were cut off", e.After)
+}
+
+// Hint says what can be done.
+func (e *CutError) Hint() string { return "stop.drain in the configuration is how long they may take" }
+
+// drain says that the server is not ready, and ends when the running requests have.
+func (s *Server) drain() error {
+	s.draining.Store(true)
+	s.log.Info("draining", "notice", s.config.Stop.Notice.String(), "drain", s.config.Stop.Drain.String())
+	time.Sleep(s.config.Stop.Notice)
+	ctx, cancel := context.WithTimeout(context.Background(), s.config.Stop.Drain)
+	defer cancel()
+	calls := make(chan struct{})
+	go func() {
+		defer close(calls)
+		stopCalls(ctx, s.grpc)
+	}()
+	err := s.http.Shutdown(ctx)
+	if err != nil {
+		_ = s.http.Close() // what is left is cut off
+	}
+	<-calls
+	if ctx.Err() != nil {
+		err = &CutError{s.config.Stop.Drain}
+		s.log.Error("cut off", "error", err.Error())
+		return err
+	}
+	s.log.Info("stopped")
+	return nilIfClosed(err)
+}
+
+// stopCalls waits until calls of gRPC have ended, and cuts them off when ctx ends.
+func stopCalls(ctx context.Context, server *grpc.Server) {
+	if server == nil {
+		return
+	}
+	defer context.AfterFunc(ctx, server.Stop)()
+	server.GracefulStop()
+}
+
+// nilIfClosed is err unless it only says that the server was closed.
+func nilIfClosed(err error) error {
+	if errors.Is(err, http.ErrServerClosed) {
+		return nil
+	}
+	return err
+}
