@@ -113,6 +113,7 @@ var mayImport = map[string][]string{
 	"pipeline/world":                   {"costs", "internal/atomicfile", "internal/digest", "internal/parallel", "internal/safetext", "pipeline/stage"},
 	"serve":                            {"internal/config", "onnx/ort", "serve/access", "serve/metrics"},
 	"serve/access":                     {"internal/atomicfile", "internal/config", "internal/textfile", "serve/metrics"},
+	"serve/dashboard":                  {"internal/safetext", "models/policy", "pipeline/decisionlog", "pipeline/report/page"},
 	"serve/decision":                   {},
 	"serve/deps":                       {},
 	"serve/oip/inferencepb":            {},
@@ -176,6 +177,7 @@ var testsMayImport = map[string][]string{
 	"pipeline/world":       {"featurize/tabular", "internal/config", "internal/realdata"},
 	"serve/policies":       {"costs", "internal/realdata", "onnx/hf/hftest", "onnx/ort/orttest", "pipeline/decide/decidetest"},
 	"tools":                {"costs", "featurize", "onnx", "onnx/hf/hftest", "onnx/ort", "onnx/ort/orttest", "pipeline/decide/decidetest"},
+	"serve/dashboard":      {"costs"},
 }
 
 // ownedBy lists, for every module that manages memory or threads outside Go, the packages that may import it: one for

@@ -1,0 +1,157 @@
+package dashboard
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// unknown is shown for what is not known.
+const unknown = "–"
+
+// whole is a count with commas, such as 1,234,567.
+func whole(n int64) string {
+	digits := strconv.FormatInt(n, 10)
+	sign := ""
+	if n < 0 {
+		sign, digits = "-", digits[1:]
+	}
+	var b strings.Builder
+	for i, d := range digits {
+		if i > 0 && (len(digits)-i)%3 == 0 {
+			b.WriteByte(',')
+		}
+		b.WriteRune(d)
+	}
+	return sign + b.String()
+}
+
+// several is a count with its noun, which takes an s except for one.
+func several(n int64, noun string) string {
+	if n != 1 {
+		noun += "s"
+	}
+	return whole(n) + " " + noun
+}
+
+// rate is a number per second with three digits.
+func rate(v float64) string {
+	switch {
+	case math.IsNaN(v):
+		return unknown
+	case v >= 100:
+		return whole(int64(math.Round(v)))
+	case v >= 10:
+		return strconv.FormatFloat(v, 'f', 1, 64)
+	case v == 0:
+		return "0"
+	}
+	return strconv.FormatFloat(v, 'f', 2, 64)
+}
+
+// percent is a share from 0 to 1. What is not all is never shown as all, and what is something never as nothing.
+func percent(v float64) string {
+	text := fmt.Sprintf("%.1f%%", 100*v)
+	switch {
+	case math.IsNaN(v):
+		return unknown
+	case v > 0 && text == "0.0%":
+		return "< 0.1%"
+	case v < 1 && text == "100.0%":
+		return "> 99.9%"
+	case v == 0 || v == 1:
+		return fmt.Sprintf("%.0f%%", 100*v)
+	}
+	return text
+}
+
+// cost is a cost or a loss with four digits after the point, and more for small ones.
+func cost(v float64) string {
+	switch a := math.Abs(v); {
+	case math.IsNaN(v) || math.IsInf(v, 0):
+		return unknown
+	case a != 0 && a < 0.001:
+		return strconv.FormatFloat(v, 'g', 3, 64)
+	case a >= 1000:
+		return strconv.FormatFloat(v, 'g', 6, 64)
+	}
+	return strconv.FormatFloat(v, 'f', 4, 64)
+}
+
+func costOr(v *float64) string {
+	if v == nil {
+		return unknown
+	}
+	return cost(*v)
+}
+
+// interval is a mean with its 95% interval, such as 0.0312 [0.0288, 0.0336].
+func interval(m *Mean) string {
+	switch {
+	case m == nil:
+		return unknown
+	case m.Low == nil:
+		return cost(m.Mean)
+	}
+	return fmt.Sprintf("%s [%s, %s]", cost(m.Mean), cost(*m.Low), cost(*m.High))
+}
+
+// seconds is a duration in the unit that suits it, with three digits.
+func seconds(s float64) string {
+	three := func(v float64) string {
+		switch {
+		case v >= 100:
+			return strconv.FormatFloat(v, 'f', 0, 64)
+		case v >= 10:
+			return strconv.FormatFloat(v, 'f', 1, 64)
+		}
+		return strconv.FormatFloat(v, 'f', 2, 64)
+	}
+	switch {
+	case math.IsNaN(s):
+		return unknown
+	case s < 1e-3:
+		return three(s*1e6) + " µs"
+	case s < 1:
+		return three(s*1e3) + " ms"
+	}
+	return three(s) + " s"
+}
+
+// ago is how long something is past, in its largest unit or two.
+func ago(s float64) string {
+	d := time.Duration(s * float64(time.Second))
+	switch {
+	case d < time.Minute:
+		return fmt.Sprintf("%d s", int(d.Seconds()))
+	case d < time.Hour:
+		return fmt.Sprintf("%d min", int(d.Minutes()))
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%d h %d min", int(d.Hours()), int(d.Minutes())%60)
+	}
+	return fmt.Sprintf("%d days", int(d.Hours()/24))
+}
+
+// size is a number of bytes.
+func size(n int64) string {
+	units := []string{"B", "kB", "MB", "GB", "TB"}
+	v, i := float64(n), 0
+	for v >= 1000 && i < len(units)-1 {
+		v /= 1000
+		i++
+	}
+	if i == 0 {
+		return fmt.Sprintf("%d B", n)
+	}
+	return strconv.FormatFloat(v, 'f', 1, 64) + " " + units[i]
+}
+
+// short is the start of a digest.
+func short(digest string) string {
+	if len(digest) > 12 {
+		return digest[:12]
+	}
+	return digest
+}

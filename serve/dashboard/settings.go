@@ -1,0 +1,34 @@
+package dashboard
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Settings bound the memory of a [Collector]. DefaultSettings are sensible; the zero value is not valid.
+type Settings struct {
+	// Outcomes is the most decisions, of each version of a policy, that wait for their outcome. The oldest are forgotten.
+	Outcomes int `yaml:"outcomes"`
+	// Sample is the number of recent feature rows, of each version of a policy, on which the frontier is computed. They stay
+	// in memory. 0: none are kept, and there is no frontier.
+	Sample int `yaml:"sample"`
+	// Versions is the most versions of policies with figures. The one that decided longest ago is forgotten.
+	Versions int `yaml:"versions"`
+}
+
+// DefaultSettings keep a few megabytes for each version.
+func DefaultSettings() Settings { return Settings{Outcomes: 1 << 16, Sample: 256, Versions: 32} }
+
+// Validate reports every problem at once.
+func (s Settings) Validate() error {
+	var problems []error
+	for _, v := range []struct {
+		name               string
+		value, least, most int
+	}{{"outcomes", s.Outcomes, 1, 1 << 22}, {"sample", s.Sample, 0, 4096}, {"versions", s.Versions, 1, 1024}} {
+		if v.value < v.least || v.value > v.most {
+			problems = append(problems, fmt.Errorf("%s %d is not from %d to %d", v.name, v.value, v.least, v.most))
+		}
+	}
+	return errors.Join(problems...)
+}

@@ -1,0 +1,232 @@
+package dashboard
+
+import (
+	"fmt"
+	"strings"
+
+	"pipe/pipeline/report/page"
+)
+
+// Shorthands for cells.
+func word(s string) page.Cell { return page.Cell{Text: s, Word: true} }
+func name(s string) page.Cell { return page.Cell{Text: s, Word: true, Row: true} }
+func cell(s string) page.Cell { return page.Cell{Text: s} }
+func long(s string) page.Cell { return page.Cell{Text: s, Word: true, Long: true} }
+
+func head(names ...string) []page.Cell {
+	cells := make([]page.Cell, len(names))
+	for i, n := range names {
+		cells[i] = page.Cell{Text: strings.TrimPrefix(n, "<"), Word: i == 0 || strings.HasPrefix(n, "<")} // < is aligned to the left
+	}
+	return cells
+}
+
+// The sections that show figures, in their order.
+func (v *view) sections() []page.Section {
+	all := []page.Section{v.traffic()}
+	if v.state.Traffic.TotalDecisions == 0 || v.policy == nil {
+		all = append(all, v.served())
+		return append(all, v.operation()...)
+	}
+	all = append(all, v.pairs(), v.costs(), v.served(), v.latency())
+	return append(all, v.operation()...)
+}
+
+// view is one state of the server and how it is shown.
+type view struct {
+	state    *State
+	policy   *PolicyState // the one whose figures are shown; nil: none has decided
+	loaded   []Loaded
+	breakers []Breaker
+	log      *LogState
+	monitor  []MonitorState
+	keys     bool
+}
+
+func (v *view) window() string {
+	if v.state.Minutes == 1 {
+		return "the last minute"
+	}
+	return fmt.Sprintf("the last %d minutes", v.state.Minutes)
+}
+
+func (v *view) traffic() page.Section {
+	t := &v.state.Traffic
+	terms := []page.Term{
+		{Name: "requests", About: fmt.Sprintf("%s in %s, %s since the start", whole(t.Requests), v.window(), whole(t.TotalRequests))},
+		{Name: "decisions", About: fmt.Sprintf("%s in %s, %s since the start; %s a second now", whole(t.Decisions), v.window(), whole(t.TotalDecisions), rate(t.DecisionsPerSecond))},
+		{Name: "refused", About: fmt.Sprintf("%s were answered with 400 to 499", several(t.Refused, "request"))},
+		{Name: "failed", About: fmt.Sprintf("%s were answered with 500 or above", several(t.Failed, "request"))},
+	}
+	return page.Section{ID: "traffic", Title: "Traffic", Blocks: []page.Block{
+		{Figure: &page.Figure{SVG: trafficChart(t, v.state.Minutes), Caption: "Requests per second: served (green), refused (amber), failed (red). The dark line is decisions per second; a request can ask for several."}},
+		{Terms: terms},
+	}}
+}
+
+func (v *view) pairs() page.Section {
+	p := v.policy
+	executed, outcomes := false, false
+	for _, pair := range p.Pairs {
+		executed, outcomes = executed || pair.Executed > 0, outcomes || pair.Outcomes > 0
+	}
+	columns := []string{"pair", "<share", "decisions"}
+	if executed {
+		columns = append(columns, "answered")
+	}
+	if outcomes {
+		columns = append(columns, "outcomes", "mean loss")
+	}
+	t := &page.Table{Head: head(columns...), Caption: fmt.Sprintf("%s of %s in %s.", several(p.Decisions, "decision"), v.policyName(), v.window())}
+	never := 0
+	for _, pair := range byShare(p.Pairs) {
+		if pair.Chosen == 0 && pair.Executed == 0 && pair.Outcomes == 0 {
+			never++
+			continue
+		}
+		row := []page.Cell{name(pair.Pair), {Text: percent(pair.Share), Word: true, Bar: page.Bar(pair.Share)}, cell(whole(pair.Chosen))}
+		if executed {
+			row = append(row, cell(whole(pair.Executed)))
+		}
+		if outcomes {
+			row = append(row, cell(whole(pair.Outcomes)), cell(costOr(pair.Loss)))
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	if never > 0 {
+		t.Caption += fmt.Sprintf(" %s never chosen.", was(int64(never), "other pair"))
+	}
+	section := page.Section{ID: "pairs", Title: "Share of pairs", Blocks: []page.Block{{Table: t}}}
+	if len(t.Rows) == 0 {
+		section.Blocks = []page.Block{{List: []string{fmt.Sprintf("No decision of %s in %s.", v.policyName(), v.window())}}}
+	}
+	if list := v.kinds(); len(list) > 0 {
+		section.Blocks = append(section.Blocks, page.Block{List: list})
+	}
+	return section
+}
+
+// was is a count with its noun and the verb.
+func was(n int64, noun string) string {
+	if n == 1 {
+		return several(n, noun) + " was"
+	}
+	return several(n, noun) + " were"
+}
+
+// kinds are sentences about decisions that are not the policy's own choice at its own prices.
+func (v *view) kinds() (list []string) {
+	p := v.policy
+	add := func(n int64, what string) {
+		if n > 0 {
+			list = append(list, fmt.Sprintf("%s (%s) %s", was(n, "decision"), percent(share(n, p.Decisions)), what))
+		}
+	}
+	add(p.Explored, "drawn to explore, and another pair than the policy's.")
+	add(p.Guarded, "the best fixed pair's, because the guard exported it in place of the learned policy.")
+	add(p.Canary, "made as a canary.")
+	add(p.OtherPrices, "made at other prices than those of the file.")
+	add(p.FellBack, "answered by another pair than the chosen one, after a failure.")
+	if p.Failed > 0 {
+		list = append(list, several(p.Failed, "decision")+" could not be served.")
+	}
+	return list
+}
+
+func share(n, of int64) float64 {
+	if of == 0 {
+		return 0
+	}
+	return float64(n) / float64(of)
+}
+
+func (v *view) policyName() string { return v.policy.Name + "@" + short(v.policy.Digest) }
+
+func (v *view) costs() page.Section {
+	c := &v.policy.Costs
+	t := &page.Table{Title: "Expected and measured", Head: head("of the chosen pairs", "decisions", "mean per decision [95% interval]")}
+	add := func(label string, n int64, text string) {
+		t.Rows = append(t.Rows, []page.Cell{name(label), cell(whole(n)), cell(text)})
+	}
+	if c.ExpectedCost != nil {
+		add("expected loss", c.Priced, costOr(c.ExpectedLoss))
+		add("expected cost", c.Priced, costOr(c.ExpectedCost))
+	}
+	if c.Exploring != nil {
+		add("of it for exploring", c.Priced, costOr(c.Exploring))
+	}
+	if c.Outcomes > 0 {
+		add("measured loss", c.Outcomes, costOr(c.MeasuredLoss))
+		add("measured cost", c.Outcomes, interval(c.MeasuredCost))
+	}
+	if c.Residual != nil {
+		add("measured minus expected cost", c.Residual.N, interval(c.Residual))
+	}
+	if c.Fee != nil {
+		add("measured fee of a call, in money", c.Fee.N, interval(c.Fee))
+	}
+	t.Caption = "A cost is a task loss plus the fees of the prices of the decision. Expectations are those of the policy, of the decisions in the window; outcomes are those that came in the window."
+	blocks := []page.Block{{Table: t}}
+	if len(t.Rows) == 0 {
+		blocks = []page.Block{{List: []string{"This policy states no expected costs, and no outcome has come. Send outcomes to /v1/outcomes to see measured costs here."}}}
+	}
+	blocks = append(blocks, v.saving()...)
+	if list := v.joining(); len(list) > 0 {
+		blocks = append(blocks, page.Block{List: list})
+	}
+	return page.Section{ID: "costs", Title: "Cost and saving", Blocks: blocks}
+}
+
+// saving compares with fixed pairs.
+func (v *view) saving() []page.Block {
+	if len(v.policy.Savings) == 0 {
+		return nil
+	}
+	t := &page.Table{
+		Title: "Saving against one pair for all decisions", Head: head("always this pair", "<which is the best", "<costs are of", "decisions", "saving per decision [95% interval]"),
+		Caption: "Expectations are the policy's own, and flatter it: it takes the pair that it believes to be cheapest. Outcomes are weighted by the inverse probability with which the pair was chosen, which is exact in the log; they need exploration. Intervals are by the normal approximation.",
+	}
+	for _, s := range v.policy.Savings {
+		which, by := "in this window, as is known afterwards", "expectations"
+		if s.Chosen == FromGuard {
+			which = "on the training rows, by the guard"
+		}
+		if s.By == ByOutcomes {
+			by = fmt.Sprintf("outcomes, %s of them of this pair", whole(s.Hits))
+			if s.Uncovered > 0 {
+				by += fmt.Sprintf("; %s left out, which could not have chosen it", whole(s.Uncovered))
+			}
+		}
+		t.Rows = append(t.Rows, []page.Cell{name(s.Against), word(which), word(by), cell(whole(s.N)), {Text: interval(&s.Mean), Bold: s.Low != nil && *s.Low > 0}})
+	}
+	return []page.Block{{Table: t}}
+}
+
+// joining says what happened to outcomes.
+func (v *view) joining() (list []string) {
+	if v.state.Unmatched > 0 {
+		list = append(list, fmt.Sprintf("%s came for decisions that this page does not remember. The log joins them.", several(v.state.Unmatched, "outcome")))
+	}
+	if v.policy.KeepPart < 1 {
+		list = append(list, fmt.Sprintf("This page remembers %s of the decisions, drawn by their ids, to join them with outcomes.", percent(v.policy.KeepPart)))
+	}
+	if v.policy.Costs.Unused > 0 {
+		list = append(list, fmt.Sprintf("%s of a fallback: they count as measured, and are not compared with other pairs.", several(v.policy.Costs.Unused, "outcome")+" "+is(v.policy.Costs.Unused)))
+	}
+	return list
+}
+
+func is(n int64) string {
+	if n == 1 {
+		return "is"
+	}
+	return "are"
+}
+
+func (v *view) latency() page.Section {
+	t := &page.Table{Head: head("stage", "times", "mean", "median", "90%", "99%"), Caption: "Quantiles are within 6%."}
+	for _, s := range v.policy.Stages {
+		t.Rows = append(t.Rows, []page.Cell{name(s.Stage), cell(whole(s.N)), cell(seconds(s.Mean)), cell(seconds(s.P50)), cell(seconds(s.P90)), cell(seconds(s.P99))})
+	}
+	return page.Section{ID: "latency", Title: "Latency by stage", Blocks: []page.Block{{Table: t}}}
+}

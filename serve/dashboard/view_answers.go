@@ -1,0 +1,111 @@
+package dashboard
+
+import (
+	"fmt"
+
+	"pipe/pipeline/report/page"
+)
+
+// answers are the sentences of the first screen: what is wrong first, then traffic and saving.
+func (v *view) answers() []page.Answer {
+	all := v.problems()
+	if v.state.Traffic.TotalDecisions == 0 {
+		return append(all, page.Answer{Tone: page.Unknown, Text: "No decision has been made yet."})
+	}
+	t := &v.state.Traffic
+	text := fmt.Sprintf("%s requests a second, and %s in %s.", rate(t.RequestsPerSecond), several(t.Decisions, "decision"), v.window())
+	tone := page.Good
+	if t.Failed > 0 {
+		text += fmt.Sprintf(" %s of the requests failed.", percent(share(t.Failed, t.Requests)))
+		tone = page.Bad
+	}
+	all = append(all, page.Answer{Tone: tone, Text: text})
+	if v.policy == nil {
+		return all
+	}
+	if s := v.verdict(); s.Text != "" {
+		all = append(all, s)
+	}
+	if v.policy.Decisions > 0 && v.policy.Guarded == v.policy.Decisions {
+		all = append(all, page.Answer{Tone: page.Keep, Text: fmt.Sprintf("The policy %s always takes one pair: its guard did not find the learned policy better.", v.policy.Name)})
+	}
+	if r := v.policy.Costs.Residual; r != nil && r.Low != nil && r.N >= leastOutcomes && (*r.Low > 0 || *r.High < 0) {
+		more := "more"
+		if r.Mean < 0 {
+			more = "less"
+		}
+		m := *r
+		if r.Mean < 0 {
+			low, high := -*r.High, -*r.Low
+			m = Mean{N: r.N, Mean: -r.Mean, Low: &low, High: &high}
+		}
+		all = append(all, page.Answer{Tone: page.Keep, Text: fmt.Sprintf("Decisions cost %s %s than the policy %s expects, by %s.", interval(&m), more, v.policy.Name, several(r.N, "outcome"))})
+	}
+	return all
+}
+
+// leastOutcomes is the number of outcomes from which measured and expected costs are compared in words.
+const leastOutcomes = 100
+
+// verdict is the saving in words: by outcomes where there is one, against the pair that is the hardest to beat.
+func (v *view) verdict() page.Answer {
+	var s *Saving
+	for i := range v.policy.Savings {
+		if c := &v.policy.Savings[i]; s == nil || c.By == ByOutcomes && s.By != ByOutcomes {
+			s = c
+		}
+	}
+	if s == nil {
+		return page.Answer{}
+	}
+	by := "by the policy's own expectations"
+	if s.By == ByOutcomes {
+		by = "by outcomes with importance weights"
+	}
+	best := "the best single pair of this window"
+	if s.Chosen == FromGuard {
+		best = "the best single pair of the training"
+	}
+	text := fmt.Sprintf("The policy %s saves %s per decision against always %s, %s, %s.", v.policy.Name, interval(&s.Mean), s.Against, best, by)
+	switch {
+	case s.Low == nil:
+		return page.Answer{Tone: page.Unknown, Text: text}
+	case *s.Low > 0:
+		return page.Answer{Tone: page.Good, Text: text}
+	case *s.High < 0:
+		m := Mean{N: s.N, Mean: -s.Mean.Mean}
+		low, high := -*s.High, -*s.Low
+		m.Low, m.High = &low, &high
+		return page.Answer{Tone: page.Bad, Text: fmt.Sprintf("The policy %s costs %s more per decision than always %s, %s, %s.", v.policy.Name, interval(&m), s.Against, best, by)}
+	}
+	return page.Answer{Tone: page.Keep, Text: text + " The interval holds 0: a difference is not shown."}
+}
+
+// problems are what somebody must look at.
+func (v *view) problems() (all []page.Answer) {
+	add := func(tone, format string, args ...any) {
+		all = append(all, page.Answer{Tone: tone, Text: fmt.Sprintf(format, args...)})
+	}
+	if v.log != nil && v.log.Stopped {
+		add(page.Bad, "The decision log has stopped: decisions are not kept.")
+	} else if v.log != nil && v.log.Errors > 0 {
+		add(page.Keep, "The decision log had %s.", several(v.log.Errors, "error"))
+	}
+	for _, b := range v.breakers {
+		switch b.State {
+		case BreakerOpen:
+			add(page.Bad, "The breaker of the expert %s is open after %s: it is not called.", b.Expert, several(int64(b.Failures), "failure"))
+		case BreakerHalfOpen:
+			add(page.Keep, "The breaker of the expert %s is half-open: a call tries whether it answers again.", b.Expert)
+		}
+	}
+	for _, m := range v.monitor {
+		switch m.Verdict {
+		case "alarm":
+			add(page.Bad, "The monitor of the policy %s has raised an alarm.", m.Policy)
+		case "warning":
+			add(page.Keep, "The monitor of the policy %s has found a change.", m.Policy)
+		}
+	}
+	return all
+}

@@ -1,0 +1,207 @@
+package dashboard
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"pipe/models/policy"
+	"pipe/pipeline/report/page"
+)
+
+// Loaded is a policy that is served.
+type Loaded struct {
+	Name    string
+	Digest  string
+	Default bool
+	Input   string // what it takes besides features
+	Since   time.Time
+	Info    *policy.Info
+}
+
+// Breaker is the state of the circuit breaker of an expert.
+type Breaker struct {
+	Expert   string    `json:"expert"`
+	State    string    `json:"state"` // closed, open or half-open
+	Since    time.Time `json:"since"`
+	Failures int       `json:"failures"` // in a row
+}
+
+// The states of breakers.
+const (
+	BreakerClosed   = "closed"
+	BreakerOpen     = "open"
+	BreakerHalfOpen = "half-open"
+)
+
+// LogState is the state of the decision log.
+type LogState struct {
+	Records int64   `json:"records"`
+	Bytes   int64   `json:"bytes"`
+	Lag     float64 `json:"lag_seconds"` // age of the oldest record that is not on disk yet
+	Errors  int64   `json:"errors"`
+	Stopped bool    `json:"stopped"` // it takes no records any more
+}
+
+// MonitorState is what the monitor of a policy found.
+type MonitorState struct {
+	Policy    string   `json:"policy"`
+	Verdict   string   `json:"verdict"` // ok, warning, alarm or untested
+	Inputs    string   `json:"inputs"`
+	Decisions string   `json:"decisions"`
+	Outcomes  string   `json:"outcomes"`
+	Rows      int64    `json:"rows"`
+	Notes     []string `json:"notes,omitempty"`
+}
+
+// byShare orders pairs by their share.
+func byShare(pairs []PairState) []PairState {
+	pairs = slices.Clone(pairs)
+	slices.SortStableFunc(pairs, func(a, b PairState) int { return cmp.Compare(b.Chosen, a.Chosen) })
+	return pairs
+}
+
+// served lists the policies: those that are loaded, and versions of them that decided before.
+func (v *view) served() page.Section {
+	t := &page.Table{Head: head("policy", "<version", "<takes", "<prices", "<guard", "decisions", "<loaded"), Caption: fmt.Sprintf("Decisions are of %s.", v.window())}
+	decided := map[string]*PolicyState{}
+	for i := range v.state.Policies {
+		p := &v.state.Policies[i]
+		decided[versionKey(p.Name, p.Digest)] = p
+	}
+	for _, l := range v.loaded {
+		label := l.Name
+		if l.Default {
+			label += " (default)"
+		}
+		n := int64(0)
+		if p := decided[versionKey(l.Name, l.Digest)]; p != nil {
+			n = p.Decisions
+		}
+		delete(decided, versionKey(l.Name, l.Digest))
+		t.Rows = append(t.Rows, []page.Cell{
+			name(label), word(short(l.Digest)), word(takes(l)), word(pricesOf(l.Info)), word(guardOf(l.Info)), cell(whole(n)), word(l.Since.UTC().Format("2006-01-02 15:04:05 UTC")),
+		})
+	}
+	for i := range v.state.Policies {
+		if p := &v.state.Policies[i]; decided[versionKey(p.Name, p.Digest)] != nil && p.Decisions > 0 {
+			t.Rows = append(t.Rows, []page.Cell{name(p.Name), word(short(p.Digest)), word(""), word(""), word(""), cell(whole(p.Decisions)), word("no longer")})
+		}
+	}
+	blocks := []page.Block{{Table: t}}
+	if s := v.shadows(); s != nil {
+		blocks = append(blocks, page.Block{Table: s})
+	}
+	return page.Section{ID: "policies", Title: "Policies", Blocks: blocks}
+}
+
+func takes(l Loaded) string {
+	if l.Input == "features" {
+		return fmt.Sprintf("%d features", l.Info.Dim)
+	}
+	return l.Input + ", features"
+}
+
+func pricesOf(info *policy.Info) string {
+	if info.Prices == nil {
+		return fmt.Sprintf("fixed, lambda %g", info.Lambda)
+	}
+	return fmt.Sprintf("any; lambda %g by default", info.Lambda)
+}
+
+// guardOf says what the guard of the training decided.
+func guardOf(info *policy.Info) string {
+	switch g := info.Guard; {
+	case g == nil && info.Fixed >= 0:
+		return "none; always " + info.Actions.Name(info.Fixed)
+	case g == nil:
+		return "none"
+	case g.Fallback:
+		return "exported the best fixed pair, " + g.Fixed
+	default:
+		return fmt.Sprintf("passed, gain %s over %s", cost(g.Gain), g.Fixed)
+	}
+}
+
+// shadows compares shadow policies and canaries with the shown policy; nil without any.
+func (v *view) shadows() *page.Table {
+	if v.policy == nil || len(v.policy.Shadows) == 0 {
+		return nil
+	}
+	t := &page.Table{
+		Title: "Shadows", Head: head("shadow", "decisions", "<same pair", "expected saving per decision [95% interval]"),
+		Caption: "A shadow decides on the same rows and is never executed. The saving is what the live policy expects of its choice minus what the shadow expects of its own: each by its own expectations.",
+	}
+	for _, s := range v.policy.Shadows {
+		t.Rows = append(t.Rows, []page.Cell{name(shortened(s.Shadow)), cell(whole(s.N)), {Text: percent(s.Agreement), Word: true, Bar: page.Bar(s.Agreement)}, cell(interval(s.Cheaper))})
+	}
+	return t
+}
+
+// shortened is name@digest with a short digest.
+func shortened(key string) string {
+	at := strings.LastIndexByte(key, '@')
+	return key[:at+1] + short(key[at+1:])
+}
+
+// operation is about experts, the log and the monitor, where there are any.
+func (v *view) operation() (all []page.Section) {
+	if s := v.experts(); s != nil {
+		all = append(all, *s)
+	}
+	if v.log != nil {
+		state := "takes records"
+		if v.log.Stopped {
+			state = "stopped: records are not kept any more"
+		}
+		all = append(all, page.Section{ID: "log", Title: "Decision log", Blocks: []page.Block{{Terms: []page.Term{
+			{Name: "state", About: state},
+			{Name: "records", About: fmt.Sprintf("%s since the start, %s", whole(v.log.Records), size(v.log.Bytes))},
+			{Name: "lag", About: "the oldest record that is not on disk is " + seconds(v.log.Lag) + " old"},
+			{Name: "errors", About: whole(v.log.Errors)},
+		}}}})
+	}
+	if len(v.monitor) > 0 {
+		t := &page.Table{Head: head("policy", "<verdict", "<inputs", "<decisions", "<outcomes", "rows")}
+		var notes []string
+		for _, m := range v.monitor {
+			t.Rows = append(t.Rows, []page.Cell{name(m.Policy), word(m.Verdict), word(m.Inputs), word(m.Decisions), word(m.Outcomes), cell(whole(m.Rows))})
+			notes = append(notes, m.Notes...)
+		}
+		blocks := []page.Block{{Table: t}}
+		if len(notes) > 0 {
+			blocks = append(blocks, page.Block{List: notes})
+		}
+		all = append(all, page.Section{ID: "monitor", Title: "Monitor", Blocks: blocks})
+	}
+	return all
+}
+
+// experts are breakers and failed calls; nil without any.
+func (v *view) experts() *page.Section {
+	var blocks []page.Block
+	if len(v.breakers) > 0 {
+		t := &page.Table{Title: "Breakers", Head: head("expert", "<breaker", "<since", "failures in a row")}
+		for _, b := range v.breakers {
+			since := ""
+			if !b.Since.IsZero() {
+				since = b.Since.UTC().Format("15:04:05 UTC")
+			}
+			t.Rows = append(t.Rows, []page.Cell{name(b.Expert), word(b.State), word(since), cell(whole(int64(b.Failures)))})
+		}
+		blocks = append(blocks, page.Block{Table: t})
+	}
+	if v.policy != nil && len(v.policy.Failures) > 0 {
+		t := &page.Table{Title: "Calls that failed", Head: head("expert", "<reason", "calls"), Caption: fmt.Sprintf("In %s. %s answered by another pair than the chosen one.", v.window(), was(v.policy.FellBack, "decision"))}
+		for _, f := range v.policy.Failures {
+			t.Rows = append(t.Rows, []page.Cell{name(f.Expert), word(f.Reason), cell(whole(f.N))})
+		}
+		blocks = append(blocks, page.Block{Table: t})
+	}
+	if len(blocks) == 0 {
+		return nil
+	}
+	return &page.Section{ID: "experts", Title: "Experts", Blocks: blocks}
+}
