@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 	"unicode"
+
+	"pipe/internal/textfile"
 )
 
 // Secret is a key. Its text goes into one header and nowhere else.
@@ -16,12 +18,26 @@ type Secret string
 // ReadSecret returns the value of an environment variable if it can be sent in
 // a header.
 func ReadSecret(name string) (Secret, error) {
-	value := strings.TrimSpace(os.Getenv(name))
+	return secretOf("the environment variable "+name, os.Getenv(name))
+}
+
+// ReadSecretFile returns the text of a file, without white space at its ends, if it can be sent in a header.
+func ReadSecretFile(path string) (Secret, error) {
+	text, err := textfile.ReadFile(path, textfile.MaxConfig)
+	if err != nil {
+		return "", fmt.Errorf("read key: %w", err)
+	}
+	return secretOf(fmt.Sprintf("the file %q", path), string(text))
+}
+
+// secretOf checks the text of a key; where names its place in errors.
+func secretOf(where, text string) (Secret, error) {
+	value := strings.TrimSpace(text)
 	switch {
 	case value == "":
-		return "", fmt.Errorf("the environment variable %s is empty", name)
+		return "", fmt.Errorf("%s is empty", where)
 	case strings.ContainsFunc(value, unicode.IsControl):
-		return "", fmt.Errorf("the environment variable %s holds several lines, or control characters", name)
+		return "", fmt.Errorf("%s holds several lines, or control characters", where)
 	}
 	return Secret(value), nil
 }

@@ -1,0 +1,200 @@
+// Package chatjson reads and edits the JSON of chat completions by position: what is not edited keeps its bytes, so
+// that fields which nothing here knows, the order of keys and the digits of numbers pass through unchanged.
+package chatjson
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"slices"
+
+	"pipe/internal/strictjson"
+)
+
+// Object is a JSON object as text. Fields can be read and set; everything else keeps its bytes.
+type Object struct {
+	text   []byte
+	fields []field
+	close  int // position of the closing brace
+	edits  []edit
+}
+
+// field is a key of the object and where its value is.
+type field struct {
+	name      string
+	from, end int
+}
+
+// edit replaces the bytes from..end of the text.
+type edit struct {
+	from, end int
+	with      []byte
+}
+
+// ErrNotObject is the error for JSON that is not an object.
+var ErrNotObject = errors.New("is not a JSON object")
+
+// Parse reads an object. Text that is not JSON or not UTF-8, and repeated keys at any depth, are errors: two readers
+// could understand them differently. The object keeps the text.
+func Parse(text []byte) (*Object, error) {
+	if !json.Valid(text) {
+		var v any
+		return nil, json.Unmarshal(text, &v) // it describes the syntax error
+	}
+	if err := strictjson.Check(text, false); err != nil {
+		return nil, err
+	}
+	return ofValid(text)
+}
+
+// Lenient reads an object that another program answered. Repeated keys are not looked for; the first one counts.
+func Lenient(text []byte) (*Object, error) {
+	if !json.Valid(text) {
+		return nil, errors.New("is not JSON")
+	}
+	return ofValid(text)
+}
+
+// ofValid finds the fields of valid JSON.
+func ofValid(text []byte) (*Object, error) {
+	at := space(text, 0)
+	if text[at] != '{' {
+		return nil, ErrNotObject
+	}
+	o := &Object{text: text}
+	for at = space(text, at+1); text[at] != '}'; at = space(text, at) {
+		if text[at] == ',' {
+			at = space(text, at+1)
+		}
+		end := value(text, at)
+		var name string
+		if err := json.Unmarshal(text[at:end], &name); err != nil {
+			return nil, err
+		}
+		from := space(text, space(text, end)+1) // after the colon
+		at = value(text, from)
+		o.fields = append(o.fields, field{name, from, at})
+	}
+	o.close = at
+	return o, nil
+}
+
+// find returns the field of a name, nil if there is none.
+func (o *Object) find(name string) *field {
+	i := slices.IndexFunc(o.fields, func(f field) bool { return f.name == name })
+	if i < 0 {
+		return nil
+	}
+	return &o.fields[i]
+}
+
+// Get returns the bytes of a value, nil if the object does not have the field or if it is null.
+func (o *Object) Get(name string) json.RawMessage {
+	f := o.find(name)
+	if f == nil || string(o.text[f.from:f.end]) == "null" {
+		return nil
+	}
+	return o.text[f.from:f.end:f.end]
+}
+
+// Has reports whether the object has a field, also with the value null.
+func (o *Object) Has(name string) bool { return o.find(name) != nil }
+
+// Set sets the value of a field, which must be valid JSON. A field that the object does not have is added at its end.
+// Each field may be set once.
+func (o *Object) Set(name string, value []byte) {
+	if f := o.find(name); f != nil {
+		o.edits = append(o.edits, edit{f.from, f.end, value})
+		return
+	}
+	var with []byte
+	if len(o.fields) > 0 || slices.ContainsFunc(o.edits, func(e edit) bool { return e.from == o.close }) {
+		with = append(with, ',')
+	}
+	o.edits = append(o.edits, edit{o.close, o.close, slices.Concat(with, quote(name), []byte(":"), value)})
+}
+
+// Reset takes back what was set.
+func (o *Object) Reset() { o.edits = nil }
+
+// Bytes returns the text with what was set.
+func (o *Object) Bytes() []byte {
+	edits := slices.Clone(o.edits)
+	slices.SortStableFunc(edits, func(a, b edit) int { return a.from - b.from })
+	n := len(o.text)
+	for _, e := range edits {
+		n += len(e.with)
+	}
+	out := make([]byte, 0, n)
+	at := 0
+	for _, e := range edits {
+		out = append(append(out, o.text[at:e.from]...), e.with...)
+		at = e.end
+	}
+	return append(out, o.text[at:]...)
+}
+
+// list returns where the elements of a list are; ok is false for another value. The text must be valid JSON.
+func list(text []byte) (elements []field, ok bool) {
+	at := space(text, 0)
+	if at >= len(text) || text[at] != '[' {
+		return nil, false
+	}
+	for at = space(text, at+1); text[at] != ']'; at = space(text, at) {
+		if text[at] == ',' {
+			at = space(text, at+1)
+		}
+		end := value(text, at)
+		elements = append(elements, field{from: at, end: end})
+		at = end
+	}
+	return elements, true
+}
+
+// space returns the position of the next byte that is not white space.
+func space(text []byte, at int) int {
+	for at < len(text) && (text[at] == ' ' || text[at] == '\n' || text[at] == '\t' || text[at] == '\r') {
+		at++
+	}
+	return at
+}
+
+// value returns the end of the value that begins at a position of valid JSON.
+func value(text []byte, at int) int {
+	switch text[at] {
+	case '"':
+		return quoted(text, at)
+	case '{', '[':
+		return nested(text, at)
+	}
+	for at < len(text) && bytes.IndexByte([]byte(",]} \n\t\r"), text[at]) < 0 {
+		at++
+	}
+	return at
+}
+
+// quoted returns the end of a string.
+func quoted(text []byte, at int) int {
+	for at++; text[at] != '"'; at++ {
+		if text[at] == '\\' {
+			at++
+		}
+	}
+	return at + 1
+}
+
+// nested returns the end of an object or a list.
+func nested(text []byte, at int) int {
+	for depth := 0; ; at++ {
+		switch text[at] {
+		case '"':
+			at = quoted(text, at) - 1
+		case '{', '[':
+			depth++
+		case '}', ']':
+			if depth--; depth == 0 {
+				return at + 1
+			}
+		}
+	}
+}

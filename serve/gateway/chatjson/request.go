@@ -1,0 +1,216 @@
+package chatjson
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+)
+
+// FieldError is a field of a request that has a wrong value. Param is its name, "" for the request as a whole.
+type FieldError struct{ Param, Msg string }
+
+func (e *FieldError) Error() string {
+	if e.Param == "" {
+		return e.Msg
+	}
+	return e.Param + " " + e.Msg
+}
+
+// Request is a request for a chat completion.
+type Request struct {
+	Model    string
+	Messages json.RawMessage // nil: none
+	Stream   bool
+	Usage    bool   // a stream is to end with its usage
+	User     string // who the caller acts for; "" if the request does not say
+	object   *Object
+}
+
+// ReadRequest reads a request. The error is a *FieldError. The request keeps the text.
+func ReadRequest(text []byte) (*Request, error) {
+	o, err := Parse(text)
+	if err != nil {
+		return nil, &FieldError{"", "the body is not a request for a chat completion: " + err.Error()}
+	}
+	r := &Request{object: o, Messages: o.Get("messages")}
+	if err := json.Unmarshal(orNull(o.Get("model")), &r.Model); err != nil || r.Model == "" {
+		return nil, &FieldError{"model", "must be the name of a model"}
+	}
+	if err := json.Unmarshal(orNull(o.Get("stream")), &r.Stream); err != nil {
+		return nil, &FieldError{"stream", "must be true or false"}
+	}
+	if elements, ok := list(orNull(r.Messages)); r.Messages != nil && (!ok || len(elements) == 0) {
+		return nil, &FieldError{"messages", "must be a list with at least one message"}
+	}
+	var options struct {
+		Usage bool `json:"include_usage"`
+	}
+	if err := json.Unmarshal(orNull(o.Get("stream_options")), &options); err != nil {
+		return nil, &FieldError{"stream_options", "must be an object, whose include_usage is true or false"}
+	}
+	r.Usage = options.Usage
+	// Other users than strings are passed on; the service may take them.
+	_ = json.Unmarshal(orNull(o.Get("user")), &r.User)
+	return r, nil
+}
+
+func orNull(v json.RawMessage) []byte {
+	if v == nil {
+		return []byte("null")
+	}
+	return v
+}
+
+// Position says where in the conversation a message is put.
+type Position string
+
+// The positions.
+const (
+	First      Position = "first"       // before all messages
+	BeforeLast Position = "before_last" // before the last message of the user
+	Last       Position = "last"        // after all messages
+)
+
+// Message is a message that is added to a conversation.
+type Message struct {
+	Role, Text string
+	At         Position
+}
+
+// Change is what is changed in a request before it is sent on.
+type Change struct {
+	Model  string                     // name of the model at the service
+	Add    *Message                   // nil: none
+	Usage  bool                       // ask for the usage at the end of a stream
+	Fields map[string]json.RawMessage // fields that are added where the request does not have them
+}
+
+// With returns the bytes of the request after a change. The request itself stays as it is.
+func (r *Request) With(c Change) []byte {
+	o := &Object{text: r.object.text, fields: r.object.fields, close: r.object.close}
+	o.Set("model", quote(c.Model))
+	if c.Add != nil && r.Messages != nil {
+		o.insert(o.find("messages").from, r.Messages, c.Add)
+	}
+	if c.Usage && r.Stream && !r.Usage {
+		o.askForUsage()
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.Fields)) {
+		if !o.Has(name) && name != "stream_options" {
+			o.Set(name, c.Fields[name])
+		}
+	}
+	return o.Bytes()
+}
+
+// quote writes a string as JSON, with the characters of HTML as they are.
+func quote(text string) []byte {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	_ = e.Encode(text) // a string has no error
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+}
+
+// askForUsage sets include_usage, and keeps other options of streams.
+func (o *Object) askForUsage() {
+	options, err := ofValid(orNull(o.Get("stream_options")))
+	if err != nil {
+		o.Set("stream_options", []byte(`{"include_usage":true}`))
+		return
+	}
+	options.Set("include_usage", []byte("true"))
+	o.Set("stream_options", options.Bytes())
+}
+
+// insert adds a message to the list of messages that begins at a position.
+func (o *Object) insert(from int, messages json.RawMessage, add *Message) {
+	text := slices.Concat([]byte(`{"role":`), quote(add.Role), []byte(`,"content":`), quote(add.Text), []byte("}"))
+	elements, _ := list(messages)
+	before := 0
+	switch add.At {
+	case First:
+	case Last:
+		end := from + elements[len(elements)-1].end
+		o.edits = append(o.edits, edit{end, end, append([]byte(","), text...)})
+		return
+	default:
+		before = len(elements) - 1
+		if last := lastOfUser(messages, elements); last >= 0 {
+			before = last
+		}
+	}
+	at := from + elements[before].from
+	o.edits = append(o.edits, edit{at, at, append(text, ',')})
+}
+
+// lastOfUser returns the number of the last message with the role user, -1 if there is none.
+func lastOfUser(messages []byte, elements []field) int {
+	for i, e := range slices.Backward(elements) {
+		m, err := ofValid(messages[e.from:e.end])
+		if err == nil && string(m.Get("role")) == `"user"` {
+			return i
+		}
+	}
+	return -1
+}
+
+// Tokens are the tokens that a completion used.
+type Tokens struct {
+	In, Cached, Out int64 // Cached are those of In that the service had kept from earlier calls
+}
+
+// MostTokens bounds the counts of a completion. A service that states more is not believed.
+const MostTokens = 100_000_000
+
+// Usage is the usage of a completion as the service states it.
+type Usage struct {
+	Tokens
+	Known  bool
+	Reason string // why a usage that is there is not known
+}
+
+// ReadUsage reads the field usage of an answer or of a chunk. Counts that are missing, negative, not whole, above
+// MostTokens, or contradict each other are not believed: the usage is then not known.
+func ReadUsage(text json.RawMessage) Usage {
+	if text == nil {
+		return Usage{}
+	}
+	var u struct {
+		In      json.RawMessage `json:"prompt_tokens"`
+		Out     json.RawMessage `json:"completion_tokens"`
+		Details *struct {
+			Cached json.RawMessage `json:"cached_tokens"`
+		} `json:"prompt_tokens_details"`
+	}
+	if err := json.Unmarshal(text, &u); err != nil {
+		return Usage{Reason: "usage has another form"}
+	}
+	var t Tokens
+	var in, out, cached bool
+	t.In, in = whole(u.In)
+	t.Out, out = whole(u.Out)
+	cached = true
+	if u.Details != nil && u.Details.Cached != nil && string(u.Details.Cached) != "null" {
+		t.Cached, cached = whole(u.Details.Cached)
+	}
+	switch {
+	case !in || !out || !cached:
+		return Usage{Reason: fmt.Sprintf("counts of tokens are missing, or not whole numbers from 0 to %d", MostTokens)}
+	case t.Cached > t.In:
+		return Usage{Reason: "more cached tokens than tokens of the prompt"}
+	}
+	return Usage{Tokens: t, Known: true}
+}
+
+// whole reads a whole number, which JSON may write as 100, 100.0 or 1e2.
+func whole(text json.RawMessage) (n int64, ok bool) {
+	v, err := strconv.ParseFloat(string(text), 64)
+	if err != nil || !(v >= 0 && v <= MostTokens) || v != float64(int64(v)) {
+		return 0, false
+	}
+	return int64(v), true
+}

@@ -1,0 +1,38 @@
+package chatjson
+
+import (
+	"encoding/json"
+	"errors"
+)
+
+// Answer is a complete answer, or a chunk of a streamed one.
+type Answer struct {
+	Model    string          // that answered, as the service names it; "" if it does not
+	Usage    Usage           //
+	Choices  int             // in this answer or chunk
+	Finished bool            // a choice states why it ended
+	Error    json.RawMessage // what the service sent instead of an answer; nil if it is one
+}
+
+// ReadAnswer reads an answer or a chunk. Text that is not a JSON object is an error, and so is an answer without
+// choices that states no error and no usage.
+func ReadAnswer(text []byte) (Answer, error) {
+	o, err := Lenient(text)
+	if err != nil {
+		return Answer{}, err
+	}
+	a := Answer{Usage: ReadUsage(o.Get("usage")), Error: o.Get("error")}
+	_ = json.Unmarshal(orNull(o.Get("model")), &a.Model) // another type than a string is no name
+	choices, ok := list(orNull(o.Get("choices")))
+	a.Choices = len(choices)
+	if !ok && a.Error == nil && o.Get("usage") == nil {
+		return a, errors.New("is not a chat completion: it has no choices")
+	}
+	all := o.Get("choices")
+	for _, c := range choices {
+		if choice, err := ofValid(all[c.from:c.end]); err == nil && choice.Get("finish_reason") != nil {
+			a.Finished = true
+		}
+	}
+	return a, nil
+}

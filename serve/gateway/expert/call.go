@@ -1,0 +1,286 @@
+package expert
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"io"
+	"mime"
+	"net"
+	"net/http"
+	"regexp"
+	"strings"
+	"time"
+
+	"pipe/costs/service"
+	"pipe/serve/gateway/chatjson"
+)
+
+// Usage is what a call used.
+type Usage = chatjson.Usage
+
+// Causes of cancelled calls.
+var (
+	errFirstByte = errors.New("no first event in time")
+	errAnswer    = errors.New("no answer in time")
+	errIdle      = errors.New("no further event in time")
+	errWhole     = errors.New("the stream did not end in time")
+)
+
+// Answer is what an expert answered: a whole answer, a stream, or a refusal of the caller's request.
+type Answer struct {
+	Status int         // 200, or a status from 400 to 499 of the caller's making
+	Header http.Header // those that are passed on
+	Body   []byte      // of a whole answer or a refusal; nil for a stream
+	Stream *Stream     // nil: not a stream. The caller closes it
+	Model  string      // that answered, "" if the service does not say; of a stream see Stream.End
+	Usage  Usage       // of a whole answer
+}
+
+// Call sends a request and returns when there is something to pass on: the whole answer, or the first event of a stream.
+// headers are sent with it. A *Failure means that another expert can be asked. Any other error is that of ctx.
+func (e *Expert) Call(ctx context.Context, r *chatjson.Request, add *chatjson.Message, headers http.Header) (*Answer, error) {
+	end, err := e.begin()
+	if err != nil {
+		return nil, err
+	}
+	body := r.With(chatjson.Change{Model: e.cfg.Model, Add: add, Usage: e.cfg.StreamUsage, Fields: e.fields})
+	inner, cancel := context.WithCancelCause(ctx)
+	c := &call{expert: e, outer: ctx, ctx: inner, cancel: cancel, end: end, stripUsage: !r.Usage && e.cfg.StreamUsage}
+	if r.Stream {
+		c.timer = c.after(e.cfg.Timeouts.FirstByte, errFirstByte)
+	} else {
+		c.timer = c.after(e.cfg.Timeouts.Answer, errAnswer)
+	}
+	a, err := c.send(body, headers, r.Stream)
+	if err != nil || a.Stream == nil {
+		c.close(err)
+	}
+	return a, err
+}
+
+// call is a request in flight.
+type call struct {
+	expert     *Expert
+	outer, ctx context.Context
+	cancel     context.CancelCauseFunc
+	timer      *time.Timer // cancels the call
+	end        func(error)
+	body       io.ReadCloser // of the response, nil until there is one
+	stripUsage bool
+}
+
+// after cancels the call after a time.
+func (c *call) after(d time.Duration, cause error) *time.Timer {
+	return time.AfterFunc(d, func() { c.cancel(cause) })
+}
+
+// close ends the call and frees its connection. err is the result for the breaker.
+func (c *call) close(err error) {
+	c.timer.Stop()
+	if c.outer.Err() != nil {
+		err = context.Canceled // the caller left: that says nothing about the expert
+	}
+	if c.body != nil {
+		_ = c.body.Close() // what was read is complete, or given up
+	}
+	c.cancel(nil)
+	c.end(err)
+}
+
+func (c *call) send(body []byte, headers http.Header, stream bool) (*Answer, error) {
+	r, err := http.NewRequestWithContext(c.ctx, http.MethodPost, c.expert.url, bytes.NewReader(body))
+	if err != nil {
+		return nil, c.broken(err)
+	}
+	c.expert.setHeaders(r.Header, headers, stream)
+	response, err := c.expert.client.Do(r)
+	if err != nil {
+		return nil, c.broken(err)
+	}
+	c.body = response.Body
+	in, err := c.decoded(response)
+	if err != nil {
+		return nil, err
+	}
+	switch code := response.StatusCode; {
+	case code == http.StatusOK && stream:
+		return c.begin(response, in)
+	case code == http.StatusOK:
+		return c.whole(response, in)
+	}
+	return c.refused(response, in)
+}
+
+// setHeaders sets the headers of a request.
+func (e *Expert) setHeaders(h, more http.Header, stream bool) {
+	for name, values := range more {
+		h[name] = values
+	}
+	h.Set("Content-Type", "application/json")
+	h.Set("Accept-Encoding", "identity")
+	h.Set("User-Agent", "pipe")
+	h.Set("Accept", "application/json")
+	if stream {
+		h.Set("Accept", "text/event-stream")
+	}
+	if e.key != "" {
+		h.Set("Authorization", "Bearer "+string(e.key))
+	}
+	for name, value := range e.cfg.Headers {
+		h.Set(name, string(value))
+	}
+}
+
+// broken is the error of a call that ended without a complete answer.
+func (c *call) broken(err error) error {
+	if c.outer.Err() != nil {
+		return context.Cause(c.outer)
+	}
+	e, t := c.expert, c.expert.cfg.Timeouts
+	switch cause := context.Cause(c.ctx); cause {
+	case errFirstByte:
+		return e.fault("timeout", cause, "nothing of the stream came within %v", t.FirstByte)
+	case errAnswer:
+		return e.fault("timeout", cause, "the answer was not complete after %v", t.Answer)
+	case errIdle:
+		return e.fault("timeout", cause, "the stream stopped for %v", t.Idle)
+	case errWhole:
+		return e.fault("timeout", cause, "the stream did not end within %v", t.Whole)
+	}
+	var op *net.OpError
+	f := e.fault("cut", err, "the connection was closed before the answer was complete")
+	switch hint := service.CertificateHint(err); {
+	case hint != "":
+		f = e.fault("connect", err, "%s", hint)
+	case errors.As(err, &op) && op.Op == "dial":
+		f = e.fault("connect", err, "no connection")
+	case c.body == nil:
+		f = e.fault("cut", err, "no response that is HTTP")
+	}
+	f.Detail = e.detail([]byte(service.WithoutURL(err).Error()))
+	f.cause = nil // its text may hold more than the detail
+	return f
+}
+
+// decoded returns the body of a response without compression, which was not asked for.
+func (c *call) decoded(response *http.Response) (io.Reader, error) {
+	switch kind := strings.ToLower(strings.TrimSpace(response.Header.Get("Content-Encoding"))); kind {
+	case "", "identity":
+		return response.Body, nil
+	case "gzip", "x-gzip":
+		in, err := gzip.NewReader(response.Body)
+		if err != nil {
+			return nil, c.broken(err)
+		}
+		return in, nil
+	}
+	return nil, c.expert.fault("encoding", nil, "the answer is compressed in a way that was not asked for")
+}
+
+// whole reads a whole answer.
+func (c *call) whole(response *http.Response, in io.Reader) (*Answer, error) {
+	e := c.expert
+	text, err := io.ReadAll(io.LimitReader(in, int64(e.cfg.MaxAnswer)+1))
+	if err != nil {
+		return nil, c.broken(err)
+	}
+	if len(text) > e.cfg.MaxAnswer {
+		return nil, e.fault("too_large", nil, "the answer is longer than %d bytes", e.cfg.MaxAnswer)
+	}
+	if len(bytes.TrimSpace(text)) == 0 {
+		return nil, e.fault("empty", nil, "the answer is empty")
+	}
+	read, err := chatjson.ReadAnswer(text)
+	switch {
+	case err != nil:
+		f := e.fault("invalid", nil, "the answer is not a chat completion")
+		f.Detail = e.detail(text)
+		return nil, f
+	case read.Error != nil:
+		f := e.fault("error", nil, "an error came instead of an answer")
+		f.Detail = e.detail(read.Error)
+		return nil, f
+	}
+	return &Answer{Status: http.StatusOK, Header: e.passed(response.Header), Body: e.clean(text), Model: read.Model, Usage: read.Usage}, nil
+}
+
+// maxRefusal is the most that is read of a response with an error status.
+const maxRefusal = 64 << 10
+
+// refused reads a response with another status than 200.
+func (c *call) refused(response *http.Response, in io.Reader) (*Answer, error) {
+	e, code := c.expert, response.StatusCode
+	text, err := io.ReadAll(io.LimitReader(in, maxRefusal))
+	if err != nil && (c.outer.Err() != nil || context.Cause(c.ctx) != nil) {
+		return nil, c.broken(err)
+	}
+	if callerMade(code) {
+		for _, h := range e.hidden {
+			text = []byte(h.Redact(string(text)))
+		}
+		return &Answer{Status: code, Header: e.passed(response.Header), Body: text}, nil
+	}
+	f := e.fault("status", nil, "HTTP %d %s", code, http.StatusText(code))
+	if code >= 300 && code < 400 {
+		f = e.fault("redirect", nil, "HTTP %d: redirects are not followed", code)
+	}
+	f.Status, f.Detail, f.After = code, e.detail(text), waitOf(response.Header)
+	return nil, f
+}
+
+// callerMade reports whether a status says that the request itself is wrong, so that another expert would refuse it too.
+// Keys, names of models, limits and payment are not the caller's.
+func callerMade(code int) bool {
+	switch code {
+	case http.StatusUnauthorized, http.StatusPaymentRequired, http.StatusForbidden, http.StatusNotFound, http.StatusMethodNotAllowed,
+		http.StatusProxyAuthRequired, http.StatusRequestTimeout, http.StatusConflict, http.StatusGone, http.StatusMisdirectedRequest,
+		http.StatusLocked, http.StatusTooEarly, http.StatusTooManyRequests:
+		return false
+	}
+	return code >= 400 && code < 500
+}
+
+var seconds = regexp.MustCompile(`^[0-9]{1,6}(\.[0-9]{1,3})?$`)
+
+// waitOf returns the seconds of Retry-After; dates and other values are left out.
+func waitOf(h http.Header) string {
+	if text := strings.TrimSpace(h.Get("Retry-After")); seconds.MatchString(text) {
+		return text
+	}
+	return ""
+}
+
+// passedHeaders are the headers of experts that are passed on under the same name. Others are about the connection, the
+// gateway's account at the service, or unknown.
+var passedHeaders = []string{"Content-Type", "Openai-Processing-Ms", "Openai-Version"}
+
+// RequestIDHeader carries the id that a service gave to a request.
+const RequestIDHeader = "X-Pipe-Expert-Request-Id"
+
+// passed returns the headers of a response that are passed on.
+func (e *Expert) passed(h http.Header) http.Header {
+	out := make(http.Header)
+	for _, name := range passedHeaders {
+		if v := h.Get(name); v != "" {
+			out.Set(name, e.header(v))
+		}
+	}
+	if id := h.Get("X-Request-Id"); id != "" {
+		out.Set(RequestIDHeader, e.header(id))
+	}
+	return out
+}
+
+// header returns a value of a header without secrets and not too long.
+func (e *Expert) header(value string) string {
+	const most = 256
+	return string(e.clean([]byte(value[:min(len(value), most)])))
+}
+
+// isStream reports whether a response is a stream of events, or does not say what it is.
+func isStream(h http.Header) bool {
+	kind, _, err := mime.ParseMediaType(h.Get("Content-Type"))
+	return h.Get("Content-Type") == "" || err == nil && kind == "text/event-stream"
+}

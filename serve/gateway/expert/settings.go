@@ -1,0 +1,166 @@
+package expert
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"net/textproto"
+	"net/url"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v4"
+
+	"pipe/costs/prices"
+	"pipe/costs/service"
+	"pipe/internal/config"
+)
+
+// Settings say where an expert is, and what it costs.
+type Settings struct {
+	BaseURL string      `yaml:"base_url"` // without /chat/completions
+	Model   string      `yaml:"model"`    // its name at the service
+	Served  []string    `yaml:"served"`   // other names, such as gpt-4o-*, under which the service may answer for the model
+	Key     string      `yaml:"key"`      // environment variable with the key; empty: none, or that of key_file
+	KeyFile config.Path `yaml:"key_file"` // file with the key
+	// Headers are further headers of requests. Their values are treated as secrets.
+	Headers map[string]service.Secret `yaml:"headers"`
+	Fields  map[string]any            `yaml:"fields"`  // fields of the request, where the caller does not set them
+	CAFile  config.Path               `yaml:"ca_file"` // PEM file of certificates to trust besides those of the system
+
+	Price  *Price      `yaml:"price"`  // nil: that of prices
+	Prices config.Path `yaml:"prices"` // a price file; models are looked up by the name under which they answer
+
+	Concurrency int      `yaml:"concurrency"`  // requests at a time; more count as a failure
+	StreamUsage bool     `yaml:"stream_usage"` // ask for the usage of streams also where the caller does not
+	MaxAnswer   int      `yaml:"max_answer"`   // bytes of a whole answer, and of one event of a stream
+	Timeouts    Timeouts `yaml:"timeouts"`
+}
+
+// Price is money per million tokens, and per call. nil means unknown.
+type Price struct {
+	In     *float64 `yaml:"in"`
+	Cached *float64 `yaml:"cached"` // tokens of the prompt that the service had kept; nil: as in
+	Out    *float64 `yaml:"out"`
+	Call   *float64 `yaml:"call"` // nil: 0
+}
+
+// Timeouts bound the phases of a call.
+type Timeouts struct {
+	FirstByte time.Duration `yaml:"first_byte"` // of a stream, until its first event
+	Answer    time.Duration `yaml:"answer"`     // of a request without stream, until the whole answer
+	Idle      time.Duration `yaml:"idle"`       // of a stream, between two events
+	Whole     time.Duration `yaml:"whole"`      // of a stream, until its end
+}
+
+// DefaultSettings are the defaults of an expert, which has no address and no price.
+func DefaultSettings() Settings {
+	return Settings{
+		Concurrency: 64, StreamUsage: true, MaxAnswer: 32 << 20,
+		Timeouts: Timeouts{FirstByte: 20 * time.Second, Answer: 2 * time.Minute, Idle: time.Minute, Whole: 10 * time.Minute},
+	}
+}
+
+// UnmarshalYAML reads the settings over their defaults.
+func (s *Settings) UnmarshalYAML(n *yaml.Node) error {
+	type plain Settings // avoids recursion into this method
+	v := plain(DefaultSettings())
+	if err := n.Load(&v, yaml.WithKnownFields()); err != nil {
+		return err
+	}
+	*s = Settings(v)
+	return nil
+}
+
+// Limits of settings.
+const (
+	mostMoney  = 1e12             // of a million tokens, and of a call
+	mostAnswer = 1 << 30          // bytes
+	mostTime   = 24 * time.Hour   //
+	leastTime  = time.Millisecond //
+)
+
+// ownFields are set by the gateway or the caller.
+var ownFields = []string{"messages", "model", "n", "stream", "stream_options", "tools", "functions"}
+
+// ownHeaders are set by the gateway or the transport.
+var ownHeaders = []string{"Accept-Encoding", "Connection", "Content-Encoding", "Content-Length", "Content-Type", "Host", "Te", "Trailer", "Transfer-Encoding", "Upgrade"}
+
+// Validate reports every problem.
+func (s *Settings) Validate() error {
+	var p config.Problems
+	p.Add(checkURL(s.BaseURL))
+	p.Check(s.Model != "", "model: not set")
+	p.Check(s.Key == "" || service.IsVariable(s.Key), "key: is not the name of an environment variable, in capitals; a configuration never holds the key itself")
+	p.Check(s.Key == "" || s.KeyFile == "", "key, key_file: set one of them")
+	p.Check(s.Price == nil || s.Prices == "", "price, prices: set one of them")
+	for _, pattern := range s.Served {
+		_, err := path.Match(pattern, "")
+		p.Check(err == nil && pattern != "", "served: %q is not a pattern such as gpt-4o-*", pattern)
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Fields)) {
+		p.Check(!slices.Contains(ownFields, name), "fields: %s cannot be set here", name)
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Headers)) {
+		p.Check(isHeader(name, string(s.Headers[name])) && !slices.Contains(ownHeaders, textproto.CanonicalMIMEHeaderKey(name)), "headers: %q cannot be set here, or its value has control characters", name)
+	}
+	if s.Price != nil {
+		p.Add(s.Price.validate())
+	}
+	p.Check(s.Concurrency >= 1 && s.Concurrency <= 100*service.MaxConcurrency, "concurrency: is %d, not 1 to %d", s.Concurrency, 100*service.MaxConcurrency)
+	p.Check(s.MaxAnswer >= 1024 && s.MaxAnswer <= mostAnswer, "max_answer: is %d, not 1024 to %d bytes", s.MaxAnswer, mostAnswer)
+	for name, d := range map[string]time.Duration{"first_byte": s.Timeouts.FirstByte, "answer": s.Timeouts.Answer, "idle": s.Timeouts.Idle, "whole": s.Timeouts.Whole} {
+		p.Check(d >= leastTime && d <= mostTime, "timeouts.%s: is %v, not %v to %v", name, d, leastTime, mostTime)
+	}
+	return p.Err()
+}
+
+// isHeader reports whether a header can be sent.
+func isHeader(name, value string) bool {
+	const signs = "!#$%&'*+-.^_`|~"
+	for _, r := range name {
+		if !(r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || strings.ContainsRune(signs, r)) {
+			return false
+		}
+	}
+	return name != "" && !strings.ContainsFunc(value, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f })
+}
+
+// validate reports amounts that are negative or too large.
+func (p *Price) validate() error {
+	var problems []error
+	for _, m := range []struct {
+		name  string
+		money *float64
+	}{{"in", p.In}, {"cached", p.Cached}, {"out", p.Out}, {"call", p.Call}} {
+		if m.money != nil && !(*m.money >= 0 && *m.money <= mostMoney) {
+			problems = append(problems, fmt.Errorf("price.%s: is %v, not 0 to %g", m.name, *m.money, float64(mostMoney)))
+		}
+	}
+	return errors.Join(problems...)
+}
+
+// period is the price as price files state it.
+func (p *Price) period() prices.Period {
+	out := prices.Period{In: p.In, Cached: p.Cached, Out: p.Out, Call: p.Call}
+	if out.Cached == nil {
+		out.Cached = p.In
+	}
+	return out
+}
+
+// checkURL requires a plain URL. Its errors do not quote it, since it may contain a password.
+func checkURL(text string) error {
+	u, err := url.Parse(text)
+	switch {
+	case text == "":
+		return errors.New("base_url: is not set")
+	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
+		return errors.New("base_url: is not a URL such as https://host/v1")
+	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
+		return errors.New("base_url: has more than scheme, host and path: put a key into an environment variable, and name it with the setting key")
+	}
+	return nil
+}

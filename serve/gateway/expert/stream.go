@@ -1,0 +1,202 @@
+package expert
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"time"
+
+	"pipe/serve/gateway/chatjson"
+	"pipe/serve/gateway/sse"
+)
+
+// Stream is a streamed answer whose first event has come. It is not safe for concurrent use.
+type Stream struct {
+	call  *call
+	in    *sse.Reader
+	whole *time.Timer
+	held  []byte // comments before the first event, and that event
+	end   End
+	state string // "": more may come; done: the end has come; else broken
+	err   error
+}
+
+// End is what a stream showed of itself until now.
+type End struct {
+	Model    string // that answers, "" if the service does not say
+	Usage    Usage
+	Failed   bool // the service sent an error as an event, which was passed on
+	Finished bool // a choice stated why it ended, or [DONE] came
+}
+
+var doneData = []byte("[DONE]")
+
+// begin reads a stream until its first event with data. Comments before it are held back, so that another expert can
+// still answer.
+func (c *call) begin(response *http.Response, in io.Reader) (*Answer, error) {
+	e := c.expert
+	if !isStream(response.Header) {
+		text, _ := io.ReadAll(io.LimitReader(in, maxRefusal))
+		f := e.fault("invalid", nil, "the answer is not a stream of events")
+		f.Detail = e.detail(text)
+		return nil, f
+	}
+	s := &Stream{call: c, in: sse.NewReader(in, e.cfg.MaxAnswer)}
+	for {
+		event, err := s.in.Next()
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil, e.fault("empty", nil, "the stream ended before its first event")
+		case errors.Is(err, sse.ErrTooLong) || len(s.held)+len(event.Raw) > e.cfg.MaxAnswer:
+			return nil, e.fault("too_large", nil, "the first event is longer than %d bytes", e.cfg.MaxAnswer)
+		case err != nil:
+			return nil, c.broken(err)
+		}
+		s.held = append(s.held, event.Raw...)
+		if event.HasData {
+			return s.start(response, event)
+		}
+	}
+}
+
+// start looks at the first event.
+func (s *Stream) start(response *http.Response, event *sse.Event) (*Answer, error) {
+	c, e := s.call, s.call.expert
+	if bytes.Equal(event.Data, doneData) {
+		return nil, e.fault("empty", nil, "the stream ended before its first event")
+	}
+	first, err := chatjson.ReadAnswer(event.Data)
+	if err != nil || first.Error != nil {
+		f := e.fault("invalid", nil, "the first event is not a part of a chat completion")
+		if err == nil {
+			f = e.fault("error", nil, "an error came instead of an answer")
+		}
+		f.Detail = e.detail(event.Data)
+		return nil, f
+	}
+	s.note(first)
+	c.timer.Stop()
+	s.whole = c.after(e.cfg.Timeouts.Whole, errWhole)
+	header := e.passed(response.Header)
+	header.Set("Content-Type", "text/event-stream")
+	if kind := response.Header.Get("Content-Type"); kind != "" {
+		header.Set("Content-Type", e.header(kind))
+	}
+	return &Answer{Status: http.StatusOK, Header: header, Stream: s, Model: first.Model}, nil
+}
+
+// note keeps what a chunk says about the whole answer.
+func (s *Stream) note(a chatjson.Answer) {
+	if s.end.Model == "" {
+		s.end.Model = a.Model
+	}
+	if a.Usage != (Usage{}) {
+		s.end.Usage = a.Usage // services that send it with every chunk count on
+	}
+	s.end.Finished = s.end.Finished || a.Finished
+	s.end.Failed = s.end.Failed || a.Error != nil
+}
+
+// End is what the stream showed of itself until now.
+func (s *Stream) End() End { return s.end }
+
+// Next returns the bytes to pass on next, which are valid until the next call: whole events as the service sent them.
+// The chunk with the usage is left out if the caller did not ask for it. At the end of the stream the error is io.EOF. A
+// stream that ends early gives a *Failure; the bytes of an event that did not come whole are not returned. Other errors
+// are those of the context.
+func (s *Stream) Next() ([]byte, error) {
+	if s.held != nil {
+		raw := s.held
+		s.held = nil
+		return s.call.expert.clean(raw), nil
+	}
+	for s.err == nil {
+		raw := s.next()
+		if raw != nil {
+			return s.call.expert.clean(raw), nil
+		}
+	}
+	return nil, s.err
+}
+
+// next reads an event. It returns nil if there is nothing to pass on, and sets err at the end.
+func (s *Stream) next() []byte {
+	c, e := s.call, s.call.expert
+	if s.state == "done" {
+		s.err = io.EOF
+		return nil
+	}
+	idle := c.after(e.cfg.Timeouts.Idle, errIdle)
+	event, err := s.in.Next()
+	idle.Stop()
+	isDone := event.HasData && bytes.Equal(event.Data, doneData)
+	switch {
+	case isDone && (err == nil || errors.Is(err, io.ErrUnexpectedEOF)):
+		s.state, s.end.Finished = "done", true
+		if err != nil { // the empty line is missing
+			return append(bytes.TrimRight(event.Raw, "\r\n"), "\n\n"...)
+		}
+		return event.Raw
+	case errors.Is(err, io.EOF) && (s.end.Finished || s.end.Failed):
+		s.err = io.EOF
+		return event.Raw[:len(event.Raw):len(event.Raw)]
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF) && context.Cause(c.ctx) == nil:
+		s.err = e.fault("cut", nil, "the stream ended early")
+		return nil
+	case errors.Is(err, sse.ErrTooLong):
+		s.err = e.fault("too_large", nil, "an event is longer than %d bytes", e.cfg.MaxAnswer)
+		return nil
+	case err != nil:
+		s.err = c.broken(err)
+		return nil
+	}
+	return s.look(event)
+}
+
+// look notes what a chunk says, and leaves out the one with the usage that the caller did not ask for. Events that are
+// no chunks are passed on.
+func (s *Stream) look(event *sse.Event) []byte {
+	if !event.HasData {
+		return event.Raw
+	}
+	chunk, err := chatjson.ReadAnswer(event.Data)
+	if err != nil {
+		return event.Raw
+	}
+	s.note(chunk)
+	if s.call.stripUsage && chunk.Choices == 0 && chunk.Usage != (Usage{}) && chunk.Error == nil {
+		return nil
+	}
+	return event.Raw
+}
+
+// drain is how long the end of a response is waited for after [DONE], so that the connection can be used again.
+const drain = 50 * time.Millisecond
+
+// Close ends the stream, and the call if it still runs. It must be called once.
+func (s *Stream) Close() {
+	if s.state == "done" {
+		timer := s.call.after(drain, io.EOF)
+		_, _ = io.CopyN(io.Discard, s.call.body, 4096) // only to reach the end
+		timer.Stop()
+	}
+	s.whole.Stop()
+	var fault *Failure
+	if errors.As(s.err, &fault) || s.end.Failed {
+		s.call.close(cmpError(s.err, errors.New("an error within the stream")))
+		return
+	}
+	s.call.close(nil)
+}
+
+// cmpError returns the first error that is one.
+func cmpError(errs ...error) error {
+	for _, err := range errs {
+		if err != nil && err != io.EOF {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,112 @@
+// Package sse reads streams of server-sent events and keeps their bytes, so that a stream can be passed on as it came.
+package sse
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"io"
+)
+
+// ErrTooLong is the error for an event that is longer than the reader's limit.
+var ErrTooLong = errors.New("an event is longer than the limit")
+
+// Event is one event, or a block of comments between two events.
+type Event struct {
+	// Raw are the bytes as they came, with the empty line at the end. The raw bytes of all events of a stream, one after
+	// the other, are the stream.
+	Raw []byte
+	// Data are the values of the data fields, joined by line feeds, as the HTML standard says.
+	Data []byte
+	// HasData tells an event with an empty data field from comments and other fields.
+	HasData bool
+}
+
+// Reader cuts a stream into events. Lines may end in LF, CR LF or CR. It is not safe for concurrent use.
+type Reader struct {
+	in      *bufio.Reader
+	most    int
+	event   Event
+	began   bool // a line was read
+	afterCR bool // the last byte was a CR, whose LF may still come
+}
+
+// NewReader returns a reader of events of at most the given number of bytes.
+func NewReader(in io.Reader, most int) *Reader { return &Reader{in: bufio.NewReader(in), most: most} }
+
+// Next returns the next event, whose bytes are valid until the next call. At the end of the stream the error is io.EOF;
+// the event then has no data, and its raw bytes are empty or the rest of a line end. If the stream ends within an event,
+// the error is io.ErrUnexpectedEOF, and the event has what had come. Other errors are ErrTooLong and those of the stream.
+func (r *Reader) Next() (*Event, error) {
+	e := &r.event
+	e.Raw, e.Data, e.HasData = e.Raw[:0], e.Data[:0], false
+	for {
+		from := len(e.Raw)
+		err := r.line()
+		line := bytes.Trim(e.Raw[from:], "\r\n")
+		if !r.began && len(line) > 0 {
+			line, r.began = bytes.TrimPrefix(line, []byte("\ufeff")), true
+		}
+		switch {
+		case err == nil && len(line) == 0:
+			return e, nil
+		case err == nil:
+			e.add(line)
+		case errors.Is(err, io.EOF) && len(bytes.Trim(e.Raw, "\r\n")) == 0:
+			return e, io.EOF
+		case errors.Is(err, io.EOF):
+			e.add(line)
+			return e, io.ErrUnexpectedEOF
+		default:
+			return e, err
+		}
+	}
+}
+
+// line appends the next line with its end to the raw bytes.
+func (r *Reader) line() error {
+	e := &r.event
+	for {
+		if len(e.Raw) >= r.most {
+			return ErrTooLong
+		}
+		b, err := r.in.ReadByte()
+		if err != nil {
+			return err
+		}
+		e.Raw = append(e.Raw, b)
+		rest := r.afterCR && b == '\n' // of the line end before
+		r.afterCR = b == '\r'
+		switch {
+		case b == '\n' && !rest:
+			return nil
+		case b == '\r':
+			r.lineFeed()
+			return nil
+		}
+	}
+}
+
+// lineFeed takes the LF of CR LF if it is there already. It does not wait for one: the event could be the last for a
+// long time.
+func (r *Reader) lineFeed() {
+	if r.in.Buffered() == 0 {
+		return
+	}
+	if next, err := r.in.Peek(1); err == nil && next[0] == '\n' {
+		_, _ = r.in.Discard(1) // it is in the buffer
+		r.event.Raw, r.afterCR = append(r.event.Raw, '\n'), false
+	}
+}
+
+// add adds a line that is not empty. Comments and fields other than data are kept in the raw bytes alone.
+func (e *Event) add(line []byte) {
+	name, value, _ := bytes.Cut(line, []byte(":"))
+	if string(name) != "data" {
+		return
+	}
+	if e.HasData {
+		e.Data = append(e.Data, '\n')
+	}
+	e.Data, e.HasData = append(e.Data, bytes.TrimPrefix(value, []byte(" "))...), true
+}
