@@ -116,6 +116,10 @@ var mayImport = map[string][]string{
 	"serve/dashboard":                  {"internal/safetext", "models/policy", "pipeline/decisionlog", "pipeline/report/page"},
 	"serve/decision":                   {},
 	"serve/deps":                       {},
+	"serve/gateway/chatjson":           {"internal/strictjson"},
+	"serve/gateway/expert":             {"costs/prices", "costs/service", "internal/config", "serve/gateway/chatjson", "serve/gateway/sse"},
+	"serve/gateway/gatewaytest":        {},
+	"serve/gateway/sse":                {},
 	"serve/oip/inferencepb":            {},
 	"serve/metrics":                    {},
 	"serve/policies":                   {"featurize/pixel", "internal/finite", "internal/parallel", "internal/textfile", "models/policy", "onnx", "onnx/ort", "pipeline/decide", "serve/metrics"},
@@ -176,6 +180,7 @@ var testsMayImport = map[string][]string{
 	"pipeline/monitor":     {"internal/fuzztest", "onnx/hf/hftest", "onnx/ort/orttest", "pipeline/decide/decidetest"},
 	"pipeline/world":       {"featurize/tabular", "internal/config", "internal/realdata"},
 	"serve/policies":       {"costs", "internal/realdata", "onnx/hf/hftest", "onnx/ort/orttest", "pipeline/decide/decidetest"},
+	"serve/gateway/expert": {"costs/service/servicetest", "serve/gateway/gatewaytest"},
 	"tools":                {"costs", "featurize", "onnx", "onnx/hf/hftest", "onnx/ort", "onnx/ort/orttest", "pipeline/decide/decidetest"},
 	"serve/dashboard":      {"costs"},
 }

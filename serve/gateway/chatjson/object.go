@@ -134,6 +134,23 @@ func (o *Object) Bytes() []byte {
 	return append(out, o.text[at:]...)
 }
 
+// quote writes a string as JSON, with the characters of HTML as they are.
+func quote(text string) []byte {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	_ = e.Encode(text) // a string has no error
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+}
+
+// orNull is a value as JSON, null for none.
+func orNull(v json.RawMessage) []byte {
+	if v == nil {
+		return []byte("null")
+	}
+	return v
+}
+
 // list returns where the elements of a list are; ok is false for another value. The text must be valid JSON.
 func list(text []byte) (elements []field, ok bool) {
 	at := space(text, 0)

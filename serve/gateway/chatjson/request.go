@@ -1,7 +1,6 @@
 package chatjson
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -57,13 +56,6 @@ func ReadRequest(text []byte) (*Request, error) {
 	return r, nil
 }
 
-func orNull(v json.RawMessage) []byte {
-	if v == nil {
-		return []byte("null")
-	}
-	return v
-}
-
 // Position says where in the conversation a message is put.
 type Position string
 
@@ -104,15 +96,6 @@ func (r *Request) With(c Change) []byte {
 		}
 	}
 	return o.Bytes()
-}
-
-// quote writes a string as JSON, with the characters of HTML as they are.
-func quote(text string) []byte {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	_ = e.Encode(text) // a string has no error
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }
 
 // askForUsage sets include_usage, and keeps other options of streams.
