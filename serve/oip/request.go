@@ -1,0 +1,95 @@
+package oip
+
+import (
+	"fmt"
+	"time"
+)
+
+// request is a request of inference, whichever protocol it came by.
+type request struct {
+	model   string
+	version string // empty: the one that is served
+	id      string // returned with the answer
+	inputs  []tensor
+	outputs []output // nil: all, as binary says
+	binary  bool     // REST: outputs that do not say otherwise are binary
+	timeout time.Duration
+}
+
+// output is an output that the client asks for.
+type output struct {
+	name     string
+	binary   bool // REST: as binary data after the JSON
+	implicit bool // binary is not given, and is that of the request
+}
+
+// refused are the parameters that would change what is answered, with the reason why they are refused. Others are ignored,
+// as the protocol has it.
+var refused = map[string]string{
+	"classification":          "outputs are given as they are; the names of the pairs are in the policy file",
+	"shared_memory_region":    "there is no shared memory: send the tensor with the request",
+	"shared_memory_byte_size": "there is no shared memory: send the tensor with the request",
+	"shared_memory_offset":    "there is no shared memory: send the tensor with the request",
+}
+
+// sequence parameters are those of models with a state between requests.
+var sequences = map[string]bool{"sequence_id": true, "sequence_start": true, "sequence_end": true}
+
+// parameter is the value of a parameter: a bool, an int64, a uint64, a float64 or a string.
+type parameter any
+
+// refuse returns why a parameter cannot be ignored, or nil. Triton's clients send the values that mean nothing too: no
+// classes, and sequence 0.
+func refuse(where, name string, value parameter) error {
+	if value == int64(0) || value == uint64(0) || value == "" || value == false {
+		return nil
+	}
+	if reason, ok := refused[name]; ok {
+		return problemf(invalid, "%s: parameter %q is not served: %s", where, name, reason)
+	}
+	if sequences[name] {
+		return problemf(invalid, "%s: parameter %q is not served: policies keep no state between requests", where, name)
+	}
+	return nil
+}
+
+// parameter reads a parameter of the request itself.
+func (r *request) parameter(name string, value parameter) error {
+	switch name {
+	case "binary_data_output":
+		on, ok := value.(bool)
+		if !ok {
+			return problemf(invalid, "parameter %q is %v, not true or false", name, value)
+		}
+		r.binary = on
+	case "timeout":
+		us, err := microseconds(value)
+		if err != nil {
+			return problemf(invalid, "parameter %q: %v", name, err)
+		}
+		r.timeout = us
+	}
+	return refuse("request", name, value)
+}
+
+// microseconds reads the time that a request may take; 0 means any.
+func microseconds(value parameter) (time.Duration, error) {
+	var us int64
+	switch v := value.(type) {
+	case int64:
+		us = v
+	case uint64:
+		us = int64(min(v, 1<<62))
+	case float64:
+		us = int64(v)
+		if float64(us) != v {
+			us = -1
+		}
+	default:
+		us = -1
+	}
+	if us < 0 {
+		return 0, fmt.Errorf("%v is not a number of microseconds", value)
+	}
+	return time.Duration(min(us, int64(24*time.Hour/time.Microsecond))) * time.Microsecond, nil
+}

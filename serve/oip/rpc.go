@@ -1,0 +1,155 @@
+package oip
+
+import (
+	"context"
+	"errors"
+	"math"
+	"strings"
+	"time"
+
+	"google.golang.org/grpc"
+	_ "google.golang.org/grpc/encoding/gzip" // clients may compress
+	"google.golang.org/grpc/health"
+	"google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/reflection"
+	"google.golang.org/grpc/status"
+
+	pb "pipe/serve/oip/inferencepb"
+)
+
+// ServerOptions are the limits on messages that a gRPC server of these calls needs.
+func ServerOptions(s Settings) []grpc.ServerOption {
+	return []grpc.ServerOption{grpc.MaxRecvMsgSize(int(s.MaxBody)), grpc.MaxSendMsgSize(math.MaxInt32)}
+}
+
+// RegisterGRPC adds the calls of gRPC to a server that was made with [ServerOptions]: those of the protocol, health and
+// reflection.
+func (a *API) RegisterGRPC(s *grpc.Server) {
+	pb.RegisterGRPCInferenceServiceServer(s, &rpc{api: a})
+	grpc_health_v1.RegisterHealthServer(s, &rpcHealth{Server: health.NewServer(), api: a})
+	reflection.Register(s)
+}
+
+// rpcHealth answers gRPC's own question of health for the server, which is named "", and for the protocol's service.
+type rpcHealth struct {
+	*health.Server
+	api *API
+}
+
+// Check answers SERVING while requests are taken.
+func (h *rpcHealth) Check(_ context.Context, r *grpc_health_v1.HealthCheckRequest) (*grpc_health_v1.HealthCheckResponse, error) {
+	if r.Service != "" && r.Service != pb.GRPCInferenceService_ServiceDesc.ServiceName {
+		return nil, rpcError(problemf(unknown, "unknown service %q", r.Service))
+	}
+	state := grpc_health_v1.HealthCheckResponse_NOT_SERVING
+	if h.api.ready() {
+		state = grpc_health_v1.HealthCheckResponse_SERVING
+	}
+	return &grpc_health_v1.HealthCheckResponse{Status: state}, nil
+}
+
+// watchEvery is how often readiness is looked at for clients that watch it.
+const watchEvery = time.Second
+
+// Watch sends the state, and then every change of it.
+func (h *rpcHealth) Watch(r *grpc_health_v1.HealthCheckRequest, stream grpc.ServerStreamingServer[grpc_health_v1.HealthCheckResponse]) error {
+	last := grpc_health_v1.HealthCheckResponse_UNKNOWN
+	tick := time.NewTicker(watchEvery)
+	defer tick.Stop()
+	for {
+		now, err := h.Check(stream.Context(), r)
+		if err != nil {
+			now = &grpc_health_v1.HealthCheckResponse{Status: grpc_health_v1.HealthCheckResponse_SERVICE_UNKNOWN}
+		}
+		if now.Status != last {
+			if err := stream.Send(now); err != nil {
+				return err
+			}
+			last = now.Status
+		}
+		select {
+		case <-stream.Context().Done():
+			return status.FromContextError(stream.Context().Err()).Err()
+		case <-tick.C:
+		}
+	}
+}
+
+// rpc answers the calls of the protocol.
+type rpc struct {
+	pb.UnimplementedGRPCInferenceServiceServer
+	api *API
+}
+
+// rpcError gives an error its status.
+func rpcError(err error) error {
+	k := internal
+	var p *problem
+	if errors.As(err, &p) {
+		k = p.kind
+	}
+	return status.Error(k.code, strings.ToValidUTF8(err.Error(), "?"))
+}
+
+// ServerLive answers whether the process runs.
+func (s *rpc) ServerLive(context.Context, *pb.ServerLiveRequest) (*pb.ServerLiveResponse, error) {
+	return &pb.ServerLiveResponse{Live: true}, nil
+}
+
+// ServerReady answers whether requests are taken.
+func (s *rpc) ServerReady(context.Context, *pb.ServerReadyRequest) (*pb.ServerReadyResponse, error) {
+	return &pb.ServerReadyResponse{Ready: s.api.ready()}, nil
+}
+
+// ModelReady answers whether a model can be asked.
+func (s *rpc) ModelReady(_ context.Context, r *pb.ModelReadyRequest) (*pb.ModelReadyResponse, error) {
+	p, err := s.api.acquire(r.GetName(), r.GetVersion())
+	if err != nil {
+		return nil, rpcError(err)
+	}
+	p.Release()
+	return &pb.ModelReadyResponse{Ready: s.api.ready()}, nil
+}
+
+// ServerMetadata answers what the server is.
+func (s *rpc) ServerMetadata(context.Context, *pb.ServerMetadataRequest) (*pb.ServerMetadataResponse, error) {
+	return &pb.ServerMetadataResponse{Name: "pipe", Version: s.api.version, Extensions: extensions}, nil
+}
+
+// ModelMetadata answers what a model takes and gives.
+func (s *rpc) ModelMetadata(_ context.Context, r *pb.ModelMetadataRequest) (*pb.ModelMetadataResponse, error) {
+	about, err := s.api.metadata(r.GetName(), r.GetVersion())
+	if err != nil {
+		return nil, rpcError(err)
+	}
+	tensors := func(list []tensorInfo) []*pb.ModelMetadataResponse_TensorMetadata {
+		out := make([]*pb.ModelMetadataResponse_TensorMetadata, len(list))
+		for i, t := range list {
+			out[i] = &pb.ModelMetadataResponse_TensorMetadata{Name: t.name, Datatype: t.datatype, Shape: t.shape}
+		}
+		return out
+	}
+	return &pb.ModelMetadataResponse{
+		Name: about.name, Versions: about.versions, Platform: platform,
+		Inputs: tensors(about.inputs), Outputs: tensors(about.outputs),
+	}, nil
+}
+
+// ModelInfer runs a model.
+func (s *rpc) ModelInfer(ctx context.Context, r *pb.ModelInferRequest) (*pb.ModelInferResponse, error) {
+	start := time.Now()
+	q, raw, err := rpcRequest(r)
+	if err != nil {
+		return nil, rpcError(err)
+	}
+	m := s.api.memories.Get().(*memory)
+	defer func() {
+		m.reset()
+		s.api.memories.Put(m)
+	}()
+	out, err := s.api.infer(ctx, q, m, start)
+	if err != nil {
+		return nil, rpcError(err)
+	}
+	return rpcAnswer(out, raw), nil
+}
