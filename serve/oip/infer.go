@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"pipe/models/policy"
 	"pipe/onnx"
 	"pipe/pipeline/decide"
 	"pipe/serve/policies"
@@ -117,6 +118,9 @@ func (a *API) bind(g *policies.Graph, r *request, m *memory) (map[string]*onnx.T
 			return nil, problemf(invalid, "input %q: %v", in.name, err)
 		}
 		inputs[in.name] = t
+	}
+	if g.Optional(policy.AvailableInput) {
+		return inputs, checkPrices(inputs)
 	}
 	return inputs, nil
 }
