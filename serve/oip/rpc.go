@@ -3,7 +3,6 @@ package oip
 import (
 	"context"
 	"errors"
-	"math"
 	"strings"
 	"time"
 
@@ -11,23 +10,15 @@ import (
 	_ "google.golang.org/grpc/encoding/gzip" // clients may compress
 	"google.golang.org/grpc/health"
 	"google.golang.org/grpc/health/grpc_health_v1"
-	"google.golang.org/grpc/reflection"
 	"google.golang.org/grpc/status"
 
 	pb "pipe/serve/oip/inferencepb"
 )
 
-// ServerOptions are the limits on messages that a gRPC server of these calls needs.
-func ServerOptions(s Settings) []grpc.ServerOption {
-	return []grpc.ServerOption{grpc.MaxRecvMsgSize(int(s.MaxBody)), grpc.MaxSendMsgSize(math.MaxInt32)}
-}
-
-// RegisterGRPC adds the calls of gRPC to a server that was made with [ServerOptions]: those of the protocol, health and
-// reflection.
+// RegisterGRPC adds the calls of gRPC to a server: those of the protocol, and gRPC's own health.
 func (a *API) RegisterGRPC(s *grpc.Server) {
 	pb.RegisterGRPCInferenceServiceServer(s, &rpc{api: a})
 	grpc_health_v1.RegisterHealthServer(s, &rpcHealth{Server: health.NewServer(), api: a})
-	reflection.Register(s)
 }
 
 // rpcHealth answers gRPC's own question of health for the server, which is named "", and for the protocol's service.

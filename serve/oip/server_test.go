@@ -16,6 +16,7 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/reflection"
 
 	"pipe/models/policy"
 	"pipe/onnx/hf/hftest"
@@ -72,8 +73,9 @@ func (s *server) listen(t testing.TB, settings Settings) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	calls := grpc.NewServer(ServerOptions(settings)...)
+	calls := grpc.NewServer(grpc.MaxRecvMsgSize(int(settings.MaxBody)))
 	s.api.RegisterGRPC(calls)
+	reflection.Register(calls)
 	done := make(chan error, 1)
 	go func() { done <- calls.Serve(l) }()
 	conn, err := grpc.NewClient(l.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()))
