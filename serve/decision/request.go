@@ -1,0 +1,67 @@
+package decision
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"pipe/models/policy"
+	"pipe/pipeline/decide"
+	"pipe/serve/policies"
+)
+
+// The interfaces of the server that decide, as records name them.
+const (
+	SourceDecide = "decide"
+	SourceInfer  = "infer"
+	SourceChat   = "chat"
+)
+
+// Request asks for decisions on the rows of one request.
+type Request struct {
+	Policy string             // a name, or name@digest; empty: the default one
+	Inputs policies.Inputs    // the slices must not change until [Result.Done] has returned, nor after it
+	Prices decide.PriceChange // how prices differ from those of the file, and pairs that must not be chosen
+	Source string             // SourceDecide, SourceInfer or SourceChat
+	ID     string             // of the request, from its x-request-id; empty: a new one is made
+	Client string             // name of the caller's key
+	User   string             // as the request names it; records have a hash of it
+	Decode time.Duration      // how long the request took to read
+	// NoExplore takes the policy's choice, also where exploration is configured.
+	NoExplore bool
+	// Conversation is what the inputs are taken from, in place of Inputs: the encoder of the policy says whether it sees the
+	// text or the image. nil: Inputs are given.
+	Conversation Messages
+}
+
+// InputError means that the inputs of a request are not what the policy takes.
+type InputError struct {
+	Param  string // of the request, such as "features"; empty: not known
+	Reason string
+}
+
+func (e *InputError) Error() string { return e.Reason }
+
+// PriceError means that the prices of a request, or the pairs that it leaves out, do not fit the policy.
+type PriceError struct {
+	Policy string
+	Err    error
+}
+
+func (e *PriceError) Error() string {
+	if errors.Is(e.Err, policy.ErrFixedPrices) {
+		return fmt.Sprintf("policy %q has fixed prices: lambda and fees cannot be changed, only pairs left out", e.Policy)
+	}
+	return fmt.Sprintf("policy %q: %v", e.Policy, e.Err)
+}
+
+// Unwrap returns the underlying error.
+func (e *PriceError) Unwrap() error { return e.Err }
+
+// Hint says how to get a policy that takes prices.
+func (e *PriceError) Hint() string {
+	if errors.Is(e.Err, policy.ErrFixedPrices) {
+		return "train it with prices as inputs (any-price), or ask without lambda and fees"
+	}
+	return ""
+}

@@ -1,0 +1,115 @@
+package decision
+
+import (
+	"cmp"
+	"errors"
+	"math"
+	"slices"
+	"sync"
+	"time"
+
+	"pipe/models/policy"
+	"pipe/pipeline/decisionlog"
+	"pipe/serve/policies"
+)
+
+// Result are the decisions on the rows of one request.
+type Result struct {
+	// Policy is the version that decided. It is released by Done.
+	Policy *policies.Policy
+	// Pricing are the prices of the decisions; do not change them.
+	Pricing *policy.Pricing
+	// Decisions are what the policy alone chooses, with its scores. Exploration is in Records only.
+	Decisions *policy.Decisions
+	// Records are one per row. Action is the pair to execute. Before Done, the caller may set Executed, Attempts, Usage, Fee
+	// and the other fields about the execution; the slices that are filled already are shared and must not be changed.
+	Records []*decisionlog.Record
+
+	decider          *Decider
+	used             used
+	request          Request
+	features         []float32 // n x Dim
+	encoded, decided time.Duration
+	once             sync.Once
+	err              error
+}
+
+// RequestID is the id of the request: the one that was given, or the one that was made for it.
+func (r *Result) RequestID() string { return r.request.ID }
+
+// Features are those of every row, n x Dim; do not change them.
+func (r *Result) Features() []float32 { return r.features }
+
+// row are the features of a row.
+func (r *Result) row(i int) []float32 {
+	dim := r.used.version.info.Dim
+	return r.features[i*dim : (i+1)*dim : (i+1)*dim]
+}
+
+// Name is the name of a pair, expert/advice.
+func (r *Result) Name(pair int) string { return r.used.version.names[pair] }
+
+// Fee is what a pair costs besides its loss at the prices of the decision, with lambda.
+func (r *Result) Fee(pair int) float64 { return r.used.prices.fees[pair] }
+
+// Guard says whether the best fixed pair decided, because the guard of the training exported it, and gives the guard's
+// reason in words; empty if the file has no guard.
+func (r *Result) Guard() (decided bool, reason string) {
+	return r.used.version.guarded, r.used.version.reason
+}
+
+// Ranked lists the pairs that may be executed for a row: the chosen one first, then the others by the policy's score.
+func (r *Result) Ranked(row int) []int {
+	scores := r.Decisions.Scores[row*r.Decisions.Actions : (row+1)*r.Decisions.Actions]
+	order := []int{r.Records[row].Action}
+	for i, s := range scores {
+		if i != order[0] && r.Pricing.Available[i] && s > policy.ExcludedBelow {
+			order = append(order, i)
+		}
+	}
+	slices.SortStableFunc(order[1:], func(i, j int) int { return cmp.Compare(scores[j], scores[i]) })
+	return order
+}
+
+// ErrNotLogged is wrapped by the error of a decision that the log did not take, where the log is configured to stop the
+// service then. The decision must not be executed.
+var ErrNotLogged = errors.New("the decision could not be logged")
+
+// Done counts the decisions, adds their records to the log, lets shadows decide, and releases the policy. Later calls
+// return the error of the first.
+func (r *Result) Done() error {
+	r.once.Do(func() {
+		r.count()
+		r.err = r.decider.finish(r)
+		r.Policy.Release()
+	})
+	return r.err
+}
+
+// count feeds the metrics.
+func (r *Result) count() {
+	m, u := r.decider.metrics, r.used
+	if m == nil {
+		return
+	}
+	m.Stage(u.policy.Name, "decode", r.request.Decode)
+	if r.request.Inputs.Features == nil {
+		m.Stage(u.policy.Name, "encode", r.encoded)
+	}
+	m.Stage(u.policy.Name, "decide", r.decided)
+	fixed := u.version.fixed.best(u.prices)
+	for _, rec := range r.Records {
+		j, k := u.version.info.Actions.Pair(rec.Action)
+		cost, best := math.NaN(), math.NaN()
+		if rec.ExpectedCost != nil {
+			cost = float64(rec.ExpectedCost[rec.Action])
+			if fixed >= 0 {
+				best = float64(rec.ExpectedCost[fixed])
+			}
+		}
+		m.Decision(u.policy.Name, u.version.info.Actions.Experts[j].Name, u.version.info.Actions.Advice[k].Name, cost, best)
+		if rec.Action != rec.Greedy {
+			m.Explored(u.policy.Name)
+		}
+	}
+}

@@ -1,0 +1,187 @@
+package decision
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"sync"
+
+	"pipe/costs"
+	"pipe/models/policy"
+	"pipe/pipeline/decisionlog"
+)
+
+// shadows lets shadow policies decide, off the path of the requests.
+type shadows struct {
+	decider *Decider
+	jobs    chan shadowJob
+	workers sync.WaitGroup
+	once    sync.Once
+
+	mu      sync.Mutex
+	changed sync.Cond           // of waiting
+	waiting map[string]struct{} // ids of decisions that are not in the log yet
+}
+
+// shadowJob are the records of a request that wait for the shadows.
+type shadowJob struct {
+	records  []*decisionlog.Record
+	request  Request
+	features []float32 // of the policy that decided
+	of       *costs.Actions
+	names    []string // of the shadows
+}
+
+func newShadows(d *Decider) *shadows {
+	s := &shadows{decider: d, jobs: make(chan shadowJob, d.settings.ShadowQueue), waiting: map[string]struct{}{}}
+	s.changed.L = &s.mu
+	for range d.settings.ShadowWorkers {
+		s.workers.Go(func() {
+			for job := range s.jobs {
+				s.run(job)
+				s.done(job)
+			}
+		})
+	}
+	return s
+}
+
+// done says that the records of a job are in the log.
+func (s *shadows) done(j shadowJob) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, rec := range j.records {
+		delete(s.waiting, rec.ID)
+	}
+	s.changed.Broadcast()
+	s.decider.metrics.Queue("shadow", len(s.jobs))
+}
+
+// wait waits until a decision is not on its way to the log.
+func (s *shadows) wait(id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for {
+		if _, is := s.waiting[id]; !is {
+			return
+		}
+		s.changed.Wait()
+	}
+}
+
+func (s *shadows) close() {
+	s.once.Do(func() { close(s.jobs) })
+	s.workers.Wait()
+}
+
+// finish adds the records of a result to the log, by way of the shadows if there are any for its policy.
+func (d *Decider) finish(r *Result) error {
+	if d.shadows != nil {
+		if names := d.shadowsOf(r); len(names) > 0 && d.shadows.add(shadowJob{
+			records: r.Records, request: r.request, features: r.features, of: r.used.version.info.Actions, names: names,
+		}) {
+			return nil
+		}
+	}
+	return d.add(r.Records)
+}
+
+// add adds records to the log.
+func (d *Decider) add(records []*decisionlog.Record) error {
+	if d.log == nil {
+		return nil
+	}
+	for _, rec := range records {
+		if err := d.log.Add(rec); err != nil {
+			return fmt.Errorf("%w: %w", ErrNotLogged, err)
+		}
+	}
+	return nil
+}
+
+// shadowsOf are the names of the shadows of the policy that a request asked for.
+func (d *Decider) shadowsOf(r *Result) []string {
+	var names []string
+	for _, s := range d.settings.Shadow {
+		of := s.Of
+		if of == "" {
+			of = d.set.Default()
+		}
+		if of == r.used.asked && s.Policy != r.Policy.Name {
+			names = append(names, s.Policy)
+		}
+	}
+	return names
+}
+
+// add queues a job; false if the queue is full, and then the request is not shadowed.
+func (s *shadows) add(j shadowJob) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	select {
+	case s.jobs <- j:
+		for _, rec := range j.records {
+			s.waiting[rec.ID] = struct{}{}
+		}
+		return true
+	default:
+		return false
+	}
+}
+
+// run lets every shadow decide on a job, and adds its records to the log.
+func (s *shadows) run(j shadowJob) {
+	d := s.decider
+	for _, name := range j.names {
+		if err := s.decide(name, j); err != nil {
+			d.slog.Warn("a shadow policy could not decide", "shadow", name, "request", j.request.ID, "error", err)
+		}
+	}
+	if err := d.add(j.records); err != nil {
+		d.slog.Error("a shadowed decision is not in the log", "request", j.request.ID, "error", err)
+	}
+}
+
+// decide lets one shadow decide.
+func (s *shadows) decide(name string, j shadowJob) error {
+	d := s.decider
+	ctx := context.Background()
+	u, err := d.lease(name, j.request.Prices)
+	if err != nil {
+		return err
+	}
+	defer u.policy.Release()
+	features := j.features
+	if j.request.Inputs.Features == nil && !sameFeatures(u.version.info.Actions, j.of) {
+		if features, err = u.policy.Encode(ctx, j.request.Inputs); err != nil {
+			return err
+		}
+	}
+	n := len(j.records)
+	if len(features) != n*u.version.info.Dim {
+		return &InputError{"features", wrongFeatures(len(features)/n, u.version.info.Dim)}
+	}
+	var at *policy.Pricing
+	if u.prices.changed {
+		at = u.prices.Pricing
+	}
+	dec, err := u.policy.Decide(ctx, at, features, n)
+	if err != nil {
+		return err
+	}
+	for i, rec := range j.records {
+		action, cost := int(dec.Action[i]), math.NaN()
+		if dec.Cost != nil {
+			cost = float64(dec.Cost[i*dec.Actions+action])
+		}
+		rec.Shadows = append(rec.Shadows, decisionlog.Shadow{Policy: u.policy.Name, Digest: u.policy.Digest, Action: action, ExpectedCost: cost})
+		d.metrics.Shadow(rec.Policy, u.policy.Name, u.version.names[action] == j.of.Name(rec.Greedy))
+	}
+	return nil
+}
+
+// sameFeatures reports whether two policies are known to take the features of the same encoder.
+func sameFeatures(a, b *costs.Actions) bool {
+	digest := a.Digests[costs.FeatureDigest]
+	return digest != "" && digest == b.Digests[costs.FeatureDigest]
+}

@@ -1,0 +1,159 @@
+package decision
+
+import (
+	"math"
+	"slices"
+	"sync"
+
+	"pipe/models/policy"
+	"pipe/pipeline/decide"
+	"pipe/pipeline/decisionlog"
+	"pipe/serve/policies"
+)
+
+// version is what the decider knows about one version of a policy, by its digest.
+type version struct {
+	info    *policy.Info
+	names   []string    // of pairs
+	chosen  [][]float64 // chosen[i] are the propensities where pair i is chosen for certain
+	base    *priced     // at the prices of the file
+	guarded bool        // the policy is the best fixed pair, because the guard exported that
+	reason  string      // of the guard; empty: the file has no guard
+	fixed   fixedPair
+}
+
+// priced are prices in the forms that decisions and records need.
+type priced struct {
+	*policy.Pricing
+	changed bool      // they are not those of the file
+	fees    []float64 // of every pair, with lambda
+	experts []float64 // fees
+	advice  []float64 // fees before lambda
+}
+
+func newPriced(p *policy.Pricing, changed bool) *priced {
+	out := &priced{Pricing: p, changed: changed, fees: p.Actions.Fees(p.Lambda)}
+	for _, e := range p.Actions.Experts {
+		out.experts = append(out.experts, e.Fee)
+	}
+	for _, v := range p.Actions.Advice {
+		out.advice = append(out.advice, v.Fee)
+	}
+	return out
+}
+
+func newVersion(info *policy.Info, p *policy.Pricing) *version {
+	n := info.Actions.Len()
+	v := &version{info: info, names: info.Actions.Names(), base: newPriced(p, false), chosen: make([][]float64, n)}
+	all := make([]float64, n*n)
+	for i := range v.chosen {
+		v.chosen[i] = all[i*n : (i+1)*n : (i+1)*n]
+		v.chosen[i][i] = 1
+	}
+	v.fixed = fixedPair{loss: make([]float64, n), known: info.Fixed}
+	if g := info.Guard; g != nil {
+		v.guarded = g.Fallback
+		_, v.reason = g.Verdict()
+		if v.fixed.known < 0 {
+			v.fixed.known = slices.Index(v.names, g.Fixed)
+		}
+	}
+	return v
+}
+
+// price applies the prices of a request.
+func (v *version) price(p *policies.Policy, c decide.PriceChange) (*priced, error) {
+	if c.Lambda == nil && len(c.Fees) == 0 && len(c.Without) == 0 {
+		return v.base, nil
+	}
+	at, err := p.Price(c)
+	if err != nil {
+		if _, reason := v.info.Price(c); reason != nil {
+			err = reason // without the path of the file
+		}
+		return nil, &PriceError{p.Name, err}
+	}
+	return newPriced(at, true), nil
+}
+
+// fixedPair finds the pair that would be best for all rows of the traffic together, to which savings are compared: the one
+// with the smallest mean expected loss plus fee.
+type fixedPair struct {
+	mu    sync.Mutex
+	loss  []float64 // sum of expected losses of every pair
+	rows  int64
+	known int // best fixed pair of the training, until there are enough rows; -1: not known
+}
+
+// settledRows is the number of rows from which on the mean over the traffic names the best fixed pair.
+const settledRows = 100
+
+// add adds the expected losses of rows, n x pairs. Those of pairs that do not exist are no losses.
+func (f *fixedPair) add(loss []float32) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for i, v := range loss {
+		if v < -policy.ExcludedBelow {
+			f.loss[i%len(f.loss)] += float64(v)
+		}
+	}
+	f.rows += int64(len(loss) / len(f.loss))
+}
+
+// best is the best fixed pair at prices; -1: not known.
+func (f *fixedPair) best(p *priced) int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	best, least := -1, math.Inf(1)
+	if f.rows < settledRows {
+		if f.known >= 0 && p.Available[f.known] {
+			best = f.known
+		}
+		return best
+	}
+	for i, ok := range p.Available {
+		if c := f.loss[i]/float64(f.rows) + p.fees[i]; ok && c < least {
+			best, least = i, c
+		}
+	}
+	return best
+}
+
+// maxVersions is the number of versions after which what is known about all is computed anew, so that reloads do not
+// fill the memory.
+const maxVersions = 256
+
+// versions are the versions that have decided, by digest.
+type versions struct {
+	log *decisionlog.Writer // nil: none
+	mu  sync.RWMutex
+	by  map[string]*version
+}
+
+func (vs *versions) of(p *policies.Policy) (*version, error) {
+	vs.mu.RLock()
+	v := vs.by[p.Digest]
+	vs.mu.RUnlock()
+	if v != nil {
+		return v, nil
+	}
+	vs.mu.Lock()
+	defer vs.mu.Unlock()
+	if v := vs.by[p.Digest]; v != nil {
+		return v, nil
+	}
+	info := p.Info()
+	v = newVersion(info, p.Pricing())
+	if vs.log != nil {
+		if err := vs.log.Policy(decisionlog.PolicyInfo{
+			Name: p.Name, Digest: p.Digest, Actions: info.Actions, Lambda: info.Lambda, Dim: info.Dim, AnyPrice: info.Prices != nil,
+		}); err != nil {
+			return nil, err
+		}
+	}
+	if len(vs.by) >= maxVersions {
+		clear(vs.by)
+	}
+	vs.by[p.Digest] = v
+	return v, nil
+}
