@@ -179,7 +179,7 @@ var testsMayImport = map[string][]string{
 	"pipeline/inspect":     {"pipeline/decide/decidetest"},
 	"pipeline/monitor":     {"internal/fuzztest", "onnx/hf/hftest", "onnx/ort/orttest", "pipeline/decide/decidetest"},
 	"pipeline/world":       {"featurize/tabular", "internal/config", "internal/realdata"},
-	"serve/oip":            {"costs", "internal/judge", "onnx/hf/hftest", "onnx/ort/orttest", "pipeline", "pipeline/decide/decidetest"},
+	"serve/oip":            {"costs", "onnx/hf/hftest", "onnx/ort/orttest", "pipeline", "pipeline/decide/decidetest"},
 	"serve/decision":       {"onnx/ort/orttest", "pipeline/decide/decidetest"},
 	"serve/policies":       {"costs", "internal/realdata", "onnx/hf/hftest", "onnx/ort/orttest", "pipeline/decide/decidetest"},
 	"serve/gateway/expert": {"costs/service/servicetest", "serve/gateway/gatewaytest"},

@@ -19,6 +19,7 @@ import (
 	"google.golang.org/grpc/reflection"
 
 	"pipe/models/policy"
+	"pipe/onnx"
 	"pipe/onnx/hf/hftest"
 	"pipe/onnx/ort/orttest"
 	"pipe/pipeline"
@@ -203,6 +204,22 @@ func (r reply) decode(t testing.TB) restReply {
 	var out restReply
 	if err := json.Unmarshal(r.body, &out); err != nil {
 		t.Fatalf("%v: %s", err, r.body)
+	}
+	return out
+}
+
+// runFile runs a model file in a session of its own.
+func runFile(t testing.TB, path string, inputs map[string]*onnx.Tensor) map[string]*onnx.Tensor {
+	t.Helper()
+	rt := orttest.Open(t, 1)
+	session, err := rt.SessionFile(path, rt.SessionOptions())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer session.Close()
+	out, err := session.Run(t.Context(), inputs)
+	if err != nil {
+		t.Fatal(err)
 	}
 	return out
 }
