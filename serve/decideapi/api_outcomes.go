@@ -1,0 +1,181 @@
+package decideapi
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"time"
+
+	xjson "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"pipe/pipeline/decisionlog"
+	"pipe/serve/access"
+	"pipe/serve/decision"
+)
+
+// outcome is one outcome of POST /v1/outcomes.
+type outcome struct {
+	ID      text    `json:"id"`
+	Loss    *number `json:"loss"`
+	Score   *number `json:"score"`
+	Correct *bool   `json:"correct"`
+	Label   string  `json:"label"`
+	Comment string  `json:"comment"`
+}
+
+// outcomes is the body of POST /v1/outcomes: one outcome, or a list of them under outcomes.
+type outcomes struct {
+	outcome
+	list  []outcome
+	given bool // as a list
+}
+
+// UnmarshalJSONFrom reads an outcome, a list of them, or an object with such a list.
+func (o *outcomes) UnmarshalJSONFrom(d *jsontext.Decoder) error {
+	if d.PeekKind() == '[' {
+		o.given = true
+		return xjson.UnmarshalDecode(d, &o.list)
+	}
+	var either struct {
+		outcome
+		Outcomes *[]outcome `json:"outcomes"`
+	}
+	if err := xjson.UnmarshalDecode(d, &either); err != nil {
+		return err
+	}
+	if either.Outcomes == nil {
+		o.list = []outcome{either.outcome}
+		return nil
+	}
+	if either.outcome != (outcome{}) {
+		return wrongValue("has a list of outcomes and members of one outcome")
+	}
+	o.list, o.given = *either.Outcomes, true
+	return nil
+}
+
+// outcomes answers POST /v1/outcomes. All outcomes that can be kept are, also where others cannot: the request can be sent
+// again, because an outcome that is known already changes nothing.
+func (a *API) outcomes(w http.ResponseWriter, r *http.Request) error {
+	body, err := readBody(w, r, a.settings.Body)
+	if err != nil {
+		return err
+	}
+	defer body.release()
+	list, err := a.parseOutcomes(body.bytes)
+	if err != nil {
+		return err
+	}
+	client, now := access.CallerOf(r.Context()).Name, time.Now().UnixMicro()
+	var kept outcomesKept
+	for i, o := range list {
+		o.Client, o.Time = client, now
+		if err := kept.add(i, o.ID, a.decider, o); err != nil {
+			return err
+		}
+	}
+	if err := kept.problem(len(list)); err != nil {
+		return err
+	}
+	answer, err := json.Marshal(kept)
+	if err != nil {
+		return err
+	}
+	writeJSON(w, http.StatusOK, append(answer, '\n'))
+	return nil
+}
+
+// outcomesKept counts what became of outcomes.
+type outcomesKept struct {
+	Accepted   int `json:"accepted"`   // that are in the log now
+	Duplicates int `json:"duplicates"` // of them, those that were there before
+
+	unknown, conflicts []string // ids
+	first              error    // the first of these problems
+}
+
+// add keeps one outcome; an error ends the request.
+func (k *outcomesKept) add(i int, id string, d *decision.Decider, o decisionlog.Outcome) error {
+	duplicate, err := d.Outcome(o)
+	var (
+		unknown  *decisionlog.UnknownError
+		conflict *decisionlog.ConflictError
+		wrong    *decisionlog.RecordError
+	)
+	switch {
+	case err == nil:
+		k.Accepted++
+		if duplicate {
+			k.Duplicates++
+		}
+		return nil
+	case errors.As(err, &unknown):
+		k.unknown = append(k.unknown, id)
+	case errors.As(err, &conflict):
+		k.conflicts = append(k.conflicts, id)
+	case errors.As(err, &wrong):
+		return invalid("invalid_value", fmt.Sprintf("outcomes[%d]", i), "%v", wrong)
+	default:
+		return err
+	}
+	if k.first == nil {
+		k.first = err
+	}
+	return nil
+}
+
+// problem is the error that lists the outcomes that were not kept.
+func (k *outcomesKept) problem(n int) error {
+	if k.first == nil {
+		return nil
+	}
+	e := &requestError{status: http.StatusNotFound, code: "unknown_decision", param: "id", message: k.first.Error()}
+	if len(k.unknown) == 0 {
+		e.status, e.code = http.StatusConflict, "conflicting_outcome"
+	}
+	if lost := len(k.unknown) + len(k.conflicts); n > 1 {
+		e.message = fmt.Sprintf("%d of %d outcomes were not kept: %s", lost, n, e.message)
+	}
+	more := func(name string, ids []string) {
+		e.more = append(e.more, `,"`+name+`":[`...)
+		for i, id := range ids {
+			if i > 0 {
+				e.more = append(e.more, ',')
+			}
+			e.more = appendText(e.more, id)
+		}
+		e.more = append(e.more, ']')
+	}
+	more("unknown", k.unknown)
+	more("conflicts", k.conflicts)
+	e.more = strconv.AppendInt(append(e.more, `,"accepted":`...), int64(k.Accepted), 10)
+	return e
+}
+
+// parseOutcomes reads the body of a request.
+func (a *API) parseOutcomes(raw []byte) ([]decisionlog.Outcome, error) {
+	var o outcomes
+	if err := xjson.Unmarshal(raw, &o, xjson.RejectUnknownMembers(true)); err != nil {
+		return nil, unreadable(err)
+	}
+	if len(o.list) == 0 || len(o.list) > a.settings.Outcomes {
+		return nil, invalid("invalid_value", "outcomes", "there are %d outcomes, not 1 to %d", len(o.list), a.settings.Outcomes)
+	}
+	out := make([]decisionlog.Outcome, len(o.list))
+	for i, one := range o.list {
+		out[i] = decisionlog.Outcome{
+			ID: string(one.ID), Loss: (*float64)(one.Loss), Score: (*float64)(one.Score), Correct: one.Correct, Label: one.Label, Comment: one.Comment,
+		}
+		if err := out[i].Check(); err != nil {
+			param := ""
+			if o.given {
+				param = fmt.Sprintf("outcomes[%d]", i)
+			}
+			return nil, invalid("invalid_value", param, "%v", err)
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,95 @@
+package decideapi
+
+import (
+	"encoding/json"
+	"net/http"
+	"time"
+
+	"pipe/models/policy"
+	"pipe/serve/policies"
+)
+
+// policyJSON describes a policy that is served.
+type policyJSON struct {
+	Name     string             `json:"name"`
+	Digest   string             `json:"digest"`
+	Default  bool               `json:"default"`
+	Loaded   time.Time          `json:"loaded"`
+	Input    string             `json:"input"` // besides features: text, image or row; features if there is no other
+	Features int                `json:"features"`
+	Columns  []string           `json:"columns,omitempty"` // of raw rows
+	Method   string             `json:"method"`
+	Recipe   string             `json:"recipe"`
+	Lambda   float64            `json:"lambda"`
+	AnyPrice *policy.PriceRange `json:"any_price"` // the prices that it was checked for; null: its prices are fixed
+	Expects  bool               `json:"states_expected_cost"`
+	Experts  []feeJSON          `json:"experts"`
+	Advice   []feeJSON          `json:"advice"`
+	Pairs    []pairJSON         `json:"pairs"`
+	Guard    *guardJSON         `json:"guard"`
+}
+
+type feeJSON struct {
+	Name string  `json:"name"`
+	Fee  float64 `json:"fee"` // of advice: before lambda
+}
+
+type pairJSON struct {
+	Index     int     `json:"index"`
+	Name      string  `json:"pair"`
+	Available bool    `json:"available"`
+	Fee       float64 `json:"fee"` // with lambda
+}
+
+type guardJSON struct {
+	Decided bool   `json:"decided"` // the policy is the best fixed pair, because the guard exported that
+	Reason  string `json:"reason"`
+}
+
+// policies answers GET /v1/policies.
+func (a *API) policies(w http.ResponseWriter, _ *http.Request) error {
+	set := a.decider.Policies()
+	list := []policyJSON{}
+	for _, name := range set.Names() {
+		p, err := set.Acquire(name)
+		if err != nil { // it went meanwhile
+			continue
+		}
+		list = append(list, describe(p, name == set.Default()))
+		p.Release()
+	}
+	return answer(w, map[string]any{"policies": list})
+}
+
+func describe(p *policies.Policy, isDefault bool) policyJSON {
+	info := p.Info()
+	out := policyJSON{
+		Name: p.Name, Digest: p.Digest, Default: isDefault, Loaded: p.Loaded.UTC(), Input: p.Input(), Features: info.Dim, Columns: p.Columns(),
+		Method: info.Method, Recipe: info.Recipe, Lambda: info.Lambda, AnyPrice: info.Prices, Expects: info.Decoder == policy.DecoderEstimate,
+	}
+	for _, e := range info.Actions.Experts {
+		out.Experts = append(out.Experts, feeJSON{e.Name, e.Fee})
+	}
+	for _, v := range info.Actions.Advice {
+		out.Advice = append(out.Advice, feeJSON{v.Name, v.Fee})
+	}
+	fees, mask := info.Actions.Fees(info.Lambda), info.Actions.Mask()
+	for i, name := range info.Actions.Names() {
+		out.Pairs = append(out.Pairs, pairJSON{i, name, mask[i], fees[i]})
+	}
+	if g := info.Guard; g != nil {
+		_, reason := g.Verdict()
+		out.Guard = &guardJSON{g.Fallback, reason}
+	}
+	return out
+}
+
+// answer writes a value as JSON.
+func answer(w http.ResponseWriter, v any) error {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	writeJSON(w, http.StatusOK, append(text, '\n'))
+	return nil
+}

@@ -1,0 +1,210 @@
+package decideapi
+
+import (
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"pipe/pipeline/decide"
+	"pipe/serve/decision"
+	"pipe/serve/policies"
+)
+
+// body is the JSON of POST /v1/decide. Members that are null count as absent.
+type body struct {
+	Policy   string         `json:"policy"`
+	Features features       `json:"features"`
+	Row      row            `json:"row"`
+	Rows     []row          `json:"rows"`
+	Text     *text          `json:"text"`
+	Texts    []text         `json:"texts"`
+	Messages jsontext.Value `json:"messages"`
+	Image    *text          `json:"image"`
+	Images   []text         `json:"images"`
+
+	Prices      prices      `json:"prices"`
+	Unavailable unavailable `json:"unavailable"`
+	Top         *int        `json:"top"`
+	Explore     *bool       `json:"explore"`
+	User        string      `json:"user"`
+	RequestID   string      `json:"request_id"`
+}
+
+// prices are how prices differ from those of the policy. Fees of advice are before lambda.
+type prices struct {
+	Lambda  *number           `json:"lambda"`
+	Experts map[string]number `json:"experts"`
+	Advice  map[string]number `json:"advice"`
+}
+
+// unavailable are what must not be chosen.
+type unavailable struct {
+	Experts []text `json:"experts"`
+	Advice  []text `json:"advice"`
+	Pairs   []text `json:"pairs"` // EXPERT/ADVICE
+}
+
+// ask is a request that was read.
+type ask struct {
+	request decision.Request
+	top     int // ranked pairs per row; -1: all
+}
+
+// Limits on the texts of a request.
+const (
+	maxRequestID = 128
+	maxUser      = 1024
+	maxNames     = 4096 // of fees and exclusions
+)
+
+// parse reads a request of at most rows rows. The result does not refer to the bytes.
+func parse(raw []byte, h http.Header, rows int) (*ask, error) {
+	var b body
+	if err := json.Unmarshal(raw, &b, json.RejectUnknownMembers(true)); err != nil {
+		return nil, unreadable(err)
+	}
+	out := &ask{top: -1}
+	r := &out.request
+	r.Policy, r.User, r.Source = b.Policy, b.User, decision.SourceDecide
+	r.NoExplore = b.Explore != nil && !*b.Explore
+	if b.Top != nil {
+		if out.top = *b.Top; out.top < 0 {
+			return nil, invalid("invalid_value", "top", "top is %d, which is negative", out.top)
+		}
+	}
+	if len(b.User) > maxUser {
+		return nil, invalid("invalid_value", "user", "user has more than %d bytes", maxUser)
+	}
+	var err error
+	if r.ID, err = requestID(b.RequestID, h.Get("X-Request-Id")); err != nil {
+		return nil, err
+	}
+	if r.Prices, err = b.changes(); err != nil {
+		return nil, err
+	}
+	return out, b.inputs(r, rows)
+}
+
+// inputs sets the inputs of a request: exactly one kind.
+func (b *body) inputs(r *decision.Request, rows int) error {
+	var given []string
+	n := 1
+	have := func(is bool, name string, count int) bool {
+		if is {
+			given = append(given, name)
+			n = count
+		}
+		return is
+	}
+	if have(b.Features.values != nil, "features", b.Features.rows) {
+		r.Inputs.Features = b.Features.values
+	}
+	if have(b.Row != nil, "row", 1) {
+		r.Inputs.Rows = []map[string]string{b.Row}
+	}
+	if have(b.Rows != nil, "rows", len(b.Rows)) {
+		for i, one := range b.Rows {
+			if one == nil {
+				return invalid("invalid_value", fmt.Sprintf("rows[%d]", i), "row %d is null", i)
+			}
+			r.Inputs.Rows = append(r.Inputs.Rows, one)
+		}
+	}
+	if have(b.Text != nil, "text", 1) {
+		r.Inputs.Texts = []string{string(*b.Text)}
+	}
+	if have(b.Texts != nil, "texts", len(b.Texts)) {
+		for _, t := range b.Texts {
+			r.Inputs.Texts = append(r.Inputs.Texts, string(t))
+		}
+	}
+	images := b.Images
+	if have(b.Image != nil, "image", 1) {
+		images = []text{*b.Image}
+	}
+	have(b.Images != nil, "images", len(b.Images))
+	if have(isGiven(b.Messages), "messages", 1) {
+		messages, err := decision.ReadMessages(b.Messages)
+		if err != nil {
+			return err
+		}
+		r.Conversation = messages
+	}
+	switch {
+	case len(given) != 1:
+		return invalid("invalid_value", "", "give exactly one of features, row, rows, text, texts, messages, image and images; the request has %s", listed(given))
+	case n < 1:
+		return invalid("invalid_value", given[0], "%s has no rows", given[0])
+	case n > rows:
+		return invalid("invalid_value", given[0], "%s has %d rows; at most %d are decided in one request", given[0], n, rows)
+	}
+	return readImages(images, given[0], &r.Inputs)
+}
+
+func isGiven(v jsontext.Value) bool { return len(v) > 0 && v.Kind() != 'n' }
+
+func listed(names []string) string {
+	if len(names) == 0 {
+		return "none"
+	}
+	return strings.Join(names, " and ")
+}
+
+// readImages sets the files of images.
+func readImages(images []text, param string, in *policies.Inputs) error {
+	for i, t := range images {
+		file, err := decision.ReadImage(string(t))
+		if err != nil {
+			return invalid("invalid_value", param, "image %d %v", i, err)
+		}
+		in.Images = append(in.Images, file)
+	}
+	return nil
+}
+
+// changes are the prices and the exclusions of a request.
+func (b *body) changes() (c decide.PriceChange, err error) {
+	if b.Prices.Lambda != nil {
+		lambda := float64(*b.Prices.Lambda)
+		c.Lambda = &lambda
+	}
+	u := b.Unavailable
+	if n := len(b.Prices.Experts) + len(b.Prices.Advice) + len(u.Experts) + len(u.Advice) + len(u.Pairs); n > maxNames {
+		return c, invalid("invalid_value", "unavailable", "there are %d fees and unavailable pairs; at most %d are read", n, maxNames)
+	}
+	fees := func(kind string, of map[string]number) {
+		for name, fee := range of {
+			c.Fees = append(c.Fees, kind+"="+name+":"+strconv.FormatFloat(float64(fee), 'g', -1, 64))
+		}
+	}
+	fees("expert", b.Prices.Experts)
+	fees("advice", b.Prices.Advice)
+	without := func(kind string, names []text) {
+		for _, name := range names {
+			c.Without = append(c.Without, kind+"="+string(name))
+		}
+	}
+	without("expert", u.Experts)
+	without("advice", u.Advice)
+	without("pair", u.Pairs)
+	return c, nil
+}
+
+// requestID is the id of a request, from its body or else its header.
+func requestID(body, header string) (string, error) {
+	id, param := body, "request_id"
+	if id == "" {
+		id, param = header, "x-request-id"
+	}
+	printable := strings.IndexFunc(id, func(c rune) bool { return !unicode.IsPrint(c) }) < 0
+	if len(id) > maxRequestID || !utf8.ValidString(id) || !printable {
+		return "", invalid("invalid_value", param, "the id of the request is not a printable text of at most %d bytes", maxRequestID)
+	}
+	return id, nil
+}
