@@ -20,15 +20,18 @@ type Writer struct {
 	outcomes *stream
 	start    time.Time // of the writer, by the clock of then: ages do not follow later jumps of the clock
 
-	mu       sync.Mutex
-	policies map[string]*PolicyInfo
-	queue    *batch // records that are not yet in the segment
-	recent   recent // ids of the last records that were queued
-	writing  *batch // the batch that is being written; kept while writing fails
-	closed   bool
-	failure  error // why nothing can be written, nil while it works
-	stats    Stats
-	unsynced time.Time // when the oldest record came that is not yet durable; zero if there is none
+	mu          sync.Mutex
+	policies    map[string]*PolicyInfo
+	queue       *batch // records that are not yet in the segment
+	recent      recent // ids of the last records that were queued
+	spare       *batch // memory for the next queue, or nil
+	writing     *batch // the batch that is being written; kept while writing fails
+	closed      bool
+	failure     error // why nothing can be written, nil while it works
+	stats       Stats
+	syncFailure error     // why the last sync failed, nil if it did not
+	syncing     time.Time // when the oldest record came that is being made durable; zero if there is none
+	unsynced    time.Time // when the oldest record came that was written since; zero if there is none
 
 	outcome  sync.Mutex // held from the check of an outcome until it is written
 	wake     chan struct{}
@@ -107,6 +110,7 @@ func openWith(folder string, s Settings, open func(string) (lineFile, error)) (*
 		w.stats.Recovered.add((*to).damage)
 	}
 	w.finished.Go(w.work)
+	w.finished.Go(w.flush)
 	w.finished.Go(w.convertAll)
 	poke(w.convert)
 	return w, nil
@@ -182,9 +186,9 @@ func (w *Writer) put(line []byte, e entry) error {
 		return ErrClosed
 	case w.recent.has(e.hash):
 		return &DuplicateError{ID: e.id}
-	case stop && w.failure != nil:
+	case stop && w.broken() != nil:
 		w.stats.Dropped++
-		return &StoppedError{w.failure}
+		return &StoppedError{w.broken()}
 	case len(w.queue.lines)+len(line) > w.settings.QueueBytes:
 		w.stats.Dropped++
 		if stop {
@@ -218,10 +222,18 @@ func (w *Writer) Ready() error {
 	switch {
 	case w.closed:
 		return ErrClosed
-	case w.settings.OnFull == Stop && w.failure != nil:
-		return &StoppedError{w.failure}
+	case w.settings.OnFull == Stop && w.broken() != nil:
+		return &StoppedError{w.broken()}
 	}
 	return nil
+}
+
+// broken is why nothing can be written or made durable.
+func (w *Writer) broken() error {
+	if w.failure != nil {
+		return w.failure
+	}
+	return w.syncFailure
 }
 
 // Stats returns the counts and the state.
@@ -232,7 +244,7 @@ func (w *Writer) Stats() Stats {
 	if w.writing != nil {
 		s.Queued += len(w.writing.entries)
 	}
-	s.Stopped = w.failure != nil
+	s.Stopped = w.broken() != nil
 	if oldest := w.oldest(); !oldest.IsZero() {
 		s.Lag = time.Since(oldest)
 	}
@@ -244,6 +256,8 @@ func (w *Writer) Stats() Stats {
 // oldest is when the oldest record came that is not yet durable.
 func (w *Writer) oldest() time.Time {
 	switch {
+	case !w.syncing.IsZero():
+		return w.syncing
 	case !w.unsynced.IsZero():
 		return w.unsynced
 	case w.writing != nil:
@@ -276,7 +290,8 @@ func (w *Writer) Close() error {
 	}
 	w.mu.Unlock()
 	for _, s := range []*stream{w.records, w.outcomes} {
-		err = errors.Join(err, s.sealAll(), s.finish())
+		s.sealAll()
+		err = errors.Join(err, s.sync(), s.finish())
 	}
 	if err = errors.Join(err, w.lock.Release()); err != nil {
 		return fmt.Errorf("close decision log %q: %w", w.folder, err)

@@ -12,7 +12,7 @@ func (w *Writer) convertAll() {
 		case <-w.done:
 			return
 		case <-w.convert:
-			w.count(errors.Join(w.records.finish(), w.outcomes.finish()))
+			w.count(errors.Join(w.records.finish(), w.outcomes.finish(), w.retain()))
 		}
 	}
 }

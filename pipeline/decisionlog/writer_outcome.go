@@ -38,7 +38,7 @@ func (w *Writer) Outcome(o Outcome) (duplicate bool, err error) {
 		return false, fmt.Errorf("decision log: outcomes: %w", err)
 	}
 	w.counts(func(s *Stats) { s.Outcomes++ })
-	w.count(w.outcomes.sealFull())
+	w.outcomes.sealFull()
 	return false, nil
 }
 

@@ -39,6 +39,7 @@ type stream struct {
 	size     int64    // of the file, up to the last whole line
 	started  time.Time
 	unsynced bool
+	unclosed []lineFile // of segments that ended since the last sync
 	span     *span
 	has      map[string]bool // digests of policies in the open segment
 	sealed   []*closedSegment
@@ -112,10 +113,11 @@ func (s *stream) policies(entries []entry, policy func(digest string) *PolicyInf
 	return lines, added, nil
 }
 
-// undo cuts off what a failed write left. If that fails too, the segment is closed: its torn end is left out by readers.
+// undo cuts off what a failed write left. If that fails too, the segment ends: its torn end is left out by readers.
 func (s *stream) undo(err error) error {
 	if cut := s.file.Truncate(s.size); cut != nil {
-		return errors.Join(err, s.leave())
+		s.seal()
+		return errors.Join(err, cut)
 	}
 	return err
 }
@@ -133,62 +135,61 @@ func (s *stream) begin() error {
 	return atomicfile.SyncFolder(s.folder)
 }
 
-// sync makes everything durable that was appended.
+// sync makes everything durable that was appended before. Appending goes on meanwhile.
 func (s *stream) sync() error {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.flush()
-}
-
-func (s *stream) flush() error {
-	if s.file == nil || !s.unsynced {
-		return nil
-	}
-	if err := s.file.Sync(); err != nil {
-		// What was written since the last sync may be lost, and a second sync would not say so.
-		return errors.Join(fmt.Errorf("sync %s: %w", s.segment.path(linesEnding), err), s.leave())
+	file, old := s.file, s.unclosed
+	s.unclosed = nil
+	if !s.unsynced {
+		file = nil
 	}
 	s.unsynced = false
+	s.mu.Unlock()
+	var all []error
+	for _, f := range old {
+		all = append(all, f.Sync(), f.Close())
+	}
+	if file != nil {
+		if err := file.Sync(); err != nil && !errors.Is(err, os.ErrClosed) {
+			// What was written since the last sync may be lost, and a second sync would not say so.
+			all = append(all, err)
+			s.mu.Lock()
+			if s.file == file {
+				s.seal()
+			}
+			s.mu.Unlock()
+		}
+	}
+	if err := errors.Join(all...); err != nil {
+		return fmt.Errorf("sync %s: %w", s.name, err)
+	}
 	return nil
 }
 
-// seal closes the open segment, to become Parquet.
-func (s *stream) seal() error {
+// seal ends the open segment, to become Parquet. The next sync makes it durable and closes its file.
+func (s *stream) seal() {
 	if s.file == nil {
-		return nil
+		return
 	}
-	if err := s.flush(); err != nil {
-		return err
-	}
-	return s.leave()
-}
-
-// leave closes the open segment as it is.
-func (s *stream) leave() error {
-	if s.file == nil {
-		return nil
-	}
-	err := s.file.Close()
+	s.unclosed = append(s.unclosed, s.file)
 	s.sealed = append(s.sealed, &closedSegment{s.segment, s.span})
 	s.file, s.segment, s.unsynced = nil, nil, false
-	return err
 }
 
-// sealFull closes the open segment if it is large or old enough.
-func (s *stream) sealFull() error {
+// sealFull ends the open segment if it is large or old enough.
+func (s *stream) sealFull() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.file != nil && (s.size >= s.bytes || time.Since(s.started) >= s.age) {
-		return s.seal()
+		s.seal()
 	}
-	return nil
 }
 
-// sealAll closes the open segment.
-func (s *stream) sealAll() error {
+// sealAll ends the open segment.
+func (s *stream) sealAll() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.seal()
+	s.seal()
 }
 
 // find looks an id up in all segments.

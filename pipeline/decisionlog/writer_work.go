@@ -17,8 +17,10 @@ func (w *Writer) work() {
 		select {
 		case <-w.done:
 			return
-		case <-tick.C:
-			w.retry()
+		case <-tick.C: // what could not be written, and segments that are old
+			_ = w.write() // counted
+			w.records.sealFull()
+			w.outcomes.sealFull()
 		case <-w.wake:
 			if !w.pause() {
 				return
@@ -28,6 +30,33 @@ func (w *Writer) work() {
 			}
 		}
 	}
+}
+
+// flush makes what was written durable, in every half of the flush interval, until the writer is closed.
+func (w *Writer) flush() {
+	tick := time.NewTicker(w.settings.FlushInterval / 2)
+	defer tick.Stop()
+	for {
+		select {
+		case <-w.done:
+			return
+		case <-tick.C:
+			w.sync()
+			poke(w.convert)
+		}
+	}
+}
+
+func (w *Writer) sync() error {
+	w.mu.Lock()
+	w.syncing, w.unsynced = w.unsynced, time.Time{}
+	w.mu.Unlock()
+	err := errors.Join(w.records.sync(), w.outcomes.sync())
+	w.count(err)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.syncFailure, w.syncing = err, time.Time{}
+	return err
 }
 
 // pause waits for more records; false if the writer was closed.
@@ -49,30 +78,6 @@ func (w *Writer) works() bool {
 	return w.failure == nil
 }
 
-// retry is what happens at every tick: what is left is written and made durable, and old segments are closed. If all of
-// that succeeds, the log works again.
-func (w *Writer) retry() {
-	err := w.write()
-	if err == nil {
-		if err = w.records.sync(); err == nil {
-			w.durable()
-		}
-		err = errors.Join(err, w.outcomes.sync(), w.records.sealFull(), w.outcomes.sealFull())
-		w.count(err)
-	}
-	w.mu.Lock()
-	w.failure = err
-	w.mu.Unlock()
-	poke(w.convert)
-}
-
-// durable forgets the oldest record that was not yet on disk.
-func (w *Writer) durable() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.unsynced = time.Time{}
-}
-
 // write appends the queue to the open segment. After an error the batch is kept for the next call.
 func (w *Writer) write() error {
 	for range 2 { // what was kept, then what came since
@@ -88,7 +93,7 @@ func (w *Writer) write() error {
 			return err
 		}
 		w.wrote(b)
-		w.count(w.records.sealFull())
+		w.records.sealFull()
 	}
 	return nil
 }
@@ -104,7 +109,10 @@ func (w *Writer) take() *batch {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.writing == nil && len(w.queue.entries) > 0 {
-		w.writing, w.queue = w.queue, &batch{}
+		w.writing, w.queue, w.spare = w.queue, w.spare, nil
+		if w.queue == nil {
+			w.queue = &batch{}
+		}
 	}
 	return w.writing
 }
@@ -113,11 +121,21 @@ func (w *Writer) take() *batch {
 func (w *Writer) wrote(b *batch) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.writing = nil
+	w.writing, w.failure = nil, nil
+	defer w.reuse(b)
 	w.stats.Records += int64(len(b.entries))
 	w.stats.Bytes += int64(len(b.lines))
 	if w.unsynced.IsZero() {
 		w.unsynced = b.first
+	}
+}
+
+// mostSpare is the memory of a batch that is kept for the next one.
+const mostSpare = 8 << 20
+
+func (w *Writer) reuse(b *batch) {
+	if cap(b.lines) <= mostSpare {
+		w.spare = &batch{lines: b.lines[:0], entries: b.entries[:0]}
 	}
 }
 

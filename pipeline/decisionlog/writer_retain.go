@@ -1,0 +1,87 @@
+package decisionlog
+
+import (
+	"errors"
+	"os"
+	"time"
+)
+
+// retain removes the oldest segments that are Parquet, as far as the settings bound the log, and the outcomes of decisions
+// that are gone.
+func (w *Writer) retain() error {
+	if w.settings.KeepAge == 0 && w.settings.KeepBytes == 0 {
+		return nil
+	}
+	removed, err := w.records.removeWhile(w.tooOld, w.settings.KeepBytes)
+	if first, ok := w.records.firstID(); ok && err == nil {
+		var more int
+		more, err = w.outcomes.removeWhile(func(sp *span) bool { return sp.MaxID < first }, 0)
+		removed += more
+	}
+	w.counts(func(s *Stats) { s.Removed += int64(removed) })
+	return err
+}
+
+// tooOld reports whether all records of a segment are older than the settings keep. The age is by the clock at the start of
+// the writer and the time since, so that a clock that jumps ahead removes nothing.
+func (w *Writer) tooOld(sp *span) bool {
+	now := w.start.Round(0).Add(time.Since(w.start))
+	return w.settings.KeepAge > 0 && now.Sub(time.UnixMicro(sp.Last)) > w.settings.KeepAge
+}
+
+// removeWhile removes closed segments, oldest first, while old says so or all of them have more than most bytes (0: any).
+func (s *stream) removeWhile(old func(*span) bool, most int64) (removed int, err error) {
+	s.mu.Lock()
+	closed := s.closed
+	s.mu.Unlock()
+	total := int64(0)
+	sizes := make([]int64, len(closed))
+	for i, c := range closed {
+		for _, ending := range []string{parquetEnding, indexEnding} {
+			if info, err := os.Stat(c.path(ending)); err == nil {
+				sizes[i] += info.Size()
+			}
+		}
+		total += sizes[i]
+	}
+	for removed < len(closed) && (old(closed[removed].span) || most > 0 && total > most) {
+		if err = closed[removed].remove(); err != nil {
+			break
+		}
+		total -= sizes[removed]
+		removed++
+	}
+	s.mu.Lock()
+	s.closed = s.closed[removed:]
+	s.mu.Unlock()
+	return removed, err
+}
+
+// remove removes the files of a segment, the Parquet file first: an index alone counts for nothing.
+func (s *segment) remove() error {
+	err := os.Remove(s.path(parquetEnding))
+	if again := os.Remove(s.path(indexEnding)); again != nil && !gone(again) {
+		err = errors.Join(err, again)
+	}
+	return err
+}
+
+// firstID is the smallest id of the decisions in the log; ok is false if there are none.
+func (s *stream) firstID() (id string, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	use := func(sp *span) {
+		if sp.Rows > 0 && (!ok || sp.MinID < id) {
+			id, ok = sp.MinID, true
+		}
+	}
+	for _, list := range [][]*closedSegment{s.closed, s.sealed} {
+		for _, c := range list {
+			use(c.span)
+		}
+	}
+	if s.file != nil {
+		use(s.span)
+	}
+	return id, ok
+}
