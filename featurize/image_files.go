@@ -38,6 +38,13 @@ func (f *ImageFiles) EncodeFiles(ctx context.Context, dst []float32, n int, read
 	})
 }
 
+// Pixels are the encoder's input for the file of an image, for EncodePixels.
+func (f *ImageFiles) Pixels(file []byte) ([]uint8, error) {
+	p := f.Preprocess()
+	dst := make([]uint8, p.Len())
+	return dst, f.pixels(dst, file)
+}
+
 // pixels writes the encoder's input pixels for an image that is within the limits.
 func (f *ImageFiles) pixels(dst []uint8, file []byte) error {
 	if err := f.limits.Check(file); err != nil {

@@ -21,16 +21,47 @@ const (
 // Encode writes the vector of every text into dst, len(texts) x Dim. Batches
 // hold texts of equal length, so that nothing is padded: on the CPU the bits of
 // a text's vector do not depend on the other texts of the call. Errors name the
-// position of the first text concerned.
+// position of the first text concerned, by a *TextError.
 func (e *TextEncoder) Encode(ctx context.Context, dst []float32, texts []string) error {
 	if len(dst) != len(texts)*e.dim {
 		return fmt.Errorf("encode texts: dst has %d values; %d texts need %d", len(dst), len(texts), len(texts)*e.dim)
 	}
-	encoded, err := e.tokenize(ctx, texts)
-	if err == nil {
-		err = e.encode(ctx, dst, encoded)
-	}
+	tokens, err := e.Tokens(ctx, texts)
 	if err != nil {
+		return err
+	}
+	return e.EncodeTokens(ctx, dst, tokens)
+}
+
+// TextError says which text of a call cannot be encoded.
+type TextError struct {
+	Index int // from 0
+	Err   error
+}
+
+func (e *TextError) Error() string { return fmt.Sprintf("text %d: %v", e.Index, e.Err) }
+
+// Unwrap returns the underlying error.
+func (e *TextError) Unwrap() error { return e.Err }
+
+// Tokens are texts as an encoder's graph takes them: the token ids of each.
+type Tokens []tokenizer.Encoding
+
+// Tokens makes the token ids of texts, for EncodeTokens. A text that the model cannot take is a *TextError.
+func (e *TextEncoder) Tokens(ctx context.Context, texts []string) (Tokens, error) {
+	encoded, err := e.tokenize(ctx, texts)
+	if err != nil {
+		return nil, fmt.Errorf("encode texts: %w", err)
+	}
+	return encoded, nil
+}
+
+// EncodeTokens is Encode for texts whose tokens were made before, by the same encoder.
+func (e *TextEncoder) EncodeTokens(ctx context.Context, dst []float32, texts Tokens) error {
+	if len(dst) != len(texts)*e.dim {
+		return fmt.Errorf("encode texts: dst has %d values; %d texts need %d", len(dst), len(texts), len(texts)*e.dim)
+	}
+	if err := e.encode(ctx, dst, texts); err != nil {
 		return fmt.Errorf("encode texts: %w", err)
 	}
 	return nil
@@ -52,7 +83,7 @@ func (e *TextEncoder) tokenize(ctx context.Context, texts []string) ([]tokenizer
 		for n := i * tokenized; n < min((i+1)*tokenized, len(texts)); n++ {
 			out[n] = e.tokenizer.Encode(texts[n], e.tokens)
 			if err := e.checkTokens(out[n].IDs); err != nil {
-				return fmt.Errorf("text %d: %w", n, err)
+				return &TextError{n, err}
 			}
 		}
 		return nil
@@ -112,7 +143,7 @@ func (e *TextEncoder) encodeBatch(ctx context.Context, dst []float32, texts []to
 	}
 	for i, n := range at {
 		if !decodeRow(dst[n*e.dim:(n+1)*e.dim], out.Raw[4*i*e.dim:]) {
-			return fmt.Errorf("text %d: the vector is not finite", n)
+			return &TextError{n, errors.New("the vector is not finite")}
 		}
 	}
 	return nil

@@ -57,7 +57,11 @@ func (e *imageEncoder) field(folder string) func(ctx context.Context, dst []floa
 
 // encodeFiles is EncodeFiles with a *RowError of the first image that failed.
 func (e *imageEncoder) encodeFiles(ctx context.Context, dst []float32, n int, read func(i int) ([]byte, error)) error {
-	err := e.EncodeFiles(ctx, dst, n, read)
+	return rowOfImage(e.EncodeFiles(ctx, dst, n, read))
+}
+
+// rowOfImage makes a *RowError of the error about an image.
+func rowOfImage(err error) error {
 	var bad *featurize.ImageError
 	if errors.As(err, &bad) {
 		return &policy.RowError{Row: bad.Index, Err: bad.Err}

@@ -2,8 +2,10 @@ package decide
 
 import (
 	"context"
+	"errors"
 
 	"pipe/featurize"
+	"pipe/models/policy"
 	"pipe/onnx"
 	"pipe/onnx/ort"
 )
@@ -37,5 +39,16 @@ func (e *textEncoder) most() int { return 0 }
 
 // field encodes the texts themselves.
 func (e *textEncoder) field(string) func(ctx context.Context, dst []float32, texts []string) error {
-	return e.Encode
+	return func(ctx context.Context, dst []float32, texts []string) error {
+		return rowOfText(e.Encode(ctx, dst, texts))
+	}
+}
+
+// rowOfText makes a *RowError of the error about a text.
+func rowOfText(err error) error {
+	var bad *featurize.TextError
+	if errors.As(err, &bad) {
+		return &policy.RowError{Row: bad.Index, Err: bad.Err}
+	}
+	return err
 }

@@ -188,11 +188,8 @@ func checkTexts(values []string) error {
 
 // features are those of n rows of an input, which encode writes.
 func (r *Router) features(ctx context.Context, input string, n int, encode func(dst []float32) error) ([]float32, error) {
-	if err := r.ready(); err != nil {
+	if err := r.takes(input); err != nil {
 		return nil, err
-	}
-	if r.input != input {
-		return nil, &InputError{Takes: r.input, Given: input}
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -204,4 +201,15 @@ func (r *Router) features(ctx context.Context, input string, n int, encode func(
 		}
 	}
 	return features, nil
+}
+
+// takes returns why the router does not take a kind of input.
+func (r *Router) takes(input string) error {
+	if err := r.ready(); err != nil {
+		return err
+	}
+	if r.input != input {
+		return &InputError{Takes: r.input, Given: input}
+	}
+	return nil
 }

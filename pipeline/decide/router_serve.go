@@ -73,6 +73,84 @@ func (r *Router) EncodeImages(ctx context.Context, files [][]byte) ([]float32, e
 	})
 }
 
+// Prepared are texts or images as the graph of an encoder takes them: token ids or pixels.
+type Prepared struct {
+	n      int
+	tokens featurize.Tokens
+	pixels [][]uint8
+}
+
+// Rows is the number of texts or images.
+func (p *Prepared) Rows() int { return p.n }
+
+// PrepareTexts makes token ids for EncodePrepared. The errors are those of Texts.
+func (r *Router) PrepareTexts(ctx context.Context, texts []string) (*Prepared, error) {
+	if err := r.takes(InputText); err != nil {
+		return nil, err
+	}
+	err := checkTexts(texts)
+	p := &Prepared{n: len(texts)}
+	if err == nil {
+		p.tokens, err = r.vectors.(*textEncoder).Tokens(ctx, texts)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("decide: %w", rowOfText(err))
+	}
+	return p, nil
+}
+
+// PrepareImages makes pixels of the bytes of files for EncodePrepared. The errors are those of Images.
+func (r *Router) PrepareImages(ctx context.Context, files [][]byte) (*Prepared, error) {
+	if err := r.takes(InputImage); err != nil {
+		return nil, err
+	}
+	p := &Prepared{n: len(files), pixels: make([][]uint8, len(files))}
+	for i, file := range files {
+		err := ctx.Err()
+		if err == nil {
+			if p.pixels[i], err = r.vectors.(*imageEncoder).Pixels(file); err != nil {
+				err = &RowError{Row: i, Err: err}
+			}
+		}
+		if err != nil {
+			return nil, fmt.Errorf("decide: %w", err)
+		}
+	}
+	return p, nil
+}
+
+// EncodePrepared computes the policy's features of several parts together, n x Dim, in their order. All are of the router's
+// kind of input, and one at least has rows. A vector that is not finite is a *RowError.
+func (r *Router) EncodePrepared(ctx context.Context, parts ...*Prepared) ([]float32, error) {
+	if err := r.ready(); err != nil {
+		return nil, err
+	}
+	all := parts[0]
+	if len(parts) > 1 {
+		all = &Prepared{}
+		for _, p := range parts {
+			all.n, all.tokens, all.pixels = all.n+p.n, append(all.tokens, p.tokens...), append(all.pixels, p.pixels...)
+		}
+	}
+	features := make([]float32, all.n*r.file.Info.Dim)
+	var err error
+	switch e := r.vectors.(type) {
+	case *textEncoder:
+		err = rowOfText(e.EncodeTokens(ctx, features, all.tokens))
+	case *imageEncoder:
+		err = rowOfImage(e.EncodePixels(ctx, features, all.n, func(dst []uint8, i int) error {
+			copy(dst, all.pixels[i])
+			return nil
+		}))
+	default:
+		err = errors.New("the router encodes neither texts nor images")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("decide: %w", err)
+	}
+	return features, nil
+}
+
 // GraphInputs lists the inputs of the policy file: those of the encoder in front, or else features and, of an any-price
 // policy, prices.
 func (r *Router) GraphInputs() []onnx.IO {

@@ -24,6 +24,7 @@ type Policy struct {
 	content string // identifies the content of the file and the encoder's
 	queues  *queues
 	prices  priceCache
+	graph   *Graph
 
 	leases atomic.Int64    // those of callers, and one of the set
 	live   *sync.WaitGroup // done when the last lease has ended and everything is closed
@@ -167,51 +168,54 @@ func laterRow(err error, first int) error {
 // encoding is the work of a job that encodes.
 type encoding struct {
 	policy   *Policy
-	in       Inputs
-	n        int
+	in       *decide.Prepared
 	features []float32
 }
 
-// encode encodes values in one job.
+// encode encodes values in one job. Token ids and pixels are made before it, so that a bad text or image is found before it
+// meets those of others.
 func (p *Policy) encode(ctx context.Context, in Inputs) ([]float32, error) {
-	e := &encoding{policy: p, in: in, n: len(in.Texts) + len(in.Images)}
-	err := p.queues.encode.do(ctx, &job{like: p, rows: e.n, run: runEncodings, work: e})
-	return e.features, err
+	prepared, err := p.prepare(ctx, in)
+	if err != nil {
+		return nil, err
+	}
+	e := &encoding{policy: p, in: prepared}
+	// The caller may leave: nothing that it owns is read any more. The policy stays open until the run has ended.
+	if err := p.queues.encode.do(ctx, &job{like: p, rows: prepared.Rows(), run: runEncodings, work: e, free: true}); err != nil {
+		return nil, err
+	}
+	return e.features, nil
+}
+
+// prepare makes token ids or pixels.
+func (p *Policy) prepare(ctx context.Context, in Inputs) (*decide.Prepared, error) {
+	if in.Texts != nil {
+		return p.router.PrepareTexts(ctx, in.Texts)
+	}
+	return p.router.PrepareImages(ctx, in.Images)
 }
 
 // runEncodings encodes the values of jobs together. Where one fails, each is encoded alone, so that only the bad one fails.
 func runEncodings(ctx context.Context, jobs []*job) {
-	first := jobs[0].work.(*encoding)
-	if len(jobs) == 1 {
-		first.features, jobs[0].err = first.policy.compute(ctx, first.in)
-		return
+	parts := make([]*decide.Prepared, len(jobs))
+	for i, j := range jobs {
+		parts[i] = j.work.(*encoding).in
 	}
-	var all Inputs
-	for _, j := range jobs {
-		in := j.work.(*encoding).in
-		all.Texts, all.Images = append(all.Texts, in.Texts...), append(all.Images, in.Images...)
-	}
-	features, err := first.policy.compute(ctx, all)
-	if err != nil {
+	p := jobs[0].work.(*encoding).policy
+	features, err := p.router.EncodePrepared(ctx, parts...)
+	if err != nil && len(jobs) > 1 && ctx.Err() == nil {
 		for _, j := range jobs {
 			runEncodings(ctx, []*job{j})
 		}
 		return
 	}
-	dim := first.policy.Info().Dim
 	for _, j := range jobs {
 		e := j.work.(*encoding)
-		end := e.n * dim
-		e.features, features = features[:end:end], features[end:]
+		if j.err = err; err == nil {
+			end := e.in.Rows() * p.Info().Dim
+			e.features, features = features[:end:end], features[end:]
+		}
 	}
-}
-
-// compute encodes texts or images.
-func (p *Policy) compute(ctx context.Context, in Inputs) ([]float32, error) {
-	if in.Texts != nil {
-		return p.router.EncodeTexts(ctx, in.Texts)
-	}
-	return p.router.EncodeImages(ctx, in.Images)
 }
 
 // decideRows is the most rows of one request that run at once.

@@ -19,9 +19,7 @@ type Graph struct {
 }
 
 // Graph returns the graph of the file.
-func (p *Policy) Graph() *Graph {
-	return &Graph{policy: p, inputs: p.router.GraphInputs(), outputs: p.router.GraphOutputs()}
-}
+func (p *Policy) Graph() *Graph { return p.graph }
 
 // Inputs lists the inputs of the graph; open axes have a name.
 func (g *Graph) Inputs() []onnx.IO { return slices.Clone(g.inputs) }

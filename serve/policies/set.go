@@ -64,8 +64,11 @@ func Open(ctx context.Context, s Settings, rt *ort.Runtime, m *metrics.Metrics, 
 
 // first loads all files and reports why the set cannot start.
 func (s *Set) first(ctx context.Context) error {
-	var problems []error
+	var problems, all []error
 	for _, c := range s.Reload(ctx) {
+		if c.Err != nil {
+			all = append(all, c.Err)
+		}
 		if c.Err != nil && (slices.Contains(s.settings.Paths, c.File) || c.File == "") {
 			problems = append(problems, c.Err)
 		}
@@ -75,7 +78,7 @@ func (s *Set) first(ctx context.Context) error {
 	}
 	names := s.Names()
 	if len(names) == 0 {
-		return fmt.Errorf("no policy can be served of %s", strings.Join(s.settings.Paths, ", "))
+		return errors.Join(append(all, fmt.Errorf("no policy can be served of %s", strings.Join(s.settings.Paths, ", ")))...)
 	}
 	if d := s.settings.Default; d != "" && !slices.Contains(names, d) {
 		return fmt.Errorf("default: %w", &UnknownError{d, names})

@@ -49,6 +49,7 @@ func (s *Set) open(ctx context.Context, f file, old *Policy) (*Policy, error) {
 		Name: f.name, Digest: r.Digest(), File: f.path, Loaded: time.Now(),
 		router: r, content: identity, queues: s.queues, live: &s.live,
 	}
+	p.graph = &Graph{policy: p, inputs: r.GraphInputs(), outputs: r.GraphOutputs()}
 	p.leases.Store(1)
 	p.live.Add(1)
 	if err := s.warmUp(ctx, p); err != nil {
