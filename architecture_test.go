@@ -183,7 +183,7 @@ var testsMayImport = map[string][]string{
 	"serve/oip":            {"costs", "onnx/hf/hftest", "onnx/ort/orttest", "pipeline", "pipeline/decide/decidetest"},
 	"serve/decideapi":      {"onnx/ort/orttest", "pipeline/decide/decidetest"},
 	"serve/decision":       {"onnx/ort/orttest", "pipeline/decide/decidetest"},
-	"serve/policies":       {"costs", "internal/realdata", "onnx/hf/hftest", "onnx/ort/orttest", "pipeline/decide/decidetest"},
+	"serve/policies":       {"costs", "featurize", "internal/realdata", "onnx/hf/hftest", "onnx/ort/orttest", "pipeline/decide/decidetest"},
 	"serve/gateway/expert": {"costs/service/servicetest", "serve/gateway/gatewaytest"},
 	"tools":                {"costs", "featurize", "onnx", "onnx/hf/hftest", "onnx/ort", "onnx/ort/orttest", "pipeline/decide/decidetest"},
 	"serve/dashboard":      {"costs"},
