@@ -36,7 +36,7 @@ cuda: ## fetch ONNX Runtime for NVIDIA GPUs with its CUDA libraries
 bench: runtime ## run the Go benchmarks
 	go test -run '^$$' -bench . -benchmem -timeout 30m $(packages)
 
-verify: runtime build ## check that a policy file, alone or with its encoder, decides the same in Go, Python, node and the browser build
+verify: runtime build ## check that a policy file, alone or with its encoder, decides the same in every language of examples/
 	python=$$(tools/judges.sh) && PIPE_VERIFY_PYTHON="$$python" tools/verify/run.sh
 
 peer: runtime build ## training speed compared with PyTorch (fetches PyTorch, about 3 GB)

@@ -43,10 +43,10 @@ func TestPageHasTheImportTable(t *testing.T) {
 	}
 }
 
-// onPage reports whether the page is about a package: not about internal ones, those for tests, and tools.
+// onPage reports whether the page is about a package: not about internal ones, those for tests, examples, and tools.
 func onPage(folder string) bool {
 	parts := strings.Split(folder, "/")
-	aside := []string{".", "docs", "tools"}
+	aside := []string{".", "docs", "examples", "tools"}
 	return !slices.Contains(parts, "internal") && !slices.Contains(aside, parts[0]) && !strings.HasSuffix(folder, "test")
 }
 

@@ -49,6 +49,7 @@ var mayImport = map[string][]string{
 	"costs/service/servicetest":        {},
 	"costs/source":                     {"costs", "costs/builder/part", "costs/classlist", "costs/grade", "featurize/pixel", "featurize/tabular", "internal/atomicfile", "internal/dataerror", "internal/digest", "internal/filelock", "internal/parallel", "internal/strictjson", "internal/tablefile", "internal/textfile"},
 	"docs":                             {},
+	"examples/go":                      {"models/policy", "onnx/ort", "pipeline/decide"},
 	"featurize":                        {"featurize/pixel", "featurize/tokenizer", "internal/dataerror", "internal/digest", "internal/outside", "internal/parallel", "internal/strictjson", "internal/textfile", "onnx", "onnx/hf", "onnx/ort", "onnx/rewrite"},
 	"featurize/jpegturbo":              {"internal/sharedlib"},
 	"featurize/pixel":                  {"featurize/jpegturbo", "internal/outside", "internal/strictjson", "internal/textfile"},

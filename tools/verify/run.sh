@@ -2,6 +2,7 @@
 # The same policy file, the same actions, in four runtimes:
 #   run.sh                         builds a cost tensor, trains with both recipes, verifies every policy
 #   run.sh POLICY.onnx TENSOR.parquet
+#   run.sh examples               only what the programs of examples/ decide, see examples.py
 # The tensor is that of the four CIFAR-10 networks if the data folder ($PIPE_DATA, else
 # ../shared/data) has them, else a synthetic one. If it has FEVER and all-MiniLM-L6-v2, a policy for claims
 # is trained, merged with the encoder, and verified from token ids to actions. If it has ImageNet, policies on the
@@ -125,9 +126,16 @@ judge() {
 	"$python" "$here/verify.py" "$@" --pipe "$pipe" --modules "$kept/node_modules"
 }
 
-case $# in
-0 | 2) ;;
-*) echo "usage: $0 [POLICY.onnx TENSOR.parquet]" >&2 && exit 2 ;;
+# The programs of examples/ in the languages whose tools are there.
+judge_examples() {
+	echo "examples"
+	mkdir "$folder/examples"
+	"$python" "$here/examples.py" "$folder/examples" --pipe "$pipe" --kept "$kept" --data "${PIPE_DATA:-$root/../shared/data}"
+}
+
+case $#:${1:-} in
+0: | 1:examples | 2:*) ;;
+*) echo "usage: $0 [examples | POLICY.onnx TENSOR.parquet]" >&2 && exit 2 ;;
 esac
 mkdir -p "$kept"
 [ -x "$pipe" ] || (cd "$root" && go build -o "$pipe" ./cmd/pipe)
@@ -140,6 +148,10 @@ fi
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 trap 'exit 130' INT TERM
+if [ $# -eq 1 ]; then
+	judge_examples
+	exit
+fi
 make_policies "$folder"
 status=0
 for policy in "$folder"/paper/*.onnx "$folder"/auto/auto*.onnx "$folder"/any/*.onnx; do
@@ -159,4 +171,5 @@ if has_images; then
 	make_seeing "$folder/clip" "$folder/clip-tiny-random"
 	judge "$merged" "$pictures" --parts "$reader" "$encoder" || status=1
 fi
+judge_examples || status=1
 exit $status

@@ -1,0 +1,187 @@
+#!/usr/bin/env python3
+"""Run every program of examples/ whose tools are there, and compare 1,000 decisions of each with pipe decide.
+
+usage: examples.py FOLDER --pipe BIN --kept THIRD_PARTY_FOLDER --data DATA
+
+The files are those that a service would run: an any-price policy, at several prices and with pairs left out; a policy whose
+prices were fixed; and, if DATA has an encoder, a policy behind an encoder of texts. They go to FOLDER, and what is
+downloaded or built to THIRD_PARTY_FOLDER. Expert and advice must be the same in every row, and expected costs must agree
+within 1e-5, behind an encoder within 1e-4. A program without its tools is left out. Exit status 1 on any difference, and, where CI=true, also if a
+program cannot be built although its tools are there.
+"""
+
+import argparse
+import concurrent.futures
+import csv
+import json
+import os
+import subprocess
+import sys
+import time
+
+import numpy as np
+import onnx
+import onnxruntime
+import pyarrow as pa
+import pyarrow.parquet as pq
+import tokenizers
+
+import programs
+from programs import run
+
+ROWS = 1000
+HERE = os.path.dirname(os.path.abspath(__file__))
+EXPERTS = {"small": 0, 'the "large", one': 0.12, "Größe": 0.05}  # fees
+ADVICE = {"none": 0, "search": 0.04, "web pages": 0.08}
+PAIRS = [(e, a) for e in EXPERTS for a in ADVICE]
+
+
+class Case:
+    """A policy file, rows in the form of the examples, and the decisions of pipe: (expert, advice, expected cost) by row."""
+
+    def __init__(self, pipe, name, policy, rows, source, flags=(), prices="", ids=""):
+        self.name, self.policy, self.rows, self.prices, self.ids = name, policy, rows, prices, ids or rows
+        self.within = 1e-4 if ids else 1e-5  # of expected costs: an encoder has many sums, whose order depends on the runtime's version
+        out = os.path.join(os.path.dirname(rows), name.replace(" ", "-") + ".csv")
+        run(pipe, "decide", "--policy", policy, "--in", source, "--out", out, "--quiet", *flags)
+        with open(out, newline="", encoding="utf-8") as f:
+            self.want = [(r["expert"], r["advice"], r["expected_cost"]) for r in csv.DictReader(f)]
+        if len(self.want) != ROWS or len(set(self.want)) < ROWS / 2 or len({w[:2] for w in self.want}) < 3:
+            raise SystemExit(f"verify: error: {name}: {len({w[:2] for w in self.want})} pairs in {len(self.want)} rows: too few to compare")
+
+
+def train(pipe, folder, name, features, unavailable=()):
+    """An any-price policy for features of that name. The losses of its costs depend on the first eight features."""
+    rng, dim = np.random.default_rng(1), features.shape[1]
+    known = ((features - features.mean(0)) / features.std(0))[:, :8]
+    chance = 1 / (1 + np.exp(known @ rng.normal(0, 1.5, (known.shape[1], len(PAIRS)))))
+    loss = (rng.random(chance.shape) < chance).astype(np.float32)
+    loss[:, [PAIRS.index(p) for p in unavailable]] = np.nan
+    entries = [[{"name": n, "fee": f} for n, f in fees.items()] for fees in (EXPERTS, ADVICE)]
+    actions = {"format": 1, "experts": entries[0], "advice": entries[1], "unavailable": [{"expert": e, "advice": a} for e, a in unavailable],
+               "features": {"name": name, "dim": dim}}
+    lists = {"features": features, "loss": loss}
+    table = {"id": [f"row{i}" for i in range(len(loss))], "split": ["val" if i % 4 == 3 else "train" for i in range(len(loss))]}
+    table |= {k: pa.array(list(v), pa.list_(pa.float32())) for k, v in lists.items()}
+    path, out = os.path.join(folder, name + ".parquet"), os.path.join(folder, "policy of " + name)
+    pq.write_table(pa.table(table).replace_schema_metadata({"pipe.actions": json.dumps(actions)}), path)
+    run(pipe, "train", "--in", path, "--any-price", "--methods", "", "--config", os.path.join(HERE, "examples.yaml"), "--out", out, "--quiet")
+    return os.path.join(out, "auto-any-price.onnx")
+
+
+def draw_prices(seed, out=()):
+    """Prices that leave out some pairs: the flags that set them for pipe, and the lists of the price inputs."""
+    rng = np.random.default_rng(seed)
+    lam = float(round(rng.uniform(0.5, 2), 2))
+    fees = [[float(round(rng.uniform(0, 0.3), 3)) for _ in some] for some in (EXPERTS, list(ADVICE)[1:])]
+    flags = ["--lambda", lam]
+    for kind, names, own in (("expert", EXPERTS, fees[0]), ("advice", list(ADVICE)[1:], fees[1])):
+        for name, fee in zip(names, own):
+            flags += ["--fee", f"{kind}={name}:{fee}"]
+    for e, a in out:
+        flags += ["--without", f"pair={e}/{a}"]
+    return flags, {"expert_fees": fees[0], "advice_fees": [0] + [lam * f for f in fees[1]], "available": [p not in out for p in PAIRS]}
+
+
+def feature_cases(pipe, folder):
+    features = np.random.default_rng(0).normal(0, 1, (3 * ROWS, 6)).astype(np.float32)
+    policy = train(pipe, folder, "drawn", features[ROWS:], [PAIRS[8]])
+    lines = [",".join(repr(float(v)) for v in row) for row in features[:ROWS]]
+    rows, source = write(folder, "rows.txt", lines), write(folder, "rows.csv", [",".join(f"x{i}" for i in range(6)), *lines])
+    yield Case(pipe, "any price as trained", policy, rows, source)
+    for name, out in {"any price": (), "any price with a mask": (PAIRS[1], PAIRS[5])}.items():
+        flags, prices = draw_prices(len(name), out)
+        yield Case(pipe, name, policy, rows, source, flags, write(folder, name.replace(" ", "-") + ".json", [json.dumps(prices)]))
+    frozen = os.path.join(folder, "frozen.onnx")
+    run(pipe, "convert", policy, *flags, "--out", frozen)
+    yield Case(pipe, "frozen", frozen, rows, source)
+
+
+def text_cases(pipe, folder, data):
+    """A policy behind an encoder of random weights. Some texts are longer than its limit."""
+    encoder, merged = os.path.join(folder, "encoder.onnx"), os.path.join(folder, "merged.onnx")
+    run(pipe, "convert", os.path.join(data, "models/tiny-random/bert-tiny-random"), "--tokenizer", os.path.join(data, "models/all-MiniLM-L6-v2"),
+        "--max-length", 48, "--out", encoder)
+    with open(os.path.join(data, "fever/paper_dev.jsonl"), encoding="utf-8") as f:
+        claims = [" ".join(json.loads(line)["claim"].split()) for line, _ in zip(f, range(3 * ROWS))]
+    claims = [c if n % 20 else " ".join([c] * 9) for n, c in enumerate(claims)]
+    ids = token_ids(encoder, claims)
+    session = onnxruntime.InferenceSession(encoder, providers=["CPUExecutionProvider"])
+    inputs = {"input_ids": lambda t: t, "attention_mask": lambda t: [1] * len(t), "token_type_ids": lambda t: [0] * len(t)}
+    inputs = {v.name: inputs[v.name] for v in session.get_inputs()}
+    vectors = np.concatenate([session.run(None, {n: np.array([of(t)], np.int64) for n, of in inputs.items()})[0] for t in ids])
+    policy = train(pipe, folder, "text bert-tiny-random", vectors[ROWS:])
+    run(pipe, "convert", encoder, "--merge", policy, *draw_prices(3)[0], "--out", merged)
+    rows, source = write(folder, "texts.txt", claims[:ROWS]), write(folder, "texts.jsonl", [json.dumps({"claim": c}) for c in claims[:ROWS]])
+    tokens = write(folder, "ids.txt", [",".join(map(str, t)) for t in ids[:ROWS]])
+    yield Case(pipe, "merged", merged, rows, source, ["--text", "claim"], ids=tokens)
+
+
+def token_ids(encoder, texts):
+    about = {p.key: p.value for p in onnx.load(encoder).metadata_props}
+    tokenizer = tokenizers.Tokenizer.from_str(about["pipe.encoder.tokenizer"])
+    tokenizer.enable_truncation(json.loads(about["pipe.encoder.info"])["max_length"])
+    tokenizer.no_padding()
+    return [t.ids for t in tokenizer.encode_batch(texts)]
+
+
+def write(folder, name, lines):
+    path = os.path.join(folder, name)
+    with open(path, "w", encoding="utf-8") as f:
+        f.write("\n".join(lines) + "\n")
+    return path
+
+
+def compare(case, text):
+    """The largest difference of expected costs. A wrong decision is a ValueError."""
+    got = [tuple(line.split("\t")) for line in text.splitlines()]
+    if len(got) != len(case.want):
+        raise ValueError(f"{case.name}: {len(got)} decisions, not {len(case.want)}: {text[:200]}")
+    wrong = [n for n, (g, w) in enumerate(zip(got, case.want)) if g[:2] != w[:2]]
+    if wrong:
+        raise ValueError(f"{case.name}: {len(wrong)} decisions differ, in row {wrong[0]} {got[wrong[0]]} and not {case.want[wrong[0]]}")
+    gap = max(abs(float(g[2]) - float(w[2])) for g, w in zip(got, case.want))
+    if not gap <= case.within:
+        raise ValueError(f"{case.name}: expected costs differ by {gap}")
+    return gap
+
+
+def judge(program, cases):
+    """One line about a program; true unless it failed."""
+    start = time.monotonic()
+    try:
+        decided = program.decide(cases)
+        gap = max(compare(c, text) for c, text in zip(cases, decided))
+    except programs.Missing as missing:
+        return f"skip {program.name:8s} {missing}", True
+    except programs.NotBuilt as failed:
+        bad = os.environ.get("CI") == "true"
+        return f"{'FAIL' if bad else 'skip'} {program.name:8s} {failed}", not bad
+    except (ValueError, OSError, RuntimeError) as failed:
+        return f"FAIL {program.name:8s} {failed}", False
+    return f"ok   {program.name:8s} {len(cases)} x {ROWS} decisions the same, expected costs within {gap:.1e}; {time.monotonic() - start:.1f} s", True
+
+
+def main():
+    p = argparse.ArgumentParser()
+    p.add_argument("folder")
+    p.add_argument("--pipe", required=True)
+    p.add_argument("--kept", required=True)
+    p.add_argument("--data", required=True)
+    a = p.parse_args()
+    cases = list(feature_cases(a.pipe, a.folder))
+    if all(os.path.exists(os.path.join(a.data, name)) for name in ("models/tiny-random/bert-tiny-random", "models/all-MiniLM-L6-v2", "fever/paper_dev.jsonl")):
+        cases += text_cases(a.pipe, a.folder, a.data)
+    else:
+        print(f"skip merged   no texts or no encoder in {a.data}")
+    print("examples: " + "; ".join(c.name for c in cases))
+    ok = True
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        for line, good in pool.map(lambda program: judge(program, cases), programs.all_of(a.folder, a.kept)):
+            print(line, flush=True)
+            ok = ok and good
+    return 0 if ok else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
