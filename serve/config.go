@@ -2,12 +2,18 @@ package serve
 
 import (
 	"net"
+	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"time"
 
 	"pipe/internal/config"
+	"pipe/pipeline/decisionlog"
 	"pipe/serve/access"
+	"pipe/serve/decision"
+	"pipe/serve/oip"
+	"pipe/serve/policies"
 )
 
 // Config says what a server serves, where, to whom, and how it is run. It is what the YAML file of pipe serve holds; each
@@ -20,11 +26,22 @@ type Config struct {
 	// WithoutKeys allows an address that other machines can reach although no keys are configured.
 	WithoutKeys bool `yaml:"without_keys"`
 
+	Policies policies.Settings `yaml:"policies"`
+	Decision decision.Settings `yaml:"decision"`
+	OIP      oip.Settings      `yaml:"oip"`
+	Log      LogSettings       `yaml:"log"`
+
 	Access access.Settings `yaml:"access"`
 	TLS    access.TLS      `yaml:"tls"`
 	Limits access.Limits   `yaml:"limits"`
 	Stop   Stop            `yaml:"stop"`
 	Logs   Logs            `yaml:"logs"`
+}
+
+// LogSettings are the folder of the decision log, and its settings.
+type LogSettings struct {
+	Folder               config.Path `yaml:"folder"` // empty: no log
+	decisionlog.Settings `yaml:",inline"`
 }
 
 // Stop says how the server ends after a signal.
@@ -44,11 +61,15 @@ type Logs struct {
 // DefaultConfig listens on a loopback address, for HTTP only.
 func DefaultConfig() Config {
 	return Config{
-		Listen: "127.0.0.1:8080",
-		Access: access.DefaultSettings(),
-		Limits: access.DefaultLimits(),
-		Stop:   Stop{Drain: 30 * time.Second},
-		Logs:   Logs{Level: "info", Requests: "errors"},
+		Listen:   "127.0.0.1:8080",
+		Policies: policies.DefaultSettings(),
+		Decision: decision.DefaultSettings(),
+		OIP:      oip.DefaultSettings(),
+		Log:      LogSettings{Settings: decisionlog.DefaultSettings()},
+		Access:   access.DefaultSettings(),
+		Limits:   access.DefaultLimits(),
+		Stop:     Stop{Drain: 30 * time.Second},
+		Logs:     Logs{Level: "info", Requests: "errors"},
 	}
 }
 
@@ -57,8 +78,27 @@ func DefaultConfig() Config {
 func Load(file string) (Config, error) {
 	type unvalidated Config
 	c := unvalidated(DefaultConfig())
-	err := config.Load(file, &c)
-	return Config(c), err
+	if err := config.Load(file, &c); err != nil {
+		return Config(c), err
+	}
+	c.Policies = beside(filepath.Dir(file), c.Policies)
+	return Config(c), nil
+}
+
+// beside resolves the paths of policies relative to the folder of the file that names them. An encoder may also be the name
+// of a model, which stays as it is where there is no such file.
+func beside(folder string, s policies.Settings) policies.Settings {
+	for i, p := range s.Paths {
+		if !filepath.IsAbs(p) {
+			s.Paths[i] = filepath.Join(folder, p)
+		}
+	}
+	for name, p := range s.Encoders {
+		if _, err := os.Stat(filepath.Join(folder, p)); err == nil && !filepath.IsAbs(p) {
+			s.Encoders[name] = filepath.Join(folder, p)
+		}
+	}
+	return s
 }
 
 // Validate lists every problem of the configuration, without reading a file that it names.
@@ -67,6 +107,10 @@ func (c *Config) Validate() error {
 	p.Check(isAddress(c.Listen), "listen: %q is not an address such as 127.0.0.1:8080", c.Listen)
 	p.Check(c.GRPC == "" || isAddress(c.GRPC), "grpc: %q is not an address such as 127.0.0.1:8081", c.GRPC)
 	p.Check(c.GRPC == "" || c.GRPC != c.Listen || hasPort(c.GRPC, "0"), "grpc: it needs another port than listen")
+	p.Add(config.Under("policies", c.Policies.Validate()))
+	p.Add(config.Under("decision", c.Decision.Validate()))
+	p.Add(config.Under("oip", c.OIP.Validate()))
+	p.Add(config.Under("log", c.Log.Validate()))
 	p.Add(config.Under("access", c.Access.Validate()))
 	p.Add(config.Under("tls", c.TLS.Validate()))
 	p.Add(config.Under("limits", c.Limits.Validate()))

@@ -14,6 +14,9 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"pipe/onnx/ort/orttest"
+	"pipe/pipeline/decide/decidetest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -49,12 +52,12 @@ func (b *buffer) String() string {
 func start(t *testing.T, change func(*Config), routes func(*http.ServeMux)) *running {
 	t.Helper()
 	c := DefaultConfig()
-	c.Listen, c.GRPC = "127.0.0.1:0", "127.0.0.1:0"
+	c.Listen, c.GRPC, c.Policies.Paths = "127.0.0.1:0", "127.0.0.1:0", []string{aPolicy(t)}
 	if change != nil {
 		change(&c)
 	}
 	r := &running{log: &buffer{}, ended: make(chan error, 1)}
-	s, err := New(t.Context(), c, Options{Log: r.log, Version: "test"})
+	s, err := New(t.Context(), c, Options{Log: r.log, Version: "test", Runtime: orttest.OneThread(t)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,6 +77,12 @@ func start(t *testing.T, change func(*Config), routes func(*http.ServeMux)) *run
 		http.DefaultClient.CloseIdleConnections()
 	})
 	return r
+}
+
+// aPolicy writes a policy of four features and returns its file.
+func aPolicy(t *testing.T) string {
+	t.Helper()
+	return decidetest.WritePolicy(t, decidetest.AnyPrice(4))
 }
 
 // wait stops the server and returns what Run returned.
@@ -354,6 +363,7 @@ func TestConfigIsChecked(t *testing.T) {
 		"access.open: \"all\"": func(c *Config) { c.Access.Open = []string{"all"} },
 	} {
 		c := DefaultConfig()
+		c.Policies.Paths = []string{"x"}
 		change(&c)
 		if err := c.Validate(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v", want, err)
@@ -361,7 +371,7 @@ func TestConfigIsChecked(t *testing.T) {
 	}
 	for _, address := range []string{"127.0.0.1:8080", "[::1]:8080", "localhost:0", "127.3.2.1:1"} {
 		c := DefaultConfig()
-		c.Listen = address
+		c.Listen, c.Policies.Paths = address, []string{"x"}
 		if err := c.Validate(); err != nil {
 			t.Errorf("%s: %v", address, err)
 		}

@@ -35,6 +35,7 @@ type Server struct {
 	access   *access.Access
 	certs    *access.Certificates // nil without TLS
 	gate     *access.Gate
+	parts    parts
 	mux      *http.ServeMux
 	http     *http.Server
 	grpc     *grpc.Server // nil without gRPC
@@ -45,27 +46,40 @@ type Server struct {
 
 // New opens everything that the configuration names and starts to listen, but answers nothing before Run. The caller calls
 // Run, or Close.
-func New(ctx context.Context, c Config, o Options) (_ *Server, err error) {
+func New(ctx context.Context, c Config, o Options) (*Server, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
+	s, err := assemble(ctx, c, o)
+	if err == nil {
+		err = s.listen(ctx)
+	}
+	if err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+// assemble opens everything but the listeners. After an error, the caller closes what there is.
+func assemble(ctx context.Context, c Config, o Options) (*Server, error) {
 	s := &Server{config: c, mux: http.NewServeMux()}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, s.Close())
-		}
-	}()
 	s.openLog(o.Log)
 	s.openMetrics(o.Version)
-	if err := s.openAccess(); err != nil {
-		return nil, err
+	for _, open := range []func() error{
+		s.openAccess,
+		func() error { return s.openPolicies(ctx, o.Runtime) },
+		s.openDecisionLog,
+		s.openDecider,
+		func() error { return s.openProtocols(o.Version) },
+		s.buildGRPC,
+	} {
+		if err := open(); err != nil {
+			return s, err
+		}
 	}
 	s.routeOperation()
 	s.buildHTTP()
-	if err := s.buildGRPC(); err != nil {
-		return nil, err
-	}
-	return s, s.listen(ctx)
+	return s, nil
 }
 
 // openLog makes the logger. Whatever a message holds, no secret is written.

@@ -37,6 +37,7 @@ func (s *Server) buildGRPC() error {
 		options = append(options, grpc.Creds(credentials.NewTLS(s.certs.Config("h2"))))
 	}
 	s.grpc = grpc.NewServer(options...)
+	s.parts.oip.RegisterGRPC(s.grpc)
 	reflection.Register(s.grpc)
 	return nil
 }

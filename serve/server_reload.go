@@ -11,14 +11,18 @@ import (
 type Change struct {
 	Kind   string `json:"kind"`             // policy, keys or certificate
 	Name   string `json:"name,omitempty"`   // of the policy
-	Digest string `json:"digest,omitempty"` // of the policy that is served now
-	What   string `json:"what"`             // loaded, kept, removed or refused
-	Error  string `json:"error,omitempty"`  // why it was refused
+	Old    string `json:"old,omitempty"`    // digest of the policy that was served before
+	New    string `json:"new,omitempty"`    // digest of the policy that is served now
+	What   string `json:"what"`             // loaded or refused; of a policy one of policies.Verdict
+	Reason string `json:"reason,omitempty"` // why it was refused or kept
 }
 
 // Reload reads policies, keys and certificates again. What cannot be read is refused, and the old one stays.
 func (s *Server) Reload(ctx context.Context) []Change {
 	var changes []Change
+	for _, c := range s.parts.policies.Reload(ctx) {
+		changes = append(changes, Change{Kind: "policy", Name: c.Name, Old: c.Old, New: c.New, What: string(c.Verdict), Reason: c.Reason})
+	}
 	changes = append(changes, s.reloaded("keys", s.access.Reload()))
 	if s.certs != nil {
 		changes = append(changes, s.reloaded("certificate", s.certs.Reload()))
@@ -29,7 +33,7 @@ func (s *Server) Reload(ctx context.Context) []Change {
 func (s *Server) reloaded(kind string, err error) Change {
 	if err != nil {
 		s.log.Error("refused", "kind", kind, "error", err.Error())
-		return Change{Kind: kind, What: "refused", Error: err.Error()}
+		return Change{Kind: kind, What: "refused", Reason: err.Error()}
 	}
 	return Change{Kind: kind, What: "loaded"}
 }

@@ -14,6 +14,9 @@ import (
 // answered, a *CutError if some were cut off, or why a listener failed.
 func (s *Server) Run(ctx context.Context) (err error) {
 	defer func() { err = errors.Join(err, s.Close()) }()
+	watching, unwatch := context.WithCancel(ctx)
+	defer unwatch()
+	go s.watch(watching)
 	ended := make(chan error, 2)
 	go func() { ended <- s.http.Serve(s.open.http) }()
 	if s.grpc != nil {

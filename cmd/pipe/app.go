@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"io"
 	"os"
+	"sync/atomic"
+	"time"
 
 	"golang.org/x/term"
 
@@ -26,12 +28,18 @@ type app struct {
 	gpu     int
 	threads int
 
-	report *progress.Reporter // of progress and messages
+	report   *progress.Reporter // of progress and messages
+	patience atomic.Int64       // how long the command may take to stop after a signal, in nanoseconds
 }
+
+// patience is how long work may take to stop after a signal. Abandoning it afterwards is always safe, because files
+// appear whole or not at all.
+const patience = 2 * time.Second
 
 func newApp(stdin io.Reader, stdout, stderr io.Writer) *app {
 	a := &app{stdin: stdin, stdout: stdout, stderr: stderr}
 	a.report = progress.New(stderr, a.colour())
+	a.patience.Store(int64(patience))
 	return a
 }
 
@@ -80,4 +88,12 @@ func (a *app) printJSON(v any) error {
 	e.SetIndent("", "  ")
 	e.SetEscapeHTML(false)
 	return e.Encode(v)
+}
+
+// printLine is print for a program that goes on: with --json the object is one line, so that its reader knows the end.
+func (a *app) printLine(v printer) error {
+	if !a.json {
+		return v.WriteText(safetext.Writer(a.stdout))
+	}
+	return json.NewEncoder(a.stdout).Encode(v)
 }

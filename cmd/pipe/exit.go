@@ -28,6 +28,7 @@ import (
 	"pipe/onnx/ort"
 	"pipe/pipeline/compare"
 	"pipe/pipeline/stage"
+	"pipe/serve"
 )
 
 // The exit codes.
@@ -101,6 +102,7 @@ var codes = []struct {
 	{exitBadData, is[*tokenizer.UnsupportedError]},
 	{exitBadData, is[*tokenizer.FormatError]},
 	{exitBadData, is[*config.Error]},
+	{exitBadData, is[*serve.CheckError]},
 	{exitBadData, is[*part.BadImagesError]},
 	{exitBadData, is[*builder.PartError]},
 	{exitBadData, is[*bm25.PageError]},

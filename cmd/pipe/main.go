@@ -20,8 +20,8 @@ func main() {
 // run is the program. It returns the exit code and uses nothing but its arguments, files and the environment. SIGINT,
 // SIGTERM and SIGHUP cancel the context once; a second one ends the process at once.
 //
-// Work that does not stop within patience is abandoned: a read of a named pipe without a writer cannot be interrupted.
-// Its temporary files are removed, and the caller must end the process.
+// Work that does not stop within patience is abandoned: a read of a named pipe without a writer cannot be interrupted. A
+// command that needs longer, such as a server that answers what it has begun, says so in app.patience. Its temporary files are removed, and the caller must end the process.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	ctx, stop := signal.NotifyContext(ctx, endings()...)
 	defer stop()
@@ -43,15 +43,11 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	select {
 	case err := <-ended:
 		return a.exit(ctx, err)
-	case <-time.After(patience):
+	case <-time.After(time.Duration(a.patience.Load())):
 		atomicfile.Abandon()
 		return a.exit(ctx, ctx.Err())
 	}
 }
-
-// patience is how long work may take to stop after a signal. Abandoning it afterwards is always safe, because files
-// appear whole or not at all.
-const patience = 2 * time.Second
 
 // endings are the signals that end the program. Under nohup, SIGHUP is ignored.
 func endings() []os.Signal {

@@ -182,3 +182,12 @@ func asRefusal(err error) *Refusal {
 	}
 	return &Refusal{Reason: "key"}
 }
+
+// Callers are the owners of all keys, in the order of the configuration.
+func (a *Access) Callers() []*Caller {
+	var all []*Caller
+	for _, k := range *a.keys.Load() {
+		all = append(all, k.caller)
+	}
+	return all
+}

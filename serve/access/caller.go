@@ -2,6 +2,8 @@ package access
 
 import (
 	"context"
+	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -117,4 +119,25 @@ func (c *Caller) admit() (reason string, wait time.Duration) {
 		return "money", left
 	}
 	return "", 0
+}
+
+// Limits are the limits of the caller in words.
+func (c *Caller) Limits() string {
+	var all []string
+	if c.limiter != nil {
+		all = append(all, fmt.Sprintf("%g requests per second, %d at once", float64(c.limiter.Limit()), c.limiter.Burst()))
+	}
+	if c.quota.Tokens > 0 {
+		all = append(all, fmt.Sprintf("%d tokens per %v", c.quota.Tokens, c.quota.Period))
+	}
+	if c.quota.Money > 0 {
+		all = append(all, fmt.Sprintf("%g money per %v", c.quota.Money, c.quota.Period))
+	}
+	if c.Admin {
+		all = append(all, "may change the server")
+	}
+	if len(all) == 0 {
+		return "no limits"
+	}
+	return strings.Join(all, "; ")
 }

@@ -23,7 +23,7 @@ type Limits struct {
 // DefaultLimits suit a server with 10,000 clients.
 func DefaultLimits() Limits {
 	return Limits{
-		Body: 32 << 20, Header: 64 << 10, Connections: 20000, Active: 1024, Queue: 1024, QueueWait: 2 * time.Second,
+		Body: 64 << 20, Header: 64 << 10, Connections: 20000, Active: 1024, Queue: 1024, QueueWait: 2 * time.Second,
 		BodyTime: time.Minute, HeaderTime: 10 * time.Second, WriteTime: time.Minute, IdleTime: 2 * time.Minute,
 	}
 }

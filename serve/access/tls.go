@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"sync/atomic"
+	"time"
 
 	"pipe/internal/config"
 )
@@ -82,3 +83,6 @@ func (c *Certificates) Config(protocols ...string) *tls.Config {
 	t.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) { return of(c.current.Load()), nil }
 	return t
 }
+
+// Expires is when the certificate of the server ends.
+func (c *Certificates) Expires() time.Time { return c.current.Load().cert.Leaf.NotAfter }

@@ -1,0 +1,180 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"pipe/internal/config"
+	"pipe/pipeline/decisionlog"
+	"pipe/serve/policies"
+)
+
+// Report says what a configuration would serve, and what is wrong with it. It holds no secret.
+type Report struct {
+	HTTP     string         `json:"http"`
+	GRPC     string         `json:"grpc,omitempty"`
+	TLS      string         `json:"tls,omitempty"` // until when the certificate is valid
+	Policies []PolicyReport `json:"policies"`
+	Log      string         `json:"log,omitempty"` // folder of the decision log
+	Keys     []KeyReport    `json:"keys"`          // of callers
+	Notes    []string       `json:"notes"`         // what is good to know
+	Problems []string       `json:"problems"`      // why the server would not start, or what it would leave out
+
+	errs []error // the problems
+}
+
+// PolicyReport describes a policy that would be served.
+type PolicyReport struct {
+	Name    string   `json:"name"`
+	Digest  string   `json:"digest"`
+	Default bool     `json:"default"`
+	Input   string   `json:"input"` // besides features: text, image or row
+	Dim     int      `json:"features"`
+	Pairs   []string `json:"pairs"`
+}
+
+// KeyReport describes a key of a caller.
+type KeyReport struct {
+	Name   string `json:"name"`
+	Admin  bool   `json:"admin"`
+	Limits string `json:"limits"` // in words
+}
+
+// CheckError says that a configuration was checked and has problems. The report lists them.
+type CheckError struct {
+	Problems int
+	errs     []error
+}
+
+func (e *CheckError) Error() string {
+	if e.Problems == 1 {
+		return "check: 1 problem"
+	}
+	return fmt.Sprintf("check: %d problems", e.Problems)
+}
+
+// Unwrap returns the problems.
+func (e *CheckError) Unwrap() []error { return e.errs }
+
+// Check opens everything that the configuration names except listeners and the decision log, which a running server may
+// hold, and closes it again. Nothing is sent to experts. A problem is in the report, not an error.
+func Check(ctx context.Context, c Config, o Options) *Report {
+	r := &Report{HTTP: c.Listen, GRPC: c.GRPC, Log: string(c.Log.Folder), Policies: []PolicyReport{}, Keys: []KeyReport{}, Notes: []string{}, Problems: []string{}}
+	r.add(c.Validate())
+	folder := c.Log.Folder
+	c.Log.Folder = ""
+	if len(r.Problems) == 0 {
+		s, err := assemble(ctx, c, o)
+		r.add(err)
+		s.describe(ctx, r)
+		r.add(s.Close())
+	}
+	r.notes(&c, folder)
+	return r
+}
+
+// Err is a *CheckError if there are problems.
+func (r *Report) Err() error {
+	if len(r.Problems) > 0 {
+		return &CheckError{len(r.Problems), r.errs}
+	}
+	return nil
+}
+
+// add adds an error's lines to the problems.
+func (r *Report) add(err error) {
+	if err != nil {
+		r.Problems, r.errs = append(r.Problems, config.Lines(err)...), append(r.errs, err)
+	}
+}
+
+// describe adds what the server has opened.
+func (s *Server) describe(ctx context.Context, r *Report) {
+	if s.certs != nil {
+		r.TLS = s.certs.Expires().UTC().Format(time.RFC3339)
+		if time.Now().After(s.certs.Expires()) {
+			r.add(errors.New("tls: the certificate has expired"))
+		}
+	}
+	if s.access != nil {
+		for _, k := range s.access.Callers() {
+			r.Keys = append(r.Keys, KeyReport{k.Name, k.Admin, k.Limits()})
+		}
+	}
+	if s.parts.policies != nil {
+		s.describePolicies(ctx, r)
+	}
+}
+
+// describePolicies adds the policies, and the files that were left out.
+func (s *Server) describePolicies(ctx context.Context, r *Report) {
+	set := s.parts.policies
+	for _, name := range set.Names() {
+		p, err := set.Acquire(name)
+		if err != nil { // its file changed meanwhile
+			r.add(err)
+			continue
+		}
+		r.Policies = append(r.Policies, PolicyReport{p.Name, p.Digest, name == set.Default(), p.Input(), p.Info().Dim, p.Info().Actions.Names()})
+		p.Release()
+	}
+	for _, c := range set.Reload(ctx) {
+		if c.Verdict == policies.Refused {
+			r.add(fmt.Errorf("policy %s: %s", c.Name, c.Reason))
+		}
+	}
+}
+
+// notes adds what is good to know although it is no problem.
+func (r *Report) notes(c *Config, log config.Path) {
+	note := func(yes bool, text string) {
+		if yes {
+			r.Notes = append(r.Notes, text)
+		}
+	}
+	note(len(r.Keys) == 0 && c.isLocal(), "callers need no key; only programs of this machine can reach the server")
+	note(len(r.Keys) == 0 && !c.isLocal(), "callers need no key, and other machines can reach the server")
+	note(!c.TLS.On() && !c.isLocal(), "connections are not encrypted: put TLS in front, or configure tls")
+	note(log == "", "decisions are not logged, so outcomes are refused; log.folder names a folder for them")
+	note(log != "" && !decisionlog.IsLog(string(log)), "the decision log will be created")
+}
+
+// WriteText writes the report for people.
+func (r *Report) WriteText(w io.Writer) error {
+	var b strings.Builder
+	line := func(name, value string) {
+		if value != "" {
+			fmt.Fprintf(&b, "%-9s %s\n", name, value)
+		}
+	}
+	line("http", r.HTTP)
+	line("grpc", r.GRPC)
+	line("tls until", r.TLS)
+	line("log", r.Log)
+	for _, p := range r.Policies {
+		digest := p.Digest[:min(len(p.Digest), 12)]
+		text := fmt.Sprintf("%s (%s): %d features", p.Name, digest, p.Dim)
+		if p.Input != "" && p.Input != "features" {
+			text += " or " + p.Input
+		}
+		if p.Default {
+			text += ", default"
+		}
+		line("policy", text+": "+strings.Join(p.Pairs, ", "))
+	}
+	for _, k := range r.Keys {
+		line("key", k.Name+": "+k.Limits)
+	}
+	for _, n := range r.Notes {
+		line("note", n)
+	}
+	for _, p := range r.Problems {
+		line("problem", p)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}

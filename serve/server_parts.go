@@ -1,0 +1,79 @@
+package serve
+
+import (
+	"context"
+	"errors"
+
+	"pipe/onnx/ort"
+	"pipe/pipeline/decisionlog"
+	"pipe/serve/decision"
+	"pipe/serve/oip"
+	"pipe/serve/policies"
+)
+
+// parts are what answers requests.
+type parts struct {
+	policies *policies.Set
+	log      *decisionlog.Writer // nil: none
+	decider  *decision.Decider
+	oip      *oip.API
+}
+
+// openPolicies opens the runtime and the policies. Runs of several requests go on at the same time, on one thread each.
+func (s *Server) openPolicies(ctx context.Context, runtime ort.Config) error {
+	if runtime.Threads == 0 {
+		runtime.Threads = 1
+	}
+	rt, err := ort.Open(runtime)
+	if err != nil {
+		return err
+	}
+	s.closers = append(s.closers, rt.Close)
+	s.parts.policies, err = policies.Open(ctx, s.config.Policies, rt, s.metrics, s.log)
+	if err != nil {
+		return err
+	}
+	s.closers = append(s.closers, s.parts.policies.Close)
+	return nil
+}
+
+// openDecisionLog opens the log, if there is to be one.
+func (s *Server) openDecisionLog() (err error) {
+	if s.config.Log.Folder == "" {
+		return nil
+	}
+	s.parts.log, err = decisionlog.Open(string(s.config.Log.Folder), s.config.Log.Settings)
+	if err != nil {
+		return err
+	}
+	s.closers = append(s.closers, s.parts.log.Close)
+	s.metrics.WatchLog(s.registry, s.parts.log.Stats)
+	return nil
+}
+
+// openDecider makes what every protocol decides with.
+func (s *Server) openDecider() (err error) {
+	s.parts.decider, err = decision.New(s.parts.policies, s.parts.log, s.metrics, s.log, s.config.Decision)
+	if err != nil {
+		return err
+	}
+	s.closers = append(s.closers, s.parts.decider.Close)
+	return nil
+}
+
+// openProtocols makes what reads requests and writes answers, and adds its routes.
+func (s *Server) openProtocols(version string) (err error) {
+	s.parts.oip, err = oip.New(oip.Options{Policies: s.parts.policies, Metrics: s.metrics, Settings: s.config.OIP, Version: version, Ready: s.Ready})
+	if err != nil {
+		return err
+	}
+	s.parts.oip.Register(s.mux)
+	return nil
+}
+
+// watch replaces policies whose files change, until ctx ends.
+func (s *Server) watch(ctx context.Context) {
+	if err := s.parts.policies.Watch(ctx); err != nil && !errors.Is(err, context.Canceled) {
+		s.log.Error("files of policies are no longer watched; SIGHUP still reads them again", "error", err.Error())
+	}
+}
