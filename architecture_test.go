@@ -114,8 +114,8 @@ var mayImport = map[string][]string{
 	"pipeline/world":                   {"costs", "internal/atomicfile", "internal/digest", "internal/parallel", "internal/safetext", "pipeline/stage"},
 	"serve":                            {"internal/config", "onnx/ort", "pipeline/decisionlog", "serve/access", "serve/decision", "serve/metrics", "serve/oip", "serve/policies"},
 	"serve/access":                     {"internal/atomicfile", "internal/config", "internal/textfile", "serve/metrics"},
-	"serve/dashboard":                  {"internal/safetext", "models/policy", "pipeline/decisionlog", "pipeline/report/page"},
 	"serve/decideapi":                  {"internal/textfile", "models/policy", "onnx/ort", "pipeline/decide", "pipeline/decisionlog", "serve/access", "serve/decision", "serve/policies"},
+	"serve/dashboard":                  {"costs", "internal/safetext", "internal/strictjson", "models/policy", "pipeline/decide", "pipeline/decisionlog", "pipeline/report/page", "serve/policies"},
 	"serve/decision":                   {"costs", "models/policy", "pipeline/decide", "pipeline/decisionlog", "serve/metrics", "serve/policies"},
 	"serve/oip":                        {"models/policy", "onnx", "pipeline/decide", "serve/metrics", "serve/oip/inferencepb", "serve/policies"},
 	"serve/oip/inferencepb":            {},
@@ -188,7 +188,7 @@ var testsMayImport = map[string][]string{
 	"serve":                {"onnx/ort/orttest", "pipeline/decide/decidetest"},
 	"serve/gateway/expert": {"costs/service/servicetest", "serve/gateway/gatewaytest"},
 	"tools":                {"costs", "featurize", "onnx", "onnx/hf/hftest", "onnx/ort", "onnx/ort/orttest", "pipeline/decide/decidetest"},
-	"serve/dashboard":      {"costs"},
+	"serve/dashboard":      {"onnx/ort/orttest", "pipeline/decide/decidetest", "serve/decision"},
 }
 
 // ownedBy lists, for every module that manages memory or threads outside Go, the packages that may import it: one for

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"html"
 	"math"
+	"strconv"
 
 	"pipe/internal/safetext"
 )
@@ -59,7 +60,7 @@ func trafficChart(t *TrafficState, minutes int) []byte {
 	for i := range 3 {
 		y := float64(top) + float64(i)*(height-bottom-top)/2
 		c.line(left, y, width, y)
-		c.text(left-6, y+4, "end", "tick", rate(most*float64(2-i)/2))
+		c.text(left-6, y+4, "end", "tick", strconv.FormatFloat(most*float64(2-i)/2, 'g', 3, 64))
 	}
 	step := float64(width-left) / float64(len(t.Bars))
 	for i, b := range t.Bars {
@@ -118,12 +119,12 @@ func newAxis(low, high, a, b float64) axis {
 
 func (x axis) at(v float64) float64 { return x.a + (v-x.low)/(x.high-x.low)*(x.b-x.a) }
 
-// ticks are about four round values.
+// ticks are about five round values.
 func (x axis) ticks() []float64 {
-	step := roundUp((x.high - x.low) / 5)
+	step := roundUp((x.high - x.low) / 7)
 	var out []float64
-	for v := math.Ceil(x.low/step) * step; v <= x.high; v += step {
-		out = append(out, math.Round(v/step)*step)
+	for i := math.Ceil(x.low / step); i*step <= x.high; i++ {
+		out = append(out, i*step+0) // not the negative zero
 	}
 	return out
 }

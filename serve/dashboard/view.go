@@ -55,8 +55,8 @@ func (v *view) traffic() page.Section {
 	terms := []page.Term{
 		{Name: "requests", About: fmt.Sprintf("%s in %s, %s since the start", whole(t.Requests), v.window(), whole(t.TotalRequests))},
 		{Name: "decisions", About: fmt.Sprintf("%s in %s, %s since the start; %s a second now", whole(t.Decisions), v.window(), whole(t.TotalDecisions), rate(t.DecisionsPerSecond))},
-		{Name: "refused", About: fmt.Sprintf("%s were answered with 400 to 499", several(t.Refused, "request"))},
-		{Name: "failed", About: fmt.Sprintf("%s were answered with 500 or above", several(t.Failed, "request"))},
+		{Name: "refused", About: was(t.Refused, "request") + " answered with 400 to 499"},
+		{Name: "failed", About: was(t.Failed, "request") + " answered with 500 or above"},
 	}
 	return page.Section{ID: "traffic", Title: "Traffic", Blocks: []page.Block{
 		{Figure: &page.Figure{SVG: trafficChart(t, v.state.Minutes), Caption: "Requests per second: served (green), refused (amber), failed (red). The dark line is decisions per second; a request can ask for several."}},
@@ -119,7 +119,11 @@ func (v *view) kinds() (list []string) {
 	p := v.policy
 	add := func(n int64, what string) {
 		if n > 0 {
-			list = append(list, fmt.Sprintf("%s (%s) %s", was(n, "decision"), percent(share(n, p.Decisions)), what))
+			verb := " were "
+			if n == 1 {
+				verb = " was "
+			}
+			list = append(list, several(n, "decision")+" ("+percent(share(n, p.Decisions))+")"+verb+what)
 		}
 	}
 	add(p.Explored, "drawn to explore, and another pair than the policy's.")

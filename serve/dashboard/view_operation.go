@@ -16,10 +16,14 @@ type Loaded struct {
 	Name    string
 	Digest  string
 	Default bool
-	Input   string // what it takes besides features
+	Input   string   // what it takes besides features
+	Columns []string // of raw rows
 	Since   time.Time
 	Info    *policy.Info
 }
+
+// estimates reports whether the policy states what it expects.
+func (l Loaded) estimates() bool { return l.Info.Decoder == policy.DecoderEstimate }
 
 // Breaker is the state of the circuit breaker of an expert.
 type Breaker struct {

@@ -1,0 +1,234 @@
+package dashboard
+
+import (
+	"bytes"
+	"crypto/sha256"
+	_ "embed"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"pipe/pipeline/report/page"
+	"pipe/serve/policies"
+)
+
+// Sources are where the page takes its figures from. Functions that are nil are left out of the page; the others are called
+// from many goroutines at once.
+type Sources struct {
+	Collector *Collector
+	Policies  *policies.Set
+	Version   string // of the program
+	Keys      bool   // callers need a key: the examples of requests have one
+	Log       func() *LogState
+	Breakers  func() []Breaker
+	Monitor   func() []MonitorState
+}
+
+// Page answers the requests for the page. Only New makes one.
+type Page struct {
+	from   Sources
+	latest latest // of the frontier
+	tries  chan struct{}
+}
+
+// New makes the page.
+func New(from Sources) *Page {
+	return &Page{from: from, latest: latest{turn: make(chan struct{}, 1)}, tries: make(chan struct{}, mostTries)}
+}
+
+// Register adds the page: / is the page itself, and everything below /page/ belongs to it.
+func (p *Page) Register(mux *http.ServeMux) {
+	mux.HandleFunc("GET /{$}", p.page)
+	mux.HandleFunc("GET /page/state", p.state)
+	mux.HandleFunc("GET /page/parts", p.parts)
+	mux.HandleFunc("GET /page/frontier", p.frontier)
+	mux.Handle("POST /page/try", http.NewCrossOriginProtection().Handler(http.HandlerFunc(p.try)))
+	mux.HandleFunc("GET /page/page.css", asset("text/css; charset=utf-8", styles))
+	mux.HandleFunc("GET /page/page.js", asset("text/javascript; charset=utf-8", []byte(script)))
+}
+
+var (
+	//go:embed page.css
+	ownStyle string
+	//go:embed page.js
+	script string
+	styles = []byte(page.Style() + ownStyle)
+	// assets names the content of style and script, so that a browser can keep them.
+	assets = func() string {
+		sum := sha256.Sum256(append([]byte(script), styles...))
+		return hex.EncodeToString(sum[:6])
+	}()
+)
+
+// asset answers with a file that does not change under its name.
+func asset(kind string, content []byte) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		safe(w)
+		w.Header().Set("Content-Type", kind)
+		if r.URL.RawQuery == assets {
+			w.Header().Set("Cache-Control", "private, max-age=31536000, immutable")
+		}
+		_, _ = w.Write(content)
+	}
+}
+
+// safe sets the headers of every answer: nothing is loaded from elsewhere, no script or style is in the page itself, no
+// other page shows this one, and nothing is kept.
+func safe(w http.ResponseWriter) {
+	h := w.Header()
+	h.Set("Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'")
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("X-Frame-Options", "DENY")
+	h.Set("Referrer-Policy", "no-referrer")
+	h.Set("Cross-Origin-Resource-Policy", "same-origin")
+	h.Set("Cache-Control", "no-store")
+}
+
+// query is which figures a request wants.
+type query struct {
+	policy  string // name, name@digest, or empty
+	minutes int
+	values  url.Values
+}
+
+// windows are the minutes that can be chosen.
+var windows = []int{1, 5, 15, 60}
+
+const defaultMinutes = 15
+
+// queryOf reads the query of a request. What it does not understand are the defaults.
+func queryOf(values url.Values) query {
+	q := query{policy: values.Get("policy"), minutes: defaultMinutes, values: values}
+	if m, err := strconv.Atoi(values.Get("minutes")); err == nil && m >= 1 && m <= minuteSlots {
+		q.minutes = m
+	}
+	return q
+}
+
+// view collects what is shown.
+func (p *Page) view(q query) *view {
+	v := &view{state: p.from.Collector.State(q.minutes), loaded: p.loaded(), keys: p.from.Keys}
+	v.policy = choose(v.state.Policies, q.policy, v.loaded)
+	if p.from.Log != nil {
+		v.log = p.from.Log()
+	}
+	if p.from.Breakers != nil {
+		v.breakers = p.from.Breakers()
+	}
+	if p.from.Monitor != nil {
+		v.monitor = p.from.Monitor()
+	}
+	return v
+}
+
+// choose is the version whose figures are shown: the one that is asked for, by name the latest of that name; else the one
+// that decided most in the window. nil if none has decided.
+func choose(all []PolicyState, asked string, loaded []Loaded) *PolicyState {
+	var most *PolicyState
+	for i := range all {
+		s := &all[i]
+		if asked != "" && (s.Name == asked || strings.HasPrefix(versionKey(s.Name, s.Digest), asked) && strings.HasPrefix(asked, s.Name+"@")) {
+			return s
+		}
+		if most == nil || s.Decisions > most.Decisions {
+			most = s
+		}
+	}
+	for _, l := range loaded {
+		if asked == l.Name || asked == versionKey(l.Name, l.Digest) {
+			return nil // it is there, and has not decided yet
+		}
+	}
+	return most
+}
+
+// loaded are the policies that are served now.
+func (p *Page) loaded() []Loaded {
+	var all []Loaded
+	if p.from.Policies == nil {
+		return nil
+	}
+	for _, n := range p.from.Policies.Names() {
+		l, err := p.from.Policies.Acquire(n)
+		if err != nil {
+			continue // it has gone in between
+		}
+		all = append(all, Loaded{
+			Name: l.Name, Digest: l.Digest, Default: l.Name == p.from.Policies.Default(), Input: l.Input(), Columns: l.Columns(), Since: l.Loaded, Info: l.Info(),
+		})
+		l.Release()
+	}
+	return all
+}
+
+// state answers with the figures as JSON, for other programs.
+func (p *Page) state(w http.ResponseWriter, r *http.Request) {
+	v := p.view(queryOf(r.URL.Query()))
+	writeJSON(w, http.StatusOK, struct {
+		*State
+		Log      *LogState      `json:"log,omitempty"`
+		Breakers []Breaker      `json:"breakers,omitempty"`
+		Monitor  []MonitorState `json:"monitor,omitempty"`
+	}{v.state, v.log, v.breakers, v.monitor})
+}
+
+// part is a section of the page as HTML.
+type part struct {
+	ID   string `json:"id"`
+	HTML string `json:"html"`
+}
+
+// parts answers with the pieces of the page that change.
+func (p *Page) parts(w http.ResponseWriter, r *http.Request) {
+	v := p.view(queryOf(r.URL.Query()))
+	var answers bytes.Buffer
+	for _, a := range v.answers() {
+		answers.WriteString(string(answerHTML(a)))
+	}
+	var sections []part
+	for _, s := range v.sections() {
+		sections = append(sections, part{s.ID, string(sectionHTML(s))})
+	}
+	writeJSON(w, http.StatusOK, map[string]any{
+		"kind": v.kind(p.from.Version), "answers": answers.String(), "sections": sections, "decided": v.state.Traffic.TotalDecisions > 0,
+	})
+}
+
+// frontier answers with the frontier at the prices of the query, as figures and as HTML.
+func (p *Page) frontier(w http.ResponseWriter, r *http.Request) {
+	f, err := p.decideAgain(r.Context(), queryOf(r.URL.Query()))
+	status := http.StatusOK
+	switch {
+	case err == nil:
+	case errors.Is(err, ErrNewer):
+		status = http.StatusConflict
+	case errors.Is(err, ErrNoRows) || errors.Is(err, ErrNoExpectations):
+	default:
+		status = statusOf(err)
+	}
+	out := map[string]any{"html": string(sectionHTML(frontierSection(f, err)))}
+	if f != nil {
+		out["frontier"] = f
+	}
+	if err != nil {
+		out["error"] = map[string]any{"message": err.Error()}
+	}
+	writeJSON(w, status, out)
+}
+
+// writeJSON answers with an object. NaN never comes so far: unknown figures are absent.
+func writeJSON(w http.ResponseWriter, status int, v any) {
+	b, err := json.Marshal(v)
+	if err != nil {
+		http.Error(w, "the figures are not JSON: "+err.Error(), http.StatusInternalServerError)
+		return
+	}
+	safe(w)
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_, _ = w.Write(append(b, '\n')) // the client may be gone
+}

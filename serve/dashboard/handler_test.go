@@ -1,0 +1,450 @@
+package dashboard
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"math"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/net/html"
+
+	"pipe/models/policy"
+	"pipe/onnx/ort/orttest"
+	"pipe/pipeline/decide"
+	"pipe/pipeline/decide/decidetest"
+	"pipe/pipeline/decisionlog"
+	"pipe/serve/decision"
+	"pipe/serve/policies"
+)
+
+const dim = 6
+
+// world is a server of the page with policies: any (of any price), fixed, and hostile, whose names are markup.
+type world struct {
+	*httptest.Server
+	collector *Collector
+	decider   *decision.Decider
+	random    *rand.Rand
+}
+
+// hostile is a name that breaks a page that does not escape it.
+const hostile = `<script>alert(1)</script>"'&`
+
+func newWorld(t testing.TB, change func(*Sources)) *world {
+	t.Helper()
+	dir := t.TempDir()
+	bad := decidetest.AnyPrice(dim)
+	bad.Actions.Experts[0].Name, bad.Actions.Advice[1].Name = hostile, "\x1b[31mred\u202e"
+	for name, p := range map[string]*policy.Policy{"any": decidetest.AnyPrice(dim), "fixed": decidetest.Policy(dim, 4), "hostile": bad} {
+		if err := os.Rename(decidetest.WritePolicy(t, p), filepath.Join(dir, name+".onnx")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := policies.DefaultSettings()
+	s.Paths, s.Default, s.Poll = []string{dir}, "any", 0
+	set, err := policies.Open(t.Context(), s, orttest.Open(t, 1), nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = set.Close() })
+	w := &world{collector: NewCollector(DefaultSettings()), random: rand.New(rand.NewPCG(1, 9))}
+	settings := decision.DefaultSettings()
+	settings.Explore.Epsilon = 0.2
+	if w.decider, err = decision.New(set, nil, nil, slog.New(slog.DiscardHandler), settings); err != nil {
+		t.Fatal(err)
+	}
+	from := Sources{Collector: w.collector, Policies: set, Version: "1.2.3"}
+	if change != nil {
+		change(&from)
+	}
+	mux := http.NewServeMux()
+	New(from).Register(mux)
+	w.Server = httptest.NewServer(mux)
+	t.Cleanup(w.Close)
+	return w
+}
+
+// decide makes decisions, of which every second has an outcome.
+func (w *world) decide(t testing.TB, name string, n int) {
+	t.Helper()
+	for i := range n {
+		x := make([]float32, dim)
+		for j := range x {
+			x[j] = float32(w.random.NormFloat64())
+		}
+		r, err := w.decider.Decide(t.Context(), decision.Request{Policy: name, Inputs: policies.Inputs{Features: x}, Source: decision.SourceDecide})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.collector.Add(r.Policy.Name, r.Policy.Digest, r.Policy.Info(), r.Records)
+		w.collector.Request("decide", 200, time.Millisecond)
+		if rec := r.Records[0]; i%2 == 0 {
+			loss := 0.5 + 0.2*w.random.NormFloat64()
+			if rec.ExpectedLoss != nil {
+				loss += float64(rec.ExpectedLoss[rec.Action]) - 0.5
+			}
+			w.collector.Outcome(decisionlog.Outcome{ID: rec.ID, Loss: &loss})
+		}
+		if err := r.Done(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// get returns the body of an answer with the status.
+func (w *world) get(t testing.TB, path string, status int) string {
+	t.Helper()
+	answer, err := w.Client().Get(w.URL + path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return bodyOf(t, answer, status)
+}
+
+func bodyOf(t testing.TB, answer *http.Response, status int) string {
+	t.Helper()
+	defer answer.Body.Close()
+	b, err := io.ReadAll(answer.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if answer.StatusCode != status {
+		t.Fatalf("%s %s: %s: %s", answer.Request.Method, answer.Request.URL, answer.Status, b)
+	}
+	policy := answer.Header.Get("Content-Security-Policy")
+	if strings.Contains(policy, "unsafe") || !strings.Contains(policy, "frame-ancestors 'none'") || !strings.Contains(policy, "default-src 'none'") || answer.Header.Get("X-Content-Type-Options") != "nosniff" {
+		t.Errorf("%s: headers %v", answer.Request.URL, answer.Header)
+	}
+	return string(b)
+}
+
+// texts returns the texts of all elements of the kind, and checks that the page is well-formed: what the parser makes of
+// it has every id once, and every label, link and description finds what it is for.
+func texts(t *testing.T, page, kind string) []string {
+	t.Helper()
+	root, err := html.Parse(strings.NewReader(page))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []string
+	ids, wanted := map[string]int{}, map[string]bool{}
+	for n := range root.Descendants() {
+		for _, a := range n.Attr {
+			switch a.Key {
+			case "id":
+				ids[a.Val]++
+			case "for", "aria-describedby":
+				wanted[a.Val] = true
+			case "href":
+				if strings.HasPrefix(a.Val, "#") {
+					wanted[a.Val[1:]] = true
+				}
+			case "style":
+				t.Errorf("<%s> has a style, which the policy of the page forbids", n.Data)
+			}
+			if strings.HasPrefix(a.Key, "on") {
+				t.Errorf("<%s> has %s", n.Data, a.Key)
+			}
+		}
+		if n.Type == html.ElementNode && n.Data == kind {
+			out = append(out, textOf(n))
+		}
+		if n.Type == html.ElementNode && n.Data == "script" && n.FirstChild != nil {
+			t.Errorf("a script in the page: %q", textOf(n))
+		}
+	}
+	for id, n := range ids {
+		if n > 1 {
+			t.Errorf("%d elements have the id %q", n, id)
+		}
+	}
+	for id := range wanted {
+		if ids[id] == 0 {
+			t.Errorf("nothing has the id %q", id)
+		}
+	}
+	return out
+}
+
+func textOf(n *html.Node) string {
+	var b strings.Builder
+	for d := range n.Descendants() {
+		if d.Type == html.TextNode {
+			b.WriteString(d.Data)
+		}
+	}
+	return b.String()
+}
+
+// Every tag that is opened is closed, in order: the parser of the test above mends pages silently.
+func balanced(t *testing.T, page string) {
+	t.Helper()
+	z, open := html.NewTokenizer(strings.NewReader(page)), []string(nil)
+	void := map[string]bool{"meta": true, "link": true, "input": true, "wbr": true, "br": true, "img": true}
+	for {
+		switch z.Next() {
+		case html.ErrorToken:
+			if z.Err() != io.EOF || len(open) > 0 {
+				t.Errorf("%v, open %q", z.Err(), open)
+			}
+			return
+		case html.StartTagToken:
+			if tag, _ := z.TagName(); !void[string(tag)] {
+				open = append(open, string(tag))
+			}
+		case html.EndTagToken:
+			tag, _ := z.TagName()
+			if len(open) == 0 || open[len(open)-1] != string(tag) {
+				t.Fatalf("</%s> closes %q", tag, open)
+			}
+			open = open[:len(open)-1]
+		}
+	}
+}
+
+func contains(t *testing.T, all []string, want ...string) {
+	t.Helper()
+	text := strings.Join(all, "\n")
+	for _, w := range want {
+		if !strings.Contains(text, w) {
+			t.Errorf("%q is not among\n%s", w, text)
+		}
+	}
+}
+
+// The figures of the page are those of the collector.
+func TestPageShowsTheFigures(t *testing.T) {
+	w := newWorld(t, nil)
+	w.decide(t, "any", 400)
+	w.collector.Request("decide", 503, 0)
+	body := w.get(t, "/?minutes=15&policy=any", 200)
+	balanced(t, body)
+	s := w.collector.State(15)
+	p := s.Policies[0]
+	rows := texts(t, body, "tr")
+	for _, pair := range p.Pairs {
+		if pair.Chosen > 0 {
+			contains(t, rows, fmt.Sprintf("%s%s%d%d%s", pair.Pair, percent(pair.Share), pair.Chosen, pair.Outcomes, costOr(pair.Loss)))
+		}
+	}
+	contains(t, rows, "expected cost400"+costOr(p.Costs.ExpectedCost), "measured cost200"+interval(p.Costs.MeasuredCost))
+	for _, saving := range p.Savings {
+		contains(t, rows, whole(saving.N)+interval(&saving.Mean))
+	}
+	if len(p.Savings) == 0 {
+		t.Error("no saving")
+	}
+	contains(t, texts(t, body, "p"), "400 decisions in the last 15 minutes. 0.2% of the requests failed.", "The policy any saves")
+	contains(t, texts(t, body, "dd"), "401 in the last 15 minutes", "1 request was answered with 500 or above")
+	contains(t, texts(t, body, "option"), "fixed", "1 minute")
+	var state State
+	if err := json.Unmarshal([]byte(w.get(t, "/page/state", 200)), &state); err != nil || state.Policies[0].Decisions != 400 || state.Traffic.Requests != 401 {
+		t.Errorf("state %+v, %v", state, err)
+	}
+	var parts struct {
+		Sections []part
+		Answers  string
+	}
+	if err := json.Unmarshal([]byte(w.get(t, "/page/parts?minutes=15", 200)), &parts); err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range parts.Sections {
+		balanced(t, s.HTML)
+		if s.ID != "traffic" && !strings.Contains(body, s.HTML) {
+			t.Errorf("the page has another section %q:\n%s", s.ID, s.HTML)
+		}
+	}
+}
+
+// Before the first decision the page says how to make one.
+func TestEmptyPage(t *testing.T) {
+	w := newWorld(t, func(s *Sources) { s.Keys = true })
+	body := w.get(t, "/", 200)
+	balanced(t, body)
+	contains(t, texts(t, body, "p"), "No decision has been made yet.")
+	host, _ := url.Parse(w.URL)
+	contains(t, texts(t, body, "code"), "curl -s http://"+host.Host+"/v1/decide", `$(seq -s, 6)`, "Bearer $PIPE_KEY")
+	if rows := texts(t, body, "tr"); len(rows) != 4 {
+		t.Errorf("policies %q", rows)
+	}
+	r, _ := http.NewRequest(http.MethodGet, w.URL, nil)
+	r.Host = "evil'; rm -rf;"
+	if answer, err := w.Client().Do(r); err == nil {
+		contains(t, texts(t, bodyOf(t, answer, 200), "code"), "http://localhost/v1")
+	}
+}
+
+// What comes from names stays text.
+func TestHostileNames(t *testing.T) {
+	w := newWorld(t, func(s *Sources) {
+		s.Breakers = func() []Breaker { return []Breaker{{Expert: hostile, State: BreakerOpen, Failures: 3}} }
+		s.Log = func() *LogState { return &LogState{Stopped: true} }
+		s.Monitor = func() []MonitorState {
+			return []MonitorState{{Policy: hostile, Verdict: "alarm", Notes: []string{hostile}}}
+		}
+	})
+	w.decide(t, "hostile", 50)
+	body := w.get(t, "/?policy=hostile&lambda=2&e0=0.3", 200)
+	balanced(t, body)
+	if strings.Contains(body, "<script>alert") || strings.ContainsAny(body, "\x1b\u202e") {
+		t.Error("a name is markup")
+	}
+	contains(t, texts(t, body, "th"), hostile)
+	contains(t, texts(t, body, "p"), "The breaker of the expert "+hostile+" is open after 3 failures", "The decision log has stopped", "The monitor of the policy "+hostile+" has raised an alarm")
+	for _, q := range []string{`?policy=%3Cb%3E&minutes=%3Cb%3E`, "?lambda=%3Cb%3Ex", "?policy=any&e0=-1", "?minutes=99999999999999"} {
+		balanced(t, w.get(t, "/"+q, 200))
+	}
+}
+
+// The frontier is what the policy decides on the kept rows: it agrees with a router at the same prices.
+func TestFrontier(t *testing.T) {
+	w := newWorld(t, nil)
+	w.decide(t, "any", 300)
+	var out struct {
+		HTML     string
+		Frontier Frontier
+	}
+	if err := json.Unmarshal([]byte(w.get(t, "/page/frontier?policy=any&lambda=3&e0=0.25", 200)), &out); err != nil {
+		t.Fatal(err)
+	}
+	f := out.Frontier
+	if f.Rows != 256 || f.Lambda != 3 || len(f.Curve) != len(scales) || len(f.Pairs) != 8 || f.File == nil || len(f.Unchecked) != 1 {
+		t.Fatalf("%+v", f)
+	}
+	for i := range f.Curve[1:] {
+		if f.Curve[i+1].Fee > f.Curve[i].Fee+1e-9 {
+			t.Errorf("the mean fee rises from %+v to %+v", f.Curve[i], f.Curve[i+1])
+		}
+	}
+	for _, p := range f.Pairs {
+		if f.Chosen.Cost > p.Cost+1e-6 {
+			t.Errorf("the policy costs %g, always %s %g", f.Chosen.Cost, p.Pair, p.Cost)
+		}
+	}
+	if f.File.Cost < f.Chosen.Cost {
+		t.Errorf("at other prices it is cheaper: %+v, %+v", f.File, f.Chosen)
+	}
+	p, err := w.decider.Policies().Acquire("any")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Release()
+	lambda := 3.0
+	at, err := p.Price(decide.PriceChange{Lambda: &lambda, Fees: []string{"expert=a, or b:0.25"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := w.collector.sampleOf("any", p.Digest)
+	loss, fee := 0.0, 0.0
+	for i := range 256 { // one by one
+		d, err := p.Decide(t.Context(), at, rows[i*dim:(i+1)*dim], 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		loss += float64(d.Loss[d.Action[0]]) / 256
+		fee += at.Actions.Fees(3)[d.Action[0]] / 256
+	}
+	if math.Abs(loss-f.Chosen.Loss) > 1e-5 || math.Abs(fee-f.Chosen.Fee) > 1e-9 {
+		t.Errorf("decided one by one: fee %g, loss %g, want %+v", fee, loss, f.Chosen)
+	}
+	balanced(t, out.HTML)
+	contains(t, texts(t, w.get(t, "/?policy=any&lambda=3&e0=0.25", 200), "tr"), "the policy"+cost(f.Chosen.Fee)+cost(f.Chosen.Loss)+cost(f.Chosen.Cost))
+	for path, status := range map[string]int{"?policy=none": 404, "?policy=any&lambda=x": 400, "?policy=any&e0=1e99": 400, "?policy=hostile": 200} {
+		w.get(t, "/page/frontier"+path, status)
+	}
+}
+
+// post sends the form of a try.
+func (w *world) post(t testing.TB, status int, accept string, form url.Values) string {
+	t.Helper()
+	r, err := http.NewRequest(http.MethodPost, w.URL+"/page/try", strings.NewReader(form.Encode()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	r.Header.Set("Accept", accept)
+	answer, err := w.Client().Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return bodyOf(t, answer, status)
+}
+
+// A try is decided as the server decides, and is not counted.
+func TestTry(t *testing.T) {
+	w := newWorld(t, nil)
+	x := []float32{0.5, -1, 2, 0, 1, 1}
+	r, err := w.decider.Decide(t.Context(), decision.Request{Policy: "any", Inputs: policies.Inputs{Features: x}, NoExplore: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := "What is decided"
+	for _, i := range r.Ranked(0) {
+		d := r.Decisions
+		want += `[\s\S]*` + regexp.QuoteMeta(r.Name(i)+cost(float64(d.Loss[i]))+cost(r.Fee(i))+cost(float64(d.Cost[i])))
+	}
+	_ = r.Done()
+	form := url.Values{"policy": {"any"}, "kind": {"features"}, "input": {"[0.5, -1, 2 0,1\n1]"}}
+	page := w.post(t, 200, "text/html", form)
+	balanced(t, page)
+	text := strings.Join(append(texts(t, page, "h2"), texts(t, page, "tr")...), "\n")
+	if !regexp.MustCompile(want).MatchString(text) {
+		t.Errorf("%s does not match %s", text, want)
+	}
+	contains(t, texts(t, page, "textarea"), "[0.5, -1, 2 0,1\n1]")
+	var out struct{ HTML string }
+	if err := json.Unmarshal([]byte(w.post(t, 200, "application/json", form)), &out); err != nil || !strings.Contains(out.HTML, "The policy any@") {
+		t.Errorf("%v: %s", err, out.HTML)
+	}
+	if s := w.collector.State(60); s.Traffic.TotalDecisions != 0 || len(s.Policies) != 0 {
+		t.Errorf("a try was counted: %+v", s.Traffic)
+	}
+	for _, c := range []struct {
+		status int
+		form   url.Values
+	}{
+		{400, url.Values{"policy": {"any"}, "input": {"1 2"}}},
+		{400, url.Values{"policy": {"any"}, "input": {"1 2 3 4 5 NaN"}}},
+		{400, url.Values{"policy": {"any"}, "kind": {"text"}, "input": {"hello"}}},
+		{400, url.Values{"policy": {"any"}, "kind": {"recent"}}},
+		{400, url.Values{"policy": {"any"}, "kind": {"x"}}},
+		{400, url.Values{"policy": {"any"}, "kind": {"row"}, "input": {`{"a": [1]}`}}},
+		{400, url.Values{"policy": {"any"}, "lambda": {"-1"}, "input": {"1 2 3 4 5 6"}}},
+		{404, url.Values{"policy": {"<b>"}}},
+		{200, url.Values{"policy": {"fixed"}, "input": {"1 2 3 4 5 6"}}},
+	} {
+		balanced(t, w.post(t, c.status, "text/html", c.form))
+	}
+	w.decide(t, "any", 3)
+	w.post(t, 200, "text/html", url.Values{"policy": {"any"}, "kind": {"recent"}, "lambda": {"2"}})
+}
+
+// Another site cannot make a browser try something.
+func TestTryFromAnotherSite(t *testing.T) {
+	w := newWorld(t, nil)
+	r, err := http.NewRequest(http.MethodPost, w.URL+"/page/try", strings.NewReader("policy=any"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Sec-Fetch-Site", "cross-site")
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	answer, err := w.Client().Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer.Body.Close()
+	if answer.StatusCode != http.StatusForbidden {
+		t.Errorf("status %s", answer.Status)
+	}
+}

@@ -1,0 +1,103 @@
+package dashboard
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"pipe/internal/strictjson"
+)
+
+// formError means that the form is not filled in as it should be.
+type formError struct{ err error }
+
+func (e *formError) Error() string { return e.err.Error() }
+func (e *formError) Unwrap() error { return e.err }
+
+func formErrorf(format string, args ...any) error { return &formError{fmt.Errorf(format, args...)} }
+
+// parseFeatures reads dim numbers that are separated by commas or spaces, also in brackets.
+func parseFeatures(text string, dim int) ([]float32, error) {
+	text = strings.TrimSpace(text)
+	for range 2 { // [[1, 2]] is one row of several
+		if strings.HasPrefix(text, "[") && strings.HasSuffix(text, "]") {
+			text = strings.TrimSpace(text[1 : len(text)-1])
+		}
+	}
+	var out []float32
+	for field := range strings.FieldsFuncSeq(text, func(r rune) bool { return r == ',' || r == ' ' || r == '\n' || r == '\t' || r == '\r' || r == ';' }) {
+		v, err := strconv.ParseFloat(field, 32)
+		if err != nil || math.IsNaN(v) || math.IsInf(v, 0) {
+			return nil, formErrorf("feature %d, %q, is not a number", len(out)+1, shown(field))
+		}
+		if len(out) == dim {
+			return nil, formErrorf("there are more than %d features", dim)
+		}
+		out = append(out, float32(v))
+	}
+	if len(out) != dim {
+		return nil, formErrorf("there are %d features; the policy takes %d", len(out), dim)
+	}
+	return out, nil
+}
+
+// parseRow reads an object of columns. Numbers and truth values are taken as they are written; null is a missing value.
+func parseRow(text string) (map[string]string, error) {
+	object, err := strictjson.Object([]byte(text))
+	if err != nil {
+		return nil, formErrorf("the row is not a JSON object: %v", strictjson.Plain(err))
+	}
+	row := make(map[string]string, len(object))
+	for column, raw := range object {
+		switch raw[0] {
+		case 'n':
+		case '"':
+			var s string
+			if err := json.Unmarshal(raw, &s); err != nil {
+				return nil, formErrorf("column %q: %v", shown(column), err)
+			}
+			row[column] = s
+		case '{', '[':
+			return nil, formErrorf("column %q is not a single value", shown(column))
+		default:
+			row[column] = string(raw)
+		}
+	}
+	return row, nil
+}
+
+// quoted are columns as the keys of a JSON object without values, for a shell.
+func quoted(columns []string) string {
+	var parts []string
+	for _, c := range columns {
+		key, err := json.Marshal(c)
+		if err != nil {
+			panic(err) // strings always marshal
+		}
+		parts = append(parts, string(key)+`: ""`)
+	}
+	return strings.ReplaceAll(strings.Join(parts, ", "), "'", `'\''`)
+}
+
+// host matches a host and port as they are safe in a command of a shell.
+var host = regexp.MustCompile(`^[A-Za-z0-9.:\[\]_-]{1,255}$`)
+
+// hostOf is the host of a request, if it can stand in a command.
+func hostOf(h string) string {
+	if host.MatchString(h) {
+		return h
+	}
+	return "localhost"
+}
+
+// shown is the start of a text from outside.
+func shown(text string) string {
+	const most = 60
+	if len(text) > most {
+		return text[:most] + "..."
+	}
+	return text
+}

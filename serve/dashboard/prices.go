@@ -1,0 +1,97 @@
+package dashboard
+
+import (
+	"fmt"
+	"math"
+	"net/url"
+	"strconv"
+
+	"pipe/models/policy"
+	"pipe/pipeline/decide"
+)
+
+// priceField is a number of the form of prices: lambda, or the fee of an expert or an advice.
+type priceField struct {
+	Param       string // of the query: lambda, e0, e1, a1
+	Label, Note string
+	Value, Base float64 // what is chosen, and what the file has
+	Max, Step   float64
+	change      string // expert=NAME or advice=NAME; empty for lambda
+}
+
+// Text is the value as a number field has it.
+func (f priceField) Text() string     { return number(f.Value) }
+func (f priceField) BaseText() string { return number(f.Base) }
+func (f priceField) MaxText() string  { return number(f.Max) }
+func (f priceField) StepText() string { return number(f.Step) }
+
+func number(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
+
+// priceFields are the fields of an any-price policy; nil for another.
+func priceFields(info *policy.Info) []priceField {
+	if info.Prices == nil {
+		return nil
+	}
+	var fields []priceField
+	add := func(param, label, change string, base, most float64) {
+		step := math.Pow(10, math.Floor(math.Log10(most))-2)
+		fields = append(fields, priceField{
+			Param: param, Label: label, Value: base, Base: base, Max: math.Ceil(most/step-1e-9) * step, Step: step, change: change,
+			Note: fmt.Sprintf("%s in the file", strconv.FormatFloat(base, 'g', 6, 64)),
+		})
+	}
+	largest := 0.0
+	for _, e := range info.Actions.Experts {
+		largest = max(largest, e.Fee)
+	}
+	for _, a := range info.Actions.Advice {
+		largest = max(largest, a.Fee)
+	}
+	if largest == 0 {
+		largest = 0.1
+	}
+	most := func(fee float64) float64 {
+		if fee == 0 {
+			return largest
+		}
+		return fee * max(info.Prices.Fee[1], 1)
+	}
+	if len(info.Actions.Advice) > 1 {
+		add("lambda", "lambda, the factor on the fees of advice", "", info.Lambda, max(info.Prices.Lambda[1], info.Lambda, 1e-3))
+	}
+	for j, e := range info.Actions.Experts {
+		add("e"+strconv.Itoa(j), "fee of the expert "+e.Name, "expert="+e.Name, e.Fee, most(e.Fee))
+	}
+	for k, a := range info.Actions.Advice {
+		if k > 0 {
+			add("a"+strconv.Itoa(k), "fee of the advice "+a.Name, "advice="+a.Name, a.Fee, most(a.Fee))
+		}
+	}
+	return fields
+}
+
+// priceChange sets the values of the fields from a query, and returns how they differ from the file. Fields that the query
+// lacks, or leaves empty, are those of the file.
+func priceChange(fields []priceField, q url.Values) (decide.PriceChange, error) {
+	var c decide.PriceChange
+	for i := range fields {
+		f := &fields[i]
+		text := q.Get(f.Param)
+		if text == "" {
+			continue
+		}
+		v, err := strconv.ParseFloat(text, 64)
+		if err != nil || !(v >= 0 && v <= policy.MaxFee) {
+			return decide.PriceChange{}, fmt.Errorf("%s: %q is not a number from 0 to %g", f.Label, shown(text), policy.MaxFee)
+		}
+		f.Value = v
+		switch {
+		case v == f.Base:
+		case f.change == "":
+			c.Lambda = &v
+		default:
+			c.Fees = append(c.Fees, f.change+":"+strconv.FormatFloat(v, 'g', -1, 64))
+		}
+	}
+	return c, nil
+}

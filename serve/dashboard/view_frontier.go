@@ -1,0 +1,69 @@
+package dashboard
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+
+	"pipe/pipeline/report/page"
+)
+
+// frontierSection shows the frontier, or why there is none.
+func frontierSection(f *Frontier, err error) page.Section {
+	s := page.Section{ID: "frontier", Title: "Fees and losses at these prices"}
+	if err != nil {
+		s.Blocks = []page.Block{{List: []string{sentence(err)}}}
+		return s
+	}
+	caption := fmt.Sprintf("What %s decides on %s, by its own expectations. Circles are single pairs, the large dot is the policy at these prices.", f.Policy+"@"+short(f.Digest), several(int64(f.Rows), "recent row"))
+	if f.File != nil {
+		caption += " The square is what it decides at the prices of the file, paid at these prices."
+	}
+	if len(f.Curve) > 0 {
+		caption += " The curve multiplies all fees, from 0 to 64 times."
+	}
+	t := &page.Table{Title: "The policy and the pairs at these prices", Head: head("always this pair", "<share in the policy", "mean fee", "mean expected loss", "mean expected cost")}
+	t.Rows = append(t.Rows, []page.Cell{name("the policy"), word(""), cell(cost(f.Chosen.Fee)), cell(cost(f.Chosen.Loss)), {Text: cost(f.Chosen.Cost), Bold: true}})
+	pairs := slices.Clone(f.Pairs)
+	slices.SortStableFunc(pairs, func(a, b PairPoint) int { return cmp.Compare(a.Cost, b.Cost) })
+	const most = 12
+	for i, p := range pairs {
+		if i >= most && p.Share == 0 {
+			continue
+		}
+		t.Rows = append(t.Rows, []page.Cell{name(p.Pair), {Text: percent(p.Share), Word: true, Bar: page.Bar(p.Share)}, cell(cost(p.Fee)), cell(cost(p.Loss)), cell(cost(p.Cost))})
+	}
+	if hidden := len(f.Pairs) + 1 - len(t.Rows); hidden > 0 {
+		t.Caption = fmt.Sprintf("%s that cost more and are never taken are left out.", several(int64(hidden), "pair"))
+	}
+	s.Blocks = []page.Block{{Figure: &page.Figure{SVG: frontierChart(f), Caption: caption}}, {Table: t}}
+	if len(f.Unchecked) > 0 {
+		var list []string
+		for _, u := range f.Unchecked {
+			list = append(list, "The guard did not check the policy at these prices: "+u+".")
+		}
+		s.Blocks = append(s.Blocks, page.Block{List: list})
+	}
+	return s
+}
+
+// sentence is an error as a sentence, with its hint.
+func sentence(err error) string {
+	out := capital(err.Error()) + "."
+	var hinted interface{ Hint() string }
+	if errors.As(err, &hinted) {
+		if hint := hinted.Hint(); hint != "" {
+			out += " " + capital(hint) + "."
+		}
+	}
+	return out
+}
+
+// capital is a text whose first letter is a capital, if it is one of a to z.
+func capital(s string) string {
+	if s != "" && s[0] >= 'a' && s[0] <= 'z' {
+		return string(s[0]-'a'+'A') + s[1:]
+	}
+	return s
+}
