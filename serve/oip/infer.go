@@ -53,7 +53,7 @@ func (a *API) run(ctx context.Context, p *policies.Policy, r *request, m *memory
 	}
 	if r.timeout > 0 {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, r.timeout)
+		ctx, cancel = context.WithDeadline(ctx, t.start.Add(r.timeout))
 		defer cancel()
 	}
 	names, err := outputNames(g, r)
