@@ -11,6 +11,7 @@ import (
 	"pipe/internal/config"
 	"pipe/pipeline/decisionlog"
 	"pipe/serve/access"
+	"pipe/serve/decideapi"
 	"pipe/serve/decision"
 	"pipe/serve/oip"
 	"pipe/serve/policies"
@@ -26,10 +27,11 @@ type Config struct {
 	// WithoutKeys allows an address that other machines can reach although no keys are configured.
 	WithoutKeys bool `yaml:"without_keys"`
 
-	Policies policies.Settings `yaml:"policies"`
-	Decision decision.Settings `yaml:"decision"`
-	OIP      oip.Settings      `yaml:"oip"`
-	Log      LogSettings       `yaml:"log"`
+	Policies policies.Settings  `yaml:"policies"`
+	Decision decision.Settings  `yaml:"decision"`
+	Decide   decideapi.Settings `yaml:"decide"`
+	OIP      oip.Settings       `yaml:"oip"`
+	Log      LogSettings        `yaml:"log"`
 
 	Access access.Settings `yaml:"access"`
 	TLS    access.TLS      `yaml:"tls"`
@@ -64,6 +66,7 @@ func DefaultConfig() Config {
 		Listen:   "127.0.0.1:8080",
 		Policies: policies.DefaultSettings(),
 		Decision: decision.DefaultSettings(),
+		Decide:   decideapi.DefaultSettings(),
 		OIP:      oip.DefaultSettings(),
 		Log:      LogSettings{Settings: decisionlog.DefaultSettings()},
 		Access:   access.DefaultSettings(),
@@ -109,6 +112,7 @@ func (c *Config) Validate() error {
 	p.Check(c.GRPC == "" || c.GRPC != c.Listen || hasPort(c.GRPC, "0"), "grpc: it needs another port than listen")
 	p.Add(config.Under("policies", c.Policies.Validate()))
 	p.Add(config.Under("decision", c.Decision.Validate()))
+	p.Add(config.Under("decide", c.Decide.Validate()))
 	p.Add(config.Under("oip", c.OIP.Validate()))
 	p.Add(config.Under("log", c.Log.Validate()))
 	p.Add(config.Under("access", c.Access.Validate()))

@@ -6,6 +6,7 @@ import (
 
 	"pipe/onnx/ort"
 	"pipe/pipeline/decisionlog"
+	"pipe/serve/decideapi"
 	"pipe/serve/decision"
 	"pipe/serve/oip"
 	"pipe/serve/policies"
@@ -16,6 +17,7 @@ type parts struct {
 	policies *policies.Set
 	log      *decisionlog.Writer // nil: none
 	decider  *decision.Decider
+	decide   *decideapi.API
 	oip      *oip.API
 }
 
@@ -68,6 +70,11 @@ func (s *Server) openProtocols(version string) (err error) {
 		return err
 	}
 	s.parts.oip.Register(s.mux)
+	s.parts.decide, err = decideapi.New(s.parts.decider, s.log, s.config.Decide)
+	if err != nil {
+		return err
+	}
+	s.parts.decide.Register(s.mux)
 	return nil
 }
 
