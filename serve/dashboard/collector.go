@@ -96,6 +96,18 @@ func (c *Collector) Add(name, digest string, info *policy.Info, records []*decis
 	c.total.decisions += n
 }
 
+// Shadow counts what a shadow policy decided beside a decision that was added before.
+func (c *Collector) Shadow(of *decisionlog.Record, shadow decisionlog.Shadow, agrees bool) {
+	if c == nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if v := c.versions[versionKey(of.Policy, of.Digest)]; v != nil {
+		v.minutes.at(c.clock()).shadowed(of, shadow, agrees)
+	}
+}
+
 // version is the figures of a version of a policy, which are made if there are none.
 func (c *Collector) version(now time.Duration, name, digest string, info *policy.Info) *version {
 	key := versionKey(name, digest)

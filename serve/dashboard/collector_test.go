@@ -41,7 +41,7 @@ func draw(r *rand.Rand, info *policy.Info, id string, epsilon float64) (*decisio
 	hard := r.Float64()
 	truth := []float64{0.1 + 0.8*hard, 0.3, 0.2 + 0.1*hard, math.NaN()}
 	rec := &decisionlog.Record{
-		ID: id, Policy: "p", Lambda: info.Lambda, ExpertFees: []float64{0.01, 0.2}, AdviceFees: []float64{0, 0.05},
+		ID: id, Policy: "p", Digest: "d", Lambda: info.Lambda, ExpertFees: []float64{0.01, 0.2}, AdviceFees: []float64{0, 0.05},
 		Available: info.Actions.Mask(), Features: []float32{float32(hard), 1, 2}, Executed: -1, Keep: 1,
 		Propensity: make([]float64, 4), Stages: decisionlog.Stages{Decide: 100 + int64(r.IntN(900))},
 	}
@@ -212,8 +212,8 @@ func TestFallbacksAndShadows(t *testing.T) {
 			rec.Executed, rec.Error = -1, "no expert answered"
 			rec.Attempts = []decisionlog.Attempt{{Action: 2, Error: "timeout"}}
 		}
-		rec.Shadows = []decisionlog.Shadow{{Policy: "new", Digest: "e", Action: 2 * (i % 2), ExpectedCost: math.NaN()}}
 		c.Add("p", "d", info, []*decisionlog.Record{rec})
+		c.Shadow(rec, decisionlog.Shadow{Policy: "new", Digest: "e", Action: 1, ExpectedCost: math.NaN()}, i%2 == 1)
 		one := 1.0
 		c.Outcome(decisionlog.Outcome{ID: rec.ID, Loss: &one})
 	}
@@ -225,7 +225,7 @@ func TestFallbacksAndShadows(t *testing.T) {
 	if len(p.Failures) != 2 || p.Failures[0] != want[0] || p.Failures[1] != want[1] {
 		t.Errorf("failures %+v", p.Failures)
 	}
-	if s := p.Shadows; len(s) != 1 || s[0].Shadow != "new@e" || s[0].N != 95 || math.Abs(s[0].Agreement-48.0/95) > 1e-9 || s[0].Cheaper != nil {
+	if s := p.Shadows; len(s) != 1 || s[0].Shadow != "new@e" || s[0].N != 100 || s[0].Agreement != 0.5 || s[0].Cheaper != nil {
 		t.Errorf("shadows %+v", s)
 	}
 }
@@ -307,6 +307,7 @@ func TestConcurrent(t *testing.T) {
 	}
 	var none *Collector
 	none.Add("", "", nil, nil)
+	none.Shadow(nil, decisionlog.Shadow{}, true)
 	none.Request("", 0, 0)
 	none.Outcome(decisionlog.Outcome{})
 }

@@ -147,7 +147,6 @@ func (v *version) decided(now time.Duration, r *decisionlog.Record) {
 	if len(r.ExpectedCost) == pairs && r.Greedy >= 0 && r.Greedy < pairs {
 		m.expects(r)
 	}
-	m.shadowed(r)
 }
 
 func count(n *int64, yes bool) {
@@ -218,26 +217,25 @@ func (m *minute) attempted(v *version, r *decisionlog.Record) {
 	}
 }
 
-// shadowed compares what shadow policies decided with what the live policy alone would choose.
-func (m *minute) shadowed(r *decisionlog.Record) {
-	for _, s := range r.Shadows {
-		key := versionKey(s.Policy, s.Digest)
-		a := m.shadows[key]
-		if a == nil {
-			if len(m.shadows) >= mostKeys {
-				return
-			}
-			if m.shadows == nil {
-				m.shadows = make(map[string]*agreement)
-			}
-			a = &agreement{}
-			m.shadows[key] = a
+// shadowed compares what a shadow policy decided with what the live policy alone would choose.
+func (m *minute) shadowed(r *decisionlog.Record, shadow decisionlog.Shadow, agrees bool) {
+	key := versionKey(shadow.Policy, shadow.Digest)
+	a := m.shadows[key]
+	if a == nil {
+		if len(m.shadows) >= mostKeys {
+			return
 		}
-		a.n++
-		count(&a.same, s.Action == r.Greedy)
-		theirs := float64(s.ExpectedCost)
-		if r.Greedy >= 0 && r.Greedy < len(r.ExpectedCost) && usable(theirs) && usable(float64(r.ExpectedCost[r.Greedy])) {
-			a.cheaper.add(float64(r.ExpectedCost[r.Greedy]) - theirs)
+		if m.shadows == nil {
+			m.shadows = make(map[string]*agreement)
+		}
+		a = &agreement{}
+		m.shadows[key] = a
+	}
+	a.n++
+	count(&a.same, agrees)
+	if r.Greedy >= 0 && r.Greedy < len(r.ExpectedCost) {
+		if live := float64(r.ExpectedCost[r.Greedy]); usable(live) && usable(shadow.ExpectedCost) {
+			a.cheaper.add(live - shadow.ExpectedCost)
 		}
 	}
 }

@@ -27,7 +27,23 @@ type Decider struct {
 	source   source
 	versions versions
 	shadows  *shadows // nil: none are configured
+	observer Observer // nil: none
 }
+
+// Observer sees every decision of a server, such as for its page. Its methods are called from many goroutines at once, while
+// requests wait, and must not keep the records.
+type Observer interface {
+	// Add gets the records of one request by a version of a policy, as they were when it was finished.
+	Add(name, digest string, info *policy.Info, records []*decisionlog.Record)
+	// Shadow gets what a shadow policy decided beside a record that Add got before, and whether that is the same pair as the
+	// policy's choice.
+	Shadow(of *decisionlog.Record, shadow decisionlog.Shadow, agrees bool)
+	// Outcome gets every outcome that the log took and did not have before.
+	Outcome(o decisionlog.Outcome)
+}
+
+// Observe sets who sees the decisions. It must be called before the first one.
+func (d *Decider) Observe(o Observer) { d.observer = o }
 
 // New returns a decider over the policies of set. The log and the metrics may be nil. Canaries and shadows that are not
 // among the policies are an error. The caller closes the decider before the log and the set.
@@ -238,5 +254,9 @@ func (d *Decider) Outcome(o decisionlog.Outcome) (duplicate bool, err error) {
 	if d.shadows != nil {
 		d.shadows.wait(o.ID)
 	}
-	return d.log.Outcome(o)
+	duplicate, err = d.log.Outcome(o)
+	if err == nil && !duplicate && d.observer != nil {
+		d.observer.Outcome(o)
+	}
+	return duplicate, err
 }

@@ -76,6 +76,9 @@ func (s *shadows) close() {
 
 // finish adds the records of a result to the log, by way of the shadows if there are any for its policy.
 func (d *Decider) finish(r *Result) error {
+	if d.observer != nil {
+		d.observer.Add(r.Policy.Name, r.Policy.Digest, r.used.version.info, r.Records)
+	}
 	if d.shadows != nil {
 		if names := d.shadowsOf(r); len(names) > 0 && d.shadows.add(shadowJob{
 			records: r.Records, request: r.request, features: r.features, of: r.used.version.info.Actions, names: names,
@@ -174,8 +177,13 @@ func (s *shadows) decide(name string, j shadowJob) error {
 		if dec.Cost != nil {
 			cost = float64(dec.Cost[i*dec.Actions+action])
 		}
-		rec.Shadows = append(rec.Shadows, decisionlog.Shadow{Policy: u.policy.Name, Digest: u.policy.Digest, Action: action, ExpectedCost: cost})
-		d.metrics.Shadow(rec.Policy, u.policy.Name, u.version.names[action] == j.of.Name(rec.Greedy))
+		shadow := decisionlog.Shadow{Policy: u.policy.Name, Digest: u.policy.Digest, Action: action, ExpectedCost: cost}
+		agrees := u.version.names[action] == j.of.Name(rec.Greedy)
+		rec.Shadows = append(rec.Shadows, shadow)
+		d.metrics.Shadow(rec.Policy, u.policy.Name, agrees)
+		if d.observer != nil {
+			d.observer.Shadow(rec, shadow, agrees)
+		}
 	}
 	return nil
 }
