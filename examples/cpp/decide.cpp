@@ -1,24 +1,25 @@
 // Decides with a policy file: decide POLICY.onnx ROWS [PRICES.json]. ROWS has numbers: features, or the token ids of a text.
 // g++ -std=c++17 decide.cpp -lonnxruntime -o decide, with the headers onnxruntime_c_api.h and nlohmann/json.hpp. See examples/README.md.
+#include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <onnxruntime_c_api.h>
-
 using nlohmann::json;
 const OrtApi *ort = OrtGetApiBase()->GetApi(22);
 
 void check(OrtStatus *status) { if (status) throw std::runtime_error(ort->GetErrorMessage(status)); }
 
-json read(const std::string &path) { return json::parse(std::ifstream(path)); }
+json read(const std::string &path) {
+  std::ifstream file(path);
+  return file ? json::parse(file) : throw std::runtime_error("cannot open " + path);
+}
 
 OrtValue *tensor(const std::string &type, const json &list, int64_t rows) {
   auto element = type == "float32" ? ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT : type == "int64" ? ONNX_TENSOR_ELEMENT_DATA_TYPE_INT64 : ONNX_TENSOR_ELEMENT_DATA_TYPE_BOOL;
   int64_t shape[] = {rows, int64_t(list.size()) / rows};
-  OrtAllocator *allocator;
+  OrtAllocator *allocator; OrtValue *value; void *data;
   check(ort->GetAllocatorWithDefaultOptions(&allocator));
-  OrtValue *value;
-  void *data;
   check(ort->CreateTensorAsOrtValue(allocator, shape, 2, element, &value));
   check(ort->GetTensorMutableData(value, &data));
   for (size_t i = 0; i < list.size(); i++) {
@@ -54,18 +55,17 @@ void decide(OrtSession *session, const json &about, const json &lists, size_t ro
 int main(int argc, char **argv) try {
   if (argc < 3) throw std::runtime_error("usage: decide POLICY.onnx ROWS [PRICES.json]");
   json about = read(argv[1] + std::string(".json")), lists = about.value("/prices/inputs"_json_pointer, json::object());
-  if (argc > 3) lists.update(read(argv[3]));
+  if (about["bytes"] != std::filesystem::file_size(argv[1])) throw std::runtime_error("the description is that of another policy");
+  json prices = argc > 3 ? read(argv[3]) : json::object();
+  for (auto &[name, list] : prices.items()) lists.at(name) = list; // only prices that the policy takes
   std::string input = about.value("/encoder/input"_json_pointer, "features"), line;
   if (input != "text" && input != "features") throw std::runtime_error("the policy takes an " + input + ", which this example does not read");
-  OrtEnv *env;
-  OrtSessionOptions *options;
-  OrtSession *session; // the three live as long as the program
-  check(ort->CreateEnv(ORT_LOGGING_LEVEL_WARNING, "decide", &env));
-  check(ort->CreateSessionOptions(&options));
+  OrtEnv *env; OrtSessionOptions *options; OrtSession *session; // live as long as the program
+  check(ort->CreateEnv(ORT_LOGGING_LEVEL_WARNING, "decide", &env)), check(ort->CreateSessionOptions(&options));
   check(ort->CreateSession(env, argv[1], options, &session));
   std::cout.precision(9);
-  std::ifstream file(argv[2]);
   size_t rows = 0;
+  std::ifstream file(argv[2]);
   for (lists["features"] = json::array(); std::getline(file, line); rows++) {
     json row = json::parse("[" + line + "]");
     if (input == "text") // not padded, as in pipe, so that scores do not depend on other texts
@@ -73,7 +73,7 @@ int main(int argc, char **argv) try {
     else if (row.size() != about["dim"]) throw std::runtime_error("line " + std::to_string(rows + 1) + " has " + std::to_string(row.size()) + " numbers");
     else for (auto &v : row) lists["features"].push_back(v);
   }
-  if (input == "features") decide(session, about, lists, rows);
+  if (input == "features" && rows) decide(session, about, lists, rows);
 } catch (const std::exception &e) {
   return std::cerr << e.what() << '\n', 1;
 }

@@ -3,6 +3,7 @@ import com.google.gson.*;
 import java.io.*;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.*;
+import java.security.MessageDigest;
 import java.util.*;
 import java.util.stream.LongStream;
 
@@ -40,6 +41,8 @@ public class Decide {
 
   public static void main(String[] args) throws Exception {
     JsonObject about = json(args[0] + ".json");
+    byte[] digest = MessageDigest.getInstance("SHA-256").digest(Files.readAllBytes(Path.of(args[0])));
+    if (!HexFormat.of().formatHex(digest).equals(about.get("sha256").getAsString())) throw new IllegalArgumentException("the description is that of another policy");
     List<String> lines = Files.readAllLines(Path.of(args[1]));
     String input = about.has("encoder") ? about.getAsJsonObject("encoder").get("input").getAsString() : "features";
     Map<String, OnnxTensor> feeds = new HashMap<>();
@@ -57,7 +60,7 @@ public class Decide {
         for (int n = 0; n < rows.length; n++) rows[n] = floats(JsonParser.parseString("[" + lines.get(n) + "]").getAsJsonArray());
         feeds.put("features", OnnxTensor.createTensor(env, rows));
         JsonObject prices = about.has("prices") ? about.getAsJsonObject("prices").getAsJsonObject("inputs") : new JsonObject();
-        if (args.length > 2) json(args[2]).entrySet().forEach(e -> prices.add(e.getKey(), e.getValue()));
+        if (args.length > 2) json(args[2]).entrySet().forEach(e -> prices.add(e.getKey(), e.getValue())); // others than the policy's are refused by the session
         for (String name : prices.keySet()) {
           boolean[] mask = new boolean[prices.getAsJsonArray(name).size()];
           for (int i = 0; i < mask.length && name.equals("available"); i++) mask[i] = prices.getAsJsonArray(name).get(i).getAsBoolean();

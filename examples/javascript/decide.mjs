@@ -14,10 +14,13 @@ function tensors(ort, about, lists) {
 
 // featureBatches is one batch of all rows, with one row of prices for an any-price policy.
 function featureBatches(ort, about, lines, prices) {
-  const rows = lines.map((line) => line.split(',').map(Number));
+  const rows = lines.map((line) => line.split(',').map((cell) => (cell.trim() ? Number(cell) : NaN)));
   const wrong = rows.findIndex((row) => row.length !== about.dim);
   if (wrong >= 0) throw new Error(`line ${wrong + 1} has ${rows[wrong].length} numbers; the policy takes ${about.dim}`);
-  const feeds = about.prices ? tensors(ort, about, { ...about.prices.inputs, ...prices }) : {};
+  const trained = about.prices ? about.prices.inputs : {};
+  const unknown = Object.keys(prices).filter((name) => !(name in trained));
+  if (unknown.length) throw new Error(`${unknown} are no prices that the policy takes; it takes ${Object.keys(trained)}`);
+  const feeds = tensors(ort, about, { ...trained, ...prices });
   return [{ features: new ort.Tensor('float32', Float32Array.from(rows.flat()), [rows.length, about.dim]), ...feeds }];
 }
 

@@ -21,9 +21,12 @@ def open_policy(path):
 
 def feature_batches(about, lines, prices):
     """One batch of all rows, with one row of prices for an any-price policy."""
-    values = {**about["prices"]["inputs"], **prices} if "prices" in about else {}
+    values = dict(about["prices"]["inputs"]) if "prices" in about else {}
+    if prices.keys() - values.keys():
+        raise SystemExit(f"{sorted(prices.keys() - values.keys())} are no prices that the policy takes; it takes {sorted(values)}")
+    values.update(prices)
     feeds = {v["name"]: np.array([values[v["name"]]], TYPES[v["type"]]) for v in about["inputs"] if v["name"] in values}
-    yield {"features": np.array([line.split(",") for line in lines], np.float32), **feeds}
+    yield {"features": np.array([line.split(",") for line in lines], np.float32).reshape(len(lines), about["dim"]), **feeds}
 
 
 def text_batches(about, lines):

@@ -91,6 +91,9 @@ def feature_cases(pipe, folder):
     yield Case(pipe, "any price as trained", policy, rows, source)
     for name, out in {"any price": (), "any price with a mask": (PAIRS[1], PAIRS[5])}.items():
         flags, prices = draw_prices(len(name), out)
+        if out:  # the same prices as fees of pairs
+            prices["pair_fees"] = [e + a for e in prices["expert_fees"] for a in prices["advice_fees"]]
+            prices["expert_fees"], prices["advice_fees"] = [0] * len(EXPERTS), [0] * len(ADVICE)
         yield Case(pipe, name, policy, rows, source, flags, write(folder, name.replace(" ", "-") + ".json", [json.dumps(prices)]))
     frozen = os.path.join(folder, "frozen.onnx")
     run(pipe, "convert", policy, *flags, "--out", frozen)

@@ -8,12 +8,13 @@ use std::{collections::HashMap, env, error::Error, fs};
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
 type Feeds = HashMap<String, SessionInputValue<'static>>;
 
-fn json(path: &str) -> Result<Value> {
-    Ok(serde_json::from_slice(&fs::read(path)?)?)
-}
+fn json(path: &str) -> Result<Value> { Ok(serde_json::from_slice(&fs::read(path)?)?) }
 
 /// Fees or a mask, one row: the given ones, else those of the training.
 fn price_inputs(about: &Value, prices: &Value, feeds: &mut Feeds) -> Result<()> {
+    if let Some(name) = prices.as_object().into_iter().flatten().map(|(name, _)| name).find(|name| about["prices"]["inputs"].get(name).is_none()) {
+        return Err(format!("{name} is no price that the policy takes").into());
+    }
     for (name, trained) in about["prices"]["inputs"].as_object().into_iter().flatten() {
         let list = prices.get(name).unwrap_or(trained).as_array().ok_or("a price input is not a list")?;
         let row = [1, list.len()];
@@ -51,6 +52,7 @@ fn main() -> Result<()> {
     let [_, policy, rows, rest @ ..] = &args[..] else { return Err("usage: decide POLICY.onnx ROWS [PRICES.json]".into()) };
     let about = json(&format!("{policy}.json"))?;
     let prices = rest.first().map_or(Ok(Value::Null), |path| json(path))?;
+    if about["bytes"] != fs::metadata(policy)?.len() { return Err("the description is that of another policy".into()); }
     let environment = ort::init().build()?;
     let mut session = Session::builder(&environment)?.commit_from_file(policy)?;
     let text = fs::read_to_string(rows)?;
@@ -65,14 +67,10 @@ fn main() -> Result<()> {
             decide(&mut session, &about, feeds)?;
         }
         return Ok(());
-    } else if !about["encoder"].is_null() {
-        return Err("the policy takes images, which this example does not read".into());
-    }
+    } else if !about["encoder"].is_null() { return Err("the policy takes images, which this example does not read".into()); }
     let dim = about["dim"].as_u64().unwrap_or(0) as usize;
     let values = text.lines().flat_map(|line| line.split(',')).map(str::parse).collect::<std::result::Result<Vec<f32>, _>>()?;
-    if text.lines().any(|line| line.split(',').count() != dim) {
-        return Err(format!("a line has not {dim} numbers").into());
-    }
+    if text.lines().any(|line| line.split(',').count() != dim) { return Err(format!("a line has not {dim} numbers").into()); }
     let mut feeds = Feeds::from([("features".to_string(), Tensor::from_array(([values.len() / dim, dim], values))?.into())]);
     price_inputs(&about, &prices, &mut feeds)?;
     decide(&mut session, &about, feeds)
