@@ -65,7 +65,7 @@ func (a *API) outcomes(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	defer body.release()
-	list, err := a.parseOutcomes(body.bytes)
+	list, err := parseOutcomes(body.bytes, a.settings.Outcomes)
 	if err != nil {
 		return err
 	}
@@ -155,14 +155,14 @@ func (k *outcomesKept) problem(n int) error {
 	return e
 }
 
-// parseOutcomes reads the body of a request.
-func (a *API) parseOutcomes(raw []byte) ([]decisionlog.Outcome, error) {
+// parseOutcomes reads the body of a request of at most most outcomes.
+func parseOutcomes(raw []byte, most int) ([]decisionlog.Outcome, error) {
 	var o outcomes
 	if err := xjson.Unmarshal(raw, &o, xjson.RejectUnknownMembers(true)); err != nil {
 		return nil, unreadable(err)
 	}
-	if len(o.list) == 0 || len(o.list) > a.settings.Outcomes {
-		return nil, invalid("invalid_value", "outcomes", "there are %d outcomes, not 1 to %d", len(o.list), a.settings.Outcomes)
+	if len(o.list) == 0 || len(o.list) > most {
+		return nil, invalid("invalid_value", "outcomes", "there are %d outcomes, not 1 to %d", len(o.list), most)
 	}
 	out := make([]decisionlog.Outcome, len(o.list))
 	for i, one := range o.list {

@@ -1,6 +1,7 @@
 package decideapi
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -65,9 +66,9 @@ const (
 
 // parse reads a request of at most rows rows. The result does not refer to the bytes.
 func parse(raw []byte, h http.Header, rows int) (*ask, error) {
-	var b body
-	if err := json.Unmarshal(raw, &b, json.RejectUnknownMembers(true)); err != nil {
-		return nil, unreadable(err)
+	b, err := readJSON(raw)
+	if err != nil {
+		return nil, err
 	}
 	out := &ask{top: -1}
 	r := &out.request
@@ -81,7 +82,6 @@ func parse(raw []byte, h http.Header, rows int) (*ask, error) {
 	if len(b.User) > maxUser {
 		return nil, invalid("invalid_value", "user", "user has more than %d bytes", maxUser)
 	}
-	var err error
 	if r.ID, err = requestID(b.RequestID, h.Get("X-Request-Id")); err != nil {
 		return nil, err
 	}
@@ -90,6 +90,39 @@ func parse(raw []byte, h http.Header, rows int) (*ask, error) {
 	}
 	return out, b.inputs(r, rows)
 }
+
+// readJSON reads the JSON of a request.
+func readJSON(raw []byte) (b body, err error) {
+	if f, rest, ok := cutFeatures(raw); ok {
+		if len(rest) > 0 && rest[0] == '}' && len(space(rest[1:])) == 0 {
+			b.Features = f
+			return b, nil
+		}
+		// The rest is an object when its comma is replaced. What is wrong with it is said about the whole body.
+		if len(rest) > 0 && rest[0] == ',' && unmarshalRest(rest, &b) == nil && !b.Features.given {
+			b.Features = f
+			return b, nil
+		}
+		b = body{}
+	}
+	if err := json.Unmarshal(raw, &b, json.RejectUnknownMembers(true)); err != nil {
+		return b, unreadable(err)
+	}
+	return b, nil
+}
+
+// unmarshalRest reads the members after a comma.
+func unmarshalRest(rest []byte, b *body) error {
+	if next := space(rest[1:]); len(next) == 0 || next[0] != '"' {
+		return errRest
+	}
+	rest[0] = '{'
+	err := json.Unmarshal(rest, b, json.RejectUnknownMembers(true))
+	rest[0] = ','
+	return err
+}
+
+var errRest = errors.New("no member follows the comma")
 
 // inputs sets the inputs of a request: exactly one kind.
 func (b *body) inputs(r *decision.Request, rows int) error {

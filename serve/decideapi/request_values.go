@@ -16,6 +16,7 @@ import (
 type features struct {
 	values []float32 // one after another; nil: not given
 	rows   int
+	given  bool // also null
 }
 
 // valueError is what is wrong with a value, in words for the client.
@@ -32,6 +33,7 @@ func (f *features) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	if err != nil {
 		return err
 	}
+	f.given = true
 	switch raw.Kind() {
 	case 'n':
 		return nil

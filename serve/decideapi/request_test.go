@@ -1,0 +1,163 @@
+package decideapi
+
+import (
+	"encoding/json"
+	"errors"
+	"math"
+	"math/rand/v2"
+	"net/http"
+	"reflect"
+	"strconv"
+	"strings"
+	"testing"
+
+	xjson "github.com/go-json-experiment/json"
+
+	"pipe/internal/strictjson"
+	"pipe/internal/textfile"
+)
+
+// FuzzScanNumber compares the scanner of numbers with the parser of pipe decide and with encoding/json.
+func FuzzScanNumber(f *testing.F) {
+	for _, s := range []string{
+		"0", "-0", "1", "-1.5", "0.1", "1e10", "1E-10", "1e+5", "12345678901234567890", "0.30000000000000004", "1e38", "3.4028236e38", "1e39", "1e-400", "1e400",
+		"9007199254740993", "01", "1.", ".5", "1e", "+1", "--1", "1e5000", "0.000000000000000000000000000001", "00", "-", "1.5e-7x", "123456789012345678901234567890e-20",
+		"18446744073709551617", "18446744073709551616.5", "1e-1000000000000000000000",
+	} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		v, n := scanNumber([]byte(s))
+		if n == 0 {
+			if json.Valid([]byte(s)) && (len(s) > 0 && (s[0] == '-' || s[0]-'0' <= 9)) && strings.TrimSpace(s) == s {
+				if want, err := textfile.ParseFloat32(s); err == nil {
+					t.Fatalf("%q is refused, it is %v", s, want)
+				}
+			}
+			return
+		}
+		if !json.Valid([]byte(s[:n])) {
+			t.Fatalf("%q is not a number in JSON", s[:n])
+		}
+		want, err := textfile.ParseFloat32(s[:n])
+		if err != nil || math.Float32bits(v) != math.Float32bits(want) {
+			t.Fatalf("%q is %v, want %v, %v", s[:n], v, want, err)
+		}
+	})
+}
+
+// TestScanNumbers compares many numbers of several lengths with the parser of pipe decide.
+func TestScanNumbers(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 9))
+	for i := range 200000 {
+		v := math.Float32frombits(r.Uint32())
+		if v-v != 0 {
+			continue
+		}
+		s := strconv.FormatFloat(float64(v), "eg"[i%2], -1, 32)
+		if i%3 == 0 {
+			s = strconv.FormatFloat(r.NormFloat64(), 'g', 1+i%18, 64)
+		}
+		want, err := textfile.ParseFloat32(s)
+		if got, n := scanNumber([]byte(s)); err != nil || n != len(s) || math.Float32bits(got) != math.Float32bits(want) {
+			t.Fatalf("%q is %v, want %v, %v", s, got, want, err)
+		}
+	}
+}
+
+// bodies are requests of every form, good and bad, for the fuzzers.
+var bodies = []string{
+	`{"features": [1, -2.5, 3e-2]}`, `{"features":[[1,2],[3,4]],"policy":"p","top":1}`, `{"policy": "p", "features": [1]}`, ` { "features" : [ [ 1 ] , [ 2 ] ] , "user" : "u" } `,
+	`{"features": [1], "features": [2]}`, `{"features": [1], "features": null}`, `{"features": [1],}`, `{"features": [1] "a": 1}`, `{"features": [[1], [2, 3]]}`, `{"features": [1]} {}`,
+	`{"features": [[], []]}`, `{"features": []}`, `{"features": [1], {"policy": "p"}}`, `{"features": [1, null]}`, `{"features": [1e39]}`, `{"features": [01]}`, `{"features": [1]`,
+	`{"text": "a", "prices": {"lambda": 0.5, "experts": {"a": 1}}, "unavailable": {"pairs": ["a/b"]}, "explore": false, "request_id": "r"}`,
+	`{"texts": ["a", "b"]}`, `{"row": {"a": 1, "b": "x", "c": null}}`, `{"rows": [{"a": 1.50}]}`, `{"messages": [{"role": "user", "content": "x"}]}`, `{"image": "AAAA"}`, `{"images": ["data:image/png;base64,AAAA"]}`,
+}
+
+// FuzzRequest checks that every body is read or refused with an error for the client, that what is read is what the
+// general way reads, and that nothing is accepted that the strict reader of other programs' JSON refuses.
+func FuzzRequest(f *testing.F) {
+	for _, s := range bodies {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		before := string(raw)
+		got, err := readJSON(raw)
+		if string(raw) != before {
+			t.Fatal("the body was changed")
+		}
+		var want body
+		slow := xjson.Unmarshal(raw, &want, xjson.RejectUnknownMembers(true))
+		if (err == nil) != (slow == nil) {
+			t.Fatalf("%q: %v, the general way says %v", raw, err, slow)
+		}
+		if err == nil {
+			want.Features.given, got.Features.given = false, false
+			if !reflect.DeepEqual(got, want) {
+				t.Fatalf("%q: %+v, the general way reads %+v", raw, got, want)
+			}
+			var any any
+			if err := strictjson.Unmarshal(raw, &any); err != nil && !strings.Contains(err.Error(), "keys") {
+				t.Fatalf("%q is accepted, but %v", raw, err)
+			}
+		}
+		if _, err := parse(raw, http.Header{}, 100); err != nil {
+			var known *requestError
+			if !errors.As(asRequestError(err), &known) || known.status == http.StatusInternalServerError {
+				t.Fatalf("%q: %v is not an error for the client", raw, err)
+			}
+			if !json.Valid(known.json()) {
+				t.Fatalf("%q: %s", raw, known.json())
+			}
+		}
+	})
+}
+
+// FuzzOutcomes is FuzzRequest for outcomes.
+func FuzzOutcomes(f *testing.F) {
+	for _, s := range []string{
+		`{"id": "a", "loss": 0.5}`, `[{"id": "a", "correct": true}]`, `{"outcomes": [{"id": "a", "score": 1, "label": "x", "comment": "y"}]}`, `{"outcomes": null, "id": "b", "loss": 1}`, `[]`, `5`, `[null]`,
+	} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		list, err := parseOutcomes(raw, 100)
+		if err != nil {
+			var known *requestError
+			if !errors.As(err, &known) || !json.Valid(known.json()) {
+				t.Fatalf("%q: %v is not an error for the client", raw, err)
+			}
+			return
+		}
+		if len(list) == 0 || len(list) > 100 {
+			t.Fatalf("%q: %d outcomes", raw, len(list))
+		}
+		for _, o := range list {
+			if o.Check() != nil {
+				t.Fatalf("%q: %+v", raw, o)
+			}
+		}
+	})
+}
+
+func benchBody(width int) []byte {
+	r, b := rand.New(rand.NewPCG(1, 2)), []byte(`{"features": [`)
+	for c := range width {
+		if c > 0 {
+			b = append(b, ", "...)
+		}
+		b = strconv.AppendFloat(b, float64(float32(r.NormFloat64()/20)), 'g', -1, 32)
+	}
+	return append(b, `], "policy": "p"}`...)
+}
+
+func BenchmarkParse(b *testing.B) {
+	raw := benchBody(384)
+	b.ReportAllocs()
+	b.SetBytes(int64(len(raw)))
+	for b.Loop() {
+		if _, err := parse(raw, http.Header{}, 10); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
