@@ -81,11 +81,11 @@ func (s *Set) first(ctx context.Context) error {
 		return errors.Join(append(all, fmt.Errorf("no policy can be served of %s", strings.Join(s.settings.Paths, ", ")))...)
 	}
 	if d := s.settings.Default; d != "" && !slices.Contains(names, d) {
-		return fmt.Errorf("default: %w", &UnknownError{d, names})
+		return errors.Join(append(all, fmt.Errorf("default: %w", &UnknownError{d, names}))...)
 	}
 	for name := range s.settings.Encoders {
 		if !slices.Contains(names, name) {
-			return fmt.Errorf("encoders: %w", &UnknownError{name, names})
+			return errors.Join(append(all, fmt.Errorf("encoders: %w", &UnknownError{name, names}))...)
 		}
 	}
 	return nil
