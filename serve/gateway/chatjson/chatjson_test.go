@@ -32,8 +32,8 @@ func TestRequestsKeepTheirBytes(t *testing.T) {
 			`{"messages":[{"role":"system"},` + added + `,{"role":"tool"}],"model":"m"}`,
 			Change{Model: "m", Add: advice},
 		},
-		{"advice first", `{"messages":[ {}],"model":"p"}`, `{"messages":[ ` + added + `,{}],"model":"m"}`, Change{Model: "m", Add: &Message{"user", advice.Text, First}}},
-		{"advice last", `{"messages":[{"a":"]"} ],"model":"p"}`, `{"messages":[{"a":"]"},` + added + ` ],"model":"m"}`, Change{Model: "m", Add: &Message{"user", advice.Text, Last}}},
+		{"advice first", `{"messages":[ {}],"model":"p"}`, `{"messages":[ ` + added + `,{}],"model":"m"}`, Change{Model: "m", Add: &Message{Role: "user", Text: advice.Text, At: First}}},
+		{"advice last", `{"messages":[{"a":"]"} ],"model":"p"}`, `{"messages":[{"a":"]"},` + added + ` ],"model":"m"}`, Change{Model: "m", Add: &Message{Role: "user", Text: advice.Text, At: Last}}},
 		{"usage", `{"model":"p","stream":true}`, `{"model":"m","stream":true,"stream_options":{"include_usage":true}}`, Change{Model: "m", Usage: true}},
 		{"usage of no stream", `{"model":"p"}`, `{"model":"m"}`, Change{Model: "m", Usage: true}},
 		{

@@ -1,0 +1,202 @@
+// Package advice fetches what an expert is shown besides a request, and writes the message that shows it. What was found
+// is data: it is put into a message of its own, between two lines that no text can contain.
+package advice
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"pipe/costs/prompt"
+	"pipe/costs/retrieval/bm25"
+	"pipe/costs/retrieval/pagename"
+	"pipe/internal/textfile"
+	"pipe/serve/gateway/chatjson"
+)
+
+// Advice is what can be fetched by one name. It is safe for concurrent use.
+type Advice struct {
+	Name     string
+	cfg      Settings
+	template *prompt.Template
+	text     string // of a file
+	finder   finder // nil: none is needed
+}
+
+// finder finds passages. Its two implementations are an index file and a search service.
+type finder interface {
+	find(ctx context.Context, query string, top int) ([]passage, error)
+	close() error
+}
+
+// passage is a text that was found.
+type passage struct {
+	page string // its name, as people read it
+	text string
+}
+
+// Open opens the files of the settings, which must be valid. The caller closes the advice.
+func Open(name string, s Settings) (*Advice, error) {
+	a := &Advice{Name: name, cfg: s}
+	var err error
+	switch s.Kind {
+	case KindNone:
+		return a, nil
+	case KindFile:
+		a.text, err = readText(string(s.File))
+	case KindBM25:
+		a.finder, err = openIndex(string(s.Index))
+	}
+	if err != nil {
+		return nil, err
+	}
+	if a.template, err = s.template(); err != nil {
+		return nil, errors.Join(err, a.Close())
+	}
+	return a, nil
+}
+
+// readText reads a text that is shown.
+func readText(path string) (string, error) {
+	text, err := textfile.ReadFile(path, mostBytes)
+	switch {
+	case err != nil:
+		return "", err
+	case !utf8.Valid(text):
+		return "", fmt.Errorf("read %q: is not UTF-8 text", path)
+	case strings.TrimSpace(string(text)) == "":
+		return "", fmt.Errorf("read %q: the file is empty", path)
+	}
+	return string(text), nil
+}
+
+// Close frees what was opened. It waits for running searches.
+func (a *Advice) Close() error {
+	if a.finder == nil {
+		return nil
+	}
+	return a.finder.close()
+}
+
+// Timeout bounds a fetch.
+func (a *Advice) Timeout() time.Duration { return a.cfg.Timeout }
+
+// Message is what Fetch returns: nil if there is nothing to show.
+type Message = chatjson.Message
+
+// mostQuery is the most that is searched for, in bytes. A longer text is cut: a search looks at words, not at their order.
+const mostQuery = 16 << 10
+
+// Fetch returns the message that shows the advice for a question, and the number of passages in it. The message is nil
+// if nothing is shown: the kind is none, or nothing was found.
+func (a *Advice) Fetch(ctx context.Context, question string) (*Message, int, error) {
+	if a.template == nil {
+		return nil, 0, nil
+	}
+	var found []passage
+	if a.finder != nil {
+		ctx, cancel := context.WithTimeout(ctx, a.cfg.Timeout)
+		defer cancel()
+		var err error
+		if found, err = a.finder.find(ctx, cut(question, mostQuery), a.cfg.Top); err != nil {
+			return nil, 0, fmt.Errorf("advice %s: %w", a.Name, err)
+		}
+		if len(found) == 0 {
+			return nil, 0, nil
+		}
+	}
+	for i := range found {
+		found[i].text = cut(found[i].text, a.cfg.Bytes)
+	}
+	text, err := write(a.template, boundary(question, found), question, a.text, found)
+	if err != nil {
+		return nil, 0, fmt.Errorf("advice %s: %w", a.Name, err)
+	}
+	return &Message{Role: a.cfg.Role, Text: text, At: a.cfg.Position}, len(found), nil
+}
+
+// write fills in the template.
+func write(t *prompt.Template, boundary, question, text string, found []passage) (string, error) {
+	list := make([]map[string]any, len(found))
+	for i, p := range found {
+		list[i] = map[string]any{"number": i + 1, "page": p.page, "text": p.text}
+	}
+	return t.Write(map[string]any{"boundary": boundary, "passages": list, "text": text, "question": question})
+}
+
+// boundary is a line around passages that none of them holds: it is made of their digest, which a text cannot contain
+// of itself. The same passages have the same boundary, so that a service can keep the beginning of a prompt.
+func boundary(question string, found []passage) string {
+	seed := question
+	for {
+		h := sha256.New()
+		for _, text := range []string{"pipe advice", seed} {
+			fmt.Fprintf(h, "%d %s", len(text), text)
+		}
+		for _, p := range found {
+			fmt.Fprintf(h, "%d %s%d %s", len(p.page), p.page, len(p.text), p.text)
+		}
+		mark := hex.EncodeToString(h.Sum(nil)[:12])
+		if !held(mark, question, found) {
+			return "=== " + mark + " ==="
+		}
+		seed += mark
+	}
+}
+
+// held reports whether a text holds a mark.
+func held(mark, question string, found []passage) bool {
+	all := strings.Contains(question, mark)
+	for _, p := range found {
+		all = all || strings.Contains(p.text, mark) || strings.Contains(p.page, mark)
+	}
+	return all
+}
+
+// cut returns at most the given number of bytes of a text, whole characters.
+func cut(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	for most > 0 && !utf8.RuneStart(text[most]) {
+		most--
+	}
+	return text[:most]
+}
+
+// index finds passages in a file.
+type index struct{ file *bm25.Index }
+
+func openIndex(path string) (*index, error) {
+	x, err := bm25.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	return &index{x}, nil
+}
+
+func (x *index) find(ctx context.Context, query string, top int) ([]passage, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	hits, err := x.file.Search(query, top)
+	if err != nil {
+		return nil, err
+	}
+	found := make([]passage, len(hits))
+	for i, h := range hits {
+		page, err := x.file.Page(h.Number)
+		if err != nil {
+			return nil, err
+		}
+		found[i] = passage{pagename.Title(page.ID), page.Text}
+	}
+	return found, nil
+}
+
+func (x *index) close() error { return x.file.Close() }

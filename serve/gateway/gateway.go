@@ -1,0 +1,107 @@
+package gateway
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"net/http"
+	"slices"
+	"sync"
+
+	"pipe/serve/decision"
+	"pipe/serve/gateway/advice"
+	"pipe/serve/gateway/expert"
+	"pipe/serve/metrics"
+)
+
+// API answers /v1/chat/completions and /v1/models. It is safe for concurrent use.
+type API struct {
+	decider  *decision.Decider
+	metrics  *metrics.Metrics
+	log      *slog.Logger
+	settings Settings
+	experts  map[string]*expert.Expert
+	byModel  map[string]*expert.Expert // by the name of the model at the service; the first expert by name
+	advice   map[string]*advice.Advice
+	others   sync.Map // expert and model that answered in place of the configured one, as already logged
+}
+
+// New opens the experts and the advice of the settings. Metrics and log may be nil. The caller closes the API after the
+// server has stopped.
+func New(d *decision.Decider, m *metrics.Metrics, log *slog.Logger, s Settings) (*API, error) {
+	if err := s.Validate(); err != nil {
+		return nil, err
+	}
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	a := &API{
+		decider: d, metrics: m, log: log, settings: s,
+		experts: make(map[string]*expert.Expert), byModel: make(map[string]*expert.Expert), advice: make(map[string]*advice.Advice),
+	}
+	if err := a.open(); err != nil {
+		return nil, errors.Join(err, a.Close())
+	}
+	return a, nil
+}
+
+// open opens what the settings name.
+func (a *API) open() error {
+	for _, name := range slices.Sorted(maps.Keys(a.settings.Experts)) {
+		e, err := expert.New(name, a.settings.Experts[name], a.settings.Breaker, a.breakerChanged)
+		if err != nil {
+			return fmt.Errorf("gateway: experts.%s: %w", name, err)
+		}
+		a.experts[name] = e
+		if a.byModel[e.Model()] == nil {
+			a.byModel[e.Model()] = e
+		}
+		a.metrics.Breaker(name, metrics.BreakerClosed)
+	}
+	for _, name := range slices.Sorted(maps.Keys(a.settings.Advice)) {
+		v, err := advice.Open(name, a.settings.Advice[name])
+		if err != nil {
+			return fmt.Errorf("gateway: advice.%s: %w", name, err)
+		}
+		a.advice[name] = v
+	}
+	return nil
+}
+
+// breakerChanged tells of a breaker.
+func (a *API) breakerChanged(name string, to expert.State) {
+	a.metrics.Breaker(name, int(to))
+	level := slog.LevelInfo
+	if to == expert.Open {
+		level = slog.LevelWarn
+	}
+	a.log.Log(nil, level, "the circuit breaker of an expert changed", "expert", name, "state", to.String()) //nolint:staticcheck // no request belongs to it
+}
+
+// Close ends idle connections and frees the advice. It waits for running searches.
+func (a *API) Close() error {
+	var errs []error
+	for _, e := range a.experts {
+		e.Close()
+	}
+	for _, v := range a.advice {
+		errs = append(errs, v.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// Register adds the routes.
+func (a *API) Register(mux *http.ServeMux) {
+	mux.HandleFunc("POST /v1/chat/completions", a.complete)
+	mux.HandleFunc("GET /v1/models", a.models)
+	mux.HandleFunc("GET /v1/models/{id...}", a.model)
+	for _, route := range []string{"/v1/completions", "/v1/embeddings", "/v1/responses"} {
+		mux.HandleFunc("POST "+route, notOffered)
+	}
+}
+
+// notOffered answers calls of OpenAI's API that a policy cannot route.
+func notOffered(w http.ResponseWriter, r *http.Request) {
+	writeError(w, &failure{http.StatusNotFound, invalidRequest, "not_offered", "", r.URL.Path + " is not offered here; POST /v1/chat/completions is"})
+}
