@@ -4,7 +4,7 @@
 // Reformulator lets a chat model write the queries, and a RecallMeter measures
 // how often the right pages are found.
 //
-// It imports costs/retrieval/bm25, costs/service for requests over HTTP, costs/chat and
+// It imports costs/retrieval/bm25, costs/retrieval/search, costs/service, costs/chat and
 // costs/language for the reformulator, and costs/builder/part, whose Setup makes
 // settings inputs of the build and shares retrievers.
 package retrieval

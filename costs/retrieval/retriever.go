@@ -9,15 +9,17 @@ import (
 
 	"pipe/costs/builder/part"
 	"pipe/costs/retrieval/bm25"
+	"pipe/costs/retrieval/search"
+	"pipe/costs/service"
 )
 
 // Settings say where passages are found. Exactly one of index, pages and
 // opensearch is set. Parts with the same settings share one retriever.
 type Settings struct {
-	Index      part.Path      `json:"index,omitempty"`      // an index file of pipe index
-	Pages      part.Path      `json:"pages,omitempty"`      // pages in FEVER's format, indexed in the folder of experts
-	Ranking    *ranking       `json:"ranking,omitempty"`    // of pages; an index has its own
-	OpenSearch *searchService `json:"opensearch,omitempty"` // an OpenSearch or Elasticsearch service
+	Index      part.Path        `json:"index,omitempty"`      // an index file of pipe index
+	Pages      part.Path        `json:"pages,omitempty"`      // pages in FEVER's format, indexed in the folder of experts
+	Ranking    *ranking         `json:"ranking,omitempty"`    // of pages; an index has its own
+	OpenSearch *search.Settings `json:"opensearch,omitempty"` // an OpenSearch or Elasticsearch service
 }
 
 // ranking is how pages are ranked; missing settings have their defaults.
@@ -70,7 +72,7 @@ func Open(ctx context.Context, s *part.Setup, cfg Settings, top int) (*CachedRet
 		return nil, err
 	}
 	r.most = max(r.most, top)
-	s.Input("pages", r.identity())
+	s.Input("pages", r.Identity())
 	return r, nil
 }
 
@@ -98,6 +100,20 @@ func (cfg Settings) open(ctx context.Context, s *part.Setup) (corpus, error) {
 	return openSearch(ctx, s, cfg.OpenSearch)
 }
 
+// openSearch requests the number of pages of the index, so that a build with a
+// wrong address or key fails at once.
+func openSearch(ctx context.Context, s *part.Setup, cfg *search.Settings) (corpus, error) {
+	accounts := service.AccountsOf(s.Build)
+	found, err := search.Open(cfg, s.Path(cfg.CAFile), accounts.Unshared(), accounts.WarnOpen)
+	if err != nil {
+		return nil, err
+	}
+	if err := found.Count(ctx); err != nil {
+		return nil, errors.Join(err, found.Close())
+	}
+	return found, nil
+}
+
 // Retriever finds passages. It is safe for concurrent use.
 type Retriever interface {
 	// Find returns up to top passages per query, best first, without
@@ -108,7 +124,7 @@ type Retriever interface {
 // corpus is a retriever that the build owns.
 type corpus interface {
 	Retriever
-	identity() string // identifies the corpus: a digest, or a short text
+	Identity() string // identifies the corpus: a digest, or a short text
 	Close() error
 }
 

@@ -49,8 +49,8 @@ func indexPages(ctx context.Context, s *part.Setup, pages string, settings bm25.
 	return OpenIndex(path)
 }
 
-// identity is the digest of the index.
-func (p *Index) identity() string { return p.index.Digest() }
+// Identity is the digest of the index.
+func (p *Index) Identity() string { return p.index.Digest() }
 
 // Find searches the index for one query after the other.
 func (p *Index) Find(ctx context.Context, queries []string, top int) ([][]part.Passage, error) {

@@ -25,7 +25,7 @@ func (c *counting) Find(_ context.Context, queries []string, top int) ([][]part.
 	return out, nil
 }
 
-func (*counting) identity() string { return "" }
+func (*counting) Identity() string { return "" }
 func (*counting) Close() error     { return nil }
 
 func TestLevelsSearchOnce(t *testing.T) {

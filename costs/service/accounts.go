@@ -21,15 +21,15 @@ type Accounts struct {
 // payer identifies an account.
 type payer struct{ url, key string }
 
-// newAccounts returns an empty set of accounts. note reports waits to the user;
+// NewAccounts returns an empty set of accounts. note reports waits to the user;
 // it must be safe for concurrent use.
-func newAccounts(note func(format string, args ...any)) *Accounts {
+func NewAccounts(note func(format string, args ...any)) *Accounts {
 	return &Accounts{note: note, accounts: make(map[payer]*Account)}
 }
 
 // AccountsOf returns the accounts of a build, which all its parts share.
 func AccountsOf(b *part.Build) *Accounts {
-	a, err := part.Shared(b, "", func() (*Accounts, error) { return newAccounts(b.Progress.Note), nil })
+	a, err := part.Shared(b, "", func() (*Accounts, error) { return NewAccounts(b.Progress.Note), nil })
 	if err != nil {
 		panic(err) // the function never fails
 	}

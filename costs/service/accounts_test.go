@@ -10,7 +10,7 @@ import (
 func TestOpenServicesAreSaid(t *testing.T) {
 	var notes []string
 	note := func(format string, args ...any) { notes = append(notes, fmt.Sprintf(format, args...)) }
-	a := newAccounts(note)
+	a := NewAccounts(note)
 	for range 3 {
 		for _, service := range []string{
 			"http://chat.example/v1", "HTTP://10.0.0.7:8000/v1", "https://chat.example/v1", "http://localhost:8000", "http://LOCALHOST.:8000",
@@ -26,7 +26,7 @@ func TestOpenServicesAreSaid(t *testing.T) {
 
 // TestAccountsAreShared: parts that pay with the same key at the same service have one account.
 func TestAccountsAreShared(t *testing.T) {
-	a := newAccounts(t.Logf)
+	a := NewAccounts(t.Logf)
 	one := a.Account("https://a.example", "KEY", 40, 0)
 	if a.Account("https://a.example", "KEY", 1000, 0) != one {
 		t.Error("two accounts of one key")

@@ -26,9 +26,9 @@ const (
 
 // failure is an error that a caller gets.
 type failure struct {
-	status           int
+	status            int
 	kind, code, param string // param "" is null
-	msg              string
+	msg               string
 }
 
 func (f *failure) Error() string { return f.msg }

@@ -60,7 +60,7 @@ func (a *API) open() error {
 		a.metrics.Breaker(name, metrics.BreakerClosed)
 	}
 	for _, name := range slices.Sorted(maps.Keys(a.settings.Advice)) {
-		v, err := advice.Open(name, a.settings.Advice[name])
+		v, err := advice.Open(name, a.settings.Advice[name], func(format string, args ...any) { a.log.Warn(fmt.Sprintf(format, args...)) })
 		if err != nil {
 			return fmt.Errorf("gateway: advice.%s: %w", name, err)
 		}

@@ -64,4 +64,3 @@ func policyOf(model string) (name string, ok bool) {
 	}
 	return strings.CutPrefix(model, policyModel+"/")
 }
-

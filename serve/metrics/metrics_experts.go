@@ -9,6 +9,7 @@ type experts struct {
 	fallbacks *prometheus.CounterVec
 	breakers  *prometheus.GaugeVec
 	fees      *prometheus.CounterVec
+	others    *prometheus.CounterVec
 }
 
 func newExperts(r *prometheus.Registry) experts {
@@ -16,6 +17,7 @@ func newExperts(r *prometheus.Registry) experts {
 		fallbacks: counter(r, "pipe_fallbacks_total", "Calls of an expert after which the next best pair was tried.", "expert", "reason"),
 		breakers:  gauge(r, "pipe_breaker_state", "Circuit breaker of an expert: 0 closed, 1 half open, 2 open.", "expert"),
 		fees:      counter(r, "pipe_fees_total", "Money of answers by the usage that the service returned and the configured prices.", "expert"),
+		others:    counter(r, "pipe_other_model_total", "Answers of another model than the configured one.", "expert"),
 	}
 }
 
@@ -49,4 +51,12 @@ func (m *Metrics) Fee(expert string, money float64) {
 		return
 	}
 	m.fees.WithLabelValues(expert).Add(money)
+}
+
+// OtherModel counts an answer that came from another model than the one that is configured for the expert.
+func (m *Metrics) OtherModel(expert string) {
+	if m == nil {
+		return
+	}
+	m.others.WithLabelValues(expert).Inc()
 }

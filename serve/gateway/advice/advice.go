@@ -13,8 +13,6 @@ import (
 	"unicode/utf8"
 
 	"pipe/costs/prompt"
-	"pipe/costs/retrieval/bm25"
-	"pipe/costs/retrieval/pagename"
 	"pipe/internal/textfile"
 	"pipe/serve/gateway/chatjson"
 )
@@ -40,8 +38,9 @@ type passage struct {
 	text string
 }
 
-// Open opens the files of the settings, which must be valid. The caller closes the advice.
-func Open(name string, s Settings) (*Advice, error) {
+// Open opens the files of the settings, which must be valid. note tells of waits, and of secrets that are sent
+// unencrypted. The caller closes the advice.
+func Open(name string, s Settings, note func(format string, args ...any)) (*Advice, error) {
 	a := &Advice{Name: name, cfg: s}
 	var err error
 	switch s.Kind {
@@ -51,6 +50,8 @@ func Open(name string, s Settings) (*Advice, error) {
 		a.text, err = readText(string(s.File))
 	case KindBM25:
 		a.finder, err = openIndex(string(s.Index))
+	case KindSearch:
+		a.finder, err = openService(&s, note)
 	}
 	if err != nil {
 		return nil, err
@@ -104,7 +105,7 @@ func (a *Advice) Fetch(ctx context.Context, question string) (*Message, int, err
 		defer cancel()
 		var err error
 		if found, err = a.finder.find(ctx, cut(question, mostQuery), a.cfg.Top); err != nil {
-			return nil, 0, fmt.Errorf("advice %s: %w", a.Name, err)
+			return nil, 0, a.fault(err)
 		}
 		if len(found) == 0 {
 			return nil, 0, nil
@@ -115,9 +116,32 @@ func (a *Advice) Fetch(ctx context.Context, question string) (*Message, int, err
 	}
 	text, err := write(a.template, boundary(question, found), question, a.text, found)
 	if err != nil {
-		return nil, 0, fmt.Errorf("advice %s: %w", a.Name, err)
+		return nil, 0, a.fault(err)
 	}
 	return &Message{Role: a.cfg.Role, Text: text, At: a.cfg.Position}, len(found), nil
+}
+
+// Error is advice that could not be fetched.
+type Error struct {
+	Name   string
+	Msg    string // in words, without text from a service
+	Detail string // what a service said, without secrets; it may quote the conversation
+	cause  error
+}
+
+// Error says what happened, without text from a service.
+func (e *Error) Error() string { return "advice " + e.Name + ": " + e.Msg }
+
+// Unwrap returns the cause.
+func (e *Error) Unwrap() error { return e.cause }
+
+// fault is the error of a fetch.
+func (a *Advice) fault(err error) *Error {
+	e := &Error{Name: a.Name, Msg: "could not be fetched", Detail: err.Error(), cause: err}
+	if errors.Is(err, context.DeadlineExceeded) {
+		e.Msg = fmt.Sprintf("was not found within %v", a.cfg.Timeout)
+	}
+	return e
 }
 
 // write fills in the template.
@@ -168,35 +192,3 @@ func cut(text string, most int) string {
 	}
 	return text[:most]
 }
-
-// index finds passages in a file.
-type index struct{ file *bm25.Index }
-
-func openIndex(path string) (*index, error) {
-	x, err := bm25.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	return &index{x}, nil
-}
-
-func (x *index) find(ctx context.Context, query string, top int) ([]passage, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	hits, err := x.file.Search(query, top)
-	if err != nil {
-		return nil, err
-	}
-	found := make([]passage, len(hits))
-	for i, h := range hits {
-		page, err := x.file.Page(h.Number)
-		if err != nil {
-			return nil, err
-		}
-		found[i] = passage{pagename.Title(page.ID), page.Text}
-	}
-	return found, nil
-}
-
-func (x *index) close() error { return x.file.Close() }

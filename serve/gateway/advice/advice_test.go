@@ -1,11 +1,17 @@
 package advice
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"go.yaml.in/yaml/v4"
 
@@ -38,7 +44,7 @@ func open(t *testing.T, s Settings) *Advice {
 	if err := s.Validate(); err != nil {
 		t.Fatal(err)
 	}
-	a, err := Open("search", s)
+	a, err := Open("search", s, t.Logf)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -135,6 +141,11 @@ func TestSettings(t *testing.T) {
 		`{kind: bm25, index: x, template: "{{.boundary}} {{range .passages}}{{.text}}{{end}}"}`: "before and after the passages",
 		`{kind: bm25, index: x, template: "{{.passage}}"}`:                                      "passage",
 		`{kind: bm25, index: x, template: "{{"}`:                                                "template:",
+		`{kind: search}`:                                                                        "search: url is not",
+		`{kind: search, search: {url: "http://x", index: i, indx: 3}}`:                          `search: unknown key "indx"`,
+		`{kind: search, search: {url: "http://x", index: i, timeout: 3}}`:                       "timeout is set beside search",
+		`{kind: search, file: x, search: {url: "http://x", index: i}}`:                          "are for other kinds than search",
+		`{kind: bm25, index: x, search: {url: "http://x"}}`:                                     "are for the kind search",
 		`{kind: bm25, index: x, tops: 3}`:                                                       `unknown key "tops"`,
 	} {
 		var c checked
@@ -148,9 +159,35 @@ func TestSettings(t *testing.T) {
 		t.Errorf("%+v, %v", c, problems)
 	}
 	for _, s := range []Settings{{Kind: KindBM25, Index: "/nowhere"}, {Kind: KindFile, File: "/nowhere"}} {
-		if a, err := Open("x", s); err == nil || !strings.Contains(err.Error(), "nowhere") {
+		if a, err := Open("x", s, t.Logf); err == nil || !strings.Contains(err.Error(), "nowhere") {
 			t.Errorf("%v, %v", a, err)
 		}
+	}
+}
+
+// A search service is asked once more, and one that hangs is given up in time.
+func TestSearch(t *testing.T) {
+	asked := 0
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch asked++; asked {
+		case 1:
+			w.WriteHeader(http.StatusBadGateway)
+		case 2:
+			fmt.Fprint(w, `{"hits":{"hits":[{"_score":1,"_source":{"id":"Olive_oil","text":"Oil is good."}}]}}`)
+		default:
+			io.Copy(io.Discard, r.Body)
+			<-r.Context().Done()
+		}
+	}))
+	defer server.Close()
+	s := DefaultSettings()
+	s.Kind, s.Search, s.Timeout = KindSearch, map[string]any{"url": server.URL, "index": "wiki"}, 300*time.Millisecond
+	a := open(t, s)
+	if m, n, err := a.Fetch(t.Context(), "oil"); err != nil || n != 1 || !strings.Contains(m.Text, "[1] Olive oil\nOil is good.\n") || asked != 2 {
+		t.Errorf("%+v, %d, %v after %d requests", m, n, err, asked)
+	}
+	if m, _, err := a.Fetch(t.Context(), "oil"); m != nil || !errors.Is(err, context.DeadlineExceeded) || err.Error() != "advice search: was not found within 300ms" {
+		t.Errorf("%v, %v", m, err)
 	}
 }
 

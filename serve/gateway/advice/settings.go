@@ -1,22 +1,26 @@
 package advice
 
 import (
+	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"go.yaml.in/yaml/v4"
 
 	"pipe/costs/prompt"
+	"pipe/costs/retrieval/search"
 	"pipe/internal/config"
 	"pipe/serve/gateway/chatjson"
 )
 
 // The kinds of advice.
 const (
-	KindNone = "none" // nothing is shown
-	KindBM25 = "bm25" // passages of an index file of pipe index
-	KindFile = "file" // the text of a file, the same for every request
+	KindNone   = "none"   // nothing is shown
+	KindBM25   = "bm25"   // passages of an index file of pipe index
+	KindSearch = "search" // passages of an OpenSearch or Elasticsearch service
+	KindFile   = "file"   // the text of a file, the same for every request
 )
 
 // Settings say what is fetched for a request, and how it is shown to an expert.
@@ -24,8 +28,12 @@ type Settings struct {
 	Kind  string      `yaml:"kind"`
 	Index config.Path `yaml:"index"` // of bm25: a file that pipe index wrote
 	File  config.Path `yaml:"file"`  // of file: a text
-	Top   int         `yaml:"top"`   // most passages
-	Bytes int         `yaml:"bytes"` // most bytes of each passage; what is longer is cut
+	// Search is the service of the kind search: url, index, page, text, fields, tie, key, user, password, retries, backoff and
+	// concurrency, as for advice in a configuration of costs.
+	Search map[string]any `yaml:"search"`
+	CAFile config.Path    `yaml:"ca_file"` // of search: PEM file of certificates to trust besides those of the system
+	Top    int            `yaml:"top"`     // most passages
+	Bytes  int            `yaml:"bytes"`   // most bytes of each passage; what is longer is cut
 
 	Template string            `yaml:"template"` // of the message, with .boundary, .passages, .text and .question
 	Role     string            `yaml:"role"`     // of the message: user, system or developer
@@ -73,6 +81,10 @@ func (s *Settings) Validate() error {
 	case KindNone:
 		p.Check(s.Index == "" && s.File == "" && s.Template == "", "kind none has neither index nor file nor template")
 		return p.Err()
+	case KindSearch:
+		_, err := s.search()
+		p.Add(err)
+		p.Check(s.File == "" && s.Index == "", "index and file are for other kinds than search")
 	case KindBM25:
 		p.Check(s.Index != "", "index: not set; it is a file that pipe index wrote")
 		p.Check(s.File == "", "file: is only for the kind file")
@@ -80,7 +92,7 @@ func (s *Settings) Validate() error {
 		p.Check(s.File != "", "file: not set")
 		p.Check(s.Index == "", "index: is only for the kind bm25")
 	default:
-		p.Check(false, "kind: is %q, none of %s", s.Kind, strings.Join([]string{KindNone, KindBM25, KindFile}, ", "))
+		p.Check(false, "kind: is %q, none of %s", s.Kind, strings.Join(kinds, ", "))
 	}
 	p.Check(s.Top >= 1 && s.Top <= mostTop, "top: is %d, not 1 to %d", s.Top, mostTop)
 	p.Check(s.Bytes >= 16 && s.Bytes <= mostBytes, "bytes: is %d, not 16 to %d", s.Bytes, mostBytes)
@@ -88,12 +100,37 @@ func (s *Settings) Validate() error {
 	p.Check(s.Position == chatjson.First || s.Position == chatjson.BeforeLast || s.Position == chatjson.Last,
 		"position: is %q, none of %s, %s and %s", s.Position, chatjson.First, chatjson.BeforeLast, chatjson.Last)
 	p.Check(s.Timeout >= time.Millisecond && s.Timeout <= time.Hour, "timeout: is %v, not 1ms to 1h", s.Timeout)
-	if s.Kind != KindBM25 && s.Kind != KindFile {
-		return p.Err()
+	p.Check(s.Kind == KindSearch || s.Search == nil && s.CAFile == "", "search and ca_file are for the kind search")
+	if slices.Contains(kinds, s.Kind) {
+		_, err := s.template()
+		p.Add(err)
 	}
-	_, err := s.template()
-	p.Add(err)
 	return p.Err()
+}
+
+var kinds = []string{KindNone, KindBM25, KindSearch, KindFile}
+
+// search reads the settings of the service. Fewer attempts are made than in a build, since a caller waits.
+func (s *Settings) search() (*search.Settings, error) {
+	given := map[string]any{"retries": 1, "backoff": 0.1, "concurrency": 64, "timeout": s.Timeout.Seconds()}
+	for name, value := range s.Search {
+		if name == "timeout" || name == "ca_file" {
+			return nil, fmt.Errorf("search: %s is set beside search, not in it", name)
+		}
+		given[name] = value
+	}
+	text, err := json.Marshal(given)
+	if err != nil {
+		return nil, fmt.Errorf("search: %w", err)
+	}
+	out := new(search.Settings)
+	if err := json.Unmarshal(text, out); err != nil {
+		return nil, fmt.Errorf("search: %s", strings.TrimPrefix(err.Error(), "opensearch: "))
+	}
+	if err := out.Validate(); err != nil {
+		return nil, fmt.Errorf("search: %s", strings.TrimPrefix(err.Error(), "opensearch: "))
+	}
+	return out, nil
 }
 
 // template reads the template of the message and tries it.

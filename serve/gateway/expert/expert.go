@@ -244,7 +244,7 @@ type Fee struct {
 // Fee computes the money of a call from the model that answered, and its usage. The fee is not known if the usage or a
 // price is not, or if another model answered which has no price.
 func (e *Expert) Fee(served string, usage Usage, at time.Time) Fee {
-	f := Fee{Other: served != "" && !e.serves(served)}
+	f := Fee{Other: served != "" && !e.Serves(served)}
 	period, ok := e.period(served, f.Other, at)
 	if !ok || !usage.Known {
 		return f
@@ -272,8 +272,8 @@ func (e *Expert) period(served string, other bool, at time.Time) (prices.Period,
 	return prices.Period{}, false
 }
 
-// serves reports whether a name is that of the configured model.
-func (e *Expert) serves(served string) bool {
+// Serves reports whether a name is that of the configured model.
+func (e *Expert) Serves(served string) bool {
 	return served == e.cfg.Model || slices.ContainsFunc(e.cfg.Served, func(pattern string) bool {
 		ok, _ := path.Match(pattern, served) // patterns were checked
 		return ok

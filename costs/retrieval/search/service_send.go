@@ -1,4 +1,4 @@
-package retrieval
+package search
 
 import (
 	"bytes"
@@ -18,7 +18,7 @@ const maxFound = 16 << 20
 
 // ask sends a request until it is answered, fails for good, or has no attempts
 // left. read reads an answer.
-func (s *searched) ask(ctx context.Context, method, what string, body []byte, read func(text []byte) error) error {
+func (s *Service) ask(ctx context.Context, method, what string, body []byte, read func(text []byte) error) error {
 	address := strings.TrimRight(s.service.URL, "/") + "/" + url.PathEscape(s.service.Index) + "/" + what
 	return s.account.Do(ctx, s.service.RetrySettings, func() error {
 		if err := s.account.Wait(ctx, 0); err != nil {
@@ -29,7 +29,7 @@ func (s *searched) ask(ctx context.Context, method, what string, body []byte, re
 }
 
 // send sends a request once.
-func (s *searched) send(ctx context.Context, method, address string, body []byte, read func(text []byte) error) error {
+func (s *Service) send(ctx context.Context, method, address string, body []byte, read func(text []byte) error) error {
 	fault := func(status int, format string, args ...any) *service.Error {
 		return &service.Error{URL: address, Status: status, Reason: s.redact(fmt.Sprintf(format, args...))}
 	}
@@ -69,7 +69,7 @@ func (s *searched) send(ctx context.Context, method, address string, body []byte
 }
 
 // accept reads an answer.
-func (s *searched) accept(text []byte, read func([]byte) error, fault func(int, string, ...any) *service.Error) error {
+func (s *Service) accept(text []byte, read func([]byte) error, fault func(int, string, ...any) *service.Error) error {
 	switch err := read(text); {
 	case service.IsTruncated(text, err):
 		return fault(0, "the answer ends early: %s", s.quote(text)).Retry(0)
@@ -83,7 +83,7 @@ func (s *searched) accept(text []byte, read func([]byte) error, fault func(int, 
 }
 
 // refused returns the error of a response with an error status.
-func (s *searched) refused(fault *service.Error, header http.Header) error {
+func (s *Service) refused(fault *service.Error, header http.Header) error {
 	switch code := fault.Status; {
 	case code == http.StatusUnauthorized || code == http.StatusForbidden:
 		names := strings.Join(strings.Fields(s.service.Key+" "+s.service.User+" "+s.service.Password), " and ")
@@ -102,13 +102,13 @@ func (s *searched) refused(fault *service.Error, header http.Header) error {
 }
 
 // quote returns the beginning of a response without secrets.
-func (s *searched) quote(text []byte) string {
+func (s *Service) quote(text []byte) string {
 	const read = 4096
 	return service.Secret("").Excerpt([]byte(s.redact(string(text[:min(read, len(text))]))))
 }
 
 // redactAnswer removes secrets from passages, which are shown to experts.
-func (s *searched) redactAnswer(text string) string {
+func (s *Service) redactAnswer(text string) string {
 	for _, h := range s.hidden {
 		text = h.RedactAnswer(text)
 	}
@@ -116,7 +116,7 @@ func (s *searched) redactAnswer(text string) string {
 }
 
 // redact removes secrets from messages about a service.
-func (s *searched) redact(text string) string {
+func (s *Service) redact(text string) string {
 	for _, h := range s.hidden {
 		text = h.Redact(text)
 	}

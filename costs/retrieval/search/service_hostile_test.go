@@ -1,4 +1,4 @@
-package retrieval
+package search
 
 import (
 	"encoding/base64"
@@ -29,7 +29,7 @@ func TestCredentialsAreInNoPassage(t *testing.T) {
 		fmt.Fprintf(w, `{"hits":{"hits":[{"_score":1,"_source":{"id":"p","text":"text %s and %s"}}]}}`, both, strings.ToUpper(servicetest.Key))
 	}))
 	defer server.Close()
-	r, err := openSearch(t.Context(), searchSetup(t.Logf), &searchService{
+	r, err := openSearch(t.Context(), searchSetup(t.Logf), &Settings{
 		URL: server.URL, Index: "i", Page: "id", Text: "text", Timeout: 5, Concurrency: 1, RetrySettings: service.RetrySettings{Backoff: 0.001},
 		User: "PIPE_TEST_SEARCH_USER", Password: "PIPE_TEST_SEARCH_PASSWORD",
 	})
@@ -59,7 +59,7 @@ func TestManyMorePagesThanAskedFor(t *testing.T) {
 		io.WriteString(w, page)
 	}))
 	defer server.Close()
-	r, err := openSearch(t.Context(), searchSetup(t.Logf), &searchService{URL: server.URL, Index: "i", Page: "id", Text: "text", Timeout: 60, Concurrency: 1, RetrySettings: service.RetrySettings{Backoff: 0.001}})
+	r, err := openSearch(t.Context(), searchSetup(t.Logf), &Settings{URL: server.URL, Index: "i", Page: "id", Text: "text", Timeout: 60, Concurrency: 1, RetrySettings: service.RetrySettings{Backoff: 0.001}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,7 +81,7 @@ func TestSearchServiceCertificates(t *testing.T) {
 		server, certificate, _ := servicetest.TLS(t, http2, servicetest.Body(`{"count":3}`))
 		var fault *service.Error
 		search := func(ca string) error {
-			r, err := openSearch(t.Context(), searchSetup(t.Logf), &searchService{
+			r, err := openSearch(t.Context(), searchSetup(t.Logf), &Settings{
 				URL: server.URL, Index: "i", Page: "id", Text: "text", Timeout: 5, Concurrency: 1, RetrySettings: service.RetrySettings{Backoff: 0.001}, CAFile: part.Path(ca),
 			})
 			if err == nil {
@@ -104,7 +104,7 @@ func TestCredentialsOverHTTPAreSaid(t *testing.T) {
 	var notes []string
 	s := searchSetup(func(format string, args ...any) { notes = append(notes, fmt.Sprintf(format, args...)) })
 	for _, search := range []map[string]any{{"key": "SOME_KEY"}, {"user": "SOME_KEY", "password": "SOME_KEY"}, {}} {
-		cfg := searchService{URL: "http://search.invalid", Index: "wiki", Page: "id", Text: "text", Timeout: 1, RetrySettings: service.RetrySettings{Backoff: 0.1}, Concurrency: 1}
+		cfg := Settings{URL: "http://search.invalid", Index: "wiki", Page: "id", Text: "text", Timeout: 1, RetrySettings: service.RetrySettings{Backoff: 0.1}, Concurrency: 1}
 		cfg.Key, _ = search["key"].(string)
 		cfg.User, _ = search["user"].(string)
 		cfg.Password, _ = search["password"].(string)
@@ -126,7 +126,7 @@ func FuzzSearchResponse(f *testing.F) {
 	} {
 		f.Add([]byte(text))
 	}
-	s := &searched{service: &searchService{Page: "id", Text: "text"}, hidden: []service.Secret{servicetest.Key}}
+	s := &Service{service: &Settings{Page: "id", Text: "text"}, hidden: []service.Secret{servicetest.Key}}
 	f.Fuzz(func(t *testing.T, text []byte) {
 		found, err := s.read(text)
 		for _, p := range found {

@@ -1,4 +1,8 @@
-package retrieval
+// Package search finds passages with an OpenSearch or Elasticsearch service.
+//
+// It imports costs/service for requests over HTTP, and costs/builder/part for the type of passages and the way in which
+// settings are read.
+package search
 
 import (
 	"cmp"
@@ -17,9 +21,9 @@ import (
 	"pipe/internal/parallel"
 )
 
-// searchService is an index of OpenSearch or Elasticsearch. Key, User and
+// Settings name an index of OpenSearch or Elasticsearch. Key, User and
 // Password are names of environment variables that hold the credentials.
-type searchService struct {
+type Settings struct {
 	URL      string    `json:"url"`               // of the service
 	Index    string    `json:"index"`             // its name there
 	Page     string    `json:"page"`              // field that holds the id of a page
@@ -36,8 +40,8 @@ type searchService struct {
 }
 
 // UnmarshalJSON starts from the defaults.
-func (s *searchService) UnmarshalJSON(b []byte) error {
-	type plain searchService
+func (s *Settings) UnmarshalJSON(b []byte) error {
+	type plain Settings
 	p := plain{Page: "id", Text: "text", Timeout: 30, RetrySettings: service.RetrySettings{Retries: 6, Backoff: 0.5}, Concurrency: 4}
 	var given map[string]any
 	if err := json.Unmarshal(b, &given); err != nil {
@@ -46,17 +50,18 @@ func (s *searchService) UnmarshalJSON(b []byte) error {
 	if err := part.DecodeSettings(given, &p); err != nil {
 		return fmt.Errorf("opensearch: %w", err)
 	}
-	*s = searchService(p)
+	*s = Settings(p)
 	return nil
 }
 
 // MarshalJSON writes the settings that affect results, for digests.
-func (s searchService) MarshalJSON() ([]byte, error) {
-	type plain searchService
+func (s Settings) MarshalJSON() ([]byte, error) {
+	type plain Settings
 	return json.Marshal(plain{URL: s.URL, Index: s.Index, Page: s.Page, Text: s.Text, Fields: s.Fields, Tie: s.Tie})
 }
 
-func (s *searchService) validate() error {
+// Validate reports the first problem.
+func (s *Settings) Validate() error {
 	u, err := url.Parse(s.URL)
 	switch {
 	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
@@ -81,7 +86,7 @@ func (s *searchService) validate() error {
 
 // credentials sets the Authorization header; hidden are the strings that must
 // not appear in messages.
-func (s *searchService) credentials() (set func(*http.Request), hidden []service.Secret, err error) {
+func (s *Settings) credentials() (set func(*http.Request), hidden []service.Secret, err error) {
 	read := func(name string) (string, error) {
 		value, err := service.ReadSecret(name)
 		if err != nil {
@@ -105,9 +110,9 @@ func (s *searchService) credentials() (set func(*http.Request), hidden []service
 	return func(*http.Request) {}, nil, nil
 }
 
-// searched is an open search service.
-type searched struct {
-	service *searchService
+// Service is a search service. It is safe for concurrent use.
+type Service struct {
+	service *Settings
 	client  *http.Client
 	account *service.Account
 	sign    func(*http.Request)
@@ -115,31 +120,32 @@ type searched struct {
 	pages   int64
 }
 
-// openSearch requests the number of pages of the index, so that a build with a
-// wrong address or key fails at once.
-func openSearch(ctx context.Context, setup *part.Setup, cfg *searchService) (corpus, error) {
-	if err := cfg.validate(); err != nil {
+// Open makes a client of the service, which the caller closes. It sends nothing. caFile is CAFile as this process finds
+// it. Requests wait for the limits of the account. secret is called if a key or a password will be sent to the address.
+func Open(cfg *Settings, caFile string, account *service.Account, secret func(url string)) (*Service, error) {
+	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
 	sign, hidden, err := cfg.credentials()
 	if err != nil {
 		return nil, err
 	}
-	client, err := service.NewClient(cfg.Concurrency, setup.Path(cfg.CAFile))
+	client, err := service.NewClient(cfg.Concurrency, caFile)
 	if err != nil {
 		return nil, fmt.Errorf("opensearch: %w", err)
 	}
 	if len(hidden) > 0 {
-		service.AccountsOf(setup.Build).WarnOpen(cfg.URL)
+		secret(cfg.URL)
 	}
-	s := &searched{service: cfg, sign: sign, hidden: hidden, account: service.AccountsOf(setup.Build).Unshared(), client: client}
-	if err := s.ask(ctx, http.MethodGet, "_count", nil, s.readCount); err != nil {
-		return nil, errors.Join(err, s.Close())
-	}
-	return s, nil
+	return &Service{service: cfg, sign: sign, hidden: hidden, account: account, client: client}, nil
 }
 
-func (s *searched) readCount(text []byte) error {
+// Count requests the number of pages of the index, so that a wrong address or key is found at once.
+func (s *Service) Count(ctx context.Context) error {
+	return s.ask(ctx, http.MethodGet, "_count", nil, s.readCount)
+}
+
+func (s *Service) readCount(text []byte) error {
 	var r struct {
 		Count *int64 `json:"count"`
 	}
@@ -153,19 +159,19 @@ func (s *searched) readCount(text []byte) error {
 	return nil
 }
 
-// identity differs between indexes with different numbers of pages; the service reports no more.
-func (s *searched) identity() string {
+// Identity differs between indexes with different numbers of pages; the service reports no more.
+func (s *Service) Identity() string {
 	return fmt.Sprintf("index %q of a search service, %d pages", s.service.Index, s.pages)
 }
 
 // Close ends the connections.
-func (s *searched) Close() error {
+func (s *Service) Close() error {
 	s.client.CloseIdleConnections()
 	return nil
 }
 
-// Find searches for several queries at a time.
-func (s *searched) Find(ctx context.Context, queries []string, top int) ([][]part.Passage, error) {
+// Find returns up to top passages per query, best first, and searches for several queries at a time.
+func (s *Service) Find(ctx context.Context, queries []string, top int) ([][]part.Passage, error) {
 	out := make([][]part.Passage, len(queries))
 	err := parallel.First(ctx, s.service.Concurrency, len(queries), func(ctx context.Context, n int) (err error) {
 		out[n], err = s.find(ctx, queries[n], top)
@@ -188,7 +194,7 @@ type searchResponse struct {
 	} `json:"hits"`
 }
 
-func (s *searched) find(ctx context.Context, query string, top int) ([]part.Passage, error) {
+func (s *Service) find(ctx context.Context, query string, top int) ([]part.Passage, error) {
 	body, err := json.Marshal(s.request(query, top))
 	if err != nil {
 		return nil, err
@@ -217,7 +223,7 @@ func (s *searched) find(ctx context.Context, query string, top int) ([]part.Pass
 	return list, nil
 }
 
-func (s *searched) request(query string, top int) map[string]any {
+func (s *Service) request(query string, top int) map[string]any {
 	fields := s.service.Fields
 	if len(fields) == 0 {
 		fields = []string{s.service.Text}
@@ -241,7 +247,7 @@ type scored struct {
 // errPartial means that a service did not search all of the index.
 var errPartial = errors.New("the service has searched only a part of the index")
 
-func (s *searched) read(text []byte) ([]scored, error) {
+func (s *Service) read(text []byte) ([]scored, error) {
 	var r searchResponse
 	if err := json.Unmarshal(text, &r); err != nil {
 		return nil, err

@@ -1,4 +1,4 @@
-package retrieval
+package search
 
 import (
 	"context"
@@ -82,13 +82,13 @@ func (f *fakeSearch) answer(w io.Writer, request map[string]any) {
 }
 
 // open opens the service with settings over those that it needs.
-func (f *fakeSearch) open(t *testing.T, settings map[string]any) (corpus, error) {
+func (f *fakeSearch) open(t *testing.T, settings map[string]any) (*Service, error) {
 	t.Helper()
 	all := map[string]any{"url": f.URL, "index": "wiki", "timeout": 2, "backoff": 0.001, "retries": 3}
 	for k, v := range settings {
 		all[k] = v
 	}
-	var cfg Settings
+	var cfg configured
 	if err := part.DecodeSettings(map[string]any{"opensearch": all}, &cfg); err != nil {
 		return nil, err
 	}
@@ -97,6 +97,24 @@ func (f *fakeSearch) open(t *testing.T, settings map[string]any) (corpus, error)
 		t.Cleanup(func() { c.Close() })
 	}
 	return c, err
+}
+
+// configured is how a configuration of costs holds the settings.
+type configured struct {
+	OpenSearch *Settings `json:"opensearch,omitempty"`
+}
+
+// openSearch opens a service and counts its pages, as a build does.
+func openSearch(ctx context.Context, s *part.Setup, cfg *Settings) (*Service, error) {
+	accounts := service.AccountsOf(s.Build)
+	found, err := Open(cfg, string(cfg.CAFile), accounts.Unshared(), accounts.WarnOpen)
+	if err != nil {
+		return nil, err
+	}
+	if err := found.Count(ctx); err != nil {
+		return nil, errors.Join(err, found.Close())
+	}
+	return found, nil
 }
 
 // searchSetup is what a retriever gets.
@@ -120,8 +138,8 @@ func TestSearchService(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := `index "wiki" of a search service, 3 pages`; c.identity() != want {
-		t.Errorf("identity %q", c.identity())
+	if want := `index "wiki" of a search service, 3 pages`; c.Identity() != want {
+		t.Errorf("identity %q", c.Identity())
 	}
 	found, err := c.Find(context.Background(), []string{"oil", "water", "nothing"}, 5)
 	if err != nil || len(found) != 3 || len(found[0]) != 2 || len(found[1]) != 1 || len(found[2]) != 0 {
@@ -283,7 +301,7 @@ func TestSearchServiceIsAnInput(t *testing.T) {
 		t.Helper()
 		settings["url"], settings["index"] = "http://localhost:9200", "wiki"
 		var cfg struct { // whose service lies within other settings
-			Settings
+			configured
 			Top int `json:"top"`
 		}
 		if err := part.DecodeSettings(map[string]any{"opensearch": settings}, &cfg); err != nil {

@@ -1,0 +1,254 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"pipe/serve/access"
+	"pipe/serve/gateway/advice"
+	"pipe/serve/gateway/chatjson"
+	"pipe/serve/gateway/expert"
+)
+
+// chat is one request and what has become of it.
+type chat struct {
+	api     *API
+	w       http.ResponseWriter
+	r       *http.Request
+	began   time.Time
+	request *chatjson.Request
+	headers http.Header // for experts
+}
+
+// mostBody bounds a request, in bytes. Limits of the server may be lower.
+const mostBody = 256 << 20
+
+// complete answers POST /v1/chat/completions.
+func (a *API) complete(w http.ResponseWriter, r *http.Request) {
+	c := &chat{api: a, w: w, r: r, began: time.Now(), headers: a.settings.sentOn(r.Header)}
+	if coding := r.Header.Get("Content-Encoding"); coding != "" && !strings.EqualFold(coding, "identity") {
+		writeError(w, &failure{http.StatusUnsupportedMediaType, invalidRequest, "compressed", "", "compressed requests are not read: send the body as it is"})
+		return
+	}
+	text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, mostBody))
+	if err == nil {
+		c.request, err = chatjson.ReadRequest(text)
+	}
+	if err != nil {
+		writeError(w, unreadable(err))
+		return
+	}
+	if name, ok := policyOf(c.request.Model); ok {
+		c.route(name)
+		return
+	}
+	c.pass()
+}
+
+// pass answers a request for an expert by its name, or by that of its model. No policy decides, and no other expert is
+// tried.
+func (c *chat) pass() {
+	a, name := c.api, c.request.Model
+	e := a.experts[name]
+	if e == nil {
+		e = a.byModel[name]
+	}
+	if e == nil {
+		writeError(c.w, unknownModel(name))
+		return
+	}
+	answer, err := e.Call(c.r.Context(), c.request, nil, c.headers)
+	if err != nil {
+		if c.left() {
+			return
+		}
+		c.warn("an expert failed", e.Name, err)
+		c.fail(unanswered(err.Error(), err))
+		return
+	}
+	c.w.Header().Set(headerExpert, e.Name)
+	out := c.send(e, answer)
+	c.charge(e, &out)
+}
+
+// left reports whether the client is gone, and logs it then.
+func (c *chat) left() bool {
+	if !left(c.r.Context()) {
+		return false
+	}
+	c.api.log.LogAttrs(c.r.Context(), slog.LevelInfo, "the client left before its answer was complete; the expert's call is cancelled", c.id(), slog.Int("status", statusGone))
+	return true
+}
+
+// id is the request's id for logs.
+func (c *chat) id() slog.Attr { return slog.String("request", c.r.Header.Get("X-Request-Id")) }
+
+// warn logs a fault of an expert. What the service said may quote the conversation, so it is logged for debugging only.
+func (c *chat) warn(what, name string, err error) {
+	ctx := c.r.Context()
+	attrs := []slog.Attr{c.id(), slog.String("expert", name), slog.String("error", err.Error())}
+	if c.api.log.Enabled(ctx, slog.LevelDebug) {
+		attrs = append(attrs, slog.String("detail", detailOf(err)))
+	}
+	c.api.log.LogAttrs(ctx, slog.LevelWarn, what, attrs...)
+}
+
+// detailOf is what a service said about a fault, without secrets.
+func detailOf(err error) string {
+	var fault *expert.Failure
+	var unfetched *advice.Error
+	switch {
+	case errors.As(err, &fault):
+		return fault.Detail
+	case errors.As(err, &unfetched):
+		return unfetched.Detail
+	}
+	return ""
+}
+
+// fail answers with an error; wait is the value of Retry-After, "" for none.
+func (c *chat) fail(f *failure, wait string) {
+	if wait != "" {
+		c.w.Header().Set("Retry-After", wait)
+	}
+	writeError(c.w, f)
+}
+
+// The headers of answers.
+const (
+	headerDecision  = "X-Pipe-Decision"      // id of the decision, for /v1/outcomes
+	headerPolicy    = "X-Pipe-Policy"        // name@digest of the policy
+	headerExpert    = "X-Pipe-Expert"        // that answered
+	headerAdvice    = "X-Pipe-Advice"        // that it was shown
+	headerCost      = "X-Pipe-Expected-Cost" // of the pair that answered, where the policy states it
+	headerFallbacks = "X-Pipe-Fallbacks"     // pairs that were tried before it
+	headerServed    = "X-Pipe-Served-Model"  // the model that answered, where it is not the configured one
+)
+
+// outcome is what an answer was.
+type outcome struct {
+	model     string
+	usage     expert.Usage
+	err       error // that ended it; nil if it was passed on whole
+	refused   bool  // the expert refused the request
+	status    int
+	firstByte time.Duration // since the request came
+	fee       expert.Fee
+}
+
+// send passes an answer on, and closes it.
+func (c *chat) send(e *expert.Expert, answer *expert.Answer) outcome {
+	out := outcome{model: answer.Model, usage: answer.Usage, status: answer.Status, refused: answer.Status != http.StatusOK}
+	h := c.w.Header()
+	for name, values := range answer.Header {
+		h[name] = values
+	}
+	if out.model != "" && !e.Serves(out.model) {
+		h.Set(headerServed, headerValue(out.model))
+	}
+	if answer.Stream == nil {
+		h.Set("Content-Length", strconv.Itoa(len(answer.Body)))
+		c.w.WriteHeader(answer.Status)
+		out.firstByte = time.Since(c.began)
+		_, out.err = c.w.Write(answer.Body)
+		return out
+	}
+	defer func() {
+		answer.Stream.Close()
+		end := answer.Stream.End()
+		out.usage = end.Usage
+	}()
+	h.Set("Cache-Control", "no-cache")
+	h.Set("X-Accel-Buffering", "no")
+	c.w.WriteHeader(http.StatusOK)
+	out.firstByte, out.err = c.stream(answer.Stream)
+	end := answer.Stream.End()
+	out.model, out.usage = end.Model, end.Usage
+	if out.err == nil && end.Failed {
+		out.err = errors.New("the service sent an error within its stream")
+	}
+	return out
+}
+
+// stream passes events on, each as soon as it has come.
+func (c *chat) stream(s *expert.Stream) (first time.Duration, err error) {
+	control := http.NewResponseController(c.w)
+	for {
+		raw, err := s.Next()
+		switch {
+		case errors.Is(err, io.EOF):
+			return first, nil
+		case err != nil && left(c.r.Context()):
+			return first, err
+		case err != nil:
+			c.cut(err)
+			return first, err
+		}
+		if _, err := c.w.Write(raw); err != nil {
+			return first, err
+		}
+		if err := control.Flush(); err != nil && !errors.Is(err, http.ErrNotSupported) {
+			return first, err
+		}
+		if first == 0 {
+			first = time.Since(c.began)
+		}
+	}
+}
+
+// cut ends a stream that broke with an event that OpenAI's clients raise as an error, so that no client takes half an
+// answer for a whole one.
+func (c *chat) cut(err error) {
+	f, _ := unanswered(err.Error(), err)
+	f.msg = "the answer is not complete: " + err.Error()
+	_, _ = c.w.Write([]byte("data: " + string(f.body()) + "\n\n")) // the client may be gone
+	_ = http.NewResponseController(c.w).Flush()
+}
+
+// charge computes the fee of an answer and counts it.
+func (c *chat) charge(e *expert.Expert, out *outcome) {
+	out.fee = e.Fee(out.model, out.usage, time.Now())
+	if out.refused {
+		out.fee = expert.Fee{}
+		return
+	}
+	a := c.api
+	if out.fee.Other {
+		a.metrics.OtherModel(e.Name)
+		if _, said := a.others.LoadOrStore(e.Name+"\x00"+out.model, true); !said {
+			a.log.LogAttrs(c.r.Context(), slog.LevelWarn, "an expert answers with another model than the configured one", c.id(),
+				slog.String("expert", e.Name), slog.String("configured", e.Model()), slog.String("served", headerValue(out.model)), slog.Bool("price_known", out.fee.Known))
+		}
+	}
+	if out.usage.Reason != "" {
+		a.log.LogAttrs(c.r.Context(), slog.LevelWarn, "the usage that an expert states is not believed", c.id(), slog.String("expert", e.Name), slog.String("reason", out.usage.Reason))
+	}
+	a.metrics.Fee(e.Name, out.fee.Money)
+	if out.usage.Known {
+		access.CallerOf(c.r.Context()).Charge(out.usage.In+out.usage.Out, out.fee.Money)
+	}
+}
+
+// headerValue is a text of a service as the value of a header: short, and printable ASCII.
+func headerValue(text string) string {
+	const most = 128
+	text = strings.Map(func(r rune) rune {
+		if r < ' ' || r > '~' {
+			return '?'
+		}
+		return r
+	}, text)
+	return text[:min(len(text), most)]
+}
+
+// within returns a context that ends with errDeadline after a time, unless stop is called before.
+func within(ctx context.Context, d time.Duration) (_ context.Context, stop func() bool, cancel context.CancelCauseFunc) {
+	inner, cancel := context.WithCancelCause(ctx)
+	return inner, time.AfterFunc(d, func() { cancel(errDeadline) }).Stop, cancel
+}

@@ -1,0 +1,285 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strconv"
+	"strings"
+	"time"
+
+	"pipe/costs"
+	"pipe/pipeline/decide"
+	"pipe/pipeline/decisionlog"
+	"pipe/serve/access"
+	"pipe/serve/decision"
+	"pipe/serve/gateway/advice"
+	"pipe/serve/gateway/expert"
+)
+
+// routed is a request that a policy decides on.
+type routed struct {
+	*chat
+	result   *decision.Result
+	record   *decisionlog.Record
+	actions  *costs.Actions
+	question string // what advice is fetched for
+	fetched  map[int]fetched
+	tried    int             // calls of experts
+	failed   map[string]bool // experts that failed
+	said     []string        // why
+	last     error
+}
+
+// fetched is advice that was fetched for this request.
+type fetched struct {
+	message *advice.Message
+	err     error
+}
+
+// route answers a request by what a policy decides.
+func (c *chat) route(name string) {
+	a := c.api
+	conversation, err := decision.ReadMessages(c.request.Messages)
+	if c.request.Messages == nil {
+		err = &decision.PromptError{Reason: "are missing"}
+	}
+	var without []string
+	if err == nil {
+		without, err = a.unavailable(name)
+	}
+	if err != nil {
+		c.undecided(err)
+		return
+	}
+	result, err := a.decider.Decide(c.r.Context(), decision.Request{
+		Policy: name, Conversation: conversation, Prices: decide.PriceChange{Without: without}, Source: decision.SourceChat,
+		ID: c.r.Header.Get("X-Request-Id"), Client: access.CallerOf(c.r.Context()).Name, User: c.request.User, Decode: time.Since(c.began),
+	})
+	if err != nil {
+		c.undecided(err)
+		return
+	}
+	q := &routed{
+		chat: c, result: result, record: result.Records[0], actions: result.Policy.Info().Actions,
+		fetched: make(map[int]fetched), failed: make(map[string]bool),
+	}
+	q.record.Executed = -1
+	q.question, _ = conversation.Text(a.decider.Settings().Prompt) // "" for images alone: nothing is found then
+	defer q.finish()
+	q.execute()
+}
+
+// finish logs the decision.
+func (q *routed) finish() {
+	if err := q.result.Done(); err != nil {
+		q.api.log.LogAttrs(q.r.Context(), slog.LevelError, "a decision could not be logged", q.id(), slog.String("error", err.Error()))
+	}
+}
+
+// undecided answers a request on which no decision was made.
+func (c *chat) undecided(err error) {
+	if c.left() {
+		return
+	}
+	f, wait := undecided(c.request.Model, err)
+	if f.status >= 500 {
+		c.api.log.LogAttrs(c.r.Context(), slog.LevelError, "no decision", c.id(), slog.String("error", err.Error()))
+	}
+	retryAfter(c.w.Header(), wait)
+	writeError(c.w, f)
+}
+
+// errNoExpert means that no expert of a policy can be asked.
+var errNoExpert = &decision.PriceError{Err: errors.New("no expert is configured, or their circuit breakers are open")}
+
+// unavailable lists what the policy must not choose: experts that are not configured or whose breaker is open, and advice
+// that is not configured.
+func (a *API) unavailable(policy string) (without []string, err error) {
+	p, err := a.decider.Policies().Acquire(policy)
+	if err != nil {
+		return nil, err
+	}
+	defer p.Release()
+	actions := p.Info().Actions
+	for _, e := range actions.Experts {
+		if known := a.experts[e.Name]; known == nil || known.State() == expert.Open {
+			without = append(without, "expert="+e.Name)
+		}
+	}
+	if len(without) == len(actions.Experts) {
+		return nil, errNoExpert
+	}
+	for _, v := range actions.Advice[1:] {
+		if a.advice[v.Name] == nil {
+			without = append(without, "advice="+v.Name)
+		}
+	}
+	return without, nil
+}
+
+// execute tries the pairs, the chosen one first, until one answers.
+func (q *routed) execute() {
+	limit := q.api.settings.Fallback
+	ctx, stop, cancel := within(q.r.Context(), limit.Deadline)
+	defer cancel(nil)
+	for _, pair := range q.result.Ranked(0) {
+		if q.tried >= limit.Tries || ctx.Err() != nil {
+			break
+		}
+		e := q.api.experts[q.expertOf(pair)]
+		if q.failed[q.expertOf(pair)] {
+			continue
+		}
+		if e == nil { // a canary may name experts that the policy does not
+			q.miss(pair, 0, 0, errors.New("expert "+q.expertOf(pair)+" is not configured"))
+			continue
+		}
+		message, err := q.advise(ctx, pair)
+		if err != nil {
+			if ctx.Err() == nil {
+				q.miss(pair, 0, 0, err)
+			}
+			continue
+		}
+		began := time.Now()
+		answer, err := e.Call(ctx, q.request, message, q.headers)
+		took := time.Since(began)
+		if err == nil {
+			stop()
+			q.answered(pair, e, answer, began)
+			return
+		}
+		q.failed[e.Name] = true
+		q.count(pair, err, took)
+	}
+	stop()
+	if ctx.Err() != nil && !left(q.r.Context()) {
+		q.last = errDeadline
+		q.said = append(q.said, fmt.Sprintf("not within %v", limit.Deadline))
+	}
+	q.unserved()
+}
+
+func (q *routed) expertOf(pair int) string {
+	j, _ := q.actions.Pair(pair)
+	return q.actions.Experts[j].Name
+}
+
+func (q *routed) adviceOf(pair int) string {
+	_, k := q.actions.Pair(pair)
+	return q.actions.Advice[k].Name
+}
+
+// advise returns the message with the advice of a pair, which is fetched once.
+func (q *routed) advise(ctx context.Context, pair int) (*advice.Message, error) {
+	_, k := q.actions.Pair(pair)
+	if k == 0 {
+		return nil, nil
+	}
+	if f, ok := q.fetched[k]; ok {
+		return f.message, f.err
+	}
+	a := q.api.advice[q.adviceOf(pair)]
+	if a == nil {
+		return nil, fmt.Errorf("advice %s is not configured", q.adviceOf(pair))
+	}
+	began := time.Now()
+	message, _, err := a.Fetch(ctx, q.question)
+	took := time.Since(began)
+	q.record.Stages.Advise += took.Microseconds()
+	q.api.metrics.Stage(q.result.Policy.Name, "advise", took)
+	q.fetched[k] = fetched{message, err}
+	return message, err
+}
+
+// count notes a call that failed.
+func (q *routed) count(pair int, err error, took time.Duration) {
+	var fault *expert.Failure
+	status := 0
+	if errors.As(err, &fault) {
+		status = fault.Status
+		q.api.metrics.Fallback(fault.Expert, fault.Label())
+	}
+	if fault == nil || fault.Reason != "busy" && fault.Reason != "open" {
+		q.tried++ // a call was made
+	}
+	q.miss(pair, status, took, err)
+}
+
+// miss notes a pair that did not answer.
+func (q *routed) miss(pair, status int, took time.Duration, err error) {
+	q.last = err
+	q.said = append(q.said, err.Error())
+	q.record.Attempts = append(q.record.Attempts, decisionlog.Attempt{Action: pair, Status: status, Micros: took.Microseconds(), Error: err.Error()})
+	q.record.Stages.Expert += took.Microseconds()
+	if !left(q.r.Context()) {
+		q.warn("a pair of expert and advice failed", q.expertOf(pair), err)
+	}
+}
+
+// unserved answers a request that no pair answered.
+func (q *routed) unserved() {
+	if q.left() {
+		q.record.Error = "the client left"
+		return
+	}
+	if q.last == nil {
+		q.last = errors.New("no pair is left")
+	}
+	f, wait := unanswered(strings.Join(q.said, "; "), q.last)
+	q.record.Error = f.msg
+	q.setHeaders(-1)
+	q.fail(f, wait)
+}
+
+// answered passes an answer on and fills in the record.
+func (q *routed) answered(pair int, e *expert.Expert, answer *expert.Answer, began time.Time) {
+	took := time.Since(began)
+	q.setHeaders(pair)
+	out := q.send(e, answer)
+	q.charge(e, &out)
+	rec := q.record
+	rec.Executed = pair
+	rec.Attempts = append(rec.Attempts, decisionlog.Attempt{Action: pair, Status: out.status, Micros: took.Microseconds()})
+	total := took
+	if answer.Stream != nil {
+		total = time.Since(began)
+	}
+	rec.Stages.Expert += total.Microseconds()
+	rec.Stages.FirstByte = out.firstByte.Microseconds()
+	rec.Model = out.model
+	rec.Usage = decisionlog.Usage{In: out.usage.In, Cached: out.usage.Cached, Out: out.usage.Out, Known: out.usage.Known}
+	rec.Fee, rec.FeeKnown, rec.PriceDate = out.fee.Money, out.fee.Known, out.fee.Since
+	q.api.metrics.Stage(q.result.Policy.Name, "expert", total)
+	switch {
+	case out.err != nil && q.left():
+		rec.Error = "the client left"
+	case out.err != nil:
+		rec.Error = out.err.Error()
+		q.warn("an answer was not complete; its client was told", e.Name, out.err)
+	case out.refused:
+		rec.Error = fmt.Sprintf("the expert refused the request: HTTP %d", out.status)
+	}
+	rec.Attempts[len(rec.Attempts)-1].Error = rec.Error
+}
+
+// setHeaders sets the headers of an answer; pair is -1 if none answered.
+func (q *routed) setHeaders(pair int) {
+	const digits = 12 // of the digest
+	h, p := q.w.Header(), q.result.Policy
+	h.Set(headerDecision, q.record.ID)
+	h.Set(headerPolicy, headerValue(p.Name)+"@"+p.Digest[:min(digits, len(p.Digest))])
+	if pair < 0 {
+		return
+	}
+	h.Set(headerExpert, headerValue(q.expertOf(pair)))
+	h.Set(headerAdvice, headerValue(q.adviceOf(pair)))
+	if cost := q.record.ExpectedCost; cost != nil {
+		h.Set(headerCost, strconv.FormatFloat(float64(cost[pair]), 'g', 6, 64))
+	}
+	if n := len(q.record.Attempts); n > 0 {
+		h.Set(headerFallbacks, strconv.Itoa(n))
+	}
+}
