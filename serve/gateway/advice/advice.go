@@ -4,8 +4,6 @@ package advice
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"strings"
@@ -30,12 +28,6 @@ type Advice struct {
 type finder interface {
 	find(ctx context.Context, query string, top int) ([]passage, error)
 	close() error
-}
-
-// passage is a text that was found.
-type passage struct {
-	page string // its name, as people read it
-	text string
 }
 
 // Open opens the files of the settings, which must be valid. note tells of waits, and of secrets that are sent
@@ -142,53 +134,4 @@ func (a *Advice) fault(err error) *Error {
 		e.Msg = fmt.Sprintf("was not found within %v", a.cfg.Timeout)
 	}
 	return e
-}
-
-// write fills in the template.
-func write(t *prompt.Template, boundary, question, text string, found []passage) (string, error) {
-	list := make([]map[string]any, len(found))
-	for i, p := range found {
-		list[i] = map[string]any{"number": i + 1, "page": p.page, "text": p.text}
-	}
-	return t.Write(map[string]any{"boundary": boundary, "passages": list, "text": text, "question": question})
-}
-
-// boundary is a line around passages that none of them holds: it is made of their digest, which a text cannot contain
-// of itself. The same passages have the same boundary, so that a service can keep the beginning of a prompt.
-func boundary(question string, found []passage) string {
-	seed := question
-	for {
-		h := sha256.New()
-		for _, text := range []string{"pipe advice", seed} {
-			fmt.Fprintf(h, "%d %s", len(text), text)
-		}
-		for _, p := range found {
-			fmt.Fprintf(h, "%d %s%d %s", len(p.page), p.page, len(p.text), p.text)
-		}
-		mark := hex.EncodeToString(h.Sum(nil)[:12])
-		if !held(mark, question, found) {
-			return "=== " + mark + " ==="
-		}
-		seed += mark
-	}
-}
-
-// held reports whether a text holds a mark.
-func held(mark, question string, found []passage) bool {
-	all := strings.Contains(question, mark)
-	for _, p := range found {
-		all = all || strings.Contains(p.text, mark) || strings.Contains(p.page, mark)
-	}
-	return all
-}
-
-// cut returns at most the given number of bytes of a text, whole characters.
-func cut(text string, most int) string {
-	if len(text) <= most {
-		return text
-	}
-	for most > 0 && !utf8.RuneStart(text[most]) {
-		most--
-	}
-	return text[:most]
 }
