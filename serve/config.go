@@ -11,6 +11,7 @@ import (
 	"pipe/internal/config"
 	"pipe/pipeline/decisionlog"
 	"pipe/serve/access"
+	"pipe/serve/dashboard"
 	"pipe/serve/decideapi"
 	"pipe/serve/decision"
 	"pipe/serve/oip"
@@ -32,6 +33,10 @@ type Config struct {
 	Decide   decideapi.Settings `yaml:"decide"`
 	OIP      oip.Settings       `yaml:"oip"`
 	Log      LogSettings        `yaml:"log"`
+
+	Monitor MonitorSettings `yaml:"monitor"`
+
+	Page dashboard.Settings `yaml:"page"`
 
 	Access access.Settings `yaml:"access"`
 	TLS    access.TLS      `yaml:"tls"`
@@ -69,6 +74,8 @@ func DefaultConfig() Config {
 		Decide:   decideapi.DefaultSettings(),
 		OIP:      oip.DefaultSettings(),
 		Log:      LogSettings{Settings: decisionlog.DefaultSettings()},
+		Page:     dashboard.DefaultSettings(),
+		Monitor:  DefaultMonitorSettings(),
 		Access:   access.DefaultSettings(),
 		Limits:   access.DefaultLimits(),
 		Stop:     Stop{Drain: 30 * time.Second},
@@ -115,6 +122,8 @@ func (c *Config) Validate() error {
 	p.Add(config.Under("decide", c.Decide.Validate()))
 	p.Add(config.Under("oip", c.OIP.Validate()))
 	p.Add(config.Under("log", c.Log.Validate()))
+	p.Add(config.Under("monitor", c.Monitor.Validate()))
+	p.Add(config.Under("page", c.Page.Validate()))
 	p.Add(config.Under("access", c.Access.Validate()))
 	p.Add(config.Under("tls", c.TLS.Validate()))
 	p.Add(config.Under("limits", c.Limits.Validate()))

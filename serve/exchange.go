@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"pipe/serve/access"
+	"pipe/serve/dashboard"
 	"pipe/serve/metrics"
 )
 
@@ -20,6 +21,7 @@ type watcher struct {
 	limits   access.Limits
 	requests string // which requests are logged: all, errors or none
 	metrics  *metrics.Metrics
+	figures  *dashboard.Collector
 	log      *slog.Logger
 }
 
@@ -85,6 +87,9 @@ func (o *watcher) ended(r *http.Request, x *exchange, began time.Time, trace str
 	}
 	took := time.Since(began)
 	o.metrics.Request(x.route, x.status, took)
+	if r.Method == http.MethodPost { // the page is about what is asked for, not about who looks
+		o.figures.Request(x.route, x.status, took)
+	}
 	if o.requests == "all" || o.requests == "errors" && x.status >= 500 {
 		o.log.LogAttrs(r.Context(), slog.LevelInfo, "request", slog.String("request", r.Header.Get(headerRequest)), slog.String("trace", trace),
 			slog.String("method", r.Method), slog.String("route", x.route), slog.Int("status", x.status), slog.Int64("bytes", x.bytes),

@@ -70,6 +70,8 @@ func assemble(ctx context.Context, c Config, o Options) (*Server, error) {
 		func() error { return s.openPolicies(ctx, o.Runtime) },
 		s.openDecisionLog,
 		s.openDecider,
+		func() error { return s.openMonitor(ctx) },
+		func() error { return s.openPage(o.Version) },
 		func() error { return s.openProtocols(o.Version) },
 		s.buildGRPC,
 	} {
@@ -127,7 +129,7 @@ func (s *Server) routeOperation() {
 // buildHTTP puts around the routes what every request passes, from the outside in: its id, limits and count; its origin; its
 // key; its place in the queue.
 func (s *Server) buildHTTP() {
-	w := &watcher{s.config.Limits, s.config.Logs.Requests, s.metrics, s.log}
+	w := &watcher{s.config.Limits, s.config.Logs.Requests, s.metrics, s.parts.figures, s.log}
 	localOnly := !s.access.Needed() && s.config.isLocal()
 	handler := w.wrap(access.SameSite(localOnly, s.metrics, s.access.Wrap(s.gate.Wrap(inner(s.mux)))))
 	l := s.config.Limits

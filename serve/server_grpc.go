@@ -98,6 +98,7 @@ func (s *Server) panicked(p any, id, method string) error {
 func (s *Server) endedCall(ctx context.Context, c *call, method, id, trace string, took time.Duration, err error) {
 	code := httpStatus(status.Code(err))
 	s.metrics.Request(method, code, took)
+	s.parts.figures.Request(method, code, took)
 	if s.config.Logs.Requests == "all" || s.config.Logs.Requests == "errors" && code >= 500 {
 		s.log.LogAttrs(ctx, slog.LevelInfo, "request", slog.String("request", id), slog.String("trace", trace), slog.String("method", "grpc"),
 			slog.String("route", method), slog.Int("status", code), slog.Duration("took", took), slog.String("caller", c.caller))

@@ -3,9 +3,11 @@ package serve
 import (
 	"context"
 	"errors"
+	"net/http"
 
 	"pipe/onnx/ort"
 	"pipe/pipeline/decisionlog"
+	"pipe/serve/dashboard"
 	"pipe/serve/decideapi"
 	"pipe/serve/decision"
 	"pipe/serve/oip"
@@ -19,6 +21,9 @@ type parts struct {
 	decider  *decision.Decider
 	decide   *decideapi.API
 	oip      *oip.API
+	monitor  *monitoring // nil: none
+	figures  *dashboard.Collector
+	runtime  *ort.Runtime
 }
 
 // openPolicies opens the runtime and the policies. Runs of several requests go on at the same time, on one thread each.
@@ -31,6 +36,7 @@ func (s *Server) openPolicies(ctx context.Context, runtime ort.Config) error {
 		return err
 	}
 	s.closers = append(s.closers, rt.Close)
+	s.parts.runtime = rt
 	s.parts.policies, err = policies.Open(ctx, s.config.Policies, rt, s.metrics, s.log)
 	if err != nil {
 		return err
@@ -60,6 +66,21 @@ func (s *Server) openDecider() (err error) {
 		return err
 	}
 	s.closers = append(s.closers, s.parts.decider.Close)
+	return nil
+}
+
+// openMonitor starts to watch decisions, if there is a baseline.
+func (s *Server) openMonitor(ctx context.Context) error {
+	if s.config.Monitor.Baseline == "" {
+		return nil
+	}
+	m, err := newMonitoring(ctx, s.config.Monitor, s.parts.policies, s.parts.runtime, s.log)
+	if err != nil {
+		return err
+	}
+	s.parts.monitor, s.closers = m, append(s.closers, m.close)
+	s.registry.MustRegister(monitorFigures{m})
+	s.mux.HandleFunc("GET /v1/monitor", func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, http.StatusOK, m.status()) })
 	return nil
 }
 

@@ -39,7 +39,7 @@ func (a *Access) isOpen(path string) bool {
 	case "/":
 		return a.open["page"]
 	}
-	return a.open["page"] && strings.HasPrefix(path, "/page/")
+	return a.open["page"] && strings.HasPrefix(path, "/page/") && path != "/page/try"
 }
 
 // isHealthPath reports whether a path says that the server is there.

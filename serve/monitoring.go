@@ -1,0 +1,350 @@
+package serve
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"math"
+	"os"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"pipe/internal/atomicfile"
+	"pipe/internal/config"
+	"pipe/models/policy"
+	"pipe/onnx/ort"
+	"pipe/pipeline/decisionlog"
+	"pipe/pipeline/monitor"
+	"pipe/serve/policies"
+)
+
+// MonitorSettings say what the decisions of a policy are compared with, as pipe monitor does for a file.
+type MonitorSettings struct {
+	// Baseline is a cost tensor with rows that the policy was not trained on. Empty: nothing is compared.
+	Baseline config.Path `yaml:"baseline"`
+	Actions  config.Path `yaml:"actions"` // JSON file with the actions of a baseline that does not carry them
+	Policy   string      `yaml:"policy"`  // that is watched; empty: the default one
+	// State is a file that keeps what was seen through a restart. Empty: it is kept in memory only.
+	State config.Path `yaml:"state"`
+	// Window is after how long the comparison of inputs and decisions begins again. 0: never.
+	Window    time.Duration `yaml:"window"`
+	Alpha     float64       `yaml:"alpha"`     // most probability that the alarm of outcomes ever rises by mistake
+	Tolerance float64       `yaml:"tolerance"` // by how much the mean outcome may exceed that of the baseline
+	Warn      float64       `yaml:"warn"`      // level of the tests of inputs, and of those of decisions
+}
+
+// DefaultMonitorSettings are those of pipe monitor, with a window of a day. They name no baseline.
+func DefaultMonitorSettings() MonitorSettings {
+	o := monitor.DefaultOptions()
+	return MonitorSettings{Window: 24 * time.Hour, Alpha: o.Alpha, Tolerance: o.Tolerance, Warn: o.Warn}
+}
+
+// options are those of the monitor.
+func (s MonitorSettings) options(rt *ort.Runtime) monitor.Options {
+	o := monitor.DefaultOptions()
+	o.Actions, o.Alpha, o.Tolerance, o.Warn, o.Runtime = string(s.Actions), s.Alpha, s.Tolerance, s.Warn, rt
+	return o
+}
+
+// Validate lists every problem, without reading files.
+func (s MonitorSettings) Validate() error {
+	var p config.Problems
+	p.Check(s.Window >= 0, "window must not be negative")
+	p.Add(s.options(nil).Validate())
+	return p.Err()
+}
+
+// Bounds of what the monitor holds: requests that wait to be counted, rows that are counted together, and decisions whose
+// outcome has not come.
+const (
+	monitorQueue    = 4096
+	monitorRows     = 512
+	monitorOutcomes = 1 << 17
+	monitorEvery    = 500 * time.Millisecond
+)
+
+// monitoring watches one policy. Requests only put what they decided into a queue; where it is full, they are not counted.
+type monitoring struct {
+	settings MonitorSettings
+	policies *policies.Set
+	runtime  *ort.Runtime
+	log      *slog.Logger
+	name     string // of the policy
+	queue    chan watched
+	done     chan struct{} // closed when nothing more is counted
+	skipped  atomic.Int64  // requests that were not counted
+	work     sync.WaitGroup
+
+	lock    sync.Mutex // of current; held while a monitor is opened
+	current *monitor.Monitor
+	digest  string
+	refused string    // digest of a version that could not be opened
+	since   time.Time // when the window began
+
+	pending map[string]monitor.Outcome // decisions without an outcome, by id
+	order   []string                   // their ids, in the order of time: a ring
+	next    int
+	rows    batch
+}
+
+// watched is a request that was decided, or an outcome.
+type watched struct {
+	digest   string
+	features []float32
+	decided  []int
+	ids      []string
+	pairs    []monitor.Outcome // without loss
+	outcome  *decisionlog.Outcome
+}
+
+// batch is what is counted together.
+type batch struct {
+	n        int // rows
+	features []float32
+	decided  []int
+	outcomes []monitor.Outcome
+}
+
+// newMonitoring opens the baseline for the policy as it is now, and starts to count. The caller closes it.
+func newMonitoring(ctx context.Context, s MonitorSettings, set *policies.Set, rt *ort.Runtime, log *slog.Logger) (*monitoring, error) {
+	p, err := set.Acquire(s.Policy)
+	if err != nil {
+		return nil, fmt.Errorf("monitor: %w", err)
+	}
+	defer p.Release()
+	m := &monitoring{
+		settings: s, policies: set, runtime: rt, log: log, name: p.Name, queue: make(chan watched, monitorQueue), done: make(chan struct{}),
+		pending: map[string]monitor.Outcome{}, order: make([]string, monitorOutcomes),
+	}
+	if err := m.open(ctx, p.Digest, p.File); err != nil {
+		return nil, fmt.Errorf("monitor: %w", err)
+	}
+	m.work.Go(m.count)
+	return m, nil
+}
+
+// open watches a version of the policy in place of the one before.
+func (m *monitoring) open(ctx context.Context, digest, file string) error {
+	m.lock.Lock()
+	defer m.lock.Unlock()
+	now, err := monitor.Open(ctx, file, string(m.settings.Baseline), m.settings.options(m.runtime))
+	if err != nil {
+		return err
+	}
+	m.restore(now)
+	if m.current != nil {
+		err = m.current.Close()
+	}
+	m.current, m.digest, m.since = now, digest, time.Now()
+	clear(m.pending)
+	return err
+}
+
+// restore goes on with the saved state, if it is one of this policy and baseline.
+func (m *monitoring) restore(now *monitor.Monitor) {
+	if m.settings.State == "" {
+		return
+	}
+	text, err := os.ReadFile(string(m.settings.State))
+	if errors.Is(err, fs.ErrNotExist) {
+		return
+	}
+	if err == nil {
+		err = now.Restore(bytes.NewReader(text))
+	}
+	if err != nil {
+		m.log.Warn("the monitor begins again: its saved state is not one of this policy and baseline", "error", err.Error())
+	}
+}
+
+// Add is of decision.Observer.
+func (m *monitoring) Add(name, digest string, info *policy.Info, records []*decisionlog.Record) {
+	if name != m.name {
+		return
+	}
+	w := watched{digest: digest}
+	for _, rec := range records {
+		w.features = append(w.features, rec.Features...)
+		if atFilePrices(rec, info) { // as the baseline was decided
+			w.decided = append(w.decided, rec.Greedy)
+		}
+		o := monitor.Outcome{Decided: rec.Greedy, Executed: rec.Executed, Expected: math.NaN(), Time: rec.Time}
+		if o.Executed < 0 { // the caller executes it
+			o.Executed = rec.Action
+		}
+		if rec.ExpectedLoss != nil {
+			o.Expected = float64(rec.ExpectedLoss[o.Executed])
+		}
+		w.ids, w.pairs = append(w.ids, rec.ID), append(w.pairs, o)
+	}
+	m.put(w)
+}
+
+// atFilePrices reports whether a decision was made at the prices of the file, among all of its pairs.
+func atFilePrices(rec *decisionlog.Record, info *policy.Info) bool {
+	if rec.Lambda != info.Lambda || !slices.Equal(rec.Available, info.Actions.Mask()) {
+		return false
+	}
+	for j, e := range info.Actions.Experts {
+		if rec.ExpertFees[j] != e.Fee {
+			return false
+		}
+	}
+	for k, v := range info.Actions.Advice {
+		if rec.AdviceFees[k] != v.Fee {
+			return false
+		}
+	}
+	return true
+}
+
+// Shadow is of decision.Observer.
+func (m *monitoring) Shadow(*decisionlog.Record, decisionlog.Shadow, bool) {}
+
+// Outcome is of decision.Observer.
+func (m *monitoring) Outcome(o decisionlog.Outcome) { m.put(watched{outcome: &o}) }
+
+func (m *monitoring) put(w watched) {
+	select {
+	case m.queue <- w:
+	default:
+		m.skipped.Add(1)
+	}
+}
+
+// count takes what was put into the queue until it is closed.
+func (m *monitoring) count() {
+	tick := time.NewTicker(monitorEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case w := <-m.queue:
+			m.take(w)
+		case <-m.done:
+			for len(m.queue) > 0 {
+				m.take(<-m.queue)
+			}
+			m.flush()
+			return
+		case <-tick.C:
+			m.flush()
+			m.renew()
+		}
+	}
+}
+
+// take adds a request or an outcome to the batch.
+func (m *monitoring) take(w watched) {
+	if w.outcome != nil {
+		m.join(w.outcome)
+		return
+	}
+	if w.digest != m.digest && !m.follow(w) {
+		return
+	}
+	m.rows.features = append(m.rows.features, w.features...)
+	m.rows.decided = append(m.rows.decided, w.decided...)
+	for i, id := range w.ids {
+		delete(m.pending, m.order[m.next])
+		m.order[m.next], m.pending[id] = id, w.pairs[i]
+		m.next = (m.next + 1) % len(m.order)
+	}
+	if m.rows.n += len(w.ids); m.rows.n >= monitorRows {
+		m.flush()
+	}
+}
+
+// follow watches the version of the policy that decided a request. It reports whether it could be opened.
+func (m *monitoring) follow(w watched) bool {
+	if w.digest == m.refused {
+		return false
+	}
+	m.flush()
+	file, err := m.file(w.digest)
+	if err == nil {
+		err = m.open(context.Background(), w.digest, file)
+	}
+	if err != nil {
+		m.refused = w.digest // it is not tried again for every request
+		m.log.Error("the new version of the policy is not monitored", "policy", m.name, "error", err.Error())
+		return false
+	}
+	return true
+}
+
+// file is where a version of the policy was read.
+func (m *monitoring) file(digest string) (string, error) {
+	p, err := m.policies.Acquire(m.name + "@" + digest)
+	if err != nil {
+		return "", err
+	}
+	defer p.Release()
+	return p.File, nil
+}
+
+// join adds an outcome to the batch, if its decision is known.
+func (m *monitoring) join(o *decisionlog.Outcome) {
+	loss, ok := o.LossOf()
+	of, known := m.pending[o.ID]
+	if !ok || !known {
+		return
+	}
+	delete(m.pending, o.ID)
+	of.Loss = loss
+	if o.Time != 0 {
+		of.Time = o.Time
+	}
+	m.rows.outcomes = append(m.rows.outcomes, of)
+}
+
+// flush counts the batch.
+func (m *monitoring) flush() {
+	b := &m.rows
+	if len(b.features)+len(b.outcomes) == 0 {
+		return
+	}
+	m.lock.Lock()
+	err := m.current.Add(b.features, b.decided, b.outcomes)
+	m.lock.Unlock()
+	if err != nil {
+		m.log.Warn("decisions were not monitored", "error", err.Error())
+	}
+	m.rows = batch{0, b.features[:0], b.decided[:0], b.outcomes[:0]}
+}
+
+// renew begins a new window where the last one has ended.
+func (m *monitoring) renew() {
+	m.lock.Lock()
+	defer m.lock.Unlock()
+	if m.settings.Window > 0 && time.Since(m.since) >= m.settings.Window {
+		m.since = time.Now()
+		m.current.NewWindow()
+	}
+}
+
+// status is what was found so far.
+func (m *monitoring) status() *monitor.Status {
+	m.lock.Lock()
+	current := m.current
+	m.lock.Unlock()
+	return current.Status()
+}
+
+// close counts the rest, and saves and frees the monitor. What is put later is not counted.
+func (m *monitoring) close() error {
+	close(m.done)
+	m.work.Wait()
+	var save error
+	if m.settings.State != "" {
+		var b bytes.Buffer
+		if save = m.current.Save(&b); save == nil {
+			save = atomicfile.WriteFile(string(m.settings.State), b.Bytes())
+		}
+	}
+	return errors.Join(save, m.current.Close())
+}

@@ -1,0 +1,64 @@
+package serve
+
+import (
+	"pipe/models/policy"
+	"pipe/pipeline/decisionlog"
+	"pipe/serve/dashboard"
+	"pipe/serve/decision"
+)
+
+// observers are several that see decisions.
+type observers []decision.Observer
+
+// Add is of decision.Observer.
+func (all observers) Add(name, digest string, info *policy.Info, records []*decisionlog.Record) {
+	for _, o := range all {
+		o.Add(name, digest, info, records)
+	}
+}
+
+// Shadow is of decision.Observer.
+func (all observers) Shadow(of *decisionlog.Record, shadow decisionlog.Shadow, agrees bool) {
+	for _, o := range all {
+		o.Shadow(of, shadow, agrees)
+	}
+}
+
+// Outcome is of decision.Observer.
+func (all observers) Outcome(o decisionlog.Outcome) {
+	for _, one := range all {
+		one.Outcome(o)
+	}
+}
+
+// openPage adds the page, and lets it and the monitor see the decisions.
+func (s *Server) openPage(version string) error {
+	s.parts.figures = dashboard.NewCollector(s.config.Page)
+	seen := observers{s.parts.figures}
+	from := dashboard.Sources{Collector: s.parts.figures, Policies: s.parts.policies, Version: version, Keys: s.access.Needed()}
+	if s.parts.log != nil {
+		from.Log = s.logState
+	}
+	if s.parts.monitor != nil {
+		seen = append(seen, s.parts.monitor)
+		from.Monitor = s.monitorState
+	}
+	s.parts.decider.Observe(seen)
+	dashboard.New(from).Register(s.mux)
+	return nil
+}
+
+// logState is the decision log for the page.
+func (s *Server) logState() *dashboard.LogState {
+	l := s.parts.log.Stats()
+	return &dashboard.LogState{Records: l.Records, Bytes: l.Bytes, Lag: l.Lag.Seconds(), Errors: l.Errors, Stopped: l.Stopped}
+}
+
+// monitorState is what the monitor found, for the page.
+func (s *Server) monitorState() []dashboard.MonitorState {
+	m := s.parts.monitor.status()
+	return []dashboard.MonitorState{{
+		Policy: s.parts.monitor.name, Verdict: string(m.Verdict), Inputs: string(m.Inputs.Verdict), Decisions: string(m.Decisions.Verdict),
+		Outcomes: string(m.Outcomes.Verdict), Rows: m.New.Rows, Notes: m.Notes,
+	}}
+}
