@@ -239,9 +239,9 @@ func TestPageShowsTheFigures(t *testing.T) {
 			contains(t, rows, fmt.Sprintf("%s%s%d%d%s", pair.Pair, percent(pair.Share), pair.Chosen, pair.Outcomes, costOr(pair.Loss)))
 		}
 	}
-	contains(t, rows, "expected cost400"+costOr(p.Costs.ExpectedCost), "measured cost200"+interval(p.Costs.MeasuredCost))
+	contains(t, rows, "expected cost"+costOr(p.Costs.ExpectedCost)+"400", "measured cost"+interval(p.Costs.MeasuredCost)+"200")
 	for _, saving := range p.Savings {
-		contains(t, rows, whole(saving.N)+interval(&saving.Mean))
+		contains(t, rows, saving.Against+interval(&saving.Mean)+whole(saving.N))
 	}
 	if len(p.Savings) == 0 {
 		t.Error("no saving")

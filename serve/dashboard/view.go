@@ -59,7 +59,7 @@ func (v *view) traffic() page.Section {
 		{Name: "failed", About: was(t.Failed, "request") + " answered with 500 or above"},
 	}
 	return page.Section{ID: "traffic", Title: "Traffic", Blocks: []page.Block{
-		{Figure: &page.Figure{SVG: trafficChart(t, v.state.Minutes), Caption: "Requests per second: served (green), refused (amber), failed (red). The dark line is decisions per second; a request can ask for several."}},
+		{Figure: &page.Figure{SVG: trafficChart(t, v.state.Minutes), Caption: "Requests per second: served (green), refused (amber), failed (red). The line above is decisions per second; a request can ask for several."}},
 		{Terms: terms},
 	}}
 }
@@ -148,9 +148,9 @@ func (v *view) policyName() string { return v.policy.Name + "@" + short(v.policy
 
 func (v *view) costs() page.Section {
 	c := &v.policy.Costs
-	t := &page.Table{Title: "Expected and measured", Head: head("of the chosen pairs", "decisions", "mean per decision [95% interval]")}
+	t := &page.Table{Title: "Expected and measured", Head: head("of the chosen pairs", "mean per decision [95% interval]", "decisions")}
 	add := func(label string, n int64, text string) {
-		t.Rows = append(t.Rows, []page.Cell{name(label), cell(whole(n)), cell(text)})
+		t.Rows = append(t.Rows, []page.Cell{name(label), cell(text), cell(whole(n))})
 	}
 	if c.ExpectedCost != nil {
 		add("expected loss", c.Priced, costOr(c.ExpectedLoss))
@@ -187,7 +187,7 @@ func (v *view) saving() []page.Block {
 		return nil
 	}
 	t := &page.Table{
-		Title: "Saving against one pair for all decisions", Head: head("always this pair", "<which is the best", "<costs are of", "decisions", "saving per decision [95% interval]"),
+		Title: "Saving against one pair for all decisions", Head: head("always this pair", "saving per decision [95% interval]", "decisions", "<which is the best", "<costs are of"),
 		Caption: "Expectations are the policy's own, and flatter it: it takes the pair that it believes to be cheapest. Outcomes are weighted by the inverse probability with which the pair was chosen, which is exact in the log; they need exploration. Intervals are by the normal approximation.",
 	}
 	for _, s := range v.policy.Savings {
@@ -201,7 +201,7 @@ func (v *view) saving() []page.Block {
 				by += fmt.Sprintf("; %s left out, which could not have chosen it", whole(s.Uncovered))
 			}
 		}
-		t.Rows = append(t.Rows, []page.Cell{name(s.Against), word(which), word(by), cell(whole(s.N)), {Text: interval(&s.Mean), Bold: s.Low != nil && *s.Low > 0}})
+		t.Rows = append(t.Rows, []page.Cell{name(s.Against), {Text: interval(&s.Mean), Bold: s.Low != nil && *s.Low > 0}, cell(whole(s.N)), word(which), word(by)})
 	}
 	return []page.Block{{Table: t}}
 }

@@ -95,6 +95,9 @@ func (v *view) served() page.Section {
 		}
 	}
 	blocks := []page.Block{{Table: t}}
+	if c := v.compared(); c != nil {
+		blocks = append(blocks, page.Block{Table: c})
+	}
 	if s := v.shadows(); s != nil {
 		blocks = append(blocks, page.Block{Table: s})
 	}
@@ -129,17 +132,37 @@ func guardOf(info *policy.Info) string {
 	}
 }
 
-// shadows compares shadow policies and canaries with the shown policy; nil without any.
+// compared sets the versions that decided beside each other; nil if there is only one. A canary is one of them.
+func (v *view) compared() *page.Table {
+	t := &page.Table{
+		Title: "Versions that decided", Head: head("version", "decisions", "as a canary", "expected cost", "measured cost [95% interval]", "outcomes"),
+		Caption: "Costs are means per decision. They can be compared where the versions decided on the same kind of requests, as a canary and the policy that it stands in for do.",
+	}
+	for i := range v.state.Policies {
+		p := &v.state.Policies[i]
+		if p.Decisions > 0 {
+			t.Rows = append(t.Rows, []page.Cell{
+				name(p.Name + "@" + short(p.Digest)), cell(whole(p.Decisions)), cell(whole(p.Canary)), cell(costOr(p.Costs.ExpectedCost)), cell(interval(p.Costs.MeasuredCost)), cell(whole(p.Costs.Outcomes)),
+			})
+		}
+	}
+	if len(t.Rows) < 2 {
+		return nil
+	}
+	return t
+}
+
+// shadows compares shadow policies with the shown policy; nil without any.
 func (v *view) shadows() *page.Table {
 	if v.policy == nil || len(v.policy.Shadows) == 0 {
 		return nil
 	}
 	t := &page.Table{
-		Title: "Shadows", Head: head("shadow", "decisions", "<same pair", "expected saving per decision [95% interval]"),
+		Title: "Shadows", Head: head("shadow", "<same pair", "expected saving per decision [95% interval]", "decisions"),
 		Caption: "A shadow decides on the same rows and is never executed. The saving is what the live policy expects of its choice minus what the shadow expects of its own: each by its own expectations.",
 	}
 	for _, s := range v.policy.Shadows {
-		t.Rows = append(t.Rows, []page.Cell{name(shortened(s.Shadow)), cell(whole(s.N)), {Text: percent(s.Agreement), Word: true, Bar: page.Bar(s.Agreement)}, cell(interval(s.Cheaper))})
+		t.Rows = append(t.Rows, []page.Cell{name(shortened(s.Shadow)), {Text: percent(s.Agreement), Word: true, Bar: page.Bar(s.Agreement)}, cell(interval(s.Cheaper)), cell(whole(s.N))})
 	}
 	return t
 }
