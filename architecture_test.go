@@ -18,7 +18,7 @@ import (
 // import that is not in its row, fail the test: a new arrow is a reviewed change of one line here.
 var mayImport = map[string][]string{
 	".":                                {},
-	"cmd/pipe":                         {"costs", "costs/builder", "costs/builder/part", "costs/chat", "costs/grow", "costs/retrieval/bm25", "costs/service", "featurize", "featurize/jpegturbo", "featurize/pixel", "featurize/tokenizer", "internal/atomicfile", "internal/config", "internal/outside", "internal/progress", "internal/safetext", "internal/textfile", "models", "models/lightgbm", "onnx/hf", "onnx/ort", "pipeline", "pipeline/bench", "pipeline/compare", "pipeline/decide", "pipeline/inspect", "pipeline/monitor", "pipeline/stage", "pipeline/world", "serve"},
+	"cmd/pipe":                         {"costs", "costs/builder", "costs/builder/part", "costs/chat", "costs/grow", "costs/retrieval/bm25", "costs/service", "featurize", "featurize/jpegturbo", "featurize/pixel", "featurize/tokenizer", "internal/atomicfile", "internal/config", "internal/outside", "internal/progress", "internal/safetext", "internal/textfile", "models", "models/lightgbm", "onnx/hf", "onnx/ort", "pipeline", "pipeline/bench", "pipeline/compare", "pipeline/decide", "pipeline/fromlog", "pipeline/inspect", "pipeline/monitor", "pipeline/stage", "pipeline/world", "serve"},
 	"costs":                            {"internal/atomicfile", "internal/dataerror", "internal/digest", "internal/finite", "internal/parallel", "internal/parquetfile", "internal/strictjson", "internal/textfile"},
 	"costs/advice":                     {"costs", "costs/builder/part", "costs/retrieval", "featurize/pixel", "internal/dataerror", "internal/outside", "internal/textfile"},
 	"costs/builder":                    {"costs", "costs/advice", "costs/builder/part", "costs/chat", "costs/grow", "costs/identity", "costs/retrieval", "featurize/pixel", "internal/atomicfile", "internal/dataerror", "internal/digest", "internal/filelock", "internal/parallel", "internal/progress", "internal/strictjson", "internal/textfile", "onnx/ort"},
@@ -103,6 +103,7 @@ var mayImport = map[string][]string{
 	"pipeline/decide":                  {"costs", "costs/identity", "featurize", "featurize/pixel", "featurize/tabular", "internal/atomicfile", "internal/dataerror", "internal/safetext", "internal/strictjson", "internal/textfile", "models/policy", "onnx", "onnx/ort", "onnx/rewrite", "pipeline/stage"},
 	"pipeline/decisionlog":             {"costs", "internal/atomicfile", "internal/dataerror", "internal/digest", "internal/filelock", "internal/finite", "internal/parquetfile"},
 	"pipeline/decide/decidetest":       {"costs", "featurize", "featurize/pixel", "models/estimate", "models/network", "models/policy", "onnx/ort"},
+	"pipeline/fromlog":                 {"costs", "internal/atomicfile", "internal/safetext", "pipeline/decisionlog", "pipeline/stage"},
 	"pipeline/findings":                {"costs", "models", "models/auto", "pipeline/methods", "pipeline/report"},
 	"pipeline/compare":                 {"costs", "costs/grow", "internal/atomicfile", "internal/dataerror", "internal/safetext", "internal/textfile", "pipeline/methods", "pipeline/report", "pipeline/report/page", "pipeline/stage"},
 	"pipeline/inspect":                 {"costs", "costs/retrieval/bm25", "costs/retrieval/pagename", "featurize", "featurize/jpegturbo", "featurize/pixel", "featurize/tabular", "internal/dataerror", "internal/safetext", "internal/textfile", "models", "models/lightgbm", "models/policy", "onnx", "onnx/hf", "onnx/ort", "pipeline/decide", "pipeline/report", "pipeline/stage"},
@@ -181,6 +182,8 @@ var testsMayImport = map[string][]string{
 	"pipeline":               {"costs/chat/chattest", "featurize/tokenizer", "internal/judge", "internal/realdata", "models/estimate", "models/lightgbm", "models/lightgbm/lightgbmtest", "models/network", "models/regress", "onnx/hf/hftest", "onnx/ort/orttest", "pipeline/decide/decidetest", "pipeline/world"},
 	"pipeline/bench":         {"internal/realdata", "models/estimate", "models/lightgbm/lightgbmtest", "onnx", "onnx/hf/hftest", "onnx/ort/orttest"},
 	"pipeline/decide":        {"onnx/hf/hftest", "onnx/ort/orttest", "pipeline/decide/decidetest"},
+	"pipeline/decisionlog":   {"internal/judge"},
+	"pipeline/fromlog":       {"internal/judge"},
 	"pipeline/findings":      {"internal/judge"},
 	"pipeline/inspect":       {"pipeline/decide/decidetest"},
 	"pipeline/monitor":       {"internal/fuzztest", "onnx/hf/hftest", "onnx/ort/orttest", "pipeline/decide/decidetest"},

@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"pipe/pipeline"
+	"pipe/pipeline/fromlog"
 )
 
 const importText = `Import makes a cost tensor from existing outcome logs: CSV, gzipped CSV, JSONL or Parquet, with one row per instance, expert
@@ -25,6 +26,9 @@ describes them. Pickles are refused, with the command that converts them.
 Recorded answers that are not judged yet are graded: by rules, or by a chat model whose replies are kept in the folder
 --answers. A run stops before a request that could exceed --budget; the same command continues.
 
+With --log it reads a decision log of pipe serve instead. The instances on which every pair was recorded become a cost
+tensor, --partial gets the others, and --dsjson and --obp the decisions in forms of other programs (docs/log.md).
+
 A missing outcome is an error, unless the configuration drops incomplete instances, or keeps them with outcomes that are
 unknown. The report counts both.`
 
@@ -35,18 +39,24 @@ const importExamples = `  pipe import --config outcomes.yaml --out costs.parquet
   pipe import --preset llmrouterbench --explain > llmrouterbench.yaml
   pipe import --config answers.yaml --out costs.parquet --budget 2.50
   pipe import --config new-outcomes.yaml --out costs.parquet --append
+  pipe import --log log --out costs.parquet --partial partial.parquet
+  pipe import --log log --policy ours --dsjson log.dsjson --obp log.npz
   PIPE_DATA=/data pipe import --config configs/import-cifar10.yaml --out out/cifar10.parquet`
 
 func importCommand(a *app) *cobra.Command {
 	var o pipeline.ImportOptions
+	var fromLog fromlog.Options
 	var explain bool
 	c := &cobra.Command{
-		Use:     "import (--config FILE | --preset NAME --in FILE) --out FILE",
+		Use:     "import (--config FILE | --preset NAME --in FILE | --log FOLDER) --out FILE",
 		Short:   "Make a cost tensor from existing outcome logs",
 		Long:    strings.Replace(importText, "PRESETS", strings.Join(pipeline.PresetNames(), ", "), 1),
 		Example: importExamples,
 		Args:    noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
+			if c.Flags().Changed("log") {
+				return runImportLog(c, a, fromLog, o.Out)
+			}
 			if explain {
 				return explainPreset(c, a, o)
 			}
@@ -65,6 +75,7 @@ func importCommand(a *app) *cobra.Command {
 	c.Flags().BoolVar(&o.Append, "append", false, "add the rows to the tensor at --out, with its features, experts and advice")
 	c.Flags().BoolVar(&o.KeepSame, "keep-same", false, "with --append: leave out rows that the tensor has with equal content; other known ids are errors")
 	c.Flags().StringVar(&o.Fees, "fees", "", "with --append, where fees differ: old (those of the tensor) or new (those of the configuration, for all rows)")
+	logFlags(c.Flags(), &fromLog)
 	c.Flags().BoolVar(&o.NewCategories, "new-categories", false, "with --append: accept and count categories without a feature in the tensor; their features are 0")
 	return c
 }
@@ -90,6 +101,11 @@ func runImport(c *cobra.Command, a *app, o pipeline.ImportOptions) error {
 	}
 	if err := checkAppend(c, o); err != nil {
 		return err
+	}
+	for _, name := range onlyLog {
+		if c.Flags().Changed(name) {
+			return usage(c, "--%s needs --log", name)
+		}
 	}
 	o.Runtime = a.runtime()
 	defer a.progress().Done()

@@ -1,0 +1,45 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"pipe/pipeline/fromlog"
+)
+
+// logFlags are the flags of an import of a decision log.
+func logFlags(f *pflag.FlagSet, o *fromlog.Options) {
+	*o = fromlog.DefaultOptions()
+	f.StringVar(&o.Log, "log", "", "instead: the folder of a decision log; --out gets the instances with the outcome of every pair")
+	f.StringVar(&o.Partial, "partial", "", "with --log: the Parquet file for the instances with unknown outcomes")
+	f.StringVar(&o.DSJSON, "dsjson", "", "with --log: the file for decisions with outcomes as Vowpal Wabbit reads them")
+	f.StringVar(&o.OBP, "obp", "", "with --log: the .npz or .json file for the same as Open Bandit Pipeline takes them")
+	f.StringVar(&o.Policy, "policy", "", "with --log: only decisions of this policy, NAME or NAME@DIGEST")
+	f.StringVar(&o.Same, "same", o.Same, "with --log: decisions with equal features are one instance if they have the same request, or whatever the request (features)")
+}
+
+// onlyLog are the flags that need --log.
+var onlyLog = []string{"partial", "dsjson", "obp", "policy", "same"}
+
+// runImportLog imports a decision log.
+func runImportLog(c *cobra.Command, a *app, o fromlog.Options, out string) error {
+	var other string
+	c.Flags().Visit(func(f *pflag.Flag) {
+		switch f.Name {
+		case "config", "preset", "in", "prices", "encoder", "explain", "answers", "budget", "append", "keep-same", "fees", "new-categories":
+			other = f.Name
+		}
+	})
+	if other != "" {
+		return usage(c, "--%s does not go with --log", other)
+	}
+	if err := oneOf(c, "same", o.Same, fromlog.SameRequest, fromlog.SameFeatures); err != nil {
+		return err
+	}
+	o.Out = out
+	r, err := fromlog.Import(c.Context(), o)
+	if err != nil {
+		return err
+	}
+	return a.print(r)
+}

@@ -1,0 +1,25 @@
+package decisionlog
+
+// Answered is the pair that an outcome is of: the one that answered after fallbacks, or the chosen one if that is not known.
+func (r *Record) Answered() int {
+	if r.Executed >= 0 {
+		return r.Executed
+	}
+	return r.Action
+}
+
+// FeeOf is the fee of a pair at the prices of the decision: that of the expert, and lambda times that of the advice.
+func (r *Record) FeeOf(pair int) float64 {
+	k := len(r.AdviceFees)
+	return r.ExpertFees[pair/k] + r.Lambda*r.AdviceFees[pair%k]
+}
+
+// Cost is the measured cost of a decision: the task loss of its outcome, and the fee of the pair that answered. ok is false
+// if the loss is not known.
+func (d Decision) Cost() (cost float64, ok bool) {
+	loss, ok := d.Outcome.LossOf()
+	if !ok {
+		return 0, false
+	}
+	return loss + d.FeeOf(d.Answered()), true
+}

@@ -1,0 +1,104 @@
+package fromlog
+
+import (
+	"bufio"
+	"encoding/json"
+	"time"
+
+	"pipe/internal/atomicfile"
+	"pipe/pipeline/decisionlog"
+)
+
+// dsjson writes decisions as Vowpal Wabbit's DSJSON: a JSON object per line.
+type dsjson struct {
+	file *atomicfile.File
+	out  *bufio.Writer
+	rows int
+}
+
+func newDSJSON(path string) (*dsjson, error) {
+	file, err := atomicfile.Create(path)
+	if err != nil {
+		return nil, err
+	}
+	return &dsjson{file: file, out: bufio.NewWriterSize(file, 1<<18)}, nil
+}
+
+func (c *dsjson) abort() { c.file.Cleanup() }
+
+// dsjsonRow is one decision. Actions are those that were available, numbered from 1; the chosen one is first in A and P.
+type dsjsonRow struct {
+	Cost        float64       `json:"_label_cost"`
+	Probability float64       `json:"_label_probability"`
+	Action      int           `json:"_label_Action"`
+	Index       int           `json:"_labelIndex"`
+	Timestamp   string        `json:"Timestamp"`
+	Version     string        `json:"Version"`
+	EventID     string        `json:"EventId"`
+	PDrop       float64       `json:"pdrop"`
+	A           []int         `json:"a"`
+	Context     dsjsonContext `json:"c"`
+	P           []float64     `json:"p"`
+	State       dsjsonState   `json:"VWState"`
+}
+
+type dsjsonContext struct {
+	Features []float32      `json:"x,omitempty"`
+	Multi    []dsjsonAction `json:"_multi"`
+}
+
+type dsjsonAction struct {
+	Tag    string         `json:"_tag"`
+	Expert map[string]int `json:"e"` // one feature per expert and per advice
+	Advice map[string]int `json:"v"`
+	Fee    map[string]any `json:"f"`
+}
+
+type dsjsonState struct {
+	Model string `json:"m"`
+}
+
+func (c *dsjson) take(d decisionlog.Decision) error {
+	cost, _ := d.Cost()
+	row := dsjsonRow{
+		Cost: cost, Probability: d.Propensity[d.Action], Timestamp: time.UnixMicro(d.Time).UTC().Format("2006-01-02T15:04:05.000000Z"),
+		Version: "1", EventID: d.ID, PDrop: 1 - d.Keep, State: dsjsonState{d.Digest}, Context: dsjsonContext{Features: d.Features},
+	}
+	actions := d.About.Actions
+	for i, ok := range d.Available {
+		if !ok {
+			continue
+		}
+		j, k := actions.Pair(i)
+		row.Context.Multi = append(row.Context.Multi, dsjsonAction{
+			Tag: actions.Name(i), Expert: map[string]int{actions.Experts[j].Name: 1}, Advice: map[string]int{actions.Advice[k].Name: 1},
+			Fee: map[string]any{"fee": d.FeeOf(i)},
+		})
+		number := len(row.Context.Multi)
+		row.A, row.P = append(row.A, number), append(row.P, d.Propensity[i])
+		if i == d.Action {
+			row.Action, row.Index = number, number-1
+		}
+	}
+	at := row.Index
+	row.A[0], row.A[at] = row.A[at], row.A[0]
+	row.P[0], row.P[at] = row.P[at], row.P[0]
+	b, err := json.Marshal(row)
+	if err != nil {
+		return err
+	}
+	c.rows++
+	_, err = c.out.Write(append(b, '\n'))
+	return err
+}
+
+func (c *dsjson) close(r *Result) error {
+	r.Exported = c.rows
+	if c.rows == 0 {
+		return noOutcomes(r)
+	}
+	if err := c.out.Flush(); err != nil {
+		return err
+	}
+	return c.file.CloseAtomicallyReplace()
+}

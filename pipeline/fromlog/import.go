@@ -1,0 +1,207 @@
+package fromlog
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"pipe/costs"
+	"pipe/internal/atomicfile"
+	"pipe/pipeline/decisionlog"
+	"pipe/pipeline/stage"
+)
+
+// Options are the options of one import. At least one of Out, Partial, DSJSON and OBP names a file.
+type Options struct {
+	Log     string // folder of the log
+	Policy  string // only decisions of the policy of this name, or NAME@DIGEST with the beginning of its digest; "": all
+	Out     string // cost tensor of the instances on which every pair was recorded
+	Partial string // cost tensor of the other instances, with unknown outcomes
+	Same    string // which decisions are of one instance: SameRequest or SameFeatures
+	DSJSON  string // decisions with outcomes as Vowpal Wabbit reads them, a JSON object per line
+	OBP     string // the same as Open Bandit Pipeline takes it: .npz or .json
+
+	Validation, Test float64 // shares of the instances of tensors that are held out, by a hash
+	Seed             uint64  // of the hash
+}
+
+// What Options.Same may be. Decisions of one instance always have the same features.
+const (
+	SameRequest  = "request"  // and the same request id
+	SameFeatures = "features" // whatever the request
+)
+
+// DefaultOptions hold out what pipe import holds out.
+func DefaultOptions() Options { return Options{Same: SameRequest, Validation: 0.25, Test: 0.25} }
+
+// Result is the result of Import.
+type Result struct {
+	Format     int                    `json:"format"`
+	Log        string                 `json:"log"`
+	Read       decisionlog.ReadCounts `json:"read"`
+	Policies   []string               `json:"policies"`           // name@digest of those whose decisions were taken
+	Other      int                    `json:"other_policies"`     // decisions of other policies
+	NoOutcome  int                    `json:"without_outcome"`    // decisions whose loss is not known
+	Unanswered int                    `json:"unanswered"`         // decisions that failed, so that no pair answered
+	Instances  int                    `json:"instances"`          // with at least one outcome
+	Complete   int                    `json:"complete"`           // of these, with the outcome of every pair
+	Averaged   int                    `json:"averaged"`           // outcomes that repeat a pair of an instance: the mean counts
+	Tensor     string                 `json:"tensor,omitempty"`   // its digest
+	Partial    string                 `json:"partial,omitempty"`  // digest of the partial tensor
+	Exported   int                    `json:"exported,omitempty"` // decisions in DSJSON and OBP
+}
+
+// consumer takes the decisions with known loss one after the other.
+type consumer interface {
+	take(d decisionlog.Decision) error
+	close(r *Result) error // writes what it made
+	abort()                // removes what is not complete; nothing after close
+}
+
+// Import reads a log and writes what the options ask for. Each file appears when it is complete.
+func Import(ctx context.Context, o Options) (*Result, error) {
+	if err := o.check(); err != nil {
+		return nil, err
+	}
+	log, err := decisionlog.Read(o.Log)
+	if err != nil {
+		return nil, err
+	}
+	r := &Result{Format: 1, Log: o.Log}
+	consumers, err := o.consumers()
+	defer func() {
+		for _, c := range consumers {
+			c.abort()
+		}
+	}()
+	if err != nil {
+		return nil, err
+	}
+	for d, err := range log.Decisions() {
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err == nil {
+			err = o.take(d, r, consumers)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	r.Read = log.Counts()
+	if len(r.Policies) == 0 {
+		return nil, o.none(log, r)
+	}
+	for _, c := range consumers {
+		if err := c.close(r); err != nil {
+			return nil, err
+		}
+	}
+	return r, nil
+}
+
+func (o Options) check() error {
+	bad := func(format string, args ...any) error {
+		return &stage.OptionError{Err: fmt.Errorf(format, args...)}
+	}
+	switch {
+	case o.Out == "" && o.Partial == "" && o.DSJSON == "" && o.OBP == "":
+		return bad("none of --out, --partial, --dsjson and --obp names a file to write")
+	case o.Same != SameRequest && o.Same != SameFeatures:
+		return bad("--same is %q; it is %s or %s", o.Same, SameRequest, SameFeatures)
+	case o.OBP != "" && filepath.Ext(o.OBP) != ".npz" && filepath.Ext(o.OBP) != ".json":
+		return bad("--obp is %q; it ends in .npz or .json", o.OBP)
+	}
+	var writes []stage.Output
+	for _, file := range []string{o.Out, o.Partial, o.DSJSON, o.OBP} {
+		if file != "" {
+			writes = append(writes, stage.Output{Path: file})
+		}
+	}
+	return stage.Files{Reads: []stage.Input{{Path: o.Log, Part: stage.Ending(".parquet", ".jsonl", ".ids"), Grow: true, Big: true}}, Writes: writes}.Check()
+}
+
+func (o Options) consumers() (list []consumer, err error) {
+	for _, file := range []string{o.Out, o.Partial, o.DSJSON, o.OBP} {
+		if file != "" {
+			if err := atomicfile.MakeFolder(file); err != nil {
+				return list, err
+			}
+		}
+	}
+	if o.Out != "" || o.Partial != "" {
+		list = append(list, newTensors(o))
+	}
+	if o.DSJSON != "" {
+		c, err := newDSJSON(o.DSJSON)
+		if err != nil {
+			return list, err
+		}
+		list = append(list, c)
+	}
+	if o.OBP != "" {
+		list = append(list, &obp{path: o.OBP})
+	}
+	return list, nil
+}
+
+// take gives a decision to the consumers, if its loss is known and it is of the policy that is asked for.
+func (o Options) take(d decisionlog.Decision, r *Result, to []consumer) error {
+	if !o.wants(d) {
+		r.Other++
+		return nil
+	}
+	if name := d.Policy + "@" + d.Digest; !contains(r.Policies, name) {
+		r.Policies = append(r.Policies, name)
+	}
+	_, known := d.Outcome.LossOf()
+	switch {
+	case !known:
+		r.NoOutcome++
+		return nil
+	case d.Error != "" && d.Executed < 0:
+		r.Unanswered++
+		return nil
+	}
+	for _, c := range to {
+		if err := c.take(d); err != nil {
+			return fmt.Errorf("decision log %q: decision %q: %w", o.Log, d.ID, err)
+		}
+	}
+	return nil
+}
+
+// contains searches from the end, where the policy of the last decision is.
+func contains(list []string, s string) bool {
+	for i := len(list) - 1; i >= 0; i-- {
+		if list[i] == s {
+			return true
+		}
+	}
+	return false
+}
+
+// wants reports whether a decision is of the policy of the options.
+func (o Options) wants(d decisionlog.Decision) bool {
+	name, digest, versioned := strings.Cut(o.Policy, "@")
+	switch {
+	case o.Policy == "":
+		return true
+	case d.Policy != name:
+		return false
+	}
+	return !versioned || strings.HasPrefix(d.Digest, digest) || strings.HasPrefix(strings.TrimPrefix(d.Digest, "sha256:"), digest)
+}
+
+// none says why nothing could be taken.
+func (o Options) none(log *decisionlog.Log, r *Result) error {
+	var names []string
+	for _, p := range log.Policies() {
+		names = append(names, p.Name+"@"+p.Digest)
+	}
+	if r.Read.Records == 0 {
+		return &costs.DataError{File: o.Log, Msg: "the log has no decisions yet"}
+	}
+	return &costs.DataError{File: o.Log, Msg: fmt.Sprintf("no decision is of the policy %q; the log has %s", o.Policy, strings.Join(names, ", "))}
+}

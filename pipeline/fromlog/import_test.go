@@ -1,0 +1,147 @@
+package fromlog
+
+import (
+	"errors"
+	"math"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"pipe/costs"
+	"pipe/pipeline/decisionlog"
+)
+
+// replay is a log in which some requests were decided until every pair was recorded, others not, some by a fallback.
+func replay(t *testing.T, features string) string {
+	t.Helper()
+	folder := t.TempDir()
+	s := decisionlog.DefaultSettings()
+	s.Features = features
+	to, err := decisionlog.Open(folder, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := newWorld(1)
+	if err := to.Policy(w.about); err != nil {
+		t.Fatal(err)
+	}
+	add := func(request string, x float32, action, executed int, loss float64, user, failed string) {
+		r, o := w.step(int(x))
+		r.Request, r.Features, r.Executed, r.User, r.Error = request, []float32{x, 1}, executed, user, failed
+		r.Available[2] = true
+		r.Action, r.Propensity = action, []float64{0.25, 0.25, 0.25, 0.25}
+		if err := to.Add(r); err != nil {
+			t.Fatal(err)
+		}
+		if math.IsNaN(loss) {
+			return
+		}
+		o.Correct, o.Loss = nil, &loss
+		if _, err := to.Outcome(o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for pair := range 4 {
+		add("full", 1, pair, -1, float64(pair), "ann", "")
+		add("batch", 2, pair, -1, 0.5, "", "") // two rows of one request
+		add("batch", 3, pair, -1, 0.25, "", "")
+	}
+	add("full", 1, 2, -1, 4, "ann", "")                       // pair 2 a second time: 3 on average
+	add("half", 4, 0, 1, 0.75, "", "")                        // pair 1 answered
+	add("half", 4, 2, -1, 0.5, "", "")                        //
+	add("other", 4, 3, -1, 0.5, "", "")                       // the same features, another request
+	add("other", 4, 0, -1, 0.5, "", "")                       //
+	add("none", 5, 0, -1, math.NaN(), "", "")                 // no outcome
+	add("failed", 6, 0, -1, 1, "", "every expert failed")     // no pair answered
+	add("late", 7, 1, 2, 0.125, "", "the client disappeared") // but pair 2 answered
+	if err := to.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return folder
+}
+
+// Instances with the outcome of every pair become a tensor, the others a partial one.
+func TestTensors(t *testing.T) {
+	folder, out := replay(t, decisionlog.FullFeatures), t.TempDir()
+	o := DefaultOptions()
+	o.Log, o.Out, o.Partial = folder, filepath.Join(out, "costs.parquet"), filepath.Join(out, "partial.parquet")
+	r, err := Import(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Instances != 6 || r.Complete != 3 || r.Averaged != 1 || r.NoOutcome != 1 || r.Unanswered != 1 || r.Read.Records != 20 {
+		t.Errorf("%+v", r)
+	}
+	full, err := costs.Read(o.Out, costs.ReadOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rest, err := costs.Read(o.Partial, costs.ReadOptions{Unknown: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	nan := float32(math.NaN())
+	want := map[*costs.Tensor][][]float32{
+		full: {{0, 1, 3, 3}, {0.5, 0.5, 0.5, 0.5}, {0.25, 0.25, 0.25, 0.25}},
+		rest: {{nan, 0.75, 0.5, nan}, {0.5, nan, nan, 0.5}, {nan, nan, 0.125, nan}},
+	}
+	for tensor, rows := range want {
+		for n, row := range rows {
+			for i, v := range tensor.Losses(n) {
+				if v != row[i] && !(v != v && row[i] != row[i]) {
+					t.Errorf("row %d: losses %v, want %v", n, tensor.Losses(n), row)
+				}
+			}
+		}
+		if tensor.Len() != len(rows) || tensor.Dim != 2 || tensor.Times == nil || tensor.Actions.Experts[1].Fee != 0.2 {
+			t.Errorf("%d rows of %d features, %v", tensor.Len(), tensor.Dim, tensor.Actions)
+		}
+	}
+	if full.Groups[0] != "ann" || full.Digest() != r.Tensor || rest.Digest() != r.Partial {
+		t.Errorf("groups %v, digests %s, %s", full.Groups, full.Digest(), rest.Digest())
+	}
+	o.Same = SameFeatures
+	if r, err = Import(t.Context(), o); err != nil || r.Instances != 5 || r.Complete != 4 {
+		t.Errorf("by features: %+v, %v", r, err)
+	}
+}
+
+// What cannot be made is an error that says what to do.
+func TestErrors(t *testing.T) {
+	full, digest, out := replay(t, decisionlog.FullFeatures), replay(t, decisionlog.DigestFeatures), t.TempDir()
+	file := filepath.Join(out, "x.parquet")
+	for want, change := range map[string]func(o *Options){
+		"none of --out":                           func(o *Options) {},
+		"needs the setting features":              func(o *Options) { o.Log, o.Out = digest, file },
+		"no decision is of the":                   func(o *Options) { o.Policy, o.Out = "other", file },
+		`no decision is of the policy "greedy@1"`: func(o *Options) { o.Policy, o.Out = "greedy@1", file },
+		"is no decision log":                      func(o *Options) { o.Log, o.Out = t.TempDir(), file },
+		"it ends in .npz":                         func(o *Options) { o.OBP = file },
+		"--same":                                  func(o *Options) { o.Same, o.Out = "x", file },
+		"choose another --out":                    func(o *Options) { o.Out = filepath.Join(full, "decisions-00000001.parquet") },
+	} {
+		o := DefaultOptions()
+		o.Log = full
+		change(&o)
+		_, err := Import(t.Context(), o)
+		text := ""
+		if err != nil {
+			text = err.Error()
+			var hint interface{ Hint() string }
+			if errors.As(err, &hint) {
+				text += hint.Hint()
+			}
+		}
+		if !strings.Contains(text, want) {
+			t.Errorf("%s: %v", want, err)
+		}
+	}
+	o := DefaultOptions()
+	o.Log, o.DSJSON, o.Policy = digest, filepath.Join(out, "x.dsjson"), "greedy@planted"
+	if r, err := Import(t.Context(), o); err != nil || r.Exported != 18 {
+		t.Errorf("%+v, %v", r, err)
+	}
+	if left, _ := filepath.Glob(filepath.Join(out, ".*")); len(left) > 0 {
+		t.Errorf("left over: %v", left)
+	}
+}

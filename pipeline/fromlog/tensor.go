@@ -1,0 +1,203 @@
+package fromlog
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+
+	"pipe/costs"
+	"pipe/pipeline/decisionlog"
+)
+
+// tensors collects instances: decisions with the same features, and as the options say of the same request. It holds all of
+// them in memory.
+type tensors struct {
+	options   Options
+	actions   *costs.Actions // of the latest version of the policy
+	digest    string
+	dim       int
+	place     map[string]int // of an instance, by its key
+	instances []instance
+	averaged  int
+}
+
+// instance is a row of a tensor.
+type instance struct {
+	id       string
+	user     string
+	time     int64
+	features []float32
+	sum      []float64 // A
+	count    []int     // A
+}
+
+func newTensors(o Options) *tensors { return &tensors{options: o, place: map[string]int{}} }
+
+func (t *tensors) abort() {}
+
+// take adds the outcome of a decision to its instance.
+func (t *tensors) take(d decisionlog.Decision) error {
+	if err := t.version(d); err != nil {
+		return err
+	}
+	if d.Features == nil {
+		return &costs.DataError{Column: "features", Msg: "are not in the log; a cost tensor needs the setting features: full"}
+	}
+	if t.dim == 0 {
+		t.dim = len(d.Features)
+	}
+	if len(d.Features) != t.dim {
+		return &costs.DataError{Column: "features", Msg: fmt.Sprintf("are %d, and %d in earlier decisions; choose one version by --policy NAME@DIGEST", len(d.Features), t.dim)}
+	}
+	at := t.instance(d)
+	pair := d.Answered()
+	loss, _ := d.Outcome.LossOf()
+	if at.count[pair] > 0 {
+		t.averaged++
+	}
+	at.sum[pair] += loss
+	at.count[pair]++
+	return nil
+}
+
+// version checks the pairs of a decision's policy against those so far. Fees may change: the latest hold.
+func (t *tensors) version(d decisionlog.Decision) error {
+	if d.Digest == t.digest {
+		return nil
+	}
+	if t.actions != nil {
+		if err := t.actions.SameSet(d.About.Actions); err != nil {
+			return &costs.DataError{Column: "policy", Msg: fmt.Sprintf("is %s, with other pairs than earlier decisions; choose one by --policy NAME@DIGEST", d.Policy), Err: err}
+		}
+	}
+	t.actions, t.digest = d.About.Actions, d.Digest
+	return nil
+}
+
+func (t *tensors) instance(d decisionlog.Decision) *instance {
+	key := decisionlog.FeaturesDigest(d.Features)
+	if t.options.Same == SameRequest {
+		request := d.Request
+		if request == "" { // unknown: a request of one decision
+			request = "decision " + d.ID
+		}
+		key += request
+	}
+	i, ok := t.place[key]
+	if !ok {
+		a := t.actions.Len()
+		i = len(t.instances)
+		t.place[key] = i
+		t.instances = append(t.instances, instance{
+			id: d.ID, user: d.User, time: d.Time, features: d.Features, sum: make([]float64, a), count: make([]int, a),
+		})
+	}
+	return &t.instances[i]
+}
+
+// close divides the instances into complete and partial ones and writes both.
+func (t *tensors) close(r *Result) error {
+	if t.actions == nil {
+		return &costs.DataError{File: t.options.Log, Column: "loss", Msg: fmt.Sprintf("is known of none of the %d decisions; send outcomes first", r.NoOutcome+r.Unanswered)}
+	}
+	splits, groups, err := t.draw()
+	if err != nil {
+		return err
+	}
+	complete, rest := t.table(), t.table()
+	mask := t.actions.Mask()
+	for n := range t.instances {
+		to := complete
+		for i, ok := range mask {
+			if ok && t.instances[n].count[i] == 0 {
+				to = rest
+			}
+		}
+		t.add(to, n, splits[n], groups)
+	}
+	r.Instances, r.Complete, r.Averaged = len(t.instances), complete.Len(), t.averaged
+	if r.Tensor, err = t.write(t.options.Out, complete, "no instance has the outcome of every pair"); err != nil {
+		return err
+	}
+	r.Partial, err = t.write(t.options.Partial, rest, "every instance has the outcome of every pair")
+	return err
+}
+
+func (t *tensors) table() *costs.Tensor { return &costs.Tensor{Actions: t.actions, Dim: t.dim} }
+
+// draw returns the split of every instance, and their groups if there are users: rows of one user belong together.
+func (t *tensors) draw() (splits []costs.Split, groups []string, err error) {
+	ids := make([]string, len(t.instances))
+	users := false
+	for n, at := range t.instances {
+		ids[n] = at.id
+		users = users || at.user != ""
+	}
+	if users {
+		groups = make([]string, len(ids))
+		for n, at := range t.instances {
+			groups[n] = at.user
+			if at.user == "" {
+				groups[n] = "decision " + at.id
+			}
+		}
+	}
+	draw := costs.SplitDraw{Kind: costs.SplitHash, Validation: t.options.Validation, Test: t.options.Test, Seed: t.options.Seed, Partial: true}
+	if err := draw.Validate(); err != nil {
+		return nil, nil, err
+	}
+	splits, err = draw.Draw(ids, nil, groups)
+	return splits, groups, err
+}
+
+// add appends an instance to a tensor.
+func (t *tensors) add(to *costs.Tensor, n int, split costs.Split, groups []string) {
+	at := &t.instances[n]
+	to.IDs, to.Splits, to.Times = append(to.IDs, at.id), append(to.Splits, split), append(to.Times, at.time)
+	if groups != nil {
+		to.Groups = append(to.Groups, groups[n])
+	}
+	to.Features = append(to.Features, at.features...)
+	for i, count := range at.count {
+		loss := float32(math.NaN())
+		if count > 0 {
+			loss = float32(at.sum[i] / float64(count))
+		}
+		to.Loss = append(to.Loss, loss)
+	}
+}
+
+// write writes a tensor and returns its digest; nothing without a path.
+func (t *tensors) write(path string, rows *costs.Tensor, none string) (string, error) {
+	if path == "" {
+		return "", nil
+	}
+	if rows.Len() == 0 {
+		return "", &emptyError{costs.DataError{File: t.options.Log, Msg: none}, path == t.options.Out}
+	}
+	if err := costs.Write(path, rows); err != nil {
+		var data *costs.DataError
+		if errors.As(err, &data) && strings.Contains(data.Column, "loss") {
+			return "", fmt.Errorf("an outcome cannot be in a tensor: %w", err)
+		}
+		return "", err
+	}
+	return rows.Digest(), nil
+}
+
+// emptyError means that a tensor would have no rows.
+type emptyError struct {
+	costs.DataError
+	complete bool
+}
+
+func (e *emptyError) Unwrap() error { return &e.DataError }
+
+// Hint says what the user can do.
+func (e *emptyError) Hint() string {
+	if e.complete {
+		return "--partial writes the instances with unknown outcomes; docs/log.md tells how every pair gets recorded"
+	}
+	return "leave --partial out"
+}

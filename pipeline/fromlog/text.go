@@ -1,0 +1,39 @@
+package fromlog
+
+import (
+	"io"
+	"strings"
+
+	"pipe/internal/safetext"
+)
+
+// WriteText writes the result for a terminal.
+func (r *Result) WriteText(w io.Writer) error {
+	b := safetext.Titled(r.Log, "decision log")
+	b.Add("decisions", "%d in %d segments, %d outcomes", r.Read.Records, r.Read.Segments, r.Read.Outcomes)
+	b.Add("policies", "%s", strings.Join(r.Policies, ", "))
+	count := func(name, format string, n int) {
+		if n > 0 {
+			b.Add(name, format, n)
+		}
+	}
+	count("left out", "%d decisions of other policies", r.Other)
+	count("left out", "%d decisions whose loss is not known", r.NoOutcome)
+	count("left out", "%d decisions that no pair answered", r.Unanswered)
+	count("torn", "%d lines that a killed writer left unfinished", r.Read.Torn)
+	count("damaged", "%d lines whose checksum does not fit", r.Read.Damaged)
+	count("unmatched", "%d outcomes whose decision is not in the log", r.Read.Unmatched)
+	count("conflicts", "%d outcomes that contradict an earlier one of the same decision", r.Read.Conflicts)
+	if r.Instances > 0 {
+		b.Add("instances", "%d, %d of them with the outcome of every pair", r.Instances, r.Complete)
+	}
+	count("averaged", "%d outcomes of a pair that the instance had already; the mean counts", r.Averaged)
+	if r.Tensor != "" {
+		b.Add("digest", "%s", r.Tensor)
+	}
+	if r.Partial != "" {
+		b.Add("digest of the partial tensor", "%s", r.Partial)
+	}
+	count("exported", "%d decisions with outcomes", r.Exported)
+	return b.WriteText(w)
+}
