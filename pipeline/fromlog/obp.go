@@ -175,7 +175,3 @@ func (x array) write(w io.Writer) error {
 	}
 	return binary.Write(w, binary.LittleEndian, x.values)
 }
-
-func noOutcomes(r *Result) error {
-	return &costs.DataError{File: r.Log, Column: "loss", Msg: fmt.Sprintf("is known of none of the %d decisions; send outcomes first", r.NoOutcome+r.Unanswered)}
-}
