@@ -1,0 +1,291 @@
+package gateway
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/testutil"
+
+	"pipe/internal/parallel"
+	"pipe/serve/access"
+	"pipe/serve/gateway/expert"
+	"pipe/serve/gateway/gatewaytest"
+)
+
+// A stream that breaks after its first event ends with an error that clients see, and no other expert is asked.
+func TestBrokenStreams(t *testing.T) {
+	chunk := gatewaytest.Chunk("model-s", "half", "null")
+	for name, c := range map[string]struct {
+		rest func(http.ResponseWriter, *http.Request)
+		want string
+	}{
+		"cut": {func(w http.ResponseWriter, _ *http.Request) {
+			io.WriteString(w, chunk[:30])
+			w.(http.Flusher).Flush()
+			panic(http.ErrAbortHandler)
+		}, "the stream ended early"},
+		"ends":  {func(http.ResponseWriter, *http.Request) {}, "the stream ended early"},
+		"hangs": {func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, "the stream stopped for 400ms"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, nil)
+			w.small.Fault = func(_ int, rw http.ResponseWriter, r *http.Request) bool {
+				rw.Header().Set("Content-Type", "text/event-stream")
+				io.WriteString(rw, chunk)
+				rw.(http.Flusher).Flush()
+				c.rest(rw, r)
+				return true
+			}
+			a := w.post(t, question+`,"stream":true}`)
+			rest, ok := strings.CutPrefix(a.body, chunk)
+			if a.status != 200 || !ok || !strings.HasPrefix(rest, `data: {"error":{"code":"expert_`) || !strings.Contains(rest, c.want) || !strings.HasSuffix(rest, "\n\n") || strings.Contains(rest, "[DONE]") {
+				t.Errorf("%d %s", a.status, a.body)
+			}
+			if n := len(w.large.Requests()); n != 0 {
+				t.Errorf("the other expert got %d requests", n)
+			}
+			rec := w.records(t)[0]
+			if rec.Executed != 1 || !strings.Contains(rec.Error, c.want) || rec.FeeKnown || rec.Usage.Known {
+				t.Errorf("%+v", rec)
+			}
+		})
+	}
+}
+
+// A client that leaves ends the expert's call, before the first byte and within a stream; the log says so.
+func TestClientsWhoLeave(t *testing.T) {
+	for _, stream := range []bool{false, true} {
+		w := newWorld(t, func(s *Settings) {
+			for name, e := range s.Experts {
+				e.Timeouts.Answer, e.Timeouts.Idle = 20*time.Second, 20*time.Second
+				s.Experts[name] = e
+			}
+		})
+		w.small.Fault = func(_ int, rw http.ResponseWriter, r *http.Request) bool {
+			if stream {
+				rw.Header().Set("Content-Type", "text/event-stream")
+				io.WriteString(rw, gatewaytest.Chunk("model-s", "half", "null"))
+				rw.(http.Flusher).Flush()
+			}
+			<-r.Context().Done()
+			return true
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		r, _ := http.NewRequestWithContext(ctx, http.MethodPost, w.URL+"/v1/chat/completions", strings.NewReader(question+fmt.Sprintf(`,"stream":%v}`, stream)))
+		if stream {
+			response, err := w.Client().Do(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := bufio.NewReader(response.Body).ReadString('\n'); err != nil {
+				t.Fatal(err)
+			}
+			cancel()
+			response.Body.Close()
+		} else {
+			time.AfterFunc(100*time.Millisecond, cancel)
+			if response, err := w.Client().Do(r); err == nil {
+				response.Body.Close()
+				t.Fatal("an answer came")
+			}
+		}
+		for begin := time.Now(); !strings.Contains(w.text.String(), "the client left") && time.Since(begin) < 3*time.Second; time.Sleep(5 * time.Millisecond) {
+		}
+		w.Server.Close() // waits for the handler
+		if w.small.Gone() != 1 || !strings.Contains(w.text.String(), "the client left") || len(w.large.Requests()) != 0 {
+			t.Errorf("stream %v: %d calls ended, %s", stream, w.small.Gone(), w.text.String())
+		}
+		rec := w.records(t)[0]
+		if rec.Error != "the client left" || (rec.Executed == 1) != stream {
+			t.Errorf("stream %v: %+v", stream, rec)
+		}
+		if w.api.experts["small"].State() != expert.Closed {
+			t.Error("the breaker counts it")
+		}
+	}
+}
+
+// An expert whose breaker is open is masked in the decision, and its propensity is 0.
+func TestOpenBreakersAreMasked(t *testing.T) {
+	w := newWorld(t, func(s *Settings) { s.Breaker.Failures = 2 })
+	w.small.Fault = fault(500)
+	for i := range 4 {
+		a := w.post(t, question+`}`)
+		if fallbacks := a.header.Get("X-Pipe-Fallbacks"); a.status != 200 || a.header.Get("X-Pipe-Expert") != "large" || (fallbacks == "1") != (i < 2) {
+			t.Errorf("request %d: %d by %s after %q", i, a.status, a.header.Get("X-Pipe-Expert"), fallbacks)
+		}
+	}
+	if n := len(w.small.Requests()); n != 2 {
+		t.Errorf("%d requests to the broken expert", n)
+	}
+	recs := w.records(t)
+	if last := recs[3]; last.Action != 3 || last.Available[1] || last.Propensity[1] != 0 || last.Propensity[3] != 1 || recs[0].Action != 1 || !recs[0].Available[1] {
+		t.Errorf("%+v", last)
+	}
+	want := "# HELP pipe_breaker_state Circuit breaker of an expert: 0 closed, 1 half open, 2 open.\n# TYPE pipe_breaker_state gauge\npipe_breaker_state{expert=\"large\"} 0\npipe_breaker_state{expert=\"small\"} 2\n" +
+		"# HELP pipe_fallbacks_total Calls of an expert after which the next best pair was tried.\n# TYPE pipe_fallbacks_total counter\npipe_fallbacks_total{expert=\"small\",reason=\"status_500\"} 2\n"
+	if err := testutil.GatherAndCompare(w.registry, strings.NewReader(want), "pipe_breaker_state", "pipe_fallbacks_total"); err != nil {
+		t.Error(err)
+	}
+}
+
+// A request for an expert by name goes to it, whatever its breaker's neighbours do, and no other expert answers for it.
+func TestPassThrough(t *testing.T) {
+	w := newWorld(t, nil)
+	body := `{"model":"large","messages":[],"x":1}`
+	body = strings.Replace(body, "[]", `[{"role":"user","content":"x"}]`, 1)
+	a := w.post(t, body)
+	if a.status != 200 || a.header.Get("X-Pipe-Expert") != "large" || a.header.Get("X-Pipe-Decision") != "" || a.body != gatewaytest.Completion("model-l", w.large.Text) {
+		t.Errorf("%d %v %s", a.status, a.header, a.body)
+	}
+	if got, want := string(w.large.Requests()[0].Body), strings.Replace(body, "large", "model-l", 1); got != want {
+		t.Errorf("sent %s", got)
+	}
+	if a := w.post(t, strings.Replace(body, "large", "model-s", 1)); a.status != 200 || a.header.Get("X-Pipe-Expert") != "small" {
+		t.Errorf("by the model's name: %d %s", a.status, a.body)
+	}
+	w.large.Fault = fault(500)
+	if a := w.post(t, body); a.status != 502 || !strings.Contains(a.message(), "large: HTTP 500") || len(w.small.Requests()) != 1 {
+		t.Errorf("%d %s", a.status, a.body)
+	}
+	// What is no list of messages is passed to the expert, which refuses it.
+	if a := w.post(t, `{"model":"small"}`); a.status != 400 || !strings.Contains(a.message(), "no messages") {
+		t.Errorf("%d %s", a.status, a.body)
+	}
+}
+
+func TestRefusedRequests(t *testing.T) {
+	w := newWorld(t, nil)
+	for body, want := range map[string]string{
+		`{`:                             "400 invalid_request_error invalid_request: the body is not",
+		`{"model":"gpt-99"}`:            "404 invalid_request_error model_not_found: The model \"gpt-99\" does not exist",
+		`{"model":"pipe/other"}`:        "400 invalid_request_error invalid_request: messages",
+		`{"model":"pipe"}`:              "400 invalid_request_error invalid_request: messages: are missing",
+		`{"model":"pipe","messages":7}`: "400 invalid_request_error invalid_request: messages must be",
+		`{"model":"pipe/other","messages":[{"role":"user","content":"x"}]}`:                                                   "404 invalid_request_error model_not_found: The model \"pipe/other\"",
+		`{"model":"pipe","messages":[{"role":"system","content":"x"}]}`:                                                       "400 invalid_request_error invalid_request: messages: none has a text",
+		`{"model":"pipe","messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"http://x/a.png"}}]}]}`: "400 invalid_request_error",
+		`{"model":"pipe","model":"small","messages":[{"role":"user","content":"x"}]}`:                                         "duplicate key",
+	} {
+		if got := w.post(t, body).message(); !strings.Contains(got, want) {
+			t.Errorf("%s: %s, want %s", body, got, want)
+		}
+	}
+	if a := w.post(t, `{}`, "Content-Encoding", "gzip"); a.status != 415 {
+		t.Errorf("compressed: %d %s", a.status, a.body)
+	}
+	for path, want := range map[string]int{"/v1/embeddings": 404, "/v1/completions": 404, "/v1/responses": 404} {
+		response, err := w.Client().Post(w.URL+path, "application/json", strings.NewReader("{}"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, _ := io.ReadAll(response.Body)
+		response.Body.Close()
+		if response.StatusCode != want || !strings.Contains(string(text), "is not offered here") {
+			t.Errorf("%s: %d %s", path, response.StatusCode, text)
+		}
+	}
+	if n := len(w.small.Requests()) + len(w.large.Requests()); n != 0 {
+		t.Errorf("%d requests reached experts", n)
+	}
+}
+
+func TestModels(t *testing.T) {
+	w := newWorld(t, nil)
+	for path, want := range map[string]string{
+		"/v1/models":               `"id":"pipe","object":"model","created":`,
+		"/v1/models/pipe%2Fclaims": `{"id":"pipe/claims","object":"model","created":`,
+		"/v1/models/pipe/claims":   `{"id":"pipe/claims"`,
+		"/v1/models/small":         `{"id":"small","object":"model","created":0,"owned_by":"expert"}`,
+		"/v1/models/none":          `"code":"model_not_found"`,
+	} {
+		response, err := w.Client().Get(w.URL + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, _ := io.ReadAll(response.Body)
+		response.Body.Close()
+		if !strings.Contains(string(text), want) || strings.Contains(string(text), "model_not_found") != (response.StatusCode == 404) {
+			t.Errorf("%s: %d %s", path, response.StatusCode, text)
+		}
+	}
+}
+
+// What an answer cost is charged to the caller's key; another model than the configured one has no price here, and is
+// told in a header, a metric and the log, once.
+func TestChargesAndOtherModels(t *testing.T) {
+	w := newWorld(t, nil)
+	keys, err := access.New(access.Settings{Keys: []access.Key{{Name: "me", Key: "caller-key-0123456789abcdef"}}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	caller, err := keys.Admit("caller-key-0123456789abcdef")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ask := func() *httptest.ResponseRecorder {
+		r := httptest.NewRequest(http.MethodPost, "/v1/chat/completions", strings.NewReader(question+`}`))
+		out := httptest.NewRecorder()
+		w.api.complete(out, r.WithContext(access.With(r.Context(), caller)))
+		return out
+	}
+	ask()
+	if s := caller.Spent(); s.Tokens != 1100 || s.Money != 0.002 {
+		t.Errorf("spent %+v", s)
+	}
+	w.small.Model = "model-new"
+	for range 2 {
+		if out := ask(); out.Code != 200 || out.Header().Get("X-Pipe-Served-Model") != "model-new" {
+			t.Errorf("%d %v", out.Code, out.Header())
+		}
+	}
+	if s := caller.Spent(); s.Tokens != 3300 || s.Money != 0.002 {
+		t.Errorf("spent %+v", s)
+	}
+	want := "# HELP pipe_other_model_total Answers of another model than the configured one.\n# TYPE pipe_other_model_total counter\npipe_other_model_total{expert=\"small\"} 2\n"
+	if err := testutil.GatherAndCompare(w.registry, strings.NewReader(want), "pipe_other_model_total"); err != nil {
+		t.Error(err)
+	}
+	if n := strings.Count(w.text.String(), "another model than the configured one"); n != 1 {
+		t.Errorf("said %d times", n)
+	}
+	for i, rec := range w.records(t) {
+		if rec.Client != "me" || rec.FeeKnown != (i == 0) || i > 0 && (rec.Model != "model-new" || rec.Fee != 0) {
+			t.Errorf("%+v", rec)
+		}
+	}
+}
+
+// Many callers at once, with faults among them: every one gets an answer, and every decision is logged once.
+func TestManyCallers(t *testing.T) {
+	w := newWorld(t, func(s *Settings) { s.Breaker.Failures = 1000 })
+	w.small.Fault = func(n int, rw http.ResponseWriter, r *http.Request) bool {
+		return n%3 == 0 && fault(500)(n, rw, r)
+	}
+	const n = 120
+	err := parallel.Each(t.Context(), 16, n, func(_ context.Context, i int) error {
+		a := w.post(t, question+fmt.Sprintf(`,"stream":%v}`, i%2 == 0))
+		if a.status != 200 || !strings.Contains(a.body, "test.") {
+			return fmt.Errorf("%d %s", a.status, a.body)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	recs := w.records(t)
+	ids := map[string]bool{}
+	for _, r := range recs {
+		ids[r.ID] = true
+	}
+	if len(recs) != n || len(ids) != n {
+		t.Errorf("%d records with %d ids", len(recs), len(ids))
+	}
+}
