@@ -195,7 +195,7 @@ var testsMayImport = map[string][]string{
 	"serve":                  {"onnx/ort/orttest", "pipeline/decide/decidetest"},
 	"serve/gateway/expert":   {"costs/service/servicetest", "serve/gateway/gatewaytest"},
 	"costs/retrieval/search": {"costs/service/servicetest", "internal/progress"},
-	"serve/gateway":          {"models/estimate", "models/network", "onnx/hf/hftest", "onnx/ort/orttest", "pipeline", "serve/gateway/gatewaytest"},
+	"serve/gateway":          {"internal/parallel", "models/estimate", "models/network", "onnx/hf/hftest", "onnx/ort/orttest", "pipeline", "serve/gateway/gatewaytest"},
 	"tools":                  {"costs", "featurize", "onnx", "onnx/hf/hftest", "onnx/ort", "onnx/ort/orttest", "pipeline/decide/decidetest"},
 	"serve/dashboard":        {"onnx/ort/orttest", "pipeline/decide/decidetest", "serve/decision"},
 }
