@@ -5,6 +5,7 @@ import glob
 import http.server
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -20,17 +21,26 @@ class Missing(Exception):
     """A tool is not there."""
 
 
-class NotBuilt(Exception):
-    """The tools are there, but the program could not be built."""
+class NotFetched(Exception):
+    """The tools are there, but they could not download what the program needs."""
 
 
 def run(*args, **kwargs):
-    """Standard output of a program. If it fails, the error is a RuntimeError with the end of standard error."""
+    """Standard output of a program. If it fails, the error is a RuntimeError with the beginning and the end of what it said."""
     done = subprocess.run([str(a) for a in args], capture_output=True, text=True, encoding="utf-8", stdin=subprocess.DEVNULL, **kwargs)
     if done.returncode:
-        said = (done.stderr.strip() or done.stdout.strip())[-600:]
+        said = " ".join(re.sub(r"\x1b\[[0-9;]*m", "", done.stderr + done.stdout).split())
+        said = said if len(said) < 600 else said[:400] + " ... " + said[-200:]
         raise RuntimeError(f"{' '.join(map(str, args))[:200]}: exit status {done.returncode}: {said}")
     return done.stdout
+
+
+def fetch(*args, **kwargs):
+    """run, of a download."""
+    try:
+        run(*args, **kwargs)
+    except RuntimeError as failed:
+        raise NotFetched(failed) from failed
 
 
 def need(*tools):
@@ -55,10 +65,7 @@ class Program:
         self.name, self.build, self.tokenizes, self.folder, self.kept, self.environment = name, build, tokenizes, folder, kept, environment
 
     def decide(self, cases):
-        try:
-            command = self.build(self.folder, self.kept)
-        except RuntimeError as failed:
-            raise NotBuilt(failed) from failed
+        command = self.build(self.folder, self.kept)
         environment = {**os.environ, **self.environment()}
         return [run(*command, c.policy, c.rows if self.tokenizes else c.ids, *filter(None, [c.prices]), env=environment) for c in cases]
 
@@ -76,6 +83,8 @@ def build_go(folder, kept):
 def javascript(folder, kept):
     """A copy of the files for node and the browser, beside the packages that run.sh installed."""
     at = os.path.join(folder, "javascript")
+    if not os.path.isdir(os.path.join(kept, "node_modules/@huggingface/tokenizers")):
+        raise RuntimeError(f"no packages in {kept}/node_modules: run.sh installs them")
     if not os.path.exists(at):
         made = tempfile.mkdtemp(dir=folder)
         shutil.copytree(os.path.join(EXAMPLES, "javascript"), made, dirs_exist_ok=True, ignore=shutil.ignore_patterns("node_modules"))
@@ -97,7 +106,7 @@ def build_java(folder, kept):
     stamp = os.path.join(lib, "pom.xml")
     if not os.path.exists(stamp) or open(stamp).read() != wanted:
         shutil.rmtree(lib, ignore_errors=True)
-        run("mvn", "-q", "-B", "-f", pom, "dependency:copy-dependencies", "-DoutputDirectory=" + lib)
+        fetch("mvn", "-q", "-B", "-f", pom, "dependency:copy-dependencies", "-DoutputDirectory=" + lib)
         shutil.copy(pom, stamp)
     run("javac", "-cp", lib + "/*", "-d", classes, os.path.join(EXAMPLES, "java/Decide.java"))
     return ["java", "-cp", os.pathsep.join([lib + "/*", classes]), "Decide"]
@@ -105,8 +114,9 @@ def build_java(folder, kept):
 
 def build_rust(folder, kept):
     need("cargo")
-    target = os.path.join(kept, "cargo")
-    run("cargo", "build", "--quiet", "--locked", "--manifest-path", os.path.join(EXAMPLES, "rust/Cargo.toml"), "--target-dir", target)
+    target, manifest = os.path.join(kept, "cargo"), os.path.join(EXAMPLES, "rust/Cargo.toml")
+    fetch("cargo", "fetch", "--quiet", "--locked", "--manifest-path", manifest)
+    run("cargo", "build", "--quiet", "--offline", "--locked", "--manifest-path", manifest, "--target-dir", target)
     return [os.path.join(target, "debug/decide")]
 
 
@@ -118,7 +128,7 @@ def build_cpp(folder, kept):
     if subprocess.run(["g++", "-fsyntax-only", "-x", "c++", *headers, "-include", "nlohmann/json.hpp", "/dev/null"], capture_output=True).returncode:
         need("apt-get", "dpkg-deb")
         with tempfile.TemporaryDirectory(dir=home) as at:
-            run("apt-get", "-qq", "download", "nlohmann-json3-dev", cwd=at)
+            fetch("apt-get", "-qq", "download", "nlohmann-json3-dev", cwd=at)
             run("dpkg-deb", "-x", *glob.glob(at + "/*.deb"), home)
     out, lib = os.path.join(folder, "cpp"), library()
     os.makedirs(out, exist_ok=True)
