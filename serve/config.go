@@ -14,6 +14,7 @@ import (
 	"pipe/serve/dashboard"
 	"pipe/serve/decideapi"
 	"pipe/serve/decision"
+	"pipe/serve/gateway"
 	"pipe/serve/oip"
 	"pipe/serve/policies"
 )
@@ -32,6 +33,7 @@ type Config struct {
 	Decision decision.Settings  `yaml:"decision"`
 	Decide   decideapi.Settings `yaml:"decide"`
 	OIP      oip.Settings       `yaml:"oip"`
+	Gateway  gateway.Settings   `yaml:"gateway"`
 	Log      LogSettings        `yaml:"log"`
 
 	Monitor MonitorSettings `yaml:"monitor"`
@@ -73,6 +75,7 @@ func DefaultConfig() Config {
 		Decision: decision.DefaultSettings(),
 		Decide:   decideapi.DefaultSettings(),
 		OIP:      oip.DefaultSettings(),
+		Gateway:  gateway.DefaultSettings(),
 		Log:      LogSettings{Settings: decisionlog.DefaultSettings()},
 		Page:     dashboard.DefaultSettings(),
 		Monitor:  DefaultMonitorSettings(),
@@ -121,6 +124,7 @@ func (c *Config) Validate() error {
 	p.Add(config.Under("decision", c.Decision.Validate()))
 	p.Add(config.Under("decide", c.Decide.Validate()))
 	p.Add(config.Under("oip", c.OIP.Validate()))
+	p.Add(config.Under("gateway", c.Gateway.Validate()))
 	p.Add(config.Under("log", c.Log.Validate()))
 	p.Add(config.Under("monitor", c.Monitor.Validate()))
 	p.Add(config.Under("page", c.Page.Validate()))

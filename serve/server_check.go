@@ -108,6 +108,9 @@ func (s *Server) describe(ctx context.Context, r *Report) {
 	if s.parts.policies != nil {
 		s.describePolicies(ctx, r)
 	}
+	if s.parts.gateway != nil {
+		r.Notes = append(r.Notes, s.parts.gateway.Notes()...)
+	}
 }
 
 // describePolicies adds the policies, and the files that were left out.

@@ -10,6 +10,7 @@ import (
 	"pipe/serve/dashboard"
 	"pipe/serve/decideapi"
 	"pipe/serve/decision"
+	"pipe/serve/gateway"
 	"pipe/serve/oip"
 	"pipe/serve/policies"
 )
@@ -21,7 +22,8 @@ type parts struct {
 	decider  *decision.Decider
 	decide   *decideapi.API
 	oip      *oip.API
-	monitor  *monitoring // nil: none
+	gateway  *gateway.API // nil: no experts are configured
+	monitor  *monitoring  // nil: none
 	figures  *dashboard.Collector
 	runtime  *ort.Runtime
 }
@@ -96,6 +98,20 @@ func (s *Server) openProtocols(version string) (err error) {
 		return err
 	}
 	s.parts.decide.Register(s.mux)
+	return s.openGateway()
+}
+
+// openGateway opens the experts and their advice, if there are any.
+func (s *Server) openGateway() (err error) {
+	if !s.config.Gateway.Enabled() {
+		return nil
+	}
+	s.parts.gateway, err = gateway.New(s.parts.decider, s.metrics, s.log, s.config.Gateway)
+	if err != nil {
+		return err
+	}
+	s.closers = append(s.closers, s.parts.gateway.Close)
+	s.parts.gateway.Register(s.mux)
 	return nil
 }
 

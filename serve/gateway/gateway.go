@@ -43,7 +43,38 @@ func New(d *decision.Decider, m *metrics.Metrics, log *slog.Logger, s Settings) 
 	if err := a.open(); err != nil {
 		return nil, errors.Join(err, a.Close())
 	}
+	for _, note := range a.Notes() {
+		log.Warn(note)
+	}
 	return a, nil
+}
+
+// Notes says what the policies name and the settings do not have, and which experts have no price.
+func (a *API) Notes() []string {
+	var notes []string
+	for _, name := range a.decider.Policies().Names() {
+		p, err := a.decider.Policies().Acquire(name)
+		if err != nil { // its file changed meanwhile
+			continue
+		}
+		for _, e := range p.Info().Actions.Experts {
+			if a.experts[e.Name] == nil {
+				notes = append(notes, fmt.Sprintf("gateway: the expert %q of policy %q is not configured, and is never chosen", e.Name, name))
+			}
+		}
+		for _, v := range p.Info().Actions.Advice[1:] {
+			if a.advice[v.Name] == nil {
+				notes = append(notes, fmt.Sprintf("gateway: the advice %q of policy %q is not configured, and is never chosen", v.Name, name))
+			}
+		}
+		p.Release()
+	}
+	for _, name := range slices.Sorted(maps.Keys(a.experts)) {
+		if s := a.settings.Experts[name]; s.Price == nil && s.Prices == "" {
+			notes = append(notes, fmt.Sprintf("gateway: the expert %q has no price, so the fees of its answers are not known", name))
+		}
+	}
+	return notes
 }
 
 // open opens what the settings name.
