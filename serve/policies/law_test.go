@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -151,6 +152,14 @@ func (q request) answer(ctx context.Context, set *Set) (*policy.Decisions, error
 // Requests that run together, at mixed prices and with bad ones among them, have the bits of the same requests alone.
 func TestRequestsTogetherAnswerAsAlone(t *testing.T) {
 	set := everything(t, func(s *Settings) { s.Workers = 1 }) // so that they meet
+	met := map[string]*atomic.Int64{"encode": {}, "decide": {}}
+	for _, q := range []*queue{set.queues.encode, set.queues.decide} {
+		q.observe = func(jobs int) {
+			if jobs > 1 {
+				met[q.stage].Add(1)
+			}
+		}
+	}
 	const callers, each = 24, 25
 	r := rand.New(rand.NewPCG(5, 5))
 	requests, want := make([]request, callers*each), make([]*policy.Decisions, callers*each)
@@ -175,6 +184,11 @@ func TestRequestsTogetherAnswerAsAlone(t *testing.T) {
 		})
 	}
 	all.Wait()
+	for stage, n := range met {
+		if n.Load() == 0 {
+			t.Errorf("%s: no requests ran together", stage)
+		}
+	}
 }
 
 // A request of many rows is the same as its rows in several requests.

@@ -19,6 +19,7 @@ type queue struct {
 	room    int // rows that wait
 	delay   time.Duration
 	metrics *metrics.Metrics
+	observe func(jobs int) // of each run, for tests; may be nil
 
 	mu      sync.Mutex
 	running int
@@ -135,6 +136,9 @@ func (q *queue) lead(ctx context.Context, together []*job) {
 		rows += j.rows
 	}
 	q.metrics.Batch(q.stage, rows)
+	if q.observe != nil {
+		q.observe(len(together))
+	}
 	together[0].run(ctx, together)
 	ended = true
 }

@@ -118,6 +118,24 @@ func TestReloadsUnderLoad(t *testing.T) {
 	}
 }
 
+// However much of a file has been copied, it is refused, and the version before it decides.
+func TestEveryPartOfAFileIsRefused(t *testing.T) {
+	dir := t.TempDir()
+	path := write(t, dir, "a", version("1"))
+	set := open(t, settings(path))
+	b := content(t, version("2"))
+	for n := 0; n < len(b); n += max(1, len(b)/150) {
+		put(t, path, b[:n])
+		if c := set.Reload(t.Context()); len(c) != 1 || c[0].Verdict != Refused || note(t, set, "a") != "1" {
+			t.Fatalf("the first %d of %d bytes: %v, %q is served", n, len(b), c, note(t, set, "a"))
+		}
+	}
+	put(t, path, b)
+	if c := set.Reload(t.Context()); c[0].Verdict != Replaced || note(t, set, "a") != "2" {
+		t.Fatal(c)
+	}
+}
+
 func TestAReplacedVersionLivesUntilItsLastLease(t *testing.T) {
 	dir := t.TempDir()
 	path := write(t, dir, "a", version("1"))
