@@ -22,6 +22,9 @@ type Options struct {
 	// of texts or images (a Hugging Face model folder, an .onnx file, or org/name in the local cache). It is empty if
 	// the policy takes features, or if pipe convert --merge put the encoder in front of it.
 	Encoder string
+	// Shared is the open encoder of the policy, which other routers may share: see [PolicyFile.Encoder]. Close leaves it open.
+	// Nil: the router opens the encoder and closes it.
+	Shared *Encoder
 	// FeaturesOnly leaves an encoder in front of the policy closed: the router takes features and nothing else.
 	FeaturesOnly bool
 	// Decoder of images: standard, libjpeg-turbo or auto. Empty: standard.
@@ -52,6 +55,7 @@ type Router struct {
 	decider *policy.Decider
 	input   string
 	vectors vectors       // of what an encoder reads; nil: there is none
+	shared  bool          // others use the vectors too
 	table   *tableEncoder // of raw rows
 	pricing *policy.Pricing
 	own     *ort.Runtime // to be closed
@@ -132,14 +136,28 @@ func open(rt *ort.Runtime, f *PolicyFile, input string, o Options) (_ *Router, e
 	case InputRow:
 		r.table, err = openTable(f, o.Encoder)
 	default:
-		if r.vectors, err = openVectors(rt, f, input, encoderOptions{o.Encoder, o.Decoder, max(1, o.Workers)}); err == nil {
-			err = f.fits(infoOf(input, r.vectors))
-		}
+		err = r.openVectors(rt, o)
 	}
 	if err != nil {
 		return nil, errors.Join(err, r.Close())
 	}
 	return r, nil
+}
+
+// openVectors opens the encoder of texts or images, or takes the one that is shared, and compares it with the policy.
+func (r *Router) openVectors(rt *ort.Runtime, o Options) (err error) {
+	switch {
+	case o.Shared == nil:
+		r.vectors, err = openVectors(rt, r.file, r.input, encoderOptions{o.Encoder, o.Decoder, max(1, o.Workers)})
+	case o.Shared.input != r.input:
+		err = &InputError{Takes: r.input, Given: o.Shared.input}
+	default:
+		r.vectors, r.shared = o.Shared.vectors, true
+	}
+	if err != nil {
+		return err
+	}
+	return r.file.fits(infoOf(r.input, r.vectors))
 }
 
 // Close frees everything that Open opened. It waits for running calls; later ones fail with ort.ErrClosed. It is
@@ -154,7 +172,7 @@ func (r *Router) Close() error {
 func (r *Router) closeAll() error {
 	r.closed.Store(true)
 	var errs []error
-	if r.vectors != nil {
+	if r.vectors != nil && !r.shared {
 		errs = append(errs, r.vectors.Close())
 	}
 	errs = append(errs, r.decider.Close())

@@ -21,7 +21,8 @@ type Policy struct {
 	Loaded time.Time // when it was
 
 	router  *decide.Router
-	content string // identifies the content of the file and the encoder's
+	encoder *encoder // of texts or images; nil: there is none
+	content string   // identifies the content of the file and the encoder's
 	queues  *queues
 	prices  priceCache
 	graph   *Graph
@@ -53,7 +54,7 @@ func (p *Policy) Release() {
 	case n < 0:
 		panic("policies: a policy was released twice")
 	case n == 0:
-		p.failed = p.router.Close()
+		p.failed = errors.Join(p.router.Close(), p.encoder.release())
 		p.live.Done()
 	}
 }
@@ -180,8 +181,9 @@ func (p *Policy) encode(ctx context.Context, in Inputs) ([]float32, error) {
 		return nil, err
 	}
 	e := &encoding{policy: p, in: prepared}
-	// The caller may leave: nothing that it owns is read any more. The policy stays open until the run has ended.
-	if err := p.queues.encode.do(ctx, &job{like: p, rows: prepared.Rows(), run: runEncodings, work: e, free: true}); err != nil {
+	// The caller may leave: nothing that it owns is read any more. The encoder stays open until the run has ended. Policies
+	// with the same encoder share its runs.
+	if err := p.queues.encode.do(ctx, &job{like: p.encoder, rows: prepared.Rows(), run: runEncodings, work: e, free: true}); err != nil {
 		return nil, err
 	}
 	return e.features, nil

@@ -23,6 +23,7 @@ type Set struct {
 	metrics  *metrics.Metrics
 	log      *slog.Logger
 	queues   *queues
+	encoders encoders
 
 	current atomic.Pointer[map[string]*Policy]
 

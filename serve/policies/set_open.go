@@ -41,13 +41,20 @@ func (s *Set) open(ctx context.Context, f file, old *Policy) (*Policy, error) {
 	}
 	o := s.settings.options(f.name)
 	o.Runtime = s.runtime
-	r, err := decide.OpenFile(parsed, o)
+	encoder, err := s.encoders.lease(parsed, o, f.encoder)
 	if err != nil {
 		return nil, err
 	}
+	if encoder != nil {
+		o.Shared = encoder.Encoder
+	}
+	r, err := decide.OpenFile(parsed, o)
+	if err != nil {
+		return nil, errors.Join(err, encoder.release())
+	}
 	p := &Policy{
 		Name: f.name, Digest: r.Digest(), File: f.path, Loaded: time.Now(),
-		router: r, content: identity, queues: s.queues, live: &s.live,
+		router: r, encoder: encoder, content: identity, queues: s.queues, live: &s.live,
 	}
 	p.graph = &Graph{policy: p, inputs: r.GraphInputs(), outputs: r.GraphOutputs()}
 	p.leases.Store(1)

@@ -1,0 +1,62 @@
+package policies
+
+import (
+	"sync"
+
+	"pipe/pipeline/decide"
+)
+
+// encoders are those that policies have open. Policies with the same encoder share it, such as the versions of a policy and
+// its canary: it is opened once, and takes its memory once.
+type encoders struct {
+	mu   sync.Mutex
+	open map[string]*encoder
+}
+
+// encoder is an open encoder of texts or images.
+type encoder struct {
+	*decide.Encoder
+	of    *encoders
+	key   string
+	users int
+}
+
+// lease opens the encoder of a policy or takes the one that is open; nil if the policy needs none. identity is that of the
+// encoder's files.
+func (e *encoders) lease(f *decide.PolicyFile, o decide.Options, identity string) (*encoder, error) {
+	key, err := f.EncoderKey(o)
+	if err != nil || key == "" {
+		return nil, err
+	}
+	key += " " + identity
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if known := e.open[key]; known != nil {
+		known.users++
+		return known, nil
+	}
+	opened, err := f.Encoder(o)
+	if err != nil {
+		return nil, err
+	}
+	fresh := &encoder{Encoder: opened, of: e, key: key, users: 1}
+	if e.open == nil {
+		e.open = map[string]*encoder{}
+	}
+	e.open[key] = fresh
+	return fresh, nil
+}
+
+// release closes the encoder when its last policy has gone; nil is none.
+func (e *encoder) release() error {
+	if e == nil {
+		return nil
+	}
+	e.of.mu.Lock()
+	defer e.of.mu.Unlock()
+	if e.users--; e.users > 0 {
+		return nil
+	}
+	delete(e.of.open, e.key)
+	return e.Close()
+}
