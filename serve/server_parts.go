@@ -88,7 +88,7 @@ func (s *Server) openMonitor(ctx context.Context) error {
 
 // openProtocols makes what reads requests and writes answers, and adds its routes.
 func (s *Server) openProtocols(version string) (err error) {
-	s.parts.oip, err = oip.New(oip.Options{Policies: s.parts.policies, Metrics: s.metrics, Settings: s.config.OIP, Version: version, Ready: s.Ready})
+	s.parts.oip, err = oip.New(oip.Options{Policies: s.parts.policies, Decider: s.parts.decider, Metrics: s.metrics, Settings: s.config.OIP, Version: version, Ready: s.Ready})
 	if err != nil {
 		return err
 	}

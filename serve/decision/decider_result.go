@@ -40,8 +40,11 @@ func (r *Result) RequestID() string { return r.request.ID }
 // Features are those of every row, n x Dim; do not change them.
 func (r *Result) Features() []float32 { return r.features }
 
-// row are the features of a row.
+// row are the features of a row; nil where they are not at hand.
 func (r *Result) row(i int) []float32 {
+	if r.features == nil {
+		return nil
+	}
 	dim := r.used.version.info.Dim
 	return r.features[i*dim : (i+1)*dim : (i+1)*dim]
 }

@@ -79,7 +79,7 @@ func (d *Decider) finish(r *Result) error {
 	if d.observer != nil {
 		d.observer.Add(r.Policy.Name, r.Policy.Digest, r.used.version.info, r.Records)
 	}
-	if d.shadows != nil {
+	if d.shadows != nil && r.features != nil {
 		if names := d.shadowsOf(r); len(names) > 0 && d.shadows.add(shadowJob{
 			records: r.Records, request: r.request, features: r.features, of: r.used.version.info.Actions, names: names,
 		}) {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"sync"
 
+	"pipe/serve/decision"
 	"pipe/serve/metrics"
 	"pipe/serve/policies"
 )
@@ -11,6 +12,8 @@ import (
 // Options are what the API serves.
 type Options struct {
 	Policies *policies.Set
+	// Decider writes the decisions to the log and counts them. nil: they are not.
+	Decider  *decision.Decider
 	Metrics  *metrics.Metrics // or nil
 	Settings Settings
 	// Version of the server, for its metadata.
@@ -22,6 +25,7 @@ type Options struct {
 // API answers requests of the protocol. It is safe for concurrent use.
 type API struct {
 	policies *policies.Set
+	decider  *decision.Decider
 	metrics  *metrics.Metrics
 	settings Settings
 	version  string
@@ -39,7 +43,7 @@ func New(o Options) (*API, error) {
 	if err := o.Settings.Validate(); err != nil {
 		return nil, err
 	}
-	a := &API{policies: o.Policies, metrics: o.Metrics, settings: o.Settings, version: o.Version, ready: o.Ready}
+	a := &API{policies: o.Policies, decider: o.Decider, metrics: o.Metrics, settings: o.Settings, version: o.Version, ready: o.Ready}
 	if a.ready == nil {
 		a.ready = func() bool { return true }
 	}

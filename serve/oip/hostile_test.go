@@ -76,7 +76,7 @@ func TestWrongRequests(t *testing.T) {
 		"NaN":                 {body(features(`[1,2,NaN,4,5,6]`)), "", 400, ""},
 		"too large":           {body(features(`[1,2,1e39,4,5,6]`)), "", 400, "too large"},
 		"data is a number":    {body(features(`1`)), "", 400, "not a list"},
-		"other output":        {`{"inputs":[` + good + `],"outputs":[{"name":"x"}]}`, "", 400, "not an output"},
+		"other output":        {`{"inputs":[` + good + `],"outputs":[{"name":"x"}]}`, "", 400, `no output "x"`},
 		"output twice":        {`{"inputs":[` + good + `],"outputs":[{"name":"action"},{"name":"action"}]}`, "", 400, "twice"},
 		"classes":             {`{"inputs":[` + good + `],"outputs":[{"name":"scores","parameters":{"classification":2}}]}`, "", 400, "classification"},
 		"a list as parameter": {`{"inputs":[` + good + `],"parameters":{"x":[1]}}`, "", 400, "neither"},

@@ -11,14 +11,19 @@ import (
 	"pipe/models/policy"
 	"pipe/onnx"
 	"pipe/pipeline/decide"
+	"pipe/serve/decision"
 	"pipe/serve/policies"
 )
 
 // answer is what a policy answered.
 type answer struct {
 	model, version, id string
+	decisions          string // ids in the decision log, one for each row, with commas between them; empty: none
 	outputs            []result
 }
+
+// decisionsParameter is the parameter of an answer with the ids of its decisions, which outcomes are reported for.
+const decisionsParameter = "decision_ids"
 
 // result is one output.
 type result struct {
@@ -60,13 +65,24 @@ func (a *API) run(ctx context.Context, p *policies.Policy, r *request, m *memory
 	if err != nil {
 		return nil, err
 	}
-	t.read = time.Now()
-	outputs, err := g.Run(ctx, inputs, names...)
-	t.ran = time.Now()
-	if err != nil {
-		return nil, runProblem(ctx, err)
+	if err := a.readyToRecord(); err != nil {
+		return nil, err
 	}
-	out := &answer{model: p.Name, version: p.Digest, id: r.id, outputs: make([]result, len(names))}
+	t.read = time.Now()
+	asked := names
+	if a.decider != nil {
+		asked = nil // the log has what the policy says of every pair
+	}
+	outputs, err := g.Run(ctx, inputs, asked...)
+	t.ran = time.Now()
+	var ids []string
+	if err == nil {
+		ids, err = a.record(ctx, p, r, inputs, outputs, t)
+	}
+	if err != nil {
+		return nil, runProblem(err)
+	}
+	out := &answer{model: p.Name, version: p.Digest, id: r.id, decisions: strings.Join(ids, ","), outputs: make([]result, len(names))}
 	for i, name := range names {
 		out.outputs[i] = result{name: name, binary: r.binary, tensor: outputs[name]}
 		if r.outputs != nil && !r.outputs[i].implicit {
@@ -86,6 +102,9 @@ func outputNames(g *policies.Graph, r *request) ([]string, error) {
 	for i, o := range r.outputs {
 		if slices.Contains(names[:i], o.name) {
 			return nil, problemf(invalid, "output %q is asked for twice", o.name)
+		}
+		if !slices.ContainsFunc(g.Outputs(), func(v onnx.IO) bool { return v.Name == o.name }) {
+			return nil, problemf(invalid, "the model has no output %q; its outputs are %s", o.name, strings.Join(namesOf(g.Outputs()), ", "))
 		}
 		names[i] = o.name
 	}
@@ -168,7 +187,7 @@ func (a *API) elementsOf(want onnx.Shape, shape []int64) (int, error) {
 }
 
 // runProblem gives an error of the policy its status.
-func runProblem(ctx context.Context, err error) error {
+func runProblem(err error) error {
 	var tensor *policies.TensorError
 	var row *decide.RowError
 	var overload *policies.OverloadError
@@ -182,7 +201,7 @@ func runProblem(ctx context.Context, err error) error {
 		k = late
 	case errors.Is(err, context.Canceled):
 		k = gone
-	case errors.Is(err, policies.ErrClosed):
+	case errors.Is(err, policies.ErrClosed), errors.Is(err, decision.ErrNotLogged):
 		k = unavailable
 	}
 	return &problem{kind: k, text: err.Error(), err: err}

@@ -10,6 +10,7 @@ type request struct {
 	model   string
 	version string // empty: the one that is served
 	id      string // returned with the answer
+	log     string // id of the request in the decision log; empty: a new one
 	inputs  []tensor
 	outputs []output // nil: all, as binary says
 	binary  bool     // REST: outputs that do not say otherwise are binary

@@ -49,7 +49,7 @@ func (a *API) restAnswer(w http.ResponseWriter, r *http.Request, buffer *[]byte,
 			return nil, problemf(invalid, "%s is %q, not a number of bytes", headerLength, text)
 		}
 	}
-	q := &request{model: r.PathValue("model"), version: r.PathValue("version")}
+	q := &request{model: r.PathValue("model"), version: r.PathValue("version"), log: r.Header.Get("X-Request-Id")}
 	if err := readRequest(q, body, length); err != nil {
 		return nil, err
 	}
@@ -162,6 +162,13 @@ func appendAnswer(dst []byte, out *answer) (body []byte, length int, err error) 
 		if dst, err = jsontext.AppendQuote(dst, out.id); err != nil {
 			return nil, 0, err
 		}
+	}
+	if out.decisions != "" {
+		dst = append(dst, `,"parameters":{"`+decisionsParameter+`":`...)
+		if dst, err = jsontext.AppendQuote(dst, out.decisions); err != nil {
+			return nil, 0, err
+		}
+		dst = append(dst, '}')
 	}
 	dst = append(dst, `,"outputs":[`...)
 	for i, o := range out.outputs {

@@ -10,6 +10,7 @@ import (
 	_ "google.golang.org/grpc/encoding/gzip" // clients may compress
 	"google.golang.org/grpc/health"
 	"google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
 	pb "pipe/serve/oip/inferencepb"
@@ -132,6 +133,11 @@ func (s *rpc) ModelInfer(ctx context.Context, r *pb.ModelInferRequest) (*pb.Mode
 	q, raw, err := rpcRequest(r)
 	if err != nil {
 		return nil, rpcError(err)
+	}
+	if md, ok := metadata.FromIncomingContext(ctx); ok {
+		if id := md.Get("x-request-id"); len(id) > 0 {
+			q.log = id[0]
+		}
 	}
 	m := s.api.memories.Get().(*memory)
 	defer func() {

@@ -167,6 +167,9 @@ func (e rpcElements) store(t *onnx.Tensor) error {
 // rpcAnswer is an answer in the form of the request: raw contents, or contents by datatype where each has such a field.
 func rpcAnswer(a *answer, raw bool) *pb.ModelInferResponse {
 	out := &pb.ModelInferResponse{ModelName: a.model, ModelVersion: a.version, Id: a.id}
+	if a.decisions != "" {
+		out.Parameters = map[string]*pb.InferParameter{decisionsParameter: {ParameterChoice: &pb.InferParameter_StringParam{StringParam: a.decisions}}}
+	}
 	for _, o := range a.outputs {
 		raw = raw || o.tensor.DType == onnx.Float16
 	}

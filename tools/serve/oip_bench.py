@@ -84,7 +84,8 @@ class Server:
 
     def pause(self, on):
         """Stops the server's processes while another is measured."""
-        os.killpg(self.process.pid, signal.SIGSTOP if on else signal.SIGCONT)
+        if self.process.poll() is None:
+            os.killpg(self.process.pid, signal.SIGSTOP if on else signal.SIGCONT)
 
 
 def mlserver(python, policy, workers, folder):

@@ -15,17 +15,18 @@ types = {"tensor(float)": "FP32", "tensor(int64)": "INT64", "tensor(bool)": "BOO
 class Policy(kserve.Model):
     def __init__(self, name, path):
         super().__init__(name)
-        self.path = path
-        self.load()
+        self.path, self.session = path, None
+        self.ready = True
 
-    def load(self):
+    def open(self):
+        """Opens the session in the process that uses it: it cannot be given to another."""
         o = onnxruntime.SessionOptions()
         o.intra_op_num_threads = o.inter_op_num_threads = 1  # as fast as any number on one row, and as pipe runs it
         self.session = onnxruntime.InferenceSession(self.path, o)
-        self.ready = True
-        return True
 
     def predict(self, payload, headers=None, response_headers=None):
+        if self.session is None:
+            self.open()
         answers = self.session.run(None, {i.name: i.as_numpy() for i in payload.inputs})
         outputs = []
         for about, answer in zip(self.session.get_outputs(), answers):

@@ -1,0 +1,125 @@
+package decision
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"pipe/models/policy"
+	"pipe/pipeline/decisionlog"
+	"pipe/serve/policies"
+)
+
+// Inferred are decisions of a policy on the tensors of a request: the client named the policy and its prices, and gets what
+// the policy alone chooses. So there are no canaries, and nothing is explored.
+type Inferred struct {
+	Policy    *policies.Policy // leased until RecordInferred returns
+	Decisions *policy.Decisions
+	Features  []float32       // n x Dim; nil where they are not at hand, as behind an encoder that was merged in front
+	Prices    []policy.Prices // of the request: none for those of the file, one for all rows, or one for each row
+	Request   string          // id of the request; empty: a new one is made
+	Client    string          // name of the caller's key
+	Start     time.Time
+	// Decode and Decide are how long it took to read the request, and to run the policy.
+	Decode, Decide time.Duration
+}
+
+// ReadyToRecord returns an error that wraps [ErrNotLogged] where the log is configured to stop the service when it cannot be
+// written, and it cannot.
+func (d *Decider) ReadyToRecord() error {
+	if d.log == nil {
+		return nil
+	}
+	if err := d.log.Ready(); err != nil {
+		return fmt.Errorf("%w: %w", ErrNotLogged, err)
+	}
+	return nil
+}
+
+// RecordInferred counts decisions, adds a record of each to the log, and lets shadows decide, as [Result.Done] does. Rows with
+// fees of pairs are not recorded: the log has fees of experts and of advice only. ids are those of the records, one for each
+// row; nil if there is no log, or a row is not recorded. The error wraps [ErrNotLogged].
+func (d *Decider) RecordInferred(in Inferred) (ids []string, err error) {
+	v, err := d.versions.of(in.Policy)
+	if err != nil {
+		return nil, err
+	}
+	request := Request{Source: SourceInfer, ID: in.Request, Client: in.Client, Decode: in.Decode, NoExplore: true}
+	request.Inputs.Features = []float32{} // given, as far as the times of stages are concerned
+	if len(in.Prices) <= 1 {
+		return d.recordInferred(in, request, v, in.Prices, 0, len(in.Decisions.Action))
+	}
+	for i := range in.Prices {
+		id, err := d.recordInferred(in, request, v, in.Prices[i:i+1], i, 1)
+		if err != nil {
+			return nil, err
+		}
+		ids = append(ids, id...)
+	}
+	if len(ids) < len(in.Prices) {
+		return nil, nil
+	}
+	return ids, nil
+}
+
+// recordInferred records n rows from first on, at the same prices.
+func (d *Decider) recordInferred(in Inferred, request Request, v *version, prices []policy.Prices, first, n int) (ids []string, err error) {
+	at := v.base
+	if len(prices) > 0 {
+		if slices.ContainsFunc(prices[0].Pairs, func(fee float32) bool { return fee != 0 }) {
+			return nil, nil
+		}
+		at = v.inferred(prices[0])
+	}
+	res := &Result{
+		Policy: in.Policy, Pricing: at.Pricing, Decisions: rowsOf(in.Decisions, first, n), decider: d, request: request,
+		used: used{policy: in.Policy, version: v, prices: at, asked: in.Policy.Name}, decided: in.Decide,
+	}
+	if dim := v.info.Dim; in.Features != nil {
+		res.features = in.Features[first*dim : (first+n)*dim]
+	}
+	stages := decisionlog.Stages{Decode: in.Decode.Microseconds(), Decide: in.Decide.Microseconds()}
+	if err := d.record(res, in.Start, stages); err != nil {
+		return nil, err
+	}
+	res.count()
+	if d.log != nil {
+		ids = make([]string, n)
+		for i, rec := range res.Records {
+			ids[i] = rec.ID
+		}
+	}
+	return ids, d.finish(res)
+}
+
+// inferred are prices of tensors, in which the fees of advice are multiplied by lambda already. So lambda is 1 here.
+func (v *version) inferred(p policy.Prices) *priced {
+	actions := *v.info.Actions
+	actions.Experts, actions.Advice = slices.Clone(actions.Experts), slices.Clone(actions.Advice)
+	for i, fee := range p.Experts {
+		actions.Experts[i].Fee = float64(fee)
+	}
+	for i, fee := range p.Advice {
+		actions.Advice[i].Fee = float64(fee)
+	}
+	available := actions.Mask()
+	for i, ok := range p.Available {
+		available[i] = available[i] && ok
+	}
+	return newPriced(&policy.Pricing{Actions: &actions, Lambda: 1, Available: available}, true)
+}
+
+// rowsOf are n of the rows of decisions.
+func rowsOf(d *policy.Decisions, first, n int) *policy.Decisions {
+	if first == 0 && n == len(d.Action) {
+		return d
+	}
+	part := *d
+	part.Action, part.Expert, part.Advice = d.Action[first:first+n], d.Expert[first:first+n], d.Advice[first:first+n]
+	from, to := first*d.Actions, (first+n)*d.Actions
+	part.Scores = d.Scores[from:to]
+	if d.Loss != nil {
+		part.Loss, part.Cost = d.Loss[from:to], d.Cost[from:to]
+	}
+	return &part
+}
