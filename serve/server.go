@@ -107,7 +107,7 @@ func (s *Server) openMetrics(version string) {
 
 // openAccess reads keys and certificates.
 func (s *Server) openAccess() (err error) {
-	if s.access, err = access.New(s.config.Access, s.metrics); err != nil {
+	if s.access, err = access.New(s.config.Access, s.secrets, s.metrics); err != nil {
 		return err
 	}
 	s.closers = append(s.closers, s.access.Save)

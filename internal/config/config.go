@@ -91,12 +91,19 @@ func readFile(path string) (_ []byte, err error) {
 	return io.ReadAll(io.LimitReader(f, textfile.MaxYAML+1))
 }
 
-// Decode is Load for bytes; relative paths are relative to dir.
+// Decode is Load for bytes; relative paths are relative to dir. No problem shows the value of a variable, which may be a
+// secret in the wrong place: the text of the file is shown instead.
 func Decode(text []byte, dir string, env func(string) (string, bool), dst any) []string {
+	hidden := replaced{}
+	return hidden.hide(decode(text, dir, env, dst, hidden))
+}
+
+func decode(text []byte, dir string, env func(string) (string, bool), dst any, hidden replaced) []string {
 	var root yaml.Node
 	if err := yaml.Load(text, &root); err != nil {
 		return libraryProblems(err)
 	}
+	defer hidden.keep(&root)()
 	if problems := expandNode(&root, env); len(problems) > 0 {
 		return problems
 	}

@@ -196,3 +196,18 @@ func TestLoadNamesTheFile(t *testing.T) {
 		t.Errorf("absent file: %v, want os.ErrNotExist", err)
 	}
 }
+
+// TestSecretsAreNotShown checks that no problem shows the value of a variable, wherever it stands.
+func TestSecretsAreNotShown(t *testing.T) {
+	const secret = "sk-0123456789 abcdef\"0123456789abcdef0123456789abcdef"
+	env := environment(map[string]string{"KEY": secret})
+	for _, text := range []string{
+		"rate: ${KEY}\n", "knn: ${KEY}\n", "list: ${KEY}\n", "nested: ${KEY}\n", "epochs: x${KEY}x\n", "list: [{a: '${KEY}'}]\n", "nested: {file: [${KEY}]}\n", "free: {x: ${KEY}}\nname: [a, ${KEY}]\n",
+	} {
+		var got sampleConfig
+		problems := strings.Join(Decode([]byte(text), "/cfg", env, &got), "\n")
+		if problems == "" || strings.Contains(problems, "0123456789") || strings.Contains(problems, "sk-") {
+			t.Errorf("%q: %s", text, problems)
+		}
+	}
+}

@@ -2,7 +2,10 @@ package config
 
 import (
 	"fmt"
+	"maps"
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v4"
@@ -73,4 +76,49 @@ func expand(text string, env func(string) (string, bool)) (expanded string, prob
 		return value
 	})
 	return expanded, problems
+}
+
+// replaced are values with variables in them, after these were replaced, with the text of the file.
+type replaced map[string]string
+
+// keep is called before the variables below n are replaced, and what it returns after that.
+func (r replaced) keep(n *yaml.Node) (after func()) {
+	var undo []func()
+	var walk func(n *yaml.Node)
+	walk = func(n *yaml.Node) {
+		if text := n.Value; n.Kind == yaml.ScalarNode && variable.MatchString(text) {
+			undo = append(undo, func() { r[n.Value] = text })
+		}
+		for _, child := range n.Content {
+			walk(child)
+		}
+	}
+	walk(n)
+	return func() {
+		for _, f := range undo {
+			f()
+		}
+	}
+}
+
+// Values that are shorter than shortestHidden are part of ordinary words. The YAML library shortens what it shows of a value
+// to the first shownBytes.
+const shortestHidden, shownBytes = 8, 7
+
+// hide replaces the values in problems by the text of the file.
+func (r replaced) hide(problems []string) []string {
+	values := slices.Collect(maps.Keys(r))
+	slices.SortFunc(values, func(a, b string) int { return len(b) - len(a) }) // one may be part of another
+	for i := range problems {
+		for _, value := range values {
+			if len(value) < shortestHidden {
+				continue
+			}
+			quoted := strconv.Quote(value)
+			for _, spelling := range []string{value, quoted[1 : len(quoted)-1], value[:shownBytes] + "..."} {
+				problems[i] = strings.ReplaceAll(problems[i], spelling, r[value])
+			}
+		}
+	}
+	return problems
 }

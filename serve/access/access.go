@@ -17,6 +17,7 @@ import (
 // Access knows the keys and what each has used. All methods are safe for concurrent use.
 type Access struct {
 	settings Settings
+	secrets  *Secrets
 	metrics  *metrics.Metrics
 	now      func() time.Time
 	open     map[string]bool
@@ -29,12 +30,13 @@ type known struct {
 	caller *Caller
 }
 
-// New reads the keys of the settings and of their file. Problems of the file are a *config.Error.
-func New(s Settings, m *metrics.Metrics) (*Access, error) {
+// New reads the keys of the settings and of their file, and adds them to what logs hide. Problems of the file are a
+// *config.Error. The secrets and the metrics may be nil.
+func New(s Settings, secrets *Secrets, m *metrics.Metrics) (*Access, error) {
 	if err := s.Validate(); err != nil {
 		return nil, err
 	}
-	a := &Access{settings: s, metrics: m, now: time.Now, open: map[string]bool{}}
+	a := &Access{settings: s, secrets: secrets, metrics: m, now: time.Now, open: map[string]bool{}}
 	for _, name := range s.Open {
 		a.open[name] = true
 	}
@@ -55,14 +57,15 @@ func (a *Access) Reload() error {
 	for _, k := range *a.keys.Load() {
 		before[k.caller.Name] = k.caller
 	}
-	list := make([]known, len(keys))
+	list, secrets := make([]known, len(keys)), make([]string, len(keys))
 	for i, k := range keys {
 		d, err := k.digest()
 		if err != nil {
 			return err
 		}
-		list[i] = known{d, a.caller(k, before[k.Name])}
+		list[i], secrets[i] = known{d, a.caller(k, before[k.Name])}, k.Key
 	}
+	a.secrets.Set("callers", secrets)
 	a.keys.Store(&list)
 	return nil
 }

@@ -22,7 +22,7 @@ var served = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 
 func open(t *testing.T, s Settings) *Access {
 	t.Helper()
-	a, err := New(s, nil)
+	a, err := New(s, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,7 +147,7 @@ func TestSpentIsKept(t *testing.T) {
 	if err := os.WriteFile(file, []byte(`{"job": {"tokens": -1}}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := New(s, nil); err == nil || !strings.Contains(err.Error(), "spent.json") {
+	if _, err := New(s, nil, nil); err == nil || !strings.Contains(err.Error(), "spent.json") {
 		t.Errorf("a damaged file: %v", err)
 	}
 }

@@ -8,27 +8,43 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 )
 
 // Secrets are texts that must not be shown: keys of callers and of experts. No message is made of them on purpose; what is
 // written to logs passes Secrets so that a message of a library or of a service does not show them either.
+//
+// Its methods are safe for concurrent use.
 type Secrets struct {
+	lock      sync.Mutex
+	groups    map[string][]string
 	spellings atomic.Pointer[[][]byte]
 }
 
 // shortestSecret is the least length of a text that is hidden: shorter ones are part of ordinary words.
 const shortestSecret = 8
 
-// Set replaces the secrets.
-func (s *Secrets) Set(secrets []string) {
+// Set replaces the secrets of a group, such as callers or experts. It does nothing on a nil *Secrets.
+func (s *Secrets) Set(group string, secrets []string) {
+	if s == nil {
+		return
+	}
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	if s.groups == nil {
+		s.groups = map[string][]string{}
+	}
+	s.groups[group] = secrets
 	var list [][]byte
-	for _, secret := range secrets {
-		if len(secret) < shortestSecret {
-			continue
-		}
-		for _, spelling := range spellingsOf(secret) {
-			list = append(list, []byte(spelling))
+	for _, secrets := range s.groups {
+		for _, secret := range secrets {
+			if len(secret) < shortestSecret {
+				continue
+			}
+			for _, spelling := range spellingsOf(secret) {
+				list = append(list, []byte(spelling))
+			}
 		}
 	}
 	slices.SortFunc(list, func(a, b []byte) int { return len(b) - len(a) }) // a secret may be part of another
