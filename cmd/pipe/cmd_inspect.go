@@ -11,6 +11,7 @@ import (
 const inspectText = `Inspect explains files:
   cost tensor  actions, fees, splits, mean cost of every pair, best fixed pair, oracle, and the head-room between them
   policy       its metadata, and a plain description of what it does
+  decision log its folder: policies, pairs, exploration, expected and measured cost, saving
   index        settings and size; every byte is checked against its checksum
 It also explains trained experts, tables and encoders of pipe featurize, encoders of pipe convert, and training checkpoints.`
 
@@ -18,13 +19,14 @@ const inspectExamples = `  pipe inspect costs.parquet --lambda 0,0.5,1
   pipe inspect policy.onnx
   pipe inspect table.parquet encoder.json experts/tree.onnx
   pipe inspect wiki.bm25 --query 'a claim to find pages for'
+  pipe inspect log
   pipe inspect policy.onnx costs.parquet --json`
 
 func inspectCommand(a *app) *cobra.Command {
 	o := inspect.DefaultOptions()
 	c := &cobra.Command{
 		Use:     "inspect FILE...",
-		Short:   "Explain cost tensors, tables, encoders, experts, policies, indexes and checkpoints",
+		Short:   "Explain cost tensors, tables, logs, encoders, experts, policies, indexes and checkpoints",
 		Long:    inspectText,
 		Example: inspectExamples,
 		Args:    someArgs("at least one file"),

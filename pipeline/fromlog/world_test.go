@@ -63,6 +63,10 @@ func (w *world) step(n int) (*decisionlog.Record, decisionlog.Outcome) {
 	if r.Action < 0 { // u is within rounding of 1
 		r.Action = 3
 	}
+	r.ExpectedCost = make([]float32, 4)
+	for i := range r.ExpectedCost {
+		r.ExpectedCost[i] = float32(wrong(i, x) + r.FeeOf(i))
+	}
 	correct := w.rng.Float64() >= wrong(r.Action, x)
 	return r, decisionlog.Outcome{ID: r.ID, Time: r.Time + 1, Correct: &correct}
 }
@@ -152,6 +156,35 @@ func TestPropensitiesAreFrequencies(t *testing.T) {
 			if z := (chosen[i] - expected[i]) / math.Sqrt(variance[i]); math.Abs(z) > 4 {
 				t.Errorf("sample %v: pair %d was chosen %v times, %v were expected (z = %.1f)", sample, i, chosen[i], expected[i], z)
 			}
+		}
+	}
+}
+
+// The summary of a log states what is known of the planted world: the logging policy costs more than large/search always.
+func TestSummary(t *testing.T) {
+	const own = 0.9*(0.775*0.5+0.075*(0.5+0.3+0.4)) + 0.1*(0.8*0.5+0.1*(0.5+0.4))
+	for _, sample := range []float64{1, 0.5} {
+		s := decisionlog.DefaultSettings()
+		s.Sample = sample
+		out, err := decisionlog.Summarize(newWorld(3).log(t, 3000, s))
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := out.Policies[0]
+		for name, c := range map[string]struct {
+			got  decisionlog.Mean
+			want float64
+		}{
+			"expected cost": {p.Expected, own}, "measured cost": {p.Measured, own}, "expected cost of known rows": {p.Believed, own},
+			"saving": {p.Saving, 0.4 - own}, "measured saving": {p.Proven, 0.4 - own},
+		} {
+			half := (c.got.High - c.got.Low) / 2
+			if half <= 0 || half > 0.2 || math.Abs(c.got.Mean-c.want) > 2*half {
+				t.Errorf("sample %v: %s is %s, expected %.4f", sample, name, c.got.Text(), c.want)
+			}
+		}
+		if p.BestFixed != "large/search" || !p.Explores || math.Abs(p.Least-0.075) > 1e-9 || p.Keep != sample || p.Explored == 0 || p.Losses != p.Records {
+			t.Errorf("%+v", p)
 		}
 	}
 }

@@ -23,15 +23,15 @@ type explainer struct {
 
 // explainers are tried in order; the last one accepts anything that could be a model, because ONNX has no magic number.
 var explainers = []explainer{
-	{"cost tensor, table", func(head []byte, folder bool) bool { return folder || bytes.HasPrefix(head, []byte("PAR")) }, explainParquet},
+	{"cost tensor, table, decision log", func(head []byte, folder bool) bool { return folder || bytes.HasPrefix(head, []byte("PAR")) }, explainParquet},
 	{"index of pages", func(head []byte, _ bool) bool { return string(head) == bm25.Magic }, explainIndex},
 	{"checkpoint", func(head []byte, _ bool) bool { return bytes.HasPrefix(head, []byte("PIPECKPT")) }, explainCheckpoint},
 	{"encoder, description of a policy", func(head []byte, _ bool) bool { return len(head) > 0 && head[0] == '{' }, explainJSON},
 	{"policy, trained expert, encoder of texts or images", func(head []byte, _ bool) bool { return len(head) > 0 && head[0] == 0x08 }, explainModel},
 }
 
-// File explains a cost tensor, a table or encoder of pipe featurize, a policy or the description beside it, a trained expert, an index of pages or a
-// checkpoint. For a file of another kind the error is a *costs.DataError that lists the known kinds.
+// File explains a cost tensor, a decision log, a table or encoder of pipe featurize, a policy or the description beside it,
+// a trained expert, an index of pages or a checkpoint. For a file of another kind the error is a *costs.DataError that lists the known kinds.
 func File(ctx context.Context, path string, o Options) (Explanation, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err

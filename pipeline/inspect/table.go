@@ -11,6 +11,7 @@ import (
 
 	"pipe/featurize/tabular"
 	"pipe/internal/safetext"
+	"pipe/pipeline/decisionlog"
 	"pipe/pipeline/stage"
 )
 
@@ -49,8 +50,11 @@ type EncodedGroup struct {
 	Tree       int      `json:"tree"`
 }
 
-// explainParquet explains a table of pipe featurize, or else a cost tensor.
+// explainParquet explains a decision log, a table of pipe featurize, or else a cost tensor.
 func explainParquet(ctx context.Context, path string, o Options) (Explanation, error) {
+	if decisionlog.IsLog(path) {
+		return explainLog(ctx, path, o)
+	}
 	if stage.IsFolder(path) {
 		return explainTensor(ctx, path, o)
 	}

@@ -1,0 +1,114 @@
+package decisionlog
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Summary describes a log.
+type Summary struct {
+	Read     ReadCounts       `json:"read"`
+	First    string           `json:"first"` // time of the earliest record, in RFC 3339; "" without records
+	Last     string           `json:"last"`
+	Policies []*PolicySummary `json:"policies"` // by name and digest
+}
+
+// PolicySummary describes the decisions of one version of a policy. Means count a record 1/Keep times.
+type PolicySummary struct {
+	Name      string          `json:"name"`
+	Digest    string          `json:"digest"`
+	Records   int             `json:"records"`
+	Canary    int             `json:"canary"` // records of these that a canary decided
+	Keep      float64         `json:"keep"`   // the lowest probability with which a record was kept
+	Explored  int             `json:"explored"`
+	Explores  bool            `json:"explores"`      // some pair had a chance besides the policy's own
+	Least     float64         `json:"least"`         // the lowest probability of a pair that was available, over all records
+	Guarded   int             `json:"guarded"`       // the best fixed pair decided
+	Errors    int             `json:"errors"`        // records with an error
+	Fallbacks int             `json:"fallbacks"`     // another pair answered than the chosen one
+	Outcomes  int             `json:"outcomes"`      // records with an outcome
+	Losses    int             `json:"losses"`        // of these, with a loss
+	Expected  Mean            `json:"expected_cost"` // of the chosen pair, at the prices of the decision
+	Measured  Mean            `json:"measured_cost"` // of the records whose loss is known
+	Believed  Mean            `json:"believed_cost"` // expected cost of those records
+	BestFixed string          `json:"best_fixed"`    // the pair with the lowest mean expected cost; "" if the policy states none
+	Saving    Mean            `json:"saving"`        // expected cost of that pair, less that of the chosen one
+	Proven    Mean            `json:"proven_saving"` // the same from measured costs, by inverse propensity weights; needs exploration
+	Money     Mean            `json:"money"`         // measured fee of a record, where it is known
+	Pairs     []PairSummary   `json:"pairs"`         // in the order of the actions
+	Shadows   []ShadowSummary `json:"shadows"`       // by name and digest
+}
+
+// Mean is a mean over some rows, with the normal interval of 95%.
+type Mean struct {
+	Rows int     `json:"rows"`
+	Mean float64 `json:"mean"` // 0 without rows
+	Low  float64 `json:"low"`
+	High float64 `json:"high"`
+}
+
+// PairSummary describes the decisions for one pair.
+type PairSummary struct {
+	Pair        string  `json:"pair"`
+	Chosen      int     `json:"chosen"`
+	Share       float64 `json:"share"`       // of the records
+	Probability float64 `json:"probability"` // mean probability that it is chosen
+	Available   int     `json:"available"`   // records on which it could be chosen
+	Loss        Mean    `json:"loss"`        // measured, where the pair answered
+}
+
+// ShadowSummary describes what a shadow policy would have done.
+type ShadowSummary struct {
+	Policy string `json:"policy"`
+	Digest string `json:"digest"`
+	Rows   int    `json:"rows"`
+	Agrees int    `json:"agrees"` // rows on which it chooses what the policy alone chooses
+}
+
+// Summarize reads a log once.
+func Summarize(folder string) (*Summary, error) {
+	l, err := Read(folder)
+	if err != nil {
+		return nil, err
+	}
+	s := &Summary{}
+	found := map[string]*sums{}
+	first, last := int64(math.MaxInt64), int64(math.MinInt64)
+	for d, err := range l.Decisions() {
+		if err != nil {
+			return nil, err
+		}
+		key := d.Policy + "\x00" + d.Digest
+		if found[key] == nil {
+			found[key] = newSums(d)
+		}
+		found[key].add(d)
+		first, last = min(first, d.Time), max(last, d.Time)
+	}
+	if s.Read = l.Counts(); s.Read.Records > 0 {
+		s.First, s.Last = stamp(first), stamp(last)
+	}
+	for _, x := range found {
+		s.Policies = append(s.Policies, x.end())
+	}
+	slices.SortFunc(s.Policies, func(a, b *PolicySummary) int {
+		if c := strings.Compare(a.Name, b.Name); c != 0 {
+			return c
+		}
+		return strings.Compare(a.Digest, b.Digest)
+	})
+	return s, nil
+}
+
+func stamp(micros int64) string { return time.UnixMicro(micros).UTC().Format(time.RFC3339) }
+
+// Text is the mean with its interval.
+func (m Mean) Text() string {
+	if m.Rows == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%.4f (%.4f to %.4f at 95%%, %d rows)", m.Mean, m.Low, m.High, m.Rows)
+}

@@ -1,0 +1,188 @@
+package decisionlog
+
+import (
+	"cmp"
+	"maps"
+	"math"
+	"slices"
+)
+
+// weighted sums values with weights.
+type weighted struct {
+	rows                     int
+	weight, sum, squares     float64 // of w, w x, w x^2
+	weights2, sum2, squares2 float64 // of w^2, w^2 x, w^2 x^2
+}
+
+func (s *weighted) add(x, w float64) {
+	s.rows++
+	s.weight += w
+	s.sum += w * x
+	s.squares += w * x * x
+	s.weights2 += w * w
+	s.sum2 += w * w * x
+	s.squares2 += w * w * x * x
+}
+
+// mean is the weighted mean with the interval that follows from its linearization.
+func (s *weighted) mean() Mean {
+	if s.rows == 0 {
+		return Mean{}
+	}
+	m := s.sum / s.weight
+	variance := s.squares2 - 2*m*s.sum2 + m*m*s.weights2
+	if s.rows > 1 {
+		variance *= float64(s.rows) / float64(s.rows-1)
+	}
+	wide := 1.96 * math.Sqrt(max(0, variance)) / s.weight
+	return Mean{Rows: s.rows, Mean: m, Low: m - wide, High: m + wide}
+}
+
+// sums are the counts of one version of a policy.
+type sums struct {
+	out      PolicySummary
+	pairs    []pairSums
+	total    float64 // sum of weights
+	shadows  map[[2]string]*ShadowSummary
+	expected weighted
+	measured weighted
+	believed weighted
+	money    weighted
+}
+
+// pairSums are those of one pair.
+type pairSums struct {
+	probability weighted
+	loss        weighted
+	cost        weighted // expected, on records on which it is available
+	saving      weighted // expected cost less that of the chosen pair
+	proven      weighted // the same from measured costs
+	never       bool     // it had no chance on a record with a known loss
+}
+
+func newSums(d Decision) *sums {
+	names := d.About.Actions.Names()
+	s := &sums{pairs: make([]pairSums, len(names)), shadows: map[[2]string]*ShadowSummary{}}
+	s.out = PolicySummary{Name: d.Policy, Digest: d.Digest, Keep: 1, Least: 1, Pairs: make([]PairSummary, len(names))}
+	for i, name := range names {
+		s.out.Pairs[i].Pair = name
+	}
+	return s
+}
+
+func (s *sums) add(d Decision) {
+	o, w := &s.out, 1/d.Keep
+	s.total += w
+	o.Records++
+	o.Keep = min(o.Keep, d.Keep)
+	count := func(n *int, yes bool) {
+		if yes {
+			*n++
+		}
+	}
+	count(&o.Canary, d.Canary)
+	count(&o.Explored, d.Action != d.Greedy)
+	count(&o.Guarded, d.Guarded)
+	count(&o.Errors, d.Error != "")
+	count(&o.Fallbacks, d.Executed >= 0 && d.Executed != d.Action)
+	count(&o.Outcomes, d.Outcome != nil)
+	o.Pairs[d.Action].Chosen++
+	for i, p := range d.Propensity {
+		s.pairs[i].probability.add(p, w)
+		if d.Available[i] {
+			o.Pairs[i].Available++
+			o.Least = min(o.Least, p)
+			o.Explores = o.Explores || p > 0 && i != d.Greedy
+		}
+	}
+	if d.FeeKnown {
+		s.money.add(d.Fee, w)
+	}
+	s.addExpected(d, w)
+	s.addMeasured(d, w)
+	for _, x := range d.Shadows {
+		key := [2]string{x.Policy, x.Digest}
+		if s.shadows[key] == nil {
+			s.shadows[key] = &ShadowSummary{Policy: x.Policy, Digest: x.Digest}
+		}
+		s.shadows[key].Rows++
+		count(&s.shadows[key].Agrees, x.Action == d.Greedy)
+	}
+}
+
+func (s *sums) addExpected(d Decision, w float64) {
+	if d.ExpectedCost == nil {
+		return
+	}
+	chosen := float64(d.ExpectedCost[d.Action])
+	s.expected.add(chosen, w)
+	for i, c := range d.ExpectedCost {
+		if d.Available[i] {
+			s.pairs[i].cost.add(float64(c), w)
+			s.pairs[i].saving.add(float64(c)-chosen, w)
+		}
+	}
+}
+
+func (s *sums) addMeasured(d Decision, w float64) {
+	loss, ok := d.Outcome.LossOf()
+	if !ok {
+		return
+	}
+	s.out.Losses++
+	s.pairs[d.Answered()].loss.add(loss, w)
+	cost, _ := d.Cost()
+	s.measured.add(cost, w)
+	if d.ExpectedCost != nil {
+		s.believed.add(float64(d.ExpectedCost[d.Action]), w)
+	}
+	for i, p := range d.Propensity {
+		switch {
+		case p == 0:
+			s.pairs[i].never = true
+		case i == d.Action:
+			s.pairs[i].proven.add(cost/p-cost, w)
+		default:
+			s.pairs[i].proven.add(-cost, w)
+		}
+	}
+}
+
+// end returns the summary.
+func (s *sums) end() *PolicySummary {
+	o := &s.out
+	o.Expected, o.Measured, o.Believed, o.Money = s.expected.mean(), s.measured.mean(), s.believed.mean(), s.money.mean()
+	for i := range s.pairs {
+		p := &o.Pairs[i]
+		p.Share, p.Loss = float64(p.Chosen)/float64(o.Records), s.pairs[i].loss.mean()
+		p.Probability = s.pairs[i].probability.mean().Mean
+	}
+	if best := s.best(); best >= 0 {
+		o.BestFixed, o.Saving = o.Pairs[best].Pair, s.pairs[best].saving.mean()
+		if !s.pairs[best].never && s.pairs[best].proven.rows > 0 {
+			o.Proven = s.pairs[best].proven.mean()
+		}
+	}
+	o.Shadows = []ShadowSummary{}
+	for _, key := range slices.SortedFunc(maps.Keys(s.shadows), func(a, b [2]string) int {
+		return cmp.Or(cmp.Compare(a[0], b[0]), cmp.Compare(a[1], b[1]))
+	}) {
+		o.Shadows = append(o.Shadows, *s.shadows[key])
+	}
+	return o
+}
+
+// best is the pair with the lowest mean expected cost among those that were available most often; -1 without such costs.
+func (s *sums) best() int {
+	best, most := -1, 0
+	for i := range s.pairs {
+		most = max(most, s.pairs[i].cost.rows)
+	}
+	for i := range s.pairs {
+		c := &s.pairs[i].cost
+		if most > 0 && c.rows == most && (best < 0 || c.sum/c.weight < s.pairs[best].cost.sum/s.pairs[best].cost.weight) {
+			best = i
+		}
+	}
+	return best
+}

@@ -1,0 +1,82 @@
+package inspect
+
+import (
+	"context"
+	"io"
+	"path/filepath"
+
+	"pipe/internal/safetext"
+	"pipe/pipeline/decisionlog"
+)
+
+// LogExplanation describes a decision log.
+type LogExplanation struct {
+	Format int    `json:"format"`
+	Kind   string `json:"kind"`
+	File   string `json:"file"`
+	*decisionlog.Summary
+}
+
+func explainLog(ctx context.Context, path string, _ Options) (Explanation, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	s, err := decisionlog.Summarize(path)
+	if err != nil {
+		return nil, err
+	}
+	return &LogExplanation{Format: 1, Kind: "decision log", File: path, Summary: s}, nil
+}
+
+// WriteText writes the explanation for a terminal.
+func (e *LogExplanation) WriteText(w io.Writer) error {
+	b := safetext.Titled(filepath.Clean(e.File), "decision log")
+	b.Add("decisions", "%d in %d segments", e.Read.Records, e.Read.Segments)
+	if e.First != "" {
+		b.Add("time", "%s to %s", e.First, e.Last)
+	}
+	b.Add("outcomes", "%d", e.Read.Outcomes)
+	count(b, "unmatched", "%d outcomes whose decision is not in the log: lost in a crash, or removed", e.Read.Unmatched)
+	count(b, "conflicts", "%d outcomes that contradict an earlier one of the same decision", e.Read.Conflicts)
+	count(b, "torn", "%d lines that a killed writer left unfinished, or that are being written", e.Read.Torn)
+	count(b, "damaged", "%d lines whose checksum does not fit", e.Read.Damaged)
+	for _, p := range e.Policies {
+		writePolicy(b, p)
+	}
+	return b.WriteText(w)
+}
+
+func count(b *safetext.Fields, name, format string, n int) {
+	if n > 0 {
+		b.Add(name, format, n)
+	}
+}
+
+func writePolicy(b *safetext.Fields, p *decisionlog.PolicySummary) {
+	b.Add("policy", "%s, %s", p.Name, p.Digest)
+	b.Add("  decisions", "%d", p.Records)
+	count(b, "  canary", "%d", p.Canary)
+	if p.Keep < 1 {
+		b.Add("  sampled", "records are kept with probability %v; means are corrected for it", p.Keep)
+	}
+	for _, pair := range p.Pairs {
+		b.Add("  "+pair.Pair, "%.1f%%, probability %.4f%s", 100*pair.Share, pair.Probability, safetext.After(", measured loss ", pair.Loss.Text()))
+	}
+	if p.Explores {
+		b.Add("  exploration", "%d decisions differ from the policy's own; the lowest probability of an available pair is %.4g", p.Explored, p.Least)
+	} else {
+		b.Add("  exploration", "none: other policies cannot be valued on these decisions")
+	}
+	b.Add("  expected cost", "%s", p.Expected.Text())
+	b.Add("  measured cost", "%s%s", p.Measured.Text(), safetext.After("; expected of the same rows ", p.Believed.Text()))
+	b.Add("  expected saving", "%s", safetext.After("against "+p.BestFixed+" ", p.Saving.Text()))
+	b.Add("  measured saving", "%s", safetext.After("against "+p.BestFixed+" ", p.Proven.Text()))
+	b.Add("  measured fee", "%s", p.Money.Text())
+	b.Add("  outcomes", "%d, %d of them with a loss", p.Outcomes, p.Losses)
+	count(b, "  errors", "%d", p.Errors)
+	count(b, "  fallbacks", "%d decisions were answered by another pair", p.Fallbacks)
+	count(b, "  guarded", "%d decisions by the best fixed pair of the guard", p.Guarded)
+	for _, s := range p.Shadows {
+		b.Add("  shadow", "%s, %s: agrees on %d of %d rows", s.Policy, s.Digest, s.Agrees, s.Rows)
+	}
+}
