@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"hash/maphash"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -58,9 +59,10 @@ func NewCollector(s Settings) *Collector {
 	return c
 }
 
-// Request counts one answered request by its status code.
-func (c *Collector) Request(_ string, code int, _ time.Duration) {
-	if c == nil {
+// Request counts one answered request by its status code. Those for the page itself, whose route is below /page/, do not
+// count.
+func (c *Collector) Request(route string, code int, _ time.Duration) {
+	if c == nil || strings.Contains(route, "/page/") {
 		return
 	}
 	c.mu.Lock()

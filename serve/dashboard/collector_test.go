@@ -83,6 +83,7 @@ func TestFigures(t *testing.T) {
 		*now = time.Duration(i) * 100 * time.Millisecond // 500 s
 		rec, loss := draw(r, info, strconv.Itoa(i), 0.3)
 		c.Add("p", "d", info, []*decisionlog.Record{rec})
+		c.Request("POST /page/try", 500, 0)
 		c.Request("decide", []int{200, 200, 200, 429, 500}[i%5], time.Millisecond)
 		chosen[rec.Action]++
 		cost += float64(rec.ExpectedCost[rec.Action])

@@ -86,6 +86,24 @@ func TestPieces(t *testing.T) {
 	}
 }
 
+// A section alone is as on the page; bars and headings of rows are drawn.
+func TestSectionAlone(t *testing.T) {
+	s := Section{ID: "s", Title: "S", Blocks: []Block{{Table: &Table{Title: "<t>", Head: []Cell{{Text: "name"}}, Rows: [][]Cell{{{Text: "\x1b", Row: true}, {Text: "20%", Bar: 0.2}, {Text: "0%"}}}}}}}
+	var b bytes.Buffer
+	if err := s.Write(&b); err != nil {
+		t.Fatal(err)
+	}
+	text := b.String()
+	if !strings.Contains(written(t, &Page{Sections: []Section{s}}), text) {
+		t.Error("the section differs from that of a page")
+	}
+	for _, want := range []string{`aria-label="&lt;t&gt;"`, `<th scope="row">\x1b</th>`, `<rect width="100" height="10" fill="var(--line)"/><rect width="20.0" height="10"`, `</svg>20%</td><td>0%</td>`} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is not in %s", want, text)
+		}
+	}
+}
+
 // measure is added to the page by TestInChromium. It leaves what it sees in the title.
 const measure = `<script>
 const head = [...document.querySelectorAll("th button")].find(b => b.textContent === "value");
