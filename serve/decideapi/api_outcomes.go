@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strconv"
 	"time"
+	"unicode/utf8"
 
 	xjson "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -155,6 +156,9 @@ func (k *outcomesKept) problem(n int) error {
 	return e
 }
 
+// maxLabel is the most characters of a label.
+const maxLabel = 256
+
 // parseOutcomes reads the body of a request of at most most outcomes.
 func parseOutcomes(raw []byte, most int) ([]decisionlog.Outcome, error) {
 	var o outcomes
@@ -169,7 +173,15 @@ func parseOutcomes(raw []byte, most int) ([]decisionlog.Outcome, error) {
 		out[i] = decisionlog.Outcome{
 			ID: string(one.ID), Loss: (*float64)(one.Loss), Score: (*float64)(one.Score), Correct: one.Correct, Label: one.Label, Comment: one.Comment,
 		}
-		if err := out[i].Check(); err != nil {
+		err := out[i].Check()
+		switch {
+		case err != nil:
+		case !isPlain(out[i].ID):
+			err = errors.New("id has other characters than printable ASCII")
+		case utf8.RuneCountInString(one.Label) > maxLabel:
+			err = fmt.Errorf("label has more than %d characters", maxLabel)
+		}
+		if err != nil {
 			param := ""
 			if o.given {
 				param = fmt.Sprintf("outcomes[%d]", i)

@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
@@ -31,7 +30,7 @@ type body struct {
 
 	Prices      prices      `json:"prices"`
 	Unavailable unavailable `json:"unavailable"`
-	Top         *int        `json:"top"`
+	Top         *whole      `json:"top"`
 	Explore     *bool       `json:"explore"`
 	User        string      `json:"user"`
 	RequestID   string      `json:"request_id"`
@@ -59,8 +58,8 @@ type ask struct {
 
 // Limits on the texts of a request.
 const (
-	maxRequestID = 128
-	maxUser      = 1024
+	maxRequestID = 128  // bytes
+	maxUser      = 256  // characters
 	maxNames     = 4096 // of fees and exclusions
 )
 
@@ -75,12 +74,12 @@ func parse(raw []byte, h http.Header, rows int) (*ask, error) {
 	r.Policy, r.User, r.Source = b.Policy, b.User, decision.SourceDecide
 	r.NoExplore = b.Explore != nil && !*b.Explore
 	if b.Top != nil {
-		if out.top = *b.Top; out.top < 0 {
+		if out.top = int(*b.Top); out.top < 0 {
 			return nil, invalid("invalid_value", "top", "top is %d, which is negative", out.top)
 		}
 	}
-	if len(b.User) > maxUser {
-		return nil, invalid("invalid_value", "user", "user has more than %d bytes", maxUser)
+	if utf8.RuneCountInString(b.User) > maxUser {
+		return nil, invalid("invalid_value", "user", "user has more than %d characters", maxUser)
 	}
 	if r.ID, err = requestID(b.RequestID, h.Get("X-Request-Id")); err != nil {
 		return nil, err
@@ -235,9 +234,13 @@ func requestID(body, header string) (string, error) {
 	if id == "" {
 		id, param = header, "x-request-id"
 	}
-	printable := strings.IndexFunc(id, func(c rune) bool { return !unicode.IsPrint(c) }) < 0
-	if len(id) > maxRequestID || !utf8.ValidString(id) || !printable {
-		return "", invalid("invalid_value", param, "the id of the request is not a printable text of at most %d bytes", maxRequestID)
+	if len(id) > maxRequestID || !isPlain(id) {
+		return "", invalid("invalid_value", param, "the id of the request is not a text of at most %d printable ASCII characters", maxRequestID)
 	}
 	return id, nil
+}
+
+// isPlain reports whether a text has printable ASCII characters only.
+func isPlain(s string) bool {
+	return strings.IndexFunc(s, func(c rune) bool { return c < ' ' || c > '~' }) < 0
 }

@@ -3,6 +3,7 @@ package decideapi
 import (
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -212,6 +213,25 @@ func (n *number) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 		return wrongValue("%v", err)
 	}
 	*n = number(v)
+	return nil
+}
+
+// whole is a whole number that is not null, also if it is written as 2.0.
+type whole int
+
+// mostWhole is the largest one.
+const mostWhole = 1 << 30
+
+// UnmarshalJSONFrom reads a whole number. Larger ones count as mostWhole.
+func (n *whole) UnmarshalJSONFrom(d *jsontext.Decoder) error {
+	var v number
+	if err := v.UnmarshalJSONFrom(d); err != nil {
+		return err
+	}
+	if v != number(math.Trunc(float64(v))) {
+		return wrongValue("is not a whole number")
+	}
+	*n = whole(max(-1, min(v, mostWhole)))
 	return nil
 }
 

@@ -30,6 +30,7 @@ var (
 	unknown     = &kind{http.StatusNotFound, codes.NotFound}
 	tooLarge    = &kind{http.StatusRequestEntityTooLarge, codes.ResourceExhausted}
 	badEncoding = &kind{http.StatusUnsupportedMediaType, codes.InvalidArgument}
+	badMethod   = &kind{http.StatusMethodNotAllowed, codes.Unimplemented}
 	busy        = &kind{http.StatusTooManyRequests, codes.ResourceExhausted}
 	unavailable = &kind{http.StatusServiceUnavailable, codes.Unavailable}
 	late        = &kind{http.StatusGatewayTimeout, codes.DeadlineExceeded}

@@ -11,8 +11,15 @@ import (
 
 // Register adds the calls of REST to mux, all under /v2. Every answer but that of 200 is {"error": "..."}.
 func (a *API) Register(mux *http.ServeMux) {
+	route := func(method, pattern string, f http.HandlerFunc) {
+		mux.HandleFunc(method+" "+pattern, f)
+		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Allow", method)
+			writeProblem(w, problemf(badMethod, "%s is asked with %s, not %s", r.URL.Path, method, r.Method))
+		})
+	}
 	get := func(pattern string, f func(*http.Request) (any, error)) {
-		mux.HandleFunc("GET "+pattern, func(w http.ResponseWriter, r *http.Request) { answerJSON(w, f, r) })
+		route("GET", pattern, func(w http.ResponseWriter, r *http.Request) { answerJSON(w, f, r) })
 	}
 	ofModel := func(rest string, f func(*http.Request) (any, error)) {
 		get("/v2/models/{model}"+rest, f)
@@ -20,16 +27,17 @@ func (a *API) Register(mux *http.ServeMux) {
 	}
 	get("/v2", a.restServer)
 	get("/v2/{$}", a.restServer)
-	mux.HandleFunc("GET /v2/health/live", a.restLive)
-	mux.HandleFunc("GET /v2/health/ready", a.restReady)
+	route("GET", "/v2/health/live", a.restLive)
+	route("GET", "/v2/health/ready", a.restReady)
 	ofModel("", a.restModel)
 	ofModel("/ready", a.restModelReady)
 	ofModel("/config", a.restConfig)
 	ofModel("/stats", a.restStats)
-	get("/v2/models/stats", a.restStats)
-	mux.HandleFunc("POST /v2/repository/index", func(w http.ResponseWriter, r *http.Request) { answerJSON(w, a.restIndex, r) })
-	mux.HandleFunc("POST /v2/models/{model}/infer", a.restInfer)
-	mux.HandleFunc("POST /v2/models/{model}/versions/{version}/infer", a.restInfer)
+	// For other methods than GET it is a model of that name.
+	mux.HandleFunc("GET /v2/models/stats", func(w http.ResponseWriter, r *http.Request) { answerJSON(w, a.restStats, r) })
+	route("POST", "/v2/repository/index", func(w http.ResponseWriter, r *http.Request) { answerJSON(w, a.restIndex, r) })
+	route("POST", "/v2/models/{model}/infer", a.restInfer)
+	route("POST", "/v2/models/{model}/versions/{version}/infer", a.restInfer)
 	mux.HandleFunc("/v2/", func(w http.ResponseWriter, r *http.Request) {
 		writeProblem(w, problemf(unknown, "no call %s %s of the Open Inference Protocol is served", r.Method, r.URL.Path))
 	})
