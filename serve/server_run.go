@@ -15,8 +15,15 @@ import (
 func (s *Server) Run(ctx context.Context) (err error) {
 	defer func() { err = errors.Join(err, s.Close()) }()
 	watching, unwatch := context.WithCancel(ctx)
-	defer unwatch()
-	go s.watch(watching)
+	watched := make(chan struct{})
+	go func() {
+		defer close(watched)
+		s.watch(watching)
+	}()
+	defer func() {
+		unwatch()
+		<-watched
+	}()
 	ended := make(chan error, 2)
 	go func() { ended <- s.http.Serve(s.open.http) }()
 	if s.grpc != nil {
