@@ -25,7 +25,7 @@ func (e jsonElements) read(t *onnx.Tensor, n int, m *memory) error {
 	if n > len(e)/2 { // each takes a character and a comma or bracket
 		return fmt.Errorf("data has fewer elements than the %d of its shape", n)
 	}
-	r := jsonReader{rest: e, want: n, shape: t.Shape}
+	r := jsonReader{text: e, want: n, shape: t.Shape}
 	if err := r.prepare(t, m); err != nil {
 		return err
 	}
@@ -40,11 +40,13 @@ func (e jsonElements) read(t *onnx.Tensor, n int, m *memory) error {
 
 // jsonReader reads lists of elements.
 type jsonReader struct {
-	rest  []byte // begins at a bracket, an element, or white space in front of one
+	text  []byte
+	at    int // position in text: of a bracket, an element, or white space in front of one
 	shape []int64
 	want  int // elements in all
 	read  int // elements so far
 	store func(i int, value []byte) error
+	quick []byte // where elements of FP32 are stored; nil for other datatypes
 }
 
 // prepare makes room in t, and chooses how elements are stored there.
@@ -62,7 +64,7 @@ func (r *jsonReader) prepare(t *onnx.Tensor, m *memory) error {
 	case onnx.Bool:
 		r.store = storeBool(t.Raw)
 	case onnx.Float32:
-		r.store = storeFloat32(t.Raw)
+		r.store, r.quick = storeFloat32(t.Raw), t.Raw
 	case onnx.Float64:
 		r.store = storeFloat64(t.Raw)
 	case onnx.Uint8, onnx.Uint16, onnx.Uint32, onnx.Uint64:
@@ -74,26 +76,26 @@ func (r *jsonReader) prepare(t *onnx.Tensor, m *memory) error {
 }
 
 func (r *jsonReader) space() {
-	for len(r.rest) > 0 && r.rest[0] <= ' ' {
-		r.rest = r.rest[1:]
+	for r.at < len(r.text) && r.text[r.at] <= ' ' {
+		r.at++
 	}
 }
 
 // list reads a list that is depth lists deep. Lists within lists have the sizes of the shape; a single list has all elements.
 func (r *jsonReader) list(depth int) error {
-	r.rest = r.rest[1:]
+	r.at++
 	entries, nested := 0, false
 	for {
 		r.space()
-		switch c := r.rest[0]; {
+		switch c := r.text[r.at]; {
 		case c == ']':
-			r.rest = r.rest[1:]
+			r.at++
 			if (depth > 0 || nested) && (depth >= len(r.shape) || int64(entries) != r.shape[depth]) {
 				return fmt.Errorf("data has a list of %d entries that is %d deep, which is not shape %v", entries, depth+1, r.shape)
 			}
 			return nil
 		case c == ',':
-			r.rest = r.rest[1:]
+			r.at++
 			continue
 		case c == '[':
 			if depth+1 >= len(r.shape) || entries > 0 && !nested {
@@ -120,21 +122,29 @@ func (r *jsonReader) element() error {
 	if r.read == r.want {
 		return fmt.Errorf("data has more elements than the %d of its shape", r.want)
 	}
-	end := 0
-	switch r.rest[0] {
+	if r.quick != nil {
+		if v, n := quickFloat32(r.text[r.at:]); n > 0 {
+			binary.LittleEndian.PutUint32(r.quick[4*r.read:], math.Float32bits(v))
+			r.at += n
+			r.read++
+			return nil
+		}
+	}
+	rest, end := r.text[r.at:], 0
+	switch rest[0] {
 	case '{':
 		return fmt.Errorf("element %d is an object", r.read)
 	case '"':
-		end = textEnd(r.rest)
+		end = textEnd(rest)
 	default:
-		for c := r.rest[end]; c != ',' && c != ']' && c > ' '; c = r.rest[end] {
+		for c := rest[end]; c != ',' && c != ']' && c > ' '; c = rest[end] {
 			end++
 		}
 	}
-	if err := r.store(r.read, r.rest[:end]); err != nil {
+	if err := r.store(r.read, rest[:end]); err != nil {
 		return err
 	}
-	r.rest = r.rest[end:]
+	r.at += end
 	r.read++
 	return nil
 }
