@@ -1,6 +1,7 @@
 package decide
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -82,6 +83,73 @@ type Prepared struct {
 
 // Rows is the number of texts or images.
 func (p *Prepared) Rows() int { return p.n }
+
+// Length is the number of tokens of the first text; 0 for images.
+func (p *Prepared) Length() int {
+	if len(p.tokens) == 0 {
+		return 0
+	}
+	return len(p.tokens[0].IDs)
+}
+
+// imageTokens is how many tokens an image counts as.
+const imageTokens = 64
+
+// Tokens is how much work all texts or images are: tokens, of which an image counts as 64.
+func (p *Prepared) Tokens() (n int) {
+	for _, t := range p.tokens {
+		n += len(t.IDs)
+	}
+	return n + imageTokens*len(p.pixels)
+}
+
+// Part are some of the rows of a Prepared.
+type Part struct {
+	*Prepared
+	At []int // positions of its rows; nil: it is everything, in its order
+}
+
+// Parts splits texts or images into parts of at most so many rows and tokens, but at least one row. The texts of a part
+// have the same number of tokens, because only such texts gain from running together.
+func (p *Prepared) Parts(rows, tokens int) []Part {
+	order := make([]int, p.n)
+	for i := range order {
+		order[i] = i
+	}
+	size := func(i int) int {
+		if p.tokens == nil {
+			return imageTokens
+		}
+		return len(p.tokens[i].IDs)
+	}
+	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(size(i), size(j)) })
+	var parts []Part
+	for len(order) > 0 {
+		each, n := size(order[0]), 1
+		for most := min(rows, tokens/each, len(order)); n < most && size(order[n]) == each; {
+			n++
+		}
+		parts = append(parts, p.part(order[:n:n]))
+		order = order[n:]
+	}
+	if len(parts) == 1 {
+		return []Part{{Prepared: p}}
+	}
+	return parts
+}
+
+// part are the rows at some positions.
+func (p *Prepared) part(at []int) Part {
+	some := &Prepared{n: len(at)}
+	for _, i := range at {
+		if p.tokens != nil {
+			some.tokens = append(some.tokens, p.tokens[i])
+		} else {
+			some.pixels = append(some.pixels, p.pixels[i])
+		}
+	}
+	return Part{some, at}
+}
 
 // PrepareTexts makes token ids for EncodePrepared. The errors are those of Texts.
 func (r *Router) PrepareTexts(ctx context.Context, texts []string) (*Prepared, error) {

@@ -130,31 +130,7 @@ func (p *Policy) Encode(ctx context.Context, in Inputs) ([]float32, error) {
 	if takes := p.Input(); takes != kind {
 		return nil, &decide.InputError{Takes: takes, Given: kind}
 	}
-	if n <= p.queues.encode.most {
-		return p.encode(ctx, in)
-	}
-	return p.encodeParts(ctx, in, n)
-}
-
-// encodeParts encodes many values in parts, so that other requests come in between.
-func (p *Policy) encodeParts(ctx context.Context, in Inputs, n int) ([]float32, error) {
-	q, dim := p.queues.encode, p.Info().Dim
-	out := make([]float32, n*dim)
-	err := parallel.Each(ctx, q.workers, (n+q.most-1)/q.most, func(ctx context.Context, i int) error {
-		first, end := i*q.most, min((i+1)*q.most, n)
-		features, err := p.encode(ctx, in.part(first, end))
-		copy(out[first*dim:end*dim], features)
-		return laterRow(err, first)
-	})
-	return out, err
-}
-
-// part are some of the texts or images.
-func (in Inputs) part(first, end int) Inputs {
-	if in.Texts != nil {
-		return Inputs{Texts: in.Texts[first:end]}
-	}
-	return Inputs{Images: in.Images[first:end]}
+	return p.encode(ctx, in)
 }
 
 // laterRow counts the row that an error names from the first row of the request.
@@ -166,6 +142,39 @@ func laterRow(err error, first int) error {
 	return err
 }
 
+// encode computes the features of texts or images. Token ids and pixels are made before they wait, so that a bad text or
+// image is found before it meets those of others. Many go in parts, so that other requests come in between.
+func (p *Policy) encode(ctx context.Context, in Inputs) ([]float32, error) {
+	prepared, err := p.prepare(ctx, in)
+	if err != nil {
+		return nil, err
+	}
+	q := p.queues.encode
+	parts := prepared.Parts(q.most, q.load)
+	if len(parts) == 1 {
+		return p.encodePart(ctx, parts[0].Prepared)
+	}
+	dim := p.Info().Dim
+	out := make([]float32, prepared.Rows()*dim)
+	err = parallel.Each(ctx, q.workers, len(parts), func(ctx context.Context, i int) error {
+		features, err := p.encodePart(ctx, parts[i].Prepared)
+		for n, at := range parts[i].At {
+			if err == nil {
+				copy(out[at*dim:(at+1)*dim], features[n*dim:])
+			}
+		}
+		var row *decide.RowError
+		if errors.As(err, &row) {
+			err = fmt.Errorf("decide: %w", &decide.RowError{Row: parts[i].At[row.Row], Err: row.Err})
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // encoding is the work of a job that encodes.
 type encoding struct {
 	policy   *Policy
@@ -173,17 +182,19 @@ type encoding struct {
 	features []float32
 }
 
-// encode encodes values in one job. Token ids and pixels are made before it, so that a bad text or image is found before it
-// meets those of others.
-func (p *Policy) encode(ctx context.Context, in Inputs) ([]float32, error) {
-	prepared, err := p.prepare(ctx, in)
-	if err != nil {
-		return nil, err
-	}
-	e := &encoding{policy: p, in: prepared}
-	// The caller may leave: nothing that it owns is read any more. The encoder stays open until the run has ended. Policies
-	// with the same encoder share its runs.
-	if err := p.queues.encode.do(ctx, &job{like: p.encoder, rows: prepared.Rows(), run: runEncodings, work: e, free: true}); err != nil {
+// likeness is what encodings have in common that run together: policies with the same encoder share its runs, and texts of
+// other lengths would gain nothing.
+type likeness struct {
+	encoder *encoder
+	length  int // tokens of every text
+}
+
+// encodePart encodes values of one length in one job.
+func (p *Policy) encodePart(ctx context.Context, in *decide.Prepared) ([]float32, error) {
+	e := &encoding{policy: p, in: in}
+	// The caller may leave: nothing that it owns is read any more. The encoder stays open until the run has ended.
+	j := &job{like: likeness{p.encoder, in.Length()}, rows: in.Rows(), load: in.Tokens(), run: runEncodings, work: e, free: true}
+	if err := p.queues.encode.do(ctx, j); err != nil {
 		return nil, err
 	}
 	return e.features, nil

@@ -16,6 +16,7 @@ type queue struct {
 	stage   string // for metrics and errors
 	workers int
 	most    int // rows that run together
+	load    int // load that runs together; 0: any
 	room    int // rows that wait
 	delay   time.Duration
 	metrics *metrics.Metrics
@@ -32,6 +33,7 @@ type queue struct {
 type job struct {
 	like any // jobs with the same value can run together
 	rows int
+	load int                                        // work, in the unit of the queue
 	run  func(ctx context.Context, together []*job) // of this job and others that are alike
 	work any                                        // what run reads and writes
 	free bool                                       // the caller may leave while the job runs: run reads nothing that the caller may change
@@ -188,12 +190,12 @@ func (q *queue) take() []*job {
 	if len(q.waiting) == 0 {
 		return nil
 	}
-	first, rows := q.waiting[0], 0
+	first, rows, load := q.waiting[0], 0, 0
 	var next []*job
 	rest := q.waiting[:0]
 	for i, j := range q.waiting {
-		if i == 0 || j.like == first.like && rows+j.rows <= q.most {
-			next, rows = append(next, j), rows+j.rows
+		if i == 0 || j.like == first.like && rows+j.rows <= q.most && (q.load == 0 || load+j.load <= q.load) {
+			next, rows, load = append(next, j), rows+j.rows, load+j.load
 		} else {
 			rest = append(rest, j)
 		}

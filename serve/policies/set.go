@@ -53,10 +53,10 @@ func Open(ctx context.Context, s Settings, rt *ort.Runtime, m *metrics.Metrics, 
 		}
 		set.own = true
 	}
-	of := func(stage string) *queue {
-		return &queue{stage: stage, workers: s.workers(), most: s.BatchRows, room: s.QueueRows, delay: s.BatchDelay, metrics: m}
+	of := func(stage string, load int) *queue {
+		return &queue{stage: stage, load: load, workers: s.workers(), most: s.BatchRows, room: s.QueueRows, delay: s.BatchDelay, metrics: m}
 	}
-	set.queues = &queues{encode: of("encode"), decide: of("decide")}
+	set.queues = &queues{encode: of("encode", s.BatchTokens), decide: of("decide", 0)}
 	if err := set.first(ctx); err != nil {
 		return nil, errors.Join(err, set.Close())
 	}

@@ -28,6 +28,9 @@ type Settings struct {
 	Workers int `yaml:"workers"`
 	// BatchRows is the most rows of several requests that run together, and the most rows that an encoder takes at once.
 	BatchRows int `yaml:"batch_rows"`
+	// BatchTokens is the most tokens that an encoder takes at once, but at least one text; an image counts as 64. More make
+	// requests wait for each other, and on a CPU gain nothing.
+	BatchTokens int `yaml:"batch_tokens"`
 	// BatchDelay is the longest that requests wait for a worker. After it they run beside the others; at most as many such
 	// runs as there are workers go on. 0: they wait for a worker, however long its run takes.
 	BatchDelay time.Duration `yaml:"batch_delay"`
@@ -45,7 +48,7 @@ type Settings struct {
 // DefaultSettings are for a server with one policy or a few.
 func DefaultSettings() Settings {
 	return Settings{
-		BatchRows: 64, BatchDelay: 2 * time.Millisecond, QueueRows: 4096,
+		BatchRows: 64, BatchTokens: 256, BatchDelay: 2 * time.Millisecond, QueueRows: 4096,
 		Settle: 300 * time.Millisecond, Poll: 10 * time.Second, WarmUp: time.Minute,
 	}
 }
@@ -55,6 +58,7 @@ const (
 	mostWorkers = 1024
 	mostBatch   = 1024
 	mostQueue   = 1 << 20
+	mostTokens  = 1 << 20
 )
 
 // Validate reports every problem at once.
@@ -73,6 +77,7 @@ func (s Settings) Validate() error {
 	add(s.Decoder == "" || slices.Contains(pixel.DecoderNames, s.Decoder), "decoder: %q is unknown; known are %q", s.Decoder, pixel.DecoderNames)
 	add(s.Workers >= 0 && s.Workers <= mostWorkers, "workers: %d is not a number from 0 to %d", s.Workers, mostWorkers)
 	add(s.BatchRows >= 1 && s.BatchRows <= mostBatch, "batch_rows: %d is not a number from 1 to %d", s.BatchRows, mostBatch)
+	add(s.BatchTokens >= 1 && s.BatchTokens <= mostTokens, "batch_tokens: %d is not a number from 1 to %d", s.BatchTokens, mostTokens)
 	add(s.QueueRows >= 1 && s.QueueRows <= mostQueue, "queue_rows: %d is not a number from 1 to %d", s.QueueRows, mostQueue)
 	add(s.BatchDelay >= 0 && s.BatchDelay <= time.Second, "batch_delay: %v is not from 0 to 1s", s.BatchDelay)
 	add(s.Settle >= 0 && s.Settle <= time.Minute, "settle: %v is not from 0 to 1m", s.Settle)
