@@ -54,7 +54,7 @@ func monitorCommand(a *app) *cobra.Command {
 	f.StringVar(&o.Baseline, "baseline", "", "cost tensor with rows that the policy was not trained on")
 	f.StringVar(&o.Actions, "actions", "", "JSON file with the actions of a baseline that does not carry them")
 	f.StringSliceVar(&splits, "split", splits, "rows of the baseline to compare with: train, val or test")
-	f.StringVar(&o.In, "in", "", "new rows: a tensor or a log")
+	f.StringVar(&o.In, "in", "", "new rows: a tensor, a table of what was executed, or the folder of a decision log")
 	f.StringVar(&o.Encoder, "encoder", "", "encoder of raw rows: encoder.json, or with --text or --image an encoder of those")
 	f.StringVar(&o.Text, "text", "", "column or field with the text, for an encoder of texts")
 	f.StringVar(&o.Image, "image", "", "column or field with the path of an image, for an encoder of images")

@@ -12,6 +12,7 @@ import (
 	"pipe/costs"
 	"pipe/internal/tablefile"
 	"pipe/models/policy"
+	"pipe/pipeline/decisionlog"
 	"pipe/pipeline/stage"
 )
 
@@ -50,7 +51,7 @@ var notFeatures = []string{
 	"id", colTime, colExpert, colAdvice, colLoss, colFee, colSplit, "group", "label", "action", "expert_index", "advice_index",
 }
 
-// openLog opens a file of new rows: a tensor, or a log with the columns expert, advice and loss, or one with less. raw
+// openLog opens a file of new rows: a tensor, a decision log, or a table with the columns expert, advice and loss, or one with less. raw
 // computes the features; nil: the file has them.
 func openLog(path string, info *policy.Info, raw *rawColumns) (logSource, error) {
 	s, err := openKind(path, info, raw)
@@ -61,6 +62,9 @@ func openLog(path string, info *policy.Info, raw *rawColumns) (logSource, error)
 }
 
 func openKind(path string, info *policy.Info, raw *rawColumns) (logSource, error) {
+	if raw == nil && decisionlog.IsLog(path) {
+		return openDecisions(path, info)
+	}
 	table, err := tablefile.Open(path)
 	if err != nil {
 		return nil, err

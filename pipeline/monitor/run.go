@@ -19,6 +19,7 @@ import (
 	"pipe/models/policy"
 	"pipe/onnx/ort"
 	"pipe/pipeline/decide"
+	"pipe/pipeline/decisionlog"
 	"pipe/pipeline/stage"
 )
 
@@ -92,7 +93,7 @@ func (o RunOptions) files() stage.Files {
 	if o.Image != "" {
 		f.Reads = append(f.Reads, stage.Input{Path: filepath.Dir(o.In), Part: stage.Ending(stage.ImageEndings...), Big: true})
 	}
-	f.Reads = append(f.Reads, stage.Input{Path: o.In, Part: stage.Ending(".parquet"), Grow: true})
+	f.Reads = append(f.Reads, stage.Input{Path: o.In, Part: stage.Ending(".parquet", ".jsonl", ".ids"), Grow: true})
 	if o.State != "" {
 		f.Writes = append(f.Writes, stage.Output{Path: o.State})
 	}
@@ -144,8 +145,11 @@ func run(ctx context.Context, o RunOptions, p stage.Progress) (_ *Status, err er
 // continueFrom restores the state, if there is one, and returns the digests of the files that it has seen and of the new
 // one.
 func (m *Monitor) continueFrom(o RunOptions) (inputs []string, err error) {
-	if o.State == "" {
+	switch {
+	case o.State == "":
 		return nil, nil
+	case decisionlog.IsLog(o.In):
+		return nil, &stage.OptionError{Err: fmt.Errorf("--state counts every row once, but the decision log %q has old rows and new ones: leave --state out", o.In)}
 	}
 	f, err := os.Open(o.State)
 	if err == nil {
