@@ -36,7 +36,7 @@ from=$(go list -m)
 # A path of ours begins with the module and a folder that has Go files; other strings, such as "pipe/rows", stay.
 folders=$(git ls-files --cached --others --exclude-standard '*.go' | sed -n 's|/.*||p' | sort -u | paste -sd '|')
 old=${from//./\\.}
-git ls-files -z --cached --others --exclude-standard '*.go' '*.mod' '*.md' '*.sh' Makefile .ci/run |
+git ls-files -z --cached --others --exclude-standard '*.go' '*.proto' '*.mod' '*.md' '*.sh' Makefile .ci/run |
 	xargs -0 sed -Ei \
 		-e "s#(^|[\"\`( =])$old/(($folders)([]/\"\`), ]|\$))#\1$to/\2#g" \
 		-e "s#\"$old/\"#\"$to/\"#g" \
