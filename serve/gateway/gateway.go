@@ -9,6 +9,7 @@ import (
 	"slices"
 	"sync"
 
+	"pipe/pipeline/decide"
 	"pipe/serve/decision"
 	"pipe/serve/gateway/advice"
 	"pipe/serve/gateway/expert"
@@ -56,6 +57,9 @@ func (a *API) Notes() []string {
 		p, err := a.decider.Policies().Acquire(name)
 		if err != nil { // its file changed meanwhile
 			continue
+		}
+		if in := p.Input(); in != decide.InputText && in != decide.InputImage {
+			notes = append(notes, fmt.Sprintf("gateway: policy %q takes neither texts nor images, so it cannot decide on a conversation: put its encoder in front (pipe convert --merge), or name it in policies.encoders", name))
 		}
 		for _, e := range p.Info().Actions.Experts {
 			if a.experts[e.Name] == nil {

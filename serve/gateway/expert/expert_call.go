@@ -203,7 +203,9 @@ func (c *call) whole(response *http.Response, in io.Reader) (*Answer, error) {
 		f.Detail = e.detail(read.Error)
 		return nil, f
 	}
-	return &Answer{Status: http.StatusOK, Header: e.passed(response.Header), Body: e.clean(text), Model: read.Model, Usage: read.Usage}, nil
+	header := e.passed(response.Header)
+	header.Set("Content-Type", "application/json") // whatever the service calls it: clients read it by its type
+	return &Answer{Status: http.StatusOK, Header: header, Body: e.clean(text), Model: read.Model, Usage: read.Usage}, nil
 }
 
 // maxRefusal is the most that is read of a response with an error status.
