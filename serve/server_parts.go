@@ -111,6 +111,7 @@ func (s *Server) openGateway() (err error) {
 		return err
 	}
 	s.closers = append(s.closers, s.parts.gateway.Close)
+	s.secrets.Set("experts", s.parts.gateway.Secrets())
 	s.parts.gateway.Register(s.mux)
 	return nil
 }

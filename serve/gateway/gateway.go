@@ -114,6 +114,15 @@ func (a *API) breakerChanged(name string, to expert.State) {
 	a.log.Log(nil, level, "the circuit breaker of an expert changed", "expert", name, "state", to.String()) //nolint:staticcheck // no request belongs to it
 }
 
+// Secrets are the keys of the experts, and the values of their further headers, which must not be shown.
+func (a *API) Secrets() []string {
+	var all []string
+	for _, e := range a.experts {
+		all = append(all, e.Secrets()...)
+	}
+	return all
+}
+
 // Close ends idle connections and frees the advice. It waits for running searches.
 func (a *API) Close() error {
 	var errs []error

@@ -222,7 +222,7 @@ func TestModels(t *testing.T) {
 // told in a header, a metric and the log, once.
 func TestChargesAndOtherModels(t *testing.T) {
 	w := newWorld(t, nil)
-	keys, err := access.New(access.Settings{Keys: []access.Key{{Name: "me", Key: "caller-key-0123456789abcdef"}}}, nil)
+	keys, err := access.New(access.Settings{Keys: []access.Key{{Name: "me", Key: "caller-key-0123456789abcdef"}}}, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

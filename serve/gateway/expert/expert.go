@@ -139,6 +139,15 @@ func (e *Expert) readSecrets() (err error) {
 	return nil
 }
 
+// Secrets are what must not be shown: the key, and the values of further headers.
+func (e *Expert) Secrets() []string {
+	all := make([]string, len(e.hidden))
+	for i, h := range e.hidden {
+		all[i] = string(h)
+	}
+	return all
+}
+
 // Close ends the idle connections.
 func (e *Expert) Close() { e.client.CloseIdleConnections() }
 
