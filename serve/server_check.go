@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -20,6 +22,7 @@ type Report struct {
 	TLS      string         `json:"tls,omitempty"` // until when the certificate is valid
 	Policies []PolicyReport `json:"policies"`
 	Log      string         `json:"log,omitempty"` // folder of the decision log
+	Experts  []string       `json:"experts"`       // behind the gateway; nothing was sent to them
 	Keys     []KeyReport    `json:"keys"`          // of callers
 	Notes    []string       `json:"notes"`         // what is good to know
 	Problems []string       `json:"problems"`      // why the server would not start, or what it would leave out
@@ -63,7 +66,7 @@ func (e *CheckError) Unwrap() []error { return e.errs }
 // Check opens everything that the configuration names except listeners and the decision log, which a running server may
 // hold, and closes it again. Nothing is sent to experts. A problem is in the report, not an error.
 func Check(ctx context.Context, c Config, o Options) *Report {
-	r := &Report{HTTP: c.Listen, GRPC: c.GRPC, Log: string(c.Log.Folder), Policies: []PolicyReport{}, Keys: []KeyReport{}, Notes: []string{}, Problems: []string{}}
+	r := &Report{HTTP: c.Listen, GRPC: c.GRPC, Log: string(c.Log.Folder), Policies: []PolicyReport{}, Experts: []string{}, Keys: []KeyReport{}, Notes: []string{}, Problems: []string{}}
 	r.add(c.Validate())
 	folder := c.Log.Folder
 	c.Log.Folder = ""
@@ -104,6 +107,10 @@ func (s *Server) describe(ctx context.Context, r *Report) {
 		for _, k := range s.access.Callers() {
 			r.Keys = append(r.Keys, KeyReport{k.Name, k.Admin, k.Limits()})
 		}
+	}
+	if s.parts.gateway != nil {
+		r.Experts = slices.Sorted(maps.Keys(s.config.Gateway.Experts))
+		r.Notes = append(r.Notes, s.parts.gateway.Notes()...)
 	}
 	if s.parts.policies != nil {
 		s.describePolicies(ctx, r)
@@ -169,6 +176,7 @@ func (r *Report) WriteText(w io.Writer) error {
 		}
 		line("policy", text+": "+strings.Join(p.Pairs, ", "))
 	}
+	line("experts", strings.Join(r.Experts, ", "))
 	for _, k := range r.Keys {
 		line("key", k.Name+": "+k.Limits)
 	}
