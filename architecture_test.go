@@ -193,7 +193,7 @@ var testsMayImport = map[string][]string{
 	"serve/oip":              {"costs", "onnx/hf/hftest", "onnx/ort/orttest", "pipeline", "pipeline/decisionlog", "pipeline/decide/decidetest"},
 	"serve/decideapi":        {"internal/strictjson", "onnx/ort/orttest", "pipeline/decide/decidetest"},
 	"serve/decision":         {"onnx/ort/orttest", "pipeline/decide/decidetest"},
-	"serve/policies":         {"costs", "featurize", "internal/realdata", "onnx/hf/hftest", "onnx/ort/orttest", "pipeline/decide/decidetest"},
+	"serve/policies":         {"costs", "featurize", "featurize/tokenizer", "internal/realdata", "onnx/hf/hftest", "onnx/ort/orttest", "pipeline/decide/decidetest"},
 	"serve":                  {"onnx/ort/orttest", "pipeline/decide/decidetest", "serve/oip/inferencepb"},
 	"serve/gateway/expert":   {"costs/service/servicetest", "serve/gateway/gatewaytest"},
 	"costs/retrieval/search": {"costs/service/servicetest", "internal/progress"},

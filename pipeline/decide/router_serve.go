@@ -92,15 +92,15 @@ func (p *Prepared) Length() int {
 	return len(p.tokens[0].IDs)
 }
 
-// imageTokens is how many tokens an image counts as.
-const imageTokens = 64
+// ImageTokens is how many tokens an image counts as.
+const ImageTokens = 64
 
-// Tokens is how much work all texts or images are: tokens, of which an image counts as 64.
+// Tokens is how much work all texts or images are: tokens, of which an image counts as ImageTokens.
 func (p *Prepared) Tokens() (n int) {
 	for _, t := range p.tokens {
 		n += len(t.IDs)
 	}
-	return n + imageTokens*len(p.pixels)
+	return n + ImageTokens*len(p.pixels)
 }
 
 // Part are some of the rows of a Prepared.
@@ -118,7 +118,7 @@ func (p *Prepared) Parts(rows, tokens int) []Part {
 	}
 	size := func(i int) int {
 		if p.tokens == nil {
-			return imageTokens
+			return ImageTokens
 		}
 		return len(p.tokens[i].IDs)
 	}

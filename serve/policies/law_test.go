@@ -345,6 +345,40 @@ func near(a, b *onnx.Tensor) bool {
 	return true
 }
 
+// Many rows of tokens run in parts, and their errors name the row of the request.
+func TestGraphOfManyTokens(t *testing.T) {
+	set := everything(t, func(s *Settings) { s.BatchTokens = 10 })
+	const rows, width = 23, 4
+	r, v := rand.New(rand.NewPCG(2, 2)), make([]int64, rows*width)
+	for i := range v {
+		v[i] = 4 + r.Int64N(20)
+	}
+	p := acquire(t, set, "merged")
+	in := func(first, end int) map[string]*onnx.Tensor {
+		shape := []int64{int64(end - first), width}
+		return map[string]*onnx.Tensor{
+			"input_ids": onnx.Int64s(shape, v[first*width:end*width]), "attention_mask": onnx.Int64s(shape, slices.Repeat([]int64{1}, (end-first)*width)),
+			"token_type_ids": onnx.Int64s(shape, make([]int64, (end-first)*width)),
+		}
+	}
+	all, err := p.Graph().Run(t.Context(), in(0, rows))
+	if err != nil {
+		t.Fatal(err)
+	}
+	actions := int(all["scores"].Shape[1])
+	for i := range rows {
+		one, err := p.Graph().Run(t.Context(), in(i, i+1))
+		if err != nil || !slices.Equal(one["scores"].Float32s(), all["scores"].Float32s()[i*actions:(i+1)*actions]) {
+			t.Errorf("row %d: %v, %v", i, one, err)
+		}
+	}
+	v[17*width+1] = 5000
+	var row *decide.RowError
+	if _, err := p.Graph().Run(t.Context(), in(0, rows)); !errors.As(err, &row) || row.Row != 17 {
+		t.Errorf("an unknown token in row 17: %v", err)
+	}
+}
+
 // Prices that a request leaves out are those of the file.
 func TestGraphPricesAreOptional(t *testing.T) {
 	set := everything(t, nil)

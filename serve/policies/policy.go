@@ -133,15 +133,6 @@ func (p *Policy) Encode(ctx context.Context, in Inputs) ([]float32, error) {
 	return p.encode(ctx, in)
 }
 
-// laterRow counts the row that an error names from the first row of the request.
-func laterRow(err error, first int) error {
-	var row *decide.RowError
-	if first > 0 && errors.As(err, &row) {
-		return fmt.Errorf("decide: %w", &decide.RowError{Row: first + row.Row, Err: row.Err})
-	}
-	return err
-}
-
 // encode computes the features of texts or images. Token ids and pixels are made before they wait, so that a bad text or
 // image is found before it meets those of others. Many go in parts, so that other requests come in between.
 func (p *Policy) encode(ctx context.Context, in Inputs) ([]float32, error) {
@@ -251,10 +242,13 @@ func (p *Policy) Decide(ctx context.Context, at *policy.Pricing, features []floa
 
 // ask decides at prices that are none (those of the file), one, or one for each row.
 func (p *Policy) ask(ctx context.Context, prices []policy.Prices, features []float32, n int) (*policy.Decisions, error) {
-	if n <= decideRows || len(features) != n*p.Info().Dim {
+	dim, out := p.Info().Dim, (*policy.Decisions)(nil)
+	if n < 1 || len(features) != n*dim {
+		return nil, &InputsError{fmt.Sprintf("%d features for %d rows, the policy takes %d per row", len(features), n, dim)}
+	}
+	if n <= decideRows {
 		return p.askPart(ctx, prices, features, n)
 	}
-	dim, out := p.Info().Dim, (*policy.Decisions)(nil)
 	for first := 0; first < n; first += decideRows {
 		end := min(first+decideRows, n)
 		part := prices

@@ -27,6 +27,9 @@ func (g *Graph) Inputs() []onnx.IO { return slices.Clone(g.inputs) }
 // Outputs lists the outputs of the graph.
 func (g *Graph) Outputs() []onnx.IO { return slices.Clone(g.outputs) }
 
+// fixedRows reports whether the graph takes one number of rows only.
+func (g *Graph) fixedRows() bool { return g.inputs[0].Shape[0].Known() }
+
 // Optional reports whether a request may leave out an input: prices and mask of an any-price policy, which are then those
 // of the file.
 func (g *Graph) Optional(input string) bool {

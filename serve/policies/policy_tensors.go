@@ -2,8 +2,12 @@ package policies
 
 import (
 	"context"
+	"errors"
+	"fmt"
 
+	"pipe/internal/parallel"
 	"pipe/onnx"
+	"pipe/pipeline/decide"
 )
 
 // tokens is the work of a job that encodes tensors.
@@ -13,18 +17,64 @@ type tokens struct {
 	features []float32
 }
 
-// encodeTensors computes features of the inputs of the encoder in front. Tensors of several requests have several widths:
-// each runs alone.
+// encodeTensors computes features of the inputs of the encoder in front, whose shapes were checked. Tensors of several
+// requests run alone, because their widths differ; many rows go in parts.
 func (p *Policy) encodeTensors(ctx context.Context, in map[string]*onnx.Tensor) ([]float32, int, error) {
-	t, rows := &tokens{policy: p, in: in}, 0
-	for _, v := range in {
-		rows = int(v.Shape[0])
+	rows, width := int(in[p.graph.inputs[0].Name].Shape[0]), int64(1)
+	for name, t := range in {
+		if n := int(t.Shape[0]); n != rows {
+			return nil, 0, &TensorError{name, fmt.Errorf("has %d rows, another input has %d", n, rows)}
+		}
+		if t.DType == onnx.Int64 {
+			width = max(width, t.Shape[1])
+		} else {
+			width = decide.ImageTokens
+		}
 	}
-	j := &job{like: t, rows: rows, work: t, run: func(ctx context.Context, jobs []*job) {
+	q, dim := p.queues.encode, p.Info().Dim
+	each := min(q.most, max(1, q.load/int(width)))
+	if rows <= each || p.graph.fixedRows() {
+		features, err := p.encodeRows(ctx, in, rows, rows*int(width))
+		return features, rows, err
+	}
+	out := make([]float32, rows*dim)
+	err := parallel.Each(ctx, q.workers, (rows+each-1)/each, func(ctx context.Context, i int) error {
+		first, end := i*each, min((i+1)*each, rows)
+		features, err := p.encodeRows(ctx, someRows(in, first, end), end-first, (end-first)*int(width))
+		copy(out[first*dim:end*dim], features)
+		return laterRow(err, first)
+	})
+	return out, rows, err
+}
+
+// encodeRows encodes tensors in one job.
+func (p *Policy) encodeRows(ctx context.Context, in map[string]*onnx.Tensor, rows, load int) ([]float32, error) {
+	t := &tokens{policy: p, in: in}
+	j := &job{like: t, rows: rows, load: load, work: t, run: func(ctx context.Context, jobs []*job) {
 		t.features, jobs[0].err = t.policy.router.EncodeTensors(ctx, t.in)
 	}}
 	if err := p.queues.encode.do(ctx, j); err != nil {
-		return nil, 0, err
+		return nil, err
 	}
-	return t.features, rows, nil
+	return t.features, nil
+}
+
+// someRows are the rows of tensors from first to end, in the same memory.
+func someRows(in map[string]*onnx.Tensor, first, end int) map[string]*onnx.Tensor {
+	out := make(map[string]*onnx.Tensor, len(in))
+	for name, t := range in {
+		row := len(t.Raw) / int(t.Shape[0])
+		shape := append([]int64{int64(end - first)}, t.Shape[1:]...)
+		out[name] = &onnx.Tensor{DType: t.DType, Shape: shape, Raw: t.Raw[first*row : end*row]}
+	}
+	return out
+}
+
+// laterRow counts the row that an error names from the first row of the request.
+func laterRow(err error, first int) error {
+	var row *decide.RowError
+	if first > 0 && errors.As(err, &row) {
+		return fmt.Errorf("decide: %w", &decide.RowError{Row: first + row.Row, Err: row.Err})
+	}
+	return err
 }

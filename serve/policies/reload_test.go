@@ -213,6 +213,7 @@ func TestFilesThatHaveGone(t *testing.T) {
 // watched opens a set that is watched until the end of the test, and returns its log.
 func watched(t *testing.T, s Settings) (*Set, *logged) {
 	t.Helper()
+	here := goleak.IgnoreCurrent()
 	log := &logged{}
 	set, err := Open(t.Context(), s, orttest.Open(t, 1), nil, slog.New(slog.NewJSONHandler(log, nil)))
 	if err != nil {
@@ -226,6 +227,7 @@ func watched(t *testing.T, s Settings) (*Set, *logged) {
 		if err := errors.Join(<-ended, set.Close()); err != nil {
 			t.Error(err)
 		}
+		goleak.VerifyNone(t, here)
 	})
 	return set, log
 }

@@ -183,7 +183,7 @@ func (s *Set) load(ctx context.Context, f file) Change {
 			old.Release()
 		}
 	}
-	if f.info != nil && !errors.Is(err, errChanging) {
+	if f.info != nil && !errors.Is(err, errChanging) && ctx.Err() == nil {
 		s.seen[f.path] = sight{info: f.info, encoder: f.encoder, done: true}
 	}
 	return c
