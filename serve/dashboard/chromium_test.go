@@ -22,9 +22,9 @@ const text = selector => document.querySelector(selector)?.textContent || "";
   const sliders = [...document.querySelectorAll("#price-form input[type=range]")];
   const requests = parseInt(text("#traffic dd"));
   await wait("refresh", () => parseInt(text("#traffic dd")) === requests + 20 && text("#fresh"));
-  const before = text("#frontier tbody tr td:nth-of-type(2)");
+  const before = text("#frontier tbody tr td:nth-of-type(1)");
   sliders[0].value = 8; sliders[0].dispatchEvent(new Event("input"));
-  const after = await wait("frontier", () => { const now = text("#frontier tbody tr td:nth-of-type(2)"); return now !== before && !document.querySelector(".busy") && now; });
+  const after = await wait("frontier", () => { const now = text("#frontier tbody tr td:nth-of-type(1)"); return now !== before && !document.querySelector(".busy") && now; });
   document.getElementById("kind-of-input").value = "recent";
   document.querySelector("#try-form button").click();
   await wait("try", () => text("#tried li"));
@@ -41,8 +41,9 @@ func TestInChromium(t *testing.T) {
 	}
 	w := newWorld(t, nil)
 	w.decide(t, "any", 40)
-	measured := w.withScript(t, measure)
-	defer measured.Close()
+	measured := w.changed(t, func(body []byte, _ http.Header) []byte {
+		return bytes.Replace(body, []byte("</body>"), []byte(`<script src="/page/measure.js" defer></script></body>`), 1)
+	})
 	dir := t.TempDir()
 	run := func(address string, args ...string) string {
 		args = append([]string{
@@ -61,13 +62,20 @@ func TestInChromium(t *testing.T) {
 			t.Errorf("width %s: %q", width, title)
 		}
 	}
+	plain := w.changed(t, func(body []byte, h http.Header) []byte { // a browser runs no scripts of a page in a sandbox
+		h.Set("Content-Security-Policy", "sandbox; "+h.Get("Content-Security-Policy"))
+		return body
+	})
 	printed := filepath.Join(dir, "page.pdf")
-	run(w.URL, "--blink-settings=scriptEnabled=false", "--print-to-pdf="+printed, "--no-pdf-header-footer")
+	p := w.collector.State(15).Policies[0]
+	run(plain.URL, "--print-to-pdf="+printed, "--no-pdf-header-footer")
+	if _, err := os.Stat(printed); err != nil {
+		t.Fatal(err)
+	}
 	words, err := exec.CommandContext(t.Context(), "pdftotext", "-layout", printed, "-").Output()
 	if err != nil {
 		t.Skipf("pdftotext: %v", err)
 	}
-	p := w.collector.State(15).Policies[0]
 	for _, want := range []string{"80 in the last 15 minutes", "Without a script this page", "always this pair", costOr(p.Costs.ExpectedCost), interval(p.Costs.MeasuredCost)} {
 		if !strings.Contains(string(words), want) {
 			t.Errorf("without a script, %q is not on the printed page:\n%s", want, words)
@@ -75,18 +83,21 @@ func TestInChromium(t *testing.T) {
 	}
 }
 
-// withScript serves the same page with one more script. Twenty more decisions are made after the page was sent, so that a
-// refresh has something to show.
-func (w *world) withScript(t *testing.T, script string) *httptest.Server {
-	return httptest.NewServer(http.HandlerFunc(func(to http.ResponseWriter, r *http.Request) {
+// changed serves the same page, changed. Twenty more decisions are made after the page was sent, so that a refresh has
+// something to show.
+func (w *world) changed(t *testing.T, change func(body []byte, h http.Header) []byte) *httptest.Server {
+	s := httptest.NewServer(http.HandlerFunc(func(to http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/page/measure.js" {
 			to.Header().Set("Content-Type", "text/javascript")
-			_, _ = to.Write([]byte(script))
+			_, _ = to.Write([]byte(measure))
 			return
 		}
 		answer := httptest.NewRecorder()
 		w.Config.Handler.ServeHTTP(answer, r)
-		body := bytes.Replace(answer.Body.Bytes(), []byte("</body>"), []byte(`<script src="/page/measure.js" defer></script></body>`), 1)
+		body := answer.Body.Bytes()
+		if r.URL.Path == "/" {
+			body = change(body, answer.Header())
+		}
 		for key, values := range answer.Header() {
 			to.Header()[key] = values
 		}
@@ -96,4 +107,6 @@ func (w *world) withScript(t *testing.T, script string) *httptest.Server {
 			w.decide(t, "any", 20)
 		}
 	}))
+	t.Cleanup(s.Close)
+	return s
 }

@@ -72,7 +72,9 @@ func cost(v float64) string {
 	switch a := math.Abs(v); {
 	case math.IsNaN(v) || math.IsInf(v, 0):
 		return unknown
-	case a != 0 && a < 0.001:
+	case a == 0:
+		return "0"
+	case a < 0.001:
 		return strconv.FormatFloat(v, 'g', 3, 64)
 	case a >= 1000:
 		return strconv.FormatFloat(v, 'g', 6, 64)
@@ -87,7 +89,8 @@ func costOr(v *float64) string {
 	return cost(*v)
 }
 
-// interval is a mean with its 95% interval, such as 0.0312 [0.0288, 0.0336].
+// interval is a mean with its 95% interval, such as 0.0312 [0.0288, 0.0336]: with four digits after the point, and more where
+// the interval is so narrow that they would not show two digits of its width.
 func interval(m *Mean) string {
 	switch {
 	case m == nil:
@@ -95,7 +98,11 @@ func interval(m *Mean) string {
 	case m.Low == nil:
 		return cost(m.Mean)
 	}
-	return fmt.Sprintf("%s [%s, %s]", cost(m.Mean), cost(*m.Low), cost(*m.High))
+	digits := 4
+	if half := (*m.High - *m.Low) / 2; half > 0 {
+		digits = min(max(digits, 1+int(math.Ceil(-math.Log10(half)))), 9)
+	}
+	return fmt.Sprintf("%.*f [%.*f, %.*f]", digits, m.Mean, digits, *m.Low, digits, *m.High)
 }
 
 // seconds is a duration in the unit that suits it, with three digits.

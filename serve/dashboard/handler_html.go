@@ -7,6 +7,7 @@ import (
 	"html/template"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -33,6 +34,8 @@ type content struct {
 	Nav                 []link
 	Sections            []template.HTML
 	Fields              []priceField
+	First, More         []priceField // the same: those that are shown, and those that are folded
+	MoreChanged         bool
 	Frontier, Tried     template.HTML
 
 	Kinds                          []choice // of inputs that can be tried
@@ -176,6 +179,9 @@ func (v *view) choices(asked string) []choice {
 	return all
 }
 
+// firstFields is the number of prices that are not folded.
+const firstFields = 9
+
 // interactive fills in prices and tries.
 func (p *Page) interactive(r *http.Request, c *content, q query, l *Loaded) {
 	c.Fields = priceFields(l.Info)
@@ -183,6 +189,9 @@ func (p *Page) interactive(r *http.Request, c *content, q query, l *Loaded) {
 	if err != nil {
 		c.Failed = sentence(err)
 	}
+	first := min(len(c.Fields), firstFields)
+	c.First, c.More = c.Fields[:first], c.Fields[first:]
+	c.MoreChanged = slices.ContainsFunc(c.More, func(f priceField) bool { return f.Value != f.Base })
 	if len(c.Fields) > 0 {
 		c.Nav = append(c.Nav, link{"prices", "Other prices"})
 	}

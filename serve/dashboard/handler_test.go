@@ -360,7 +360,7 @@ func TestFrontier(t *testing.T) {
 		t.Errorf("decided one by one: fee %g, loss %g, want %+v", fee, loss, f.Chosen)
 	}
 	balanced(t, out.HTML)
-	contains(t, texts(t, w.get(t, "/?policy=any&lambda=3&e0=0.25", 200), "tr"), "the policy"+cost(f.Chosen.Fee)+cost(f.Chosen.Loss)+cost(f.Chosen.Cost))
+	contains(t, texts(t, w.get(t, "/?policy=any&lambda=3&e0=0.25", 200), "tr"), "the policy"+cost(f.Chosen.Cost)+cost(f.Chosen.Fee)+cost(f.Chosen.Loss))
 	for path, status := range map[string]int{"?policy=none": 404, "?policy=any&lambda=x": 400, "?policy=any&e0=1e99": 400, "?policy=hostile": 200} {
 		w.get(t, "/page/frontier"+path, status)
 	}
@@ -393,7 +393,7 @@ func TestTry(t *testing.T) {
 	want := ""
 	for _, i := range r.Ranked(0) {
 		d := r.Decisions
-		want += `[\s\S]*` + regexp.QuoteMeta(r.Name(i)+cost(float64(d.Loss[i]))+cost(r.Fee(i))+cost(float64(d.Cost[i])))
+		want += `[\s\S]*` + regexp.QuoteMeta(r.Name(i)+cost(float64(d.Cost[i]))+cost(float64(d.Loss[i]))+cost(r.Fee(i)))
 	}
 	r.Policy.Release() // not done, so not counted
 	form := url.Values{"policy": {"any"}, "kind": {"features"}, "input": {"[0.5, -1, 2 0,1\n1]"}}

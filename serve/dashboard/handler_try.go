@@ -222,7 +222,7 @@ func (t *tried) section() page.Section {
 	known := !math.IsNaN(t.ranked[0].loss)
 	table := &page.Table{Head: head("pair", "score")}
 	if known {
-		table.Head = head("pair", "expected loss", "fee", "expected cost")
+		table.Head = head("pair", "expected cost", "expected loss", "fee")
 	}
 	const most = 20
 	for i, r := range t.ranked {
@@ -232,11 +232,11 @@ func (t *tried) section() page.Section {
 		}
 		row := []page.Cell{name(r.pair)}
 		if known {
-			row = append(row, cell(cost(r.loss)), cell(cost(r.fee)), cell(cost(r.cost)))
+			row = append(row, cell(cost(r.cost)), cell(cost(r.loss)), cell(cost(r.fee)))
 		} else {
 			row = append(row, cell(cost(r.score)))
 		}
-		row[len(row)-1].Bold = i == 0
+		row[1].Bold = i == 0
 		table.Rows = append(table.Rows, row)
 	}
 	list := []string{fmt.Sprintf("The policy %s takes %s. Decided in %s%s.", shortened(t.policy), t.ranked[0].pair, seconds(t.decided.Seconds()), t.encoding())}

@@ -2,6 +2,7 @@ package dashboard
 
 import (
 	"fmt"
+	"strings"
 
 	"pipe/pipeline/report/page"
 )
@@ -66,19 +67,22 @@ func (v *view) verdict() page.Answer {
 	if s.Chosen == FromGuard {
 		best = "the best single pair of the training"
 	}
-	text := fmt.Sprintf("The policy %s saves %s per decision against always %s, %s, %s.", v.policy.Name, interval(&s.Mean), s.Against, best, by)
+	rest := fmt.Sprintf("against always %s, %s, %s", s.Against, best, by)
 	switch {
 	case s.Low == nil:
-		return page.Answer{Tone: page.Unknown, Text: text}
+		return page.Answer{}
 	case *s.Low > 0:
-		return page.Answer{Tone: page.Good, Text: text}
+		tone := page.Good
+		if s.By == ByExpectations { // nothing was measured
+			tone = page.Unknown
+		}
+		return page.Answer{Tone: tone, Text: fmt.Sprintf("The policy %s saves %s per decision %s.", v.policy.Name, interval(&s.Mean), rest)}
 	case *s.High < 0:
-		m := Mean{N: s.N, Mean: -s.Mean.Mean}
 		low, high := -*s.High, -*s.Low
-		m.Low, m.High = &low, &high
-		return page.Answer{Tone: page.Bad, Text: fmt.Sprintf("The policy %s costs %s more per decision than always %s, %s, %s.", v.policy.Name, interval(&m), s.Against, best, by)}
+		m := Mean{N: s.N, Mean: -s.Mean.Mean, Low: &low, High: &high}
+		return page.Answer{Tone: page.Bad, Text: fmt.Sprintf("The policy %s costs %s more per decision %s.", v.policy.Name, interval(&m), strings.Replace(rest, "against", "than", 1))}
 	}
-	return page.Answer{Tone: page.Keep, Text: text + " The interval holds 0: a difference is not shown."}
+	return page.Answer{Tone: page.Keep, Text: fmt.Sprintf("A saving of the policy %s is not shown yet: it is %s per decision %s.", v.policy.Name, interval(&s.Mean), rest)}
 }
 
 // problems are what somebody must look at.

@@ -23,8 +23,8 @@ func frontierSection(f *Frontier, err error) page.Section {
 	if len(f.Curve) > 0 {
 		caption += " The curve multiplies all fees, from 0 to 64 times."
 	}
-	t := &page.Table{Title: "The policy and the pairs at these prices", Head: head("always this pair", "<share in the policy", "mean fee", "mean expected loss", "mean expected cost")}
-	t.Rows = append(t.Rows, []page.Cell{name("the policy"), word(""), cell(cost(f.Chosen.Fee)), cell(cost(f.Chosen.Loss)), {Text: cost(f.Chosen.Cost), Bold: true}})
+	t := &page.Table{Title: "The policy and the pairs at these prices", Head: head("always this pair", "mean expected cost", "<share in the policy", "mean fee", "mean expected loss")}
+	t.Rows = append(t.Rows, []page.Cell{name("the policy"), {Text: cost(f.Chosen.Cost), Bold: true}, word(""), cell(cost(f.Chosen.Fee)), cell(cost(f.Chosen.Loss))})
 	pairs := slices.Clone(f.Pairs)
 	slices.SortStableFunc(pairs, func(a, b PairPoint) int { return cmp.Compare(a.Cost, b.Cost) })
 	const most = 12
@@ -32,7 +32,7 @@ func frontierSection(f *Frontier, err error) page.Section {
 		if i >= most && p.Share == 0 {
 			continue
 		}
-		t.Rows = append(t.Rows, []page.Cell{name(p.Pair), {Text: percent(p.Share), Word: true, Bar: page.Bar(p.Share)}, cell(cost(p.Fee)), cell(cost(p.Loss)), cell(cost(p.Cost))})
+		t.Rows = append(t.Rows, []page.Cell{name(p.Pair), cell(cost(p.Cost)), {Text: percent(p.Share), Word: true, Bar: page.Bar(p.Share)}, cell(cost(p.Fee)), cell(cost(p.Loss))})
 	}
 	if hidden := len(f.Pairs) + 1 - len(t.Rows); hidden > 0 {
 		t.Caption = fmt.Sprintf("%s that cost more and are never taken are left out.", several(int64(hidden), "pair"))

@@ -69,7 +69,7 @@ func byShare(pairs []PairState) []PairState {
 
 // served lists the policies: those that are loaded, and versions of them that decided before.
 func (v *view) served() page.Section {
-	t := &page.Table{Head: head("policy", "<version", "<takes", "<prices", "<guard", "decisions", "<loaded"), Caption: fmt.Sprintf("Decisions are of %s.", v.window())}
+	t := &page.Table{Head: head("policy", "<version", "<takes", "<prices", "decisions", "<loaded", "<guard"), Caption: fmt.Sprintf("Decisions are of %s.", v.window())}
 	decided := map[string]*PolicyState{}
 	for i := range v.state.Policies {
 		p := &v.state.Policies[i]
@@ -86,12 +86,12 @@ func (v *view) served() page.Section {
 		}
 		delete(decided, versionKey(l.Name, l.Digest))
 		t.Rows = append(t.Rows, []page.Cell{
-			name(label), word(short(l.Digest)), word(takes(l)), word(pricesOf(l.Info)), word(guardOf(l.Info)), cell(whole(n)), word(l.Since.UTC().Format("2006-01-02 15:04:05 UTC")),
+			name(label), word(short(l.Digest)), word(takes(l)), word(pricesOf(l.Info)), cell(whole(n)), word(l.Since.UTC().Format("2006-01-02 15:04 UTC")), long(guardOf(l.Info)),
 		})
 	}
 	for i := range v.state.Policies {
 		if p := &v.state.Policies[i]; decided[versionKey(p.Name, p.Digest)] != nil && p.Decisions > 0 {
-			t.Rows = append(t.Rows, []page.Cell{name(p.Name), word(short(p.Digest)), word(""), word(""), word(""), cell(whole(p.Decisions)), word("no longer")})
+			t.Rows = append(t.Rows, []page.Cell{name(p.Name), word(short(p.Digest)), word(""), word(""), cell(whole(p.Decisions)), word("no longer"), long("")})
 		}
 	}
 	blocks := []page.Block{{Table: t}}
@@ -135,14 +135,14 @@ func guardOf(info *policy.Info) string {
 // compared sets the versions that decided beside each other; nil if there is only one. A canary is one of them.
 func (v *view) compared() *page.Table {
 	t := &page.Table{
-		Title: "Versions that decided", Head: head("version", "decisions", "as a canary", "expected cost", "measured cost [95% interval]", "outcomes"),
+		Title: "Versions that decided", Head: head("version", "measured cost [95% interval]", "outcomes", "expected cost", "decisions", "as a canary"),
 		Caption: "Costs are means per decision. They can be compared where the versions decided on the same kind of requests, as a canary and the policy that it stands in for do.",
 	}
 	for i := range v.state.Policies {
 		p := &v.state.Policies[i]
 		if p.Decisions > 0 {
 			t.Rows = append(t.Rows, []page.Cell{
-				name(p.Name + "@" + short(p.Digest)), cell(whole(p.Decisions)), cell(whole(p.Canary)), cell(costOr(p.Costs.ExpectedCost)), cell(interval(p.Costs.MeasuredCost)), cell(whole(p.Costs.Outcomes)),
+				name(p.Name + "@" + short(p.Digest)), cell(interval(p.Costs.MeasuredCost)), cell(whole(p.Costs.Outcomes)), cell(costOr(p.Costs.ExpectedCost)), cell(whole(p.Decisions)), cell(whole(p.Canary)),
 			})
 		}
 	}
@@ -158,11 +158,11 @@ func (v *view) shadows() *page.Table {
 		return nil
 	}
 	t := &page.Table{
-		Title: "Shadows", Head: head("shadow", "<same pair", "expected saving per decision [95% interval]", "decisions"),
+		Title: "Shadows", Head: head("shadow", "<same pair", "decisions", "expected saving per decision [95% interval]"),
 		Caption: "A shadow decides on the same rows and is never executed. The saving is what the live policy expects of its choice minus what the shadow expects of its own: each by its own expectations.",
 	}
 	for _, s := range v.policy.Shadows {
-		t.Rows = append(t.Rows, []page.Cell{name(shortened(s.Shadow)), {Text: percent(s.Agreement), Word: true, Bar: page.Bar(s.Agreement)}, cell(interval(s.Cheaper)), cell(whole(s.N))})
+		t.Rows = append(t.Rows, []page.Cell{name(shortened(s.Shadow)), {Text: percent(s.Agreement), Word: true, Bar: page.Bar(s.Agreement)}, cell(whole(s.N)), cell(interval(s.Cheaper))})
 	}
 	return t
 }
@@ -186,7 +186,7 @@ func (v *view) operation() (all []page.Section) {
 		all = append(all, page.Section{ID: "log", Title: "Decision log", Blocks: []page.Block{{Terms: []page.Term{
 			{Name: "state", About: state},
 			{Name: "records", About: fmt.Sprintf("%s since the start, %s", whole(v.log.Records), size(v.log.Bytes))},
-			{Name: "lag", About: "the oldest record that is not on disk is " + seconds(v.log.Lag) + " old"},
+			{Name: "lag", About: lag(v.log.Lag)},
 			{Name: "errors", About: whole(v.log.Errors)},
 		}}}})
 	}
@@ -204,6 +204,13 @@ func (v *view) operation() (all []page.Section) {
 		all = append(all, page.Section{ID: "monitor", Title: "Monitor", Blocks: blocks})
 	}
 	return all
+}
+
+func lag(s float64) string {
+	if s <= 0 {
+		return "all records are on disk"
+	}
+	return "the oldest record that is not on disk is " + seconds(s) + " old"
 }
 
 // experts are breakers and failed calls; nil without any.
