@@ -40,12 +40,15 @@ type options struct {
 	log      decisionlog.Settings
 	api      Settings
 	policies map[string]*policy.Policy
+	files    string            // a folder with more policies
+	encoders map[string]string // of them
 }
 
 func defaults() options {
-	return options{decision.DefaultSettings(), decisionlog.DefaultSettings(), DefaultSettings(), map[string]*policy.Policy{
-		"any": decidetest.AnyPrice(dim), "fixed": decidetest.Policy(dim, 4),
-	}}
+	return options{
+		decision: decision.DefaultSettings(), log: decisionlog.DefaultSettings(), api: DefaultSettings(),
+		policies: map[string]*policy.Policy{"any": decidetest.AnyPrice(dim), "fixed": decidetest.Policy(dim, 4)},
+	}
 }
 
 func newWorld(t testing.TB, o options) *world {
@@ -57,7 +60,10 @@ func newWorld(t testing.TB, o options) *world {
 		}
 	}
 	about := policies.DefaultSettings()
-	about.Paths, about.Default = []string{w.folder}, "any"
+	about.Paths, about.Default, about.Encoders = []string{w.folder}, "any", o.encoders
+	if o.files != "" {
+		about.Paths = append(about.Paths, o.files)
+	}
 	set, err := policies.Open(t.Context(), about, orttest.Open(t, 1), nil, nil)
 	if err != nil {
 		t.Fatal(err)
