@@ -191,7 +191,7 @@ var testsMayImport = map[string][]string{
 	"pipeline/monitor":       {"internal/fuzztest", "onnx/hf/hftest", "onnx/ort/orttest", "pipeline/decide/decidetest"},
 	"pipeline/world":         {"featurize/tabular", "internal/config", "internal/realdata"},
 	"serve/oip":              {"costs", "onnx/hf/hftest", "onnx/ort/orttest", "pipeline", "pipeline/decisionlog", "pipeline/decide/decidetest"},
-	"serve/decideapi":        {"internal/strictjson", "onnx/ort/orttest", "pipeline/decide/decidetest"},
+	"serve/decideapi":        {"costs", "featurize", "internal/strictjson", "onnx/hf/hftest", "onnx/ort/orttest", "pipeline/decide/decidetest"},
 	"serve/decision":         {"onnx/ort/orttest", "pipeline/decide/decidetest"},
 	"serve/policies":         {"costs", "featurize", "featurize/tokenizer", "internal/realdata", "onnx/hf/hftest", "onnx/ort/orttest", "pipeline/decide/decidetest"},
 	"serve":                  {"onnx/ort/orttest", "pipeline/decide/decidetest", "serve/oip/inferencepb"},

@@ -75,7 +75,6 @@ func (c *counter) total() int {
 // TestSlowAndCutBodies checks bodies that stall or end early: others are served meanwhile, and the client gets an error.
 func TestSlowAndCutBodies(t *testing.T) {
 	w := newWorld(t, defaults())
-	w.server.Config.ReadTimeout = 0
 	head := "POST /v1/decide HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 1000000\r\n\r\n{\"features\": ["
 	var stalled []net.Conn
 	for range 50 {
