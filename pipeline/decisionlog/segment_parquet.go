@@ -27,122 +27,51 @@ const (
 // parquetWriter writes rows of one stream.
 type parquetWriter[T any] struct {
 	file    *atomicfile.File
-	parquet *parquet.GenericWriter[any]
-	fields  []field[T]
-	rows    []*T // of the row group being collected
-	values  []parquet.Value
+	parquet *parquet.GenericWriter[T]
+	rows    []T // that were not yet given to the library
+	group   int // rows of the row group
+	size    int // about its bytes
 }
 
-func newParquetWriter[T any](s *segment, fields []field[T]) (*parquetWriter[T], error) {
+func newParquetWriter[T any](s *segment) (*parquetWriter[T], error) {
 	file, err := atomicfile.Create(s.path(parquetEnding))
 	if err != nil {
 		return nil, err
 	}
-	root := orderedGroup{Group: parquet.Group{}}
-	for _, f := range fields {
-		root.Group[f.name] = f.node()
-		root.order = append(root.order, f.name)
-	}
 	options := []parquet.WriterOption{
-		parquet.NewSchema(s.stream, root), parquet.PageBufferSize(pageBytes), parquet.CreatedBy("pipe", "1", "0"),
-		parquet.SkipPageBounds("features", "list", "element"),
+		parquet.PageBufferSize(pageBytes), parquet.CreatedBy("pipe", "1", "0"), parquet.SkipPageBounds("features", "list", "element"),
 	}
-	return &parquetWriter[T]{file: file, parquet: parquet.NewGenericWriter[any](file, options...), fields: fields}, nil
+	return &parquetWriter[T]{file: file, parquet: parquet.NewGenericWriter[T](file, options...)}, nil
 }
 
-// orderedGroup is a group whose columns are not sorted by name.
-type orderedGroup struct {
-	parquet.Group
-	order []string
-}
-
-// Fields lists the columns in their order.
-func (g orderedGroup) Fields() []parquet.Field {
-	fields := g.Group.Fields()
-	slices.SortFunc(fields, func(a, b parquet.Field) int { return slices.Index(g.order, a.Name()) - slices.Index(g.order, b.Name()) })
-	return fields
-}
-
-// add adds a row; size is about how many bytes a row has.
-func (w *parquetWriter[T]) add(row *T, size int) error {
+// add adds a row of about size bytes.
+func (w *parquetWriter[T]) add(row T, size int) error {
+	const together = 64
 	w.rows = append(w.rows, row)
-	if len(w.rows) >= min(maxGroupRows, groupBytes/size) {
-		return w.flush()
-	}
-	return nil
-}
-
-// flush writes the rows as one row group.
-func (w *parquetWriter[T]) flush() error {
-	if len(w.rows) == 0 {
+	w.group++
+	w.size += size
+	full := w.group >= maxGroupRows || w.size >= groupBytes
+	if len(w.rows) < together && !full {
 		return nil
 	}
-	columns := w.parquet.ColumnWriters()
-	for c := range w.fields {
-		if err := w.column(columns[c], c); err != nil {
-			return err
-		}
+	if err := w.pass(); err != nil || !full {
+		return err
 	}
-	w.rows = w.rows[:0]
+	w.group, w.size = 0, 0
 	return w.parquet.Flush()
 }
 
-// column writes one column of the row group, in blocks of whole rows.
-func (w *parquetWriter[T]) column(to *parquet.ColumnWriter, c int) error {
-	const block = 4096
-	w.values = w.values[:0]
-	for _, r := range w.rows {
-		w.values = w.fields[c].appendRow(w.values, r, c)
-		if len(w.values) >= block {
-			if _, err := to.WriteRowValues(w.values); err != nil {
-				return err
-			}
-			w.values = w.values[:0]
-		}
-	}
-	if len(w.values) == 0 {
-		return nil
-	}
-	_, err := to.WriteRowValues(w.values)
+// pass gives the rows to the library.
+func (w *parquetWriter[T]) pass() error {
+	_, err := w.parquet.Write(w.rows)
+	clear(w.rows)
+	w.rows = w.rows[:0]
 	return err
-}
-
-// appendRow appends the values of a row with their levels.
-func (f *field[T]) appendRow(dst []parquet.Value, r *T, column int) []parquet.Value {
-	empty, value := f.levels()
-	if f.wide != nil {
-		for i, v := range *f.wide(r) {
-			dst = append(dst, parquet.FloatValue(v).Level(min(1, i), value, column))
-		}
-		if len(*f.wide(r)) == 0 {
-			dst = append(dst, parquet.NullValue().Level(0, empty, column))
-		}
-		return dst
-	}
-	n := 1
-	if f.count != nil {
-		n = f.count(r)
-	}
-	switch {
-	case n < 0:
-		return append(dst, parquet.NullValue().Level(0, 0, column))
-	case n == 0:
-		return append(dst, parquet.NullValue().Level(0, empty, column))
-	}
-	for i := range n {
-		c := f.get(r, i)
-		if c.null {
-			dst = append(dst, parquet.NullValue().Level(min(1, i), value-1, column))
-			continue
-		}
-		dst = append(dst, f.value(c).Level(min(1, i), value, column))
-	}
-	return dst
 }
 
 // close writes the metadata and gives the file its name.
 func (w *parquetWriter[T]) close(s *segment, policies []*PolicyInfo) error {
-	if err := w.flush(); err != nil {
+	if err := w.pass(); err != nil {
 		return err
 	}
 	about, err := json.Marshal(head{"pipe " + s.stream, headVersion, s.number})
@@ -166,31 +95,31 @@ func (w *parquetWriter[T]) close(s *segment, policies []*PolicyInfo) error {
 // writeParquet turns the lines of a segment into its Parquet file. Lines that are not whole are left out.
 func writeParquet(s *segment) error {
 	if s.stream == outcomes {
-		return writeRows(s, outcomeFields, func(w *parquetWriter[Outcome]) ([]*PolicyInfo, error) {
+		return writeRows(s, func(w *parquetWriter[outcomeRow]) ([]*PolicyInfo, error) {
 			_, err := readLines(s, func(_ lineKind, body []byte) error {
 				o, err := readOutcome(body)
 				if err != nil {
 					return err
 				}
-				return w.add(o, 256+len(o.Comment))
+				return w.add(outcomeRow(*o), 256+len(o.Comment))
 			})
 			return nil, err
 		})
 	}
-	return writeRows(s, recordFields, func(w *parquetWriter[row]) ([]*PolicyInfo, error) {
+	return writeRows(s, func(w *parquetWriter[decisionRow]) ([]*PolicyInfo, error) {
 		var list []*PolicyInfo
 		_, err := recordsOfLines(s, func(r *Record, p *PolicyInfo) error {
 			if !slices.Contains(list, p) {
 				list = append(list, p)
 			}
-			return w.add(&row{*r, p}, 1024+4*len(r.Features)+32*len(r.Propensity))
+			return w.add(rowOf(r, p), 1024+4*len(r.Features)+32*len(r.Propensity))
 		})
 		return list, err
 	})
 }
 
-func writeRows[T any](s *segment, fields []field[T], fill func(w *parquetWriter[T]) ([]*PolicyInfo, error)) error {
-	w, err := newParquetWriter(s, fields)
+func writeRows[T any](s *segment, fill func(w *parquetWriter[T]) ([]*PolicyInfo, error)) error {
+	w, err := newParquetWriter[T](s)
 	if err != nil {
 		return err
 	}

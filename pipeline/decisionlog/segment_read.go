@@ -224,12 +224,12 @@ func recordsOfParquet(s *segment, use func(r *Record, p *PolicyInfo) error) erro
 		}
 		return nil
 	}
-	return rowsOfParquet(s, recordFields, start, func(r *row) error {
-		p, err := policyOf(&r.Record, known)
+	return rowsOfParquet(s, recordFields, start, func(r *Record) error {
+		p, err := policyOf(r, known)
 		if err != nil {
 			return err
 		}
-		return use(&r.Record, p)
+		return use(r, p)
 	})
 }
 
@@ -253,7 +253,7 @@ func spanOfParquet(s *segment) (*span, error) {
 			return nil
 		})
 	}
-	return out, rowsOfParquet(s, recordFields[:2], func(*parquetfile.File) error { return nil }, func(r *row) error {
+	return out, rowsOfParquet(s, recordFields[:2], func(*parquetfile.File) error { return nil }, func(r *Record) error {
 		out.add(r.ID, hashOf(r.ID), 0, r.Time)
 		return nil
 	})
