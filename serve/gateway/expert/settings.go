@@ -59,7 +59,7 @@ type Timeouts struct {
 func DefaultSettings() Settings {
 	return Settings{
 		Concurrency: 64, StreamUsage: true, MaxAnswer: 32 << 20,
-		Timeouts: Timeouts{FirstByte: 20 * time.Second, Answer: 2 * time.Minute, Idle: time.Minute, Whole: 10 * time.Minute},
+		Timeouts: Timeouts{FirstByte: 20 * time.Second, Answer: time.Minute, Idle: time.Minute, Whole: 10 * time.Minute},
 	}
 }
 

@@ -1,0 +1,90 @@
+package gateway
+
+import (
+	"os"
+	"reflect"
+	"regexp"
+	"strings"
+	"testing"
+
+	"go.yaml.in/yaml/v4"
+
+	"pipe/internal/config"
+	"pipe/serve/gateway/advice"
+	"pipe/serve/gateway/expert"
+)
+
+// The page's example is a valid configuration, and the page names every setting.
+func TestPage(t *testing.T) {
+	page, err := os.ReadFile("../../docs/gateway.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	example := regexp.MustCompile("(?s)```yaml\n(.*?)```").FindSubmatch(page)
+	if example == nil {
+		t.Fatal("no example")
+	}
+	var all struct {
+		Gateway yaml.Node `yaml:"gateway"`
+	}
+	if err := yaml.Load(example[1], &all); err != nil {
+		t.Fatal(err)
+	}
+	text, err := yaml.Dump(&all.Gateway)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := DefaultSettings()
+	if problems := config.Decode(text, "/etc", func(string) (string, bool) { return "", false }, &s); len(problems) > 0 {
+		t.Error(problems)
+	}
+	if s.Experts["large"].Prices != "/etc/prices.yaml" || s.Experts["small"].Timeouts != expert.DefaultSettings().Timeouts || len(s.Advice) != 3 {
+		t.Errorf("%+v", s)
+	}
+	for _, settings := range []any{Settings{}, Fallback{}, expert.Settings{}, expert.Price{}, expert.Timeouts{}, expert.BreakerSettings{}, advice.Settings{}} {
+		of := reflect.TypeOf(settings)
+		for i := range of.NumField() {
+			if name := of.Field(i).Tag.Get("yaml"); !regexp.MustCompile(`[\x60.{ ]` + name + `[\x60:]`).Match(page) {
+				t.Errorf("the page does not name %s of %v", name, of)
+			}
+		}
+	}
+}
+
+func TestSettingsThatAreRefused(t *testing.T) {
+	for text, want := range map[string]string{
+		`experts: {pipe: {base_url: "http://x", model: m}}`:                         `"pipe" cannot be the name`,
+		`experts: {pipe/a: {base_url: "http://x", model: m}}`:                       `"pipe/a" cannot be the name`,
+		`experts: {a: {model: m}}`:                                                  "experts.a.base_url: is not set",
+		`experts: {a: {base_url: "ftp://x", model: m}}`:                             "is not a URL",
+		`experts: {a: {base_url: "http://me:pw@x", model: m}}`:                      "has more than scheme",
+		`experts: {a: {base_url: "http://x"}}`:                                      "experts.a.model: not set",
+		`experts: {a: {base_url: "http://x", model: m, key: sk-123}}`:               "is not the name of an environment variable",
+		`experts: {a: {base_url: "http://x", model: m, key: K, key_file: f}}`:       "key, key_file: set one",
+		`experts: {a: {base_url: "http://x", model: m, price: {in: -1}}}`:           "price.in: is -1",
+		`experts: {a: {base_url: "http://x", model: m, price: {in: .nan}}}`:         "price.in: is NaN",
+		`experts: {a: {base_url: "http://x", model: m, price: {in: 1}, prices: f}}`: "price, prices: set one",
+		`experts: {a: {base_url: "http://x", model: m, served: ["["]}}`:             "is not a pattern",
+		`experts: {a: {base_url: "http://x", model: m, fields: {model: x}}}`:        "fields: model cannot be set",
+		`experts: {a: {base_url: "http://x", model: m, headers: {Host: x}}}`:        `headers: "Host" cannot`,
+		`experts: {a: {base_url: "http://x", model: m, headers: {X: "a\nb"}}}`:      `headers: "X" cannot`,
+		`experts: {a: {base_url: "http://x", model: m, timeouts: {idle: 0s}}}`:      "timeouts.idle: is 0s",
+		`experts: {a: {base_url: "http://x", model: m, concurrency: 0}}`:            "concurrency: is 0",
+		`experts: {a: {base_url: "http://x", model: m, max_answer: 1}}`:             "max_answer: is 1",
+		`experts: {a: {base_url: "http://x", model: m, modle: x}}`:                  `unknown key "modle"`,
+		`advice: {a: {kind: vector}}`:                                               `advice.a.kind: is "vector"`,
+		`fallback: {tries: 0}`:                                                      "fallback.tries: is 0",
+		`fallback: {deadline: 0s}`:                                                  "fallback.deadline: is 0s",
+		`breaker: {failures: 0}`:                                                    "breaker.failures: is 0",
+		`breaker: {open: 0s}`:                                                       "breaker.open: is 0s",
+		`breaker: {probes: 0}`:                                                      "breaker.probes: is 0",
+		`pass_headers: [authorization]`:                                             `pass_headers: "authorization" belongs`,
+		`pass_headers: [Proxy-Authorization]`:                                       "belongs to the connection",
+	} {
+		s := DefaultSettings()
+		problems := strings.Join(config.Decode([]byte(text), "/etc", func(string) (string, bool) { return "", false }, &s), "\n")
+		if !strings.Contains(problems, want) || strings.Contains(problems, "sk-123") || strings.Contains(problems, "pw@") {
+			t.Errorf("%s: got %q, want %q", text, problems, want)
+		}
+	}
+}
