@@ -110,8 +110,7 @@ type axis struct{ low, high, a, b float64 }
 
 func newAxis(low, high, a, b float64) axis {
 	if !(high > low) {
-		pad := max(math.Abs(low)*0.1, 1e-3)
-		low, high = low-pad, high+pad
+		high = low + max(math.Abs(low)*0.2, 0.01)
 	}
 	pad := (high - low) * 0.06
 	return axis{low - pad, high + pad, a, b}

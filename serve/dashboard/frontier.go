@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"sync"
+	"time"
 
 	"pipe/costs"
 	"pipe/models/policy"
@@ -103,12 +104,19 @@ func frontier(ctx context.Context, p *policies.Policy, rows []float32, change de
 	if err != nil {
 		return nil, err
 	}
-	chosen, err := p.Decide(ctx, at, rows, n)
+	start := time.Now()
+	chosen, err := decideRows(ctx, p, at, rows, n)
 	if err != nil {
-		return nil, fmt.Errorf("decide on recent rows: %w", err)
+		return nil, err
 	}
 	if chosen.Loss == nil {
 		return nil, ErrNoExpectations
+	}
+	if fits := rowsWithin(n, time.Since(start)); fits < n {
+		n, rows = fits, rows[:fits*info.Dim]
+		if chosen, err = decideRows(ctx, p, at, rows, n); err != nil {
+			return nil, err
+		}
 	}
 	v := valued{loss: chosen.Loss, fees: at.Actions.Fees(at.Lambda), n: n}
 	f := &Frontier{Policy: p.Name, Digest: p.Digest, Rows: n, Lambda: at.Lambda, Unchecked: at.Unchecked, Chosen: v.point(1, chosen.Action)}
@@ -117,24 +125,57 @@ func frontier(ctx context.Context, p *policies.Policy, rows []float32, change de
 		return f, nil
 	}
 	if change.Lambda != nil || len(change.Fees) > 0 || len(change.Without) > 0 {
-		same, err := p.Decide(ctx, nil, rows, n)
+		same, err := decideRows(ctx, p, nil, rows, n)
 		if err != nil {
-			return nil, fmt.Errorf("decide on recent rows: %w", err)
+			return nil, err
 		}
 		point := v.point(1, same.Action)
 		f.File = &point
 	}
 	for _, scale := range scales {
-		d, err := p.Decide(ctx, scaled(at, scale), rows, n)
+		d, err := decideRows(ctx, p, scaled(at, scale), rows, n)
 		if err != nil {
-			return nil, fmt.Errorf("decide on recent rows: %w", err)
+			return nil, err
 		}
 		f.Curve = append(f.Curve, v.point(scale, d.Action))
+	}
+	return f, nil
+}
+
+// What a frontier may cost, so that looking at the page does not slow down the requests of others: its runs take about
+// mostTime together, on one core, and between two runs of partRows rows others have their turn. A large policy is valued on
+// fewer rows for it, of at least leastRows.
+const (
+	mostTime  = time.Second
+	leastRows = 32
+	partRows  = 64
+)
+
+// rowsWithin is the number of rows with which all runs take about mostTime, if one of n rows takes so long.
+func rowsWithin(n int, took time.Duration) int {
+	all := took * time.Duration(len(scales)+2)
+	if all <= mostTime {
+		return n
+	}
+	return min(n, max(leastRows, int(float64(n)*float64(mostTime)/float64(all))))
+}
+
+// decideRows decides in parts. Scores are left out.
+func decideRows(ctx context.Context, p *policies.Policy, at *policy.Pricing, rows []float32, n int) (*policy.Decisions, error) {
+	dim, all := p.Info().Dim, &policy.Decisions{}
+	for first := 0; first < n; first += partRows {
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
+		end := min(first+partRows, n)
+		d, err := p.Decide(ctx, at, rows[first*dim:end*dim], end-first)
+		if err != nil {
+			return nil, fmt.Errorf("decide on recent rows: %w", err)
+		}
+		all.Actions, all.Levels = d.Actions, d.Levels
+		all.Action, all.Loss = append(all.Action, d.Action...), append(all.Loss, d.Loss...)
 	}
-	return f, nil
+	return all, nil
 }
 
 // scaled are prices with all fees multiplied.

@@ -86,7 +86,7 @@ func (v *view) served() page.Section {
 		}
 		delete(decided, versionKey(l.Name, l.Digest))
 		t.Rows = append(t.Rows, []page.Cell{
-			name(label), word(short(l.Digest)), word(takes(l)), word(pricesOf(l.Info)), cell(whole(n)), word(l.Since.UTC().Format("2006-01-02 15:04 UTC")), long(guardOf(l.Info)),
+			name(label), word(short(l.Digest)), word(takes(l)), word(pricesOf(l.Info)), cell(whole(n)), word(ago(v.state.Time.Sub(l.Since).Seconds()) + " ago"), long(guardOf(l.Info)),
 		})
 	}
 	for i := range v.state.Policies {
