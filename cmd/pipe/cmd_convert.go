@@ -16,7 +16,8 @@ and scaled, so set --size and the flags beside it. Of a CLIP model the image enc
 names.
 
 With --merge, a policy follows the encoder in the same file: token ids or pixels go in, actions come out. The policy must
-have been trained on the features of this encoder; any other is refused.
+have been trained on the features of this encoder; any other is refused. A file with a policy gets a description in
+JSON beside it, FILE.json.
 
 An any-price policy (pipe train --any-price) becomes a smaller file with fixed prices: those of its training, or as --lambda
 and --fee change them, without what --without leaves out. Its scores are those of the any-price policy at these prices. An

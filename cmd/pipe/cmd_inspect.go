@@ -10,7 +10,7 @@ import (
 
 const inspectText = `Inspect explains files:
   cost tensor  actions, fees, splits, mean cost of every pair, best fixed pair, oracle, and the head-room between them
-  policy       its metadata, and a plain description of what it does
+  policy       its metadata, and a plain description of what it does; also by the JSON file beside it, which must match
   decision log its folder: policies, pairs, exploration, expected and measured cost, saving
   index        settings and size; every byte is checked against its checksum
 It also explains trained experts, tables and encoders of pipe featurize, encoders of pipe convert, and training checkpoints.`

@@ -11,8 +11,8 @@ import (
 	"pipe/pipeline"
 )
 
-const trainText = `Train learns policies from a cost tensor. It writes each policy as one ONNX file into the output folder, and train.json
-beside them.
+const trainText = `Train learns policies from a cost tensor. It writes each policy as one ONNX file into the output folder, with a description
+in JSON beside it (NAME.onnx.json), and train.json.
 
 Recipe auto, the default, blends ridge regressions, nearest neighbours and networks by their errors on held-out training
 rows. Where the gain over the best fixed pair is not shown on such rows, it exports that pair instead. Rows with equal
