@@ -27,6 +27,7 @@ type Decider struct {
 	source   source
 	versions versions
 	shadows  *shadows // nil: none are configured
+	recent   *recent
 	observer Observer // nil: none
 }
 
@@ -54,7 +55,7 @@ func New(set *policies.Set, log *decisionlog.Writer, m *metrics.Metrics, l *slog
 	if l == nil {
 		l = slog.New(slog.DiscardHandler)
 	}
-	d := &Decider{set: set, log: log, metrics: m, slog: l, settings: s, versions: versions{log: log, by: map[string]*version{}}}
+	d := &Decider{set: set, log: log, metrics: m, slog: l, settings: s, versions: versions{log: log, by: map[string]*version{}}, recent: newRecent()}
 	d.source.seed = s.Seed
 	if err := d.checkOthers(); err != nil {
 		return nil, err
@@ -245,7 +246,8 @@ func (d *Decider) userHash(user string) string {
 // ErrNoLog means that an outcome came, but decisions are not logged.
 var ErrNoLog = errors.New("this server keeps no log of decisions, so outcomes have nothing to belong to")
 
-// Outcome adds an outcome to the log. duplicate is whether it was there before. The errors are ErrNoLog and those of
+// Outcome adds an outcome to the log. duplicate is whether it was there before. Metrics count the losses of the last
+// 65,536 decisions, at least. The errors are ErrNoLog and those of
 // [decisionlog.Writer.Outcome].
 func (d *Decider) Outcome(o decisionlog.Outcome) (duplicate bool, err error) {
 	if d.log == nil {
@@ -255,7 +257,15 @@ func (d *Decider) Outcome(o decisionlog.Outcome) (duplicate bool, err error) {
 		d.shadows.wait(o.ID)
 	}
 	duplicate, err = d.log.Outcome(o)
-	if err == nil && !duplicate && d.observer != nil {
+	if err != nil || duplicate {
+		return duplicate, err
+	}
+	if loss, ok := o.LossOf(); ok {
+		if policy := d.recent.policy(o.ID); policy != "" {
+			d.metrics.Outcome(policy, loss)
+		}
+	}
+	if d.observer != nil {
 		d.observer.Outcome(o)
 	}
 	return duplicate, err

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"sync"
+	"time"
 
 	"pipe/costs"
 	"pipe/models/policy"
@@ -21,6 +22,8 @@ type shadows struct {
 	mu      sync.Mutex
 	changed sync.Cond           // of waiting
 	waiting map[string]struct{} // ids of decisions that are not in the log yet
+	dropped int64               // requests that found the queue full
+	warned  time.Time           // when that was said
 }
 
 // shadowJob are the records of a request that wait for the shadows.
@@ -76,6 +79,9 @@ func (s *shadows) close() {
 
 // finish adds the records of a result to the log, by way of the shadows if there are any for its policy.
 func (d *Decider) finish(r *Result) error {
+	if d.log != nil {
+		d.recent.add(r.Policy.Name, r.Records)
+	}
 	if d.observer != nil {
 		d.observer.Add(r.Policy.Name, r.Policy.Digest, r.used.version.info, r.Records)
 	}
@@ -128,9 +134,17 @@ func (s *shadows) add(j shadowJob) bool {
 		}
 		return true
 	default:
+		s.dropped++
+		if now := time.Now(); now.Sub(s.warned) > warnEvery {
+			s.decider.slog.Warn("requests are decided faster than shadow policies can follow", "without_shadows", s.dropped)
+			s.warned = now
+		}
 		return false
 	}
 }
+
+// warnEvery is the shortest time between two warnings about the same.
+const warnEvery = time.Minute
 
 // run lets every shadow decide on a job, and adds its records to the log.
 func (s *shadows) run(j shadowJob) {

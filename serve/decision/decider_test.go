@@ -348,6 +348,58 @@ func TestShadow(t *testing.T) {
 	}
 }
 
+// TestShadowsThatCannotFollow checks that requests beyond the queue are decided and logged without shadows.
+func TestShadowsThatCannotFollow(t *testing.T) {
+	s := DefaultSettings()
+	s.Shadow, s.ShadowQueue = []Shadow{{Policy: "fixed"}}, 1
+	w, without := newWorld(t, s), 0
+	for range 200 {
+		w.ask(t, Request{Inputs: features(numbers(1, 50))})
+	}
+	for _, rec := range w.records(t) {
+		if len(rec.Shadows) == 0 {
+			without++
+		}
+	}
+	if n := len(w.records(t)); n != 200*50 || without%50 != 0 || without != int(w.shadows.dropped)*50 {
+		t.Errorf("%d records, %d without shadows, %d requests found the queue full", n, without, w.shadows.dropped)
+	}
+}
+
+// TestOutcomesByPolicy checks that losses are counted for the policy that decided, once each, and that old decisions are
+// forgotten.
+func TestOutcomesByPolicy(t *testing.T) {
+	w, loss, wrong := newWorld(t, DefaultSettings()), 0.25, false
+	a := w.ask(t, Request{Inputs: features(numbers(1, 1))}).Records[0].ID
+	b := w.ask(t, Request{Policy: "fixed", Inputs: features(numbers(1, 1))}).Records[0].ID
+	for _, o := range []decisionlog.Outcome{{ID: a, Loss: &loss}, {ID: a, Loss: &loss}, {ID: b, Correct: &wrong}} {
+		if _, err := w.Outcome(o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := w.Outcome(decisionlog.Outcome{ID: "nope", Loss: &loss}); !errors.As(err, new(*decisionlog.UnknownError)) {
+		t.Errorf("an outcome of nothing: %v", err)
+	}
+	want := `
+		# HELP pipe_outcome_loss Loss of executed pairs, as outcomes reported it.
+		# TYPE pipe_outcome_loss summary
+		pipe_outcome_loss_sum{policy="any"} 0.25
+		pipe_outcome_loss_count{policy="any"} 1
+		pipe_outcome_loss_sum{policy="fixed"} 1
+		pipe_outcome_loss_count{policy="fixed"} 1
+	`
+	if err := testutil.GatherAndCompare(w.metrics, strings.NewReader(want), "pipe_outcome_loss"); err != nil {
+		t.Error(err)
+	}
+	r := newRecent()
+	for i := range 3 * recentRoom {
+		r.add("p", []*decisionlog.Record{{ID: fmt.Sprint(i)}})
+	}
+	if r.policy(fmt.Sprint(3*recentRoom-1)) != "p" || r.policy(fmt.Sprint(2*recentRoom)) != "p" || r.policy("0") != "" || len(r.now)+len(r.before) > 2*recentRoom {
+		t.Error("the last decisions are not those that are remembered")
+	}
+}
+
 // TestNewRefuses checks that a decider is not made with settings that name no policy.
 func TestNewRefuses(t *testing.T) {
 	w := newWorld(t, DefaultSettings())
