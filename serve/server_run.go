@@ -24,6 +24,7 @@ func (s *Server) Run(ctx context.Context) (err error) {
 		unwatch()
 		<-watched
 	}()
+	go s.keepSpent(watching)
 	ended := make(chan error, 2)
 	go func() { ended <- s.http.Serve(s.open.http) }()
 	if s.grpc != nil {
@@ -41,6 +42,25 @@ func (s *Server) Run(ctx context.Context) (err error) {
 	case <-ctx.Done():
 	}
 	return s.drain()
+}
+
+// saveEvery is how often what keys have used is saved: what a crash can forget.
+const saveEvery = time.Minute
+
+// keepSpent saves what keys have used, until ctx ends.
+func (s *Server) keepSpent(ctx context.Context) {
+	tick := time.NewTicker(saveEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			if err := s.access.Save(); err != nil {
+				s.log.Error("what keys have used is not saved", "error", err.Error())
+			}
+		}
+	}
 }
 
 // CutError says that the server stopped while requests were running.

@@ -42,5 +42,30 @@ say "$pipe decide --policy $out/fraud/split0/policies-paper/ours-lambda0.2-seed0
 	--in "$out/fraud/data/train_transaction.csv" --out "$out/fraud.csv"
 head -n 4 "$out/fraud.csv"
 
+say "$pipe serve --policy $out/policies --listen 127.0.0.1:0 --log $out/log"
+"$pipe" serve --policy "$out/policies" --listen 127.0.0.1:0 --log "$out/log" >"$out/address" 2>"$out/serve.log" &
+server=$!
+trap 'kill "$server" 2>/dev/null || true' EXIT
+for _ in $(seq 100); do
+	[ -s "$out/address" ] && break
+	kill -0 "$server" || { cat "$out/serve.log"; exit 1; }
+	sleep 0.1
+done
+address=$(head -n 1 "$out/address")
+ask="curl -s --json '{\"policy\": \"auto-lambda1\", \"features\": [[0.5, -0.5]]}' $address/v1/decide"
+say "$ask"
+if command -v curl >/dev/null; then
+	for _ in 1 2 3; do eval "$ask" >"$out/decision.json" || exit 1; done
+	head -c 600 "$out/decision.json"
+	curl -s --fail "$address/" >"$out/page.html"
+fi
+kill -TERM "$server"
+wait "$server"
+trap - EXIT
+say "its page was at $address/ ; to go on: $pipe serve --policy $out/policies, then open http://127.0.0.1:8080/ or
+   curl -s --json '{\"policy\": \"auto-lambda1\", \"features\": [[0.5, -0.5]]}' http://127.0.0.1:8080/v1/decide"
+say "$pipe inspect $out/log"
+"$pipe" inspect "$out/log"
+
 cp "$out/synthetic/report.html" "$out/report.html"
 say "open $out/report.html (the benchmark), $out/eval/report.html (the policy trained from the file) and $out/fraud/report.html (raw files)"

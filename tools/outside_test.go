@@ -49,6 +49,17 @@ func outsideModule(t *testing.T, name string, files map[string]string) string {
 	return program
 }
 
+// TestOutsideLinksNoServer: a program that imports the library to decide does not link what only pipe serve needs.
+func TestOutsideLinksNoServer(t *testing.T) {
+	for _, name := range strings.Fields(command(t, filepath.Dir(working(t)), "go", "list", "-deps", "./tools/outside/router")) {
+		for _, heavy := range []string{"google.golang.org/grpc", "github.com/prometheus", "github.com/fsnotify", "pipe/serve"} {
+			if strings.HasPrefix(name, heavy) {
+				t.Errorf("tools/outside/router links %s", name)
+			}
+		}
+	}
+}
+
 // TestOutsideRouter: a program of another module answers over HTTP which expert to ask, and with which advice.
 func TestOutsideRouter(t *testing.T) {
 	orttest.Open(t, 1)
