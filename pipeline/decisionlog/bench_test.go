@@ -58,6 +58,39 @@ func BenchmarkAdd(b *testing.B) {
 	}
 }
 
+// BenchmarkPaced writes 8,000 records of 384 features per second, as a busy server does. percent-of-core is the processor
+// time of the log, up to the Parquet file, as a share of one core.
+func BenchmarkPaced(b *testing.B) {
+	r, p := benchRecord()
+	w, err := Open(b.TempDir(), DefaultSettings())
+	if err != nil {
+		b.Fatal(err)
+	}
+	if err := w.Policy(*p); err != nil {
+		b.Fatal(err)
+	}
+	cpu, start, n := cpuTime(b), time.Now(), 0
+	for b.Loop() {
+		c := *r
+		c.ID = NewID()
+		if err := w.Add(&c); err != nil {
+			b.Fatal(err)
+		}
+		if n++; n%80 == 0 {
+			time.Sleep(time.Until(start.Add(time.Duration(n) * time.Second / 8000)))
+		}
+	}
+	if err := w.Close(); err != nil {
+		b.Fatal(err)
+	}
+	used := float64((cpuTime(b) - cpu).Nanoseconds())
+	b.ReportMetric(used/1000/float64(b.N), "cpu-us/record")
+	b.ReportMetric(used/1000/float64(b.N)*8000/1e6*100, "percent-of-core")
+	if s := w.Stats(); s.Dropped > 0 || s.Records != int64(b.N) {
+		b.Errorf("%+v", s)
+	}
+}
+
 func BenchmarkEncode(b *testing.B) {
 	r, _ := benchRecord()
 	var line []byte

@@ -244,18 +244,24 @@ func (s *scan) features() []float32 {
 		s.fail("the end of the features")
 		return nil
 	}
-	raw, err := base64.StdEncoding.AppendDecode(nil, s.rest[:end])
-	if err != nil || len(raw)%4 != 0 {
-		s.fail("features in base64")
-		return nil
-	}
+	text := s.rest[:end]
 	s.rest = s.rest[end+1:]
-	if len(raw) == 0 {
+	if len(text) == 0 {
 		return nil
 	}
-	out := make([]float32, len(raw)/4)
-	for i := range out {
-		out[i] = math.Float32frombits(binary.LittleEndian.Uint32(raw[4*i:]))
+	out := make([]float32, 0, len(text)/4*3/4)
+	var raw [3 << 8]byte // a multiple of 3 and of 4: blocks of text are whole numbers
+	for len(text) > 0 {
+		n := min(len(text), len(raw)/3*4)
+		size, err := base64.StdEncoding.Decode(raw[:], text[:n])
+		if err != nil || size%4 != 0 {
+			s.fail("features in base64")
+			return nil
+		}
+		for at := 0; at < size; at += 4 {
+			out = append(out, math.Float32frombits(binary.LittleEndian.Uint32(raw[at:])))
+		}
+		text = text[n:]
 	}
 	return out
 }

@@ -26,7 +26,7 @@ func TestKill(t *testing.T) {
 	folder := t.TempDir()
 	rng := rand.New(rand.NewPCG(9, 9))
 	told, kept, lost := map[string]bool{}, map[string]bool{}, 0
-	for n := range 25 {
+	for n := range 20 {
 		old, outcomes := runAndKill(t, folder, time.Duration(5+rng.IntN(150))*time.Millisecond)
 		for id := range old {
 			told[id] = true
