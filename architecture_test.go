@@ -183,7 +183,7 @@ var testsMayImport = map[string][]string{
 	"onnx/rewrite":           {"internal/judge", "internal/realdata", "onnx/internal/onnxtest"},
 	"pipeline":               {"costs/chat/chattest", "featurize/tokenizer", "internal/judge", "internal/realdata", "models/estimate", "models/lightgbm", "models/lightgbm/lightgbmtest", "models/network", "models/regress", "onnx/hf/hftest", "onnx/ort/orttest", "pipeline/decide/decidetest", "pipeline/world"},
 	"pipeline/bench":         {"internal/realdata", "models/estimate", "models/lightgbm/lightgbmtest", "onnx", "onnx/hf/hftest", "onnx/ort/orttest"},
-	"pipeline/decide":        {"onnx/hf/hftest", "onnx/ort/orttest", "pipeline/decide/decidetest"},
+	"pipeline/decide":        {"featurize/tokenizer", "onnx/hf/hftest", "onnx/ort/orttest", "pipeline/decide/decidetest"},
 	"pipeline/decisionlog":   {"internal/judge"},
 	"pipeline/fromlog":       {"internal/judge"},
 	"pipeline/findings":      {"internal/judge"},
