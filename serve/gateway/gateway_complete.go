@@ -66,6 +66,7 @@ func (c *chat) pass() {
 	answer, err := e.Call(c.r.Context(), c.request, nil, c.headers)
 	if err != nil {
 		if c.left() {
+			c.chargeEstimate(e, "", 0)
 			return
 		}
 		c.warn("an expert failed", e.Name, err)
@@ -135,6 +136,7 @@ const (
 type outcome struct {
 	model     string
 	usage     expert.Usage
+	estimate  int64 // of the tokens of the answer, where the usage is not known
 	err       error // that ended it; nil if it was passed on whole
 	refused   bool  // the expert refused the request
 	status    int
@@ -157,19 +159,16 @@ func (c *chat) send(e *expert.Expert, answer *expert.Answer) outcome {
 		c.w.WriteHeader(answer.Status)
 		out.firstByte = time.Since(c.began)
 		_, out.err = c.w.Write(answer.Body)
+		out.estimate = int64(len(answer.Body) / bytesPerToken)
 		return out
 	}
-	defer func() {
-		answer.Stream.Close()
-		end := answer.Stream.End()
-		out.usage = end.Usage
-	}()
+	defer answer.Stream.Close()
 	h.Set("Cache-Control", "no-cache")
 	h.Set("X-Accel-Buffering", "no")
 	c.w.WriteHeader(http.StatusOK)
 	out.firstByte, out.err = c.stream(answer.Stream)
 	end := answer.Stream.End()
-	out.model, out.usage = end.Model, end.Usage
+	out.model, out.usage, out.estimate = end.Model, end.Usage, int64(end.Chunks)
 	if out.err == nil && end.Failed {
 		out.err = errors.New("the service sent an error within its stream")
 	}
@@ -232,7 +231,20 @@ func (c *chat) charge(e *expert.Expert, out *outcome) {
 	a.metrics.Fee(e.Name, out.fee.Money)
 	if out.usage.Known {
 		access.CallerOf(c.r.Context()).Charge(out.usage.In+out.usage.Out, out.fee.Money)
+		return
 	}
+	c.chargeEstimate(e, out.model, out.estimate)
+}
+
+// bytesPerToken is the estimate where a service does not state its usage.
+const bytesPerToken = 4
+
+// chargeEstimate charges the caller for a call whose usage is not known, so that nobody evades a limit by leaving early.
+func (c *chat) chargeEstimate(e *expert.Expert, model string, out int64) {
+	used := expert.Usage{Known: true}
+	used.In, used.Out = int64(c.request.Len()/bytesPerToken), out
+	fee := e.Fee(model, used, time.Now())
+	access.CallerOf(c.r.Context()).Charge(used.In+used.Out, fee.Money)
 }
 
 // headerValue is a text of a service as the value of a header: short, and printable ASCII.

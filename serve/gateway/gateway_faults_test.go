@@ -263,6 +263,50 @@ func TestChargesAndOtherModels(t *testing.T) {
 	}
 }
 
+// A caller who leaves before the usage comes is charged with an estimate, and so is one whose service states none.
+func TestUnknownUsageIsEstimated(t *testing.T) {
+	w := newWorld(t, nil)
+	keys, err := access.New(access.Settings{Keys: []access.Key{{Name: "me", Key: "caller-key-0123456789abcdef"}}}, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	caller, err := keys.Admit("caller-key-0123456789abcdef")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.small.Fault = func(n int, rw http.ResponseWriter, r *http.Request) bool {
+		if n == 2 { // the client leaves
+			<-r.Context().Done()
+			return true
+		}
+		rw.Header().Set("Content-Type", "text/event-stream")
+		io.WriteString(rw, strings.Repeat(gatewaytest.Chunk("model-s", "a", "null"), 7))
+		if n == 0 {
+			io.WriteString(rw, "data: [DONE]\n\n")
+		}
+		return true // the second one is cut
+	}
+	body := question + `,"stream":true}`
+	in := int64(len(body) / 4)
+	for i, want := range []int64{in + 7, in + 7, in} {
+		before := caller.Spent()
+		ctx, cancel := context.WithTimeout(access.With(t.Context(), caller), 200*time.Millisecond)
+		r := httptest.NewRequest(http.MethodPost, "/v1/chat/completions", strings.NewReader(body)).WithContext(ctx)
+		w.api.complete(httptest.NewRecorder(), r)
+		cancel()
+		after := caller.Spent()
+		money := float64(in)/1e6 + 10*float64(want-in)/1e6
+		if after.Tokens-before.Tokens != want || after.Money-before.Money < money-1e-9 || after.Money-before.Money > money+1e-9 {
+			t.Errorf("request %d: charged %d tokens and %v, want %d and %v", i, after.Tokens-before.Tokens, after.Money-before.Money, want, money)
+		}
+	}
+	for _, rec := range w.records(t) {
+		if rec.FeeKnown || rec.Usage.Known {
+			t.Errorf("%+v", rec)
+		}
+	}
+}
+
 // Many callers at once, with faults among them: every one gets an answer, and every decision is logged once.
 func TestManyCallers(t *testing.T) {
 	w := newWorld(t, func(s *Settings) { s.Breaker.Failures = 1000 })

@@ -151,6 +151,9 @@ func (q *routed) execute() {
 			q.answered(pair, e, answer, began)
 			return
 		}
+		if left(q.r.Context()) {
+			q.chargeEstimate(e, "", 0)
+		}
 		q.failed[e.Name] = true
 		q.count(pair, err, took)
 	}

@@ -56,6 +56,9 @@ func ReadRequest(text []byte) (*Request, error) {
 	return r, nil
 }
 
+// Len is the length of the request in bytes.
+func (r *Request) Len() int { return len(r.object.text) }
+
 // Position says where in the conversation a message is put.
 type Position string
 

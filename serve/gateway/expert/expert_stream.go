@@ -27,6 +27,7 @@ type Stream struct {
 type End struct {
 	Model    string // that answers, "" if the service does not say
 	Usage    Usage
+	Chunks   int  // parts of the answer that were passed on
 	Failed   bool // the service sent an error as an event, which was passed on
 	Finished bool // a choice stated why it ended, or [DONE] came
 }
@@ -95,6 +96,7 @@ func (s *Stream) note(a chatjson.Answer) {
 	if a.Usage != (Usage{}) {
 		s.end.Usage = a.Usage // services that send it with every chunk count on
 	}
+	s.end.Chunks += min(a.Choices, 1)
 	s.end.Finished = s.end.Finished || a.Finished
 	s.end.Failed = s.end.Failed || a.Error != nil
 }

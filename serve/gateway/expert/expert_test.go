@@ -7,10 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -118,6 +121,40 @@ func TestStreams(t *testing.T) {
 		if !strings.Contains(string(f.Requests()[0].Body), `"stream_options":{"include_usage":true}`) {
 			t.Errorf("sent %s", f.Requests()[0].Body)
 		}
+	}
+}
+
+// The connection of an answer that was read to its end is used again.
+func TestConnectionsAreUsedAgain(t *testing.T) {
+	f := gatewaytest.New(t)
+	var opened atomic.Int64
+	server := httptest.NewUnstartedServer(f.Config.Handler)
+	server.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		if state == http.StateNew {
+			opened.Add(1)
+		}
+	}
+	server.Start()
+	defer server.Close()
+	e := open(t, settings(server.URL+"/v1"), DefaultBreaker())
+	for i := range 10 {
+		fields := ""
+		if i%2 == 0 {
+			fields = `,"stream":true`
+		}
+		a, err := e.Call(t.Context(), request(t, fields), nil, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if a.Stream != nil {
+			if _, err := readStream(a.Stream); !errors.Is(err, io.EOF) {
+				t.Error(err)
+			}
+			a.Stream.Close()
+		}
+	}
+	if n := opened.Load(); n != 1 {
+		t.Errorf("%d connections for 10 answers", n)
 	}
 }
 
