@@ -250,6 +250,15 @@ func TestBounds(t *testing.T) {
 		}
 	}
 	for _, v := range c.versions {
+		waiting := 0
+		for _, id := range v.kept.ids {
+			if id != "" {
+				waiting++
+			}
+		}
+		if waiting != v.kept.waiting || waiting != 100 {
+			t.Errorf("%d decisions wait, %d are counted", waiting, v.kept.waiting)
+		}
 		if n := v.sample.n(); n != 8 {
 			t.Errorf("%d rows", n)
 		}
@@ -377,4 +386,19 @@ func BenchmarkAdd(b *testing.B) {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	b.ReportMetric(float64(m.HeapAlloc)/(1<<20), "MB")
+}
+
+// The figures of an hour are copied while decisions wait: it must be quick.
+func BenchmarkState(b *testing.B) {
+	c, now := timed()
+	info, r := planted(), rand.New(rand.NewPCG(1, 7))
+	for i := range 60 * 60 {
+		*now = time.Duration(i) * time.Second
+		rec, _ := draw(r, info, strconv.Itoa(i), 0.1)
+		rec.Stages = decisionlog.Stages{Decode: 1, Encode: 2, Decide: 3, Advise: 4, Expert: 5, FirstByte: 6}
+		c.Add("p", "d", info, []*decisionlog.Record{rec})
+	}
+	for b.Loop() {
+		c.State(60)
+	}
 }

@@ -17,6 +17,7 @@ type kept struct {
 	vectors     []float32       // slots x 2 pairs: propensities, expected costs
 	fees        []float32       // slots x pairs
 	next        int             // slot of the next decision
+	waiting     int             // slots that are not empty
 	added       []time.Duration // when
 	share       uint64          // decisions whose hash is at most this are kept
 	adapt       int             // additions until the share may change again
@@ -54,6 +55,9 @@ func (k *kept) add(now time.Duration, hash uint64, r *decisionlog.Record) (slot 
 	}
 	forgotten = k.ids[slot]
 	k.adjust(now, slot, forgotten != "")
+	if forgotten == "" {
+		k.waiting++
+	}
 	k.ids[slot], k.added[slot] = r.ID, now
 	head := keptDecision{action: r.Action, executed: r.Executed, priced: len(r.ExpectedCost) == k.pairs}
 	if head.executed >= k.pairs {
@@ -103,6 +107,7 @@ func (k *kept) take(slot int) keptDecision {
 	head := k.heads[slot]
 	head.propensity, head.cost, head.fees = k.parts(slot)
 	k.ids[slot] = ""
+	k.waiting--
 	return head
 }
 

@@ -186,7 +186,7 @@ func (c *Collector) trafficState(now time.Duration, minutes int) TrafficState {
 func (v *version) state(now time.Duration, minutes int) PolicyState {
 	var sum minute
 	sum.room(v.info.Actions.Len())
-	s := PolicyState{Name: v.name, Digest: v.digest, Idle: (now - v.seen).Seconds(), Sample: v.sample.n(), KeepPart: v.kept.part()}
+	s := PolicyState{Name: v.name, Digest: v.digest, Idle: (now - v.seen).Seconds(), Sample: v.sample.n(), Waiting: v.kept.waiting, KeepPart: v.kept.part()}
 	v.minutes.last(now, minutes, func(_ int, m *minute) {
 		sum.merge(m)
 		for i, h := range m.stages {
@@ -195,11 +195,6 @@ func (v *version) state(now time.Duration, minutes int) PolicyState {
 			}
 		}
 	})
-	for _, id := range v.kept.ids {
-		if id != "" {
-			s.Waiting++
-		}
-	}
 	s.Decisions, s.Failed, s.Explored, s.Guarded = sum.decisions, sum.failed, sum.explored, sum.guarded
 	s.Canary, s.OtherPrices, s.FellBack = sum.canary, sum.otherPrices, sum.fellBack
 	s.Pairs = v.pairStates(&sum)
