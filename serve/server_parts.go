@@ -104,6 +104,7 @@ func (s *Server) openProtocols(version string) (err error) {
 // openGateway opens the experts and their advice, if there are any.
 func (s *Server) openGateway() (err error) {
 	if !s.config.Gateway.Enabled() {
+		gateway.RegisterNone(s.mux)
 		return nil
 	}
 	s.parts.gateway, err = gateway.New(s.parts.decider, s.metrics, s.log, s.config.Gateway)

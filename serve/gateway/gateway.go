@@ -145,6 +145,15 @@ func (a *API) Register(mux *http.ServeMux) {
 	}
 }
 
+// RegisterNone adds the routes of a server without experts, which answer 404 and say why.
+func RegisterNone(mux *http.ServeMux) {
+	for _, route := range []string{"POST /v1/chat/completions", "GET /v1/models", "GET /v1/models/{id...}"} {
+		mux.HandleFunc(route, func(w http.ResponseWriter, _ *http.Request) {
+			writeError(w, &failure{http.StatusNotFound, invalidRequest, "no_gateway", "", "this server has no gateway: no experts are configured, under gateway.experts"})
+		})
+	}
+}
+
 // notOffered answers calls of OpenAI's API that a policy cannot route.
 func notOffered(w http.ResponseWriter, r *http.Request) {
 	writeError(w, &failure{http.StatusNotFound, invalidRequest, "not_offered", "", r.URL.Path + " is not offered here; POST /v1/chat/completions is"})

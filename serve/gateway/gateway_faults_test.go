@@ -161,6 +161,67 @@ func TestPassThrough(t *testing.T) {
 	}
 }
 
+// What a request holds besides the name of the model reaches the expert byte for byte, and so does what it answers.
+func TestEverythingElsePasses(t *testing.T) {
+	w := newWorld(t, func(s *Settings) { delete(s.Advice, "search") })
+	const answer = `{ "choices":[{"index":0,"message":{"role":"assistant","content":null,"audio":{"id":"a"},"x":1.0},"logprobs":{"content":[{"token":"a","logprob":-0.10}]},"finish_reason":"stop"}, {"index":1}],"model":"model-l","service_tier":null,"seed":12345678901234567890 }`
+	w.large.Fault = func(_ int, rw http.ResponseWriter, _ *http.Request) bool { io.WriteString(rw, answer); return true }
+	body := ` {"n": 2,"logprobs":true , "model":"pipe/claims","messages":[{"role":"system","content":"s"},{"role":"user","content":[{"type":"text","text":"Is oil good? \u00e9\/"},` +
+		`{"type":"image_url","image_url":{"url":"https://x/a.png","detail":"low"}},{"type":"input_audio","input_audio":{"data":"AAAA","format":"wav"}}]},` +
+		`{"role":"assistant","content":null,"tool_calls":[{"id":"c","type":"function","function":{"name":"f","arguments":"{}"}}]},{"role":"tool","tool_call_id":"c","content":"7"}],` +
+		`"temperature":1.00,"logit_bias":{"50256":-100},"metadata":{"a":"b"},"prediction":null,"unknown":[1e400,-0,0.1000]}` + "\n"
+	a := w.post(t, body)
+	if a.status != 200 || a.body != answer {
+		t.Fatalf("%d %s", a.status, a.body)
+	}
+	if got, want := string(w.large.Requests()[0].Body), strings.Replace(body, `"pipe/claims"`, `"model-l"`, 1); got != want {
+		t.Errorf("sent %s\nwant %s", got, want)
+	}
+	version := a.header.Get("X-Pipe-Policy")
+	if a := w.post(t, strings.Replace(body, "pipe/claims", "pipe/"+version, 1)); a.status != 200 || a.header.Get("X-Pipe-Policy") != version {
+		t.Errorf("by version %s: %d %s", version, a.status, a.body)
+	}
+}
+
+// An answer of a gigabyte is given up at the limit, and the next expert answers.
+func TestGigabytes(t *testing.T) {
+	w := newWorld(t, func(s *Settings) {
+		for name, e := range s.Experts {
+			e.MaxAnswer, e.Timeouts.Answer = 1<<20, 10*time.Second
+			s.Experts[name] = e
+		}
+	})
+	sent := 0
+	w.small.Fault = func(_ int, rw http.ResponseWriter, r *http.Request) bool {
+		block := []byte(strings.Repeat(" ", 1<<20))
+		for ; sent < 1<<10 && r.Context().Err() == nil; sent++ {
+			if _, err := rw.Write(block); err != nil {
+				break
+			}
+		}
+		return true
+	}
+	if a := w.post(t, question+`}`); a.status != 200 || a.header.Get("X-Pipe-Expert") != "large" {
+		t.Errorf("%d %s", a.status, a.body)
+	}
+	w.small.Close() // waits for the handler
+	if sent > 100 {
+		t.Errorf("the service could send %d MiB", sent)
+	}
+}
+
+func TestNoGateway(t *testing.T) {
+	mux := http.NewServeMux()
+	RegisterNone(mux)
+	for _, path := range []string{"/v1/models", "/v1/models/pipe"} {
+		out := httptest.NewRecorder()
+		mux.ServeHTTP(out, httptest.NewRequest(http.MethodGet, path, nil))
+		if out.Code != 404 || !strings.Contains(out.Body.String(), "gateway.experts") {
+			t.Errorf("%s: %d %s", path, out.Code, out.Body)
+		}
+	}
+}
+
 func TestRefusedRequests(t *testing.T) {
 	w := newWorld(t, nil)
 	for body, want := range map[string]string{
