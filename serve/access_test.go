@@ -9,9 +9,11 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
+	"fmt"
 	"math/big"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -27,10 +29,14 @@ import (
 	"pipe/internal/config"
 	"pipe/onnx/ort/orttest"
 	"pipe/serve/access"
+	"pipe/serve/gateway/expert"
 	"pipe/serve/oip/inferencepb"
 )
 
-const testKey, adminKey = "caller-5f2b8c1d9e7a4036", "operator-81c0d2e4f6a8b9c7"
+const (
+	testKey, adminKey = "caller-5f2b8c1d9e7a4036", "operator-81c0d2e4f6a8b9c7"
+	expertKey         = "expert-77aa12bb34cc56dd"
+)
 
 func withKeys(c *Config) {
 	c.Access.Keys = []access.Key{{Name: "web", Key: testKey, Rate: 1000, Tokens: 100}, {Name: "ops", Key: adminKey, Admin: true}}
@@ -98,14 +104,30 @@ func dial(t *testing.T, address string) inferencepb.GRPCInferenceServiceClient {
 	return inferencepb.NewGRPCInferenceServiceClient(c)
 }
 
-// TestSecretsAreNowhere plants the keys of callers in every place that a client can write to, and searches everything that
-// the server says for them.
+// TestSecretsAreNowhere plants the keys of callers in every place that a client can write to, and that of an expert in every
+// place that its service can, and searches everything that the server says for them.
 func TestSecretsAreNowhere(t *testing.T) {
 	log := t.TempDir()
+	t.Setenv("PIPE_TEST_EXPERT_KEY", expertKey)
+	leaky := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if key := r.Header.Get("Authorization"); key != "Bearer "+expertKey {
+			t.Errorf("the expert got %q", key)
+		}
+		w.Header().Set("X-Error", expertKey)
+		w.WriteHeader(http.StatusUnauthorized)
+		_, _ = w.Write([]byte(`{"error":{"message":"wrong key ` + expertKey + `","type":"` + expertKey + `"}}`))
+	}))
+	t.Cleanup(leaky.Close)
 	r := start(t, func(c *Config) {
 		withKeys(c)
 		c.Logs = Logs{Level: "debug", Requests: "all"}
 		c.Log.Folder = config.Path(log)
+		c.Gateway.Experts = map[string]expert.Settings{}
+		for _, name := range []string{"spy", "small", "large"} {
+			s := expert.DefaultSettings()
+			s.BaseURL, s.Model, s.Key = leaky.URL, "m", "PIPE_TEST_EXPERT_KEY"
+			c.Gateway.Experts[name] = s
+		}
 	}, func(mux *http.ServeMux) {
 		mux.HandleFunc("GET /leak", func(http.ResponseWriter, *http.Request) { panic("a library says " + testKey) })
 	})
@@ -130,6 +152,14 @@ func TestSecretsAreNowhere(t *testing.T) {
 	for _, body := range []string{`{"features":[[1,2,3,4]]}`, `{"features":[[1,2]]}`, `{"features":"x"}`} {
 		_, _, answer := r.do(t, "POST", "/v1/decide", body, "Content-Type", "application/json", "x-api-key", testKey)
 		said.WriteString(answer)
+	}
+	for _, model := range []string{"spy", "pipe", expertKey[:6]} {
+		body := `{"model":"` + model + `","messages":[{"role":"user","content":"hello"}]}`
+		_, head, answer := r.do(t, "POST", "/v1/chat/completions", body, "Content-Type", "application/json", "x-api-key", testKey)
+		said.WriteString(answer + fmt.Sprint(head))
+	}
+	if !strings.Contains(said.String(), "wrong key") && !strings.Contains(r.log.String(), "wrong key") {
+		t.Log("the expert's message is not shown at all")
 	}
 	report := Check(t.Context(), r.config, Options{Runtime: orttest.OneThread(t)})
 	if err := report.WriteText(&said); err != nil {
@@ -156,7 +186,7 @@ func TestSecretsAreNowhere(t *testing.T) {
 	if !strings.Contains(r.log.String(), "a library says [key]") {
 		t.Error("the planted panic is not in the log")
 	}
-	for _, key := range []string{testKey, adminKey} {
+	for _, key := range []string{testKey, adminKey, expertKey} {
 		if at := strings.Index(said.String(), key); at >= 0 {
 			t.Errorf("a key is shown: ...%s...", said.String()[max(0, at-200):min(said.Len(), at+200)])
 		}

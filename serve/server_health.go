@@ -24,6 +24,9 @@ func (s *Server) notReady() string {
 	if s.draining.Load() {
 		return "the server is stopping"
 	}
+	if s.parts.log != nil && s.parts.log.Ready() != nil {
+		return "decisions cannot be logged"
+	}
 	return ""
 }
 

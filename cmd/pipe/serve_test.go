@@ -291,6 +291,50 @@ func TestServeKilled(t *testing.T) {
 	}
 }
 
+// TestServeFullDisk limits the size of files below that of a segment of the log: serving goes on or stops, as configured, and
+// says so.
+func TestServeFullDisk(t *testing.T) {
+	t.Parallel()
+	for onFull, code := range map[string]int{"continue": http.StatusOK, "stop": http.StatusServiceUnavailable} {
+		t.Run(onFull, func(t *testing.T) {
+			t.Parallel()
+			folder := samplesIn(t)
+			text := "policies: {paths: [policy.onnx]}\nlog: {folder: log, flush_interval: 50ms, on_full: " + onFull + "}\n"
+			if err := os.WriteFile(filepath.Join(folder, "serve.yaml"), []byte(text), 0o666); err != nil {
+				t.Fatal(err)
+			}
+			s := serveIn(t, folder, "--config", "serve.yaml")
+			limit := unix.Rlimit{Cur: 2000, Max: 2000}
+			if err := unix.Prlimit(s.Process.Pid, unix.RLIMIT_FSIZE, &limit, nil); err != nil {
+				t.Skip("the size of files cannot be limited: ", err)
+			}
+			soon(t, func() bool {
+				if _, _, err := ask(http.DefaultClient, s.url+"/v1/decide", twoFeatures); err != nil {
+					t.Fatal(err)
+				}
+				answer, err := http.Get(s.url + "/metrics")
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer func() { _ = answer.Body.Close() }()
+				text, err := io.ReadAll(answer.Body)
+				return err == nil && strings.Contains(string(text), "pipe_log_stopped 1\n")
+			})
+			if got, text, err := ask(http.DefaultClient, s.url+"/v1/decide", twoFeatures); got != code {
+				t.Errorf("with a full disk: %d %s %v, want %d", got, text, err, code)
+			}
+			answer, err := http.Get(s.url + "/readyz")
+			if err != nil {
+				t.Fatal(err)
+			}
+			_ = answer.Body.Close()
+			if answer.StatusCode != code {
+				t.Errorf("with a full disk, readiness is %d, want %d", answer.StatusCode, code)
+			}
+		})
+	}
+}
+
 // TestServeHostileClients checks that clients which send too much, disconnect, or never end their request are no problem for
 // others.
 func TestServeHostileClients(t *testing.T) {
