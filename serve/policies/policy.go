@@ -283,7 +283,7 @@ func (p *Policy) askPart(ctx context.Context, prices []policy.Prices, features [
 	return a.ask.Answer, a.ask.Err
 }
 
-// runAskings decides for jobs together. A run takes microseconds: it is not worth to stop it.
+// runAskings decides for jobs together. A run is short: it is not worth to stop it.
 func runAskings(ctx context.Context, jobs []*job) {
 	asks := make([]*decide.Ask, len(jobs))
 	for i, j := range jobs {

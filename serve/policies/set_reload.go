@@ -105,6 +105,14 @@ func (s *Set) list() *listing {
 			l.files = append(l.files, file{name: nameOf(path), path: path, info: info})
 		}
 	}
+	// A file may be named, and be in a folder that is.
+	paths := map[string]bool{}
+	l.files = slices.DeleteFunc(l.files, func(f file) bool {
+		clean := filepath.Clean(f.path)
+		twice := paths[clean]
+		paths[clean] = true
+		return twice
+	})
 	first := map[string]string{}
 	for i := range l.files {
 		f := &l.files[i]

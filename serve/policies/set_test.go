@@ -87,7 +87,7 @@ func TestPoliciesOfAFolder(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	s := settings(dir)
+	s := settings(dir, filepath.Join(dir, "a.onnx"), dir+"/")
 	set := open(t, s)
 	if names := set.Names(); !slices.Equal(names, []string{"a", "b"}) {
 		t.Fatalf("the names are %q", names)
