@@ -19,6 +19,7 @@ import (
 
 	"golang.org/x/net/html"
 
+	"pipe/costs"
 	"pipe/models/policy"
 	"pipe/onnx/ort/orttest"
 	"pipe/pipeline/decide"
@@ -51,7 +52,16 @@ func newWorld(t testing.TB, change func(*Sources)) *world {
 			t.Fatal(err)
 		}
 	}
+	encoder := filepath.Join(t.TempDir(), "encoder.json")
+	if err := decidetest.WriteTable(encoder); err != nil {
+		t.Fatal(err)
+	}
+	table := costs.FeatureSource{Name: "groups base", Dim: decidetest.TableDim}
+	if err := decidetest.WriteEncoderPolicy(filepath.Join(dir, "table.onnx"), decidetest.TableDim, table, ""); err != nil {
+		t.Fatal(err)
+	}
 	s := policies.DefaultSettings()
+	s.Encoders = map[string]string{"table": encoder}
 	s.Paths, s.Default, s.Poll = []string{dir}, "any", 0
 	set, err := policies.Open(t.Context(), s, orttest.Open(t, 1), nil, nil)
 	if err != nil {
@@ -276,9 +286,10 @@ func TestEmptyPage(t *testing.T) {
 	contains(t, texts(t, body, "p"), "No decision has been made yet.")
 	host, _ := url.Parse(w.URL)
 	contains(t, texts(t, body, "code"), "curl -s http://"+host.Host+"/v1/decide", `$(seq -s, 6)`, "Bearer $PIPE_KEY")
-	if rows := texts(t, body, "tr"); len(rows) != 4 {
+	if rows := texts(t, body, "tr"); len(rows) != 5 {
 		t.Errorf("policies %q", rows)
 	}
+	contains(t, texts(t, w.get(t, "/?policy=table", 200), "code"), `-d '{"rows": [{"amount": "", "when": "", "n_1": ""}]}'`)
 	r, _ := http.NewRequest(http.MethodGet, w.URL, nil)
 	r.Host = "evil'; rm -rf;"
 	if answer, err := w.Client().Do(r); err == nil {
@@ -423,6 +434,9 @@ func TestTry(t *testing.T) {
 		{400, url.Values{"policy": {"any"}, "kind": {"row"}, "input": {`{"a": [1]}`}}},
 		{400, url.Values{"policy": {"any"}, "lambda": {"-1"}, "input": {"1 2 3 4 5 6"}}},
 		{404, url.Values{"policy": {"<b>"}}},
+		{400, url.Values{"policy": {"table"}, "kind": {"row"}, "input": {`{"amount": "x"}`}}},
+		{400, url.Values{"policy": {"table"}, "kind": {"row"}, "input": {`{"other": 1}`}}},
+		{200, url.Values{"policy": {"table"}, "kind": {"row"}, "input": {`{"amount": 3.5, "when": null, "n_1": "7"}`}}},
 		{200, url.Values{"policy": {"fixed"}, "input": {"1 2 3 4 5 6"}}},
 	} {
 		balanced(t, w.post(t, c.status, "text/html", c.form))

@@ -35,7 +35,7 @@ func (k keptDecision) fee(pair int) float64 { return float64(k.fees[pair]) }
 
 const (
 	leastAge  = 15 * time.Minute
-	keptBytes = 32 << 20 // most memory of one ring
+	keptBytes = 8 << 20 // most memory of one ring
 )
 
 func newKept(pairs, most int) kept {

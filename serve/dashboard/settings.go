@@ -7,7 +7,8 @@ import (
 
 // Settings bound the memory of a [Collector]. DefaultSettings are sensible; the zero value is not valid.
 type Settings struct {
-	// Outcomes is the most decisions, of each version of a policy, that wait for their outcome. The oldest are forgotten.
+	// Outcomes is the most decisions, of each version of a policy, that wait for their outcome, in at most 8 MB. The oldest
+	// are forgotten.
 	Outcomes int `yaml:"outcomes"`
 	// Sample is the number of recent feature rows, of each version of a policy, on which the frontier is computed. They stay
 	// in memory. 0: none are kept, and there is no frontier.
@@ -17,7 +18,7 @@ type Settings struct {
 }
 
 // DefaultSettings keep a few megabytes for each version.
-func DefaultSettings() Settings { return Settings{Outcomes: 1 << 16, Sample: 256, Versions: 32} }
+func DefaultSettings() Settings { return Settings{Outcomes: 1 << 16, Sample: 256, Versions: 16} }
 
 // Validate reports every problem at once.
 func (s Settings) Validate() error {
