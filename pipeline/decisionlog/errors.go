@@ -12,7 +12,8 @@ var (
 	ErrFull = errors.New("the decision log is full: the disk is slower than the decisions")
 )
 
-// StoppedError means that the log cannot be written, with Settings.OnFull stop. Writing is tried again on its own.
+// StoppedError means that a record, with Settings.OnFull stop, or an outcome cannot be written. The log tries again by
+// itself; an outcome has to be sent again.
 type StoppedError struct{ Err error }
 
 func (e *StoppedError) Error() string {

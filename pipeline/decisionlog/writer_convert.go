@@ -3,16 +3,27 @@ package decisionlog
 import (
 	"errors"
 	"os"
+	"time"
 )
+
+// convertPause is how long the writer waits after a segment could not become Parquet: each try reads all of it.
+const convertPause = 10 * time.Second
 
 // convertAll turns closed segments into Parquet, and removes old ones, until the writer is closed.
 func (w *Writer) convertAll() {
+	var next time.Time
 	for {
 		select {
 		case <-w.done:
 			return
 		case <-w.convert:
-			w.count(errors.Join(w.records.finish(), w.outcomes.finish(), w.retain()))
+			if time.Now().Before(next) {
+				continue
+			}
+			err := errors.Join(w.records.finish(), w.outcomes.finish(), w.retain())
+			if w.count(err); err != nil {
+				next = time.Now().Add(convertPause)
+			}
 		}
 	}
 }

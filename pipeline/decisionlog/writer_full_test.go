@@ -82,11 +82,13 @@ func fullDisk(t *testing.T, onFull string, noTruncate bool) {
 		t.Fatal(err)
 	}
 	rng := rand.New(rand.NewPCG(5, 6))
-	sent, refused := 0, 0
+	sent, refused, last := 0, 0, ""
 	add := func(n int) {
 		for range n {
 			sent++
-			err := w.Add(testRecord(rng, &p))
+			r := testRecord(rng, &p)
+			last = r.ID
+			err := w.Add(r)
 			var stopped *StoppedError
 			switch {
 			case err == nil:
@@ -107,6 +109,9 @@ func fullDisk(t *testing.T, onFull string, noTruncate bool) {
 	}
 	if _, err := w.Outcome(Outcome{ID: "x", Label: "y"}); err == nil {
 		t.Error("an unknown id was accepted")
+	}
+	if _, err := w.Outcome(Outcome{ID: last, Label: "y"}); !errors.As(err, new(*StoppedError)) {
+		t.Errorf("an outcome on a full disk: %v", err)
 	}
 	add(400)
 	full := w.Stats()

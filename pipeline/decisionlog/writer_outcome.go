@@ -4,7 +4,8 @@ import "fmt"
 
 // Outcome keeps an outcome of a decision in the log. When it returns, a kill of the process does not lose it. An outcome
 // that states the same as an earlier one of the decision is a duplicate, which is not written again. If the log has no
-// such decision the error is an *[UnknownError], and a *[ConflictError] if the earlier outcome states something else.
+// such decision the error is an *[UnknownError], a *[ConflictError] if the earlier outcome states something else, and a
+// *[StoppedError] if it cannot be written, whatever Settings.OnFull is.
 func (w *Writer) Outcome(o Outcome) (duplicate bool, err error) {
 	if err := o.Check(); err != nil {
 		return false, err
@@ -35,7 +36,7 @@ func (w *Writer) Outcome(o Outcome) (duplicate bool, err error) {
 	}
 	if err := w.outcomes.append(line, []entry{{id: o.ID, hash: hash, content: content, time: o.Time}}, w.policy); err != nil {
 		w.count(err)
-		return false, fmt.Errorf("decision log: outcomes: %w", err)
+		return false, &StoppedError{err}
 	}
 	w.counts(func(s *Stats) { s.Outcomes++ })
 	w.outcomes.sealFull()

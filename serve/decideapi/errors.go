@@ -77,7 +77,7 @@ func retryAfter(err error) time.Duration {
 	switch {
 	case errors.As(err, &waits):
 		return max(waits.RetryAfter(), time.Second)
-	case isGoing(err):
+	case isGoing(err), isUnwritten(err):
 		return time.Second
 	}
 	return 0
@@ -86,6 +86,12 @@ func retryAfter(err error) time.Duration {
 // isGoing reports whether an error means that the server stops, or cannot decide now.
 func isGoing(err error) bool {
 	return errors.Is(err, policies.ErrClosed) || errors.Is(err, ort.ErrClosed) || errors.Is(err, decisionlog.ErrClosed) || errors.Is(err, decision.ErrNotLogged)
+}
+
+// isUnwritten reports whether the log cannot be written now.
+func isUnwritten(err error) bool {
+	var stopped *decisionlog.StoppedError
+	return errors.As(err, &stopped)
 }
 
 // asRequestError is what a client may know about an error.
@@ -114,6 +120,8 @@ func asRequestError(err error) *requestError {
 		e.status, e.code = http.StatusNotFound, "no_log"
 	case errors.Is(err, decision.ErrNotLogged):
 		e.status, e.code, e.message = http.StatusServiceUnavailable, "log_unavailable", "the decision could not be logged, and this server answers none that is not"
+	case isUnwritten(err):
+		e.status, e.code, e.message = http.StatusServiceUnavailable, "log_unavailable", "the outcome could not be kept now; send it again later"
 	case isGoing(err):
 		e.status, e.code, e.message = http.StatusServiceUnavailable, "draining", "the server is stopping"
 	case errors.As(err, &price):
