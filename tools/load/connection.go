@@ -37,15 +37,7 @@ func (c *connection) run() {
 	c.status, c.failed = map[int]int{}, map[string]int{}
 	defer c.close()
 	for {
-		start := time.Now()
-		if c.every > 0 {
-			if c.due.After(c.until) {
-				return
-			}
-			time.Sleep(time.Until(c.due))
-			start = c.due
-			c.due = c.due.Add(c.every)
-		}
+		start := c.begin()
 		if start.After(c.until) {
 			return
 		}
@@ -63,6 +55,22 @@ func (c *connection) run() {
 		c.status[status]++
 		c.times = append(c.times, end.Sub(start))
 	}
+}
+
+// begin waits until the next request is due, and returns from when its time counts: from when it was due if the answer to
+// the last one came later than that, which is the fault of the server, and else from now, since the wait may end late.
+func (c *connection) begin() time.Time {
+	now := time.Now()
+	if c.every == 0 {
+		return now
+	}
+	due := c.due
+	c.due = due.Add(c.every)
+	if !due.After(now) || due.After(c.until) {
+		return due
+	}
+	time.Sleep(due.Sub(now))
+	return time.Now()
 }
 
 func (c *connection) close() {
