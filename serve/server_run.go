@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"runtime"
 	"time"
 
 	"google.golang.org/grpc"
@@ -14,6 +15,8 @@ import (
 // answered, a *CutError if some were cut off, or why a listener failed.
 func (s *Server) Run(ctx context.Context) (err error) {
 	defer func() { err = errors.Join(err, s.Close()) }()
+	floor := make([]byte, heapFloor)
+	defer runtime.KeepAlive(floor)
 	watching, unwatch := context.WithCancel(ctx)
 	watched := make(chan struct{})
 	go func() {
@@ -62,6 +65,10 @@ func (s *Server) keepSpent(ctx context.Context) {
 		}
 	}
 }
+
+// heapFloor is memory that is never touched, so it takes none. The collector runs when the heap has doubled. Without the
+// floor that is every few megabytes, twenty times a second under load, and shows in the slowest hundredth of the answers.
+const heapFloor = 48 << 20
 
 // CutError says that the server stopped while requests were running.
 type CutError struct{ After time.Duration }
