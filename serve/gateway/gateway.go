@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -111,7 +112,7 @@ func (a *API) breakerChanged(name string, to expert.State) {
 	if to == expert.Open {
 		level = slog.LevelWarn
 	}
-	a.log.Log(nil, level, "the circuit breaker of an expert changed", "expert", name, "state", to.String()) //nolint:staticcheck // no request belongs to it
+	a.log.Log(context.Background(), level, "the circuit breaker of an expert changed", "expert", name, "state", to.String()) // no request belongs to it
 }
 
 // Secrets are the keys of the experts, and the values of their further headers, which must not be shown.
