@@ -43,9 +43,21 @@ func (s *Server) openPage(version string) error {
 		seen = append(seen, s.parts.monitor)
 		from.Monitor = s.monitorState
 	}
+	if s.config.Gateway.Enabled() {
+		from.Breakers = s.breakerStates
+	}
 	s.parts.decider.Observe(seen)
 	dashboard.New(from).Register(s.mux)
 	return nil
+}
+
+// breakerStates are the circuit breakers of the gateway for the page, which is asked for only after the gateway was opened.
+func (s *Server) breakerStates() []dashboard.Breaker {
+	var all []dashboard.Breaker
+	for _, b := range s.parts.gateway.Breakers() {
+		all = append(all, dashboard.Breaker{Expert: b.Expert, State: b.State.String(), Since: b.Since, Failures: b.Failures})
+	}
+	return all
 }
 
 // logState is the decision log for the page.

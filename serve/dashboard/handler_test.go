@@ -313,7 +313,7 @@ func TestHostileNames(t *testing.T) {
 		t.Error("a name is markup")
 	}
 	contains(t, texts(t, body, "th"), hostile)
-	contains(t, texts(t, body, "p"), "The breaker of the expert "+hostile+" is open after 3 failures", "The decision log has stopped", "The monitor of the policy "+hostile+" has raised an alarm")
+	contains(t, texts(t, body, "p"), "The breaker of the expert "+hostile+" is open: it is not called", "The decision log has stopped", "The monitor of the policy "+hostile+" has raised an alarm")
 	for _, q := range []string{`?policy=%3Cb%3E&minutes=%3Cb%3E`, "?lambda=%3Cb%3Ex", "?policy=any&e0=-1", "?minutes=99999999999999"} {
 		balanced(t, w.get(t, "/"+q, 200))
 	}

@@ -98,9 +98,9 @@ func (v *view) problems() (all []page.Answer) {
 	for _, b := range v.breakers {
 		switch b.State {
 		case BreakerOpen:
-			add(page.Bad, "The breaker of the expert %s is open after %s: it is not called.", b.Expert, several(int64(b.Failures), "failure"))
+			add(page.Bad, "The breaker of the expert %s is open: it is not called.", b.Expert)
 		case BreakerHalfOpen:
-			add(page.Keep, "The breaker of the expert %s is half-open: a call tries whether it answers again.", b.Expert)
+			add(page.Keep, "The breaker of the expert %s is half open: a call tries whether it answers again.", b.Expert)
 		}
 	}
 	for _, m := range v.monitor {

@@ -28,7 +28,7 @@ func (l Loaded) estimates() bool { return l.Info.Decoder == policy.DecoderEstima
 // Breaker is the state of the circuit breaker of an expert.
 type Breaker struct {
 	Expert   string    `json:"expert"`
-	State    string    `json:"state"` // closed, open or half-open
+	State    string    `json:"state"` // closed, open or half open
 	Since    time.Time `json:"since"`
 	Failures int       `json:"failures"` // in a row
 }
@@ -37,7 +37,7 @@ type Breaker struct {
 const (
 	BreakerClosed   = "closed"
 	BreakerOpen     = "open"
-	BreakerHalfOpen = "half-open"
+	BreakerHalfOpen = "half open"
 )
 
 // LogState is the state of the decision log.

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"slices"
 	"sync"
+	"time"
 
 	"pipe/pipeline/decide"
 	"pipe/serve/decision"
@@ -26,6 +27,7 @@ type API struct {
 	experts  map[string]*expert.Expert
 	byModel  map[string]*expert.Expert // by the name of the model at the service; the first expert by name
 	advice   map[string]*advice.Advice
+	changed  sync.Map // of experts by name: when the breaker last changed
 	others   sync.Map // expert and model that answered in place of the configured one, as already logged
 }
 
@@ -108,6 +110,7 @@ func (a *API) open() error {
 // breakerChanged tells of a breaker.
 func (a *API) breakerChanged(name string, to expert.State) {
 	a.metrics.Breaker(name, int(to))
+	a.changed.Store(name, time.Now())
 	level := slog.LevelInfo
 	if to == expert.Open {
 		level = slog.LevelWarn

@@ -125,6 +125,9 @@ func TestOpenBreakersAreMasked(t *testing.T) {
 	if n := len(w.small.Requests()); n != 2 {
 		t.Errorf("%d requests to the broken expert", n)
 	}
+	if b := w.api.Breakers(); len(b) != 2 || b[0].State != expert.Closed || !b[0].Since.IsZero() || b[1].Expert != "small" || b[1].State != expert.Open || time.Since(b[1].Since) > time.Minute {
+		t.Errorf("breakers %+v", b)
+	}
 	recs := w.records(t)
 	if last := recs[3]; last.Action != 3 || last.Available[1] || last.Propensity[1] != 0 || last.Propensity[3] != 1 || recs[0].Action != 1 || !recs[0].Available[1] {
 		t.Errorf("%+v", last)

@@ -160,6 +160,9 @@ func (e *Expert) URL() string { return e.url }
 // State is that of the breaker. An expert that is Open is not to be asked.
 func (e *Expert) State() State { return state(e.breaker.State()) }
 
+// FailuresInARow are those since the breaker last changed.
+func (e *Expert) FailuresInARow() int { return int(e.breaker.Counts().ConsecutiveFailures) }
+
 func state(s gobreaker.State) State {
 	switch s {
 	case gobreaker.StateOpen:
