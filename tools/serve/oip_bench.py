@@ -122,7 +122,10 @@ def measure(load, server, body, connections, seconds, headers=()):
     command = [load, "-url", server.url(), "-body", body, "-connections", str(connections), "-seconds", str(seconds)]
     for h in headers:
         command += ["-header", h]
-    out = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode:
+        sys.exit(f"{server.name}, {connections} connections: {done.stderr}")
+    out = json.loads(done.stdout)
     if out["failures"]:
         sys.exit(f"{server.name}: {out}")
     return out
