@@ -124,3 +124,32 @@ func TestClientsInPython(t *testing.T) {
 		t.Logf("%s", out)
 	}
 }
+
+// grpcurl finds the calls by reflection, and gets an answer and errors in the form of gRPC.
+func TestGrpcurl(t *testing.T) {
+	program, err := exec.LookPath("grpcurl")
+	if err != nil {
+		t.Skip("needs grpcurl: go install github.com/fullstorydev/grpcurl/cmd/grpcurl@latest")
+	}
+	s := start(t)
+	const service = "inference.GRPCInferenceService/"
+	input := `{"model_name":"fixed","inputs":[{"name":"features","datatype":"FP32","shape":[1,%s],"contents":{"fp32_contents":[1,2,3,4,5,6]}}],"outputs":[{"name":"action"}]}`
+	for _, c := range []struct{ request, method, words string }{
+		{"", "list", "inference.GRPCInferenceService"},
+		{"{}", service + "ServerReady", `"ready": true`},
+		{`{"name":"any-price"}`, service + "ModelMetadata", "expert_fees"},
+		{strings.Replace(input, "%s", "6", 1), service + "ModelInfer", "int64Contents"},
+		{strings.Replace(input, "%s", "5", 1), service + "ModelInfer", "Code: InvalidArgument"},
+		{`{"model_name":"none"}`, service + "ModelInfer", "Code: NotFound"},
+		{"{}", "grpc.health.v1.Health/Check", "SERVING"},
+	} {
+		args := []string{"-plaintext"}
+		if c.request != "" {
+			args = append(args, "-d", c.request)
+		}
+		out, _ := exec.CommandContext(t.Context(), program, append(args, s.grpc, c.method)...).CombinedOutput() // an error has words too
+		if !strings.Contains(string(out), c.words) {
+			t.Errorf("%s %s: %s", c.method, c.request, out)
+		}
+	}
+}

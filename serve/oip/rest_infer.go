@@ -77,14 +77,14 @@ func (a *API) readBody(w http.ResponseWriter, r *http.Request, buffer []byte) ([
 	case "gzip", "x-gzip":
 		z, err := gzip.NewReader(source)
 		if err != nil {
-			return buffer, bodyProblem(err, "gzip", most)
+			return buffer, bodyProblem(err, "gzip")
 		}
 		defer z.Close()
 		source = io.LimitReader(z, most+1)
 	case "deflate":
 		z, err := zlib.NewReader(source)
 		if err != nil {
-			return buffer, bodyProblem(err, "deflate", most)
+			return buffer, bodyProblem(err, "deflate")
 		}
 		defer z.Close()
 		source = io.LimitReader(z, most+1)
@@ -96,7 +96,7 @@ func (a *API) readBody(w http.ResponseWriter, r *http.Request, buffer []byte) ([
 	body := b.Bytes()
 	switch {
 	case err != nil:
-		return body, bodyProblem(err, r.Header.Get("Content-Encoding"), most)
+		return body, bodyProblem(err, r.Header.Get("Content-Encoding"))
 	case int64(len(body)) > most:
 		return body, problemf(tooLarge, "the request has more than %d bytes when it is decompressed", most)
 	}
@@ -104,11 +104,11 @@ func (a *API) readBody(w http.ResponseWriter, r *http.Request, buffer []byte) ([
 }
 
 // bodyProblem is why a body could not be read.
-func bodyProblem(err error, how string, most int64) error {
+func bodyProblem(err error, how string) error {
 	var large *http.MaxBytesError
 	switch {
 	case errors.As(err, &large):
-		return problemf(tooLarge, "the request has more than %d bytes", most)
+		return problemf(tooLarge, "the request has more than %d bytes", large.Limit)
 	case how != "":
 		return problemf(invalid, "read the body as %s: %v", how, err)
 	}
