@@ -139,6 +139,7 @@ func (q *routed) execute() {
 		message, err := q.advise(ctx, pair)
 		if err != nil {
 			if ctx.Err() == nil {
+				q.api.metrics.Fallback(q.expertOf(pair), "advice")
 				q.miss(pair, 0, 0, err)
 			}
 			continue
@@ -204,6 +205,8 @@ func (q *routed) count(pair int, err error, took time.Duration) {
 	if errors.As(err, &fault) {
 		status = fault.Status
 		q.api.metrics.Fallback(fault.Expert, fault.Label())
+	} else if errors.Is(err, errDeadline) {
+		q.api.metrics.Fallback(q.expertOf(pair), "deadline")
 	}
 	if fault == nil || fault.Reason != "busy" && fault.Reason != "open" {
 		q.tried++ // a call was made
