@@ -39,7 +39,7 @@ func (e *UnknownError) Error() string {
 	return fmt.Sprintf("the log has no decision %q", e.ID)
 }
 
-// DuplicateError means that a record has the id of an earlier one in the same segment.
+// DuplicateError means that a record has the id of one of the last records. Ids of older ones are not compared.
 type DuplicateError struct{ ID string }
 
 func (e *DuplicateError) Error() string {

@@ -114,6 +114,40 @@ func TestDamaged(t *testing.T) {
 	}
 }
 
+// A power cut may lose the line of a policy. Its records cannot be read and are counted; the segment becomes Parquet with
+// what is left, and so do the segments after it.
+func TestLostPolicy(t *testing.T) {
+	folder, path, _ := openLog(t, 4)
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(folder, "decisions-00000002.jsonl"), text, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	bad := bytes.Clone(text)
+	bad[bytes.Index(bad, []byte(`{"policy"`))+20] ^= 1
+	if err := os.WriteFile(path, bad, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if list, l := readAll(t, folder); len(list) != 4 || l.Counts().Damaged != 5 {
+		t.Errorf("%d records, %+v", len(list), l.Counts())
+	}
+	w, err := Open(folder, quick())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if list, l := readAll(t, folder); len(list) != 4 || l.Counts().Segments != 2 {
+		t.Errorf("%d records, %+v", len(list), l.Counts())
+	}
+	if left, _ := filepath.Glob(filepath.Join(folder, "*"+linesEnding)); len(left) > 0 {
+		t.Errorf("left over: %v", left)
+	}
+}
+
 // A killed run may leave both forms of a segment, or an index alone: nothing is doubled.
 func TestBothForms(t *testing.T) {
 	folder, path, want := openLog(t, 10)

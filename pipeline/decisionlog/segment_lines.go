@@ -46,11 +46,17 @@ func readLines(s *segment, use func(kind lineKind, body []byte) error) (d Damage
 		}
 		d.Damaged += bad
 		bad = 0
-		if err := useLine(s, body, use); err != nil {
+		switch err := useLine(s, body, use); {
+		case errors.Is(err, errLost):
+			d.Damaged++
+		case err != nil:
 			return d, dataerror.InFile(s.path(linesEnding), &dataerror.Error{Line: n, Err: err})
 		}
 	}
 }
+
+// errLost means that a record cannot be read because the line with its policy is damaged.
+var errLost = errors.New("the line that describes the policy is damaged")
 
 func useLine(s *segment, body []byte, use func(kind lineKind, body []byte) error) error {
 	kind := kindOf(body)

@@ -149,6 +149,9 @@ func recordsOfLines(s *segment, use func(r *Record, p *PolicyInfo) error) (Damag
 		if err != nil {
 			return err
 		}
+		if known[r.Digest] == nil {
+			return errLost
+		}
 		p, err := policyOf(r, known)
 		if err != nil {
 			return err

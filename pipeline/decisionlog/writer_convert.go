@@ -3,6 +3,7 @@ package decisionlog
 import (
 	"errors"
 	"os"
+	"slices"
 	"time"
 )
 
@@ -30,27 +31,27 @@ func (w *Writer) convertAll() {
 
 // finish turns the closed segments of lines into Parquet. A segment for which that fails stays, and is tried again.
 func (s *stream) finish() error {
-	for {
-		s.mu.Lock()
-		if len(s.sealed) == 0 {
-			s.mu.Unlock()
-			return nil
-		}
-		c := s.sealed[0]
-		s.mu.Unlock()
+	s.mu.Lock()
+	waiting := slices.Clone(s.sealed)
+	s.mu.Unlock()
+	var all []error
+	for _, c := range waiting {
 		if err := c.finish(); err != nil {
-			return err
+			all = append(all, err)
+			continue
 		}
 		s.mu.Lock()
-		s.sealed = s.sealed[1:]
+		s.sealed = slices.DeleteFunc(s.sealed, func(x *closedSegment) bool { return x == c })
 		if c.span.Rows > 0 {
 			s.closed = append(s.closed, &closedSegment{
 				&segment{folder: c.folder, stream: c.stream, number: c.number, parquet: true},
 				&span{Rows: c.span.Rows, MinID: c.span.MinID, MaxID: c.span.MaxID, First: c.span.First, Last: c.span.Last},
 			})
+			slices.SortFunc(s.closed, func(a, b *closedSegment) int { return a.number - b.number })
 		}
 		s.mu.Unlock()
 	}
+	return errors.Join(all...)
 }
 
 // finish turns one segment of lines into Parquet: first the index, then the Parquet file, which counts from then on, then
