@@ -89,7 +89,11 @@ func TestReloadsUnderLoad(t *testing.T) {
 	defer set.Close()
 	stop := load(t, set, "a")
 	r, served := rand.New(rand.NewPCG(1, 1)), ""
-	for i := range 100 {
+	reloads := 100
+	if testing.Short() {
+		reloads = 20
+	}
+	for i := range reloads {
 		b := content(t, version(fmt.Sprint(i+1)))
 		broken := i%3 == 2
 		if broken {
@@ -113,7 +117,7 @@ func TestReloadsUnderLoad(t *testing.T) {
 		}
 		p.Release()
 	}
-	if n := stop(); n < 100 {
+	if n := stop(); n < int64(reloads) {
 		t.Errorf("only %d decisions", n)
 	}
 }
