@@ -42,7 +42,7 @@ func (a *API) infer(ctx context.Context, r *request, m *memory, start time.Time)
 	t, rows := times{start: start}, 0
 	out, err := a.run(ctx, p, r, m, &t, &rows)
 	a.stats.of(p.Name).count(t, err == nil, rows)
-	a.metrics.Infer(p.Name, currentVersion, err == nil, rows, t.read.Sub(t.start), t.ran.Sub(t.read))
+	a.metrics.Infer(p.Name, currentVersion, err == nil, rows, 0, t.ran.Sub(t.read)) // the time in the queue is part of the run
 	return out, err
 }
 
