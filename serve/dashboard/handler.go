@@ -11,6 +11,8 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"sync"
+	"time"
 
 	"pipe/pipeline/report/page"
 	"pipe/serve/policies"
@@ -30,9 +32,30 @@ type Sources struct {
 
 // Page answers the requests for the page. Only New makes one.
 type Page struct {
-	from   Sources
-	latest latest // of the frontier
-	tries  chan struct{}
+	from    Sources
+	latest  latest // of the frontier
+	tries   chan struct{}
+	monitor verdicts
+}
+
+// monitorAge is how old the verdicts of the monitor may be: its tests take longer than all other figures together.
+const monitorAge = 15 * time.Second
+
+// verdicts are the last ones of the monitor.
+type verdicts struct {
+	mu    sync.Mutex
+	at    time.Time
+	found []MonitorState
+}
+
+// get asks again if the verdicts are too old. Only one of several calls at once does.
+func (v *verdicts) get(ask func() []MonitorState) []MonitorState {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.at.IsZero() || time.Since(v.at) > monitorAge {
+		v.found, v.at = ask(), time.Now()
+	}
+	return v.found
 }
 
 // New makes the page.
@@ -120,7 +143,7 @@ func (p *Page) view(q query) *view {
 		v.breakers = p.from.Breakers()
 	}
 	if p.from.Monitor != nil {
-		v.monitor = p.from.Monitor()
+		v.monitor = p.monitor.get(p.from.Monitor)
 	}
 	return v
 }

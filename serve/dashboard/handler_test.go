@@ -297,6 +297,22 @@ func TestEmptyPage(t *testing.T) {
 	}
 }
 
+// The monitor is not asked for every refresh.
+func TestMonitorIsAskedSeldom(t *testing.T) {
+	asked := 0
+	w := newWorld(t, func(s *Sources) {
+		s.Monitor = func() []MonitorState { asked++; return []MonitorState{{Policy: "any", Verdict: "ok"}} }
+	})
+	for range 5 {
+		if !strings.Contains(w.get(t, "/page/parts", 200), `"id":"monitor"`) {
+			t.Error("no monitor")
+		}
+	}
+	if asked != 1 {
+		t.Errorf("asked %d times", asked)
+	}
+}
+
 // What comes from names stays text.
 func TestHostileNames(t *testing.T) {
 	w := newWorld(t, func(s *Sources) {
