@@ -23,6 +23,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
@@ -91,6 +92,44 @@ func TestKeysAreNeeded(t *testing.T) {
 	if err := ask("x-api-key", testKey); status.Code(err) != codes.ResourceExhausted {
 		t.Errorf("gRPC above a limit: %v", err)
 	}
+}
+
+// TestOpenToAll checks that a server which everybody can reach without a key is not changed by everybody.
+func TestOpenToAll(t *testing.T) {
+	r := start(t, func(c *Config) { c.Listen, c.WithoutKeys = "0.0.0.0:0", true }, nil)
+	_, port, err := net.SplitHostPort(strings.TrimPrefix(r.url, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.url = "http://127.0.0.1:" + port
+	if code, _, body := r.do(t, "GET", "/v1/policies", ""); code != 200 {
+		t.Errorf("%d %s", code, body)
+	}
+	if code, _, body := r.do(t, "POST", "/v1/policies/reload", ""); code != 403 {
+		t.Errorf("%d %s", code, body)
+	}
+}
+
+// TestHealthOverGRPC checks gRPC's own health service, which needs no key.
+func TestHealthOverGRPC(t *testing.T) {
+	r := start(t, func(c *Config) { withKeys(c); c.Stop.Notice = time.Second }, nil)
+	c, err := grpc.NewClient(strings.TrimPrefix(r.Addresses().GRPC, "grpc://"), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close() })
+	state := func() healthpb.HealthCheckResponse_ServingStatus {
+		answer, err := healthpb.NewHealthClient(c).Check(t.Context(), &healthpb.HealthCheckRequest{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return answer.GetStatus()
+	}
+	if got := state(); got != healthpb.HealthCheckResponse_SERVING {
+		t.Error(got)
+	}
+	r.stop()
+	waitFor(t, func() bool { return state() == healthpb.HealthCheckResponse_NOT_SERVING })
 }
 
 // dial connects to gRPC without TLS.

@@ -110,6 +110,7 @@ func (s *Server) openAccess() (err error) {
 	if s.access, err = access.New(s.config.Access, s.secrets, s.metrics); err != nil {
 		return err
 	}
+	s.access.TrustAnybody(s.config.isLocal())
 	s.closers = append(s.closers, s.access.Save)
 	s.gate = access.NewGate(s.config.Limits, s.metrics)
 	if s.config.TLS.On() {

@@ -361,7 +361,7 @@ func TestServeHostileClients(t *testing.T) {
 	if code, text, err := ask(http.DefaultClient, s.url+"/v1/decide", twoFeatures); code != 200 {
 		t.Errorf("%d %s %v", code, text, err)
 	}
-	if after := resident(t, s.Process.Pid); after > before+300<<20 {
+	if after := resident(t, s.Process.Pid); after > before+500<<20 {
 		t.Errorf("memory grew from %d to %d MB", before>>20, after>>20)
 	}
 }
@@ -395,6 +395,48 @@ func resident(t *testing.T, pid int) int {
 		t.Fatal(err)
 	}
 	return pages * os.Getpagesize()
+}
+
+// TestServeMemory sends requests at full rate for 2 seconds, or PIPE_SOAK, such as 1h: memory does not grow once the server is
+// warm.
+func TestServeMemory(t *testing.T) {
+	t.Parallel()
+	whole := 2 * time.Second
+	if text := os.Getenv("PIPE_SOAK"); text != "" {
+		var err error
+		if whole, err = time.ParseDuration(text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := serveIn(t, samplesIn(t), "--policy", "policy.onnx", "--log", "log")
+	var asked atomic.Int64
+	loadFor := func(d time.Duration) {
+		var load sync.WaitGroup
+		for end := time.Now().Add(d); asked.Load() == 0 || time.Now().Before(end); {
+			for range 4 {
+				load.Go(func() {
+					c := &http.Client{Transport: &http.Transport{}}
+					defer c.CloseIdleConnections()
+					for range 200 {
+						if code, text, err := ask(c, s.url+"/v1/decide", twoFeatures); code != 200 {
+							t.Error(code, text, err)
+							return
+						}
+						asked.Add(1)
+					}
+				})
+			}
+			load.Wait()
+		}
+	}
+	loadFor(whole / 2)
+	warm := resident(t, s.Process.Pid)
+	loadFor(whole / 2)
+	after := resident(t, s.Process.Pid)
+	t.Logf("%d requests in %v: %d MB, then %d MB", asked.Load(), whole, warm>>20, after>>20)
+	if after > warm+64<<20 {
+		t.Errorf("memory grew from %d to %d MB", warm>>20, after>>20)
+	}
 }
 
 // TestServeIdleConnections holds connections without requests: 500 of them, or PIPE_IDLE of them, such as 10000, which need

@@ -21,6 +21,7 @@ type Access struct {
 	metrics  *metrics.Metrics
 	now      func() time.Time
 	open     map[string]bool
+	anybody  *Caller // who calls where no keys are configured
 	keys     atomic.Pointer[[]known]
 }
 
@@ -36,7 +37,7 @@ func New(s Settings, secrets *Secrets, m *metrics.Metrics) (*Access, error) {
 	if err := s.Validate(); err != nil {
 		return nil, err
 	}
-	a := &Access{settings: s, secrets: secrets, metrics: m, now: time.Now, open: map[string]bool{}}
+	a := &Access{settings: s, secrets: secrets, metrics: m, now: time.Now, open: map[string]bool{}, anybody: anybody}
 	for _, name := range s.Open {
 		a.open[name] = true
 	}
@@ -112,6 +113,10 @@ func (a *Access) caller(k Key, before *Caller) *Caller {
 	return c
 }
 
+// TrustAnybody says whether callers without a key may change the server, where no keys are configured. By default they may. It
+// must be called before the first request.
+func (a *Access) TrustAnybody(yes bool) { a.anybody = &Caller{Admin: yes, now: time.Now} }
+
 // Needed reports whether callers need a key.
 func (a *Access) Needed() bool { return len(*a.keys.Load()) > 0 }
 
@@ -152,7 +157,7 @@ func (r *Refusal) Error() string {
 // Admit returns who sends a request with the key. The error is a *Refusal.
 func (a *Access) Admit(key string) (*Caller, error) {
 	if !a.Needed() {
-		return anybody, nil
+		return a.anybody, nil
 	}
 	c := a.owner(key)
 	if c == nil {
