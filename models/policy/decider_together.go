@@ -25,7 +25,7 @@ type Ask struct {
 }
 
 // DecideTogether decides on the rows of several calls in one run of the graph. What is wrong with one call is the error of
-// that call alone; if the run itself fails, that is the error of all. Answers have the same bits whichever other calls
+// that call alone; if the run itself fails, that is the error of all. On a CPU, answers have the same bits whichever other calls
 // share the run. All calls have at most MostTogether rows in total.
 func (d *Decider) DecideTogether(ctx context.Context, asks []*Ask) {
 	good, rows := asks[:0:0], 0

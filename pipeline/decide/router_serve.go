@@ -109,7 +109,7 @@ type Part struct {
 	At []int // positions of its rows; nil: it is everything, in its order
 }
 
-// Parts splits texts or images into parts of at most so many rows and tokens, but at least one row. The texts of a part
+// Parts splits texts or images into parts with at most these rows and tokens, but at least one row each. The texts of a part
 // have the same number of tokens, because only such texts gain from running together.
 func (p *Prepared) Parts(rows, tokens int) []Part {
 	order := make([]int, p.n)

@@ -7,7 +7,7 @@
 //
 // Runs of encoders and policies go through a queue each. While a worker is idle, a request runs at once, on the goroutine
 // of its caller. While all are busy, requests wait, and the first worker that ends takes those that can run together.
-// Answers have the same bits whichever requests ran together.
+// On a CPU, answers have the same bits whichever requests ran together.
 //
 // A run has one thread. For a MiniLM on texts of 30 tokens, a run on two threads takes 6 to 19% more processor time than
 // one on one thread, and for a policy on 384 features the same; one-thread runs beside each other use the cores better
