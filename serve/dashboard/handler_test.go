@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -299,17 +300,17 @@ func TestEmptyPage(t *testing.T) {
 
 // The monitor is not asked for every refresh.
 func TestMonitorIsAskedSeldom(t *testing.T) {
-	asked := 0
+	var asked atomic.Int64
 	w := newWorld(t, func(s *Sources) {
-		s.Monitor = func() []MonitorState { asked++; return []MonitorState{{Policy: "any", Verdict: "ok"}} }
+		s.Monitor = func() []MonitorState { asked.Add(1); return []MonitorState{{Policy: "any", Verdict: "ok"}} }
 	})
 	for range 5 {
 		if !strings.Contains(w.get(t, "/page/parts", 200), `"id":"monitor"`) {
 			t.Error("no monitor")
 		}
 	}
-	if asked != 1 {
-		t.Errorf("asked %d times", asked)
+	if n := asked.Load(); n != 1 {
+		t.Errorf("asked %d times", n)
 	}
 }
 
