@@ -132,7 +132,6 @@ var mayImport = map[string][]string{
 	"tools":                            {},
 	"tools/fetch":                      {},
 	"tools/load":                       {},
-	"tools/serve/load":                 {},
 	"tools/serve/policy":               {"pipeline/decide/decidetest"},
 	"tools/outside/expert":             {"costs/builder/part", "onnx/ort", "pipeline", "pipeline/stage"},
 	"tools/outside/router":             {"pipeline/decide"},

@@ -27,6 +27,8 @@ type connection struct {
 	times  []time.Duration
 	status map[int]int
 	failed map[string]int
+
+	refusal string // the body of the first answer whose status is 400 or more, cut
 }
 
 // answerTime is the longest that an answer is waited for.
@@ -134,6 +136,8 @@ func (c *connection) answer() (status, n int, err error) {
 		n, err = c.chunks()
 	case length < 0:
 		return status, 0, errors.New("the answer has no length")
+	case status >= 400 && c.refusal == "":
+		n, err = c.refused(length)
 	default:
 		n, err = c.reader.Discard(length)
 	}
@@ -141,6 +145,17 @@ func (c *connection) answer() (status, n int, err error) {
 		c.close()
 	}
 	return status, n, err
+}
+
+// refused reads the body of an answer with an error, and keeps its beginning.
+func (c *connection) refused(length int) (n int, err error) {
+	b := make([]byte, min(length, 300))
+	if n, err = io.ReadFull(c.reader, b); err != nil {
+		return n, err
+	}
+	c.refusal = string(b)
+	rest, err := c.reader.Discard(length - n)
+	return n + rest, err
 }
 
 // chunked is the length of a body that comes in chunks.

@@ -3,6 +3,7 @@
 //
 //	go run ./tools/load -url http://127.0.0.1:8080/v1/decide -features 384 -c 8 -for 10s
 //	go run ./tools/load -url http://127.0.0.1:8080/v2/models/m/infer -bodies requests.jsonl -c 64 -rate 2000
+//	go run ./tools/load -url http://127.0.0.1:8080/v2/models/m/infer -body request.bin -H 'Inference-Header-Content-Length: 104'
 //
 // Without -rate every connection sends its next request when it has the answer to the last one. With -rate requests have
 // fixed times, and an answer's time counts from the time at which its request was due, so that a server which stalls does
@@ -67,7 +68,8 @@ func parse(args []string) (o options, asJSON bool, err error) {
 	f.StringVar(&o.method, "method", "POST", "of the requests")
 	f.Func("H", "a header, NAME: VALUE; may be repeated", func(s string) error { o.headers = append(o.headers, s); return nil })
 	file := f.String("bodies", "", "a file with one body per line, which are sent in turn")
-	width := f.Int("features", 0, "send {\"features\": [...]} with so many random numbers, in place of -bodies")
+	whole := f.String("body", "", "a file with the body of every request, as it is, in place of -bodies")
+	width := f.Int("features", 0, "send {\"features\": [...]} of this many random numbers, in place of -bodies")
 	rows := f.Int("rows", 1, "rows of features of a request")
 	more := f.String("with", "", "further members of such bodies, such as '\"policy\": \"p\", \"top\": 1'")
 	f.IntVar(&o.connections, "c", 8, "connections")
@@ -88,6 +90,12 @@ func parse(args []string) (o options, asJSON bool, err error) {
 		return o, false, fmt.Errorf("-for %v and -warm %v are not up to %v in all", o.length, o.warm, mostTime)
 	case !(o.rate >= 0 && o.rate <= 1e7):
 		return o, false, fmt.Errorf("-rate %g is not from 0 to 1e7", o.rate)
+	case *file != "" && *whole != "":
+		return o, false, errors.New("give -body or -bodies, not both")
+	case *whole != "":
+		var body []byte
+		body, err = readFile(*whole)
+		o.bodies = [][]byte{body}
 	case *file != "":
 		o.bodies, err = readBodies(*file)
 	case *width > 0 && *rows > 0 && *width**rows <= 1<<20:
@@ -98,8 +106,8 @@ func parse(args []string) (o options, asJSON bool, err error) {
 	return o, asJSON, err
 }
 
-// readBodies reads one body per line.
-func readBodies(path string) ([][]byte, error) {
+// readFile reads a file that is not too long for the memory.
+func readFile(path string) ([]byte, error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, err
@@ -107,7 +115,12 @@ func readBodies(path string) ([][]byte, error) {
 	if info.Size() > mostBodies {
 		return nil, fmt.Errorf("%s has more than %d bytes", path, mostBodies)
 	}
-	text, err := os.ReadFile(path)
+	return os.ReadFile(path)
+}
+
+// readBodies reads one body per line.
+func readBodies(path string) ([][]byte, error) {
+	text, err := readFile(path)
 	if err != nil {
 		return nil, err
 	}
@@ -164,6 +177,7 @@ type report struct {
 	Max       float64        `json:"max_ms"`
 	Status    map[string]int `json:"status"`           // answers by status code
 	Failed    map[string]int `json:"failed,omitempty"` // requests without an answer, by error
+	Error     string         `json:"error,omitempty"`  // the body of the first answer of a connection with status 400 or more, cut
 }
 
 // run sends requests and measures.
@@ -192,12 +206,17 @@ func run(o options) (*report, error) {
 
 // prepare writes the requests as they are sent.
 func prepare(o options) [][]byte {
+	isType := func(h string) bool { return strings.HasPrefix(strings.ToLower(h), "content-type:") }
+	typed := slices.ContainsFunc(o.headers, isType)
 	requests := make([][]byte, len(o.bodies))
 	for i, body := range o.bodies {
 		var b strings.Builder
 		fmt.Fprintf(&b, "%s %s HTTP/1.1\r\nHost: %s\r\nUser-Agent: pipe-load\r\n", o.method, o.url.RequestURI(), o.url.Host)
 		if body != nil {
-			fmt.Fprintf(&b, "Content-Type: application/json\r\nContent-Length: %d\r\n", len(body))
+			fmt.Fprintf(&b, "Content-Length: %d\r\n", len(body))
+		}
+		if body != nil && !typed {
+			b.WriteString("Content-Type: application/json\r\n")
 		}
 		for _, h := range o.headers {
 			fmt.Fprintf(&b, "%s\r\n", h)
@@ -223,6 +242,9 @@ func sum(all []connection, length time.Duration) *report {
 		}
 		for text, n := range c.failed {
 			r.Failed[text] += n
+		}
+		if r.Error == "" {
+			r.Error = c.refusal
 		}
 	}
 	slices.Sort(times)
@@ -261,5 +283,8 @@ func (r *report) write(f *os.File, asJSON bool) error {
 		fmt.Fprintf(w, "; failed: %v", r.Failed)
 	}
 	fmt.Fprintln(w)
+	if r.Error != "" {
+		fmt.Fprintf(w, "an answer with an error: %q\n", r.Error)
+	}
 	return w.Flush()
 }

@@ -24,7 +24,7 @@ func TestCounts(t *testing.T) {
 		}
 		switch n % 4 {
 		case 0:
-			w.WriteHeader(http.StatusTooManyRequests)
+			http.Error(w, strings.Repeat("too many requests ", 20), http.StatusTooManyRequests)
 		case 1: // in chunks
 			fmt.Fprint(w, strings.Repeat("x", 5000))
 			w.(http.Flusher).Flush()
@@ -50,6 +50,9 @@ func TestCounts(t *testing.T) {
 	}
 	if share := float64(r.Status["429"]) / float64(r.Requests); share < 0.2 || share > 0.3 {
 		t.Errorf("a share of %.2f was 429, want 0.25", share)
+	}
+	if len(r.Error) != 300 || !strings.HasPrefix(r.Error, "too many requests ") {
+		t.Errorf("the error is %q", r.Error)
 	}
 	if !(r.P50 > 0 && r.P50 <= r.P99 && r.P99 <= r.Max && r.Max < 300) {
 		t.Errorf("times %+v", r)
@@ -90,8 +93,26 @@ func TestFlags(t *testing.T) {
 	if err != nil || len(o.bodies) != 2 || string(o.bodies[1]) != `{"a": 2}` {
 		t.Errorf("%q, %v", o.bodies, err)
 	}
+	binary := []byte("{}\x00\r\n\x01")
+	if err := os.WriteFile(bodies, binary, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	o, _, err = parse([]string{"-url", "http://127.0.0.1:1/x", "-body", bodies, "-H", "content-type: application/octet-stream"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := "POST /x HTTP/1.1\r\nHost: 127.0.0.1:1\r\nUser-Agent: pipe-load\r\nContent-Length: 6\r\ncontent-type: application/octet-stream\r\n\r\n" + string(binary)
+	if sent := prepare(o); len(sent) != 1 || string(sent[0]) != want {
+		t.Errorf("%q is sent, want %q", sent, want)
+	}
 	for _, args := range [][]string{
-		{"-url", "https://x/"}, {"-url", "http://x/", "-c", "0"}, {"-url", "http://x/", "-for", "2h"}, {"-url", "http://x/", "-rate", "-1"}, {"-url", "http://x/", "-bodies", "nope"},
+		{"-url", "http://x/", "-body", bodies, "-bodies", bodies},
+		{"-url", "http://x/", "-body", "nope"},
+		{"-url", "https://x/"},
+		{"-url", "http://x/", "-c", "0"},
+		{"-url", "http://x/", "-for", "2h"},
+		{"-url", "http://x/", "-rate", "-1"},
+		{"-url", "http://x/", "-bodies", "nope"},
 	} {
 		if _, _, err := parse(args); err == nil {
 			t.Errorf("%v is accepted", args)

@@ -119,14 +119,14 @@ def same(a, b):
 
 
 def measure(load, server, body, connections, seconds, headers=()):
-    command = [load, "-url", server.url(), "-body", body, "-connections", str(connections), "-seconds", str(seconds)]
+    command = [load, "-json", "-url", server.url(), "-body", body, "-c", str(connections), "-for", f"{seconds}s"]
     for h in headers:
-        command += ["-header", h]
+        command += ["-H", h]
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode:
         sys.exit(f"{server.name}, {connections} connections: {done.stderr}")
     out = json.loads(done.stdout)
-    if out["failures"]:
+    if list(out["status"]) != ["200"] or out.get("failed"):
         sys.exit(f"{server.name}: {out}")
     return out
 
@@ -186,10 +186,10 @@ def run(o, servers, text, bodies, headers, log):
         for s, kind in kinds:
             mine, ours = results[s.name, kind], results["pipe", kind]
             at = lambda key: statistics.median(r[key] for r in mine)
-            line = f"{s.name:<22}{kind:<8}{connections:>11}{at('per_second'):>12.0f}{at('p50'):>9.2f}{at('p99'):>9.2f}"
+            line = f"{s.name:<22}{kind:<8}{connections:>11}{at('requests_per_second'):>12.0f}{at('p50_ms'):>9.2f}{at('p99_ms'):>9.2f}"
             if s.name != "pipe":  # ratios of one round each, which a busy machine slows alike
-                faster = statistics.median(a["per_second"] / b["per_second"] for a, b in zip(ours, mine))
-                p99 = statistics.median(a["p99"] / b["p99"] for a, b in zip(ours, mine))
+                faster = statistics.median(a["requests_per_second"] / b["requests_per_second"] for a, b in zip(ours, mine))
+                p99 = statistics.median(a["p99_ms"] / b["p99_ms"] for a, b in zip(ours, mine))
                 line += f"{faster:>14.1f} x{p99:>11.2f} x"
             print(line, flush=True)
 

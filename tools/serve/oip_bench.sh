@@ -26,7 +26,7 @@ kserve=${KSERVE:-$(install kserve kserve==0.21.0)}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$root"
-go build -o "$work/load" ./tools/serve/load
+go build -o "$work/load" ./tools/load
 [ -n "${PIPE-}" ] || go build -trimpath -o "$work/pipe" ./cmd/pipe
 [ -n "${POLICY-}" ] || go run ./tools/serve/policy 384 64 "$work/router.onnx"
 python3 tools/serve/oip_bench.py --pipe "${PIPE-$work/pipe}" --load "$work/load" --policy "${POLICY-$work/router.onnx}" \
