@@ -1,7 +1,6 @@
 package decisionlog
 
 import (
-	"encoding/base64"
 	"encoding/binary"
 	"encoding/json"
 	"math"
@@ -11,7 +10,10 @@ import (
 )
 
 // appendRecord writes a record that was checked. The keys have a fixed order, which readRecord relies on.
-func appendRecord(dst []byte, r *Record) []byte {
+func appendRecord(dst []byte, r *Record) []byte { return appendRecordWith(dst, r, &prices{}) }
+
+// appendRecordWith is appendRecord with what is remembered of the last record.
+func appendRecordWith(dst []byte, r *Record, last *prices) []byte {
 	from := len(dst)
 	b := lineWriter{dst}
 	b.text(`{"id":`, r.ID)
@@ -20,13 +22,7 @@ func appendRecord(dst []byte, r *Record) []byte {
 	b.text(`,"source":`, r.Source)
 	b.text(`,"client":`, r.Client)
 	b.text(`,"user":`, r.User)
-	b.text(`,"policy":`, r.Policy)
-	b.text(`,"digest":`, r.Digest)
-	b.bool(`,"canary":`, r.Canary)
-	b.number(`,"lambda":`, r.Lambda)
-	b.numbers(`,"expert_fees":`, r.ExpertFees)
-	b.numbers(`,"advice_fees":`, r.AdviceFees)
-	b.bools(`,"available":`, r.Available)
+	last.append(&b, r)
 	b.int(`,"action":`, int64(r.Action))
 	b.int(`,"greedy":`, int64(r.Greedy))
 	b.numbers(`,"propensity":`, r.Propensity)
@@ -55,6 +51,17 @@ func appendRecord(dst []byte, r *Record) []byte {
 // lineWriter appends keys with their values.
 type lineWriter struct{ dst []byte }
 
+// prices writes the policy, its prices, and the pairs that are available.
+func (b *lineWriter) prices(r *Record) {
+	b.text(`,"policy":`, r.Policy)
+	b.text(`,"digest":`, r.Digest)
+	b.bool(`,"canary":`, r.Canary)
+	b.number(`,"lambda":`, r.Lambda)
+	b.numbers(`,"expert_fees":`, r.ExpertFees)
+	b.numbers(`,"advice_fees":`, r.AdviceFees)
+	b.bools(`,"available":`, r.Available)
+}
+
 func (b *lineWriter) text(key, s string) {
 	b.dst = appendText(append(b.dst, key...), s)
 }
@@ -73,8 +80,13 @@ func (b *lineWriter) number(key string, v float64) {
 }
 
 func appendNumber(dst []byte, v float64, bits int) []byte {
-	if v != v {
+	switch {
+	case v != v:
 		return append(dst, "null"...)
+	case v == 1:
+		return append(dst, '1')
+	case v == 0 && !math.Signbit(v):
+		return append(dst, '0')
 	}
 	return strconv.AppendFloat(dst, v, 'g', -1, bits)
 }
@@ -172,15 +184,7 @@ func (b *lineWriter) shadows(list []Shadow) {
 // features writes the numbers as base64 of their little-endian bytes: a tenth of the time that digits need.
 func (b *lineWriter) features(list []float32) {
 	b.dst = append(b.dst, `,"features":"`...)
-	var raw [3 << 8]byte // a multiple of 3 and of 4, so that the blocks join
-	for len(list) > 0 {
-		n := min(len(list), len(raw)/4)
-		for i, v := range list[:n] {
-			binary.LittleEndian.PutUint32(raw[4*i:], math.Float32bits(v))
-		}
-		b.dst = base64.StdEncoding.AppendEncode(b.dst, raw[:4*n])
-		list = list[n:]
-	}
+	b.dst = appendFloats64(b.dst, list)
 	b.dst = append(b.dst, '"')
 }
 

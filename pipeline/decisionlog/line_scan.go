@@ -2,8 +2,6 @@ package decisionlog
 
 import (
 	"bytes"
-	"encoding/base64"
-	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -12,24 +10,21 @@ import (
 
 // readRecord reads what appendRecord wrote. The caller checks the record against its policy.
 func readRecord(body []byte) (*Record, error) {
-	s := scan{rest: body}
 	r := &Record{}
+	return r, readRecordTo(r, body, nil)
+}
+
+// readRecordTo is readRecord into an empty record, with what is remembered of the line before; nil: nothing.
+func readRecordTo(r *Record, body []byte, last *repeats) error {
+	s := scan{rest: body}
 	r.ID = s.text(`{"id":`)
 	r.Time = s.int(`,"time":`)
 	r.Request = s.text(`,"request":`)
-	r.Source = s.text(`,"source":`)
-	r.Client = s.text(`,"client":`)
-	r.User = s.text(`,"user":`)
-	r.Policy = s.text(`,"policy":`)
-	r.Digest = s.text(`,"digest":`)
-	r.Canary = s.bool(`,"canary":`)
-	r.Lambda = s.number(`,"lambda":`)
-	r.ExpertFees = s.numbers(`,"expert_fees":`)
-	r.AdviceFees = s.numbers(`,"advice_fees":`)
-	r.Available = s.bools(`,"available":`)
+	s.part(last, callerPart, r, readCaller, takeCaller)
+	s.part(last, pricesPart, r, readPrices, takePrices)
 	r.Action = int(s.int(`,"action":`))
 	r.Greedy = int(s.int(`,"greedy":`))
-	r.Propensity = s.numbers(`,"propensity":`)
+	s.part(last, propensityPart, r, readPropensity, takePropensity)
 	r.ExpectedLoss = s.floats(`,"expected_loss":`)
 	r.ExpectedCost = s.floats(`,"expected_cost":`)
 	r.Guarded = s.bool(`,"guarded":`)
@@ -37,20 +32,17 @@ func readRecord(body []byte) (*Record, error) {
 	r.Executed = int(s.int(`,"executed":`))
 	r.Attempts = s.attempts()
 	r.Stages = s.stages()
-	r.Usage = s.usage()
-	r.Model = s.text(`,"model":`)
-	if fee := s.number(`,"fee":`); fee == fee {
-		r.Fee, r.FeeKnown = fee, true
-	}
-	r.PriceDate = s.text(`,"price_date":`)
-	r.Shadows = s.shadows()
-	r.Error = s.text(`,"error":`)
+	s.part(last, servedPart, r, readServed, takeServed)
 	r.FeaturesDigest = s.text(`,"features_digest":`)
-	r.Features = s.features()
+	var memory []float32
+	if last != nil {
+		memory = last.features[:0]
+	}
+	r.Features = s.features(memory)
 	if s.err == nil && len(s.rest) > 0 {
 		s.fail("the end")
 	}
-	return r, s.err
+	return s.err
 }
 
 // scan reads keys and values in the order in which lineWriter wrote them, and keeps the first error.
@@ -115,19 +107,23 @@ func (s *scan) escaped(end int) (out string) {
 }
 
 // token is the text until the next mark of JSON.
-func (s *scan) token() string {
-	end := bytes.IndexAny(s.rest, ",]}")
-	if end < 0 {
-		end = len(s.rest)
+func (s *scan) token() []byte {
+	end := 0
+	for end < len(s.rest) && s.rest[end] != ',' && s.rest[end] != ']' && s.rest[end] != '}' {
+		end++
 	}
 	out := s.rest[:end]
 	s.rest = s.rest[end:]
-	return string(out)
+	return out
 }
 
 func (s *scan) int(key string) int64 {
 	s.key(key)
-	v, err := strconv.ParseInt(s.token(), 10, 64)
+	token := s.token()
+	if len(token) == 1 && token[0] >= '0' && token[0] <= '9' {
+		return int64(token[0] - '0')
+	}
+	v, err := strconv.ParseInt(string(token), 10, 64)
 	if err != nil {
 		s.fail("an integer")
 	}
@@ -155,7 +151,11 @@ func (s *scan) value(bits int) float64 {
 	if s.has("null") {
 		return math.NaN()
 	}
-	v, err := strconv.ParseFloat(s.token(), bits)
+	token := s.token()
+	if len(token) == 1 && token[0] >= '0' && token[0] <= '9' { // such as most propensities
+		return float64(token[0] - '0')
+	}
+	v, err := strconv.ParseFloat(string(token), bits)
 	if err != nil || v != v || math.IsInf(v, 0) {
 		s.fail("a number")
 	}
@@ -237,7 +237,8 @@ func (s *scan) shadows() (out []Shadow) {
 	return out
 }
 
-func (s *scan) features() []float32 {
+// features appends to memory, which may be nil.
+func (s *scan) features(memory []float32) []float32 {
 	s.key(`,"features":"`)
 	end := bytes.IndexByte(s.rest, '"')
 	if end < 0 {
@@ -245,23 +246,18 @@ func (s *scan) features() []float32 {
 		return nil
 	}
 	text := s.rest[:end]
-	s.rest = s.rest[end+1:]
 	if len(text) == 0 {
+		s.rest = s.rest[end+1:]
 		return nil
 	}
-	out := make([]float32, 0, len(text)/4*3/4)
-	var raw [3 << 8]byte // a multiple of 3 and of 4: blocks of text are whole numbers
-	for len(text) > 0 {
-		n := min(len(text), len(raw)/3*4)
-		size, err := base64.StdEncoding.Decode(raw[:], text[:n])
-		if err != nil || size%4 != 0 {
-			s.fail("features in base64")
-			return nil
-		}
-		for at := 0; at < size; at += 4 {
-			out = append(out, math.Float32frombits(binary.LittleEndian.Uint32(raw[at:])))
-		}
-		text = text[n:]
+	if memory == nil {
+		memory = make([]float32, 0, len(text)/4*3/4)
 	}
+	out, ok := readFloats64(memory, text)
+	if !ok {
+		s.fail("features in base64")
+		return nil
+	}
+	s.rest = s.rest[end+1:]
 	return out
 }

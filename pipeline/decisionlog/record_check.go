@@ -62,7 +62,7 @@ func (r *Record) wrong(p *PolicyInfo) (field, msg string) {
 			return list.name, fmt.Sprintf("has %d values; the policy needs %d", list.have, list.want)
 		}
 	}
-	for _, list := range [][]float64{r.ExpertFees, r.AdviceFees, {r.Lambda}} {
+	for _, list := range [...][]float64{r.ExpertFees, r.AdviceFees, {r.Lambda}} {
 		for _, v := range list {
 			if v != v || math.IsInf(v, 0) {
 				return "fees", "or lambda are not finite"
@@ -79,7 +79,7 @@ func (r *Record) wrongText() (field, msg string) {
 	if !goodID(r.ID) {
 		return "id", fmt.Sprintf("needs 1 to %d bytes of printable text", maxID)
 	}
-	for _, t := range []struct{ name, text string }{
+	for _, t := range [...]struct{ name, text string }{
 		{"request", r.Request},
 		{"source", r.Source},
 		{"client", r.Client},
@@ -97,7 +97,17 @@ func (r *Record) wrongText() (field, msg string) {
 }
 
 func goodID(id string) bool {
-	if id == "" || len(id) > maxID || !utf8.ValidString(id) {
+	if id == "" || len(id) > maxID {
+		return false
+	}
+	plain := true
+	for i := range len(id) {
+		plain = plain && id[i] >= ' ' && id[i] < 0x7f
+	}
+	if plain {
+		return true
+	}
+	if !utf8.ValidString(id) {
 		return false
 	}
 	return strings.IndexFunc(id, func(c rune) bool { return !unicode.IsPrint(c) }) < 0

@@ -38,15 +38,17 @@ func newParquetWriter[T any](s *segment) (*parquetWriter[T], error) {
 	if err != nil {
 		return nil, err
 	}
-	options := []parquet.WriterOption{
-		parquet.PageBufferSize(pageBytes), parquet.CreatedBy("pipe", "1", "0"), parquet.SkipPageBounds("features", "list", "element"),
-	}
+	options := []parquet.WriterOption{parquet.PageBufferSize(pageBytes), parquet.CreatedBy("pipe", "1", "0")}
+	features := []string{"features", "list", "element"} // no query asks for a range of all features together
+	options = append(options, parquet.SkipPageBounds(features...), parquet.SkipPageStatistics(features...))
 	return &parquetWriter[T]{file: file, parquet: parquet.NewGenericWriter[T](file, options...)}, nil
 }
 
-// add adds a row of about size bytes.
+// together is the number of rows that the library gets at once.
+const together = 64
+
+// add adds a row of about size bytes. What the row refers to must stay as it is until together more rows were added.
 func (w *parquetWriter[T]) add(row T, size int) error {
-	const together = 64
 	w.rows = append(w.rows, row)
 	w.group++
 	w.size += size
@@ -108,7 +110,7 @@ func writeParquet(s *segment) error {
 	}
 	return writeRows(s, func(w *parquetWriter[decisionRow]) ([]*PolicyInfo, error) {
 		var list []*PolicyInfo
-		_, err := recordsOfLines(s, func(r *Record, p *PolicyInfo) error {
+		_, err := recordsOfLines(s, newReused(), func(r *Record, p *PolicyInfo) error {
 			if !slices.Contains(list, p) {
 				list = append(list, p)
 			}
@@ -134,8 +136,8 @@ func writeRows[T any](s *segment, fill func(w *parquetWriter[T]) ([]*PolicyInfo,
 	return nil
 }
 
-// recordsOfLines reads the records of a segment of lines.
-func recordsOfLines(s *segment, use func(r *Record, p *PolicyInfo) error) (Damage, error) {
+// recordsOfLines reads the records of a segment of lines. With memory, use gets records of it, and must not keep them.
+func recordsOfLines(s *segment, memory *reused, use func(r *Record, p *PolicyInfo) error) (Damage, error) {
 	known := map[string]*PolicyInfo{}
 	return readLines(s, func(kind lineKind, body []byte) error {
 		if kind == policyLine {
@@ -145,7 +147,7 @@ func recordsOfLines(s *segment, use func(r *Record, p *PolicyInfo) error) (Damag
 			}
 			return err
 		}
-		r, err := readRecord(body)
+		r, err := memory.read(body)
 		if err != nil {
 			return err
 		}
@@ -158,6 +160,33 @@ func recordsOfLines(s *segment, use func(r *Record, p *PolicyInfo) error) (Damag
 		}
 		return use(r, p)
 	})
+}
+
+// reused is memory of the records of the last lines. A record and its features are valid until together more lines were
+// read; its other lists and its texts are not written again. The zero pointer gives every record new memory.
+type reused struct {
+	records  []Record
+	features [][]float32
+	next     int
+	last     repeats
+}
+
+func newReused() *reused {
+	return &reused{records: make([]Record, together+1), features: make([][]float32, together+1)}
+}
+
+func (m *reused) read(body []byte) (*Record, error) {
+	if m == nil {
+		return readRecord(body)
+	}
+	r, features := &m.records[m.next], &m.features[m.next]
+	m.next = (m.next + 1) % len(m.records)
+	*r, m.last.features = Record{}, *features
+	err := readRecordTo(r, body, &m.last)
+	if r.Features != nil {
+		*features = r.Features
+	}
+	return r, err
 }
 
 // policyOf returns the policy of a record that was read, after the check of the record.

@@ -150,15 +150,20 @@ func (w *Writer) Add(r *Record) error {
 		return nil
 	}
 	w.reduce(&c)
-	line := lines.Get().(*[]byte)
-	*line = appendRecord((*line)[:0], &c)
-	err := w.put(*line, entry{id: r.ID, hash: hash, time: r.Time, digest: r.Digest})
-	lines.Put(line)
+	e := encoders.Get().(*encoder)
+	e.line = appendRecordWith(e.line[:0], &c, &e.prices)
+	err := w.put(e.line, entry{id: r.ID, hash: hash, time: r.Time, digest: r.Digest})
+	encoders.Put(e)
 	return err
 }
 
-// lines is memory for encoding.
-var lines = sync.Pool{New: func() any { return new([]byte) }}
+// encoder is memory for encoding.
+type encoder struct {
+	line   []byte
+	prices prices
+}
+
+var encoders = sync.Pool{New: func() any { return &encoder{} }}
 
 // reduce keeps what the settings ask for.
 func (w *Writer) reduce(r *Record) {
@@ -174,7 +179,13 @@ func (w *Writer) reduce(r *Record) {
 }
 
 // FeaturesDigest is the digest of features: of their little-endian bytes.
-func FeaturesDigest(features []float32) string { return digest.Of(floatBytes(nil, features)) }
+func FeaturesDigest(features []float32) string {
+	e := encoders.Get().(*encoder)
+	e.line = floatBytes(e.line[:0], features)
+	out := digest.Of(e.line)
+	encoders.Put(e)
+	return out
+}
 
 // put appends a line to the queue.
 func (w *Writer) put(line []byte, e entry) error {
