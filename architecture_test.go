@@ -113,7 +113,7 @@ var mayImport = map[string][]string{
 	"pipeline/report":                  {"costs", "costs/builder", "costs/builder/part", "costs/retrieval", "internal/atomicfile", "internal/lists", "internal/safetext", "models", "models/baseline", "models/policy", "pipeline/methods", "pipeline/report/page"},
 	"pipeline/stage":                   {"costs", "internal/atomicfile", "internal/config", "internal/digest", "internal/filelock", "internal/outside", "internal/progress", "internal/textfile", "onnx", "onnx/hf"},
 	"pipeline/world":                   {"costs", "internal/atomicfile", "internal/digest", "internal/parallel", "internal/safetext", "pipeline/stage"},
-	"serve":                            {"internal/atomicfile", "internal/config", "models/policy", "onnx/ort", "pipeline/decisionlog", "pipeline/monitor", "serve/access", "serve/dashboard", "serve/decideapi", "serve/decision", "serve/gateway", "serve/metrics", "serve/oip", "serve/policies"},
+	"serve":                            {"internal/atomicfile", "internal/config", "internal/filelock", "models/policy", "onnx/ort", "pipeline/decisionlog", "pipeline/monitor", "serve/access", "serve/dashboard", "serve/decideapi", "serve/decision", "serve/gateway", "serve/metrics", "serve/oip", "serve/policies"},
 	"serve/access":                     {"internal/atomicfile", "internal/config", "internal/textfile", "serve/metrics"},
 	"serve/decideapi":                  {"internal/textfile", "models/policy", "onnx/ort", "pipeline/decide", "pipeline/decisionlog", "serve/access", "serve/decision", "serve/policies"},
 	"serve/dashboard":                  {"costs", "internal/safetext", "internal/strictjson", "models/policy", "pipeline/decide", "pipeline/decisionlog", "pipeline/report/page", "serve/policies"},

@@ -112,7 +112,7 @@ func TestOpenToAll(t *testing.T) {
 
 // TestHealthOverGRPC checks gRPC's own health service, which needs no key.
 func TestHealthOverGRPC(t *testing.T) {
-	r := start(t, func(c *Config) { withKeys(c); c.Stop.Notice = time.Second }, nil)
+	r := start(t, func(c *Config) { withKeys(c); c.Stop.Notice = new(time.Second) }, nil)
 	c, err := grpc.NewClient(strings.TrimPrefix(r.Addresses().GRPC, "grpc://"), grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
 		t.Fatal(err)

@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"errors"
 	"net"
 	"os"
 	"path/filepath"
@@ -45,6 +46,8 @@ type Config struct {
 	Limits access.Limits   `yaml:"limits"`
 	Stop   Stop            `yaml:"stop"`
 	Logs   Logs            `yaml:"logs"`
+
+	hide func(problems []string) []string // puts ${VAR} in place of values that came from variables; nil: no file was read
 }
 
 // LogSettings are the folder of the decision log, and its settings.
@@ -55,8 +58,9 @@ type LogSettings struct {
 
 // Stop says how the server ends after a signal.
 type Stop struct {
-	// Notice is how long requests are still accepted after readiness has turned false, so that load balancers see it.
-	Notice time.Duration `yaml:"notice"`
+	// Notice is how long requests are still accepted after readiness has turned false, so that load balancers see it. nil: see
+	// [Config.StopNotice].
+	Notice *time.Duration `yaml:"notice"`
 	// Drain is how long running requests may take to end after that. The rest is cut off.
 	Drain time.Duration `yaml:"drain"`
 }
@@ -91,7 +95,11 @@ func DefaultConfig() Config {
 func Load(file string) (Config, error) {
 	type unvalidated Config
 	c := unvalidated(DefaultConfig())
-	if err := config.Load(file, &c); err != nil {
+	text, err := config.Open(file)
+	if err != nil {
+		return Config(c), err
+	}
+	if c.hide, err = text.LoadHiding(&c); err != nil {
 		return Config(c), err
 	}
 	c.Policies = beside(filepath.Dir(file), c.Policies)
@@ -114,8 +122,21 @@ func beside(folder string, s policies.Settings) policies.Settings {
 	return s
 }
 
-// Validate lists every problem of the configuration, without reading a file that it names.
+// Validate lists every problem of the configuration, without reading a file that it names. No problem shows a value that came
+// from a variable.
 func (c *Config) Validate() error {
+	err := c.validate()
+	if err == nil || c.hide == nil {
+		return err
+	}
+	var p config.Problems
+	for _, line := range c.hide(config.Lines(err)) {
+		p.Add(errors.New(line))
+	}
+	return p.Err()
+}
+
+func (c *Config) validate() error {
 	var p config.Problems
 	p.Check(isAddress(c.Listen), "listen: %q is not an address such as 127.0.0.1:8080", c.Listen)
 	p.Check(c.GRPC == "" || isAddress(c.GRPC), "grpc: %q is not an address such as 127.0.0.1:8081", c.GRPC)
@@ -131,12 +152,27 @@ func (c *Config) Validate() error {
 	p.Add(config.Under("access", c.Access.Validate()))
 	p.Add(config.Under("tls", c.TLS.Validate()))
 	p.Add(config.Under("limits", c.Limits.Validate()))
-	p.Check(c.Stop.Notice >= 0, "stop.notice must not be negative")
+	p.Check(c.Stop.Notice == nil || *c.Stop.Notice >= 0, "stop.notice must not be negative")
 	p.Check(c.Stop.Drain > 0, "stop.drain must be positive")
 	p.Check(slices.Contains([]string{"debug", "info", "warn", "error"}, c.Logs.Level), "logs.level: %q is not one of debug, info, warn, error", c.Logs.Level)
 	p.Check(slices.Contains([]string{"all", "errors", "none"}, c.Logs.Requests), "logs.requests: %q is not one of all, errors, none", c.Logs.Requests)
 	p.Check(c.WithoutKeys || c.isClosed(), "without keys, only addresses of this machine are allowed, such as 127.0.0.1; configure access.keys, or allow it by without_keys: true (--without-keys)")
 	return p.Err()
+}
+
+// remoteNotice is long enough for a readiness probe every two seconds, as in deploy/kubernetes.
+const remoteNotice = 5 * time.Second
+
+// StopNotice is how long requests are still accepted after a signal: what the configuration says, or else 5 seconds where other
+// machines can reach the server, and no time where only programs of this machine can.
+func (c *Config) StopNotice() time.Duration {
+	switch {
+	case c.Stop.Notice != nil:
+		return *c.Stop.Notice
+	case c.isLocal():
+		return 0
+	}
+	return remoteNotice
 }
 
 // isClosed reports whether others than programs of this machine need a key.

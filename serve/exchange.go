@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net/http"
 	"runtime/debug"
+	"strings"
 	"time"
 
 	"pipe/serve/access"
@@ -34,7 +35,9 @@ type exchange struct {
 	caller  string
 	status  int
 	bytes   int64
-	written time.Time // when the client last had to take something
+	written time.Time     // when the client last had to take something
+	inside  *http.Request // that the mux got; nil before
+	instead bool          // of what the mux writes, an error was sent
 }
 
 type exchangeKey struct{}
@@ -62,6 +65,7 @@ func inner(mux *http.ServeMux) http.Handler {
 		x, ok := r.Context().Value(exchangeKey{}).(*exchange)
 		if ok {
 			x.caller = access.CallerOf(r.Context()).Name
+			x.inside = r
 			defer func() { x.route = r.Pattern }()
 		}
 		mux.ServeHTTP(w, r)
@@ -112,11 +116,36 @@ func (x *exchange) extend(now time.Time) {
 func (x *exchange) WriteHeader(status int) {
 	if x.status == 0 && status >= 200 {
 		x.status = status
+		if x.inside != nil && x.inside.Pattern == "" && status >= 400 {
+			x.refuse(status)
+			return
+		}
 	}
 	x.ResponseWriter.WriteHeader(status)
 }
 
+// refuse answers a request that the mux has no handler for, in the form of all errors, in place of the mux's plain text.
+func (x *exchange) refuse(status int) {
+	code, message := "not_found", "this server has no "+x.inside.URL.Path
+	if status == http.StatusMethodNotAllowed {
+		code, message = "method_not_allowed", x.inside.URL.Path+" takes "+x.Header().Get("Allow")+" only, not "+x.inside.Method
+	}
+	if len(message) > maxRefusal {
+		message = message[:maxRefusal] + "..."
+	}
+	r := x.inside
+	x.inside = nil
+	access.WriteError(x, r, status, "invalid_request_error", code, strings.ToValidUTF8(message, "?"))
+	x.instead = true
+}
+
+// maxRefusal is the most bytes of a message that repeats a path.
+const maxRefusal = 200
+
 func (x *exchange) Write(b []byte) (int, error) {
+	if x.instead {
+		return len(b), nil
+	}
 	if x.status == 0 {
 		x.status = http.StatusOK
 	}

@@ -54,6 +54,7 @@ func (s MonitorSettings) options(rt *ort.Runtime) monitor.Options {
 // Validate lists every problem, without reading files.
 func (s MonitorSettings) Validate() error {
 	var p config.Problems
+	p.Check(s.Baseline != "" || s == DefaultMonitorSettings(), "baseline: it names no rows to compare with; without them nothing is monitored")
 	p.Check(s.Window >= 0, "window must not be negative")
 	p.Add(s.options(nil).Validate())
 	return p.Err()

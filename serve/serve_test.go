@@ -214,7 +214,7 @@ func TestPanics(t *testing.T) {
 // that new connections are refused afterwards.
 func TestDrain(t *testing.T) {
 	release := make(chan struct{})
-	r := start(t, func(c *Config) { c.Stop.Notice = 300 * time.Millisecond }, func(mux *http.ServeMux) {
+	r := start(t, func(c *Config) { c.Stop.Notice = new(300 * time.Millisecond) }, func(mux *http.ServeMux) {
 		mux.HandleFunc("GET /slow", func(w http.ResponseWriter, _ *http.Request) {
 			<-release
 			_, _ = io.WriteString(w, "whole")

@@ -62,19 +62,8 @@ func New(ctx context.Context, c Config, o Options) (*Server, error) {
 
 // assemble opens everything but the listeners. After an error, the caller closes what there is.
 func assemble(ctx context.Context, c Config, o Options) (*Server, error) {
-	s := &Server{config: c, mux: http.NewServeMux()}
-	s.openLog(o.Log)
-	s.openMetrics(o.Version)
-	for _, open := range []func() error{
-		s.openAccess,
-		func() error { return s.openPolicies(ctx, o.Runtime) },
-		s.openDecisionLog,
-		s.openDecider,
-		func() error { return s.openMonitor(ctx) },
-		func() error { return s.openPage(o.Version) },
-		func() error { return s.openProtocols(o.Version) },
-		s.buildGRPC,
-	} {
+	s := prepare(c, o)
+	for _, open := range append(s.first(ctx, o), s.rest(ctx, o)...) {
 		if err := open(); err != nil {
 			return s, err
 		}
@@ -82,6 +71,30 @@ func assemble(ctx context.Context, c Config, o Options) (*Server, error) {
 	s.routeOperation()
 	s.buildHTTP()
 	return s, nil
+}
+
+// prepare makes a server that has opened nothing.
+func prepare(c Config, o Options) *Server {
+	s := &Server{config: c, mux: http.NewServeMux()}
+	s.openLog(o.Log)
+	s.openMetrics(o.Version)
+	return s
+}
+
+// first are the parts that need no other, and rest those that need all of them.
+func (s *Server) first(ctx context.Context, o Options) []func() error {
+	return []func() error{s.openKeys, s.openCertificate, func() error { return s.openPolicies(ctx, o.Runtime) }}
+}
+
+func (s *Server) rest(ctx context.Context, o Options) []func() error {
+	return []func() error{
+		s.openDecisionLog,
+		s.openDecider,
+		func() error { return s.openMonitor(ctx) },
+		func() error { return s.openPage(o.Version) },
+		func() error { return s.openProtocols(o.Version) },
+		s.buildGRPC,
+	}
 }
 
 // openLog makes the logger. Whatever a message holds, no secret is written.
@@ -105,18 +118,28 @@ func (s *Server) openMetrics(version string) {
 	s.metrics = metrics.New(s.registry)
 }
 
-// openAccess reads keys and certificates.
-func (s *Server) openAccess() (err error) {
+// openKeys reads the keys of callers.
+func (s *Server) openKeys() (err error) {
 	if s.access, err = access.New(s.config.Access, s.secrets, s.metrics); err != nil {
 		return err
 	}
 	s.access.TrustAnybody(s.config.isLocal())
 	s.closers = append(s.closers, s.access.Save)
 	s.gate = access.NewGate(s.config.Limits, s.metrics)
-	if s.config.TLS.On() {
-		s.certs, err = access.LoadCertificates(s.config.TLS)
+	return nil
+}
+
+// openCertificate reads the certificate, if there is to be one.
+func (s *Server) openCertificate() error {
+	if !s.config.TLS.On() {
+		return nil
 	}
-	return err
+	certs, err := access.LoadCertificates(s.config.TLS)
+	if err != nil {
+		return err
+	}
+	s.certs = certs
+	return nil
 }
 
 // routeOperation adds what operators ask for.

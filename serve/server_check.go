@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 	"time"
 
 	"pipe/internal/config"
 	"pipe/pipeline/decisionlog"
+	"pipe/serve/gateway"
 	"pipe/serve/policies"
 )
 
@@ -71,13 +73,54 @@ func Check(ctx context.Context, c Config, o Options) *Report {
 	folder := c.Log.Folder
 	c.Log.Folder = ""
 	if len(r.Problems) == 0 {
-		s, err := assemble(ctx, c, o)
-		r.add(err)
+		s := prepare(c, o)
+		s.tryAll(ctx, o, r)
 		s.describe(ctx, r)
 		r.add(s.Close())
 	}
 	r.notes(&c, folder)
 	return r
+}
+
+// tryAll opens everything that can be opened, so that the report has every problem and not the first only.
+func (s *Server) tryAll(ctx context.Context, o Options, r *Report) {
+	for _, open := range s.first(ctx, o) {
+		r.add(open())
+	}
+	if len(r.Problems) == 0 {
+		for _, open := range s.rest(ctx, o) {
+			if err := open(); err != nil {
+				r.add(err)
+				break
+			}
+		}
+		if s.parts.gateway != nil || !s.config.Gateway.Enabled() {
+			return
+		}
+	}
+	r.addNew(s.tryFiles())
+	r.addNew(gateway.Try(s.config.Gateway))
+}
+
+// tryFiles reports which files of the monitor cannot be read.
+func (s *Server) tryFiles() error {
+	var p config.Problems
+	for key, file := range map[string]config.Path{"baseline": s.config.Monitor.Baseline, "actions": s.config.Monitor.Actions} {
+		if file != "" {
+			_, err := os.Stat(string(file))
+			p.Check(err == nil, "monitor.%s: %v", key, err)
+		}
+	}
+	return p.Err()
+}
+
+// addNew adds what is not among the problems yet.
+func (r *Report) addNew(err error) {
+	for _, line := range config.Lines(err) {
+		if !slices.Contains(r.Problems, line) {
+			r.add(errors.New(line))
+		}
+	}
 }
 
 // Err is a *CheckError if there are problems.
@@ -110,7 +153,6 @@ func (s *Server) describe(ctx context.Context, r *Report) {
 	}
 	if s.parts.gateway != nil {
 		r.Experts = slices.Sorted(maps.Keys(s.config.Gateway.Experts))
-		r.Notes = append(r.Notes, s.parts.gateway.Notes()...)
 	}
 	if s.parts.policies != nil {
 		s.describePolicies(ctx, r)
@@ -146,8 +188,9 @@ func (r *Report) notes(c *Config, log config.Path) {
 			r.Notes = append(r.Notes, text)
 		}
 	}
-	note(len(r.Keys) == 0 && c.isLocal(), "callers need no key; only programs of this machine can reach the server")
-	note(len(r.Keys) == 0 && !c.isLocal(), "callers need no key, and other machines can reach the server")
+	keys := len(c.Access.Keys) > 0 || c.Access.KeysFile != ""
+	note(!keys && c.isLocal(), "callers need no key; only programs of this machine can reach the server")
+	note(!keys && !c.isLocal(), "callers need no key, and other machines can reach the server")
 	note(!c.TLS.On() && !c.isLocal(), "connections are not encrypted: put TLS in front, or configure tls")
 	note(log == "", "decisions are not logged, so outcomes are refused; log.folder names a folder for them")
 	note(log != "" && !decisionlog.IsLog(string(log)), "the decision log will be created")

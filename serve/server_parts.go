@@ -5,8 +5,10 @@ import (
 	"errors"
 	"net/http"
 
+	"pipe/internal/filelock"
 	"pipe/onnx/ort"
 	"pipe/pipeline/decisionlog"
+	"pipe/serve/access"
 	"pipe/serve/dashboard"
 	"pipe/serve/decideapi"
 	"pipe/serve/decision"
@@ -53,12 +55,29 @@ func (s *Server) openDecisionLog() (err error) {
 		return nil
 	}
 	s.parts.log, err = decisionlog.Open(string(s.config.Log.Folder), s.config.Log.Settings)
+	var used *filelock.InUseError
+	if errors.As(err, &used) {
+		return &LogInUseError{used}
+	}
 	if err != nil {
 		return err
 	}
 	s.closers = append(s.closers, s.parts.log.Close)
 	s.metrics.WatchLog(s.registry, s.parts.log.Stats)
 	return nil
+}
+
+// LogInUseError says that another server, or an import, has the folder of the decision log.
+type LogInUseError struct{ err *filelock.InUseError }
+
+func (e *LogInUseError) Error() string { return "log: " + e.err.Error() }
+
+// Unwrap returns the error of the lock.
+func (e *LogInUseError) Unwrap() error { return e.err }
+
+// Hint says what the user can do.
+func (e *LogInUseError) Hint() string {
+	return "stop the server that writes this log, or choose another folder: --log, or log.folder in the configuration"
 }
 
 // openDecider makes what every protocol decides with.
@@ -74,6 +93,9 @@ func (s *Server) openDecider() (err error) {
 // openMonitor starts to watch decisions, if there is a baseline.
 func (s *Server) openMonitor(ctx context.Context) error {
 	if s.config.Monitor.Baseline == "" {
+		s.mux.HandleFunc("GET /v1/monitor", func(w http.ResponseWriter, r *http.Request) {
+			access.WriteError(w, r, http.StatusNotFound, "invalid_request_error", "no_monitor", "this server monitors nothing: no baseline is configured, under monitor.baseline")
+		})
 		return nil
 	}
 	m, err := newMonitoring(ctx, s.config.Monitor, s.parts.policies, s.parts.runtime, s.log)

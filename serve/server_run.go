@@ -83,8 +83,8 @@ func (e *CutError) Hint() string { return "stop.drain in the configuration is ho
 // drain says that the server is not ready, and ends when the running requests have.
 func (s *Server) drain() error {
 	s.draining.Store(true)
-	s.log.Info("draining", "notice", s.config.Stop.Notice.String(), "drain", s.config.Stop.Drain.String())
-	time.Sleep(s.config.Stop.Notice)
+	s.log.Info("draining", "notice", s.config.StopNotice().String(), "drain", s.config.Stop.Drain.String())
+	time.Sleep(s.config.StopNotice())
 	ctx, cancel := context.WithTimeout(context.Background(), s.config.Stop.Drain)
 	defer cancel()
 	calls := make(chan struct{})

@@ -124,7 +124,7 @@ func runServe(c *cobra.Command, a *app, o *serveFlags) error {
 		report := serve.Check(c.Context(), settings, options)
 		return errors.Join(a.print(report), report.Err())
 	}
-	a.patience.Store(int64(settings.Stop.Notice + settings.Stop.Drain + patience))
+	a.patience.Store(int64(settings.StopNotice() + settings.Stop.Drain + patience))
 	hangup := hangups()
 	defer signal.Stop(hangup)
 	s, err := serve.New(c.Context(), settings, options)

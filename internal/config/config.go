@@ -71,14 +71,22 @@ func Open(path string) (*File, error) {
 
 // Load reads the file into dst, as the function Load does. Values that the file does not have stay as they are.
 func (f *File) Load(dst any) error {
-	problems, err := outside.Read(func() ([]string, error) { return Decode(f.text, f.dir, os.LookupEnv, dst), nil })
+	_, err := f.LoadHiding(dst)
+	return err
+}
+
+// LoadHiding is Load for configurations that are validated later. hide replaces values of variables in problems by the text of
+// the file, as Decode does.
+func (f *File) LoadHiding(dst any) (hide func(problems []string) []string, err error) {
+	hidden := replaced{}
+	problems, err := outside.Read(func() ([]string, error) { return hidden.hide(decode(f.text, f.dir, os.LookupEnv, dst, hidden)), nil })
 	if err != nil {
 		problems = []string{err.Error()}
 	}
 	if len(problems) > 0 {
-		return &Error{File: f.path, Problems: problems}
+		return hidden.hide, &Error{File: f.path, Problems: problems}
 	}
-	return nil
+	return hidden.hide, nil
 }
 
 // readFile reads a file, up to one byte more than its limit.

@@ -84,12 +84,25 @@ func (a *API) Notes() []string {
 	return notes
 }
 
-// open opens what the settings name.
+// Try opens the experts and the advice of settings, and closes them again. The error joins every one that cannot be opened.
+// Nothing is sent to experts. No policy is needed.
+func Try(s Settings) error {
+	a := &API{
+		log: slog.New(slog.DiscardHandler), settings: s,
+		experts: make(map[string]*expert.Expert), byModel: make(map[string]*expert.Expert), advice: make(map[string]*advice.Advice),
+	}
+	err := a.open()
+	return errors.Join(err, a.Close())
+}
+
+// open opens what the settings name. The error joins every one that cannot be opened.
 func (a *API) open() error {
+	var errs []error
 	for _, name := range slices.Sorted(maps.Keys(a.settings.Experts)) {
 		e, err := expert.New(name, a.settings.Experts[name], a.settings.Breaker, a.breakerChanged)
 		if err != nil {
-			return fmt.Errorf("gateway: experts.%s: %w", name, err)
+			errs = append(errs, fmt.Errorf("gateway: experts.%s: %w", name, err))
+			continue
 		}
 		a.experts[name] = e
 		if a.byModel[e.Model()] == nil {
@@ -100,11 +113,12 @@ func (a *API) open() error {
 	for _, name := range slices.Sorted(maps.Keys(a.settings.Advice)) {
 		v, err := advice.Open(name, a.settings.Advice[name], func(format string, args ...any) { a.log.Warn(fmt.Sprintf(format, args...)) })
 		if err != nil {
-			return fmt.Errorf("gateway: advice.%s: %w", name, err)
+			errs = append(errs, fmt.Errorf("gateway: advice.%s: %w", name, err))
+			continue
 		}
 		a.advice[name] = v
 	}
-	return nil
+	return errors.Join(errs...)
 }
 
 // breakerChanged tells of a breaker.

@@ -21,7 +21,7 @@ const (
 // extensions of the protocol that are served.
 var extensions = []string{"binary_tensor_data", "model_configuration", "model_repository", "statistics"}
 
-// acquire leases the policy of a name and a version: empty, "1", or the digest of the policy or its beginning. The caller
+// acquire leases the policy of a name and a version: empty, "1", or the digest of the policy or at least its first 8 characters. The caller
 // releases it.
 func (a *API) acquire(name, version string) (*policies.Policy, error) {
 	if name == "" {

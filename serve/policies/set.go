@@ -117,7 +117,7 @@ func (s *Set) Default() string {
 }
 
 // Acquire leases the current version of a policy: "" is the default, and NAME@DIGEST is the version whose digest begins so,
-// if it is the current one. Release must be called once. An unknown name or version is an *UnknownError.
+// if it is the current one; at least 8 characters are needed. Release must be called once. An unknown name or version is an *UnknownError.
 func (s *Set) Acquire(name string) (*Policy, error) {
 	for {
 		all := s.current.Load()
@@ -135,6 +135,10 @@ func (s *Set) Acquire(name string) (*Policy, error) {
 	}
 }
 
+// shortestDigest is the least number of characters that name a version. A client that counts versions asks for 2 or 12, which
+// a digest may begin with by accident.
+const shortestDigest = 8
+
 // find returns the policy of a name, nil if there is none.
 func (s *Set) find(all map[string]*Policy, name string) *Policy {
 	if p := all[name]; p != nil {
@@ -144,10 +148,10 @@ func (s *Set) find(all map[string]*Policy, name string) *Policy {
 		return all[s.Default()]
 	}
 	at := strings.LastIndexByte(name, '@')
-	if at < 0 || at == len(name)-1 {
+	if at < 0 {
 		return nil
 	}
-	if p := all[name[:at]]; p != nil && strings.HasPrefix(p.Digest, name[at+1:]) {
+	if p := all[name[:at]]; p != nil && len(name[at+1:]) >= shortestDigest && strings.HasPrefix(p.Digest, name[at+1:]) {
 		return p
 	}
 	return nil

@@ -96,7 +96,7 @@ func TestPoliciesOfAFolder(t *testing.T) {
 	if again := acquire(t, set, "a@"+p.Digest[:8]); again != p {
 		t.Error("a version by its digest is another")
 	}
-	for _, name := range []string{"", "c", "a@", "a@0000000000", "A", "a.onnx", "broken"} {
+	for _, name := range []string{"", "c", "a@", "a@0000000000", "a@" + p.Digest[:1], "a@" + p.Digest[:7], "A", "a.onnx", "broken"} {
 		var unknown *UnknownError
 		if q, err := set.Acquire(name); !errors.As(err, &unknown) {
 			t.Errorf("%q is %v, %v", name, q, err)
