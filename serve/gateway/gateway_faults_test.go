@@ -33,6 +33,22 @@ func TestBrokenStreams(t *testing.T) {
 		}, "the stream ended early"},
 		"ends":  {func(http.ResponseWriter, *http.Request) {}, "the stream ended early"},
 		"hangs": {func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, "the stream stopped for 400ms"},
+		"drips": {func(w http.ResponseWriter, r *http.Request) {
+			for i := 0; r.Context().Err() == nil; i++ {
+				io.WriteString(w, chunk[i:i+1]) // a second and more for the event
+				w.(http.Flusher).Flush()
+				time.Sleep(10 * time.Millisecond)
+			}
+		}, "the stream stopped for 400ms"},
+		"cut within a chunk": {func(w http.ResponseWriter, _ *http.Request) {
+			conn, out, err := http.NewResponseController(w).Hijack()
+			if err != nil {
+				panic(err)
+			}
+			fmt.Fprintf(out, "%x\r\n%.13s", len(chunk), chunk)
+			out.Flush()
+			conn.Close()
+		}, "the stream ended early"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, nil)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"slices"
 	"time"
 
 	"pipe/serve/gateway/chatjson"
@@ -44,6 +45,9 @@ func (c *call) begin(response *http.Response, in io.Reader) (*Answer, error) {
 		f.Detail = e.detail(text)
 		return nil, f
 	}
+	if in == response.Body && slices.Contains(response.TransferEncoding, "chunked") {
+		in = byteReader{in}
+	}
 	s := &Stream{call: c, in: sse.NewReader(in, e.cfg.MaxAnswer)}
 	for {
 		event, err := s.in.Next()
@@ -62,6 +66,12 @@ func (c *call) begin(response *http.Response, in io.Reader) (*Answer, error) {
 	}
 }
 
+// byteReader reads a byte at a time. A body in chunks holds bytes back that have come: a read that gets the end of one
+// chunk and a part of the next waits for the rest of that one, so an event could be late, or lost when the time is over.
+type byteReader struct{ in io.Reader }
+
+func (r byteReader) Read(p []byte) (int, error) { return r.in.Read(p[:min(len(p), 1)]) }
+
 // start looks at the first event.
 func (s *Stream) start(response *http.Response, event *sse.Event) (*Answer, error) {
 	c, e := s.call, s.call.expert
@@ -77,8 +87,10 @@ func (s *Stream) start(response *http.Response, event *sse.Event) (*Answer, erro
 		f.Detail = e.detail(event.Data)
 		return nil, f
 	}
+	if !c.timer.Stop() { // the call is cancelled, so the rest would not come
+		return nil, c.broken(context.Cause(c.ctx))
+	}
 	s.note(first)
-	c.timer.Stop()
 	s.whole = c.after(e.cfg.Timeouts.Whole, errWhole)
 	header := e.passed(response.Header)
 	header.Set("Content-Type", "text/event-stream")

@@ -29,6 +29,7 @@ type Reader struct {
 	event   Event
 	began   bool // a line was read
 	afterCR bool // the last byte was a CR, whose LF may still come
+	pairs   bool // the last line end that is known was CR LF
 }
 
 // NewReader returns a reader of events of at most the given number of bytes.
@@ -78,7 +79,10 @@ func (r *Reader) line() error {
 		rest := r.afterCR && b == '\n' // of the line end before
 		r.afterCR = b == '\r'
 		switch {
-		case b == '\n' && !rest:
+		case rest:
+			r.pairs = true
+		case b == '\n':
+			r.pairs = false
 			return nil
 		case b == '\r':
 			r.lineFeed()
@@ -87,13 +91,14 @@ func (r *Reader) line() error {
 	}
 }
 
-// lineFeed takes the LF of CR LF if it is there already. It does not wait for one: the event could be the last for a
-// long time.
+// lineFeed takes the LF of CR LF if it is there already, or if the line end before had one. Otherwise it does not wait for
+// one: the event could be the last for a long time.
 func (r *Reader) lineFeed() {
-	if r.in.Buffered() == 0 {
+	if r.in.Buffered() == 0 && !r.pairs {
 		return
 	}
-	if next, err := r.in.Peek(1); err == nil && next[0] == '\n' {
+	next, err := r.in.Peek(1)
+	if r.pairs = err == nil && next[0] == '\n'; r.pairs {
 		_, _ = r.in.Discard(1) // it is in the buffer
 		r.event.Raw, r.afterCR = append(r.event.Raw, '\n'), false
 	}

@@ -81,6 +81,16 @@ func TestEventsAreNotHeldBack(t *testing.T) {
 	}
 }
 
+// The LF of a CR LF that comes later belongs to its event where the line ends before were CR LF, too.
+func TestLateLineFeeds(t *testing.T) {
+	r := NewReader(iotest.OneByteReader(strings.NewReader("data: a\r\n\r\ndata: b\r\n\r\n")), 1000)
+	for _, want := range []string{"data: a\r\n\r\n", "data: b\r\n\r\n"} {
+		if e, err := r.Next(); err != nil || string(e.Raw) != want {
+			t.Errorf("got %q, %v, want %q", e.Raw, err, want)
+		}
+	}
+}
+
 // FuzzReader: no byte of a stream is lost, and the data do not depend on how the stream is cut into reads.
 func FuzzReader(f *testing.F) {
 	for _, s := range []string{"data: a\n\ndata: [DONE]\n\n", "data: a\r\n\r\n: c\r\rdata\n\n", "\ufeffdata: 1\ndata: 2\n\nid: 3", "\r\r\n\n\r"} {
