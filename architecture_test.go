@@ -188,17 +188,18 @@ var testsMayImport = map[string][]string{
 	"pipeline/findings":      {"internal/judge"},
 	"pipeline/inspect":       {"pipeline/decide/decidetest"},
 	"pipeline/monitor":       {"internal/fuzztest", "onnx/hf/hftest", "onnx/ort/orttest", "pipeline/decide/decidetest"},
+	"pipeline/report/page":   {"internal/judge"},
 	"pipeline/world":         {"featurize/tabular", "internal/config", "internal/realdata"},
-	"serve/oip":              {"costs", "onnx/hf/hftest", "onnx/ort/orttest", "pipeline", "pipeline/decisionlog", "pipeline/decide/decidetest"},
+	"serve/oip":              {"costs", "internal/judge", "onnx/hf/hftest", "onnx/ort/orttest", "pipeline", "pipeline/decisionlog", "pipeline/decide/decidetest"},
 	"serve/decideapi":        {"costs", "featurize", "internal/strictjson", "onnx/hf/hftest", "onnx/ort/orttest", "pipeline/decide/decidetest"},
 	"serve/decision":         {"onnx/ort/orttest", "pipeline/decide/decidetest"},
 	"serve/policies":         {"costs", "featurize", "featurize/tokenizer", "internal/realdata", "onnx/hf/hftest", "onnx/ort/orttest", "pipeline/decide/decidetest"},
 	"serve":                  {"costs", "models/policy", "onnx/ort/orttest", "pipeline/decide/decidetest", "serve/gateway/expert", "serve/oip/inferencepb"},
 	"serve/gateway/expert":   {"costs/service/servicetest", "serve/gateway/gatewaytest"},
 	"costs/retrieval/search": {"costs/service/servicetest", "internal/progress"},
-	"serve/gateway":          {"internal/parallel", "models/estimate", "models/network", "onnx/hf/hftest", "onnx/ort/orttest", "pipeline", "serve/gateway/gatewaytest"},
+	"serve/gateway":          {"internal/judge", "internal/parallel", "models/estimate", "models/network", "onnx/hf/hftest", "onnx/ort/orttest", "pipeline", "serve/gateway/gatewaytest"},
 	"tools":                  {"costs", "featurize", "onnx", "onnx/hf/hftest", "onnx/ort", "onnx/ort/orttest", "pipeline/decide/decidetest"},
-	"serve/dashboard":        {"onnx/ort/orttest", "pipeline/decide/decidetest", "serve/decision"},
+	"serve/dashboard":        {"internal/judge", "onnx/ort/orttest", "pipeline/decide/decidetest", "serve/decision"},
 }
 
 // ownedBy lists, for every module that manages memory or threads outside Go, the packages that may import it: one for

@@ -2,7 +2,8 @@
 # Makes third_party/python, a virtual environment with the pinned packages of
 # tools/python/requirements.txt that tests compare with, and prints the path
 # of its Python. If that fails, it prints nothing and the tests that need these
-# packages are skipped; under CI=true it is an error.
+# packages are skipped; under CI=true it is an error. The same goes for
+# third_party/clients, the pinned clients for node of tools/serve/clients.
 set -eu
 cd "$(dirname "$0")/.."
 venv=third_party/python
@@ -13,6 +14,21 @@ without() {
 	[ "${CI:-}" = true ] && exit 1
 	echo "judges: continuing without them; the tests that need them will be skipped" >&2
 	exit 0
+}
+
+# clients installs the clients for node.
+clients() {
+	here=tools/serve/clients there=third_party/clients
+	cmp -s "$here/package-lock.json" "$there/installed.json" && return 0
+	echo "judges: installing clients for node into $there" >&2
+	mkdir -p "$there" && rm -f "$there/installed.json"
+	cp "$here/package.json" "$here/package-lock.json" "$here/.npmrc" "$there/" &&
+		(cd "$there" && npm ci --ignore-scripts --silent >&2) &&
+		cp "$here/package-lock.json" "$there/installed.json"
+}
+clients || {
+	echo "judges: npm could not install the clients for node" >&2
+	[ "${CI:-}" != true ] || exit 1
 }
 
 if cmp -s "$wanted" "$venv/requirements.txt"; then

@@ -1,4 +1,5 @@
-// Package judge runs the Python packages that tests compare our files with.
+// Package judge finds programs that others wrote: Python packages that tests compare our files with, clients that call our
+// servers, and a browser that looks at our pages.
 package judge
 
 import (
@@ -6,8 +7,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
-
-	"pipe/internal/realdata"
 )
 
 // find fails if a module is not installed. It imports none, which would take seconds.
@@ -26,7 +25,7 @@ func Python(t testing.TB, modules ...string) string {
 	}
 	interpreter := os.Getenv("PIPE_PYTHON")
 	if interpreter == "" {
-		interpreter = filepath.Join(realdata.ModuleRoot(t), "third_party", "python", "bin", "python")
+		interpreter = filepath.Join(installed(t), "python", "bin", "python")
 	}
 	out, err := exec.Command(interpreter, append([]string{"-c", find}, modules...)...).CombinedOutput()
 	if err != nil {

@@ -10,6 +10,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"pipe/internal/judge"
 )
 
 // measure looks at the page in the browser: it waits for a refresh, moves a slider, tries a row, and leaves what it saw in
@@ -33,12 +35,9 @@ const text = selector => document.querySelector(selector)?.textContent || "";
 })().catch(err => { document.title = "error: " + err.message; });
 `
 
-// TestInChromium looks at the page in the browser that PIPE_CHROMIUM names, with its script and without.
+// TestInChromium looks at the page in a browser, with its script and without.
 func TestInChromium(t *testing.T) {
-	browser := os.Getenv("PIPE_CHROMIUM")
-	if browser == "" {
-		t.Skip("PIPE_CHROMIUM names no browser")
-	}
+	browser := judge.Chromium(t)
 	w := newWorld(t, nil)
 	w.decide(t, "any", 40)
 	measured := w.changed(t, func(body []byte, _ http.Header) []byte {

@@ -5,13 +5,13 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"pipe/internal/judge"
 	"pipe/serve/gateway/gatewaytest"
 )
 
@@ -68,8 +68,7 @@ func scripted(s *gatewaytest.Server) func(int, http.ResponseWriter, *http.Reques
 	}
 }
 
-// TestOfficialClients runs the scripts of tools/serve. PIPE_OPENAI_PYTHON is a Python with the package openai, and
-// PIPE_OPENAI_NODE a folder node_modules with the package of that name.
+// TestOfficialClients runs the scripts of tools/serve with curl and the packages openai for Python and node.
 func TestOfficialClients(t *testing.T) {
 	w := newWorld(t, func(s *Settings) {
 		s.Breaker.Failures = 1000
@@ -98,19 +97,10 @@ func TestOfficialClients(t *testing.T) {
 		run(t, 3, exec.CommandContext(t.Context(), filepath.Join(tools, "curl_client.sh"), base))
 	})
 	t.Run("python", func(t *testing.T) {
-		python := os.Getenv("PIPE_OPENAI_PYTHON")
-		if python == "" {
-			t.Skip("set PIPE_OPENAI_PYTHON to a Python that has the package openai: python3 -m venv V && V/bin/pip install openai")
-		}
+		python := judge.Python(t, "openai")
 		run(t, 9, exec.CommandContext(t.Context(), python, filepath.Join(tools, "openai_client.py"), base))
 	})
 	t.Run("node", func(t *testing.T) {
-		modules := os.Getenv("PIPE_OPENAI_NODE")
-		if modules == "" {
-			t.Skip("set PIPE_OPENAI_NODE to a folder node_modules that has the package openai: npm install openai")
-		}
-		c := exec.CommandContext(t.Context(), "node", filepath.Join(tools, "openai_client.mjs"), base)
-		c.Env = append(os.Environ(), "NODE_PATH="+modules)
-		run(t, 7, c)
+		run(t, 7, judge.Node(t, "openai", filepath.Join(tools, "openai_client.mjs"), base))
 	})
 }

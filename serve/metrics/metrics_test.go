@@ -78,7 +78,7 @@ func TestEvents(t *testing.T) {
 	}
 }
 
-// TestNil checks that a server without metrics needs no case of its own.
+// TestNil checks that a server without metrics may call every method.
 func TestNil(*testing.T) { every(nil) }
 
 // TestNotNumbers checks that values which cannot be summed change nothing, and that no counter panics.

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"pipe/internal/judge"
 	"pipe/models/policy"
 	"pipe/onnx"
 )
@@ -94,18 +95,23 @@ func (s *server) merged(t testing.TB) caseModel {
 	return m
 }
 
-// pythonWithClients is $PIPE_CLIENTS, an interpreter that has tritonclient and kserve.
-func pythonWithClients(t testing.TB) string {
-	python := os.Getenv("PIPE_CLIENTS")
-	if python == "" {
-		t.Skip("PIPE_CLIENTS does not name a Python with tritonclient and kserve: see tools/serve/oip_triton.py and oip_kserve.py")
-	}
-	return python
+// The clients of Triton get the answers of the files, bit for bit.
+func TestClientsOfTriton(t *testing.T) {
+	callBy(t, judge.Python(t, "tritonclient", "aiohttp", "geventhttpclient", "grpc"), "oip_triton.py")
 }
 
-// The clients of Triton and KServe get the answers of the files, bit for bit.
-func TestClientsInPython(t *testing.T) {
-	python := pythonWithClients(t)
+// So do the clients of KServe. They are not installed with the pinned packages, because they bring many others.
+func TestClientsOfKServe(t *testing.T) {
+	python := os.Getenv("PIPE_KSERVE")
+	if python == "" {
+		t.Skip("PIPE_KSERVE does not name a Python with kserve: see tools/serve/oip_kserve.py")
+	}
+	callBy(t, python, "oip_kserve.py")
+}
+
+// callBy runs a script of tools/serve that calls a server and compares its answers.
+func callBy(t *testing.T, python, script string) {
+	t.Helper()
 	s := start(t)
 	file := filepath.Join(t.TempDir(), "case.json")
 	b, err := json.Marshal(map[string]any{"http": strings.TrimPrefix(s.http, "http://"), "grpc": s.grpc, "models": s.models(t)})
@@ -115,14 +121,11 @@ func TestClientsInPython(t *testing.T) {
 	if err := os.WriteFile(file, b, 0o666); err != nil {
 		t.Fatal(err)
 	}
-	for _, script := range []string{"oip_triton.py", "oip_kserve.py"} {
-		out, err := exec.CommandContext(t.Context(), python, filepath.Join("..", "..", "tools", "serve", script), file).CombinedOutput()
-		if err != nil {
-			t.Errorf("%s: %v\n%s", script, err, out)
-			continue
-		}
-		t.Logf("%s", out)
+	out, err := exec.CommandContext(t.Context(), python, filepath.Join("..", "..", "tools", "serve", script), file).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%s: %v\n%s", script, err, out)
 	}
+	t.Logf("%s", out)
 }
 
 // grpcurl finds the calls by reflection, and gets an answer and errors in the form of gRPC.

@@ -208,7 +208,7 @@ func (r reply) decode(t testing.TB) restReply {
 	return out
 }
 
-// runFile runs a model file in a session of its own.
+// runFile runs a model file in a separate session.
 func runFile(t testing.TB, path string, inputs map[string]*onnx.Tensor) map[string]*onnx.Tensor {
 	t.Helper()
 	rt := orttest.Open(t, 1)

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"pipe/internal/judge"
 )
 
 // sample is a page with every kind of block, and with texts that would break a page that does not escape them.
@@ -114,13 +116,10 @@ location.hash = "#two";
 setTimeout(() => { document.title = [document.documentElement.scrollWidth - document.documentElement.clientWidth, before, up, down, document.getElementById("two").open].join(" "); }, 50);
 </script>`
 
-// TestInChromium looks at the page in the browser that PIPE_CHROMIUM names: nothing is wider than the window, tables
+// TestInChromium looks at the page in a browser: nothing is wider than the window, tables
 // sort, links open folded sections, and on paper no word lies outside the page.
 func TestInChromium(t *testing.T) {
-	browser := os.Getenv("PIPE_CHROMIUM")
-	if browser == "" {
-		t.Skip("PIPE_CHROMIUM names no browser")
-	}
+	browser := judge.Chromium(t)
 	dir := t.TempDir()
 	file := filepath.Join(dir, "page.html")
 	if err := os.WriteFile(file, []byte(strings.Replace(written(t, sample()), "</body>", measure+"</body>", 1)), 0o644); err != nil {
