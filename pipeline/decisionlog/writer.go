@@ -33,6 +33,7 @@ type Writer struct {
 	syncing     time.Time // when the oldest record came that is being made durable; zero if there is none
 	unsynced    time.Time // when the oldest record came that was written since; zero if there is none
 
+	writes   sync.Mutex // held while the queue is written
 	outcome  sync.Mutex // held from the check of an outcome until it is written
 	wake     chan struct{}
 	convert  chan struct{}

@@ -1,8 +1,11 @@
 package decisionlog
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
-// Outcome keeps an outcome of a decision in the log. When it returns, a kill of the process does not lose it. An outcome
+// Outcome keeps an outcome of a decision in the log. When it returns, a kill of the process loses neither it nor the decision. An outcome
 // that states the same as an earlier one of the decision is a duplicate, which is not written again. If the log has no
 // such decision the error is an *[UnknownError], a *[ConflictError] if the earlier outcome states something else, and a
 // *[StoppedError] if it cannot be written, whatever Settings.OnFull is.
@@ -34,6 +37,9 @@ func (w *Writer) Outcome(o Outcome) (duplicate bool, err error) {
 	if err != nil {
 		return false, err
 	}
+	if err := w.settle(hash); err != nil {
+		return false, &StoppedError{err}
+	}
 	if err := w.outcomes.append(line, []entry{{id: o.ID, hash: hash, content: content, time: o.Time}}, w.policy); err != nil {
 		w.count(err)
 		return false, &StoppedError{err}
@@ -59,6 +65,28 @@ func (w *Writer) knows(id string, hash uint64) error {
 		return &UnknownError{ID: id, Sampled: !kept(hash, w.settings.Sample)}
 	}
 	return nil
+}
+
+// settle writes the queue if the decision is in it: a kill between an outcome and its decision would else leave an outcome
+// without a decision. While writing fails, only the ticks try again.
+func (w *Writer) settle(hash uint64) error {
+	waits, failure := w.waits(hash)
+	if !waits || failure != nil {
+		return failure
+	}
+	return w.write()
+}
+
+// waits reports whether a decision is not yet in its segment, and then why writing fails, nil if it does not.
+func (w *Writer) waits(hash uint64) (waits bool, failure error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, b := range []*batch{w.queue, w.writing} {
+		if b != nil && slices.ContainsFunc(b.entries, func(e entry) bool { return e.hash == hash }) {
+			return true, w.failure
+		}
+	}
+	return false, nil
 }
 
 func (w *Writer) isClosed() bool {

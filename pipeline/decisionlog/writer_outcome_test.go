@@ -1,6 +1,7 @@
 package decisionlog
 
 import (
+	"bytes"
 	"errors"
 	"math/rand/v2"
 	"os"
@@ -99,6 +100,34 @@ func TestOutcomes(t *testing.T) {
 	}
 	if c := l.Counts(); len(list) != 120 || c.Outcomes != 120 || c.Unmatched != 0 || c.Conflicts != 0 {
 		t.Errorf("%d records, %+v", len(list), c)
+	}
+}
+
+// A decision is in its segment before its outcome is accepted, so that a kill cannot leave the outcome alone.
+func TestDecisionBeforeOutcome(t *testing.T) {
+	folder, p := t.TempDir(), testPolicy(2, 2, 8)
+	s := quick()
+	s.FlushInterval = time.Minute
+	w := openTest(t, folder, s, p)
+	rng := rand.New(rand.NewPCG(4, 4))
+	for range 20 {
+		r := testRecord(rng, &p)
+		if err := w.Add(r); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.Outcome(Outcome{ID: r.ID, Label: "l"}); err != nil {
+			t.Fatal(err)
+		}
+		lines, err := os.ReadFile(filepath.Join(folder, "decisions-00000001.jsonl"))
+		if err != nil || !bytes.Contains(lines, []byte(r.ID)) {
+			t.Fatalf("the outcome of %s was accepted before the decision was written: %v", r.ID, err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if list, log := readAll(t, folder); len(list) != 20 || log.Counts().Outcomes != 20 {
+		t.Errorf("%d decisions, %+v", len(list), log.Counts())
 	}
 }
 

@@ -80,6 +80,8 @@ func (w *Writer) works() bool {
 
 // write appends the queue to the open segment. After an error the batch is kept for the next call.
 func (w *Writer) write() error {
+	w.writes.Lock()
+	defer w.writes.Unlock()
 	for range 2 { // what was kept, then what came since
 		b := w.take()
 		if b == nil {
