@@ -31,33 +31,34 @@ type PolicySummary struct {
 	Fallbacks int             `json:"fallbacks"`     // another pair answered than the chosen one
 	Outcomes  int             `json:"outcomes"`      // records with an outcome
 	Losses    int             `json:"losses"`        // of these, with a loss
-	Expected  Mean            `json:"expected_cost"` // of the chosen pair, at the prices of the decision
-	Measured  Mean            `json:"measured_cost"` // of the records whose loss is known
-	Believed  Mean            `json:"believed_cost"` // expected cost of those records
+	Expected  WeightedMean    `json:"expected_cost"` // of the chosen pair, at the prices of the decision
+	Measured  WeightedMean    `json:"measured_cost"` // of the records whose loss is known
+	Believed  WeightedMean    `json:"believed_cost"` // expected cost of those records
 	BestFixed string          `json:"best_fixed"`    // the pair with the lowest mean expected cost; "" if the policy states none
-	Saving    Mean            `json:"saving"`        // expected cost of that pair, less that of the chosen one
-	Proven    Mean            `json:"proven_saving"` // the same from measured costs, by inverse propensity weights; needs exploration
-	Money     Mean            `json:"money"`         // measured fee of a record, where it is known
+	Saving    WeightedMean    `json:"saving"`        // expected cost of that pair, less that of the chosen one
+	Proven    WeightedMean    `json:"proven_saving"` // the same from measured costs, by inverse propensity weights; needs exploration
+	Money     WeightedMean    `json:"money"`         // measured fee of a record, where it is known
 	Pairs     []PairSummary   `json:"pairs"`         // in the order of the actions
 	Shadows   []ShadowSummary `json:"shadows"`       // by name and digest
 }
 
-// Mean is a mean over some rows, with the normal interval of 95%.
-type Mean struct {
-	Rows int     `json:"rows"`
-	Mean float64 `json:"mean"` // 0 without rows
-	Low  float64 `json:"low"`
-	High float64 `json:"high"`
+// WeightedMean is a mean over some rows, each divided by the probability with which it was kept, with the normal interval of
+// 95%. Low and High are nil below two rows, from which no interval follows.
+type WeightedMean struct {
+	Rows int      `json:"rows"`
+	Mean float64  `json:"mean"` // 0 without rows
+	Low  *float64 `json:"low,omitempty"`
+	High *float64 `json:"high,omitempty"`
 }
 
 // PairSummary describes the decisions for one pair.
 type PairSummary struct {
-	Pair        string  `json:"pair"`
-	Chosen      int     `json:"chosen"`
-	Share       float64 `json:"share"`       // of the records
-	Probability float64 `json:"probability"` // mean probability that it is chosen
-	Available   int     `json:"available"`   // records on which it could be chosen
-	Loss        Mean    `json:"loss"`        // measured, where the pair answered
+	Pair        string       `json:"pair"`
+	Chosen      int          `json:"chosen"`
+	Share       float64      `json:"share"`       // of the records
+	Probability float64      `json:"probability"` // mean probability that it is chosen
+	Available   int          `json:"available"`   // records on which it could be chosen
+	Loss        WeightedMean `json:"loss"`        // measured, where the pair answered
 }
 
 // ShadowSummary describes what a shadow policy would have done.
@@ -105,10 +106,13 @@ func Summarize(folder string) (*Summary, error) {
 
 func stamp(micros int64) string { return time.UnixMicro(micros).UTC().Format(time.RFC3339) }
 
-// Text is the mean with its interval.
-func (m Mean) Text() string {
-	if m.Rows == 0 {
+// Text is the mean with its interval; empty without rows.
+func (m WeightedMean) Text() string {
+	switch m.Rows {
+	case 0:
 		return ""
+	case 1:
+		return fmt.Sprintf("%.4f (1 row)", m.Mean)
 	}
-	return fmt.Sprintf("%.4f (%.4f to %.4f at 95%%, %d rows)", m.Mean, m.Low, m.High, m.Rows)
+	return fmt.Sprintf("%.4f (%.4f to %.4f at 95%%, %d rows)", m.Mean, *m.Low, *m.High, m.Rows)
 }

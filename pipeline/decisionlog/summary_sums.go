@@ -25,17 +25,18 @@ func (s *weighted) add(x, w float64) {
 }
 
 // mean is the weighted mean with the interval that follows from its linearization.
-func (s *weighted) mean() Mean {
+func (s *weighted) mean() WeightedMean {
 	if s.rows == 0 {
-		return Mean{}
+		return WeightedMean{}
 	}
 	m := s.sum / s.weight
-	variance := s.squares2 - 2*m*s.sum2 + m*m*s.weights2
-	if s.rows > 1 {
-		variance *= float64(s.rows) / float64(s.rows-1)
+	if s.rows == 1 {
+		return WeightedMean{Rows: 1, Mean: m}
 	}
+	variance := (s.squares2 - 2*m*s.sum2 + m*m*s.weights2) * float64(s.rows) / float64(s.rows-1)
 	wide := 1.96 * math.Sqrt(max(0, variance)) / s.weight
-	return Mean{Rows: s.rows, Mean: m, Low: m - wide, High: m + wide}
+	low, high := m-wide, m+wide
+	return WeightedMean{Rows: s.rows, Mean: m, Low: &low, High: &high}
 }
 
 // sums are the counts of one version of a policy.

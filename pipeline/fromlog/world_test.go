@@ -172,13 +172,13 @@ func TestSummary(t *testing.T) {
 		}
 		p := out.Policies[0]
 		for name, c := range map[string]struct {
-			got  decisionlog.Mean
+			got  decisionlog.WeightedMean
 			want float64
 		}{
 			"expected cost": {p.Expected, own}, "measured cost": {p.Measured, own}, "expected cost of known rows": {p.Believed, own},
 			"saving": {p.Saving, 0.4 - own}, "measured saving": {p.Proven, 0.4 - own},
 		} {
-			half := (c.got.High - c.got.Low) / 2
+			half := (*c.got.High - *c.got.Low) / 2
 			if half <= 0 || half > 0.2 || math.Abs(c.got.Mean-c.want) > 2*half {
 				t.Errorf("sample %v: %s is %s, expected %.4f", sample, name, c.got.Text(), c.want)
 			}
@@ -186,5 +186,17 @@ func TestSummary(t *testing.T) {
 		if p.BestFixed != "large/search" || !p.Explores || math.Abs(p.Least-0.075) > 1e-9 || p.Keep != sample || p.Explored == 0 || p.Losses != p.Records {
 			t.Errorf("%+v", p)
 		}
+	}
+}
+
+// One row has no interval.
+func TestSummaryOfOneRow(t *testing.T) {
+	out, err := decisionlog.Summarize(newWorld(3).log(t, 1, decisionlog.DefaultSettings()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := out.Policies[0].Measured
+	if m.Rows != 1 || m.Low != nil || m.High != nil || m.Text() != fmt.Sprintf("%.4f (1 row)", m.Mean) {
+		t.Errorf("the measured cost of one row is %s, %+v", m.Text(), m)
 	}
 }

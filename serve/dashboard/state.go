@@ -11,7 +11,7 @@ type State struct {
 	Format   int           `json:"format"`
 	Time     time.Time     `json:"time"`
 	Uptime   float64       `json:"uptime_seconds"`
-	Minutes  int           `json:"minutes"` // the figures are of so many last minutes
+	Minutes  int           `json:"minutes"` // span of the figures, up to now
 	Traffic  TrafficState  `json:"traffic"`
 	Policies []PolicyState `json:"policies"` // versions that decided, by name; of one name the latest first
 	// Unmatched are outcomes of decisions that are no longer kept, or never were.
