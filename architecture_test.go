@@ -117,7 +117,7 @@ var mayImport = map[string][]string{
 	"serve/access":                     {"internal/atomicfile", "internal/config", "internal/textfile", "serve/metrics"},
 	"serve/decideapi":                  {"internal/textfile", "models/policy", "onnx/ort", "pipeline/decide", "pipeline/decisionlog", "serve/access", "serve/decision", "serve/policies"},
 	"serve/dashboard":                  {"costs", "internal/safetext", "internal/strictjson", "models/policy", "pipeline/decide", "pipeline/decisionlog", "pipeline/report/page", "serve/policies"},
-	"serve/decision":                   {"costs", "models/policy", "pipeline/decide", "pipeline/decisionlog", "serve/metrics", "serve/policies"},
+	"serve/decision":                   {"costs", "internal/textfile", "models/policy", "pipeline/decide", "pipeline/decisionlog", "serve/metrics", "serve/policies"},
 	"serve/oip":                        {"models/policy", "onnx", "pipeline/decide", "serve/access", "serve/decision", "serve/metrics", "serve/oip/inferencepb", "serve/policies"},
 	"serve/oip/inferencepb":            {},
 	"serve/metrics":                    {"pipeline/decisionlog"},

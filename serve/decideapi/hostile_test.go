@@ -72,6 +72,17 @@ func (c *counter) total() int {
 	return c.n
 }
 
+// TestDeepNesting checks that an error about nested values does not repeat the whole path to them.
+func TestDeepNesting(t *testing.T) {
+	w := newWorld(t, defaults())
+	for _, body := range []string{`{"messages": `, `{"features": `, `{"prices": `, `{"nope": `} {
+		status, got := w.post(t, "/v1/decide", body+strings.Repeat("[", 200_000))
+		if text := fmt.Sprint(got); status != 400 || len(text) > 400 || !strings.Contains(text, "invalid") && !strings.Contains(text, "unknown") {
+			t.Errorf("%s: %d, %d bytes: %.300s", body, status, len(text), text)
+		}
+	}
+}
+
 // TestSlowAndCutBodies checks bodies that stall or end early: others are served meanwhile, and the client gets an error.
 func TestSlowAndCutBodies(t *testing.T) {
 	w := newWorld(t, defaults())

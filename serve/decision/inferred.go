@@ -36,13 +36,24 @@ func (d *Decider) ReadyToRecord() error {
 	return nil
 }
 
+// PairFeesError says that a request has fees of pairs, which the log cannot hold, and that the log must have every decision.
+type PairFeesError struct{}
+
+func (*PairFeesError) Error() string {
+	return "pair_fees: the decision log has no place for fees of pairs, and this server answers nothing that is not logged (log.on_full: stop); send them as 0, or as expert_fees and advice_fees"
+}
+
 // RecordInferred counts decisions, adds a record of each to the log, and lets shadows decide, as [Result.Done] does. Rows with
-// fees of pairs are not recorded: the log has fees of experts and of advice only. ids are those of the records, one for each
-// row; nil if there is no log, or a row is not recorded. The error wraps [ErrNotLogged].
+// fees of pairs are counted, but not recorded: the log has fees of experts and of advice only. Where the log must have every
+// decision, such a row is a *PairFeesError, and no row of the request is recorded. ids are those of the records, one for each
+// row, empty for one that is not recorded; nil if none is. Other errors wrap [ErrNotLogged].
 func (d *Decider) RecordInferred(in Inferred) (ids []string, err error) {
 	v, err := d.versions.of(in.Policy)
 	if err != nil {
 		return nil, err
+	}
+	if d.log != nil && d.log.MustKeep() && slices.ContainsFunc(in.Prices, hasPairFees) {
+		return nil, &PairFeesError{}
 	}
 	request := Request{Source: SourceInfer, ID: in.Request, Client: in.Client, Decode: in.Decode, NoExplore: true}
 	request.Inputs.Features = []float32{} // given, as far as the times of stages are concerned
@@ -56,20 +67,22 @@ func (d *Decider) RecordInferred(in Inferred) (ids []string, err error) {
 		}
 		ids = append(ids, id...)
 	}
-	if len(ids) < len(in.Prices) {
+	if !slices.ContainsFunc(ids, func(id string) bool { return id != "" }) {
 		return nil, nil
 	}
 	return ids, nil
 }
 
+// hasPairFees reports whether prices have fees that the log has no place for.
+func hasPairFees(p policy.Prices) bool {
+	return slices.ContainsFunc(p.Pairs, func(fee float32) bool { return fee != 0 })
+}
+
 // recordInferred records n rows from first on, at the same prices.
 func (d *Decider) recordInferred(in Inferred, request Request, v *version, prices []policy.Prices, first, n int) (ids []string, err error) {
-	at := v.base
+	at, unlogged := v.base, false
 	if len(prices) > 0 {
-		if slices.ContainsFunc(prices[0].Pairs, func(fee float32) bool { return fee != 0 }) {
-			return nil, nil
-		}
-		at = v.inferred(prices[0])
+		at, unlogged = v.inferred(prices[0]), hasPairFees(prices[0])
 	}
 	res := &Result{
 		Policy: in.Policy, Pricing: at.Pricing, Decisions: rowsOf(in.Decisions, first, n), decider: d, request: request,
@@ -83,6 +96,12 @@ func (d *Decider) recordInferred(in Inferred, request Request, v *version, price
 		return nil, err
 	}
 	res.count()
+	if unlogged {
+		if len(in.Prices) > 1 && d.log != nil {
+			ids = make([]string, n) // the other rows may have one
+		}
+		return ids, nil
+	}
 	if d.log != nil {
 		ids = make([]string, n)
 		for i, rec := range res.Records {
@@ -106,7 +125,11 @@ func (v *version) inferred(p policy.Prices) *priced {
 	for i, ok := range p.Available {
 		available[i] = available[i] && ok
 	}
-	return newPriced(&policy.Pricing{Actions: &actions, Lambda: 1, Available: available}, true)
+	at := newPriced(&policy.Pricing{Actions: &actions, Lambda: 1, Available: available}, true)
+	for i, fee := range p.Pairs {
+		at.fees[i] += float64(fee)
+	}
+	return at
 }
 
 // rowsOf are n of the rows of decisions.

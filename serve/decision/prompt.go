@@ -8,6 +8,8 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+
+	"pipe/internal/textfile"
 )
 
 // What an encoder of texts sees of a conversation.
@@ -169,7 +171,7 @@ func PlainJSON(err error) string {
 	case errors.As(err, &syntax):
 		where := fmt.Sprintf(" at byte %d", syntax.ByteOffset)
 		if syntax.JSONPointer != "" {
-			where = fmt.Sprintf(" in %s%s", syntax.JSONPointer, where)
+			where = fmt.Sprintf(" in %s%s", textfile.Short(string(syntax.JSONPointer)), where)
 		}
 		return strings.TrimPrefix(syntax.Err.Error(), "jsontext: ") + where
 	case errors.As(err, &semantic):
@@ -183,7 +185,7 @@ func PlainJSON(err error) string {
 		if semantic.JSONPointer == "" {
 			return "the value " + what
 		}
-		return fmt.Sprintf("%s %s", semantic.JSONPointer, what)
+		return fmt.Sprintf("%s %s", textfile.Short(string(semantic.JSONPointer)), what)
 	}
 	return err.Error()
 }

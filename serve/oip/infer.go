@@ -191,9 +191,10 @@ func runProblem(err error) error {
 	var tensor *policies.TensorError
 	var row *decide.RowError
 	var overload *policies.OverloadError
+	var fees *decision.PairFeesError
 	k := internal
 	switch {
-	case errors.As(err, &tensor), errors.As(err, &row):
+	case errors.As(err, &tensor), errors.As(err, &row), errors.As(err, &fees):
 		k = invalid
 	case errors.As(err, &overload):
 		k = busy

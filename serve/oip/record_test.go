@@ -7,8 +7,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"pipe/pipeline/decisionlog"
 	"pipe/serve/decision"
+	"pipe/serve/metrics"
 	pb "pipe/serve/oip/inferencepb"
 )
 
@@ -79,6 +82,76 @@ func TestDecisionsAreLogged(t *testing.T) {
 	if r := records[5]; r.Policy != "merged" || r.Features != nil {
 		t.Errorf("%+v", r)
 	}
+}
+
+// TestPairFeesAreNotLogged checks a batch in which one row has a fee of a pair: the other row keeps its record and its id, both
+// are counted, and a server that must log everything refuses the batch.
+func TestPairFeesAreNotLogged(t *testing.T) {
+	zero := strings.TrimSuffix(strings.Repeat("0,", 9), ",")
+	body := func(first string) []byte {
+		return []byte(strings.Replace(string(table(numbers(8, 2), "")), `"inputs":[`,
+			`"inputs":[{"name":"pair_fees","shape":[2,9],"datatype":"FP32","data":[`+first+`,`+zero+`]},`, 1))
+	}
+	for _, onFull := range []string{decisionlog.Continue, decisionlog.Stop} {
+		folder, registry := filepath.Join(t.TempDir(), "log"), prometheus.NewRegistry()
+		settings := decisionlog.DefaultSettings()
+		settings.OnFull = onFull
+		log, err := decisionlog.Open(folder, settings)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := start(t, func(o *Options) {
+			d, err := decision.New(o.Policies, log, metrics.New(registry), nil, decision.DefaultSettings())
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { d.Close() })
+			o.Decider = d
+		})
+		r := s.send(t, "POST", "/v2/models/any-price/infer", body("1"+zero[1:]), nil)
+		whole := s.send(t, "POST", "/v2/models/any-price/infer", body(zero), nil)
+		if err := log.Close(); err != nil {
+			t.Fatal(err)
+		}
+		records := readLog(t, folder)
+		if whole.status != 200 || len(records) < 2 {
+			t.Fatalf("%s: %d %s, %d records", onFull, whole.status, whole.body, len(records))
+		}
+		if onFull == decisionlog.Stop {
+			if r.status != 400 || !strings.Contains(string(r.body), "pair_fees") || len(records) != 2 {
+				t.Errorf("%s: %d %s, %d records", onFull, r.status, r.body, len(records))
+			}
+			continue
+		}
+		var out struct {
+			Parameters struct {
+				IDs string `json:"decision_ids"`
+			}
+		}
+		if err := json.Unmarshal(r.body, &out); err != nil || r.status != 200 || len(records) != 3 || out.Parameters.IDs != ","+records[0].ID {
+			t.Errorf("%s: %d, ids %q of %d records, %v", onFull, r.status, out.Parameters.IDs, len(records), err)
+		}
+		if n := decisions(t, registry); n != 4 {
+			t.Errorf("%v decisions are counted", n)
+		}
+	}
+}
+
+// decisions is how many decisions the metrics count.
+func decisions(t *testing.T, registry *prometheus.Registry) (n float64) {
+	t.Helper()
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range families {
+		if f.GetName() == "pipe_decisions_total" {
+			for _, m := range f.GetMetric() {
+				n += m.GetCounter().GetValue()
+			}
+		}
+	}
+	return n
 }
 
 // rpcOf is a request over gRPC of a model of int64 tensors.
