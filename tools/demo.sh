@@ -52,7 +52,7 @@ for _ in $(seq 100); do
 	sleep 0.1
 done
 address=$(head -n 1 "$out/address")
-ask="curl -s --json '{\"policy\": \"auto-lambda1\", \"features\": [[0.5, -0.5]]}' $address/v1/decide"
+ask="curl -s --fail-with-body --json '{\"policy\": \"auto-lambda1\", \"features\": [[0.5, -0.5]]}' $address/v1/decide"
 say "$ask"
 if command -v curl >/dev/null; then
 	for _ in 1 2 3; do eval "$ask" >"$out/decision.json" || exit 1; done
