@@ -356,12 +356,13 @@ func TestShadowsThatCannotFollow(t *testing.T) {
 	for range 200 {
 		w.ask(t, Request{Inputs: features(numbers(1, 50))})
 	}
-	for _, rec := range w.records(t) {
+	records := w.records(t)
+	for _, rec := range records {
 		if len(rec.Shadows) == 0 {
 			without++
 		}
 	}
-	if n := len(w.records(t)); n != 200*50 || without%50 != 0 || without != int(w.shadows.dropped)*50 {
+	if n := len(records); n != 200*50 || without%50 != 0 || without != int(w.shadows.dropped)*50 {
 		t.Errorf("%d records, %d without shadows, %d requests found the queue full", n, without, w.shadows.dropped)
 	}
 }
