@@ -51,6 +51,7 @@ func TestCheckReportsEveryProblem(t *testing.T) {
 	c.Policies.Paths = []string{"no-policy.onnx"}
 	c.Access.Keys = []access.Key{{Name: "web", Key: testKey}}
 	c.Access.KeysFile, c.TLS.Cert, c.TLS.Key, c.Monitor.Baseline = "no-keys.yaml", "no-cert.pem", "no-key.pem", "no-baseline.parquet"
+	c.TLS.ClientCA, c.Monitor.Actions, c.Policies.Encoders = "no-clients.pem", "no-actions.json", map[string]string{"p": "no-encoder.json"}
 	c.Gateway.Experts = map[string]expert.Settings{"a": expert.DefaultSettings(), "b": expert.DefaultSettings()}
 	for name, e := range c.Gateway.Experts {
 		e.BaseURL, e.Model, e.Prices = "http://127.0.0.1:1/v1", "m", config.Path("no-prices-"+name+".yaml")
@@ -58,7 +59,7 @@ func TestCheckReportsEveryProblem(t *testing.T) {
 	}
 	report := Check(t.Context(), c, Options{Runtime: orttest.OneThread(t)})
 	all := strings.Join(report.Problems, "\n")
-	for _, file := range []string{"no-policy.onnx", "no-keys.yaml", "no-cert.pem", "no-baseline.parquet", "no-prices-a.yaml", "no-prices-b.yaml"} {
+	for _, file := range []string{"no-policy.onnx", "no-keys.yaml", "no-cert.pem", "no-clients.pem", "no-baseline.parquet", "no-actions.json", "no-encoder.json", "no-prices-a.yaml", "no-prices-b.yaml"} {
 		named := 0
 		for _, line := range report.Problems {
 			if strings.Contains(line, file) {
@@ -94,6 +95,11 @@ func TestMonitorNeedsABaseline(t *testing.T) {
 	c.Policies.Paths, c.Monitor.Policy = []string{"x"}, "auto"
 	if err := c.Validate(); err == nil || !strings.Contains(err.Error(), "monitor.baseline") {
 		t.Error(err)
+	}
+	c.Monitor, c.Policies.Paths = DefaultMonitorSettings(), []string{aPolicy(t)}
+	report := Check(t.Context(), c, Options{Runtime: orttest.OneThread(t)})
+	if !strings.Contains(strings.Join(report.Notes, "\n"), "monitor.baseline") || len(report.Problems) > 0 {
+		t.Errorf("%q, problems %q", report.Notes, report.Problems)
 	}
 }
 

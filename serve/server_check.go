@@ -7,6 +7,7 @@ import (
 	"io"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -94,32 +95,33 @@ func (s *Server) tryAll(ctx context.Context, o Options, r *Report) {
 				break
 			}
 		}
-		if s.parts.gateway != nil || !s.config.Gateway.Enabled() {
-			return
+	}
+	if len(r.Problems) == 0 {
+		return
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.config.Policies.Encoders)) {
+		if file := s.config.Policies.Encoders[name]; filepath.Ext(file) == ".json" { // else it may be the name of a model
+			r.addMissing("policies.encoders."+name, file)
 		}
 	}
-	r.addNew(s.tryFiles())
-	r.addNew(gateway.Try(s.config.Gateway))
-}
-
-// tryFiles reports which files of the monitor cannot be read.
-func (s *Server) tryFiles() error {
-	var p config.Problems
-	for key, file := range map[string]config.Path{"baseline": s.config.Monitor.Baseline, "actions": s.config.Monitor.Actions} {
-		if file != "" {
-			_, err := os.Stat(string(file))
-			p.Check(err == nil, "monitor.%s: %v", key, err)
+	r.addMissing("monitor.baseline", string(s.config.Monitor.Baseline))
+	r.addMissing("monitor.actions", string(s.config.Monitor.Actions))
+	if s.parts.gateway == nil {
+		for _, line := range config.Lines(gateway.Try(s.config.Gateway)) {
+			if !slices.Contains(r.Problems, line) {
+				r.add(errors.New(line))
+			}
 		}
 	}
-	return p.Err()
 }
 
-// addNew adds what is not among the problems yet.
-func (r *Report) addNew(err error) {
-	for _, line := range config.Lines(err) {
-		if !slices.Contains(r.Problems, line) {
-			r.add(errors.New(line))
-		}
+// addMissing adds a problem if there is no such file and no problem names it yet.
+func (r *Report) addMissing(key, file string) {
+	if file == "" || slices.ContainsFunc(r.Problems, func(line string) bool { return strings.Contains(line, file) }) {
+		return
+	}
+	if _, err := os.Stat(file); err != nil {
+		r.add(fmt.Errorf("%s: %w", key, err))
 	}
 }
 
@@ -193,6 +195,7 @@ func (r *Report) notes(c *Config, log config.Path) {
 	note(!keys && !c.isLocal(), "callers need no key, and other machines can reach the server")
 	note(!c.TLS.On() && !c.isLocal(), "connections are not encrypted: put TLS in front, or configure tls")
 	note(log == "", "decisions are not logged, so outcomes are refused; log.folder names a folder for them")
+	note(c.Monitor.Baseline == "", "decisions are not compared with a baseline; monitor.baseline names one")
 	note(log != "" && !decisionlog.IsLog(string(log)), "the decision log will be created")
 }
 

@@ -51,22 +51,30 @@ func LoadCertificates(t TLS) (*Certificates, error) {
 
 // Reload reads the files again. After an error the old certificate stays.
 func (c *Certificates) Reload() error {
-	cert, err := tls.LoadX509KeyPair(string(c.files.Cert), string(c.files.Key))
+	var err error
+	now := &loaded{}
+	if now.cert, err = tls.LoadX509KeyPair(string(c.files.Cert), string(c.files.Key)); err != nil {
+		err = fmt.Errorf("read the certificate %q with the key %q: %w", c.files.Cert, c.files.Key, err)
+	}
+	if err = errors.Join(err, now.readClients(string(c.files.ClientCA))); err == nil {
+		c.current.Store(now)
+	}
+	return err
+}
+
+// readClients reads the certificates that sign those of clients, if a file is named.
+func (l *loaded) readClients(file string) error {
+	if file == "" {
+		return nil
+	}
+	text, err := os.ReadFile(file)
 	if err != nil {
-		return fmt.Errorf("read the certificate %q with the key %q: %w", c.files.Cert, c.files.Key, err)
+		return fmt.Errorf("read the certificates of clients: %w", err)
 	}
-	now := &loaded{cert: cert}
-	if c.files.ClientCA != "" {
-		text, err := os.ReadFile(string(c.files.ClientCA))
-		if err != nil {
-			return fmt.Errorf("read the certificates of clients: %w", err)
-		}
-		now.clients = x509.NewCertPool()
-		if !now.clients.AppendCertsFromPEM(text) {
-			return fmt.Errorf("read the certificates of clients %q: %w", c.files.ClientCA, errors.New("there is no certificate in PEM"))
-		}
+	l.clients = x509.NewCertPool()
+	if !l.clients.AppendCertsFromPEM(text) {
+		return fmt.Errorf("read the certificates of clients %q: %w", file, errors.New("there is no certificate in PEM"))
 	}
-	c.current.Store(now)
 	return nil
 }
 
