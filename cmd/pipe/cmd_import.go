@@ -41,6 +41,7 @@ const importExamples = `  pipe import --config outcomes.yaml --out costs.parquet
   pipe import --config new-outcomes.yaml --out costs.parquet --append
   pipe import --log log --out costs.parquet --partial partial.parquet
   pipe import --log log --policy ours --dsjson log.dsjson --obp log.npz
+  pipe import --log log --since 2026-01-01 --until 2026-02-01 --dsjson january.dsjson
   PIPE_DATA=/data pipe import --config configs/import-cifar10.yaml --out out/cifar10.parquet`
 
 func importCommand(a *app) *cobra.Command {

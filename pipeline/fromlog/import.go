@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"pipe/costs"
 	"pipe/internal/atomicfile"
@@ -66,6 +67,8 @@ func (o Options) check() error {
 		return &stage.OptionError{Err: fmt.Errorf(format, args...)}
 	}
 	switch {
+	case !o.Until.IsZero() && !o.Since.Before(o.Until):
+		return bad("--until is %s; it has to be after --since, %s", o.Until.Format(time.RFC3339), o.Since.Format(time.RFC3339))
 	case o.Out == "" && o.Partial == "" && o.DSJSON == "" && o.OBP == "":
 		return bad("none of --out, --partial, --dsjson and --obp names a file to write")
 	case o.Same != SameRequest && o.Same != SameFeatures:
@@ -90,9 +93,6 @@ func (o Options) consumers() (list []consumer, err error) {
 			}
 		}
 	}
-	if o.Out != "" || o.Partial != "" {
-		list = append(list, newTensors(o))
-	}
 	if o.DSJSON != "" {
 		c, err := newDSJSON(o.DSJSON)
 		if err != nil {
@@ -103,13 +103,20 @@ func (o Options) consumers() (list []consumer, err error) {
 	if o.OBP != "" {
 		list = append(list, &obp{path: o.OBP})
 	}
+	if o.Out != "" || o.Partial != "" { // the last, since a tensor may turn out to be empty
+		list = append(list, newTensors(o))
+	}
 	return list, nil
 }
 
 // take gives a decision to the consumers, if its loss is known and it is of the policy that is asked for.
 func (o Options) take(d decisionlog.Decision, r *Result, to []consumer) error {
-	if !o.wants(d) {
+	switch {
+	case !o.wants(d):
 		r.Other++
+		return nil
+	case !o.during(d):
+		r.Outside++
 		return nil
 	}
 	if name := d.Policy + "@" + d.Digest; !contains(r.Policies, name) {
@@ -154,6 +161,12 @@ func (o Options) wants(d decisionlog.Decision) bool {
 	return !versioned || strings.HasPrefix(d.Digest, digest) || strings.HasPrefix(strings.TrimPrefix(d.Digest, "sha256:"), digest)
 }
 
+// during reports whether a decision is of the time of the options.
+func (o Options) during(d decisionlog.Decision) bool {
+	at := time.UnixMicro(d.Time)
+	return !at.Before(o.Since) && (o.Until.IsZero() || at.Before(o.Until))
+}
+
 // none says why nothing could be taken.
 func (o Options) none(log *decisionlog.Log, r *Result) error {
 	var names []string
@@ -162,6 +175,9 @@ func (o Options) none(log *decisionlog.Log, r *Result) error {
 	}
 	if r.Read.Records == 0 {
 		return &costs.DataError{File: o.Log, Msg: "the log has no decisions yet"}
+	}
+	if r.Outside > 0 {
+		return &costs.DataError{File: o.Log, Column: "time", Msg: fmt.Sprintf("none of the %d decisions is of the time that --since and --until ask for; pipe inspect prints the time of the log", r.Outside)}
 	}
 	return &costs.DataError{File: o.Log, Msg: fmt.Sprintf("no decision is of the policy %q; the log has %s", o.Policy, strings.Join(names, ", "))}
 }

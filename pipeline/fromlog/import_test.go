@@ -3,12 +3,15 @@ package fromlog
 import (
 	"errors"
 	"math"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"pipe/costs"
 	"pipe/pipeline/decisionlog"
+	"pipe/pipeline/stage"
 )
 
 // replay is a log in which some requests were decided until every pair was recorded, others not, some by a fallback.
@@ -103,6 +106,77 @@ func TestTensors(t *testing.T) {
 	o.Same = SameFeatures
 	if r, err = Import(t.Context(), o); err != nil || r.Instances != 5 || r.Complete != 4 {
 		t.Errorf("by features: %+v, %v", r, err)
+	}
+}
+
+// An ordinary log has no instance with every outcome: the other files are written, and the report names what is not.
+func TestEmptyTensors(t *testing.T) {
+	w, folder, out := newWorld(5), t.TempDir(), t.TempDir()
+	to, err := decisionlog.Open(folder, decisionlog.DefaultSettings())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := to.Policy(w.about); err != nil {
+		t.Fatal(err)
+	}
+	var times []int64
+	for i := range 10 {
+		r, o := w.step(i)
+		times = append(times, r.Time)
+		if err := to.Add(r); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := to.Outcome(o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := to.Close(); err != nil {
+		t.Fatal(err)
+	}
+	o := DefaultOptions()
+	o.Log, o.Out, o.Partial = folder, filepath.Join(out, "costs.parquet"), filepath.Join(out, "partial.parquet")
+	o.DSJSON, o.OBP = filepath.Join(out, "log.dsjson"), filepath.Join(out, "log.npz")
+	r, err := Import(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(r.NotWritten) != 1 || r.NotWritten[0].File != o.Out || r.Tensor != "" || r.Partial == "" || r.Exported != 10 {
+		t.Errorf("%+v", r)
+	}
+	for _, file := range []string{o.Partial, o.DSJSON, o.OBP} {
+		if info, err := os.Stat(file); err != nil || info.Size() == 0 {
+			t.Errorf("%s: %v", file, err)
+		}
+	}
+	// What an earlier import wrote would be taken for the result of this one.
+	if err := os.WriteFile(o.Out, []byte("old"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Import(t.Context(), o); err == nil || !strings.Contains(err.Error(), "out of date") {
+		t.Errorf("over an earlier tensor: %v", err)
+	}
+	o.Partial, o.DSJSON, o.OBP = "", "", ""
+	if _, err := Import(t.Context(), o); err == nil || !strings.Contains(err.Error(), "no instance has") {
+		t.Errorf("nothing else: %v", err)
+	}
+	during(t, folder, times)
+}
+
+// during imports parts of a log by time: from Since on, before Until.
+func during(t *testing.T, folder string, times []int64) {
+	o := DefaultOptions()
+	o.Log, o.DSJSON = folder, filepath.Join(t.TempDir(), "log.dsjson")
+	o.Since, o.Until = time.UnixMicro(times[3]), time.UnixMicro(times[7])
+	if r, err := Import(t.Context(), o); err != nil || r.Exported != 4 || r.Outside != 6 {
+		t.Errorf("from the fourth to the seventh: %+v, %v", r, err)
+	}
+	o.Since, o.Until = time.UnixMicro(times[9]+1), time.Time{}
+	if _, err := Import(t.Context(), o); err == nil || !strings.Contains(err.Error(), "--since") {
+		t.Errorf("after the last: %v", err)
+	}
+	o.Until = o.Since
+	if _, err := Import(t.Context(), o); !errors.As(err, new(*stage.OptionError)) {
+		t.Errorf("no time: %v", err)
 	}
 }
 

@@ -2,6 +2,7 @@ package fromlog
 
 import (
 	"fmt"
+	"time"
 
 	"pipe/costs"
 	"pipe/pipeline/decisionlog"
@@ -9,13 +10,15 @@ import (
 
 // Options are the options of one import. At least one of Out, Partial, DSJSON and OBP names a file.
 type Options struct {
-	Log     string // folder of the log
-	Policy  string // only decisions of the policy of this name, or NAME@DIGEST with the beginning of its digest; "": all
-	Out     string // cost tensor of the instances on which every pair was recorded
-	Partial string // cost tensor of the other instances, with unknown outcomes
-	Same    string // which decisions are of one instance: SameRequest or SameFeatures
-	DSJSON  string // decisions with outcomes as Vowpal Wabbit reads them, a JSON object per line
-	OBP     string // the same as Open Bandit Pipeline takes it: .npz or .json
+	Log     string    // folder of the log
+	Policy  string    // only decisions of the policy of this name, or NAME@DIGEST with the beginning of its digest; "": all
+	Out     string    // cost tensor of the instances on which every pair was recorded
+	Partial string    // cost tensor of the other instances, with unknown outcomes
+	Since   time.Time // only decisions from this time on; zero: from the first
+	Until   time.Time // only decisions before this time; zero: to the last
+	Same    string    // which decisions are of one instance: SameRequest or SameFeatures
+	DSJSON  string    // decisions with outcomes as Vowpal Wabbit reads them, a JSON object per line
+	OBP     string    // the same as Open Bandit Pipeline takes it: .npz or .json
 
 	Validation, Test float64 // shares of the instances of tensors that are held out, by a hash
 	Seed             uint64  // of the hash
@@ -35,16 +38,24 @@ type Result struct {
 	Format     int                    `json:"format"`
 	Log        string                 `json:"log"`
 	Read       decisionlog.ReadCounts `json:"read"`
-	Policies   []string               `json:"policies"`           // name@digest of those whose decisions were taken
-	Other      int                    `json:"other_policies"`     // decisions of other policies
-	NoOutcome  int                    `json:"without_outcome"`    // decisions whose loss is not known
-	Unanswered int                    `json:"unanswered"`         // decisions that failed, so that no pair answered
-	Instances  int                    `json:"instances"`          // with at least one outcome
-	Complete   int                    `json:"complete"`           // of these, with the outcome of every pair
-	Averaged   int                    `json:"averaged"`           // outcomes that repeat a pair of an instance: the mean counts
-	Tensor     string                 `json:"tensor,omitempty"`   // its digest
-	Partial    string                 `json:"partial,omitempty"`  // digest of the partial tensor
-	Exported   int                    `json:"exported,omitempty"` // decisions in DSJSON and OBP
+	Policies   []string               `json:"policies"`              // name@digest of those whose decisions were taken
+	Other      int                    `json:"other_policies"`        // decisions of other policies
+	Outside    int                    `json:"outside_time"`          // decisions before Since, or not before Until
+	NoOutcome  int                    `json:"without_outcome"`       // decisions whose loss is not known
+	Unanswered int                    `json:"unanswered"`            // decisions that failed, so that no pair answered
+	Instances  int                    `json:"instances"`             // with at least one outcome
+	Complete   int                    `json:"complete"`              // of these, with the outcome of every pair
+	Averaged   int                    `json:"averaged"`              // outcomes that repeat a pair of an instance: the mean counts
+	Tensor     string                 `json:"tensor,omitempty"`      // its digest
+	Partial    string                 `json:"partial,omitempty"`     // digest of the partial tensor
+	NotWritten []Empty                `json:"not_written,omitempty"` // tensors that would have no rows
+	Exported   int                    `json:"exported,omitempty"`    // decisions in DSJSON and OBP
+}
+
+// Empty is a tensor that was asked for and not written.
+type Empty struct {
+	File   string `json:"file"`
+	Reason string `json:"reason"`
 }
 
 func noOutcomes(r *Result) error {

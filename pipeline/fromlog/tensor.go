@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"os"
 	"strings"
 
 	"pipe/costs"
@@ -117,11 +118,10 @@ func (t *tensors) close(r *Result) error {
 		t.add(to, n, splits[n], groups)
 	}
 	r.Instances, r.Complete, r.Averaged = len(t.instances), complete.Len(), t.averaged
-	if r.Tensor, err = t.write(t.options.Out, complete, "no instance has the outcome of every pair"); err != nil {
-		return err
-	}
-	r.Partial, err = t.write(t.options.Partial, rest, "every instance has the outcome of every pair")
-	return err
+	var full, part error
+	r.Tensor, full = t.write(t.options.Out, complete, "no instance has the outcome of every pair", r)
+	r.Partial, part = t.write(t.options.Partial, rest, "every instance has the outcome of every pair", r)
+	return errors.Join(full, part)
 }
 
 func (t *tensors) table() *costs.Tensor { return &costs.Tensor{Actions: t.actions, Dim: t.dim} }
@@ -168,13 +168,20 @@ func (t *tensors) add(to *costs.Tensor, n int, split costs.Split, groups []strin
 	}
 }
 
-// write writes a tensor and returns its digest; nothing without a path.
-func (t *tensors) write(path string, rows *costs.Tensor, none string) (string, error) {
-	if path == "" {
+// write writes a tensor and returns its digest; nothing without a path. A tensor without rows is an error if nothing else is
+// written, and else a remark in the result.
+func (t *tensors) write(path string, rows *costs.Tensor, none string, r *Result) (string, error) {
+	switch {
+	case path == "":
 		return "", nil
-	}
-	if rows.Len() == 0 {
+	case rows.Len() == 0 && t.alone():
 		return "", &emptyError{costs.DataError{File: t.options.Log, Msg: none}, path == t.options.Out}
+	case rows.Len() == 0:
+		if _, err := os.Lstat(path); err == nil { // readers would take it for the result of this import
+			return "", &costs.DataError{File: path, Msg: "is of an earlier import and is out of date: " + none + "; remove it"}
+		}
+		r.NotWritten = append(r.NotWritten, Empty{path, none})
+		return "", nil
 	}
 	if err := costs.Write(path, rows); err != nil {
 		var data *costs.DataError
@@ -184,6 +191,12 @@ func (t *tensors) write(path string, rows *costs.Tensor, none string) (string, e
 		return "", err
 	}
 	return rows.Digest(), nil
+}
+
+// alone reports whether one tensor is all that was asked for.
+func (t *tensors) alone() bool {
+	o := t.options
+	return o.DSJSON == "" && o.OBP == "" && (o.Out == "" || o.Partial == "")
 }
 
 // emptyError means that a tensor would have no rows.
@@ -197,7 +210,7 @@ func (e *emptyError) Unwrap() error { return &e.DataError }
 // Hint says what the user can do.
 func (e *emptyError) Hint() string {
 	if e.complete {
-		return "--partial writes the instances with unknown outcomes; docs/log.md tells how every pair gets recorded"
+		return "--partial writes the instances with unknown outcomes; docs/log.md states how every pair is recorded"
 	}
 	return "leave --partial out"
 }

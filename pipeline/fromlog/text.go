@@ -18,6 +18,7 @@ func (r *Result) WriteText(w io.Writer) error {
 		}
 	}
 	count("left out", "%d decisions of other policies", r.Other)
+	count("left out", "%d decisions of other times", r.Outside)
 	count("left out", "%d decisions whose loss is not known", r.NoOutcome)
 	count("left out", "%d decisions that no pair answered", r.Unanswered)
 	count("torn", "%d lines that a killed writer left unfinished", r.Read.Torn)
@@ -33,6 +34,9 @@ func (r *Result) WriteText(w io.Writer) error {
 	}
 	if r.Partial != "" {
 		b.Add("digest of the partial tensor", "%s", r.Partial)
+	}
+	for _, e := range r.NotWritten {
+		b.Add("not written", "%s: %s", e.File, e.Reason)
 	}
 	count("exported", "%d decisions with outcomes", r.Exported)
 	return b.WriteText(w)
