@@ -194,7 +194,7 @@ var testsMayImport = map[string][]string{
 	"serve/decideapi":        {"costs", "featurize", "internal/strictjson", "onnx/hf/hftest", "onnx/ort/orttest", "pipeline/decide/decidetest"},
 	"serve/decision":         {"onnx/ort/orttest", "pipeline/decide/decidetest"},
 	"serve/policies":         {"costs", "featurize", "featurize/tokenizer", "internal/realdata", "onnx/hf/hftest", "onnx/ort/orttest", "pipeline/decide/decidetest"},
-	"serve":                  {"costs", "models/policy", "onnx/ort/orttest", "pipeline/decide/decidetest", "serve/gateway/expert", "serve/oip/inferencepb"},
+	"serve":                  {"costs", "models/policy", "onnx/ort/orttest", "pipeline/decide/decidetest", "serve/gateway/expert", "serve/gateway/gatewaytest", "serve/oip/inferencepb"},
 	"serve/gateway/expert":   {"costs/service/servicetest", "serve/gateway/gatewaytest"},
 	"costs/retrieval/search": {"costs/service/servicetest", "internal/progress"},
 	"serve/gateway":          {"internal/judge", "internal/parallel", "models/estimate", "models/network", "onnx/hf/hftest", "onnx/ort/orttest", "pipeline", "serve/gateway/gatewaytest"},

@@ -23,11 +23,15 @@ type Options struct {
 	Log     io.Writer  // of JSON lines; nil: none
 	Runtime ort.Config // which ONNX Runtime, on which device
 	Version string     // of the program
+	// Reread reads the configuration again, for Reload, which takes the section of the gateway from it. nil: the configuration
+	// stays as it was, and only the files that it names are read again.
+	Reread func() (Config, error)
 }
 
 // Server serves policies. Only New makes one.
 type Server struct {
 	config   Config
+	reread   func() (Config, error) // nil: the configuration stays
 	log      *slog.Logger
 	registry *prometheus.Registry
 	metrics  *metrics.Metrics
@@ -75,7 +79,7 @@ func assemble(ctx context.Context, c Config, o Options) (*Server, error) {
 
 // prepare makes a server that has opened nothing.
 func prepare(c Config, o Options) *Server {
-	s := &Server{config: c, mux: http.NewServeMux()}
+	s := &Server{config: c, reread: o.Reread, mux: http.NewServeMux()}
 	s.openLog(o.Log)
 	s.openMetrics(o.Version)
 	return s

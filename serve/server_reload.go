@@ -2,6 +2,7 @@ package serve
 
 import (
 	"context"
+	"errors"
 	"net/http"
 
 	"pipe/serve/access"
@@ -9,7 +10,7 @@ import (
 
 // Change is what a reload did to one thing.
 type Change struct {
-	Kind   string `json:"kind"`             // policy, keys or certificate
+	Kind   string `json:"kind"`             // policy, keys, certificate or gateway
 	Name   string `json:"name,omitempty"`   // of the policy
 	Old    string `json:"old,omitempty"`    // digest of the policy that was served before
 	New    string `json:"new,omitempty"`    // digest of the policy that is served now
@@ -17,7 +18,8 @@ type Change struct {
 	Reason string `json:"reason,omitempty"` // why it was refused or kept
 }
 
-// Reload reads policies, keys and certificates again. What cannot be read is refused, and the old one stays.
+// Reload reads policies, keys, certificates and the settings of the gateway again. What cannot be read is refused, and the old
+// one stays.
 func (s *Server) Reload(ctx context.Context) []Change {
 	var changes []Change
 	for _, c := range s.parts.policies.Reload(ctx) {
@@ -27,7 +29,30 @@ func (s *Server) Reload(ctx context.Context) []Change {
 	if s.certs != nil {
 		changes = append(changes, s.reloaded("certificate", s.certs.Reload()))
 	}
+	if changed, err := s.reloadGateway(); changed || err != nil {
+		changes = append(changes, s.reloaded("gateway", err))
+	}
 	return changes
+}
+
+// reloadGateway reads the gateway's section of the configuration again, and all that it names: keys, prices and indexes.
+// Without a gateway, before and after, it does nothing.
+func (s *Server) reloadGateway() (changed bool, err error) {
+	next := s.config.Gateway
+	if s.reread != nil {
+		c, err := s.reread()
+		if err != nil {
+			return false, err
+		}
+		next = c.Gateway
+	}
+	if s.parts.gateway == nil {
+		if next.Enabled() {
+			return false, errors.New("gateway: experts are configured now; a server without its gateway must be started again")
+		}
+		return false, nil
+	}
+	return true, s.parts.gateway.Reload(next, func(secrets []string) { s.secrets.Set("experts", secrets) })
 }
 
 func (s *Server) reloaded(kind string, err error) Change {

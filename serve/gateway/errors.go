@@ -72,6 +72,12 @@ func unknownModel(name string) *failure {
 	return &failure{http.StatusNotFound, invalidRequest, "model_not_found", "model", fmt.Sprintf("The model %.*q does not exist here; GET /v1/models lists those that do", most, name)}
 }
 
+// UnusableError says that no request can be answered by a policy as the server is configured.
+type UnusableError struct{ Msg string }
+
+// Error says why.
+func (e *UnusableError) Error() string { return e.Msg }
+
 // undecided is the failure of a request on which no decision was made; wait is not 0 if it may be sent again.
 func undecided(model string, err error) (f *failure, wait time.Duration) {
 	var unknown *policies.UnknownError
@@ -80,7 +86,10 @@ func undecided(model string, err error) (f *failure, wait time.Duration) {
 	var row *policy.RowError
 	var price *decision.PriceError
 	var full *policies.OverloadError
+	var unusable *UnusableError
 	switch {
+	case errors.As(err, &unusable):
+		return &failure{http.StatusBadRequest, invalidRequest, "unusable_policy", "model", unusable.Error()}, 0
 	case errors.As(err, &unknown):
 		return unknownModel(model), 0
 	case errors.As(err, &prompt):

@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -11,24 +10,21 @@ import (
 	"sync"
 	"time"
 
-	"pipe/pipeline/decide"
 	"pipe/serve/decision"
-	"pipe/serve/gateway/advice"
 	"pipe/serve/gateway/expert"
 	"pipe/serve/metrics"
 )
 
 // API answers /v1/chat/completions and /v1/models. It is safe for concurrent use.
 type API struct {
-	decider  *decision.Decider
-	metrics  *metrics.Metrics
-	log      *slog.Logger
-	settings Settings
-	experts  map[string]*expert.Expert
-	byModel  map[string]*expert.Expert // by the name of the model at the service; the first expert by name
-	advice   map[string]*advice.Advice
-	changed  sync.Map // of experts by name: when the breaker last changed
-	others   sync.Map // expert and model that answered in place of the configured one, as already logged
+	decider   *decision.Decider
+	metrics   *metrics.Metrics
+	log       *slog.Logger
+	lock      sync.Mutex
+	now       *backends  // guarded by lock
+	reloading sync.Mutex // held by Reload
+	changed   sync.Map   // of experts by name: when the breaker last changed
+	others    sync.Map   // expert and model that answered in place of the configured one, as already logged
 }
 
 // New opens the experts and the advice of the settings. Metrics and log may be nil. The caller closes the API after the
@@ -40,12 +36,13 @@ func New(d *decision.Decider, m *metrics.Metrics, log *slog.Logger, s Settings) 
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	a := &API{
-		decider: d, metrics: m, log: log, settings: s,
-		experts: make(map[string]*expert.Expert), byModel: make(map[string]*expert.Expert), advice: make(map[string]*advice.Advice),
+	a := &API{decider: d, metrics: m, log: log}
+	var err error
+	if a.now, err = a.openBackends(s, nil); err != nil {
+		return nil, err
 	}
-	if err := a.open(); err != nil {
-		return nil, errors.Join(err, a.Close())
+	for name := range a.now.experts {
+		m.Breaker(name, metrics.BreakerClosed)
 	}
 	for _, note := range a.Notes() {
 		log.Warn(note)
@@ -55,29 +52,31 @@ func New(d *decision.Decider, m *metrics.Metrics, log *slog.Logger, s Settings) 
 
 // Notes says what the policies name and the settings do not have, and which experts have no price.
 func (a *API) Notes() []string {
+	b := a.use()
+	defer a.release(b)
 	var notes []string
 	for _, name := range a.decider.Policies().Names() {
 		p, err := a.decider.Policies().Acquire(name)
 		if err != nil { // its file changed meanwhile
 			continue
 		}
-		if in := p.Input(); in != decide.InputText && in != decide.InputImage {
-			notes = append(notes, fmt.Sprintf("gateway: policy %q takes neither texts nor images, so it cannot decide on a conversation: put its encoder in front (pipe convert --merge), or name it in policies.encoders", name))
+		if err := b.usable(p); err != nil {
+			notes = append(notes, "gateway: "+err.Error())
 		}
 		for _, e := range p.Info().Actions.Experts {
-			if a.experts[e.Name] == nil {
+			if b.experts[e.Name] == nil {
 				notes = append(notes, fmt.Sprintf("gateway: the expert %q of policy %q is not configured, and is never chosen", e.Name, name))
 			}
 		}
 		for _, v := range p.Info().Actions.Advice[1:] {
-			if a.advice[v.Name] == nil {
+			if b.advice[v.Name] == nil {
 				notes = append(notes, fmt.Sprintf("gateway: the advice %q of policy %q is not configured, and is never chosen", v.Name, name))
 			}
 		}
 		p.Release()
 	}
-	for _, name := range slices.Sorted(maps.Keys(a.experts)) {
-		if s := a.settings.Experts[name]; s.Price == nil && s.Prices == "" {
+	for _, name := range slices.Sorted(maps.Keys(b.experts)) {
+		if s := b.settings.Experts[name]; s.Price == nil && s.Prices == "" {
 			notes = append(notes, fmt.Sprintf("gateway: the expert %q has no price, so the fees of its answers are not known", name))
 		}
 	}
@@ -87,38 +86,12 @@ func (a *API) Notes() []string {
 // Try opens the experts and the advice of settings, and closes them again. The error joins every one that cannot be opened.
 // Nothing is sent to experts. No policy is needed.
 func Try(s Settings) error {
-	a := &API{
-		log: slog.New(slog.DiscardHandler), settings: s,
-		experts: make(map[string]*expert.Expert), byModel: make(map[string]*expert.Expert), advice: make(map[string]*advice.Advice),
+	a := &API{log: slog.New(slog.DiscardHandler)}
+	b, err := a.openBackends(s, nil)
+	if err != nil {
+		return err
 	}
-	err := a.open()
-	return errors.Join(err, a.Close())
-}
-
-// open opens what the settings name. The error joins every one that cannot be opened.
-func (a *API) open() error {
-	var errs []error
-	for _, name := range slices.Sorted(maps.Keys(a.settings.Experts)) {
-		e, err := expert.New(name, a.settings.Experts[name], a.settings.Breaker, a.breakerChanged)
-		if err != nil {
-			errs = append(errs, fmt.Errorf("gateway: experts.%s: %w", name, err))
-			continue
-		}
-		a.experts[name] = e
-		if a.byModel[e.Model()] == nil {
-			a.byModel[e.Model()] = e
-		}
-		a.metrics.Breaker(name, metrics.BreakerClosed)
-	}
-	for _, name := range slices.Sorted(maps.Keys(a.settings.Advice)) {
-		v, err := advice.Open(name, a.settings.Advice[name], func(format string, args ...any) { a.log.Warn(fmt.Sprintf(format, args...)) })
-		if err != nil {
-			errs = append(errs, fmt.Errorf("gateway: advice.%s: %w", name, err))
-			continue
-		}
-		a.advice[name] = v
-	}
-	return errors.Join(errs...)
+	return b.close()
 }
 
 // breakerChanged tells of a breaker.
@@ -134,23 +107,16 @@ func (a *API) breakerChanged(name string, to expert.State) {
 
 // Secrets are the keys of the experts, and the values of their further headers, which must not be shown.
 func (a *API) Secrets() []string {
-	var all []string
-	for _, e := range a.experts {
-		all = append(all, e.Secrets()...)
-	}
-	return all
+	b := a.use()
+	defer a.release(b)
+	return b.secrets()
 }
 
-// Close ends idle connections and frees the advice. It waits for running searches.
+// Close ends idle connections and frees the advice. It waits for running searches. It must be called once.
 func (a *API) Close() error {
-	var errs []error
-	for _, e := range a.experts {
-		e.Close()
-	}
-	for _, v := range a.advice {
-		errs = append(errs, v.Close())
-	}
-	return errors.Join(errs...)
+	a.lock.Lock()
+	defer a.lock.Unlock()
+	return a.now.close()
 }
 
 // Register adds the routes.

@@ -8,8 +8,8 @@ import (
 	"pipe/serve/gateway/expert"
 )
 
-// Breaker is the state of the circuit breaker of an expert.
-type Breaker struct {
+// ExpertState is the state of the circuit breaker of an expert.
+type ExpertState struct {
 	Expert   string
 	State    expert.State
 	Since    time.Time // when it changed; zero: it never did
@@ -17,11 +17,13 @@ type Breaker struct {
 }
 
 // Breakers are those of all experts, by name.
-func (a *API) Breakers() []Breaker {
-	all := make([]Breaker, 0, len(a.experts))
-	for _, name := range slices.Sorted(maps.Keys(a.experts)) {
-		e := a.experts[name]
-		b := Breaker{Expert: name, State: e.State(), Failures: e.FailuresInARow()}
+func (a *API) Breakers() []ExpertState {
+	use := a.use()
+	defer a.release(use)
+	all := make([]ExpertState, 0, len(use.experts))
+	for _, name := range slices.Sorted(maps.Keys(use.experts)) {
+		e := use.experts[name]
+		b := ExpertState{Expert: name, State: e.State(), Failures: e.FailuresInARow()}
 		if since, ok := a.changed.Load(name); ok {
 			b.Since = since.(time.Time)
 		}

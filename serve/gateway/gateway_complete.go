@@ -18,6 +18,7 @@ import (
 
 // chat is one request and what has become of it.
 type chat struct {
+	*backends
 	api     *API
 	w       http.ResponseWriter
 	r       *http.Request
@@ -31,7 +32,9 @@ const mostBody = 256 << 20
 
 // complete answers POST /v1/chat/completions.
 func (a *API) complete(w http.ResponseWriter, r *http.Request) {
-	c := &chat{api: a, w: w, r: r, began: time.Now(), headers: a.settings.sentOn(r.Header)}
+	b := a.use()
+	defer a.release(b)
+	c := &chat{api: a, backends: b, w: w, r: r, began: time.Now(), headers: b.settings.sentOn(r.Header)}
 	if coding := r.Header.Get("Content-Encoding"); coding != "" && !strings.EqualFold(coding, "identity") {
 		writeError(w, &failure{http.StatusUnsupportedMediaType, invalidRequest, "compressed", "", "compressed requests are not read: send the body as it is"})
 		return
@@ -54,10 +57,10 @@ func (a *API) complete(w http.ResponseWriter, r *http.Request) {
 // pass answers a request for an expert by its name, or by that of its model. No policy decides, and no other expert is
 // tried.
 func (c *chat) pass() {
-	a, name := c.api, c.request.Model
-	e := a.experts[name]
+	name := c.request.Model
+	e := c.experts[name]
 	if e == nil {
-		e = a.byModel[name]
+		e = c.byModel[name]
 	}
 	if e == nil {
 		writeError(c.w, unknownModel(name))
@@ -239,7 +242,7 @@ func (c *chat) charge(e *expert.Expert, out *outcome) {
 // bytesPerToken is the estimate where a service does not state its usage.
 const bytesPerToken = 4
 
-// chargeEstimate charges the caller for a call whose usage is not known, so that nobody evades a limit by leaving early.
+// chargeEstimate charges the caller for a call whose usage is not known, so that no limit is evaded by leaving early.
 func (c *chat) chargeEstimate(e *expert.Expert, model string, out int64) {
 	used := expert.Usage{Known: true}
 	used.In, used.Out = int64(c.request.Len()/bytesPerToken), out

@@ -16,12 +16,17 @@ type modelEntry struct {
 	OwnedBy string `json:"owned_by"`
 }
 
-// list is every model that can be asked for: the default policy, every policy, and every expert.
+// list is every model that can be asked for: the default policy, every policy that can decide on conversations and has an
+// expert, and every expert.
 func (a *API) list() []modelEntry {
-	var out []modelEntry
+	b := a.use()
+	defer a.release(b)
+	out := []modelEntry{}
 	add := func(id, policy string) {
 		if p, err := a.decider.Policies().Acquire(policy); err == nil {
-			out = append(out, modelEntry{id, "model", p.Loaded.Unix(), "pipe"})
+			if b.usable(p) == nil {
+				out = append(out, modelEntry{id, "model", p.Loaded.Unix(), "pipe"})
+			}
 			p.Release()
 		}
 	}
@@ -29,7 +34,7 @@ func (a *API) list() []modelEntry {
 	for _, name := range a.decider.Policies().Names() {
 		add(policyModel+"/"+name, name)
 	}
-	for _, name := range slices.Sorted(maps.Keys(a.experts)) {
+	for _, name := range slices.Sorted(maps.Keys(b.experts)) {
 		out = append(out, modelEntry{name, "model", 0, "expert"})
 	}
 	return out

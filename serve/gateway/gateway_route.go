@@ -14,7 +14,7 @@ import (
 	"pipe/pipeline/decisionlog"
 	"pipe/serve/access"
 	"pipe/serve/decision"
-	"pipe/serve/gateway/advice"
+	"pipe/serve/gateway/chatjson"
 	"pipe/serve/gateway/expert"
 )
 
@@ -34,7 +34,7 @@ type routed struct {
 
 // fetched is advice that was fetched for this request.
 type fetched struct {
-	message *advice.Message
+	message *chatjson.Addition
 	err     error
 }
 
@@ -47,7 +47,7 @@ func (c *chat) route(name string) {
 	}
 	var without []string
 	if err == nil {
-		without, err = a.unavailable(name)
+		without, err = c.unavailable(name)
 	}
 	if err != nil {
 		c.undecided(err)
@@ -91,20 +91,23 @@ func (c *chat) undecided(err error) {
 	writeError(c.w, f)
 }
 
-// errNoExpert means that no expert of a policy can be asked.
-var errNoExpert = &decision.PriceError{Err: errors.New("no expert is configured, or their circuit breakers are open")}
+// errNoExpert means that no expert of a policy can be asked at present.
+var errNoExpert = &decision.PriceError{Err: errors.New("the circuit breakers of all experts are open")}
 
 // unavailable lists what the policy must not choose: experts that are not configured or whose breaker is open, and advice
 // that is not configured.
-func (a *API) unavailable(policy string) (without []string, err error) {
-	p, err := a.decider.Policies().Acquire(policy)
+func (c *chat) unavailable(policy string) (without []string, err error) {
+	p, err := c.api.decider.Policies().Acquire(policy)
 	if err != nil {
 		return nil, err
 	}
 	defer p.Release()
+	if err := c.usable(p); err != nil {
+		return nil, err
+	}
 	actions := p.Info().Actions
 	for _, e := range actions.Experts {
-		if known := a.experts[e.Name]; known == nil || known.State() == expert.Open {
+		if known := c.experts[e.Name]; known == nil || known.State() == expert.Open {
 			without = append(without, "expert="+e.Name)
 		}
 	}
@@ -112,7 +115,7 @@ func (a *API) unavailable(policy string) (without []string, err error) {
 		return nil, errNoExpert
 	}
 	for _, v := range actions.Advice[1:] {
-		if a.advice[v.Name] == nil {
+		if c.advice[v.Name] == nil {
 			without = append(without, "advice="+v.Name)
 		}
 	}
@@ -121,14 +124,14 @@ func (a *API) unavailable(policy string) (without []string, err error) {
 
 // execute tries the pairs, the chosen one first, until one answers.
 func (q *routed) execute() {
-	limit := q.api.settings.Fallback
+	limit := q.settings.Fallback
 	ctx, stop, cancel := within(q.r.Context(), limit.Deadline)
 	defer cancel(nil)
 	for _, pair := range q.result.Ranked(0) {
 		if q.tried >= limit.Tries || ctx.Err() != nil {
 			break
 		}
-		e := q.api.experts[q.expertOf(pair)]
+		e := q.experts[q.expertOf(pair)]
 		if q.failed[q.expertOf(pair)] {
 			continue
 		}
@@ -177,7 +180,7 @@ func (q *routed) adviceOf(pair int) string {
 }
 
 // advise returns the message with the advice of a pair, which is fetched once.
-func (q *routed) advise(ctx context.Context, pair int) (*advice.Message, error) {
+func (q *routed) advise(ctx context.Context, pair int) (*chatjson.Addition, error) {
 	_, k := q.actions.Pair(pair)
 	if k == 0 {
 		return nil, nil
@@ -185,7 +188,7 @@ func (q *routed) advise(ctx context.Context, pair int) (*advice.Message, error) 
 	if f, ok := q.fetched[k]; ok {
 		return f.message, f.err
 	}
-	a := q.api.advice[q.adviceOf(pair)]
+	a := q.advice[q.adviceOf(pair)]
 	if a == nil {
 		return nil, fmt.Errorf("advice %s is not configured", q.adviceOf(pair))
 	}

@@ -370,7 +370,7 @@ func TestFallback(t *testing.T) {
 		"the deadline":          {hang, hang, false, func(s *Settings) { s.Fallback.Deadline = 200 * time.Millisecond }, 504, "", "1:0", "not within 200ms"},
 		"an expert is unknown":  {nil, nil, false, func(s *Settings) { delete(s.Experts, "small") }, 200, "large/search", "3:200", ""},
 		"advice is unknown":     {nil, nil, false, func(s *Settings) { delete(s.Advice, "search") }, 200, "large/none", "2:200", ""},
-		"no expert of policies": {nil, nil, false, func(s *Settings) { s.Experts = map[string]expert.Settings{"x": s.Experts["small"]} }, 503, "", "", "no expert is available"},
+		"no expert of policies": {nil, nil, false, func(s *Settings) { s.Experts = map[string]expert.Settings{"x": s.Experts["small"]} }, 400, "", "", "unusable_policy: no expert of policy"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, c.change)

@@ -45,6 +45,14 @@ func (m *Metrics) Breaker(expert string, state int) {
 	m.breakers.WithLabelValues(expert).Set(float64(state))
 }
 
+// NoBreaker takes away the state of an expert's circuit breaker: the expert is gone.
+func (m *Metrics) NoBreaker(expert string) {
+	if m == nil {
+		return
+	}
+	m.breakers.DeleteLabelValues(expert)
+}
+
 // Fee counts the money of an answer. Values that are not positive are not counted.
 func (m *Metrics) Fee(expert string, money float64) {
 	if m == nil || !isAmount(money) {

@@ -36,7 +36,11 @@ var errClosed = errors.New("the index is closed")
 // until then the file must not change.
 func Open(path string) (*Index, error) {
 	x, err := open(path)
-	if err != nil {
+	var system *fs.PathError // its text says already what was done
+	switch {
+	case errors.As(err, &system):
+		return nil, err
+	case err != nil:
 		return nil, fmt.Errorf("open: %w", err)
 	}
 	return x, nil

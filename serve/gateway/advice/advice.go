@@ -1,5 +1,5 @@
 // Package advice fetches what an expert is shown besides a request, and writes the message that shows it. What was found
-// is data: it is put into a message of its own, between two lines that no text can contain.
+// is data: it is put into a separate message, between two lines that no text can contain.
 package advice
 
 import (
@@ -79,15 +79,12 @@ func (a *Advice) Close() error {
 // Timeout bounds a fetch.
 func (a *Advice) Timeout() time.Duration { return a.cfg.Timeout }
 
-// Message is what Fetch returns: nil if there is nothing to show.
-type Message = chatjson.Message
-
 // mostQuery is the most that is searched for, in bytes. A longer text is cut: a search looks at words, not at their order.
 const mostQuery = 16 << 10
 
 // Fetch returns the message that shows the advice for a question, and the number of passages in it. The message is nil
 // if nothing is shown: the kind is none, or nothing was found.
-func (a *Advice) Fetch(ctx context.Context, question string) (*Message, int, error) {
+func (a *Advice) Fetch(ctx context.Context, question string) (*chatjson.Addition, int, error) {
 	if a.template == nil {
 		return nil, 0, nil
 	}
@@ -110,7 +107,7 @@ func (a *Advice) Fetch(ctx context.Context, question string) (*Message, int, err
 	if err != nil {
 		return nil, 0, a.fault(err)
 	}
-	return &Message{Role: a.cfg.Role, Text: text, At: a.cfg.Position}, len(found), nil
+	return &chatjson.Addition{Role: a.cfg.Role, Text: text, At: a.cfg.Position}, len(found), nil
 }
 
 // Error is advice that could not be fetched.

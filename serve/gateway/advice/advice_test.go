@@ -111,7 +111,7 @@ func TestFiles(t *testing.T) {
 	}
 	s := DefaultSettings()
 	s.Kind, s.File, s.Role, s.Position = KindFile, config.Path(file), "system", chatjson.First
-	if m, n, err := open(t, s).Fetch(t.Context(), "x"); err != nil || n != 0 || *m != (Message{Role: "system", Text: "Answer briefly. {{.x}}\n", At: chatjson.First}) {
+	if m, n, err := open(t, s).Fetch(t.Context(), "x"); err != nil || n != 0 || *m != (chatjson.Addition{Role: "system", Text: "Answer briefly. {{.x}}\n", At: chatjson.First}) {
 		t.Errorf("%+v, %d, %v", m, n, err)
 	}
 	s.Template = "Rules: {{.text}} For: {{.question}}"

@@ -10,7 +10,7 @@ import (
 )
 
 func TestRequestsKeepTheirBytes(t *testing.T) {
-	advice := &Message{Role: "user", Text: "<a> \"b\"\n", At: BeforeLast}
+	advice := &Addition{Role: "user", Text: "<a> \"b\"\n", At: BeforeLast}
 	const added = `{"role":"user","content":"<a> \"b\"\n"}`
 	for _, c := range []struct {
 		name, in, out string
@@ -32,8 +32,8 @@ func TestRequestsKeepTheirBytes(t *testing.T) {
 			`{"messages":[{"role":"system"},` + added + `,{"role":"tool"}],"model":"m"}`,
 			Change{Model: "m", Add: advice},
 		},
-		{"advice first", `{"messages":[ {}],"model":"p"}`, `{"messages":[ ` + added + `,{}],"model":"m"}`, Change{Model: "m", Add: &Message{Role: "user", Text: advice.Text, At: First}}},
-		{"advice last", `{"messages":[{"a":"]"} ],"model":"p"}`, `{"messages":[{"a":"]"},` + added + ` ],"model":"m"}`, Change{Model: "m", Add: &Message{Role: "user", Text: advice.Text, At: Last}}},
+		{"advice first", `{"messages":[ {}],"model":"p"}`, `{"messages":[ ` + added + `,{}],"model":"m"}`, Change{Model: "m", Add: &Addition{Role: "user", Text: advice.Text, At: First}}},
+		{"advice last", `{"messages":[{"a":"]"} ],"model":"p"}`, `{"messages":[{"a":"]"},` + added + ` ],"model":"m"}`, Change{Model: "m", Add: &Addition{Role: "user", Text: advice.Text, At: Last}}},
 		{"usage", `{"model":"p","stream":true}`, `{"model":"m","stream":true,"stream_options":{"include_usage":true}}`, Change{Model: "m", Usage: true}},
 		{"usage of no stream", `{"model":"p"}`, `{"model":"m"}`, Change{Model: "m", Usage: true}},
 		{
@@ -150,7 +150,7 @@ func FuzzRequest(f *testing.F) {
 		if err != nil {
 			return
 		}
-		add := &Message{Role: "user", Text: "found\n\"", At: []Position{First, BeforeLast, Last}[at%3]}
+		add := &Addition{Role: "user", Text: "found\n\"", At: []Position{First, BeforeLast, Last}[at%3]}
 		out := r.With(Change{Model: "other", Add: add, Usage: true, Fields: map[string]json.RawMessage{"seed": json.RawMessage("1")}})
 		before, after := fields(t, in), fields(t, out)
 		if string(after["model"]) != `"other"` || string(orNull(after["seed"])) == "null" && string(before["seed"]) != "null" {

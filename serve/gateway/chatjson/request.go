@@ -69,8 +69,8 @@ const (
 	Last       Position = "last"        // after all messages
 )
 
-// Message is a message that is added to a conversation.
-type Message struct {
+// Addition is a message that is added to a conversation.
+type Addition struct {
 	Role, Text string
 	At         Position
 }
@@ -78,7 +78,7 @@ type Message struct {
 // Change is what is changed in a request before it is sent on.
 type Change struct {
 	Model  string                     // name of the model at the service
-	Add    *Message                   // nil: none
+	Add    *Addition                  // nil: none
 	Usage  bool                       // ask for the usage at the end of a stream
 	Fields map[string]json.RawMessage // fields that are added where the request does not have them
 }
@@ -113,7 +113,7 @@ func (o *Object) askForUsage() {
 }
 
 // insert adds a message to the list of messages that begins at a position.
-func (o *Object) insert(from int, messages json.RawMessage, add *Message) {
+func (o *Object) insert(from int, messages json.RawMessage, add *Addition) {
 	text := slices.Concat([]byte(`{"role":`), quote(add.Role), []byte(`,"content":`), quote(add.Text), []byte("}"))
 	elements, _ := list(messages)
 	before := 0

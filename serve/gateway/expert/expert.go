@@ -10,6 +10,7 @@ import (
 	"maps"
 	"net/http"
 	"path"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -72,7 +73,8 @@ type Expert struct {
 	fields  map[string]json.RawMessage
 	slots   chan struct{} // one per call
 	breaker *gobreaker.TwoStepCircuitBreaker[struct{}]
-	table   *prices.Table // nil: price
+	opens   BreakerSettings // of the breaker
+	table   *prices.Table   // nil: price
 }
 
 // New makes an expert. changed is called when its breaker changes. The settings must be valid.
@@ -85,7 +87,7 @@ func New(name string, s Settings, b BreakerSettings, changed func(name string, t
 	client.Transport.(*http.Transport).DisableCompression = true
 	e := &Expert{
 		Name: name, cfg: s, url: strings.TrimRight(s.BaseURL, "/") + "/chat/completions",
-		client: client, slots: make(chan struct{}, s.Concurrency), fields: make(map[string]json.RawMessage),
+		client: client, opens: b, slots: make(chan struct{}, s.Concurrency), fields: make(map[string]json.RawMessage),
 	}
 	if err := e.readSecrets(); err != nil {
 		return nil, err
@@ -107,6 +109,22 @@ func New(name string, s Settings, b BreakerSettings, changed func(name string, t
 		OnStateChange: func(name string, _, to gobreaker.State) { changed(name, state(to)) },
 	})
 	return e, nil
+}
+
+// Continue lets an expert take over the breaker of the one that it replaces, and the count of running calls, if its address,
+// keys and limits are the same. It reports whether they are. The expert must not have been called.
+func (e *Expert) Continue(old *Expert) bool {
+	if e.opens != old.opens || e.key != old.key || !reflect.DeepEqual(e.cfg.called(), old.cfg.called()) {
+		return false
+	}
+	e.breaker, e.slots = old.breaker, old.slots
+	return true
+}
+
+// called are the settings on which it depends whether calls succeed.
+func (s Settings) called() Settings {
+	s.Price, s.Prices, s.Served = nil, "", nil
+	return s
 }
 
 // readSecrets reads the key, and collects what must be hidden.

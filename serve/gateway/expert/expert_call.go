@@ -40,7 +40,7 @@ type Answer struct {
 
 // Call sends a request and returns when there is something to pass on: the whole answer, or the first event of a stream.
 // headers are sent with it. A *Failure means that another expert can be asked. Any other error is that of ctx.
-func (e *Expert) Call(ctx context.Context, r *chatjson.Request, add *chatjson.Message, headers http.Header) (*Answer, error) {
+func (e *Expert) Call(ctx context.Context, r *chatjson.Request, add *chatjson.Addition, headers http.Header) (*Answer, error) {
 	end, err := e.begin()
 	if err != nil {
 		return nil, err

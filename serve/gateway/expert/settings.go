@@ -33,7 +33,7 @@ type Settings struct {
 	Price  *Price      `yaml:"price"`  // nil: that of prices
 	Prices config.Path `yaml:"prices"` // a price file; models are looked up by the name under which they answer
 
-	Concurrency int      `yaml:"concurrency"`  // requests at a time; more count as a failure
+	Concurrency int      `yaml:"concurrency"`  // calls at a time; for more, the next best pair is tried at once
 	StreamUsage bool     `yaml:"stream_usage"` // ask for the usage of streams also where the caller does not
 	MaxAnswer   int      `yaml:"max_answer"`   // bytes of a whole answer, and of one event of a stream
 	Timeouts    Timeouts `yaml:"timeouts"`
