@@ -55,7 +55,11 @@ const recentRoom = 1 << 17
 
 func (r *recent) add(hash uint64) {
 	if len(r.now) >= recentRoom || r.now == nil {
-		r.now, r.before = make(map[uint64]bool), r.now
+		// The memory of the older generation serves again.
+		r.now, r.before = r.before, r.now
+		if clear(r.now); r.now == nil {
+			r.now = make(map[uint64]bool)
+		}
 	}
 	r.now[hash] = true
 }

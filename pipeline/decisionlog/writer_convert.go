@@ -10,15 +10,26 @@ import (
 // convertPause is how long the writer waits after a segment could not become Parquet: each try reads all of it.
 const convertPause = 10 * time.Second
 
+// While records come at more than busyRate per second, the conversion waits, so that the processor is left to the requests:
+// until waitingSegments of them wait, or the oldest one has waited for longestWait.
+const (
+	busyRate        = 1000
+	waitingSegments = 4
+	longestWait     = time.Minute
+)
+
 // convertAll turns closed segments into Parquet, and removes old ones, until the writer is closed.
 func (w *Writer) convertAll() {
 	var next time.Time
+	var pace pace
 	for {
 		select {
 		case <-w.done:
 			return
 		case <-w.convert:
-			if time.Now().Before(next) {
+			_, waiting := w.records.count()
+			wait := pace.waits(time.Now(), w.written(), waiting) && w.settings.KeepBytes == 0 // which counts closed segments only
+			if wait || time.Now().Before(next) {
 				continue
 			}
 			err := errors.Join(w.records.finish(), w.outcomes.finish(), w.retain())
@@ -27,6 +38,36 @@ func (w *Writer) convertAll() {
 			}
 		}
 	}
+}
+
+func (w *Writer) written() int64 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.stats.Records
+}
+
+// pace decides when segments become Parquet.
+type pace struct {
+	last    time.Time // of the last call
+	records int64     // written until then
+	since   time.Time // when segments began to wait; zero if none did
+}
+
+// waits reports whether the segments that wait do so longer. It is called every half of a flush interval.
+func (p *pace) waits(now time.Time, records int64, segments int) bool {
+	rate := 0.0
+	if passed := now.Sub(p.last).Seconds(); !p.last.IsZero() && passed > 0 {
+		rate = float64(records-p.records) / passed
+	}
+	p.last, p.records = now, records
+	if segments > 0 && p.since.IsZero() {
+		p.since = now
+	}
+	if segments > 0 && segments < waitingSegments && rate > busyRate && now.Sub(p.since) < longestWait {
+		return true
+	}
+	p.since = time.Time{}
+	return false
 }
 
 // finish turns the closed segments of lines into Parquet. A segment for which that fails stays, and is tried again.
