@@ -4,7 +4,7 @@
     oip_triton.py CASE.json
 
 oip_case.py says what CASE.json has. A line is printed for each client whose answers are right; the first wrong answer ends
-with an error. It needs tritonclient: python3 -m venv V && V/bin/pip install 'tritonclient[all]==2.73.*'
+with an error. It needs tritonclient, which tools/judges.sh installs.
 """
 
 import asyncio
