@@ -197,3 +197,12 @@ type checked struct {
 }
 
 func (c *checked) UnmarshalYAML(n *yaml.Node) error { return c.Settings.UnmarshalYAML(n) }
+
+// The error of an index that is not there says once what was done.
+func TestMissingIndex(t *testing.T) {
+	s := DefaultSettings()
+	s.Kind, s.Index = KindBM25, config.Path(filepath.Join(t.TempDir(), "none.bm25"))
+	if a, err := Open("x", s, nil); a != nil || err == nil || strings.Count(err.Error(), "open") != 1 || !strings.Contains(err.Error(), "none.bm25") {
+		t.Errorf("%v, %v", a, err)
+	}
+}
