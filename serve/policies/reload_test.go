@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -395,4 +396,37 @@ func TestWatchPolls(t *testing.T) {
 	set, log := watched(t, s)
 	link(t, write(t, t.TempDir(), "y", version("2")), middle)
 	eventually(t, "version 2", log, func() bool { return note(t, set, "a") == "2" })
+}
+
+// Reloads leave nothing on the heap.
+func TestReloadsLeaveNoMemory(t *testing.T) {
+	const reloads = 200
+	dir := t.TempDir()
+	path := write(t, dir, "a", version("0"))
+	set, err := Open(t.Context(), settings(dir), orttest.Open(t, 1), nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer set.Close()
+	files := [2][]byte{content(t, version("1")), content(t, version("2"))}
+	heap := func() int64 {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.GC() // what the first one finalised
+		runtime.ReadMemStats(&m)
+		return int64(m.HeapAlloc)
+	}
+	var before int64
+	for i := range 20 + reloads {
+		if i == 20 { // pools are filled
+			before = heap()
+		}
+		put(t, path, files[i%2])
+		if c := set.Reload(t.Context()); c[0].Verdict != Replaced {
+			t.Fatalf("reload %d: %v", i, c)
+		}
+	}
+	if each := (heap() - before) / reloads; each > 500 {
+		t.Errorf("every reload leaves %d bytes", each)
+	}
 }
