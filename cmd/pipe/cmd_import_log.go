@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -35,7 +36,7 @@ func timeFlag(f *pflag.FlagSet, name, text string, to *time.Time) {
 		}
 		micros, err := costs.ParseTime(value)
 		if err != nil {
-			return err
+			return errors.New("it is not a day such as 2026-01-31, or a time with a zone such as 2026-01-31T12:00:00Z")
 		}
 		*to = time.UnixMicro(micros).UTC()
 		return nil

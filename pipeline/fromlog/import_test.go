@@ -116,6 +116,7 @@ func TestEmptyTensors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	w.about.Actions.Digests = map[string]string{costs.FeatureDigest: "sha256:1", "outcomes train.csv": "sha256:2"}
 	if err := to.Policy(w.about); err != nil {
 		t.Fatal(err)
 	}
@@ -147,6 +148,13 @@ func TestEmptyTensors(t *testing.T) {
 		if info, err := os.Stat(file); err != nil || info.Size() == 0 {
 			t.Errorf("%s: %v", file, err)
 		}
+	}
+	rest, err := costs.Read(o.Partial, costs.ReadOptions{Unknown: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := rest.Actions.Digests; len(d) != 1 || d[costs.FeatureDigest] != "sha256:1" {
+		t.Errorf("the tensor says that it was made from %v", d)
 	}
 	// What an earlier import wrote would be taken for the result of this one.
 	if err := os.WriteFile(o.Out, []byte("old"), 0o666); err != nil {

@@ -124,7 +124,16 @@ func (t *tensors) close(r *Result) error {
 	return errors.Join(full, part)
 }
 
-func (t *tensors) table() *costs.Tensor { return &costs.Tensor{Actions: t.actions, Dim: t.dim} }
+// table is a tensor without rows. What the policy's training read made neither the outcomes nor the rows of a log: only the
+// digest of what makes the features is kept.
+func (t *tensors) table() *costs.Tensor {
+	actions := *t.actions
+	actions.Digests = nil
+	if d, ok := t.actions.Digests[costs.FeatureDigest]; ok {
+		actions.Digests = map[string]string{costs.FeatureDigest: d}
+	}
+	return &costs.Tensor{Actions: &actions, Dim: t.dim}
+}
 
 // draw returns the split of every instance, and their groups if there are users: rows of one user belong together.
 func (t *tensors) draw() (splits []costs.Split, groups []string, err error) {

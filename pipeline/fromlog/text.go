@@ -10,7 +10,9 @@ import (
 // WriteText writes the result for a terminal.
 func (r *Result) WriteText(w io.Writer) error {
 	b := safetext.Titled(r.Log, "decision log")
-	b.Add("decisions", "%d in %d segments, %d outcomes", r.Read.Records, r.Read.Segments, r.Read.Outcomes)
+	b.Add("decisions", "%d", r.Read.Records)
+	b.Add("segments", "%d", r.Read.Segments)
+	b.Add("outcomes", "%d", r.Read.Outcomes)
 	b.Add("policies", "%s", strings.Join(r.Policies, ", "))
 	count := func(name, format string, n int) {
 		if n > 0 {
@@ -33,7 +35,7 @@ func (r *Result) WriteText(w io.Writer) error {
 		b.Add("digest", "%s", r.Tensor)
 	}
 	if r.Partial != "" {
-		b.Add("digest of the partial tensor", "%s", r.Partial)
+		b.Add("partial digest", "%s", r.Partial)
 	}
 	for _, e := range r.NotWritten {
 		b.Add("not written", "%s: %s", e.File, e.Reason)

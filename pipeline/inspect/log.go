@@ -31,7 +31,8 @@ func explainLog(ctx context.Context, path string, _ Options) (Explanation, error
 // WriteText writes the explanation for a terminal.
 func (e *LogExplanation) WriteText(w io.Writer) error {
 	b := safetext.Titled(filepath.Clean(e.File), "decision log")
-	b.Add("decisions", "%d in %d segments", e.Read.Records, e.Read.Segments)
+	b.Add("decisions", "%d", e.Read.Records)
+	b.Add("segments", "%d", e.Read.Segments)
 	if e.First != "" {
 		b.Add("time", "%s to %s", e.First, e.Last)
 	}
