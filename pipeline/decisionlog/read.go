@@ -41,7 +41,7 @@ func Read(folder string) (*Log, error) {
 		return nil, fmt.Errorf("read decision log: %w", err)
 	}
 	if len(list) == 0 {
-		return nil, &dataerror.Error{File: folder, Msg: "is no decision log: it has no file " + decisions + "-*" + linesEnding + " or " + parquetEnding}
+		return nil, &dataerror.Error{File: folder, Msg: "is no decision log, or has no decision yet: it has no file " + decisions + "-*" + linesEnding + " or " + parquetEnding}
 	}
 	return &Log{folder: folder, policies: map[string]*PolicyInfo{}}, nil
 }
