@@ -56,6 +56,12 @@ func TestGatewayIsReadAgain(t *testing.T) {
 	if sent := ask(); !strings.HasPrefix(sent, "Bearer first-key-0123456789 ") || !strings.Contains(sent, `"model-1"`) {
 		t.Error(sent)
 	}
+	if _, _, body := r.do(t, "GET", "/v1/models", ""); strings.Contains(body, `"pipe`) {
+		t.Errorf("a policy of features is listed: %s", body)
+	}
+	if code, h, body := r.do(t, "POST", "/v1/chat/completions", `{"model":"pipe","messages":[{"role":"user","content":"x"}]}`); code != 400 || h.Get("Retry-After") != "" || !strings.Contains(body, "takes neither texts nor images") {
+		t.Errorf("a policy of features: %d %s", code, body)
+	}
 	gatewayFile(t, folder, service.Base(), "model-2", "second-key-0123456789")
 	if body := reload(); !strings.Contains(body, `{"kind":"gateway","what":"loaded"}`) {
 		t.Error(body)

@@ -246,6 +246,15 @@ func TestDrain(t *testing.T) {
 	}
 }
 
+// TestStopsAtOnce checks that a server which is told to stop while it starts ends in order.
+func TestStopsAtOnce(t *testing.T) {
+	for range 20 {
+		if err := start(t, nil, nil).wait(t); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // TestCut checks that requests which do not end are cut off, and that Run says so.
 func TestCut(t *testing.T) {
 	began := make(chan struct{})

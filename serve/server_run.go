@@ -29,9 +29,10 @@ func (s *Server) Run(ctx context.Context) (err error) {
 	}()
 	go s.keepSpent(watching)
 	ended := make(chan error, 2)
-	go func() { ended <- s.http.Serve(s.open.http) }()
+	web, calls := s.open.http, s.open.grpc // the goroutines may begin after a stop at once has closed the server
+	go func() { ended <- s.http.Serve(web) }()
 	if s.grpc != nil {
-		go func() { ended <- s.grpc.Serve(s.open.grpc) }()
+		go func() { ended <- s.grpc.Serve(calls) }()
 	}
 	s.log.Info("ready", "http", s.Addresses().HTTP, "grpc", s.Addresses().GRPC)
 	select {
