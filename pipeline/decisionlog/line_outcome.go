@@ -4,20 +4,8 @@ import (
 	"encoding/json"
 )
 
-// outcomeLine is an outcome in a segment.
-type outcomeLine struct {
-	ID      string   `json:"id"`
-	Time    int64    `json:"time"`
-	Loss    *float64 `json:"loss"`
-	Score   *float64 `json:"score"`
-	Correct *bool    `json:"correct"`
-	Label   string   `json:"label"`
-	Comment string   `json:"comment"`
-	Client  string   `json:"client"`
-}
-
 func appendOutcome(dst []byte, o *Outcome) ([]byte, error) {
-	b, err := json.Marshal(outcomeLine(*o))
+	b, err := json.Marshal(o)
 	if err != nil {
 		return dst, err
 	}
@@ -26,10 +14,9 @@ func appendOutcome(dst []byte, o *Outcome) ([]byte, error) {
 }
 
 func readOutcome(body []byte) (*Outcome, error) {
-	var in outcomeLine
-	if err := json.Unmarshal(closed(body), &in); err != nil {
+	var o Outcome
+	if err := json.Unmarshal(closed(body), &o); err != nil {
 		return nil, err
 	}
-	o := Outcome(in)
 	return &o, o.Check()
 }

@@ -67,14 +67,14 @@ type Shadow struct {
 
 // Outcome is what became known of a decision later. At least one of Loss, Score, Correct, Label and Comment is set.
 type Outcome struct {
-	ID      string // of the decision
-	Time    int64  // microseconds since 1970, UTC, when it arrived
-	Loss    *float64
-	Score   *float64
-	Correct *bool
-	Label   string
-	Comment string
-	Client  string // name of the caller's key
+	ID      string   `json:"id" parquet:"id,plain"`                                // of the decision
+	Time    int64    `json:"time" parquet:"time,timestamp(microsecond:utc),plain"` // microseconds since 1970, UTC, when it arrived
+	Loss    *float64 `json:"loss" parquet:"loss,optional,plain"`                   // in the unit of the task loss
+	Score   *float64 `json:"score" parquet:"score,optional,plain"`                 // higher is better; its loss is 1 - Score
+	Correct *bool    `json:"correct" parquet:"correct,optional"`
+	Label   string   `json:"label" parquet:"label,dict"`
+	Comment string   `json:"comment" parquet:"comment,plain"`
+	Client  string   `json:"client" parquet:"client,dict"` // name of the caller's key
 }
 
 // LossOf is the task loss that the outcome states: Loss, or 0 and 1 for correct and wrong, or 1 - Score. ok is false if

@@ -97,13 +97,13 @@ func (w *parquetWriter[T]) close(s *segment, policies []*PolicyInfo) error {
 // writeParquet turns the lines of a segment into its Parquet file. Lines that are not whole are left out.
 func writeParquet(s *segment) error {
 	if s.stream == outcomes {
-		return writeRows(s, func(w *parquetWriter[outcomeRow]) ([]*PolicyInfo, error) {
+		return writeRows(s, func(w *parquetWriter[Outcome]) ([]*PolicyInfo, error) {
 			_, err := readLines(s, func(_ lineKind, body []byte) error {
 				o, err := readOutcome(body)
 				if err != nil {
 					return err
 				}
-				return w.add(outcomeRow(*o), 256+len(o.Comment))
+				return w.add(*o, 256+len(o.Comment))
 			})
 			return nil, err
 		})

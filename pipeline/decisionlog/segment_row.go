@@ -101,15 +101,3 @@ func unlessNaN[T float32 | float64](v *T) *T {
 	}
 	return v
 }
-
-// outcomeRow is a row of the Parquet form of outcomes.
-type outcomeRow struct {
-	ID      string   `parquet:"id,plain"`
-	Time    int64    `parquet:"time,timestamp(microsecond:utc),plain"`
-	Loss    *float64 `parquet:"loss,optional,plain"`
-	Score   *float64 `parquet:"score,optional,plain"`
-	Correct *bool    `parquet:"correct,optional"`
-	Label   string   `parquet:"label,dict"`
-	Comment string   `parquet:"comment,plain"`
-	Client  string   `parquet:"client,dict"`
-}

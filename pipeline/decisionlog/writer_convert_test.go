@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Conversion waits while many records come, but only so long and for so many segments, and not otherwise.
+// Conversion waits while many records come. The wait is bounded by time and by the number of segments that wait.
 func TestPace(t *testing.T) {
 	const step = 500 * time.Millisecond
 	now := time.Unix(1000, 0)

@@ -127,7 +127,7 @@ type ShadowState struct {
 	Shadow    string  `json:"shadow"` // name@digest
 	N         int64   `json:"n"`
 	Agreement float64 `json:"agreement"`         // share of decisions with the same pair
-	Cheaper   *Mean   `json:"cheaper,omitempty"` // what each expects of its own choice: live minus shadow
+	Cheaper   *Mean   `json:"cheaper,omitempty"` // expected cost of the live choice by the live policy, minus that of the shadow by the shadow
 }
 
 // mostBars is the number of bars in the picture of the traffic.

@@ -85,7 +85,7 @@ func (v *view) verdict() page.Answer {
 	return page.Answer{Tone: page.Keep, Text: fmt.Sprintf("A saving of the policy %s is not shown yet: it is %s per decision %s.", v.policy.Name, interval(&s.Mean), rest)}
 }
 
-// problems are what somebody must look at.
+// problems are states of the server that an operator has to act on.
 func (v *view) problems() (all []page.Answer) {
 	add := func(tone, format string, args ...any) {
 		all = append(all, page.Answer{Tone: tone, Text: fmt.Sprintf(format, args...)})

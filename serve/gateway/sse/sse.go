@@ -91,8 +91,8 @@ func (r *Reader) line() error {
 	}
 }
 
-// lineFeed takes the LF of CR LF if it is there already, or if the line end before had one. Otherwise it does not wait for
-// one: the event could be the last for a long time.
+// lineFeed takes the LF after a CR if it has arrived, or if the line before ended in CR LF. Otherwise it does not wait for
+// one, because the event could be the last for a long time.
 func (r *Reader) lineFeed() {
 	if r.in.Buffered() == 0 && !r.pairs {
 		return
