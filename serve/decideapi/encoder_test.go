@@ -7,10 +7,10 @@ import (
 	"testing"
 
 	"pipe/costs"
-	"pipe/featurize"
 	"pipe/onnx/hf/hftest"
 	"pipe/pipeline/decide"
 	"pipe/pipeline/decide/decidetest"
+	"pipe/serve/policies/policiestest"
 )
 
 // encoded has policies with encoders: of texts, of images, of raw rows, and one of texts that is merged with its encoder.
@@ -31,33 +31,9 @@ func encoded(t *testing.T) options {
 	if err := decidetest.WriteTable(table); err != nil {
 		t.Fatal(err)
 	}
-	merge(t, file("text"), text, file("merged"))
+	policiestest.Merge(t, file("text"), text, file("merged"))
 	o.encoders = map[string]string{"text": text, "image": image, "row": table}
 	return o
-}
-
-// merge puts a text encoder in front of a policy.
-func merge(t *testing.T, from, model, to string) {
-	t.Helper()
-	f, err := decide.ReadPolicy(from)
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := featurize.ReadTextModel(model, featurize.DefaultTextModelOptions())
-	if err != nil {
-		t.Fatal(err)
-	}
-	encoder, err := m.Encoder()
-	if err != nil {
-		t.Fatal(err)
-	}
-	both, err := f.Behind(encoder, m.Info())
-	if err == nil {
-		err = both.WriteFile(to)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 // TestEncoders checks that decisions on texts, conversations, images and raw rows are those of a router on the same file.

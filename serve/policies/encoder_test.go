@@ -8,6 +8,7 @@ import (
 	"pipe/costs"
 	"pipe/onnx/hf/hftest"
 	"pipe/pipeline/decide/decidetest"
+	"pipe/serve/policies/policiestest"
 )
 
 // Policies with the same encoder share it, by its name or, where it is in front, by its content. It stays open over a
@@ -21,7 +22,7 @@ func TestPoliciesShareEncoders(t *testing.T) {
 		if err := decidetest.WriteEncoderPolicy(file(name), hftest.Hidden, source, "", float32(i)); err != nil {
 			t.Fatal(err)
 		}
-		merge(t, file(name), model, file(name+"-merged"))
+		policiestest.Merge(t, file(name), model, file(name+"-merged"))
 	}
 	s := settings(file("a"), file("b"), file("a-merged"), file("b-merged"))
 	s.Encoders = map[string]string{"a": model, "b": model}

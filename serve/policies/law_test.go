@@ -18,13 +18,13 @@ import (
 	"go.uber.org/goleak"
 
 	"pipe/costs"
-	"pipe/featurize"
 	"pipe/models/policy"
 	"pipe/onnx"
 	"pipe/onnx/hf/hftest"
 	"pipe/onnx/ort/orttest"
 	"pipe/pipeline/decide"
 	"pipe/pipeline/decide/decidetest"
+	"pipe/serve/policies/policiestest"
 )
 
 // everything is a set with a policy of each kind of input, an any-price one, and one that is merged with its encoder.
@@ -50,37 +50,13 @@ func everything(t testing.TB, change func(s *Settings)) *Set {
 	if err := decidetest.WriteTable(table); err != nil {
 		t.Fatal(err)
 	}
-	merge(t, filepath.Join(dir, "text.onnx"), text, filepath.Join(dir, "merged.onnx"))
+	policiestest.Merge(t, filepath.Join(dir, "text.onnx"), text, filepath.Join(dir, "merged.onnx"))
 	s := settings(dir)
 	s.Encoders = map[string]string{"text": text, "image": image, "row": table}
 	if change != nil {
 		change(&s)
 	}
 	return open(t, s)
-}
-
-// merge puts a text encoder in front of a policy.
-func merge(t testing.TB, from, model, to string) {
-	t.Helper()
-	f, err := decide.ReadPolicy(from)
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := featurize.ReadTextModel(model, featurize.DefaultTextModelOptions())
-	if err != nil {
-		t.Fatal(err)
-	}
-	encoder, err := m.Encoder()
-	if err != nil {
-		t.Fatal(err)
-	}
-	both, err := f.Behind(encoder, m.Info())
-	if err == nil {
-		err = both.WriteFile(to)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 // request is one request to a policy; a bad one must fail, whatever runs beside it.
