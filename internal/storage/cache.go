@@ -1,0 +1,118 @@
+package storage
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// CacheVariable names the folder of local copies. Without it they are in the user's cache folder, under pipe/storage.
+const CacheVariable = "PIPE_STORAGE_CACHE"
+
+func cacheFolder() (string, error) {
+	if folder := os.Getenv(CacheVariable); folder != "" {
+		return filepath.Abs(folder)
+	}
+	user, err := os.UserCacheDir()
+	if err != nil {
+		return "", err
+	}
+	return filepath.Join(user, "pipe", "storage"), nil
+}
+
+// Local returns the path of a local copy of an object, or of all objects below a prefix as a folder. Copies are kept by
+// URL and content, so an object that has changed is fetched again, and the old copy stays for whoever has it open. A
+// local path is returned as it is. If there is nothing, the error is fs.ErrNotExist.
+func Local(ctx context.Context, pathOrURL string) (string, error) {
+	if path, ok := LocalPath(pathOrURL); ok {
+		return path, nil
+	}
+	folder, name, err := openObject(ctx, pathOrURL)
+	if err != nil {
+		return "", err
+	}
+	if parse(pathOrURL).name != "" {
+		info, err := folder.Stat(ctx, name)
+		if err == nil {
+			return folder.local(ctx, name, false, []Info{info})
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
+			return "", err
+		}
+	}
+	whole, err := OpenFolder(ctx, pathOrURL)
+	if err != nil {
+		return "", err
+	}
+	var all []Info
+	for info, err := range whole.List(ctx, "") {
+		if err != nil {
+			return "", err
+		}
+		all = append(all, info)
+	}
+	if len(all) == 0 {
+		return "", &Error{Op: "read", URL: Shown(pathOrURL), Err: &Fault{Msg: "there is no such object or folder", Kind: fs.ErrNotExist}}
+	}
+	return whole.local(ctx, name, true, all)
+}
+
+// local returns the copy of objects, called name: a folder of them, or the only one.
+func (f *Folder) local(ctx context.Context, name string, tree bool, objects []Info) (string, error) {
+	cache, err := cacheFolder()
+	if err != nil {
+		return "", err
+	}
+	content := sha256.New()
+	for _, o := range objects {
+		fmt.Fprintf(content, "%q %d %d %q\n", o.Name, o.Size, o.Modified.UnixNano(), o.Tag)
+	}
+	where := sha256.Sum256([]byte(f.URL(name)))
+	home := filepath.Join(cache, hex.EncodeToString(where[:8]), hex.EncodeToString(content.Sum(nil)[:16]))
+	copied := filepath.Join(home, name)
+	if _, err := os.Stat(copied); err == nil {
+		return copied, nil
+	}
+	if err := f.fetch(ctx, home, name, tree, objects); err != nil {
+		return "", err
+	}
+	return copied, nil
+}
+
+// fetch makes the folder home with the copy in it. Of processes that do so at once, the first one's stays.
+func (f *Folder) fetch(ctx context.Context, home, name string, tree bool, objects []Info) error {
+	if err := os.MkdirAll(filepath.Dir(home), 0o700); err != nil {
+		return fmt.Errorf("make the folder of local copies: %w", err)
+	}
+	part, err := os.MkdirTemp(filepath.Dir(home), ".part-*")
+	if err != nil {
+		return fmt.Errorf("make the folder of local copies: %w", err)
+	}
+	defer os.RemoveAll(part)
+	for _, o := range objects {
+		target := filepath.Join(part, name)
+		if tree {
+			if !filepath.IsLocal(filepath.FromSlash(o.Name)) || strings.HasSuffix(o.Name, "/") {
+				continue // a name that is none here, such as the empty objects that stand for folders
+			}
+			target = filepath.Join(target, filepath.FromSlash(o.Name))
+		}
+		if err := os.MkdirAll(filepath.Dir(target), 0o700); err != nil {
+			return err
+		}
+		if err := f.Download(ctx, o.Name, target); err != nil {
+			return err
+		}
+	}
+	err = os.Rename(part, home)
+	if _, there := os.Stat(home); there == nil {
+		return nil
+	}
+	return err
+}
