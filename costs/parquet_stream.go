@@ -146,6 +146,23 @@ func (r *Reader) advance() error {
 	return io.EOF
 }
 
+// Seek moves to the row group that has row n, counted from 0 over all files, and returns its first row, which the next
+// batch begins with. Beyond the last row, Next returns io.EOF. It may only be called before the first call of Next.
+func (r *Reader) Seek(n int) (first int) {
+	for i, p := range r.source.parts {
+		for g := range p.file.Groups() {
+			rows := p.file.GroupRows(g)
+			if n < first+rows {
+				r.part, r.group = i, g
+				return first
+			}
+			first += rows
+		}
+	}
+	r.part, r.group = len(r.source.parts), 0
+	return first
+}
+
 func (r *Reader) endGroup() error {
 	if r.current == nil {
 		return nil

@@ -4,9 +4,11 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 
+	"pipe/internal/digest"
 	"pipe/internal/parallel"
 )
 
@@ -14,11 +16,87 @@ import (
 // same schema. train has row numbers of the frame. An unknown label in these
 // rows is an error, and so is a single label for all of them.
 func Fit(f *Frame, s *Schema, train []int) (*Encoder, error) {
-	if err := checkClasses(f, s, train); err != nil {
+	t, err := summarise(f, s, train)
+	if err != nil {
+		return nil, fmt.Errorf("fit encoder: %w", err)
+	}
+	return t.fit(s, f.File)
+}
+
+// trainingRows are what an encoder is fitted to. Those of several parts of a
+// table can be merged: nothing in them depends on the order of the rows.
+type trainingRows struct {
+	Rows    int
+	Labels  []int64 // rows by label
+	Columns []trainingColumn
+}
+
+// trainingColumn is a column of the training rows.
+type trainingColumn struct {
+	Name        string
+	Group       int
+	Categorical bool
+	Time        bool
+	Log         bool
+	Missing     int64            // rows without a value
+	Gaps        string           // which ones: equal for two columns if they are the same rows
+	Levels      map[string]int64 `json:",omitempty"` // of a category: rows by level
+	Sums        *exactMoments    `json:",omitempty"` // of numbers, after the logarithm if Log is set
+
+	counts []keyCounter // of numbers: how often each occurs
+}
+
+// summarise collects what an encoder is fitted to.
+func summarise(f *Frame, s *Schema, train []int) (*trainingRows, error) {
+	t := &trainingRows{Rows: len(train), Labels: make([]int64, len(s.Labels)), Columns: make([]trainingColumn, len(f.Columns))}
+	for _, row := range train {
+		if f.Labels[row] < 0 {
+			return nil, &DataError{File: f.File, Column: columnName(s.Label), Msg: "is missing; an encoder is fitted on labelled rows"}
+		}
+		t.Labels[f.Labels[row]]++
+	}
+	declared := map[string]schemaColumn{}
+	columns, _ := s.columns()
+	for _, c := range columns {
+		declared[c.name] = c
+	}
+	parallel.Do(len(f.Columns), func(i int) {
+		c := &f.Columns[i]
+		d := declared[c.Name]
+		t.Columns[i] = trainingColumn{Name: c.Name, Group: c.Group, Categorical: c.Categorical, Time: d.time, Log: d.log}
+		t.Columns[i].summarise(c, train)
+	})
+	return t, nil
+}
+
+func (t *trainingColumn) summarise(c *FrameColumn, train []int) {
+	t.Gaps, t.Missing = c.gaps(train)
+	switch {
+	case c.Categorical:
+		t.Levels = c.levelCounts(train)
+	case !t.Time:
+		present := c.present(train)
+		t.Sums = &exactMoments{}
+		for _, v := range present {
+			t.Sums.add(t.scaled(v))
+		}
+		t.counts = []keyCounter{numbers(present)}
+	}
+}
+
+// scaled is a number as its mean is computed of.
+func (t *trainingColumn) scaled(v float32) float64 {
+	c := fittedColumn{Log: t.Log}
+	return c.scaled(v)
+}
+
+// fit fits an encoder. file is the primary file, for errors.
+func (t *trainingRows) fit(s *Schema, file string) (*Encoder, error) {
+	if err := t.checkClasses(s, file); err != nil {
 		return nil, fmt.Errorf("fit encoder: %w", err)
 	}
 	e := encoderFile{
-		Format: encoderFormat, ID: columnName(s.ID), Label: columnName(s.Label), Rows: len(train),
+		Format: encoderFormat, ID: columnName(s.ID), Label: columnName(s.Label), Rows: t.Rows,
 		MaxLevels: s.MaxLevels, MinCount: s.MinCount,
 	}
 	for _, l := range s.Labels {
@@ -27,40 +105,30 @@ func Fit(f *Frame, s *Schema, train []int) (*Encoder, error) {
 	for _, g := range s.Groups {
 		e.Groups = append(e.Groups, encoderGroup{Name: g.Name, About: g.About})
 	}
-	declared := map[string]schemaColumn{}
-	columns, _ := s.columns()
-	for _, c := range columns {
-		declared[c.name] = c
-	}
-	e.Columns = make([]fittedColumn, len(f.Columns))
-	gaps := make([]string, len(f.Columns))
-	parallel.Do(len(f.Columns), func(i int) {
-		c := &f.Columns[i]
-		e.Columns[i] = fitColumn(c, declared[c.Name], s, train)
-		gaps[i] = c.gaps(train)
+	e.Columns = make([]fittedColumn, len(t.Columns))
+	gaps, errs := make([]string, len(t.Columns)), make([]error, len(t.Columns))
+	parallel.Do(len(t.Columns), func(i int) {
+		c := &t.Columns[i]
+		e.Columns[i], errs[i] = c.fit(s, t.Rows)
+		if c.Missing > 0 && c.Missing < int64(t.Rows) {
+			gaps[i] = c.Gaps
+		}
 	})
 	e.Missing = markers(e.Columns, gaps)
-	if err := e.check(); err != nil {
+	if err := errors.Join(append(errs, e.check())...); err != nil {
 		return nil, fmt.Errorf("fit encoder: %w", err)
 	}
 	return newEncoder(e)
 }
 
-func checkClasses(f *Frame, s *Schema, train []int) error {
-	if len(train) == 0 {
-		return &DataError{File: f.File, Msg: "there are no training rows"}
+func (t *trainingRows) checkClasses(s *Schema, file string) error {
+	if t.Rows == 0 {
+		return &DataError{File: file, Msg: "there are no training rows"}
 	}
-	counts := make([]int, len(s.Labels))
-	for _, row := range train {
-		if f.Labels[row] < 0 {
-			return &DataError{File: f.File, Column: columnName(s.Label), Msg: "is missing; an encoder is fitted on labelled rows"}
-		}
-		counts[f.Labels[row]]++
-	}
-	for i, n := range counts {
-		if n == len(train) {
+	for i, n := range t.Labels {
+		if n == int64(t.Rows) {
 			return &DataError{
-				File: f.File, Column: columnName(s.Label),
+				File: file, Column: columnName(s.Label),
 				Msg: fmt.Sprintf("all %d training rows have label %q; nothing can be learned from one class", n, s.Labels[i]),
 			}
 		}
@@ -68,145 +136,87 @@ func checkClasses(f *Frame, s *Schema, train []int) error {
 	return nil
 }
 
-func fitColumn(c *FrameColumn, declared schemaColumn, s *Schema, train []int) fittedColumn {
-	out := fittedColumn{Name: c.Name, Group: c.Group, Kind: kindNumber, Log: declared.log}
+func (t *trainingColumn) fit(s *Schema, rows int) (fittedColumn, error) {
+	out := fittedColumn{Name: t.Name, Group: t.Group, Kind: kindNumber, Log: t.Log, Empty: t.Missing == int64(rows)}
+	var err error
 	switch {
-	case c.Categorical:
+	case t.Categorical:
 		out.Kind = kindCategory
-		out.fitLevels(c, s, train)
-	case declared.time:
+		out.fitLevels(t.Levels, s)
+	case t.Time:
 		out.Kind = kindTime
-		out.Empty = !slices.ContainsFunc(train, func(row int) bool { return !math.IsNaN(float64(c.Numbers[row])) })
-	default:
-		out.fitNumbers(c.Numbers, train)
+	case !out.Empty:
+		err = out.fitNumbers(t)
 	}
-	return out
+	return out, err
 }
 
-// fitLevels counts the levels of the training rows and assigns the codes.
-func (c *fittedColumn) fitLevels(from *FrameColumn, s *Schema, train []int) {
-	counts := make([]int, len(from.Levels))
-	for _, row := range train {
-		if code := from.Codes[row]; code >= 0 {
-			counts[code]++
-		}
-	}
-	var seen []int
-	for code, n := range counts {
-		if n > 0 {
-			seen = append(seen, code)
-		}
-	}
-	slices.SortFunc(seen, func(a, b int) int {
-		return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(from.Levels[a], from.Levels[b]))
+// fitLevels assigns the codes to the levels of the training rows.
+func (c *fittedColumn) fitLevels(counts map[string]int64, s *Schema) {
+	seen := slices.Collect(maps.Keys(counts))
+	slices.SortFunc(seen, func(a, b string) int {
+		return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a, b))
 	})
-	for i, code := range seen {
-		if i < s.MaxLevels && counts[code] >= s.MinCount {
-			c.Levels = append(c.Levels, from.Levels[code])
+	for i, level := range seen {
+		if i < s.MaxLevels && counts[level] >= int64(s.MinCount) {
+			c.Levels = append(c.Levels, level)
 		} else {
-			c.Rare = append(c.Rare, from.Levels[code])
+			c.Rare = append(c.Rare, level)
 		}
 	}
 	slices.Sort(c.Rare)
-	c.Empty = len(seen) == 0
 }
 
 // fitNumbers finds median, mean and standard deviation.
-func (c *fittedColumn) fitNumbers(numbers []float32, train []int) {
+func (c *fittedColumn) fitNumbers(t *trainingColumn) (err error) {
+	if c.Median, err = medianOf(t.counts, t.Sums.Count); err != nil {
+		return err
+	}
+	mean, std := t.Sums.meanAndDeviation(c.scaled(c.Median), t.Missing)
+	if c.Mean = mean; std > 1e-12*math.Abs(mean) {
+		c.Std = std
+	}
+	return nil
+}
+
+// levelCounts are the training rows by level.
+func (c *FrameColumn) levelCounts(train []int) map[string]int64 {
+	counts := make([]int64, len(c.Levels))
+	for _, row := range train {
+		if code := c.Codes[row]; code >= 0 {
+			counts[code]++
+		}
+	}
+	levels := map[string]int64{}
+	for code, n := range counts {
+		if n > 0 {
+			levels[c.Levels[code]] = n
+		}
+	}
+	return levels
+}
+
+// present are the numbers of the training rows that have one.
+func (c *FrameColumn) present(train []int) []float32 {
 	present := make([]float32, 0, len(train))
 	for _, row := range train {
-		if v := numbers[row]; v == v {
+		if v := c.Numbers[row]; v == v {
 			present = append(present, v)
 		}
 	}
-	if len(present) == 0 {
-		c.Empty = true
-		return
-	}
-	c.Median = lowerMedian(present)
-	n, gaps := float64(len(train)), float64(len(train)-len(present))
-	fill := c.scaled(c.Median)
-	// The values are centred on the fill, so that a column far from zero loses
-	// no precision.
-	var sum, squares float64
-	for _, v := range present {
-		sum += c.scaled(v) - fill
-	}
-	shift := sum / n
-	for _, v := range present {
-		d := c.scaled(v) - fill - shift
-		squares += d * d
-	}
-	squares += gaps * shift * shift
-	c.Mean = fill + shift
-	if std := math.Sqrt(squares / n); std > 1e-12*math.Abs(c.Mean) {
-		c.Std = std
-	}
+	return present
 }
 
-// lowerMedian returns element (n-1)/2 of the sorted values; none may be NaN. It
-// does not sort, but counts the upper and then the lower halves of keys with
-// the same order as the numbers.
-func lowerMedian(values []float32) float32 {
-	rank := (len(values) - 1) / 2
-	counts := make([]int32, 1<<16)
-	for _, v := range values {
-		counts[orderedKey(v)>>16]++
-	}
-	high, rank := nthBucket(counts, rank)
-	clear(counts)
-	for _, v := range values {
-		if k := orderedKey(v); k>>16 == high {
-			counts[k&0xffff]++
-		}
-	}
-	low, _ := nthBucket(counts, rank)
-	key := high<<16 | low
-	if key>>31 == 1 {
-		return math.Float32frombits(key &^ (1 << 31))
-	}
-	return math.Float32frombits(^key)
-}
-
-// orderedKey maps numbers to integers in the same order.
-func orderedKey(v float32) uint32 {
-	if v == 0 {
-		v = 0 // -0 and 0 are equal
-	}
-	bits := math.Float32bits(v)
-	if bits>>31 == 1 {
-		return ^bits
-	}
-	return bits | 1<<31
-}
-
-// nthBucket returns the bucket of the element with the given rank, and its rank
-// within the bucket.
-func nthBucket(counts []int32, rank int) (bucket uint32, within int) {
-	for b, n := range counts {
-		if rank < int(n) {
-			return uint32(b), rank
-		}
-		rank -= int(n)
-	}
-	panic(errors.New("featurize: rank beyond the number of values"))
-}
-
-// gaps returns the training rows without a value as a bit set. It is "" if no
-// row lacks a value, or all do.
-func (c *FrameColumn) gaps(train []int) string {
+// gaps identifies the training rows without a value, and counts them.
+func (c *FrameColumn) gaps(train []int) (which string, missing int64) {
 	bits := make([]byte, (len(train)+7)/8)
-	missing := 0
 	for i, row := range train {
 		if c.missing(row) {
 			bits[i/8] |= 1 << (i % 8)
 			missing++
 		}
 	}
-	if missing == 0 || missing == len(train) {
-		return ""
-	}
-	return string(bits)
+	return digest.Of(bits), missing
 }
 
 func (c *FrameColumn) missing(row int) bool {

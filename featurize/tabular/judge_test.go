@@ -71,7 +71,7 @@ func judged(t *testing.T, s *Schema, files Files, want string) {
 }
 
 func TestOthersReadOurTables(t *testing.T) {
-	primary, joined := randomTable(rand.New(rand.NewPCG(21, 22)), 2*tableGroupRows+10, true)
+	primary, joined := randomTable(rand.New(rand.NewPCG(21, 22)), 2*TableGroupRows+10, true)
 	judged(t, smallSchema(), Files{Primary: write(t, primary), Joined: write(t, joined)}, "8202 8")
 }
 
@@ -98,7 +98,7 @@ func TestDocumentedTableExamples(t *testing.T) {
 		t.Fatalf("the documentation has %d examples", len(scripts))
 	}
 	py := judge.Python(t, "numpy", "pandas", "pyarrow")
-	f, e, split := randomFrame(t, tableGroupRows+50)
+	f, e, split := randomFrame(t, TableGroupRows+50)
 	path := writeTo(t, e, f, split)
 	if out := judge.Run(t, py, filepath.Dir(path), scripts[0]); !strings.Contains(out, "(pooled)") || !strings.Contains(out, "train") {
 		t.Errorf("the first example prints\n%s", out)

@@ -54,6 +54,7 @@ type loader struct {
 	progress func(rows int)
 	primary  *csvFile
 	joined   *csvFile // nil if there is none
+	part     *Part    // nil: all rows of the primary file
 	frame    *Frame
 	report   LoadReport
 }
@@ -91,7 +92,11 @@ func (l *loader) load(ctx context.Context) error {
 	}
 	l.countLabels()
 	if l.joined != nil {
-		if err := l.join(ctx, rows, at); err != nil {
+		join := l.join
+		if l.part != nil {
+			join = l.joinPart
+		}
+		if err := join(ctx, rows, at); err != nil {
 			return err
 		}
 	}
@@ -111,7 +116,11 @@ func (l *loader) read(ctx context.Context, f *csvFile, rows int) (*csvRows, erro
 	if progress != nil {
 		progress = func(n int) { l.progress(rows + n) }
 	}
-	return readRows(ctx, f, l.schema, l.columns, l.roles(f), l.piece, l.held, progress)
+	all, err := readRows(ctx, f, l.schema, l.columns, l.roles(f), l.piece, l.held, progress)
+	if err == nil && len(all.ids) == 0 && l.part == nil {
+		err = f.wrong(0, "", "has a header but no rows")
+	}
+	return all, err
 }
 
 // byID maps each id to its row.
@@ -163,9 +172,7 @@ func (l *loader) join(ctx context.Context, into *csvRows, at map[string]int32) e
 	}
 	l.report.Joined = len(rows.ids)
 	l.report.Unmatched = l.report.Joined - l.report.Matched
-	if l.report.Matched == 0 {
-		l.report.Warnings = append(l.report.Warnings, fmt.Sprintf("no id of %q is in %q", l.joined.path, l.primary.path))
-	}
+	l.report.warn(Files{l.primary.path, l.joined.path})
 	parallel.Do(len(rows.columns), func(i int) {
 		if c := rows.columns[i]; c.Name != "" {
 			c.Numbers = gather(c.Numbers, source, nan32)
@@ -174,6 +181,13 @@ func (l *loader) join(ctx context.Context, into *csvRows, at map[string]int32) e
 		}
 	})
 	return nil
+}
+
+// warn adds the likely mistakes of a join.
+func (r *LoadReport) warn(files Files) {
+	if files.Joined != "" && r.Matched == 0 {
+		r.Warnings = append(r.Warnings, fmt.Sprintf("no id of %q is in %q", files.Joined, files.Primary))
+	}
 }
 
 // gather returns from[source[i]] for every i, or gap where source[i] is -1.

@@ -87,9 +87,6 @@ func readRows(ctx context.Context, f *csvFile, s *Schema, schema []schemaColumn,
 	}
 	rows.mergeLevels(pieces)
 	rows.compact(pieces)
-	if len(rows.ids) == 0 {
-		return nil, f.wrong(0, "", "has a header but no rows")
-	}
 	return rows, nil
 }
 
@@ -154,8 +151,8 @@ func (r *csvRows) allocate(n int, schema []schemaColumn) {
 	}
 }
 
-// parse reads the rows of the piece.
-func (p *pieceRows) parse() error {
+// startLevels starts with no levels.
+func (p *pieceRows) startLevels() {
 	p.dicts = make([]map[string]int32, len(p.roles))
 	p.names = make(map[int][]string)
 	for i, x := range p.roles {
@@ -163,6 +160,11 @@ func (p *pieceRows) parse() error {
 			p.dicts[i] = make(map[string]int32)
 		}
 	}
+}
+
+// parse reads the rows of the piece.
+func (p *pieceRows) parse() error {
+	p.startLevels()
 	section := io.NewSectionReader(p.file.file, p.from, p.to-p.from)
 	r := csv.NewReader(textfile.Bounded(p.file.path, p.before, section, ','))
 	r.ReuseRecord, r.FieldsPerRecord = true, len(p.file.header)

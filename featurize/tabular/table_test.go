@@ -82,7 +82,7 @@ func sameTable(t *testing.T, r *TableReader, e *Encoder, f *Frame, split []strin
 }
 
 func TestTableReadsBack(t *testing.T) {
-	for _, rows := range []int{8, tableGroupRows, 3*tableGroupRows + 5} {
+	for _, rows := range []int{8, TableGroupRows, 3*TableGroupRows + 5} {
 		f, e, split := randomFrame(t, rows)
 		sameTable(t, mustOpen(t, writeTo(t, e, f, split)), e, f, split)
 	}
@@ -95,7 +95,7 @@ func sameBits(a, b []float32) bool {
 // Any window of rows, from many goroutines at once, while old groups are
 // dropped and read again.
 func TestTableReadsWindows(t *testing.T) {
-	f, e, split := randomFrame(t, (keptGroups+3)*tableGroupRows+100)
+	f, e, split := randomFrame(t, (keptGroups+3)*TableGroupRows+100)
 	want := valuesOf(e, f)
 	r := mustOpen(t, writeTo(t, e, f, split))
 	width := len(e.Columns())
@@ -105,7 +105,7 @@ func TestTableReadsWindows(t *testing.T) {
 			random := rand.New(rand.NewPCG(uint64(worker), 1))
 			for range 25 {
 				from := random.IntN(f.Len())
-				n := random.IntN(min(f.Len()-from, 2*tableGroupRows))
+				n := random.IntN(min(f.Len()-from, 2*TableGroupRows))
 				got := make([]float32, n*width)
 				if err := r.Read(context.Background(), got, from, n); err != nil {
 					t.Error(err)
@@ -160,7 +160,7 @@ func TestTableBytesDoNotDependOnCores(t *testing.T) {
 	var first [2][]byte
 	for i, n := range []int{1, 2, 5} {
 		runtime.GOMAXPROCS(n)
-		f, e, split := randomFrame(t, 3*tableGroupRows)
+		f, e, split := randomFrame(t, 3*TableGroupRows)
 		b, err := os.ReadFile(writeTo(t, e, f, split))
 		if err != nil {
 			t.Fatal(err)

@@ -12,9 +12,10 @@ import (
 	"pipe/internal/parallel"
 )
 
-// tableGroupRows is the number of rows of a row group, which a reader has to
-// decode to read one row: a few megabytes for some hundred columns.
-const tableGroupRows = 4096
+// TableGroupRows is the number of rows of a row group, which a reader has to
+// decode to read one row: a few megabytes for some hundred columns. Parts of a
+// table that end where a row group ends can be put together without decoding.
+const TableGroupRows = 4096
 
 // WriteTable writes the values of all rows of a frame, with the name of the split of each row, as a Parquet file. The
 // encoder goes into its metadata. The columns are id, split, label (the name of the label, "" if unknown), group if the
@@ -23,6 +24,14 @@ const tableGroupRows = 4096
 //
 // progress, which may be nil, is called with the number of rows written so far.
 func WriteTable(ctx context.Context, path string, e *Encoder, f *Frame, split []string, progress func(rows int)) error {
+	if f.Len() == 0 {
+		return fmt.Errorf("write table %q: there are no rows", path)
+	}
+	return WriteTablePart(ctx, path, e, f, split, progress)
+}
+
+// WriteTablePart is WriteTable of a part of a table, which may be without rows.
+func WriteTablePart(ctx context.Context, path string, e *Encoder, f *Frame, split []string, progress func(rows int)) error {
 	if err := writeTable(ctx, path, e, f, split, progress); err != nil {
 		return fmt.Errorf("write table %q: %w", path, err)
 	}
@@ -30,7 +39,7 @@ func WriteTable(ctx context.Context, path string, e *Encoder, f *Frame, split []
 }
 
 func writeTable(ctx context.Context, path string, e *Encoder, f *Frame, split []string, progress func(rows int)) error {
-	if len(split) != f.Len() || f.Len() == 0 {
+	if len(split) != f.Len() {
 		return fmt.Errorf("there are %d splits for %d rows", len(split), f.Len())
 	}
 	if i := slices.Index(split, ""); i >= 0 {
@@ -70,7 +79,7 @@ func tableOptions(e *Encoder, groups bool) []parquet.WriterOption {
 	options := []parquet.WriterOption{
 		parquet.NewSchema("table", root),
 		parquet.Compression(&parquet.Snappy),
-		parquet.PageBufferSize(4 * tableGroupRows), // one page per column of a row group
+		parquet.PageBufferSize(4 * TableGroupRows), // one page per column of a row group
 		parquet.DataPageStatistics(false),
 		parquet.CreatedBy("pipe", "1", "0"),
 		parquet.KeyValueMetadata(encoderKey, string(e.text)),
@@ -118,8 +127,8 @@ type tableWriter struct {
 // file in order.
 func (w *tableWriter) rows(ctx context.Context, progress func(rows int)) error {
 	n, side := w.frame.Len(), runtime.GOMAXPROCS(0)
-	for from := 0; from < n; from += side * tableGroupRows {
-		to := min(n, from+side*tableGroupRows)
+	for from := 0; from < n; from += side * TableGroupRows {
+		to := min(n, from+side*TableGroupRows)
 		if err := ctx.Err(); err != nil {
 			return err
 		}
@@ -134,14 +143,14 @@ func (w *tableWriter) rows(ctx context.Context, progress func(rows int)) error {
 }
 
 func (w *tableWriter) batch(from, to int) error {
-	count := (to - from + tableGroupRows - 1) / tableGroupRows
+	count := (to - from + TableGroupRows - 1) / TableGroupRows
 	for len(w.groups) < count {
 		w.groups = append(w.groups, w.parquet.BeginRowGroup())
 	}
 	groups := w.groups[:count]
 	err := parallel.Each(context.Background(), count, count, func(_ context.Context, i int) error {
-		first := from + i*tableGroupRows
-		return w.group(groups[i], first, min(to, first+tableGroupRows))
+		first := from + i*TableGroupRows
+		return w.group(groups[i], first, min(to, first+TableGroupRows))
 	})
 	if err != nil {
 		return err

@@ -17,6 +17,7 @@ type CSV struct {
 	file   string
 	csv    *csv.Reader
 	header []string
+	before int // lines of the file before the reader's text
 }
 
 // NewCSV reads the header of in, which errors call file. Invalid text is an *Error.
@@ -49,6 +50,14 @@ func newCSV(file string, in io.Reader, comma rune) (*CSV, error) {
 	return c, nil
 }
 
+// At reads the same table from another place on: in has the text from there, behind so many lines.
+func (c *CSV) At(in io.Reader, lines int) *CSV {
+	there := &CSV{file: c.file, header: c.header, before: lines}
+	there.csv = csv.NewReader(Bounded(c.file, lines, in, c.csv.Comma))
+	there.csv.Comma, there.csv.FieldsPerRecord, there.csv.ReuseRecord = c.csv.Comma, len(c.header), true
+	return there
+}
+
 // Header returns the names of the columns as written.
 func (c *CSV) Header() []string { return c.header }
 
@@ -75,7 +84,7 @@ func (c *CSV) Read() ([]string, error) {
 // Line is the line on which a field of the last row begins, counted from 1.
 func (c *CSV) Line(field int) int {
 	line, _ := c.csv.FieldPos(field)
-	return line
+	return c.before + line
 }
 
 func (c *CSV) wrong(line int, column, format string, args ...any) error {
@@ -94,11 +103,11 @@ func (c *CSV) syntax(err error, record []string) error {
 		if len(record) < len(c.header) {
 			column = c.header[len(record)]
 		}
-		return c.wrong(parse.StartLine, column, "the row has %d fields, the header %d", len(record), len(c.header))
+		return c.wrong(c.before+parse.StartLine, column, "the row has %d fields, the header %d", len(record), len(c.header))
 	case errors.Is(err, csv.ErrQuote) && parse.StartLine != parse.Line:
-		return c.wrong(parse.StartLine, "", "a quote is opened in this row and not closed")
+		return c.wrong(c.before+parse.StartLine, "", "a quote is opened in this row and not closed")
 	}
-	return c.wrong(parse.Line, "", "stray quote at byte %d of the line", parse.Column)
+	return c.wrong(c.before+parse.Line, "", "stray quote at byte %d of the line", parse.Column)
 }
 
 // CheckDelimiter refuses a header of one column that another delimiter would divide, and a header with the wrong line

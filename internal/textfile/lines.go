@@ -21,6 +21,13 @@ func NewLines(file string, in io.Reader) *Lines {
 	return &Lines{file: file, in: bufio.NewReaderSize(in, 1<<16)}
 }
 
+// NewLinesAt reads the lines of a file from a place on, behind so many lines.
+func NewLinesAt(file string, in io.Reader, lines int) *Lines {
+	l := NewLines(file, in)
+	l.number = lines
+	return l
+}
+
 // Next returns the next line that is not blank, without surrounding white space; it is valid until the next call. After
 // the last line, which may lack its newline, it returns io.EOF. A line that is longer than MaxLine or not UTF-8, or
 // damaged gzip data, is an *Error; other read errors are unchanged.

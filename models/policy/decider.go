@@ -115,6 +115,17 @@ type Decisions struct {
 	Loss, Cost []float32
 }
 
+// Rows are the decisions of rows [from, to), sharing memory.
+func (d *Decisions) Rows(from, to int) *Decisions {
+	part := *d
+	part.Action, part.Expert, part.Advice = d.Action[from:to], d.Expert[from:to], d.Advice[from:to]
+	part.Scores = d.Scores[from*d.Actions : to*d.Actions]
+	if d.Loss != nil {
+		part.Loss, part.Cost = d.Loss[from*d.Actions:to*d.Actions], d.Cost[from*d.Actions:to*d.Actions]
+	}
+	return &part
+}
+
 // Decide decides on n rows of features, n x Dim, not standardised. The error is a *[RowError] if a feature is NaN or
 // infinite, or if the graph's answer contradicts its own scores.
 func (d *Decider) Decide(ctx context.Context, features []float32, n int) (*Decisions, error) {

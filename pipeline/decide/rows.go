@@ -6,6 +6,8 @@ import "context"
 type rowBatch struct {
 	ids      []string
 	features []float32
+	drop     int // rows at the beginning, and
+	spare    int // rows at the end, that are decided on with the others and not written
 }
 
 // featureSource yields rows of a known width. next returns io.EOF after the last row; its batch belongs to the caller.

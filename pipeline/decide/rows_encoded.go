@@ -31,8 +31,14 @@ type encodedSource struct {
 	file    string
 	in      io.Closer
 	encoder fieldEncoder
-	read    func() (encodedRow, error) // the next row
+	fields  fieldReader
 	seen    int
+}
+
+// fieldReader reads the rows of a file with the field that goes through an encoder. move goes on from another place.
+type fieldReader interface {
+	read() (encodedRow, error)
+	move(in io.Reader, at textfile.Place)
 }
 
 // encodedRow is a raw row with the field that goes through an encoder.
@@ -68,9 +74,9 @@ func (s *encodedSource) start(r *bufio.Reader, in rowFile) (err error) {
 	}
 	switch format {
 	case formatJSONL:
-		s.read = jsonField(s.file, r, s.encoder.field)
+		s.fields = &jsonFields{&jsonlSource{file: s.file, lines: textfile.NewLines(s.file, r)}, s.encoder.field}
 	case formatCSV:
-		s.read, err = csvField(s.file, r, s.encoder.field)
+		s.fields, err = openCSVFields(s.file, r, s.encoder.field)
 	default:
 		err = &costs.DataError{File: s.file, Msg: fmt.Sprintf("is Parquet; rows with %ss must be CSV or JSONL", s.encoder.input)}
 	}
@@ -80,10 +86,15 @@ func (s *encodedSource) start(r *bufio.Reader, in rowFile) (err error) {
 func (s *encodedSource) rows() int64 { return -1 }
 func (s *encodedSource) close()      { _ = s.in.Close() } // only read from: nothing is lost
 
+func (s *encodedSource) move(in io.Reader, at textfile.Place) {
+	s.fields.move(in, at)
+	s.seen = int(at.Row)
+}
+
 func (s *encodedSource) next(ctx context.Context) (*rowBatch, error) {
 	b, values, lines := &rowBatch{}, []string(nil), []int(nil)
 	for len(values) < s.encoder.most {
-		row, err := s.read()
+		row, err := s.fields.read()
 		if errors.Is(err, io.EOF) {
 			break
 		}
@@ -114,47 +125,61 @@ func (s *encodedSource) bad(err error, lines []int) error {
 
 func badRows(e *costs.DataError) error { return fmt.Errorf("read rows: %w", e) }
 
-// jsonField reads one object per line: {"id": 7, "claim": "..."} for the field claim. Other fields are ignored.
-func jsonField(file string, r *bufio.Reader, field string) func() (encodedRow, error) {
-	lines := &jsonlSource{file: file, lines: textfile.NewLines(file, r)}
-	return func() (encodedRow, error) {
-		row, err := lines.readObject()
-		if err != nil {
-			return encodedRow{}, err
-		}
-		var value *string
-		if raw, ok := row[field]; !ok || json.Unmarshal(raw, &value) != nil || value == nil {
-			return encodedRow{}, lines.bad(field, "is missing or not a string")
-		}
-		id, err := lines.name(row["id"])
-		lines.seen++
-		return encodedRow{id, *value, lines.lines.Number()}, err
-	}
+// jsonFields reads one object per line: {"id": 7, "claim": "..."} for the field claim. Other fields are ignored.
+type jsonFields struct {
+	lines *jsonlSource
+	field string
 }
 
-// csvField reads a table with a header. column is the column to encode; the column id is optional.
-func csvField(file string, r *bufio.Reader, column string) (func() (encodedRow, error), error) {
+func (f *jsonFields) read() (encodedRow, error) {
+	row, err := f.lines.readObject()
+	if err != nil {
+		return encodedRow{}, err
+	}
+	var value *string
+	if raw, ok := row[f.field]; !ok || json.Unmarshal(raw, &value) != nil || value == nil {
+		return encodedRow{}, f.lines.bad(f.field, "is missing or not a string")
+	}
+	id, err := f.lines.name(row["id"])
+	f.lines.seen++
+	return encodedRow{id, *value, f.lines.lines.Number()}, err
+}
+
+func (f *jsonFields) move(in io.Reader, at textfile.Place) { f.lines.move(in, at) }
+
+// csvFields reads a table with a header.
+type csvFields struct {
+	file     string
+	rows     *textfile.CSV
+	at, idAt int // the column to encode, and the optional column id, -1 if there is none
+}
+
+func openCSVFields(file string, r *bufio.Reader, column string) (*csvFields, error) {
 	rows, err := textfile.NewCSV(file, r, ',')
 	if err != nil {
 		return nil, badText("rows", file, err)
 	}
 	header := rows.Header()
-	at, idAt := slices.Index(header, column), slices.Index(header, "id")
-	if at < 0 {
+	f := &csvFields{file, rows, slices.Index(header, column), slices.Index(header, "id")}
+	if f.at < 0 {
 		return nil, badFeatures(&costs.DataError{File: file, Row: 1, Column: column, Msg: "is missing; the columns are " + textfile.Listed(header, 12)})
 	}
-	return func() (row encodedRow, err error) {
-		record, err := rows.Read()
-		if errors.Is(err, io.EOF) {
-			return row, err
-		}
-		if err != nil {
-			return row, badText("rows", file, err)
-		}
-		row.value, row.line = record[at], rows.Line(at)
-		if idAt >= 0 {
-			row.id = record[idAt]
-		}
-		return row, nil
-	}, nil
+	return f, nil
 }
+
+func (f *csvFields) read() (row encodedRow, err error) {
+	record, err := f.rows.Read()
+	if errors.Is(err, io.EOF) {
+		return row, err
+	}
+	if err != nil {
+		return row, badText("rows", f.file, err)
+	}
+	row.value, row.line = record[f.at], f.rows.Line(f.at)
+	if f.idAt >= 0 {
+		row.id = record[f.idAt]
+	}
+	return row, nil
+}
+
+func (f *csvFields) move(in io.Reader, at textfile.Place) { f.rows = f.rows.At(in, int(at.Line)) }

@@ -98,6 +98,10 @@ func (s *rawSource) match(header []string) (absent []string, err error) {
 func (s *rawSource) rows() int64 { return -1 }
 func (s *rawSource) close()      { _ = s.in.Close() } // only read from: nothing is lost
 
+func (s *rawSource) move(in io.Reader, at textfile.Place) {
+	s.csv, s.seen = s.csv.At(in, int(at.Line)), int(at.Row)
+}
+
 func (s *rawSource) next(ctx context.Context) (*rowBatch, error) {
 	dim := s.encoder.groups.Dim()
 	b, rows := batchOf(dim, s.scores)

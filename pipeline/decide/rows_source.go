@@ -271,6 +271,12 @@ func checkParquet(path string, r *costs.Reader, info *policy.Info) error {
 func (s *parquetSource) rows() int64 { return int64(s.reader.Rows()) }
 func (s *parquetSource) close()      { s.reader.Close() }
 
+// seek moves to the row group that has a row, and returns its first row.
+func (s *parquetSource) seek(row int) int {
+	s.seen = s.reader.Seek(row)
+	return s.seen
+}
+
 func (s *parquetSource) next(ctx context.Context) (*rowBatch, error) {
 	t, err := s.reader.Next()
 	if err != nil {

@@ -78,6 +78,10 @@ func newCSVSource(file string, in io.Closer, r io.Reader, info *policy.Info) (*c
 func (s *csvSource) rows() int64 { return -1 }
 func (s *csvSource) close()      { _ = s.in.Close() } // only read from: nothing is lost
 
+func (s *csvSource) move(in io.Reader, at textfile.Place) {
+	s.csv, s.seen = s.csv.At(in, int(at.Line)), int(at.Row)
+}
+
 func (s *csvSource) next(ctx context.Context) (*rowBatch, error) {
 	b, rows := batchOf(s.dim, s.scores)
 	for len(b.ids) < rows {
@@ -128,6 +132,10 @@ type jsonlSource struct {
 
 func (s *jsonlSource) rows() int64 { return -1 }
 func (s *jsonlSource) close()      { _ = s.in.Close() } // only read from: nothing is lost
+
+func (s *jsonlSource) move(in io.Reader, at textfile.Place) {
+	s.lines, s.seen = textfile.NewLinesAt(s.file, in, int(at.Line)), int(at.Row)
+}
 
 func (s *jsonlSource) next(ctx context.Context) (*rowBatch, error) {
 	b, rows := batchOf(s.dim, s.scores)

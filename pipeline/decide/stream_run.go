@@ -127,14 +127,18 @@ func (s *stream) write(ctx context.Context, j *job, sink decisionSink) error {
 	if j.err != nil {
 		return j.err
 	}
-	if err := sink.write(j.batch.ids, j.decisions); err != nil {
+	ids, decisions := j.batch.ids, j.decisions
+	if from, to := j.batch.drop, len(ids)-j.batch.spare; to-from < len(ids) {
+		ids, decisions = ids[from:to], decisions.Rows(from, to)
+	}
+	if err := sink.write(ids, decisions); err != nil {
 		return err
 	}
-	for _, i := range j.decisions.Action {
+	for _, i := range decisions.Action {
 		s.counts[i]++
 	}
-	s.done += int64(len(j.batch.ids))
-	s.progress.Add(int64(len(j.batch.ids)))
+	s.done += int64(len(ids))
+	s.progress.Add(int64(len(ids)))
 	return nil
 }
 

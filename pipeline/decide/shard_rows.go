@@ -1,0 +1,172 @@
+package decide
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"pipe/costs"
+	"pipe/internal/dataerror"
+	"pipe/internal/textfile"
+	"pipe/pipeline/stage"
+)
+
+// span is the rows [From, To) of an input. They are decided in the batches of a run over all rows, since the last bits
+// of a score may depend on its batch: the batch that row From is in is decided on from its beginning.
+type span struct {
+	From int64          `json:"from"`
+	To   int64          `json:"to"`
+	At   textfile.Place `json:"at"` // of text: where the first row of that batch begins
+}
+
+// spans cuts rows into n spans of about equal length, at multiples of unit rows. With few rows, some are empty.
+func spans(rows, unit int64, n int) []span {
+	list := make([]span, n)
+	cut := func(i int) int64 {
+		if i == n {
+			return rows
+		}
+		at := float64(rows) * float64(i) / float64(n)
+		return min(rows, (int64(at)+unit/2)/unit*unit)
+	}
+	for i := range list {
+		list[i] = span{From: cut(i), To: cut(i + 1)}
+	}
+	return list
+}
+
+// errCannotCut is an error about an input that cannot be cut into shards.
+func errCannotCut(file, why, advice string) error {
+	return fmt.Errorf("cut rows: %w", &costs.DataError{File: file, Err: &textfile.Fault{Msg: why, Advice: advice}})
+}
+
+// cutFormat is the format of rows that can be cut. Gzipped text and streams cannot: nothing in them can be found without
+// reading what is before it.
+func cutFormat(o StreamOptions) (string, error) {
+	if o.In == "-" {
+		return "", errCannotCut(standardInput, "cannot be cut into shards: it can be read only once", "write the rows to a file, and give its name by --in")
+	}
+	format := o.InFormat
+	if o.input() == InputRow {
+		format = formatCSV
+	}
+	if format == formatAuto {
+		format = formatOf(o.In)
+	}
+	if format == formatParquet {
+		return format, nil
+	}
+	f, _, err := textfile.Open(o.In)
+	if err != nil {
+		return "", fmt.Errorf("read rows: %w", dataerror.FromText(err))
+	}
+	defer f.Close()
+	head := make([]byte, 2)
+	if n, _ := io.ReadFull(f, head); n == 2 && string(head) == "\x1f\x8b" {
+		return "", errCannotCut(o.In, "is gzipped, and gzipped text cannot be cut into shards", "unpack it first, or convert it to Parquet")
+	}
+	if format != formatAuto {
+		return format, nil
+	}
+	if _, err := f.Seek(0, io.SeekStart); err != nil {
+		return "", err
+	}
+	r, err := textfile.Decode(o.In, f, true)
+	if err != nil {
+		return "", fmt.Errorf("read rows: %w", dataerror.FromText(err))
+	}
+	return sniff(r), nil
+}
+
+// findRows finds every so many-th row of a file of text.
+func findRows(path, format string, every int64, p stage.Progress) (*textfile.Places, error) {
+	f, size, err := textfile.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("read rows: %w", dataerror.FromText(err))
+	}
+	defer f.Close()
+	p.Start(size, "find rows")
+	defer p.Done()
+	places, err := textfile.FindPlaces(watched{f, p}, every, format == formatCSV, format == formatCSV)
+	if err != nil {
+		return nil, fmt.Errorf("read rows %q: %w", path, err)
+	}
+	return places, nil
+}
+
+// watched reports the bytes that are read.
+type watched struct {
+	io.Reader
+	progress stage.Progress
+}
+
+func (w watched) Read(b []byte) (int, error) {
+	n, err := w.Reader.Read(b)
+	w.progress.Add(int64(n))
+	return n, err
+}
+
+// movable is a source of text, which can go on from another place of its file.
+type movable interface {
+	move(in io.Reader, at textfile.Place)
+}
+
+// spanSource yields the batches of a span.
+type spanSource struct {
+	featureSource
+	span
+	at   int64     // the first row of the next batch
+	also io.Closer // the file of text from the span on; nil: none
+}
+
+// openSpan moves a source to a span. It closes the source if it fails.
+func openSpan(src featureSource, path string, s span) (*spanSource, error) {
+	out := &spanSource{featureSource: src, span: s}
+	switch from := src.(type) {
+	case *parquetSource:
+		out.at = int64(from.seek(int(s.From)))
+	case movable:
+		f, err := os.Open(path)
+		if err != nil {
+			src.close()
+			return nil, err
+		}
+		if _, err := f.Seek(s.At.Offset, io.SeekStart); err != nil {
+			src.close()
+			return nil, errors.Join(err, f.Close())
+		}
+		from.move(f, s.At)
+		out.at, out.also = s.At.Row, f
+	}
+	return out, nil
+}
+
+func (s *spanSource) rows() int64 { return s.To - s.From }
+
+func (s *spanSource) close() {
+	s.featureSource.close()
+	if s.also != nil {
+		_ = s.also.Close() // only read from: nothing is lost
+	}
+}
+
+func (s *spanSource) next(ctx context.Context) (*rowBatch, error) {
+	for s.at < s.To {
+		b, err := s.featureSource.next(ctx)
+		if errors.Is(err, io.EOF) {
+			return nil, &costs.DataError{Msg: fmt.Sprintf("the input has only %d rows: it has changed since it was cut into shards", s.at)}
+		}
+		if err != nil {
+			return nil, err
+		}
+		from, to := s.at, s.at+int64(len(b.ids))
+		if s.at = to; to <= s.From {
+			continue
+		}
+		b.drop, b.spare = int(max(0, s.From-from)), int(max(0, to-s.To))
+		return b, nil
+	}
+	return nil, io.EOF
+}
