@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"reflect"
 	"strconv"
 	"testing"
 
@@ -31,6 +32,44 @@ func FuzzREST(f *testing.F) {
 		m := new(memory)
 		for _, in := range q.inputs {
 			checkRead(t, in, m)
+		}
+	})
+}
+
+// FuzzLists reads requests with their lists cut out and in one piece: the same are accepted, with the same elements.
+func FuzzLists(f *testing.F) {
+	for _, data := range []string{
+		"[1,2]", "[ 1.5 , -2e3 ]", "[01,2]", "[1.,2]", "[.5,2]", "[-,2]", "[1,,2]", "[1,2,]", "[1 2]", "[[1],[2]]", "[1,2,3]", "[]", "[-0,0.1]", `["a]b",1]`, "0", "null",
+		`[1,2],"parameters":{"data":[1]}`, `[1,2]],"x":[`, "[1e39,1]", "[true,1]", "[16777217.00000001,1]", `[1,2],"data":[1,2]`,
+	} {
+		f.Add(`{"inputs":[{"name":"x","shape":[2,1],"datatype":"FP32","data":` + data + `}]}`)
+	}
+	f.Add(`{"id":"\"data\":[1]","inputs":[{"name":"a","shape":[1],"datatype":"INT64","data":[7]},{"data":[1],"name":"x","shape":[1],"datatype":"FP32"}],"data":[0]}`)
+	read := func(t *testing.T, q *request, wrong error) []*onnx.Tensor {
+		if wrong != nil {
+			return nil
+		}
+		out := []*onnx.Tensor{}
+		for _, in := range q.inputs {
+			dtype, known := dtypeOf(in.datatype)
+			n := onnx.Elements(in.shape)
+			if !known || n < 1 || n > 1<<16 {
+				t.Skip("of no tensor that can be read")
+			}
+			x := &onnx.Tensor{DType: dtype, Shape: in.shape}
+			if in.elements.read(x, int(n), new(memory)) != nil {
+				return nil
+			}
+			out = append(out, x)
+		}
+		return out
+	}
+	f.Fuzz(func(t *testing.T, body string) {
+		cut, whole := &request{model: "m"}, &request{model: "m"}
+		got := read(t, cut, readRequest(cut, []byte(body), -1))
+		want := read(t, whole, readHeader(whole, []byte(body), nil, nil))
+		if !reflect.DeepEqual(got, want) {
+			t.Fatalf("cut %v, in one piece %v", got, want)
 		}
 	})
 }

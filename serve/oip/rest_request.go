@@ -30,7 +30,19 @@ func readRequest(r *request, body []byte, headerLength int) error {
 		}
 		header, rest = body[:headerLength], body[headerLength:]
 	}
-	p := restReader{request: r, body: header, rest: rest, json: decoders.Get().(*jsontext.Decoder)}
+	if left, lists := cutLists(header); lists != nil {
+		q := *r
+		if readHeader(&q, left, rest, lists) == nil {
+			*r = q
+			return nil
+		}
+	}
+	return readHeader(r, header, rest, nil)
+}
+
+// readHeader reads the JSON of a request, from which lists may have been cut out; nil: none.
+func readHeader(r *request, header, rest []byte, lists []cutList) error {
+	p := restReader{request: r, body: header, rest: rest, cut: lists != nil, lists: lists, json: decoders.Get().(*jsontext.Decoder)}
 	p.json.Reset(bytes.NewBuffer(header))
 	err := p.object("", p.field)
 	if err == nil {
@@ -38,13 +50,14 @@ func readRequest(r *request, body []byte, headerLength int) error {
 	}
 	p.json.Reset(bytes.NewReader(nil))
 	decoders.Put(p.json)
-	if err != nil {
+	switch {
+	case err != nil:
 		return restProblem(err)
-	}
-	if !p.hasInputs {
+	case len(p.lists) > 0:
+		return errNotCut
+	case !p.hasInputs:
 		return problemf(invalid, "the request has no inputs")
-	}
-	if len(p.rest) > 0 {
+	case len(p.rest) > 0:
 		return problemf(invalid, "%d bytes of binary data are left after the tensors of the request", len(p.rest))
 	}
 	return nil
@@ -74,6 +87,8 @@ type restReader struct {
 	rest      []byte // binary data that no tensor has taken yet
 	json      *jsontext.Decoder
 	hasInputs bool
+	cut       bool      // lists were cut out of the body
+	lists     []cutList // that no tensor has taken yet
 }
 
 func (p *restReader) end() error {
@@ -309,6 +324,9 @@ func (p *restReader) data() (elements, error) {
 		return nil, err
 	}
 	end := p.json.InputOffset()
+	if p.cut {
+		return p.takeList(int(end))
+	}
 	return jsonElements(p.body[end-int64(len(v)) : end]), nil
 }
 

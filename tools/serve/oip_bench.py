@@ -43,13 +43,15 @@ def row(width):
 class Server:
     """A server in a process of its own."""
 
+    before = []  # in front of each command
+
     def __init__(self, name, command, path, home=None, env=None):
         self.name, self.command, self.path, self.home, self.env = name, command, path, home, env
         self.port = None
 
     def start(self, log):
         self.port = free_port()
-        self.process = subprocess.Popen(self.command(self.port), stdout=log, stderr=log, start_new_session=True, cwd=self.home, env={**os.environ, **(self.env or {})})
+        self.process = subprocess.Popen([*self.before, *self.command(self.port)], stdout=log, stderr=log, start_new_session=True, cwd=self.home, env={**os.environ, **(self.env or {})})
 
     def wait(self, body):
         end, error = time.monotonic() + 120, None
@@ -118,8 +120,13 @@ def same(a, b):
     return a["action"] == b["action"] and all(abs(x - y) < 1e-4 for x, y in zip(a["scores"], b["scores"]))
 
 
+def constant(command, policy):
+    """Go's HTTP server with an answer that it does not compute: what is left of a request when nothing is decided."""
+    return Server("constant answer", lambda port: [command, f"127.0.0.1:{port}"], f"/v2/models/{policy}/infer")
+
+
 def measure(load, server, body, connections, seconds, headers=()):
-    command = [load, "-json", "-url", server.url(), "-body", body, "-c", str(connections), "-for", f"{seconds}s"]
+    command = [*load, "-json", "-url", server.url(), "-body", body, "-c", str(connections), "-for", f"{seconds}s"]
     for h in headers:
         command += ["-H", h]
     done = subprocess.run(command, capture_output=True, text=True)
@@ -139,10 +146,14 @@ def main():
     p.add_argument("--width", type=int, default=384)
     p.add_argument("--mlserver", default="", help="a Python with mlserver and onnxruntime")
     p.add_argument("--kserve", default="", help="a Python with kserve and onnxruntime")
+    p.add_argument("--constant", default="", help="the program of tools/serve/constant")
+    p.add_argument("--realtime", action="store_true", help="the load generator and every server run with real-time priority, by chrt: other work waits")
     p.add_argument("--connections", default="1,8,64")
     p.add_argument("--seconds", type=float, default=5)
     p.add_argument("--rounds", type=int, default=3)
     o = p.parse_args()
+    Server.before = ["chrt", "-r", "5"] if o.realtime else []
+    o.load = [*Server.before, o.load]
     policy = pathlib.Path(o.policy).resolve()
     text, binary, head = row(o.width)
     with tempfile.TemporaryDirectory() as folder:
@@ -156,6 +167,8 @@ def main():
             servers += [mlserver(o.mlserver, policy, w, folder) for w in (0, 2)]
         if o.kserve:
             servers += [kserve(o.kserve, policy, w) for w in (1, 2)]
+        if o.constant:
+            servers.append(constant(o.constant, policy.stem))
         with open(os.path.join(tempfile.gettempdir(), "oip_bench.log"), "w") as log:
             try:
                 run(o, servers, text, bodies, headers, log)
@@ -171,7 +184,7 @@ def run(o, servers, text, bodies, headers, log):
     for s in servers:
         s.start(log)
         answers.append(s.wait(text))
-        if not same(answers[0], answers[-1]):
+        if answers[-1] and not same(answers[0], answers[-1]):
             sys.exit(f"{s.name} answers otherwise than {servers[0].name}: {answers[-1]}, {answers[0]}")
         s.pause(True)
     kinds = [(s, "JSON") for s in servers] + [(servers[0], "binary"), *[(s, "binary") for s in servers if s.name == "KServe"]]
