@@ -137,6 +137,7 @@ var mayImport = map[string][]string{
 	"tools/fetch":                      {},
 	"tools/load":                       {},
 	"tools/serve/policy":               {"pipeline/decide/decidetest"},
+	"tools/serve/constant":             {},
 	"tools/outside/expert":             {"costs/builder/part", "onnx/ort", "pipeline", "pipeline/stage"},
 	"tools/outside/router":             {"pipeline/decide"},
 	"tools/outside/surrogate":          {"models", "models/paper", "models/policy", "onnx", "pipeline", "pipeline/stage"},
