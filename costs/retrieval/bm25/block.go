@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/binary"
+	"io"
 	"math"
 	"slices"
 
@@ -83,9 +84,9 @@ func (b *block) size() int64 {
 	return int64(len(b.data)+len(b.lexicon.letters)) + perWord*int64(len(b.lexicon.words)) + perPage*int64(len(b.pages)) + perOccurrence*int64(len(b.list))
 }
 
-// run is the location of a block in a spill file.
+// run is the location of a block in a file.
 type run struct {
-	spill            *spill
+	file             io.ReaderAt
 	pagesAt, wordsAt int64
 	end              int64
 	pages, words     int
@@ -99,7 +100,7 @@ type run struct {
 // that order.
 func (b *block) write(to *spill) (*run, error) {
 	r := &run{
-		spill: to, pagesAt: to.size, pages: len(b.pages), words: len(b.lexicon.words),
+		file: to.file, pagesAt: to.size, pages: len(b.pages), words: len(b.lexicon.words),
 		bytes: int64(len(b.data)), occurrences: int64(len(b.list)),
 	}
 	order := make([]uint32, len(b.pages))
@@ -128,14 +129,17 @@ func (b *block) write(to *spill) (*run, error) {
 // writePage writes five numbers (lengths of id and text, words, file, line), id
 // and text. The writer keeps its first error.
 func (b *block) writePage(w *bufio.Writer, p *blockPage) {
+	writePage(w, b.data[p.start:p.text], b.data[p.text:p.end], p.words, p.place)
+}
+
+func writePage(w *bufio.Writer, id, text []byte, words uint32, at place) {
 	head := w.AvailableBuffer()
-	for _, v := range []uint64{
-		uint64(p.text - p.start), uint64(p.end - p.text), uint64(p.words), uint64(p.place.file), uint64(p.place.line),
-	} {
+	for _, v := range []uint64{uint64(len(id)), uint64(len(text)), uint64(words), uint64(at.file), uint64(at.line)} {
 		head = binary.AppendUvarint(head, v)
 	}
 	w.Write(head)
-	w.Write(b.data[p.start:p.end])
+	w.Write(id)
+	w.Write(text)
 }
 
 // writeWords writes, for every word, its length, its bytes, the number of its

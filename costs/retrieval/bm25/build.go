@@ -51,17 +51,8 @@ func Build(ctx context.Context, o BuildOptions) (*Stats, error) {
 }
 
 func build(ctx context.Context, o BuildOptions) (*Stats, error) {
-	if err := o.Settings.Validate(); err != nil {
+	if err := o.complete(); err != nil {
 		return nil, err
-	}
-	if o.Workers <= 0 {
-		o.Workers = runtime.GOMAXPROCS(0)
-	}
-	if o.Memory <= 0 {
-		o.Memory = defaultMemory
-	}
-	if o.Progress == nil {
-		o.Progress = progress.Silent{}
 	}
 	src, err := openSource(o.Pages)
 	if err != nil {
@@ -72,10 +63,29 @@ func build(ctx context.Context, o BuildOptions) (*Stats, error) {
 	if err := g.gather(ctx); err != nil {
 		return nil, err
 	}
+	return g.finish(ctx)
+}
+
+// finish is the second half of a build.
+func (g *gathering) finish(ctx context.Context) (*Stats, error) {
 	if g.pages() == 0 {
-		return nil, &PageError{File: o.Pages, Msg: fmt.Sprintf("has no page with text (%d are empty)", g.skipped)}
+		return nil, &PageError{File: g.options.Pages, Msg: fmt.Sprintf("has no page with text (%d are empty)", g.skipped)}
 	}
 	return g.publish(ctx)
+}
+
+// complete checks the options and fills in what is not set.
+func (o *BuildOptions) complete() error {
+	if o.Workers <= 0 {
+		o.Workers = runtime.GOMAXPROCS(0)
+	}
+	if o.Memory <= 0 {
+		o.Memory = defaultMemory
+	}
+	if o.Progress == nil {
+		o.Progress = progress.Silent{}
+	}
+	return o.Settings.Validate()
 }
 
 // publish writes the index and renames it to its path.

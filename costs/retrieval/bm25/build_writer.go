@@ -222,7 +222,7 @@ func (w *writer) mergeWords(ctx context.Context, list, words, dictionary *sectio
 	var pages []uint64
 	for len(heap) > 0 {
 		word = append(word[:0], heap[0].word...)
-		if pages, err = w.pagesOf(word, &heap, pages[:0]); err != nil {
+		if pages, err = pagesOf(word, &heap, w.numbers, pages[:0]); err != nil {
 			return err
 		}
 		var bound uint32
@@ -240,12 +240,12 @@ func (w *writer) mergeWords(ctx context.Context, list, words, dictionary *sectio
 }
 
 // pagesOf appends the pages of all runs with a word, the first of the heap, in
-// the form that encoder.appendPages expects.
-func (w *writer) pagesOf(word []byte, heap *merge[*runWords], pages []uint64) ([]uint64, error) {
+// the form that encoder.appendPages expects. numbers are the pages by run.
+func pagesOf(word []byte, heap *merge[*runWords], numbers [][]uint32, pages []uint64) ([]uint64, error) {
 	for len(*heap) > 0 && bytes.Equal((*heap)[0].word, word) {
 		r := (*heap)[0]
 		var err error
-		if pages, err = r.appendPages(pages, w.numbers[r.run]); err != nil {
+		if pages, err = r.appendPages(pages, numbers[r.run]); err != nil {
 			return nil, err
 		}
 		if err := heap.advance(); err != nil {

@@ -25,7 +25,7 @@ type runPages struct {
 }
 
 func newRunPages(index int, r *run) *runPages {
-	part := io.NewSectionReader(r.spill.file, r.pagesAt, r.wordsAt-r.pagesAt)
+	part := io.NewSectionReader(r.file, r.pagesAt, r.wordsAt-r.pagesAt)
 	return &runPages{run: index, left: r.pages, in: bufio.NewReaderSize(part, readBuffer)}
 }
 
@@ -68,7 +68,7 @@ type runWords struct {
 }
 
 func newRunWords(index int, r *run) *runWords {
-	part := io.NewSectionReader(r.spill.file, r.wordsAt, r.end-r.wordsAt)
+	part := io.NewSectionReader(r.file, r.wordsAt, r.end-r.wordsAt)
 	return &runWords{run: index, left: r.words, in: bufio.NewReaderSize(part, readBuffer)}
 }
 

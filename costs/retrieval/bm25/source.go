@@ -24,7 +24,9 @@ const (
 // source is the input files of an index.
 type source struct {
 	files []string
+	sizes []int64
 	bytes int64
+	only  *Part // nil: all of them
 }
 
 // piece is a run of whole lines of a file.
@@ -55,6 +57,7 @@ func openSource(path string) (*source, error) {
 		if !info.Mode().IsRegular() {
 			return nil, &PageError{File: file, Msg: "is not a regular file"}
 		}
+		s.sizes = append(s.sizes, info.Size())
 		s.bytes += info.Size()
 	}
 	return s, nil
@@ -83,6 +86,9 @@ func listPages(folder string) ([]string, error) {
 func (s *source) read(ctx context.Context, take func(piece) bool) (all string, err error) {
 	h := digest.New()
 	for i, file := range s.files {
+		if s.only != nil && !s.only.has(i) {
+			continue
+		}
 		sum := sha256.New()
 		more, err := s.readFile(ctx, i, sum, take)
 		if err != nil || !more {
@@ -108,12 +114,15 @@ func (s *source) readFile(ctx context.Context, index int, sum io.Writer, take fu
 		return false, err
 	}
 	defer f.Close()
-	return s.pieces(ctx, f, index, pieceLen, sum, take)
+	if s.only == nil {
+		return s.pieces(ctx, f, index, 1, pieceLen, sum, take)
+	}
+	from, to := s.only.within(index, s.sizes[index])
+	return s.pieces(ctx, io.NewSectionReader(f, from.Offset, to-from.Offset), index, from.Line, pieceLen, sum, take)
 }
 
-// pieces passes in, the content of a file, to take in runs of whole lines of about length bytes.
-func (s *source) pieces(ctx context.Context, in io.Reader, index, length int, sum io.Writer, take func(piece) bool) (bool, error) {
-	line := 1
+// pieces passes in, the content of a file from a line on, to take in runs of whole lines of about length bytes.
+func (s *source) pieces(ctx context.Context, in io.Reader, index, line, length int, sum io.Writer, take func(piece) bool) (bool, error) {
 	var rest []byte // the beginning of a line
 	for {
 		if err := ctx.Err(); err != nil {

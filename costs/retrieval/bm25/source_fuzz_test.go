@@ -16,7 +16,7 @@ func FuzzPieces(f *testing.F) {
 		read := func(length int) (lines []string) {
 			var all, sum bytes.Buffer
 			s := &source{files: []string{"f"}}
-			more, err := s.pieces(t.Context(), bytes.NewReader(b), 0, length, &sum, func(p piece) bool {
+			more, err := s.pieces(t.Context(), bytes.NewReader(b), 0, 1, length, &sum, func(p piece) bool {
 				if at := 1 + bytes.Count(all.Bytes(), newline); p.line != at || all.Len() > 0 && !bytes.HasSuffix(all.Bytes(), newline) {
 					t.Fatalf("a piece begins on line %d, not %d", p.line, at)
 				}
