@@ -28,6 +28,11 @@ func (c *timeColumn) set(n int, cell tablefile.Cell) error {
 	if err != nil {
 		return &costs.DataError{Column: c.name, Err: err}
 	}
+	return c.keep(n, at)
+}
+
+// keep keeps the later one of a time and the time of an instance.
+func (c *timeColumn) keep(n int, at int64) error {
 	if n >= len(c.at) {
 		if err := c.held.AddCells(n+1-len(c.at), 1, bytesOfTime); err != nil {
 			return err

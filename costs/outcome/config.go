@@ -81,6 +81,8 @@ type Table struct {
 	EmptyAnswers string   `yaml:"empty_answers"`
 	Wide         WideForm `yaml:"wide"`
 	Layout       `yaml:",inline"`
+
+	part *[2]int // the files that are read, see tablefile.Layout; nil: all
 }
 
 // Columns maps the terms of this program to column names. In long form exactly

@@ -45,7 +45,7 @@ func (t *Table) isWide() bool {
 // layout is where the table is.
 func (t *Table) layout() tablefile.Layout {
 	return tablefile.Layout{
-		Path: t.File, Rows: t.Rows, Paths: t.Paths, Combine: t.Combine,
+		Path: t.File, Rows: t.Rows, Paths: t.Paths, Combine: t.Combine, Part: t.part,
 		All: t.Wide.WidePattern != WidePattern{}, // a model of which the first row has nothing is a model
 	}
 }

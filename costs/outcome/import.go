@@ -26,7 +26,11 @@ func Import(ctx context.Context, c Config) (*costs.Tensor, Report, error) {
 
 // importWithin is Import with another limit on memory.
 func importWithin(ctx context.Context, c Config, held *textfile.Held) (*costs.Tensor, Report, error) {
-	m := &importer{config: &c, held: held}
+	return (&importer{config: &c, held: held}).finish(ctx)
+}
+
+// finish runs the import and closes what it opened.
+func (m *importer) finish(ctx context.Context) (*costs.Tensor, Report, error) {
 	t, err := m.run(ctx)
 	for _, c := range m.closers {
 		err = errors.Join(err, c.Close())
@@ -38,12 +42,13 @@ func importWithin(ctx context.Context, c Config, held *textfile.Held) (*costs.Te
 }
 
 type importer struct {
-	config  *Config
-	report  Report
-	closers []io.Closer
-	held    *textfile.Held // memory of all data read
-	meter   *meter         // measured fees
-	grading *grading       // of answers; nil if outcomes are no answers
+	config   *Config
+	report   Report
+	closers  []io.Closer
+	held     *textfile.Held // memory of all data read
+	partials Partials       // instead of the table of outcomes; nil: none
+	meter    *meter         // measured fees
+	grading  *grading       // of answers; nil if outcomes are no answers
 
 	outcomes   *outcomes
 	features   []*featureBlock
@@ -56,20 +61,18 @@ type importer struct {
 }
 
 func (m *importer) run(ctx context.Context) (*costs.Tensor, error) {
-	if err := m.config.Validate(); err != nil {
-		return nil, err
-	}
-	if m.config.Base != nil {
-		m.config.Base.complete(m.config)
-	}
-	var err error
-	if m.meter, err = newMeter(m.config); err != nil {
+	err := m.start()
+	if err != nil {
 		return nil, err
 	}
 	if err := m.openGrader(ctx); err != nil {
 		return nil, err
 	}
-	if m.outcomes, err = m.readOutcomes(ctx); err != nil {
+	read := m.readOutcomes
+	if m.partials != nil {
+		read = m.mergePartials
+	}
+	if m.outcomes, err = read(ctx); err != nil {
 		return nil, err
 	}
 	m.report.Instances = m.outcomes.ids.Len()
@@ -93,6 +96,18 @@ func (m *importer) run(ctx context.Context) (*costs.Tensor, error) {
 	}
 	m.report.summarise(t)
 	return t, m.inTensor(t.ValidatePartial())
+}
+
+// start checks the configuration and reads the prices.
+func (m *importer) start() (err error) {
+	if err := m.config.Validate(); err != nil {
+		return err
+	}
+	if m.config.Base != nil {
+		m.config.Base.complete(m.config)
+	}
+	m.meter, err = newMeter(m.config)
+	return err
 }
 
 // keptIDs returns the ids of the kept instances; if that is all, without a copy.

@@ -30,8 +30,13 @@ func openParquetTable(path string) (*parquetTable, error) {
 	if err != nil {
 		return nil, err
 	}
+	return openParquetFiles(files)
+}
+
+func openParquetFiles(files []string) (*parquetTable, error) {
 	t := &parquetTable{files: files}
-	if err := t.openNext(); err != nil {
+	err := t.openNext()
+	if err != nil {
 		return nil, err
 	}
 	if t.names, err = columnNames(t.file.Root); err != nil {

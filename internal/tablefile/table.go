@@ -80,6 +80,9 @@ type Layout struct {
 	Combine map[string]string
 	// All makes Names complete: they are those of all files, and of all rows of JSON files, which takes another pass.
 	All bool
+	// Part leaves out the files before the first and from the second number on, of those that Files returns. The names of
+	// the columns are those of the whole table. Nil: all files.
+	Part *[2]int
 
 	quick bool // the names of the columns are not asked for
 }
@@ -117,7 +120,10 @@ func (l Layout) openFiles() (source, error) {
 		return nil, err
 	}
 	if l.Paths == "" && !l.All && extension(files[0]) == ".parquet" {
-		return openParquetTable(l.Path)
+		if l.Part != nil {
+			files = files[l.Part[0]:l.Part[1]]
+		}
+		return openParquetFiles(files)
 	}
 	return newFolderTable(l, files)
 }

@@ -143,6 +143,10 @@ func (t *folderTable) learn() error {
 		}
 		t.names = append(t.names, name)
 	}
+	if l := t.layout.Part; l != nil && *l != [2]int{0, len(t.files)} {
+		t.files, t.opened = t.files[l[0]:l[1]], 0
+		return t.openNext()
+	}
 	if t.opened > 1 {
 		t.opened = 0
 		return t.openNext()

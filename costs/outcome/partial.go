@@ -1,0 +1,281 @@
+package outcome
+
+import (
+	"context"
+	"encoding/gob"
+	"errors"
+	"fmt"
+	"io"
+
+	"pipe/costs"
+	"pipe/internal/textfile"
+)
+
+// Partial is the outcomes of some files of an outcome table, pivoted: the cells of every pair by instance, with the texts
+// and the times of the instances. The partials of all files, in their order, are the outcomes of the table.
+type Partial struct {
+	Rows, Ignored, MissingUsage int // counts for the report
+
+	IDs, Experts, Advice, Texts []string // in the order of their first appearance
+	Pairs                       []PartialPair
+	Columns                     map[string]PartialTexts // label, split, group, reference and question, as far as the table has them
+	Times                       []int64                 // nil if the table has none
+}
+
+// PartialPair has the cells of a pair. The slices are parallel; Rows are the instances that have an outcome.
+type PartialPair struct {
+	Expert, Advice int
+	Rows           []int32
+	Loss, Fee      []float32 // Fee is nil if no fees are measured
+	Text           []int32   // predictions, numbers in Texts; nil if there are none
+}
+
+// PartialTexts is a text per instance.
+type PartialTexts struct {
+	Values []string
+	At     []int32 // numbers in Values, by instance
+}
+
+// OutcomeFiles are the files of the outcome table, in the order in which they are read. Partials are of a range of them.
+func OutcomeFiles(c Config) ([]string, error) {
+	files, err := c.Outcomes.layout().Files()
+	if err != nil {
+		return nil, fmt.Errorf("import: %w", err)
+	}
+	return files, nil
+}
+
+// ReadPartial reads the files [from, to) of the outcome table. Errors are those of Import. A range without files has no
+// outcomes.
+func ReadPartial(ctx context.Context, c Config, from, to int) (*Partial, error) {
+	if from == to {
+		return &Partial{}, nil
+	}
+	m := &importer{config: &c, held: textfile.NewHeld(textfile.MaxHeld)}
+	p, err := m.partial(ctx, [2]int{from, to})
+	if err != nil {
+		return nil, fmt.Errorf("import: %w", err)
+	}
+	return p, nil
+}
+
+func (m *importer) partial(ctx context.Context, files [2]int) (*Partial, error) {
+	if err := m.start(); err != nil {
+		return nil, err
+	}
+	m.config.Outcomes.part = &files
+	o, err := m.readOutcomes(ctx)
+	if err != nil {
+		return nil, err
+	}
+	p := &Partial{
+		Rows: m.report.OutcomeRows, Ignored: m.report.IgnoredRows, MissingUsage: m.report.MissingUsage,
+		IDs: o.ids.List(), Experts: o.experts.List(), Advice: o.advice.List(), Texts: o.texts.List(), Columns: map[string]PartialTexts{},
+	}
+	for expert, levels := range o.pairs {
+		for advice, c := range levels {
+			if c != nil {
+				p.Pairs = append(p.Pairs, c.partial(expert, advice, o))
+			}
+		}
+	}
+	for name, column := range m.instanceColumns() {
+		if c := *column; c != nil {
+			t := PartialTexts{Values: c.values.List()}
+			for n := range o.ids.Len() {
+				t.At = append(t.At, c.at.get(n))
+			}
+			p.Columns[name] = t
+		}
+	}
+	if m.times != nil {
+		p.Times = m.times.at
+	}
+	return p, nil
+}
+
+// instanceColumns are the columns with a text per instance, by what they are.
+func (m *importer) instanceColumns() map[string]**textColumn {
+	return map[string]**textColumn{
+		"label": &m.labels, "split": &m.splits, "group": &m.groups, "reference": &m.references, "question": &m.questions,
+	}
+}
+
+// partial are the cells of a column that are set.
+func (c *outcomeColumn) partial(expert, advice int, o *outcomes) PartialPair {
+	p := PartialPair{Expert: expert, Advice: advice}
+	for n := range o.ids.Len() {
+		if !c.has(n) {
+			continue
+		}
+		p.Rows, p.Loss = append(p.Rows, int32(n)), append(p.Loss, c.loss.get(n))
+		if o.fees {
+			p.Fee = append(p.Fee, c.fee.get(n))
+		}
+		if o.texted {
+			p.Text = append(p.Text, c.text.get(n))
+		}
+	}
+	return p
+}
+
+// Write writes a partial for ReadPartialFrom.
+func (p *Partial) Write(w io.Writer) error { return gob.NewEncoder(w).Encode(p) }
+
+// ReadPartialFrom reads what Write wrote.
+func ReadPartialFrom(r io.Reader) (*Partial, error) {
+	p := &Partial{}
+	if err := gob.NewDecoder(r).Decode(p); err != nil {
+		return nil, fmt.Errorf("read partial outcomes: %w", err)
+	}
+	return p, nil
+}
+
+// Partials yields the partials of all files in their order, and io.EOF after the last.
+type Partials func() (*Partial, error)
+
+// ImportPartials is Import of outcomes that were read before. An error about two rows that are not in one partial has no
+// row.
+func ImportPartials(ctx context.Context, c Config, next Partials) (*costs.Tensor, Report, error) {
+	m := &importer{config: &c, held: textfile.NewHeld(textfile.MaxHeld), partials: next}
+	return m.finish(ctx)
+}
+
+// mergePartials is readOutcomes of partials.
+func (m *importer) mergePartials(context.Context) (*outcomes, error) {
+	tab, err := m.openOutcomes() // finds the pairs of a wide table
+	if err != nil {
+		return nil, err
+	}
+	tab.Close()
+	c := m.config.Outcomes.Columns
+	texted := c.Prediction+c.Answer != ""
+	if pairs := m.config.Outcomes.Wide.Pairs; len(pairs) > 0 {
+		texted = m.config.Outcomes.answers() || pairs[0].Prediction != ""
+	}
+	o := newOutcomes(m.meter.on, texted, m.held)
+	m.instanceTexts(&columnSet{}, c.instance())
+	for {
+		p, err := m.partials()
+		if errors.Is(err, io.EOF) {
+			return o, nil
+		}
+		if err == nil {
+			err = m.mergePartial(o, p)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+}
+
+func (m *importer) mergePartial(o *outcomes, p *Partial) error {
+	m.report.OutcomeRows += p.Rows
+	m.report.IgnoredRows += p.Ignored
+	m.report.MissingUsage += p.MissingUsage
+	numbers := make([][]int, 4)
+	for i, from := range []struct {
+		list []string
+		to   *textfile.Names
+	}{{p.IDs, o.ids}, {p.Experts, o.experts}, {p.Advice, o.advice}, {p.Texts, o.texts}} {
+		before := from.to.Len()
+		for k, name := range from.list {
+			n, err := from.to.Add(name)
+			if err != nil {
+				return asData(m.config.Outcomes.File, err)
+			}
+			if i == 0 && m.config.Outcomes.isWide() && n != before+k {
+				return m.again(m.config.Outcomes.Columns.ID, textfile.Quoted(name)+" is a duplicate")
+			}
+			numbers[i] = append(numbers[i], n)
+		}
+	}
+	for name, column := range m.instanceColumns() {
+		if err := m.mergeTexts(*column, p.Columns[name], numbers[0]); err != nil {
+			return err
+		}
+	}
+	if err := m.mergeTimes(p.Times, numbers[0]); err != nil {
+		return err
+	}
+	for i := range p.Pairs {
+		if err := m.mergePair(o, &p.Pairs[i], numbers); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// again is an error about a row that contradicts another one.
+func (m *importer) again(column, msg string) error {
+	return &costs.DataError{File: m.config.Outcomes.File, Column: column, Msg: msg}
+}
+
+func (m *importer) mergeTexts(c *textColumn, from PartialTexts, ids []int) error {
+	for k, v := range from.At {
+		if v < 0 {
+			continue
+		}
+		at, err := c.at.slot(ids[k])
+		if err != nil {
+			return asData(m.config.Outcomes.File, err)
+		}
+		known := c.values.Len()
+		n, err := c.values.Add(from.Values[v])
+		if err == nil && n == known && c == m.references {
+			err = m.checkReference(from.Values[v])
+		}
+		if err != nil {
+			return asData(m.config.Outcomes.File, err)
+		}
+		if *at >= 0 && *at != int32(n) {
+			return m.again(c.name, fmt.Sprintf("is %s, but earlier in the same instance %s",
+				textfile.Quoted(from.Values[v]), textfile.Quoted(c.values.List()[*at])))
+		}
+		*at = int32(n)
+	}
+	return nil
+}
+
+func (m *importer) mergeTimes(times []int64, ids []int) error {
+	for k, at := range times {
+		if err := m.times.keep(ids[k], at); err != nil {
+			return asData(m.config.Outcomes.File, err)
+		}
+	}
+	return nil
+}
+
+func (m *importer) mergePair(o *outcomes, p *PartialPair, numbers [][]int) error {
+	pair := costs.Pair{Expert: numbers[1][p.Expert], Advice: numbers[2][p.Advice]}
+	c, err := o.column(pair)
+	if err != nil {
+		return asData(m.config.Outcomes.File, err)
+	}
+	for k, row := range p.Rows {
+		n := numbers[0][row]
+		free, err := c.put(n, float64(p.Loss[k]))
+		if err == nil && !free {
+			return m.again("", fmt.Sprintf("instance %s, expert %s, advice %s is a duplicate",
+				textfile.Quoted(o.ids.List()[n]), textfile.Quoted(o.experts.List()[pair.Expert]), textfile.Quoted(o.advice.List()[pair.Advice])))
+		}
+		if err == nil && o.fees {
+			err = set(&c.fee, n, p.Fee[k])
+		}
+		if err == nil && o.texted && p.Text != nil {
+			err = set(&c.text, n, int32(numbers[3][p.Text[k]]))
+		}
+		if err != nil {
+			return asData(m.config.Outcomes.File, err)
+		}
+	}
+	return nil
+}
+
+func set[T int32 | float32](v *vector[T], n int, value T) error {
+	at, err := v.slot(n)
+	if err == nil {
+		*at = value
+	}
+	return err
+}
