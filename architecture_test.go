@@ -19,6 +19,7 @@ import (
 var mayImport = map[string][]string{
 	".":                                {},
 	"cmd/pipe":                         {"costs", "costs/builder", "costs/builder/part", "costs/chat", "costs/grow", "costs/retrieval/bm25", "costs/service", "featurize", "featurize/jpegturbo", "featurize/pixel", "featurize/tokenizer", "internal/atomicfile", "internal/config", "internal/outside", "internal/progress", "internal/safetext", "internal/textfile", "models", "models/lightgbm", "onnx/hf", "onnx/ort", "pipeline", "pipeline/bench", "pipeline/compare", "pipeline/decide", "pipeline/fromlog", "pipeline/inspect", "pipeline/monitor", "pipeline/stage", "pipeline/world", "serve"},
+	"cmd/pipe-beam/engine":             {},
 	"costs":                            {"internal/atomicfile", "internal/dataerror", "internal/digest", "internal/finite", "internal/parallel", "internal/parquetfile", "internal/strictjson", "internal/textfile"},
 	"costs/advice":                     {"costs", "costs/builder/part", "costs/retrieval", "featurize/pixel", "internal/dataerror", "internal/outside", "internal/textfile"},
 	"costs/builder":                    {"costs", "costs/advice", "costs/builder/part", "costs/chat", "costs/grow", "costs/identity", "costs/retrieval", "featurize/pixel", "internal/atomicfile", "internal/dataerror", "internal/digest", "internal/filelock", "internal/parallel", "internal/progress", "internal/strictjson", "internal/textfile", "onnx/ort"},
@@ -135,6 +136,8 @@ var mayImport = map[string][]string{
 	"serve/gateway/advice":             {"costs/prompt", "costs/retrieval/bm25", "costs/retrieval/pagename", "costs/retrieval/search", "costs/service", "internal/config", "internal/textfile", "serve/gateway/chatjson"},
 	"tools":                            {},
 	"tools/fetch":                      {},
+	"tools/flink":                      {"tools/flink/cluster"},
+	"tools/flink/cluster":              {},
 	"tools/load":                       {},
 	"tools/serve/policy":               {"pipeline/decide/decidetest"},
 	"tools/serve/constant":             {},

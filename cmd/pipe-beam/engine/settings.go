@@ -1,0 +1,99 @@
+package engine
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+)
+
+// The runners.
+const (
+	Prism    = "prism"
+	Flink    = "flink"
+	Spark    = "spark"
+	Dataflow = "dataflow"
+)
+
+// Runners lists the names of the runners, the default first.
+func Runners() []string { return []string{Prism, Flink, Spark, Dataflow} }
+
+// The environments: where the workers of a runner come from.
+const (
+	Process  = "process"  // the runner starts this program; it lies under the same path on each of its machines
+	Docker   = "docker"   // the runner starts a container with this program in it
+	External = "external" // a pool of workers that runs already
+	loopback = "loopback" // this process
+)
+
+// workerVariable is set where the environment Process starts this program.
+const workerVariable = "PIPE_BEAM_WORKER"
+
+// Settings say where shards run.
+type Settings struct {
+	Runner      string
+	Endpoint    string // host:port of the job server; prism without one runs in this process
+	Parallelism int    // shards that run at once, 0: as the runner does by default
+	Environment string // Process, Docker or External; "": Process on Flink and Spark, Docker on Dataflow
+	Config      string // Process: the path of this program on the workers, Docker: the image, External: host:port
+	JobName     string
+	Flags       []string // flags of Beam's Go SDK and of the runner, as NAME=VALUE
+}
+
+// Default returns the settings of a run in this process.
+func Default() Settings { return Settings{Runner: Prism} }
+
+// Validate reports every problem of the settings at once.
+func (s Settings) Validate() error {
+	var errs []error
+	if !slices.Contains(Runners(), s.Runner) {
+		errs = append(errs, fmt.Errorf("runner %q: known are %s", s.Runner, strings.Join(Runners(), ", ")))
+	}
+	if known := []string{"", Process, Docker, External}; !slices.Contains(known, s.Environment) {
+		errs = append(errs, fmt.Errorf("environment %q: known are %s", s.Environment, strings.Join(known[1:], ", ")))
+	}
+	if s.Endpoint == "" && (s.Runner == Flink || s.Runner == Spark) {
+		errs = append(errs, fmt.Errorf("runner %s needs the endpoint of its Beam job server, such as localhost:8099", s.Runner))
+	}
+	if s.Config == "" && s.environment() == Docker && s.Runner != Dataflow || s.Config == "" && s.Environment == External {
+		errs = append(errs, fmt.Errorf("environment %s needs its configuration: the image, or the host:port of the pool", s.Environment))
+	}
+	if s.Parallelism < 0 {
+		errs = append(errs, fmt.Errorf("parallelism %d is negative", s.Parallelism))
+	}
+	for _, f := range s.Flags {
+		if name, _, ok := strings.Cut(f, "="); !ok || name == "" {
+			errs = append(errs, fmt.Errorf("flag of Beam %q: write it as NAME=VALUE", f))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// environment is the environment that is meant.
+func (s Settings) environment() string {
+	switch {
+	case s.Environment != "":
+		return s.Environment
+	case s.Runner == Dataflow:
+		return Docker
+	case s.Runner == Prism && s.Endpoint == "":
+		return loopback
+	}
+	return Process
+}
+
+// processConfig is the configuration of the environment Process: how a runner starts this program as a worker.
+func (s Settings) processConfig() (string, error) {
+	command := s.Config
+	if command == "" {
+		self, err := os.Executable()
+		if err != nil {
+			return "", err
+		}
+		command = self
+	}
+	b, err := json.Marshal(map[string]any{"command": command, "env": map[string]string{workerVariable: "1"}})
+	return string(b), err
+}
