@@ -15,7 +15,7 @@ func benchRecord() (*Record, *PolicyInfo) {
 	for r.ExpectedCost == nil {
 		r = testRecord(rng, &p)
 	}
-	r.Attempts, r.Shadows, r.Request, r.Client, r.Error = nil, nil, "0193", "key", ""
+	r.Attempts, r.Shadows, r.Request, r.Client, r.Error, r.PairFees = nil, nil, "0193", "key", "", nil
 	return r, &p
 }
 

@@ -31,6 +31,7 @@ for rows in (arrow, frame, duck):
         assert r["action"] == w["Action"] and r["propensity"] == w["Propensity"] and r["probability"] == w["Propensity"][w["Action"]]
         assert p == ("expert%d" % (w["Action"] // 2), "advice%d" % (w["Action"] % 2)), p
         assert r["available"] == w["Available"] and r["features"] == [single(v) for v in w["Features"]] and r["expert_fees"] == w["ExpertFees"]
+        assert r["pair_fees"] == w["PairFees"], (r["pair_fees"], w["PairFees"])
         assert r["canary"] == w["Canary"] and r["keep"] == 1 and r["executed"] == w["Executed"] and r["first_byte_us"] == w["Stages"]["FirstByte"]
         if w["FeeKnown"]:
             assert r["fee"] == 0.125 and r["tokens_cached"] == 3 and r["attempt_status"] == [500, 200] and r["attempt_error"] == ["overload", ""]
@@ -40,6 +41,7 @@ for rows in (arrow, frame, duck):
         else:
             assert r["fee"] is None and r["tokens_in"] is None and r["expected_cost"] is None and r["attempt_us"] == [] and r["shadow_action"] == []
 sql = "SELECT count(*), avg(o.loss), count(o.score), bool_or(o.correct) FROM '%s/decisions-*.parquet' d JOIN '%s/outcomes-*.parquet' o USING (id)"
+assert duckdb.sql("SELECT count(pair_fees) FROM read_parquet(%r)" % files).fetchall()[0][0] == sum(w["PairFees"] is not None for w in want) > 0
 n, loss, score, correct = duckdb.sql(sql % (sys.argv[1], sys.argv[1])).fetchall()[0]
 assert n == len(want) and loss == (len(want) - 1) / 2 and score == 0 and correct is None, (n, loss, score, correct)
 meta = pq.ParquetFile(files[0]).metadata.metadata

@@ -58,7 +58,7 @@ func TestRepeats(t *testing.T) {
 			c := *list[i-1]
 			r = &c
 			r.ExpertFees, r.Available = slices.Clone(r.ExpertFees), slices.Clone(r.Available)
-			switch rng.IntN(7) {
+			switch rng.IntN(9) {
 			case 0:
 				r.Lambda = math.Copysign(0, -1)
 			case 1:
@@ -77,6 +77,11 @@ func TestRepeats(t *testing.T) {
 				}
 			case 6:
 				r.Policy += "x"
+			case 7:
+				r.PairFees = make([]float64, len(r.Available))
+				r.PairFees[rng.IntN(len(r.PairFees))] = float64(1 + rng.IntN(2))
+			case 8:
+				r.PairFees = nil
 			}
 		}
 		list = append(list, r)

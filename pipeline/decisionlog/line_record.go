@@ -48,6 +48,9 @@ func appendRecordWith(dst []byte, r *Record, last *prices) []byte {
 	return seal(b.dst, from)
 }
 
+// pairFeesKey is the only key that lines may lack: few requests have such fees.
+const pairFeesKey = `,"pair_fees":`
+
 // lineWriter appends keys with their values.
 type lineWriter struct{ dst []byte }
 
@@ -59,6 +62,9 @@ func (b *lineWriter) prices(r *Record) {
 	b.number(`,"lambda":`, r.Lambda)
 	b.numbers(`,"expert_fees":`, r.ExpertFees)
 	b.numbers(`,"advice_fees":`, r.AdviceFees)
+	if r.hasPairFees() {
+		b.numbers(pairFeesKey, r.PairFees)
+	}
 	b.bools(`,"available":`, r.Available)
 }
 

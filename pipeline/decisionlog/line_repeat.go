@@ -64,12 +64,15 @@ func readPrices(s *scan, r *Record) {
 	r.Lambda = s.number(`,"lambda":`)
 	r.ExpertFees = s.numbers(`,"expert_fees":`)
 	r.AdviceFees = s.numbers(`,"advice_fees":`)
+	if bytes.HasPrefix(s.rest, []byte(pairFeesKey)) {
+		r.PairFees = s.numbers(pairFeesKey)
+	}
 	r.Available = s.bools(`,"available":`)
 }
 
 func takePrices(to, from *Record) {
 	to.Policy, to.Digest, to.Canary, to.Lambda = from.Policy, from.Digest, from.Canary, from.Lambda
-	to.ExpertFees, to.AdviceFees, to.Available = from.ExpertFees, from.AdviceFees, from.Available
+	to.ExpertFees, to.AdviceFees, to.PairFees, to.Available = from.ExpertFees, from.AdviceFees, from.PairFees, from.Available
 }
 
 func readPropensity(s *scan, r *Record) { r.Propensity = s.numbers(`,"propensity":`) }
@@ -113,6 +116,7 @@ func (last *prices) append(b *lineWriter, r *Record) {
 	of.Policy, of.Digest, of.Canary, of.Lambda = r.Policy, r.Digest, r.Canary, r.Lambda
 	of.ExpertFees = append(of.ExpertFees[:0], r.ExpertFees...)
 	of.AdviceFees = append(of.AdviceFees[:0], r.AdviceFees...)
+	of.PairFees = append(of.PairFees[:0], r.PairFees...)
 	of.Available = append(of.Available[:0], r.Available...)
 }
 
@@ -126,7 +130,8 @@ func (last *prices) same(r *Record) bool {
 			return false
 		}
 	}
-	return sameBits(of.Lambda, r.Lambda) && sameList(of.ExpertFees, r.ExpertFees) && sameList(of.AdviceFees, r.AdviceFees)
+	return sameBits(of.Lambda, r.Lambda) && sameList(of.ExpertFees, r.ExpertFees) && sameList(of.AdviceFees, r.AdviceFees) &&
+		sameList(of.PairFees, r.PairFees)
 }
 
 func sameList(a, b []float64) bool {

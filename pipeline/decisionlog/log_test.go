@@ -63,6 +63,10 @@ func testRecord(rng *rand.Rand, p *PolicyInfo) *Record {
 		r.Usage, r.Fee, r.FeeKnown = Usage{10, 3, 4, true}, 0.125, true
 		r.Shadows = []Shadow{{"other", "sha256:x", 1, 0.25}, {"third", "sha256:y", 0, 2}}
 	}
+	if rng.IntN(3) == 0 {
+		r.PairFees = make([]float64, a)
+		r.PairFees[rng.IntN(a)] = rng.NormFloat64()
+	}
 	return r
 }
 

@@ -8,10 +8,15 @@ func (r *Record) Answered() int {
 	return r.Action
 }
 
-// FeeOf is the fee of a pair at the prices of the decision: that of the expert, and lambda times that of the advice.
+// FeeOf is the fee of a pair at the prices of the decision: that of the expert, lambda times that of the advice, and that of
+// the pair itself.
 func (r *Record) FeeOf(pair int) float64 {
 	k := len(r.AdviceFees)
-	return r.ExpertFees[pair/k] + r.Lambda*r.AdviceFees[pair%k]
+	fee := r.ExpertFees[pair/k] + r.Lambda*r.AdviceFees[pair%k]
+	if r.PairFees != nil {
+		fee += r.PairFees[pair]
+	}
+	return fee
 }
 
 // Cost is the measured cost of a decision: the task loss of its outcome, and the fee of the pair that answered. ok is false

@@ -1,5 +1,7 @@
 package decisionlog
 
+import "slices"
+
 // Record is one decision. A is the number of pairs, J(K+1), in the order of costs.Actions.
 type Record struct {
 	Time    int64  // microseconds since 1970, UTC, of the decision
@@ -15,6 +17,7 @@ type Record struct {
 	Lambda     float64   // multiplier of the advice fees in the decision
 	ExpertFees []float64 // J, in the decision
 	AdviceFees []float64 // K+1, in the decision, before lambda
+	PairFees   []float64 // A, in the decision, added to both; nil where all are 0
 	Available  []bool    // A; at least the chosen pair is true
 
 	Features       []float32 // Dim, finite; nil if not at hand
@@ -39,6 +42,11 @@ type Record struct {
 	PriceDate string
 	Shadows   []Shadow // what other policies would have chosen
 	Error     string   // "" if the decision was served
+}
+
+// hasPairFees reports whether some pair has a fee of its own.
+func (r *Record) hasPairFees() bool {
+	return slices.ContainsFunc(r.PairFees, func(fee float64) bool { return fee != 0 })
 }
 
 // Attempt is one call of an expert.

@@ -62,7 +62,10 @@ func (r *Record) wrong(p *PolicyInfo) (field, msg string) {
 			return list.name, fmt.Sprintf("has %d values; the policy needs %d", list.have, list.want)
 		}
 	}
-	for _, list := range [...][]float64{r.ExpertFees, r.AdviceFees, {r.Lambda}} {
+	if r.PairFees != nil && len(r.PairFees) != a {
+		return "pair_fees", fmt.Sprintf("has %d values; the policy needs %d, or none", len(r.PairFees), a)
+	}
+	for _, list := range [...][]float64{r.ExpertFees, r.AdviceFees, r.PairFees, {r.Lambda}} {
 		for _, v := range list {
 			if v != v || math.IsInf(v, 0) {
 				return "fees", "or lambda are not finite"

@@ -20,6 +20,7 @@ var recordFields = []field[Record]{
 	numberField("lambda", func(r *Record) *float64 { return &r.Lambda }),
 	numbersField("expert_fees", func(r *Record) *[]float64 { return &r.ExpertFees }),
 	numbersField("advice_fees", func(r *Record) *[]float64 { return &r.AdviceFees }),
+	pairFeesField(),
 	boolsField("available", func(r *Record) *[]bool { return &r.Available }),
 	intField("action", func(r *Record) *int { return &r.Action }),
 	intField("greedy", func(r *Record) *int { return &r.Greedy }),
@@ -80,6 +81,13 @@ func usageField(name string, at func(r *Record) *int64) field[Record] {
 	f := longField(name, at)
 	f.nullable = true
 	f.set = func(r *Record, _ int, c cell) { *at(r), r.Usage.Known = c.int, true }
+	return f
+}
+
+// pairFeesField is null where no pair has a fee of its own, and lacking in segments of before there were such fees.
+func pairFeesField() field[Record] {
+	f := numbersField("pair_fees", func(r *Record) *[]float64 { return &r.PairFees })
+	f.nullable, f.later = true, true
 	return f
 }
 

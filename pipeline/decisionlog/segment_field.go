@@ -21,6 +21,8 @@ type field[T any] struct {
 	list bool
 	// nullable columns may have no value, or no list; elements that are nullable may have none inside a list.
 	nullable, elements bool
+	// later columns are lacking in the files of earlier versions.
+	later bool
 
 	size func(r *T, n int) // makes room for a list
 	set  func(r *T, i int, c cell)

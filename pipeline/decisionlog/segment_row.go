@@ -15,6 +15,7 @@ type decisionRow struct {
 	Lambda        float64    `parquet:"lambda,plain"`
 	ExpertFees    []float64  `parquet:"expert_fees,list"`
 	AdviceFees    []float64  `parquet:"advice_fees,list"`
+	PairFees      []float64  `parquet:"pair_fees,optional,list"`
 	Available     []bool     `parquet:"available,list"`
 	Action        int32      `parquet:"action,plain"`
 	Expert        string     `parquet:"expert,dict"`
@@ -57,9 +58,9 @@ func rowOf(r *Record, p *PolicyInfo) decisionRow {
 	j, k := p.Actions.Pair(r.Action)
 	out := decisionRow{
 		ID: r.ID, Time: r.Time, Request: r.Request, Source: r.Source, Client: r.Client, User: r.User, Policy: r.Policy, Digest: r.Digest,
-		Canary: r.Canary, Lambda: r.Lambda, ExpertFees: r.ExpertFees, AdviceFees: r.AdviceFees, Available: r.Available,
-		Action: int32(r.Action), Expert: p.Actions.Experts[j].Name, Advice: p.Actions.Advice[k].Name, Probability: r.Propensity[r.Action],
-		Greedy: int32(r.Greedy), Propensity: r.Propensity, ExpectedLoss: present(r.ExpectedLoss), ExpectedCost: present(r.ExpectedCost),
+		Canary: r.Canary, Lambda: r.Lambda, ExpertFees: r.ExpertFees, AdviceFees: r.AdviceFees, PairFees: r.PairFees,
+		Available: r.Available, Action: int32(r.Action), Expert: p.Actions.Experts[j].Name, Advice: p.Actions.Advice[k].Name,
+		Probability: r.Propensity[r.Action], Greedy: int32(r.Greedy), Propensity: r.Propensity, ExpectedLoss: present(r.ExpectedLoss), ExpectedCost: present(r.ExpectedCost),
 		Guarded: r.Guarded, Keep: r.Keep, Executed: int32(r.Executed), Decode: r.Stages.Decode, Encode: r.Stages.Encode, Decide: r.Stages.Decide,
 		Advise: r.Stages.Advise, ExpertMicros: r.Stages.Expert, FirstByte: r.Stages.FirstByte, Model: r.Model, PriceDate: r.PriceDate,
 		Error: r.Error, FeatureDigest: r.FeaturesDigest, Features: r.Features,

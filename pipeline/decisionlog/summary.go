@@ -27,6 +27,7 @@ type PolicySummary struct {
 	Explores  bool            `json:"explores"`      // some pair had a chance besides the policy's own
 	Least     float64         `json:"least"`         // the lowest probability of a pair that was available, over all records
 	Guarded   int             `json:"guarded"`       // the best fixed pair decided
+	PairFees  int             `json:"pair_fees"`     // records with fees of pairs, besides those of experts and advice
 	Errors    int             `json:"errors"`        // records with an error
 	Fallbacks int             `json:"fallbacks"`     // another pair answered than the chosen one
 	Outcomes  int             `json:"outcomes"`      // records with an outcome

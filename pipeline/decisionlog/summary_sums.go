@@ -84,6 +84,7 @@ func (s *sums) add(d Decision) {
 	count(&o.Canary, d.Canary)
 	count(&o.Explored, d.Action != d.Greedy)
 	count(&o.Guarded, d.Guarded)
+	count(&o.PairFees, d.PairFees != nil)
 	count(&o.Errors, d.Error != "")
 	count(&o.Fallbacks, d.Executed >= 0 && d.Executed != d.Action)
 	count(&o.Outcomes, d.Outcome != nil)

@@ -74,6 +74,7 @@ func writePolicy(b *safetext.Fields, p *decisionlog.PolicySummary) {
 	b.Add("  measured saving", "%s", safetext.After("against "+p.BestFixed+" ", p.Proven.Text()))
 	b.Add("  measured fee", "%s", p.Money.Text())
 	b.Add("  outcomes", "%d, %d of them with a loss", p.Outcomes, p.Losses)
+	count(b, "  pair fees", "%d decisions with fees of pairs, which their costs include", p.PairFees)
 	count(b, "  errors", "%d", p.Errors)
 	count(b, "  fallbacks", "%d decisions were answered by another pair", p.Fallbacks)
 	count(b, "  guarded", "%d decisions by the best fixed pair of the guard", p.Guarded)

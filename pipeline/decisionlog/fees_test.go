@@ -1,0 +1,124 @@
+package decisionlog
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+)
+
+// oldLog is a copy of a log that was written before records had fees of pairs: a Parquet segment and an open one.
+func oldLog(t *testing.T) string {
+	t.Helper()
+	folder := t.TempDir()
+	if err := os.CopyFS(folder, os.DirFS(filepath.Join("testdata", "old"))); err != nil {
+		t.Fatal(err)
+	}
+	return folder
+}
+
+// checkOld compares the records of oldLog with what was written then.
+func checkOld(t *testing.T, list []Decision) {
+	t.Helper()
+	ids := []string{"old-0", "old-1", "old-2", "old-3", "old-4"}
+	if len(list) < len(ids) {
+		t.Fatalf("%d records", len(list))
+	}
+	for n, id := range ids {
+		d := list[n]
+		if d.ID != id || d.PairFees != nil || d.Action != n%3 || d.Features[0] != float32(n) || (d.ExpectedCost != nil) != (n%2 == 0) {
+			t.Errorf("%+v", d.Record)
+		}
+		if d.FeeOf(1) != 0.0625 || d.FeeOf(3) != 1.0625 {
+			t.Errorf("fees %v, %v", d.FeeOf(1), d.FeeOf(3))
+		}
+	}
+}
+
+// Logs without the column of fees of pairs are read, also beside segments that have it, and their lines become Parquet.
+func TestOldLog(t *testing.T) {
+	folder := oldLog(t)
+	list, _ := readAll(t, folder)
+	checkOld(t, list)
+	about := *list[0].About
+	w := openTest(t, folder, quick(), about)
+	r := *list[0].Record
+	r.ID, r.PairFees = NewID(), []float64{0, 0.5, 0, 0}
+	if err := w.Add(&r); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	list, l := readAll(t, folder)
+	checkOld(t, list)
+	if len(list) != 6 || l.Counts().Segments != 3 || l.Counts().Damage != (Damage{}) {
+		t.Fatalf("%d records, %+v", len(list), l.Counts())
+	}
+	if d := list[5]; !slices.Equal(d.PairFees, r.PairFees) || d.FeeOf(1) != 0.5625 || d.FeeOf(0) != 0 {
+		t.Errorf("%+v", d.Record)
+	}
+}
+
+// A record without fees of pairs has the line that it had before there were such fees, byte for byte.
+func TestOldLines(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("testdata", "old", "decisions-00000002.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for line := range bytes.Lines(text) {
+		body, err := unseal(bytes.TrimSuffix(line, []byte("\n")))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if kindOf(body) != recordLine {
+			continue
+		}
+		r, err := readRecord(body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if again := appendRecord(nil, r); !bytes.Equal(again, line) {
+			t.Errorf("%s became %s", line, again)
+		}
+		n++
+	}
+	if n != 2 {
+		t.Errorf("%d records", n)
+	}
+}
+
+// Fees of pairs that are all 0 are as none, in lines and in Parquet.
+func TestZeroPairFees(t *testing.T) {
+	folder, p := t.TempDir(), testPolicy(2, 2, 3)
+	w := openTest(t, folder, quick(), p)
+	rng := rand.New(rand.NewPCG(4, 4))
+	const n = 6
+	for i := range n {
+		r := testRecord(rng, &p)
+		r.PairFees = [][]float64{nil, make([]float64, 4), {0, 0, 0, 1e-30}}[i%3]
+		if err := w.Add(r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	check := func(form string) {
+		list, _ := readAll(t, folder)
+		if len(list) != n {
+			t.Fatalf("%s: %d records", form, len(list))
+		}
+		for i, d := range list {
+			if want := i%3 == 2; (d.PairFees != nil) != want || want && !slices.Equal(d.PairFees, []float64{0, 0, 0, 1e-30}) {
+				t.Errorf("%s: record %d has %v", form, i, d.PairFees)
+			}
+		}
+	}
+	waitFor(t, w, "written", func(s Stats) bool { return s.Queued == 0 })
+	check("lines")
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	check("Parquet")
+}
