@@ -188,7 +188,7 @@ func (m *monitoring) Add(name, digest string, info *policy.Info, records []*deci
 
 // atFilePrices reports whether a decision was made at the prices of the file, among all of its pairs.
 func atFilePrices(rec *decisionlog.Record, info *policy.Info) bool {
-	if rec.Lambda != info.Lambda || !slices.Equal(rec.Available, info.Actions.Mask()) {
+	if rec.Lambda != info.Lambda || rec.PairFees != nil || !slices.Equal(rec.Available, info.Actions.Mask()) {
 		return false
 	}
 	for j, e := range info.Actions.Experts {

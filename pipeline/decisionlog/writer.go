@@ -244,9 +244,6 @@ func (w *Writer) Ready() error {
 	return nil
 }
 
-// MustKeep reports whether the log must have every decision: Settings.OnFull is stop.
-func (w *Writer) MustKeep() bool { return w.settings.OnFull == Stop }
-
 // broken is why nothing can be written or made durable.
 func (w *Writer) broken() error {
 	if w.failure != nil {

@@ -114,10 +114,16 @@ func (k *kept) take(slot int) keptDecision {
 // part is the share of decisions that are kept, 0 to 1.
 func (k *kept) part() float64 { return (float64(k.share) + 1) / (math.MaxUint64 + 1.0) }
 
-// feesOf writes the fees of every pair at the prices of a decision: of the expert, and lambda times that of the advice.
+// feesOf writes the fees of every pair at the prices of a decision.
 func feesOf(dst []float32, r *decisionlog.Record) {
 	clear(dst)
 	if len(r.AdviceFees) == 0 || len(r.ExpertFees)*len(r.AdviceFees) != len(dst) {
+		return
+	}
+	if r.PairFees != nil {
+		for i := range dst {
+			dst[i] = float32(r.FeeOf(i))
+		}
 		return
 	}
 	i := 0

@@ -158,7 +158,7 @@ func count(n *int64, yes bool) {
 // repriced reports whether a decision had other prices than the file.
 func (v *version) repriced(r *decisionlog.Record) bool {
 	a := v.info.Actions
-	if r.Lambda != v.info.Lambda {
+	if r.Lambda != v.info.Lambda || r.PairFees != nil {
 		return true
 	}
 	for j, fee := range r.ExpertFees {

@@ -36,24 +36,12 @@ func (d *Decider) ReadyToRecord() error {
 	return nil
 }
 
-// PairFeesError says that a request has fees of pairs, which the log cannot hold, and that the log must have every decision.
-type PairFeesError struct{}
-
-func (*PairFeesError) Error() string {
-	return "pair_fees: the decision log has no place for fees of pairs, and this server answers nothing that is not logged (log.on_full: stop); send them as 0, or as expert_fees and advice_fees"
-}
-
-// RecordInferred counts decisions, adds a record of each to the log, and lets shadows decide, as [Result.Done] does. Rows with
-// fees of pairs are counted, but not recorded: the log has fees of experts and of advice only. Where the log must have every
-// decision, such a row is a *PairFeesError, and no row of the request is recorded. ids are those of the records, one for each
-// row, empty for one that is not recorded; nil if none is. Other errors wrap [ErrNotLogged].
+// RecordInferred counts decisions, adds a record of each to the log, and lets shadows decide, as [Result.Done] does. ids are
+// those of the records, one for each row; nil without a log. Errors wrap [ErrNotLogged].
 func (d *Decider) RecordInferred(in Inferred) (ids []string, err error) {
 	v, err := d.versions.of(in.Policy)
 	if err != nil {
 		return nil, err
-	}
-	if d.log != nil && d.log.MustKeep() && slices.ContainsFunc(in.Prices, hasPairFees) {
-		return nil, &PairFeesError{}
 	}
 	request := Request{Source: SourceInfer, ID: in.Request, Client: in.Client, Decode: in.Decode, NoExplore: true}
 	request.Inputs.Features = []float32{} // given, as far as the times of stages are concerned
@@ -67,22 +55,14 @@ func (d *Decider) RecordInferred(in Inferred) (ids []string, err error) {
 		}
 		ids = append(ids, id...)
 	}
-	if !slices.ContainsFunc(ids, func(id string) bool { return id != "" }) {
-		return nil, nil
-	}
 	return ids, nil
-}
-
-// hasPairFees reports whether prices have fees that the log has no place for.
-func hasPairFees(p policy.Prices) bool {
-	return slices.ContainsFunc(p.Pairs, func(fee float32) bool { return fee != 0 })
 }
 
 // recordInferred records n rows from first on, at the same prices.
 func (d *Decider) recordInferred(in Inferred, request Request, v *version, prices []policy.Prices, first, n int) (ids []string, err error) {
-	at, unlogged := v.base, false
+	at := v.base
 	if len(prices) > 0 {
-		at, unlogged = v.inferred(prices[0]), hasPairFees(prices[0])
+		at = v.inferred(prices[0])
 	}
 	res := &Result{
 		Policy: in.Policy, Pricing: at.Pricing, Decisions: rowsOf(in.Decisions, first, n), decider: d, request: request,
@@ -96,12 +76,6 @@ func (d *Decider) recordInferred(in Inferred, request Request, v *version, price
 		return nil, err
 	}
 	res.count()
-	if unlogged {
-		if len(in.Prices) > 1 && d.log != nil {
-			ids = make([]string, n) // the other rows may have one
-		}
-		return ids, nil
-	}
 	if d.log != nil {
 		ids = make([]string, n)
 		for i, rec := range res.Records {
@@ -126,8 +100,13 @@ func (v *version) inferred(p policy.Prices) *priced {
 		available[i] = available[i] && ok
 	}
 	at := newPriced(&policy.Pricing{Actions: &actions, Lambda: 1, Available: available}, true)
+	if !slices.ContainsFunc(p.Pairs, func(fee float32) bool { return fee != 0 }) {
+		return at
+	}
+	at.pairs = make([]float64, len(at.fees))
 	for i, fee := range p.Pairs {
-		at.fees[i] += float64(fee)
+		at.pairs[i] = float64(fee)
+		at.fees[i] += at.pairs[i]
 	}
 	return at
 }

@@ -29,6 +29,7 @@ type priced struct {
 	fees    []float64 // of every pair, with lambda
 	experts []float64 // fees
 	advice  []float64 // fees before lambda
+	pairs   []float64 // fees of pairs, which are added to both; nil: all are 0
 }
 
 func newPriced(p *policy.Pricing, changed bool) *priced {

@@ -191,10 +191,9 @@ func runProblem(err error) error {
 	var tensor *policies.TensorError
 	var row *decide.RowError
 	var overload *policies.OverloadError
-	var fees *decision.PairFeesError
 	k := internal
 	switch {
-	case errors.As(err, &tensor), errors.As(err, &row), errors.As(err, &fees):
+	case errors.As(err, &tensor), errors.As(err, &row):
 		k = invalid
 	case errors.As(err, &overload):
 		k = busy

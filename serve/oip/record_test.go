@@ -2,6 +2,7 @@ package oip
 
 import (
 	"encoding/json"
+	"math"
 	"path/filepath"
 	"reflect"
 	"strings"
@@ -62,7 +63,7 @@ func TestDecisionsAreLogged(t *testing.T) {
 		t.Fatal(err)
 	}
 	records := readLog(t, folder)
-	if len(records) != 3+2+2 { // none for fees of pairs
+	if len(records) != 3+2+2+2 {
 		t.Fatalf("%d records", len(records))
 	}
 	for i, r := range records[:3] {
@@ -79,19 +80,22 @@ func TestDecisionsAreLogged(t *testing.T) {
 			t.Errorf("%+v", r)
 		}
 	}
-	if r := records[5]; r.Policy != "merged" || r.Features != nil {
+	for _, r := range records[5:7] {
+		if !reflect.DeepEqual(r.PairFees, []float64{1, 0, 0, 0, 0, 0, 0, 0, 0}) || !r.Available[1] {
+			t.Errorf("%+v", r)
+		}
+	}
+	if r := records[7]; r.Policy != "merged" || r.Features != nil {
 		t.Errorf("%+v", r)
 	}
 }
 
-// TestPairFeesAreNotLogged checks a batch in which one row has a fee of a pair: the other row keeps its record and its id, both
-// are counted, and a server that must log everything refuses the batch.
-func TestPairFeesAreNotLogged(t *testing.T) {
+// A batch in which one row has fees of pairs: every row has a record and an id, in their order, also where the log must have
+// every decision. The expected cost of a pair is its expected loss and its fee.
+func TestPairFeesAreLogged(t *testing.T) {
 	zero := strings.TrimSuffix(strings.Repeat("0,", 9), ",")
-	body := func(first string) []byte {
-		return []byte(strings.Replace(string(table(numbers(8, 2), "")), `"inputs":[`,
-			`"inputs":[{"name":"pair_fees","shape":[2,9],"datatype":"FP32","data":[`+first+`,`+zero+`]},`, 1))
-	}
+	body := strings.Replace(string(table(numbers(8, 2), "")), `"inputs":[`,
+		`"inputs":[{"name":"pair_fees","shape":[2,9],"datatype":"FP32","data":[0.5,0,0,0,0.25,0,0,0,-0.125,`+zero+`]},`, 1)
 	for _, onFull := range []string{decisionlog.Continue, decisionlog.Stop} {
 		folder, registry := filepath.Join(t.TempDir(), "log"), prometheus.NewRegistry()
 		settings := decisionlog.DefaultSettings()
@@ -108,31 +112,34 @@ func TestPairFeesAreNotLogged(t *testing.T) {
 			t.Cleanup(func() { d.Close() })
 			o.Decider = d
 		})
-		r := s.send(t, "POST", "/v2/models/any-price/infer", body("1"+zero[1:]), nil)
-		whole := s.send(t, "POST", "/v2/models/any-price/infer", body(zero), nil)
+		r := s.send(t, "POST", "/v2/models/any-price/infer", []byte(body), nil)
 		if err := log.Close(); err != nil {
 			t.Fatal(err)
 		}
 		records := readLog(t, folder)
-		if whole.status != 200 || len(records) < 2 {
-			t.Fatalf("%s: %d %s, %d records", onFull, whole.status, whole.body, len(records))
-		}
-		if onFull == decisionlog.Stop {
-			if r.status != 400 || !strings.Contains(string(r.body), "pair_fees") || len(records) != 2 {
-				t.Errorf("%s: %d %s, %d records", onFull, r.status, r.body, len(records))
-			}
-			continue
-		}
 		var out struct {
 			Parameters struct {
 				IDs string `json:"decision_ids"`
 			}
 		}
-		if err := json.Unmarshal(r.body, &out); err != nil || r.status != 200 || len(records) != 3 || out.Parameters.IDs != ","+records[0].ID {
-			t.Errorf("%s: %d, ids %q of %d records, %v", onFull, r.status, out.Parameters.IDs, len(records), err)
+		if err := json.Unmarshal(r.body, &out); err != nil || r.status != 200 || len(records) != 2 || out.Parameters.IDs != records[0].ID+","+records[1].ID {
+			t.Fatalf("%s: %d, ids %q of %d records, %v", onFull, r.status, out.Parameters.IDs, len(records), err)
 		}
-		if n := decisions(t, registry); n != 4 {
+		if n := decisions(t, registry); n != 2 {
 			t.Errorf("%v decisions are counted", n)
+		}
+		if records[1].PairFees != nil || !reflect.DeepEqual(records[0].PairFees, []float64{0.5, 0, 0, 0, 0.25, 0, 0, 0, -0.125}) {
+			t.Errorf("fees %v and %v", records[0].PairFees, records[1].PairFees)
+		}
+		for _, r := range records {
+			for i, cost := range r.ExpectedCost {
+				if want := float64(r.ExpectedLoss[i]) + r.FeeOf(i); r.Available[i] && math.Abs(float64(cost)-want) > 1e-6 {
+					t.Errorf("pair %d is expected to cost %v; its loss and fee are %v", i, cost, want)
+				}
+			}
+			if r.ExpectedCost == nil || r.Propensity[r.Action] != 1 {
+				t.Errorf("%+v", r)
+			}
 		}
 	}
 }
