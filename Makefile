@@ -3,7 +3,7 @@
 .DEFAULT_GOAL := help
 
 # All packages of the modules that go.work lists.
-packages := ./... ./cmd/pipe/... ./cmd/pipe-beam/... ./serve/...
+packages := ./... ./cloud/... ./cmd/pipe/... ./cmd/pipe-beam/... ./serve/...
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)

@@ -3,21 +3,11 @@ package storage
 import (
 	"context"
 	"fmt"
-	"maps"
 	"net/url"
 	"slices"
 	"strings"
 	"sync"
 )
-
-// Opener opens the bucket that the host of a URL names. Parameters are in the query of the URL; its path is empty.
-type Opener func(ctx context.Context, u *url.URL) (Bucket, error)
-
-var registry = struct {
-	sync.Mutex
-	openers map[string]Opener
-	buckets map[string]*shared // by scheme, host and query
-}{openers: map[string]Opener{}, buckets: map[string]*shared{}}
 
 // shared is a bucket that all of a process use.
 type shared struct {
@@ -26,31 +16,26 @@ type shared struct {
 	err    error
 }
 
-// Register makes URLs of a scheme known. It panics if the scheme is taken.
-func Register(scheme string, open Opener) {
-	registry.Lock()
-	defer registry.Unlock()
-	if _, taken := registry.openers[scheme]; taken || scheme == fileScheme {
-		panic("storage: the scheme " + scheme + " is registered twice")
-	}
-	registry.openers[scheme] = open
-}
+var opened = struct {
+	sync.Mutex
+	buckets map[string]*shared // by scheme, host and query
+}{buckets: map[string]*shared{}}
 
 // openBucket returns the bucket of a remote place. It stays open for the life of the process, because its connections
 // are worth keeping.
 func openBucket(ctx context.Context, p place) (Bucket, error) {
-	registry.Lock()
-	open, known := registry.openers[p.scheme]
-	key := p.scheme + "://" + p.host + "?" + p.query
-	s := registry.buckets[key]
-	if s == nil {
-		s = &shared{}
-		registry.buckets[key] = s
-	}
-	registry.Unlock()
-	if !known {
+	open := openerOf(p.scheme)
+	if open == nil {
 		return nil, unknownScheme(p)
 	}
+	key := p.scheme + "://" + p.host + "?" + p.query
+	opened.Lock()
+	s := opened.buckets[key]
+	if s == nil {
+		s = &shared{}
+		opened.buckets[key] = s
+	}
+	opened.Unlock()
 	s.once.Do(func() {
 		b, err := open(context.WithoutCancel(ctx), &url.URL{Scheme: p.scheme, Host: p.host, RawQuery: p.query})
 		if err != nil {
@@ -63,9 +48,7 @@ func openBucket(ctx context.Context, p place) (Bucket, error) {
 }
 
 func unknownScheme(p place) error {
-	registry.Lock()
-	known := slices.Sorted(maps.Keys(registry.openers))
-	registry.Unlock()
+	known := schemes()
 	e := &Error{Op: "open", URL: p.String(), Err: fmt.Errorf("URLs that begin with %s:// are not supported", p.scheme)}
 	switch {
 	case slices.Contains([]string{"s3", "gs", "azblob"}, p.scheme):

@@ -40,7 +40,7 @@ func TestPaths(t *testing.T) {
 	for _, c := range []struct{ base, name, joined, shown string }{
 		{"out", "a.csv", "out/a.csv", "out/a.csv"},
 		{"/out/", "a.csv", "/out/a.csv", "/out/a.csv"},
-		{"file:///out", "a.csv", "file:///out/a.csv", "/out/a.csv"},
+		{"file:///out", "a.csv", "file:///out/a.csv", "file:///out/a.csv"},
 		{"s3://b", "a.csv", "s3://b/a.csv", "s3://b/a.csv"},
 		{"s3://b/x/?region=eu&key=SECRET", "y/a.csv", "s3://b/x/y/a.csv?region=eu&key=SECRET", "s3://b/x/y/a.csv"},
 		{"s3://key:SECRET@b/x", "a%20b", "s3://b/x/a%20b", "s3://b/x/a%20b"},

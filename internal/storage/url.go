@@ -5,9 +5,8 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 )
-
-const fileScheme = "file"
 
 // place is a parsed path or URL.
 type place struct {
@@ -42,7 +41,7 @@ var urlForm = regexp.MustCompile(`^[a-zA-Z][a-zA-Z0-9+.-]+://`)
 // IsURL reports whether a path has the form of a URL: a scheme of at least two letters and "://".
 func IsURL(path string) bool { return urlForm.MatchString(path) }
 
-// IsRemote reports whether a path is a URL of another scheme than file.
+// IsRemote reports whether a path is a URL of another scheme than file, in either form.
 func IsRemote(path string) bool { return !parse(path).local() }
 
 // LocalPath returns the path of a local file: of file:///folder/name it is /folder/name, and other local paths stay as
@@ -54,14 +53,17 @@ func LocalPath(path string) (local string, ok bool) {
 
 // Shown returns a path or URL as errors, reports and files may show it: without parameters.
 func Shown(path string) string {
-	if !IsURL(path) {
-		return path
+	if p := parse(path); !p.local() {
+		return p.String()
 	}
-	return parse(path).String()
+	return path
 }
 
 func parse(text string) place {
 	if !IsURL(text) {
+		if p, ok := parsePath(text); ok {
+			return p
+		}
 		return place{scheme: fileScheme, name: text}
 	}
 	scheme, rest, _ := strings.Cut(text, "://")
@@ -76,6 +78,9 @@ func parse(text string) place {
 		p.host = p.host[at+1:]
 	}
 	p.name = strings.Trim(p.name, "/")
+	if p.query == "" {
+		p.query = parametersOf(p)
+	}
 	return p
 }
 
@@ -111,3 +116,35 @@ func Dir(url string) string {
 	p.name = strings.TrimPrefix(path.Dir("/"+p.name), "/")
 	return p.url()
 }
+
+// A remote place has a second form, the path /s3:/bucket/name. It is absolute and clean, so package filepath joins and
+// splits it like a local one. The parameters of its URL are kept beside it, by bucket.
+var pathForm = regexp.MustCompile(`^/([a-z][a-z0-9+.-]+):(?:/|$)`)
+
+var parameters = struct {
+	sync.Mutex
+	of map[string]string // queries by scheme://bucket
+}{of: map[string]string{}}
+
+// parsePath parses the second form.
+func parsePath(text string) (p place, ok bool) {
+	match := pathForm.FindStringSubmatch(text)
+	if match == nil || !supported(match[1]) {
+		return p, false
+	}
+	p.scheme = match[1]
+	p.host, p.name, _ = strings.Cut(strings.Trim(text[len(match[0]):], "/"), "/")
+	p.query = parametersOf(p)
+	return p, true
+}
+
+func parametersOf(p place) string {
+	parameters.Lock()
+	defer parameters.Unlock()
+	return parameters.of[p.scheme+"://"+p.host]
+}
+
+var anyPathForm = regexp.MustCompile(`/(s3|gs|azblob|mem):/+`)
+
+// ShownIn replaces paths of the second form in a text by URLs.
+func ShownIn(text string) string { return anyPathForm.ReplaceAllString(text, "$1://") }

@@ -1,0 +1,75 @@
+package cloud
+
+import (
+	"cmp"
+	"context"
+	"net/url"
+	"os"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+	"gocloud.dev/blob"
+	"gocloud.dev/blob/s3blob"
+
+	"pipe/internal/storage"
+)
+
+// openS3 opens a bucket with the parameters of s3blob. At an endpoint of its own, such as that of MinIO or Ceph, a bucket
+// is named in the path, and the region does not matter.
+func openS3(ctx context.Context, u *url.URL) (storage.Bucket, error) {
+	q := u.Query()
+	own := cmp.Or(q.Get("endpoint"), os.Getenv("AWS_ENDPOINT_URL_S3"), os.Getenv("AWS_ENDPOINT_URL")) != ""
+	if own && !q.Has("use_path_style") && !q.Has("s3ForcePathStyle") {
+		q.Set("use_path_style", "true")
+	}
+	with := *u
+	with.RawQuery = q.Encode()
+	opener := &s3blob.URLOpener{}
+	first, err := opener.OpenBucketURL(ctx, &with)
+	if err != nil {
+		return nil, explainOpen(err)
+	}
+	var client *s3.Client
+	first.As(&client)
+	options := client.Options()
+	if options.Region == "" && own {
+		options.Region = "us-east-1"
+	}
+	if options.Region == "" {
+		return nil, &storage.Fault{Msg: "the region of the bucket is not known", Advice: "set AWS_REGION, or add ?region=NAME to the URL"}
+	}
+	open := func(tries int) (*blob.Bucket, error) {
+		options := options.Copy()
+		options.Retryer = retry.AddWithMaxBackoffDelay(retry.AddWithMaxAttempts(options.Retryer, tries), longestPause)
+		return s3blob.OpenBucket(ctx, s3.New(options), u.Host, &opener.Options)
+	}
+	plain, err := open(attempts)
+	if err != nil {
+		return nil, explainOpen(err)
+	}
+	once, err := open(1)
+	if err != nil {
+		return nil, explainOpen(err)
+	}
+	return &bucket{plain: plain, once: once, tags: s3Tags}, nil
+}
+
+var s3Tags = tags{
+	reader: func(r *blob.Reader) string {
+		var o s3.GetObjectOutput
+		r.As(&o)
+		return bareTag(aws.ToString(o.ETag))
+	},
+	listed: func(l *blob.ListObject) string {
+		var o types.Object
+		l.As(&o)
+		return bareTag(aws.ToString(o.ETag))
+	},
+	looked: func(a *blob.Attributes) string { return bareTag(a.ETag) },
+}
+
+// bareTag drops the quotes that some answers have and others do not.
+func bareTag(tag string) string { return strings.Trim(tag, `"`) }
