@@ -1,0 +1,406 @@
+package shards
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"pipe/internal/storage"
+	"pipe/internal/storage/storagetest"
+)
+
+// lines is a stage whose output is the numbers of its rows, one per line.
+type lines struct {
+	m        Manifest
+	salt     string // written into the shards, and not into the manifest: another salt is a machine of other bits
+	fail     func(shard int) error
+	runs     atomic.Int64
+	prepared atomic.Int64
+	got      bytes.Buffer
+}
+
+func newLines(shards int, rows int64) *lines {
+	return &lines{m: Manifest{Stage: "lines", Shards: shards, Rows: rows, Inputs: map[string]string{"runtime": "1.0"}}}
+}
+
+func (s *lines) Manifest() Manifest { return s.m }
+func (s *lines) Close() error       { return nil }
+func (s *lines) Prepare(context.Context, *storage.Folder) error {
+	s.prepared.Add(1)
+	return nil
+}
+
+func (s *lines) text(shard int) string {
+	var b strings.Builder
+	from, to := Cut(shard, s.m.Shards, int(s.m.Rows))
+	for row := from; row < to; row++ {
+		fmt.Fprintf(&b, "%d%s\n", row, s.salt)
+	}
+	return b.String()
+}
+
+func (s *lines) Shard(_ context.Context, shard int, folder string) (*Result, error) {
+	s.runs.Add(1)
+	if s.fail != nil {
+		if err := s.fail(shard); err != nil {
+			return nil, err
+		}
+	}
+	text := s.text(shard)
+	err := os.WriteFile(filepath.Join(folder, "rows.txt"), []byte(text), 0o666)
+	return &Result{Files: []string{"rows.txt"}, Counts: map[string]int64{"rows": int64(strings.Count(text, "\n"))}}, err
+}
+
+func (s *lines) Gather(ctx context.Context, p *Parts) (any, error) {
+	s.got.Reset()
+	err := p.Each(ctx, func(_ int, folder string) error {
+		b, err := os.ReadFile(filepath.Join(folder, "rows.txt"))
+		s.got.Write(b)
+		return err
+	})
+	return p.Counts()["rows"], err
+}
+
+// local is the output of one machine.
+func (s *lines) local() string {
+	var b strings.Builder
+	for shard := range s.m.Shards {
+		b.WriteString(s.text(shard))
+	}
+	return b.String()
+}
+
+func openLines(t *testing.T, s *lines, o Options) *Work {
+	t.Helper()
+	w, err := Open(t.Context(), s, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+func quick(work string) Options {
+	o := Default(work)
+	o.Lease = MinLease
+	return o
+}
+
+// Several workers make every shard once, and the gathered output is that of one machine. Prepare runs once per worker.
+func TestManyWorkers(t *testing.T) {
+	_, memory := storagetest.New(t)
+	for _, work := range []string{t.TempDir(), memory + "/work"} {
+		const workers, rows = 4, 1000
+		var all []*lines
+		var made atomic.Int64
+		var group sync.WaitGroup
+		for range workers {
+			s := newLines(37, rows)
+			all = append(all, s)
+			group.Go(func() {
+				w, err := Open(t.Context(), s, Default(work))
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				sum, err := w.Next(t.Context())
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				made.Add(int64(len(sum.Made)))
+			})
+		}
+		group.Wait()
+		runs := int64(0)
+		for _, s := range all {
+			runs += s.runs.Load()
+			if s.prepared.Load() > 1 {
+				t.Errorf("prepared %d times", s.prepared.Load())
+			}
+		}
+		if made.Load() != 37 || runs != 37 {
+			t.Errorf("%d shards were made by %d runs, want 37", made.Load(), runs)
+		}
+		s := newLines(37, rows)
+		counted, err := Gather(t.Context(), s, Default(work))
+		if err != nil || counted != int64(rows) || s.got.String() != s.local() {
+			t.Errorf("gathered %v, %v", counted, err)
+		}
+	}
+}
+
+// A shard that two runs make at once is there once; a run of a finished shard does nothing.
+func TestTwiceAtOnce(t *testing.T) {
+	s := newLines(3, 10)
+	var both sync.WaitGroup
+	both.Add(2)
+	s.fail = func(int) error { both.Done(); both.Wait(); return nil }
+	w := openLines(t, s, Default(t.TempDir()))
+	var made atomic.Int64
+	var group sync.WaitGroup
+	for range 2 {
+		group.Go(func() {
+			if _, first, err := w.Run(t.Context(), 1); err != nil {
+				t.Error(err)
+			} else if first {
+				made.Add(1)
+			}
+		})
+	}
+	group.Wait()
+	if _, first, err := w.Run(t.Context(), 1); err != nil || first || made.Load() != 1 || s.runs.Load() != 2 {
+		t.Errorf("%d of 2 runs were first (%v)", made.Load(), err)
+	}
+	l, err := List(t.Context(), w.o.Work)
+	if err != nil || l.Count(StateDone) != 1 || l.Count(StateOpen) != 2 {
+		t.Errorf("%+v, %v", l, err)
+	}
+}
+
+// A second run with other bytes names both machines.
+func TestOtherBits(t *testing.T) {
+	work := t.TempDir()
+	a, b := newLines(2, 4), newLines(2, 4)
+	b.salt = "!"
+	b.fail = func(shard int) error { // a is faster
+		_, _, err := openLines(t, a, Default(work)).Run(t.Context(), shard)
+		return err
+	}
+	_, _, err := openLines(t, b, Default(work)).Run(t.Context(), 0)
+	var diverged *DivergedError
+	if !errors.As(err, &diverged) || diverged.Shard != 0 || diverged.Hint() == "" {
+		t.Error(err)
+	}
+	if l, _ := List(t.Context(), work); l.Shards[0].State != StateDone {
+		t.Error("the first result is gone")
+	}
+}
+
+// Work of another manifest does not mix: another runtime, configuration or number of shards.
+func TestOtherWork(t *testing.T) {
+	work := t.TempDir()
+	openLines(t, newLines(4, 10), Default(work))
+	for want, s := range map[string]*lines{
+		"there were 4 shards, are 5": newLines(5, 10),
+		"there were 10 rows, are 11": newLines(4, 11),
+		"runtime was 1.0, is 2.0":    {m: Manifest{Stage: "lines", Shards: 4, Rows: 10, Inputs: map[string]string{"runtime": "2.0"}}},
+		"table is new":               {m: Manifest{Stage: "lines", Shards: 4, Rows: 10, Inputs: map[string]string{"runtime": "1.0", "table": "x"}}},
+	} {
+		var changed *ChangedError
+		if _, err := Open(t.Context(), s, Default(work)); !errors.As(err, &changed) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+		if _, err := Gather(t.Context(), s, Default(work)); !errors.As(err, &changed) {
+			t.Errorf("gathered: %v", err)
+		}
+	}
+}
+
+// A shard that fails is tried again, by any worker, and given up after some tries; then others are done, and the error
+// lists it. With the cause gone, --shard makes it.
+func TestFailures(t *testing.T) {
+	work := t.TempDir()
+	s := newLines(6, 12)
+	sick := errors.New("no luck")
+	left := 2
+	s.fail = func(shard int) error {
+		switch {
+		case shard == 4:
+			return sick
+		case shard == 2 && left > 0:
+			left--
+			return sick
+		}
+		return nil
+	}
+	w := openLines(t, s, quick(work))
+	_, err := w.Next(t.Context())
+	var failed *FailedError
+	if !errors.As(err, &failed) || !errors.Is(err, sick) || len(failed.Shards) != 1 || failed.Shards[0] != 4 {
+		t.Fatal(err)
+	}
+	if s.runs.Load() != 5+2+3 {
+		t.Errorf("%d runs", s.runs.Load())
+	}
+	l, err := List(t.Context(), work)
+	if err != nil || l.Shards[4].State != StateFailed || l.Shards[4].Failed != 3 || l.Shards[4].Error != "shard 4: no luck" || l.Count(StateDone) != 5 {
+		t.Errorf("%+v, %v", l, err)
+	}
+	var missing *MissingError
+	if _, err := Gather(t.Context(), s, quick(work)); !errors.As(err, &missing) || missing.Shards[0] != 4 || !strings.Contains(missing.Hint(), "--shard 4") {
+		t.Error(err)
+	}
+	s.fail = nil
+	if _, err := w.RunAll(t.Context(), []int{4}); err != nil {
+		t.Error(err)
+	}
+	if _, err := Gather(t.Context(), s, quick(work)); err != nil || s.got.String() != s.local() {
+		t.Error(err)
+	}
+}
+
+// A claim without a sign of life is taken over after the lease by the clock of the storage, whatever the clocks of
+// workers say; one that is alive is not.
+func TestTakenOver(t *testing.T) {
+	work := t.TempDir()
+	s := newLines(2, 4)
+	w := openLines(t, s, quick(work))
+	for shard := range 2 {
+		if ok, err := w.claim(t.Context(), shard, 1); err != nil || !ok {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(work, "claims", number(0)+".1"), []byte(`{"worker":"skewed","since":"2099-01-01T00:00:00Z"}`), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	alive := w.beat(t.Context(), 1, 1)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*MinLease)
+	defer cancel()
+	other := openLines(t, newLines(2, 4), quick(work))
+	_, err := other.Next(ctx)
+	if !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("it did not wait for the worker that is alive: %v", err)
+	}
+	l, err := List(t.Context(), work)
+	if err != nil || l.Shards[0].State != StateDone || l.Shards[1].State != StateRunning {
+		t.Errorf("%+v, %v", l, err)
+	}
+	var busy *busyError
+	if err := Drop(t.Context(), quick(work)); !errors.As(err, &busy) {
+		t.Errorf("dropped while a worker is alive: %v", err)
+	}
+	alive()
+	start := time.Now()
+	if _, err := other.Next(t.Context()); err != nil || time.Since(start) < MinLease/2 {
+		t.Errorf("after %v: %v", time.Since(start), err)
+	}
+	if _, err := Gather(t.Context(), s, quick(work)); err != nil || s.got.String() != s.local() {
+		t.Error(err)
+	}
+	if err := Drop(t.Context(), quick(work)); err != nil {
+		t.Error(err)
+	}
+	if _, err := List(t.Context(), work); err == nil || !strings.Contains(err.Error(), "no worker has begun") {
+		t.Error(err)
+	}
+}
+
+// Every damage of a work folder is one error that names the file, with a hint; what a killed worker leaves is none.
+func TestDamage(t *testing.T) {
+	read := func(t *testing.T, work, name string) []byte {
+		b, err := os.ReadFile(filepath.Join(work, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b
+	}
+	for name, c := range map[string]struct {
+		harm func(t *testing.T, work, part string)
+		want string
+	}{
+		"nothing": {func(*testing.T, string, string) {}, ""},
+		"left by a kill": {func(t *testing.T, work, part string) {
+			write(t, work, "parts/000001-0123456789abcdef0123456789abcdef.txt", []byte("half"))
+			write(t, work, "claims/000001.3", nil)
+		}, ""},
+		"truncated": {func(t *testing.T, work, part string) { write(t, work, part, read(t, work, part)[:3]) }, "it has 3 bytes, but had"},
+		"other bytes": {func(t *testing.T, work, part string) {
+			write(t, work, part, bytes.ToUpper(append(read(t, work, part)[:1], "!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!"...))[:len(read(t, work, part))])
+		}, "its content has changed"},
+		"part is gone": {func(t *testing.T, work, part string) { os.Remove(filepath.Join(work, part)) }, "it has 0 bytes"},
+		"missing":      {func(t *testing.T, work, part string) { os.Remove(filepath.Join(work, "done/000002.json")) }, "1 of 4 shards are missing: 2"},
+		"doubled": {func(t *testing.T, work, part string) {
+			write(t, work, "done/000002.json", read(t, work, "done/000001.json"))
+		}, "it is shard 1: it was copied"},
+		"half a record": {func(t *testing.T, work, part string) {
+			write(t, work, "done/000002.json", read(t, work, "done/000002.json")[:40])
+		}, "is damaged"},
+		"of other work": {func(t *testing.T, work, part string) {
+			b := read(t, work, "done/000002.json")
+			write(t, work, "done/000002.json", bytes.Replace(b, []byte("sha256:"), []byte("sha257:"), 1))
+		}, "it is of other work"},
+		"too many": {func(t *testing.T, work, part string) {
+			write(t, work, "done/000004.json", read(t, work, "done/000001.json"))
+		}, "its shard is not one of this work"},
+		"stranger":     {func(t *testing.T, work, part string) { write(t, work, "parts/notes.txt", nil) }, "no shard of this work has such a file"},
+		"bad manifest": {func(t *testing.T, work, part string) { write(t, work, "manifest.json", []byte("{}")) }, "another version"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			work := t.TempDir()
+			s := newLines(4, 40)
+			w := openLines(t, s, Default(work))
+			if _, err := w.Next(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			d, err := readDone(t.Context(), w.folder, w.of, 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			c.harm(t, work, d.Files[0].Part)
+			_, err = Gather(t.Context(), s, Default(work))
+			var hint interface{ Hint() string }
+			switch {
+			case c.want == "":
+				if err != nil || s.got.String() != s.local() {
+					t.Error(err)
+				}
+			case err == nil || !strings.Contains(err.Error(), c.want) || !errors.As(err, &hint) || hint.Hint() == "":
+				t.Errorf("%v, want %q and a hint", err, c.want)
+			}
+		})
+	}
+}
+
+func write(t *testing.T, work, name string, b []byte) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(work, name), b, 0o666); err != nil {
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(work, name)), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(work, name), b, 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// What Select reads, Ranges writes.
+func TestSelect(t *testing.T) {
+	for text, want := range map[string]string{"3": "3", "0-3,7": "0-3,7", "7,1-2,2-3, 0": "0-3,7", "0-9": "0-9"} {
+		list, err := Select(text, 10)
+		if err != nil || Ranges(list) != want {
+			t.Errorf("%q: %v, %v", text, list, err)
+		}
+	}
+	for _, text := range []string{"", "a", "3-1", "-1", "10", "0-10", "1,,2", "1-2-3"} {
+		if list, err := Select(text, 10); err == nil {
+			t.Errorf("%q: %v", text, list)
+		}
+	}
+}
+
+// Ranges of all shards cover all units once, in order, as evenly as can be.
+func TestCut(t *testing.T) {
+	for _, n := range []int{1, 5, 12, 1000} {
+		for shards := 1; shards <= n; shards += 1 + shards/3 {
+			at := 0
+			for shard := range shards {
+				from, to := Cut(shard, shards, n)
+				if from != at || to-from < n/shards || to-from > n/shards+1 {
+					t.Fatalf("shard %d of %d has %d to %d of %d", shard, shards, from, to, n)
+				}
+				at = to
+			}
+			if at != n {
+				t.Fatalf("%d of %d", at, n)
+			}
+		}
+	}
+}
