@@ -11,7 +11,7 @@ import (
 
 // changesPrices reports whether lambda, a fee or an exclusion is set.
 func (o ConvertOptions) changesPrices() bool {
-	return o.Prices.Lambda != nil || len(o.Prices.Fees) > 0 || len(o.Prices.Without) > 0
+	return !o.Prices.IsZero()
 }
 
 // model is what the options ask for, and its report.

@@ -14,14 +14,21 @@ import (
 type PriceChange struct {
 	Lambda  *float64 // multiplier of the fees of advice; nil: that of the policy
 	Fees    []string // "expert=NAME:FEE" or "advice=NAME:FEE", fees as in [costs.Actions]: those of advice are before lambda
+	Pairs   []string // "EXPERT/ADVICE:FEE", fees of pairs, which are added to those of the expert and of the advice
 	Without []string // pairs that must not be chosen, see [ParseWithout]
+}
+
+// IsZero reports whether nothing changes.
+func (c PriceChange) IsZero() bool {
+	return c.Lambda == nil && len(c.Fees) == 0 && len(c.Pairs) == 0 && len(c.Without) == 0
 }
 
 // Pricing is a policy's prices after a [PriceChange].
 type Pricing struct {
 	Actions   *costs.Actions // those of the policy, with the changed fees
 	Lambda    float64
-	Available []bool // J(K+1), pairs that may be chosen
+	Pairs     []float64 // J(K+1), fees of pairs, which are added to those of the expert and of the advice; nil where all are 0
+	Available []bool    // J(K+1), pairs that may be chosen
 	// Unchecked says, one reason each, why these prices are not among those for which the policy was compared with the best
 	// fixed pair. Empty: they are, or the policy has fixed prices.
 	Unchecked []string
@@ -37,7 +44,7 @@ var ErrFixedPrices = errors.New("the policy has fixed prices")
 // finite, a fee for the absence of advice, and a change that leaves no pair are errors. For a policy that is not an
 // any-price policy, Without is the only possible change; for another, the error is [ErrFixedPrices].
 func (info *Info) Price(c PriceChange) (*Pricing, error) {
-	if info.Prices == nil && (c.Lambda != nil || len(c.Fees) > 0) {
+	if info.Prices == nil && (c.Lambda != nil || len(c.Fees) > 0 || len(c.Pairs) > 0) {
 		return nil, ErrFixedPrices
 	}
 	a := *info.Actions
@@ -53,6 +60,9 @@ func (info *Info) Price(c PriceChange) (*Pricing, error) {
 		return nil, err
 	}
 	var err error
+	if p.Pairs, err = pairFees(&a, c.Pairs); err != nil {
+		return nil, err
+	}
 	if p.Available, err = ParseWithout(&a, c.Without); err != nil {
 		return nil, err
 	}
@@ -71,7 +81,19 @@ func (info *Info) PriceAt(a *costs.Actions, lambda float64) *Pricing {
 func (p *Pricing) Prices() Prices {
 	out := PricesOf(p.Actions, p.Lambda)
 	out.Available = p.Available
+	for _, fee := range p.Pairs {
+		out.Pairs = append(out.Pairs, float32(fee))
+	}
 	return out
+}
+
+// Fees are what every pair costs besides its task loss: J(K+1).
+func (p *Pricing) Fees() []float64 {
+	fees := p.Actions.Fees(p.Lambda)
+	for i, fee := range p.Pairs {
+		fees[i] += fee
+	}
+	return fees
 }
 
 // setFees writes changed fees into a.
@@ -101,8 +123,8 @@ func parseFee(a *costs.Actions, text string) (to *float64, fee float64, err erro
 	if err != nil {
 		return nil, 0, err
 	}
-	if fee, err = textfile.ParseNumber(text[colon+1:]); err != nil || !(fee >= 0 && fee <= MaxFee) {
-		return nil, 0, fmt.Errorf("fee %q: %q is not a number from 0 to %g", text, text[colon+1:], MaxFee)
+	if fee, err = parseAmount(text, colon); err != nil {
+		return nil, 0, err
 	}
 	switch {
 	case expert >= 0:
@@ -111,6 +133,44 @@ func parseFee(a *costs.Actions, text string) (to *float64, fee float64, err erro
 		return nil, 0, fmt.Errorf("fee %q: %q is the absence of advice, which is free", text, a.Advice[0].Name)
 	}
 	return &a.Advice[advice].Fee, fee, nil
+}
+
+// parseAmount returns the fee after the colon of text.
+func parseAmount(text string, colon int) (float64, error) {
+	fee, err := textfile.ParseNumber(text[colon+1:])
+	if err != nil || !(fee >= 0 && fee <= MaxFee) {
+		return 0, fmt.Errorf("fee %q: %q is not a number from 0 to %g", text, text[colon+1:], MaxFee)
+	}
+	return fee, nil
+}
+
+// pairFees returns the fees of pairs that the texts set; nil if none is above 0.
+func pairFees(a *costs.Actions, texts []string) ([]float64, error) {
+	if len(texts) == 0 {
+		return nil, nil
+	}
+	out, set, some := make([]float64, a.Len()), make([]bool, a.Len()), false
+	for _, text := range texts {
+		colon := strings.LastIndexByte(text, ':')
+		if colon < 0 {
+			return nil, fmt.Errorf("fee %q is not EXPERT/ADVICE:FEE", text)
+		}
+		i, err := pairIndex(a, text[:colon])
+		if err != nil {
+			return nil, err
+		}
+		if set[i] {
+			return nil, fmt.Errorf("fee %q: its fee is set twice", text)
+		}
+		if out[i], err = parseAmount(text, colon); err != nil {
+			return nil, err
+		}
+		set[i], some = true, some || out[i] > 0
+	}
+	if !some {
+		return nil, nil
+	}
+	return out, nil
 }
 
 // unchecked lists what is outside of the range of an any-price policy.
@@ -135,6 +195,9 @@ func (info *Info) unchecked(p *Pricing) []string {
 		if r := info.Prices.Fee; c.Here < r[0]*c.Trained*(1-rounding) || c.Here > r[1]*c.Trained*(1+rounding) {
 			add("the fee %g of %s %q is not from %g to %g", c.Here, c.Kind, c.Name, r[0]*c.Trained, r[1]*c.Trained)
 		}
+	}
+	if p.Pairs != nil {
+		add("pairs have fees of their own")
 	}
 	if !slices.Equal(p.Available, info.Actions.Mask()) {
 		add("pairs are left out")

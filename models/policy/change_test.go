@@ -38,6 +38,15 @@ func TestPriceChanges(t *testing.T) {
 	if info.Actions.Experts[1].Fee != 0.2 || info.Lambda != 1 {
 		t.Error("the metadata of the file changed")
 	}
+	if p, err = info.Price(PriceChange{Lambda: &half, Pairs: []string{"B/b:0.5", "A/a:0"}}); err != nil || len(p.Unchecked) != 1 {
+		t.Fatal(p, err)
+	}
+	if at = p.Prices(); !slices.Equal(at.Pairs, []float32{0, 0, 0, 0, 0.5, 0}) || at.check(info.Actions) != nil || p.Fees()[4] != 0.2+0.5*0.3+0.5 || p.Fees()[1] != 0.1+0.5*0.3 {
+		t.Errorf("%+v, fees %v", at, p.Fees())
+	}
+	if p, err = info.Price(PriceChange{Pairs: []string{"B/b:0"}}); err != nil || p.Pairs != nil || p.Unchecked != nil {
+		t.Errorf("a fee of 0: %+v, %v", p, err)
+	}
 	if same, err := info.Price(PriceChange{}); err != nil || !same.Prices().equal(Prices{
 		Experts: []float32{0.1, 0.2}, Advice: []float32{0, 0.3, 0}, Available: info.Actions.Mask(),
 	}) {
@@ -63,6 +72,10 @@ func TestPriceChangesRefuse(t *testing.T) {
 		`"" is not a number from 0`:      {Fees: []string{"expert=A:"}},
 		`"1e300" is not a number from 0`: {Fees: []string{"expert=A:1e300"}},
 		`unknown pair "A/x"`:             {Without: []string{"pair=A/x"}},
+		`unknown pair "B/x"`:             {Pairs: []string{"B/x:1"}},
+		`is not EXPERT/ADVICE:FEE`:       {Pairs: []string{"A/a"}},
+		`"A/a:0": its fee is set twice`:  {Pairs: []string{"A/a:1", "A/a:0"}},
+		`"-2" is not a number from 0`:    {Pairs: []string{"A/a:-2"}},
 		`there twice`:                    {Without: []string{"advice=b", "advice=b"}},
 		`no action remains`:              {Without: []string{"expert=A", "expert=B"}},
 	} {
@@ -72,7 +85,7 @@ func TestPriceChangesRefuse(t *testing.T) {
 	}
 	fixed, one := changeable(), 1.0
 	fixed.Prices = nil
-	for _, c := range []PriceChange{{Lambda: &one}, {Fees: []string{"expert=A:1"}}} {
+	for _, c := range []PriceChange{{Lambda: &one}, {Fees: []string{"expert=A:1"}}, {Pairs: []string{"A/a:0"}}} {
 		if _, err := fixed.Price(c); !errors.Is(err, ErrFixedPrices) {
 			t.Errorf("fixed prices, %+v: %v", c, err)
 		}
@@ -97,8 +110,8 @@ func TestPairsAndFeesOfOddNames(t *testing.T) {
 	}
 }
 
-// Prices are unchecked exactly if lambda is outside its range, a fee outside its own, more than one price differs, or
-// pairs are left out.
+// Prices are unchecked exactly if lambda is outside its range, a fee outside its own, more than one price differs, pairs
+// have fees of their own, or pairs are left out.
 func TestUnchecked(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		info := changeable()
@@ -120,11 +133,14 @@ func TestUnchecked(t *testing.T) {
 		if rapid.Bool().Draw(t, "without") {
 			c.Without, outside = []string{"pair=A/b"}, true
 		}
+		if rapid.Bool().Draw(t, "pairs") {
+			c.Pairs, outside = []string{"B/c:0.25"}, true
+		}
 		p, err := info.Price(c)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if at := info.PriceAt(p.Actions, lambda); c.Without == nil && !slices.Equal(at.Unchecked, p.Unchecked) {
+		if at := info.PriceAt(p.Actions, lambda); c.Without == nil && c.Pairs == nil && !slices.Equal(at.Unchecked, p.Unchecked) {
 			t.Fatalf("unchecked %q by the actions, %q by the change", at.Unchecked, p.Unchecked)
 		}
 		if got := len(p.Unchecked) > 0; got != (outside || changed > 1 || changed == 1 && lambda != 1) {

@@ -2,6 +2,7 @@ package policy
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"strconv"
@@ -37,6 +38,9 @@ func Freeze(m *onnx.Model, c PriceChange) (*onnx.Model, *Pricing, error) {
 	at, err := info.Price(c)
 	if err != nil {
 		return nil, nil, err
+	}
+	if at.Pairs != nil {
+		return nil, nil, errors.New("a file with fixed prices has no place for fees of pairs")
 	}
 	out, err := m.WithConstants(at.Prices().tensors())
 	if err != nil {

@@ -131,6 +131,9 @@ func TestFrozenPolicyIsAPolicyWithFixedPrices(t *testing.T) {
 	if after, _ := m.Marshal(); !slices.Equal(before, after) {
 		t.Error("the any-price policy changed")
 	}
+	if _, _, err := Freeze(m, PriceChange{Pairs: []string{p.Actions.Name(0) + ":0.5"}}); err == nil || !strings.Contains(err.Error(), "fees of pairs") {
+		t.Errorf("fees of pairs: %v", err)
+	}
 	if _, _, err := Freeze(m, PriceChange{Fees: []string{"expert=missing:1"}}); err == nil || !strings.Contains(err.Error(), "unknown expert") {
 		t.Errorf("error %v", err)
 	}

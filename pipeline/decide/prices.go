@@ -12,8 +12,9 @@ import (
 // UsedPrices are the prices at which an any-price policy decides, or which were fixed in a file made of one.
 type UsedPrices struct {
 	Lambda  float64            `json:"lambda"`
-	Experts map[string]float64 `json:"experts"` // fees by name
-	Advice  map[string]float64 `json:"advice"`  // fees by name, before lambda
+	Experts map[string]float64 `json:"experts"`         // fees by name
+	Advice  map[string]float64 `json:"advice"`          // fees by name, before lambda
+	Pairs   map[string]float64 `json:"pairs,omitempty"` // fees by name that are not 0, which are added to both
 	Without []string           `json:"without,omitempty"`
 	// Unchecked says why the policy was not compared with the best fixed pair at these prices, see policy.Pricing.
 	Unchecked []string `json:"unchecked,omitempty"`
@@ -30,6 +31,14 @@ func newUsedPrices(p *policy.Pricing, without []string) *UsedPrices {
 	}
 	for _, v := range p.Actions.Advice {
 		u.Advice[v.Name] = v.Fee
+	}
+	for i, fee := range p.Pairs {
+		if fee != 0 {
+			if u.Pairs == nil {
+				u.Pairs = map[string]float64{}
+			}
+			u.Pairs[p.Actions.Name(i)] = fee
+		}
 	}
 	return u
 }

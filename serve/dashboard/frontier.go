@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"sync"
 	"time"
 
@@ -118,13 +119,13 @@ func frontier(ctx context.Context, p *policies.Policy, rows []float32, change de
 			return nil, err
 		}
 	}
-	v := valued{loss: chosen.Loss, fees: at.Actions.Fees(at.Lambda), n: n}
+	v := valued{loss: chosen.Loss, fees: at.Fees(), n: n}
 	f := &Frontier{Policy: p.Name, Digest: p.Digest, Rows: n, Lambda: at.Lambda, Unchecked: at.Unchecked, Chosen: v.point(1, chosen.Action)}
 	f.Pairs = v.pairs(at.Actions, chosen.Action)
 	if info.Prices == nil {
 		return f, nil
 	}
-	if change.Lambda != nil || len(change.Fees) > 0 || len(change.Without) > 0 {
+	if !change.IsZero() {
 		same, err := decideRows(ctx, p, nil, rows, n)
 		if err != nil {
 			return nil, err
@@ -188,7 +189,11 @@ func scaled(at *policy.Pricing, by float64) *policy.Pricing {
 	for k := range a.Advice {
 		a.Advice[k].Fee *= by
 	}
-	return &policy.Pricing{Actions: &a, Lambda: at.Lambda, Available: at.Available}
+	pairs := slices.Clone(at.Pairs)
+	for i := range pairs {
+		pairs[i] *= by
+	}
+	return &policy.Pricing{Actions: &a, Lambda: at.Lambda, Pairs: pairs, Available: at.Available}
 }
 
 // valued are expected losses and fees by which decisions are compared.

@@ -185,7 +185,7 @@ func (c *Collector) recent(name, digest string) []float32 {
 
 // rank orders the pairs that may be chosen: the decision first, then the others by score.
 func rank(at *policy.Pricing, d *policy.Decisions) []rankedPair {
-	fees, chosen := at.Actions.Fees(at.Lambda), int(d.Action[0])
+	fees, chosen := at.Fees(), int(d.Action[0])
 	order := make([]int, 0, d.Actions)
 	for i := range d.Actions {
 		if at.Available[i] && d.Scores[i] > policy.ExcludedBelow {

@@ -187,6 +187,7 @@ func TestSameAsRouter(t *testing.T) {
 		"any": {
 			`"policy": "any"`: {}, `"prices": {"lambda": 0.5}`: {Lambda: &half},
 			`"prices": {"experts": {"c": 0.4}, "advice": {"short": 1e-3}}`:                                 {Fees: []string{"expert=c:0.4", "advice=short:1e-3"}},
+			`"prices": {"pairs": {"c/none": 0.3, "a, or b/short": 0.02}}`:                                  {Pairs: []string{"c/none:0.3", "a, or b/short:0.02"}},
 			`"prices": {"lambda": 0.5}, "unavailable": {"pairs": ["\"quoted\"/none"], "advice": ["long"]}`: {Lambda: &half, Without: []string{`pair="quoted"/none`, "advice=long"}},
 		},
 		"fixed": {`"policy": "fixed"`: {}, `"policy": "fixed", "unavailable": {"experts": ["a, or b"]}`: {Without: []string{"expert=a, or b"}}},
@@ -204,7 +205,7 @@ func TestSameAsRouter(t *testing.T) {
 			if got.Policy.Digest != router.Digest() || got.Policy.Name != name || got.Prices.Lambda != router.Pricing().Lambda || len(got.Decisions) != 50 {
 				t.Fatalf("%+v", got)
 			}
-			fees := router.Pricing().Actions.Fees(got.Prices.Lambda)
+			fees := router.Pricing().Fees()
 			for i, d := range got.Decisions {
 				checkDecision(t, d.pairOf, want[i].Action, want[i], fees, 1)
 				ranked := router.Ranked(want[i])
@@ -281,6 +282,8 @@ func TestErrors(t *testing.T) {
 		{`{"features": ` + row + `, "prices": {"lambda": "1"}}`, 400, "invalid_value", "prices.lambda", "is not a number"},
 		{`{"features": ` + row + `, "prices": {"lambda": 1e999}}`, 400, "invalid_value", "prices.lambda", "too large"},
 		{`{"features": ` + row + `, "prices": {"experts": {"c": null}}}`, 400, "invalid_value", "prices.experts.c", "is not a number"},
+		{`{"features": ` + row + `, "prices": {"pairs": {"c/x": 1}}}`, 422, "wrong_prices", "prices", `unknown pair "c/x"`},
+		{`{"features": ` + row + `, "policy": "fixed", "prices": {"pairs": {"c/none": 1}}}`, 422, "wrong_prices", "prices", "fixed prices"},
 		{`{"features": ` + row + `, "prices": {"experts": {"x": 1}}}`, 422, "wrong_prices", "prices", "unknown expert"},
 		{`{"features": ` + row + `, "unavailable": {"experts": ["a, or b", "c", "\"quoted\""]}}`, 422, "wrong_prices", "prices", "no action remains"},
 		{`{"features": ` + row + `, "unavailable": {"pairs": [null]}}`, 400, "invalid_value", "unavailable.pairs[0]", "is not a text"},

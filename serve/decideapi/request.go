@@ -41,6 +41,7 @@ type prices struct {
 	Lambda  *number           `json:"lambda"`
 	Experts map[string]number `json:"experts"`
 	Advice  map[string]number `json:"advice"`
+	Pairs   map[string]number `json:"pairs"` // EXPERT/ADVICE; added to the fees of both
 }
 
 // unavailable are what must not be chosen.
@@ -207,16 +208,17 @@ func (b *body) changes() (c decide.PriceChange, err error) {
 		c.Lambda = &lambda
 	}
 	u := b.Unavailable
-	if n := len(b.Prices.Experts) + len(b.Prices.Advice) + len(u.Experts) + len(u.Advice) + len(u.Pairs); n > maxNames {
+	if n := len(b.Prices.Experts) + len(b.Prices.Advice) + len(b.Prices.Pairs) + len(u.Experts) + len(u.Advice) + len(u.Pairs); n > maxNames {
 		return c, invalid("invalid_value", "unavailable", "there are %d fees and unavailable pairs; at most %d are read", n, maxNames)
 	}
-	fees := func(kind string, of map[string]number) {
+	fees := func(to *[]string, kind string, of map[string]number) {
 		for name, fee := range of {
-			c.Fees = append(c.Fees, kind+"="+name+":"+strconv.FormatFloat(float64(fee), 'g', -1, 64))
+			*to = append(*to, kind+name+":"+strconv.FormatFloat(float64(fee), 'g', -1, 64))
 		}
 	}
-	fees("expert", b.Prices.Experts)
-	fees("advice", b.Prices.Advice)
+	fees(&c.Fees, "expert=", b.Prices.Experts)
+	fees(&c.Fees, "advice=", b.Prices.Advice)
+	fees(&c.Pairs, "", b.Prices.Pairs)
 	without := func(kind string, names []text) {
 		for _, name := range names {
 			c.Without = append(c.Without, kind+"="+string(name))

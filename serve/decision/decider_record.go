@@ -76,7 +76,7 @@ func (d *Decider) record(res *Result, now time.Time, stages decisionlog.Stages) 
 		slab[i] = decisionlog.Record{
 			Time: now.UnixMicro(), ID: decisionlog.NewID(), Request: res.request.ID, Source: res.request.Source,
 			Client: res.request.Client, User: user, Policy: u.policy.Name, Digest: u.policy.Digest, Canary: u.canary,
-			Lambda: u.prices.Lambda, ExpertFees: u.prices.experts, AdviceFees: u.prices.advice, PairFees: u.prices.pairs,
+			Lambda: u.prices.Lambda, ExpertFees: u.prices.experts, AdviceFees: u.prices.advice, PairFees: u.prices.Pairs,
 			Available: u.prices.Available, Features: res.row(i), Action: greedy, Greedy: greedy, Propensity: u.version.chosen[greedy],
 			Guarded: u.version.guarded, Keep: 1, Executed: -1, Stages: stages,
 		}

@@ -118,6 +118,7 @@ func TestSameAsRouter(t *testing.T) {
 			{},
 			{Lambda: &half},
 			{Fees: []string{"expert=c:0.4", "advice=short:1e-3"}},
+			{Lambda: &half, Pairs: []string{"c/none:0.3", "a, or b/short:0.02"}},
 			{Without: []string{"expert=c"}},
 			{Lambda: &half, Without: []string{`pair="quoted"/none`, "advice=long"}},
 		},
@@ -138,6 +139,11 @@ func TestSameAsRouter(t *testing.T) {
 			}
 			if !reflect.DeepEqual(got.Pricing.Available, router.Pricing().Available) || got.Pricing.Lambda != router.Pricing().Lambda {
 				t.Errorf("%s at %+v: other prices", name, c)
+			}
+			for i, r := range got.Records {
+				if pair := i % len(r.Available); !reflect.DeepEqual(r.PairFees, router.Pricing().Pairs) || r.FeeOf(pair) != router.Pricing().Fees()[pair] {
+					t.Fatalf("%s at %+v: %+v", name, c, r)
+				}
 			}
 			all, err := router.FeatureRows(t.Context(), [][]float32{x[:dim]})
 			if err != nil {

@@ -99,16 +99,13 @@ func (v *version) inferred(p policy.Prices) *priced {
 	for i, ok := range p.Available {
 		available[i] = available[i] && ok
 	}
-	at := newPriced(&policy.Pricing{Actions: &actions, Lambda: 1, Available: available}, true)
-	if !slices.ContainsFunc(p.Pairs, func(fee float32) bool { return fee != 0 }) {
-		return at
+	at := &policy.Pricing{Actions: &actions, Lambda: 1, Available: available}
+	if slices.ContainsFunc(p.Pairs, func(fee float32) bool { return fee != 0 }) {
+		for _, fee := range p.Pairs {
+			at.Pairs = append(at.Pairs, float64(fee))
+		}
 	}
-	at.pairs = make([]float64, len(at.fees))
-	for i, fee := range p.Pairs {
-		at.pairs[i] = float64(fee)
-		at.fees[i] += at.pairs[i]
-	}
-	return at
+	return newPriced(at, true)
 }
 
 // rowsOf are n of the rows of decisions.

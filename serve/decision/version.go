@@ -29,11 +29,10 @@ type priced struct {
 	fees    []float64 // of every pair, with lambda
 	experts []float64 // fees
 	advice  []float64 // fees before lambda
-	pairs   []float64 // fees of pairs, which are added to both; nil: all are 0
 }
 
 func newPriced(p *policy.Pricing, changed bool) *priced {
-	out := &priced{Pricing: p, changed: changed, fees: p.Actions.Fees(p.Lambda)}
+	out := &priced{Pricing: p, changed: changed, fees: p.Fees()}
 	for _, e := range p.Actions.Experts {
 		out.experts = append(out.experts, e.Fee)
 	}
@@ -64,7 +63,7 @@ func newVersion(info *policy.Info, p *policy.Pricing) *version {
 
 // price applies the prices of a request.
 func (v *version) price(p *policies.Policy, c decide.PriceChange) (*priced, error) {
-	if c.Lambda == nil && len(c.Fees) == 0 && len(c.Without) == 0 {
+	if c.IsZero() {
 		return v.base, nil
 	}
 	at, err := p.Price(c)

@@ -21,7 +21,7 @@ type priceCache struct {
 
 // get returns the prices after a change.
 func (c *priceCache) get(change decide.PriceChange, r *decide.Router) (*policy.Pricing, error) {
-	if change.Lambda == nil && len(change.Fees) == 0 && len(change.Without) == 0 {
+	if change.IsZero() {
 		return r.Pricing(), nil
 	}
 	var buffer [256]byte
@@ -52,7 +52,7 @@ func priceKey(key []byte, c decide.PriceChange) []byte {
 	} else {
 		key = append(key, 0)
 	}
-	for _, list := range [][]string{c.Fees, c.Without} {
+	for _, list := range [][]string{c.Fees, c.Pairs, c.Without} {
 		key = binary.AppendUvarint(key, uint64(len(list)))
 		for _, s := range list {
 			key = append(binary.AppendUvarint(key, uint64(len(s))), s...)
