@@ -10,6 +10,7 @@ import (
 	"crypto/x509/pkix"
 	"encoding/pem"
 	"fmt"
+	"io"
 	"math/big"
 	"net"
 	"net/http"
@@ -314,5 +315,58 @@ func TestTLS(t *testing.T) {
 		if answer.StatusCode == 200 {
 			t.Error("plain HTTP is answered")
 		}
+	}
+}
+
+// TestWriteTime checks that the limit of write_time is one of a client that takes nothing, not one of a handler that waits,
+// over HTTP/1.1 and HTTP/2.
+func TestWriteTime(t *testing.T) {
+	folder := t.TempDir()
+	pool, blocked := x509.NewCertPool(), make(chan error, 1)
+	pool.AppendCertsFromPEM(certificate(t, folder, 1))
+	r := start(t, func(c *Config) {
+		c.TLS = access.TLS{Cert: config.Path(filepath.Join(folder, "cert.pem")), Key: config.Path(filepath.Join(folder, "key.pem"))}
+		c.Limits.WriteTime = 300 * time.Millisecond
+	}, func(mux *http.ServeMux) {
+		mux.HandleFunc("GET /slow", func(w http.ResponseWriter, _ *http.Request) {
+			for range 2 {
+				time.Sleep(600 * time.Millisecond)
+				_, _ = io.WriteString(w, "slow ")
+				_ = http.NewResponseController(w).Flush()
+			}
+			time.Sleep(600 * time.Millisecond)
+			_, _ = io.WriteString(w, "end")
+		})
+		mux.HandleFunc("GET /much", func(w http.ResponseWriter, _ *http.Request) {
+			var err error
+			for piece := make([]byte, 1<<20); err == nil; {
+				_, err = w.Write(piece)
+			}
+			blocked <- err
+		})
+	})
+	for _, two := range []bool{false, true} {
+		transport := &http.Transport{ForceAttemptHTTP2: two, TLSClientConfig: &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}}
+		client := &http.Client{Transport: transport}
+		answer, err := client.Get(r.url + "/slow")
+		if err != nil {
+			t.Fatalf("HTTP/2 %v: %v", two, err)
+		}
+		text, err := io.ReadAll(answer.Body)
+		_ = answer.Body.Close()
+		if err != nil || string(text) != "slow slow end" || (answer.ProtoMajor == 2) != two {
+			t.Errorf("%s: %q, %v", answer.Proto, text, err)
+		}
+		answer, err = client.Get(r.url + "/much")
+		if err != nil {
+			t.Fatal(err)
+		}
+		select {
+		case <-blocked:
+		case <-time.After(10 * time.Second):
+			t.Errorf("%s: a client that reads nothing is waited for", answer.Proto)
+		}
+		_ = answer.Body.Close()
+		transport.CloseIdleConnections()
 	}
 }

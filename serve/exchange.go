@@ -36,6 +36,7 @@ type exchange struct {
 	status  int
 	bytes   int64
 	written time.Time     // when the client last had to take something
+	frames  bool          // of HTTP/2, where a deadline ends a stream also while nothing is written
 	inside  *http.Request // that the mux got; nil before
 	instead bool          // of what the mux writes, an error was sent
 }
@@ -46,13 +47,12 @@ type exchangeKey struct{}
 func (o *watcher) wrap(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		began := time.Now()
-		x := &exchange{ResponseWriter: w, control: http.NewResponseController(w), limits: o.limits}
+		x := &exchange{ResponseWriter: w, control: http.NewResponseController(w), limits: o.limits, frames: r.ProtoMajor > 1}
 		r = r.WithContext(context.WithValue(r.Context(), exchangeKey{}, x))
 		id, trace := requestID(r.Header.Get(headerRequest)), continued(r.Header.Get(headerTrace))
 		r.Header.Set(headerRequest, id)
 		r.Header.Set(headerTrace, trace.String())
 		w.Header().Set(headerRequest, id)
-		x.extend(began)
 		x.limitBody(r)
 		defer func() { o.ended(r, x, began, trace.trace, recover()) }()
 		next.ServeHTTP(x, r)
@@ -83,6 +83,7 @@ func (o *watcher) ended(r *http.Request, x *exchange, began time.Time, trace str
 			access.WriteError(x, r, http.StatusInternalServerError, "server_error", "panic", "the server failed; its log has the reason under this request's id")
 		}
 	}
+	x.extend(time.Now()) // what is buffered is sent after this
 	if x.status == 0 {
 		x.status = http.StatusOK
 	}
@@ -106,11 +107,18 @@ func (o *watcher) ended(r *http.Request, x *exchange, began time.Time, trace str
 
 // extend gives the client more time to take what is written.
 func (x *exchange) extend(now time.Time) {
-	if now.Sub(x.written) < time.Second {
+	if !x.frames && now.Sub(x.written) < min(time.Second, x.limits.WriteTime/10) {
 		return
 	}
 	x.written = now
 	_ = x.control.SetWriteDeadline(now.Add(x.limits.WriteTime)) // not every writer of tests has one
+}
+
+// rest ends the limit of time until something is written again: a handler may wait longer for an expert.
+func (x *exchange) rest() {
+	if x.frames {
+		_ = x.control.SetWriteDeadline(time.Time{}) // as above
+	}
 }
 
 func (x *exchange) WriteHeader(status int) {
@@ -151,6 +159,7 @@ func (x *exchange) Write(b []byte) (int, error) {
 	}
 	x.extend(time.Now())
 	n, err := x.ResponseWriter.Write(b)
+	x.rest()
 	x.bytes += int64(n)
 	return n, err
 }
@@ -159,6 +168,7 @@ func (x *exchange) Write(b []byte) (int, error) {
 func (x *exchange) Flush() {
 	x.extend(time.Now())
 	_ = x.control.Flush() // a writer that cannot flush sends later
+	x.rest()
 }
 
 // Unwrap is for http.ResponseController.
