@@ -99,7 +99,7 @@ func (a *Access) caller(k Key, before *Caller) *Caller {
 	if period == 0 {
 		period = 24 * time.Hour
 	}
-	c := &Caller{Name: k.Name, Admin: k.Admin, metrics: a.metrics, now: a.now, quota: Quota{k.Tokens, k.Money, period}}
+	c := &Caller{Name: k.Name, Admin: k.Admin, metrics: a.metrics, now: a.now, quota: Quota{k.Tokens, k.Money, period}, account: &account{}}
 	if k.Rate > 0 {
 		burst := k.Burst
 		if burst == 0 {
@@ -108,14 +108,16 @@ func (a *Access) caller(k Key, before *Caller) *Caller {
 		c.limiter = rate.NewLimiter(rate.Limit(k.Rate), burst)
 	}
 	if before != nil {
-		c.spent = before.Spent()
+		c.account = before.account
 	}
 	return c
 }
 
 // TrustAnybody says whether callers without a key may change the server, where no keys are configured. By default they may. It
 // must be called before the first request.
-func (a *Access) TrustAnybody(yes bool) { a.anybody = &Caller{Admin: yes, now: time.Now} }
+func (a *Access) TrustAnybody(yes bool) {
+	a.anybody = &Caller{Admin: yes, now: time.Now, account: &account{}}
+}
 
 // Needed reports whether callers need a key.
 func (a *Access) Needed() bool { return len(*a.keys.Load()) > 0 }

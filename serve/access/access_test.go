@@ -163,11 +163,13 @@ func TestKeysFile(t *testing.T) {
 	}
 	write("keys:\n- {name: web, key: " + webKey + "}\n")
 	a := open(t, Settings{KeysFile: config.Path(file)})
-	a.owner(webKey).Charge(7, 0)
+	running := a.owner(webKey)
+	running.Charge(3, 0)
 	write("keys:\n- {name: web, key: " + webKey + "-new}\n- {name: job, key: " + jobKey + "}\n")
 	if err := a.Reload(); err != nil {
 		t.Fatal(err)
 	}
+	running.Charge(4, 0) // a request that began with the old key
 	if a.owner(webKey) != nil || a.owner(webKey+"-new").Spent().Tokens != 7 || a.owner(jobKey) == nil {
 		t.Error("the keys are not those of the new file")
 	}

@@ -25,6 +25,11 @@ type Caller struct {
 	limiter *rate.Limiter // nil: no limit
 	quota   Quota
 
+	*account
+}
+
+// account is what a key has used. Callers of one name share it: requests that began before a reload are charged to it too.
+type account struct {
 	lock  sync.Mutex
 	spent Spent
 }
@@ -46,7 +51,7 @@ type Spent struct {
 type callerKey struct{}
 
 // anybody is the caller of a request that no middleware has seen.
-var anybody = &Caller{Admin: true, now: time.Now}
+var anybody = &Caller{Admin: true, now: time.Now, account: &account{}}
 
 // CallerOf returns who sent the request of the context. It never returns nil.
 func CallerOf(ctx context.Context) *Caller {
