@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"runtime"
+	"sync"
 	"time"
 
 	"google.golang.org/grpc"
@@ -17,17 +18,7 @@ func (s *Server) Run(ctx context.Context) (err error) {
 	defer func() { err = errors.Join(err, s.Close()) }()
 	floor := make([]byte, heapFloor)
 	defer runtime.KeepAlive(floor)
-	watching, unwatch := context.WithCancel(ctx)
-	watched := make(chan struct{})
-	go func() {
-		defer close(watched)
-		s.watch(watching)
-	}()
-	defer func() {
-		unwatch()
-		<-watched
-	}()
-	go s.keepSpent(watching)
+	defer s.begin(ctx)()
 	ended := make(chan error, 2)
 	web, calls := s.open.http, s.open.grpc // the goroutines may begin after a stop at once has closed the server
 	go func() { ended <- s.http.Serve(web) }()
@@ -46,6 +37,22 @@ func (s *Server) Run(ctx context.Context) (err error) {
 	case <-ctx.Done():
 	}
 	return s.drain()
+}
+
+// begin starts what goes on beside requests. It ends with ctx, except the watch over the decision log: draining requests are
+// logged too. The function that it returns ends all of it.
+func (s *Server) begin(ctx context.Context) (end func()) {
+	watching, unwatch := context.WithCancel(ctx)
+	logging, unlog := context.WithCancel(context.WithoutCancel(ctx))
+	var all sync.WaitGroup
+	all.Go(func() { s.watch(watching) })
+	all.Go(func() { s.keepSpent(watching) })
+	all.Go(func() { s.watchLog(logging) })
+	return func() {
+		unwatch()
+		unlog()
+		all.Wait()
+	}
 }
 
 // saveEvery is how often what keys have used is saved: what a crash can forget.

@@ -106,7 +106,7 @@ func (a *API) fail(w http.ResponseWriter, r *http.Request, err error) {
 	if after := retryAfter(err); after > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(after.Seconds()))))
 	}
-	if e.status >= 500 {
+	if e.status >= 500 && e.code != codeNoLog { // the server reports once that the log has stopped
 		a.slog.ErrorContext(r.Context(), "a request failed", "path", r.URL.Path, "status", e.status, "error", err)
 	}
 	writeJSON(w, e.status, e.json())

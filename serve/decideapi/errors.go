@@ -25,6 +25,9 @@ type requestError struct {
 	more    []byte // further members of the error, as JSON text that begins with a comma
 }
 
+// codeNoLog is the code of an error while nothing can be written to the decision log.
+const codeNoLog = "log_unavailable"
+
 func (e *requestError) Error() string { return e.message }
 
 // invalid is the error for a request that cannot be read.
@@ -119,9 +122,9 @@ func asRequestError(err error) *requestError {
 	case errors.Is(err, decision.ErrNoLog):
 		e.status, e.code = http.StatusNotFound, "no_log"
 	case errors.Is(err, decision.ErrNotLogged):
-		e.status, e.code, e.message = http.StatusServiceUnavailable, "log_unavailable", "the decision could not be logged, and this server answers none that is not"
+		e.status, e.code, e.message = http.StatusServiceUnavailable, codeNoLog, "the decision could not be logged, and this server answers none that is not"
 	case isUnwritten(err):
-		e.status, e.code, e.message = http.StatusServiceUnavailable, "log_unavailable", "the outcome could not be kept now; send it again later"
+		e.status, e.code, e.message = http.StatusServiceUnavailable, codeNoLog, "the outcome could not be kept now; send it again later"
 	case isGoing(err):
 		e.status, e.code, e.message = http.StatusServiceUnavailable, "draining", "the server is stopping"
 	case errors.As(err, &price):
