@@ -336,16 +336,16 @@ func (m *monitoring) status() *monitor.Status {
 	return current.Status()
 }
 
-// close counts the rest, and saves and frees the monitor. What is put later is not counted.
-func (m *monitoring) close() error {
+// close counts the rest, saves it where save is set, and frees the monitor. What is put later is not counted.
+func (m *monitoring) close(save bool) error {
 	close(m.done)
 	m.work.Wait()
-	var save error
-	if m.settings.State != "" {
+	var saved error
+	if save && m.settings.State != "" {
 		var b bytes.Buffer
-		if save = m.current.Save(&b); save == nil {
-			save = atomicfile.WriteFile(string(m.settings.State), b.Bytes())
+		if saved = m.current.Save(&b); saved == nil {
+			saved = atomicfile.WriteFile(string(m.settings.State), b.Bytes())
 		}
 	}
-	return errors.Join(save, m.current.Close())
+	return errors.Join(saved, m.current.Close())
 }

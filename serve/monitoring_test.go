@@ -12,8 +12,10 @@ import (
 	"pipe/costs"
 	"pipe/internal/config"
 	"pipe/models/policy"
+	"pipe/onnx/ort/orttest"
 	"pipe/pipeline/decide/decidetest"
 	"pipe/pipeline/monitor"
+	"pipe/serve/access"
 )
 
 // aBaseline writes a cost tensor for a policy, with features around 0 and losses of 0 and 1, and returns its file.
@@ -116,5 +118,21 @@ func TestMonitorIsFed(t *testing.T) {
 	waitFor(t, func() bool { s := status(again); return s.Policy.Digest != old && s.New.Rows == 1 })
 	if strings.Contains(again.log.String(), "not monitored") {
 		t.Error(again.log)
+	}
+}
+
+// TestCheckWritesNothing checks that a check leaves alone what a running server saves.
+func TestCheckWritesNothing(t *testing.T) {
+	p, folder := decidetest.AnyPrice(4), t.TempDir()
+	c := DefaultConfig()
+	c.Policies.Paths = []string{decidetest.WritePolicy(t, p)}
+	c.Log.Folder = config.Path(filepath.Join(folder, "log"))
+	c.Monitor.Baseline, c.Monitor.State = config.Path(aBaseline(t, p)), config.Path(filepath.Join(folder, "monitor.json"))
+	c.Access.Keys, c.Access.Spent = []access.Key{{Name: "web", Key: testKey}}, config.Path(filepath.Join(folder, "spent.json"))
+	if report := Check(t.Context(), c, Options{Runtime: orttest.OneThread(t)}); report.Err() != nil {
+		t.Fatal(report.Problems)
+	}
+	if left, err := os.ReadDir(folder); err != nil || len(left) > 0 {
+		t.Errorf("%v, %v", left, err)
 	}
 }

@@ -67,7 +67,7 @@ func (e *CheckError) Error() string {
 func (e *CheckError) Unwrap() []error { return e.errs }
 
 // Check opens everything that the configuration names except listeners and the decision log, which a running server may
-// hold, and closes it again. Nothing is sent to experts. A problem is in the report, not an error.
+// hold, and closes it again. Nothing is sent to experts, and no file is written. A problem is in the report, not an error.
 func Check(ctx context.Context, c Config, o Options) *Report {
 	r := &Report{HTTP: c.Listen, GRPC: c.GRPC, Log: string(c.Log.Folder), Policies: []PolicyReport{}, Experts: []string{}, Keys: []KeyReport{}, Notes: []string{}, Problems: []string{}}
 	r.add(c.Validate())
@@ -75,6 +75,7 @@ func Check(ctx context.Context, c Config, o Options) *Report {
 	c.Log.Folder = ""
 	if len(r.Problems) == 0 {
 		s := prepare(c, o)
+		s.checking = true
 		s.tryAll(ctx, o, r)
 		s.describe(ctx, r)
 		r.add(s.Close())
