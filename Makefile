@@ -5,6 +5,9 @@
 # All packages of the modules that go.work lists.
 packages := ./... ./cloud/... ./cmd/pipe/... ./cmd/pipe-beam/... ./serve/...
 
+# Test programs have no data for debuggers: that halves the time to link them.
+link := -ldflags=-w
+
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
@@ -16,7 +19,7 @@ test: runtime ## run all tests; compare with Python packages if Python is instal
 	@test -d "$${PIPE_DATA:-../shared/data}" || echo "test: no folder $${PIPE_DATA:-../shared/data}: tests on real data will be skipped" >&2
 	@go run ./tools/fetch lightgbm || { echo "test: no LightGBM: tests of boosted trees will be skipped" >&2; test "$${CI:-}" != true; }
 	@tools/jpegturbo.sh || { echo "test: no libjpeg-turbo: tests of that decoder will be skipped" >&2; test "$${CI:-}" != true; }
-	python=$$(tools/judges.sh) && PIPE_PYTHON="$$python" go test -timeout 9m $(packages)
+	python=$$(tools/judges.sh) && PIPE_PYTHON="$$python" go test $(link) -timeout 9m $(packages)
 
 build: ## build bin/pipe
 	go build -trimpath -o bin/pipe ./cmd/pipe
