@@ -36,6 +36,8 @@ func (a *Access) isOpen(path string) bool {
 		return a.open["metrics"]
 	case "/openapi.json":
 		return a.open["openapi"]
+	case "/page/page.css", "/page/page.js": // no secrets; a browser does not show them a key that is part of the address
+		return true
 	case "/":
 		return a.open["page"]
 	}

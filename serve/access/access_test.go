@@ -60,6 +60,8 @@ func TestKeys(t *testing.T) {
 		{"/v2/models/x/infer", nil, 401, `{"error":"the request needs`},
 		{"/metrics", nil, 200, "served "},
 		{"/", nil, 401, ""},
+		{"/page/page.css", nil, 200, ""},
+		{"/page/state", nil, 401, ""},
 		{"/openapi.json", nil, 401, ""},
 		{"/healthz", nil, 200, ""},
 		{"/v2/health/ready", nil, 200, ""},

@@ -2,6 +2,7 @@
 // The figures are in the page already. This fetches the same pieces again, and decides at other prices while a slider moves.
 const main = document.querySelector("main"), live = document.getElementById("live"), answers = document.getElementById("answers");
 const every = 3000;
+const here = location.origin; // without the key that the address of the page may have, which fetch refuses
 let paused = false, failures = 0, timer = 0, running = false;
 
 // put replaces an element by its new form, if it differs. Sections that the reader opened stay open, and what has the focus
@@ -40,7 +41,7 @@ async function refresh() {
   if (running || paused || document.hidden) return;
   running = true;
   try {
-    const answer = await fetch(main.dataset.parts, { headers: { Accept: "application/json" }, signal: AbortSignal.timeout(10000) });
+    const answer = await fetch(here + main.dataset.parts, { headers: { Accept: "application/json" }, signal: AbortSignal.timeout(10000) });
     if (!answer.ok) throw new Error("the server answered " + answer.status);
     show(await answer.json());
     failures = 0;
@@ -110,7 +111,7 @@ async function decideAgain(attempt = 0) {
     if (same && name !== "policy" && name !== "minutes") same.value = value;
   }
   try {
-    const answer = await fetch("/page/frontier?" + query, { headers: { Accept: "application/json" }, signal: stop.signal });
+    const answer = await fetch(here + "/page/frontier?" + query, { headers: { Accept: "application/json" }, signal: stop.signal });
     const body = await answer.json();
     if (mine !== asked) return;
     if (answer.status === 409 && 5 > attempt) { setTimeout(() => { if (mine === asked) decideAgain(attempt + 1); }, 150); return; }
@@ -128,7 +129,7 @@ tryForm?.addEventListener("submit", async event => {
   const to = document.getElementById("tried-part"), button = tryForm.querySelector("button");
   button.disabled = true;
   try {
-    const answer = await fetch("/page/try", { method: "POST", body: new FormData(tryForm), headers: { Accept: "application/json" } });
+    const answer = await fetch(here + "/page/try", { method: "POST", body: new FormData(tryForm), headers: { Accept: "application/json" } });
     const body = await answer.json();
     to.innerHTML = body.html || "";
     if (!body.html) to.textContent = body.error?.message || "The server answered " + answer.status + ".";
