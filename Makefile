@@ -1,5 +1,5 @@
 # The two main commands are make demo and make test.
-.PHONY: help demo test build runtime lightgbm jpegturbo cuda bench verify peer fuzz lint generate move clean
+.PHONY: help demo test build beam runtime lightgbm jpegturbo cuda bench verify peer fuzz lint generate move clean
 .DEFAULT_GOAL := help
 
 # All packages of the modules that go.work lists.
@@ -23,6 +23,9 @@ test: runtime ## run all tests; compare with Python packages if Python is instal
 
 build: ## build bin/pipe
 	go build -trimpath -o bin/pipe ./cmd/pipe
+
+beam: ## build bin/pipe-beam, for Flink and other runners of Apache Beam
+	go build -trimpath -o bin/pipe-beam ./cmd/pipe-beam
 
 runtime: ## fetch the pinned ONNX Runtime into third_party/ with pip or npm
 	@go run ./tools/fetch runtime

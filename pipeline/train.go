@@ -42,7 +42,8 @@ type TrainConfig struct {
 	paper.Settings `yaml:",inline"`  // recipe paper and the other methods
 	Auto           auto.Settings     `yaml:"auto" json:"auto"`
 	// Own are methods from outside package models that Methods may name.
-	Own []models.Method `yaml:"-" json:"-"`
+	Own        []models.Method `yaml:"-" json:"-"`
+	OthersOnly bool            `yaml:"-" json:"-"` // the recipe's own method is not trained
 }
 
 // DefaultTrainConfig is the recipe auto at lambda 1, and L2D.
@@ -170,7 +171,7 @@ func Train(ctx context.Context, o TrainOptions, progress stage.Progress) (*Train
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
-	if err := o.files().Check(); err != nil {
+	if err := o.Files().Check(); err != nil {
 		return nil, err
 	}
 	return stage.Alone(o.Out, func() (*TrainReport, error) { return trainTensor(ctx, o, progress) })
@@ -235,7 +236,11 @@ func TrainInto(ctx context.Context, rt *ort.Runtime, t *costs.Tensor, o TrainOpt
 		return nil, fmt.Errorf("train on %q: %w", o.Tensor, err)
 	}
 	r := &TrainReport{Format: 1, Tensor: o.Tensor, Rows: len(t.Rows(costs.Train)), Repeats: repeats, Auto: reports}
-	if err := dropOthers(o, policies); err != nil {
+	stay := map[string]bool{}
+	for _, p := range policies {
+		stay[o.trained(p).File] = true
+	}
+	if err := DropPolicies(o.Out, stay); err != nil {
 		return nil, err
 	}
 	progress.Start(int64(len(policies)), "write policies")
@@ -270,7 +275,7 @@ func TrainTensor(ctx context.Context, rt *ort.Runtime, t *costs.Tensor, c TrainC
 	if len(t.Rows(costs.Train)) == 0 {
 		return nil, nil, &costs.DataError{Column: "split", Msg: "there are no training rows"}
 	}
-	others, err := c.methods(t, progress)
+	others, err := c.OtherMethods(t, progress)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -311,8 +316,8 @@ func (c TrainConfig) checkTensor(rt *ort.Runtime, t *costs.Tensor, options error
 	return t.ValidatePartial()
 }
 
-// methods are those besides the recipe's own. Methods by default are left out where they cannot be trained.
-func (c TrainConfig) methods(t *costs.Tensor, progress stage.Progress) ([]models.Method, error) {
+// OtherMethods are those besides the recipe's own. Methods by default are left out where they cannot be trained.
+func (c TrainConfig) OtherMethods(t *costs.Tensor, progress stage.Progress) ([]models.Method, error) {
 	a, out := t.Actions, []models.Method(nil)
 	if len(c.Methods) > 0 && t.UnknownCells() > 0 {
 		if slices.Equal(c.Methods, DefaultTrainConfig().Methods) {
@@ -339,6 +344,9 @@ func (c TrainConfig) methods(t *costs.Tensor, progress stage.Progress) ([]models
 
 // trainRecipe trains the recipe's own method.
 func trainRecipe(ctx context.Context, t *costs.Tensor, c TrainConfig, save models.CheckpointPolicy, o models.Options, progress stage.Progress) ([]*policy.Policy, []auto.Report, error) {
+	if c.OthersOnly {
+		return nil, nil, nil
+	}
 	if c.Recipe == paper.Name {
 		ours, err := models.MethodNamed(models.Ours)
 		if err != nil {
@@ -374,10 +382,10 @@ func (r *TrainReport) WriteJSON(w io.Writer) error {
 	return e.Encode(r)
 }
 
-// dropOthers removes policies listed in the train.json of an earlier training that this one does not replace, so that a
+// DropPolicies removes policies listed in the train.json of an earlier training, but for those whose names stay, so that a
 // folder does not contain the policies of two trainings.
-func dropOthers(o TrainOptions, policies []*policy.Policy) error {
-	path := filepath.Join(o.Out, TrainReportFile)
+func DropPolicies(folder string, stay map[string]bool) error {
+	path := filepath.Join(folder, TrainReportFile)
 	text, err := textfile.ReadFile(path, textfile.MaxConfig)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -386,15 +394,11 @@ func dropOthers(o TrainOptions, policies []*policy.Policy) error {
 	if err != nil || json.Unmarshal(text, &before) != nil {
 		return err // an invalid report lists no policies
 	}
-	stay := map[string]bool{}
-	for _, p := range policies {
-		stay[o.trained(p).File] = true
-	}
 	for _, p := range before.Policies {
 		if stay[p.File] || p.File != filepath.Base(p.File) || filepath.Ext(p.File) != ".onnx" {
 			continue
 		}
-		file := filepath.Join(o.Out, p.File)
+		file := filepath.Join(folder, p.File)
 		if err := decide.RemoveDescription(file); err != nil {
 			return err
 		}
@@ -490,7 +494,8 @@ func (r *TrainReport) WriteText(w io.Writer) error {
 	return err
 }
 
-func (o TrainOptions) files() stage.Files {
+// Files are what Train reads and writes.
+func (o TrainOptions) Files() stage.Files {
 	return stage.Files{
 		Reads:  append(stage.TensorFiles(o.Tensor, o.Actions), stage.NamedFiles(o.Config, o.Warm)...),
 		Writes: []stage.Output{{Path: o.Out, Patterns: []string{TrainReportFile, "*.onnx", "*" + stage.DescriptionEnding}}},

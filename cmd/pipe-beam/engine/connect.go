@@ -86,3 +86,21 @@ func connectionError(s Settings, err error) error {
 
 // workerBinary is the program that Dataflow puts on its workers.
 func (s Settings) workerBinary() (string, error) { return os.Executable() }
+
+// Await waits until the job server answers, for at most a duration. The error is the last one.
+func Await(ctx context.Context, s Settings, most time.Duration) error {
+	for deadline := time.Now().Add(most); ; {
+		_, closing, err := connect(ctx, s)
+		if err == nil {
+			closing()
+			return nil
+		}
+		if ctx.Err() != nil || time.Now().After(deadline) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(time.Second):
+		}
+	}
+}

@@ -26,8 +26,8 @@ func Run(ctx context.Context, s Settings, payload []byte, shards []int, note fun
 	if err := setFlags(s); err != nil {
 		return nil, err
 	}
-	log.SetLogger(logger{note})
 	initialise()
+	log.SetLogger(logger{note})
 	p := newPipeline(payload, shards)
 	if s.Runner == Dataflow {
 		result, err := beam.Run(ctx, Dataflow, p)
@@ -41,8 +41,8 @@ func Run(ctx context.Context, s Settings, payload []byte, shards []int, note fun
 
 // initialise starts Beam's SDK, which can be done once. Prism writes about each of its steps to the default log.
 var initialise = sync.OnceFunc(func() {
-	slog.SetDefault(slog.New(slog.DiscardHandler))
 	beam.Init()
+	slog.SetDefault(slog.New(slog.DiscardHandler))
 })
 
 // setFlags passes the settings on to the SDK and to runners that it knows, which read them from flags.
