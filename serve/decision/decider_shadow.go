@@ -2,7 +2,9 @@ package decision
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"log/slog"
 	"math"
 	"sync"
 	"time"
@@ -32,7 +34,8 @@ type shadowJob struct {
 	request  Request
 	features []float32 // of the policy that decided
 	of       *costs.Actions
-	names    []string // of the shadows
+	at       *policy.Pricing // prices of tensors, which the request does not have; nil: those of the request
+	names    []string        // of the shadows
 }
 
 func newShadows(d *Decider) *shadows {
@@ -86,8 +89,12 @@ func (d *Decider) finish(r *Result) error {
 		d.observer.Add(r.Policy.Name, r.Policy.Digest, r.used.version.info, r.Records)
 	}
 	if d.shadows != nil && r.features != nil {
+		var at *policy.Pricing
+		if r.request.Source == SourceInfer && r.used.prices.changed {
+			at = r.Pricing
+		}
 		if names := d.shadowsOf(r); len(names) > 0 && d.shadows.add(shadowJob{
-			records: r.Records, request: r.request, features: r.features, of: r.used.version.info.Actions, names: names,
+			records: r.Records, request: r.request, features: r.features, of: r.used.version.info.Actions, at: at, names: names,
 		}) {
 			return nil
 		}
@@ -151,7 +158,11 @@ func (s *shadows) run(j shadowJob) {
 	d := s.decider
 	for _, name := range j.names {
 		if err := s.decide(name, j); err != nil {
-			d.slog.Warn("a shadow policy could not decide", "shadow", name, "request", j.request.ID, "error", err)
+			level := slog.LevelWarn
+			if errors.As(err, new(*PriceError)) { // which may be every request of a client
+				level = slog.LevelDebug
+			}
+			d.slog.Log(context.Background(), level, "a shadow policy could not decide", "shadow", name, "request", j.request.ID, "error", err)
 		}
 	}
 	if err := d.add(j.records); err != nil {
@@ -178,9 +189,9 @@ func (s *shadows) decide(name string, j shadowJob) error {
 	if len(features) != n*u.version.info.Dim {
 		return &InputError{"features", wrongFeatures(len(features)/n, u.version.info.Dim)}
 	}
-	var at *policy.Pricing
-	if u.prices.changed {
-		at = u.prices.Pricing
+	at, err := j.pricing(u)
+	if err != nil {
+		return err
 	}
 	dec, err := u.policy.Decide(ctx, at, features, n)
 	if err != nil {
@@ -200,6 +211,23 @@ func (s *shadows) decide(name string, j shadowJob) error {
 		}
 	}
 	return nil
+}
+
+// pricing are the prices at which a shadow decides, which are those of the request; nil for those of its file. Tensors have
+// the prices of every pair, so they are for a shadow with the same pairs only.
+func (j shadowJob) pricing(u used) (*policy.Pricing, error) {
+	switch {
+	case j.at == nil && u.prices.changed:
+		return u.prices.Pricing, nil
+	case j.at == nil:
+		return nil, nil
+	case u.version.info.Prices == nil:
+		return nil, &PriceError{u.policy.Name, policy.ErrFixedPrices}
+	}
+	if err := u.version.info.Actions.SameSet(j.of); err != nil {
+		return nil, &PriceError{u.policy.Name, err}
+	}
+	return j.at, nil
 }
 
 // sameFeatures reports whether two policies are known to take the features of the same encoder.

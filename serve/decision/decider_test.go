@@ -37,12 +37,16 @@ type world struct {
 	metrics *prometheus.Registry
 }
 
-// newWorld serves an any-price policy, "any", and two with fixed prices, "fixed" and "other".
-func newWorld(t testing.TB, s Settings) *world {
+// newWorld serves an any-price policy, "any", and two with fixed prices, "fixed" and "other". Copies of "any" have more names.
+func newWorld(t testing.TB, s Settings, more ...string) *world {
 	t.Helper()
 	w := &world{folder: t.TempDir(), logged: filepath.Join(t.TempDir(), "log"), metrics: prometheus.NewRegistry()}
 	other := decidetest.Policy(dim, 5)
-	for name, p := range map[string]*policy.Policy{"any": decidetest.AnyPrice(dim), "fixed": decidetest.Policy(dim, 4), "other": other} {
+	files := map[string]*policy.Policy{"any": decidetest.AnyPrice(dim), "fixed": decidetest.Policy(dim, 4), "other": other}
+	for _, name := range more {
+		files[name] = decidetest.AnyPrice(dim)
+	}
+	for name, p := range files {
 		if err := os.Rename(decidetest.WritePolicy(t, p), filepath.Join(w.folder, name+".onnx")); err != nil {
 			t.Fatal(err)
 		}
