@@ -86,6 +86,7 @@ type monitoring struct {
 	digest  string
 	refused string    // digest of a version that could not be opened
 	since   time.Time // when the window began
+	saved   time.Time // when what was seen was written to the file
 
 	pending map[string]monitor.Outcome // decisions without an outcome, by id
 	order   []string                   // their ids, in the order of time: a ring
@@ -120,7 +121,7 @@ func newMonitoring(ctx context.Context, s MonitorSettings, set *policies.Set, rt
 	defer p.Release()
 	m := &monitoring{
 		settings: s, policies: set, runtime: rt, log: log, name: p.Name, queue: make(chan watched, monitorQueue), done: make(chan struct{}),
-		pending: map[string]monitor.Outcome{}, order: make([]string, monitorOutcomes),
+		pending: map[string]monitor.Outcome{}, order: make([]string, monitorOutcomes), saved: time.Now(),
 	}
 	if err := m.open(ctx, p.Digest, p.File); err != nil {
 		return nil, fmt.Errorf("monitor: %w", err)
@@ -235,6 +236,7 @@ func (m *monitoring) count() {
 		case <-tick.C:
 			m.flush()
 			m.renew()
+			m.keep()
 		}
 	}
 }
@@ -336,16 +338,32 @@ func (m *monitoring) status() *monitor.Status {
 	return current.Status()
 }
 
-// close counts the rest, saves it where save is set, and frees the monitor. What is put later is not counted.
-func (m *monitoring) close(save bool) error {
+// keep saves what was seen, if the last time is a while ago: what a crash can forget.
+func (m *monitoring) keep() {
+	if time.Since(m.saved) < saveEvery {
+		return
+	}
+	m.saved = time.Now()
+	if err := m.save(); err != nil {
+		m.log.Error("what the monitor has seen is not saved", "error", err.Error())
+	}
+}
+
+// save writes what was seen to the file of the settings. Without one it does nothing.
+func (m *monitoring) save() error {
+	if m.settings.State == "" {
+		return nil
+	}
+	var b bytes.Buffer
+	if err := m.current.Save(&b); err != nil {
+		return err
+	}
+	return atomicfile.WriteFile(string(m.settings.State), b.Bytes())
+}
+
+// close counts the rest, and saves and frees the monitor. What is put later is not counted.
+func (m *monitoring) close() error {
 	close(m.done)
 	m.work.Wait()
-	var saved error
-	if save && m.settings.State != "" {
-		var b bytes.Buffer
-		if saved = m.current.Save(&b); saved == nil {
-			saved = atomicfile.WriteFile(string(m.settings.State), b.Bytes())
-		}
-	}
-	return errors.Join(saved, m.current.Close())
+	return errors.Join(m.save(), m.current.Close())
 }

@@ -45,7 +45,7 @@ type Server struct {
 	grpc     *grpc.Server // nil without gRPC
 	open     listeners
 	draining atomic.Bool
-	checking bool           // what the server has seen is not saved
+	checking bool           // what keys have used is not saved
 	closers  []func() error // in the order in which things were opened
 }
 

@@ -71,16 +71,16 @@ func (e *CheckError) Unwrap() []error { return e.errs }
 func Check(ctx context.Context, c Config, o Options) *Report {
 	r := &Report{HTTP: c.Listen, GRPC: c.GRPC, Log: string(c.Log.Folder), Policies: []PolicyReport{}, Experts: []string{}, Keys: []KeyReport{}, Notes: []string{}, Problems: []string{}}
 	r.add(c.Validate())
-	folder := c.Log.Folder
-	c.Log.Folder = ""
 	if len(r.Problems) == 0 {
-		s := prepare(c, o)
+		read := c
+		read.Log.Folder, read.Monitor.State = "", "" // of a running server
+		s := prepare(read, o)
 		s.checking = true
 		s.tryAll(ctx, o, r)
 		s.describe(ctx, r)
 		r.add(s.Close())
 	}
-	r.notes(&c, folder)
+	r.notes(&c)
 	return r
 }
 
@@ -185,7 +185,8 @@ func (s *Server) describePolicies(ctx context.Context, r *Report) {
 }
 
 // notes adds what is good to know although it is no problem.
-func (r *Report) notes(c *Config, log config.Path) {
+func (r *Report) notes(c *Config) {
+	log := c.Log.Folder
 	note := func(yes bool, text string) {
 		if yes {
 			r.Notes = append(r.Notes, text)

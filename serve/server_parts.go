@@ -102,7 +102,7 @@ func (s *Server) openMonitor(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.parts.monitor, s.closers = m, append(s.closers, func() error { return m.close(!s.checking) })
+	s.parts.monitor, s.closers = m, append(s.closers, m.close)
 	s.registry.MustRegister(monitorFigures{m})
 	s.mux.HandleFunc("GET /v1/monitor", func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, http.StatusOK, m.status()) })
 	return nil
