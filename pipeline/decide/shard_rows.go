@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 
 	"pipe/costs"
 	"pipe/internal/dataerror"
@@ -58,22 +57,19 @@ func cutFormat(o StreamOptions) (string, error) {
 	if format == formatParquet {
 		return format, nil
 	}
-	f, _, err := textfile.Open(o.In)
+	f, size, err := textfile.Open(o.In)
 	if err != nil {
 		return "", fmt.Errorf("read rows: %w", dataerror.FromText(err))
 	}
 	defer f.Close()
 	head := make([]byte, 2)
-	if n, _ := io.ReadFull(f, head); n == 2 && string(head) == "\x1f\x8b" {
+	if n, _ := f.ReadAt(head, 0); n == 2 && string(head) == "\x1f\x8b" {
 		return "", errCannotCut(o.In, "is gzipped, and gzipped text cannot be cut into shards", "unpack it first, or convert it to Parquet")
 	}
 	if format != formatAuto {
 		return format, nil
 	}
-	if _, err := f.Seek(0, io.SeekStart); err != nil {
-		return "", err
-	}
-	r, err := textfile.Decode(o.In, f, true)
+	r, err := textfile.Decode(o.In, io.NewSectionReader(f, 0, size), true)
 	if err != nil {
 		return "", fmt.Errorf("read rows: %w", dataerror.FromText(err))
 	}
@@ -89,7 +85,7 @@ func findRows(path, format string, every int64, p stage.Progress) (*textfile.Pla
 	defer f.Close()
 	p.Start(size, "find rows")
 	defer p.Done()
-	places, err := textfile.FindPlaces(watched{f, p}, every, format == formatCSV, format == formatCSV)
+	places, err := textfile.FindPlaces(watched{io.NewSectionReader(f, 0, size), p}, every, format == formatCSV, format == formatCSV)
 	if err != nil {
 		return nil, fmt.Errorf("read rows %q: %w", path, err)
 	}
@@ -128,16 +124,12 @@ func openSpan(src featureSource, path string, s span) (*spanSource, error) {
 	case *parquetSource:
 		out.at = int64(from.seek(int(s.From)))
 	case movable:
-		f, err := os.Open(path)
+		f, size, err := textfile.Open(path)
 		if err != nil {
 			src.close()
 			return nil, err
 		}
-		if _, err := f.Seek(s.At.Offset, io.SeekStart); err != nil {
-			src.close()
-			return nil, errors.Join(err, f.Close())
-		}
-		from.move(f, s.At)
+		from.move(io.NewSectionReader(f, s.At.Offset, size-s.At.Offset), s.At)
 		out.at, out.also = s.At.Row, f
 	}
 	return out, nil
