@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"path/filepath"
 	"strings"
 
@@ -81,7 +82,7 @@ func Featurize(ctx context.Context, o FeaturizeOptions, p stage.Progress) (*Feat
 	if err := o.Validate(); err != nil {
 		return nil, &stage.OptionError{Err: fmt.Errorf("featurize: %w", err)}
 	}
-	if err := o.files().Check(); err != nil {
+	if err := o.Files().Check(); err != nil {
 		return nil, err
 	}
 	return stage.Alone(o.Out, func() (*FeaturizeReport, error) { return featurizeInto(ctx, o, p) })
@@ -104,6 +105,15 @@ type schemaConfig struct {
 
 func (f *schemaConfig) Validate() error { return f.Columns.Validate() }
 
+// LoadSchema reads a file with column groups.
+func LoadSchema(path string) (*tabular.Schema, error) {
+	var c schemaConfig
+	if err := config.Load(path, &c); err != nil {
+		return nil, err
+	}
+	return &c.Columns, nil
+}
+
 // TableRows are the rows of two files. They are read when first needed and kept for further splits.
 type TableRows struct {
 	Schema   *tabular.Schema
@@ -119,19 +129,18 @@ type TableRows struct {
 // is only one file.
 func OpenTableRows(ctx context.Context, primary, joined, columns string, p stage.Progress) (*TableRows, error) {
 	p = stage.OrQuiet(p)
-	var c schemaConfig
-	if err := config.Load(columns, &c); err != nil {
+	schema, err := LoadSchema(columns)
+	if err != nil {
 		return nil, err
 	}
 	t := &TableRows{
-		Schema: &c.Columns, files: tabular.Files{Primary: primary, Joined: joined}, progress: p,
-		inputs: map[string]string{"columns": stage.Digest(&c.Columns)},
+		Schema: schema, files: tabular.Files{Primary: primary, Joined: joined}, progress: p,
+		inputs: map[string]string{"columns": stage.Digest(schema)},
 	}
 	for _, f := range []struct{ role, path string }{{"primary", primary}, {"joined", joined}} {
 		if f.path == "" {
 			continue
 		}
-		var err error
 		if t.inputs[f.role], err = costs.FileDigest(ctx, f.path); err != nil {
 			return nil, fmt.Errorf("featurize: %w", err)
 		}
@@ -163,16 +172,20 @@ func (t *TableRows) load(ctx context.Context) error {
 
 // Featurize writes the table, the encoder and the report of one draw of the split into a folder.
 func (t *TableRows) Featurize(ctx context.Context, out string, split TableSplit, draw int) (*FeaturizeReport, error) {
-	s := stage.Step{Folder: out, Name: "featurize", Inputs: map[string]string{"split": split.describe(draw), "format": "1"}}
-	for role, digest := range t.inputs {
-		s.Inputs[role] = digest
-	}
-	err := s.Run(ctx, func() ([]string, error) {
+	return FeaturizeStep(ctx, out, split.Describe(draw), t.inputs, func() error {
 		if err := t.load(ctx); err != nil {
-			return nil, err
+			return err
 		}
-		return []string{TableFile, EncoderFile, FeaturizeFile}, t.write(ctx, out, split, draw)
+		return t.write(ctx, out, split, draw)
 	})
+}
+
+// FeaturizeStep has write make the files of Featurize in a folder, unless they are complete and of the same inputs and
+// split. inputs are digests.
+func FeaturizeStep(ctx context.Context, out, split string, inputs map[string]string, write func() error) (*FeaturizeReport, error) {
+	s := stage.Step{Folder: out, Name: "featurize", Inputs: map[string]string{"split": split, "format": "1"}}
+	maps.Copy(s.Inputs, inputs)
+	err := s.Run(ctx, func() ([]string, error) { return []string{TableFile, EncoderFile, FeaturizeFile}, write() })
 	if err != nil {
 		return nil, err
 	}
@@ -242,14 +255,22 @@ func rowsOf(names []string, split costs.Split) []int {
 
 func (t *TableRows) describe(e *tabular.Encoder, f *tabular.Frame, names []string) *FeaturizeReport {
 	train := rowsOf(names, costs.Train)
-	r := &FeaturizeReport{
-		Format: 1, Load: t.report, Train: len(train), Validation: len(rowsOf(names, costs.Val)), Encoder: e.Digest(),
-	}
-	r.Left = t.frame.Len() - f.Len()
+	r := &FeaturizeReport{Load: t.report, Train: len(train), Validation: len(rowsOf(names, costs.Val)), Left: t.frame.Len() - f.Len()}
+	positive := 0
 	for _, n := range train {
 		if f.Labels[n] > 0 {
-			r.Positive += 1 / float64(len(train))
+			positive++
 		}
+	}
+	return r.Complete(e, positive)
+}
+
+// Complete fills in the rest of a report with load and rows: of the training rows, so many have another label than the
+// first one.
+func (r *FeaturizeReport) Complete(e *tabular.Encoder, positive int) *FeaturizeReport {
+	r.Format, r.Encoder = 1, e.Digest()
+	for range positive {
+		r.Positive += 1 / float64(r.Train)
 	}
 	columns, from := e.Columns(), 0
 	for g, end := range e.GroupEnds(tabular.LayoutDense) {
@@ -317,7 +338,8 @@ func (r *FeaturizeReport) WriteText(w io.Writer) error {
 	return err
 }
 
-func (o FeaturizeOptions) files() stage.Files {
+// Files are what a run reads and writes.
+func (o FeaturizeOptions) Files() stage.Files {
 	return stage.Files{
 		Reads:  stage.NamedFiles(o.Columns, o.Primary, o.Joined),
 		Writes: []stage.Output{{Path: o.Out, Patterns: []string{TableFile, EncoderFile, FeaturizeFile, "featurize.stage.json"}}},

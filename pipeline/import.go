@@ -84,6 +84,8 @@ type ImportOptions struct {
 	Answers string       // folder of the answers of chat models that judge; "": answers beside the output
 	Budget  *chat.Budget // for new answers of chat models; nil: any
 
+	Partials outcome.Partials // outcomes that were read before, instead of those of the table; nil: none
+
 	Append        bool   // add the rows to the tensor at Out
 	KeepSame      bool   // with Append: rows that the tensor has with equal content are left out; otherwise they are an error
 	Fees          string // with Append, where fees differ: OldFees or NewFees; "": an error
@@ -115,6 +117,12 @@ func Import(ctx context.Context, o ImportOptions, progress stage.Progress) (*Imp
 	}
 	return r, err
 }
+
+// Check reports an output that would replace an input.
+func (o ImportOptions) Check() error { return importFiles(o).Check() }
+
+// Outcomes is the configuration of the import, as LoadImport returns it.
+func (o ImportOptions) Outcomes() (outcome.Config, error) { return o.load() }
 
 // LoadImport reads the configuration of an import. Paths in the result are those of files: relative ones are joined to
 // the folder of the configuration. A bad configuration is a *config.Error.

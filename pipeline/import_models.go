@@ -41,7 +41,14 @@ func importWithModels(ctx context.Context, cfg outcome.Config, o ImportOptions, 
 		}
 	}()
 	cfg.OpenText, cfg.OpenImage, cfg.OpenGrader = vectors.OpenText, vectors.OpenImage, judges.open
-	t, report, err := outcome.Import(chat.WithTally(ctx, judges.counted), cfg)
+	ctx = chat.WithTally(ctx, judges.counted)
+	var t *costs.Tensor
+	var report outcome.Report
+	if o.Partials != nil {
+		t, report, err = outcome.ImportPartials(ctx, cfg, o.Partials)
+	} else {
+		t, report, err = outcome.Import(ctx, cfg)
+	}
 	return t, report, judges.counts(), err
 }
 

@@ -51,11 +51,21 @@ type IndexReport struct {
 
 // IndexPages makes an index of pages, and searches it for the queries, if any.
 func IndexPages(ctx context.Context, o IndexOptions, p stage.Progress) (*IndexReport, error) {
-	p = stage.OrQuiet(p)
+	return IndexWith(ctx, o, p, bm25.Build)
+}
+
+// Check reports problems of the options, and an output that would replace a page.
+func (o *IndexOptions) Check() error {
 	if err := o.Validate(); err != nil {
-		return nil, &stage.OptionError{Err: err}
+		return &stage.OptionError{Err: err}
 	}
-	if err := o.files().Check(); err != nil {
+	return o.files().Check()
+}
+
+// IndexWith is IndexPages with another builder of the index.
+func IndexWith(ctx context.Context, o IndexOptions, p stage.Progress, build func(context.Context, bm25.BuildOptions) (*bm25.Stats, error)) (*IndexReport, error) {
+	p = stage.OrQuiet(p)
+	if err := o.Check(); err != nil {
 		return nil, err
 	}
 	if err := atomicfile.MakeFolder(o.Out); err != nil {
@@ -65,7 +75,7 @@ func IndexPages(ctx context.Context, o IndexOptions, p stage.Progress) (*IndexRe
 		return nil, &costs.DataError{File: o.Out, Msg: "is a folder; the index is one file"}
 	}
 	defer p.Done()
-	s, err := bm25.Build(ctx, bm25.BuildOptions{Pages: o.Pages, Out: o.Out, Settings: o.Settings, Workers: o.Workers, Progress: p})
+	s, err := build(ctx, bm25.BuildOptions{Pages: o.Pages, Out: o.Out, Settings: o.Settings, Workers: o.Workers, Progress: p})
 	if err != nil {
 		return nil, err
 	}

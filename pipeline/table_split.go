@@ -70,8 +70,8 @@ func (s TableSplit) draw(ids, labels, groups []string, draw int) ([]string, erro
 	return names, nil
 }
 
-// describe is a short description of the draw, which changes when the draw does.
-func (s TableSplit) describe(draw int) string {
+// Describe is a short description of the draw, which changes when the draw does.
+func (s TableSplit) Describe(draw int) string {
 	how := fmt.Sprintf("share %g", s.Validation)
 	if s.TrainRows > 0 {
 		how = fmt.Sprintf("%d train, %d val", s.TrainRows, s.ValidationRows)

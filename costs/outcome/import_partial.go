@@ -3,9 +3,10 @@ package outcome
 import (
 	"context"
 	"encoding/gob"
-	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 
 	"pipe/costs"
 	"pipe/internal/textfile"
@@ -18,8 +19,8 @@ type Partial struct {
 
 	IDs, Experts, Advice, Texts []string // in the order of their first appearance
 	Pairs                       []PartialPair
-	Columns                     map[string]PartialTexts // label, split, group, reference and question, as far as the table has them
-	Times                       []int64                 // nil if the table has none
+	Columns                     []PartialTexts // as far as the table has them, sorted by name
+	Times                       []int64        // nil if the table has none
 }
 
 // PartialPair has the cells of a pair. The slices are parallel; Rows are the instances that have an outcome.
@@ -32,6 +33,7 @@ type PartialPair struct {
 
 // PartialTexts is a text per instance.
 type PartialTexts struct {
+	Name   string // label, split, group, reference or question
 	Values []string
 	At     []int32 // numbers in Values, by instance
 }
@@ -70,7 +72,7 @@ func (m *importer) partial(ctx context.Context, files [2]int) (*Partial, error) 
 	}
 	p := &Partial{
 		Rows: m.report.OutcomeRows, Ignored: m.report.IgnoredRows, MissingUsage: m.report.MissingUsage,
-		IDs: o.ids.List(), Experts: o.experts.List(), Advice: o.advice.List(), Texts: o.texts.List(), Columns: map[string]PartialTexts{},
+		IDs: o.ids.List(), Experts: o.experts.List(), Advice: o.advice.List(), Texts: o.texts.List(),
 	}
 	for expert, levels := range o.pairs {
 		for advice, c := range levels {
@@ -79,13 +81,14 @@ func (m *importer) partial(ctx context.Context, files [2]int) (*Partial, error) 
 			}
 		}
 	}
-	for name, column := range m.instanceColumns() {
-		if c := *column; c != nil {
-			t := PartialTexts{Values: c.values.List()}
+	columns := m.instanceColumns()
+	for _, name := range slices.Sorted(maps.Keys(columns)) {
+		if c := *columns[name]; c != nil {
+			t := PartialTexts{Name: name, Values: c.values.List()}
 			for n := range o.ids.Len() {
 				t.At = append(t.At, c.at.get(n))
 			}
-			p.Columns[name] = t
+			p.Columns = append(p.Columns, t)
 		}
 	}
 	if m.times != nil {
@@ -131,13 +134,13 @@ func ReadPartialFrom(r io.Reader) (*Partial, error) {
 	return p, nil
 }
 
-// Partials yields the partials of all files in their order, and io.EOF after the last.
-type Partials func() (*Partial, error)
+// Partials calls use for the partials of all files, in their order.
+type Partials func(use func(*Partial) error) error
 
 // ImportPartials is Import of outcomes that were read before. An error about two rows that are not in one partial has no
 // row.
-func ImportPartials(ctx context.Context, c Config, next Partials) (*costs.Tensor, Report, error) {
-	m := &importer{config: &c, held: textfile.NewHeld(textfile.MaxHeld), partials: next}
+func ImportPartials(ctx context.Context, c Config, partials Partials) (*costs.Tensor, Report, error) {
+	m := &importer{config: &c, held: textfile.NewHeld(textfile.MaxHeld), partials: partials}
 	return m.finish(ctx)
 }
 
@@ -155,18 +158,7 @@ func (m *importer) mergePartials(context.Context) (*outcomes, error) {
 	}
 	o := newOutcomes(m.meter.on, texted, m.held)
 	m.instanceTexts(&columnSet{}, c.instance())
-	for {
-		p, err := m.partials()
-		if errors.Is(err, io.EOF) {
-			return o, nil
-		}
-		if err == nil {
-			err = m.mergePartial(o, p)
-		}
-		if err != nil {
-			return nil, err
-		}
-	}
+	return o, m.partials(func(p *Partial) error { return m.mergePartial(o, p) })
 }
 
 func (m *importer) mergePartial(o *outcomes, p *Partial) error {
@@ -190,8 +182,12 @@ func (m *importer) mergePartial(o *outcomes, p *Partial) error {
 			numbers[i] = append(numbers[i], n)
 		}
 	}
-	for name, column := range m.instanceColumns() {
-		if err := m.mergeTexts(*column, p.Columns[name], numbers[0]); err != nil {
+	columns := m.instanceColumns()
+	for _, c := range p.Columns {
+		if columns[c.Name] == nil || *columns[c.Name] == nil {
+			return m.again(c.Name, "is in the outcomes of a shard, and not in the configuration")
+		}
+		if err := m.mergeTexts(*columns[c.Name], c, numbers[0]); err != nil {
 			return err
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -57,13 +56,13 @@ func fromPartials(t *testing.T, c Config, parts int) (*costs.Tensor, Report, err
 		}
 		list = append(list, p)
 	}
-	return ImportPartials(t.Context(), c, func() (*Partial, error) {
-		if len(list) == 0 {
-			return nil, io.EOF
+	return ImportPartials(t.Context(), c, func(use func(*Partial) error) error {
+		for _, p := range list {
+			if err := use(p); err != nil {
+				return err
+			}
 		}
-		p := list[0]
-		list = list[1:]
-		return p, nil
+		return nil
 	})
 }
 

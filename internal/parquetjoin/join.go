@@ -22,37 +22,59 @@ type Part struct {
 
 const magic = "PAR1"
 
-// Join writes the row groups of the parts into one file, in their order. All parts must be by the same writer of this
-// module with the same columns and metadata; one without rows is fine. The bytes are those of that writer if every part
-// but the last one with rows ends where a row group would have ended.
-//
-// Parts that differ in anything but their rows are an error, and so is one that is damaged.
+// Join writes the row groups of the parts into one file: New, Add for each part, Close.
 func Join(out io.Writer, parts []Part) error {
-	if len(parts) == 0 {
-		return errors.New("join Parquet files: there are none")
-	}
-	j := joiner{out: &counted{w: out}}
-	if _, err := j.out.Write([]byte(magic)); err != nil {
+	j, err := New(out)
+	if err != nil {
 		return err
 	}
-	for i, p := range parts {
-		if err := j.add(p); err != nil {
-			return fmt.Errorf("join Parquet files: part %d: %w", i, err)
+	for _, p := range parts {
+		if err := j.Add(p); err != nil {
+			return err
 		}
 	}
-	return j.end()
+	return j.Close()
 }
 
-// joiner is one call of Join.
-type joiner struct {
+// Joiner writes the row groups of parts into one file, in their order. All parts must be by the same writer of this module
+// with the same columns and metadata; one without rows is fine. The bytes are those of that writer if every part but the
+// last one with rows ends where a row group would have ended.
+//
+// A Joiner keeps the indexes of all pages in memory, as a writer does.
+type Joiner struct {
 	out     *counted
+	parts   int
 	meta    *format.FileMetaData // of the first part, with the row groups of all so far
 	columns [][]byte             // encoded column indexes, one per column of every row group
 	offsets []format.OffsetIndex // and their offset indexes
 }
 
+// New begins a file.
+func New(out io.Writer) (*Joiner, error) {
+	j := &Joiner{out: &counted{w: out}}
+	_, err := j.out.Write([]byte(magic))
+	return j, err
+}
+
+// Add appends a part. One that differs in anything but its rows, or that is damaged, is an error.
+func (j *Joiner) Add(p Part) error {
+	if err := j.add(p); err != nil {
+		return fmt.Errorf("join Parquet files: part %d: %w", j.parts, err)
+	}
+	j.parts++
+	return nil
+}
+
+// Close ends the file. Without any part it is an error.
+func (j *Joiner) Close() error {
+	if j.parts == 0 {
+		return errors.New("join Parquet files: there are none")
+	}
+	return j.end()
+}
+
 // add copies the pages of a part and takes over its row groups.
-func (j *joiner) add(p Part) error {
+func (j *Joiner) add(p Part) error {
 	meta, pages, err := readMeta(p)
 	if err != nil {
 		return err
@@ -80,7 +102,7 @@ func (j *joiner) add(p Part) error {
 }
 
 // same returns an error if a part is not of the table of the first one.
-func (j *joiner) same(meta *format.FileMetaData) error {
+func (j *Joiner) same(meta *format.FileMetaData) error {
 	a, b := *j.meta, *meta
 	for _, m := range []*format.FileMetaData{&a, &b} {
 		m.RowGroups, m.NumRows = nil, 0
@@ -100,7 +122,7 @@ func (j *joiner) same(meta *format.FileMetaData) error {
 }
 
 // group takes over a row group, whose pages are now shift bytes further on.
-func (j *joiner) group(p Part, g format.RowGroup, shift int64) error {
+func (j *Joiner) group(p Part, g format.RowGroup, shift int64) error {
 	g.FileOffset += shift
 	g.Ordinal = int16(len(j.meta.RowGroups))
 	for i := range g.Columns {
@@ -132,7 +154,7 @@ func (j *joiner) group(p Part, g format.RowGroup, shift int64) error {
 }
 
 // end writes the indexes of all pages and the footer.
-func (j *joiner) end() error {
+func (j *Joiner) end() error {
 	next := 0
 	for g := range j.meta.RowGroups {
 		for i := range j.meta.RowGroups[g].Columns {

@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 
 	"pipe/costs"
 	"pipe/internal/dataerror"
@@ -167,15 +165,6 @@ func (s *sharded) partName(shard int) string {
 
 // Close frees the policy.
 func (s *sharded) Close() error { return s.router.Close() }
-
-// inFolder reports whether path ends like the name of a folder.
-func inFolder(path string) bool {
-	if path == "" || path == "-" {
-		return false
-	}
-	info, err := os.Stat(path)
-	return os.IsPathSeparator(path[len(path)-1]) || err == nil && info.IsDir() || filepath.Ext(path) == "" && errors.Is(err, os.ErrNotExist)
-}
 
 // skipHead copies the text of a part without its head.
 func skipHead(out io.Writer, in io.Reader, head string) error {

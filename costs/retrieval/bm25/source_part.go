@@ -24,6 +24,18 @@ type Cuts struct {
 	Parts  []Part `json:"parts"`
 }
 
+// PartFormat changes whenever the files of BuildPart do.
+const PartFormat = 1
+
+// PageFiles are the files of pages, in the order in which they are read.
+func PageFiles(path string) ([]string, error) {
+	s, err := openSource(path)
+	if err != nil {
+		return nil, err
+	}
+	return s.files, nil
+}
+
 // CutPages reads all pages once and cuts them into n parts of about equal size. With few lines, some are empty.
 func CutPages(ctx context.Context, path string, n int) (*Cuts, error) {
 	s, err := openSource(path)

@@ -1,0 +1,279 @@
+package decide
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"pipe/costs"
+	"pipe/internal/atomicfile"
+	"pipe/internal/parquetfile"
+	"pipe/internal/parquetjoin"
+	"pipe/internal/storage"
+	"pipe/onnx/ort"
+	"pipe/pipeline/shards"
+	"pipe/pipeline/stage"
+)
+
+// ShardOptions are the options of a run of Stream that is cut into shards.
+type ShardOptions struct {
+	StreamOptions
+	Shards int
+	Parts  bool // Out is a folder that gets the files of the shards, instead of one file
+}
+
+// Validate reports every problem at once.
+func (o ShardOptions) Validate() error {
+	err := o.StreamOptions.Validate()
+	if o.Parts && (o.Out == "-" || o.Out == "") {
+		err = errors.Join(err, errors.New("decide: the parts need a folder as their output"))
+	}
+	if o.Shards < 1 {
+		err = errors.Join(err, fmt.Errorf("decide: %d shards", o.Shards))
+	}
+	return err
+}
+
+// shardStage is a shards.Stage.
+type shardStage struct {
+	*sharded
+	o        ShardOptions
+	stdout   io.Writer
+	manifest shards.Manifest
+	plan     func() (*cutting, error) // set by Prepare
+}
+
+// OpenShards opens the policy for a run that is cut into shards. A shard is a range of rows. Its file of decisions begins
+// and ends where the batches, and in Parquet the row groups, of one run do, so that the gathered files have the bytes of
+// Stream. Rows that cannot be cut are a *costs.DataError. Gathering writes to o.Out, or to stdout if that is "-".
+func OpenShards(rt *ort.Runtime, o ShardOptions, stdout io.Writer, p stage.Progress) (shards.Stage, error) {
+	if err := o.Validate(); err != nil {
+		return nil, &stage.OptionError{Err: err}
+	}
+	if err := o.files(nil, stdout).Check(); err != nil {
+		return nil, err
+	}
+	s, err := openSharded(rt, o.StreamOptions, p)
+	if err != nil {
+		return nil, err
+	}
+	out := &shardStage{sharded: s, o: o, stdout: stdout}
+	if out.manifest, err = out.describe(rt); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return out, nil
+}
+
+func (s *shardStage) Manifest() shards.Manifest { return s.manifest }
+
+// describe says what the decisions depend on.
+func (s *shardStage) describe(rt *ort.Runtime) (m shards.Manifest, err error) {
+	o := s.options
+	settings, err := json.Marshal(struct {
+		Format, Out, Text, Image string
+		Scores, Parts            bool
+		Prices                   PriceChange
+		Batch                    int64
+	}{s.format, s.out, o.Text, o.Image, o.Scores, s.o.Parts, o.Prices, s.batch})
+	if err != nil {
+		return m, err
+	}
+	m = shards.Manifest{Stage: "decide", Shards: s.o.Shards, Inputs: map[string]string{
+		"policy": s.router.Digest(), "settings": string(settings), "runtime": "ONNX Runtime " + rt.Version() + " on " + rt.Device(),
+	}}
+	if s.router.vectors != nil {
+		m.Inputs["encoder"] = s.router.vectors.Digest()
+		if images, ok := s.router.vectors.(*imageEncoder); ok {
+			m.Inputs["decoder"] = images.Decoder()
+		}
+	} else if o.Encoder != "" {
+		if m.Inputs["encoder"], err = costs.FileDigest(context.Background(), o.Encoder); err != nil {
+			return m, err
+		}
+	}
+	files := []string{o.In}
+	if s.format == formatParquet {
+		if files, _, err = parquetfile.Parts(o.In); err != nil {
+			return m, err
+		}
+		if m.Rows, err = countRows(o.In); err != nil {
+			return m, err
+		}
+	}
+	m.Inputs["rows"], err = stage.Sketch(files...)
+	return m, err
+}
+
+// Prepare cuts the rows. Parquet says how many there are; text has to be read once, by the first worker.
+func (s *shardStage) Prepare(ctx context.Context, work *storage.Folder) error {
+	if s.format == formatParquet {
+		s.plan = sync.OnceValues(func() (*cutting, error) { return s.cut(s.o.Shards) })
+		return nil
+	}
+	b, err := shards.Share(ctx, work, "rows.json", func() ([]byte, error) {
+		c, err := s.cut(s.o.Shards)
+		if err != nil {
+			return nil, err
+		}
+		return json.Marshal(c)
+	})
+	if err != nil {
+		return err
+	}
+	c := &cutting{}
+	if err := json.Unmarshal(b, c); err != nil || len(c.Spans) != s.o.Shards {
+		return &costs.DataError{File: storage.Join(work.String(), "shared", "rows.json"), Msg: "is damaged", Err: err}
+	}
+	s.plan = func() (*cutting, error) { return c, nil }
+	return nil
+}
+
+const countChosen = "chosen "
+
+func (s *shardStage) Shard(ctx context.Context, shard int, folder string) (*shards.Result, error) {
+	plan, err := s.plan()
+	if err != nil {
+		return nil, err
+	}
+	name := s.partName(shard)
+	done, err := s.run(ctx, plan.Spans[shard], filepath.Join(folder, name))
+	if err != nil {
+		return nil, err
+	}
+	r := &shards.Result{Files: []string{name}, Counts: map[string]int64{"rows": done.Rows}}
+	for pair, n := range done.Chosen {
+		r.Counts[countChosen+pair] = n
+	}
+	return r, nil
+}
+
+// Gather puts the files of the shards together, or into a folder. The report is a *Summary.
+func (s *shardStage) Gather(ctx context.Context, parts *shards.Parts) (any, error) {
+	done := &Summary{Format: 1, Policy: s.options.Policy, Prices: usedPrices(s.router, s.options.Prices.Without), Chosen: map[string]int64{}}
+	src, err := openRows(ctx, s.router, s.options, nil, done)
+	if err != nil {
+		return nil, err
+	}
+	done.ChangedFees = changedFees(src, s.router.Pricing().Actions)
+	src.close()
+	for shard := range parts.Len() {
+		done.Seconds += parts.Done(shard).Seconds
+	}
+	for name, n := range parts.Counts() {
+		if pair, ok := strings.CutPrefix(name, countChosen); ok {
+			done.Chosen[pair] = n
+		}
+	}
+	if done.Rows = parts.Counts()["rows"]; s.manifest.Rows > 0 && done.Rows != s.manifest.Rows {
+		return nil, &costs.DataError{File: s.options.In, Msg: fmt.Sprintf("has %d rows, but the shards decided on %d", s.manifest.Rows, done.Rows)}
+	}
+	if s.o.Parts {
+		return done, s.gatherFolder(ctx, parts)
+	}
+	return done, s.gatherFile(ctx, parts)
+}
+
+// gatherFolder copies the files of the shards to the output.
+func (s *shardStage) gatherFolder(ctx context.Context, parts *shards.Parts) error {
+	if _, err := atomicfile.MkdirAll(s.options.Out); err != nil {
+		return err
+	}
+	expected := map[string]bool{}
+	for shard := range parts.Len() {
+		expected[s.partName(shard)] = true
+	}
+	if err := checkFolder(s.options.Out, expected); err != nil {
+		return err
+	}
+	return parts.Each(ctx, func(shard int, folder string) error {
+		name := s.partName(shard)
+		return atomicfile.Write(filepath.Join(s.options.Out, name), func(w io.Writer) error {
+			return copyFile(w, filepath.Join(folder, name), "")
+		})
+	})
+}
+
+// checkFolder refuses an output folder with files of other runs, which would be read with the parts.
+func checkFolder(path string, expected map[string]bool) error {
+	entries, err := os.ReadDir(path)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if name := e.Name(); !expected[name] && name[0] != '.' {
+			return &stage.OptionError{Err: fmt.Errorf("the output folder %q has another file, %q: choose an empty --out", path, name)}
+		}
+	}
+	return nil
+}
+
+// copyFile copies a file of a shard without its head.
+func copyFile(w io.Writer, path, head string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if err := skipHead(w, f, head); err != nil {
+		return &costs.DataError{File: path, Err: err}
+	}
+	return nil
+}
+
+// gatherFile makes one file of the files of the shards.
+func (s *shardStage) gatherFile(ctx context.Context, parts *shards.Parts) (err error) {
+	var out output = streamOutput{s.stdout}
+	if s.options.Out != "-" {
+		if out, err = atomicfile.CreateBuffered(s.options.Out); err != nil {
+			return err
+		}
+	}
+	if s.out == formatParquet {
+		err = s.joinParquet(ctx, out, parts)
+	} else {
+		err = s.joinText(ctx, out, parts)
+	}
+	if err != nil {
+		out.Abort()
+		return err
+	}
+	return out.Commit()
+}
+
+func (s *shardStage) joinText(ctx context.Context, out io.Writer, parts *shards.Parts) error {
+	if _, err := io.WriteString(out, s.head()); err != nil {
+		return err
+	}
+	return parts.Each(ctx, func(shard int, folder string) error {
+		return copyFile(out, filepath.Join(folder, s.partName(shard)), s.head())
+	})
+}
+
+func (s *shardStage) joinParquet(ctx context.Context, out io.Writer, parts *shards.Parts) error {
+	j, err := parquetjoin.New(out)
+	if err != nil {
+		return err
+	}
+	err = parts.Each(ctx, func(shard int, folder string) error {
+		f, err := os.Open(filepath.Join(folder, s.partName(shard)))
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		info, err := f.Stat()
+		if err != nil {
+			return err
+		}
+		return j.Add(parquetjoin.Part{ReaderAt: f, Size: info.Size()})
+	})
+	if err != nil {
+		return err
+	}
+	return j.Close()
+}

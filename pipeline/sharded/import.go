@@ -1,0 +1,108 @@
+package sharded
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"pipe/costs"
+	"pipe/costs/outcome"
+	"pipe/internal/atomicfile"
+	"pipe/internal/storage"
+	"pipe/pipeline"
+	"pipe/pipeline/shards"
+	"pipe/pipeline/stage"
+)
+
+// outcomes is pipeline.Import in shards: a shard pivots some of the files of the outcomes, and gathering merges the pivots
+// and does the rest: features, grading, splits.
+type outcomes struct {
+	o        pipeline.ImportOptions
+	progress stage.Progress
+	manifest shards.Manifest
+	files    int
+}
+
+const pivotFile = "pivot.gob"
+
+// Import opens outcomes for an import in n shards. Outcomes that are one file cannot be cut, and neither can an import
+// that appends: both are an *stage.OptionError.
+func Import(o pipeline.ImportOptions, n int, p stage.Progress) (shards.Stage, error) {
+	if o.Append {
+		return nil, &stage.OptionError{Err: errors.New("import: --append cannot be done in shards: import to a new file, and join both with pipe merge")}
+	}
+	if err := o.Check(); err != nil {
+		return nil, err
+	}
+	s := &outcomes{o: o, progress: stage.OrQuiet(p), manifest: shards.Manifest{Stage: "import", Shards: n}}
+	cfg, err := o.Outcomes()
+	if err != nil {
+		return nil, err
+	}
+	files, err := outcome.OutcomeFiles(cfg)
+	if err != nil {
+		return nil, err
+	}
+	if s.files = len(files); n > s.files {
+		return nil, &stage.OptionError{Err: fmt.Errorf("import: outcomes %q: %d shards of %d files: a file is not cut, so there are at most as many shards as files; use fewer, or write the outcomes as a folder of parts",
+			cfg.Outcomes.File, n, s.files)}
+	}
+	s.manifest.Inputs = map[string]string{"settings": stage.Digest(cfg), "format": "1"}
+	if s.manifest.Inputs["outcomes"], err = stage.Sketch(files...); err != nil {
+		return nil, err
+	}
+	for role, path := range map[string]string{"prices": cfg.Fees.Prices} {
+		if path == "" {
+			continue
+		}
+		if s.manifest.Inputs[role], err = costs.FileDigest(context.Background(), path); err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+func (s *outcomes) Manifest() shards.Manifest                      { return s.manifest }
+func (s *outcomes) Close() error                                   { return nil }
+func (s *outcomes) Prepare(context.Context, *storage.Folder) error { return nil }
+
+func (s *outcomes) Shard(ctx context.Context, shard int, folder string) (*shards.Result, error) {
+	cfg, err := s.o.Outcomes()
+	if err != nil {
+		return nil, err
+	}
+	s.progress.Start(-1, "pivot outcomes")
+	defer s.progress.Done()
+	from, to := shards.Cut(shard, s.manifest.Shards, s.files)
+	p, err := outcome.ReadPartial(ctx, cfg, from, to)
+	if err != nil {
+		return nil, err
+	}
+	if err := atomicfile.Write(filepath.Join(folder, pivotFile), func(w io.Writer) error { return p.Write(w) }); err != nil {
+		return nil, err
+	}
+	return &shards.Result{Files: []string{pivotFile}, Counts: map[string]int64{"rows": int64(p.Rows)}}, nil
+}
+
+// Gather merges the pivots. The report is a *pipeline.ImportResult.
+func (s *outcomes) Gather(ctx context.Context, parts *shards.Parts) (any, error) {
+	o := s.o
+	o.Partials = func(use func(*outcome.Partial) error) error {
+		return parts.Each(ctx, func(_ int, folder string) error {
+			f, err := os.Open(filepath.Join(folder, pivotFile))
+			if err != nil {
+				return err
+			}
+			defer f.Close()
+			p, err := outcome.ReadPartialFrom(f)
+			if err != nil {
+				return err
+			}
+			return use(p)
+		})
+	}
+	return pipeline.Import(ctx, o, s.progress)
+}

@@ -1,0 +1,117 @@
+package sharded
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"pipe/costs/retrieval/bm25"
+	"pipe/internal/storage"
+	"pipe/pipeline"
+	"pipe/pipeline/shards"
+	"pipe/pipeline/stage"
+)
+
+// index is pipeline.IndexPages in shards: a shard has the postings of a range of the lines of the pages, sorted, and
+// gathering merges them.
+type index struct {
+	o        pipeline.IndexOptions
+	progress stage.Progress
+	manifest shards.Manifest
+	cuts     *bm25.Cuts // set by Prepare
+}
+
+// Files of a shard of an index.
+const (
+	postingsFile = "postings.bin"
+	postingsInfo = "postings.json"
+)
+
+// Index opens pages for an index in n shards.
+func Index(o pipeline.IndexOptions, n int, p stage.Progress) (shards.Stage, error) {
+	if err := o.Check(); err != nil {
+		return nil, err
+	}
+	files, err := bm25.PageFiles(o.Pages)
+	if err != nil {
+		return nil, fmt.Errorf("index pages: %w", err)
+	}
+	settings, err := json.Marshal(o.Settings)
+	if err != nil {
+		return nil, err
+	}
+	s := &index{o: o, progress: stage.OrQuiet(p), manifest: shards.Manifest{Stage: "index", Shards: n, Inputs: map[string]string{
+		"settings": string(settings), "format": fmt.Sprint(bm25.PartFormat),
+	}}}
+	s.manifest.Inputs["pages"], err = stage.Sketch(files...)
+	return s, err
+}
+
+func (s *index) Manifest() shards.Manifest { return s.manifest }
+func (s *index) Close() error              { return nil }
+
+// Prepare reads the pages once, for their digest and the places at which they are cut.
+func (s *index) Prepare(ctx context.Context, work *storage.Folder) error {
+	const name = "pages.json"
+	b, err := shards.Share(ctx, work, name, func() ([]byte, error) {
+		s.progress.Start(-1, "find pages")
+		defer s.progress.Done()
+		c, err := bm25.CutPages(ctx, s.o.Pages, s.manifest.Shards)
+		if err != nil {
+			return nil, fmt.Errorf("index pages: %w", err)
+		}
+		return json.Marshal(c)
+	})
+	if err != nil {
+		return err
+	}
+	s.cuts = &bm25.Cuts{}
+	return readJSON(b, work, name, s.cuts)
+}
+
+func (s *index) Shard(ctx context.Context, shard int, folder string) (*shards.Result, error) {
+	o := s.options(filepath.Join(folder, postingsFile))
+	info, err := bm25.BuildPart(ctx, o, s.cuts.Parts[shard])
+	if err != nil {
+		return nil, err
+	}
+	if err := writeJSON(filepath.Join(folder, postingsInfo), info); err != nil {
+		return nil, err
+	}
+	return &shards.Result{Files: []string{postingsFile, postingsInfo}, Counts: map[string]int64{"rows": int64(info.Pages), "skipped": int64(info.Skipped)}}, nil
+}
+
+func (s *index) options(out string) bm25.BuildOptions {
+	return bm25.BuildOptions{Pages: s.o.Pages, Out: out, Settings: s.o.Settings, Workers: s.o.Workers, Progress: s.progress}
+}
+
+// Gather merges the postings. The report is a *pipeline.IndexReport.
+func (s *index) Gather(ctx context.Context, parts *shards.Parts) (any, error) {
+	if err := s.Prepare(ctx, parts.Folder()); err != nil {
+		return nil, err
+	}
+	var files opened
+	defer func() { files.close() }()
+	var list []bm25.PartFile
+	err := parts.Each(ctx, func(_ int, folder string) error {
+		var p bm25.PartFile
+		text, err := os.ReadFile(filepath.Join(folder, postingsInfo))
+		if err != nil {
+			return err
+		}
+		if err := readJSON(text, parts.Folder(), postingsInfo, &p.PartInfo); err != nil {
+			return err
+		}
+		p.ReaderAt, err = files.open(filepath.Join(folder, postingsFile))
+		list = append(list, p)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return pipeline.IndexWith(ctx, s.o, s.progress, func(ctx context.Context, o bm25.BuildOptions) (*bm25.Stats, error) {
+		return bm25.MergeParts(ctx, o, s.cuts.Source, list)
+	})
+}
