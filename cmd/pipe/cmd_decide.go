@@ -1,11 +1,14 @@
 package main
 
 import (
+	"errors"
+
 	"github.com/spf13/cobra"
 
 	"pipe/costs"
 	"pipe/onnx/ort"
 	"pipe/pipeline/decide"
+	"pipe/pipeline/shards"
 )
 
 const decideText = `Decide chooses an action for every row: the names and indices of the expert and the advice, and with --scores the score of
@@ -28,7 +31,11 @@ path relative to the file's folder. --encoder is then an encoder as pipe convert
 An any-price policy (pipe train --any-price) decides at the prices that it was trained with, or at others: --lambda sets the
 multiplier of the fees of advice, and --fee the fee of an expert or, before lambda, of an advice. The decisions have the
 expected loss of the chosen pair and its expected cost, which is the loss plus the fees. A note names prices outside of
-those that the policy was checked on.`
+those that the policy was checked on.
+
+Several machines can share the rows (docs/scale.md): --shards N --shard I decides on one of N ranges of them, and --gather
+writes the file that one run writes, byte for byte, or with --parts a folder with a file of every shard. Gzipped text and
+standard input cannot be cut.`
 
 const decideExamples = `  pipe decide --policy policy.onnx --in costs.parquet --out decisions.parquet
   pipe decide --policy policy.onnx --in rows.csv --without expert=large --without advice=search
@@ -38,17 +45,26 @@ const decideExamples = `  pipe decide --policy policy.onnx --in costs.parquet --
   pipe decide --policy policy.onnx --encoder encoder.onnx --in claims.jsonl --text claim
   pipe decide --policy policy.onnx --encoder encoder.onnx --in photos.csv --image file --decoder auto
   pipe decide --policy merged.onnx --in claims.jsonl --text claim
-  head -n 1000 rows.jsonl | pipe decide --policy policy.onnx --scores`
+  head -n 1000 rows.jsonl | pipe decide --policy policy.onnx --scores
+  pipe decide --policy policy.onnx --in archive.parquet --out decisions.parquet --shards 40 --shard 7
+  pipe decide --policy policy.onnx --in archive.parquet --out decisions.parquet --gather`
 
 func decideCommand(a *app) *cobra.Command {
 	o := decide.DefaultStreamOptions()
+	var parts bool
+	var s shardFlags
 	c := &cobra.Command{
 		Use:     "decide --policy FILE",
 		Short:   "Choose an expert and an advice for every row of a file",
 		Long:    decideText,
 		Example: decideExamples,
 		Args:    noArgs,
-		RunE:    func(c *cobra.Command, _ []string) error { return runDecide(c, a, o) },
+		RunE: func(c *cobra.Command, _ []string) error {
+			if s.on() || parts {
+				return shardDecide(c, a, &s, decide.ShardOptions{StreamOptions: o, Parts: parts})
+			}
+			return runDecide(c, a, o)
+		},
 	}
 	f := c.Flags()
 	f.StringVar(&o.Policy, "policy", "", "the policy file")
@@ -63,7 +79,51 @@ func decideCommand(a *app) *cobra.Command {
 	priceFlags(f, &o.Prices)
 	f.BoolVar(&o.Scores, "scores", false, "also write the score of every pair, and of a policy by estimates their expected loss and cost")
 	f.IntVar(&o.Workers, "workers", o.Workers, "batches decided in parallel")
+	s.add(f)
+	f.BoolVar(&parts, "parts", false, "with shards: --out is a folder that gets a file of every shard")
 	return c
+}
+
+// shardDecide decides on shards of the rows.
+func shardDecide(c *cobra.Command, a *app, s *shardFlags, o decide.ShardOptions) error {
+	if !s.list {
+		if err := required(c, "policy"); err != nil {
+			return err
+		}
+	}
+	s.report = func(report any) error { return tellAll(a, report.(*decide.Summary), o.Out) }
+	return s.run(c, a, o.Out, func(n int, _ shards.Options) (_, _ shards.Stage, err error) {
+		o.Shards = n
+		if err := o.Validate(); err != nil {
+			return nil, nil, usage(c, "%v", err)
+		}
+		rt, err := decideRuntime(a)
+		if err != nil {
+			return nil, nil, err
+		}
+		stage, err := decide.OpenShards(rt, o, a.stdout, a.progress())
+		if err != nil {
+			return nil, nil, errors.Join(err, rt.Close())
+		}
+		return nil, withRuntime{stage, rt}, nil
+	})
+}
+
+// withRuntime closes the runtime of a stage with it.
+type withRuntime struct {
+	shards.Stage
+	rt *ort.Runtime
+}
+
+// Close frees both.
+func (s withRuntime) Close() error { return errors.Join(s.Stage.Close(), s.rt.Close()) }
+
+func decideRuntime(a *app) (*ort.Runtime, error) {
+	cfg := a.runtime()
+	if a.threads == 0 {
+		cfg.Threads = 1 // batches run in parallel instead
+	}
+	return ort.Open(cfg)
 }
 
 func runDecide(c *cobra.Command, a *app, o decide.StreamOptions) error {
@@ -76,11 +136,7 @@ func runDecide(c *cobra.Command, a *app, o decide.StreamOptions) error {
 	if a.json && o.Out == "-" && o.OutFormat == "auto" {
 		o.OutFormat = "jsonl"
 	}
-	cfg := a.runtime()
-	if a.threads == 0 {
-		cfg.Threads = 1 // batches run in parallel instead
-	}
-	rt, err := ort.Open(cfg)
+	rt, err := decideRuntime(a)
 	if err != nil {
 		return err
 	}
@@ -89,6 +145,21 @@ func runDecide(c *cobra.Command, a *app, o decide.StreamOptions) error {
 	if err != nil {
 		return err
 	}
+	return tellAll(a, done, o.Out)
+}
+
+// tellAll writes what a run did: notes, and with --json the summary, unless the decisions are on standard output.
+func tellAll(a *app, done *decide.Summary, out string) error {
+	tellDecided(a, done)
+	a.say("decided %d rows in %.2f s (%.0f rows/s)", done.Rows, done.Seconds, float64(done.Rows)/done.Seconds)
+	if a.json && out != "-" {
+		return a.printJSON(done)
+	}
+	return nil
+}
+
+// tellDecided writes the notes on a run.
+func tellDecided(a *app, done *decide.Summary) {
 	if n := len(done.Absent); n > 0 {
 		a.say("note: %d columns that the policy uses are not in the file and count as missing, such as %s", n, done.Absent[0])
 	}
@@ -104,9 +175,4 @@ func runDecide(c *cobra.Command, a *app, o decide.StreamOptions) error {
 	if p := done.Prices; p != nil && p.Caution() != "" {
 		a.say("note: %s", p.Caution())
 	}
-	a.say("decided %d rows in %.2f s (%.0f rows/s)", done.Rows, done.Seconds, float64(done.Rows)/done.Seconds)
-	if a.json && o.Out != "-" {
-		return a.printJSON(done)
-	}
-	return nil
 }

@@ -6,6 +6,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"pipe/pipeline"
+	"pipe/pipeline/sharded"
+	"pipe/pipeline/shards"
 )
 
 const featurizeText = `Featurize reads raw rows from CSV, joins a second file by id, and writes two files: table.parquet, with one number per
@@ -15,20 +17,33 @@ medians and scales are learned from training rows only.
 The file --columns says which column is the id, which is the label, and which of the others are disclosed together;
 configs/fraud-columns.yaml is an example. By default the split of a row follows from a hash of its id and the seed, so
 rows that are added later move no row (docs/splits.md). --split-kind stratified draws exact shares or counts within
-every label instead. If the output is complete, the run does nothing.`
+every label instead. If the output is complete, the run does nothing.
+
+Several machines can share the rows (docs/scale.md): --shards N --shard I summarises one of N ranges of them, waits for the
+summaries of the others, and transforms its rows; --phase does one of both. --gather writes the files that one run writes,
+byte for byte. The split must be by hash.`
 
 const featurizeExamples = `  pipe featurize --columns configs/fraud-columns.yaml --in train_transaction.csv --join train_identity.csv --out out/fraud
-  pipe featurize --columns configs/fraud-columns.yaml --in rows.csv --split-kind stratified --train-rows 9000 --validation-rows 3000 --out out/fraud --json`
+  pipe featurize --columns configs/fraud-columns.yaml --in rows.csv --split-kind stratified --train-rows 9000 --validation-rows 3000 --out out/fraud --json
+  pipe featurize --columns columns.yaml --in rows.csv --out out/fraud --shards 8 --shard next
+  pipe featurize --columns columns.yaml --in rows.csv --out out/fraud --shards 8 --shard 3 --phase fit
+  pipe featurize --columns columns.yaml --in rows.csv --out out/fraud --gather`
 
 func featurizeCommand(a *app) *cobra.Command {
 	o := pipeline.DefaultFeaturizeOptions()
+	var s shardFlags
 	c := &cobra.Command{
 		Use:     "featurize --columns FILE --in FILE --out DIR",
 		Short:   "Turn raw rows into a table of numbers",
 		Long:    featurizeText,
 		Example: featurizeExamples,
 		Args:    noArgs,
-		RunE:    func(c *cobra.Command, _ []string) error { return runFeaturize(c, a, o) },
+		RunE: func(c *cobra.Command, _ []string) error {
+			if s.on() || s.phase != "" {
+				return shardFeaturize(c, a, &s, o)
+			}
+			return runFeaturize(c, a, o)
+		},
 	}
 	f := c.Flags()
 	f.StringVar(&o.Columns, "columns", "", "YAML file with the column groups")
@@ -40,7 +55,31 @@ func featurizeCommand(a *app) *cobra.Command {
 	f.IntVar(&o.Split.TrainRows, "train-rows", 0, "exact number of training rows, with --validation-rows and --split-kind stratified or random; other rows are left out")
 	f.IntVar(&o.Split.ValidationRows, "validation-rows", 0, "exact number of validation rows, see --train-rows")
 	f.Uint64Var(&o.Split.Seed, "seed", 0, "seed of the split")
+	s.add(f)
+	f.StringVar(&s.phase, "phase", "", "with --shard: only fit, or only transform (default: both, waiting for the summaries of all shards in between)")
 	return c
+}
+
+// shardFeaturize featurizes shards of the rows.
+func shardFeaturize(c *cobra.Command, a *app, s *shardFlags, o pipeline.FeaturizeOptions) error {
+	needed := []string{"columns", "in", "out"}
+	if s.list {
+		needed = []string{"out"}
+	}
+	if err := required(c, needed...); err != nil {
+		return err
+	}
+	if s.phase != "" {
+		if s.shard == "" {
+			return usage(c, "--phase needs --shard")
+		}
+		if err := oneOf(c, "phase", s.phase, phaseFit, phaseTransform); err != nil {
+			return err
+		}
+	}
+	return s.run(c, a, o.Out, func(n int, options shards.Options) (first, second shards.Stage, err error) {
+		return sharded.Featurize(o, n, options, s.shard != "" && s.phase == "", a.progress())
+	})
 }
 
 func runFeaturize(c *cobra.Command, a *app, o pipeline.FeaturizeOptions) error {

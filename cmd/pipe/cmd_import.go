@@ -7,6 +7,8 @@ import (
 
 	"pipe/pipeline"
 	"pipe/pipeline/fromlog"
+	"pipe/pipeline/sharded"
+	"pipe/pipeline/shards"
 )
 
 const importText = `Import makes a cost tensor from existing outcome logs: CSV, gzipped CSV, JSONL or Parquet, with one row per instance, expert
@@ -30,7 +32,10 @@ With --log it reads a decision log of pipe serve instead. The instances on which
 tensor, --partial gets the others, and --dsjson and --obp the decisions in forms of other programs (docs/log.md).
 
 A missing outcome is an error, unless the configuration drops incomplete instances, or keeps them with outcomes that are
-unknown. The report counts both.`
+unknown. The report counts both.
+
+Outcomes that are a folder of files can be read by several machines (docs/scale.md): --shards N --shard I pivots some of
+the files, and --gather joins features and writes the tensor of one run. A single file is not cut.`
 
 const importExamples = `  pipe import --config outcomes.yaml --out costs.parquet
   pipe import --config outcomes.yaml --out costs.parquet --json
@@ -42,12 +47,15 @@ const importExamples = `  pipe import --config outcomes.yaml --out costs.parquet
   pipe import --log log --out costs.parquet --partial partial.parquet
   pipe import --log log --policy ours --dsjson log.dsjson --obp log.npz
   pipe import --log log --since 2026-01-01 --until 2026-02-01 --dsjson january.dsjson
-  PIPE_DATA=/data pipe import --config configs/import-cifar10.yaml --out out/cifar10.parquet`
+  PIPE_DATA=/data pipe import --config configs/import-cifar10.yaml --out out/cifar10.parquet
+  pipe import --config outcomes.yaml --out costs.parquet --shards 8 --shard next
+  pipe import --config outcomes.yaml --out costs.parquet --gather`
 
 func importCommand(a *app) *cobra.Command {
 	var o pipeline.ImportOptions
 	var fromLog fromlog.Options
 	var explain bool
+	var s shardFlags
 	c := &cobra.Command{
 		Use:     "import (--config FILE | --preset NAME --in FILE | --log FOLDER) --out FILE",
 		Short:   "Make a cost tensor from existing outcome logs",
@@ -60,6 +68,9 @@ func importCommand(a *app) *cobra.Command {
 			}
 			if explain {
 				return explainPreset(c, a, o)
+			}
+			if s.on() {
+				return shardImport(c, a, &s, o)
 			}
 			return runImport(c, a, o)
 		},
@@ -77,8 +88,22 @@ func importCommand(a *app) *cobra.Command {
 	c.Flags().BoolVar(&o.KeepSame, "keep-same", false, "with --append: leave out rows that the tensor has with equal content; other known ids are errors")
 	c.Flags().StringVar(&o.Fees, "fees", "", "with --append, where fees differ: old (those of the tensor) or new (those of the configuration, for all rows)")
 	logFlags(c.Flags(), &fromLog)
+	s.add(c.Flags())
 	c.Flags().BoolVar(&o.NewCategories, "new-categories", false, "with --append: accept and count categories without a feature in the tensor; their features are 0")
 	return c
+}
+
+// shardImport imports shards of the files of outcomes.
+func shardImport(c *cobra.Command, a *app, s *shardFlags, o pipeline.ImportOptions) error {
+	if err := checkImport(c, o, s.list); err != nil {
+		return err
+	}
+	o.Runtime = a.runtime()
+	defer a.progress().Done()
+	return s.run(c, a, o.Out, func(n int, _ shards.Options) (first, second shards.Stage, err error) {
+		second, err = sharded.Import(o, n, a.progress())
+		return nil, second, err
+	})
 }
 
 func explainPreset(c *cobra.Command, a *app, o pipeline.ImportOptions) error {
@@ -92,9 +117,13 @@ func explainPreset(c *cobra.Command, a *app, o pipeline.ImportOptions) error {
 	return a.print(t)
 }
 
-func runImport(c *cobra.Command, a *app, o pipeline.ImportOptions) error {
+// checkImport checks the flags of an import, of which only the output counts where it is just listed.
+func checkImport(c *cobra.Command, o pipeline.ImportOptions, list bool) error {
 	needed := []string{"config", "out"}
-	if o.Preset != "" {
+	switch {
+	case list:
+		needed = needed[1:]
+	case o.Preset != "":
 		needed = []string{"in", "out"}
 	}
 	if err := required(c, needed...); err != nil {
@@ -107,6 +136,13 @@ func runImport(c *cobra.Command, a *app, o pipeline.ImportOptions) error {
 		if c.Flags().Changed(name) {
 			return usage(c, "--%s needs --log", name)
 		}
+	}
+	return nil
+}
+
+func runImport(c *cobra.Command, a *app, o pipeline.ImportOptions) error {
+	if err := checkImport(c, o, false); err != nil {
+		return err
 	}
 	o.Runtime = a.runtime()
 	defer a.progress().Done()

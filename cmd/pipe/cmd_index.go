@@ -4,6 +4,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"pipe/pipeline"
+	"pipe/pipeline/sharded"
+	"pipe/pipeline/shards"
 )
 
 const indexText = `Index makes a search index of pages for the advice "passages" of pipe costs: exact BM25 over a folder of .jsonl files, or
@@ -12,21 +14,32 @@ are counted and left out. The corpus may be larger than memory. The bytes of the
 ranking settings.
 
 --query searches the new index; pipe inspect INDEX --query searches it later. docs/retrieval.md describes the formula, how
-text is split into words, and the file format.`
+text is split into words, and the file format.
+
+Several machines can share the pages (docs/scale.md): --shards N --shard I makes the postings of one of N ranges of their
+lines, and --gather merges them into the index of one run, byte for byte.`
 
 const indexExamples = `  pipe index --pages wiki-pages --out out/wiki.bm25
   pipe index --pages wiki-pages/wiki-001.jsonl --out part.bm25 --query 'Colin Kaepernick became a starting quarterback'
-  pipe index --pages wiki-pages --out plain.bm25 --k1 1.2 --b 0.75 --stop-words=false --stem=false --json`
+  pipe index --pages wiki-pages --out plain.bm25 --k1 1.2 --b 0.75 --stop-words=false --stem=false --json
+  pipe index --pages wiki-pages --out out/wiki.bm25 --shards 16 --shard $JOB_COMPLETION_INDEX
+  pipe index --pages wiki-pages --out out/wiki.bm25 --gather`
 
 func indexCommand(a *app) *cobra.Command {
 	o := pipeline.DefaultIndexOptions()
+	var s shardFlags
 	c := &cobra.Command{
 		Use:     "index --pages DIR|FILE --out FILE",
 		Short:   "Make a search index of pages",
 		Long:    indexText,
 		Example: indexExamples,
 		Args:    noArgs,
-		RunE:    func(c *cobra.Command, _ []string) error { return runIndex(c, a, o) },
+		RunE: func(c *cobra.Command, _ []string) error {
+			if s.on() {
+				return shardIndex(c, a, &s, o)
+			}
+			return runIndex(c, a, o)
+		},
 	}
 	f := c.Flags()
 	f.StringVar(&o.Pages, "pages", "", "a .jsonl file of pages, or a folder of them")
@@ -38,7 +51,23 @@ func indexCommand(a *app) *cobra.Command {
 	f.IntVar(&o.Settings.Title, "title", o.Settings.Title, "how often the words of the title are added to the page")
 	f.StringArrayVar(&o.Queries, "query", nil, "search the new index for this; may be repeated")
 	f.IntVar(&o.Top, "top", o.Top, "number of pages shown per query")
+	s.add(f)
 	return c
+}
+
+// shardIndex indexes shards of the pages.
+func shardIndex(c *cobra.Command, a *app, s *shardFlags, o pipeline.IndexOptions) error {
+	needed := []string{"pages", "out"}
+	if s.list {
+		needed = []string{"out"}
+	}
+	if err := required(c, needed...); err != nil {
+		return err
+	}
+	return s.run(c, a, o.Out, func(n int, _ shards.Options) (first, second shards.Stage, err error) {
+		second, err = sharded.Index(o, n, a.progress())
+		return nil, second, err
+	})
 }
 
 func runIndex(c *cobra.Command, a *app, o pipeline.IndexOptions) error {
