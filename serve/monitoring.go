@@ -67,6 +67,7 @@ const (
 	monitorRows     = 512
 	monitorOutcomes = 1 << 17
 	monitorEvery    = 500 * time.Millisecond
+	monitorSaved    = time.Minute // between two times that the state is written
 )
 
 // monitoring watches one policy. Requests only put what they decided into a queue; where it is full, they are not counted.
@@ -340,7 +341,7 @@ func (m *monitoring) status() *monitor.Status {
 
 // keep saves what was seen, if the last time is a while ago: what a crash can forget.
 func (m *monitoring) keep() {
-	if time.Since(m.saved) < saveEvery {
+	if time.Since(m.saved) < monitorSaved {
 		return
 	}
 	m.saved = time.Now()
