@@ -156,7 +156,7 @@ var mayImport = map[string][]string{
 // testsMayImport lists imports that are allowed only in _test.go files.
 var testsMayImport = map[string][]string{
 	"cloud":                  {"cloud/cloudtest", "internal/storage/storagetest"},
-	"cmd/pipe":               {"cloud/cloudtest", "models/estimate", "models/network", "models/policy", "onnx", "onnx/hf/hftest", "pipeline/decisionlog"},
+	"cmd/pipe":               {"cloud/cloudtest", "models/estimate", "models/network", "models/policy", "onnx", "onnx/hf/hftest", "pipeline/decide/decidetest", "pipeline/decisionlog"},
 	"costs":                  {"internal/dataerror/dataerrortest", "internal/judge", "internal/realdata", "internal/tablefile"},
 	"costs/advice":           {"costs/builder/parttest", "internal/progress", "internal/realdata"},
 	"costs/builder":          {"costs/builder/parttest", "costs/chat/chattest", "costs/expert", "costs/kinds", "costs/language/languagetest", "costs/retrieval/bm25", "costs/service", "costs/service/servicetest", "featurize", "featurize/tabular", "internal/config", "internal/fuzztest", "internal/realdata", "models/lightgbm", "onnx", "onnx/hf/hftest", "onnx/ort/orttest"},
