@@ -1,0 +1,133 @@
+package decide
+
+import (
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"pipe/costs"
+	"pipe/internal/atomicfile"
+	"pipe/onnx/ort"
+	"pipe/onnx/ort/orttest"
+	"pipe/pipeline/decide/decidetest"
+	"pipe/pipeline/shards"
+	"pipe/pipeline/stage"
+)
+
+// decideShards makes all shards as a worker per shard, and gathers them.
+func decideShards(t *testing.T, rt *ort.Runtime, o ShardOptions, stdout io.Writer) *Summary {
+	t.Helper()
+	work := shards.Default(t.TempDir())
+	open := func() shards.Stage {
+		s, err := OpenShards(rt, o, stdout, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { s.Close() })
+		return s
+	}
+	for shard := range o.Shards {
+		w, err := shards.Open(t.Context(), open(), work)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.RunAll(t.Context(), []int{shard}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	report, err := shards.Gather(t.Context(), open(), work)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return report.(*Summary)
+}
+
+// TestGatheredDecisions: a gathered file has the bytes of one run, also on standard output; the parts of a folder, read as
+// one table, have its rows.
+func TestGatheredDecisions(t *testing.T) {
+	rt := orttest.Open(t, 1)
+	p := decidetest.Policy(5, 7)
+	in, rows := writeFeatures(t, p.Actions, 9000, 5)
+	text := filepath.Join(t.TempDir(), "rows.csv")
+	if err := atomicfile.Write(text, func(w io.Writer) error { return writeCSV(w, rows) }); err != nil {
+		t.Fatal(err)
+	}
+	o := ShardOptions{StreamOptions: DefaultStreamOptions(), Shards: 3}
+	o.Policy, o.In, o.Out, o.OutFormat = decidetest.WritePolicy(t, p), text, "-", "jsonl"
+	var want, got bytes.Buffer
+	sum, err := Stream(t.Context(), rt, o.StreamOptions, nil, &want, stage.Quiet)
+	if err != nil {
+		t.Fatal(err)
+	}
+	gathered := decideShards(t, rt, o, &got)
+	if !bytes.Equal(got.Bytes(), want.Bytes()) || gathered.Rows != sum.Rows || len(gathered.Chosen) != len(sum.Chosen) {
+		t.Errorf("%d bytes, want %d; %+v, want %+v", got.Len(), want.Len(), gathered, sum)
+	}
+	for pair, n := range sum.Chosen {
+		if gathered.Chosen[pair] != n {
+			t.Errorf("%s was chosen %d times, want %d", pair, gathered.Chosen[pair], n)
+		}
+	}
+	o.In, o.Out, o.OutFormat, o.Parts = in, filepath.Join(t.TempDir(), "parts"), "csv", true
+	decideShards(t, rt, o, nil)
+	files, err := filepath.Glob(filepath.Join(o.Out, "part-*.csv"))
+	if err != nil || len(files) != 3 {
+		t.Fatal(files, err)
+	}
+	lines := 0
+	for _, f := range files {
+		b, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines += strings.Count(string(b), "\n") - 1 // the header
+	}
+	if lines != 9000 {
+		t.Errorf("the parts have %d rows", lines)
+	}
+}
+
+// TestRowsThatCannotBeCut: each is one error with what to do.
+func TestRowsThatCannotBeCut(t *testing.T) {
+	rt := orttest.Open(t, 1)
+	zipped := filepath.Join(t.TempDir(), "rows.csv.gz")
+	if err := atomicfile.Write(zipped, func(w io.Writer) error {
+		z := gzip.NewWriter(w)
+		_, err := io.WriteString(z, "x,y\n1,2\n")
+		return errors.Join(err, z.Close())
+	}); err != nil {
+		t.Fatal(err)
+	}
+	empty := filepath.Join(t.TempDir(), "rows.csv")
+	if err := os.WriteFile(empty, []byte("x,y\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	o := ShardOptions{StreamOptions: DefaultStreamOptions(), Shards: 2}
+	o.Policy, o.Out = decidetest.WritePolicy(t, decidetest.Policy(2, 3)), filepath.Join(t.TempDir(), "out.csv")
+	for in, says := range map[string]string{"-": "can be read only once", zipped: "is gzipped", filepath.Join(t.TempDir(), "none.csv"): "no such file"} {
+		o.In = in
+		_, err := OpenShards(rt, o, nil, nil)
+		var data *costs.DataError
+		if err == nil || !strings.Contains(err.Error(), says) || says != "no such file" && !errors.As(err, &data) {
+			t.Errorf("%s: %v", in, err)
+		}
+	}
+	o.In = empty
+	s, err := OpenShards(rt, o, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	w, err := shards.Open(t.Context(), s, shards.Default(t.TempDir()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.RunAll(t.Context(), []int{0}); err == nil || !strings.Contains(err.Error(), "has no rows") {
+		t.Errorf("no rows: %v", err)
+	}
+}

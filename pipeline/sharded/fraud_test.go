@@ -1,0 +1,56 @@
+package sharded
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strconv"
+	"testing"
+
+	"pipe/pipeline"
+	"pipe/pipeline/shards"
+	"pipe/pipeline/world"
+)
+
+// TestFraudInEightShards: the generated fraud table, with its second file, featurized in 8 shards is that of one run.
+// PIPE_FRAUD_ROWS is the number of rows, 590540 as the competition had; 20,000 if it is not set.
+func TestFraudInEightShards(t *testing.T) {
+	w := world.DefaultFraudOptions()
+	w.Out, w.Rows = t.TempDir(), 20_000
+	if testing.Short() {
+		w.Rows = 9000
+	}
+	if text := os.Getenv("PIPE_FRAUD_ROWS"); text != "" {
+		var err error
+		if w.Rows, err = strconv.Atoi(text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := world.GenerateFraud(t.Context(), w, nil); err != nil {
+		t.Fatal(err)
+	}
+	o := pipeline.DefaultFeaturizeOptions()
+	o.Columns = "../../configs/fraud-columns.yaml"
+	o.Primary, o.Joined = filepath.Join(w.Out, "train_transaction.csv"), filepath.Join(w.Out, "train_identity.csv")
+	j := job{
+		name: "featurize", files: []string{"table.parquet", "encoder.json", "featurize.json", "featurize.stage.json"},
+		open: func(out string, n int, work shards.Options) (first, second shards.Stage, err error) {
+			o := o
+			o.Out = out
+			return Featurize(o, n, work, false, nil)
+		},
+	}
+	one, many, work := filepath.Join(t.TempDir(), "one"), filepath.Join(t.TempDir(), "many"), t.TempDir()
+	o.Out = one
+	if _, err := pipeline.Featurize(t.Context(), o, nil); err != nil {
+		t.Fatal(err)
+	}
+	all := []int{0, 1, 2, 3, 4, 5, 6, 7}
+	if err := j.worker(context.Background(), work, many, len(all), all...); err != nil {
+		t.Fatal(err)
+	}
+	if err := j.gather(t.Context(), work, many, len(all)); err != nil {
+		t.Fatal(err)
+	}
+	j.same(t, one, many)
+}
