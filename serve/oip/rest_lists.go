@@ -64,9 +64,9 @@ func findList(text []byte) (start, end int) {
 	return start, start + length + 1
 }
 
-// afterSpace is the position of the first byte from at on that is no white space.
+// afterSpace is the position of the first byte from at on that is no white space of JSON.
 func afterSpace(text []byte, at int) int {
-	for at < len(text) && text[at] <= ' ' {
+	for at < len(text) && (text[at] == ' ' || text[at] == '\n' || text[at] == '\r' || text[at] == '\t') {
 		at++
 	}
 	return at
