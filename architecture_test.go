@@ -156,7 +156,7 @@ var mayImport = map[string][]string{
 // testsMayImport lists imports that are allowed only in _test.go files.
 var testsMayImport = map[string][]string{
 	"cloud":                  {"cloud/cloudtest", "internal/storage/storagetest"},
-	"cmd/pipe":               {"cloud/cloudtest", "models/estimate", "models/network", "models/policy", "onnx", "onnx/hf/hftest", "pipeline/decide/decidetest", "pipeline/decisionlog"},
+	"cmd/pipe":               {"cloud/cloudtest", "internal/judge", "models/estimate", "models/network", "models/policy", "onnx", "onnx/hf/hftest", "pipeline/decide/decidetest", "pipeline/decisionlog"},
 	"costs":                  {"internal/dataerror/dataerrortest", "internal/judge", "internal/realdata", "internal/tablefile"},
 	"costs/advice":           {"costs/builder/parttest", "internal/progress", "internal/realdata"},
 	"costs/builder":          {"costs/builder/parttest", "costs/chat/chattest", "costs/expert", "costs/kinds", "costs/language/languagetest", "costs/retrieval/bm25", "costs/service", "costs/service/servicetest", "featurize", "featurize/tabular", "internal/config", "internal/fuzztest", "internal/realdata", "models/lightgbm", "onnx", "onnx/hf/hftest", "onnx/ort/orttest"},
@@ -207,6 +207,7 @@ var testsMayImport = map[string][]string{
 	"pipeline/inspect":       {"pipeline/decide/decidetest"},
 	"pipeline/monitor":       {"internal/fuzztest", "onnx/hf/hftest", "onnx/ort/orttest", "pipeline/decide/decidetest"},
 	"pipeline/report/page":   {"internal/judge"},
+	"pipeline/sharded":       {"pipeline/world"},
 	"pipeline/sweep":         {"onnx/ort/orttest", "pipeline/world"},
 	"pipeline/world":         {"featurize/tabular", "internal/config", "internal/realdata"},
 	"serve/oip":              {"costs", "internal/judge", "onnx/hf/hftest", "onnx/ort/orttest", "pipeline", "pipeline/decisionlog", "pipeline/decide/decidetest"},
