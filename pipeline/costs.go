@@ -72,29 +72,40 @@ func BuildCosts(ctx context.Context, o CostsOptions, progress stage.Progress) (*
 	}
 	progress.Start(int64(r.Instances), "read back")
 	defer progress.Done()
-	return summarizeBuild(r, progress)
+	return SummarizeCosts(r, progress)
 }
 
 // build reads the configuration and calls do with it. It closes the runtime that do may have opened.
 func (o *CostsOptions) build(progress stage.Progress, do func(part.Config, builder.Options) error) (err error) {
-	if err := o.files().Check(); err != nil {
-		return err
-	}
-	cfg := CostsConfig{Costs: part.DefaultConfig(), kinds: o.Kinds}
-	if err := config.Load(o.Config, &cfg); err != nil {
-		return err
-	}
-	dir, err := filepath.Abs(filepath.Dir(o.Config))
+	cfg, b, close, err := o.Open(progress)
 	if err != nil {
 		return err
 	}
+	defer func() { err = errors.Join(err, close()) }()
+	return do(cfg, b)
+}
+
+// Open reads the configuration for a builder. close closes the runtime, if the builder has opened it.
+func (o *CostsOptions) Open(progress stage.Progress) (_ part.Config, _ builder.Options, close func() error, err error) {
+	if err := o.files().Check(); err != nil {
+		return part.Config{}, builder.Options{}, nil, err
+	}
+	cfg := CostsConfig{Costs: part.DefaultConfig(), kinds: o.Kinds}
+	if err := config.Load(o.Config, &cfg); err != nil {
+		return part.Config{}, builder.Options{}, nil, err
+	}
+	dir, err := filepath.Abs(filepath.Dir(o.Config))
+	if err != nil {
+		return part.Config{}, builder.Options{}, nil, err
+	}
 	var rt *ort.Runtime
-	defer func() {
-		if rt != nil {
-			err = errors.Join(err, rt.Close())
+	close = func() error {
+		if rt == nil {
+			return nil
 		}
-	}()
-	return do(cfg.Costs, builder.Options{
+		return rt.Close()
+	}
+	return cfg.Costs, builder.Options{
 		Out: o.Out, Dir: dir, Base: o.Base, Restart: o.Restart, Answers: o.Answers, Budget: o.Budget, SkipBad: o.SkipBad, Kinds: kinds.Builtin().With(o.Kinds), Progress: progress,
 		Runtime: func() (*ort.Runtime, error) {
 			var err error
@@ -103,12 +114,16 @@ func (o *CostsOptions) build(progress stage.Progress, do func(part.Config, build
 			}
 			return rt, err
 		},
-	})
+	}, close, nil
 }
 
-// summarizeBuild streams the finished tensor, so that its size does not matter.
-func summarizeBuild(r *builder.Report, progress stage.Progress) (_ *CostsReport, err error) {
-	in, err := costs.OpenReader(r.File, costs.ReadOptions{})
+// SummarizeCosts adds mean losses to the report of a build. It streams the finished tensor, so that its size does not matter.
+func SummarizeCosts(r *builder.Report, progress stage.Progress) (_ *CostsReport, err error) {
+	file := r.File
+	if r.Local != "" {
+		file = r.Local
+	}
+	in, err := costs.OpenReader(file, costs.ReadOptions{})
 	if err != nil {
 		return nil, err
 	}

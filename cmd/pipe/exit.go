@@ -83,6 +83,7 @@ var codes = []struct {
 	{exitAlarm, is[*alarmError]},
 	{exitUsage, is[*stage.UnknownError]},
 	{exitUsage, is[*stage.OptionError]},
+	{exitUsage, is[*builder.TooManyError]},
 	{exitFailure, is[*compare.DifferentError]}, // as diff and cmp do
 	{exitFailure, is[*chat.BudgetError]},       // at any point of a build
 	{exitFailure, is[*service.Error]},

@@ -39,7 +39,9 @@ func (s *shardFlags) add(f *pflag.FlagSet) {
 	f.StringVar(&s.shard, "shard", "", "make these of the shards: a `list` such as 0-3,7, or next for one after the other until none is left")
 	f.BoolVar(&s.gather, "gather", false, "make the output of the finished shards")
 	f.BoolVar(&s.list, "list", false, "show the state of every shard; with --json a list of work for schedulers")
-	f.BoolVar(&s.restart, "restart", false, "with --list: drop the finished shards")
+	if f.Lookup("restart") == nil { // a command of its own meaning sets s.restart
+		f.BoolVar(&s.restart, "restart", false, "with --list: drop the finished shards")
+	}
 	f.StringVar(&s.options.Work, "work", "", "folder or URL that all workers reach (default: --out with .shards at its end)")
 	f.DurationVar(&s.options.Lease, "lease", s.options.Lease, "with --shard next: take over a shard whose worker has been silent for this long")
 	f.IntVar(&s.options.Tries, "tries", s.options.Tries, "with --shard next: give a shard up after this many failures")

@@ -9,6 +9,7 @@ import (
 
 	"pipe/costs/builder/part"
 	"pipe/internal/atomicfile"
+	"pipe/internal/storage"
 )
 
 // badListName is the file of the work folder that lists bad images.
@@ -18,7 +19,7 @@ const badListName = "bad-images.txt"
 // puts the name of the file into the error.
 func keepBad(err error, out string) error {
 	var bad *part.BadImagesError
-	if !errors.As(err, &bad) {
+	if !errors.As(err, &bad) || storage.IsRemote(out) {
 		return err
 	}
 	folder := workFolder(out)

@@ -12,6 +12,7 @@ import (
 	"pipe/costs/chat"
 	"pipe/internal/filelock"
 	"pipe/internal/progress"
+	"pipe/internal/storage"
 	"pipe/internal/textfile"
 	"pipe/onnx/ort"
 )
@@ -33,8 +34,9 @@ type Options struct {
 	Kinds    *part.Kinds       // that the configuration may name; pipe/costs/kinds has those of this module
 	OpenText part.TextEncoders // opens encoders of texts; nil: as featurize does
 
-	checkpoints time.Duration // least time between two checkpoints of training; 0: checkpointEvery; negative: none
-	memory      int64         // bytes of the tables that are kept; 0: textfile.MaxHeld, as everywhere but in tests
+	checkpoints time.Duration       // least time between two checkpoints of training; 0: checkpointEvery; negative: none
+	share       func(*chat.Session) // has the session work with those of other workers; nil: it is alone
+	memory      int64               // bytes of the tables that are kept; 0: textfile.MaxHeld, as everywhere but in tests
 }
 
 // complete checks the configuration, fills in default options, and returns the
@@ -108,13 +110,13 @@ func outputFile(out string) (string, error) {
 	}
 	info, err := os.Stat(out)
 	isFolder := err == nil && info.IsDir()
-	if strings.HasSuffix(strings.ToLower(out), ".parquet") && !isFolder {
+	if strings.HasSuffix(strings.ToLower(storage.Base(out)), ".parquet") && !isFolder {
 		return out, nil
 	}
 	if err == nil && !isFolder {
 		return "", fmt.Errorf("output %q is a file that does not end in .parquet", out)
 	}
-	return filepath.Join(out, "costs.parquet"), nil
+	return storage.Join(out, "costs.parquet"), nil
 }
 
 // experts is the folder of trained experts: the one that is named, else

@@ -71,6 +71,9 @@ func blankPlan(cfg *part.Config, o *Options) *plan {
 		Open: o.runtime, OpenText: o.OpenText, Inputs: make(part.Inputs),
 	}
 	p.session = chat.OpenSession(p.Build, o.Answers, o.Budget)
+	if o.share != nil {
+		o.share(p.session)
+	}
 	for _, a := range cfg.Advice {
 		p.Levels = append(p.Levels, part.Level{Name: a.Name, Kind: a.Kind})
 	}

@@ -31,6 +31,7 @@ type Report struct {
 	Shards    int     `json:"shards"`
 	Resumed   int     `json:"resumed"` // shards that were done before
 	Seconds   float64 `json:"seconds"` // of this run
+	Local     string  `json:"-"`       // local copy of the file until the build is closed, where the file is remote
 
 	Skipped []part.BadImage    `json:"skipped,omitempty"`  // images that were left out, by id
 	BadList string             `json:"bad_list,omitempty"` // file that lists them, too
@@ -202,25 +203,30 @@ func (p *plan) makeShards(ctx context.Context, w *work, o *Options) (resumed int
 	o.Progress.Start(int64(len(rows)), "instances")
 	defer o.Progress.Done()
 	err = parallel.First(ctx, p.Workers, len(missing), func(ctx context.Context, i int) error {
-		counted := &chat.Tally{}
-		shown := newAudit(p.cfg.Audit)
-		t, err := p.build(chat.WithTally(ctx, counted), missing[i], shown)
-		if err != nil {
-			return err
-		}
-		if err := w.saveAudit(missing[i], shown); err != nil {
-			return err
-		}
-		if err := w.saveCounts(missing[i], counted.Of(p.session.Parts())); err != nil {
-			return err
-		}
-		if err := w.save(missing[i], t, p.options); err != nil {
-			return err
-		}
-		o.Progress.Add(int64(t.Len()))
-		return nil
+		return p.makeShard(ctx, w, missing[i], o)
 	})
 	return resumed, err
+}
+
+// makeShard makes one shard and writes its files.
+func (p *plan) makeShard(ctx context.Context, w *work, shard int, o *Options) error {
+	counted := &chat.Tally{}
+	shown := newAudit(p.cfg.Audit)
+	t, err := p.build(chat.WithTally(ctx, counted), shard, shown)
+	if err != nil {
+		return err
+	}
+	if err := w.saveAudit(shard, shown); err != nil {
+		return err
+	}
+	if err := w.saveCounts(shard, counted.Of(p.session.Parts())); err != nil {
+		return err
+	}
+	if err := w.save(shard, t, p.options); err != nil {
+		return err
+	}
+	o.Progress.Add(int64(t.Len()))
+	return nil
 }
 
 // batches passes the rows of the output to add, in order.
@@ -274,11 +280,15 @@ func (p *plan) finish(ctx context.Context, w *work, r *Report, shown string, row
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	final := w.file(finalName)
-	if err := writeTensors(final, p.actions, p.options, rows); err != nil {
+	if err := writeTensors(w.file(finalName), p.actions, p.options, rows); err != nil {
 		return err
 	}
-	sum, err := costs.FileDigest(ctx, final)
+	return p.settleOutput(ctx, w, r, shown)
+}
+
+// settleOutput records a written output and gives it its name.
+func (p *plan) settleOutput(ctx context.Context, w *work, r *Report, shown string) error {
+	sum, err := costs.FileDigest(ctx, w.file(finalName))
 	if err != nil {
 		return err
 	}

@@ -30,6 +30,7 @@ type answer struct {
 // processes, when the first answer is requested.
 type answerStore struct {
 	folder string
+	shared *sharedAnswers // keeps the answers instead of the folder, for many workers; nil: one worker
 
 	mu      sync.Mutex // guards everything but disk
 	lock    *filelock.Lock
@@ -66,13 +67,13 @@ func newAnswerStore(folder string) *answerStore {
 // others asks. fresh reports that this call asked.
 func (s *answerStore) once(ctx context.Context, request string, ask func() (answer, error)) (_ answer, fresh bool, err error) {
 	for {
-		q, first, err := s.question(request)
+		q, first, err := s.question(ctx, request)
 		if err != nil {
 			return answer{}, false, err
 		}
 		if first {
-			s.settle(request, q, ask)
-			return q.answer, true, q.err
+			fresh = s.settle(ctx, request, q, ask)
+			return q.answer, fresh, q.err
 		}
 		select {
 		case <-q.answered:
@@ -88,22 +89,24 @@ func (s *answerStore) once(ctx context.Context, request string, ask func() (answ
 }
 
 // peek returns a kept answer.
-func (s *answerStore) peek(request string) (a answer, kept bool, err error) {
+func (s *answerStore) peek(ctx context.Context, request string) (a answer, kept bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := s.ready(); err != nil {
+	if err := s.ready(ctx); err != nil {
 		return answer{}, false, err
 	}
-	a, kept = s.kept[request]
+	if a, kept = s.kept[request]; !kept && s.shared != nil {
+		return s.shared.get(ctx, request)
+	}
 	return a, kept, nil
 }
 
 // question returns the entry of a request: its answer, or that another call is
 // asking. first says that the caller must ask.
-func (s *answerStore) question(request string) (q *question, first bool, err error) {
+func (s *answerStore) question(ctx context.Context, request string) (q *question, first bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := s.ready(); err != nil {
+	if err := s.ready(ctx); err != nil {
 		return nil, false, err
 	}
 	if a, ok := s.kept[request]; ok {
@@ -117,11 +120,20 @@ func (s *answerStore) question(request string) (q *question, first bool, err err
 	return q, !asked, nil
 }
 
-// settle asks, stores the answer and wakes the waiting callers. They get the text as stored: JSON holds only UTF-8.
-func (s *answerStore) settle(request string, q *question, ask func() (answer, error)) {
-	if q.answer, q.err = ask(); q.err == nil {
-		q.answer.Text = strings.ToValidUTF8(q.answer.Text, "\ufffd")
-		q.err = s.keep(q.answer)
+// settle asks, stores the answer and wakes the waiting callers. They get the text as stored: JSON holds only UTF-8. fresh
+// is false if another worker has asked before.
+func (s *answerStore) settle(ctx context.Context, request string, q *question, ask func() (answer, error)) (fresh bool) {
+	fresh = true
+	if s.shared != nil {
+		var kept bool
+		q.answer, kept, q.err = s.shared.get(ctx, request)
+		fresh = !kept && q.err == nil
+	}
+	if fresh {
+		if q.answer, q.err = ask(); q.err == nil {
+			q.answer.Text = strings.ToValidUTF8(q.answer.Text, "\ufffd")
+			q.answer, q.err = s.keep(ctx, q.answer)
+		}
 	}
 	s.mu.Lock()
 	if q.err == nil {
@@ -130,11 +142,26 @@ func (s *answerStore) settle(request string, q *question, ask func() (answer, er
 	delete(s.open, request)
 	s.mu.Unlock()
 	close(q.answered)
+	return fresh
 }
 
-// keep writes an answer and returns when it is on disk. One sync covers the
+// keep stores an answer and returns the one that counts. An answer that is paid for is stored also where ctx has ended.
+func (s *answerStore) keep(ctx context.Context, a answer) (answer, error) {
+	if s.shared == nil {
+		return a, s.append(a)
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
+	defer cancel()
+	kept, err := s.shared.put(ctx, a)
+	if err != nil {
+		err = fmt.Errorf("keep answer: %w", err)
+	}
+	return kept, err
+}
+
+// append writes an answer and returns when it is on disk. One sync covers the
 // lines of all waiting callers.
-func (s *answerStore) keep(a answer) error {
+func (s *answerStore) append(a answer) error {
 	line, err := a.line()
 	if err != nil {
 		return err

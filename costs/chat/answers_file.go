@@ -2,6 +2,7 @@ package chat
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -60,13 +61,27 @@ const (
 const answersHead = `{"format":"pipe answers 1"}` + "\n"
 
 // ready opens the folder unless it is open.
-func (s *answerStore) ready() error {
-	if s.file != nil {
-		return nil
+func (s *answerStore) ready(ctx context.Context) (err error) {
+	if s.shared != nil {
+		err = s.startShared(ctx)
+	} else if s.file == nil {
+		err = s.start()
 	}
-	err := s.start()
 	if err != nil {
 		err = errors.Join(fmt.Errorf("folder of answers: %w", err), s.close())
+	}
+	return err
+}
+
+// startShared reads what is kept in a file of the shared folder; other answers are read one by one.
+func (s *answerStore) startShared(ctx context.Context) error {
+	if s.kept != nil {
+		return nil
+	}
+	kept := make(map[string]answer)
+	err := s.shared.load(ctx, func(a answer) { kept[a.Request] = a })
+	if err == nil {
+		s.kept = kept
 	}
 	return err
 }
@@ -103,27 +118,32 @@ func (s *answerStore) start() (err error) {
 	return errors.Join(s.file.Sync(), atomicfile.SyncFolder(s.folder))
 }
 
-// load reads the answers and returns the end of the last complete line. An
-// incomplete line was left by a killed process and was never used.
+// load reads the answers and returns the end of the last complete line.
 func (s *answerStore) load() (whole int64, err error) {
 	s.kept = make(map[string]answer)
+	return readAnswers(s.file, s.file.Name(), func(a answer) { s.kept[a.Request] = a })
+}
+
+// readAnswers reads a file of answers and returns the end of the last complete line. An incomplete line was left by a
+// killed process and was never used.
+func readAnswers(in io.Reader, file string, take func(answer)) (whole int64, err error) {
 	row := 0
-	whole, err = wholeLines(s.file, func(line []byte) error {
+	whole, err = wholeLines(in, func(line []byte) error {
 		if row++; row == 1 {
 			if string(line) != answersHead {
-				return &costs.DataError{File: s.file.Name(), Row: 1, Msg: "this is not a file of answers, or it has another version"}
+				return &costs.DataError{File: file, Row: 1, Msg: "this is not a file of answers, or it has another version"}
 			}
 			return nil
 		}
 		a, err := readAnswer(line)
 		if err != nil {
-			return &damagedError{costs.DataError{File: s.file.Name(), Row: row, Msg: "the answer is damaged", Err: err}}
+			return &damagedError{costs.DataError{File: file, Row: row, Msg: "the answer is damaged", Err: err}}
 		}
-		s.kept[a.Request] = a
+		take(a)
 		return nil
 	})
 	if errors.Is(err, errLongLine) {
-		err = &damagedError{costs.DataError{File: s.file.Name(), Row: row + 1, Err: err}}
+		err = &damagedError{costs.DataError{File: file, Row: row + 1, Err: err}}
 	}
 	return whole, err
 }

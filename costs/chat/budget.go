@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"sync"
+
+	"pipe/internal/storage"
 )
 
 // BudgetError ends a run whose next request might exceed the budget.
@@ -12,6 +14,7 @@ type BudgetError struct {
 	Budget float64
 	Spent  float64 // by this run
 	Next   float64 // largest possible cost of the next request
+	Shared bool    // the budget is that of all workers
 }
 
 // Error returns the budget, the money spent and the possible cost of the next request.
@@ -21,6 +24,9 @@ func (e *BudgetError) Error() string {
 
 // Hint returns how to go on.
 func (e *BudgetError) Hint() string {
+	if e.Shared {
+		return "answers are kept: run the same command again with a larger --budget, which counts for all workers and all runs of the work folder"
+	}
 	return "answers are kept: run the same command again with a new --budget"
 }
 
@@ -28,9 +34,11 @@ func (e *BudgetError) Hint() string {
 // possible cost of a request is reserved before it is sent. It is safe for
 // concurrent use.
 type Budget struct {
-	limit float64 // +Inf: none
+	limit  float64 // +Inf: none
+	ledger *ledger // of all workers; nil: this is the only one
 
 	mu       sync.Mutex
+	mine     float64 // part of the limit that this worker may spend: all of it without a ledger
 	spent    float64
 	reserved float64
 	inFlight int
@@ -51,7 +59,7 @@ func NewBudget(limit float64) (*Budget, error) {
 func (b *Budget) Limit() float64 { return b.limit }
 
 func newBudget(limit float64) *Budget {
-	return &Budget{limit: limit, settled: make(chan struct{})}
+	return &Budget{limit: limit, mine: limit, settled: make(chan struct{})}
 }
 
 // reserve reserves money. If too little is left, it waits for requests in
@@ -59,9 +67,12 @@ func newBudget(limit float64) *Budget {
 // budget is used up for all callers.
 func (b *Budget) reserve(ctx context.Context, most float64) error {
 	for {
+		if err := b.grow(ctx, most); err != nil {
+			return err
+		}
 		b.mu.Lock()
 		if b.over == nil && b.exceeds(most) && b.inFlight == 0 {
-			b.over = &BudgetError{Budget: b.limit, Spent: b.spent, Next: most}
+			b.over = &BudgetError{Budget: b.limit, Spent: b.spent, Next: most, Shared: b.ledger != nil}
 			b.wake()
 		}
 		over, fits, settled := b.over, !b.exceeds(most), b.settled
@@ -88,7 +99,7 @@ func (b *Budget) reserve(ctx context.Context, most float64) error {
 func (b *Budget) limited() bool { return !math.IsInf(b.limit, 1) }
 
 func (b *Budget) exceeds(most float64) bool {
-	return b.spent+b.reserved+most > b.limit
+	return b.spent+b.reserved+most > b.mine
 }
 
 // settle releases a reservation and records the money spent.
@@ -107,4 +118,48 @@ func (b *Budget) settle(reserved, spent float64) {
 func (b *Budget) wake() {
 	close(b.settled)
 	b.settled = make(chan struct{})
+}
+
+// Share makes the budget that of all workers of a folder, and of all their runs: slices of it are claimed there before
+// they are spent. It is called before the first request.
+func (b *Budget) Share(ctx context.Context, folder *storage.Folder) (err error) {
+	b.ledger, err = openLedger(ctx, folder, b.limit)
+	b.mine = 0
+	return err
+}
+
+// grow claims slices until a request fits, or none are left.
+func (b *Budget) grow(ctx context.Context, most float64) error {
+	if b.ledger == nil {
+		return nil
+	}
+	b.ledger.turn.Lock()
+	defer b.ledger.turn.Unlock()
+	for {
+		b.mu.Lock()
+		fits := !b.exceeds(most)
+		b.mu.Unlock()
+		if fits {
+			return nil
+		}
+		money, err := b.ledger.claim(ctx)
+		if err != nil || money == 0 {
+			return err
+		}
+		b.mu.Lock()
+		b.mine += money
+		b.mu.Unlock()
+	}
+}
+
+// Return gives what this worker has claimed and not spent back to the others. It is called after the last request.
+func (b *Budget) Return(ctx context.Context) error {
+	if b == nil || b.ledger == nil {
+		return nil
+	}
+	b.mu.Lock()
+	rest := b.mine - b.spent - b.reserved
+	b.mine -= max(rest, 0)
+	b.mu.Unlock()
+	return b.ledger.giveBack(ctx, rest)
 }

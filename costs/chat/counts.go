@@ -111,3 +111,15 @@ func TallyOf(ctx context.Context) *Tally {
 	t, _ := ctx.Value(tallyKey{}).(*Tally)
 	return t
 }
+
+type runKey struct{}
+
+// WithRun returns a context under which a tally counts what was asked, kept from before, and spent.
+func WithRun(ctx context.Context, t *Tally) context.Context {
+	return context.WithValue(ctx, runKey{}, t)
+}
+
+func runOf(ctx context.Context) *Tally {
+	t, _ := ctx.Value(runKey{}).(*Tally)
+	return t
+}

@@ -105,7 +105,7 @@ func (e *endpoint) complete(ctx context.Context, c language.Conversation, sample
 		return Completion{}, err
 	}
 	if rehearsal, ok := rehearsalOf(ctx); ok {
-		return e.rehearse(rehearsal, r)
+		return e.rehearse(ctx, rehearsal, r)
 	}
 	a, fresh, err := e.session.store.once(ctx, r.key, func() (answer, error) { return e.ask(ctx, r) })
 	if err != nil {
@@ -121,8 +121,8 @@ func (e *endpoint) complete(ctx context.Context, c language.Conversation, sample
 }
 
 // rehearse returns the answer of a request in a rehearsal.
-func (e *endpoint) rehearse(rehearsal rehearsing, r *request) (Completion, error) {
-	a, kept, err := e.session.store.peek(r.key)
+func (e *endpoint) rehearse(ctx context.Context, rehearsal rehearsing, r *request) (Completion, error) {
+	a, kept, err := e.session.store.peek(ctx, r.key)
 	if err != nil {
 		return Completion{}, err
 	}
@@ -137,6 +137,7 @@ func (e *endpoint) count(ctx context.Context, a answer, fresh bool, money float6
 		now = AnswerCount{Asked: 1, Spent: money}
 	}
 	e.session.run.Add(e.part, now)
+	runOf(ctx).Add(e.part, now)
 	whole := AnswerCount{PromptTokens: int64(a.PromptTokens), CompletionTokens: int64(a.CompletionTokens), Money: money}
 	if a.Estimated {
 		whole.Estimated = 1

@@ -9,6 +9,7 @@ import (
 
 	"pipe/costs/builder/part"
 	"pipe/costs/service"
+	"pipe/internal/storage"
 )
 
 // Session is shared by the chat models of a build: stored answers, the budget
@@ -34,6 +35,13 @@ func OpenSession(b *part.Build, folder string, money *Budget) *Session {
 	q := &Session{store: newAnswerStore(folder), money: money, accounts: service.AccountsOf(b), run: &Tally{}, limits: make(map[string]Limits)}
 	q, _ = part.Shared(b, "", func() (*Session, error) { return q, nil })
 	return q
+}
+
+// Share has the session work with those of other workers, which reach the folder: answers are kept there, an object
+// each, and every worker takes its share of the limits of services. It is called before parts are made.
+func (q *Session) Share(answers *storage.Folder, workers int) {
+	q.store.shared = &sharedAnswers{answers}
+	q.accounts.Share(workers)
 }
 
 // sessionOf returns the session of a build.

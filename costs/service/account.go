@@ -61,7 +61,7 @@ func (a *Account) limit(requestsPerSecond, tokensPerMinute float64) {
 	// The burst is one second's tokens. The rate is lower by as much, so that
 	// no minute has more tokens than allowed.
 	burst := max(1, int(tokensPerMinute/60))
-	if l := rate.Limit((tokensPerMinute - float64(burst)) / 60); l > 0 && (a.tokens == nil || l < a.tokens.Limit()) {
+	if l := rate.Limit(max(tokensPerMinute-float64(burst), tokensPerMinute/2) / 60); l > 0 && (a.tokens == nil || l < a.tokens.Limit()) {
 		a.tokens = rate.NewLimiter(l, burst)
 	}
 }

@@ -14,6 +14,7 @@ import (
 // WarnOpen is safe for concurrent use.
 type Accounts struct {
 	note     func(format string, args ...any)
+	workers  int // that share the limits; 0: this one
 	accounts map[payer]*Account
 	open     sync.Map // addresses of services for which the user was warned about an unencrypted key
 }
@@ -26,6 +27,9 @@ type payer struct{ url, key string }
 func NewAccounts(note func(format string, args ...any)) *Accounts {
 	return &Accounts{note: note, accounts: make(map[payer]*Account)}
 }
+
+// Share divides all limits that are set later among a number of workers, each of which has its own Accounts.
+func (a *Accounts) Share(workers int) { a.workers = workers }
 
 // AccountsOf returns the accounts of a build, which all its parts share.
 func AccountsOf(b *part.Build) *Accounts {
@@ -43,7 +47,8 @@ func (a *Accounts) Account(url, key string, requestsPerSecond, tokensPerMinute f
 	if a.accounts[p] == nil {
 		a.accounts[p] = newAccount(a.note)
 	}
-	a.accounts[p].limit(requestsPerSecond, tokensPerMinute)
+	n := float64(max(1, a.workers))
+	a.accounts[p].limit(requestsPerSecond/n, tokensPerMinute/n)
 	return a.accounts[p]
 }
 

@@ -1,4 +1,4 @@
-// Package sharded has the stages featurize, index and import as shards.Stage: many machines do a part each, and the
+// Package sharded has the stages costs, featurize, index and import as shards.Stage: many machines do a part each, and the
 // gathered output has the bytes of a run on one machine.
 package sharded
 

@@ -139,13 +139,6 @@ func (e *DivergedError) Hint() string {
 	return "use machines of one kind for one work folder: the first result is kept, and the shards of the other kind may differ in their last bits"
 }
 
-// claim is the content of a claim. Its age is told by the storage, not by the clock of a worker.
-type claim struct {
-	Worker string `json:"worker"`
-	Since  string `json:"since"` // by the clock of the worker; for people
-	Beat   int    `json:"beat"`
-}
-
 // failure records a failed attempt.
 type failure struct {
 	Error  string    `json:"error"`

@@ -261,7 +261,7 @@ func TestTakenOver(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(work, "claims", number(0)+".1"), []byte(`{"worker":"skewed","since":"2099-01-01T00:00:00Z"}`), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	alive := w.beat(t.Context(), 1, 1)
+	alive := beat(t.Context(), w.folder, claimOf(1, 1), w.machine.Worker, w.o.Lease)
 	ctx, cancel := context.WithTimeout(t.Context(), 2*MinLease)
 	defer cancel()
 	other := openLines(t, newLines(2, 4), quick(work))

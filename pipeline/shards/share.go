@@ -2,15 +2,20 @@ package shards
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"io/fs"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
 
 	"pipe/internal/storage"
 )
 
 // Share returns what all workers of a work folder have under a name: the first one makes it, and the others get the
-// bytes of the first. Two that make it at the same time agree on those that are written first. It is for what differs
-// from run to run, such as measured times, and has at most storage.MaxClaim bytes.
+// bytes of the first. Two that make it at the same time agree on those that are written first. It is for small things
+// and for what differs from run to run, and has at most storage.MaxClaim bytes.
 func Share(ctx context.Context, work *storage.Folder, name string, make func() ([]byte, error)) ([]byte, error) {
 	name = sharedName + name
 	b, err := work.ReadFile(ctx, name, storage.MaxClaim)
@@ -25,4 +30,146 @@ func Share(ctx context.Context, work *storage.Folder, name string, make func() (
 		return work.ReadFile(ctx, name, storage.MaxClaim)
 	}
 	return b, err
+}
+
+// Folder has a local folder filled with what all workers of a work folder need: the first worker makes the files, which
+// must lie in the folder itself, and the others fetch them. If the first gives no sign of life for the time of a lease,
+// another makes them; of two who made them, all use those of the first. made says that this worker made them.
+func Folder(ctx context.Context, work *storage.Folder, name, folder string, lease time.Duration, make func() (files []string, err error)) (made bool, err error) {
+	s := &shared{work: work, name: name, folder: folder}
+	for wait := firstWait; ; wait = min(2*wait, lease/8) {
+		there, err := s.fetch(ctx)
+		if there || err != nil {
+			return false, err
+		}
+		mine, attempt, err := s.claim(ctx, lease)
+		if err != nil {
+			return false, err
+		}
+		if mine {
+			return s.make(ctx, attempt, lease, make)
+		}
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+			return false, ctx.Err()
+		}
+	}
+}
+
+// Fetch fills a local folder with what Folder has made before. there is false if that is nothing yet.
+func Fetch(ctx context.Context, work *storage.Folder, name, folder string) (there bool, err error) {
+	return (&shared{work: work, name: name, folder: folder}).fetch(ctx)
+}
+
+// firstWait is how long a worker waits for others before it looks again, twice as long each time.
+const firstWait = 100 * time.Millisecond
+
+// shared is a folder that workers share.
+type shared struct {
+	work   *storage.Folder
+	name   string
+	folder string
+}
+
+func (s *shared) list() string { return sharedName + s.name + ".json" }
+
+// fetch downloads the files, if they are there.
+func (s *shared) fetch(ctx context.Context) (there bool, err error) {
+	b, err := s.work.ReadFile(ctx, s.list(), storage.MaxClaim)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	var files []File
+	if err == nil {
+		if err = json.Unmarshal(b, &files); err != nil {
+			err = damaged(s.work, s.list(), "is damaged", err)
+		}
+	}
+	for _, f := range files {
+		if err != nil {
+			break
+		}
+		if !plain(f.Name) {
+			return true, damaged(s.work, s.list(), "is damaged", nil)
+		}
+		err = s.work.Download(ctx, f.Part, filepath.Join(s.folder, f.Name))
+		if err == nil {
+			err = s.compare(f)
+		}
+	}
+	return true, err
+}
+
+// compare compares a downloaded file with its record.
+func (s *shared) compare(f File) error {
+	sum, size, err := digestFile(filepath.Join(s.folder, f.Name))
+	if err == nil && (sum != f.Digest || size != f.Size) {
+		err = damaged(s.work, f.Part, "its content has changed since it was made", nil)
+	}
+	return err
+}
+
+// claim claims the making. mine is false if a worker that is alive has it.
+func (s *shared) claim(ctx context.Context, lease time.Duration) (mine bool, attempt int, err error) {
+	last, alive := 0, time.Time{}
+	for info, err := range s.work.List(ctx, s.claimName(0)) {
+		if err != nil {
+			return false, 0, err
+		}
+		if n, err := strconv.Atoi(strings.TrimPrefix(info.Name, s.claimName(0))); err == nil && n > last {
+			last, alive = n, info.Modified
+		}
+	}
+	if last > 0 {
+		now, err := now(ctx, s.work, thisMachine().Worker)
+		if err != nil || now.Sub(alive) <= lease+time.Second {
+			return false, 0, err
+		}
+	}
+	mine, err = take(ctx, s.work, s.claimName(last+1), thisMachine().Worker)
+	return mine, last + 1, err
+}
+
+// claimName is the name of a claim, or the beginning of all of them for 0.
+func (s *shared) claimName(attempt int) string {
+	name := sharedName + s.name + ".claim."
+	if attempt > 0 {
+		name += strconv.Itoa(attempt)
+	}
+	return name
+}
+
+// make makes the files and publishes them. The claim goes in the end, also after an error, for others to try.
+func (s *shared) make(ctx context.Context, attempt int, lease time.Duration, make func() ([]string, error)) (made bool, err error) {
+	stop := beat(ctx, s.work, s.claimName(attempt), thisMachine().Worker, lease)
+	defer func() {
+		stop()
+		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+		defer cancel()
+		err = errors.Join(err, s.work.Delete(last, s.claimName(attempt)))
+	}()
+	names, err := make()
+	if err != nil {
+		return false, err
+	}
+	files := []File{}
+	for _, name := range names {
+		path := filepath.Join(s.folder, name)
+		sum, size, err := digestFile(path)
+		if err != nil {
+			return false, err
+		}
+		f := File{Name: name, Part: sharedName + sum[len("sha256:"):], Size: size, Digest: sum}
+		if err := s.work.Upload(ctx, f.Part, path); err != nil {
+			return false, err
+		}
+		files = append(files, f)
+	}
+	err = writeJSON(ctx, s.work, s.list(), files, storage.WriteOptions{IfNotExist: true})
+	if errors.Is(err, fs.ErrExist) {
+		_, err = s.fetch(ctx)
+		return false, err
+	}
+	return err == nil, err
 }

@@ -126,7 +126,7 @@ func Drop(ctx context.Context, o Options) error {
 
 // idle is an error if a worker is alive.
 func (w *Work) idle(ctx context.Context) error {
-	now, err := w.now(ctx)
+	now, err := now(ctx, w.folder, w.machine.Worker)
 	if err != nil {
 		return err
 	}

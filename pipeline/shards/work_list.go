@@ -105,7 +105,7 @@ func List(ctx context.Context, work string) (*Listing, error) {
 	if err != nil {
 		return nil, err
 	}
-	now, err := w.now(ctx)
+	now, err := now(ctx, w.folder, w.machine.Worker)
 	if err != nil {
 		now = time.Now() // the folder may be read-only for whoever lists it
 	}

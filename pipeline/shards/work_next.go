@@ -81,9 +81,6 @@ func (w *Work) Next(ctx context.Context) (*Summary, error) {
 	}
 }
 
-// firstWait is how long a worker waits for others before it looks again, twice as long each time.
-const firstWait = 100 * time.Millisecond
-
 // next is the state of one Next.
 type next struct {
 	*Work
@@ -118,18 +115,18 @@ func (n *next) pass(ctx context.Context, slots []slot) (worked bool, err error) 
 }
 
 // clock returns the time of the storage if that matters: where every shard that is left is claimed.
-func (n *next) clock(ctx context.Context, slots []slot) (now time.Time, err error) {
+func (n *next) clock(ctx context.Context, slots []slot) (at time.Time, err error) {
 	claimed := false
 	for _, s := range slots {
 		if !s.done && s.claim == 0 && s.failed < n.o.Tries {
-			return now, nil
+			return at, nil
 		}
 		claimed = claimed || !s.done && s.claim > 0
 	}
 	if !claimed {
-		return now, nil
+		return at, nil
 	}
-	return n.now(ctx)
+	return now(ctx, n.folder, n.machine.Worker)
 }
 
 // expired reports whether a claim has been without a sign of life for the lease. Stores may cut times to seconds.

@@ -40,7 +40,7 @@ func (w *Work) isDone(ctx context.Context, shard int) (bool, error) {
 
 // attempt makes a claimed shard and ends the claim. A failure of the shard is recorded.
 func (w *Work) attempt(ctx context.Context, shard, attempt int) (d *Done, made bool, err error) {
-	beating := w.beat(ctx, shard, attempt)
+	beating := beat(ctx, w.folder, claimOf(shard, attempt), w.machine.Worker, w.o.Lease)
 	if err = w.prepared(ctx); err == nil {
 		d, made, err = w.make(ctx, shard, attempt)
 	}

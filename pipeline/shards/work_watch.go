@@ -30,7 +30,7 @@ func (w *Work) Alive(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	now, err := w.now(ctx)
+	now, err := now(ctx, w.folder, w.machine.Worker)
 	if err != nil {
 		return false, err
 	}

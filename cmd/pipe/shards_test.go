@@ -1,0 +1,268 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"pipe/costs/chat/chattest"
+)
+
+// paidFiles writes claims and the configuration of two models at a server that is paid by the token: 100 of a prompt and 5
+// of an answer at 10 and 100 per million, so 0.0015 an answer.
+func paidFiles(t *testing.T, base string, n int) (folder string) {
+	t.Helper()
+	folder = t.TempDir()
+	var claims, features strings.Builder
+	features.WriteString("id,x\n")
+	for i := range n {
+		label, word := "SUPPORTS", ""
+		if i%3 == 0 {
+			label, word = "REFUTES", " not"
+		}
+		fmt.Fprintf(&claims, "{\"id\": %d, \"label\": %q, \"claim\": \"Claim %d is%s true.\"}\n", i, label, i, word)
+		fmt.Fprintf(&features, "%d,%d\n", i, i)
+	}
+	config := fmt.Sprintf(`costs:
+  instances: {kind: fever, file: claims.jsonl}
+  labels: [SUPPORTS, REFUTES]
+  advice: [{name: none, kind: none}]
+  experts:
+    - {name: small, kind: endpoint, base_url: %[1]q, model: s, backoff: 0.01, price: {prompt: 10, completion: 100}}
+    - {name: large, kind: endpoint, base_url: %[1]q, model: l, backoff: 0.01, price: {prompt: 10, completion: 100}, fee: 0.1}
+  features: [{kind: file, file: features.csv}]
+  shard: 8
+  batch: 4
+  workers: 2
+`, base)
+	for name, text := range map[string]string{"claims.jsonl": claims.String(), "features.csv": features.String(), "costs.yaml": config} {
+		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return folder
+}
+
+// meter stands before a server and records when requests were in flight.
+type meter struct {
+	*httptest.Server
+	mu    sync.Mutex
+	times map[string][][2]time.Time // begin and end, by the body of the request
+}
+
+func meterOf(t *testing.T, server *chattest.Server) *meter {
+	m := &meter{times: map[string][][2]time.Time{}}
+	m.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			return
+		}
+		begin := time.Now()
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		server.ServeHTTP(w, r)
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		m.times[string(body)] = append(m.times[string(body)], [2]time.Time{begin, time.Now()})
+	}))
+	t.Cleanup(m.Close)
+	return m
+}
+
+func (m *meter) reset() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	clear(m.times)
+}
+
+// late counts requests that were sent though an earlier one was answered long enough before to be kept.
+func (m *meter) late() (n int) {
+	const keeping = 500 * time.Millisecond // of a busy machine
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, times := range m.times {
+		for i, later := range times {
+			if slices.ContainsFunc(times[:i], func(first [2]time.Time) bool { return later[0].Sub(first[1]) > keeping }) {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// costsIn starts pipe costs in a folder.
+func costsIn(t *testing.T, folder, out string, more ...string) *program {
+	t.Helper()
+	return start(t, folder, nil, append([]string{"costs", "--config", "costs.yaml", "--out", out, "--quiet"}, more...)...)
+}
+
+func (p *program) succeeds(t *testing.T) {
+	t.Helper()
+	if err := <-p.ended; err != nil {
+		t.Fatalf("%v: %v: %s", p.Args, err, p.stderr.String())
+	}
+}
+
+// fails waits for the end and checks exit code, error and that there is a hint.
+func (p *program) fails(t *testing.T, code int, message string) {
+	t.Helper()
+	<-p.ended
+	text := p.stderr.String()
+	if p.ProcessState.ExitCode() != code || !strings.Contains(text, message) || strings.Count(text, "pipe: error:") != 1 || !strings.Contains(text, "pipe: hint:") {
+		t.Errorf("%v: exit code %d, want %d; %s; want %q and a hint", p.Args, p.ProcessState.ExitCode(), code, text, message)
+	}
+}
+
+// Workers share a build, one is killed in the middle, and a shard is run twice at once: the gathered output has the bytes of
+// a local run, and no answer is paid twice but those in flight at the kill and at the race.
+func TestShardsOfPaidAnswers(t *testing.T) {
+	t.Parallel()
+	server := chattest.NewServer(t)
+	server.Delay = 15 * time.Millisecond
+	meter := meterOf(t, server)
+	folder := paidFiles(t, meter.URL+"/v1", 160)
+	costsIn(t, folder, "local.parquet").succeeds(t)
+	_, distinct := server.Answers()
+	server.TakeServed()
+	meter.reset()
+
+	shard := func(which string) *program {
+		return costsIn(t, folder, "many.parquet", "--shards", "5", "--shard", which, "--lease", "3s")
+	}
+	killed, second := shard("next"), shard("next")
+	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+		if all, _ := server.Answers(); all > 40 {
+			break
+		}
+	}
+	killed.send(t, syscall.SIGKILL)
+	<-killed.ended
+	costsIn(t, folder, "many.parquet", "--shards", "5", "--gather").fails(t, exitFailure, "of 5 shards are missing")
+	twice := []*program{shard("4"), shard("4")}
+	for _, p := range append(twice, second, shard("next")) {
+		p.succeeds(t)
+	}
+	costsIn(t, folder, "many.parquet", "--shards", "5", "--gather").succeeds(t)
+	if !bytes.Equal(readAll(t, filepath.Join(folder, "many.parquet")), readAll(t, filepath.Join(folder, "local.parquet"))) {
+		t.Error("the gathered output has other bytes than the local run")
+	}
+	// A killed worker loses what it had in flight, at most four requests to each of two models. Two workers at the same
+	// shard pay twice at most for requests that are in flight at both.
+	all, again := 0, server.TakeServed()
+	for _, n := range again {
+		all += n
+	}
+	if late := meter.late(); len(again) != distinct || late > 8 {
+		t.Errorf("%d of %d requests were answered; %d were sent again after their answer was there, want at most 8", len(again), distinct, late)
+	}
+	t.Logf("%d requests; %d were paid twice, of these %d not in flight at two workers at once", distinct, all-distinct, meter.late())
+
+	// The output is as good as one that was built here: nothing is left to do, and new fees are written into it.
+	costsIn(t, folder, "many.parquet").succeeds(t)
+	if asked := server.TakeServed(); len(asked) > 0 {
+		t.Errorf("a local run of the gathered output asks %d times", len(asked))
+	}
+}
+
+// All workers together never spend more than the budget, whatever they are; a larger budget goes on.
+func TestShardsShareABudget(t *testing.T) {
+	t.Parallel()
+	const price = 0.0015
+	server := chattest.NewServer(t)
+	server.Delay = 2 * time.Millisecond
+	folder := paidFiles(t, server.Base(), 160)
+	run := func(budget string) (failed int) {
+		var workers []*program
+		for range 3 {
+			workers = append(workers, costsIn(t, folder, "out.parquet", "--shards", "4", "--shard", "next", "--budget", budget, "--lease", "3s", "--workers", "3"))
+		}
+		for _, p := range workers {
+			if <-p.ended == nil {
+				continue
+			}
+			if failed++; !strings.Contains(p.stderr.String(), "the budget of "+budget+" is used up") || !strings.Contains(p.stderr.String(), "a larger --budget") {
+				t.Error(p.stderr.String())
+			}
+		}
+		return failed
+	}
+	for _, budget := range []float64{0.1, 0.25} {
+		if run(fmt.Sprint(budget)) == 0 {
+			t.Error("320 answers were paid from too little")
+		}
+		if all, _ := server.Answers(); float64(all)*price > budget || float64(all)*price < 0.5*budget {
+			t.Errorf("%d answers cost %.4f of a budget of %g", all, float64(all)*price, budget)
+		}
+	}
+	if run("2") != 0 {
+		t.Error("320 answers could not be paid from 2")
+	}
+	if all, distinct := server.Answers(); all != distinct || all != 320 {
+		t.Errorf("%d answers to %d requests", all, distinct)
+	}
+	costsIn(t, folder, "out.parquet", "--shards", "4", "--gather").succeeds(t)
+}
+
+// Wrong command lines and work of another configuration are one error each.
+func TestShardsBadInput(t *testing.T) {
+	t.Parallel()
+	server := chattest.NewServer(t)
+	folder := paidFiles(t, server.Base(), 24)
+	for message, more := range map[string][]string{
+		"shards need one of":                       {"--shards", "2"},
+		"need one of --shard, --gather and --list": {"--shards", "2", "--shard", "0", "--gather"},
+		"--shard needs --shards":                   {"--shard", "0"},
+		"shard 2: there are 2 shards":              {"--shards", "2", "--shard", "2"},
+		"drop the work of other workers":           {"--shards", "2", "--shard", "0", "--restart"},
+		"4 shards are too many":                    {"--shards", "4", "--shard", "0"},
+		"leave the flags of shards out":            {"--shards", "2", "--shard", "0", "--dry-run"},
+		"lease is 1s":                              {"--shards", "2", "--shard", "0", "--lease", "1s"},
+		"0 workers":                                {"--shards", "2", "--shard", "0", "--workers", "0"},
+		"--base adds experts":                      {"--shards", "2", "--shard", "0", "--base", "features.csv"},
+	} {
+		p := costsIn(t, folder, "out.parquet", more...)
+		<-p.ended
+		if text := p.stderr.String(); p.ProcessState.ExitCode() != exitUsage || !strings.Contains(text, message) {
+			t.Errorf("%v: %d, %s; want %q", more, p.ProcessState.ExitCode(), text, message)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(folder, "out.parquet.shards", "manifest.json")); err == nil {
+		t.Error("a wrong command line has begun the work")
+	}
+	costsIn(t, folder, "out.parquet", "--list").fails(t, exitFailure, "no worker has begun")
+	costsIn(t, folder, "out.parquet", "--shards", "2", "--gather").fails(t, exitFailure, "no worker has begun")
+	costsIn(t, folder, "out.parquet", "--shards", "3", "--shard", "0").succeeds(t)
+	costsIn(t, folder, "out.parquet", "--shards", "2", "--shard", "0").fails(t, exitFailure, "there were 3 shards, are 2")
+	config := string(readAll(t, filepath.Join(folder, "costs.yaml")))
+	if err := os.WriteFile(filepath.Join(folder, "costs.yaml"), []byte(strings.Replace(config, "model: s", "model: other", 1)), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	costsIn(t, folder, "out.parquet", "--shards", "3", "--shard", "1").fails(t, exitFailure, `settings of expert "small" changed`)
+	if err := os.WriteFile(filepath.Join(folder, "costs.yaml"), []byte(config), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	if code := run(t.Context(), []string{"costs", "--config", filepath.Join(folder, "costs.yaml"), "--out", filepath.Join(folder, "out.parquet"), "--list", "--json"}, nil, &out, &out); code != exitOK {
+		t.Fatal(out.String())
+	}
+	var list struct{ Shards []struct{ State string } }
+	if err := json.Unmarshal(out.Bytes(), &list); err != nil || len(list.Shards) != 3 || list.Shards[0].State != "done" || list.Shards[1].State != "open" {
+		t.Errorf("%s, %v", out.String(), err)
+	}
+	costsIn(t, folder, "out.parquet", "--list", "--restart").succeeds(t)
+	costsIn(t, folder, "out.parquet", "--shards", "2", "--shard", "next").succeeds(t)
+	if all, distinct := server.Answers(); all != distinct {
+		t.Errorf("%d answers to %d requests: shards were dropped, not answers", all, distinct)
+	}
+	costsIn(t, folder, "out.parquet", "--shards", "2", "--gather").succeeds(t)
+}

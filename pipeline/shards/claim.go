@@ -1,0 +1,63 @@
+package shards
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"time"
+
+	"pipe/internal/storage"
+)
+
+// claim is the content of a claim. Its age is told by the storage, not by the clock of a worker.
+type claim struct {
+	Worker string `json:"worker"`
+	Since  string `json:"since"` // by the clock of the worker; for people
+	Beat   int    `json:"beat"`
+}
+
+func newClaim(worker string) claim {
+	return claim{Worker: worker, Since: time.Now().UTC().Format(time.RFC3339)}
+}
+
+// take writes a claim; ok is false if the name is taken.
+func take(ctx context.Context, folder *storage.Folder, name, worker string) (ok bool, err error) {
+	err = writeJSON(ctx, folder, name, newClaim(worker), storage.WriteOptions{IfNotExist: true})
+	if errors.Is(err, fs.ErrExist) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// beat rewrites a claim as a sign of life, until the function that it returns is called. A beat that fails costs nothing
+// but that another worker may do the same.
+func beat(ctx context.Context, folder *storage.Folder, name, worker string, lease time.Duration) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		c := newClaim(worker)
+		tick := time.NewTicker(lease / 4)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+				c.Beat++
+				_ = writeJSON(ctx, folder, name, c, storage.WriteOptions{})
+			}
+		}
+	}()
+	return func() { cancel(); <-ended }
+}
+
+// now is the time by the clock of the storage, which also dates claims: clocks of workers may be wrong.
+func now(ctx context.Context, folder *storage.Folder, worker string) (time.Time, error) {
+	name := clockName + worker
+	if err := folder.WriteFile(ctx, name, nil, storage.WriteOptions{}); err != nil {
+		return time.Time{}, err
+	}
+	info, err := folder.Stat(ctx, name)
+	return info.Modified, errors.Join(err, folder.Delete(ctx, name))
+}
