@@ -150,18 +150,30 @@ func (s *shardFlags) print(a *app, report any) error {
 	return a.printJSON(report)
 }
 
-// showList prints the state of the shards, or drops them.
+// showList prints the state of the shards, or drops them. Of work with two phases, it shows the first one until that is
+// done.
 func (s *shardFlags) showList(ctx context.Context, a *app) error {
+	first := s.options
+	first.Work = storage.Join(first.Work, sharded.FeaturizeFolder)
+	fit, unfit := shards.List(ctx, first.Work)
 	if s.restart {
-		first := s.options
-		first.Work = storage.Join(first.Work, sharded.FeaturizeFolder)
-		if err := errors.Join(shards.Drop(ctx, s.options), shards.Drop(ctx, first)); err != nil {
+		err := shards.Drop(ctx, s.options)
+		if unfit == nil {
+			err = errors.Join(err, shards.Drop(ctx, first))
+		}
+		if err != nil {
 			return err
 		}
 		a.say("dropped the shards in %s", s.options.Work)
 		return nil
 	}
+	if unfit == nil && fit.Count(shards.StateDone) < len(fit.Shards) {
+		return a.print(fit)
+	}
 	l, err := shards.List(ctx, s.options.Work)
+	if err != nil && unfit == nil {
+		l, err = fit, nil
+	}
 	if err != nil {
 		return err
 	}
