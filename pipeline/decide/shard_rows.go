@@ -124,6 +124,9 @@ func openSpan(src featureSource, path string, s span) (*spanSource, error) {
 	case *parquetSource:
 		out.at = int64(from.seek(int(s.From)))
 	case movable:
+		if s.At.Row == 0 {
+			break // it is there, behind a byte order mark if there is one
+		}
 		f, size, err := textfile.Open(path)
 		if err != nil {
 			src.close()

@@ -2,11 +2,13 @@ package decide
 
 import (
 	"bytes"
+	"encoding/json"
 	"io"
 	"os"
 	"path/filepath"
 	"testing"
 
+	"pipe/costs"
 	"pipe/internal/atomicfile"
 	"pipe/internal/parquetjoin"
 	"pipe/onnx/ort/orttest"
@@ -83,7 +85,11 @@ func TestShardsEqualOneRun(t *testing.T) {
 	if err := atomicfile.Write(text, func(w io.Writer) error { return writeCSV(w, first) }); err != nil {
 		t.Fatal(err)
 	}
-	for _, from := range []string{in, text} {
+	lines := filepath.Join(t.TempDir(), "rows.jsonl")
+	if err := atomicfile.Write(lines, func(w io.Writer) error { return writeLines(w, first) }); err != nil {
+		t.Fatal(err)
+	}
+	for _, from := range []string{in, text, lines} {
 		for _, to := range []string{formatCSV, formatJSONL, formatParquet} {
 			o := DefaultStreamOptions()
 			o.Policy, o.In, o.Out, o.Scores, o.Workers = policy, from, filepath.Join(t.TempDir(), "out."+to), true, 2
@@ -108,4 +114,22 @@ func TestShardsEqualOneRun(t *testing.T) {
 			}
 		}
 	}
+}
+
+// writeLines writes rows as JSONL, some without an id, behind a byte order mark, with blank lines.
+func writeLines(w io.Writer, t *costs.Tensor) error {
+	b := []byte("\ufeff")
+	for n, id := range t.IDs {
+		row := map[string]any{"features": t.Row(n)}
+		if n%3 > 0 {
+			row["id"] = id
+		}
+		line, err := json.Marshal(row)
+		if err != nil {
+			return err
+		}
+		b = append(append(b, line...), "\n\n"[:1+n%2]...)
+	}
+	_, err := w.Write(b)
+	return err
 }
