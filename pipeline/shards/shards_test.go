@@ -404,3 +404,33 @@ func TestCut(t *testing.T) {
 		}
 	}
 }
+
+// One of several workers makes what all need; a worker that was killed at it is followed by another.
+func TestFolder(t *testing.T) {
+	work, err := storage.OpenFolder(t.Context(), t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if ok, err := take(t.Context(), work, "shared/experts.claim.1", "killed"); err != nil || !ok {
+		t.Fatal(err)
+	}
+	var makers atomic.Int64
+	var group sync.WaitGroup
+	for range 3 {
+		folder := t.TempDir()
+		group.Go(func() {
+			made, err := Folder(t.Context(), work, "experts", folder, MinLease, func() ([]string, error) {
+				makers.Add(1)
+				return []string{"a", "b"}, errors.Join(os.WriteFile(filepath.Join(folder, "a"), []byte("first"), 0o666), os.WriteFile(filepath.Join(folder, "b"), nil, 0o666))
+			})
+			b, read := os.ReadFile(filepath.Join(folder, "a"))
+			if err != nil || read != nil || string(b) != "first" {
+				t.Errorf("%v: %q, %v, %v", made, b, err, read)
+			}
+		})
+	}
+	group.Wait()
+	if makers.Load() != 1 {
+		t.Errorf("%d workers made it", makers.Load())
+	}
+}
