@@ -17,8 +17,11 @@ import (
 )
 
 func main() {
-	engine.Worker(job.NewWorker(job.Stages()).Task) // where a runner has started this program, it does not return
-	os.Exit(run(context.Background(), os.Args[1:], os.Stdout, os.Stderr))
+	w := job.NewWorker(job.Stages())
+	engine.Worker(w.Task, w.Close) // where a runner has started this program, it does not return
+	code := run(context.Background(), os.Args[1:], os.Stdout, os.Stderr)
+	w.Close()
+	os.Exit(code)
 }
 
 // patience is how long a job may take to end after a signal. Then the program ends without it.

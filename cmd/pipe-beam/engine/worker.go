@@ -7,8 +7,10 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"os/signal"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/apache/beam/sdks/v2/go/container/tools"
@@ -18,13 +20,19 @@ import (
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/util/grpcx"
 )
 
-// Worker gives the process its Task. If Beam has started the process as a worker, Worker serves the runner and does not return.
-func Worker(t Task) {
+// Worker gives the process its Task. If Beam has started the process as a worker, Worker serves the runner and does not return; closing is called
+// before the process ends, unless it is killed.
+func Worker(t Task, closing func()) {
 	task = t
 	switch {
 	case os.Getenv(workerVariable) != "":
-		if err := serve(os.Args[1:]); err != nil {
-			fmt.Fprintln(os.Stderr, "pipe-beam: worker: error:", err)
+		ended := make(chan error, 2)
+		go func() { ended <- serve(os.Args[1:]) }()
+		go func() { ended <- untilEnded(os.Getppid()) }()
+		err := <-ended
+		closing()
+		if err != nil {
+			fmt.Fprintln(os.Stderr, "pipe-beam: worker:", err)
 			os.Exit(1)
 		}
 		os.Exit(0)
@@ -49,7 +57,6 @@ func serve(args []string) error {
 	if err := takeOptions(info.GetPipelineOptions().AsMap()); err != nil {
 		return err
 	}
-	go endWithParent(os.Getppid())
 	beam.Init()
 	return harness.MainWithOptions(ctx, info.GetLoggingEndpoint().GetUrl(), info.GetControlEndpoint().GetUrl(), harness.Options{
 		RunnerCapabilities: info.GetRunnerCapabilities(), StatusEndpoint: info.GetStatusEndpoint().GetUrl(),
@@ -80,11 +87,16 @@ func takeOptions(options map[string]any) error {
 	return nil
 }
 
-// endWithParent ends the process when its parent is gone: a runner that is killed cannot end its workers.
-func endWithParent(parent int) {
+// untilEnded waits until the runner ends this process, or is gone itself: a runner that is killed cannot end its workers.
+func untilEnded(parent int) error {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
 	for os.Getppid() == parent {
-		time.Sleep(500 * time.Millisecond)
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(500 * time.Millisecond):
+		}
 	}
-	fmt.Fprintln(os.Stderr, "pipe-beam: worker: the runner is gone")
-	os.Exit(1)
+	return errors.New("the runner is gone")
 }

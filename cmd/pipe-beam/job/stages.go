@@ -5,16 +5,43 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"pipe/costs/chat"
+	"pipe/onnx/ort"
 	"pipe/pipeline"
 	"pipe/pipeline/shards"
+	"pipe/pipeline/stage"
 	"pipe/pipeline/sweep"
 )
 
 // Stages are the stages of pipe that fall into shards.
 func Stages() map[string]Opener {
 	return map[string]Opener{
+		"costs": openCosts,
 		"train": openTrain,
 	}
+}
+
+// Costs are the options of a cost tensor.
+type Costs struct {
+	Config, Out, Answers string
+	Budget               *float64 // money; nil: any
+	SkipBad              bool
+	Runtime              ort.Config
+	Shards               pipeline.ShardOptions
+}
+
+func openCosts(ctx context.Context, options json.RawMessage) (_ shards.Stage, err error) {
+	var o Costs
+	if err := read(options, &o); err != nil {
+		return nil, err
+	}
+	c := pipeline.CostsOptions{Config: o.Config, Out: o.Out, Answers: o.Answers, SkipBad: o.SkipBad, Runtime: o.Runtime}
+	if o.Budget != nil {
+		if c.Budget, err = chat.NewBudget(*o.Budget); err != nil {
+			return nil, err
+		}
+	}
+	return pipeline.OpenCosts(ctx, c, o.Shards, stage.Quiet)
 }
 
 // Train are the options of training.

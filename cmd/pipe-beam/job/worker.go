@@ -33,6 +33,21 @@ type opened struct {
 	stopped error // every shard of the job meets it
 }
 
+// Close closes the stages, for example to give back what is left of a budget. Shards that still run fail.
+func (w *Worker) Close() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for payload, o := range w.open {
+		if o.mu.TryLock() { // else it is being opened, and has spent nothing
+			if o.stage != nil {
+				_ = o.stage.Close() // the process ends, and nobody would read the error
+			}
+			o.mu.Unlock()
+		}
+		delete(w.open, payload)
+	}
+}
+
 // Task runs one shard; it is an engine.Task. Errors of the shard are no errors for the runner, which would begin the whole job again: they are left in the
 // work folder, and the other shards go on.
 func (w *Worker) Task(ctx context.Context, payload []byte, shard int) (map[string]int64, error) {
