@@ -6,8 +6,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"pipe/tools/flink/cluster"
 )
 
 // cifar is the configuration of the four CIFAR-10 networks, in smaller blocks than usual so that there are shards for everybody.
@@ -32,9 +30,9 @@ func TestCIFAR(t *testing.T) {
 	local := w.run("pipe", "costs", "--quiet", "--threads", "1", "--config", config, "--out", whole)
 	t.Logf("local run: %.1f s", local.Seconds())
 	if form == "full" {
-		w.case_("undisturbed", config, whole, nil)
+		w.compare("undisturbed", config, whole, nil)
 	}
-	w.case_("taskmanager", config, whole, func(n int64) {
+	w.compare("taskmanager", config, whole, func(n int64) {
 		if n == 6 {
 			t.Logf("kill -9 of TaskManager 1, in which shards are at work")
 			if err := w.flink.KillTaskManager(1); err != nil {
@@ -45,7 +43,7 @@ func TestCIFAR(t *testing.T) {
 	if err := w.flink.AddTaskManager(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	w.case_("jobserver", config, whole, func(n int64) {
+	w.compare("jobserver", config, whole, func(n int64) {
 		if n == 6 {
 			t.Logf("kill -9 of the job server")
 			if err := w.flink.RestartJobServer(t.Context()); err != nil {
@@ -66,8 +64,8 @@ func TestCIFAR(t *testing.T) {
 	}
 }
 
-// case_ runs the costs with something happening at the n-th finished shard, and compares.
-func (w *world) case_(name, config, whole string, at func(n int64)) {
+// compare runs the costs with something happening at the n-th finished shard, and compares.
+func (w *world) compare(name, config, whole string, at func(n int64)) {
 	w.Helper()
 	w.watch(name, at)
 	out := filepath.Join(w.folder, name+".parquet")
@@ -99,5 +97,4 @@ func (w *world) twice(config, whole string) {
 	w.same(whole, filepath.Join(w.folder, "first.parquet"))
 	w.same(whole, filepath.Join(w.folder, "second.parquet"))
 	w.Logf("two jobs for the same shards: %.1f s, both equal to the local run; %s", time.Since(start).Seconds(), w.requests())
-	_ = cluster.Endpoint
 }
