@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -16,6 +17,7 @@ import (
 	"pipe/internal/safetext"
 	"pipe/internal/storage"
 	"pipe/onnx/ort"
+	"pipe/pipeline/sharded"
 	"pipe/pipeline/shards"
 	"pipe/pipeline/stage"
 )
@@ -46,31 +48,50 @@ func (a *app) progress() stage.Progress {
 	return a.report
 }
 
-// run has the runner do the shards of a stage, and prints the report of the stage.
-func (a *app) run(c *cobra.Command, stage, out string, options any) error {
-	if err := a.engine.Validate(); err != nil {
-		return usage(c, "%v", err)
+// cut checks the flags about shards, and completes them for an output.
+func (a *app) cut(c *cobra.Command, out string) error {
+	if a.shards < 1 || a.shards > shards.MaxShards {
+		return usage(c, "--shards %d: name the number of shards, 1 to %d", a.shards, shards.MaxShards)
 	}
+	return a.place(c, out)
+}
+
+// place completes and checks where the shards of an output are kept.
+func (a *app) place(c *cobra.Command, out string) error {
 	if a.work.Work == "" {
 		a.work.Work = shards.Beside(out)
 	}
 	if err := absolute(&a.work.Work); err != nil {
 		return err
 	}
-	if err := a.work.Validate(); err != nil {
+	if err := errors.Join(a.work.Validate(), a.engine.Validate()); err != nil {
 		return usage(c, "%v", err)
 	}
-	j, err := job.New(stage, options, a.work)
-	if err != nil {
-		return err
+	return nil
+}
+
+// run has the runner do the shards of stages, one stage after the other, and prints the report of the last one. The shards of those before it are
+// kept in a folder of its work folder.
+func (a *app) run(c *cobra.Command, stages []string, options any) error {
+	for i, stage := range stages {
+		last, work, do := i == len(stages)-1, a.work, job.Run
+		if !last {
+			work.Work, do = storage.Join(work.Work, sharded.FeaturizeFolder), job.Make
+		}
+		j, err := job.New(stage, options, work)
+		if err != nil {
+			return err
+		}
+		r, err := do(c.Context(), j, job.Stages(), a.engine, a.progress())
+		if err != nil {
+			return err
+		}
+		a.progress().Note("%d shards of %s were made now, %d were there; their files stay in %s", r.Counts["shards_made"], stage, r.Counts["shards_found"], r.Work)
+		if last {
+			return a.print(r.Result)
+		}
 	}
-	r, err := job.Run(c.Context(), j, job.Stages(), a.engine, a.progress())
-	if err != nil {
-		return err
-	}
-	a.progress().Note("%d shards of %s were made now, %d were there; their files stay in %s",
-		r.Counts["shards_made"], stage, r.Counts["shards_found"], r.Work)
-	return a.print(r.Result)
+	return nil
 }
 
 // print writes a result to standard output.

@@ -8,7 +8,7 @@ import (
 	"pipe/cmd/pipe-beam/job"
 	"pipe/internal/textfile"
 	"pipe/pipeline"
-	"pipe/pipeline/shards"
+	"pipe/pipeline/sharded"
 )
 
 const costsText = `Costs runs every expert under every advice on every instance of the configuration, as pipe costs does. Answers of chat models are
@@ -45,17 +45,17 @@ func runCosts(c *cobra.Command, a *app, o job.Costs) error {
 	if err := required(c, "config", "out"); err != nil {
 		return err
 	}
-	if a.shards < 1 || a.shards > shards.MaxShards {
-		return usage(c, "--shards %d: name the number of shards, 1 to %d", a.shards, shards.MaxShards)
+	if err := absolute(&o.Config, &o.Out, &o.Answers); err != nil {
+		return err
 	}
-	o.Shards.Shards, o.Shards.Work, o.Shards.Lease = a.shards, a.work.Work, a.work.Lease
-	work, err := pipeline.CostsWork(&pipeline.CostsOptions{Out: o.Out}, &o.Shards)
+	work, err := sharded.CostsWork(&pipeline.CostsOptions{Out: o.Out}, &sharded.ShardOptions{Work: a.work.Work})
 	if err != nil {
 		return err
 	}
-	if err := absolute(&o.Config, &o.Out, &o.Answers, &work); err != nil {
+	a.work.Work = work
+	if err := a.cut(c, o.Out); err != nil {
 		return err
 	}
-	a.work.Work, o.Shards.Work, o.Runtime = work, work, a.runtime
-	return a.run(c, "costs", o.Out, o)
+	o.Shards.Shards, o.Shards.Work, o.Shards.Lease, o.Runtime = a.shards, a.work.Work, a.work.Lease, a.runtime
+	return a.run(c, []string{"costs"}, o)
 }

@@ -52,6 +52,9 @@ func runTrain(c *cobra.Command, a *app, o job.Train) error {
 	if err := absolute(&o.Tensor, &o.Actions, &o.Config, &o.Out, &o.Warm); err != nil {
 		return err
 	}
+	if err := a.place(c, o.Out); err != nil {
+		return err
+	}
 	o.Runtime, o.Shards = a.runtime, a.shards
-	return a.run(c, "train", o.Out, o)
+	return a.run(c, []string{"train"}, o)
 }

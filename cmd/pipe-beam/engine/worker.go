@@ -91,11 +91,11 @@ func takeOptions(options map[string]any) error {
 func untilEnded(parent int) error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	for os.Getppid() == parent {
+	for os.Getppid() == parent { // soon, for meanwhile the runner may give the same shard to another worker
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-time.After(500 * time.Millisecond):
+		case <-time.After(50 * time.Millisecond):
 		}
 	}
 	return errors.New("the runner is gone")

@@ -8,6 +8,7 @@ import (
 	"pipe/costs/chat"
 	"pipe/onnx/ort"
 	"pipe/pipeline"
+	"pipe/pipeline/sharded"
 	"pipe/pipeline/shards"
 	"pipe/pipeline/stage"
 	"pipe/pipeline/sweep"
@@ -16,8 +17,11 @@ import (
 // Stages are the stages of pipe that fall into shards.
 func Stages() map[string]Opener {
 	return map[string]Opener{
-		"costs": openCosts,
-		"train": openTrain,
+		"costs":      openCosts,
+		FeaturizeFit: openFeaturizeFit,
+		"featurize":  openFeaturize,
+		"decide":     openDecide,
+		"train":      openTrain,
 	}
 }
 
@@ -27,7 +31,7 @@ type Costs struct {
 	Budget               *float64 // money; nil: any
 	SkipBad              bool
 	Runtime              ort.Config
-	Shards               pipeline.ShardOptions
+	Shards               sharded.ShardOptions
 }
 
 func openCosts(ctx context.Context, options json.RawMessage) (_ shards.Stage, err error) {
@@ -41,7 +45,7 @@ func openCosts(ctx context.Context, options json.RawMessage) (_ shards.Stage, er
 			return nil, err
 		}
 	}
-	return pipeline.OpenCosts(ctx, c, o.Shards, stage.Quiet)
+	return sharded.OpenCosts(ctx, c, o.Shards, stage.Quiet)
 }
 
 // Train are the options of training.

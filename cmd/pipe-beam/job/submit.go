@@ -28,7 +28,20 @@ const look = time.Second
 const settle = 15 * time.Second
 
 // Run has the runner do what is not done of a job, and gathers. What is done stays done: after any error, the same job continues.
-func Run(ctx context.Context, j *Job, stages map[string]Opener, s engine.Settings, p progress.Progress) (_ *Report, err error) {
+func Run(ctx context.Context, j *Job, stages map[string]Opener, s engine.Settings, p progress.Progress) (*Report, error) {
+	return run(ctx, j, stages, s, p, func(stage shards.Stage) (any, error) {
+		p.Start(-1, "gather")
+		defer p.Done()
+		return shards.Gather(ctx, stage, j.shards(p))
+	})
+}
+
+// Make is Run for the first phase of work that has two: nothing is gathered.
+func Make(ctx context.Context, j *Job, stages map[string]Opener, s engine.Settings, p progress.Progress) (*Report, error) {
+	return run(ctx, j, stages, s, p, func(shards.Stage) (any, error) { return nil, nil })
+}
+
+func run(ctx context.Context, j *Job, stages map[string]Opener, s engine.Settings, p progress.Progress, gather func(shards.Stage) (any, error)) (_ *Report, err error) {
 	p.Start(-1, "read inputs")
 	stage, work, err := j.open(ctx, stages, p)
 	if err != nil {
@@ -39,9 +52,7 @@ func Run(ctx context.Context, j *Job, stages map[string]Opener, s engine.Setting
 	if err := u.finish(ctx); err != nil {
 		return nil, err
 	}
-	p.Start(-1, "gather")
-	defer p.Done()
-	result, err := shards.Gather(ctx, stage, j.shards(p))
+	result, err := gather(stage)
 	if err != nil {
 		return nil, err
 	}
