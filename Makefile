@@ -1,5 +1,5 @@
 # The two main commands are make demo and make test.
-.PHONY: help demo test build beam runtime lightgbm jpegturbo cuda bench verify peer fuzz lint generate move clean
+.PHONY: help demo test build beam scale runtime lightgbm jpegturbo cuda bench verify peer fuzz lint generate move clean
 .DEFAULT_GOAL := help
 
 # All packages of the modules that go.work lists.
@@ -26,6 +26,9 @@ build: ## build bin/pipe
 
 beam: ## build bin/pipe-beam, for Flink and other runners of Apache Beam
 	go build -trimpath -o bin/pipe-beam ./cmd/pipe-beam
+
+scale: runtime ## bin/pipe-beam on a Flink cluster of its own, with failures: same bytes, nothing paid twice (needs Java and Maven)
+	tools/scale.sh "$${SCALE:-full}"
 
 runtime: ## fetch the pinned ONNX Runtime into third_party/ with pip or npm
 	@go run ./tools/fetch runtime

@@ -46,6 +46,6 @@ func newRoot(a *app) *cobra.Command {
 	f.IntVar(&a.work.Tries, "tries", a.work.Tries, "times that a shard is tried")
 	f.IntVar(&a.shards, "shards", 0, "number of shards; the same in every run with a work folder")
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return usage(c, "%v", err) })
-	root.AddCommand(costsCommand(a), featurizeCommand(a), decideCommand(a), trainCommand(a))
+	root.AddCommand(checkCommand(a), costsCommand(a), featurizeCommand(a), decideCommand(a), trainCommand(a))
 	return root
 }

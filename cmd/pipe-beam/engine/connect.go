@@ -87,12 +87,23 @@ func connectionError(s Settings, err error) error {
 // workerBinary is the program that Dataflow puts on its workers.
 func (s Settings) workerBinary() (string, error) { return os.Executable() }
 
+// Reach returns an error if the job server does not answer. Dataflow, and prism in this process, need none.
+func Reach(ctx context.Context, s Settings) error {
+	if s.Endpoint == "" {
+		return nil
+	}
+	_, closing, err := connect(ctx, s)
+	if err == nil {
+		closing()
+	}
+	return err
+}
+
 // Await waits until the job server answers, for at most a duration. The error is the last one.
 func Await(ctx context.Context, s Settings, most time.Duration) error {
 	for deadline := time.Now().Add(most); ; {
-		_, closing, err := connect(ctx, s)
+		err := Reach(ctx, s)
 		if err == nil {
-			closing()
 			return nil
 		}
 		if ctx.Err() != nil || time.Now().After(deadline) {

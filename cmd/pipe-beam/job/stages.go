@@ -17,6 +17,7 @@ import (
 // Stages are the stages of pipe that fall into shards.
 func Stages() map[string]Opener {
 	return map[string]Opener{
+		"check":      openCheck,
 		"costs":      openCosts,
 		FeaturizeFit: openFeaturizeFit,
 		"featurize":  openFeaturize,

@@ -42,6 +42,9 @@ func Make(ctx context.Context, j *Job, stages map[string]Opener, s engine.Settin
 }
 
 func run(ctx context.Context, j *Job, stages map[string]Opener, s engine.Settings, p progress.Progress, gather func(shards.Stage) (any, error)) (_ *Report, err error) {
+	if err := engine.Reach(ctx, s); err != nil { // before inputs are read, which may take long
+		return nil, err
+	}
 	p.Start(-1, "read inputs")
 	stage, work, err := j.open(ctx, stages, p)
 	if err != nil {
