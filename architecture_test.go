@@ -21,9 +21,10 @@ var mayImport = map[string][]string{
 	"cloud":                            {"internal/storage"},
 	"cloud/cloudtest":                  {},
 	"cmd/pipe":                         {"cloud", "costs", "costs/builder", "costs/builder/part", "costs/chat", "costs/grow", "costs/retrieval/bm25", "costs/service", "featurize", "featurize/jpegturbo", "featurize/pixel", "featurize/tokenizer", "internal/atomicfile", "internal/config", "internal/outside", "internal/progress", "internal/safetext", "internal/storage", "internal/textfile", "models", "models/lightgbm", "onnx/hf", "onnx/ort", "pipeline", "pipeline/bench", "pipeline/compare", "pipeline/decide", "pipeline/fromlog", "pipeline/inspect", "pipeline/monitor", "pipeline/sharded", "pipeline/shards", "pipeline/stage", "pipeline/world", "serve"},
-	"cmd/pipe-beam":                    {"cloud", "cmd/pipe-beam/engine", "cmd/pipe-beam/job", "costs", "internal/atomicfile", "internal/config", "internal/progress", "internal/safetext", "internal/storage", "internal/textfile", "onnx/ort", "pipeline", "pipeline/inspect", "pipeline/shards", "pipeline/stage"},
+	"cmd/pipe-beam":                    {"cloud", "cmd/pipe-beam/engine", "cmd/pipe-beam/job", "costs", "internal/atomicfile", "internal/config", "internal/progress", "internal/safetext", "internal/storage", "internal/textfile", "onnx/ort", "pipeline", "pipeline/decide", "pipeline/inspect", "pipeline/sharded", "pipeline/shards", "pipeline/stage"},
 	"cmd/pipe-beam/engine":             {},
-	"cmd/pipe-beam/job":                {"cmd/pipe-beam/engine", "costs/chat", "internal/progress", "internal/storage", "onnx/ort", "pipeline", "pipeline/shards", "pipeline/stage", "pipeline/sweep"},
+	"cmd/pipe-beam/job":                {"cmd/pipe-beam/engine", "costs/chat", "internal/atomicfile", "internal/progress", "internal/storage", "onnx/ort", "pipeline", "pipeline/decide", "pipeline/sharded", "pipeline/shards", "pipeline/stage", "pipeline/sweep"},
+	"cmd/pipe-beam/scaletest":          {},
 	"costs":                            {"internal/atomicfile", "internal/dataerror", "internal/digest", "internal/finite", "internal/parallel", "internal/parquetfile", "internal/strictjson", "internal/textfile"},
 	"costs/advice":                     {"costs", "costs/builder/part", "costs/retrieval", "featurize/pixel", "internal/dataerror", "internal/outside", "internal/textfile"},
 	"costs/builder":                    {"costs", "costs/advice", "costs/builder/part", "costs/chat", "costs/grow", "costs/identity", "costs/retrieval", "featurize/pixel", "internal/atomicfile", "internal/dataerror", "internal/digest", "internal/filelock", "internal/parallel", "internal/progress", "internal/storage", "internal/strictjson", "internal/textfile", "onnx/ort"},
@@ -220,6 +221,8 @@ var testsMayImport = map[string][]string{
 	"serve/gateway":          {"internal/judge", "internal/parallel", "models/estimate", "models/network", "onnx/hf/hftest", "onnx/ort/orttest", "pipeline", "serve/gateway/gatewaytest"},
 	"tools":                  {"costs", "featurize", "onnx", "onnx/hf/hftest", "onnx/ort", "onnx/ort/orttest", "pipeline/decide/decidetest"},
 	"serve/dashboard":        {"internal/judge", "onnx/ort/orttest", "pipeline/decide/decidetest", "serve/decision"},
+
+	"cmd/pipe-beam/scaletest": {"cloud", "cloud/cloudtest", "cmd/pipe-beam/job", "costs/chat/chattest", "pipeline/shards", "tools/flink/cluster"},
 }
 
 // ownedBy lists, for every module that manages memory or threads outside Go, the packages that may import it: one for
