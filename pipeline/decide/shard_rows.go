@@ -9,6 +9,7 @@ import (
 	"pipe/costs"
 	"pipe/internal/dataerror"
 	"pipe/internal/textfile"
+	"pipe/pipeline/shards"
 	"pipe/pipeline/stage"
 )
 
@@ -23,15 +24,10 @@ type span struct {
 // spans cuts rows into n spans of about equal length, at multiples of unit rows. With few rows, some are empty.
 func spans(rows, unit int64, n int) []span {
 	list := make([]span, n)
-	cut := func(i int) int64 {
-		if i == n {
-			return rows
-		}
-		at := float64(rows) * float64(i) / float64(n)
-		return min(rows, (int64(at)+unit/2)/unit*unit)
-	}
+	units := int((rows + unit - 1) / unit)
 	for i := range list {
-		list[i] = span{From: cut(i), To: cut(i + 1)}
+		from, to := shards.Cut(i, n, units)
+		list[i] = span{From: min(rows, int64(from)*unit), To: min(rows, int64(to)*unit)}
 	}
 	return list
 }
