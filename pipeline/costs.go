@@ -62,13 +62,26 @@ type ActionLoss struct {
 // opened only if a part of the configuration needs it.
 func BuildCosts(ctx context.Context, o CostsOptions, progress stage.Progress) (*CostsReport, error) {
 	progress = stage.OrQuiet(progress)
+	remote, err := stage.OpenRemoteOutput(o.Out, "costs.parquet", o.Restart)
+	if err != nil {
+		return nil, err
+	}
+	if remote != nil {
+		o.Out = remote.Local
+	}
 	var r *builder.Report
-	err := o.build(progress, func(cfg part.Config, b builder.Options) (err error) {
+	err = o.build(progress, func(cfg part.Config, b builder.Options) (err error) {
 		r, err = builder.Run(ctx, cfg, b)
 		return err
 	})
 	if err != nil {
 		return nil, err
+	}
+	if remote != nil {
+		if err := remote.Store(); err != nil {
+			return nil, err
+		}
+		defer func() { r.File = remote.String() }()
 	}
 	progress.Start(int64(r.Instances), "read back")
 	defer progress.Done()

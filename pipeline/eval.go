@@ -10,6 +10,7 @@ import (
 	"sort"
 
 	"pipe/costs"
+	"pipe/internal/storage"
 	"pipe/models"
 	"pipe/models/baseline"
 	"pipe/models/policy"
@@ -166,7 +167,7 @@ func evaluateInto(ctx context.Context, o EvalOptions, progress stage.Progress) (
 func PolicyFiles(paths []string) ([]string, error) {
 	var out []string
 	for _, p := range paths {
-		inside, err := filepath.Glob(filepath.Join(p, "*.onnx"))
+		inside, err := policiesIn(p)
 		if err != nil {
 			return nil, fmt.Errorf("policies %q: %w", p, err)
 		}
@@ -180,6 +181,23 @@ func PolicyFiles(paths []string) ([]string, error) {
 		out = append(out, inside...)
 	}
 	return out, nil
+}
+
+// policiesIn lists the policies in a folder, none if it is a file.
+func policiesIn(folder string) (files []string, err error) {
+	if !storage.IsRemote(folder) {
+		return filepath.Glob(filepath.Join(folder, "*.onnx"))
+	}
+	if !stage.IsFolder(folder) {
+		return nil, nil
+	}
+	entries, err := storage.ReadDir(folder)
+	for _, e := range entries {
+		if filepath.Ext(e.Name()) == ".onnx" {
+			files = append(files, filepath.Join(folder, e.Name()))
+		}
+	}
+	return files, err
 }
 
 // EvalPolicies is [Eval] on a tensor and policies in memory. Each policy is exported and decides the rows of the split

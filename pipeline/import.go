@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -14,6 +13,7 @@ import (
 	"pipe/internal/atomicfile"
 	"pipe/internal/config"
 	"pipe/internal/safetext"
+	"pipe/internal/storage"
 	"pipe/internal/textfile"
 	"pipe/onnx/ort"
 	"pipe/pipeline/stage"
@@ -179,13 +179,13 @@ func ResolveImport(c *outcome.Config, dir string) {
 		files = append(files, &c.Features[i].File, &c.Features[i].Image.Folder)
 	}
 	for _, f := range files {
-		if *f != "" && !filepath.IsAbs(*f) {
-			*f = filepath.Join(dir, *f)
+		if *f != "" {
+			*f = config.Resolve(*f, dir)
 		}
 	}
 	for i := range c.Features {
 		for _, encoder := range []*string{&c.Features[i].Text.Encoder, &c.Features[i].Image.Encoder} {
-			if inside := filepath.Join(dir, *encoder); *encoder != "" && !filepath.IsAbs(*encoder) && exists(inside) {
+			if inside := config.Resolve(*encoder, dir); *encoder != "" && exists(inside) {
 				*encoder = inside
 			}
 		}
@@ -193,7 +193,7 @@ func ResolveImport(c *outcome.Config, dir string) {
 }
 
 func exists(path string) bool {
-	_, err := os.Stat(path)
+	_, err := storage.Stat(path)
 	return err == nil
 }
 

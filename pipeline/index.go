@@ -5,12 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 
 	"pipe/costs"
 	"pipe/costs/retrieval/bm25"
 	"pipe/internal/atomicfile"
 	"pipe/internal/safetext"
+	"pipe/internal/storage"
 	"pipe/pipeline/inspect"
 	"pipe/pipeline/stage"
 )
@@ -71,7 +71,7 @@ func IndexWith(ctx context.Context, o IndexOptions, p stage.Progress, build func
 	if err := atomicfile.MakeFolder(o.Out); err != nil {
 		return nil, err
 	}
-	if info, err := os.Stat(o.Out); err == nil && info.IsDir() {
+	if info, err := storage.Stat(o.Out); err == nil && info.IsDir() {
 		return nil, &costs.DataError{File: o.Out, Msg: "is a folder; the index is one file"}
 	}
 	defer p.Done()

@@ -19,6 +19,7 @@ import (
 	"pipe/internal/atomicfile"
 	"pipe/internal/config"
 	"pipe/internal/safetext"
+	"pipe/internal/storage"
 	"pipe/internal/textfile"
 	"pipe/models"
 	"pipe/models/auto"
@@ -190,7 +191,11 @@ func trainTensor(ctx context.Context, o TrainOptions, progress stage.Progress) (
 		return nil, err
 	}
 	defer rt.Close()
-	r, err := TrainInto(ctx, rt, t, o, filepath.Join(o.Out, "checkpoints"), progress)
+	work, err := storage.Work(o.Out)
+	if err != nil {
+		return nil, err
+	}
+	r, err := TrainInto(ctx, rt, t, o, filepath.Join(work, "checkpoints"), progress)
 	if err != nil {
 		return nil, err
 	}
@@ -402,7 +407,7 @@ func DropPolicies(folder string, stay map[string]bool) error {
 		if err := decide.RemoveDescription(file); err != nil {
 			return err
 		}
-		if err := os.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := storage.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 	"os"
 	"sync/atomic"
@@ -11,6 +12,7 @@ import (
 
 	"pipe/internal/progress"
 	"pipe/internal/safetext"
+	"pipe/internal/storage"
 	"pipe/onnx/ort"
 	"pipe/pipeline/stage"
 )
@@ -65,7 +67,7 @@ func (a *app) colour() bool {
 }
 
 // say writes a message to standard error unless --quiet.
-func (a *app) say(format string, args ...any) { a.progress().Note(format, args...) }
+func (a *app) say(format string, args ...any) { a.progress().Note("%s", withURLs(format, args...)) }
 
 // printer is a result that can be printed as text.
 type printer interface {
@@ -96,4 +98,9 @@ func (a *app) printLine(v printer) error {
 		return v.WriteText(safetext.Writer(a.stdout))
 	}
 	return json.NewEncoder(a.stdout).Encode(v)
+}
+
+// withURLs replaces the paths of object stores in a message by their URLs.
+func withURLs(format string, args ...any) string {
+	return storage.ShownIn(fmt.Sprintf(format, args...))
 }

@@ -159,9 +159,9 @@ func (a *app) complain(err error) {
 	if a.colour() {
 		label = "\x1b[31merror:\x1b[0m"
 	}
-	fmt.Fprintf(a.stderr, "pipe: %s %s\n", label, indented(err.Error()))
+	fmt.Fprintf(a.stderr, "pipe: %s %s\n", label, indented(withURLs("%v", err)))
 	if hint := hintFor(err); hint != "" {
-		fmt.Fprintf(a.stderr, "pipe: hint: %s\n", indented(hint))
+		fmt.Fprintf(a.stderr, "pipe: hint: %s\n", indented(withURLs("%s", hint)))
 	}
 }
 

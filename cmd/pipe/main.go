@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"time"
 
+	_ "pipe/cloud" // object stores in paths
 	"pipe/internal/atomicfile"
 )
 

@@ -38,7 +38,10 @@ func newRoot(a *app) *cobra.Command {
 	f.StringVar(&a.device, "device", ort.CPU, "device for ONNX graphs: cpu or cuda")
 	f.IntVar(&a.gpu, "gpu", 0, "index of the GPU, with --device cuda")
 	f.IntVar(&a.threads, "threads", 0, "threads of ONNX Runtime; 0: one per core")
-	root.PersistentPreRunE = func(c *cobra.Command, _ []string) error {
+	root.PersistentPreRunE = func(c *cobra.Command, args []string) error {
+		if err := resolveURLs(c, args); err != nil {
+			return err
+		}
 		if a.threads < 0 || a.gpu < 0 {
 			return usage(c, "--threads %d, --gpu %d: neither may be negative", a.threads, a.gpu)
 		}

@@ -3,7 +3,6 @@ package builder
 import (
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -108,7 +107,7 @@ func outputFile(out string) (string, error) {
 	if out == "" {
 		return "", errors.New("output: not set")
 	}
-	info, err := os.Stat(out)
+	info, err := storage.Stat(out)
 	isFolder := err == nil && info.IsDir()
 	if strings.HasSuffix(strings.ToLower(storage.Base(out)), ".parquet") && !isFolder {
 		return out, nil

@@ -14,6 +14,7 @@ import (
 
 	"pipe/costs/builder/part"
 	"pipe/featurize/pixel"
+	"pipe/internal/storage"
 )
 
 // imageWalk collects the images below a folder. Symbolic links are followed,
@@ -28,6 +29,10 @@ type imageWalk struct {
 // listImages returns the images below a folder, sorted, and the paths that
 // cannot be read. Hidden files and files with another extension are skipped.
 func listImages(ctx context.Context, folder string) (ids []string, bad []part.BadImage, err error) {
+	if storage.IsRemote(folder) {
+		ids, err = listObjects(ctx, folder)
+		return ids, nil, err
+	}
 	root, err := filepath.EvalSymlinks(folder)
 	if err != nil {
 		return nil, nil, fmt.Errorf("list images: %w", err)

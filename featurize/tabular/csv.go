@@ -7,18 +7,18 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"unicode/utf8"
 
 	"pipe/internal/parallel"
+	"pipe/internal/storage"
 	"pipe/internal/textfile"
 )
 
 // csvFile is an open CSV file whose header has been read.
 type csvFile struct {
 	path   string
-	file   *os.File
+	file   storage.File
 	size   int64
 	body   int64          // offset of the end of the header
 	lines  int            // lines of the header

@@ -17,6 +17,7 @@ import (
 	"github.com/google/renameio/v2"
 
 	"pipe/internal/filelock"
+	"pipe/internal/storage"
 )
 
 // File is a file that has no name yet. The caller ends it with CloseAtomicallyReplace or Cleanup. Cleanup does nothing
@@ -24,6 +25,7 @@ import (
 type File struct {
 	*renameio.PendingFile
 	folder string   // of the target
+	remote string   // the path in an object store that gets the bytes; "" if the target is local
 	lock   *os.File // a second handle, whose lock shows that the writer is running; nil if the file system has no locks
 }
 
@@ -34,8 +36,18 @@ var errNotRegular = errors.New("it exists and is not a regular file")
 // Create starts the file at path, with permissions 0644, and removes temporary files that killed processes left. If
 // path is a link, the link stays and its target is replaced or created. If path exists and is not a regular file, the
 // error is errNotRegular.
+//
+// The bytes for a path in an object store go to a temporary file on this machine. They are stored, as a whole, when the
+// file gets its name.
 func Create(path string) (*File, error) {
-	path, err := target(path)
+	path, err := local(path)
+	if err != nil {
+		return nil, err
+	}
+	if storage.IsRemote(path) {
+		return createRemote(path)
+	}
+	path, err = target(path)
 	if err != nil {
 		return nil, err
 	}
@@ -67,6 +79,24 @@ func create(path string) (f *File, alone bool, err error) {
 	}
 	f.lock, alone = hold(f.Name())
 	return f, alone, nil
+}
+
+// createRemote starts a temporary file whose bytes an object will get.
+func createRemote(path string) (*File, error) {
+	f := &File{remote: path}
+	err := pending.make(f, func() (string, error) {
+		var err error
+		target := filepath.Join(os.TempDir(), "pipe-"+storage.Base(path)) // never a name: the file is removed
+		f.PendingFile, err = renameio.NewPendingFile(target, renameio.WithTempDir(os.TempDir()), renameio.WithStaticPermissions(0o600))
+		if err != nil {
+			return "", err
+		}
+		return f.Name(), nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return f, nil
 }
 
 // target resolves the links of path.
@@ -119,6 +149,12 @@ func WriteFile(path string, data []byte) error {
 
 // CloseAtomicallyReplace gives the file its name and makes that durable.
 func (f *File) CloseAtomicallyReplace() error {
+	if f.remote != "" {
+		if err := storage.Put(f.remote, f.Name()); err != nil {
+			return err
+		}
+		return f.Cleanup()
+	}
 	if err := f.PendingFile.CloseAtomicallyReplace(); err != nil {
 		return err
 	}

@@ -7,12 +7,23 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+
+	"pipe/internal/storage"
 )
 
 // MkdirAll creates a folder and its missing parents like os.MkdirAll, with permissions 0777 before the umask. It syncs
 // the parent of each folder that it creates: a synced file is lost in a crash if the name of its folder is. made reports
 // whether this call created the folder itself.
+//
+// An object store has no folders of its own, so there nothing is created.
 func MkdirAll(folder string) (made bool, err error) {
+	if folder, err = local(folder); err != nil || storage.IsRemote(folder) {
+		return false, err
+	}
+	return mkdirAll(folder)
+}
+
+func mkdirAll(folder string) (made bool, err error) {
 	if info, err := os.Stat(folder); err == nil {
 		if info.IsDir() {
 			return false, nil
@@ -20,7 +31,7 @@ func MkdirAll(folder string) (made bool, err error) {
 		return false, &fs.PathError{Op: "mkdir", Path: folder, Err: syscall.ENOTDIR}
 	}
 	parent := parentOf(folder)
-	if _, err := MkdirAll(parent); err != nil {
+	if _, err := mkdirAll(parent); err != nil {
 		return false, err
 	}
 	if err := os.Mkdir(folder, 0o777); err != nil {
@@ -55,8 +66,15 @@ func unlessThere(folder string, err error) error {
 	return err
 }
 
-// Rename gives a complete file or folder another name, which may be in another folder, and makes that durable.
+// Rename gives a complete file or folder another name, which may be in another folder, and makes that durable. If the new
+// name is in an object store, what is there is stored under it, file by file, and removed here.
 func Rename(from, to string) error {
+	if storage.IsRemote(to) {
+		if err := storage.Put(to, from); err != nil {
+			return err
+		}
+		return os.RemoveAll(from)
+	}
 	if err := os.Rename(from, to); err != nil {
 		return err
 	}
@@ -70,6 +88,9 @@ func Rename(from, to string) error {
 // SyncFolder makes changes to the names in a folder durable, such as a rename. File systems that cannot sync folders
 // are accepted.
 func SyncFolder(folder string) error {
+	if storage.IsRemote(folder) {
+		return nil
+	}
 	d, err := os.Open(folder)
 	if err != nil {
 		return err

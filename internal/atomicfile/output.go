@@ -4,7 +4,8 @@ import (
 	"bufio"
 	"fmt"
 	"io"
-	"path/filepath"
+
+	"pipe/internal/storage"
 )
 
 // Write creates the file at path with what write produces, all or nothing. The bytes go to a temporary file in the same
@@ -42,7 +43,7 @@ func CreateBuffered(path string) (*Buffered, error) {
 
 // MakeFolder creates the folder of the file at path.
 func MakeFolder(path string) error {
-	if _, err := MkdirAll(filepath.Dir(path)); err != nil {
+	if _, err := MkdirAll(storage.Dir(path)); err != nil {
 		return fmt.Errorf("write %q: %w", path, err)
 	}
 	return nil

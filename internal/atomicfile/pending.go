@@ -4,6 +4,8 @@ import (
 	"errors"
 	"os"
 	"sync"
+
+	"pipe/internal/storage"
 )
 
 // pending are the temporary files and folders of this process. They are recorded so that the process can remove them
@@ -49,8 +51,11 @@ func Abandon() {
 	}
 }
 
-// TempFolder creates a temporary folder like os.MkdirTemp. The caller removes it with remove; Abandon removes it too.
+// TempFolder creates a temporary folder like os.MkdirTemp, on this machine even if dir is not. The caller removes it with remove; Abandon removes it too.
 func TempFolder(dir, pattern string) (path string, remove func() error, err error) {
+	if storage.IsRemote(dir) {
+		dir = os.TempDir()
+	}
 	key := new(byte)
 	err = pending.make(key, func() (string, error) {
 		path, err = os.MkdirTemp(dir, pattern)

@@ -12,6 +12,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"pipe/internal/outside"
+	"pipe/internal/storage"
 	"pipe/internal/textfile"
 )
 
@@ -91,7 +92,7 @@ func (f *File) LoadHiding(dst any) (hide func(problems []string) []string, err e
 
 // readFile reads a file, up to one byte more than its limit.
 func readFile(path string) (_ []byte, err error) {
-	f, err := os.Open(path)
+	f, err := storage.Open(path)
 	if err != nil {
 		return nil, err
 	}

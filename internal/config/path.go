@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"path/filepath"
 	"reflect"
+
+	"pipe/internal/storage"
 )
 
 // Path is a file or folder named in a configuration file. Load makes a relative one relative to the folder of
@@ -13,6 +15,21 @@ type Path string
 
 // MarshalJSON returns the last element of the path.
 func (p Path) MarshalJSON() ([]byte, error) { return json.Marshal(filepath.Base(string(p))) }
+
+// Resolve returns a path that a file in the folder dir names. An absolute path stays, and a URL gets the form that package
+// storage gives paths.
+func Resolve(path, dir string) string {
+	if storage.IsURL(path) {
+		if known, err := storage.Path(path); err == nil {
+			return known
+		}
+		return path // opening it has the error
+	}
+	if filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(dir, path)
+}
 
 // resolvePaths joins dir to every relative, non-empty Path below v.
 func resolvePaths(v reflect.Value, dir string) {
@@ -34,8 +51,8 @@ func resolvePaths(v reflect.Value, dir string) {
 	case reflect.Map:
 		resolveMapPaths(v, dir)
 	case reflect.String:
-		if v.Type() == pathType && v.CanSet() && v.String() != "" && !filepath.IsAbs(v.String()) {
-			v.SetString(filepath.Join(dir, v.String()))
+		if v.Type() == pathType && v.CanSet() && v.String() != "" {
+			v.SetString(Resolve(v.String(), dir))
 		}
 	}
 }

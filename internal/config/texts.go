@@ -7,13 +7,14 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"pipe/internal/outside"
+	"pipe/internal/storage"
 	"pipe/internal/textfile"
 )
 
 // Texts are the values of a configuration file, nil if the file is invalid: the stage that reads it reports why. A
 // named pipe is not read, because it can be read only once and the stage needs it.
 func Texts(path string) []string {
-	info, err := os.Stat(path)
+	info, err := storage.Stat(path)
 	if err != nil || !info.Mode().IsRegular() || info.Size() > textfile.MaxYAML {
 		return nil
 	}

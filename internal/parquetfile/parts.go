@@ -2,25 +2,25 @@ package parquetfile
 
 import (
 	"errors"
-	"os"
 	"path/filepath"
 	"strings"
 
 	"pipe/internal/dataerror"
+	"pipe/internal/storage"
 )
 
 // Parts returns the files of a table: path itself, or the .parquet files in the folder path, sorted by name. Names that
 // start with a dot or an underscore are skipped. folder is the folder that contains them. If a folder has no such file,
 // the error is a *dataerror.Error.
 func Parts(path string) (files []string, folder string, err error) {
-	info, err := os.Stat(path)
+	info, err := storage.Stat(path)
 	if err != nil {
 		return nil, "", err
 	}
 	if !info.IsDir() {
 		return []string{path}, filepath.Dir(path), nil
 	}
-	entries, err := os.ReadDir(path)
+	entries, err := storage.ReadDir(path)
 	if err != nil {
 		return nil, "", err
 	}

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -26,9 +27,10 @@ func cacheFolder() (string, error) {
 	return filepath.Join(user, "pipe", "storage"), nil
 }
 
-// Local returns the path of a local copy of an object, or of all objects below a prefix as a folder. Copies are kept by
-// URL and content, so an object that has changed is fetched again, and the old copy stays for whoever has it open. A
-// local path is returned as it is. If there is nothing, the error is fs.ErrNotExist.
+// Local returns the path of a local copy of an object, or of all objects below a prefix as a folder. A model, NAME.onnx,
+// comes with the objects beside it whose names begin with its name: its data and its description. Copies are kept by URL
+// and content, so an object that has changed is fetched again, and the old copy stays for whoever has it open. A local
+// path is returned as it is. If there is nothing, the error is fs.ErrNotExist.
 func Local(ctx context.Context, pathOrURL string) (string, error) {
 	if path, ok := LocalPath(pathOrURL); ok {
 		return path, nil
@@ -39,10 +41,12 @@ func Local(ctx context.Context, pathOrURL string) (string, error) {
 	}
 	if parse(pathOrURL).name != "" {
 		info, err := folder.Stat(ctx, name)
-		if err == nil {
+		switch {
+		case err == nil && strings.HasSuffix(name, ".onnx"):
+			return folder.localWith(ctx, name, name)
+		case err == nil:
 			return folder.local(ctx, name, false, []Info{info})
-		}
-		if !errors.Is(err, fs.ErrNotExist) {
+		case !errors.Is(err, fs.ErrNotExist):
 			return "", err
 		}
 	}
@@ -50,17 +54,51 @@ func Local(ctx context.Context, pathOrURL string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	var all []Info
-	for info, err := range whole.List(ctx, "") {
-		if err != nil {
-			return "", err
-		}
-		all = append(all, info)
+	all, err := whole.all(ctx, "")
+	if err != nil {
+		return "", err
 	}
 	if len(all) == 0 {
 		return "", &Error{Op: "read", URL: Shown(pathOrURL), Err: &Fault{Msg: "there is no such object or folder", Kind: fs.ErrNotExist}}
 	}
 	return whole.local(ctx, name, true, all)
+}
+
+// LocalBeside is Local for an object that is read together with others of its folder, such as a model with its
+// tokenizer. Objects in folders of that folder are not copied.
+func LocalBeside(ctx context.Context, pathOrURL string) (string, error) {
+	if path, ok := LocalPath(pathOrURL); ok {
+		return path, nil
+	}
+	folder, name, err := openObject(ctx, pathOrURL)
+	if err != nil {
+		return "", err
+	}
+	if _, err := folder.Stat(ctx, name); err != nil { // it is a folder, or nothing
+		return Local(ctx, pathOrURL)
+	}
+	return folder.localWith(ctx, name, "")
+}
+
+// localWith returns the copy of an object, beside copies of the objects of the folder whose names begin with prefix.
+func (f *Folder) localWith(ctx context.Context, name, prefix string) (string, error) {
+	all, err := f.all(ctx, prefix)
+	if err != nil {
+		return "", err
+	}
+	all = slices.DeleteFunc(all, func(o Info) bool { return strings.Contains(o.Name, "/") })
+	copied, err := f.local(ctx, "beside", true, all)
+	return filepath.Join(copied, name), err
+}
+
+func (f *Folder) all(ctx context.Context, prefix string) (all []Info, err error) {
+	for info, err := range f.List(ctx, prefix) {
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, info)
+	}
+	return all, nil
 }
 
 // local returns the copy of objects, called name: a folder of them, or the only one.
@@ -115,4 +153,18 @@ func (f *Folder) fetch(ctx context.Context, home, name string, tree bool, object
 		return nil
 	}
 	return err
+}
+
+// Work returns the local folder for work on a remote path that needs a disk, such as checkpoints. It is the same in every
+// run of this user on this machine. The path of a local folder is returned as it is.
+func Work(pathOrURL string) (string, error) {
+	if path, ok := LocalPath(pathOrURL); ok {
+		return path, nil
+	}
+	cache, err := cacheFolder()
+	if err != nil {
+		return "", err
+	}
+	where := sha256.Sum256([]byte(parse(pathOrURL).url()))
+	return filepath.Join(cache, "work", hex.EncodeToString(where[:8]), Base(pathOrURL)), nil
 }

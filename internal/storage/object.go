@@ -2,6 +2,7 @@ package storage
 
 import (
 	"context"
+	"errors"
 	"io"
 	"sync"
 )
@@ -13,12 +14,13 @@ const (
 )
 
 // Object is an open remote object. ReadAt fetches blocks of it and keeps the last ones, so that a Parquet file costs few
-// requests. Read streams from the beginning with one request. ReadAt is safe for concurrent use.
+// requests. Read streams from where Seek has put it, with one request. ReadAt is safe for concurrent use.
 type Object struct {
 	ctx    context.Context // of the requests, as the methods of io take none
 	folder *Folder
 	info   Info
 	stream io.ReadCloser
+	at     int64 // of the stream
 
 	mu     sync.Mutex
 	blocks map[int64]*block
@@ -55,14 +57,40 @@ func (o *Object) Info() Info { return o.info }
 // Read reads on from the beginning.
 func (o *Object) Read(p []byte) (int, error) {
 	if o.stream == nil {
-		in, err := o.open(0, -1)
+		if o.at >= o.info.Size {
+			return 0, io.EOF
+		}
+		in, err := o.open(o.at, -1)
 		if err != nil {
 			return 0, err
 		}
 		o.stream = in
 	}
-	return o.stream.Read(p)
+	n, err := o.stream.Read(p)
+	o.at += int64(n)
+	return n, err
 }
+
+// Seek moves the next Read. It costs a request if it moves.
+func (o *Object) Seek(offset int64, whence int) (int64, error) {
+	switch whence {
+	case io.SeekCurrent:
+		offset += o.at
+	case io.SeekEnd:
+		offset += o.info.Size
+	}
+	if offset < 0 {
+		return 0, errSeek
+	}
+	if offset != o.at && o.stream != nil {
+		_ = o.stream.Close() // its rest is not wanted
+		o.stream = nil
+	}
+	o.at = offset
+	return offset, nil
+}
+
+var errSeek = errors.New("seek before the beginning")
 
 // Close ends the stream of Read and drops the cache.
 func (o *Object) Close() error {

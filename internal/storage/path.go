@@ -1,9 +1,6 @@
 package storage
 
-import (
-	"fmt"
-	"strings"
-)
+import "fmt"
 
 // Path returns the form of a path or URL that the rest of the program uses: a local path as it is, that of a file URL,
 // or /s3:/bucket/name for a remote one. The parameters of a URL hold from then on for all paths of its bucket that are
@@ -25,7 +22,7 @@ func Path(pathOrURL string) (string, error) {
 	if err := remember(p); err != nil {
 		return "", err
 	}
-	return strings.TrimSuffix("/"+p.scheme+":/"+p.host+"/"+p.name, "/"), nil
+	return p.path(), nil
 }
 
 // Paths is Path for several.

@@ -84,7 +84,7 @@ func parse(text string) place {
 	return p
 }
 
-// Join appends names to a path or a URL, before the parameters of that.
+// Join appends names to a path or a URL, before the parameters of that. The form of the path stays.
 func Join(base string, names ...string) string {
 	p := parse(base)
 	if p.local() {
@@ -95,7 +95,20 @@ func Join(base string, names ...string) string {
 		return joined
 	}
 	p.name = strings.TrimPrefix(path.Join(append([]string{p.name}, names...)...), "/")
-	return p.url()
+	return p.as(base)
+}
+
+// as writes a place in the form of a URL or path.
+func (p place) as(form string) string {
+	if IsURL(form) {
+		return p.url()
+	}
+	return p.path()
+}
+
+// path is the second form.
+func (p place) path() string {
+	return strings.TrimSuffix("/"+p.scheme+":/"+p.host+"/"+p.name, "/")
 }
 
 // Base returns the last name of a path or URL.
@@ -114,7 +127,7 @@ func Dir(url string) string {
 		return filepath.Dir(p.name)
 	}
 	p.name = strings.TrimPrefix(path.Dir("/"+p.name), "/")
-	return p.url()
+	return p.as(url)
 }
 
 // A remote place has a second form, the path /s3:/bucket/name. It is absolute and clean, so package filepath joins and

@@ -6,11 +6,11 @@ import (
 	"compress/gzip"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"strings"
 
 	"pipe/internal/dataerror"
+	"pipe/internal/storage"
 	"pipe/internal/textfile"
 )
 
@@ -19,7 +19,7 @@ func openText(path string) (*bufio.Reader, io.Closer, error) {
 	if err := textfile.CheckRegular(path); err != nil {
 		return nil, nil, dataerror.FromText(err)
 	}
-	file, err := os.Open(path)
+	file, err := storage.Open(path)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -34,15 +34,16 @@ func openText(path string) (*bufio.Reader, io.Closer, error) {
 // refusePickle returns an error if a file is a pickle, whatever its name: plain, gzipped, or the first file of a ZIP
 // archive. Pickles are programs, so they are never read here.
 func refusePickle(path string) error {
-	info, err := os.Stat(path)
+	info, err := storage.Stat(path)
 	if err != nil || !info.Mode().IsRegular() {
 		return err
 	}
-	file, err := os.Open(path)
+	opened, err := storage.Open(path)
 	if err != nil {
 		return err
 	}
-	defer file.Close()
+	defer opened.Close()
+	file := io.NewSectionReader(opened, 0, info.Size())
 	if !isPickle(head(file)) && !isPickle(gunzipped(file)) && !isPickle(unzipped(file, info.Size())) {
 		return nil
 	}
@@ -82,7 +83,7 @@ func head(r io.Reader) []byte {
 	return b[:n]
 }
 
-func gunzipped(file *os.File) []byte {
+func gunzipped(file *io.SectionReader) []byte {
 	if _, err := file.Seek(0, io.SeekStart); err != nil {
 		return nil
 	}
@@ -93,7 +94,7 @@ func gunzipped(file *os.File) []byte {
 	return head(z)
 }
 
-func unzipped(file *os.File, size int64) []byte {
+func unzipped(file *io.SectionReader, size int64) []byte {
 	if _, err := file.Seek(0, io.SeekStart); err != nil || string(head(file)) != "PK\x03\x04" {
 		return nil
 	}

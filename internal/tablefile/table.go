@@ -1,11 +1,11 @@
 package tablefile
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
 
 	"pipe/internal/dataerror"
+	"pipe/internal/storage"
 )
 
 // Table reads a foreign table as cells, some rows at a time. Errors about its content are *dataerror.Error with file and
@@ -108,7 +108,7 @@ func (l Layout) Open() (*Table, error) {
 }
 
 func (l Layout) openFiles() (source, error) {
-	info, err := os.Stat(l.Path)
+	info, err := storage.Stat(l.Path)
 	switch {
 	case err != nil:
 		return nil, err

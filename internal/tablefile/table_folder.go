@@ -5,13 +5,13 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
 
 	"pipe/internal/dataerror"
 	"pipe/internal/parquetfile"
+	"pipe/internal/storage"
 	"pipe/internal/textfile"
 )
 
@@ -22,7 +22,7 @@ const maxFiles = 1 << 20
 // that start with a dot or an underscore are skipped. Without Paths, a folder with .parquet files is a table of those
 // alone; else its files, and those of the folders in it, must be of one kind.
 func (l Layout) Files() ([]string, error) {
-	info, err := os.Stat(l.Path)
+	info, err := storage.Stat(l.Path)
 	if err != nil {
 		return nil, err
 	}
@@ -62,7 +62,7 @@ func (l Layout) Files() ([]string, error) {
 
 // find returns the files of the folder whose paths in it fit.
 func (l Layout) find(fits func(string) bool) (files []string, err error) {
-	err = filepath.WalkDir(l.Path, func(path string, d fs.DirEntry, err error) error {
+	err = storage.WalkDir(l.Path, func(path string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return err

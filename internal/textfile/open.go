@@ -7,8 +7,9 @@ import (
 	"compress/gzip"
 	"errors"
 	"io"
-	"os"
 	"strings"
+
+	"pipe/internal/storage"
 )
 
 const bufferSize = 1 << 18
@@ -16,7 +17,7 @@ const bufferSize = 1 << 18
 // CheckRegular refuses a path that is neither a regular file nor a folder: a pipe or a device can be read only once,
 // and may have no end.
 func CheckRegular(path string) error {
-	info, err := os.Stat(path)
+	info, err := storage.Stat(path)
 	if err != nil || info.Mode().IsRegular() || info.IsDir() {
 		return err
 	}
@@ -27,13 +28,13 @@ func CheckRegular(path string) error {
 }
 
 // Open opens a regular file and returns its size in bytes. A folder, a pipe or a device is an *Error and is not opened:
-// opening a pipe would wait for a writer.
-func Open(path string) (*os.File, int64, error) {
+// opening a pipe would wait for a writer. The path may be one of an object store.
+func Open(path string) (storage.File, int64, error) {
 	var bad *Error
-	if err := CheckRegular(path); errors.As(err, &bad) {
+	if err := checkLocal(path); errors.As(err, &bad) {
 		return nil, 0, err
 	}
-	f, err := os.Open(path) // has the best error if a file cannot be opened
+	f, err := storage.Open(path) // has the best error if a file cannot be opened
 	if err != nil {
 		return nil, 0, err
 	}
@@ -45,6 +46,14 @@ func Open(path string) (*os.File, int64, error) {
 		return nil, 0, errors.Join(err, f.Close())
 	}
 	return f, info.Size(), nil
+}
+
+// checkLocal is CheckRegular for local paths. An object that can be opened is regular.
+func checkLocal(path string) error {
+	if storage.IsRemote(path) {
+		return nil
+	}
+	return CheckRegular(path)
 }
 
 // ReadFile reads a whole regular file, text or binary, of at most limit bytes.

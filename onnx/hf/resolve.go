@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"strings"
 
+	"pipe/internal/storage"
 	"pipe/internal/textfile"
 )
 
@@ -46,6 +47,9 @@ func isHubName(name string) bool {
 func Resolve(name string) (path string, err error) {
 	if name == "" {
 		return "", errors.New("find model: no name")
+	}
+	if storage.IsRemote(name) {
+		return storage.LocalBeside(storage.Bound(), name)
 	}
 	if _, err := os.Stat(name); err == nil {
 		return name, nil

@@ -9,11 +9,11 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 
 	"pipe/costs"
 	"pipe/featurize"
 	"pipe/internal/atomicfile"
+	"pipe/internal/storage"
 	"pipe/internal/strictjson"
 	"pipe/internal/textfile"
 	"pipe/models/policy"
@@ -229,7 +229,7 @@ func RemoveDescription(path string) error {
 	case err != nil:
 		return err
 	}
-	return os.Remove(DescriptionFile(path))
+	return storage.Remove(DescriptionFile(path))
 }
 
 // ReadDescription reads a description. A file that is none is a *costs.DataError.
@@ -258,7 +258,7 @@ func ReadDescription(path string) (*Description, error) {
 
 // Describes reports whether the description is that of the policy file at path, by the digest of its bytes.
 func (d *Description) Describes(path string) (bool, error) {
-	f, err := os.Open(path)
+	f, err := storage.Open(path)
 	if err != nil {
 		return false, err
 	}

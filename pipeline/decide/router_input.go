@@ -6,12 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"pipe/featurize"
+	"pipe/internal/storage"
 	"pipe/models/policy"
 	"pipe/pipeline/stage"
 )
@@ -72,11 +72,11 @@ func (f *PolicyFile) input(encoder string) (string, error) {
 
 // isJSON reports whether path is a file that starts with a JSON object: the encoder of a table, not a model.
 func isJSON(path string) bool {
-	info, err := os.Stat(path)
+	info, err := storage.Stat(path)
 	if err != nil || !info.Mode().IsRegular() {
 		return false
 	}
-	f, err := os.Open(path)
+	f, err := storage.Open(path)
 	if err != nil {
 		return false
 	}

@@ -16,6 +16,7 @@ import (
 	"pipe/costs"
 	"pipe/internal/atomicfile"
 	"pipe/internal/dataerror"
+	"pipe/internal/storage"
 	"pipe/internal/textfile"
 	"pipe/models/policy"
 	"pipe/pipeline/stage"
@@ -71,7 +72,7 @@ func openFeatures(ctx context.Context, in rowFile, info *policy.Info) (featureSo
 
 // openText opens a file of rows for a single sequential read; reads of a named pipe end with ctx.
 func openText(ctx context.Context, path string) (io.ReadCloser, error) {
-	f, err := os.Open(path)
+	f, err := storage.Open(path)
 	if err != nil || textfile.CheckRegular(path) == nil {
 		return f, err
 	}

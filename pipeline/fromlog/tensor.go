@@ -4,10 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"os"
 	"strings"
 
 	"pipe/costs"
+	"pipe/internal/storage"
 	"pipe/pipeline/decisionlog"
 )
 
@@ -186,7 +186,7 @@ func (t *tensors) write(path string, rows *costs.Tensor, none string, r *Result)
 	case rows.Len() == 0 && t.alone():
 		return "", &emptyError{costs.DataError{File: t.options.Log, Msg: none}, path == t.options.Out}
 	case rows.Len() == 0:
-		if _, err := os.Lstat(path); err == nil { // readers would take it for the result of this import
+		if _, err := storage.Stat(path); err == nil { // readers would take it for the result of this import
 			return "", &costs.DataError{File: path, Msg: "is of an earlier import and is out of date: " + none + "; remove it"}
 		}
 		r.NotWritten = append(r.NotWritten, Empty{path, none})

@@ -5,12 +5,12 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 
 	"pipe/costs"
 	"pipe/costs/retrieval/bm25"
 	"pipe/internal/dataerror"
+	"pipe/internal/storage"
 	"pipe/internal/textfile"
 )
 
@@ -57,18 +57,18 @@ func readHead(path string) (head []byte, folder bool, err error) {
 	if err := textfile.CheckRegular(path); err != nil {
 		return nil, false, dataerror.FromText(err)
 	}
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, false, err
-	}
-	defer f.Close()
-	info, err := f.Stat()
+	info, err := storage.Stat(path)
 	if err != nil {
 		return nil, false, err
 	}
 	if info.IsDir() {
 		return nil, true, nil
 	}
+	f, err := storage.Open(path)
+	if err != nil {
+		return nil, false, err
+	}
+	defer f.Close()
 	head, err = io.ReadAll(io.LimitReader(f, 8))
 	return head, false, err
 }

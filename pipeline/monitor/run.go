@@ -8,7 +8,6 @@ import (
 	"io"
 	"io/fs"
 	"math"
-	"os"
 	"path/filepath"
 	"slices"
 
@@ -16,6 +15,7 @@ import (
 	"pipe/internal/atomicfile"
 	"pipe/internal/digest"
 	"pipe/internal/parquetfile"
+	"pipe/internal/storage"
 	"pipe/models/policy"
 	"pipe/onnx/ort"
 	"pipe/pipeline/decide"
@@ -151,7 +151,7 @@ func (m *Monitor) continueFrom(o RunOptions) (inputs []string, err error) {
 	case decisionlog.IsLog(o.In):
 		return nil, &stage.OptionError{Err: fmt.Errorf("--state counts every row once, but the decision log %q has old rows and new ones: leave --state out", o.In)}
 	}
-	f, err := os.Open(o.State)
+	f, err := storage.Open(o.State)
 	if err == nil {
 		defer f.Close()
 		if inputs, err = m.restore(f); err != nil {
@@ -190,7 +190,7 @@ func fileDigest(path string) (string, error) {
 	}
 	h := digest.New()
 	for _, name := range files {
-		f, err := os.Open(name)
+		f, err := storage.Open(name)
 		if err != nil {
 			return "", err
 		}

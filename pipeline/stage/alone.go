@@ -2,16 +2,16 @@ package stage
 
 import (
 	"errors"
-	"os"
 
 	"pipe/internal/atomicfile"
 	"pipe/internal/filelock"
+	"pipe/internal/storage"
 )
 
 // Alone runs work that writes into a folder, while no other run does: if another run is using the folder, the error is
 // an *InUseError. It creates the folder; if the name is empty, there is none.
 func Alone[T any](folder string, work func() (T, error)) (result T, err error) {
-	if folder == "" {
+	if folder == "" || storage.IsRemote(folder) { // object stores have no locks
 		return work()
 	}
 	lock, err := filelock.Folder(folder, atomicfile.MkdirAll)
@@ -24,6 +24,6 @@ func Alone[T any](folder string, work func() (T, error)) (result T, err error) {
 
 // IsFolder reports whether path is a folder, or a link to one.
 func IsFolder(path string) bool {
-	s, err := os.Stat(path)
+	s, err := storage.Stat(path)
 	return err == nil && s.IsDir()
 }

@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+
+	"pipe/internal/storage"
 )
 
 // Files are the files of one run of a stage. Every stage that writes files declares them and calls Check first.
@@ -48,7 +50,7 @@ func (f Files) Check() error {
 	for _, in := range f.Reads {
 		for path, info := range in.among(there) {
 			for _, out := range there {
-				if os.SameFile(info, out.Info) {
+				if storage.SameFile(info, out.Info) {
 					return &OptionError{fmt.Errorf("the output %q would replace %q, which this run reads: choose another --out", out.Path, path)}
 				}
 			}
@@ -62,21 +64,21 @@ func (r *Input) takes(out Output) bool {
 	if !r.Grow || out.Info != nil || out.Patterns != nil || !r.Part(filepath.Base(out.Path)) {
 		return false
 	}
-	if _, err := os.Stat(out.Path); err == nil {
+	if _, err := storage.Stat(out.Path); err == nil {
 		return false // an existing file is compared with the files in the folder
 	}
-	folder, err := os.Stat(r.Path)
+	folder, err := storage.Stat(r.Path)
 	if err != nil || !folder.IsDir() {
 		return false
 	}
-	parent, err := os.Stat(filepath.Dir(out.Path))
-	return err == nil && os.SameFile(folder, parent)
+	parent, err := storage.Stat(filepath.Dir(out.Path))
+	return err == nil && storage.SameFile(folder, parent)
 }
 
 // there are the existing regular files at the places of outputs.
 func (f Files) there() (found []Output) {
 	add := func(path string) {
-		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
+		if info, err := storage.Stat(path); err == nil && info.Mode().IsRegular() {
 			found = append(found, Output{Path: path, Info: info})
 		}
 	}
@@ -87,7 +89,7 @@ func (f Files) there() (found []Output) {
 		case w.Patterns == nil:
 			add(w.Path)
 		default:
-			entries, _ := os.ReadDir(w.Path) // a folder that does not exist has no files
+			entries, _ := storage.ReadDir(w.Path) // a folder that does not exist has no files
 			for _, e := range entries {
 				if matches(e.Name(), w.Patterns) {
 					add(filepath.Join(w.Path, e.Name()))
@@ -112,7 +114,7 @@ func (r *Input) among(outputs []Output) iter.Seq2[string, os.FileInfo] {
 		info := r.Info
 		if info == nil {
 			var err error
-			if info, err = os.Stat(r.Path); err != nil {
+			if info, err = storage.Stat(r.Path); err != nil {
 				return
 			}
 		}
@@ -129,15 +131,15 @@ func (r *Input) among(outputs []Output) iter.Seq2[string, os.FileInfo] {
 
 // listed yields all files of the folder.
 func (r *Input) listed(yield func(string, os.FileInfo) bool) {
-	root, err := filepath.EvalSymlinks(r.Path)
+	root, err := realPath(r.Path)
 	if err != nil {
 		return
 	}
-	_ = filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
+	_ = storage.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() || r.Part != nil && !r.Part(e.Name()) {
 			return nil // a folder that cannot be listed is not read either
 		}
-		if info, err := os.Stat(path); err == nil && !info.IsDir() && !yield(path, info) {
+		if info, err := storage.Stat(path); err == nil && !info.IsDir() && !yield(path, info) {
 			return filepath.SkipAll
 		}
 		return nil
@@ -147,7 +149,7 @@ func (r *Input) listed(yield func(string, os.FileInfo) bool) {
 // inside yields the outputs that lie in the folder.
 func (r *Input) inside(folder os.FileInfo, outputs []Output, yield func(string, os.FileInfo) bool) {
 	for _, out := range outputs {
-		path, err := filepath.EvalSymlinks(out.Path)
+		path, err := realPath(out.Path)
 		if err == nil {
 			path, err = filepath.Abs(path)
 		}
@@ -155,7 +157,7 @@ func (r *Input) inside(folder os.FileInfo, outputs []Output, yield func(string, 
 			continue
 		}
 		for dir := filepath.Dir(path); ; dir = filepath.Dir(dir) {
-			if info, err := os.Stat(dir); err == nil && os.SameFile(info, folder) && !yield(path, out.Info) {
+			if info, err := storage.Stat(dir); err == nil && storage.SameFile(info, folder) && !yield(path, out.Info) {
 				return
 			}
 			if dir == filepath.Dir(dir) {
@@ -163,4 +165,12 @@ func (r *Input) inside(folder os.FileInfo, outputs []Output, yield func(string, 
 			}
 		}
 	}
+}
+
+// realPath resolves links.
+func realPath(path string) (string, error) {
+	if storage.IsRemote(path) {
+		return path, nil
+	}
+	return filepath.EvalSymlinks(path)
 }

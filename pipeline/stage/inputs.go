@@ -87,9 +87,7 @@ func ConfigFiles(path string) []Input {
 	}
 	list := NamedFiles(path)
 	for _, name := range config.Texts(path) {
-		if !filepath.IsAbs(name) {
-			name = filepath.Join(filepath.Dir(path), name)
-		}
+		name = config.Resolve(name, filepath.Dir(path))
 		list = append(list, Input{Path: name, Part: Ending(inputEndings...), Big: true})
 	}
 	return list

@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"math"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -17,6 +16,7 @@ import (
 	"pipe/internal/atomicfile"
 	"pipe/internal/parallel"
 	"pipe/internal/safetext"
+	"pipe/internal/storage"
 	"pipe/pipeline/stage"
 )
 
@@ -111,7 +111,7 @@ func (o *PagesOptions) write(ctx context.Context, p stage.Progress) (*PagesRepor
 // dropOld removes the files that an earlier, larger corpus left in the folder.
 func (o *PagesOptions) dropOld(file int) error {
 	for ; ; file++ {
-		switch err := os.Remove(o.file(file)); {
+		switch err := storage.Remove(o.file(file)); {
 		case errors.Is(err, fs.ErrNotExist):
 			return nil
 		case err != nil:

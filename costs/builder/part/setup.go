@@ -4,12 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 
 	"pipe/costs"
+	"pipe/internal/config"
 	"pipe/internal/digest"
+	"pipe/internal/storage"
 	"pipe/internal/textfile"
 	"pipe/onnx"
 	"pipe/onnx/ort"
@@ -147,17 +148,21 @@ func (b *Build) LevelNames() []string {
 
 // Path resolves a path of the configuration.
 func (b *Build) Path(p Path) string {
-	if p == "" || filepath.IsAbs(string(p)) {
-		return string(p)
+	if p == "" {
+		return ""
 	}
-	return filepath.Join(b.Dir, string(p))
+	return config.Resolve(string(p), b.Dir)
 }
 
 // ModelPath resolves a model that the configuration names by path. It returns
-// org/name, a name in the local Hugging Face cache, unchanged.
+// org/name, a name in the local Hugging Face cache, unchanged. Of a model in an object store it is a local copy, with
+// what is beside it.
 func (b *Build) ModelPath(model Path) string {
 	path := b.Path(model)
-	if _, err := os.Stat(path); err != nil {
+	if local, err := storage.LocalBeside(storage.Bound(), path); err == nil {
+		path = local
+	}
+	if _, err := storage.Stat(path); err != nil {
 		return string(model)
 	}
 	return path

@@ -7,12 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"pipe/internal/digest"
+	"pipe/internal/storage"
 	"pipe/internal/textfile"
 )
 
@@ -39,7 +39,7 @@ type piece struct {
 // openSource lists the .jsonl files of a folder, in the order of their names, or
 // takes the one file that path is.
 func openSource(path string) (*source, error) {
-	info, err := os.Stat(path)
+	info, err := storage.Stat(path)
 	if err != nil {
 		return nil, err
 	}
@@ -50,7 +50,7 @@ func openSource(path string) (*source, error) {
 		return nil, err
 	}
 	for _, file := range s.files {
-		info, err := os.Stat(file)
+		info, err := storage.Stat(file)
 		if err != nil {
 			return nil, err
 		}
@@ -64,7 +64,7 @@ func openSource(path string) (*source, error) {
 }
 
 func listPages(folder string) ([]string, error) {
-	entries, err := os.ReadDir(folder)
+	entries, err := storage.ReadDir(folder)
 	if err != nil {
 		return nil, err
 	}
@@ -109,7 +109,7 @@ func SourceDigest(ctx context.Context, path string) (string, error) {
 }
 
 func (s *source) readFile(ctx context.Context, index int, sum io.Writer, take func(piece) bool) (bool, error) {
-	f, err := os.Open(s.files[index])
+	f, err := storage.Open(s.files[index])
 	if err != nil {
 		return false, err
 	}

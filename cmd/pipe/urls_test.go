@@ -1,0 +1,179 @@
+package main
+
+import (
+	"maps"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"pipe/cloud/cloudtest"
+	"pipe/internal/storage"
+)
+
+// bucket is an object store with the files of a folder below a prefix.
+type bucket struct {
+	*cloudtest.S3
+	prefix string
+}
+
+func bucketOf(t *testing.T, prefix, folder string) *bucket {
+	t.Helper()
+	for name, value := range cloudtest.Environment() {
+		t.Setenv(name, value)
+	}
+	b := &bucket{cloudtest.NewS3(t), prefix}
+	to, err := storage.OpenFolder(t.Context(), b.URL(prefix))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(folder)
+	for name, text := range contents(t) {
+		if err := to.WriteFile(t.Context(), name, []byte(text), storage.WriteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return b
+}
+
+// line replaces names of files, and the output, by URLs.
+func (b *bucket) line(local string, args []string) []string {
+	args = slices.Clone(args)
+	for i, arg := range args {
+		_, err := os.Stat(filepath.Join(local, arg))
+		if err == nil && i > 0 && args[i-1] != "generate" || i > 0 && args[i-1] == "--out" {
+			args[i] = b.URL(b.prefix, arg)
+		}
+	}
+	return args
+}
+
+// outputs are the objects whose names begin with out. Texts that name files name them as a local run does.
+func (b *bucket) outputs(t *testing.T) map[string]string {
+	t.Helper()
+	from, err := storage.OpenFolder(t.Context(), b.URL(b.prefix))
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[string]string{}
+	for o, err := range from.List(t.Context(), "out") {
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := from.ReadFile(t.Context(), o.Name, 1<<30)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, form := range []string{"s3://" + cloudtest.Bucket + "/" + b.prefix + "/", "/s3:/" + cloudtest.Bucket + "/" + b.prefix + "/"} {
+			text = []byte(strings.ReplaceAll(string(text), form, ""))
+		}
+		found[o.Name] = string(text)
+	}
+	return found
+}
+
+// busy lets 5% of the requests fail.
+func busy() func(*http.Request) int {
+	var mu sync.Mutex
+	r := rand.New(rand.NewPCG(3, 4))
+	return func(*http.Request) int {
+		mu.Lock()
+		defer mu.Unlock()
+		if r.IntN(20) == 0 {
+			return http.StatusServiceUnavailable
+		}
+		return 0
+	}
+}
+
+// Every command that leaves files leaves the same ones in an object store, from inputs there, as on a disk, also while
+// the store refuses 5% of the requests. Nothing else appears on the disk.
+func TestURLs(t *testing.T) {
+	needRuntime(t)
+	if testing.Short() {
+		t.Skip("runs of separate processes, in which the race detector finds nothing new")
+	}
+	for name, lines := range twice {
+		if name == "bench" { // takes no URL, see TestURLsRefused
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			local, elsewhere, cache := t.TempDir(), t.TempDir(), t.TempDir()
+			workFor(t, local)
+			b := bucketOf(t, "work", local)
+			b.Fail(busy())
+			args := strings.Fields(lines[0])
+			p := start(t, local, nil, args...)
+			if err := <-p.ended; err != nil {
+				t.Fatalf("%v: %v, %s", args, err, p.stderr.String())
+			}
+			want := outputs(t, local)
+			args = b.line(local, args)
+			p = start(t, elsewhere, func(c *exec.Cmd) { c.Env = append(os.Environ(), storage.CacheVariable+"="+cache) }, args...)
+			if err := <-p.ended; err != nil {
+				t.Fatalf("%v: %v, %s", args, err, p.stderr.String())
+			}
+			b.Fail(nil)
+			got := b.outputs(t)
+			if len(want) == 0 || !slices.Equal(slices.Sorted(maps.Keys(got)), slices.Sorted(maps.Keys(want))) {
+				t.Errorf("the bucket has %v, the disk %v", slices.Sorted(maps.Keys(got)), slices.Sorted(maps.Keys(want)))
+			}
+			for file, text := range want {
+				if got[file] != text {
+					t.Errorf("%s differs: %d bytes in the bucket, %d on the disk%s", file, len(got[file]), len(text), firstDifference(got[file], text))
+				}
+			}
+			left, err := os.ReadDir(elsewhere)
+			if _, made := os.Stat("/s3:"); err != nil || len(left) > 0 || made == nil {
+				t.Errorf("the run left %v on the disk, %v", left, err)
+			}
+			if text := p.stderr.String(); strings.Contains(text, "endpoint") || strings.Contains(text, "/s3:") {
+				t.Errorf("a message shows parameters or paths: %s", text)
+			}
+		})
+	}
+}
+
+func firstDifference(a, b string) string {
+	for i := range min(len(a), len(b)) {
+		if a[i] != b[i] {
+			from := max(0, i-80)
+			return ": ..." + a[from:min(len(a), i+80)] + "... and ..." + b[from:min(len(b), i+80)]
+		}
+	}
+	return ""
+}
+
+// What must be on a disk, and what is no object store, is one error that says so, and makes no file.
+func TestURLsRefused(t *testing.T) {
+	for _, c := range []struct {
+		line string
+		code int
+		text string
+	}{
+		{"bench synthetic --out s3://b/x", exitUsage, "--out must be on a local disk"},
+		{"costs --config a.yaml --out b.parquet --answers s3://b/x", exitUsage, "--answers must be on a local disk"},
+		{"serve --policy s3://b/x", exitUsage, "--policy must be on a local disk"},
+		{"decide --policy hdfs://b/p.onnx --in a.csv", exitFailure, "hdfs:// are not supported"},
+		{"generate pages --pages 10 --out ftp://b/x", exitFailure, "ftp:// are not supported"},
+		{"generate pages --pages 10 --out https://b/x", exitFailure, "https:// are not supported"},
+		{"inspect s3:///x", exitFailure, "names no bucket"},
+		{"merge s3://b/x?region=a s3://b/y?region=c --out z.parquet", exitFailure, "different parameters"},
+	} {
+		folder := t.TempDir()
+		p := start(t, folder, nil, strings.Fields(c.line)...)
+		<-p.ended
+		text := p.stderr.String()
+		if p.ProcessState.ExitCode() != c.code || !strings.Contains(text, c.text) || strings.Count(text, "pipe: error: ") != 1 || !strings.Contains(text, "pipe: hint: ") && c.text != "names no bucket" {
+			t.Errorf("%s: exit code %d, %s", c.line, p.ProcessState.ExitCode(), text)
+		}
+		if left, _ := os.ReadDir(folder); len(left) > 0 {
+			t.Errorf("%s left %v", c.line, left)
+		}
+	}
+}
