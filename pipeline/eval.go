@@ -10,7 +10,6 @@ import (
 	"sort"
 
 	"pipe/costs"
-	"pipe/internal/storage"
 	"pipe/models"
 	"pipe/models/baseline"
 	"pipe/models/policy"
@@ -167,7 +166,7 @@ func evaluateInto(ctx context.Context, o EvalOptions, progress stage.Progress) (
 func PolicyFiles(paths []string) ([]string, error) {
 	var out []string
 	for _, p := range paths {
-		inside, err := policiesIn(p)
+		inside, err := stage.Listed(p, ".onnx")
 		if err != nil {
 			return nil, fmt.Errorf("policies %q: %w", p, err)
 		}
@@ -181,23 +180,6 @@ func PolicyFiles(paths []string) ([]string, error) {
 		out = append(out, inside...)
 	}
 	return out, nil
-}
-
-// policiesIn lists the policies in a folder, none if it is a file.
-func policiesIn(folder string) (files []string, err error) {
-	if !storage.IsRemote(folder) {
-		return filepath.Glob(filepath.Join(folder, "*.onnx"))
-	}
-	if !stage.IsFolder(folder) {
-		return nil, nil
-	}
-	entries, err := storage.ReadDir(folder)
-	for _, e := range entries {
-		if filepath.Ext(e.Name()) == ".onnx" {
-			files = append(files, filepath.Join(folder, e.Name()))
-		}
-	}
-	return files, err
 }
 
 // EvalPolicies is [Eval] on a tensor and policies in memory. Each policy is exported and decides the rows of the split

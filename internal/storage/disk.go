@@ -187,13 +187,16 @@ func unlessSkipped(err error) error {
 	return err
 }
 
-// Remove is os.Remove of a file.
+// Remove is os.Remove of a file: what is not there is an fs.ErrNotExist.
 func Remove(path string) error {
 	if local, ok := LocalPath(path); ok {
 		return os.Remove(local)
 	}
 	folder, name, err := openObject(Bound(), path)
 	if err != nil {
+		return err
+	}
+	if _, err := folder.Stat(Bound(), name); err != nil {
 		return err
 	}
 	return folder.Delete(Bound(), name)

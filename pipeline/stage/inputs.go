@@ -9,6 +9,7 @@ import (
 
 	"pipe/internal/config"
 	"pipe/internal/outside"
+	"pipe/internal/storage"
 	"pipe/onnx"
 	"pipe/onnx/hf"
 )
@@ -72,6 +73,20 @@ func externalTo(model string) func(name string) bool {
 	return func(name string) bool {
 		return slices.ContainsFunc(files(), func(f string) bool { return filepath.Base(filepath.FromSlash(f)) == name })
 	}
+}
+
+// Listed returns the files in a folder whose names have an ending, none if the path is a file.
+func Listed(folder, ending string) (files []string, err error) {
+	if !IsFolder(folder) {
+		return nil, nil
+	}
+	entries, err := storage.ReadDir(folder)
+	for _, e := range entries {
+		if !e.IsDir() && filepath.Ext(e.Name()) == ending {
+			files = append(files, filepath.Join(folder, e.Name()))
+		}
+	}
+	return files, err
 }
 
 // quoteGlob is the pattern that matches only path.
