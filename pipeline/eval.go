@@ -4,10 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"path/filepath"
 	"slices"
-	"sort"
 
 	"pipe/costs"
 	"pipe/models"
@@ -163,24 +161,7 @@ func evaluateInto(ctx context.Context, o EvalOptions, progress stage.Progress) (
 }
 
 // PolicyFiles lists the given files and the *.onnx files of given folders.
-func PolicyFiles(paths []string) ([]string, error) {
-	var out []string
-	for _, p := range paths {
-		inside, err := stage.Listed(p, ".onnx")
-		if err != nil {
-			return nil, fmt.Errorf("policies %q: %w", p, err)
-		}
-		if len(inside) == 0 {
-			inside = []string{p}
-			if stage.IsFolder(p) {
-				return nil, fmt.Errorf("policies %q: the folder has no .onnx file: %w", p, fs.ErrNotExist)
-			}
-		}
-		sort.Strings(inside)
-		out = append(out, inside...)
-	}
-	return out, nil
-}
+func PolicyFiles(paths []string) ([]string, error) { return stage.FilesIn("policies", paths, ".onnx") }
 
 // EvalPolicies is [Eval] on a tensor and policies in memory. Each policy is exported and decides the rows of the split
 // that o names. A tensor that is not valid is an error of costs.Tensor.Validate; if it does not match a policy, the

@@ -1,6 +1,8 @@
 package stage
 
 import (
+	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -75,18 +77,30 @@ func externalTo(model string) func(name string) bool {
 	}
 }
 
-// Listed returns the files in a folder whose names have an ending, none if the path is a file.
-func Listed(folder, ending string) (files []string, err error) {
-	if !IsFolder(folder) {
-		return nil, nil
-	}
-	entries, err := storage.ReadDir(folder)
-	for _, e := range entries {
-		if !e.IsDir() && filepath.Ext(e.Name()) == ending {
-			files = append(files, filepath.Join(folder, e.Name()))
+// FilesIn lists the given files, and of given folders the files whose names have an ending, sorted. A folder without one is
+// an error, which says what the files are.
+func FilesIn(what string, paths []string, ending string) ([]string, error) {
+	var out []string
+	for _, p := range paths {
+		if !IsFolder(p) {
+			out = append(out, p)
+			continue
+		}
+		entries, err := storage.ReadDir(p)
+		if err != nil {
+			return nil, fmt.Errorf("%s %q: %w", what, p, err)
+		}
+		found := false
+		for _, e := range entries { // sorted
+			if !strings.HasPrefix(e.Name(), ".") && filepath.Ext(e.Name()) == ending {
+				found, out = true, append(out, filepath.Join(p, e.Name()))
+			}
+		}
+		if !found {
+			return nil, fmt.Errorf("%s %q: the folder has no %s file: %w", what, p, ending, fs.ErrNotExist)
 		}
 	}
-	return files, err
+	return out, nil
 }
 
 // quoteGlob is the pattern that matches only path.
