@@ -182,6 +182,7 @@ var testsMayImport = map[string][]string{
 	"featurize/pixel":        {"internal/judge", "internal/realdata"},
 	"featurize/tabular":      {"internal/judge", "internal/realdata"},
 	"featurize/tokenizer":    {"internal/judge", "internal/realdata"},
+	"internal/parquetfile":   {"internal/storage", "internal/storage/storagetest"},
 	"internal/storage":       {"internal/storage/storagetest"},
 	"pipeline/shards":        {"internal/storage/storagetest"},
 	"internal/tablefile":     {"internal/judge"},
