@@ -434,3 +434,36 @@ func TestFolder(t *testing.T) {
 		t.Errorf("%d workers made it", makers.Load())
 	}
 }
+
+// A worker that is given a shard waits for another one that is alive and at it, takes over from a lost one, and does not
+// wait for its own team.
+func TestRunAlone(t *testing.T) {
+	s := newLines(4, 40)
+	o := Default(t.TempDir())
+	o.Lease = MinLease
+	other := openLines(t, s, o)
+	if ok, err := take(t.Context(), other.folder, claimOf(0, 1), other.machine.Worker); !ok || err != nil {
+		t.Fatal(ok, err)
+	}
+	stop := beat(t.Context(), other.folder, claimOf(0, 1), other.machine.Worker, o.Lease)
+	short, cancel := context.WithTimeout(t.Context(), 2*o.Lease)
+	defer cancel()
+	if _, _, err := openLines(t, s, o).RunAlone(short, 0); !errors.Is(err, context.DeadlineExceeded) {
+		t.Fatalf("did not wait for a worker that is alive: %v", err)
+	}
+	stop()
+	if _, made, err := openLines(t, s, o).RunAlone(t.Context(), 0); err != nil || !made {
+		t.Fatalf("did not take over from a lost worker: %v, %v", made, err)
+	}
+	if _, made, err := openLines(t, s, o).RunAlone(t.Context(), 0); err != nil || made {
+		t.Fatalf("made a shard that was done: %v, %v", made, err)
+	}
+	o.Team, o.Lease = "team", time.Hour
+	mate := openLines(t, s, o)
+	if ok, err := take(t.Context(), mate.folder, claimOf(1, 1), mate.machine.Worker); !ok || err != nil {
+		t.Fatal(ok, err)
+	}
+	if _, made, err := openLines(t, s, o).RunAlone(t.Context(), 1); err != nil || !made {
+		t.Fatalf("waited for its own team: %v, %v", made, err)
+	}
+}

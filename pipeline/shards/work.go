@@ -17,6 +17,7 @@ type Options struct {
 	Work     string            // folder or URL; Beside names the usual one
 	Lease    time.Duration     // after which a claim without a sign of life may be taken over; at least MinLease
 	Tries    int               // failed attempts after which a shard is given up by Next
+	Team     string            // begins the names of workers that one scheduler starts, see RunAlone; "": none
 	Scratch  string            // local folder for temporary files; "": that of the system
 	Progress progress.Progress // nil: none
 }
@@ -81,6 +82,9 @@ func open(ctx context.Context, s Stage, o Options) (*Work, error) {
 		o.Progress = progress.Silent{}
 	}
 	w := &Work{stage: s, manifest: s.Manifest(), o: o, machine: thisMachine()}
+	if o.Team != "" {
+		w.machine.Worker = o.Team + "." + w.machine.Worker
+	}
 	err := w.manifest.validate()
 	if err == nil {
 		w.of, err = w.manifest.digest()

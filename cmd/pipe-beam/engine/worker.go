@@ -30,6 +30,10 @@ func Worker(t Task, closing func()) {
 		go func() { ended <- serve(os.Args[1:]) }()
 		go func() { ended <- untilEnded(os.Getppid()) }()
 		err := <-ended
+		go func() { // native calls cannot be interrupted
+			time.Sleep(10 * time.Second)
+			os.Exit(1)
+		}()
 		closing()
 		if err != nil {
 			fmt.Fprintln(os.Stderr, "pipe-beam: worker:", err)

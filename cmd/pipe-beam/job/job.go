@@ -60,5 +60,5 @@ func (j *Job) open(ctx context.Context, stages map[string]Opener, p progress.Pro
 }
 
 func (j *Job) shards(p progress.Progress) shards.Options {
-	return shards.Options{Work: j.Work, Lease: j.Lease, Tries: j.Tries, Progress: p}
+	return shards.Options{Work: j.Work, Lease: j.Lease, Tries: j.Tries, Team: j.Name, Progress: p}
 }

@@ -15,13 +15,18 @@ import (
 type Worker struct {
 	stages map[string]Opener
 
-	mu   sync.Mutex
-	open map[string]*opened // by the payload of the job
+	mu      sync.Mutex
+	open    map[string]*opened // by the payload of the job
+	ending  context.Context    // ends when the worker is closed
+	end     context.CancelFunc
+	running sync.WaitGroup // shards
 }
 
 // NewWorker returns a worker for the stages that openers open by name.
 func NewWorker(stages map[string]Opener) *Worker {
-	return &Worker{stages: stages, open: map[string]*opened{}}
+	w := &Worker{stages: stages, open: map[string]*opened{}}
+	w.ending, w.end = context.WithCancel(context.Background())
+	return w
 }
 
 // opened is a stage that all shards of a job share in a process. It stays open for the life of the process.
@@ -33,16 +38,15 @@ type opened struct {
 	stopped error // every shard of the job meets it
 }
 
-// Close closes the stages, for example to give back what is left of a budget. Shards that still run fail.
+// Close ends the shards that run, so that nothing more is paid for, and closes the stages, for example to give back what is left of a budget.
 func (w *Worker) Close() {
+	w.end()
+	w.running.Wait()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for payload, o := range w.open {
-		if o.mu.TryLock() { // else it is being opened, and has spent nothing
-			if o.stage != nil {
-				_ = o.stage.Close() // the process ends, and nobody would read the error
-			}
-			o.mu.Unlock()
+		if o.stage != nil {
+			_ = o.stage.Close() // the process ends, and nobody would read the error
 		}
 		delete(w.open, payload)
 	}
@@ -51,6 +55,13 @@ func (w *Worker) Close() {
 // Task runs one shard; it is an engine.Task. Errors of the shard are no errors for the runner, which would begin the whole job again: they are left in the
 // work folder, and the other shards go on.
 func (w *Worker) Task(ctx context.Context, payload []byte, shard int) (map[string]int64, error) {
+	w.mu.Lock()
+	w.running.Add(1) // not while Close waits
+	w.mu.Unlock()
+	defer w.running.Done()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(w.ending, cancel)()
 	o, err := w.take(ctx, payload)
 	if err != nil {
 		return nil, err
@@ -90,7 +101,7 @@ func (o *opened) run(ctx context.Context, shard int) (map[string]int64, error) {
 		if err := o.stop(); err != nil {
 			return nil, err
 		}
-		done, made, err := o.work.Run(ctx, shard)
+		done, made, err := o.work.RunAlone(ctx, shard)
 		switch {
 		case err == nil && !made:
 			return map[string]int64{"shards_found": 1}, nil
