@@ -51,6 +51,9 @@ func TestCIFAR(t *testing.T) {
 			}
 		}
 	})
+	if form != "full" {
+		return
+	}
 	t.Run("failing S3", func(t *testing.T) {
 		w.faulty()
 		out := filepath.Join(w.folder, "faulty.parquet")
