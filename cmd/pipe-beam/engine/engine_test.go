@@ -89,8 +89,16 @@ func TestValidate(t *testing.T) {
 			t.Errorf("%+v: %v", s, err)
 		}
 	}
-	for _, s := range []Settings{{}, {Runner: "hadoop"}, {Runner: Flink}, {Runner: Prism, Parallelism: -1}, {Runner: Prism, Flags: []string{"x"}},
-		{Runner: Spark, Endpoint: "host:1", Environment: External}, {Runner: Flink, Endpoint: "host:1", Environment: Docker}, {Runner: Prism, Environment: "loopback"}} {
+	for _, s := range []Settings{
+		{},
+		{Runner: "hadoop"},
+		{Runner: Flink},
+		{Runner: Prism, Parallelism: -1},
+		{Runner: Prism, Flags: []string{"x"}},
+		{Runner: Spark, Endpoint: "host:1", Environment: External},
+		{Runner: Flink, Endpoint: "host:1", Environment: Docker},
+		{Runner: Prism, Environment: "loopback"},
+	} {
 		if s.Validate() == nil {
 			t.Errorf("%+v is taken as right", s)
 		}

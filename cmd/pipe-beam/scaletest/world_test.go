@@ -66,7 +66,7 @@ func newWorld(t *testing.T) *world {
 func (w *world) faulty() {
 	w.Helper()
 	r := rand.New(rand.NewPCG(1, 2))
-	var mu = make(chan struct{}, 1)
+	mu := make(chan struct{}, 1)
 	w.s3.Fail(func(*http.Request) int {
 		mu <- struct{}{}
 		defer func() { <-mu }()
