@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"maps"
 	"math/rand/v2"
 	"net/http"
@@ -174,6 +175,38 @@ func TestURLsRefused(t *testing.T) {
 		}
 		if left, _ := os.ReadDir(folder); len(left) > 0 {
 			t.Errorf("%s left %v", c.line, left)
+		}
+	}
+}
+
+// Commands that only print say the same about objects as about files.
+func TestURLsPrinted(t *testing.T) {
+	needRuntime(t)
+	local := t.TempDir()
+	workFor(t, local)
+	b := bucketOf(t, "read", local)
+	cache := t.TempDir()
+	for _, line := range []string{
+		"inspect table.parquet", "inspect policy.onnx", "diff table.parquet table.parquet",
+		"decide --policy policy.onnx --in table.parquet --json",
+	} {
+		var printed []string
+		for _, args := range [][]string{strings.Fields(line), b.line(local, strings.Fields(line))} {
+			var stdout bytes.Buffer
+			p := start(t, local, func(c *exec.Cmd) {
+				c.Env, c.Stdout = append(os.Environ(), storage.CacheVariable+"="+cache), &stdout
+			}, args...)
+			if err := <-p.ended; err != nil {
+				t.Errorf("%v: %v, %s", args, err, p.stderr.String())
+			}
+			text := stdout.String()
+			for _, form := range []string{"s3://data/read/", "/s3:/data/read/"} {
+				text = strings.ReplaceAll(text, form, "")
+			}
+			printed = append(printed, text)
+		}
+		if printed[0] != printed[1] {
+			t.Errorf("%s prints %q of an object, %q of a file", line, printed[1], printed[0])
 		}
 	}
 }
