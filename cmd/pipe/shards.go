@@ -104,7 +104,7 @@ func (s *shardFlags) count(ctx context.Context) (int, error) {
 type openStage func(n int, o shards.Options) (first, second shards.Stage, err error)
 
 // run does what the flags say.
-func (s *shardFlags) run(c *cobra.Command, a *app, out string, open openStage) error {
+func (s *shardFlags) run(c *cobra.Command, a *app, out string, open openStage) (err error) {
 	if err := s.check(c, a, out); err != nil {
 		return err
 	}
@@ -121,7 +121,7 @@ func (s *shardFlags) run(c *cobra.Command, a *app, out string, open openStage) e
 	}
 	for _, stage := range []shards.Stage{first, second} {
 		if stage != nil {
-			defer stage.Close()
+			defer func() { err = errors.Join(err, stage.Close()) }()
 		}
 	}
 	if s.gather {

@@ -1,11 +1,13 @@
 package job
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 
 	"pipe/costs/chat"
+	"pipe/internal/storage"
 	"pipe/onnx/ort"
 	"pipe/pipeline"
 	"pipe/pipeline/sharded"
@@ -63,10 +65,47 @@ func openTrain(_ context.Context, options json.RawMessage) (shards.Stage, error)
 	return sweep.New(o.TrainOptions, o.Shards)
 }
 
-// read reads the options of a stage.
+// read reads the options of a stage. Texts that are URLs of files get the form that stages use, in each process, since the
+// parameters of a URL hold in the process that has read it.
 func read(options json.RawMessage, into any) error {
-	if err := json.Unmarshal(options, into); err != nil {
+	d := json.NewDecoder(bytes.NewReader(options))
+	d.UseNumber() // seeds have 64 bits
+	var tree any
+	err := d.Decode(&tree)
+	if err == nil {
+		tree, err = resolved(tree)
+	}
+	if err == nil {
+		options, err = json.Marshal(tree)
+	}
+	if err == nil {
+		err = json.Unmarshal(options, into)
+	}
+	if err != nil {
 		return fmt.Errorf("read the options of the stage: %w", err)
 	}
 	return nil
+}
+
+// resolved is a tree of JSON whose URLs have the form that stages use.
+func resolved(tree any) (_ any, err error) {
+	switch v := tree.(type) {
+	case string:
+		if storage.IsURL(v) {
+			return storage.Path(v)
+		}
+	case []any:
+		for i := range v {
+			if v[i], err = resolved(v[i]); err != nil {
+				return nil, err
+			}
+		}
+	case map[string]any:
+		for name := range v {
+			if v[name], err = resolved(v[name]); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return tree, nil
 }
