@@ -41,7 +41,7 @@ git ls-files -z --cached --others --exclude-standard '*.go' '*.proto' '*.mod' '*
 		-e "s#(^|[\"\`( =])$old/(($folders)([]/\"\`), ]|\$))#\1$to/\2#g" \
 		-e "s#\"$old/\"#\"$to/\"#g" \
 		-e "s#^module $old(/|\$)#module $to\1#" \
-		-e "s#^((require|replace|\t)+ ?)$old(/serve)? (v|=)#\1$to\3 \4#" \
+		-e "s#^((require|replace|\t)+ ?)$old(/serve|/cloud)? (v|=)#\1$to\3 \4#" \
 		-e "s#(-replace[ =])$old=#\1$to=#g" \
 		-e "s#(-require[ =])$old@#\1$to@#g"
 echo "move: the module was $from and is $(go list -m)" >&2

@@ -23,7 +23,7 @@ func TestMove(t *testing.T) {
 	command(t, root, "tools/move.sh", "example.org/group/moved")
 	command(t, root, "go", "build", "-gcflags=-N -l", "-o", filepath.Join(t.TempDir(), "pipe"), "./cmd/pipe") // a quick build, which is not run
 	command(t, root, "go", "list", "-deps", "-test", "./...", "./cloud/...", "./cmd/pipe/...", "./cmd/pipe-beam/...", "./serve/...")
-	old := regexp.MustCompile(`(?m)(^|[^\w/.~-])` + regexp.QuoteMeta(module) + `(/(cmd|costs|featurize|internal|models|onnx|pipeline|serve|tools)\b|@v\d).*`)
+	old := regexp.MustCompile(`(?m)(^|[^\w/.~-])` + regexp.QuoteMeta(module) + `(/(cloud|cmd|costs|featurize|internal|models|onnx|pipeline|serve|tools)\b|@v\d).*`)
 	for name, text := range contents(t, root) {
 		if left := old.FindString(text); left != "" && name != "tools/move.sh" {
 			t.Errorf("%s has the old path still: %s", name, left)
