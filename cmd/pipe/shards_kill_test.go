@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"pipe/onnx/ort"
 	"pipe/pipeline/decide/decidetest"
 )
 
@@ -91,14 +90,14 @@ func TestKilledWorkersLoseNothing(t *testing.T) {
 	if testing.Short() {
 		rows = 20_000
 	}
-	library, _, missing := ort.Locate("")
 	for name, w := range sharedWorks(t, rows) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if w.graph && missing != nil {
-				t.Skip(missing)
+			flags := []string{"-q"}
+			if w.graph {
+				flags = append(flags, "--runtime", runtimeLibrary(t))
 			}
-			w.args = append([]string{"-q", "--runtime", library}, w.args...)
+			w.args = append(flags, w.args...)
 			folder := t.TempDir()
 			w.put(t, folder)
 			for _, sub := range []string{"one", "many"} {

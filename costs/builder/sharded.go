@@ -75,7 +75,7 @@ func openSharded(ctx context.Context, cfg *part.Config, o Options, s Shares) (_ 
 	return b, nil
 }
 
-// TooManyError says that rows cannot be cut into so many ranges.
+// TooManyError says that there are too few rows for the number of ranges.
 type TooManyError struct{ Ranges, Most, Shard int }
 
 // Error names the numbers.

@@ -71,7 +71,7 @@ func (l *ledger) claim(ctx context.Context) (float64, error) {
 	return m, nil
 }
 
-// claimSlice takes a slice that nobody has.
+// claimSlice takes a slice that no worker has claimed.
 func (l *ledger) claimSlice(ctx context.Context) (float64, error) {
 	taken := make(map[int]bool)
 	for info, err := range l.folder.List(ctx, "slices/") {

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 
 	"github.com/parquet-go/parquet-go/encoding/thrift"
@@ -63,6 +64,20 @@ func (j *Joiner) Add(p Part) error {
 	}
 	j.parts++
 	return nil
+}
+
+// AddFile appends the part in a local file, as Add does.
+func (j *Joiner) AddFile(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	return j.Add(Part{ReaderAt: f, Size: info.Size()})
 }
 
 // Close ends the file. Without any part it is an error.

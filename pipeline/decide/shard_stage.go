@@ -261,16 +261,7 @@ func (s *shardStage) joinParquet(ctx context.Context, out io.Writer, parts *shar
 		return err
 	}
 	err = parts.Each(ctx, func(shard int, folder string) error {
-		f, err := os.Open(filepath.Join(folder, s.partName(shard)))
-		if err != nil {
-			return err
-		}
-		defer f.Close()
-		info, err := f.Stat()
-		if err != nil {
-			return err
-		}
-		return j.Add(parquetjoin.Part{ReaderAt: f, Size: info.Size()})
+		return j.AddFile(filepath.Join(folder, s.partName(shard)))
 	})
 	if err != nil {
 		return err

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"time"
 
@@ -178,16 +177,7 @@ func (s *featurize) join(ctx context.Context, w io.Writer, parts *shards.Parts) 
 	}
 	err = parts.Each(ctx, func(_ int, folder string) error {
 		defer s.progress.Add(1)
-		f, err := os.Open(filepath.Join(folder, pipeline.TableFile))
-		if err != nil {
-			return err
-		}
-		defer f.Close()
-		info, err := f.Stat()
-		if err != nil {
-			return err
-		}
-		return j.Add(parquetjoin.Part{ReaderAt: f, Size: info.Size()})
+		return j.AddFile(filepath.Join(folder, pipeline.TableFile))
 	})
 	if err != nil {
 		return err

@@ -184,7 +184,7 @@ func (u *submitter) check(ctx context.Context, before []int) error {
 	return nil
 }
 
-// outlast waits until all shards are done, or nobody has been at them for some time: a runner may go on without its job server. Then the job
+// outlast waits until all shards are done, or no worker has claimed one for some time: a runner may go on without its job server. Then the job
 // server must be back.
 func (u *submitter) outlast(ctx context.Context) error {
 	quiet := time.Now()
