@@ -67,25 +67,16 @@ func newBudget(limit float64) *Budget {
 // budget is used up for all callers.
 func (b *Budget) reserve(ctx context.Context, most float64) error {
 	for {
-		if err := b.grow(ctx, most); err != nil {
+		all, err := b.grow(ctx, most)
+		if err != nil {
 			return err
 		}
-		b.mu.Lock()
-		if b.over == nil && b.exceeds(most) && b.inFlight == 0 {
-			b.over = &BudgetError{Budget: b.limit, Spent: b.spent, Next: most, Shared: b.ledger != nil}
-			b.wake()
+		taken, settled, err := b.take(most, all)
+		if taken || err != nil {
+			return err
 		}
-		over, fits, settled := b.over, !b.exceeds(most), b.settled
-		if over == nil && fits {
-			b.reserved += most
-			b.inFlight++
-		}
-		b.mu.Unlock()
-		switch {
-		case over != nil:
-			return over
-		case fits:
-			return nil
+		if !all {
+			continue // another caller was faster, and there may be more
 		}
 		select {
 		case <-settled:
@@ -93,6 +84,26 @@ func (b *Budget) reserve(ctx context.Context, most float64) error {
 			return ctx.Err()
 		}
 	}
+}
+
+// take reserves money of this worker's part. all says that the part cannot grow: if nothing is in flight either, the
+// budget is used up. settled is closed when there may be more.
+func (b *Budget) take(most float64, all bool) (taken bool, settled chan struct{}, err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	switch {
+	case b.over != nil:
+		return false, nil, b.over
+	case !b.exceeds(most):
+		b.reserved += most
+		b.inFlight++
+		return true, nil, nil
+	case all && b.inFlight == 0:
+		b.over = &BudgetError{Budget: b.limit, Spent: b.spent, Next: most, Shared: b.ledger != nil}
+		b.wake()
+		return false, nil, b.over
+	}
+	return false, b.settled, nil
 }
 
 // limited reports whether requests need a price.
@@ -128,10 +139,10 @@ func (b *Budget) Share(ctx context.Context, folder *storage.Folder) (err error) 
 	return err
 }
 
-// grow claims slices until a request fits, or none are left.
-func (b *Budget) grow(ctx context.Context, most float64) error {
+// grow claims slices until a request fits. all says that none are left, so that this worker's part is all it gets.
+func (b *Budget) grow(ctx context.Context, most float64) (all bool, err error) {
 	if b.ledger == nil {
-		return nil
+		return true, nil
 	}
 	b.ledger.turn.Lock()
 	defer b.ledger.turn.Unlock()
@@ -140,11 +151,11 @@ func (b *Budget) grow(ctx context.Context, most float64) error {
 		fits := !b.exceeds(most)
 		b.mu.Unlock()
 		if fits {
-			return nil
+			return false, nil
 		}
 		money, err := b.ledger.claim(ctx)
 		if err != nil || money == 0 {
-			return err
+			return true, err
 		}
 		b.mu.Lock()
 		b.mine += money

@@ -71,6 +71,28 @@ func TestLedger(t *testing.T) {
 	}
 }
 
+// Callers that grow the part of their worker at the same time never find a budget used up of which most is left.
+func TestLedgerOfManyCallers(t *testing.T) {
+	b := newBudget(100)
+	if err := b.Share(t.Context(), sharedFolder(t)); err != nil {
+		t.Fatal(err)
+	}
+	most := b.ledger.slice * 0.9 // a slice is enough for one request
+	var group sync.WaitGroup
+	for range 8 {
+		group.Go(func() {
+			for range 60 {
+				if err := b.reserve(t.Context(), most); err != nil {
+					t.Error(err)
+					return
+				}
+				b.settle(most, most/100)
+			}
+		})
+	}
+	group.Wait()
+}
+
 // Two workers share answers: the second asks nothing, and where both ask at once both use the first answer.
 func TestSharedAnswers(t *testing.T) {
 	folder := sharedFolder(t)
