@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"pipe/costs/builder/part"
 	"pipe/costs/chat"
@@ -33,6 +34,7 @@ type Shares struct {
 	Ranges  int             // into which the rows are cut
 	Workers int             // that may ask services at the same time; each takes its share of the limits
 	Answers *storage.Folder // where answers of chat models are kept; nil: as in Run
+	Lease   time.Duration   // after which a worker that asks for an answer counts as lost
 	Ledger  *storage.Folder // where slices of the budget are claimed; nil: as in Run
 }
 
@@ -62,7 +64,7 @@ func openSharded(ctx context.Context, cfg *part.Config, o Options, s Shares) (_ 
 	}
 	b.o.Experts, b.o.share = filepath.Join(b.scratch, "experts"), func(q *chat.Session) {
 		if s.Answers != nil {
-			q.Share(s.Answers, s.Workers)
+			q.Share(s.Answers, s.Workers, s.Lease)
 		}
 	}
 	if b.p, b.out, err = prepare(ctx, cfg, &b.o); err != nil {
@@ -160,8 +162,8 @@ func (b *Sharded) Range(ctx context.Context, n int, folder string) (file string,
 	for shard := from; shard < to; shard++ {
 		rows += int64(len(b.p.rows(shard)))
 	}
-	// The order is another in every run: of two that make the same range at once, each finds the answers of the other
-	// instead of asking for the same at the same time.
+	// The order is another in every run: two that make the same range at once ask for different things, and each finds the
+	// answers of the other, instead of waiting for them.
 	order := rand.Perm(to - from)
 	err = parallel.First(ctx, b.p.Workers, to-from, func(ctx context.Context, i int) error {
 		return b.p.makeShard(chat.WithRun(ctx, run), w, from+order[i], &b.o)

@@ -120,20 +120,14 @@ func (s *answerStore) question(ctx context.Context, request string) (q *question
 	return q, !asked, nil
 }
 
-// settle asks, stores the answer and wakes the waiting callers. They get the text as stored: JSON holds only UTF-8. fresh
-// is false if another worker has asked before.
+// settle asks, stores the answer and wakes the waiting callers. fresh is false if another worker has asked.
 func (s *answerStore) settle(ctx context.Context, request string, q *question, ask func() (answer, error)) (fresh bool) {
-	fresh = true
 	if s.shared != nil {
-		var kept bool
-		q.answer, kept, q.err = s.shared.get(ctx, request)
-		fresh = !kept && q.err == nil
-	}
-	if fresh {
-		if q.answer, q.err = ask(); q.err == nil {
-			q.answer.Text = strings.ToValidUTF8(q.answer.Text, "\ufffd")
-			q.answer, q.err = s.keep(ctx, q.answer)
-		}
+		q.answer, fresh, q.err = s.shared.once(ctx, request, ask)
+	} else if q.answer, q.err = ask(); q.err == nil {
+		fresh = true
+		q.answer.tidy()
+		q.err = s.append(q.answer)
 	}
 	s.mu.Lock()
 	if q.err == nil {
@@ -145,19 +139,8 @@ func (s *answerStore) settle(ctx context.Context, request string, q *question, a
 	return fresh
 }
 
-// keep stores an answer and returns the one that counts. An answer that is paid for is stored also where ctx has ended.
-func (s *answerStore) keep(ctx context.Context, a answer) (answer, error) {
-	if s.shared == nil {
-		return a, s.append(a)
-	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
-	defer cancel()
-	kept, err := s.shared.put(ctx, a)
-	if err != nil {
-		err = fmt.Errorf("keep answer: %w", err)
-	}
-	return kept, err
-}
+// tidy makes the text one that is the same after it was stored: JSON holds only UTF-8.
+func (a *answer) tidy() { a.Text = strings.ToValidUTF8(a.Text, "\ufffd") }
 
 // append writes an answer and returns when it is on disk. One sync covers the
 // lines of all waiting callers.
@@ -202,8 +185,11 @@ func (s *answerStore) Close() error {
 }
 
 func (s *answerStore) close() (err error) {
+	if s.shared != nil {
+		err = s.shared.claims.end()
+	}
 	if s.file != nil {
-		err = s.file.Close()
+		err = errors.Join(err, s.file.Close())
 		s.file = nil
 	}
 	if s.lock != nil {

@@ -3,29 +3,84 @@ package chat
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"strings"
+	"time"
 
 	"pipe/costs"
 	"pipe/internal/storage"
 )
 
-// sharedAnswers keeps answers for many workers: an object each, named by its request, in a folder that all reach. The
-// first answer to a request stays, so that all workers use the same.
-type sharedAnswers struct{ folder *storage.Folder }
+// sharedAnswers keeps answers for many workers: an object ab/DIGEST.json each, named by its request, in a folder that all
+// reach. The first answer to a request stays, so that all workers use the same.
+type sharedAnswers struct {
+	folder *storage.Folder
+	claims *claims
+}
+
+func newSharedAnswers(folder *storage.Folder, lease time.Duration) *sharedAnswers {
+	return &sharedAnswers{folder, newClaims(folder, lease)}
+}
 
 // mostAnswer is the largest object of an answer in bytes.
 const mostAnswer = 16 << 20
 
-// name is that of the object of a request, which is a digest.
-func (s *sharedAnswers) name(request string) string {
+// How long a worker waits for the answer of another before it looks again: twice as long each time.
+const (
+	firstWait = 20 * time.Millisecond
+	mostWait  = time.Second
+)
+
+// nameOf is the beginning of the names of what belongs to a request, which is a digest.
+func nameOf(request string) string {
 	digits := strings.TrimPrefix(request, "sha256:")
-	return digits[:min(2, len(digits))] + "/" + digits + ".json"
+	return digits[:min(2, len(digits))] + "/" + digits
+}
+
+func objectOf(request string) string { return nameOf(request) + ".json" }
+
+// once returns the answer to a request. One of all workers asks; fresh says that it was this one.
+func (s *sharedAnswers) once(ctx context.Context, request string, ask func() (answer, error)) (_ answer, fresh bool, err error) {
+	for wait := firstWait; ; wait = min(2*wait, mostWait) {
+		a, kept, err := s.get(ctx, request)
+		if kept || err != nil {
+			return a, false, err
+		}
+		claim, err := s.claims.take(ctx, request)
+		if err != nil {
+			return answer{}, false, fmt.Errorf("claim a request: %w", err)
+		}
+		if claim != "" {
+			return s.ask(ctx, claim, request, ask)
+		}
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+			return answer{}, false, ctx.Err()
+		}
+	}
+}
+
+// ask asks for what is claimed, unless it was answered before the claim.
+func (s *sharedAnswers) ask(ctx context.Context, claim, request string, ask func() (answer, error)) (_ answer, fresh bool, err error) {
+	a, kept, err := s.get(ctx, request)
+	if !kept && err == nil {
+		if a, err = ask(); err == nil {
+			fresh = true
+			a, err = s.put(ctx, a)
+		}
+	}
+	// The answer counts also where its claim stays.
+	if dropped := s.claims.drop(ctx, claim, err == nil); dropped != nil && err != nil {
+		err = errors.Join(err, dropped)
+	}
+	return a, fresh, err
 }
 
 // get returns the answer to a request, if there is one.
 func (s *sharedAnswers) get(ctx context.Context, request string) (a answer, kept bool, err error) {
-	name := s.name(request)
+	name := objectOf(request)
 	line, err := s.folder.ReadFile(ctx, name, mostAnswer)
 	if errors.Is(err, fs.ErrNotExist) {
 		return answer{}, false, nil
@@ -42,19 +97,26 @@ func (s *sharedAnswers) get(ctx context.Context, request string) (a answer, kept
 	return a, true, nil
 }
 
-// put keeps an answer, and returns the one that is kept: that of another worker, if it was first.
+// put keeps an answer, and returns the one that is kept: that of another worker, if it was first. An answer that is paid
+// for is kept also where ctx has ended.
 func (s *sharedAnswers) put(ctx context.Context, a answer) (answer, error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
+	defer cancel()
+	a.tidy()
 	line, err := a.line()
 	if err != nil {
 		return answer{}, err
 	}
-	err = s.folder.WriteFile(ctx, s.name(a.Request), line, storage.WriteOptions{IfNotExist: true})
+	err = s.folder.WriteFile(ctx, objectOf(a.Request), line, storage.WriteOptions{IfNotExist: true})
 	if errors.Is(err, fs.ErrExist) {
 		first, kept, err := s.get(ctx, a.Request)
 		if err == nil && !kept {
 			err = errors.New("an answer was removed from the folder while it was in use")
 		}
 		return first, err
+	}
+	if err != nil {
+		err = fmt.Errorf("keep answer: %w", err)
 	}
 	return a, err
 }

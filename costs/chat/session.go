@@ -38,9 +38,10 @@ func OpenSession(b *part.Build, folder string, money *Budget) *Session {
 }
 
 // Share has the session work with those of other workers, which reach the folder: answers are kept there, an object
-// each, and every worker takes its share of the limits of services. It is called before parts are made.
-func (q *Session) Share(answers *storage.Folder, workers int) {
-	q.store.shared = &sharedAnswers{answers}
+// each, one worker asks while others wait, for the time of the lease without a sign of life from it, and every worker takes
+// its share of the limits of services. It is called before parts are made.
+func (q *Session) Share(answers *storage.Folder, workers int, lease time.Duration) {
+	q.store.shared = newSharedAnswers(answers, lease)
 	q.accounts.Share(workers)
 }
 
@@ -51,7 +52,7 @@ func sessionOf(b *part.Build) (*Session, error) {
 	})
 }
 
-// Close releases the folder of answers.
+// Close releases the folder of answers, and what is claimed there.
 func (q *Session) Close() error { return q.store.Close() }
 
 // CountAnswers registers a part whose answers are counted. It is an error if the build has no session.

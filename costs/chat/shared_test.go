@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"pipe/internal/digest"
 	"pipe/internal/storage"
@@ -98,7 +99,7 @@ func TestSharedAnswers(t *testing.T) {
 	folder := sharedFolder(t)
 	open := func() *answerStore {
 		s := newAnswerStore("")
-		s.shared = &sharedAnswers{folder}
+		s.shared = newSharedAnswers(folder, time.Minute)
 		return s
 	}
 	var asked atomic.Int64
@@ -123,19 +124,14 @@ func TestSharedAnswers(t *testing.T) {
 		}
 	}
 	request := digest.Of(nil)
-	late := func() (answer, error) { // b is faster
-		_, _, err := b.once(t.Context(), request, ask(request))
-		return answer{Request: request, Text: "late"}, err
+	if _, _, err := a.once(t.Context(), request, ask(request)); err != nil {
+		t.Fatal(err)
 	}
-	got, _, err := a.once(t.Context(), request, late)
-	if err != nil || got.Text == "late" {
-		t.Errorf("%q, %v", got.Text, err)
-	}
-	if err := folder.WriteFile(context.Background(), (&sharedAnswers{}).name(request), []byte("{}"), storage.WriteOptions{}); err != nil {
+	if err := folder.WriteFile(context.Background(), objectOf(request), []byte("{}"), storage.WriteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	var damaged *damagedError
-	if _, _, err := open().once(t.Context(), request, late); !errors.As(err, &damaged) {
+	if _, _, err := open().once(t.Context(), request, ask(request)); !errors.As(err, &damaged) {
 		t.Error(err)
 	}
 }
@@ -152,9 +148,122 @@ func TestSharedAnswersOfOneMachine(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := newAnswerStore("")
-	s.shared = &sharedAnswers{folder}
+	s.shared = newSharedAnswers(folder, time.Minute)
 	a, fresh, err := s.once(t.Context(), request, nil)
 	if err != nil || fresh || a.Text != "paid" {
 		t.Errorf("%+v, %v", a, err)
+	}
+}
+
+// workersAt are stores of several workers at one folder.
+func workersAt(t *testing.T, folder *storage.Folder, n int, lease time.Duration) []*answerStore {
+	t.Helper()
+	list := make([]*answerStore, n)
+	for i := range list {
+		list[i] = newAnswerStore("")
+		list[i].shared = newSharedAnswers(folder, lease)
+		t.Cleanup(func() {
+			if err := list[i].Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	return list
+}
+
+// leftovers are the objects of a folder that are no answers.
+func leftovers(t *testing.T, folder *storage.Folder) (names []string) {
+	t.Helper()
+	for _, prefix := range []string{"asking/", "workers/"} {
+		for info, err := range folder.List(t.Context(), prefix) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			names = append(names, info.Name)
+		}
+	}
+	return names
+}
+
+// Workers in lock-step ask for nothing twice, and leave no claims.
+func TestOneWorkerAsks(t *testing.T) {
+	folder := sharedFolder(t)
+	var asked atomic.Int64
+	workers := workersAt(t, folder, 4, time.Minute)
+	var group sync.WaitGroup
+	for _, w := range workers {
+		for i := range 30 {
+			group.Go(func() {
+				request := digest.Of([]byte{byte(i)})
+				a, _, err := w.once(t.Context(), request, func() (answer, error) {
+					time.Sleep(5 * time.Millisecond)
+					return answer{Request: request, Text: fmt.Sprint(i, asked.Add(1))}, nil
+				})
+				if err != nil || a.Request != request {
+					t.Error(a, err)
+				}
+			})
+		}
+	}
+	group.Wait()
+	if n := asked.Load(); n != 30 {
+		t.Errorf("30 answers were asked for %d times", n)
+	}
+	for _, w := range workers {
+		if err := w.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	if names := leftovers(t, folder); len(names) > 0 {
+		t.Errorf("left: %v", names)
+	}
+}
+
+// A worker that fails gives way at once; one that is lost, after the lease; and its own late answer does not count.
+func TestClaimsOfTheLost(t *testing.T) {
+	folder := sharedFolder(t)
+	const lease = 200 * time.Millisecond // and a second, which times of stores may be wrong by
+	workers := workersAt(t, folder, 3, lease)
+	request := digest.Of(nil)
+	answered := func(text string) func() (answer, error) {
+		return func() (answer, error) { return answer{Request: request, Text: text}, nil }
+	}
+	failed := errors.New("the service fails")
+	if _, _, err := workers[0].once(t.Context(), request, func() (answer, error) { return answer{}, failed }); !errors.Is(err, failed) {
+		t.Fatal(err)
+	}
+	begun, late := make(chan struct{}), make(chan answer)
+	go func() {
+		a, _, err := workers[1].once(t.Context(), request, func() (answer, error) {
+			close(begun)
+			time.Sleep(3 * time.Second)
+			return answer{Request: request, Text: "late"}, nil
+		})
+		if err != nil {
+			t.Error(err)
+		}
+		late <- a
+	}()
+	start := time.Now()
+	<-begun
+	if wait := time.Since(start); wait > lease {
+		t.Errorf("after a failure the next worker waited %v", wait)
+	}
+	lost := workers[1].shared.claims // it hangs: no signs of life any more
+	if err := lost.end(); err != nil {
+		t.Fatal(err)
+	}
+	if err := folder.WriteFile(t.Context(), "workers/"+lost.worker, nil, storage.WriteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	a, fresh, err := workers[2].once(t.Context(), request, answered("in time"))
+	if err != nil || !fresh || a.Text != "in time" {
+		t.Errorf("%+v, %v, %v", a, fresh, err)
+	}
+	if wait := time.Since(start); wait < lease || wait > 3*time.Second {
+		t.Errorf("a lost worker was waited for %v", wait)
+	}
+	if a := <-late; a.Text != "in time" {
+		t.Errorf("%+v: two workers use different answers", a)
 	}
 }

@@ -59,7 +59,7 @@ func OpenCosts(ctx context.Context, o pipeline.CostsOptions, s ShardOptions, pro
 	if err != nil {
 		return nil, err
 	}
-	share := builder.Shares{Ranges: s.Shards, Workers: s.Workers, Answers: folder.Sub("answers"), Ledger: folder.Sub("ledger")}
+	share := builder.Shares{Ranges: s.Shards, Workers: s.Workers, Lease: s.Lease, Answers: folder.Sub("answers"), Ledger: folder.Sub("ledger")}
 	if o.Answers != "" {
 		if share.Answers, err = storage.OpenFolder(ctx, o.Answers); err != nil {
 			return nil, err
