@@ -17,7 +17,6 @@ import (
 	"pipe/internal/safetext"
 	"pipe/internal/storage"
 	"pipe/onnx/ort"
-	"pipe/pipeline/sharded"
 	"pipe/pipeline/shards"
 	"pipe/pipeline/stage"
 )
@@ -76,7 +75,7 @@ func (a *app) run(c *cobra.Command, stages []string, options any) error {
 	for i, stage := range stages {
 		last, work, do := i == len(stages)-1, a.work, job.Run
 		if !last {
-			work.Work, do = storage.Join(work.Work, sharded.FeaturizeFolder), job.Make
+			work.Work, do = storage.Join(work.Work, job.FolderOf(stage)), job.Make
 		}
 		j, err := job.New(stage, options, work)
 		if err != nil {
@@ -85,6 +84,9 @@ func (a *app) run(c *cobra.Command, stages []string, options any) error {
 		r, err := do(c.Context(), j, job.Stages(), a.engine, a.progress())
 		if err != nil {
 			return err
+		}
+		if r == nil {
+			continue // there is nothing to do before the last stage
 		}
 		a.progress().Note("%d shards of %s were made now, %d were there; their files stay in %s", r.Counts["shards_made"], stage, r.Counts["shards_found"], r.Work)
 		if last {

@@ -57,5 +57,5 @@ func runCosts(c *cobra.Command, a *app, o job.Costs) error {
 		return err
 	}
 	o.Shards.Shards, o.Shards.Work, o.Shards.Lease, o.Runtime = a.shards, a.work.Work, a.work.Lease, a.runtime
-	return a.run(c, []string{"costs"}, o)
+	return a.run(c, []string{job.CostsPass, "costs"}, o)
 }

@@ -98,7 +98,7 @@ func runCostsShards(c *cobra.Command, a *app, o pipeline.CostsOptions, split *sh
 		return err
 	}
 	return split.run(c, a, out, func(n int, so shards.Options) (_, _ shards.Stage, err error) {
-		s := sharded.ShardOptions{Shards: n, Workers: workers, Work: so.Work, Lease: so.Lease}
+		s := sharded.ShardOptions{Shards: n, Workers: workers, Work: so.Work, Lease: so.Lease, Gathers: split.gather}
 		stage, err := sharded.OpenCosts(c.Context(), o, s, a.progress())
 		return nil, stage, err
 	})

@@ -150,15 +150,20 @@ func (s *shardFlags) print(a *app, report any) error {
 	return a.printJSON(report)
 }
 
-// showList prints the state of the shards, or drops them. Of work with two phases, it shows the first one until that is
+// showList prints the state of the shards, or drops them. Of work that other work comes before, it shows that until it is
 // done.
 func (s *shardFlags) showList(ctx context.Context, a *app) error {
 	first := s.options
-	first.Work = storage.Join(first.Work, sharded.FeaturizeFolder)
-	fit, unfit := shards.List(ctx, first.Work)
+	before, none := (*shards.Listing)(nil), error(nil)
+	for _, folder := range []string{sharded.FeaturizeFolder, sharded.PassFolder} {
+		first.Work = storage.Join(s.options.Work, folder)
+		if before, none = shards.List(ctx, first.Work); none == nil {
+			break
+		}
+	}
 	if s.restart {
 		err := shards.Drop(ctx, s.options)
-		if unfit == nil {
+		if none == nil {
 			err = errors.Join(err, shards.Drop(ctx, first))
 		}
 		if err != nil {
@@ -167,12 +172,12 @@ func (s *shardFlags) showList(ctx context.Context, a *app) error {
 		a.say("dropped the shards in %s", s.options.Work)
 		return nil
 	}
-	if unfit == nil && fit.Count(shards.StateDone) < len(fit.Shards) {
-		return a.print(fit)
+	if none == nil && before.Count(shards.StateDone) < len(before.Shards) {
+		return a.print(before)
 	}
 	l, err := shards.List(ctx, s.options.Work)
-	if err != nil && unfit == nil {
-		l, err = fit, nil
+	if err != nil && none == nil {
+		l, err = before, nil
 	}
 	if err != nil {
 		return err

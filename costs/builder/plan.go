@@ -68,7 +68,7 @@ func blankPlan(cfg *part.Config, o *Options) *plan {
 	p.Build = &part.Build{
 		SourceKind: cfg.Instances.Kind, SplitKind: cfg.Split.Kind, Dir: o.Dir, Folder: o.Experts, Workers: cfg.WorkerCount(),
 		CrossFit: cfg.CrossFit, FoldSeed: cfg.FoldSeed, SkipBad: o.SkipBad, Progress: o.Progress, Held: o.held(),
-		Open: o.runtime, OpenText: o.OpenText, Inputs: make(part.Inputs),
+		Open: o.runtime, OpenText: o.OpenText, Inputs: make(part.Inputs), Divide: o.divide,
 	}
 	p.session = chat.OpenSession(p.Build, o.Answers, o.Budget)
 	if o.share != nil {

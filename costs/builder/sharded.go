@@ -35,6 +35,7 @@ type Shares struct {
 	Workers int             // that may ask services at the same time; each takes its share of the limits
 	Answers *storage.Folder // where answers of chat models are kept; nil: as in Run
 	Lease   time.Duration   // after which a worker that asks for an answer counts as lost
+	Divide  part.Divider    // shares what is done before the first row; nil: every worker does all of it
 	Ledger  *storage.Folder // where slices of the budget are claimed; nil: as in Run
 }
 
@@ -62,7 +63,8 @@ func openSharded(ctx context.Context, cfg *part.Config, o Options, s Shares) (_ 
 			return nil, err
 		}
 	}
-	b.o.Experts, b.o.share = filepath.Join(b.scratch, "experts"), func(q *chat.Session) {
+	b.o.Experts, b.o.divide = filepath.Join(b.scratch, "experts"), s.Divide
+	b.o.share = func(q *chat.Session) {
 		if s.Answers != nil {
 			q.Share(s.Answers, s.Workers, s.Lease)
 		}
@@ -75,6 +77,26 @@ func openSharded(ctx context.Context, cfg *part.Config, o Options, s Shares) (_ 
 		return nil, errors.Join(err, b.p.Close())
 	}
 	return b, nil
+}
+
+// SourcePass returns the pass that the source of a configuration has made before the first row, nil if there is none.
+func SourcePass(ctx context.Context, cfg part.Config, o Options) (pass *part.Pass, err error) {
+	found := errors.New("the pass is found")
+	o.divide = func(_ context.Context, p part.Pass) ([][]byte, error) {
+		pass = &p
+		return nil, found
+	}
+	if _, err := o.complete(&cfg); err != nil {
+		return nil, fmt.Errorf("build costs: %w", err)
+	}
+	p := blankPlan(&cfg, &o)
+	if err = p.makeSource(ctx); errors.Is(err, found) {
+		err = nil
+	}
+	if err = errors.Join(err, p.Close()); err != nil {
+		return nil, fmt.Errorf("build costs: %w", err)
+	}
+	return pass, nil
 }
 
 // TooManyError says that there are too few rows for the number of ranges.

@@ -14,8 +14,23 @@ import (
 // the first prepared, and gathers the output by a third.
 func inRanges(t *testing.T, w *world, o Options, ranges int) *Report {
 	t.Helper()
+	passes := map[string][][]byte{} // the first worker makes them
+	divide := func(ctx context.Context, pass part.Pass) (results [][]byte, err error) {
+		if passes[pass.Name] != nil {
+			return passes[pass.Name], nil
+		}
+		for from := 0; from < pass.Items; from += 7 {
+			b, err := pass.Make(ctx, from, min(from+7, pass.Items))
+			if err != nil {
+				return nil, err
+			}
+			results = append(results, b)
+		}
+		passes[pass.Name] = results
+		return results, nil
+	}
 	open := func() *Sharded {
-		b, err := OpenSharded(t.Context(), w.cfg, o, Shares{Ranges: ranges, Workers: 1})
+		b, err := OpenSharded(t.Context(), w.cfg, o, Shares{Ranges: ranges, Workers: 1, Divide: divide})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -163,4 +178,38 @@ func TestRangesWithLatency(t *testing.T) {
 	if r := inRanges(t, w, o, 2); len(r.Latency) == 0 {
 		t.Error("there are no times")
 	}
+}
+
+// Images are looked at once by all workers together; bad ones are left out and listed as in a local run.
+func TestRangesOfImages(t *testing.T) {
+	w := newPictures(t, 40, 16)
+	w.spoil(t)
+	local, err := w.skipBad(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := Options{Kinds: w.allKinds(), OpenText: w.openText, Out: filepath.Join(t.TempDir(), "many.parquet"), Dir: w.dir, SkipBad: true}
+	gathered := inRanges(t, w, o, 3)
+	sameAsLocal(t, local, gathered)
+	if len(local.Skipped) == 0 || readBytes(t, local.BadList) != readBytes(t, gathered.BadList) {
+		t.Errorf("left out: %v, and %v", local.Skipped, gathered.Skipped)
+	}
+	o.SkipBad = false
+	_, err = OpenSharded(t.Context(), w.cfg, o, Shares{Ranges: 3, Workers: 1, Divide: func(ctx context.Context, pass part.Pass) ([][]byte, error) {
+		b, err := pass.Make(ctx, 0, pass.Items)
+		return [][]byte{b}, err
+	}})
+	var bad *part.BadImagesError
+	if !errors.As(err, &bad) || len(bad.Images) != len(local.Skipped) {
+		t.Error(err)
+	}
+}
+
+// Every worker embeds the texts of its own rows, to the vectors of a local run.
+func TestRangesOfTexts(t *testing.T) {
+	w := newTextWorld(t, 60).withEmbedding(t, 60)
+	local, _ := w.build(t)
+	o := w.options(t)
+	o.Out = filepath.Join(t.TempDir(), "many.parquet")
+	sameAsLocal(t, local, inRanges(t, w, o, 3))
 }

@@ -17,7 +17,8 @@ import (
 )
 
 // Embedder computes the vectors of texts, each of them once. It embeds all texts that a build needs before the first
-// shard is built, and other texts on demand. The vectors are stored in the folder of experts. After Prepare they are
+// shard is built, and other texts on demand. Where many workers share a build, all texts are embedded on demand, so that each
+// worker embeds those of its own rows. On the CPU the vectors are the same: that of a text does not depend on other texts. The vectors are stored in the folder of experts. After Prepare they are
 // also in memory: 75,000 vectors of 384 numbers take 115 MB. It is safe for concurrent use after Prepare.
 type Embedder struct {
 	encoder part.TextEncoder
@@ -151,7 +152,7 @@ func (e *Embedder) Vectors(ctx context.Context, texts []string) ([][]float32, er
 
 // Prepare embeds every text that the shards of the rows will need.
 func (e *Embedder) Prepare(ctx context.Context, p *part.Preparation) error {
-	if err := e.read(ctx, p.Folder); err != nil {
+	if err := e.read(ctx, p.Folder); err != nil || e.build.Divide != nil {
 		return err
 	}
 	texts, err := e.texts(ctx, p)

@@ -120,3 +120,25 @@ func TestPrepareEmbedsWhatPartsShow(t *testing.T) {
 		t.Errorf("embedded again: %q, %v", idle.Asked(), err)
 	}
 }
+
+// TestManyWorkersEmbedTheirOwnRows: in a build that many workers share, nothing is embedded before the first row.
+func TestManyWorkersEmbedTheirOwnRows(t *testing.T) {
+	words := &parttest.Words{}
+	b := &part.Build{
+		Levels: []part.Level{{Advice: shows{name: "a"}}},
+		Open:   func() (*ort.Runtime, error) { return &ort.Runtime{}, nil }, Inputs: part.Inputs{},
+		OpenText: func(*ort.Runtime, string) (part.TextEncoder, error) { return words, nil },
+		Divide:   func(context.Context, part.Pass) ([][]byte, error) { return nil, nil },
+	}
+	e, err := Open(b.Setup("one"), "words", 0)
+	if err == nil {
+		err = e.Prepare(t.Context(), preparation(b, t.TempDir(), 20))
+	}
+	if err != nil || words.Calls() > 0 {
+		t.Fatalf("embedded %q, %v", words.Asked(), err)
+	}
+	got, err := e.Vectors(t.Context(), []string{"text 0"})
+	if err != nil || len(got) != 1 || len(got[0]) != e.Dim() || words.Calls() != 1 {
+		t.Errorf("on demand: %v, %v", got, err)
+	}
+}

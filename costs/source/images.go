@@ -71,7 +71,7 @@ func (s *images) check(ctx context.Context, setup *part.Setup, found *foundImage
 		folder: s.folder, decoder: s.decoder, limits: s.limits, workers: s.workers,
 		progress: setup.Progress, gate: pixel.NewGate(pixel.MostAtOnce),
 	}
-	checked, err := c.run(ctx, setup.Folder, found.entries)
+	checked, err := c.all(ctx, setup, found.entries)
 	if err != nil {
 		return fmt.Errorf("check images: %w", err)
 	}

@@ -3,6 +3,7 @@ package source
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -11,6 +12,7 @@ import (
 	"pipe/featurize/pixel"
 	"pipe/internal/digest"
 	"pipe/internal/parallel"
+	"pipe/internal/storage"
 )
 
 // imageCheck decodes every image of a source once, several at a time. Memory
@@ -41,31 +43,39 @@ func (c *imageCheck) run(ctx context.Context, folder string, entries []part.Entr
 	if err != nil {
 		return nil, err
 	}
+	return c.look(ctx, entries, v.get, v.add)
+}
+
+// look checks the images of entries. known are results of images by their digests; keep is given new ones.
+func (c *imageCheck) look(ctx context.Context, entries []part.Entry, known func(sum string) (usability, bool), keep func(context.Context, []checkedImage) error) ([]checkedImage, error) {
 	c.progress.Start(int64(len(entries)), "images to check")
 	defer c.progress.Done()
 	out := make([]checkedImage, len(entries))
 	for from := 0; from < len(entries); from += checkRows {
 		some := out[from:min(from+checkRows, len(entries))]
 		err := parallel.Each(ctx, c.workers, len(some), func(_ context.Context, i int) (err error) {
-			some[i], err = c.look(entries[from+i].ID, v)
+			some[i], err = c.lookAt(entries[from+i].ID, known)
 			c.progress.Add(1)
 			return err
 		})
 		if err != nil {
 			return nil, err
 		}
-		if err := v.add(ctx, some); err != nil {
+		if err := keep(ctx, some); err != nil {
 			return nil, err
 		}
 	}
 	return out, ctx.Err()
 }
 
-// look reads an image, and decodes it if its content is new. The error is nil
+// lookAt reads an image, and decodes it if its content is new. The error is nil
 // if only the image is bad.
-func (c *imageCheck) look(id string, v *verdicts) (checkedImage, error) {
+func (c *imageCheck) lookAt(id string, known func(sum string) (usability, bool)) (checkedImage, error) {
 	b, err := c.limits.ReadFile(filepath.Join(c.folder, filepath.FromSlash(id)))
 	if errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) {
+		return checkedImage{}, err
+	}
+	if err != nil && !lasting(err) {
 		return checkedImage{}, err
 	}
 	if err != nil {
@@ -73,13 +83,19 @@ func (c *imageCheck) look(id string, v *verdicts) (checkedImage, error) {
 	}
 	found := checkedImage{sum: digest.Of(b)}
 	var ok bool
-	if found.usability, ok = v.get(found.sum); ok {
+	if found.usability, ok = known(found.sum); ok {
 		return found, nil
 	}
 	if found.pixels, err = c.decode(b); err != nil {
 		found.reason = strings.TrimPrefix(err.Error(), "decode image: ")
 	}
 	return found, nil
+}
+
+// lasting reports whether an error is one of the image: not of a store that cannot be reached now.
+func lasting(err error) bool {
+	var failed *storage.Error
+	return !errors.As(err, &failed) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission)
 }
 
 // decode returns the number of pixels.

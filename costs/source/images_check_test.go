@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -19,6 +20,7 @@ import (
 	"pipe/costs/builder/parttest"
 	"pipe/featurize/pixel"
 	"pipe/internal/progress"
+	"pipe/internal/storage"
 )
 
 // countedDecoder counts what it decodes.
@@ -212,4 +214,67 @@ func missing(t *testing.T, what string, err error) {
 		t.Fatalf("needs %s: %v", what, err)
 	}
 	t.Skipf("needs %s: %v", what, err)
+}
+
+// TestDividedChecks: ranges that other workers have looked at give the results of one look at all; results that are damaged,
+// or of other images, are an error.
+func TestDividedChecks(t *testing.T) {
+	w := newImageFiles(t, 23, 16)
+	w.addImage(t, "n1/text.jpg", []byte("text"))
+	w.addImage(t, "n1/short.jpg", parttest.JPEG(t, 16, 16, 50)[:300])
+	if err := os.Symlink("nowhere.jpg", filepath.Join(w.dir, "images", "n1", "gone.jpg")); err != nil {
+		t.Fatal(err)
+	}
+	c, d, entries := checkOf(w)
+	whole, err := c.run(t.Context(), t.TempDir(), entries)
+	if err != nil {
+		t.Fatal(err)
+	}
+	calls := d.calls.Load()
+	spoil := func(results [][]byte) [][]byte { return results }
+	divided := func() ([]checkedImage, error) {
+		return c.all(t.Context(), &part.Setup{Build: &part.Build{Divide: func(ctx context.Context, pass part.Pass) (results [][]byte, err error) {
+			for from := 0; from < pass.Items; from += 5 {
+				b, err := pass.Make(ctx, from, min(from+5, pass.Items))
+				if err != nil {
+					return nil, err
+				}
+				results = append(results, b)
+			}
+			return spoil(results), nil
+		}}}, entries)
+	}
+	got, err := divided()
+	if err != nil || fmt.Sprint(got) != fmt.Sprint(whole) {
+		t.Errorf("%v, %v; want %v", got, err, whole)
+	}
+	if again := d.calls.Load() - calls; again != calls {
+		t.Errorf("%d images decoded, want %d", again, calls)
+	}
+	for name, s := range map[string]func([][]byte) [][]byte{
+		"one missing": func(r [][]byte) [][]byte { return r[1:] },
+		"one twice":   func(r [][]byte) [][]byte { return append(r, r[0]) },
+		"cut":         func(r [][]byte) [][]byte { r[0] = r[0][:len(r[0])/2]; return r },
+		"empty":       func(r [][]byte) [][]byte { r[2] = nil; return r },
+	} {
+		spoil = s
+		if _, err := divided(); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+}
+
+// TestStoreThatFailsIsNoBadImage: an image that cannot be read now is an error, and not one that is left out.
+func TestStoreThatFailsIsNoBadImage(t *testing.T) {
+	failed := &storage.Error{Op: "read", URL: "s3://b/a.jpg", Err: errors.New("503")}
+	for err, want := range map[error]bool{
+		error(failed): false,
+		&storage.Error{Op: "read", URL: "s3://b/a.jpg", Err: &storage.Fault{Msg: "gone", Kind: fs.ErrNotExist}}:     true,
+		&storage.Error{Op: "read", URL: "s3://b/a.jpg", Err: &storage.Fault{Msg: "denied", Kind: fs.ErrPermission}}: true,
+		fs.ErrPermission: true,
+	} {
+		if got := lasting(fmt.Errorf("image: %w", err)); got != want {
+			t.Errorf("%v: lasting %v", err, got)
+		}
+	}
 }

@@ -52,16 +52,22 @@ const verdictFormat = 2
 
 // openVerdicts reads the known verdicts; it creates the folder if necessary.
 func openVerdicts(ctx context.Context, folder, decoder string, limits pixel.Limits) (*verdicts, error) {
-	l, err := json.Marshal(limits)
+	head, err := verdictHead(decoder, limits)
 	if err != nil {
 		return nil, err
 	}
-	v := &verdicts{head: fmt.Sprintf("pipe images %d, decoder %s, limits %s\n", verdictFormat, decoder, l), known: make(map[string]usability)}
+	v := &verdicts{head: head, known: make(map[string]usability)}
 	v.path = filepath.Join(folder, fmt.Sprintf("images-%x", sha256.Sum256([]byte(v.head)))[:len("images-")+16])
 	if _, err := atomicfile.MkdirAll(folder); err != nil {
 		return nil, err
 	}
 	return v, v.locked(ctx, v.read)
+}
+
+// verdictHead is the header line.
+func verdictHead(decoder string, limits pixel.Limits) (string, error) {
+	l, err := json.Marshal(limits)
+	return fmt.Sprintf("pipe images %d, decoder %s, limits %s\n", verdictFormat, decoder, l), err
 }
 
 // get returns the verdict on an image.

@@ -22,6 +22,7 @@ type ShardOptions struct {
 	Workers int    // that may ask paid services at the same time; each takes its share of the limits
 	Work    string // work folder, a path or a URL; "": beside the output
 	Lease   time.Duration
+	Gathers bool // this worker only gathers
 }
 
 // costsWork is pipe costs as a shards.Stage: a shard is a range of the builder's shards.
@@ -59,7 +60,8 @@ func OpenCosts(ctx context.Context, o pipeline.CostsOptions, s ShardOptions, pro
 	if err != nil {
 		return nil, err
 	}
-	share := builder.Shares{Ranges: s.Shards, Workers: s.Workers, Lease: s.Lease, Answers: folder.Sub("answers"), Ledger: folder.Sub("ledger")}
+	p := &passes{work: work, lease: s.Lease, gathers: s.Gathers, progress: progress}
+	share := builder.Shares{Ranges: s.Shards, Divide: p.divide, Workers: s.Workers, Lease: s.Lease, Answers: folder.Sub("answers"), Ledger: folder.Sub("ledger")}
 	if o.Answers != "" {
 		if share.Answers, err = storage.OpenFolder(ctx, o.Answers); err != nil {
 			return nil, err

@@ -38,7 +38,7 @@ func name(stage string) string {
 	return stage + "-" + time.Now().UTC().Format("20060102-150405") + "-" + strings.ToLower(rand.Text()[:6])
 }
 
-// Opener opens a stage with options of New.
+// Opener opens a stage with options of New. A nil stage has no work.
 type Opener func(ctx context.Context, options json.RawMessage) (shards.Stage, error)
 
 // open opens the stage of the job and joins its work. The caller closes the stage.
@@ -48,7 +48,7 @@ func (j *Job) open(ctx context.Context, stages map[string]Opener, p progress.Pro
 		return nil, nil, fmt.Errorf("stage %q: known are %s", j.Stage, strings.Join(slices.Sorted(maps.Keys(stages)), ", "))
 	}
 	s, err := opener(ctx, j.Options)
-	if err != nil {
+	if s == nil || err != nil {
 		return nil, nil, err
 	}
 	w, err := shards.Open(ctx, s, j.shards(p))

@@ -20,12 +20,24 @@ import (
 func Stages() map[string]Opener {
 	return map[string]Opener{
 		"check":      openCheck,
+		CostsPass:    openCostsPass,
 		"costs":      openCosts,
 		FeaturizeFit: openFeaturizeFit,
 		"featurize":  openFeaturize,
 		"decide":     openDecide,
 		"train":      openTrain,
 	}
+}
+
+// Stages that come before others, with a work folder within theirs.
+const (
+	FeaturizeFit = "featurize-fit"
+	CostsPass    = "costs-pass" // looks at every image; other instances need none
+)
+
+// FolderOf is the folder of a stage that comes before another, within the work folder of that.
+func FolderOf(stage string) string {
+	return map[string]string{FeaturizeFit: sharded.FeaturizeFolder, CostsPass: sharded.PassFolder}[stage]
 }
 
 // Costs are the options of a cost tensor.
@@ -37,18 +49,35 @@ type Costs struct {
 	Shards               sharded.ShardOptions
 }
 
-func openCosts(ctx context.Context, options json.RawMessage) (_ shards.Stage, err error) {
-	var o Costs
-	if err := read(options, &o); err != nil {
+func openCosts(ctx context.Context, options json.RawMessage) (shards.Stage, error) {
+	o, s, err := readCosts(options)
+	if err != nil {
 		return nil, err
 	}
-	c := pipeline.CostsOptions{Config: o.Config, Out: o.Out, Answers: o.Answers, SkipBad: o.SkipBad, Runtime: o.Runtime}
+	return sharded.OpenCosts(ctx, o, s, stage.Quiet)
+}
+
+// openCostsPass returns nil if there is no pass.
+func openCostsPass(ctx context.Context, options json.RawMessage) (shards.Stage, error) {
+	o, _, err := readCosts(options)
+	if err != nil {
+		return nil, err
+	}
+	return sharded.OpenCostsPass(ctx, o, stage.Quiet)
+}
+
+func readCosts(options json.RawMessage) (c pipeline.CostsOptions, s sharded.ShardOptions, err error) {
+	var o Costs
+	if err := read(options, &o); err != nil {
+		return c, s, err
+	}
+	c = pipeline.CostsOptions{Config: o.Config, Out: o.Out, Answers: o.Answers, SkipBad: o.SkipBad, Runtime: o.Runtime}
 	if o.Budget != nil {
 		if c.Budget, err = chat.NewBudget(*o.Budget); err != nil {
-			return nil, err
+			return c, s, err
 		}
 	}
-	return sharded.OpenCosts(ctx, c, o.Shards, stage.Quiet)
+	return c, o.Shards, nil
 }
 
 // Train are the options of training.

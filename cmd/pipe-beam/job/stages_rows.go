@@ -14,9 +14,6 @@ import (
 	"pipe/pipeline/stage"
 )
 
-// FeaturizeFit is the stage that comes before featurize, with a work folder within that of featurize.
-const FeaturizeFit = "featurize-fit"
-
 // Featurize are the options of both phases of featurizing.
 type Featurize struct {
 	pipeline.FeaturizeOptions

@@ -36,7 +36,7 @@ func Run(ctx context.Context, j *Job, stages map[string]Opener, s engine.Setting
 	})
 }
 
-// Make is Run for the first phase of work that has two: nothing is gathered.
+// Make is Run for work that comes before other work: nothing is gathered. The report is nil if the stage has no work.
 func Make(ctx context.Context, j *Job, stages map[string]Opener, s engine.Settings, p progress.Progress) (*Report, error) {
 	return run(ctx, j, stages, s, p, func(shards.Stage) (any, error) { return nil, nil })
 }
@@ -47,7 +47,7 @@ func run(ctx context.Context, j *Job, stages map[string]Opener, s engine.Setting
 	}
 	p.Start(-1, "read inputs")
 	stage, work, err := j.open(ctx, stages, p)
-	if err != nil {
+	if stage == nil || err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, stage.Close()) }()

@@ -38,6 +38,7 @@ type Build struct {
 	Open     func() (*ort.Runtime, error) // opens the ONNX Runtime; parts call Setup.Runtime
 	OpenText TextEncoders                 // opens encoders of texts; nil: featurize.OpenTextEncoder
 	Inputs   Inputs                       // of the parts made so far
+	Divide   Divider                      // shares a pass with the other workers of the build; nil: there are none
 
 	splits     []costs.Split // per instance; nil while source and split are made
 	shared     registry
