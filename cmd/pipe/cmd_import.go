@@ -34,8 +34,8 @@ tensor, --partial gets the others, and --dsjson and --obp the decisions in forms
 A missing outcome is an error, unless the configuration drops incomplete instances, or keeps them with outcomes that are
 unknown. The report counts both.
 
-Outcomes that are a folder of files can be read by several machines (docs/scale.md): --shards N --shard I pivots some of
-the files, and --gather joins features and writes the tensor of one run. A single file is not cut.`
+Outcomes that are a folder of files or one Parquet file can be read by several machines (docs/scale.md): --shards N
+--shard I pivots some of the files or row groups, and --gather joins features and writes the tensor of one run.`
 
 const importExamples = `  pipe import --config outcomes.yaml --out costs.parquet
   pipe import --config outcomes.yaml --out costs.parquet --json

@@ -82,7 +82,7 @@ type Table struct {
 	Wide         WideForm `yaml:"wide"`
 	Layout       `yaml:",inline"`
 
-	part *[2]int // the files that are read, see tablefile.Layout; nil: all
+	part *[2]int // the pieces that are read, see tablefile.Layout; nil: all
 }
 
 // Columns maps the terms of this program to column names. In long form exactly

@@ -12,8 +12,8 @@ import (
 	"pipe/internal/textfile"
 )
 
-// Partial is the outcomes of some files of an outcome table, pivoted: the cells of every pair by instance, with the texts
-// and the times of the instances. The partials of all files, in their order, are the outcomes of the table.
+// Partial is the outcomes of some pieces of an outcome table, pivoted: the cells of every pair by instance, with the texts
+// and the times of the instances. The partials of all pieces, in their order, are the outcomes of the table.
 type Partial struct {
 	Rows, Ignored, MissingUsage int // counts for the report
 
@@ -38,7 +38,17 @@ type PartialTexts struct {
 	At     []int32 // numbers in Values, by instance
 }
 
-// OutcomeFiles are the files of the outcome table, in the order in which they are read. Partials are of a range of them.
+// OutcomePieces returns into how many pieces the outcome table can be cut: the row groups of a Parquet file, or the files of a
+// folder. Other files are one piece.
+func OutcomePieces(c Config) (int, error) {
+	n, err := c.Outcomes.layout().Pieces()
+	if err != nil {
+		return 0, fmt.Errorf("import: %w", err)
+	}
+	return n, nil
+}
+
+// OutcomeFiles are the files of the outcome table, in the order in which they are read.
 func OutcomeFiles(c Config) ([]string, error) {
 	files, err := c.Outcomes.layout().Files()
 	if err != nil {
@@ -47,7 +57,7 @@ func OutcomeFiles(c Config) ([]string, error) {
 	return files, nil
 }
 
-// ReadPartial reads the files [from, to) of the outcome table. Errors are those of Import. A range without files has no
+// ReadPartial reads the pieces [from, to) of the outcome table. Errors are those of Import. A range without pieces has no
 // outcomes.
 func ReadPartial(ctx context.Context, c Config, from, to int) (*Partial, error) {
 	if from == to {
@@ -61,11 +71,11 @@ func ReadPartial(ctx context.Context, c Config, from, to int) (*Partial, error) 
 	return p, nil
 }
 
-func (m *importer) partial(ctx context.Context, files [2]int) (*Partial, error) {
+func (m *importer) partial(ctx context.Context, pieces [2]int) (*Partial, error) {
 	if err := m.start(); err != nil {
 		return nil, err
 	}
-	m.config.Outcomes.part = &files
+	m.config.Outcomes.part = &pieces
 	o, err := m.readOutcomes(ctx)
 	if err != nil {
 		return nil, err
@@ -134,7 +144,7 @@ func ReadPartialFrom(r io.Reader) (*Partial, error) {
 	return p, nil
 }
 
-// Partials calls use for the partials of all files, in their order.
+// Partials calls use for the partials of all pieces, in their order.
 type Partials func(use func(*Partial) error) error
 
 // ImportPartials is Import of outcomes that were read before. An error about two rows that are not in one partial has no

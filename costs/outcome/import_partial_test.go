@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/parquet-go/parquet-go"
 
 	"pipe/costs"
 )
@@ -37,13 +39,13 @@ func inFiles(t *testing.T, text string, files int, order func(i, line int) bool)
 // fromPartials imports through partials of the given ranges of files, which went through files.
 func fromPartials(t *testing.T, c Config, parts int) (*costs.Tensor, Report, error) {
 	t.Helper()
-	files, err := OutcomeFiles(c)
+	pieces, err := OutcomePieces(c)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var list []*Partial
 	for i := range parts {
-		p, err := ReadPartial(t.Context(), c, len(files)*i/parts, len(files)*(i+1)/parts)
+		p, err := ReadPartial(t.Context(), c, pieces*i/parts, pieces*(i+1)/parts)
 		if err != nil {
 			return nil, Report{}, err
 		}
@@ -137,6 +139,51 @@ func TestPartialsOfWideTables(t *testing.T) {
 	put(t, filepath.Join(c.Outcomes.File, "part-03.csv"), "id,small,large,f0,part\na,1,0,1,train\n")
 	if _, _, err := fromPartials(t, c, 4); err == nil || !strings.Contains(err.Error(), `a" is a duplicate`) && !strings.Contains(err.Error(), `a is a duplicate`) {
 		t.Errorf("an id in two files: %v", err)
+	}
+}
+
+// TestPartialsOfRowGroups: one Parquet file is cut between its row groups, and errors name the row of the file.
+func TestPartialsOfRowGroups(t *testing.T) {
+	type outcome struct {
+		ID   string  `parquet:"id"`
+		Who  string  `parquet:"who"`
+		Loss float64 `parquet:"loss"`
+	}
+	rows, features := []outcome{}, "id,f\n"
+	for n := range 150 {
+		features += fmt.Sprintf("i%d,%d\n", n, n)
+		rows = append(rows, outcome{fmt.Sprintf("i%d", n), "x", float64(n%7) / 7}, outcome{fmt.Sprintf("i%d", n*7%150), "y", float64(n%5) / 5})
+	}
+	c := smallImport(t, "", features)
+	c.Outcomes = Table{File: filepath.Join(t.TempDir(), "log.parquet"), Columns: Columns{ID: "id", Expert: "who", Loss: "loss"}}
+	c.Features = []FeatureTable{{File: c.Features[0].File, ID: "id", Columns: []string{"f"}}}
+	c.None, c.Fees = "", FeeTable{}
+	write := func() {
+		t.Helper()
+		if err := parquet.WriteFile(c.Outcomes.File, rows, parquet.MaxRowsPerRowGroup(41)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write()
+	if n, err := OutcomePieces(c); n != 8 || err != nil {
+		t.Fatalf("%d pieces, %v", n, err)
+	}
+	for _, parts := range []int{1, 3, 8} {
+		samePartials(t, c, parts)
+	}
+	for row, says := range map[int]string{0: "row 1", 40: "row 41", 41: "row 42", 299: "row 300"} {
+		was := rows[row].Loss
+		rows[row].Loss = math.NaN()
+		write()
+		if _, _, err := fromPartials(t, c, 8); err == nil || !strings.Contains(err.Error(), says+":") {
+			t.Errorf("%s: %v", says, err)
+		}
+		rows[row].Loss = was
+	}
+	rows = rows[:100]
+	write()
+	if _, err := ReadPartial(t.Context(), c, 7, 8); err == nil || !strings.Contains(err.Error(), "had 8 when it was cut") {
+		t.Errorf("a file that has changed: %v", err)
 	}
 }
 

@@ -2,6 +2,7 @@ package tablefile
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"slices"
 
@@ -16,6 +17,7 @@ type parquetTable struct {
 	file    *parquetfile.File
 	opened  int // files opened so far
 	group   int // next row group of the open file
+	end     int // row groups of the open file that are read
 	names   []string
 	chosen  []string
 	times   []string // of these, columns that may be timestamps or dates
@@ -25,12 +27,30 @@ type parquetTable struct {
 	batch   Batch
 }
 
-func openParquetTable(path string) (*parquetTable, error) {
-	files, _, err := parquetfile.Parts(path)
-	if err != nil {
-		return nil, err
+// openParquetTable opens a file; part are the row groups that are read, nil for all.
+func openParquetTable(path string, part *[2]int) (*parquetTable, error) {
+	t, err := openParquetFiles([]string{path})
+	if err != nil || part == nil {
+		return t, err
 	}
-	return openParquetFiles(files)
+	if part[1] > t.end {
+		t.close()
+		return nil, &dataerror.Error{File: path, Msg: fmt.Sprintf("has %d row groups, and had %d when it was cut", t.end, part[1])}
+	}
+	for t.end = part[1]; t.group < part[0]; t.group++ {
+		t.row += t.file.GroupRows(t.group)
+	}
+	return t, nil
+}
+
+// rowGroups is the number of row groups of a file.
+func rowGroups(path string) (int, error) {
+	t, err := openParquetFiles([]string{path})
+	if err != nil {
+		return 0, err
+	}
+	defer t.close()
+	return t.end, nil
 }
 
 func openParquetFiles(files []string) (*parquetTable, error) {
@@ -65,10 +85,14 @@ func (t *parquetTable) openNext() error {
 	path := t.files[t.opened]
 	t.opened++
 	t.row, t.group = 0, 0
-	return dataerror.Guard(path, func() (err error) {
+	err := dataerror.Guard(path, func() (err error) {
 		t.file, err = parquetfile.Open(path)
 		return parquetfile.InColumn("", err)
 	})
+	if err == nil {
+		t.end = t.file.Groups()
+	}
+	return err
 }
 
 func (t *parquetTable) choose(columns, times []string) error {
@@ -131,7 +155,7 @@ func (t *parquetTable) ready() (rows int, err error) {
 
 // advance opens the next row group, in the next file if this one has no more.
 func (t *parquetTable) advance() error {
-	for t.group == t.file.Groups() {
+	for t.group >= t.end {
 		if t.opened == len(t.files) {
 			return io.EOF
 		}

@@ -80,8 +80,8 @@ type Layout struct {
 	Combine map[string]string
 	// All makes Names complete: they are those of all files, and of all rows of JSON files, which takes another pass.
 	All bool
-	// Part leaves out the files before the first and from the second number on, of those that Files returns. The names of
-	// the columns are those of the whole table. Nil: all files.
+	// Part leaves out the pieces before the first and from the second number on, of those that Pieces counts. The names of
+	// the columns are those of the whole table. Nil: all pieces.
 	Part *[2]int
 
 	quick bool // the names of the columns are not asked for
@@ -136,7 +136,7 @@ func (l Layout) openFile(path string) (source, error) {
 	ext := extension(path)
 	switch ext {
 	case ".parquet":
-		return openParquetTable(path)
+		return openParquetTable(path, l.Part)
 	case ".json":
 		in, err := openJSONFile(path, l.Rows, l.All, l.quick)
 		if err != nil {

@@ -18,6 +18,22 @@ import (
 // maxFiles is the most files of a folder.
 const maxFiles = 1 << 20
 
+// Pieces returns into how many pieces the table can be cut: the row groups of a Parquet file, the files of a folder. Other
+// files are one piece.
+func (l Layout) Pieces() (int, error) {
+	info, err := storage.Stat(l.Path)
+	switch {
+	case err != nil:
+		return 0, err
+	case info.IsDir():
+		files, err := l.Files()
+		return len(files), err
+	case extension(l.Path) == ".parquet":
+		return rowGroups(l.Path)
+	}
+	return 1, nil
+}
+
 // Files returns the files of the table: Path itself, or those of the folder that belong to it, sorted by name. Names
 // that start with a dot or an underscore are skipped. Without Paths, a folder with .parquet files is a table of those
 // alone; else its files, and those of the folders in it, must be of one kind.

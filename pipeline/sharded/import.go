@@ -17,19 +17,19 @@ import (
 	"pipe/pipeline/stage"
 )
 
-// outcomes is pipeline.Import in shards: a shard pivots some of the files of the outcomes, and gathering merges the pivots
+// outcomes is pipeline.Import in shards: a shard pivots some pieces of the outcomes, and gathering merges the pivots
 // and does the rest: features, grading, splits.
 type outcomes struct {
 	o        pipeline.ImportOptions
 	progress stage.Progress
 	manifest shards.Manifest
-	files    int
+	pieces   int
 }
 
 const pivotFile = "pivot.gob"
 
-// Import opens outcomes for an import in n shards. Outcomes that are one file cannot be cut, and neither can an import
-// that appends: both are an *stage.OptionError.
+// Import opens outcomes for an import in n shards. A folder is cut between its files, and a Parquet file between its row
+// groups. More shards than pieces are an *stage.OptionError, and so is an import that appends.
 func Import(o pipeline.ImportOptions, n int, p stage.Progress) (shards.Stage, error) {
 	if o.Append {
 		return nil, &stage.OptionError{Err: errors.New("import: --append cannot be done in shards: import to a new file, and join both with pipe merge")}
@@ -46,9 +46,12 @@ func Import(o pipeline.ImportOptions, n int, p stage.Progress) (shards.Stage, er
 	if err != nil {
 		return nil, err
 	}
-	if s.files = len(files); n > s.files {
-		return nil, &stage.OptionError{Err: fmt.Errorf("import: outcomes %q: %d shards of %d files: a file is not cut, so there are at most as many shards as files; use fewer, or write the outcomes as a folder of parts",
-			cfg.Outcomes.File, n, s.files)}
+	if s.pieces, err = outcome.OutcomePieces(cfg); err != nil {
+		return nil, err
+	}
+	if n > s.pieces {
+		return nil, &stage.OptionError{Err: fmt.Errorf("import: outcomes %q: %d shards of %d pieces: a folder is cut between its files, one Parquet file between its row groups; use fewer shards, or write the outcomes as a folder of parts",
+			cfg.Outcomes.File, n, s.pieces)}
 	}
 	s.manifest.Inputs = map[string]string{"settings": stage.Digest(cfg), "format": "1"}
 	if s.manifest.Inputs["outcomes"], err = stage.Sketch(files...); err != nil {
@@ -76,7 +79,7 @@ func (s *outcomes) Shard(ctx context.Context, shard int, folder string) (*shards
 	}
 	s.progress.Start(-1, "pivot outcomes")
 	defer s.progress.Done()
-	from, to := shards.Cut(shard, s.manifest.Shards, s.files)
+	from, to := shards.Cut(shard, s.manifest.Shards, s.pieces)
 	p, err := outcome.ReadPartial(ctx, cfg, from, to)
 	if err != nil {
 		return nil, err

@@ -295,7 +295,7 @@ func TestWhatCannotBeShared(t *testing.T) {
 	_, _, byKind := Featurize(o, 2, shards.Default("w"), false, nil)
 	_, _, moreFiles := i.open("out.parquet", 6, shards.Options{})
 	_, appended := Import(pipeline.ImportOptions{Config: "c.yaml", Out: "o.parquet", Append: true}, 2, nil)
-	for says, err := range map[string]error{"use kind hash": byKind, "6 shards of 5 files": moreFiles, "pipe merge": appended} {
+	for says, err := range map[string]error{"use kind hash": byKind, "6 shards of 5 pieces": moreFiles, "pipe merge": appended} {
 		var option *stage.OptionError
 		if !errors.As(err, &option) || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s: %v", says, err)
