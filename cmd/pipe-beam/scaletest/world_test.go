@@ -15,6 +15,7 @@ import (
 
 	"pipe/cloud/cloudtest"
 	"pipe/costs/chat/chattest"
+	"pipe/internal/storage"
 	"pipe/tools/flink/cluster"
 )
 
@@ -47,6 +48,7 @@ func newWorld(t *testing.T) *world {
 	w := &world{T: t, s3: cloudtest.NewS3(t), chat: chattest.NewServer(t), folder: t.TempDir()}
 	t.Setenv("CHAT", w.chat.Base())
 	t.Setenv("CHAT_KEY", "a-key-of-the-tests")
+	t.Setenv(storage.CacheVariable, filepath.Join(w.folder, "cache")) // or a test would find what an earlier one has copied
 	folder := filepath.Join(w.folder, "flink")
 	if err := os.Mkdir(folder, 0o755); err != nil {
 		t.Fatal(err)
