@@ -67,6 +67,31 @@ func TestCIFAR(t *testing.T) {
 	}
 }
 
+// halfOfCIFAR is the configuration with a hundred images of every class.
+func (w *world) halfOfCIFAR() string {
+	w.Helper()
+	images := filepath.Join(os.Getenv("PIPE_DATA"), "cifar10", "images")
+	classes, err := os.ReadDir(images)
+	if err != nil {
+		w.Fatal(err)
+	}
+	list := "path,label\n"
+	for _, class := range classes {
+		files, err := os.ReadDir(filepath.Join(images, class.Name()))
+		if err != nil || len(files) < 100 {
+			w.Fatalf("%s has %d images, %v", class.Name(), len(files), err)
+		}
+		for _, file := range files[:100] {
+			list += class.Name() + "/" + file.Name() + "," + class.Name() + "\n"
+		}
+	}
+	text, err := os.ReadFile(w.cifar())
+	if err != nil {
+		w.Fatal(err)
+	}
+	return w.write("half.yaml", strings.Replace(string(text), "    kind: images\n", "    kind: images\n    list: "+w.write("half.csv", list)+"\n", 1))
+}
+
 // compare runs the costs with something happening at the n-th finished shard, and compares.
 func (w *world) compare(name, config, whole string, at func(n int64)) {
 	w.Helper()
@@ -83,20 +108,7 @@ func (w *world) twice(config, whole string) {
 	first := append([]string{"costs", "--config", config, "--out", filepath.Join(w.folder, "first.parquet"), "--shards", "20"}, w.onFlink("twice")...)
 	second := append([]string{"costs", "--config", config, "--out", filepath.Join(w.folder, "second.parquet"), "--shards", "20"}, w.onFlink("twice")...)
 	start := time.Now()
-	a, saidA := w.command("pipe-beam", first...)
-	b, saidB := w.command("pipe-beam", second...)
-	if err := a.Start(); err != nil {
-		w.Fatal(err)
-	}
-	if err := b.Start(); err != nil {
-		w.Fatal(err)
-	}
-	if err := a.Wait(); err != nil {
-		w.Errorf("first: %v\n%s", err, saidA)
-	}
-	if err := b.Wait(); err != nil {
-		w.Errorf("second: %v\n%s", err, saidB)
-	}
+	w.together("pipe-beam", first, second)
 	w.same(whole, filepath.Join(w.folder, "first.parquet"))
 	w.same(whole, filepath.Join(w.folder, "second.parquet"))
 	w.Logf("two jobs for the same shards: %.1f s, both equal to the local run; %s", time.Since(start).Seconds(), w.requests())

@@ -100,6 +100,26 @@ func (w *world) run(name string, args ...string) time.Duration {
 	return time.Since(start)
 }
 
+// together runs a program several times at once.
+func (w *world) together(name string, lines ...[]string) {
+	w.Helper()
+	var running []func()
+	for _, args := range lines {
+		c, said := w.command(name, args...)
+		if err := c.Start(); err != nil {
+			w.Fatal(err)
+		}
+		running = append(running, func() {
+			if err := c.Wait(); err != nil {
+				w.Errorf("%s %s: %v\n%s", name, strings.Join(args, " "), err, said)
+			}
+		})
+	}
+	for _, wait := range running {
+		wait()
+	}
+}
+
 // write writes a file of the test and returns its path.
 func (w *world) write(name, text string) string {
 	w.Helper()

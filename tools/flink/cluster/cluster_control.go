@@ -83,6 +83,14 @@ func (c *Cluster) Memory() map[string]int64 {
 	return out
 }
 
+// CoreTime returns the time that cores have spent on the processes that run, and on their workers that have ended.
+func (c *Cluster) CoreTime() (sum time.Duration) {
+	for _, p := range c.processes {
+		sum += p.coreTime()
+	}
+	return sum
+}
+
 // Stop ends all processes of the cluster. It may be called twice.
 func (c *Cluster) Stop() {
 	for _, p := range c.processes {

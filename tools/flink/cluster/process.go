@@ -84,3 +84,32 @@ func (p *process) memory() int64 {
 	}
 	return pages * int64(os.Getpagesize())
 }
+
+// coreTime returns the time that cores have spent on the process and on those of its children that have ended.
+func (p *process) coreTime() time.Duration {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.cmd.Process.Pid))
+	if err != nil {
+		return 0
+	}
+	return coreTimeOf(string(b))
+}
+
+// coreTimeOf reads the line of /proc/PID/stat. The name of the program, in parentheses, may have spaces and parentheses.
+func coreTimeOf(stat string) (sum time.Duration) {
+	const (
+		first, last = 11, 14 // utime, stime, cutime, cstime, counted behind the name
+		tick        = 10 * time.Millisecond
+	)
+	fields := strings.Fields(stat[strings.LastIndexByte(stat, ')')+1:])
+	if len(fields) <= last {
+		return 0
+	}
+	for _, field := range fields[first : last+1] {
+		n, err := strconv.ParseInt(field, 10, 64)
+		if err != nil {
+			return 0
+		}
+		sum += time.Duration(n) * tick
+	}
+	return sum
+}
