@@ -15,10 +15,10 @@ import (
 	"pipe/internal/storage"
 )
 
-// attempts is how often a driver tries a request, with pauses up to the longest. Package storage repeats on top of that.
+// attempts is how often a driver tries a request, and firstPause about the pause after the first. Package storage repeats on top of that.
 const (
-	attempts     = 3
-	longestPause = time.Second
+	attempts   = 3
+	firstPause = 100 * time.Millisecond
 )
 
 // bucket is a bucket of gocloud.

@@ -3,9 +3,11 @@ package cloud
 import (
 	"cmp"
 	"context"
+	"math/rand/v2"
 	"net/url"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
@@ -43,7 +45,7 @@ func openS3(ctx context.Context, u *url.URL) (storage.Bucket, error) {
 	}
 	open := func(tries int) (*blob.Bucket, error) {
 		options := options.Copy()
-		options.Retryer = retry.AddWithMaxBackoffDelay(retry.AddWithMaxAttempts(options.Retryer, tries), longestPause)
+		options.Retryer = spread{retry.AddWithMaxAttempts(options.Retryer, tries)}
 		return s3blob.OpenBucket(ctx, s3.New(options), u.Host, &opener.Options)
 	}
 	plain, err := open(attempts)
@@ -55,6 +57,15 @@ func openS3(ctx context.Context, u *url.URL) (storage.Bucket, error) {
 		return nil, explainOpen(err)
 	}
 	return &bucket{plain: plain, once: once, tags: s3Tags}, nil
+}
+
+// spread has short pauses that differ, so that many workers do not come back together. Those of the SDK take up to 20 seconds, or
+// are all equal if they are limited to one.
+type spread struct{ aws.Retryer }
+
+func (s spread) RetryDelay(attempt int, _ error) (time.Duration, error) {
+	pause := firstPause << (attempt - 1)
+	return pause/2 + rand.N(pause), nil
 }
 
 var s3Tags = tags{

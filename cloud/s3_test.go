@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"pipe/cloud/cloudtest"
 	"pipe/internal/storage"
@@ -126,6 +127,23 @@ func TestS3Refuses(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// Pauses of workers that were refused at the same moment are short, and differ.
+func TestPausesAreSpread(t *testing.T) {
+	seen := map[time.Duration]bool{}
+	for range 100 {
+		for attempt := 1; attempt < attempts; attempt++ {
+			pause, err := spread{}.RetryDelay(attempt, nil)
+			if err != nil || pause < firstPause/2 || pause > 3*firstPause {
+				t.Fatalf("the pause after attempt %d is %v, %v", attempt, pause, err)
+			}
+			seen[pause] = true
+		}
+	}
+	if len(seen) < 100 {
+		t.Errorf("%d pauses are alike", 200-len(seen))
 	}
 }
 
