@@ -44,9 +44,9 @@ func sharedWorks(t *testing.T, rows int) map[string]sharedWork {
 		}
 	}
 	schema := "columns:\n  id: key\n  label: bad\n  labels: [\"0\", \"1\"]\n  max_levels: 3\n  min_count: 2\n  groups: [{name: base, numeric: [amount], categorical: [kind]}]\n"
-	policy := decidetest.WritePolicy(t, decidetest.Policy(3, 64))
+	policy := string(readAll(t, decidetest.WritePolicy(t, decidetest.Policy(3, 64))))
 	return map[string]sharedWork{
-		"decide":    {map[string]string{"rows.csv": features.String()}, []string{"decide", "--policy", policy, "--in", "rows.csv", "--scores"}, true, "out.csv", []string{""}},
+		"decide":    {map[string]string{"rows.csv": features.String(), "policy.onnx": policy}, []string{"decide", "--policy", "policy.onnx", "--in", "rows.csv", "--scores"}, true, "out.csv", []string{""}},
 		"featurize": {map[string]string{"columns.yaml": schema, "rows.csv": primary.String()}, []string{"featurize", "--columns", "columns.yaml", "--in", "rows.csv"}, false, "table", []string{"table.parquet", "encoder.json", "featurize.json"}},
 		"index":     {map[string]string{"pages.jsonl": pages.String()}, []string{"index", "--pages", "pages.jsonl"}, false, "pages.bm25", []string{""}},
 		"import":    {outcomes, []string{"import", "--config", "import.yaml"}, false, "costs.parquet", []string{""}},

@@ -42,12 +42,12 @@ func bucketOf(t *testing.T, prefix, folder string) *bucket {
 	return b
 }
 
-// line replaces names of files, and the output, by URLs.
+// line replaces names of files, the output and the work folder by URLs.
 func (b *bucket) line(local string, args []string) []string {
 	args = slices.Clone(args)
 	for i, arg := range args {
 		_, err := os.Stat(filepath.Join(local, arg))
-		if err == nil && i > 0 && args[i-1] != "generate" || i > 0 && args[i-1] == "--out" {
+		if err == nil && i > 0 && args[i-1] != "generate" || i > 0 && (args[i-1] == "--out" || args[i-1] == "--work") {
 			args[i] = b.URL(b.prefix, arg)
 		}
 	}
@@ -113,29 +113,87 @@ func TestURLs(t *testing.T) {
 			if err := <-p.ended; err != nil {
 				t.Fatalf("%v: %v, %s", args, err, p.stderr.String())
 			}
-			want := outputs(t, local)
-			args = b.line(local, args)
-			p = start(t, elsewhere, func(c *exec.Cmd) { c.Env = append(os.Environ(), storage.CacheVariable+"="+cache) }, args...)
+			b.start(t, elsewhere, cache, b.line(local, args)).ends(t)
+			b.holds(t, outputs(t, local))
+			leavesNothing(t, elsewhere)
+		})
+	}
+}
+
+// away is a program whose files are in a bucket.
+type away struct{ *program }
+
+// start starts a program in a folder without files.
+func (b *bucket) start(t *testing.T, folder, cache string, args []string) away {
+	t.Helper()
+	return away{start(t, folder, func(c *exec.Cmd) { c.Env = append(os.Environ(), storage.CacheVariable+"="+cache) }, args...)}
+}
+
+// ends waits for the end, and checks that it is a good one and that messages name files as users do.
+func (p away) ends(t *testing.T) {
+	t.Helper()
+	if err := <-p.ended; err != nil {
+		t.Fatalf("%v: %v, %s", p.Args, err, p.stderr.String())
+	}
+	if text := p.stderr.String(); strings.Contains(text, "endpoint") || strings.Contains(text, "/s3:") {
+		t.Errorf("a message shows parameters or paths: %s", text)
+	}
+}
+
+// holds checks that the outputs in the bucket are these.
+func (b *bucket) holds(t *testing.T, want map[string]string) {
+	t.Helper()
+	b.Fail(nil)
+	got := b.outputs(t)
+	if len(want) == 0 || !slices.Equal(slices.Sorted(maps.Keys(got)), slices.Sorted(maps.Keys(want))) {
+		t.Errorf("the bucket has %v, the disk %v", slices.Sorted(maps.Keys(got)), slices.Sorted(maps.Keys(want)))
+	}
+	for file, text := range want {
+		if got[file] != text {
+			t.Errorf("%s differs: %d bytes in the bucket, %d on the disk%s", file, len(got[file]), len(text), firstDifference(got[file], text))
+		}
+	}
+}
+
+func leavesNothing(t *testing.T, folder string) {
+	t.Helper()
+	left, err := os.ReadDir(folder)
+	if _, made := os.Stat("/s3:"); err != nil || len(left) > 0 || made == nil {
+		t.Errorf("the run left %v on the disk, %v", left, err)
+	}
+}
+
+// Shards whose inputs, output and work folder are in an object store, made by two workers at once while the store refuses 5% of
+// the requests, are gathered to the bytes of a run on a disk.
+func TestShardsAtURLs(t *testing.T) {
+	needRuntime(t)
+	if testing.Short() {
+		t.Skip("runs of separate processes, in which the race detector finds nothing new")
+	}
+	for name, w := range sharedWorks(t, 4000) {
+		t.Run(name, func(t *testing.T) {
+			local, elsewhere, cache := t.TempDir(), t.TempDir(), t.TempDir()
+			w.put(t, local)
+			b := bucketOf(t, "work", local)
+			if err := os.Mkdir(filepath.Join(local, "out"), 0o777); err != nil {
+				t.Fatal(err)
+			}
+			args := append(slices.Clone(w.args), "--out", "out/"+w.out)
+			p := start(t, local, nil, args...)
 			if err := <-p.ended; err != nil {
 				t.Fatalf("%v: %v, %s", args, err, p.stderr.String())
 			}
-			b.Fail(nil)
-			got := b.outputs(t)
-			if len(want) == 0 || !slices.Equal(slices.Sorted(maps.Keys(got)), slices.Sorted(maps.Keys(want))) {
-				t.Errorf("the bucket has %v, the disk %v", slices.Sorted(maps.Keys(got)), slices.Sorted(maps.Keys(want)))
+			shard := func(more ...string) away {
+				return b.start(t, elsewhere, cache, b.line(local, slices.Concat(args, []string{"--work", "shards", "--shards", "3"}, more)))
 			}
-			for file, text := range want {
-				if got[file] != text {
-					t.Errorf("%s differs: %d bytes in the bucket, %d on the disk%s", file, len(got[file]), len(text), firstDifference(got[file], text))
-				}
-			}
-			left, err := os.ReadDir(elsewhere)
-			if _, made := os.Stat("/s3:"); err != nil || len(left) > 0 || made == nil {
-				t.Errorf("the run left %v on the disk, %v", left, err)
-			}
-			if text := p.stderr.String(); strings.Contains(text, "endpoint") || strings.Contains(text, "/s3:") {
-				t.Errorf("a message shows parameters or paths: %s", text)
-			}
+			b.Fail(busy())
+			one, next := shard("--shard", "1"), shard("--shard", "next")
+			one.ends(t)
+			next.ends(t)
+			shard("--list").ends(t)
+			shard("--gather").ends(t)
+			b.holds(t, outputs(t, local))
+			leavesNothing(t, elsewhere)
 		})
 	}
 }
