@@ -223,7 +223,7 @@ var testsMayImport = map[string][]string{
 	"tools":                  {"costs", "featurize", "onnx", "onnx/hf/hftest", "onnx/ort", "onnx/ort/orttest", "pipeline/decide/decidetest"},
 	"serve/dashboard":        {"internal/judge", "onnx/ort/orttest", "pipeline/decide/decidetest", "serve/decision"},
 
-	"cmd/pipe-beam/scaletest": {"cloud", "cloud/cloudtest", "cmd/pipe-beam/job", "costs/chat/chattest", "pipeline/shards", "tools/flink/cluster"},
+	"cmd/pipe-beam/scaletest": {"cloud", "cloud/cloudtest", "cmd/pipe-beam/job", "costs/chat/chattest", "internal/storage", "pipeline", "pipeline/shards", "tools/flink/cluster"},
 }
 
 // ownedBy lists, for every module that manages memory or threads outside Go, the packages that may import it: one for

@@ -23,10 +23,11 @@ const (
 
 // bucket is a bucket of gocloud.
 type bucket struct {
-	plain *blob.Bucket
-	once  *blob.Bucket                              // its client tries once; it may be plain
-	alone func(ctx context.Context) context.Context // makes plain try once
-	tags  tags
+	plain  *blob.Bucket
+	once   *blob.Bucket                              // its client tries once; it may be plain
+	alone  func(ctx context.Context) context.Context // makes plain try once
+	tags   tags
+	halves bool // its driver stores what it was given before a body failed
 }
 
 // tags reads the tags of objects, which differ in type between the drivers. They are the same for reading, listing and
@@ -83,11 +84,45 @@ func (b *bucket) Write(ctx context.Context, name string, body io.ReadSeeker, o s
 			ctx = b.alone(ctx)
 		}
 	}
-	err := to.Upload(ctx, name, body, &blob.WriterOptions{ContentType: written, IfNotExist: o.IfNotExist})
+	options := &blob.WriterOptions{ContentType: written, IfNotExist: o.IfNotExist}
+	var err error
+	if b.halves {
+		err = uploadWhole(ctx, to, name, body, options)
+	} else {
+		err = to.Upload(ctx, name, body, options)
+	}
 	if o.IfNotExist && gcerrors.Code(err) == gcerrors.FailedPrecondition {
 		return &storage.Fault{Msg: "it exists already", Kind: fs.ErrExist}
 	}
 	return explain(err)
+}
+
+// uploadWhole cancels the upload when its body fails: only that keeps gocloud from ending it as if all had come.
+func uploadWhole(ctx context.Context, to *blob.Bucket, name string, body io.Reader, o *blob.WriterOptions) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	guarded := &guardedBody{from: body, failed: cancel}
+	err := to.Upload(ctx, name, guarded, o)
+	if guarded.err != nil {
+		return guarded.err
+	}
+	return err
+}
+
+// guardedBody calls failed before anybody learns that the body has failed.
+type guardedBody struct {
+	from   io.Reader
+	failed func()
+	err    error
+}
+
+func (g *guardedBody) Read(p []byte) (int, error) {
+	n, err := g.from.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) {
+		g.err = err
+		g.failed()
+	}
+	return n, err
 }
 
 func (b *bucket) List(ctx context.Context, prefix string) iter.Seq2[storage.Info, error] {

@@ -40,7 +40,7 @@ func openGoogle(ctx context.Context, u *url.URL) (storage.Bucket, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &bucket{plain: plain, once: once, tags: googleTags}, nil
+	return &bucket{plain: plain, once: once, tags: googleTags, halves: true}, nil
 }
 
 func googleClient(ctx context.Context, u *url.URL) (*gcp.HTTPClient, error) {

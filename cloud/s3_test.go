@@ -55,33 +55,36 @@ func TestS3(t *testing.T) {
 	t.Run("busy", func(t *testing.T) { storagetest.Conform(t, folder(t, s.URL("busy"))) })
 }
 
+func write(t *testing.T, url string) error {
+	f, err := storage.OpenFolder(t.Context(), url)
+	if err == nil {
+		err = f.WriteFile(t.Context(), "x", []byte("x"), storage.WriteOptions{})
+	}
+	return err
+}
+
+func read(t *testing.T, url string) error {
+	f, err := storage.OpenFolder(t.Context(), url)
+	if err == nil {
+		_, err = f.ReadFile(t.Context(), "x", 10)
+	}
+	return err
+}
+
+func list(t *testing.T, url string) error {
+	f, err := storage.OpenFolder(t.Context(), url)
+	if err != nil {
+		return err
+	}
+	for _, err := range f.List(t.Context(), "") {
+		return err
+	}
+	return nil
+}
+
 // A bucket that is not there, denied, read-only or out of reach is one error each, with advice and without secrets.
 func TestS3Refuses(t *testing.T) {
 	s := newS3(t)
-	write := func(url string) error {
-		f, err := storage.OpenFolder(t.Context(), url)
-		if err == nil {
-			err = f.WriteFile(t.Context(), "x", []byte("x"), storage.WriteOptions{})
-		}
-		return err
-	}
-	read := func(url string) error {
-		f, err := storage.OpenFolder(t.Context(), url)
-		if err == nil {
-			_, err = f.ReadFile(t.Context(), "x", 10)
-		}
-		return err
-	}
-	list := func(url string) error {
-		f, err := storage.OpenFolder(t.Context(), url)
-		if err != nil {
-			return err
-		}
-		for _, err := range f.List(t.Context(), "") {
-			return err
-		}
-		return nil
-	}
 	readOnly := func(r *http.Request) int {
 		if r.Method == http.MethodPut || r.Method == http.MethodPost {
 			return http.StatusForbidden
@@ -93,7 +96,7 @@ func TestS3Refuses(t *testing.T) {
 	away := "s3://data/x?region=us-east-1&endpoint=http://127.0.0.1:1"
 	for name, c := range map[string]struct {
 		fail func(*http.Request) int
-		do   func(string) error
+		do   func(*testing.T, string) error
 		url  string
 		kind error
 		text string
@@ -113,7 +116,7 @@ func TestS3Refuses(t *testing.T) {
 				t.Skip("takes as long as all tries, about 20 s")
 			}
 			s.Fail(c.fail)
-			err := c.do(c.url)
+			err := c.do(t, c.url)
 			if err == nil || c.kind != nil && !errors.Is(err, c.kind) || !strings.Contains(err.Error(), c.text) {
 				t.Fatalf("the error is %v", err)
 			}
