@@ -20,10 +20,10 @@ var mayImport = map[string][]string{
 	".":                                {},
 	"cloud":                            {"internal/storage"},
 	"cloud/cloudtest":                  {},
-	"cmd/pipe":                         {"cloud", "costs", "costs/builder", "costs/builder/part", "costs/chat", "costs/grow", "costs/retrieval/bm25", "costs/service", "featurize", "featurize/jpegturbo", "featurize/pixel", "featurize/tokenizer", "internal/atomicfile", "internal/config", "internal/outside", "internal/progress", "internal/safetext", "internal/storage", "internal/textfile", "models", "models/lightgbm", "onnx/hf", "onnx/ort", "pipeline", "pipeline/bench", "pipeline/compare", "pipeline/decide", "pipeline/fromlog", "pipeline/inspect", "pipeline/monitor", "pipeline/sharded", "pipeline/shards", "pipeline/stage", "pipeline/world", "serve"},
-	"cmd/pipe-beam":                    {"cloud", "cmd/pipe-beam/engine", "cmd/pipe-beam/job", "costs", "internal/atomicfile", "internal/config", "internal/progress", "internal/safetext", "internal/storage", "internal/textfile", "onnx/ort", "pipeline", "pipeline/decide", "pipeline/inspect", "pipeline/sharded", "pipeline/shards", "pipeline/stage"},
+	"cmd/pipe":                         {"cloud", "costs", "costs/builder", "costs/chat", "costs/grow", "featurize", "featurize/pixel", "internal/atomicfile", "internal/config", "internal/progress", "internal/safetext", "internal/storage", "internal/textfile", "models", "onnx/ort", "pipeline", "pipeline/bench", "pipeline/compare", "pipeline/decide", "pipeline/exitcode", "pipeline/fromlog", "pipeline/inspect", "pipeline/monitor", "pipeline/sharded", "pipeline/shards", "pipeline/stage", "pipeline/world", "serve"},
+	"cmd/pipe-beam":                    {"cloud", "cmd/pipe-beam/engine", "cmd/pipe-beam/job", "internal/atomicfile", "internal/config", "internal/progress", "internal/safetext", "internal/storage", "internal/textfile", "onnx/ort", "pipeline", "pipeline/decide", "pipeline/exitcode", "pipeline/inspect", "pipeline/sharded", "pipeline/shards", "pipeline/stage"},
 	"cmd/pipe-beam/engine":             {},
-	"cmd/pipe-beam/job":                {"cmd/pipe-beam/engine", "costs/chat", "internal/atomicfile", "internal/progress", "internal/storage", "onnx/ort", "pipeline", "pipeline/decide", "pipeline/sharded", "pipeline/shards", "pipeline/stage", "pipeline/sweep"},
+	"cmd/pipe-beam/job":                {"cmd/pipe-beam/engine", "costs/chat", "internal/atomicfile", "internal/progress", "internal/storage", "onnx/ort", "pipeline", "pipeline/decide", "pipeline/exitcode", "pipeline/sharded", "pipeline/shards", "pipeline/stage", "pipeline/sweep"},
 	"cmd/pipe-beam/scaletest":          {},
 	"costs":                            {"internal/atomicfile", "internal/dataerror", "internal/digest", "internal/finite", "internal/parallel", "internal/parquetfile", "internal/strictjson", "internal/textfile"},
 	"costs/advice":                     {"costs", "costs/builder/part", "costs/retrieval", "featurize/pixel", "internal/dataerror", "internal/outside", "internal/textfile"},
@@ -113,6 +113,7 @@ var mayImport = map[string][]string{
 	"pipeline/decisionlog":             {"costs", "internal/atomicfile", "internal/dataerror", "internal/digest", "internal/filelock", "internal/finite", "internal/parquetfile"},
 	"pipeline/decide/decidetest":       {"costs", "featurize", "featurize/pixel", "models/estimate", "models/network", "models/policy", "onnx/ort"},
 	"pipeline/fromlog":                 {"costs", "internal/atomicfile", "internal/safetext", "internal/storage", "pipeline/decisionlog", "pipeline/stage"},
+	"pipeline/exitcode":                {"costs", "costs/builder", "costs/builder/part", "costs/chat", "costs/retrieval/bm25", "costs/service", "featurize/jpegturbo", "featurize/tokenizer", "internal/config", "internal/outside", "internal/textfile", "models/lightgbm", "onnx/hf", "onnx/ort", "pipeline/stage"},
 	"pipeline/findings":                {"costs", "models", "models/auto", "pipeline/methods", "pipeline/report"},
 	"pipeline/compare":                 {"costs", "costs/grow", "internal/atomicfile", "internal/dataerror", "internal/safetext", "internal/textfile", "pipeline/methods", "pipeline/report", "pipeline/report/page", "pipeline/stage"},
 	"pipeline/inspect":                 {"costs", "costs/retrieval/bm25", "costs/retrieval/pagename", "featurize", "featurize/jpegturbo", "featurize/pixel", "featurize/tabular", "internal/dataerror", "internal/safetext", "internal/storage", "internal/textfile", "models", "models/lightgbm", "models/policy", "onnx", "onnx/hf", "onnx/ort", "pipeline/decide", "pipeline/decisionlog", "pipeline/report", "pipeline/stage"},
@@ -157,7 +158,7 @@ var mayImport = map[string][]string{
 // testsMayImport lists imports that are allowed only in _test.go files.
 var testsMayImport = map[string][]string{
 	"cloud":                  {"cloud/cloudtest", "internal/storage/storagetest"},
-	"cmd/pipe":               {"cloud/cloudtest", "costs/chat/chattest", "internal/judge", "models/estimate", "models/network", "models/policy", "onnx", "onnx/hf/hftest", "pipeline/decide/decidetest", "pipeline/decisionlog"},
+	"cmd/pipe":               {"cloud/cloudtest", "costs/chat/chattest", "costs/service", "internal/judge", "models/estimate", "models/network", "models/policy", "onnx", "onnx/hf/hftest", "pipeline/decide/decidetest", "pipeline/decisionlog"},
 	"costs":                  {"internal/dataerror/dataerrortest", "internal/judge", "internal/realdata", "internal/tablefile"},
 	"costs/advice":           {"costs/builder/parttest", "internal/progress", "internal/realdata"},
 	"costs/builder":          {"costs/builder/parttest", "costs/chat/chattest", "costs/expert", "costs/kinds", "costs/language/languagetest", "costs/retrieval/bm25", "costs/service", "costs/service/servicetest", "featurize", "featurize/tabular", "internal/config", "internal/fuzztest", "internal/realdata", "models/lightgbm", "onnx", "onnx/hf/hftest", "onnx/ort/orttest"},
@@ -223,7 +224,8 @@ var testsMayImport = map[string][]string{
 	"tools":                  {"costs", "featurize", "onnx", "onnx/hf/hftest", "onnx/ort", "onnx/ort/orttest", "pipeline/decide/decidetest"},
 	"serve/dashboard":        {"internal/judge", "onnx/ort/orttest", "pipeline/decide/decidetest", "serve/decision"},
 
-	"cmd/pipe-beam/scaletest": {"cloud", "cloud/cloudtest", "cmd/pipe-beam/job", "costs/chat/chattest", "internal/storage", "pipeline", "pipeline/shards", "tools/flink/cluster"},
+	"cmd/pipe-beam/job":       {"costs"},
+	"cmd/pipe-beam/scaletest": {"cloud", "cloud/cloudtest", "cmd/pipe-beam/job", "costs/chat/chattest", "internal/storage", "pipeline", "pipeline/exitcode", "pipeline/shards", "tools/flink/cluster"},
 }
 
 // ownedBy lists, for every module that manages memory or threads outside Go, the packages that may import it: one for

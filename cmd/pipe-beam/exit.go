@@ -4,47 +4,29 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"strings"
 
-	"pipe/costs"
-	"pipe/internal/config"
+	"pipe/cmd/pipe-beam/job"
 	"pipe/internal/safetext"
-	"pipe/internal/textfile"
-	"pipe/onnx/ort"
-	"pipe/pipeline/shards"
-	"pipe/pipeline/stage"
+	"pipe/pipeline/exitcode"
 )
 
-// The exit codes, which are those of pipe.
-const (
-	exitOK          = 0
-	exitFailure     = 1
-	exitUsage       = 2
-	exitBadData     = 3
-	exitNoRuntime   = 4
-	exitInterrupted = 130
-)
-
-func is[E error](err error) bool {
-	var e E
-	return errors.As(err, &e)
-}
-
+// exitCode returns that of pipe for the same error, also where a worker had it.
 func exitCode(ctx context.Context, err error) int {
+	var wrong *usageError
+	var elsewhere *job.Problem
 	switch {
 	case err == nil:
-		return exitOK
+		return exitcode.OK
 	case ctx.Err() != nil && errors.Is(err, context.Canceled):
-		return exitInterrupted
-	case is[*usageError](err), is[*stage.UnknownError](err), is[*stage.OptionError](err):
-		return exitUsage
-	case is[*ort.MissingLibraryError](err), is[*ort.LoadError](err), is[*ort.VersionError](err), is[*ort.DeviceError](err):
-		return exitNoRuntime
-	case is[*costs.DataError](err), is[*textfile.Error](err), is[*config.Error](err), is[*shards.ChangedError](err), errors.Is(err, fs.ErrNotExist):
-		return exitBadData
+		return exitcode.Interrupted
+	case errors.As(err, &wrong):
+		return exitcode.Usage
+	case errors.As(err, &elsewhere):
+		return elsewhere.Code
 	}
-	return exitFailure
+	code, _ := exitcode.Of(err)
+	return code
 }
 
 // exit prints what went wrong and returns the exit code.
@@ -52,8 +34,8 @@ func (a *app) exit(ctx context.Context, err error) int {
 	code := exitCode(ctx, err)
 	a.report.Close() // an error may have left a progress bar on the line
 	switch code {
-	case exitOK:
-	case exitInterrupted:
+	case exitcode.OK:
+	case exitcode.Interrupted:
 		fmt.Fprintln(a.stderr, "pipe-beam: interrupted; shards that are done are kept")
 	default:
 		fmt.Fprintf(a.stderr, "pipe-beam: error: %s\n", indented(err.Error()))

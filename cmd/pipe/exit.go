@@ -11,35 +11,21 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"pipe/costs"
-	"pipe/costs/builder"
-	"pipe/costs/builder/part"
-	"pipe/costs/chat"
-	"pipe/costs/retrieval/bm25"
-	"pipe/costs/service"
-	"pipe/featurize/jpegturbo"
-	"pipe/featurize/tokenizer"
-	"pipe/internal/config"
-	"pipe/internal/outside"
 	"pipe/internal/safetext"
-	"pipe/internal/textfile"
-	"pipe/models/lightgbm"
-	"pipe/onnx/hf"
-	"pipe/onnx/ort"
 	"pipe/pipeline/compare"
-	"pipe/pipeline/stage"
+	"pipe/pipeline/exitcode"
 	"pipe/serve"
 )
 
 // The exit codes.
 const (
-	exitOK          = 0
-	exitFailure     = 1
-	exitUsage       = 2
-	exitBadData     = 3
-	exitNoRuntime   = 4
-	exitAlarm       = 5
-	exitInterrupted = 130
+	exitOK          = exitcode.OK
+	exitFailure     = exitcode.Failure
+	exitUsage       = exitcode.Usage
+	exitBadData     = exitcode.BadData
+	exitNoRuntime   = exitcode.NoRuntime
+	exitAlarm       = exitcode.Alarm
+	exitInterrupted = exitcode.Interrupted
 )
 
 // usageError is an error in the command line.
@@ -74,49 +60,6 @@ func required(c *cobra.Command, flags ...string) error {
 	return usage(c, "%s needs a value", strings.Join(missing, " and "))
 }
 
-// codes maps errors to exit codes; the first match counts.
-var codes = []struct {
-	code    int
-	matches func(error) bool
-}{
-	{exitUsage, is[*usageError]},
-	{exitAlarm, is[*alarmError]},
-	{exitUsage, is[*stage.UnknownError]},
-	{exitUsage, is[*stage.OptionError]},
-	{exitUsage, is[*builder.TooManyError]},
-	{exitFailure, is[*compare.DifferentError]}, // as diff and cmp do
-	{exitFailure, is[*chat.BudgetError]},       // at any point of a build
-	{exitFailure, is[*service.Error]},
-	{exitFailure, isFull}, // at any point of a build
-	{exitNoRuntime, is[*ort.MissingLibraryError]},
-	{exitNoRuntime, is[*ort.LoadError]},
-	{exitNoRuntime, is[*ort.VersionError]},
-	{exitNoRuntime, is[*ort.DeviceError]},
-	{exitNoRuntime, is[*hf.MissingModelError]},
-	{exitNoRuntime, is[*lightgbm.MissingLibraryError]},
-	{exitNoRuntime, is[*lightgbm.LoadError]},
-	{exitNoRuntime, is[*jpegturbo.MissingLibraryError]},
-	{exitNoRuntime, is[*jpegturbo.LoadError]},
-	{exitBadData, is[*costs.DataError]},
-	{exitBadData, is[*outside.PanicError]},
-	{exitBadData, is[*textfile.Error]},
-	{exitBadData, is[*tokenizer.UnsupportedError]},
-	{exitBadData, is[*tokenizer.FormatError]},
-	{exitBadData, is[*config.Error]},
-	{exitBadData, is[*serve.CheckError]},
-	{exitBadData, is[*part.BadImagesError]},
-	{exitBadData, is[*builder.PartError]},
-	{exitBadData, is[*bm25.PageError]},
-	{exitBadData, is[*bm25.IndexError]},
-	{exitBadData, func(err error) bool { return errors.Is(err, fs.ErrNotExist) }},
-	{exitBadData, func(err error) bool { return errors.Is(err, syscall.EISDIR) }}, // a folder where a file is to be read
-}
-
-// isFull reports whether the disk was full, or a file could not grow for another reason.
-func isFull(err error) bool {
-	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EFBIG)
-}
-
 func is[E error](err error) bool {
 	var e E
 	return errors.As(err, &e)
@@ -128,13 +71,18 @@ func exitCode(ctx context.Context, err error) int {
 		return exitOK
 	case ctx.Err() != nil && errors.Is(err, context.Canceled):
 		return exitInterrupted
+	case is[*usageError](err):
+		return exitUsage
+	case is[*alarmError](err):
+		return exitAlarm
+	case is[*compare.DifferentError](err): // as diff and cmp do
+		return exitFailure
 	}
-	for _, c := range codes {
-		if c.matches(err) {
-			return c.code
-		}
+	code, known := exitcode.Of(err)
+	if !known && is[*serve.CheckError](err) {
+		return exitBadData
 	}
-	return exitFailure
+	return code
 }
 
 // exit prints what went wrong and returns the exit code.
@@ -185,7 +133,7 @@ func hintFor(err error) string {
 		return h.Hint()
 	case errors.Is(err, syscall.EFBIG):
 		return "the file is larger than this user, shell or file system allows (ulimit -f shows the limit of the shell)"
-	case isFull(err):
+	case exitcode.NoRoom(err):
 		return "the disk is full: free some space, then run the same command again"
 	case errors.Is(err, fs.ErrPermission) && unreadable(err) != "":
 		return unreadable(err)

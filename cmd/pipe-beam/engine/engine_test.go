@@ -26,7 +26,7 @@ func TestMain(m *testing.M) {
 			return nil, errors.New("shard 3 cannot be run")
 		}
 		return map[string]int64{"rows": int64(shard), string(payload): 1}, nil
-	}, func() {})
+	}, writeClosed)
 	os.Exit(m.Run())
 }
 

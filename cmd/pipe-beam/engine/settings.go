@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"slices"
 	"strings"
 )
@@ -93,6 +94,11 @@ func (s Settings) processConfig() (string, error) {
 			return "", err
 		}
 		command = self
+	}
+	if s.Runner == Prism && s.Endpoint == "" { // which starts it here, and would wait for it forever
+		if _, err := exec.LookPath(command); err != nil {
+			return "", fmt.Errorf("the program of workers: %w", err)
+		}
 	}
 	b, err := json.Marshal(map[string]any{"command": command, "env": map[string]string{workerVariable: "1"}})
 	return string(b), err

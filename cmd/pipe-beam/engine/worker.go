@@ -67,11 +67,11 @@ func serve(args []string) error {
 	})
 }
 
-// argument returns the value of a flag --NAME=VALUE.
+// argument returns the value of a flag --NAME=VALUE. Prism quotes values, as for a shell.
 func argument(args []string, name string) string {
 	for _, a := range args {
 		if value, ok := strings.CutPrefix(a, "--"+name+"="); ok {
-			return value
+			return strings.Trim(value, "'")
 		}
 	}
 	return ""

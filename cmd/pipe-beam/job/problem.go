@@ -8,6 +8,7 @@ import (
 	"os"
 
 	"pipe/internal/storage"
+	"pipe/pipeline/exitcode"
 )
 
 // problemsName is the folder of problems in a work folder, with a folder for each job.
@@ -19,6 +20,7 @@ type Problem struct {
 	Stops   bool   `json:"stops"` // the other shards would fail too
 	Message string `json:"message"`
 	Advice  string `json:"hint,omitempty"`
+	Code    int    `json:"code"` // exit code of the program that ends with it
 	Worker  string `json:"worker"`
 }
 
@@ -41,7 +43,8 @@ func report(ctx context.Context, j *Job, shard int, err error, stops bool) error
 	if failed != nil {
 		host = "unknown"
 	}
-	p := Problem{Shard: shard, Stops: stops, Message: err.Error(), Worker: fmt.Sprintf("%s-%d", host, os.Getpid())}
+	code, _ := exitcode.Of(err)
+	p := Problem{Shard: shard, Stops: stops, Message: err.Error(), Code: code, Worker: fmt.Sprintf("%s-%d", host, os.Getpid())}
 	if h := interface{ Hint() string }(nil); errors.As(err, &h) {
 		p.Advice = h.Hint()
 	}

@@ -73,7 +73,7 @@ func (w *Worker) Task(ctx context.Context, payload []byte, shard int) (map[strin
 	return map[string]int64{"shards_failed": 1}, report(ctx, o.job, shard, err, o.stops(err))
 }
 
-// take returns the opened job. A stage that could not be opened is tried again with the next shard.
+// take returns the opened job. A stage that could not be opened is not tried again: its error is that of all shards here.
 func (w *Worker) take(ctx context.Context, payload []byte) (*opened, error) {
 	w.mu.Lock()
 	o := w.open[string(payload)]
