@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"strings"
+	"sync"
 )
 
 // The bands of D11: uniform over 400 days, it reads 1 in [50, 150) and [250, 350). A tree can find the bands; a linear
@@ -199,7 +200,8 @@ type vDraw struct {
 	gap         string // the commas of rows without the block
 }
 
-var vDraws = prepareV(vBlocks)
+// vDraws is made for the first row, because it takes longer than all else that happens when a program with this package starts.
+var vDraws = sync.OnceValue(func() []vDraw { return prepareV(vBlocks) })
 
 func prepareV(blocks []vBlock) []vDraw {
 	var out []vDraw
@@ -246,8 +248,9 @@ func (s vSpan) spell(u float64) string {
 
 // appendV appends V1 to V339.
 func (r *fraudRow) appendV(b []byte) []byte {
-	for i := range vDraws {
-		v := &vDraws[i]
+	blocks := vDraws()
+	for i := range blocks {
+		v := &blocks[i]
 		share := v.other
 		switch r.product {
 		case "W":

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"pipe/internal/safetext"
 	"pipe/pipeline/decide"
@@ -19,7 +20,8 @@ import (
 //go:embed page.html
 var text string
 
-var parsed = template.Must(template.New("page").Parse(text))
+// parsed is made for the first page: programs that serve none start sooner.
+var parsed = sync.OnceValue(func() *template.Template { return template.Must(template.New("page").Parse(text)) })
 
 // content is the page. Strings are plain text.
 type content struct {
@@ -65,7 +67,7 @@ func sectionHTML(s page.Section) template.HTML {
 func answerHTML(a page.Answer) template.HTML {
 	var b bytes.Buffer
 	a.Text = safetext.Line(a.Text)
-	if err := parsed.ExecuteTemplate(&b, "answer", a); err != nil {
+	if err := parsed().ExecuteTemplate(&b, "answer", a); err != nil {
 		panic(err) // as above
 	}
 	return template.HTML(b.String())
@@ -119,7 +121,7 @@ func (p *Page) write(w http.ResponseWriter, r *http.Request, q query, status int
 		c.Tried, c.Input = sectionHTML(t.section()), t.input
 	}
 	var b bytes.Buffer
-	if err := parsed.Execute(&b, c); err != nil {
+	if err := parsed().Execute(&b, c); err != nil {
 		http.Error(w, "write page: "+err.Error(), http.StatusInternalServerError)
 		return
 	}
