@@ -77,7 +77,8 @@ func TestOfficialClients(t *testing.T) {
 			s.Experts[name] = e
 		}
 	})
-	w.small.Fault, w.large.Fault = scripted(w.small), scripted(w.large)
+	w.small.SetFault(scripted(w.small))
+	w.large.SetFault(scripted(w.large))
 	base := w.URL + "/v1"
 	tools, err := filepath.Abs("../../tools/serve")
 	if err != nil {

@@ -389,7 +389,14 @@ func TestUnknownUsageIsEstimated(t *testing.T) {
 
 // Many callers at once, with faults among them: every one gets an answer, and every decision is logged once.
 func TestManyCallers(t *testing.T) {
-	w := newWorld(t, func(s *Settings) { s.Breaker.Failures = 1000 })
+	w := newWorld(t, func(s *Settings) {
+		s.Breaker.Failures = 1000
+		s.Fallback.Deadline = time.Minute
+		for name, e := range s.Experts { // a machine with much to do is no fault
+			e.Timeouts = expert.Timeouts{FirstByte: time.Minute, Answer: time.Minute, Idle: time.Minute, Whole: time.Minute}
+			s.Experts[name] = e
+		}
+	})
 	w.small.Fault = func(n int, rw http.ResponseWriter, r *http.Request) bool {
 		return n%3 == 0 && fault(500)(n, rw, r)
 	}

@@ -46,6 +46,13 @@ func New(t testing.TB) *Server {
 // Base is the base_url of the service.
 func (s *Server) Base() string { return s.URL + "/v1" }
 
+// SetFault sets Fault where other programs send the requests: nothing else orders these with what a test writes.
+func (s *Server) SetFault(fault func(n int, w http.ResponseWriter, r *http.Request) bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.Fault = fault
+}
+
 // Requests returns what came until now.
 func (s *Server) Requests() []Request {
 	s.mu.Lock()
@@ -79,6 +86,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	n := len(s.requests)
 	s.requests = append(s.requests, Request{r.Header.Clone(), body})
+	fault := s.Fault
 	s.mu.Unlock()
 	defer func() {
 		if r.Context().Err() != nil {
@@ -87,7 +95,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			s.mu.Unlock()
 		}
 	}()
-	if s.Fault != nil && s.Fault(n, w, r) {
+	if fault != nil && fault(n, w, r) {
 		return
 	}
 	var q asked
