@@ -44,6 +44,9 @@ func risesAt(level, alpha float64, n int, value func(i int) float64) int64 {
 // While the mean is at the level, the alarm rises in at most a share alpha of all streams, also if each value depends on
 // those before it.
 func TestAlarmRisesRarely(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long arithmetic in one goroutine: it has no races to find")
+	}
 	const streams, n, alpha = 1000, 1000, 0.05
 	for name, draw := range draws {
 		for _, level := range []float64{0.11, 0.5, 0.85} {
@@ -79,6 +82,9 @@ func TestAlarmRisesRarely(t *testing.T) {
 
 // The alarm finds a shift soon, whether it is there from the start or comes late.
 func TestAlarmFindsShifts(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long arithmetic in one goroutine: it has no races to find")
+	}
 	const streams = 60
 	for _, c := range []struct {
 		level, before, after float64
@@ -182,6 +188,9 @@ func single(values []float64) (sums []float64, sizes []int) {
 
 // The bound is below the mean in at most a share alpha of all samples, and close to it for many values.
 func TestUpperBoundCovers(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long arithmetic in one goroutine: it has no races to find")
+	}
 	const samples, alpha = 500, 0.05
 	for name, draw := range draws {
 		for _, mean := range []float64{0.11, 0.5, 0.85} {

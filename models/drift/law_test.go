@@ -143,6 +143,9 @@ func gaussian(random *rand.Rand, n, dim int, shift float32) []float32 {
 // The statistic is that of a direct sum over all pairs of rows with the kernel of the random features, and close to that
 // with the Gaussian kernel.
 func TestMMDIsTheSumOverPairs(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long arithmetic in one goroutine: it has no races to find")
+	}
 	random := seeded.Stream(1, "test", 0)
 	const dim, n, k = 5, 700, 300
 	base, now := gaussian(random, n, dim, 0), gaussian(random, k, dim, 0.4)
@@ -209,6 +212,9 @@ func TestMMDIsTheSumOverPairs(t *testing.T) {
 // MMD rejects equal distributions about as rarely as it promises, and finds a change in how features go together that
 // leaves each of them as it was.
 func TestMMDLevelAndPower(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long arithmetic in one goroutine: it has no races to find")
+	}
 	const dim = 4
 	for _, c := range []struct{ base, now int }{{60, 50}, {1000, 60}} {
 		const draws, alpha = 60, 0.05

@@ -146,6 +146,9 @@ func checkParts(t *testing.T, e *Evidence, s *report.Segments, saved float64) {
 // twenty may have a finding at all. The saving is skewed, as that of a policy which saves a small fee on most rows and fails on
 // few: small segments without a failure must not look certain.
 func TestNoSegmentsByChance(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long arithmetic in one goroutine: it has no races to find")
+	}
 	const tables = 300
 	for name, c := range map[string]struct{ fee, size float64 }{"even": {0.5, 1}, "skewed": {0.03, 1}, "sets of rows": {0.2, 5}} {
 		found := 0

@@ -69,6 +69,9 @@ func sampleFigures(t testing.TB) []Figure {
 }
 
 func TestFiguresRepeatByteForByteAndDecode(t *testing.T) {
+	if testing.Short() {
+		t.Skip("many pictures, drawn in one goroutine: there are no races to find")
+	}
 	first, second := sampleFigures(t), sampleFigures(t)
 	for i, f := range first {
 		if !bytes.Equal(f.PNG, second[i].PNG) || !bytes.Equal(f.SVG, second[i].SVG) {

@@ -8,6 +8,9 @@ import (
 
 // TestJoinIsUndoneByOf: a setting joined into a report of several renders as in a report of one.
 func TestJoinIsUndoneByOf(t *testing.T) {
+	if testing.Short() {
+		t.Skip("many pictures, drawn in one goroutine: there are no races to find")
+	}
 	alone, whole := &Report{Benchmark: "sample"}, &Report{Benchmark: "sample"}
 	alone.Join("own", sampleReport())
 	whole.Join("own", sampleReport())
