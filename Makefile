@@ -8,6 +8,10 @@ packages := ./... ./cloud/... ./cmd/pipe/... ./cmd/pipe-beam/... ./serve/...
 # Test programs have no data for debuggers: that halves the time to link them.
 link := -ldflags=-w
 
+# .ci/run sets these two. It has vetted in make lint, and with -trimpath every package would be compiled once more.
+vet :=
+trim := -trimpath
+
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
@@ -19,13 +23,13 @@ test: runtime ## run all tests; compare with Python packages if Python is instal
 	@test -d "$${PIPE_DATA:-../shared/data}" || echo "test: no folder $${PIPE_DATA:-../shared/data}: tests on real data will be skipped" >&2
 	@go run ./tools/fetch lightgbm || { echo "test: no LightGBM: tests of boosted trees will be skipped" >&2; test "$${CI:-}" != true; }
 	@tools/jpegturbo.sh || { echo "test: no libjpeg-turbo: tests of that decoder will be skipped" >&2; test "$${CI:-}" != true; }
-	python=$$(tools/judges.sh) && PIPE_PYTHON="$$python" go test $(link) -timeout 9m $(packages)
+	python=$$(tools/judges.sh) && PIPE_PYTHON="$$python" go test $(vet) $(link) -timeout 9m $(packages)
 
 build: ## build bin/pipe
-	go build -trimpath -o bin/pipe ./cmd/pipe
+	go build $(trim) -o bin/pipe ./cmd/pipe
 
 beam: ## build bin/pipe-beam, for Flink and other runners of Apache Beam
-	go build -trimpath -o bin/pipe-beam ./cmd/pipe-beam
+	go build $(trim) -o bin/pipe-beam ./cmd/pipe-beam
 
 scale: runtime ## bin/pipe-beam on a Flink cluster of its own, with failures: same bytes, nothing paid twice (needs Java and Maven)
 	tools/scale.sh "$${SCALE:-full}"
