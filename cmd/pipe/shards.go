@@ -163,7 +163,10 @@ func (s *shardFlags) showList(ctx context.Context, a *app) error {
 	}
 	if s.restart {
 		err := shards.Drop(ctx, s.options)
-		if none == nil {
+		if none == nil { // the second phase may not have begun
+			if errors.Is(err, shards.ErrNoWork) {
+				err = nil
+			}
 			err = errors.Join(err, shards.Drop(ctx, first))
 		}
 		if err != nil {

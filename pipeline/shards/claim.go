@@ -52,6 +52,12 @@ func beat(ctx context.Context, folder *storage.Folder, name, worker string, leas
 	return func() { cancel(); <-ended }
 }
 
+// silent reports whether a sign of life is so old that its worker counts as lost. Stores may cut times to seconds. A time
+// as far in the future is of a store whose clock was set back since: a worker that is alive gives a new one soon.
+func silent(alive, now time.Time, lease time.Duration) bool {
+	return now.Sub(alive).Abs() > lease+time.Second
+}
+
 // now is the time by the clock of the storage, which also dates claims: clocks of workers may be wrong.
 func now(ctx context.Context, folder *storage.Folder, worker string) (time.Time, error) {
 	name := clockName + worker

@@ -74,6 +74,16 @@ func (e *FailedError) Hint() string {
 	return "--list shows the errors; when the cause is gone, run the shards with --shard " + Ranges(e.Shards) + ", or next with a larger --tries"
 }
 
+// unrecordedError says that a shard failed, and that the other workers do not know.
+type unrecordedError struct{ failed, record error }
+
+func (e *unrecordedError) Error() string {
+	return fmt.Sprintf("%v; the failure could not be recorded: %v", e.failed, e.record)
+}
+
+// Unwrap returns both errors.
+func (e *unrecordedError) Unwrap() []error { return []error{e.failed, e.record} }
+
 // strangerError is about an object that the work folder should not have, or not in this form.
 type strangerError struct{ DataError }
 

@@ -467,3 +467,76 @@ func TestRunAlone(t *testing.T) {
 		t.Fatalf("waited for its own team: %v, %v", made, err)
 	}
 }
+
+// A worker that was killed leaves its claim. If the shard then fails too often, workers end all the same.
+func TestFailedUnderAnOldClaim(t *testing.T) {
+	work := t.TempDir()
+	s := newLines(1, 2)
+	s.fail = func(int) error { return errors.New("no luck") }
+	w := openLines(t, s, quick(work))
+	for _, age := range []time.Duration{-time.Hour, time.Hour} { // the clock of the store may have been set back
+		if _, err := w.claim(t.Context(), 0, 1); err != nil {
+			t.Fatal(err)
+		}
+		at := time.Now().Add(age)
+		if err := os.Chtimes(filepath.Join(work, claimOf(0, 1)), at, at); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 2*MinLease)
+		defer cancel()
+		var failed *FailedError
+		if _, err := w.Next(ctx); !errors.As(err, &failed) {
+			t.Errorf("claimed %v from now: %v", age, err)
+		}
+		if err := os.RemoveAll(filepath.Join(work, "failed")); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// A worker that cannot record a failure ends: no other would count it, and the shard would be tried, and paid, for ever.
+func TestFailureThatIsNotRecorded(t *testing.T) {
+	memory, work := storagetest.New(t)
+	memory.Fault = func(op, name string) error {
+		if strings.Contains(name, "failed/") && op == "write" {
+			return &storage.Fault{Msg: "the quota is used up"}
+		}
+		return nil
+	}
+	s := newLines(1, 2)
+	s.fail = func(int) error { return errors.New("no luck") }
+	ctx, cancel := context.WithTimeout(t.Context(), 2*MinLease)
+	defer cancel()
+	_, err := openLines(t, s, quick(work+"/work")).Next(ctx)
+	if err == nil || !strings.Contains(err.Error(), "no luck") || !strings.Contains(err.Error(), "the quota is used up") || s.runs.Load() != 1 {
+		t.Errorf("%d runs: %v", s.runs.Load(), err)
+	}
+}
+
+// A folder that is not one of work loses nothing, whatever the names in it.
+func TestDropElsewhere(t *testing.T) {
+	for _, manifest := range []string{"", `{"name": "a web application"}`} {
+		folder := t.TempDir()
+		code := filepath.Join(folder, "shared", "code.go")
+		if err := os.Mkdir(filepath.Dir(code), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		files := map[string]string{code: "package shared"}
+		if manifest != "" {
+			files[filepath.Join(folder, manifestName)] = manifest
+		}
+		for name, text := range files {
+			if err := os.WriteFile(name, []byte(text), 0o666); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := Drop(t.Context(), quick(folder)); err == nil {
+			t.Error("no error")
+		}
+		for name := range files {
+			if _, err := os.Stat(name); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+}

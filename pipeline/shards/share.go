@@ -123,7 +123,7 @@ func (s *shared) claim(ctx context.Context, lease time.Duration) (mine bool, att
 	}
 	if last > 0 {
 		now, err := now(ctx, s.work, thisMachine().Worker)
-		if err != nil || now.Sub(alive) <= lease+time.Second {
+		if err != nil || !silent(alive, now, lease) {
 			return false, 0, err
 		}
 	}

@@ -69,5 +69,5 @@ func (w *Work) turn(ctx context.Context, shard int) (attempt int, free bool, err
 		return last + 1, true, nil
 	}
 	at, err := now(ctx, w.folder, w.machine.Worker)
-	return last + 1, at.Sub(alive) > w.o.Lease+time.Second, err
+	return last + 1, silent(alive, at, w.o.Lease), err
 }

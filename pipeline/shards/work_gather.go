@@ -2,8 +2,6 @@ package shards
 
 import (
 	"context"
-	"errors"
-	"io/fs"
 	"strings"
 
 	"pipe/internal/parallel"
@@ -19,14 +17,11 @@ func Gather(ctx context.Context, s Stage, o Options) (report any, err error) {
 		return nil, err
 	}
 	was, err := readManifest(ctx, w.folder)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, &noWorkError{w.folder.String()}
-	}
 	if err == nil {
 		err = w.compare(was)
 	}
 	if err != nil {
-		return nil, err
+		return nil, orNoWork(w.folder, err)
 	}
 	p, err := w.parts(ctx)
 	if err != nil {
@@ -95,7 +90,7 @@ func (w *Work) names(ctx context.Context) (sizes map[string]int64, found []bool,
 }
 
 // Drop removes the shards of a work folder, and what was shared; answers that were paid for are elsewhere and stay. It
-// is an error that a worker is alive.
+// is an error that a worker is alive, and ErrNoWork that the folder is none of work: it may hold anything.
 func Drop(ctx context.Context, o Options) error {
 	if err := o.Validate(); err != nil {
 		return err
@@ -107,6 +102,9 @@ func Drop(ctx context.Context, o Options) error {
 	w := &Work{folder: folder, o: o, machine: thisMachine()}
 	if w.o.Progress == nil {
 		w.o.Progress = progress.Silent{}
+	}
+	if _, err := readManifest(ctx, folder); err != nil {
+		return orNoWork(folder, err)
 	}
 	if err := w.idle(ctx); err != nil {
 		return err
@@ -134,7 +132,7 @@ func (w *Work) idle(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if age := now.Sub(info.Modified); age <= w.o.Lease {
+		if !silent(info.Modified, now, w.o.Lease) {
 			return &busyError{w.folder.String(), info.Name}
 		}
 	}

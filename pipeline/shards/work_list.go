@@ -94,11 +94,8 @@ func List(ctx context.Context, work string) (*Listing, error) {
 		return nil, err
 	}
 	m, err := readManifest(ctx, folder)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, &noWorkError{folder.String()}
-	}
 	if err != nil {
-		return nil, err
+		return nil, orNoWork(folder, err)
 	}
 	w := &Work{manifest: m, folder: folder, machine: thisMachine()}
 	slots, err := w.scan(ctx)
@@ -120,12 +117,26 @@ func List(ctx context.Context, work string) (*Listing, error) {
 	return l, nil
 }
 
-// noWorkError says that no worker has begun.
+// ErrNoWork is the error of a folder in which no worker has begun.
+var ErrNoWork = errors.New("no worker has begun")
+
+// noWorkError is ErrNoWork of a folder.
 type noWorkError struct{ work string }
 
-func (e *noWorkError) Error() string {
-	return fmt.Sprintf("work folder %q: it has no manifest.json: no worker has begun", e.work)
+// orNoWork is a *noWorkError where the manifest is not there, else the error.
+func orNoWork(folder *storage.Folder, err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return &noWorkError{folder.String()}
+	}
+	return err
 }
+
+func (e *noWorkError) Error() string {
+	return fmt.Sprintf("work folder %q: it has no manifest.json: %v", e.work, ErrNoWork)
+}
+
+// Unwrap returns ErrNoWork.
+func (e *noWorkError) Unwrap() error { return ErrNoWork }
 
 // Hint says how to begin.
 func (e *noWorkError) Hint() string {

@@ -2,6 +2,7 @@ package shards
 
 import (
 	"context"
+	"errors"
 	"math/rand/v2"
 	"time"
 )
@@ -57,7 +58,11 @@ func (w *Work) Next(ctx context.Context) (*Summary, error) {
 		if err != nil {
 			return nil, err
 		}
-		worked, err := n.pass(ctx, slots)
+		now, err := n.clock(ctx, slots)
+		if err != nil {
+			return nil, err
+		}
+		worked, err := n.pass(ctx, slots, now)
 		if err != nil {
 			return nil, err
 		}
@@ -65,7 +70,7 @@ func (w *Work) Next(ctx context.Context) (*Summary, error) {
 			wait = firstWait
 			continue
 		}
-		open, lost := n.remaining(slots)
+		open, lost := n.remaining(slots, now)
 		switch {
 		case open == 0 && len(lost) > 0:
 			return nil, &FailedError{w.folder.String(), lost, w.o.Tries, n.last}
@@ -90,11 +95,7 @@ type next struct {
 }
 
 // pass makes shards that are free, until a claim is lost: then the names are out of date.
-func (n *next) pass(ctx context.Context, slots []slot) (worked bool, err error) {
-	now, err := n.clock(ctx, slots)
-	if err != nil {
-		return false, err
-	}
+func (n *next) pass(ctx context.Context, slots []slot, now time.Time) (worked bool, err error) {
 	for range slots {
 		shard := n.at
 		n.at = (n.at + 1) % len(slots)
@@ -129,9 +130,9 @@ func (n *next) clock(ctx context.Context, slots []slot) (at time.Time, err error
 	return now(ctx, n.folder, n.machine.Worker)
 }
 
-// expired reports whether a claim has been without a sign of life for the lease. Stores may cut times to seconds.
+// expired reports whether a claim has been without a sign of life for the lease, where clock has told the time.
 func (n *next) expired(s slot, now time.Time) bool {
-	return !now.IsZero() && now.Sub(s.alive) > n.o.Lease+time.Second
+	return !now.IsZero() && silent(s.alive, now, n.o.Lease)
 }
 
 // try claims a shard and makes it. mine is false if another worker has it. A failure is no error as long as others may
@@ -149,10 +150,11 @@ func (n *next) try(ctx context.Context, shard, attempt int) (mine bool, err erro
 		return false, n.folder.Delete(ctx, claimOf(shard, attempt))
 	}
 	d, made, err := n.attempt(ctx, shard, attempt)
+	var lost *unrecordedError
 	switch {
 	case err == nil:
 		n.sum.add(d, made)
-	case ctx.Err() != nil || n.stops(err):
+	case ctx.Err() != nil || n.stops(err) || errors.As(err, &lost): // a failure that is not counted would be repeated for ever
 		return true, err
 	default:
 		n.last = err
@@ -161,12 +163,13 @@ func (n *next) try(ctx context.Context, shard, attempt int) (mine bool, err erro
 	return true, nil
 }
 
-// remaining counts shards that may still be done, and lists those that failed too often.
-func (n *next) remaining(slots []slot) (open int, lost []int) {
+// remaining counts shards that may still be done, and lists those that failed too often. A worker that was killed has left
+// its claim on one of them, which nobody removes.
+func (n *next) remaining(slots []slot, now time.Time) (open int, lost []int) {
 	for shard, s := range slots {
 		switch {
 		case s.done:
-		case s.failed >= n.o.Tries && s.claim == 0:
+		case s.failed >= n.o.Tries && (s.claim == 0 || n.expired(s, now)):
 			lost = append(lost, shard)
 		default:
 			open++

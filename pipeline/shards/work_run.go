@@ -51,7 +51,7 @@ func (w *Work) attempt(ctx context.Context, shard, attempt int) (d *Done, made b
 	if err != nil && ctx.Err() == nil && !w.stops(err) {
 		f := failure{err.Error(), w.machine.Worker, time.Now().UTC()}
 		if failed := writeJSON(last, w.folder, failedOf(shard, attempt), f, storage.WriteOptions{}); failed != nil {
-			err = errors.Join(err, failed)
+			err = &unrecordedError{err, failed}
 		}
 	}
 	if dropped := w.folder.Delete(last, claimOf(shard, attempt)); dropped != nil && err == nil {

@@ -1,9 +1,6 @@
 package shards
 
-import (
-	"context"
-	"time"
-)
+import "context"
 
 // Missing lists the shards that are not done.
 func (w *Work) Missing(ctx context.Context) (missing []int, err error) {
@@ -35,7 +32,7 @@ func (w *Work) Alive(ctx context.Context) (bool, error) {
 		return false, err
 	}
 	for _, s := range slots {
-		if !s.done && s.claim > 0 && now.Sub(s.alive) <= w.o.Lease+time.Second {
+		if !s.done && s.claim > 0 && !silent(s.alive, now, w.o.Lease) {
 			return true, nil
 		}
 	}
