@@ -3,6 +3,7 @@ package storage
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"iter"
@@ -87,7 +88,10 @@ func (f *Folder) Delete(ctx context.Context, name string) error {
 	return f.bucket.Delete(ctx, f.prefix+name)
 }
 
-// ReadFile returns a whole object of at most limit bytes.
+// ErrLarge is the kind of error about an object that has more bytes than the reader takes.
+var ErrLarge = errors.New("the object is too large")
+
+// ReadFile returns a whole object of at most limit bytes; a larger one is ErrLarge.
 func (f *Folder) ReadFile(ctx context.Context, name string, limit int64) ([]byte, error) {
 	r, err := f.Read(ctx, name, 0, limit+1)
 	if err != nil {
@@ -99,7 +103,7 @@ func (f *Folder) ReadFile(ctx context.Context, name string, limit int64) ([]byte
 		return nil, err
 	}
 	if int64(len(data)) > limit {
-		return nil, &Error{Op: "read", URL: Shown(f.URL(name)), Err: fmt.Errorf("it has more than %d bytes, the most that are read", limit)}
+		return nil, &Error{Op: "read", URL: Shown(f.URL(name)), Err: &Fault{Msg: fmt.Sprintf("it has more than %d bytes, the most that are read", limit), Kind: ErrLarge}}
 	}
 	return data, nil
 }

@@ -116,19 +116,10 @@ func (s *shardStage) Prepare(ctx context.Context, work *storage.Folder) error {
 		s.plan = sync.OnceValues(func() (*cutting, error) { return s.cut(s.o.Shards) })
 		return nil
 	}
-	b, err := shards.Share(ctx, work, "rows.json", func() ([]byte, error) {
-		c, err := s.cut(s.o.Shards)
-		if err != nil {
-			return nil, err
-		}
-		return json.Marshal(c)
-	})
+	valid := func(c *cutting) bool { return len(c.Spans) == s.o.Shards }
+	c, err := shards.Share(ctx, work, "rows.json", valid, func() (*cutting, error) { return s.cut(s.o.Shards) })
 	if err != nil {
 		return err
-	}
-	c := &cutting{}
-	if err := json.Unmarshal(b, c); err != nil || len(c.Spans) != s.o.Shards {
-		return &costs.DataError{File: storage.Join(work.String(), "shared", "rows.json"), Msg: "is damaged", Err: err}
 	}
 	s.plan = func() (*cutting, error) { return c, nil }
 	return nil

@@ -2,7 +2,6 @@ package sharded
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -59,8 +58,8 @@ func (s *featurize) Prepare(ctx context.Context, work *storage.Folder) error {
 	if err := s.fit.Prepare(ctx, work.Sub(FeaturizeFolder)); err != nil {
 		return err
 	}
-	const name = "fitted.json"
-	b, err := shards.Share(ctx, work, name, func() ([]byte, error) {
+	valid := func(*fitted) bool { return true } // the encoder, which it names, is checked
+	f, err := shards.Share(ctx, work, "fitted.json", valid, func() (*fitted, error) {
 		f, err := s.fitAll(ctx)
 		if err != nil {
 			return nil, err
@@ -69,17 +68,15 @@ func (s *featurize) Prepare(ctx context.Context, work *storage.Folder) error {
 		if err := work.WriteFile(ctx, s.encoderName(f), f.encoder, storage.WriteOptions{}); err != nil {
 			return nil, err
 		}
-		return json.Marshal(f)
+		return f, nil
 	})
 	if err != nil {
 		return err
 	}
-	s.fitted = &fitted{}
-	if err := readJSON(b, work, name, s.fitted); err != nil {
-		return err
-	}
-	at := s.encoderName(s.fitted)
-	if b, err = work.ReadFile(ctx, at, maxEncoder); err != nil {
+	s.fitted = f
+	at := s.encoderName(f)
+	b, err := work.ReadFile(ctx, at, maxEncoder)
+	if err != nil {
 		return err
 	}
 	if s.encoder, err = tabular.ParseEncoder(b); err == nil && s.encoder.Digest() != s.fitted.Digest {

@@ -2,7 +2,6 @@ package sharded
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -53,23 +52,10 @@ func (s *fit) Prepare(ctx context.Context, work *storage.Folder) error {
 	if s.plan != nil {
 		return nil
 	}
-	const name = "rows.json"
-	b, err := shards.Share(ctx, work, name, func() ([]byte, error) {
-		p, err := s.cut(ctx, s.manifest.Shards)
-		if err != nil {
-			return nil, err
-		}
-		return json.Marshal(p)
-	})
-	if err != nil {
-		return err
-	}
-	p := &rowPlan{}
-	if err := readJSON(b, work, name, p); err != nil {
-		return err
-	}
+	valid := func(p *rowPlan) bool { return len(p.Parts) == s.manifest.Shards }
+	p, err := shards.Share(ctx, work, "rows.json", valid, func() (*rowPlan, error) { return s.cut(ctx, s.manifest.Shards) })
 	s.plan = p
-	return nil
+	return err
 }
 
 func (s *fit) Shard(ctx context.Context, shard int, folder string) (*shards.Result, error) {

@@ -54,21 +54,18 @@ func (s *index) Close() error              { return nil }
 
 // Prepare reads the pages once, for their digest and the places at which they are cut.
 func (s *index) Prepare(ctx context.Context, work *storage.Folder) error {
-	const name = "pages.json"
-	b, err := shards.Share(ctx, work, name, func() ([]byte, error) {
+	valid := func(c *bm25.Cuts) bool { return len(c.Parts) == s.manifest.Shards }
+	c, err := shards.Share(ctx, work, "pages.json", valid, func() (*bm25.Cuts, error) {
 		s.progress.Start(-1, "find pages")
 		defer s.progress.Done()
 		c, err := bm25.CutPages(ctx, s.o.Pages, s.manifest.Shards)
 		if err != nil {
 			return nil, fmt.Errorf("index pages: %w", err)
 		}
-		return json.Marshal(c)
+		return c, nil
 	})
-	if err != nil {
-		return err
-	}
-	s.cuts = &bm25.Cuts{}
-	return readJSON(b, work, name, s.cuts)
+	s.cuts = c
+	return err
 }
 
 func (s *index) Shard(ctx context.Context, shard int, folder string) (*shards.Result, error) {

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"pipe/costs/retrieval/bm25"
+	"pipe/internal/digest"
 	"pipe/pipeline"
 	"pipe/pipeline/shards"
 	"pipe/pipeline/stage"
@@ -325,5 +326,19 @@ func TestWhatCannotBeShared(t *testing.T) {
 	var missing *shards.MissingError
 	if _, err := w.RunAll(t.Context(), []int{1}); !errors.As(err, &missing) || fmt.Sprint(missing.Shards) != "[0]" {
 		t.Errorf("without the summary of shard 0: %v", err)
+	}
+}
+
+// TestSharedPlansOfOthers: a plan of other work, in a good form, is an error that names it.
+func TestSharedPlansOfOthers(t *testing.T) {
+	f, i := featurizeJob(t), indexJob(t)
+	for plan, j := range map[string]*job{"fit/shared/rows.json": &f, "shared/pages.json": &i} {
+		work, out := t.TempDir(), filepath.Join(t.TempDir(), j.out)
+		const content = `{"parts":[]}`
+		write(t, filepath.Join(work, plan), fmt.Sprintf(`{"digest": %q, "content": %s}`, digest.Of([]byte(content)), content))
+		var bad *shards.DataError
+		if err := j.worker(t.Context(), work, out, 2, 1); !errors.As(err, &bad) || bad.File != filepath.Join(work, plan) {
+			t.Errorf("%s: %v", j.name, err)
+		}
 	}
 }

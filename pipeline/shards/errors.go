@@ -85,18 +85,24 @@ func (e *unrecordedError) Error() string {
 func (e *unrecordedError) Unwrap() []error { return []error{e.failed, e.record} }
 
 // strangerError is about an object that the work folder should not have, or not in this form.
-type strangerError struct{ DataError }
+type strangerError struct {
+	DataError
+	name string
+}
 
 // Unwrap returns the data error.
 func (e *strangerError) Unwrap() error { return &e.DataError }
 
 // Hint returns a remedy.
 func (e *strangerError) Hint() string {
+	if e.name == manifestName || strings.HasPrefix(e.name, sharedName) {
+		return "remove that file from the work folder: the next worker writes it again, and finished shards of the same work stay"
+	}
 	return "remove that file from the work folder; --list then shows whether its shard has to be run again"
 }
 
 func damaged(folder *storage.Folder, name, msg string, err error) error {
-	return &strangerError{DataError{File: storage.Join(folder.String(), name), Msg: msg, Err: err}}
+	return &strangerError{DataError{File: storage.Join(folder.String(), name), Msg: msg, Err: err}, name}
 }
 
 // some lists the first of many things.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -104,10 +105,19 @@ func plain(name string) bool {
 	return name != "" && name != "." && name != ".." && !strings.ContainsAny(name, `/\`)
 }
 
+// readSmall reads a small object that workers write.
+func readSmall(ctx context.Context, folder *storage.Folder, name string) ([]byte, error) {
+	b, err := folder.ReadFile(ctx, name, storage.MaxClaim)
+	if errors.Is(err, storage.ErrLarge) {
+		err = damaged(folder, name, "is damaged", err)
+	}
+	return b, err
+}
+
 // readDone reads the record of a shard.
 func readDone(ctx context.Context, folder *storage.Folder, of string, shard int) (*Done, error) {
 	name := doneOf(shard)
-	b, err := folder.ReadFile(ctx, name, storage.MaxClaim)
+	b, err := readSmall(ctx, folder, name)
 	if err != nil {
 		return nil, err
 	}

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"pipe/internal/digest"
 	"pipe/internal/storage"
 	"pipe/internal/storage/storagetest"
 )
@@ -537,6 +538,38 @@ func TestDropElsewhere(t *testing.T) {
 			if _, err := os.Stat(name); err != nil {
 				t.Error(err)
 			}
+		}
+	}
+}
+
+// What is shared is made once. It is an error that it was changed, or does not fit the work.
+func TestShare(t *testing.T) {
+	work := t.TempDir()
+	folder := openLines(t, newLines(1, 1), quick(work)).Folder()
+	made := 0
+	share := func() (*[]int, error) {
+		valid := func(v *[]int) bool { return len(*v) == 2 }
+		return Share(t.Context(), folder, "list.json", valid, func() (*[]int, error) { made++; return &[]int{3, made}, nil })
+	}
+	for range 2 {
+		if v, err := share(); err != nil || (*v)[1] != 1 {
+			t.Errorf("%v, %v", v, err)
+		}
+	}
+	path := filepath.Join(work, "shared", "list.json")
+	good, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	short := `{"digest": "` + digest.Of([]byte("[3]")) + `", "content": [3]}`
+	for _, text := range []string{"", "null", "[[[", strings.Replace(string(good), "[3,1]", "[3,2]", 1), short, strings.Repeat(" ", storage.MaxClaim+1)} {
+		if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		var bad *DataError
+		var hint *strangerError
+		if _, err := share(); !errors.As(err, &bad) || bad.File != path || !errors.As(err, &hint) || !strings.Contains(hint.Hint(), "writes it again") {
+			t.Errorf("%.60q: %v", text, err)
 		}
 	}
 }

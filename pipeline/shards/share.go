@@ -10,26 +10,53 @@ import (
 	"strings"
 	"time"
 
+	"pipe/internal/digest"
 	"pipe/internal/storage"
 )
 
 // Share returns what all workers of a work folder have under a name: the first one makes it, and the others get the
-// bytes of the first. Two that make it at the same time agree on those that are written first. It is for small things
-// and for what differs from run to run, and has at most storage.MaxClaim bytes.
-func Share(ctx context.Context, work *storage.Folder, name string, make func() ([]byte, error)) ([]byte, error) {
+// value of the first. Two that make it at the same time agree on the one that is written first. It is for small things
+// and for what differs from run to run, and has at most storage.MaxClaim bytes of JSON. valid says whether a value fits the
+// work; one that was damaged or changed is a *DataError.
+func Share[T any](ctx context.Context, work *storage.Folder, name string, valid func(*T) bool, make func() (*T, error)) (*T, error) {
 	name = sharedName + name
-	b, err := work.ReadFile(ctx, name, storage.MaxClaim)
+	v, err := readShared(ctx, work, name, valid)
 	if err == nil || !errors.Is(err, fs.ErrNotExist) {
-		return b, err
+		return v, err
 	}
-	if b, err = make(); err != nil {
+	if v, err = make(); err != nil {
 		return nil, err
 	}
-	err = work.WriteFile(ctx, name, b, storage.WriteOptions{IfNotExist: true})
-	if errors.Is(err, fs.ErrExist) {
-		return work.ReadFile(ctx, name, storage.MaxClaim)
+	content, err := json.Marshal(v)
+	if err != nil {
+		return nil, err
 	}
-	return b, err
+	err = writeJSON(ctx, work, name, sealed{digest.Of(content), content}, storage.WriteOptions{IfNotExist: true})
+	if errors.Is(err, fs.ErrExist) {
+		return readShared(ctx, work, name, valid)
+	}
+	return v, err
+}
+
+// sealed is the form of a shared value: all shards depend on it, and nothing else would tell that it was changed.
+type sealed struct {
+	Digest  string          `json:"digest"` // of the content
+	Content json.RawMessage `json:"content"`
+}
+
+func readShared[T any](ctx context.Context, work *storage.Folder, name string, valid func(*T) bool) (*T, error) {
+	b, err := readSmall(ctx, work, name)
+	if err != nil {
+		return nil, err
+	}
+	var s sealed
+	v := new(T)
+	if err = json.Unmarshal(b, &s); err == nil && digest.Of(s.Content) == s.Digest {
+		if err = json.Unmarshal(s.Content, v); err == nil && valid(v) {
+			return v, nil
+		}
+	}
+	return nil, damaged(work, name, "is damaged, or was changed", err)
 }
 
 // Folder has a local folder filled with what all workers of a work folder need: the first worker makes the files, which
@@ -72,11 +99,14 @@ type shared struct {
 	folder string
 }
 
+// sharedPart names a file by its content.
+func sharedPart(sum string) string { return sharedName + strings.TrimPrefix(sum, "sha256:") }
+
 func (s *shared) list() string { return sharedName + s.name + ".json" }
 
 // fetch downloads the files, if they are there.
 func (s *shared) fetch(ctx context.Context) (there bool, err error) {
-	b, err := s.work.ReadFile(ctx, s.list(), storage.MaxClaim)
+	b, err := readSmall(ctx, s.work, s.list())
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
@@ -90,7 +120,7 @@ func (s *shared) fetch(ctx context.Context) (there bool, err error) {
 		if err != nil {
 			break
 		}
-		if !plain(f.Name) {
+		if !plain(f.Name) || !digest.Is(f.Digest) || f.Part != sharedPart(f.Digest) {
 			return true, damaged(s.work, s.list(), "is damaged", nil)
 		}
 		err = s.work.Download(ctx, f.Part, filepath.Join(s.folder, f.Name))
@@ -160,7 +190,7 @@ func (s *shared) make(ctx context.Context, attempt int, lease time.Duration, mak
 		if err != nil {
 			return false, err
 		}
-		f := File{Name: name, Part: sharedName + sum[len("sha256:"):], Size: size, Digest: sum}
+		f := File{Name: name, Part: sharedPart(sum), Size: size, Digest: sum}
 		if err := s.work.Upload(ctx, f.Part, path); err != nil {
 			return false, err
 		}

@@ -98,7 +98,7 @@ func (m Manifest) changes(is Manifest) (list []string) {
 
 // readManifest reads what the work of a folder is.
 func readManifest(ctx context.Context, folder *storage.Folder) (Manifest, error) {
-	b, err := folder.ReadFile(ctx, manifestName, storage.MaxClaim)
+	b, err := readSmall(ctx, folder, manifestName)
 	if err != nil {
 		return Manifest{}, err
 	}
