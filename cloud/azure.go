@@ -17,7 +17,7 @@ import (
 func openAzure(ctx context.Context, u *url.URL) (storage.Bucket, error) {
 	b, err := blob.OpenBucket(ctx, u.String())
 	if err != nil {
-		return nil, explainOpen(err)
+		return nil, explainOpen(ctx, err)
 	}
 	alone := func(ctx context.Context) context.Context {
 		return policy.WithRetryOptions(ctx, policy.RetryOptions{MaxRetries: -1})

@@ -41,7 +41,7 @@ type tags struct {
 func (b *bucket) Stat(ctx context.Context, name string) (storage.Info, error) {
 	a, err := b.plain.Attributes(ctx, name)
 	if err != nil {
-		return storage.Info{}, explain(err)
+		return storage.Info{}, explain(ctx, err)
 	}
 	return storage.Info{Name: name, Size: a.Size, Modified: a.ModTime, Tag: b.tags.looked(a)}, nil
 }
@@ -49,6 +49,7 @@ func (b *bucket) Stat(ctx context.Context, name string) (storage.Info, error) {
 // reader rewords errors in the middle of an object.
 type reader struct {
 	*blob.Reader
+	ctx context.Context // of the request
 	tag string
 }
 
@@ -57,7 +58,7 @@ func (r reader) Tag() string { return r.tag }
 func (r reader) Read(p []byte) (int, error) {
 	n, err := r.Reader.Read(p)
 	if err != nil && !errors.Is(err, io.EOF) {
-		err = explain(err)
+		err = explain(r.ctx, err)
 	}
 	return n, err
 }
@@ -68,9 +69,9 @@ func (b *bucket) Read(ctx context.Context, name string, from, length int64) (io.
 		return io.NopCloser(bytes.NewReader(nil)), nil
 	}
 	if err != nil {
-		return nil, explain(err)
+		return nil, explain(ctx, err)
 	}
-	return reader{r, b.tags.reader(r)}, nil
+	return reader{r, ctx, b.tags.reader(r)}, nil
 }
 
 // written is the type of all objects, so that no driver guesses it from the first bytes.
@@ -94,7 +95,7 @@ func (b *bucket) Write(ctx context.Context, name string, body io.ReadSeeker, o s
 	if o.IfNotExist && gcerrors.Code(err) == gcerrors.FailedPrecondition {
 		return &storage.Fault{Msg: "it exists already", Kind: fs.ErrExist}
 	}
-	return explain(err)
+	return explain(ctx, err)
 }
 
 // uploadWhole cancels the upload when its body fails: only that keeps gocloud from ending it as if all had come.
@@ -133,7 +134,7 @@ func (b *bucket) List(ctx context.Context, prefix string) iter.Seq2[storage.Info
 				return
 			}
 			if err != nil {
-				yield(storage.Info{}, explain(err))
+				yield(storage.Info{}, explain(ctx, err))
 				return
 			}
 			if !yield(storage.Info{Name: o.Key, Size: o.Size, Modified: o.ModTime, Tag: b.tags.listed(o)}, nil) {
@@ -148,7 +149,7 @@ func (b *bucket) Delete(ctx context.Context, name string) error {
 	if gcerrors.Code(err) == gcerrors.NotFound {
 		return nil
 	}
-	return explain(err)
+	return explain(ctx, err)
 }
 
 func (b *bucket) Close() error {

@@ -65,10 +65,13 @@ const (
 )
 
 // explain says in one sentence what a driver reports. Errors of drivers repeat addresses, requests and headers, which
-// may hold secrets.
-func explain(err error) error {
-	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
-		return err
+// may hold secrets. ctx is that of the request: a connection that takes too long is a context.DeadlineExceeded too.
+func explain(ctx context.Context, err error) error {
+	if err == nil {
+		return nil
+	}
+	if ctx.Err() != nil {
+		return ctx.Err()
 	}
 	at, name := status(err), code(err)
 	answer := func(text string) string {
@@ -112,6 +115,8 @@ func withoutAnswer(err error) error {
 		return &storage.Fault{Msg: "the service cannot be reached: its host is not known", Advice: adviceReach}
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return &storage.Fault{Msg: "the service cannot be reached: connection refused", Passing: true, Advice: adviceReach}
+	case errors.As(err, &network) && network.Timeout():
+		return &storage.Fault{Msg: "the service does not answer", Passing: true, Advice: adviceReach}
 	case errors.As(err, &network), isAny(text, "EOF", "connection reset", "broken pipe"), errors.Is(err, io.ErrUnexpectedEOF):
 		return &storage.Fault{Msg: "the connection to the service broke", Passing: true, Advice: adviceReach}
 	}
@@ -128,7 +133,7 @@ func isAny(text string, parts ...string) bool {
 }
 
 // explainOpen explains an error of parameters or of credentials.
-func explainOpen(err error) error {
+func explainOpen(ctx context.Context, err error) error {
 	if text := err.Error(); isAny(text, "query parameter", "invalid value") {
 		// what the driver says before it names the URL, whose values may be secret
 		from := strings.LastIndex(text, "unknown query parameter")
@@ -140,7 +145,7 @@ func explainOpen(err error) error {
 	if isAny(err.Error(), "AccountName is required") {
 		return &storage.Fault{Msg: "the storage account is not known", Advice: "set AZURE_STORAGE_ACCOUNT"}
 	}
-	return explain(err)
+	return explain(ctx, err)
 }
 
 var (

@@ -2,6 +2,7 @@ package cloud
 
 import (
 	"context"
+	"net/http"
 	"net/url"
 	"os"
 	"strconv"
@@ -24,7 +25,7 @@ func openGoogle(ctx context.Context, u *url.URL) (storage.Bucket, error) {
 		}
 		b, err := (&gcsblob.URLOpener{Client: client}).OpenBucketURL(ctx, u)
 		if err != nil {
-			return nil, explainOpen(err)
+			return nil, explainOpen(ctx, err)
 		}
 		var c *gcs.Client
 		if b.As(&c) {
@@ -44,9 +45,15 @@ func openGoogle(ctx context.Context, u *url.URL) (storage.Bucket, error) {
 }
 
 func googleClient(ctx context.Context, u *url.URL) (*gcp.HTTPClient, error) {
+	transport := gcp.DefaultTransport()
+	if t, ok := transport.(*http.Transport); ok {
+		t = t.Clone()
+		lively(t)
+		transport = t
+	}
 	anonymous, _ := strconv.ParseBool(u.Query().Get("anonymous"))
 	if anonymous || os.Getenv("STORAGE_EMULATOR_HOST") != "" {
-		return gcp.NewAnonymousHTTPClient(gcp.DefaultTransport()), nil
+		return gcp.NewAnonymousHTTPClient(transport), nil
 	}
 	creds, err := gcp.DefaultCredentials(ctx)
 	if err != nil {
@@ -55,9 +62,9 @@ func googleClient(ctx context.Context, u *url.URL) (*gcp.HTTPClient, error) {
 			Advice: "set GOOGLE_APPLICATION_CREDENTIALS to a key file, or run: gcloud auth application-default login; a public bucket needs ?anonymous=true",
 		}
 	}
-	client, err := gcp.NewHTTPClient(gcp.DefaultTransport(), gcp.CredentialsTokenSource(creds))
+	client, err := gcp.NewHTTPClient(transport, gcp.CredentialsTokenSource(creds))
 	if err != nil {
-		return nil, explainOpen(err)
+		return nil, explainOpen(ctx, err)
 	}
 	return client, nil
 }

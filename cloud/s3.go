@@ -11,8 +11,10 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+	"github.com/aws/smithy-go/logging"
 	"gocloud.dev/blob"
 	"gocloud.dev/blob/s3blob"
 
@@ -32,7 +34,7 @@ func openS3(ctx context.Context, u *url.URL) (storage.Bucket, error) {
 	opener := &s3blob.URLOpener{}
 	first, err := opener.OpenBucketURL(ctx, &with)
 	if err != nil {
-		return nil, explainOpen(err)
+		return nil, explainOpen(ctx, err)
 	}
 	var client *s3.Client
 	first.As(&client)
@@ -43,6 +45,10 @@ func openS3(ctx context.Context, u *url.URL) (storage.Bucket, error) {
 	if options.Region == "" {
 		return nil, &storage.Fault{Msg: "the region of the bucket is not known", Advice: "set AWS_REGION, or add ?region=NAME to the URL"}
 	}
+	options.Logger = logging.Nop{} // it would write to standard error
+	if c, ok := options.HTTPClient.(*awshttp.BuildableClient); ok {
+		options.HTTPClient = c.WithTransportOptions(lively)
+	}
 	open := func(tries int) (*blob.Bucket, error) {
 		options := options.Copy()
 		options.Retryer = spread{retry.AddWithMaxAttempts(options.Retryer, tries)}
@@ -50,11 +56,11 @@ func openS3(ctx context.Context, u *url.URL) (storage.Bucket, error) {
 	}
 	plain, err := open(attempts)
 	if err != nil {
-		return nil, explainOpen(err)
+		return nil, explainOpen(ctx, err)
 	}
 	once, err := open(1)
 	if err != nil {
-		return nil, explainOpen(err)
+		return nil, explainOpen(ctx, err)
 	}
 	return &bucket{plain: plain, once: once, tags: s3Tags}, nil
 }

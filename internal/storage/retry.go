@@ -17,17 +17,19 @@ type policy struct {
 	tries int           // at most
 	first time.Duration // about the pause after the first try; each later one is twice as long
 	most  time.Duration // of a pause
+	long  time.Duration // nothing is tried again after it: a store that does not answer takes its time
 }
 
 // patient lasts about 20 seconds: long enough for a store that asks to slow down, short enough to notice an outage.
-var patient = policy{tries: 8, first: 100 * time.Millisecond, most: 5 * time.Second}
+var patient = policy{tries: 8, first: 100 * time.Millisecond, most: 5 * time.Second, long: 2 * time.Minute}
 
-// passing reports whether the same request may succeed later.
-func passing(err error) bool {
+// passing reports whether the same request may succeed later. ctx is that of the request: a connection that takes too long
+// is a context.DeadlineExceeded too.
+func passing(ctx context.Context, err error) bool {
 	var fault *Fault
 	var timeout net.Error
 	switch {
-	case err == nil, errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+	case err == nil, ctx.Err() != nil, errors.Is(err, context.Canceled):
 		return false
 	case errors.As(err, &fault):
 		return fault.Passing
@@ -39,13 +41,13 @@ func passing(err error) bool {
 
 // do calls try until it succeeds or fails for good. The last error says how often it was tried.
 func (p policy) do(ctx context.Context, try func(again bool) error) error {
-	pause := p.first
+	pause, start := p.first, time.Now()
 	for n := 1; ; n++ {
 		err := try(n > 1)
-		if !passing(err) {
+		if !passing(ctx, err) {
 			return err
 		}
-		if n == p.tries {
+		if n == p.tries || time.Since(start) > p.long {
 			return fmt.Errorf("%w (tried %d times)", err, n)
 		}
 		select {
