@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -192,7 +193,10 @@ func (s *shardStage) gatherFolder(ctx context.Context, parts *shards.Parts) erro
 
 // checkFolder refuses an output folder with files of other runs, which would be read with the parts.
 func checkFolder(path string, expected map[string]bool) error {
-	entries, err := os.ReadDir(path)
+	entries, err := storage.ReadDir(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // in a store, an empty folder does not exist
+	}
 	if err != nil {
 		return err
 	}

@@ -12,6 +12,8 @@ import (
 
 	"pipe/costs"
 	"pipe/internal/atomicfile"
+	"pipe/internal/storage"
+	"pipe/internal/storage/storagetest"
 	"pipe/onnx/ort"
 	"pipe/onnx/ort/orttest"
 	"pipe/pipeline/decide/decidetest"
@@ -73,23 +75,39 @@ func TestGatheredDecisions(t *testing.T) {
 			t.Errorf("%s was chosen %d times, want %d", pair, gathered.Chosen[pair], n)
 		}
 	}
-	o.In, o.Out, o.OutFormat, o.Parts = in, filepath.Join(t.TempDir(), "parts"), "csv", true
-	decideShards(t, rt, o, nil)
-	files, err := filepath.Glob(filepath.Join(o.Out, "part-*.csv"))
-	if err != nil || len(files) != 3 {
+	_, memory := storagetest.New(t)
+	store, err := storage.Path(memory + "/parts")
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.In, o.OutFormat, o.Parts = in, "csv", true
+	for _, o.Out = range []string{filepath.Join(t.TempDir(), "parts"), store} {
+		decideShards(t, rt, o, nil)
+		if lines := linesOfParts(t, o.Out, 3); lines != 9000 {
+			t.Errorf("%s: the parts have %d rows", o.Out, lines)
+		}
+	}
+}
+
+// linesOfParts counts the rows in n files of CSV.
+func linesOfParts(t *testing.T, folder string, n int) (lines int) {
+	t.Helper()
+	files, err := storage.ReadDir(folder)
+	if err != nil || len(files) != n {
 		t.Fatal(files, err)
 	}
-	lines := 0
 	for _, f := range files {
-		b, err := os.ReadFile(f)
+		in, err := storage.Open(filepath.Join(folder, f.Name()))
 		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := io.ReadAll(in)
+		if err := errors.Join(err, in.Close()); err != nil {
 			t.Fatal(err)
 		}
 		lines += strings.Count(string(b), "\n") - 1 // the header
 	}
-	if lines != 9000 {
-		t.Errorf("the parts have %d rows", lines)
-	}
+	return lines
 }
 
 // TestRowsThatCannotBeCut: each is one error with what to do.
