@@ -113,6 +113,9 @@ func (a *app) print(v any) error {
 // absolute makes paths mean the same for workers, which run elsewhere. URLs and empty paths stay.
 func absolute(paths ...*string) error {
 	for _, p := range paths {
+		if _, err := storage.Path(*p); err != nil {
+			return err
+		}
 		if *p == "" || storage.IsURL(*p) {
 			continue
 		}

@@ -35,11 +35,11 @@ func Local(ctx context.Context, pathOrURL string) (string, error) {
 	if path, ok := LocalPath(pathOrURL); ok {
 		return path, nil
 	}
-	folder, name, err := openObject(ctx, pathOrURL)
-	if err != nil {
-		return "", err
-	}
 	if parse(pathOrURL).name != "" {
+		folder, name, err := openObject(ctx, pathOrURL)
+		if err != nil {
+			return "", err
+		}
 		info, err := folder.Stat(ctx, name)
 		switch {
 		case err == nil && strings.HasSuffix(name, ".onnx"):
@@ -61,7 +61,7 @@ func Local(ctx context.Context, pathOrURL string) (string, error) {
 	if len(all) == 0 {
 		return "", &Error{Op: "read", URL: Shown(pathOrURL), Err: &Fault{Msg: "there is no such object or folder", Kind: fs.ErrNotExist}}
 	}
-	return whole.local(ctx, name, true, all)
+	return whole.local(ctx, strings.Trim(Base(pathOrURL), "/"), true, all)
 }
 
 // LocalBeside is Local for an object that is read together with others of its folder, such as a model with its
@@ -72,7 +72,7 @@ func LocalBeside(ctx context.Context, pathOrURL string) (string, error) {
 	}
 	folder, name, err := openObject(ctx, pathOrURL)
 	if err != nil {
-		return "", err
+		return Local(ctx, pathOrURL)
 	}
 	if _, err := folder.Stat(ctx, name); err != nil { // it is a folder, or nothing
 		return Local(ctx, pathOrURL)

@@ -95,27 +95,30 @@ func Stat(path string) (fs.FileInfo, error) {
 	if ok {
 		return os.Stat(local)
 	}
+	if parse(path).name == "" {
+		if _, err := OpenFolder(Bound(), path); err != nil {
+			return nil, err
+		}
+		return remoteInfo{name: Base(path), at: Shown(path), folder: true}, nil
+	}
 	folder, name, err := openObject(Bound(), path)
 	if err != nil {
 		return nil, err
 	}
-	if parse(path).name != "" {
-		info, err := folder.Stat(Bound(), name)
-		if err == nil {
-			return remoteInfo{name: name, at: Shown(path), size: info.Size, modified: info.Modified}, nil
-		}
-		if !errors.Is(err, fs.ErrNotExist) {
-			return nil, err
-		}
-		for _, failed := range folder.List(Bound(), name+"/") {
-			if failed != nil {
-				return nil, failed
-			}
-			return remoteInfo{name: name, at: Shown(path), folder: true}, nil
-		}
+	info, err := folder.Stat(Bound(), name)
+	if err == nil {
+		return remoteInfo{name: name, at: Shown(path), size: info.Size, modified: info.Modified}, nil
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	return remoteInfo{name: name, at: Shown(path), folder: true}, nil
+	for _, failed := range folder.List(Bound(), name+"/") {
+		if failed != nil {
+			return nil, failed
+		}
+		return remoteInfo{name: name, at: Shown(path), folder: true}, nil
+	}
+	return nil, err
 }
 
 // ReadDir is os.ReadDir. A remote folder without objects does not exist.
@@ -208,12 +211,16 @@ func Put(path, local string) error {
 	if err != nil {
 		return err
 	}
-	folder, name, err := openObject(Bound(), path)
+	if !info.IsDir() {
+		folder, name, err := openObject(Bound(), path)
+		if err != nil {
+			return err
+		}
+		return folder.Upload(Bound(), name, local)
+	}
+	folder, err := OpenFolder(Bound(), path)
 	if err != nil {
 		return err
-	}
-	if !info.IsDir() {
-		return folder.Upload(Bound(), name, local)
 	}
 	return filepath.WalkDir(local, func(file string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
@@ -223,6 +230,6 @@ func Put(path, local string) error {
 		if err != nil {
 			return err
 		}
-		return folder.Upload(Bound(), name+"/"+filepath.ToSlash(below), file)
+		return folder.Upload(Bound(), filepath.ToSlash(below), file)
 	})
 }

@@ -38,6 +38,9 @@ func OpenFolder(ctx context.Context, pathOrURL string) (*Folder, error) {
 
 // openObject opens the folder of an object and returns the object's name in it.
 func openObject(ctx context.Context, pathOrURL string) (f *Folder, name string, err error) {
+	if p := parse(pathOrURL); !p.local() && p.name == "" {
+		return nil, "", refused(p.String(), "the URL names a bucket, but no object in it", "write "+p.scheme+"://BUCKET/NAME")
+	}
 	f, err = OpenFolder(ctx, Dir(pathOrURL))
 	return f, Base(pathOrURL), err
 }

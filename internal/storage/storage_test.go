@@ -77,6 +77,58 @@ func TestUnknownScheme(t *testing.T) {
 	}
 }
 
+// A URL that is mistyped is an error with advice. It never becomes a local folder, or an object of another name.
+func TestMistyped(t *testing.T) {
+	_, memory := storagetest.New(t)
+	for _, path := range []string{"mem:/bucket/x", "MEM:/bucket", "file:/x", "file://data/x", "mem://", "mem:///x", memory + "/a//b", memory + "/a/../b", memory + "/./b"} {
+		_, err := storage.Path(path)
+		var hinted *storage.Error
+		if !errors.As(err, &hinted) || hinted.Hint() == "" {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+	for _, path := range []string{"a:/b", "c:/users", "./mem:/x", "/mem:/bucket/x", "file:///a//b", "file://localhost/a", memory, memory + "/", memory + "/a/", memory + "/..a"} {
+		if _, err := storage.Path(path); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// The root of a bucket is a folder: nothing is written to it under a name that nobody gave.
+func TestRootOfABucket(t *testing.T) {
+	_, url := storagetest.New(t)
+	local := t.TempDir()
+	file := filepath.Join(local, "a.txt")
+	if err := os.WriteFile(file, []byte("a"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if err := storage.Put(url, file); err == nil {
+		t.Error("a file became the bucket")
+	}
+	if _, err := storage.Open(url); err == nil {
+		t.Error("the bucket was opened as an object")
+	}
+	if err := storage.Put(url, local); err != nil {
+		t.Fatal(err)
+	}
+	f, err := storage.OpenFolder(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b, err := f.ReadFile(t.Context(), "a.txt", 9); err != nil || string(b) != "a" {
+		t.Errorf("%q, %v", b, err)
+	}
+	t.Setenv(storage.CacheVariable, t.TempDir())
+	if copied, err := storage.Local(t.Context(), url); err != nil {
+		t.Error(err)
+	} else if b, err := os.ReadFile(filepath.Join(copied, "a.txt")); err != nil || string(b) != "a" {
+		t.Errorf("%q, %v", b, err)
+	}
+	if info, err := storage.Stat(url); err != nil || !info.IsDir() {
+		t.Error(err)
+	}
+}
+
 // What fails for long is one error that says how often it was tried; what fails for good is not tried again.
 func TestRetriesHaveLimits(t *testing.T) {
 	m, url := storagetest.New(t)
