@@ -119,6 +119,9 @@ func absolute(paths ...*string) error {
 		if *p == "" || storage.IsURL(*p) {
 			continue
 		}
+		if *p == "-" {
+			return &usageError{"standard input and output are not those of the workers: name a file instead of -", "pipe-beam"}
+		}
 		abs, err := filepath.Abs(*p)
 		if err != nil {
 			return fmt.Errorf("path %q: %w", *p, err)

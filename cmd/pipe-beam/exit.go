@@ -8,6 +8,7 @@ import (
 
 	"pipe/cmd/pipe-beam/job"
 	"pipe/internal/safetext"
+	"pipe/internal/storage"
 	"pipe/pipeline/exitcode"
 )
 
@@ -38,9 +39,9 @@ func (a *app) exit(ctx context.Context, err error) int {
 	case exitcode.Interrupted:
 		fmt.Fprintln(a.stderr, "pipe-beam: interrupted; shards that are done are kept")
 	default:
-		fmt.Fprintf(a.stderr, "pipe-beam: error: %s\n", indented(err.Error()))
+		fmt.Fprintf(a.stderr, "pipe-beam: error: %s\n", indented(storage.ShownIn(err.Error())))
 		if h := interface{ Hint() string }(nil); errors.As(err, &h) && h.Hint() != "" {
-			fmt.Fprintf(a.stderr, "pipe-beam: hint: %s\n", indented(h.Hint()))
+			fmt.Fprintf(a.stderr, "pipe-beam: hint: %s\n", indented(storage.ShownIn(h.Hint())))
 		}
 	}
 	return code

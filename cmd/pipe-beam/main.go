@@ -12,6 +12,7 @@ import (
 	"pipe/cmd/pipe-beam/engine"
 	"pipe/cmd/pipe-beam/job"
 	"pipe/internal/atomicfile"
+	"pipe/internal/storage"
 
 	_ "pipe/cloud" // s3://, gs:// and azblob://
 )
@@ -29,7 +30,7 @@ const patience = 10 * time.Second
 
 // run is the program. It returns the exit code. The first signal cancels the job, a second one ends the program at once.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	ctx, stop := signal.NotifyContext(ctx, endings()...)
 	defer stop()
 	context.AfterFunc(ctx, stop)
 	a := newApp(stdout, stderr)
@@ -37,6 +38,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	root.SetArgs(args)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
+	storage.Bind(ctx)
 	ended := make(chan error, 1)
 	go func() { ended <- root.ExecuteContext(ctx) }()
 	select {
@@ -51,4 +53,13 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		atomicfile.Abandon()
 		return a.exit(ctx, ctx.Err())
 	}
+}
+
+// endings are the signals that end the program. Under nohup, SIGHUP is ignored.
+func endings() []os.Signal {
+	list := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) {
+		list = append(list, syscall.SIGHUP)
+	}
+	return list
 }

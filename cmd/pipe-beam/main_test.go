@@ -64,6 +64,8 @@ func TestFlags(t *testing.T) {
 		decide:                                                       "name the number of shards",
 		decide + "--shards 2 --runner flink":                         "needs the endpoint",
 		"featurize --in i --out o --shards 2":                        "--columns needs a value",
+		"decide --policy p --in - --out o --shards 2":                "name a file instead of -",
+		"decide --policy p --in i --out - --shards 2":                "name a file instead of -",
 		"train --in i":                                               "--out needs a value",
 	} {
 		program(t, exitcode.Usage, message, strings.Fields(line)...)

@@ -68,7 +68,7 @@ func runCosts(c *cobra.Command, a *app, o pipeline.CostsOptions, split *shardFla
 		return err
 	}
 	o.Runtime = a.runtime()
-	if split.on() {
+	if split.on() || c.Flags().Changed("workers") {
 		return runCostsShards(c, a, o, split, workers, dryRun)
 	}
 	if dryRun {

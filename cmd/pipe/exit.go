@@ -129,7 +129,7 @@ func indented(message string) string {
 func hintFor(err error) string {
 	var h interface{ Hint() string }
 	switch {
-	case errors.As(err, &h):
+	case errors.As(err, &h) && h.Hint() != "":
 		return h.Hint()
 	case errors.Is(err, syscall.EFBIG):
 		return "the file is larger than this user, shell or file system allows (ulimit -f shows the limit of the shell)"

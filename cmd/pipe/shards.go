@@ -21,6 +21,7 @@ type shardFlags struct {
 	restart bool
 	phase   string // of two: phaseFit or phaseTransform; "": both
 	options shards.Options
+	flags   *pflag.FlagSet
 	report  func(report any) error // prints the report of gathering; nil: as every report
 }
 
@@ -34,7 +35,7 @@ const (
 const nextShard = "next"
 
 func (s *shardFlags) add(f *pflag.FlagSet) {
-	s.options = shards.Default("")
+	s.options, s.flags = shards.Default(""), f
 	f.IntVar(&s.shards, "shards", 0, "divide the work into `N` shards (docs/scale.md)")
 	f.StringVar(&s.shard, "shard", "", "make these of the shards: a `list` such as 0-3,7, or next for one after the other until none is left")
 	f.BoolVar(&s.gather, "gather", false, "make the output of the finished shards")
@@ -47,9 +48,17 @@ func (s *shardFlags) add(f *pflag.FlagSet) {
 	f.IntVar(&s.options.Tries, "tries", s.options.Tries, "with --shard next: give a shard up after this many failures")
 }
 
-// on reports whether the work is divided.
+// on reports whether the work is divided, or whether a flag says so that does nothing else.
 func (s *shardFlags) on() bool {
-	return s.shards != 0 || s.shard != "" || s.gather || s.list || s.restart
+	if s.shards != 0 || s.shard != "" || s.gather || s.list || s.restart {
+		return true
+	}
+	for _, name := range []string{"shards", "shard", "work", "lease", "tries"} {
+		if f := s.flags.Lookup(name); f != nil && f.Changed {
+			return true
+		}
+	}
+	return false
 }
 
 // check checks the flags against each other, and completes them. out is the output.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -212,4 +213,19 @@ func TestShardsBadInput(t *testing.T) {
 		t.Errorf("%d answers to %d requests: shards were dropped, not answers", all, distinct)
 	}
 	costsIn(t, folder, "out.parquet", "--shards", "2", "--gather").succeeds(t)
+}
+
+// A flag of shards without the others is an error: a run on one machine would ignore it, and might pay for everything.
+func TestShardFlagsAlone(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for _, line := range []string{
+		"costs --config c.yaml --out o.parquet --work w", "costs --config c.yaml --out o.parquet --workers 3", "costs --config c.yaml --out o.parquet --lease 5s",
+		"decide --policy p.onnx --in r.csv --out o.csv --work w", "featurize --columns c.yaml --in r.csv --out o --tries 2", "index --pages p --out o --shards 0",
+		"import --config c.yaml --out o.parquet --work w",
+	} {
+		var stderr bytes.Buffer
+		if code := run(t.Context(), strings.Fields(line), nil, io.Discard, &stderr); code != exitUsage || !strings.Contains(stderr.String(), "shards need one of --shard, --gather and --list") {
+			t.Errorf("%s: exit code %d: %s", line, code, stderr.String())
+		}
+	}
 }
