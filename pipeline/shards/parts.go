@@ -125,6 +125,10 @@ func damagedPart(folder *storage.Folder, file File, size int64) error {
 	if size != file.Size {
 		msg = fmt.Sprintf("it has %d bytes, but had %d when its shard was finished", size, file.Size)
 	}
+	return brokenPart(folder, file, msg)
+}
+
+func brokenPart(folder *storage.Folder, file File, msg string) error {
 	shard, _, _ := shardOf(file.Part, partsName)
 	return &brokenError{DataError{File: storage.Join(folder.String(), file.Part), Msg: msg}, storage.Join(folder.String(), doneOf(shard)), shard}
 }

@@ -316,7 +316,7 @@ func TestDamage(t *testing.T) {
 		"other bytes": {func(t *testing.T, work, part string) {
 			write(t, work, part, bytes.ToUpper(append(read(t, work, part)[:1], "!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!"...))[:len(read(t, work, part))])
 		}, "its content has changed"},
-		"part is gone": {func(t *testing.T, work, part string) { os.Remove(filepath.Join(work, part)) }, "it has 0 bytes"},
+		"part is gone": {func(t *testing.T, work, part string) { os.Remove(filepath.Join(work, part)) }, "it is missing"},
 		"missing":      {func(t *testing.T, work, part string) { os.Remove(filepath.Join(work, "done/000002.json")) }, "1 of 4 shards are missing: 2"},
 		"doubled": {func(t *testing.T, work, part string) {
 			write(t, work, "done/000002.json", read(t, work, "done/000001.json"))

@@ -54,7 +54,11 @@ func (w *Work) parts(ctx context.Context) (*Parts, error) {
 			return err
 		}
 		for _, f := range p.done[shard].Files {
-			if size, there := sizes[f.Part]; !there || size != f.Size {
+			size, there := sizes[f.Part]
+			if !there {
+				return brokenPart(w.folder, f, "it is missing")
+			}
+			if size != f.Size {
 				return damagedPart(w.folder, f, size)
 			}
 		}

@@ -66,9 +66,6 @@ func setFlags(s Settings) error {
 	}
 	for _, f := range flags {
 		name, value, _ := strings.Cut(f, "=")
-		if flag.Lookup(name) == nil {
-			return fmt.Errorf("flag %q is none of Beam", name)
-		}
 		if err := flag.Set(name, value); err != nil {
 			return fmt.Errorf("flag of Beam %q: %w", f, err)
 		}

@@ -3,6 +3,7 @@ package engine
 import (
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -67,6 +68,8 @@ func (s Settings) Validate() error {
 	for _, f := range s.Flags {
 		if name, _, ok := strings.Cut(f, "="); !ok || name == "" {
 			errs = append(errs, fmt.Errorf("flag of Beam %q: write it as NAME=VALUE", f))
+		} else if flag.Lookup(name) == nil {
+			errs = append(errs, fmt.Errorf("flag %q is none of Beam", name))
 		}
 	}
 	return errors.Join(errs...)
