@@ -75,7 +75,7 @@ var mayImport = map[string][]string{
 	"internal/parallel":                {},
 	"internal/parquetfile":             {"internal/dataerror", "internal/storage", "internal/textfile"},
 	"internal/parquetjoin":             {},
-	"internal/progress":                {"internal/safetext"},
+	"internal/progress":                {"internal/safetext", "internal/storage"},
 	"internal/realdata":                {},
 	"internal/safetext":                {},
 	"internal/seeded":                  {},

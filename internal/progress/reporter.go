@@ -10,6 +10,7 @@ import (
 	"golang.org/x/term"
 
 	"pipe/internal/safetext"
+	"pipe/internal/storage"
 )
 
 // Reporter is a Progress for people. On a terminal it draws a bar for the current phase. Elsewhere, in a log file or a
@@ -44,7 +45,7 @@ func (r *Reporter) Start(total int64, what string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.endPhase()
-	r.phase = &phase{what: safetext.Line(what), total: total, begun: time.Now()}
+	r.phase = &phase{what: shown(what), total: total, begun: time.Now()}
 	if r.bars {
 		r.phase.bar = newBar(r.w, total, r.phase.what, r.colour)
 		return
@@ -57,6 +58,9 @@ func (r *Reporter) Start(total int64, what string) {
 		go r.lines(r.stop, r.ended)
 	}
 }
+
+// shown is a text on one line that is safe for a terminal, with URLs as the user writes them.
+func shown(text string) string { return safetext.Line(storage.ShownIn(text)) }
 
 // Add counts finished units of the phase.
 func (r *Reporter) Add(n int64) {
@@ -83,7 +87,7 @@ func (r *Reporter) endPhase() {
 
 // Note writes a remark on a separate line. A bar is erased first and redrawn below.
 func (r *Reporter) Note(format string, args ...any) {
-	line := "pipe: " + safetext.Line(fmt.Sprintf(format, args...)) + "\n"
+	line := "pipe: " + shown(fmt.Sprintf(format, args...)) + "\n"
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	bar := r.phase != nil && r.phase.bar != nil

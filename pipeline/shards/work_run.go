@@ -49,7 +49,7 @@ func (w *Work) attempt(ctx context.Context, shard, attempt int) (d *Done, made b
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer cancel()
 	if err != nil && ctx.Err() == nil && !w.stops(err) {
-		f := failure{err.Error(), w.machine.Worker, time.Now().UTC()}
+		f := failure{storage.ShownIn(err.Error()), w.machine.Worker, time.Now().UTC()}
 		if failed := writeJSON(last, w.folder, failedOf(shard, attempt), f, storage.WriteOptions{}); failed != nil {
 			err = &unrecordedError{err, failed}
 		}
