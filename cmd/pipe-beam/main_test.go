@@ -55,7 +55,7 @@ func TestFlags(t *testing.T) {
 		check + "--environment external":                             "needs its configuration",
 		check + "--runner spark --endpoint h:1 --environment docker": "needs its configuration",
 		check + "--beam-flag project":                                "write it as NAME=VALUE",
-		check + "--beam-flag nosuch=1":                              "is none of Beam",
+		check + "--beam-flag nosuch=1":                               "is none of Beam",
 		check + "--lease 0s":                                         "lease",
 		check + "--tries 0":                                          "tries",
 		check + "--no-such-flag":                                     "unknown flag",

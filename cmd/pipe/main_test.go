@@ -27,6 +27,7 @@ import (
 	"pipe/costs/chat"
 	"pipe/costs/service"
 	"pipe/internal/config"
+	"pipe/internal/storage"
 	"pipe/models/estimate"
 	"pipe/models/network"
 	"pipe/models/policy"
@@ -351,6 +352,12 @@ func TestPermissionHints(t *testing.T) {
 	} {
 		err := fmt.Errorf("a: %w", &fs.PathError{Op: c.op, Path: c.path, Err: fs.ErrPermission})
 		if got := hintFor(err); !strings.Contains(got, c.want) {
+			t.Errorf("%v: hint is %q", err, got)
+		}
+	}
+	// An error that knows no advice does not hide that for the error of the system behind it.
+	for says, err := range map[string]error{"the disk is full": syscall.ENOSPC, "that you can write to": syscall.EROFS} {
+		if got := hintFor(&storage.Error{Op: "write", URL: "work/claims/000003.1", Err: err}); !strings.Contains(got, says) {
 			t.Errorf("%v: hint is %q", err, got)
 		}
 	}
