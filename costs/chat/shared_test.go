@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -265,5 +267,35 @@ func TestClaimsOfTheLost(t *testing.T) {
 	}
 	if a := <-late; a.Text != "in time" {
 		t.Errorf("%+v: two workers use different answers", a)
+	}
+}
+
+// A sign of life from far ahead is of a storage whose clock was set back since: nobody waits for that time to come.
+func TestClaimFromTheFuture(t *testing.T) {
+	work := t.TempDir()
+	folder, err := storage.OpenFolder(t.Context(), work)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := newClaims(folder, time.Second)
+	t.Cleanup(func() {
+		if err := c.end(); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := c.begin(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for name, ahead := range map[string]time.Duration{"now": 0, "later": time.Hour} {
+		if err := folder.WriteFile(t.Context(), "workers/"+name, nil, storage.WriteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		at := time.Now().Add(ahead)
+		if err := os.Chtimes(filepath.Join(work, "workers", name), at, at); err != nil {
+			t.Fatal(err)
+		}
+		if alive, err := c.alive(t.Context(), name); err != nil || alive != (ahead == 0) {
+			t.Errorf("%s: alive %v, %v", name, alive, err)
+		}
 	}
 }
