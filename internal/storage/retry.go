@@ -48,6 +48,9 @@ func (p policy) do(ctx context.Context, try func(again bool) error) error {
 			return err
 		}
 		if n == p.tries || time.Since(start) > p.long {
+			if n == 1 {
+				return err
+			}
 			return fmt.Errorf("%w (tried %d times)", err, n)
 		}
 		select {

@@ -105,11 +105,15 @@ func (p *passage) Close() error {
 	return errors.Join(p.PipeReader.Close(), p.from.Close())
 }
 
-// formatOf returns the format of a file name; auto if the name has none.
+// formatOf returns the format of a file by its name, auto if that has none; a folder has Parquet parts.
 func formatOf(path string) string {
 	if stage.IsFolder(path) {
 		return formatParquet
 	}
+	return formatOfName(path)
+}
+
+func formatOfName(path string) string {
 	switch strings.ToLower(filepath.Ext(strings.TrimSuffix(path, ".gz"))) {
 	case ".parquet", ".pq":
 		return formatParquet

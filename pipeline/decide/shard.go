@@ -9,6 +9,7 @@ import (
 
 	"pipe/costs"
 	"pipe/internal/dataerror"
+	"pipe/internal/storage"
 	"pipe/models/policy"
 	"pipe/onnx/ort"
 	"pipe/pipeline/stage"
@@ -42,7 +43,7 @@ func openSharded(rt *ort.Runtime, o StreamOptions, p stage.Progress) (s *sharded
 		return nil, err
 	}
 	if s.out = o.OutFormat; s.out == formatAuto {
-		s.out = formatOf(o.Out)
+		s.out = formatOfName(o.Out) // the folder of parts may be there, from gathering before
 	}
 	if s.out == formatAuto {
 		s.out = formatCSV
@@ -112,7 +113,7 @@ func countRows(path string) (int64, error) {
 
 // run decides on a span and writes the file of its decisions.
 func (s *sharded) run(ctx context.Context, rows span, path string) (*Summary, error) {
-	done := &Summary{Format: 1, Policy: s.options.Policy}
+	done := &Summary{Format: 1, Policy: storage.Shown(s.options.Policy)}
 	sink, err := openSink(path, s.out, s.columns(), nil)
 	if err != nil {
 		return nil, err

@@ -147,7 +147,7 @@ func (s *shardStage) Shard(ctx context.Context, shard int, folder string) (*shar
 
 // Gather puts the files of the shards together, or into a folder. The report is a *Summary.
 func (s *shardStage) Gather(ctx context.Context, parts *shards.Parts) (any, error) {
-	done := &Summary{Format: 1, Policy: s.options.Policy, Prices: usedPrices(s.router, s.options.Prices.Without), Chosen: map[string]int64{}}
+	done := &Summary{Format: 1, Policy: storage.Shown(s.options.Policy), Prices: usedPrices(s.router, s.options.Prices.Without), Chosen: map[string]int64{}}
 	src, err := openRows(ctx, s.router, s.options, nil, done)
 	if err != nil {
 		return nil, err

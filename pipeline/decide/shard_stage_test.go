@@ -80,13 +80,32 @@ func TestGatheredDecisions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o.In, o.OutFormat, o.Parts = in, "csv", true
-	for _, o.Out = range []string{filepath.Join(t.TempDir(), "parts"), store} {
-		decideShards(t, rt, o, nil)
+	o.In, o.OutFormat, o.Parts = in, "auto", true
+	for _, o.Out = range []string{filepath.Join(t.TempDir(), "parts"), store, store} { // also where the folder is there
+		if o.Policy, err = storage.Path(policyAt(t, memory, o.Policy)); err != nil {
+			t.Fatal(err)
+		}
+		if sum := decideShards(t, rt, o, nil); !strings.HasPrefix(sum.Policy, "mem://") {
+			t.Errorf("the policy is %q", sum.Policy)
+		}
 		if lines := linesOfParts(t, o.Out, 3); lines != 9000 {
 			t.Errorf("%s: the parts have %d rows", o.Out, lines)
 		}
 	}
+}
+
+// policyAt copies a policy into a store.
+func policyAt(t *testing.T, store, policy string) (url string) {
+	t.Helper()
+	t.Setenv(storage.CacheVariable, t.TempDir())
+	url = store + "/policy.onnx"
+	if storage.IsRemote(policy) {
+		return url
+	}
+	if err := storage.Put(url, policy); err != nil {
+		t.Fatal(err)
+	}
+	return url
 }
 
 // linesOfParts counts the rows in n files of CSV.

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"pipe/costs"
+	"pipe/internal/storage"
 	"pipe/models/policy"
 	"pipe/onnx/ort"
 	"pipe/pipeline/stage"
@@ -157,7 +158,7 @@ func Stream(ctx context.Context, rt *ort.Runtime, o StreamOptions, stdin io.Read
 	}
 	defer func() { err = errors.Join(err, r.Close()) }()
 	s := stream{router: r, workers: o.Workers, progress: p}
-	done := &Summary{Format: 1, Policy: o.Policy, Prices: usedPrices(r, o.Prices.Without)}
+	done := &Summary{Format: 1, Policy: storage.Shown(o.Policy), Prices: usedPrices(r, o.Prices.Without)}
 	src, err := openRows(ctx, r, o, stdin, done)
 	if err != nil {
 		return nil, err

@@ -96,7 +96,7 @@ func (e *strangerError) Unwrap() error { return &e.DataError }
 // Hint returns a remedy.
 func (e *strangerError) Hint() string {
 	if e.name == manifestName || strings.HasPrefix(e.name, sharedName) {
-		return "remove that file from the work folder: the next worker writes it again, and finished shards of the same work stay"
+		return "check --work: if that is a work folder, remove the file: the next worker writes it again, and finished shards of the same work stay"
 	}
 	return "remove that file from the work folder; --list then shows whether its shard has to be run again"
 }
