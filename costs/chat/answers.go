@@ -122,10 +122,10 @@ func (s *answerStore) question(ctx context.Context, request string) (q *question
 
 // settle asks, stores the answer and wakes the waiting callers. fresh is false if another worker has asked.
 func (s *answerStore) settle(ctx context.Context, request string, q *question, ask func() (answer, error)) (fresh bool) {
+	fresh = true
 	if s.shared != nil {
 		q.answer, fresh, q.err = s.shared.once(ctx, request, ask)
 	} else if q.answer, q.err = ask(); q.err == nil {
-		fresh = true
 		q.answer.tidy()
 		q.err = s.append(q.answer)
 	}

@@ -66,8 +66,8 @@ func (s *sharedAnswers) once(ctx context.Context, request string, ask func() (an
 func (s *sharedAnswers) ask(ctx context.Context, claim, request string, ask func() (answer, error)) (_ answer, fresh bool, err error) {
 	a, kept, err := s.get(ctx, request)
 	if !kept && err == nil {
+		fresh = true
 		if a, err = ask(); err == nil {
-			fresh = true
 			a, err = s.put(ctx, a)
 		}
 	}
