@@ -67,6 +67,9 @@ func calibrationOf(t *testing.T, rt *ort.Runtime, tensor *costs.Tensor, l Learne
 // Estimates that are the true means have almost no error; what is added to them is the error; a pair that does not exist
 // is left out, and fees of experts and advice are no part of losses.
 func TestCalibrationOfTrueMeans(t *testing.T) {
+	if testing.Short() {
+		t.Skip("estimates of 80,000 rows; shorter tests run the same code")
+	}
 	rt := orttest.Open(t, 1)
 	tensor, l := calibrated(20000, 1, func(int) float64 { return 0 }, 0)
 	c := calibrationOf(t, rt, tensor, l)
