@@ -322,6 +322,9 @@ func treeOf(t *testing.T, folder string) map[string]string {
 // TestFraudWithoutLightGBM: the trees are left out, and the report says so; if there are only trees, the missing
 // library is the error.
 func TestFraudWithoutLightGBM(t *testing.T) {
+	if testing.Short() {
+		t.Skip("TestFraudEndToEnd runs the same code with trees")
+	}
 	t.Setenv(lightgbm.EnvLibrary, filepath.Join(t.TempDir(), "absent"))
 	cfg := orttest.OneThread(t)
 	text := strings.Replace(smallFraud, "kind: mlp, epochs: 2", "kind: boosted_trees", 1)

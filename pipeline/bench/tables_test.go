@@ -292,6 +292,9 @@ func TestTablesConfig(t *testing.T) {
 
 // TestTreesAsPeers: the boosted trees find planted structure, also where some pairs are unavailable.
 func TestTreesAsPeers(t *testing.T) {
+	if testing.Short() {
+		t.Skip("TestTables runs the same code without trees")
+	}
 	lightgbmtest.Open(t)
 	r, _ := runOn(t, Options{Config: tablesOf(t, ""), Methods: []string{methods.BoostedTrees}})
 	for _, table := range []string{"plain", "advised"} {
