@@ -5,13 +5,12 @@ import (
 	"context"
 	"io"
 	"os"
-	"os/signal"
-	"syscall"
 	"time"
 
 	"pipe/cmd/pipe-beam/engine"
 	"pipe/cmd/pipe-beam/job"
 	"pipe/internal/atomicfile"
+	"pipe/internal/interrupt"
 	"pipe/internal/storage"
 
 	_ "pipe/cloud" // s3://, gs:// and azblob://
@@ -30,9 +29,8 @@ const patience = 10 * time.Second
 
 // run is the program. It returns the exit code. The first signal cancels the job, a second one ends the program at once.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	ctx, stop := signal.NotifyContext(ctx, endings()...)
+	ctx, stop := interrupt.Context(ctx)
 	defer stop()
-	context.AfterFunc(ctx, stop)
 	a := newApp(stdout, stderr)
 	root := newRoot(a)
 	root.SetArgs(args)
@@ -53,13 +51,4 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		atomicfile.Abandon()
 		return a.exit(ctx, ctx.Err())
 	}
-}
-
-// endings are the signals that end the program. Under nohup, SIGHUP is ignored.
-func endings() []os.Signal {
-	list := []os.Signal{os.Interrupt, syscall.SIGTERM}
-	if !signal.Ignored(syscall.SIGHUP) {
-		list = append(list, syscall.SIGHUP)
-	}
-	return list
 }

@@ -6,12 +6,11 @@ import (
 	"context"
 	"io"
 	"os"
-	"os/signal"
-	"syscall"
 	"time"
 
 	_ "pipe/cloud" // object stores in paths
 	"pipe/internal/atomicfile"
+	"pipe/internal/interrupt"
 )
 
 func main() {
@@ -24,9 +23,8 @@ func main() {
 // Work that does not stop within patience is abandoned: a read of a named pipe without a writer cannot be interrupted. A
 // command that needs longer, such as a server that answers what it has begun, says so in app.patience. Its temporary files are removed, and the caller must end the process.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	ctx, stop := signal.NotifyContext(ctx, endings()...)
+	ctx, stop := interrupt.Context(ctx)
 	defer stop()
-	context.AfterFunc(ctx, stop)
 
 	a := newApp(stdin, stdout, stderr)
 	root := newRoot(a)
@@ -48,13 +46,4 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		atomicfile.Abandon()
 		return a.exit(ctx, ctx.Err())
 	}
-}
-
-// endings are the signals that end the program. Under nohup, SIGHUP is ignored.
-func endings() []os.Signal {
-	list := []os.Signal{os.Interrupt, syscall.SIGTERM}
-	if !signal.Ignored(syscall.SIGHUP) {
-		list = append(list, syscall.SIGHUP)
-	}
-	return list
 }

@@ -242,12 +242,12 @@ func TestInterrupted(t *testing.T) {
 	}
 	for _, format := range []string{"auto", "csv", "jsonl", "parquet"} {
 		for _, sent := range []string{"", "id,u", "id,u,v\nx,1,2\n"} {
-			t.Run(fmt.Sprintf("%s %q", format, sent), func(t *testing.T) { interrupt(t, format, sent) })
+			t.Run(fmt.Sprintf("%s %q", format, sent), func(t *testing.T) { interruptAt(t, format, sent) })
 		}
 	}
 }
 
-func interrupt(t *testing.T, format, sent string) {
+func interruptAt(t *testing.T, format, sent string) {
 	dir := t.TempDir()
 	if err := writeSamples(dir); err != nil {
 		t.Fatal(err)
