@@ -573,3 +573,35 @@ func TestShare(t *testing.T) {
 		}
 	}
 }
+
+// A shard that is finished while the folder is listed is done or missing, and never one whose parts are gone.
+func TestFinishedWhileGathering(t *testing.T) {
+	for at := 1; at <= 2; at++ {
+		m, memory := storagetest.New(t)
+		s, o := newLines(2, 100), quick(memory+"/work")
+		w := openLines(t, s, o)
+		if _, _, err := w.Run(t.Context(), 0); err != nil {
+			t.Fatal(err)
+		}
+		lists := 0
+		m.Fault = func(op, _ string) error {
+			if op != "list" {
+				return nil
+			}
+			if lists++; lists == at {
+				lists = 10 // the worker lists, too
+				if _, _, err := w.Run(t.Context(), 1); err != nil {
+					t.Error(err)
+				}
+			}
+			return nil
+		}
+		var missing *MissingError
+		if _, err := Gather(t.Context(), newLines(2, 100), o); err != nil && !errors.As(err, &missing) {
+			t.Errorf("finished before listing %d: %v", at, err)
+		}
+		if lists < at {
+			t.Errorf("only %d listings", lists)
+		}
+	}
+}

@@ -67,11 +67,11 @@ func (w *Work) parts(ctx context.Context) (*Parts, error) {
 	return p, err
 }
 
-// names lists the folder: the sizes of parts, and which shards are done. A name that no worker makes is an error; a part
-// of no finished shard is what a killed worker left.
+// names lists the folder: which shards are done, and after that the sizes of parts, since the parts of a shard are there
+// before it is done. A name that no worker makes is an error; a part of no finished shard is what a killed worker left.
 func (w *Work) names(ctx context.Context) (sizes map[string]int64, found []bool, err error) {
 	sizes, found = map[string]int64{}, make([]bool, w.manifest.Shards)
-	for _, folder := range []string{partsName, doneName} {
+	for _, folder := range []string{doneName, partsName} {
 		for info, err := range w.folder.List(ctx, folder) {
 			if err != nil {
 				return nil, nil, err
