@@ -306,7 +306,7 @@ func TestServeFullDisk(t *testing.T) {
 			s := serveIn(t, folder, "--config", "serve.yaml")
 			limit := unix.Rlimit{Cur: 2000, Max: 2000}
 			if err := unix.Prlimit(s.Process.Pid, unix.RLIMIT_FSIZE, &limit, nil); err != nil {
-				t.Skip("the size of files cannot be limited: ", err)
+				missing(t, "a limit on the size of files", err)
 			}
 			soon(t, func() bool {
 				if _, _, err := ask(http.DefaultClient, s.url+"/v1/decide", twoFeatures); err != nil {
@@ -388,7 +388,7 @@ func resident(t *testing.T, pid int) int {
 	t.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
 	if err != nil {
-		t.Skip("memory is read from /proc: ", err)
+		missing(t, "/proc", err)
 	}
 	pages, err := strconv.Atoi(strings.Fields(string(text))[1])
 	if err != nil {

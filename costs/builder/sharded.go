@@ -34,7 +34,7 @@ type Shares struct {
 	Ranges  int             // into which the rows are cut
 	Workers int             // that may ask services at the same time; each takes its share of the limits
 	Answers *storage.Folder // where answers of chat models are kept; nil: as in Run
-	Lease   time.Duration   // after which a worker that asks for an answer counts as lost
+	Lease   time.Duration   // after which a worker that asks for an answer counts as lost; 0, or more than 20 s: 20 s
 	Divide  part.Divider    // shares what is done before the first row; nil: every worker does all of it
 	Ledger  *storage.Folder // where slices of the budget are claimed; nil: as in Run
 }

@@ -205,7 +205,7 @@ func TestRangesOfImages(t *testing.T) {
 	}
 }
 
-// Every worker embeds the texts of its own rows, to the vectors of a local run.
+// Every worker embeds the texts of its own rows. The vectors are those of a local run.
 func TestRangesOfTexts(t *testing.T) {
 	w := newTextWorld(t, 60).withEmbedding(t, 60)
 	local, _ := w.build(t)

@@ -42,8 +42,12 @@ type asking struct {
 // asking again for what it had in flight.
 const mostLease = 20 * time.Second
 
+// newClaims returns the claims of a worker; a lease of 0 is the longest.
 func newClaims(folder *storage.Folder, lease time.Duration) *claims {
-	return &claims{folder: folder, worker: strings.ToLower(rand.Text()), lease: min(lease, mostLease), lost: make(map[string]bool)}
+	if lease <= 0 || lease > mostLease {
+		lease = mostLease
+	}
+	return &claims{folder: folder, worker: strings.ToLower(rand.Text()), lease: lease, lost: make(map[string]bool)}
 }
 
 // take claims a request. It returns the name of the claim, or "" while another worker has it.
@@ -65,7 +69,7 @@ func (c *claims) take(ctx context.Context, request string) (name string, err err
 			return "", err
 		}
 		var a asking
-		_ = json.Unmarshal(b, &a) // a damaged claim is one of nobody
+		_ = json.Unmarshal(b, &a) // a damaged claim counts as given up
 		if a.Worker == c.worker {
 			return name, nil // it could not be dropped
 		}

@@ -38,7 +38,7 @@ func OpenSession(b *part.Build, folder string, money *Budget) *Session {
 }
 
 // Share has the session work with those of other workers, which reach the folder: answers are kept there, an object
-// each, one worker asks while others wait, for the time of the lease without a sign of life from it, and every worker takes
+// each, one worker asks while others wait, until it has given no sign of life for the lease (0: 20 s), and every worker takes
 // its share of the limits of services. It is called before parts are made.
 func (q *Session) Share(answers *storage.Folder, workers int, lease time.Duration) {
 	q.store.shared = newSharedAnswers(answers, lease)

@@ -191,7 +191,7 @@ func leftovers(t *testing.T, folder *storage.Folder) (names []string) {
 func TestOneWorkerAsks(t *testing.T) {
 	folder := sharedFolder(t)
 	var asked atomic.Int64
-	workers := workersAt(t, folder, 4, time.Minute)
+	workers := append(workersAt(t, folder, 3, time.Minute), workersAt(t, folder, 1, 0)...)
 	var group sync.WaitGroup
 	for _, w := range workers {
 		for i := range 30 {
