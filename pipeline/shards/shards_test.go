@@ -13,7 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"pipe/internal/digest"
 	"pipe/internal/storage"
 	"pipe/internal/storage/storagetest"
 )
@@ -294,72 +293,6 @@ func TestTakenOver(t *testing.T) {
 	}
 }
 
-// Every damage of a work folder is one error that names the file, with a hint; what a killed worker leaves is none.
-func TestDamage(t *testing.T) {
-	read := func(t *testing.T, work, name string) []byte {
-		b, err := os.ReadFile(filepath.Join(work, name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return b
-	}
-	for name, c := range map[string]struct {
-		harm func(t *testing.T, work, part string)
-		want string
-	}{
-		"nothing": {func(*testing.T, string, string) {}, ""},
-		"left by a kill": {func(t *testing.T, work, part string) {
-			write(t, work, "parts/000001-0123456789abcdef0123456789abcdef.txt", []byte("half"))
-			write(t, work, "claims/000001.3", nil)
-		}, ""},
-		"truncated": {func(t *testing.T, work, part string) { write(t, work, part, read(t, work, part)[:3]) }, "it has 3 bytes, but had"},
-		"other bytes": {func(t *testing.T, work, part string) {
-			write(t, work, part, bytes.ToUpper(append(read(t, work, part)[:1], "!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!"...))[:len(read(t, work, part))])
-		}, "its content has changed"},
-		"part is gone": {func(t *testing.T, work, part string) { os.Remove(filepath.Join(work, part)) }, "it is missing"},
-		"missing":      {func(t *testing.T, work, part string) { os.Remove(filepath.Join(work, "done/000002.json")) }, "1 of 4 shards are missing: 2"},
-		"doubled": {func(t *testing.T, work, part string) {
-			write(t, work, "done/000002.json", read(t, work, "done/000001.json"))
-		}, "it is shard 1: it was copied"},
-		"half a record": {func(t *testing.T, work, part string) {
-			write(t, work, "done/000002.json", read(t, work, "done/000002.json")[:40])
-		}, "is damaged"},
-		"of other work": {func(t *testing.T, work, part string) {
-			b := read(t, work, "done/000002.json")
-			write(t, work, "done/000002.json", bytes.Replace(b, []byte("sha256:"), []byte("sha257:"), 1))
-		}, "it is of other work"},
-		"too many": {func(t *testing.T, work, part string) {
-			write(t, work, "done/000004.json", read(t, work, "done/000001.json"))
-		}, "its shard is not one of this work"},
-		"stranger":     {func(t *testing.T, work, part string) { write(t, work, "parts/notes.txt", nil) }, "no shard of this work has such a file"},
-		"bad manifest": {func(t *testing.T, work, part string) { write(t, work, "manifest.json", []byte("{}")) }, "another version"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			work := t.TempDir()
-			s := newLines(4, 40)
-			w := openLines(t, s, Default(work))
-			if _, err := w.Next(t.Context()); err != nil {
-				t.Fatal(err)
-			}
-			d, err := readDone(t.Context(), w.folder, w.of, 1)
-			if err != nil {
-				t.Fatal(err)
-			}
-			c.harm(t, work, d.Files[0].Part)
-			_, err = Gather(t.Context(), s, Default(work))
-			var hint interface{ Hint() string }
-			switch {
-			case c.want == "":
-				if err != nil || s.got.String() != s.local() {
-					t.Error(err)
-				}
-			case err == nil || !strings.Contains(err.Error(), c.want) || !errors.As(err, &hint) || hint.Hint() == "":
-				t.Errorf("%v, want %q and a hint", err, c.want)
-			}
-		})
-	}
-}
-
 func write(t *testing.T, work, name string, b []byte) {
 	t.Helper()
 	if err := os.WriteFile(filepath.Join(work, name), b, 0o666); err != nil {
@@ -403,36 +336,6 @@ func TestCut(t *testing.T) {
 				t.Fatalf("%d of %d", at, n)
 			}
 		}
-	}
-}
-
-// One of several workers makes what all need; a worker that was killed at it is followed by another.
-func TestFolder(t *testing.T) {
-	work, err := storage.OpenFolder(t.Context(), t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if ok, err := take(t.Context(), work, "shared/experts.claim.1", "killed"); err != nil || !ok {
-		t.Fatal(err)
-	}
-	var makers atomic.Int64
-	var group sync.WaitGroup
-	for range 3 {
-		folder := t.TempDir()
-		group.Go(func() {
-			made, err := Folder(t.Context(), work, "experts", folder, MinLease, func() ([]string, error) {
-				makers.Add(1)
-				return []string{"a", "b"}, errors.Join(os.WriteFile(filepath.Join(folder, "a"), []byte("first"), 0o666), os.WriteFile(filepath.Join(folder, "b"), nil, 0o666))
-			})
-			b, read := os.ReadFile(filepath.Join(folder, "a"))
-			if err != nil || read != nil || string(b) != "first" {
-				t.Errorf("%v: %q, %v, %v", made, b, err, read)
-			}
-		})
-	}
-	group.Wait()
-	if makers.Load() != 1 {
-		t.Errorf("%d workers made it", makers.Load())
 	}
 }
 
@@ -511,97 +414,5 @@ func TestFailureThatIsNotRecorded(t *testing.T) {
 	_, err := openLines(t, s, quick(work+"/work")).Next(ctx)
 	if err == nil || !strings.Contains(err.Error(), "no luck") || !strings.Contains(err.Error(), "the quota is used up") || s.runs.Load() != 1 {
 		t.Errorf("%d runs: %v", s.runs.Load(), err)
-	}
-}
-
-// A folder that is not one of work loses nothing, whatever the names in it.
-func TestDropElsewhere(t *testing.T) {
-	for _, manifest := range []string{"", `{"name": "a web application"}`} {
-		folder := t.TempDir()
-		code := filepath.Join(folder, "shared", "code.go")
-		if err := os.Mkdir(filepath.Dir(code), 0o777); err != nil {
-			t.Fatal(err)
-		}
-		files := map[string]string{code: "package shared"}
-		if manifest != "" {
-			files[filepath.Join(folder, manifestName)] = manifest
-		}
-		for name, text := range files {
-			if err := os.WriteFile(name, []byte(text), 0o666); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if err := Drop(t.Context(), quick(folder)); err == nil {
-			t.Error("no error")
-		}
-		for name := range files {
-			if _, err := os.Stat(name); err != nil {
-				t.Error(err)
-			}
-		}
-	}
-}
-
-// What is shared is made once. It is an error that it was changed, or does not fit the work.
-func TestShare(t *testing.T) {
-	work := t.TempDir()
-	folder := openLines(t, newLines(1, 1), quick(work)).Folder()
-	made := 0
-	share := func() (*[]int, error) {
-		valid := func(v *[]int) bool { return len(*v) == 2 }
-		return Share(t.Context(), folder, "list.json", valid, func() (*[]int, error) { made++; return &[]int{3, made}, nil })
-	}
-	for range 2 {
-		if v, err := share(); err != nil || (*v)[1] != 1 {
-			t.Errorf("%v, %v", v, err)
-		}
-	}
-	path := filepath.Join(work, "shared", "list.json")
-	good, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	short := `{"digest": "` + digest.Of([]byte("[3]")) + `", "content": [3]}`
-	for _, text := range []string{"", "null", "[[[", strings.Replace(string(good), "[3,1]", "[3,2]", 1), short, strings.Repeat(" ", storage.MaxClaim+1)} {
-		if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
-			t.Fatal(err)
-		}
-		var bad *DataError
-		var hint *strangerError
-		if _, err := share(); !errors.As(err, &bad) || bad.File != path || !errors.As(err, &hint) || !strings.Contains(hint.Hint(), "writes it again") {
-			t.Errorf("%.60q: %v", text, err)
-		}
-	}
-}
-
-// A shard that is finished while the folder is listed is done or missing, and never one whose parts are gone.
-func TestFinishedWhileGathering(t *testing.T) {
-	for at := 1; at <= 2; at++ {
-		m, memory := storagetest.New(t)
-		s, o := newLines(2, 100), quick(memory+"/work")
-		w := openLines(t, s, o)
-		if _, _, err := w.Run(t.Context(), 0); err != nil {
-			t.Fatal(err)
-		}
-		lists := 0
-		m.Fault = func(op, _ string) error {
-			if op != "list" {
-				return nil
-			}
-			if lists++; lists == at {
-				lists = 10 // the worker lists, too
-				if _, _, err := w.Run(t.Context(), 1); err != nil {
-					t.Error(err)
-				}
-			}
-			return nil
-		}
-		var missing *MissingError
-		if _, err := Gather(t.Context(), newLines(2, 100), o); err != nil && !errors.As(err, &missing) {
-			t.Errorf("finished before listing %d: %v", at, err)
-		}
-		if lists < at {
-			t.Errorf("only %d listings", lists)
-		}
 	}
 }
