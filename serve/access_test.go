@@ -97,7 +97,7 @@ func TestKeysAreNeeded(t *testing.T) {
 
 // TestOpenToAll checks that a server which everybody can reach without a key is not changed by everybody.
 func TestOpenToAll(t *testing.T) {
-	r := start(t, func(c *Config) { c.Listen, c.WithoutKeys = "0.0.0.0:0", true }, nil)
+	r := start(t, func(c *Config) { c.Listen, c.WithoutKeys, c.Stop.Notice = "0.0.0.0:0", true, new(time.Duration(0)) }, nil)
 	_, port, err := net.SplitHostPort(strings.TrimPrefix(r.url, "http://"))
 	if err != nil {
 		t.Fatal(err)
@@ -326,15 +326,15 @@ func TestWriteTime(t *testing.T) {
 	pool.AppendCertsFromPEM(certificate(t, folder, 1))
 	r := start(t, func(c *Config) {
 		c.TLS = access.TLS{Cert: config.Path(filepath.Join(folder, "cert.pem")), Key: config.Path(filepath.Join(folder, "key.pem"))}
-		c.Limits.WriteTime = 300 * time.Millisecond
+		c.Limits.WriteTime = 150 * time.Millisecond
 	}, func(mux *http.ServeMux) {
 		mux.HandleFunc("GET /slow", func(w http.ResponseWriter, _ *http.Request) {
 			for range 2 {
-				time.Sleep(600 * time.Millisecond)
+				time.Sleep(300 * time.Millisecond)
 				_, _ = io.WriteString(w, "slow ")
 				_ = http.NewResponseController(w).Flush()
 			}
-			time.Sleep(600 * time.Millisecond)
+			time.Sleep(300 * time.Millisecond)
 			_, _ = io.WriteString(w, "end")
 		})
 		mux.HandleFunc("GET /much", func(w http.ResponseWriter, _ *http.Request) {

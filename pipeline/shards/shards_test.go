@@ -11,6 +11,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"pipe/internal/storage"
@@ -250,7 +251,11 @@ func TestFailures(t *testing.T) {
 // A claim without a sign of life is taken over after the lease by the clock of the storage, whatever the clocks of
 // workers say; one that is alive is not.
 func TestTakenOver(t *testing.T) {
-	work := t.TempDir()
+	_, url := storagetest.New(t)
+	synctest.Test(t, func(t *testing.T) { takesOver(t, url+"/work") })
+}
+
+func takesOver(t *testing.T, work string) {
 	s := newLines(2, 4)
 	w := openLines(t, s, quick(work))
 	for shard := range 2 {
@@ -258,7 +263,8 @@ func TestTakenOver(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := os.WriteFile(filepath.Join(work, "claims", number(0)+".1"), []byte(`{"worker":"skewed","since":"2099-01-01T00:00:00Z"}`), 0o666); err != nil {
+	skewed := []byte(`{"worker":"skewed","since":"2099-01-01T00:00:00Z"}`)
+	if err := w.folder.WriteFile(t.Context(), claimOf(0, 1), skewed, storage.WriteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	alive := beat(t.Context(), w.folder, claimOf(1, 1), w.machine.Worker, w.o.Lease)
@@ -342,8 +348,13 @@ func TestCut(t *testing.T) {
 // A worker that is given a shard waits for another one that is alive and at it, takes over from a lost one, and does not
 // wait for its own team.
 func TestRunAlone(t *testing.T) {
+	_, url := storagetest.New(t)
+	synctest.Test(t, func(t *testing.T) { runsAlone(t, url+"/work") })
+}
+
+func runsAlone(t *testing.T, work string) {
 	s := newLines(4, 40)
-	o := Default(t.TempDir())
+	o := Default(work)
 	o.Lease = MinLease
 	other := openLines(t, s, o)
 	if ok, err := take(t.Context(), other.folder, claimOf(0, 1), other.machine.Worker); !ok || err != nil {

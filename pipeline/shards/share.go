@@ -74,7 +74,7 @@ func Folder(ctx context.Context, work *storage.Folder, name, folder string, leas
 			return false, err
 		}
 		if mine {
-			return s.make(ctx, attempt, lease, make)
+			return s.claimed(ctx, attempt, lease, make)
 		}
 		select {
 		case <-time.After(wait):
@@ -170,8 +170,9 @@ func (s *shared) claimName(attempt int) string {
 	return name
 }
 
-// make makes the files and publishes them. The claim goes in the end, also after an error, for others to try.
-func (s *shared) make(ctx context.Context, attempt int, lease time.Duration, make func() ([]string, error)) (made bool, err error) {
+// claimed fetches the files if another worker made them just before the claim was won, and makes them otherwise. The
+// claim goes in the end, also after an error, for others to try.
+func (s *shared) claimed(ctx context.Context, attempt int, lease time.Duration, make func() ([]string, error)) (made bool, err error) {
 	stop := beat(ctx, s.work, s.claimName(attempt), thisMachine().Worker, lease)
 	defer func() {
 		stop()
@@ -179,10 +180,18 @@ func (s *shared) make(ctx context.Context, attempt int, lease time.Duration, mak
 		defer cancel()
 		err = errors.Join(err, s.work.Delete(last, s.claimName(attempt)))
 	}()
+	if there, err := s.fetch(ctx); there || err != nil {
+		return false, err
+	}
 	names, err := make()
 	if err != nil {
 		return false, err
 	}
+	return s.publish(ctx, names)
+}
+
+// publish uploads the files, and their list if no other worker has written one.
+func (s *shared) publish(ctx context.Context, names []string) (made bool, err error) {
 	files := []File{}
 	for _, name := range names {
 		path := filepath.Join(s.folder, name)

@@ -2,35 +2,79 @@ package shards
 
 import (
 	"errors"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"pipe/internal/digest"
 	"pipe/internal/storage"
+	"pipe/internal/storage/storagetest"
 )
 
-// One of several workers makes what all need; a worker that was killed at it is followed by another.
+// slowStorage is a bucket each request to which takes a time that seed draws, by the clock of a bubble. No time is so
+// long that a worker that is alive looks lost.
+func slowStorage(t *testing.T, seed uint64) (work string) {
+	memory, work := storagetest.New(t)
+	draw := rand.New(rand.NewPCG(seed, 0))
+	var mu sync.Mutex
+	memory.Fault = func(string, string) error {
+		mu.Lock()
+		wait := time.Duration(draw.IntN(1000)) * time.Millisecond
+		mu.Unlock()
+		time.Sleep(wait)
+		return nil
+	}
+	return work + "/work"
+}
+
+// Whatever the order of their requests, one of several workers makes what all need, and all have it. A worker that was
+// killed at it, or fails, is followed by another.
 func TestFolder(t *testing.T) {
-	work, err := storage.OpenFolder(t.Context(), t.TempDir())
+	for seed := range uint64(300) {
+		work := slowStorage(t, seed)
+		killed, failing := seed%3 == 1, seed%4 == 1
+		synctest.Test(t, func(t *testing.T) { oneMakes(t, work, seed, killed, failing) })
+		if t.Failed() {
+			t.Fatalf("seed %d", seed)
+		}
+	}
+}
+
+func oneMakes(t *testing.T, url string, seed uint64, killed, failing bool) {
+	work, err := storage.OpenFolder(t.Context(), url)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if ok, err := take(t.Context(), work, "shared/experts.claim.1", "killed"); err != nil || !ok {
-		t.Fatal(err)
+	if killed {
+		if ok, err := take(t.Context(), work, "shared/experts.claim.1", "killed"); err != nil || !ok {
+			t.Fatal(err)
+		}
 	}
-	var makers atomic.Int64
+	draw := rand.New(rand.NewPCG(seed, 1))
+	sick := errors.New("no luck")
+	var makers, failed atomic.Int64
 	var group sync.WaitGroup
 	for range 3 {
-		folder := t.TempDir()
+		folder, late, takes := t.TempDir(), time.Duration(draw.IntN(3000)), time.Duration(draw.IntN(5000))
 		group.Go(func() {
+			time.Sleep(late * time.Millisecond)
 			made, err := Folder(t.Context(), work, "experts", folder, MinLease, func() ([]string, error) {
+				time.Sleep(takes * time.Millisecond)
+				if failing && failed.CompareAndSwap(0, 1) {
+					return nil, sick
+				}
 				makers.Add(1)
 				return []string{"a", "b"}, errors.Join(os.WriteFile(filepath.Join(folder, "a"), []byte("first"), 0o666), os.WriteFile(filepath.Join(folder, "b"), nil, 0o666))
 			})
+			if errors.Is(err, sick) {
+				return
+			}
 			b, read := os.ReadFile(filepath.Join(folder, "a"))
 			if err != nil || read != nil || string(b) != "first" {
 				t.Errorf("%v: %q, %v, %v", made, b, err, read)
@@ -38,8 +82,32 @@ func TestFolder(t *testing.T) {
 		})
 	}
 	group.Wait()
-	if makers.Load() != 1 {
-		t.Errorf("%d workers made it", makers.Load())
+	if makers.Load() != 1 || failing != (failed.Load() == 1) {
+		t.Errorf("%d workers made it, %d failed", makers.Load(), failed.Load())
+	}
+	for info, err := range work.List(t.Context(), "shared/experts.claim.") {
+		if err != nil || !killed || info.Name != "shared/experts.claim.1" {
+			t.Errorf("a claim stays: %v, %v", info.Name, err)
+		}
+	}
+}
+
+// A shard that another worker finishes between a look at it and the claim is not made again.
+func TestRunAfterAnotherRun(t *testing.T) {
+	memory, url := storagetest.New(t)
+	s := newLines(2, 4)
+	first, second := openLines(t, s, quick(url+"/work")), openLines(t, s, quick(url+"/work"))
+	between := false
+	memory.Fault = func(op, name string) error {
+		if op != "write" || !strings.Contains(name, "claims/") || between {
+			return nil
+		}
+		between = true
+		_, _, err := first.Run(t.Context(), 0)
+		return err
+	}
+	if d, made, err := second.Run(t.Context(), 0); err != nil || made || d == nil || s.runs.Load() != 1 {
+		t.Errorf("%d runs; made %v, %v", s.runs.Load(), made, err)
 	}
 }
 

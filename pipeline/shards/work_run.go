@@ -26,7 +26,7 @@ func (w *Work) Run(ctx context.Context, shard int) (d *Done, made bool, err erro
 	if err != nil {
 		return nil, false, err
 	}
-	return w.attempt(ctx, shard, attempt)
+	return w.claimed(ctx, shard, attempt)
 }
 
 // isDone reports whether a shard is done.
