@@ -215,6 +215,55 @@ func TestFilesThatHaveGone(t *testing.T) {
 	}
 }
 
+// A folder that is away for a moment takes no policy with it, however its path is written; a file that has gone does.
+func TestAFolderThatIsAway(t *testing.T) {
+	rt := orttest.Open(t, 1)
+	t.Chdir(t.TempDir())
+	here, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, paths := range [][]string{
+		{"p"},
+		{"p/"},
+		{"./p"},
+		{"p//"},
+		{"x/../p"},
+		{here + "/p/"},
+		{"./p.onnx"},
+		{"p.onnx/"},
+		{"./p", here + "/p/a.onnx"}, // which is found in the folder, too
+	} {
+		dir := filepath.Clean(paths[0])
+		if err := os.Mkdir(dir, 0o777); err != nil {
+			t.Fatal(err)
+		}
+		write(t, dir, "a", version("a"))
+		gone := write(t, dir, "b", version("b"))
+		write(t, dir, "c", version("c"))
+		set, err := Open(t.Context(), settings(paths...), rt, nil, nil)
+		if err != nil {
+			t.Errorf("%q: %v", paths, err)
+			continue
+		}
+		if err := errors.Join(os.Remove(gone), os.Rename(dir, "away")); err != nil {
+			t.Fatal(err)
+		}
+		if c := set.Reload(t.Context()); len(set.Names()) != 3 {
+			t.Errorf("%q are away: %v, left are %q", paths, c, set.Names())
+		}
+		if err := os.Rename("away", dir); err != nil {
+			t.Fatal(err)
+		}
+		if c := set.Reload(t.Context()); !slices.Equal(set.Names(), []string{"a", "c"}) {
+			t.Errorf("%q are back without b: %v, left are %q", paths, c, set.Names())
+		}
+		if err := errors.Join(set.Close(), os.RemoveAll(dir)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // watched opens a set that is watched until the end of the test, and returns its log.
 func watched(t *testing.T, s Settings) (*Set, *logged) {
 	t.Helper()

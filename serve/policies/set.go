@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -42,6 +43,10 @@ func Open(ctx context.Context, s Settings, rt *ort.Runtime, m *metrics.Metrics, 
 	}
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
+	}
+	s.Paths = slices.Clone(s.Paths)
+	for i, path := range s.Paths {
+		s.Paths[i] = filepath.Clean(path) // one spelling, as that of the files in a folder
 	}
 	set := &Set{settings: s, runtime: rt, metrics: m, log: log, seen: map[string]sight{}}
 	set.current.Store(&map[string]*Policy{})

@@ -95,7 +95,7 @@ func (s *Set) list() *listing {
 		switch {
 		case err == nil && info.IsDir():
 			l.folder(path)
-		case errors.Is(err, fs.ErrNotExist) && strings.HasSuffix(path, policyEnding):
+		case errors.Is(err, fs.ErrNotExist) && strings.HasSuffix(path, policyEnding) && !s.holds(path):
 			if s.served(path) == nil { // else it has gone: see missing
 				l.files = append(l.files, file{name: nameOf(path), path: path, err: err})
 			}
@@ -105,25 +105,35 @@ func (s *Set) list() *listing {
 			l.files = append(l.files, file{name: nameOf(path), path: path, info: info})
 		}
 	}
-	// A file may be named, and be in a folder that is.
-	paths := map[string]bool{}
-	l.files = slices.DeleteFunc(l.files, func(f file) bool {
-		clean := filepath.Clean(f.path)
-		twice := paths[clean]
-		paths[clean] = true
-		return twice
-	})
-	first := map[string]string{}
+	l.unify()
 	for i := range l.files {
-		f := &l.files[i]
-		f.encoder = encoderIdentity(s.settings.Encoders[f.name])
-		if other, twice := first[f.name]; twice && f.err == nil {
-			f.err = fmt.Errorf("%q and %q have the same name: rename one", other, f.path)
-		} else if !twice {
-			first[f.name] = f.path
-		}
+		l.files[i].encoder = encoderIdentity(s.settings.Encoders[l.files[i].name])
 	}
 	return l
+}
+
+// unify drops files that were found twice, such as by their name and in a folder, and refuses others of one name.
+func (l *listing) unify() {
+	first := map[string]file{}
+	files := l.files[:0]
+	for _, f := range l.files {
+		other, twice := first[f.name]
+		switch {
+		case twice && other.same(f):
+			continue
+		case !twice:
+			first[f.name] = f
+		case f.err == nil:
+			f.err = fmt.Errorf("%q and %q have the same name: rename one", other.path, f.path)
+		}
+		files = append(files, f)
+	}
+	l.files = files
+}
+
+// same reports whether two files are one, however their paths are written.
+func (f file) same(other file) bool {
+	return f.path == other.path || f.info != nil && other.info != nil && os.SameFile(f.info, other.info)
 }
 
 // folder adds the policies of a folder.
@@ -166,6 +176,16 @@ func (s *Set) served(path string) *Policy {
 		}
 	}
 	return nil
+}
+
+// holds reports whether policies of a folder are served.
+func (s *Set) holds(folder string) bool {
+	for _, p := range *s.current.Load() {
+		if filepath.Dir(p.File) == folder {
+			return true
+		}
+	}
+	return false
 }
 
 // load reads a file and serves it if it is new and right.
