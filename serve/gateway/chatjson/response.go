@@ -3,7 +3,18 @@ package chatjson
 import (
 	"encoding/json"
 	"errors"
+
+	"pipe/costs/prices"
 )
+
+// MostTokens bounds the counts of a completion. A service that states more is not believed.
+const MostTokens = 100_000_000
+
+// Usage is the usage of a completion as the service states it.
+type Usage = prices.Stated
+
+// Tokens are the tokens that a completion used.
+type Tokens = prices.Tokens
 
 // Answer is a complete answer, or a chunk of a streamed one.
 type Answer struct {
@@ -21,7 +32,7 @@ func ReadAnswer(text []byte) (Answer, error) {
 	if err != nil {
 		return Answer{}, err
 	}
-	a := Answer{Usage: ReadUsage(o.Get("usage")), Error: o.Get("error")}
+	a := Answer{Usage: prices.ReadStated(o.Get("usage"), MostTokens), Error: o.Get("error")}
 	_ = json.Unmarshal(orNull(o.Get("model")), &a.Model) // another type than a string is no name
 	choices, ok := list(orNull(o.Get("choices")))
 	a.Choices = len(choices)
