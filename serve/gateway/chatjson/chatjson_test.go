@@ -95,7 +95,7 @@ func TestRequestsThatAreRefused(t *testing.T) {
 func TestAnswers(t *testing.T) {
 	for in, want := range map[string]Answer{
 		`{"model":"m","choices":[{"finish_reason":"stop"}],"usage":{"prompt_tokens":3,"completion_tokens":1}}`:  {Model: "m", Choices: 1, Finished: true, Usage: Usage{Tokens: Tokens{In: 3, Out: 1}, Known: true}},
-		`{"model":"m","choices":[{"delta":{"content":"\"finish_reason\""},"finish_reason":null}],"usage":null}`: {Model: "m", Choices: 1},
+		`{"model":"m","choices":[{"delta":{"content":"\"finish_reason\""},"finish_reason":null}],"usage":null}`: {Model: "m", Choices: 1, Content: true},
 		`{"model":7,"choices":[]}`:           {},
 		`{"error":{"message":"no"}}`:         {Error: json.RawMessage(`{"message":"no"}`)},
 		`{"error":null,"choices":[{},{},5]}`: {Choices: 3},

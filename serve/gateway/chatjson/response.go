@@ -1,6 +1,7 @@
 package chatjson
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 
@@ -21,6 +22,7 @@ type Answer struct {
 	Model    string          // that answered, as the service names it; "" if it does not
 	Usage    Usage           //
 	Choices  int             // in this answer or chunk
+	Content  bool            // a choice has something of an answer: text, reasoning, a tool call, a refusal
 	Finished bool            // a choice states why it ended
 	Error    json.RawMessage // what the service sent instead of an answer; nil if it is one
 }
@@ -41,9 +43,41 @@ func ReadAnswer(text []byte) (Answer, error) {
 	}
 	all := o.Get("choices")
 	for _, c := range choices {
-		if choice, err := ofValid(all[c.from:c.end]); err == nil && choice.Get("finish_reason") != nil {
-			a.Finished = true
+		if choice, err := ofValid(all[c.from:c.end]); err == nil {
+			a.Finished = a.Finished || choice.Get("finish_reason") != nil
+			a.Content = a.Content || hasContent(choice)
 		}
 	}
 	return a, nil
+}
+
+// hasContent reports whether a choice has something of an answer: a field that is not empty, besides the role.
+func hasContent(choice *Object) bool {
+	for _, name := range []string{"message", "delta"} {
+		part, err := ofValid(orNull(choice.Get(name)))
+		if err != nil {
+			continue
+		}
+		for _, f := range part.fields {
+			if f.name != "role" && !isEmpty(part.text[f.from:f.end]) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// isEmpty reports whether a value is null, or a text, a list or an object with nothing in it.
+func isEmpty(value []byte) bool {
+	switch value[0] {
+	case '[', '{':
+		return len(bytes.Fields(value[1:len(value)-1])) == 0
+	}
+	return string(value) == "null" || string(value) == `""`
+}
+
+// IsPing reports whether the data of an event is a sign of life, which some services send without the name of a ping.
+func IsPing(text []byte) bool {
+	var event struct{ Type string }
+	return json.Unmarshal(text, &event) == nil && event.Type == "ping"
 }

@@ -22,7 +22,7 @@ type Usage = chatjson.Usage
 
 // Causes of cancelled calls.
 var (
-	errFirstByte = errors.New("no first event in time")
+	errFirstByte = errors.New("no first content in time")
 	errAnswer    = errors.New("no answer in time")
 	errIdle      = errors.New("no further event in time")
 	errWhole     = errors.New("the stream did not end in time")
@@ -38,7 +38,7 @@ type Answer struct {
 	Usage  Usage       // of a whole answer
 }
 
-// Call sends a request and returns when there is something to pass on: the whole answer, or the first event of a stream.
+// Call sends a request and returns when there is something to pass on: the whole answer, or the first content of a stream.
 // headers are sent with it. A *Failure means that another expert can be asked. Any other error is that of ctx.
 func (e *Expert) Call(ctx context.Context, r *chatjson.Request, add *chatjson.Addition, headers http.Header) (*Answer, error) {
 	end, err := e.begin()
@@ -202,10 +202,12 @@ func (c *call) whole(response *http.Response, in io.Reader) (*Answer, error) {
 		f := e.fault("error", nil, "an error came instead of an answer")
 		f.Detail = e.detail(read.Error)
 		return nil, f
+	case !read.Content:
+		return nil, e.fault("empty", nil, "the answer has neither text nor a tool call")
 	}
 	header := e.passed(response.Header)
 	header.Set("Content-Type", "application/json") // whatever the service calls it: clients read it by its type
-	return &Answer{Status: http.StatusOK, Header: header, Body: e.clean(text), Model: read.Model, Usage: read.Usage}, nil
+	return &Answer{Status: http.StatusOK, Header: header, Body: e.clean(text), Model: read.Model, Usage: read.Usage.For(true)}, nil
 }
 
 // maxRefusal is the most that is read of a response with an error status.

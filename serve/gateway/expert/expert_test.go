@@ -119,7 +119,7 @@ func TestFailures(t *testing.T) {
 			io.WriteString(w, text)
 		}
 	}
-	const events = "text/event-stream"
+	const events, role = "text/event-stream", `data: {"choices":[{"index":0,"delta":{"role":"assistant","content":""}}]}` + "\n\n"
 	for name, c := range map[string]struct {
 		fault  http.HandlerFunc
 		stream bool
@@ -152,6 +152,13 @@ func TestFailures(t *testing.T) {
 		"no chunk":           {kind(events, "data: hello\n\n"), true, "invalid"},
 		"error with 200":     {kind("application/json", `{"error":{"message":"secret words"}}`), false, "error"},
 		"error as event":     {kind(events, "data: {\"error\":{\"message\":\"secret words\"}}\n\n"), true, "error"},
+		"a role, an error":   {kind(events, role+"data: {\"error\":{\"message\":\"secret words\"}}\n\n"), true, "error"},
+		"none, an error":     {kind(events, "data: {\"choices\":[]}\n\nevent: error\ndata: {\"message\":\"secret words\"}\n\n"), true, "error"},
+		"a role, the end":    {kind(events, role+gatewaytest.Chunk("m", "", `"stop"`)+"data: [DONE]\n\n"), true, "empty"},
+		"a role, cut":        {kind(events, role), true, "empty"},
+		"no choices":         {kind("application/json", `{"choices":[],"usage":{"prompt_tokens":3,"completion_tokens":1}}`), false, "empty"},
+		"no content":         {kind("application/json", gatewaytest.Completion("m", "")), false, "empty"},
+		"no tool calls":      {kind("application/json", `{"choices":[{"message":{"role":"assistant","content":null,"tool_calls":[ ]},"finish_reason":"stop"}]}`), false, "empty"},
 		"too long":           {kind("application/json", strings.Repeat(" ", 70<<10)), false, "too_large"},
 		"a long event":       {kind(events, "data: "+strings.Repeat("x", 70<<10)), true, "too_large"},
 		"a zip bomb":         {zipped(strings.Repeat(" ", 1000)), false, "too_large"},
