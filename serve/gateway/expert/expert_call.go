@@ -6,10 +6,11 @@ import (
 	"context"
 	"errors"
 	"io"
+	"math"
 	"mime"
 	"net"
 	"net/http"
-	"regexp"
+	"strconv"
 	"strings"
 	"time"
 
@@ -246,14 +247,13 @@ func callerMade(code int) bool {
 	return code >= 400 && code < 500
 }
 
-var seconds = regexp.MustCompile(`^[0-9]{1,6}(\.[0-9]{1,3})?$`)
-
-// waitOf returns the seconds of Retry-After; dates and other values are left out.
+// waitOf returns the whole seconds of Retry-After, at most an hour; "" if the service asks for no wait.
 func waitOf(h http.Header) string {
-	if text := strings.TrimSpace(h.Get("Retry-After")); seconds.MatchString(text) {
-		return text
+	wait := min(service.RetryAfter(h, time.Now()), service.LongestRest)
+	if wait <= 0 {
+		return ""
 	}
-	return ""
+	return strconv.Itoa(int(math.Ceil(wait.Seconds())))
 }
 
 // passedHeaders are the headers of experts that are passed on under the same name. Others are about the connection, the
