@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"math"
@@ -225,7 +226,12 @@ func (c *call) refused(response *http.Response, in io.Reader) (*Answer, error) {
 		for _, h := range e.hidden {
 			text = []byte(h.Redact(string(text)))
 		}
-		return &Answer{Status: code, Header: e.passed(response.Header), Body: text}, nil
+		header := e.passed(response.Header)
+		header.Set("Content-Type", "application/json") // whatever the service calls it
+		if !json.Valid(text) {                         // such as a page, which a browser must not run
+			header.Set("Content-Type", "text/plain; charset=utf-8")
+		}
+		return &Answer{Status: code, Header: header, Body: text}, nil
 	}
 	f := e.fault("status", nil, "HTTP %d %s", code, http.StatusText(code))
 	if code >= 300 && code < 400 {
@@ -235,13 +241,16 @@ func (c *call) refused(response *http.Response, in io.Reader) (*Answer, error) {
 	return nil, f
 }
 
+// statusInvalidToken is what some services answer to a key that is not valid or has ended.
+const statusInvalidToken = 498
+
 // callerMade reports whether a status says that the request itself is wrong, so that another expert would refuse it too.
 // Keys, names of models, limits and payment are not the caller's.
 func callerMade(code int) bool {
 	switch code {
 	case http.StatusUnauthorized, http.StatusPaymentRequired, http.StatusForbidden, http.StatusNotFound, http.StatusMethodNotAllowed,
 		http.StatusProxyAuthRequired, http.StatusRequestTimeout, http.StatusConflict, http.StatusGone, http.StatusMisdirectedRequest,
-		http.StatusLocked, http.StatusTooEarly, http.StatusTooManyRequests:
+		http.StatusLocked, http.StatusFailedDependency, http.StatusTooEarly, http.StatusTooManyRequests, statusInvalidToken:
 		return false
 	}
 	return code >= 400 && code < 500

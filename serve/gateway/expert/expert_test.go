@@ -131,6 +131,8 @@ func TestFailures(t *testing.T) {
 		"408":                {servicetest.Status(408), true, "status_408"},
 		"the key is wrong":   {servicetest.Status(401), false, "status_401"},
 		"the model is gone":  {servicetest.Status(404), false, "status_404"},
+		"424":                {servicetest.Status(424), false, "status_424"},
+		"498":                {servicetest.Status(498), true, "status_498"},
 		"redirect":           {servicetest.Status(302, "Location", "http://127.0.0.1:1/"), false, "redirect"},
 		"redirect, method":   {servicetest.Status(307, "Location", "http://127.0.0.1:1/"), true, "redirect"},
 		"closed":             {servicetest.Cut(""), false, "cut"},
@@ -259,6 +261,23 @@ func TestRefusals(t *testing.T) {
 		}
 		if e.State() != Closed {
 			t.Errorf("%d opened the breaker", code)
+		}
+	}
+}
+
+// A refusal that is a page is passed back as a plain text.
+func TestRefusalsAreNoPages(t *testing.T) {
+	for body, want := range map[string]string{`<script>alert(1)</script>`: "text/plain; charset=utf-8", `"<script>"`: "application/json"} {
+		f := gatewaytest.New(t)
+		f.Fault = func(_ int, w http.ResponseWriter, _ *http.Request) bool {
+			w.Header().Set("Content-Type", "text/html")
+			w.WriteHeader(400)
+			io.WriteString(w, body)
+			return true
+		}
+		a, err := open(t, settings(f.Base()), DefaultBreaker()).Call(t.Context(), request(t, ""), nil, nil)
+		if err != nil || a.Status != 400 || string(a.Body) != body || a.Header.Get("Content-Type") != want {
+			t.Errorf("%s: %+v, %v", body, a, err)
 		}
 	}
 }
