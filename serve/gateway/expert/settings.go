@@ -153,7 +153,7 @@ func (p *Price) period() prices.Period {
 
 // checkURL requires a plain URL. Its errors do not quote it, since it may contain a password.
 func checkURL(text string) error {
-	u, err := url.Parse(text)
+	u, err := url.Parse(strings.TrimSpace(text))
 	switch {
 	case text == "":
 		return errors.New("base_url: is not set")
