@@ -3,10 +3,9 @@ package chat
 import (
 	"bytes"
 	"encoding/json"
-	"math"
-	"strconv"
 
 	"pipe/costs/language"
+	"pipe/costs/prices"
 	"pipe/costs/service"
 )
 
@@ -32,30 +31,6 @@ func hasElements(v json.RawMessage) bool {
 	return true
 }
 
-// countedTokens reads the token counts of a service. ok is false if a count is
-// missing or invalid: negative, not a whole number, or above maxTokens.
-func countedTokens(usage json.RawMessage) (prompt, completion int, ok bool) {
-	var u struct {
-		Prompt     json.RawMessage `json:"prompt_tokens"`
-		Completion json.RawMessage `json:"completion_tokens"`
-	}
-	if len(usage) == 0 || json.Unmarshal(usage, &u) != nil {
-		return 0, 0, false
-	}
-	prompt, isCount := wholeTokens(u.Prompt)
-	completion, isCount2 := wholeTokens(u.Completion)
-	return prompt, completion, isCount && isCount2 && prompt+completion > 0
-}
-
-// wholeTokens reads a whole number, which JSON may write as 100, 100.0 or 1e2.
-func wholeTokens(text json.RawMessage) (tokens int, ok bool) {
-	n, err := strconv.ParseFloat(string(text), 64)
-	if err != nil || !(n >= 0 && n <= maxTokens) || n != math.Trunc(n) {
-		return 0, false
-	}
-	return int(n), true
-}
-
 // read extracts the answer from a response.
 func (e *endpoint) read(key service.Secret, c language.Conversation, text []byte) (answer, error) {
 	var r chatResponse
@@ -72,8 +47,8 @@ func (e *endpoint) read(key service.Secret, c language.Conversation, text []byte
 	if message.Content != nil && !a.ToolCall { // null if a model refuses or returned only its reasoning
 		a.Text = key.RedactAnswer(*message.Content)
 	}
-	var counted bool
-	if a.PromptTokens, a.CompletionTokens, counted = countedTokens(r.Usage); counted {
+	if u := prices.ReadStated(r.Usage, maxTokens).For(a.Text != "" || a.ToolCall); u.Known {
+		a.PromptTokens, a.CompletionTokens = int(u.In), int(u.Out)
 		return a, nil
 	}
 	a.Estimated = true

@@ -71,7 +71,7 @@ func (cfg *EndpointSettings) identity() any {
 }
 
 func (cfg *EndpointSettings) url() string {
-	return strings.TrimRight(cfg.BaseURL, "/") + "/chat/completions"
+	return service.ChatURL(cfg.BaseURL)
 }
 
 // ownFields are set by other settings, or would change the form of the answer: no tool is ever offered.
@@ -174,7 +174,7 @@ func checkFormat(format map[string]any) error {
 // checkURL requires a plain URL. Its errors do not quote the URL, which may
 // contain a password.
 func checkURL(text string) error {
-	u, err := url.Parse(text)
+	u, err := url.Parse(strings.TrimSpace(text))
 	switch {
 	case text == "":
 		return errors.New("is not set")

@@ -16,6 +16,7 @@ import (
 
 	"pipe/costs/chat/chattest"
 	"pipe/costs/language"
+	"pipe/costs/prices"
 	"pipe/costs/service"
 	"pipe/costs/service/servicetest"
 )
@@ -272,9 +273,9 @@ func FuzzTokens(f *testing.F) {
 		f.Add([]byte(text))
 	}
 	f.Fuzz(func(t *testing.T, usage []byte) {
-		prompt, completion, ok := countedTokens(usage)
-		if ok && (prompt < 0 || completion < 0 || prompt > maxTokens || completion > maxTokens || prompt+completion == 0) {
-			t.Errorf("%q: %d and %d", usage, prompt, completion)
+		u := prices.ReadStated(usage, maxTokens)
+		if u.Known && (u.In <= 0 || u.Out < 0 || u.Cached < 0 || u.Cached > u.In) || !u.Known && u.Tokens != (prices.Tokens{}) {
+			t.Errorf("%q: %+v", usage, u)
 		}
 	})
 }

@@ -68,14 +68,14 @@ func (a *Account) Do(ctx context.Context, p RetrySettings, attempt func() error)
 	}
 }
 
-// longestRest is the longest wait requested by a service that a build accepts.
-const longestRest = time.Hour
+// LongestRest is the longest wait requested by a service that a build accepts.
+const LongestRest = time.Hour
 
 // Later marks the error as one after which a retry may succeed, once the wait
 // that the service requests is over.
 func (e *Error) Later(header http.Header) *Error {
-	after := retryAfter(header, time.Now())
-	if after > longestRest {
+	after := RetryAfter(header, time.Now())
+	if after > LongestRest {
 		return e.Advise("the service requests a wait of " + after.Round(time.Second).String() + ": finished work is kept, run the same command again then")
 	}
 	return e.Retry(after)
@@ -83,10 +83,10 @@ func (e *Error) Later(header http.Header) *Error {
 
 var wholeSeconds = regexp.MustCompile(`^[0-9]+(\.[0-9]*)?$`)
 
-// retryAfter reads the header Retry-After: seconds, or a date. A date is
+// RetryAfter reads the header Retry-After: seconds, or a date. A date is
 // compared with the time of the response if it has one, else with now. Invalid
 // values and dates in the past give 0.
-func retryAfter(header http.Header, now time.Time) time.Duration {
+func RetryAfter(header http.Header, now time.Time) time.Duration {
 	text := strings.TrimSpace(header.Get("Retry-After"))
 	if wholeSeconds.MatchString(text) {
 		s, err := strconv.ParseFloat(text, 64)

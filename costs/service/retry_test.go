@@ -44,7 +44,7 @@ func TestRetryAfter(t *testing.T) {
 		{"7", "Sat, 03 Jan 2026 03:04:05 GMT", 7 * time.Second},
 	} {
 		h := http.Header{"Retry-After": {c.after}, "Date": {c.date}}
-		if got := retryAfter(h, now); got != c.want {
+		if got := RetryAfter(h, now); got != c.want {
 			t.Errorf("%q at %q: got %v, want %v", c.after, c.date, got, c.want)
 		}
 	}
@@ -58,7 +58,7 @@ func FuzzRetryAfter(f *testing.F) {
 	f.Fuzz(func(t *testing.T, after, date string) {
 		h := http.Header{"Retry-After": {after}, "Date": {date}}
 		fault := (&Error{Status: http.StatusTooManyRequests, Reason: "x"}).Later(h)
-		if wait := retryAfter(h, time.Now()); wait < 0 || fault.again && (fault.after < 0 || fault.after > longestRest) {
+		if wait := RetryAfter(h, time.Now()); wait < 0 || fault.again && (fault.after < 0 || fault.after > LongestRest) {
 			t.Errorf("%q at %q: %v, %+v", after, date, wait, fault)
 		}
 	})

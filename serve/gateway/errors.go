@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -126,7 +127,7 @@ func unanswered(said string, last error) (f *failure, wait string) {
 	case !errors.As(last, &fault):
 		return &failure{http.StatusBadGateway, serverError, "expert_failed", "", msg}, ""
 	case fault.Status == http.StatusTooManyRequests:
-		return &failure{http.StatusTooManyRequests, rateLimit, "expert_limit", "", msg}, fault.After
+		return &failure{http.StatusTooManyRequests, rateLimit, "expert_limit", "", msg}, cmp.Or(fault.After, "1")
 	case fault.Reason == "busy" || fault.Reason == "open":
 		return &failure{http.StatusServiceUnavailable, serverError, "no_expert", "", msg}, "1"
 	case fault.Reason == "timeout":

@@ -383,6 +383,9 @@ func TestFallback(t *testing.T) {
 			if a.status != c.status || pair != c.pair || !strings.Contains(a.message(), c.want) || c.status != 400 && strings.Contains(a.body+w.text.String(), "secret-word") {
 				t.Errorf("%d by %q: %s, want %d by %q\n%s", a.status, pair, a.body, c.status, c.pair, w.text.String())
 			}
+			if wait := a.header.Get("Retry-After"); c.status == 429 && wait != "1" || c.status == 502 && wait != "" {
+				t.Errorf("retry after %q", wait)
+			}
 			var attempts []string
 			executed := -1
 			if c.attempts != "" {

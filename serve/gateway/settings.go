@@ -30,12 +30,12 @@ type Settings struct {
 // Fallback limits what is tried for one request.
 type Fallback struct {
 	Tries    int           `yaml:"tries"`    // most calls of experts
-	Deadline time.Duration `yaml:"deadline"` // for all of them together, until the first byte of the answer
+	Deadline time.Duration `yaml:"deadline"` // for all of them together, until the first content of the answer
 }
 
 // DefaultSettings have no experts, and try three calls within two minutes.
 func DefaultSettings() Settings {
-	return Settings{Fallback: Fallback{Tries: 3, Deadline: 2 * time.Minute}, Breaker: expert.DefaultBreaker()}
+	return Settings{Fallback: Fallback{Tries: 3, Deadline: 10 * time.Minute}, Breaker: expert.DefaultBreaker()}
 }
 
 // Enabled reports whether there is a gateway: it has an expert.

@@ -2,10 +2,8 @@ package chatjson
 
 import (
 	"encoding/json"
-	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 )
 
 // FieldError is a field of a request that has a wrong value. Param is its name, "" for the request as a whole.
@@ -142,61 +140,4 @@ func lastOfUser(messages []byte, elements []field) int {
 		}
 	}
 	return -1
-}
-
-// Tokens are the tokens that a completion used.
-type Tokens struct {
-	In, Cached, Out int64 // Cached are those of In that the service had kept from earlier calls
-}
-
-// MostTokens bounds the counts of a completion. A service that states more is not believed.
-const MostTokens = 100_000_000
-
-// Usage is the usage of a completion as the service states it.
-type Usage struct {
-	Tokens
-	Known  bool
-	Reason string // why a usage that is there is not known
-}
-
-// ReadUsage reads the field usage of an answer or of a chunk. Counts that are missing, negative, not whole, above
-// MostTokens, or contradict each other are not believed: the usage is then not known.
-func ReadUsage(text json.RawMessage) Usage {
-	if text == nil {
-		return Usage{}
-	}
-	var u struct {
-		In      json.RawMessage `json:"prompt_tokens"`
-		Out     json.RawMessage `json:"completion_tokens"`
-		Details *struct {
-			Cached json.RawMessage `json:"cached_tokens"`
-		} `json:"prompt_tokens_details"`
-	}
-	if err := json.Unmarshal(text, &u); err != nil {
-		return Usage{Reason: "usage has another form"}
-	}
-	var t Tokens
-	var in, out, cached bool
-	t.In, in = whole(u.In)
-	t.Out, out = whole(u.Out)
-	cached = true
-	if u.Details != nil && u.Details.Cached != nil && string(u.Details.Cached) != "null" {
-		t.Cached, cached = whole(u.Details.Cached)
-	}
-	switch {
-	case !in || !out || !cached:
-		return Usage{Reason: fmt.Sprintf("counts of tokens are missing, or not whole numbers from 0 to %d", MostTokens)}
-	case t.Cached > t.In:
-		return Usage{Reason: "more cached tokens than tokens of the prompt"}
-	}
-	return Usage{Tokens: t, Known: true}
-}
-
-// whole reads a whole number, which JSON may write as 100, 100.0 or 1e2.
-func whole(text json.RawMessage) (n int64, ok bool) {
-	v, err := strconv.ParseFloat(string(text), 64)
-	if err != nil || !(v >= 0 && v <= MostTokens) || v != float64(int64(v)) {
-		return 0, false
-	}
-	return int64(v), true
 }

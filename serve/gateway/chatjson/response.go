@@ -1,15 +1,28 @@
 package chatjson
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
+
+	"pipe/costs/prices"
 )
+
+// MostTokens bounds the counts of a completion. A service that states more is not believed.
+const MostTokens = 100_000_000
+
+// Usage is the usage of a completion as the service states it.
+type Usage = prices.Stated
+
+// Tokens are the tokens that a completion used.
+type Tokens = prices.Tokens
 
 // Answer is a complete answer, or a chunk of a streamed one.
 type Answer struct {
 	Model    string          // that answered, as the service names it; "" if it does not
 	Usage    Usage           //
 	Choices  int             // in this answer or chunk
+	Content  bool            // a choice has something of an answer: text, reasoning, a tool call, a refusal
 	Finished bool            // a choice states why it ended
 	Error    json.RawMessage // what the service sent instead of an answer; nil if it is one
 }
@@ -21,7 +34,7 @@ func ReadAnswer(text []byte) (Answer, error) {
 	if err != nil {
 		return Answer{}, err
 	}
-	a := Answer{Usage: ReadUsage(o.Get("usage")), Error: o.Get("error")}
+	a := Answer{Usage: prices.ReadStated(o.Get("usage"), MostTokens), Error: o.Get("error")}
 	_ = json.Unmarshal(orNull(o.Get("model")), &a.Model) // another type than a string is no name
 	choices, ok := list(orNull(o.Get("choices")))
 	a.Choices = len(choices)
@@ -30,9 +43,41 @@ func ReadAnswer(text []byte) (Answer, error) {
 	}
 	all := o.Get("choices")
 	for _, c := range choices {
-		if choice, err := ofValid(all[c.from:c.end]); err == nil && choice.Get("finish_reason") != nil {
-			a.Finished = true
+		if choice, err := ofValid(all[c.from:c.end]); err == nil {
+			a.Finished = a.Finished || choice.Get("finish_reason") != nil
+			a.Content = a.Content || hasContent(choice)
 		}
 	}
 	return a, nil
+}
+
+// hasContent reports whether a choice has something of an answer: a field that is not empty, besides the role.
+func hasContent(choice *Object) bool {
+	for _, name := range []string{"message", "delta"} {
+		part, err := ofValid(orNull(choice.Get(name)))
+		if err != nil {
+			continue
+		}
+		for _, f := range part.fields {
+			if f.name != "role" && !isEmpty(part.text[f.from:f.end]) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// isEmpty reports whether a value is null, or a text, a list or an object with nothing in it.
+func isEmpty(value []byte) bool {
+	switch value[0] {
+	case '[', '{':
+		return len(bytes.Fields(value[1:len(value)-1])) == 0
+	}
+	return string(value) == "null" || string(value) == `""`
+}
+
+// IsPing reports whether the data of an event is a sign of life, which some services send without the name of a ping.
+func IsPing(text []byte) bool {
+	var event struct{ Type string }
+	return json.Unmarshal(text, &event) == nil && event.Type == "ping"
 }

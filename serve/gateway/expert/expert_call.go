@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
+	"math"
 	"mime"
 	"net"
 	"net/http"
-	"regexp"
+	"strconv"
 	"strings"
 	"time"
 
@@ -22,7 +24,7 @@ type Usage = chatjson.Usage
 
 // Causes of cancelled calls.
 var (
-	errFirstByte = errors.New("no first event in time")
+	errFirstByte = errors.New("no first content in time")
 	errAnswer    = errors.New("no answer in time")
 	errIdle      = errors.New("no further event in time")
 	errWhole     = errors.New("the stream did not end in time")
@@ -38,7 +40,7 @@ type Answer struct {
 	Usage  Usage       // of a whole answer
 }
 
-// Call sends a request and returns when there is something to pass on: the whole answer, or the first event of a stream.
+// Call sends a request and returns when there is something to pass on: the whole answer, or the first content of a stream.
 // headers are sent with it. A *Failure means that another expert can be asked. Any other error is that of ctx.
 func (e *Expert) Call(ctx context.Context, r *chatjson.Request, add *chatjson.Addition, headers http.Header) (*Answer, error) {
 	end, err := e.begin()
@@ -202,10 +204,12 @@ func (c *call) whole(response *http.Response, in io.Reader) (*Answer, error) {
 		f := e.fault("error", nil, "an error came instead of an answer")
 		f.Detail = e.detail(read.Error)
 		return nil, f
+	case !read.Content:
+		return nil, e.fault("empty", nil, "the answer has neither text nor a tool call")
 	}
 	header := e.passed(response.Header)
 	header.Set("Content-Type", "application/json") // whatever the service calls it: clients read it by its type
-	return &Answer{Status: http.StatusOK, Header: header, Body: e.clean(text), Model: read.Model, Usage: read.Usage}, nil
+	return &Answer{Status: http.StatusOK, Header: header, Body: e.clean(text), Model: read.Model, Usage: read.Usage.For(true)}, nil
 }
 
 // maxRefusal is the most that is read of a response with an error status.
@@ -222,7 +226,12 @@ func (c *call) refused(response *http.Response, in io.Reader) (*Answer, error) {
 		for _, h := range e.hidden {
 			text = []byte(h.Redact(string(text)))
 		}
-		return &Answer{Status: code, Header: e.passed(response.Header), Body: text}, nil
+		header := e.passed(response.Header)
+		header.Set("Content-Type", "application/json") // whatever the service calls it
+		if !json.Valid(text) {                         // such as a page, which a browser must not run
+			header.Set("Content-Type", "text/plain; charset=utf-8")
+		}
+		return &Answer{Status: code, Header: header, Body: text}, nil
 	}
 	f := e.fault("status", nil, "HTTP %d %s", code, http.StatusText(code))
 	if code >= 300 && code < 400 {
@@ -232,26 +241,28 @@ func (c *call) refused(response *http.Response, in io.Reader) (*Answer, error) {
 	return nil, f
 }
 
+// statusInvalidToken is what some services answer to a key that is not valid or has ended.
+const statusInvalidToken = 498
+
 // callerMade reports whether a status says that the request itself is wrong, so that another expert would refuse it too.
 // Keys, names of models, limits and payment are not the caller's.
 func callerMade(code int) bool {
 	switch code {
 	case http.StatusUnauthorized, http.StatusPaymentRequired, http.StatusForbidden, http.StatusNotFound, http.StatusMethodNotAllowed,
 		http.StatusProxyAuthRequired, http.StatusRequestTimeout, http.StatusConflict, http.StatusGone, http.StatusMisdirectedRequest,
-		http.StatusLocked, http.StatusTooEarly, http.StatusTooManyRequests:
+		http.StatusLocked, http.StatusFailedDependency, http.StatusTooEarly, http.StatusTooManyRequests, statusInvalidToken:
 		return false
 	}
 	return code >= 400 && code < 500
 }
 
-var seconds = regexp.MustCompile(`^[0-9]{1,6}(\.[0-9]{1,3})?$`)
-
-// waitOf returns the seconds of Retry-After; dates and other values are left out.
+// waitOf returns the whole seconds of Retry-After, at most an hour; "" if the service asks for no wait.
 func waitOf(h http.Header) string {
-	if text := strings.TrimSpace(h.Get("Retry-After")); seconds.MatchString(text) {
-		return text
+	wait := min(service.RetryAfter(h, time.Now()), service.LongestRest)
+	if wait <= 0 {
+		return ""
 	}
-	return ""
+	return strconv.Itoa(int(math.Ceil(wait.Seconds())))
 }
 
 // passedHeaders are the headers of experts that are passed on under the same name. Others are about the connection, the

@@ -13,12 +13,12 @@ import (
 	"pipe/serve/gateway/sse"
 )
 
-// Stream is a streamed answer whose first event has come. It is not safe for concurrent use.
+// Stream is a streamed answer whose first content has come. It is not safe for concurrent use.
 type Stream struct {
 	call  *call
 	in    *sse.Reader
 	whole *time.Timer
-	held  []byte // comments before the first event, and that event
+	held  []byte // what came before the first content, and that
 	end   End
 	state string // "": more may come; done: the end has come; else broken
 	err   error
@@ -35,8 +35,8 @@ type End struct {
 
 var doneData = []byte("[DONE]")
 
-// begin reads a stream until its first event with data. Comments before it are held back, so that another expert can
-// still answer.
+// begin reads a stream until its first content. What comes before it is held back, so that another expert can still
+// answer; each event and comment is a sign of life.
 func (c *call) begin(response *http.Response, in io.Reader) (*Answer, error) {
 	e := c.expert
 	if !isStream(response.Header) {
@@ -49,21 +49,35 @@ func (c *call) begin(response *http.Response, in io.Reader) (*Answer, error) {
 		in = byteReader{in}
 	}
 	s := &Stream{call: c, in: sse.NewReader(in, e.cfg.MaxAnswer)}
+	s.whole = c.after(e.cfg.Timeouts.Whole, errWhole)
 	for {
 		event, err := s.in.Next()
 		switch {
 		case errors.Is(err, io.EOF):
-			return nil, e.fault("empty", nil, "the stream ended before its first event")
+			return s.give(e.fault("empty", nil, "the stream ended before its first content"))
 		case errors.Is(err, sse.ErrTooLong) || len(s.held)+len(event.Raw) > e.cfg.MaxAnswer:
-			return nil, e.fault("too_large", nil, "the first event is longer than %d bytes", e.cfg.MaxAnswer)
+			return s.give(e.fault("too_large", nil, "the stream is longer than %d bytes before its first content", e.cfg.MaxAnswer))
 		case err != nil:
-			return nil, c.broken(err)
+			return s.give(c.broken(err))
 		}
-		s.held = append(s.held, event.Raw...)
-		if event.HasData {
-			return s.start(response, event)
+		content, err := s.early(event)
+		if err != nil {
+			return s.give(err)
 		}
+		if !c.timer.Stop() { // the call is cancelled, so the rest would not come
+			return s.give(c.broken(context.Cause(c.ctx)))
+		}
+		if content {
+			return s.start(response), nil
+		}
+		c.timer.Reset(e.cfg.Timeouts.FirstByte)
 	}
+}
+
+// give gives a stream up.
+func (s *Stream) give(err error) (*Answer, error) {
+	s.whole.Stop()
+	return nil, err
 }
 
 // byteReader reads a byte at a time. A body in chunks holds bytes back that have come: a read that gets the end of one
@@ -72,32 +86,50 @@ type byteReader struct{ in io.Reader }
 
 func (r byteReader) Read(p []byte) (int, error) { return r.in.Read(p[:min(len(p), 1)]) }
 
-// start looks at the first event.
-func (s *Stream) start(response *http.Response, event *sse.Event) (*Answer, error) {
-	c, e := s.call, s.call.expert
+// early looks at an event until the first content, which it reports.
+func (s *Stream) early(event *sse.Event) (content bool, err error) {
+	e := s.call.expert
 	if bytes.Equal(event.Data, doneData) {
-		return nil, e.fault("empty", nil, "the stream ended before its first event")
+		return false, e.fault("empty", nil, "the stream ended before its first content")
 	}
-	first, err := chatjson.ReadAnswer(event.Data)
-	if err != nil || first.Error != nil {
-		f := e.fault("invalid", nil, "the first event is not a part of a chat completion")
-		if err == nil {
+	if !event.HasData || isSign(event) {
+		s.held = append(s.held, event.Raw...)
+		return false, nil
+	}
+	chunk, err := chatjson.ReadAnswer(event.Data)
+	if err != nil || chunk.Error != nil || event.Name == "error" {
+		f := e.fault("invalid", nil, "an event before the first content is not a part of a chat completion")
+		if err == nil || event.Name == "error" {
 			f = e.fault("error", nil, "an error came instead of an answer")
 		}
 		f.Detail = e.detail(event.Data)
-		return nil, f
+		return false, f
 	}
-	if !c.timer.Stop() { // the call is cancelled, so the rest would not come
-		return nil, c.broken(context.Cause(c.ctx))
+	s.held = append(s.held, s.look(event)...)
+	return chunk.Content, nil
+}
+
+// isSign reports whether an event is a sign of life: a ping, or one of another name than those of answers and errors.
+func isSign(event *sse.Event) bool {
+	switch event.Name {
+	case "", "message":
+		return chatjson.IsPing(event.Data)
+	case "error":
+		return false
 	}
-	s.note(first)
-	s.whole = c.after(e.cfg.Timeouts.Whole, errWhole)
+	_, err := chatjson.ReadAnswer(event.Data)
+	return err != nil
+}
+
+// start is the answer of a stream whose first content has come.
+func (s *Stream) start(response *http.Response) *Answer {
+	e := s.call.expert
 	header := e.passed(response.Header)
 	header.Set("Content-Type", "text/event-stream")
 	if kind := response.Header.Get("Content-Type"); kind != "" {
 		header.Set("Content-Type", e.header(kind))
 	}
-	return &Answer{Status: http.StatusOK, Header: header, Stream: s, Model: first.Model}, nil
+	return &Answer{Status: http.StatusOK, Header: header, Stream: s, Model: s.end.Model}
 }
 
 // note keeps what a chunk says about the whole answer.
@@ -114,7 +146,11 @@ func (s *Stream) note(a chatjson.Answer) {
 }
 
 // End is what the stream showed of itself until now.
-func (s *Stream) End() End { return s.end }
+func (s *Stream) End() End {
+	end := s.end
+	end.Usage = end.Usage.For(true)
+	return end
+}
 
 // Next returns the bytes to pass on next, which are valid until the next call: whole events as the service sent them.
 // The chunk with the usage is left out if the caller did not ask for it. At the end of the stream the error is io.EOF. A

@@ -119,7 +119,7 @@ func TestFailures(t *testing.T) {
 			io.WriteString(w, text)
 		}
 	}
-	const events = "text/event-stream"
+	const events, role = "text/event-stream", `data: {"choices":[{"index":0,"delta":{"role":"assistant","content":""}}]}` + "\n\n"
 	for name, c := range map[string]struct {
 		fault  http.HandlerFunc
 		stream bool
@@ -131,6 +131,8 @@ func TestFailures(t *testing.T) {
 		"408":                {servicetest.Status(408), true, "status_408"},
 		"the key is wrong":   {servicetest.Status(401), false, "status_401"},
 		"the model is gone":  {servicetest.Status(404), false, "status_404"},
+		"424":                {servicetest.Status(424), false, "status_424"},
+		"498":                {servicetest.Status(498), true, "status_498"},
 		"redirect":           {servicetest.Status(302, "Location", "http://127.0.0.1:1/"), false, "redirect"},
 		"redirect, method":   {servicetest.Status(307, "Location", "http://127.0.0.1:1/"), true, "redirect"},
 		"closed":             {servicetest.Cut(""), false, "cut"},
@@ -152,6 +154,13 @@ func TestFailures(t *testing.T) {
 		"no chunk":           {kind(events, "data: hello\n\n"), true, "invalid"},
 		"error with 200":     {kind("application/json", `{"error":{"message":"secret words"}}`), false, "error"},
 		"error as event":     {kind(events, "data: {\"error\":{\"message\":\"secret words\"}}\n\n"), true, "error"},
+		"a role, an error":   {kind(events, role+"data: {\"error\":{\"message\":\"secret words\"}}\n\n"), true, "error"},
+		"none, an error":     {kind(events, "data: {\"choices\":[]}\n\nevent: error\ndata: {\"message\":\"secret words\"}\n\n"), true, "error"},
+		"a role, the end":    {kind(events, role+gatewaytest.Chunk("m", "", `"stop"`)+"data: [DONE]\n\n"), true, "empty"},
+		"a role, cut":        {kind(events, role), true, "empty"},
+		"no choices":         {kind("application/json", `{"choices":[],"usage":{"prompt_tokens":3,"completion_tokens":1}}`), false, "empty"},
+		"no content":         {kind("application/json", gatewaytest.Completion("m", "")), false, "empty"},
+		"no tool calls":      {kind("application/json", `{"choices":[{"message":{"role":"assistant","content":null,"tool_calls":[ ]},"finish_reason":"stop"}]}`), false, "empty"},
 		"too long":           {kind("application/json", strings.Repeat(" ", 70<<10)), false, "too_large"},
 		"a long event":       {kind(events, "data: "+strings.Repeat("x", 70<<10)), true, "too_large"},
 		"a zip bomb":         {zipped(strings.Repeat(" ", 1000)), false, "too_large"},
@@ -252,6 +261,23 @@ func TestRefusals(t *testing.T) {
 		}
 		if e.State() != Closed {
 			t.Errorf("%d opened the breaker", code)
+		}
+	}
+}
+
+// A refusal that is a page is passed back as a plain text.
+func TestRefusalsAreNoPages(t *testing.T) {
+	for body, want := range map[string]string{`<script>alert(1)</script>`: "text/plain; charset=utf-8", `"<script>"`: "application/json"} {
+		f := gatewaytest.New(t)
+		f.Fault = func(_ int, w http.ResponseWriter, _ *http.Request) bool {
+			w.Header().Set("Content-Type", "text/html")
+			w.WriteHeader(400)
+			io.WriteString(w, body)
+			return true
+		}
+		a, err := open(t, settings(f.Base()), DefaultBreaker()).Call(t.Context(), request(t, ""), nil, nil)
+		if err != nil || a.Status != 400 || string(a.Body) != body || a.Header.Get("Content-Type") != want {
+			t.Errorf("%s: %+v, %v", body, a, err)
 		}
 	}
 }

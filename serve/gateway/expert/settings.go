@@ -49,9 +49,9 @@ type Price struct {
 
 // Timeouts bound the phases of a call.
 type Timeouts struct {
-	FirstByte time.Duration `yaml:"first_byte"` // of a stream, until its first event
+	FirstByte time.Duration `yaml:"first_byte"` // of a stream, until its first content, from the last event or comment
 	Answer    time.Duration `yaml:"answer"`     // of a request without stream, until the whole answer
-	Idle      time.Duration `yaml:"idle"`       // of a stream, between two events
+	Idle      time.Duration `yaml:"idle"`       // of a stream, between two events or comments
 	Whole     time.Duration `yaml:"whole"`      // of a stream, until its end
 }
 
@@ -59,7 +59,7 @@ type Timeouts struct {
 func DefaultSettings() Settings {
 	return Settings{
 		Concurrency: 64, StreamUsage: true, MaxAnswer: 32 << 20,
-		Timeouts: Timeouts{FirstByte: 20 * time.Second, Answer: time.Minute, Idle: time.Minute, Whole: 10 * time.Minute},
+		Timeouts: Timeouts{FirstByte: 2 * time.Minute, Answer: 2 * time.Minute, Idle: 2 * time.Minute, Whole: 30 * time.Minute},
 	}
 }
 
@@ -153,7 +153,7 @@ func (p *Price) period() prices.Period {
 
 // checkURL requires a plain URL. Its errors do not quote it, since it may contain a password.
 func checkURL(text string) error {
-	u, err := url.Parse(text)
+	u, err := url.Parse(strings.TrimSpace(text))
 	switch {
 	case text == "":
 		return errors.New("base_url: is not set")

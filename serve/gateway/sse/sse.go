@@ -18,6 +18,8 @@ type Event struct {
 	Raw []byte
 	// Data are the values of the data fields, joined by line feeds, as the HTML standard says.
 	Data []byte
+	// Name is the value of the field event, "" if there is none.
+	Name string
 	// HasData tells an event with an empty data field from comments and other fields.
 	HasData bool
 }
@@ -40,7 +42,7 @@ func NewReader(in io.Reader, most int) *Reader { return &Reader{in: bufio.NewRea
 // the error is io.ErrUnexpectedEOF, and the event has what had come. Other errors are ErrTooLong and those of the stream.
 func (r *Reader) Next() (*Event, error) {
 	e := &r.event
-	e.Raw, e.Data, e.HasData = e.Raw[:0], e.Data[:0], false
+	e.Raw, e.Data, e.Name, e.HasData = e.Raw[:0], e.Data[:0], "", false
 	for {
 		from := len(e.Raw)
 		err := r.line()
@@ -104,14 +106,20 @@ func (r *Reader) lineFeed() {
 	}
 }
 
-// add adds a line that is not empty. Comments and fields other than data are kept in the raw bytes alone.
+// add adds a line that is not empty. Comments and fields other than data and event are kept in the raw bytes alone.
 func (e *Event) add(line []byte) {
 	name, value, _ := bytes.Cut(line, []byte(":"))
-	if string(name) != "data" {
+	value = bytes.TrimPrefix(value, []byte(" "))
+	switch string(name) {
+	case "data":
+	case "event":
+		e.Name = string(value)
+		return
+	default:
 		return
 	}
 	if e.HasData {
 		e.Data = append(e.Data, '\n')
 	}
-	e.Data, e.HasData = append(e.Data, bytes.TrimPrefix(value, []byte(" "))...), true
+	e.Data, e.HasData = append(e.Data, value...), true
 }
