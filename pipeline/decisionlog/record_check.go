@@ -187,6 +187,25 @@ func (r *Record) wrongNumbers(p *PolicyInfo, a int) (field, msg string) {
 
 // Check reports the first thing that is wrong with an outcome.
 func (o *Outcome) Check() error {
+	if err := o.checkForm(); err != nil {
+		return err
+	}
+	return o.checkRange(math.MaxFloat32)
+}
+
+// checkRange reports a score that is not from 0 to 1, and a loss beyond a limit. Logs of earlier versions have such.
+func (o *Outcome) checkRange(maxLoss float64) error {
+	switch {
+	case o.Score != nil && !(*o.Score >= 0 && *o.Score <= 1):
+		return &RecordError{ID: o.ID, Field: "score", Msg: fmt.Sprintf("is %v; it is from 0 to 1", *o.Score)}
+	case o.Loss != nil && !(math.Abs(*o.Loss) <= maxLoss):
+		return &RecordError{ID: o.ID, Field: "loss", Msg: fmt.Sprintf("is %v; it is at most %v", *o.Loss, maxLoss)}
+	}
+	return nil
+}
+
+// checkForm reports what makes an outcome unreadable.
+func (o *Outcome) checkForm() error {
 	if !goodID(o.ID) {
 		return &RecordError{ID: o.ID, Field: "id", Msg: fmt.Sprintf("needs 1 to %d bytes of printable text", maxID)}
 	}
