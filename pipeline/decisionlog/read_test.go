@@ -208,7 +208,7 @@ func TestRefused(t *testing.T) {
 		"id":                      func(r *Record) { r.ID = strings.Repeat("x", 129) },
 		"id needs":                func(r *Record) { r.ID = "" },
 		"digest":                  func(r *Record) { r.Digest = "sha256:other" },
-		"model":                   func(r *Record) { r.Model = strings.Repeat("x", 2000) },
+		"client":                  func(r *Record) { r.Client = strings.Repeat("x", 2000) },
 		"fee is":                  func(r *Record) { r.Fee, r.FeeKnown = -1, true },
 		"expected_cost":           func(r *Record) { r.ExpectedCost = []float32{1, 2, 3} },
 	} {
