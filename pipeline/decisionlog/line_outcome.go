@@ -18,5 +18,5 @@ func readOutcome(body []byte) (*Outcome, error) {
 	if err := json.Unmarshal(closed(body), &o); err != nil {
 		return nil, err
 	}
-	return &o, o.Check()
+	return &o, o.checkForm()
 }

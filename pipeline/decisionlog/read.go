@@ -23,7 +23,9 @@ type ReadCounts struct {
 	Outcomes  int `json:"outcomes"`  // joined with a record
 	Unmatched int `json:"unmatched"` // outcomes whose decision is not in the log: it was lost in a crash, or removed
 	Conflicts int `json:"conflicts"` // outcomes that contradict an earlier one of the same decision, and are left out
-	Segments  int `json:"segments"`
+	// OutOfRange are outcomes of earlier versions whose score is not from 0 to 1, or whose loss is beyond float32. They are left out.
+	OutOfRange int `json:"out_of_range"`
+	Segments   int `json:"segments"`
 	Damage
 }
 
@@ -31,7 +33,7 @@ type ReadCounts struct {
 type Decision struct {
 	*Record
 	About   *PolicyInfo
-	Outcome *Outcome // nil: not known
+	Outcome *Outcome // nil: not known, or out of range
 }
 
 // Read starts reading the log in a folder. If there is none, the error is a *dataerror.Error.
@@ -84,7 +86,7 @@ func (l *Log) read(yield func(Decision, error) bool) error {
 			return err
 		}
 	}
-	l.counts.Unmatched = max(0, total-l.counts.Outcomes-l.counts.Conflicts)
+	l.counts.Unmatched = max(0, total-l.counts.Outcomes-l.counts.Conflicts-l.counts.OutOfRange)
 	return nil
 }
 
@@ -111,7 +113,12 @@ func (l *Log) segment(s *segment, told []*closedSegment, yield func(Decision, er
 		}
 		l.counts.Records++
 		out := Decision{r, p, joined[r.ID]}
-		if out.Outcome != nil {
+		switch {
+		case out.Outcome == nil:
+		case out.Outcome.Check() != nil:
+			l.counts.OutOfRange++
+			out.Outcome = nil
+		default:
 			l.counts.Outcomes++
 		}
 		if !yield(out, nil) {

@@ -208,7 +208,7 @@ func TestRefused(t *testing.T) {
 		"id":                      func(r *Record) { r.ID = strings.Repeat("x", 129) },
 		"id needs":                func(r *Record) { r.ID = "" },
 		"digest":                  func(r *Record) { r.Digest = "sha256:other" },
-		"model":                   func(r *Record) { r.Model = strings.Repeat("x", 2000) },
+		"client":                  func(r *Record) { r.Client = strings.Repeat("x", 2000) },
 		"fee is":                  func(r *Record) { r.Fee, r.FeeKnown = -1, true },
 		"expected_cost":           func(r *Record) { r.ExpectedCost = []float32{1, 2, 3} },
 	} {
@@ -295,4 +295,38 @@ func FuzzRead(f *testing.F) {
 			}
 		}
 	})
+}
+
+// Logs of earlier versions have outcomes out of range. They are left out and counted, in lines and in Parquet.
+func TestOutOfRange(t *testing.T) {
+	folder, _, want := openLog(t, 6)
+	b := appendHead(nil, outcomes, 1)
+	for n, o := range []Outcome{{Score: number(5)}, {Score: number(-1)}, {Loss: number(1e39)}, {Loss: number(2)}, {Score: number(1)}} {
+		o.ID = want[n].ID
+		var err error
+		if b, err = appendOutcome(b, &o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(folder, "outcomes-00000001.jsonl"), b, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, form := range []string{"lines", "Parquet"} {
+		list, l := readAll(t, folder)
+		for n, d := range list {
+			if (d.Outcome != nil) != (n == 3 || n == 4) {
+				t.Errorf("%s: record %d: %+v", form, n, d.Outcome)
+			}
+		}
+		if c := l.Counts(); c.OutOfRange != 3 || c.Outcomes != 2 || c.Unmatched != 0 {
+			t.Errorf("%s: %+v", form, c)
+		}
+		w, err := Open(folder, quick()) // the lines become Parquet
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
 }

@@ -187,6 +187,25 @@ func (r *Record) wrongNumbers(p *PolicyInfo, a int) (field, msg string) {
 
 // Check reports the first thing that is wrong with an outcome.
 func (o *Outcome) Check() error {
+	if err := o.checkForm(); err != nil {
+		return err
+	}
+	return o.checkRange(math.MaxFloat32)
+}
+
+// checkRange reports a score that is not from 0 to 1, and a loss beyond a limit. Logs of earlier versions have such.
+func (o *Outcome) checkRange(maxLoss float64) error {
+	switch {
+	case o.Score != nil && !(*o.Score >= 0 && *o.Score <= 1):
+		return &RecordError{ID: o.ID, Field: "score", Msg: fmt.Sprintf("is %v; it is from 0 to 1", *o.Score)}
+	case o.Loss != nil && !(math.Abs(*o.Loss) <= maxLoss):
+		return &RecordError{ID: o.ID, Field: "loss", Msg: fmt.Sprintf("is %v; it is at most %v", *o.Loss, maxLoss)}
+	}
+	return nil
+}
+
+// checkForm reports what makes an outcome unreadable.
+func (o *Outcome) checkForm() error {
 	if !goodID(o.ID) {
 		return &RecordError{ID: o.ID, Field: "id", Msg: fmt.Sprintf("needs 1 to %d bytes of printable text", maxID)}
 	}
@@ -204,12 +223,15 @@ func (o *Outcome) Check() error {
 	return nil
 }
 
-// cut shortens a text that may be long, at the end of a character.
-func cut(s string) string {
-	if len(s) <= maxLongText {
+// cut shortens a text that may be long.
+func cut(s string) string { return cutTo(s, maxLongText) }
+
+// cutTo shortens a text to a number of bytes, at the end of a character.
+func cutTo(s string, most int) string {
+	if len(s) <= most {
 		return s
 	}
-	s = s[:maxLongText]
+	s = s[:most]
 	for len(s) > 0 {
 		if c, n := utf8.DecodeLastRuneInString(s); c != utf8.RuneError || n != 1 {
 			break
@@ -217,4 +239,22 @@ func cut(s string) string {
 		s = s[:len(s)-1]
 	}
 	return s
+}
+
+// cutMark is at the end of a name that was cut.
+const cutMark = "…"
+
+// bound cuts what callers and services send, and marks it, so that it never costs the record. Of too many calls, the last
+// ones stay.
+func (r *Record) bound() {
+	for _, s := range [...]*string{&r.Request, &r.Model} {
+		if len(*s) > maxText {
+			*s = cutTo(*s, maxText-len(cutMark)) + cutMark
+		}
+	}
+	if n := len(r.Attempts) - maxAttempts; n > 0 {
+		last := r.Attempts[n:]
+		r.Attempts = append([]Attempt(nil), last...)
+		r.Attempts[0].Error = fmt.Sprintf("%s [%d earlier calls are not logged]", cutTo(last[0].Error, maxText), n)
+	}
 }

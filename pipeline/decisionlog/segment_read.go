@@ -239,7 +239,7 @@ func recordsOfParquet(s *segment, use func(r *Record, p *PolicyInfo) error) erro
 // outcomesOfParquet reads the outcomes of a Parquet segment.
 func outcomesOfParquet(s *segment, use func(o *Outcome) error) error {
 	return rowsOfParquet(s, outcomeFields, func(*parquetfile.File) error { return nil }, func(o *Outcome) error {
-		if err := o.Check(); err != nil {
+		if err := o.checkForm(); err != nil {
 			return err
 		}
 		c := *o

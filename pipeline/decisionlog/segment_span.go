@@ -67,9 +67,18 @@ func spanOf(s *segment) (*span, Damage, error) {
 func contentOf(o *Outcome) uint64 {
 	c := *o
 	c.Time, c.Client = 0, ""
+	c.Loss, c.Score = unsigned(c.Loss), unsigned(c.Score)
 	line, err := appendOutcome(nil, &c)
 	if err != nil {
 		return 0
 	}
 	return hashOf(string(line))
+}
+
+// unsigned makes 0 of -0, which states the same.
+func unsigned(v *float64) *float64 {
+	if v == nil || *v != 0 {
+		return v
+	}
+	return new(float64)
 }

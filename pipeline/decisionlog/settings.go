@@ -3,6 +3,7 @@ package decisionlog
 import (
 	"errors"
 	"fmt"
+	"math"
 	"time"
 )
 
@@ -29,6 +30,7 @@ type Settings struct {
 	Sample        float64       `yaml:"sample"`        // probability with which a decision is kept
 	OnFull        string        `yaml:"on_full"`       // when nothing can be written: continue or stop
 	QueueBytes    int           `yaml:"queue_bytes"`   // memory for records that wait for the disk
+	MaxLoss       float64       `yaml:"max_loss"`      // outcomes with a larger loss, or one below its negative, are refused
 	// KeepAge and KeepBytes bound the log: the oldest closed segments are removed. 0: no bound.
 	KeepAge   time.Duration `yaml:"keep_age"`
 	KeepBytes int64         `yaml:"keep_bytes"`
@@ -38,7 +40,7 @@ type Settings struct {
 func DefaultSettings() Settings {
 	return Settings{
 		FlushInterval: time.Second, SegmentBytes: 128 << 20, SegmentAge: time.Hour, Features: FullFeatures, Sample: 1,
-		OnFull: Continue, QueueBytes: 64 << 20,
+		OnFull: Continue, QueueBytes: 64 << 20, MaxLoss: math.MaxFloat32,
 	}
 }
 
@@ -58,6 +60,7 @@ func (s Settings) Validate() error {
 	bad(!(s.Sample > 0 && s.Sample <= 1), "sample is %v; it is a probability above 0", s.Sample)
 	bad(s.OnFull != Continue && s.OnFull != Stop, "on_full is %q; it is continue or stop", s.OnFull)
 	bad(s.QueueBytes < 1<<16 || s.QueueBytes > 1<<32, "queue_bytes is %d; it is 65536 to 4294967296", s.QueueBytes)
+	bad(!(s.MaxLoss > 0 && s.MaxLoss <= math.MaxFloat32), "max_loss is %v; it is above 0 and at most %v", s.MaxLoss, math.MaxFloat32)
 	bad(s.KeepAge < 0, "keep_age is %v; it is not below 0", s.KeepAge)
 	bad(s.KeepBytes < 0, "keep_bytes is %d; it is not below 0", s.KeepBytes)
 	return errors.Join(all...)

@@ -71,12 +71,12 @@ type Stats struct {
 	Records    int64         `json:"records"`    // written
 	Bytes      int64         `json:"bytes"`      // written to open segments
 	Queued     int           `json:"queued"`     // records that wait for the disk
-	Dropped    int64         `json:"dropped"`    // records that were lost because nothing could be written
+	Dropped    int64         `json:"dropped"`    // records that were lost: nothing could be written, or they contradict themselves
 	Sampled    int64         `json:"sampled"`    // records that sampling left out
 	Outcomes   int64         `json:"outcomes"`   // written
 	Duplicates int64         `json:"duplicates"` // outcomes that were known
 	Errors     int64         `json:"errors"`     // failed writes
-	LastError  string        `json:"last_error"` // of them, "" if there was none
+	LastError  string        `json:"last_error"` // of them and of refused records, "" if there was none
 	Stopped    bool          `json:"stopped"`    // nothing can be written now
 	Lag        time.Duration `json:"lag"`        // age of the oldest record that is not yet durable
 	Segments   int           `json:"segments"`   // of decisions, the open one included
@@ -132,20 +132,21 @@ func (w *Writer) Policy(about PolicyInfo) error {
 	return nil
 }
 
-// Add queues a record and does not wait for the disk. It does not keep r. A record that contradicts itself is a
-// *[RecordError]. If the record cannot be kept because the disk is full or too slow, it is counted as dropped; with
+// Add queues a record and does not wait for the disk. It does not keep r. Long names and too many calls are cut and marked.
+// A record that contradicts itself is a *[RecordError] and is counted as dropped. If the record cannot be kept because the disk is full or too slow, it is counted as dropped; with
 // Settings.OnFull stop, Add returns a *[StoppedError] or [ErrFull] as well.
 func (w *Writer) Add(r *Record) error {
 	w.mu.Lock()
 	p := w.policies[r.Digest]
 	w.mu.Unlock()
 	if p == nil {
-		return &RecordError{ID: r.ID, Field: "digest", Msg: fmt.Sprintf("%q is of no policy that the log was told of", r.Digest)}
+		return w.refuse(&RecordError{ID: r.ID, Field: "digest", Msg: fmt.Sprintf("%q is of no policy that the log was told of", r.Digest)})
 	}
 	c := *r
+	c.bound()
 	c.Keep = w.settings.Sample
 	if err := c.Check(p); err != nil {
-		return err
+		return w.refuse(err)
 	}
 	hash := hashOf(r.ID)
 	if !kept(hash, w.settings.Sample) {
@@ -159,6 +160,15 @@ func (w *Writer) Add(r *Record) error {
 	e.line = appendRecordWith(e.line[:0], &c, &e.prices)
 	err := w.put(e.line, entry{id: r.ID, hash: hash, time: r.Time, digest: r.Digest})
 	encoders.Put(e)
+	return err
+}
+
+// refuse counts a record that the log does not take.
+func (w *Writer) refuse(err error) error {
+	w.counts(func(s *Stats) {
+		s.Dropped++
+		s.LastError = err.Error()
+	})
 	return err
 }
 

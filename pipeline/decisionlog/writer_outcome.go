@@ -13,6 +13,9 @@ func (w *Writer) Outcome(o Outcome) (duplicate bool, err error) {
 	if err := o.Check(); err != nil {
 		return false, err
 	}
+	if err := o.checkRange(w.settings.MaxLoss); err != nil {
+		return false, err
+	}
 	o.Comment = cut(o.Comment)
 	hash, content := hashOf(o.ID), contentOf(&o)
 	if err := w.knows(o.ID, hash); err != nil {

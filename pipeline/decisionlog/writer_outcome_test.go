@@ -3,6 +3,7 @@ package decisionlog
 import (
 	"bytes"
 	"errors"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -65,7 +66,7 @@ func TestOutcomes(t *testing.T) {
 			if again, err := w.Outcome(o); err != nil || !again {
 				t.Fatalf("a repeated outcome: %t, %v", again, err)
 			}
-			o.Score = number(3)
+			o.Score = number(0.99)
 			if _, err := w.Outcome(o); !errors.As(err, new(*ConflictError)) {
 				t.Fatalf("a contradiction: %v", err)
 			}
@@ -224,5 +225,56 @@ func TestRetention(t *testing.T) {
 	waitFor(t, w, "empty", func(s Stats) bool { return s.Segments == 0 })
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// A score that is not from 0 to 1 and a loss beyond float32, or beyond the limit, are refused. Limits themselves are taken.
+func TestOutcomesOutOfRange(t *testing.T) {
+	folder, p := t.TempDir(), testPolicy(2, 2, 8)
+	s := quick()
+	s.MaxLoss = 100
+	w := openTest(t, folder, s, p)
+	defer w.Close()
+	rng := rand.New(rand.NewPCG(5, 5))
+	for _, c := range []struct {
+		o    Outcome
+		want bool
+	}{
+		{Outcome{Score: number(5)}, false},
+		{Outcome{Score: number(-1)}, false},
+		{Outcome{Score: number(math.Nextafter(1, 2))}, false},
+		{Outcome{Score: number(1)}, true},
+		{Outcome{Score: number(0)}, true},
+		{Outcome{Score: number(math.Copysign(0, -1))}, true},
+		{Outcome{Loss: number(1e308)}, false},
+		{Outcome{Loss: number(-100.5)}, false},
+		{Outcome{Loss: number(100)}, true},
+		{Outcome{Loss: number(-100)}, true},
+	} {
+		r := testRecord(rng, &p)
+		if err := w.Add(r); err != nil {
+			t.Fatal(err)
+		}
+		c.o.ID = r.ID
+		_, err := w.Outcome(c.o)
+		if c.want != (err == nil) || !c.want && !errors.As(err, new(*RecordError)) {
+			t.Errorf("%+v: %v", c.o, err)
+		}
+	}
+}
+
+// 0 and -0 state the same.
+func TestSignOfZero(t *testing.T) {
+	folder, p := t.TempDir(), testPolicy(2, 2, 8)
+	w := openTest(t, folder, quick(), p)
+	defer w.Close()
+	r := testRecord(rand.New(rand.NewPCG(6, 6)), &p)
+	if err := w.Add(r); err != nil {
+		t.Fatal(err)
+	}
+	for n, v := range []float64{0, math.Copysign(0, -1)} {
+		if again, err := w.Outcome(Outcome{ID: r.ID, Score: &v}); err != nil || again != (n == 1) {
+			t.Errorf("score %v: %t, %v", v, again, err)
+		}
 	}
 }

@@ -102,17 +102,18 @@ func (d *Decider) finish(r *Result) error {
 	return d.add(r.Records)
 }
 
-// add adds records to the log.
+// add adds records to the log. One that is refused does not keep the others out.
 func (d *Decider) add(records []*decisionlog.Record) error {
 	if d.log == nil {
 		return nil
 	}
+	var all error
 	for _, rec := range records {
 		if err := d.log.Add(rec); err != nil {
-			return fmt.Errorf("%w: %w", ErrNotLogged, err)
+			all = errors.Join(all, fmt.Errorf("%w: %w", ErrNotLogged, err))
 		}
 	}
-	return nil
+	return all
 }
 
 // shadowsOf are the names of the shadows of the policy that a request asked for.

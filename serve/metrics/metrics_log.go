@@ -21,7 +21,7 @@ var logFigures = []logFigure{
 	logCounter("pipe_log_records_total", "Decisions that were written to the log.", func(s *decisionlog.Stats) float64 { return float64(s.Records) }),
 	logCounter("pipe_log_outcomes_total", "Outcomes that were written to the log.", func(s *decisionlog.Stats) float64 { return float64(s.Outcomes) }),
 	logCounter("pipe_log_bytes_total", "Bytes that were written to open segments of the log.", func(s *decisionlog.Stats) float64 { return float64(s.Bytes) }),
-	logCounter("pipe_log_dropped_total", "Decisions that were lost because nothing could be written.", func(s *decisionlog.Stats) float64 { return float64(s.Dropped) }),
+	logCounter("pipe_log_dropped_total", "Decisions that were lost: nothing could be written, or the log refused them.", func(s *decisionlog.Stats) float64 { return float64(s.Dropped) }),
 	logCounter("pipe_log_errors_total", "Writes to the log that failed.", func(s *decisionlog.Stats) float64 { return float64(s.Errors) }),
 	logGauge("pipe_log_lag_seconds", "Age of the oldest decision that is not yet on the disk.", func(s *decisionlog.Stats) float64 { return s.Lag.Seconds() }),
 	logGauge("pipe_log_queued", "Decisions that wait for the disk.", func(s *decisionlog.Stats) float64 { return float64(s.Queued) }),
