@@ -3,7 +3,9 @@ package decideapi
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -212,8 +214,8 @@ func (b *body) changes() (c decide.PriceChange, err error) {
 		return c, invalid("invalid_value", "unavailable", "there are %d fees and unavailable pairs; at most %d are read", n, maxNames)
 	}
 	fees := func(to *[]string, kind string, of map[string]number) {
-		for name, fee := range of {
-			*to = append(*to, kind+name+":"+strconv.FormatFloat(float64(fee), 'g', -1, 64))
+		for _, name := range slices.Sorted(maps.Keys(of)) { // one order: prices are remembered by their text
+			*to = append(*to, kind+name+":"+strconv.FormatFloat(float64(of[name]), 'g', -1, 64))
 		}
 	}
 	fees(&c.Fees, "expert=", b.Prices.Experts)

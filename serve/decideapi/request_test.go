@@ -15,6 +15,7 @@ import (
 
 	"pipe/internal/strictjson"
 	"pipe/internal/textfile"
+	"pipe/pipeline/decide"
 )
 
 // FuzzScanNumber compares the scanner of numbers with the parser of pipe decide and with encoding/json.
@@ -159,5 +160,29 @@ func BenchmarkParse(b *testing.B) {
 		if _, err := parse(raw, http.Header{}, 10); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+// TestOneRequestHasOneOrderOfPrices checks that equal fees are one change of prices, which is what is remembered of them,
+// and that others are another one.
+func TestOneRequestHasOneOrderOfPrices(t *testing.T) {
+	read := func(fee number) decide.PriceChange {
+		fees := map[string]number{"a": 1, "b": 2, "c": 3, "d": fee}
+		var b body
+		b.Prices.Experts, b.Prices.Advice, b.Prices.Pairs = fees, fees, fees
+		c, err := b.changes()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	first := read(4)
+	for range 100 {
+		if again := read(4); !reflect.DeepEqual(again, first) {
+			t.Fatalf("%v, then %v", first, again)
+		}
+	}
+	if other := read(5); reflect.DeepEqual(other, first) {
+		t.Errorf("other fees are %v, too", other)
 	}
 }
