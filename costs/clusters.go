@@ -71,10 +71,24 @@ func Numbered[K comparable](keys []K) []int {
 	return numbers
 }
 
-// Clusters joins those of the given rows that have the same features, value by
-// value, or the same group.
+// Clusters joins those of the given rows that have the same group, or the same features, value by value. Where losses
+// show that rows with the same features are different instances ([Ties]), only sets of them whose losses are all equal are
+// joined.
 func (t *Tensor) Clusters(rows []int) Clusters {
-	same := [][]int{t.sameFeatures(rows)}
+	same := t.sameFeatures(rows)
+	if t.tiesOf(rows, same).Independent() {
+		same = t.apart(rows, same)
+	}
+	return t.withGroups(rows, same)
+}
+
+// FeatureClusters joins those of the given rows that have the same features or the same group, whatever their losses.
+func (t *Tensor) FeatureClusters(rows []int) Clusters {
+	return t.withGroups(rows, t.sameFeatures(rows))
+}
+
+// withGroups joins rows by numbers and by their groups.
+func (t *Tensor) withGroups(rows []int, same ...[]int) Clusters {
 	if t.Groups != nil {
 		same = append(same, Numbered(pick(t.Groups, rows, 1)))
 	}
@@ -83,12 +97,7 @@ func (t *Tensor) Clusters(rows []int) Clusters {
 
 // GroupClusters joins those of the given rows that have the same group. Rows with the same features stay apart, which is
 // right where features have so few values that different instances share them.
-func (t *Tensor) GroupClusters(rows []int) Clusters {
-	if t.Groups == nil {
-		return NewClusters(len(rows))
-	}
-	return NewClusters(len(rows), Numbered(pick(t.Groups, rows, 1)))
-}
+func (t *Tensor) GroupClusters(rows []int) Clusters { return t.withGroups(rows) }
 
 // sameFeatures numbers rows so that equal features have equal numbers. Rows
 // are found by a hash and then compared.

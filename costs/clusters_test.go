@@ -40,7 +40,7 @@ func everyRow(n int) []int {
 
 // Rows are in one cluster if and only if a chain of equal features and equal
 // groups connects them.
-func TestClustersAreChainsOfEqualRows(t *testing.T) {
+func TestFeatureClustersAreChainsOfEqualRows(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		tensor := repeated(t)
 		n := tensor.Len()
@@ -58,7 +58,7 @@ func TestClustersAreChainsOfEqualRows(t *testing.T) {
 				}
 			}
 		}
-		c := tensor.Clusters(everyRow(n))
+		c := tensor.FeatureClusters(everyRow(n))
 		sizes := make([]int, c.Len())
 		for i := range n {
 			sizes[c.Of[i]]++
@@ -74,10 +74,10 @@ func TestClustersAreChainsOfEqualRows(t *testing.T) {
 	})
 }
 
-func TestClustersTakeNegativeZeroForZero(t *testing.T) {
+func TestFeatureClustersTakeNegativeZeroForZero(t *testing.T) {
 	tensor := testTensor(1, 2, 1, testActions(1, 1))
 	tensor.Groups, tensor.Features = nil, []float32{0, float32(math.Copysign(0, -1))}
-	if c := tensor.Clusters([]int{0, 1}); c.Len() != 1 {
+	if c := tensor.FeatureClusters([]int{0, 1}); c.Len() != 1 {
 		t.Errorf("0 and -0 are %d clusters", c.Len())
 	}
 }

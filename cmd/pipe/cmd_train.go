@@ -15,9 +15,10 @@ const trainText = `Train learns policies from a cost tensor. It writes each poli
 in JSON beside it (NAME.onnx.json), and train.json.
 
 Recipe auto, the default, blends ridge regressions, nearest neighbours and networks by their errors on held-out training
-rows. Where the gain over the best fixed pair is not shown on such rows, it exports that pair instead. Rows with equal
-features or the same group always stay on one side of a held-out split. Recipe paper trains with fixed settings, one
-policy per lambda and seed.
+rows. Where the gain over the best fixed pair is not shown on such rows, it exports that pair instead. Rows of one
+group, and copies with equal features, stay on one side of a held-out split; where losses show that rows with equal
+features are different instances, these are taken as independent. Recipe paper trains with fixed settings, one policy per
+lambda and seed.
 
 With --any-price, recipe auto trains one policy for all prices: pipe decide takes lambda and fees as flags, and pipe
 convert makes a file for one price. The range of prices that the guard checks is train.prices in the configuration.

@@ -29,7 +29,7 @@ import (
 //     fixed pair;
 //   - a curve makes the estimates calibrated.
 //
-// Rows that belong together ([costs.Tensor.Clusters]) are on one side of every split, and count as one sample for the
+// Rows that belong together ([costs.Tensor.Clusters], or as Settings.Apart says) are on one side of every split, and count as one sample for the
 // bound. If there are fewer clusters than folds, there are as many folds as clusters. If all rows are one cluster,
 // nothing can be held out, and the policies are the fixed pairs.
 //
@@ -173,6 +173,9 @@ func learn(ctx context.Context, t *table, targets []target, s Settings, o models
 	blends := newBlends(t, m)
 	for _, g := range targets {
 		r := Report{Lambda: g.lambda, Prices: g.prices, Rows: t.data.Len(), Clusters: t.clusters.Len(), Folds: len(t.folds), HalfLife: s.HalfLife}
+		if x := t.full.Ties(t.rows); s.Apart == nil && x.Distinct < x.Rows {
+			r.Ties = &x
+		}
 		if t.data.Known != nil {
 			r.Complete, r.Unknown = len(t.complete), t.unknown
 		}

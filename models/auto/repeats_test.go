@@ -36,7 +36,7 @@ func TestRepeatedNoiseIsNoEvidence(t *testing.T) {
 	draws := []struct {
 		times  int
 		jitter bool
-	}{{6, false}, {6, true}, {2, false}, {3, true}, {10, false}, {10, true}}
+	}{{6, false}, {6, true}, {2, false}, {3, true}, {10, false}, {10, true}, {20, false}}
 	if testing.Short() {
 		draws = draws[:2]
 	}

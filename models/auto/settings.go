@@ -23,7 +23,7 @@ type Settings struct {
 	Networks      []regress.Architecture `json:"networks" yaml:"networks"`             // none: no such members
 	Steps         int                    `json:"steps" yaml:"steps"`                   // optimiser steps of a network, rounded up to whole epochs
 	Margins       []float64              `json:"margins" yaml:"margins"`               // that the gate may have, as shares of the range of losses, ascending
-	Apart         bool                   `json:"apart" yaml:"apart"`                   // rows with the same features are different instances, because features have few values: only rows of one group stay together
+	Apart         *bool                  `json:"apart,omitempty" yaml:"apart"`         // whether rows with the same features are different instances, of which only those of one group stay together; nil: their losses tell
 	CrossFit      int                    `json:"cross_fit" yaml:"cross_fit"`           // up to this many training rows, Folds folds; above, one inner split
 	Folds         int                    `json:"folds" yaml:"folds"`                   // and blocks of the one inner split
 	Inner         float64                `json:"inner" yaml:"inner"`                   // share of the training rows in the one inner split

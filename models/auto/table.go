@@ -38,11 +38,7 @@ type division struct {
 type span struct{ from, to int }
 
 func newTable(t *costs.Tensor, rows []int, s Settings) *table {
-	together := t.Clusters
-	if s.Apart {
-		together = t.GroupClusters
-	}
-	tab := &table{full: t, rows: rows, clusters: together(rows)}
+	tab := &table{full: t, rows: rows, clusters: s.together(t, rows)}
 	// Fitted on all training rows, including held-out ones: means and spreads of features contain no information about
 	// losses, and the exported policy uses the same.
 	tab.std = network.FitStandardizer(t.Features, t.Dim, rows)
@@ -61,6 +57,17 @@ func newTable(t *costs.Tensor, rows []int, s Settings) *table {
 		tab.sets = tab.clusters.Pick(tab.held).IDs()
 	}
 	return tab
+}
+
+// together says which rows belong together.
+func (s Settings) together(t *costs.Tensor, rows []int) costs.Clusters {
+	switch {
+	case s.Apart == nil:
+		return t.Clusters(rows)
+	case *s.Apart:
+		return t.GroupClusters(rows)
+	}
+	return t.FeatureClusters(rows)
 }
 
 // everyRow has the positions of all rows.

@@ -72,7 +72,7 @@ func (t *tableConfig) together(tensor *costs.Tensor) costs.Clusters {
 	if t.Apart {
 		return tensor.GroupClusters(rows)
 	}
-	return tensor.Clusters(rows)
+	return tensor.FeatureClusters(rows)
 }
 
 // load returns the configuration; dir is the folder of the file that has it inline.
