@@ -10,8 +10,9 @@ type Saving struct {
 	// By says where the costs come from: "expectations" of the policy, or "outcomes" with importance weights.
 	By string `json:"by"`
 	Mean
-	Hits      int64 `json:"hits,omitempty"`      // outcomes of this pair itself, which carry the weight
-	Uncovered int64 `json:"uncovered,omitempty"` // outcomes that are left out, because this pair had no chance of being chosen
+	Hits      int64   `json:"hits,omitempty"`      // outcomes of this pair itself, which carry the weight
+	Effective float64 `json:"effective,omitempty"` // as many of them, with equal weights, would say as much
+	Uncovered int64   `json:"uncovered,omitempty"` // outcomes that are left out, because this pair had no chance of being chosen
 }
 
 // The origins of savings.
@@ -40,26 +41,25 @@ func (v *version) savings(m *minute) []Saving {
 		}
 	}
 	add := func(pair int, chosen, by string, of []moments) {
-		s := Saving{Against: v.info.Actions.Name(pair), Chosen: chosen, By: by}
-		mean := meanOf(of[pair])
-		if mean == nil {
-			return
-		}
-		s.Mean = *mean
+		s, effective := Saving{Against: v.info.Actions.Name(pair), Chosen: chosen, By: by}, float64(of[pair].n)
 		if by == ByOutcomes {
-			s.Hits, s.Uncovered = m.hits[pair], m.uncover[pair]
+			effective = m.hits[pair].effective()
+			s.Hits, s.Effective, s.Uncovered = m.hits[pair].n, effective, m.uncover[pair]
 		}
-		out = append(out, s)
+		if mean := meanBy(of[pair], effective); mean != nil {
+			s.Mean = *mean
+			out = append(out, s)
+		}
 	}
 	for _, basis := range []struct {
 		by string
 		of []moments
 	}{{ByExpectations, m.costOf}, {ByOutcomes, m.weighted}} {
-		best := bestPair(basis.of, func(i int) bool { return basis.by == ByExpectations || m.hits[i] >= leastHits && m.uncover[i] == 0 })
+		best := bestPair(basis.of, func(i int) bool { return basis.by == ByExpectations || m.hits[i].n >= leastHits && m.uncover[i] == 0 })
 		if best >= 0 {
 			add(best, FromWindow, basis.by, basis.of)
 		}
-		if guard >= 0 && guard != best && (basis.by == ByExpectations || m.hits[guard] >= leastHits) {
+		if guard >= 0 && guard != best && (basis.by == ByExpectations || m.hits[guard].n >= leastHits) {
 			add(guard, FromGuard, basis.by, basis.of)
 		}
 	}

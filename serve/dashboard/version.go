@@ -63,7 +63,7 @@ type minute struct {
 	measured moments   // loss plus fees, of all of them
 	residual moments   // measured minus expected cost, where there was an expectation
 	weighted []moments // per pair: what always taking it would have cost more, by importance weights
-	hits     []int64   // per pair: outcomes that carry weight, because it was chosen
+	hits     []moments // per pair: the weights of outcomes that carry any, because it was chosen
 	uncover  []int64   // per pair: outcomes of decisions that could not have chosen it
 	unused   int64     // outcomes of another pair than the chosen one
 
@@ -97,10 +97,10 @@ func reasonOf(a decisionlog.Attempt) string {
 const mostKeys = 64
 
 func (m *minute) reset() {
-	for _, s := range []([]int64){m.chosen, m.executed, m.hits, m.uncover} {
+	for _, s := range []([]int64){m.chosen, m.executed, m.uncover} {
 		clear(s)
 	}
-	for _, s := range []([]moments){m.costOf, m.loss, m.weighted} {
+	for _, s := range []([]moments){m.costOf, m.loss, m.weighted, m.hits} {
 		clear(s)
 	}
 	for _, h := range m.stages {
@@ -291,7 +291,7 @@ func (m *minute) weigh(k keptDecision, cost float64) {
 		estimate := expected
 		if i == k.action {
 			estimate += (cost - expected) / float64(p)
-			hits[i]++
+			hits[i].add(1 / float64(p))
 		}
 		weighted[i].add(estimate - cost)
 	}
