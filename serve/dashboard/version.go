@@ -64,7 +64,8 @@ type minute struct {
 	residual moments   // measured minus expected cost, where there was an expectation
 	weighted []moments // per pair: what always taking it would have cost more, by importance weights
 	hits     []moments // per pair: the weights of outcomes that carry any, because it was chosen
-	uncover  []int64   // per pair: outcomes of decisions that could not have chosen it
+	uncover  []int64   // per pair: outcomes of decisions that had it and could not have chosen it
+	compared int64     // outcomes that pairs are compared by, where they were available
 	unused   int64     // outcomes of another pair than the chosen one
 
 	fee      moments // measured fees of calls, in money
@@ -190,7 +191,7 @@ func (m *minute) expects(r *decisionlog.Record) {
 	}
 	costOf := sized(&m.costOf, len(r.ExpectedCost))
 	for i, cost := range r.ExpectedCost {
-		if cost := float64(cost); usable(cost) && (i >= len(r.Available) || r.Available[i]) {
+		if cost := float64(cost); usable(cost) && available(r, i) {
 			costOf[i].add(cost - chosen)
 		}
 	}
@@ -279,9 +280,10 @@ func (v *version) outcome(now time.Duration, loss float64, k keptDecision) {
 // propensities are exact, and varies less the better the expectation is.
 func (m *minute) weigh(k keptDecision, cost float64) {
 	weighted, hits, uncovered := sized(&m.weighted, len(k.propensity)), sized(&m.hits, len(k.propensity)), sized(&m.uncover, len(k.propensity))
+	m.compared++
 	for i, p := range k.propensity {
 		if p <= 0 {
-			uncovered[i]++
+			count(&uncovered[i], p == 0)
 			continue
 		}
 		expected := 0.0

@@ -15,6 +15,7 @@ func (m *minute) merge(o *minute) {
 	m.priced += o.priced
 	m.known += o.known
 	m.unused += o.unused
+	m.compared += o.compared
 	m.measured.merge(o.measured)
 	m.residual.merge(o.residual)
 	m.fee.merge(o.fee)

@@ -193,7 +193,8 @@ func (v *view) saving() []page.Block {
 		Title: "Saving against one pair for all decisions", Head: head("always this pair", "saving per decision [95% interval]", "decisions", "<which is the best", "<costs are of"),
 		Caption: "Expectations are the policy's own, and flatter it: it takes the pair that it believes to be cheapest. Outcomes are weighted by the inverse probability with which the pair was chosen, which is exact in the log; they need exploration. " + looks,
 	}
-	for _, s := range v.policy.Savings {
+	for i := range v.policy.Savings {
+		s := &v.policy.Savings[i]
 		which, by := "in this window, as is known afterwards", "expectations"
 		if s.Chosen == FromGuard {
 			which = "on the training rows, by the guard"
@@ -206,6 +207,9 @@ func (v *view) saving() []page.Block {
 			if s.Uncovered > 0 {
 				by += fmt.Sprintf("; %s left out, which could not have chosen it", whole(s.Uncovered))
 			}
+		}
+		if s.Masked > 0 {
+			by += fmt.Sprintf("; %s left out, for which it was not available", whole(s.Masked))
 		}
 		t.Rows = append(t.Rows, []page.Cell{name(s.Against), {Text: interval(&s.Mean), Bold: s.Low != nil && *s.Low > 0}, cell(whole(s.N)), word(which), word(by)})
 	}

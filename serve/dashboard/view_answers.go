@@ -68,6 +68,9 @@ func (v *view) verdict() page.Answer {
 		best = "the best single pair of the training"
 	}
 	rest := fmt.Sprintf("against always %s, %s, %s", s.Against, best, by)
+	if s.Masked > 0 {
+		rest += fmt.Sprintf(", where it was available (%s of %s)", whole(s.N), several(s.N+s.Masked, s.noun()))
+	}
 	switch {
 	case *s.Low > 0:
 		tone := page.Good
