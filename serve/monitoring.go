@@ -78,14 +78,14 @@ type monitoring struct {
 	log      *slog.Logger
 	name     string // of the policy
 	queue    chan watched
-	done     chan struct{} // closed when nothing more is counted
-	skipped  atomic.Int64  // requests that were not counted
+	stop     context.CancelFunc // nothing more is counted or opened
+	skipped  atomic.Int64       // requests that were not counted
 	work     sync.WaitGroup
+	current  atomic.Pointer[monitor.Monitor] // only count replaces it
 
-	lock    sync.Mutex // of current; held while a monitor is opened
-	current *monitor.Monitor
+	// The rest is only for count.
 	digest  string
-	refused string    // digest of a version that could not be opened
+	refused time.Time // when the version was loaded that could not be opened
 	since   time.Time // when the window began
 	saved   time.Time // when what was seen was written to the file
 
@@ -121,31 +121,34 @@ func newMonitoring(ctx context.Context, s MonitorSettings, set *policies.Set, rt
 	}
 	defer p.Release()
 	m := &monitoring{
-		settings: s, policies: set, runtime: rt, log: log, name: p.Name, queue: make(chan watched, monitorQueue), done: make(chan struct{}),
+		settings: s, policies: set, runtime: rt, log: log, name: p.Name, queue: make(chan watched, monitorQueue),
 		pending: map[string]monitor.Outcome{}, order: make([]string, monitorOutcomes), saved: time.Now(),
 	}
 	if err := m.open(ctx, p.Digest, p.File); err != nil {
 		return nil, fmt.Errorf("monitor: %w", err)
 	}
-	m.work.Go(m.count)
+	ctx, m.stop = context.WithCancel(context.WithoutCancel(ctx))
+	m.work.Go(func() { m.count(ctx) })
 	return m, nil
 }
 
-// open watches a version of the policy in place of the one before.
+// open watches a version of the policy in place of the one before, which can be asked while the baseline is decided.
 func (m *monitoring) open(ctx context.Context, digest, file string) error {
-	m.lock.Lock()
-	defer m.lock.Unlock()
 	now, err := monitor.Open(ctx, file, string(m.settings.Baseline), m.settings.options(m.runtime))
 	if err != nil {
 		return err
 	}
-	m.restore(now)
-	if m.current != nil {
-		err = m.current.Close()
+	if now.Router().Digest() != digest {
+		return errors.Join(fmt.Errorf("%q is another version of the policy by now", file), now.Close())
 	}
-	m.current, m.digest, m.since = now, digest, time.Now()
+	m.restore(now)
+	old := m.current.Swap(now)
+	m.digest, m.since = digest, time.Now()
 	clear(m.pending)
-	return err
+	if old != nil {
+		return old.Close()
+	}
+	return nil
 }
 
 // restore goes on with the saved state, if it is one of this policy and baseline.
@@ -220,17 +223,17 @@ func (m *monitoring) put(w watched) {
 	}
 }
 
-// count takes what was put into the queue until it is closed.
-func (m *monitoring) count() {
+// count takes what was put into the queue until ctx ends.
+func (m *monitoring) count(ctx context.Context) {
 	tick := time.NewTicker(monitorEvery)
 	defer tick.Stop()
 	for {
 		select {
 		case w := <-m.queue:
-			m.take(w)
-		case <-m.done:
+			m.take(ctx, w)
+		case <-ctx.Done():
 			for len(m.queue) > 0 {
-				m.take(<-m.queue)
+				m.take(ctx, <-m.queue)
 			}
 			m.flush()
 			return
@@ -243,12 +246,12 @@ func (m *monitoring) count() {
 }
 
 // take adds a request or an outcome to the batch.
-func (m *monitoring) take(w watched) {
+func (m *monitoring) take(ctx context.Context, w watched) {
 	if w.outcome != nil {
 		m.join(w.outcome)
 		return
 	}
-	if w.digest != m.digest && !m.follow(w) {
+	if w.digest != m.digest && !m.follow(ctx, w.digest) {
 		return
 	}
 	m.rows.features = append(m.rows.features, w.features...)
@@ -263,32 +266,25 @@ func (m *monitoring) take(w watched) {
 	}
 }
 
-// follow watches the version of the policy that decided a request. It reports whether it could be opened.
-func (m *monitoring) follow(w watched) bool {
-	if w.digest == m.refused {
-		return false
+// follow watches the version of the policy that decided a request, if it is the one that is served. It reports whether it
+// could.
+func (m *monitoring) follow(ctx context.Context, digest string) bool {
+	p, err := m.policies.Acquire(m.name)
+	if err != nil {
+		return false // it is not served any more
+	}
+	served, loaded, file := p.Digest, p.Loaded, p.File
+	p.Release()
+	if served != digest || loaded.Equal(m.refused) || ctx.Err() != nil {
+		return false // the request is older than the version, or the version was tried before, or the server stops
 	}
 	m.flush()
-	file, err := m.file(w.digest)
-	if err == nil {
-		err = m.open(context.Background(), w.digest, file)
-	}
-	if err != nil {
-		m.refused = w.digest // it is not tried again for every request
+	if err := m.open(ctx, digest, file); err != nil {
+		m.refused = loaded // it is not tried again for every request
 		m.log.Error("the new version of the policy is not monitored", "policy", m.name, "error", err.Error())
 		return false
 	}
 	return true
-}
-
-// file is where a version of the policy was read.
-func (m *monitoring) file(digest string) (string, error) {
-	p, err := m.policies.Acquire(m.name + "@" + digest)
-	if err != nil {
-		return "", err
-	}
-	defer p.Release()
-	return p.File, nil
 }
 
 // join adds an outcome to the batch, if its decision is known.
@@ -312,10 +308,7 @@ func (m *monitoring) flush() {
 	if len(b.features)+len(b.outcomes) == 0 {
 		return
 	}
-	m.lock.Lock()
-	err := m.current.Add(b.features, b.decided, b.outcomes)
-	m.lock.Unlock()
-	if err != nil {
+	if err := m.current.Load().Add(b.features, b.decided, b.outcomes); err != nil {
 		m.log.Warn("decisions were not monitored", "error", err.Error())
 	}
 	m.rows = batch{0, b.features[:0], b.decided[:0], b.outcomes[:0]}
@@ -323,21 +316,14 @@ func (m *monitoring) flush() {
 
 // renew begins a new window where the last one has ended.
 func (m *monitoring) renew() {
-	m.lock.Lock()
-	defer m.lock.Unlock()
 	if m.settings.Window > 0 && time.Since(m.since) >= m.settings.Window {
 		m.since = time.Now()
-		m.current.NewWindow()
+		m.current.Load().NewWindow()
 	}
 }
 
 // status is what was found so far.
-func (m *monitoring) status() *monitor.Status {
-	m.lock.Lock()
-	current := m.current
-	m.lock.Unlock()
-	return current.Status()
-}
+func (m *monitoring) status() *monitor.Status { return m.current.Load().Status() }
 
 // keep saves what was seen, if the last time is a while ago: what a crash can forget.
 func (m *monitoring) keep() {
@@ -356,7 +342,7 @@ func (m *monitoring) save() error {
 		return nil
 	}
 	var b bytes.Buffer
-	if err := m.current.Save(&b); err != nil {
+	if err := m.current.Load().Save(&b); err != nil {
 		return err
 	}
 	return atomicfile.WriteFile(string(m.settings.State), b.Bytes())
@@ -364,7 +350,7 @@ func (m *monitoring) save() error {
 
 // close counts the rest, and saves and frees the monitor. What is put later is not counted.
 func (m *monitoring) close() error {
-	close(m.done)
+	m.stop()
 	m.work.Wait()
-	return errors.Join(m.save(), m.current.Close())
+	return errors.Join(m.save(), m.current.Load().Close())
 }

@@ -26,8 +26,8 @@ type kept struct {
 // keptDecision is a decision that waits for its outcome. Its slices belong to the ring.
 type keptDecision struct {
 	action, executed int
-	priced           bool // cost is known
-	propensity, cost []float32
+	priced           bool      // cost is known
+	propensity, cost []float32 // propensities are negative where a pair was not available
 	fees             []float32 // of every pair: what is added to its loss
 }
 
@@ -66,7 +66,9 @@ func (k *kept) add(now time.Duration, hash uint64, r *decisionlog.Record) (slot 
 	k.heads[slot] = head
 	propensity, cost, fees := k.parts(slot)
 	for i, p := range r.Own() { // the ring is of one version
-		propensity[i] = float32(p)
+		if propensity[i] = float32(p); !available(r, i) {
+			propensity[i] = -1
+		}
 	}
 	copy(cost, r.ExpectedCost)
 	feesOf(fees, r)
@@ -113,6 +115,11 @@ func (k *kept) take(slot int) keptDecision {
 
 // part is the share of decisions that are kept, 0 to 1.
 func (k *kept) part() float64 { return (float64(k.share) + 1) / (math.MaxUint64 + 1.0) }
+
+// available reports whether a decision could be for the pair.
+func available(r *decisionlog.Record, pair int) bool {
+	return pair >= len(r.Available) || r.Available[pair]
+}
 
 // feesOf writes the fees of every pair at the prices of a decision.
 func feesOf(dst []float32, r *decisionlog.Record) {

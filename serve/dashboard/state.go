@@ -1,7 +1,6 @@
 package dashboard
 
 import (
-	"math"
 	"slices"
 	"time"
 )
@@ -97,7 +96,8 @@ type CostState struct {
 	Fee          *Mean    `json:"fee,omitempty"`           // measured fee of a call, in money
 }
 
-// Mean is a mean with its 95% interval, by the normal approximation. Low and High are absent below two values.
+// Mean is a mean with its 95% interval for one look, by the normal approximation. Low and High are absent below 100
+// effective rows.
 type Mean struct {
 	N    int64    `json:"n"`
 	Mean float64  `json:"mean"`
@@ -233,13 +233,20 @@ func ratio(sum float64, n int64) *float64 {
 	return &sum
 }
 
+// leastEffective is the number of effective rows below which no interval is shown: the normal approximation is not right there.
+const leastEffective = 100
+
 // meanOf is the mean of values and its interval; nil of none.
-func meanOf(m moments) *Mean {
+func meanOf(m moments) *Mean { return meanBy(m, float64(m.n)) }
+
+// meanBy is meanOf for values that say as much as a number of rows of equal weight.
+func meanBy(m moments, effective float64) *Mean {
 	if m.n == 0 {
 		return nil
 	}
 	out := &Mean{N: m.n, Mean: m.mean()}
-	if half := m.half(); !math.IsNaN(half) {
+	if effective >= leastEffective {
+		half := m.half()
 		low, high := out.Mean-half, out.Mean+half
 		out.Low, out.High = &low, &high
 	}

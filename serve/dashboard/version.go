@@ -63,8 +63,9 @@ type minute struct {
 	measured moments   // loss plus fees, of all of them
 	residual moments   // measured minus expected cost, where there was an expectation
 	weighted []moments // per pair: what always taking it would have cost more, by importance weights
-	hits     []int64   // per pair: outcomes that carry weight, because it was chosen
-	uncover  []int64   // per pair: outcomes of decisions that could not have chosen it
+	hits     []moments // per pair: the weights of outcomes that carry any, because it was chosen
+	uncover  []int64   // per pair: outcomes of decisions that had it and could not have chosen it
+	compared int64     // outcomes that pairs are compared by, where they were available
 	unused   int64     // outcomes of another pair than the chosen one
 
 	fee      moments // measured fees of calls, in money
@@ -97,10 +98,10 @@ func reasonOf(a decisionlog.Attempt) string {
 const mostKeys = 64
 
 func (m *minute) reset() {
-	for _, s := range []([]int64){m.chosen, m.executed, m.hits, m.uncover} {
+	for _, s := range []([]int64){m.chosen, m.executed, m.uncover} {
 		clear(s)
 	}
-	for _, s := range []([]moments){m.costOf, m.loss, m.weighted} {
+	for _, s := range []([]moments){m.costOf, m.loss, m.weighted, m.hits} {
 		clear(s)
 	}
 	for _, h := range m.stages {
@@ -190,7 +191,7 @@ func (m *minute) expects(r *decisionlog.Record) {
 	}
 	costOf := sized(&m.costOf, len(r.ExpectedCost))
 	for i, cost := range r.ExpectedCost {
-		if cost := float64(cost); usable(cost) && (i >= len(r.Available) || r.Available[i]) {
+		if cost := float64(cost); usable(cost) && available(r, i) {
 			costOf[i].add(cost - chosen)
 		}
 	}
@@ -279,9 +280,10 @@ func (v *version) outcome(now time.Duration, loss float64, k keptDecision) {
 // propensities are exact, and varies less the better the expectation is.
 func (m *minute) weigh(k keptDecision, cost float64) {
 	weighted, hits, uncovered := sized(&m.weighted, len(k.propensity)), sized(&m.hits, len(k.propensity)), sized(&m.uncover, len(k.propensity))
+	m.compared++
 	for i, p := range k.propensity {
 		if p <= 0 {
-			uncovered[i]++
+			count(&uncovered[i], p == 0)
 			continue
 		}
 		expected := 0.0
@@ -291,7 +293,7 @@ func (m *minute) weigh(k keptDecision, cost float64) {
 		estimate := expected
 		if i == k.action {
 			estimate += (cost - expected) / float64(p)
-			hits[i]++
+			hits[i].add(1 / float64(p))
 		}
 		weighted[i].add(estimate - cost)
 	}

@@ -15,15 +15,16 @@ func (m *minute) merge(o *minute) {
 	m.priced += o.priced
 	m.known += o.known
 	m.unused += o.unused
+	m.compared += o.compared
 	m.measured.merge(o.measured)
 	m.residual.merge(o.residual)
 	m.fee.merge(o.fee)
-	for _, lists := range [][2][]int64{{m.chosen, o.chosen}, {m.executed, o.executed}, {m.hits, o.hits}, {m.uncover, o.uncover}} {
+	for _, lists := range [][2][]int64{{m.chosen, o.chosen}, {m.executed, o.executed}, {m.uncover, o.uncover}} {
 		for i, n := range lists[1] {
 			lists[0][i] += n
 		}
 	}
-	for _, lists := range [][2][]moments{{m.costOf, o.costOf}, {m.loss, o.loss}, {m.weighted, o.weighted}} {
+	for _, lists := range [][2][]moments{{m.costOf, o.costOf}, {m.loss, o.loss}, {m.weighted, o.weighted}, {m.hits, o.hits}} {
 		for i, more := range lists[1] {
 			lists[0][i].merge(more)
 		}
@@ -33,10 +34,10 @@ func (m *minute) merge(o *minute) {
 
 // room gives every slice an entry per pair.
 func (m *minute) room(pairs int) {
-	for _, list := range []*[]int64{&m.chosen, &m.executed, &m.hits, &m.uncover} {
+	for _, list := range []*[]int64{&m.chosen, &m.executed, &m.uncover} {
 		sized(list, pairs)
 	}
-	for _, list := range []*[]moments{&m.costOf, &m.loss, &m.weighted} {
+	for _, list := range []*[]moments{&m.costOf, &m.loss, &m.weighted, &m.hits} {
 		sized(list, pairs)
 	}
 }

@@ -169,7 +169,7 @@ func (v *view) costs() page.Section {
 	if c.Fee != nil {
 		add("measured fee of a call, in money", c.Fee.N, interval(c.Fee))
 	}
-	t.Caption = "A cost is a task loss plus the fees of the prices of the decision. Expectations are those of the policy, of the decisions in the window; outcomes are those that came in the window."
+	t.Caption = "A cost is a task loss plus the fees of the prices of the decision. Expectations are those of the policy, of the decisions in the window; outcomes are those that came in the window. " + looks
 	blocks := []page.Block{{Table: t}}
 	if len(t.Rows) == 0 {
 		blocks = []page.Block{{List: []string{"This policy states no expected costs, and no outcome has come. Send outcomes to /v1/outcomes to see measured costs here."}}}
@@ -181,6 +181,9 @@ func (v *view) costs() page.Section {
 	return page.Section{ID: "costs", Title: "Cost and saving", Blocks: blocks}
 }
 
+// looks says what the intervals of a table are worth.
+const looks = "Intervals are by the normal approximation and right for one look: who looks often will at times see one that is wrong. Below 100 rows, or as many weighted ones that say as much, none is shown."
+
 // saving compares with fixed pairs.
 func (v *view) saving() []page.Block {
 	if len(v.policy.Savings) == 0 {
@@ -188,18 +191,25 @@ func (v *view) saving() []page.Block {
 	}
 	t := &page.Table{
 		Title: "Saving against one pair for all decisions", Head: head("always this pair", "saving per decision [95% interval]", "decisions", "<which is the best", "<costs are of"),
-		Caption: "Expectations are the policy's own, and flatter it: it takes the pair that it believes to be cheapest. Outcomes are weighted by the inverse probability with which the pair was chosen, which is exact in the log; they need exploration. Intervals are by the normal approximation.",
+		Caption: "Expectations are the policy's own, and flatter it: it takes the pair that it believes to be cheapest. Outcomes are weighted by the inverse probability with which the pair was chosen, which is exact in the log; they need exploration. " + looks,
 	}
-	for _, s := range v.policy.Savings {
+	for i := range v.policy.Savings {
+		s := &v.policy.Savings[i]
 		which, by := "in this window, as is known afterwards", "expectations"
 		if s.Chosen == FromGuard {
 			which = "on the training rows, by the guard"
 		}
 		if s.By == ByOutcomes {
 			by = fmt.Sprintf("outcomes, %s of them of this pair", whole(s.Hits))
+			if s.Low == nil {
+				by += fmt.Sprintf(", which say as much as %.0f with equal weights", s.Effective)
+			}
 			if s.Uncovered > 0 {
 				by += fmt.Sprintf("; %s left out, which could not have chosen it", whole(s.Uncovered))
 			}
+		}
+		if s.Masked > 0 {
+			by += fmt.Sprintf("; %s left out, for which it was not available", whole(s.Masked))
 		}
 		t.Rows = append(t.Rows, []page.Cell{name(s.Against), {Text: interval(&s.Mean), Bold: s.Low != nil && *s.Low > 0}, cell(whole(s.N)), word(which), word(by)})
 	}

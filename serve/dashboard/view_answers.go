@@ -30,7 +30,7 @@ func (v *view) answers() []page.Answer {
 	if v.policy.Decisions > 0 && v.policy.Guarded == v.policy.Decisions {
 		all = append(all, page.Answer{Tone: page.Keep, Text: fmt.Sprintf("The policy %s always takes one pair: its guard did not find the learned policy better.", v.policy.Name)})
 	}
-	if r := v.policy.Costs.Residual; r != nil && r.Low != nil && r.N >= leastOutcomes && (*r.Low > 0 || *r.High < 0) {
+	if r := v.policy.Costs.Residual; r != nil && r.Low != nil && (*r.Low > 0 || *r.High < 0) {
 		more := "more"
 		if r.Mean < 0 {
 			more = "less"
@@ -40,19 +40,19 @@ func (v *view) answers() []page.Answer {
 			low, high := -*r.High, -*r.Low
 			m = Mean{N: r.N, Mean: -r.Mean, Low: &low, High: &high}
 		}
-		all = append(all, page.Answer{Tone: page.Keep, Text: fmt.Sprintf("Decisions cost %s %s than the policy %s expects, by %s.", interval(&m), more, v.policy.Name, several(r.N, "outcome"))})
+		all = append(all, page.Answer{Tone: page.Keep, Text: fmt.Sprintf("Decisions cost %s %s than the policy %s expects, by %s. %s", interval(&m), more, v.policy.Name, several(r.N, "outcome"), oneLook)})
 	}
 	return all
 }
 
-// leastOutcomes is the number of outcomes from which measured and expected costs are compared in words.
-const leastOutcomes = 100
+// oneLook is said with every interval: a page that is looked at all day shows a wrong one some day.
+const oneLook = "The interval is right for one look: who looks often will at times see one that is wrong."
 
-// verdict is the saving in words: by outcomes where there is one, against the pair that is the hardest to beat.
+// verdict is the saving in words: by outcomes where there is an interval, against the pair that is the hardest to beat.
 func (v *view) verdict() page.Answer {
 	var s *Saving
 	for i := range v.policy.Savings {
-		if c := &v.policy.Savings[i]; s == nil || c.By == ByOutcomes && s.By != ByOutcomes {
+		if c := &v.policy.Savings[i]; c.Low != nil && (s == nil || c.By == ByOutcomes && s.By != ByOutcomes) {
 			s = c
 		}
 	}
@@ -68,21 +68,22 @@ func (v *view) verdict() page.Answer {
 		best = "the best single pair of the training"
 	}
 	rest := fmt.Sprintf("against always %s, %s, %s", s.Against, best, by)
+	if s.Masked > 0 {
+		rest += fmt.Sprintf(", where it was available (%s of %s)", whole(s.N), several(s.N+s.Masked, s.noun()))
+	}
 	switch {
-	case s.Low == nil:
-		return page.Answer{}
 	case *s.Low > 0:
 		tone := page.Good
 		if s.By == ByExpectations { // nothing was measured
 			tone = page.Unknown
 		}
-		return page.Answer{Tone: tone, Text: fmt.Sprintf("The policy %s saves %s per decision %s.", v.policy.Name, interval(&s.Mean), rest)}
+		return page.Answer{Tone: tone, Text: fmt.Sprintf("The policy %s saves %s per decision %s. %s", v.policy.Name, interval(&s.Mean), rest, oneLook)}
 	case *s.High < 0:
 		low, high := -*s.High, -*s.Low
 		m := Mean{N: s.N, Mean: -s.Mean.Mean, Low: &low, High: &high}
-		return page.Answer{Tone: page.Bad, Text: fmt.Sprintf("The policy %s costs %s more per decision %s.", v.policy.Name, interval(&m), strings.Replace(rest, "against", "than", 1))}
+		return page.Answer{Tone: page.Bad, Text: fmt.Sprintf("The policy %s costs %s more per decision %s. %s", v.policy.Name, interval(&m), strings.Replace(rest, "against", "than", 1), oneLook)}
 	}
-	return page.Answer{Tone: page.Keep, Text: fmt.Sprintf("A saving of the policy %s is not shown yet: it is %s per decision %s.", v.policy.Name, interval(&s.Mean), rest)}
+	return page.Answer{Tone: page.Keep, Text: fmt.Sprintf("A saving of the policy %s is not shown yet: it is %s per decision %s. %s", v.policy.Name, interval(&s.Mean), rest, oneLook)}
 }
 
 // problems are states of the server that an operator has to act on.

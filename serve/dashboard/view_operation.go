@@ -136,7 +136,7 @@ func guardOf(info *policy.Info) string {
 func (v *view) compared() *page.Table {
 	t := &page.Table{
 		Title: "Versions that decided", Head: head("version", "measured cost [95% interval]", "outcomes", "expected cost", "decisions", "as a canary"),
-		Caption: "Costs are means per decision. They can be compared where the versions decided on the same kind of requests, as a canary and the policy that it stands in for do.",
+		Caption: "Costs are means per decision. They can be compared where the versions decided on the same kind of requests, as a canary and the policy that it stands in for do. " + looks,
 	}
 	for i := range v.state.Policies {
 		p := &v.state.Policies[i]
@@ -159,7 +159,7 @@ func (v *view) shadows() *page.Table {
 	}
 	t := &page.Table{
 		Title: "Shadows", Head: head("shadow", "<same pair", "decisions", "expected saving per decision [95% interval]"),
-		Caption: "A shadow decides on the same rows and is never executed. The saving is the expected cost of the live choice minus that of the choice of the shadow. Each policy states the cost of what it chose.",
+		Caption: "A shadow decides on the same rows and is never executed. The saving is the expected cost of the live choice minus that of the choice of the shadow. Each policy states the cost of what it chose. " + looks,
 	}
 	for _, s := range v.policy.Shadows {
 		t.Rows = append(t.Rows, []page.Cell{name(shortened(s.Shadow)), {Text: percent(s.Agreement), Word: true, Bar: page.Bar(s.Agreement)}, cell(whole(s.N)), cell(interval(s.Cheaper))})

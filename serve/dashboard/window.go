@@ -140,11 +140,16 @@ func (m *moments) merge(o moments) {
 // mean is NaN of nothing.
 func (m moments) mean() float64 { return m.sum / float64(m.n) }
 
-// half is half the width of the 95% interval of the mean, by the normal approximation; NaN below two values.
-func (m moments) half() float64 {
-	if m.n < 2 {
-		return math.NaN()
+// effective is the number of rows of equal weight that say as much about a mean as rows with these weights; 0 of nothing.
+func (m moments) effective() float64 {
+	if m.n == 0 {
+		return 0
 	}
+	return m.sum * m.sum / m.square
+}
+
+// half is half the width of the 95% interval of the mean, by the normal approximation, of at least two values.
+func (m moments) half() float64 {
 	n := float64(m.n)
 	variance := max(0, (m.square-m.sum*m.sum/n)/(n-1))
 	const normal975 = 1.959963984540054
