@@ -1,6 +1,7 @@
 package outcome
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -105,6 +106,11 @@ func (m *importer) start() (err error) {
 	}
 	if m.config.Base != nil {
 		m.config.Base.complete(m.config)
+	}
+	m.config.Features = slices.Clone(m.config.Features) // those of the caller stay as they are
+	for i := range m.config.Features {
+		f := &m.config.Features[i]
+		f.ID = cmp.Or(f.ID, m.config.Outcomes.Columns.ID)
 	}
 	m.meter, err = newMeter(m.config)
 	return err
