@@ -216,6 +216,7 @@ func (r *ImportResult) WriteText(w io.Writer) error {
 	}
 	b.Add("time", "%s", timeLine(r.Time))
 	b.Add("features", "%d", len(r.FeatureNames))
+	b.Add("to serve", "%s", r.Unserved)
 	if g := r.Graded; g != nil {
 		b.Add("graded", "%d answers by %s%s", g.Answers, g.Kind, counted("; %d have nothing to judge, and count as wrong", g.Without))
 	}

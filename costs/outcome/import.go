@@ -184,7 +184,7 @@ func (m *importer) assemble(ctx context.Context, actions *costs.Actions, order [
 		return nil, errors.New("the feature tables have no features")
 	}
 	actions.Features = costs.FeatureSource{Name: m.featureName(), Dim: t.Dim}
-	m.report.Kept = len(keep)
+	m.report.Kept, m.report.Unserved = len(keep), unserved(m.report.FeatureNames)
 	names, err := json.Marshal(m.report.FeatureNames)
 	if err != nil {
 		return nil, err

@@ -25,6 +25,7 @@ type Report struct {
 	Time          *costs.TimeOrder    `json:"time,omitempty"`           // how the splits follow each other, where there are times
 	NewCategories []NewCategory       `json:"new_categories,omitempty"` // values without a feature, where rows are added to a tensor
 	FeatureNames  []string            `json:"feature_names,omitempty"`  // one per feature
+	Unserved      string              `json:"unserved,omitempty"`       // which features are not computed from raw rows, and what to do
 	Graded        *Graded             `json:"graded,omitempty"`         // of recorded answers
 	MeasuredFees  *MeasuredFees       `json:"measured_fees,omitempty"`  // where there are any
 	Constants     []Constants         `json:"constants"`                // per split, what a constant choice costs at lambda 1
