@@ -209,12 +209,14 @@ func (r *ImportResult) WriteText(w io.Writer) error {
 	}
 	b.Add("unused", "%s", counted("%d feature rows of ids without outcomes", r.UnusedRows))
 	b.Add("groups", "%s", groupsLine(r.Groups, r.Divided))
+	b.Add("split", "%s", r.UnevenLine())
 	if m := r.Moved; m != nil {
 		b.Add("moved", "%d ids are in another split than in the file that was here; %d of them were held out and are trained on now; "+
 			"if splits are drawn, kind: stratified keeps the exact draw of earlier files", m.IDs, m.Train)
 	}
 	b.Add("time", "%s", timeLine(r.Time))
 	b.Add("features", "%d", len(r.FeatureNames))
+	b.Add("to serve", "%s", r.Unserved)
 	if g := r.Graded; g != nil {
 		b.Add("graded", "%d answers by %s%s", g.Answers, g.Kind, counted("; %d have nothing to judge, and count as wrong", g.Without))
 	}

@@ -73,4 +73,17 @@ func TestMovedRows(t *testing.T) {
 	if r := run("{validation: 0.25}"); r.Moved != nil {
 		t.Errorf("nothing moved: %+v", r.Moved)
 	}
+	if err := run("{validation: 0.4, seed: 1}").WriteText(&text); err != nil || strings.Contains(text.String(), "was asked for") {
+		t.Errorf("near its share: %s", &text)
+	}
+	outcomes, features = "id,expert,loss\n0,a,1\n", "id,u\n0,1\n"
+	for n := range 12 {
+		outcomes, features = outcomes+fmt.Sprintf("x%d,a,0\n", n), features+fmt.Sprintf("x%d,1\n", n)
+	}
+	put(filepath.Join(dir, "o.csv"), outcomes)
+	put(filepath.Join(dir, "f.csv"), features)
+	text.Reset()
+	if err := run("{validation: 0.25, seed: 4}").WriteText(&text); err != nil || !strings.Contains(text.String(), "val has 6 of 13 rows, which is a share of 0.46; 0.25 was asked for") {
+		t.Errorf("far from its share: %s", &text)
+	}
 }

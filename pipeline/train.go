@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"pipe/costs"
+	"pipe/costs/outcome"
 	"pipe/internal/atomicfile"
 	"pipe/internal/config"
 	"pipe/internal/safetext"
@@ -221,6 +222,9 @@ func TrainInto(ctx context.Context, rt *ort.Runtime, t *costs.Tensor, o TrainOpt
 		return nil, err
 	}
 	repeats := costs.RepeatsIn(t, slices.Compact([]costs.Split{costs.Train, split})...)
+	if note := outcome.Unserved(t); note != "" {
+		progress.Note("%s", note)
+	}
 	for _, note := range costs.RepeatNotes(repeats) {
 		progress.Note("%s", note)
 	}

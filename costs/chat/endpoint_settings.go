@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -11,6 +12,7 @@ import (
 
 	"pipe/costs/builder/part"
 	"pipe/costs/language"
+	"pipe/costs/prices"
 	"pipe/costs/service"
 )
 
@@ -39,10 +41,22 @@ type EndpointSettings struct {
 	service.RetrySettings
 }
 
-// TokenPrice is the price of a million tokens.
+// TokenPrice is the price of a million tokens; nil is 0.
 type TokenPrice struct {
-	Prompt     float64 `json:"prompt"`
-	Completion float64 `json:"completion"`
+	Prompt     *float64 `json:"prompt"`
+	Completion *float64 `json:"completion"`
+
+	// Other names of Prompt and Completion in settings; nil after settle.
+	In  *float64 `json:"in,omitempty"`
+	Out *float64 `json:"out,omitempty"`
+}
+
+// settle takes the prices from either of their names, and 0 for those that are not set.
+func (p *TokenPrice) settle() (err error) {
+	free := 0.0
+	p.Prompt, p.Completion, err = prices.OneName(p.In, p.Out, p.Prompt, p.Completion)
+	p.Prompt, p.Completion, p.In, p.Out = cmp.Or(p.Prompt, &free), cmp.Or(p.Completion, &free), nil, nil
+	return err
 }
 
 // of returns the cost of a prompt and an answer with these tokens; 0 without a price.
@@ -50,7 +64,7 @@ func (p *TokenPrice) of(prompt, completion int) float64 {
 	if p == nil {
 		return 0
 	}
-	return (float64(prompt)*p.Prompt + float64(completion)*p.Completion) / 1e6
+	return (float64(prompt)**p.Prompt + float64(completion)**p.Completion) / 1e6
 }
 
 // DefaultEndpointSettings are the defaults of docs/endpoints.md.
@@ -144,7 +158,10 @@ func (cfg *EndpointSettings) checkNumbers(add func(string, ...any)) {
 		add("max_tokens is %d, not 1 to %d", *m, maxTokens)
 	}
 	if p := cfg.Price; p != nil {
-		for _, money := range []float64{p.Prompt, p.Completion} {
+		if err := p.settle(); err != nil {
+			add("price: %w", err)
+		}
+		for _, money := range []float64{*p.Prompt, *p.Completion} {
 			if !(money >= 0 && money <= mostMoney) {
 				add("price: %v for a million tokens; it must be 0 to %v", money, float64(mostMoney))
 			}

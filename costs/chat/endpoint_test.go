@@ -8,6 +8,7 @@ import (
 	"math"
 	"net/http"
 	"net/http/httptest"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -205,6 +206,25 @@ func TestRequestsHoldWhatTheSettingsSay(t *testing.T) {
 	}
 }
 
+// The names of price files are names of the same prices here, and answers are the same ones.
+func TestTwoNamesOfPrices(t *testing.T) {
+	open := func(price map[string]any) *endpoint {
+		set := map[string]any{"base_url": "http://127.0.0.1:1/v1", "model": "m", "price": price}
+		m, err := newEndpointChat(t.Context(), chatSetup(t, 0), set)
+		if err != nil {
+			t.Fatal(price, err)
+		}
+		return m.(*endpoint)
+	}
+	a, b := open(map[string]any{"prompt": 2, "completion": 3}), open(map[string]any{"in": 2, "out": 3})
+	if got := b.cfg.Price.of(1e6, 2e6); got != 8 || a.cfg.Price.of(1e6, 2e6) != 8 || !reflect.DeepEqual(a.cfg.identity(), b.cfg.identity()) {
+		t.Errorf("%v: %+v and %+v", got, a.cfg.identity(), b.cfg.identity())
+	}
+	if got := open(map[string]any{"out": 3}).cfg.Price.of(1e6, 2e6); got != 6 {
+		t.Error(got)
+	}
+}
+
 func TestBadEndpointSettings(t *testing.T) {
 	ok := map[string]any{"base_url": "http://127.0.0.1:1/v1", "model": "m"}
 	for _, c := range []struct {
@@ -231,6 +251,8 @@ func TestBadEndpointSettings(t *testing.T) {
 		{map[string]any{"max_tokens": 0}, 0, "max_tokens is 0"},
 		{map[string]any{"price": map[string]any{"prompt": -1}}, 0, "it must be 0 to"},
 		{map[string]any{"price": map[string]any{"completion": 1e308}}, 0, "price: 1e+308"},
+		{map[string]any{"price": map[string]any{"out": 1e308}}, 0, "price: 1e+308"},
+		{map[string]any{"price": map[string]any{"in": 0, "completion": 1}}, 0, "price: prompt and completion are other names of in and out"},
 		{map[string]any{"fee_scale": 1e300}, 0, "fee_scale is 1e+300"},
 		{map[string]any{"timeout": 1e300}, 0, "timeout is 1e+300"},
 		{map[string]any{"backoff": 1e18}, 0, "backoff is 1e+18"},

@@ -46,7 +46,7 @@ func joinFeatures(blocks []*featureBlock, keep []int, held *textfile.Held) (feat
 		for _, c := range b.categorical {
 			at, levels := c.places(keep)
 			for _, level := range levels {
-				names = append(names, c.name+"="+level)
+				names = append(names, levelName(c.name, level))
 			}
 			columns[i], widths[i] = append(columns[i], at), append(widths[i], len(levels))
 		}

@@ -152,8 +152,9 @@ type FeeTable struct {
 
 // FeatureTable is a table with one row per instance, joined by id.
 type FeatureTable struct {
-	File string `yaml:"file"` // empty: the outcome table itself; in long form, the rows of an instance must agree
-	ID   string `yaml:"id"`
+	File   string           `yaml:"file"` // empty: the outcome table itself; in long form, the rows of an instance must agree
+	Layout `yaml:",inline"` // of a table with a file
+	ID     string           `yaml:"id"` // empty: the name of the column in the outcome table
 	// Columns are numeric ones: names, globs such as "px*", or ranges such as
 	// "px0..px47" in the order of the file. Globs and ranges skip columns that
 	// the configuration uses otherwise.
@@ -228,7 +229,7 @@ func (c *Config) Validate() error {
 	} else {
 		c.checkLong(add)
 	}
-	c.Outcomes.checkLayout(add)
+	c.Outcomes.Layout.check("outcomes", add)
 	if r := c.Outcomes.ScoreRange; r != nil {
 		add(len(r) != 2 || !(r[0] != r[1]), "outcomes.score_range must be the worst and the best score, not %v", r)
 	}
@@ -311,7 +312,8 @@ func (c *Config) checkFeatures(add func(bool, string, ...any)) {
 	count(c.Outcomes.Columns.instance())
 	for i, f := range c.Features {
 		count(f.instance())
-		add(f.ID == "", "features[%d].id is empty", i)
+		add(f.File == "" && f.Layout.isSet(), "features[%d] has no file, so it is the outcome table: rows, paths, cut and combine belong to outcomes", i)
+		f.Layout.check(fmt.Sprintf("features[%d]", i), add)
 		f.checkEncoded(i, add)
 		add(len(f.Columns)+len(f.Length)+len(f.Categorical)+len(f.Text.names()) == 0 && f.List+f.Image.Column == "" && f.instance() == instanceColumns{},
 			"features[%d] uses no column", i)

@@ -14,7 +14,10 @@ type Layout struct {
 	// Paths is a pattern of the files of a folder, such as
 	// "{dataset}/{split:train|test}/*.json"; what a {name} stands for is a column.
 	Paths string `yaml:"paths"`
-	// Combine are columns made of others, such as id: "{dataset}/{index}".
+	// Cut are columns that are parts of another, by its name, such as id: '(?<user>.+)-\d+'.
+	Cut map[string]string `yaml:"cut"`
+	// Combine are columns made of others, such as id: "{dataset}/{index}", or
+	// constants.
 	Combine map[string]string `yaml:"combine"`
 }
 
@@ -42,20 +45,32 @@ func (t *Table) isWide() bool {
 	return len(t.Wide.Pairs) > 0 || t.Wide.WidePattern != WidePattern{}
 }
 
-// layout is where the table is.
-func (t *Table) layout() tablefile.Layout {
-	return tablefile.Layout{
-		Path: t.File, Rows: t.Rows, Paths: t.Paths, Combine: t.Combine, Part: t.part,
-		All: t.Wide.WidePattern != WidePattern{}, // a model of which the first row has nothing is a model
-	}
+// at is where a table is.
+func (l *Layout) at(path string) tablefile.Layout {
+	return tablefile.Layout{Path: path, Rows: l.Rows, Paths: l.Paths, Cut: l.Cut, Combine: l.Combine}
 }
 
-func (t *Table) checkLayout(add func(bool, string, ...any)) {
-	_, err := tablefile.ParsePaths(t.Paths)
-	add(err != nil, "outcomes.paths: %v", err)
-	for name, pattern := range t.Combine {
+// layout is where the table is.
+func (t *Table) layout() tablefile.Layout {
+	l := t.Layout.at(t.File)
+	l.Part, l.All = t.part, t.Wide.WidePattern != WidePattern{} // a model of which the first row has nothing is a model
+	return l
+}
+
+// isSet reports whether any of the settings is set.
+func (l *Layout) isSet() bool { return l.Rows+l.Paths != "" || len(l.Cut)+len(l.Combine) > 0 }
+
+// check reports the problems of the layout of a table of this name.
+func (l *Layout) check(table string, add func(bool, string, ...any)) {
+	_, err := tablefile.ParsePaths(l.Paths)
+	add(err != nil, "%s.paths: %v", table, err)
+	for column, expression := range l.Cut {
+		_, err := tablefile.ParseCut(expression)
+		add(err != nil, "%s.cut.%s: %v", table, column, err)
+	}
+	for name, pattern := range l.Combine {
 		_, err := tablefile.ParsePattern(pattern)
-		add(err != nil, "outcomes.combine.%s: %v", name, err)
+		add(err != nil, "%s.combine.%s: %v", table, name, err)
 	}
 }
 

@@ -1,6 +1,7 @@
 package outcome
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -106,6 +107,11 @@ func (m *importer) start() (err error) {
 	if m.config.Base != nil {
 		m.config.Base.complete(m.config)
 	}
+	m.config.Features = slices.Clone(m.config.Features) // those of the caller stay as they are
+	for i := range m.config.Features {
+		f := &m.config.Features[i]
+		f.ID = cmp.Or(f.ID, m.config.Outcomes.Columns.ID)
+	}
 	m.meter, err = newMeter(m.config)
 	return err
 }
@@ -178,7 +184,7 @@ func (m *importer) assemble(ctx context.Context, actions *costs.Actions, order [
 		return nil, errors.New("the feature tables have no features")
 	}
 	actions.Features = costs.FeatureSource{Name: m.featureName(), Dim: t.Dim}
-	m.report.Kept = len(keep)
+	m.report.Kept, m.report.Unserved = len(keep), unserved(m.report.FeatureNames)
 	names, err := json.Marshal(m.report.FeatureNames)
 	if err != nil {
 		return nil, err

@@ -57,7 +57,7 @@ func (m *importer) encode(ctx context.Context, b *encodedBlock, f FeatureTable, 
 		columns = append(columns, c.name)
 	}
 	for i := range b.vectors[0] {
-		b.names = append(b.names, fmt.Sprintf("vector of %s[%d]", strings.Join(columns, ", "), i))
+		b.names = append(b.names, vectorName(strings.Join(columns, ", "), i))
 	}
 	return m.held.AddCells(len(keep), len(b.names), bytesOfValue)
 }

@@ -65,7 +65,7 @@ func (m *importer) readFeatureTable(ctx context.Context, tab *tablefile.Table, f
 	}
 	for _, name := range f.Length {
 		row.lengths = append(row.lengths, set.want(name))
-		b.numbers = append(b.numbers, "length of "+name)
+		b.numbers = append(b.numbers, lengthName(name))
 	}
 	for _, name := range f.Categorical {
 		b.categorical = append(b.categorical, newTextColumn(set, name, m.held))

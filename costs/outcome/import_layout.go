@@ -19,7 +19,7 @@ func (m *importer) featureLayout(f *FeatureTable) tablefile.Layout {
 	if f.File == "" {
 		return m.config.Outcomes.layout()
 	}
-	return tablefile.Layout{Path: f.File}
+	return f.Layout.at(f.File)
 }
 
 // partsOf are the files of a table by the names under which their digests are

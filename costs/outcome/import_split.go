@@ -33,6 +33,9 @@ func (m *importer) drawSplits(t *costs.Tensor) ([]costs.Split, error) {
 	if errors.As(err, &data) {
 		data.File, data.Msg = m.config.Outcomes.File, "split: "+data.Msg
 	}
+	if !draw.Partial {
+		m.report.Uneven = draw.Uneven(splits)
+	}
 	return splits, err
 }
 

@@ -1,27 +1,34 @@
 package outcome
 
-import "pipe/costs"
+import (
+	"fmt"
+	"strings"
+
+	"pipe/costs"
+)
 
 // Report counts what an import read, kept and skipped.
 type Report struct {
-	OutcomeRows   int              `json:"outcome_rows"`             // rows of the outcome table
-	IgnoredRows   int              `json:"ignored_rows,omitempty"`   // of these, rows with an expert or advice that is not listed
-	Instances     int              `json:"instances"`                // distinct ids among the outcomes
-	Kept          int              `json:"kept"`                     // instances in the tensor
-	MissingCells  int              `json:"missing_cells"`            // pairs without an outcome, over all instances
-	MissingUsage  int              `json:"missing_usage,omitempty"`  // of these, pairs with an outcome but without the usage that a fee needs
-	Unknown       *Unknown         `json:"unknown,omitempty"`        // outcomes that the tensor does not have
-	Dropped       []Dropped        `json:"dropped,omitempty"`        // why instances were skipped
-	UnusedRows    int              `json:"unused_rows,omitempty"`    // feature rows of ids without outcomes
-	Splits        map[string]int   `json:"splits"`                   // instances per split
-	Groups        int              `json:"groups,omitempty"`         // distinct groups, where there are any
-	Divided       int              `json:"divided,omitempty"`        // of these, groups that a split column divides
-	Time          *costs.TimeOrder `json:"time,omitempty"`           // how the splits follow each other, where there are times
-	NewCategories []NewCategory    `json:"new_categories,omitempty"` // values without a feature, where rows are added to a tensor
-	FeatureNames  []string         `json:"feature_names,omitempty"`  // one per feature
-	Graded        *Graded          `json:"graded,omitempty"`         // of recorded answers
-	MeasuredFees  *MeasuredFees    `json:"measured_fees,omitempty"`  // where there are any
-	Constants     []Constants      `json:"constants"`                // per split, what a constant choice costs at lambda 1
+	OutcomeRows   int                 `json:"outcome_rows"`             // rows of the outcome table
+	IgnoredRows   int                 `json:"ignored_rows,omitempty"`   // of these, rows with an expert or advice that is not listed
+	Instances     int                 `json:"instances"`                // distinct ids among the outcomes
+	Kept          int                 `json:"kept"`                     // instances in the tensor
+	MissingCells  int                 `json:"missing_cells"`            // pairs without an outcome, over all instances
+	MissingUsage  int                 `json:"missing_usage,omitempty"`  // of these, pairs with an outcome but without the usage that a fee needs
+	Unknown       *Unknown            `json:"unknown,omitempty"`        // outcomes that the tensor does not have
+	Dropped       []Dropped           `json:"dropped,omitempty"`        // why instances were skipped
+	UnusedRows    int                 `json:"unused_rows,omitempty"`    // feature rows of ids without outcomes
+	Splits        map[string]int      `json:"splits"`                   // instances per split
+	Groups        int                 `json:"groups,omitempty"`         // distinct groups, where there are any
+	Divided       int                 `json:"divided,omitempty"`        // of these, groups that a split column divides
+	Uneven        []costs.UnevenSplit `json:"uneven_splits,omitempty"`  // drawn splits whose rows differ from their share
+	Time          *costs.TimeOrder    `json:"time,omitempty"`           // how the splits follow each other, where there are times
+	NewCategories []NewCategory       `json:"new_categories,omitempty"` // values without a feature, where rows are added to a tensor
+	FeatureNames  []string            `json:"feature_names,omitempty"`  // one per feature
+	Unserved      string              `json:"unserved,omitempty"`       // which features are not computed from raw rows, and what to do
+	Graded        *Graded             `json:"graded,omitempty"`         // of recorded answers
+	MeasuredFees  *MeasuredFees       `json:"measured_fees,omitempty"`  // where there are any
+	Constants     []Constants         `json:"constants"`                // per split, what a constant choice costs at lambda 1
 }
 
 // NewCategory is a value of a categorical column for which the tensor that rows
@@ -103,4 +110,18 @@ func (r *Report) summarise(t *costs.Tensor) {
 	for s := costs.Train; s <= costs.Test; s++ {
 		add(s.String(), t.Rows(s))
 	}
+}
+
+// UnevenLine states the splits whose share of the rows is not the one that was
+// asked for, "" if there are none.
+func (r *Report) UnevenLine() string {
+	var parts []string
+	for _, u := range r.Uneven {
+		share := float64(u.Rows) / float64(r.Kept)
+		parts = append(parts, fmt.Sprintf("%s has %d of %d rows, which is a share of %.2f; %.4g was asked for", u.Split, u.Rows, r.Kept, share, u.Share))
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return strings.Join(parts, "; ") + "; kind hash holds shares only on average, and groups stay whole; kind stratified comes nearest"
 }

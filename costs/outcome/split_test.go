@@ -128,6 +128,36 @@ func TestImportedGroupsAreWhole(t *testing.T) {
 	}
 }
 
+// The report names splits that are far from their shares: hashes of few groups, but not many rows, exact draws and splits
+// of a column.
+func TestUnevenSplitsAreNamed(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "rows.csv")
+	put(t, file, gradeTable(count(2000)))
+	for name, change := range map[string]func(*Config){
+		"few groups":   func(c *Config) { c.Features[0].Group = "label" },
+		"many rows":    func(*Config) {},
+		"many groups":  func(c *Config) { c.Outcomes.Columns.Group = "x" },
+		"exact shares": func(c *Config) { c.Split.Kind, c.Split.Test = costs.SplitStratified, 0.1 },
+		"a column": func(c *Config) {
+			c.Outcomes.Columns.Split, c.Split.Names = "label", map[string]string{"l0": "train", "l1": "val", "l2": "test"}
+		},
+	} {
+		c := gradeImport(file)
+		change(&c)
+		tensor, report, err := Import(context.Background(), c)
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		var want []costs.UnevenSplit
+		if name == "few groups" { // a third or two thirds
+			want = []costs.UnevenSplit{{Split: "val", Rows: len(tensor.Rows(costs.Val)), Share: 0.25}}
+		}
+		if !slices.Equal(report.Uneven, want) {
+			t.Errorf("%s: %+v, want %+v", name, report.Uneven, want)
+		}
+	}
+}
+
 // TestImportGroupErrors: what is wrong with a column of groups.
 func TestImportGroupErrors(t *testing.T) {
 	const long = "id,who,loss,user\n1,a,0,u\n1,b,1,v\n"

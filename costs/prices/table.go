@@ -9,6 +9,8 @@ import (
 	"time"
 	"unicode"
 
+	"go.yaml.in/yaml/v4"
+
 	"pipe/internal/config"
 	"pipe/internal/textfile"
 )
@@ -28,7 +30,24 @@ type Period struct {
 	Out    *float64 `yaml:"out" json:"out,omitempty"`       // money per million output tokens
 	Call   *float64 `yaml:"call" json:"call,omitempty"`     // money per call
 
+	// Other names of In and Out in files; nil after Read.
+	Prompt     *float64 `yaml:"prompt" json:"-"`
+	Completion *float64 `yaml:"completion" json:"-"`
+
 	since int64 // From in microseconds since 1970; set by Read
+}
+
+// UnmarshalYAML reads the prices of tokens under either of their names.
+func (p *Period) UnmarshalYAML(n *yaml.Node) error {
+	type plain Period // avoids recursion into this method
+	v := plain(*p)
+	err := n.Load(&v, yaml.WithKnownFields())
+	if err == nil {
+		v.In, v.Out, err = OneName(v.In, v.Out, v.Prompt, v.Completion)
+	}
+	v.Prompt, v.Completion = nil, nil
+	*p = Period(v)
+	return err
 }
 
 // mostMoney is the highest price, so that sums do not overflow.

@@ -124,6 +124,18 @@ func TestDigest(t *testing.T) {
 	}
 }
 
+// The names of chat services say the same.
+func TestTwoNames(t *testing.T) {
+	want, err := read(t, "p.yaml", example)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := read(t, "p.yaml", strings.NewReplacer("in:", "prompt:", "out:", "completion:").Replace(example))
+	if err != nil || sum(t, got) != sum(t, want) {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
+
 func TestBadFiles(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                                       "the file is empty",
@@ -138,8 +150,12 @@ func TestBadFiles(t *testing.T) {
 		"currency: USD\nmodels: {a: [{from: May, in: 1}]}":      `from is "May"`,
 		"currency: USD\nmodels: {a: [{in: 1}, {in: 2}]}":        "begins when another period",
 		"currency: USD\nmodels: {a: [{in: cheap}]}":             "line 2: models.a[0].in",
-		"currency: USD\nmodels: {a: [{input: 1}]}":              `unknown key "input"; known are cached, call, from, in, out`,
+		"currency: USD\nmodels: {a: [{input: 1}]}":              `unknown key "input"; known are cached, call, completion, from, in, out, prompt`,
 		"currency: USD\nmodels: {a: {in: 1}}":                   "expected a list",
+		"currency: USD\nmodels: {a: [{in: 1, completion: 2}]}":  "has either in and out, or prompt and completion",
+		"currency: USD\nmodels: {a: [{in: 1, prompt: 1}]}":      "other names of in and out",
+		"currency: USD\nmodels: {a: [{prompt: -1}]}":            "models.a[0].in is -1",
+		"currency: USD\nmodels: {a: [{prompt: cheap}]}":         "line 2: models.a[0].prompt",
 		"currency: [USD]\nmodels: {a: [{in: 1}]}":               "line 1: currency",
 		`{"currency": "USD", "models": {"a": [], "a": []}}`:     "already defined",
 		"currency: \"US\\nD\"\nmodels: {a: [{from: x, in: 1}]}": `currency is "US\nD"`,

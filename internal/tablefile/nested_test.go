@@ -170,6 +170,40 @@ func TestFolderOfFiles(t *testing.T) {
 	}
 }
 
+// Parts that are cut out of a column are columns too, and may be combined; a pattern without a column is a constant.
+func TestMadeColumns(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, map[string]string{
+		"a.csv":   "id,s\nann-b-1,1\nbob-22,2\n,3\n-4,4\n",
+		"b.jsonl": "{\"n\": 1207, \"s\": [1]}\n{\"n\": 31}\n",
+	})
+	for _, c := range []struct {
+		layout Layout
+		want   map[string]string
+	}{
+		{
+			Layout{Path: filepath.Join(dir, "a.csv"), Cut: map[string]string{"id": `(?<user>.*)-(?<turn>\d+)`}, Combine: map[string]string{"key": "{turn}/{user}", "expert": "small"}},
+			map[string]string{
+				"user": `"ann-b" "bob" null null`, "turn": `1 22 null 4`, "key": `"1/ann-b" "22/bob" null null`, "id": `"ann-b-1" "bob-22" null -4`,
+				"expert": `"small" "small" "small" "small"`,
+			},
+		},
+		{Layout{Path: filepath.Join(dir, "b.jsonl"), Cut: map[string]string{"n": `(?<head>\d+)\d`}}, map[string]string{"head": `120 3`}},
+	} {
+		for name, values := range c.want { // each column alone, too
+			if got := strings.Join(columns(t, c.layout, name)[name], " "); got != values {
+				t.Errorf("%s is %s, want %s", name, got, values)
+			}
+		}
+		got := columns(t, c.layout, slices.Sorted(maps.Keys(c.want))...)
+		for name, values := range c.want {
+			if all := strings.Join(got[name], " "); all != values {
+				t.Errorf("%s is %s, want %s", name, all, values)
+			}
+		}
+	}
+}
+
 // With All, the names are those of every row and file.
 func TestAllNames(t *testing.T) {
 	dir := t.TempDir()
@@ -215,6 +249,13 @@ func TestNestedErrors(t *testing.T) {
 		{map[string]string{"a.csv": "s\n1\n"}, Layout{Paths: "{s}.csv"}, "s", "column s: is a column of the file and a name in the pattern"},
 		{map[string]string{"a.csv": "s\n1\n"}, Layout{Paths: "{s}/x.csv"}, "s", `has no file that fits "{s}/x.csv"`},
 		{map[string]string{"a.csv": "s\n1\n"}, Layout{Combine: map[string]string{"s": "{s}"}}, "s", "but the table has a column of this name"},
+		{map[string]string{"a.csv": "s\n1\n"}, Layout{Combine: map[string]string{"id": "s"}}, "id", "the table has a column s; write {s}"},
+		{map[string]string{"a.csv": "s\n1\n"}, Layout{Combine: map[string]string{"id": ""}}, "id", "is combined of nothing"},
+		{map[string]string{"a.csv": "s\n1\n"}, Layout{Cut: map[string]string{"s": "(?<s>.)"}}, "s", "but the table has a column of this name"},
+		{map[string]string{"a.csv": "s\n1\n"}, Layout{Cut: map[string]string{"s": "(.)"}}, "u", "has no group with a name"},
+		{map[string]string{"a.csv": "s\n1\n"}, Layout{Cut: map[string]string{"s": "(?<u>.)", "v": "(?<u>.)"}}, "u", "is cut out of two columns"},
+		{map[string]string{"a.csv": "s\n1\n"}, Layout{Cut: map[string]string{"v": "(?<u>.)"}}, "u", "column v: is missing; the table has s"},
+		{map[string]string{"a.csv": "s\n1\n12\n"}, Layout{Cut: map[string]string{"s": "(?<u>.)"}}, "u", `a.csv": row 3: column u: is cut out of s, but "12" does not fit "(?<u>.)"`},
 		{map[string]string{"a.csv": "s\n1\n"}, Layout{Combine: map[string]string{"id": "{t}"}}, "id", "column t: is missing"},
 		{map[string]string{"a.csv": "s\n1\n"}, Layout{Combine: map[string]string{"id": "{s"}}, "id", "{ without a name and }"},
 	} {

@@ -76,7 +76,11 @@ type Layout struct {
 	// Paths is a pattern of the files of a folder (ParsePaths), such as "{dataset}/{split}/*.json". Other files are
 	// left out. What a {name} stands for is a column. It does not concern a Path that is a file.
 	Paths string
-	// Combine are columns made of others, such as id: "{dataset}/{index}". They are missing where one of those is.
+	// Cut are columns that are parts of another, by the name of that one (ParseCut), such as id: '(?<user>.+)-\d+'. They are
+	// missing where it is. A value that does not fit is an error.
+	Cut map[string]string
+	// Combine are columns made of others, also of those that are cut, such as id: "{dataset}/{index}". They are missing
+	// where one of those is. Without a {column} they are constants.
 	Combine map[string]string
 	// All makes Names complete: they are those of all files, and of all rows of JSON files, which takes another pass.
 	All bool
@@ -96,15 +100,33 @@ func (l Layout) Open() (*Table, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(l.Combine) == 0 {
-		return &Table{in: in}, nil
-	}
-	combined, err := newCombinedTable(in, l.Combine)
+	made, err := l.withMade(in)
 	if err != nil {
 		in.close()
 		return nil, dataerror.InFile(l.Path, err)
 	}
-	return &Table{in: combined}, nil
+	return &Table{in: made}, nil
+}
+
+// withMade adds the columns of Cut and Combine to a table.
+func (l Layout) withMade(in source) (source, error) {
+	if len(l.Cut) > 0 {
+		made, err := cutting(l.Cut)
+		if err != nil {
+			return nil, err
+		}
+		if in, err = newMadeTable(in, made); err != nil {
+			return nil, err
+		}
+	}
+	if len(l.Combine) == 0 {
+		return in, nil
+	}
+	made, err := combining(in, l.Combine)
+	if err != nil {
+		return nil, err
+	}
+	return newMadeTable(in, made)
 }
 
 func (l Layout) openFiles() (source, error) {

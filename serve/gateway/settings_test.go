@@ -51,6 +51,22 @@ func TestPage(t *testing.T) {
 	}
 }
 
+// The names of token prices are also those that costs files have.
+func TestTwoNamesOfPrices(t *testing.T) {
+	price := func(text string) *expert.Price {
+		s := DefaultSettings()
+		text = `experts: {a: {base_url: "http://x", model: m, price: ` + text + `}}`
+		if problems := config.Decode([]byte(text), "", func(string) (string, bool) { return "", false }, &s); len(problems) > 0 {
+			t.Fatal(text, problems)
+		}
+		return s.Experts["a"].Price
+	}
+	want := price(`{in: 1, cached: 0.5, out: 2, call: 3}`)
+	if got := price(`{prompt: 1, cached: 0.5, completion: 2, call: 3}`); !reflect.DeepEqual(got, want) || *want.Out != 2 {
+		t.Errorf("%+v", got)
+	}
+}
+
 func TestSettingsThatAreRefused(t *testing.T) {
 	for text, want := range map[string]string{
 		`experts: {pipe: {base_url: "http://x", model: m}}`:                         `"pipe" cannot be the name`,
@@ -62,6 +78,8 @@ func TestSettingsThatAreRefused(t *testing.T) {
 		`experts: {a: {base_url: "http://x", model: m, key: sk-123}}`:               "is not the name of an environment variable",
 		`experts: {a: {base_url: "http://x", model: m, key: K, key_file: f}}`:       "key, key_file: set one",
 		`experts: {a: {base_url: "http://x", model: m, price: {in: -1}}}`:           "price.in: is -1",
+		`experts: {a: {base_url: "http://x", model: m, price: {prompt: -1}}}`:       "price.in: is -1",
+		`experts: {a: {base_url: "http://x", model: m, price: {in: 1, prompt: 1}}}`: "has either in and out, or prompt and completion",
 		`experts: {a: {base_url: "http://x", model: m, price: {in: .nan}}}`:         "price.in: is NaN",
 		`experts: {a: {base_url: "http://x", model: m, price: {in: 1}, prices: f}}`: "price, prices: set one",
 		`experts: {a: {base_url: "http://x", model: m, served: ["["]}}`:             "is not a pattern",

@@ -45,6 +45,23 @@ type Price struct {
 	Cached *float64 `yaml:"cached"` // tokens of the prompt that the service had kept; nil: as in
 	Out    *float64 `yaml:"out"`
 	Call   *float64 `yaml:"call"` // nil: 0
+
+	// Other names of In and Out in files; nil after reading.
+	Prompt     *float64 `yaml:"prompt"`
+	Completion *float64 `yaml:"completion"`
+}
+
+// UnmarshalYAML reads the prices of tokens under either of their names.
+func (p *Price) UnmarshalYAML(n *yaml.Node) error {
+	type plain Price // avoids recursion into this method
+	v := plain(*p)
+	err := n.Load(&v, yaml.WithKnownFields())
+	if err == nil {
+		v.In, v.Out, err = prices.OneName(v.In, v.Out, v.Prompt, v.Completion)
+	}
+	v.Prompt, v.Completion = nil, nil
+	*p = Price(v)
+	return err
 }
 
 // Timeouts bound the phases of a call.
