@@ -187,7 +187,7 @@ var testsMayImport = map[string][]string{
 	"internal/parquetfile":   {"internal/storage", "internal/storage/storagetest"},
 	"internal/storage":       {"internal/storage/storagetest"},
 	"pipeline/shards":        {"internal/storage/storagetest"},
-	"internal/tablefile":     {"internal/judge"},
+	"internal/tablefile":     {"internal/judge", "internal/storage/storagetest"},
 	"models":                 {"costs/coststest", "onnx/ort/orttest"},
 	"models/auto":            {"costs/coststest", "internal/judge", "models/lightgbm/lightgbmtest", "onnx/ort/orttest"},
 	"models/baseline":        {"costs/coststest", "costs/outcome", "internal/realdata", "onnx/ort/orttest"},
