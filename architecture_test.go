@@ -98,7 +98,7 @@ var mayImport = map[string][]string{
 	"models/paper":                     {"costs", "internal/config", "models", "models/network", "models/policy"},
 	"models/policy":                    {"costs", "internal/finite", "internal/strictjson", "internal/textfile", "models/estimate", "models/network", "onnx", "onnx/ort"},
 	"models/regress":                   {"costs", "internal/parallel", "internal/seeded", "models", "models/estimate", "models/lightgbm", "models/network", "models/policy", "onnx", "onnx/ort"},
-	"onnx":                             {"internal/atomicfile", "internal/outside", "internal/textfile", "onnx/internal/protos", "onnx/onnxpb"},
+	"onnx":                             {"internal/atomicfile", "internal/outside", "internal/strictjson", "internal/textfile", "onnx/internal/protos", "onnx/onnxpb"},
 	"onnx/hf":                          {"internal/storage", "internal/strictjson", "internal/textfile", "onnx", "onnx/rewrite"},
 	"onnx/hf/hftest":                   {"onnx"},
 	"onnx/internal/conform":            {"onnx"},
