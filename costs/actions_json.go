@@ -3,9 +3,7 @@ package costs
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 
 	"pipe/internal/strictjson"
 )
@@ -68,13 +66,8 @@ func ParseActions(b []byte) (*Actions, error) {
 		return nil, fmt.Errorf("parse actions: format %d does not exist", *version.Format)
 	}
 	var in actionsJSON
-	dec := json.NewDecoder(bytes.NewReader(b))
-	dec.DisallowUnknownFields()
-	if err := dec.Decode(&in); err != nil {
+	if err := strictjson.UnmarshalAll(b, &in); err != nil {
 		return nil, fmt.Errorf("parse actions: %w", strictjson.Plain(err))
-	}
-	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return nil, errors.New("parse actions: unexpected data after the JSON object")
 	}
 	a, err := in.actions()
 	if err == nil {

@@ -3,6 +3,8 @@ package costs
 import (
 	"encoding/json"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -74,6 +76,9 @@ func TestParseActionsRefuses(t *testing.T) {
 		{"fee as text", `{"format":1,"experts":[{"name":"a","fee":"1"}],"advice":[{"name":"none"}]}`, `field "experts.fee" cannot be a JSON string`},
 		{"fee too large", `{"format":1,"experts":[{"name":"a","fee":1e999}],"advice":[{"name":"none"}]}`, `field "experts.fee" cannot be a JSON number 1e999`},
 		{"format 0", `{"format":0}`, "does not exist"},
+		{"a fee twice", `{"format":1,"experts":[{"name":"a","fee":0.05,"Fee":0.5}],"advice":[{"name":"none"}]}`, `key "Fee" must be spelt "fee"`},
+		{"a fee in another case", `{"format":1,"experts":[{"name":"a","FEE":0.5}],"advice":[{"name":"none"}]}`, `key "FEE" must be spelt "fee"`},
+		{"format in another case", `{"Format":1,"experts":[{"name":"a","fee":0.5}],"advice":[{"name":"none"}]}`, `key "Format" must be spelt "format"`},
 		{"unknown key", `{"format":1,"expert":[]}`, "unknown field"},
 		{"trailing", `{"format":1,"experts":[{"name":"a","fee":0}],"advice":[{"name":"none"}]} {}`, "after top-level"},
 		{"no expert", `{"format":1,"experts":[],"advice":[{"name":"none"}]}`, "no expert"},
@@ -96,6 +101,24 @@ func TestParseActionsRefuses(t *testing.T) {
 				t.Errorf("got %v, expected %q", err, c.msg)
 			}
 		})
+	}
+}
+
+// A list of fees whose key is not "experts" would make everything free.
+func TestReadFeesKeys(t *testing.T) {
+	for text, want := range map[string]string{
+		`{"experts":{"a":0.5,"A":1},"note":{"Experts":{}}}`: "",
+		`{"Experts":{"a":0.5}}`:                             `key "Experts" must be spelt "experts"`,
+		`{"experts":{"a":0.5},"ADVICE":{"b":1}}`:            `key "ADVICE" must be spelt "advice"`,
+	} {
+		file := filepath.Join(t.TempDir(), "fees.json")
+		if err := os.WriteFile(file, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		_, err := ReadFees(file)
+		if got := fmt.Sprint(err); !strings.Contains(got, want) || want == "" && err != nil {
+			t.Errorf("%s: %v, expected %q", text, err, want)
+		}
 	}
 }
 

@@ -151,3 +151,24 @@ func TestNoRegularFile(t *testing.T) {
 		t.Errorf("error is %v", err)
 	}
 }
+
+// A part without rows, which other programs write, is a part of a tensor. A tensor has rows in one of its parts.
+func TestEmptyPart(t *testing.T) {
+	dir := t.TempDir()
+	meta := parquet.KeyValueMetadata(ActionsKey, string(testActions(2, 2).JSON()))
+	part := func(name string, rows ...keyedRow[string]) {
+		if err := parquet.WriteFile(filepath.Join(dir, name), rows, meta); err != nil {
+			t.Fatal(err)
+		}
+	}
+	part("a.parquet")
+	part("c.parquet")
+	if _, err := Read(dir, ReadOptions{}); err == nil || !strings.Contains(err.Error(), "has no rows") {
+		t.Errorf("without a row: %v", err)
+	}
+	part("b.parquet", keyedRow[string]{"x", "train", "g", []float32{1, 2}, []float32{0, 1, 0, 1}})
+	tensor, err := Read(dir, ReadOptions{})
+	if err != nil || !slices.Equal(tensor.IDs, []string{"x"}) || tensor.Actions == nil {
+		t.Errorf("%v, %v", tensor, err)
+	}
+}

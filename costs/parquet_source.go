@@ -86,9 +86,16 @@ func openSource(path string, o ReadOptions) (s *source, err error) {
 		if err != nil {
 			return s, err
 		}
+		if p.rows == 0 { // other programs write such parts
+			p.file.Close()
+			continue
+		}
 		p.base = s.rows
 		s.rows += p.rows
 		s.parts = append(s.parts, p)
+	}
+	if s.rows == 0 {
+		return s, &DataError{File: path, Msg: "has no rows"}
 	}
 	if err := s.findActions(o, folder); err != nil {
 		return s, err
@@ -109,9 +116,6 @@ func openPart(path string, o ReadOptions) (*part, error) {
 		}
 		for g := range p.file.Groups() {
 			p.rows += p.file.GroupRows(g)
-		}
-		if p.rows == 0 {
-			return &DataError{Msg: "has no rows"}
 		}
 		return nil
 	})

@@ -11,6 +11,8 @@ import (
 	"maps"
 	"math"
 	"slices"
+
+	"pipe/internal/strictjson"
 )
 
 const (
@@ -57,7 +59,6 @@ func safetensorsHeader(src io.ReaderAt, size int64) ([]byte, error) {
 // parseSafetensorsHeader reads entries one by one, because a map would hide duplicate names.
 func parseSafetensorsHeader(text []byte) (map[string]tensorEntry, map[string]string, error) {
 	d := json.NewDecoder(bytes.NewReader(text))
-	d.DisallowUnknownFields()
 	if open, err := d.Token(); err != nil || open != json.Delim('{') {
 		return nil, nil, errors.New("not a JSON object")
 	}
@@ -92,7 +93,12 @@ func parseSafetensorsHeader(text []byte) (map[string]tensorEntry, map[string]str
 // decodeEntry reads an entry and compares its bytes with type and shape.
 func decodeEntry(d *json.Decoder) (tensorEntry, error) {
 	e := tensorEntry{Offsets: [2]int64{-1, -1}}
-	if err := d.Decode(&e); err != nil {
+	var text json.RawMessage
+	err := d.Decode(&text)
+	if err == nil {
+		err = strictjson.UnmarshalAll(text, &e)
+	}
+	if err != nil {
 		return e, err
 	}
 	e.dtype = safetensorsTypes[e.Type]

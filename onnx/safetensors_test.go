@@ -83,6 +83,7 @@ func TestBadSafetensors(t *testing.T) {
 		"too large":                           tensorFile(`{"a":`+entry("U8", "[4294967296,4294967296]", 0, 0)+`}`, 0),
 		"bytes 0 to 3 for float32":            tensorFile(`{"a":`+entry("F32", "[1]", 0, 3)+`}`, 3),
 		"bytes 4 to 0":                        tensorFile(`{"a":`+entry("F32", "[1]", 4, 0)+`}`, 4),
+		`key "Shape" must be spelt "shape"`:   tensorFile(`{"a":{"dtype":"U8","shape":[1],"Shape":[1],"data_offsets":[0,1]}}`, 1),
 		"unknown field":                       tensorFile(`{"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1],"x":1}}`, 1),
 		"overlaps":                            tensorFile(`{"a":`+entry("U8", "[2]", 0, 2)+`,"b":`+entry("U8", "[2]", 1, 3)+`}`, 3),
 		"a gap before":                        tensorFile(`{"a":`+entry("U8", "[1]", 0, 1)+`,"b":`+entry("U8", "[1]", 2, 3)+`}`, 3),

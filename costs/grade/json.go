@@ -55,7 +55,7 @@ func (g object) parse(text string) (map[string]any, error) {
 			text = strings.TrimSpace(inner)
 		}
 	}
-	if err := strictjson.Check([]byte(text), false); err != nil {
+	if err := strictjson.Check([]byte(text)); err != nil {
 		return nil, err
 	}
 	d := json.NewDecoder(strings.NewReader(text))

@@ -1,11 +1,8 @@
 package tabular
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"slices"
 	"strings"
@@ -18,17 +15,9 @@ const encoderFormat = 1
 // ParseEncoder reads the JSON form of an encoder. The digest of the result is
 // that of the canonical form and does not depend on white space in the text.
 func ParseEncoder(text []byte) (*Encoder, error) {
-	d := json.NewDecoder(bytes.NewReader(text))
-	d.DisallowUnknownFields()
 	var f encoderFile
-	if err := strictjson.Check(text, true); err != nil && json.Valid(text) {
-		return nil, fmt.Errorf("is not an encoder: %w", err)
-	}
-	if err := d.Decode(&f); err != nil {
+	if err := strictjson.UnmarshalAll(text, &f); err != nil {
 		return nil, fmt.Errorf("is not an encoder: %s", strings.TrimPrefix(err.Error(), "json: "))
-	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return nil, errors.New("is not an encoder: there is data after it")
 	}
 	if f.Format != encoderFormat {
 		return nil, fmt.Errorf("is an encoder of format %d; this program reads format %d", f.Format, encoderFormat)

@@ -71,7 +71,7 @@ func Parse(b []byte) (*Tokenizer, error) {
 }
 
 func parse(b []byte) (*Tokenizer, error) {
-	if err := strictjson.Check(b, false); err != nil && json.Valid(b) {
+	if err := strictjson.Check(b); err != nil && json.Valid(b) {
 		return nil, &FormatError{Msg: err.Error()}
 	}
 	var err error

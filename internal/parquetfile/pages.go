@@ -56,6 +56,9 @@ func (f *File) Pages(group int, c *Column) (*Pages, error) {
 	if err := meta.codec.known(); err != nil {
 		return nil, err
 	}
+	if g.rows == 0 && meta.values == 0 {
+		return &Pages{file: f, column: c}, nil // writers may give a place of 0
+	}
 	start := meta.data
 	if meta.dictionary > 0 && meta.dictionary < start {
 		start = meta.dictionary

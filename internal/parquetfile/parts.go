@@ -11,7 +11,7 @@ import (
 
 // Parts returns the files of a table: path itself, or the .parquet files in the folder path, sorted by name. Names that
 // start with a dot or an underscore are skipped. folder is the folder that contains them. If a folder has no such file,
-// the error is a *dataerror.Error.
+// or is Managed, the error is a *dataerror.Error.
 func Parts(path string) (files []string, folder string, err error) {
 	info, err := storage.Stat(path)
 	if err != nil {
@@ -19,6 +19,9 @@ func Parts(path string) (files []string, folder string, err error) {
 	}
 	if !info.IsDir() {
 		return []string{path}, filepath.Dir(path), nil
+	}
+	if err := checkManaged(path); err != nil {
+		return nil, "", err
 	}
 	entries, err := storage.ReadDir(path)
 	if err != nil {

@@ -1,5 +1,6 @@
 // Package strictjson decodes untrusted JSON and refuses what encoding/json silently accepts: duplicate keys in an
-// object, of which the last would win; text that is not UTF-8, and lone surrogates, which would both become U+FFFD.
+// object, of which the last would win; keys that are a field but for their case, which would be read as that field; text
+// that is not UTF-8, and lone surrogates, which would both become U+FFFD.
 package strictjson
 
 import (
@@ -7,33 +8,49 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"reflect"
 	"strconv"
-	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
 
 	"pipe/internal/textfile"
 )
 
-// Unmarshal is json.Unmarshal with the checks of this package. If dst is a pointer to a struct, keys of the outermost
-// object that differ only in case are duplicates, since encoding/json maps them to the same field.
+// Unmarshal is json.Unmarshal with the checks of this package. Keys that are no field are ignored.
 func Unmarshal(b []byte, dst any) error {
-	t := reflect.TypeOf(dst)
-	wrong := Check(b, t.Kind() == reflect.Pointer && t.Elem().Kind() == reflect.Struct)
-	if wrong != nil && json.Valid(b) {
-		return wrong
+	if err := check(b, reflect.TypeOf(dst)); err != nil && json.Valid(b) {
+		return err
 	}
 	return json.Unmarshal(b, dst) // its error describes the syntax error
 }
 
-// Check looks for duplicate keys, text that is not UTF-8, and lone surrogates. With fold, keys of the outermost object
-// that differ only in case are duplicates. It does not check the syntax: its result for invalid JSON means nothing.
-func Check(b []byte, fold bool) error {
+// UnmarshalAll is Unmarshal for a text all of whose keys must be fields.
+func UnmarshalAll(b []byte, dst any) error {
+	if err := check(b, reflect.TypeOf(dst)); err != nil && json.Valid(b) {
+		return err
+	}
+	d := json.NewDecoder(bytes.NewReader(b))
+	d.DisallowUnknownFields()
+	if err := d.Decode(dst); err != nil {
+		return err
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return errors.New("there is data after the JSON value")
+	}
+	return nil
+}
+
+// Check looks for duplicate keys, text that is not UTF-8, and lone surrogates. It does not check the syntax: its result
+// for invalid JSON means nothing.
+func Check(b []byte) error { return check(b, nil) }
+
+// check is Check for a text that is decoded into a type.
+func check(b []byte, into reflect.Type) error {
 	if !utf8.Valid(b) {
 		return errors.New("is not UTF-8 text")
 	}
-	w := walk{text: b, fold: fold}
+	w := walk{text: b, into: into}
 	for w.skip(); w.at < len(b); w.skip() {
 		if err := w.step(); err != nil {
 			return err
@@ -58,7 +75,7 @@ func Object(b []byte) (map[string]json.RawMessage, error) {
 type walk struct {
 	text []byte
 	at   int
-	fold bool
+	into reflect.Type // nil: any
 	open []level
 	free []map[string]struct{} // of closed objects, for reuse
 }
@@ -67,6 +84,8 @@ type walk struct {
 type level struct {
 	keys  map[string]struct{} // nil: a list
 	value bool                // the next string is a value
+	into  reflect.Type        // of the object or list; nil: any
+	inner reflect.Type        // of its next value
 }
 
 // inList and inObject are the bytes that need handling in a list and in an object.
@@ -99,9 +118,9 @@ func (w *walk) skip() {
 func (w *walk) step() error {
 	switch c := w.text[w.at]; c {
 	case '{':
-		w.open = append(w.open, level{keys: w.noKeys()})
+		w.open = append(w.open, level{keys: w.noKeys(), into: w.next()})
 	case '[':
-		w.open = append(w.open, level{})
+		w.open = append(w.open, level{into: w.next()})
 	case '}', ']':
 		w.close()
 	case ':', ',':
@@ -110,6 +129,21 @@ func (w *walk) step() error {
 		return w.str()
 	}
 	w.at++
+	return nil
+}
+
+// next is the type of the object or list that begins.
+func (w *walk) next() reflect.Type {
+	n := len(w.open)
+	if n == 0 {
+		return visible(w.into)
+	}
+	switch l := w.open[n-1]; {
+	case l.keys != nil:
+		return visible(l.inner)
+	case l.into != nil && (l.into.Kind() == reflect.Slice || l.into.Kind() == reflect.Array):
+		return visible(l.into.Elem())
+	}
 	return nil
 }
 
@@ -172,17 +206,17 @@ func (w *walk) key(l *level, text []byte, escaped bool) error {
 			return err
 		}
 	}
-	same := name
-	if w.fold && len(w.open) == 1 {
-		same = strings.ToLower(name)
+	var near string
+	if l.inner, near = inside(l.into, name); near != "" {
+		return fmt.Errorf("key %q must be spelt %q%s", textfile.Short(name), near, w.place())
 	}
-	if _, twice := l.keys[same]; twice {
+	if _, twice := l.keys[name]; twice {
 		return fmt.Errorf("duplicate key %q in the object%s", textfile.Short(name), w.place())
 	}
 	if len(l.keys) >= textfile.MaxColumns {
 		return fmt.Errorf("the object has more than %d keys, the most that are read", textfile.MaxColumns)
 	}
-	l.keys[same] = struct{}{}
+	l.keys[name] = struct{}{}
 	return nil
 }
 

@@ -27,7 +27,7 @@ func TestCheck(t *testing.T) {
 			t.Fatalf("%s is not JSON", text)
 		}
 		got := ""
-		if err := Check([]byte(text), false); err != nil {
+		if err := Check([]byte(text)); err != nil {
 			got = err.Error()
 		}
 		if !strings.HasPrefix(got, want) || want == "" && got != "" {
@@ -36,14 +36,10 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// A struct accepts a field in any case, so two cases are a duplicate key; a map keeps them apart.
+// A map keeps keys of two cases apart.
 func TestUnmarshal(t *testing.T) {
-	var s struct{ Fee float64 }
 	var m map[string]float64
 	text := []byte(`{"fee":1,"FEE":2}`)
-	if err := Unmarshal(text, &s); err == nil {
-		t.Errorf("two spellings of one field: %v", s)
-	}
 	if err := Unmarshal(text, &m); err != nil || m["fee"] != 1 || m["FEE"] != 2 {
 		t.Errorf("%v, %v", m, err)
 	}
@@ -55,14 +51,83 @@ func TestUnmarshal(t *testing.T) {
 	}
 }
 
+// own decodes itself.
+type own struct{ Text string }
+
+func (o *own) UnmarshalJSON(b []byte) error { o.Text = string(b); return nil }
+
+type common struct {
+	Seed int `json:"seed"`
+}
+
+// The key of a field is compared letter by letter, at any depth. A key that is a field but for its case is an error, whether
+// the field is there too or not. The keys of maps, and those of values that decode themselves, are free.
+func TestExactKeys(t *testing.T) {
+	type entry struct {
+		Name string   `json:"name"`
+		Fee  *float64 `json:"fee,omitempty"`
+	}
+	type file struct {
+		common
+		Experts []*entry           `json:"experts"`
+		By      map[string]entry   `json:"by"`
+		Pair    [2]entry           `json:"pair"`
+		Fees    map[string]float64 `json:"fees"`
+		Raw     json.RawMessage    `json:"raw"`
+		Any     any                `json:"any"`
+		Own     own                `json:"own"`
+		Plain   int
+		Hidden  int `json:"-"`
+	}
+	for text, want := range map[string]string{
+		`{"seed":1,"experts":[{"name":"a","fee":1}],"by":{"A":{"fee":1},"a":{"fee":2}},"pair":[{"fee":1},{}],"Plain":1}`: "",
+		`{"fees":{"Fee":1,"fee":2},"raw":{"Seed":1,"seed":2},"any":{"a":1,"A":2},"own":{"Text":1,"text":2}}`:             "",
+		`{"seed":1,"Seed":2}`: `key "Seed" must be spelt "seed"`,
+		`{"Seed":2}`:          `key "Seed" must be spelt "seed"`,
+		`{"ſeed":2}`:          `must be spelt "seed"`,
+		`{"plain":1}`:         `must be spelt "Plain"`,
+		"{\"experts\":[{\"name\":\"a\"},\n{\"Fee\":0.5}]}":  `key "Fee" must be spelt "fee" (line 2 of the text)`,
+		`{"experts":[{"fee":0.05,"Fee":0.5}]}`:              `key "Fee" must be spelt "fee"`,
+		`{"by":{"x":{"\u0046ee":1}}}`:                       `must be spelt "fee"`,
+		`{"pair":[{},{"NAME":"a"}]}`:                        `must be spelt "name"`,
+		`{"any":{"seed":1},"raw":[{}],"EXPERTS":[{"a":1}]}`: `must be spelt "experts"`,
+	} {
+		for name, read := range map[string]func([]byte, any) error{"Unmarshal": Unmarshal, "UnmarshalAll": UnmarshalAll} {
+			got := ""
+			if err := read([]byte(text), new(file)); err != nil {
+				got = err.Error()
+			}
+			if !strings.Contains(got, want) || want == "" && got != "" {
+				t.Errorf("%s of %s: %q, expected %q", name, text, got, want)
+			}
+		}
+	}
+}
+
+// UnmarshalAll takes no key that is no field, and nothing after the value.
+func TestUnmarshalAll(t *testing.T) {
+	for text, want := range map[string]string{`{"seed":1} `: "", `{"seed":1,"more":2}`: `unknown field "more"`, `{"seed":1} {}`: "after the JSON value", `{"seed":1}]`: "after", `{"seed":`: "EOF"} {
+		got := ""
+		if err := UnmarshalAll([]byte(text), new(common)); err != nil {
+			got = err.Error()
+		}
+		if !strings.Contains(got, want) || want == "" && got != "" {
+			t.Errorf("%s: %q, expected %q", text, got, want)
+		}
+	}
+	if err := Unmarshal([]byte(`{"seed":1,"more":2}`), new(common)); err != nil {
+		t.Error(err)
+	}
+}
+
 // FuzzCheck: for JSON that the decoder accepts, duplicate keys are reported if and only if there are any.
 func FuzzCheck(f *testing.F) {
 	for _, s := range []string{`{"a":[{"b":1,"b":2}],"c":"\"{"}`, `[{},{"\u0061":0,"a":1}]`, `"\ud800"`, `{"`, `]}`} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		err := Check(text, false) // must not panic on any input
-		if !json.Valid(text) || err != nil && !strings.Contains(err.Error(), "twice") {
+		err := Check(text) // must not panic on any input
+		if !json.Valid(text) || err != nil && !strings.Contains(err.Error(), "duplicate") {
 			return
 		}
 		d := json.NewDecoder(strings.NewReader(string(text)))
@@ -106,7 +171,7 @@ func BenchmarkCheck(b *testing.B) {
 	row := []byte(`{"id":"a","features":[` + strings.Repeat("0.123456789012345,", 100_000) + `1]}`)
 	b.SetBytes(int64(len(row)))
 	for b.Loop() {
-		if err := Check(row, false); err != nil {
+		if err := Check(row); err != nil {
 			b.Fatal(err)
 		}
 	}

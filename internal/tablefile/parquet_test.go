@@ -2,6 +2,7 @@ package tablefile
 
 import (
 	"errors"
+	"io"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -41,6 +42,28 @@ func TestDatesOfParquet(t *testing.T) {
 		told := errors.As(err, &data) && data.File == path && data.Column == column && strings.Contains(err.Error(), "holds dates or times, which are not supported; cast")
 		if told != refused || !refused && err != nil {
 			t.Errorf("%s: error is %v", column, err)
+		}
+	}
+}
+
+// A row group of 0 rows has no rows, at the end of a table or in the middle.
+func TestEmptyRowGroup(t *testing.T) {
+	for path, want := range map[string]int{"no-rows.parquet": 0, "empty-group.parquet": 4} {
+		table, err := Open(filepath.Join("..", "parquetfile", "testdata", path))
+		if err == nil {
+			err = table.Choose([]string{"id", "v"})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows := 0
+		cells := make([]Cell, 2)
+		for ; err == nil; rows++ {
+			_, err = table.Next(cells)
+		}
+		table.Close()
+		if !errors.Is(err, io.EOF) || rows-1 != want {
+			t.Errorf("%s: %d rows, %v; expected %d", path, rows-1, err, want)
 		}
 	}
 }

@@ -5,9 +5,12 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"net/url"
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strings"
+	"unicode/utf8"
 
 	"pipe/internal/dataerror"
 	"pipe/internal/parquetfile"
@@ -35,8 +38,9 @@ func (l Layout) Pieces() (int, error) {
 }
 
 // Files returns the files of the table: Path itself, or those of the folder that belong to it, sorted by name. Names
-// that start with a dot or an underscore are skipped. Without Paths, a folder with .parquet files is a table of those
-// alone; else its files, and those of the folders in it, must be of one kind.
+// that start with a dot or an underscore are skipped, except partitions such as _day=1. Without Paths, a folder with
+// .parquet files is a table of those alone; else its files, and those of the folders in it, must be of one kind. A
+// parquetfile.Managed folder is an error.
 func (l Layout) Files() ([]string, error) {
 	info, err := storage.Stat(l.Path)
 	if err != nil {
@@ -45,8 +49,12 @@ func (l Layout) Files() ([]string, error) {
 	if !info.IsDir() {
 		return []string{l.Path}, nil
 	}
-	if files, _, err := parquetfile.Parts(l.Path); l.Paths == "" && err == nil {
-		return files, nil
+	if l.Paths == "" {
+		files, _, err := parquetfile.Parts(l.Path)
+		var managed *parquetfile.Managed
+		if err == nil || errors.As(err, &managed) {
+			return files, err
+		}
 	}
 	fits := func(path string) bool { return extension(path) != "" }
 	if l.Paths != "" {
@@ -84,12 +92,16 @@ func (l Layout) find(fits func(string) bool) (files []string, err error) {
 			return err
 		case path == l.Path:
 			return nil
-		case d.Name()[0] == '.' || d.Name()[0] == '_':
-			if d.IsDir() {
-				return filepath.SkipDir
-			}
+		case d.IsDir() && hidden(d.Name()) && !parquetfile.IsLog(d.Name()):
+			return filepath.SkipDir
+		case d.IsDir():
 			return nil
-		case d.IsDir() || !fits(l.inside(path)):
+		}
+		name := l.inside(path)
+		if by := parquetfile.InLog(name); by != nil {
+			return &dataerror.Error{File: storage.Dir(storage.Dir(path)), Err: by}
+		}
+		if slices.ContainsFunc(strings.Split(name, "/"), hidden) || !fits(name) {
 			return nil
 		}
 		if files = append(files, path); len(files) > maxFiles {
@@ -98,6 +110,11 @@ func (l Layout) find(fits func(string) bool) (files []string, err error) {
 		return nil
 	})
 	return files, err
+}
+
+// hidden reports whether a name is skipped. A partition is not, whatever the name of its column.
+func hidden(name string) bool {
+	return name[0] == '.' || name[0] == '_' && !strings.Contains(name, "=")
 }
 
 // inside is the path of a file in the folder, with slashes.
@@ -115,6 +132,7 @@ type folderTable struct {
 	files  []string
 	paths  *Pattern
 	match  *regexp.Regexp // of paths
+	parted []bool         // which names of paths are partitions
 	opened int            // files opened so far
 	file   source         // nil between two
 	names  []string
@@ -131,7 +149,7 @@ func newFolderTable(l Layout, files []string) (*folderTable, error) {
 	if t.paths, err = ParsePaths(l.Paths); err != nil {
 		return nil, &dataerror.Error{File: l.Path, Err: err}
 	}
-	t.match = t.paths.files()
+	t.match, t.parted = t.paths.files(), t.paths.partitions()
 	if err := t.learn(); err != nil {
 		t.close()
 		return nil, err
@@ -170,14 +188,29 @@ func (t *folderTable) learn() error {
 	return nil
 }
 
+// partition is the value of a partition as other programs write it in the name of a folder.
+func partition(text string) Cell {
+	if text == "__HIVE_DEFAULT_PARTITION__" {
+		return Cell{}
+	}
+	if plain, err := url.PathUnescape(text); err == nil && utf8.ValidString(plain) {
+		text = plain
+	}
+	return Cell{kind: textCell, text: text}
+}
+
 func (t *folderTable) openNext() (err error) {
 	t.close()
 	path := t.files[t.opened]
 	t.opened++
 	t.found = t.found[:0]
 	if match := t.match.FindStringSubmatch(t.layout.inside(path)); match != nil {
-		for _, text := range match[1:] {
-			t.found = append(t.found, Cell{kind: textCell, text: text})
+		for i, text := range match[1:] {
+			if t.parted[i] {
+				t.found = append(t.found, partition(text))
+			} else {
+				t.found = append(t.found, Cell{kind: textCell, text: text})
+			}
 		}
 	}
 	layout := t.layout

@@ -78,6 +78,20 @@ func (p *Pattern) Names() []string {
 	return names
 }
 
+// partitions says of each name whether it is a partition of a path, as in topic={topic}.
+func (p *Pattern) partitions() (is []bool) {
+	piece := "" // of the path, up to the name
+	for _, part := range p.parts {
+		if part.name == "" {
+			piece += part.literal
+			piece = piece[strings.LastIndexByte(piece, '/')+1:]
+			continue
+		}
+		is = append(is, strings.Contains(piece, "="))
+	}
+	return is
+}
+
 // Fill puts values in the place of the names.
 func (p *Pattern) Fill(value func(name string) string) string {
 	var b strings.Builder

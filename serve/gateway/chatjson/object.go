@@ -41,7 +41,7 @@ func Parse(text []byte) (*Object, error) {
 		var v any
 		return nil, json.Unmarshal(text, &v) // it describes the syntax error
 	}
-	if err := strictjson.Check(text, false); err != nil {
+	if err := strictjson.Check(text); err != nil {
 		return nil, err
 	}
 	return ofValid(text)
