@@ -16,6 +16,7 @@ import (
 	"pipe/costs/prices"
 	"pipe/costs/service"
 	"pipe/internal/config"
+	"pipe/serve/gateway/chatjson"
 )
 
 // Settings say where an expert is, and what it costs.
@@ -102,6 +103,8 @@ func (s *Settings) Validate() error {
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Fields)) {
 		p.Check(!slices.Contains(ownFields, name), "fields: %s cannot be set here", name)
+		_, twice := s.Fields[chatjson.Alias(name)]
+		p.Check(!twice || name > chatjson.Alias(name), "fields: %s and %s are one field; set one of them", chatjson.Alias(name), name)
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Headers)) {
 		p.Check(isHeader(name, string(s.Headers[name])) && !slices.Contains(ownHeaders, textproto.CanonicalMIMEHeaderKey(name)), "headers: %q cannot be set here, or its value has control characters", name)
