@@ -50,10 +50,10 @@ type Price struct {
 
 // Timeouts bound the phases of a call.
 type Timeouts struct {
-	FirstByte time.Duration `yaml:"first_byte"` // of a stream, until its first content, from the last event or comment
-	Answer    time.Duration `yaml:"answer"`     // of a request without stream, until the whole answer
+	FirstByte time.Duration `yaml:"first_byte"` // of a stream, until its first content, from the last event or comment, while another expert is left
+	Answer    time.Duration `yaml:"answer"`     // of a request without stream, until the whole answer, while another expert is left
 	Idle      time.Duration `yaml:"idle"`       // of a stream, between two events or comments
-	Whole     time.Duration `yaml:"whole"`      // of a stream, until its end
+	Whole     time.Duration `yaml:"whole"`      // until the end of a stream, and of any answer where no other expert is left
 }
 
 // DefaultSettings are the defaults of an expert, which has no address and no price.
