@@ -171,7 +171,7 @@ func (e *endpoint) body(c language.Conversation, sample int) ([]byte, error) {
 	if e.cfg.Temperature != nil {
 		fields["temperature"] = *e.cfg.Temperature
 	}
-	if e.cfg.MaxTokens != nil {
+	if _, other := e.cfg.Extra[otherMaxTokens]; e.cfg.MaxTokens != nil && !other {
 		fields["max_tokens"] = *e.cfg.MaxTokens
 	}
 	if e.cfg.Seed != nil {

@@ -215,13 +215,18 @@ func (e *endpoint) key() (service.Secret, error) {
 	return key, nil
 }
 
+// otherMaxTokens is another name of max_tokens, which some services want. In extra it takes the place of max_tokens.
+const otherMaxTokens = "max_completion_tokens"
+
 // mostTokens is the limit on tokens of an answer, 0 if there is none.
 func (cfg *EndpointSettings) mostTokens() int {
-	if cfg.MaxTokens != nil {
-		return *cfg.MaxTokens
-	}
-	if n, ok := cfg.Extra["max_completion_tokens"].(float64); ok && n > 0 && n < math.MaxInt32 {
+	other, is := cfg.Extra[otherMaxTokens]
+	n, ok := other.(float64)
+	switch {
+	case ok && n > 0 && n < math.MaxInt32:
 		return int(n)
+	case !is && cfg.MaxTokens != nil:
+		return *cfg.MaxTokens
 	}
 	return 0
 }

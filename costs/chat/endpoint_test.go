@@ -201,6 +201,10 @@ func TestRequestsHoldWhatTheSettingsSay(t *testing.T) {
 	if b, _ := plain.(*endpoint).body(say("hi"), 0); string(b) != `{"messages":[{"role":"user","content":"hi"}],"model":"m"}` {
 		t.Errorf("without fields: %s", b)
 	}
+	named := newChat(t, s, server.Settings(map[string]any{"temperature": nil, "extra": map[string]any{"max_completion_tokens": 500}})).(*endpoint)
+	if b, _ := named.body(say("hi"), 0); string(b) != `{"max_completion_tokens":500,"messages":[{"role":"user","content":"hi"}],"model":"m"}` || named.cfg.mostTokens() != 500 {
+		t.Errorf("by its other name: %s, at most %d tokens", b, named.cfg.mostTokens())
+	}
 	if _, err := plain.Complete(t.Context(), []language.Conversation{say("hi")}); err != nil || auth != "" {
 		t.Errorf("without a key: authorisation %q, %v", auth, err)
 	}

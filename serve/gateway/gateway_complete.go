@@ -66,7 +66,7 @@ func (c *chat) pass() {
 		writeError(c.w, unknownModel(name))
 		return
 	}
-	answer, err := e.Call(c.r.Context(), c.request, nil, c.headers)
+	answer, err := e.CallLast(c.r.Context(), c.request, nil, c.headers)
 	if err != nil {
 		if c.left() {
 			c.chargeEstimate(e, "", 0)

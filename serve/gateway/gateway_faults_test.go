@@ -420,3 +420,33 @@ func TestManyCallers(t *testing.T) {
 		t.Errorf("%d records with %d ids", len(recs), len(ids))
 	}
 }
+
+// A slow expert is cut only while another one could answer.
+func TestTheLastExpertIsNotCut(t *testing.T) {
+	slow := func(_ int, _ http.ResponseWriter, _ *http.Request) bool {
+		time.Sleep(600 * time.Millisecond)
+		return false
+	}
+	for name, c := range map[string]struct {
+		model, by string
+		change    func(*Settings)
+		large     func(int, http.ResponseWriter, *http.Request) bool
+	}{
+		"another is left":     {"pipe", "large", nil, nil},
+		"the other one fails": {"pipe", "large", nil, slow},
+		"by name":             {"small", "small", nil, nil},
+		"one try":             {"pipe", "small", func(s *Settings) { s.Fallback.Tries = 1 }, nil},
+		"no other expert":     {"pipe", "small", func(s *Settings) { delete(s.Experts, "large") }, nil},
+	} {
+		for _, stream := range []bool{false, true} {
+			t.Run(fmt.Sprint(name, stream), func(t *testing.T) {
+				w := newWorld(t, c.change)
+				w.small.Fault, w.large.Fault = slow, c.large
+				a := w.post(t, strings.Replace(question, `"pipe"`, `"`+c.model+`"`, 1)+fmt.Sprintf(`,"stream":%v}`, stream))
+				if a.status != 200 || a.header.Get("X-Pipe-Expert") != c.by {
+					t.Errorf("%d by %s: %s", a.status, a.header.Get("X-Pipe-Expert"), a.body)
+				}
+			})
+		}
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -136,7 +137,8 @@ func (q *routed) execute() {
 	limit := q.settings.Fallback
 	ctx, stop, cancel := within(q.r.Context(), limit.Deadline)
 	defer cancel(nil)
-	for _, pair := range q.result.Ranked(0) {
+	ranked := q.result.Ranked(0)
+	for i, pair := range ranked {
 		if q.tried >= limit.Tries || ctx.Err() != nil {
 			break
 		}
@@ -156,8 +158,12 @@ func (q *routed) execute() {
 			}
 			continue
 		}
+		call := e.CallLast
+		if q.another(e, ranked[i+1:]) {
+			call = e.Call
+		}
 		began := time.Now()
-		answer, err := e.Call(ctx, q.request, message, q.headers)
+		answer, err := call(ctx, q.request, message, q.headers)
 		took := time.Since(began)
 		if err == nil && answer.Own == "" {
 			stop()
@@ -180,6 +186,15 @@ func (q *routed) execute() {
 		q.said = append(q.said, fmt.Sprintf("not within %v", limit.Deadline))
 	}
 	q.unserved()
+}
+
+// another reports whether one of the pairs could answer if an expert does not.
+func (q *routed) another(not *expert.Expert, pairs []int) bool {
+	return q.tried+1 < q.settings.Fallback.Tries && slices.ContainsFunc(pairs, func(pair int) bool {
+		_, k := q.actions.Pair(pair)
+		e := q.experts[q.expertOf(pair)]
+		return e != nil && e != not && !q.failed[e.Name] && e.State() != expert.Open && q.fetched[k].err == nil && (k == 0 || q.advice[q.adviceOf(pair)] != nil)
+	})
 }
 
 func (q *routed) expertOf(pair int) string {

@@ -346,6 +346,12 @@ func fault(code int) func(int, http.ResponseWriter, *http.Request) bool {
 func TestFallback(t *testing.T) {
 	hang := func(_ int, _ http.ResponseWriter, r *http.Request) bool { <-r.Context().Done(); return true }
 	type faults = func(int, http.ResponseWriter, *http.Request) bool
+	impatient := func(s *Settings) {
+		for name, e := range s.Experts {
+			e.Timeouts.Whole = 600 * time.Millisecond
+			s.Experts[name] = e
+		}
+	}
 	for name, c := range map[string]struct {
 		small, large faults
 		noAdvice     bool
@@ -365,7 +371,7 @@ func TestFallback(t *testing.T) {
 		"the caller's fault":    {fault(400), nil, false, nil, 400, "small/search", "1:400", "the service says secret-word"},
 		"all fail":              {fault(500), fault(503), false, nil, 502, "", "1:500 3:503", "no expert answered: small: HTTP 500 Internal Server Error; large: HTTP 503"},
 		"all are limited":       {fault(429), fault(429), false, nil, 429, "", "1:429 3:429", "rate_limit_error"},
-		"all hang":              {hang, hang, false, nil, 504, "", "1:0 3:0", "was not complete after 400ms"},
+		"all hang":              {hang, hang, false, impatient, 504, "", "1:0 3:0", "did not end within 600ms"},
 		"one try":               {fault(500), nil, false, func(s *Settings) { s.Fallback.Tries = 1 }, 502, "", "1:500", "no expert answered: small"},
 		"the deadline":          {hang, hang, false, func(s *Settings) { s.Fallback.Deadline = 200 * time.Millisecond }, 504, "", "1:0", "not within 200ms"},
 		"an expert is unknown":  {nil, nil, false, func(s *Settings) { delete(s.Experts, "small") }, 200, "large/search", "3:200", ""},

@@ -33,7 +33,7 @@ type Fallback struct {
 	Deadline time.Duration `yaml:"deadline"` // for all of them together, until the first content of the answer
 }
 
-// DefaultSettings have no experts, and try three calls within two minutes.
+// DefaultSettings have no experts, and try three calls within ten minutes.
 func DefaultSettings() Settings {
 	return Settings{Fallback: Fallback{Tries: 3, Deadline: 10 * time.Minute}, Breaker: expert.DefaultBreaker()}
 }

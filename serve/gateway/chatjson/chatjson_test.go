@@ -55,6 +55,18 @@ func TestRequestsKeepTheirBytes(t *testing.T) {
 			"fields", `{"model":"p","a":null}`, `{"model":"m","a":null,"b":[1],"c":2}`,
 			Change{Model: "m", Fields: map[string]json.RawMessage{"a": json.RawMessage("1"), "c": json.RawMessage("2"), "b": json.RawMessage("[1]")}},
 		},
+		{
+			"an alias", `{"model":"p","max_completion_tokens":5}`, `{"model":"m","max_completion_tokens":5,"seed":1}`,
+			Change{Model: "m", Fields: map[string]json.RawMessage{"max_tokens": json.RawMessage("16"), "seed": json.RawMessage("1")}},
+		},
+		{
+			"the other alias", `{"model":"p","max_tokens":5}`, `{"model":"m","max_tokens":5}`,
+			Change{Model: "m", Fields: map[string]json.RawMessage{"max_completion_tokens": json.RawMessage("16")}},
+		},
+		{
+			"no alias", `{"model":"p","":5,"max":1}`, `{"model":"m","":5,"max":1,"max_tokens":16,"seed":1}`,
+			Change{Model: "m", Fields: map[string]json.RawMessage{"max_tokens": json.RawMessage("16"), "seed": json.RawMessage("1")}},
+		},
 	} {
 		r, err := ReadRequest([]byte(c.in))
 		if err != nil {

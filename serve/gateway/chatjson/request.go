@@ -92,11 +92,23 @@ func (r *Request) With(c Change) []byte {
 		o.askForUsage()
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Fields)) {
-		if !o.Has(name) && name != "stream_options" {
+		if !o.hasField(name) && name != "stream_options" {
 			o.Set(name, c.Fields[name])
 		}
 	}
 	return o.Bytes()
+}
+
+// aliases are names of one field: a request that has one of them has the other.
+var aliases = map[string]string{"max_tokens": "max_completion_tokens", "max_completion_tokens": "max_tokens"}
+
+// Alias is another name of a field, "" if it has none.
+func Alias(name string) string { return aliases[name] }
+
+// hasField reports whether a request has a field under any of its names.
+func (o *Object) hasField(name string) bool {
+	alias := Alias(name)
+	return o.Has(name) || alias != "" && o.Has(alias)
 }
 
 // askForUsage sets include_usage, and keeps other options of streams.

@@ -27,7 +27,7 @@ var (
 	errFirstByte = errors.New("no first content in time")
 	errAnswer    = errors.New("no answer in time")
 	errIdle      = errors.New("no further event in time")
-	errWhole     = errors.New("the stream did not end in time")
+	errWhole     = errors.New("the answer did not end in time")
 )
 
 // Answer is what an expert answered: a whole answer, a stream, or a refusal of the caller's request.
@@ -44,18 +44,33 @@ type Answer struct {
 // Call sends a request and returns when there is something to pass on: the whole answer, or the first content of a stream.
 // headers are sent with it. A *Failure means that another expert can be asked. Any other error is that of ctx.
 func (e *Expert) Call(ctx context.Context, r *chatjson.Request, add *chatjson.Addition, headers http.Header) (*Answer, error) {
+	t := e.cfg.Timeouts
+	if r.Stream {
+		return e.call(ctx, r, add, headers, patience{t.FirstByte, errFirstByte})
+	}
+	return e.call(ctx, r, add, headers, patience{t.Answer, errAnswer})
+}
+
+// CallLast is Call where no other expert can answer: a slow one is not cut before Timeouts.Whole.
+func (e *Expert) CallLast(ctx context.Context, r *chatjson.Request, add *chatjson.Addition, headers http.Header) (*Answer, error) {
+	return e.call(ctx, r, add, headers, patience{e.cfg.Timeouts.Whole, errWhole})
+}
+
+// patience is how long the first content of a stream, or a whole answer, is waited for, and the cause of what ends then.
+type patience struct {
+	time  time.Duration
+	cause error
+}
+
+func (e *Expert) call(ctx context.Context, r *chatjson.Request, add *chatjson.Addition, headers http.Header, p patience) (*Answer, error) {
 	end, err := e.begin()
 	if err != nil {
 		return nil, err
 	}
 	change := chatjson.Change{Model: e.cfg.Model, Add: add, Usage: e.cfg.StreamUsage, Fields: e.fields}
 	inner, cancel := context.WithCancelCause(ctx)
-	c := &call{expert: e, outer: ctx, ctx: inner, cancel: cancel, end: end, stripUsage: r.Stream && !r.Usage && e.cfg.StreamUsage}
-	if r.Stream {
-		c.timer = c.after(e.cfg.Timeouts.FirstByte, errFirstByte)
-	} else {
-		c.timer = c.after(e.cfg.Timeouts.Answer, errAnswer)
-	}
+	c := &call{expert: e, outer: ctx, ctx: inner, cancel: cancel, end: end, first: p.time, stripUsage: r.Stream && !r.Usage && e.cfg.StreamUsage}
+	c.timer = c.after(p.time, p.cause)
 	a, err := c.send(r.With(change), headers, r.Stream)
 	if err == nil && c.stripUsage && a.refusesUsage() {
 		_ = c.body.Close() // it was read
@@ -79,7 +94,8 @@ type call struct {
 	expert     *Expert
 	outer, ctx context.Context
 	cancel     context.CancelCauseFunc
-	timer      *time.Timer // cancels the call
+	timer      *time.Timer   // cancels the call
+	first      time.Duration // of the timer, which begins again with each event before the first content
 	end        func(error)
 	body       io.ReadCloser // of the response, nil until there is one
 	stripUsage bool
@@ -161,7 +177,7 @@ func (c *call) broken(err error) error {
 	case errIdle:
 		return e.fault("timeout", cause, "the stream stopped for %v", t.Idle)
 	case errWhole:
-		return e.fault("timeout", cause, "the stream did not end within %v", t.Whole)
+		return e.fault("timeout", cause, "the answer did not end within %v", t.Whole)
 	}
 	var op *net.OpError
 	f := e.fault("cut", err, "the connection was closed before the answer was complete")

@@ -70,7 +70,7 @@ func (c *call) begin(response *http.Response, in io.Reader) (*Answer, error) {
 		if content {
 			return s.start(response), nil
 		}
-		c.timer.Reset(e.cfg.Timeouts.FirstByte)
+		c.timer.Reset(c.first)
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	"pipe/costs/prices"
 	"pipe/costs/service"
 	"pipe/internal/config"
+	"pipe/serve/gateway/chatjson"
 )
 
 // Settings say where an expert is, and what it costs.
@@ -66,10 +67,10 @@ func (p *Price) UnmarshalYAML(n *yaml.Node) error {
 
 // Timeouts bound the phases of a call.
 type Timeouts struct {
-	FirstByte time.Duration `yaml:"first_byte"` // of a stream, until its first content, from the last event or comment
-	Answer    time.Duration `yaml:"answer"`     // of a request without stream, until the whole answer
+	FirstByte time.Duration `yaml:"first_byte"` // of a stream, until its first content, from the last event or comment, while another expert is left
+	Answer    time.Duration `yaml:"answer"`     // of a request without stream, until the whole answer, while another expert is left
 	Idle      time.Duration `yaml:"idle"`       // of a stream, between two events or comments
-	Whole     time.Duration `yaml:"whole"`      // of a stream, until its end
+	Whole     time.Duration `yaml:"whole"`      // until the end of a stream, and of any answer where no other expert is left
 }
 
 // DefaultSettings are the defaults of an expert, which has no address and no price.
@@ -119,6 +120,8 @@ func (s *Settings) Validate() error {
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Fields)) {
 		p.Check(!slices.Contains(ownFields, name), "fields: %s cannot be set here", name)
+		_, twice := s.Fields[chatjson.Alias(name)]
+		p.Check(!twice || name > chatjson.Alias(name), "fields: %s and %s are one field; set one of them", chatjson.Alias(name), name)
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Headers)) {
 		p.Check(isHeader(name, string(s.Headers[name])) && !slices.Contains(ownHeaders, textproto.CanonicalMIMEHeaderKey(name)), "headers: %q cannot be set here, or its value has control characters", name)
