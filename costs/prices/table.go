@@ -2,6 +2,7 @@ package prices
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -28,7 +29,7 @@ type Period struct {
 	Out    *float64 `yaml:"out" json:"out,omitempty"`       // money per million output tokens
 	Call   *float64 `yaml:"call" json:"call,omitempty"`     // money per call
 
-	since int64 // From in microseconds since 1970; set by Read
+	since int64 // From in microseconds since 1970; set by order
 }
 
 // mostMoney is the highest price, so that sums do not overflow.
@@ -44,13 +45,32 @@ func Read(path string) (*Table, error) {
 	if err := config.Load(path, t); err != nil {
 		return nil, err
 	}
+	t.order()
+	return t, nil
+}
+
+// Parse reads a table from JSON, which may have other keys too. A table that
+// Read would refuse is an error.
+func Parse(text string) (*Table, error) {
+	t := &Table{}
+	if err := json.Unmarshal([]byte(text), t); err != nil {
+		return nil, err
+	}
+	if err := t.Validate(); err != nil {
+		return nil, err
+	}
+	t.order()
+	return t, nil
+}
+
+// order puts the periods of every model in order of time.
+func (t *Table) order() {
 	for _, periods := range t.Models {
 		for i := range periods {
 			periods[i].since = periods[i].start().UnixMicro()
 		}
 		slices.SortFunc(periods, func(a, b Period) int { return cmp.Compare(a.since, b.since) })
 	}
-	return t, nil
 }
 
 // Validate reports every problem of the file.

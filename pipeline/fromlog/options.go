@@ -20,6 +20,9 @@ type Options struct {
 	DSJSON  string    // decisions with outcomes as Vowpal Wabbit reads them, a JSON object per line
 	OBP     string    // the same as Open Bandit Pipeline takes it: .npz or .json
 
+	Money  string // what a loss of 1 is worth, as costs.ParseMoney reads it; "": what the policy's tensor says
+	NoFees bool   // tensors have no measured fees, although the policy learned from such
+
 	Validation, Test float64 // shares of the instances of tensors that are held out, by a hash
 	Seed             uint64  // of the hash
 }
@@ -45,6 +48,9 @@ type Result struct {
 	Unanswered int                    `json:"unanswered"`            // decisions that failed, so that no pair answered
 	Instances  int                    `json:"instances"`             // with at least one outcome
 	Complete   int                    `json:"complete"`              // of these, with the outcome of every pair
+	NoFee      int                    `json:"without_fee,omitempty"` // outcomes that are unknown in the tensors, because their fee is
+	Money      *costs.Money           `json:"money,omitempty"`       // what a loss of 1 is worth; nil: not known
+	Measured   bool                   `json:"measured_fees"`         // the tensors have measured fees
 	Averaged   int                    `json:"averaged"`              // outcomes that repeat a pair of an instance: the mean counts
 	Tensor     string                 `json:"tensor,omitempty"`      // its digest
 	Partial    string                 `json:"partial,omitempty"`     // digest of the partial tensor
