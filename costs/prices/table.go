@@ -29,7 +29,7 @@ type Period struct {
 	Out    *float64 `yaml:"out" json:"out,omitempty"`       // money per million output tokens
 	Call   *float64 `yaml:"call" json:"call,omitempty"`     // money per call
 
-	since int64 // From in microseconds since 1970; set by order
+	since int64 // From in microseconds since 1970; set by Read
 }
 
 // mostMoney is the highest price, so that sums do not overflow.
