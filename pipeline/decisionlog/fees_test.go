@@ -28,7 +28,7 @@ func checkOld(t *testing.T, list []Decision) {
 	}
 	for n, id := range ids {
 		d := list[n]
-		if d.ID != id || d.PairFees != nil || d.Action != n%3 || d.Features[0] != float32(n) || (d.ExpectedCost != nil) != (n%2 == 0) {
+		if d.ID != id || d.PairFees != nil || d.Share != ShareUnknown || d.OwnPropensity != nil || d.Action != n%3 || d.Features[0] != float32(n) || (d.ExpectedCost != nil) != (n%2 == 0) {
 			t.Errorf("%+v", d.Record)
 		}
 		if d.FeeOf(1) != 0.0625 || d.FeeOf(3) != 1.0625 {

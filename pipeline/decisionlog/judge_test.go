@@ -32,6 +32,7 @@ for rows in (arrow, frame, duck):
         assert p == ("expert%d" % (w["Action"] // 2), "advice%d" % (w["Action"] % 2)), p
         assert r["available"] == w["Available"] and r["features"] == [single(v) for v in w["Features"]] and r["expert_fees"] == w["ExpertFees"]
         assert r["pair_fees"] == w["PairFees"], (r["pair_fees"], w["PairFees"])
+        assert r["share"] == w["Share"] and r["own_propensity"] == w["OwnPropensity"], (r["own_propensity"], w["OwnPropensity"])
         assert r["canary"] == w["Canary"] and r["keep"] == 1 and r["executed"] == w["Executed"] and r["first_byte_us"] == w["Stages"]["FirstByte"]
         if w["FeeKnown"]:
             assert r["fee"] == 0.125 and r["tokens_cached"] == 3 and r["attempt_status"] == [500, 200] and r["attempt_error"] == ["overload", ""]

@@ -58,7 +58,7 @@ func TestRepeats(t *testing.T) {
 			c := *list[i-1]
 			r = &c
 			r.ExpertFees, r.Available = slices.Clone(r.ExpertFees), slices.Clone(r.Available)
-			switch rng.IntN(9) {
+			switch rng.IntN(10) {
 			case 0:
 				r.Lambda = math.Copysign(0, -1)
 			case 1:
@@ -82,6 +82,12 @@ func TestRepeats(t *testing.T) {
 				r.PairFees[rng.IntN(len(r.PairFees))] = float64(1 + rng.IntN(2))
 			case 8:
 				r.PairFees = nil
+			case 9:
+				r.Share = []float64{ShareUnknown, 0, 0.5}[i%3]
+				r.OwnPropensity = nil
+				if r.Share > 0 {
+					r.OwnPropensity = r.Propensity
+				}
 			}
 		}
 		list = append(list, r)

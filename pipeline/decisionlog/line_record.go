@@ -25,6 +25,9 @@ func appendRecordWith(dst []byte, r *Record, last *prices) []byte {
 	last.append(&b, r)
 	b.int(`,"action":`, int64(r.Action))
 	b.int(`,"greedy":`, int64(r.Greedy))
+	if r.OwnPropensity != nil {
+		b.numbers(ownKey, r.OwnPropensity)
+	}
 	b.numbers(`,"propensity":`, r.Propensity)
 	b.floats(`,"expected_loss":`, r.ExpectedLoss, r.Available)
 	b.floats(`,"expected_cost":`, r.ExpectedCost, r.Available)
@@ -48,8 +51,12 @@ func appendRecordWith(dst []byte, r *Record, last *prices) []byte {
 	return seal(b.dst, from)
 }
 
-// pairFeesKey is the only key that lines may lack: few requests have such fees.
-const pairFeesKey = `,"pair_fees":`
+// Keys that lines may lack. None is the last one of a part of [repeats].
+const (
+	pairFeesKey = `,"pair_fees":`      // few requests have such fees
+	shareKey    = `,"share":`          // lines of earlier versions, whose share is not known
+	ownKey      = `,"own_propensity":` // few policies have a canary
+)
 
 // lineWriter appends keys with their values.
 type lineWriter struct{ dst []byte }
@@ -59,6 +66,9 @@ func (b *lineWriter) prices(r *Record) {
 	b.text(`,"policy":`, r.Policy)
 	b.text(`,"digest":`, r.Digest)
 	b.bool(`,"canary":`, r.Canary)
+	if r.Share != ShareUnknown {
+		b.number(shareKey, r.Share)
+	}
 	b.number(`,"lambda":`, r.Lambda)
 	b.numbers(`,"expert_fees":`, r.ExpertFees)
 	b.numbers(`,"advice_fees":`, r.AdviceFees)

@@ -61,6 +61,10 @@ func readPrices(s *scan, r *Record) {
 	r.Policy = s.text(`,"policy":`)
 	r.Digest = s.text(`,"digest":`)
 	r.Canary = s.bool(`,"canary":`)
+	r.Share = ShareUnknown
+	if bytes.HasPrefix(s.rest, []byte(shareKey)) {
+		r.Share = s.number(shareKey)
+	}
 	r.Lambda = s.number(`,"lambda":`)
 	r.ExpertFees = s.numbers(`,"expert_fees":`)
 	r.AdviceFees = s.numbers(`,"advice_fees":`)
@@ -71,13 +75,20 @@ func readPrices(s *scan, r *Record) {
 }
 
 func takePrices(to, from *Record) {
-	to.Policy, to.Digest, to.Canary, to.Lambda = from.Policy, from.Digest, from.Canary, from.Lambda
+	to.Policy, to.Digest, to.Canary, to.Share, to.Lambda = from.Policy, from.Digest, from.Canary, from.Share, from.Lambda
 	to.ExpertFees, to.AdviceFees, to.PairFees, to.Available = from.ExpertFees, from.AdviceFees, from.PairFees, from.Available
 }
 
-func readPropensity(s *scan, r *Record) { r.Propensity = s.numbers(`,"propensity":`) }
+func readPropensity(s *scan, r *Record) {
+	if bytes.HasPrefix(s.rest, []byte(ownKey)) {
+		r.OwnPropensity = s.numbers(ownKey)
+	}
+	r.Propensity = s.numbers(`,"propensity":`)
+}
 
-func takePropensity(to, from *Record) { to.Propensity = from.Propensity }
+func takePropensity(to, from *Record) {
+	to.Propensity, to.OwnPropensity = from.Propensity, from.OwnPropensity
+}
 
 // readServed reads what is the same for all decisions that the service does not execute.
 func readServed(s *scan, r *Record) {
@@ -113,7 +124,7 @@ func (last *prices) append(b *lineWriter, r *Record) {
 	b.prices(r)
 	last.text = append(last.text[:0], b.dst[from:]...)
 	of := &last.of
-	of.Policy, of.Digest, of.Canary, of.Lambda = r.Policy, r.Digest, r.Canary, r.Lambda
+	of.Policy, of.Digest, of.Canary, of.Share, of.Lambda = r.Policy, r.Digest, r.Canary, r.Share, r.Lambda
 	of.ExpertFees = append(of.ExpertFees[:0], r.ExpertFees...)
 	of.AdviceFees = append(of.AdviceFees[:0], r.AdviceFees...)
 	of.PairFees = append(of.PairFees[:0], r.PairFees...)
@@ -130,7 +141,7 @@ func (last *prices) same(r *Record) bool {
 			return false
 		}
 	}
-	return sameBits(of.Lambda, r.Lambda) && sameList(of.ExpertFees, r.ExpertFees) && sameList(of.AdviceFees, r.AdviceFees) &&
+	return sameBits(of.Share, r.Share) && sameBits(of.Lambda, r.Lambda) && sameList(of.ExpertFees, r.ExpertFees) && sameList(of.AdviceFees, r.AdviceFees) &&
 		sameList(of.PairFees, r.PairFees)
 }
 

@@ -67,6 +67,10 @@ func testRecord(rng *rand.Rand, p *PolicyInfo) *Record {
 		r.PairFees = make([]float64, a)
 		r.PairFees[rng.IntN(a)] = rng.NormFloat64()
 	}
+	if rng.IntN(3) == 0 {
+		r.Share, r.OwnPropensity = 0.25, make([]float64, a)
+		r.OwnPropensity[r.Action] = 1
+	}
 	return r
 }
 

@@ -13,6 +13,9 @@ type Record struct {
 	Policy  string // name
 	Digest  string // of the policy's file; [Writer.Policy] must have got its names and fees
 	Canary  bool   // the policy is a canary
+	// Share is the share of such requests that the canary gets: 0 where there is none, or it could not decide on this one; -1 if
+	// it is not known, as in logs of earlier versions.
+	Share float64
 
 	Lambda     float64   // multiplier of the advice fees in the decision
 	ExpertFees []float64 // J, in the decision
@@ -23,13 +26,16 @@ type Record struct {
 	Features       []float32 // Dim, finite; nil if not at hand
 	FeaturesDigest string    // of the features; the writer computes it if it keeps the digest only
 
-	Action       int       // the pair that was chosen
-	Greedy       int       // the pair that the policy alone would choose
-	Propensity   []float64 // A: exact probability of every pair; they sum to 1 and are 0 where the pair is not available
-	ExpectedLoss []float32 // A, or nil where the policy states none
-	ExpectedCost []float32 // A, or nil where the policy states none
-	Guarded      bool      // the best fixed pair decided, because the guard exported it
-	Keep         float64   // probability with which the record was kept; set by the writer, 1 without sampling
+	Action     int       // the pair that was chosen
+	Greedy     int       // the pair that the policy alone would choose
+	Propensity []float64 // A: probability of every pair, of policy and canary together; they sum to 1 and are 0 where the pair is not available
+	// OwnPropensity is A: that of the policy alone. nil: Propensity is that of the policy alone, because there is no canary, or
+	// because the other policy's choice is not known.
+	OwnPropensity []float64
+	ExpectedLoss  []float32 // A, or nil where the policy states none
+	ExpectedCost  []float32 // A, or nil where the policy states none
+	Guarded       bool      // the best fixed pair decided, because the guard exported it
+	Keep          float64   // probability with which the record was kept; set by the writer, 1 without sampling
 
 	Executed int       // the pair that answered after fallbacks; -1: none, or not known
 	Attempts []Attempt // calls of experts; nil where the service called none
@@ -42,6 +48,17 @@ type Record struct {
 	PriceDate string
 	Shadows   []Shadow // what other policies would have chosen
 	Error     string   // "" if the decision was served
+}
+
+// ShareUnknown is the Share of a record of an earlier version.
+const ShareUnknown = -1
+
+// Own are the propensities of the policy alone: those of the pairs among the records that it decided.
+func (r *Record) Own() []float64 {
+	if r.OwnPropensity != nil {
+		return r.OwnPropensity
+	}
+	return r.Propensity
 }
 
 // hasPairFees reports whether some pair has a fee of its own.

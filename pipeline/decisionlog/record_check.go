@@ -72,6 +72,9 @@ func (r *Record) wrong(p *PolicyInfo) (field, msg string) {
 			}
 		}
 	}
+	if n := len(r.OwnPropensity); r.OwnPropensity != nil && (n != a || !(r.Share > 0)) {
+		return "own_propensity", fmt.Sprintf("has %d values with a share of %v; the policy needs %d and a share, or none", n, r.Share, a)
+	}
 	if field, msg = r.wrongChoice(a); field != "" {
 		return field, msg
 	}
@@ -118,24 +121,18 @@ func goodID(id string) bool {
 
 // wrongChoice checks the pairs and their probabilities.
 func (r *Record) wrongChoice(a int) (field, msg string) {
-	sum := 0.0
-	for i, v := range r.Propensity {
-		switch {
-		case !(v >= 0 && v <= 1):
-			return "propensity", fmt.Sprintf("of pair %d is %v", i, v)
-		case v > 0 && !r.Available[i]:
-			return "propensity", fmt.Sprintf("of pair %d is %v, but the pair is not available", i, v)
-		}
-		sum += v
+	if r.Action < 0 || r.Action >= a {
+		return "action", fmt.Sprintf("is %d of %d pairs", r.Action, a)
 	}
-	if math.Abs(sum-1) > sumTolerance {
-		return "propensity", fmt.Sprintf("sums to %v instead of 1", sum)
+	if msg := r.wrongPropensity(r.Propensity); msg != "" {
+		return "propensity", msg
+	}
+	if msg := r.wrongPropensity(r.Own()); msg != "" {
+		return "own_propensity", msg
 	}
 	switch {
-	case r.Action < 0 || r.Action >= a:
-		return "action", fmt.Sprintf("is %d of %d pairs", r.Action, a)
-	case r.Propensity[r.Action] == 0:
-		return "propensity", fmt.Sprintf("of the chosen pair %d is 0", r.Action)
+	case !(r.Share >= 0 && r.Share <= 1) && r.Share != ShareUnknown:
+		return "share", fmt.Sprintf("is %v; it is from 0 to 1", r.Share)
 	case r.Greedy < 0 || r.Greedy >= a || !r.Available[r.Greedy]:
 		return "greedy", fmt.Sprintf("is %d, which is not an available pair", r.Greedy)
 	case r.Executed < -1 || r.Executed >= a:
@@ -144,6 +141,27 @@ func (r *Record) wrongChoice(a int) (field, msg string) {
 		return "keep", fmt.Sprintf("is %v; it is a probability above 0", r.Keep)
 	}
 	return "", ""
+}
+
+// wrongPropensity says what is wrong with the probabilities of the pairs.
+func (r *Record) wrongPropensity(p []float64) string {
+	sum := 0.0
+	for i, v := range p {
+		switch {
+		case !(v >= 0 && v <= 1):
+			return fmt.Sprintf("of pair %d is %v", i, v)
+		case v > 0 && !r.Available[i]:
+			return fmt.Sprintf("of pair %d is %v, but the pair is not available", i, v)
+		}
+		sum += v
+	}
+	switch {
+	case math.Abs(sum-1) > sumTolerance:
+		return fmt.Sprintf("sums to %v instead of 1", sum)
+	case p[r.Action] == 0:
+		return fmt.Sprintf("of the chosen pair %d is 0", r.Action)
+	}
+	return ""
 }
 
 func (r *Record) wrongNumbers(p *PolicyInfo, a int) (field, msg string) {

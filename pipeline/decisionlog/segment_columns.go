@@ -17,14 +17,16 @@ var recordFields = []field[Record]{
 	textField("policy", func(r *Record) *string { return &r.Policy }),
 	textField("digest", func(r *Record) *string { return &r.Digest }),
 	boolField("canary", func(r *Record) *bool { return &r.Canary }),
+	shareField(),
 	numberField("lambda", func(r *Record) *float64 { return &r.Lambda }),
 	numbersField("expert_fees", func(r *Record) *[]float64 { return &r.ExpertFees }),
 	numbersField("advice_fees", func(r *Record) *[]float64 { return &r.AdviceFees }),
-	pairFeesField(),
+	laterNumbers("pair_fees", func(r *Record) *[]float64 { return &r.PairFees }),
 	boolsField("available", func(r *Record) *[]bool { return &r.Available }),
 	intField("action", func(r *Record) *int { return &r.Action }),
 	intField("greedy", func(r *Record) *int { return &r.Greedy }),
 	numbersField("propensity", func(r *Record) *[]float64 { return &r.Propensity }),
+	laterNumbers("own_propensity", func(r *Record) *[]float64 { return &r.OwnPropensity }),
 	pairsField("expected_loss", func(r *Record) *[]float32 { return &r.ExpectedLoss }),
 	pairsField("expected_cost", func(r *Record) *[]float32 { return &r.ExpectedCost }),
 	boolField("guarded", func(r *Record) *bool { return &r.Guarded }),
@@ -84,10 +86,18 @@ func usageField(name string, at func(r *Record) *int64) field[Record] {
 	return f
 }
 
-// pairFeesField is null where no pair has a fee of its own, and lacking in segments of before there were such fees.
-func pairFeesField() field[Record] {
-	f := numbersField("pair_fees", func(r *Record) *[]float64 { return &r.PairFees })
+// laterNumbers is null where a record has no such list, and lacking in segments of before there were such lists.
+func laterNumbers(name string, at func(r *Record) *[]float64) field[Record] {
+	f := numbersField(name, at)
 	f.nullable, f.later = true, true
+	return f
+}
+
+// shareField is null where the share is not known, and lacking in segments of before it was logged.
+func shareField() field[Record] {
+	f := numberField("share", func(r *Record) *float64 { return &r.Share })
+	f.nullable, f.later = true, true
+	f.none = func(r *Record) { r.Share = ShareUnknown }
 	return f
 }
 

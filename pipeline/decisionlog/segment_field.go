@@ -23,6 +23,8 @@ type field[T any] struct {
 	nullable, elements bool
 	// later columns are lacking in the files of earlier versions.
 	later bool
+	// none, if there is one, sets what a row has without a value.
+	none func(r *T)
 
 	size func(r *T, n int) // makes room for a list
 	set  func(r *T, i int, c cell)

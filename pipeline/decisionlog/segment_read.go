@@ -102,6 +102,11 @@ func (f *field[T]) leaf(file *parquetfile.File) (*parquetfile.Column, error) {
 
 // read reads the column of a row group into the rows.
 func (f *field[T]) read(file *parquetfile.File, group int, rows []T) error {
+	if f.none != nil {
+		for i := range rows {
+			f.none(&rows[i])
+		}
+	}
 	if f.later && file.Root.Child(f.name) == nil {
 		return nil
 	}

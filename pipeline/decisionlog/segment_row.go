@@ -12,6 +12,7 @@ type decisionRow struct {
 	Policy        string     `parquet:"policy,dict"`
 	Digest        string     `parquet:"digest,dict"`
 	Canary        bool       `parquet:"canary"`
+	Share         *float64   `parquet:"share,optional,plain"`
 	Lambda        float64    `parquet:"lambda,plain"`
 	ExpertFees    []float64  `parquet:"expert_fees,list"`
 	AdviceFees    []float64  `parquet:"advice_fees,list"`
@@ -23,6 +24,7 @@ type decisionRow struct {
 	Probability   float64    `parquet:"probability,plain"`
 	Greedy        int32      `parquet:"greedy,plain"`
 	Propensity    []float64  `parquet:"propensity,list"`
+	OwnPropensity []float64  `parquet:"own_propensity,optional,list"`
 	ExpectedLoss  []*float32 `parquet:"expected_loss,optional,list"`
 	ExpectedCost  []*float32 `parquet:"expected_cost,optional,list"`
 	Guarded       bool       `parquet:"guarded"`
@@ -60,7 +62,7 @@ func rowOf(r *Record, p *PolicyInfo) decisionRow {
 		ID: r.ID, Time: r.Time, Request: r.Request, Source: r.Source, Client: r.Client, User: r.User, Policy: r.Policy, Digest: r.Digest,
 		Canary: r.Canary, Lambda: r.Lambda, ExpertFees: r.ExpertFees, AdviceFees: r.AdviceFees, PairFees: r.PairFees,
 		Available: r.Available, Action: int32(r.Action), Expert: p.Actions.Experts[j].Name, Advice: p.Actions.Advice[k].Name,
-		Probability: r.Propensity[r.Action], Greedy: int32(r.Greedy), Propensity: r.Propensity, ExpectedLoss: present(r.ExpectedLoss), ExpectedCost: present(r.ExpectedCost),
+		Probability: r.Propensity[r.Action], Greedy: int32(r.Greedy), Propensity: r.Propensity, OwnPropensity: r.OwnPropensity, ExpectedLoss: present(r.ExpectedLoss), ExpectedCost: present(r.ExpectedCost),
 		Guarded: r.Guarded, Keep: r.Keep, Executed: int32(r.Executed), Decode: r.Stages.Decode, Encode: r.Stages.Encode, Decide: r.Stages.Decide,
 		Advise: r.Stages.Advise, ExpertMicros: r.Stages.Expert, FirstByte: r.Stages.FirstByte, Model: r.Model, PriceDate: r.PriceDate,
 		Error: r.Error, FeatureDigest: r.FeaturesDigest, Features: r.Features,
@@ -77,6 +79,9 @@ func rowOf(r *Record, p *PolicyInfo) decisionRow {
 	}
 	if r.Usage.Known {
 		out.TokensIn, out.TokensCached, out.TokensOut = &r.Usage.In, &r.Usage.Cached, &r.Usage.Out
+	}
+	if r.Share != ShareUnknown {
+		out.Share = &r.Share
 	}
 	if r.FeeKnown {
 		out.Fee = &r.Fee

@@ -89,7 +89,7 @@ func (s *sums) add(d Decision) {
 	count(&o.Fallbacks, d.Executed >= 0 && d.Executed != d.Action)
 	count(&o.Outcomes, d.Outcome != nil)
 	o.Pairs[d.Action].Chosen++
-	for i, p := range d.Propensity {
+	for i, p := range d.Own() { // among the records of this version
 		s.pairs[i].probability.add(p, w)
 		if d.Available[i] {
 			o.Pairs[i].Available++
@@ -138,7 +138,7 @@ func (s *sums) addMeasured(d Decision, w float64) {
 	if d.ExpectedCost != nil {
 		s.believed.add(float64(d.ExpectedCost[d.Action]), w)
 	}
-	for i, p := range d.Propensity {
+	for i, p := range d.Own() {
 		switch {
 		case p == 0:
 			s.pairs[i].never = true

@@ -40,6 +40,9 @@ type dsjsonRow struct {
 	Context     dsjsonContext `json:"c"`
 	P           []float64     `json:"p"`
 	State       dsjsonState   `json:"VWState"`
+	Policy      string        `json:"policy"` // this and what follows is not of the form: readers pass over it
+	Canary      bool          `json:"canary"`
+	Share       *float64      `json:"share"`
 }
 
 type dsjsonContext struct {
@@ -63,6 +66,7 @@ func (c *dsjson) take(d decisionlog.Decision) error {
 	row := dsjsonRow{
 		Cost: cost, Probability: d.Propensity[d.Action], Timestamp: time.UnixMicro(d.Time).UTC().Format("2006-01-02T15:04:05.000000Z"),
 		Version: "1", EventID: d.ID, PDrop: 1 - d.Keep, State: dsjsonState{d.Digest}, Context: dsjsonContext{Features: d.Features},
+		Policy: d.Policy, Canary: d.Canary, Share: shareOf(d.Record),
 	}
 	actions := d.About.Actions
 	for i, ok := range d.Available {
@@ -90,6 +94,15 @@ func (c *dsjson) take(d decisionlog.Decision) error {
 	c.rows++
 	_, err = c.out.Write(append(b, '\n'))
 	return err
+}
+
+// shareOf is the share of the canary; nil where it is not known.
+func shareOf(r *decisionlog.Record) *float64 {
+	if r.Share == decisionlog.ShareUnknown {
+		return nil
+	}
+	share := r.Share
+	return &share
 }
 
 func (c *dsjson) close(r *Result) error {

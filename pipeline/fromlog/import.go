@@ -30,6 +30,7 @@ func Import(ctx context.Context, o Options) (*Result, error) {
 		return nil, err
 	}
 	r := &Result{Format: 1, Log: o.Log}
+	var alone unmixed
 	consumers, err := o.consumers()
 	defer func() {
 		for _, c := range consumers {
@@ -44,13 +45,13 @@ func Import(ctx context.Context, o Options) (*Result, error) {
 			err = ctx.Err()
 		}
 		if err == nil {
-			err = o.take(d, r, consumers)
+			err = o.take(d, r, &alone, consumers)
 		}
 		if err != nil {
 			return nil, err
 		}
 	}
-	r.Read = log.Counts()
+	r.Read, r.Unmixed = log.Counts(), alone.count()
 	if len(r.Policies) == 0 {
 		return nil, o.none(log, r)
 	}
@@ -110,7 +111,7 @@ func (o Options) consumers() (list []consumer, err error) {
 }
 
 // take gives a decision to the consumers, if its loss is known and it is of the policy that is asked for.
-func (o Options) take(d decisionlog.Decision, r *Result, to []consumer) error {
+func (o Options) take(d decisionlog.Decision, r *Result, alone *unmixed, to []consumer) error {
 	switch {
 	case !o.wants(d):
 		r.Other++
@@ -131,12 +132,45 @@ func (o Options) take(d decisionlog.Decision, r *Result, to []consumer) error {
 		r.Unanswered++
 		return nil
 	}
+	if o.Policy == "" {
+		alone.add(d.Record)
+	} else { // its decisions are a part of the traffic, of which the propensities of the policy alone are right
+		own := *d.Record
+		own.Propensity, d.Record = d.Own(), &own
+	}
 	for _, c := range to {
 		if err := c.take(d); err != nil {
 			return fmt.Errorf("decision log %q: decision %q: %w", o.Log, d.ID, err)
 		}
 	}
 	return nil
+}
+
+// unmixed counts decisions with the propensities of one policy alone, although a canary gets a share of the requests.
+type unmixed struct {
+	known    int // a share is stated
+	old      int // of earlier versions, which do not state it
+	canaries int // of those
+}
+
+func (u *unmixed) add(r *decisionlog.Record) {
+	switch {
+	case r.Share > 0 && r.OwnPropensity == nil:
+		u.known++
+	case r.Share == decisionlog.ShareUnknown:
+		u.old++
+		if r.Canary {
+			u.canaries++
+		}
+	}
+}
+
+// count leaves out those of earlier versions where there was no canary.
+func (u *unmixed) count() int {
+	if u.canaries == 0 {
+		return u.known
+	}
+	return u.known + u.old
 }
 
 // contains searches from the end, where the policy of the last decision is.

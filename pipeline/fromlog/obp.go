@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"path/filepath"
 	"strings"
 	"unicode/utf8"
@@ -29,6 +30,9 @@ type obp struct {
 	pi      []float64 // n x A
 	keep    []float64
 	ids     []string
+	policy  []string
+	canary  []bool
+	share   []*float64 // of the canary; nil where it is not known
 }
 
 func (c *obp) abort() {}
@@ -53,6 +57,7 @@ func (c *obp) take(d decisionlog.Decision) error {
 	c.pi = append(c.pi, d.Propensity...)
 	c.keep = append(c.keep, d.Keep)
 	c.ids = append(c.ids, d.ID)
+	c.policy, c.canary, c.share = append(c.policy, d.Policy), append(c.canary, d.Canary), append(c.share, shareOf(d.Record))
 	return nil
 }
 
@@ -101,6 +106,7 @@ func (c *obp) json(out io.Writer) error {
 	return json.NewEncoder(out).Encode(map[string]any{
 		"n_rounds": n, "n_actions": a, "context": context, "action": c.action, "position": nil, "reward": c.reward, "pscore": c.pscore,
 		"pi_b": pi, "keep": c.keep, "id": c.ids, "action_names": c.actions.Names(),
+		"policy": c.policy, "canary": c.canary, "share": c.share,
 	})
 }
 
@@ -119,6 +125,9 @@ func (c *obp) npz(out io.Writer) error {
 		{"keep", "<f8", []int{n}, c.keep},
 		textArray("id", c.ids),
 		textArray("action_names", c.actions.Names()),
+		textArray("policy", c.policy),
+		{"canary", "|b1", []int{n}, c.canary},
+		{"share", "<f8", []int{n}, orNaN(c.share)},
 	}
 	if c.dim > 0 {
 		arrays = append(arrays, array{"context", "<f4", []int{n, c.dim}, c.context})
@@ -133,6 +142,18 @@ func (c *obp) npz(out io.Writer) error {
 		}
 	}
 	return z.Close()
+}
+
+// orNaN has NaN for numbers that are not known.
+func orNaN(list []*float64) []float64 {
+	out := make([]float64, len(list))
+	for i, v := range list {
+		out[i] = math.NaN()
+		if v != nil {
+			out[i] = *v
+		}
+	}
+	return out
 }
 
 // array is an array of NumPy: values in the order of C.

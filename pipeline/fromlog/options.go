@@ -41,21 +41,23 @@ type Result struct {
 	Format     int                    `json:"format"`
 	Log        string                 `json:"log"`
 	Read       decisionlog.ReadCounts `json:"read"`
-	Policies   []string               `json:"policies"`              // name@digest of those whose decisions were taken
-	Other      int                    `json:"other_policies"`        // decisions of other policies
-	Outside    int                    `json:"outside_time"`          // decisions before Since, or not before Until
-	NoOutcome  int                    `json:"without_outcome"`       // decisions whose loss is not known
-	Unanswered int                    `json:"unanswered"`            // decisions that failed, so that no pair answered
-	Instances  int                    `json:"instances"`             // with at least one outcome
-	Complete   int                    `json:"complete"`              // of these, with the outcome of every pair
-	NoFee      int                    `json:"without_fee,omitempty"` // outcomes that are unknown in the tensors, because their fee is
-	Money      *costs.Money           `json:"money,omitempty"`       // what a loss of 1 is worth; nil: not known
-	Measured   bool                   `json:"measured_fees"`         // the tensors have measured fees
-	Averaged   int                    `json:"averaged"`              // outcomes that repeat a pair of an instance: the mean counts
-	Tensor     string                 `json:"tensor,omitempty"`      // its digest
-	Partial    string                 `json:"partial,omitempty"`     // digest of the partial tensor
-	NotWritten []Empty                `json:"not_written,omitempty"` // tensors that would have no rows
-	Exported   int                    `json:"exported,omitempty"`    // decisions in DSJSON and OBP
+	Policies   []string               `json:"policies"`               // name@digest of those whose decisions were taken
+	Other      int                    `json:"other_policies"`         // decisions of other policies
+	Outside    int                    `json:"outside_time"`           // decisions before Since, or not before Until
+	NoOutcome  int                    `json:"without_outcome"`        // decisions whose loss is not known
+	Unanswered int                    `json:"unanswered"`             // decisions that failed, so that no pair answered
+	Instances  int                    `json:"instances"`              // with at least one outcome
+	Complete   int                    `json:"complete"`               // of these, with the outcome of every pair
+	Averaged   int                    `json:"averaged"`               // outcomes that repeat a pair of an instance: the mean counts
+	Tensor     string                 `json:"tensor,omitempty"`       // its digest
+	Partial    string                 `json:"partial,omitempty"`      // digest of the partial tensor
+	NotWritten []Empty                `json:"not_written,omitempty"`  // tensors that would have no rows
+	Unmixed    int                    `json:"not_mixtures,omitempty"` // decisions with the propensities of one policy alone, although a canary got a share of the requests
+	Exported   int                    `json:"exported,omitempty"`     // decisions in DSJSON and OBP
+
+	Measured bool         `json:"measured_fees"`         // the tensors have measured fees
+	Money    *costs.Money `json:"money,omitempty"`       // what a loss of 1 is worth; nil: not known
+	NoFee    int          `json:"without_fee,omitempty"` // outcomes that are unknown in the tensors, because their fees are
 }
 
 // Empty is a tensor that was asked for and not written.

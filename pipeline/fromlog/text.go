@@ -46,5 +46,8 @@ func (r *Result) WriteText(w io.Writer) error {
 		b.Add("not written", "%s: %s", e.File, e.Reason)
 	}
 	count("exported", "%d decisions with outcomes", r.Exported)
+	if r.Exported > 0 {
+		count("not mixtures", "%d decisions have the probabilities of one policy alone, although a canary got a share of the requests: estimates from all together are wrong; --policy chooses one", r.Unmixed)
+	}
 	return b.WriteText(w)
 }

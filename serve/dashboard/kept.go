@@ -65,7 +65,7 @@ func (k *kept) add(now time.Duration, hash uint64, r *decisionlog.Record) (slot 
 	}
 	k.heads[slot] = head
 	propensity, cost, fees := k.parts(slot)
-	for i, p := range r.Propensity {
+	for i, p := range r.Own() { // the ring is of one version
 		propensity[i] = float32(p)
 	}
 	copy(cost, r.ExpectedCost)

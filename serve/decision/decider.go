@@ -97,6 +97,9 @@ func (d *Decider) Decide(ctx context.Context, r Request) (_ *Result, err error) 
 		return nil, err
 	}
 	defer func() {
+		if u.other != nil {
+			u.other.policy.Release()
+		}
 		if err != nil {
 			u.policy.Release()
 		}
@@ -127,6 +130,7 @@ func (d *Decider) Decide(ctx context.Context, r Request) (_ *Result, err error) 
 	res := &Result{Policy: u.policy, Pricing: u.prices.Pricing, Decisions: decisions, decider: d, used: u, request: r, features: features}
 	stages := decisionlog.Stages{Decode: r.Decode.Microseconds(), Encode: encoded.Sub(start).Microseconds(), Decide: time.Since(encoded).Microseconds()}
 	res.encoded, res.decided = encoded.Sub(start), time.Since(encoded)
+	res.other = d.askOther(ctx, res)
 	return res, d.record(res, start, stages)
 }
 
@@ -137,36 +141,56 @@ type used struct {
 	prices  *priced
 	asked   string // the name of the policy that the request asked for
 	canary  bool
+	share   float64 // of the canary; 0: there is none that could decide on the request
+	other   *used   // the policy that could have been drawn in its place, leased while [Decider.Decide] runs; nil: none
 }
 
-// pick leases the policy that decides: the one that was asked for, or its canary.
+// pick leases the policy that decides: the one that was asked for, or its canary. The other one of the two is leased too, since
+// the propensities of the decision follow from both.
 func (d *Decider) pick(r *Request) (used, error) {
 	u, err := d.lease(r.Policy, r.Prices)
 	if err != nil {
 		return used{}, err
 	}
 	u.asked = u.policy.Name
-	for _, c := range d.settings.Canary {
-		if !d.isOf(c.Of, r.Policy, u.policy) {
-			continue
-		}
-		if key := stickyKey(r); share(c.Policy, key) >= c.Share {
-			break
-		}
-		other, err := d.lease(c.Policy, r.Prices)
-		if err == nil && !similar(other.policy, u.policy) {
-			other.policy.Release()
-			err = errors.New("it takes other inputs than the policy that it stands in for")
-		}
-		if err != nil { // such as prices that it does not take
-			d.slog.Warn("a canary could not decide; the policy that was asked for did", "canary", c.Policy, "policy", u.asked, "error", err)
-			break
-		}
-		other.asked, other.canary = u.asked, true
-		u.policy.Release()
-		return other, nil
+	c := d.canaryOf(r.Policy, u.policy)
+	if c.Share == 0 {
+		return u, nil
 	}
+	drawn := share(c.Policy, stickyKey(r)) < c.Share
+	other, err := d.standIn(c.Policy, r, u)
+	if err != nil { // such as prices that it does not take
+		if drawn {
+			d.slog.Warn("a canary could not decide; the policy that was asked for did", "canary", c.Policy, "policy", u.asked, "error", err)
+		}
+		return u, nil
+	}
+	u.share, other.share, other.asked, other.canary = c.Share, c.Share, u.asked, true
+	if drawn {
+		u, other = other, u
+	}
+	u.other = &other
 	return u, nil
+}
+
+// canaryOf is the canary of a policy that a request asked for; the zero Canary if there is none.
+func (d *Decider) canaryOf(asked string, p *policies.Policy) Canary {
+	for _, c := range d.settings.Canary {
+		if d.isOf(c.Of, asked, p) {
+			return c
+		}
+	}
+	return Canary{}
+}
+
+// standIn leases a canary, if it can decide on what is asked of the policy u.
+func (d *Decider) standIn(name string, r *Request, u used) (used, error) {
+	other, err := d.lease(name, r.Prices)
+	if err == nil && !similar(other.policy, u.policy) {
+		other.policy.Release()
+		err = errors.New("it takes other inputs than the policy that it stands in for")
+	}
+	return other, err
 }
 
 // lease leases a policy at the prices of a request.

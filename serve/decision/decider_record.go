@@ -1,9 +1,11 @@
 package decision
 
 import (
+	"context"
 	"fmt"
 	"time"
 
+	"pipe/costs"
 	"pipe/models/policy"
 	"pipe/pipeline/decide"
 	"pipe/pipeline/decisionlog"
@@ -75,24 +77,86 @@ func (d *Decider) record(res *Result, now time.Time, stages decisionlog.Stages) 
 		greedy := int(dec.Action[i])
 		slab[i] = decisionlog.Record{
 			Time: now.UnixMicro(), ID: decisionlog.NewID(), Request: res.request.ID, Source: res.request.Source,
-			Client: res.request.Client, User: user, Policy: u.policy.Name, Digest: u.policy.Digest, Canary: u.canary,
+			Client: res.request.Client, User: user, Policy: u.policy.Name, Digest: u.policy.Digest, Canary: u.canary, Share: u.share,
 			Lambda: u.prices.Lambda, ExpertFees: u.prices.experts, AdviceFees: u.prices.advice, PairFees: u.prices.Pairs,
-			Available: u.prices.Available, Features: res.row(i), Action: greedy, Greedy: greedy, Propensity: u.version.chosen[greedy],
+			Available: u.prices.Available, Features: res.row(i), Action: greedy, Greedy: greedy,
 			Guarded: u.version.guarded, Keep: 1, Executed: -1, Stages: stages,
 		}
 		r := &slab[i]
 		if dec.Loss != nil {
 			r.ExpectedLoss, r.ExpectedCost = dec.Loss[first:end:end], dec.Cost[first:end:end]
 		}
+		r.Propensity = explore.of(u, dec, i)
 		if explore.explores(r.ExpectedCost) {
-			allowed := allowedPairs(u.prices.Available, dec.Scores[first:end])
-			r.Propensity = make([]float64, pairs)
-			explore.propensities(r.Propensity, allowed, greedy, r.ExpectedCost)
 			r.Action = draw(r.Propensity, d.source.draw())
+		}
+		if res.other != nil {
+			r.OwnPropensity = r.Propensity
+			r.Propensity = u.mixture(r.Propensity, explore.of(*u.other, res.other, i))
 		}
 		res.Records[i] = r
 	}
 	return nil
+}
+
+// of are the propensities of a policy's decision on a row. They are shared where nothing is explored.
+func (e Explore) of(u used, dec *policy.Decisions, row int) []float64 {
+	first, end, greedy := row*dec.Actions, (row+1)*dec.Actions, int(dec.Action[row])
+	var cost []float32
+	if dec.Loss != nil {
+		cost = dec.Cost[first:end]
+	}
+	if !e.explores(cost) {
+		return u.version.chosen[greedy]
+	}
+	p := make([]float64, dec.Actions)
+	e.propensities(p, allowedPairs(u.prices.Available, dec.Scores[first:end]), greedy, cost)
+	return p
+}
+
+// mixture are the propensities of a policy and its canary together: own are those of the one that was drawn.
+func (u used) mixture(own, other []float64) []float64 {
+	weight := 1 - u.share
+	if u.canary {
+		weight = u.share
+	}
+	p := make([]float64, len(own))
+	for i := range p {
+		p[i] = other[i] + weight*(own[i]-other[i])
+	}
+	return p
+}
+
+// askOther asks the policy that was not drawn for its decisions on the rows of a result; nil if there is none, if it has other
+// pairs, or if it fails. Then only the propensities of the policy that was drawn are known.
+func (d *Decider) askOther(ctx context.Context, r *Result) *policy.Decisions {
+	other, of := r.used.other, r.used.version.info.Actions
+	if other == nil || of.SameSet(other.version.info.Actions) != nil {
+		return nil
+	}
+	var at *policy.Pricing
+	if other.prices.changed {
+		at = other.prices.Pricing
+	}
+	dec, err := ask(ctx, *other, at, r.request.Inputs, r.features, of, len(r.Decisions.Action))
+	if err != nil {
+		d.slog.Warn("a decision has the propensities of one policy alone", "policy", r.Policy.Name, "failed", other.policy.Name, "error", err)
+		return nil
+	}
+	return dec
+}
+
+// ask lets a policy decide on n rows that another one, with the pairs of, has decided already from features.
+func ask(ctx context.Context, u used, at *policy.Pricing, in policies.Inputs, features []float32, of *costs.Actions, n int) (_ *policy.Decisions, err error) {
+	if in.Features == nil && !sameFeatures(u.version.info.Actions, of) {
+		if features, err = u.policy.Encode(ctx, in); err != nil {
+			return nil, err
+		}
+	}
+	if len(features) != n*u.version.info.Dim {
+		return nil, &InputError{"features", wrongFeatures(len(features)/n, u.version.info.Dim)}
+	}
+	return u.policy.Decide(ctx, at, features, n)
 }
 
 // allowedPairs are the available pairs that the policy may choose at all.

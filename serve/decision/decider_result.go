@@ -27,6 +27,7 @@ type Result struct {
 
 	decider          *Decider
 	used             used
+	other            *policy.Decisions // of the policy that could have been drawn in its place; nil: not known, or none
 	request          Request
 	features         []float32 // n x Dim
 	encoded, decided time.Duration

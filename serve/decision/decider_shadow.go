@@ -174,27 +174,16 @@ func (s *shadows) run(j shadowJob) {
 // decide lets one shadow decide.
 func (s *shadows) decide(name string, j shadowJob) error {
 	d := s.decider
-	ctx := context.Background()
 	u, err := d.lease(name, j.request.Prices)
 	if err != nil {
 		return err
 	}
 	defer u.policy.Release()
-	features := j.features
-	if j.request.Inputs.Features == nil && !sameFeatures(u.version.info.Actions, j.of) {
-		if features, err = u.policy.Encode(ctx, j.request.Inputs); err != nil {
-			return err
-		}
-	}
-	n := len(j.records)
-	if len(features) != n*u.version.info.Dim {
-		return &InputError{"features", wrongFeatures(len(features)/n, u.version.info.Dim)}
-	}
 	at, err := j.pricing(u)
 	if err != nil {
 		return err
 	}
-	dec, err := u.policy.Decide(ctx, at, features, n)
+	dec, err := ask(context.Background(), u, at, j.request.Inputs, j.features, j.of, len(j.records))
 	if err != nil {
 		return err
 	}

@@ -30,6 +30,15 @@ type routed struct {
 	failed   map[string]bool // experts that failed
 	said     []string        // why
 	last     error
+	refusal  *refusal // the last one of those that another expert may not share; nil: none
+	broken   bool     // an expert failed otherwise
+}
+
+// refusal is the answer of an expert that refuses a request which another one may take.
+type refusal struct {
+	pair   int
+	expert *expert.Expert
+	answer *expert.Answer
 }
 
 // fetched is advice that was fetched for this request.
@@ -150,10 +159,14 @@ func (q *routed) execute() {
 		began := time.Now()
 		answer, err := e.Call(ctx, q.request, message, q.headers)
 		took := time.Since(began)
-		if err == nil {
+		if err == nil && answer.Own == "" {
 			stop()
 			q.answered(pair, e, answer, began)
 			return
+		}
+		if err == nil {
+			q.refused(&refusal{pair, e, answer}, took)
+			continue
 		}
 		if left(q.r.Context()) {
 			q.chargeEstimate(e, "", 0)
@@ -163,7 +176,7 @@ func (q *routed) execute() {
 	}
 	stop()
 	if ctx.Err() != nil && !left(q.r.Context()) {
-		q.last = errDeadline
+		q.last, q.broken = errDeadline, true
 		q.said = append(q.said, fmt.Sprintf("not within %v", limit.Deadline))
 	}
 	q.unserved()
@@ -201,8 +214,17 @@ func (q *routed) advise(ctx context.Context, pair int) (*chatjson.Addition, erro
 	return message, err
 }
 
+// refused notes a refusal of what another expert may take.
+func (q *routed) refused(r *refusal, took time.Duration) {
+	q.tried++
+	q.failed[r.expert.Name], q.refusal = true, r
+	q.api.metrics.Fallback(r.expert.Name, fmt.Sprintf("status_%d", r.answer.Status))
+	q.miss(r.pair, r.answer.Status, took, fmt.Errorf("%s: HTTP %d, %s", r.expert.Name, r.answer.Status, r.answer.Own))
+}
+
 // count notes a call that failed.
 func (q *routed) count(pair int, err error, took time.Duration) {
+	q.broken = true
 	var fault *expert.Failure
 	status := 0
 	if errors.As(err, &fault) {
@@ -234,19 +256,36 @@ func (q *routed) unserved() {
 		q.record.Error = "the client left"
 		return
 	}
+	if q.refusal != nil && !q.broken {
+		q.refuse(q.refusal)
+		return
+	}
 	if q.last == nil {
 		q.last = errors.New("no pair is left")
 	}
 	f, wait := unanswered(strings.Join(q.said, "; "), q.last)
 	q.record.Error = f.msg
-	q.setHeaders(-1)
+	q.setHeaders(-1, 0)
 	q.fail(f, wait)
+}
+
+// refuse passes the last refusal on, where every expert refused.
+func (q *routed) refuse(r *refusal) {
+	q.setHeaders(r.pair, len(q.record.Attempts)-1)
+	out := q.send(r.expert, r.answer)
+	q.record.Executed, q.record.Stages.FirstByte = r.pair, out.firstByte.Microseconds()
+	q.record.Error = refusedAs(out.status)
+}
+
+// refusedAs is what the record has of a refusal.
+func refusedAs(status int) string {
+	return fmt.Sprintf("the expert refused the request: HTTP %d", status)
 }
 
 // answered passes an answer on and fills in the record.
 func (q *routed) answered(pair int, e *expert.Expert, answer *expert.Answer, began time.Time) {
 	took := time.Since(began)
-	q.setHeaders(pair)
+	q.setHeaders(pair, len(q.record.Attempts))
 	out := q.send(e, answer)
 	q.charge(e, &out)
 	rec := q.record
@@ -269,13 +308,13 @@ func (q *routed) answered(pair int, e *expert.Expert, answer *expert.Answer, beg
 		rec.Error = out.err.Error()
 		q.warn("an answer was not complete; its client was told", e.Name, out.err)
 	case out.refused:
-		rec.Error = fmt.Sprintf("the expert refused the request: HTTP %d", out.status)
+		rec.Error = refusedAs(out.status)
 	}
 	rec.Attempts[len(rec.Attempts)-1].Error = rec.Error
 }
 
-// setHeaders sets the headers of an answer; pair is -1 if none answered.
-func (q *routed) setHeaders(pair int) {
+// setHeaders sets the headers of an answer; pair is -1 if none answered, and before is how many failed before it.
+func (q *routed) setHeaders(pair, before int) {
 	const digits = 12 // of the digest
 	h, p := q.w.Header(), q.result.Policy
 	h.Set(headerDecision, q.record.ID)
@@ -288,7 +327,7 @@ func (q *routed) setHeaders(pair int) {
 	if cost := q.record.ExpectedCost; cost != nil {
 		h.Set(headerCost, strconv.FormatFloat(float64(cost[pair]), 'g', 6, 64))
 	}
-	if n := len(q.record.Attempts); n > 0 {
-		h.Set(headerFallbacks, strconv.Itoa(n))
+	if before > 0 {
+		h.Set(headerFallbacks, strconv.Itoa(before))
 	}
 }

@@ -38,6 +38,7 @@ type Answer struct {
 	Stream *Stream     // nil: not a stream. The caller closes it
 	Model  string      // that answered, "" if the service does not say; of a stream see Stream.End
 	Usage  Usage       // of a whole answer
+	Own    string      // of a refusal: why, if another expert may take the request; "" if the request is wrong
 }
 
 // Call sends a request and returns when there is something to pass on: the whole answer, or the first content of a stream.
@@ -47,19 +48,30 @@ func (e *Expert) Call(ctx context.Context, r *chatjson.Request, add *chatjson.Ad
 	if err != nil {
 		return nil, err
 	}
-	body := r.With(chatjson.Change{Model: e.cfg.Model, Add: add, Usage: e.cfg.StreamUsage, Fields: e.fields})
+	change := chatjson.Change{Model: e.cfg.Model, Add: add, Usage: e.cfg.StreamUsage, Fields: e.fields}
 	inner, cancel := context.WithCancelCause(ctx)
-	c := &call{expert: e, outer: ctx, ctx: inner, cancel: cancel, end: end, stripUsage: !r.Usage && e.cfg.StreamUsage}
+	c := &call{expert: e, outer: ctx, ctx: inner, cancel: cancel, end: end, stripUsage: r.Stream && !r.Usage && e.cfg.StreamUsage}
 	if r.Stream {
 		c.timer = c.after(e.cfg.Timeouts.FirstByte, errFirstByte)
 	} else {
 		c.timer = c.after(e.cfg.Timeouts.Answer, errAnswer)
 	}
-	a, err := c.send(body, headers, r.Stream)
+	a, err := c.send(r.With(change), headers, r.Stream)
+	if err == nil && c.stripUsage && a.refusesUsage() {
+		_ = c.body.Close() // it was read
+		change.Usage, c.stripUsage = false, false
+		a, err = c.send(r.With(change), headers, r.Stream)
+	}
 	if err != nil || a.Stream == nil {
 		c.close(err)
 	}
 	return a, err
+}
+
+// refusesUsage reports whether a service refuses the field that asks for the usage of a stream.
+func (a *Answer) refusesUsage() bool {
+	return (a.Status == http.StatusBadRequest || a.Status == http.StatusUnprocessableEntity) &&
+		(bytes.Contains(a.Body, []byte("stream_options")) || bytes.Contains(a.Body, []byte("include_usage")))
 }
 
 // call is a request in flight.
@@ -212,9 +224,6 @@ func (c *call) whole(response *http.Response, in io.Reader) (*Answer, error) {
 	return &Answer{Status: http.StatusOK, Header: header, Body: e.clean(text), Model: read.Model, Usage: read.Usage.For(true)}, nil
 }
 
-// maxRefusal is the most that is read of a response with an error status.
-const maxRefusal = 64 << 10
-
 // refused reads a response with another status than 200.
 func (c *call) refused(response *http.Response, in io.Reader) (*Answer, error) {
 	e, code := c.expert, response.StatusCode
@@ -231,7 +240,7 @@ func (c *call) refused(response *http.Response, in io.Reader) (*Answer, error) {
 		if !json.Valid(text) {                         // such as a page, which a browser must not run
 			header.Set("Content-Type", "text/plain; charset=utf-8")
 		}
-		return &Answer{Status: code, Header: header, Body: text}, nil
+		return &Answer{Status: code, Header: header, Body: text, Own: ownRefusal(code, text)}, nil
 	}
 	f := e.fault("status", nil, "HTTP %d %s", code, http.StatusText(code))
 	if code >= 300 && code < 400 {
@@ -239,21 +248,6 @@ func (c *call) refused(response *http.Response, in io.Reader) (*Answer, error) {
 	}
 	f.Status, f.Detail, f.After = code, e.detail(text), waitOf(response.Header)
 	return nil, f
-}
-
-// statusInvalidToken is what some services answer to a key that is not valid or has ended.
-const statusInvalidToken = 498
-
-// callerMade reports whether a status says that the request itself is wrong, so that another expert would refuse it too.
-// Keys, names of models, limits and payment are not the caller's.
-func callerMade(code int) bool {
-	switch code {
-	case http.StatusUnauthorized, http.StatusPaymentRequired, http.StatusForbidden, http.StatusNotFound, http.StatusMethodNotAllowed,
-		http.StatusProxyAuthRequired, http.StatusRequestTimeout, http.StatusConflict, http.StatusGone, http.StatusMisdirectedRequest,
-		http.StatusLocked, http.StatusFailedDependency, http.StatusTooEarly, http.StatusTooManyRequests, statusInvalidToken:
-		return false
-	}
-	return code >= 400 && code < 500
 }
 
 // waitOf returns the whole seconds of Retry-After, at most an hour; "" if the service asks for no wait.

@@ -1,0 +1,96 @@
+package expert
+
+import (
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strings"
+)
+
+// maxRefusal is the most that is read of a response with an error status.
+const maxRefusal = 64 << 10
+
+// statusInvalidToken is what some services answer to a key that is not valid or has ended.
+const statusInvalidToken = 498
+
+// callerMade reports whether a status says that the request itself is wrong, so that another expert would refuse it too.
+// Keys, names of models, limits and payment are not the caller's.
+func callerMade(code int) bool {
+	switch code {
+	case http.StatusUnauthorized, http.StatusPaymentRequired, http.StatusForbidden, http.StatusNotFound, http.StatusMethodNotAllowed,
+		http.StatusProxyAuthRequired, http.StatusRequestTimeout, http.StatusConflict, http.StatusGone, http.StatusMisdirectedRequest,
+		http.StatusLocked, http.StatusFailedDependency, http.StatusTooEarly, http.StatusTooManyRequests, statusInvalidToken:
+		return false
+	}
+	return code >= 400 && code < 500
+}
+
+// own are refusals that only this expert may have: what it says, in lower case, and what that is.
+var own = []struct {
+	what  string
+	words []string
+}{
+	{"the conversation is too long for it", []string{
+		"context_length", "context length", "context window", "context size", "prompt is too long", "exceeds the maximum number of tokens",
+		"exceed_context_size", "reduce the length of the messages", "string_above_max_length",
+	}},
+	{"its filter of contents", []string{
+		"content_filter", "content filter", "content management policy", "content_policy", "content policy", "responsibleaipolicyviolation",
+		"data_inspection_failed", "flagged as potentially violating",
+	}},
+	{"it has no tools", []string{
+		"does not support tool", "not support function", "tools are not supported", "tools is not supported", "tool use is not supported",
+		"tool calling is not supported", "--enable-auto-tool-choice", "unsupported parameter: 'tool",
+	}},
+	{"it sees no pictures", []string{
+		"does not support image", "not support vision", "image input is not supported", "images are not supported", "image_url is only supported",
+		"image_url is not supported", "not a multimodal model", "at most 0 image", "variant `image_url`",
+	}},
+	{"it does not take a setting of the request", []string{"unsupported_value", "unsupported value", "unsupported_parameter", "unsupported parameter"}},
+}
+
+// ownRefusal says why a service refuses what another one may take; "" if the caller is at fault, as far as can be known.
+func ownRefusal(code int, text []byte) string {
+	switch code {
+	case http.StatusRequestEntityTooLarge:
+		return "the request is too large for it"
+	case http.StatusBadRequest, http.StatusUnprocessableEntity:
+	default:
+		return ""
+	}
+	said := saidBy(text)
+	for _, o := range own {
+		if slices.ContainsFunc(o.words, func(word string) bool { return strings.Contains(said, word) }) {
+			return o.what
+		}
+	}
+	return ""
+}
+
+// saidBy is what a service says of an error in its own words, in lower case: the values of known fields, or the whole text
+// if it is not JSON. Other fields may quote the request.
+func saidBy(text []byte) string {
+	var v any
+	if json.Unmarshal(text, &v) != nil {
+		return strings.ToLower(string(text))
+	}
+	var said []string
+	collect(v, &said)
+	return strings.ToLower(strings.Join(said, "\n"))
+}
+
+// collect gathers the texts of known fields.
+func collect(v any, said *[]string) {
+	switch v := v.(type) {
+	case string:
+		*said = append(*said, v)
+	case []any:
+		for _, one := range v {
+			collect(one, said)
+		}
+	case map[string]any:
+		for _, name := range []string{"error", "innererror", "detail", "code", "type", "message", "msg"} {
+			collect(v[name], said)
+		}
+	}
+}
