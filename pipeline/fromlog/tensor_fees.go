@@ -80,7 +80,7 @@ func (t *tensors) forget(r *Result) error {
 		return !slices.ContainsFunc(at.count, func(n int) bool { return n > 0 })
 	})
 	if before > 0 && len(t.instances) == 0 {
-		return &feeError{costs.DataError{File: t.options.Log, Column: "fee", Msg: fmt.Sprintf("is known of none of the %d decisions with an outcome, and the policy learned from measured fees", r.NoFee)}}
+		return &feeError{costs.DataError{File: t.options.Log, Column: "fee", Msg: fmt.Sprintf("is known of none of the %d decisions with an outcome, so none of their costs is known", r.NoFee)}}
 	}
 	return nil
 }
