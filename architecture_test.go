@@ -113,7 +113,7 @@ var mayImport = map[string][]string{
 	"pipeline/decide":                  {"costs", "costs/identity", "featurize", "featurize/pixel", "featurize/tabular", "internal/atomicfile", "internal/dataerror", "internal/parquetfile", "internal/parquetjoin", "internal/safetext", "internal/storage", "internal/strictjson", "internal/textfile", "models/policy", "onnx", "onnx/ort", "onnx/rewrite", "pipeline/shards", "pipeline/stage"},
 	"pipeline/decisionlog":             {"costs", "internal/atomicfile", "internal/dataerror", "internal/digest", "internal/filelock", "internal/finite", "internal/parquetfile"},
 	"pipeline/decide/decidetest":       {"costs", "featurize", "featurize/pixel", "models/estimate", "models/network", "models/policy", "onnx/ort"},
-	"pipeline/fromlog":                 {"costs", "internal/atomicfile", "internal/safetext", "internal/storage", "pipeline/decisionlog", "pipeline/stage"},
+	"pipeline/fromlog":                 {"costs", "costs/prices", "internal/atomicfile", "internal/safetext", "internal/storage", "pipeline/decisionlog", "pipeline/stage"},
 	"pipeline/exitcode":                {"costs", "costs/builder", "costs/builder/part", "costs/chat", "costs/retrieval/bm25", "costs/service", "featurize/jpegturbo", "featurize/tokenizer", "internal/config", "internal/outside", "internal/textfile", "models/lightgbm", "onnx/hf", "onnx/ort", "pipeline/stage"},
 	"pipeline/findings":                {"costs", "models", "models/auto", "pipeline/methods", "pipeline/report"},
 	"pipeline/compare":                 {"costs", "costs/grow", "internal/atomicfile", "internal/dataerror", "internal/safetext", "internal/textfile", "pipeline/methods", "pipeline/report", "pipeline/report/page", "pipeline/stage"},

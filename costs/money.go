@@ -18,6 +18,12 @@ const MoneyKey = "pipe.money"
 // themselves.
 const PricesKey = "pipe.prices"
 
+// MeterKey is the key of policies and logs for how the measured fees of the
+// tensor were made that a policy was trained on: what the tensor has under
+// PricesKey, or {} if it has no prices. It is absent if the tensor has no
+// measured fees.
+const MeterKey = "pipe.measured_fees"
+
 // Money says what losses and fees are worth: a loss of 1 is worth PerLoss in
 // Currency.
 type Money struct {

@@ -21,11 +21,13 @@ func logFlags(f *pflag.FlagSet, o *fromlog.Options) {
 	f.StringVar(&o.Policy, "policy", "", "with --log: only decisions of this policy, NAME or NAME@DIGEST, with its own probabilities")
 	timeFlag(f, "since", "with --log: only decisions from this `time` on, such as 2026-01-31 or 2026-01-31T12:00:00Z; days are UTC", &o.Since)
 	timeFlag(f, "until", "with --log: only decisions before this `time`", &o.Until)
+	f.StringVar(&o.Money, "money", "", "with --log: what a loss of 1 is worth, `CURRENCY=VALUE`, for measured fees; default: what the policy's tensor says, if it had such")
+	f.BoolVar(&o.NoFees, "no-fees", false, "with --log: no measured fees, although the policy learned from such")
 	f.StringVar(&o.Same, "same", o.Same, "with --log: decisions with equal features are one instance if they have the same request, or whatever the request (features)")
 }
 
 // onlyLog are the flags that need --log.
-var onlyLog = []string{"partial", "dsjson", "obp", "policy", "since", "until", "same"}
+var onlyLog = []string{"partial", "dsjson", "obp", "policy", "since", "until", "same", "money", "no-fees"}
 
 // timeFlag adds a flag that takes a day, or a time as tables of outcomes have it.
 func timeFlag(f *pflag.FlagSet, name, text string, to *time.Time) {

@@ -40,7 +40,9 @@ func mergeCommand(a *app) *cobra.Command {
 	f.StringArrayVar(&fees, "fee", nil, "fee of the result, `expert=NAME:FEE` or advice=NAME:FEE; may be repeated")
 	f.StringVar(&o.FeeFile, "fees", "", "JSON file with fees of the result, as in pipe import; --fee takes precedence")
 	f.StringSliceVar(&o.Drop, "drop", nil, "what the result does not get although a file has it, `names` separated by commas: group, time, label, fee, prediction, pipe.money, pipe.prices")
-	f.BoolVar(&o.FillFee, "fill-fee", false, "take 0 as the measured fee in files without the column fee")
+	f.BoolVar(&o.FillFee, "fill-fee", false, "where experts or advice differ: take 0 as the measured fee in files without the column fee")
+	f.BoolVar(&o.FillGroup, "fill-group", false, "put each row of files without the column group into a group by itself")
+	timeFlag(f, "fill-time", "the `time`, such as 2026-01-31 (UTC), of rows of files without the column time", &o.FillTime)
 	f.StringVar(&o.FeatureName, "feature-name", "", "name of the features in the result; default: that of the files, which must be equal")
 	return c
 }

@@ -7,7 +7,6 @@ import (
 	"io"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"pipe/costs"
 	"pipe/internal/textfile"
@@ -23,7 +22,7 @@ type input struct {
 	actions *costs.Actions
 	columns costs.WriterOptions // of the batches
 	total   int                 // rows
-	fillFee bool                // measured fees that the file does not have are 0
+	fill    fill                // for columns that the file does not have
 	rows    int                 // returned by next
 }
 
@@ -65,6 +64,13 @@ func (in *input) next() (*costs.Tensor, error) {
 	return in.shape(t), nil
 }
 
+// fill says what the rows of a file get in columns that it does not have.
+type fill struct {
+	fee, group bool  // a measured fee of 0; a group of its own
+	time       int64 // if timed
+	timed      bool
+}
+
 // shape drops and fills the columns of rows that were read.
 func (in *input) shape(t *costs.Tensor) *costs.Tensor {
 	for _, c := range optional {
@@ -72,8 +78,16 @@ func (in *input) shape(t *costs.Tensor) *costs.Tensor {
 			c.drop(t)
 		}
 	}
-	if in.fillFee && t.Fee == nil {
+	if in.fill.fee && t.Fee == nil {
 		t.Fee = make([]float32, len(t.Loss))
+	}
+	if in.fill.timed && t.Times == nil {
+		t.Times = slices.Repeat([]int64{in.fill.time}, t.Len())
+	}
+	if in.fill.group && t.Groups == nil {
+		for _, id := range t.IDs {
+			t.Groups = append(t.Groups, "row "+id)
+		}
 	}
 	return t
 }
@@ -108,7 +122,7 @@ func (in *input) row(n int) (*costs.Tensor, error) {
 		return nil, err
 	}
 	defer again.close()
-	again.columns, again.fillFee = in.columns, in.fillFee
+	again.columns, again.fill = in.columns, in.fill
 	for {
 		first := again.rows
 		t, err := again.next()
@@ -164,51 +178,4 @@ func Droppable() []string {
 		names = append(names, c.name)
 	}
 	return names
-}
-
-// settleColumns makes the columns of all inputs equal: it drops those that are
-// named and fills measured fees. Another column that only some inputs have is an
-// error.
-func settleColumns(inputs []*input, drop []string, fillFee bool) error {
-	for _, name := range drop {
-		if !slices.Contains(Droppable(), name) {
-			return fmt.Errorf("%q cannot be left out; what can is %s", name, strings.Join(Droppable(), ", "))
-		}
-	}
-	for _, c := range optional {
-		with, without := divide(inputs, func(in *input) bool { return *c.flag(&in.columns) })
-		switch {
-		case slices.Contains(drop, c.name):
-			for _, in := range with {
-				*c.flag(&in.columns) = false
-			}
-		case len(with) == 0 || len(without) == 0:
-		case c.name == "fee" && fillFee:
-			for _, in := range without {
-				in.columns.Fee, in.fillFee = true, true
-			}
-		default:
-			return onlyInOne(c.name, with[0], without[0])
-		}
-	}
-	return nil
-}
-
-func divide(inputs []*input, has func(*input) bool) (with, without []*input) {
-	for _, in := range inputs {
-		if has(in) {
-			with = append(with, in)
-		} else {
-			without = append(without, in)
-		}
-	}
-	return with, without
-}
-
-func onlyInOne(column string, with, without *input) error {
-	remedy := "pipe merge --drop " + column + " leaves it out of the result; otherwise add it to the other file"
-	if column == "fee" {
-		remedy = "pipe merge --fill-fee takes 0 for the other file, --drop fee leaves measured fees out of the result"
-	}
-	return &costs.DataError{File: with.path, Column: column, Msg: fmt.Sprintf("is missing from %q; %s", without.path, remedy)}
 }

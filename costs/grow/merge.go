@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"pipe/costs"
 	"pipe/internal/progress"
@@ -24,7 +25,9 @@ type MergeOptions struct {
 	Fees        costs.FeeList // fees that replace those of the files; all others must be equal
 	FeeFile     string        // a file for costs.ReadFees; Fees take precedence
 	Drop        []string      // what is left out of the result although not all files have it, see Droppable
-	FillFee     bool          // measured fees that a file does not have are 0
+	FillFee     bool          // in the mode Pairs, measured fees that a file does not have are 0
+	FillGroup   bool          // rows of a file without groups are each a group of their own
+	FillTime    time.Time     // of the rows of a file without times; zero: such a file is an error where others have times
 	FeatureName string        // name of the features in the result; "": that of the files, which must be equal
 	Names       []string      // of the files, as the result records them; nil: their base names
 	Progress    progress.Progress
@@ -171,7 +174,7 @@ func (m *merger) check() error {
 			return err
 		}
 	}
-	if err := settleColumns(m.inputs, m.options.Drop, m.options.FillFee); err != nil {
+	if err := m.settleColumns(); err != nil {
 		return err
 	}
 	fees, err := m.fees()
@@ -242,7 +245,7 @@ func (m *merger) sameFeatures(a, b *input) error {
 		return err
 	}
 	for _, c := range changes {
-		if c.What == nameOfFeatures && m.options.FeatureName != "" {
+		if c.What == nameOfFeatures && m.options.FeatureName != "" || c.What == namesOfFeatures && sameDigest(a, b) {
 			continue
 		}
 		remedy := ""

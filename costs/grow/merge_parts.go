@@ -80,6 +80,7 @@ func (m *merger) describe(ctx context.Context) error {
 		}
 		anyUnknown = anyUnknown || unknown
 	}
+	shareNames(meta)
 	text, err := json.Marshal(parts)
 	if err != nil {
 		return err
@@ -106,6 +107,24 @@ func (m *merger) describe(ctx context.Context) error {
 		a.Features.Dim = m.columns.Dim
 	}
 	return nil
+}
+
+// shareNames gives the names of the features to files that do not state them,
+// whose features were found to be the same.
+func shareNames(meta []map[string]string) {
+	for _, from := range meta {
+		names, ok := from[costs.NamesKey]
+		if !ok {
+			continue
+		}
+		for i := range meta {
+			if meta[i] == nil {
+				meta[i] = map[string]string{}
+			}
+			meta[i][costs.NamesKey] = names
+		}
+		return
+	}
 }
 
 // settledByDrop are metadata that must be equal unless MergeOptions.Drop names

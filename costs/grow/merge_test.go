@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"pipe/costs"
 )
@@ -55,6 +56,7 @@ type spoiled struct {
 	option MergeOptions
 	want   string // part of the error
 	remedy *MergeOptions
+	plain  bool // neither file states the digest of its features, and the second no names
 }
 
 func unmergeable() map[string]spoiled {
@@ -83,7 +85,7 @@ func unmergeable() map[string]spoiled {
 		"no digest":              {change: own(func(a *costs.Actions) { a.Digests = nil }), want: `digest of the features is none, but "f"`},
 		"dimension":              {change: func(b *costs.Tensor) { b.Dim, b.Features = 1, b.Features[:b.Len()] }, want: `number of features is "1", but "2"`},
 		"names":                  {change: func(b *costs.Tensor) { b.Meta = map[string]string{costs.NamesKey: `["u","w"]`} }, want: `name of feature 1 is "w", but "v"`},
-		"no names":               {change: func(b *costs.Tensor) { b.Meta = nil }, want: `names of the features is none, but "2 names"`},
+		"no names":               {change: own(func(a *costs.Actions) { a.Digests = nil }), plain: true, want: `names of the features is none, but "2 names"`},
 		"damaged names":          {change: func(b *costs.Tensor) { b.Meta = map[string]string{costs.NamesKey: `{`} }, want: `is not a list of names`},
 		"damaged parts": {
 			change: func(b *costs.Tensor) { b.Meta = map[string]string{costs.NamesKey: `["u","v"]`, PartsKey: "[{}"} }, want: `is not a list of parts`,
@@ -92,8 +94,11 @@ func unmergeable() map[string]spoiled {
 		"prices":     {change: func(b *costs.Tensor) { b.Meta = map[string]string{costs.NamesKey: `["u","v"]`, costs.PricesKey: "{}"} }, want: `measured fees were computed at other prices; pipe merge --drop pipe.prices`, remedy: &MergeOptions{Drop: []string{costs.PricesKey}}},
 		"no labels":  {change: func(b *costs.Tensor) { b.Labels = nil }, want: `column label: is missing from`, remedy: &MergeOptions{Drop: []string{"label"}}},
 		"no groups":  {change: func(b *costs.Tensor) { b.Groups = nil }, want: `--drop group`, remedy: &MergeOptions{Drop: []string{"group"}}},
+		"no group":   {change: func(b *costs.Tensor) { b.Groups = nil }, want: `--fill-group makes each row`, remedy: &MergeOptions{FillGroup: true}},
 		"no times":   {change: func(b *costs.Tensor) { b.Times = nil }, want: `--drop time`, remedy: &MergeOptions{Drop: []string{"time"}}},
-		"no fee":     {change: func(b *costs.Tensor) { b.Fee = nil }, want: `--fill-fee takes 0`, remedy: &MergeOptions{FillFee: true}},
+		"no time":    {change: func(b *costs.Tensor) { b.Times = nil }, want: `--fill-time TIME says`, remedy: &MergeOptions{FillTime: time.Unix(7, 0)}},
+		"no fee":     {change: func(b *costs.Tensor) { b.Fee = nil }, want: `--drop fee leaves measured fees out`, remedy: &MergeOptions{Drop: []string{"fee"}}},
+		"filled fee": {change: func(b *costs.Tensor) { b.Fee = nil }, option: MergeOptions{FillFee: true}, want: `so what is not known of their calls is not 0`},
 		"other rows": {change: own(func(a *costs.Actions) { a.Experts[1].Name = "new" }), want: `do not have the same actions (expert 1 is "new", not "e1"), so they are joined side by side; that needs the same rows`},
 		"another order": {
 			change: own(func(a *costs.Actions) { slices.Reverse(a.Experts) }),
@@ -122,6 +127,9 @@ func TestUnmergeableFiles(t *testing.T) {
 			a, b := whole.Subset(all(5)), whole.Subset(all(9)[5:])
 			if c.change != nil {
 				c.change(b)
+			}
+			if c.plain {
+				a.Actions, b.Meta = b.Actions, nil
 			}
 			if slices.Contains([]string{"pairs are not there"}, name) {
 				for n := range b.IDs {
@@ -246,5 +254,46 @@ func TestAppend(t *testing.T) {
 	}
 	if bytesOf(t, old) != before {
 		t.Error("a failed append changed the file")
+	}
+}
+
+// A file whose features have the same digest gets their names, whichever comes first.
+func TestNamesFollowFromTheDigest(t *testing.T) {
+	for first := range 2 {
+		w := newWriter(t)
+		whole := tensorOf(1, 9, 2, actionsOf(2, 2))
+		parts := []*costs.Tensor{whole.Subset(all(5)), whole.Subset(all(9)[5:])}
+		parts[first].Meta = map[string]string{costs.NamesKey: `["u","v"]`}
+		parts[1-first].Meta = nil
+		files := []string{w.write(t, "a.parquet", parts[0]), w.write(t, "b.parquet", parts[1])}
+		r, err := Merge(context.Background(), files, w.path("out.parquet"), MergeOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if names := read(t, r.File).Meta[costs.NamesKey]; names != `["u","v"]` || len(r.Left) > 0 {
+			t.Errorf("names %s, left out %v", names, r.Left)
+		}
+	}
+}
+
+// Rows of a file without times and groups get the time that is given, and groups of their own; those of the other file stay.
+func TestFilledColumns(t *testing.T) {
+	w := newWriter(t)
+	whole := tensorOf(1, 9, 2, actionsOf(2, 2))
+	a, b := whole.Subset(all(5)), whole.Subset(all(9)[5:])
+	a.Times, a.Groups = nil, nil
+	files := []string{w.write(t, "a.parquet", a), w.write(t, "b.parquet", b)}
+	if _, err := Merge(context.Background(), files, w.path("out.parquet"), MergeOptions{FillTime: time.UnixMicro(7), FillGroup: true}); err != nil {
+		t.Fatal(err)
+	}
+	got := read(t, w.path("out.parquet"))
+	for n, id := range got.IDs {
+		at, group := int64(7), "row "+id
+		if n >= 5 {
+			at, group = whole.Times[n], whole.Groups[n]
+		}
+		if got.Times[n] != at || got.Groups[n] != group {
+			t.Errorf("row %d: time %d, group %q", n, got.Times[n], got.Groups[n])
+		}
 	}
 }

@@ -29,8 +29,19 @@ func shown(s string) string {
 	return strconv.Quote(s)
 }
 
-// namesOfFeatures is the property that Options.FeatureName settles.
-const nameOfFeatures = "name of the features"
+// nameOfFeatures is the property that MergeOptions.FeatureName settles, and
+// namesOfFeatures the one that tensors with the same digest of features share.
+const (
+	nameOfFeatures  = "name of the features"
+	namesOfFeatures = "names of the features"
+)
+
+// sameDigest reports whether two files say that the same made their features,
+// under the same names.
+func sameDigest(a, b *input) bool {
+	d := a.actions.Digests[costs.FeatureDigest]
+	return d != "" && d == b.actions.Digests[costs.FeatureDigest]
+}
 
 // featureChanges compares what the features of two tensors are. Of the names of
 // single features it lists the first that differs.
@@ -76,7 +87,7 @@ func (in *input) featureNames() ([]string, error) {
 func nameChange(a, b []string) []Change {
 	switch {
 	case (a == nil) != (b == nil):
-		return []Change{{"names of the features", count(a), count(b)}}
+		return []Change{{namesOfFeatures, count(a), count(b)}}
 	case len(a) != len(b):
 		return []Change{{"number of names of features", count(a), count(b)}}
 	}

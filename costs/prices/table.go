@@ -2,6 +2,7 @@ package prices
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -63,13 +64,32 @@ func Read(path string) (*Table, error) {
 	if err := config.Load(path, t); err != nil {
 		return nil, err
 	}
+	t.order()
+	return t, nil
+}
+
+// Parse reads a table from JSON, which may have other keys too. A table that
+// Read would refuse is an error.
+func Parse(text string) (*Table, error) {
+	t := &Table{}
+	if err := json.Unmarshal([]byte(text), t); err != nil {
+		return nil, err
+	}
+	if err := t.Validate(); err != nil {
+		return nil, err
+	}
+	t.order()
+	return t, nil
+}
+
+// order puts the periods of every model in order of time.
+func (t *Table) order() {
 	for _, periods := range t.Models {
 		for i := range periods {
 			periods[i].since = periods[i].start().UnixMicro()
 		}
 		slices.SortFunc(periods, func(a, b Period) int { return cmp.Compare(a.since, b.since) })
 	}
-	return t, nil
 }
 
 // Validate reports every problem of the file.

@@ -1,7 +1,9 @@
 package policy
 
 import (
+	"cmp"
 	"maps"
+	"strings"
 	"time"
 
 	"pipe/costs"
@@ -9,11 +11,18 @@ import (
 )
 
 // Origin is the part of Policy.Info about the tensor that a policy was trained on: its digest, the names of its features
-// if it has them, and the time of its latest training row if it has times.
+// if it has them, what a loss is worth and how fees were measured if that is known, and the time of its latest training
+// row if it has times.
 func Origin(t *costs.Tensor) map[string]string {
 	about := map[string]string{OriginKey: t.Digest()}
-	if names, ok := t.Meta[costs.NamesKey]; ok {
-		about[NamesKey] = names
+	shared := map[string]string{costs.NamesKey: t.Meta[costs.NamesKey], costs.MoneyKey: t.Meta[costs.MoneyKey]}
+	if t.Fee != nil {
+		shared[costs.MeterKey] = cmp.Or(t.Meta[costs.PricesKey], "{}")
+	}
+	for key, value := range shared {
+		if value != "" {
+			about[strings.TrimPrefix(key, keyPrefix)] = value
+		}
 	}
 	if rows := t.Rows(costs.Train); t.Times != nil && len(rows) > 0 {
 		last := t.Times[rows[0]]
@@ -23,6 +32,18 @@ func Origin(t *costs.Tensor) map[string]string {
 		about[UntilKey] = costs.TimeText(last)
 	}
 	return about
+}
+
+// Shared are the metadata that a tensor of the policy's decisions has in common with the one that it was trained on, by
+// their keys in tensors, and [costs.MeterKey]; as far as the file has them.
+func (i *Info) Shared() map[string]string {
+	shared := map[string]string{}
+	for _, key := range []string{costs.NamesKey, costs.MoneyKey, costs.MeterKey} {
+		if value, ok := i.Info[strings.TrimPrefix(key, keyPrefix)]; ok {
+			shared[key] = value
+		}
+	}
+	return shared
 }
 
 // Until is the time of the latest row that the policy of a file was trained on, in microseconds; ok is false where the

@@ -3,6 +3,7 @@ package decisionlog
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 
 	"pipe/costs"
 )
@@ -15,6 +16,9 @@ type PolicyInfo struct {
 	Lambda   float64        // multiplier of the advice fees in the file
 	Dim      int            // features of a row; 0: not known
 	AnyPrice bool           // prices are inputs
+	// Meta is what a tensor of the decisions has in common with the one that the policy was trained on, such as the names of
+	// features, by keys of its metadata. nil: not known, as in logs of earlier versions. What is too long is not logged.
+	Meta map[string]string
 }
 
 type policyJSON struct {
@@ -24,6 +28,8 @@ type policyJSON struct {
 	Dim      int             `json:"dim"`
 	AnyPrice bool            `json:"any_price"`
 	Actions  json.RawMessage `json:"actions"`
+
+	Meta map[string]string `json:"meta,omitempty"`
 }
 
 // MarshalJSON is the form in the segments.
@@ -31,7 +37,17 @@ func (p *PolicyInfo) MarshalJSON() ([]byte, error) {
 	if err := p.check(); err != nil {
 		return nil, err
 	}
-	return json.Marshal(policyJSON{p.Name, p.Digest, p.Lambda, p.Dim, p.AnyPrice, p.Actions.JSON()})
+	return json.Marshal(policyJSON{p.Name, p.Digest, p.Lambda, p.Dim, p.AnyPrice, p.Actions.JSON(), p.meta()})
+}
+
+// maxMeta keeps the line of a policy far below maxLine: a line that cannot be read would cost all records of the policy.
+const maxMeta = 1 << 19
+
+// meta is Meta without what is too long.
+func (p *PolicyInfo) meta() map[string]string {
+	short := maps.Clone(p.Meta)
+	maps.DeleteFunc(short, func(_, value string) bool { return len(value) > maxMeta })
+	return short
 }
 
 // UnmarshalJSON reads the form in the segments, and checks it.
@@ -44,7 +60,7 @@ func (p *PolicyInfo) UnmarshalJSON(b []byte) error {
 	if err != nil {
 		return err
 	}
-	*p = PolicyInfo{in.Name, in.Digest, actions, in.Lambda, in.Dim, in.AnyPrice}
+	*p = PolicyInfo{in.Name, in.Digest, actions, in.Lambda, in.Dim, in.AnyPrice, in.Meta}
 	return p.check()
 }
 

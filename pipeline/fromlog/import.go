@@ -77,6 +77,9 @@ func (o Options) check() error {
 	case o.OBP != "" && filepath.Ext(o.OBP) != ".npz" && filepath.Ext(o.OBP) != ".json":
 		return bad("--obp is %q; it ends in .npz or .json", o.OBP)
 	}
+	if _, err := costs.MoneyFor(nil, o.Money); err != nil {
+		return bad("--money: %w", err)
+	}
 	var writes []stage.Output
 	for _, file := range []string{o.Out, o.Partial, o.DSJSON, o.OBP} {
 		if file != "" {

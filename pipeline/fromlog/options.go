@@ -20,6 +20,9 @@ type Options struct {
 	DSJSON  string    // decisions with outcomes as Vowpal Wabbit reads them, a JSON object per line
 	OBP     string    // the same as Open Bandit Pipeline takes it: .npz or .json
 
+	Money  string // what a loss of 1 is worth, as costs.ParseMoney reads it; "": what the policy's tensor says
+	NoFees bool   // tensors have no measured fees, although the policy learned from such
+
 	Validation, Test float64 // shares of the instances of tensors that are held out, by a hash
 	Seed             uint64  // of the hash
 }
@@ -51,6 +54,10 @@ type Result struct {
 	NotWritten []Empty                `json:"not_written,omitempty"`  // tensors that would have no rows
 	Unmixed    int                    `json:"not_mixtures,omitempty"` // decisions with the propensities of one policy alone, although a canary got a share of the requests
 	Exported   int                    `json:"exported,omitempty"`     // decisions in DSJSON and OBP
+
+	Measured bool         `json:"measured_fees"`         // the tensors have measured fees
+	Money    *costs.Money `json:"money,omitempty"`       // what a loss of 1 is worth; nil: not known
+	NoFee    int          `json:"without_fee,omitempty"` // outcomes that are unknown in the tensors, because their fees are
 }
 
 // Empty is a tensor that was asked for and not written.

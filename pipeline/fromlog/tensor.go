@@ -16,11 +16,15 @@ import (
 type tensors struct {
 	options   Options
 	actions   *costs.Actions // of the latest version of the policy
-	digest    string
 	dim       int
 	place     map[string]int // of an instance, by its key
 	instances []instance
 	averaged  int
+
+	about       *decisionlog.PolicyInfo // of the latest decision
+	meta        map[string]string       // what the policy has in common with its tensor
+	meter       *meter                  // nil: no fees are measured
+	otherPrices int                     // fees of other prices than those of the meter
 }
 
 // instance is a row of a tensor.
@@ -31,9 +35,17 @@ type instance struct {
 	features []float32
 	sum      []float64 // A
 	count    []int     // A
+	money    []float64 // A, of the calls whose money is known
+	paid     []int     // A, how many these are
 }
 
-func newTensors(o Options) *tensors { return &tensors{options: o, place: map[string]int{}} }
+func newTensors(o Options) *tensors {
+	t := &tensors{options: o, place: map[string]int{}}
+	if o.Money != "" && !o.NoFees { // also where no policy says how fees are measured
+		t.meter = &meter{text: "{}"}
+	}
+	return t
+}
 
 func (t *tensors) abort() {}
 
@@ -59,12 +71,15 @@ func (t *tensors) take(d decisionlog.Decision) error {
 	}
 	at.sum[pair] += loss
 	at.count[pair]++
+	if t.meter != nil {
+		t.pay(at, pair, d)
+	}
 	return nil
 }
 
 // version checks the pairs of a decision's policy against those so far. Fees may change: the latest hold.
 func (t *tensors) version(d decisionlog.Decision) error {
-	if d.Digest == t.digest {
+	if d.About == t.about {
 		return nil
 	}
 	if t.actions != nil {
@@ -72,8 +87,8 @@ func (t *tensors) version(d decisionlog.Decision) error {
 			return &costs.DataError{Column: "policy", Msg: fmt.Sprintf("is %s, with other pairs than earlier decisions; choose one by --policy NAME@DIGEST", d.Policy), Err: err}
 		}
 	}
-	t.actions, t.digest = d.About.Actions, d.Digest
-	return nil
+	t.actions, t.about = d.About.Actions, d.About
+	return t.share(d.About)
 }
 
 func (t *tensors) instance(d decisionlog.Decision) *instance {
@@ -92,6 +107,7 @@ func (t *tensors) instance(d decisionlog.Decision) *instance {
 		t.place[key] = i
 		t.instances = append(t.instances, instance{
 			id: d.ID, user: d.User, time: d.Time, features: d.Features, sum: make([]float64, a), count: make([]int, a),
+			money: make([]float64, a), paid: make([]int, a),
 		})
 	}
 	return &t.instances[i]
@@ -102,11 +118,17 @@ func (t *tensors) close(r *Result) error {
 	if t.actions == nil {
 		return &costs.DataError{File: t.options.Log, Column: "loss", Msg: fmt.Sprintf("is known of none of the %d decisions; send outcomes first", r.NoOutcome+r.Unanswered)}
 	}
+	if err := t.settle(r); err != nil {
+		return err
+	}
+	if err := t.forget(r); err != nil {
+		return err
+	}
 	splits, groups, err := t.draw()
 	if err != nil {
 		return err
 	}
-	complete, rest := t.table(), t.table()
+	complete, rest := t.table(r.Money), t.table(r.Money)
 	mask := t.actions.Mask()
 	for n := range t.instances {
 		to := complete
@@ -115,7 +137,7 @@ func (t *tensors) close(r *Result) error {
 				to = rest
 			}
 		}
-		t.add(to, n, splits[n], groups)
+		t.add(to, n, splits[n], groups, r.Money)
 	}
 	r.Instances, r.Complete, r.Averaged = len(t.instances), complete.Len(), t.averaged
 	var full, part error
@@ -126,13 +148,13 @@ func (t *tensors) close(r *Result) error {
 
 // table is a tensor without rows. What the policy's training read made neither the outcomes nor the rows of a log: only the
 // digest of what makes the features is kept.
-func (t *tensors) table() *costs.Tensor {
+func (t *tensors) table(money *costs.Money) *costs.Tensor {
 	actions := *t.actions
 	actions.Digests = nil
 	if d, ok := t.actions.Digests[costs.FeatureDigest]; ok {
 		actions.Digests = map[string]string{costs.FeatureDigest: d}
 	}
-	return &costs.Tensor{Actions: &actions, Dim: t.dim}
+	return &costs.Tensor{Actions: &actions, Dim: t.dim, Meta: t.header(money)}
 }
 
 // draw returns the split of every instance, and their groups if there are users: rows of one user belong together.
@@ -161,7 +183,7 @@ func (t *tensors) draw() (splits []costs.Split, groups []string, err error) {
 }
 
 // add appends an instance to a tensor.
-func (t *tensors) add(to *costs.Tensor, n int, split costs.Split, groups []string) {
+func (t *tensors) add(to *costs.Tensor, n int, split costs.Split, groups []string, money *costs.Money) {
 	at := &t.instances[n]
 	to.IDs, to.Splits, to.Times = append(to.IDs, at.id), append(to.Splits, split), append(to.Times, at.time)
 	if groups != nil {
@@ -174,6 +196,9 @@ func (t *tensors) add(to *costs.Tensor, n int, split costs.Split, groups []strin
 			loss = float32(at.sum[i] / float64(count))
 		}
 		to.Loss = append(to.Loss, loss)
+		if t.meter != nil {
+			to.Fee = append(to.Fee, at.fee(i, money))
+		}
 	}
 }
 

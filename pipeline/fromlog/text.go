@@ -28,6 +28,10 @@ func (r *Result) WriteText(w io.Writer) error {
 	count("unmatched", "%d outcomes whose decision is not in the log", r.Read.Unmatched)
 	count("conflicts", "%d outcomes that contradict an earlier one of the same decision", r.Read.Conflicts)
 	count("out of range", "%d outcomes with a score that is not from 0 to 1, or a loss beyond float32, which are left out", r.Read.OutOfRange)
+	count("left out", "%d outcomes whose fee is not known, so that their cost is not known", r.NoFee)
+	if r.Measured {
+		b.Add("fees", "measured; a loss of 1 is worth %g %s", r.Money.PerLoss, r.Money.Currency)
+	}
 	if r.Instances > 0 {
 		b.Add("instances", "%d, %d of them with the outcome of every pair", r.Instances, r.Complete)
 	}

@@ -147,6 +147,7 @@ func (vs *versions) of(p *policies.Policy) (*version, error) {
 	if vs.log != nil {
 		if err := vs.log.Policy(decisionlog.PolicyInfo{
 			Name: p.Name, Digest: p.Digest, Actions: info.Actions, Lambda: info.Lambda, Dim: info.Dim, AnyPrice: info.Prices != nil,
+			Meta: info.Shared(),
 		}); err != nil {
 			return nil, err
 		}
