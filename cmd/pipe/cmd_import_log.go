@@ -19,13 +19,14 @@ func logFlags(f *pflag.FlagSet, o *fromlog.Options) {
 	f.StringVar(&o.DSJSON, "dsjson", "", "with --log: the file for decisions with outcomes as Vowpal Wabbit reads them")
 	f.StringVar(&o.OBP, "obp", "", "with --log: the .npz or .json file for the same as Open Bandit Pipeline takes them")
 	f.StringVar(&o.Policy, "policy", "", "with --log: only decisions of this policy, NAME or NAME@DIGEST, with its own probabilities")
+	f.BoolVar(&o.Fallbacks, "fallbacks", false, "with --dsjson and --obp: keep decisions that another pair answered; their cost is that of choosing the pair, fallback included")
 	timeFlag(f, "since", "with --log: only decisions from this `time` on, such as 2026-01-31 or 2026-01-31T12:00:00Z; days are UTC", &o.Since)
 	timeFlag(f, "until", "with --log: only decisions before this `time`", &o.Until)
 	f.StringVar(&o.Same, "same", o.Same, "with --log: decisions with equal features are one instance if they have the same request, or whatever the request (features)")
 }
 
 // onlyLog are the flags that need --log.
-var onlyLog = []string{"partial", "dsjson", "obp", "policy", "since", "until", "same"}
+var onlyLog = []string{"partial", "dsjson", "obp", "policy", "fallbacks", "since", "until", "same"}
 
 // timeFlag adds a flag that takes a day, or a time as tables of outcomes have it.
 func timeFlag(f *pflag.FlagSet, name, text string, to *time.Time) {

@@ -37,7 +37,7 @@ type PolicySummary struct {
 	Believed  WeightedMean    `json:"believed_cost"` // expected cost of those records
 	BestFixed string          `json:"best_fixed"`    // the pair with the lowest mean expected cost; "" if the policy states none
 	Saving    WeightedMean    `json:"saving"`        // expected cost of that pair, less that of the chosen one
-	Proven    WeightedMean    `json:"proven_saving"` // the same from measured costs, by inverse propensity weights; needs exploration
+	Proven    WeightedMean    `json:"proven_saving"` // the same from measured costs, by inverse propensity weights, without fallbacks; needs exploration
 	Money     WeightedMean    `json:"money"`         // measured fee of a record, where it is known
 	Pairs     []PairSummary   `json:"pairs"`         // in the order of the actions
 	Shadows   []ShadowSummary `json:"shadows"`       // by name and digest

@@ -43,6 +43,7 @@ func (r *Result) WriteText(w io.Writer) error {
 	}
 	count("exported", "%d decisions with outcomes", r.Exported)
 	if r.Exported > 0 {
+		count("fallbacks", "%d decisions that another pair answered than the chosen one; the exports have them only with --fallbacks", r.Fallbacks)
 		count("not mixtures", "%d decisions have the probabilities of one policy alone, although a canary got a share of the requests: estimates from all together are wrong; --policy chooses one", r.Unmixed)
 	}
 	return b.WriteText(w)
