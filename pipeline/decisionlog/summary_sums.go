@@ -14,7 +14,13 @@ type weighted struct {
 	weights2, sum2, squares2 float64 // of w^2, w^2 x, w^2 x^2
 }
 
+// mostValue bounds what is added, so that sums and their squares stay finite whatever a log has.
+const mostValue = 1e100
+
 func (s *weighted) add(x, w float64) {
+	if !(math.Abs(x) <= mostValue) {
+		return
+	}
 	s.rows++
 	s.weight += w
 	s.sum += w * x
