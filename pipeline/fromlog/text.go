@@ -27,6 +27,7 @@ func (r *Result) WriteText(w io.Writer) error {
 	count("damaged", "%d lines whose checksum does not fit", r.Read.Damaged)
 	count("unmatched", "%d outcomes whose decision is not in the log", r.Read.Unmatched)
 	count("conflicts", "%d outcomes that contradict an earlier one of the same decision", r.Read.Conflicts)
+	count("replaced", "%d outcomes in whose place a later one of the same decision holds", r.Read.Replaced)
 	count("out of range", "%d outcomes with a score that is not from 0 to 1, or a loss beyond float32, which are left out", r.Read.OutOfRange)
 	if r.Instances > 0 {
 		b.Add("instances", "%d, %d of them with the outcome of every pair", r.Instances, r.Complete)
