@@ -19,6 +19,7 @@ func logFlags(f *pflag.FlagSet, o *fromlog.Options) {
 	f.StringVar(&o.DSJSON, "dsjson", "", "with --log: the file for decisions with outcomes as Vowpal Wabbit reads them")
 	f.StringVar(&o.OBP, "obp", "", "with --log: the .npz or .json file for the same as Open Bandit Pipeline takes them")
 	f.StringVar(&o.Policy, "policy", "", "with --log: only decisions of this policy, NAME or NAME@DIGEST, with its own probabilities")
+	f.BoolVar(&o.Fallbacks, "fallbacks", false, "with --dsjson and --obp: keep decisions that another pair answered; their cost is that of choosing the pair, fallback included")
 	timeFlag(f, "since", "with --log: only decisions from this `time` on, such as 2026-01-31 or 2026-01-31T12:00:00Z; days are UTC", &o.Since)
 	timeFlag(f, "until", "with --log: only decisions before this `time`", &o.Until)
 	f.StringVar(&o.Money, "money", "", "with --log: what a loss of 1 is worth, `CURRENCY=VALUE`, for measured fees; default: what the policy's tensor says, if it had such")
@@ -27,7 +28,7 @@ func logFlags(f *pflag.FlagSet, o *fromlog.Options) {
 }
 
 // onlyLog are the flags that need --log.
-var onlyLog = []string{"partial", "dsjson", "obp", "policy", "since", "until", "same", "money", "no-fees"}
+var onlyLog = []string{"partial", "dsjson", "obp", "policy", "fallbacks", "since", "until", "same", "money", "no-fees"}
 
 // timeFlag adds a flag that takes a day, or a time as tables of outcomes have it.
 func timeFlag(f *pflag.FlagSet, name, text string, to *time.Time) {

@@ -8,6 +8,9 @@ func (r *Record) Answered() int {
 	return r.Action
 }
 
+// FellBack reports whether another pair answered than the chosen one.
+func (r *Record) FellBack() bool { return r.Executed >= 0 && r.Executed != r.Action }
+
 // FeeOf is the fee of a pair at the prices of the decision: that of the expert, lambda times that of the advice, and that of
 // the pair itself.
 func (r *Record) FeeOf(pair int) float64 {

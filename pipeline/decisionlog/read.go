@@ -23,6 +23,7 @@ type ReadCounts struct {
 	Outcomes  int `json:"outcomes"`  // joined with a record
 	Unmatched int `json:"unmatched"` // outcomes whose decision is not in the log: it was lost in a crash, or removed
 	Conflicts int `json:"conflicts"` // outcomes that contradict an earlier one of the same decision, and are left out
+	Replaced  int `json:"replaced"`  // outcomes in whose place a later one of the same decision holds
 	// OutOfRange are outcomes of earlier versions whose score is not from 0 to 1, or whose loss is beyond float32. They are left out.
 	OutOfRange int `json:"out_of_range"`
 	Segments   int `json:"segments"`
@@ -86,7 +87,7 @@ func (l *Log) read(yield func(Decision, error) bool) error {
 			return err
 		}
 	}
-	l.counts.Unmatched = max(0, total-l.counts.Outcomes-l.counts.Conflicts-l.counts.OutOfRange)
+	l.counts.Unmatched = max(0, total-l.counts.Outcomes-l.counts.Conflicts-l.counts.Replaced-l.counts.OutOfRange)
 	return nil
 }
 
@@ -209,13 +210,15 @@ func (l *Log) outcomesWithin(sp *span, told []*closedSegment) (map[string]*Outco
 			if !sp.mayHave(o.ID) {
 				return nil
 			}
-			if before := joined[o.ID]; before != nil {
-				if contentOf(before) != contentOf(o) {
-					l.counts.Conflicts++
-				}
-				return nil
+			switch before := joined[o.ID]; {
+			case before == nil:
+				joined[o.ID] = o
+			case o.Replace:
+				l.counts.Replaced++
+				joined[o.ID] = o
+			case contentOf(before) != contentOf(o):
+				l.counts.Conflicts++
 			}
-			joined[o.ID] = o
 			return nil
 		})
 		if err != nil && !gone(err) {

@@ -2,6 +2,7 @@ package decisionlog
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"math"
 	"math/rand/v2"
@@ -332,5 +333,20 @@ func TestOutOfRange(t *testing.T) {
 		if err := w.Close(); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// Means stay numbers, and short ones, whatever the records have.
+func TestMeansStayFinite(t *testing.T) {
+	s := &weighted{}
+	for _, v := range []float64{1, math.MaxFloat64, -math.MaxFloat64, math.Inf(1), math.NaN(), 3e38} {
+		s.add(v, 2)
+	}
+	m := s.mean()
+	if _, err := json.Marshal(m); err != nil || m.Rows != 2 || m.Mean != 1.5e38 || !strings.HasPrefix(m.Text(), "1.5e+38 (") {
+		t.Errorf("%s, %v", m.Text(), err)
+	}
+	if text := (WeightedMean{Rows: 1, Mean: 123456.78}).Text(); text != "123456.7800 (1 row)" {
+		t.Error(text)
 	}
 }

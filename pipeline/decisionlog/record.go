@@ -100,6 +100,8 @@ type Outcome struct {
 	Label   string   `json:"label" parquet:"label,dict"`
 	Comment string   `json:"comment" parquet:"comment,plain"`
 	Client  string   `json:"client" parquet:"client,dict"` // name of the caller's key
+	// Replace says that the outcome takes the place of an earlier one of the decision.
+	Replace bool `json:"replace,omitempty" parquet:"replace"`
 }
 
 // LossOf is the task loss that the outcome states: Loss, or 0 and 1 for correct and wrong, or 1 - Score. ok is false if

@@ -70,6 +70,14 @@ var outcomeFields = []field[Outcome]{
 	textField("label", func(o *Outcome) *string { return &o.Label }),
 	textField("comment", func(o *Outcome) *string { return &o.Comment }),
 	textField("client", func(o *Outcome) *string { return &o.Client }),
+	replaceField(),
+}
+
+// replaceField is lacking in segments of before outcomes could be replaced.
+func replaceField() field[Outcome] {
+	f := boolField("replace", func(o *Outcome) *bool { return &o.Replace })
+	f.later = true
+	return f
 }
 
 func nanForNull(c cell) float64 {

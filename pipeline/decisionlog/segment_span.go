@@ -66,7 +66,7 @@ func spanOf(s *segment) (*span, Damage, error) {
 // contentOf identifies what an outcome states, without its time and sender.
 func contentOf(o *Outcome) uint64 {
 	c := *o
-	c.Time, c.Client = 0, ""
+	c.Time, c.Client, c.Replace = 0, "", false
 	c.Loss, c.Score = unsigned(c.Loss), unsigned(c.Score)
 	line, err := appendOutcome(nil, &c)
 	if err != nil {

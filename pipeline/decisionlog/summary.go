@@ -37,7 +37,7 @@ type PolicySummary struct {
 	Believed  WeightedMean    `json:"believed_cost"` // expected cost of those records
 	BestFixed string          `json:"best_fixed"`    // the pair with the lowest mean expected cost; "" if the policy states none
 	Saving    WeightedMean    `json:"saving"`        // expected cost of that pair, less that of the chosen one
-	Proven    WeightedMean    `json:"proven_saving"` // the same from measured costs, by inverse propensity weights; needs exploration
+	Proven    WeightedMean    `json:"proven_saving"` // the same from measured costs, by inverse propensity weights, without fallbacks; needs exploration
 	Money     WeightedMean    `json:"money"`         // measured fee of a record, where it is known
 	Pairs     []PairSummary   `json:"pairs"`         // in the order of the actions
 	Shadows   []ShadowSummary `json:"shadows"`       // by name and digest
@@ -113,7 +113,15 @@ func (m WeightedMean) Text() string {
 	case 0:
 		return ""
 	case 1:
-		return fmt.Sprintf("%.4f (1 row)", m.Mean)
+		return digits(m.Mean) + " (1 row)"
 	}
-	return fmt.Sprintf("%.4f (%.4f to %.4f at 95%%, %d rows)", m.Mean, *m.Low, *m.High, m.Rows)
+	return fmt.Sprintf("%s (%s to %s at 95%%, %d rows)", digits(m.Mean), digits(*m.Low), digits(*m.High), m.Rows)
+}
+
+// digits writes a number with four decimals, or with an exponent where it would have many digits.
+func digits(v float64) string {
+	if math.Abs(v) >= 1e9 {
+		return fmt.Sprintf("%.4g", v)
+	}
+	return fmt.Sprintf("%.4f", v)
 }

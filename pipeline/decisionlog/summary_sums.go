@@ -14,7 +14,13 @@ type weighted struct {
 	weights2, sum2, squares2 float64 // of w^2, w^2 x, w^2 x^2
 }
 
+// mostValue bounds what is added, so that sums and their squares stay finite whatever a log has.
+const mostValue = 1e100
+
 func (s *weighted) add(x, w float64) {
+	if !(math.Abs(x) <= mostValue) {
+		return
+	}
 	s.rows++
 	s.weight += w
 	s.sum += w * x
@@ -86,7 +92,7 @@ func (s *sums) add(d Decision) {
 	count(&o.Guarded, d.Guarded)
 	count(&o.PairFees, d.PairFees != nil)
 	count(&o.Errors, d.Error != "")
-	count(&o.Fallbacks, d.Executed >= 0 && d.Executed != d.Action)
+	count(&o.Fallbacks, d.FellBack())
 	count(&o.Outcomes, d.Outcome != nil)
 	o.Pairs[d.Action].Chosen++
 	for i, p := range d.Own() { // among the records of this version
@@ -137,6 +143,9 @@ func (s *sums) addMeasured(d Decision, w float64) {
 	s.measured.add(cost, w)
 	if d.ExpectedCost != nil {
 		s.believed.add(float64(d.ExpectedCost[d.Action]), w)
+	}
+	if d.FellBack() { // its cost is not that of the pair that had the probability
+		return
 	}
 	for i, p := range d.Own() {
 		switch {

@@ -7,49 +7,69 @@ import (
 
 // Outcome keeps an outcome of a decision in the log. When it returns, a kill of the process loses neither it nor the decision. An outcome
 // that states the same as an earlier one of the decision is a duplicate, which is not written again. If the log has no
-// such decision the error is an *[UnknownError], a *[ConflictError] if the earlier outcome states something else, and a
-// *[StoppedError] if it cannot be written, whatever Settings.OnFull is.
+// such decision the error is an *[UnknownError], a *[ConflictError] if the earlier outcome states something else and o is not to
+// replace it, and a *[StoppedError] if it cannot be written, whatever Settings.OnFull is.
 func (w *Writer) Outcome(o Outcome) (duplicate bool, err error) {
+	kept, err := w.Keep(o)
+	return kept == KeptBefore, err
+}
+
+// Kept says what became of an outcome.
+type Kept int
+
+// What becomes of outcomes that are not refused.
+const (
+	KeptNew     Kept = iota // it was written
+	KeptBefore              // the log had it
+	KeptInPlace             // it was written, and holds in place of an earlier one
+)
+
+// Keep is [Writer.Outcome], and tells an outcome that replaced another one from a new one.
+func (w *Writer) Keep(o Outcome) (Kept, error) {
 	if err := o.Check(); err != nil {
-		return false, err
+		return KeptNew, err
 	}
 	if err := o.checkRange(w.settings.MaxLoss); err != nil {
-		return false, err
+		return KeptNew, err
 	}
 	o.Comment = cut(o.Comment)
 	hash, content := hashOf(o.ID), contentOf(&o)
 	if err := w.knows(o.ID, hash); err != nil {
-		return false, err
+		return KeptNew, err
 	}
 	w.outcome.Lock()
 	defer w.outcome.Unlock()
 	if w.isClosed() {
-		return false, ErrClosed
+		return KeptNew, ErrClosed
 	}
 	before, found, err := w.outcomes.find(o.ID, hash)
 	switch {
 	case err != nil:
-		return false, fmt.Errorf("decision log: outcomes: %w", err)
-	case found && before != content:
-		return false, &ConflictError{ID: o.ID}
-	case found:
+		return KeptNew, fmt.Errorf("decision log: outcomes: %w", err)
+	case found && before == content:
 		w.counts(func(s *Stats) { s.Duplicates++ })
-		return true, nil
+		return KeptBefore, nil
+	case found && !o.Replace:
+		return KeptNew, &ConflictError{ID: o.ID}
 	}
+	o.Replace = found
 	line, err := appendOutcome(nil, &o)
 	if err != nil {
-		return false, err
+		return KeptNew, err
 	}
 	if err := w.settle(hash); err != nil {
-		return false, &StoppedError{err}
+		return KeptNew, &StoppedError{err}
 	}
 	if err := w.outcomes.append(line, []entry{{id: o.ID, hash: hash, content: content, time: o.Time}}, w.policy); err != nil {
 		w.count(err)
-		return false, &StoppedError{err}
+		return KeptNew, &StoppedError{err}
 	}
 	w.counts(func(s *Stats) { s.Outcomes++ })
 	w.outcomes.sealFull()
-	return false, nil
+	if o.Replace {
+		return KeptInPlace, nil
+	}
+	return KeptNew, nil
 }
 
 // knows is an error unless the log has a decision.

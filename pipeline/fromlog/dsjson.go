@@ -43,6 +43,7 @@ type dsjsonRow struct {
 	Policy      string        `json:"policy"` // this and what follows is not of the form: readers pass over it
 	Canary      bool          `json:"canary"`
 	Share       *float64      `json:"share"`
+	Executed    string        `json:"executed"` // the pair that answered; "": not known
 }
 
 type dsjsonContext struct {
@@ -83,6 +84,9 @@ func (c *dsjson) take(d decisionlog.Decision) error {
 		if i == d.Action {
 			row.Action, row.Index = number, number-1
 		}
+	}
+	if d.Executed >= 0 {
+		row.Executed = actions.Name(d.Executed)
 	}
 	at := row.Index
 	row.A[0], row.A[at] = row.A[at], row.A[0]

@@ -41,6 +41,7 @@ func TestPairFees(t *testing.T) {
 		t.Fatal(err)
 	}
 	o := DefaultOptions()
+	o.Fallbacks = true
 	o.Log, o.Partial, o.DSJSON, o.OBP = folder, filepath.Join(out, "p.parquet"), filepath.Join(out, "l.dsjson"), filepath.Join(out, "l.json")
 	if _, err := Import(t.Context(), o); err != nil {
 		t.Fatal(err)

@@ -20,6 +20,16 @@ type consumer interface {
 	abort()                // removes what is not complete; nothing after close
 }
 
+// chosenOnly leaves out decisions that another pair answered than the chosen one: what they cost is not what the chosen pair costs.
+type chosenOnly struct{ consumer }
+
+func (c chosenOnly) take(d decisionlog.Decision) error {
+	if d.FellBack() {
+		return nil
+	}
+	return c.consumer.take(d)
+}
+
 // Import reads a log and writes what the options ask for. Each file appears when it is complete.
 func Import(ctx context.Context, o Options) (*Result, error) {
 	if err := o.check(); err != nil {
@@ -97,15 +107,21 @@ func (o Options) consumers() (list []consumer, err error) {
 			}
 		}
 	}
+	export := func(c consumer) {
+		if !o.Fallbacks {
+			c = chosenOnly{c}
+		}
+		list = append(list, c)
+	}
 	if o.DSJSON != "" {
 		c, err := newDSJSON(o.DSJSON)
 		if err != nil {
 			return list, err
 		}
-		list = append(list, c)
+		export(c)
 	}
 	if o.OBP != "" {
-		list = append(list, &obp{path: o.OBP})
+		export(&obp{path: o.OBP})
 	}
 	if o.Out != "" || o.Partial != "" { // the last, since a tensor may turn out to be empty
 		list = append(list, newTensors(o))
@@ -135,9 +151,13 @@ func (o Options) take(d decisionlog.Decision, r *Result, alone *unmixed, to []co
 		r.Unanswered++
 		return nil
 	}
-	if o.Policy == "" {
+	if d.FellBack() && (o.DSJSON != "" || o.OBP != "") {
+		r.Fallbacks++
+	}
+	if o.Policy == "" && (o.Fallbacks || !d.FellBack()) {
 		alone.add(d.Record)
-	} else { // its decisions are a part of the traffic, of which the propensities of the policy alone are right
+	}
+	if o.Policy != "" { // its decisions are a part of the traffic, of which the propensities of the policy alone are right
 		own := *d.Record
 		own.Propensity, d.Record = d.Own(), &own
 	}

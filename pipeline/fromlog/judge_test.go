@@ -91,7 +91,7 @@ assert z["context"].shape == (n, 2) and z["context"].dtype == np.float32 and z["
 assert z["action"].dtype == np.int64 and z["action_names"].tolist() == ["small/none", "small/search", "large/none", "large/search"]
 assert np.array_equal(z["pi_b"][np.arange(n), z["action"], 0], z["pscore"]) and np.allclose(z["pi_b"].sum(axis=(1, 2)), 1, atol=1e-9)
 assert (z["keep"] == 1).all() and (z["position"] == 0).all() and len(set(z["id"].tolist())) == n
-for key in ("n_rounds", "n_actions", "action", "reward", "pscore", "pi_b", "keep", "id", "action_names", "policy", "canary", "share"):
+for key in ("n_rounds", "n_actions", "action", "reward", "pscore", "pi_b", "keep", "id", "action_names", "policy", "canary", "share", "executed"):
     assert np.array_equal(z[key], np.array(j[key])), key
 assert np.array_equal(z["context"], np.array(j["context"], dtype=np.float32)) and j["position"] is None
 print(n)

@@ -31,6 +31,7 @@ type obp struct {
 	keep    []float64
 	ids     []string
 	policy  []string
+	answer  []int64 // the pair that answered; -1: not known
 	canary  []bool
 	share   []*float64 // of the canary; nil where it is not known
 }
@@ -56,7 +57,7 @@ func (c *obp) take(d decisionlog.Decision) error {
 	c.pscore = append(c.pscore, d.Propensity[d.Action])
 	c.pi = append(c.pi, d.Propensity...)
 	c.keep = append(c.keep, d.Keep)
-	c.ids = append(c.ids, d.ID)
+	c.ids, c.answer = append(c.ids, d.ID), append(c.answer, int64(d.Executed))
 	c.policy, c.canary, c.share = append(c.policy, d.Policy), append(c.canary, d.Canary), append(c.share, shareOf(d.Record))
 	return nil
 }
@@ -106,7 +107,7 @@ func (c *obp) json(out io.Writer) error {
 	return json.NewEncoder(out).Encode(map[string]any{
 		"n_rounds": n, "n_actions": a, "context": context, "action": c.action, "position": nil, "reward": c.reward, "pscore": c.pscore,
 		"pi_b": pi, "keep": c.keep, "id": c.ids, "action_names": c.actions.Names(),
-		"policy": c.policy, "canary": c.canary, "share": c.share,
+		"policy": c.policy, "canary": c.canary, "share": c.share, "executed": c.answer,
 	})
 }
 
@@ -126,6 +127,7 @@ func (c *obp) npz(out io.Writer) error {
 		textArray("id", c.ids),
 		textArray("action_names", c.actions.Names()),
 		textArray("policy", c.policy),
+		{"executed", "<i8", []int{n}, c.answer},
 		{"canary", "|b1", []int{n}, c.canary},
 		{"share", "<f8", []int{n}, orNaN(c.share)},
 	}

@@ -23,6 +23,10 @@ type Options struct {
 	Money  string // what a loss of 1 is worth, as costs.ParseMoney reads it; "": what the policy's tensor says
 	NoFees bool   // tensors have no measured fees, although the policy learned from such
 
+	// Fallbacks keeps decisions in DSJSON and OBP that another pair answered than the chosen one. Their cost is that of choosing the
+	// pair, fallback included. Without it they are left out.
+	Fallbacks bool
+
 	Validation, Test float64 // shares of the instances of tensors that are held out, by a hash
 	Seed             uint64  // of the hash
 }
@@ -52,6 +56,7 @@ type Result struct {
 	Tensor     string                 `json:"tensor,omitempty"`       // its digest
 	Partial    string                 `json:"partial,omitempty"`      // digest of the partial tensor
 	NotWritten []Empty                `json:"not_written,omitempty"`  // tensors that would have no rows
+	Fallbacks  int                    `json:"fallbacks,omitempty"`    // decisions that another pair answered: not in DSJSON and OBP unless the options keep them
 	Unmixed    int                    `json:"not_mixtures,omitempty"` // decisions with the propensities of one policy alone, although a canary got a share of the requests
 	Exported   int                    `json:"exported,omitempty"`     // decisions in DSJSON and OBP
 
@@ -67,5 +72,8 @@ type Empty struct {
 }
 
 func noOutcomes(r *Result) error {
+	if r.Fallbacks > 0 {
+		return &costs.DataError{File: r.Log, Column: "executed", Msg: fmt.Sprintf("differs from the chosen pair in all %d decisions with a known loss; --fallbacks keeps them", r.Fallbacks)}
+	}
 	return &costs.DataError{File: r.Log, Column: "loss", Msg: fmt.Sprintf("is known of none of the %d decisions; send outcomes first", r.NoOutcome+r.Unanswered)}
 }

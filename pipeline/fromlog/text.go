@@ -27,6 +27,7 @@ func (r *Result) WriteText(w io.Writer) error {
 	count("damaged", "%d lines whose checksum does not fit", r.Read.Damaged)
 	count("unmatched", "%d outcomes whose decision is not in the log", r.Read.Unmatched)
 	count("conflicts", "%d outcomes that contradict an earlier one of the same decision", r.Read.Conflicts)
+	count("replaced", "%d outcomes in whose place a later one of the same decision holds", r.Read.Replaced)
 	count("out of range", "%d outcomes with a score that is not from 0 to 1, or a loss beyond float32, which are left out", r.Read.OutOfRange)
 	count("left out", "%d outcomes whose fee is not known, so that their cost is not known", r.NoFee)
 	if r.Measured {
@@ -47,6 +48,7 @@ func (r *Result) WriteText(w io.Writer) error {
 	}
 	count("exported", "%d decisions with outcomes", r.Exported)
 	if r.Exported > 0 {
+		count("fallbacks", "%d decisions that another pair answered than the chosen one; the exports have them only with --fallbacks", r.Fallbacks)
 		count("not mixtures", "%d decisions have the probabilities of one policy alone, although a canary got a share of the requests: estimates from all together are wrong; --policy chooses one", r.Unmixed)
 	}
 	return b.WriteText(w)

@@ -190,13 +190,46 @@ func (p *Page) loaded() []Loaded {
 
 // state answers with the figures as JSON, for other programs.
 func (p *Page) state(w http.ResponseWriter, r *http.Request) {
-	v := p.view(queryOf(r.URL.Query()))
-	writeJSON(w, http.StatusOK, struct {
-		*State
-		Log      *LogState      `json:"log,omitempty"`
-		Breakers []Breaker      `json:"breakers,omitempty"`
-		Monitor  []MonitorState `json:"monitor,omitempty"`
-	}{v.state, v.log, v.breakers, v.monitor})
+	writeJSON(w, http.StatusOK, newStateParts(p.view(queryOf(r.URL.Query()))))
+}
+
+// stateParts are the figures with parts that are JSON already. One that cannot be is left out, and the others are not.
+type stateParts struct {
+	*State
+	Traffic  json.RawMessage   `json:"traffic"`
+	Policies []json.RawMessage `json:"policies"`
+	Log      json.RawMessage   `json:"log,omitempty"`
+	Breakers json.RawMessage   `json:"breakers,omitempty"`
+	Monitor  json.RawMessage   `json:"monitor,omitempty"`
+	Failed   map[string]string `json:"failed,omitempty"` // parts that are left out, and why
+}
+
+func newStateParts(v *view) *stateParts {
+	s := &stateParts{State: v.state, Policies: []json.RawMessage{}, Failed: map[string]string{}}
+	part := func(name string, of any) json.RawMessage {
+		b, err := json.Marshal(of)
+		if err != nil {
+			s.Failed[name] = err.Error()
+			return nil
+		}
+		return b
+	}
+	s.Traffic = part("traffic", v.state.Traffic)
+	for _, p := range v.state.Policies {
+		if b := part("policy "+versionKey(p.Name, p.Digest), p); b != nil {
+			s.Policies = append(s.Policies, b)
+		}
+	}
+	if v.log != nil {
+		s.Log = part("log", v.log)
+	}
+	if len(v.breakers) > 0 {
+		s.Breakers = part("breakers", v.breakers)
+	}
+	if len(v.monitor) > 0 {
+		s.Monitor = part("monitor", v.monitor)
+	}
+	return s
 }
 
 // part is a section of the page as HTML.

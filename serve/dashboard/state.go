@@ -261,11 +261,11 @@ func (m *minute) costs() CostState {
 	if m.explored > 0 {
 		s.Exploring = ratio(m.extra, m.priced)
 	}
-	var loss float64
+	var loss moments
 	for _, l := range m.loss {
-		loss += l.sum
+		loss.merge(l)
 	}
-	s.MeasuredLoss = ratio(loss, m.known)
+	s.MeasuredLoss = ratio(loss.sum, loss.n)
 	return s
 }
 

@@ -125,7 +125,14 @@ type moments struct {
 	sum, square float64
 }
 
+// mostFigure bounds what is added, so that sums and their squares stay finite whatever comes.
+const mostFigure = 1e100
+
+// add leaves out what no cost or fee can be.
 func (m *moments) add(v float64) {
+	if !(math.Abs(v) <= mostFigure) {
+		return
+	}
 	m.n++
 	m.sum += v
 	m.square += v * v

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 	"unicode/utf8"
@@ -25,6 +26,7 @@ type outcome struct {
 	Correct *bool   `json:"correct"`
 	Label   string  `json:"label"`
 	Comment string  `json:"comment"`
+	Replace bool    `json:"replace"`
 }
 
 // outcomes is the body of POST /v1/outcomes: one outcome, or a list of them under outcomes.
@@ -69,6 +71,11 @@ func (a *API) outcomes(w http.ResponseWriter, r *http.Request) error {
 	list, err := parseOutcomes(body.bytes, a.settings.Outcomes)
 	if err != nil {
 		return err
+	}
+	if slices.ContainsFunc(list, func(o decisionlog.Outcome) bool { return o.Replace }) {
+		if err := access.Admin(r.Context()); err != nil {
+			return &requestError{status: http.StatusForbidden, code: "not_allowed", param: "replace", message: err.Error()}
+		}
 	}
 	client, now := access.CallerOf(r.Context()).Name, time.Now().UnixMicro()
 	var kept outcomesKept
@@ -171,7 +178,7 @@ func parseOutcomes(raw []byte, most int) ([]decisionlog.Outcome, error) {
 	out := make([]decisionlog.Outcome, len(o.list))
 	for i, one := range o.list {
 		out[i] = decisionlog.Outcome{
-			ID: string(one.ID), Loss: (*float64)(one.Loss), Score: (*float64)(one.Score), Correct: one.Correct, Label: one.Label, Comment: one.Comment,
+			ID: string(one.ID), Loss: (*float64)(one.Loss), Score: (*float64)(one.Score), Correct: one.Correct, Label: one.Label, Comment: one.Comment, Replace: one.Replace,
 		}
 		err := out[i].Check()
 		switch {

@@ -271,7 +271,7 @@ func (d *Decider) userHash(user string) string {
 var ErrNoLog = errors.New("this server keeps no log of decisions, so outcomes have nothing to belong to")
 
 // Outcome adds an outcome to the log. duplicate is whether it was there before. Metrics count the losses of the last
-// 65,536 decisions, at least. The errors are ErrNoLog and those of
+// 65,536 decisions, at least. They and the observer have seen what an outcome replaces, and do not see it again. The errors are ErrNoLog and those of
 // [decisionlog.Writer.Outcome].
 func (d *Decider) Outcome(o decisionlog.Outcome) (duplicate bool, err error) {
 	if d.log == nil {
@@ -280,9 +280,15 @@ func (d *Decider) Outcome(o decisionlog.Outcome) (duplicate bool, err error) {
 	if d.shadows != nil {
 		d.shadows.wait(o.ID)
 	}
-	duplicate, err = d.log.Outcome(o)
-	if err != nil || duplicate {
-		return duplicate, err
+	kept, err := d.log.Keep(o)
+	switch {
+	case err != nil:
+		return false, err
+	case kept == decisionlog.KeptInPlace:
+		d.slog.Info("an outcome replaced an earlier one", "decision", o.ID, "client", o.Client)
+		return false, nil
+	case kept == decisionlog.KeptBefore:
+		return true, nil
 	}
 	if loss, ok := o.LossOf(); ok {
 		if policy := d.recent.policy(o.ID); policy != "" {
@@ -292,5 +298,5 @@ func (d *Decider) Outcome(o decisionlog.Outcome) (duplicate bool, err error) {
 	if d.observer != nil {
 		d.observer.Outcome(o)
 	}
-	return duplicate, err
+	return false, nil
 }
