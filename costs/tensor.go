@@ -3,6 +3,7 @@ package costs
 import (
 	"fmt"
 	"math"
+	"slices"
 	"unicode/utf8"
 
 	"pipe/internal/finite"
@@ -72,6 +73,11 @@ type Tensor struct {
 	Loss        []float32         // N x A task losses, finite; NaN where the pair is unavailable or the outcome unknown
 	Fee         []float32         // N x A measured fees >= 0, or nil; may be NaN where the loss is
 	Meta        map[string]string // further metadata of the file; not part of the digest
+}
+
+// HasFees reports whether some measured fee is above 0.
+func (t *Tensor) HasFees() bool {
+	return slices.ContainsFunc(t.Fee, func(fee float32) bool { return fee > 0 })
 }
 
 // Len returns the number of instances.

@@ -185,7 +185,7 @@ func (r *CostsReport) WriteText(w io.Writer) error {
 	if err := writeLatency(w, r.Latency); err != nil {
 		return err
 	}
-	return writeAnswers(w, r.Answers)
+	return chat.WriteCounts(w, r.Answers)
 }
 
 // writeSkipped writes how many images were left out, and where they are listed.

@@ -234,7 +234,7 @@ func (r *ImportResult) WriteText(w io.Writer) error {
 	if err := b.WriteText(w); err != nil {
 		return err
 	}
-	return writeAnswers(w, r.Answers)
+	return chat.WriteCounts(w, r.Answers)
 }
 
 // timeLine states how the splits follow each other in time, "" without times.

@@ -48,6 +48,7 @@ func DefaultMonitorSettings() MonitorSettings {
 func (s MonitorSettings) options(rt *ort.Runtime) monitor.Options {
 	o := monitor.DefaultOptions()
 	o.Actions, o.Alpha, o.Tolerance, o.Warn, o.Runtime = string(s.Actions), s.Alpha, s.Tolerance, s.Warn, rt
+	o.LossAlone = true // outcomes that are sent have no measured fees
 	return o
 }
 

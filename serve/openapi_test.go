@@ -5,12 +5,15 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"pipe/internal/config"
+	"pipe/pipeline/decide/decidetest"
 	"pipe/serve/decision"
+	"pipe/serve/gateway/gatewaytest"
 )
 
 // openAPI is what the test reads of the file that the server hands out.
@@ -19,32 +22,82 @@ type openAPI struct {
 	Components struct{ Schemas map[string]json.RawMessage }
 }
 
-// TestOpenAPI checks that the server has every route of the file, and that references lead somewhere.
-func TestOpenAPI(t *testing.T) {
-	r := start(t, nil, nil)
-	_, _, text := r.do(t, "GET", "/openapi.json", "")
-	var api openAPI
+// described is the file that a server hands out.
+func described(t *testing.T, r *running) (api openAPI, text string) {
+	t.Helper()
+	_, _, text = r.do(t, "GET", "/openapi.json", "")
 	if err := json.Unmarshal([]byte(text), &api); err != nil {
 		t.Fatal(err)
 	}
-	for _, part := range strings.Split(text, `"#/components/schemas/`)[1:] {
-		if name, _, _ := strings.Cut(part, `"`); api.Components.Schemas[name] == nil {
-			t.Errorf("the schema %q is missing", name)
+	return api, text
+}
+
+// pathsOf are the paths that match a pattern of package path.
+func pathsOf(api openAPI, pattern string) (n int) {
+	for name := range api.Paths {
+		if ok, _ := path.Match(pattern, name); ok {
+			n++
 		}
 	}
-	for path, methods := range api.Paths {
-		for method := range methods {
-			q, err := http.NewRequest(strings.ToUpper(method), strings.NewReplacer("{model}", "policy", "{version}", "1", "{id}", "x").Replace(path), nil)
-			if err != nil {
-				t.Fatal(err)
+	return n
+}
+
+// TestOpenAPI checks that a server has every route of its file, that what is not configured is not in it, and that references
+// lead somewhere.
+func TestOpenAPI(t *testing.T) {
+	folder := t.TempDir()
+	baseline, service := aBaseline(t, decidetest.AnyPrice(4)), gatewaytest.New(t)
+	whole := func(c *Config) {
+		read, err := Load(gatewayFile(t, folder, service.Base(), "model-1", "first-key-0123456789"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.Gateway, c.Monitor.Baseline, c.Log.Folder = read.Gateway, config.Path(baseline), config.Path(filepath.Join(folder, "log"))
+	}
+	for name, c := range map[string]struct {
+		change func(*Config)
+		want   int // outcomes and monitor
+	}{"nothing else": {nil, 0}, "everything": {whole, 1}} {
+		t.Run(name, func(t *testing.T) {
+			r := start(t, c.change, nil)
+			api, text := described(t, r)
+			for _, part := range strings.Split(text, `"#/components/schemas/`)[1:] {
+				if name, _, _ := strings.Cut(part, `"`); api.Components.Schemas[name] == nil {
+					t.Errorf("the schema %q is missing", name)
+				}
 			}
-			_, pattern := r.mux.Handler(q)
-			if path == "/v1/monitor" || strings.HasPrefix(path, "/v1/chat") || strings.HasPrefix(path, "/v1/models") {
-				continue // where a monitor and experts are configured
+			for _, pattern := range []string{"/v1/outcomes", "/v1/monitor", "/v1/chat/completions", "/v1/models", "/v1/models/*"} {
+				if n := pathsOf(api, pattern); n != c.want {
+					t.Errorf("%s is %d times in the file, want %d", pattern, n, c.want)
+				}
 			}
-			if pattern == "" || pattern == "/v2/" || strings.HasSuffix(pattern, " /{$}") {
-				t.Errorf("the file has %s %s, the server has not", method, path)
+			if pathsOf(api, "/v1/decide") != 1 || pathsOf(api, "/v2/models/*/infer") != 1 {
+				t.Error("what every server has is missing")
 			}
+			for path, methods := range api.Paths {
+				for method := range methods {
+					r.hasRoute(t, strings.ToUpper(method), path)
+				}
+			}
+		})
+	}
+}
+
+// hasRoute asks for a path of the file.
+func (r *running) hasRoute(t *testing.T, method, path string) {
+	t.Helper()
+	at := strings.NewReplacer("{model}", "policy", "{version}", "1", "{id}", "x").Replace(path)
+	q, err := http.NewRequest(method, at, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, pattern := r.mux.Handler(q)
+	if pattern == "" || pattern == "/v2/" || strings.HasSuffix(pattern, " /{$}") {
+		t.Errorf("the file has %s %s, the server has not", method, path)
+	}
+	for _, code := range []string{"no_log", "no_monitor", "no_gateway"} {
+		if _, _, body := r.do(t, method, at, `{"id":"x","loss":1}`, "Content-Type", "application/json"); strings.Contains(body, code) {
+			t.Errorf("the file has %s %s, the server answers %s", method, path, body)
 		}
 	}
 }
@@ -88,7 +141,7 @@ expected-statuses = ["2xx", "401", "403", "404", "409", "422", "429"]
 	}
 	run("openapi-spec-validator", "openapi.json")
 	api := []string{"run", r.url + "/openapi.json", "--checks", "all", "--max-examples", "40", "--seed", "1", "--no-color"}
-	run("schemathesis", append(api, "--include-tag", "decisions", "--include-tag", "policies", "--include-tag", "operation")...)
+	run("schemathesis", append(api, "--include-tag", "decisions", "--include-tag", "outcomes", "--include-tag", "policies", "--include-tag", "operation")...)
 	// Hardly any tensor fits a policy.
 	run("schemathesis", append(api, "--include-tag", "open inference protocol", "--exclude-checks", "positive_data_acceptance")...)
 }

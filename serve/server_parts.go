@@ -115,12 +115,25 @@ func (s *Server) openProtocols(version string) (err error) {
 		return err
 	}
 	s.parts.oip.Register(s.mux)
-	s.parts.decide, err = decideapi.New(s.parts.decider, s.log, s.config.Decide)
+	s.parts.decide, err = decideapi.New(s.parts.decider, s.log, s.config.Decide, s.absent()...)
 	if err != nil {
 		return err
 	}
 	s.parts.decide.Register(s.mux)
 	return s.openGateway()
+}
+
+// absent are the tags of openapi.json whose paths are not served.
+func (s *Server) absent() (tags []string) {
+	for _, part := range []struct {
+		tag    string
+		served bool
+	}{{"outcomes", s.parts.log != nil}, {"gateway", s.config.Gateway.Enabled()}, {"monitor", s.parts.monitor != nil}} {
+		if !part.served {
+			tags = append(tags, part.tag)
+		}
+	}
+	return tags
 }
 
 // openGateway opens the experts and their advice, if there are any.

@@ -53,6 +53,13 @@ func (i *Info) Until() (micros int64, ok bool) {
 	return at.UnixMicro(), err == nil
 }
 
+// MeasuredFees reports whether the expected losses of the policy include measured fees. It is false for files of earlier
+// releases, which do not say.
+func (i *Info) MeasuredFees() bool {
+	_, ok := i.Info[strings.TrimPrefix(costs.MeterKey, keyPrefix)]
+	return ok
+}
+
 // Annotate adds one more entry of [Info.Info] to the model of a policy file, or replaces it.
 func Annotate(m *onnx.Model, key, value string) {
 	meta := maps.Clone(m.Metadata())

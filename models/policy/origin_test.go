@@ -27,8 +27,9 @@ func TestSharedMetadata(t *testing.T) {
 		if c.fee {
 			tensor.Fee = make([]float32, len(tensor.Loss))
 		}
-		if got := (&Info{Info: Origin(tensor)}).Shared(); !maps.Equal(got, c.want) {
-			t.Errorf("%s: %v, want %v", name, got, c.want)
+		info := &Info{Info: Origin(tensor)}
+		if got := info.Shared(); !maps.Equal(got, c.want) || info.MeasuredFees() != c.fee {
+			t.Errorf("%s: %v, want %v; measured fees: %t", name, got, c.want, info.MeasuredFees())
 		}
 	}
 }

@@ -35,7 +35,7 @@ type PolicySummary struct {
 	Expected  WeightedMean    `json:"expected_cost"` // of the chosen pair, at the prices of the decision
 	Measured  WeightedMean    `json:"measured_cost"` // of the records whose loss is known
 	Believed  WeightedMean    `json:"believed_cost"` // expected cost of those records
-	BestFixed string          `json:"best_fixed"`    // the pair with the lowest mean expected cost; "" if the policy states none
+	BestFixed string          `json:"best_fixed"`    // the pair with the lowest expected cost, where available; "" if the policy states none
 	Saving    WeightedMean    `json:"saving"`        // expected cost of that pair, less that of the chosen one
 	Proven    WeightedMean    `json:"proven_saving"` // the same from measured costs, by inverse propensity weights, without fallbacks; needs exploration
 	Money     WeightedMean    `json:"money"`         // measured fee of a record, where it is known

@@ -61,8 +61,7 @@ type sums struct {
 type pairSums struct {
 	probability weighted
 	loss        weighted
-	cost        weighted // expected, on records on which it is available
-	saving      weighted // expected cost less that of the chosen pair
+	saving      weighted // expected cost less that of the chosen pair, on records for which it is available
 	proven      weighted // the same from measured costs
 	never       bool     // it had no chance on a record with a known loss
 }
@@ -126,7 +125,6 @@ func (s *sums) addExpected(d Decision, w float64) {
 	s.expected.add(chosen, w)
 	for i, c := range d.ExpectedCost {
 		if d.Available[i] {
-			s.pairs[i].cost.add(float64(c), w)
 			s.pairs[i].saving.add(float64(c)-chosen, w)
 		}
 	}
@@ -183,15 +181,16 @@ func (s *sums) end() *PolicySummary {
 	return o
 }
 
-// best is the pair with the lowest mean expected cost among those that were available most often; -1 without such costs.
+// best is the pair that is expected to cost least beside what was chosen, on the records for which it was available, of those that
+// were available for at least half: a record without it does not change it. -1 without expected costs.
 func (s *sums) best() int {
 	best, most := -1, 0
 	for i := range s.pairs {
-		most = max(most, s.pairs[i].cost.rows)
+		most = max(most, s.pairs[i].saving.rows)
 	}
 	for i := range s.pairs {
-		c := &s.pairs[i].cost
-		if most > 0 && c.rows == most && (best < 0 || c.sum/c.weight < s.pairs[best].cost.sum/s.pairs[best].cost.weight) {
+		c := &s.pairs[i].saving
+		if c.rows > 0 && 2*c.rows >= most && (best < 0 || c.sum/c.weight < s.pairs[best].saving.sum/s.pairs[best].saving.weight) {
 			best = i
 		}
 	}

@@ -52,16 +52,31 @@ var notFeatures = []string{
 }
 
 // openLog opens a file of new rows: a tensor, a decision log, or a table with the columns expert, advice and loss, or one with less. raw
-// computes the features; nil: the file has them.
-func openLog(path string, info *policy.Info, raw *rawColumns) (logSource, error) {
-	s, err := openKind(path, info, raw)
+// computes the features; nil: the file has them. Measured fees are added if they count.
+func openLog(path string, info *policy.Info, raw *rawColumns, fees bool) (logSource, error) {
+	s, err := openKind(path, info, raw, fees)
 	if err != nil {
 		return nil, fmt.Errorf("read rows: %w", err)
 	}
 	return s, nil
 }
 
-func openKind(path string, info *policy.Info, raw *rawColumns) (logSource, error) {
+// hasFees reports whether the outcomes of a file of new rows have measured fees, or there are no outcomes. An error is left to
+// openLog.
+func hasFees(path string, raw bool) bool {
+	if !raw && decisionlog.IsLog(path) {
+		return false
+	}
+	table, err := tablefile.Open(path)
+	if err != nil {
+		return true
+	}
+	defer table.Close()
+	names := table.Names()
+	return slices.Contains(names, colFee) || !slices.Contains(names, colLoss)
+}
+
+func openKind(path string, info *policy.Info, raw *rawColumns, fees bool) (logSource, error) {
 	if raw == nil && decisionlog.IsLog(path) {
 		return openDecisions(path, info)
 	}
@@ -81,7 +96,7 @@ func openKind(path string, info *policy.Info, raw *rawColumns) (logSource, error
 		table.Close()
 		return openTensor(path, info)
 	}
-	pair, err := newPairColumns(path, names, info)
+	pair, err := newPairColumns(path, names, info, fees)
 	if err == nil && parquet {
 		return openParquetLog(path, table, pair, info)
 	}
@@ -100,12 +115,13 @@ type pairColumns struct {
 	advice  bool     // it has advice
 	loss    int      // among names; -1: none
 	fee     int
+	fees    bool // they count
 	actions *costs.Actions
 	mask    []bool
 }
 
-func newPairColumns(file string, have []string, info *policy.Info) (*pairColumns, error) {
-	c := &pairColumns{file: file, loss: -1, fee: -1, actions: info.Actions, mask: info.Actions.Mask()}
+func newPairColumns(file string, have []string, info *policy.Info, fees bool) (*pairColumns, error) {
+	c := &pairColumns{file: file, loss: -1, fee: -1, fees: fees, actions: info.Actions, mask: info.Actions.Mask()}
 	has := func(name string) bool { return slices.Contains(have, name) }
 	add := func(name string) int {
 		c.names = append(c.names, name)
@@ -157,7 +173,11 @@ func (c *pairColumns) read(cells []tablefile.Cell, row int) (executed int, loss 
 		if err != nil {
 			return 0, 0, c.bad(row, colFee, err)
 		}
-		loss += fee
+		if c.fees {
+			loss += fee
+		}
+	} else if c.fee >= 0 && c.fees {
+		loss = math.NaN() // what it cost is not known
 	}
 	return executed, loss, nil
 }

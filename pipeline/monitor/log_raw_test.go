@@ -109,7 +109,7 @@ func vectorsOf(t *testing.T, rt *ort.Runtime, o RunOptions) []float32 {
 	if err != nil {
 		t.Fatal(err)
 	}
-	src, err := openLog(o.In, m.Router().Info(), raw)
+	src, err := openLog(o.In, m.Router().Info(), raw, true)
 	if err != nil {
 		t.Fatal(err)
 	}

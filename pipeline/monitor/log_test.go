@@ -229,7 +229,7 @@ func FuzzLog(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text []byte, lines bool) {
 		to := file(lines)
-		src, err := openLog(to.Write(t, text), info, nil)
+		src, err := openLog(to.Write(t, text), info, nil, true)
 		if err != nil {
 			to.Blames(t, err)
 			return
@@ -247,7 +247,7 @@ func FuzzLog(f *testing.F) {
 				t.Fatalf("%+v", r)
 			}
 			for i := range r.n {
-				if o, ok := r.outcome(i, 0); ok && (o.Executed < 0 || !a.Available(o.Executed) || math.IsInf(o.Loss, 0)) {
+				if o, ok := r.outcome(i, 0, true); ok && (o.Executed < 0 || !a.Available(o.Executed) || math.IsInf(o.Loss, 0)) {
 					t.Fatalf("%+v", o)
 				}
 			}

@@ -238,6 +238,14 @@ func (m *Monitor) addOutcome(o Outcome) {
 	m.addResidual(o)
 }
 
+// feesCount reports whether measured fees are part of outcomes.
+func (m *Monitor) feesCount() bool { return m.base.fees && !m.o.LossAlone }
+
+// comparable reports whether measured fees are in outcomes and in what the policy expects of them, or in neither.
+func (m *Monitor) comparable() bool {
+	return m.feesCount() || !m.base.fees && !m.router.Info().MeasuredFees()
+}
+
 func (m *Monitor) addTime(at int64) {
 	s := &m.seen
 	if at == NoTime {
@@ -258,7 +266,7 @@ const mostChanges = 10
 // addResidual takes the difference of an outcome and its expectation, mapped from the largest possible range to [0, 1].
 func (m *Monitor) addResidual(o Outcome) {
 	expected := o.Expected
-	if expected != expected {
+	if expected != expected || !m.comparable() {
 		expected = m.base.means[o.Executed]
 	}
 	if expected != expected {

@@ -30,6 +30,7 @@ type baseline struct {
 	chosen  []int64    // rows by the pair that the policy chooses
 	means   []float64  // mean outcome by pair; NaN where none is known
 	digest  string     // of the rows
+	fees    bool       // there are measured fees
 
 	low, high float64 // range of outcomes
 	mean      float64 // outcome of the policy's decisions
@@ -114,6 +115,7 @@ func (c *baselineReader) add(ctx context.Context, t *costs.Tensor) error {
 	if n == 0 {
 		return ctx.Err()
 	}
+	c.b.fees = c.b.fees || t.HasFees()
 	d, err := c.router.Batch(ctx, t.Features, n)
 	if err != nil {
 		return fmt.Errorf("read baseline: %w", rowError(err, t.IDs))
@@ -156,25 +158,25 @@ func (c *baselineReader) keepRow(row []float32) {
 func (c *baselineReader) outcomesOf(t *costs.Tensor, row, chosen int) {
 	c.b.chosen[chosen]++
 	for i := range c.sums {
-		v := outcomeOf(t, row, i)
+		v := outcomeOf(t, row, i, !c.o.LossAlone)
 		if v != v {
 			continue
 		}
 		c.sums[i], c.counts[i] = c.sums[i]+v, c.counts[i]+1
 		c.extreme = [2]float64{min(c.extreme[0], v), max(c.extreme[1], v)}
 	}
-	v := outcomeOf(t, row, chosen)
+	v := outcomeOf(t, row, chosen, !c.o.LossAlone)
 	c.outcomes = append(c.outcomes, v)
 	var b [8]byte
 	binary.LittleEndian.PutUint64(b[:], math.Float64bits(v))
 	c.hash.Write(b[:])
 }
 
-// outcomeOf is the task loss of a pair with its measured fee; NaN if it is unknown.
-func outcomeOf(t *costs.Tensor, row, pair int) float64 {
+// outcomeOf is the task loss of a pair, with its measured fee if fees count; NaN if it is unknown.
+func outcomeOf(t *costs.Tensor, row, pair int, fees bool) float64 {
 	at := row*t.Actions.Len() + pair
 	v := float64(t.Loss[at])
-	if t.Fee != nil {
+	if fees && t.Fee != nil {
 		v += float64(t.Fee[at])
 	}
 	return v

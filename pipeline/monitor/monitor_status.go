@@ -157,7 +157,7 @@ func mean(sum float64, n int64) *float64 {
 }
 
 func (m *Monitor) expectedFrom() string {
-	if m.router.Info().Decoder == policy.DecoderEstimate {
+	if m.router.Info().Decoder == policy.DecoderEstimate && m.comparable() {
 		return "the policy"
 	}
 	return "means of the pairs on the baseline"
@@ -203,6 +203,9 @@ func (m *Monitor) remarks(s *Status) (notes []string) {
 		add("The baseline has no outcomes of the policy's decisions, so there is no level for an alarm.")
 	} else if !a.Possible {
 		add("No mean can exceed the level %g within the range: the alarm cannot rise. More baseline rows or a smaller tolerance would lower it.", a.Level)
+	}
+	if o.Known > 0 && m.base.fees && !m.feesCount() {
+		add("The outcomes have no measured fees: those of the baseline are left out, too, and what the policy expects of a pair, with its fee, is not compared.")
 	}
 	if m.seen.Late > 0 {
 		add("%d outcomes are earlier than one that was added before them.", m.seen.Late)

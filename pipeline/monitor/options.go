@@ -39,6 +39,8 @@ type Options struct {
 	Seed   uint64      // of the sample and the random features
 	ADWIN  drift.ADWINSettings
 	Prices decide.PriceChange // at which the policy decides, see decide.Options
+	// LossAlone says that outcomes are task losses without measured fees: those of the baseline are counted without, too.
+	LossAlone bool `json:"-"` // the digest of the baseline depends on it
 	// Raw opens the encoder in front of the policy, or Encoder, so that features can be computed of raw rows, texts or
 	// images, see decide.Options. Without it, new rows are features.
 	Raw     bool

@@ -110,6 +110,7 @@ func run(ctx context.Context, o RunOptions, p stage.Progress) (_ *Status, err er
 	}
 	defer rt.Close()
 	o.Runtime = rt
+	o.LossAlone = o.LossAlone || !hasFees(o.In, o.Raw)
 	p.Start(-1, "read baseline")
 	defer p.Done()
 	m, err := Open(ctx, o.Policy, o.Baseline, o.Options)
@@ -204,7 +205,7 @@ func fileDigest(path string) (string, error) {
 
 // addFile decides on the rows of a file and adds them. Outcomes with times are added in the order of these at the end.
 func (m *Monitor) addFile(ctx context.Context, path string, raw *rawColumns, p stage.Progress) (err error) {
-	src, err := openLog(path, m.router.Info(), raw)
+	src, err := openLog(path, m.router.Info(), raw, m.feesCount())
 	if err != nil {
 		return err
 	}
@@ -258,7 +259,7 @@ func (m *Monitor) addRows(ctx context.Context, path string, rows *logRows, keep 
 	var outcomes []Outcome
 	for i := range decided {
 		decided[i] = int(d.Action[i])
-		if o, ok := rows.outcome(i, decided[i]); ok {
+		if o, ok := rows.outcome(i, decided[i], m.feesCount()); ok {
 			o.Expected = ExpectedLoss(d, i, o.Executed)
 			outcomes = append(outcomes, o)
 		}
@@ -269,15 +270,16 @@ func (m *Monitor) addRows(ctx context.Context, path string, rows *logRows, keep 
 	return nil, m.Add(rows.features, decided, outcomes)
 }
 
-// outcome is what came of a row on which the policy decides a pair; ok is false if nothing was executed.
-func (r *logRows) outcome(i, decided int) (o Outcome, ok bool) {
+// outcome is what came of a row on which the policy decides a pair, with its measured fee if fees count; ok is false if nothing
+// was executed.
+func (r *logRows) outcome(i, decided int, fees bool) (o Outcome, ok bool) {
 	o = Outcome{Decided: decided, Executed: decided, Loss: math.NaN(), Time: NoTime}
 	if r.times != nil {
 		o.Time = r.times[i]
 	}
 	switch {
 	case r.tensor != nil:
-		o.Loss, o.Decided = outcomeOf(r.tensor, i, decided), -1
+		o.Loss, o.Decided = outcomeOf(r.tensor, i, decided, fees), -1
 	case r.executed != nil:
 		o.Executed = r.executed[i]
 		if r.loss != nil {

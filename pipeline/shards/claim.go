@@ -44,6 +44,9 @@ func beat(ctx context.Context, folder *storage.Folder, name, worker string, leas
 			case <-ctx.Done():
 				return
 			case <-tick.C:
+				if ctx.Err() != nil {
+					return // both were ready: a beat would keep those waiting who stop it
+				}
 				c.Beat++
 				_ = writeJSON(ctx, folder, name, c, storage.WriteOptions{})
 			}

@@ -140,18 +140,19 @@ func (s *shared) compare(f File) error {
 	return err
 }
 
-// claim claims the making. mine is false if a worker that is alive has it.
+// claim claims the making. mine is false if a worker that is alive has it. The attempts are counted upwards, so of two
+// workers that both find the last claim silent or given up only one wins.
 func (s *shared) claim(ctx context.Context, lease time.Duration) (mine bool, attempt int, err error) {
-	last, alive := 0, time.Time{}
+	last, alive, givenUp := 0, time.Time{}, false
 	for info, err := range s.work.List(ctx, s.claimName(0)) {
 		if err != nil {
 			return false, 0, err
 		}
 		if n, err := strconv.Atoi(strings.TrimPrefix(info.Name, s.claimName(0))); err == nil && n > last {
-			last, alive = n, info.Modified
+			last, alive, givenUp = n, info.Modified, info.Size == 0
 		}
 	}
-	if last > 0 {
+	if last > 0 && !givenUp {
 		now, err := now(ctx, s.work, thisMachine().Worker)
 		if err != nil || !silent(alive, now, lease) {
 			return false, 0, err
@@ -170,15 +171,21 @@ func (s *shared) claimName(attempt int) string {
 	return name
 }
 
-// claimed fetches the files if another worker made them just before the claim was won, and makes them otherwise. The
-// claim goes in the end, also after an error, for others to try.
+// claimed fetches the files if another worker made them just before the claim was won, and makes them otherwise. In the
+// end the claims go, or after an error this one is given up, for others to try.
 func (s *shared) claimed(ctx context.Context, attempt int, lease time.Duration, make func() ([]string, error)) (made bool, err error) {
 	stop := beat(ctx, s.work, s.claimName(attempt), thisMachine().Worker, lease)
 	defer func() {
 		stop()
 		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 		defer cancel()
-		err = errors.Join(err, s.work.Delete(last, s.claimName(attempt)))
+		if err != nil {
+			err = errors.Join(err, s.work.WriteFile(last, s.claimName(attempt), nil, storage.WriteOptions{}))
+			return
+		}
+		for ; attempt > 0; attempt-- {
+			err = errors.Join(err, s.work.Delete(last, s.claimName(attempt)))
+		}
 	}()
 	if there, err := s.fetch(ctx); there || err != nil {
 		return false, err

@@ -89,6 +89,9 @@ type CostState struct {
 	ExpectedCost *float64 `json:"expected_cost,omitempty"`
 	Exploring    *float64 `json:"exploring,omitempty"` // what exploring is expected to cost
 	Outcomes     int64    `json:"outcomes"`
+	// MeasuredFees says that expectations include measured fees, which outcomes do not have: measured costs, and savings by
+	// outcomes, are not known.
+	MeasuredFees bool     `json:"measured_fees,omitempty"`
 	Unused       int64    `json:"unused"` // outcomes of another pair than the chosen one
 	MeasuredLoss *float64 `json:"measured_loss,omitempty"`
 	MeasuredCost *Mean    `json:"measured_cost,omitempty"` // loss plus the fees of the decision
@@ -199,6 +202,7 @@ func (v *version) state(now time.Duration, minutes int) PolicyState {
 	s.Canary, s.OtherPrices, s.FellBack = sum.canary, sum.otherPrices, sum.fellBack
 	s.Pairs = v.pairStates(&sum)
 	s.Costs = sum.costs()
+	s.Costs.MeasuredFees = v.info.MeasuredFees()
 	s.Savings = v.savings(&sum)
 	s.Stages = stageStates(&s.times)
 	s.Failures = v.failures(&sum)

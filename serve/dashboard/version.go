@@ -263,6 +263,9 @@ func (v *version) outcome(now time.Duration, loss float64, k keptDecision) {
 	}
 	m.known++
 	sized(&m.loss, pairs)[executed].add(loss)
+	if v.info.MeasuredFees() {
+		return // of which the outcome has none: its cost is not known
+	}
 	cost := loss + k.fee(executed)
 	m.measured.add(cost)
 	if k.priced && executed == k.action {

@@ -218,6 +218,9 @@ func (v *view) saving() []page.Block {
 
 // joining says what happened to outcomes.
 func (v *view) joining() (list []string) {
+	if c := &v.policy.Costs; c.MeasuredFees && c.Outcomes > 0 {
+		list = append(list, "What this policy expects includes measured fees, and outcomes are task losses without them. So measured costs, and savings by outcomes, are not known.")
+	}
 	if v.state.Unmatched > 0 {
 		list = append(list, fmt.Sprintf("%s came for decisions that this page does not remember. The log joins them.", several(v.state.Unmatched, "outcome")))
 	}

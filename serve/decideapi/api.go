@@ -14,21 +14,27 @@ import (
 
 // API answers requests for decisions. It is safe for concurrent use.
 type API struct {
-	decider  *decision.Decider
-	slog     *slog.Logger
-	settings Settings
-	pairs    sync.Map // digest of a policy -> *pairTexts
+	decider   *decision.Decider
+	slog      *slog.Logger
+	settings  Settings
+	described []byte   // the HTTP interfaces of the server
+	pairs     sync.Map // digest of a policy -> *pairTexts
 }
 
-// New returns the interface to a decider. The logger may be nil.
-func New(d *decision.Decider, l *slog.Logger, s Settings) (*API, error) {
+// New returns the interface to a decider. The logger may be nil. absent are the tags of openapi.json whose paths the server
+// does not have, so that they are not described.
+func New(d *decision.Decider, l *slog.Logger, s Settings, absent ...string) (*API, error) {
 	if err := s.Validate(); err != nil {
+		return nil, err
+	}
+	described, err := describeServer(absent)
+	if err != nil {
 		return nil, err
 	}
 	if l == nil {
 		l = slog.New(slog.DiscardHandler)
 	}
-	return &API{decider: d, slog: l, settings: s}, nil
+	return &API{decider: d, slog: l, settings: s, described: described}, nil
 }
 
 // Register adds the routes to mux.

@@ -1,6 +1,7 @@
 package decideapi
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"mime"
@@ -24,7 +25,11 @@ func (b *buffer) release() {
 	}
 }
 
-// readBody reads the body of a request, which must be JSON of at most limit bytes. The caller releases it.
+// byteOrderMark is what some programs write before a text in UTF-8.
+var byteOrderMark = []byte("\ufeff")
+
+// readBody reads the body of a request, which must be JSON of at most limit bytes, without a byte order mark. The caller
+// releases it.
 func readBody(w http.ResponseWriter, r *http.Request, limit int64) (*buffer, error) {
 	if err := checkType(r.Header); err != nil {
 		return nil, err
@@ -37,6 +42,9 @@ func readBody(w http.ResponseWriter, r *http.Request, limit int64) (*buffer, err
 	if b.bytes, err = readAll(b.bytes[:0], http.MaxBytesReader(w, r.Body, limit), r.ContentLength); err != nil {
 		b.release()
 		return nil, bodyError(err)
+	}
+	if bytes.HasPrefix(b.bytes, byteOrderMark) {
+		b.bytes = append(b.bytes[:0], b.bytes[len(byteOrderMark):]...)
 	}
 	return b, nil
 }

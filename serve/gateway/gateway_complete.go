@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -41,7 +42,7 @@ func (a *API) complete(w http.ResponseWriter, r *http.Request) {
 	}
 	text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, mostBody))
 	if err == nil {
-		c.request, err = chatjson.ReadRequest(text)
+		c.request, err = chatjson.ReadRequest(bytes.TrimPrefix(text, []byte("\ufeff"))) // the byte order mark that some programs write
 	}
 	if err != nil {
 		writeError(w, unreadable(err))

@@ -30,6 +30,7 @@ func readRequest(r *request, body []byte, headerLength int) error {
 		}
 		header, rest = body[:headerLength], body[headerLength:]
 	}
+	header = bytes.TrimPrefix(header, []byte("\ufeff")) // the byte order mark that some programs write
 	if left, lists := cutLists(header); lists != nil {
 		q := *r
 		if readHeader(&q, left, rest, lists) == nil {

@@ -1,15 +1,14 @@
-package pipeline
+package chat
 
 import (
 	"fmt"
 	"io"
 
-	"pipe/costs/chat"
 	"pipe/internal/safetext"
 )
 
-// writeAnswers writes how answers of chat models were parsed, and what they cost.
-func writeAnswers(w io.Writer, counts []chat.AnswerCount) error {
+// WriteCounts writes how answers of chat models were parsed, and what they cost.
+func WriteCounts(w io.Writer, counts []AnswerCount) error {
 	for _, c := range counts {
 		fmt.Fprintf(w, "\nanswers of %s: %d asked, %d kept from before\n", safetext.Line(c.Part), c.Asked, c.Cached)
 		share := func(n, all int64) string { return fmt.Sprintf("%d (%.1f%%)", n, 100*float64(n)/float64(max(1, all))) }

@@ -1,0 +1,31 @@
+package decisionlog
+
+import (
+	"testing"
+
+	"pipe/costs"
+)
+
+// TestBestPairStays leaves the best pair out of some records: it stays the best, on the others, unless most lack it.
+func TestBestPairStays(t *testing.T) {
+	about := &PolicyInfo{Actions: &costs.Actions{
+		Experts: []costs.Expert{{Name: "a"}, {Name: "b"}, {Name: "c"}}, Advice: []costs.Advice{{Name: "none"}},
+	}}
+	for lacks, want := range map[int]string{0: "b/none", 1: "b/none", 40: "b/none", 51: "a/none"} {
+		var s *sums
+		for n := range 100 {
+			d := Decision{Record: &Record{
+				Action: 2, Greedy: 2, Executed: -1, Keep: 1, Propensity: []float64{0, 0, 1}, Available: []bool{true, n >= lacks, true},
+				ExpectedCost: []float32{0.5, 0.4, 0.6}, ExpertFees: make([]float64, 3), AdviceFees: make([]float64, 1),
+			}, About: about}
+			if s == nil {
+				s = newSums(d)
+			}
+			s.add(d)
+		}
+		got := s.end()
+		if got.BestFixed != want || want == "b/none" && got.Saving.Rows != 100-lacks {
+			t.Errorf("%d records lack b: against %s on %d rows, want %s", lacks, got.BestFixed, got.Saving.Rows, want)
+		}
+	}
+}
