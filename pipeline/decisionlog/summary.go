@@ -18,29 +18,32 @@ type Summary struct {
 
 // PolicySummary describes the decisions of one version of a policy. Means count a record 1/Keep times.
 type PolicySummary struct {
-	Name      string          `json:"name"`
-	Digest    string          `json:"digest"`
-	Records   int             `json:"records"`
-	Canary    int             `json:"canary"` // records of these that a canary decided
-	Keep      float64         `json:"keep"`   // the lowest probability with which a record was kept
-	Explored  int             `json:"explored"`
-	Explores  bool            `json:"explores"`      // some pair had a chance besides the policy's own
-	Least     float64         `json:"least"`         // the lowest probability of a pair that was available, over all records
-	Guarded   int             `json:"guarded"`       // the best fixed pair decided
-	PairFees  int             `json:"pair_fees"`     // records with fees of pairs, besides those of experts and advice
-	Errors    int             `json:"errors"`        // records with an error
-	Fallbacks int             `json:"fallbacks"`     // another pair answered than the chosen one
-	Outcomes  int             `json:"outcomes"`      // records with an outcome
-	Losses    int             `json:"losses"`        // of these, with a loss
-	Expected  WeightedMean    `json:"expected_cost"` // of the chosen pair, at the prices of the decision
-	Measured  WeightedMean    `json:"measured_cost"` // of the records whose loss is known
-	Believed  WeightedMean    `json:"believed_cost"` // expected cost of those records
-	BestFixed string          `json:"best_fixed"`    // the pair with the lowest expected cost, where available; "" if the policy states none
-	Saving    WeightedMean    `json:"saving"`        // expected cost of that pair, less that of the chosen one
-	Proven    WeightedMean    `json:"proven_saving"` // the same from measured costs, by inverse propensity weights, without fallbacks; needs exploration
-	Money     WeightedMean    `json:"money"`         // measured fee of a record, where it is known
-	Pairs     []PairSummary   `json:"pairs"`         // in the order of the actions
-	Shadows   []ShadowSummary `json:"shadows"`       // by name and digest
+	Name      string  `json:"name"`
+	Digest    string  `json:"digest"`
+	Records   int     `json:"records"`
+	Canary    int     `json:"canary"` // records of these that a canary decided
+	Keep      float64 `json:"keep"`   // the lowest probability with which a record was kept
+	Explored  int     `json:"explored"`
+	Explores  bool    `json:"explores"`  // some pair had a chance besides the policy's own
+	Least     float64 `json:"least"`     // the lowest probability of a pair that was available, over all records
+	Guarded   int     `json:"guarded"`   // the best fixed pair decided
+	PairFees  int     `json:"pair_fees"` // records with fees of pairs, besides those of experts and advice
+	Errors    int     `json:"errors"`    // records with an error
+	Fallbacks int     `json:"fallbacks"` // another pair answered than the chosen one
+	Outcomes  int     `json:"outcomes"`  // records with an outcome
+	Losses    int     `json:"losses"`    // of these, with a loss
+	// MeasuredFees says that expected costs include measured fees, which outcomes do not have: measured costs and savings are
+	// not known then.
+	MeasuredFees bool            `json:"measured_fees,omitempty"`
+	Expected     WeightedMean    `json:"expected_cost"` // of the chosen pair, at the prices of the decision
+	Measured     WeightedMean    `json:"measured_cost"` // of the records whose loss is known
+	Believed     WeightedMean    `json:"believed_cost"` // expected cost of those records
+	BestFixed    string          `json:"best_fixed"`    // the pair with the lowest expected cost, where available; "" if the policy states none
+	Saving       WeightedMean    `json:"saving"`        // expected cost of that pair, less that of the chosen one
+	Proven       WeightedMean    `json:"proven_saving"` // the same from measured costs, by inverse propensity weights, without fallbacks; needs exploration
+	Money        WeightedMean    `json:"money"`         // measured fee of a record, where it is known
+	Pairs        []PairSummary   `json:"pairs"`         // in the order of the actions
+	Shadows      []ShadowSummary `json:"shadows"`       // by name and digest
 }
 
 // WeightedMean is a mean over some rows, each divided by the probability with which it was kept, with the normal interval of

@@ -29,3 +29,27 @@ func TestBestPairStays(t *testing.T) {
 		}
 	}
 }
+
+// TestMeasuredFeesAreNotCompared: what is expected with measured fees is not compared with outcomes, which have none.
+func TestMeasuredFeesAreNotCompared(t *testing.T) {
+	about := &PolicyInfo{Actions: &costs.Actions{
+		Experts: []costs.Expert{{Name: "a"}, {Name: "b"}}, Advice: []costs.Advice{{Name: "none"}},
+	}}
+	loss := 0.5
+	for _, meta := range []map[string]string{nil, {costs.MeterKey: "{}"}} {
+		about.Meta = meta
+		d := Decision{Record: &Record{
+			Executed: -1, Keep: 1, Propensity: []float64{0.5, 0.5}, Available: []bool{true, true},
+			ExpectedCost: []float32{0.5, 0.4}, ExpertFees: make([]float64, 2), AdviceFees: make([]float64, 1),
+		}, About: about, Outcome: &Outcome{Loss: &loss}}
+		s := newSums(d)
+		s.add(d)
+		got, rows := s.end(), 1
+		if meta != nil {
+			rows = 0
+		}
+		if got.MeasuredFees != (meta != nil) || got.Measured.Rows != rows || got.Believed.Rows != rows || got.Proven.Rows != rows || got.Losses != 1 || got.Expected.Rows != 1 || got.Pairs[0].Loss.Rows != 1 {
+			t.Errorf("%v: %+v", meta, got)
+		}
+	}
+}

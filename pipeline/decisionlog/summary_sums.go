@@ -5,6 +5,8 @@ import (
 	"maps"
 	"math"
 	"slices"
+
+	"pipe/costs"
 )
 
 // weighted sums values with weights.
@@ -70,6 +72,7 @@ func newSums(d Decision) *sums {
 	names := d.About.Actions.Names()
 	s := &sums{pairs: make([]pairSums, len(names)), shadows: map[[2]string]*ShadowSummary{}}
 	s.out = PolicySummary{Name: d.Policy, Digest: d.Digest, Keep: 1, Least: 1, Pairs: make([]PairSummary, len(names))}
+	_, s.out.MeasuredFees = d.About.Meta[costs.MeterKey]
 	for i, name := range names {
 		s.out.Pairs[i].Pair = name
 	}
@@ -137,6 +140,9 @@ func (s *sums) addMeasured(d Decision, w float64) {
 	}
 	s.out.Losses++
 	s.pairs[d.Answered()].loss.add(loss, w)
+	if s.out.MeasuredFees {
+		return // which the cost below does not have: it would be compared with unlike ones
+	}
 	cost, _ := d.Cost()
 	s.measured.add(cost, w)
 	if d.ExpectedCost != nil {

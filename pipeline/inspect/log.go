@@ -71,6 +71,9 @@ func writePolicy(b *safetext.Fields, p *decisionlog.PolicySummary) {
 		b.Add("  exploration", "none: other policies cannot be valued on these decisions")
 	}
 	b.Add("  expected cost", "%s", p.Expected.Text())
+	if p.MeasuredFees {
+		b.Add("  measured fees", "are part of what is expected and not of outcomes: measured costs and savings are not known")
+	}
 	b.Add("  measured cost", "%s%s", p.Measured.Text(), safetext.After("; expected of the same rows ", p.Believed.Text()))
 	b.Add("  expected saving", "%s", safetext.After("against "+p.BestFixed+" ", p.Saving.Text()))
 	b.Add("  measured saving", "%s", safetext.After("against "+p.BestFixed+" ", p.Proven.Text()))

@@ -159,7 +159,7 @@ func (v *view) shadows() *page.Table {
 	}
 	t := &page.Table{
 		Title: "Shadows", Head: head("shadow", "<same pair", "decisions", "expected saving per decision [95% interval]"),
-		Caption: "A shadow decides on the same rows and is never executed. The saving is the expected cost of the live choice minus that of the choice of the shadow. Each policy states the cost of what it chose. " + looks,
+		Caption: "A shadow decides on the same rows and is never executed. The saving is the expected cost of the live choice minus that of the choice of the shadow. Each policy states the cost of what it chose, with measured fees if it was trained on them: two that differ in this do not compare. " + looks,
 	}
 	for _, s := range v.policy.Shadows {
 		t.Rows = append(t.Rows, []page.Cell{name(shortened(s.Shadow)), {Text: percent(s.Agreement), Word: true, Bar: page.Bar(s.Agreement)}, cell(whole(s.N)), cell(interval(s.Cheaper))})
