@@ -87,8 +87,7 @@ func floorDiv(v, by int64) int64 {
 
 // isTime reports whether a column has timestamps or dates of a form that is read.
 func isTime(c *parquetfile.Column) bool {
-	return c.Meaning == parquetfile.Date && c.Kind == parquetfile.Int32 ||
-		c.Meaning == parquetfile.Timestamp && c.Kind == parquetfile.Int64 && c.Unit != parquetfile.UnknownUnit
+	return c.Meaning == parquetfile.Date && c.Kind == parquetfile.Int32 || c.IsTimestamp()
 }
 
 // timeCell returns a value of a column of timestamps or dates as text in UTC, which is no number. A timestamp without a

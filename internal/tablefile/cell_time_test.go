@@ -2,6 +2,7 @@ package tablefile
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"path/filepath"
 	"strings"
@@ -127,5 +128,49 @@ frame.to_json("t.jsonl", orient="records", lines=True, date_format="iso", date_u
 	}
 	if v, err := batch.Columns[0].Float(0); err == nil || !strings.Contains(err.Error(), `"2026-01-02T03:04:05.678901Z" is not a number`) {
 		t.Errorf("a time is the number %v: %v", v, err)
+	}
+}
+
+// Times of INT96, as Spark writes them, are those that pyarrow reads. Outside the column of times they are refused.
+func TestTimesOfSpark(t *testing.T) {
+	py, dir := judge.Python(t, "pyarrow"), t.TempDir()
+	out := judge.Run(t, py, dir, `
+import pyarrow as pa, pyarrow.parquet as pq
+micros = [0, 1, -1, 1767323045678901, -1767323045678901, -62135596800000000, 253402300799999999, -86400000000, None] + [7919 * 10**9 * i - 10**15 for i in range(3000)]
+for n, options in enumerate([{}, {"use_dictionary": False}, {"data_page_version": "2.0", "compression": "zstd"}]):
+    pq.write_table(pa.table({"t": pa.array(micros, pa.timestamp("us"))}), f"{n}.parquet", use_deprecated_int96_timestamps=True, row_group_size=1000, **options)
+    assert pq.ParquetFile(f"{n}.parquet").schema.column(0).physical_type == "INT96"
+read = pq.read_table("0.parquet", coerce_int96_timestamp_unit="us")["t"].cast(pa.int64()).to_pylist()
+print(*["null" if v is None else v for v in read])
+`)
+	for _, name := range []string{"0.parquet", "1.parquet", "2.parquet"} {
+		table, err := Open(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer table.Close()
+		if err := table.Choose([]string{"t"}); err == nil || !strings.Contains(err.Error(), "holds dates or times") {
+			t.Error(err)
+		}
+		if err := table.Choose([]string{"t"}, "t"); err != nil {
+			t.Fatal(err)
+		}
+		cells := make([]Cell, 1)
+		for i, want := range strings.Fields(out) {
+			if _, err := table.Next(cells); err != nil {
+				t.Fatal(err)
+			}
+			got := "null"
+			if !cells[0].Missing() {
+				at, err := cells[0].Time("")
+				got = fmt.Sprint(at)
+				if err != nil {
+					t.Error(err)
+				}
+			}
+			if got != want {
+				t.Errorf("%s, row %d: %s, expected %s", name, i+1, got, want)
+			}
+		}
 	}
 }
