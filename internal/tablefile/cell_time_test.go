@@ -63,6 +63,46 @@ func TestCellTime(t *testing.T) {
 	}
 }
 
+// An offset from UTC is read in every spelling of databases and programs. A name is none: CST is three zones, and summer time
+// moves others.
+func TestZones(t *testing.T) {
+	const three = 1767323045_000000 // 2026-01-02T03:04:05Z
+	for text, want := range map[string]int64{
+		"2026-01-02 05:04:05+02": three, "2026-01-02 05:04:05+0200": three, "2026-01-02 05:04:05+02:00": three,
+		"2026-01-02 05:04:05 +02": three, "2026-01-02 05:04:05 +0200": three, "2026-01-02 05:04:05 +02:00": three,
+		"2026-01-02T05:04:05+02": three, "2026-01-02T05:04:05 +02:00": three,
+		"2026-01-02T08:34:05+05:30": three, "2026-01-02 08:34:05+0530": three, "2026-01-01 23:34:05 -0330": three, "2026-01-01 22:04:05-05": three,
+		"2026-01-02 03:04:05 UTC": three, "2026-01-02 03:04:05UTC": three, "2026-01-02T03:04:05 Z": three, "2026-01-02 03:04:05 GMT": three, "2026-01-02 03:04:05Z": three,
+		"2026-01-02 03:04:05.678901+00": micros2026, "2026-01-02 05:04:05.678901 +0200": micros2026, "2026-01-02T03:04:05.678901 UTC": micros2026, " 2026-01-02 03:04:05.678901+00 ": micros2026,
+		"2026-01-02T03:04:05": three, "2026-01-02": three - (3*3600+4*60+5)*1e6,
+	} {
+		if got, err := (&Cell{kind: textCell, text: text}).Time(""); err != nil || got != want {
+			t.Errorf("%q: %d, %v, expected %d", text, got, err, want)
+		}
+	}
+	for text, says := range map[string]string{
+		"2026-01-02 03:04:05 CEST":                     "has the time zone CEST, and names of zones are not read; write its offset from UTC, as in",
+		"2026-01-02T03:04:05 Europe/Oslo":              "has the time zone Europe/Oslo,",
+		"2026-01-02T03:04:05+02:00[Europe/Oslo]":       "has the time zone Europe/Oslo,",
+		"2026-01-02 03:04:05.5 +0200 CEST":             "has the time zone CEST,",
+		"2026-01-02 03:04:05 UTC+2":                    "has the time zone UTC+2,",
+		"2026-01-02 03:04:05 utc":                      "has the time zone utc,",
+		"2026-01-02 03:04:05 PM":                       "is not a time; write",
+		"2026-01-02 03:04:05+2":                        "is not a time; write",
+		"2026-01-02 03:04:05+02:0":                     "is not a time; write",
+		"2026-01-02 03:04:05+99":                       "is not a time; write",
+		"2026-01-02 03:04:05+02:99":                    "is not a time; write",
+		"2026-01-02 03:04:05  +02":                     "is not a time; write",
+		"2026-01-02+02":                                "is not a time; write",
+		"2026-01-02 UTC":                               "is not a time; write",
+		"2026-01-02 03:04:05" + strings.Repeat("A", 9): "has the time zone",
+	} {
+		if got, err := (&Cell{kind: textCell, text: text}).Time(""); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%q: %d, %v, expected %q", text, got, err, says)
+		}
+	}
+}
+
 // Columns of times that pandas writes, of every type that it has for them, are read as the same moments.
 func TestTimesOfPandas(t *testing.T) {
 	py, dir := judge.Python(t, "pandas", "pyarrow"), t.TempDir()
