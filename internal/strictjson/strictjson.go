@@ -45,12 +45,16 @@ func UnmarshalAll(b []byte, dst any) error {
 // for invalid JSON means nothing.
 func Check(b []byte) error { return check(b, nil) }
 
+// CheckKeys is Check for a reader of some of the values: strings that are values may have lone surrogates.
+func CheckKeys(b []byte) error { return run(b, &walk{text: b, lone: true}) }
+
 // check is Check for a text that is decoded into a type.
-func check(b []byte, into reflect.Type) error {
+func check(b []byte, into reflect.Type) error { return run(b, &walk{text: b, into: into}) }
+
+func run(b []byte, w *walk) error {
 	if !utf8.Valid(b) {
 		return errors.New("is not UTF-8 text")
 	}
-	w := walk{text: b, into: into}
 	for w.skip(); w.at < len(b); w.skip() {
 		if err := w.step(); err != nil {
 			return err
@@ -61,20 +65,35 @@ func check(b []byte, into reflect.Type) error {
 
 // Object returns the values of a JSON object by key, after the checks of this package.
 func Object(b []byte) (map[string]json.RawMessage, error) {
-	var object map[string]json.RawMessage
-	if err := Unmarshal(b, &object); err != nil {
+	if err := Check(b); err != nil && json.Valid(b) {
 		return nil, err
 	}
-	if object == nil {
+	return object(b)
+}
+
+func object(b []byte) (values map[string]json.RawMessage, err error) {
+	if err := json.Unmarshal(b, &values); err != nil {
+		return nil, err
+	}
+	if values == nil {
 		return nil, errors.New("is not a JSON object")
 	}
-	return object, nil
+	return values, nil
+}
+
+// Values is Object for a reader of some of the values, with CheckKeys. It uses a value after Check.
+func Values(b []byte) (map[string]json.RawMessage, error) {
+	if err := CheckKeys(b); err != nil && json.Valid(b) {
+		return nil, err
+	}
+	return object(b)
 }
 
 // walk scans a JSON value token by token.
 type walk struct {
 	text []byte
 	at   int
+	lone bool         // values may have lone surrogates
 	into reflect.Type // nil: any
 	open []level
 	free []map[string]struct{} // of closed objects, for reuse
@@ -187,13 +206,14 @@ func (w *walk) str() error {
 	}
 	w.at++
 	text := w.text[start:min(w.at, len(w.text))]
-	if escaped {
+	n := len(w.open)
+	value := n == 0 || w.open[n-1].keys == nil || w.open[n-1].value
+	if escaped && !(value && w.lone) {
 		if half := halfPair(text); half != "" {
 			return fmt.Errorf("%s is half of a surrogate pair, not a character%s", half, w.place())
 		}
 	}
-	n := len(w.open)
-	if n == 0 || w.open[n-1].keys == nil || w.open[n-1].value {
+	if value {
 		return nil
 	}
 	return w.key(&w.open[n-1], text, escaped)
