@@ -3,9 +3,9 @@ package outcome
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 
 	"pipe/costs"
-	"pipe/internal/storage"
 	"pipe/internal/tablefile"
 	"pipe/internal/textfile"
 )
@@ -115,7 +115,7 @@ func (m *importer) noteSpelling(file, id string) {
 	}
 	if other := textfile.FloatSpelling(id); other != "" && m.outcomes.ids.Find(other) >= 0 {
 		m.report.Spelling = fmt.Sprintf("id %s of the outcomes is %s in %s, which is another id: write both alike (pandas makes floats of integers where some are missing; .astype(\"Int64\") makes them integers again)",
-			textfile.Quoted(other), textfile.Quoted(id), textfile.Quoted(storage.Base(file)))
+			textfile.Quoted(other), textfile.Quoted(id), textfile.Quoted(filepath.Base(file)))
 	}
 }
 
