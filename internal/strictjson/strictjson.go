@@ -17,7 +17,8 @@ import (
 	"pipe/internal/textfile"
 )
 
-// Unmarshal is json.Unmarshal with the checks of this package. Keys that are no field are ignored.
+// Unmarshal is json.Unmarshal with the checks of this package. Keys that are no field are ignored, also with lone surrogates in
+// their values.
 func Unmarshal(b []byte, dst any) error {
 	if err := check(b, reflect.TypeOf(dst)); err != nil && json.Valid(b) {
 		return err
@@ -105,6 +106,8 @@ type level struct {
 	value bool                // the next string is a value
 	into  reflect.Type        // of the object or list; nil: any
 	inner reflect.Type        // of its next value
+	lone  bool                // nobody reads its values
+	skips bool                // nobody reads its next value
 }
 
 // inList and inObject are the bytes that need handling in a list and in an object.
@@ -137,9 +140,9 @@ func (w *walk) skip() {
 func (w *walk) step() error {
 	switch c := w.text[w.at]; c {
 	case '{':
-		w.open = append(w.open, level{keys: w.noKeys(), into: w.next()})
+		w.open = append(w.open, level{keys: w.noKeys(), into: w.next(), lone: w.unread()})
 	case '[':
-		w.open = append(w.open, level{into: w.next()})
+		w.open = append(w.open, level{into: w.next(), lone: w.unread()})
 	case '}', ']':
 		w.close()
 	case ':', ',':
@@ -164,6 +167,12 @@ func (w *walk) next() reflect.Type {
 		return visible(l.into.Elem())
 	}
 	return nil
+}
+
+// unread reports whether nobody reads the next value, so that it may have lone surrogates.
+func (w *walk) unread() bool {
+	n := len(w.open)
+	return w.lone || n > 0 && (w.open[n-1].lone || w.open[n-1].skips)
 }
 
 // turn sets whether a value or a key comes next.
@@ -208,7 +217,7 @@ func (w *walk) str() error {
 	text := w.text[start:min(w.at, len(w.text))]
 	n := len(w.open)
 	value := n == 0 || w.open[n-1].keys == nil || w.open[n-1].value
-	if escaped && !(value && w.lone) {
+	if escaped && !(value && w.unread()) {
 		if half := halfPair(text); half != "" {
 			return fmt.Errorf("%s is half of a surrogate pair, not a character%s", half, w.place())
 		}
@@ -227,7 +236,9 @@ func (w *walk) key(l *level, text []byte, escaped bool) error {
 		}
 	}
 	var near string
-	if l.inner, near = inside(l.into, name); near != "" {
+	var field bool
+	l.inner, near, field = inside(l.into, name)
+	if l.skips = !field; near != "" {
 		return fmt.Errorf("key %q must be spelt %q%s", textfile.Short(name), near, w.place())
 	}
 	if _, twice := l.keys[name]; twice {
