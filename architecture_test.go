@@ -46,7 +46,7 @@ var mayImport = map[string][]string{
 	"costs/language":                   {"costs", "costs/builder/part", "costs/grade", "featurize/tokenizer", "internal/dataerror", "internal/strictjson", "internal/textfile", "onnx", "onnx/hf", "onnx/ort", "onnx/rewrite"},
 	"costs/language/languagetest":      {"onnx"},
 	"costs/outcome":                    {"costs", "costs/grade", "costs/prices", "internal/config", "internal/dataerror", "internal/digest", "internal/parquetfile", "internal/strictjson", "internal/tablefile", "internal/textfile"},
-	"costs/prices":                     {"internal/config", "internal/digest", "internal/textfile"},
+	"costs/prices":                     {"internal/config", "internal/digest", "internal/storage", "internal/textfile"},
 	"costs/prompt":                     {"internal/outside", "internal/textfile"},
 	"costs/retrieval":                  {"costs/builder/part", "costs/chat", "costs/grade", "costs/language", "costs/retrieval/bm25", "costs/retrieval/search", "costs/service", "internal/atomicfile", "internal/digest", "internal/parallel"},
 	"costs/retrieval/bm25":             {"costs/retrieval/pagename", "internal/atomicfile", "internal/digest", "internal/progress", "internal/storage", "internal/strictjson", "internal/textfile"},

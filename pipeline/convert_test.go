@@ -232,7 +232,7 @@ func TestDecideTexts(t *testing.T) {
 	csv.WriteString("id,other,claim\n")
 	for i, s := range texts {
 		fmt.Fprintf(&csv, "%d,x,%s\n", i, s)
-		fmt.Fprintf(&jsonl, "{\"claim\": %q, \"label\": 1}\n\n", s)
+		fmt.Fprintf(&jsonl, "{\"claim\": %q, \"label\": 1, \"not used\": [\"\\ud83d\"]}\n\n", s)
 	}
 	var outs []string
 	for _, in := range []string{csv.String(), jsonl.String()} {
@@ -249,12 +249,14 @@ func TestDecideTexts(t *testing.T) {
 		"column claim: is missing; the columns are id, text": "id,text\n1,a\n",
 		"row 2: column claim: is missing or not a string":    "{\"claim\": \"a\"}\n{\"claim\": null}\n",
 
-		"row 1: column claim":                "{\"claim\": 7}\n",
-		"row 1: column id":                   "{\"claim\": \"a\", \"id\": []}\n",
-		"row 1: unexpected end":              "{\"claim\": \"a\"\n",
-		"has no rows":                        "claim\n",
-		"is empty":                           "",
-		"the row has 1 fields, the header 2": "id,claim\n1\n",
+		"row 1: column claim":                              "{\"claim\": 7}\n",
+		"row 1: column id":                                 "{\"claim\": \"a\", \"id\": []}\n",
+		"row 1: the line ends within":                      "{\"claim\": \"a\"\n",
+		`row 1: column claim: \ud800 is half`:              `{"claim": "\ud800"}`,
+		`row 1: column id: \ud800 is half`:                 `{"claim": "a", "id": "\ud800"}`,
+		"has no rows":                                      "claim\n",
+		"is empty":                                         "",
+		"the row has 1 fields, the header 2":               "id,claim\n1\n",
 		"is Parquet; rows with texts must be CSV or JSONL": "PAR1",
 	} {
 		_, err := decide.Stream(context.Background(), rt, o, strings.NewReader(in), &bytes.Buffer{}, stage.Quiet)

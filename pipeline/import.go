@@ -208,6 +208,7 @@ func (r *ImportResult) WriteText(w io.Writer) error {
 		b.Add("dropped", "%d: %s (%s ...)", d.Count, d.Reason, strings.Join(d.First, ", "))
 	}
 	b.Add("unused", "%s", counted("%d feature rows of ids without outcomes", r.UnusedRows))
+	b.Add("", "%s", r.Spelling)
 	b.Add("groups", "%s", groupsLine(r.Groups, r.Divided))
 	b.Add("split", "%s", r.UnevenLine())
 	if m := r.Moved; m != nil {

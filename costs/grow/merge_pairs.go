@@ -60,7 +60,10 @@ func (m *merger) follow(lead, in *input) (*follower, error) {
 			why += "; both have the same experts and advice in another order, which the lists experts and advice in the configuration of pipe import fix"
 		}
 	}
-	const needs = "; that needs the same rows in all files"
+	needs := "; that needs the same rows in all files"
+	if match.onlyA.Rows > 0 && match.onlyB.Rows > 0 && textfile.FloatSpelling(match.onlyA.IDs[0]) == match.onlyB.IDs[0] {
+		needs += fmt.Sprintf("; %s and %s are different ids, so write both alike", textfile.Quoted(match.onlyA.IDs[0]), textfile.Quoted(match.onlyB.IDs[0]))
+	}
 	switch {
 	case match.onlyA.Rows > 0:
 		return nil, lead.fault(match.onlyA.first, "id", "%s is not in %q; %s%s", textfile.Quoted(match.onlyA.IDs[0]), in.path, why, needs)

@@ -173,6 +173,10 @@ func (m *meter) tokens(at *meterColumns, cells tablefile.Row, model string) (flo
 	if err != nil {
 		return 0, err
 	}
+	if at.in.at < 0 && len(price.Above) > 0 {
+		return 0, &costs.DataError{Msg: fmt.Sprintf("model %s has prices above a number of tokens of a prompt, but no column tokens_in or chars_in is named; name it, or remove %q from the file",
+			textfile.Quoted(model), "above")}
+	}
 	for _, part := range []struct {
 		price  *float64
 		column measured

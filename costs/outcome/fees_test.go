@@ -50,6 +50,20 @@ var usageFees = []float32{
 
 var nearly = cmpopts.EquateApprox(1e-6, 0)
 
+// A call with a long prompt has the prices above it, and others keep theirs.
+func TestFeesOfLongPrompts(t *testing.T) {
+	c := usageImport(t, usageCSV, strings.Replace(pricesYAML, "call: 0.001}", "call: 0.001, above: [{tokens: 1000, in: 30, out: 40}]}", 1))
+	got, _, err := Import(context.Background(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := append([]float32{}, usageFees...)
+	want[1] = 20 * (2000*30e-6 + 50*40e-6 + 0.001 + 0.002) // that of 2000 tokens
+	if d := cmp.Diff(want, got.Fee, nearly); d != "" {
+		t.Error(d)
+	}
+}
+
 func TestFeesFromTokensAndLatency(t *testing.T) {
 	c := usageImport(t, usageCSV, pricesYAML)
 	got, report, err := Import(context.Background(), c)
@@ -212,6 +226,11 @@ func TestBadUsage(t *testing.T) {
 	i.Outcomes.Columns.TokensOut = ""
 	_, _, err := Import(context.Background(), i)
 	dataerrortest.Check(t, err, i.Outcomes.File, 2, "", `model "tiny" has a price "out", but no column tokens_out or chars_out is named`)
+	i = usageImport(t, usageCSV, strings.Replace(pricesYAML, "{in: 10, out: 20, call: 0.001}", "{in: 0, out: 20, above: [{tokens: 1500, in: 0, out: 40}]}", 1))
+	i.Outcomes.Columns.TokensIn, i.Outcomes.Columns.TokensCached = "", ""
+	i.Fees.Models["x"] = "y"
+	_, _, err = Import(context.Background(), i)
+	dataerrortest.Check(t, err, i.Outcomes.File, 2, "", `model "y" has prices above a number of tokens of a prompt, but no column tokens_in or chars_in is named`)
 	i = usageImport(t, usageCSV, pricesYAML)
 	i.Fees.Models["z"] = "tiny"
 	_, _, err = Import(context.Background(), i)

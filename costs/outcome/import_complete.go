@@ -106,6 +106,9 @@ func (m *importer) incomplete(keep []int, firstCells []string) error {
 	if m.report.MissingCells > 0 {
 		msg += fmt.Sprintf("; %d cells are missing, first %s", m.report.MissingCells, strings.Join(firstCells, ", "))
 	}
+	if m.report.Spelling != "" {
+		msg += "; " + m.report.Spelling
+	}
 	switch {
 	case may:
 		msg += "; nothing is left"

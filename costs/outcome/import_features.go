@@ -3,6 +3,7 @@ package outcome
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 
 	"pipe/costs"
 	"pipe/internal/tablefile"
@@ -81,6 +82,7 @@ func (m *importer) readFeatureTable(ctx context.Context, tab *tablefile.Table, f
 		n := row.id.find(cells)
 		if n < 0 {
 			m.report.UnusedRows++
+			m.noteSpelling(tab.Path(), cells.Text(row.id.at))
 			return nil
 		}
 		again := seen[n]
@@ -104,6 +106,17 @@ func (m *importer) readFeatureTable(ctx context.Context, tab *tablefile.Table, f
 		}
 		return shiftedTo(row.read(b, n, cells), line)
 	})
+}
+
+// noteSpelling notes that an id of features without outcomes is an instance with another spelling of the same number.
+func (m *importer) noteSpelling(file, id string) {
+	if m.report.Spelling != "" {
+		return
+	}
+	if other := textfile.FloatSpelling(id); other != "" && m.outcomes.ids.Find(other) >= 0 {
+		m.report.Spelling = fmt.Sprintf("id %s of the outcomes is %s in %s, which is another id: write both alike (pandas makes floats of integers where some are missing; .astype(\"Int64\") makes them integers again)",
+			textfile.Quoted(other), textfile.Quoted(id), textfile.Quoted(filepath.Base(file)))
+	}
 }
 
 // The settings with columns for encoders.

@@ -40,6 +40,37 @@ c,3,2.5,red,more,dog,val
 `
 
 // smallImport is a configuration over the two tables, written to a folder.
+// Ids that are one number in two spellings do not join, and the error says so, with both.
+func TestSpellingOfIDs(t *testing.T) {
+	const outcomes, features = "id,who,hint,wrong,answer,paid\n1,x,no,0,1,0\n2,x,no,1,0,0\n", "id,f1,text,kind,truth,part\n1.0,2,a,k,1,train\n2.0,3,b,k,0,val\n"
+	says := `id "1" of the outcomes is "1.0" in "features.csv", which is another id: write both alike`
+	plain := func(outcomes, features string) Config {
+		c := smallImport(t, outcomes, features)
+		c.Fees = FeeTable{}
+		return c
+	}
+	for _, missing := range []string{MissingError, MissingDrop} {
+		c := plain(outcomes, features)
+		c.Missing = missing
+		_, _, err := Import(context.Background(), c)
+		dataerrortest.Check(t, err, c.Outcomes.File, 0, "", says)
+	}
+	c := plain(strings.NewReplacer("\n1,", "\n1.0,", "\n2,", "\n2.0,").Replace(outcomes), strings.ReplaceAll(features, ".0,", ","))
+	_, _, err := Import(context.Background(), c)
+	dataerrortest.Check(t, err, c.Outcomes.File, 0, "", `id "1.0" of the outcomes is "1" in "features.csv"`)
+	c = plain(outcomes, features+"1,2,a,k,1,train\n")
+	c.Missing = MissingDrop
+	_, report, err := Import(context.Background(), c)
+	if err != nil || !strings.Contains(report.Spelling, says) {
+		t.Error(report.Spelling, err)
+	}
+	c = plain(outcomes, strings.ReplaceAll(features, ".0,", ",")+"7.0,2,a,k,1,train\nx.0,2,a,k,1,train\n") // unused, and no other spelling
+	_, report, err = Import(context.Background(), c)
+	if err != nil || report.Spelling != "" || report.UnusedRows != 2 {
+		t.Errorf("%+v, %v", report, err)
+	}
+}
+
 func smallImport(t testing.TB, outcomes, features string) Config {
 	t.Helper()
 	dir := t.TempDir()

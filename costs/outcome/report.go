@@ -18,6 +18,7 @@ type Report struct {
 	Unknown       *Unknown            `json:"unknown,omitempty"`        // outcomes that the tensor does not have
 	Dropped       []Dropped           `json:"dropped,omitempty"`        // why instances were skipped
 	UnusedRows    int                 `json:"unused_rows,omitempty"`    // feature rows of ids without outcomes
+	Spelling      string              `json:"spelling,omitempty"`       // that such an id is one with outcomes in another spelling of the number
 	Splits        map[string]int      `json:"splits"`                   // instances per split
 	Groups        int                 `json:"groups,omitempty"`         // distinct groups, where there are any
 	Divided       int                 `json:"divided,omitempty"`        // of these, groups that a split column divides

@@ -1,10 +1,12 @@
 package prices
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 	"time"
@@ -13,6 +15,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"pipe/internal/config"
+	"pipe/internal/storage"
 	"pipe/internal/textfile"
 )
 
@@ -30,6 +33,7 @@ type Period struct {
 	Cached *float64 `yaml:"cached" json:"cached,omitempty"` // of these, tokens that the service had kept
 	Out    *float64 `yaml:"out" json:"out,omitempty"`       // money per million output tokens
 	Call   *float64 `yaml:"call" json:"call,omitempty"`     // money per call
+	Above  []Tier   `yaml:"above" json:"above,omitempty"`   // of calls with long prompts; after Read, in order of Tokens
 
 	// Other names of In and Out in files; nil after Read.
 	Prompt     *float64 `yaml:"prompt" json:"-"`
@@ -62,10 +66,29 @@ func Read(path string) (*Table, error) {
 	}
 	t := &Table{}
 	if err := config.Load(path, t); err != nil {
-		return nil, err
+		return nil, ofOtherForm(path, err)
 	}
 	t.order()
 	return t, nil
+}
+
+// ofOtherForm replaces the problems of a list of LiteLLM, which would be thousands, by what to do.
+func ofOtherForm(path string, err error) error {
+	var bad *config.Error
+	if !errors.As(err, &bad) {
+		return err
+	}
+	f, failed := storage.Open(path)
+	if failed != nil {
+		return err
+	}
+	defer f.Close()
+	head, failed := io.ReadAll(io.LimitReader(f, 1<<16))
+	if failed != nil || !bytes.Contains(head, []byte("input_cost_per_token")) {
+		return err
+	}
+	return &config.Error{File: bad.File, Problems: []string{"it has prices of one token, as the list of LiteLLM; write the prices of a million tokens for the models that you use, as in " +
+		"models: {NAME: [{in: 1.25, out: 10, above: [{tokens: 200000, in: 2.5, out: 15}]}]}"}}
 }
 
 // Parse reads a table from JSON, which may have other keys too. A table that
@@ -87,6 +110,7 @@ func (t *Table) order() {
 	for _, periods := range t.Models {
 		for i := range periods {
 			periods[i].since = periods[i].start().UnixMicro()
+			slices.SortFunc(periods[i].Above, func(a, b Tier) int { return cmp.Compare(a.Tokens, b.Tokens) })
 		}
 		slices.SortFunc(periods, func(a, b Period) int { return cmp.Compare(a.since, b.since) })
 	}
@@ -140,6 +164,7 @@ func (p Period) validate() error {
 	}
 	problems.Check(known, "in, cached, out and call are all missing")
 	problems.Check(p.Cached == nil || p.In != nil, "cached is set, but in is not")
+	p.validateTiers(&problems)
 	return problems.Err()
 }
 
@@ -219,12 +244,13 @@ type UsageError struct {
 func (e *UsageError) Error() string { return e.Msg }
 
 // Cost is the money of a call: tokens times their prices, and the price of the
-// call. Tokens without a price are a *UsageError, and so are more cached tokens
+// call. All tokens of a call with a long prompt have the prices of its Tier. Tokens without a price are a *UsageError, and so are more cached tokens
 // than input tokens.
 func (p Period) Cost(u Usage) (float64, error) {
 	if u.Cached > u.In {
 		return 0, &UsageError{"cached", fmt.Sprintf("%v cached tokens are more than the %v input tokens that they are part of", u.Cached, u.In)}
 	}
+	p = p.forPrompt(u.In)
 	money := 0.0
 	if p.Call != nil {
 		money = *p.Call

@@ -150,7 +150,7 @@ func TestBadFiles(t *testing.T) {
 		"currency: USD\nmodels: {a: [{from: May, in: 1}]}":      `from is "May"`,
 		"currency: USD\nmodels: {a: [{in: 1}, {in: 2}]}":        "begins when another period",
 		"currency: USD\nmodels: {a: [{in: cheap}]}":             "line 2: models.a[0].in",
-		"currency: USD\nmodels: {a: [{input: 1}]}":              `unknown key "input"; known are cached, call, completion, from, in, out, prompt`,
+		"currency: USD\nmodels: {a: [{input: 1}]}":              `unknown key "input"; known are above, cached, call, completion, from, in, out, prompt`,
 		"currency: USD\nmodels: {a: {in: 1}}":                   "expected a list",
 		"currency: USD\nmodels: {a: [{in: 1, completion: 2}]}":  "has either in and out, or prompt and completion",
 		"currency: USD\nmodels: {a: [{in: 1, prompt: 1}]}":      "other names of in and out",

@@ -104,7 +104,7 @@ func (f *fever) add(line []byte, n int, first map[string]int) error {
 		Evidence json.RawMessage `json:"evidence"`
 	}
 	if err := strictjson.Unmarshal(line, &raw); err != nil {
-		return bad("", "is not a claim: %v", strictjson.Plain(err))
+		return bad("", "is not a claim: %v", strictjson.InLine(err))
 	}
 	id, err := feverID(raw.ID)
 	switch at, known := first[id]; {
@@ -148,7 +148,7 @@ func (f *fever) groupOf(line []byte) (string, error) {
 	}
 	var keys map[string]json.RawMessage
 	if err := json.Unmarshal(line, &keys); err != nil {
-		return "", strictjson.Plain(err)
+		return "", strictjson.InLine(err)
 	}
 	return feverID(keys[f.group])
 }

@@ -6,8 +6,13 @@ import (
 	"math"
 )
 
+// IsTimestamp reports whether a leaf has points in time that Micros converts.
+func (c *Column) IsTimestamp() bool {
+	return c.Meaning == Timestamp && c.Unit != UnknownUnit && (c.Kind == Int64 || c.Kind == Int96)
+}
+
 // FindTime returns the column of values at or below a top-level column of points in time: timestamps in UTC, or plain
-// int64. The error states what to do about other types. Timestamps without a time zone are refused, because the same
+// int64. INT96 is in UTC, as Spark writes it. The error states what to do about other types. Timestamps without a time zone are refused, because the same
 // number is a different time in each place.
 func (c *Column) FindTime() (*Column, error) {
 	const wanted = "a timestamp in UTC, or int64 microseconds since 1970"
@@ -15,9 +20,9 @@ func (c *Column) FindTime() (*Column, error) {
 	switch {
 	case err != nil:
 		return nil, err
-	case c.Meaning == Timestamp && c.Kind == Int64 && c.Unit != UnknownUnit && c.UTC:
+	case c.IsTimestamp() && c.UTC:
 		return c, nil
-	case c.Meaning == Timestamp && c.Kind == Int64 && c.Unit != UnknownUnit:
+	case c.IsTimestamp():
 		return nil, errors.New("holds timestamps without a time zone; write them in UTC " +
 			`(pandas: .dt.tz_localize("UTC"), polars: .dt.replace_time_zone("UTC"), DuckDB: timezone('UTC', column))`)
 	case c.Meaning == Nothing && c.Kind == Int64:

@@ -10,7 +10,7 @@ const (
 	Boolean Kind = iota
 	Int32
 	Int64
-	Int96
+	Int96 // old timestamps, whose Values are microseconds since 1970
 	Float
 	Double
 	ByteArray

@@ -3,6 +3,7 @@ package parquetfile
 import (
 	"fmt"
 	"path"
+	"path/filepath"
 	"strings"
 
 	"pipe/internal/dataerror"
@@ -61,8 +62,20 @@ func IsLog(name string) bool {
 	return false
 }
 
-// checkManaged refuses a folder that a table format manages, and a folder of partitions or data in one.
+// checkManaged refuses a folder that a table format manages, and a folder of partitions or data in one, also one that a link
+// leads to.
 func checkManaged(folder string) error {
+	if err := checkManagedPath(folder); err != nil || storage.IsRemote(folder) {
+		return err
+	}
+	real, err := filepath.EvalSymlinks(folder)
+	if err != nil || real == filepath.Clean(folder) {
+		return nil // it is read, or its error said, by whoever opens it
+	}
+	return checkManagedPath(real)
+}
+
+func checkManagedPath(folder string) error {
 	for at := folder; ; at = storage.Dir(at) {
 		for _, log := range logs {
 			entries, _ := storage.ReadDir(storage.Join(at, log.folder)) // mostly there is none

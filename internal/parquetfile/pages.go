@@ -48,7 +48,7 @@ func (f *File) Pages(group int, c *Column) (*Pages, error) {
 		return nil, damaged("row group %d has no metadata of the column", group)
 	case meta.kind != c.Kind:
 		return nil, damaged("row group %d has values of type %s, the schema says %s", group, meta.kind, c.Kind)
-	case c.Kind == Int96 || c.Kind == FixedLenByteArray:
+	case c.Kind == FixedLenByteArray:
 		return nil, unread("", "is of type %s, which is not read", c.Kind)
 	case meta.values < 0, c.MaxRep == 0 && meta.values != g.rows, meta.values > 1<<26+256*f.size:
 		return nil, damaged("row group %d has %d values of %d rows", group, meta.values, g.rows)

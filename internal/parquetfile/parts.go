@@ -2,6 +2,7 @@ package parquetfile
 
 import (
 	"errors"
+	"io/fs"
 	"path/filepath"
 	"strings"
 
@@ -29,7 +30,7 @@ func Parts(path string) (files []string, folder string, err error) {
 	}
 	for _, e := range entries {
 		name := e.Name()
-		if strings.HasSuffix(name, ".parquet") && name[0] != '.' && name[0] != '_' && !e.IsDir() {
+		if strings.HasSuffix(name, ".parquet") && name[0] != '.' && name[0] != '_' && !isFolder(path, e) {
 			files = append(files, filepath.Join(path, name))
 		}
 	}
@@ -37,6 +38,15 @@ func Parts(path string) (files []string, folder string, err error) {
 		return nil, "", &dataerror.Error{File: path, Msg: "the folder has no .parquet file"}
 	}
 	return files, path, nil
+}
+
+// isFolder reports whether an entry of a folder is a folder, or a link to one.
+func isFolder(path string, e fs.DirEntry) bool {
+	if e.Type()&fs.ModeSymlink == 0 {
+		return e.IsDir()
+	}
+	info, err := storage.Stat(filepath.Join(path, e.Name()))
+	return err == nil && info.IsDir()
 }
 
 // InColumn turns an error about the content of a file into a *dataerror.Error and returns other errors unchanged.

@@ -69,6 +69,9 @@ func (b *schemaBuilder) build(parent *Column, depth int) (*Column, error) {
 		}
 	}
 	if e.leaf && e.children == 0 {
+		if e.kind == Int96 { // has no other use
+			c.Meaning, c.Unit, c.UTC = Timestamp, Microsecond, true
+		}
 		c.index = len(b.leaves)
 		b.leaves = append(b.leaves, c)
 		return c, nil

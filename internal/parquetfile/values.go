@@ -13,7 +13,7 @@ type Values struct {
 	kind     Kind
 	unsigned bool
 	// Floats are the values of a FLOAT column, Doubles those of a DOUBLE column, Ints those of columns of booleans (0,
-	// 1) and of integers; unsigned 64-bit integers keep their bits.
+	// 1) and of integers; unsigned 64-bit integers keep their bits. INT96 values are microseconds since 1970.
 	Floats  []float32
 	Doubles []float64
 	Ints    []int64
@@ -116,6 +116,8 @@ func (v *Values) width() int {
 		return 4
 	case Int64, Double:
 		return 8
+	case Int96:
+		return 12
 	}
 	return 0
 }
@@ -146,6 +148,8 @@ func (v *Values) decodePlain(b []byte, n int) error {
 		for i := range v.Ints {
 			v.Ints[i] = int64(binary.LittleEndian.Uint64(b[8*i:]))
 		}
+	case Int96:
+		return v.oldTimes(b, n)
 	case Boolean:
 		if len(b) != (n+7)/8 {
 			return fmt.Errorf("%d bits in %d bytes", n, len(b))

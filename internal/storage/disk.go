@@ -160,11 +160,12 @@ func walk(path string, visit func(Info) error) error {
 	return nil
 }
 
-// WalkDir is filepath.WalkDir. Of a remote folder it visits the folder and all objects below it, but not the folders
+// WalkDir is filepath.WalkDir, but follows symbolic links to folders, root too. A link to a folder that it is in itself is left
+// out: all in there has a path without it. Entries behind links have fs.ModeSymlink in their type. Of a remote folder it visits the folder and all objects below it, but not the folders
 // between; SkipDir leaves out one object.
 func WalkDir(root string, visit fs.WalkDirFunc) error {
 	if local, ok := LocalPath(root); ok {
-		return filepath.WalkDir(local, visit)
+		return walkLocal(local, visit)
 	}
 	info, err := Stat(root)
 	if err != nil {

@@ -55,24 +55,25 @@ func visible(t reflect.Type) reflect.Type {
 	return nil
 }
 
-// inside is the type of the values of a key. near is the key of a field that differs from it only in case.
-func inside(t reflect.Type, key string) (value reflect.Type, near string) {
+// inside is the type of the values of a key, and whether somebody reads them. near is the key of a field that differs from it
+// only in case.
+func inside(t reflect.Type, key string) (value reflect.Type, near string, read bool) {
 	switch {
 	case t == nil:
-		return nil, ""
+		return nil, "", true
 	case t.Kind() == reflect.Map:
-		return t.Elem(), ""
+		return t.Elem(), "", true
 	case t.Kind() != reflect.Struct:
-		return nil, ""
+		return nil, "", true
 	}
 	keys := keysOf(t)
 	if value, ok := keys[key]; ok {
-		return value, ""
+		return value, "", true
 	}
 	for name := range keys {
 		if strings.EqualFold(name, key) {
-			return nil, name
+			return nil, name, false
 		}
 	}
-	return nil, ""
+	return nil, "", false
 }

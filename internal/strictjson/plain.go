@@ -6,6 +6,15 @@ import (
 	"fmt"
 )
 
+// InLine rewords an error about a line that should have a whole JSON value.
+func InLine(err error) error {
+	var syntax *json.SyntaxError
+	if errors.As(err, &syntax) && syntax.Error() == "unexpected end of JSON input" {
+		return errors.New("the line ends within a JSON value; write one object per line, as jq -c . does, or jq -c '.[]' for a list")
+	}
+	return Plain(err)
+}
+
 // Plain rewords an error of the JSON package without the names of Go's types: it names the field whose value has the
 // wrong type.
 func Plain(err error) error {

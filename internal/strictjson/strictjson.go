@@ -17,7 +17,8 @@ import (
 	"pipe/internal/textfile"
 )
 
-// Unmarshal is json.Unmarshal with the checks of this package. Keys that are no field are ignored.
+// Unmarshal is json.Unmarshal with the checks of this package. Keys that are no field are ignored, also with lone surrogates in
+// their values.
 func Unmarshal(b []byte, dst any) error {
 	if err := check(b, reflect.TypeOf(dst)); err != nil && json.Valid(b) {
 		return err
@@ -45,12 +46,16 @@ func UnmarshalAll(b []byte, dst any) error {
 // for invalid JSON means nothing.
 func Check(b []byte) error { return check(b, nil) }
 
+// CheckKeys is Check for a reader of some of the values: strings that are values may have lone surrogates.
+func CheckKeys(b []byte) error { return run(b, &walk{text: b, lone: true}) }
+
 // check is Check for a text that is decoded into a type.
-func check(b []byte, into reflect.Type) error {
+func check(b []byte, into reflect.Type) error { return run(b, &walk{text: b, into: into}) }
+
+func run(b []byte, w *walk) error {
 	if !utf8.Valid(b) {
 		return errors.New("is not UTF-8 text")
 	}
-	w := walk{text: b, into: into}
 	for w.skip(); w.at < len(b); w.skip() {
 		if err := w.step(); err != nil {
 			return err
@@ -61,20 +66,35 @@ func check(b []byte, into reflect.Type) error {
 
 // Object returns the values of a JSON object by key, after the checks of this package.
 func Object(b []byte) (map[string]json.RawMessage, error) {
-	var object map[string]json.RawMessage
-	if err := Unmarshal(b, &object); err != nil {
+	if err := Check(b); err != nil && json.Valid(b) {
 		return nil, err
 	}
-	if object == nil {
+	return object(b)
+}
+
+func object(b []byte) (values map[string]json.RawMessage, err error) {
+	if err := json.Unmarshal(b, &values); err != nil {
+		return nil, err
+	}
+	if values == nil {
 		return nil, errors.New("is not a JSON object")
 	}
-	return object, nil
+	return values, nil
+}
+
+// Values is Object for a reader of some of the values, with CheckKeys. It uses a value after Check.
+func Values(b []byte) (map[string]json.RawMessage, error) {
+	if err := CheckKeys(b); err != nil && json.Valid(b) {
+		return nil, err
+	}
+	return object(b)
 }
 
 // walk scans a JSON value token by token.
 type walk struct {
 	text []byte
 	at   int
+	lone bool         // values may have lone surrogates
 	into reflect.Type // nil: any
 	open []level
 	free []map[string]struct{} // of closed objects, for reuse
@@ -86,6 +106,8 @@ type level struct {
 	value bool                // the next string is a value
 	into  reflect.Type        // of the object or list; nil: any
 	inner reflect.Type        // of its next value
+	lone  bool                // nobody reads its values
+	skips bool                // nobody reads its next value
 }
 
 // inList and inObject are the bytes that need handling in a list and in an object.
@@ -118,9 +140,9 @@ func (w *walk) skip() {
 func (w *walk) step() error {
 	switch c := w.text[w.at]; c {
 	case '{':
-		w.open = append(w.open, level{keys: w.noKeys(), into: w.next()})
+		w.open = append(w.open, level{keys: w.noKeys(), into: w.next(), lone: w.unread()})
 	case '[':
-		w.open = append(w.open, level{into: w.next()})
+		w.open = append(w.open, level{into: w.next(), lone: w.unread()})
 	case '}', ']':
 		w.close()
 	case ':', ',':
@@ -145,6 +167,12 @@ func (w *walk) next() reflect.Type {
 		return visible(l.into.Elem())
 	}
 	return nil
+}
+
+// unread reports whether nobody reads the next value, so that it may have lone surrogates.
+func (w *walk) unread() bool {
+	n := len(w.open)
+	return w.lone || n > 0 && (w.open[n-1].lone || w.open[n-1].skips)
 }
 
 // turn sets whether a value or a key comes next.
@@ -187,13 +215,14 @@ func (w *walk) str() error {
 	}
 	w.at++
 	text := w.text[start:min(w.at, len(w.text))]
-	if escaped {
+	n := len(w.open)
+	value := n == 0 || w.open[n-1].keys == nil || w.open[n-1].value
+	if escaped && !(value && w.unread()) {
 		if half := halfPair(text); half != "" {
 			return fmt.Errorf("%s is half of a surrogate pair, not a character%s", half, w.place())
 		}
 	}
-	n := len(w.open)
-	if n == 0 || w.open[n-1].keys == nil || w.open[n-1].value {
+	if value {
 		return nil
 	}
 	return w.key(&w.open[n-1], text, escaped)
@@ -207,7 +236,9 @@ func (w *walk) key(l *level, text []byte, escaped bool) error {
 		}
 	}
 	var near string
-	if l.inner, near = inside(l.into, name); near != "" {
+	var field bool
+	l.inner, near, field = inside(l.into, name)
+	if l.skips = !field; near != "" {
 		return fmt.Errorf("key %q must be spelt %q%s", textfile.Short(name), near, w.place())
 	}
 	if _, twice := l.keys[name]; twice {

@@ -51,6 +51,43 @@ func TestUnmarshal(t *testing.T) {
 	}
 }
 
+// Half of a surrogate pair is refused where the value is read, and not in what is ignored.
+func TestLoneSurrogatesOfFields(t *testing.T) {
+	type inner struct {
+		Text string `json:"text"`
+	}
+	type page struct {
+		ID    string            `json:"id"`
+		Inner []inner           `json:"inner"`
+		Map   map[string]string `json:"map"`
+		Any   any               `json:"any"`
+		Raw   json.RawMessage   `json:"raw"`
+	}
+	for text, refused := range map[string]bool{
+		`{"id": "a", "lines": "\ud83d"}`:                                          false,
+		`{"lines": ["\ud83d", {"x": "\ude00", "y": [["\ud83d"]]}], "id": "a"}`:    false,
+		`{"inner": [{"text": "a", "more": "\ud83d"}, {"more": {"m": "\ud83d"}}]}`: false,
+		`{"lines": "\ud83d", "id": "\ud83d"}`:                                     true,
+		`{"lines": {"x": "\ud83d"}, "map": {"k": "\ud83d"}}`:                      true,
+		`{"inner": [{"more": "\ud83d", "text": "\ud83d"}]}`:                       true,
+		`{"any": {"x": "\ud83d"}}`:                                                true,
+		`{"raw": {"x": "\ud83d"}}`:                                                true,
+		`{"\ud83d": 1}`:                                                           true,
+		`{"lines": {"\ud83d": 1}}`:                                                true,
+	} {
+		err := Unmarshal([]byte(text), new(page))
+		if (err != nil) != refused || err != nil && !strings.Contains(err.Error(), "half of a surrogate pair") {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+	if err := CheckKeys([]byte(`{"a": ["\ud83d", {"b": "\ude00"}]}`)); err != nil {
+		t.Error(err)
+	}
+	if err := CheckKeys([]byte(`{"a": {"\ud83d": 1}}`)); err == nil {
+		t.Error("half a pair in a key passes")
+	}
+}
+
 // own decodes itself.
 type own struct{ Text string }
 

@@ -1,9 +1,12 @@
 package tablefile
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -29,7 +32,33 @@ func (u TimeUnit) Check() error {
 // layouts are the texts that are read as times, besides numbers. A fraction of a second may follow the seconds. Without
 // a zone they are in UTC.
 var layouts = []string{
-	time.RFC3339, "2006-01-02 15:04:05Z07:00", "2006-01-02 15:04:05 Z07:00", "2006-01-02T15:04:05", "2006-01-02 15:04:05", "2006-01-02",
+	time.RFC3339, "2006-01-02 15:04:05Z07:00", "2006-01-02T15:04:05", "2006-01-02 15:04:05", "2006-01-02",
+}
+
+// zoned is a time of day with an offset from UTC, and named is one with a word in its place.
+var (
+	zoned = regexp.MustCompile(`^(.+:\d\d[.,\d]*) ?(?:(Z|UTC|GMT)|([+-]\d\d)(?::?(\d\d))?)$`)
+	named = regexp.MustCompile(`^\d{4}-\d\d-\d\d[T ]\d\d:\d\d:[^A-Za-z]*([A-Za-z][\w/+-]*)\]?$`)
+)
+
+// plainZone writes the offset of a time as RFC 3339 does: behind the time without a space, as Z or +02:00.
+func plainZone(text string) string {
+	switch part := zoned.FindStringSubmatch(text); {
+	case part == nil:
+		return text
+	case part[2] != "":
+		return part[1] + "Z"
+	default:
+		return part[1] + part[3] + ":" + cmp.Or(part[4], "00")
+	}
+}
+
+// noTimeError says why a text is not a time.
+func noTimeError(text string) error {
+	if part := named.FindStringSubmatch(text); part != nil && !slices.Contains([]string{"AM", "PM", "Z"}, strings.ToUpper(part[1])) {
+		return fmt.Errorf("%s has the time zone %s, and names of zones are not read; write its offset from UTC, as in 2026-01-31T12:00:00+02:00", textfile.Quoted(text), textfile.Short(part[1]))
+	}
+	return fmt.Errorf("%s is not a time; write 2026-01-31T12:00:00Z, 2026-01-31 12:00:00 or 2026-01-31", textfile.Quoted(text))
 }
 
 // Time returns a point in time in microseconds since 1970-01-01 UTC; parts of a microsecond are cut off. A number needs
@@ -45,15 +74,27 @@ func (c *Cell) Time(unit TimeUnit) (int64, error) {
 	if _, err := textfile.ParseNumber(text); err == nil {
 		return numberTime(text, unit)
 	}
+	at, ok := textTime(text)
+	if !ok {
+		at, ok = textTime(plainZone(text))
+	}
+	if !ok {
+		return 0, noTimeError(text)
+	}
+	if y := at.UTC().Year(); y < 1 || y > 9999 {
+		return 0, fmt.Errorf("%s is not in the years 1 to 9999", textfile.Quoted(text))
+	}
+	return at.UnixMicro(), nil
+}
+
+// textTime reads a text in one of the layouts.
+func textTime(text string) (time.Time, bool) {
 	for _, layout := range layouts {
 		if at, err := time.Parse(layout, text); err == nil {
-			if y := at.UTC().Year(); y < 1 || y > 9999 {
-				return 0, fmt.Errorf("%s is not in the years 1 to 9999", textfile.Quoted(text))
-			}
-			return at.UnixMicro(), nil
+			return at, true
 		}
 	}
-	return 0, fmt.Errorf("%s is not a time; write 2026-01-31T12:00:00Z, 2026-01-31 12:00:00 or 2026-01-31", textfile.Quoted(text))
+	return time.Time{}, false
 }
 
 // numberTime reads integers exactly, and numbers with a fraction as float64.
@@ -87,8 +128,7 @@ func floorDiv(v, by int64) int64 {
 
 // isTime reports whether a column has timestamps or dates of a form that is read.
 func isTime(c *parquetfile.Column) bool {
-	return c.Meaning == parquetfile.Date && c.Kind == parquetfile.Int32 ||
-		c.Meaning == parquetfile.Timestamp && c.Kind == parquetfile.Int64 && c.Unit != parquetfile.UnknownUnit
+	return c.Meaning == parquetfile.Date && c.Kind == parquetfile.Int32 || c.IsTimestamp()
 }
 
 // timeCell returns a value of a column of timestamps or dates as text in UTC, which is no number. A timestamp without a

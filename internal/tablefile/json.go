@@ -10,11 +10,17 @@ import (
 	"slices"
 
 	"pipe/internal/dataerror"
+	"pipe/internal/strictjson"
 	"pipe/internal/textfile"
 )
 
 // jsonCell keeps every value except strings as it is written.
 func jsonCell(raw json.RawMessage) (Cell, error) {
+	if bytes.Contains(raw, []byte(`\u`)) { // there may be lone surrogates
+		if err := strictjson.Check(raw); err != nil {
+			return Cell{}, err
+		}
+	}
 	switch {
 	case string(raw) == "null":
 		return Cell{}, nil

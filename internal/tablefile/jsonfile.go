@@ -187,7 +187,7 @@ func (t *jsonFile) row(cells []Cell) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	object, err := strictjson.Object(text)
+	object, err := strictjson.Values(text)
 	if err != nil {
 		return 0, t.list.bad("", "", strictjson.Plain(err))
 	}

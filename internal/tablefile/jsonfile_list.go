@@ -117,7 +117,7 @@ func (l *jsonList) values() (found bool, err error) {
 		if err := l.dec.Decode(&value); err != nil {
 			return false, l.broken(err)
 		}
-		if err := strictjson.Check(value); err != nil {
+		if err := strictjson.CheckKeys(value); err != nil {
 			return false, &dataerror.Error{File: l.file, Column: key, Err: err}
 		}
 		if l.outer[key] = value; len(l.outer) > textfile.MaxColumns {

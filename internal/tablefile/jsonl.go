@@ -30,8 +30,10 @@ func newJSONTable(path string, r io.Reader) (*jsonTable, error) {
 		return nil, err
 	}
 	t.first = bytes.Clone(line)
-	t.names, err = namesOf(line)
-	if err != nil {
+	if _, err := strictjson.Values(line); err != nil {
+		return nil, t.bad("", "", strictjson.InLine(err))
+	}
+	if t.names, err = namesOf(line); err != nil {
 		return nil, t.bad("", "", err)
 	}
 	return t, nil
@@ -97,9 +99,9 @@ func (t *jsonTable) row(cells []Cell) (int, error) {
 			return 0, err
 		}
 	}
-	object, err := strictjson.Object(line)
+	object, err := strictjson.Values(line)
 	if err != nil {
-		return 0, t.bad("", "", strictjson.Plain(err))
+		return 0, t.bad("", "", strictjson.InLine(err))
 	}
 	t.object.reset(object)
 	if err := t.fields.read(&t.object, cells, t.bad); err != nil {

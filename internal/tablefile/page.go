@@ -177,7 +177,7 @@ func (p *page) same(row, other int) bool {
 	switch p.column.Kind {
 	case parquetfile.ByteArray:
 		return p.Text(a) == p.Text(b)
-	case parquetfile.Int32, parquetfile.Int64:
+	case parquetfile.Int32, parquetfile.Int64, parquetfile.Int96:
 		return p.Ints[a] == p.Ints[b]
 	}
 	return false

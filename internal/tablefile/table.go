@@ -1,6 +1,7 @@
 package tablefile
 
 import (
+	"bufio"
 	"path/filepath"
 	"strings"
 
@@ -160,11 +161,7 @@ func (l Layout) openFile(path string) (source, error) {
 	case ".parquet":
 		return openParquetTable(path, l.Part)
 	case ".json":
-		in, err := openJSONFile(path, l.Rows, l.All, l.quick)
-		if err != nil {
-			return nil, err
-		}
-		return newTextTable(in, in.list), nil
+		return l.openJSON(path, l.Rows)
 	case ".csv", ".tsv", ".jsonl", ".ndjson":
 	default:
 		return nil, &dataerror.Error{File: path, Msg: "has an unknown extension; known are .csv, .tsv, .jsonl, .ndjson, .json, each also .gz, and .parquet"}
@@ -172,6 +169,10 @@ func (l Layout) openFile(path string) (source, error) {
 	r, file, err := openText(path)
 	if err != nil {
 		return nil, err
+	}
+	if ext != ".csv" && ext != ".tsv" && beginsList(r) {
+		file.Close()
+		return l.openJSON(path, "")
 	}
 	var t rowReader
 	switch ext {
@@ -193,6 +194,30 @@ func (l Layout) openFile(path string) (source, error) {
 		}
 	}
 	return newTextTable(t, file), nil
+}
+
+// openJSON opens a file that is one JSON value.
+func (l Layout) openJSON(path, rows string) (source, error) {
+	in, err := openJSONFile(path, rows, l.All, l.quick)
+	if err != nil {
+		return nil, err
+	}
+	return newTextTable(in, in.list), nil
+}
+
+// beginsList reports whether a file that should have an object in each line is one list.
+func beginsList(r *bufio.Reader) bool {
+	const most = 1 << 10 // bytes of white space
+	for n := 1; n <= most; n++ {
+		head, err := r.Peek(n)
+		if err != nil {
+			return false
+		}
+		if c := head[n-1]; !strings.ContainsRune(" \t\r\n", rune(c)) {
+			return c == '['
+		}
+	}
+	return false
 }
 
 // extension is the lower-case extension of a file, without .gz; "" if it is not known.

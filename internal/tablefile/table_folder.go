@@ -66,6 +66,9 @@ func (l Layout) Files() ([]string, error) {
 		fits = match.MatchString
 	}
 	files, err := l.find(fits)
+	if err == nil {
+		files, err = once(l.Path, files)
+	}
 	if err != nil {
 		return nil, err
 	}

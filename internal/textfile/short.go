@@ -25,6 +25,9 @@ func Quoted(s string) string {
 
 // Listed joins names for an error or a note: the first limit names, and how many more there are.
 func Listed(names []string, limit int) string {
+	if len(names) == 0 {
+		return "none"
+	}
 	if len(names) > limit {
 		return strings.Join(names[:limit], ", ") + fmt.Sprintf(", and %d more", len(names)-limit)
 	}

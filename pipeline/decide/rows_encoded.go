@@ -11,6 +11,7 @@ import (
 	"strconv"
 
 	"pipe/costs"
+	"pipe/internal/strictjson"
 	"pipe/internal/textfile"
 	"pipe/models/policy"
 )
@@ -139,6 +140,9 @@ func (f *jsonFields) read() (encodedRow, error) {
 	var value *string
 	if raw, ok := row[f.field]; !ok || json.Unmarshal(raw, &value) != nil || value == nil {
 		return encodedRow{}, f.lines.bad(f.field, "is missing or not a string")
+	}
+	if err := strictjson.Check(row[f.field]); err != nil {
+		return encodedRow{}, f.lines.bad(f.field, "%v", err)
 	}
 	id, err := f.lines.name(row["id"])
 	f.lines.seen++

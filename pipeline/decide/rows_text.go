@@ -180,13 +180,13 @@ func (s *jsonlSource) readObject() (map[string]json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
-	row, err := strictjson.Object(line)
+	row, err := strictjson.Values(line)
 	var shape *json.UnmarshalTypeError
 	switch {
 	case errors.As(err, &shape):
 		return nil, s.bad("", `is a JSON %s, not an object such as {"id": "a", "features": [0.1, 2]}`, shape.Value)
 	case err != nil:
-		return nil, s.bad("", "%v", err)
+		return nil, s.bad("", "%v", strictjson.InLine(err))
 	}
 	return row, nil
 }
@@ -251,6 +251,9 @@ func jsonKind(raw json.RawMessage) string {
 func (s *jsonlSource) name(raw json.RawMessage) (string, error) {
 	var text string
 	var number json.Number
+	if err := strictjson.Check(raw); err != nil {
+		return "", s.bad("id", "%v", err)
+	}
 	switch {
 	case len(raw) == 0:
 		return strconv.Itoa(s.seen), nil

@@ -24,10 +24,18 @@ type ReadCounts struct {
 	Unmatched int `json:"unmatched"` // outcomes whose decision is not in the log: it was lost in a crash, or removed
 	Conflicts int `json:"conflicts"` // outcomes that contradict an earlier one of the same decision, and are left out
 	Replaced  int `json:"replaced"`  // outcomes in whose place a later one of the same decision holds
+	Repeated  int `json:"repeated"`  // decisions and outcomes that stand in the log again, and count once
 	// OutOfRange are outcomes of earlier versions whose score is not from 0 to 1, or whose loss is beyond float32. They are left out.
 	OutOfRange int `json:"out_of_range"`
 	Segments   int `json:"segments"`
 	Damage
+
+	outcomesAgain int // of Repeated
+}
+
+// joined are the outcomes whose decision is in the log.
+func (c *ReadCounts) joined() int {
+	return c.Outcomes + c.Conflicts + c.Replaced + c.OutOfRange + c.outcomesAgain
 }
 
 // Decision is a record of the log with its policy and its outcome.
@@ -87,7 +95,7 @@ func (l *Log) read(yield func(Decision, error) bool) error {
 			return err
 		}
 	}
-	l.counts.Unmatched = max(0, total-l.counts.Outcomes-l.counts.Conflicts-l.counts.Replaced-l.counts.OutOfRange)
+	l.counts.Unmatched = max(0, total-l.counts.joined())
 	return nil
 }
 
@@ -108,12 +116,19 @@ func (l *Log) segment(s *segment, told []*closedSegment, yield func(Decision, er
 		return err
 	}
 	l.counts.Segments++
+	seen := newSeen(sp.repeats())
 	d, err := eachRecord(s, func(r *Record, p *PolicyInfo) error {
+		if seen.again(r.ID) {
+			l.counts.Repeated++
+			return nil
+		}
 		if l.policies[p.Digest] == nil {
 			l.policies[p.Digest] = p
 		}
 		l.counts.Records++
-		out := Decision{r, p, joined[r.ID]}
+		all := joined[r.ID]
+		l.counts.add(all)
+		out := Decision{r, p, all.holds}
 		switch {
 		case out.Outcome == nil:
 		case out.Outcome.Check() != nil:
@@ -127,7 +142,7 @@ func (l *Log) segment(s *segment, told []*closedSegment, yield func(Decision, er
 		}
 		return nil
 	})
-	l.counts.add(d)
+	l.counts.Damage.add(d)
 	return err
 }
 
@@ -199,25 +214,47 @@ func (l *Log) outcomeSpans() ([]*closedSegment, error) {
 	return told, nil
 }
 
+// history is what the log has of the outcome of a decision: the one that holds, and how many others there are.
+type history struct {
+	holds                      *Outcome
+	replaced, conflicts, again int
+}
+
+// add counts the outcomes of a decision, besides the one that holds.
+func (c *ReadCounts) add(t history) {
+	c.Replaced += t.replaced
+	c.Conflicts += t.conflicts
+	c.Repeated += t.again
+	c.outcomesAgain += t.again
+}
+
+// next takes another outcome of the decision.
+func (t *history) next(o *Outcome) {
+	switch {
+	case t.holds == nil:
+		t.holds = o
+	case o.Replace:
+		t.replaced++
+		t.holds = o
+	case contentOf(t.holds) != contentOf(o):
+		t.conflicts++
+	default:
+		t.again++
+	}
+}
+
 // outcomesWithin reads the outcomes whose ids are within a span.
-func (l *Log) outcomesWithin(sp *span, told []*closedSegment) (map[string]*Outcome, error) {
-	joined := map[string]*Outcome{}
-	for _, t := range told {
-		if !t.span.overlaps(sp) {
+func (l *Log) outcomesWithin(sp *span, segments []*closedSegment) (map[string]history, error) {
+	joined := map[string]history{}
+	for _, s := range segments {
+		if !s.span.overlaps(sp) {
 			continue
 		}
-		err := eachOutcome(t.segment, func(o *Outcome) error {
-			if !sp.mayHave(o.ID) {
-				return nil
-			}
-			switch before := joined[o.ID]; {
-			case before == nil:
-				joined[o.ID] = o
-			case o.Replace:
-				l.counts.Replaced++
-				joined[o.ID] = o
-			case contentOf(before) != contentOf(o):
-				l.counts.Conflicts++
+		err := eachOutcome(s.segment, func(o *Outcome) error {
+			if sp.mayHave(o.ID) {
+				t := joined[o.ID]
+				t.next(o)
+				joined[o.ID] = t
 			}
 			return nil
 		})

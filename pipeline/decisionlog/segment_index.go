@@ -93,6 +93,7 @@ func readIndexHead(file *os.File) (sp *span, entries int, err error) {
 	if size%indexEntry != 0 || entries > sp.Rows || sp.Rows < 0 {
 		return nil, 0, &dataerror.Error{Msg: fmt.Sprintf("has %d bytes of ids for %d rows", size, sp.Rows)}
 	}
+	sp.ids = entries
 	return sp, entries, nil
 }
 

@@ -94,8 +94,9 @@ func (w *parquetWriter[T]) close(s *segment, policies []*PolicyInfo) error {
 	return w.file.CloseAtomicallyReplace()
 }
 
-// writeParquet turns the lines of a segment into its Parquet file. Lines that are not whole are left out.
-func writeParquet(s *segment) error {
+// writeParquet turns the lines of a segment into its Parquet file. Lines that are not whole are left out, and with repeats
+// the decisions whose id came before.
+func writeParquet(s *segment, repeats bool) error {
 	if s.stream == outcomes {
 		return writeRows(s, func(w *parquetWriter[Outcome]) ([]*PolicyInfo, error) {
 			_, err := readLines(s, func(_ lineKind, body []byte) error {
@@ -110,7 +111,11 @@ func writeParquet(s *segment) error {
 	}
 	return writeRows(s, func(w *parquetWriter[decisionRow]) ([]*PolicyInfo, error) {
 		var list []*PolicyInfo
+		seen := newSeen(repeats)
 		_, err := recordsOfLines(s, newReused(), func(r *Record, p *PolicyInfo) error {
+			if seen.again(r.ID) {
+				return nil
+			}
 			if !slices.Contains(list, p) {
 				list = append(list, p)
 			}

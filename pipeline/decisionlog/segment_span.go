@@ -8,6 +8,15 @@ type span struct {
 	First  int64 // earliest time of a record, microseconds since 1970
 	Last   int64 // latest
 	Hashes map[uint64]uint64
+	ids    int // of an index: how many hashes it has
+}
+
+// repeats reports whether some id is there twice: of decisions, a line that was written or copied again.
+func (s *span) repeats() bool {
+	if s.Hashes != nil {
+		return s.Rows > len(s.Hashes)
+	}
+	return s.Rows > s.ids
 }
 
 // add counts one row. Hashes maps the hash of an id to a hash of the content, which is 0 for decisions.

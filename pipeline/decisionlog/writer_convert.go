@@ -99,10 +99,15 @@ func (s *stream) finish() error {
 // the lines go. After a kill between any two of these steps, the next run does the rest.
 func (c *closedSegment) finish() error {
 	if c.span.Rows > 0 {
-		if err := c.writeIndex(c.span); err != nil {
+		sp := *c.span
+		repeats := c.stream == decisions && sp.repeats()
+		if repeats {
+			sp.Rows = len(sp.Hashes)
+		}
+		if err := c.writeIndex(&sp); err != nil {
 			return err
 		}
-		if err := writeParquet(c.segment); err != nil {
+		if err := writeParquet(c.segment, repeats); err != nil {
 			return err
 		}
 	}

@@ -76,7 +76,11 @@ func (w *Writer) Keep(o Outcome) (Kept, error) {
 func (w *Writer) knows(id string, hash uint64) error {
 	w.mu.Lock()
 	found := w.recent.has(hash)
+	removed := w.stats.Removed > 0 // and its segment may be
 	w.mu.Unlock()
+	if found && removed {
+		found, _ = w.waits(hash)
+	}
 	if found {
 		return nil
 	}

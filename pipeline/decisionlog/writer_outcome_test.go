@@ -278,3 +278,64 @@ func TestSignOfZero(t *testing.T) {
 		}
 	}
 }
+
+// An outcome of a decision that this run has written and removed is refused, as after a restart. Those that are left, in
+// whatever form, and the one that waits in the queue still take outcomes.
+func TestOutcomeOfRemoved(t *testing.T) {
+	folder, p, rng := t.TempDir(), testPolicy(2, 2, 64), rand.New(rand.NewPCG(1, 1))
+	s := quick()
+	s.SegmentBytes, s.KeepBytes = 1<<14, 1<<15
+	w := openTest(t, folder, s, p)
+	var ids []string
+	add := func() {
+		t.Helper()
+		r := testRecord(rng, &p)
+		ids = append(ids, r.ID)
+		if err := w.Add(r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for w.Stats().Removed == 0 {
+		for range 10 {
+			add()
+		}
+		waitFor(t, w, "written", func(s Stats) bool { return s.Queued == 0 && s.Unfinished == 0 })
+	}
+	add()
+	tell := func(id string) error {
+		_, err := w.Outcome(Outcome{ID: id, Label: "l"})
+		return err
+	}
+	if err := tell(ids[len(ids)-1]); err != nil {
+		t.Errorf("an outcome of the last decision: %v", err)
+	}
+	waitFor(t, w, "written", func(s Stats) bool { return s.Queued == 0 && s.Unfinished == 0 })
+	left := func() map[string]bool {
+		list, _ := readAll(t, folder)
+		out := map[string]bool{}
+		for _, d := range list {
+			out[d.ID] = true
+		}
+		return out
+	}
+	before := left()
+	told := map[string]error{}
+	for _, id := range ids {
+		told[id] = tell(id)
+	}
+	after := left() // the last removal may still go on
+	if before[ids[0]] || len(after) < 2 {
+		t.Fatalf("%d and then %d decisions of %d are left", len(before), len(after), len(ids))
+	}
+	for _, id := range ids {
+		switch err := told[id]; {
+		case after[id] && err != nil:
+			t.Errorf("an outcome of a decision that is left: %v", err)
+		case !before[id] && !errors.As(err, new(*UnknownError)):
+			t.Errorf("an outcome of a removed decision: %v", err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -13,12 +13,12 @@ func (w *Writer) retain() error {
 		return nil
 	}
 	removed, err := w.records.removeWhile(w.tooOld, w.settings.KeepBytes)
+	w.counts(func(s *Stats) { s.Removed += int64(removed) })
 	if first, ok := w.records.firstID(); ok && err == nil {
 		var more int
 		more, err = w.outcomes.removeWhile(func(sp *span) bool { return sp.MaxID < first }, 0)
-		removed += more
+		w.counts(func(s *Stats) { s.Removed += int64(more) })
 	}
-	w.counts(func(s *Stats) { s.Removed += int64(removed) })
 	return err
 }
 

@@ -28,6 +28,7 @@ func (r *Result) WriteText(w io.Writer) error {
 	count("unmatched", "%d outcomes whose decision is not in the log", r.Read.Unmatched)
 	count("conflicts", "%d outcomes that contradict an earlier one of the same decision", r.Read.Conflicts)
 	count("replaced", "%d outcomes in whose place a later one of the same decision holds", r.Read.Replaced)
+	count("repeated", "%d decisions and outcomes that stand in the log again, and count once", r.Read.Repeated)
 	count("out of range", "%d outcomes with a score that is not from 0 to 1, or a loss beyond float32, which are left out", r.Read.OutOfRange)
 	count("left out", "%d outcomes whose fee is not known, so that their cost is not known", r.NoFee)
 	if r.Measured {

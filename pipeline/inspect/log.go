@@ -40,6 +40,7 @@ func (e *LogExplanation) WriteText(w io.Writer) error {
 	count(b, "unmatched", "%d outcomes whose decision is not in the log: lost in a crash, or removed", e.Read.Unmatched)
 	count(b, "conflicts", "%d outcomes that contradict an earlier one of the same decision", e.Read.Conflicts)
 	count(b, "replaced", "%d outcomes in whose place a later one of the same decision holds", e.Read.Replaced)
+	count(b, "repeated", "%d decisions and outcomes that stand in the log again, and count once", e.Read.Repeated)
 	count(b, "out of range", "%d outcomes with a score that is not from 0 to 1, or a loss beyond float32, which are left out", e.Read.OutOfRange)
 	count(b, "torn", "%d lines that a killed writer left unfinished, or that are being written", e.Read.Torn)
 	count(b, "damaged", "%d lines whose checksum does not fit", e.Read.Damaged)

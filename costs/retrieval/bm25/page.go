@@ -23,7 +23,7 @@ func parsePage(line []byte) (Page, error) {
 		Text *string `json:"text"`
 	}
 	if err := strictjson.Unmarshal(line, &raw); err != nil {
-		return Page{}, fmt.Errorf("is not a page: %w", strictjson.Plain(err))
+		return Page{}, fmt.Errorf("is not a page: %w", strictjson.InLine(err))
 	}
 	switch {
 	case raw.ID == nil:

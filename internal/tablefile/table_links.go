@@ -1,0 +1,60 @@
+package tablefile
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+
+	"pipe/internal/dataerror"
+	"pipe/internal/storage"
+	"pipe/internal/textfile"
+)
+
+// once leaves out files behind a link to a folder, such as "latest", that are in the list by their own path too. Two such
+// links to one other file are an error, since its rows would count twice. Links that are files stay.
+func once(folder string, files []string) ([]string, error) {
+	if storage.IsRemote(folder) {
+		return files, nil
+	}
+	places, own, behind := make(realFolders), make(map[string]bool), make(map[string]string)
+	root := places.of(folder)
+	isOwn := func(file string) bool {
+		name, err := filepath.Rel(folder, file)
+		return err == nil && places.file(file) == filepath.Join(root, name)
+	}
+	for _, file := range files {
+		if isOwn(file) {
+			own[places.file(file)] = true
+		}
+	}
+	files = slices.DeleteFunc(files, func(file string) bool { return own[places.file(file)] && !isOwn(file) })
+	for _, file := range files {
+		if first, twice := behind[places.file(file)]; twice {
+			return nil, &dataerror.Error{File: folder, Msg: fmt.Sprintf("%s and %s are one file, by links to its folder; remove one of the links, or choose one with paths",
+				textfile.Quoted(first), textfile.Quoted(file))}
+		}
+		behind[places.file(file)] = file
+	}
+	return files, nil
+}
+
+// realFolders are paths of folders without links, by their paths with links.
+type realFolders map[string]string
+
+// of returns a folder's path without links; that with them if it cannot be found, which is said where a file is opened.
+func (r realFolders) of(folder string) string {
+	real, ok := r[folder]
+	if !ok {
+		var err error
+		if real, err = filepath.EvalSymlinks(folder); err != nil {
+			real = folder
+		}
+		r[folder] = real
+	}
+	return real
+}
+
+// file is the path of a file, which may be a link itself, in its real folder.
+func (r realFolders) file(file string) string {
+	return filepath.Join(r.of(filepath.Dir(file)), filepath.Base(file))
+}
