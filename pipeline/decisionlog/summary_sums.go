@@ -78,6 +78,10 @@ func newSums(d Decision) *sums {
 
 func (s *sums) add(d Decision) {
 	o, w := &s.out, 1/d.Keep
+	if d.IsFixed() {
+		o.Fixed++
+		return
+	}
 	s.total += w
 	o.Records++
 	o.Keep = min(o.Keep, d.Keep)
@@ -163,7 +167,7 @@ func (s *sums) end() *PolicySummary {
 	o.Expected, o.Measured, o.Believed, o.Money = s.expected.mean(), s.measured.mean(), s.believed.mean(), s.money.mean()
 	for i := range s.pairs {
 		p := &o.Pairs[i]
-		p.Share, p.Loss = float64(p.Chosen)/float64(o.Records), s.pairs[i].loss.mean()
+		p.Share, p.Loss = float64(p.Chosen)/float64(max(1, o.Records)), s.pairs[i].loss.mean()
 		p.Probability = s.pairs[i].probability.mean().Mean
 	}
 	if best := s.best(); best >= 0 {

@@ -63,6 +63,9 @@ func (a *API) Notes() []string {
 		if err := b.usable(p); err != nil {
 			notes = append(notes, "gateway: "+err.Error())
 		}
+		if pair := b.settings.unseen(); !decision.NamesPair(p.Info(), pair) {
+			notes = append(notes, fmt.Sprintf("gateway: policy %q has no pair %q for conversations without a text: without_text can name one, such as %s", name, pair, p.Info().Actions.Name(0)))
+		}
 		for _, e := range p.Info().Actions.Experts {
 			if b.experts[e.Name] == nil {
 				notes = append(notes, fmt.Sprintf("gateway: the expert %q of policy %q is not configured, and is never chosen", e.Name, name))

@@ -98,6 +98,9 @@ func TestSettingsThatAreRefused(t *testing.T) {
 		`breaker: {open: 0s}`:                                                                               "breaker.open: is 0s",
 		`breaker: {probes: 0}`:                                                                              "breaker.probes: is 0",
 		`pass_headers: [authorization]`:                                                                     `pass_headers: "authorization" belongs`,
+		`without_text: [a]`:                                                                                 "without_text",
+		`without_text: ""`:                                                                                  "without_text: is \"\", neither best_fixed, refuse nor a pair",
+		`without_text: small`:                                                                               "neither best_fixed, refuse nor a pair",
 		`pass_headers: [Proxy-Authorization]`:                                                               "belongs to the connection",
 	} {
 		s := DefaultSettings()
