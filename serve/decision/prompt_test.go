@@ -123,7 +123,8 @@ func TestUnseen(t *testing.T) {
 			t.Errorf("%s: %v, %v", raw, text, image)
 		}
 	}
-	if _, err := ReadMessages([]byte(`[{"role":"user","content":5}]`)); err == nil || errors.As(err, new(*PromptError)) && strings.Contains(err.Error(), "policy could") {
+	var wrong *PromptError
+	if _, err := ReadMessages([]byte(`[{"role":"user","content":5}]`)); !errors.As(err, &wrong) || wrong.Unseen {
 		t.Error(err)
 	}
 }
