@@ -222,6 +222,7 @@ func (c *call) whole(response *http.Response, in io.Reader) (*Answer, error) {
 	if len(bytes.TrimSpace(text)) == 0 {
 		return nil, e.fault("empty", nil, "the answer is empty")
 	}
+	text = e.clean(text)
 	read, err := chatjson.ReadAnswer(text)
 	switch {
 	case err != nil:
@@ -237,7 +238,7 @@ func (c *call) whole(response *http.Response, in io.Reader) (*Answer, error) {
 	}
 	header := e.passed(response.Header)
 	header.Set("Content-Type", "application/json") // whatever the service calls it: clients read it by its type
-	return &Answer{Status: http.StatusOK, Header: header, Body: e.clean(text), Model: read.Model, Usage: read.Usage.For(true)}, nil
+	return &Answer{Status: http.StatusOK, Header: header, Body: text, Model: read.Model, Usage: read.Usage.For(true)}, nil
 }
 
 // refused reads a response with another status than 200.

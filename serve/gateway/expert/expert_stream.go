@@ -135,7 +135,7 @@ func (s *Stream) start(response *http.Response) *Answer {
 // note keeps what a chunk says about the whole answer.
 func (s *Stream) note(a chatjson.Answer) {
 	if s.end.Model == "" {
-		s.end.Model = a.Model
+		s.end.Model = string(s.call.expert.clean([]byte(a.Model)))
 	}
 	if a.Usage != (Usage{}) {
 		s.end.Usage = a.Usage // services that send it with every chunk count on
