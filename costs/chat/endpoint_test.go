@@ -84,6 +84,7 @@ func TestLastingFaultsStopAtOnce(t *testing.T) {
 		"another schema": {servicetest.Body(`{"completion":"SUPPORTS","stop":"x"}`), `not a chat completion: {"completion":"SUPPORTS"`, "base_url"},
 		"an old schema":  {servicetest.Body(`{"choices":[{"text":"SUPPORTS"}]}`), "not a chat completion", "base_url"},
 		"wrong types":    {servicetest.Body(`{"choices":"SUPPORTS"}`), "not a chat completion", "base_url"},
+		"choices twice":  {servicetest.Body(`{"choices":[{"message":{"content":"SUPPORTS"}}],"choices":[{"message":{}}]}`), `duplicate key "choices"`, "base_url"},
 		"no choices":     {servicetest.Body(`{"choices":[]}`), "not a chat completion", "base_url"},
 		"an error":       {servicetest.Body(`{"error":{"message":"overloaded"}}`), "overloaded", "base_url"},
 		"an echo":        {servicetest.Body("<p>Bearer " + servicetest.Key + "</p>"), "Bearer [key]", "base_url"},

@@ -51,7 +51,18 @@ func check(b []byte, into reflect.Type) error {
 		return errors.New("is not UTF-8 text")
 	}
 	w := walk{text: b, into: into}
-	for w.skip(); w.at < len(b); w.skip() {
+	return w.all()
+}
+
+// CheckKeys looks for duplicate keys alone: services may send halves of characters. As with Check, the syntax is not checked.
+func CheckKeys(b []byte) error {
+	w := walk{text: b, keys: true}
+	return w.all()
+}
+
+// all scans the whole text.
+func (w *walk) all() error {
+	for w.skip(); w.at < len(w.text); w.skip() {
 		if err := w.step(); err != nil {
 			return err
 		}
@@ -76,6 +87,7 @@ type walk struct {
 	text []byte
 	at   int
 	into reflect.Type // nil: any
+	keys bool         // only keys are looked at
 	open []level
 	free []map[string]struct{} // of closed objects, for reuse
 }
@@ -187,7 +199,7 @@ func (w *walk) str() error {
 	}
 	w.at++
 	text := w.text[start:min(w.at, len(w.text))]
-	if escaped {
+	if escaped && !w.keys {
 		if half := halfPair(text); half != "" {
 			return fmt.Errorf("%s is half of a surrogate pair, not a character%s", half, w.place())
 		}
