@@ -39,6 +39,8 @@ type exchange struct {
 	frames  bool          // of HTTP/2, where a deadline ends a stream also while nothing is written
 	inside  *http.Request // that the mux got; nil before
 	instead bool          // of what the mux writes, an error was sent
+	read    bool          // of the body, something was
+	whole   bool          // and all of it
 }
 
 type exchangeKey struct{}
@@ -53,8 +55,12 @@ func (o *watcher) wrap(next http.Handler) http.Handler {
 		r.Header.Set(headerRequest, id)
 		r.Header.Set(headerTrace, trace.String())
 		w.Header().Set(headerRequest, id)
+		sent := r.Body
 		x.limitBody(r)
-		defer func() { o.ended(r, x, began, trace.trace, recover()) }()
+		defer func() {
+			o.ended(r, x, began, trace.trace, recover())
+			x.drain(r, sent)
+		}()
 		next.ServeHTTP(x, r)
 	})
 }
@@ -192,8 +198,28 @@ type body struct {
 
 func (b *body) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
+	b.of.read = true
 	if errors.Is(err, io.EOF) {
+		b.of.whole = true
 		_ = b.of.control.SetReadDeadline(time.Time{}) // as above
 	}
 	return n, err
+}
+
+// What is read, and how long, of a body that nobody wanted.
+const (
+	drainBytes = 256 << 20
+	drainTime  = 10 * time.Second
+)
+
+// drain reads what is left of a body after its request was answered, such as one that is too long. A client that sends all of a
+// body before it reads would find its connection reset otherwise, and no answer. HTTP/2 has another way to stop it.
+func (x *exchange) drain(r *http.Request, sent io.ReadCloser) {
+	waits := !x.read && r.Header.Get("Expect") != "" // it sends a body only if it is asked for
+	if sent == nil || sent == http.NoBody || x.whole || x.frames || waits {
+		return
+	}
+	x.Flush()
+	_ = x.control.SetReadDeadline(time.Now().Add(min(drainTime, x.limits.BodyTime))) // as above
+	_, _ = io.CopyN(io.Discard, sent, drainBytes)                                    // whatever ends it, the request was answered
 }

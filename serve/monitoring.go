@@ -176,6 +176,9 @@ func (m *monitoring) Add(name, digest string, info *policy.Info, records []*deci
 	}
 	w := watched{digest: digest}
 	for _, rec := range records {
+		if rec.IsFixed() {
+			continue
+		}
 		w.features = append(w.features, rec.Features...)
 		if atFilePrices(rec, info) { // as the baseline was decided
 			w.decided = append(w.decided, rec.Greedy)

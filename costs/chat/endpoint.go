@@ -21,7 +21,7 @@ import (
 type endpoint struct {
 	cfg     EndpointSettings
 	part    string // of the configuration
-	url     string
+	url     string // with its query
 	session *Session
 	account *service.Account
 	client  *http.Client
@@ -58,7 +58,7 @@ func OpenEndpoint(s *part.Setup, cfg *EndpointSettings) (Sampler, error) {
 		return nil, err
 	}
 	return &endpoint{
-		cfg: *cfg, part: s.Part, url: cfg.url(), session: session,
+		cfg: *cfg, part: s.Part, url: service.WithQuery(cfg.url(), cfg.Query), session: session,
 		account: session.accounts.Account(cfg.url(), cfg.Key, cfg.RequestsPerSecond, cfg.TokensPerMinute),
 		client:  client,
 		slots:   make(chan struct{}, cfg.Concurrency),

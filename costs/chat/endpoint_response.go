@@ -7,6 +7,7 @@ import (
 	"pipe/costs/language"
 	"pipe/costs/prices"
 	"pipe/costs/service"
+	"pipe/internal/strictjson"
 )
 
 // chatResponse is the part of a response that is used.
@@ -41,6 +42,10 @@ func (e *endpoint) read(key service.Secret, c language.Conversation, text []byte
 	if err != nil || len(r.Choices) == 0 || r.Choices[0].Message == nil {
 		return answer{}, e.fault(0, "the response is not a chat completion: %s", key.Excerpt(text)).
 			Advise("check base_url: it may be a web page, a proxy or another API")
+	}
+	if err := strictjson.CheckKeys(text); err != nil { // the values of both would be mixed
+		return answer{}, e.fault(0, "the response is not a chat completion: %s", key.Excerpt([]byte(err.Error()))).
+			Advise("check base_url: what is there sends answers that programs read differently")
 	}
 	message := r.Choices[0].Message
 	a := answer{Truncated: string(r.Choices[0].Finish) == `"length"`, ToolCall: hasElements(message.ToolCalls) || hasElements(message.Function)}

@@ -6,9 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
-	"net/url"
 	"slices"
-	"strings"
 
 	"pipe/costs/builder/part"
 	"pipe/costs/language"
@@ -19,13 +17,15 @@ import (
 // EndpointSettings define the model and the requests. A nil pointer means that
 // the field is not sent.
 type EndpointSettings struct {
-	BaseURL     string         `json:"base_url"`    // without /chat/completions
-	Model       string         `json:"model"`       // its name at the service
-	Key         string         `json:"key"`         // name of the environment variable that holds the key; "": none is sent
-	Temperature *float64       `json:"temperature"` //
-	MaxTokens   *int           `json:"max_tokens"`  // of an answer
-	Seed        *int64         `json:"seed"`        //
-	Extra       map[string]any `json:"extra"`       // additional fields of the request
+	BaseURL string `json:"base_url"` // without /chat/completions
+	// Query is what requests have after the ? of the URL, such as the version of the API.
+	Query       map[string]string `json:"query,omitempty"`
+	Model       string            `json:"model"`       // its name at the service
+	Key         string            `json:"key"`         // name of the environment variable that holds the key; "": none is sent
+	Temperature *float64          `json:"temperature"` //
+	MaxTokens   *int              `json:"max_tokens"`  // of an answer
+	Seed        *int64            `json:"seed"`        //
+	Extra       map[string]any    `json:"extra"`       // additional fields of the request
 
 	ResponseFormat map[string]any `json:"response_format,omitempty"` // as the service takes it: type json_object, or json_schema
 
@@ -84,6 +84,7 @@ func (cfg *EndpointSettings) identity() any {
 	return c
 }
 
+// url is the address without its query.
 func (cfg *EndpointSettings) url() string {
 	return service.ChatURL(cfg.BaseURL)
 }
@@ -98,8 +99,11 @@ var ownFields = []string{
 func (cfg *EndpointSettings) validate(budget bool) error {
 	var problems []error
 	add := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
-	if err := checkURL(cfg.BaseURL); err != nil {
+	if err := service.CheckBase(cfg.BaseURL); err != nil {
 		add("base_url %w", err)
+	}
+	if err := service.CheckQuery(cfg.Query); err != nil {
+		add("query: %w", err)
 	}
 	if cfg.Model == "" {
 		add("model: not set")
@@ -184,21 +188,6 @@ func checkFormat(format map[string]any) error {
 		return errors.New("type json_schema needs json_schema with a name and a schema")
 	case kind != "json_schema" && len(format) > 1:
 		return fmt.Errorf("type %s has no other keys", kind)
-	}
-	return nil
-}
-
-// checkURL requires a plain URL. Its errors do not quote the URL, which may
-// contain a password.
-func checkURL(text string) error {
-	u, err := url.Parse(strings.TrimSpace(text))
-	switch {
-	case text == "":
-		return errors.New("is not set")
-	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
-		return errors.New("is not a URL such as https://host/v1")
-	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
-		return errors.New("has more than scheme, host and path: put a key into an environment variable, and name it with the setting key")
 	}
 	return nil
 }

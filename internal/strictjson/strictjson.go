@@ -46,17 +46,22 @@ func UnmarshalAll(b []byte, dst any) error {
 // for invalid JSON means nothing.
 func Check(b []byte) error { return check(b, nil) }
 
-// CheckKeys is Check for a reader of some of the values: strings that are values may have lone surrogates.
-func CheckKeys(b []byte) error { return run(b, &walk{text: b, lone: true}) }
+// CheckKeys is Check for keys alone: strings that are values may be anything.
+func CheckKeys(b []byte) error { return (&walk{text: b, lone: true}).all() }
 
 // check is Check for a text that is decoded into a type.
-func check(b []byte, into reflect.Type) error { return run(b, &walk{text: b, into: into}) }
-
-func run(b []byte, w *walk) error {
+func check(b []byte, into reflect.Type) error {
 	if !utf8.Valid(b) {
-		return errors.New("is not UTF-8 text")
+		return errNotUTF8
 	}
-	for w.skip(); w.at < len(b); w.skip() {
+	return (&walk{text: b, into: into}).all()
+}
+
+var errNotUTF8 = errors.New("is not UTF-8 text")
+
+// all scans the whole text.
+func (w *walk) all() error {
+	for w.skip(); w.at < len(w.text); w.skip() {
 		if err := w.step(); err != nil {
 			return err
 		}
@@ -82,8 +87,11 @@ func object(b []byte) (values map[string]json.RawMessage, err error) {
 	return values, nil
 }
 
-// Values is Object for a reader of some of the values, with CheckKeys. It uses a value after Check.
+// Values is Object for a reader of some of the values: the others may have lone surrogates. It uses a value after Check.
 func Values(b []byte) (map[string]json.RawMessage, error) {
+	if !utf8.Valid(b) {
+		return nil, errNotUTF8
+	}
 	if err := CheckKeys(b); err != nil && json.Valid(b) {
 		return nil, err
 	}

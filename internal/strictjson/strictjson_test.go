@@ -36,6 +36,18 @@ func TestCheck(t *testing.T) {
 	}
 }
 
+// CheckKeys finds the same keys, and lets texts pass.
+func TestCheckKeys(t *testing.T) {
+	for text, want := range map[string]string{
+		`{"a":1,"b":{"a":2},"c":[{"a":1},{"a":2}]}`: "", `{"a":"\ud83d","b":"\ude00"}`: "", "{\"a\":\"\xff\"}": "", `{"A":1,"a":2}`: "", `7`: "",
+		`{"a":1,"a":1}`: "duplicate key", `[{"x":{"a":1,"\u0061":2}}]`: "duplicate key",
+	} {
+		if err := CheckKeys([]byte(text)); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
+
 // A map keeps keys of two cases apart.
 func TestUnmarshal(t *testing.T) {
 	var m map[string]float64

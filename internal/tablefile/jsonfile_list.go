@@ -7,6 +7,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"unicode/utf8"
 
 	"pipe/internal/dataerror"
 	"pipe/internal/strictjson"
@@ -116,6 +117,9 @@ func (l *jsonList) values() (found bool, err error) {
 		var value json.RawMessage
 		if err := l.dec.Decode(&value); err != nil {
 			return false, l.broken(err)
+		}
+		if !utf8.Valid(value) {
+			return false, l.wrong("the value of %q is not UTF-8 text", textfile.Short(key))
 		}
 		if err := strictjson.CheckKeys(value); err != nil {
 			return false, &dataerror.Error{File: l.file, Column: key, Err: err}

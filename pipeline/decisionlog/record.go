@@ -7,7 +7,7 @@ type Record struct {
 	Time    int64  // microseconds since 1970, UTC, of the decision
 	ID      string // of the decision, unique; see [NewID]
 	Request string // id of the request: that of its x-request-id, or a made one
-	Source  string // which interface decided: decide, infer or chat
+	Source  string // which interface decided: decide, infer or chat; or SourceFixed
 	Client  string // name of the caller's key
 	User    string // hash of the request's user
 	Policy  string // name
@@ -49,6 +49,13 @@ type Record struct {
 	Shadows   []Shadow // what other policies would have chosen
 	Error     string   // "" if the decision was served
 }
+
+// SourceFixed is the Source of a conversation on which no policy decided, because it has nothing that the policy could see: one
+// pair answers all of them. Nothing about the policy can be learned from such a record.
+const SourceFixed = "chat-fixed"
+
+// IsFixed reports whether no policy made the decision; see [SourceFixed].
+func (r *Record) IsFixed() bool { return r.Source == SourceFixed }
 
 // ShareUnknown is the Share of a record of an earlier version.
 const ShareUnknown = -1

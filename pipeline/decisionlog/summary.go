@@ -21,8 +21,9 @@ type PolicySummary struct {
 	Name      string  `json:"name"`
 	Digest    string  `json:"digest"`
 	Records   int     `json:"records"`
-	Canary    int     `json:"canary"` // records of these that a canary decided
-	Keep      float64 `json:"keep"`   // the lowest probability with which a record was kept
+	Fixed     int     `json:"without_policy,omitempty"` // further records, of [SourceFixed], which nothing else here counts
+	Canary    int     `json:"canary"`                   // records of these that a canary decided
+	Keep      float64 `json:"keep"`                     // the lowest probability with which a record was kept
 	Explored  int     `json:"explored"`
 	Explores  bool    `json:"explores"`  // some pair had a chance besides the policy's own
 	Least     float64 `json:"least"`     // the lowest probability of a pair that was available, over all records

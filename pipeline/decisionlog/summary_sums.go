@@ -65,7 +65,7 @@ type pairSums struct {
 	loss        weighted
 	saving      weighted // expected cost less that of the chosen pair, on records for which it is available
 	proven      weighted // the same from measured costs
-	never       bool     // it had no chance on a record with a known loss
+	never       bool     // it had no chance on a record with a known loss for which it was available
 }
 
 func newSums(d Decision) *sums {
@@ -81,6 +81,10 @@ func newSums(d Decision) *sums {
 
 func (s *sums) add(d Decision) {
 	o, w := &s.out, 1/d.Keep
+	if d.IsFixed() {
+		o.Fixed++
+		return
+	}
 	s.total += w
 	o.Records++
 	o.Keep = min(o.Keep, d.Keep)
@@ -153,6 +157,7 @@ func (s *sums) addMeasured(d Decision, w float64) {
 	}
 	for i, p := range d.Own() {
 		switch {
+		case !d.Available[i]: // compared on the other records, as what is expected
 		case p == 0:
 			s.pairs[i].never = true
 		case i == d.Action:
@@ -169,7 +174,7 @@ func (s *sums) end() *PolicySummary {
 	o.Expected, o.Measured, o.Believed, o.Money = s.expected.mean(), s.measured.mean(), s.believed.mean(), s.money.mean()
 	for i := range s.pairs {
 		p := &o.Pairs[i]
-		p.Share, p.Loss = float64(p.Chosen)/float64(o.Records), s.pairs[i].loss.mean()
+		p.Share, p.Loss = float64(p.Chosen)/float64(max(1, o.Records)), s.pairs[i].loss.mean()
 		p.Probability = s.pairs[i].probability.mean().Mean
 	}
 	if best := s.best(); best >= 0 {

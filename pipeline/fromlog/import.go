@@ -144,6 +144,9 @@ func (o Options) take(d decisionlog.Decision, r *Result, alone *unmixed, to []co
 	}
 	_, known := d.Outcome.LossOf()
 	switch {
+	case d.IsFixed():
+		r.Fixed++
+		return nil
 	case !known:
 		r.NoOutcome++
 		return nil

@@ -45,20 +45,21 @@ type Result struct {
 	Format     int                    `json:"format"`
 	Log        string                 `json:"log"`
 	Read       decisionlog.ReadCounts `json:"read"`
-	Policies   []string               `json:"policies"`               // name@digest of those whose decisions were taken
-	Other      int                    `json:"other_policies"`         // decisions of other policies
-	Outside    int                    `json:"outside_time"`           // decisions before Since, or not before Until
-	NoOutcome  int                    `json:"without_outcome"`        // decisions whose loss is not known
-	Unanswered int                    `json:"unanswered"`             // decisions that failed, so that no pair answered
-	Instances  int                    `json:"instances"`              // with at least one outcome
-	Complete   int                    `json:"complete"`               // of these, with the outcome of every pair
-	Averaged   int                    `json:"averaged"`               // outcomes that repeat a pair of an instance: the mean counts
-	Tensor     string                 `json:"tensor,omitempty"`       // its digest
-	Partial    string                 `json:"partial,omitempty"`      // digest of the partial tensor
-	NotWritten []Empty                `json:"not_written,omitempty"`  // tensors that would have no rows
-	Fallbacks  int                    `json:"fallbacks,omitempty"`    // decisions that another pair answered: not in DSJSON and OBP unless the options keep them
-	Unmixed    int                    `json:"not_mixtures,omitempty"` // decisions with the propensities of one policy alone, although a canary got a share of the requests
-	Exported   int                    `json:"exported,omitempty"`     // decisions in DSJSON and OBP
+	Policies   []string               `json:"policies"`                 // name@digest of those whose decisions were taken
+	Other      int                    `json:"other_policies"`           // decisions of other policies
+	Outside    int                    `json:"outside_time"`             // decisions before Since, or not before Until
+	Fixed      int                    `json:"without_policy,omitempty"` // conversations that no policy decided on, see [decisionlog.SourceFixed]
+	NoOutcome  int                    `json:"without_outcome"`          // decisions whose loss is not known
+	Unanswered int                    `json:"unanswered"`               // decisions that failed, so that no pair answered
+	Instances  int                    `json:"instances"`                // with at least one outcome
+	Complete   int                    `json:"complete"`                 // of these, with the outcome of every pair
+	Averaged   int                    `json:"averaged"`                 // outcomes that repeat a pair of an instance: the mean counts
+	Tensor     string                 `json:"tensor,omitempty"`         // its digest
+	Partial    string                 `json:"partial,omitempty"`        // digest of the partial tensor
+	NotWritten []Empty                `json:"not_written,omitempty"`    // tensors that would have no rows
+	Fallbacks  int                    `json:"fallbacks,omitempty"`      // decisions that another pair answered: not in DSJSON and OBP unless the options keep them
+	Unmixed    int                    `json:"not_mixtures,omitempty"`   // decisions with the propensities of one policy alone, although a canary got a share of the requests
+	Exported   int                    `json:"exported,omitempty"`       // decisions in DSJSON and OBP
 
 	Measured bool         `json:"measured_fees"`         // the tensors have measured fees
 	Money    *costs.Money `json:"money,omitempty"`       // what a loss of 1 is worth; nil: not known
@@ -75,5 +76,14 @@ func noOutcomes(r *Result) error {
 	if r.Fallbacks > 0 {
 		return &costs.DataError{File: r.Log, Column: "executed", Msg: fmt.Sprintf("differs from the chosen pair in all %d decisions with a known loss; --fallbacks keeps them", r.Fallbacks)}
 	}
-	return &costs.DataError{File: r.Log, Column: "loss", Msg: fmt.Sprintf("is known of none of the %d decisions; send outcomes first", r.NoOutcome+r.Unanswered)}
+	return r.noLoss()
+}
+
+// noLoss is the error where no decision of a policy has a known loss.
+func (r *Result) noLoss() error {
+	msg := fmt.Sprintf("is known of none of the %d decisions; send outcomes first", r.NoOutcome+r.Unanswered)
+	if r.Fixed > 0 {
+		msg += fmt.Sprintf(" (%d more are conversations that no policy decided on)", r.Fixed)
+	}
+	return &costs.DataError{File: r.Log, Column: "loss", Msg: msg}
 }

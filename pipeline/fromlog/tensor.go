@@ -116,7 +116,7 @@ func (t *tensors) instance(d decisionlog.Decision) *instance {
 // close divides the instances into complete and partial ones and writes both.
 func (t *tensors) close(r *Result) error {
 	if t.actions == nil {
-		return &costs.DataError{File: t.options.Log, Column: "loss", Msg: fmt.Sprintf("is known of none of the %d decisions; send outcomes first", r.NoOutcome+r.Unanswered)}
+		return r.noLoss()
 	}
 	if err := t.settle(r); err != nil {
 		return err

@@ -14,7 +14,7 @@ import (
 )
 
 // decisionLog reads a decision log of a service: the decisions of policies with the same pairs and as many features. Those
-// of other policies are left out.
+// of other policies are left out, and conversations that no policy decided on.
 type decisionLog struct {
 	path  string
 	info  *policy.Info
@@ -58,7 +58,7 @@ func (s *decisionLog) next(ctx context.Context) (*logRows, error) {
 		case !ok:
 			return nil, io.EOF
 		}
-		if !s.fit(d) {
+		if d.IsFixed() || !s.fit(d) {
 			continue
 		}
 		if err := s.add(r, d); err != nil {

@@ -46,6 +46,11 @@ func TestDecisionLog(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
+		fixed := *r // a conversation that no policy decided on
+		fixed.ID, fixed.Source, fixed.Features = "fixed "+row.ID, decisionlog.SourceFixed, nil
+		if err := w.Add(&fixed); err != nil {
+			t.Fatal(err)
+		}
 		r.ID, r.Digest, r.Features = "other "+row.ID, "sha256:2", []float32{1, 2, 3, 4}
 		if err := w.Add(r); err != nil {
 			t.Fatal(err)

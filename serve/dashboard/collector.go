@@ -90,6 +90,9 @@ func (c *Collector) Add(name, digest string, info *policy.Info, records []*decis
 	v := c.version(now, name, digest, info)
 	for _, record := range records {
 		v.decided(now, record)
+		if record.IsFixed() { // its outcome says nothing about the policy
+			continue
+		}
 		c.keep(now, v, record)
 		v.sample.add(now, record.Features)
 	}

@@ -83,7 +83,8 @@ func (d *Decider) Policies() *policies.Set { return d.set }
 // Decide decides on the rows of a request. The caller calls [Result.Done] once, after it has filled in what it knows about
 // the execution.
 //
-// A policy that is not loaded is a *policies.UnknownError, a conversation without a text a *[PromptError], inputs that do
+// A policy that is not loaded is a *policies.UnknownError, a conversation without a text a *[PromptError] or, with
+// [Request.Unseen], a *[NoPairError] where it has no such pair, inputs that do
 // not fit the policy an *[InputError] or a *policy.RowError, prices that do not fit it a *[PriceError]. Where the log is
 // configured to stop the service when it cannot be written, the error wraps [ErrNotLogged].
 func (d *Decider) Decide(ctx context.Context, r Request) (_ *Result, err error) {
@@ -105,7 +106,7 @@ func (d *Decider) Decide(ctx context.Context, r Request) (_ *Result, err error) 
 		}
 	}()
 	if err := d.fill(&r, u.policy); err != nil {
-		return nil, err
+		return d.unseen(r, u, err)
 	}
 	start := time.Now()
 	features := r.Inputs.Features

@@ -62,6 +62,9 @@ func (r *Result) Guard() (decided bool, reason string) {
 	return r.used.version.guarded, r.used.version.reason
 }
 
+// Fixed reports whether no policy decided, but [Request.Unseen] did.
+func (r *Result) Fixed() bool { return r.request.Source == decisionlog.SourceFixed }
+
 // Ranked lists the pairs that may be executed for a row: the chosen one first, then the others by the policy's score.
 func (r *Result) Ranked(row int) []int {
 	scores := r.Decisions.Scores[row*r.Decisions.Actions : (row+1)*r.Decisions.Actions]
@@ -97,10 +100,12 @@ func (r *Result) count() {
 		return
 	}
 	m.Stage(u.policy.Name, "decode", r.request.Decode)
-	if r.request.Inputs.Features == nil {
+	if r.request.Inputs.Features == nil && !r.Fixed() {
 		m.Stage(u.policy.Name, "encode", r.encoded)
 	}
-	m.Stage(u.policy.Name, "decide", r.decided)
+	if !r.Fixed() {
+		m.Stage(u.policy.Name, "decide", r.decided)
+	}
 	fixed := u.version.fixed.best(u.prices)
 	for _, rec := range r.Records {
 		j, k := u.version.info.Actions.Pair(rec.Action)

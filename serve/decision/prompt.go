@@ -34,8 +34,12 @@ type Message struct {
 	Images []string // the URLs of its images, as they were given
 }
 
-// PromptError means that a conversation has nothing that the encoder of the policy could see.
-type PromptError struct{ Reason string }
+// PromptError means that a conversation has nothing that the encoder of the policy could see, or cannot be read.
+type PromptError struct {
+	Reason string
+	// Unseen says that it was read: an expert may well answer it.
+	Unseen bool
+}
 
 func (e *PromptError) Error() string { return "messages: " + e.Reason }
 
@@ -47,16 +51,16 @@ func ReadMessages(raw []byte) (Messages, error) {
 		Content jsontext.Value `json:"content"`
 	}
 	if err := json.Unmarshal(raw, &list); err != nil {
-		return nil, &PromptError{"they are not a list of messages with a role and content: " + PlainJSON(err)}
+		return nil, &PromptError{Reason: "they are not a list of messages with a role and content: " + PlainJSON(err)}
 	}
 	if len(list) == 0 || len(list) > maxMessages {
-		return nil, &PromptError{fmt.Sprintf("there are %d, not 1 to %d", len(list), maxMessages)}
+		return nil, &PromptError{Reason: fmt.Sprintf("there are %d, not 1 to %d", len(list), maxMessages)}
 	}
 	messages := make(Messages, len(list))
 	for i, m := range list {
 		messages[i].Role = m.Role
 		if err := messages[i].read(m.Content); err != nil {
-			return nil, &PromptError{fmt.Sprintf("message %d: %v", i+1, err)}
+			return nil, &PromptError{Reason: fmt.Sprintf("message %d: %v", i+1, err)}
 		}
 	}
 	return messages, nil
@@ -118,7 +122,7 @@ func (m Messages) Text(prompt string) (string, error) {
 		}
 	}
 	if len(texts) == 0 {
-		return "", &PromptError{"none has a text that the policy could decide on"}
+		return "", &PromptError{"none has a text that the policy could decide on", true}
 	}
 	if prompt == PromptLastUser || prompt == "" {
 		return texts[len(texts)-1], nil
@@ -133,18 +137,20 @@ func (m Messages) Image() ([]byte, error) {
 		if n := len(m[i].Images); m[i].Role == "user" && n > 0 {
 			file, err := ReadImage(m[i].Images[n-1])
 			if err != nil {
-				return nil, &PromptError{fmt.Sprintf("message %d: image: %v", i+1, err)}
+				return nil, &PromptError{fmt.Sprintf("message %d: image: %v", i+1, err), errors.Is(err, errLink)}
 			}
 			return file, nil
 		}
 	}
-	return nil, &PromptError{"none has an image that the policy could decide on"}
+	return nil, &PromptError{"none has an image that the policy could decide on", true}
 }
+
+var errLink = errors.New("is a link: send the file as a data URL in base64, because the server fetches nothing for a caller")
 
 // ReadImage reads the file of an image from a data URL in base64, or from plain base64.
 func ReadImage(text string) ([]byte, error) {
 	if strings.HasPrefix(text, "http:") || strings.HasPrefix(text, "https:") {
-		return nil, errors.New("is a link: send the file as a data URL in base64, because the server fetches nothing for a caller")
+		return nil, errLink
 	}
 	if rest, ok := strings.CutPrefix(text, "data:"); ok {
 		kind, data, ok := strings.Cut(rest, ",")

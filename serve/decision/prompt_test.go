@@ -96,3 +96,35 @@ func FuzzReadMessages(f *testing.F) {
 		}
 	})
 }
+
+// TestUnseen: what an encoder cannot see an expert may answer; what cannot be read nobody can.
+func TestUnseen(t *testing.T) {
+	image := func(url string) string {
+		return `[{"role":"user","content":[{"type":"image_url","image_url":{"url":"` + url + `"}}]}]`
+	}
+	for raw, want := range map[string]struct{ text, image bool }{
+		`[{"role":"system","content":"x"}]`: {true, true},
+		`[{"role":"user","content":null}]`:  {true, true},
+		image("https://example.org/a.png"):  {true, true},
+		image("data:image/png;base64,AAEC"): {true, false},
+		image("!"):                          {true, false},
+	} {
+		m, err := ReadMessages([]byte(raw))
+		if err != nil {
+			t.Fatal(err)
+		}
+		is := func(err error) bool {
+			var p *PromptError
+			return errors.As(err, &p) && p.Unseen
+		}
+		_, text := m.Text(PromptLastUser)
+		_, image := m.Image()
+		if is(text) != want.text || is(image) != want.image {
+			t.Errorf("%s: %v, %v", raw, text, image)
+		}
+	}
+	var wrong *PromptError
+	if _, err := ReadMessages([]byte(`[{"role":"user","content":5}]`)); !errors.As(err, &wrong) || wrong.Unseen {
+		t.Error(err)
+	}
+}

@@ -22,7 +22,7 @@ type Request struct {
 	Policy string             // a name, or name@digest; empty: the default one
 	Inputs policies.Inputs    // the slices must not change until [Result.Done] has returned, nor after it
 	Prices decide.PriceChange // how prices differ from those of the file, and pairs that must not be chosen
-	Source string             // SourceDecide, SourceInfer or SourceChat
+	Source string             // SourceDecide, SourceInfer or SourceChat; records have decisionlog.SourceFixed where Unseen was taken
 	ID     string             // of the request, from its x-request-id; empty: a new one is made
 	Client string             // name of the caller's key
 	User   string             // as the request names it; records have a hash of it
@@ -32,6 +32,28 @@ type Request struct {
 	// Conversation is what the inputs are taken from, in place of Inputs: the encoder of the policy says whether it sees the
 	// text or the image. nil: Inputs are given.
 	Conversation Messages
+	// Unseen is the pair that is taken without the policy where Conversation has nothing that it could see: [BestFixed], or a
+	// name, expert/advice. Empty: such a conversation is a *[PromptError].
+	Unseen string
+}
+
+// BestFixed asks for the pair that is best for all rows together: that of the training or, after a hundred rows with expected
+// losses, that of the traffic.
+const BestFixed = "best_fixed"
+
+// NoPairError means that a conversation has nothing that the policy could see, and that no pair can be taken in its place.
+type NoPairError struct {
+	Policy string
+	Pair   string // that the request named, and the policy does not have; "": the policy knows no best one
+	Known  string // a pair of the policy
+	Prompt *PromptError
+}
+
+func (e *NoPairError) Error() string {
+	if e.Pair == "" {
+		return fmt.Sprintf("%v, and policy %q names no best fixed pair", e.Prompt, e.Policy)
+	}
+	return fmt.Sprintf("%v, and policy %q has no pair %q", e.Prompt, e.Policy, e.Pair)
 }
 
 // InputError means that the inputs of a request are not what the policy takes.

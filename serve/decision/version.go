@@ -1,8 +1,6 @@
 package decision
 
 import (
-	"math"
-	"slices"
 	"sync"
 
 	"pipe/models/policy"
@@ -50,13 +48,10 @@ func newVersion(info *policy.Info, p *policy.Pricing) *version {
 		v.chosen[i] = all[i*n : (i+1)*n : (i+1)*n]
 		v.chosen[i][i] = 1
 	}
-	v.fixed = fixedPair{loss: make([]float64, n), known: info.Fixed}
+	v.fixed = fixedPair{loss: make([]float64, n), known: fixedOf(info)}
 	if g := info.Guard; g != nil {
 		v.guarded = g.Fallback
 		_, v.reason = g.Verdict()
-		if v.fixed.known < 0 {
-			v.fixed.known = slices.Index(v.names, g.Fixed)
-		}
 	}
 	return v
 }
@@ -74,49 +69,6 @@ func (v *version) price(p *policies.Policy, c decide.PriceChange) (*priced, erro
 		return nil, &PriceError{p.Name, err}
 	}
 	return newPriced(at, true), nil
-}
-
-// fixedPair finds the pair that would be best for all rows of the traffic together, to which savings are compared: the one
-// with the smallest mean expected loss plus fee.
-type fixedPair struct {
-	mu    sync.Mutex
-	loss  []float64 // sum of expected losses of every pair
-	rows  int64
-	known int // best fixed pair of the training, until there are enough rows; -1: not known
-}
-
-// settledRows is the number of rows from which on the mean over the traffic names the best fixed pair.
-const settledRows = 100
-
-// add adds the expected losses of rows, n x pairs. Those of pairs that do not exist are no losses.
-func (f *fixedPair) add(loss []float32) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	for i, v := range loss {
-		if v < -policy.ExcludedBelow {
-			f.loss[i%len(f.loss)] += float64(v)
-		}
-	}
-	f.rows += int64(len(loss) / len(f.loss))
-}
-
-// best is the best fixed pair at prices; -1: not known.
-func (f *fixedPair) best(p *priced) int {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	best, least := -1, math.Inf(1)
-	if f.rows < settledRows {
-		if f.known >= 0 && p.Available[f.known] {
-			best = f.known
-		}
-		return best
-	}
-	for i, ok := range p.Available {
-		if c := f.loss[i]/float64(f.rows) + p.fees[i]; ok && c < least {
-			best, least = i, c
-		}
-	}
-	return best
 }
 
 // maxVersions is the number of versions after which what is known about all is computed anew, so that reloads do not

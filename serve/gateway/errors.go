@@ -88,7 +88,10 @@ func undecided(model string, err error) (f *failure, wait time.Duration) {
 	var price *decision.PriceError
 	var full *policies.OverloadError
 	var unusable *UnusableError
+	var none *decision.NoPairError
 	switch {
+	case errors.As(err, &none):
+		return &failure{http.StatusBadRequest, invalidRequest, "no_fixed_pair", "messages", none.Error() + ": the server's setting gateway.without_text can name one, such as " + none.Known}, 0
 	case errors.As(err, &unusable):
 		return &failure{http.StatusBadRequest, invalidRequest, "unusable_policy", "model", unusable.Error()}, 0
 	case errors.As(err, &unknown):

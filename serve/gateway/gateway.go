@@ -63,6 +63,9 @@ func (a *API) Notes() []string {
 		if err := b.usable(p); err != nil {
 			notes = append(notes, "gateway: "+err.Error())
 		}
+		if pair := b.settings.unseen(); !decision.NamesPair(p.Info(), pair) {
+			notes = append(notes, fmt.Sprintf("gateway: policy %q has no pair %q for conversations without a text: without_text can name one, such as %s", name, pair, p.Info().Actions.Name(0)))
+		}
 		for _, e := range p.Info().Actions.Experts {
 			if b.experts[e.Name] == nil {
 				notes = append(notes, fmt.Sprintf("gateway: the expert %q of policy %q is not configured, and is never chosen", e.Name, name))
@@ -76,7 +79,11 @@ func (a *API) Notes() []string {
 		p.Release()
 	}
 	for _, name := range slices.Sorted(maps.Keys(b.experts)) {
-		if s := b.settings.Experts[name]; s.Price == nil && s.Prices == "" {
+		s := b.settings.Experts[name]
+		if s.IsMended() {
+			notes = append(notes, fmt.Sprintf("gateway: base_url of the expert %q has more than the address before /chat/completions; the service is called at %s", name, b.experts[name].URL()))
+		}
+		if s.Price == nil && s.Prices == "" {
 			notes = append(notes, fmt.Sprintf("gateway: the expert %q has no price, so the fees of its answers are not known", name))
 		}
 	}

@@ -134,6 +134,8 @@ const (
 	headerCost      = "X-Pipe-Expected-Cost" // of the pair that answered, where the policy states it
 	headerFallbacks = "X-Pipe-Fallbacks"     // pairs that were tried before it
 	headerServed    = "X-Pipe-Served-Model"  // the model that answered, where it is not the configured one
+	// The setting without_text, where it chose the pair and no policy did.
+	headerWithoutText = "X-Pipe-Without-Text"
 )
 
 // outcome is what an answer was.

@@ -250,7 +250,7 @@ func TestRefusedRequests(t *testing.T) {
 		`{"model":"pipe"}`:              "400 invalid_request_error invalid_request: messages: are missing",
 		`{"model":"pipe","messages":7}`: "400 invalid_request_error invalid_request: messages must be",
 		`{"model":"pipe/other","messages":[{"role":"user","content":"x"}]}`:                                                   "404 invalid_request_error model_not_found: The model \"pipe/other\"",
-		`{"model":"pipe","messages":[{"role":"system","content":"x"}]}`:                                                       "400 invalid_request_error invalid_request: messages: none has a text",
+		`{"model":"pipe","messages":[{"role":"system","content":"x"}]}`:                                                       "400 invalid_request_error no_fixed_pair: messages: none has a text",
 		`{"model":"pipe","messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"http://x/a.png"}}]}]}`: "400 invalid_request_error",
 		`{"model":"pipe","model":"small","messages":[{"role":"user","content":"x"}]}`:                                         "duplicate key",
 	} {

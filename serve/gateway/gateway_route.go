@@ -65,7 +65,7 @@ func (c *chat) route(name string) {
 	}
 	result, err := a.decider.Decide(c.r.Context(), decision.Request{
 		Policy: name, Conversation: conversation, Prices: decide.PriceChange{Without: without}, Source: decision.SourceChat,
-		ID: c.r.Header.Get("X-Request-Id"), Client: access.CallerOf(c.r.Context()).Name, User: c.request.User, Decode: time.Since(c.began),
+		ID: c.r.Header.Get("X-Request-Id"), Client: access.CallerOf(c.r.Context()).Name, User: c.request.User, Decode: time.Since(c.began), Unseen: c.settings.unseen(),
 	})
 	if err != nil {
 		c.undecided(err)
@@ -334,6 +334,9 @@ func (q *routed) setHeaders(pair, before int) {
 	h, p := q.w.Header(), q.result.Policy
 	h.Set(headerDecision, q.record.ID)
 	h.Set(headerPolicy, headerValue(p.Name)+"@"+p.Digest[:min(digits, len(p.Digest))])
+	if q.result.Fixed() {
+		h.Set(headerWithoutText, headerValue(q.settings.WithoutText))
+	}
 	if pair < 0 {
 		return
 	}

@@ -72,7 +72,7 @@ func (l *lockedText) String() string {
 // writePolicy writes a policy of texts with the experts small and large and the advice none and search. Its expected
 // losses do not depend on the text: 0.1 of small/search (pair 1), 0.2 of large/search (3), 0.3 of large/none (2) and 0.4 of
 // small/none (0).
-func writePolicy(t testing.TB, folder, name string) {
+func writePolicy(t testing.TB, folder, name string, info map[string]string) {
 	t.Helper()
 	features := costs.FeatureSource{Name: "text small", Dim: hftest.Hidden}
 	actions := &costs.Actions{
@@ -81,7 +81,7 @@ func writePolicy(t testing.TB, folder, name string) {
 	loss := []float32{0.4, 0.1, 0.3, 0.2}
 	constant := []float64{0.4, 0.1, 0.3, 0.2}
 	p := &policy.Policy{
-		Actions: actions, Method: "auto", Recipe: "auto", Decoder: policy.DecoderEstimate, Dim: hftest.Hidden,
+		Actions: actions, Info: info, Method: "auto", Recipe: "auto", Decoder: policy.DecoderEstimate, Dim: hftest.Hidden,
 		Standard: network.Standardizer{Mean: make([]float32, hftest.Hidden), Scale: ones(hftest.Hidden)},
 		Estimate: &policy.Estimate{
 			Blend: estimate.Blend{Parts: []estimate.Part{{Weight: 1, Estimator: estimate.Linear{
@@ -116,6 +116,12 @@ func ones(n int) []float32 {
 // newWorld starts a gateway; change adapts its settings.
 func newWorld(t testing.TB, change func(*Settings)) *world {
 	t.Helper()
+	return newWorldOf(t, nil, change)
+}
+
+// newWorldOf is newWorld with metadata of the policy.
+func newWorldOf(t testing.TB, info map[string]string, change func(*Settings)) *world {
+	t.Helper()
 	w := &world{small: gatewaytest.New(t), large: gatewaytest.New(t), logged: filepath.Join(t.TempDir(), "log"), registry: prometheus.NewRegistry()}
 	w.found = func(rw http.ResponseWriter, _ *http.Request) {
 		io.WriteString(rw, `{"hits":{"hits":[{"_score":1,"_source":{"id":"Olive_oil","text":"Oil is good."}}]}}`)
@@ -123,7 +129,7 @@ func newWorld(t testing.TB, change func(*Settings)) *world {
 	w.search = httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) { w.found(rw, r) }))
 	t.Cleanup(w.search.Close)
 	folder := t.TempDir()
-	writePolicy(t, folder, "claims")
+	writePolicy(t, folder, "claims", info)
 	about := policies.DefaultSettings()
 	about.Paths, about.Workers = []string{folder}, 1
 	set, err := policies.Open(t.Context(), about, orttest.Open(t, 1), nil, nil)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"pipe/internal/config"
+	"pipe/serve/decision"
 	"pipe/serve/gateway/advice"
 	"pipe/serve/gateway/expert"
 )
@@ -25,6 +26,20 @@ type Settings struct {
 	Breaker  expert.BreakerSettings     `yaml:"breaker"`
 	// PassHeaders are headers of callers that are sent on to experts, besides traceparent, tracestate and x-request-id.
 	PassHeaders []string `yaml:"pass_headers"`
+	// WithoutText says what answers a conversation that has nothing the policy could see, such as pictures alone for a policy of
+	// texts: decision.BestFixed, the name of a pair, expert/advice, or withoutTextRefuse.
+	WithoutText string `yaml:"without_text"`
+}
+
+// withoutTextRefuse answers 400 to conversations that have nothing the policy could see.
+const withoutTextRefuse = "refuse"
+
+// unseen is what the decider is asked to take for such conversations.
+func (s *Settings) unseen() string {
+	if s.WithoutText == withoutTextRefuse {
+		return ""
+	}
+	return s.WithoutText
 }
 
 // Fallback limits what is tried for one request.
@@ -35,7 +50,7 @@ type Fallback struct {
 
 // DefaultSettings have no experts, and try three calls within ten minutes.
 func DefaultSettings() Settings {
-	return Settings{Fallback: Fallback{Tries: 3, Deadline: 10 * time.Minute}, Breaker: expert.DefaultBreaker()}
+	return Settings{Fallback: Fallback{Tries: 3, Deadline: 10 * time.Minute}, Breaker: expert.DefaultBreaker(), WithoutText: decision.BestFixed}
 }
 
 // Enabled reports whether there is a gateway: it has an expert.
@@ -71,6 +86,8 @@ func (s *Settings) Validate() error {
 		p.Check(h != "" && !slices.Contains(keptHeaders, name) && !strings.HasPrefix(name, "Proxy-"),
 			"pass_headers: %q belongs to the connection, the body or the caller's account here, and is not passed on", h)
 	}
+	known := s.WithoutText == decision.BestFixed || s.WithoutText == withoutTextRefuse || strings.Contains(s.WithoutText, "/")
+	p.Check(known, "without_text: is %q, neither %s, %s nor a pair such as small/none", s.WithoutText, decision.BestFixed, withoutTextRefuse)
 	return p.Err()
 }
 

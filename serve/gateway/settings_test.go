@@ -74,6 +74,8 @@ func TestSettingsThatAreRefused(t *testing.T) {
 		`experts: {a: {model: m}}`:                                                                          "experts.a.base_url: is not set",
 		`experts: {a: {base_url: "ftp://x", model: m}}`:                                                     "is not a URL",
 		`experts: {a: {base_url: "http://me:pw@x", model: m}}`:                                              "has more than scheme",
+		`experts: {a: {base_url: "http://x?v=1", model: m}}`:                                                "experts.a.base_url: has a query after the ?: write it into the setting query",
+		`experts: {a: {base_url: "http://x", model: m, query: {key: pw@}}}`:                                 "experts.a.query: key cannot be set here",
 		`experts: {a: {base_url: "http://x"}}`:                                                              "experts.a.model: not set",
 		`experts: {a: {base_url: "http://x", model: m, key: sk-123}}`:                                       "is not the name of an environment variable",
 		`experts: {a: {base_url: "http://x", model: m, key: K, key_file: f}}`:                               "key, key_file: set one",
@@ -98,6 +100,9 @@ func TestSettingsThatAreRefused(t *testing.T) {
 		`breaker: {open: 0s}`:                                                                               "breaker.open: is 0s",
 		`breaker: {probes: 0}`:                                                                              "breaker.probes: is 0",
 		`pass_headers: [authorization]`:                                                                     `pass_headers: "authorization" belongs`,
+		`without_text: [a]`:                                                                                 "without_text",
+		`without_text: ""`:                                                                                  "without_text: is \"\", neither best_fixed, refuse nor a pair",
+		`without_text: small`:                                                                               "neither best_fixed, refuse nor a pair",
 		`pass_headers: [Proxy-Authorization]`:                                                               "belongs to the connection",
 	} {
 		s := DefaultSettings()

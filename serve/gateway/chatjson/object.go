@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 
 	"pipe/internal/strictjson"
@@ -47,10 +48,17 @@ func Parse(text []byte) (*Object, error) {
 	return ofValid(text)
 }
 
-// Lenient reads an object that another program answered. Repeated keys are not looked for; the first one counts.
+// ErrRepeated is wrapped by the error for an answer with a repeated key, which two readers could understand differently.
+var ErrRepeated = errors.New("repeats a key")
+
+// Lenient reads an object that another program answered: halves of characters may stand in it. Repeated keys at any depth are
+// an ErrRepeated.
 func Lenient(text []byte) (*Object, error) {
 	if !json.Valid(text) {
 		return nil, errors.New("is not JSON")
+	}
+	if err := strictjson.CheckKeys(text); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrRepeated, err)
 	}
 	return ofValid(text)
 }

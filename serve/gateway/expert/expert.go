@@ -1,7 +1,6 @@
 package expert
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -68,7 +67,7 @@ type Expert struct {
 	url     string
 	key     service.Secret
 	hidden  []service.Secret // what must not appear in answers and messages
-	bytes   [][]byte         // the same
+	hider   hider            // the same
 	client  *http.Client
 	fields  map[string]json.RawMessage
 	slots   chan struct{} // one per call
@@ -86,7 +85,7 @@ func New(name string, s Settings, b BreakerSettings, changed func(name string, t
 	// What a service sends is passed on event by event, so it must not be compressed.
 	client.Transport.(*http.Transport).DisableCompression = true
 	e := &Expert{
-		Name: name, cfg: s, url: service.ChatURL(s.BaseURL),
+		Name: name, cfg: s, url: service.WithQuery(service.ChatURL(s.BaseURL), s.Query),
 		client: client, opens: b, slots: make(chan struct{}, s.Concurrency), fields: make(map[string]json.RawMessage),
 	}
 	if err := e.readSecrets(); err != nil {
@@ -152,7 +151,7 @@ func (e *Expert) readSecrets() (err error) {
 		}
 	}
 	for _, h := range e.hidden {
-		e.bytes = append(e.bytes, []byte(h))
+		e.hider.add(string(h))
 	}
 	return nil
 }
@@ -236,12 +235,7 @@ func (e *Expert) detail(text []byte) string {
 
 // clean replaces secrets in what is passed on.
 func (e *Expert) clean(text []byte) []byte {
-	for _, h := range e.bytes {
-		if bytes.Contains(text, h) {
-			text = bytes.ReplaceAll(text, h, []byte("[key]"))
-		}
-	}
-	return text
+	return e.hider.clean(text)
 }
 
 // begin takes a slot and asks the breaker. end must be called once, with the error of the call; an error that is

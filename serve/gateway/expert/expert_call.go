@@ -222,10 +222,11 @@ func (c *call) whole(response *http.Response, in io.Reader) (*Answer, error) {
 	if len(bytes.TrimSpace(text)) == 0 {
 		return nil, e.fault("empty", nil, "the answer is empty")
 	}
+	text = e.clean(text)
 	read, err := chatjson.ReadAnswer(text)
 	switch {
 	case err != nil:
-		f := e.fault("invalid", nil, "the answer is not a chat completion")
+		f := e.fault("invalid", nil, "%s", notChat("the answer", err))
 		f.Detail = e.detail(text)
 		return nil, f
 	case read.Error != nil:
@@ -237,7 +238,15 @@ func (c *call) whole(response *http.Response, in io.Reader) (*Answer, error) {
 	}
 	header := e.passed(response.Header)
 	header.Set("Content-Type", "application/json") // whatever the service calls it: clients read it by its type
-	return &Answer{Status: http.StatusOK, Header: header, Body: e.clean(text), Model: read.Model, Usage: read.Usage.For(true)}, nil
+	return &Answer{Status: http.StatusOK, Header: header, Body: text, Model: read.Model, Usage: read.Usage.For(true)}, nil
+}
+
+// notChat says why an answer, or a part of one, is none.
+func notChat(what string, err error) string {
+	if errors.Is(err, chatjson.ErrRepeated) {
+		return what + " repeats a key, so that programs would read it differently"
+	}
+	return what + " is not a chat completion"
 }
 
 // refused reads a response with another status than 200.

@@ -98,7 +98,7 @@ func (s *Stream) early(event *sse.Event) (content bool, err error) {
 	}
 	chunk, err := chatjson.ReadAnswer(event.Data)
 	if err != nil || chunk.Error != nil || event.Name == "error" {
-		f := e.fault("invalid", nil, "an event before the first content is not a part of a chat completion")
+		f := e.fault("invalid", nil, "%s", notChat("an event before the first content", err))
 		if err == nil || event.Name == "error" {
 			f = e.fault("error", nil, "an error came instead of an answer")
 		}
@@ -135,7 +135,7 @@ func (s *Stream) start(response *http.Response) *Answer {
 // note keeps what a chunk says about the whole answer.
 func (s *Stream) note(a chatjson.Answer) {
 	if s.end.Model == "" {
-		s.end.Model = a.Model
+		s.end.Model = string(s.call.expert.clean([]byte(a.Model)))
 	}
 	if a.Usage != (Usage{}) {
 		s.end.Usage = a.Usage // services that send it with every chunk count on
@@ -206,13 +206,17 @@ func (s *Stream) next() []byte {
 }
 
 // look notes what a chunk says, and leaves out the one with the usage that the caller did not ask for. Events that are
-// no chunks are passed on.
+// no chunks are passed on, and a chunk with a repeated key ends the stream.
 func (s *Stream) look(event *sse.Event) []byte {
 	if !event.HasData {
 		return event.Raw
 	}
 	chunk, err := chatjson.ReadAnswer(event.Data)
-	if err != nil {
+	switch {
+	case errors.Is(err, chatjson.ErrRepeated) && (event.Name == "" || event.Name == "message"):
+		s.err = s.call.expert.fault("invalid", nil, "%s", notChat("an event", err))
+		return nil
+	case err != nil:
 		return event.Raw
 	}
 	s.note(chunk)

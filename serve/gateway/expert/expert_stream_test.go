@@ -181,3 +181,24 @@ func servicePart(first, rest string) func(int, http.ResponseWriter, *http.Reques
 		return true
 	}
 }
+
+// A chunk with a repeated key ends a stream, of which what came before stays; texts that repeat a word do not.
+func TestRepeatedKeysEndAStream(t *testing.T) {
+	fine := gatewaytest.Chunk("m", `"content":"a","content":"b"`, "null") + `data: {"choices":[{"delta":{"content":"\ud83d"}}]}` + "\n\n" + "event: other\ndata: {\"a\":1,\"a\":2}\n\n"
+	f := gatewaytest.New(t)
+	f.Fault = func(_ int, w http.ResponseWriter, _ *http.Request) bool {
+		w.Header().Set("Content-Type", "text/event-stream")
+		io.WriteString(w, fine+`data: {"choices":[{"delta":{"content":"x","content":"y"}}]}`+"\n\ndata: [DONE]\n\n")
+		return true
+	}
+	a, err := open(t, settings(f.Base()), DefaultBreaker()).Call(t.Context(), request(t, `,"stream":true`), nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Stream.Close()
+	raw, err := readStream(a.Stream)
+	var fault *Failure
+	if raw != fine || !errors.As(err, &fault) || fault.Reason != "invalid" {
+		t.Errorf("%q, %v", raw, err)
+	}
+}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"net/textproto"
-	"net/url"
 	"path"
 	"slices"
 	"strings"
@@ -21,11 +20,13 @@ import (
 
 // Settings say where an expert is, and what it costs.
 type Settings struct {
-	BaseURL string      `yaml:"base_url"` // without /chat/completions
-	Model   string      `yaml:"model"`    // its name at the service
-	Served  []string    `yaml:"served"`   // other names, such as gpt-4o-*, under which the service may answer for the model
-	Key     string      `yaml:"key"`      // environment variable with the key; empty: none, or that of key_file
-	KeyFile config.Path `yaml:"key_file"` // file with the key
+	BaseURL string `yaml:"base_url"` // without /chat/completions
+	// Query is what requests have after the ? of the URL, such as the version of the API.
+	Query   map[string]string `yaml:"query"`
+	Model   string            `yaml:"model"`    // its name at the service
+	Served  []string          `yaml:"served"`   // other names, such as gpt-4o-*, under which the service may answer for the model
+	Key     string            `yaml:"key"`      // environment variable with the key; empty: none, or that of key_file
+	KeyFile config.Path       `yaml:"key_file"` // file with the key
 	// Headers are further headers of requests. Their values are treated as secrets.
 	Headers map[string]service.Secret `yaml:"headers"`
 	Fields  map[string]any            `yaml:"fields"`  // fields of the request, where the caller does not set them
@@ -92,6 +93,11 @@ func (s *Settings) UnmarshalYAML(n *yaml.Node) error {
 	return nil
 }
 
+// IsMended reports whether the address that is called has less than BaseURL: spaces, or a path that is added anyway.
+func (s *Settings) IsMended() bool {
+	return service.ChatURL(s.BaseURL) != strings.TrimRight(s.BaseURL, "/")+"/chat/completions"
+}
+
 // Limits of settings.
 const (
 	mostMoney  = 1e12             // of a million tokens, and of a call
@@ -109,7 +115,12 @@ var ownHeaders = []string{"Accept-Encoding", "Connection", "Content-Encoding", "
 // Validate reports every problem.
 func (s *Settings) Validate() error {
 	var p config.Problems
-	p.Add(checkURL(s.BaseURL))
+	if err := service.CheckBase(s.BaseURL); err != nil {
+		p.Add(fmt.Errorf("base_url: %w", err))
+	}
+	if err := service.CheckQuery(s.Query); err != nil {
+		p.Add(fmt.Errorf("query: %w", err))
+	}
 	p.Check(s.Model != "", "model: not set")
 	p.Check(s.Key == "" || service.IsVariable(s.Key), "key: is not the name of an environment variable, in capitals; a configuration never holds the key itself")
 	p.Check(s.Key == "" || s.KeyFile == "", "key, key_file: set one of them")
@@ -169,18 +180,4 @@ func (p *Price) period() prices.Period {
 		out.Cached = p.In
 	}
 	return out
-}
-
-// checkURL requires a plain URL. Its errors do not quote it, since it may contain a password.
-func checkURL(text string) error {
-	u, err := url.Parse(strings.TrimSpace(text))
-	switch {
-	case text == "":
-		return errors.New("base_url: is not set")
-	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
-		return errors.New("base_url: is not a URL such as https://host/v1")
-	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
-		return errors.New("base_url: has more than scheme, host and path: put a key into an environment variable, and name it with the setting key")
-	}
-	return nil
 }

@@ -1,0 +1,68 @@
+package decision
+
+import (
+	"errors"
+	"slices"
+	"time"
+
+	"pipe/models/policy"
+	"pipe/pipeline/decisionlog"
+)
+
+// unseen takes the pair that a request names where its conversation has nothing that the policy could see, which is what err says
+// then. Nothing is explored, and no shadow decides. Other errors stay.
+func (d *Decider) unseen(r Request, u used, err error) (*Result, error) {
+	var prompt *PromptError
+	if r.Unseen == "" || !errors.As(err, &prompt) || !prompt.Unseen {
+		return nil, err
+	}
+	pair, err := u.fixedPair(r.Unseen, prompt)
+	if err != nil {
+		return nil, err
+	}
+	r.Source, r.NoExplore = decisionlog.SourceFixed, true
+	res := &Result{Policy: u.policy, Pricing: u.prices.Pricing, Decisions: u.always(pair), decider: d, used: u, request: r}
+	return res, d.record(res, time.Now(), decisionlog.Stages{Decode: r.Decode.Microseconds()})
+}
+
+// fixedPair is the pair of a name, or the best fixed one; where it is not available, the one that costs least of the others.
+func (u used) fixedPair(name string, prompt *PromptError) (int, error) {
+	v, pair := u.version, 0
+	if name == BestFixed {
+		pair, name = v.fixed.named(u.prices), ""
+	} else {
+		pair = slices.Index(v.names, name)
+	}
+	if pair < 0 {
+		return 0, &NoPairError{u.policy.Name, name, v.names[0], prompt}
+	}
+	available := u.prices.Available
+	if available[pair] {
+		return pair, nil
+	}
+	scores, best := u.fixedScores(), slices.Index(available, true) // prices without an available pair were an error
+	for i, ok := range available {
+		if ok && scores[i] > scores[best] {
+			best = i
+		}
+	}
+	return best, nil
+}
+
+// fixedScores order the pairs by their mean expected loss over the traffic, as far as it is known, plus fee; higher is better.
+func (u used) fixedScores() []float32 {
+	scores := make([]float32, len(u.version.names))
+	for i, c := range u.version.fixed.costs(u.prices) {
+		scores[i] = float32(-c)
+	}
+	return scores
+}
+
+// always is the decision for a pair on one row.
+func (u used) always(pair int) *policy.Decisions {
+	j, k := u.version.info.Actions.Pair(pair)
+	return &policy.Decisions{
+		Actions: len(u.version.names), Levels: len(u.version.info.Actions.Advice),
+		Action: []int64{int64(pair)}, Expert: []int64{int64(j)}, Advice: []int64{int64(k)}, Scores: u.fixedScores(),
+	}
+}
