@@ -46,6 +46,9 @@ func TestOrderOfRowsChangesNothing(t *testing.T) {
 	}
 	for n := 0; n < 40; n += 4 {
 		copy(train.Row(n+1), train.Row(n))
+		copy(train.Row(n+2), train.Row(n)) // of another group, and with the same losses
+		copy(train.Losses(n+2), train.Losses(n))
+		train.Times[n+2] = train.Times[n]
 	}
 	older := slices.Repeat([]int{0}, train.Len())
 	for n := range older {

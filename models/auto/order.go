@@ -16,12 +16,12 @@ import (
 // between an import and an append, must change neither folds nor fits.
 type order struct {
 	rows  []int    // of the tensor
-	keys  []uint64 // hashes of what they say
+	keys  []uint64 // hashes of what they say, different also for rows that say the same
 	place []int    // of each, its number among the training rows in the order of the tensor
 }
 
-// orderOf sorts rows by their hashes. Rows that say the same are in the order of their ids, which changes nothing that
-// is learned from them.
+// orderOf sorts rows by their hashes. Rows that say the same are in the order of their groups, and then of their ids,
+// which changes nothing that is learned from them.
 func orderOf(t *costs.Tensor, rows []int) order {
 	keys := make([]uint64, len(rows))
 	var text []byte
@@ -35,16 +35,28 @@ func orderOf(t *costs.Tensor, rows []int) order {
 		place[i] = i
 	}
 	slices.SortFunc(place, func(a, b int) int {
-		return cmp.Or(cmp.Compare(keys[a], keys[b]), cmp.Compare(t.IDs[rows[a]], t.IDs[rows[b]]))
+		group := 0
+		if t.Groups != nil {
+			group = cmp.Compare(t.Groups[rows[a]], t.Groups[rows[b]])
+		}
+		return cmp.Or(cmp.Compare(keys[a], keys[b]), group, cmp.Compare(t.IDs[rows[a]], t.IDs[rows[b]]))
 	})
 	o := order{place: place}
-	for _, i := range place {
-		o.rows, o.keys = append(o.rows, rows[i]), append(o.keys, keys[i])
+	same := uint64(0) // earlier rows that say the same
+	for at, i := range place {
+		key := keys[i]
+		if at > 0 && key == keys[place[at-1]] {
+			same++
+			key = seeded.Source(key, "auto/same", same).Uint64()
+		} else {
+			same = 0
+		}
+		o.rows, o.keys = append(o.rows, rows[i]), append(o.keys, key)
 	}
 	return o
 }
 
-// said appends what row n says: features, losses, fees, time and group. Every NaN, and both zeros, are the same.
+// said appends what row n says: features, losses, fees and time. Every NaN, and both zeros, are the same.
 func said(t *costs.Tensor, n int, text []byte) []byte {
 	pairs := t.Actions.Len()
 	for _, column := range [][]float32{t.Row(n), t.Losses(n), measured(t.Fee, n, pairs)} {
@@ -60,9 +72,6 @@ func said(t *costs.Tensor, n int, text []byte) []byte {
 	}
 	if t.Times != nil {
 		text = binary.LittleEndian.AppendUint64(text, uint64(t.Times[n]))
-	}
-	if t.Groups != nil {
-		text = append(text, t.Groups[n]...)
 	}
 	return text
 }
