@@ -149,6 +149,7 @@ type TrainReport struct {
 	Repeats  []costs.Repeats `json:"repeats,omitempty"` // of the training rows and of the rows of the losses
 	Policies []TrainedPolicy `json:"policies"`
 	Auto     []auto.Report   `json:"auto,omitempty"`
+	Notes    []string        `json:"notes,omitempty"`   // settings that change nothing
 	Seconds  float64         `json:"seconds,omitempty"` // not in train.json, whose bytes do not depend on the machine
 }
 
@@ -244,7 +245,7 @@ func TrainInto(ctx context.Context, rt *ort.Runtime, t *costs.Tensor, o TrainOpt
 		}
 		return nil, fmt.Errorf("train on %q: %w", o.Tensor, err)
 	}
-	r := &TrainReport{Format: 1, Tensor: o.Tensor, Rows: len(t.Rows(costs.Train)), Repeats: repeats, Auto: reports}
+	r := &TrainReport{Format: 1, Tensor: o.Tensor, Rows: len(t.Rows(costs.Train)), Repeats: repeats, Auto: reports, Notes: t.IdlePrices(o.Lambdas, o.AnyPrice)}
 	stay := map[string]bool{}
 	for _, p := range policies {
 		stay[o.trained(p).File] = true
@@ -495,6 +496,9 @@ func (r *TrainReport) WriteText(w io.Writer) error {
 	}
 	if err := tab.Flush(); err != nil {
 		return err
+	}
+	for _, note := range r.Notes {
+		fmt.Fprintf(&b, "\nnote: %s\n", safetext.Line(note))
 	}
 	for _, a := range r.Auto {
 		writeAuto(&b, a)
