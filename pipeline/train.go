@@ -245,7 +245,7 @@ func TrainInto(ctx context.Context, rt *ort.Runtime, t *costs.Tensor, o TrainOpt
 		}
 		return nil, fmt.Errorf("train on %q: %w", o.Tensor, err)
 	}
-	r := &TrainReport{Format: 1, Tensor: o.Tensor, Rows: len(t.Rows(costs.Train)), Repeats: repeats, Auto: reports, Notes: t.IdlePrices(o.Lambdas, o.AnyPrice)}
+	r := &TrainReport{Format: 1, Tensor: o.Tensor, Rows: len(t.Rows(costs.Train)), Repeats: repeats, Auto: reports, Notes: o.idle(t)}
 	stay := map[string]bool{}
 	for _, p := range policies {
 		stay[o.trained(p).File] = true
@@ -313,6 +313,19 @@ func TrainTensor(ctx context.Context, rt *ort.Runtime, t *costs.Tensor, c TrainC
 	}
 	progress.Done()
 	return append(policies, more...), reports, nil
+}
+
+// idle says, a sentence each, which settings change nothing on a tensor.
+func (c TrainConfig) idle(t *costs.Tensor) []string {
+	notes := t.IdlePrices(c.Lambdas, c.AnyPrice)
+	if !c.AnyPrice && c.Prices != DefaultTrainConfig().Prices {
+		notes = append(notes, "prices has no effect without any_price: it is the range of an any-price policy.")
+	}
+	rows := t.Rows(costs.Train)
+	if c.HalfLife > 0 && !slices.ContainsFunc(rows, func(n int) bool { return t.Times[n] != t.Times[rows[0]] }) {
+		notes = append(notes, "half_life has no effect: all training rows have the same time.")
+	}
+	return notes
 }
 
 // checkTensor checks a tensor in memory. Recipe auto can use unknown outcomes.

@@ -115,3 +115,19 @@ func TestPricesWithoutEffectAreSaid(t *testing.T) {
 		}
 	}
 }
+
+// TestSettingsWithoutEffectAreSaid: a range of prices without any_price, and a half-life of rows of one age.
+func TestSettingsWithoutEffectAreSaid(t *testing.T) {
+	tensor := world.SyntheticTensor(60, costs.Train, 1, true)
+	tensor.Times = make([]int64, tensor.Len())
+	c := DefaultTrainConfig()
+	c.HalfLife = 1e9
+	c.Prices.Fee[1] = 9
+	if got := strings.Join(c.idle(tensor), " "); !strings.Contains(got, "prices has no effect without") || !strings.Contains(got, "half_life has no effect: all") {
+		t.Errorf("%q", got)
+	}
+	c.AnyPrice, tensor.Times[3] = true, 1
+	if got := c.idle(tensor); len(got) > 0 {
+		t.Errorf("settings with an effect: %q", got)
+	}
+}
