@@ -1,6 +1,7 @@
 package costs
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -29,4 +30,52 @@ func CheckLambdas(lambdas []float64) error {
 		}
 	}
 	return errors.Join(problems...)
+}
+
+// LambdaIdle says why lambda changes nothing; it is empty where it does, because some advice that can be bought has a fee.
+func (a *Actions) LambdaIdle() string {
+	for i, available := range a.Mask() {
+		if _, k := a.Pair(i); available && a.Advice[k].Fee > 0 {
+			return ""
+		}
+	}
+	if len(a.Advice) == 1 {
+		return "lambda has no effect: it multiplies the fees of advice, and there is no advice"
+	}
+	return "lambda has no effect: it multiplies the fees of advice, and no advice has one"
+}
+
+// FeesIdle says why neither lambda nor a factor on a fee changes anything; it is empty where one does.
+func (a *Actions) FeesIdle() string {
+	for i, available := range a.Mask() {
+		if j, _ := a.Pair(i); available && a.Experts[j].Fee > 0 {
+			return ""
+		}
+	}
+	if a.LambdaIdle() == "" {
+		return ""
+	}
+	return "lambda and factors on fees have no effect: no expert and no advice has a fee"
+}
+
+// IdlePrices are sentences on prices that were asked for and change nothing on this table: multipliers other than 1, or
+// with anyPrice the ranges of an any-price policy. There are none where prices have an effect.
+func (t *Tensor) IdlePrices(lambdas []float64, anyPrice bool) []string {
+	why := t.Actions.LambdaIdle()
+	switch {
+	case anyPrice:
+		why = cmp.Or(t.Actions.FeesIdle(), why)
+	case len(lambdas) == 1 && lambdas[0] == 1:
+		return nil
+	}
+	if why == "" {
+		return nil
+	}
+	if !anyPrice && len(lambdas) > 1 {
+		why += fmt.Sprintf("; so %v are one price", lambdas)
+	}
+	if t.HasFees() {
+		why += "; measured fees are part of the losses, and stay as they are"
+	}
+	return []string{"On this table " + why + "."}
 }

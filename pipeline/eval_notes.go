@@ -21,6 +21,7 @@ func (e *evaluation) cautions(split costs.Split, lambdas []float64) []string {
 	if split == costs.Train {
 		add("These rows were trained on: the figures flatter every learned method, knn included.")
 	}
+	notes = append(notes, e.t.IdlePrices(lambdas, false)...)
 	for _, l := range slices.Concat(e.learned, e.anyPrice) {
 		if l.prices != nil {
 			e.priceCautions(add, l, lambdas)

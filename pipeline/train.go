@@ -149,6 +149,7 @@ type TrainReport struct {
 	Repeats  []costs.Repeats `json:"repeats,omitempty"` // of the training rows and of the rows of the losses
 	Policies []TrainedPolicy `json:"policies"`
 	Auto     []auto.Report   `json:"auto,omitempty"`
+	Notes    []string        `json:"notes,omitempty"`   // settings that change nothing
 	Seconds  float64         `json:"seconds,omitempty"` // not in train.json, whose bytes do not depend on the machine
 }
 
@@ -244,7 +245,7 @@ func TrainInto(ctx context.Context, rt *ort.Runtime, t *costs.Tensor, o TrainOpt
 		}
 		return nil, fmt.Errorf("train on %q: %w", o.Tensor, err)
 	}
-	r := &TrainReport{Format: 1, Tensor: o.Tensor, Rows: len(t.Rows(costs.Train)), Repeats: repeats, Auto: reports}
+	r := &TrainReport{Format: 1, Tensor: o.Tensor, Rows: len(t.Rows(costs.Train)), Repeats: repeats, Auto: reports, Notes: o.idle(t)}
 	stay := map[string]bool{}
 	for _, p := range policies {
 		stay[o.trained(p).File] = true
@@ -312,6 +313,19 @@ func TrainTensor(ctx context.Context, rt *ort.Runtime, t *costs.Tensor, c TrainC
 	}
 	progress.Done()
 	return append(policies, more...), reports, nil
+}
+
+// idle says, a sentence each, which settings change nothing on a tensor.
+func (c TrainConfig) idle(t *costs.Tensor) []string {
+	notes := t.IdlePrices(c.Lambdas, c.AnyPrice)
+	if !c.AnyPrice && c.Prices != DefaultTrainConfig().Prices {
+		notes = append(notes, "prices has no effect without any_price: it is the range of an any-price policy.")
+	}
+	rows := t.Rows(costs.Train)
+	if c.HalfLife > 0 && !slices.ContainsFunc(rows, func(n int) bool { return t.Times[n] != t.Times[rows[0]] }) {
+		notes = append(notes, "half_life has no effect: all training rows have the same time.")
+	}
+	return notes
 }
 
 // checkTensor checks a tensor in memory. Recipe auto can use unknown outcomes.
@@ -495,6 +509,9 @@ func (r *TrainReport) WriteText(w io.Writer) error {
 	}
 	if err := tab.Flush(); err != nil {
 		return err
+	}
+	for _, note := range r.Notes {
+		fmt.Fprintf(&b, "\nnote: %s\n", safetext.Line(note))
 	}
 	for _, a := range r.Auto {
 		writeAuto(&b, a)

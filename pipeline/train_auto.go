@@ -44,6 +44,8 @@ func writeAuto(b *strings.Builder, r auto.Report) {
 	if g.Fallback {
 		_, reason := g.Verdict()
 		fmt.Fprintf(b, "the reason: %s\n", safetext.Line(reason))
+	} else if note := g.Note(); note != "" {
+		fmt.Fprintf(b, "the gain is %s\n", note)
 	}
 	if w := r.Warm; w != nil {
 		fmt.Fprintf(b, "the older policy on %d later rows: gain %.4f over the new one, %.4f over the best fixed pair; it is %s: %s\n",

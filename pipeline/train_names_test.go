@@ -64,3 +64,70 @@ func TestColumnsAreFeaturesByName(t *testing.T) {
 		t.Errorf("another name: %v", err)
 	}
 }
+
+// TestPricesWithoutEffectAreSaid: train and eval say where lambda or the range of an any-price policy changes nothing, in
+// the text and in the JSON, and say nothing where it does.
+func TestPricesWithoutEffectAreSaid(t *testing.T) {
+	rt := orttest.Open(t, 1)
+	for name, c := range map[string]struct {
+		expert, advice float64
+		any            bool
+		want           string
+	}{
+		"lambdas":          {0.1, 0, false, "lambda has no effect: it multiplies the fees of advice, and no advice has one; so [0.1 1 10] are one price"},
+		"any price":        {0, 0, true, "no expert and no advice has a fee"},
+		"fees of advice":   {0, 0.1, false, ""},
+		"fees and a range": {0.1, 0.1, true, ""},
+	} {
+		tensor := world.SyntheticTensor(60, costs.Train, 1, true)
+		for i := range tensor.Actions.Experts {
+			tensor.Actions.Experts[i].Fee = c.expert
+		}
+		for i := range tensor.Actions.Advice[1:] {
+			tensor.Actions.Advice[i+1].Fee = c.advice
+		}
+		o := DefaultTrainOptions()
+		o.Out, o.Methods, o.Auto.Networks, o.AnyPrice, o.Split = t.TempDir(), nil, nil, c.any, "train"
+		if !c.any {
+			o.Lambdas = []float64{0.1, 1, 10}
+		}
+		r, err := TrainInto(t.Context(), rt, tensor, o, t.TempDir(), stage.Quiet)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var text, file strings.Builder
+		if err := errors.Join(r.WriteText(&text), r.WriteJSON(&file)); err != nil {
+			t.Fatal(err)
+		}
+		for _, got := range []string{text.String(), file.String()} {
+			if said := strings.Contains(got, "no effect"); said != (c.want != "") || !strings.Contains(got, c.want) {
+				t.Errorf("%s: %s", name, got)
+			}
+		}
+		e := DefaultEvalOptions()
+		e.Lambdas, e.Split, e.KNN, e.Findings = []float64{0.1, 1, 10}, "train", false, false
+		report, err := EvalTensor(t.Context(), rt, tensor, nil, e, stage.Quiet)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if said := strings.Contains(fmt.Sprint(report.Notes), "lambda has no effect"); said != (c.advice == 0) {
+			t.Errorf("%s: eval notes %q", name, report.Notes)
+		}
+	}
+}
+
+// TestSettingsWithoutEffectAreSaid: a range of prices without any_price, and a half-life of rows of one age.
+func TestSettingsWithoutEffectAreSaid(t *testing.T) {
+	tensor := world.SyntheticTensor(60, costs.Train, 1, true)
+	tensor.Times = make([]int64, tensor.Len())
+	c := DefaultTrainConfig()
+	c.HalfLife = 1e9
+	c.Prices.Fee[1] = 9
+	if got := strings.Join(c.idle(tensor), " "); !strings.Contains(got, "prices has no effect without") || !strings.Contains(got, "half_life has no effect: all") {
+		t.Errorf("%q", got)
+	}
+	c.AnyPrice, tensor.Times[3] = true, 1
+	if got := c.idle(tensor); len(got) > 0 {
+		t.Errorf("settings with an effect: %q", got)
+	}
+}

@@ -26,12 +26,15 @@ import (
 //     largest margin whose loss on the left-out rows is within half a standard error of the smallest;
 //   - the guard estimates the gain of that procedure over the best fixed pair: for each block of left-out rows the
 //     weights and the margin are chosen on the other blocks. If the gain does not pass Settings.Rule, the policy is the
-//     fixed pair;
+//     fixed pair. A verdict that is close is taken on the mean of several draws of folds (policy.Guard.Draws);
 //   - a curve makes the estimates calibrated.
 //
 // Rows that belong together ([costs.Tensor.Clusters], or as Settings.Apart says) are on one side of every split, and count as one sample for the
 // bound. If there are fewer clusters than folds, there are as many folds as clusters. If all rows are one cluster,
 // nothing can be held out, and the policies are the fixed pairs.
+//
+// The order of the rows changes nothing: what a row says decides where it is ([policy.OriginKey] has a digest of the table,
+// which has an order).
 //
 // With Settings.HalfLife, a row counts 2^(-age/half-life): in members, weights of blends, margins, curves and the guard,
 // and in the choice of the best fixed pair. Standardisation of features counts all rows alike.
@@ -98,7 +101,7 @@ func train(ctx context.Context, t *costs.Tensor, targets []target, s Settings, o
 	if err := s.Ready(t.Actions.Len()); err != nil {
 		return nil, nil, fmt.Errorf("auto: %w", err)
 	}
-	tab := newTable(t, rows, s)
+	tab := newTable(t, s)
 	if err := checkCosts(tab, targets); err != nil {
 		return nil, nil, err
 	}
@@ -170,7 +173,7 @@ func learn(ctx context.Context, t *table, targets []target, s Settings, o models
 			return nil, nil, err
 		}
 	}
-	blends := newBlends(t, m)
+	blends, d := newBlends(t, m), &draws{of: []draw{{t, m}}, s: s, o: o}
 	for _, g := range targets {
 		r := Report{Lambda: g.lambda, Prices: g.prices, Rows: t.data.Len(), Clusters: t.clusters.Len(), Folds: len(t.folds), HalfLife: s.HalfLife}
 		if x := t.full.Ties(t.rows); s.Apart == nil && x.Distinct < x.Rows {
@@ -182,7 +185,7 @@ func learn(ctx context.Context, t *table, targets []target, s Settings, o models
 		var learned policy.Estimate
 		if m == nil {
 			r.Guard = policy.Guard{Fixed: g.pricesOf(t)[0].Fixed, Confidence: s.Confidence, Rule: s.Rule, Fallback: true}
-		} else if learned, err = r.compare(ctx, &judge{t: t, s: s, prices: g.pricesOf(t)}, blends, o); err != nil {
+		} else if learned, err = r.compare(ctx, &judge{t: t, s: s, prices: g.pricesOf(t)}, blends, d); err != nil {
 			return nil, nil, err
 		}
 		reports, policies = append(reports, r), append(policies, deploy(t, g, r, learned))
@@ -191,7 +194,7 @@ func learn(ctx context.Context, t *table, targets []target, s Settings, o models
 }
 
 // compare fills the parts of the report that depend on prices, and returns the estimate if the guard lets it through.
-func (r *Report) compare(ctx context.Context, j *judge, b *blends, o models.Options) (learned policy.Estimate, err error) {
+func (r *Report) compare(ctx context.Context, j *judge, b *blends, d *draws) (learned policy.Estimate, err error) {
 	own := make([][][]option, len(rules))
 	for i := range rules {
 		own[i] = j.options(b.estimates(i))
@@ -222,7 +225,11 @@ func (r *Report) compare(ctx context.Context, j *judge, b *blends, o models.Opti
 	if err != nil {
 		return learned, err
 	}
-	if r.Guard, err = j.guard(options, margin); err != nil {
+	first, err := j.guard(options, margin)
+	if err != nil {
+		return learned, err
+	}
+	if r.Guard, err = d.settle(ctx, j.prices, first); err != nil {
 		return learned, err
 	}
 	if w := j.s.Warm; w != nil && r.Prices == nil && w.Lambda == r.Lambda {
@@ -235,7 +242,7 @@ func (r *Report) compare(ctx context.Context, j *judge, b *blends, o models.Opti
 		return learned, err
 	}
 	learned = policy.Estimate{Constant: j.t.constant, Curve: j.t.within(curve)}
-	learned.Blend, err = b.fit(ctx, chosen.rule, o)
+	learned.Blend, err = b.fit(ctx, chosen.rule, d.o)
 	return learned, err
 }
 

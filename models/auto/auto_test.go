@@ -205,14 +205,23 @@ func addFees(mean []float64) []float64 {
 	return mean
 }
 
-// TestAutoResumes interrupts a search and continues it to the same policy.
+// TestAutoResumes interrupts a search and continues it to the same policy, also while it takes more draws.
 func TestAutoResumes(t *testing.T) {
 	s := DefaultSettings()
 	s.Steps, s.Seeds, s.Networks, s.Workers = 200, 2, s.Networks[2:], 1
-	train := structured.tensor(600, costs.Train, 1, true)
-	whole, _, err := Train(context.Background(), train, []float64{0, 1}, s, models.Options{Runtime: orttest.Open(t, 0)})
+	t.Run("folds", func(t *testing.T) { resumes(t, structured.tensor(600, costs.Train, 1, true), s) })
+	s.CrossFit, s.Steps = 100, 100
+	t.Run("close verdict of an inner split", func(t *testing.T) { resumes(t, faint(0.2).tensor(600, costs.Train, 1, true), s) })
+}
+
+func resumes(t *testing.T, train *costs.Tensor, s Settings) {
+	t.Helper()
+	whole, reports, err := Train(context.Background(), train, []float64{0, 1}, s, models.Options{Runtime: orttest.Open(t, 0)})
 	if err != nil {
 		t.Fatal(err)
+	}
+	if g := reports[0].Guard; g.Draws < 2 {
+		t.Fatalf("the verdict is clear with one draw, so the test does not show that others resume: %+v", g)
 	}
 	dir := t.TempDir()
 	o := models.Options{Runtime: orttest.Open(t, 0), Save: models.CheckpointPolicy{Dir: dir}}

@@ -245,9 +245,10 @@ func (j *judge) nested(m *members) (options [][]option, margin []float64, err er
 }
 
 // guard compares the nested decisions with the best fixed pair of every price.
-func (j *judge) guard(options [][]option, margin []float64) (policy.Guard, error) {
+func (j *judge) guard(options [][]option, margin []float64) (guarded, error) {
 	rows := j.rowsWithout(-1)
-	g := policy.Guard{Confidence: j.s.Confidence, Rule: j.s.Rule, Rows: len(rows), Clusters: len(rows)}
+	var g guarded
+	g.Guard = policy.Guard{Confidence: j.s.Confidence, Rule: j.s.Rule, Rows: len(rows), Clusters: len(rows)}
 	if j.t.sets != nil {
 		g.Clusters = j.t.clusters.Pick(j.t.held).Len()
 	}
@@ -276,16 +277,18 @@ func (j *judge) guard(options [][]option, margin []float64) (policy.Guard, error
 	gains := j.mean(options, rows, func(o []option, n int) float64 { return o[n].at(margin[n]) })
 	g.Gain = j.t.mean(gains, rows)
 	g.Learned = g.FixedLoss - g.Gain
-	low, _, err := j.t.interval(gains, rows, j.s.Confidence)
+	var err error
+	if g.LowerBound, _, err = j.t.interval(gains, rows, j.s.Confidence); err != nil {
+		return g, err
+	}
+	low, _, err := j.t.interval(gains, rows, oneError)
 	if err != nil {
 		return g, err
 	}
-	g.LowerBound = low
+	g.failure = g.Gain - low
 	if len(j.prices) == 1 {
 		g.Prices = nil
 	}
-	passes, _ := g.Verdict()
-	g.Fallback = !passes
 	return g, nil
 }
 

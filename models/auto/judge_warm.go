@@ -18,7 +18,7 @@ func (j *judge) warm(w *Warm, options []option, margin []float64, g policy.Guard
 	overNew, overFixed := make([]float64, len(rows)), make([]float64, len(rows))
 	for i, n := range rows {
 		row, fixed := j.t.held[n], p.constant(j.t, n)
-		a := w.Actions[row]
+		a := w.Actions[j.t.place[row]]
 		overFixed[i] = fixed - float64(j.t.data.Losses(row)[a]) - p.fees[a]
 		overNew[i] = overFixed[i]
 		if !g.Fallback {

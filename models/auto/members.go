@@ -85,6 +85,11 @@ func networks(s Settings, a []regress.Architecture, o models.Options) regress.Ne
 // add cross-fits a family, fold by fold.
 func (m *members) add(ctx context.Context, t *table, f regress.Family, o models.Options) error {
 	announce(o, f.Members()[0]+more(len(f.Members())), len(t.folds))
+	return m.addQuietly(ctx, t, f, o)
+}
+
+// addQuietly is add within a stage that was announced.
+func (m *members) addQuietly(ctx context.Context, t *table, f regress.Family, o models.Options) error {
 	var folds [][][]float32
 	for _, fold := range t.folds {
 		if err := ctx.Err(); err != nil {

@@ -178,7 +178,7 @@ func TestDivisionsKeepRowsTogether(t *testing.T) {
 				complete = append(complete, row)
 			}
 		}
-		d := divide(clusters, n, complete, s)
+		d := divide(clusters, r.Perm(n), complete, s)
 		if clusters.Pick(complete).Len() < 2 {
 			if d.folds != nil {
 				t.Fatal("one cluster is divided")

@@ -1,11 +1,9 @@
 package auto
 
 import (
-	"math/rand/v2"
 	"slices"
 
 	"pipe/costs"
-	"pipe/internal/seeded"
 	"pipe/models"
 	"pipe/models/network"
 	"pipe/models/regress"
@@ -13,8 +11,8 @@ import (
 
 // table is what the recipe learns from. Rows are positions among the training rows, 0..n-1.
 type table struct {
-	full     *costs.Tensor
-	rows     []int // training rows of full
+	full *costs.Tensor
+	order
 	data     *regress.Data
 	std      network.Standardizer
 	clusters costs.Clusters // rows that belong together
@@ -37,8 +35,10 @@ type division struct {
 // span is a range of positions in division.held.
 type span struct{ from, to int }
 
-func newTable(t *costs.Tensor, rows []int, s Settings) *table {
-	tab := &table{full: t, rows: rows, clusters: s.together(t, rows)}
+func newTable(t *costs.Tensor, s Settings) *table {
+	in := orderOf(t, t.Rows(costs.Train))
+	rows := in.rows
+	tab := &table{full: t, order: in, clusters: s.together(t, rows)}
 	// Fitted on all training rows, including held-out ones: means and spreads of features contain no information about
 	// losses, and the exported policy uses the same.
 	tab.std = network.FitStandardizer(t.Features, t.Dim, rows)
@@ -50,13 +50,19 @@ func newTable(t *costs.Tensor, rows []int, s Settings) *table {
 			tab.unknown++
 		}
 	}
-	tab.division = divide(tab.clusters, len(rows), tab.complete, s)
 	tab.constant, _ = tab.data.Means(tab.complete) // there are rows
 	tab.low, tab.high = tab.data.Range()
-	if tab.clusters.Repeats() > 0 {
-		tab.sets = tab.clusters.Pick(tab.held).IDs()
+	return tab.drawn(s, 0)
+}
+
+// drawn is the table with the folds of a draw, numbered from 0.
+func (t table) drawn(s Settings, draw int) *table {
+	t.division = divide(t.clusters, shuffled(t.keys, s.Seed, draw), t.complete, s)
+	t.sets = nil
+	if t.clusters.Repeats() > 0 {
+		t.sets = t.clusters.Pick(t.held).IDs()
 	}
-	return tab
+	return &t
 }
 
 // together says which rows belong together.
@@ -118,20 +124,15 @@ func (t *table) weights(rows []int) []float64 {
 
 // divide splits the rows into folds, or into one inner split whose held-out rows form the blocks. Rows that belong
 // together always stay together: if a copy of a held-out row were among the training rows, memorising would look like
-// learning. Only complete rows are held out; others that belong to no held-out row learn in every fold.
-func divide(c costs.Clusters, n int, complete []int, s Settings) division {
+// learning. Only complete rows are held out; others that belong to no held-out row learn in every fold. order has all
+// rows at random.
+func divide(c costs.Clusters, order, complete []int, s Settings) division {
 	if c.Pick(complete).Len() < 2 {
 		return division{}
 	}
-	order := make([]int, n)
-	for i := range order {
-		order[i] = i
-	}
-	rng := rand.New(seeded.Source(s.Seed, "auto/divide", 0))
-	rng.Shuffle(n, func(i, j int) { order[i], order[j] = order[j], order[i] })
 	judging := order
-	if len(complete) < n {
-		is := make([]bool, n)
+	if len(complete) < len(order) {
+		is := make([]bool, len(order))
 		for _, r := range complete {
 			is[r] = true
 		}

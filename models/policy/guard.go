@@ -18,6 +18,10 @@ type Guard struct {
 	Rows       int     `json:"rows"`
 	Clusters   int     `json:"clusters"` // sets of rows that belong together; the bound treats each as one sample
 	Fallback   bool    `json:"fallback"` // the exported policy is the fixed pair
+	// Draws is the number of draws of folds over which losses, gain and bounds are means; absent for one. Only a verdict
+	// that is close with the first draw takes more.
+	Draws int  `json:"draws,omitempty"`
+	Close bool `json:"close,omitempty"` // another seed may decide otherwise
 	// Rule is RuleBound or RuleGain. Files that do not say have the rule bound.
 	Rule string `json:"rule,omitempty"`
 	// Prices are the comparisons of an any-price policy, whose losses above are means over all of them.
@@ -34,8 +38,28 @@ const (
 const PriceConfidence = 0.95
 
 // Verdict applies the rule to the figures, and gives the reason in words. An any-price policy must also be worse at no
-// price with PriceConfidence. With Rows 0 nothing was compared, and nothing passes.
+// price with PriceConfidence. With Rows 0 nothing was compared, and nothing passes. The reason ends with [Guard.Note].
 func (g Guard) Verdict() (passes bool, reason string) {
+	passes, reason = g.verdict()
+	if note := g.Note(); note != "" {
+		reason += "; " + note
+	}
+	return passes, reason
+}
+
+// Note says over how many draws of folds the figures are means, and whether the verdict is close; empty if neither.
+func (g Guard) Note() string {
+	if g.Draws < 2 {
+		return ""
+	}
+	note := fmt.Sprintf("a mean over %d draws of folds", g.Draws)
+	if g.Close {
+		note += ", and close: another seed may decide otherwise"
+	}
+	return note
+}
+
+func (g Guard) verdict() (passes bool, reason string) {
 	if g.Rows == 0 {
 		return false, "all training rows belong together, so none could be held out"
 	}

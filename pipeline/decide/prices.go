@@ -18,6 +18,7 @@ type UsedPrices struct {
 	Without []string           `json:"without,omitempty"`
 	// Unchecked says why the policy was not compared with the best fixed pair at these prices, see policy.Pricing.
 	Unchecked []string `json:"unchecked,omitempty"`
+	Idle      string   `json:"idle,omitempty"` // why lambda changes nothing, if it is not 1
 
 	actions *costs.Actions
 }
@@ -25,6 +26,9 @@ type UsedPrices struct {
 func newUsedPrices(p *policy.Pricing, without []string) *UsedPrices {
 	u := &UsedPrices{
 		Lambda: p.Lambda, Experts: map[string]float64{}, Advice: map[string]float64{}, Without: without, Unchecked: p.Unchecked, actions: p.Actions,
+	}
+	if p.Lambda != 1 {
+		u.Idle = p.Actions.LambdaIdle()
 	}
 	for _, e := range p.Actions.Experts {
 		u.Experts[e.Name] = e.Fee
@@ -51,11 +55,21 @@ func (u *UsedPrices) AddTo(b *safetext.Fields) {
 		return fmt.Sprintf("%s (fee %g before lambda)", x.Name, x.Fee)
 	}))
 	b.Add("left out", "%s", strings.Join(u.Without, ", "))
-	b.Add("not checked", "%s", u.Caution())
+	b.Add("not checked", "%s", u.unchecked())
+	b.Add("note", "%s", u.Idle)
 }
 
-// Caution is a note about prices that the policy was not checked on; empty if there are none.
+// Caution is a note about prices that the policy was not checked on, or that change nothing; empty if there are none.
 func (u *UsedPrices) Caution() string {
+	if why := u.unchecked(); why != "" && u.Idle != "" {
+		return why + "; " + u.Idle
+	} else if why != "" {
+		return why
+	}
+	return u.Idle
+}
+
+func (u *UsedPrices) unchecked() string {
 	if len(u.Unchecked) == 0 {
 		return ""
 	}

@@ -139,7 +139,7 @@ func (e *PolicyExplanation) verdict() string {
 		_, reason := g.Verdict()
 		return fmt.Sprintf("%s: %s, which is not certain enough to deploy it, so the guard fell back to the best fixed pair: %s", chooses, found, reason)
 	}
-	return fmt.Sprintf("%s: %s", chooses, found)
+	return fmt.Sprintf("%s: %s%s", chooses, found, safetext.After(", which is ", g.Note()))
 }
 
 // WriteText writes the explanation for a terminal.

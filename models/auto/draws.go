@@ -1,0 +1,98 @@
+package auto
+
+import (
+	"context"
+	"fmt"
+
+	"pipe/models"
+	"pipe/models/regress"
+)
+
+// mostDraws bounds the draws of folds for a verdict of the guard that is close. A draw of an inner split fits networks
+// and trees anew, so there are fewer.
+const (
+	mostDraws      = 10
+	mostInnerDraws = 3
+)
+
+// draw is a table with folds, and the members that were fitted on them.
+type draw struct {
+	*table
+	members *members
+}
+
+// draws are the draws of folds so far. Those after the first are made when a verdict is close, once for all prices.
+type draws struct {
+	of []draw
+	s  Settings
+	o  models.Options
+}
+
+// most is the number of draws for a close verdict.
+func (d *draws) most() int {
+	if len(d.of[0].folds) == 1 {
+		return mostInnerDraws
+	}
+	return mostDraws
+}
+
+// at is a draw, numbered from 0.
+func (d *draws) at(ctx context.Context, number int) (draw, error) {
+	for len(d.of) <= number {
+		next, err := d.of[0].again(ctx, len(d.of), d.s, d.o)
+		if err != nil {
+			return draw{}, err
+		}
+		d.of = append(d.of, next)
+	}
+	return d.of[number], nil
+}
+
+// again fits the members on the folds of another draw. Networks and trees, which take most of the time, keep what they
+// estimated for a row, if they did: it was left out there too.
+func (d draw) again(ctx context.Context, number int, s Settings, o models.Options) (draw, error) {
+	next := draw{d.table.drawn(s, number), new(members)}
+	announce(o, fmt.Sprintf("close verdict, draw %d", number+1), len(d.members.families)*len(next.folds))
+	from := 0
+	for _, f := range d.members.families {
+		estimates := d.members.estimates[from : from+len(f.Members())]
+		from += len(f.Members())
+		net, isNetworks := f.(regress.Networks)
+		_, isTrees := f.(regress.Trees)
+		if isNetworks || isTrees {
+			if kept, ok := d.kept(next.table, estimates); ok {
+				next.members.append(f, [][][]float32{kept})
+				continue
+			}
+		}
+		if isNetworks {
+			net.Options = stage(net.Options, fmt.Sprintf("draw-%d", number+1))
+			f = net
+		}
+		if err := next.members.addQuietly(ctx, next.table, f, o); err != nil {
+			return next, err
+		}
+	}
+	return next, nil
+}
+
+// kept are estimates of this draw for the held-out rows of another one; false if some of these were not held out here.
+func (d draw) kept(other *table, estimates [][]float32) (out [][]float32, ok bool) {
+	at := make(map[int]int, len(d.held))
+	for n, row := range d.held {
+		at[row] = n
+	}
+	pairs := d.data.Pairs
+	for _, e := range estimates {
+		own := make([]float32, 0, len(other.held)*pairs)
+		for _, row := range other.held {
+			n, held := at[row]
+			if !held {
+				return nil, false
+			}
+			own = append(own, e[n*pairs:(n+1)*pairs]...)
+		}
+		out = append(out, own)
+	}
+	return out, true
+}
