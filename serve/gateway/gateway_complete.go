@@ -226,7 +226,7 @@ func (c *chat) charge(e *expert.Expert, out *outcome) {
 	a := c.api
 	if out.fee.Other {
 		a.metrics.OtherModel(e.Name)
-		if _, said := a.others.LoadOrStore(e.Name+"\x00"+out.model, true); !said {
+		if a.others.first(e.Name, out.model) {
 			a.log.LogAttrs(c.r.Context(), slog.LevelWarn, "an expert answers with another model than the configured one", c.id(),
 				slog.String("expert", e.Name), slog.String("configured", e.Model()), slog.String("served", headerValue(out.model)), slog.Bool("price_known", out.fee.Known))
 		}
