@@ -154,6 +154,7 @@ type outcome struct {
 func (c *chat) send(e *expert.Expert, answer *expert.Answer) outcome {
 	out := outcome{model: answer.Model, usage: answer.Usage, status: answer.Status, refused: answer.Status != http.StatusOK}
 	h := c.w.Header()
+	h.Set("X-Content-Type-Options", "nosniff") // what a service sends is no page
 	for name, values := range answer.Header {
 		h[name] = values
 	}
