@@ -30,7 +30,7 @@ var mayImport = map[string][]string{
 	"costs/builder":                    {"costs", "costs/advice", "costs/builder/part", "costs/chat", "costs/grow", "costs/identity", "costs/retrieval", "featurize/pixel", "internal/atomicfile", "internal/dataerror", "internal/digest", "internal/filelock", "internal/parallel", "internal/progress", "internal/storage", "internal/strictjson", "internal/textfile", "onnx/ort"},
 	"costs/builder/part":               {"costs", "costs/retrieval/pagename", "featurize/pixel", "featurize/tabular", "internal/config", "internal/digest", "internal/progress", "internal/safetext", "internal/storage", "internal/tablefile", "internal/textfile", "onnx", "onnx/ort"},
 	"costs/builder/parttest":           {"costs", "costs/builder/part", "featurize/tabular", "internal/digest", "internal/judge", "internal/textfile", "onnx", "onnx/hf/hftest"},
-	"costs/chat":                       {"costs", "costs/builder/part", "costs/language", "costs/prices", "costs/service", "internal/atomicfile", "internal/digest", "internal/filelock", "internal/parallel", "internal/safetext", "internal/storage", "internal/textfile"},
+	"costs/chat":                       {"costs", "costs/builder/part", "costs/language", "costs/prices", "costs/service", "internal/atomicfile", "internal/digest", "internal/filelock", "internal/parallel", "internal/safetext", "internal/storage", "internal/strictjson", "internal/textfile"},
 	"costs/chat/chattest":              {},
 	"costs/classlist":                  {"costs", "costs/builder/part", "internal/dataerror", "internal/textfile"},
 	"costs/coststest":                  {"costs"},
