@@ -21,8 +21,11 @@ func TestQueryIsPartOfTheIdentity(t *testing.T) {
 		want  string
 		asked int
 	}{
-		{nil, "/v1/chat/completions", 1}, {map[string]any{}, "/v1/chat/completions", 1}, {version("2024-10-21"), "/v1/chat/completions?api-version=2024-10-21", 2},
-		{version("2025-01-01"), "/v1/chat/completions?api-version=2025-01-01", 3}, {version("2024-10-21"), "/v1/chat/completions?api-version=2025-01-01", 3},
+		{nil, "/v1/chat/completions", 1},
+		{map[string]any{}, "/v1/chat/completions", 1},
+		{version("2024-10-21"), "/v1/chat/completions?api-version=2024-10-21", 2},
+		{version("2025-01-01"), "/v1/chat/completions?api-version=2025-01-01", 3},
+		{version("2024-10-21"), "/v1/chat/completions?api-version=2025-01-01", 3},
 	} {
 		settings := map[string]any{}
 		if c.query != nil {

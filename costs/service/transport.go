@@ -17,7 +17,7 @@ import (
 const maxHeader = 1 << 20
 
 // NewClient returns a client of one service, which keeps a number of
-// connections open and follows no redirect. It trusts the certificates in the
+// connections open, follows no redirect, and reads no other protocol. It trusts the certificates in the
 // file (PEM) in addition to those of the system; "" is none.
 func NewClient(connections int, caFile string) (*http.Client, error) {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
@@ -30,8 +30,24 @@ func NewClient(connections int, caFile string) (*http.Client, error) {
 		}
 		transport.TLSClientConfig = &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}
 	}
-	return &http.Client{Transport: transport, CheckRedirect: stay}, nil
+	return &http.Client{Transport: Transport{transport}, CheckRedirect: stay}, nil
 }
+
+// Transport refuses responses that switch to another protocol: the end of a request's context does not end such a connection, so
+// reading it could last for ever.
+type Transport struct{ *http.Transport }
+
+// RoundTrip is that of http.RoundTripper.
+func (t Transport) RoundTrip(r *http.Request) (*http.Response, error) {
+	response, err := t.Transport.RoundTrip(r)
+	if err == nil && response.StatusCode == http.StatusSwitchingProtocols {
+		_ = response.Body.Close() // nothing of it is read
+		return nil, errSwitched
+	}
+	return response, err
+}
+
+var errSwitched = errors.New("the service answered with HTTP 101 and another protocol")
 
 // stay stops redirects, so that neither the key nor a conversation goes to an
 // address that the configuration does not name.

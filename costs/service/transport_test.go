@@ -3,7 +3,10 @@ package service
 import (
 	"crypto/x509"
 	"encoding/pem"
+	"errors"
 	"math/big"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -25,4 +28,31 @@ func FuzzCertificates(f *testing.F) {
 			t.Fatalf("%v, %v", pool, err)
 		}
 	})
+}
+
+// A service that switches to another protocol is left at once: the end of a request would not end the connection.
+func TestOtherProtocols(t *testing.T) {
+	left := make(chan struct{})
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		c, _, err := w.(http.Hijacker).Hijack()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		_, _ = c.Write([]byte("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n"))
+		_, _ = c.Read(make([]byte, 1)) // until the client closes
+		c.Close()
+		close(left)
+	}))
+	defer s.Close()
+	client, err := NewClient(1, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.CloseIdleConnections()
+	r, err := client.Get(s.URL) //nolint:noctx // nothing may depend on it
+	if !errors.Is(err, errSwitched) {
+		t.Errorf("%v, %v", r, err)
+	}
+	<-left
 }

@@ -47,6 +47,7 @@ func (f *failure) body() []byte {
 // writeError answers with an error.
 func writeError(w http.ResponseWriter, f *failure) {
 	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.WriteHeader(f.status)
 	_, _ = w.Write(f.body()) // the client may be gone
 }

@@ -24,7 +24,7 @@ type API struct {
 	now       *backends  // guarded by lock
 	reloading sync.Mutex // held by Reload
 	changed   sync.Map   // of experts by name: when the breaker last changed
-	others    sync.Map   // expert and model that answered in place of the configured one, as already logged
+	others    others
 }
 
 // New opens the experts and the advice of the settings. Metrics and log may be nil. The caller closes the API after the
@@ -148,4 +148,29 @@ func RegisterNone(mux *http.ServeMux) {
 // notOffered answers calls of OpenAI's API that a policy cannot route.
 func notOffered(w http.ResponseWriter, r *http.Request) {
 	writeError(w, &failure{http.StatusNotFound, invalidRequest, "not_offered", "", r.URL.Path + " is not offered here; POST /v1/chat/completions is"})
+}
+
+// mostOthers is how many names of models that nobody configured are logged, so that a service which makes them up fills neither the
+// memory nor the log. Metrics count all.
+const mostOthers = 1000
+
+// others are the experts and models that answered in place of the configured ones, as already logged.
+type others struct {
+	lock sync.Mutex
+	said map[string]bool
+}
+
+// first reports whether a model is to be logged for an expert.
+func (o *others) first(expert, model string) bool {
+	o.lock.Lock()
+	defer o.lock.Unlock()
+	name := expert + "\x00" + headerValue(model)
+	if o.said[name] || len(o.said) >= mostOthers {
+		return false
+	}
+	if o.said == nil {
+		o.said = make(map[string]bool)
+	}
+	o.said[name] = true
+	return true
 }

@@ -154,6 +154,7 @@ type outcome struct {
 func (c *chat) send(e *expert.Expert, answer *expert.Answer) outcome {
 	out := outcome{model: answer.Model, usage: answer.Usage, status: answer.Status, refused: answer.Status != http.StatusOK}
 	h := c.w.Header()
+	h.Set("X-Content-Type-Options", "nosniff") // what a service sends is no page
 	for name, values := range answer.Header {
 		h[name] = values
 	}
@@ -226,7 +227,7 @@ func (c *chat) charge(e *expert.Expert, out *outcome) {
 	a := c.api
 	if out.fee.Other {
 		a.metrics.OtherModel(e.Name)
-		if _, said := a.others.LoadOrStore(e.Name+"\x00"+out.model, true); !said {
+		if a.others.first(e.Name, out.model) {
 			a.log.LogAttrs(c.r.Context(), slog.LevelWarn, "an expert answers with another model than the configured one", c.id(),
 				slog.String("expert", e.Name), slog.String("configured", e.Model()), slog.String("served", headerValue(out.model)), slog.Bool("price_known", out.fee.Known))
 		}

@@ -119,8 +119,8 @@ func newWorld(t testing.TB, change func(*Settings)) *world {
 	return newWorldOf(t, nil, change)
 }
 
-// newWorldOf is newWorld with metadata of the policy.
-func newWorldOf(t testing.TB, info map[string]string, change func(*Settings)) *world {
+// newWorldOf is newWorld with metadata of the policy. more adds policies to their folder, and changes the settings of the decider.
+func newWorldOf(t testing.TB, info map[string]string, change func(*Settings), more ...func(folder string, s *decision.Settings)) *world {
 	t.Helper()
 	w := &world{small: gatewaytest.New(t), large: gatewaytest.New(t), logged: filepath.Join(t.TempDir(), "log"), registry: prometheus.NewRegistry()}
 	w.found = func(rw http.ResponseWriter, _ *http.Request) {
@@ -130,8 +130,12 @@ func newWorldOf(t testing.TB, info map[string]string, change func(*Settings)) *w
 	t.Cleanup(w.search.Close)
 	folder := t.TempDir()
 	writePolicy(t, folder, "claims", info)
+	deciding := decision.DefaultSettings()
+	for _, m := range more {
+		m(folder, &deciding)
+	}
 	about := policies.DefaultSettings()
-	about.Paths, about.Workers = []string{folder}, 1
+	about.Paths, about.Workers, about.Default = []string{folder}, 1, "claims"
 	set, err := policies.Open(t.Context(), about, orttest.Open(t, 1), nil, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -140,7 +144,7 @@ func newWorldOf(t testing.TB, info map[string]string, change func(*Settings)) *w
 		t.Fatal(err)
 	}
 	m := metrics.New(w.registry)
-	if w.decider, err = decision.New(set, w.log, m, nil, decision.DefaultSettings()); err != nil {
+	if w.decider, err = decision.New(set, w.log, m, nil, deciding); err != nil {
 		t.Fatal(err)
 	}
 	s := w.settings()
@@ -252,7 +256,7 @@ func TestWholeAnswers(t *testing.T) {
 	}
 	for name, want := range map[string]string{
 		"X-Pipe-Expert": "small", "X-Pipe-Advice": "search", "X-Pipe-Expected-Cost": "0.1", "X-Pipe-Fallbacks": "", "X-Pipe-Served-Model": "",
-		"X-Pipe-Expert-Request-Id": "service-0", "Content-Type": "application/json",
+		"X-Pipe-Expert-Request-Id": "service-0", "Content-Type": "application/json", "X-Content-Type-Options": "nosniff",
 	} {
 		if got := a.header.Get(name); got != want {
 			t.Errorf("%s: %q, want %q", name, got, want)

@@ -123,6 +123,19 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
+// A list of millions of choices, which no service has, takes no memory.
+func TestManyChoices(t *testing.T) {
+	text := []byte(`{"choices":[` + strings.Repeat("{},", 1<<20) + `{}]}`)
+	var err error
+	allocs := testing.AllocsPerRun(1, func() { _, err = ReadAnswer(text) })
+	if err == nil || !strings.Contains(err.Error(), "more than 10000 choices") || allocs > 4*mostChoices {
+		t.Errorf("%v allocations, %v", allocs, err)
+	}
+	if a, err := ReadAnswer([]byte(`{"choices":[` + strings.Repeat("{},", mostChoices-1) + `{}]}`)); err != nil || a.Choices != mostChoices {
+		t.Errorf("%d choices, %v", a.Choices, err)
+	}
+}
+
 // FuzzRequest: a request that is read is the input but for the model, one message, and the fields that were added.
 func FuzzRequest(f *testing.F) {
 	for _, s := range []string{

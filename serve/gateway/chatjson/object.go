@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 
 	"pipe/internal/strictjson"
@@ -159,21 +160,25 @@ func orNull(v json.RawMessage) []byte {
 	return v
 }
 
-// list returns where the elements of a list are; ok is false for another value. The text must be valid JSON.
-func list(text []byte) (elements []field, ok bool) {
-	at := space(text, 0)
-	if at >= len(text) || text[at] != '[' {
-		return nil, false
+// list returns where the elements of a list are, one after the other, since there may be millions; ok is false for another
+// value. The text must be valid JSON.
+func list(text []byte) (elements iter.Seq[field], ok bool) {
+	first := space(text, 0)
+	if first >= len(text) || text[first] != '[' {
+		return func(func(field) bool) {}, false
 	}
-	for at = space(text, at+1); text[at] != ']'; at = space(text, at) {
-		if text[at] == ',' {
-			at = space(text, at+1)
+	return func(yield func(field) bool) {
+		for at := space(text, first+1); text[at] != ']'; at = space(text, at) {
+			if text[at] == ',' {
+				at = space(text, at+1)
+			}
+			end := value(text, at)
+			if !yield(field{from: at, end: end}) {
+				return
+			}
+			at = end
 		}
-		end := value(text, at)
-		elements = append(elements, field{from: at, end: end})
-		at = end
-	}
-	return elements, true
+	}, true
 }
 
 // space returns the position of the next byte that is not white space.

@@ -39,7 +39,7 @@ func ReadRequest(text []byte) (*Request, error) {
 	if err := json.Unmarshal(orNull(o.Get("stream")), &r.Stream); err != nil {
 		return nil, &FieldError{"stream", "must be true or false"}
 	}
-	if elements, ok := list(orNull(r.Messages)); r.Messages != nil && (!ok || len(elements) == 0) {
+	if r.Messages != nil && !hasElement(r.Messages) {
 		return nil, &FieldError{"messages", "must be a list with at least one message"}
 	}
 	var options struct {
@@ -52,6 +52,15 @@ func ReadRequest(text []byte) (*Request, error) {
 	// Other users than strings are passed on; the service may take them.
 	_ = json.Unmarshal(orNull(o.Get("user")), &r.User)
 	return r, nil
+}
+
+// hasElement reports whether a value is a list that is not empty.
+func hasElement(text []byte) bool {
+	elements, _ := list(text)
+	for range elements {
+		return true
+	}
+	return false
 }
 
 // Len is the length of the request in bytes.
@@ -125,8 +134,8 @@ func (o *Object) askForUsage() {
 // insert adds a message to the list of messages that begins at a position.
 func (o *Object) insert(from int, messages json.RawMessage, add *Addition) {
 	text := slices.Concat([]byte(`{"role":`), quote(add.Role), []byte(`,"content":`), quote(add.Text), []byte("}"))
-	elements, _ := list(messages)
-	before := 0
+	all, _ := list(messages)
+	elements, before := slices.Collect(all), 0
 	switch add.At {
 	case First:
 	case Last:

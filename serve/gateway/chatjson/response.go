@@ -4,12 +4,16 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 
 	"pipe/costs/prices"
 )
 
 // MostTokens bounds the counts of a completion. A service that states more is not believed.
 const MostTokens = 100_000_000
+
+// mostChoices bounds the choices of an answer, far above what services let clients ask for.
+const mostChoices = 10_000
 
 // Usage is the usage of a completion as the service states it.
 type Usage = prices.Stated
@@ -37,12 +41,14 @@ func ReadAnswer(text []byte) (Answer, error) {
 	a := Answer{Usage: prices.ReadStated(o.Get("usage"), MostTokens), Error: o.Get("error")}
 	_ = json.Unmarshal(orNull(o.Get("model")), &a.Model) // another type than a string is no name
 	choices, ok := list(orNull(o.Get("choices")))
-	a.Choices = len(choices)
 	if !ok && a.Error == nil && o.Get("usage") == nil {
 		return a, errors.New("is not a chat completion: it has no choices")
 	}
 	all := o.Get("choices")
-	for _, c := range choices {
+	for c := range choices {
+		if a.Choices++; a.Choices > mostChoices {
+			return a, fmt.Errorf("is not a chat completion: it has more than %d choices", mostChoices)
+		}
 		if choice, err := ofValid(all[c.from:c.end]); err == nil {
 			a.Finished = a.Finished || choice.Get("finish_reason") != nil
 			a.Content = a.Content || hasContent(choice)
@@ -71,7 +77,7 @@ func hasContent(choice *Object) bool {
 func isEmpty(value []byte) bool {
 	switch value[0] {
 	case '[', '{':
-		return len(bytes.Fields(value[1:len(value)-1])) == 0
+		return len(bytes.TrimSpace(value[1:len(value)-1])) == 0
 	}
 	return string(value) == "null" || string(value) == `""`
 }

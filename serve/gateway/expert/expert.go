@@ -83,7 +83,7 @@ func New(name string, s Settings, b BreakerSettings, changed func(name string, t
 		return nil, err
 	}
 	// What a service sends is passed on event by event, so it must not be compressed.
-	client.Transport.(*http.Transport).DisableCompression = true
+	client.Transport.(service.Transport).DisableCompression = true
 	e := &Expert{
 		Name: name, cfg: s, url: service.WithQuery(service.ChatURL(s.BaseURL), s.Query),
 		client: client, opens: b, slots: make(chan struct{}, s.Concurrency), fields: make(map[string]json.RawMessage),
