@@ -21,31 +21,19 @@ type draw struct {
 	members *members
 }
 
-// draws are the draws of folds so far. Those after the first are made when a verdict is close, once for all prices.
+// draws are the first draw of folds, and what further ones need.
 type draws struct {
-	of []draw
-	s  Settings
-	o  models.Options
+	first draw
+	s     Settings
+	o     models.Options
 }
 
 // most is the number of draws for a close verdict.
-func (d *draws) most() int {
-	if len(d.of[0].folds) == 1 {
+func (d draws) most() int {
+	if len(d.first.folds) == 1 {
 		return mostInnerDraws
 	}
 	return mostDraws
-}
-
-// at is a draw, numbered from 0.
-func (d *draws) at(ctx context.Context, number int) (draw, error) {
-	for len(d.of) <= number {
-		next, err := d.of[0].again(ctx, len(d.of), d.s, d.o)
-		if err != nil {
-			return draw{}, err
-		}
-		d.of = append(d.of, next)
-	}
-	return d.of[number], nil
 }
 
 // again fits the members on the folds of another draw. Networks and trees, which take most of the time, keep what they

@@ -159,7 +159,7 @@ func TestVerdictsAgree(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		g, err := draw{tab, m}.guard(s, []price{atLambda(tab, 1)})
+		_, _, g, err := draw{tab, m}.guard(&judge{t: tab, s: s, prices: []price{atLambda(tab, 1)}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -206,7 +206,7 @@ func TestCloseVerdictsTakeMoreDraws(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		first, err := draw{tab, m}.guard(s, []price{atLambda(tab, 1)})
+		_, _, first, err := draw{tab, m}.guard(&judge{t: tab, s: s, prices: []price{atLambda(tab, 1)}})
 		if err != nil {
 			t.Fatal(err)
 		}
