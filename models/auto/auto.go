@@ -174,7 +174,11 @@ func learn(ctx context.Context, t *table, targets []target, s Settings, o models
 		}
 	}
 	blends, d := newBlends(t, m), draws{draw{t, m}, s, o}
-	verdicts, err := d.verdicts(ctx, targets)
+	var prices [][]price
+	for _, g := range targets {
+		prices = append(prices, g.pricesOf(t))
+	}
+	verdicts, err := d.verdicts(ctx, prices)
 	if err != nil {
 		return nil, nil, err
 	}

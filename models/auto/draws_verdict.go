@@ -16,7 +16,7 @@ const (
 	clearByInner = 2.5
 )
 
-// verdict is that of the guard for one target, with the decisions of the first draw.
+// verdict is that of the guard for the prices of one policy, with the decisions of the first draw.
 type verdict struct {
 	judge   *judge
 	options [][]option // by price and held-out row
@@ -26,16 +26,16 @@ type verdict struct {
 	mean    guarded // of draws
 }
 
-// verdicts are those for the targets; none if nothing could be held out. While one is close, its gains and bounds are
+// verdicts are those for the prices of each policy; none if nothing could be held out. While one is close, its gains and bounds are
 // averaged over more draws of folds, of which one at a time is in memory. The draws share their rows, so the mean bound is
 // as far below the mean gain as those of single draws are.
-func (d draws) verdicts(ctx context.Context, targets []target) ([]verdict, error) {
+func (d draws) verdicts(ctx context.Context, prices [][]price) ([]verdict, error) {
 	if d.first.members == nil {
 		return nil, nil
 	}
 	var all []verdict
-	for _, g := range targets {
-		v := verdict{judge: &judge{t: d.first.table, s: d.s, prices: g.pricesOf(d.first.table)}}
+	for _, of := range prices {
+		v := verdict{judge: &judge{t: d.first.table, s: d.s, prices: of}}
 		var err error
 		if v.options, v.margin, v.mean, err = d.first.guard(v.judge); err != nil {
 			return nil, err
