@@ -258,7 +258,7 @@ func TestFrontierOfExperts(t *testing.T) {
 func TestEvalNotesAnAnyPriceFallback(t *testing.T) {
 	f := newEvalFiles(t)
 	fellBack := func(fallback bool) string {
-		return policy.Guard{Rows: 10, Fixed: f.tensor.Actions.Name(0), Confidence: 0.84, Fallback: fallback}.JSON()
+		return policy.Guard{Rows: 10, Fixed: f.tensor.Actions.Name(0), Confidence: 0.84, Fallback: fallback, Draws: 3, Close: true}.JSON()
 	}
 	for _, fallback := range []bool{false, true} {
 		file := f.anyPrice("any/auto-any-price.onnx", func(p *policy.Policy) { p.Info = map[string]string{policy.GuardKey: fellBack(fallback)} })
@@ -269,6 +269,9 @@ func TestEvalNotesAnAnyPriceFallback(t *testing.T) {
 		e, err := inspect.File(t.Context(), file, inspect.DefaultOptions())
 		if err != nil {
 			t.Fatal(err)
+		}
+		if got := e.(*inspect.PolicyExplanation).Verdict; !strings.Contains(got, "a mean over 3 draws of folds, and close: another seed") {
+			t.Errorf("guard fell back: %v, verdict %q does not say that it is close", fallback, got)
 		}
 		if got := strings.HasPrefix(e.(*inspect.PolicyExplanation).Verdict, "this policy takes the best fixed pair of every price"); got != fallback {
 			t.Errorf("guard fell back: %v, verdict %q", fallback, e.(*inspect.PolicyExplanation).Verdict)

@@ -153,3 +153,25 @@ func TestTextOfAnyPriceReports(t *testing.T) {
 		}
 	}
 }
+
+// TestTextOfCloseVerdicts: whether the policy is exported or not, the text says that the verdict is close, and nothing of
+// a clear one.
+func TestTextOfCloseVerdicts(t *testing.T) {
+	for _, fallback := range []bool{false, true} {
+		text := func(g policy.Guard) string {
+			var b strings.Builder
+			g.Rows, g.Fixed, g.Rule, g.Fallback = 9, "a/none", policy.RuleBound, fallback
+			writeAuto(&b, auto.Report{Lambda: 1, Rows: 9, Guard: g})
+			return b.String()
+		}
+		if got := text(policy.Guard{Draws: 10, Close: true}); !strings.Contains(got, "a mean over 10 draws of folds, and close: another seed may decide otherwise\n") {
+			t.Errorf("close: %s", got)
+		}
+		if got := text(policy.Guard{Draws: 4}); !strings.Contains(got, "a mean over 4 draws of folds\n") {
+			t.Errorf("clear after 4 draws: %s", got)
+		}
+		if got := text(policy.Guard{}); strings.Contains(got, "draws") || strings.Contains(got, "close") {
+			t.Errorf("clear: %s", got)
+		}
+	}
+}

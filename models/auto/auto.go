@@ -173,8 +173,16 @@ func learn(ctx context.Context, t *table, targets []target, s Settings, o models
 			return nil, nil, err
 		}
 	}
-	blends, d := newBlends(t, m), &draws{of: []draw{{t, m}}, s: s, o: o}
+	blends, d := newBlends(t, m), draws{draw{t, m}, s, o}
+	var prices [][]price
 	for _, g := range targets {
+		prices = append(prices, g.pricesOf(t))
+	}
+	verdicts, err := d.verdicts(ctx, prices)
+	if err != nil {
+		return nil, nil, err
+	}
+	for i, g := range targets {
 		r := Report{Lambda: g.lambda, Prices: g.prices, Rows: t.data.Len(), Clusters: t.clusters.Len(), Folds: len(t.folds), HalfLife: s.HalfLife}
 		if x := t.full.Ties(t.rows); s.Apart == nil && x.Distinct < x.Rows {
 			r.Ties = &x
@@ -185,7 +193,7 @@ func learn(ctx context.Context, t *table, targets []target, s Settings, o models
 		var learned policy.Estimate
 		if m == nil {
 			r.Guard = policy.Guard{Fixed: g.pricesOf(t)[0].Fixed, Confidence: s.Confidence, Rule: s.Rule, Fallback: true}
-		} else if learned, err = r.compare(ctx, &judge{t: t, s: s, prices: g.pricesOf(t)}, blends, d); err != nil {
+		} else if learned, err = r.compare(ctx, verdicts[i], blends, o); err != nil {
 			return nil, nil, err
 		}
 		reports, policies = append(reports, r), append(policies, deploy(t, g, r, learned))
@@ -194,8 +202,9 @@ func learn(ctx context.Context, t *table, targets []target, s Settings, o models
 }
 
 // compare fills the parts of the report that depend on prices, and returns the estimate if the guard lets it through.
-func (r *Report) compare(ctx context.Context, j *judge, b *blends, d *draws) (learned policy.Estimate, err error) {
-	own := make([][][]option, len(rules))
+func (r *Report) compare(ctx context.Context, v verdict, b *blends, o models.Options) (learned policy.Estimate, err error) {
+	r.Guard = v.guard
+	j, own := v.judge, make([][][]option, len(rules))
 	for i := range rules {
 		own[i] = j.options(b.estimates(i))
 	}
@@ -221,19 +230,8 @@ func (r *Report) compare(ctx context.Context, j *judge, b *blends, d *draws) (le
 		}
 		r.Members = append(r.Members, c)
 	}
-	options, margin, err := j.nested(b.members)
-	if err != nil {
-		return learned, err
-	}
-	first, err := j.guard(options, margin)
-	if err != nil {
-		return learned, err
-	}
-	if r.Guard, err = d.settle(ctx, j.prices, first); err != nil {
-		return learned, err
-	}
 	if w := j.s.Warm; w != nil && r.Prices == nil && w.Lambda == r.Lambda {
-		if r.Warm, err = j.warm(w, options[0], margin, r.Guard); err != nil {
+		if r.Warm, err = j.warm(w, v.options[0], v.margin, r.Guard); err != nil {
 			return learned, err
 		}
 	}
@@ -242,7 +240,7 @@ func (r *Report) compare(ctx context.Context, j *judge, b *blends, d *draws) (le
 		return learned, err
 	}
 	learned = policy.Estimate{Constant: j.t.constant, Curve: j.t.within(curve)}
-	learned.Blend, err = b.fit(ctx, chosen.rule, d.o)
+	learned.Blend, err = b.fit(ctx, chosen.rule, o)
 	return learned, err
 }
 

@@ -21,59 +21,54 @@ type draw struct {
 	members *members
 }
 
-// draws are the draws of folds so far. Those after the first are made when a verdict is close, once for all prices.
+// draws are the first draw of folds, and what further ones need.
 type draws struct {
-	of []draw
-	s  Settings
-	o  models.Options
+	first draw
+	s     Settings
+	o     models.Options
 }
 
 // most is the number of draws for a close verdict.
-func (d *draws) most() int {
-	if len(d.of[0].folds) == 1 {
+func (d draws) most() int {
+	if len(d.first.folds) == 1 {
 		return mostInnerDraws
 	}
 	return mostDraws
-}
-
-// at is a draw, numbered from 0.
-func (d *draws) at(ctx context.Context, number int) (draw, error) {
-	for len(d.of) <= number {
-		next, err := d.of[0].again(ctx, len(d.of), d.s, d.o)
-		if err != nil {
-			return draw{}, err
-		}
-		d.of = append(d.of, next)
-	}
-	return d.of[number], nil
 }
 
 // again fits the members on the folds of another draw. Networks and trees, which take most of the time, keep what they
 // estimated for a row, if they did: it was left out there too.
 func (d draw) again(ctx context.Context, number int, s Settings, o models.Options) (draw, error) {
 	next := draw{d.table.drawn(s, number), new(members)}
-	announce(o, fmt.Sprintf("close verdict, draw %d", number+1), len(d.members.families)*len(next.folds))
+	if say := o.Stage; say != nil {
+		o.Stage = func(name string, steps int) { say(fmt.Sprintf("close verdict, draw %d: %s", number+1, name), steps) }
+	}
 	from := 0
 	for _, f := range d.members.families {
 		estimates := d.members.estimates[from : from+len(f.Members())]
 		from += len(f.Members())
-		net, isNetworks := f.(regress.Networks)
-		_, isTrees := f.(regress.Trees)
-		if isNetworks || isTrees {
-			if kept, ok := d.kept(next.table, estimates); ok {
-				next.members.append(f, [][][]float32{kept})
-				continue
-			}
-		}
-		if isNetworks {
-			net.Options = stage(net.Options, fmt.Sprintf("draw-%d", number+1))
-			f = net
-		}
-		if err := next.members.addQuietly(ctx, next.table, f, o); err != nil {
+		if err := d.refit(ctx, next, f, estimates, stage(o, fmt.Sprintf("draw-%d", number+1))); err != nil {
 			return next, err
 		}
 	}
 	return next, nil
+}
+
+// refit adds a family to another draw: its estimates of this one, if they can be kept, or new ones.
+func (d draw) refit(ctx context.Context, next draw, f regress.Family, estimates [][]float32, o models.Options) error {
+	networks, isNetworks := f.(regress.Networks)
+	_, isTrees := f.(regress.Trees)
+	if isNetworks || isTrees {
+		if kept, ok := d.kept(next.table, estimates); ok {
+			next.members.append(f, [][][]float32{kept})
+			return nil
+		}
+	}
+	if isNetworks {
+		networks.Options.Save = o.Save
+		return next.members.addNetworks(ctx, next.table, networks, o)
+	}
+	return next.members.add(ctx, next.table, f, o)
 }
 
 // kept are estimates of this draw for the held-out rows of another one; false if some of these were not held out here.

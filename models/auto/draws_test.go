@@ -12,6 +12,7 @@ import (
 	"pipe/costs"
 	"pipe/models"
 	"pipe/models/policy"
+	"pipe/models/regress"
 	"pipe/onnx/ort/orttest"
 )
 
@@ -158,7 +159,7 @@ func TestVerdictsAgree(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		g, err := draw{tab, m}.guard(s, []price{atLambda(tab, 1)})
+		_, _, g, err := draw{tab, m}.guard(&judge{t: tab, s: s, prices: []price{atLambda(tab, 1)}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -205,7 +206,7 @@ func TestCloseVerdictsTakeMoreDraws(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		first, err := draw{tab, m}.guard(s, []price{atLambda(tab, 1)})
+		_, _, first, err := draw{tab, m}.guard(&judge{t: tab, s: s, prices: []price{atLambda(tab, 1)}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -253,5 +254,42 @@ func TestMeanOfDraws(t *testing.T) {
 	}
 	if !reflect.DeepEqual(all[0], at(1)) {
 		t.Errorf("the first draw became %+v", all[0])
+	}
+}
+
+// TestSlowMembersKeepTheirEstimates: with folds another draw fits all but networks again; with an inner split, whose
+// held-out rows are others, it fits networks too.
+func TestSlowMembersKeepTheirEstimates(t *testing.T) {
+	for _, crossFit := range []int{40_000, 100} {
+		s := smallAuto()
+		s.Steps, s.CrossFit = 40, crossFit
+		s.Networks[0].LearningRate = 0.02
+		tab, o := newTable(structured.tensor(400, costs.Train, 2, true), s), models.Options{Runtime: orttest.Open(t, 0)}
+		m := new(members)
+		for _, f := range []regress.Family{regress.Ridge{Penalties: []float64{10}}, networks(s, s.Networks, o)} {
+			if err := m.add(t.Context(), tab, f, o); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var stages []string
+		o.Stage = func(name string, _ int) { stages = append(stages, name) }
+		first := draw{tab, m}
+		next, err := first.again(t.Context(), 1, s, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		inner := crossFit == 100
+		if networks := slices.Contains(stages, "close verdict, draw 2: networks"); networks != inner {
+			t.Errorf("cross_fit %d: stages %q", crossFit, stages)
+		}
+		if slices.Equal(next.held, tab.held) || !slices.Equal(next.members.names, m.names) {
+			t.Errorf("cross_fit %d: the second draw is the first, or has the members %q", crossFit, next.members.names)
+		}
+		for i, same := range []bool{false, !inner} {
+			kept, ok := first.kept(next.table, m.estimates[i:i+1])
+			if got := ok && slices.Equal(kept[0], next.members.estimates[i]); got != same {
+				t.Errorf("cross_fit %d: %s keeps its estimates: %t", crossFit, m.names[i], got)
+			}
+		}
 	}
 }

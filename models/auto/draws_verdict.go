@@ -3,6 +3,7 @@ package auto
 import (
 	"context"
 	"math"
+	"slices"
 
 	"pipe/models/policy"
 )
@@ -15,47 +16,79 @@ const (
 	clearByInner = 2.5
 )
 
-// settle returns the verdict. While it is close it takes more draws of folds, and averages gains and bounds over them. The
-// draws share their rows, so the mean bound is as far below the mean gain as those of single draws are.
-func (d *draws) settle(ctx context.Context, prices []price, first guarded) (policy.Guard, error) {
-	all, mean := []guarded{first}, first
-	for d.close(mean, len(all)) && len(all) < d.most() {
-		next, err := d.at(ctx, len(all))
-		if err != nil {
-			return first.Guard, err
-		}
-		g, err := next.guard(d.s, prices)
-		if err != nil {
-			return first.Guard, err
-		}
-		all = append(all, g)
-		mean = meanOf(all)
-	}
-	g := mean.Guard
-	g.Close = d.close(mean, len(all))
-	if len(all) > 1 {
-		g.Draws = len(all)
-	}
-	passes, _ := g.Verdict()
-	g.Fallback = !passes
-	return g, nil
+// verdict is that of the guard for the prices of one policy, with the decisions of the first draw.
+type verdict struct {
+	judge   *judge
+	options [][]option // by price and held-out row
+	margin  []float64  // by held-out row
+	guard   policy.Guard
+	draws   []guarded
+	mean    guarded // of draws
 }
 
-// guard is the verdict of one draw.
-func (d draw) guard(s Settings, prices []price) (guarded, error) {
-	j := &judge{t: d.table, s: s, prices: prices}
-	options, margin, err := j.nested(d.members)
-	if err != nil {
-		return guarded{}, err
+// verdicts are those for the prices of each policy; none if nothing could be held out. While one is close, its gains and bounds are
+// averaged over more draws of folds, of which one at a time is in memory. The draws share their rows, so the mean bound is
+// as far below the mean gain as those of single draws are.
+func (d draws) verdicts(ctx context.Context, prices [][]price) ([]verdict, error) {
+	if d.first.members == nil {
+		return nil, nil
 	}
-	return j.guard(options, margin)
+	var all []verdict
+	for _, of := range prices {
+		v := verdict{judge: &judge{t: d.first.table, s: d.s, prices: of}}
+		var err error
+		if v.options, v.margin, v.mean, err = d.first.guard(v.judge); err != nil {
+			return nil, err
+		}
+		v.draws = []guarded{v.mean}
+		all = append(all, v)
+	}
+	for number := 1; number < d.most() && slices.ContainsFunc(all, d.close); number++ {
+		next, err := d.first.again(ctx, number, d.s, d.o)
+		if err != nil {
+			return nil, err
+		}
+		for i := range all {
+			if v := &all[i]; d.close(*v) {
+				_, _, g, err := next.guard(&judge{t: next.table, s: d.s, prices: v.judge.prices})
+				if err != nil {
+					return nil, err
+				}
+				v.draws = append(v.draws, g)
+				v.mean = meanOf(v.draws)
+			}
+		}
+	}
+	for i := range all {
+		all[i].settle(d.close(all[i]))
+	}
+	return all, nil
 }
 
-// close reports whether a mean over a number of draws may have another sign over other draws.
-func (d *draws) close(g guarded, number int) bool {
+// settle sets the guard's report.
+func (v *verdict) settle(isClose bool) {
+	v.guard = v.mean.Guard
+	v.guard.Close = isClose
+	if len(v.draws) > 1 {
+		v.guard.Draws = len(v.draws)
+	}
+	passes, _ := v.guard.Verdict()
+	v.guard.Fallback = !passes
+}
+
+// guard is what the guard finds on one draw, and its decisions.
+func (d draw) guard(j *judge) (options [][]option, margin []float64, g guarded, err error) {
+	if options, margin, err = j.nested(d.members); err == nil {
+		g, err = j.guard(options, margin)
+	}
+	return options, margin, g, err
+}
+
+// close reports whether a mean over draws may have another sign over other draws.
+func (d draws) close(v verdict) bool {
 	by := clearBy
-	if len(d.of[0].folds) == 1 {
+	if len(d.first.folds) == 1 {
 		by = clearByInner
 	}
-	return math.Abs(g.distance()) < by/math.Sqrt(float64(number))
+	return math.Abs(v.mean.distance()) < by/math.Sqrt(float64(len(v.draws)))
 }

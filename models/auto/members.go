@@ -39,18 +39,22 @@ func crossFit(ctx context.Context, t *table, s Settings, o models.Options) (*mem
 	if err != nil || len(kept) == 0 {
 		return m, err
 	}
-	final := networks(s, kept, o)
+	return m, m.addNetworks(ctx, t, networks(s, kept, o), o)
+}
+
+// addNetworks cross-fits networks, all folds at once.
+func (m *members) addNetworks(ctx context.Context, t *table, f regress.Networks, o models.Options) error {
 	total := 0
-	for _, f := range t.folds {
-		total += len(kept) * final.ModelSteps(len(f.Fit))
+	for _, fold := range t.folds {
+		total += len(f.Candidates) * f.ModelSteps(len(fold.Fit))
 	}
 	announce(o, "networks", total)
-	folds, err := final.CrossFit(ctx, t.data, t.folds)
+	folds, err := f.CrossFit(ctx, t.data, t.folds)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	m.append(final, folds)
-	return m, nil
+	m.append(f, folds)
+	return nil
 }
 
 // quickFamilies are all families but the networks. They save no checkpoints: a training that was interrupted fits them
@@ -85,11 +89,6 @@ func networks(s Settings, a []regress.Architecture, o models.Options) regress.Ne
 // add cross-fits a family, fold by fold.
 func (m *members) add(ctx context.Context, t *table, f regress.Family, o models.Options) error {
 	announce(o, f.Members()[0]+more(len(f.Members())), len(t.folds))
-	return m.addQuietly(ctx, t, f, o)
-}
-
-// addQuietly is add within a stage that was announced.
-func (m *members) addQuietly(ctx context.Context, t *table, f regress.Family, o models.Options) error {
 	var folds [][][]float32
 	for _, fold := range t.folds {
 		if err := ctx.Err(); err != nil {

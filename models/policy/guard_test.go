@@ -20,6 +20,8 @@ func TestGuardVerdict(t *testing.T) {
 		"gain":                  {Guard{Rows: 9, Rule: RuleGain, Gain: 0.2, LowerBound: -0.1}, true, "the gain, 0.2000, is above 0"},
 		"loss":                  {Guard{Rows: 9, Rule: RuleGain, Gain: -0.2, LowerBound: 0.1}, false, "the gain, -0.2000, is not above 0"},
 		"good prices":           {Guard{Rows: 9, Rule: RuleGain, Gain: 0.2, Prices: []PriceGuard{good, good}}, true, "is above 0"},
+		"close":                 {Guard{Rows: 9, LowerBound: 0.1, Draws: 10, Close: true}, true, "is above 0; a mean over 10 draws of folds, and close"},
+		"clear after two draws": {Guard{Rows: 9, LowerBound: 0.1, Draws: 2}, true, "is above 0; a mean over 2 draws of folds"},
 		"one bad price":         {Guard{Rows: 9, Rule: RuleGain, Gain: 0.2, Prices: []PriceGuard{good, bad}}, false, "at lambda 8 and expert=large times 4"},
 	} {
 		if passes, reason := c.g.Verdict(); passes != c.passes || !strings.Contains(reason, c.reason) {

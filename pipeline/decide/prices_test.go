@@ -15,6 +15,7 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 
+	"pipe/costs"
 	"pipe/models/policy"
 	"pipe/onnx/ort"
 	"pipe/onnx/ort/orttest"
@@ -211,6 +212,28 @@ func TestDecideRefusesPrices(t *testing.T) {
 		}
 		if _, err := os.Stat(o.Out); !errors.Is(err, os.ErrNotExist) {
 			t.Errorf("%s: an output file", want)
+		}
+	}
+}
+
+// TestLambdaWithoutEffectIsSaid: beside a lack of a check too, and not where advice has a fee, or lambda is 1.
+func TestLambdaWithoutEffectIsSaid(t *testing.T) {
+	for name, c := range map[string]struct {
+		fee, lambda float64
+		unchecked   []string
+		want        string
+	}{
+		"free advice":           {0, 5, nil, "lambda has no effect: it multiplies the fees of advice, and no advice has one"},
+		"free and not checked":  {0, 9, []string{"lambda 9"}, "is not known; lambda has no effect"},
+		"free, lambda 1":        {0, 1, nil, ""},
+		"advice with a fee":     {0.1, 5, nil, ""},
+		"with a fee, unchecked": {0.1, 9, []string{"lambda 9"}, "not checked on these prices: lambda 9"},
+	} {
+		a := &costs.Actions{Experts: []costs.Expert{{Name: "a"}}, Advice: []costs.Advice{{Name: "none"}, {Name: "docs", Fee: c.fee}}}
+		used := newUsedPrices(&policy.Pricing{Actions: a, Lambda: c.lambda, Unchecked: c.unchecked}, nil)
+		got := used.Caution()
+		if !strings.Contains(got, c.want) || (c.want == "") != (got == "") || (used.Idle != "") != strings.Contains(c.want, "no effect") {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
 	}
 }
