@@ -23,7 +23,8 @@ step vet go vet ./... ./cloud/... ./cmd/pipe/... ./cmd/pipe-beam/... ./serve/...
 staticcheck=$(mktemp)
 trap 'rm -f "$staticcheck"' EXIT
 (cd tools/lint && GOWORK=off go build -o "$staticcheck" honnef.co/go/tools/cmd/staticcheck)
-step staticcheck "$staticcheck" ./... ./cloud/... ./cmd/pipe/... ./cmd/pipe-beam/... ./serve/...
+# It collects garbage less often, which takes memory and saves a fifth of its time.
+step staticcheck env GOGC=400 "$staticcheck" ./... ./cloud/... ./cmd/pipe/... ./cmd/pipe-beam/... ./serve/...
 for module in . serve cloud cmd/pipe cmd/pipe-beam; do
 	step "go mod tidy of $module" env GOWORK=off go -C $module mod tidy -diff
 done
