@@ -143,7 +143,7 @@ func writeSamples(dir string) error {
 	if err := costs.Write(filepath.Join(dir, "partial.parquet"), partialTable(actions, 600)); err != nil {
 		return err
 	}
-	newer := sampleTable(actions, 20)
+	newer := sampleTable(actions, 16) // few rows, so that the older policy stays better
 	for n := range newer.IDs {
 		newer.IDs[n] = fmt.Sprint("newer ", n)
 		newer.Features[2*n] = float32(n*7%20)/10 - 0.95
