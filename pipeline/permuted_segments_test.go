@@ -13,6 +13,9 @@ import (
 // TestPermutedSegmentsOfARealTable: on a real table two services have fees that make them equally dear, a policy draws between
 // them, and labels and features belong to other rows. Then at most one permutation in twenty may have a finding, up to chance.
 func TestPermutedSegmentsOfARealTable(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long arithmetic in one goroutine: it has no races to find")
+	}
 	const permutations = 60
 	table := realTable(t, "import-frugalml-ferplus.yaml")
 	rows := table.Rows(costs.Val)

@@ -223,6 +223,9 @@ func answer() http.HandlerFunc {
 // TestCircleOfMeasuredFees walks the circle of a table with measured fees through the gateway. A call whose fee is not known
 // is unknown in the tensor.
 func TestCircleOfMeasuredFees(t *testing.T) {
+	if testing.Short() {
+		t.Skip("TestCircleOfTheTutorial runs the same code in the short form")
+	}
 	t.Parallel()
 	folder := samplesIn(t)
 	service := httptest.NewServer(answer())

@@ -55,6 +55,9 @@ func shown(t *testing.T, what, text string) {
 
 // TestHostileNames passes hostile names through every command that displays names.
 func TestHostileNames(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs of separate processes, in which the race detector finds nothing new")
+	}
 	needRuntime(t)
 	t.Chdir(t.TempDir())
 	if err := writeSamples("."); err != nil {

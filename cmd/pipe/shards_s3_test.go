@@ -20,6 +20,9 @@ import (
 // A build in a bucket: workers share it, one is killed, the service refuses one request of twenty, and the gathered object
 // has the bytes of a local run. Nothing secret is printed.
 func TestShardsInABucket(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs of separate processes, in which the race detector finds nothing new")
+	}
 	for name, value := range cloudtest.Environment() {
 		t.Setenv(name, value)
 	}

@@ -77,13 +77,13 @@ func (p *program) fails(t *testing.T, code int, message string) {
 // Workers share a build, one is killed in the middle, and a shard is run twice at once: the gathered output has the bytes of
 // a local run, and no answer is paid twice but those in flight at the kill.
 func TestShardsOfPaidAnswers(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs of separate processes, in which the race detector finds nothing new")
+	}
 	t.Parallel()
 	server := chattest.NewServer(t)
 	server.Delay = 15 * time.Millisecond
-	claims := 160
-	if testing.Short() {
-		claims = 64
-	}
+	const claims = 160
 	folder := paidFiles(t, server.Base(), claims)
 	costsIn(t, folder, "local.parquet").succeeds(t)
 	_, distinct := server.Answers()
@@ -175,6 +175,9 @@ func TestShardsShareABudget(t *testing.T) {
 
 // Wrong command lines and work of another configuration are one error each.
 func TestShardsBadInput(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs of separate processes, in which the race detector finds nothing new")
+	}
 	t.Parallel()
 	server := chattest.NewServer(t)
 	folder := paidFiles(t, server.Base(), 24)

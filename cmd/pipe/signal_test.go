@@ -217,6 +217,9 @@ func TestSecondSignalEndsAtOnce(t *testing.T) {
 
 // Under nohup, closing the terminal does not end the program.
 func TestNohup(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs of separate processes, in which the race detector finds nothing new")
+	}
 	t.Parallel()
 	nohup, err := exec.LookPath("nohup")
 	if err != nil {
@@ -250,6 +253,9 @@ func TestNohup(t *testing.T) {
 
 // Without a terminal, long work reports its progress after ten seconds in plain lines; with --quiet it prints nothing.
 func TestLinesOfProgress(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs of separate processes, in which the race detector finds nothing new")
+	}
 	t.Parallel()
 	folder := t.TempDir()
 	waits := filepath.Join(folder, "waits")

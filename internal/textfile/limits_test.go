@@ -31,6 +31,9 @@ func (f *forever) Read(p []byte) (n int, _ error) {
 
 // Text with an endless line, row, field or header is an error at its line, in bounded memory.
 func TestEndless(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long arithmetic in one goroutine: it has no races to find")
+	}
 	const longest, most = 4 << 20, 1 << 16
 	head := "id,a\n1,2\n"
 	for name, c := range map[string]struct {
@@ -76,6 +79,9 @@ func allocated() uint64 {
 
 // Rows of the maximum length are read, whatever comes before and after them.
 func TestLongest(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long arithmetic in one goroutine: it has no races to find")
+	}
 	long := strings.Repeat("x", MaxLine-100)
 	text := "id,a\n1,\"" + long + "\"\n2,b\n" + strings.Repeat("\n", 1000) + "3,\"c\nd\"\n"
 	in, err := NewCSV("f", strings.NewReader(text), ',')

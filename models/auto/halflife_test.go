@@ -94,6 +94,9 @@ func TestEqualAgesChangeNothing(t *testing.T) {
 // Where old rows say the opposite of new ones, a half-life follows the new ones; without it the old ones, which are more,
 // prevail.
 func TestHalfLifeFollowsTheNews(t *testing.T) {
+	if testing.Short() {
+		t.Skip("compares figures of many searches")
+	}
 	now := structured
 	past := structured
 	past.mean = func(x []float32) []float64 {

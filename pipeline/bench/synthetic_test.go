@@ -14,6 +14,9 @@ import (
 // TestSyntheticReachesItsLimits runs the synthetic benchmark at the size of the table and compares every learned method
 // with its population limit.
 func TestSyntheticReachesItsLimits(t *testing.T) {
+	if testing.Short() {
+		t.Skip("compares figures; TestFraudEndToEnd runs the same code in the short form")
+	}
 	rt := orttest.Open(t, 1)
 	c := defaultSynthetic()
 	r := &syntheticRun{

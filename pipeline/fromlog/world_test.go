@@ -111,6 +111,9 @@ func target(r *decisionlog.Record) int {
 // The propensities in the log are the frequencies of the choices, and inverse propensity weights recover the value of
 // another policy within the interval, over repeated draws, also of a sampled log.
 func TestPropensitiesAreFrequencies(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long arithmetic in one goroutine: it has no races to find")
+	}
 	for _, sample := range []float64{1, 0.5} {
 		const seeds, rows = 20, 800
 		covered := 0

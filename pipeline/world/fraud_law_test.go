@@ -125,6 +125,9 @@ func measured(t *testing.T, r *reader) (loss [fraudCellCount][levelIdentity + 1]
 // TestFraudLawOnRows compares the law with generated files: cells recovered from the base view are the generated ones,
 // labels are balanced in each, and guesses have the loss of the law at every level.
 func TestFraudLawOnRows(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long arithmetic in one goroutine: it has no races to find")
+	}
 	for _, world := range FraudWorlds() {
 		t.Run(world, func(t *testing.T) {
 			o := fraudOptions(t, 40_000)

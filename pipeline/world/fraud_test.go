@@ -123,6 +123,9 @@ func (f *fraudTable) spelling(column string) map[string]bool {
 
 // TestFraudValuesAreSpelledLikeTheRealOnes: no column has a spelling that the real one lacks.
 func TestFraudValuesAreSpelledLikeTheRealOnes(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long arithmetic in one goroutine: it has no races to find")
+	}
 	transactions, identities, _ := generated(t, fraudOptions(t, 3000))
 	for which, made := range map[string]*fraudTable{"all": transactions, "few": transactions, "identity": identities} {
 		real := realFraudTable(t, which)
