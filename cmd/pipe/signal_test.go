@@ -2,8 +2,10 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -13,6 +15,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"pipe/onnx/ort"
@@ -240,38 +243,54 @@ func TestNohup(t *testing.T) {
 	p := start(t, t.TempDir(), func(c *exec.Cmd) {
 		c.Path, c.Args = nohup, []string{"nohup", link, "costs", "--config", waits, "--out", "out"}
 	})
-	time.Sleep(time.Second)
+	file, err := os.OpenFile(waits, os.O_WRONLY, 0) // waits until the program reads
+	if err != nil {
+		t.Fatal(err)
+	}
 	p.send(t, syscall.SIGHUP)
+	time.Sleep(200 * time.Millisecond)
+	_, err = io.WriteString(file, "no: configuration\n")
+	if err := errors.Join(err, file.Close()); err != nil {
+		t.Fatal(err)
+	}
 	select {
 	case <-p.ended:
-		t.Errorf("ended: %s, %s", p.ProcessState, p.stderr.String())
-	case <-time.After(patience + time.Second):
-		p.send(t, syscall.SIGTERM)
-		p.interrupted(t, endsAfter)
+		if text := p.stderr.String(); p.ProcessState.ExitCode() != exitBadData || !strings.Contains(text, `unknown key "no"`) {
+			t.Errorf("ended: %s, %s", p.ProcessState, text)
+		}
+	case <-time.After(endsAfter):
+		t.Error("the program did not end")
 	}
 }
 
 // Without a terminal, long work reports its progress after ten seconds in plain lines; with --quiet it prints nothing.
 func TestLinesOfProgress(t *testing.T) {
-	if testing.Short() {
-		t.Skip("runs of separate processes, in which the race detector finds nothing new")
+	needRuntime(t)
+	dir := t.TempDir()
+	if err := writeSamples(dir); err != nil {
+		t.Fatal(err)
 	}
-	t.Parallel()
-	folder := t.TempDir()
-	waits := filepath.Join(folder, "waits")
-	if err := syscall.Mkfifo(waits, 0o600); err != nil {
-		missing(t, "named pipes", err)
-	}
-	loud, quiet := start(t, folder, nil, "import", "--config", "waits", "--out", "x"), start(t, folder, nil, "import", "--config", "waits", "--out", "x", "--quiet")
-	time.Sleep(14 * time.Second)
-	loud.send(t, syscall.SIGTERM)
-	quiet.send(t, syscall.SIGTERM)
-	loud.interrupted(t, endsAfter)
-	quiet.interrupted(t, endsAfter)
-	if got := loud.stderr.String(); got != "pipe: import: total unknown (running for 10s)\npipe: interrupted\n" {
-		t.Errorf("standard error has %q", got)
-	}
-	if got := quiet.stderr.String(); got != "pipe: interrupted\n" {
-		t.Errorf("with --quiet standard error has %q", got)
+	watched := make(chan os.Signal, 1) // from now on the process has the goroutine of all signals, which must not be in the bubble
+	signal.Notify(watched, syscall.SIGUSR1)
+	defer signal.Stop(watched)
+	for flag, want := range map[string]string{
+		"--json":  "pipe: open policy and rows: total unknown (running for 10s)\npipe: interrupted\n",
+		"--quiet": "pipe: interrupted\n",
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			in, feed := io.Pipe()
+			var stderr bytes.Buffer
+			code := make(chan int, 1)
+			go func() {
+				code <- run(ctx, []string{"decide", "--policy", filepath.Join(dir, "policy.onnx"), flag}, in, io.Discard, &stderr)
+			}()
+			time.Sleep(14 * time.Second)
+			cancel()
+			if got := <-code; got != exitInterrupted || stderr.String() != want {
+				t.Errorf("%s: exit code %d, standard error has %q", flag, got, stderr.String())
+			}
+			_ = feed.Close()
+		})
 	}
 }

@@ -228,6 +228,56 @@ func TestRetention(t *testing.T) {
 	}
 }
 
+// A clock that is set back loses nothing: decisions of before and after, their outcomes, and segments that only a clock that
+// was ahead at the start of the writer calls old.
+func TestClockIsSetBack(t *testing.T) {
+	folder, p := t.TempDir(), testPolicy(2, 2, 8)
+	s := quick()
+	s.SegmentBytes, s.KeepAge = 1<<13, 24*time.Hour
+	w := openTest(t, folder, s, p)
+	w.recent = recent{} // so that every id is looked up
+	rng := rand.New(rand.NewPCG(5, 5))
+	now := time.Now()
+	var ids []string
+	for n := range 200 {
+		at := now.Add(-time.Duration(n*n%997) * time.Minute) // it jumps to and fro within 17 hours
+		r := testRecord(rng, &p)
+		r.ID, r.Time = newID(at), at.UnixMicro()
+		ids = append(ids, r.ID)
+		if err := w.Add(r); err != nil {
+			t.Fatal(err)
+		}
+		if n%10 == 9 {
+			waitFor(t, w, "written", func(s Stats) bool { return s.Queued == 0 })
+		}
+		of := ids[rng.IntN(len(ids))]
+		if again, err := w.Outcome(Outcome{ID: of, Time: at.Add(-time.Hour).UnixMicro(), Label: "l"}); err != nil {
+			t.Fatal(again, err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	newest := &span{Last: now.UnixMicro()}
+	for _, start := range []time.Time{now.Add(365 * 24 * time.Hour), now.Add(-365 * 24 * time.Hour)} {
+		if w := (&Writer{start: start, settings: s}); w.tooOld(newest) {
+			t.Errorf("with a clock of %s at the start, a new segment is old", start)
+		}
+	}
+	list, l := readAll(t, folder)
+	outcomes := func(list []Decision) (n int64) {
+		for _, d := range list {
+			if d.Outcome != nil {
+				n++
+			}
+		}
+		return n
+	}
+	if len(list) != 200 || outcomes(list) != w.Stats().Outcomes || l.Counts().Unmatched != 0 || l.Counts().Conflicts != 0 {
+		t.Errorf("%d decisions, %d outcomes of %d, %+v", len(list), outcomes(list), w.Stats().Outcomes, l.Counts())
+	}
+}
+
 // A score that is not from 0 to 1 and a loss beyond float32, or beyond the limit, are refused. Limits themselves are taken.
 func TestOutcomesOutOfRange(t *testing.T) {
 	folder, p := t.TempDir(), testPolicy(2, 2, 8)

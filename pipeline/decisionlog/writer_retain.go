@@ -22,11 +22,14 @@ func (w *Writer) retain() error {
 	return err
 }
 
-// tooOld reports whether all records of a segment are older than the settings keep. The age is by the clock at the start of
-// the writer and the time since, so that a clock that jumps ahead removes nothing.
+// tooOld reports whether all records of a segment are older than the settings keep. They are if two clocks say so: the
+// machine's, and its time at the start of the writer plus what has passed since. So nothing is removed because the clock
+// jumps ahead, or was ahead at the start and was set back.
 func (w *Writer) tooOld(sp *span) bool {
-	now := w.start.Round(0).Add(time.Since(w.start))
-	return w.settings.KeepAge > 0 && now.Sub(time.UnixMicro(sp.Last)) > w.settings.KeepAge
+	last := time.UnixMicro(sp.Last)
+	counted := w.start.Round(0).Add(time.Since(w.start))
+	age := min(counted.Sub(last), time.Now().Round(0).Sub(last))
+	return w.settings.KeepAge > 0 && age > w.settings.KeepAge
 }
 
 // removeWhile removes closed segments, oldest first, while old says so or all of them have more than most bytes (0: any).

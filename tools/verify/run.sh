@@ -2,6 +2,7 @@
 # The same policy file, the same actions, in four runtimes:
 #   run.sh                         builds a cost tensor, trains with both recipes, verifies every policy
 #   run.sh POLICY.onnx TENSOR.parquet
+#   run.sh install                only fetches the runtimes
 #   run.sh examples               only what the programs of examples/ decide, see examples.py
 # The tensor is that of the four CIFAR-10 networks if the data folder ($PIPE_DATA, else
 # ../shared/data) has them, else a synthetic one. If it has FEVER and all-MiniLM-L6-v2, a policy for claims
@@ -134,10 +135,14 @@ judge_examples() {
 }
 
 case $#:${1:-} in
-0: | 1:examples | 2:*) ;;
-*) echo "usage: $0 [examples | POLICY.onnx TENSOR.parquet]" >&2 && exit 2 ;;
+0: | 1:install | 1:examples | 2:*) ;;
+*) echo "usage: $0 [install | examples | POLICY.onnx TENSOR.parquet]" >&2 && exit 2 ;;
 esac
 mkdir -p "$kept"
+if [ "${1:-}" = install ]; then
+	install_node
+	exit
+fi
 [ -x "$pipe" ] || (cd "$root" && go build -o "$pipe" ./cmd/pipe)
 install_python
 install_node
