@@ -19,11 +19,11 @@ var makesNames = []string{
 // writesItself names the places outside internal/atomicfile that write, with the reason why a half-written file does no
 // harm there.
 var writesItself = map[string]string{
-	"costs/chat/answers_file.go OpenFile":                 "answers are appended and synced one by one; a half-written one is cut off",
-	"costs/expert/trained/examples_distractors.go Create": "a file in a temporary folder",
-	"internal/filelock/lock.go OpenFile":                  "a lock; the caches that are appended to under it have checksums",
-	"pipeline/decisionlog/writer_stream.go OpenFile":      "lines are appended; each has a checksum, and readers leave half-written ones out",
-	"pipeline/decide/rows_source.go OpenFile":             "a copy of standard input in a temporary folder",
+	"experts/chat/answers_file.go OpenFile":                 "answers are appended and synced one by one; a half-written one is cut off",
+	"experts/expert/trained/examples_distractors.go Create": "a file in a temporary folder",
+	"internal/filelock/lock.go OpenFile":                    "a lock; the caches that are appended to under it have checksums",
+	"pipeline/decisionlog/writer_stream.go OpenFile":        "lines are appended; each has a checksum, and readers leave half-written ones out",
+	"pipeline/decide/rows_source.go OpenFile":               "a copy of standard input in a temporary folder",
 }
 
 // TestOneWriter: outputs and their folders are made by internal/atomicfile, which syncs files and names, and objects by

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"pipe/costs/builder/part"
+	"pipe/experts/builder/part"
 	"pipe/featurize"
 	"pipe/onnx"
 	"pipe/onnx/hf"

@@ -8,8 +8,8 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"pipe/costs/builder"
-	"pipe/costs/builder/part"
+	"pipe/experts/builder"
+	"pipe/experts/builder/part"
 	"pipe/internal/safetext"
 	"pipe/pipeline/stage"
 )

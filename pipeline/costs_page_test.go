@@ -10,9 +10,9 @@ import (
 	"testing"
 
 	"pipe/costs"
-	"pipe/costs/chat"
-	"pipe/costs/chat/chattest"
-	"pipe/costs/retrieval/bm25"
+	"pipe/experts/chat"
+	"pipe/experts/chat/chattest"
+	"pipe/experts/retrieval/bm25"
 )
 
 // TestExampleOfOpenQuestions runs the build of docs/endpoints.md as the page has it: first the estimate, then the build.

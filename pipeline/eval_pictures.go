@@ -9,8 +9,8 @@ import (
 	"slices"
 
 	"pipe/costs"
-	"pipe/costs/builder"
-	"pipe/costs/builder/part"
+	"pipe/experts/builder"
+	"pipe/experts/builder/part"
 	"pipe/featurize/pixel"
 	"pipe/pipeline/report"
 	"pipe/pipeline/stage"

@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"pipe/costs"
-	"pipe/costs/chat"
 	"pipe/costs/outcome"
+	"pipe/experts/chat"
 	"pipe/internal/atomicfile"
 	"pipe/internal/config"
 	"pipe/internal/safetext"

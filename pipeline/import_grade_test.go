@@ -8,9 +8,9 @@ import (
 	"strings"
 	"testing"
 
-	"pipe/costs/builder"
-	"pipe/costs/chat"
-	"pipe/costs/chat/chattest"
+	"pipe/experts/builder"
+	"pipe/experts/chat"
+	"pipe/experts/chat/chattest"
 )
 
 // TestImportJudgedAnswers: a chat model grades recorded answers. What was paid for is kept: a run that ends at its budget

@@ -9,12 +9,12 @@ import (
 	"sync"
 
 	"pipe/costs"
-	"pipe/costs/builder"
-	"pipe/costs/builder/part"
-	"pipe/costs/chat"
 	"pipe/costs/grade"
-	"pipe/costs/grading"
 	"pipe/costs/outcome"
+	"pipe/experts/builder"
+	"pipe/experts/builder/part"
+	"pipe/experts/chat"
+	"pipe/experts/grading"
 	"pipe/onnx/ort"
 	"pipe/pipeline/stage"
 )

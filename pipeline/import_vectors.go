@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"sync"
 
-	"pipe/costs/builder/part"
-	"pipe/costs/embedding"
 	"pipe/costs/identity"
 	"pipe/costs/outcome"
+	"pipe/experts/builder/part"
+	"pipe/experts/embedding"
 	"pipe/featurize"
 	"pipe/internal/atomicfile"
 	"pipe/onnx/ort"

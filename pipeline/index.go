@@ -7,7 +7,7 @@ import (
 	"io"
 
 	"pipe/costs"
-	"pipe/costs/retrieval/bm25"
+	"pipe/experts/retrieval/bm25"
 	"pipe/internal/atomicfile"
 	"pipe/internal/safetext"
 	"pipe/internal/storage"

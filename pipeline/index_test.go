@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"pipe/costs/retrieval/bm25"
+	"pipe/experts/retrieval/bm25"
 	"pipe/pipeline/stage"
 	"pipe/pipeline/world"
 )

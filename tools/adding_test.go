@@ -25,28 +25,28 @@ type line struct{ after, text string }
 
 var additions = []addition{
 	{"an expert", "repeater", map[string][]line{
-		"costs/expert/kinds.go": {{"map[string]part.NewExpert{", `"repeater": newRepeater,`}},
+		"experts/expert/kinds.go": {{"map[string]part.NewExpert{", `"repeater": newRepeater,`}},
 	}},
 	{"an expert that learns", "speller", map[string][]line{
-		"costs/expert/trained/kinds.go": {{"map[string]part.NewExpert{", `"speller": newSpeller,`}},
+		"experts/expert/trained/kinds.go": {{"map[string]part.NewExpert{", `"speller": newSpeller,`}},
 	}},
 	{"advice", "measured", map[string][]line{
-		"costs/advice/kinds.go": {{"map[string]part.NewAdvice{", `"measured": newMeasured,`}},
+		"experts/advice/kinds.go": {{"map[string]part.NewAdvice{", `"measured": newMeasured,`}},
 	}},
 	{"a source", "wordlist", map[string][]line{
-		"costs/source/kinds.go": {{"map[string]part.NewSource{", `"wordlist": newWordlist,`}},
+		"experts/source/kinds.go": {{"map[string]part.NewSource{", `"wordlist": newWordlist,`}},
 	}},
 	{"a feature", "spelling", map[string][]line{
-		"costs/feature/kinds.go": {{"map[string]part.NewFeature{", `"spelling": newSpelling,`}},
+		"experts/feature/kinds.go": {{"map[string]part.NewFeature{", `"spelling": newSpelling,`}},
 	}},
 	{"a task loss", "letters", map[string][]line{
-		"costs/kinds/lists.go": {{"map[string]part.NewLoss{", `"letters": newLetters,`}},
+		"experts/kinds/lists.go": {{"map[string]part.NewLoss{", `"letters": newLetters,`}},
 	}},
 	{"a split", "leading", map[string][]line{
-		"costs/kinds/lists.go": {{"map[string]part.NewSplit{", `"leading": splitLeading,`}},
+		"experts/kinds/lists.go": {{"map[string]part.NewSplit{", `"leading": splitLeading,`}},
 	}},
 	{"a chat model", "parrot", map[string][]line{
-		"costs/chat/kinds.go": {{"map[string]any) (Model, error){", `"parrot": newParrot,`}},
+		"experts/chat/kinds.go": {{"map[string]any) (Model, error){", `"parrot": newParrot,`}},
 	}},
 	{"a grader of open answers", "prefix", map[string][]line{
 		"costs/grade/kinds.go": {{"map[string]newGrader{", `"prefix": newPrefix,`}},

@@ -67,7 +67,7 @@ func TestAdding(t *testing.T) {
 }
 
 // ownPackages are the folders of ownTests.
-var ownPackages = []string{"./costs/builder", "./models", "./models/policy", "./cmd/pipe"}
+var ownPackages = []string{"./experts/builder", "./models", "./models/policy", "./cmd/pipe"}
 
 // testBinary is the path that the go command gives the tests of a package.
 func testBinary(dir, folder string) string { return filepath.Join(dir, filepath.Base(folder)+".test") }
@@ -81,7 +81,7 @@ var ownTests = []string{
 // usePages: the test of the pages asks for the kinds of parts that are added, and for nothing else. What is written there
 // cannot be laid over the pages.
 func usePages(t *testing.T, root, own string) {
-	const folder = "./costs/builder"
+	const folder = "./experts/builder"
 	cmd := exec.Command(testBinary(own, folder), "-test.run", "^TestDocumentedSettings$")
 	cmd.Dir = filepath.Join(root, folder)
 	out, err := cmd.CombinedOutput()

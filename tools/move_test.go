@@ -25,7 +25,7 @@ func TestMove(t *testing.T) {
 	t.Setenv("GOFLAGS", os.Getenv("GOFLAGS")+" '-gcflags=example.org/group/moved/...=-N -l'")
 	command(t, root, "go", "build", "-ldflags=-w", "-o", filepath.Join(t.TempDir(), "pipe"), "./cmd/pipe")
 	command(t, root, "go", "list", "-deps", "-test", "./...", "./cloud/...", "./cmd/pipe/...", "./cmd/pipe-beam/...", "./serve/...")
-	old := regexp.MustCompile(`(?m)(^|[^\w/.~-])` + regexp.QuoteMeta(module) + `(/(cloud|cmd|costs|featurize|internal|models|onnx|pipeline|serve|tools)\b|@v\d).*`)
+	old := regexp.MustCompile(`(?m)(^|[^\w/.~-])` + regexp.QuoteMeta(module) + `(/(cloud|cmd|costs|experts|featurize|internal|models|onnx|pipeline|serve|tools)\b|@v\d).*`)
 	for name, text := range contents(t, root) {
 		if left := old.FindString(text); left != "" && name != "tools/move.sh" {
 			t.Errorf("%s has the old path still: %s", name, left)

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"pipe/costs"
-	"pipe/costs/chat"
+	"pipe/experts/chat"
 	"pipe/internal/textfile"
 	"pipe/pipeline/decide"
 )

@@ -3,7 +3,7 @@ package main
 import (
 	"github.com/spf13/cobra"
 
-	"pipe/costs/builder"
+	"pipe/experts/builder"
 	"pipe/pipeline"
 	"pipe/pipeline/sharded"
 	"pipe/pipeline/shards"

@@ -23,9 +23,9 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"pipe/costs"
-	"pipe/costs/builder"
-	"pipe/costs/chat"
-	"pipe/costs/service"
+	"pipe/experts/builder"
+	"pipe/experts/chat"
+	"pipe/experts/service"
 	"pipe/internal/config"
 	"pipe/internal/storage"
 	"pipe/models/estimate"

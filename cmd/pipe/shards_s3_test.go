@@ -14,7 +14,7 @@ import (
 
 	_ "pipe/cloud" // the program under test is this binary
 	"pipe/cloud/cloudtest"
-	"pipe/costs/chat/chattest"
+	"pipe/experts/chat/chattest"
 )
 
 // A build in a bucket: workers share it, one is killed, the service refuses one request of twenty, and the gathered object

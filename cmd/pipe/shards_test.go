@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"pipe/costs/chat/chattest"
+	"pipe/experts/chat/chattest"
 )
 
 // paidFiles writes claims and the configuration of two models at a server that is paid by the token: 100 of a prompt and 5

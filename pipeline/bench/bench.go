@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"pipe/costs/chat"
+	"pipe/experts/chat"
 	"pipe/onnx/ort"
 	"pipe/pipeline"
 	"pipe/pipeline/report"

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"pipe/costs/builder/part"
 	"pipe/costs/outcome"
+	"pipe/experts/builder/part"
 	"pipe/featurize/tabular"
 	"pipe/internal/config"
 )

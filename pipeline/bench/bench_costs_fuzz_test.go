@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"pipe/costs/builder/part"
+	"pipe/experts/builder/part"
 	"pipe/internal/config"
 	"pipe/pipeline"
 )

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"path/filepath"
 
-	"pipe/costs/builder"
-	"pipe/costs/kinds"
+	"pipe/experts/builder"
+	"pipe/experts/kinds"
 	"pipe/internal/atomicfile"
 	"pipe/internal/config"
 	"pipe/onnx/ort"

@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"pipe/costs/builder"
+	"pipe/experts/builder"
 	"pipe/pipeline/report"
 )
 

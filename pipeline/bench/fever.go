@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 
 	"pipe/costs"
-	"pipe/costs/builder"
-	"pipe/costs/retrieval"
+	"pipe/experts/builder"
+	"pipe/experts/retrieval"
 	"pipe/internal/atomicfile"
 	"pipe/internal/textfile"
 	"pipe/pipeline/report"

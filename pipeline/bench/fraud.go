@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"pipe/costs/builder/part"
+	"pipe/experts/builder/part"
 	"pipe/featurize/tabular"
 	"pipe/internal/config"
 	"pipe/models/lightgbm"

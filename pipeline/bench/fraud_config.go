@@ -7,8 +7,8 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"pipe/costs"
-	"pipe/costs/builder/part"
-	"pipe/costs/kinds"
+	"pipe/experts/builder/part"
+	"pipe/experts/kinds"
 	"pipe/internal/config"
 	"pipe/models"
 	"pipe/models/auto"

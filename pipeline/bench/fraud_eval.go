@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"pipe/costs"
-	"pipe/costs/builder"
+	"pipe/experts/builder"
 	"pipe/internal/lists"
 	"pipe/models/baseline"
 	"pipe/models/policy"

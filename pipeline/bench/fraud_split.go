@@ -4,7 +4,7 @@ import (
 	"context"
 	"path/filepath"
 
-	"pipe/costs/builder/part"
+	"pipe/experts/builder/part"
 	"pipe/pipeline"
 	"pipe/pipeline/report"
 )

@@ -9,8 +9,8 @@ import (
 	"strings"
 
 	"pipe/costs"
-	"pipe/costs/builder"
-	"pipe/costs/builder/part"
+	"pipe/experts/builder"
+	"pipe/experts/builder/part"
 	"pipe/internal/atomicfile"
 	"pipe/internal/textfile"
 	"pipe/pipeline/report"

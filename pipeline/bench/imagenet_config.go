@@ -6,8 +6,8 @@ import (
 	"math"
 	"slices"
 
-	"pipe/costs/builder/part"
-	"pipe/costs/kinds"
+	"pipe/experts/builder/part"
+	"pipe/experts/kinds"
 	"pipe/internal/config"
 	"pipe/models/paper"
 	"pipe/pipeline"

@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"pipe/costs"
-	"pipe/costs/builder/part"
+	"pipe/experts/builder/part"
 	"pipe/internal/config"
 	"pipe/internal/realdata"
 	"pipe/onnx/hf/hftest"

@@ -9,9 +9,9 @@ import (
 	"strings"
 
 	"pipe/costs"
-	"pipe/costs/builder"
-	"pipe/costs/builder/part"
-	"pipe/costs/chat"
+	"pipe/experts/builder"
+	"pipe/experts/builder/part"
+	"pipe/experts/chat"
 	"pipe/pipeline"
 	"pipe/pipeline/decide"
 	"pipe/pipeline/report"

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"pipe/costs"
-	"pipe/costs/builder"
+	"pipe/experts/builder"
 	"pipe/internal/atomicfile"
 	"pipe/internal/lists"
 	"pipe/pipeline"

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"pipe/costs"
-	"pipe/costs/chat"
+	"pipe/experts/chat"
 	"pipe/onnx/ort"
 	"pipe/pipeline/stage"
 )

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"pipe/costs"
-	"pipe/costs/retrieval/bm25"
+	"pipe/experts/retrieval/bm25"
 	"pipe/internal/dataerror"
 	"pipe/internal/storage"
 	"pipe/internal/textfile"

@@ -6,8 +6,8 @@ import (
 	"io"
 	"path/filepath"
 
-	"pipe/costs/retrieval/bm25"
-	"pipe/costs/retrieval/pagename"
+	"pipe/experts/retrieval/bm25"
+	"pipe/experts/retrieval/pagename"
 	"pipe/internal/safetext"
 )
 

@@ -8,9 +8,9 @@ import (
 	"slices"
 
 	"pipe/costs"
-	"pipe/costs/builder"
-	"pipe/costs/builder/part"
-	"pipe/costs/retrieval"
+	"pipe/experts/builder"
+	"pipe/experts/builder/part"
+	"pipe/experts/retrieval"
 	"pipe/models"
 	"pipe/pipeline/methods"
 )

@@ -3,7 +3,7 @@ package report
 import (
 	"slices"
 
-	"pipe/costs/builder"
+	"pipe/experts/builder"
 )
 
 // AnswerQuality is, for one part that uses a chat model, how the answers could be parsed and what they cost. It counts

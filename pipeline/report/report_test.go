@@ -18,8 +18,8 @@ import (
 	"pgregory.net/rapid"
 
 	"pipe/costs"
-	"pipe/costs/builder"
-	"pipe/costs/builder/part"
+	"pipe/experts/builder"
+	"pipe/experts/builder/part"
 	"pipe/internal/atomicfile"
 	"pipe/models/policy"
 )

@@ -7,9 +7,9 @@ import (
 	"path/filepath"
 	"time"
 
-	"pipe/costs/builder"
-	"pipe/costs/chat"
-	"pipe/costs/service"
+	"pipe/experts/builder"
+	"pipe/experts/chat"
+	"pipe/experts/service"
 	"pipe/internal/storage"
 	"pipe/pipeline"
 	"pipe/pipeline/shards"

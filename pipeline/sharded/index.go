@@ -7,7 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"pipe/costs/retrieval/bm25"
+	"pipe/experts/retrieval/bm25"
 	"pipe/internal/storage"
 	"pipe/pipeline"
 	"pipe/pipeline/shards"

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"pipe/costs"
-	"pipe/costs/builder"
-	"pipe/costs/builder/part"
+	"pipe/experts/builder"
+	"pipe/experts/builder/part"
 	"pipe/internal/atomicfile"
 	"pipe/internal/progress"
 	"pipe/internal/storage"

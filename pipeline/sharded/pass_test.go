@@ -11,7 +11,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"pipe/costs/builder/part"
+	"pipe/experts/builder/part"
 	"pipe/internal/progress"
 	"pipe/pipeline/shards"
 )

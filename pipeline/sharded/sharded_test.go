@@ -11,7 +11,7 @@ import (
 	"sync"
 	"testing"
 
-	"pipe/costs/retrieval/bm25"
+	"pipe/experts/retrieval/bm25"
 	"pipe/internal/digest"
 	"pipe/pipeline"
 	"pipe/pipeline/shards"

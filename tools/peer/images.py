@@ -74,7 +74,7 @@ def crop(image):
 def by_go(binary, decoder, seconds):
     """The same of the Go side; None where the decoder is missing."""
     done = subprocess.run([binary, "-test.run", "^$", "-test.bench", f"^BenchmarkImageRoad$/^decoder={decoder}$", "-test.benchtime", f"{seconds}s"],
-                          cwd=os.path.join(ROOT, "costs/builder"), text=True, capture_output=True, check=True)
+                          cwd=os.path.join(ROOT, "experts/builder"), text=True, capture_output=True, check=True)
     if "images/s" not in done.stdout:
         return None
     number = lambda unit: float(re.search(rf"([0-9.e+-]+) {unit}", done.stdout).group(1))
@@ -93,14 +93,14 @@ def main():
     p = argparse.ArgumentParser()
     p.add_argument("--rounds", type=int, default=5)
     p.add_argument("--seconds", type=float, default=4.0)
-    p.add_argument("--ours", help="compiled test binary of ./costs/builder")
+    p.add_argument("--ours", help="compiled test binary of ./experts/builder")
     a = p.parse_args()
     peer = Peer()
     peer.run()  # warms up
     with tempfile.TemporaryDirectory() as folder:
         binary = a.ours or os.path.join(folder, "build.test")
         if not a.ours:
-            subprocess.run(["go", "test", "-c", "-o", binary, "./costs/builder"], cwd=ROOT, check=True)
+            subprocess.run(["go", "test", "-c", "-o", binary, "./experts/builder"], cwd=ROOT, check=True)
         ours, theirs = {"standard": [], "libjpeg-turbo": []}, {"standard": [], "libjpeg-turbo": []}
         for _ in range(a.rounds):
             for decoder in ours:

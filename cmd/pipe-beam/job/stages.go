@@ -6,7 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"pipe/costs/chat"
+	"pipe/experts/chat"
 	"pipe/internal/storage"
 	"pipe/onnx/ort"
 	"pipe/pipeline"

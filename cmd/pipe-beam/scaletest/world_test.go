@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"pipe/cloud/cloudtest"
-	"pipe/costs/chat/chattest"
+	"pipe/experts/chat/chattest"
 	"pipe/internal/storage"
 	"pipe/tools/flink/cluster"
 )

@@ -3,10 +3,10 @@ package advice
 import (
 	"context"
 
-	"pipe/costs/retrieval/bm25"
-	"pipe/costs/retrieval/pagename"
-	"pipe/costs/retrieval/search"
-	"pipe/costs/service"
+	"pipe/experts/retrieval/bm25"
+	"pipe/experts/retrieval/pagename"
+	"pipe/experts/retrieval/search"
+	"pipe/experts/service"
 )
 
 // index finds passages in a file.

@@ -15,7 +15,7 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
-	"pipe/costs/retrieval/bm25"
+	"pipe/experts/retrieval/bm25"
 	"pipe/internal/config"
 	"pipe/serve/gateway/chatjson"
 )

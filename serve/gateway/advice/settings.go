@@ -10,7 +10,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"pipe/costs/prompt"
-	"pipe/costs/retrieval/search"
+	"pipe/experts/retrieval/search"
 	"pipe/internal/config"
 	"pipe/serve/gateway/chatjson"
 )

@@ -17,7 +17,7 @@ import (
 	"github.com/sony/gobreaker/v2"
 
 	"pipe/costs/prices"
-	"pipe/costs/service"
+	"pipe/experts/service"
 )
 
 // BreakerSettings say when an expert is left alone for a while because its calls fail.

@@ -15,7 +15,7 @@ import (
 	"strings"
 	"time"
 
-	"pipe/costs/service"
+	"pipe/experts/service"
 	"pipe/serve/gateway/chatjson"
 )
 

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"pipe/costs/service/servicetest"
+	"pipe/experts/service/servicetest"
 	"pipe/serve/gateway/gatewaytest"
 )
 

@@ -15,8 +15,8 @@ import (
 
 	"go.uber.org/goleak"
 
-	"pipe/costs/service"
-	"pipe/costs/service/servicetest"
+	"pipe/experts/service"
+	"pipe/experts/service/servicetest"
 	"pipe/internal/config"
 	"pipe/serve/gateway/chatjson"
 	"pipe/serve/gateway/gatewaytest"

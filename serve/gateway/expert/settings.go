@@ -13,7 +13,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"pipe/costs/prices"
-	"pipe/costs/service"
+	"pipe/experts/service"
 	"pipe/internal/config"
 	"pipe/serve/gateway/chatjson"
 )

@@ -7,7 +7,7 @@ import (
 	"os"
 	"strings"
 
-	"pipe/costs/builder/part"
+	"pipe/experts/builder/part"
 	"pipe/onnx/ort"
 	"pipe/pipeline"
 	"pipe/pipeline/stage"

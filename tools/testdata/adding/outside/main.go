@@ -6,7 +6,7 @@ import (
 	"log"
 	"os"
 
-	"pipe/costs/builder/part"
+	"pipe/experts/builder/part"
 	"pipe/pipeline"
 	"pipe/pipeline/stage"
 )

@@ -3,7 +3,7 @@ package advice
 import (
 	"context"
 
-	"pipe/costs/builder/part"
+	"pipe/experts/builder/part"
 )
 
 // measured shows a passage that says whether the text is short or long.

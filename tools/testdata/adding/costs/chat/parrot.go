@@ -3,8 +3,8 @@ package chat
 import (
 	"context"
 
-	"pipe/costs/builder/part"
-	"pipe/costs/language"
+	"pipe/experts/builder/part"
+	"pipe/experts/language"
 )
 
 // parrot gives the same answer to everything.

@@ -4,7 +4,7 @@ import (
 	"context"
 	"strings"
 
-	"pipe/costs/builder/part"
+	"pipe/experts/builder/part"
 )
 
 // repeater answers with the label that is named by what it is shown, else with the one of its settings.

@@ -4,7 +4,7 @@ import (
 	"context"
 	"strings"
 
-	"pipe/costs/builder/part"
+	"pipe/experts/builder/part"
 )
 
 // spelling is the number of letters and the number of vowels among them.

@@ -3,7 +3,7 @@ package kinds
 import (
 	"context"
 
-	"pipe/costs/builder/part"
+	"pipe/experts/builder/part"
 )
 
 // letters charges a price per letter of the text for a wrong answer.

@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"pipe/costs"
-	"pipe/costs/builder/part"
+	"pipe/experts/builder/part"
 )
 
 // splitLeading trains on the first rows and validates on the others.

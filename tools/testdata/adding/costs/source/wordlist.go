@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 
-	"pipe/costs/builder/part"
+	"pipe/experts/builder/part"
 )
 
 // wordlist has one instance per word of its settings. Words of five letters and more are long.

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 
-	"pipe/costs/builder/part"
+	"pipe/experts/builder/part"
 )
 
 // spellerSettings describe a logistic regression on the number of letters.

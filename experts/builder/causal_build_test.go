@@ -1,0 +1,53 @@
+package builder
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"pipe/costs"
+	"pipe/experts/builder/part"
+	"pipe/experts/language/languagetest"
+)
+
+// TestCausalExpertInABuild runs, in parallel and one after the other, and
+// answers in the same bytes.
+func TestCausalExpertInABuild(t *testing.T) {
+	w := &world{dir: t.TempDir()}
+	languagetest.Toy{Cache: true}.Write(t, w.dir)
+	var lines strings.Builder
+	for i := range 23 {
+		claim := fmt.Sprintf("Claim %d: the %s lake froze.", i, strings.Repeat("old ", i%4))
+		fmt.Fprintf(&lines, `{"id": %d, "label": %q, "claim": %q, "verifiable": "VERIFIABLE", "evidence": []}`+"\n", i, []string{"SUPPORTS", "REFUTES"}[i%2], claim)
+	}
+	w.write(t, "claims.jsonl", lines.String())
+	w.cfg = part.DefaultConfig()
+	w.cfg.Labels = []string{"SUPPORTS", "REFUTES", "NOT ENOUGH INFO"}
+	w.cfg.Instances = part.Part{Kind: "fever", Settings: map[string]any{"file": "claims.jsonl"}}
+	w.cfg.Advice = []part.AdviceConfig{{Name: "none", Kind: "none"}}
+	w.cfg.Experts = []part.ExpertConfig{{Name: "model", Kind: "onnx_causal", Settings: map[string]any{"model": ".", "batch_tokens": 2000}}}
+	w.cfg.Features = []part.Part{{Kind: "expert", Settings: map[string]any{"expert": "model"}}}
+	w.cfg.Shard, w.cfg.Batch = 6, 4
+	var first string
+	for _, w.cfg.Workers = range []int{1, 3} {
+		if _, err := Run(context.Background(), w.cfg, Options{Kinds: w.allKinds(), OpenText: w.openText, Out: w.out(), Dir: w.dir, Runtime: openRuntime(t), Restart: true}); err != nil {
+			t.Fatal(err)
+		}
+		if first == "" {
+			first = readBytes(t, w.out())
+		}
+	}
+	if readBytes(t, w.out()) != first {
+		t.Error("the bytes depend on the number of workers")
+	}
+	tensor, err := costs.Read(w.out(), costs.ReadOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"model", "model tokenizer", "model configuration"} {
+		if tensor.Actions.Digests[name+` of expert "model"`] == "" {
+			t.Errorf("no digest of the %s: %v", name, tensor.Actions.Digests)
+		}
+	}
+}

@@ -1,0 +1,72 @@
+package classlist
+
+import (
+	"context"
+	"fmt"
+
+	"pipe/costs"
+	"pipe/experts/builder/part"
+)
+
+// List is the classes of a data set in the order of a classifier's outputs.
+type List struct {
+	IDs   []string // distinct; the names where the file has no ids
+	Names []string // aligned with IDs; two classes may share a name if they have ids
+	rows  []int    // rows of the file, aligned with IDs
+}
+
+// Open reads a file of classes whose ids are all different, and makes it an input of the build:
+//
+//	{"0": ["n01440764", "tench"], ...}  ids and names by index, complete
+//	["tench", "goldfish", ...]          a JSON list of names, which are the ids
+//	tench                               plain text with a name per line
+//
+// role is what the part uses the file for. Errors about the data are *costs.DataError with the row.
+func Open(ctx context.Context, s *part.Setup, role string, file part.Path) (*List, error) {
+	path, err := input(ctx, s, role, file)
+	if err != nil {
+		return nil, err
+	}
+	return read(path)
+}
+
+// OpenNames reads the names in a file that Open knows, in order. Two classes may share a name, as a few of
+// ImageNet's do.
+func OpenNames(ctx context.Context, s *part.Setup, role string, file part.Path) ([]string, error) {
+	path, err := input(ctx, s, role, file)
+	if err != nil {
+		return nil, err
+	}
+	return readNames(path)
+}
+
+// input makes the file an input of the build, and returns its path.
+func input(ctx context.Context, s *part.Setup, role string, file part.Path) (string, error) {
+	path := s.Path(file)
+	return path, s.File(ctx, role, path)
+}
+
+// read reads a file of classes; duplicate ids are an error.
+func read(path string) (*List, error) {
+	list, err := parseFile(path)
+	if err != nil {
+		return nil, err
+	}
+	first := make(map[string]int, len(list.IDs))
+	for i, id := range list.IDs {
+		if at, ok := first[id]; ok {
+			return nil, &costs.DataError{File: path, Row: list.rows[i], Msg: fmt.Sprintf("class %d is %q, a duplicate of class %d (row %d)", i, id, at, list.rows[at])}
+		}
+		first[id] = i
+	}
+	return list, nil
+}
+
+// readNames reads only the names, which may contain duplicates.
+func readNames(path string) ([]string, error) {
+	list, err := parseFile(path)
+	if err != nil {
+		return nil, err
+	}
+	return list.Names, nil
+}

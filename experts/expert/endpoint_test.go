@@ -1,0 +1,32 @@
+package expert
+
+import (
+	"testing"
+
+	"pipe/experts/chat"
+)
+
+// TestVotes: the most frequent key wins, ties go to the first, and answers without a key do not vote.
+func TestVotes(t *testing.T) {
+	r := &labelReader{labels: []string{"YES", "NO"}}
+	for _, c := range []struct {
+		said []string
+		want int
+	}{
+		{[]string{"no", "YES", "It is yes."}, 1},
+		{[]string{"yes", "NO", "no", "YES"}, 0},
+		{[]string{"?", "?", "?", "NO"}, 3},
+		{[]string{"?", "!"}, 0},
+		{[]string{"<think>YES</think> no", "yes", "NO"}, 0},
+	} {
+		var answers []chat.Completion
+		for _, text := range c.said {
+			answers = append(answers, chat.Completion{Text: text})
+		}
+		for range 20 { // whatever the order of a map
+			if got := vote(answers, r.key); got != c.want {
+				t.Errorf("%q: %d, not %d", c.said, got, c.want)
+			}
+		}
+	}
+}
