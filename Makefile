@@ -1,5 +1,5 @@
 # The two main commands are make demo and make test.
-.PHONY: help demo test build beam scale runtime lightgbm jpegturbo cuda bench verify peer fuzz lint generate move clean
+.PHONY: help demo test check build beam scale runtime lightgbm jpegturbo cuda bench verify peer fuzz lint generate move clean
 .DEFAULT_GOAL := help
 
 # All packages of the modules that go.work lists.
@@ -58,6 +58,9 @@ peer: runtime build ## training speed compared with PyTorch (fetches PyTorch, ab
 fuzz: runtime ## fuzz every reader of untrusted input, FUZZTIME (10m) each: a few hours
 	@tools/jpegturbo.sh || echo "fuzz: no libjpeg-turbo: its decoder is not fuzzed" >&2
 	tools/fuzz.sh "$${FUZZTIME:-10m}" "$${FUZZ:-.}"
+
+check: ## quick checks of what is not committed: format, vet, import table, short tests around it; BASE=COMMIT: since then
+	@tools/check.sh $(BASE)
 
 lint: ## format, vet, staticcheck, tidy modules, generated files
 	@tools/lint.sh

@@ -155,7 +155,7 @@ func outsideParts(t *testing.T) map[string]string {
 	for _, file := range []string{
 		"source/wordlist.go", "kinds/split_leading.go", "kinds/loss_letters.go", "advice/measured.go", "expert/repeater.go", "feature/spelling.go",
 	} {
-		files[filepath.Base(file)] = packageClause.ReplaceAllString(readText(t, added+"/costs/"+file), "package main")
+		files[filepath.Base(file)] = packageClause.ReplaceAllString(readText(t, added+"/experts/"+file), "package main")
 	}
 	return files
 }
