@@ -35,7 +35,7 @@ func (x Ties) Text() string {
 	if x.Independent() {
 		return said + "losses differ within them, so rows with equal features are taken as independent"
 	}
-	return said + "losses agree within them, so rows with equal features are taken as copies"
+	return said + "losses agree within them, so rows with equal features are taken as copies; if they are different instances, set auto: {apart: true}"
 }
 
 // Ties looks at the losses of those of the given rows that have equal features.

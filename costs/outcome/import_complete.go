@@ -2,6 +2,7 @@ package outcome
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"pipe/costs"
@@ -16,7 +17,8 @@ const shownMissing = 5
 // error with their number.
 func (m *importer) complete(a *costs.Actions, order []int) ([]int, error) {
 	var keep []int
-	cells, features, texts := gap{what: "an outcome for every pair"}, gap{what: "features"}, gap{what: "a label, a split, a group, a time, a reference or a question"}
+	cells, features := gap{what: "an outcome for every pair"}, gap{what: "features"}
+	properties := m.properties()
 	var firstCells []string
 	keepSome := m.config.missing() == MissingKeep
 	if keepSome {
@@ -45,18 +47,24 @@ func (m *importer) complete(a *costs.Actions, order []int) ([]int, error) {
 			}
 		}
 		m.report.MissingCells += missing
+		lacks := slices.IndexFunc(properties, func(p property) bool { return !p.has(n) })
 		switch {
 		case missing > 0 && !(keepSome && missing < available):
 			cells.add(id)
+			m.noteSpelling(m.config.Outcomes.File, id)
 		case !m.hasFeatures(n):
 			features.add(id)
-		case !m.hasTexts(n):
-			texts.add(id)
+		case lacks >= 0:
+			properties[lacks].add(id)
 		default:
 			keep = append(keep, n)
 		}
 	}
-	for _, g := range []gap{cells, features, texts} {
+	gaps := []gap{cells, features}
+	for _, p := range properties {
+		gaps = append(gaps, p.gap)
+	}
+	for _, g := range gaps {
 		if g.count > 0 {
 			m.report.Dropped = append(m.report.Dropped, Dropped{Reason: "without " + g.what, Count: g.count, First: g.first})
 		}
@@ -64,15 +72,26 @@ func (m *importer) complete(a *costs.Actions, order []int) ([]int, error) {
 	return keep, m.incomplete(keep, firstCells)
 }
 
-// hasTexts reports whether an instance has a value in each of the columns of
-// instances that exist.
-func (m *importer) hasTexts(n int) bool {
-	for _, c := range []*textColumn{m.labels, m.splits, m.groups, m.references, m.questions} {
-		if c != nil && !c.has(n) {
-			return false
+// property is one of an instance, such as its group, that a column tells.
+type property struct {
+	gap                  // the instances that lack it
+	has func(n int) bool // reports whether an instance has it
+}
+
+// properties are those of which there are columns.
+func (m *importer) properties() (out []property) {
+	for _, p := range []struct {
+		what   string
+		column *textColumn
+	}{{"a label", m.labels}, {"a split", m.splits}, {"a group", m.groups}, {"a reference", m.references}, {"a question", m.questions}} {
+		if p.column != nil {
+			out = append(out, property{gap{what: p.what}, p.column.has})
 		}
 	}
-	return m.times == nil || m.times.has(n)
+	if m.times != nil {
+		out = append(out, property{gap{what: "a time"}, m.times.has})
+	}
+	return out
 }
 
 // gap counts instances with missing data of one sort.

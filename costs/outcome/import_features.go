@@ -108,7 +108,8 @@ func (m *importer) readFeatureTable(ctx context.Context, tab *tablefile.Table, f
 	})
 }
 
-// noteSpelling notes that an id of features without outcomes is an instance with another spelling of the same number.
+// noteSpelling notes that an id, of features without outcomes or of an instance that lacks some, is an instance with another
+// spelling of the same number.
 func (m *importer) noteSpelling(file, id string) {
 	if m.report.Spelling != "" {
 		return

@@ -179,7 +179,7 @@ func (m *importer) lossOf(kind string) func(row tablefile.Row, value int) (float
 }
 
 // instanceTexts prepares the columns of a table with properties of an instance. The function it returns stores the
-// properties of instance n.
+// properties of instance n. An empty field is an error, or else the instance is incomplete unless another row has the value.
 func (m *importer) instanceTexts(set *columnSet, from instanceColumns) func(n int, row tablefile.Row) error {
 	var columns []*textColumn
 	for _, c := range []struct {
@@ -200,13 +200,17 @@ func (m *importer) instanceTexts(set *columnSet, from instanceColumns) func(n in
 		return err
 	})
 	newReference := newValues(from.reference != "", &m.references, m.checkReference)
+	mayMiss := m.config.missing() != MissingError
 	return func(n int, row tablefile.Row) error {
 		for _, c := range columns {
+			if mayMiss && row.Missing(c.keys.at) {
+				continue
+			}
 			if err := c.set(n, row); err != nil {
 				return err
 			}
 		}
-		if time >= 0 {
+		if time >= 0 && !(mayMiss && row.Missing(time)) {
 			if err := m.times.set(n, row.Cell(time)); err != nil {
 				return err
 			}

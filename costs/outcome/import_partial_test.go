@@ -106,7 +106,11 @@ func TestPartialsOfTimesGroupsAndMissingCells(t *testing.T) {
 	for n := range 200 {
 		for _, who := range []string{"x", "y", "z"} {
 			if r.IntN(10) > 0 {
-				text += fmt.Sprintf("i%d,%s,%.3f,l%d,u%d,2026-01-%02dT00:00:%02dZ\n", n, who, r.Float64(), n%3, n/4, 1+n%28, r.IntN(60))
+				fields := []string{fmt.Sprint("l", n%3), fmt.Sprint("u", n/4), fmt.Sprintf("2026-01-%02dT00:00:%02dZ", 1+n%28, r.IntN(60))}
+				if lost := r.IntN(20); lost < 3 {
+					fields[lost] = ""
+				}
+				text += fmt.Sprintf("i%d,%s,%.3f,%s\n", n, who, r.Float64(), strings.Join(fields, ","))
 			}
 		}
 	}

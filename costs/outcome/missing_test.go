@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"pipe/costs"
+	"pipe/costs/grade"
 	"pipe/internal/dataerror/dataerrortest"
 
 	"github.com/google/go-cmp/cmp"
@@ -64,6 +65,46 @@ func TestNothingKnown(t *testing.T) {
 	if err := c.Validate(); err == nil || !strings.Contains(err.Error(), `missing is "zero"`) {
 		t.Error(err)
 	}
+}
+
+// An instance that lacks a property is dropped, with the property as the reason, unless another of its rows has the value.
+func TestMissingProperties(t *testing.T) {
+	const head = "id,who,answer,label,split,group,time,gold,asked\n"
+	full := func(id string) string { return id + ",x,1,l,train,g" + id + ",2026-01-01,2,q\n" }
+	for at, what := range map[int]string{3: "label", 4: "split", 5: "group", 6: "time", 7: "reference", 8: "question"} {
+		fields := strings.Split(strings.TrimSuffix(full("b"), "\n"), ",")
+		fields[at] = ""
+		lacking := strings.Join(fields, ",") + "\n"
+		val := strings.Replace(full("v"), "train", "val", 1)
+		c := smallImport(t, head+full("a")+lacking+val, "id,f\na,1\nb,2\nv,3\n")
+		c.None, c.Fees, c.Outcomes.Grade = "", FeeTable{}, grade.Config{Kind: "number"}
+		c.Outcomes.Columns = Columns{ID: "id", Expert: "who", Answer: "answer", Label: "label", Split: "split", Group: "group", Time: "time", Reference: "gold", Question: "asked"}
+		c.Features = []FeatureTable{{File: c.Features[0].File, ID: "id", Columns: []string{"f"}}}
+		_, _, err := Import(context.Background(), c)
+		dataerrortest.Check(t, err, c.Outcomes.File, 3, strings.Split(head[:len(head)-1], ",")[at], "")
+		for _, missing := range []string{MissingDrop, MissingKeep} {
+			c.Missing = missing
+			got, report, err := Import(context.Background(), c)
+			if err != nil || got.Len() != 2 || len(report.Dropped) != 1 || report.Dropped[0].Reason != "without a "+what || report.Dropped[0].First[0] != "b" {
+				t.Errorf("%s, %s: %v, %+v", what, missing, err, report)
+			}
+		}
+		put(t, c.Outcomes.File, head+full("a")+lacking+strings.Replace(full("b"), ",x,", ",y,", 1)+val)
+		c.Missing = MissingKeep
+		if got, report, err := Import(context.Background(), c); err != nil || got.Len() != 3 || len(report.Dropped) != 0 {
+			t.Errorf("%s, known from another row: %v, %+v", what, err, report)
+		}
+	}
+}
+
+// Two spellings of a number in the table of outcomes are two ids, and the error says so.
+func TestTwoSpellingsOfAnID(t *testing.T) {
+	c := smallImport(t, "id,who,right\n100,x,1\n100.0,y,1\n7,x,1\n7,y,0\n", "id,f\n100,1\n100.0,1\n7,2\n")
+	c.None, c.Fees = "", FeeTable{}
+	c.Outcomes.Columns = Columns{ID: "id", Expert: "who", Correct: "right"}
+	c.Features = []FeatureTable{{File: c.Features[0].File, ID: "id", Columns: []string{"f"}}}
+	_, _, err := Import(context.Background(), c)
+	dataerrortest.Check(t, err, c.Outcomes.File, 0, "", `which is another id: write both alike`)
 }
 
 // An outcome without the usage of its fee is an error, or missing.

@@ -88,7 +88,7 @@ func (l *jsonList) start() error {
 	case l.rows == "" && open == json.Delim('['):
 		return nil
 	case l.rows == "":
-		return l.wrong("is not a list of JSON objects; if it is an object with such a list, name the key of the list with rows")
+		return l.wrong("is not a list of JSON objects; if it is an object with such a list, name the key of the list with rows; if every line has an object, let its name end in .jsonl")
 	case open != json.Delim('{'):
 		return l.wrong("is not a JSON object with a list %q", l.rows)
 	}

@@ -237,6 +237,7 @@ func TestNestedErrors(t *testing.T) {
 		{map[string]string{"a.jsonl": `{"a":{"b.c":1},"a.b":{"c":2}}`}, Layout{}, "a.b.c", "more than one value"},
 		{map[string]string{"a.jsonl": "{\"m\":{\"s\":1}}\n{\"m.s\":3}"}, Layout{}, "m.s", "row 2: column m.s: is one key here"},
 		{map[string]string{"a.json": `{"records":[{"s":1}]}`}, Layout{}, "s", "is not a list of JSON objects; if it is an object with such a list"},
+		{map[string]string{"a.json": "{\"s\":1}\n{\"s\":2}\n"}, Layout{}, "s", "if every line has an object, let its name end in .jsonl"},
 		{map[string]string{"a.json": `{"runs":[{"s":1}]}`}, Layout{Rows: "records"}, "s", `has no list "records"; its keys are runs`},
 		{map[string]string{"a.json": `{"records":[{"s":1}],"records":[]}`}, Layout{Rows: "records"}, "records.s", `duplicate key "records"`},
 		{map[string]string{"a.json": `{"records":[{"s":1,"s":2}]}`}, Layout{Rows: "records"}, "records.s", `row 1: duplicate key "s"`},

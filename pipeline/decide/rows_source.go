@@ -158,7 +158,7 @@ func sniff(r *bufio.Reader) string {
 	switch {
 	case string(head) == "PAR1":
 		return formatParquet
-	case bytes.HasPrefix(bytes.TrimLeft(head, " \t\r\n"), []byte("{")):
+	case bytes.IndexAny(bytes.TrimLeft(head, " \t\r\n"), "{[") == 0:
 		return formatJSONL
 	}
 	return formatCSV

@@ -183,6 +183,8 @@ func (s *jsonlSource) readObject() (map[string]json.RawMessage, error) {
 	row, err := strictjson.Values(line)
 	var shape *json.UnmarshalTypeError
 	switch {
+	case errors.As(err, &shape) && shape.Value == "array":
+		return nil, s.bad("", `is a JSON list, not an object such as {"id": "a", "features": [0.1, 2]}; write one object on each line, as jq -c '.[]' does`)
 	case errors.As(err, &shape):
 		return nil, s.bad("", `is a JSON %s, not an object such as {"id": "a", "features": [0.1, 2]}`, shape.Value)
 	case err != nil:

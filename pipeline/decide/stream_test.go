@@ -385,3 +385,19 @@ func TestDecideReadsGzippedRows(t *testing.T) {
 		}
 	}
 }
+
+// A JSON file that is one list is not guessed as CSV: the error says what to write.
+func TestListIsNoLines(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "rows.json")
+	if err := os.WriteFile(path, []byte(`[{"id":"a","features":[1,2]}]`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	src, err := openFeatures(t.Context(), rowFile{path: path, format: formatAuto}, &policy.Info{Dim: 2, Actions: &costs.Actions{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer src.close()
+	if _, err := src.next(t.Context()); err == nil || !strings.Contains(err.Error(), "is a JSON list") || !strings.Contains(err.Error(), "one object on each line") {
+		t.Error(err)
+	}
+}
