@@ -12,6 +12,9 @@ link := -ldflags=-w
 vet :=
 trim := -trimpath
 
+# Build tags of bin/pipe.
+tags :=
+
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
@@ -25,8 +28,8 @@ test: runtime ## run all tests; compare with Python packages if Python is instal
 	@tools/jpegturbo.sh || { echo "test: no libjpeg-turbo: tests of that decoder will be skipped" >&2; test "$${CI:-}" != true; }
 	python=$$(tools/judges.sh) && PIPE_PYTHON="$$python" go test $(vet) $(link) -timeout 9m $(packages)
 
-build: ## build bin/pipe
-	go build $(trim) -o bin/pipe ./cmd/pipe
+build: ## build bin/pipe; tags=s3only leaves out the stores of Google and Azure
+	go build $(trim) -tags '$(tags)' -ldflags='-s -w' -o bin/pipe ./cmd/pipe
 
 beam: ## build bin/pipe-beam, for Flink and other runners of Apache Beam
 	go build $(trim) -o bin/pipe-beam ./cmd/pipe-beam

@@ -1,9 +1,13 @@
+//go:build !s3only
+
 package cloud
 
 import (
 	"context"
+	"errors"
 	"net/url"
 
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	azblob "github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
@@ -12,6 +16,17 @@ import (
 
 	"pipe/internal/storage"
 )
+
+func init() {
+	storage.Register("azblob", openAzure)
+	answers = append(answers, func(err error) (int, string, bool) {
+		var e *azcore.ResponseError
+		if !errors.As(err, &e) {
+			return 0, "", false
+		}
+		return e.StatusCode, e.ErrorCode, true
+	})
+}
 
 // openAzure opens a container with the parameters of azureblob and the account and credentials of the environment.
 func openAzure(ctx context.Context, u *url.URL) (storage.Bucket, error) {

@@ -13,47 +13,30 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
-	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
-	"github.com/aws/smithy-go"
 	"gocloud.dev/gcerrors"
-	"google.golang.org/api/googleapi"
 
 	"pipe/internal/storage"
 )
 
 const behindEnd = http.StatusRequestedRangeNotSatisfiable
 
+// answers read the status of the HTTP answer behind an error of a driver, and the name that the service gives the error, "" if
+// it gives none. ok is false for errors of other drivers. Each driver adds its own.
+var answers []func(err error) (status int, name string, ok bool)
+
 // status is the status of the HTTP answer behind an error, 0 if there was none.
 func status(err error) int {
-	var amazon *awshttp.ResponseError
-	var google *googleapi.Error
-	var azure *azcore.ResponseError
-	switch {
-	case errors.As(err, &amazon):
-		return amazon.HTTPStatusCode()
-	case errors.As(err, &google):
-		return google.Code
-	case errors.As(err, &azure):
-		return azure.StatusCode
-	}
-	return 0
+	at, _ := answer(err)
+	return at
 }
 
-// code is the name that a service gives an error, "" if it gave none.
-func code(err error) string {
-	var amazon smithy.APIError
-	var google *googleapi.Error
-	var azure *azcore.ResponseError
-	switch {
-	case errors.As(err, &amazon):
-		return amazon.ErrorCode()
-	case errors.As(err, &google) && len(google.Errors) > 0:
-		return google.Errors[0].Reason
-	case errors.As(err, &azure):
-		return azure.ErrorCode
+func answer(err error) (status int, name string) {
+	for _, read := range answers {
+		if status, name, ok := read(err); ok {
+			return status, name
+		}
 	}
-	return ""
+	return 0, ""
 }
 
 // The advice for what users can mend.
@@ -73,8 +56,8 @@ func explain(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	at, name := status(err), code(err)
-	answer := func(text string) string {
+	at, name := answer(err)
+	told := func(text string) string {
 		if name == "" {
 			return fmt.Sprintf("%s (status %d)", text, at)
 		}
@@ -84,19 +67,19 @@ func explain(ctx context.Context, err error) error {
 	case strings.Contains(strings.ToLower(name), "nosuchbucket") || name == "ContainerNotFound":
 		return &storage.Fault{Msg: "there is no such bucket", Kind: fs.ErrNotExist, Advice: "check the name of the bucket; pipe makes none"}
 	case at >= 500 || at == http.StatusTooManyRequests || at == http.StatusRequestTimeout || name == "ConditionalRequestConflict" || name == "SlowDown":
-		return &storage.Fault{Msg: answer("the service does not serve now"), Passing: true, Advice: "try again later"}
+		return &storage.Fault{Msg: told("the service does not serve now"), Passing: true, Advice: "try again later"}
 	case at == http.StatusUnauthorized, name == "InvalidAccessKeyId", name == "SignatureDoesNotMatch", name == "ExpiredToken", name == "AuthenticationFailed":
-		return &storage.Fault{Msg: answer("the credentials are refused"), Kind: fs.ErrPermission, Advice: adviceCredentials}
+		return &storage.Fault{Msg: told("the credentials are refused"), Kind: fs.ErrPermission, Advice: adviceCredentials}
 	case at == http.StatusForbidden, name == "AccessDenied":
-		return &storage.Fault{Msg: answer("access is denied"), Kind: fs.ErrPermission, Advice: adviceAccess}
+		return &storage.Fault{Msg: told("access is denied"), Kind: fs.ErrPermission, Advice: adviceAccess}
 	case at == http.StatusMovedPermanently, at == http.StatusTemporaryRedirect, name == "AuthorizationHeaderMalformed":
-		return &storage.Fault{Msg: answer("the bucket is in another region"), Advice: adviceRegion}
+		return &storage.Fault{Msg: told("the bucket is in another region"), Advice: adviceRegion}
 	case at == http.StatusNotFound, at == 0 && gcerrors.Code(err) == gcerrors.NotFound && !unreachable(err):
 		return &storage.Fault{Msg: "there is no such object, or no such bucket", Kind: fs.ErrNotExist}
 	case at == 0:
 		return withoutAnswer(err)
 	}
-	return &storage.Fault{Msg: answer("the service refuses the request")}
+	return &storage.Fault{Msg: told("the service refuses the request")}
 }
 
 func unreachable(err error) bool {

@@ -1,7 +1,10 @@
+//go:build !s3only
+
 package cloud
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"net/url"
 	"os"
@@ -11,9 +14,24 @@ import (
 	"gocloud.dev/blob"
 	"gocloud.dev/blob/gcsblob"
 	"gocloud.dev/gcp"
+	"google.golang.org/api/googleapi"
 
 	"pipe/internal/storage"
 )
+
+func init() {
+	storage.Register("gs", openGoogle)
+	answers = append(answers, func(err error) (int, string, bool) {
+		var e *googleapi.Error
+		switch {
+		case !errors.As(err, &e):
+			return 0, "", false
+		case len(e.Errors) == 0:
+			return e.Code, "", true
+		}
+		return e.Code, e.Errors[0].Reason, true
+	})
+}
 
 // openGoogle opens a bucket with the parameters of gcsblob and the default credentials. STORAGE_EMULATOR_HOST is a local
 // service, which needs none.

@@ -3,6 +3,7 @@ package cloud
 import (
 	"cmp"
 	"context"
+	"errors"
 	"math/rand/v2"
 	"net/url"
 	"os"
@@ -14,12 +15,28 @@ import (
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+	"github.com/aws/smithy-go"
 	"github.com/aws/smithy-go/logging"
 	"gocloud.dev/blob"
 	"gocloud.dev/blob/s3blob"
 
 	"pipe/internal/storage"
 )
+
+func init() {
+	storage.Register("s3", openS3)
+	answers = append(answers, func(err error) (status int, name string, ok bool) {
+		var response *awshttp.ResponseError
+		var named smithy.APIError
+		if errors.As(err, &response) {
+			status, ok = response.HTTPStatusCode(), true
+		}
+		if errors.As(err, &named) {
+			name, ok = named.ErrorCode(), true
+		}
+		return status, name, ok
+	})
+}
 
 // openS3 opens a bucket with the parameters of s3blob. At an endpoint of its own, such as that of MinIO or Ceph, a bucket
 // is named in the path, and the region does not matter.

@@ -20,6 +20,7 @@ step() {
 # Generated files are as their generator formats them.
 step gofumpt env GOWORK=off go tool -modfile=tools/lint/go.mod gofumpt -l $(git ls-files --cached --others --exclude-standard '*.go' ':!:*.pb.go')
 step vet go vet ./... ./cloud/... ./cmd/pipe/... ./cmd/pipe-beam/... ./serve/...
+step "vet with the tag s3only" go vet -tags s3only ./cloud/...
 staticcheck=$(mktemp)
 trap 'rm -f "$staticcheck"' EXIT
 (cd tools/lint && GOWORK=off go build -o "$staticcheck" honnef.co/go/tools/cmd/staticcheck)
