@@ -38,7 +38,7 @@ func (b *encodedBlock) joined(rows []int) []string {
 
 // joinFeatures puts the blocks side by side for the kept instances. A category
 // becomes a column only if a kept instance has it.
-func joinFeatures(blocks []*featureBlock, keep []int, held *textfile.Held) (features []float32, dim int, names []string, err error) {
+func joinFeatures(blocks []*featureBlock, keep []int, held *textfile.MemoryBudget) (features []float32, dim int, names []string, err error) {
 	columns := make([][][]int32, len(blocks)) // by block, category and number of the value: its column
 	widths := make([][]int, len(blocks))
 	for i, b := range blocks {

@@ -18,7 +18,7 @@ type outcomes struct {
 	texts   *textfile.Names    // predictions
 	fees    bool
 	texted  bool
-	held    *textfile.Held
+	held    *textfile.MemoryBudget
 }
 
 // outcomeColumn holds one pair's cells by instance. A missing loss is NaN,
@@ -29,7 +29,7 @@ type outcomeColumn struct {
 	text vector[int32]
 }
 
-func newOutcomes(fees, texted bool, held *textfile.Held) *outcomes {
+func newOutcomes(fees, texted bool, held *textfile.MemoryBudget) *outcomes {
 	return &outcomes{
 		ids: textfile.NewNames(held), experts: textfile.NewNames(held), advice: textfile.NewNames(held), texts: textfile.NewNames(held),
 		fees: fees, texted: texted, held: held,

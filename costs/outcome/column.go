@@ -19,7 +19,7 @@ type textColumn struct {
 	levels []string // the values that have features; nil: those that occur
 }
 
-func newTextColumn(set *columnSet, name string, held *textfile.Held) *textColumn {
+func newTextColumn(set *columnSet, name string, held *textfile.MemoryBudget) *textColumn {
 	values := textfile.NewNames(held)
 	return &textColumn{name: name, values: values, keys: set.wantKeys(name, values), at: vector[int32]{gap: -1, held: held}}
 }

@@ -19,7 +19,7 @@ type timeColumn struct {
 	name string
 	unit tablefile.TimeUnit
 	at   []int64
-	held *textfile.Held
+	held *textfile.MemoryBudget
 }
 
 // set keeps the latest time of an instance: with it the outcome was complete.

@@ -63,13 +63,13 @@ func TestImportIsBounded(t *testing.T) {
 			f.Columns = []string{"*"}
 		}
 		cfg.Features = []FeatureTable{f}
-		_, _, err := importWithin(t.Context(), cfg, textfile.NewHeld(100_000))
+		_, _, err := importWithin(t.Context(), cfg, textfile.NewMemoryBudget(100_000))
 		var bad *costs.DataError
 		var fault *textfile.Fault
 		if !errors.As(err, &bad) || !errors.As(err, &fault) || filepath.Base(bad.File) != c.file || (bad.Row > 1) != c.row || fault.Hint() == "" {
 			t.Errorf("%s: %v", name, err)
 		}
-		_, _, err = importWithin(t.Context(), cfg, textfile.NewHeld(textfile.MaxHeld))
+		_, _, err = importWithin(t.Context(), cfg, textfile.NewMemoryBudget(textfile.MaxHeld))
 		if errors.As(err, &fault) {
 			t.Errorf("%s within the real bound: %v", name, err)
 		}

@@ -22,11 +22,11 @@ import (
 // Import reads existing outcome tables into a cost tensor. Bad content gives a
 // *DataError; a missing outcome or feature never becomes a number.
 func Import(ctx context.Context, c Config) (*costs.Tensor, Report, error) {
-	return importWithin(ctx, c, textfile.NewHeld(textfile.MaxHeld))
+	return importWithin(ctx, c, textfile.NewMemoryBudget(textfile.MaxHeld))
 }
 
 // importWithin is Import with another limit on memory.
-func importWithin(ctx context.Context, c Config, held *textfile.Held) (*costs.Tensor, Report, error) {
+func importWithin(ctx context.Context, c Config, held *textfile.MemoryBudget) (*costs.Tensor, Report, error) {
 	return (&importer{config: &c, held: held}).finish(ctx)
 }
 
@@ -46,10 +46,10 @@ type importer struct {
 	config   *Config
 	report   Report
 	closers  []io.Closer
-	held     *textfile.Held // memory of all data read
-	partials Partials       // instead of the table of outcomes; nil: none
-	meter    *meter         // measured fees
-	grading  *grading       // of answers; nil if outcomes are no answers
+	held     *textfile.MemoryBudget // memory of all data read
+	partials Partials               // instead of the table of outcomes; nil: none
+	meter    *meter                 // measured fees
+	grading  *grading               // of answers; nil if outcomes are no answers
 
 	outcomes   *outcomes
 	features   []*featureBlock

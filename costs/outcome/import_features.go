@@ -124,7 +124,7 @@ func (m *importer) noteSpelling(file, id string) {
 const textSetting, imageSetting = "text", "image"
 
 // wantEncoded adds the columns that encoders read.
-func (r *featureRow) wantEncoded(b *featureBlock, set *columnSet, f *FeatureTable, held *textfile.Held) {
+func (r *featureRow) wantEncoded(b *featureBlock, set *columnSet, f *FeatureTable, held *textfile.MemoryBudget) {
 	add := func(setting string, columns ...string) {
 		e := &encodedBlock{setting: setting}
 		for _, name := range columns {
@@ -145,7 +145,7 @@ func (r *featureRow) wantEncoded(b *featureBlock, set *columnSet, f *FeatureTabl
 const bytesOfName = 64
 
 // fixWidth learns the length of the list column from the first row.
-func (r *featureRow) fixWidth(b *featureBlock, f *FeatureTable, cells tablefile.Row, held *textfile.Held) error {
+func (r *featureRow) fixWidth(b *featureBlock, f *FeatureTable, cells tablefile.Row, held *textfile.MemoryBudget) error {
 	r.listLength = 0
 	if r.list >= 0 {
 		cell := cells.Cell(r.list)

@@ -63,7 +63,7 @@ func ReadPartial(ctx context.Context, c Config, from, to int) (*Partial, error) 
 	if from == to {
 		return &Partial{}, nil
 	}
-	m := &importer{config: &c, held: textfile.NewHeld(textfile.MaxHeld)}
+	m := &importer{config: &c, held: textfile.NewMemoryBudget(textfile.MaxHeld)}
 	p, err := m.partial(ctx, [2]int{from, to})
 	if err != nil {
 		return nil, fmt.Errorf("import: %w", err)
@@ -150,7 +150,7 @@ type Partials func(use func(*Partial) error) error
 // ImportPartials is Import of outcomes that were read before. An error about two rows that are not in one partial has no
 // row.
 func ImportPartials(ctx context.Context, c Config, partials Partials) (*costs.Tensor, Report, error) {
-	m := &importer{config: &c, held: textfile.NewHeld(textfile.MaxHeld), partials: partials}
+	m := &importer{config: &c, held: textfile.NewMemoryBudget(textfile.MaxHeld), partials: partials}
 	return m.finish(ctx)
 }
 

@@ -70,7 +70,7 @@ func (k *keys) find(r tablefile.Row) int {
 }
 
 // add is find for a text that gets a number if it has none. Its error is that of
-// textfile.Held.Add.
+// textfile.MemoryBudget.Add.
 func (k *keys) add(r tablefile.Row) (n int, err error) {
 	row := r.Number()
 	if n = k.before(row); n < 0 {

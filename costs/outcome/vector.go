@@ -12,7 +12,7 @@ const (
 // being copied. An instance that was never set has the value gap.
 type vector[T int32 | float32] struct {
 	gap    T
-	held   *textfile.Held
+	held   *textfile.MemoryBudget
 	chunks [][]T // of chunkRows instances; the first grows up to that
 }
 
@@ -32,7 +32,7 @@ func (v *vector[T]) get(n int) T {
 }
 
 // slot returns the place of the value of instance n. Its error is that of
-// textfile.Held.Add.
+// textfile.MemoryBudget.Add.
 func (v *vector[T]) slot(n int) (*T, error) {
 	c, i := n>>chunkBits, n&(chunkRows-1)
 	if c >= len(v.chunks) || i >= len(v.chunks[c]) {

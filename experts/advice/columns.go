@@ -44,6 +44,6 @@ func newColumns(_ context.Context, s *part.Setup, settings map[string]any) (part
 }
 
 // Show returns the same columns for every instance.
-func (a *columns) Show(_ context.Context, batch []part.Instance) ([]part.Shown, error) {
-	return part.ShowAll(batch, part.Shown{Revealed: a.revealed}), nil
+func (a *columns) Show(_ context.Context, batch []part.Instance) ([]part.AdvicePayload, error) {
+	return part.ShowAll(batch, part.AdvicePayload{Revealed: a.revealed}), nil
 }

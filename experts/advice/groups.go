@@ -39,6 +39,6 @@ func newGroups(_ context.Context, s *part.Setup, settings map[string]any) (part.
 }
 
 // Show returns the same groups for every instance.
-func (a *groups) Show(_ context.Context, batch []part.Instance) ([]part.Shown, error) {
-	return part.ShowAll(batch, part.Shown{Groups: a.revealed}), nil
+func (a *groups) Show(_ context.Context, batch []part.Instance) ([]part.AdvicePayload, error) {
+	return part.ShowAll(batch, part.AdvicePayload{Groups: a.revealed}), nil
 }

@@ -14,6 +14,6 @@ func newNone(_ context.Context, s *part.Setup, settings map[string]any) (part.Ad
 }
 
 // Show returns empty showings.
-func (none) Show(_ context.Context, batch []part.Instance) ([]part.Shown, error) {
-	return make([]part.Shown, len(batch)), nil
+func (none) Show(_ context.Context, batch []part.Instance) ([]part.AdvicePayload, error) {
+	return make([]part.AdvicePayload, len(batch)), nil
 }

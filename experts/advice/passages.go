@@ -68,8 +68,8 @@ func (a *passages) Most() int { return a.top }
 func (a *passages) QueriesModel() bool { return a.queries != nil }
 
 // Show finds the passages of every instance.
-func (a *passages) Show(ctx context.Context, batch []part.Instance) ([]part.Shown, error) {
-	shown, queries := make([]part.Shown, len(batch)), make([]string, len(batch))
+func (a *passages) Show(ctx context.Context, batch []part.Instance) ([]part.AdvicePayload, error) {
+	shown, queries := make([]part.AdvicePayload, len(batch)), make([]string, len(batch))
 	for n := range batch {
 		if err := batch[n].NeedText(); err != nil {
 			return nil, err

@@ -36,7 +36,7 @@ func TestPassagesAreFound(t *testing.T) {
 	for i := range batch {
 		batch[i].Text = fmt.Sprintf("is thing%d heavy?", i)
 	}
-	var before []part.Shown
+	var before []part.AdvicePayload
 	var levels []*passages
 	for _, top := range []int{1, 3, 20} {
 		settings := map[string]any{"pages": "pages.jsonl", "top": top}

@@ -64,6 +64,6 @@ func moveFirst(list, first []string) ([]string, error) {
 func (a *prompts) Templates() []string { return a.templates }
 
 // Show returns the same templates for every instance.
-func (a *prompts) Show(_ context.Context, batch []part.Instance) ([]part.Shown, error) {
-	return part.ShowAll(batch, part.Shown{Prompts: a.templates}), nil
+func (a *prompts) Show(_ context.Context, batch []part.Instance) ([]part.AdvicePayload, error) {
+	return part.ShowAll(batch, part.AdvicePayload{Prompts: a.templates}), nil
 }

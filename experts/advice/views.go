@@ -63,6 +63,6 @@ func (a *views) add(cfg *viewsSettings) error {
 func (a *views) Views() []pixel.View { return a.list }
 
 // Show returns the same views for every instance.
-func (a *views) Show(_ context.Context, batch []part.Instance) ([]part.Shown, error) {
-	return part.ShowAll(batch, part.Shown{Views: a.list}), nil
+func (a *views) Show(_ context.Context, batch []part.Instance) ([]part.AdvicePayload, error) {
+	return part.ShowAll(batch, part.AdvicePayload{Views: a.list}), nil
 }

@@ -32,7 +32,7 @@ func newAudit(keep bool) *audit {
 }
 
 // add records what the levels of advice show for a batch, instance by instance.
-func (a *audit) add(names []string, batch []part.Instance, shown [][]part.Shown) error {
+func (a *audit) add(names []string, batch []part.Instance, shown [][]part.AdvicePayload) error {
 	if a == nil {
 		return nil
 	}

@@ -207,7 +207,7 @@ type backwards struct{ labels []string }
 func (e backwards) Labels() []string { return e.labels }
 func (backwards) Close() error       { return nil }
 
-func (e backwards) Predict(_ context.Context, batch []part.Instance, shown [][]part.Shown) ([][]part.Prediction, error) {
+func (e backwards) Predict(_ context.Context, batch []part.Instance, shown [][]part.AdvicePayload) ([][]part.Prediction, error) {
 	out := make([][]part.Prediction, len(shown))
 	for k, level := range shown {
 		for n := range level {

@@ -42,9 +42,9 @@ func (e *estimator) sample(ctx context.Context) error {
 	}
 	e.progress.Start(int64(len(rows)*len(e.asks)), "sampled answers")
 	defer e.progress.Done()
-	shown := make([][]part.Shown, len(e.Levels))
+	shown := make([][]part.AdvicePayload, len(e.Levels))
 	for _, k := range e.levels() {
-		shown[k] = make([]part.Shown, len(batch))
+		shown[k] = make([]part.AdvicePayload, len(batch))
 		if err := e.each(ctx, batch, e.reformulators(k), func(ctx context.Context, n int) error {
 			one, err := e.show(ctx, k, batch[n:n+1])
 			if err == nil {
@@ -113,8 +113,8 @@ func (e *estimator) each(ctx context.Context, batch []part.Instance, parts []*as
 }
 
 // ask lets one expert answer for an instance under one advice, and has the answer judged.
-func (e *estimator) ask(ctx context.Context, a *asking, batch []part.Instance, shown []part.Shown) error {
-	levels := make([][]part.Shown, len(e.Levels))
+func (e *estimator) ask(ctx context.Context, a *asking, batch []part.Instance, shown []part.AdvicePayload) error {
+	levels := make([][]part.AdvicePayload, len(e.Levels))
 	levels[a.level] = shown
 	x := e.Experts[a.expert]
 	answers, err := x.Predict(ctx, batch, levels)
@@ -159,7 +159,7 @@ func (e *estimator) rehearseBatch(ctx context.Context, r *chat.Rehearsal, batch 
 			if a.expert < 0 || a.level != k {
 				continue
 			}
-			levels := make([][]part.Shown, len(e.Levels))
+			levels := make([][]part.AdvicePayload, len(e.Levels))
 			levels[k] = shown
 			if _, err := e.Experts[a.expert].Predict(r.Count(ctx, i), batch, levels); err != nil {
 				return fmt.Errorf("expert %q: %w", e.Experts[a.expert].Name, err)

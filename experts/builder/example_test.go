@@ -27,7 +27,7 @@ func newFinder(_ context.Context, s *part.Setup, settings map[string]any) (part.
 	return f, s.Settings(settings, f)
 }
 
-func (f *finder) Predict(_ context.Context, batch []part.Instance, shown [][]part.Shown) ([][]part.Prediction, error) {
+func (f *finder) Predict(_ context.Context, batch []part.Instance, shown [][]part.AdvicePayload) ([][]part.Prediction, error) {
 	answers := make([][]part.Prediction, len(shown))
 	for k, level := range shown {
 		if level == nil {
@@ -77,8 +77,8 @@ func newNote(_ context.Context, s *part.Setup, settings map[string]any) (part.Ad
 	return &note{columns, at[0]}, nil
 }
 
-func (a *note) Show(_ context.Context, batch []part.Instance) ([]part.Shown, error) {
-	shown := make([]part.Shown, len(batch))
+func (a *note) Show(_ context.Context, batch []part.Instance) ([]part.AdvicePayload, error) {
+	shown := make([]part.AdvicePayload, len(batch))
 	for n := range batch {
 		if text := a.columns.Cell(&batch[n], a.at); text != "" {
 			shown[n].Passages = []part.Passage{{Page: a.columns.Names[a.at], Text: text}}

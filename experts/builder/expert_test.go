@@ -75,7 +75,7 @@ func checkLaws(t *testing.T, p *plan) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	shown := make([][]part.Shown, len(p.Levels))
+	shown := make([][]part.AdvicePayload, len(p.Levels))
 	for k, a := range p.Levels {
 		if shown[k], err = a.Advice.Show(context.Background(), batch); err != nil {
 			t.Fatal(err)

@@ -79,7 +79,7 @@ type slow struct {
 	delay time.Duration
 }
 
-func (e slow) Predict(ctx context.Context, batch []part.Instance, shown [][]part.Shown) ([][]part.Prediction, error) {
+func (e slow) Predict(ctx context.Context, batch []part.Instance, shown [][]part.AdvicePayload) ([][]part.Prediction, error) {
 	time.Sleep(e.delay)
 	return e.Expert.Predict(ctx, batch, shown)
 }

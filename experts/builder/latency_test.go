@@ -25,7 +25,7 @@ type paced struct {
 	alone *atomic.Int64
 }
 
-func (e paced) Predict(ctx context.Context, batch []part.Instance, shown [][]part.Shown) ([][]part.Prediction, error) {
+func (e paced) Predict(ctx context.Context, batch []part.Instance, shown [][]part.AdvicePayload) ([][]part.Prediction, error) {
 	if len(batch) == 1 {
 		e.alone.Add(1)
 		for k, level := range shown {

@@ -85,11 +85,11 @@ func (o *Options) note(format string, args ...any) {
 }
 
 // held counts the memory of the tables that a build keeps.
-func (o *Options) held() *textfile.Held {
+func (o *Options) held() *textfile.MemoryBudget {
 	if o.memory > 0 {
-		return textfile.NewHeld(o.memory)
+		return textfile.NewMemoryBudget(o.memory)
 	}
-	return textfile.NewHeld(textfile.MaxHeld)
+	return textfile.NewMemoryBudget(textfile.MaxHeld)
 }
 
 // waits reports that this build waits for another one.

@@ -21,7 +21,7 @@ type ownExpert struct {
 func (e *ownExpert) Metered() bool { return e.metered }
 func (e *ownExpert) Close() error  { return nil }
 
-func (e *ownExpert) Predict(_ context.Context, batch []part.Instance, shown [][]part.Shown) ([][]part.Prediction, error) {
+func (e *ownExpert) Predict(_ context.Context, batch []part.Instance, shown [][]part.AdvicePayload) ([][]part.Prediction, error) {
 	out := make([][]part.Prediction, len(shown))
 	for k := range shown {
 		for range shown[k] {
@@ -40,9 +40,9 @@ type ownClassifier struct{ ownExpert }
 func (e *ownClassifier) Labels() []string { return []string{"cat", "emu"} }
 
 // ownAdvice shows what a test says.
-type ownAdvice func(batch []part.Instance) []part.Shown
+type ownAdvice func(batch []part.Instance) []part.AdvicePayload
 
-func (a ownAdvice) Show(_ context.Context, batch []part.Instance) ([]part.Shown, error) {
+func (a ownAdvice) Show(_ context.Context, batch []part.Instance) ([]part.AdvicePayload, error) {
 	return a(batch), nil
 }
 
@@ -170,11 +170,13 @@ func TestFaultyOwnParts(t *testing.T) {
 		"loss NaN":             {lossKind(ownLoss(nan)), `action both/none: instance "r0": task_loss gave NaN`},
 		"loss infinite":        {lossKind(ownLoss(inf)), `action both/none: instance "r0": task_loss gave +Inf`},
 		"loss negative":        {lossKind(ownLoss(-1)), `action both/none: instance "r0": task_loss gave -1 for the answer "cat"`},
-		"shows few":            {adviceKind(func(b []part.Instance) []part.Shown { return make([]part.Shown, len(b)-1) }), `advice "search": it showed 2 of 3 instances`},
-		"shows many":           {adviceKind(func(b []part.Instance) []part.Shown { return make([]part.Shown, len(b)+1) }), `advice "search": it showed 4 of 3 instances`},
-		"shows nothing":        {adviceKind(func([]part.Instance) []part.Shown { return nil }), `advice "search": it showed 0 of 3 instances`},
+		"shows few":            {adviceKind(func(b []part.Instance) []part.AdvicePayload { return make([]part.AdvicePayload, len(b)-1) }), `advice "search": it showed 2 of 3 instances`},
+		"shows many":           {adviceKind(func(b []part.Instance) []part.AdvicePayload { return make([]part.AdvicePayload, len(b)+1) }), `advice "search": it showed 4 of 3 instances`},
+		"shows nothing":        {adviceKind(func([]part.Instance) []part.AdvicePayload { return nil }), `advice "search": it showed 0 of 3 instances`},
 		"shows other columns": {
-			adviceKind(func(b []part.Instance) []part.Shown { return part.ShowAll(b, part.Shown{Revealed: []bool{true}}) }),
+			adviceKind(func(b []part.Instance) []part.AdvicePayload {
+				return part.ShowAll(b, part.AdvicePayload{Revealed: []bool{true}})
+			}),
 			`advice "search": instance "r0": Revealed has 1 values, not 5`,
 		},
 		"no levels":   {spoilt(func([][]part.Prediction) [][]part.Prediction { return nil }), `expert "e" gave answers under 0 levels of advice, not 2`},
@@ -313,7 +315,9 @@ func TestEncodedSourceNeedsAnEncoder(t *testing.T) {
 // TestOwnAdviceShowsTheGroupsThereAre: an expert that learns would look for the others.
 func TestOwnAdviceShowsTheGroupsThereAre(t *testing.T) {
 	w := newTabularWorld(t, 40)
-	w.use(adviceKind(func(b []part.Instance) []part.Shown { return part.ShowAll(b, part.Shown{Groups: []bool{true}}) }))
+	w.use(adviceKind(func(b []part.Instance) []part.AdvicePayload {
+		return part.ShowAll(b, part.AdvicePayload{Groups: []bool{true}})
+	}))
 	w.cfg.Experts = []part.ExpertConfig{{Name: "e", Kind: "own"}}
 	w.kinds.Experts = expertKind(&ownExpert{}).Experts
 	w.refused(t, "Groups has 1 values, not 3")

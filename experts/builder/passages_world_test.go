@@ -20,7 +20,7 @@ import (
 // and records what it was shown.
 type showing struct{}
 
-func (showing) Predict(_ context.Context, batch []part.Instance, shown [][]part.Shown) ([][]part.Prediction, error) {
+func (showing) Predict(_ context.Context, batch []part.Instance, shown [][]part.AdvicePayload) ([][]part.Prediction, error) {
 	out := make([][]part.Prediction, len(shown))
 	for k, level := range shown {
 		for n := range level {

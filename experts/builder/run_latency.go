@@ -55,7 +55,7 @@ func (p *plan) measureLatency(ctx context.Context, progress part.Progress) ([]Pa
 	if err != nil {
 		return nil, err
 	}
-	shown := make([][]part.Shown, len(p.Levels))
+	shown := make([][]part.AdvicePayload, len(p.Levels))
 	for k := range p.Levels {
 		if shown[k], err = p.show(ctx, k, batch); err != nil {
 			return nil, err
@@ -89,8 +89,8 @@ func (p *plan) measureLatency(ctx context.Context, progress part.Progress) ([]Pa
 }
 
 // timePair returns the mean seconds that an expert takes for one instance under one advice.
-func (p *plan) timePair(ctx context.Context, expert, level int, batch []part.Instance, shown []part.Shown) (float64, error) {
-	levels := make([][]part.Shown, len(p.Levels))
+func (p *plan) timePair(ctx context.Context, expert, level int, batch []part.Instance, shown []part.AdvicePayload) (float64, error) {
+	levels := make([][]part.AdvicePayload, len(p.Levels))
 	var sum time.Duration
 	for n := range batch {
 		levels[level] = shown[n : n+1]

@@ -105,7 +105,7 @@ func (p *plan) fill(ctx context.Context, t *costs.Tensor, rows []int, at int, lo
 
 // answers asks every expert under every advice that it takes.
 func (p *plan) answers(ctx context.Context, batch []part.Instance, log *audit) ([][][]part.Prediction, error) {
-	shown := make([][]part.Shown, len(p.Levels))
+	shown := make([][]part.AdvicePayload, len(p.Levels))
 	for k := range p.Levels {
 		var err error
 		if shown[k], err = p.show(ctx, k, batch); err != nil {
@@ -118,7 +118,7 @@ func (p *plan) answers(ctx context.Context, batch []part.Instance, log *audit) (
 	part.ShareSizes(batch, shown)
 	all := make([][][]part.Prediction, len(p.Experts))
 	for j, e := range p.Experts {
-		levels := make([][]part.Shown, len(shown))
+		levels := make([][]part.AdvicePayload, len(shown))
 		for k := range shown {
 			if e.Takes[k] {
 				levels[k] = shown[k]
@@ -136,7 +136,7 @@ func (p *plan) answers(ctx context.Context, batch []part.Instance, log *audit) (
 }
 
 // show asks one level of advice.
-func (p *plan) show(ctx context.Context, level int, batch []part.Instance) ([]part.Shown, error) {
+func (p *plan) show(ctx context.Context, level int, batch []part.Instance) ([]part.AdvicePayload, error) {
 	name := p.actions.Advice[level].Name
 	shown, err := p.Levels[level].Advice.Show(ctx, batch)
 	if err == nil {

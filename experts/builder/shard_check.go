@@ -11,7 +11,7 @@ import (
 
 // checkShown rejects advice that does not show every instance of a batch, or whose number of columns or groups is not that
 // of the source.
-func (p *plan) checkShown(batch []part.Instance, shown []part.Shown) error {
+func (p *plan) checkShown(batch []part.Instance, shown []part.AdvicePayload) error {
 	if len(shown) != len(batch) {
 		return fmt.Errorf("it showed %d of %d instances", len(shown), len(batch))
 	}

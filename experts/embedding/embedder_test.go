@@ -44,8 +44,8 @@ type shows struct {
 	queried bool
 }
 
-func (a shows) Show(_ context.Context, batch []part.Instance) ([]part.Shown, error) {
-	out := make([]part.Shown, len(batch))
+func (a shows) Show(_ context.Context, batch []part.Instance) ([]part.AdvicePayload, error) {
+	out := make([]part.AdvicePayload, len(batch))
 	for n := range batch {
 		out[n].Passages = []part.Passage{{Text: a.name + " of all"}, {Text: a.name + " of " + batch[n].Text}}
 	}
@@ -69,7 +69,7 @@ func preparation(b *part.Build, folder string, n int) *part.Preparation {
 			}
 			return batch, nil
 		},
-		Show: func(ctx context.Context, level int, batch []part.Instance) ([]part.Shown, error) {
+		Show: func(ctx context.Context, level int, batch []part.Instance) ([]part.AdvicePayload, error) {
 			return b.Levels[level].Advice.Show(ctx, batch)
 		},
 		Batches: func(rows []int) [][]int { return slices.Collect(slices.Chunk(rows, 7)) },

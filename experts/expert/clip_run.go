@@ -19,7 +19,7 @@ func (e *clip) Labels() []string { return e.labels }
 func (e *clip) Takes(advice string) bool { return e.takes[advice] }
 
 // Predict encodes every image once and reads the answers of all families.
-func (e *clip) Predict(ctx context.Context, batch []part.Instance, shown [][]part.Shown) ([][]part.Prediction, error) {
+func (e *clip) Predict(ctx context.Context, batch []part.Instance, shown [][]part.AdvicePayload) ([][]part.Prediction, error) {
 	batch, err := part.Sized(batch, shown)
 	if err != nil {
 		return nil, err

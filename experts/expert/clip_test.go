@@ -95,10 +95,10 @@ func TestClipLevelsShareFamilies(t *testing.T) {
 	if len(e.families) != 2 {
 		t.Fatalf("%d families", len(e.families))
 	}
-	shown := make([][]part.Shown, 3)
+	shown := make([][]part.AdvicePayload, 3)
 	for k, count := range []int{1, 3, 1} {
 		if k != 1 {
-			shown[k] = part.ShowAll(batch, part.Shown{Prompts: []string{"art of a {}"}[:count]})
+			shown[k] = part.ShowAll(batch, part.AdvicePayload{Prompts: []string{"art of a {}"}[:count]})
 		}
 	}
 	answers, err := e.Predict(t.Context(), batch, shown)
@@ -113,7 +113,7 @@ func TestClipLevelsShareFamilies(t *testing.T) {
 			t.Errorf("instance %d: %+v and %+v", n, answers[0][n], answers[2][n])
 		}
 	}
-	shown[0] = part.ShowAll(batch, part.Shown{Prompts: []string{"no {}"}})
+	shown[0] = part.ShowAll(batch, part.AdvicePayload{Prompts: []string{"no {}"}})
 	if _, err := e.Predict(t.Context(), batch, shown); err == nil || !strings.Contains(err.Error(), "is shown prompts that no level has") {
 		t.Errorf("got %v", err)
 	}

@@ -23,7 +23,7 @@ type chatExpert struct {
 
 // promptWriter writes the conversation about an instance.
 type promptWriter interface {
-	write(in *part.Instance, shown part.Shown) (language.Conversation, error)
+	write(in *part.Instance, shown part.AdvicePayload) (language.Conversation, error)
 }
 
 // answerReader turns texts of a model into predictions.
@@ -132,7 +132,7 @@ func (e *chatExpert) Requests() int { return e.samples }
 func (e *chatExpert) Metered() bool { return e.metered }
 
 // Predict asks about every instance under every advice, concurrently.
-func (e *chatExpert) Predict(ctx context.Context, batch []part.Instance, shown [][]part.Shown) ([][]part.Prediction, error) {
+func (e *chatExpert) Predict(ctx context.Context, batch []part.Instance, shown [][]part.AdvicePayload) ([][]part.Prediction, error) {
 	var asked []language.Conversation
 	for _, level := range shown {
 		for n := range level {

@@ -18,7 +18,7 @@ import (
 // claimWriter asks for one of its labels for the text of an instance.
 type claimWriter []string
 
-func (labels claimWriter) write(in *part.Instance, shown part.Shown) (language.Conversation, error) {
+func (labels claimWriter) write(in *part.Instance, shown part.AdvicePayload) (language.Conversation, error) {
 	if err := in.NeedText(); err != nil {
 		return nil, err
 	}
@@ -113,7 +113,7 @@ func (w *templateWriter) try(ctx context.Context, s *part.Setup) error {
 	}
 	for n := range list {
 		for _, passages := range [][]part.Passage{nil, {{Page: "A", Text: "a"}, {Page: "B", Text: "b"}}} {
-			if _, err := w.write(&list[n], part.Shown{Passages: passages}); err != nil {
+			if _, err := w.write(&list[n], part.AdvicePayload{Passages: passages}); err != nil {
 				return err
 			}
 		}
@@ -122,7 +122,7 @@ func (w *templateWriter) try(ctx context.Context, s *part.Setup) error {
 }
 
 // write fills in the templates. A column that advice hides is empty.
-func (w *templateWriter) write(in *part.Instance, shown part.Shown) (language.Conversation, error) {
+func (w *templateWriter) write(in *part.Instance, shown part.AdvicePayload) (language.Conversation, error) {
 	if w.text {
 		if err := in.NeedText(); err != nil {
 			return nil, err

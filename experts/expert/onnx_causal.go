@@ -59,7 +59,7 @@ func (e *causalExpert) Labels() []string { return e.labels }
 
 // Predict scores every label after every prompt. Batches are formed within a
 // level, so that an answer does not depend on which other levels are requested.
-func (e *causalExpert) Predict(ctx context.Context, batch []part.Instance, shown [][]part.Shown) ([][]part.Prediction, error) {
+func (e *causalExpert) Predict(ctx context.Context, batch []part.Instance, shown [][]part.AdvicePayload) ([][]part.Prediction, error) {
 	out := make([][]part.Prediction, len(shown))
 	for k, level := range shown {
 		if level == nil {
@@ -92,7 +92,7 @@ func (e *causalExpert) Predict(ctx context.Context, batch []part.Instance, shown
 
 // fitting returns the prompt for an instance, with passages truncated at the end
 // so that prompt and label stay within the limit.
-func (e *causalExpert) fitting(in *part.Instance, shown part.Shown) ([]int32, error) {
+func (e *causalExpert) fitting(in *part.Instance, shown part.AdvicePayload) ([]int32, error) {
 	prompt := func(passages []part.Passage) ([]int32, bool, error) {
 		cut := shown
 		cut.Passages = passages

@@ -21,8 +21,8 @@ import (
 
 // claims are instances with passages of several lengths under three levels of
 // advice: none, the best passage, all of them.
-func claims(n int) (batch []part.Instance, shown [][]part.Shown) {
-	shown = make([][]part.Shown, 3)
+func claims(n int) (batch []part.Instance, shown [][]part.AdvicePayload) {
+	shown = make([][]part.AdvicePayload, 3)
 	for i := range n {
 		text := fmt.Sprintf("Claim %d: the %s lake froze.", i, strings.Repeat("old ", i%4))
 		batch = append(batch, part.Instance{Entry: part.Entry{ID: fmt.Sprint("c", i)}, Text: text})
@@ -31,7 +31,7 @@ func claims(n int) (batch []part.Instance, shown [][]part.Shown) {
 			found = append(found, part.Passage{Page: fmt.Sprint("Lake ", p), Text: strings.Repeat(fmt.Sprintf("It was cold in year %d. ", i+p), 1+p)})
 		}
 		for k, passages := range [][]part.Passage{nil, found[:1], found} {
-			shown[k] = append(shown[k], part.Shown{Passages: passages})
+			shown[k] = append(shown[k], part.AdvicePayload{Passages: passages})
 		}
 	}
 	return batch, shown
@@ -101,7 +101,7 @@ func TestCausalExpertChoosesTheLikeliestLabel(t *testing.T) {
 func TestLongPromptsLoseTheEndOfTheirPassages(t *testing.T) {
 	e := newCausalTest(t, languagetest.Toy{}, map[string]any{"max_length": 800})
 	in := &part.Instance{Entry: part.Entry{ID: "c"}, Text: "The lake froze."}
-	shown := part.Shown{Passages: []part.Passage{{Page: "First", Text: strings.Repeat("cold ", 20) + "winter"}, {Page: "Second", Text: strings.Repeat("ice ", 300)}, {Page: "Third", Text: "never"}}}
+	shown := part.AdvicePayload{Passages: []part.Passage{{Page: "First", Text: strings.Repeat("cold ", 20) + "winter"}, {Page: "Second", Text: strings.Repeat("ice ", 300)}, {Page: "Third", Text: "never"}}}
 	ids, err := e.fitting(in, shown)
 	if err != nil {
 		t.Fatal(err)
@@ -113,7 +113,7 @@ func TestLongPromptsLoseTheEndOfTheirPassages(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	bare, err := e.Prompt(language.ClaimConversation(e.labels, in, part.Shown{}))
+	bare, err := e.Prompt(language.ClaimConversation(e.labels, in, part.AdvicePayload{}))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -120,7 +120,7 @@ var channelAxis = map[pixel.Layout]int{pixel.NCHW: 0, pixel.NHWC: 2}
 func (e *imageClassifier) Labels() []string { return e.labels }
 
 // Predict runs every distinct view of every instance once.
-func (e *imageClassifier) Predict(ctx context.Context, batch []part.Instance, shown [][]part.Shown) ([][]part.Prediction, error) {
+func (e *imageClassifier) Predict(ctx context.Context, batch []part.Instance, shown [][]part.AdvicePayload) ([][]part.Prediction, error) {
 	batch, err := part.Sized(batch, shown)
 	if err != nil {
 		return nil, err
@@ -160,7 +160,7 @@ type viewJob struct {
 }
 
 // viewJobs lists the distinct views of the levels, instance by instance, with the index of each in the list.
-func viewJobs(batch []part.Instance, shown [][]part.Shown) ([]viewJob, map[viewJob]int) {
+func viewJobs(batch []part.Instance, shown [][]part.AdvicePayload) ([]viewJob, map[viewJob]int) {
 	var jobs []viewJob
 	index := make(map[viewJob]int)
 	for n := range batch {
@@ -181,7 +181,7 @@ func viewJobs(batch []part.Instance, shown [][]part.Shown) ([]viewJob, map[viewJ
 }
 
 // viewsOf returns the views of a showing: the plain one if there are none.
-func viewsOf(s part.Shown) []pixel.View {
+func viewsOf(s part.AdvicePayload) []pixel.View {
 	if len(s.Views) == 0 {
 		return []pixel.View{pixel.Centre()}
 	}

@@ -99,7 +99,7 @@ func (e *pairClassifier) Labels() []string { return e.labels }
 
 // Predict classifies every claim with its evidence. Batches are formed within a
 // level, so that an answer does not depend on which other levels are requested.
-func (e *pairClassifier) Predict(ctx context.Context, batch []part.Instance, shown [][]part.Shown) ([][]part.Prediction, error) {
+func (e *pairClassifier) Predict(ctx context.Context, batch []part.Instance, shown [][]part.AdvicePayload) ([][]part.Prediction, error) {
 	out := make([][]part.Prediction, len(shown))
 	for k, level := range shown {
 		if level == nil {

@@ -79,7 +79,7 @@ func (e *tableClassifier) width() int {
 func (e *tableClassifier) Labels() []string { return e.cfg.Labels }
 
 // Predict runs the classifier once per level.
-func (e *tableClassifier) Predict(ctx context.Context, batch []part.Instance, shown [][]part.Shown) ([][]part.Prediction, error) {
+func (e *tableClassifier) Predict(ctx context.Context, batch []part.Instance, shown [][]part.AdvicePayload) ([][]part.Prediction, error) {
 	out := make([][]part.Prediction, len(shown))
 	for k, level := range shown {
 		if level == nil {

@@ -74,9 +74,9 @@ func loadFirst(t testing.TB, b *part.Build, n int) []part.Instance {
 }
 
 // showAll returns what every level shows of instances: levels x instances.
-func showAll(t testing.TB, b *part.Build, batch []part.Instance) [][]part.Shown {
+func showAll(t testing.TB, b *part.Build, batch []part.Instance) [][]part.AdvicePayload {
 	t.Helper()
-	shown := make([][]part.Shown, len(b.Levels))
+	shown := make([][]part.AdvicePayload, len(b.Levels))
 	for k, level := range b.Levels {
 		var err error
 		if shown[k], err = level.Advice.Show(t.Context(), batch); err != nil {

@@ -58,7 +58,7 @@ func newPrecomputed(ctx context.Context, s *part.Setup, settings map[string]any)
 }
 
 // read reads the rows of this expert.
-func (e *precomputed) read(ctx context.Context, file string, cfg *precomputedSettings, labels []string, held *textfile.Held) error {
+func (e *precomputed) read(ctx context.Context, file string, cfg *precomputedSettings, labels []string, held *textfile.MemoryBudget) error {
 	ids, texts := textfile.NewNames(held), textfile.NewNames(held)
 	e.answers = make(map[answerKey]part.Prediction)
 	found := make(map[string]bool)
@@ -179,7 +179,7 @@ func (e *precomputed) Replays() bool { return true }
 func (e *precomputed) Metered() bool { return e.metered }
 
 // Predict looks up the answers.
-func (e *precomputed) Predict(_ context.Context, batch []part.Instance, shown [][]part.Shown) ([][]part.Prediction, error) {
+func (e *precomputed) Predict(_ context.Context, batch []part.Instance, shown [][]part.AdvicePayload) ([][]part.Prediction, error) {
 	out := make([][]part.Prediction, len(shown))
 	for k, level := range shown {
 		if level == nil {

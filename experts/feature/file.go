@@ -74,7 +74,7 @@ func (cfg *fileFeaturesSettings) columnsOf(c *part.Columns) ([]string, error) {
 	return names, nil
 }
 
-func (f *fileFeatures) read(ctx context.Context, file string, cfg *fileFeaturesSettings, held *textfile.Held) error {
+func (f *fileFeatures) read(ctx context.Context, file string, cfg *fileFeaturesSettings, held *textfile.MemoryBudget) error {
 	texts := textfile.NewTexts(held)
 	var names []string
 	var widths []int // numbers per column, from the first row

@@ -10,7 +10,7 @@ import (
 
 // ClaimConversation asks for exactly one of the labels for an instance's text,
 // given the passages that are shown for it.
-func ClaimConversation(labels []string, in *part.Instance, shown part.Shown) Conversation {
+func ClaimConversation(labels []string, in *part.Instance, shown part.AdvicePayload) Conversation {
 	names := make([]string, len(labels))
 	for i, l := range labels {
 		names[i] = grade.Spelled(l)
@@ -26,7 +26,7 @@ func ClaimConversation(labels []string, in *part.Instance, shown part.Shown) Con
 // ClaimWording is the prompt for an empty instance, with passages that show how
 // pages are named. Builds that use the prompt depend on it.
 func ClaimWording(labels []string) Conversation {
-	return ClaimConversation(labels, &part.Instance{}, part.Shown{Passages: []part.Passage{{Page: "page_-LRB-a-RRB-"}, {}}})
+	return ClaimConversation(labels, &part.Instance{}, part.AdvicePayload{Passages: []part.Passage{{Page: "page_-LRB-a-RRB-"}, {}}})
 }
 
 // evidence lists the passages, or states that there are none.

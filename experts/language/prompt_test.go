@@ -11,7 +11,7 @@ import (
 var factLabels = []string{"SUPPORTS", "REFUTES", "NOT ENOUGH INFO"}
 
 func TestPagesAreNamedAsPeopleWriteThem(t *testing.T) {
-	shown := part.Shown{Passages: []part.Passage{{Page: "Soul_Food_-LRB-film-RRB-", Text: "It is a film."}}}
+	shown := part.AdvicePayload{Passages: []part.Passage{{Page: "Soul_Food_-LRB-film-RRB-", Text: "It is a film."}}}
 	if got := ClaimConversation(factLabels, &part.Instance{Text: "c"}, shown)[1].Content; !strings.Contains(got, "[1] Soul Food (film): It is a film.") {
 		t.Errorf("the passage is shown as %q", got)
 	}
@@ -19,7 +19,7 @@ func TestPagesAreNamedAsPeopleWriteThem(t *testing.T) {
 
 func TestClaimConversation(t *testing.T) {
 	in := &part.Instance{Text: "Oil is wet."}
-	c := ClaimConversation(factLabels, in, part.Shown{})
+	c := ClaimConversation(factLabels, in, part.AdvicePayload{})
 	if len(c) != 2 || c[0].Role != "system" || c[1].Role != "user" {
 		t.Fatalf("roles: %+v", c)
 	}
@@ -31,7 +31,7 @@ func TestClaimConversation(t *testing.T) {
 	if !strings.Contains(c[1].Content, in.Text) || !strings.Contains(c[1].Content, "EMPTY") {
 		t.Errorf("without evidence: %q", c[1].Content)
 	}
-	c = ClaimConversation(factLabels, in, part.Shown{Passages: []part.Passage{{Page: "Oil", Text: "Oil is a liquid."}, {Page: "Wet", Text: "Wet is a state."}}})
+	c = ClaimConversation(factLabels, in, part.AdvicePayload{Passages: []part.Passage{{Page: "Oil", Text: "Oil is a liquid."}, {Page: "Wet", Text: "Wet is a state."}}})
 	if strings.Contains(c[1].Content, "EMPTY") || !strings.Contains(c[1].Content, "[1] Oil: Oil is a liquid.\n[2] Wet: Wet is a state.") {
 		t.Errorf("with evidence: %q", c[1].Content)
 	}

@@ -21,7 +21,7 @@ import (
 type fever struct {
 	file    string
 	group   string // key of the groups; "": none
-	held    *textfile.Held
+	held    *textfile.MemoryBudget
 	entries []part.Entry
 	claims  []feverClaim
 }

@@ -139,7 +139,7 @@ func TestClaimsAreBounded(t *testing.T) {
 	dir := t.TempDir()
 	parttest.Write(t, filepath.Join(dir, "claims.jsonl"), lines.String())
 	s := instancesIn(dir)
-	s.Held = textfile.NewHeld(1000)
+	s.Held = textfile.NewMemoryBudget(1000)
 	_, err := newFever(t.Context(), s, map[string]any{"file": "claims.jsonl"})
 	parttest.Bounded(t, err)
 }

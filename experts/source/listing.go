@@ -32,7 +32,7 @@ type listing struct {
 
 // readListing reads the instances of a table. Duplicate ids and empty cells in
 // a named column are errors.
-func readListing(ctx context.Context, file string, c entryColumns, held *textfile.Held) (*listing, error) {
+func readListing(ctx context.Context, file string, c entryColumns, held *textfile.MemoryBudget) (*listing, error) {
 	l := &listing{}
 	ids, shared, texts := textfile.NewNames(held), textfile.NewNames(held), textfile.NewTexts(held)
 	err := part.EachRow(ctx, file, func(have *part.Columns) ([]string, error) {

@@ -19,7 +19,7 @@ import (
 type table struct {
 	*listing
 	settings tableSettings
-	held     *textfile.Held
+	held     *textfile.MemoryBudget
 
 	digest string // of the file when it was first read
 

@@ -25,13 +25,13 @@ func Load(ctx context.Context, s *Schema, files Files, progress func(rows int)) 
 	if err := s.Validate(); err != nil {
 		return nil, LoadReport{}, fmt.Errorf("load table: %w", err)
 	}
-	return loadFrame(ctx, s, files, pieceBytes, textfile.NewHeld(textfile.MaxHeld), progress)
+	return loadFrame(ctx, s, files, pieceBytes, textfile.NewMemoryBudget(textfile.MaxHeld), progress)
 }
 
 // pieceBytes is the approximate size of the pieces that are parsed.
 const pieceBytes = 4 << 20
 
-func loadFrame(ctx context.Context, s *Schema, files Files, bytesPerPiece int64, held *textfile.Held, progress func(rows int)) (*Frame, LoadReport, error) {
+func loadFrame(ctx context.Context, s *Schema, files Files, bytesPerPiece int64, held *textfile.MemoryBudget, progress func(rows int)) (*Frame, LoadReport, error) {
 	l := loader{schema: s, piece: bytesPerPiece, held: held, progress: progress}
 	l.columns, _ = s.columns()
 	err := l.open(files)
@@ -50,7 +50,7 @@ type loader struct {
 	schema   *Schema
 	columns  []schemaColumn
 	piece    int64 // bytes of a piece
-	held     *textfile.Held
+	held     *textfile.MemoryBudget
 	progress func(rows int)
 	primary  *csvFile
 	joined   *csvFile // nil if there is none

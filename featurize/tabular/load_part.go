@@ -19,7 +19,7 @@ type Part struct {
 	Number, Count int // the number of the part, from 0, and how many there are
 }
 
-// FindRows finds every so many-th row of the primary file, and the end of its rows. It reads the file once. If there are
+// FindRows finds the first of every `every` rows of the primary file, and the end of its rows. It reads the file once. If there are
 // no rows, the error is a *DataError.
 func FindRows(path string, every int64, watch func(io.Reader) io.Reader) (*textfile.Places, error) {
 	f, err := openCSV(path)
@@ -46,7 +46,7 @@ func LoadPart(ctx context.Context, s *Schema, files Files, p Part, progress func
 	if err := s.Validate(); err != nil {
 		return nil, LoadReport{}, fmt.Errorf("load table: %w", err)
 	}
-	l := loader{schema: s, piece: pieceBytes, held: textfile.NewHeld(textfile.MaxHeld), progress: progress, part: &p}
+	l := loader{schema: s, piece: pieceBytes, held: textfile.NewMemoryBudget(textfile.MaxHeld), progress: progress, part: &p}
 	l.columns, _ = s.columns()
 	err := l.open(files)
 	defer l.close()

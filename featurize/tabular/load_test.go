@@ -317,7 +317,7 @@ func TestLoadIsBounded(t *testing.T) {
 	files := Files{Primary: write(t, smallPrimary+strings.Repeat("\n", 50_000)), Joined: write(t, smallJoined)}
 	var bad *DataError
 	var fault *textfile.Fault
-	_, _, err := loadFrame(t.Context(), smallSchema(), files, pieceBytes, textfile.NewHeld(100_000), nil)
+	_, _, err := loadFrame(t.Context(), smallSchema(), files, pieceBytes, textfile.NewMemoryBudget(100_000), nil)
 	if !errors.As(err, &bad) || !errors.As(err, &fault) || bad.File != files.Primary || fault.Hint() == "" {
 		t.Errorf("error is %v", err)
 	}

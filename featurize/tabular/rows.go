@@ -61,7 +61,7 @@ type pieceRows struct {
 }
 
 // readRows parses the body of a file.
-func readRows(ctx context.Context, f *csvFile, s *Schema, schema []schemaColumn, roles []role, bytesPerPiece int64, held *textfile.Held, progress func(rows int)) (*csvRows, error) {
+func readRows(ctx context.Context, f *csvFile, s *Schema, schema []schemaColumn, roles []role, bytesPerPiece int64, held *textfile.MemoryBudget, progress func(rows int)) (*csvRows, error) {
 	cuts, err := f.cut(bytesPerPiece)
 	if err != nil {
 		return nil, err

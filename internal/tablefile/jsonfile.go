@@ -49,15 +49,15 @@ func openJSONFile(path, rows string, all, quick bool) (*jsonFile, error) {
 		return nil, err
 	}
 	if quick {
-		if err = t.glance(); err != nil {
+		if err = t.peek(); err != nil {
 			t.list.Close()
 		}
 	}
 	return t, err
 }
 
-// glance takes the columns from the beginning of the file, up to the first row.
-func (t *jsonFile) glance() error {
+// peek takes the columns from the beginning of the file, up to the first row.
+func (t *jsonFile) peek() error {
 	row, err := t.list.peek()
 	switch {
 	case errors.Is(err, io.EOF):

@@ -7,18 +7,18 @@ import (
 
 // Texts stores many short strings in few large pieces of memory.
 type Texts struct {
-	held  *Held
+	held  *MemoryBudget
 	piece *strings.Builder
 	next  int // size of the next piece in bytes
 }
 
 // NewTexts returns an empty store whose memory is counted by held.
-func NewTexts(held *Held) *Texts { return &Texts{held: held, piece: &strings.Builder{}} }
+func NewTexts(held *MemoryBudget) *Texts { return &Texts{held: held, piece: &strings.Builder{}} }
 
 // headBytes is the size of a string header.
 const headBytes = 16
 
-// Keep returns a copy of s, so that the line that contains s can be freed. Its error is that of Held.Add.
+// Keep returns a copy of s, so that the line that contains s can be freed. Its error is that of MemoryBudget.Add.
 func (t *Texts) Keep(s string) (string, error) {
 	if err := t.held.Add(int64(len(s)) + headBytes); err != nil {
 		return "", err
@@ -59,7 +59,7 @@ func (s slot) fits(hash uint64) bool { return uint64(s)>>32 == hash>>32 }
 func (s slot) start(slots int) int   { return int(s>>32) & (slots - 1) }
 
 // NewNames returns an empty set whose memory is counted by held.
-func NewNames(held *Held) *Names {
+func NewNames(held *MemoryBudget) *Names {
 	return &Names{texts: NewTexts(held), slots: make([]slot, 8), seed: maphash.MakeSeed()}
 }
 
@@ -76,7 +76,7 @@ func NewIndex(room int) *Names {
 // slotBytes is the memory per name of the hash table, which is between three eighths and three quarters full.
 const slotBytes = 20
 
-// Add returns the number of a name and copies the name if it is new. Its error is that of Held.Add.
+// Add returns the number of a name and copies the name if it is new. Its error is that of MemoryBudget.Add.
 func (n *Names) Add(name string) (int, error) {
 	hash := maphash.String(n.seed, name)
 	at, i := n.slot(hash, name)

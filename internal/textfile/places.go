@@ -16,7 +16,7 @@ type Place struct {
 	Line   int64 `json:"line"`
 }
 
-// Places finds where rows begin without reading them: the place of every so many-th row, from the first on, and the end.
+// Places finds where rows begin without reading them: the place of the first of every Every rows, and the end.
 // It follows newlines and the quotes of CSV, as [Bounded] does, so text that breaks the rules of quotes may be cut in
 // the middle of a row, which its reader then refuses. Blank lines are no rows.
 type Places struct {

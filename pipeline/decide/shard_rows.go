@@ -72,7 +72,7 @@ func cutFormat(o StreamOptions) (string, error) {
 	return sniff(r), nil
 }
 
-// findRows finds every so many-th row of a file of text.
+// findRows finds the first of every `every` rows of a file of text.
 func findRows(path, format string, every int64, p stage.Progress) (*textfile.Places, error) {
 	f, size, err := textfile.Open(path)
 	if err != nil {

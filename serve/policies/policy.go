@@ -173,9 +173,9 @@ type encoding struct {
 	features []float32
 }
 
-// likeness is what encodings have in common that run together: policies with the same encoder share its runs, and texts of
+// batchKey is what encodings have in common that run together: policies with the same encoder share its runs, and texts of
 // other lengths would gain nothing.
-type likeness struct {
+type batchKey struct {
 	encoder *encoder
 	length  int // tokens of every text
 }
@@ -184,7 +184,7 @@ type likeness struct {
 func (p *Policy) encodePart(ctx context.Context, in *decide.Prepared) ([]float32, error) {
 	e := &encoding{policy: p, in: in}
 	// The caller may leave: nothing that it owns is read any more. The encoder stays open until the run has ended.
-	j := &job{like: likeness{p.encoder, in.Length()}, rows: in.Rows(), load: in.Tokens(), run: runEncodings, work: e, free: true}
+	j := &job{like: batchKey{p.encoder, in.Length()}, rows: in.Rows(), load: in.Tokens(), run: runEncodings, work: e, free: true}
 	if err := p.queues.encode.do(ctx, j); err != nil {
 		return nil, err
 	}

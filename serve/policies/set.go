@@ -30,8 +30,8 @@ type Set struct {
 
 	reloading sync.Mutex // one reload at a time; guards the fields below
 	closed    bool
-	live      sync.WaitGroup   // versions that are open
-	seen      map[string]sight // files that were refused or have gone, by path
+	live      sync.WaitGroup       // versions that are open
+	seen      map[string]fileState // files that were refused or have gone, by path
 }
 
 // Open reads, checks and warms up the policies. A file that is named and cannot be served is an error. So is a folder of
@@ -48,7 +48,7 @@ func Open(ctx context.Context, s Settings, rt *ort.Runtime, m *metrics.Metrics, 
 	for i, path := range s.Paths {
 		s.Paths[i] = filepath.Clean(path) // one spelling, as that of the files in a folder
 	}
-	set := &Set{settings: s, runtime: rt, metrics: m, log: log, seen: map[string]sight{}}
+	set := &Set{settings: s, runtime: rt, metrics: m, log: log, seen: map[string]fileState{}}
 	set.current.Store(&map[string]*Policy{})
 	if rt == nil {
 		cfg := ort.DefaultConfig()

@@ -83,7 +83,7 @@ func readWhole(f file) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !(sight{info: before}).same(after, "") || int64(len(content)) != after.Size() {
+	if !(fileState{info: before}).same(after, "") || int64(len(content)) != after.Size() {
 		return nil, fmt.Errorf("read policy %q: %w", f.path, errChanging)
 	}
 	return content, nil

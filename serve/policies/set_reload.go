@@ -15,15 +15,15 @@ import (
 // policyEnding is that of the files of a folder that are policies.
 const policyEnding = ".onnx"
 
-// sight is a file as a watch saw it last.
-type sight struct {
+// fileState is a file as a watch saw it last.
+type fileState struct {
 	info    os.FileInfo // nil: it has gone
 	encoder string      // identity of its encoder
 	done    bool        // it was read, or its absence reported; else it may still be changing
 }
 
 // same reports whether a file has not changed since.
-func (s sight) same(now os.FileInfo, encoder string) bool {
+func (s fileState) same(now os.FileInfo, encoder string) bool {
 	return s.info != nil && os.SameFile(s.info, now) && s.info.Size() == now.Size() && s.info.ModTime().Equal(now.ModTime()) && s.encoder == encoder
 }
 
@@ -68,7 +68,7 @@ func (s *Set) wait(f file) bool {
 	if known && last.same(f.info, f.encoder) {
 		return last.done
 	}
-	s.seen[f.path] = sight{info: f.info, encoder: f.encoder}
+	s.seen[f.path] = fileState{info: f.info, encoder: f.encoder}
 	return true
 }
 
@@ -212,7 +212,7 @@ func (s *Set) load(ctx context.Context, f file) Change {
 		}
 	}
 	if f.info != nil && !errors.Is(err, errChanging) && ctx.Err() == nil {
-		s.seen[f.path] = sight{info: f.info, encoder: f.encoder, done: true}
+		s.seen[f.path] = fileState{info: f.info, encoder: f.encoder, done: true}
 	}
 	return c
 }
@@ -251,7 +251,7 @@ func (s *Set) missing(found *listing, watch bool) (changes []Change) {
 			s.swap(func(all map[string]*Policy) { delete(all, name) })
 			p.Release()
 		}
-		s.seen[p.File] = sight{done: true}
+		s.seen[p.File] = fileState{done: true}
 		changes = append(changes, c)
 	}
 	return changes

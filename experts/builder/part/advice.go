@@ -12,12 +12,12 @@ import (
 type Advice interface {
 	// Show returns what is shown for each instance, in the order of the batch:
 	// as many as the batch has, or the build stops.
-	Show(ctx context.Context, batch []Instance) ([]Shown, error)
+	Show(ctx context.Context, batch []Instance) ([]AdvicePayload, error)
 }
 
-// Shown is what an expert sees besides the instance itself. Each kind of advice
+// AdvicePayload is what an expert sees besides the instance itself. Each kind of advice
 // fills in some fields; an expert reads the fields that it supports.
-type Shown struct {
+type AdvicePayload struct {
 	Views    []pixel.View // views of the image; none: the plain image
 	Revealed []bool       // per column of the table; nil: all are revealed
 	Groups   []bool       // per column group of an encoded table; nil: the first group alone
@@ -26,7 +26,7 @@ type Shown struct {
 	Prompts  []string     // templates for the names of classes, each with one placeholder
 }
 
-// Placeholder stands for the name of a class in a template of Shown.Prompts.
+// Placeholder stands for the name of a class in a template of AdvicePayload.Prompts.
 const Placeholder = "{}"
 
 // Passage is a piece of text that was found for an instance.
@@ -61,8 +61,8 @@ type ViewLister interface {
 }
 
 // ShowAll returns one showing for every instance of a batch.
-func ShowAll(batch []Instance, what Shown) []Shown {
-	shown := make([]Shown, len(batch))
+func ShowAll(batch []Instance, what AdvicePayload) []AdvicePayload {
+	shown := make([]AdvicePayload, len(batch))
 	for n := range shown {
 		shown[n] = what
 	}

@@ -7,7 +7,7 @@ import (
 )
 
 // ShareSizes makes all experts and features of a batch share the sizes of its images: whatever a level of advice shows.
-func ShareSizes(batch []Instance, shown [][]Shown) {
+func ShareSizes(batch []Instance, shown [][]AdvicePayload) {
 	for n := range batch {
 		if in := &batch[n]; in.Image != nil && in.Sizes == nil {
 			in.Sizes = NewSizes(in.Image, viewsShown(n, shown), pixel.Preprocess.Prepare)
@@ -16,7 +16,7 @@ func ShareSizes(batch []Instance, shown [][]Shown) {
 }
 
 // viewsShown returns the distinct views of an instance that some levels show, the plain one first.
-func viewsShown(n int, shown [][]Shown) []pixel.View {
+func viewsShown(n int, shown [][]AdvicePayload) []pixel.View {
 	list := []pixel.View{pixel.Centre()}
 	seen := map[pixel.View]bool{list[0]: true}
 	for _, level := range shown {
@@ -34,7 +34,7 @@ func viewsShown(n int, shown [][]Shown) []pixel.View {
 }
 
 // Sized returns instances whose sizes are there to be asked for: those of the batch where they are shared, else their own.
-func Sized(batch []Instance, shown [][]Shown) ([]Instance, error) {
+func Sized(batch []Instance, shown [][]AdvicePayload) ([]Instance, error) {
 	own := slices.Clone(batch)
 	for n := range own {
 		if err := own[n].NeedImage(); err != nil {

@@ -14,7 +14,7 @@ type Expert interface {
 	// The result is indexed [k][n]: it has len(shown) levels, and a level that
 	// exists has one answer per instance. Anything else stops the build. Errors
 	// name the instance.
-	Predict(ctx context.Context, batch []Instance, shown [][]Shown) ([][]Prediction, error)
+	Predict(ctx context.Context, batch []Instance, shown [][]AdvicePayload) ([][]Prediction, error)
 	// Close frees what the expert holds; it is called once, after the last
 	// Predict has returned.
 	Close() error
@@ -76,7 +76,7 @@ type Preparation struct {
 	// Load returns instances of the build, like Source.Load.
 	Load func(ctx context.Context, rows []int) ([]Instance, error)
 	// Show returns what a level of advice shows for instances.
-	Show func(ctx context.Context, level int, batch []Instance) ([]Shown, error)
+	Show func(ctx context.Context, level int, batch []Instance) ([]AdvicePayload, error)
 	// Batches cuts rows into pieces that may be loaded together.
 	Batches func(rows []int) [][]int
 }

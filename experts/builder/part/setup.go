@@ -34,7 +34,7 @@ type Build struct {
 	FoldSeed uint64                       // of the draw of the folds
 	SkipBad  bool                         // leave bad images out
 	Progress Progress                     // never nil
-	Held     *textfile.Held               // memory of the tables that are kept; nil: no limit
+	Held     *textfile.MemoryBudget       // memory of the tables that are kept; nil: no limit
 	Open     func() (*ort.Runtime, error) // opens the ONNX Runtime; parts call Setup.Runtime
 	OpenText TextEncoders                 // opens encoders of texts; nil: featurize.OpenTextEncoder
 	Inputs   Inputs                       // of the parts made so far

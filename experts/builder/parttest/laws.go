@@ -12,7 +12,7 @@ import (
 // ExpertLaws checks laws of all experts: an answer depends only on its instance, not on its place in the batch; answers of a
 // level do not depend on whether other levels are requested; a level that is not requested has no answers; and
 // probabilities sum to one. shown is levels x instances.
-func ExpertLaws(t testing.TB, e part.Expert, batch []part.Instance, shown [][]part.Shown) {
+func ExpertLaws(t testing.TB, e part.Expert, batch []part.Instance, shown [][]part.AdvicePayload) {
 	t.Helper()
 	ctx := context.Background()
 	all, err := e.Predict(ctx, batch, shown)
@@ -20,7 +20,7 @@ func ExpertLaws(t testing.TB, e part.Expert, batch []part.Instance, shown [][]pa
 		t.Fatal(err)
 	}
 	for k := range shown {
-		alone := make([][]part.Shown, len(shown))
+		alone := make([][]part.AdvicePayload, len(shown))
 		alone[k] = shown[k]
 		got, err := e.Predict(ctx, batch, alone)
 		if err != nil || !reflect.DeepEqual(got[k], all[k]) {
@@ -32,7 +32,7 @@ func ExpertLaws(t testing.TB, e part.Expert, batch []part.Instance, shown [][]pa
 			}
 		}
 	}
-	reversed, levels := make([]part.Instance, len(batch)), make([][]part.Shown, len(shown))
+	reversed, levels := make([]part.Instance, len(batch)), make([][]part.AdvicePayload, len(shown))
 	for n := range batch {
 		reversed[len(batch)-1-n] = batch[n]
 		for k := range shown {

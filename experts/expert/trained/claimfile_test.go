@@ -88,7 +88,7 @@ func TestClaimsBesideUnreadableColumns(t *testing.T) {
 func TestClaimsAreBounded(t *testing.T) {
 	dir := t.TempDir()
 	parttest.TrainingClaims(t, dir, 100)
-	b := &part.Build{Dir: dir, Labels: parttest.ClaimLabels(), Inputs: make(part.Inputs), Held: textfile.NewHeld(1000)}
+	b := &part.Build{Dir: dir, Labels: parttest.ClaimLabels(), Inputs: make(part.Inputs), Held: textfile.NewMemoryBudget(1000)}
 	c := defaultClaimFile()
 	c.File = "train.csv"
 	_, _, err := c.read(t.Context(), b.Setup(`expert "net"`), "NOT ENOUGH INFO", nil)

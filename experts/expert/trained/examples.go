@@ -24,7 +24,7 @@ type examples interface {
 // exampleReader reads examples. It is safe for concurrent use.
 type exampleReader interface {
 	// Read returns examples from..to as instances, and what is shown for each.
-	Read(ctx context.Context, from, to int) ([]part.Instance, []part.Shown, error)
+	Read(ctx context.Context, from, to int) ([]part.Instance, []part.AdvicePayload, error)
 }
 
 // trainingRows are the training rows of the build, each under one randomly drawn
@@ -85,7 +85,7 @@ type rowReader struct {
 }
 
 // Read loads rows, each with the showing of the level that was drawn for it.
-func (x *rowReader) Read(ctx context.Context, from, to int) ([]part.Instance, []part.Shown, error) {
+func (x *rowReader) Read(ctx context.Context, from, to int) ([]part.Instance, []part.AdvicePayload, error) {
 	batch, err := x.t.Load(ctx, x.folds.Rows[from:to])
 	if err != nil {
 		return nil, nil, err
@@ -95,7 +95,7 @@ func (x *rowReader) Read(ctx context.Context, from, to int) ([]part.Instance, []
 		l := drawLevel(x.seed, batch[n].Row, len(x.levels))
 		members[l] = append(members[l], n)
 	}
-	shown := make([]part.Shown, len(batch))
+	shown := make([]part.AdvicePayload, len(batch))
 	for l, level := range x.levels {
 		if len(members[l]) == 0 {
 			continue
@@ -120,11 +120,11 @@ func drawLevel(seed uint64, example, levels int) int {
 }
 
 // choose returns some instances of a batch and what is shown for them.
-func choose(members []int, batch []part.Instance, shown [][]part.Shown) ([]part.Instance, [][]part.Shown) {
+func choose(members []int, batch []part.Instance, shown [][]part.AdvicePayload) ([]part.Instance, [][]part.AdvicePayload) {
 	if len(members) == len(batch) {
 		return batch, shown
 	}
-	some, theirs := make([]part.Instance, len(members)), make([][]part.Shown, len(shown))
+	some, theirs := make([]part.Instance, len(members)), make([][]part.AdvicePayload, len(shown))
 	for i, n := range members {
 		some[i] = batch[n]
 	}
@@ -132,7 +132,7 @@ func choose(members []int, batch []part.Instance, shown [][]part.Shown) ([]part.
 		if shown[k] == nil {
 			continue
 		}
-		theirs[k] = make([]part.Shown, len(members))
+		theirs[k] = make([]part.AdvicePayload, len(members))
 		for i, n := range members {
 			theirs[k][i] = shown[k][n]
 		}

@@ -36,7 +36,7 @@ func claimExamplesOf(t testing.TB, b *part.Build, distractors string) *claimExam
 }
 
 // readAll reads all examples.
-func (x *claimExamples) readAll(t testing.TB, b *part.Build) ([]part.Instance, []part.Shown) {
+func (x *claimExamples) readAll(t testing.TB, b *part.Build) ([]part.Instance, []part.AdvicePayload) {
 	t.Helper()
 	p := preparation(t, b)
 	if err := x.embedder.Prepare(t.Context(), p); err != nil {

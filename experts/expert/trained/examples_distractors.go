@@ -214,8 +214,8 @@ func (x *claimExamples) writeSentences(path string) error {
 }
 
 // Read returns examples from..to.
-func (r *claimReader) Read(_ context.Context, from, to int) ([]part.Instance, []part.Shown, error) {
-	batch, shown := make([]part.Instance, to-from), make([]part.Shown, to-from)
+func (r *claimReader) Read(_ context.Context, from, to int) ([]part.Instance, []part.AdvicePayload, error) {
+	batch, shown := make([]part.Instance, to-from), make([]part.AdvicePayload, to-from)
 	for i := range batch {
 		batch[i], shown[i] = r.example(from + i)
 	}
@@ -224,7 +224,7 @@ func (r *claimReader) Read(_ context.Context, from, to int) ([]part.Instance, []
 
 // example returns one example: the sentence that settles its claim, if the example
 // has it, then distractors.
-func (r *claimReader) example(i int) (part.Instance, part.Shown) {
+func (r *claimReader) example(i int) (part.Instance, part.AdvicePayload) {
 	e := r.list[i]
 	c := r.claims[e.claim]
 	var list []part.Passage
@@ -236,5 +236,5 @@ func (r *claimReader) example(i int) (part.Instance, part.Shown) {
 			list = append(list, part.Passage{Text: text})
 		}
 	}
-	return part.Instance{Text: c.Text, Row: i}, part.Shown{Passages: list}
+	return part.Instance{Text: c.Text, Row: i}, part.AdvicePayload{Passages: list}
 }

@@ -130,7 +130,7 @@ type serial struct{}
 
 func (serial) Width() int { return 1 }
 
-func (serial) Encode(_ context.Context, dst []float32, batch []part.Instance, shown [][]part.Shown) error {
+func (serial) Encode(_ context.Context, dst []float32, batch []part.Instance, shown [][]part.AdvicePayload) error {
 	for n := range batch {
 		for _, level := range shown {
 			if level != nil {

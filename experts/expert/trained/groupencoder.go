@@ -44,7 +44,7 @@ func newGroupEncoder(s *part.Setup, layout tabular.Layout) (*groupEncoder, error
 func (c *groupEncoder) Width() int { return c.encoder.Width(c.layout) + len(c.ends) - 1 }
 
 // Encode encodes each instance once, and hides columns per level.
-func (c *groupEncoder) Encode(_ context.Context, dst []float32, batch []part.Instance, shown [][]part.Shown) error {
+func (c *groupEncoder) Encode(_ context.Context, dst []float32, batch []part.Instance, shown [][]part.AdvicePayload) error {
 	whole := c.scratch.Get().(*[]float32)
 	defer c.scratch.Put(whole)
 	for n := range batch {

@@ -29,10 +29,10 @@ func TestGroupEncoder(t *testing.T) {
 		if c.Width() != width+2 {
 			t.Fatalf("width %d, want %d columns and 2 indicators", c.Width(), width)
 		}
-		levels := [][]part.Shown{
-			make([]part.Shown, 3), nil,
-			part.ShowAll(batch, part.Shown{Groups: []bool{true, true, false}}),
-			part.ShowAll(batch, part.Shown{Groups: []bool{true, true, true}}),
+		levels := [][]part.AdvicePayload{
+			make([]part.AdvicePayload, 3), nil,
+			part.ShowAll(batch, part.AdvicePayload{Groups: []bool{true, true, false}}),
+			part.ShowAll(batch, part.AdvicePayload{Groups: []bool{true, true, true}}),
 		}
 		rows := make([]float32, 3*3*c.Width())
 		if err := c.Encode(t.Context(), rows, batch, levels); err != nil {

@@ -120,7 +120,7 @@ func (e *learner) Limit() (limit float64, ok bool) { return e.Threshold, len(e.f
 
 // Predict runs, for every instance, the model that answers for it. There is one
 // call of the runtime per model, with all levels.
-func (e *learner) Predict(ctx context.Context, batch []part.Instance, shown [][]part.Shown) ([][]part.Prediction, error) {
+func (e *learner) Predict(ctx context.Context, batch []part.Instance, shown [][]part.AdvicePayload) ([][]part.Prediction, error) {
 	out := make([][]part.Prediction, len(shown))
 	for k := range shown {
 		if shown[k] != nil {
@@ -144,7 +144,7 @@ func (e *learner) Predict(ctx context.Context, batch []part.Instance, shown [][]
 }
 
 // ask runs one model on some instances of a batch.
-func (e *learner) ask(ctx context.Context, m *expert.RowModel, members []int, batch []part.Instance, shown [][]part.Shown, out [][]part.Prediction) error {
+func (e *learner) ask(ctx context.Context, m *expert.RowModel, members []int, batch []part.Instance, shown [][]part.AdvicePayload, out [][]part.Prediction) error {
 	batch, shown = choose(members, batch, shown)
 	levels := 0
 	for k := range shown {

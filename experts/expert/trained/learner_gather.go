@@ -28,7 +28,7 @@ func (e *learner) gather(ctx context.Context, t *part.Preparation) (*trainingSet
 		if err != nil {
 			return err
 		}
-		if err := e.encoder.Encode(ctx, set.X[from*set.Width:to*set.Width], batch, [][]part.Shown{shown}); err != nil {
+		if err := e.encoder.Encode(ctx, set.X[from*set.Width:to*set.Width], batch, [][]part.AdvicePayload{shown}); err != nil {
 			return err
 		}
 		t.Progress.Add(int64(to - from))

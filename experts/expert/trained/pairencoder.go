@@ -23,7 +23,7 @@ type pairEncoder struct{ embedder *embedding.Embedder }
 func (c *pairEncoder) Width() int { return 4*c.embedder.Dim() + 2 }
 
 // Encode looks up the vectors of all texts in one call.
-func (c *pairEncoder) Encode(ctx context.Context, dst []float32, batch []part.Instance, shown [][]part.Shown) error {
+func (c *pairEncoder) Encode(ctx context.Context, dst []float32, batch []part.Instance, shown [][]part.AdvicePayload) error {
 	var texts []string
 	each := func(do func(in *part.Instance, passages []part.Passage)) {
 		for n := range batch {

@@ -33,7 +33,7 @@ func TestPairEncoder(t *testing.T) {
 		for i, text := range passages {
 			list[i].Text = text
 		}
-		if err := c.Encode(context.Background(), dst, []part.Instance{{Text: claim}}, [][]part.Shown{nil, {{Passages: list}}}); err != nil {
+		if err := c.Encode(context.Background(), dst, []part.Instance{{Text: claim}}, [][]part.AdvicePayload{nil, {{Passages: list}}}); err != nil {
 			t.Fatal(err)
 		}
 		return dst
@@ -79,7 +79,7 @@ func TestPairEncoder(t *testing.T) {
 func TestPairEncoderLevels(t *testing.T) {
 	c := &pairEncoder{wordsEmbedder(t)}
 	batch := []part.Instance{{Text: "a b"}, {Text: "c"}}
-	levels := [][]part.Shown{{{}, {}}, nil, {{Passages: []part.Passage{{Text: "a"}, {Text: "d"}}}, {Passages: []part.Passage{{Text: "e"}}}}}
+	levels := [][]part.AdvicePayload{{{}, {}}, nil, {{Passages: []part.Passage{{Text: "a"}, {Text: "d"}}}, {Passages: []part.Passage{{Text: "e"}}}}}
 	got := make([]float32, 4*c.Width())
 	if err := c.Encode(t.Context(), got, batch, levels); err != nil {
 		t.Fatal(err)
@@ -87,7 +87,7 @@ func TestPairEncoderLevels(t *testing.T) {
 	for n := range batch {
 		for i, k := range []int{0, 2} {
 			want := make([]float32, c.Width())
-			if err := c.Encode(t.Context(), want, batch[n:n+1], [][]part.Shown{levels[k][n : n+1]}); err != nil {
+			if err := c.Encode(t.Context(), want, batch[n:n+1], [][]part.AdvicePayload{levels[k][n : n+1]}); err != nil {
 				t.Fatal(err)
 			}
 			at := (2*n + i) * c.Width()

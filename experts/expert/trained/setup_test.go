@@ -91,7 +91,7 @@ func preparation(t testing.TB, b *part.Build) *part.Preparation {
 	return &part.Preparation{
 		Folder: folder, Scratch: filepath.Join(folder, "scratch"), Workers: b.Workers, Progress: b.Progress, Checkpoint: time.Minute,
 		Load: b.Source.Load,
-		Show: func(ctx context.Context, level int, batch []part.Instance) ([]part.Shown, error) {
+		Show: func(ctx context.Context, level int, batch []part.Instance) ([]part.AdvicePayload, error) {
 			return b.Levels[level].Advice.Show(ctx, batch)
 		},
 		Batches: func(rows []int) [][]int { return slices.Collect(slices.Chunk(rows, 64)) },
@@ -113,7 +113,7 @@ func prepared(t testing.TB, b *part.Build, e *learner) *learner {
 }
 
 // showings loads some rows of a build, and returns what every level of advice shows of them.
-func showings(t testing.TB, b *part.Build, rows []int) (batch []part.Instance, shown [][]part.Shown) {
+func showings(t testing.TB, b *part.Build, rows []int) (batch []part.Instance, shown [][]part.AdvicePayload) {
 	t.Helper()
 	batch, err := b.Source.Load(t.Context(), rows)
 	if err != nil {

@@ -14,7 +14,7 @@ type rowEncoder interface {
 	// Encode writes one row per instance and level: instance by instance, and for
 	// each the levels of shown that are not nil, in order. dst has Width values
 	// per row. shown is indexed [level][instance]. Errors name the instance.
-	Encode(ctx context.Context, dst []float32, batch []part.Instance, shown [][]part.Shown) error
+	Encode(ctx context.Context, dst []float32, batch []part.Instance, shown [][]part.AdvicePayload) error
 }
 
 // trainer trains classifiers on rows.

@@ -19,7 +19,7 @@ type lastWord struct {
 	Else   string `json:"else"`
 }
 
-func (e *lastWord) Predict(_ context.Context, batch []part.Instance, shown [][]part.Shown) ([][]part.Prediction, error) {
+func (e *lastWord) Predict(_ context.Context, batch []part.Instance, shown [][]part.AdvicePayload) ([][]part.Prediction, error) {
 	answers := make([][]part.Prediction, len(shown))
 	for k, level := range shown {
 		if level == nil {

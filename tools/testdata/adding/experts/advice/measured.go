@@ -16,8 +16,8 @@ func newMeasured(_ context.Context, s *part.Setup, settings map[string]any) (par
 	return a, s.Settings(settings, a)
 }
 
-func (a *measured) Show(_ context.Context, batch []part.Instance) ([]part.Shown, error) {
-	shown := make([]part.Shown, len(batch))
+func (a *measured) Show(_ context.Context, batch []part.Instance) ([]part.AdvicePayload, error) {
+	shown := make([]part.AdvicePayload, len(batch))
 	for n, in := range batch {
 		text := "it is short"
 		if len(in.Text) >= a.Long {

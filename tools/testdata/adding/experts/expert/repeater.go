@@ -22,7 +22,7 @@ func newRepeater(_ context.Context, s *part.Setup, settings map[string]any) (par
 	return e, s.Settings(settings, &e.repeaterSettings)
 }
 
-func (e *repeater) Predict(_ context.Context, batch []part.Instance, shown [][]part.Shown) ([][]part.Prediction, error) {
+func (e *repeater) Predict(_ context.Context, batch []part.Instance, shown [][]part.AdvicePayload) ([][]part.Prediction, error) {
 	answers := make([][]part.Prediction, len(shown))
 	for k, level := range shown {
 		if level == nil {

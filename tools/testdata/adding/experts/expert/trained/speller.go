@@ -38,7 +38,7 @@ type letterEncoder struct{}
 
 func (letterEncoder) Width() int { return 1 }
 
-func (letterEncoder) Encode(_ context.Context, dst []float32, batch []part.Instance, shown [][]part.Shown) error {
+func (letterEncoder) Encode(_ context.Context, dst []float32, batch []part.Instance, shown [][]part.AdvicePayload) error {
 	at := 0
 	for _, in := range batch {
 		for k := range shown {

@@ -9,18 +9,18 @@ import (
 // hold billions of short rows. Commands that stream their rows have no such limit.
 const MaxHeld = 8 << 30
 
-// Held counts approximately how much memory the kept content of tables takes. It is safe for concurrent use.
-type Held struct {
+// MemoryBudget counts approximately how much memory the kept content of tables takes. It is safe for concurrent use.
+type MemoryBudget struct {
 	limit int64
 	bytes atomic.Int64
 }
 
-// NewHeld returns a counter with a limit, which is MaxHeld except in tests.
-func NewHeld(limit int64) *Held { return &Held{limit: limit} }
+// NewMemoryBudget returns a counter with a limit, which is MaxHeld except in tests.
+func NewMemoryBudget(limit int64) *MemoryBudget { return &MemoryBudget{limit: limit} }
 
-// Add counts n more bytes. Beyond the limit it returns a *Fault, to which the caller adds file and line. A nil Held has
+// Add counts n more bytes. Beyond the limit it returns a *Fault, to which the caller adds file and line. A nil MemoryBudget has
 // no limit.
-func (h *Held) Add(n int64) error {
+func (h *MemoryBudget) Add(n int64) error {
 	if h == nil {
 		return nil
 	}
@@ -34,7 +34,7 @@ func (h *Held) Add(n int64) error {
 }
 
 // AddCells counts rows x columns values of the given size. Its error is that of Add.
-func (h *Held) AddCells(rows, columns, bytes int) error {
+func (h *MemoryBudget) AddCells(rows, columns, bytes int) error {
 	if columns > 0 && int64(rows) > MaxHeld/int64(columns) {
 		return h.Add(MaxHeld + 1)
 	}

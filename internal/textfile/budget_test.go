@@ -15,7 +15,7 @@ func TestNames(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var list []string
 		index := make(map[string]int)
-		n := NewNames(NewHeld(MaxHeld))
+		n := NewNames(NewMemoryBudget(MaxHeld))
 		if rapid.Bool().Draw(t, "index") {
 			n = NewIndex(rapid.IntRange(0, 20).Draw(t, "room"))
 		}
@@ -55,7 +55,7 @@ func TestHeldIsWhatIsTaken(t *testing.T) {
 		return m.HeapAlloc
 	}
 	before := measure()
-	held := NewHeld(MaxHeld)
+	held := NewMemoryBudget(MaxHeld)
 	n := NewNames(held)
 	for i := range 300_000 {
 		if _, err := n.Add(fmt.Sprint("row-", i)); err != nil {
@@ -71,7 +71,7 @@ func TestHeldIsWhatIsTaken(t *testing.T) {
 }
 
 func TestHeldEnds(t *testing.T) {
-	held := NewHeld(1000)
+	held := NewMemoryBudget(1000)
 	n := NewNames(held)
 	var err error
 	for i := 0; err == nil; i++ {
@@ -82,14 +82,14 @@ func TestHeldEnds(t *testing.T) {
 		t.Errorf("after %d names: %v", n.Len(), err)
 	}
 	for _, c := range [][3]int{{1 << 31, 1 << 31, 4}, {1 << 62, 4, 1}, {1, 1001, 1}, {0, 0, -1}} {
-		if err := NewHeld(1000).AddCells(c[0], c[1], c[2]); (err == nil) != (c[0] == 0) {
+		if err := NewMemoryBudget(1000).AddCells(c[0], c[1], c[2]); (err == nil) != (c[0] == 0) {
 			t.Errorf("%v: %v", c, err)
 		}
 	}
-	if err := NewHeld(MaxHeld).AddCells(100_000_000, 10, 4); err != nil {
+	if err := NewMemoryBudget(MaxHeld).AddCells(100_000_000, 10, 4); err != nil {
 		t.Error(err)
 	}
-	if err := (*Held)(nil).Add(1 << 60); err != nil {
+	if err := (*MemoryBudget)(nil).Add(1 << 60); err != nil {
 		t.Error(err)
 	}
 }
