@@ -2,9 +2,11 @@ package chatjson
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 
 	"pipe/costs/prices"
 )
@@ -28,6 +30,7 @@ type Answer struct {
 	Choices  int             // in this answer or chunk
 	Content  bool            // a choice has something of an answer: text, reasoning, a tool call, a refusal
 	Finished bool            // a choice states why it ended
+	Cut      string          // why a choice was cut: length or content_filter; "" if none was
 	Error    json.RawMessage // what the service sent instead of an answer; nil if it is one
 }
 
@@ -51,10 +54,20 @@ func ReadAnswer(text []byte) (Answer, error) {
 		}
 		if choice, err := ofValid(all[c.from:c.end]); err == nil {
 			a.Finished = a.Finished || choice.Get("finish_reason") != nil
+			a.Cut = cmp.Or(cutReason(choice), a.Cut)
 			a.Content = a.Content || hasContent(choice)
 		}
 	}
 	return a, nil
+}
+
+// cutReason is the finish reason of a choice that the limit of its tokens or a filter of contents ended, "" for others.
+func cutReason(choice *Object) string {
+	switch reason := string(choice.Get("finish_reason")); reason {
+	case `"length"`, `"content_filter"`:
+		return strings.Trim(reason, `"`)
+	}
+	return ""
 }
 
 // hasContent reports whether a choice has something of an answer: a field that is not empty, besides the role.
