@@ -3,10 +3,13 @@ package gateway
 import (
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
+
+	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"pipe/serve/access"
 	"pipe/serve/gateway/expert"
@@ -70,9 +73,9 @@ func TestAnswersCutByTheirCaller(t *testing.T) {
 		"a limit of both":             {"length", "empty", 200, "large", "1:200 3:200", "1", 2 * 1008},
 		"a limit, another is down":    {"length", "down", 200, "small", "1:200 3:503", "", 1008},
 		"a filter, another refuses":   {"content_filter", "refuses", 200, "small", "1:200 3:400", "", 1008},
-		"a model that says nothing":   {"stop", "works", 200, "large", "1:0 3:200", "1", 1100},
-		"no model says anything":      {"stop", "silent", 502, "", "1:0 3:0", "", 0},
-		"nothing, then a limit of it": {"stop", "empty", 200, "large", "1:0 3:200", "1", 1008},
+		"a model that says nothing":   {"stop", "works", 200, "large", "1:0 3:200", "1", 1008 + 1100},
+		"no model says anything":      {"stop", "silent", 502, "", "1:0 3:0", "", 2 * 1008},
+		"nothing, then a limit of it": {"stop", "empty", 200, "large", "1:0 3:200", "1", 2 * 1008},
 	} {
 		for _, stream := range []bool{false, true} {
 			t.Run(fmt.Sprint(name, stream), func(t *testing.T) {
@@ -93,7 +96,7 @@ func TestAnswersCutByTheirCaller(t *testing.T) {
 				if c.reason != "stop" && w.api.now.experts["small"].State() != expert.Closed {
 					t.Error("the breaker of the first expert is open")
 				}
-				if c.reason != "stop" && spent.Tokens != c.tokens {
+				if spent.Tokens != c.tokens {
 					t.Errorf("charged %d tokens, want %d", spent.Tokens, c.tokens)
 				}
 				w.checkEmpty(t, c.attempts, c.large != "works" && out.Code == 200)
@@ -127,5 +130,57 @@ func TestCutAnswersAreNotCounted(t *testing.T) {
 	}
 	if e := w.api.now.experts["small"]; e.FailuresInARow() != 2 || e.State() != expert.Closed {
 		t.Errorf("%d failures in a row, %v", e.FailuresInARow(), e.State())
+	}
+}
+
+// A failed answer that states a usage is paid: its caller is charged, and the expert's fees count it. The record's own fee is that
+// of the pair that answered, and the attempt says what was charged.
+func TestFailedAnswersAreCharged(t *testing.T) {
+	failed := `{"error":{"message":"no"},"usage":` + stated + `}`
+	for name, c := range map[string]struct {
+		fields, model, answer string
+		tokens                int64 // of the other expert too, where it answers
+		other                 bool
+	}{
+		"without content":          {"", "pipe", noContent("model-s", "stop", false), 2108, true},
+		"an error":                 {"", "pipe", failed, 2108, true},
+		"a stream without content": {`,"stream":true`, "pipe", noContent("model-s", "stop", true), 2108, true},
+		"an error in a stream":     {`,"stream":true`, "pipe", "data: " + failed + "\n\n", 2108, true},
+		"by name":                  {"", "small", noContent("model-s", "stop", false), 1008, false},
+		"no usage":                 {"", "pipe", `{"error":{"message":"no"}}`, 1100, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, nil)
+			w.small.Fault = func(_ int, rw http.ResponseWriter, _ *http.Request) bool {
+				if c.fields != "" {
+					rw.Header().Set("Content-Type", "text/event-stream")
+				}
+				io.WriteString(rw, c.answer)
+				return true
+			}
+			out, spent := w.ask(t, strings.Replace(question, `"pipe"`, `"`+c.model+`"`, 1)+c.fields+`}`)
+			const small, large = 0.00108, 0.002
+			money, isPaid := 0.0, c.tokens != 1100
+			want := "# HELP pipe_fees_total Money of answers by the usage that the service returned and the configured prices.\n# TYPE pipe_fees_total counter\n"
+			if c.other {
+				money, want = large, want+"pipe_fees_total{expert=\"large\"} 0.002\n"
+			}
+			if isPaid {
+				money, want = money+small, want+"pipe_fees_total{expert=\"small\"} 0.00108\n"
+			}
+			if spent.Tokens != c.tokens || math.Abs(spent.Money-money) > 1e-12 || (out.Code == 200) != c.other {
+				t.Errorf("%d, spent %+v, want %d and %v", out.Code, spent, c.tokens, money)
+			}
+			if err := testutil.GatherAndCompare(w.registry, strings.NewReader(want), "pipe_fees_total"); err != nil {
+				t.Error(err)
+			}
+			if !c.other {
+				return
+			}
+			rec := w.records(t)[0]
+			if paid := "; charged: 1000 tokens of the prompt, 8 of the completion"; rec.Fee != large || strings.HasSuffix(rec.Attempts[0].Error, paid) != isPaid {
+				t.Errorf("%+v", rec)
+			}
+		})
 	}
 }

@@ -177,11 +177,10 @@ func (q *routed) execute() {
 			q.passOver(&passedOver{pair: pair, before: len(q.record.Attempts), expert: e, answer: answer}, took)
 			continue
 		}
-		if left(q.r.Context()) {
-			q.chargeEstimate(e, "", 0)
-		}
+		charged := q.chargeFailed(e, err)
 		q.failed[e.Name] = true
 		q.count(pair, err, took)
+		q.record.Attempts[len(q.record.Attempts)-1].Error += charged
 	}
 	stop()
 	if ctx.Err() != nil && !left(q.r.Context()) {

@@ -238,9 +238,9 @@ func (c *call) whole(response *http.Response, in io.Reader) (*Answer, error) {
 	case read.Error != nil:
 		f := e.fault("error", nil, "an error came instead of an answer")
 		f.Detail = e.detail(read.Error)
-		return nil, f
+		return nil, f.used(read.Model, read.Usage)
 	case !read.Content && read.Cut == "":
-		return nil, e.fault("empty", nil, "the answer has neither text nor a tool call")
+		return nil, e.fault("empty", nil, "the answer has neither text nor a tool call").used(read.Model, read.Usage)
 	}
 	header := e.passed(response.Header)
 	header.Set("Content-Type", "application/json") // whatever the service calls it: clients read it by its type

@@ -102,9 +102,13 @@ func endOf(event *sse.Event, err error) []byte {
 	return event.Raw
 }
 
-// give gives a stream up.
+// give gives a stream up. What it stated of its usage is kept.
 func (s *Stream) give(err error) (*Answer, error) {
 	s.whole.Stop()
+	var fault *Failure
+	if errors.As(err, &fault) {
+		fault.used(s.end.Model, s.end.Usage)
+	}
 	return nil, err
 }
 
@@ -122,6 +126,9 @@ func (s *Stream) early(event *sse.Event) (content bool, err error) {
 		return false, nil
 	}
 	chunk, err := chatjson.ReadAnswer(event.Data)
+	if err == nil && (chunk.Error != nil || event.Name == "error") {
+		s.note(chunk) // it may state a usage
+	}
 	if err != nil || chunk.Error != nil || event.Name == "error" {
 		f := e.fault("invalid", nil, "%s", notChat("an event before the first content", err))
 		if err == nil || event.Name == "error" {
