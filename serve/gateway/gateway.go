@@ -7,6 +7,7 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -50,7 +51,7 @@ func New(d *decision.Decider, m *metrics.Metrics, log *slog.Logger, s Settings) 
 	return a, nil
 }
 
-// Notes says what the policies name and the settings do not have, and which experts have no price.
+// Notes says what the policies name and the settings do not have, and which experts have no price, or not all prices.
 func (a *API) Notes() []string {
 	b := a.use()
 	defer a.release(b)
@@ -85,6 +86,8 @@ func (a *API) Notes() []string {
 		}
 		if s.Price == nil && s.Prices == "" {
 			notes = append(notes, fmt.Sprintf("gateway: the expert %q has no price, so the fees of its answers are not known", name))
+		} else if s.Price != nil && len(s.Price.Missing()) > 0 {
+			notes = append(notes, fmt.Sprintf("gateway: price of the expert %q has no %s, so the fees of answers with such tokens are not known", name, strings.Join(s.Price.Missing(), " and no ")))
 		}
 	}
 	return notes

@@ -237,16 +237,22 @@ func (c *chat) charge(e *expert.Expert, out *outcome) {
 		a.log.LogAttrs(c.r.Context(), slog.LevelWarn, "the usage that an expert states is not believed", c.id(), slog.String("expert", e.Name), slog.String("reason", out.usage.Reason))
 	}
 	if out.usage.Known {
-		c.spend(e, out.usage, out.fee)
+		c.spend(e, out.model, out.usage, out.fee)
 		return
 	}
 	c.chargeEstimate(e, out.model, out.estimate)
 }
 
-// spend charges the caller with a usage that a service states, and counts its fee.
-func (c *chat) spend(e *expert.Expert, used expert.Usage, fee expert.Fee) {
+// spend charges the caller with a usage that a service states, and counts its fee. Where cached tokens have no price, the caller
+// is charged as if none were cached, so that no limit of money is evaded.
+func (c *chat) spend(e *expert.Expert, model string, used expert.Usage, fee expert.Fee) {
 	c.api.metrics.Fee(e.Name, fee.Money)
-	access.CallerOf(c.r.Context()).Charge(used.In+used.Out, fee.Money)
+	money := fee.Money
+	if !fee.Known {
+		used.Cached = 0
+		money = e.Fee(model, used, time.Now()).Money
+	}
+	access.CallerOf(c.r.Context()).Charge(used.In+used.Out, money)
 }
 
 // chargeFailed charges the caller for a call that failed: with the usage that the service states, or with an estimate if the
@@ -255,7 +261,7 @@ func (c *chat) chargeFailed(e *expert.Expert, err error) string {
 	var fault *expert.Failure
 	if errors.As(err, &fault) && fault.Usage.Known {
 		used := fault.Usage
-		c.spend(e, used, e.Fee(fault.Model, used, time.Now()))
+		c.spend(e, fault.Model, used, e.Fee(fault.Model, used, time.Now()))
 		return fmt.Sprintf("; charged: %d tokens of the prompt, %d of the completion", used.In, used.Out)
 	}
 	if left(c.r.Context()) {
