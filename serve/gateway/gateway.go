@@ -81,8 +81,8 @@ func (a *API) Notes() []string {
 	}
 	for _, name := range slices.Sorted(maps.Keys(b.experts)) {
 		s := b.settings.Experts[name]
-		if s.IsMended() {
-			notes = append(notes, fmt.Sprintf("gateway: base_url of the expert %q has more than the address before /chat/completions; the service is called at %s", name, b.experts[name].URL()))
+		if short := s.Shortened(); short != "" {
+			notes = append(notes, fmt.Sprintf("gateway: base_url of the expert %q was shortened to %s; the service is called at %s", name, short, b.experts[name].URL()))
 		}
 		if s.Price == nil && s.Prices == "" {
 			notes = append(notes, fmt.Sprintf("gateway: the expert %q has no price, so the fees of its answers are not known", name))

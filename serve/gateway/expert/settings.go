@@ -93,9 +93,14 @@ func (s *Settings) UnmarshalYAML(n *yaml.Node) error {
 	return nil
 }
 
-// IsMended reports whether the address that is called has less than BaseURL: spaces, or a path that is added anyway.
-func (s *Settings) IsMended() bool {
-	return service.ChatURL(s.BaseURL) != strings.TrimRight(s.BaseURL, "/")+"/chat/completions"
+// Shortened is BaseURL without spaces around it and without the path that is added anyway; "" if it has neither.
+func (s *Settings) Shortened() string {
+	const path = "/chat/completions"
+	called := service.ChatURL(s.BaseURL)
+	if called == strings.TrimRight(s.BaseURL, "/")+path {
+		return ""
+	}
+	return strings.TrimSuffix(called, path)
 }
 
 // Limits of settings.
