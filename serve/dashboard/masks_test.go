@@ -103,19 +103,20 @@ func TestMaskIsSaid(t *testing.T) {
 	}
 }
 
-// What no policy decided on is counted, and its outcome says nothing about the policy.
+// What no policy decided on is counted, and its fee and its outcome say nothing about the policy.
 func TestUndecidedIsNotCompared(t *testing.T) {
 	c, _ := timed()
 	info, r := planted(), rand.New(rand.NewPCG(7, 7))
 	rec, _ := draw(r, info, "a", 0)
 	rec.Source, rec.Features, rec.ExpectedLoss, rec.ExpectedCost = decisionlog.SourceFixed, nil, nil, nil
 	other, _ := draw(r, info, "b", 0)
+	rec.Fee, rec.FeeKnown, other.Fee, other.FeeKnown = 5, true, 1, true
 	c.Add("p", "d", info, []*decisionlog.Record{rec, other})
 	loss := 1.0
 	for _, id := range []string{"a", "b"} {
 		c.Outcome(decisionlog.Outcome{ID: id, Loss: &loss})
 	}
-	if m := c.versions[versionKey("p", "d")].minutes.at(0); m.decisions != 2 || m.known != 1 || m.compared != 1 {
+	if m := c.versions[versionKey("p", "d")].minutes.at(0); m.decisions != 2 || m.known != 1 || m.compared != 1 || m.fee.n != 1 || m.fee.sum != 1 {
 		t.Errorf("%+v", m)
 	}
 }

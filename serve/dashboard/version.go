@@ -142,7 +142,7 @@ func (v *version) decided(now time.Duration, r *decisionlog.Record) {
 		sized(&m.executed, pairs)[r.Executed]++
 		count(&m.fellBack, r.Executed != r.Action)
 	}
-	if r.FeeKnown {
+	if r.FeeKnown && !r.IsFixed() {
 		m.fee.add(r.Fee)
 	}
 	if len(r.ExpectedCost) == pairs && r.Greedy >= 0 && r.Greedy < pairs {

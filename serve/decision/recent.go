@@ -19,11 +19,14 @@ const recentRoom = 1 << 16
 
 func newRecent() *recent { return &recent{seed: maphash.MakeSeed(), now: map[uint64]string{}} }
 
-// add remembers decisions of a policy.
+// add remembers decisions of a policy. Outcomes of those that no policy decided on say nothing about it.
 func (r *recent) add(policy string, records []*decisionlog.Record) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, rec := range records {
+		if rec.IsFixed() {
+			continue
+		}
 		if len(r.now) >= recentRoom {
 			r.now, r.before = map[uint64]string{}, r.now
 		}

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -50,7 +51,7 @@ func New(d *decision.Decider, m *metrics.Metrics, log *slog.Logger, s Settings) 
 	return a, nil
 }
 
-// Notes says what the policies name and the settings do not have, and which experts have no price.
+// Notes says what the policies name and the settings do not have, and which experts have no price, or not all prices.
 func (a *API) Notes() []string {
 	b := a.use()
 	defer a.release(b)
@@ -80,11 +81,13 @@ func (a *API) Notes() []string {
 	}
 	for _, name := range slices.Sorted(maps.Keys(b.experts)) {
 		s := b.settings.Experts[name]
-		if s.IsMended() {
-			notes = append(notes, fmt.Sprintf("gateway: base_url of the expert %q has more than the address before /chat/completions; the service is called at %s", name, b.experts[name].URL()))
+		if short := s.Shortened(); short != "" {
+			notes = append(notes, fmt.Sprintf("gateway: base_url of the expert %q was shortened to %s; the service is called at %s", name, short, b.experts[name].URL()))
 		}
 		if s.Price == nil && s.Prices == "" {
 			notes = append(notes, fmt.Sprintf("gateway: the expert %q has no price, so the fees of its answers are not known", name))
+		} else if s.Price != nil && len(s.Price.Missing()) > 0 {
+			notes = append(notes, fmt.Sprintf("gateway: price of the expert %q has no %s, so the fees of answers with such tokens are not known", name, strings.Join(s.Price.Missing(), " and no ")))
 		}
 	}
 	return notes

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -69,8 +70,8 @@ func (c *chat) pass() {
 	}
 	answer, err := e.CallLast(c.r.Context(), c.request, nil, c.headers)
 	if err != nil {
+		c.chargeFailed(e, err)
 		if c.left() {
-			c.chargeEstimate(e, "", 0)
 			return
 		}
 		c.warn("an expert failed", e.Name, err)
@@ -235,12 +236,38 @@ func (c *chat) charge(e *expert.Expert, out *outcome) {
 	if out.usage.Reason != "" {
 		a.log.LogAttrs(c.r.Context(), slog.LevelWarn, "the usage that an expert states is not believed", c.id(), slog.String("expert", e.Name), slog.String("reason", out.usage.Reason))
 	}
-	a.metrics.Fee(e.Name, out.fee.Money)
 	if out.usage.Known {
-		access.CallerOf(c.r.Context()).Charge(out.usage.In+out.usage.Out, out.fee.Money)
+		c.spend(e, out.model, out.usage, out.fee)
 		return
 	}
 	c.chargeEstimate(e, out.model, out.estimate)
+}
+
+// spend charges the caller with a usage that a service states, and counts its fee. Where cached tokens have no price, the caller
+// is charged as if none were cached, so that no limit of money is evaded.
+func (c *chat) spend(e *expert.Expert, model string, used expert.Usage, fee expert.Fee) {
+	c.api.metrics.Fee(e.Name, fee.Money)
+	money := fee.Money
+	if !fee.Known {
+		used.Cached = 0
+		money = e.Fee(model, used, time.Now()).Money
+	}
+	access.CallerOf(c.r.Context()).Charge(used.In+used.Out, money)
+}
+
+// chargeFailed charges the caller for a call that failed: with the usage that the service states, or with an estimate if the
+// caller left. It says what was charged, "" if nothing was stated.
+func (c *chat) chargeFailed(e *expert.Expert, err error) string {
+	var fault *expert.Failure
+	if errors.As(err, &fault) && fault.Usage.Known {
+		used := fault.Usage
+		c.spend(e, fault.Model, used, e.Fee(fault.Model, used, time.Now()))
+		return fmt.Sprintf("; charged: %d tokens of the prompt, %d of the completion", used.In, used.Out)
+	}
+	if left(c.r.Context()) {
+		c.chargeEstimate(e, "", 0)
+	}
+	return ""
 }
 
 // bytesPerToken is the estimate where a service does not state its usage.

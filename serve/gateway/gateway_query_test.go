@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"pipe/internal/config"
+	"pipe/serve/gateway/expert"
 )
 
 // An expert gets the query of its settings with every call, and the notes say how an address was mended, where it was.
@@ -24,7 +25,7 @@ func TestQueriesAndMendedAddresses(t *testing.T) {
 		t.Errorf("%d %v, %s", a.status, a.header, sent)
 	}
 	notes := strings.Join(w.api.Notes(), "\n")
-	if want := `base_url of the expert "small" has more than the address before /chat/completions; the service is called at ` + w.small.Base() + "/chat/completions?api-version=2024-10-21"; !strings.Contains(notes, want) || strings.Contains(notes, `expert "large" has`) {
+	if want := `base_url of the expert "small" was shortened to ` + w.small.Base() + "; the service is called at " + w.small.Base() + "/chat/completions?api-version=2024-10-21"; !strings.Contains(notes, want) || strings.Contains(notes, `expert "large" was`) {
 		t.Errorf("notes %s", notes)
 	}
 }
@@ -36,6 +37,17 @@ func TestQueryFromYAML(t *testing.T) {
 		text := `experts: {a: {base_url: "http://x", model: m, query: {api-version: ` + value + `}}}`
 		if problems := config.Decode([]byte(text), "", func(string) (string, bool) { return "", false }, &s); len(problems) > 0 || s.Experts["a"].Query["api-version"] != "2024-10-21" {
 			t.Errorf("%s: %v, %v", value, problems, s.Experts["a"].Query)
+		}
+	}
+}
+
+// A note says what became of an address, also where only a space was left out.
+func TestShortenedAddresses(t *testing.T) {
+	for base, want := range map[string]string{
+		"http://x/v1 ": "http://x/v1", " http://x/v1/chat/completions": "http://x/v1", "http://x/v1/chat/completions/": "http://x/v1", "http://x/v1/": "", "http://x": "",
+	} {
+		if got := (&expert.Settings{BaseURL: base}).Shortened(); got != want {
+			t.Errorf("%q: %q, want %q", base, got, want)
 		}
 	}
 }

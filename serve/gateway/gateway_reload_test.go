@@ -70,7 +70,7 @@ func TestReload(t *testing.T) {
 	changed := settings
 	changed.Experts = map[string]expert.Settings{}
 	for name, e := range settings.Experts {
-		e.Price = &expert.Price{In: &in, Out: &out}
+		e.Price = &expert.Price{In: &in, Cached: &in, Out: &out}
 		changed.Experts[name] = e
 	}
 	var hidden []string

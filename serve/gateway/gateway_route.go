@@ -31,15 +31,18 @@ type routed struct {
 	failed   map[string]bool // experts that failed
 	said     []string        // why
 	last     error
-	refusal  *refusal // the last one of those that another expert may not share; nil: none
-	broken   bool     // an expert failed otherwise
+	refusal  *passedOver // the last refusal that another expert may not share; nil: none
+	empty    *passedOver // the last answer without content; nil: none
+	broken   bool        // an expert failed otherwise
 }
 
-// refusal is the answer of an expert that refuses a request which another one may take.
-type refusal struct {
+// passedOver is an answer in whose place another expert is asked.
+type passedOver struct {
 	pair   int
+	before int // pairs that failed before
 	expert *expert.Expert
 	answer *expert.Answer
+	fee    expert.Fee
 }
 
 // fetched is advice that was fetched for this request.
@@ -171,14 +174,13 @@ func (q *routed) execute() {
 			return
 		}
 		if err == nil {
-			q.refused(&refusal{pair, e, answer}, took)
+			q.passOver(&passedOver{pair: pair, before: len(q.record.Attempts), expert: e, answer: answer}, took)
 			continue
 		}
-		if left(q.r.Context()) {
-			q.chargeEstimate(e, "", 0)
-		}
+		charged := q.chargeFailed(e, err)
 		q.failed[e.Name] = true
 		q.count(pair, err, took)
+		q.record.Attempts[len(q.record.Attempts)-1].Error += charged
 	}
 	stop()
 	if ctx.Err() != nil && !left(q.r.Context()) {
@@ -229,12 +231,20 @@ func (q *routed) advise(ctx context.Context, pair int) (*chatjson.Addition, erro
 	return message, err
 }
 
-// refused notes a refusal of what another expert may take.
-func (q *routed) refused(r *refusal, took time.Duration) {
+// passOver notes an answer in whose place another expert is asked. One without content is charged now, whoever answers later.
+func (q *routed) passOver(p *passedOver, took time.Duration) {
 	q.tried++
-	q.failed[r.expert.Name], q.refusal = true, r
-	q.api.metrics.Fallback(r.expert.Name, fmt.Sprintf("status_%d", r.answer.Status))
-	q.miss(r.pair, r.answer.Status, took, fmt.Errorf("%s: HTTP %d, %s", r.expert.Name, r.answer.Status, r.answer.Own))
+	q.failed[p.expert.Name] = true
+	reason := fmt.Sprintf("status_%d", p.answer.Status)
+	if p.answer.Empty {
+		out := outcome{model: p.answer.Model, usage: p.answer.Usage, estimate: int64(len(p.answer.Body) / bytesPerToken)}
+		q.charge(p.expert, &out)
+		reason, p.fee, q.empty = "empty", out.fee, p
+	} else {
+		q.refusal = p
+	}
+	q.api.metrics.Fallback(p.expert.Name, reason)
+	q.miss(p.pair, p.answer.Status, took, fmt.Errorf("%s: HTTP %d, %s", p.expert.Name, p.answer.Status, p.answer.Own))
 }
 
 // count notes a call that failed.
@@ -271,8 +281,12 @@ func (q *routed) unserved() {
 		q.record.Error = "the client left"
 		return
 	}
-	if q.refusal != nil && !q.broken {
-		q.refuse(q.refusal)
+	switch {
+	case q.empty != nil:
+		q.passOn(q.empty)
+		return
+	case q.refusal != nil && !q.broken:
+		q.passOn(q.refusal)
 		return
 	}
 	if q.last == nil {
@@ -284,17 +298,12 @@ func (q *routed) unserved() {
 	q.fail(f, wait)
 }
 
-// refuse passes the last refusal on, where every expert refused.
-func (q *routed) refuse(r *refusal) {
-	q.setHeaders(r.pair, len(q.record.Attempts)-1)
-	out := q.send(r.expert, r.answer)
-	q.record.Executed, q.record.Stages.FirstByte = r.pair, out.firstByte.Microseconds()
-	q.record.Error = refusedAs(out.status)
-}
-
-// refusedAs is what the record has of a refusal.
-func refusedAs(status int) string {
-	return fmt.Sprintf("the expert refused the request: HTTP %d", status)
+// passOn answers with what was passed over, where no expert did better.
+func (q *routed) passOn(p *passedOver) {
+	q.setHeaders(p.pair, p.before)
+	out := q.send(p.expert, p.answer)
+	out.fee = p.fee
+	q.keep(p.pair, p.expert, &out)
 }
 
 // answered passes an answer on and fills in the record.
@@ -303,19 +312,24 @@ func (q *routed) answered(pair int, e *expert.Expert, answer *expert.Answer, beg
 	q.setHeaders(pair, len(q.record.Attempts))
 	out := q.send(e, answer)
 	q.charge(e, &out)
+	q.keep(pair, e, &out)
 	rec := q.record
-	rec.Executed = pair
-	rec.Attempts = append(rec.Attempts, decisionlog.Attempt{Action: pair, Status: out.status, Micros: took.Microseconds()})
+	rec.Attempts = append(rec.Attempts, decisionlog.Attempt{Action: pair, Status: out.status, Micros: took.Microseconds(), Error: rec.Error})
 	total := took
 	if answer.Stream != nil {
 		total = time.Since(began)
 	}
 	rec.Stages.Expert += total.Microseconds()
+	q.api.metrics.Stage(q.result.Policy.Name, "expert", total)
+}
+
+// keep puts what a pair answered into the record.
+func (q *routed) keep(pair int, e *expert.Expert, out *outcome) {
+	rec := q.record
+	rec.Executed, rec.Model = pair, out.model
 	rec.Stages.FirstByte = out.firstByte.Microseconds()
-	rec.Model = out.model
 	rec.Usage = decisionlog.Usage{In: out.usage.In, Cached: out.usage.Cached, Out: out.usage.Out, Known: out.usage.Known}
 	rec.Fee, rec.FeeKnown, rec.PriceDate = out.fee.Money, out.fee.Known, out.fee.Since
-	q.api.metrics.Stage(q.result.Policy.Name, "expert", total)
 	switch {
 	case out.err != nil && q.left():
 		rec.Error = "the client left"
@@ -323,9 +337,8 @@ func (q *routed) answered(pair int, e *expert.Expert, answer *expert.Answer, beg
 		rec.Error = out.err.Error()
 		q.warn("an answer was not complete; its client was told", e.Name, out.err)
 	case out.refused:
-		rec.Error = refusedAs(out.status)
+		rec.Error = fmt.Sprintf("the expert refused the request: HTTP %d", out.status)
 	}
-	rec.Attempts[len(rec.Attempts)-1].Error = rec.Error
 }
 
 // setHeaders sets the headers of an answer; pair is -1 if none answered, and before is how many failed before it.

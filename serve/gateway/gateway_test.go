@@ -172,7 +172,7 @@ func (w *world) settings() Settings {
 	in, out := 1.0, 10.0
 	expertOf := func(f *gatewaytest.Server, model string) expert.Settings {
 		e := expert.DefaultSettings()
-		e.BaseURL, e.Model, e.Price = f.Base(), model, &expert.Price{In: &in, Out: &out}
+		e.BaseURL, e.Model, e.Price = f.Base(), model, &expert.Price{In: &in, Cached: &in, Out: &out}
 		e.Timeouts = expert.Timeouts{FirstByte: 400 * time.Millisecond, Answer: 400 * time.Millisecond, Idle: 400 * time.Millisecond, Whole: 5 * time.Second}
 		return e
 	}

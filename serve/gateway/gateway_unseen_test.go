@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/prometheus/client_golang/prometheus/testutil"
+
 	"pipe/models/policy"
 	"pipe/pipeline/decisionlog"
 )
@@ -36,6 +38,13 @@ func TestWithoutText(t *testing.T) {
 			}
 			if sent := string(w.large.Requests()[0].Body); !strings.Contains(sent, messages) {
 				t.Errorf("sent %s", sent)
+			}
+			loss := 1.0
+			if _, err := w.decider.Outcome(decisionlog.Outcome{ID: h.Get("X-Pipe-Decision"), Loss: &loss}); err != nil {
+				t.Error(err)
+			}
+			if n, err := testutil.GatherAndCount(w.registry, "pipe_outcome_loss"); n != 0 || err != nil {
+				t.Errorf("its loss is counted as the policy's: %d, %v", n, err)
 			}
 			r := w.records(t)[0]
 			if !r.IsFixed() || r.Source != "chat-fixed" || r.Action != 2 || r.Executed != 2 || r.Features != nil || r.ExpectedCost != nil || r.ID != h.Get("X-Pipe-Decision") {

@@ -1,10 +1,11 @@
 package chatjson
 
 import (
-	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 
 	"pipe/costs/prices"
 )
@@ -26,8 +27,9 @@ type Answer struct {
 	Model    string          // that answered, as the service names it; "" if it does not
 	Usage    Usage           //
 	Choices  int             // in this answer or chunk
-	Content  bool            // a choice has something of an answer: text, reasoning, a tool call, a refusal
+	Content  bool            // a choice has something of an answer, such as text, reasoning, a tool call or a refusal
 	Finished bool            // a choice states why it ended
+	Cut      string          // why a choice was cut: length or content_filter; "" if none was
 	Error    json.RawMessage // what the service sent instead of an answer; nil if it is one
 }
 
@@ -51,35 +53,20 @@ func ReadAnswer(text []byte) (Answer, error) {
 		}
 		if choice, err := ofValid(all[c.from:c.end]); err == nil {
 			a.Finished = a.Finished || choice.Get("finish_reason") != nil
+			a.Cut = cmp.Or(cutReason(choice), a.Cut)
 			a.Content = a.Content || hasContent(choice)
 		}
 	}
 	return a, nil
 }
 
-// hasContent reports whether a choice has something of an answer: a field that is not empty, besides the role.
-func hasContent(choice *Object) bool {
-	for _, name := range []string{"message", "delta"} {
-		part, err := ofValid(orNull(choice.Get(name)))
-		if err != nil {
-			continue
-		}
-		for _, f := range part.fields {
-			if f.name != "role" && !isEmpty(part.text[f.from:f.end]) {
-				return true
-			}
-		}
+// cutReason is the finish reason of a choice that the limit of its tokens or a filter of contents ended, "" for others.
+func cutReason(choice *Object) string {
+	switch reason := string(choice.Get("finish_reason")); reason {
+	case `"length"`, `"content_filter"`:
+		return strings.Trim(reason, `"`)
 	}
-	return false
-}
-
-// isEmpty reports whether a value is null, or a text, a list or an object with nothing in it.
-func isEmpty(value []byte) bool {
-	switch value[0] {
-	case '[', '{':
-		return len(bytes.TrimSpace(value[1:len(value)-1])) == 0
-	}
-	return string(value) == "null" || string(value) == `""`
+	return ""
 }
 
 // IsPing reports whether the data of an event is a sign of life, which some services send without the name of a ping.

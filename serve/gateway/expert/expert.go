@@ -201,6 +201,8 @@ type Failure struct {
 	Msg    string // in words, without text from the service
 	Detail string // what the service said, without secrets; it may quote the request
 	After  string // value of Retry-After, "" if the service sent none that is usable
+	Model  string // that answered, "" if the service did not say
+	Usage  Usage  // what the service states that it used
 	cause  error
 }
 
@@ -221,6 +223,12 @@ func (f *Failure) Label() string {
 // fault returns a failure of this expert.
 func (e *Expert) fault(reason string, cause error, format string, args ...any) *Failure {
 	return &Failure{Expert: e.Name, Reason: reason, Msg: fmt.Sprintf(format, args...), cause: cause}
+}
+
+// used notes what a service states of an answer that is a failure.
+func (f *Failure) used(model string, usage Usage) *Failure {
+	f.Model, f.Usage = model, usage.For(false)
+	return f
 }
 
 // detail is the beginning of a text of the service without secrets, for one line.

@@ -30,15 +30,16 @@ var (
 	errWhole     = errors.New("the answer did not end in time")
 )
 
-// Answer is what an expert answered: a whole answer, a stream, or a refusal of the caller's request.
+// Answer is what an expert answered: a whole answer, a stream, an answer without content, or a refusal of the caller's request.
 type Answer struct {
 	Status int         // 200, or a status from 400 to 499 of the caller's making
 	Header http.Header // those that are passed on
-	Body   []byte      // of a whole answer or a refusal; nil for a stream
+	Body   []byte      // all of it; nil for a stream whose first content has come
 	Stream *Stream     // nil: not a stream. The caller closes it
 	Model  string      // that answered, "" if the service does not say; of a stream see Stream.End
 	Usage  Usage       // of a whole answer
-	Own    string      // of a refusal: why, if another expert may take the request; "" if the request is wrong
+	Own    string      // why another expert may do better; "" if it is an answer, or if the request is wrong
+	Empty  bool        // an answer without content, cut by a limit or a filter: it may be the caller's doing, and is no failure
 }
 
 // Call sends a request and returns when there is something to pass on: the whole answer, or the first content of a stream.
@@ -77,8 +78,13 @@ func (e *Expert) call(ctx context.Context, r *chatjson.Request, add *chatjson.Ad
 		change.Usage, c.stripUsage = false, false
 		a, err = c.send(r.With(change), headers, r.Stream)
 	}
-	if err != nil || a.Stream == nil {
+	switch {
+	case err != nil:
 		c.close(err)
+	case a.Empty:
+		c.close(context.Canceled) // says nothing about the expert
+	case a.Stream == nil:
+		c.close(nil)
 	}
 	return a, err
 }
@@ -232,14 +238,21 @@ func (c *call) whole(response *http.Response, in io.Reader) (*Answer, error) {
 	case read.Error != nil:
 		f := e.fault("error", nil, "an error came instead of an answer")
 		f.Detail = e.detail(read.Error)
-		return nil, f
-	case !read.Content:
-		return nil, e.fault("empty", nil, "the answer has neither text nor a tool call")
+		return nil, f.used(read.Model, read.Usage)
+	case !read.Content && read.Cut == "":
+		return nil, e.fault("empty", nil, "the answer has neither text nor a tool call").used(read.Model, read.Usage)
 	}
 	header := e.passed(response.Header)
 	header.Set("Content-Type", "application/json") // whatever the service calls it: clients read it by its type
-	return &Answer{Status: http.StatusOK, Header: header, Body: text, Model: read.Model, Usage: read.Usage.For(true)}, nil
+	a := &Answer{Status: http.StatusOK, Header: header, Body: text, Model: read.Model, Usage: read.Usage.For(read.Content)}
+	if !read.Content {
+		a.Empty, a.Own = true, noContent(read.Cut)
+	}
+	return a, nil
 }
+
+// noContent says why an answer has no content.
+func noContent(cut string) string { return "no content, with the finish reason " + cut }
 
 // notChat says why an answer, or a part of one, is none.
 func notChat(what string, err error) string {

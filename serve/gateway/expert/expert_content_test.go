@@ -16,8 +16,7 @@ func TestContent(t *testing.T) {
 		"a tool call": `{"role":"assistant","content":null,"tool_calls":[{"id":"1"}]}`,
 		"a refusal":   `{"content":null,"refusal":"no"}`,
 		"reasoning":   `{"content":"","reasoning_content":"hm"}`,
-		"pictures":    `{"content":"","images":[{"type":"image_url"}]}`,
-		"a space":     `{"content":" "}`,
+		"pictures":    `{"content":"","images":[{"type":"image_url","image_url":{"url":"data:x"}}]}`,
 	} {
 		for _, stream := range []bool{false, true} {
 			f := gatewaytest.New(t)
@@ -43,6 +42,43 @@ func TestContent(t *testing.T) {
 				a.Stream.Close()
 			}
 		}
+	}
+}
+
+// What services send besides an answer is none: another expert can answer, also after an error in a stream. White space in
+// front of an answer reaches the caller.
+func TestNoContent(t *testing.T) {
+	for _, message := range []string{
+		`{"content":" \n"}`, `{"content":"","tool_calls":null,"prefix":false}`, `{"content":"","obfuscation":"abc"}`, `{"content":null,"tool_calls":[{}]}`,
+	} {
+		f := gatewaytest.New(t)
+		blank := `data: {"choices":[{"delta":` + message + "}]}\n\n"
+		end := "data: {\"error\":{}}\n\n"
+		f.Fault = func(_ int, w http.ResponseWriter, r *http.Request) bool {
+			if r.Header.Get("Accept") == "application/json" {
+				io.WriteString(w, `{"choices":[{"message":`+message+`,"finish_reason":"stop"}]}`)
+				return true
+			}
+			w.Header().Set("Content-Type", "text/event-stream")
+			io.WriteString(w, blank+end)
+			return true
+		}
+		e := open(t, settings(f.Base()), DefaultBreaker())
+		for fields, want := range map[string]string{"": "empty", `,"stream":true`: "error"} {
+			var fault *Failure
+			if a, err := e.Call(t.Context(), request(t, fields), nil, nil); !errors.As(err, &fault) || fault.Reason != want {
+				t.Errorf("%s%s: %+v, %v", message, fields, a, err)
+			}
+		}
+		end = gatewaytest.Chunk("m", "a", `"stop"`)
+		a, err := e.Call(t.Context(), request(t, `,"stream":true`), nil, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if raw, err := readStream(a.Stream); raw != blank+end || !errors.Is(err, io.EOF) {
+			t.Errorf("got %q, %v", raw, err)
+		}
+		a.Stream.Close()
 	}
 }
 

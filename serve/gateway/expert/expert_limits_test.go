@@ -123,8 +123,9 @@ func TestFees(t *testing.T) {
 	used := Usage{Tokens: chatjson.Tokens{In: 1_000_000, Out: 100_000}, Known: true}
 	cached := Usage{Tokens: chatjson.Tokens{In: 1_000_000, Cached: 400_000}, Known: true}
 	in, out := 1.0, 10.0
-	byFile, byPrice, none := settings(f.Base()), settings(f.Base()), settings(f.Base())
-	byFile.Prices, byPrice.Price = config.Path(file), &Price{In: &in, Out: &out}
+	half := 0.5
+	byFile, byPrice, discount, none := settings(f.Base()), settings(f.Base()), settings(f.Base()), settings(f.Base())
+	byFile.Prices, byPrice.Price, discount.Price = config.Path(file), &Price{In: &in, Out: &out}, &Price{In: &in, Cached: &half, Out: &out}
 	byFile.Served, byPrice.Served = []string{"m-*"}, []string{"m-*"}
 	for _, c := range []struct {
 		s      Settings
@@ -143,7 +144,8 @@ func TestFees(t *testing.T) {
 		{byFile, "m", cached, early, Fee{}}, // cached tokens have no price then
 		{byFile, "m", Usage{}, late, Fee{}},
 		{byPrice, "m-1", used, late, Fee{Money: 2, Known: true}},
-		{byPrice, "m", cached, late, Fee{Money: 1, Known: true}},
+		{byPrice, "m", cached, late, Fee{}}, // as in a price file
+		{discount, "m", cached, late, Fee{Money: 0.8, Known: true}},
 		{byPrice, "dear", used, late, Fee{Other: true}},
 		{none, "m", used, late, Fee{}},
 	} {

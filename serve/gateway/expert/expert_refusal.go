@@ -25,35 +25,42 @@ func callerMade(code int) bool {
 	return code >= 400 && code < 500
 }
 
-// own are refusals that only this expert may have: what it says, in lower case, and what that is.
+// own are refusals that only this expert may have: what it says, in lower case and without quotes, and what that is.
 var own = []struct {
 	what  string
 	words []string
 }{
 	{"the conversation is too long for it", []string{
 		"context_length", "context length", "context window", "context size", "prompt is too long", "exceeds the maximum number of tokens",
-		"exceed_context_size", "reduce the length of the messages", "string_above_max_length",
+		"exceed_context_size", "reduce the length of the messages", "string_above_max_length", "inputs tokens + max_new_tokens must be <=",
+		"input is too long for requested model", "maximum prompt length is", "longer than the maximum model length",
+		"total number of tokens in the prompt cannot exceed",
 	}},
 	{"its filter of contents", []string{
 		"content_filter", "content filter", "content management policy", "content_policy", "content policy", "responsibleaipolicyviolation",
-		"data_inspection_failed", "flagged as potentially violating",
+		"data_inspection_failed", "flagged as potentially violating", "rejected as a result of our safety system", "moderation_blocked",
 	}},
 	{"it has no tools", []string{
 		"does not support tool", "not support function", "tools are not supported", "tools is not supported", "tool use is not supported",
-		"tool calling is not supported", "--enable-auto-tool-choice", "unsupported parameter: 'tool",
+		"tool calling is not supported", "--enable-auto-tool-choice", "unsupported parameter: tool",
 	}},
 	{"it sees no pictures", []string{
 		"does not support image", "not support vision", "image input is not supported", "images are not supported", "image_url is only supported",
-		"image_url is not supported", "not a multimodal model", "at most 0 image", "variant `image_url`",
+		"image_url is not supported", "not a multimodal model", "at most 0 image", "variant image_url", "image input is not enabled", ".content : value must be a string",
 	}},
-	{"it does not take a setting of the request", []string{"unsupported_value", "unsupported value", "unsupported_parameter", "unsupported parameter"}},
+	{"it does not take a setting of the request", []string{
+		"unsupported_value", "unsupported value", "unsupported_parameter", "unsupported parameter", "_tokens is too large",
+		"cannot both be specified for this model",
+	}},
 }
 
 // ownRefusal says why a service refuses what another one may take; "" if the caller is at fault, as far as can be known.
 func ownRefusal(code int, text []byte) string {
 	switch code {
-	case http.StatusRequestEntityTooLarge:
+	case http.StatusRequestEntityTooLarge, http.StatusRequestURITooLong, http.StatusRequestHeaderFieldsTooLarge:
 		return "the request is too large for it"
+	case http.StatusUnavailableForLegalReasons:
+		return "it may not answer, for legal reasons"
 	case http.StatusBadRequest, http.StatusUnprocessableEntity:
 	default:
 		return ""
@@ -67,16 +74,19 @@ func ownRefusal(code int, text []byte) string {
 	return ""
 }
 
-// saidBy is what a service says of an error in its own words, in lower case: the values of known fields, or the whole text
-// if it is not JSON. Other fields may quote the request.
+// quotes are the signs with which services quote names, each in its own way.
+var quotes = strings.NewReplacer("'", "", `"`, "", "`", "", "‘", "", "’", "", "“", "", "”", "")
+
+// saidBy is what a service says of an error in its own words, in lower case and without quotes: the values of known fields, or
+// the whole text if it is not JSON. Other fields may quote the request.
 func saidBy(text []byte) string {
+	said := []string{string(text)}
 	var v any
-	if json.Unmarshal(text, &v) != nil {
-		return strings.ToLower(string(text))
+	if json.Unmarshal(text, &v) == nil {
+		said = nil
+		collect(v, &said)
 	}
-	var said []string
-	collect(v, &said)
-	return strings.ToLower(strings.Join(said, "\n"))
+	return quotes.Replace(strings.ToLower(strings.Join(said, "\n")))
 }
 
 // collect gathers the texts of known fields.

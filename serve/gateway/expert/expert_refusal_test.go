@@ -1,6 +1,9 @@
 package expert
 
-import "testing"
+import (
+	"encoding/json"
+	"testing"
+)
 
 // Refusals that only one expert has, in the words of services, and those of the caller's making.
 func TestOwnRefusals(t *testing.T) {
@@ -35,7 +38,64 @@ func TestOwnRefusals(t *testing.T) {
 			}
 		}
 	}
-	if ownRefusal(413, nil) == "" || ownRefusal(415, []byte("context length")) != "" || ownRefusal(451, nil) != "" {
-		t.Error("other statuses")
+	for code, want := range map[int]bool{413: true, 414: true, 431: true, 451: true, 405: false, 406: false, 415: false} {
+		if got := ownRefusal(code, []byte("context length")); (got != "") != want {
+			t.Errorf("%d: %q", code, got)
+		}
+	}
+}
+
+// More words of services, each in the field message, as it is and as a text alone.
+func TestOwnRefusalsByWords(t *testing.T) {
+	for want, all := range map[string][]string{
+		"the conversation is too long for it": {
+			"Input validation error: `inputs` tokens + `max_new_tokens` must be <= 8193. Given: 9000",
+			"Input is too long for requested model.",
+			"This model's maximum prompt length is 131072 but the request contains 537812 tokens.",
+			"The decoder prompt (length 40000) is longer than the maximum model length of 32768.",
+			"too many tokens: total number of tokens in the prompt cannot exceed 4081",
+		},
+		"it does not take a setting of the request": {
+			"max_tokens is too large: 20000. This model supports at most 16384 completion tokens, whereas you provided 20000.",
+			"`temperature` and `top_p` cannot both be specified for this model. Please use only one.",
+		},
+		"it has no tools": {
+			"`tool calling` is not supported with this model",
+			"Unsupported parameter: 'tools' is not supported with this model.",
+		},
+		"it sees no pictures": {
+			"Image input is not enabled for this model",
+			"'messages.0' : for 'role:user' the following must be satisfied[('messages.0.content' : value must be a string)]",
+		},
+		"its filter of contents": {
+			"Your request was rejected as a result of our safety system.",
+		},
+		"": { // the caller's
+			"`temperature` must be a number",
+			"'messages.0.role' : value must be a string",
+			"'messages.0.name' : value must be a string",
+			"max_tokens is too small: 0. It must be at least 1.",
+			"Input validation error: `max_new_tokens` must be strictly positive",
+			"Input validation error: `inputs` cannot be empty",
+			"Invalid value for 'content': expected a string, got null.",
+			"`tools` must not be empty",
+			"Invalid 'user': string too long. Expected at most 64 characters.",
+			"prompt cannot be empty",
+		},
+	} {
+		for _, said := range all {
+			quoted, err := json.Marshal(map[string]any{"error": map[string]string{"message": said, "type": "invalid_request_error"}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, code := range []int{400, 422} {
+				if got, plain := ownRefusal(code, quoted), ownRefusal(code, []byte(said)); got != want || plain != want {
+					t.Errorf("%d %s: %q and %q, want %q", code, said, got, plain, want)
+				}
+			}
+		}
+	}
+	if got := ownRefusal(400, []byte(`{"error":{"message":"no","code":"moderation_blocked"}}`)); got != "its filter of contents" {
+		t.Errorf("a code: %q", got)
 	}
 }

@@ -2,6 +2,7 @@ package expert
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -20,6 +21,7 @@ type Stream struct {
 	whole *time.Timer
 	held  []byte // what came before the first content, and that
 	end   End
+	cut   string // why a choice was cut, "" if none was
 	state string // "": more may come; done: the end has come; else broken
 	err   error
 }
@@ -53,8 +55,8 @@ func (c *call) begin(response *http.Response, in io.Reader) (*Answer, error) {
 	for {
 		event, err := s.in.Next()
 		switch {
-		case errors.Is(err, io.EOF):
-			return s.give(e.fault("empty", nil, "the stream ended before its first content"))
+		case errors.Is(err, io.EOF), isDone(event, err):
+			return s.ended(response, endOf(event, err))
 		case errors.Is(err, sse.ErrTooLong) || len(s.held)+len(event.Raw) > e.cfg.MaxAnswer:
 			return s.give(e.fault("too_large", nil, "the stream is longer than %d bytes before its first content", e.cfg.MaxAnswer))
 		case err != nil:
@@ -74,9 +76,39 @@ func (c *call) begin(response *http.Response, in io.Reader) (*Answer, error) {
 	}
 }
 
-// give gives a stream up.
+// ended is what a stream gives that ended before its first content. last are its last bytes.
+func (s *Stream) ended(response *http.Response, last []byte) (*Answer, error) {
+	e := s.call.expert
+	if s.cut == "" {
+		return s.give(e.fault("empty", nil, "the stream ended before its first content"))
+	}
+	s.whole.Stop()
+	return &Answer{
+		Status: http.StatusOK, Header: s.header(response), Body: e.clean(append(s.held, last...)), Model: s.end.Model, Usage: s.end.Usage.For(false),
+		Own: noContent(s.cut), Empty: true,
+	}, nil
+}
+
+// isDone reports whether an event says that the stream has ended. The empty line after it may be missing.
+func isDone(event *sse.Event, err error) bool {
+	return (err == nil || errors.Is(err, io.ErrUnexpectedEOF)) && event.HasData && bytes.Equal(event.Data, doneData)
+}
+
+// endOf returns the bytes of a last event, with the empty line after it.
+func endOf(event *sse.Event, err error) []byte {
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		return append(bytes.TrimRight(event.Raw, "\r\n"), "\n\n"...)
+	}
+	return event.Raw
+}
+
+// give gives a stream up. What it stated of its usage is kept.
 func (s *Stream) give(err error) (*Answer, error) {
 	s.whole.Stop()
+	var fault *Failure
+	if errors.As(err, &fault) {
+		fault.used(s.end.Model, s.end.Usage)
+	}
 	return nil, err
 }
 
@@ -89,14 +121,14 @@ func (r byteReader) Read(p []byte) (int, error) { return r.in.Read(p[:min(len(p)
 // early looks at an event until the first content, which it reports.
 func (s *Stream) early(event *sse.Event) (content bool, err error) {
 	e := s.call.expert
-	if bytes.Equal(event.Data, doneData) {
-		return false, e.fault("empty", nil, "the stream ended before its first content")
-	}
 	if !event.HasData || isSign(event) {
 		s.held = append(s.held, event.Raw...)
 		return false, nil
 	}
 	chunk, err := chatjson.ReadAnswer(event.Data)
+	if err == nil && (chunk.Error != nil || event.Name == "error") {
+		s.note(chunk) // it may state a usage
+	}
 	if err != nil || chunk.Error != nil || event.Name == "error" {
 		f := e.fault("invalid", nil, "%s", notChat("an event before the first content", err))
 		if err == nil || event.Name == "error" {
@@ -123,13 +155,18 @@ func isSign(event *sse.Event) bool {
 
 // start is the answer of a stream whose first content has come.
 func (s *Stream) start(response *http.Response) *Answer {
+	return &Answer{Status: http.StatusOK, Header: s.header(response), Stream: s, Model: s.end.Model}
+}
+
+// header is what is passed on of the headers of a stream.
+func (s *Stream) header(response *http.Response) http.Header {
 	e := s.call.expert
 	header := e.passed(response.Header)
 	header.Set("Content-Type", "text/event-stream")
 	if kind := response.Header.Get("Content-Type"); kind != "" {
 		header.Set("Content-Type", e.header(kind))
 	}
-	return &Answer{Status: http.StatusOK, Header: header, Stream: s, Model: s.end.Model}
+	return header
 }
 
 // note keeps what a chunk says about the whole answer.
@@ -143,6 +180,7 @@ func (s *Stream) note(a chatjson.Answer) {
 	s.end.Chunks += min(a.Choices, 1)
 	s.end.Finished = s.end.Finished || a.Finished
 	s.end.Failed = s.end.Failed || a.Error != nil
+	s.cut = cmp.Or(a.Cut, s.cut)
 }
 
 // End is what the stream showed of itself until now.
@@ -181,14 +219,10 @@ func (s *Stream) next() []byte {
 	idle := c.after(e.cfg.Timeouts.Idle, errIdle)
 	event, err := s.in.Next()
 	idle.Stop()
-	isDone := event.HasData && bytes.Equal(event.Data, doneData)
 	switch {
-	case isDone && (err == nil || errors.Is(err, io.ErrUnexpectedEOF)):
+	case isDone(event, err):
 		s.state, s.end.Finished = "done", true
-		if err != nil { // the empty line is missing
-			return append(bytes.TrimRight(event.Raw, "\r\n"), "\n\n"...)
-		}
-		return event.Raw
+		return endOf(event, err)
 	case errors.Is(err, io.EOF) && (s.end.Finished || s.end.Failed):
 		s.err = io.EOF
 		return event.Raw[:len(event.Raw):len(event.Raw)]

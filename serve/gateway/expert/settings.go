@@ -44,7 +44,7 @@ type Settings struct {
 // Price is money per million tokens, and per call. nil means unknown.
 type Price struct {
 	In     *float64 `yaml:"in"`
-	Cached *float64 `yaml:"cached"` // tokens of the prompt that the service had kept; nil: as in
+	Cached *float64 `yaml:"cached"` // tokens of the prompt that the service had kept
 	Out    *float64 `yaml:"out"`
 	Call   *float64 `yaml:"call"` // nil: 0
 
@@ -93,9 +93,14 @@ func (s *Settings) UnmarshalYAML(n *yaml.Node) error {
 	return nil
 }
 
-// IsMended reports whether the address that is called has less than BaseURL: spaces, or a path that is added anyway.
-func (s *Settings) IsMended() bool {
-	return service.ChatURL(s.BaseURL) != strings.TrimRight(s.BaseURL, "/")+"/chat/completions"
+// Shortened is BaseURL without spaces around it and without the path that is added anyway; "" if it has neither.
+func (s *Settings) Shortened() string {
+	const path = "/chat/completions"
+	called := service.ChatURL(s.BaseURL)
+	if called == strings.TrimRight(s.BaseURL, "/")+path {
+		return ""
+	}
+	return strings.TrimSuffix(called, path)
 }
 
 // Limits of settings.
@@ -175,9 +180,18 @@ func (p *Price) validate() error {
 
 // period is the price as price files state it.
 func (p *Price) period() prices.Period {
-	out := prices.Period{In: p.In, Cached: p.Cached, Out: p.Out, Call: p.Call}
-	if out.Cached == nil {
-		out.Cached = p.In
+	return prices.Period{In: p.In, Cached: p.Cached, Out: p.Out, Call: p.Call}
+}
+
+// Missing names the prices of tokens that the price does not have. The fee of an answer with such tokens is not known.
+func (p *Price) Missing() (names []string) {
+	for _, m := range []struct {
+		name  string
+		money *float64
+	}{{"in", p.In}, {"cached", p.Cached}, {"out", p.Out}} {
+		if m.money == nil {
+			names = append(names, m.name)
+		}
 	}
-	return out
+	return names
 }
