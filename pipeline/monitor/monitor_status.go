@@ -19,7 +19,7 @@ func (m *Monitor) Status() *Status {
 	}
 	info := m.router.Info()
 	s := &Status{
-		Format: statusFormat,
+		Format: statusFormat, Watched: true,
 		Policy: PolicyInfo{File: m.file, Digest: m.router.Digest(), Method: info.Method, Lambda: m.router.Pricing().Lambda},
 		Baseline: BaselineInfo{
 			File: m.baseFile, Splits: m.o.splitNames(), Rows: m.base.rows, Sample: m.base.sampled,
