@@ -123,15 +123,15 @@ func (m WeightedMean) Text() string {
 	case m.Rows == 0:
 		return ""
 	case m.Rows == 1:
-		return digits(m.Mean) + " (1 row)"
+		return Digits(m.Mean) + " (1 row)"
 	case m.Low == nil:
-		return fmt.Sprintf("%s (%d rows)", digits(m.Mean), m.Rows)
+		return fmt.Sprintf("%s (%d rows)", Digits(m.Mean), m.Rows)
 	}
-	return fmt.Sprintf("%s (%s to %s at 95%%, %d rows)", digits(m.Mean), digits(*m.Low), digits(*m.High), m.Rows)
+	return fmt.Sprintf("%s (%s to %s at 95%%, %d rows)", Digits(m.Mean), Digits(*m.Low), Digits(*m.High), m.Rows)
 }
 
-// digits writes a number with four decimals, or with an exponent where it would have many digits.
-func digits(v float64) string {
+// Digits writes a number with four decimals, or with an exponent where it would have many digits.
+func Digits(v float64) string {
 	if math.Abs(v) >= 1e9 {
 		return fmt.Sprintf("%.4g", v)
 	}
