@@ -3,6 +3,8 @@ package monitor
 import (
 	"strings"
 	"testing"
+
+	"pipe/pipeline/decide/decidetest"
 )
 
 // Large outcomes are written with an exponent, and residuals with their sign.
@@ -17,6 +19,29 @@ func TestLargeOutcomesAreShort(t *testing.T) {
 		}
 		if sign := map[bool]string{true: "residual -", false: "residual +"}[mean < 0]; !strings.Contains(text, sign) {
 			t.Errorf("%g: %s", mean, text)
+		}
+	}
+}
+
+// A value of lambda without effect is said, and only such a one.
+func TestLambdaWithoutEffectIsSaid(t *testing.T) {
+	l := newLab(t)
+	free := decidetest.AnyPrice(dim)
+	for k := range free.Actions.Advice {
+		free.Actions.Advice[k].Fee = 0
+	}
+	unpriced := &lab{rt: l.rt, actions: free.Actions, policy: decidetest.WritePolicy(t, free), baseline: l.baseline}
+	for lambda, of := range map[float64]map[*lab]bool{1: {l: false, unpriced: false}, 4: {l: false, unpriced: true}} {
+		for world, want := range of {
+			o := DefaultOptions()
+			o.Prices.Lambda = &lambda
+			var text strings.Builder
+			if err := world.open(t, o).Status().WriteText(&text); err != nil {
+				t.Fatal(err)
+			}
+			if strings.Contains(text.String(), "lambda has no effect") != want {
+				t.Errorf("lambda %v:\n%s", lambda, &text)
+			}
 		}
 	}
 }
