@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 )
 
 // MaxLambda is the largest price of advice. It is far above any realistic price, and low enough for sums of costs to
@@ -58,6 +59,16 @@ func (a *Actions) FeesIdle() string {
 	return "lambda and factors on fees have no effect: no expert and no advice has a fee"
 }
 
+// listed writes at least two numbers as in a sentence.
+func listed(values []float64) string {
+	var words []string
+	for _, v := range values {
+		words = append(words, fmt.Sprintf("%g", v))
+	}
+	last := len(words) - 1
+	return strings.Join(words[:last], ", ") + " and " + words[last]
+}
+
 // IdlePrices are sentences on prices that were asked for and change nothing on this table: multipliers other than 1, or
 // with anyPrice the ranges of an any-price policy. There are none where prices have an effect.
 func (t *Tensor) IdlePrices(lambdas []float64, anyPrice bool) []string {
@@ -72,7 +83,7 @@ func (t *Tensor) IdlePrices(lambdas []float64, anyPrice bool) []string {
 		return nil
 	}
 	if !anyPrice && len(lambdas) > 1 {
-		why += fmt.Sprintf("; so %v are one price", lambdas)
+		why += "; so " + listed(lambdas) + " are one price"
 	}
 	if t.HasFees() {
 		why += "; measured fees are part of the losses, and stay as they are"

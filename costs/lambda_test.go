@@ -27,7 +27,8 @@ func TestPricesWithoutEffect(t *testing.T) {
 		any     bool
 		want    string // part of the note; empty: no note
 	}{
-		"several":                       {table(0.1, 0, false), several, false, "no advice has one; so [0.1 1 10] are one price."},
+		"several":                       {table(0.1, 0, false), several, false, "no advice has one; so 0.1, 1 and 10 are one price."},
+		"two":                           {table(0.1, 0, false), []float64{0, 4}, false, "so 0 and 4 are one price."},
 		"one":                           {table(0, 0, false), []float64{2}, false, "no advice has one."},
 		"no advice":                     {alone, several, false, "there is no advice"},
 		"advice that cannot be bought":  {unavailable, several, false, "lambda has no effect"},

@@ -74,7 +74,7 @@ func TestPricesWithoutEffectAreSaid(t *testing.T) {
 		any            bool
 		want           string
 	}{
-		"lambdas":          {0.1, 0, false, "lambda has no effect: it multiplies the fees of advice, and no advice has one; so [0.1 1 10] are one price"},
+		"lambdas":          {0.1, 0, false, "lambda has no effect: it multiplies the fees of advice, and no advice has one; so 0.1, 1 and 10 are one price"},
 		"any price":        {0, 0, true, "no expert and no advice has a fee"},
 		"fees of advice":   {0, 0.1, false, ""},
 		"fees and a range": {0.1, 0.1, true, ""},

@@ -83,6 +83,7 @@ type monitoring struct {
 	skipped  atomic.Int64       // requests that were not counted
 	work     sync.WaitGroup
 	current  atomic.Pointer[monitor.Monitor] // only count replaces it
+	failed   atomic.Pointer[string]          // digest of the version that could not be opened; nil: none
 
 	// The rest is only for count.
 	digest  string
@@ -285,6 +286,7 @@ func (m *monitoring) follow(ctx context.Context, digest string) bool {
 	m.flush()
 	if err := m.open(ctx, digest, file); err != nil {
 		m.refused = loaded // it is not tried again for every request
+		m.failed.Store(&digest)
 		m.log.Error("the new version of the policy is not monitored", "policy", m.name, "error", err.Error())
 		return false
 	}
@@ -325,9 +327,6 @@ func (m *monitoring) renew() {
 		m.current.Load().NewWindow()
 	}
 }
-
-// status is what was found so far.
-func (m *monitoring) status() *monitor.Status { return m.current.Load().Status() }
 
 // keep saves what was seen, if the last time is a while ago: what a crash can forget.
 func (m *monitoring) keep() {

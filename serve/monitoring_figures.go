@@ -16,7 +16,8 @@ func describeMonitor(name, help string, labels ...string) *prometheus.Desc {
 
 // The metrics of the monitor.
 var (
-	monitorVerdict  = describeMonitor("verdict", "What a family of tests found: 0 nothing, 1 a warning, 2 an alarm; -1 too few rows to say.", "family")
+	monitorVerdict  = describeMonitor("verdict", "What a family of tests found: 0 nothing, 1 a warning, 2 an alarm; -1 too few rows to say, or not watched.", "family")
+	monitorWatched  = describeMonitor("watched", "1 while the served version is watched; 0: it is not, or not yet, and there are no figures.")
 	monitorSeen     = describeMonitor("window_rows", "Rows since the window of inputs and decisions began.")
 	monitorChanged  = describeMonitor("changed_features", "Features whose distribution differs from the baseline's.")
 	monitorKnown    = describeMonitor("outcomes", "Outcomes that were counted.")
@@ -29,7 +30,7 @@ var (
 
 // Describe is of prometheus.Collector.
 func (f monitorFigures) Describe(to chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{monitorVerdict, monitorSeen, monitorChanged, monitorKnown, monitorMean, monitorResidual, monitorEvidence, monitorRisesAt, monitorSkipped} {
+	for _, d := range []*prometheus.Desc{monitorVerdict, monitorWatched, monitorSeen, monitorChanged, monitorKnown, monitorMean, monitorResidual, monitorEvidence, monitorRisesAt, monitorSkipped} {
 		to <- d
 	}
 }
@@ -43,10 +44,15 @@ func (f monitorFigures) Collect(to chan<- prometheus.Metric) {
 	set(monitorVerdict, verdictNumber(s.Inputs.Verdict), monitor.Inputs)
 	set(monitorVerdict, verdictNumber(s.Decisions.Verdict), monitor.Decisions)
 	set(monitorVerdict, verdictNumber(s.Outcomes.Verdict), monitor.Outcomes)
+	set(monitorSkipped, float64(f.of.skipped.Load()))
+	if !s.Watched {
+		set(monitorWatched, 0)
+		return
+	}
+	set(monitorWatched, 1)
 	set(monitorSeen, float64(s.New.Rows))
 	set(monitorChanged, float64(s.Inputs.Changed))
 	set(monitorKnown, float64(s.Outcomes.Known))
-	set(monitorSkipped, float64(f.of.skipped.Load()))
 	if s.Outcomes.Mean != nil {
 		set(monitorMean, *s.Outcomes.Mean)
 	}

@@ -12,10 +12,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+
 	"pipe/internal/config"
 	"pipe/models/policy"
 	"pipe/onnx/ort/orttest"
 	"pipe/pipeline/decide/decidetest"
+	"pipe/pipeline/monitor"
 	"pipe/serve/policies"
 )
 
@@ -113,12 +117,33 @@ func (v *versions) taken(t *testing.T) {
 	waitFor(t, func() bool { return len(v.queue) == 0 })
 }
 
+// says waits until the status and the metrics say that a version is served and not watched, and why. "": it is watched.
+func (v *versions) says(t *testing.T, served, why string) {
+	t.Helper()
+	waitFor(t, func() bool {
+		s := v.status()
+		return s.Watched == (served == "") && strings.Contains(strings.Join(s.Notes, " "), why)
+	})
+	s := v.status()
+	if served != "" && (s.Served != v.digest[served[0]] || s.Verdict != monitor.Untested || s.Inputs.Verdict != monitor.Untested) {
+		t.Errorf("%+v", s)
+	}
+	of := prometheus.NewRegistry()
+	of.MustRegister(monitorFigures{v.monitoring})
+	figures, err := testutil.GatherAndCount(of, "pipe_monitor_window_rows")
+	if err != nil || (figures == 1) != (served == "") {
+		t.Errorf("%d figures, %v", figures, err)
+	}
+}
+
 // TestRollbackIsMonitored serves A, B and A again, while requests that A decided before are still in the queue.
 func TestRollbackIsMonitored(t *testing.T) {
 	v := newVersions(t)
 	v.decided('A')
 	v.watches(t, 'A', 1)
+	v.says(t, "", "")
 	v.serve(t, 'B')
+	v.says(t, "B", "is not watched yet")
 	v.decided('B')
 	v.decided('A') // it was decided before the reload
 	v.decided('B')
@@ -141,12 +166,14 @@ func TestRefusedVersionIsTriedAgain(t *testing.T) {
 	v.decided('B')
 	v.decided('B')
 	v.taken(t)
+	v.says(t, "B", "cannot be watched")
 	v.policies.Reload(t.Context())
 	v.decided('A')
 	v.watches(t, 'A', 1)
 	v.serve(t, 'B')
 	v.decided('B')
 	v.watches(t, 'B', 1)
+	v.says(t, "", "")
 	if err := v.close(); err != nil || strings.Count(v.log.String(), "not monitored") != 1 {
 		t.Error(err, v.log)
 	}

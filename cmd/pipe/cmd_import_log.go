@@ -18,7 +18,7 @@ func logFlags(f *pflag.FlagSet, o *fromlog.Options) {
 	f.StringVar(&o.Partial, "partial", "", "with --log: the Parquet file for the instances with unknown outcomes")
 	f.StringVar(&o.DSJSON, "dsjson", "", "with --log: the file for decisions with outcomes as Vowpal Wabbit reads them")
 	f.StringVar(&o.OBP, "obp", "", "with --log: the .npz or .json file for the same as Open Bandit Pipeline takes them")
-	f.StringVar(&o.Policy, "policy", "", "with --log: only decisions of this policy, NAME or NAME@DIGEST, with its own probabilities")
+	f.StringVar(&o.Policy, "policy", "", "with --log: only decisions of this policy, NAME or NAME@DIGEST, with its own probabilities and at its prices")
 	f.BoolVar(&o.Fallbacks, "fallbacks", false, "with --dsjson and --obp: keep decisions that another pair answered; their cost is that of choosing the pair, fallback included")
 	timeFlag(f, "since", "with --log: only decisions from this `time` on, such as 2026-01-31 or 2026-01-31T12:00:00Z; days are UTC", &o.Since)
 	timeFlag(f, "until", "with --log: only decisions before this `time`", &o.Until)

@@ -217,7 +217,7 @@ func (o *Outcome) checkRange(maxLoss float64) error {
 	case o.Score != nil && !(*o.Score >= 0 && *o.Score <= 1):
 		return &RecordError{ID: o.ID, Field: "score", Msg: fmt.Sprintf("is %v; it is from 0 to 1", *o.Score)}
 	case o.Loss != nil && !(math.Abs(*o.Loss) <= maxLoss):
-		return &RecordError{ID: o.ID, Field: "loss", Msg: fmt.Sprintf("is %v; it is at most %v", *o.Loss, maxLoss)}
+		return &RecordError{ID: o.ID, Field: "loss", Msg: fmt.Sprintf("is %v; it is from %v to %v", *o.Loss, -maxLoss, maxLoss)}
 	}
 	return nil
 }

@@ -36,19 +36,25 @@ type PolicySummary struct {
 	// MeasuredFees says that expected costs include measured fees, which outcomes do not have: measured costs and savings are
 	// not known then.
 	MeasuredFees bool            `json:"measured_fees,omitempty"`
-	Expected     WeightedMean    `json:"expected_cost"` // of the chosen pair, at the prices of the decision
-	Measured     WeightedMean    `json:"measured_cost"` // of the records whose loss is known
-	Believed     WeightedMean    `json:"believed_cost"` // expected cost of those records
-	BestFixed    string          `json:"best_fixed"`    // the pair with the lowest expected cost, where available; "" if the policy states none
-	Saving       WeightedMean    `json:"saving"`        // expected cost of that pair, less that of the chosen one
-	Proven       WeightedMean    `json:"proven_saving"` // the same from measured costs, by inverse propensity weights, without fallbacks; needs exploration
-	Money        WeightedMean    `json:"money"`         // measured fee of a record, where it is known
-	Pairs        []PairSummary   `json:"pairs"`         // in the order of the actions
-	Shadows      []ShadowSummary `json:"shadows"`       // by name and digest
+	Expected     WeightedMean    `json:"expected_cost"`                        // of the chosen pair, at the prices of the decision
+	Measured     WeightedMean    `json:"measured_cost"`                        // of the records whose loss is known
+	Believed     WeightedMean    `json:"believed_cost"`                        // expected cost of those records
+	BestFixed    string          `json:"best_fixed"`                           // the pair with the lowest expected cost, where available; "" if the policy states none
+	Saving       WeightedMean    `json:"saving"`                               // expected cost of that pair, less that of the chosen one
+	Proven       WeightedMean    `json:"proven_saving"`                        // the same from measured costs, by inverse propensity weights, without fallbacks; needs exploration
+	SavingLacks  int             `json:"saving_without_pair,omitempty"`        // decisions that Saving leaves out, because that pair was not available
+	ProvenLacks  int             `json:"proven_saving_without_pair,omitempty"` // outcomes that Proven leaves out for that
+	Money        WeightedMean    `json:"money"`                                // measured fee of a record, where it is known
+	Pairs        []PairSummary   `json:"pairs"`                                // in the order of the actions
+	Shadows      []ShadowSummary `json:"shadows"`                              // by name and digest
 }
 
+// LeastEffective is the number of effective rows below which no interval is stated: the normal approximation is not right there.
+// Rows with weights are as many as say as much about a mean with equal weights.
+const LeastEffective = 100
+
 // WeightedMean is a mean over some rows, each divided by the probability with which it was kept, with the normal interval of
-// 95%. Low and High are nil below two rows, from which no interval follows.
+// 95%. Low and High are nil below [LeastEffective] rows.
 type WeightedMean struct {
 	Rows int      `json:"rows"`
 	Mean float64  `json:"mean"` // 0 without rows
@@ -113,17 +119,19 @@ func stamp(micros int64) string { return time.UnixMicro(micros).UTC().Format(tim
 
 // Text is the mean with its interval; empty without rows.
 func (m WeightedMean) Text() string {
-	switch m.Rows {
-	case 0:
+	switch {
+	case m.Rows == 0:
 		return ""
-	case 1:
-		return digits(m.Mean) + " (1 row)"
+	case m.Rows == 1:
+		return Digits(m.Mean) + " (1 row)"
+	case m.Low == nil:
+		return fmt.Sprintf("%s (%d rows)", Digits(m.Mean), m.Rows)
 	}
-	return fmt.Sprintf("%s (%s to %s at 95%%, %d rows)", digits(m.Mean), digits(*m.Low), digits(*m.High), m.Rows)
+	return fmt.Sprintf("%s (%s to %s at 95%%, %d rows)", Digits(m.Mean), Digits(*m.Low), Digits(*m.High), m.Rows)
 }
 
-// digits writes a number with four decimals, or with an exponent where it would have many digits.
-func digits(v float64) string {
+// Digits writes a number with four decimals, or with an exponent where it would have many digits.
+func Digits(v float64) string {
 	if math.Abs(v) >= 1e9 {
 		return fmt.Sprintf("%.4g", v)
 	}

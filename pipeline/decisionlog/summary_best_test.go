@@ -1,6 +1,7 @@
 package decisionlog
 
 import (
+	"strings"
 	"testing"
 
 	"pipe/costs"
@@ -24,7 +25,7 @@ func TestBestPairStays(t *testing.T) {
 			s.add(d)
 		}
 		got := s.end()
-		if got.BestFixed != want || want == "b/none" && got.Saving.Rows != 100-lacks {
+		if got.BestFixed != want || want == "b/none" && (got.Saving.Rows != 100-lacks || got.SavingLacks != lacks) {
 			t.Errorf("%d records lack b: against %s on %d rows, want %s", lacks, got.BestFixed, got.Saving.Rows, want)
 		}
 	}
@@ -51,5 +52,42 @@ func TestMeasuredFeesAreNotCompared(t *testing.T) {
 		if got.MeasuredFees != (meta != nil) || got.Measured.Rows != rows || got.Believed.Rows != rows || got.Proven.Rows != rows || got.Losses != 1 || got.Expected.Rows != 1 || got.Pairs[0].Loss.Rows != 1 {
 			t.Errorf("%v: %+v", meta, got)
 		}
+	}
+}
+
+// TestFewRowsHaveNoInterval: an interval is stated from 100 rows on, and rows with weights count for fewer.
+func TestFewRowsHaveNoInterval(t *testing.T) {
+	about := &PolicyInfo{Actions: &costs.Actions{
+		Experts: []costs.Expert{{Name: "a"}, {Name: "b"}}, Advice: []costs.Advice{{Name: "none"}},
+	}}
+	for n, want := range map[int]bool{2: false, 99: false, 100: true} {
+		var s *sums
+		for i := range n {
+			loss := float64(i % 2)
+			d := Decision{Record: &Record{
+				Action: i % 2, Executed: -1, Keep: 1, Propensity: []float64{0.5, 0.5}, Available: []bool{true, true},
+				ExpectedCost: []float32{0.5, 0.4}, ExpertFees: make([]float64, 2), AdviceFees: make([]float64, 1),
+			}, About: about, Outcome: &Outcome{Loss: &loss}}
+			if s == nil {
+				s = newSums(d)
+			}
+			s.add(d)
+		}
+		got := s.end()
+		for name, m := range map[string]WeightedMean{"expected cost": got.Expected, "measured cost": got.Measured, "saving": got.Saving} {
+			if (m.Low != nil) != want || (m.High != nil) != want || strings.Contains(m.Text(), "95%") != want {
+				t.Errorf("%s of %d rows: %s", name, n, m.Text())
+			}
+		}
+		if got.Proven.Rows != n || got.Proven.Low != nil { // half of the rows carry the weight
+			t.Errorf("measured saving of %d rows: %s", n, got.Proven.Text())
+		}
+	}
+	uneven := &weighted{}
+	for i := range 1000 {
+		uneven.add(float64(i%2), 1+999*float64(i%100/99))
+	}
+	if m := uneven.mean(); m.Low != nil || m.Rows != 1000 {
+		t.Errorf("10 of 1,000 rows have the weight: %s, %v effective", m.Text(), uneven.effective())
 	}
 }

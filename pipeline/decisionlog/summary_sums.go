@@ -32,14 +32,25 @@ func (s *weighted) add(x, w float64) {
 	s.squares2 += w * w * x * x
 }
 
-// mean is the weighted mean with the interval that follows from its linearization.
-func (s *weighted) mean() WeightedMean {
+// effective is the number of rows of equal weight that say as much about a mean; 0 of nothing.
+func (s *weighted) effective() float64 {
+	if s.rows == 0 {
+		return 0
+	}
+	return s.weight * s.weight / s.weights2
+}
+
+// mean is the weighted mean, with an interval if there are enough rows.
+func (s *weighted) mean() WeightedMean { return s.meanBy(s.effective()) }
+
+// meanBy is mean for values that say as much as a number of rows of equal weight. The interval follows from the linearization.
+func (s *weighted) meanBy(effective float64) WeightedMean {
 	if s.rows == 0 {
 		return WeightedMean{}
 	}
 	m := s.sum / s.weight
-	if s.rows == 1 {
-		return WeightedMean{Rows: 1, Mean: m}
+	if effective < LeastEffective {
+		return WeightedMean{Rows: s.rows, Mean: m}
 	}
 	variance := (s.squares2 - 2*m*s.sum2 + m*m*s.weights2) * float64(s.rows) / float64(s.rows-1)
 	wide := 1.96 * math.Sqrt(max(0, variance)) / s.weight
@@ -57,6 +68,7 @@ type sums struct {
 	measured weighted
 	believed weighted
 	money    weighted
+	compared int // outcomes for which measured savings can be known
 }
 
 // pairSums are those of one pair.
@@ -65,6 +77,7 @@ type pairSums struct {
 	loss        weighted
 	saving      weighted // expected cost less that of the chosen pair, on records for which it is available
 	proven      weighted // the same from measured costs
+	hits        weighted // outcomes of this pair itself, with their weights in proven
 	never       bool     // it had no chance on a record with a known loss for which it was available
 }
 
@@ -155,6 +168,7 @@ func (s *sums) addMeasured(d Decision, w float64) {
 	if d.FellBack() { // its cost is not that of the pair that had the probability
 		return
 	}
+	s.compared++
 	for i, p := range d.Own() {
 		switch {
 		case !d.Available[i]: // compared on the other records, as what is expected
@@ -162,6 +176,7 @@ func (s *sums) addMeasured(d Decision, w float64) {
 			s.pairs[i].never = true
 		case i == d.Action:
 			s.pairs[i].proven.add(cost/p-cost, w)
+			s.pairs[i].hits.add(0, w/p)
 		default:
 			s.pairs[i].proven.add(-cost, w)
 		}
@@ -178,9 +193,10 @@ func (s *sums) end() *PolicySummary {
 		p.Probability = s.pairs[i].probability.mean().Mean
 	}
 	if best := s.best(); best >= 0 {
-		o.BestFixed, o.Saving = o.Pairs[best].Pair, s.pairs[best].saving.mean()
-		if !s.pairs[best].never && s.pairs[best].proven.rows > 0 {
-			o.Proven = s.pairs[best].proven.mean()
+		b := &s.pairs[best]
+		o.BestFixed, o.Saving, o.SavingLacks = o.Pairs[best].Pair, b.saving.mean(), s.expected.rows-b.saving.rows
+		if !b.never && b.proven.rows > 0 {
+			o.Proven, o.ProvenLacks = b.proven.meanBy(b.hits.effective()), s.compared-b.proven.rows
 		}
 	}
 	o.Shadows = []ShadowSummary{}

@@ -62,10 +62,9 @@ type dsjsonState struct {
 	Model string `json:"m"`
 }
 
-func (c *dsjson) take(d decisionlog.Decision) error {
-	cost, _ := d.Cost()
+func (c *dsjson) take(d priced) error {
 	row := dsjsonRow{
-		Cost: cost, Probability: d.Propensity[d.Action], Timestamp: time.UnixMicro(d.Time).UTC().Format("2006-01-02T15:04:05.000000Z"),
+		Cost: d.cost, Probability: d.Propensity[d.Action], Timestamp: time.UnixMicro(d.Time).UTC().Format("2006-01-02T15:04:05.000000Z"),
 		Version: "1", EventID: d.ID, PDrop: 1 - d.Keep, State: dsjsonState{d.Digest}, Context: dsjsonContext{Features: d.Features},
 		Policy: d.Policy, Canary: d.Canary, Share: shareOf(d.Record),
 	}
@@ -77,7 +76,7 @@ func (c *dsjson) take(d decisionlog.Decision) error {
 		j, k := actions.Pair(i)
 		row.Context.Multi = append(row.Context.Multi, dsjsonAction{
 			Tag: actions.Name(i), Expert: map[string]int{actions.Experts[j].Name: 1}, Advice: map[string]int{actions.Advice[k].Name: 1},
-			Fee: map[string]any{"fee": d.FeeOf(i)},
+			Fee: map[string]any{"fee": d.fees[i]},
 		})
 		number := len(row.Context.Multi)
 		row.A, row.P = append(row.A, number), append(row.P, d.Propensity[i])

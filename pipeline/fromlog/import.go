@@ -20,16 +20,6 @@ type consumer interface {
 	abort()                // removes what is not complete; nothing after close
 }
 
-// chosenOnly leaves out decisions that another pair answered than the chosen one: what they cost is not what the chosen pair costs.
-type chosenOnly struct{ consumer }
-
-func (c chosenOnly) take(d decisionlog.Decision) error {
-	if d.FellBack() {
-		return nil
-	}
-	return c.consumer.take(d)
-}
-
 // Import reads a log and writes what the options ask for. Each file appears when it is complete.
 func Import(ctx context.Context, o Options) (*Result, error) {
 	if err := o.check(); err != nil {
@@ -41,7 +31,7 @@ func Import(ctx context.Context, o Options) (*Result, error) {
 	}
 	r := &Result{Format: 1, Log: o.Log}
 	var alone unmixed
-	consumers, err := o.consumers()
+	consumers, err := o.consumers(ctx, log)
 	defer func() {
 		for _, c := range consumers {
 			c.abort()
@@ -99,7 +89,7 @@ func (o Options) check() error {
 	return stage.Files{Reads: []stage.Input{{Path: o.Log, Part: stage.Ending(".parquet", ".jsonl", ".ids"), Grow: true, Big: true}}, Writes: writes}.Check()
 }
 
-func (o Options) consumers() (list []consumer, err error) {
+func (o Options) consumers(ctx context.Context, log *decisionlog.Log) (list []consumer, err error) {
 	for _, file := range []string{o.Out, o.Partial, o.DSJSON, o.OBP} {
 		if file != "" {
 			if err := atomicfile.MakeFolder(file); err != nil {
@@ -107,26 +97,37 @@ func (o Options) consumers() (list []consumer, err error) {
 			}
 		}
 	}
-	export := func(c consumer) {
-		if !o.Fallbacks {
-			c = chosenOnly{c}
-		}
-		list = append(list, c)
-	}
-	if o.DSJSON != "" {
-		c, err := newDSJSON(o.DSJSON)
+	if o.DSJSON != "" || o.OBP != "" {
+		to, err := o.exports(ctx, log)
 		if err != nil {
 			return list, err
 		}
-		export(c)
-	}
-	if o.OBP != "" {
-		export(&obp{path: o.OBP})
+		list = append(list, to)
 	}
 	if o.Out != "" || o.Partial != "" { // the last, since a tensor may turn out to be empty
 		list = append(list, newTensors(o))
 	}
 	return list, nil
+}
+
+// exports are the exports that the options ask for.
+func (o Options) exports(ctx context.Context, log *decisionlog.Log) (*exports, error) {
+	prices, err := o.priceList(ctx, log)
+	if err != nil {
+		return nil, err
+	}
+	e := &exports{options: o, list: prices}
+	if o.OBP != "" {
+		e.to = append(e.to, &obp{path: o.OBP})
+	}
+	if o.DSJSON != "" {
+		file, err := newDSJSON(o.DSJSON)
+		if err != nil {
+			return nil, err
+		}
+		e.to = append(e.to, file)
+	}
+	return e, nil
 }
 
 // take gives a decision to the consumers, if its loss is known and it is of the policy that is asked for.
@@ -153,9 +154,6 @@ func (o Options) take(d decisionlog.Decision, r *Result, alone *unmixed, to []co
 	case d.Error != "" && d.Executed < 0:
 		r.Unanswered++
 		return nil
-	}
-	if d.FellBack() && (o.DSJSON != "" || o.OBP != "") {
-		r.Fallbacks++
 	}
 	if o.Policy == "" && (o.Fallbacks || !d.FellBack()) {
 		alone.add(d.Record)
@@ -207,24 +205,6 @@ func contains(list []string, s string) bool {
 		}
 	}
 	return false
-}
-
-// wants reports whether a decision is of the policy of the options.
-func (o Options) wants(d decisionlog.Decision) bool {
-	name, digest, versioned := strings.Cut(o.Policy, "@")
-	switch {
-	case o.Policy == "":
-		return true
-	case d.Policy != name:
-		return false
-	}
-	return !versioned || strings.HasPrefix(d.Digest, digest) || strings.HasPrefix(strings.TrimPrefix(d.Digest, "sha256:"), digest)
-}
-
-// during reports whether a decision is of the time of the options.
-func (o Options) during(d decisionlog.Decision) bool {
-	at := time.UnixMicro(d.Time)
-	return !at.Before(o.Since) && (o.Until.IsZero() || at.Before(o.Until))
 }
 
 // none says why nothing could be taken.

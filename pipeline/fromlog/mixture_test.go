@@ -63,7 +63,15 @@ func exported(t *testing.T, folder, policy string) (rows []dsjsonRow, r *Result)
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, err := os.ReadFile(o.DSJSON)
+	rows = linesOf(t, o.DSJSON)
+	sameColumns(t, o.OBP, rows)
+	return rows, r
+}
+
+// linesOf are the lines of a file of DSJSON.
+func linesOf(t *testing.T, path string) (rows []dsjsonRow) {
+	t.Helper()
+	text, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,8 +82,7 @@ func exported(t *testing.T, folder, policy string) (rows []dsjsonRow, r *Result)
 		}
 		rows = append(rows, row)
 	}
-	sameColumns(t, o.OBP, rows)
-	return rows, r
+	return rows
 }
 
 // sameColumns compares the dictionary with the lines.

@@ -14,14 +14,12 @@ import (
 
 	"pipe/costs"
 	"pipe/internal/atomicfile"
-	"pipe/pipeline/decisionlog"
 )
 
 // obp collects the logged bandit feedback of Open Bandit Pipeline, which is a dictionary of arrays. It holds it in memory.
 type obp struct {
 	path    string
 	actions *costs.Actions
-	digest  string
 	context []float32 // n x dim
 	dim     int       // -1: features are not in the log
 	action  []int64
@@ -38,22 +36,16 @@ type obp struct {
 
 func (c *obp) abort() {}
 
-func (c *obp) take(d decisionlog.Decision) error {
+func (c *obp) take(d priced) error {
 	if c.actions == nil {
-		c.actions, c.digest, c.dim = d.About.Actions, d.Digest, len(d.Features)
-	}
-	if d.Digest != c.digest {
-		if err := c.actions.SameSet(d.About.Actions); err != nil {
-			return &costs.DataError{Column: "policy", Msg: fmt.Sprintf("is %s, with other pairs than earlier decisions; choose one by --policy NAME@DIGEST", d.Policy), Err: err}
-		}
+		c.actions, c.dim = d.About.Actions, len(d.Features)
 	}
 	if len(d.Features) != c.dim {
 		return &costs.DataError{Column: "features", Msg: fmt.Sprintf("are %d, and %d in earlier decisions; choose one version by --policy NAME@DIGEST", len(d.Features), c.dim)}
 	}
-	cost, _ := d.Cost()
 	c.context = append(c.context, d.Features...)
 	c.action = append(c.action, int64(d.Action))
-	c.reward = append(c.reward, -cost)
+	c.reward = append(c.reward, -d.cost)
 	c.pscore = append(c.pscore, d.Propensity[d.Action])
 	c.pi = append(c.pi, d.Propensity...)
 	c.keep = append(c.keep, d.Keep)

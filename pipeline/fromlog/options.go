@@ -1,7 +1,7 @@
 package fromlog
 
 import (
-	"fmt"
+	"strings"
 	"time"
 
 	"pipe/costs"
@@ -21,7 +21,7 @@ type Options struct {
 	OBP     string    // the same as Open Bandit Pipeline takes it: .npz or .json
 
 	Money  string // what a loss of 1 is worth, as costs.ParseMoney reads it; "": what the policy's tensor says
-	NoFees bool   // tensors have no measured fees, although the policy learned from such
+	NoFees bool   // no measured fees, although the policy learned from such
 
 	// Fallbacks keeps decisions in DSJSON and OBP that another pair answered than the chosen one. Their cost is that of choosing the
 	// pair, fallback included. Without it they are left out.
@@ -39,6 +39,24 @@ const (
 
 // DefaultOptions hold out what pipe import holds out.
 func DefaultOptions() Options { return Options{Same: SameRequest, Validation: 0.25, Test: 0.25} }
+
+// wants reports whether a decision is of the policy of the options.
+func (o Options) wants(d decisionlog.Decision) bool {
+	name, digest, versioned := strings.Cut(o.Policy, "@")
+	switch {
+	case o.Policy == "":
+		return true
+	case d.Policy != name:
+		return false
+	}
+	return !versioned || strings.HasPrefix(d.Digest, digest) || strings.HasPrefix(strings.TrimPrefix(d.Digest, "sha256:"), digest)
+}
+
+// during reports whether a decision is of the time of the options.
+func (o Options) during(d decisionlog.Decision) bool {
+	at := time.UnixMicro(d.Time)
+	return !at.Before(o.Since) && (o.Until.IsZero() || at.Before(o.Until))
+}
 
 // Result is the result of Import.
 type Result struct {
@@ -61,6 +79,13 @@ type Result struct {
 	Unmixed    int                    `json:"not_mixtures,omitempty"`   // decisions with the propensities of one policy alone, although a canary got a share of the requests
 	Exported   int                    `json:"exported,omitempty"`       // decisions in DSJSON and OBP
 
+	// Of DSJSON and OBP. Decisions are left out whose cost at the prices is not known.
+	Prices      *PriceList `json:"prices,omitempty"`             // of all costs
+	Repriced    int        `json:"repriced,omitempty"`           // decisions that were made at other prices; their costs are at these
+	OtherPairs  int        `json:"other_pairs,omitempty"`        // left out: decisions of policies with other pairs
+	ExportNoFee int        `json:"export_without_fee,omitempty"` // left out: decisions whose measured fee is not known
+	LogMoney    int        `json:"money_of_the_log,omitempty"`   // measured fees that are the money in the log, not that of tokens at the prices
+
 	Measured bool         `json:"measured_fees"`         // the tensors have measured fees
 	Money    *costs.Money `json:"money,omitempty"`       // what a loss of 1 is worth; nil: not known
 	NoFee    int          `json:"without_fee,omitempty"` // outcomes that are unknown in the tensors, because their fees are
@@ -72,18 +97,11 @@ type Empty struct {
 	Reason string `json:"reason"`
 }
 
-func noOutcomes(r *Result) error {
-	if r.Fallbacks > 0 {
-		return &costs.DataError{File: r.Log, Column: "executed", Msg: fmt.Sprintf("differs from the chosen pair in all %d decisions with a known loss; --fallbacks keeps them", r.Fallbacks)}
-	}
-	return r.noLoss()
-}
-
-// noLoss is the error where no decision of a policy has a known loss.
-func (r *Result) noLoss() error {
-	msg := fmt.Sprintf("is known of none of the %d decisions; send outcomes first", r.NoOutcome+r.Unanswered)
-	if r.Fixed > 0 {
-		msg += fmt.Sprintf(" (%d more are conversations that no policy decided on)", r.Fixed)
-	}
-	return &costs.DataError{File: r.Log, Column: "loss", Msg: msg}
+// PriceList says at which prices all costs of an export are.
+type PriceList struct {
+	Policy   string  `json:"policy"`        // name@digest of the policy whose prices they are
+	Lambda   float64 `json:"lambda"`        // multiplier of its advice fees
+	Measured bool    `json:"measured_fees"` // costs include measured fees
+	// Without says that costs lack measured fees that the policy's expected costs have, as the options ask.
+	Without bool `json:"without_fees,omitempty"`
 }

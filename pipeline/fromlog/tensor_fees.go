@@ -57,7 +57,7 @@ func firstOther(a, b map[string]string) string {
 func (t *tensors) settle(r *Result) (err error) {
 	r.Money, err = costs.MoneyFor(t.meta, t.options.Money)
 	if err == nil && r.Money == nil && t.meter != nil {
-		return &moneyError{costs.DataError{File: t.options.Log, Column: "fee", Msg: "is of money, and the policy learned from measured fees; it is not known what a loss of 1 is worth"}}
+		return noMoney(t.options.Log)
 	}
 	r.Measured = t.meter != nil
 	return err
@@ -80,7 +80,7 @@ func (t *tensors) forget(r *Result) error {
 		return !slices.ContainsFunc(at.count, func(n int) bool { return n > 0 })
 	})
 	if before > 0 && len(t.instances) == 0 {
-		return &feeError{costs.DataError{File: t.options.Log, Column: "fee", Msg: fmt.Sprintf("is known of none of the %d decisions with an outcome, so none of their costs is known", r.NoFee)}}
+		return noFees(t.options.Log, r.NoFee)
 	}
 	return nil
 }
@@ -91,26 +91,6 @@ func (at *instance) fee(pair int, money *costs.Money) float32 {
 		return float32(math.NaN())
 	}
 	return float32(at.money[pair] / float64(at.count[pair]) / money.PerLoss)
-}
-
-// feeError means that no call of the log has a known fee.
-type feeError struct{ costs.DataError }
-
-func (e *feeError) Unwrap() error { return &e.DataError }
-
-// Hint says what the user can do.
-func (e *feeError) Hint() string {
-	return "the gateway logs fees of experts that have prices (docs/gateway.md); --no-fees makes a tensor without measured fees"
-}
-
-// moneyError means that the fees of the log cannot be fees of a tensor.
-type moneyError struct{ costs.DataError }
-
-func (e *moneyError) Unwrap() error { return &e.DataError }
-
-// Hint says what the user can do.
-func (e *moneyError) Hint() string {
-	return "--money USD=40 says that it is worth 40 USD; --no-fees makes a tensor without measured fees"
 }
 
 // header is the metadata of the tensors.

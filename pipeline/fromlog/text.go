@@ -49,9 +49,31 @@ func (r *Result) WriteText(w io.Writer) error {
 		b.Add("not written", "%s: %s", e.File, e.Reason)
 	}
 	count("exported", "%d decisions with outcomes", r.Exported)
-	if r.Exported > 0 {
-		count("fallbacks", "%d decisions that another pair answered than the chosen one; the exports have them only with --fallbacks", r.Fallbacks)
-		count("not mixtures", "%d decisions have the probabilities of one policy alone, although a canary got a share of the requests: estimates from all together are wrong; --policy chooses one", r.Unmixed)
+	if r.Prices != nil {
+		r.exportText(b)
 	}
 	return b.WriteText(w)
+}
+
+// exportText says what the exports have, at which prices.
+func (r *Result) exportText(b *safetext.Fields) {
+	count := func(name, format string, n int) {
+		if n > 0 {
+			b.Add(name, format, n)
+		}
+	}
+	fees := "without measured fees"
+	switch {
+	case r.Prices.Measured:
+		fees = "and measured fees"
+	case r.Prices.Without:
+		fees = "without the measured fees from which the policy learned"
+	}
+	b.Add("prices", "all costs of the exports are at those of %s, with lambda %g, %s", r.Prices.Policy, r.Prices.Lambda, fees)
+	count("repriced", "%d decisions were made at other prices; their costs are at these", r.Repriced)
+	count("not exported", "%d decisions of policies with other pairs, which have no fees there; --policy chooses one policy", r.OtherPairs)
+	count("not exported", "%d decisions whose measured fee is not known, so that their cost is not known", r.ExportNoFee)
+	count("money", "%d measured fees are the money in the log; their tokens have no price there", r.LogMoney)
+	count("fallbacks", "%d decisions that another pair answered than the chosen one; the exports have them only with --fallbacks", r.Fallbacks)
+	count("not mixtures", "%d decisions have the probabilities of one policy alone, although a canary got a share of the requests: estimates from all together are wrong; --policy chooses one", r.Unmixed)
 }

@@ -50,3 +50,27 @@ func TestInspectCountsUnknownOutcomes(t *testing.T) {
 		}
 	}
 }
+
+// TestInspectSaysThatLambdaHasNoEffect: beside the summaries at several values of lambda, where no advice has a fee.
+func TestInspectSaysThatLambdaHasNoEffect(t *testing.T) {
+	for fee, want := range map[float64]bool{0: true, 0.1: false} {
+		path := filepath.Join(t.TempDir(), "t.parquet")
+		tensor := &costs.Tensor{
+			Actions: &costs.Actions{Experts: []costs.Expert{{Name: "a"}}, Advice: []costs.Advice{{Name: "none"}, {Name: "docs", Fee: fee}}},
+			IDs:     []string{"1"}, Splits: make([]costs.Split, 1), Dim: 1, Features: []float32{1}, Loss: []float32{1, 0},
+		}
+		if err := costs.Write(path, tensor); err != nil {
+			t.Fatal(err)
+		}
+		o := DefaultOptions()
+		o.Lambdas = []float64{0, 1, 4}
+		var text strings.Builder
+		e, err := File(t.Context(), path, o)
+		if err := errors.Join(err, e.WriteText(&text)); err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(text.String(), "lambda has no effect") != want || strings.Contains(text.String(), "so 0, 1 and 4 are one price") != want {
+			t.Errorf("a fee of %v:\n%s", fee, &text)
+		}
+	}
+}

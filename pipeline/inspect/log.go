@@ -2,6 +2,7 @@ package inspect
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"path/filepath"
 
@@ -56,6 +57,15 @@ func count(b *safetext.Fields, name, format string, n int) {
 	}
 }
 
+// saving is a saving in words, with the rows that it leaves out; empty if it is not known.
+func saving(against string, m decisionlog.WeightedMean, lacks int) string {
+	text := safetext.After("against "+against+" ", m.Text())
+	if text != "" && lacks > 0 {
+		text += fmt.Sprintf("; without the %d rows for which that pair was not available", lacks)
+	}
+	return text
+}
+
 func writePolicy(b *safetext.Fields, p *decisionlog.PolicySummary) {
 	b.Add("policy", "%s, %s", p.Name, p.Digest)
 	b.Add("  decisions", "%d", p.Records)
@@ -77,8 +87,8 @@ func writePolicy(b *safetext.Fields, p *decisionlog.PolicySummary) {
 		b.Add("  measured fees", "are part of what is expected and not of outcomes: measured costs and savings are not known")
 	}
 	b.Add("  measured cost", "%s%s", p.Measured.Text(), safetext.After("; expected of the same rows ", p.Believed.Text()))
-	b.Add("  expected saving", "%s", safetext.After("against "+p.BestFixed+" ", p.Saving.Text()))
-	b.Add("  measured saving", "%s", safetext.After("against "+p.BestFixed+" ", p.Proven.Text()))
+	b.Add("  expected saving", "%s", saving(p.BestFixed, p.Saving, p.SavingLacks))
+	b.Add("  measured saving", "%s", saving(p.BestFixed, p.Proven, p.ProvenLacks))
 	b.Add("  measured fee", "%s", p.Money.Text())
 	b.Add("  outcomes", "%d, %d of them with a loss", p.Outcomes, p.Losses)
 	count(b, "  pair fees", "%d decisions with fees of pairs, which their costs include", p.PairFees)

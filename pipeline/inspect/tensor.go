@@ -35,6 +35,7 @@ type TensorExplanation struct {
 	Meta         map[string]string `json:"meta,omitempty"`
 	Repeats      []costs.Repeats   `json:"repeats,omitempty"` // of the splits that have repeated rows, or copies of training rows
 	Summaries    []TensorSummary   `json:"summaries"`
+	Notes        []string          `json:"notes,omitempty"` // on the values of lambda
 }
 
 // TimeSpan is the first and the last time of a tensor, in UTC.
@@ -84,7 +85,7 @@ func explainTensor(_ context.Context, path string, o Options) (Explanation, erro
 	if first, last, ok := t.TimeSpan(); ok {
 		e.Time = &TimeSpan{costs.TimeText(first), costs.TimeText(last)}
 	}
-	e.Unknown = unknownOutcomes(t)
+	e.Unknown, e.Notes = unknownOutcomes(t), t.IdlePrices(o.Lambdas, false)
 	for _, p := range a.Unavailable {
 		e.Unavailable = append(e.Unavailable, a.Name(a.Index(p.Expert, p.Advice)))
 	}
@@ -169,6 +170,9 @@ func (e *TensorExplanation) WriteText(w io.Writer) error {
 	b.AddPairs("metadata", e.Meta)
 	for _, s := range e.Summaries {
 		e.writeSummary(b, s)
+	}
+	for _, note := range e.Notes {
+		b.Add("note", "%s", note)
 	}
 	return b.WriteText(w)
 }

@@ -14,13 +14,17 @@ const (
 	OK       Verdict = "ok"
 	Warning  Verdict = "warning"  // a change was found; it may be harmless
 	Alarm    Verdict = "alarm"    // a change was found in a family of Options.FailOn
-	Untested Verdict = "untested" // there are too few rows, or no outcomes
+	Untested Verdict = "untested" // there are too few rows, or no outcomes, or the version is not watched
 )
 
 // Status is what a Monitor has found so far. docs/monitor.md explains the fields.
 type Status struct {
-	Format    int             `json:"format"`
-	Verdict   Verdict         `json:"verdict"` // the worst of the families
+	Format  int     `json:"format"`
+	Verdict Verdict `json:"verdict"` // the worst of the families
+	// Watched is false where a server serves another version of the policy than the one that all else is about. Then all verdicts
+	// are untested.
+	Watched   bool            `json:"watched"`
+	Served    string          `json:"served,omitempty"` // digest of that other version
 	Policy    PolicyInfo      `json:"policy"`
 	Baseline  BaselineInfo    `json:"baseline"`
 	New       NewInfo         `json:"new"`

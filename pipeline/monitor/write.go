@@ -4,12 +4,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"pipe/internal/atomicfile"
 	"pipe/internal/safetext"
+	"pipe/pipeline/decisionlog"
 	"pipe/pipeline/report/page"
 )
 
@@ -142,13 +144,13 @@ func (s *Status) Alarms() (names []string) {
 func (o OutcomesStatus) lines() (lines []string) {
 	add := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
 	if a := o.Alarm; a != nil {
-		add("baseline mean %.4f (%d rows), with %.4g%% confidence at most %.4f; with the tolerance %g the level is %.4f",
-			a.Baseline, a.Rows, 100*(1-a.Alpha/2), a.Upper, a.Tolerance, a.Level)
+		add("baseline mean %s (%d rows), with %.4g%% confidence at most %s; with the tolerance %g the level is %s",
+			digits(a.Baseline), a.Rows, 100*(1-a.Alpha/2), digits(a.Upper), a.Tolerance, digits(a.Level))
 	}
 	if o.Mean == nil {
 		return append(lines, "no outcome is known")
 	}
-	add("mean of %d outcomes %.4f", o.Known, *o.Mean)
+	add("mean of %d outcomes %s", o.Known, digits(*o.Mean))
 	if a := o.Alarm; a != nil && a.Possible {
 		where := "has not risen"
 		if a.Risen > 0 {
@@ -157,13 +159,24 @@ func (o OutcomesStatus) lines() (lines []string) {
 		add("alarm: %s; evidence %.3g, at most %.3g so far, it rises at %g (false with a probability of at most %g, ever)", where, a.Evidence, a.Peak, a.RisesAt, a.Alpha)
 	}
 	if a := o.ADWIN; a != nil {
-		text := fmt.Sprintf("residual %+.4f against %s; ADWIN found %d changes", *o.Residual, a.Expected, a.Changes)
+		text := fmt.Sprintf("residual %s against %s; ADWIN found %d changes", signed(*o.Residual), a.Expected, a.Changes)
 		if n := len(a.Latest); n > 0 {
-			text += fmt.Sprintf(", the latest at %d%s; since then the mean is %+.4f", a.Latest[n-1].Value, safetext.After(", ", a.Latest[n-1].Time), a.Residual)
+			text += fmt.Sprintf(", the latest at %d%s; since then the mean is %s", a.Latest[n-1].Value, safetext.After(", ", a.Latest[n-1].Time), signed(a.Residual))
 		}
 		lines = append(lines, text)
 	}
 	return lines
+}
+
+// digits is short for numbers in sentences.
+func digits(v float64) string { return decisionlog.Digits(v) }
+
+// signed is a number with its sign.
+func signed(v float64) string {
+	if math.Signbit(v) {
+		return digits(v)
+	}
+	return "+" + digits(v)
 }
 
 func (d DecisionsStatus) lines() []string {

@@ -3,6 +3,8 @@ package dashboard
 import (
 	"slices"
 	"time"
+
+	"pipe/pipeline/decisionlog"
 )
 
 // State is what the page shows, as JSON. Figures that are not known are absent. docs/serve.md explains the fields.
@@ -237,9 +239,6 @@ func ratio(sum float64, n int64) *float64 {
 	return &sum
 }
 
-// leastEffective is the number of effective rows below which no interval is shown: the normal approximation is not right there.
-const leastEffective = 100
-
 // meanOf is the mean of values and its interval; nil of none.
 func meanOf(m moments) *Mean { return meanBy(m, float64(m.n)) }
 
@@ -249,7 +248,7 @@ func meanBy(m moments, effective float64) *Mean {
 		return nil
 	}
 	out := &Mean{N: m.n, Mean: m.mean()}
-	if effective >= leastEffective {
+	if effective >= decisionlog.LeastEffective {
 		half := m.half()
 		low, high := out.Mean-half, out.Mean+half
 		out.Low, out.High = &low, &high

@@ -391,7 +391,7 @@ func TestOutcomes(t *testing.T) {
 		{`[{"id": "a", "loss": 1e999}]`, 400, "too large"},
 		{`{"id": "a", "score": 5}`, 400, "it is from 0 to 1"},
 		{`{"id": "a", "score": -1}`, 400, "it is from 0 to 1"},
-		{`{"id": "a", "loss": 1e308}`, 400, "it is at most"},
+		{`{"id": "a", "loss": -1e39}`, 400, "it is from -3.4028234663852886e+38 to 3.4028234663852886e+38"},
 		{`[{"id": "a", "los": 1}]`, 400, "not a parameter"},
 		{`[{"id": "a", "loss": 1, "loss": 2}]`, 400, "duplicate"},
 		{`5`, 400, "invalid_value"},

@@ -106,13 +106,13 @@ func (r *Result) count() {
 	if !r.Fixed() {
 		m.Stage(u.policy.Name, "decide", r.decided)
 	}
-	fixed := u.version.fixed.best(u.prices)
+	fixed := u.version.fixed.compare(r.Records)
 	for _, rec := range r.Records {
 		j, k := u.version.info.Actions.Pair(rec.Action)
 		cost, best := math.NaN(), math.NaN()
 		if rec.ExpectedCost != nil {
 			cost = float64(rec.ExpectedCost[rec.Action])
-			if fixed >= 0 {
+			if fixed >= 0 && rec.Available[fixed] {
 				best = float64(rec.ExpectedCost[fixed])
 			}
 		}

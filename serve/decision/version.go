@@ -48,7 +48,7 @@ func newVersion(info *policy.Info, p *policy.Pricing) *version {
 		v.chosen[i] = all[i*n : (i+1)*n : (i+1)*n]
 		v.chosen[i][i] = 1
 	}
-	v.fixed = fixedPair{loss: make([]float64, n), known: fixedOf(info)}
+	v.fixed = newFixedPair(n, fixedOf(info))
 	if g := info.Guard; g != nil {
 		v.guarded = g.Fallback
 		_, v.reason = g.Verdict()

@@ -6,15 +6,24 @@ import (
 	"sync"
 
 	"pipe/models/policy"
+	"pipe/pipeline/decisionlog"
 )
 
-// fixedPair finds the pair that would be best for all rows of the traffic together, to which savings are compared: the one
-// with the smallest mean expected loss plus fee.
+// fixedPair finds the pair that would be best for all rows of the traffic together: the one with the smallest mean expected loss
+// plus fee at given prices, and the one to which the savings of all decisions are compared.
 type fixedPair struct {
 	mu    sync.Mutex
 	loss  []float64 // sum of expected losses of every pair
 	rows  int64
 	known int // best fixed pair of the training, until there are enough rows; -1: not known
+
+	// Of decisions, where the pair was available, at their prices.
+	beyond []float64 // sum of the expected cost of every pair, less that of the chosen one
+	had    []int64   // how many these are
+}
+
+func newFixedPair(pairs, known int) fixedPair {
+	return fixedPair{loss: make([]float64, pairs), known: known, beyond: make([]float64, pairs), had: make([]int64, pairs)}
 }
 
 // settledRows is the number of rows from which on the mean over the traffic names the best fixed pair.
@@ -49,6 +58,41 @@ func (f *fixedPair) best(p *priced) int {
 		}
 	}
 	return best
+}
+
+// compare counts decisions, and returns the pair to which their expected costs are compared: the one that cost least beside what
+// was chosen, where it was available, of those that at least half of the decisions had. For the first rows it is that of the
+// training. -1: not known.
+func (f *fixedPair) compare(records []*decisionlog.Record) int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, r := range records {
+		f.count(r)
+	}
+	most := slices.Max(f.had)
+	if most < settledRows {
+		return f.known
+	}
+	best, least := -1, math.Inf(1)
+	for i, n := range f.had {
+		if n > 0 && 2*n >= most && f.beyond[i]/float64(n) < least {
+			best, least = i, f.beyond[i]/float64(n)
+		}
+	}
+	return best
+}
+
+func (f *fixedPair) count(r *decisionlog.Record) {
+	if r.ExpectedCost == nil {
+		return
+	}
+	for i, ok := range r.Available {
+		beyond := float64(r.ExpectedCost[i]) - float64(r.ExpectedCost[r.Action])
+		if ok && math.Abs(beyond) < -policy.ExcludedBelow {
+			f.beyond[i] += beyond
+			f.had[i]++
+		}
+	}
 }
 
 // named is the best fixed pair, which may not be available; -1: not known.

@@ -21,16 +21,16 @@ func newDecisions(r *prometheus.Registry) decisions {
 	return decisions{
 		pairs:     counter(r, "pipe_decisions_total", "Decisions by the pair that was chosen.", "policy", "expert", "advice"),
 		expected:  sum(r, "pipe_expected_cost", "Cost that the policy expects of the chosen pairs: loss plus fees.", "policy"),
-		bestFixed: sum(r, "pipe_expected_cost_best_fixed", "Cost that the policy expects of the best fixed pair on the same rows.", "policy"),
-		saving:    sum(r, "pipe_expected_saving", "Expected cost of the best fixed pair minus that of the chosen pair.", "policy"),
+		bestFixed: sum(r, "pipe_expected_cost_best_fixed", "Cost that the policy expects of the best fixed pair, where that is available.", "policy"),
+		saving:    sum(r, "pipe_expected_saving", "Expected cost of the best fixed pair minus that of the chosen pair, where the fixed one is available.", "policy"),
 		explored:  counter(r, "pipe_explored_total", "Decisions for which exploration chose another pair than the policy.", "policy"),
 		shadows:   counter(r, "pipe_shadow_decisions_total", "Decisions of shadow policies, by whether they chose the same pair as the live one.", "policy", "shadow", "agrees"),
 		reloads:   counter(r, "pipe_policy_loads_total", "Policy files that were read, by whether they are served now.", "policy", "ok"),
 	}
 }
 
-// Decision counts a decided row. The costs are what the policy expects of the chosen pair and of the best fixed pair of
-// its training rows, in the unit of the task loss; NaN where it states none.
+// Decision counts a decided row. The costs are what the policy expects of the chosen pair and of the best fixed pair, in the unit
+// of the task loss; NaN where it states none, or the best fixed pair is not available.
 func (m *Metrics) Decision(policy, expert, advice string, expectedCost, bestFixedCost float64) {
 	if m == nil {
 		return

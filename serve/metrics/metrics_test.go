@@ -39,7 +39,7 @@ func TestEvents(t *testing.T) {
 		# HELP pipe_requests_total Requests that were answered, by route and status code.
 		# TYPE pipe_requests_total counter
 		pipe_requests_total{code="200",route="POST /v1/decide"} 1
-		# HELP pipe_expected_saving Expected cost of the best fixed pair minus that of the chosen pair.
+		# HELP pipe_expected_saving Expected cost of the best fixed pair minus that of the chosen pair, where the fixed one is available.
 		# TYPE pipe_expected_saving summary
 		pipe_expected_saving_sum{policy="p"} 0.25
 		pipe_expected_saving_count{policy="p"} 1
