@@ -17,8 +17,10 @@ const (
 	maxLongText = 1 << 12 // bytes of an error or a comment; the rest is cut off
 	maxDim      = 1 << 16
 	maxAttempts = 64
-	maxShadows  = 64
 )
+
+// MaxShadows is the most shadows of one record.
+const MaxShadows = 64
 
 // sumTolerance is how far the sum of the propensities may be from 1: far more than the rounding of sums, and far less
 // than any probability that exploration gives.
@@ -187,8 +189,8 @@ func (r *Record) wrongNumbers(p *PolicyInfo, a int) (field, msg string) {
 	if r.FeeKnown && !(r.Fee >= 0 && r.Fee <= math.MaxFloat64) {
 		return "fee", fmt.Sprintf("is %v", r.Fee)
 	}
-	if len(r.Attempts) > maxAttempts || len(r.Shadows) > maxShadows {
-		return "attempts", fmt.Sprintf("are %d, and shadows %d; at most %d are logged", len(r.Attempts), len(r.Shadows), maxAttempts)
+	if len(r.Attempts) > maxAttempts || len(r.Shadows) > MaxShadows {
+		return "attempts", fmt.Sprintf("are %d, and shadows %d; at most %d and %d are logged", len(r.Attempts), len(r.Shadows), maxAttempts, MaxShadows)
 	}
 	for _, t := range r.Attempts {
 		if t.Action < 0 || t.Action >= a {

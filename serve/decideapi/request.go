@@ -222,7 +222,8 @@ func (b *body) changes() (c decide.PriceChange, err error) {
 	fees(&c.Fees, "advice=", b.Prices.Advice)
 	fees(&c.Pairs, "", b.Prices.Pairs)
 	without := func(kind string, names []text) {
-		for _, name := range names {
+		slices.Sort(names)
+		for _, name := range slices.Compact(names) {
 			c.Without = append(c.Without, kind+"="+string(name))
 		}
 	}

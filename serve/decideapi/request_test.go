@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -163,13 +164,16 @@ func BenchmarkParse(b *testing.B) {
 	}
 }
 
-// TestOneRequestHasOneOrderOfPrices checks that equal fees are one change of prices, which is what is remembered of them,
-// and that others are another one.
+// TestOneRequestHasOneOrderOfPrices checks that equal fees and unavailable names are one change of prices, which is what
+// is remembered of them, and that others are another one.
 func TestOneRequestHasOneOrderOfPrices(t *testing.T) {
-	read := func(fee number) decide.PriceChange {
+	read := func(fee number, without ...text) decide.PriceChange {
 		fees := map[string]number{"a": 1, "b": 2, "c": 3, "d": fee}
 		var b body
 		b.Prices.Experts, b.Prices.Advice, b.Prices.Pairs = fees, fees, fees
+		for _, to := range []*[]text{&b.Unavailable.Experts, &b.Unavailable.Advice, &b.Unavailable.Pairs} {
+			*to = slices.Clone(without)
+		}
 		c, err := b.changes()
 		if err != nil {
 			t.Fatal(err)
@@ -184,5 +188,11 @@ func TestOneRequestHasOneOrderOfPrices(t *testing.T) {
 	}
 	if other := read(5); reflect.DeepEqual(other, first) {
 		t.Errorf("other fees are %v, too", other)
+	}
+	if one, other := read(4, "a", "b"), read(4, "b", "a", "b"); !reflect.DeepEqual(one, other) {
+		t.Errorf("unavailable: %v, and in another order %v", one, other)
+	}
+	if one, other := read(4, "a"), read(4, "b"); reflect.DeepEqual(one, other) {
+		t.Errorf("other unavailable names are %v, too", other)
 	}
 }

@@ -1,6 +1,7 @@
 package decision
 
 import (
+	"cmp"
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
@@ -8,6 +9,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
 	"time"
 
 	"pipe/models/policy"
@@ -234,16 +237,23 @@ func stickyKey(r *Request) string {
 	return "request\x00" + r.ID
 }
 
-// checkOthers checks that canaries and shadows are loaded.
+// checkOthers checks that canaries and shadows are loaded, and that records have room for the shadows.
 func (d *Decider) checkOthers() error {
 	var names []string
 	for _, c := range d.settings.Canary {
 		names = append(names, c.Policy, c.Of)
 	}
+	shadows := map[string]int{} // of a policy
 	for _, s := range d.settings.Shadow {
 		names = append(names, s.Policy, s.Of)
+		shadows[cmp.Or(s.Of, d.set.Default())]++
 	}
 	var problems []error
+	for _, of := range slices.Sorted(maps.Keys(shadows)) {
+		if n := shadows[of]; n > decisionlog.MaxShadows {
+			problems = append(problems, fmt.Errorf("shadow: %q has %d shadows; a record has room for %d", of, n, decisionlog.MaxShadows))
+		}
+	}
 	for _, name := range names {
 		if name == "" {
 			continue

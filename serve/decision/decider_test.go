@@ -430,6 +430,22 @@ func TestNewRefuses(t *testing.T) {
 	}
 }
 
+// TestShadowsHaveRoom checks that a policy has as many shadows as a record has room for, and no more.
+func TestShadowsHaveRoom(t *testing.T) {
+	w := newWorld(t, DefaultSettings())
+	for n := decisionlog.MaxShadows; n <= decisionlog.MaxShadows+1; n++ {
+		s := DefaultSettings()
+		s.Shadow = []Shadow{{Policy: w.Policies().Default(), Of: "fixed"}, {Policy: "fixed"}}
+		for i := range n - 1 {
+			s.Shadow = append(s.Shadow, Shadow{Policy: fmt.Sprint("unknown-", i), Of: w.Policies().Default()})
+		}
+		_, err := New(w.Policies(), nil, nil, nil, s) // fails in both cases: most shadows are unknown
+		if full := strings.Contains(fmt.Sprint(err), "has 65 shadows; a record has room for 64"); full != (n > decisionlog.MaxShadows) {
+			t.Errorf("%d shadows: %v", n, err)
+		}
+	}
+}
+
 // TestNoLog checks that a decider works without a log and without metrics.
 func TestNoLog(t *testing.T) {
 	w := newWorld(t, DefaultSettings())
