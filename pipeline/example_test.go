@@ -16,9 +16,10 @@ import (
 	"pipe/onnx"
 	"pipe/onnx/ort"
 	"pipe/onnx/ort/orttest"
-	"pipe/pipeline"
+	"pipe/pipeline/eval"
 	"pipe/pipeline/report"
 	"pipe/pipeline/stage"
+	"pipe/pipeline/train"
 )
 
 func TestMain(m *testing.M) { orttest.Main(m) }
@@ -46,7 +47,7 @@ func hardAndEasy() *costs.Tensor {
 
 // The shortest way from a file with a cost tensor to a report: pipe train and
 // pipe eval.
-func ExampleTrain() {
+func Example_file() {
 	dir, err := os.MkdirTemp("", "train")
 	if err != nil {
 		log.Fatal(err)
@@ -57,15 +58,15 @@ func ExampleTrain() {
 		log.Fatal(err)
 	}
 
-	t := pipeline.DefaultTrainOptions()
+	t := train.DefaultOptions()
 	t.Tensor, t.Out = table, filepath.Join(dir, "policies")
 	t.Recipe, t.Seeds, t.Network.Epochs, t.LearningRate = paper.Name, 2, 40, 0.01
-	if _, err := pipeline.Train(context.Background(), t, stage.Quiet); err != nil {
+	if _, err := train.Run(context.Background(), t, stage.Quiet); err != nil {
 		log.Fatal(err)
 	}
-	e := pipeline.DefaultEvalOptions()
+	e := eval.DefaultOptions()
 	e.Tensor, e.Policies = table, []string{t.Out}
-	report, err := pipeline.Eval(context.Background(), e, stage.Quiet)
+	report, err := eval.Run(context.Background(), e, stage.Quiet)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -90,21 +91,21 @@ func (expectedCost) Loss(g *onnx.Graph, b models.Batch) *onnx.Value {
 }
 
 // The same in memory, with a custom training loss beside the paper's.
-func ExampleTrainTensor() {
+func Example_inMemory() {
 	rt, err := ort.Open(ort.DefaultConfig())
 	if err != nil {
 		log.Fatal(err)
 	}
 	defer rt.Close()
 	t, own := hardAndEasy(), []models.Method{{Name: "mine", Surrogate: expectedCost{}, About: "the expected cost itself"}}
-	c, o := pipeline.DefaultTrainConfig(), pipeline.DefaultEvalOptions()
+	c, o := train.DefaultSettings(), eval.DefaultOptions()
 	c.Recipe, c.Methods, c.Own, o.Own = paper.Name, []string{"mine"}, own, own
 	c.Seeds, c.Network.Epochs, c.LearningRate = 2, 40, 0.01
-	policies, _, err := pipeline.TrainTensor(context.Background(), rt, t, c, models.CheckpointPolicy{}, stage.Quiet)
+	policies, _, err := train.Policies(context.Background(), rt, t, c, models.CheckpointPolicy{}, stage.Quiet)
 	if err != nil {
 		log.Fatal(err)
 	}
-	report, err := pipeline.EvalPolicies(context.Background(), rt, t, policies, o, stage.Quiet)
+	report, err := eval.Policies(context.Background(), rt, t, policies, o, stage.Quiet)
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package pipeline
+package pipeline_test
 
 import (
 	"errors"
@@ -15,13 +15,18 @@ import (
 	"pipe/models/policy"
 	"pipe/onnx/ort"
 	"pipe/onnx/ort/orttest"
+	"pipe/pipeline/costing"
+	"pipe/pipeline/eval"
+	"pipe/pipeline/imports"
+	"pipe/pipeline/replay"
 	"pipe/pipeline/stage"
+	"pipe/pipeline/train"
 	"pipe/pipeline/world"
 )
 
 // quickTraining trains one policy of the recipe paper for a moment.
-func quickTraining() TrainConfig {
-	c := DefaultTrainConfig()
+func quickTraining() train.Settings {
+	c := train.DefaultSettings()
 	c.Recipe, c.Methods, c.Seeds, c.Network.Epochs = paper.Name, nil, 1, 1
 	return c
 }
@@ -60,33 +65,36 @@ var damages = map[string]func(t *costs.Tensor) *costs.Tensor{
 
 // TestTensorsInMemoryAreChecked: every function that takes a tensor refuses a wrong one.
 func TestTensorsInMemoryAreChecked(t *testing.T) {
-	rt, o := orttest.Open(t, 1), DefaultEvalOptions()
-	trained, _, err := TrainTensor(t.Context(), rt, inMemory(), quickTraining(), models.CheckpointPolicy{}, stage.Quiet)
+	rt, o := orttest.Open(t, 1), eval.DefaultOptions()
+	trained, _, err := train.Policies(t.Context(), rt, inMemory(), quickTraining(), models.CheckpointPolicy{}, stage.Quiet)
 	if err != nil {
 		t.Fatal(err)
 	}
-	into := DefaultTrainOptions()
-	into.TrainConfig, into.Out = quickTraining(), filepath.Join(t.TempDir(), "out")
+	into := train.DefaultOptions()
+	into.Settings, into.Out = quickTraining(), filepath.Join(t.TempDir(), "out")
 	for name, use := range map[string]func(*costs.Tensor) error{
-		"TrainTensor": func(x *costs.Tensor) error {
-			_, _, err := TrainTensor(t.Context(), rt, x, quickTraining(), models.CheckpointPolicy{}, stage.Quiet)
+		"train.Policies": func(x *costs.Tensor) error {
+			_, _, err := train.Policies(t.Context(), rt, x, quickTraining(), models.CheckpointPolicy{}, stage.Quiet)
 			return err
 		},
-		"TrainInto": func(x *costs.Tensor) error {
-			_, err := TrainInto(t.Context(), rt, x, into, filepath.Join(into.Out, "checkpoints"), stage.Quiet)
+		"train.RunOn": func(x *costs.Tensor) error {
+			_, err := train.RunOn(t.Context(), rt, x, into, filepath.Join(into.Out, "checkpoints"), stage.Quiet)
 			return err
 		},
-		"EvalPolicies": func(x *costs.Tensor) error {
-			_, err := EvalPolicies(t.Context(), rt, x, trained, o, stage.Quiet)
+		"eval.Policies": func(x *costs.Tensor) error {
+			_, err := eval.Policies(t.Context(), rt, x, trained, o, stage.Quiet)
 			return err
 		},
-		"EvalTensor": func(x *costs.Tensor) error { _, err := EvalTensor(t.Context(), rt, x, nil, o, stage.Quiet); return err },
+		"eval.Decisions": func(x *costs.Tensor) error {
+			_, err := eval.Decisions(t.Context(), rt, x, nil, o, stage.Quiet)
+			return err
+		},
 		"DecideRows": func(x *costs.Tensor) error {
-			_, err := DecideRows(t.Context(), rt, trained[0], x, []int{0})
+			_, err := replay.Decide(t.Context(), rt, trained[0], x, []int{0})
 			return err
 		},
 		"OpenLearned": func(x *costs.Tensor) error {
-			_, err := OpenLearned(t.Context(), rt, "none.onnx", x, []int{0})
+			_, err := replay.Open(t.Context(), rt, "none.onnx", x, []int{0})
 			return err
 		},
 	} {
@@ -103,12 +111,12 @@ func TestTensorsInMemoryAreChecked(t *testing.T) {
 
 // TestNoRuntimeIsAnError: not a panic.
 func TestNoRuntimeIsAnError(t *testing.T) {
-	c, o := quickTraining(), DefaultEvalOptions()
-	_, _, trained := TrainTensor(t.Context(), nil, inMemory(), c, models.CheckpointPolicy{}, stage.Quiet)
-	_, policies := EvalPolicies(t.Context(), nil, inMemory(), nil, o, stage.Quiet)
-	_, evaluated := EvalTensor(t.Context(), nil, inMemory(), nil, o, stage.Quiet)
-	_, decided := DecideRows(t.Context(), nil, &policy.Policy{}, inMemory(), []int{0})
-	_, opened := OpenLearned(t.Context(), nil, "none.onnx", inMemory(), []int{0})
+	c, o := quickTraining(), eval.DefaultOptions()
+	_, _, trained := train.Policies(t.Context(), nil, inMemory(), c, models.CheckpointPolicy{}, stage.Quiet)
+	_, policies := eval.Policies(t.Context(), nil, inMemory(), nil, o, stage.Quiet)
+	_, evaluated := eval.Decisions(t.Context(), nil, inMemory(), nil, o, stage.Quiet)
+	_, decided := replay.Decide(t.Context(), nil, &policy.Policy{}, inMemory(), []int{0})
+	_, opened := replay.Open(t.Context(), nil, "none.onnx", inMemory(), []int{0})
 	for _, err := range []error{trained, policies, evaluated, decided, opened} {
 		if !errors.Is(err, ort.ErrNoRuntime) {
 			t.Errorf("error %v, want ErrNoRuntime", err)
@@ -118,14 +126,14 @@ func TestNoRuntimeIsAnError(t *testing.T) {
 
 // TestNilProgressIsQuiet: results are the same as with one.
 func TestNilProgressIsQuiet(t *testing.T) {
-	rt, o := orttest.Open(t, 1), DefaultEvalOptions()
+	rt, o := orttest.Open(t, 1), eval.DefaultOptions()
 	var losses []float64
 	for _, p := range []stage.Progress{stage.Quiet, nil} {
-		trained, _, err := TrainTensor(t.Context(), rt, inMemory(), quickTraining(), models.CheckpointPolicy{}, p)
+		trained, _, err := train.Policies(t.Context(), rt, inMemory(), quickTraining(), models.CheckpointPolicy{}, p)
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, err := EvalPolicies(t.Context(), rt, inMemory(), trained, o, p)
+		r, err := eval.Policies(t.Context(), rt, inMemory(), trained, o, p)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -134,8 +142,8 @@ func TestNilProgressIsQuiet(t *testing.T) {
 	if losses[0] != losses[1] {
 		t.Errorf("losses %v", losses)
 	}
-	_, costsErr := BuildCosts(t.Context(), CostsOptions{Config: filepath.Join(t.TempDir(), "none.yaml")}, nil)
-	_, trainErr := Train(t.Context(), TrainOptions{TrainConfig: quickTraining(), Split: "val", Tensor: "none.parquet", Out: t.TempDir()}, nil)
+	_, costsErr := costing.Run(t.Context(), costing.Options{Config: filepath.Join(t.TempDir(), "none.yaml")}, nil)
+	_, trainErr := train.Run(t.Context(), train.Options{Settings: quickTraining(), Split: "val", Tensor: "none.parquet", Out: t.TempDir()}, nil)
 	for _, err := range []error{costsErr, trainErr} {
 		if !errors.Is(err, os.ErrNotExist) {
 			t.Errorf("error %v, want a missing file", err)
@@ -145,36 +153,36 @@ func TestNilProgressIsQuiet(t *testing.T) {
 
 // TestDecisionsInMemoryAreChecked: those of another split, of no policy, or of actions that do not exist.
 func TestDecisionsInMemoryAreChecked(t *testing.T) {
-	rt, o, x := orttest.Open(t, 1), DefaultEvalOptions(), inMemory()
-	trained, _, err := TrainTensor(t.Context(), rt, x, quickTraining(), models.CheckpointPolicy{}, stage.Quiet)
+	rt, o, x := orttest.Open(t, 1), eval.DefaultOptions(), inMemory()
+	trained, _, err := train.Policies(t.Context(), rt, x, quickTraining(), models.CheckpointPolicy{}, stage.Quiet)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for want, rows := range map[string][]int{"no row 1000": {1000}, "no row -1": {0, -1}} {
-		if _, err := DecideRows(t.Context(), rt, trained[0], x, rows); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := replay.Decide(t.Context(), rt, trained[0], x, rows); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("rows %v: %v", rows, err)
 		}
 	}
-	if _, err := DecideRows(t.Context(), rt, nil, x, []int{0}); err == nil {
+	if _, err := replay.Decide(t.Context(), rt, nil, x, []int{0}); err == nil {
 		t.Error("no policy: no error")
 	}
-	if _, err := EvalPolicies(t.Context(), rt, x, []*policy.Policy{nil}, o, nil); err == nil {
+	if _, err := eval.Policies(t.Context(), rt, x, []*policy.Policy{nil}, o, nil); err == nil {
 		t.Error("no policy: no error")
 	}
-	good, err := DecideRows(t.Context(), rt, trained[0], x, x.Rows(costs.Val))
+	good, err := replay.Decide(t.Context(), rt, trained[0], x, x.Rows(costs.Val))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for want, change := range map[string]func(l *Learned){
-		"name no policy":           func(l *Learned) { l.Info = nil },
-		"39 actions":               func(l *Learned) { l.Action = l.Action[1:] },
-		"0 scores":                 func(l *Learned) { l.Scores = nil },
-		"row 2 has the action 9":   func(l *Learned) { l.Action = append([]int{0, 0, 9}, l.Action[3:]...) },
-		"row 0 has the action -1,": func(l *Learned) { l.Action = append([]int{-1}, l.Action[1:]...) },
+	for want, change := range map[string]func(l *replay.Decisions){
+		"name no policy":           func(l *replay.Decisions) { l.Info = nil },
+		"39 actions":               func(l *replay.Decisions) { l.Action = l.Action[1:] },
+		"0 scores":                 func(l *replay.Decisions) { l.Scores = nil },
+		"row 2 has the action 9":   func(l *replay.Decisions) { l.Action = append([]int{0, 0, 9}, l.Action[3:]...) },
+		"row 0 has the action -1,": func(l *replay.Decisions) { l.Action = append([]int{-1}, l.Action[1:]...) },
 	} {
 		bad := good
 		change(&bad)
-		if _, err := EvalTensor(t.Context(), rt, x, []Learned{bad}, o, nil); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := eval.Decisions(t.Context(), rt, x, []replay.Decisions{bad}, o, nil); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want one about %q", err, want)
 		}
 	}
@@ -184,16 +192,16 @@ func TestDecisionsInMemoryAreChecked(t *testing.T) {
 func TestOwnNamesAreNoPaths(t *testing.T) {
 	surrogate := models.Methods()[0].Surrogate
 	for _, name := range []string{"../up", "a/b", "mine\nx", ".", "", auto.Name, "ours-lambda1"} {
-		o := DefaultTrainOptions()
-		o.TrainConfig, o.Out = quickTraining(), filepath.Join(t.TempDir(), "out", "policies")
+		o := train.DefaultOptions()
+		o.Settings, o.Out = quickTraining(), filepath.Join(t.TempDir(), "out", "policies")
 		o.Methods, o.Own = []string{name}, []models.Method{{Name: name, Surrogate: surrogate}}
-		if _, err := TrainInto(t.Context(), orttest.Open(t, 1), inMemory(), o, filepath.Join(o.Out, "checkpoints"), nil); err == nil || !strings.Contains(err.Error(), "the name") {
+		if _, err := train.RunOn(t.Context(), orttest.Open(t, 1), inMemory(), o, filepath.Join(o.Out, "checkpoints"), nil); err == nil || !strings.Contains(err.Error(), "the name") {
 			t.Errorf("%q: %v", name, err)
 		}
 		if _, err := os.Stat(filepath.Dir(o.Out)); !errors.Is(err, os.ErrNotExist) {
 			t.Errorf("%q: something was written: %v", name, err)
 		}
-		e := DefaultEvalOptions()
+		e := eval.DefaultOptions()
 		e.Own = o.Own
 		if err := e.Validate(); err == nil {
 			t.Errorf("evaluation takes the name %q", name)
@@ -205,7 +213,7 @@ func TestOwnNamesAreNoPaths(t *testing.T) {
 func TestErrorsCanBeNamed(t *testing.T) {
 	out := t.TempDir()
 	_, err := stage.Alone(out, func() (int, error) {
-		_, err := Train(t.Context(), TrainOptions{TrainConfig: quickTraining(), Split: "val", Tensor: "none.parquet", Out: out}, nil)
+		_, err := train.Run(t.Context(), train.Options{Settings: quickTraining(), Split: "val", Tensor: "none.parquet", Out: out}, nil)
 		return 0, err
 	})
 	var used *stage.InUseError
@@ -217,13 +225,13 @@ func TestErrorsCanBeNamed(t *testing.T) {
 		t.Fatal(err)
 	}
 	var bad *stage.ConfigError
-	if _, err := Import(t.Context(), ImportOptions{Config: file, Out: filepath.Join(out, "t.parquet")}, nil); !errors.As(err, &bad) || len(bad.Problems) == 0 {
+	if _, err := imports.Run(t.Context(), imports.Options{Config: file, Out: filepath.Join(out, "t.parquet")}, nil); !errors.As(err, &bad) || len(bad.Problems) == 0 {
 		t.Errorf("error %v, want one of the configuration", err)
 	}
-	if err := CheckRecipes([]string{"auto", "best", "auto"}); err == nil || !strings.Contains(err.Error(), `"best"`) || !strings.Contains(err.Error(), "duplicate") {
+	if err := train.CheckRecipes([]string{"auto", "best", "auto"}); err == nil || !strings.Contains(err.Error(), `"best"`) || !strings.Contains(err.Error(), "duplicate") {
 		t.Error(err)
 	}
-	if err := CheckRecipes([]string{"auto", "paper"}); err != nil {
+	if err := train.CheckRecipes([]string{"auto", "paper"}); err != nil {
 		t.Error(err)
 	}
 }

@@ -1,4 +1,4 @@
-package pipeline
+package pipeline_test
 
 import (
 	"context"
@@ -12,6 +12,7 @@ import (
 	"pipe/models"
 	"pipe/models/auto"
 	"pipe/onnx/ort/orttest"
+	"pipe/pipeline/replay"
 )
 
 // permutationsVariable sets the number of permutations, which is small by default: PIPE_PERMUTATIONS=100.
@@ -65,7 +66,7 @@ func TestPermutedLossesEndOnTheConstant(t *testing.T) {
 			}
 			exported++
 			rows := tensor.Rows(costs.Val)
-			l, err := DecideRows(context.Background(), rt, policies[0], tensor, rows)
+			l, err := replay.Decide(context.Background(), rt, policies[0], tensor, rows)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -1,4 +1,4 @@
-package pipeline
+package pipeline_test
 
 import (
 	"context"
@@ -9,8 +9,11 @@ import (
 	"pipe/internal/realdata"
 	"pipe/models"
 	"pipe/onnx/ort/orttest"
+	"pipe/pipeline/eval"
+	"pipe/pipeline/imports"
 	"pipe/pipeline/report"
 	"pipe/pipeline/stage"
+	"pipe/pipeline/train"
 )
 
 // realTable imports one of the configured outcome tables. If the data is missing, it skips the test, or under CI fails
@@ -19,7 +22,7 @@ func realTable(t *testing.T, config string) *costs.Tensor {
 	t.Helper()
 	t.Setenv("PIPE_DATA", filepath.Dir(realdata.Folder(t, "outcomes")))
 	out := filepath.Join(t.TempDir(), "costs.parquet")
-	if _, err := Import(context.Background(), ImportOptions{Config: filepath.Join("..", "configs", config), Out: out}, nil); err != nil {
+	if _, err := imports.Run(context.Background(), imports.Options{Config: filepath.Join("..", "configs", config), Out: out}, nil); err != nil {
 		t.Fatal(err)
 	}
 	tensor, err := costs.Read(out, costs.ReadOptions{})
@@ -33,13 +36,13 @@ func realTable(t *testing.T, config string) *costs.Tensor {
 func autoRow(t *testing.T, tensor *costs.Tensor) map[string]report.Row {
 	t.Helper()
 	rt := orttest.Open(t, 1)
-	c := DefaultTrainConfig()
+	c := train.DefaultSettings()
 	c.Seeds = 2
-	policies, _, err := TrainTensor(context.Background(), rt, tensor, c, models.CheckpointPolicy{}, stage.Quiet)
+	policies, _, err := train.Policies(context.Background(), rt, tensor, c, models.CheckpointPolicy{}, stage.Quiet)
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := EvalPolicies(context.Background(), rt, tensor, policies, DefaultEvalOptions(), stage.Quiet)
+	r, err := eval.Policies(context.Background(), rt, tensor, policies, eval.DefaultOptions(), stage.Quiet)
 	if err != nil {
 		t.Fatal(err)
 	}

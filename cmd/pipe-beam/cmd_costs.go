@@ -7,7 +7,7 @@ import (
 
 	"pipe/cmd/pipe-beam/job"
 	"pipe/internal/textfile"
-	"pipe/pipeline"
+	"pipe/pipeline/costing"
 	"pipe/pipeline/sharded"
 )
 
@@ -48,7 +48,7 @@ func runCosts(c *cobra.Command, a *app, o job.Costs) error {
 	if err := absolute(&o.Config, &o.Out, &o.Answers); err != nil {
 		return err
 	}
-	work, err := sharded.CostsWork(&pipeline.CostsOptions{Out: o.Out}, &sharded.ShardOptions{Work: a.work.Work})
+	work, err := sharded.CostsWork(&costing.Options{Out: o.Out}, &sharded.ShardOptions{Work: a.work.Work})
 	if err != nil {
 		return err
 	}

@@ -4,14 +4,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"pipe/cmd/pipe-beam/job"
-	"pipe/pipeline"
+	"pipe/pipeline/features"
 )
 
 const featurizeText = `Featurize turns raw rows into a table of numbers, as pipe featurize does, in two jobs: in the first a shard summarises its rows, in
 the second it writes them with the encoder that is fitted to all summaries. The split of a row is by the hash of its id.`
 
 func featurizeCommand(a *app) *cobra.Command {
-	o := job.Featurize{FeaturizeOptions: pipeline.DefaultFeaturizeOptions()}
+	o := job.Featurize{Options: features.DefaultOptions()}
 	c := &cobra.Command{
 		Use: "featurize --columns FILE --in FILE --out DIR --shards N", Short: "Turn raw rows into a table of numbers", Long: featurizeText, Args: noArgs,
 		Example: "  pipe-beam featurize --columns columns.yaml --in s3://data/rows.csv --out table --work s3://data/work --shards 80 --runner flink --endpoint flink:8099",

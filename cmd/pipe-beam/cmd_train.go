@@ -5,7 +5,7 @@ import (
 
 	"pipe/cmd/pipe-beam/job"
 	"pipe/internal/config"
-	"pipe/pipeline"
+	"pipe/pipeline/train"
 )
 
 const trainText = `Train learns the policies of pipe train, each on a worker: for every lambda and seed of a method with fixed settings. Recipe auto
@@ -13,13 +13,13 @@ is one shard, because its policies share what they learn. Settings are those of 
 
 // trainFile is the configuration file, which is that of pipe train.
 type trainFile struct {
-	Train pipeline.TrainConfig `yaml:"train"`
+	Train train.Settings `yaml:"train"`
 }
 
 func (f *trainFile) Validate() error { return f.Train.Validate() }
 
 func trainCommand(a *app) *cobra.Command {
-	o := job.Train{TrainOptions: pipeline.DefaultTrainOptions()}
+	o := job.Train{Options: train.DefaultOptions()}
 	c := &cobra.Command{
 		Use: "train --in FILE --config FILE --out DIR", Short: "Learn policies from a cost tensor", Long: trainText, Args: noArgs,
 		Example: "  pipe-beam train --in s3://data/costs.parquet --config sweep.yaml --out policies --work s3://data/sweep --runner flink --endpoint flink:8099",
@@ -40,11 +40,11 @@ func runTrain(c *cobra.Command, a *app, o job.Train) error {
 		return err
 	}
 	if o.Config != "" {
-		file := trainFile{Train: o.TrainConfig}
+		file := trainFile{Train: o.Settings}
 		if err := config.Load(o.Config, &file); err != nil {
 			return err
 		}
-		o.TrainConfig = file.Train
+		o.Settings = file.Train
 	}
 	if err := o.Validate(); err != nil {
 		return usage(c, "%v", err)

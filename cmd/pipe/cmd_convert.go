@@ -3,7 +3,7 @@ package main
 import (
 	"github.com/spf13/cobra"
 
-	"pipe/pipeline"
+	"pipe/pipeline/convert"
 )
 
 const convertText = `Convert makes one ONNX file of a text or image encoder. The metadata of the file has everything that pipe needs to use
@@ -30,7 +30,7 @@ const convertExamples = `  pipe convert sentence-transformers/all-MiniLM-L6-v2 -
   pipe convert mobilenet.onnx --size 224 --resize 256 --mean 0.5 --std 0.5 --out encoder.onnx`
 
 func convertCommand(a *app) *cobra.Command {
-	o, images := pipeline.DefaultConvertOptions(), &imageFlags{}
+	o, images := convert.DefaultOptions(), &imageFlags{}
 	c := &cobra.Command{
 		Use:     "convert MODEL --out FILE",
 		Short:   "Make one ONNX file of an encoder, of an encoder and a policy, or of a policy at fixed prices",
@@ -57,7 +57,7 @@ func convertCommand(a *app) *cobra.Command {
 	return c
 }
 
-func runConvert(c *cobra.Command, a *app, o pipeline.ConvertOptions) error {
+func runConvert(c *cobra.Command, a *app, o convert.Options) error {
 	if err := required(c, "out"); err != nil {
 		return err
 	}
@@ -66,7 +66,7 @@ func runConvert(c *cobra.Command, a *app, o pipeline.ConvertOptions) error {
 	}
 	a.progress().Start(-1, "convert")
 	defer a.progress().Done()
-	r, err := pipeline.Convert(c.Context(), o)
+	r, err := convert.Run(c.Context(), o)
 	if err != nil {
 		return err
 	}

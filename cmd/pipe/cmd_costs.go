@@ -4,7 +4,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"pipe/experts/builder"
-	"pipe/pipeline"
+	"pipe/pipeline/costing"
 	"pipe/pipeline/sharded"
 	"pipe/pipeline/shards"
 )
@@ -37,7 +37,7 @@ const costsExamples = `  pipe costs --config configs/cifar10-small.yaml --out ou
   pipe costs --config experts.yaml --out s3://bucket/costs.parquet --shards 40 --gather`
 
 func costsCommand(a *app) *cobra.Command {
-	var o pipeline.CostsOptions
+	var o costing.Options
 	var dryRun bool
 	var split shardFlags
 	workers := 1
@@ -63,7 +63,7 @@ func costsCommand(a *app) *cobra.Command {
 	return c
 }
 
-func runCosts(c *cobra.Command, a *app, o pipeline.CostsOptions, split *shardFlags, workers int, dryRun bool) error {
+func runCosts(c *cobra.Command, a *app, o costing.Options, split *shardFlags, workers int, dryRun bool) error {
 	if err := required(c, "config", "out"); err != nil {
 		return err
 	}
@@ -72,20 +72,20 @@ func runCosts(c *cobra.Command, a *app, o pipeline.CostsOptions, split *shardFla
 		return runCostsShards(c, a, o, split, workers, dryRun)
 	}
 	if dryRun {
-		estimate, err := pipeline.EstimateCosts(c.Context(), o, a.progress())
+		estimate, err := costing.DryRun(c.Context(), o, a.progress())
 		if err != nil {
 			return err
 		}
 		return a.print(estimate)
 	}
-	report, err := pipeline.BuildCosts(c.Context(), o, a.progress())
+	report, err := costing.Run(c.Context(), o, a.progress())
 	if err != nil {
 		return err
 	}
 	return a.print(report)
 }
 
-func runCostsShards(c *cobra.Command, a *app, o pipeline.CostsOptions, split *shardFlags, workers int, dryRun bool) error {
+func runCostsShards(c *cobra.Command, a *app, o costing.Options, split *shardFlags, workers int, dryRun bool) error {
 	switch {
 	case dryRun:
 		return usage(c, "--dry-run estimates the whole run: leave the flags of shards out")

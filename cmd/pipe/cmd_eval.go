@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"pipe/pipeline"
+	"pipe/pipeline/eval"
 )
 
 const evalText = `Eval says what to deploy: for every lambda one policy or constant, and what it saves against the best fixed pair of
@@ -41,7 +41,7 @@ const evalExamples = `  pipe eval --in costs.parquet --policy policies
   pipe eval --in costs.parquet --policy policies --texts questions.csv --text-column question --learning-curve --out report`
 
 func evalCommand(a *app) *cobra.Command {
-	o := pipeline.DefaultEvalOptions()
+	o := eval.DefaultOptions()
 	c := &cobra.Command{
 		Use:     "eval --in FILE --policy FILE|DIR",
 		Short:   "Rank policies and baselines by true loss",
@@ -71,7 +71,7 @@ func evalCommand(a *app) *cobra.Command {
 	return c
 }
 
-func runEval(c *cobra.Command, a *app, o pipeline.EvalOptions) error {
+func runEval(c *cobra.Command, a *app, o eval.Options) error {
 	if err := required(c, "in"); err != nil {
 		return err
 	}
@@ -79,7 +79,7 @@ func runEval(c *cobra.Command, a *app, o pipeline.EvalOptions) error {
 		return usage(c, "%v", err)
 	}
 	o.Runtime = a.runtime()
-	r, err := pipeline.Eval(c.Context(), o, a.progress())
+	r, err := eval.Run(c.Context(), o, a.progress())
 	if err != nil {
 		return err
 	}

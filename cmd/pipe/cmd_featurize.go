@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"pipe/pipeline"
+	"pipe/pipeline/features"
 	"pipe/pipeline/sharded"
 	"pipe/pipeline/shards"
 )
@@ -30,7 +30,7 @@ const featurizeExamples = `  pipe featurize --columns configs/fraud-columns.yaml
   pipe featurize --columns columns.yaml --in rows.csv --out out/fraud --gather`
 
 func featurizeCommand(a *app) *cobra.Command {
-	o := pipeline.DefaultFeaturizeOptions()
+	o := features.DefaultOptions()
 	var s shardFlags
 	c := &cobra.Command{
 		Use:     "featurize --columns FILE --in FILE --out DIR",
@@ -61,7 +61,7 @@ func featurizeCommand(a *app) *cobra.Command {
 }
 
 // shardFeaturize featurizes shards of the rows.
-func shardFeaturize(c *cobra.Command, a *app, s *shardFlags, o pipeline.FeaturizeOptions) error {
+func shardFeaturize(c *cobra.Command, a *app, s *shardFlags, o features.Options) error {
 	needed := []string{"columns", "in", "out"}
 	if s.list {
 		needed = []string{"out"}
@@ -82,14 +82,14 @@ func shardFeaturize(c *cobra.Command, a *app, s *shardFlags, o pipeline.Featuriz
 	})
 }
 
-func runFeaturize(c *cobra.Command, a *app, o pipeline.FeaturizeOptions) error {
+func runFeaturize(c *cobra.Command, a *app, o features.Options) error {
 	if err := required(c, "columns", "in", "out"); err != nil {
 		return err
 	}
 	if err := o.Validate(); err != nil {
 		return usage(c, "%v", err)
 	}
-	r, err := pipeline.Featurize(c.Context(), o, a.progress())
+	r, err := features.Run(c.Context(), o, a.progress())
 	if err != nil {
 		return err
 	}

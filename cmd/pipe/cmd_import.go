@@ -5,8 +5,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"pipe/pipeline"
 	"pipe/pipeline/fromlog"
+	"pipe/pipeline/imports"
 	"pipe/pipeline/sharded"
 	"pipe/pipeline/shards"
 )
@@ -52,14 +52,14 @@ const importExamples = `  pipe import --config outcomes.yaml --out costs.parquet
   pipe import --config outcomes.yaml --out costs.parquet --gather`
 
 func importCommand(a *app) *cobra.Command {
-	var o pipeline.ImportOptions
+	var o imports.Options
 	var fromLog fromlog.Options
 	var explain bool
 	var s shardFlags
 	c := &cobra.Command{
 		Use:     "import (--config FILE | --preset NAME --in FILE | --log FOLDER) --out FILE",
 		Short:   "Make a cost tensor from existing outcome logs",
-		Long:    strings.Replace(importText, "PRESETS", strings.Join(pipeline.PresetNames(), ", "), 1),
+		Long:    strings.Replace(importText, "PRESETS", strings.Join(imports.PresetNames(), ", "), 1),
 		Example: importExamples,
 		Args:    noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -94,7 +94,7 @@ func importCommand(a *app) *cobra.Command {
 }
 
 // shardImport imports shards of the files of outcomes.
-func shardImport(c *cobra.Command, a *app, s *shardFlags, o pipeline.ImportOptions) error {
+func shardImport(c *cobra.Command, a *app, s *shardFlags, o imports.Options) error {
 	if err := checkImport(c, o, s.list); err != nil {
 		return err
 	}
@@ -106,11 +106,11 @@ func shardImport(c *cobra.Command, a *app, s *shardFlags, o pipeline.ImportOptio
 	})
 }
 
-func explainPreset(c *cobra.Command, a *app, o pipeline.ImportOptions) error {
+func explainPreset(c *cobra.Command, a *app, o imports.Options) error {
 	if err := required(c, "preset"); err != nil {
 		return err
 	}
-	t, err := pipeline.ExplainPreset(o)
+	t, err := imports.ExplainPreset(o)
 	if err != nil {
 		return err
 	}
@@ -118,7 +118,7 @@ func explainPreset(c *cobra.Command, a *app, o pipeline.ImportOptions) error {
 }
 
 // checkImport checks the flags of an import, of which only the output counts where it is just listed.
-func checkImport(c *cobra.Command, o pipeline.ImportOptions, list bool) error {
+func checkImport(c *cobra.Command, o imports.Options, list bool) error {
 	needed := []string{"config", "out"}
 	switch {
 	case list:
@@ -140,13 +140,13 @@ func checkImport(c *cobra.Command, o pipeline.ImportOptions, list bool) error {
 	return nil
 }
 
-func runImport(c *cobra.Command, a *app, o pipeline.ImportOptions) error {
+func runImport(c *cobra.Command, a *app, o imports.Options) error {
 	if err := checkImport(c, o, false); err != nil {
 		return err
 	}
 	o.Runtime = a.runtime()
 	defer a.progress().Done()
-	r, err := pipeline.Import(c.Context(), o, a.progress())
+	r, err := imports.Run(c.Context(), o, a.progress())
 	if err != nil {
 		return err
 	}
@@ -154,12 +154,12 @@ func runImport(c *cobra.Command, a *app, o pipeline.ImportOptions) error {
 }
 
 // checkAppend checks the options that only --append has.
-func checkAppend(c *cobra.Command, o pipeline.ImportOptions) error {
+func checkAppend(c *cobra.Command, o imports.Options) error {
 	if !o.Append && (o.KeepSame || o.Fees != "" || o.NewCategories) {
 		return usage(c, "--keep-same, --fees and --new-categories need --append")
 	}
 	if o.Fees == "" {
 		return nil
 	}
-	return oneOf(c, "fees", o.Fees, pipeline.OldFees, pipeline.NewFees)
+	return oneOf(c, "fees", o.Fees, imports.OldFees, imports.NewFees)
 }

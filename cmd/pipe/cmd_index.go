@@ -3,7 +3,7 @@ package main
 import (
 	"github.com/spf13/cobra"
 
-	"pipe/pipeline"
+	"pipe/pipeline/index"
 	"pipe/pipeline/sharded"
 	"pipe/pipeline/shards"
 )
@@ -26,7 +26,7 @@ const indexExamples = `  pipe index --pages wiki-pages --out out/wiki.bm25
   pipe index --pages wiki-pages --out out/wiki.bm25 --gather`
 
 func indexCommand(a *app) *cobra.Command {
-	o := pipeline.DefaultIndexOptions()
+	o := index.DefaultOptions()
 	var s shardFlags
 	c := &cobra.Command{
 		Use:     "index --pages DIR|FILE --out FILE",
@@ -56,7 +56,7 @@ func indexCommand(a *app) *cobra.Command {
 }
 
 // shardIndex indexes shards of the pages.
-func shardIndex(c *cobra.Command, a *app, s *shardFlags, o pipeline.IndexOptions) error {
+func shardIndex(c *cobra.Command, a *app, s *shardFlags, o index.Options) error {
 	needed := []string{"pages", "out"}
 	if s.list {
 		needed = []string{"out"}
@@ -70,14 +70,14 @@ func shardIndex(c *cobra.Command, a *app, s *shardFlags, o pipeline.IndexOptions
 	})
 }
 
-func runIndex(c *cobra.Command, a *app, o pipeline.IndexOptions) error {
+func runIndex(c *cobra.Command, a *app, o index.Options) error {
 	if err := required(c, "pages", "out"); err != nil {
 		return err
 	}
 	if err := o.Validate(); err != nil {
 		return usage(c, "%v", err)
 	}
-	r, err := pipeline.IndexPages(c.Context(), o, a.progress())
+	r, err := index.Run(c.Context(), o, a.progress())
 	if err != nil {
 		return err
 	}

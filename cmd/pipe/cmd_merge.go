@@ -4,7 +4,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"pipe/costs/grow"
-	"pipe/pipeline"
+	"pipe/pipeline/merge"
 )
 
 const mergeText = `Merge joins cost tensors into one. Files with the same experts and advice are joined row by row: the rows of the first
@@ -21,7 +21,7 @@ const mergeExamples = `  pipe merge january.parquet february.parquet --out costs
   pipe merge a.parquet b.parquet --drop label,prediction --out c.parquet --json`
 
 func mergeCommand(a *app) *cobra.Command {
-	var o pipeline.MergeOptions
+	var o merge.Options
 	var fees []string
 	c := &cobra.Command{
 		Use:     "merge FILE FILE... --out FILE",
@@ -47,7 +47,7 @@ func mergeCommand(a *app) *cobra.Command {
 	return c
 }
 
-func runMerge(c *cobra.Command, a *app, o pipeline.MergeOptions, fees []string) error {
+func runMerge(c *cobra.Command, a *app, o merge.Options, fees []string) error {
 	if len(o.Files) < 2 {
 		return usage(c, "needs at least two tensors, got %d", len(o.Files))
 	}
@@ -70,7 +70,7 @@ func runMerge(c *cobra.Command, a *app, o pipeline.MergeOptions, fees []string) 
 		}
 	}
 	defer a.progress().Done()
-	r, err := pipeline.Merge(c.Context(), o, a.progress())
+	r, err := merge.Run(c.Context(), o, a.progress())
 	if err != nil {
 		return err
 	}

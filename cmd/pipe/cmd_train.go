@@ -8,7 +8,7 @@ import (
 
 	"pipe/internal/config"
 	"pipe/models"
-	"pipe/pipeline"
+	"pipe/pipeline/train"
 )
 
 const trainText = `Train learns policies from a cost tensor. It writes each policy as one ONNX file into the output folder, with a description
@@ -37,13 +37,13 @@ const trainExamples = `  pipe train --in costs.parquet --out policies
 
 // trainFile is the configuration file of pipe train.
 type trainFile struct {
-	Train pipeline.TrainConfig `yaml:"train"`
+	Train train.Settings `yaml:"train"`
 }
 
 func (f *trainFile) Validate() error { return f.Train.Validate() }
 
 func trainCommand(a *app) *cobra.Command {
-	o := pipeline.DefaultTrainOptions()
+	o := train.DefaultOptions()
 	var config string
 	c := &cobra.Command{
 		Use:     "train --in FILE --out DIR",
@@ -60,12 +60,12 @@ func trainCommand(a *app) *cobra.Command {
 	f.StringVar(&config, "config", "", "YAML file with settings under train:")
 	f.StringVar(&o.Warm, "warm", "", "recipe auto: an older policy, which is exported where it is shown to be better than the new one")
 	f.StringVar(&o.Split, "split", o.Split, "rows for the printed true loss: train, val or test")
-	addTrainFlags(f, &o.TrainConfig)
+	addTrainFlags(f, &o.Settings)
 	return c
 }
 
 // addTrainFlags adds the flags that override settings of the configuration file.
-func addTrainFlags(f *pflag.FlagSet, c *pipeline.TrainConfig) {
+func addTrainFlags(f *pflag.FlagSet, c *train.Settings) {
 	f.StringVar(&c.Recipe, "recipe", c.Recipe, "auto or paper")
 	f.Float64SliceVar(&c.Lambdas, "lambda", c.Lambdas, "factors on the fees of advice; one policy for each; not with --any-price")
 	f.Var(&c.HalfLife, "half-life", "recipe auto: age at which a training row counts half, such as 30d or 12h; the tensor needs times")
@@ -89,12 +89,12 @@ func otherMethods() string {
 	return strings.Join(names, ", ")
 }
 
-func runTrain(c *cobra.Command, a *app, o pipeline.TrainOptions, config string) error {
+func runTrain(c *cobra.Command, a *app, o train.Options, config string) error {
 	if err := required(c, "in", "out"); err != nil {
 		return err
 	}
 	if config != "" {
-		if err := mergeTrainFile(c, &o.TrainConfig, config); err != nil {
+		if err := mergeTrainFile(c, &o.Settings, config); err != nil {
 			return err
 		}
 	}
@@ -102,7 +102,7 @@ func runTrain(c *cobra.Command, a *app, o pipeline.TrainOptions, config string) 
 		return usage(c, "%v", err)
 	}
 	o.Runtime, o.Config = a.runtime(), config
-	r, err := pipeline.Train(c.Context(), o, a.progress())
+	r, err := train.Run(c.Context(), o, a.progress())
 	if err != nil {
 		return err
 	}
@@ -110,8 +110,8 @@ func runTrain(c *cobra.Command, a *app, o pipeline.TrainOptions, config string) 
 }
 
 // mergeTrainFile reads the settings of the file and lets flags on the command line override them.
-func mergeTrainFile(c *cobra.Command, into *pipeline.TrainConfig, path string) error {
-	file := trainFile{Train: pipeline.DefaultTrainConfig()}
+func mergeTrainFile(c *cobra.Command, into *train.Settings, path string) error {
+	file := trainFile{Train: train.DefaultSettings()}
 	if err := config.Load(path, &file); err != nil {
 		return err
 	}

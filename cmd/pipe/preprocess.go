@@ -8,7 +8,7 @@ import (
 
 	"pipe/featurize"
 	"pipe/featurize/pixel"
-	"pipe/pipeline"
+	"pipe/pipeline/convert"
 )
 
 // imageFlags are the flags of image encoders: precision, and the preprocessing of images for models whose files do not
@@ -35,7 +35,7 @@ func (i *imageFlags) add(c *cobra.Command) {
 }
 
 // set copies the flags into options.
-func (i *imageFlags) set(c *cobra.Command, o *pipeline.ConvertOptions) (err error) {
+func (i *imageFlags) set(c *cobra.Command, o *convert.Options) (err error) {
 	o.Precision = featurize.Precision(i.precision)
 	set := slices.IndexFunc(preprocessNames, func(name string) bool { return c.Flag(name).Changed })
 	switch {

@@ -77,3 +77,22 @@ func Floats(rng *rand.Rand, n int) []float32 {
 	}
 	return v
 }
+
+// Users has users whose rows share a difficulty for either expert, half of them among the training rows;
+// features have no information.
+func Users(users, rows int, seed uint64) *costs.Tensor {
+	r := rand.New(rand.NewPCG(seed, 8))
+	t := &costs.Tensor{Dim: 2, Actions: &costs.Actions{
+		Experts: []costs.Expert{{Name: "a"}, {Name: "b"}}, Advice: []costs.Advice{{Name: "none"}},
+	}}
+	for u := range users {
+		shift := float32(r.NormFloat64())
+		for n := range rows {
+			t.IDs, t.Groups = append(t.IDs, fmt.Sprint(u, "/", n)), append(t.Groups, fmt.Sprint("user ", u))
+			t.Splits = append(t.Splits, []costs.Split{costs.Train, costs.Val}[n%2])
+			t.Features = append(t.Features, float32(r.NormFloat64()), float32(r.NormFloat64()))
+			t.Loss = append(t.Loss, 0, shift+0.1*float32(r.NormFloat64()))
+		}
+	}
+	return t
+}

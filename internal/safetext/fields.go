@@ -78,3 +78,11 @@ func Table(rows [][]string) string {
 	tab.Flush() // a strings.Builder takes everything
 	return b.String()
 }
+
+// Counted formats a count; it is empty for zero.
+func Counted(format string, n int) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf(format, n)
+}

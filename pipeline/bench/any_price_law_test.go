@@ -9,7 +9,7 @@ import (
 	"pipe/models/auto"
 	"pipe/models/policy"
 	"pipe/onnx/ort/orttest"
-	"pipe/pipeline"
+	"pipe/pipeline/replay"
 	"pipe/pipeline/world"
 )
 
@@ -29,7 +29,7 @@ func TestAnyPriceOfAKnownLaw(t *testing.T) {
 	}
 	rows := test.Rows(costs.Test)
 	for _, lambda := range []float64{0, 0.5, 1, 2} {
-		l, err := pipeline.DecideRows(t.Context(), rt, p.At(lambda), test, rows)
+		l, err := replay.Decide(t.Context(), rt, p.At(lambda), test, rows)
 		if err != nil {
 			t.Fatal(err)
 		}

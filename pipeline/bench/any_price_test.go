@@ -20,7 +20,7 @@ import (
 	"pipe/models/baseline"
 	"pipe/models/policy"
 	"pipe/onnx/ort/orttest"
-	"pipe/pipeline"
+	"pipe/pipeline/replay"
 	"pipe/pipeline/stage"
 )
 
@@ -129,7 +129,7 @@ func withFees(t *costs.Tensor, rng *rand.Rand) *costs.Tensor {
 
 func compareAt(t *testing.T, x *tableSplit, priced *costs.Tensor, anyPrice, own *policy.Policy, price string) regret {
 	decide := func(p *policy.Policy) []int {
-		l, err := pipeline.DecideRows(context.Background(), x.rt, p, priced, x.held)
+		l, err := replay.Decide(context.Background(), x.rt, p, priced, x.held)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -8,9 +8,10 @@ import (
 
 	"pipe/experts/chat"
 	"pipe/onnx/ort"
-	"pipe/pipeline"
+	"pipe/pipeline/features"
 	"pipe/pipeline/report"
 	"pipe/pipeline/stage"
+	"pipe/pipeline/train"
 )
 
 // Benchmark is a reproducible experiment that produces a report.
@@ -56,7 +57,7 @@ func (o Options) files() stage.Files {
 	if o.Out == "" {
 		return f
 	}
-	patterns := append([]string{"*.stage.json", "*" + decisionsEnding, "*" + secondsEnding, "costs.parquet", pipeline.TableFile, pipeline.EncoderFile, pipeline.FeaturizeFile, pipeline.TrainReportFile, "*.onnx", "*" + stage.DescriptionEnding}, report.Patterns...)
+	patterns := append([]string{"*.stage.json", "*" + decisionsEnding, "*" + secondsEnding, "costs.parquet", features.TableFile, features.EncoderFile, features.ReportFile, train.ReportFile, "*.onnx", "*" + stage.DescriptionEnding}, report.Patterns...)
 	folders := map[string]bool{o.Out: true}
 	_ = filepath.WalkDir(o.Out, func(path string, e fs.DirEntry, err error) error {
 		if err == nil && !e.IsDir() && strings.HasSuffix(path, ".stage.json") {

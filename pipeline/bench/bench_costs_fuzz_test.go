@@ -8,7 +8,7 @@ import (
 
 	"pipe/experts/builder/part"
 	"pipe/internal/config"
-	"pipe/pipeline"
+	"pipe/pipeline/costing"
 )
 
 // FuzzConfig checks that no configuration file causes a panic, and that every key of a file without problems has a
@@ -33,7 +33,7 @@ func FuzzConfig(f *testing.F) {
 	}
 	env := variables("A=1", "B=", "PIPE_DATA=/data")
 	f.Fuzz(func(t *testing.T, text []byte) {
-		cfg := pipeline.CostsConfig{Costs: part.DefaultConfig()}
+		cfg := costing.Config{Costs: part.DefaultConfig()}
 		problems := config.Decode(text, "/", env, &cfg)
 		for _, p := range problems {
 			if strings.Contains(p, "goroutine") || p == "" {

@@ -13,7 +13,8 @@ import (
 	"pipe/featurize/tabular"
 	"pipe/internal/config"
 	"pipe/models/auto"
-	"pipe/pipeline"
+	"pipe/pipeline/costing"
+	"pipe/pipeline/train"
 )
 
 // configFiles are the configuration files of all commands, and the page that
@@ -27,10 +28,10 @@ func configFiles() map[string]struct {
 		page string
 	}
 	return map[string]file{
-		"costs":     {reflect.TypeFor[pipeline.CostsConfig](), "costs-config.md"},
+		"costs":     {reflect.TypeFor[costing.Config](), "costs-config.md"},
 		"import":    {reflect.TypeFor[outcome.Config](), "import.md"},
 		"featurize": {reflect.TypeFor[tabular.Schema](), "table.md"},
-		"train":     {reflect.TypeFor[pipeline.TrainConfig](), "train.md"},
+		"train":     {reflect.TypeFor[train.Settings](), "train.md"},
 		"synthetic": {reflect.TypeFor[syntheticConfig](), "report.md"},
 		"fraud":     {reflect.TypeFor[fraudConfig](), "fraud.md"},
 		"fever":     {reflect.TypeFor[feverConfig](), "fever.md"},

@@ -12,7 +12,8 @@ import (
 	"pipe/experts/kinds"
 	"pipe/internal/config"
 	"pipe/models/paper"
-	"pipe/pipeline"
+	"pipe/pipeline/eval"
+	"pipe/pipeline/train"
 )
 
 // feverConfig are the settings of pipe bench fever; docs/fever.md describes them. Paths in the settings of parts are
@@ -41,15 +42,15 @@ type feverSplit struct {
 
 // feverSetting is a set of experts that is reported separately, with the training of policies over them.
 type feverSetting struct {
-	Name    string               `yaml:"name"`
-	Experts []string             `yaml:"experts"` // names; none: all
-	Recipes []string             `yaml:"recipes"` // each learns from the same costs; l2d comes with the first
-	Train   pipeline.TrainConfig `yaml:"train"`   // without its recipe
+	Name    string         `yaml:"name"`
+	Experts []string       `yaml:"experts"` // names; none: all
+	Recipes []string       `yaml:"recipes"` // each learns from the same costs; l2d comes with the first
+	Train   train.Settings `yaml:"train"`   // without its recipe
 }
 
 // defaultFeverTrain is the paper's recipe and grid of regimes.
-func defaultFeverTrain() pipeline.TrainConfig {
-	c := pipeline.DefaultTrainConfig()
+func defaultFeverTrain() train.Settings {
+	c := train.DefaultSettings()
 	c.Recipe, c.Lambdas = paper.Name, []float64{0, 0.5, 1, 2, 4, 6, 8, 10}
 	c.LearningRate, c.L2DRate, c.WeightDecay = 1e-3, 5e-3, 1e-4
 	c.Network.Hidden, c.Network.Epochs, c.Network.Batch, c.Network.Schedule = []int{128, 64}, 50, 128, "none"
@@ -83,7 +84,7 @@ func (c *feverConfig) Validate() error {
 	list.Check(c.Encoder != "", "encoder: none is given")
 	list.Check(c.Split.Validation > 0 && c.Split.Validation < 1, "split.validation: %g, a share in (0, 1) is needed", c.Split.Validation)
 	list.Check(c.Split.Draws > 0, "split.draws: %d, at least 1 is needed", c.Split.Draws)
-	list.Check(c.Resample >= 2 && c.Resample <= pipeline.MostResamples, "resamples: %d, not 2 to %d", c.Resample, pipeline.MostResamples)
+	list.Check(c.Resample >= 2 && c.Resample <= eval.MostResamples, "resamples: %d, not 2 to %d", c.Resample, eval.MostResamples)
 	list.Check(len(c.Settings) > 0, "settings: the list is empty")
 	for i, s := range c.Settings {
 		list.Add(config.Under(fmt.Sprintf("settings[%d]", i), s.validate(c.Experts)))
@@ -104,7 +105,7 @@ func (s feverSetting) validate(experts []part.ExpertConfig) error {
 		list.Check(known, "experts[%d]: unknown expert %q", i, name)
 		list.Check(!slices.Contains(s.Experts[:i], name), "experts[%d]: %q is a duplicate", i, name)
 	}
-	list.Add(pipeline.CheckRecipes(s.Recipes))
+	list.Add(train.CheckRecipes(s.Recipes))
 	list.Add(config.Under("train", s.Train.Validate()))
 	return list.Err()
 }

@@ -12,7 +12,7 @@ import (
 	"pipe/featurize/tabular"
 	"pipe/internal/config"
 	"pipe/models/lightgbm"
-	"pipe/pipeline"
+	"pipe/pipeline/features"
 	"pipe/pipeline/report"
 	"pipe/pipeline/stage"
 	"pipe/pipeline/world"
@@ -42,7 +42,7 @@ func (f *fraudConfigFile) Validate() error { return f.Fraud.Validate() }
 type fraudRun struct {
 	*benchRun
 	c    fraudConfig
-	rows *pipeline.TableRows
+	rows *features.Rows
 }
 
 var fraud = configured{"fraud", "configs/fraud.yaml reads the competition's files, configs/fraud-generated.yaml makes some"}
@@ -92,13 +92,13 @@ func (r *fraudRun) run(ctx context.Context) (*report.Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	if r.rows, err = pipeline.OpenTableRows(ctx, primary, joined, string(r.c.Columns), r.progress); err != nil {
+	if r.rows, err = features.OpenRows(ctx, primary, joined, string(r.c.Columns), r.progress); err != nil {
 		return nil, err
 	}
 	if err := r.checkGroups(); err != nil {
 		return nil, err
 	}
-	var table *pipeline.FeaturizeReport
+	var table *features.Report
 	whole, err := r.draws(r.c.Split.Draws, func(draw int) (report *report.Report, err error) {
 		report, table, err = r.split(ctx, draw)
 		return report, err

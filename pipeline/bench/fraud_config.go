@@ -13,7 +13,9 @@ import (
 	"pipe/models"
 	"pipe/models/auto"
 	"pipe/models/paper"
-	"pipe/pipeline"
+	"pipe/pipeline/eval"
+	"pipe/pipeline/features"
+	"pipe/pipeline/train"
 	"pipe/pipeline/world"
 )
 
@@ -21,7 +23,7 @@ import (
 type fraudConfig struct {
 	Data     fraudData           `yaml:"data"`
 	Columns  config.Path         `yaml:"columns"` // the column groups
-	Split    pipeline.TableSplit `yaml:"split"`
+	Split    features.Split      `yaml:"split"`
 	Advice   []fraudAdvice       `yaml:"advice"`  // nested levels, the first one is the base view and free
 	Experts  []part.ExpertConfig `yaml:"experts"` // parts of pipe costs
 	Settings []fraudSetting      `yaml:"settings"`
@@ -74,15 +76,15 @@ type fraudAdvice struct {
 
 // fraudSetting is one way to compute costs and to learn from them. A benchmark can report several.
 type fraudSetting struct {
-	Name     string               `yaml:"name"`
-	CrossFit int                  `yaml:"cross_fit"` // folds; 0: training rows are answered by experts that were trained on them
-	TaskLoss part.Part            `yaml:"task_loss"`
-	Train    pipeline.TrainConfig `yaml:"train"`
+	Name     string         `yaml:"name"`
+	CrossFit int            `yaml:"cross_fit"` // folds; 0: training rows are answered by experts that were trained on them
+	TaskLoss part.Part      `yaml:"task_loss"`
+	Train    train.Settings `yaml:"train"`
 }
 
 // defaultFraudTrain is the paper's recipe and grid of regimes.
-func defaultFraudTrain() pipeline.TrainConfig {
-	c := pipeline.DefaultTrainConfig()
+func defaultFraudTrain() train.Settings {
+	c := train.DefaultSettings()
 	c.Recipe, c.Lambdas, c.WeightDecay = paper.Name, []float64{0, 0.04, 0.12, 0.20, 5}, 0
 	c.Network.Hidden, c.Network.Epochs, c.Network.Batch = []int{64}, 30, 512
 	return c
@@ -105,7 +107,7 @@ func defaultFraud() fraudConfig {
 	own := defaultFraudTrain()
 	own.Recipe = auto.Name
 	return fraudConfig{
-		Split: pipeline.DefaultTableSplit(),
+		Split: features.DefaultSplit(),
 		Advice: []fraudAdvice{
 			{"none", 0, "base"},
 			{"contact", 0.08, "contact"},
@@ -143,7 +145,7 @@ func (c *fraudConfig) Validate() error {
 		given := slices.ContainsFunc(c.Settings[:i], func(o fraudSetting) bool { return o.Name == s.Name })
 		list.Check(!given, "settings[%d]: duplicate name %q", i, s.Name)
 	}
-	list.Check(c.Resample >= 2 && c.Resample <= pipeline.MostResamples, "resamples: %d, not 2 to %d", c.Resample, pipeline.MostResamples)
+	list.Check(c.Resample >= 2 && c.Resample <= eval.MostResamples, "resamples: %d, not 2 to %d", c.Resample, eval.MostResamples)
 	c.checkCosts(&list)
 	return list.Err()
 }

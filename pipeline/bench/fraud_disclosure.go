@@ -5,7 +5,7 @@ import (
 
 	"pipe/costs"
 	"pipe/models/policy"
-	"pipe/pipeline"
+	"pipe/pipeline/replay"
 	"pipe/pipeline/report"
 )
 
@@ -16,7 +16,7 @@ type openedGroup struct {
 }
 
 // disclosureOf has the disclosure of the seeds of one method at one lambda: their means.
-func disclosureOf(t *costs.Tensor, rows []int, seeds []pipeline.Learned, lambda float64, groups []openedGroup) []report.Disclosure {
+func disclosureOf(t *costs.Tensor, rows []int, seeds []replay.Decisions, lambda float64, groups []openedGroup) []report.Disclosure {
 	out := make([]report.Disclosure, len(groups))
 	for g, group := range groups {
 		d := report.Disclosure{Method: seeds[0].Info.Method, Lambda: lambda, Group: group.Name}
@@ -102,7 +102,7 @@ func (w *worth) closest(expert int) int {
 }
 
 // closed is the true loss of a policy that may not open the group; false if some row has no remaining pair.
-func (w *worth) closed(rows []int, l pipeline.Learned) (float64, bool) {
+func (w *worth) closed(rows []int, l replay.Decisions) (float64, bool) {
 	a := w.t.Actions
 	mask := make([]bool, a.Len())
 	for i, available := range w.mask {

@@ -9,7 +9,7 @@ import (
 
 	"pipe/costs"
 	"pipe/models/policy"
-	"pipe/pipeline"
+	"pipe/pipeline/replay"
 )
 
 // nestedTensor has two experts and three levels of advice, the last two of which open a first and then also a second
@@ -39,12 +39,12 @@ func TestDisclosureByHand(t *testing.T) {
 		1, 0, 1, 1, 1, 1,
 		1, 1, 1, 1, 1, 0,
 	}
-	l := pipeline.Learned{Info: &policy.Info{Method: "ours"}, Action: []int{0, 1, 5}, Scores: []float32{
+	l := replay.Decisions{Info: &policy.Info{Method: "ours"}, Action: []int{0, 1, 5}, Scores: []float32{
 		9, 0, 0, 0, 0, 0,
 		0, 9, 0, 0, 0, 0,
 		0, 0, 0, 0, 3, 9, // without device: b/contact
 	}}
-	got := disclosureOf(tensor, []int{0, 1, 2}, []pipeline.Learned{l}, 1, groups)
+	got := disclosureOf(tensor, []int{0, 1, 2}, []replay.Decisions{l}, 1, groups)
 	near := func(what string, got, want float64) {
 		t.Helper()
 		if math.Abs(got-want) > 1e-6 {
@@ -70,7 +70,7 @@ func TestDisclosureLaws(t *testing.T) {
 		r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 2))
 		lambda := rapid.Float64Range(0, 5).Draw(t, "lambda")
 		tensor, groups := nestedTensor(r, rapid.IntRange(1, 30).Draw(t, "rows"))
-		l := pipeline.Learned{Info: &policy.Info{Method: "ours"}}
+		l := replay.Decisions{Info: &policy.Info{Method: "ours"}}
 		var rows []int
 		for n := range tensor.Len() {
 			rows = append(rows, n)
@@ -83,7 +83,7 @@ func TestDisclosureLaws(t *testing.T) {
 			}
 			l.Action, l.Scores = append(l.Action, best), append(l.Scores, scores...)
 		}
-		out := disclosureOf(tensor, rows, []pipeline.Learned{l}, lambda, groups)
+		out := disclosureOf(tensor, rows, []replay.Decisions{l}, lambda, groups)
 		if out[0].Opened < out[1].Opened {
 			t.Fatalf("contact opened %v, device %v", out[0].Opened, out[1].Opened)
 		}

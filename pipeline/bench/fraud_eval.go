@@ -10,8 +10,8 @@ import (
 	"pipe/internal/lists"
 	"pipe/models/baseline"
 	"pipe/models/policy"
-	"pipe/pipeline"
 	"pipe/pipeline/methods"
+	"pipe/pipeline/replay"
 	"pipe/pipeline/report"
 	"pipe/pipeline/stage"
 )
@@ -50,24 +50,24 @@ func (x *fraudTrial) addConstant(r *report.Report, constants []builder.ConstantF
 }
 
 // addDisclosure adds the disclosure report of the methods that choose among all pairs, and of the deployable constant.
-func (x *fraudTrial) addDisclosure(r *report.Report, t *costs.Tensor, rows []int, learned []pipeline.Learned) {
+func (x *fraudTrial) addDisclosure(r *report.Report, t *costs.Tensor, rows []int, learned []replay.Decisions) {
 	groups := x.openedGroups()
 	for _, lambda := range x.s.Train.Lambdas {
 		for _, method := range methods.Composite() {
-			seeds := lists.Keep(learned, func(l pipeline.Learned) bool { return l.Info.Method == method && l.Info.Lambda == lambda })
+			seeds := lists.Keep(learned, func(l replay.Decisions) bool { return l.Info.Method == method && l.Info.Lambda == lambda })
 			if len(seeds) > 0 {
 				r.Disclosure = append(r.Disclosure, disclosureOf(t, rows, seeds, lambda, groups)...)
 			}
 		}
-		r.Disclosure = append(r.Disclosure, disclosureOf(t, rows, []pipeline.Learned{bestFixedTrain(t, len(rows), lambda)}, lambda, groups)...)
+		r.Disclosure = append(r.Disclosure, disclosureOf(t, rows, []replay.Decisions{bestFixedTrain(t, len(rows), lambda)}, lambda, groups)...)
 	}
 }
 
 // bestFixedTrain is the deployable constant in the form of a policy's decisions: scores are minus the mean training
 // cost.
-func bestFixedTrain(t *costs.Tensor, n int, lambda float64) pipeline.Learned {
+func bestFixedTrain(t *costs.Tensor, n int, lambda float64) replay.Decisions {
 	s := costs.Summarize(t, t.Rows(costs.Train), lambda)
-	l := pipeline.Learned{Info: &policy.Info{Method: baseline.BestFixedTrain, Lambda: lambda, Fixed: s.Best}, Action: slices.Repeat([]int{s.Best}, n)}
+	l := replay.Decisions{Info: &policy.Info{Method: baseline.BestFixedTrain, Lambda: lambda, Fixed: s.Best}, Action: slices.Repeat([]int{s.Best}, n)}
 	scores := make([]float32, len(s.Cost))
 	for i, c := range s.Cost {
 		scores[i] = float32(-c)

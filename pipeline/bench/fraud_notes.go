@@ -6,12 +6,12 @@ import (
 
 	"pipe/internal/textfile"
 	"pipe/models"
-	"pipe/pipeline"
+	"pipe/pipeline/features"
 	"pipe/pipeline/report"
 )
 
 // overallNotes are the notes on the whole report.
-func (r *fraudRun) overallNotes(whole *report.Report, table *pipeline.FeaturizeReport) []string {
+func (r *fraudRun) overallNotes(whole *report.Report, table *features.Report) []string {
 	notes := r.notes
 	notes = append(notes, fmt.Sprintf("%d rows read; each split has %d training rows (%.2f%% positive) and %d validation rows.",
 		table.Load.Rows, table.Train, 100*table.Positive, table.Validation))

@@ -8,8 +8,9 @@ import (
 
 	"pipe/costs"
 	"pipe/featurize/tabular"
-	"pipe/pipeline"
+	"pipe/pipeline/features"
 	"pipe/pipeline/methods"
+	"pipe/pipeline/replay"
 	"pipe/pipeline/report"
 	"pipe/pipeline/world"
 )
@@ -18,7 +19,7 @@ import (
 // best pair of every cell of the base view. Every other row gets its distance to this policy, and learned methods also
 // the share of rows on which they choose the same pair. Nothing is added for real data, or if the task loss is not that
 // of the law.
-func (x *fraudTrial) addOptimum(ctx context.Context, r *report.Report, t *costs.Tensor, rows []int, learned []pipeline.Learned) error {
+func (x *fraudTrial) addOptimum(ctx context.Context, r *report.Report, t *costs.Tensor, rows []int, learned []replay.Decisions) error {
 	law := x.law(t.Actions, x.s)
 	if law == nil {
 		return nil
@@ -79,7 +80,7 @@ func (r *fraudRun) law(a *costs.Actions, s fraudSetting) *world.FraudLaw {
 
 // bayesMatch is the share of rows, over the seeds of a method, on which it chooses the best pair; nil for other
 // methods.
-func bayesMatch(learned []pipeline.Learned, method string, lambda float64, best []int) *float64 {
+func bayesMatch(learned []replay.Decisions, method string, lambda float64, best []int) *float64 {
 	hits, all := 0, 0
 	for _, l := range learned {
 		if l.Info.Method != method || !methods.Named(method).Serves(l.Info.Lambda, lambda) {
@@ -100,7 +101,7 @@ func bayesMatch(learned []pipeline.Learned, method string, lambda float64, best 
 
 // cells returns the cell of the planted world for some rows of the table.
 func (x *fraudTrial) cells(ctx context.Context, rows []int) (_ []int, err error) {
-	t, err := tabular.OpenTable(filepath.Join(x.folder, pipeline.TableFile))
+	t, err := tabular.OpenTable(filepath.Join(x.folder, features.TableFile))
 	if err != nil {
 		return nil, err
 	}

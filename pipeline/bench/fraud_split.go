@@ -5,12 +5,13 @@ import (
 	"path/filepath"
 
 	"pipe/experts/builder/part"
-	"pipe/pipeline"
+	"pipe/pipeline/features"
 	"pipe/pipeline/report"
+	"pipe/pipeline/train"
 )
 
 // split runs all settings on one split and writes its report.
-func (r *fraudRun) split(ctx context.Context, draw int) (*report.Report, *pipeline.FeaturizeReport, error) {
+func (r *fraudRun) split(ctx context.Context, draw int) (*report.Report, *features.Report, error) {
 	table, err := r.rows.Featurize(ctx, r.splitFolder(draw), r.c.Split, draw)
 	if err != nil {
 		return nil, nil, err
@@ -36,7 +37,7 @@ type fraudTrial struct {
 // trial builds the trial of a setting on the split.
 func (x *fraudTrial) trial() *trial {
 	return &trial{
-		benchRun: x.benchRun, setting: x.s.Name, folder: x.folder, costs: x.costsConfig(), options: x.buildOptions(), recipes: []pipeline.TrainConfig{x.s.Train},
+		benchRun: x.benchRun, setting: x.s.Name, folder: x.folder, costs: x.costsConfig(), options: x.buildOptions(), recipes: []train.Settings{x.s.Train},
 		knn: x.c.KNN, resamples: x.c.Resample, ask: true, complete: x.completion(),
 	}
 }
@@ -44,7 +45,7 @@ func (x *fraudTrial) trial() *trial {
 // costsConfig is the equivalent configuration of pipe costs.
 func (x *fraudTrial) costsConfig() part.Config {
 	c, schema := x.c.costs(x.s), x.rows.Schema
-	c.Instances.Settings = map[string]any{"file": filepath.Join(x.folder, pipeline.TableFile)}
+	c.Instances.Settings = map[string]any{"file": filepath.Join(x.folder, features.TableFile)}
 	c.Labels, c.FoldSeed = schema.Labels, x.c.Split.Seed+uint64(x.draw)
 	c.Features[0].Settings = map[string]any{"groups": []any{schema.Groups[0].Name}}
 	return c

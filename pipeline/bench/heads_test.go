@@ -23,7 +23,7 @@ import (
 	"pipe/models/regress"
 	"pipe/onnx/ort"
 	"pipe/onnx/ort/orttest"
-	"pipe/pipeline"
+	"pipe/pipeline/replay"
 	"pipe/pipeline/report"
 	"pipe/pipeline/stage"
 	"pipe/pipeline/world"
@@ -461,7 +461,7 @@ func headCosts(t *testing.T, x *tableSplit, together costs.Clusters) map[string]
 		if err != nil {
 			t.Fatal(err)
 		}
-		l, err := pipeline.DecideRows(t.Context(), x.rt, &at, &priced, held)
+		l, err := replay.Decide(t.Context(), x.rt, &at, &priced, held)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -10,20 +10,21 @@ import (
 	"pipe/experts/kinds"
 	"pipe/internal/config"
 	"pipe/models/paper"
-	"pipe/pipeline"
+	"pipe/pipeline/eval"
+	"pipe/pipeline/train"
 )
 
 // imagenetConfig are the settings of pipe bench imagenet, in a section beside those of the costs; docs/imagenet.md
 // describes them.
 type imagenetConfig struct {
-	Title    string               `yaml:"title"`
-	StandIn  string               `yaml:"stand_in"` // what stands in for the real models or data, said on top of the report
-	Draws    int                  `yaml:"draws"`    // splits that are drawn, with seeds seed, seed+1, ... of the split of the costs
-	Recipes  []string             `yaml:"recipes"`  // each learns from the same costs; l2d comes with the first
-	Train    pipeline.TrainConfig `yaml:"train"`    // without its recipe
-	KNN      bool                 `yaml:"knn"`      // report nearest neighbours
-	Resample int                  `yaml:"resamples"`
-	Pictures pictureConfig        `yaml:"pictures"`
+	Title    string         `yaml:"title"`
+	StandIn  string         `yaml:"stand_in"` // what stands in for the real models or data, said on top of the report
+	Draws    int            `yaml:"draws"`    // splits that are drawn, with seeds seed, seed+1, ... of the split of the costs
+	Recipes  []string       `yaml:"recipes"`  // each learns from the same costs; l2d comes with the first
+	Train    train.Settings `yaml:"train"`    // without its recipe
+	KNN      bool           `yaml:"knn"`      // report nearest neighbours
+	Resample int            `yaml:"resamples"`
+	Pictures pictureConfig  `yaml:"pictures"`
 }
 
 // pictureConfig says which pictures a report shows.
@@ -37,8 +38,8 @@ type pictureConfig struct {
 const mostSide = 96
 
 // defaultImagenetTrain is the paper's recipe and grid of regimes.
-func defaultImagenetTrain() pipeline.TrainConfig {
-	c := pipeline.DefaultTrainConfig()
+func defaultImagenetTrain() train.Settings {
+	c := train.DefaultSettings()
 	c.Recipe, c.Lambdas = paper.Name, []float64{0, 0.1, 0.15, 0.3, 0.4, 0.6, 0.7, 0.8, 1, 1.5, 10}
 	c.LearningRate, c.L2DRate, c.WeightDecay = 1e-3, 1e-2, 1e-3
 	c.Network.Hidden, c.Network.Epochs, c.Network.Batch, c.Network.Schedule = []int{512, 256}, 400, 256, "cosine"
@@ -74,8 +75,8 @@ func (f *imagenetConfigFile) Validate() error {
 func (c *imagenetConfig) Validate() error {
 	var list config.Problems
 	list.Check(c.Draws > 0, "draws: %d, at least 1 is needed", c.Draws)
-	list.Check(c.Resample >= 2 && c.Resample <= pipeline.MostResamples, "resamples: %d, not 2 to %d", c.Resample, pipeline.MostResamples)
-	list.Add(pipeline.CheckRecipes(c.Recipes))
+	list.Check(c.Resample >= 2 && c.Resample <= eval.MostResamples, "resamples: %d, not 2 to %d", c.Resample, eval.MostResamples)
+	list.Add(train.CheckRecipes(c.Recipes))
 	list.Add(config.Under("train", c.Train.Validate()))
 	list.Add(config.Under("pictures", c.Pictures.validate(c.Train.Lambdas)))
 	return list.Err()

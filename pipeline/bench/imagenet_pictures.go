@@ -3,8 +3,8 @@ package bench
 import (
 	"slices"
 
-	"pipe/pipeline"
 	"pipe/pipeline/methods"
+	"pipe/pipeline/replay"
 	"pipe/pipeline/report"
 )
 
@@ -17,7 +17,7 @@ func routedPictures(j *judged, c pictureConfig, trained []float64) []report.Pair
 	var out []report.PairPictures
 	for _, lambda := range c.lambdas(trained) {
 		for _, method := range methods.Composite() {
-			at := slices.IndexFunc(j.learned, func(l pipeline.Learned) bool { return l.Info.Method == method && l.Info.Lambda == lambda })
+			at := slices.IndexFunc(j.learned, func(l replay.Decisions) bool { return l.Info.Method == method && l.Info.Lambda == lambda })
 			if at >= 0 {
 				out = append(out, j.pictures(&j.learned[at], c.PerPair)...)
 			}
@@ -27,7 +27,7 @@ func routedPictures(j *judged, c pictureConfig, trained []float64) []report.Pair
 }
 
 // pictures are the pictures of one policy.
-func (j *judged) pictures(l *pipeline.Learned, most int) []report.PairPictures {
+func (j *judged) pictures(l *replay.Decisions, most int) []report.PairPictures {
 	byAction := make([][]int, j.t.Actions.Len())
 	for i, action := range l.Action {
 		byAction[action] = append(byAction[action], j.rows[i])

@@ -7,7 +7,7 @@ import (
 
 	"pipe/costs"
 	"pipe/models/policy"
-	"pipe/pipeline"
+	"pipe/pipeline/replay"
 	"pipe/pipeline/report"
 )
 
@@ -25,10 +25,10 @@ func TestRoutedPictures(t *testing.T) {
 			j.rows = append(j.rows, n)
 		}
 	}
-	policy := func(method string, lambda float64, actions ...int) pipeline.Learned {
-		return pipeline.Learned{Info: &policy.Info{Method: method, Lambda: lambda}, Action: actions}
+	policy := func(method string, lambda float64, actions ...int) replay.Decisions {
+		return replay.Decisions{Info: &policy.Info{Method: method, Lambda: lambda}, Action: actions}
 	}
-	j.learned = []pipeline.Learned{
+	j.learned = []replay.Decisions{
 		policy("ours", 0, 1, 1, 1, 1, 1, 1, 2, 2),
 		policy("ours", 0, 0, 0, 0, 0, 0, 0, 0, 0), // another seed
 		policy("ours", 1, 3, 3, 3, 3, 3, 3, 3, 3), // not one of the requested regimes

@@ -13,8 +13,8 @@ import (
 	"pipe/models"
 	"pipe/onnx/ort"
 	"pipe/onnx/ort/orttest"
-	"pipe/pipeline"
 	"pipe/pipeline/stage"
+	"pipe/pipeline/train"
 )
 
 // The shape of the paper's image benchmark.
@@ -50,8 +50,8 @@ func BenchmarkSweep(b *testing.B) {
 	p.report(epochs)
 }
 
-func sweep(b *testing.B, rt *ort.Runtime, t *costs.Tensor, c pipeline.TrainConfig, p stage.Progress) error {
-	policies, _, err := pipeline.TrainTensor(b.Context(), rt, t, c, models.CheckpointPolicy{}, p)
+func sweep(b *testing.B, rt *ort.Runtime, t *costs.Tensor, c train.Settings, p stage.Progress) error {
+	policies, _, err := train.Policies(b.Context(), rt, t, c, models.CheckpointPolicy{}, p)
 	if want := (len(c.Lambdas) + 1) * c.Seeds; err == nil && len(policies) != want {
 		err = fmt.Errorf("%d policies, not %d", len(policies), want)
 	}

@@ -15,7 +15,7 @@ import (
 	"pipe/models/paper"
 	"pipe/models/policy"
 	"pipe/onnx/ort"
-	"pipe/pipeline"
+	"pipe/pipeline/replay"
 	"pipe/pipeline/report"
 	"pipe/pipeline/stage"
 	"pipe/pipeline/world"
@@ -93,7 +93,7 @@ type syntheticResult struct {
 	method   string
 	n        int
 	policies []*policy.Policy
-	learned  []pipeline.Learned
+	learned  []replay.Decisions
 	maps     report.DecisionMap
 }
 
@@ -174,7 +174,7 @@ func (r *syntheticRun) trainOne(ctx context.Context, s *syntheticResult, p stage
 		return err
 	}
 	for _, policy := range s.policies {
-		l, err := pipeline.DecideRows(ctx, r.rt, policy, r.test, r.test.Rows(costs.Test))
+		l, err := replay.Decide(ctx, r.rt, policy, r.test, r.test.Rows(costs.Test))
 		if err != nil {
 			return err
 		}

@@ -12,7 +12,7 @@ import (
 	"pipe/internal/config"
 	"pipe/models/auto"
 	"pipe/onnx/ort"
-	"pipe/pipeline"
+	"pipe/pipeline/imports"
 	"pipe/pipeline/methods"
 	"pipe/pipeline/report"
 	"pipe/pipeline/stage"
@@ -70,18 +70,18 @@ func (r *tablesRun) run(ctx context.Context) (*report.Report, error) {
 	return r.report()
 }
 
-// load reads or imports every table before anything is trained, so that a problem of the last one is found at once.
+// load reads or configs every table before anything is trained, so that a problem of the last one is found at once.
 func (r *tablesRun) load(ctx context.Context) (_ []*costs.Tensor, err error) {
-	imports := make([]outcome.Config, len(r.c.Tables))
+	configs := make([]outcome.Config, len(r.c.Tables))
 	for i, table := range r.c.Tables {
 		if table.Import == nil {
 			continue
 		}
-		if imports[i], err = table.Import.load(r.dir); err != nil {
+		if configs[i], err = table.Import.load(r.dir); err != nil {
 			return nil, fmt.Errorf("table %s: %w", table.Name, err)
 		}
 	}
-	vectors := pipeline.NewImportVectors(filepath.Join(r.out, "experts"), r.progress, func() (*ort.Runtime, error) { return r.rt, nil })
+	vectors := imports.NewVectors(filepath.Join(r.out, "experts"), r.progress, func() (*ort.Runtime, error) { return r.rt, nil })
 	defer func() { err = errors.Join(err, vectors.Close()) }()
 	var all []*costs.Tensor
 	for i, table := range r.c.Tables {
@@ -90,8 +90,8 @@ func (r *tablesRun) load(ctx context.Context) (_ []*costs.Tensor, err error) {
 		if table.Import == nil {
 			t, err = costs.Read(string(table.Tensor), costs.ReadOptions{})
 		} else {
-			imports[i].OpenText, imports[i].OpenImage = vectors.OpenText, vectors.OpenImage
-			t, _, err = outcome.Import(ctx, imports[i])
+			configs[i].OpenText, configs[i].OpenImage = vectors.OpenText, vectors.OpenImage
+			t, _, err = outcome.Import(ctx, configs[i])
 		}
 		if err != nil {
 			return nil, fmt.Errorf("table %s: %w", table.Name, err)

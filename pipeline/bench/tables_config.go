@@ -14,7 +14,7 @@ import (
 	"pipe/models/auto"
 	"pipe/models/paper"
 	"pipe/models/policy"
-	"pipe/pipeline"
+	"pipe/pipeline/imports"
 )
 
 // tablesConfig is the configuration file of pipe bench tables; docs/report.md describes it.
@@ -78,11 +78,11 @@ func (t *tableConfig) together(tensor *costs.Tensor) costs.Clusters {
 // load returns the configuration; dir is the folder of the file that has it inline.
 func (t *tableImport) load(dir string) (outcome.Config, error) {
 	if t.File != "" {
-		return pipeline.LoadImport(string(t.File))
+		return imports.Load(string(t.File))
 	}
 	cfg := t.Config
 	cfg.Features = slices.Clone(cfg.Features)
-	pipeline.ResolveImport(&cfg, dir)
+	imports.Resolve(&cfg, dir)
 	return cfg, nil
 }
 

@@ -17,8 +17,8 @@ import (
 	"pipe/models/policy"
 	"pipe/models/regress"
 	"pipe/onnx/ort"
-	"pipe/pipeline"
 	"pipe/pipeline/methods"
+	"pipe/pipeline/replay"
 )
 
 // tableMethod decides the held-out rows of a split after learning from its other rows.
@@ -147,7 +147,7 @@ func (x *tableSplit) training(name string) models.Options {
 func (x *tableSplit) decideBy(ctx context.Context, trained []*policy.Policy) (*decisions, error) {
 	var d decisions
 	for _, p := range trained {
-		l, err := pipeline.DecideRows(ctx, x.rt, p, x.t, x.held)
+		l, err := replay.Decide(ctx, x.rt, p, x.t, x.held)
 		if err != nil {
 			return nil, err
 		}

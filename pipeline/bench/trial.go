@@ -12,10 +12,12 @@ import (
 	"pipe/experts/builder"
 	"pipe/experts/builder/part"
 	"pipe/experts/chat"
-	"pipe/pipeline"
 	"pipe/pipeline/decide"
+	"pipe/pipeline/eval"
+	"pipe/pipeline/replay"
 	"pipe/pipeline/report"
 	"pipe/pipeline/stage"
+	"pipe/pipeline/train"
 )
 
 // trial builds the costs of one setting of a benchmark, trains policies and evaluates them. It keeps these files in its
@@ -31,8 +33,8 @@ type trial struct {
 	setting   string // its name; "" if it is the only one
 	folder    string
 	costs     part.Config
-	options   builder.Options        // without Out
-	recipes   []pipeline.TrainConfig // all learn from the same costs, at the same lambdas
+	options   builder.Options  // without Out
+	recipes   []train.Settings // all learn from the same costs, at the same lambdas
 	knn       bool
 	resamples int
 	ask       bool       // ask the experts again, for their probabilities
@@ -49,7 +51,7 @@ type completion struct {
 type judged struct {
 	t       *costs.Tensor
 	rows    []int // the reported rows
-	learned []pipeline.Learned
+	learned []replay.Decisions
 	experts *builder.ExpertReport
 }
 
@@ -91,7 +93,7 @@ func (x *trial) named(what string) string {
 }
 
 // of is a file name of the trial for one recipe.
-func (x *trial) of(c pipeline.TrainConfig, what string) string {
+func (x *trial) of(c train.Settings, what string) string {
 	if len(x.recipes) == 1 {
 		return x.named(what)
 	}
@@ -100,7 +102,7 @@ func (x *trial) of(c pipeline.TrainConfig, what string) string {
 
 // learn trains the policies of a recipe and returns their files, relative to the folder. The checkpoint folder is named
 // by a digest of its training, so a changed configuration does not find old checkpoints.
-func (x *trial) learn(ctx context.Context, c pipeline.TrainConfig, tensor string) ([]string, error) {
+func (x *trial) learn(ctx context.Context, c train.Settings, tensor string) ([]string, error) {
 	s := stage.Step{Folder: x.folder, Name: x.of(c, "train"), Inputs: map[string]string{
 		"costs": tensor, "train": stage.Digest(c), "runtime": x.engine(), "format": "2",
 	}}
@@ -110,9 +112,9 @@ func (x *trial) learn(ctx context.Context, c pipeline.TrainConfig, tensor string
 		if err != nil {
 			return nil, err
 		}
-		o := pipeline.DefaultTrainOptions()
-		o.TrainConfig, o.Tensor, o.Out = c, x.tensorFile(), filepath.Join(x.folder, policies)
-		report, err := pipeline.TrainInto(ctx, x.rt, t, o, filepath.Join(work, stage.Digest(s.Inputs)[7:23]), x.progress)
+		o := train.DefaultOptions()
+		o.Settings, o.Tensor, o.Out = c, x.tensorFile(), filepath.Join(x.folder, policies)
+		report, err := train.RunOn(ctx, x.rt, t, o, filepath.Join(work, stage.Digest(s.Inputs)[7:23]), x.progress)
 		if err != nil {
 			return nil, err
 		}
@@ -130,7 +132,7 @@ func (x *trial) learn(ctx context.Context, c pipeline.TrainConfig, tensor string
 
 // dropPolicies removes policies that another configuration wrote.
 func (x *trial) dropPolicies(folder string, keep []string) error {
-	there, err := pipeline.PolicyFiles([]string{filepath.Join(x.folder, folder)})
+	there, err := eval.PolicyFiles([]string{filepath.Join(x.folder, folder)})
 	if err != nil {
 		return err
 	}

@@ -11,7 +11,8 @@ import (
 	"pipe/experts/builder"
 	"pipe/internal/atomicfile"
 	"pipe/internal/lists"
-	"pipe/pipeline"
+	"pipe/pipeline/eval"
+	"pipe/pipeline/replay"
 	"pipe/pipeline/report"
 	"pipe/pipeline/stage"
 )
@@ -52,8 +53,8 @@ func (x *trial) evaluate(ctx context.Context, inputs map[string]string, left []s
 }
 
 // evalOptions are the options of an evaluation; the lambdas and the seed are the same for all recipes.
-func (x *trial) evalOptions() pipeline.EvalOptions {
-	o, c := pipeline.DefaultEvalOptions(), x.recipes[0]
+func (x *trial) evalOptions() eval.Options {
+	o, c := eval.DefaultOptions(), x.recipes[0]
 	o.Findings = false // benchmarks compare methods, over several seeds and splits
 	o.Tensor, o.Lambdas, o.KNN, o.Resamples, o.Seed = x.tensorFile(), c.Lambdas, x.knn, x.resamples, c.Seed
 	return o
@@ -67,13 +68,13 @@ func (x *trial) judge(ctx context.Context, policies []string) (*report.Report, e
 	}
 	j := &judged{t: t, rows: t.Rows(costs.Val)}
 	for _, f := range policies {
-		l, err := pipeline.OpenLearned(ctx, x.rt, filepath.Join(x.folder, f), t, j.rows)
+		l, err := replay.Open(ctx, x.rt, filepath.Join(x.folder, f), t, j.rows)
 		if err != nil {
 			return nil, err
 		}
 		j.learned = append(j.learned, l)
 	}
-	r, err := pipeline.EvalTensor(ctx, x.rt, t, j.learned, x.evalOptions(), x.progress)
+	r, err := eval.Decisions(ctx, x.rt, t, j.learned, x.evalOptions(), x.progress)
 	if err != nil {
 		return nil, err
 	}

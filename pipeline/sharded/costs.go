@@ -11,7 +11,7 @@ import (
 	"pipe/experts/chat"
 	"pipe/experts/service"
 	"pipe/internal/storage"
-	"pipe/pipeline"
+	"pipe/pipeline/costing"
 	"pipe/pipeline/shards"
 	"pipe/pipeline/stage"
 )
@@ -34,7 +34,7 @@ type costsWork struct {
 }
 
 // CostsWork is the work folder of a build: the one that is named, else the one beside the output.
-func CostsWork(o *pipeline.CostsOptions, s *ShardOptions) (string, error) {
+func CostsWork(o *costing.Options, s *ShardOptions) (string, error) {
 	if s.Work != "" {
 		return s.Work, nil
 	}
@@ -42,9 +42,9 @@ func CostsWork(o *pipeline.CostsOptions, s *ShardOptions) (string, error) {
 	return shards.Beside(out), err
 }
 
-// OpenCosts opens a build for a worker, or to gather it; the bytes are those of pipeline.BuildCosts. A budget counts for all
+// OpenCosts opens a build for a worker, or to gather it; the bytes are those of costing.Run. A budget counts for all
 // workers and runs of the work folder, where answers of chat models are kept, too, unless o names another folder.
-func OpenCosts(ctx context.Context, o pipeline.CostsOptions, s ShardOptions, progress stage.Progress) (_ shards.Stage, err error) {
+func OpenCosts(ctx context.Context, o costing.Options, s ShardOptions, progress stage.Progress) (_ shards.Stage, err error) {
 	progress = stage.OrQuiet(progress)
 	if o.Base != "" {
 		return nil, &stage.OptionError{Err: errors.New("--base adds experts to an output on one machine: build the new experts in shards by a configuration of their own, and join the tensors with pipe merge")}
@@ -115,7 +115,7 @@ func (c *costsWork) Stops(err error) bool {
 	return errors.As(err, &over)
 }
 
-// Gather writes the cost tensor. The report is a *pipeline.CostsReport.
+// Gather writes the cost tensor. The report is a *costing.Report.
 func (c *costsWork) Gather(ctx context.Context, parts *shards.Parts) (any, error) {
 	if c.build.NeedsPreparing() {
 		folder, err := c.build.Prepared()
@@ -130,7 +130,7 @@ func (c *costsWork) Gather(ctx context.Context, parts *shards.Parts) (any, error
 	if err != nil {
 		return nil, err
 	}
-	return pipeline.SummarizeCosts(r, c.progress)
+	return costing.Summarize(r, c.progress)
 }
 
 // Close frees the parts of the build and the runtime.

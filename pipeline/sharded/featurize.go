@@ -13,12 +13,12 @@ import (
 	"pipe/internal/atomicfile"
 	"pipe/internal/parquetjoin"
 	"pipe/internal/storage"
-	"pipe/pipeline"
+	"pipe/pipeline/features"
 	"pipe/pipeline/shards"
 	"pipe/pipeline/stage"
 )
 
-// featurize is the second phase of pipeline.Featurize in shards: with the encoder that was fitted to the summaries of the
+// featurize is the second phase of features.Run in shards: with the encoder that was fitted to the summaries of the
 // first phase, a shard writes its rows of the table.
 type featurize struct {
 	*rows
@@ -40,7 +40,7 @@ const FeaturizeFolder = "fit"
 //
 // options are those of the second phase; the first has its work folder in that of the second. Splits must be drawn by
 // hash, which tells the split of a row by itself; other kinds are an *stage.OptionError.
-func Featurize(o pipeline.FeaturizeOptions, n int, options shards.Options, wait bool, p stage.Progress) (first, second shards.Stage, err error) {
+func Featurize(o features.Options, n int, options shards.Options, wait bool, p stage.Progress) (first, second shards.Stage, err error) {
 	r, err := openRows(o, n, p)
 	if err != nil {
 		return nil, nil, err
@@ -90,7 +90,7 @@ func (s *featurize) Prepare(ctx context.Context, work *storage.Folder) error {
 
 const maxEncoder = 1 << 30
 
-func (s *featurize) encoderName(f *fitted) string { return "shared/" + pipeline.EncoderFile }
+func (s *featurize) encoderName(f *fitted) string { return "shared/" + features.EncoderFile }
 
 // fitAll gathers the first phase, and waits for it if it may.
 func (s *featurize) fitAll(ctx context.Context) (*fitted, error) {
@@ -127,21 +127,21 @@ func (s *featurize) Shard(ctx context.Context, shard int, folder string) (*shard
 	}
 	s.progress.Start(int64(f.Len()), "write table")
 	defer s.progress.Done()
-	path := filepath.Join(folder, pipeline.TableFile)
+	path := filepath.Join(folder, features.TableFile)
 	if err := tabular.WriteTablePart(ctx, path, s.encoder, f, names, func(n int) { s.progress.Add(int64(n)) }); err != nil {
 		return nil, err
 	}
-	return &shards.Result{Files: []string{pipeline.TableFile}, Counts: map[string]int64{"rows": int64(f.Len())}}, nil
+	return &shards.Result{Files: []string{features.TableFile}, Counts: map[string]int64{"rows": int64(f.Len())}}, nil
 }
 
-// Gather makes the files of pipeline.Featurize. The report is a *pipeline.FeaturizeReport.
+// Gather makes the files of features.Run. The report is a *features.Report.
 func (s *featurize) Gather(ctx context.Context, parts *shards.Parts) (any, error) {
 	if err := s.Prepare(ctx, parts.Folder()); err != nil {
 		return nil, err
 	}
 	out := s.o.Out
-	r, err := stage.Alone(out, func() (*pipeline.FeaturizeReport, error) {
-		return pipeline.FeaturizeStep(ctx, out, s.o.Split.Describe(0), s.fit.plan.inputs(s.schema), func() error {
+	r, err := stage.Alone(out, func() (*features.Report, error) {
+		return features.Step(ctx, out, s.o.Split.Describe(0), s.fit.plan.inputs(s.schema), func() error {
 			return s.write(ctx, out, parts)
 		})
 	})
@@ -154,16 +154,16 @@ func (s *featurize) Gather(ctx context.Context, parts *shards.Parts) (any, error
 func (s *featurize) write(ctx context.Context, out string, parts *shards.Parts) error {
 	s.progress.Start(int64(parts.Len()), "put table together")
 	defer s.progress.Done()
-	err := atomicfile.Write(filepath.Join(out, pipeline.TableFile), func(w io.Writer) error { return s.join(ctx, w, parts) })
+	err := atomicfile.Write(filepath.Join(out, features.TableFile), func(w io.Writer) error { return s.join(ctx, w, parts) })
 	if err == nil {
-		err = s.encoder.WriteFile(filepath.Join(out, pipeline.EncoderFile))
+		err = s.encoder.WriteFile(filepath.Join(out, features.EncoderFile))
 	}
 	if err != nil {
 		return err
 	}
 	f := s.fitted
-	report := &pipeline.FeaturizeReport{Load: f.Load, Train: f.Train, Validation: f.Load.Rows - f.Train}
-	return atomicfile.Write(filepath.Join(out, pipeline.FeaturizeFile), report.Complete(s.encoder, f.Positive).WriteJSON)
+	report := &features.Report{Load: f.Load, Train: f.Train, Validation: f.Load.Rows - f.Train}
+	return atomicfile.Write(filepath.Join(out, features.ReportFile), report.Complete(s.encoder, f.Positive).WriteJSON)
 }
 
 // join puts the tables of the shards together.
@@ -174,7 +174,7 @@ func (s *featurize) join(ctx context.Context, w io.Writer, parts *shards.Parts) 
 	}
 	err = parts.Each(ctx, func(_ int, folder string) error {
 		defer s.progress.Add(1)
-		return j.AddFile(filepath.Join(folder, pipeline.TableFile))
+		return j.AddFile(filepath.Join(folder, features.TableFile))
 	})
 	if err != nil {
 		return err

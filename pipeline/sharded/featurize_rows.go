@@ -9,21 +9,21 @@ import (
 
 	"pipe/costs"
 	"pipe/featurize/tabular"
-	"pipe/pipeline"
+	"pipe/pipeline/features"
 	"pipe/pipeline/shards"
 	"pipe/pipeline/stage"
 )
 
 // rows are what both phases of featurizing know of the raw rows.
 type rows struct {
-	o        pipeline.FeaturizeOptions
+	o        features.Options
 	schema   *tabular.Schema
 	files    tabular.Files
 	inputs   map[string]string // of manifests
 	progress stage.Progress
 }
 
-func openRows(o pipeline.FeaturizeOptions, n int, p stage.Progress) (*rows, error) {
+func openRows(o features.Options, n int, p stage.Progress) (*rows, error) {
 	if err := o.Validate(); err != nil {
 		return nil, &stage.OptionError{Err: fmt.Errorf("featurize: %w", err)}
 	}
@@ -33,7 +33,7 @@ func openRows(o pipeline.FeaturizeOptions, n int, p stage.Progress) (*rows, erro
 	if err := o.Files().Check(); err != nil {
 		return nil, err
 	}
-	schema, err := pipeline.LoadSchema(o.Columns)
+	schema, err := features.LoadSchema(o.Columns)
 	if err != nil {
 		return nil, err
 	}

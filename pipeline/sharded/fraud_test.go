@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"testing"
 
-	"pipe/pipeline"
+	"pipe/pipeline/features"
 	"pipe/pipeline/shards"
 	"pipe/pipeline/world"
 )
@@ -29,7 +29,7 @@ func TestFraudInEightShards(t *testing.T) {
 	if _, err := world.GenerateFraud(t.Context(), w, nil); err != nil {
 		t.Fatal(err)
 	}
-	o := pipeline.DefaultFeaturizeOptions()
+	o := features.DefaultOptions()
 	o.Columns = "../../configs/fraud-columns.yaml"
 	o.Primary, o.Joined = filepath.Join(w.Out, "train_transaction.csv"), filepath.Join(w.Out, "train_identity.csv")
 	j := job{
@@ -42,7 +42,7 @@ func TestFraudInEightShards(t *testing.T) {
 	}
 	one, many, work := filepath.Join(t.TempDir(), "one"), filepath.Join(t.TempDir(), "many"), t.TempDir()
 	o.Out = one
-	if _, err := pipeline.Featurize(t.Context(), o, nil); err != nil {
+	if _, err := features.Run(t.Context(), o, nil); err != nil {
 		t.Fatal(err)
 	}
 	all := []int{0, 1, 2, 3, 4, 5, 6, 7}

@@ -12,15 +12,15 @@ import (
 	"pipe/costs/outcome"
 	"pipe/internal/atomicfile"
 	"pipe/internal/storage"
-	"pipe/pipeline"
+	"pipe/pipeline/imports"
 	"pipe/pipeline/shards"
 	"pipe/pipeline/stage"
 )
 
-// outcomes is pipeline.Import in shards: a shard pivots some pieces of the outcomes, and gathering merges the pivots
+// outcomes is imports.Run in shards: a shard pivots some pieces of the outcomes, and gathering merges the pivots
 // and does the rest: features, grading, splits.
 type outcomes struct {
-	o        pipeline.ImportOptions
+	o        imports.Options
 	progress stage.Progress
 	manifest shards.Manifest
 	pieces   int
@@ -30,7 +30,7 @@ const pivotFile = "pivot.gob"
 
 // Import opens outcomes for an import in n shards. A folder is cut between its files, and a Parquet file between its row
 // groups. More shards than pieces are an *stage.OptionError, and so is an import that appends.
-func Import(o pipeline.ImportOptions, n int, p stage.Progress) (shards.Stage, error) {
+func Import(o imports.Options, n int, p stage.Progress) (shards.Stage, error) {
 	if o.Append {
 		return nil, &stage.OptionError{Err: errors.New("import: --append cannot be done in shards: import to a new file, and join both with pipe merge")}
 	}
@@ -90,7 +90,7 @@ func (s *outcomes) Shard(ctx context.Context, shard int, folder string) (*shards
 	return &shards.Result{Files: []string{pivotFile}, Counts: map[string]int64{"rows": int64(p.Rows)}}, nil
 }
 
-// Gather merges the pivots. The report is a *pipeline.ImportResult.
+// Gather merges the pivots. The report is a *imports.Report.
 func (s *outcomes) Gather(ctx context.Context, parts *shards.Parts) (any, error) {
 	o := s.o
 	o.Partials = func(use func(*outcome.Partial) error) error {
@@ -107,5 +107,5 @@ func (s *outcomes) Gather(ctx context.Context, parts *shards.Parts) (any, error)
 			return use(p)
 		})
 	}
-	return pipeline.Import(ctx, o, s.progress)
+	return imports.Run(ctx, o, s.progress)
 }

@@ -9,15 +9,15 @@ import (
 
 	"pipe/experts/retrieval/bm25"
 	"pipe/internal/storage"
-	"pipe/pipeline"
+	"pipe/pipeline/index"
 	"pipe/pipeline/shards"
 	"pipe/pipeline/stage"
 )
 
-// index is pipeline.IndexPages in shards: a shard has the postings of a range of the lines of the pages, sorted, and
+// pageIndex is index.Run in shards: a shard has the postings of a range of the lines of the pages, sorted, and
 // gathering merges them.
-type index struct {
-	o        pipeline.IndexOptions
+type pageIndex struct {
+	o        index.Options
 	progress stage.Progress
 	manifest shards.Manifest
 	cuts     *bm25.Cuts // set by Prepare
@@ -30,7 +30,7 @@ const (
 )
 
 // Index opens pages for an index in n shards.
-func Index(o pipeline.IndexOptions, n int, p stage.Progress) (shards.Stage, error) {
+func Index(o index.Options, n int, p stage.Progress) (shards.Stage, error) {
 	if err := o.Check(); err != nil {
 		return nil, err
 	}
@@ -42,18 +42,18 @@ func Index(o pipeline.IndexOptions, n int, p stage.Progress) (shards.Stage, erro
 	if err != nil {
 		return nil, err
 	}
-	s := &index{o: o, progress: stage.OrQuiet(p), manifest: shards.Manifest{Stage: "index", Shards: n, Inputs: map[string]string{
+	s := &pageIndex{o: o, progress: stage.OrQuiet(p), manifest: shards.Manifest{Stage: "index", Shards: n, Inputs: map[string]string{
 		"settings": string(settings), "format": fmt.Sprint(bm25.PartFormat),
 	}}}
 	s.manifest.Inputs["pages"], err = stage.Sketch(files...)
 	return s, err
 }
 
-func (s *index) Manifest() shards.Manifest { return s.manifest }
-func (s *index) Close() error              { return nil }
+func (s *pageIndex) Manifest() shards.Manifest { return s.manifest }
+func (s *pageIndex) Close() error              { return nil }
 
 // Prepare reads the pages once, for their digest and the places at which they are cut.
-func (s *index) Prepare(ctx context.Context, work *storage.Folder) error {
+func (s *pageIndex) Prepare(ctx context.Context, work *storage.Folder) error {
 	valid := func(c *bm25.Cuts) bool { return len(c.Parts) == s.manifest.Shards }
 	c, err := shards.Share(ctx, work, "pages.json", valid, func() (*bm25.Cuts, error) {
 		s.progress.Start(-1, "find pages")
@@ -68,7 +68,7 @@ func (s *index) Prepare(ctx context.Context, work *storage.Folder) error {
 	return err
 }
 
-func (s *index) Shard(ctx context.Context, shard int, folder string) (*shards.Result, error) {
+func (s *pageIndex) Shard(ctx context.Context, shard int, folder string) (*shards.Result, error) {
 	o := s.options(filepath.Join(folder, postingsFile))
 	info, err := bm25.BuildPart(ctx, o, s.cuts.Parts[shard])
 	if err != nil {
@@ -80,12 +80,12 @@ func (s *index) Shard(ctx context.Context, shard int, folder string) (*shards.Re
 	return &shards.Result{Files: []string{postingsFile, postingsInfo}, Counts: map[string]int64{"rows": int64(info.Pages), "skipped": int64(info.Skipped)}}, nil
 }
 
-func (s *index) options(out string) bm25.BuildOptions {
+func (s *pageIndex) options(out string) bm25.BuildOptions {
 	return bm25.BuildOptions{Pages: s.o.Pages, Out: out, Settings: s.o.Settings, Workers: s.o.Workers, Progress: s.progress}
 }
 
-// Gather merges the postings. The report is a *pipeline.IndexReport.
-func (s *index) Gather(ctx context.Context, parts *shards.Parts) (any, error) {
+// Gather merges the postings. The report is a *index.Report.
+func (s *pageIndex) Gather(ctx context.Context, parts *shards.Parts) (any, error) {
 	if err := s.Prepare(ctx, parts.Folder()); err != nil {
 		return nil, err
 	}
@@ -108,7 +108,7 @@ func (s *index) Gather(ctx context.Context, parts *shards.Parts) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return pipeline.IndexWith(ctx, s.o, s.progress, func(ctx context.Context, o bm25.BuildOptions) (*bm25.Stats, error) {
+	return index.RunWith(ctx, s.o, s.progress, func(ctx context.Context, o bm25.BuildOptions) (*bm25.Stats, error) {
 		return bm25.MergeParts(ctx, o, s.cuts.Source, list)
 	})
 }

@@ -15,7 +15,7 @@ import (
 	"pipe/internal/atomicfile"
 	"pipe/internal/progress"
 	"pipe/internal/storage"
-	"pipe/pipeline"
+	"pipe/pipeline/costing"
 	"pipe/pipeline/shards"
 	"pipe/pipeline/stage"
 )
@@ -110,7 +110,7 @@ const PassFolder = part.ImagesPass
 
 // OpenCostsPass opens the pass over the instances of a build, for workers that some engine gives shards to before those of
 // OpenCosts, which makes what is left of it by itself. The stage is nil if the instances need no pass.
-func OpenCostsPass(ctx context.Context, o pipeline.CostsOptions, progress stage.Progress) (_ shards.Stage, err error) {
+func OpenCostsPass(ctx context.Context, o costing.Options, progress stage.Progress) (_ shards.Stage, err error) {
 	cfg, b, closeRuntime, err := o.Open(stage.OrQuiet(progress))
 	if err != nil {
 		return nil, err

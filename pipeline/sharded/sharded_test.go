@@ -13,7 +13,9 @@ import (
 
 	"pipe/experts/retrieval/bm25"
 	"pipe/internal/digest"
-	"pipe/pipeline"
+	"pipe/pipeline/features"
+	"pipe/pipeline/imports"
+	"pipe/pipeline/index"
 	"pipe/pipeline/shards"
 	"pipe/pipeline/stage"
 )
@@ -60,7 +62,7 @@ func featurizeJob(t *testing.T) job {
 			joined += fmt.Sprintf("k%d,p%d\n", 8999-n, n%11)
 		}
 	}
-	o := pipeline.DefaultFeaturizeOptions()
+	o := features.DefaultOptions()
 	o.Columns = write(t, filepath.Join(dir, "columns.yaml"), columns)
 	o.Primary, o.Joined = write(t, filepath.Join(dir, "p.csv"), primary), write(t, filepath.Join(dir, "j.csv"), joined)
 	return job{
@@ -68,7 +70,7 @@ func featurizeJob(t *testing.T) job {
 		one: func(ctx context.Context, out string) error {
 			o := o
 			o.Out = out
-			_, err := pipeline.Featurize(ctx, o, nil)
+			_, err := features.Run(ctx, o, nil)
 			return err
 		},
 		open: func(out string, n int, work shards.Options) (first, second shards.Stage, err error) {
@@ -89,14 +91,14 @@ func indexJob(t *testing.T) job {
 		}
 		write(t, filepath.Join(dir, fmt.Sprintf("wiki-%d.jsonl", f)), text)
 	}
-	o := pipeline.DefaultIndexOptions()
+	o := index.DefaultOptions()
 	o.Pages = dir
 	return job{
 		name: "index", out: "pages.bm25", files: []string{""},
 		one: func(ctx context.Context, out string) error {
 			o := o
 			o.Out = out
-			_, err := pipeline.IndexPages(ctx, o, nil)
+			_, err := index.Run(ctx, o, nil)
 			return err
 		},
 		open: func(out string, n int, _ shards.Options) (first, second shards.Stage, err error) {
@@ -127,13 +129,13 @@ func importJob(t *testing.T) job {
 	}
 	write(t, filepath.Join(dir, "features.csv"), features)
 	config := "outcomes: {file: outcomes, columns: {id: id, expert: who, loss: loss, group: user}}\nfeatures: [{file: features.csv, id: id, columns: [f]}]\n"
-	o := pipeline.ImportOptions{Config: write(t, filepath.Join(dir, "import.yaml"), config)}
+	o := imports.Options{Config: write(t, filepath.Join(dir, "import.yaml"), config)}
 	return job{
 		name: "import", out: "costs.parquet", files: []string{""},
 		one: func(ctx context.Context, out string) error {
 			o := o
 			o.Out = out
-			_, err := pipeline.Import(ctx, o, nil)
+			_, err := imports.Run(ctx, o, nil)
 			return err
 		},
 		open: func(out string, n int, _ shards.Options) (first, second shards.Stage, err error) {
@@ -291,11 +293,11 @@ func TestTruncatedShardsAreRefused(t *testing.T) {
 // TestWhatCannotBeShared: each is one error with what to do.
 func TestWhatCannotBeShared(t *testing.T) {
 	f, i := featurizeJob(t), importJob(t)
-	o := pipeline.DefaultFeaturizeOptions()
+	o := features.DefaultOptions()
 	o.Columns, o.Primary, o.Out, o.Split.Kind = "c.yaml", "p.csv", "out", "stratified"
 	_, _, byKind := Featurize(o, 2, shards.Default("w"), false, nil)
 	_, _, moreFiles := i.open("out.parquet", 6, shards.Options{})
-	_, appended := Import(pipeline.ImportOptions{Config: "c.yaml", Out: "o.parquet", Append: true}, 2, nil)
+	_, appended := Import(imports.Options{Config: "c.yaml", Out: "o.parquet", Append: true}, 2, nil)
 	for says, err := range map[string]error{"use kind hash": byKind, "6 shards of 5 pieces": moreFiles, "pipe merge": appended} {
 		var option *stage.OptionError
 		if !errors.As(err, &option) || !strings.Contains(err.Error(), says) {

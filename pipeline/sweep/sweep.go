@@ -1,4 +1,4 @@
-// Package sweep divides the policies of a training into shards. It is pipeline.Train for many machines.
+// Package sweep divides the policies of a training into shards. It is train.Run for many machines.
 package sweep
 
 import (
@@ -17,24 +17,24 @@ import (
 	"pipe/models/auto"
 	"pipe/models/paper"
 	"pipe/onnx/ort"
-	"pipe/pipeline"
 	"pipe/pipeline/methods"
 	"pipe/pipeline/shards"
 	"pipe/pipeline/stage"
+	"pipe/pipeline/train"
 )
 
-// Shards is the training of pipeline.Train as shards: of a method with fixed settings a shard is some of its policies, one for each lambda and seed;
+// Shards is the training of train.Run as shards: of a method with fixed settings a shard is some of its policies, one for each lambda and seed;
 // recipe auto is one shard, because its policies share what they learn.
 type Shards struct {
-	o        pipeline.TrainOptions
+	o        train.Options
 	tensor   *costs.Tensor
 	rt       *ort.Runtime
-	parts    []pipeline.TrainOptions // each trains what no other does, in the order of the report
+	parts    []train.Options // each trains what no other does, in the order of the report
 	manifest shards.Manifest
 }
 
 // New reads the tensor. There are at most n shards; n is 0 for as many as there are parts. The caller closes it.
-func New(o pipeline.TrainOptions, n int) (_ *Shards, err error) {
+func New(o train.Options, n int) (_ *Shards, err error) {
 	if err := errors.Join(o.Validate(), o.Files().Check()); err != nil {
 		return nil, err
 	}
@@ -64,7 +64,7 @@ func (s *Shards) divide(n int) error {
 	if s.o.Recipe == paper.Name {
 		s.parts = each(own, s.o.Lambdas)
 	} else {
-		s.parts = []pipeline.TrainOptions{own}
+		s.parts = []train.Options{own}
 	}
 	for _, m := range others {
 		of := s.o
@@ -78,7 +78,7 @@ func (s *Shards) divide(n int) error {
 	if n == 0 {
 		n = len(s.parts)
 	}
-	settings, err := digest.JSON(s.o.TrainConfig)
+	settings, err := digest.JSON(s.o.Settings)
 	s.manifest = shards.Manifest{Stage: "train", Shards: min(n, len(s.parts)), Rows: int64(len(s.tensor.Rows(costs.Train))), Inputs: map[string]string{
 		"tensor": s.tensor.Digest(), "settings": settings, "split of the losses": s.o.Split, "runtime": s.rt.Version(), "processor family": runtime.GOARCH,
 	}}
@@ -89,7 +89,7 @@ func (s *Shards) divide(n int) error {
 }
 
 // each are the options of one policy each: for every lambda and seed.
-func each(o pipeline.TrainOptions, lambdas []float64) (list []pipeline.TrainOptions) {
+func each(o train.Options, lambdas []float64) (list []train.Options) {
 	for _, lambda := range lambdas {
 		for seed := range o.Seeds {
 			one := o
@@ -110,10 +110,10 @@ func (s *Shards) Prepare(context.Context, *storage.Folder) error { return nil }
 func (s *Shards) Shard(ctx context.Context, shard int, folder string) (*shards.Result, error) {
 	from, to := shards.Cut(shard, s.manifest.Shards, len(s.parts))
 	out := &shards.Result{Counts: map[string]int64{}}
-	all := &pipeline.TrainReport{}
+	all := &train.Report{}
 	for i, o := range s.parts[from:to] {
 		o.Out = filepath.Join(folder, fmt.Sprintf("part-%d", i))
-		r, err := pipeline.TrainInto(ctx, s.rt, s.tensor, o, filepath.Join(o.Out, "checkpoints"), stage.Quiet)
+		r, err := train.RunOn(ctx, s.rt, s.tensor, o, filepath.Join(o.Out, "checkpoints"), stage.Quiet)
 		if err != nil {
 			return nil, err
 		}
@@ -128,50 +128,50 @@ func (s *Shards) Shard(ctx context.Context, shard int, folder string) (*shards.R
 			out.Counts["policies"]++
 		}
 	}
-	out.Files = append(out.Files, pipeline.TrainReportFile)
-	return out, atomicfile.Write(filepath.Join(folder, pipeline.TrainReportFile), all.WriteJSON)
+	out.Files = append(out.Files, train.ReportFile)
+	return out, atomicfile.Write(filepath.Join(folder, train.ReportFile), all.WriteJSON)
 }
 
 // add appends what another report says about other policies.
-func add(r, other *pipeline.TrainReport) {
+func add(r, other *train.Report) {
 	policies, reports := append(r.Policies, other.Policies...), append(r.Auto, other.Auto...)
 	*r = *other
 	r.Policies, r.Auto = policies, reports
 }
 
-// Gather implements shards.Stage: it writes the policies and train.json into the output. The report is a *pipeline.TrainReport.
+// Gather implements shards.Stage: it writes the policies and train.json into the output. The report is a *train.Report.
 func (s *Shards) Gather(ctx context.Context, parts *shards.Parts) (any, error) {
-	report, err := stage.Alone(s.o.Out, func() (*pipeline.TrainReport, error) { return s.gather(ctx, parts) })
+	report, err := stage.Alone(s.o.Out, func() (*train.Report, error) { return s.gather(ctx, parts) })
 	if err != nil {
 		return nil, err
 	}
 	return report, nil
 }
 
-func (s *Shards) gather(ctx context.Context, parts *shards.Parts) (*pipeline.TrainReport, error) {
+func (s *Shards) gather(ctx context.Context, parts *shards.Parts) (*train.Report, error) {
 	stay := map[string]bool{}
 	for shard := range parts.Len() {
 		for _, f := range parts.Done(shard).Files {
 			stay[f.Name] = true
 		}
 	}
-	if err := pipeline.DropPolicies(s.o.Out, stay); err != nil {
+	if err := train.DropPolicies(s.o.Out, stay); err != nil {
 		return nil, err
 	}
-	all := &pipeline.TrainReport{}
+	all := &train.Report{}
 	err := parts.Each(ctx, func(shard int, folder string) error {
 		for _, f := range parts.Done(shard).Files {
 			text, err := os.ReadFile(filepath.Join(folder, f.Name))
 			if err != nil {
 				return err
 			}
-			if f.Name != pipeline.TrainReportFile {
+			if f.Name != train.ReportFile {
 				if err := atomicfile.WriteFile(filepath.Join(s.o.Out, f.Name), text); err != nil {
 					return err
 				}
 				continue
 			}
-			r := new(pipeline.TrainReport)
+			r := new(train.Report)
 			if err := json.Unmarshal(text, r); err != nil {
 				return fmt.Errorf("shard %d: %s: %w", shard, f.Name, err)
 			}
@@ -183,7 +183,7 @@ func (s *Shards) gather(ctx context.Context, parts *shards.Parts) (*pipeline.Tra
 		return nil, err
 	}
 	all.Tensor = s.o.Tensor
-	return all, atomicfile.Write(filepath.Join(s.o.Out, pipeline.TrainReportFile), all.WriteJSON)
+	return all, atomicfile.Write(filepath.Join(s.o.Out, train.ReportFile), all.WriteJSON)
 }
 
 // Close implements shards.Stage.

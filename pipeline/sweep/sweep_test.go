@@ -9,15 +9,15 @@ import (
 
 	"pipe/costs"
 	"pipe/onnx/ort/orttest"
-	"pipe/pipeline"
 	"pipe/pipeline/shards"
 	"pipe/pipeline/stage"
+	"pipe/pipeline/train"
 	"pipe/pipeline/world"
 )
 
 func TestMain(m *testing.M) { orttest.Main(m) }
 
-// TestSweep: policies that are trained shard by shard, in any number of shards, are those of pipeline.Train, byte by byte.
+// TestSweep: policies that are trained shard by shard, in any number of shards, are those of train.Run, byte by byte.
 func TestSweep(t *testing.T) {
 	orttest.Open(t, 1)
 	tensor := filepath.Join(t.TempDir(), "costs.parquet")
@@ -34,12 +34,12 @@ func TestSweep(t *testing.T) {
 		"auto":            {"auto", []string{"l2d"}, 0, 1 + 2},
 	} {
 		t.Run(name, func(t *testing.T) {
-			o := pipeline.DefaultTrainOptions()
+			o := train.DefaultOptions()
 			o.Tensor, o.Split = tensor, "train"
 			o.Recipe, o.Methods, o.Lambdas, o.Seeds = c.recipe, c.methods, []float64{0, 0.5, 1}, 2
 			o.Network.Epochs, o.Auto.Steps, o.Auto.Networks = 2, 20, o.Auto.Networks[:1]
 			o.Out = filepath.Join(t.TempDir(), "whole")
-			if _, err := pipeline.Train(t.Context(), o, stage.Quiet); err != nil {
+			if _, err := train.Run(t.Context(), o, stage.Quiet); err != nil {
 				t.Fatal(err)
 			}
 			whole := o.Out
@@ -51,7 +51,7 @@ func TestSweep(t *testing.T) {
 }
 
 // gatherTraining trains in shards, the last one first.
-func gatherTraining(t *testing.T, o pipeline.TrainOptions, n, want int) {
+func gatherTraining(t *testing.T, o train.Options, n, want int) {
 	t.Helper()
 	s, err := New(o, n)
 	if err != nil {

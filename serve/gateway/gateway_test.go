@@ -25,7 +25,7 @@ import (
 	"pipe/models/policy"
 	"pipe/onnx/hf/hftest"
 	"pipe/onnx/ort/orttest"
-	"pipe/pipeline"
+	"pipe/pipeline/convert"
 	"pipe/pipeline/decisionlog"
 	"pipe/serve/decision"
 	"pipe/serve/gateway/advice"
@@ -95,12 +95,12 @@ func writePolicy(t testing.TB, folder, name string, info map[string]string) {
 		t.Fatal(err)
 	}
 	router, model := filepath.Join(t.TempDir(), "policy.onnx"), filepath.Join(t.TempDir(), "small")
-	o := pipeline.DefaultConvertOptions()
+	o := convert.DefaultOptions()
 	o.Model, o.Merge, o.Out = model, router, filepath.Join(folder, name+".onnx")
 	if err := errors.Join(m.WriteFile(router), os.Mkdir(model, 0o777), hftest.WriteBERT(model)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := pipeline.Convert(t.Context(), o); err != nil {
+	if _, err := convert.Run(t.Context(), o); err != nil {
 		t.Fatal(err)
 	}
 }

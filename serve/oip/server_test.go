@@ -19,14 +19,13 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/reflection"
 
+	"pipe/costs"
 	"pipe/models/policy"
 	"pipe/onnx"
 	"pipe/onnx/hf/hftest"
 	"pipe/onnx/ort/orttest"
-	"pipe/pipeline"
+	"pipe/pipeline/convert"
 	"pipe/pipeline/decide/decidetest"
-
-	"pipe/costs"
 	pb "pipe/serve/oip/inferencepb"
 	"pipe/serve/policies"
 )
@@ -119,9 +118,9 @@ func merge(t testing.TB, folder, name string) {
 		t.Fatal(err)
 	}
 	router := decidetest.EncoderPolicy(t, t.TempDir(), hftest.Hidden, costs.FeatureSource{Name: "text small", Dim: hftest.Hidden}, "")
-	o := pipeline.DefaultConvertOptions()
+	o := convert.DefaultOptions()
 	o.Model, o.Merge, o.Out = model, router, filepath.Join(folder, name+".onnx")
-	if _, err := pipeline.Convert(t.Context(), o); err != nil {
+	if _, err := convert.Run(t.Context(), o); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -9,11 +9,12 @@ import (
 	"pipe/experts/chat"
 	"pipe/internal/storage"
 	"pipe/onnx/ort"
-	"pipe/pipeline"
+	"pipe/pipeline/costing"
 	"pipe/pipeline/sharded"
 	"pipe/pipeline/shards"
 	"pipe/pipeline/stage"
 	"pipe/pipeline/sweep"
+	"pipe/pipeline/train"
 )
 
 // Stages are the stages of pipe that fall into shards.
@@ -66,12 +67,12 @@ func openCostsPass(ctx context.Context, options json.RawMessage) (shards.Stage, 
 	return sharded.OpenCostsPass(ctx, o, stage.Quiet)
 }
 
-func readCosts(options json.RawMessage) (c pipeline.CostsOptions, s sharded.ShardOptions, err error) {
+func readCosts(options json.RawMessage) (c costing.Options, s sharded.ShardOptions, err error) {
 	var o Costs
 	if err := read(options, &o); err != nil {
 		return c, s, err
 	}
-	c = pipeline.CostsOptions{Config: o.Config, Out: o.Out, Answers: o.Answers, SkipBad: o.SkipBad, Runtime: o.Runtime}
+	c = costing.Options{Config: o.Config, Out: o.Out, Answers: o.Answers, SkipBad: o.SkipBad, Runtime: o.Runtime}
 	if o.Budget != nil {
 		if c.Budget, err = chat.NewBudget(*o.Budget); err != nil {
 			return c, s, err
@@ -82,7 +83,7 @@ func readCosts(options json.RawMessage) (c pipeline.CostsOptions, s sharded.Shar
 
 // Train are the options of training.
 type Train struct {
-	pipeline.TrainOptions
+	train.Options
 	Shards int // 0: as many as there are policies
 }
 
@@ -91,7 +92,7 @@ func openTrain(_ context.Context, options json.RawMessage) (shards.Stage, error)
 	if err := read(options, &o); err != nil {
 		return nil, err
 	}
-	return sweep.New(o.TrainOptions, o.Shards)
+	return sweep.New(o.Options, o.Shards)
 }
 
 // read reads the options of a stage. Texts that are URLs of files get the form that stages use, in each process, since the

@@ -7,8 +7,8 @@ import (
 	"io"
 
 	"pipe/onnx/ort"
-	"pipe/pipeline"
 	"pipe/pipeline/decide"
+	"pipe/pipeline/features"
 	"pipe/pipeline/sharded"
 	"pipe/pipeline/shards"
 	"pipe/pipeline/stage"
@@ -16,7 +16,7 @@ import (
 
 // Featurize are the options of both phases of featurizing.
 type Featurize struct {
-	pipeline.FeaturizeOptions
+	features.Options
 	Shards int
 	Work   shards.Options // of the second phase
 }
@@ -36,7 +36,7 @@ func featurize(options json.RawMessage) (first, second shards.Stage, err error) 
 	if err := read(options, &o); err != nil {
 		return nil, nil, err
 	}
-	return sharded.Featurize(o.FeaturizeOptions, o.Shards, o.Work, false, stage.Quiet)
+	return sharded.Featurize(o.Options, o.Shards, o.Work, false, stage.Quiet)
 }
 
 // Decide are the options of decisions.

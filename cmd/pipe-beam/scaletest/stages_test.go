@@ -11,7 +11,7 @@ import (
 
 	"pipe/cloud/cloudtest"
 	"pipe/internal/storage"
-	"pipe/pipeline"
+	"pipe/pipeline/train"
 )
 
 // table is a run of featurize, costs, train and decide on this machine, whose inputs are in the bucket, too.
@@ -196,7 +196,7 @@ func (s *table) contents(folder string) map[string]string {
 			s.Fatal(err)
 		}
 		all[file.Name()] = string(text)
-		if file.Name() == pipeline.TrainReportFile {
+		if file.Name() == train.ReportFile {
 			all[file.Name()] = tensor.Replace(string(text))
 		}
 	}

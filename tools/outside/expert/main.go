@@ -9,7 +9,7 @@ import (
 
 	"pipe/experts/builder/part"
 	"pipe/onnx/ort"
-	"pipe/pipeline"
+	"pipe/pipeline/costing"
 	"pipe/pipeline/stage"
 )
 
@@ -54,8 +54,8 @@ func main() {
 		log.Fatal("usage: expert CONFIG OUT")
 	}
 	kinds := &part.Kinds{Experts: map[string]part.NewExpert{"last_word": newLastWord}}
-	o := pipeline.CostsOptions{Config: os.Args[1], Out: os.Args[2], Kinds: kinds, Runtime: ort.DefaultConfig()}
-	r, err := pipeline.BuildCosts(context.Background(), o, stage.Quiet)
+	o := costing.Options{Config: os.Args[1], Out: os.Args[2], Kinds: kinds, Runtime: ort.DefaultConfig()}
+	r, err := costing.Run(context.Background(), o, stage.Quiet)
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -10,8 +10,8 @@ import (
 	"pipe/models/paper"
 	"pipe/models/policy"
 	"pipe/onnx"
-	"pipe/pipeline"
 	"pipe/pipeline/stage"
+	"pipe/pipeline/train"
 )
 
 type expectedCost struct{}
@@ -30,10 +30,10 @@ func main() {
 	if len(os.Args) != 3 {
 		log.Fatal("usage: surrogate TENSOR OUT")
 	}
-	o := pipeline.DefaultTrainOptions()
+	o := train.DefaultOptions()
 	o.Tensor, o.Out, o.Recipe, o.Seeds, o.Network.Epochs = os.Args[1], os.Args[2], paper.Name, 1, 5
 	o.Methods, o.Own = []string{"mine"}, []models.Method{{Name: "mine", Surrogate: expectedCost{}, About: "the expected cost itself"}}
-	r, err := pipeline.Train(context.Background(), o, stage.Quiet)
+	r, err := train.Run(context.Background(), o, stage.Quiet)
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -7,7 +7,7 @@ import (
 	"os"
 
 	"pipe/experts/builder/part"
-	"pipe/pipeline"
+	"pipe/pipeline/costing"
 	"pipe/pipeline/stage"
 )
 
@@ -20,8 +20,8 @@ func main() {
 		Experts:  map[string]part.NewExpert{"repeater": newRepeater},
 		Features: map[string]part.NewFeature{"spelling": newSpelling},
 	}
-	o := pipeline.CostsOptions{Config: os.Args[1], Out: os.Args[2], Kinds: kinds}
-	if _, err := pipeline.BuildCosts(context.Background(), o, stage.Quiet); err != nil {
+	o := costing.Options{Config: os.Args[1], Out: os.Args[2], Kinds: kinds}
+	if _, err := costing.Run(context.Background(), o, stage.Quiet); err != nil {
 		log.Fatal(err)
 	}
 }

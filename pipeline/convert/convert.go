@@ -1,0 +1,49 @@
+package convert
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"pipe/internal/atomicfile"
+	"pipe/pipeline/decide"
+	"pipe/pipeline/inspect"
+)
+
+// Run makes one ONNX file of an encoder, of an encoder and a policy, or of an any-price policy at fixed prices. The
+// metadata of an encoder has everything needed to read texts or images. It runs no graph. The file appears when it is complete,
+// a policy with its description beside it.
+//
+// If the policy records that it was trained on the features of another encoder, the error is an *stage.OptionError.
+func Run(ctx context.Context, o Options) (*Report, error) {
+	if err := o.Validate(); err != nil {
+		return nil, err
+	}
+	if err := o.files().Check(); err != nil {
+		return nil, err
+	}
+	m, r, err := o.model()
+	if err != nil {
+		return nil, err
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	r.Inputs, r.Outputs = inspect.Shapes(m.Inputs()), inspect.Shapes(m.Outputs())
+	if r.Kind == policyKind {
+		r.Bytes, err = decide.WritePolicy(o.Out, m)
+		return r, err
+	}
+	b, err := m.Marshal()
+	if err != nil {
+		return nil, fmt.Errorf("convert %q: %w", o.Model, err)
+	}
+	if err := decide.RemoveDescription(o.Out); err != nil { // of a policy that the encoder replaces
+		return nil, err
+	}
+	r.Bytes = len(b)
+	return r, atomicfile.Write(o.Out, func(w io.Writer) error {
+		_, err := w.Write(b)
+		return err
+	})
+}

@@ -1,0 +1,122 @@
+package convert
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"pipe/costs"
+	"pipe/onnx/hf/hftest"
+	"pipe/onnx/ort/orttest"
+	"pipe/pipeline/decide"
+	"pipe/pipeline/decide/decidetest"
+	"pipe/pipeline/inspect"
+	"pipe/pipeline/stage"
+)
+
+// frozenAt are prices at which tests fix those of decidetest.AnyPrice.
+func frozenAt() decide.PriceChange {
+	return decide.PriceChange{Lambda: new(3.0), Fees: []string{"expert=c:0.02", "advice=long:0.05"}, Without: []string{"pair=c/short"}}
+}
+
+// A file whose prices were fixed decides on every row with the scores of the any-price file at these prices, and loads
+// wherever a policy does.
+func TestConvertFixesPrices(t *testing.T) {
+	rt, dir := orttest.Open(t, 1), t.TempDir()
+	anyPrice, fixed := decidetest.WritePolicy(t, decidetest.AnyPrice(3)), filepath.Join(dir, "fixed.onnx")
+	o := DefaultOptions()
+	o.Model, o.Out, o.Prices = anyPrice, fixed, frozenAt()
+	r, err := Run(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if fmt.Sprint(r.Inputs) != "[features float32 [batch 3]]" || r.Kind != "policy" || r.Policy != anyPrice || r.Prices.Lambda != 3 || r.Prices.Experts["c"] != 0.02 {
+		t.Errorf("report %+v", r)
+	}
+	var text strings.Builder
+	if err := r.WriteText(&text); err != nil || !strings.Contains(text.String(), "long (fee 0.05 before lambda)") || !strings.Contains(text.String(), "left out         pair=c/short") {
+		t.Errorf("text %v\n%s", err, text.String())
+	}
+	rows := filepath.Join(dir, "rows.csv")
+	lines := "x,y,z\n"
+	for i := range 300 {
+		lines += fmt.Sprintf("%d,%d,%d\n", i%7-3, i%5-2, i%11-5)
+	}
+	if err := os.WriteFile(rows, []byte(lines), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	s := decide.DefaultStreamOptions()
+	s.In, s.Policy, s.Prices = rows, anyPrice, frozenAt()
+	want := decided(t, rt, s)
+	s.Policy, s.Prices = fixed, decide.PriceChange{}
+	if got := decided(t, rt, s); got != want || strings.Count(got, "\n") != 301 {
+		t.Errorf("the fixed file decides %.300s\nthe any-price file %.300s", got, want)
+	}
+	e, err := inspect.File(t.Context(), fixed, inspect.DefaultOptions())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p := e.(*inspect.PolicyExplanation); p.Lambda != 3 || p.Fees["c/none"] != 0.02 || p.Prices != nil || string(p.Info["without"]) != `["pair=c/short"]` || fmt.Sprint(p.LeftOut) != "[c/short]" || p.Verdict != "this policy chooses among 7 pairs by the features" {
+		t.Errorf("explanation %+v", p)
+	}
+	if e, err = inspect.File(t.Context(), anyPrice, inspect.DefaultOptions()); err != nil || e.(*inspect.PolicyExplanation).Prices.Lambda[1] != 8 {
+		t.Errorf("explanation %+v, %v", e, err)
+	}
+}
+
+// An encoder precedes fixed prices only: those that the options set.
+func TestMergeOfAnAnyPricePolicy(t *testing.T) {
+	rt, dir, model := orttest.Open(t, 1), t.TempDir(), hftest.Folder(t)
+	p := decidetest.AnyPrice(hftest.Hidden)
+	p.Actions.Features = costs.FeatureSource{Name: "text small", Dim: hftest.Hidden}
+	anyPrice, merged := decidetest.WritePolicy(t, p), filepath.Join(dir, "merged.onnx")
+	o := Options{Model: model, Merge: anyPrice, Out: merged}
+	var option *stage.OptionError
+	if _, err := Run(t.Context(), o); !errors.As(err, &option) || !strings.Contains(err.Error(), "its prices are inputs") {
+		t.Errorf("error %v", err)
+	}
+	o.Prices = frozenAt()
+	if _, err := Run(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+	in := filepath.Join(dir, "claims.jsonl")
+	if err := os.WriteFile(in, []byte("{\"claim\": \"a b\"}\n{\"claim\": \"how high is it?\"}\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	s := decide.DefaultStreamOptions()
+	s.Policy, s.Encoder, s.Text, s.In, s.Prices = anyPrice, model, "claim", in, frozenAt()
+	want := decided(t, rt, s)
+	s.Policy, s.Encoder, s.Prices = merged, "", decide.PriceChange{}
+	if got := decided(t, rt, s); got != want {
+		t.Errorf("merged %s\nits parts %s", got, want)
+	}
+}
+
+func TestConvertRefusesPrices(t *testing.T) {
+	dir := t.TempDir()
+	anyPrice, fixed, model := decidetest.WritePolicy(t, decidetest.AnyPrice(3)), decidetest.WritePolicy(t, decidetest.Policy(3, 4)), hftest.Folder(t)
+	for want, o := range map[string]Options{
+		"pipe train --any-price":       {Model: fixed, Prices: frozenAt()},
+		"is a policy, not an encoder":  {Model: fixed},
+		"unknown expert":               {Model: anyPrice, Prices: decide.PriceChange{Fees: []string{"expert=d:1"}}},
+		"which has no settings of enc": {Model: anyPrice, MaxLength: 3, Prices: frozenAt()},
+		"no policy can follow it":      {Model: anyPrice, Merge: fixed},
+		"not a policy":                 {Model: filepath.Join(dir, "encoder.onnx"), Prices: frozenAt()},
+	} {
+		if want == "not a policy" {
+			if _, err := Run(t.Context(), Options{Model: model, Out: o.Model}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		o.Out = filepath.Join(dir, "out.onnx")
+		if _, err := Run(t.Context(), o); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want %s", err, want)
+		}
+		if _, err := os.Stat(o.Out); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("%s: an output file", want)
+		}
+	}
+}

@@ -1,0 +1,72 @@
+package convert
+
+import (
+	"fmt"
+
+	"pipe/featurize"
+	"pipe/onnx"
+	"pipe/pipeline/decide"
+	"pipe/pipeline/stage"
+)
+
+// changesPrices reports whether lambda, a fee or an exclusion is set.
+func (o Options) changesPrices() bool {
+	return !o.Prices.IsZero()
+}
+
+// model is what the options ask for, and its report.
+func (o Options) model() (*onnx.Model, *Report, error) {
+	if o.changesPrices() && o.Merge == "" { // only policies have prices
+		f, err := decide.ReadPolicy(o.Model)
+		if err != nil {
+			return nil, nil, err
+		}
+		return o.freeze(f)
+	}
+	encoder, err := readEncoderModel(o)
+	if err != nil {
+		if f, failed := decide.ReadPolicy(o.Model); failed == nil && f.Info.Prices != nil {
+			return o.freeze(f)
+		}
+		return nil, nil, err
+	}
+	m, err := encoder.Encoder()
+	if err != nil {
+		return nil, nil, fmt.Errorf("convert %q: %w", o.Model, err)
+	}
+	r := &Report{Format: 1, Out: o.Out, Kind: featurize.EncoderKind, Encoder: encoder.Info()}
+	if o.Merge != "" {
+		m, err = o.merge(m, r)
+	}
+	return m, r, err
+}
+
+// freeze makes a policy with fixed prices of the any-price policy that the options name as the model.
+func (o Options) freeze(f *decide.PolicyFile) (*onnx.Model, *Report, error) {
+	if o.Merge != "" {
+		return nil, nil, &stage.OptionError{Err: fmt.Errorf("convert: %q is a policy, so that no policy can follow it", o.Model)}
+	}
+	if unused := o.unused(""); len(unused) > 0 || o.Tower != "" {
+		return nil, nil, &stage.OptionError{Err: fmt.Errorf("convert: %q is a policy, which has no settings of encoders", o.Model)}
+	}
+	fixed, used, err := f.Freeze(o.Prices)
+	if err != nil {
+		return nil, nil, err
+	}
+	return fixed.Model(), &Report{Format: 1, Out: o.Out, Kind: policyKind, Policy: o.Model, Prices: used}, nil
+}
+
+// merge puts the policy of the options behind an encoder, at the prices of the options if it is an any-price policy.
+func (o Options) merge(encoder *onnx.Model, r *Report) (*onnx.Model, error) {
+	f, err := decide.ReadPolicy(o.Merge)
+	if err != nil {
+		return nil, err
+	}
+	if o.changesPrices() {
+		if f, r.Prices, err = f.Freeze(o.Prices); err != nil {
+			return nil, err
+		}
+	}
+	r.Kind, r.Policy = policyKind, o.Merge
+	return f.Behind(encoder, r.Encoder)
+}

@@ -1,0 +1,220 @@
+package eval
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+
+	"pipe/costs"
+	"pipe/models/baseline"
+	"pipe/models/policy"
+	"pipe/onnx/ort"
+	"pipe/pipeline/replay"
+	"pipe/pipeline/report"
+	"pipe/pipeline/stage"
+)
+
+// Run ranks policies and baselines by true loss on one split of a tensor. A policy whose actions or features differ
+// from the tensor's is refused. If another run is using the folder, the error is a *stage.InUseError.
+func Run(ctx context.Context, o Options, progress stage.Progress) (*report.Report, error) {
+	progress = stage.OrQuiet(progress)
+	if err := o.Validate(); err != nil {
+		return nil, err
+	}
+	if err := o.files().Check(); err != nil {
+		return nil, err
+	}
+	return stage.Alone(o.Out, func() (*report.Report, error) { return evaluateInto(ctx, o, progress) })
+}
+
+func evaluateInto(ctx context.Context, o Options, progress stage.Progress) (_ *report.Report, err error) {
+	rt, err := ort.Open(o.Runtime)
+	if err != nil {
+		return nil, err
+	}
+	defer rt.Close()
+	progress.Start(-1, "read costs")
+	defer progress.Done()
+	all, err := costs.Read(o.Tensor, costs.ReadOptions{Actions: o.Actions, Unknown: true})
+	if err != nil {
+		return nil, err
+	}
+	files, err := PolicyFiles(o.Policies)
+	if err != nil {
+		return nil, err
+	}
+	split, err := costs.ParseSplit(o.Split)
+	if err != nil {
+		return nil, err
+	}
+	t, left, err := onlyComplete(all, split)
+	if err != nil {
+		return nil, fmt.Errorf("evaluate on %q: %w", o.Tensor, err)
+	}
+	if left != "" {
+		o.whole = all.Digest()
+	}
+	var learned []entry
+	defer func() { err = errors.Join(err, closeAll(learned)) }()
+	progress.Start(int64(len(files)), "decide by policies")
+	for _, f := range files {
+		l, err := openEntry(ctx, rt, f, t, t.Rows(split))
+		if err != nil {
+			return nil, err
+		}
+		learned = append(learned, l)
+		progress.Add(1)
+	}
+	kept, notes := once(learned)
+	if err := sameTraining(kept); err != nil {
+		return nil, err
+	}
+	r, err := evalTensor(ctx, rt, t, kept, o, progress)
+	if err != nil {
+		return nil, err
+	}
+	if left != "" {
+		notes = append(notes, left)
+	}
+	r.Notes = append(notes, r.Notes...)
+	r.Title = fmt.Sprintf("Evaluation of %s on %s", filepath.Base(o.Tensor), o.Split)
+	if o.Pictures != "" {
+		if r.Album, err = o.album(ctx, r, progress); err != nil {
+			return nil, err
+		}
+	}
+	if o.Out != "" {
+		return r, report.Write(o.Out, r)
+	}
+	return r, nil
+}
+
+// PolicyFiles lists the given files and the *.onnx files of given folders.
+func PolicyFiles(paths []string) ([]string, error) { return stage.FilesIn("policies", paths, ".onnx") }
+
+// Policies is Run on a tensor and policies in memory. Each policy is exported and decides the rows of the split
+// that o names. A tensor that is not valid is an error of costs.Tensor.Validate; if it does not match a policy, the
+// error is a *costs.DataError.
+func Policies(ctx context.Context, rt *ort.Runtime, t *costs.Tensor, policies []*policy.Policy, o Options, progress stage.Progress) (_ *report.Report, err error) {
+	progress = stage.OrQuiet(progress)
+	if err := o.Validate(); err != nil {
+		return nil, err
+	}
+	if err := replay.Check(rt, t, nil); err != nil {
+		return nil, err
+	}
+	split, err := costs.ParseSplit(o.Split)
+	if err != nil {
+		return nil, err
+	}
+	var learned []entry
+	defer func() { err = errors.Join(err, closeAll(learned)) }()
+	for i, p := range policies {
+		if err := p.Validate(); err != nil {
+			return nil, fmt.Errorf("policy %d: %w", i, err)
+		}
+		if err := p.Matches(t); err != nil {
+			return nil, &costs.DataError{Err: err}
+		}
+		l, err := newEntry(ctx, rt, p, t, t.Rows(split))
+		if err != nil {
+			return nil, err
+		}
+		learned = append(learned, l)
+	}
+	return evalTensor(ctx, rt, t, learned, o, progress)
+}
+
+// Decisions is Run on a tensor and decisions in memory. Policies of one method and lambda are seeds of one method.
+// Method l2d does not depend on lambda and is reported at all of them. A tensor that is not valid is an
+// error of costs.Tensor.Validate.
+func Decisions(ctx context.Context, rt *ort.Runtime, t *costs.Tensor, decisions []replay.Decisions, o Options, progress stage.Progress) (*report.Report, error) {
+	if err := o.Validate(); err != nil {
+		return nil, err
+	}
+	if err := replay.Check(rt, t, nil); err != nil {
+		return nil, err
+	}
+	if err := checkDecisions(t, decisions, o); err != nil {
+		return nil, err
+	}
+	learned := make([]entry, len(decisions))
+	for i, d := range decisions {
+		learned[i].Decisions = d
+	}
+	return evalTensor(ctx, rt, t, learned, o, stage.OrQuiet(progress))
+}
+
+// evalTensor is Decisions without checks.
+func evalTensor(ctx context.Context, rt *ort.Runtime, t *costs.Tensor, learned []entry, o Options, progress stage.Progress) (*report.Report, error) {
+	e, split, err := newEvaluation(t, learned, o)
+	if err != nil {
+		return nil, err
+	}
+	lambdas := o.Lambdas
+	if lambdas == nil {
+		lambdas = e.regimes()
+	}
+	if o.KNN && len(e.train) >= 2 {
+		progress.Start(-1, "nearest neighbours")
+		if e.knn, err = baseline.FitKNN(ctx, rt, t, e.train, e.rows, baseline.DefaultKNNSettings(o.Seed)); err != nil {
+			return nil, err
+		}
+	}
+	r, own := e.begin(split, lambdas), e.learned
+	if err := e.rank(ctx, r, lambdas, progress); err != nil {
+		return nil, err
+	}
+	progress.Start(-1, "calibration")
+	if r.Calibration, err = e.calibrations(lambdas, own); err != nil {
+		return nil, err
+	}
+	progress.Start(-1, "frontier")
+	if r.Frontier, err = e.frontier(ctx, lambdas, own); err != nil {
+		return nil, err
+	}
+	if r.Constants, err = e.constants(); err != nil {
+		return nil, err
+	}
+	if o.Findings {
+		if err := e.findings(ctx, rt, r, lambdas, progress); err != nil {
+			return nil, err
+		}
+	}
+	progress.Done()
+	return r, nil
+}
+
+// begin is the report before there are results: its settings, and notes on the rows.
+func (e *evaluation) begin(split costs.Split, lambdas []float64) *report.Report {
+	r := &report.Report{Benchmark: "eval", Outcomes: e.t.OutcomesDigest(e.rows), Settings: map[string]string{
+		"split": e.o.Split, "rows": fmt.Sprint(len(e.rows)), "training rows": fmt.Sprint(len(e.train)),
+		"bootstrap resamples": fmt.Sprint(e.o.Resamples), "seed": fmt.Sprint(e.o.Seed),
+	}}
+	r.Caption(e.o.Own)
+	r.Notes = append(e.cautions(split, lambdas), costs.RepeatNotes(costs.RepeatsIn(e.t, slices.Compact([]costs.Split{costs.Train, split})...))...)
+	if e.together.Len() < 2 {
+		r.Notes = append(r.Notes, fmt.Sprintf("There are no intervals: all %d rows are one draw, and how much another would differ cannot be known.", len(e.rows)))
+	}
+	return r
+}
+
+// rank adds the methods at every lambda.
+func (e *evaluation) rank(ctx context.Context, r *report.Report, lambdas []float64, progress stage.Progress) error {
+	if err := e.decideAt(ctx, lambdas); err != nil {
+		return err
+	}
+	progress.Start(int64(len(lambdas)), "evaluate")
+	for _, l := range lambdas {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := e.regime(r, l); err != nil {
+			return err
+		}
+		progress.Add(1)
+	}
+	return nil
+}

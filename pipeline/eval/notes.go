@@ -1,0 +1,68 @@
+package eval
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"pipe/costs"
+)
+
+// cautions are notes on what a reader of the report could otherwise miss.
+func (e *evaluation) cautions(split costs.Split, lambdas []float64) []string {
+	var notes []string
+	add := func(format string, args ...any) {
+		if note := fmt.Sprintf(format, args...); !slices.Contains(notes, note) {
+			notes = append(notes, note)
+		}
+	}
+	if split == costs.Train {
+		add("These rows were trained on: the figures flatter every learned method, knn included.")
+	}
+	notes = append(notes, e.t.IdlePrices(lambdas, false)...)
+	for _, l := range slices.Concat(e.learned, e.anyPrice) {
+		if l.prices != nil {
+			e.priceCautions(add, l, lambdas)
+		} else if !e.method(l).NoAdvice && !slices.Contains(lambdas, l.Info.Lambda) {
+			add("Policies trained for lambda %g are left out: a policy is reported at its own lambda.", l.Info.Lambda)
+			continue
+		}
+		if l.Info.Fixed >= 0 {
+			add("%s", e.constantNote(l))
+		}
+		if l.prices != nil && l.prices.info.Guard != nil && l.prices.info.Guard.Fallback {
+			add("%s takes the best fixed pair of every price, whatever the features: its guard fell back.", e.called(l))
+		}
+		if fees := l.changedFees(e.t); len(fees) > 0 {
+			add("%s was trained with other fees than this tensor has: %s. True losses count the fees of the tensor; the policy chose by its own.",
+				e.called(l), costs.ListFees(fees))
+		}
+		if l.Encoder != "" {
+			add("%s has the encoder %s in front, which did not run: the policy behind it took the features of the tensor.", e.called(l), l.Encoder)
+		}
+		if e.otherTable(l) {
+			add("%s was trained on another table than this one: rows that are reported here may be among those that it learned from.", e.called(l))
+		}
+	}
+	return notes
+}
+
+// constantNote describes a constant policy: its pair, and whether it is a fallback of the guard.
+func (e *evaluation) constantNote(l entry) string {
+	pair := e.t.Actions.Name(l.Info.Fixed)
+	g := l.Info.Guard
+	if g == nil || !g.Fallback {
+		return fmt.Sprintf("%s is a constant: it always plays %s.", e.called(l), pair)
+	}
+	return fmt.Sprintf("%s is a constant: it always plays %s. The guard fell back to it, as the gain of the learned policy was not certain (%+.4f, lower bound %+.4f).",
+		e.called(l), pair, g.Gain, g.LowerBound)
+}
+
+// priceCautions are notes on the prices of the report that an any-price policy was not checked on.
+func (e *evaluation) priceCautions(add func(format string, args ...any), l entry, lambdas []float64) {
+	for _, lambda := range lambdas {
+		if why := l.prices.info.PriceAt(e.t.Actions, lambda).Unchecked; len(why) > 0 {
+			add("%s was not checked on the prices at lambda %g: %s.", e.called(l), lambda, strings.Join(why, "; "))
+		}
+	}
+}

@@ -1,0 +1,146 @@
+package train
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"pipe/costs"
+	"pipe/internal/config"
+	"pipe/models"
+	"pipe/models/auto"
+	"pipe/models/paper"
+	"pipe/models/policy"
+	"pipe/onnx/ort"
+	"pipe/pipeline/methods"
+	"pipe/pipeline/stage"
+)
+
+// Settings are the settings of pipe train: the `train:` section of a configuration file, or flags.
+type Settings struct {
+	Recipe         string            `yaml:"recipe" json:"recipe"`                 // "auto" or "paper"
+	Lambdas        []float64         `yaml:"lambdas" json:"lambdas"`               // one policy (per seed) for each
+	HalfLife       auto.HalfLife     `yaml:"half_life" json:"half_life,omitempty"` // recipe auto: age at which a training row counts half; 0: all rows count alike
+	AnyPrice       bool              `yaml:"any_price" json:"any_price"`           // recipe auto: one policy for all prices of Prices, instead of one for each of Lambdas
+	Prices         policy.PriceRange `yaml:"prices" json:"prices"`
+	Methods        []string          `yaml:"methods" json:"methods"` // besides the recipe's own: l2d, separated, separated_softmax
+	paper.Settings `yaml:",inline"`  // recipe paper and the other methods
+	Auto           auto.Settings     `yaml:"auto" json:"auto"`
+	// Own are methods from outside package models that Methods may name.
+	Own        []models.Method `yaml:"-" json:"-"`
+	OthersOnly bool            `yaml:"-" json:"-"` // the recipe's own method is not trained
+}
+
+// DefaultSettings is the recipe auto at lambda 1, and L2D.
+func DefaultSettings() Settings {
+	return Settings{
+		Recipe: auto.Name, Lambdas: []float64{1}, Methods: []string{models.L2D}, Prices: policy.DefaultPriceRange(),
+		Settings: paper.DefaultSettings(), Auto: auto.DefaultSettings(),
+	}
+}
+
+// ForRecipes are the settings of several recipes on the same costs; the methods besides a recipe's own are trained with
+// the first recipe.
+func (c Settings) ForRecipes(recipes []string) []Settings {
+	var out []Settings
+	for i, name := range recipes {
+		of := c
+		of.Recipe = name
+		if i > 0 {
+			of.Methods = nil
+		}
+		out = append(out, of)
+	}
+	return out
+}
+
+// CheckRecipes reports every problem of a list of recipes.
+func CheckRecipes(names []string) error {
+	var list config.Problems
+	list.Check(len(names) > 0, "recipes: the list is empty; known are auto, paper")
+	for i, name := range names {
+		list.Check(name == paper.Name || name == auto.Name, "recipes[%d]: %q, known are auto, paper", i, name)
+		list.Check(!slices.Contains(names[:i], name), "recipes[%d]: %q is a duplicate", i, name)
+	}
+	return list.Err()
+}
+
+// Validate reports every problem at once.
+func (c Settings) Validate() error {
+	var errs []error
+	bad := func(ok bool, format string, args ...any) {
+		if !ok {
+			errs = append(errs, fmt.Errorf(format, args...))
+		}
+	}
+	bad(c.Recipe == auto.Name || c.Recipe == paper.Name, "recipe: %q, known are auto, paper", c.Recipe)
+	bad(c.HalfLife >= 0, "half_life: it is negative")
+	bad(c.HalfLife == 0 || c.Recipe == auto.Name, "half_life: only the recipe auto counts rows by their age")
+	bad(!c.AnyPrice || c.Recipe == auto.Name, "any_price: only the recipe auto trains any-price policies")
+	bad(!c.AnyPrice || c.usesLambdas() || slices.Equal(c.Lambdas, DefaultSettings().Lambdas),
+		"lambdas: no policy is trained for %v, since an any-price policy serves every lambda; prices.lambda is the range that its guard checks", c.Lambdas)
+	errs = append(errs, costs.CheckLambdas(c.Lambdas), config.Under("prices", c.Prices.Check()))
+	for i, name := range c.Methods {
+		_, err := models.MethodNamed(name, c.Own...)
+		bad(err == nil, "methods: %w", err)
+		bad(!slices.Contains(c.Methods[:i], name), "methods: %q is a duplicate", name)
+		bad(name != models.Ours || c.Recipe != paper.Name, "methods: %q is always trained by the recipe paper", name)
+	}
+	errs = append(errs, methods.CheckOwn(c.Own))
+	return errors.Join(append(errs, c.Settings.Validate(), config.Under("auto", c.Auto.Validate()))...)
+}
+
+// usesLambdas reports whether a method besides the recipe's own depends on lambda.
+func (c Settings) usesLambdas() bool {
+	return slices.ContainsFunc(c.Methods, func(name string) bool { return !methods.Named(name, c.Own...).NoAdvice })
+}
+
+// Options are the options of Run.
+type Options struct {
+	Settings
+	Tensor  string // cost tensor: a Parquet file or a folder of parts
+	Actions string // actions JSON, if the file has no metadata
+	Config  string // the file that the settings came from, which must not be replaced; empty: none
+	Out     string // folder for the policies and train.json
+	Warm    string // an older policy, which is used where it is shown to be better than the new one; empty: none
+	Split   string // rows that the report's losses are on
+	Runtime ort.Config
+}
+
+// ReportFile is the report that Run writes beside the policies.
+const ReportFile = "train.json"
+
+// DefaultOptions is DefaultSettings, with losses on validation rows.
+func DefaultOptions() Options {
+	return Options{Settings: DefaultSettings(), Split: "val", Runtime: ort.DefaultConfig()}
+}
+
+// Validate reports every problem at once.
+func (o Options) Validate() error {
+	_, err := costs.ParseSplit(o.Split)
+	if o.Warm != "" && (o.Recipe != auto.Name || o.AnyPrice) {
+		err = errors.Join(err, errors.New("warm: only policies of the recipe auto for one lambda are compared with an older one"))
+	}
+	return errors.Join(o.Settings.Validate(), err)
+}
+
+// Files are what Run reads and writes.
+func (o Options) Files() stage.Files {
+	return stage.Files{
+		Reads:  append(stage.TensorFiles(o.Tensor, o.Actions), stage.NamedFiles(o.Config, o.Warm)...),
+		Writes: []stage.Output{{Path: o.Out, Patterns: []string{ReportFile, "*.onnx", "*" + stage.DescriptionEnding}}},
+	}
+}
+
+// idle says, a sentence each, which settings change nothing on a tensor.
+func (c Settings) idle(t *costs.Tensor) []string {
+	notes := t.IdlePrices(c.Lambdas, c.AnyPrice)
+	if !c.AnyPrice && c.Prices != DefaultSettings().Prices {
+		notes = append(notes, "prices has no effect without any_price: it is the range of an any-price policy.")
+	}
+	rows := t.Rows(costs.Train)
+	if c.HalfLife > 0 && !slices.ContainsFunc(rows, func(n int) bool { return t.Times[n] != t.Times[rows[0]] }) {
+		notes = append(notes, "half_life has no effect: all training rows have the same time.")
+	}
+	return notes
+}

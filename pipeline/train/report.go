@@ -1,0 +1,75 @@
+package train
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+
+	"pipe/costs"
+	"pipe/internal/safetext"
+	"pipe/models/auto"
+	"pipe/models/policy"
+	"pipe/pipeline/report"
+)
+
+// Report describes the trained policies. It is the JSON object of pipe train.
+type Report struct {
+	Format   int             `json:"format"`
+	Tensor   string          `json:"tensor"`
+	Rows     int             `json:"rows"`
+	Repeats  []costs.Repeats `json:"repeats,omitempty"` // of the training rows and of the rows of the losses
+	Policies []Policy        `json:"policies"`
+	Auto     []auto.Report   `json:"auto,omitempty"`
+	Notes    []string        `json:"notes,omitempty"`   // settings that change nothing
+	Seconds  float64         `json:"seconds,omitempty"` // not in train.json, whose bytes do not depend on the machine
+}
+
+// Policy is one policy file.
+type Policy struct {
+	File     string             `json:"file"`
+	Method   string             `json:"method"`
+	Lambda   *float64           `json:"lambda,omitempty"` // absent for l2d, which has none, and for any-price policies
+	Prices   *policy.PriceRange `json:"prices,omitempty"` // of an any-price policy; its losses are at lambda 1
+	Seed     *uint64            `json:"seed,omitempty"`   // absent for averaged seeds
+	TrueLoss *float64           `json:"true_loss,omitempty"`
+	Fallback string             `json:"fallback,omitempty"` // the pair that the guard fell back to
+	Warm     string             `json:"warm,omitempty"`     // the older policy that this file is
+}
+
+// WriteJSON writes the report as one indented JSON object.
+func (r *Report) WriteJSON(w io.Writer) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	e.SetEscapeHTML(false)
+	return e.Encode(r)
+}
+
+// WriteText writes the report for a reader at a terminal.
+func (r *Report) WriteText(w io.Writer) error {
+	var b strings.Builder
+	tab := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(tab, "policy\ttrue loss\tremark")
+	for _, p := range r.Policies {
+		remark := ""
+		if p.Fallback != "" {
+			remark = "guard: always " + safetext.Line(p.Fallback)
+		}
+		if p.Warm != "" {
+			remark = "the older policy " + safetext.Line(p.Warm)
+		}
+		fmt.Fprintf(tab, "%s\t%s\t%s\n", p.File, report.Number(p.TrueLoss), remark)
+	}
+	if err := tab.Flush(); err != nil {
+		return err
+	}
+	for _, note := range r.Notes {
+		fmt.Fprintf(&b, "\nnote: %s\n", safetext.Line(note))
+	}
+	for _, a := range r.Auto {
+		writeAuto(&b, a)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}

@@ -1,0 +1,87 @@
+package train
+
+import (
+	"fmt"
+	"strings"
+	"text/tabwriter"
+
+	"pipe/internal/safetext"
+	"pipe/models/auto"
+	"pipe/models/policy"
+	"pipe/pipeline/report"
+)
+
+// writeAuto writes what the recipe auto found for one policy.
+func writeAuto(b *strings.Builder, r auto.Report) {
+	if r.HalfLife > 0 {
+		fmt.Fprintf(b, "\na training row counts half at an age of %s, in learning and in judging\n", r.HalfLife)
+	}
+	if r.Ties != nil {
+		fmt.Fprintf(b, "\n%s\n", r.Ties.Text())
+	}
+	if r.Unknown > 0 {
+		fmt.Fprintf(b, "\n%d outcomes of the training rows are unknown; only the %d of %d rows with all outcomes judge\n", r.Unknown, r.Complete, r.Rows)
+	}
+	g, at := r.Guard, fmt.Sprintf("lambda %g", r.Lambda)
+	if r.Prices != nil {
+		at = fmt.Sprintf("any price (lambda %g to %g, single fees times %g to %g)", r.Prices.Lambda[0], r.Prices.Lambda[1], r.Prices.Fee[0], r.Prices.Fee[1])
+	}
+	if g.Rows == 0 {
+		constant := "always " + safetext.Line(g.Fixed)
+		if r.Prices != nil {
+			constant = "the best fixed pair of every price"
+		}
+		fmt.Fprintf(b, "\n%s: all %d training rows belong together, so none could be held out for the guard: %s is exported\n", at, r.Rows, constant)
+		return
+	}
+	against := "always " + safetext.Line(g.Fixed)
+	if len(g.Prices) > 0 { // else all prices are the same, as where everything is free
+		against = fmt.Sprintf("the best fixed pairs of %d prices", len(g.Prices))
+	}
+	fmt.Fprintf(b, "\n%s: learned %.4f against %.4f of %s on %d held-out rows%s; gain %.4f, one-sided %g%% lower bound %.4f: %s\n",
+		at, g.Learned, g.FixedLoss, against, g.Rows, report.InSets(g), g.Gain, 100*g.Confidence, g.LowerBound,
+		map[bool]string{true: "the constant is exported", false: "the learned policy is exported"}[g.Fallback])
+	if g.Fallback {
+		_, reason := g.Verdict()
+		fmt.Fprintf(b, "the reason: %s\n", safetext.Line(reason))
+	} else if note := g.Note(); note != "" {
+		fmt.Fprintf(b, "the gain is %s\n", note)
+	}
+	if w := r.Warm; w != nil {
+		fmt.Fprintf(b, "the older policy on %d later rows: gain %.4f over the new one, %.4f over the best fixed pair; it is %s: %s\n",
+			w.Rows, w.Gain, w.FixedGain, map[bool]string{true: "exported", false: "not used"}[w.Used], safetext.Line(w.Reason))
+	}
+	if p, ok := worstPrice(g); ok {
+		fmt.Fprintf(b, "smallest gain of a price: %.4f (95%% bounds %.4f and %.4f) at %s\n", p.Gain, p.LowerBound, p.UpperBound, safetext.Line(p.Name()))
+	}
+	tab := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(tab, "candidate\tloss\tstandard error\tweight in the blend")
+	line := func(m policy.Member, name, weight string) {
+		if m.Weight == 0 {
+			weight = "-"
+		}
+		fmt.Fprintf(tab, "%s\t%.4f\t%.4f\t%s\n", name, m.Loss, m.Error, weight)
+	}
+	for _, m := range r.Members {
+		line(m, m.Name, fmt.Sprintf("%.2f", m.Weight))
+	}
+	for _, m := range r.Blends {
+		line(m, "blend by "+m.Name, "chosen")
+	}
+	_ = tab.Flush() // into memory
+	fmt.Fprintf(b, "margin of the gate %.4g", r.Margin)
+	if c := r.Calibration; c != nil {
+		fmt.Fprintf(b, "; calibration error of the expected losses %.4f (%.4f without the curve)", c.Error, c.Raw)
+	}
+	b.WriteString("\n")
+}
+
+// worstPrice is the price of an any-price policy at which it gains least.
+func worstPrice(g policy.Guard) (worst policy.PriceGuard, ok bool) {
+	for i, p := range g.Prices {
+		if i == 0 || p.Gain < worst.Gain {
+			worst = p
+		}
+	}
+	return worst, len(g.Prices) > 0
+}
