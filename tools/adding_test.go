@@ -66,9 +66,9 @@ var additions = []addition{
 				check: func(*EncoderInfo) error { return nil }, size: func(*EncoderInfo) string { return "melodies of seven notes" },
 			},`},
 		},
-		"pipeline/convert_model.go": {{
-			"func(o ConvertOptions) (encoderModel, error){",
-			"featurize.InputMelody: func(o ConvertOptions) (encoderModel, error) { return featurize.ReadMelodyModel(o.Model) },",
+		"pipeline/convert/encoder.go": {{
+			"func(o Options) (encoderModel, error){",
+			"featurize.InputMelody: func(o Options) (encoderModel, error) { return featurize.ReadMelodyModel(o.Model) },",
 		}},
 		"pipeline/decide/encoder.go": {{"o encoderOptions) (vectors, error){", "InputMelody: openMelodies,"}},
 		"pipeline/decide/stream.go": {
