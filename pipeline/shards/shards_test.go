@@ -409,6 +409,32 @@ func TestFailedUnderAnOldClaim(t *testing.T) {
 	}
 }
 
+// Two workers read the names; one of them then fails, which removes its claim. The other one must not make the same attempt
+// again, since a third may be at the next one.
+func TestEndedAttemptIsNotRepeated(t *testing.T) {
+	s := newLines(2, 4)
+	w := openLines(t, s, quick(t.TempDir()))
+	n := &next{Work: w, sum: w.summary()}
+	s.fail = func(int) error { return errors.New("no luck") }
+	for attempt := 1; attempt <= 2; attempt++ {
+		if mine, err := n.try(t.Context(), 0, attempt); err != nil || !mine {
+			t.Fatalf("attempt %d: mine %v, %v", attempt, mine, err)
+		}
+	}
+	s.fail = nil
+	for attempt, want := range map[int]bool{1: false, 2: false, 3: true} {
+		if mine, err := n.try(t.Context(), 0, attempt); err != nil || mine != want {
+			t.Errorf("attempt %d again: mine %v, want %v; %v", attempt, mine, want, err)
+		}
+		if taken, err := w.exists(t.Context(), claimOf(0, attempt)); err != nil || taken {
+			t.Errorf("attempt %d left its claim: %v", attempt, err)
+		}
+	}
+	if len(n.sum.Made) != 1 {
+		t.Errorf("made %v", n.sum.Made)
+	}
+}
+
 // A worker that cannot record a failure ends: no other would count it, and the shard would be tried, and paid, for ever.
 func TestFailureThatIsNotRecorded(t *testing.T) {
 	memory, work := storagetest.New(t)

@@ -29,9 +29,9 @@ func (w *Work) Run(ctx context.Context, shard int) (d *Done, made bool, err erro
 	return w.claimed(ctx, shard, attempt)
 }
 
-// isDone reports whether a shard is done.
-func (w *Work) isDone(ctx context.Context, shard int) (bool, error) {
-	_, err := w.folder.Stat(ctx, doneOf(shard))
+// exists reports whether the work folder has an object of a name.
+func (w *Work) exists(ctx context.Context, name string) (bool, error) {
+	_, err := w.folder.Stat(ctx, name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
