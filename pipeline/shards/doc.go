@@ -4,7 +4,7 @@
 // A work folder holds:
 //
 //	manifest.json            what the work is: the first worker writes it, the others compare
-//	claims/000012.1          a worker is at shard 12, for the first time; rewritten while it is
+//	claims/000012.1          a worker is at shard 12, for the first time; rewritten while it is; stays if the attempt fails
 //	parts/000012-DIGEST.EXT  a file of shard 12, named by its content
 //	done/000012.json         shard 12 is done, and these are its files: written once, by the first who has them all
 //	failed/000012.1.json     why the first attempt failed

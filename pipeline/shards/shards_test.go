@@ -409,11 +409,11 @@ func TestFailedUnderAnOldClaim(t *testing.T) {
 	}
 }
 
-// Two workers read the names; one of them then fails, which removes its claim. The other one must not make the same attempt
-// again, since a third may be at the next one.
+// Two workers read the names, and an attempt of one of them fails. The other one must not make the same attempt again, since
+// a third may be at the next one. The claim that stays keeps nobody waiting.
 func TestEndedAttemptIsNotRepeated(t *testing.T) {
-	s := newLines(2, 4)
-	w := openLines(t, s, quick(t.TempDir()))
+	s, work := newLines(2, 4), t.TempDir()
+	w := openLines(t, s, quick(work))
 	n := &next{Work: w, sum: w.summary()}
 	s.fail = func(int) error { return errors.New("no luck") }
 	for attempt := 1; attempt <= 2; attempt++ {
@@ -421,17 +421,42 @@ func TestEndedAttemptIsNotRepeated(t *testing.T) {
 			t.Fatalf("attempt %d: mine %v, %v", attempt, mine, err)
 		}
 	}
+	if err := w.idle(t.Context()); err != nil {
+		t.Errorf("after failures: %v", err)
+	}
+	if l, err := List(t.Context(), work); err != nil || l.Shards[0].State != StateFailed || l.Shards[0].Attempt != 2 {
+		t.Errorf("%+v, %v", l, err)
+	}
 	s.fail = nil
-	for attempt, want := range map[int]bool{1: false, 2: false, 3: true} {
+	for attempt, want := range []bool{1: false, 2: false, 3: true} {
+		if attempt == 0 {
+			continue
+		}
 		if mine, err := n.try(t.Context(), 0, attempt); err != nil || mine != want {
 			t.Errorf("attempt %d again: mine %v, want %v; %v", attempt, mine, want, err)
 		}
-		if taken, err := w.exists(t.Context(), claimOf(0, attempt)); err != nil || taken {
-			t.Errorf("attempt %d left its claim: %v", attempt, err)
-		}
 	}
-	if len(n.sum.Made) != 1 {
+	s.fail = func(int) error { return errors.New("no luck") }
+	if _, err := n.try(t.Context(), 1, 1); err != nil {
+		t.Fatal(err)
+	}
+	s.fail = nil
+	if attempt, free, err := w.turn(t.Context(), 1); attempt != 2 || !free || err != nil {
+		t.Errorf("the turn after a failure is %d, free %v, %v", attempt, free, err)
+	}
+	start := time.Now()
+	if d, made, err := w.RunAlone(t.Context(), 1); err != nil || !made || d.Attempt != 2 || time.Since(start) > MinLease/2 {
+		t.Errorf("%+v, made %v, %v, after %v", d, made, err, time.Since(start))
+	}
+	if fmt.Sprint(n.sum.Made) != "[0]" {
 		t.Errorf("made %v", n.sum.Made)
+	}
+	if _, err := w.claim(t.Context(), 0, 7); err != nil {
+		t.Fatal(err)
+	}
+	var busy *busyError
+	if err := w.idle(t.Context()); !errors.As(err, &busy) {
+		t.Errorf("while a claim is alive: %v", err)
 	}
 }
 

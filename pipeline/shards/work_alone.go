@@ -61,6 +61,9 @@ func (w *Work) turn(ctx context.Context, shard int) (attempt int, free bool, err
 	if last == 0 {
 		return 1, true, nil
 	}
+	if failed, err := w.exists(ctx, failedOf(shard, last)); err != nil || failed {
+		return last + 1, failed, err
+	}
 	var c claim
 	if err := w.read(ctx, claimOf(shard, last), &c); err != nil {
 		return 0, false, err

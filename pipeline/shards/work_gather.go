@@ -136,9 +136,17 @@ func (w *Work) idle(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if !silent(info.Modified, now, w.o.Lease) {
-			return &busyError{w.folder.String(), info.Name}
+		if silent(info.Modified, now, w.o.Lease) {
+			continue
 		}
+		if shard, n, ok := attemptOf(info.Name, claimsName, ""); ok {
+			if failed, err := w.exists(ctx, failedOf(shard, n)); err != nil {
+				return err
+			} else if failed {
+				continue
+			}
+		}
+		return &busyError{w.folder.String(), info.Name}
 	}
 	return nil
 }

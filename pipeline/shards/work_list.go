@@ -44,7 +44,7 @@ type Listing struct {
 // slot is what the names in a work folder say about a shard.
 type slot struct {
 	done     bool
-	claim    int // highest attempt that is claimed
+	claim    int // highest attempt that is claimed; 0: none, or it failed
 	attempts int // highest attempt, claimed or failed
 	failed   int // failed attempts
 	alive    time.Time
@@ -73,6 +73,9 @@ func scan(ctx context.Context, folder *storage.Folder, shards int) ([]slot, erro
 		if shard, n, ok := attemptOf(info.Name, failedName, ".json"); ok && shard < shards {
 			s := &slots[shard]
 			s.failed, s.attempts = s.failed+1, max(n, s.attempts)
+			if s.claim == n {
+				s.claim = 0
+			}
 		}
 	}
 	// What is done is read last: a shard that is finished in between is seen as done, not as open.

@@ -141,19 +141,12 @@ func (n *next) try(ctx context.Context, shard, attempt int) (mine bool, err erro
 	if mine, err = n.claim(ctx, shard, attempt); err != nil || !mine {
 		return mine, err
 	}
-	// The names may have been read before another worker ended this attempt, which removed its claim.
 	done, err := n.exists(ctx, doneOf(shard))
 	if err != nil {
 		return true, err
 	}
-	failed, err := n.exists(ctx, failedOf(shard, attempt))
-	if err != nil {
-		return true, err
-	}
-	if done || failed {
-		if done {
-			n.sum.Found++
-		}
+	if done { // its claim was gone, and the names were read before that
+		n.sum.Found++
 		return false, n.folder.Delete(ctx, claimOf(shard, attempt))
 	}
 	d, made, err := n.attempt(ctx, shard, attempt)

@@ -38,7 +38,8 @@ func (w *Work) exists(ctx context.Context, name string) (bool, error) {
 	return err == nil, err
 }
 
-// attempt makes a claimed shard and ends the claim. A failure of the shard is recorded.
+// attempt makes a claimed shard and ends the claim. A failure of the shard is recorded, which ends the claim too: it stays,
+// so that a worker that read the names before does not make the same attempt again.
 func (w *Work) attempt(ctx context.Context, shard, attempt int) (d *Done, made bool, err error) {
 	beating := beat(ctx, w.folder, claimOf(shard, attempt), w.machine.Worker, w.o.Lease)
 	if err = w.prepared(ctx); err == nil {
@@ -50,9 +51,11 @@ func (w *Work) attempt(ctx context.Context, shard, attempt int) (d *Done, made b
 	defer cancel()
 	if err != nil && ctx.Err() == nil && !w.stops(err) {
 		f := failure{storage.ShownIn(err.Error()), w.machine.Worker, time.Now().UTC()}
-		if failed := writeJSON(last, w.folder, failedOf(shard, attempt), f, storage.WriteOptions{}); failed != nil {
-			err = &unrecordedError{err, failed}
+		failed := writeJSON(last, w.folder, failedOf(shard, attempt), f, storage.WriteOptions{})
+		if failed == nil {
+			return d, made, err
 		}
+		err = &unrecordedError{err, failed}
 	}
 	if dropped := w.folder.Delete(last, claimOf(shard, attempt)); dropped != nil && err == nil {
 		w.o.Progress.Note("shard %d is done, but its claim stays: %v", shard, dropped)
