@@ -4,21 +4,34 @@ import (
 	"errors"
 	"unicode/utf8"
 
+	"pipe/internal/column"
 	"pipe/internal/finite"
 	"pipe/internal/parquetfile"
 )
 
 // groupRead is one row group that is being read into a tensor.
 type groupRead struct {
+	column.Group
 	source *source
 	part   *part
-	group  int
-	first  int // rows of the part before this group
-	rows   int
 }
 
-func (g *groupRead) cursor(l *leaf, width int) *cursor {
-	return &cursor{leaf: l, width: width, first: g.first, rows: g.rows, file: g.part.file, group: g.group}
+// groups are the row groups of all parts, in order.
+func (s *source) groups() []*groupRead {
+	var all []*groupRead
+	for _, p := range s.parts {
+		for g := range column.Groups(p.file) {
+			all = append(all, &groupRead{Group: g, source: s, part: p})
+		}
+	}
+	return all
+}
+
+// base is the number of rows of the tensor before the group.
+func (g *groupRead) base() int { return g.part.base + g.First }
+
+func (g *groupRead) cursor(l *column.Leaf, width int) *cursor {
+	return &cursor{Cursor: g.Cursor(l), leaf: l, width: width, rows: g.Rows}
 }
 
 // columns returns one function per column. Each reads its column of the whole
@@ -28,7 +41,7 @@ func (g *groupRead) columns(into *Tensor) []func() error {
 	var tasks []func() error
 	for _, c := range g.readers() {
 		tasks = append(tasks, func() error {
-			defer c.cursor.close()
+			defer func() { c.cursor.Cursor = nil }() // releases the memory of its page
 			if err := c.read(into); err != nil {
 				return err
 			}
@@ -76,7 +89,7 @@ func (g *groupRead) readers() []columnReader {
 	return readers
 }
 
-func (g *groupRead) text(l *leaf, width int, field func(*Tensor) []string) columnReader {
+func (g *groupRead) text(l *column.Leaf, width int, field func(*Tensor) []string) columnReader {
 	c := g.cursor(l, width)
 	return columnReader{c, func(t *Tensor) error {
 		dst := field(t)
@@ -90,7 +103,7 @@ func (g *groupRead) text(l *leaf, width int, field func(*Tensor) []string) colum
 	}}
 }
 
-func (g *groupRead) splits(l *leaf) columnReader {
+func (g *groupRead) splits(l *column.Leaf) columnReader {
 	c := g.cursor(l, 1)
 	return columnReader{c, func(t *Tensor) error {
 		return c.fillText(len(t.Splits), func(i int, s string) (err error) {
@@ -100,27 +113,21 @@ func (g *groupRead) splits(l *leaf) columnReader {
 	}}
 }
 
-// features copies and checks in blocks small enough to stay in the cache.
-func (g *groupRead) features(l *leaf) columnReader {
+func (g *groupRead) features(l *column.Leaf) columnReader {
 	c := g.cursor(l, g.source.dim)
-	const step = 1 << 16
 	return columnReader{c, func(t *Tensor) error {
-		for rest := t.Features; len(rest) > 0; {
-			part := rest[:min(step, len(rest))]
-			done := c.done
-			if err := c.fillFloats(part); err != nil {
-				return err
-			}
+		return c.fill(len(t.Features), func(at int, run column.Run) error {
+			part := t.Features[at : at+run.Len]
+			run.CopyFloats(part)
 			if i := finite.First(part); i >= 0 {
-				return &DataError{Row: c.row(done + i), Column: c.column(done + i), Msg: l.shown(part[i])}
+				return c.Error(run, i, shown(l, part[i]))
 			}
-			rest = rest[len(part):]
-		}
-		return nil
+			return nil
+		})
 	}}
 }
 
-func (g *groupRead) losses(l *leaf, width int) columnReader {
+func (g *groupRead) losses(l *column.Leaf, width int) columnReader {
 	c := g.cursor(l, width)
 	actions := g.source.actions
 	mask := actions.Mask()
@@ -130,11 +137,11 @@ func (g *groupRead) losses(l *leaf, width int) columnReader {
 		if err := c.fillFloats(t.Loss); err != nil {
 			return err
 		}
-		return shifted(checkLosses(t.Loss, mask, actions, g.source.unknown), c.row(done)-1)
+		return shifted(checkLosses(t.Loss, mask, actions, g.source.unknown), c.Place(done)-1)
 	}}
 }
 
-func (g *groupRead) fees(l *leaf, width int) columnReader {
+func (g *groupRead) fees(l *column.Leaf, width int) columnReader {
 	c := g.cursor(l, width)
 	mask := g.source.actions.Mask()
 	c.absent = g.mayBeNull(mask)
@@ -143,15 +150,15 @@ func (g *groupRead) fees(l *leaf, width int) columnReader {
 		if err := c.fillFloats(t.Fee); err != nil {
 			return err
 		}
-		return shifted(checkFees(t.Fee, mask, g.source.unknown), c.row(done)-1)
+		return shifted(checkFees(t.Fee, mask, g.source.unknown), c.Place(done)-1)
 	}}
 }
 
 // times checks what the type of the column does not say.
-func (g *groupRead) times(l *leaf) columnReader {
+func (g *groupRead) times(l *column.Leaf) columnReader {
 	c := g.cursor(l, 1)
 	check := checkTimes
-	if l.column.Meaning != parquetfile.Timestamp {
+	if l.Meaning != parquetfile.Timestamp {
 		check = checkPlainTimes
 	}
 	return columnReader{c, func(t *Tensor) error {
@@ -159,7 +166,7 @@ func (g *groupRead) times(l *leaf) columnReader {
 		if err := c.fillTimes(t.Times); err != nil {
 			return err
 		}
-		return shifted(check(t.Times), c.row(done)-1)
+		return shifted(check(t.Times), c.Place(done)-1)
 	}}
 }
 

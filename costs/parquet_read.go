@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"pipe/internal/column"
 	"pipe/internal/dataerror"
 	"pipe/internal/parallel"
 )
@@ -30,16 +31,15 @@ func read(path string, o ReadOptions) (*Tensor, error) {
 	}
 	defer s.close()
 	t := s.blank(s.rows, s.parts[0].cols)
-	var tasks []task
-	for i, p := range s.parts {
+	for _, p := range s.parts[1:] {
 		if err := samePresence(s.parts[0], p); err != nil {
 			return nil, err
 		}
-		if err := dataerror.Guard(p.path, func() error {
-			tasks = append(tasks, s.partTasks(i, t)...)
-			return nil
-		}); err != nil {
-			return nil, err
+	}
+	var tasks []task
+	for _, g := range s.groups() {
+		for order, read := range g.columns(t.window(g.base(), g.Rows)) {
+			tasks = append(tasks, task{part: g.part.base, order: order, path: g.part.path, run: read})
 		}
 	}
 	if err := runTasks(tasks); err != nil {
@@ -57,22 +57,6 @@ func read(path string, o ReadOptions) (*Tensor, error) {
 	return t, s.locate(t.checkIDs())
 }
 
-// partTasks returns the tasks that read part i into its place in t.
-func (s *source) partTasks(i int, t *Tensor) []task {
-	p := s.parts[i]
-	var tasks []task
-	row := 0
-	for g := range p.file.Groups() {
-		chunk := groupRead{source: s, part: p, group: g, first: row, rows: p.file.GroupRows(g)}
-		into := t.window(p.base+row, chunk.rows)
-		for order, column := range chunk.columns(into) {
-			tasks = append(tasks, task{part: i, order: order, path: p.path, run: column})
-		}
-		row += chunk.rows
-	}
-	return tasks
-}
-
 // locate turns a row of the tensor into file and row.
 func (s *source) locate(err error) error {
 	var data *DataError
@@ -87,7 +71,7 @@ func (s *source) locate(err error) error {
 func samePresence(a, b *part) error {
 	for _, c := range []struct {
 		name string
-		a, b *leaf
+		a, b *column.Leaf
 	}{
 		{colID, a.cols.id, b.cols.id},
 		{colGroup, a.cols.group, b.cols.group},
@@ -159,7 +143,7 @@ func slice[T any](s []T, first, n, width int) []T {
 
 // task reads one column of one row group.
 type task struct {
-	part, order int
+	part, order int // the first row of the part in the tensor, and the place among the columns
 	path        string
 	run         func() error
 }

@@ -23,41 +23,24 @@ func readIDs(path string) ([]string, error) {
 	}
 	defer s.close()
 	t := &Tensor{IDs: make([]string, s.rows)}
-	for _, p := range s.parts {
-		err := dataerror.Guard(p.path, func() error {
-			if p.cols.id == nil {
-				return &DataError{Column: colID, Msg: "is missing; the file has " + columnNames(p.file.Root)}
-			}
-			return s.partIDs(p, t)
-		})
-		if err != nil {
+	for _, g := range s.groups() {
+		if err := dataerror.Guard(g.part.path, func() error { return g.ids(t) }); err != nil {
 			return nil, err
 		}
 	}
 	return t.IDs, s.locate(t.checkIDs())
 }
 
-// partIDs reads the ids of a part into their place in t.
-func (s *source) partIDs(p *part, t *Tensor) error {
-	return s.eachGroup(p, func(g *groupRead) error {
-		column := g.text(p.cols.id, 1, func(t *Tensor) []string { return t.IDs })
-		if err := column.read(t.window(p.base+g.first, g.rows)); err != nil {
-			return err
-		}
-		return column.cursor.finish()
-	})
-}
-
-func (s *source) eachGroup(p *part, read func(g *groupRead) error) error {
-	row := 0
-	for n := range p.file.Groups() {
-		g := &groupRead{source: s, part: p, group: n, first: row, rows: p.file.GroupRows(n)}
-		if err := read(g); err != nil {
-			return err
-		}
-		row += g.rows
+// ids reads the ids of a row group into their place in t.
+func (g *groupRead) ids(t *Tensor) error {
+	if g.part.cols.id == nil {
+		return &DataError{Column: colID, Msg: "is missing; the file has " + columnNames(g.File.Root)}
 	}
-	return nil
+	column := g.text(g.part.cols.id, 1, func(t *Tensor) []string { return t.IDs })
+	if err := column.read(t.window(g.base(), g.Rows)); err != nil {
+		return err
+	}
+	return column.cursor.finish()
 }
 
 // CountUnknown counts the unknown outcomes of a tensor. It reads the losses and
@@ -76,13 +59,11 @@ func countUnknown(path string) (count int, err error) {
 		return 0, err
 	}
 	defer s.close()
-	for _, p := range s.parts {
-		err := dataerror.Guard(p.path, func() error {
-			return s.eachGroup(p, func(g *groupRead) error {
-				n, err := g.unknownCells()
-				count += n
-				return err
-			})
+	for _, g := range s.groups() {
+		err := dataerror.Guard(g.part.path, func() error {
+			n, err := g.unknownCells()
+			count += n
+			return err
 		})
 		if err != nil {
 			return 0, err
@@ -97,8 +78,8 @@ func (g *groupRead) unknownCells() (count int, err error) {
 	a := g.source.actions.Len()
 	column := g.losses(g.part.cols.loss, a)
 	step := max(1, (1<<16)/a)
-	for first := 0; first < g.rows; first += step {
-		t := &Tensor{Actions: g.source.actions, Loss: make([]float32, min(step, g.rows-first)*a)}
+	for first := 0; first < g.Rows; first += step {
+		t := &Tensor{Actions: g.source.actions, Loss: make([]float32, min(step, g.Rows-first)*a)}
 		if err := column.read(t); err != nil {
 			return 0, err
 		}

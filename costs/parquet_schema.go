@@ -5,36 +5,13 @@ import (
 	"slices"
 	"strings"
 
+	"pipe/internal/column"
 	"pipe/internal/parquetfile"
 )
 
-// leaf locates a column of the contract in one file.
-type leaf struct {
-	name   string
-	column *parquetfile.Column
-	list   bool
-	maxDef byte // definition level of a value that is not null
-	// listDef is the definition level of a list that has an element. One less
-	// means an empty list, anything lower a null list.
-	listDef byte
-}
-
-// findLeaf returns the leaf of a top-level column, nil if the file has no such column.
-func findLeaf(root *parquetfile.Column, name string, list bool, kinds ...parquetfile.Kind) (*leaf, error) {
-	column := root.Child(name)
-	if column == nil {
-		return nil, nil
-	}
-	values, listDef, err := column.Find(list, kinds...)
-	if err != nil {
-		return nil, err
-	}
-	return &leaf{name: name, list: list, column: values, maxDef: byte(values.MaxDef), listDef: byte(listDef)}, nil
-}
-
 // leaves are the columns of one file; nil where the file has none.
 type leaves struct {
-	id, split, group, time, features, loss, fee, label, prediction *leaf
+	id, split, group, time, features, loss, fee, label, prediction *column.Leaf
 }
 
 // findLeaves looks up the columns that the mode of reading needs. The error is
@@ -46,7 +23,7 @@ func findLeaves(root *parquetfile.Column, o ReadOptions) (leaves, error) {
 	key := []parquetfile.Kind{parquetfile.ByteArray, parquetfile.Int32, parquetfile.Int64}
 	number := []parquetfile.Kind{parquetfile.Float, parquetfile.Double}
 	for _, c := range []struct {
-		at       **leaf
+		at       **column.Leaf
 		name     string
 		list     bool
 		kinds    []parquetfile.Kind
@@ -65,7 +42,7 @@ func findLeaves(root *parquetfile.Column, o ReadOptions) (leaves, error) {
 		if c.skip {
 			continue
 		}
-		found, err := findLeaf(root, c.name, c.list, c.kinds...)
+		found, err := column.Find(root, c.name, c.list, c.kinds...)
 		if err != nil {
 			return l, &DataError{Column: c.name, Msg: err.Error()}
 		}
@@ -83,16 +60,16 @@ func findLeaves(root *parquetfile.Column, o ReadOptions) (leaves, error) {
 }
 
 // findTime returns the leaf of the times, nil if the file has none.
-func findTime(root *parquetfile.Column) (*leaf, error) {
-	column := root.Child(colTime)
-	if column == nil {
+func findTime(root *parquetfile.Column) (*column.Leaf, error) {
+	top := root.Child(colTime)
+	if top == nil {
 		return nil, nil
 	}
-	values, err := column.FindTime()
+	values, err := top.FindTime()
 	if err != nil {
 		return nil, &DataError{Column: colTime, Msg: err.Error()}
 	}
-	return &leaf{name: colTime, column: values, maxDef: byte(values.MaxDef)}, nil
+	return &column.Leaf{Column: values, Name: colTime}, nil
 }
 
 func columnNames(root *parquetfile.Column) string {

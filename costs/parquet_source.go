@@ -3,12 +3,12 @@ package costs
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"maps"
 	"path/filepath"
 	"slices"
 
+	"pipe/internal/column"
 	"pipe/internal/dataerror"
 	"pipe/internal/parquetfile"
 	"pipe/internal/textfile"
@@ -114,8 +114,8 @@ func openPart(path string, o ReadOptions) (*part, error) {
 		if p.cols, err = findLeaves(p.file.Root, o); err != nil {
 			return err
 		}
-		for g := range p.file.Groups() {
-			p.rows += p.file.GroupRows(g)
+		for g := range column.Groups(p.file) {
+			p.rows += g.Rows
 		}
 		return nil
 	})
@@ -211,32 +211,21 @@ func (s *source) findDim() error {
 
 // firstLength returns the number of features in the first row of a part.
 func firstLength(p *part) (int, error) {
-	for g := range p.file.Groups() {
-		if p.file.GroupRows(g) == 0 {
+	for g := range column.Groups(p.file) {
+		if g.Rows == 0 {
 			continue
 		}
-		pages, err := p.file.Pages(g, p.cols.features.column)
-		if err != nil {
-			return 0, &DataError{Column: colFeatures, Err: err}
-		}
 		length := 0
-		for {
-			page, err := pages.Next()
-			if errors.Is(err, io.EOF) {
-				break
+		for run, err := range g.Cursor(p.cols.features).Runs() {
+			switch {
+			case err != nil:
+				return 0, err
+			case run.Row > 0:
+				return length, nil
+			case run.State > column.Null:
+				return 0, &DataError{Row: 1, Column: colFeatures, Msg: "list is null or empty"}
 			}
-			if err != nil {
-				return 0, &DataError{Column: colFeatures, Err: err}
-			}
-			for i, rep := range page.Rep {
-				if length > 0 && rep == 0 {
-					return length, nil
-				}
-				if page.Def != nil && page.Def[i] < p.cols.features.listDef {
-					return 0, &DataError{Row: 1, Column: colFeatures, Msg: "list is null or empty"}
-				}
-				length++
-			}
+			length += run.Len
 		}
 		if length > 0 {
 			return length, nil

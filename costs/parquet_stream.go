@@ -18,8 +18,7 @@ const defaultBatchBytes = 4 << 20
 type Reader struct {
 	source  *source
 	batch   int
-	part    int // next part to open a row group of
-	group   int // next row group in it
+	left    []*groupRead // the row groups to come
 	current *groupRead
 	readers []columnReader
 	done    int // rows of the current group that have been returned
@@ -38,7 +37,7 @@ func OpenReader(path string, o ReadOptions) (*Reader, error) {
 			return nil, fmt.Errorf("read costs: %w", err)
 		}
 	}
-	r := &Reader{source: s, batch: o.BatchRows}
+	r := &Reader{source: s, batch: o.BatchRows, left: s.groups()}
 	if r.batch <= 0 {
 		r.batch = max(256, min(1<<16, defaultBatchBytes/(4*s.dim)))
 	}
@@ -92,12 +91,12 @@ func (r *Reader) Next() (*Tensor, error) {
 }
 
 func (r *Reader) next() (*Tensor, error) {
-	for r.current == nil || r.done == r.current.rows {
+	for r.current == nil || r.done == r.current.Rows {
 		if err := r.advance(); err != nil {
 			return nil, err
 		}
 	}
-	rows := min(r.batch, r.current.rows-r.done)
+	rows := min(r.batch, r.current.Rows-r.done)
 	t := r.source.blank(rows, r.current.part.cols)
 	err := dataerror.Guard(r.current.part.path, func() error {
 		for _, c := range r.readers {
@@ -112,7 +111,7 @@ func (r *Reader) next() (*Tensor, error) {
 		if err == nil && t.Actions != nil {
 			err = t.checkKnownFees()
 		}
-		return shifted(err, r.current.first+r.done)
+		return shifted(err, r.current.First+r.done)
 	})
 	if err != nil {
 		return nil, err
@@ -127,40 +126,24 @@ func (r *Reader) advance() error {
 	if err := r.endGroup(); err != nil {
 		return err
 	}
-	for r.part < len(r.source.parts) {
-		p := r.source.parts[r.part]
-		if r.group == p.file.Groups() {
-			r.part, r.group = r.part+1, 0
-			continue
-		}
-		first := 0
-		for g := range r.group {
-			first += p.file.GroupRows(g)
-		}
-		r.current = &groupRead{source: r.source, part: p, group: r.group, first: first, rows: p.file.GroupRows(r.group)}
-		r.done = 0
-		r.group++
-		r.readers = r.current.readers()
-		return nil
+	if len(r.left) == 0 {
+		return io.EOF
 	}
-	return io.EOF
+	r.current, r.left, r.done = r.left[0], r.left[1:], 0
+	r.readers = r.current.readers()
+	return nil
 }
 
 // Seek moves to the row group that has row n, counted from 0 over all files, and returns its first row, which the next
 // batch begins with. Beyond the last row, Next returns io.EOF. It may only be called before the first call of Next.
 func (r *Reader) Seek(n int) (first int) {
-	for i, p := range r.source.parts {
-		for g := range p.file.Groups() {
-			rows := p.file.GroupRows(g)
-			if n < first+rows {
-				r.part, r.group = i, g
-				return first
-			}
-			first += rows
-		}
+	for len(r.left) > 0 && n >= r.left[0].base()+r.left[0].Rows {
+		r.left = r.left[1:]
 	}
-	r.part, r.group = len(r.source.parts), 0
-	return first
+	if len(r.left) == 0 {
+		return r.source.rows
+	}
+	return r.left[0].base()
 }
 
 func (r *Reader) endGroup() error {
