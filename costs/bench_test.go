@@ -15,6 +15,7 @@ func BenchmarkRead(b *testing.B) {
 	}{
 		{"imagenet=39222x512", 39222, 512, 3},
 		{"fever=15000x384", 15000, 384, 3},
+		{"narrow=200000x4", 200_000, 4, 1},
 	} {
 		b.Run(shape.name, func(b *testing.B) {
 			path := filepath.Join(b.TempDir(), "t.parquet")

@@ -11,14 +11,12 @@ import (
 )
 
 // cursor walks through one column of one row group. It checks that every row
-// has exactly width values and that none of them is null.
+// has exactly Width values, 1 unless the column is a list, and that none of
+// them is null.
 type cursor struct {
 	*column.Cursor
-	leaf  *column.Leaf
-	width int // values per row; 1 unless the column is a list
-	rows  int // rows the row group says it has
-	done  int // rows that were begun
-	have  int // values of the last of them
+	leaf *column.Leaf
+	rows int // rows the row group says it has
 
 	// absent marks the elements of a row that may be null: pairs that do not
 	// exist, which pandas cannot write as NaN, and pairs whose outcome may be
@@ -30,10 +28,11 @@ type cursor struct {
 // next returns the next values, at most most, or such nulls. It returns io.EOF
 // at the end of the row group.
 func (c *cursor) next(most int) (column.Run, error) {
+	row, have := c.Last()
 	run, err := c.Next(most)
-	starts := err == nil && run.Element == 0
-	if ended := errors.Is(err, io.EOF); (ended || starts) && c.done > 0 && c.have < c.width {
-		return run, c.wrongLength(c.done, c.have)
+	starts := errors.Is(err, io.EOF) || err == nil && run.Element == 0
+	if starts && row >= 0 && have < c.Width {
+		return run, c.wrongLength(row, have)
 	}
 	if err != nil {
 		return run, err
@@ -44,52 +43,45 @@ func (c *cursor) next(most int) (column.Run, error) {
 	if err := c.checkNulls(run); err != nil {
 		return run, err
 	}
-	if !c.leaf.List() {
-		c.done, c.have = run.Row+run.Len, 1
-		return run, nil
-	}
-	c.done, c.have = run.Row+1, run.Element+run.Len
-	if c.have > c.width {
-		return run, c.tooLong()
+	if row, have := c.Last(); have > c.Width {
+		return run, c.tooLong(row)
 	}
 	return run, nil
 }
 
 // checkNulls refuses nulls, also in place of lists, where they may not be.
 func (c *cursor) checkNulls(run column.Run) error {
-	list := &DataError{Row: c.Place(run.Row), Column: c.leaf.Name, Msg: "is null"}
 	switch run.State {
 	case column.Present:
 		return nil
 	case column.NullList:
-		return list
+		return &DataError{Row: c.Place(run.Row), Column: c.leaf.Name, Msg: "is null"}
 	case column.EmptyList:
-		list.Msg = fmt.Sprintf("list is empty, expected %d values", c.width)
-		return list
+		return &DataError{Row: c.Place(run.Row), Column: c.leaf.Name, Msg: fmt.Sprintf("list is empty, expected %d values", c.Width)}
 	}
 	for i := range run.Len {
-		if at := run.Element + i; !c.leaf.List() || at >= len(c.absent) || !c.absent[at] {
+		if _, at := run.Place(i); at >= len(c.absent) || !c.absent[at] {
 			return c.Error(run, i, errors.New("is null"+c.hint))
 		}
 	}
 	return nil
 }
 
-// tooLong is the error for the last row, which has more than width values.
-func (c *cursor) tooLong() error {
+// tooLong is the error for the row that is being read, which has more than Width
+// values.
+func (c *cursor) tooLong(row int) error {
 	for {
 		more, err := c.Continues()
+		if err == nil && more {
+			_, err = c.Next(math.MaxInt)
+		}
 		if err != nil {
 			return err
 		}
 		if !more {
-			return c.wrongLength(c.done, c.have)
+			_, have := c.Last()
+			return c.wrongLength(row, have)
 		}
-		run, err := c.Next(math.MaxInt)
-		if err != nil {
-			return err
-		}
-		c.have += run.Len
 	}
 }
 
@@ -98,7 +90,8 @@ func (c *cursor) fill(values int, use func(at int, run column.Run) error) error 
 	for at := 0; at < values; {
 		run, err := c.next(values - at)
 		if errors.Is(err, io.EOF) {
-			return c.damaged(fmt.Errorf("row group has %d rows, but its metadata declare %d", c.done, c.rows))
+			row, _ := c.Last()
+			return c.damaged(fmt.Errorf("row group has %d rows, but its metadata declare %d", row+1, c.rows))
 		}
 		if err != nil {
 			return err
@@ -144,6 +137,12 @@ func (c *cursor) fillText(values int, use func(i int, s string) error) error {
 	})
 }
 
+// passed is the number of rows of the file that were read.
+func (c *cursor) passed() int {
+	row, _ := c.Last()
+	return c.Place(row)
+}
+
 // finish checks that nothing is left once all rows have been read.
 func (c *cursor) finish() error {
 	if _, err := c.next(1); !errors.Is(err, io.EOF) {
@@ -159,11 +158,10 @@ func (c *cursor) damaged(err error) error {
 	return &DataError{Column: c.leaf.Name, Msg: "the file is damaged", Err: err}
 }
 
-// wrongLength is about row n of the group, from 1.
-func (c *cursor) wrongLength(n, have int) error {
+func (c *cursor) wrongLength(row, have int) error {
 	return &DataError{
-		Row: c.Place(n - 1), Column: c.leaf.Name,
-		Msg: fmt.Sprintf("list has %d values, expected %d", have, c.width),
+		Row: c.Place(row), Column: c.leaf.Name,
+		Msg: fmt.Sprintf("list has %d values, expected %d", have, c.Width),
 	}
 }
 

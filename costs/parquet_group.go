@@ -31,7 +31,9 @@ func (s *source) groups() []*groupRead {
 func (g *groupRead) base() int { return g.part.base + g.First }
 
 func (g *groupRead) cursor(l *column.Leaf, width int) *cursor {
-	return &cursor{Cursor: g.Cursor(l), leaf: l, width: width, rows: g.Rows}
+	c := g.Cursor(l)
+	c.Width = width
+	return &cursor{Cursor: c, leaf: l, rows: g.Rows}
 }
 
 // columns returns one function per column. Each reads its column of the whole
@@ -133,11 +135,11 @@ func (g *groupRead) losses(l *column.Leaf, width int) columnReader {
 	mask := actions.Mask()
 	c.absent, c.hint = g.mayBeNull(mask), ": "+unknownHint
 	return columnReader{c, func(t *Tensor) error {
-		done := c.done
+		done := c.passed()
 		if err := c.fillFloats(t.Loss); err != nil {
 			return err
 		}
-		return shifted(checkLosses(t.Loss, mask, actions, g.source.unknown), c.Place(done)-1)
+		return shifted(checkLosses(t.Loss, mask, actions, g.source.unknown), done)
 	}}
 }
 
@@ -146,11 +148,11 @@ func (g *groupRead) fees(l *column.Leaf, width int) columnReader {
 	mask := g.source.actions.Mask()
 	c.absent = g.mayBeNull(mask)
 	return columnReader{c, func(t *Tensor) error {
-		done := c.done
+		done := c.passed()
 		if err := c.fillFloats(t.Fee); err != nil {
 			return err
 		}
-		return shifted(checkFees(t.Fee, mask, g.source.unknown), c.Place(done)-1)
+		return shifted(checkFees(t.Fee, mask, g.source.unknown), done)
 	}}
 }
 
@@ -162,11 +164,11 @@ func (g *groupRead) times(l *column.Leaf) columnReader {
 		check = checkPlainTimes
 	}
 	return columnReader{c, func(t *Tensor) error {
-		done := c.done
+		done := c.passed()
 		if err := c.fillTimes(t.Times); err != nil {
 			return err
 		}
-		return shifted(check(t.Times), c.Place(done)-1)
+		return shifted(check(t.Times), done)
 	}}
 }
 

@@ -9,15 +9,16 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"unicode/utf8"
 
+	"pipe/internal/column"
 	"pipe/internal/dataerror"
-	"pipe/internal/parquetfile"
+	"pipe/internal/textfile"
 )
 
 // tableGroup is one row group of a table file.
 type tableGroup struct {
-	number int // in the file
-	rows   int
+	column.Group
 	lock   sync.Mutex // one goroutine decodes, the others wait
 	values []float32  // rows x columns, nil unless it is one of the recent groups
 }
@@ -59,7 +60,7 @@ func (r *recentGroups) drop() {
 // groupValues returns the values of a row group, rows x columns.
 func (t *TableReader) groupValues(g int) ([]float32, error) {
 	group := t.groups[g]
-	values, err := group.decoded(t, g)
+	values, err := group.decoded(t)
 	if err != nil {
 		return nil, err
 	}
@@ -71,18 +72,16 @@ func (t *TableReader) groupValues(g int) ([]float32, error) {
 	return values, nil
 }
 
-func (g *tableGroup) decoded(t *TableReader, number int) ([]float32, error) {
+func (g *tableGroup) decoded(t *TableReader) ([]float32, error) {
 	g.lock.Lock()
 	defer g.lock.Unlock()
 	if g.values != nil {
 		return g.values, nil
 	}
-	width := len(t.leaves)
-	values := make([]float32, g.rows*width)
+	values := make([]float32, g.Rows*len(t.leaves))
 	err := dataerror.Guard(t.path, func() error {
 		for c, leaf := range t.leaves {
-			column := strided{dst: values, at: c, step: width, first: t.first[number]}
-			if err := eachPage(t.file, g.number, leaf, column.page); err != nil {
+			if err := copyColumn(values[c:], len(t.leaves), g.Cursor(leaf)); err != nil {
 				return err
 			}
 		}
@@ -95,70 +94,50 @@ func (g *tableGroup) decoded(t *TableReader, number int) ([]float32, error) {
 	return values, nil
 }
 
-// strided copies the values of one column to its positions in the rows.
-type strided struct {
-	dst      []float32
-	at, step int
-	first    int // first row of dst in the table
-}
-
-// page copies the values of a page.
-func (s *strided) page(c *parquetfile.Column, p *parquetfile.Page) error {
-	next := 0
-	for i := range p.Len {
-		v := nan32
-		if p.Def == nil || int(p.Def[i]) == c.MaxDef {
-			if c.Kind == parquetfile.Double {
-				v = float32(p.Doubles[next])
-			} else {
-				v = p.Floats[next]
+// copyColumn copies the values of a column, NaN for nulls, to the first of every
+// step elements of dst.
+func copyColumn(dst []float32, step int, from *column.Cursor) error {
+	var block [1 << 10]float32
+	for {
+		run, err := from.Next(len(block))
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return err
+		}
+		run.CopyFloats(block[:])
+		for i, v := range block[:run.Len] {
+			if math.IsInf(float64(v), 0) {
+				return from.Error(run, i, fmt.Errorf("is %v; it must be finite", v))
 			}
-			next++
-		}
-		if math.IsInf(float64(v), 0) {
-			return &DataError{Row: s.first + s.at/s.step + 1, Column: c.Name, Msg: fmt.Sprintf("is %v; it must be finite", v)}
-		}
-		s.dst[s.at] = v
-		s.at += s.step
-	}
-	return nil
-}
-
-// eachPage reads the pages of a column in a row group in order. They must have
-// as many values as the group has rows.
-func eachPage(file *parquetfile.File, group int, c *parquetfile.Column, use func(*parquetfile.Column, *parquetfile.Page) error) error {
-	pages, err := file.Pages(group, c)
-	for err == nil {
-		var page *parquetfile.Page
-		if page, err = pages.Next(); err == nil {
-			err = use(c, page)
+			dst[(run.Row+i)*step] = v
 		}
 	}
-	if errors.Is(err, io.EOF) {
-		return nil
-	}
-	return parquetfile.InColumn(c.Name, err)
 }
 
 // appendText reads a column of strings, or of integers as decimal strings.
 // Consecutive equal strings share their memory, since there are few splits and
 // labels.
-func (t *TableReader) appendText(dst []string, group int, leaf *parquetfile.Column) ([]string, error) {
+func (t *TableReader) appendText(dst []string, group column.Group, leaf *column.Leaf) ([]string, error) {
 	known := map[string]string{}
-	err := eachPage(t.file, group, leaf, func(c *parquetfile.Column, p *parquetfile.Page) error {
-		next := 0
-		for i := range p.Len {
+	cursor := group.Cursor(leaf)
+	for run, err := range cursor.Runs() {
+		if err != nil {
+			return nil, err
+		}
+		for i := range run.Len {
 			text := ""
-			if p.Def == nil || int(p.Def[i]) == c.MaxDef {
-				text = p.Text(next)
-				next++
-				if err := checkText(len(dst)+1, c.Name, text); err != nil {
-					return err
-				}
-			} else if c.Name != columnLabel {
-				return &DataError{Row: len(dst) + 1, Column: c.Name, Msg: "is null"}
+			switch {
+			case run.State == column.Present:
+				text = run.Text(i)
+			case leaf.Name != columnLabel:
+				return nil, cursor.Error(run, i, errors.New("is null"))
 			}
-			if c.Name != columnID {
+			if !utf8.ValidString(text) {
+				return nil, cursor.Error(run, i, fmt.Errorf("%q is not valid UTF-8", textfile.Short(text)))
+			}
+			if leaf.Name != columnID {
 				if _, again := known[text]; !again {
 					known[strings.Clone(text)] = strings.Clone(text)
 				}
@@ -166,7 +145,6 @@ func (t *TableReader) appendText(dst []string, group int, leaf *parquetfile.Colu
 			}
 			dst = append(dst, text)
 		}
-		return nil
-	})
-	return dst, err
+	}
+	return dst, nil
 }

@@ -7,11 +7,10 @@ import (
 	"os"
 	"slices"
 	"sync"
-	"unicode/utf8"
 
+	"pipe/internal/column"
 	"pipe/internal/dataerror"
 	"pipe/internal/parquetfile"
-	"pipe/internal/textfile"
 )
 
 // TableReader reads a table file. It keeps ids, splits, labels, groups and the encoder in memory, decodes values by row
@@ -27,8 +26,8 @@ type TableReader struct {
 	lock   sync.RWMutex      // held for reading during Read, for writing by Close
 	file   *parquetfile.File // nil once closed
 	groups []*tableGroup
-	first  []int                 // first row of each group, and the number of rows at the end
-	leaves []*parquetfile.Column // columns of the file, by column of the encoder
+	first  []int          // first row of each group, and the number of rows at the end
+	leaves []*column.Leaf // columns of the file, by column of the encoder
 	recent recentGroups
 }
 
@@ -85,7 +84,7 @@ func (t *TableReader) findColumns() error {
 
 // columnOf checks that a top-level column, nil if it is missing, has single
 // values of one of the given kinds.
-func columnOf(c *parquetfile.Column, name string, kinds ...parquetfile.Kind) (*parquetfile.Column, error) {
+func columnOf(c *parquetfile.Column, name string, kinds ...parquetfile.Kind) (*column.Leaf, error) {
 	switch {
 	case c == nil:
 		return nil, &DataError{Column: name, Msg: "is missing"}
@@ -96,7 +95,7 @@ func columnOf(c *parquetfile.Column, name string, kinds ...parquetfile.Kind) (*p
 	if err != nil {
 		return nil, &DataError{Column: name, Err: err}
 	}
-	return leaf, nil
+	return &column.Leaf{Column: leaf, Name: name}, nil
 }
 
 // findRows reads ids, splits and labels.
@@ -108,7 +107,7 @@ func (t *TableReader) findRows() error {
 		if err != nil {
 			return err
 		}
-		for g := range t.file.Groups() {
+		for g := range column.Groups(t.file) {
 			if text[i], err = t.appendText(text[i], g, leaf); err != nil {
 				return err
 			}
@@ -118,16 +117,14 @@ func (t *TableReader) findRows() error {
 	if err := t.findGroups(); err != nil {
 		return err
 	}
-	for g, first := 0, 0; g < t.file.Groups(); g++ {
-		rows := t.file.GroupRows(g)
-		if err := t.file.CheckValues(rows, len(t.leaves)); err != nil {
+	for g := range column.Groups(t.file) {
+		if err := t.file.CheckValues(g.Rows, len(t.leaves)); err != nil {
 			return &DataError{Err: err}
 		}
-		if rows > 0 {
-			t.groups = append(t.groups, &tableGroup{number: g, rows: rows})
-			t.first = append(t.first, first)
+		if g.Rows > 0 {
+			t.groups = append(t.groups, &tableGroup{Group: g})
+			t.first = append(t.first, g.First)
 		}
-		first += rows
 	}
 	t.first = append(t.first, len(t.ids))
 	return t.checkIDs()
@@ -136,30 +133,22 @@ func (t *TableReader) findRows() error {
 // findGroups reads the column of groups, if there is one. A column with that
 // name that belongs to the encoder does not count.
 func (t *TableReader) findGroups() error {
-	column := t.file.Root.Child(columnGroup)
-	if column == nil || slices.ContainsFunc(t.encoder.fitted.Columns, func(c fittedColumn) bool { return c.Name == columnGroup }) {
+	top := t.file.Root.Child(columnGroup)
+	if top == nil || slices.ContainsFunc(t.encoder.fitted.Columns, func(c fittedColumn) bool { return c.Name == columnGroup }) {
 		return nil
 	}
-	leaf, err := columnOf(column, columnGroup, parquetfile.ByteArray, parquetfile.Int32, parquetfile.Int64)
+	leaf, err := columnOf(top, columnGroup, parquetfile.ByteArray, parquetfile.Int32, parquetfile.Int64)
 	if err != nil {
 		return err
 	}
 	t.groupOf = []string{}
-	for g := range t.file.Groups() {
+	for g := range column.Groups(t.file) {
 		if t.groupOf, err = t.appendText(t.groupOf, g, leaf); err != nil {
 			return err
 		}
 	}
 	if n := slices.Index(t.groupOf, ""); n >= 0 {
 		return &DataError{Row: n + 1, Column: columnGroup, Msg: "is empty"}
-	}
-	return nil
-}
-
-// checkText rejects strings that are not UTF-8.
-func checkText(row int, column, text string) error {
-	if !utf8.ValidString(text) {
-		return &DataError{Row: row, Column: column, Msg: fmt.Sprintf("%q is not valid UTF-8", textfile.Short(text))}
 	}
 	return nil
 }

@@ -15,6 +15,9 @@ import (
 // Cursor walks a column in one row group, a run at a time. The column has single values or one level of lists. A cursor
 // has one page in memory, and must not be used concurrently.
 type Cursor struct {
+	// Width, if it is not 0, is how many elements lists should have. Runs then go over several lists of that length.
+	Width int
+
 	leaf    *Leaf
 	first   int // rows of the file before the row group
 	read    func() (*parquetfile.Page, error)
@@ -46,47 +49,51 @@ func NewCursor(l *Leaf, first int, read func() (*parquetfile.Page, error)) *Curs
 }
 
 // Next returns the next run: as many values, or nulls, as are next to each other in the page and in one list, and at most
-// most. Of single values it has several rows. It is valid until the next call. After the last one the error is io.EOF.
+// most. Of single values, and with a Width, it may have several rows. It is valid until the next call. After the last one
+// the error is io.EOF.
 func (c *Cursor) Next(most int) (Run, error) {
 	if err := c.load(); err != nil {
 		return Run{}, err
 	}
-	end := c.page.Len
-	if most < end-c.at {
-		end = c.at + most
-	}
-	list := c.page.Rep != nil
-	if list {
-		if c.page.Rep[c.at] == 0 {
-			c.row, c.element = c.row+1, 0
+	r := Run{Row: c.row + 1, Len: min(most, c.page.Len-c.at), width: 1, page: c.page, at: c.value}
+	if rep := c.page.Rep; rep != nil {
+		if rep[c.at] != 0 {
+			r.Row, r.Element = c.row, c.element
 		}
-		if next := bytes.IndexByte(c.page.Rep[c.at+1:end], 0); next >= 0 {
-			end = c.at + 1 + next
-		}
-	} else {
-		c.row++
+		r.Len, r.width = c.lists(rep[c.at : c.at+r.Len])
 	}
-	r := Run{Row: c.row, Element: c.element, page: c.page, at: c.value}
-	if c.page.Def != nil {
-		levels := c.page.Def[c.at:end]
-		end = c.at + equal(levels)
-		r.State = c.state(int(levels[0]))
+	if def := c.page.Def; def != nil {
+		r.State = c.state(int(def[c.at]))
+		r.Len = equal(def[c.at : c.at+r.Len])
 	}
-	n := end - c.at
-	c.at = end
-	switch {
-	case r.State > Null:
-		return r, nil // a list without elements
-	case r.State == Present:
-		c.value += n
+	if r.State > Null {
+		r.Len = 0
+		c.at++
+		c.row, c.element = r.Row, r.Element
+		return r, nil
 	}
-	r.Len = n
-	if list {
-		c.element += n
-	} else {
-		c.row += n - 1
+	if r.State == Present {
+		c.value += r.Len
 	}
+	c.at += r.Len
+	c.row, c.element = r.Place(r.Len - 1)
+	c.element++
 	return r, nil
+}
+
+// lists returns how many entries are of one list, and no width, or of several lists of a width.
+func (c *Cursor) lists(rep []byte) (n, width int) {
+	const most = 1 << 12 // so that lists of other lengths do not take time
+	if w := c.Width; w > 0 && rep[0] == 0 {
+		n := min(len(rep), max(w, most)) / w * w
+		if n > 0 && bytes.IndexByte(rep[1:w], 0) < 0 && bytes.Equal(rep[w:n], rep[:n-w]) {
+			return n, w
+		}
+	}
+	if next := bytes.IndexByte(rep[1:], 0); next >= 0 {
+		return next + 1, math.MaxInt
+	}
+	return len(rep), math.MaxInt
 }
 
 // load makes sure that the page has an entry left.
@@ -103,12 +110,12 @@ func (c *Cursor) load() error {
 
 // equal returns how many of the first levels are the same.
 func equal(levels []byte) int {
-	const block = 64
-	n := 1
-	for n+block <= len(levels) && bytes.Equal(levels[n:n+block], levels[n-1:n-1+block]) {
-		n += block
+	n := len(levels)
+	if bytes.Equal(levels[1:], levels[:n-1]) {
+		return n
 	}
-	for n < len(levels) && levels[n] == levels[n-1] {
+	n = 1
+	for levels[n] == levels[0] {
 		n++
 	}
 	return n
@@ -150,13 +157,18 @@ func (c *Cursor) Runs() iter.Seq2[Run, error] {
 	}
 }
 
+// Last returns the row of the last entry, from 0, and how many elements of its list were passed; -1 before the first.
+func (c *Cursor) Last() (row, elements int) { return c.row, c.element }
+
 // Place is the number of a row of the group in its file, from 1.
 func (c *Cursor) Place(row int) int { return c.first + row + 1 }
 
 // Error is an error about value i of a run: with the row and the column, and the element if rows have lists.
 func (c *Cursor) Error(r Run, i int, err error) *dataerror.Error {
+	row, element := r.Place(i)
+	name := c.leaf.Name
 	if c.leaf.List() {
-		return &dataerror.Error{Row: c.Place(r.Row), Column: fmt.Sprintf("%s[%d]", c.leaf.Name, r.Element+i), Err: err}
+		name = fmt.Sprintf("%s[%d]", name, element)
 	}
-	return &dataerror.Error{Row: c.Place(r.Row + i), Column: c.leaf.Name, Err: err}
+	return &dataerror.Error{Row: c.Place(row), Column: name, Err: err}
 }

@@ -23,8 +23,15 @@ type Run struct {
 	Len     int // values or nulls; 0 for a list without elements
 	Row     int // of the first value in the row group, from 0; -1 if the group begins inside a list
 	Element int // number of the first value in its list, from 0
+	width   int // values per row
 	page    *parquetfile.Page
 	at      int // of the first value among those of the page
+}
+
+// Place returns the row of value i in the row group, and its place in the list.
+func (r Run) Place(i int) (row, element int) {
+	at := r.Element + i
+	return r.Row + at/r.width, at % r.width
 }
 
 // Text returns value i of a column of strings, or of integers in decimal.
