@@ -34,6 +34,9 @@ func (r Run) Place(i int) (row, element int) {
 	return r.Row + at/r.width, at % r.width
 }
 
+// Values returns the values of the page, and the place of the first one of the run among them.
+func (r Run) Values() (all *parquetfile.Values, at int) { return &r.page.Values, r.at }
+
 // Text returns value i of a column of strings, or of integers in decimal.
 func (r Run) Text(i int) string { return r.page.Text(r.at + i) }
 

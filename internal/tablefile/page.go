@@ -9,7 +9,7 @@ import (
 	"pipe/internal/textfile"
 )
 
-// page is a page of a column of a Parquet file, prepared for access by row. Of a column of lists only the values are used.
+// page is a page of a column of a Parquet file, prepared for access by row.
 type page struct {
 	parquetfile.Page
 	group  int
@@ -72,12 +72,13 @@ func (p *page) search(dict *parquetfile.Values) {
 		if text == "" {
 			p.empty = int32(i)
 		}
-		p.valid = p.valid && p.acceptable(text)
+		p.valid = p.valid && acceptable(p.column, text)
 	}
 }
 
-func (p *page) acceptable(text string) bool {
-	return p.column.Meaning != parquetfile.Text || utf8.ValidString(text)
+// acceptable reports whether a string may be in a column.
+func acceptable(c *parquetfile.Column, text string) bool {
+	return c.Meaning != parquetfile.Text || utf8.ValidString(text)
 }
 
 // code finds the places of the rows in the dictionary.
@@ -101,7 +102,7 @@ func (p *page) code(index []int32) {
 
 func (p *page) findBad(look func(row int) bool) {
 	for row := range p.Len {
-		if at := p.at(row); at >= 0 && look(row) && !p.acceptable(p.Text(at)) {
+		if at := p.at(row); at >= 0 && look(row) && !acceptable(p.column, p.Text(at)) {
 			p.bad = row
 			return
 		}
@@ -188,25 +189,25 @@ func (p *page) cell(row int) Cell {
 	if at < 0 {
 		return Cell{}
 	}
-	return p.value(at)
+	return valueCell(p.column, &p.Values, at)
 }
 
-// value returns a value of the page as a cell.
-func (p *page) value(at int) Cell {
-	if isTime(p.column) {
-		return timeCell(p.column, p.Ints[at])
+// valueCell returns a value of a column as a cell.
+func valueCell(c *parquetfile.Column, v *parquetfile.Values, at int) Cell {
+	if isTime(c) {
+		return timeCell(c, v.Ints[at])
 	}
-	switch p.column.Kind {
+	switch c.Kind {
 	case parquetfile.Boolean:
-		return Cell{kind: textCell, text: map[int64]string{0: "false", 1: "true"}[p.Ints[at]]}
+		return Cell{kind: textCell, text: map[int64]string{0: "false", 1: "true"}[v.Ints[at]]}
 	case parquetfile.Int32:
-		return Cell{kind: numberCell, num: float64(p.Ints[at])}
+		return Cell{kind: numberCell, num: float64(v.Ints[at])}
 	case parquetfile.Float:
-		return Cell{kind: numberCell, num: float64(p.Floats[at])}
+		return Cell{kind: numberCell, num: float64(v.Floats[at])}
 	case parquetfile.Double:
-		return Cell{kind: numberCell, num: p.Doubles[at]}
+		return Cell{kind: numberCell, num: v.Doubles[at]}
 	}
-	text := p.Text(at)
+	text := v.Text(at)
 	if text == "" {
 		return Cell{}
 	}

@@ -1,11 +1,12 @@
 package tablefile
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
+	"math"
 
+	"pipe/internal/column"
 	"pipe/internal/finite"
 	"pipe/internal/parquetfile"
 )
@@ -24,7 +25,8 @@ type stream interface {
 func openStream(file *parquetfile.File, c *parquetfile.Column, ahead bool) stream {
 	feed := newPageFeed(file, c, ahead)
 	if c.MaxRep > 0 {
-		return &listStream{feed: feed, column: c}
+		// Elements are taken for optional, as most writers make them.
+		return &listStream{feed: feed, leaf: &column.Leaf{Column: c, ListDef: c.MaxDef - 1}}
 	}
 	return &scalarStream{feed: feed}
 }
@@ -61,11 +63,9 @@ func (s *scalarStream) stop() { s.feed.items.stop() }
 // listStream reads a column of lists.
 type listStream struct {
 	feed   *pageFeed
-	column *parquetfile.Column
+	leaf   *column.Leaf
 	group  int
-	page   *page // nil before the first
-	at     int   // values and nulls of the page read so far
-	value  int   // of these, values
+	cursor *column.Cursor // of the row group; nil before the first
 	floats []float32
 	ends   []int  // of the lists in floats, -1 for a list that is null
 	cells  []Cell // lists that were read
@@ -80,7 +80,10 @@ const (
 )
 
 func (s *listStream) ready(group, most int) (int, error) {
-	s.group = group
+	if s.cursor == nil || s.group != group {
+		s.group = group
+		s.cursor = column.NewCursor(s.leaf, 0, s.page)
+	}
 	if s.given == len(s.cells) && s.err == nil {
 		s.fill(most)
 	}
@@ -117,97 +120,59 @@ func (s *listStream) fill(most int) {
 	}
 }
 
-// row reads one list.
-func (s *listStream) row() error {
-	if _, _, err := s.more(); err != nil {
-		return unexpected(err)
+// page returns the next page of the row group.
+func (s *listStream) page() (*parquetfile.Page, error) {
+	p, err := s.feed.next(s.group)
+	if err != nil {
+		return nil, err
 	}
-	for n := 0; ; {
-		rep, def, err := s.more()
-		if errors.Is(err, io.EOF) || err == nil && n > 0 && rep == 0 {
-			s.ends = append(s.ends, len(s.floats))
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		if run := s.run(n); run > 0 {
-			n += run
-			continue
-		}
-		at := s.value
-		s.at++
-		if max := s.column.MaxDef; def < max {
-			if n == 0 && def < max-1 {
-				s.ends = append(s.ends, -1) // the list itself is null
-				return nil
-			}
-			return fmt.Errorf("element %d is null", n)
-		}
-		s.value++
-		if err := s.add(n, at); err != nil {
-			return err
-		}
-		n++
-	}
+	return &p.Page, nil
 }
 
-// add appends value at of the page, which is element n.
-func (s *listStream) add(n, at int) error {
-	if s.column.Kind == parquetfile.ByteArray && !s.page.acceptable(s.page.Text(at)) {
-		return notUTF8(s.page.Text(at))
+// row reads one list.
+func (s *listStream) row() error {
+	for n, more := 0, true; more; {
+		run, err := s.cursor.Next(math.MaxInt)
+		switch {
+		case err != nil:
+			return unexpected(err)
+		case run.State > column.Null && n == 0:
+			s.ends = append(s.ends, -1) // the list itself is null
+			return nil
+		case run.State != column.Present:
+			return fmt.Errorf("element %d is null", n)
+		}
+		if err := s.add(run, n); err != nil {
+			return err
+		}
+		n += run.Len
+		if more, err = s.cursor.Continues(); err != nil {
+			return err
+		}
 	}
-	c := s.page.value(at)
-	f, err := c.Float()
-	if err != nil {
-		return fmt.Errorf("element %d: %w", n, err)
-	}
-	s.floats = append(s.floats, float32(f))
+	s.ends = append(s.ends, len(s.floats))
 	return nil
 }
 
-// run reads the elements of the list that are in this page, if they are all finite float32 numbers, and returns how many
-// these are. n elements were read before.
-func (s *listStream) run(n int) int {
-	p := s.page
-	if s.column.Kind != parquetfile.Float {
-		return 0
+// add appends values, the first of which is element n.
+func (s *listStream) add(run column.Run, n int) error {
+	if s.leaf.Kind == parquetfile.Float && finite.First(run.Floats()) < 0 {
+		s.floats = append(s.floats, run.Floats()...)
+		return nil
 	}
-	length := p.Len - s.at
-	skip := 0
-	if n == 0 {
-		skip = 1 // the first element begins the row
-	}
-	if next := bytes.IndexByte(p.Rep[s.at+skip:], 0); next >= 0 {
-		length = next + skip
-	}
-	if bytes.Count(p.Def[s.at:s.at+length], []byte{byte(s.column.MaxDef)}) < length {
-		return 0
-	}
-	values := p.Floats[s.value : s.value+length]
-	if finite.First(values) >= 0 {
-		return 0
-	}
-	s.floats = append(s.floats, values...)
-	s.at, s.value = s.at+length, s.value+length
-	return length
-}
-
-// more makes sure that the page has a value left and returns its levels. After the last value of the row group it
-// returns io.EOF.
-func (s *listStream) more() (rep, def int, err error) {
-	for s.page == nil || s.page.group < s.group || s.at == s.page.Len {
-		p, err := s.feed.next(s.group)
-		if err != nil {
-			return 0, 0, err
+	values, first := run.Values()
+	for i := range run.Len {
+		if s.leaf.Kind == parquetfile.ByteArray && !acceptable(s.leaf.Column, run.Text(i)) {
+			return notUTF8(run.Text(i))
 		}
-		s.page, s.at, s.value = p, 0, 0
+		c := valueCell(s.leaf.Column, values, first+i)
+		f, err := c.Float()
+		if err != nil {
+			return fmt.Errorf("element %d: %w", n+i, err)
+		}
+		s.floats = append(s.floats, float32(f))
 	}
-	def = s.column.MaxDef
-	if s.page.Def != nil {
-		def = int(s.page.Def[s.at])
-	}
-	return int(s.page.Rep[s.at]), def, nil
+	return nil
 }
 
 func unexpected(err error) error {
