@@ -48,7 +48,7 @@ func TestRunTypes(t *testing.T) {
 		onnx.Int32s(square, []int32{1, -2, 3, 4}), onnx.Int32s(nil, []int32{7}),
 		onnx.Uint8s(square, []uint8{1, 2, 3, 255}), onnx.Uint8s(nil, []uint8{7}),
 		onnx.Bools(square, []bool{true, false, true, true}), onnx.Bools(nil, []bool{true}),
-		onnx.Strings(square, []string{"a", "", "ü", "long enough for the heap"}),
+		{DType: onnx.String, Shape: square, Text: []string{"a", "", "ü", "long enough for the heap"}},
 		onnx.Float32s([]int64{0, 3}, nil), onnx.Int64s([]int64{0}, nil),
 	} {
 		var shape onnx.Shape

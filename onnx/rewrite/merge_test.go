@@ -10,6 +10,7 @@ import (
 	"pipe/onnx"
 	"pipe/onnx/internal/onnxtest"
 	"pipe/onnx/onnxpb"
+	"pipe/onnx/ort/orttest"
 	"pipe/onnx/rewrite"
 )
 
@@ -21,18 +22,9 @@ func TestMergeComposes(t *testing.T) {
 	}
 	x := onnx.Float64s([]int64{2, 2}, []float64{1, 0, 0, 2})
 	shift := onnx.Float64s(nil, []float64{0.5})
-	got, err := onnxtest.Evaluate(m, map[string]*onnx.Tensor{"x": x, "shift": shift})
-	if err != nil {
-		t.Fatal(err)
-	}
-	mid, err := onnxtest.Evaluate(first, map[string]*onnx.Tensor{"x": x})
-	if err != nil {
-		t.Fatal(err)
-	}
-	want, err := onnxtest.Evaluate(second, map[string]*onnx.Tensor{"x": mid["y"], "shift": shift})
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := orttest.Evaluate(t, m, map[string]*onnx.Tensor{"x": x, "shift": shift})
+	mid := orttest.Evaluate(t, first, map[string]*onnx.Tensor{"x": x})
+	want := orttest.Evaluate(t, second, map[string]*onnx.Tensor{"x": mid["y"], "shift": shift})
 	if len(got) != 2 || !slices.Equal(got["z"].Float64s(), want["z"].Float64s()) {
 		t.Errorf("z is %v, want %v", got["z"].Float64s(), want["z"].Float64s())
 	}

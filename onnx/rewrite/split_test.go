@@ -10,6 +10,7 @@ import (
 	"pipe/onnx"
 	"pipe/onnx/internal/onnxtest"
 	"pipe/onnx/onnxpb"
+	"pipe/onnx/ort/orttest"
 	"pipe/onnx/rewrite"
 )
 
@@ -55,22 +56,10 @@ func TestSplitUndoesMerge(t *testing.T) {
 		t.Errorf("the second half is %v\nnot %v", b.Proto.Graph, second.Proto.Graph)
 	}
 	x := map[string]*onnx.Tensor{"x": onnx.Float64s([]int64{2, 2}, []float64{1, 0, 0, 2})}
-	want, err := onnxtest.Evaluate(m, x)
-	if err != nil {
-		t.Fatal(err)
-	}
-	mid, err := onnxtest.Evaluate(a, x)
-	if err != nil {
-		t.Fatal(err)
-	}
-	whole, err := onnxtest.Evaluate(first, x)
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := onnxtest.Evaluate(b, map[string]*onnx.Tensor{"x": mid["y"]})
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := orttest.Evaluate(t, m, x)
+	mid := orttest.Evaluate(t, a, x)
+	whole := orttest.Evaluate(t, first, x)
+	got := orttest.Evaluate(t, b, map[string]*onnx.Tensor{"x": mid["y"]})
 	if len(mid) != 1 || !slices.Equal(mid["y"].Float64s(), whole["y"].Float64s()) {
 		t.Errorf("the first half makes %v, want %v", mid, whole["y"])
 	}

@@ -1,3 +1,4 @@
+// Package onnxtest has small models that several tests use.
 package onnxtest
 
 import (
