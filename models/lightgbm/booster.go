@@ -46,7 +46,7 @@ func (b *Booster) Text() (string, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.handle == 0 {
-		return "", fmt.Errorf("lightgbm: booster %w", ErrClosed)
+		return "", fmt.Errorf("lightgbm: booster %w", errClosed)
 	}
 	return b.text, nil
 }
@@ -70,7 +70,7 @@ func (b *Booster) predict(x []float32, rows int, kind int32) ([]float64, error) 
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.handle == 0 {
-		return nil, fmt.Errorf("lightgbm: booster %w", ErrClosed)
+		return nil, fmt.Errorf("lightgbm: booster %w", errClosed)
 	}
 	if err := checkMatrix(x, rows, b.columns); err != nil {
 		return nil, fmt.Errorf("lightgbm: predict: %w", err)
