@@ -106,7 +106,7 @@ var mayImport = map[string][]string{
 	"onnx/internal/onnxtest":           {"onnx"},
 	"onnx/internal/protos":             {"onnx/onnxpb"},
 	"onnx/onnxpb":                      {},
-	"onnx/ort":                         {"internal/sharedlib", "internal/storage", "internal/textfile", "onnx"},
+	"onnx/ort":                         {"internal/lists", "internal/sharedlib", "internal/storage", "internal/textfile", "onnx"},
 	"onnx/ort/orttest":                 {"onnx", "onnx/ort"},
 	"onnx/rewrite":                     {"onnx", "onnx/internal/protos", "onnx/onnxpb"},
 	"pipeline":                         {},

@@ -29,13 +29,6 @@ func TestRunSum(t *testing.T) {
 	if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
 		t.Error(diff)
 	}
-	got, err = s.Run(context.Background(), inputs, "total")
-	if err != nil || len(got) != 1 || got["total"] == nil {
-		t.Errorf("asked for total, got %v, %v", got, err)
-	}
-	if s.Metadata()["owner"] != "pipe" {
-		t.Errorf("metadata is %v", s.Metadata())
-	}
 }
 
 func TestRunTypes(t *testing.T) {
@@ -112,9 +105,6 @@ func TestRunErrors(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("want %q, got %v", want, err)
 		}
-	}
-	if _, err := s.Run(context.Background(), map[string]*onnx.Tensor{"x": good, "y": good}, "mean"); err == nil {
-		t.Error("an unknown output is accepted")
 	}
 }
 

@@ -30,7 +30,7 @@ func TestMergeSharesInputs(t *testing.T) {
 	add := func(g *onnx.Graph, x, m *onnx.Value) *onnx.Value { return g.Add(x, m) }
 	times := func(g *onnx.Graph, x, m *onnx.Value) *onnx.Value { return g.Mul(x, m) }
 	first := masked(t, "sum", onnx.Int64, add)
-	o := rewrite.DefaultMergeOptions()
+	o := apart()
 	o.Share = []string{"mask"}
 	m, err := rewrite.Merge(first, masked(t, "product", onnx.Int64, times), map[string]string{"sum": "x"}, o)
 	if err != nil {

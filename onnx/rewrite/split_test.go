@@ -26,10 +26,11 @@ func tail(t testing.TB) *onnx.Model {
 	})
 	g.Output("z", g.ReduceSum(scans[0], false, 0))
 	g.Output("mean", g.ReduceMean(x, true, 0))
-	m, err := g.Build(onnx.BuildOptions{Metadata: map[string]string{"b": "tail"}})
+	m, err := g.Build(onnx.BuildOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
+	m.SetMetadata(map[string]string{"b": "tail"})
 	return m
 }
 
@@ -43,7 +44,7 @@ func cut() rewrite.SplitOptions {
 // Split is the inverse of Merge: nodes, constants and names of both models are restored, and so are their results.
 func TestSplitUndoesMerge(t *testing.T) {
 	first, second := onnxtest.Affine(t), tail(t)
-	m, err := rewrite.Merge(first, second, map[string]string{"y": "x"}, rewrite.DefaultMergeOptions())
+	m, err := rewrite.Merge(first, second, map[string]string{"y": "x"}, apart())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,11 +76,11 @@ func TestSplitUndoesMerge(t *testing.T) {
 
 func TestSplitRefusals(t *testing.T) {
 	plain := map[string]string{"y": "x"}
-	alone, err := rewrite.Merge(onnxtest.Affine(t), tail(t), plain, rewrite.DefaultMergeOptions())
+	alone, err := rewrite.Merge(onnxtest.Affine(t), tail(t), plain, apart())
 	if err != nil {
 		t.Fatal(err)
 	}
-	shifted, err := rewrite.Merge(onnxtest.Affine(t), onnxtest.Head(t, onnx.Sym("n"), 17), plain, rewrite.DefaultMergeOptions())
+	shifted, err := rewrite.Merge(onnxtest.Affine(t), onnxtest.Head(t, onnx.Sym("n"), 17), plain, apart())
 	if err != nil {
 		t.Fatal(err)
 	}
