@@ -60,12 +60,6 @@ func (b *Booster) Predict(x []float32, rows int) ([]float64, error) {
 	return b.predict(x, rows, predictNormal)
 }
 
-// Margins returns the sum of leaves of every row, before the logistic function of a binary objective.
-// x: rows x Columns, row-major; NaN is missing.
-func (b *Booster) Margins(x []float32, rows int) ([]float64, error) {
-	return b.predict(x, rows, predictRaw)
-}
-
 func (b *Booster) predict(x []float32, rows int, kind int32) ([]float64, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -20,7 +20,6 @@ const (
 	typeFloat32   = 0
 	rowMajor      = 1
 	predictNormal = 0
-	predictRaw    = 1
 )
 
 // native holds LightGBM's C functions. Each returns 0, or -1 with a message that lastError reads on the same thread.
