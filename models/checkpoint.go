@@ -26,22 +26,20 @@ const (
 )
 
 // Checkpoint is the readable head of a checkpoint file. The file is the magic PIPECKPT, a little-endian uint64 length,
-// this head as JSON, the recorder's state, the training state as little-endian float32 (per parameter value, M and V,
-// [S, rows, cols], then the scale), and a SHA-256 of all that.
+// this head as JSON, the training state as little-endian float32 (per parameter value, M and V, [S, rows, cols], then
+// the scale), and a SHA-256 of all that.
 type Checkpoint struct {
 	Format   int         `json:"format"`
-	Key      string      `json:"key"`     // digest of data, specs, settings, training graph, runtime and device
-	Group    int         `json:"group"`   // index of the group in its run
-	Step     int         `json:"step"`    // steps taken
-	Steps    int         `json:"steps"`   // of the whole run
-	Stopped  bool        `json:"stopped"` // the recorder ended training here
+	Key      string      `json:"key"`   // digest of data, specs, settings, training graph, runtime and device
+	Group    int         `json:"group"` // index of the group in its run
+	Step     int         `json:"step"`  // steps taken
+	Steps    int         `json:"steps"` // of the whole run
 	Settings Settings    `json:"settings"`
 	Specs    []Spec      `json:"specs"`
-	Params   []string    `json:"params"`         // names and shapes
-	Losses   [][]float64 `json:"losses"`         // per model, per finished epoch
-	Partial  []float64   `json:"partial"`        // per model, of the epoch in progress
-	Recorder int         `json:"recorder_bytes"` // bytes of the recorder's state
-	Floats   int         `json:"floats"`         // numbers of the training state
+	Params   []string    `json:"params"`  // names and shapes
+	Losses   [][]float64 `json:"losses"`  // per model, per finished epoch
+	Partial  []float64   `json:"partial"` // per model, of the epoch in progress
+	Floats   int         `json:"floats"`  // numbers of the training state
 }
 
 // ErrOtherCheckpoint is wrapped if a checkpoint belongs to another run.
@@ -53,52 +51,52 @@ const maxCheckpoint = 16 << 30
 // ReadCheckpoint reads the head of a checkpoint file and checks the whole file
 // against its digest.
 func ReadCheckpoint(path string) (*Checkpoint, error) {
-	c, _, _, err := readCheckpoint(path)
+	c, _, err := readCheckpoint(path)
 	return c, err
 }
 
-func readCheckpoint(path string) (c *Checkpoint, recorder, state []byte, err error) {
+func readCheckpoint(path string) (c *Checkpoint, state []byte, err error) {
 	b, err := textfile.ReadFile(path, maxCheckpoint)
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, nil, err
 	}
-	if c, recorder, state, err = parseCheckpoint(b); err != nil {
+	if c, state, err = parseCheckpoint(b); err != nil {
 		err = fmt.Errorf("read checkpoint %q: %w", path, err)
 	}
-	return c, recorder, state, err
+	return c, state, err
 }
 
-// parseCheckpoint splits a file's bytes; recorder and state point into b.
-func parseCheckpoint(b []byte) (c *Checkpoint, recorder, state []byte, err error) {
+// parseCheckpoint splits a file's bytes; state points into b.
+func parseCheckpoint(b []byte) (c *Checkpoint, state []byte, err error) {
 	const lead = len(checkpointMagic) + 8
 	if len(b) < lead+sha256.Size || string(b[:len(checkpointMagic)]) != checkpointMagic {
-		return nil, nil, nil, errors.New("not a checkpoint file")
+		return nil, nil, errors.New("not a checkpoint file")
 	}
 	body, sum := b[:len(b)-sha256.Size], b[len(b)-sha256.Size:]
 	if got := sha256.Sum256(body); !bytes.Equal(got[:], sum) {
-		return nil, nil, nil, errors.New("checksum does not match: the file is damaged")
+		return nil, nil, errors.New("checksum does not match: the file is damaged")
 	}
 	n := binary.LittleEndian.Uint64(b[len(checkpointMagic):])
 	if n > uint64(len(body)-lead) {
-		return nil, nil, nil, errors.New("head is longer than the file")
+		return nil, nil, errors.New("head is longer than the file")
 	}
 	c = &Checkpoint{}
 	if err := json.Unmarshal(body[lead:lead+int(n)], c); err != nil {
-		return nil, nil, nil, err
+		return nil, nil, err
 	}
 	if c.Format < 1 || c.Format > checkpointFormat {
-		return nil, nil, nil, fmt.Errorf("format %d, this program knows 1 to %d", c.Format, checkpointFormat)
+		return nil, nil, fmt.Errorf("format %d, this program knows 1 to %d", c.Format, checkpointFormat)
 	}
-	rest := body[lead+int(n):]
-	if c.Recorder < 0 || c.Floats < 0 || c.Recorder > len(rest) || c.Floats != (len(rest)-c.Recorder)/4 || (len(rest)-c.Recorder)%4 != 0 {
-		return nil, nil, nil, errors.New("the length of the state differs from the head")
+	state = body[lead+int(n):]
+	if c.Floats != len(state)/4 || len(state)%4 != 0 {
+		return nil, nil, errors.New("the length of the state differs from the head")
 	}
-	return c, rest[:c.Recorder], rest[c.Recorder:], nil
+	return c, state, nil
 }
 
-// marshal returns the whole file of a checkpoint. It sets Recorder and Floats of the head.
-func (c Checkpoint) marshal(recorder []byte, state [][]byte) ([]byte, error) {
-	c.Format, c.Recorder, c.Floats = checkpointFormat, len(recorder), 0
+// marshal returns the whole file of a checkpoint. It sets Floats of the head.
+func (c Checkpoint) marshal(state [][]byte) ([]byte, error) {
+	c.Format, c.Floats = checkpointFormat, 0
 	for _, b := range state {
 		c.Floats += len(b) / 4
 	}
@@ -107,7 +105,7 @@ func (c Checkpoint) marshal(recorder []byte, state [][]byte) ([]byte, error) {
 		return nil, err
 	}
 	b := binary.LittleEndian.AppendUint64([]byte(checkpointMagic), uint64(len(head)))
-	b = append(append(b, head...), recorder...)
+	b = append(b, head...)
 	for _, s := range state {
 		b = append(b, s...)
 	}

@@ -24,9 +24,9 @@ func newTrainingData(rt *ort.Runtime, p *Problem, digest bool) (*trainingData, e
 	}
 	var err1, err2, err3 error
 	d.features, err1 = rt.BufferOf(onnx.Float32s([]int64{n, int64(p.Dim)}, p.Features))
-	d.target, err2 = rt.BufferOf(onnx.Float32s([]int64{n, int64(p.Actions())}, p.Target))
+	d.target, err2 = rt.BufferOf(onnx.Float32s([]int64{n, int64(p.actions())}, p.Target))
 	if p.Known != nil {
-		d.known, err3 = rt.BufferOf(onnx.Float32s([]int64{n, int64(p.Actions())}, p.Known))
+		d.known, err3 = rt.BufferOf(onnx.Float32s([]int64{n, int64(p.actions())}, p.Known))
 	}
 	if err := errors.Join(err1, err2, err3); err != nil {
 		d.Close()

@@ -78,10 +78,10 @@ func MethodNamed(name string, own ...Method) (Method, error) {
 // longestName keeps the names of files within what file systems take.
 const longestName = 64
 
-// CheckName reports a name of a method or surrogate that cannot be a part of file names and of reports. A name has 1 to
+// checkName reports a name of a method or surrogate that cannot be a part of file names and of reports. A name has 1 to
 // 64 letters, digits, "_", "-" and ".", and does not start with ".". Policy files add "-lambda" and "-seed" to the name
 // of their method, so it contains neither: two policies would share a file.
-func CheckName(name string) error {
+func checkName(name string) error {
 	if name == "" || len(name) > longestName || name[0] == '.' || strings.ContainsFunc(name, notInNames) {
 		return fmt.Errorf("the name %q is not 1 to %d letters, digits, _, - and . without a leading dot", name, longestName)
 	}
@@ -98,11 +98,11 @@ func notInNames(r rune) bool {
 	return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("_-.", r)
 }
 
-// CheckNames reports a name of the method or of its surrogate that [CheckName] refuses.
+// CheckNames reports a name of the method or of its surrogate that checkName refuses.
 func (m Method) CheckNames() error {
-	errs := []error{CheckName(m.Name)}
+	errs := []error{checkName(m.Name)}
 	if m.Surrogate != nil {
-		if err := CheckName(m.Surrogate.Name()); err != nil {
+		if err := checkName(m.Surrogate.Name()); err != nil {
 			errs = append(errs, fmt.Errorf("its surrogate: %w", err))
 		}
 	}

@@ -45,7 +45,7 @@ func TestNamesOfMethods(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"mine", "Mine-2", "a.b", "_x", strings.Repeat("a", longestName)} {
-		if err := CheckName(name); err != nil {
+		if err := checkName(name); err != nil {
 			t.Error(err)
 		}
 	}
@@ -53,7 +53,7 @@ func TestNamesOfMethods(t *testing.T) {
 		"", ".", "..", ".hidden", "../up", "a/b", `a\b`, "a b", "mine\nx", "ä", "a\x00", "a:b", strings.Repeat("a", longestName+1),
 		"ours-lambda1", "ours-seed0",
 	} {
-		if CheckName(name) == nil {
+		if checkName(name) == nil {
 			t.Errorf("the name %q is allowed", name)
 		}
 	}

@@ -1,7 +1,6 @@
 package models
 
 import (
-	"context"
 	"fmt"
 
 	"pipe/models/network"
@@ -11,8 +10,6 @@ import (
 // Options are the parameters of a training run besides the problem and its settings.
 type Options struct {
 	Runtime  *ort.Runtime    // must not be nil, and must outlive the call
-	Every    int             // epochs between calls of Record; 0: only after the last epoch
-	Record   Recorder        // may be nil
 	Progress func(steps int) // model-steps done since the last call; may be nil
 	// Stage announces a stage of a recipe and its number of model-steps; may be nil. Train itself has one stage and
 	// announces nothing.
@@ -37,23 +34,10 @@ func (o Options) surrogate(s Settings) (Surrogate, error) {
 	return o.Surrogate, nil
 }
 
-// Recorder observes groups of models during training, to follow a loss on other rows or to stop early. Calls for
-// different groups can overlap.
-type Recorder interface {
-	// Record is called at the end of an epoch, before a checkpoint is saved. If it returns stop, the training of the
-	// group ends.
-	Record(ctx context.Context, s *Snapshot) (stop bool, err error)
-	// Save returns the recorder's state of a group for a checkpoint, and Load restores it when a run continues. models
-	// are indices into the specs.
-	Save(models []int) ([]byte, error)
-	Load(models []int, saved []byte) error
-}
-
 // Trained is one trained model.
 type Trained struct {
 	Spec    Spec
 	Network network.MLP
-	Epochs  int       // finished epochs
 	Loss    []float64 // mean surrogate loss of each epoch
 }
 

@@ -28,15 +28,15 @@ type Problem struct {
 	Known    []float32 // N x Experts*Advice: 1 where the target is known, else 0; or nil for all. Needs a PartialSurrogate
 }
 
-// Actions is J(K+1), the number of target columns.
-func (p *Problem) Actions() int { return p.Experts * p.Advice }
+// actions is J(K+1), the number of target columns.
+func (p *Problem) actions() int { return p.Experts * p.Advice }
 
 // Len is the number of rows.
-func (p *Problem) Len() int { return len(p.Target) / max(1, p.Actions()) }
+func (p *Problem) Len() int { return len(p.Target) / max(1, p.actions()) }
 
 // Validate returns the first problem: a shape, or a number that is not finite.
 func (p *Problem) Validate() error {
-	n, a := p.Len(), p.Actions()
+	n, a := p.Len(), p.actions()
 	switch {
 	case p.Dim < 1 || a < 1:
 		return fmt.Errorf("problem has %d features and %d actions", p.Dim, a)

@@ -26,12 +26,10 @@ type run struct {
 	rt      *ort.Runtime
 	data    *trainingData
 	session *ort.Session
-	scorer  *ort.Session // nil until a snapshot asks for scores
 	feed    *feed
 	state   [2][]*ort.Buffer // ping and pong
 	front   int
 	step    int
-	stopped bool                 // by the recorder
 	inputs  map[int]*callBuffers // by number of steps
 	losses  [][]float64          // per model, mean loss of each finished epoch
 	partial []float64            // loss summed over the epoch in progress
@@ -41,7 +39,6 @@ type run struct {
 
 // callBuffers are the input buffers of a call with a number of steps.
 type callBuffers struct {
-	steps   int
 	trip    *ort.Buffer
 	byName  map[string]*ort.Buffer
 	view    chunk
@@ -54,38 +51,23 @@ func (g *group) train(ctx context.Context, data *trainingData, o Options) (out [
 		return nil, err
 	}
 	defer r.close()
-	if err := r.load(o.Save, o.Record); err != nil {
+	if err := r.load(o.Save); err != nil {
 		return nil, err
 	}
 	total := g.settings.Epochs * g.perEpoch
-	for r.step < total && !r.stopped {
-		epochEnd := nextStop(r.step, g.perEpoch, o.Every, total)
-		n := min(epochEnd-r.step, r.callSteps())
+	for r.step < total {
+		n := min(total-r.step, r.callSteps())
 		if err := r.advance(ctx, n); err != nil {
 			return nil, err
 		}
 		if o.Progress != nil {
 			o.Progress(n * len(g.members))
 		}
-		if r.step == epochEnd && o.Record != nil {
-			if r.stopped, err = o.Record.Record(ctx, r.snapshot()); err != nil {
-				return nil, err
-			}
-		}
-		if err := r.save(o.Save, o.Record); err != nil {
+		if err := r.save(o.Save); err != nil {
 			return nil, err
 		}
 	}
 	return r.trained(), nil
-}
-
-// nextStop is the step at which the loop pauses next: the end of the run or of the `every`-th epoch.
-func nextStop(step, perEpoch, every, total int) int {
-	if every == 0 {
-		return total
-	}
-	period := every * perEpoch
-	return min((step/period+1)*period, total)
 }
 
 func newRun(g *group, data *trainingData, o Options) (*run, error) {
@@ -233,7 +215,7 @@ func (r *run) inputsFor(n int) (*callBuffers, error) {
 	if in := r.inputs[n]; in != nil {
 		return in, nil
 	}
-	in := &callBuffers{steps: n, byName: map[string]*ort.Buffer{inFeatures: r.data.features, inTarget: r.data.target}}
+	in := &callBuffers{byName: map[string]*ort.Buffer{inFeatures: r.data.features, inTarget: r.data.target}}
 	if r.data.known != nil {
 		in.byName[inKnown] = r.data.known
 	}
@@ -288,19 +270,14 @@ func (r *run) params(m int) [][]float32 {
 func (r *run) trained() []Trained {
 	var out []Trained
 	for m, spec := range r.g.plan.specs {
-		out = append(out, Trained{
-			Spec: spec, Network: r.g.plan.net.mlp(r.params(m)),
-			Epochs: len(r.losses[m]), Loss: r.losses[m],
-		})
+		out = append(out, Trained{Spec: spec, Network: r.g.plan.net.mlp(r.params(m)), Loss: r.losses[m]})
 	}
 	return out
 }
 
 func (r *run) close() {
-	for _, s := range []*ort.Session{r.session, r.scorer} {
-		if s != nil {
-			s.Close()
-		}
+	if r.session != nil {
+		r.session.Close()
 	}
 	for _, side := range r.state {
 		for _, b := range side {

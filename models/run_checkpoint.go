@@ -19,12 +19,12 @@ func checkpointPath(dir string, g *group) string {
 }
 
 // save writes the run's state if it is due according to the policy, and always at the end of a run.
-func (r *run) save(p CheckpointPolicy, rec Recorder) error {
+func (r *run) save(p CheckpointPolicy) error {
 	steps := r.g.settings.Epochs * r.g.perEpoch
-	if p.Dir == "" || (!r.stopped && r.step < steps && time.Since(r.saved) < p.Every) {
+	if p.Dir == "" || r.step < steps && time.Since(r.saved) < p.Every {
 		return nil
 	}
-	b, err := r.checkpoint(steps, rec)
+	b, err := r.checkpoint(steps)
 	if err != nil {
 		return fmt.Errorf("save checkpoint: %w", err)
 	}
@@ -39,36 +39,29 @@ func (r *run) save(p CheckpointPolicy, rec Recorder) error {
 }
 
 // checkpoint is the run as a file; steps is the total of the whole run.
-func (r *run) checkpoint(steps int, rec Recorder) ([]byte, error) {
+func (r *run) checkpoint(steps int) ([]byte, error) {
 	c := Checkpoint{
-		Key: r.key, Group: r.g.index, Step: r.step, Steps: steps, Stopped: r.stopped,
+		Key: r.key, Group: r.g.index, Step: r.step, Steps: steps,
 		Settings: r.g.settings, Specs: r.g.plan.specs, Losses: r.losses, Partial: r.partial,
 	}
 	for _, q := range r.g.plan.net.params() {
 		c.Params = append(c.Params, fmt.Sprintf("%s %dx%d", q.name, q.rows, q.cols))
 	}
-	var recorder []byte
-	if rec != nil {
-		var err error
-		if recorder, err = rec.Save(r.g.members); err != nil {
-			return nil, err
-		}
-	}
 	var state [][]byte
 	for _, b := range r.state[r.front] {
 		state = append(state, b.Bytes())
 	}
-	return c.marshal(recorder, state)
+	return c.marshal(state)
 }
 
 // load continues from the group's file, if there is one.
-func (r *run) load(p CheckpointPolicy, rec Recorder) error {
+func (r *run) load(p CheckpointPolicy) error {
 	r.saved = time.Now()
 	if p.Dir == "" {
 		return nil
 	}
 	path := checkpointPath(p.Dir, r.g)
-	c, extra, state, err := readCheckpoint(path)
+	c, state, err := readCheckpoint(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -80,9 +73,6 @@ func (r *run) load(p CheckpointPolicy, rec Recorder) error {
 	}
 	if err := r.restore(c, state); err != nil {
 		return fmt.Errorf("read checkpoint %q: %w", path, err)
-	}
-	if rec != nil {
-		return rec.Load(r.g.members, extra)
 	}
 	return nil
 }
@@ -100,7 +90,7 @@ func (r *run) restore(c *Checkpoint, state []byte) error {
 	for _, buf := range r.state[r.front] {
 		state = state[copy(buf.Bytes(), state):]
 	}
-	r.step, r.stopped, r.losses, r.partial = c.Step, c.Stopped, c.Losses, c.Partial
+	r.step, r.losses, r.partial = c.Step, c.Losses, c.Partial
 	return nil
 }
 

@@ -94,7 +94,7 @@ func CheckTau(tau float64) error {
 
 // check returns the first problem of a spec.
 func (s Spec) check(p *Problem) error {
-	n, a := p.Len(), p.Actions()
+	n, a := p.Len(), p.actions()
 	switch {
 	case !(s.LearningRate > 0):
 		return fmt.Errorf("learning rate %g is not positive", s.LearningRate)
@@ -127,7 +127,7 @@ func (s Spec) allowed(p *Problem, i int) bool {
 }
 
 func (s Spec) allowsAny(p *Problem) bool {
-	for i := range p.Actions() {
+	for i := range p.actions() {
 		if s.allowed(p, i) {
 			return true
 		}

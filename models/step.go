@@ -97,7 +97,7 @@ func (p stepPlan) inputs(g *onnx.Graph) stepInputs {
 	}
 	in := stepInputs{
 		features: p.data(g, inFeatures, p.problem.Features, n, int64(p.problem.Dim)),
-		target:   p.data(g, inTarget, p.problem.Target, n, int64(p.problem.Actions())),
+		target:   p.data(g, inTarget, p.problem.Target, n, int64(p.problem.actions())),
 		trip:     g.Input(inSteps, onnx.Int64, onnx.Shape{}),
 		rows:     perStep(inRows, onnx.Int64, s, b),
 		coef:     perStep(inCoef, onnx.Float32, s, 1, b),
@@ -108,7 +108,7 @@ func (p stepPlan) inputs(g *onnx.Graph) stepInputs {
 		fees: p.fees(g),
 	}
 	if p.problem.Known != nil {
-		in.known = p.data(g, inKnown, p.problem.Known, n, int64(p.problem.Actions()))
+		in.known = p.data(g, inKnown, p.problem.Known, n, int64(p.problem.actions()))
 	}
 	if p.decays() {
 		in.scalars.decay = perStep(inDecay, onnx.Float32, s, 1, 1)
@@ -256,7 +256,7 @@ func (p stepPlan) fees(g *onnx.Graph) *onnx.Value {
 	for i, s := range p.specs {
 		lambdas[i] = s.Lambda
 	}
-	beta, gamma := make([]float64, q.Actions()), make([]float64, q.Actions())
+	beta, gamma := make([]float64, q.actions()), make([]float64, q.actions())
 	for i := range beta {
 		if q.Beta != nil {
 			beta[i] = q.Beta[i/q.Advice]
@@ -272,7 +272,7 @@ func (p stepPlan) fees(g *onnx.Graph) *onnx.Value {
 
 // allowed combines the mask of the problem and the masks of the models, S x actions; nil if nothing is masked.
 func (p stepPlan) allowed() []bool {
-	a := p.problem.Actions()
+	a := p.problem.actions()
 	out, all := make([]bool, 0, len(p.specs)*a), true
 	for _, s := range p.specs {
 		for i := range a {
@@ -302,18 +302,4 @@ func (p stepPlan) slope(g *onnx.Graph, in stepScalars) *onnx.Value {
 		tau[i] = s.Tau
 	}
 	return slopes(g, onnx.Float32, tau)
-}
-
-// scoreGraph maps features [N, dim] to scores [S, outputs, N] with parameters as inputs. It evaluates a group during
-// training.
-func (p stepPlan) scoreGraph() (*onnx.Model, error) {
-	g := onnx.NewGraph("score")
-	s := int64(len(p.specs))
-	x := g.Input(inFeatures, onnx.Float32, onnx.Shape{onnx.Sym("N"), onnx.Fix(int64(p.problem.Dim))})
-	var params []*onnx.Value
-	for _, q := range p.net.params() {
-		params = append(params, g.Input(q.name, onnx.Float32, onnx.Dims(s, int64(q.rows), int64(q.cols))))
-	}
-	g.Output("scores", p.net.forward(g, g.Transpose(x, 1, 0), params, nil))
-	return g.Build(onnx.BuildOptions{})
 }

@@ -112,7 +112,7 @@ func TestStepsEqualPyTorch(t *testing.T) {
 			spec := Spec{Name: c.Name, Lambda: c.Lambda, Tau: c.Tau, LearningRate: c.Optimizer.LR, WeightDecay: c.Optimizer.WeightDecay}
 			var pick []int
 			if c.Method == "l2d" || len(c.Unavailable) > 0 {
-				spec.Mask = make([]bool, p.Actions())
+				spec.Mask = make([]bool, p.actions())
 				for i := range spec.Mask {
 					spec.Mask[i] = c.Method != "l2d" || i%p.Advice == 0
 				}
@@ -121,7 +121,7 @@ func TestStepsEqualPyTorch(t *testing.T) {
 				}
 			}
 			if c.Method == "l2d" {
-				for i := range p.Actions() {
+				for i := range p.actions() {
 					if i%p.Advice == 0 {
 						pick = append(pick, i/p.Advice)
 					} else {

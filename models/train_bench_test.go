@@ -33,7 +33,7 @@ func (b benchShape) problem() *Problem {
 	for range b.rows * b.dim {
 		p.Features = append(p.Features, float32(r.NormFloat64()))
 	}
-	for range b.rows * p.Actions() {
+	for range b.rows * p.actions() {
 		p.Target = append(p.Target, float32(r.IntN(2)))
 	}
 	return p

@@ -22,7 +22,7 @@ func smallProblem(rows int) *Problem {
 	for range rows {
 		x := r.NormFloat64()
 		p.Features = append(p.Features, float32(x), float32(r.NormFloat64()), float32(r.NormFloat64()))
-		for i := range p.Actions() {
+		for i := range p.actions() {
 			loss := 0.2 + 0.1*float64(i)
 			if x > 0 {
 				loss = 0.7 - 0.1*float64(i)
@@ -107,83 +107,36 @@ func TestTrainingIsDeterministic(t *testing.T) {
 	}
 }
 
-// interrupted stops with an error at an epoch, and saves a counter.
-type interrupted struct {
-	at    int
-	calls int
-}
-
-var errInterrupted = errors.New("interrupted")
-
-func (r *interrupted) Record(_ context.Context, s *Snapshot) (bool, error) {
-	r.calls++
-	if s.Epoch() == r.at {
-		return false, errInterrupted
-	}
-	return false, nil
-}
-
-func (r *interrupted) Save([]int) ([]byte, error) { return []byte{byte(r.calls)}, nil }
-func (r *interrupted) Load(_ []int, b []byte) error {
-	r.calls = int(b[0])
-	return nil
-}
-
 func TestCheckpointResumesToTheSameBits(t *testing.T) {
 	p, s := smallProblem(100), smallSettings()
-	s.Workers = 1
+	s.Workers, s.Epochs = 1, 600 // more steps than one call of the runtime has
 	specs := smallSpecs(3)
 	specs = append(specs[:0:0], specs[1], specs[1], specs[1])
 	specs[1].Seed, specs[2].Seed = 11, 12
 	whole := mustTrain(t, p, specs, s, Options{})
-	dir := t.TempDir()
-	o := Options{Every: 1, Save: CheckpointPolicy{Dir: dir}}
-	o.Runtime, o.Record = orttest.Open(t, 0), &interrupted{at: 4}
-	if _, err := Train(context.Background(), p, specs, s, o); !errors.Is(err, errInterrupted) {
+	ctx, cancel := context.WithCancel(t.Context())
+	o := Options{Runtime: orttest.Open(t, 0), Save: CheckpointPolicy{Dir: t.TempDir()}, Progress: func(int) { cancel() }}
+	if _, err := Train(ctx, p, specs, s, o); !errors.Is(err, context.Canceled) {
 		t.Fatalf("error is %v", err)
 	}
-	c, err := ReadCheckpoint(filepath.Join(dir, "group-0.ckpt"))
+	c, err := ReadCheckpoint(filepath.Join(o.Save.Dir, "group-0.ckpt"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.Step != 3*4 || c.Steps != 6*4 {
-		t.Fatalf("checkpoint is at step %d of %d, want 12 of 24", c.Step, c.Steps)
+	if c.Step != callSteps || c.Steps != 600*4 {
+		t.Fatalf("checkpoint is at step %d of %d, want %d of 2400", c.Step, c.Steps, callSteps)
 	}
-	rec := &interrupted{at: -1}
-	o.Record = rec
-	resumed, err := Train(context.Background(), p, specs, s, o)
+	o.Progress = nil
+	resumed, err := Train(t.Context(), p, specs, s, o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if !reflect.DeepEqual(whole, resumed) {
 		t.Fatal("resumed run differs from the undisturbed one")
 	}
-	if rec.calls != 6 {
-		t.Fatalf("recorder saw %d epochs, want 6", rec.calls)
-	}
 	specs[0].LearningRate *= 2
-	if _, err := Train(context.Background(), p, specs, s, o); !errors.Is(err, ErrOtherCheckpoint) {
+	if _, err := Train(t.Context(), p, specs, s, o); !errors.Is(err, ErrOtherCheckpoint) {
 		t.Fatalf("another run's checkpoint was taken: %v", err)
-	}
-}
-
-// TestStoppedRunStaysStopped: a group that its recorder stopped is not trained further when its run continues.
-// stopFirst ends training at its first record.
-type stopFirst struct{}
-
-func (stopFirst) Record(context.Context, *Snapshot) (bool, error) { return true, nil }
-func (stopFirst) Save([]int) ([]byte, error)                      { return nil, nil }
-func (stopFirst) Load([]int, []byte) error                        { return nil }
-
-func TestStoppedRunStaysStopped(t *testing.T) {
-	p, s := smallProblem(100), smallSettings()
-	o := Options{Every: 2, Record: stopFirst{}, Save: CheckpointPolicy{Dir: t.TempDir()}}
-	first := mustTrain(t, p, smallSpecs(2), s, o)
-	if first[0].Epochs != 2 {
-		t.Fatalf("training took %d epochs, its recorder ended it at 2", first[0].Epochs)
-	}
-	if again := mustTrain(t, p, smallSpecs(2), s, o); !reflect.DeepEqual(first, again) {
-		t.Fatalf("continued to %d epochs after the recorder had ended it at 2", again[0].Epochs)
 	}
 }
 
@@ -276,33 +229,5 @@ func TestTauWarmup(t *testing.T) {
 	}
 	if d := largestDifference(train(2, 1, 20), train(2, 0, 20)); d < 1e-3 {
 		t.Errorf("a warm-up moves a model of tau = 2 by %g only", d)
-	}
-}
-
-// watcher keeps the contents of snapshots, by model.
-type watcher struct {
-	loss map[int][]float64
-	last map[int]network.MLP
-}
-
-func (w *watcher) Record(_ context.Context, s *Snapshot) (bool, error) {
-	for i, m := range s.Models() {
-		w.loss[m], w.last[m] = append(w.loss[m], s.Loss(i)), s.Network(i)
-	}
-	return false, nil
-}
-func (*watcher) Save([]int) ([]byte, error) { return nil, nil }
-func (*watcher) Load([]int, []byte) error   { return nil }
-
-// TestSnapshotsShowWhatTrainReturns: the losses of every epoch and, at the last
-// one, the weights.
-func TestSnapshotsShowWhatTrainReturns(t *testing.T) {
-	w := &watcher{loss: map[int][]float64{}, last: map[int]network.MLP{}}
-	s := smallSettings()
-	s.Workers, s.Group = 1, 2 // one group after the other
-	for m, trained := range mustTrain(t, smallProblem(100), smallSpecs(5), s, Options{Every: 1, Record: w}) {
-		if !reflect.DeepEqual(w.loss[m], trained.Loss) || !reflect.DeepEqual(w.last[m], trained.Network) {
-			t.Errorf("model %d: snapshots show losses %v, trained has %v", m, w.loss[m], trained.Loss)
-		}
 	}
 }

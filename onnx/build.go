@@ -15,8 +15,6 @@ import (
 type BuildOptions struct {
 	Opset     int64 // of the standard operators, 16 to 21; 0 is 17
 	IRVersion int64 // of the file format, at least 4; 0 is 8
-	Producer  string
-	Metadata  map[string]string
 }
 
 // Build makes the model. Nodes and constants that no output needs are left out. The same calls on a graph give the same
@@ -55,10 +53,6 @@ func (g *Graph) Build(o BuildOptions) (*Model, error) {
 	for _, domain := range slices.Sorted(maps.Keys(w.domains)) {
 		m.Proto.OpsetImport = append(m.Proto.OpsetImport, opsetID(domain, w.domains[domain]))
 	}
-	if o.Producer != "" {
-		m.Proto.ProducerName = proto.String(o.Producer)
-	}
-	m.SetMetadata(o.Metadata)
 	return m, nil
 }
 

@@ -4,15 +4,16 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
 	"google.golang.org/protobuf/proto"
 
-	"pipe/onnx/internal/protos"
 	"pipe/onnx/onnxpb"
 )
 
@@ -167,29 +168,26 @@ const externalAlign = 4096
 // existed before, a crash in between leaves the old model with the new data.
 func (m *Model) WriteExternal(path string, threshold int) error {
 	side := path + ".data"
-	light := &Model{Proto: m.Proto}
-	var err error
-	if werr := writeAtomic(side, func(w io.Writer) error {
-		light.Proto, err = splitData(m.Proto, filepath.Base(side), threshold, w)
+	var light *Model
+	if err := writeAtomic(side, func(w io.Writer) (err error) {
+		light, err = m.splitData(filepath.Base(side), threshold, w)
 		return err
-	}); werr != nil {
-		return fmt.Errorf("write model %q: %w", path, werr)
+	}); err != nil {
+		return fmt.Errorf("write model %q: %w", path, err)
 	}
 	return light.WriteFile(path)
 }
 
 // splitData writes large data to w and returns a model that refers to it; the
 // data itself is not copied.
-func splitData(m *onnxpb.ModelProto, location string, threshold int, w io.Writer) (*onnxpb.ModelProto, error) {
-	light := &onnxpb.ModelProto{}
-	protos.Shallow(light, m)
-	light.Graph = &onnxpb.GraphProto{}
-	protos.Shallow(light.Graph, m.GetGraph())
-	light.Graph.Initializer = nil
+func (m *Model) splitData(location string, threshold int, w io.Writer) (*Model, error) {
+	light := m.shallow()
+	g := light.Proto.Graph
+	g.Initializer = nil
 	offset := int64(0)
-	for _, t := range m.GetGraph().GetInitializer() {
+	for _, t := range m.Proto.GetGraph().GetInitializer() {
 		if len(t.GetRawData()) < threshold || t.GetDataLocation() == onnxpb.TensorProto_EXTERNAL {
-			light.Graph.Initializer = append(light.Graph.Initializer, t)
+			g.Initializer = append(g.Initializer, t)
 			continue
 		}
 		gap := (externalAlign - offset%externalAlign) % externalAlign
@@ -200,7 +198,7 @@ func splitData(m *onnxpb.ModelProto, location string, threshold int, w io.Writer
 			return nil, err
 		}
 		offset += gap
-		light.Graph.Initializer = append(light.Graph.Initializer, reference(t, location, offset))
+		g.Initializer = append(g.Initializer, reference(t, location, offset))
 		offset += int64(len(t.RawData))
 	}
 	return light, nil
@@ -219,4 +217,22 @@ func reference(t *onnxpb.TensorProto, location string, offset int64) *onnxpb.Ten
 			pair("length", strconv.Itoa(len(t.RawData))),
 		},
 	}
+}
+
+// ExternalFiles lists the files with data that Parse did not load, relative to the model's folder and sorted. A
+// location outside the folder is an error.
+func (m *Model) ExternalFiles() ([]string, error) {
+	files := map[string]bool{}
+	err := m.eachTensor(func(t *onnxpb.TensorProto) error {
+		if t.GetDataLocation() != onnxpb.TensorProto_EXTERNAL {
+			return nil
+		}
+		e, err := parseExternal(t)
+		if err != nil {
+			return fmt.Errorf("tensor %q: %w", t.GetName(), err)
+		}
+		files[e.location] = true
+		return nil
+	})
+	return slices.Sorted(maps.Keys(files)), err
 }

@@ -32,7 +32,7 @@ func FuzzParse(f *testing.F) {
 			connect[o.Name] = "x"
 			break
 		}
-		if c, err := rewrite.Merge(m, second, connect, rewrite.DefaultMergeOptions()); err == nil && c.Check() != nil {
+		if c, err := rewrite.Merge(m, second, connect, rewrite.MergeOptions{Name: "merged", FirstPrefix: "first/", SecondPrefix: "second/"}); err == nil && c.Check() != nil {
 			t.Fatal("a merged model does not pass the check")
 		}
 		if _, err := rewrite.ToFloat16(m); !sound && err == nil {

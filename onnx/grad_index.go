@@ -85,8 +85,8 @@ func gradSlice(t *tape, n *node, dy []cot) {
 	where := slices.Clone(n.in)
 	where[0] = g.ReshapeTo(all, g.ShapeOf(x), x.shape)
 	taken := g.emit("Slice", where, Int64, y.shape)
-	zeros := g.ConstantOfShape(count, all.shape, x.dtype, 0)
-	flat := g.ScatterAdd(zeros, t.line(taken), t.line(d.v), 0)
+	zeros := g.zerosOf(count, all.shape, x.dtype)
+	flat := g.scatterAdd(zeros, t.line(taken), t.line(d.v), 0)
 	t.add(x, cot{g.reshapeLike(flat, x), d.c})
 }
 
@@ -162,7 +162,7 @@ func gradGather(t *tape, n *node, dy []cot) {
 	}
 	where := g.ExpandLike(g.Unsqueeze(taken, spread...), rows)
 	zeros := g.ExpandLike(g.Scalar(x.dtype, 0), x)
-	t.add(x, cot{g.ScatterAdd(zeros, where, rows, int64(axis)), d.c})
+	t.add(x, cot{g.scatterAdd(zeros, where, rows, int64(axis)), d.c})
 }
 
 // mergeAxes merges n axes from the given one on into one.
@@ -203,5 +203,5 @@ func (t *tape) mergeDynamic(x *Value, axis, n int, out Shape) *Value {
 func gradGatherElements(t *tape, n *node, dy []cot) {
 	x, d := n.in[0], t.full(dy[0], n.out[0])
 	zeros := t.g.ExpandLike(t.g.Scalar(x.dtype, 0), x)
-	t.add(x, cot{t.g.ScatterAdd(zeros, n.in[1], d.v, n.int("axis")), d.c})
+	t.add(x, cot{t.g.scatterAdd(zeros, n.in[1], d.v, n.int("axis")), d.c})
 }

@@ -11,17 +11,10 @@ func (t *tape) unreduce(d cot, n *node) cot {
 	return cot{t.g.Unsqueeze(d.v, n.ints("axes")...), d.c}
 }
 
-func gradReduceSum(t *tape, n *node, dy []cot) {
-	if t.depends(n.in[0]) {
-		t.add(n.in[0], t.unreduce(dy[0], n))
-	}
-}
+func gradReduceSum(t *tape, n *node, dy []cot) { t.add(n.in[0], t.unreduce(dy[0], n)) }
 
 func gradReduceMean(t *tape, n *node, dy []cot) {
 	x := n.in[0]
-	if !t.depends(x) {
-		return
-	}
 	d, dims := t.unreduce(dy[0], n), []Dim(nil)
 	for _, a := range n.ints("axes") {
 		dims = append(dims, x.dim(int(a)))
@@ -35,17 +28,12 @@ func gradReduceMean(t *tape, n *node, dy []cot) {
 }
 
 func gradReduceSumSquare(t *tape, n *node, dy []cot) {
-	if x := n.in[0]; t.depends(x) {
-		t.add(x, t.mul(t.scale(t.unreduce(dy[0], n), 2), x))
-	}
+	t.add(n.in[0], t.mul(t.scale(t.unreduce(dy[0], n), 2), n.in[0]))
 }
 
 // Elements that are tied for the largest or smallest share the gradient.
 func gradReduceExtreme(t *tape, n *node, dy []cot) {
 	g, x := t.g, n.in[0]
-	if !t.depends(x) {
-		return
-	}
 	best := t.unreduce(tensor(n.out[0]), n).v
 	hit := g.Cast(g.Equal(x, best), x.dtype)
 	share := g.Div(hit, g.ReduceSum(hit, true, n.ints("axes")...))
@@ -55,9 +43,6 @@ func gradReduceExtreme(t *tape, n *node, dy []cot) {
 // dx = y*dy - y*sum(y*dy).
 func gradSoftmax(t *tape, n *node, dy []cot) {
 	x, y := n.in[0], n.out[0]
-	if !t.depends(x) {
-		return
-	}
 	s := t.mul(dy[0], y)
 	total := t.sumAxes(s, y, []int{int(n.int("axis"))})
 	t.add(x, t.sum(s, t.mul(total, y).neg()))
@@ -66,19 +51,14 @@ func gradSoftmax(t *tape, n *node, dy []cot) {
 // dx = dy - exp(y)*sum(dy).
 func gradLogSoftmax(t *tape, n *node, dy []cot) {
 	x, y := n.in[0], n.out[0]
-	if !t.depends(x) {
-		return
-	}
 	total := t.sumAxes(dy[0], y, []int{int(n.int("axis"))})
 	t.add(x, t.sum(dy[0], t.mul(total, t.g.Exp(y)).neg()))
 }
 
 func gradCumSum(t *tape, n *node, dy []cot) {
-	if x := n.in[0]; t.depends(x) {
-		d := t.full(dy[0], x)
-		axis, _ := scalarValue(n.in[1].base().init)
-		t.add(x, cot{t.g.CumSum(d.v, int64(axis), n.int("exclusive") != 0, n.int("reverse") == 0), d.c})
-	}
+	d := t.full(dy[0], n.in[0])
+	axis, _ := scalarValue(n.in[1].base().init)
+	t.add(n.in[0], cot{t.g.CumSum(d.v, int64(axis), n.int("exclusive") != 0, n.int("reverse") == 0), d.c})
 }
 
 func gradTranspose(t *tape, n *node, dy []cot) {

@@ -1,7 +1,7 @@
 package onnx
 
 // rule adds to the cotangents of a node's inputs the contributions of those of its results. A result without cotangent
-// has the zero cot, which is 0.
+// has the zero cot, which is 0. At least one of the inputs depends on a leaf.
 type rule func(t *tape, n *node, dy []cot)
 
 // rules has the derivative of every differentiable op.
@@ -9,9 +9,9 @@ var rules map[string]rule
 
 // flat lists the ops whose results have derivative 0 or none, so that no gradient flows through them.
 var flat = map[string]bool{
-	"ArgMax": true, "ConstantOfShape": true, "Equal": true, "Floor": true,
+	"ArgMax": true, "ConstantOfShape": true, "Equal": true,
 	"Greater": true, "GreaterOrEqual": true, "Less": true, "LessOrEqual": true,
-	"OneHot": true, "Range": true, "Shape": true, "Sign": true,
+	"Range": true, "Shape": true, "Sign": true,
 }
 
 func init() {
@@ -49,11 +49,7 @@ func init() {
 // elementwise makes a rule for an op of one operand x with a result y of the
 // same shape.
 func elementwise(f func(t *tape, d cot, x, y *Value) cot) rule {
-	return func(t *tape, n *node, dy []cot) {
-		if t.depends(n.in[0]) {
-			t.add(n.in[0], f(t, dy[0], n.in[0], n.out[0]))
-		}
-	}
+	return func(t *tape, n *node, dy []cot) { t.add(n.in[0], f(t, dy[0], n.in[0], n.out[0])) }
 }
 
 // pass adds d(), which broadcasts to the result, to operand i of an op that

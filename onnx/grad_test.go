@@ -6,18 +6,8 @@ import (
 	"testing"
 
 	"pipe/onnx"
-	"pipe/onnx/internal/conform"
-	"pipe/onnx/internal/onnxtest"
+	"pipe/onnx/ort/orttest"
 )
-
-func TestGradientsEqualDifferences(t *testing.T) {
-	if testing.Short() {
-		t.Skip("long arithmetic in one goroutine: it has no races to find")
-	}
-	for _, c := range conform.Cases() {
-		t.Run(c.Name, func(t *testing.T) { conform.CheckGradients(t, c, onnxtest.Evaluate) })
-	}
-}
 
 // ops lists the operators of the nodes that a model has in addition to those of the forward pass.
 func ops(t *testing.T, g *onnx.Graph) []string {
@@ -71,12 +61,9 @@ func TestGradientOfUnrelatedValueIsZero(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := onnxtest.Evaluate(m, map[string]*onnx.Tensor{
+	out := orttest.Evaluate(t, m, map[string]*onnx.Tensor{
 		"x": onnx.Float64s([]int64{2}, []float64{1, 2}), "y": onnx.Float64s([]int64{3}, []float64{1, 2, 3}),
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	if !slices.Equal(out["dy"].Float64s(), []float64{0, 0, 0}) || !slices.Equal(out["dx"].Float64s(), []float64{0, 0}) {
 		t.Errorf("gradients are %v and %v", out["dy"].Float64s(), out["dx"].Float64s())
 	}
@@ -123,10 +110,7 @@ func TestGradientsInsideLoop(t *testing.T) {
 	if err := m.Check(); err != nil {
 		t.Fatal(err)
 	}
-	out, err := onnxtest.Evaluate(m, map[string]*onnx.Tensor{"x": onnx.Float64s([]int64{2}, []float64{8, -16})})
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := orttest.Evaluate(t, m, map[string]*onnx.Tensor{"x": onnx.Float64s([]int64{2}, []float64{8, -16})})
 	if !slices.Equal(out["x3"].Float64s(), []float64{1, -2}) || !slices.Equal(out["losses"].Float64s(), []float64{320, 80, 20}) {
 		t.Errorf("x is %v, losses %v", out["x3"].Float64s(), out["losses"].Float64s())
 	}
@@ -147,10 +131,7 @@ func TestGradientThroughCast(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := onnxtest.Evaluate(m, map[string]*onnx.Tensor{"x": onnx.Float64s([]int64{2}, []float64{1, 2})})
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := orttest.Evaluate(t, m, map[string]*onnx.Tensor{"x": onnx.Float64s([]int64{2}, []float64{1, 2})})
 	if out["dx"].DType != onnx.Float64 || !slices.Equal(out["dx"].Float64s(), []float64{3, 5}) {
 		t.Errorf("gradient is %v", out["dx"])
 	}

@@ -47,7 +47,7 @@ func TestOfficialCheckerAgrees(t *testing.T) {
 		args = append(args, path)
 	}
 	write("affine", true, onnxtest.Affine(t), nil)
-	m, err := rewrite.Merge(onnxtest.Affine(t), onnxtest.Head(t, onnx.Sym("rows"), 18), map[string]string{"y": "x"}, rewrite.DefaultMergeOptions())
+	m, err := rewrite.Merge(onnxtest.Affine(t), onnxtest.Head(t, onnx.Sym("rows"), 18), map[string]string{"y": "x"}, rewrite.MergeOptions{Name: "merged", FirstPrefix: "first/", SecondPrefix: "second/"})
 	write("merged", true, m, err)
 	for _, opset := range []int64{16, 17, 18, 21} {
 		write(fmt.Sprintf("forest.%d", opset), true, forest(t, onnx.BuildOptions{Opset: opset, IRVersion: 8 + 2*(opset/21)}), nil)

@@ -60,10 +60,7 @@ func (m *Model) WithOutputs(names ...string) (*Model, error) {
 	for _, v := range m.Proto.GetGraph().GetOutput() {
 		all[v.GetName()] = v
 	}
-	out := &Model{Proto: &onnxpb.ModelProto{}}
-	protos.Shallow(out.Proto, m.Proto)
-	out.Proto.Graph = &onnxpb.GraphProto{}
-	protos.Shallow(out.Proto.Graph, m.Proto.GetGraph())
+	out := m.shallow()
 	out.Proto.Graph.Output = nil
 	for _, name := range names {
 		if all[name] == nil {
@@ -77,10 +74,7 @@ func (m *Model) WithOutputs(names ...string) (*Model, error) {
 // WithConstants is the model with constants in place of some of its inputs, by name. A constant of another type, or of a
 // shape that the input does not have, is an error. It shares nodes and constants with m.
 func (m *Model) WithConstants(values map[string]*Tensor) (*Model, error) {
-	out := &Model{Proto: &onnxpb.ModelProto{}}
-	protos.Shallow(out.Proto, m.Proto)
-	out.Proto.Graph = &onnxpb.GraphProto{}
-	protos.Shallow(out.Proto.Graph, m.Proto.GetGraph())
+	out := m.shallow()
 	inputs := map[string]IO{}
 	for _, in := range m.Inputs() {
 		inputs[in.Name] = in
@@ -99,6 +93,15 @@ func (m *Model) WithConstants(values map[string]*Tensor) (*Model, error) {
 	}
 	g.Input = slices.DeleteFunc(slices.Clone(g.GetInput()), func(v *onnxpb.ValueInfoProto) bool { return values[v.GetName()] != nil })
 	return out, nil
+}
+
+// shallow is a model with a graph of its own, which shares its nodes and constants with m.
+func (m *Model) shallow() *Model {
+	out := &Model{Proto: &onnxpb.ModelProto{}}
+	protos.Shallow(out.Proto, m.Proto)
+	out.Proto.Graph = &onnxpb.GraphProto{}
+	protos.Shallow(out.Proto.Graph, m.Proto.GetGraph())
+	return out
 }
 
 func ioOf(v *onnxpb.ValueInfoProto) IO {

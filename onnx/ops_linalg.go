@@ -8,9 +8,6 @@ import (
 // MatMul multiplies matrices as numpy does: [..., n, k] by [..., k, m] gives [..., n, m] with broadcasting of the
 // leading axes. A vector on the left is a row, on the right a column, and its axis is removed from the result.
 func (g *Graph) MatMul(a, b *Value) *Value {
-	if g.Err() != nil {
-		return g.inert(1)[0]
-	}
 	if a.dtype != b.dtype {
 		return g.fail("MatMul", fmt.Errorf("types %s and %s", a.dtype, b.dtype))
 	}
@@ -53,9 +50,6 @@ func matmulShape(a, b Shape) (Shape, error) {
 // Gemm is alpha*A*B + beta*C for matrices, where A is a or its transpose and B
 // is b or its transpose; c broadcasts to the result and may be nil.
 func (g *Graph) Gemm(a, b, c *Value, alpha, beta float64, transA, transB bool) *Value {
-	if g.Err() != nil {
-		return g.inert(1)[0]
-	}
 	s, err := gemmShape(a, b, c, transA, transB)
 	if err != nil {
 		return g.fail("Gemm", err)
@@ -105,9 +99,6 @@ func flag(b bool) int64 {
 // Transpose reorders the axes: axis i of the result is axis perm[i] of x.
 // Without perm the order is reversed.
 func (g *Graph) Transpose(x *Value, perm ...int64) *Value {
-	if g.Err() != nil {
-		return g.inert(1)[0]
-	}
 	if len(perm) == 0 {
 		for i := x.rank() - 1; i >= 0; i-- {
 			perm = append(perm, int64(i))

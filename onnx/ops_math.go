@@ -39,9 +39,6 @@ func (g *Graph) unaryFloat(op string, x *Value) *Value {
 
 // binary is an elementwise op with broadcasting; if out is Undefined, the result has the type of the operands.
 func (g *Graph) binary(op string, a, b *Value, out DType) *Value {
-	if g.Err() != nil {
-		return g.inert(1)[0]
-	}
 	if a.dtype != b.dtype {
 		return g.fail(op, fmt.Errorf("types %s and %s", a.dtype, b.dtype))
 	}
@@ -77,9 +74,6 @@ func (g *Graph) Max(a, b *Value) *Value { return g.binary("Max", a, b, Undefined
 // Min is the smaller of a and b with broadcasting. Where they are equal the
 // gradient goes to a.
 func (g *Graph) Min(a, b *Value) *Value { return g.binary("Min", a, b, Undefined) }
-
-// Mod is the remainder of integers with the sign of b, with broadcasting.
-func (g *Graph) Mod(a, b *Value) *Value { return g.binary("Mod", a, b, Undefined) }
 
 // Neg is -x.
 func (g *Graph) Neg(x *Value) *Value { return g.unary("Neg", x) }
@@ -123,9 +117,6 @@ func (g *Graph) Cos(x *Value) *Value { return g.unaryFloat("Cos", x) }
 // Sign is -1, 0 or 1; no gradient flows through it.
 func (g *Graph) Sign(x *Value) *Value { return g.unary("Sign", x) }
 
-// Floor rounds down; no gradient flows through it.
-func (g *Graph) Floor(x *Value) *Value { return g.unaryFloat("Floor", x) }
-
 // Identity is x as a separate value.
 func (g *Graph) Identity(x *Value) *Value { return g.unary("Identity", x) }
 
@@ -167,9 +158,6 @@ func (g *Graph) LessOrEqual(a, b *Value) *Value { return g.binary("LessOrEqual",
 
 // Where picks a where cond (bool) holds and b elsewhere; all three broadcast.
 func (g *Graph) Where(cond, a, b *Value) *Value {
-	if g.Err() != nil {
-		return g.inert(1)[0]
-	}
 	if cond.dtype != Bool || a.dtype != b.dtype {
 		return g.fail("Where", fmt.Errorf("types %s, %s and %s", cond.dtype, a.dtype, b.dtype))
 	}
@@ -185,9 +173,6 @@ func (g *Graph) Where(cond, a, b *Value) *Value {
 
 // Clip limits x to [lo, hi]. Outside, the gradient is 0.
 func (g *Graph) Clip(x *Value, lo, hi float64) *Value {
-	if g.Err() != nil {
-		return g.inert(1)[0]
-	}
 	if !(lo <= hi) {
 		return g.fail("Clip", errors.New("lower bound above upper bound"))
 	}

@@ -9,9 +9,6 @@ import (
 // mean 0 and variance 1 (of the population; epsilon is added to it), multiplies
 // by scale and adds bias, both of the size of that axis. It needs opset 17.
 func (g *Graph) LayerNormalization(x, scale, bias *Value, epsilon float64) *Value {
-	if g.Err() != nil {
-		return g.inert(1)[0]
-	}
 	const op = "LayerNormalization"
 	if x.rank() == 0 || !x.dtype.IsFloat() {
 		return g.fail(op, fmt.Errorf("operand is %s %s", x.dtype, x.shape))
@@ -29,9 +26,6 @@ func (g *Graph) LayerNormalization(x, scale, bias *Value, epsilon float64) *Valu
 // Gelu is x * P(N <= x) for a standard normal N: x/2 * (1 + erf(x/sqrt(2))). It is composed of simpler ops, which ONNX
 // Runtime fuses.
 func (g *Graph) Gelu(x *Value) *Value {
-	if g.Err() != nil {
-		return g.inert(1)[0]
-	}
 	c := func(v float64) *Value { return g.Scalar(x.dtype, v) }
 	return g.Mul(g.Mul(x, g.Add(g.Erf(g.Div(x, c(math.Sqrt2))), c(1))), c(0.5))
 }
@@ -39,9 +33,6 @@ func (g *Graph) Gelu(x *Value) *Value {
 // GeluTanh is the approximation x/2 * (1 + tanh(sqrt(2/pi) * (x + 0.044715 x^3)))
 // of Gelu by Hendrycks and Gimpel, 2016.
 func (g *Graph) GeluTanh(x *Value) *Value {
-	if g.Err() != nil {
-		return g.inert(1)[0]
-	}
 	c := func(v float64) *Value { return g.Scalar(x.dtype, v) }
 	inner := g.Mul(g.Add(x, g.Mul(g.Pow(x, c(3)), c(0.044715))), c(math.Sqrt(2/math.Pi)))
 	return g.Mul(g.Mul(x, g.Add(g.Tanh(inner), c(1))), c(0.5))

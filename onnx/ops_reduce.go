@@ -7,9 +7,6 @@ import (
 
 // reduce removes the axes, or keeps them with size 1. No axes means all.
 func (g *Graph) reduce(op string, x *Value, keepdims bool, axes []int64) *Value {
-	if g.Err() != nil {
-		return g.inert(1)[0]
-	}
 	list, err := x.shape.axes(axes)
 	if err != nil {
 		return g.fail(op, err)
@@ -63,9 +60,6 @@ func (g *Graph) ReduceSumSquare(x *Value, keepdims bool, axes ...int64) *Value {
 }
 
 func (g *Graph) alongAxis(op string, x *Value, axis int64) *Value {
-	if g.Err() != nil {
-		return g.inert(1)[0]
-	}
 	i, err := x.shape.axis(axis)
 	if err != nil {
 		return g.fail(op, err)
@@ -81,9 +75,6 @@ func (g *Graph) LogSoftmax(x *Value, axis int64) *Value { return g.alongAxis("Lo
 
 // ArgMax is the int64 index of the largest element along the axis, the smallest index on ties.
 func (g *Graph) ArgMax(x *Value, axis int64, keepdims bool) *Value {
-	if g.Err() != nil {
-		return g.inert(1)[0]
-	}
 	i, err := x.shape.axis(axis)
 	if err != nil {
 		return g.fail("ArgMax", err)
@@ -100,10 +91,6 @@ func (g *Graph) ArgMax(x *Value, axis int64, keepdims bool) *Value {
 // TopK gives the k largest (or smallest) elements along the axis, sorted, and
 // their int64 indices.
 func (g *Graph) TopK(x *Value, k, axis int64, largest bool) (values, indices *Value) {
-	if g.Err() != nil {
-		out := g.inert(2)
-		return out[0], out[1]
-	}
 	i, err := x.shape.axis(axis)
 	if err == nil && (k < 0 || x.dim(i).Known() && k > x.dim(i).Size) {
 		err = fmt.Errorf("%d elements of axis %d of shape %s", k, axis, x.shape)
@@ -122,9 +109,6 @@ func (g *Graph) TopK(x *Value, k, axis int64, largest bool) (values, indices *Va
 // CumSum is the running sum along the axis: exclusive leaves the element
 // itself out, reverse starts at the end. It has no gradient rule.
 func (g *Graph) CumSum(x *Value, axis int64, exclusive, reverse bool) *Value {
-	if g.Err() != nil {
-		return g.inert(1)[0]
-	}
 	i, err := x.shape.axis(axis)
 	if err != nil {
 		return g.fail("CumSum", err)

@@ -10,9 +10,6 @@ import (
 // Reshape changes the axes of x and keeps its elements in their order: size 0 keeps the axis at that position, one -1
 // takes the remaining elements.
 func (g *Graph) Reshape(x *Value, sizes ...int64) *Value {
-	if g.Err() != nil {
-		return g.inert(1)[0]
-	}
 	out, err := reshape(x.shape, sizes)
 	if err != nil {
 		return g.fail("Reshape", fmt.Errorf("%s to %v: %w", x.shape, sizes, err))
@@ -148,9 +145,6 @@ func (g *Graph) Squeeze(x *Value, axes ...int64) *Value {
 
 // Expand stretches axes of size 1 to the given sizes, with the rules of broadcasting.
 func (g *Graph) Expand(x *Value, sizes ...int64) *Value {
-	if g.Err() != nil {
-		return g.inert(1)[0]
-	}
 	out, err := broadcast(x.shape, Dims(sizes...))
 	if err != nil {
 		return g.fail("Expand", fmt.Errorf("%s to %v: %w", x.shape, sizes, err))
@@ -171,9 +165,6 @@ func (g *Graph) ExpandLike(x, like *Value) *Value {
 
 // ShapeOf is the shape of x as an int64 vector; a constant if it is known.
 func (g *Graph) ShapeOf(x *Value) *Value {
-	if g.Err() != nil {
-		return g.inert(1)[0]
-	}
 	if sizes, ok := x.shape.Sizes(); ok {
 		return g.int64s(sizes...)
 	}
@@ -182,9 +173,6 @@ func (g *Graph) ShapeOf(x *Value) *Value {
 
 // Concat joins values along an axis; the other axes must agree.
 func (g *Graph) Concat(axis int64, xs ...*Value) *Value {
-	if g.Err() != nil {
-		return g.inert(1)[0]
-	}
 	if len(xs) == 0 {
 		return g.fail("Concat", errors.New("no values to join"))
 	}
@@ -216,9 +204,6 @@ func addDims(a, b Dim) Dim {
 
 // Split splits x along an axis into pieces of the given sizes, whose sum must be the size of the axis if that is known.
 func (g *Graph) Split(x *Value, axis int64, sizes ...int64) []*Value {
-	if g.Err() != nil {
-		return g.inert(len(sizes))
-	}
 	at, err := x.shape.axis(axis)
 	sum, out := int64(0), make([]*Value, len(sizes))
 	for i, n := range sizes {
@@ -248,9 +233,6 @@ const toEnd = math.MaxInt64
 // Slice takes the elements from starts to ends (exclusive) by steps along the axes; negative numbers count from the
 // end, and ends out of range are clamped. Nil axes are the first ones, nil steps are 1.
 func (g *Graph) Slice(x *Value, starts, ends, axes, steps []int64) *Value {
-	if g.Err() != nil {
-		return g.inert(1)[0]
-	}
 	axes, steps = sliceDefaults(len(starts), axes, steps)
 	out, err := sliceShape(x.shape, starts, ends, axes, steps)
 	if err != nil {
@@ -323,9 +305,6 @@ func sliceLen(n, start, end, step int64) int64 {
 // SliceDyn is Slice with step 1 and bounds that are known only when the graph runs: int64 vectors of one length. The
 // sizes of the sliced axes get new names, which AssumeShape can replace.
 func (g *Graph) SliceDyn(x, starts, ends, axes *Value) *Value {
-	if g.Err() != nil {
-		return g.inert(1)[0]
-	}
 	for _, v := range []*Value{starts, ends, axes} {
 		if v.dtype != Int64 || v.rank() != 1 {
 			return g.fail("Slice", fmt.Errorf("bounds are %s %s", v.dtype, v.shape))
@@ -354,9 +333,6 @@ func (g *Graph) SliceDyn(x, starts, ends, axes *Value) *Value {
 
 // Pad puts before[i] zeros before axis i and after[i] after it; negative numbers are not allowed.
 func (g *Graph) Pad(x *Value, before, after []int64) *Value {
-	if g.Err() != nil {
-		return g.inert(1)[0]
-	}
 	if len(before) != x.rank() || len(after) != x.rank() {
 		return g.fail("Pad", fmt.Errorf("%v and %v for shape %s", before, after, x.shape))
 	}

@@ -43,9 +43,6 @@ func (g *Graph) TreeEnsemble(x *Value, trees [][]TreeNode, base float32) *Value 
 // TreeEnsembles is [Graph.TreeEnsemble] for several targets in one node: [rows targets]. Every target has trees of its
 // own, and a base.
 func (g *Graph) TreeEnsembles(x *Value, targets [][][]TreeNode, base []float32) *Value {
-	if g.Err() != nil {
-		return g.inert(1)[0]
-	}
 	if err := checkEnsembles(x, targets, base); err != nil {
 		return g.fail(treeOp, err)
 	}
@@ -160,7 +157,7 @@ func (l *treeLists) add(target int64, t []TreeNode) {
 		l.tree, l.node = append(l.tree, l.trees), append(l.node, int64(j))
 		l.column, l.threshold = append(l.column, int64(n.Column)), append(l.threshold, n.Threshold)
 		l.yes, l.no = append(l.yes, int64(n.True)), append(l.no, int64(n.False))
-		l.missing = append(l.missing, oneIf(n.MissingTrue))
+		l.missing = append(l.missing, flag(n.MissingTrue))
 		if !n.IsLeaf() {
 			l.mode = append(l.mode, "BRANCH_LEQ")
 			continue
@@ -170,11 +167,4 @@ func (l *treeLists) add(target int64, t []TreeNode) {
 		l.leafNode, l.weight = append(l.leafNode, int64(j)), append(l.weight, n.Weight)
 	}
 	l.trees++
-}
-
-func oneIf(b bool) int64 {
-	if b {
-		return 1
-	}
-	return 0
 }

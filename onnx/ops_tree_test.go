@@ -94,7 +94,7 @@ func TestTreeEnsembleInMerge(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := rewrite.Merge(scale, forest(t, onnx.BuildOptions{}), map[string]string{"scaled": "x"}, rewrite.DefaultMergeOptions())
+	m, err := rewrite.Merge(scale, forest(t, onnx.BuildOptions{}), map[string]string{"scaled": "x"}, rewrite.MergeOptions{Name: "merged", FirstPrefix: "first/", SecondPrefix: "second/"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,7 +18,6 @@ type Safetensors struct {
 	closer  io.Closer
 	base    int64 // where the tensors' bytes begin
 	entries map[string]tensorEntry
-	about   map[string]string
 }
 
 // OpenSafetensors opens a file and checks its header against its size: every tensor lies inside the file, and together
@@ -43,7 +42,7 @@ func readSafetensors(src io.ReaderAt, size int64) (*Safetensors, error) {
 		return nil, err
 	}
 	s := &Safetensors{src: src, base: lengthBytes + int64(len(header))}
-	if s.entries, s.about, err = parseSafetensorsHeader(header); err != nil {
+	if s.entries, err = parseSafetensorsHeader(header); err != nil {
 		return nil, fmt.Errorf("header: %w", err)
 	}
 	return s, checkLayout(s.entries, size-s.base)
@@ -51,9 +50,6 @@ func readSafetensors(src io.ReaderAt, size int64) (*Safetensors, error) {
 
 // Names lists the tensors, sorted.
 func (s *Safetensors) Names() []string { return slices.Sorted(maps.Keys(s.entries)) }
-
-// Metadata copies the metadata strings of the file.
-func (s *Safetensors) Metadata() map[string]string { return maps.Clone(s.about) }
 
 // Lookup gives type and shape of a tensor without reading it.
 func (s *Safetensors) Lookup(name string) (DType, []int64, bool) {

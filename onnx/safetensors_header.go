@@ -57,37 +57,38 @@ func safetensorsHeader(src io.ReaderAt, size int64) ([]byte, error) {
 }
 
 // parseSafetensorsHeader reads entries one by one, because a map would hide duplicate names.
-func parseSafetensorsHeader(text []byte) (map[string]tensorEntry, map[string]string, error) {
+func parseSafetensorsHeader(text []byte) (map[string]tensorEntry, error) {
 	d := json.NewDecoder(bytes.NewReader(text))
 	if open, err := d.Token(); err != nil || open != json.Delim('{') {
-		return nil, nil, errors.New("not a JSON object")
+		return nil, errors.New("not a JSON object")
 	}
-	entries, about := map[string]tensorEntry{}, map[string]string(nil)
+	entries, names := map[string]tensorEntry{}, map[string]bool{}
 	for d.More() {
 		key, err := d.Token()
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 		name, _ := key.(string) // the keys of an object are strings
-		if name == metadataName && about == nil {
-			about = map[string]string{}
-			err = d.Decode(&about)
-		} else if _, twice := entries[name]; twice || name == metadataName {
+		switch {
+		case names[name]:
 			err = errors.New("is a duplicate")
-		} else {
+		case name == metadataName:
+			err = d.Decode(&map[string]string{}) // which nothing needs
+		default:
 			entries[name], err = decodeEntry(d)
 		}
 		if err != nil {
-			return nil, nil, fmt.Errorf("tensor %q: %w", name, err)
+			return nil, fmt.Errorf("tensor %q: %w", name, err)
 		}
+		names[name] = true
 	}
 	if _, err := d.Token(); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	if rest := bytes.TrimLeft(text[d.InputOffset():], " "); len(rest) > 0 {
-		return nil, nil, errors.New("text after the JSON object")
+		return nil, errors.New("text after the JSON object")
 	}
-	return entries, about, nil
+	return entries, nil
 }
 
 // decodeEntry reads an entry and compares its bytes with type and shape.

@@ -71,132 +71,68 @@ func elementCount(shape []int64) (int64, error) {
 	return n, nil
 }
 
-func makeTensor(t DType, shape []int64, n int) *Tensor {
-	if int64(n) != Elements(shape) {
-		panic(fmt.Sprintf("onnx: %d values for shape %v", n, shape))
+// newTensor packs data (row-major) into a tensor; it panics if the length does not match the shape.
+func newTensor[T any](t DType, shape []int64, data []T) *Tensor {
+	if int64(len(data)) != Elements(shape) {
+		panic(fmt.Sprintf("onnx: %d values for shape %v", len(data), shape))
 	}
-	s := make([]int64, len(shape))
-	copy(s, shape)
-	return &Tensor{DType: t, Shape: s, Raw: make([]byte, n*t.Size())}
+	return &Tensor{DType: t, Shape: append([]int64{}, shape...), Raw: pack(data)}
+}
+
+// pack gives the bytes of numbers or booleans of a fixed size, little endian.
+func pack[T any](data []T) []byte {
+	raw, err := binary.Append([]byte{}, binary.LittleEndian, data)
+	if err != nil {
+		panic(fmt.Sprintf("onnx: %v", err)) // a type that has no fixed size
+	}
+	return raw
 }
 
 // Float32s copies data (row-major) into a tensor; it panics if the length does not match the shape. The other
 // constructors do the same for their types.
-func Float32s(shape []int64, data []float32) *Tensor {
-	t := makeTensor(Float32, shape, len(data))
-	for i, v := range data {
-		binary.LittleEndian.PutUint32(t.Raw[4*i:], math.Float32bits(v))
-	}
-	return t
-}
+func Float32s(shape []int64, data []float32) *Tensor { return newTensor(Float32, shape, data) }
 
 // Float64s copies data into a float64 tensor.
-func Float64s(shape []int64, data []float64) *Tensor {
-	t := makeTensor(Float64, shape, len(data))
-	for i, v := range data {
-		binary.LittleEndian.PutUint64(t.Raw[8*i:], math.Float64bits(v))
-	}
-	return t
-}
+func Float64s(shape []int64, data []float64) *Tensor { return newTensor(Float64, shape, data) }
 
 // Int64s copies data into an int64 tensor.
-func Int64s(shape []int64, data []int64) *Tensor {
-	t := makeTensor(Int64, shape, len(data))
-	for i, v := range data {
-		binary.LittleEndian.PutUint64(t.Raw[8*i:], uint64(v))
-	}
-	return t
-}
+func Int64s(shape, data []int64) *Tensor { return newTensor(Int64, shape, data) }
 
 // Int32s copies data into an int32 tensor.
-func Int32s(shape []int64, data []int32) *Tensor {
-	t := makeTensor(Int32, shape, len(data))
-	for i, v := range data {
-		binary.LittleEndian.PutUint32(t.Raw[4*i:], uint32(v))
-	}
-	return t
-}
+func Int32s(shape []int64, data []int32) *Tensor { return newTensor(Int32, shape, data) }
 
 // Uint8s copies data into a uint8 tensor.
-func Uint8s(shape []int64, data []uint8) *Tensor {
-	t := makeTensor(Uint8, shape, len(data))
-	copy(t.Raw, data)
-	return t
-}
+func Uint8s(shape []int64, data []uint8) *Tensor { return newTensor(Uint8, shape, data) }
 
 // Bools copies data into a bool tensor.
-func Bools(shape []int64, data []bool) *Tensor {
-	t := makeTensor(Bool, shape, len(data))
-	for i, v := range data {
-		if v {
-			t.Raw[i] = 1
-		}
-	}
-	return t
-}
+func Bools(shape []int64, data []bool) *Tensor { return newTensor(Bool, shape, data) }
 
-// Strings copies data into a string tensor.
-func Strings(shape []int64, data []string) *Tensor {
-	t := makeTensor(String, shape, len(data))
-	t.Text = append([]string(nil), data...)
-	return t
-}
-
-func (t *Tensor) want(d DType) {
+// unpack copies the elements of a tensor, which must have the type d.
+func unpack[T any](t *Tensor, d DType) []T {
 	if t.DType != d {
 		panic(fmt.Sprintf("onnx: tensor holds %s, not %s", t.DType, d))
 	}
+	v := make([]T, len(t.Raw)/d.Size())
+	if _, err := binary.Decode(t.Raw, binary.LittleEndian, v); err != nil {
+		panic(fmt.Sprintf("onnx: %v", err)) // a type that has no fixed size
+	}
+	return v
 }
 
 // Float32s returns a copy of the elements; it panics if the tensor has another type, as do the other accessors.
-func (t *Tensor) Float32s() []float32 {
-	t.want(Float32)
-	v := make([]float32, len(t.Raw)/4)
-	for i := range v {
-		v[i] = math.Float32frombits(binary.LittleEndian.Uint32(t.Raw[4*i:]))
-	}
-	return v
-}
+func (t *Tensor) Float32s() []float32 { return unpack[float32](t, Float32) }
 
 // Float64s returns a copy of the elements of a float64 tensor.
-func (t *Tensor) Float64s() []float64 {
-	t.want(Float64)
-	v := make([]float64, len(t.Raw)/8)
-	for i := range v {
-		v[i] = math.Float64frombits(binary.LittleEndian.Uint64(t.Raw[8*i:]))
-	}
-	return v
-}
+func (t *Tensor) Float64s() []float64 { return unpack[float64](t, Float64) }
 
 // Int64s returns a copy of the elements of an int64 tensor.
-func (t *Tensor) Int64s() []int64 {
-	t.want(Int64)
-	v := make([]int64, len(t.Raw)/8)
-	for i := range v {
-		v[i] = int64(binary.LittleEndian.Uint64(t.Raw[8*i:]))
-	}
-	return v
-}
+func (t *Tensor) Int64s() []int64 { return unpack[int64](t, Int64) }
 
 // Int32s returns a copy of the elements of an int32 tensor.
-func (t *Tensor) Int32s() []int32 {
-	t.want(Int32)
-	v := make([]int32, len(t.Raw)/4)
-	for i := range v {
-		v[i] = int32(binary.LittleEndian.Uint32(t.Raw[4*i:]))
-	}
-	return v
-}
+func (t *Tensor) Int32s() []int32 { return unpack[int32](t, Int32) }
 
 // Bools returns a copy of the elements of a bool tensor.
-func (t *Tensor) Bools() []bool {
-	t.want(Bool)
-	v := make([]bool, len(t.Raw))
-	for i := range v {
-		v[i] = t.Raw[i] != 0
-	}
-	return v
-}
+func (t *Tensor) Bools() []bool { return unpack[bool](t, Bool) }
 
 // scalarTensor is the rank-0 tensor of type d with value v.
 func scalarTensor(d DType, v float64) (*Tensor, error) {

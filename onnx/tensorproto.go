@@ -1,9 +1,7 @@
 package onnx
 
 import (
-	"encoding/binary"
 	"fmt"
-	"math"
 
 	"google.golang.org/protobuf/proto"
 
@@ -56,40 +54,29 @@ func TensorFrom(p *onnxpb.TensorProto) (*Tensor, error) {
 
 // typedData packs the typed fields, which store narrow types as int32.
 func typedData(p *onnxpb.TensorProto) []byte {
-	var b []byte
-	le := binary.LittleEndian
 	switch t := DType(p.GetDataType()); t {
 	case Float32:
-		for _, v := range p.GetFloatData() {
-			b = le.AppendUint32(b, math.Float32bits(v))
-		}
+		return pack(p.GetFloatData())
 	case Float64:
-		for _, v := range p.GetDoubleData() {
-			b = le.AppendUint64(b, math.Float64bits(v))
-		}
+		return pack(p.GetDoubleData())
 	case Int64:
-		for _, v := range p.GetInt64Data() {
-			b = le.AppendUint64(b, uint64(v))
-		}
+		return pack(p.GetInt64Data())
 	case Uint64:
-		for _, v := range p.GetUint64Data() {
-			b = le.AppendUint64(b, v)
-		}
+		return pack(p.GetUint64Data())
 	case Uint32:
-		for _, v := range p.GetUint64Data() {
-			b = le.AppendUint32(b, uint32(v))
-		}
+		return narrow(p.GetUint64Data(), t.Size())
 	default:
-		for _, v := range p.GetInt32Data() {
-			b = appendNarrow(b, uint32(v), t.Size())
-		}
+		return narrow(p.GetInt32Data(), t.Size())
 	}
-	return b
 }
 
-func appendNarrow(b []byte, v uint32, size int) []byte {
-	for i := range size {
-		b = append(b, byte(v>>(8*i)))
+// narrow packs the lowest bytes of every number.
+func narrow[T int32 | uint64](data []T, size int) []byte {
+	var b []byte
+	for _, v := range data {
+		for i := range size {
+			b = append(b, byte(v>>(8*i)))
+		}
 	}
 	return b
 }

@@ -1,6 +1,7 @@
 package grow
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,7 +13,7 @@ import (
 	"pipe/internal/progress"
 )
 
-// The aspects of tensors that Diff compares.
+// The aspects of tensors that Diff compares: what DiffOptions.Ignore may name, and DiffReport.Different lists.
 const (
 	AspectActions    = "actions"    // experts, advice, available pairs
 	AspectFees       = "fees"       // of experts and advice
@@ -34,8 +35,6 @@ func Aspects() []string {
 type DiffOptions struct {
 	Ignore   []string // aspects that do not count as differences; they are reported all the same
 	Progress progress.Progress
-
-	batch int // as in MergeOptions
 }
 
 // DiffReport says what differs between two tensors, A and B.
@@ -76,11 +75,10 @@ type FeeChange struct {
 // Diff compares two tensors, each a file or a folder of parts. Rows are matched
 // by id, pairs by the names of expert and advice.
 func Diff(ctx context.Context, a, b string, o DiffOptions) (*DiffReport, error) {
-	d := &differ{options: o, progress: o.Progress}
-	if d.progress == nil {
-		d.progress = progress.Silent{}
+	if o.Progress == nil {
+		o.Progress = progress.Silent{}
 	}
-	defer d.close()
+	d := &differ{options: o}
 	if err := d.run(ctx, a, b); err != nil {
 		return nil, fmt.Errorf("diff: %w", err)
 	}
@@ -88,18 +86,9 @@ func Diff(ctx context.Context, a, b string, o DiffOptions) (*DiffReport, error) 
 }
 
 type differ struct {
-	options  DiffOptions
-	progress progress.Progress
-	a, b     *input
-	report   DiffReport
-}
-
-func (d *differ) close() {
-	for _, in := range []*input{d.a, d.b} {
-		if in != nil {
-			in.close()
-		}
-	}
+	options DiffOptions
+	a, b    *input
+	report  DiffReport
 }
 
 func (d *differ) run(ctx context.Context, a, b string) (err error) {
@@ -108,12 +97,14 @@ func (d *differ) run(ctx context.Context, a, b string) (err error) {
 			return fmt.Errorf("unknown aspect %q; known are %s", aspect, strings.Join(Aspects(), ", "))
 		}
 	}
-	if d.a, err = openInput(a, d.options.batch); err != nil {
+	if d.a, err = openInput(a, 0); err != nil {
 		return err
 	}
-	if d.b, err = openInput(b, d.options.batch); err != nil {
+	defer d.a.close()
+	if d.b, err = openInput(b, 0); err != nil {
 		return err
 	}
+	defer d.b.close()
 	d.report.Format = 1
 	if err := d.describe(); err != nil {
 		return err
@@ -143,14 +134,14 @@ func (d *differ) describe() (err error) {
 		}
 	}
 	r.Provenance = mapChanges(x.Digests, y.Digests, costs.FeatureDigest)
-	if d.a.columns.Meta[PartsKey] != d.b.columns.Meta[PartsKey] {
+	if d.a.columns.Meta[partsKey] != d.b.columns.Meta[partsKey] {
 		parts, err := d.partChange()
 		if err != nil {
 			return err
 		}
 		r.Provenance = append(r.Provenance, parts)
 	}
-	r.Metadata = mapChanges(d.a.columns.Meta, d.b.columns.Meta, PartsKey, costs.NamesKey)
+	r.Metadata = mapChanges(d.a.columns.Meta, d.b.columns.Meta, partsKey, costs.NamesKey)
 	return nil
 }
 
@@ -163,19 +154,9 @@ func presence(is bool) string {
 
 // partChange summarises lists of parts that differ.
 func (d *differ) partChange() (Change, error) {
-	c := Change{What: "parts"}
-	for i, in := range []*input{d.a, d.b} {
-		parts, err := Parts(in.columns.Meta)
-		if err != nil {
-			return c, &costs.DataError{File: in.path, Err: err}
-		}
-		var names []string
-		for _, p := range parts {
-			names = append(names, p.Name)
-		}
-		*[]*string{&c.A, &c.B}[i] = strings.Join(names, ", ")
-	}
-	return c, nil
+	a, errA := d.a.partNames()
+	b, errB := d.b.partNames()
+	return Change{"parts", a, b}, cmp.Or(errA, errB)
 }
 
 // feeChanges compares the fees of experts and advice that both have.
@@ -207,8 +188,8 @@ func (d *differ) compareRows(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	d.progress.Start(int64(r.A.Rows), "rows")
-	defer d.progress.Done()
+	d.options.Progress.Start(int64(r.A.Rows), "rows")
+	defer d.options.Progress.Done()
 	values := newValueCount(d.a.actions, d.b.actions)
 	for {
 		if err := ctx.Err(); err != nil {
@@ -231,7 +212,7 @@ func (d *differ) compareRows(ctx context.Context) error {
 			}
 			values.add(t, n, u, row)
 		}
-		d.progress.Add(int64(t.Len()))
+		d.options.Progress.Add(int64(t.Len()))
 	}
 	r.Values, r.Pairs = values.columns(), values.means()
 	return other.finish()

@@ -19,7 +19,7 @@ func samples(t testing.TB) [][]byte {
 	other := only(whole, []bool{true, false, false, true})
 	unknown := whole.Subset(all(12)[6:])
 	unknown.Loss[0] = nan
-	unknown.Meta = map[string]string{PartsKey: `[{"name":"x","digest":"sha256:00","rows":1}]`, costs.NamesKey: `["u","v"]`}
+	unknown.Meta = map[string]string{partsKey: `[{"name":"x","digest":"sha256:00","rows":1}]`, costs.NamesKey: `["u","v"]`}
 	var files [][]byte
 	for _, tensor := range []*costs.Tensor{whole.Subset(all(6)), whole, other, unknown} {
 		files = append(files, []byte(bytesOf(t, w.write(t, "sample.parquet", tensor))))

@@ -7,8 +7,11 @@ import (
 	"io"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"pipe/costs"
+	"pipe/internal/digest"
+	"pipe/internal/parquetfile"
 	"pipe/internal/textfile"
 )
 
@@ -22,7 +25,7 @@ type input struct {
 	actions *costs.Actions
 	columns costs.WriterOptions // of the batches
 	total   int                 // rows
-	fill    fill                // for columns that the file does not have
+	time    int64               // for a file without times whose columns shall have them
 	rows    int                 // returned by next
 }
 
@@ -32,11 +35,6 @@ func openInput(path string, batch int) (*input, error) {
 		return nil, err
 	}
 	return &input{path: path, name: filepath.Base(path), reader: r, actions: r.Actions(), columns: r.Columns(), total: r.Rows()}, nil
-}
-
-// inMemory is an input of a valid tensor. The name stands for it in messages.
-func inMemory(t *costs.Tensor, name string) *input {
-	return &input{path: name, name: filepath.Base(name), memory: t, actions: t.Actions, columns: t.Columns(), total: t.Len()}
 }
 
 func (in *input) close() {
@@ -64,27 +62,22 @@ func (in *input) next() (*costs.Tensor, error) {
 	return in.shape(t), nil
 }
 
-// fill says what the rows of a file get in columns that it does not have.
-type fill struct {
-	fee, group bool  // a measured fee of 0; a group of its own
-	time       int64 // if timed
-	timed      bool
-}
-
-// shape drops and fills the columns of rows that were read.
+// shape makes the columns of rows that were read those of the input. Where the
+// file has none it fills in a measured fee of 0, the time, and for every row a
+// group of its own.
 func (in *input) shape(t *costs.Tensor) *costs.Tensor {
 	for _, c := range optional {
 		if !*c.flag(&in.columns) {
 			c.drop(t)
 		}
 	}
-	if in.fill.fee && t.Fee == nil {
+	if in.columns.Fee && t.Fee == nil {
 		t.Fee = make([]float32, len(t.Loss))
 	}
-	if in.fill.timed && t.Times == nil {
-		t.Times = slices.Repeat([]int64{in.fill.time}, t.Len())
+	if in.columns.Times && t.Times == nil {
+		t.Times = slices.Repeat([]int64{in.time}, t.Len())
 	}
-	if in.fill.group && t.Groups == nil {
+	if in.columns.Groups && t.Groups == nil {
 		for _, id := range t.IDs {
 			t.Groups = append(t.Groups, "row "+id)
 		}
@@ -122,7 +115,7 @@ func (in *input) row(n int) (*costs.Tensor, error) {
 		return nil, err
 	}
 	defer again.close()
-	again.columns, again.fill = in.columns, in.fill
+	again.columns, again.time = in.columns, in.time
 	for {
 		first := again.rows
 		t, err := again.next()
@@ -146,13 +139,28 @@ func (in *input) hasUnknown() (bool, error) {
 	return n > 0, err
 }
 
-// digest identifies the content: the digest of the file, or of a tensor in
-// memory.
+// digest identifies the content: the digest of the file or of the files of the
+// folder, or that of a tensor in memory.
 func (in *input) digest(ctx context.Context) (string, error) {
 	if in.reader == nil {
 		return "tensor:" + in.memory.Digest(), nil
 	}
-	return fileDigest(ctx, in.path)
+	files, _, err := parquetfile.Parts(in.path)
+	if err != nil {
+		return "", err
+	}
+	if len(files) == 1 && files[0] == in.path {
+		return costs.FileDigest(ctx, in.path)
+	}
+	var lines strings.Builder
+	for _, file := range files {
+		sum, err := costs.FileDigest(ctx, file)
+		if err != nil {
+			return "", err
+		}
+		fmt.Fprintf(&lines, "%s  %s\n", sum, filepath.Base(file))
+	}
+	return digest.Of([]byte(lines.String())), nil
 }
 
 // column is an optional column of a tensor.

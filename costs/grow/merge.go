@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -121,7 +122,7 @@ func Append(ctx context.Context, path string, t *costs.Tensor, name, out string,
 	defer m.close()
 	err := m.open([]string{path})
 	if err == nil {
-		m.inputs = append(m.inputs, inMemory(t, name))
+		m.inputs = append(m.inputs, &input{path: name, name: filepath.Base(name), memory: t, actions: t.Actions, columns: t.Columns(), total: t.Len()})
 		err = m.run(ctx, out)
 	}
 	if err != nil {
@@ -188,38 +189,30 @@ func (m *merger) check() error {
 // fees are those that replace the fees of the files. A price list may name other
 // experts and advice too.
 func (m *merger) fees() (costs.FeeList, error) {
-	fees := costs.FeeList{Experts: maps.Clone(m.options.Fees.Experts), Advice: maps.Clone(m.options.Fees.Advice)}
-	if m.options.FeeFile == "" {
-		return fees, nil
-	}
-	list, err := costs.ReadFees(m.options.FeeFile)
-	if err != nil {
-		return fees, err
-	}
-	for _, in := range m.inputs {
-		for _, e := range in.actions.Experts {
-			if fee, ok := list.Experts[e.Name]; ok {
-				fees.Experts = withDefault(fees.Experts, e.Name, fee)
-			}
+	fees := costs.FeeList{Experts: map[string]float64{}, Advice: map[string]float64{}}
+	if m.options.FeeFile != "" {
+		list, err := costs.ReadFees(m.options.FeeFile)
+		if err != nil {
+			return fees, err
 		}
-		for _, v := range in.actions.Advice {
-			if fee, ok := list.Advice[v.Name]; ok {
-				fees.Advice = withDefault(fees.Advice, v.Name, fee)
+		for _, in := range m.inputs {
+			for _, e := range in.actions.Experts {
+				copyFee(fees.Experts, list.Experts, e.Name)
+			}
+			for _, v := range in.actions.Advice {
+				copyFee(fees.Advice, list.Advice, v.Name)
 			}
 		}
 	}
+	maps.Copy(fees.Experts, m.options.Fees.Experts)
+	maps.Copy(fees.Advice, m.options.Fees.Advice)
 	return fees, nil
 }
 
-// withDefault sets a value that is not set.
-func withDefault(fees map[string]float64, name string, fee float64) map[string]float64 {
-	if fees == nil {
-		fees = map[string]float64{}
+func copyFee(to, from map[string]float64, name string) {
+	if fee, listed := from[name]; listed {
+		to[name] = fee
 	}
-	if _, set := fees[name]; !set {
-		fees[name] = fee
-	}
-	return fees
 }
 
 // findMode determines the mode from the actions, or checks that they suit it.
@@ -254,7 +247,7 @@ func (m *merger) sameFeatures(a, b *input) error {
 		}
 		return &costs.DataError{
 			File: b.path, Column: "features",
-			Msg: fmt.Sprintf("%s is %s, but %s in %q%s", c.What, shown(c.B), shown(c.A), a.path, remedy),
+			Msg: fmt.Sprintf("%s is %s, but %s in %q%s", c.What, quotedOrNone(c.B), quotedOrNone(c.A), a.path, remedy),
 		}
 	}
 	return nil

@@ -30,7 +30,7 @@ func (m *merger) settleColumns() error {
 		default:
 			for _, in := range without {
 				*c.flag(&in.columns) = true
-				m.fillIn(in, c.name)
+				in.time = m.options.FillTime.UnixMicro()
 			}
 		}
 	}
@@ -49,17 +49,6 @@ func (m *merger) fills(column string) bool {
 		return !m.options.FillTime.IsZero()
 	}
 	return false
-}
-
-func (m *merger) fillIn(in *input, column string) {
-	switch column {
-	case "fee":
-		in.fill.fee = true
-	case "group":
-		in.fill.group = true
-	case "time":
-		in.fill.timed, in.fill.time = true, m.options.FillTime.UnixMicro()
-	}
 }
 
 func divide(inputs []*input, has func(*input) bool) (with, without []*input) {

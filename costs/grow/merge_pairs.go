@@ -119,13 +119,8 @@ func (m *merger) fill(wide *costs.Tensor, f int, other *follower, there []bool) 
 		if err != nil {
 			return err
 		}
-		var differs *cell
-		found := func(c cell) {
-			if differs == nil {
-				differs = &c
-			}
-		}
-		compareInstance(t, row, wide, n, found)
+		var differs firstCell
+		compareInstance(t, row, wide, n, differs.note)
 		for p, available := range mask {
 			to := m.layout.at[f][p]
 			switch {
@@ -133,13 +128,11 @@ func (m *merger) fill(wide *costs.Tensor, f int, other *follower, there []bool) 
 			case !there[to]:
 				copyPair(wide, n, to, t, row, p)
 			default:
-				comparePair(t, row, p, wide, n, to, found)
+				comparePair(t, row, p, wide, n, to, differs.note)
 			}
 		}
-		if differs != nil {
-			x, y := differs.values()
-			return other.in.fault(other.index[id], differs.name(), "is %s, but %s in %s, which has the same id %s",
-				x, y, m.inputs[0].place(first+n), textfile.Quoted(id))
+		if differs.cell != nil {
+			return m.differs(differs.cell, place{file: f, row: other.index[id]}, place{row: first + n}, id)
 		}
 	}
 	return nil

@@ -6,45 +6,52 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"pipe/costs"
+	"pipe/internal/lists"
 	"pipe/internal/strictjson"
 )
 
-// PartsKey is the key in the metadata of a merged tensor for the files that it
-// was made of: a JSON list of Part.
-const PartsKey = "pipe.parts"
+// partsKey is the key in the metadata of a merged tensor for the files that it
+// was made of: a JSON list of part.
+const partsKey = "pipe.parts"
 
-// Part is a tensor that is part of another one.
-type Part struct {
+// part is a tensor that is part of another one.
+type part struct {
 	Name    string            `json:"name"`
 	Digest  string            `json:"digest"` // of the file; of a folder, the digest of the lines "DIGEST  NAME" of its files
 	Rows    int               `json:"rows"`
 	Digests map[string]string `json:"digests,omitempty"` // of what it was made of, as its actions had them
 }
 
-// Parts returns the parts that the metadata of a tensor list, nil if there are
-// none.
-func Parts(meta map[string]string) ([]Part, error) {
-	text, ok := meta[PartsKey]
+// mergedFrom returns the parts that the metadata list, nil if there are none.
+func (in *input) mergedFrom() ([]part, error) {
+	text, ok := in.columns.Meta[partsKey]
 	if !ok {
 		return nil, nil
 	}
-	var parts []Part
+	var parts []part
 	if err := strictjson.Unmarshal([]byte(text), &parts); err != nil {
-		return nil, fmt.Errorf("%s: is not a list of parts: %w", PartsKey, strictjson.Plain(err))
+		return nil, &costs.DataError{File: in.path, Err: fmt.Errorf("%s: is not a list of parts: %w", partsKey, strictjson.Plain(err))}
 	}
 	return parts, nil
 }
 
-// parts lists the parts of a file: those that it was merged from, or itself.
-func (in *input) parts(ctx context.Context) ([]Part, error) {
-	parts, err := Parts(in.columns.Meta)
-	if err != nil {
-		return nil, &costs.DataError{File: in.path, Err: err}
+// partNames lists the names of these parts.
+func (in *input) partNames() (string, error) {
+	parts, err := in.mergedFrom()
+	var names []string
+	for _, p := range parts {
+		names = append(names, p.Name)
 	}
-	if len(parts) > 0 {
-		return parts, nil
+	return strings.Join(names, ", "), err
+}
+
+// parts lists the parts of a file: those that it was merged from, or itself.
+func (in *input) parts(ctx context.Context) ([]part, error) {
+	if parts, err := in.mergedFrom(); err != nil || len(parts) > 0 {
+		return parts, err
 	}
 	sum, err := in.digest(ctx)
 	if err != nil {
@@ -52,14 +59,14 @@ func (in *input) parts(ctx context.Context) ([]Part, error) {
 	}
 	digests := maps.Clone(in.actions.Digests)
 	delete(digests, costs.FeatureDigest)
-	return []Part{{Name: in.name, Digest: sum, Rows: in.total, Digests: digests}}, nil
+	return []part{{Name: in.name, Digest: sum, Rows: in.total, Digests: digests}}, nil
 }
 
 // describe determines the metadata of the result: what all files share, and the
 // list of parts.
 func (m *merger) describe(ctx context.Context) error {
 	var meta, digests []map[string]string
-	var parts []Part
+	var parts []part
 	anyUnknown := false
 	for _, in := range m.inputs {
 		list, err := in.parts(ctx)
@@ -69,10 +76,10 @@ func (m *merger) describe(ctx context.Context) error {
 		parts = append(parts, list...)
 		digests = append(digests, in.actions.Digests)
 		without := maps.Clone(in.columns.Meta)
-		delete(without, PartsKey)
+		delete(without, partsKey)
 		meta = append(meta, without)
 		if in.reader != nil {
-			m.report.Left = append(m.report.Left, columnWords(in.reader.Ignored())...)
+			m.report.Left = append(m.report.Left, lists.Each(in.reader.Ignored(), func(name string) string { return "column " + name })...)
 		}
 		unknown, err := in.hasUnknown()
 		if err != nil {
@@ -95,7 +102,7 @@ func (m *merger) describe(ctx context.Context) error {
 	if m.columns.Meta == nil {
 		m.columns.Meta = map[string]string{}
 	}
-	m.columns.Meta[PartsKey] = string(text)
+	m.columns.Meta[partsKey] = string(text)
 	a := m.layout.actions
 	a.Digests, _ = inAll(digests)
 	m.report.Digests = disagree(digests)
@@ -153,12 +160,4 @@ func (m *merger) checkMetadata(keys []string, meta []map[string]string) error {
 		}
 	}
 	return nil
-}
-
-func columnWords(names []string) []string {
-	var out []string
-	for _, name := range names {
-		out = append(out, "column "+name)
-	}
-	return out
 }

@@ -101,16 +101,21 @@ func (m *merger) conflict(here, before place, batch *costs.Tensor, n int) error 
 	if err != nil {
 		return err
 	}
-	var first *cell
-	compareRow(batch, n, other, 0, func(c cell) {
-		if first == nil {
-			first = &c
-		}
-	})
-	if first == nil {
+	var first firstCell
+	compareInstance(batch, n, other, 0, first.note)
+	for p := range batch.Actions.Len() {
+		comparePair(batch, n, p, other, 0, p, first.note)
+	}
+	if first.cell == nil {
 		return m.inputs[here.file].fault(here.row, "", "has changed while it was read")
 	}
-	x, y := first.values()
-	return m.inputs[here.file].fault(here.row, first.name(), "is %s, but %s in %s, which has the same id %s",
-		x, y, m.inputs[before.file].place(before.row), textfile.Quoted(batch.IDs[n]))
+	return m.differs(first.cell, here, before, batch.IDs[n])
+}
+
+// differs is the error of two rows with the same id, of which c is the first
+// cell that differs.
+func (m *merger) differs(c *cell, here, before place, id string) error {
+	x, y := c.values()
+	return m.inputs[here.file].fault(here.row, c.name(), "is %s, but %s in %s, which has the same id %s",
+		x, y, m.inputs[before.file].place(before.row), textfile.Quoted(id))
 }

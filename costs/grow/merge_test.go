@@ -31,7 +31,7 @@ func TestPartsAreRecorded(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := read(t, w.path("m.parquet"))
-	parts, err := Parts(got.Meta)
+	parts, err := partsOf(got)
 	if err != nil || len(parts) != 2 {
 		t.Fatal(parts, err)
 	}
@@ -88,7 +88,7 @@ func unmergeable() map[string]spoiled {
 		"no names":               {change: own(func(a *costs.Actions) { a.Digests = nil }), plain: true, want: `names of the features is none, but "2 names"`},
 		"damaged names":          {change: func(b *costs.Tensor) { b.Meta = map[string]string{costs.NamesKey: `{`} }, want: `is not a list of names`},
 		"damaged parts": {
-			change: func(b *costs.Tensor) { b.Meta = map[string]string{costs.NamesKey: `["u","v"]`, PartsKey: "[{}"} }, want: `is not a list of parts`,
+			change: func(b *costs.Tensor) { b.Meta = map[string]string{costs.NamesKey: `["u","v"]`, partsKey: "[{}"} }, want: `is not a list of parts`,
 		},
 		"no money":   {change: func(b *costs.Tensor) { b.Meta = map[string]string{costs.NamesKey: `["u","v"]`, costs.MoneyKey: "{}"} }, want: `column pipe.money: differs from`, remedy: &MergeOptions{Drop: []string{costs.MoneyKey}}},
 		"prices":     {change: func(b *costs.Tensor) { b.Meta = map[string]string{costs.NamesKey: `["u","v"]`, costs.PricesKey: "{}"} }, want: `measured fees were computed at other prices; pipe merge --drop pipe.prices`, remedy: &MergeOptions{Drop: []string{costs.PricesKey}}},
@@ -238,7 +238,7 @@ func TestAppend(t *testing.T) {
 	if d := difference(read(t, w.path("merged.parquet")), read(t, old)); d != "" {
 		t.Errorf("appended differs from merged:\n%s", d)
 	}
-	parts, err := Parts(read(t, old).Meta)
+	parts, err := partsOf(read(t, old))
 	if err != nil || len(parts) != 2 || parts[1].Name != "new.csv" || parts[1].Digest != "tensor:"+second.Digest() {
 		t.Errorf("%+v, %v", parts, err)
 	}
@@ -296,4 +296,8 @@ func TestFilledColumns(t *testing.T) {
 			t.Errorf("row %d: time %d, group %q", n, got.Times[n], got.Groups[n])
 		}
 	}
+}
+
+func partsOf(t *costs.Tensor) ([]part, error) {
+	return (&input{columns: costs.WriterOptions{Meta: t.Meta}}).mergedFrom()
 }

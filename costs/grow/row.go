@@ -19,6 +19,15 @@ type cell struct {
 	difference float64    // of two numbers, or of two times in seconds, absolute; NaN if one of them is unknown; 0 for texts
 }
 
+// firstCell keeps the first of the cells that it notes.
+type firstCell struct{ cell *cell }
+
+func (f *firstCell) note(c cell) {
+	if f.cell == nil {
+		f.cell = &c
+	}
+}
+
 // name returns the column with the position in its list.
 func (c *cell) name() string {
 	if c.at < 0 {
@@ -71,14 +80,6 @@ func comparePair(a *costs.Tensor, i, p int, b *costs.Tensor, j, q int, found fun
 	}
 }
 
-// compareRow compares everything; both have the same actions.
-func compareRow(a *costs.Tensor, i int, b *costs.Tensor, j int, found func(cell)) {
-	compareInstance(a, i, b, j, found)
-	for p := range a.Actions.Len() {
-		comparePair(a, i, p, b, j, p, found)
-	}
-}
-
 func texts(found func(cell), column string, at int, a, b string) {
 	if a != b {
 		found(cell{column: column, at: at, text: [2]string{textfile.Quoted(a), textfile.Quoted(b)}})
@@ -92,8 +93,8 @@ func numbers(found func(cell), column string, at int, a, b float32) {
 	found(cell{column: column, at: at, number: [2]float32{a, b}, difference: math.Abs(float64(a) - float64(b))})
 }
 
-// rowHash hashes the content of a row. Rows that compareRow finds equal have
-// equal hashes.
+// rowHash hashes the content of a row. Rows in which compareInstance and
+// comparePair find no difference have equal hashes.
 type rowHash struct {
 	seed maphash.Seed
 	buf  []byte

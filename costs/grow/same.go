@@ -19,10 +19,10 @@ type Change struct {
 
 // String returns `name of the features: "x", not "y"`.
 func (c Change) String() string {
-	return fmt.Sprintf("%s: %s in one, %s in the other", c.What, shown(c.A), shown(c.B))
+	return fmt.Sprintf("%s: %s in one, %s in the other", c.What, quotedOrNone(c.A), quotedOrNone(c.B))
 }
 
-func shown(s string) string {
+func quotedOrNone(s string) string {
 	if s == "" {
 		return "none"
 	}

@@ -122,7 +122,7 @@ func bytesOf(t interface{ Fatal(...any) }, path string) string {
 
 // difference compares tensors, without the list of parts.
 func difference(a, b *costs.Tensor) string {
-	strip := cmpopts.IgnoreMapEntries(func(key, _ string) bool { return key == PartsKey })
+	strip := cmpopts.IgnoreMapEntries(func(key, _ string) bool { return key == partsKey })
 	return cmp.Diff(a, b, cmpopts.EquateNaNs(), cmpopts.EquateEmpty(), strip)
 }
 

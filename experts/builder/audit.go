@@ -59,8 +59,8 @@ func (a *audit) add(names []string, batch []part.Instance, shown [][]part.Advice
 	return nil
 }
 
-// writeZipped writes a gzip file in a folder atomically.
-func writeZipped(folder, path string, write func(io.Writer) error) error {
+// writeZipped writes a gzip file atomically.
+func writeZipped(path string, write func(io.Writer) error) error {
 	f, err := atomicfile.Create(path)
 	if err != nil {
 		return err

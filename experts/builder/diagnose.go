@@ -56,16 +56,9 @@ type Figures struct {
 // build. Like Run, it first trains the experts that learn. Both use the same
 // trained files and the same lock, and return the same errors. The tensor is
 // neither needed nor written; o.Restart is ignored.
-func Diagnose(ctx context.Context, cfg part.Config, o Options) (*ExpertReport, error) {
-	r, err := diagnose(ctx, &cfg, &o)
-	if err != nil {
-		return nil, fmt.Errorf("diagnose experts: %w", err)
-	}
-	return r, nil
-}
-
-func diagnose(ctx context.Context, cfg *part.Config, o *Options) (_ *ExpertReport, err error) {
-	p, out, err := prepare(ctx, cfg, o)
+func Diagnose(ctx context.Context, cfg part.Config, o Options) (_ *ExpertReport, err error) {
+	defer titled(&err, "diagnose experts")
+	p, out, err := prepare(ctx, &cfg, &o)
 	if err != nil {
 		return nil, err
 	}
@@ -82,7 +75,7 @@ func diagnose(ctx context.Context, cfg *part.Config, o *Options) (_ *ExpertRepor
 	if _, err := w.resume(ctx, p.Inputs, false); err != nil {
 		return nil, err
 	}
-	if err := p.prepare(ctx, w, rows, o); err != nil {
+	if err := p.prepare(ctx, w, rows, &o); err != nil {
 		return nil, err
 	}
 	v, err := p.judgeAll(ctx, rows, o.Progress)

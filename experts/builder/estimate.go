@@ -3,7 +3,6 @@ package builder
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 
 	"pipe/costs"
@@ -48,16 +47,9 @@ const estimateSample = 20
 // EstimateCalls estimates what Run would ask services for. It asks about a sample of instances, whose answers are kept as
 // those of Run and stay within the budget. It needs neither trained experts nor the lock of the work folder, and writes
 // nothing but answers.
-func EstimateCalls(ctx context.Context, cfg part.Config, o Options) (*Estimate, error) {
-	e, err := estimate(ctx, &cfg, &o)
-	if err != nil {
-		return nil, fmt.Errorf("estimate costs: %w", err)
-	}
-	return e, nil
-}
-
-func estimate(ctx context.Context, cfg *part.Config, o *Options) (_ *Estimate, err error) {
-	p, out, err := prepare(ctx, cfg, o)
+func EstimateCalls(ctx context.Context, cfg part.Config, o Options) (_ *Estimate, err error) {
+	defer titled(&err, "estimate costs")
+	p, out, err := prepare(ctx, &cfg, &o)
 	if err != nil {
 		return nil, err
 	}

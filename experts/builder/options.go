@@ -1,6 +1,8 @@
 package builder
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -9,10 +11,10 @@ import (
 
 	"pipe/experts/builder/part"
 	"pipe/experts/chat"
+	"pipe/internal/atomicfile"
 	"pipe/internal/filelock"
 	"pipe/internal/progress"
 	"pipe/internal/storage"
-	"pipe/internal/textfile"
 	"pipe/onnx/ort"
 )
 
@@ -48,7 +50,7 @@ func (o *Options) complete(cfg *part.Config) (out string, err error) {
 	if o.Progress == nil {
 		o.Progress = progress.Silent{}
 	}
-	if out, err = outputFile(o.Out); err != nil {
+	if out, err = OutputFile(o.Out); err != nil {
 		return "", err
 	}
 	o.Answers, o.Experts = o.answers(out), o.experts(out)
@@ -58,10 +60,7 @@ func (o *Options) complete(cfg *part.Config) (out string, err error) {
 // answers is the folder of answers: the one that is named, else "answers" beside
 // the output.
 func (o *Options) answers(out string) string {
-	if o.Answers != "" {
-		return o.Answers
-	}
-	return filepath.Join(filepath.Dir(out), "answers")
+	return cmp.Or(o.Answers, filepath.Join(filepath.Dir(out), "answers"))
 }
 
 // checkpointEvery is the least time between two checkpoints of training.
@@ -77,23 +76,32 @@ func (o *Options) checkpoint() time.Duration {
 	return o.checkpoints
 }
 
-// note reports a message to the user.
-func (o *Options) note(format string, args ...any) {
-	if o.Progress != nil {
-		o.Progress.Note(format, args...)
-	}
-}
-
-// held counts the memory of the tables that a build keeps.
-func (o *Options) held() *textfile.MemoryBudget {
-	if o.memory > 0 {
-		return textfile.NewMemoryBudget(o.memory)
-	}
-	return textfile.NewMemoryBudget(textfile.MaxHeld)
-}
-
 // waits reports that this build waits for another one.
-func (o *Options) waits(e *filelock.InUseError) { o.note("waits: %v", e) }
+func (o *Options) waits(e *filelock.InUseError) {
+	if o.Progress != nil {
+		o.Progress.Note("waits: %v", e)
+	}
+}
+
+// lockExperts makes the folder of trained experts and takes its lock. Builds that share the folder work there one after
+// the other: the second finds what the first has made, and none disturbs the measurements of another.
+func (o *Options) lockExperts(ctx context.Context, folder string) (*filelock.Lock, error) {
+	if _, err := atomicfile.MkdirAll(folder); err != nil {
+		return nil, err
+	}
+	l, err := filelock.Wait(ctx, filepath.Join(folder, lockName), o.waits)
+	if err != nil {
+		return nil, fmt.Errorf("folder of experts: %w", err)
+	}
+	return l, nil
+}
+
+// titled puts what an exported function does before its error.
+func titled(err *error, what string) {
+	if *err != nil {
+		*err = fmt.Errorf("%s: %w", what, *err)
+	}
+}
 
 func (o *Options) runtime() (*ort.Runtime, error) {
 	if o.Runtime == nil {
@@ -102,9 +110,9 @@ func (o *Options) runtime() (*ort.Runtime, error) {
 	return o.Runtime()
 }
 
-// outputFile returns the output file of a build: out itself if it ends in
+// OutputFile returns the output file of a build: out itself if it ends in
 // .parquet, else costs.parquet in the folder out.
-func outputFile(out string) (string, error) {
+func OutputFile(out string) (string, error) {
 	if out == "" {
 		return "", errors.New("output: not set")
 	}
@@ -122,8 +130,17 @@ func outputFile(out string) (string, error) {
 // experts is the folder of trained experts: the one that is named, else
 // "experts" beside the output.
 func (o *Options) experts(out string) string {
-	if o.Experts != "" {
-		return o.Experts
+	return cmp.Or(o.Experts, filepath.Join(filepath.Dir(out), "experts"))
+}
+
+// OutputFiles are the files with fixed names that a build with this output and this folder of answers (Options) may
+// create or replace. An invalid output has none.
+func OutputFiles(out, answers string) []string {
+	file, err := OutputFile(out)
+	if err != nil {
+		return nil
 	}
-	return filepath.Join(filepath.Dir(out), "experts")
+	o := Options{Answers: answers}
+	w := work{out: file}
+	return []string{file, w.auditFile(), filepath.Join(o.answers(file), chat.AnswersFile)}
 }

@@ -19,22 +19,15 @@ type Album struct {
 // Pictures returns small JPEG pictures of some instances of a build: the whole
 // image, its longer side at most side pixels. It makes the source alone. An id
 // that the build does not have, and instances that are no images, are errors.
-func Pictures(ctx context.Context, cfg part.Config, o Options, ids []string, side int) (*Album, error) {
-	out, err := pictures(ctx, &cfg, &o, ids, side)
-	if err != nil {
-		return nil, fmt.Errorf("pictures: %w", err)
-	}
-	return out, nil
-}
-
-func pictures(ctx context.Context, cfg *part.Config, o *Options, ids []string, side int) (_ *Album, err error) {
+func Pictures(ctx context.Context, cfg part.Config, o Options, ids []string, side int) (_ *Album, err error) {
+	defer titled(&err, "pictures")
 	if side < 1 {
 		return nil, fmt.Errorf("a side of %d pixels", side)
 	}
-	if _, err := o.complete(cfg); err != nil {
+	if _, err := o.complete(&cfg); err != nil {
 		return nil, err
 	}
-	p := blankPlan(cfg, o)
+	p := blankPlan(&cfg, &o)
 	defer func() { err = errors.Join(err, p.Close()) }()
 	if err := p.make(ctx, p.makeSource); err != nil {
 		return nil, err

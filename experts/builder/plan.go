@@ -1,6 +1,7 @@
 package builder
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"pipe/experts/builder/part"
 	"pipe/experts/chat"
 	"pipe/internal/digest"
+	"pipe/internal/textfile"
 )
 
 // plan is a configuration with every part made and checked.
@@ -67,7 +69,8 @@ func blankPlan(cfg *part.Config, o *Options) *plan {
 	p := &plan{cfg: cfg, kinds: o.Kinds, actions: cfg.Actions()}
 	p.Build = &part.Build{
 		SourceKind: cfg.Instances.Kind, SplitKind: cfg.Split.Kind, Dir: o.Dir, Folder: o.Experts, Workers: cfg.WorkerCount(),
-		CrossFit: cfg.CrossFit, FoldSeed: cfg.FoldSeed, SkipBad: o.SkipBad, Progress: o.Progress, Held: o.held(),
+		CrossFit: cfg.CrossFit, FoldSeed: cfg.FoldSeed, SkipBad: o.SkipBad, Progress: o.Progress,
+		Held: textfile.NewMemoryBudget(cmp.Or(o.memory, textfile.MaxHeld)),
 		Open: o.runtime, OpenText: o.OpenText, Inputs: make(part.Inputs), Divide: o.divide,
 	}
 	p.session = chat.OpenSession(p.Build, o.Answers, o.Budget)

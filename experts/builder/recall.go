@@ -15,22 +15,15 @@ import (
 // instances' own texts, how often the best ks pages are those that settle an
 // instance. The source must know evidence, as kind fever does. A corpus that
 // does not know its pages counts as complete.
-func Recall(ctx context.Context, cfg part.Config, o Options, ks []int) ([]retrieval.RecallReport, error) {
-	r, err := recall(ctx, &cfg, &o, ks)
-	if err != nil {
-		return nil, fmt.Errorf("recall: %w", err)
-	}
-	return r, nil
-}
-
-func recall(ctx context.Context, cfg *part.Config, o *Options, ks []int) (_ []retrieval.RecallReport, err error) {
+func Recall(ctx context.Context, cfg part.Config, o Options, ks []int) (_ []retrieval.RecallReport, err error) {
+	defer titled(&err, "recall")
 	if len(ks) == 0 || slices.Min(ks) < 1 || slices.Max(ks) > retrieval.MaxPassages {
 		return nil, fmt.Errorf("k is %v, not numbers from 1 to %d", ks, retrieval.MaxPassages)
 	}
-	if _, err := o.complete(cfg); err != nil {
+	if _, err := o.complete(&cfg); err != nil {
 		return nil, err
 	}
-	p := blankPlan(cfg, o)
+	p := blankPlan(&cfg, &o)
 	defer func() { err = errors.Join(err, p.Close()) }()
 	var meters []*retrieval.RecallMeter
 	err = p.make(ctx, p.makeSource, func(ctx context.Context) (err error) {

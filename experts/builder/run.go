@@ -47,11 +47,12 @@ type Report struct {
 // from those of the shards give a *ChangedError, bad input data a
 // *costs.DataError. When ctx ends, Run waits for the native calls in flight and
 // returns ctx's error.
-func Run(ctx context.Context, cfg part.Config, o Options) (*Report, error) {
+func Run(ctx context.Context, cfg part.Config, o Options) (_ *Report, err error) {
+	defer titled(&err, "build costs")
 	start := time.Now()
 	r, err := run(ctx, &cfg, &o)
 	if err != nil {
-		return nil, fmt.Errorf("build costs: %w", err)
+		return nil, err
 	}
 	r.Seconds = time.Since(start).Seconds()
 	return r, nil

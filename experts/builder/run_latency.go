@@ -8,9 +8,7 @@ import (
 	"time"
 
 	"pipe/experts/builder/part"
-	"pipe/internal/atomicfile"
 	"pipe/internal/digest"
-	"pipe/internal/filelock"
 )
 
 // settleLatency measures every pair, unless that was done for the same experts and the same advice before: in this
@@ -20,12 +18,9 @@ func (p *plan) settleLatency(ctx context.Context, w *work, o *Options) (err erro
 	if p.cfg.Latency.FeePerSecond == 0 || p.latency != nil {
 		return nil
 	}
-	if _, err := atomicfile.MkdirAll(o.Experts); err != nil {
-		return err
-	}
-	l, err := filelock.Wait(ctx, filepath.Join(o.Experts, lockName), o.waits) // concurrent measurements would disturb each other
+	l, err := o.lockExperts(ctx, o.Experts)
 	if err != nil {
-		return fmt.Errorf("folder of experts: %w", err)
+		return err
 	}
 	defer func() { err = errors.Join(err, l.Release()) }()
 	record := latencyRecord{Format: latencyFormat, Of: p.latencyKey()}

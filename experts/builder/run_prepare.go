@@ -3,15 +3,12 @@ package builder
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"runtime/debug"
 	"slices"
 
 	"pipe/experts/builder/part"
-	"pipe/internal/atomicfile"
-	"pipe/internal/filelock"
 )
 
 // prepare makes everything that the shards of some rows need: the vectors of
@@ -23,14 +20,9 @@ func (p *plan) prepare(ctx context.Context, w *work, rows []int, o *Options) (er
 		return nil
 	}
 	folder := o.experts(w.out)
-	if _, err := atomicfile.MkdirAll(folder); err != nil {
-		return err
-	}
-	// Builds that share the folder prepare one after the other: the second
-	// finds what the first has made.
-	l, err := filelock.Wait(ctx, filepath.Join(folder, lockName), o.waits)
+	l, err := o.lockExperts(ctx, folder)
 	if err != nil {
-		return fmt.Errorf("folder of experts: %w", err)
+		return err
 	}
 	defer func() { err = errors.Join(err, l.Release()) }()
 	for _, s := range shared {

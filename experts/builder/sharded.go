@@ -40,15 +40,8 @@ type Shares struct {
 }
 
 // OpenSharded makes every part of a configuration, as Run does. The caller closes it.
-func OpenSharded(ctx context.Context, cfg part.Config, o Options, s Shares) (*Sharded, error) {
-	b, err := openSharded(ctx, &cfg, o, s)
-	if err != nil {
-		return nil, fmt.Errorf("build costs: %w", err)
-	}
-	return b, nil
-}
-
-func openSharded(ctx context.Context, cfg *part.Config, o Options, s Shares) (_ *Sharded, err error) {
+func OpenSharded(ctx context.Context, cfg part.Config, o Options, s Shares) (_ *Sharded, err error) {
+	defer titled(&err, "build costs")
 	b := &Sharded{o: o, ranges: s.Ranges}
 	if b.scratch, b.remove, err = atomicfile.TempFolder("", "pipe-costs-*"); err != nil {
 		return nil, err
@@ -69,7 +62,7 @@ func openSharded(ctx context.Context, cfg *part.Config, o Options, s Shares) (_ 
 			q.Share(s.Answers, s.Workers, s.Lease)
 		}
 	}
-	if b.p, b.out, err = prepare(ctx, cfg, &b.o); err != nil {
+	if b.p, b.out, err = prepare(ctx, &cfg, &b.o); err != nil {
 		return nil, err
 	}
 	if n := b.p.shards(); s.Ranges > n {
@@ -81,22 +74,20 @@ func openSharded(ctx context.Context, cfg *part.Config, o Options, s Shares) (_ 
 
 // SourcePass returns the pass that the source of a configuration has made before the first row, nil if there is none.
 func SourcePass(ctx context.Context, cfg part.Config, o Options) (pass *part.Pass, err error) {
+	defer titled(&err, "build costs")
 	found := errors.New("the pass is found")
 	o.divide = func(_ context.Context, p part.Pass) ([][]byte, error) {
 		pass = &p
 		return nil, found
 	}
 	if _, err := o.complete(&cfg); err != nil {
-		return nil, fmt.Errorf("build costs: %w", err)
+		return nil, err
 	}
 	p := blankPlan(&cfg, &o)
 	if err = p.makeSource(ctx); errors.Is(err, found) {
 		err = nil
 	}
-	if err = errors.Join(err, p.Close()); err != nil {
-		return nil, fmt.Errorf("build costs: %w", err)
-	}
-	return pass, nil
+	return pass, errors.Join(err, p.Close())
 }
 
 // TooManyError says that there are too few rows for the number of ranges.

@@ -73,7 +73,7 @@ func (b *Sharded) gatherLocal(ctx context.Context, w *work, ranges Ranges) (*Rep
 	shown := ""
 	if b.p.cfg.Audit {
 		r.Audit = w.auditFile()
-		if err := writeZipped(w.folder, w.file(finalAuditName), write); err != nil {
+		if err := writeZipped(w.file(finalAuditName), write); err != nil {
 			return nil, err
 		}
 		if shown, err = costs.FileDigest(ctx, w.file(finalAuditName)); err != nil {

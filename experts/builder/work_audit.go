@@ -32,7 +32,7 @@ func (w *work) saveAudit(shard int, a *audit) error {
 	if a == nil {
 		return nil
 	}
-	return writeZipped(w.folder, w.auditPart(shard), func(to io.Writer) error {
+	return writeZipped(w.auditPart(shard), func(to io.Writer) error {
 		_, err := to.Write(a.lines.Bytes())
 		return err
 	})
@@ -93,4 +93,24 @@ func (w *work) dropAudit(ctx context.Context, m *manifest) error {
 		return nil
 	}
 	return os.Remove(w.auditFile())
+}
+
+// finishAudit joins the audits of the shards and returns the digest of the file.
+func (p *plan) finishAudit(ctx context.Context, w *work) (string, error) {
+	if !p.cfg.Audit {
+		return "", nil
+	}
+	final := w.file(finalAuditName)
+	err := writeZipped(final, func(to io.Writer) error {
+		for shard := range p.shards() {
+			if err := w.copyAudit(to, shard); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return "", fmt.Errorf("write audit: %w", err)
+	}
+	return costs.FileDigest(ctx, final)
 }

@@ -82,7 +82,6 @@ func quickFamilies(t *table, s Settings, o models.Options) ([]regress.Family, er
 
 // networks is a family of the recipe's settings.
 func networks(s Settings, a []regress.Architecture, o models.Options) regress.Networks {
-	o.Every, o.Record = 0, nil
 	return regress.Networks{Candidates: a, Steps: s.Steps, Seeds: s.Seeds, Seed: s.Seed, Workers: s.Workers, Options: o}
 }
 

@@ -89,9 +89,6 @@ func (a *ADWIN) reset() {
 // Width is the number of values in the window.
 func (a *ADWIN) Width() int { return int(a.state.Width) }
 
-// Variance is the sum of squared deviations from the mean of the window, which river calls variance.
-func (a *ADWIN) Variance() float64 { return a.state.Squares }
-
 // Estimation is the mean of the window, 0 if it is empty.
 func (a *ADWIN) Estimation() float64 {
 	if a.state.Width == 0 {

@@ -87,7 +87,7 @@ func TestADWINEqualsRiver(t *testing.T) {
 			c.Detected = append(c.Detected, a.Add(x))
 			c.Width = append(c.Width, a.Width())
 			c.Estimation = append(c.Estimation, a.Estimation())
-			c.Variance = append(c.Variance, a.Variance())
+			c.Variance = append(c.Variance, a.State().Squares)
 		}
 		cases = append(cases, c)
 	}

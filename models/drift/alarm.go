@@ -92,9 +92,6 @@ func (a *Alarm) Evidence() float64 {
 // Risen is the number of the value at which the alarm rose, from 1; 0 if it has not.
 func (a *Alarm) Risen() int64 { return a.state.At }
 
-// Len is the number of values so far.
-func (a *Alarm) Len() int64 { return a.state.N }
-
 // Peak is the largest Evidence so far.
 func (a *Alarm) Peak() float64 { return a.state.Peak }
 

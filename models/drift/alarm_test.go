@@ -157,7 +157,7 @@ func TestAlarmState(t *testing.T) {
 		}
 		parts.Add(x)
 	}
-	if diff := cmp.Diff(whole.State(), parts.State()); diff != "" || whole.Risen() == 0 || whole.Len() != 500 {
+	if diff := cmp.Diff(whole.State(), parts.State()); diff != "" || whole.Risen() == 0 || whole.State().N != 500 {
 		t.Error(diff, whole.Risen())
 	}
 	for name, change := range map[string]func(*AlarmState){

@@ -20,11 +20,11 @@ type Blend struct {
 	Parts []Part
 }
 
-// KindBlend is the kind of [Blend].
-const KindBlend = "blend"
+// kindBlend is the kind of [Blend].
+const kindBlend = "blend"
 
 // Kind implements [Estimator].
-func (Blend) Kind() string { return KindBlend }
+func (Blend) Kind() string { return kindBlend }
 
 // Check implements [Estimator].
 func (b Blend) Check(dim, pairs int) error {

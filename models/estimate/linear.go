@@ -7,8 +7,8 @@ import (
 	"pipe/onnx"
 )
 
-// KindLinear is the kind of [Linear].
-const KindLinear = "ridge"
+// kindLinear is the kind of [Linear].
+const kindLinear = "ridge"
 
 // Linear is an affine map. With weights of zero it is the same estimate for every row.
 type Linear struct {
@@ -25,7 +25,7 @@ func NewConstant(losses []float64, dim int) Linear {
 }
 
 // Kind implements [Estimator].
-func (Linear) Kind() string { return KindLinear }
+func (Linear) Kind() string { return kindLinear }
 
 // Check implements [Estimator].
 func (l Linear) Check(dim, pairs int) error { return checkWidth(l.mlp(), dim, pairs) }

@@ -10,8 +10,8 @@ import (
 	"pipe/onnx"
 )
 
-// KindNeighbours is the kind of [Neighbours].
-const KindNeighbours = "neighbours"
+// kindNeighbours is the kind of [Neighbours].
+const kindNeighbours = "neighbours"
 
 // Neighbours estimates a loss by a weighted mean over the nearest training rows, by Euclidean distance. On equal
 // distances the earlier row is nearer.
@@ -33,7 +33,7 @@ func (m *Neighbours) Bytes() int {
 }
 
 // Kind implements [Estimator].
-func (*Neighbours) Kind() string { return KindNeighbours }
+func (*Neighbours) Kind() string { return kindNeighbours }
 
 // Check implements [Estimator].
 func (m *Neighbours) Check(dim, pairs int) error {

@@ -8,8 +8,8 @@ import (
 	"pipe/onnx"
 )
 
-// KindNetwork is the kind of [Network].
-const KindNetwork = "network"
+// kindNetwork is the kind of [Network].
+const kindNetwork = "network"
 
 // Network is a network with a sigmoid per pair, which stays within the losses that were seen in training:
 // Low + (High - Low) sigmoid(output).
@@ -19,7 +19,7 @@ type Network struct {
 }
 
 // Kind implements [Estimator].
-func (Network) Kind() string { return KindNetwork }
+func (Network) Kind() string { return kindNetwork }
 
 // Check implements [Estimator].
 func (n Network) Check(dim, pairs int) error {

@@ -46,7 +46,7 @@ func (b *Booster) Text() (string, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.handle == 0 {
-		return "", fmt.Errorf("lightgbm: booster %w", ErrClosed)
+		return "", fmt.Errorf("lightgbm: booster %w", errClosed)
 	}
 	return b.text, nil
 }
@@ -60,17 +60,11 @@ func (b *Booster) Predict(x []float32, rows int) ([]float64, error) {
 	return b.predict(x, rows, predictNormal)
 }
 
-// Margins returns the sum of leaves of every row, before the logistic function of a binary objective.
-// x: rows x Columns, row-major; NaN is missing.
-func (b *Booster) Margins(x []float32, rows int) ([]float64, error) {
-	return b.predict(x, rows, predictRaw)
-}
-
 func (b *Booster) predict(x []float32, rows int, kind int32) ([]float64, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.handle == 0 {
-		return nil, fmt.Errorf("lightgbm: booster %w", ErrClosed)
+		return nil, fmt.Errorf("lightgbm: booster %w", errClosed)
 	}
 	if err := checkMatrix(x, rows, b.columns); err != nil {
 		return nil, fmt.Errorf("lightgbm: predict: %w", err)

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// ErrClosed is returned by methods of a closed Booster.
-var ErrClosed = errors.New("already closed")
+// errClosed is returned by methods of a closed Booster.
+var errClosed = errors.New("already closed")
 
 // LoadError reports that a file was found but is not a LightGBM library that this package can use: truncated, built for
 // another machine, too old, or not such a library at all.

@@ -61,7 +61,7 @@ func TestBadLibraries(t *testing.T) {
 		"truncated":                   sharedlibtest.WriteFile(t, filepath.Join(dir, "half.so"), content[:len(content)/2]),
 		"no LGBM_GetLastError":        compile(t, dir, "other", "int something_else(void) { return 1; }"),
 		"no LGBM_BoosterFree":         compile(t, dir, "part", exports(functions[:len(functions)-1])),
-		"too old: need " + MinVersion: compile(t, dir, "old", exports(functions)),
+		"too old: need " + minVersion: compile(t, dir, "old", exports(functions)),
 	}
 	if runtime.GOOS == "linux" {
 		bad["not a shared library: ELF type"] = binary

@@ -1,7 +1,5 @@
 package lightgbm
 
-import "math"
-
 // Missing says what a split does with a missing value.
 type Missing uint8
 
@@ -41,48 +39,3 @@ type Model struct {
 // tiny is the largest magnitude that LightGBM treats as 0, both in rows and for MissingZero. LightGBM stores it as a
 // float32.
 const tiny = float64(float32(1e-35))
-
-// Margin is the sum of the leaves that row reaches; row has Columns values. It follows LightGBM's prediction, in
-// float64.
-func (m *Model) Margin(row []float32) float64 {
-	sum := 0.0
-	for i := range m.Trees {
-		sum += m.Trees[i].leaf(row)
-	}
-	return sum
-}
-
-// Probability is the probability of label 1 for a margin.
-func (m *Model) Probability(margin float64) float64 {
-	return 1 / (1 + math.Exp(-m.Sigmoid*margin))
-}
-
-func (t *Tree) leaf(row []float32) float64 {
-	at := 0
-	if len(t.Splits) == 0 {
-		at = ^0
-	}
-	for at >= 0 {
-		s := &t.Splits[at]
-		if s.goesLeft(float64(row[s.Column])) {
-			at = s.Left
-		} else {
-			at = s.Right
-		}
-	}
-	return t.Leaves[^at]
-}
-
-func (s *Split) goesLeft(v float64) bool {
-	missing := math.IsNaN(v)
-	if missing && s.Missing == MissingNaN {
-		return s.DefaultLeft
-	}
-	if missing || math.Abs(v) <= tiny {
-		if s.Missing == MissingZero {
-			return s.DefaultLeft
-		}
-		v = 0
-	}
-	return v <= s.Threshold
-}

@@ -11,7 +11,7 @@ import (
 
 // The oldest library that is accepted, and the one that the project downloads and tests with.
 const (
-	MinVersion    = "4.2"
+	minVersion    = "4.2"
 	PinnedVersion = "4.7.0"
 )
 
@@ -20,7 +20,6 @@ const (
 	typeFloat32   = 0
 	rowMajor      = 1
 	predictNormal = 0
-	predictRaw    = 1
 )
 
 // native holds LightGBM's C functions. Each returns 0, or -1 with a message that lastError reads on the same thread.
@@ -69,7 +68,7 @@ func bind(handle uintptr) (*native, error) {
 		purego.RegisterFunc(f.into, address)
 	}
 	if _, err := purego.Dlsym(handle, "LGBM_GetMaxThreads"); err != nil {
-		return nil, fmt.Errorf("LightGBM is too old: need %s or newer", MinVersion)
+		return nil, fmt.Errorf("LightGBM is too old: need %s or newer", minVersion)
 	}
 	if address, err := purego.Dlsym(purego.RTLD_DEFAULT, "malloc_trim"); err == nil && address != 0 {
 		purego.RegisterFunc(&n.trim, address)

@@ -65,7 +65,7 @@ func compare(t *testing.T, b *Booster, m *Model, x matrix) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	margins, err := b.Margins(x.x, x.rows)
+	margins, err := b.predict(x.x, x.rows, 1) // the sums of leaves
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -166,4 +166,49 @@ func TestParitySigmoid(t *testing.T) {
 	}
 	defer b.Close()
 	compare(t, b, m, hostile(m, 1000, nil, 1))
+}
+
+// Margin is the sum of the leaves that row reaches; row has Columns values. It follows LightGBM's prediction, in
+// float64.
+func (m *Model) Margin(row []float32) float64 {
+	sum := 0.0
+	for i := range m.Trees {
+		sum += m.Trees[i].leaf(row)
+	}
+	return sum
+}
+
+// Probability is the probability of label 1 for a margin.
+func (m *Model) Probability(margin float64) float64 {
+	return 1 / (1 + math.Exp(-m.Sigmoid*margin))
+}
+
+func (t *Tree) leaf(row []float32) float64 {
+	at := 0
+	if len(t.Splits) == 0 {
+		at = ^0
+	}
+	for at >= 0 {
+		s := &t.Splits[at]
+		if s.goesLeft(float64(row[s.Column])) {
+			at = s.Left
+		} else {
+			at = s.Right
+		}
+	}
+	return t.Leaves[^at]
+}
+
+func (s *Split) goesLeft(v float64) bool {
+	missing := math.IsNaN(v)
+	if missing && s.Missing == MissingNaN {
+		return s.DefaultLeft
+	}
+	if missing || math.Abs(v) <= tiny {
+		if s.Missing == MissingZero {
+			return s.DefaultLeft
+		}
+		v = 0
+	}
+	return v <= s.Threshold
 }

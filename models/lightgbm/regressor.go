@@ -11,8 +11,8 @@ import (
 	"pipe/onnx"
 )
 
-// KindTrees is the kind of [Regressor].
-const KindTrees = "trees"
+// kindTrees is the kind of [Regressor].
+const kindTrees = "trees"
 
 // Regressor estimates the loss of every pair as a sum of trees, one after the other. It splits as the exported graph
 // does, which is as LightGBM does for float32 values.
@@ -24,7 +24,7 @@ type Regressor struct {
 var _ estimate.Estimator = (*Regressor)(nil)
 
 // Kind implements [estimate.Estimator].
-func (*Regressor) Kind() string { return KindTrees }
+func (*Regressor) Kind() string { return kindTrees }
 
 // Check implements [estimate.Estimator].
 func (r *Regressor) Check(dim, pairs int) error {
@@ -132,8 +132,8 @@ func (r *Regressor) Graph(g *onnx.Graph, x *onnx.Value, _ string) *onnx.Value {
 	return g.TreeEnsembles(x, r.Trees, make([]float32, len(r.Trees)))
 }
 
-// First is the estimator after the given number of rounds, at least 1; it shares the trees.
-func (r *Regressor) First(rounds int) *Regressor {
+// first is the estimator after the given number of rounds, at least 1; it shares the trees.
+func (r *Regressor) first(rounds int) *Regressor {
 	out := &Regressor{Dim: r.Dim, Trees: make([][][]onnx.TreeNode, len(r.Trees))}
 	for i, trees := range r.Trees {
 		out.Trees[i] = trees[:min(rounds, len(trees))]
@@ -150,7 +150,7 @@ func (r *Regressor) Weighted(rounds []int, weights []float64) *Regressor {
 			last = max(last, rounds[m])
 		}
 	}
-	out := r.First(last)
+	out := r.first(last)
 	for i, trees := range out.Trees {
 		out.Trees[i] = make([][]onnx.TreeNode, len(trees))
 		for k, t := range trees {

@@ -131,7 +131,7 @@ func regressorFile(t testing.TB, r *Regressor) []byte {
 	g := onnx.NewGraph("policy")
 	x := g.Input("x", onnx.Float32, onnx.Shape{onnx.Sym("batch"), onnx.Fix(int64(r.Dim))})
 	g.Output("y", r.Graph(g, x, "y_"))
-	parts := []estimate.Part{{Estimator: r, Weight: 0.75}, {Estimator: r.First(2), Weight: 0.25}}
+	parts := []estimate.Part{{Estimator: r, Weight: 0.75}, {Estimator: r.first(2), Weight: 0.25}}
 	g.Output("blend", estimate.Blend{Parts: parts}.Graph(g, x, "blend_"))
 	m, err := g.Build(onnx.BuildOptions{})
 	if err != nil {
@@ -335,15 +335,15 @@ func TestRegressorRounds(t *testing.T) {
 		if n <= p.Rounds {
 			short := p
 			short.Rounds = n
-			if got := trainRegressor(t, s, short); !reflect.DeepEqual(got, long.First(n)) {
+			if got := trainRegressor(t, s, short); !reflect.DeepEqual(got, long.first(n)) {
 				t.Errorf("%d rounds are not the first ones of %d", n, p.Rounds)
 			}
 		}
-		if d := worst(at[m], long.First(n).reference(s.matrix)); !(d <= 1e-6) {
+		if d := worst(at[m], long.first(n).reference(s.matrix)); !(d <= 1e-6) {
 			t.Errorf("after %d rounds the estimates differ by %g", n, d)
 		}
 	}
-	if got := long.First(500).Rounds(); got != p.Rounds {
+	if got := long.first(500).Rounds(); got != p.Rounds {
 		t.Errorf("%d rounds", got)
 	}
 }
@@ -359,7 +359,7 @@ func TestRegressorWeighted(t *testing.T) {
 	}
 	want := make([]float64, len(s.y))
 	for m, n := range rounds {
-		for i, v := range r.First(n).reference(s.matrix) {
+		for i, v := range r.first(n).reference(s.matrix) {
 			want[i] += weights[m] * v
 		}
 	}

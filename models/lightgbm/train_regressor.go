@@ -7,9 +7,9 @@ import (
 	"math"
 )
 
-// MaxLeaves limits pairs x rounds x leaves of [Library.TrainRegressor]. A file of that many leaves has up to 20 MB; 100 trees
+// maxLeaves limits pairs x rounds x leaves of [Library.TrainRegressor]. A file of that many leaves has up to 20 MB; 100 trees
 // of 15 leaves per pair allow 174 pairs.
-const MaxLeaves = 1 << 18
+const maxLeaves = 1 << 18
 
 // TrainRegressor fits a regression of the target of every pair, by squared error. All pairs share one binning of the
 // rows, and are trained one after the other with p.Threads threads. Their draws of columns and rows are the same. Equal
@@ -43,11 +43,11 @@ func (p Params) CheckRegression(pairs int) error {
 	if err := p.Validate(); err != nil {
 		return err
 	}
-	if err := between("pairs", pairs, 1, MaxLeaves); err != nil {
+	if err := between("pairs", pairs, 1, maxLeaves); err != nil {
 		return err
 	}
-	if n := pairs * p.Rounds * p.Leaves; n > MaxLeaves {
-		return fmt.Errorf("%d pairs x %d rounds x %d leaves are %d leaves: at most %d", pairs, p.Rounds, p.Leaves, n, MaxLeaves)
+	if n := pairs * p.Rounds * p.Leaves; n > maxLeaves {
+		return fmt.Errorf("%d pairs x %d rounds x %d leaves are %d leaves: at most %d", pairs, p.Rounds, p.Leaves, n, maxLeaves)
 	}
 	return nil
 }

@@ -218,7 +218,7 @@ func TestBoosterClose(t *testing.T) {
 	var wg sync.WaitGroup
 	for range 4 {
 		wg.Go(func() {
-			if _, err := b.Predict(s.x, s.rows); err != nil && !errors.Is(err, ErrClosed) {
+			if _, err := b.Predict(s.x, s.rows); err != nil && !errors.Is(err, errClosed) {
 				t.Error(err)
 			}
 		})
@@ -229,10 +229,10 @@ func TestBoosterClose(t *testing.T) {
 		}
 	}
 	wg.Wait()
-	if _, err := b.Predict(s.x, s.rows); !errors.Is(err, ErrClosed) {
+	if _, err := b.Predict(s.x, s.rows); !errors.Is(err, errClosed) {
 		t.Errorf("error is %v", err)
 	}
-	if _, err := b.Text(); !errors.Is(err, ErrClosed) {
+	if _, err := b.Text(); !errors.Is(err, errClosed) {
 		t.Errorf("error is %v", err)
 	}
 }

@@ -9,12 +9,12 @@ import (
 
 // Names of a classifier file's input and output.
 const (
-	RowsInput         = "rows"        // float32, n x In
-	ProbabilityOutput = "probability" // float32, n x 1 (class 1 of two), or n x classes
+	rowsInput         = "rows"        // float32, n x In
+	probabilityOutput = "probability" // float32, n x 1 (class 1 of two), or n x classes
 )
 
 // ExportClassifier builds the file of a network with an output per class, such as one trained on a models.ClassProblem.
-// Input and output have the names [RowsInput] and [ProbabilityOutput]; rows are scaled as in training. For two classes
+// Input and output have the names rowsInput and probabilityOutput; rows are scaled as in training. For two classes
 // the output is the probability of class 1, the logistic function of the difference of the two scores. For more it is
 // the softmax of the scores. The error is that of [MLP.Check], or reports fewer than two classes.
 func (m MLP) ExportClassifier() (*onnx.Model, error) {
@@ -22,14 +22,14 @@ func (m MLP) ExportClassifier() (*onnx.Model, error) {
 		return nil, fmt.Errorf("export classifier: %w", err)
 	}
 	g := onnx.NewGraph("classifier")
-	rows := g.Input(RowsInput, onnx.Float32, onnx.Shape{onnx.Sym("n"), onnx.Fix(int64(m.In()))})
+	rows := g.Input(rowsInput, onnx.Float32, onnx.Shape{onnx.Sym("n"), onnx.Fix(int64(m.In()))})
 	var p *onnx.Value
 	if m.Out() == 2 {
 		p = g.Sigmoid(m.binary().Graph(g, rows, ""))
 	} else {
 		p = g.Softmax(m.Graph(g, rows, ""), 1)
 	}
-	g.Output(ProbabilityOutput, p)
+	g.Output(probabilityOutput, p)
 	model, err := g.Build(onnx.BuildOptions{})
 	if err != nil {
 		return nil, fmt.Errorf("export classifier: %w", err)

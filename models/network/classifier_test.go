@@ -40,11 +40,11 @@ func TestExportedClassifierEqualsReference(t *testing.T) {
 		defer s.Close()
 		const n = 200
 		rows := draw(4 * n)
-		out, err := s.Run(t.Context(), map[string]*onnx.Tensor{RowsInput: onnx.Float32s([]int64{n, 4}, rows)})
+		out, err := s.Run(t.Context(), map[string]*onnx.Tensor{rowsInput: onnx.Float32s([]int64{n, 4}, rows)})
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := out[ProbabilityOutput].Float32s()
+		got := out[probabilityOutput].Float32s()
 		if len(got) != n*c.outputs {
 			t.Fatalf("%d classes: %d probabilities for %d rows", c.classes, len(got), n)
 		}

@@ -29,12 +29,12 @@ func (f Ridge) Members() []string {
 
 // CrossFit implements [Family].
 func (f Ridge) CrossFit(ctx context.Context, d *Data, folds []Fold) ([][][]float32, error) {
-	return crossFit(folds, func(fit, held []int) ([][]float32, error) { return f.Estimates(ctx, d, fit, held) })
+	return crossFit(folds, func(fit, held []int) ([][]float32, error) { return f.estimates(ctx, d, fit, held) })
 }
 
-// Estimates fits every member on the rows fit, and returns its estimates for the rows held: by member, len(held) x
+// estimates fits every member on the rows fit, and returns its estimates for the rows held: by member, len(held) x
 // pairs.
-func (f Ridge) Estimates(ctx context.Context, d *Data, fit, held []int) ([][]float32, error) {
+func (f Ridge) estimates(ctx context.Context, d *Data, fit, held []int) ([][]float32, error) {
 	s, err := newRidgeSystems(d, fit)
 	if err != nil {
 		return nil, err

@@ -73,7 +73,7 @@ func buildCLIPVisionAlone(folder string, w *weights, o Options) (*onnx.Model, er
 	if config.projects(w) {
 		return c.finish(ImageEmbeds, c.projected(c.image()), o.Head)
 	}
-	return c.finish(ImagePooled, c.firstPlace(c.unfold(c.image(), c.Hidden)), o.Head)
+	return c.finish(imagePooled, c.firstPlace(c.unfold(c.image(), c.Hidden)), o.Head)
 }
 
 // hasPrefix reports whether a tensor has a name with the prefix.

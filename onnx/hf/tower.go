@@ -16,9 +16,9 @@ const (
 	ImageEmbeds = "image_embeds"
 )
 
-// ImagePooled is the output of a vision tower without a projection, float32 [batch, hidden]: the hidden state of the
+// imagePooled is the output of a vision tower without a projection, float32 [batch, hidden]: the hidden state of the
 // class token after its norm.
-const ImagePooled = "pooler_output"
+const imagePooled = "pooler_output"
 
 // PixelValues is the input of a vision tower: float32 [batch, 3, size, size],
 // scaled as preprocessor_config.json says.

@@ -76,9 +76,6 @@ func newBuffer(t onnx.DType, shape []int64, data []byte) (*Buffer, error) {
 	return b, nil
 }
 
-// DType is the element type.
-func (b *Buffer) DType() onnx.DType { return b.dtype }
-
 // Shape is the shape; empty for a scalar.
 func (b *Buffer) Shape() []int64 { return slices.Clone(b.shape) }
 
@@ -88,17 +85,8 @@ func (b *Buffer) Bytes() []byte { return b.data }
 // Float32s is a view of the content; nil unless the type is Float32.
 func (b *Buffer) Float32s() []float32 { return view[float32](b, onnx.Float32) }
 
-// Float64s is a view of the content; nil unless the type is Float64.
-func (b *Buffer) Float64s() []float64 { return view[float64](b, onnx.Float64) }
-
 // Int64s is a view of the content; nil unless the type is Int64.
 func (b *Buffer) Int64s() []int64 { return view[int64](b, onnx.Int64) }
-
-// Int32s is a view of the content; nil unless the type is Int32.
-func (b *Buffer) Int32s() []int32 { return view[int32](b, onnx.Int32) }
-
-// Uint8s is a view of the content; nil unless the type is Uint8.
-func (b *Buffer) Uint8s() []uint8 { return view[uint8](b, onnx.Uint8) }
 
 // Bools is a view of the content; nil unless the type is Bool.
 func (b *Buffer) Bools() []bool { return view[bool](b, onnx.Bool) }
@@ -108,11 +96,6 @@ func view[T any](b *Buffer, t onnx.DType) []T {
 		return nil
 	}
 	return viewOf[T](b.data)
-}
-
-// Tensor is a copy of the content.
-func (b *Buffer) Tensor() *onnx.Tensor {
-	return &onnx.Tensor{DType: b.dtype, Shape: b.Shape(), Raw: slices.Clone(b.data)}
 }
 
 // Close frees the native tensor, at once or when the calls that use it have ended. It is idempotent; later calls with

@@ -19,25 +19,12 @@ const (
 	PinnedVersion = "1.31.1"
 )
 
-// Level says how much the runtime optimises a graph before running it.
-type Level int
-
-// The levels: each includes the ones before it.
-const (
-	OptimizeNone Level = iota + 1
-	OptimizeBasic
-	OptimizeExtended
-	OptimizeAll
-)
-
 // Config says which library to load and which device its sessions use.
 type Config struct {
-	Library   string            // path of the library or its folder; empty: search for it
-	Device    string            // CPU or CUDA
-	DeviceID  int               // which GPU
-	Threads   int               // threads inside one operator; 0: as many as Go uses
-	CUDA      map[string]string // options of the CUDA provider, by its own names
-	NativeLog bool              // let the library write its own log to stderr
+	Library  string // path of the library or its folder; empty: search for it
+	Device   string // CPU or CUDA
+	DeviceID int    // which GPU
+	Threads  int    // threads inside one operator; 0: as many as Go uses
 }
 
 // DefaultConfig is the CPU with all cores.
@@ -48,45 +35,34 @@ func (c Config) Validate() error {
 	return errors.Join(checkDevice(c.Device, c.DeviceID), checkThreads(c.Threads))
 }
 
-// SessionOptions are the options of one session. Start from Runtime.SessionOptions.
+// SessionOptions are the options of one session. Start from Runtime.SessionOptions. A graph is optimised in every way
+// that the runtime knows. Idle worker threads sleep: spinning would slow down several sessions in parallel.
 type SessionOptions struct {
 	Device   string // CPU or CUDA
 	DeviceID int    // which GPU
 	// Threads inside one operator: 0 is as many as Go uses (GOMAXPROCS, which respects the limits of a container), 1
 	// runs everything on the calling thread.
 	Threads int
-	// Spin lets idle worker threads busy-wait. It speeds up a single session on an otherwise idle machine, and slows
-	// down several in parallel.
-	Spin     bool
-	Optimize Level
 	// DenormalsAsZero flushes denormal floats to zero. They appear as optimiser moments decay, and make arithmetic many
 	// times slower.
 	DenormalsAsZero bool
-	Arena           bool              // keep freed CPU memory for the next Run
-	CUDA            map[string]string // options of the CUDA provider, by its own names
 	Config          map[string]string // further session settings, by the runtime's own keys
 	Outputs         []string          // which outputs to return, in this order; nil: all
 }
 
-// DefaultSessionOptions is all optimisations on all CPU cores, without spinning.
-func DefaultSessionOptions() SessionOptions {
-	return SessionOptions{Device: CPU, Optimize: OptimizeAll, Arena: true}
-}
+// DefaultSessionOptions is all CPU cores.
+func DefaultSessionOptions() SessionOptions { return SessionOptions{Device: CPU} }
 
 // Validate reports every problem at once.
 func (o SessionOptions) Validate() error {
-	var level error
-	if o.Optimize < OptimizeNone || o.Optimize > OptimizeAll {
-		level = fmt.Errorf("optimisation level %d is unknown", o.Optimize)
-	}
-	return errors.Join(checkDevice(o.Device, o.DeviceID), checkThreads(o.Threads), level)
+	return errors.Join(checkDevice(o.Device, o.DeviceID), checkThreads(o.Threads))
 }
 
 // settings are the session settings under the runtime's own keys; explicit entries of o.Config win.
 func (o SessionOptions) settings() map[string]string {
 	m := map[string]string{
-		"session.intra_op.allow_spinning": flag(o.Spin),
-		"session.inter_op.allow_spinning": flag(o.Spin),
+		"session.intra_op.allow_spinning": "0",
+		"session.inter_op.allow_spinning": "0",
 		"session.set_denormal_as_zero":    flag(o.DenormalsAsZero),
 	}
 	maps.Copy(m, o.Config)

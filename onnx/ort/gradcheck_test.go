@@ -27,9 +27,6 @@ func TestGradients(t *testing.T) {
 	}
 	defer rt.Close()
 	for _, c := range conform.Cases() {
-		if c.Single {
-			continue // the runtime has no float64 kernel
-		}
 		t.Run(c.Name, func(t *testing.T) { conform.CheckGradients(t, c, runner(t, rt)) })
 	}
 }

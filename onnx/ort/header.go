@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"google.golang.org/protobuf/encoding/protowire"
 
@@ -14,20 +15,17 @@ import (
 // header is the part of a model file that is needed before a session is created. It is read without loading the
 // weights, because the binding needs the names up front and reports neither symbolic dimensions nor scalars.
 type header struct {
-	graph    string
 	inputs   []onnx.IO
 	outputs  []onnx.IO
 	unranked map[string]bool // values whose rank is not in the file
-	metadata map[string]string
 }
 
 // Field numbers of the messages in onnx.proto.
 const (
-	modelGraph, modelMetadata           = 7, 14
-	graphName, graphInit, graphSparse   = 2, 5, 15
+	modelGraph                          = 7
+	graphInit, graphSparse              = 5, 15
 	graphInput, graphOutput             = 11, 12
 	tensorName, sparseValues            = 8, 1
-	entryKey, entryValue                = 1, 2
 	infoName, infoType                  = 1, 2
 	typeTensor, tensorElem, tensorShape = 1, 1, 2
 	shapeDim, dimValue, dimParam        = 1, 1, 2
@@ -35,19 +33,17 @@ const (
 
 // readHeader scans a model of size bytes.
 func readHeader(r io.Reader, size int64) (*header, error) {
-	h := &header{unranked: map[string]bool{}, metadata: map[string]string{}}
-	s := &scanner{r: bufio.NewReader(r), seek: seekerOf(r)}
+	h := &header{unranked: map[string]bool{}}
+	s := &scanner{r: bufio.NewReader(r)}
+	s.seek, _ = r.(io.Seeker)
 	weights := map[string]bool{}
 	seen := false
 	err := s.fields(size, func(num protowire.Number, n int64) error {
-		switch num {
-		case modelGraph:
-			seen = true
-			return h.readGraph(s, n, weights)
-		case modelMetadata:
-			return h.readMetadata(s, n)
+		if num != modelGraph {
+			return s.skip(n)
 		}
-		return s.skip(n)
+		seen = true
+		return h.readGraph(s, n, weights)
 	})
 	if err != nil {
 		return nil, err
@@ -59,29 +55,14 @@ func readHeader(r io.Reader, size int64) (*header, error) {
 	return h, nil
 }
 
-func seekerOf(r io.Reader) io.Seeker {
-	s, _ := r.(io.Seeker)
-	return s
-}
-
 // dropWeights removes inputs that only name an initializer, as listed in files of IR versions before 4.
 func (h *header) dropWeights(weights map[string]bool) {
-	kept := h.inputs[:0]
-	for _, in := range h.inputs {
-		if !weights[in.Name] {
-			kept = append(kept, in)
-		}
-	}
-	h.inputs = kept
+	h.inputs = slices.DeleteFunc(h.inputs, func(in onnx.IO) bool { return weights[in.Name] })
 }
 
 func (h *header) readGraph(s *scanner, n int64, weights map[string]bool) error {
 	return s.fields(n, func(num protowire.Number, n int64) error {
 		switch num {
-		case graphName:
-			b, err := s.bytes(n)
-			h.graph = string(b)
-			return err
 		case graphInit:
 			return addTensorName(s, n, weights)
 		case graphSparse:
@@ -110,25 +91,6 @@ func addTensorName(s *scanner, n int64, names map[string]bool) error {
 		names[string(b)] = true
 		return err
 	})
-}
-
-func (h *header) readMetadata(s *scanner, n int64) error {
-	b, err := s.bytes(n)
-	if err != nil {
-		return err
-	}
-	var key, value string
-	err = eachField(b, func(num protowire.Number, v []byte, _ uint64) error {
-		switch num {
-		case entryKey:
-			key = string(v)
-		case entryValue:
-			value = string(v)
-		}
-		return nil
-	})
-	h.metadata[key] = value
-	return err
 }
 
 func (h *header) readInfo(s *scanner, n int64, dst *[]onnx.IO) error {

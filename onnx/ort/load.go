@@ -55,7 +55,7 @@ var loaded struct {
 }
 
 // load loads the library at path, once per process.
-func load(path string, nativeLog bool) (version string, err error) {
+func load(path string) (version string, err error) {
 	loaded.Lock()
 	defer loaded.Unlock()
 	if loaded.path != "" {
@@ -69,11 +69,7 @@ func load(path string, nativeLog bool) (version string, err error) {
 		return "", err
 	}
 	yort.SetSharedLibraryPath(path)
-	level := yort.WithLogLevelFatal()
-	if nativeLog {
-		level = yort.WithLogLevelWarning()
-	}
-	if err := yort.InitializeEnvironment(level); err != nil {
+	if err := yort.InitializeEnvironment(yort.WithLogLevelFatal()); err != nil {
 		return "", &LoadError{path, err}
 	}
 	loaded.path, loaded.version = path, version

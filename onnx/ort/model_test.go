@@ -39,7 +39,7 @@ func newTestBuffer(t testing.TB, r *Runtime, shape ...int64) *Buffer {
 
 func build(t testing.TB, g *onnx.Graph) []byte {
 	t.Helper()
-	m, err := g.Build(onnx.BuildOptions{Metadata: map[string]string{"owner": "pipe"}})
+	m, err := g.Build(onnx.BuildOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,14 +13,9 @@ import (
 	"pipe/onnx"
 )
 
-// Run computes the graph on named inputs and returns the named outputs, or all if none is named. Inputs are read in
-// place and must not change during the call; outputs are new Go memory.
-func (s *Session) Run(ctx context.Context, inputs map[string]*onnx.Tensor, outputs ...string) (map[string]*onnx.Tensor, error) {
-	for _, name := range outputs {
-		if indexOf(s.outputs, name) < 0 {
-			return nil, fmt.Errorf("run %q: has no output %q: it has %q", s.name, name, names(s.outputs))
-		}
-	}
+// Run computes the graph on named inputs and returns all outputs by name. Inputs are read in place and must not change
+// during the call; outputs are new Go memory.
+func (s *Session) Run(ctx context.Context, inputs map[string]*onnx.Tensor) (map[string]*onnx.Tensor, error) {
 	var pin runtime.Pinner
 	defer pin.Unpin()
 	in := make([]yort.Value, len(s.inputs))
@@ -37,7 +32,7 @@ func (s *Session) Run(ctx context.Context, inputs map[string]*onnx.Tensor, outpu
 	if err := s.call(ctx, in, out); err != nil {
 		return nil, err
 	}
-	return s.collect(out, scalars, outputs)
+	return s.collect(out, scalars)
 }
 
 func destroyAll(values []yort.Value) {
@@ -107,13 +102,10 @@ func (s *Session) isScalar(io onnx.IO) bool {
 	return len(io.Shape) == 0 && !s.unranked[io.Name]
 }
 
-// collect turns native outputs into tensors; nil wanted means all of them.
-func (s *Session) collect(out []yort.Value, scalars [][]byte, wanted []string) (map[string]*onnx.Tensor, error) {
+// collect turns native outputs into tensors.
+func (s *Session) collect(out []yort.Value, scalars [][]byte) (map[string]*onnx.Tensor, error) {
 	result := make(map[string]*onnx.Tensor, len(out))
 	for i, io := range s.outputs {
-		if len(wanted) > 0 && !slices.Contains(wanted, io.Name) {
-			continue
-		}
 		if scalars[i] != nil {
 			result[io.Name] = &onnx.Tensor{DType: io.DType, Raw: slices.Clone(scalars[i])}
 			continue

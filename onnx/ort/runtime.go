@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"runtime"
 	"strconv"
 	"sync"
@@ -37,7 +36,7 @@ func Open(cfg Config) (*Runtime, error) {
 	if cfg.Device == CUDA {
 		preloadCUDA(path)
 	}
-	version, err := load(path, cfg.NativeLog)
+	version, err := load(path)
 	if err != nil {
 		return nil, err
 	}
@@ -83,7 +82,6 @@ func (r *Runtime) Providers() []string {
 func (r *Runtime) SessionOptions() SessionOptions {
 	o := DefaultSessionOptions()
 	o.Device, o.DeviceID, o.Threads = r.cfg.Device, r.cfg.DeviceID, r.cfg.Threads
-	o.CUDA = maps.Clone(r.cfg.CUDA)
 	return o
 }
 
@@ -110,29 +108,18 @@ func (r *Runtime) nativeOptions(o SessionOptions) (*yort.SessionOptions, error) 
 	return n, nil
 }
 
-var levels = map[Level]yort.GraphOptimizationLevel{
-	OptimizeNone:     yort.GraphOptimizationLevelDisableAll,
-	OptimizeBasic:    yort.GraphOptimizationLevelEnableBasic,
-	OptimizeExtended: yort.GraphOptimizationLevelEnableExtended,
-	OptimizeAll:      yort.GraphOptimizationLevelEnableAll,
-}
-
 func (r *Runtime) fill(n *yort.SessionOptions, o SessionOptions) error {
 	threads := o.Threads
 	if threads == 0 {
 		threads = runtime.GOMAXPROCS(0)
 	}
-	logLevel := yort.LoggingLevel(yort.LoggingLevelFatal)
-	if r.cfg.NativeLog {
-		logLevel = yort.LoggingLevelWarning
-	}
 	err := errors.Join(
-		n.SetGraphOptimizationLevel(levels[o.Optimize]),
+		n.SetGraphOptimizationLevel(yort.GraphOptimizationLevelEnableAll),
 		n.SetExecutionMode(yort.ExecutionModeSequential),
 		n.SetIntraOpNumThreads(threads),
 		n.SetInterOpNumThreads(1),
-		n.SetCpuMemArena(o.Arena),
-		n.SetLogSeverityLevel(logLevel),
+		n.SetCpuMemArena(true),
+		n.SetLogSeverityLevel(yort.LoggingLevelFatal),
 	)
 	for key, value := range o.settings() {
 		if e := n.AddSessionConfigEntry(key, value); e != nil {
@@ -146,14 +133,12 @@ func (r *Runtime) fill(n *yort.SessionOptions, o SessionOptions) error {
 }
 
 func (r *Runtime) appendCUDA(n *yort.SessionOptions, o SessionOptions) error {
-	settings := map[string]string{"device_id": strconv.Itoa(o.DeviceID)}
-	maps.Copy(settings, o.CUDA)
 	cuda, err := yort.NewCUDAProviderOptions()
 	if err != nil {
 		return &DeviceError{CUDA, r.path, native(err)}
 	}
 	defer cuda.Destroy()
-	if err := cuda.Update(settings); err != nil {
+	if err := cuda.Update(map[string]string{"device_id": strconv.Itoa(o.DeviceID)}); err != nil {
 		return &DeviceError{CUDA, r.path, native(err)}
 	}
 	if err := n.AppendExecutionProviderCUDA(cuda); err != nil {

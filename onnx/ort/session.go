@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -13,6 +12,7 @@ import (
 
 	yort "github.com/yalue/onnxruntime_go"
 
+	"pipe/internal/lists"
 	"pipe/internal/storage"
 	"pipe/internal/textfile"
 	"pipe/onnx"
@@ -25,7 +25,6 @@ type Session struct {
 	inputs   []onnx.IO
 	outputs  []onnx.IO
 	unranked map[string]bool
-	metadata map[string]string
 	flush    bool // denormals to zero
 
 	closing atomic.Bool // refuses new calls while Close waits for running ones
@@ -95,7 +94,7 @@ func (r *Runtime) create(name string, o SessionOptions, src io.Reader, size int6
 	defer n.Destroy()
 	s := &Session{
 		name: name, rt: r, inputs: h.inputs, outputs: outputs, unranked: h.unranked,
-		metadata: h.metadata, flush: o.DenormalsAsZero, idle: make(chan *yort.RunOptions, 4),
+		flush: o.DenormalsAsZero, idle: make(chan *yort.RunOptions, 4),
 	}
 	err = keepingFloatMode(func() (err error) {
 		s.native, err = create(names(s.inputs), names(outputs), n)
@@ -128,11 +127,7 @@ func indexOf(all []onnx.IO, name string) int {
 }
 
 func names(all []onnx.IO) []string {
-	out := make([]string, len(all))
-	for i, io := range all {
-		out[i] = io.Name
-	}
-	return out
+	return lists.Each(all, func(io onnx.IO) string { return io.Name })
 }
 
 // Inputs lists the inputs of Run, in the order of the model. An open dimension has a name; without one it is "?".
@@ -140,9 +135,6 @@ func (s *Session) Inputs() []onnx.IO { return slices.Clone(s.inputs) }
 
 // Outputs lists the outputs of Run, in the order of SessionOptions.Outputs, or else of the model.
 func (s *Session) Outputs() []onnx.IO { return slices.Clone(s.outputs) }
-
-// Metadata is the model's key-value metadata.
-func (s *Session) Metadata() map[string]string { return maps.Clone(s.metadata) }
 
 // Close waits for running calls, refuses new ones and frees the graph.
 func (s *Session) Close() error {

@@ -17,15 +17,8 @@ type MergeOptions struct {
 	Name string // of the merged graph
 	// Prefixes of all names that are neither inputs nor outputs of the result.
 	FirstPrefix, SecondPrefix string
-	// KeepOutputs also makes the outputs of first outputs of the result.
-	KeepOutputs bool
 	// Share names inputs that both models have and the result has once.
 	Share []string
-}
-
-// DefaultMergeOptions keeps the names of both models apart.
-func DefaultMergeOptions() MergeOptions {
-	return MergeOptions{Name: "merged", FirstPrefix: "first/", SecondPrefix: "second/"}
 }
 
 // Merge puts first in front of second: connect maps outputs of first to the inputs of second that they feed. The result
@@ -89,11 +82,6 @@ func renamers(first, second *onnx.Model, connect map[string]string, o MergeOptio
 	outputs, inputs := byName(first.Outputs()), byName(second.Inputs())
 	for _, v := range first.Inputs() {
 		a.names[v.Name] = v.Name
-	}
-	if o.KeepOutputs {
-		for name := range outputs {
-			a.names[name] = name
-		}
 	}
 	for _, v := range slices.Concat(second.Inputs(), second.Outputs()) {
 		b.names[v.Name] = v.Name
@@ -165,14 +153,11 @@ func joinGraphs(a, b *onnxpb.GraphProto, names *renamer, connect map[string]stri
 	}
 	for _, v := range b.Input {
 		switch {
-		case fed[v.GetName()] && !o.KeepOutputs:
+		case fed[v.GetName()]:
 			g.ValueInfo = append(g.ValueInfo, v) // keeps the type and shape of the former input
-		case !fed[v.GetName()] && !slices.Contains(o.Share, v.GetName()):
+		case !slices.Contains(o.Share, v.GetName()):
 			g.Input = append(g.Input, v)
 		}
-	}
-	if o.KeepOutputs {
-		g.Output = slices.Concat(a.Output, b.Output)
 	}
 	return g
 }

@@ -10,29 +10,21 @@ import (
 	"pipe/onnx"
 	"pipe/onnx/internal/onnxtest"
 	"pipe/onnx/onnxpb"
+	"pipe/onnx/ort/orttest"
 	"pipe/onnx/rewrite"
 )
 
 func TestMergeComposes(t *testing.T) {
 	first, second := onnxtest.Affine(t), onnxtest.Head(t, onnx.Sym("rows"), 17)
-	m, err := rewrite.Merge(first, second, map[string]string{"y": "x"}, rewrite.DefaultMergeOptions())
+	m, err := rewrite.Merge(first, second, map[string]string{"y": "x"}, apart())
 	if err != nil {
 		t.Fatal(err)
 	}
 	x := onnx.Float64s([]int64{2, 2}, []float64{1, 0, 0, 2})
 	shift := onnx.Float64s(nil, []float64{0.5})
-	got, err := onnxtest.Evaluate(m, map[string]*onnx.Tensor{"x": x, "shift": shift})
-	if err != nil {
-		t.Fatal(err)
-	}
-	mid, err := onnxtest.Evaluate(first, map[string]*onnx.Tensor{"x": x})
-	if err != nil {
-		t.Fatal(err)
-	}
-	want, err := onnxtest.Evaluate(second, map[string]*onnx.Tensor{"x": mid["y"], "shift": shift})
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := orttest.Evaluate(t, m, map[string]*onnx.Tensor{"x": x, "shift": shift})
+	mid := orttest.Evaluate(t, first, map[string]*onnx.Tensor{"x": x})
+	want := orttest.Evaluate(t, second, map[string]*onnx.Tensor{"x": mid["y"], "shift": shift})
 	if len(got) != 2 || !slices.Equal(got["z"].Float64s(), want["z"].Float64s()) {
 		t.Errorf("z is %v, want %v", got["z"].Float64s(), want["z"].Float64s())
 	}
@@ -47,22 +39,6 @@ func TestMergeComposes(t *testing.T) {
 	}
 }
 
-func TestMergeKeepsOutputs(t *testing.T) {
-	o := rewrite.DefaultMergeOptions()
-	o.KeepOutputs = true
-	m, err := rewrite.Merge(onnxtest.Affine(t), onnxtest.Head(t, onnx.Fix(2), 17), map[string]string{"y": "x"}, o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var names []string
-	for _, o := range m.Outputs() {
-		names = append(names, o.Name)
-	}
-	if want := []string{"y", "twice", "same", "z", "mean"}; !slices.Equal(names, want) {
-		t.Errorf("outputs are %v, want %v", names, want)
-	}
-}
-
 func TestMergeRefusals(t *testing.T) {
 	plain := map[string]string{"y": "x"}
 	tests := []struct {
@@ -71,11 +47,11 @@ func TestMergeRefusals(t *testing.T) {
 		connect map[string]string
 		o       rewrite.MergeOptions
 	}{
-		{`no output "q"`, onnxtest.Head(t, onnx.Sym("n"), 17), map[string]string{"q": "x"}, rewrite.DefaultMergeOptions()},
-		{`no free input "q"`, onnxtest.Head(t, onnx.Sym("n"), 17), map[string]string{"y": "q"}, rewrite.DefaultMergeOptions()},
-		{`no free input "x"`, onnxtest.Head(t, onnx.Sym("n"), 17), map[string]string{"y": "x", "twice": "x"}, rewrite.DefaultMergeOptions()},
-		{"nothing is connected", onnxtest.Head(t, onnx.Sym("n"), 17), nil, rewrite.DefaultMergeOptions()},
-		{"shape [n 1] into []", onnxtest.Head(t, onnx.Sym("n"), 17), map[string]string{"y": "shift"}, rewrite.DefaultMergeOptions()},
+		{`no output "q"`, onnxtest.Head(t, onnx.Sym("n"), 17), map[string]string{"q": "x"}, apart()},
+		{`no free input "q"`, onnxtest.Head(t, onnx.Sym("n"), 17), map[string]string{"y": "q"}, apart()},
+		{`no free input "x"`, onnxtest.Head(t, onnx.Sym("n"), 17), map[string]string{"y": "x", "twice": "x"}, apart()},
+		{"nothing is connected", onnxtest.Head(t, onnx.Sym("n"), 17), nil, apart()},
+		{"shape [n 1] into []", onnxtest.Head(t, onnx.Sym("n"), 17), map[string]string{"y": "shift"}, apart()},
 		{`initializer "first/w" is defined twice`, onnxtest.Head(t, onnx.Sym("n"), 17), plain, rewrite.MergeOptions{FirstPrefix: "first/", SecondPrefix: "first/"}},
 		{"is defined twice", onnxtest.Head(t, onnx.Sym("n"), 17), plain, rewrite.MergeOptions{}},
 	}
@@ -90,7 +66,7 @@ func TestMergeRefusals(t *testing.T) {
 func TestMergeReconcilesOperatorSets(t *testing.T) {
 	plain := map[string]string{"y": "x"}
 	// affine has no operator that opset 18 changed, so it is raised.
-	m, err := rewrite.Merge(onnxtest.Affine(t), onnxtest.Head(t, onnx.Sym("n"), 18), plain, rewrite.DefaultMergeOptions())
+	m, err := rewrite.Merge(onnxtest.Affine(t), onnxtest.Head(t, onnx.Sym("n"), 18), plain, apart())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,7 +76,7 @@ func TestMergeReconcilesOperatorSets(t *testing.T) {
 	// An unknown change is refused.
 	first := onnxtest.Affine(t)
 	first.Proto.Graph.Node[0].OpType = proto.String("GridSample")
-	_, err = rewrite.Merge(first, onnxtest.Head(t, onnx.Sym("n"), 21), plain, rewrite.DefaultMergeOptions())
+	_, err = rewrite.Merge(first, onnxtest.Head(t, onnx.Sym("n"), 21), plain, apart())
 	if err == nil || !strings.Contains(err.Error(), "(GridSample): changed with version 20") {
 		t.Errorf("error is %v, want one about GridSample", err)
 	}
@@ -120,7 +96,7 @@ func TestNegativeSizesAreOpen(t *testing.T) {
 			t.Errorf("%s has shape %s", v.Name, v.Shape)
 		}
 	}
-	if _, err := rewrite.Merge(m, onnxtest.Head(t, onnx.Fix(4), 17), map[string]string{"y": "x"}, rewrite.DefaultMergeOptions()); err != nil {
+	if _, err := rewrite.Merge(m, onnxtest.Head(t, onnx.Fix(4), 17), map[string]string{"y": "x"}, apart()); err != nil {
 		t.Error(err)
 	}
 }
@@ -137,7 +113,7 @@ func TestMergeFunctions(t *testing.T) {
 		m.Proto.Graph.QuantizationAnnotation = []*onnxpb.TensorAnnotation{{TensorName: proto.String("w")}}
 		return m
 	}
-	plain, o := map[string]string{"y": "x"}, rewrite.DefaultMergeOptions()
+	plain, o := map[string]string{"y": "x"}, apart()
 	m, err := rewrite.Merge(withFunction(onnxtest.Affine(t), "Add"), withFunction(onnxtest.Head(t, onnx.Sym("n"), 17), "Add"), plain, o)
 	if err != nil {
 		t.Fatal(err)
@@ -155,4 +131,9 @@ func TestMergeFunctions(t *testing.T) {
 	if err := broken.Check(); err == nil || !strings.Contains(err.Error(), `function "twice": output "c"`) {
 		t.Errorf("error is %v", err)
 	}
+}
+
+// apart keeps the names of both models apart.
+func apart() rewrite.MergeOptions {
+	return rewrite.MergeOptions{Name: "merged", FirstPrefix: "first/", SecondPrefix: "second/"}
 }

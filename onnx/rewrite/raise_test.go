@@ -72,7 +72,7 @@ func testRaised(t *testing.T, script string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		m, err := rewrite.Merge(first, second, map[string]string{"y": "values"}, rewrite.DefaultMergeOptions())
+		m, err := rewrite.Merge(first, second, map[string]string{"y": "values"}, apart())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -114,7 +114,7 @@ func TestEmptyNodesAreNotRaised(t *testing.T) {
 		first.Proto.Graph.Node = append(first.Proto.Graph.Node, &onnxpb.NodeProto{OpType: proto.String(op), Attribute: []*onnxpb.AttributeProto{
 			{Name: proto.String("axes"), Type: onnxpb.AttributeProto_INTS.Enum(), Ints: []int64{0}},
 		}})
-		_, err := rewrite.Merge(first, onnxtest.Head(t, onnx.Sym("n"), 18), map[string]string{"y": "x"}, rewrite.DefaultMergeOptions())
+		_, err := rewrite.Merge(first, onnxtest.Head(t, onnx.Sym("n"), 18), map[string]string{"y": "x"}, apart())
 		if err == nil || !strings.Contains(err.Error(), "("+op+"): has no input or no output") {
 			t.Errorf("%s: %v", op, err)
 		}
@@ -128,7 +128,7 @@ func TestOperatorsThatAreNotRaised(t *testing.T) {
 	first.Proto.Graph.Node = append(first.Proto.Graph.Node, &onnxpb.NodeProto{
 		OpType: proto.String("Upsample"), Input: []string{"x", "y"}, Output: []string{"large"},
 	})
-	_, err := rewrite.Merge(first, onnxtest.Head(t, onnx.Sym("n"), 18), map[string]string{"y": "x"}, rewrite.DefaultMergeOptions())
+	_, err := rewrite.Merge(first, onnxtest.Head(t, onnx.Sym("n"), 18), map[string]string{"y": "x"}, apart())
 	var old *rewrite.OpsetError
 	if !errors.As(err, &old) || !strings.HasPrefix(err.Error(), "the model has operator set 9, which cannot be raised to 18: node") ||
 		!strings.Contains(err.Error(), "(Upsample): changed with version 10") || !strings.Contains(old.Hint(), "operator set 18") {

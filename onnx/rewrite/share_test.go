@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"pipe/onnx"
-	"pipe/onnx/internal/onnxtest"
+	"pipe/onnx/ort/orttest"
 	"pipe/onnx/rewrite"
 )
 
@@ -30,7 +30,7 @@ func TestMergeSharesInputs(t *testing.T) {
 	add := func(g *onnx.Graph, x, m *onnx.Value) *onnx.Value { return g.Add(x, m) }
 	times := func(g *onnx.Graph, x, m *onnx.Value) *onnx.Value { return g.Mul(x, m) }
 	first := masked(t, "sum", onnx.Int64, add)
-	o := rewrite.DefaultMergeOptions()
+	o := apart()
 	o.Share = []string{"mask"}
 	m, err := rewrite.Merge(first, masked(t, "product", onnx.Int64, times), map[string]string{"sum": "x"}, o)
 	if err != nil {
@@ -39,12 +39,9 @@ func TestMergeSharesInputs(t *testing.T) {
 	if s := fmt.Sprint(m.Inputs(), m.Outputs()); s != "[{x float64 [sum]} {mask int64 [sum]}] [{product float64 [sum]}]" {
 		t.Error(s)
 	}
-	out, err := onnxtest.Evaluate(m, map[string]*onnx.Tensor{
+	out := orttest.Evaluate(t, m, map[string]*onnx.Tensor{
 		"x": onnx.Float64s([]int64{2}, []float64{10, 20}), "mask": onnx.Int64s([]int64{2}, []int64{2, 3}),
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	if got := out["product"].Float64s(); !slices.Equal(got, []float64{24, 69}) {
 		t.Errorf("(x + mask) * mask is %v", got)
 	}

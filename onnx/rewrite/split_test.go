@@ -10,6 +10,7 @@ import (
 	"pipe/onnx"
 	"pipe/onnx/internal/onnxtest"
 	"pipe/onnx/onnxpb"
+	"pipe/onnx/ort/orttest"
 	"pipe/onnx/rewrite"
 )
 
@@ -25,10 +26,11 @@ func tail(t testing.TB) *onnx.Model {
 	})
 	g.Output("z", g.ReduceSum(scans[0], false, 0))
 	g.Output("mean", g.ReduceMean(x, true, 0))
-	m, err := g.Build(onnx.BuildOptions{Metadata: map[string]string{"b": "tail"}})
+	m, err := g.Build(onnx.BuildOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
+	m.SetMetadata(map[string]string{"b": "tail"})
 	return m
 }
 
@@ -42,7 +44,7 @@ func cut() rewrite.SplitOptions {
 // Split is the inverse of Merge: nodes, constants and names of both models are restored, and so are their results.
 func TestSplitUndoesMerge(t *testing.T) {
 	first, second := onnxtest.Affine(t), tail(t)
-	m, err := rewrite.Merge(first, second, map[string]string{"y": "x"}, rewrite.DefaultMergeOptions())
+	m, err := rewrite.Merge(first, second, map[string]string{"y": "x"}, apart())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,22 +57,10 @@ func TestSplitUndoesMerge(t *testing.T) {
 		t.Errorf("the second half is %v\nnot %v", b.Proto.Graph, second.Proto.Graph)
 	}
 	x := map[string]*onnx.Tensor{"x": onnx.Float64s([]int64{2, 2}, []float64{1, 0, 0, 2})}
-	want, err := onnxtest.Evaluate(m, x)
-	if err != nil {
-		t.Fatal(err)
-	}
-	mid, err := onnxtest.Evaluate(a, x)
-	if err != nil {
-		t.Fatal(err)
-	}
-	whole, err := onnxtest.Evaluate(first, x)
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := onnxtest.Evaluate(b, map[string]*onnx.Tensor{"x": mid["y"]})
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := orttest.Evaluate(t, m, x)
+	mid := orttest.Evaluate(t, a, x)
+	whole := orttest.Evaluate(t, first, x)
+	got := orttest.Evaluate(t, b, map[string]*onnx.Tensor{"x": mid["y"]})
 	if len(mid) != 1 || !slices.Equal(mid["y"].Float64s(), whole["y"].Float64s()) {
 		t.Errorf("the first half makes %v, want %v", mid, whole["y"])
 	}
@@ -86,11 +76,11 @@ func TestSplitUndoesMerge(t *testing.T) {
 
 func TestSplitRefusals(t *testing.T) {
 	plain := map[string]string{"y": "x"}
-	alone, err := rewrite.Merge(onnxtest.Affine(t), tail(t), plain, rewrite.DefaultMergeOptions())
+	alone, err := rewrite.Merge(onnxtest.Affine(t), tail(t), plain, apart())
 	if err != nil {
 		t.Fatal(err)
 	}
-	shifted, err := rewrite.Merge(onnxtest.Affine(t), onnxtest.Head(t, onnx.Sym("n"), 17), plain, rewrite.DefaultMergeOptions())
+	shifted, err := rewrite.Merge(onnxtest.Affine(t), onnxtest.Head(t, onnx.Sym("n"), 17), plain, apart())
 	if err != nil {
 		t.Fatal(err)
 	}

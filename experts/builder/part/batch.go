@@ -37,7 +37,7 @@ func viewsShown(n int, shown [][]AdvicePayload) []pixel.View {
 func Sized(batch []Instance, shown [][]AdvicePayload) ([]Instance, error) {
 	own := slices.Clone(batch)
 	for n := range own {
-		if err := own[n].NeedImage(); err != nil {
+		if err := own[n].needImage(); err != nil {
 			return nil, err
 		}
 	}

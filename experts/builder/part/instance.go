@@ -101,8 +101,8 @@ func (in *Instance) NeedText() error {
 	return nil
 }
 
-// NeedImage is an error if an instance has no image.
-func (in *Instance) NeedImage() error {
+// needImage is an error if an instance has no image.
+func (in *Instance) needImage() error {
 	if in.Image == nil {
 		return &costs.DataError{Msg: fmt.Sprintf("instance %q has no image", in.ID)}
 	}

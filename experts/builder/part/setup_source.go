@@ -41,7 +41,7 @@ func (b *Build) CheckImages(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return first[0].NeedImage()
+	return first[0].needImage()
 }
 
 // CheckTexts returns the error of a source whose first instance has no text.

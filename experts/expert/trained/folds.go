@@ -188,20 +188,20 @@ func (l *foldPlan) checkFolds() error {
 	return nil
 }
 
-// Models is the number of models of an expert: the model of all rows, then one
+// models is the number of models of an expert: the model of all rows, then one
 // per fold.
-func (l *foldPlan) Models() int { return 1 + l.Folds }
+func (l *foldPlan) models() int { return 1 + l.Folds }
 
-// Model returns which model answers for an instance of the build.
-func (l *foldPlan) Model(row int) int {
+// model returns which model answers for an instance of the build.
+func (l *foldPlan) model(row int) int {
 	if l.at == nil || l.at[row] < 0 {
 		return 0
 	}
 	return 1 + int(l.fold[l.at[row]])
 }
 
-// Learns returns the training data of a model: ascending indices of examples.
-func (l *foldPlan) Learns(model int) []int32 {
+// learns returns the training data of a model: ascending indices of examples.
+func (l *foldPlan) learns(model int) []int32 {
 	rows := make([]int32, 0, len(l.Class))
 	for i := range l.Class {
 		if model == 0 || int(l.fold[i]) != model-1 {

@@ -41,11 +41,11 @@ func TestFoldsDealEveryLabelEvenly(t *testing.T) {
 			sizes[f] = make([]int, len(labels)+1)
 		}
 		for i, row := range l.Rows {
-			f := l.Model(row) - 1
+			f := l.model(row) - 1
 			sizes[f][l.Class[i]]++
 			sizes[f][len(labels)]++
-			for m := range l.Models() {
-				if learns := slices.Contains(l.Learns(m), int32(i)); learns != (m != f+1) {
+			for m := range l.models() {
+				if learns := slices.Contains(l.learns(m), int32(i)); learns != (m != f+1) {
 					t.Fatalf("model %d learns row %d, which model %d answers: %t", m, row, f+1, learns)
 				}
 			}
@@ -60,8 +60,8 @@ func TestFoldsDealEveryLabelEvenly(t *testing.T) {
 			}
 		}
 		for n, s := range splits {
-			if s != costs.Train && l.Model(n) != 0 {
-				t.Fatalf("row %d of split %v is answered by model %d", n, s, l.Model(n))
+			if s != costs.Train && l.model(n) != 0 {
+				t.Fatalf("row %d of split %v is answered by model %d", n, s, l.model(n))
 			}
 		}
 	})
@@ -179,7 +179,7 @@ func TestNoRowIsAnsweredByAModelThatSawIt(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				want := s == costs.Train && (m == 0 || e.folds.Model(n) != m)
+				want := s == costs.Train && (m == 0 || e.folds.model(n) != m)
 				if (got[0] == 1) != want {
 					t.Fatalf("model %d, row %d of %v: %v", m, n, s, got)
 				}
@@ -210,7 +210,7 @@ func TestFoldsKeepTogether(t *testing.T) {
 		}
 		group, twin, load, largest := make(map[string]int), make(map[int]int), make([]int, folds), 0
 		for i, e := range entries {
-			m := l.Model(i)
+			m := l.model(i)
 			if other, ok := group[e.Group]; ok && other != m {
 				t.Fatalf("group %s is in two folds", e.Group)
 			}
@@ -264,10 +264,10 @@ func TestEqualRowsOfATableShareAFold(t *testing.T) {
 	}
 	splits := build.TrainingSplits()
 	for i := range 200 {
-		if a, b := l.Model(i), l.Model(200+i); splits[i] == costs.Train && splits[200+i] == costs.Train && a != b {
+		if a, b := l.model(i), l.model(200+i); splits[i] == costs.Train && splits[200+i] == costs.Train && a != b {
 			t.Fatalf("rows %d and %d are equal, and answered by models %d and %d", i, 200+i, a, b)
 		}
-		if a, b := l.Model(2*i), l.Model(2*i+1); splits[2*i] == costs.Train && splits[2*i+1] == costs.Train && a != b {
+		if a, b := l.model(2*i), l.model(2*i+1); splits[2*i] == costs.Train && splits[2*i+1] == costs.Train && a != b {
 			t.Fatalf("rows %d and %d are of one group, and answered by models %d and %d", 2*i, 2*i+1, a, b)
 		}
 	}

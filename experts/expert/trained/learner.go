@@ -129,7 +129,7 @@ func (e *learner) Predict(ctx context.Context, batch []part.Instance, shown [][]
 	}
 	asked := make([][]int, len(e.models)) // instances per model
 	for n := range batch {
-		m := e.folds.Model(batch[n].Row)
+		m := e.folds.model(batch[n].Row)
 		asked[m] = append(asked[m], n)
 	}
 	for m, members := range asked {

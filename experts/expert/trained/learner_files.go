@@ -33,7 +33,7 @@ func (e *learner) Prepare(ctx context.Context, t *part.Preparation) error {
 	if err := sweepTemps(t.Folder, e.name); err != nil {
 		return err
 	}
-	e.models = make([]*expert.RowModel, e.folds.Models())
+	e.models = make([]*expert.RowModel, e.folds.models())
 	var missing []fit
 	for model := range e.models {
 		b, err := e.readFile(t.Folder, model)
@@ -41,7 +41,7 @@ func (e *learner) Prepare(ctx context.Context, t *part.Preparation) error {
 			return err
 		}
 		if b == nil {
-			missing = append(missing, fit{model: model, rows: e.folds.Learns(model)})
+			missing = append(missing, fit{model: model, rows: e.folds.learns(model)})
 			continue
 		}
 		if e.models[model], err = e.open(b); err != nil {
@@ -90,7 +90,7 @@ func (e *learner) open(b []byte) (*expert.RowModel, error) {
 
 // accept opens a new classifier, compares it with its trainer, and stores its file.
 func (e *learner) accept(ctx context.Context, folder string, set *trainingSet, model int, c *classifier) error {
-	about := map[string]string{trainingKey: e.digest(model), "pipe.training_rows": strconv.Itoa(len(e.folds.Learns(model)))}
+	about := map[string]string{trainingKey: e.digest(model), "pipe.training_rows": strconv.Itoa(len(e.folds.learns(model)))}
 	for k, v := range e.about {
 		about[k] = v
 	}

@@ -17,14 +17,14 @@ type trainingSet struct {
 func (s *trainingSet) Len() int { return len(s.Class) }
 
 // Row returns a row without copying it.
-func (s *trainingSet) Row(i int) []float32 { return s.X[i*s.Width : (i+1)*s.Width] }
+func (s *trainingSet) row(i int) []float32 { return s.X[i*s.Width : (i+1)*s.Width] }
 
 // sample returns up to n rows, evenly spread.
 func (s *trainingSet) sample(n int) []float32 {
 	n = min(n, s.Len())
 	out := make([]float32, 0, n*s.Width)
 	for i := range n {
-		out = append(out, s.Row(i*s.Len()/n)...)
+		out = append(out, s.row(i*s.Len()/n)...)
 	}
 	return out
 }
@@ -33,7 +33,7 @@ func (s *trainingSet) sample(n int) []float32 {
 func (s *trainingSet) subset(rows []int32) *trainingSet {
 	out := &trainingSet{Width: s.Width, Classes: s.Classes, X: make([]float32, 0, len(rows)*s.Width)}
 	for _, r := range rows {
-		out.X = append(out.X, s.Row(int(r))...)
+		out.X = append(out.X, s.row(int(r))...)
 		out.Class = append(out.Class, s.Class[r])
 	}
 	return out

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"pipe/internal/lists"
 	"pipe/onnx"
 )
 
@@ -24,7 +25,7 @@ type Case struct {
 	Name string
 	In   []Operand
 	Expr func(g *onnx.Graph, x []*onnx.Value) *onnx.Value
-	// Single marks ops that ONNX Runtime computes in float32 only.
+	// Single marks ops that ONNX Runtime computes in float32 only; the other cases are computed in float64.
 	Single bool
 	Since  int64 // the first operator set that has the op; 0: all that Build knows
 }
@@ -48,8 +49,7 @@ func (c Case) Models(o onnx.BuildOptions) ([]*onnx.Model, error) {
 	return list, nil
 }
 
-// CheckGradients compares the derivative of the case with central differences in float64, in four variants. The step h
-// balances the truncation error h² and the rounding error 1e-16/h.
+// CheckGradients compares the derivative of the case with central differences, in four variants.
 func CheckGradients(t *testing.T, c Case, run Run) {
 	for _, v := range variants {
 		t.Run(fmt.Sprintf("symbolic=%t/weighted=%t", v.symbolic, v.weighted), func(t *testing.T) {
@@ -68,22 +68,38 @@ func (c Case) check(t *testing.T, v variant, run Run) {
 	}
 	x := c.sample()
 	out := c.run(t, m, x, run)
-	const h = 1e-5
+	h, tolerance := c.precision()
 	for i, vals := range x {
-		grad := out[fmt.Sprintf("d%d", i)].Float64s()
+		grad := out[fmt.Sprintf("d%d", i)]
 		for j := range vals {
 			at := vals[j]
 			vals[j] = at + h
-			up := c.run(t, m, x, run)["loss"].Float64s()[0]
+			up := c.run(t, m, x, run)["loss"][0]
 			vals[j] = at - h
-			down := c.run(t, m, x, run)["loss"].Float64s()[0]
+			down := c.run(t, m, x, run)["loss"][0]
 			vals[j] = at
 			want := (up - down) / (2 * h)
-			if diff := math.Abs(grad[j] - want); !(diff <= 1e-7*(1+math.Abs(want))) {
+			if diff := math.Abs(grad[j] - want); !(diff <= tolerance*(1+math.Abs(want))) {
 				t.Errorf("operand %d element %d: derivative %.9g, differences give %.9g", i, j, grad[j], want)
 			}
 		}
 	}
+}
+
+// precision gives the step of the differences, which balances their truncation error h² with the rounding error
+// 1e-16/h or 1e-7/h, and the tolerance that follows.
+func (c Case) precision() (h, tolerance float64) {
+	if c.Single {
+		return 1e-2, 1e-3
+	}
+	return 1e-5, 1e-7
+}
+
+func (c Case) dtype() onnx.DType {
+	if c.Single {
+		return onnx.Float32
+	}
+	return onnx.Float64
 }
 
 func (c Case) model(v variant, o onnx.BuildOptions) (*onnx.Model, error) {
@@ -97,7 +113,7 @@ func (c Case) model(v variant, o onnx.BuildOptions) (*onnx.Model, error) {
 				s[j] = onnx.Sym(fmt.Sprintf("n%d", n))
 			}
 		}
-		x = append(x, g.Input(fmt.Sprintf("x%d", i), onnx.Float64, s))
+		x = append(x, g.Input(fmt.Sprintf("x%d", i), c.dtype(), s))
 	}
 	y := c.Expr(g, x)
 	if v.weighted {
@@ -122,8 +138,8 @@ func (c Case) model(v variant, o onnx.BuildOptions) (*onnx.Model, error) {
 func weights(g *onnx.Graph, y *onnx.Value) *onnx.Value {
 	shape := g.ShapeOf(y)
 	count := g.ReduceProd(shape, false)
-	at := g.Cast(g.Range(g.Scalar(onnx.Int64, 0), count, g.Scalar(onnx.Int64, 1)), onnx.Float64)
-	w := g.Add(g.Scalar(onnx.Float64, 1.5), g.Sin(g.Mul(at, g.Scalar(onnx.Float64, 1.7))))
+	at := g.Cast(g.Range(g.Scalar(onnx.Int64, 0), count, g.Scalar(onnx.Int64, 1)), y.DType())
+	w := g.Add(g.Scalar(y.DType(), 1.5), g.Sin(g.Mul(at, g.Scalar(y.DType(), 1.7))))
 	return g.ReshapeTo(w, shape, y.Shape())
 }
 
@@ -139,15 +155,28 @@ func (c Case) sample() [][]float64 {
 	return x
 }
 
-func (c Case) run(t *testing.T, m *onnx.Model, x [][]float64, run Run) map[string]*onnx.Tensor {
+// run returns the outputs by name, as float64.
+func (c Case) run(t *testing.T, m *onnx.Model, x [][]float64, run Run) map[string][]float64 {
 	t.Helper()
 	in := map[string]*onnx.Tensor{}
 	for i, o := range c.In {
-		in[fmt.Sprintf("x%d", i)] = onnx.Float64s(o.Shape, x[i])
+		v := onnx.Float64s(o.Shape, x[i])
+		if c.Single {
+			v = onnx.Float32s(o.Shape, lists.Each(x[i], func(v float64) float32 { return float32(v) }))
+		}
+		in[fmt.Sprintf("x%d", i)] = v
 	}
 	out, err := run(m, in)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return out
+	numbers := map[string][]float64{}
+	for name, v := range out {
+		if c.Single {
+			numbers[name] = lists.Each(v.Float32s(), func(v float32) float64 { return float64(v) })
+		} else {
+			numbers[name] = v.Float64s()
+		}
+	}
+	return numbers
 }

@@ -1,3 +1,4 @@
+// Package onnxtest has small models that several tests use.
 package onnxtest
 
 import (
@@ -19,10 +20,11 @@ func Affine(t testing.TB) *onnx.Model {
 	g.Output("y", a)
 	g.Output("twice", g.Add(a, b))
 	g.Output("same", a)
-	m, err := g.Build(onnx.BuildOptions{Metadata: map[string]string{"b": "2", "a": "1"}})
+	m, err := g.Build(onnx.BuildOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
+	m.SetMetadata(map[string]string{"b": "2", "a": "1"})
 	return m
 }
 
@@ -39,9 +41,10 @@ func Head(t testing.TB, rows onnx.Dim, opset int64) *onnx.Model {
 	})
 	g.Output("z", g.Add(g.ReduceSum(scans[0], false, 0), s))
 	g.Output("mean", g.ReduceMean(x, true, 0))
-	m, err := g.Build(onnx.BuildOptions{Opset: opset, Metadata: map[string]string{"b": "head", "c": "3"}})
+	m, err := g.Build(onnx.BuildOptions{Opset: opset})
 	if err != nil {
 		t.Fatal(err)
 	}
+	m.SetMetadata(map[string]string{"b": "head", "c": "3"})
 	return m
 }

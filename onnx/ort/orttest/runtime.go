@@ -2,9 +2,11 @@
 package orttest
 
 import (
+	"context"
 	"os"
 	"testing"
 
+	"pipe/onnx"
 	"pipe/onnx/ort"
 )
 
@@ -37,4 +39,23 @@ func OneThread(t testing.TB) ort.Config {
 	cfg := ort.DefaultConfig()
 	cfg.Threads = 1
 	return cfg
+}
+
+// Evaluate runs a model once, on one thread, and returns its outputs by name.
+func Evaluate(t testing.TB, m *onnx.Model, in map[string]*onnx.Tensor) map[string]*onnx.Tensor {
+	t.Helper()
+	b, err := m.Marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := Open(t, 1).Session(b, ort.DefaultSessionOptions())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	out, err := s.Run(context.Background(), in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
 }
