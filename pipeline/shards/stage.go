@@ -27,9 +27,9 @@ type Stage interface {
 	Close() error
 }
 
-// Stopper is a Stage that knows errors that every other shard would have too, such as a budget that is used up. They
+// stopper is a Stage that knows errors that every other shard would have too, such as a budget that is used up. They
 // stop a worker, and do not count as a failure of the shard.
-type Stopper interface{ Stops(err error) bool }
+type stopper interface{ Stops(err error) bool }
 
 // Result is a finished shard.
 type Result struct {

@@ -66,7 +66,7 @@ func (w *Work) attempt(ctx context.Context, shard, attempt int) (d *Done, made b
 // stops reports whether an error would meet every shard.
 func (w *Work) stops(err error) bool {
 	var diverged *DivergedError
-	s, ok := w.stage.(Stopper)
+	s, ok := w.stage.(stopper)
 	return errors.As(err, &diverged) || ok && s.Stops(err)
 }
 
