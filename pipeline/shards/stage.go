@@ -16,7 +16,7 @@ type Stage interface {
 	// Manifest says what the work is.
 	Manifest() Manifest
 	// Prepare makes what all shards need, such as trained experts, and shares it with the other workers by Share. It
-	// is called once before the first Shard; other workers may be at it at the same time.
+	// is called once before the first Shard; other workers may call theirs at the same time.
 	Prepare(ctx context.Context, work *storage.Folder) error
 	// Shard makes one shard, from 0, as files in an empty local folder. The same shard has the same bytes in every run.
 	// It is safe for concurrent use.

@@ -16,9 +16,9 @@ import (
 
 // The states of a shard.
 const (
-	stateOpen    = "open"    // nobody is at it
+	stateOpen    = "open"    // no worker makes it
 	stateRunning = "running" // claimed
-	stateFailed  = "failed"  // nobody is at it, and the last attempt failed
+	stateFailed  = "failed"  // no worker makes it, and the last attempt failed
 	StateDone    = "done"
 )
 
