@@ -14,9 +14,9 @@ const actionsFormat = 1
 // ActionsKey is the key of the JSON form in the metadata of a Parquet file.
 const ActionsKey = "pipe.actions"
 
-// ActionsFile is the name of the file next to a tensor that holds the JSON form
+// actionsFile is the name of the file next to a tensor that holds the JSON form
 // where the tensor's own metadata does not.
-const ActionsFile = "actions.json"
+const actionsFile = "actions.json"
 
 type actionsJSON struct {
 	Format      int               `json:"format"`

@@ -6,7 +6,7 @@ import (
 )
 
 // Ties says whether rows with equal features are copies of one another, or different instances whose features have few
-// values. Losses tell: those of copies are equal, or nearly so, and those of different instances spread.
+// values. Losses show which: those of copies are equal, or nearly so, and those of different instances spread.
 type Ties struct {
 	Rows     int     `json:"rows"`
 	Distinct int     `json:"distinct"` // feature vectors
@@ -78,7 +78,7 @@ func (t *Tensor) variance(rows, sets []int) float64 {
 	return squares / float64(max(freedom, 1))
 }
 
-// apart numbers rows like same, but gives every row of a set whose losses differ a number of its own. Sets whose losses
+// apart numbers rows like same, but every row of a set whose losses differ gets its own number. Sets whose losses
 // are all equal stay together: they may be copies in a table that also has ties.
 func (t *Tensor) apart(rows, same []int) []int {
 	differ := make([]bool, len(rows))

@@ -46,8 +46,8 @@ func (a *Actions) LambdaIdle() string {
 	return "lambda has no effect: it multiplies the fees of advice, and no advice has one"
 }
 
-// FeesIdle says why neither lambda nor a factor on a fee changes anything; it is empty where one does.
-func (a *Actions) FeesIdle() string {
+// feesIdle says why neither lambda nor a factor on a fee changes anything; it is empty where one does.
+func (a *Actions) feesIdle() string {
 	for i, available := range a.Mask() {
 		if j, _ := a.Pair(i); available && a.Experts[j].Fee > 0 {
 			return ""
@@ -75,7 +75,7 @@ func (t *Tensor) IdlePrices(lambdas []float64, anyPrice bool) []string {
 	why := t.Actions.LambdaIdle()
 	switch {
 	case anyPrice:
-		why = cmp.Or(t.Actions.FeesIdle(), why)
+		why = cmp.Or(t.Actions.feesIdle(), why)
 	case len(lambdas) == 1 && lambdas[0] == 1:
 		return nil
 	}

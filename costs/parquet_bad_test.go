@@ -348,7 +348,7 @@ func TestActionsBesideTheFile(t *testing.T) {
 	f.meta = nil
 	path := f.write(t)
 	elsewhere := filepath.Join(t.TempDir(), "mine.json")
-	for _, file := range []string{elsewhere, filepath.Join(filepath.Dir(path), ActionsFile)} {
+	for _, file := range []string{elsewhere, filepath.Join(filepath.Dir(path), actionsFile)} {
 		if err := os.WriteFile(file, []byte(written), 0o644); err != nil {
 			t.Fatal(err)
 		}

@@ -147,7 +147,7 @@ func (s *source) findActions(o ReadOptions, folder string) error {
 	s.actions = written
 	file := o.Actions
 	if file == "" && written == nil {
-		file = filepath.Join(folder, ActionsFile)
+		file = filepath.Join(folder, actionsFile)
 	}
 	if file == "" {
 		return nil

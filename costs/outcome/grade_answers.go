@@ -11,9 +11,9 @@ import (
 	"pipe/internal/textfile"
 )
 
-// GradeKey is the key in Tensor.Meta for the grader of recorded answers: the
+// gradeKey is the key in Tensor.Meta for the grader of recorded answers: the
 // JSON form of its configuration.
-const GradeKey = "pipe.grade"
+const gradeKey = "pipe.grade"
 
 // OpenGrader opens a grader. Import closes it if it is an io.Closer.
 type OpenGrader func(ctx context.Context, c grade.Config) (grade.Grader, error)
@@ -63,7 +63,7 @@ func (g *grading) judge(ctx context.Context, t *costs.Tensor, references, questi
 		}
 	}
 	b, err := json.Marshal(g.config)
-	t.Meta[GradeKey] = string(b)
+	t.Meta[gradeKey] = string(b)
 	return err
 }
 

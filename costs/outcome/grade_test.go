@@ -34,7 +34,7 @@ func TestGradedAnswers(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if d := cmp.Diff([]float32{0, 1, 1, 0}, got.Loss); d != "" || got.Predictions[2] != "no idea" || got.Meta[GradeKey] != `{"kind":"number"}` {
+		if d := cmp.Diff([]float32{0, 1, 1, 0}, got.Loss); d != "" || got.Predictions[2] != "no idea" || got.Meta[gradeKey] != `{"kind":"number"}` {
 			t.Errorf("%v %v %v", got.Loss, got.Predictions, got.Meta)
 		}
 		if *report.Graded != (Graded{Kind: "number", Answers: 4, Without: 1}) {

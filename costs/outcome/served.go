@@ -20,7 +20,7 @@ const lengthOf, vectorOf = "length of ", "vector of "
 
 // Unserved says which features of a tensor no command computes from raw rows,
 // and what to do. It is "" if the features are columns of numbers, the vectors of
-// one encoder, or groups of one encoded table, as far as the tensor tells.
+// one encoder, or groups of one encoded table, as far as the tensor records it.
 func Unserved(t *costs.Tensor) string {
 	var names []string
 	if err := json.Unmarshal([]byte(t.Meta[costs.NamesKey]), &names); err != nil {

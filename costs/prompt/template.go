@@ -11,8 +11,8 @@ import (
 	"pipe/internal/textfile"
 )
 
-// MostBytes limits a prompt.
-const MostBytes = 4 << 20
+// mostBytes limits a prompt.
+const mostBytes = 4 << 20
 
 // Template writes prompts. It is safe for concurrent use.
 type Template struct {
@@ -52,13 +52,13 @@ func (t *Template) What() string { return t.parsed.Name() }
 // Names returns the names that the template takes from its values, in the order of the text, each as often as it occurs.
 func (t *Template) Names() []Name { return t.names }
 
-// Write fills in values. A name without a value, a prompt of white space and one of more than MostBytes are errors.
+// Write fills in values. A name without a value, a prompt of white space and one of more than mostBytes are errors.
 func (t *Template) Write(values map[string]any) (string, error) {
 	var b limited
 	err := outside.Check(func() error { return t.parsed.Execute(&b, values) })
 	switch {
 	case errors.Is(err, errTooLong):
-		return "", fmt.Errorf("%s: is longer than %d MiB", t.parsed.Name(), MostBytes>>20)
+		return "", fmt.Errorf("%s: is longer than %d MiB", t.parsed.Name(), mostBytes>>20)
 	case err != nil:
 		return "", plain(t.parsed.Name(), err)
 	case strings.TrimSpace(b.text.String()) == "":
@@ -73,7 +73,7 @@ var errTooLong = errors.New("too long")
 type limited struct{ text strings.Builder }
 
 func (b *limited) Write(p []byte) (int, error) {
-	if b.text.Len()+len(p) > MostBytes {
+	if b.text.Len()+len(p) > mostBytes {
 		return 0, errTooLong
 	}
 	return b.text.Write(p)

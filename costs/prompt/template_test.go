@@ -74,7 +74,7 @@ func FuzzTemplate(f *testing.F) {
 			return
 		}
 		got, err := p.Write(map[string]any{"q": "question", "Passages": []struct{ Title string }{{"a"}}})
-		if err == nil && (strings.TrimSpace(got) == "" || len(got) > MostBytes) {
+		if err == nil && (strings.TrimSpace(got) == "" || len(got) > mostBytes) {
 			t.Fatalf("%q writes %d bytes", text, len(got))
 		}
 	})

@@ -235,7 +235,7 @@ func (s storedNumbers) read(b []byte, at int64) error {
 	return err
 }
 
-// eachCount decodes records of so many numbers, the first of which is the difference to that of the record before.
+// eachCount decodes records of fields numbers, the first of which is the difference to that of the record before.
 func eachCount(b []byte, fields int, use func(half uint32, v []uint64)) error {
 	half, v := uint64(0), make([]uint64, fields)
 	for len(b) > 0 {

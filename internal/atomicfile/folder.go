@@ -67,7 +67,7 @@ func unlessThere(folder string, err error) error {
 }
 
 // Rename gives a complete file or folder another name, which may be in another folder, and makes that durable. If the new
-// name is in an object store, what is there is stored under it, file by file, and removed here.
+// name is in an object store, its files are stored under it one by one, and removed here.
 func Rename(from, to string) error {
 	if storage.IsRemote(to) {
 		if err := storage.Put(to, from); err != nil {

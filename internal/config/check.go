@@ -99,7 +99,7 @@ func (c *checker) checkList(n *yaml.Node, as reflect.Type, name string) {
 	case as.Kind() == reflect.Slice, as.Kind() == reflect.Array:
 		element = as.Elem()
 	case as != anyType:
-		c.about(n, name, "a list does not fit: expected %s", TypeInWords(as.String()))
+		c.about(n, name, "a list does not fit: expected %s", typeInWords(as.String()))
 		return
 	}
 	for i, item := range n.Content {
@@ -119,7 +119,7 @@ func (c *checker) checkMapping(n *yaml.Node, as reflect.Type, name string) {
 			value = nil
 		}
 	case as != anyType:
-		c.about(n, name, "a section does not fit: expected %s", TypeInWords(as.String()))
+		c.about(n, name, "a section does not fit: expected %s", typeInWords(as.String()))
 		return
 	}
 	for i := 0; i+1 < len(n.Content); i += 2 {

@@ -51,7 +51,7 @@ func inWords(t reflect.Type) string {
 	if t.Kind() == reflect.Pointer {
 		return inWords(t.Elem())
 	}
-	return TypeInWords(t.Kind().String())
+	return typeInWords(t.Kind().String())
 }
 
 // valueInWords does the same for the JSON package's name of a value.
@@ -60,7 +60,7 @@ func valueInWords(value string) string {
 	case "object":
 		return "a section with keys"
 	case "array", "bool", "string":
-		return TypeInWords(value)
+		return typeInWords(value)
 	}
 	return "a " + value // a number, perhaps with its digits
 }

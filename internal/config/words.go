@@ -50,16 +50,16 @@ func plainType(msg string) string {
 	if !known {
 		found = "a " + tag
 	}
-	return fmt.Sprintf("%s%s%s does not fit: expected %s", msg[:m[0]], found, value, TypeInWords(kind))
+	return fmt.Sprintf("%s%s%s does not fit: expected %s", msg[:m[0]], found, value, typeInWords(kind))
 }
 
 var tagsInWords = map[string]string{
 	"seq": "a list", "map": "a section", "str": "the string", "int": "the number", "float": "the number", "bool": "the value",
 }
 
-// TypeInWords names a type of value as people who write YAML know it. kind is a type or a kind as package reflect
+// typeInWords names a type of value as people who write YAML know it. kind is a type or a kind as package reflect
 // prints it, such as "[]string" or "slice".
-func TypeInWords(kind string) string {
+func typeInWords(kind string) string {
 	switch {
 	case strings.HasPrefix(kind, "["), kind == "slice", kind == "array":
 		return "a list"

@@ -10,7 +10,7 @@ import (
 	"pipe/internal/storage"
 )
 
-// Managed is the error of a folder that a table format manages. Which of its files are the table is said by a log beside
+// Managed is the error of a folder that a table format manages. Which of its files belong to the table is recorded in a log beside
 // them, which is not read: files of removed and replaced rows are there too.
 type Managed struct {
 	format string
@@ -70,7 +70,7 @@ func checkManaged(folder string) error {
 	}
 	real, err := filepath.EvalSymlinks(folder)
 	if err != nil || real == filepath.Clean(folder) {
-		return nil // it is read, or its error said, by whoever opens it
+		return nil // whoever opens it reads it or reports the error
 	}
 	return checkManagedPath(real)
 }

@@ -110,7 +110,7 @@ func (f files) Write(ctx context.Context, name string, body io.ReadSeeker, o Wri
 	return bare(syncFolder(folder))
 }
 
-// temporary writes a file that is on disk, but has no name of its own yet.
+// temporary writes a file that is on disk, but has a temporary name.
 func (f files) temporary(ctx context.Context, folder string, body io.Reader) (path string, err error) {
 	out, err := os.CreateTemp(folder, temporary+"*")
 	if err != nil {

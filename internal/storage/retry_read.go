@@ -29,7 +29,7 @@ type resuming struct {
 	in   io.ReadCloser
 }
 
-// Tag returns the tag of the object, "" if the bucket does not tell.
+// Tag returns the tag of the object, "" if the bucket gives none.
 func (s *resuming) Tag() string { return s.tag }
 
 func (s *resuming) open() error {

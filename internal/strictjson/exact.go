@@ -55,7 +55,7 @@ func visible(t reflect.Type) reflect.Type {
 	return nil
 }
 
-// inside is the type of the values of a key, and whether somebody reads them. near is the key of a field that differs from it
+// inside is the type of the values of a key, and whether they are read. near is the key of a field that differs from it
 // only in case.
 func inside(t reflect.Type, key string) (value reflect.Type, near string, read bool) {
 	switch {

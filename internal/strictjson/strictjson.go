@@ -114,8 +114,8 @@ type level struct {
 	value bool                // the next string is a value
 	into  reflect.Type        // of the object or list; nil: any
 	inner reflect.Type        // of its next value
-	lone  bool                // nobody reads its values
-	skips bool                // nobody reads its next value
+	lone  bool                // its values are not read
+	skips bool                // its next value is not read
 }
 
 // inList and inObject are the bytes that need handling in a list and in an object.
@@ -177,7 +177,7 @@ func (w *walk) next() reflect.Type {
 	return nil
 }
 
-// unread reports whether nobody reads the next value, so that it may have lone surrogates.
+// unread reports whether the next value is not read, so that it may have lone surrogates.
 func (w *walk) unread() bool {
 	n := len(w.open)
 	return w.lone || n > 0 && (w.open[n-1].lone || w.open[n-1].skips)

@@ -50,7 +50,7 @@ func newCSV(file string, in io.Reader, comma rune) (*CSV, error) {
 	return c, nil
 }
 
-// At reads the same table from another place on: in has the text from there, behind so many lines.
+// At reads the same table from a later place: in has the text from there, and lines is the number of lines before it.
 func (c *CSV) At(in io.Reader, lines int) *CSV {
 	there := &CSV{file: c.file, header: c.header, before: lines}
 	there.csv = csv.NewReader(Bounded(c.file, lines, in, c.csv.Comma))

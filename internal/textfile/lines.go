@@ -21,7 +21,7 @@ func NewLines(file string, in io.Reader) *Lines {
 	return &Lines{file: file, in: bufio.NewReaderSize(in, 1<<16)}
 }
 
-// NewLinesAt reads the lines of a file from a place on, behind so many lines.
+// NewLinesAt reads the lines of a file from a later place; lines is the number of lines before it.
 func NewLinesAt(file string, in io.Reader, lines int) *Lines {
 	l := NewLines(file, in)
 	l.number = lines

@@ -18,7 +18,7 @@ import (
 // describes them.
 type imagenetConfig struct {
 	Title    string         `yaml:"title"`
-	StandIn  string         `yaml:"stand_in"` // what stands in for the real models or data, said on top of the report
+	StandIn  string         `yaml:"stand_in"` // what replaces the real models or data; the report begins with it
 	Draws    int            `yaml:"draws"`    // splits that are drawn, with seeds seed, seed+1, ... of the split of the costs
 	Recipes  []string       `yaml:"recipes"`  // each learns from the same costs; l2d comes with the first
 	Train    train.Settings `yaml:"train"`    // without its recipe

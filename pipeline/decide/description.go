@@ -89,8 +89,8 @@ type DescribedValue struct {
 // DescriptionFile is the name of the description beside the policy file at path: ".json" is appended to the name.
 func DescriptionFile(path string) string { return path + ".json" }
 
-// Describe describes the policy file that holds the bytes of m. If m is not a policy, the error is that of policy.Parse.
-func Describe(m *onnx.Model, file []byte) (*Description, error) {
+// describe describes the policy file that holds the bytes of m. If m is not a policy, the error is that of policy.Parse.
+func describe(m *onnx.Model, file []byte) (*Description, error) {
 	info, err := policy.Parse(m)
 	if err != nil {
 		return nil, err
@@ -205,7 +205,7 @@ func WritePolicy(path string, m *onnx.Model) (size int, err error) {
 	if err != nil {
 		return 0, fmt.Errorf("write policy %q: %w", path, err)
 	}
-	d, err := Describe(m, b)
+	d, err := describe(m, b)
 	if err != nil {
 		return 0, fmt.Errorf("write policy %q: %w", path, err)
 	}

@@ -29,7 +29,7 @@ type anyPrice struct {
 	rows    []int
 }
 
-// newAnyPrice stands in reports for an any-price policy, which has not decided yet. It has its name in reports, and the
+// newAnyPrice is the entry in reports of an any-price policy that has not decided yet. It has its name in reports, and the
 // fees of the tensor: true losses count these.
 func newAnyPrice(d *policy.Decider, t *costs.Tensor, rows []int) entry {
 	info := *d.Info()

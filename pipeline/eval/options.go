@@ -43,8 +43,8 @@ func DefaultOptions() Options {
 	return Options{Split: "val", KNN: true, Findings: true, Examples: 5, TextColumn: "text", IDColumn: "id", Resamples: 2000, Runtime: ort.DefaultConfig()}
 }
 
-// MostExamples limits the examples of a report.
-const MostExamples = 1000
+// mostExamples limits the examples of a report.
+const mostExamples = 1000
 
 // MostResamples limits the memory of a bootstrap, which keeps every mean.
 const MostResamples = 1_000_000
@@ -61,8 +61,8 @@ func (o Options) Validate() error {
 	if err := methods.CheckOwn(o.Own); err != nil {
 		errs = append(errs, err)
 	}
-	if o.Examples < 0 || o.Examples > MostExamples {
-		errs = append(errs, fmt.Errorf("examples: %d, not 0 to %d", o.Examples, MostExamples))
+	if o.Examples < 0 || o.Examples > mostExamples {
+		errs = append(errs, fmt.Errorf("examples: %d, not 0 to %d", o.Examples, mostExamples))
 	}
 	if o.Learning && o.Split == costs.Train.String() {
 		errs = append(errs, errors.New("learning curve: the reported rows are training rows, on which it shows nothing"))

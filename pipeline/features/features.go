@@ -265,7 +265,7 @@ func (t *Rows) describe(e *tabular.Encoder, f *tabular.Frame, names []string) *R
 	return r.Complete(e, positive)
 }
 
-// Complete fills in the rest of a report with load and rows: of the training rows, so many have another label than the
+// Complete fills in the rest of a report with load and rows: how many of the training rows have another label than the
 // first one.
 func (r *Report) Complete(e *tabular.Encoder, positive int) *Report {
 	r.Format, r.Encoder = 1, e.Digest()

@@ -12,8 +12,8 @@ import (
 	"pipe/pipeline/report"
 )
 
-// CheckpointExplanation describes the state of a training run.
-type CheckpointExplanation struct {
+// checkpointExplanation describes the state of a training run.
+type checkpointExplanation struct {
 	Format   int             `json:"format"`
 	Kind     string          `json:"kind"`
 	File     string          `json:"file"`
@@ -37,7 +37,7 @@ func explainCheckpoint(_ context.Context, path string, _ Options) (Explanation, 
 	if err != nil {
 		return nil, &costs.DataError{File: path, Msg: "has settings without a JSON form", Err: err}
 	}
-	e := &CheckpointExplanation{
+	e := &checkpointExplanation{
 		Format: 1, Kind: "checkpoint", File: path, Key: c.Key, Group: c.Group, Step: c.Step, Steps: c.Steps,
 		Models: len(c.Specs), Params: c.Params, Settings: settings,
 	}
@@ -51,7 +51,7 @@ func explainCheckpoint(_ context.Context, path string, _ Options) (Explanation, 
 }
 
 // WriteText writes the explanation for a terminal.
-func (e *CheckpointExplanation) WriteText(w io.Writer) error {
+func (e *checkpointExplanation) WriteText(w io.Writer) error {
 	b := safetext.Titled(e.File, "training checkpoint")
 	b.Add("run", "%s, group %d", e.Key, e.Group)
 	b.Add("progress", "step %d of %d, %d epochs finished", e.Step, e.Steps, e.Epochs)

@@ -13,8 +13,8 @@ import (
 	"pipe/onnx/hf"
 )
 
-// EncoderFileExplanation describes the file of an encoder.
-type EncoderFileExplanation struct {
+// encoderFileExplanation describes the file of an encoder.
+type encoderFileExplanation struct {
 	Format int    `json:"format"`
 	Kind   string `json:"kind"`
 	File   string `json:"file"`
@@ -28,14 +28,14 @@ func explainEncoderFile(path string, m *onnx.Model) (Explanation, error) {
 	if err != nil || !ok {
 		return nil, &costs.DataError{File: path, Msg: "is marked as an encoder, but its metadata is incomplete", Err: err}
 	}
-	return &EncoderFileExplanation{
+	return &encoderFileExplanation{
 		Format: 1, Kind: featurize.EncoderKind, File: path, EncoderInfo: info,
 		Inputs: Shapes(m.Inputs()), Outputs: Shapes(m.Outputs()),
 	}, nil
 }
 
 // WriteText writes the explanation for a terminal.
-func (e *EncoderFileExplanation) WriteText(w io.Writer) error {
+func (e *encoderFileExplanation) WriteText(w io.Writer) error {
 	b := safetext.Titled(e.File, "encoder")
 	AddEncoder(b, "model", &e.EncoderInfo)
 	b.Add("input", "%s", strings.Join(e.Inputs, ", "))

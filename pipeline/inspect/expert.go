@@ -11,8 +11,8 @@ import (
 	"pipe/onnx"
 )
 
-// ExpertExplanation describes the file of a trained expert.
-type ExpertExplanation struct {
+// expertExplanation describes the file of a trained expert.
+type expertExplanation struct {
 	Format       int             `json:"format"`
 	Kind         string          `json:"kind"`
 	File         string          `json:"file"`
@@ -27,7 +27,7 @@ type ExpertExplanation struct {
 }
 
 func explainExpert(path string, m *onnx.Model, about map[string]string) (Explanation, error) {
-	e := &ExpertExplanation{
+	e := &expertExplanation{
 		Format: 1, Kind: "expert", File: path, Expert: about["pipe.expert"], Settings: asJSON(about["pipe.settings"]),
 		TrainingRows: about["pipe.training_rows"], Fold: about["pipe.fold"], Training: about["pipe.training"],
 	}
@@ -39,7 +39,7 @@ func explainExpert(path string, m *onnx.Model, about map[string]string) (Explana
 }
 
 // WriteText writes the explanation for a terminal.
-func (e *ExpertExplanation) WriteText(w io.Writer) error {
+func (e *expertExplanation) WriteText(w io.Writer) error {
 	b := safetext.Titled(e.File, "trained expert")
 	learned := "all " + e.TrainingRows + " training rows"
 	if e.Fold != "" {

@@ -10,8 +10,8 @@ import (
 	"pipe/pipeline/decisionlog"
 )
 
-// LogExplanation describes a decision log.
-type LogExplanation struct {
+// logExplanation describes a decision log.
+type logExplanation struct {
 	Format int    `json:"format"`
 	Kind   string `json:"kind"`
 	File   string `json:"file"`
@@ -26,11 +26,11 @@ func explainLog(ctx context.Context, path string, _ Options) (Explanation, error
 	if err != nil {
 		return nil, err
 	}
-	return &LogExplanation{Format: 1, Kind: "decision log", File: path, Summary: s}, nil
+	return &logExplanation{Format: 1, Kind: "decision log", File: path, Summary: s}, nil
 }
 
 // WriteText writes the explanation for a terminal.
-func (e *LogExplanation) WriteText(w io.Writer) error {
+func (e *logExplanation) WriteText(w io.Writer) error {
 	b := safetext.Titled(filepath.Clean(e.File), "decision log")
 	b.Add("decisions", "%d", e.Read.Records)
 	b.Add("segments", "%d", e.Read.Segments)

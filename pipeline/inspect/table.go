@@ -15,19 +15,19 @@ import (
 	"pipe/pipeline/stage"
 )
 
-// TableExplanation describes a table of pipe featurize.
-type TableExplanation struct {
+// tableExplanation describes a table of pipe featurize.
+type tableExplanation struct {
 	Format  int                       `json:"format"`
 	Kind    string                    `json:"kind"`
 	File    string                    `json:"file"`
 	Rows    int                       `json:"rows"`
 	Splits  map[string]int            `json:"splits"` // rows per split
 	Labels  map[string]map[string]int `json:"labels"` // rows per split and label; "" is an unknown one
-	Encoder EncoderExplanation        `json:"encoder"`
+	Encoder encoderExplanation        `json:"encoder"`
 }
 
-// EncoderExplanation describes an encoder of raw rows.
-type EncoderExplanation struct {
+// encoderExplanation describes an encoder of raw rows.
+type encoderExplanation struct {
 	Format int            `json:"format"`
 	Kind   string         `json:"kind"`
 	File   string         `json:"file"`
@@ -37,11 +37,11 @@ type EncoderExplanation struct {
 	Labels []string       `json:"labels"` // the negative one first
 	Dense  int            `json:"dense"`  // numbers per row for networks
 	Tree   int            `json:"tree"`   // numbers per row for trees
-	Groups []EncodedGroup `json:"groups"` // in the order of disclosure
+	Groups []encodedGroup `json:"groups"` // in the order of disclosure
 }
 
-// EncodedGroup is one column group of an encoder.
-type EncodedGroup struct {
+// encodedGroup is one column group of an encoder.
+type encodedGroup struct {
 	Name       string   `json:"name"`
 	Numeric    []string `json:"numeric"`
 	Categories []string `json:"categories"`
@@ -66,9 +66,9 @@ func explainParquet(ctx context.Context, path string, o Options) (Explanation, e
 		return nil, err
 	}
 	defer t.Close()
-	e := &TableExplanation{
+	e := &tableExplanation{
 		Format: 1, Kind: "table", File: path, Rows: t.Len(), Splits: map[string]int{}, Labels: map[string]map[string]int{},
-		Encoder: encoderExplanation(path, t.Encoder()),
+		Encoder: explainTableEncoder(path, t.Encoder()),
 	}
 	for i, split := range t.Splits() {
 		if e.Splits[split]++; e.Splits[split] == 1 {
@@ -84,18 +84,18 @@ func explainEncoder(_ context.Context, path string, _ Options) (Explanation, err
 	if err != nil {
 		return nil, err
 	}
-	x := encoderExplanation(path, e)
+	x := explainTableEncoder(path, e)
 	return &x, nil
 }
 
-func encoderExplanation(path string, e *tabular.Encoder) EncoderExplanation {
-	x := EncoderExplanation{
+func explainTableEncoder(path string, e *tabular.Encoder) encoderExplanation {
+	x := encoderExplanation{
 		Format: 1, Kind: "encoder", File: path, Digest: e.Digest(), Rows: e.Rows(), ID: e.IDColumn(), Labels: e.Labels(),
 		Dense: e.Width(tabular.LayoutDense), Tree: e.Width(tabular.LayoutTree),
 	}
 	dense, tree := e.GroupEnds(tabular.LayoutDense), e.GroupEnds(tabular.LayoutTree)
 	for i, name := range e.Groups() {
-		g := EncodedGroup{Name: name, Numeric: []string{}, Categories: []string{}, Empty: []string{}, Dense: dense[i], Tree: tree[i]}
+		g := encodedGroup{Name: name, Numeric: []string{}, Categories: []string{}, Empty: []string{}, Dense: dense[i], Tree: tree[i]}
 		if i > 0 {
 			g.Dense, g.Tree = dense[i]-dense[i-1], tree[i]-tree[i-1]
 		}
@@ -116,7 +116,7 @@ func encoderExplanation(path string, e *tabular.Encoder) EncoderExplanation {
 }
 
 // WriteText writes the explanation for a terminal.
-func (e *TableExplanation) WriteText(w io.Writer) error {
+func (e *tableExplanation) WriteText(w io.Writer) error {
 	b := safetext.Titled(e.File, "table of pipe featurize")
 	b.Add("rows", "%d", e.Rows)
 	for _, split := range slices.Sorted(maps.Keys(e.Splits)) {
@@ -131,13 +131,13 @@ func (e *TableExplanation) WriteText(w io.Writer) error {
 }
 
 // WriteText writes the explanation for a terminal.
-func (e *EncoderExplanation) WriteText(w io.Writer) error {
+func (e *encoderExplanation) WriteText(w io.Writer) error {
 	b := safetext.Titled(e.File, "encoder of raw rows")
 	e.write(b)
 	return b.WriteText(w)
 }
 
-func (e *EncoderExplanation) write(b *safetext.Fields) {
+func (e *encoderExplanation) write(b *safetext.Fields) {
 	b.Add("encoder", "%s, fitted on %d training rows", e.Digest, e.Rows)
 	b.Add("id, labels", "%s, %s", e.ID, strings.Join(e.Labels, ", "))
 	b.Add("numbers per row", "%d for networks, %d for trees", e.Dense, e.Tree)

@@ -12,8 +12,8 @@ import (
 	"pipe/pipeline/report"
 )
 
-// TensorExplanation describes a cost tensor.
-type TensorExplanation struct {
+// tensorExplanation describes a cost tensor.
+type tensorExplanation struct {
 	Format       int               `json:"format"`
 	Kind         string            `json:"kind"`
 	File         string            `json:"file"`
@@ -26,34 +26,34 @@ type TensorExplanation struct {
 	Unavailable  []string          `json:"unavailable,omitempty"`
 	MeasuredFees bool              `json:"measured_fees"`
 	Groups       bool              `json:"groups"`
-	Time         *TimeSpan         `json:"time,omitempty"`
-	Unknown      *UnknownOutcomes  `json:"unknown,omitempty"` // absent if every outcome is known
+	Time         *timeSpan         `json:"time,omitempty"`
+	Unknown      *unknownOutcomes  `json:"unknown,omitempty"` // absent if every outcome is known
 	Labels       bool              `json:"labels"`
 	Predictions  bool              `json:"predictions"`
 	Digest       string            `json:"digest"`
 	Digests      map[string]string `json:"digests,omitempty"` // of the inputs it was made from
 	Meta         map[string]string `json:"meta,omitempty"`
 	Repeats      []costs.Repeats   `json:"repeats,omitempty"` // of the splits that have repeated rows, or copies of training rows
-	Summaries    []TensorSummary   `json:"summaries"`
+	Summaries    []tensorSummary   `json:"summaries"`
 	Notes        []string          `json:"notes,omitempty"` // on the values of lambda
 }
 
-// TimeSpan is the first and the last time of a tensor, in UTC.
-type TimeSpan struct {
+// timeSpan is the first and the last time of a tensor, in UTC.
+type timeSpan struct {
 	First string `json:"first"`
 	Last  string `json:"last"`
 }
 
-// UnknownOutcomes says how much of a tensor is not known.
-type UnknownOutcomes struct {
+// unknownOutcomes says how much of a tensor is not known.
+type unknownOutcomes struct {
 	Cells    int   `json:"cells"`    // pairs of an available action and a row without an outcome
 	Complete int   `json:"complete"` // rows without such a pair
 	Known    []int `json:"known"`    // per action, the number of rows with an outcome
 }
 
-// TensorSummary is one split in one regime, over the rows on which every outcome is known. Costs include fees;
+// tensorSummary is one split in one regime, over the rows on which every outcome is known. Costs include fees;
 // unavailable pairs are null.
-type TensorSummary struct {
+type tensorSummary struct {
 	Split              string       `json:"split"`
 	Lambda             float64      `json:"lambda"`
 	Rows               int          `json:"rows"`
@@ -75,7 +75,7 @@ func explainTensor(_ context.Context, path string, o Options) (Explanation, erro
 		return nil, err
 	}
 	a := t.Actions
-	e := &TensorExplanation{
+	e := &tensorExplanation{
 		Format: 1, Kind: "tensor", File: path, Rows: t.Len(), Splits: map[string]int{},
 		Features: a.Features.Name, Dim: t.Dim, Experts: a.Experts, Advice: a.Advice,
 		Groups: t.Groups != nil, MeasuredFees: t.Fee != nil, Labels: t.Labels != nil, Predictions: t.Predictions != nil,
@@ -83,9 +83,9 @@ func explainTensor(_ context.Context, path string, o Options) (Explanation, erro
 		Digest:  t.Digest(), Digests: a.Digests, Meta: t.Meta,
 	}
 	if first, last, ok := t.TimeSpan(); ok {
-		e.Time = &TimeSpan{costs.TimeText(first), costs.TimeText(last)}
+		e.Time = &timeSpan{costs.TimeText(first), costs.TimeText(last)}
 	}
-	e.Unknown, e.Notes = unknownOutcomes(t), t.IdlePrices(o.Lambdas, false)
+	e.Unknown, e.Notes = countUnknown(t), t.IdlePrices(o.Lambdas, false)
 	for _, p := range a.Unavailable {
 		e.Unavailable = append(e.Unavailable, a.Name(a.Index(p.Expert, p.Advice)))
 	}
@@ -105,9 +105,9 @@ func explainTensor(_ context.Context, path string, o Options) (Explanation, erro
 	return e, nil
 }
 
-// unknownOutcomes returns nil if all outcomes are known.
-func unknownOutcomes(t *costs.Tensor) *UnknownOutcomes {
-	u := &UnknownOutcomes{Cells: t.UnknownCells()}
+// countUnknown returns nil if all outcomes are known.
+func countUnknown(t *costs.Tensor) *unknownOutcomes {
+	u := &unknownOutcomes{Cells: t.UnknownCells()}
 	if u.Cells == 0 {
 		return nil
 	}
@@ -119,8 +119,8 @@ func unknownOutcomes(t *costs.Tensor) *UnknownOutcomes {
 	return u
 }
 
-func summarise(a *costs.Actions, split costs.Split, s costs.Summary) TensorSummary {
-	out := TensorSummary{
+func summarise(a *costs.Actions, split costs.Split, s costs.Summary) tensorSummary {
+	out := tensorSummary{
 		Split: split.String(), Lambda: s.Lambda, Rows: s.Rows, TaskLoss: grid(a, s.TaskLoss), Cost: grid(a, s.Cost),
 		BestFixed: a.Name(s.Best), BestFixedCost: report.Num(s.BestCost), OracleCost: report.Num(s.Oracle),
 		OracleNoAdviceCost: report.Num(s.OracleNoAdvice), OracleAdviceRate: s.OracleAdviceRate, Headroom: report.Num(s.Headroom()),
@@ -142,7 +142,7 @@ func grid(a *costs.Actions, values []float64) [][]*float64 {
 }
 
 // WriteText writes the explanation for a terminal.
-func (e *TensorExplanation) WriteText(w io.Writer) error {
+func (e *tensorExplanation) WriteText(w io.Writer) error {
 	b := safetext.Titled(e.File, "cost tensor")
 	var splits []string
 	for _, name := range []string{"train", "val", "test"} {
@@ -177,7 +177,7 @@ func (e *TensorExplanation) WriteText(w io.Writer) error {
 	return b.WriteText(w)
 }
 
-func (e *TensorExplanation) columns() string {
+func (e *tensorExplanation) columns() string {
 	names := []string{"id", "split", "features", "loss"}
 	for _, c := range []struct {
 		name string
@@ -191,7 +191,7 @@ func (e *TensorExplanation) columns() string {
 }
 
 // writeUnknown names the pairs that have unknown outcomes, at most ten.
-func (e *TensorExplanation) writeUnknown(b *safetext.Fields) {
+func (e *tensorExplanation) writeUnknown(b *safetext.Fields) {
 	if e.Unknown == nil {
 		return
 	}
@@ -209,7 +209,7 @@ func (e *TensorExplanation) writeUnknown(b *safetext.Fields) {
 	b.Add("  known rows", "%s", strings.Join(short, ", "))
 }
 
-func (e *TensorExplanation) writeSummary(b *safetext.Fields, s TensorSummary) {
+func (e *tensorExplanation) writeSummary(b *safetext.Fields, s tensorSummary) {
 	fmt.Fprintf(b, "\n  %s, lambda %g: mean cost of every pair over %d rows\n", s.Split, s.Lambda, s.Rows)
 	c := report.CellTable{TrueLoss: s.Cost}
 	for _, x := range e.Experts {

@@ -39,7 +39,7 @@ const FeaturizeFolder = "fit"
 // until the other workers have made them; if not, it is a *shards.MissingError that some are missing.
 //
 // options are those of the second phase; the first has its work folder in that of the second. Splits must be drawn by
-// hash, which tells the split of a row by itself; other kinds are an *stage.OptionError.
+// hash, which gives the split of a row without the other rows; other kinds are an *stage.OptionError.
 func Featurize(o features.Options, n int, options shards.Options, wait bool, p stage.Progress) (first, second shards.Stage, err error) {
 	r, err := openRows(o, n, p)
 	if err != nil {

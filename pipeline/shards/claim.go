@@ -9,7 +9,7 @@ import (
 	"pipe/internal/storage"
 )
 
-// claim is the content of a claim. Its age is told by the storage, not by the clock of a worker.
+// claim is the content of a claim. Its age comes from the clock of the storage, not from that of a worker.
 type claim struct {
 	Worker string `json:"worker"`
 	Since  string `json:"since"` // by the clock of the worker; for people

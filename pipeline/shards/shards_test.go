@@ -161,7 +161,7 @@ func TestTwiceAtOnce(t *testing.T) {
 		t.Errorf("%d of 2 runs were first (%v)", made.Load(), err)
 	}
 	l, err := List(t.Context(), w.o.Work)
-	if err != nil || l.Count(StateDone) != 1 || l.Count(StateOpen) != 2 {
+	if err != nil || l.Count(StateDone) != 1 || l.Count(stateOpen) != 2 {
 		t.Errorf("%+v, %v", l, err)
 	}
 }
@@ -232,7 +232,7 @@ func TestFailures(t *testing.T) {
 		t.Errorf("%d runs", s.runs.Load())
 	}
 	l, err := List(t.Context(), work)
-	if err != nil || l.Shards[4].State != StateFailed || l.Shards[4].Failed != 3 || l.Shards[4].Error != "shard 4: no luck" || l.Count(StateDone) != 5 {
+	if err != nil || l.Shards[4].State != stateFailed || l.Shards[4].Failed != 3 || l.Shards[4].Error != "shard 4: no luck" || l.Count(StateDone) != 5 {
 		t.Errorf("%+v, %v", l, err)
 	}
 	var missing *MissingError
@@ -276,7 +276,7 @@ func takesOver(t *testing.T, work string) {
 		t.Errorf("it did not wait for the worker that is alive: %v", err)
 	}
 	l, err := List(t.Context(), work)
-	if err != nil || l.Shards[0].State != StateDone || l.Shards[1].State != StateRunning {
+	if err != nil || l.Shards[0].State != StateDone || l.Shards[1].State != stateRunning {
 		t.Errorf("%+v, %v", l, err)
 	}
 	var busy *busyError
@@ -424,7 +424,7 @@ func TestEndedAttemptIsNotRepeated(t *testing.T) {
 	if err := w.idle(t.Context()); err != nil {
 		t.Errorf("after failures: %v", err)
 	}
-	if l, err := List(t.Context(), work); err != nil || l.Shards[0].State != StateFailed || l.Shards[0].Attempt != 2 {
+	if l, err := List(t.Context(), work); err != nil || l.Shards[0].State != stateFailed || l.Shards[0].Attempt != 2 {
 		t.Errorf("%+v, %v", l, err)
 	}
 	s.fail = nil

@@ -38,7 +38,7 @@ func Share[T any](ctx context.Context, work *storage.Folder, name string, valid 
 	return v, err
 }
 
-// sealed is the form of a shared value: all shards depend on it, and nothing else would tell that it was changed.
+// sealed is the form of a shared value: all shards depend on it, and nothing else would show that it was changed.
 type sealed struct {
 	Digest  string          `json:"digest"` // of the content
 	Content json.RawMessage `json:"content"`

@@ -16,7 +16,7 @@ type Stage interface {
 	// Manifest says what the work is.
 	Manifest() Manifest
 	// Prepare makes what all shards need, such as trained experts, and shares it with the other workers by Share. It
-	// is called once before the first Shard; other workers may be at it at the same time.
+	// is called once before the first Shard; other workers may call theirs at the same time.
 	Prepare(ctx context.Context, work *storage.Folder) error
 	// Shard makes one shard, from 0, as files in an empty local folder. The same shard has the same bytes in every run.
 	// It is safe for concurrent use.
@@ -27,9 +27,9 @@ type Stage interface {
 	Close() error
 }
 
-// Stopper is a Stage that knows errors that every other shard would have too, such as a budget that is used up. They
+// stopper is a Stage that knows errors that every other shard would have too, such as a budget that is used up. They
 // stop a worker, and do not count as a failure of the shard.
-type Stopper interface{ Stops(err error) bool }
+type stopper interface{ Stops(err error) bool }
 
 // Result is a finished shard.
 type Result struct {

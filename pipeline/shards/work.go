@@ -22,7 +22,7 @@ type Options struct {
 	Progress progress.Progress // nil: none
 }
 
-// MinLease is the shortest lease: stores tell times in whole seconds.
+// MinLease is the shortest lease: stores give times in whole seconds.
 const MinLease = 3 * time.Second
 
 // Default are the options for a work folder.

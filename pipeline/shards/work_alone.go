@@ -47,7 +47,7 @@ func (w *Work) claimed(ctx context.Context, shard, attempt int) (*Done, bool, er
 	return d, false, errors.Join(err, w.folder.Delete(ctx, claimOf(shard, attempt)))
 }
 
-// turn returns the next attempt at a shard. free is false while a worker of another team is at it.
+// turn returns the next attempt at a shard. free is false while a worker of another team makes it.
 func (w *Work) turn(ctx context.Context, shard int) (attempt int, free bool, err error) {
 	last, alive := 0, time.Time{}
 	for info, err := range w.folder.List(ctx, claimsName+number(shard)+".") {

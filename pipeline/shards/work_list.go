@@ -16,9 +16,9 @@ import (
 
 // The states of a shard.
 const (
-	StateOpen    = "open"    // nobody is at it
-	StateRunning = "running" // claimed
-	StateFailed  = "failed"  // nobody is at it, and the last attempt failed
+	stateOpen    = "open"    // no worker makes it
+	stateRunning = "running" // claimed
+	stateFailed  = "failed"  // no worker makes it, and the last attempt failed
 	StateDone    = "done"
 )
 
@@ -147,18 +147,18 @@ func (e *noWorkError) Hint() string {
 }
 
 func (w *Work) state(ctx context.Context, shard int, s slot, now time.Time) (State, error) {
-	state := State{Shard: shard, State: StateOpen, Attempt: s.attempts, Failed: s.failed}
+	state := State{Shard: shard, State: stateOpen, Attempt: s.attempts, Failed: s.failed}
 	switch {
 	case s.done:
 		state.State = StateDone
 	case s.claim > 0:
-		state.State, state.Silent = StateRunning, int(max(0, now.Sub(s.alive)).Seconds())
+		state.State, state.Silent = stateRunning, int(max(0, now.Sub(s.alive)).Seconds())
 		var c claim
 		err := w.read(ctx, claimOf(shard, s.claim), &c)
 		state.Worker = c.Worker
 		return state, err
 	case s.failed > 0:
-		state.State = StateFailed
+		state.State = stateFailed
 		var f failure
 		err := w.read(ctx, failedOf(shard, s.attempts), &f)
 		state.Error = f.Error
@@ -192,12 +192,12 @@ func (l *Listing) Count(state string) (n int) {
 // WriteText writes the states for a reader at a terminal.
 func (l *Listing) WriteText(out io.Writer) error {
 	fmt.Fprintf(out, "%s: %s\n%d shards: %d done, %d running, %d failed, %d open\n",
-		safetext.Line(l.Stage), safetext.Line(l.Work), len(l.Shards), l.Count(StateDone), l.Count(StateRunning), l.Count(StateFailed), l.Count(StateOpen))
+		safetext.Line(l.Stage), safetext.Line(l.Work), len(l.Shards), l.Count(StateDone), l.Count(stateRunning), l.Count(stateFailed), l.Count(stateOpen))
 	byState := map[string][]int{}
 	for _, s := range l.Shards {
 		byState[s.State] = append(byState[s.State], s.Shard)
 	}
-	for _, state := range []string{StateOpen, StateFailed} {
+	for _, state := range []string{stateOpen, stateFailed} {
 		if list := byState[state]; len(list) > 0 {
 			fmt.Fprintf(out, "%s: %s\n", state, Ranges(list))
 		}
@@ -205,9 +205,9 @@ func (l *Listing) WriteText(out io.Writer) error {
 	tab := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	for _, s := range l.Shards {
 		switch s.State {
-		case StateRunning:
+		case stateRunning:
 			fmt.Fprintf(tab, "%d\trunning, attempt %d, last sign of life %d s ago\t%s\n", s.Shard, s.Attempt, s.Silent, safetext.Line(s.Worker))
-		case StateFailed:
+		case stateFailed:
 			fmt.Fprintf(tab, "%d\tfailed %d times\t%s\n", s.Shard, s.Failed, safetext.Line(s.Error))
 		}
 	}

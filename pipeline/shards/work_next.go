@@ -47,7 +47,7 @@ func (w *Work) RunAll(ctx context.Context, shards []int) (*Summary, error) {
 	return sum, nil
 }
 
-// Next makes shards that nobody is at, one after the other, until all are done. It waits for those that others are at,
+// Next makes the shards that no worker has claimed, one after the other, until all are done. It waits for the claimed ones,
 // and takes a shard over whose worker has given no sign of life for the time of the lease. Shards that failed too often
 // give a *FailedError in the end.
 func (w *Work) Next(ctx context.Context) (*Summary, error) {

@@ -13,7 +13,7 @@ import (
 	"pipe/internal/storage"
 )
 
-// Run makes a shard unless it is done, whoever else is at it. made says that this call was the first to finish it.
+// Run makes a shard unless it is done, even if another worker has claimed it. made says that this call was the first to finish it.
 func (w *Work) Run(ctx context.Context, shard int) (d *Done, made bool, err error) {
 	if shard < 0 || shard >= w.manifest.Shards {
 		return nil, false, fmt.Errorf("shard %d: there are %d shards, numbered from 0", shard, w.manifest.Shards)
@@ -66,7 +66,7 @@ func (w *Work) attempt(ctx context.Context, shard, attempt int) (d *Done, made b
 // stops reports whether an error would meet every shard.
 func (w *Work) stops(err error) bool {
 	var diverged *DivergedError
-	s, ok := w.stage.(Stopper)
+	s, ok := w.stage.(stopper)
 	return errors.As(err, &diverged) || ok && s.Stops(err)
 }
 

@@ -84,7 +84,7 @@ func TestUnreachable(t *testing.T) {
 }
 
 func TestValidate(t *testing.T) {
-	for _, s := range []Settings{Default(), {Runner: Flink, Endpoint: "host:1"}, {Runner: Dataflow}, {Runner: Spark, Endpoint: "host:1", Environment: Docker, Config: "image"}} {
+	for _, s := range []Settings{Default(), {Runner: Flink, Endpoint: "host:1"}, {Runner: dataflow}, {Runner: spark, Endpoint: "host:1", Environment: docker, Config: "image"}} {
 		if err := s.Validate(); err != nil {
 			t.Errorf("%+v: %v", s, err)
 		}
@@ -95,8 +95,8 @@ func TestValidate(t *testing.T) {
 		{Runner: Flink},
 		{Runner: Prism, Parallelism: -1},
 		{Runner: Prism, Flags: []string{"x"}},
-		{Runner: Spark, Endpoint: "host:1", Environment: External},
-		{Runner: Flink, Endpoint: "host:1", Environment: Docker},
+		{Runner: spark, Endpoint: "host:1", Environment: external},
+		{Runner: Flink, Endpoint: "host:1", Environment: docker},
 		{Runner: Prism, Environment: "loopback"},
 	} {
 		if s.Validate() == nil {

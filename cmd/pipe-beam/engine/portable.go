@@ -65,11 +65,11 @@ func translate(ctx context.Context, s Settings, p *beam.Pipeline) (model *pipepb
 	stop = func() {}
 	urn, config := graphx.URNEnvProcess, s.Config
 	switch s.environment() {
-	case Process:
+	case process:
 		config, err = s.processConfig()
-	case Docker:
+	case docker:
 		urn = graphx.URNEnvDocker
-	case External:
+	case external:
 		urn = graphx.URNEnvExternal
 	case loopback:
 		pool, failed := extworker.StartLoopback(ctx, 0)

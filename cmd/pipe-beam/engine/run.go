@@ -29,8 +29,8 @@ func Run(ctx context.Context, s Settings, payload []byte, shards []int, note fun
 	initialise()
 	log.SetLogger(logger{note})
 	p := newPipeline(payload, shards)
-	if s.Runner == Dataflow {
-		result, err := beam.Run(ctx, Dataflow, p)
+	if s.Runner == dataflow {
+		result, err := beam.Run(ctx, dataflow, p)
 		if err != nil {
 			return nil, fmt.Errorf("run on Dataflow: %w", err)
 		}
@@ -54,7 +54,7 @@ func setFlags(s Settings) error {
 	if s.JobName != "" {
 		flags = append(flags, "job_name="+s.JobName)
 	}
-	if s.Runner == Dataflow {
+	if s.Runner == dataflow {
 		if s.Config != "" {
 			flags = append(flags, "sdk_container_image="+s.Config)
 		}

@@ -15,18 +15,18 @@ import (
 const (
 	Prism    = "prism"
 	Flink    = "flink"
-	Spark    = "spark"
-	Dataflow = "dataflow"
+	spark    = "spark"
+	dataflow = "dataflow"
 )
 
 // Runners lists the names of the runners, the default first.
-func Runners() []string { return []string{Prism, Flink, Spark, Dataflow} }
+func Runners() []string { return []string{Prism, Flink, spark, dataflow} }
 
 // The environments: where the workers of a runner come from.
 const (
-	Process  = "process"  // the runner starts this program; it lies under the same path on each of its machines
-	Docker   = "docker"   // the runner starts a container with this program in it
-	External = "external" // a pool of workers that runs already
+	process  = "process"  // the runner starts this program; it lies under the same path on each of its machines
+	docker   = "docker"   // the runner starts a container with this program in it
+	external = "external" // a pool of workers that runs already
 	loopback = "loopback" // this process
 )
 
@@ -53,13 +53,13 @@ func (s Settings) Validate() error {
 	if !slices.Contains(Runners(), s.Runner) {
 		errs = append(errs, fmt.Errorf("runner %q: known are %s", s.Runner, strings.Join(Runners(), ", ")))
 	}
-	if known := []string{"", Process, Docker, External}; !slices.Contains(known, s.Environment) {
+	if known := []string{"", process, docker, external}; !slices.Contains(known, s.Environment) {
 		errs = append(errs, fmt.Errorf("environment %q: known are %s", s.Environment, strings.Join(known[1:], ", ")))
 	}
-	if s.Endpoint == "" && (s.Runner == Flink || s.Runner == Spark) {
+	if s.Endpoint == "" && (s.Runner == Flink || s.Runner == spark) {
 		errs = append(errs, fmt.Errorf("runner %s needs the endpoint of its Beam job server, such as localhost:8099", s.Runner))
 	}
-	if s.Config == "" && s.environment() == Docker && s.Runner != Dataflow || s.Config == "" && s.Environment == External {
+	if s.Config == "" && s.environment() == docker && s.Runner != dataflow || s.Config == "" && s.Environment == external {
 		errs = append(errs, fmt.Errorf("environment %s needs its configuration: the image, or the host:port of the pool", s.Environment))
 	}
 	if s.Parallelism < 0 {
@@ -80,12 +80,12 @@ func (s Settings) environment() string {
 	switch {
 	case s.Environment != "":
 		return s.Environment
-	case s.Runner == Dataflow:
-		return Docker
+	case s.Runner == dataflow:
+		return docker
 	case s.Runner == Prism && s.Endpoint == "":
 		return loopback
 	}
-	return Process
+	return process
 }
 
 // processConfig is the configuration of the environment Process: how a runner starts this program as a worker.

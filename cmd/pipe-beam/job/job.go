@@ -14,7 +14,7 @@ import (
 	"pipe/pipeline/shards"
 )
 
-// Job is a stage and where its shards are kept. It is what a worker is told, so paths in it are absolute or URLs.
+// Job is a stage and where its shards are kept. Workers get it, so paths in it are absolute or URLs.
 type Job struct {
 	Name    string          `json:"name"`    // unique: where workers leave their problems
 	Stage   string          `json:"stage"`   // a name of Stages

@@ -46,7 +46,7 @@ func (w *Worker) Close() {
 	defer w.mu.Unlock()
 	for payload, o := range w.open {
 		if o.stage != nil {
-			_ = o.stage.Close() // the process ends, and nobody would read the error
+			_ = o.stage.Close() // the process ends: there is no reader of the error
 		}
 		delete(w.open, payload)
 	}
