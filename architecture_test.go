@@ -150,7 +150,7 @@ var mayImport = map[string][]string{
 	"serve/gateway/gatewaytest":        {},
 	"serve/gateway/sse":                {},
 	"serve/metrics":                    {"pipeline/decisionlog"},
-	"serve/oip":                        {"models/policy", "onnx", "pipeline/decide", "serve/access", "serve/decision", "serve/metrics", "serve/oip/inferencepb", "serve/policies"},
+	"serve/oip":                        {"internal/textfile", "models/policy", "onnx", "pipeline/decide", "serve/access", "serve/decision", "serve/metrics", "serve/oip/inferencepb", "serve/policies"},
 	"serve/oip/inferencepb":            {},
 	"serve/policies":                   {"featurize/pixel", "internal/finite", "internal/parallel", "internal/textfile", "models/policy", "onnx", "onnx/ort", "pipeline/decide", "serve/metrics"},
 	"serve/policies/policiestest":      {"featurize", "pipeline/decide"},

@@ -48,8 +48,10 @@ func ParseFloat32(s string) (float32, error) {
 	return 0, ErrTooLarge
 }
 
-// powers are the powers of ten that parsePlain needs; float64 represents them exactly.
-var powersOfTen = [...]float64{1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15}
+// powersOfTen are those that float64 represents exactly.
+var powersOfTen = [...]float64{
+	1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22,
+}
 
 // parsePlain reads an optional minus, digits, and an optional point with digits, of at most 15 digits. The digits and
 // the power of ten are then exact as float64, and their quotient is rounded only once, which is correct rounding.

@@ -1,7 +1,9 @@
 package decideapi
 
 import (
-	"strconv"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"pipe/internal/textfile"
 )
 
 // cutFeatures reads the features of a body whose first member they are, in one pass: the general way takes three. rest is
@@ -59,7 +61,10 @@ func scanRow(dst []float32, b []byte) (_ []float32, rest []byte, ok bool) {
 	}
 	b = space(b[1:])
 	for {
-		v, n := scanNumber(b)
+		v, n := textfile.QuickFloat32(b)
+		if n == 0 {
+			v, n = scanNumber(b) // rarely: many digits, or far from 1
+		}
 		if n == 0 {
 			return dst, nil, false
 		}
@@ -82,86 +87,15 @@ func scanRow(dst []float32, b []byte) (_ []float32, rest []byte, ok bool) {
 	}
 }
 
-// exactPowers are the powers of ten that float64 represents exactly.
-var exactPowers = [...]float64{
-	1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22,
-}
-
-// mostExact is the number up to which float64 represents every whole number.
-const mostExact = 1 << 53
-
-// scanNumber reads a JSON number at the start of b, of n bytes, and rounds it to float64 and then to float32, as
-// textfile.ParseFloat32 does. n is 0 if there is none, or if it is too large.
+// scanNumber reads a JSON number at the start of b, of n bytes, and rounds it as textfile.ParseFloat32 does. n is 0 if there
+// is none, or if it is too large.
 func scanNumber(b []byte) (v float32, n int) {
-	i, negative := 0, false
-	if len(b) > 0 && b[0] == '-' {
-		i, negative = 1, true
+	for n < len(b) && inNumber[b[n]] {
+		n++
 	}
-	var mantissa uint64
-	first := i
-	for ; i < len(b) && b[i]-'0' <= 9; i++ {
-		mantissa = mantissa*10 + uint64(b[i]-'0')
-	}
-	digits, exponent := i-first, 0
-	if digits == 0 || digits > 1 && b[first] == '0' {
+	v, err := textfile.ParseFloat32(string(b[:n]))
+	if err != nil || !jsontext.Value(b[:n]).IsValid() {
 		return 0, 0
 	}
-	if i < len(b) && b[i] == '.' {
-		point := i + 1
-		for i = point; i < len(b) && b[i]-'0' <= 9; i++ {
-			mantissa = mantissa*10 + uint64(b[i]-'0')
-		}
-		if i == point {
-			return 0, 0
-		}
-		digits, exponent = digits+i-point, point-i
-	}
-	if i < len(b) && b[i]|0x20 == 'e' {
-		e, width := scanExponent(b[i:])
-		if width == 0 {
-			return 0, 0
-		}
-		i, exponent = i+width, exponent+e
-	}
-	value, ok := 0.0, digits <= 19 && mantissa <= mostExact && exponent >= -22 && exponent <= 22
-	switch {
-	case !ok: // rarely: many digits, or far from 1
-		var err error
-		if value, err = strconv.ParseFloat(string(b[:i]), 64); err != nil {
-			return 0, 0
-		}
-		negative = false
-	case exponent < 0:
-		value = float64(mantissa) / exactPowers[-exponent]
-	default:
-		value = float64(mantissa) * exactPowers[exponent]
-	}
-	if negative {
-		value = -value
-	}
-	if v = float32(value); v-v != 0 {
-		return 0, 0
-	}
-	return v, i
-}
-
-// scanExponent reads the exponent of a number, which begins with e. Beyond a thousand its value does not matter: the
-// number is then read in another way.
-func scanExponent(b []byte) (e, width int) {
-	i, negative := 1, false
-	if i < len(b) && (b[i] == '-' || b[i] == '+') {
-		negative = b[i] == '-'
-		i++
-	}
-	first := i
-	for ; i < len(b) && b[i]-'0' <= 9; i++ {
-		e = min(e*10+int(b[i]-'0'), 100000)
-	}
-	if i == first {
-		return 0, 0
-	}
-	if negative {
-		e = -e
-	}
-	return e, i
+	return v, n
 }

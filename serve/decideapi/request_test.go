@@ -29,8 +29,8 @@ func FuzzScanNumber(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		v, n := scanNumber([]byte(s))
-		if n == 0 {
+		row, rest, ok := scanRow(nil, []byte("["+s+"]"))
+		if !ok {
 			if json.Valid([]byte(s)) && (len(s) > 0 && (s[0] == '-' || s[0]-'0' <= 9)) && strings.TrimSpace(s) == s {
 				if want, err := textfile.ParseFloat32(s); err == nil {
 					t.Fatalf("%q is refused, it is %v", s, want)
@@ -38,12 +38,15 @@ func FuzzScanNumber(f *testing.F) {
 			}
 			return
 		}
-		if !json.Valid([]byte(s[:n])) {
-			t.Fatalf("%q is not a number in JSON", s[:n])
+		if len(rest) > 0 || len(row) != 1 {
+			return // several numbers, or the end of the list
 		}
-		want, err := textfile.ParseFloat32(s[:n])
-		if err != nil || math.Float32bits(v) != math.Float32bits(want) {
-			t.Fatalf("%q is %v, want %v, %v", s[:n], v, want, err)
+		if !json.Valid([]byte(s)) {
+			t.Fatalf("%q is not a number in JSON", s)
+		}
+		want, err := textfile.ParseFloat32(strings.TrimSpace(s))
+		if err != nil || math.Float32bits(row[0]) != math.Float32bits(want) {
+			t.Fatalf("%q is %v, want %v, %v", s, row[0], want, err)
 		}
 	})
 }
@@ -61,7 +64,8 @@ func TestScanNumbers(t *testing.T) {
 			s = strconv.FormatFloat(r.NormFloat64(), 'g', 1+i%18, 64)
 		}
 		want, err := textfile.ParseFloat32(s)
-		if got, n := scanNumber([]byte(s)); err != nil || n != len(s) || math.Float32bits(got) != math.Float32bits(want) {
+		got, rest, ok := scanRow(nil, []byte("["+s+"]"))
+		if err != nil || !ok || len(rest) > 0 || len(got) != 1 || math.Float32bits(got[0]) != math.Float32bits(want) {
 			t.Fatalf("%q is %v, want %v, %v", s, got, want, err)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"pipe/internal/textfile"
 	"pipe/onnx"
 )
 
@@ -101,12 +102,12 @@ func (l plainList) read(t *onnx.Tensor, n int, m *memory) error {
 }
 
 // float32s reads numbers, as many as dst has room for. It is false where the list has other elements, or a number that
-// quickFloat32 does not read.
+// QuickFloat32 does not read.
 func (l plainList) float32s(dst []byte) bool {
 	at := afterSpace(l, 1)
 	for ; len(dst) >= 4; dst = dst[4:] {
-		v, n := quickFloat32(l[at:])
-		if n == 0 || !plainNumber(l[at:at+n]) {
+		v, n := textfile.QuickFloat32(l[at:])
+		if n == 0 {
 			return false
 		}
 		binary.LittleEndian.PutUint32(dst, math.Float32bits(v))
@@ -120,14 +121,4 @@ func (l plainList) float32s(dst []byte) bool {
 		at = afterSpace(l, at+1)
 	}
 	return false
-}
-
-// plainNumber reports whether a number that quickFloat32 reads is one of JSON: with digits on both sides of its point, and
-// no 0 in front of another digit.
-func plainNumber(b []byte) bool {
-	if b[0] == '-' {
-		b = b[1:]
-	}
-	digit := func(c byte) bool { return c >= '0' && c <= '9' }
-	return digit(b[0]) && digit(b[len(b)-1]) && (b[0] != '0' || len(b) == 1 || b[1] == '.')
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"pipe/internal/textfile"
 	"pipe/onnx"
 )
 
@@ -123,7 +124,7 @@ func (r *jsonReader) element() error {
 		return fmt.Errorf("data has more elements than the %d of its shape", r.want)
 	}
 	if r.quick != nil {
-		if v, n := quickFloat32(r.text[r.at:]); n > 0 {
+		if v, n := textfile.QuickFloat32(r.text[r.at:]); n > 0 {
 			binary.LittleEndian.PutUint32(r.quick[4*r.read:], math.Float32bits(v))
 			r.at += n
 			r.read++
