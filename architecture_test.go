@@ -216,7 +216,7 @@ var testsMayImport = map[string][]string{
 	"onnx/hf":                  {"internal/judge", "internal/realdata", "onnx/hf/hftest", "onnx/ort", "onnx/ort/orttest"},
 	"onnx/ort":                 {"internal/sharedlib/sharedlibtest", "onnx/internal/conform"},
 	"onnx/rewrite":             {"internal/judge", "internal/realdata", "onnx/internal/onnxtest"},
-	"pipeline":                 {"costs", "internal/atomicfile", "internal/realdata", "models", "models/auto", "models/paper", "models/policy", "onnx", "onnx/ort", "onnx/ort/orttest", "pipeline/costing", "pipeline/decide/decidetest", "pipeline/eval", "pipeline/findings", "pipeline/imports", "pipeline/replay", "pipeline/report", "pipeline/stage", "pipeline/train", "pipeline/world"},
+	"pipeline":                 {"costs", "internal/atomicfile", "internal/realdata", "models", "models/auto", "models/paper", "models/policy", "onnx", "onnx/ort", "onnx/ort/orttest", "pipeline/costing", "pipeline/decide/decidetest", "pipeline/eval", "pipeline/findings", "pipeline/imports", "pipeline/replay", "pipeline/report", "pipeline/stage", "pipeline/sweep", "pipeline/train", "pipeline/world"},
 	"pipeline/bench":           {"internal/realdata", "models/estimate", "models/lightgbm/lightgbmtest", "onnx", "onnx/hf/hftest", "onnx/ort/orttest", "pipeline/costing"},
 	"pipeline/decide":          {"featurize/tokenizer", "internal/storage/storagetest", "onnx/hf/hftest", "onnx/ort/orttest", "pipeline/decide/decidetest"},
 	"pipeline/decisionlog":     {"internal/judge"},
