@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"pipe/costs"
 	"pipe/models"
 	"pipe/models/policy"
@@ -20,7 +22,6 @@ import (
 	"pipe/pipeline/eval"
 	"pipe/pipeline/replay"
 	"pipe/pipeline/stage"
-	"pipe/pipeline/sweep"
 	"pipe/pipeline/train"
 )
 
@@ -141,8 +142,8 @@ func TestEntriesRefuse(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if said.String() != string(want) {
-		t.Errorf("the entries say\n%s\nwant\n%s", said.String(), want)
+	if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(said.String(), "\n")); diff != "" {
+		t.Error(diff)
 	}
 }
 
@@ -208,11 +209,11 @@ func trainingErrors(t *testing.T, rt *ort.Runtime, w wrong) *refusals {
 	r.add("train.RunOn", err)
 	_, _, err = train.Policies(t.Context(), rt, x, o.Settings, models.CheckpointPolicy{}, nil)
 	r.add("train.Policies", err)
-	s, err := sweep.New(o, 0)
+	s, err := train.OpenShards(o, 0)
 	if err == nil {
 		_ = s.Close()
 	}
-	r.add("sweep.New", err)
+	r.add("train.OpenShards", err)
 	return r
 }
 
