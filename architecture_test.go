@@ -20,8 +20,9 @@ var mayImport = map[string][]string{
 	".":                                {},
 	"cloud":                            {"internal/storage"},
 	"cloud/cloudtest":                  {},
-	"cmd/pipe":                         {"cloud", "costs", "costs/grow", "experts/builder", "experts/chat", "featurize", "featurize/pixel", "internal/atomicfile", "internal/config", "internal/interrupt", "internal/progress", "internal/safetext", "internal/storage", "internal/textfile", "models", "onnx/ort", "pipeline/bench", "pipeline/compare", "pipeline/convert", "pipeline/costing", "pipeline/decide", "pipeline/eval", "pipeline/exitcode", "pipeline/features", "pipeline/fromlog", "pipeline/imports", "pipeline/index", "pipeline/inspect", "pipeline/merge", "pipeline/monitor", "pipeline/sharded", "pipeline/shards", "pipeline/stage", "pipeline/train", "pipeline/world", "serve"},
-	"cmd/pipe-beam":                    {"cloud", "cmd/pipe-beam/engine", "cmd/pipe-beam/job", "internal/atomicfile", "internal/config", "internal/interrupt", "internal/progress", "internal/safetext", "internal/storage", "internal/textfile", "onnx/ort", "pipeline/costing", "pipeline/decide", "pipeline/exitcode", "pipeline/features", "pipeline/inspect", "pipeline/sharded", "pipeline/shards", "pipeline/stage", "pipeline/train"},
+	"cmd/cli":                          {"internal/atomicfile", "internal/interrupt", "internal/progress", "internal/safetext", "internal/storage", "pipeline/exitcode", "pipeline/stage"},
+	"cmd/pipe":                         {"cloud", "cmd/cli", "costs", "costs/grow", "experts/builder", "experts/chat", "featurize", "featurize/pixel", "internal/config", "internal/storage", "internal/textfile", "models", "onnx/ort", "pipeline/bench", "pipeline/compare", "pipeline/convert", "pipeline/costing", "pipeline/decide", "pipeline/eval", "pipeline/exitcode", "pipeline/features", "pipeline/fromlog", "pipeline/imports", "pipeline/index", "pipeline/inspect", "pipeline/merge", "pipeline/monitor", "pipeline/sharded", "pipeline/shards", "pipeline/stage", "pipeline/train", "pipeline/world", "serve"},
+	"cmd/pipe-beam":                    {"cloud", "cmd/cli", "cmd/pipe-beam/engine", "cmd/pipe-beam/job", "internal/config", "internal/storage", "internal/textfile", "onnx/ort", "pipeline/costing", "pipeline/decide", "pipeline/exitcode", "pipeline/features", "pipeline/inspect", "pipeline/sharded", "pipeline/shards", "pipeline/train"},
 	"cmd/pipe-beam/engine":             {},
 	"cmd/pipe-beam/job":                {"cmd/pipe-beam/engine", "experts/chat", "internal/atomicfile", "internal/progress", "internal/storage", "onnx/ort", "pipeline/costing", "pipeline/decide", "pipeline/exitcode", "pipeline/features", "pipeline/sharded", "pipeline/shards", "pipeline/stage", "pipeline/train"},
 	"cmd/pipe-beam/scaletest":          {},
@@ -167,6 +168,7 @@ var mayImport = map[string][]string{
 // testsMayImport lists imports that are allowed only in _test.go files.
 var testsMayImport = map[string][]string{
 	"cloud":                    {"cloud/cloudtest", "internal/storage/storagetest"},
+	"cmd/cli":                  {"costs", "experts/builder", "experts/chat", "experts/service", "internal/config", "onnx/ort"},
 	"cmd/pipe":                 {"cloud/cloudtest", "experts/chat/chattest", "experts/service", "internal/judge", "models/estimate", "models/network", "models/policy", "onnx", "onnx/hf/hftest", "pipeline/decide/decidetest", "pipeline/decisionlog"},
 	"costs":                    {"internal/dataerror/dataerrortest", "internal/judge", "internal/realdata", "internal/tablefile"},
 	"experts/advice":           {"experts/builder/parttest", "internal/progress", "internal/realdata"},
