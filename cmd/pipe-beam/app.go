@@ -1,51 +1,31 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
+	"pipe/cmd/cli"
 	"pipe/cmd/pipe-beam/engine"
 	"pipe/cmd/pipe-beam/job"
-	"pipe/internal/progress"
-	"pipe/internal/safetext"
 	"pipe/internal/storage"
 	"pipe/onnx/ort"
 	"pipe/pipeline/shards"
-	"pipe/pipeline/stage"
 )
 
-// app is what all commands share: the standard streams and the flags of the root.
+// app is the state that all commands share.
 type app struct {
-	stdout, stderr io.Writer
-	report         *progress.Reporter
-
-	json, quiet bool
-	runtime     ort.Config
-	engine      engine.Settings
-	work        shards.Options
-	shards      int
+	*cli.Program
+	runtime ort.Config
+	engine  engine.Settings
+	work    shards.Options
+	shards  int
 }
 
-func newApp(stdout, stderr io.Writer) *app {
-	a := &app{stdout: stdout, stderr: stderr, runtime: ort.DefaultConfig(), engine: engine.Default(), work: shards.Default("")}
-	f, ok := stderr.(*os.File)
-	a.report = progress.New(stderr, ok && os.Getenv("NO_COLOR") == "" && term.IsTerminal(int(f.Fd())))
-	return a
-}
-
-func (a *app) progress() stage.Progress {
-	if a.quiet {
-		return stage.Quiet
-	}
-	return a.report
-}
+var usage, noArgs = cli.Usage[*cobra.Command], cli.NoArgs[*cobra.Command]
 
 // cut checks the flags about shards, and completes them for an output.
 func (a *app) cut(c *cobra.Command, out string) error {
@@ -81,33 +61,19 @@ func (a *app) run(c *cobra.Command, stages []string, options any) error {
 		if err != nil {
 			return err
 		}
-		r, err := do(c.Context(), j, job.Stages(), a.engine, a.progress())
+		r, err := do(c.Context(), j, job.Stages(), a.engine, a.Progress())
 		if err != nil {
 			return err
 		}
 		if r == nil {
 			continue // there is nothing to do before the last stage
 		}
-		a.progress().Note("%d shards of %s were made now, %d were there; their files stay in %s", r.Counts["shards_made"], stage, r.Counts["shards_found"], r.Work)
+		a.Progress().Note("%d shards of %s were made now, %d were there; their files stay in %s", r.Counts["shards_made"], stage, r.Counts["shards_found"], r.Work)
 		if last {
-			return a.print(r.Result)
+			return a.Print(r.Result)
 		}
 	}
 	return nil
-}
-
-// print writes a result to standard output.
-func (a *app) print(v any) error {
-	if text, ok := v.(interface{ WriteText(io.Writer) error }); ok && !a.json {
-		return text.WriteText(safetext.Writer(a.stdout))
-	}
-	if own, ok := v.(interface{ WriteJSON(io.Writer) error }); ok {
-		return own.WriteJSON(a.stdout)
-	}
-	e := json.NewEncoder(a.stdout)
-	e.SetIndent("", "  ")
-	e.SetEscapeHTML(false)
-	return e.Encode(v)
 }
 
 // absolute makes paths mean the same for workers, which run elsewhere. URLs and empty paths stay.
@@ -120,7 +86,7 @@ func absolute(paths ...*string) error {
 			continue
 		}
 		if *p == "-" {
-			return &usageError{"standard input and output are not those of the workers: name a file instead of -", "pipe-beam"}
+			return &cli.UsageError{Msg: "standard input and output are not those of the workers: name a file instead of -", Command: "pipe-beam"}
 		}
 		abs, err := filepath.Abs(*p)
 		if err != nil {
@@ -129,4 +95,18 @@ func absolute(paths ...*string) error {
 		*p = abs
 	}
 	return nil
+}
+
+// required is a usage error that names required flags without a value.
+func required(c *cobra.Command, flags ...string) error {
+	var missing []string
+	for _, name := range flags {
+		if c.Flag(name).Value.String() == "" {
+			missing = append(missing, "--"+name)
+		}
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	return usage(c, "%s needs a value", strings.Join(missing, " and "))
 }

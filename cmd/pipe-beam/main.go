@@ -3,15 +3,17 @@ package main
 
 import (
 	"context"
+	"errors"
 	"io"
 	"os"
 	"time"
 
+	"pipe/cmd/cli"
 	"pipe/cmd/pipe-beam/engine"
 	"pipe/cmd/pipe-beam/job"
-	"pipe/internal/atomicfile"
-	"pipe/internal/interrupt"
-	"pipe/internal/storage"
+	"pipe/onnx/ort"
+	"pipe/pipeline/exitcode"
+	"pipe/pipeline/shards"
 
 	_ "pipe/cloud" // s3://, gs:// and azblob://
 )
@@ -27,28 +29,21 @@ func main() {
 // patience is how long a job may take to end after a signal. Then the program ends without it.
 const patience = 10 * time.Second
 
-// run is the program. It returns the exit code. The first signal cancels the job, a second one ends the program at once.
+// run is the program. It returns the exit code.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	ctx, stop := interrupt.Context(ctx)
-	defer stop()
-	a := newApp(stdout, stderr)
+	a := &app{Program: cli.New("pipe-beam", patience, nil, stdout, stderr), runtime: ort.DefaultConfig(), engine: engine.Default(), work: shards.Default("")}
+	a.Interrupted = "interrupted; shards that are done are kept"
 	root := newRoot(a)
 	root.SetArgs(args)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
-	storage.Bind(ctx)
-	ended := make(chan error, 1)
-	go func() { ended <- root.ExecuteContext(ctx) }()
-	select {
-	case err := <-ended:
-		return a.exit(ctx, err)
-	case <-ctx.Done():
+	return a.Run(ctx, root.ExecuteContext, exitCode)
+}
+
+// exitCode returns the exit code of an error that package exitcode does not know: that of pipe where a worker had it.
+func exitCode(err error) int {
+	if elsewhere := (*job.Problem)(nil); errors.As(err, &elsewhere) {
+		return elsewhere.Code
 	}
-	select {
-	case err := <-ended:
-		return a.exit(ctx, err)
-	case <-time.After(patience):
-		atomicfile.Abandon()
-		return a.exit(ctx, ctx.Err())
-	}
+	return exitcode.Failure
 }

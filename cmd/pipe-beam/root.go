@@ -30,8 +30,8 @@ func newRoot(a *app) *cobra.Command {
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	f := root.PersistentFlags()
-	f.BoolVar(&a.json, "json", false, "print one JSON object instead of text")
-	f.BoolVarP(&a.quiet, "quiet", "q", false, "no progress and no messages on standard error, except errors")
+	f.BoolVar(&a.JSON, "json", false, "print one JSON object instead of text")
+	f.BoolVarP(&a.Quiet, "quiet", "q", false, "no progress and no messages on standard error, except errors")
 	f.StringVar(&a.runtime.Library, "runtime", "", "the ONNX Runtime library, or its folder, here and on the workers")
 	f.StringVar(&a.runtime.Device, "device", ort.CPU, "device for ONNX graphs: cpu or cuda")
 	f.IntVar(&a.runtime.Threads, "threads", 0, "threads of ONNX Runtime in each worker; 0: one per core")

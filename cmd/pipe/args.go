@@ -44,11 +44,18 @@ func skipBadFlag(f *pflag.FlagSet, to *bool) {
 	f.BoolVar(to, "skip-bad", false, "leave out and list images that cannot be read, instead of stopping")
 }
 
-func noArgs(c *cobra.Command, args []string) error {
-	if len(args) > 0 {
-		return usage(c, "unexpected argument %q", args[0])
+// required is a usage error that names required flags without a value.
+func required(c *cobra.Command, flags ...string) error {
+	var missing []string
+	for _, name := range flags {
+		if f := c.Flag(name); f == nil || f.Value.String() == "" {
+			missing = append(missing, "--"+name)
+		}
 	}
-	return nil
+	if len(missing) == 0 {
+		return nil
+	}
+	return usage(c, "%s needs a value", strings.Join(missing, " and "))
 }
 
 // oneArg requires exactly one argument, described by what.

@@ -51,14 +51,14 @@ func benchCommand(a *app) *cobra.Command {
 }
 
 func runBench(c *cobra.Command, a *app, name string, o bench.Options) error {
-	o.Runtime = a.runtime()
-	o.Say = func(remark string) { a.say("%s", remark) }
-	r, err := bench.Run(c.Context(), name, o, a.progress())
+	o.Runtime = a.runtime
+	o.Say = func(remark string) { a.Say("%s", remark) }
+	r, err := bench.Run(c.Context(), name, o, a.Progress())
 	if err != nil {
 		return err
 	}
 	if o.Out != "" {
-		a.say("report in %s", filepath.Join(o.Out, "report.html"))
+		a.Say("report in %s", filepath.Join(o.Out, "report.html"))
 	}
-	return a.print(r)
+	return a.Print(r)
 }

@@ -64,11 +64,11 @@ func runConvert(c *cobra.Command, a *app, o convert.Options) error {
 	if err := o.Validate(); err != nil {
 		return usage(c, "%v", err)
 	}
-	a.progress().Start(-1, "convert")
-	defer a.progress().Done()
+	a.Progress().Start(-1, "convert")
+	defer a.Progress().Done()
 	r, err := convert.Run(c.Context(), o)
 	if err != nil {
 		return err
 	}
-	return a.print(r)
+	return a.Print(r)
 }

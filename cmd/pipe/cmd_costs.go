@@ -67,22 +67,22 @@ func runCosts(c *cobra.Command, a *app, o costing.Options, split *shardFlags, wo
 	if err := required(c, "config", "out"); err != nil {
 		return err
 	}
-	o.Runtime = a.runtime()
+	o.Runtime = a.runtime
 	if split.on() || c.Flags().Changed("workers") {
 		return runCostsShards(c, a, o, split, workers, dryRun)
 	}
 	if dryRun {
-		estimate, err := costing.DryRun(c.Context(), o, a.progress())
+		estimate, err := costing.DryRun(c.Context(), o, a.Progress())
 		if err != nil {
 			return err
 		}
-		return a.print(estimate)
+		return a.Print(estimate)
 	}
-	report, err := costing.Run(c.Context(), o, a.progress())
+	report, err := costing.Run(c.Context(), o, a.Progress())
 	if err != nil {
 		return err
 	}
-	return a.print(report)
+	return a.Print(report)
 }
 
 func runCostsShards(c *cobra.Command, a *app, o costing.Options, split *shardFlags, workers int, dryRun bool) error {
@@ -99,7 +99,7 @@ func runCostsShards(c *cobra.Command, a *app, o costing.Options, split *shardFla
 	}
 	return split.run(c, a, out, func(n int, so shards.Options) (_, _ shards.Stage, err error) {
 		s := sharded.ShardOptions{Shards: n, Workers: workers, Work: so.Work, Lease: so.Lease, Gathers: split.gather}
-		stage, err := sharded.OpenCosts(c.Context(), o, s, a.progress())
+		stage, err := sharded.OpenCosts(c.Context(), o, s, a.Progress())
 		return nil, stage, err
 	})
 }

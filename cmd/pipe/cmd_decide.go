@@ -101,7 +101,7 @@ func shardDecide(c *cobra.Command, a *app, s *shardFlags, o decide.ShardOptions)
 		if err != nil {
 			return nil, nil, err
 		}
-		stage, err := decide.OpenShards(rt, o, a.stdout, a.progress())
+		stage, err := decide.OpenShards(rt, o, a.Stdout, a.Progress())
 		if err != nil {
 			return nil, nil, errors.Join(err, rt.Close())
 		}
@@ -119,8 +119,8 @@ type withRuntime struct {
 func (s withRuntime) Close() error { return errors.Join(s.Stage.Close(), s.rt.Close()) }
 
 func decideRuntime(a *app) (*ort.Runtime, error) {
-	cfg := a.runtime()
-	if a.threads == 0 {
+	cfg := a.runtime
+	if a.runtime.Threads == 0 {
 		cfg.Threads = 1 // batches run in parallel instead
 	}
 	return ort.Open(cfg)
@@ -133,7 +133,7 @@ func runDecide(c *cobra.Command, a *app, o decide.StreamOptions) error {
 	if err := o.Validate(); err != nil {
 		return usage(c, "%v", err)
 	}
-	if a.json && o.Out == "-" && o.OutFormat == "auto" {
+	if a.JSON && o.Out == "-" && o.OutFormat == "auto" {
 		o.OutFormat = "jsonl"
 	}
 	rt, err := decideRuntime(a)
@@ -141,7 +141,7 @@ func runDecide(c *cobra.Command, a *app, o decide.StreamOptions) error {
 		return err
 	}
 	defer rt.Close()
-	done, err := decide.Stream(c.Context(), rt, o, a.stdin, a.stdout, a.progress())
+	done, err := decide.Stream(c.Context(), rt, o, a.Stdin, a.Stdout, a.Progress())
 	if err != nil {
 		return err
 	}
@@ -151,9 +151,9 @@ func runDecide(c *cobra.Command, a *app, o decide.StreamOptions) error {
 // tellAll writes what a run did: notes, and with --json the summary, unless the decisions are on standard output.
 func tellAll(a *app, done *decide.Summary, out string) error {
 	tellDecided(a, done)
-	a.say("decided %d rows in %.2f s (%.0f rows/s)", done.Rows, done.Seconds, float64(done.Rows)/done.Seconds)
-	if a.json && out != "-" {
-		return a.printJSON(done)
+	a.Say("decided %d rows in %.2f s (%.0f rows/s)", done.Rows, done.Seconds, float64(done.Rows)/done.Seconds)
+	if a.JSON && out != "-" {
+		return a.Print(done)
 	}
 	return nil
 }
@@ -161,18 +161,18 @@ func tellAll(a *app, done *decide.Summary, out string) error {
 // tellDecided writes the notes on a run.
 func tellDecided(a *app, done *decide.Summary) {
 	if n := len(done.Absent); n > 0 {
-		a.say("note: %d columns that the policy uses are not in the file and count as missing, such as %s", n, done.Absent[0])
+		a.Say("note: %d columns that the policy uses are not in the file and count as missing, such as %s", n, done.Absent[0])
 	}
 	if done.Decoder != "" {
-		a.say("images decoded by %s", done.Decoder)
+		a.Say("images decoded by %s", done.Decoder)
 	}
 	if done.Trained != "" {
-		a.say("note: the policy was trained on images decoded by %s, which can give slightly different pixels: see --decoder", done.Trained)
+		a.Say("note: the policy was trained on images decoded by %s, which can give slightly different pixels: see --decoder", done.Trained)
 	}
 	if len(done.ChangedFees) > 0 {
-		a.say("note: the fees of the input differ from those that the policy was trained with; the policy uses its own: %s", costs.ListFees(done.ChangedFees))
+		a.Say("note: the fees of the input differ from those that the policy was trained with; the policy uses its own: %s", costs.ListFees(done.ChangedFees))
 	}
 	if p := done.Prices; p != nil && p.Caution() != "" {
-		a.say("note: %s", p.Caution())
+		a.Say("note: %s", p.Caution())
 	}
 }

@@ -3,8 +3,10 @@ package main
 import (
 	"github.com/spf13/cobra"
 
+	"pipe/cmd/cli"
 	"pipe/costs/grow"
 	"pipe/pipeline/compare"
+	"pipe/pipeline/exitcode"
 )
 
 const diffText = `Diff compares two cost tensors: experts, advice and fees, features, where they come from, and every value of the rows
@@ -40,13 +42,16 @@ func runDiff(c *cobra.Command, a *app, files, ignore []string) error {
 			return err
 		}
 	}
-	defer a.progress().Done()
-	r, err := compare.Diff(c.Context(), files[0], files[1], ignore, a.progress())
+	defer a.Progress().Done()
+	r, err := compare.Diff(c.Context(), files[0], files[1], ignore, a.Progress())
 	if err != nil {
 		return err
 	}
-	if err := a.print(r); err != nil {
+	if err := a.Print(r); err != nil {
 		return err
 	}
-	return r.Verdict()
+	if r.Verdict() != nil { // as diff and cmp do
+		return &cli.Finding{Code: exitcode.Failure}
+	}
+	return nil
 }

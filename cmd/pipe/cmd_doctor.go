@@ -26,9 +26,9 @@ func doctorCommand(a *app) *cobra.Command {
 }
 
 func runDoctor(c *cobra.Command, a *app) error {
-	checkup := inspect.Doctor(c.Context(), a.runtime())
-	if err := a.print(checkup); err != nil {
+	checkup := inspect.Doctor(c.Context(), a.runtime)
+	if err := a.Print(checkup); err != nil {
 		return err
 	}
-	return checkup.Err(a.device)
+	return checkup.Err(a.runtime.Device)
 }

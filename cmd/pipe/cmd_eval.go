@@ -78,13 +78,13 @@ func runEval(c *cobra.Command, a *app, o eval.Options) error {
 	if err := o.Validate(); err != nil {
 		return usage(c, "%v", err)
 	}
-	o.Runtime = a.runtime()
-	r, err := eval.Run(c.Context(), o, a.progress())
+	o.Runtime = a.runtime
+	r, err := eval.Run(c.Context(), o, a.Progress())
 	if err != nil {
 		return err
 	}
 	if o.Out != "" {
-		a.say("report in %s", filepath.Join(o.Out, "report.html"))
+		a.Say("report in %s", filepath.Join(o.Out, "report.html"))
 	}
-	return a.print(r)
+	return a.Print(r)
 }

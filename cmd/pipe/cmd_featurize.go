@@ -78,7 +78,7 @@ func shardFeaturize(c *cobra.Command, a *app, s *shardFlags, o features.Options)
 		}
 	}
 	return s.run(c, a, o.Out, func(n int, options shards.Options) (first, second shards.Stage, err error) {
-		return sharded.Featurize(o, n, options, s.shard != "" && s.phase == "", a.progress())
+		return sharded.Featurize(o, n, options, s.shard != "" && s.phase == "", a.Progress())
 	})
 }
 
@@ -89,10 +89,10 @@ func runFeaturize(c *cobra.Command, a *app, o features.Options) error {
 	if err := o.Validate(); err != nil {
 		return usage(c, "%v", err)
 	}
-	r, err := features.Run(c.Context(), o, a.progress())
+	r, err := features.Run(c.Context(), o, a.Progress())
 	if err != nil {
 		return err
 	}
-	a.say("table in %s", filepath.Join(o.Out, "table.parquet"))
-	return a.print(r)
+	a.Say("table in %s", filepath.Join(o.Out, "table.parquet"))
+	return a.Print(r)
 }

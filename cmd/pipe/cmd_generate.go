@@ -50,11 +50,11 @@ func generateFraudCommand(a *app) *cobra.Command {
 			if err := required(c, "out"); err != nil {
 				return err
 			}
-			report, err := world.GenerateFraud(c.Context(), o, a.progress())
+			report, err := world.GenerateFraud(c.Context(), o, a.Progress())
 			if err != nil {
 				return err
 			}
-			return a.print(report)
+			return a.Print(report)
 		},
 	}
 	f := c.Flags()
@@ -84,11 +84,11 @@ func generatePagesCommand(a *app) *cobra.Command {
 			if err := required(c, "out"); err != nil {
 				return err
 			}
-			report, err := world.GeneratePages(c.Context(), o, a.progress())
+			report, err := world.GeneratePages(c.Context(), o, a.Progress())
 			if err != nil {
 				return err
 			}
-			return a.print(report)
+			return a.Print(report)
 		},
 	}
 	f := c.Flags()

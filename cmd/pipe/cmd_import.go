@@ -98,10 +98,10 @@ func shardImport(c *cobra.Command, a *app, s *shardFlags, o imports.Options) err
 	if err := checkImport(c, o, s.list); err != nil {
 		return err
 	}
-	o.Runtime = a.runtime()
-	defer a.progress().Done()
+	o.Runtime = a.runtime
+	defer a.Progress().Done()
 	return s.run(c, a, o.Out, func(n int, _ shards.Options) (first, second shards.Stage, err error) {
-		second, err = sharded.Import(o, n, a.progress())
+		second, err = sharded.Import(o, n, a.Progress())
 		return nil, second, err
 	})
 }
@@ -114,7 +114,7 @@ func explainPreset(c *cobra.Command, a *app, o imports.Options) error {
 	if err != nil {
 		return err
 	}
-	return a.print(t)
+	return a.Print(t)
 }
 
 // checkImport checks the flags of an import, of which only the output counts where it is just listed.
@@ -144,13 +144,13 @@ func runImport(c *cobra.Command, a *app, o imports.Options) error {
 	if err := checkImport(c, o, false); err != nil {
 		return err
 	}
-	o.Runtime = a.runtime()
-	defer a.progress().Done()
-	r, err := imports.Run(c.Context(), o, a.progress())
+	o.Runtime = a.runtime
+	defer a.Progress().Done()
+	r, err := imports.Run(c.Context(), o, a.Progress())
 	if err != nil {
 		return err
 	}
-	return a.print(r)
+	return a.Print(r)
 }
 
 // checkAppend checks the options that only --append has.

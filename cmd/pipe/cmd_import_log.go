@@ -66,5 +66,5 @@ func runImportLog(c *cobra.Command, a *app, o fromlog.Options, out string) error
 	if err != nil {
 		return err
 	}
-	return a.print(r)
+	return a.Print(r)
 }

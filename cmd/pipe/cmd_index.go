@@ -65,7 +65,7 @@ func shardIndex(c *cobra.Command, a *app, s *shardFlags, o index.Options) error 
 		return err
 	}
 	return s.run(c, a, o.Out, func(n int, _ shards.Options) (first, second shards.Stage, err error) {
-		second, err = sharded.Index(o, n, a.progress())
+		second, err = sharded.Index(o, n, a.Progress())
 		return nil, second, err
 	})
 }
@@ -77,9 +77,9 @@ func runIndex(c *cobra.Command, a *app, o index.Options) error {
 	if err := o.Validate(); err != nil {
 		return usage(c, "%v", err)
 	}
-	r, err := index.Run(c.Context(), o, a.progress())
+	r, err := index.Run(c.Context(), o, a.Progress())
 	if err != nil {
 		return err
 	}
-	return a.print(r)
+	return a.Print(r)
 }

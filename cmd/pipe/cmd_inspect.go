@@ -43,7 +43,7 @@ func runInspect(c *cobra.Command, a *app, o inspect.Options, paths []string) err
 		return usage(c, "%v", err)
 	}
 	var all []inspect.Explanation
-	p := a.progress()
+	p := a.Progress()
 	defer p.Done()
 	for _, path := range paths {
 		p.Start(-1, "inspect "+path)
@@ -54,14 +54,14 @@ func runInspect(c *cobra.Command, a *app, o inspect.Options, paths []string) err
 		all = append(all, e)
 	}
 	p.Done()
-	if a.json && len(all) > 1 {
-		return a.printJSON(all)
+	if a.JSON && len(all) > 1 {
+		return a.Print(all)
 	}
 	for i, e := range all {
 		if i > 0 {
-			fmt.Fprintln(a.stdout)
+			fmt.Fprintln(a.Stdout)
 		}
-		if err := a.print(e); err != nil {
+		if err := a.Print(e); err != nil {
 			return err
 		}
 	}

@@ -69,10 +69,10 @@ func runMerge(c *cobra.Command, a *app, o merge.Options, fees []string) error {
 			return usage(c, "%v", err)
 		}
 	}
-	defer a.progress().Done()
-	r, err := merge.Run(c.Context(), o, a.progress())
+	defer a.Progress().Done()
+	r, err := merge.Run(c.Context(), o, a.Progress())
 	if err != nil {
 		return err
 	}
-	return a.print(r)
+	return a.Print(r)
 }

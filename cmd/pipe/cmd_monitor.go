@@ -9,8 +9,10 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"pipe/cmd/cli"
 	"pipe/costs"
 	"pipe/internal/textfile"
+	"pipe/pipeline/exitcode"
 	"pipe/pipeline/monitor"
 )
 
@@ -102,19 +104,19 @@ func runMonitor(c *cobra.Command, a *app, o monitor.RunOptions, splits []string)
 	if err := o.Validate(); err != nil {
 		return usage(c, "%v", err)
 	}
-	o.Device = a.runtime()
-	s, err := monitor.Run(c.Context(), o, a.progress())
+	o.Device = a.runtime
+	s, err := monitor.Run(c.Context(), o, a.Progress())
 	if err != nil {
 		return err
 	}
 	if o.Out != "" {
-		a.say("report in %s", filepath.Join(o.Out, "monitor.html"))
+		a.Say("report in %s", filepath.Join(o.Out, "monitor.html"))
 	}
-	if err := a.print(s); err != nil {
+	if err := a.Print(s); err != nil {
 		return err
 	}
 	if s.Verdict == monitor.Alarm {
-		return &alarmError{fmt.Sprintf("%s of %s", strings.Join(s.Alarms(), " and "), o.In)}
+		return &cli.Finding{Code: exitcode.Alarm, Label: "alarm: ", Msg: fmt.Sprintf("%s of %s", strings.Join(s.Alarms(), " and "), o.In)}
 	}
 	return nil
 }

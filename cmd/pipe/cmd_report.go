@@ -41,7 +41,7 @@ func runReport(c *cobra.Command, a *app, reports []string, out string) error {
 		return err
 	}
 	if out != "" {
-		a.say("comparison in %s", filepath.Join(out, "comparison.html"))
+		a.Say("comparison in %s", filepath.Join(out, "comparison.html"))
 	}
-	return a.print(r)
+	return a.Print(r)
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -101,7 +102,7 @@ func (o *serveFlags) settings(c *cobra.Command, a *app) (serve.Config, error) {
 			set()
 		}
 	}
-	if a.quiet {
+	if a.Quiet {
 		s.Logs.Level = "error"
 	}
 	err = s.Validate()
@@ -119,13 +120,13 @@ func runServe(c *cobra.Command, a *app, o *serveFlags) error {
 	if err != nil {
 		return err
 	}
-	options := serve.Options{Log: a.stderr, Runtime: a.runtime(), Version: inspect.Version()}
+	options := serve.Options{Log: a.Stderr, Runtime: a.runtime, Version: inspect.Version()}
 	if o.check {
 		options.Log = nil // the report has what it would say
 		report := serve.Check(c.Context(), settings, options)
-		return errors.Join(a.print(report), report.Err())
+		return errors.Join(a.Print(report), report.Err())
 	}
-	a.patience.Store(int64(settings.StopNotice() + settings.Stop.Drain + patience))
+	a.Await(settings.StopNotice() + settings.Stop.Drain + patience)
 	hangup := hangups()
 	defer signal.Stop(hangup)
 	options.Reread = func() (serve.Config, error) { return o.settings(c, a) }
@@ -133,7 +134,7 @@ func runServe(c *cobra.Command, a *app, o *serveFlags) error {
 	if err != nil {
 		return err
 	}
-	if err := a.printLine(&served{s.Addresses()}); err != nil {
+	if err := (&served{s.Addresses()}).print(a); err != nil {
 		return fmt.Errorf("print the addresses: %w", err)
 	}
 	ctx, cancel := context.WithCancel(c.Context())
@@ -161,6 +162,14 @@ func hangups() chan os.Signal {
 
 // served is what serve prints when it is ready.
 type served struct{ serve.Addresses }
+
+// print writes the addresses: with --json an object of one line, so that its reader knows the end.
+func (s *served) print(a *app) error {
+	if a.JSON {
+		return json.NewEncoder(a.Stdout).Encode(s)
+	}
+	return a.Print(s)
+}
 
 // WriteText writes a URL on each line.
 func (s *served) WriteText(w io.Writer) error {

@@ -101,12 +101,12 @@ func runTrain(c *cobra.Command, a *app, o train.Options, config string) error {
 	if err := o.Validate(); err != nil {
 		return usage(c, "%v", err)
 	}
-	o.Runtime, o.Config = a.runtime(), config
-	r, err := train.Run(c.Context(), o, a.progress())
+	o.Runtime, o.Config = a.runtime, config
+	r, err := train.Run(c.Context(), o, a.Progress())
 	if err != nil {
 		return err
 	}
-	return a.print(r)
+	return a.Print(r)
 }
 
 // mergeTrainFile reads the settings of the file and lets flags on the command line override them.

@@ -18,6 +18,7 @@ import (
 
 	"pipe/costs"
 	"pipe/models/policy"
+	"pipe/pipeline/exitcode"
 )
 
 // The hostile names in the files of TestHostileNames. Each is dangerous somewhere: in a terminal, a line, a table, XML,
@@ -91,20 +92,20 @@ func TestHostileNames(t *testing.T) {
 		code int
 		args []string
 	}{
-		{exitOK, []string{"inspect", hostileFile, "fixed\x1b.onnx"}},
-		{exitOK, []string{"train", "--in", hostileFile, "--config", "short.yaml", "--out", "po\x1blicies"}},
-		{exitOK, []string{"eval", "--in", hostileFile, "--policy", "po\x1blicies", "--resamples", "50", "--lambda", "0,1", "--out", "re\x1bport"}},
-		{exitOK, []string{"decide", "--policy", "fixed\x1b.onnx", "--in", hostileFile, "--out", "out.csv"}},
-		{exitOK, []string{"index", "--pages", "pages.jsonl", "--out", "p\x1b.bm25", "--query", "oil\x1b[0m"}},
-		{exitUsage, []string{"decide", "--policy", "fixed\x1b.onnx", "--in", hostileFile, "--without", "expert=\x1b[31m\npipe: error: forged"}},
-		{exitBadData, []string{"decide", "--policy", "fixed\x1b.onnx", "--in", "rows\x1b.csv"}},
-		{exitBadData, []string{"decide", "--policy", "policy.onnx", "--in", "rows.jsonl"}},
-		{exitBadData, []string{"eval", "--in", "costs.parquet", "--policy", "fixed\x1b.onnx"}},
-		{exitBadData, []string{"import", "--config", "bad\x1b.yaml", "--out", "x.parquet"}},
-		{exitBadData, []string{"featurize", "--columns", "c.yaml", "--in", "rows\x1b.csv", "--out", "x"}},
-		{exitBadData, []string{"inspect", "none\x1b\npipe: error: forged"}},
-		{exitUsage, []string{"bench", "no\x1b\npipe: error: forged"}},
-		{exitUsage, []string{"train", "--no\x1b\npipe: error: forged"}},
+		{exitcode.OK, []string{"inspect", hostileFile, "fixed\x1b.onnx"}},
+		{exitcode.OK, []string{"train", "--in", hostileFile, "--config", "short.yaml", "--out", "po\x1blicies"}},
+		{exitcode.OK, []string{"eval", "--in", hostileFile, "--policy", "po\x1blicies", "--resamples", "50", "--lambda", "0,1", "--out", "re\x1bport"}},
+		{exitcode.OK, []string{"decide", "--policy", "fixed\x1b.onnx", "--in", hostileFile, "--out", "out.csv"}},
+		{exitcode.OK, []string{"index", "--pages", "pages.jsonl", "--out", "p\x1b.bm25", "--query", "oil\x1b[0m"}},
+		{exitcode.Usage, []string{"decide", "--policy", "fixed\x1b.onnx", "--in", hostileFile, "--without", "expert=\x1b[31m\npipe: error: forged"}},
+		{exitcode.BadData, []string{"decide", "--policy", "fixed\x1b.onnx", "--in", "rows\x1b.csv"}},
+		{exitcode.BadData, []string{"decide", "--policy", "policy.onnx", "--in", "rows.jsonl"}},
+		{exitcode.BadData, []string{"eval", "--in", "costs.parquet", "--policy", "fixed\x1b.onnx"}},
+		{exitcode.BadData, []string{"import", "--config", "bad\x1b.yaml", "--out", "x.parquet"}},
+		{exitcode.BadData, []string{"featurize", "--columns", "c.yaml", "--in", "rows\x1b.csv", "--out", "x"}},
+		{exitcode.BadData, []string{"inspect", "none\x1b\npipe: error: forged"}},
+		{exitcode.Usage, []string{"bench", "no\x1b\npipe: error: forged"}},
+		{exitcode.Usage, []string{"train", "--no\x1b\npipe: error: forged"}},
 	} {
 		var stdout, stderr bytes.Buffer
 		code := run(t.Context(), c.args, nil, &stdout, &stderr)
@@ -117,7 +118,7 @@ func TestHostileNames(t *testing.T) {
 	checkReport(t, "re\x1bport")
 	// JSON is for programs: it contains the names unchanged.
 	var stdout, stderr bytes.Buffer
-	if code := run(t.Context(), []string{"inspect", hostileFile, "--json"}, nil, &stdout, &stderr); code != exitOK {
+	if code := run(t.Context(), []string{"inspect", hostileFile, "--json"}, nil, &stdout, &stderr); code != exitcode.OK {
 		t.Fatal(stderr.String())
 	}
 	var e struct {

@@ -9,31 +9,24 @@ import (
 	"image"
 	"image/png"
 	"io"
-	"io/fs"
 	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"pipe/costs"
-	"pipe/experts/builder"
-	"pipe/experts/chat"
-	"pipe/experts/service"
-	"pipe/internal/config"
-	"pipe/internal/storage"
 	"pipe/models/estimate"
 	"pipe/models/network"
 	"pipe/models/policy"
 	"pipe/onnx/hf/hftest"
 	"pipe/onnx/ort"
-	"pipe/pipeline/stage"
+	"pipe/pipeline/exitcode"
 )
 
 // Most tests wait for processes of their own, so more of them run at a time than there are cores.
@@ -268,8 +261,8 @@ func interruptAt(t *testing.T, format, sent string) {
 	}()
 	select {
 	case got := <-code:
-		if got != exitInterrupted && (format != "jsonl" || got != exitBadData) { // invalid JSON may come first
-			t.Errorf("exit code %d (%s), want %d", got, stderr.String(), exitInterrupted)
+		if got != exitcode.Interrupted && (format != "jsonl" || got != exitcode.BadData) { // invalid JSON may come first
+			t.Errorf("exit code %d (%s), want %d", got, stderr.String(), exitcode.Interrupted)
 		}
 	case <-time.After(30 * time.Second):
 		t.Fatal("the program did not end")
@@ -294,72 +287,8 @@ func TestFullDisk(t *testing.T) {
 	}
 	var stderr bytes.Buffer
 	code := run(t.Context(), []string{"inspect", filepath.Join(dir, "costs.parquet")}, nil, full, &stderr)
-	if code != exitFailure || !strings.Contains(stderr.String(), "pipe: hint: the disk is full") {
+	if code != exitcode.Failure || !strings.Contains(stderr.String(), "pipe: hint: the disk is full") {
 		t.Errorf("exit code %d, %q", code, stderr.String())
-	}
-}
-
-// A file that may not grow is not a full disk.
-func TestFileSizeLimit(t *testing.T) {
-	err := fmt.Errorf("write: %w", &os.PathError{Op: "write", Path: "f", Err: syscall.EFBIG})
-	if hint := hintFor(err); !strings.Contains(hint, "ulimit -f") || strings.Contains(hint, "disk") || exitCode(t.Context(), err) != exitFailure {
-		t.Errorf("hint %q", hint)
-	}
-}
-
-func TestExitCodes(t *testing.T) {
-	cancelled, cancel := context.WithCancel(t.Context())
-	cancel()
-	for _, c := range []struct {
-		ctx  context.Context
-		err  error
-		want int
-	}{
-		{t.Context(), nil, exitOK},
-		{t.Context(), errors.New("x"), exitFailure},
-		{t.Context(), fmt.Errorf("a: %w", &usageError{}), exitUsage},
-		{t.Context(), fmt.Errorf("a: %w", &stage.UnknownError{}), exitUsage},
-		{t.Context(), fmt.Errorf("a: %w", &stage.OptionError{Err: errors.New("x")}), exitUsage},
-		{t.Context(), fmt.Errorf("a: %w", &costs.DataError{}), exitBadData},
-		{t.Context(), &builder.PartError{Part: "a", Err: &chat.BudgetError{}}, exitFailure},
-		{t.Context(), &builder.PartError{Part: "a", Err: &service.Error{}}, exitFailure},
-		{t.Context(), &builder.PartError{Part: "a", Err: &fs.PathError{Op: "write", Path: "x", Err: syscall.ENOSPC}}, exitFailure},
-		{t.Context(), errors.Join(errors.New("x"), &config.Error{Problems: []string{"y"}}), exitBadData},
-		{t.Context(), fmt.Errorf("a: %w", &ort.MissingLibraryError{}), exitNoRuntime},
-		{t.Context(), fmt.Errorf("a: %w", &ort.DeviceError{}), exitNoRuntime},
-		{t.Context(), &fs.PathError{Op: "read", Path: "x", Err: syscall.EISDIR}, exitBadData},
-		{cancelled, fmt.Errorf("a: %w", context.Canceled), exitInterrupted},
-		{t.Context(), context.Canceled, exitFailure}, // no signal came
-	} {
-		if got := exitCode(c.ctx, c.err); got != c.want {
-			t.Errorf("exit code of %v is %d, want %d", c.err, got, c.want)
-		}
-	}
-}
-
-// A file that may not be read is an input; for one that may not be written, another folder must be chosen.
-func TestPermissionHints(t *testing.T) {
-	there := filepath.Join(t.TempDir(), "rows.csv")
-	if err := os.WriteFile(there, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	for _, c := range []struct{ op, path, want string }{
-		{"open", there, "this user may not read it"},
-		{"open", filepath.Dir(there), "the folder exists, but this user may not read it"},
-		{"lstat", there, "this user may not enter a folder"},
-		{"open", there + ".new", "--out"},
-		{"mkdir", there, "--out"},
-	} {
-		err := fmt.Errorf("a: %w", &fs.PathError{Op: c.op, Path: c.path, Err: fs.ErrPermission})
-		if got := hintFor(err); !strings.Contains(got, c.want) {
-			t.Errorf("%v: hint is %q", err, got)
-		}
-	}
-	// An error that knows no advice does not hide that for the error of the system behind it.
-	for says, err := range map[string]error{"the disk is full": syscall.ENOSPC, "that you can write to": syscall.EROFS} {
-		if got := hintFor(&storage.Error{Op: "write", URL: "work/claims/000003.1", Err: err}); !strings.Contains(got, says) {
-			t.Errorf("%v: hint is %q", err, got)
-		}
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"pipe/costs"
 	"pipe/onnx/hf/hftest"
+	"pipe/pipeline/exitcode"
 )
 
 // A policy with its encoder in front is watched on texts as the policy with the encoder beside it is, and on features.
@@ -40,15 +41,15 @@ func TestMonitorMerged(t *testing.T) {
 		}
 		return strings.NewReplacer("merged.onnx", "P", "texts.onnx", "P").Replace(stdout.String())
 	}
-	call("convert small --merge texts.onnx --out merged.onnx", exitOK)
-	merged := call("monitor --policy merged.onnx --baseline vectors.parquet --in claims.jsonl --text claim --json", exitOK)
-	if beside := call("monitor --policy texts.onnx --encoder small --baseline vectors.parquet --in claims.jsonl --text claim --json", exitOK); merged != beside {
+	call("convert small --merge texts.onnx --out merged.onnx", exitcode.OK)
+	merged := call("monitor --policy merged.onnx --baseline vectors.parquet --in claims.jsonl --text claim --json", exitcode.OK)
+	if beside := call("monitor --policy texts.onnx --encoder small --baseline vectors.parquet --in claims.jsonl --text claim --json", exitcode.OK); merged != beside {
 		t.Errorf("merged:\n%s\nbeside:\n%s", merged, beside)
 	}
 	if !strings.Contains(merged, `"known": 1`) || !strings.Contains(merged, `"rows": 2`) {
 		t.Error(merged)
 	}
-	call("monitor --policy merged.onnx --baseline vectors.parquet --in vectors.parquet", exitOK)
-	call("monitor --policy merged.onnx --baseline vectors.parquet --in claims.jsonl --image claim", exitUsage)
-	call("monitor --policy merged.onnx --baseline table.parquet --in claims.jsonl --text claim", exitBadData)
+	call("monitor --policy merged.onnx --baseline vectors.parquet --in vectors.parquet", exitcode.OK)
+	call("monitor --policy merged.onnx --baseline vectors.parquet --in claims.jsonl --image claim", exitcode.Usage)
+	call("monitor --policy merged.onnx --baseline table.parquet --in claims.jsonl --text claim", exitcode.BadData)
 }

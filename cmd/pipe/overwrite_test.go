@@ -16,6 +16,7 @@ import (
 
 	"pipe/onnx"
 	"pipe/onnx/ort"
+	"pipe/pipeline/exitcode"
 )
 
 // overwriting are, for every command that writes files, command lines whose output would replace an input. IN is the
@@ -200,12 +201,12 @@ func modelApart(t *testing.T, path, weights string) {
 func TestOutputsStayOutOfFoldersThatAreRead(t *testing.T) {
 	inputsFor(t)
 	for args, want := range map[string]int{
-		"decide --policy policy.onnx --in parts --out parts/new.parquet":            exitUsage,
-		"decide --policy policy.onnx --in parts --out ./parts/../parts/new.parquet": exitUsage,
-		"train --in parts --out parts":                                              exitBadData,
-		"index --pages pages --out pages/x.jsonl":                                   exitUsage,
-		"index --pages pages --out pages/x.bm25":                                    exitOK,
-		"decide --policy policy.onnx --in parts --out parts/new.csv":                exitBadData, // the existing part is not a Parquet file
+		"decide --policy policy.onnx --in parts --out parts/new.parquet":            exitcode.Usage,
+		"decide --policy policy.onnx --in parts --out ./parts/../parts/new.parquet": exitcode.Usage,
+		"train --in parts --out parts":                                              exitcode.BadData,
+		"index --pages pages --out pages/x.jsonl":                                   exitcode.Usage,
+		"index --pages pages --out pages/x.bm25":                                    exitcode.OK,
+		"decide --policy policy.onnx --in parts --out parts/new.csv":                exitcode.BadData, // the existing part is not a Parquet file
 	} {
 		var stderr bytes.Buffer
 		if code := run(t.Context(), strings.Fields(args), strings.NewReader(""), &bytes.Buffer{}, &stderr); code != want {
@@ -251,7 +252,7 @@ func TestOutputsKeepInputs(t *testing.T) {
 				}
 				var stderr bytes.Buffer
 				code := run(t.Context(), strings.Fields(args), strings.NewReader(""), &bytes.Buffer{}, &stderr)
-				if code != exitUsage || !strings.Contains(stderr.String(), "choose another --out") {
+				if code != exitcode.Usage || !strings.Contains(stderr.String(), "choose another --out") {
 					t.Errorf("%s (%s): exit code %d, %s", args, way, code, stderr.String())
 				}
 			}
@@ -292,7 +293,7 @@ func TestStandardStreamsKeepInputs(t *testing.T) {
 	want := contents(t)
 	for _, args := range []string{"decide --policy policy.onnx --out rows.csv", "decide --policy policy.onnx", "decide --policy policy.onnx --in ./rows.csv"} {
 		var stderr bytes.Buffer
-		if code := run(t.Context(), strings.Fields(args), rows, rows, &stderr); code != exitUsage || !strings.Contains(stderr.String(), "would replace") {
+		if code := run(t.Context(), strings.Fields(args), rows, rows, &stderr); code != exitcode.Usage || !strings.Contains(stderr.String(), "would replace") {
 			t.Errorf("%s: exit code %d, %s", args, code, stderr.String())
 		}
 	}
@@ -314,7 +315,7 @@ func TestOutputsReplaceOutputs(t *testing.T) {
 		"convert small --merge texts.onnx --out small/served.onnx",
 	} {
 		var stderr bytes.Buffer
-		if code := run(t.Context(), strings.Fields(args), nil, &bytes.Buffer{}, &stderr); code != exitOK {
+		if code := run(t.Context(), strings.Fields(args), nil, &bytes.Buffer{}, &stderr); code != exitcode.OK {
 			t.Errorf("%s: exit code %d, %s", args, code, stderr.String())
 		}
 	}
@@ -345,10 +346,10 @@ func TestConfigurationsAreReadOnce(t *testing.T) {
 		}
 	}()
 	var stderr bytes.Buffer
-	if code := run(t.Context(), strings.Fields("import --config once --out out.parquet"), nil, &bytes.Buffer{}, &stderr); code != exitOK {
+	if code := run(t.Context(), strings.Fields("import --config once --out out.parquet"), nil, &bytes.Buffer{}, &stderr); code != exitcode.OK {
 		t.Errorf("exit code %d, %s", code, stderr.String())
 	}
-	if code := run(t.Context(), strings.Fields("import --config /dev/zero --out out.parquet"), nil, &bytes.Buffer{}, &stderr); code != exitBadData {
+	if code := run(t.Context(), strings.Fields("import --config /dev/zero --out out.parquet"), nil, &bytes.Buffer{}, &stderr); code != exitcode.BadData {
 		t.Errorf("endless: exit code %d, %s", code, stderr.String())
 	}
 }

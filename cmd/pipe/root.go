@@ -32,20 +32,20 @@ func newRoot(a *app) *cobra.Command {
 		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	f := root.PersistentFlags()
-	f.BoolVar(&a.json, "json", false, "print one JSON object instead of text")
-	f.BoolVarP(&a.quiet, "quiet", "q", false, "no progress and no messages on standard error, except errors")
-	f.StringVar(&a.library, "runtime", "", "the ONNX Runtime library, or its folder")
-	f.StringVar(&a.device, "device", ort.CPU, "device for ONNX graphs: cpu or cuda")
-	f.IntVar(&a.gpu, "gpu", 0, "index of the GPU, with --device cuda")
-	f.IntVar(&a.threads, "threads", 0, "threads of ONNX Runtime; 0: one per core")
+	f.BoolVar(&a.JSON, "json", false, "print one JSON object instead of text")
+	f.BoolVarP(&a.Quiet, "quiet", "q", false, "no progress and no messages on standard error, except errors")
+	f.StringVar(&a.runtime.Library, "runtime", "", "the ONNX Runtime library, or its folder")
+	f.StringVar(&a.runtime.Device, "device", ort.CPU, "device for ONNX graphs: cpu or cuda")
+	f.IntVar(&a.runtime.DeviceID, "gpu", 0, "index of the GPU, with --device cuda")
+	f.IntVar(&a.runtime.Threads, "threads", 0, "threads of ONNX Runtime; 0: one per core")
 	root.PersistentPreRunE = func(c *cobra.Command, args []string) error {
 		if err := resolveURLs(c, args); err != nil {
 			return err
 		}
-		if a.threads < 0 || a.gpu < 0 {
-			return usage(c, "--threads %d, --gpu %d: neither may be negative", a.threads, a.gpu)
+		if a.runtime.Threads < 0 || a.runtime.DeviceID < 0 {
+			return usage(c, "--threads %d, --gpu %d: neither may be negative", a.runtime.Threads, a.runtime.DeviceID)
 		}
-		return oneOf(c, "device", a.device, ort.CPU, ort.CUDA)
+		return oneOf(c, "device", a.runtime.Device, ort.CPU, ort.CUDA)
 	}
 	root.SuggestionsMinimumDistance = 2
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return usage(c, "%v", err) })

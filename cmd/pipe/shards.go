@@ -89,7 +89,7 @@ func (s *shardFlags) check(c *cobra.Command, a *app, out string) error {
 			return usage(c, "%v", err)
 		}
 	}
-	s.options.Progress = a.progress()
+	s.options.Progress = a.Progress()
 	if err := s.options.Validate(); err != nil {
 		return usage(c, "%v", err)
 	}
@@ -153,10 +153,7 @@ func (s *shardFlags) print(a *app, report any) error {
 	if s.report != nil {
 		return s.report(report)
 	}
-	if p, ok := report.(printer); ok {
-		return a.print(p)
-	}
-	return a.printJSON(report)
+	return a.Print(report)
 }
 
 // showList prints the state of the shards, or drops them. Of work that other work comes before, it shows that until it is
@@ -181,11 +178,11 @@ func (s *shardFlags) showList(ctx context.Context, a *app) error {
 		if err != nil {
 			return err
 		}
-		a.say("dropped the shards in %s", s.options.Work)
+		a.Say("dropped the shards in %s", s.options.Work)
 		return nil
 	}
 	if none == nil && before.Count(shards.StateDone) < len(before.Shards) {
-		return a.print(before)
+		return a.Print(before)
 	}
 	l, err := shards.List(ctx, s.options.Work)
 	if err != nil && none == nil {
@@ -194,7 +191,7 @@ func (s *shardFlags) showList(ctx context.Context, a *app) error {
 	if err != nil {
 		return err
 	}
-	return a.print(l)
+	return a.Print(l)
 }
 
 // work makes shards.
@@ -215,10 +212,10 @@ func (s *shardFlags) work(ctx context.Context, a *app, stages ...shards.Stage) e
 		if sum, err = s.make(ctx, w); err != nil {
 			return err
 		}
-		a.say("%s: made %d shards in %.1f s, found %d of %d", stage.Manifest().Stage, len(sum.Made), sum.Seconds, sum.Found, sum.Shards)
+		a.Say("%s: made %d shards in %.1f s, found %d of %d", stage.Manifest().Stage, len(sum.Made), sum.Seconds, sum.Found, sum.Shards)
 	}
-	if a.json {
-		return a.printJSON(sum)
+	if a.JSON {
+		return a.Print(sum)
 	}
 	return nil
 }

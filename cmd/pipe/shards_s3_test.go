@@ -15,6 +15,7 @@ import (
 	_ "pipe/cloud" // the program under test is this binary
 	"pipe/cloud/cloudtest"
 	"pipe/experts/chat/chattest"
+	"pipe/pipeline/exitcode"
 )
 
 // A build in a bucket: workers share it, one is killed, the service refuses one request of twenty, and the gathered object
@@ -71,7 +72,7 @@ func TestShardsInABucket(t *testing.T) {
 	}
 	missing := strings.Replace(out, cloudtest.Bucket, "no-such-bucket", 1)
 	p := costsIn(t, folder, missing, "--shards", "4", "--shard", "0")
-	if <-p.ended; p.ProcessState.ExitCode() == exitOK || strings.Count(p.stderr.String(), "pipe: error:") != 1 || !strings.Contains(p.stderr.String(), "no-such-bucket") {
+	if <-p.ended; p.ProcessState.ExitCode() == exitcode.OK || strings.Count(p.stderr.String(), "pipe: error:") != 1 || !strings.Contains(p.stderr.String(), "no-such-bucket") {
 		t.Errorf("a missing bucket: %s", p.stderr.String())
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"pipe/experts/chat/chattest"
+	"pipe/pipeline/exitcode"
 )
 
 // paidFiles writes claims and the configuration of two models at a server that is paid by the token: 100 of a prompt and 5
@@ -100,7 +101,7 @@ func TestShardsOfPaidAnswers(t *testing.T) {
 	}
 	killed.send(t, syscall.SIGKILL)
 	<-killed.ended
-	costsIn(t, folder, "many.parquet", "--shards", "5", "--gather").fails(t, exitFailure, "of 5 shards are missing")
+	costsIn(t, folder, "many.parquet", "--shards", "5", "--gather").fails(t, exitcode.Failure, "of 5 shards are missing")
 	twice := []*program{shard("4"), shard("4")}
 	for _, p := range append(twice, second, shard("next")) {
 		p.succeeds(t)
@@ -195,27 +196,27 @@ func TestShardsBadInput(t *testing.T) {
 	} {
 		p := costsIn(t, folder, "out.parquet", more...)
 		<-p.ended
-		if text := p.stderr.String(); p.ProcessState.ExitCode() != exitUsage || !strings.Contains(text, message) {
+		if text := p.stderr.String(); p.ProcessState.ExitCode() != exitcode.Usage || !strings.Contains(text, message) {
 			t.Errorf("%v: %d, %s; want %q", more, p.ProcessState.ExitCode(), text, message)
 		}
 	}
 	if _, err := os.Stat(filepath.Join(folder, "out.parquet.shards", "manifest.json")); err == nil {
 		t.Error("a wrong command line has begun the work")
 	}
-	costsIn(t, folder, "out.parquet", "--list").fails(t, exitFailure, "no worker has begun")
-	costsIn(t, folder, "out.parquet", "--shards", "2", "--gather").fails(t, exitFailure, "no worker has begun")
+	costsIn(t, folder, "out.parquet", "--list").fails(t, exitcode.Failure, "no worker has begun")
+	costsIn(t, folder, "out.parquet", "--shards", "2", "--gather").fails(t, exitcode.Failure, "no worker has begun")
 	costsIn(t, folder, "out.parquet", "--shards", "3", "--shard", "0").succeeds(t)
-	costsIn(t, folder, "out.parquet", "--shards", "2", "--shard", "0").fails(t, exitFailure, "there were 3 shards, are 2")
+	costsIn(t, folder, "out.parquet", "--shards", "2", "--shard", "0").fails(t, exitcode.Failure, "there were 3 shards, are 2")
 	config := string(readAll(t, filepath.Join(folder, "costs.yaml")))
 	if err := os.WriteFile(filepath.Join(folder, "costs.yaml"), []byte(strings.Replace(config, "model: s", "model: other", 1)), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	costsIn(t, folder, "out.parquet", "--shards", "3", "--shard", "1").fails(t, exitFailure, `settings of expert "small" changed`)
+	costsIn(t, folder, "out.parquet", "--shards", "3", "--shard", "1").fails(t, exitcode.Failure, `settings of expert "small" changed`)
 	if err := os.WriteFile(filepath.Join(folder, "costs.yaml"), []byte(config), 0o666); err != nil {
 		t.Fatal(err)
 	}
 	var out bytes.Buffer
-	if code := run(t.Context(), []string{"costs", "--config", filepath.Join(folder, "costs.yaml"), "--out", filepath.Join(folder, "out.parquet"), "--list", "--json"}, nil, &out, &out); code != exitOK {
+	if code := run(t.Context(), []string{"costs", "--config", filepath.Join(folder, "costs.yaml"), "--out", filepath.Join(folder, "out.parquet"), "--list", "--json"}, nil, &out, &out); code != exitcode.OK {
 		t.Fatal(out.String())
 	}
 	var list struct{ Shards []struct{ State string } }
@@ -239,7 +240,7 @@ func TestShardFlagsAlone(t *testing.T) {
 		"import --config c.yaml --out o.parquet --work w",
 	} {
 		var stderr bytes.Buffer
-		if code := run(t.Context(), strings.Fields(line), nil, io.Discard, &stderr); code != exitUsage || !strings.Contains(stderr.String(), "shards need one of --shard, --gather and --list") {
+		if code := run(t.Context(), strings.Fields(line), nil, io.Discard, &stderr); code != exitcode.Usage || !strings.Contains(stderr.String(), "shards need one of --shard, --gather and --list") {
 			t.Errorf("%s: exit code %d: %s", line, code, stderr.String())
 		}
 	}

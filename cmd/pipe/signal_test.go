@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"pipe/onnx/ort"
+	"pipe/pipeline/exitcode"
 )
 
 // program is the program in a separate process that receives signals from a test.
@@ -61,7 +62,7 @@ func (p *program) interrupted(t *testing.T, within time.Duration) {
 	t.Helper()
 	select {
 	case <-p.ended:
-		if code := p.ProcessState.ExitCode(); code != exitInterrupted || !strings.HasSuffix(p.stderr.String(), "pipe: interrupted\n") {
+		if code := p.ProcessState.ExitCode(); code != exitcode.Interrupted || !strings.HasSuffix(p.stderr.String(), "pipe: interrupted\n") {
 			t.Errorf("%v: exit code %d, %s, %q", p.Args, code, p.ProcessState, p.stderr.String())
 		}
 	case <-time.After(within):
@@ -128,7 +129,7 @@ func TestSignalEndsBlockedReads(t *testing.T) {
 				time.Sleep(3 * time.Second) // until it waits; a program that refuses the pipe has ended by then
 				select {
 				case <-p.ended:
-					if code := p.ProcessState.ExitCode(); code != exitBadData {
+					if code := p.ProcessState.ExitCode(); code != exitcode.BadData {
 						t.Errorf("exit code %d, %s", code, p.stderr.String())
 					}
 				default:
@@ -278,7 +279,7 @@ func TestLinesOfProgress(t *testing.T) {
 			}()
 			time.Sleep(14 * time.Second)
 			cancel()
-			if got := <-code; got != exitInterrupted || stderr.String() != want {
+			if got := <-code; got != exitcode.Interrupted || stderr.String() != want {
 				t.Errorf("%s: exit code %d, standard error has %q", flag, got, stderr.String())
 			}
 			_ = feed.Close()

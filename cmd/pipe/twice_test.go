@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"pipe/pipeline/exitcode"
 )
 
 // twice are, for every command that writes files, two command lines with the same output and different content. They
@@ -25,7 +27,7 @@ var twice = map[string][2]string{
 	"index":          {"index --pages pages --out out.bm25", "index --pages pages --k1 1.5 --out out.bm25"},
 	"merge":          {"merge table.parquet table.parquet --keep-same --out out.parquet", "merge table.parquet table.parquet --keep-same --fee expert=large:0.5 --out out.parquet"},
 	"monitor":        {"monitor --policy policy.onnx --baseline table.parquet --in table.parquet --out out", "monitor --policy policy.onnx --baseline table.parquet --in table.parquet --alpha 0.01 --out out"},
-	"report":         {"report a.json b.json --out out", "report b.json a.json --out out"},
+	"report":         {"report a.JSON b.json --out out", "report b.json a.JSON --out out"},
 	"train": {
 		"train --in table.parquet --recipe paper --config short.yaml --seeds 2 --out out",
 		"train --in table.parquet --recipe paper --config short.yaml --seeds 2 --seed 40 --out out",
@@ -56,7 +58,7 @@ func workFor(t *testing.T, folder string) {
 		"rows.csv":     "id,who,split,label,answer,x\na,a,train,u,u,0\nb,a,train,v,u,1\nc,a,val,u,u,0\nd,a,val,v,v,1\n",
 		"raw.csv":      raw,
 		"columns.yaml": "columns:\n  id: id\n  label: fraud\n  labels: [\"0\", \"1\"]\n  max_levels: 4\n  min_count: 1\n  groups:\n  - {name: base, numeric: [amount]}\n",
-		"a.json":       `{"format": 1, "benchmark": "eval", "title": "a", "rows": [{"method": "auto", "true_loss_mean": 0.1}]}`,
+		"a.JSON":       `{"format": 1, "benchmark": "eval", "title": "a", "rows": [{"method": "auto", "true_loss_mean": 0.1}]}`,
 		"b.json":       `{"format": 1, "benchmark": "eval", "title": "b", "rows": [{"method": "auto", "true_loss_mean": 0.2}]}`,
 		"short.yaml":   "train: {network: {epochs: 3}}\n",
 		"pages/wiki-001.jsonl": `{"id": "A", "text": "films about oil", "lines": ""}` + "\n" +
@@ -131,7 +133,7 @@ func together(t *testing.T, lines [2]string, alone []map[string]string) {
 		switch err := <-p.ended; {
 		case err == nil:
 			won++
-		case p.ProcessState.ExitCode() != exitFailure || strings.Count(p.stderr.String(), "pipe: error: ") != 1:
+		case p.ProcessState.ExitCode() != exitcode.Failure || strings.Count(p.stderr.String(), "pipe: error: ") != 1:
 			t.Errorf("%v: %v, %s", p.Args, err, p.stderr.String())
 		}
 	}

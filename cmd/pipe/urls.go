@@ -26,7 +26,6 @@ var onDisk = map[string]string{
 
 // resolveURLs gives every flag and argument that is a URL of a file the form that the stages use.
 func resolveURLs(c *cobra.Command, args []string) (err error) {
-	storage.Bind(c.Context())
 	c.Flags().Visit(func(f *pflag.Flag) {
 		if err == nil && f.Name != "query" { // which is any text
 			err = resolveFlag(c, f)

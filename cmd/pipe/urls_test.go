@@ -15,6 +15,7 @@ import (
 
 	"pipe/cloud/cloudtest"
 	"pipe/internal/storage"
+	"pipe/pipeline/exitcode"
 )
 
 // bucket is an object store with the files of a folder below a prefix.
@@ -215,14 +216,14 @@ func TestURLsRefused(t *testing.T) {
 		code int
 		text string
 	}{
-		{"bench synthetic --out s3://b/x", exitUsage, "--out must be on a local disk"},
-		{"costs --config a.yaml --out b.parquet --answers s3://b/x", exitUsage, "--answers must be on a local disk"},
-		{"serve --policy s3://b/x", exitUsage, "--policy must be on a local disk"},
-		{"decide --policy hdfs://b/p.onnx --in a.csv", exitFailure, "hdfs:// are not supported"},
-		{"generate pages --pages 10 --out ftp://b/x", exitFailure, "ftp:// are not supported"},
-		{"generate pages --pages 10 --out https://b/x", exitFailure, "https:// are not supported"},
-		{"inspect s3:///x", exitFailure, "names no bucket"},
-		{"merge s3://b/x?region=a s3://b/y?region=c --out z.parquet", exitFailure, "different parameters"},
+		{"bench synthetic --out s3://b/x", exitcode.Usage, "--out must be on a local disk"},
+		{"costs --config a.yaml --out b.parquet --answers s3://b/x", exitcode.Usage, "--answers must be on a local disk"},
+		{"serve --policy s3://b/x", exitcode.Usage, "--policy must be on a local disk"},
+		{"decide --policy hdfs://b/p.onnx --in a.csv", exitcode.Failure, "hdfs:// are not supported"},
+		{"generate pages --pages 10 --out ftp://b/x", exitcode.Failure, "ftp:// are not supported"},
+		{"generate pages --pages 10 --out https://b/x", exitcode.Failure, "https:// are not supported"},
+		{"inspect s3:///x", exitcode.Failure, "names no bucket"},
+		{"merge s3://b/x?region=a s3://b/y?region=c --out z.parquet", exitcode.Failure, "different parameters"},
 	} {
 		folder := t.TempDir()
 		p := start(t, folder, nil, strings.Fields(c.line)...)

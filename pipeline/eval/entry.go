@@ -108,11 +108,7 @@ func once(learned []entry) (kept []entry, notes []string) {
 }
 
 // checkDecisions refuses decisions that are not those of a policy on the reported rows of t.
-func checkDecisions(t *costs.Tensor, learned []replay.Decisions, o Options) error {
-	split, err := costs.ParseSplit(o.Split)
-	if err != nil {
-		return err
-	}
+func checkDecisions(t *costs.Tensor, learned []replay.Decisions, split costs.Split) error {
 	rows, actions := len(t.Rows(split)), t.Actions.Len()
 	for i, l := range learned {
 		switch {
@@ -120,9 +116,9 @@ func checkDecisions(t *costs.Tensor, learned []replay.Decisions, o Options) erro
 			return fmt.Errorf("decisions %d: they name no policy", i)
 		case len(l.Action) != rows || len(l.Scores) != rows*actions:
 			return fmt.Errorf("decisions %d: %d actions and %d scores, but split %s has %d rows and %d pairs",
-				i, len(l.Action), len(l.Scores), o.Split, rows, actions)
+				i, len(l.Action), len(l.Scores), split, rows, actions)
 		case l.Loss != nil && len(l.Loss) != rows*actions:
-			return fmt.Errorf("decisions %d: %d expected losses, but split %s has %d rows and %d pairs", i, len(l.Loss), o.Split, rows, actions)
+			return fmt.Errorf("decisions %d: %d expected losses, but split %s has %d rows and %d pairs", i, len(l.Loss), split, rows, actions)
 		}
 		for n, a := range l.Action {
 			if a < 0 || a >= actions || !t.Actions.Available(a) {

@@ -19,59 +19,50 @@ import (
 // Run ranks policies and baselines by true loss on one split of a tensor. A policy whose actions or features differ
 // from the tensor's is refused. If another run is using the folder, the error is a *stage.InUseError.
 func Run(ctx context.Context, o Options, progress stage.Progress) (*report.Report, error) {
-	progress = stage.OrQuiet(progress)
-	if err := o.Validate(); err != nil {
+	p, err := o.plan()
+	if err != nil {
 		return nil, err
 	}
 	if err := o.files().Check(); err != nil {
 		return nil, err
 	}
-	return stage.Alone(o.Out, func() (*report.Report, error) { return evaluateInto(ctx, o, progress) })
+	return stage.Alone(o.Out, func() (*report.Report, error) { return p.fromFiles(ctx, stage.OrQuiet(progress)) })
 }
 
-func evaluateInto(ctx context.Context, o Options, progress stage.Progress) (_ *report.Report, err error) {
-	rt, err := ort.Open(o.Runtime)
+// fromFiles evaluates the policy files on the tensor file, and writes the report into the folder, if there is one.
+func (p *plan) fromFiles(ctx context.Context, progress stage.Progress) (_ *report.Report, err error) {
+	rt, err := ort.Open(p.Runtime)
 	if err != nil {
 		return nil, err
 	}
 	defer rt.Close()
 	progress.Start(-1, "read costs")
 	defer progress.Done()
-	all, err := costs.Read(o.Tensor, costs.ReadOptions{Actions: o.Actions, Unknown: true})
+	all, err := costs.Read(p.Tensor, costs.ReadOptions{Actions: p.Actions, Unknown: true})
 	if err != nil {
 		return nil, err
 	}
-	files, err := PolicyFiles(o.Policies)
+	files, err := PolicyFiles(p.Policies)
 	if err != nil {
 		return nil, err
 	}
-	split, err := costs.ParseSplit(o.Split)
+	t, left, err := onlyComplete(all, p.split)
 	if err != nil {
-		return nil, err
-	}
-	t, left, err := onlyComplete(all, split)
-	if err != nil {
-		return nil, fmt.Errorf("evaluate on %q: %w", o.Tensor, err)
+		return nil, fmt.Errorf("evaluate on %q: %w", p.Tensor, err)
 	}
 	if left != "" {
-		o.whole = all.Digest()
+		p.whole = all.Digest()
 	}
-	var learned []entry
+	learned, err := p.decideBy(ctx, rt, files, t, progress)
 	defer func() { err = errors.Join(err, closeAll(learned)) }()
-	progress.Start(int64(len(files)), "decide by policies")
-	for _, f := range files {
-		l, err := openEntry(ctx, rt, f, t, t.Rows(split))
-		if err != nil {
-			return nil, err
-		}
-		learned = append(learned, l)
-		progress.Add(1)
+	if err != nil {
+		return nil, err
 	}
 	kept, notes := once(learned)
 	if err := sameTraining(kept); err != nil {
 		return nil, err
 	}
-	r, err := evalTensor(ctx, rt, t, kept, o, progress)
+	r, err := p.evaluate(ctx, rt, t, kept, progress)
 	if err != nil {
 		return nil, err
 	}
@@ -79,16 +70,31 @@ func evaluateInto(ctx context.Context, o Options, progress stage.Progress) (_ *r
 		notes = append(notes, left)
 	}
 	r.Notes = append(notes, r.Notes...)
-	r.Title = fmt.Sprintf("Evaluation of %s on %s", filepath.Base(o.Tensor), o.Split)
-	if o.Pictures != "" {
-		if r.Album, err = o.album(ctx, r, progress); err != nil {
+	r.Title = fmt.Sprintf("Evaluation of %s on %s", filepath.Base(p.Tensor), p.split)
+	if p.Pictures != "" {
+		if r.Album, err = p.album(ctx, r, progress); err != nil {
 			return nil, err
 		}
 	}
-	if o.Out != "" {
-		return r, report.Write(o.Out, r)
+	if p.Out != "" {
+		return r, report.Write(p.Out, r)
 	}
 	return r, nil
+}
+
+// decideBy opens policy files and has them decide. The caller closes those that are returned, also with an error.
+func (p *plan) decideBy(ctx context.Context, rt *ort.Runtime, files []string, t *costs.Tensor, progress stage.Progress) (learned []entry, err error) {
+	progress.Start(int64(len(files)), "decide by policies")
+	rows := t.Rows(p.split)
+	for _, f := range files {
+		l, err := openEntry(ctx, rt, f, t, rows)
+		if err != nil {
+			return learned, err
+		}
+		learned = append(learned, l)
+		progress.Add(1)
+	}
+	return learned, nil
 }
 
 // PolicyFiles lists the given files and the *.onnx files of given folders.
@@ -98,72 +104,72 @@ func PolicyFiles(paths []string) ([]string, error) { return stage.FilesIn("polic
 // that o names. A tensor that is not valid is an error of costs.Tensor.Validate; if it does not match a policy, the
 // error is a *costs.DataError.
 func Policies(ctx context.Context, rt *ort.Runtime, t *costs.Tensor, policies []*policy.Policy, o Options, progress stage.Progress) (_ *report.Report, err error) {
-	progress = stage.OrQuiet(progress)
-	if err := o.Validate(); err != nil {
-		return nil, err
-	}
-	if err := replay.Check(rt, t, nil); err != nil {
-		return nil, err
-	}
-	split, err := costs.ParseSplit(o.Split)
+	p, err := o.planOn(rt, t)
 	if err != nil {
 		return nil, err
 	}
 	var learned []entry
 	defer func() { err = errors.Join(err, closeAll(learned)) }()
-	for i, p := range policies {
-		if err := p.Validate(); err != nil {
+	for i, given := range policies {
+		if err := given.Validate(); err != nil {
 			return nil, fmt.Errorf("policy %d: %w", i, err)
 		}
-		if err := p.Matches(t); err != nil {
+		if err := given.Matches(t); err != nil {
 			return nil, &costs.DataError{Err: err}
 		}
-		l, err := newEntry(ctx, rt, p, t, t.Rows(split))
+		l, err := newEntry(ctx, rt, given, t, t.Rows(p.split))
 		if err != nil {
 			return nil, err
 		}
 		learned = append(learned, l)
 	}
-	return evalTensor(ctx, rt, t, learned, o, progress)
+	return p.evaluate(ctx, rt, t, learned, stage.OrQuiet(progress))
 }
 
 // Decisions is Run on a tensor and decisions in memory. Policies of one method and lambda are seeds of one method.
 // Method l2d does not depend on lambda and is reported at all of them. A tensor that is not valid is an
 // error of costs.Tensor.Validate.
 func Decisions(ctx context.Context, rt *ort.Runtime, t *costs.Tensor, decisions []replay.Decisions, o Options, progress stage.Progress) (*report.Report, error) {
-	if err := o.Validate(); err != nil {
+	p, err := o.planOn(rt, t)
+	if err != nil {
 		return nil, err
 	}
-	if err := replay.Check(rt, t, nil); err != nil {
-		return nil, err
-	}
-	if err := checkDecisions(t, decisions, o); err != nil {
+	if err := checkDecisions(t, decisions, p.split); err != nil {
 		return nil, err
 	}
 	learned := make([]entry, len(decisions))
 	for i, d := range decisions {
 		learned[i].Decisions = d
 	}
-	return evalTensor(ctx, rt, t, learned, o, stage.OrQuiet(progress))
+	return p.evaluate(ctx, rt, t, learned, stage.OrQuiet(progress))
 }
 
-// evalTensor is Decisions without checks.
-func evalTensor(ctx context.Context, rt *ort.Runtime, t *costs.Tensor, learned []entry, o Options, progress stage.Progress) (*report.Report, error) {
-	e, split, err := newEvaluation(t, learned, o)
+// planOn is plan for a tensor in memory, which it checks.
+func (o Options) planOn(rt *ort.Runtime, t *costs.Tensor) (*plan, error) {
+	p, err := o.plan()
 	if err != nil {
 		return nil, err
 	}
-	lambdas := o.Lambdas
+	return p, replay.Check(rt, t, nil)
+}
+
+// evaluate reports on decisions that are known to fit the tensor.
+func (p *plan) evaluate(ctx context.Context, rt *ort.Runtime, t *costs.Tensor, learned []entry, progress stage.Progress) (*report.Report, error) {
+	e, err := newEvaluation(t, learned, p)
+	if err != nil {
+		return nil, err
+	}
+	lambdas := p.Lambdas
 	if lambdas == nil {
 		lambdas = e.regimes()
 	}
-	if o.KNN && len(e.train) >= 2 {
+	if p.KNN && len(e.train) >= 2 {
 		progress.Start(-1, "nearest neighbours")
-		if e.knn, err = baseline.FitKNN(ctx, rt, t, e.train, e.rows, baseline.DefaultKNNSettings(o.Seed)); err != nil {
+		if e.knn, err = baseline.FitKNN(ctx, rt, t, e.train, e.rows, baseline.DefaultKNNSettings(p.Seed)); err != nil {
 			return nil, err
 		}
 	}
-	r, own := e.begin(split, lambdas), e.learned
+	r, own := e.begin(lambdas), e.learned
 	if err := e.rank(ctx, r, lambdas, progress); err != nil {
 		return nil, err
 	}
@@ -178,7 +184,7 @@ func evalTensor(ctx context.Context, rt *ort.Runtime, t *costs.Tensor, learned [
 	if r.Constants, err = e.constants(); err != nil {
 		return nil, err
 	}
-	if o.Findings {
+	if p.Findings {
 		if err := e.findings(ctx, rt, r, lambdas, progress); err != nil {
 			return nil, err
 		}
@@ -188,13 +194,13 @@ func evalTensor(ctx context.Context, rt *ort.Runtime, t *costs.Tensor, learned [
 }
 
 // begin is the report before there are results: its settings, and notes on the rows.
-func (e *evaluation) begin(split costs.Split, lambdas []float64) *report.Report {
+func (e *evaluation) begin(lambdas []float64) *report.Report {
 	r := &report.Report{Benchmark: "eval", Outcomes: e.t.OutcomesDigest(e.rows), Settings: map[string]string{
 		"split": e.o.Split, "rows": fmt.Sprint(len(e.rows)), "training rows": fmt.Sprint(len(e.train)),
 		"bootstrap resamples": fmt.Sprint(e.o.Resamples), "seed": fmt.Sprint(e.o.Seed),
 	}}
 	r.Caption(e.o.Own)
-	r.Notes = append(e.cautions(split, lambdas), costs.RepeatNotes(costs.RepeatsIn(e.t, slices.Compact([]costs.Split{costs.Train, split})...))...)
+	r.Notes = append(e.cautions(lambdas), costs.RepeatNotes(costs.RepeatsIn(e.t, slices.Compact([]costs.Split{costs.Train, e.o.split})...))...)
 	if e.together.Len() < 2 {
 		r.Notes = append(r.Notes, fmt.Sprintf("There are no intervals: all %d rows are one draw, and how much another would differ cannot be known.", len(e.rows)))
 	}

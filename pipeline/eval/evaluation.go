@@ -13,10 +13,10 @@ import (
 	"pipe/pipeline/methods"
 )
 
-// evaluation is one run of Decisions.
+// evaluation is a plan on a tensor and decisions.
 type evaluation struct {
 	t           *costs.Tensor
-	o           Options
+	o           *plan
 	learned     []entry
 	anyPrice    []entry // which decide when the prices are known
 	rows, train []int
@@ -26,12 +26,8 @@ type evaluation struct {
 }
 
 // newEvaluation sorts the policies, and finds the reported rows and those that belong together.
-func newEvaluation(t *costs.Tensor, learned []entry, o Options) (*evaluation, costs.Split, error) {
-	split, err := costs.ParseSplit(o.Split)
-	if err != nil {
-		return nil, split, err
-	}
-	e := &evaluation{t: t, o: o, rows: t.Rows(split), train: t.Rows(costs.Train)}
+func newEvaluation(t *costs.Tensor, learned []entry, o *plan) (*evaluation, error) {
+	e := &evaluation{t: t, o: o, rows: t.Rows(o.split), train: t.Rows(costs.Train)}
 	for _, l := range learned {
 		if l.prices != nil {
 			e.anyPrice = append(e.anyPrice, l)
@@ -40,10 +36,10 @@ func newEvaluation(t *costs.Tensor, learned []entry, o Options) (*evaluation, co
 		}
 	}
 	if len(e.rows) == 0 {
-		return nil, split, &costs.DataError{File: o.Tensor, Column: "split", Msg: fmt.Sprintf("no rows of split %s", o.Split)}
+		return nil, &costs.DataError{File: o.Tensor, Column: "split", Msg: fmt.Sprintf("no rows of split %s", o.split)}
 	}
 	e.together = t.Clusters(e.rows)
-	return e, split, nil
+	return e, nil
 }
 
 // regimes are the lambdas of all policies that depend on it, ascending; 1 if there are none.

@@ -62,7 +62,7 @@ func (e *evaluation) findAt(r *report.Report, f *findings.Evidence, lambda float
 // evidence is what answers are found in.
 func (e *evaluation) evidence() (f findings.Evidence, err error) {
 	f = findings.Evidence{
-		Tensor: e.t, Rows: e.rows, Train: e.train, Together: e.together, TrainedOn: e.o.Split == costs.Train.String(),
+		Tensor: e.t, Rows: e.rows, Train: e.train, Together: e.together, TrainedOn: e.o.split == costs.Train,
 		Today: -1, Resamples: e.o.Resamples, Seed: e.o.Seed,
 	}
 	if e.o.Today != "" {

@@ -9,14 +9,14 @@ import (
 )
 
 // cautions are notes on what a reader of the report could otherwise miss.
-func (e *evaluation) cautions(split costs.Split, lambdas []float64) []string {
+func (e *evaluation) cautions(lambdas []float64) []string {
 	var notes []string
 	add := func(format string, args ...any) {
 		if note := fmt.Sprintf(format, args...); !slices.Contains(notes, note) {
 			notes = append(notes, note)
 		}
 	}
-	if split == costs.Train {
+	if e.o.split == costs.Train {
 		add("These rows were trained on: the figures flatter every learned method, knn included.")
 	}
 	notes = append(notes, e.t.IdlePrices(lambdas, false)...)

@@ -34,8 +34,13 @@ type Options struct {
 	Runtime                     ort.Config // library and device
 	// Own are trained methods from outside package models, under the names that policies record.
 	Own []models.Method `json:"-"` // not part of the record of a step
-	// whole is the digest of the tensor before incomplete rows were left out; empty: none were.
-	whole string
+}
+
+// plan is the options of one evaluation after their only check.
+type plan struct {
+	Options
+	split costs.Split // rows to report on
+	whole string      // the digest of the tensor before incomplete rows were left out; empty: none were
 }
 
 // DefaultOptions reports on validation rows with every baseline and all findings.
@@ -51,11 +56,18 @@ const MostResamples = 1_000_000
 
 // Validate reports every problem at once.
 func (o Options) Validate() error {
+	_, err := o.plan()
+	return err
+}
+
+// plan checks the options. The error names every problem.
+func (o Options) plan() (*plan, error) {
 	var errs []error
 	if o.Resamples < 2 || o.Resamples > MostResamples {
 		errs = append(errs, fmt.Errorf("resamples: %d, not 2 to %d", o.Resamples, MostResamples))
 	}
-	if _, err := costs.ParseSplit(o.Split); err != nil {
+	split, err := costs.ParseSplit(o.Split)
+	if err != nil {
 		errs = append(errs, err)
 	}
 	if err := methods.CheckOwn(o.Own); err != nil {
@@ -64,7 +76,7 @@ func (o Options) Validate() error {
 	if o.Examples < 0 || o.Examples > mostExamples {
 		errs = append(errs, fmt.Errorf("examples: %d, not 0 to %d", o.Examples, mostExamples))
 	}
-	if o.Learning && o.Split == costs.Train.String() {
+	if o.Learning && err == nil && split == costs.Train {
 		errs = append(errs, errors.New("learning curve: the reported rows are training rows, on which it shows nothing"))
 	}
 	if o.Money != "" {
@@ -77,7 +89,7 @@ func (o Options) Validate() error {
 			errs = append(errs, fmt.Errorf("lambda: %g is not a number from 0 to %g", l, costs.MaxLambda))
 		}
 	}
-	return errors.Join(errs...)
+	return &plan{Options: o, split: split}, errors.Join(errs...)
 }
 
 func (o Options) files() stage.Files {

@@ -13,6 +13,7 @@ import (
 	"pipe/models/policy"
 	"pipe/onnx/ort"
 	"pipe/pipeline/methods"
+	"pipe/pipeline/replay"
 	"pipe/pipeline/stage"
 )
 
@@ -27,8 +28,7 @@ type Settings struct {
 	paper.Settings `yaml:",inline"`  // recipe paper and the other methods
 	Auto           auto.Settings     `yaml:"auto" json:"auto"`
 	// Own are methods from outside package models that Methods may name.
-	Own        []models.Method `yaml:"-" json:"-"`
-	OthersOnly bool            `yaml:"-" json:"-"` // the recipe's own method is not trained
+	Own []models.Method `yaml:"-" json:"-"`
 }
 
 // DefaultSettings is the recipe auto at lambda 1, and L2D.
@@ -67,6 +67,12 @@ func CheckRecipes(names []string) error {
 
 // Validate reports every problem at once.
 func (c Settings) Validate() error {
+	_, err := c.check()
+	return err
+}
+
+// check returns the methods besides the recipe's own. The error names every problem of the settings.
+func (c Settings) check() (list []models.Method, err error) {
 	var errs []error
 	bad := func(ok bool, format string, args ...any) {
 		if !ok {
@@ -81,13 +87,14 @@ func (c Settings) Validate() error {
 		"lambdas: no policy is trained for %v, since an any-price policy serves every lambda; prices.lambda is the range that its guard checks", c.Lambdas)
 	errs = append(errs, costs.CheckLambdas(c.Lambdas), config.Under("prices", c.Prices.Check()))
 	for i, name := range c.Methods {
-		_, err := models.MethodNamed(name, c.Own...)
+		m, err := models.MethodNamed(name, c.Own...)
+		list = append(list, m)
 		bad(err == nil, "methods: %w", err)
 		bad(!slices.Contains(c.Methods[:i], name), "methods: %q is a duplicate", name)
 		bad(name != models.Ours || c.Recipe != paper.Name, "methods: %q is always trained by the recipe paper", name)
 	}
 	errs = append(errs, methods.CheckOwn(c.Own))
-	return errors.Join(append(errs, c.Settings.Validate(), config.Under("auto", c.Auto.Validate()))...)
+	return list, errors.Join(append(errs, c.Settings.Validate(), config.Under("auto", c.Auto.Validate()))...)
 }
 
 // usesLambdas reports whether a method besides the recipe's own depends on lambda.
@@ -117,11 +124,8 @@ func DefaultOptions() Options {
 
 // Validate reports every problem at once.
 func (o Options) Validate() error {
-	_, err := costs.ParseSplit(o.Split)
-	if o.Warm != "" && (o.Recipe != auto.Name || o.AnyPrice) {
-		err = errors.Join(err, errors.New("warm: only policies of the recipe auto for one lambda are compared with an older one"))
-	}
-	return errors.Join(o.Settings.Validate(), err)
+	_, err := o.job()
+	return err
 }
 
 // Files are what Run reads and writes.
@@ -143,4 +147,56 @@ func (c Settings) idle(t *costs.Tensor) []string {
 		notes = append(notes, "half_life has no effect: all training rows have the same time.")
 	}
 	return notes
+}
+
+// job is a training whose options have been checked once, and its tensor.
+type job struct {
+	Options
+	split      costs.Split     // of the rows of the losses
+	others     []models.Method // besides the recipe's own
+	othersOnly bool            // the recipe's own method is not trained
+	t          *costs.Tensor
+	rt         *ort.Runtime
+}
+
+// job checks the options. The error names every problem. The job has no tensor yet.
+func (o Options) job() (j job, err error) {
+	others, wrong := o.check()
+	split, err := costs.ParseSplit(o.Split)
+	if o.Warm != "" && (o.Recipe != auto.Name || o.AnyPrice) {
+		err = errors.Join(err, errors.New("warm: only policies of the recipe auto for one lambda are compared with an older one"))
+	}
+	return job{Options: o, split: split, others: others}, errors.Join(wrong, err)
+}
+
+// jobOn is the job on a tensor in memory. Recipe auto can use unknown outcomes.
+func (o Options) jobOn(rt *ort.Runtime, t *costs.Tensor) (job, error) {
+	j, err := o.job()
+	j.rt, j.t = rt, t
+	switch {
+	case err != nil:
+	case o.Recipe != auto.Name:
+		err = replay.Check(rt, t, nil)
+	case rt == nil:
+		err = ort.ErrNoRuntime
+	default:
+		err = t.ValidatePartial()
+	}
+	return j, err
+}
+
+// jobOnFiles checks options and files. The tensor is read by open.
+func (o Options) jobOnFiles() (job, error) {
+	j, err := o.job()
+	if err == nil {
+		err = o.Files().Check()
+	}
+	return j, err
+}
+
+func (j *job) open() (err error) {
+	if j.t, err = costs.Read(j.Tensor, costs.ReadOptions{Actions: j.Actions, Unknown: j.Recipe == auto.Name}); err == nil {
+		j.rt, err = ort.Open(j.Runtime)
+	}
+	return err
 }

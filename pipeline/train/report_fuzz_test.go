@@ -28,7 +28,7 @@ func FuzzTrainReport(f *testing.F) {
 				t.Fatal(err)
 			}
 		}
-		err := DropPolicies(folder, nil)
+		err := dropPolicies(folder, nil)
 		for _, name := range keep {
 			if _, missing := os.Stat(filepath.Join(folder, name)); missing != nil {
 				t.Fatal(missing)

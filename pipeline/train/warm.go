@@ -2,20 +2,15 @@ package train
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 
 	"pipe/costs"
 	"pipe/models/auto"
 	"pipe/models/policy"
 	"pipe/onnx"
-	"pipe/onnx/ort"
-	"pipe/pipeline/decide"
 	"pipe/pipeline/replay"
-	"pipe/pipeline/report"
 	"pipe/pipeline/stage"
 )
 
@@ -26,9 +21,9 @@ type warmPolicy struct {
 	decider *policy.Decider
 }
 
-// openWarm opens the older policy of o and decides the training rows. The caller closes the decider.
-func openWarm(ctx context.Context, rt *ort.Runtime, t *costs.Tensor, o Options) (w *warmPolicy, candidate *auto.Warm, err error) {
-	f, d, err := replay.OpenPolicy(rt, o.Warm, t)
+// openWarm opens the older policy and decides the training rows. The caller closes the decider.
+func (j job) openWarm(ctx context.Context) (w *warmPolicy, candidate *auto.Warm, err error) {
+	f, d, err := replay.OpenPolicy(j.rt, j.Warm, j.t)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -41,43 +36,24 @@ func openWarm(ctx context.Context, rt *ort.Runtime, t *costs.Tensor, o Options) 
 	until, told := info.Until()
 	switch {
 	case info.Prices != nil:
-		return nil, nil, &stage.OptionError{Err: fmt.Errorf("warm: %q is an any-price policy; only policies of one lambda are compared", o.Warm)}
-	case !slices.Contains(o.Lambdas, info.Lambda):
-		return nil, nil, &stage.OptionError{Err: fmt.Errorf("warm: %q is for lambda %g, and policies are trained for %v", o.Warm, info.Lambda, o.Lambdas)}
+		return nil, nil, &stage.OptionError{Err: fmt.Errorf("warm: %q is an any-price policy; only policies of one lambda are compared", j.Warm)}
+	case !slices.Contains(j.Lambdas, info.Lambda):
+		return nil, nil, &stage.OptionError{Err: fmt.Errorf("warm: %q is for lambda %g, and policies are trained for %v", j.Warm, info.Lambda, j.Lambdas)}
 	case !told:
-		return nil, nil, &costs.DataError{File: o.Warm, Msg: "does not say until when its training rows go, because its table had no times: which rows it did not learn from cannot be told"}
-	case t.Times == nil:
-		return nil, nil, &costs.DataError{File: o.Tensor, Column: "time", Msg: "is missing: which rows an older policy did not learn from is told by their times"}
+		return nil, nil, &costs.DataError{File: j.Warm, Msg: "does not say until when its training rows go, because its table had no times: which rows it did not learn from cannot be told"}
+	case j.t.Times == nil:
+		return nil, nil, &costs.DataError{File: j.Tensor, Column: "time", Msg: "is missing: which rows an older policy did not learn from is told by their times"}
 	}
-	l, err := replay.At(ctx, d, info.PriceAt(info.Actions, info.Lambda), t, t.Rows(costs.Train))
+	w = &warmPolicy{file: j.Warm, model: f.Model(), decider: d}
+	l, err := w.decide(ctx, j.t, j.t.Rows(costs.Train))
 	if err != nil {
 		return nil, nil, err
 	}
-	w = &warmPolicy{file: o.Warm, model: f.Model(), decider: d}
 	return w, &auto.Warm{Lambda: info.Lambda, Until: until, Actions: l.Action}, nil
 }
 
-// write writes the older policy in place of a new one, with how they compared in its metadata.
-func (w *warmPolicy) write(ctx context.Context, t *costs.Tensor, o Options, p *policy.Policy, r auto.WarmReport) (Policy, error) {
-	line := o.trained(p)
-	line.Fallback, line.Warm = "", w.file
-	split, err := costs.ParseSplit(o.Split)
-	if err != nil {
-		return line, err
-	}
-	if rows := t.CompleteRows(t.Rows(split)); len(rows) > 0 {
-		info := w.decider.Info()
-		l, err := replay.At(ctx, w.decider, info.PriceAt(info.Actions, info.Lambda), t, rows)
-		if err != nil {
-			return line, err
-		}
-		line.TrueLoss = report.Num(t.TrueLoss(rows, l.Action, p.Lambda))
-	}
-	about, err := json.Marshal(r)
-	if err != nil {
-		return line, err
-	}
-	policy.Annotate(w.model, policy.WarmKey, string(about))
-	_, err = decide.WritePolicy(filepath.Join(o.Out, line.File), w.model)
-	return line, err
+// decide are the decisions of the older policy on rows of t, at its own prices.
+func (w *warmPolicy) decide(ctx context.Context, t *costs.Tensor, rows []int) (replay.Decisions, error) {
+	info := w.decider.Info()
+	return replay.At(ctx, w.decider, info.PriceAt(info.Actions, info.Lambda), t, rows)
 }

@@ -8,11 +8,10 @@ import (
 	"path/filepath"
 	"strconv"
 
-	"pipe/costs"
 	"pipe/internal/storage"
 	"pipe/internal/textfile"
+	"pipe/models/auto"
 	"pipe/models/policy"
-	"pipe/onnx/ort"
 	"pipe/pipeline/decide"
 	"pipe/pipeline/methods"
 	"pipe/pipeline/replay"
@@ -20,9 +19,9 @@ import (
 	"pipe/pipeline/stage"
 )
 
-// DropPolicies removes policies listed in the train.json of an earlier training, but for those whose names stay, so that a
+// dropPolicies removes policies listed in the train.json of an earlier training, but for those whose names stay, so that a
 // folder does not contain the policies of two trainings.
-func DropPolicies(folder string, stay map[string]bool) error {
+func dropPolicies(folder string, stay map[string]bool) error {
 	path := filepath.Join(folder, ReportFile)
 	text, err := textfile.ReadFile(path, textfile.MaxConfig)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -48,12 +47,12 @@ func DropPolicies(folder string, stay map[string]bool) error {
 }
 
 // trained returns the report line and file name of a policy.
-func (o Options) trained(p *policy.Policy) Policy {
+func (c Settings) trained(p *policy.Policy) Policy {
 	line := Policy{Method: p.Method}
 	switch {
 	case p.Estimate != nil && p.Estimate.Prices != nil:
 		line.Prices = p.Estimate.Prices
-	case !methods.Named(p.Method, o.Own...).NoAdvice:
+	case !methods.Named(p.Method, c.Own...).NoAdvice:
 		line.Lambda = report.Num(p.Lambda)
 	}
 	if s, err := strconv.ParseUint(p.Info[policy.SeedKey], 10, 64); err == nil {
@@ -69,28 +68,74 @@ func (o Options) trained(p *policy.Policy) Policy {
 	return line
 }
 
-// writePolicy exports a policy with its validation loss and writes its file.
-func writePolicy(ctx context.Context, rt *ort.Runtime, t *costs.Tensor, o Options, p *policy.Policy) (Policy, error) {
-	line := o.trained(p)
-	split, err := costs.ParseSplit(o.Split)
-	if err != nil {
-		return line, err
+// write writes the files of policies, in place of those of an earlier training.
+func (j job) write(ctx context.Context, policies []*policy.Policy, reports []auto.Report, warm *warmPolicy, progress stage.Progress) (lines []Policy, err error) {
+	stay := map[string]bool{}
+	for _, p := range policies {
+		stay[j.trained(p).File] = true
 	}
-	if rows := t.CompleteRows(t.Rows(split)); len(rows) > 0 {
-		l, err := replay.Exported(ctx, rt, p, t, rows)
+	if err := dropPolicies(j.Out, stay); err != nil {
+		return nil, err
+	}
+	progress.Start(int64(len(policies)), "write policies")
+	defer progress.Done()
+	for i, p := range policies {
+		var line Policy
+		if i < len(reports) && reports[i].Warm != nil && reports[i].Warm.Used {
+			line, err = j.writeWarm(ctx, p, warm, *reports[i].Warm)
+		} else {
+			line, err = j.writePolicy(ctx, p)
+		}
+		if err != nil {
+			return nil, err
+		}
+		progress.Add(1)
+		lines = append(lines, line)
+	}
+	return lines, nil
+}
+
+// writePolicy exports a policy with its validation loss and writes its file.
+func (j job) writePolicy(ctx context.Context, p *policy.Policy) (Policy, error) {
+	line := j.trained(p)
+	if rows := j.judging(); len(rows) > 0 {
+		l, err := replay.Exported(ctx, j.rt, p, j.t, rows)
 		if err != nil {
 			return line, err
 		}
-		line.TrueLoss = report.Num(t.TrueLoss(rows, l.Action, p.Lambda))
-		p.Info["validation"] = stage.JSON(map[string]any{"split": o.Split, "rows": len(rows), "true_loss": line.TrueLoss, "lambda": p.Lambda})
+		line.TrueLoss = report.Num(j.t.TrueLoss(rows, l.Action, p.Lambda))
+		p.Info["validation"] = stage.JSON(map[string]any{"split": j.Split, "rows": len(rows), "true_loss": line.TrueLoss, "lambda": p.Lambda})
 	}
 	m, err := p.Export()
 	if err != nil {
 		return line, err
 	}
-	_, err = decide.WritePolicy(filepath.Join(o.Out, line.File), m)
+	_, err = decide.WritePolicy(filepath.Join(j.Out, line.File), m)
 	return line, err
 }
+
+// writeWarm writes the older policy in place of a new one, with how they compared in its metadata.
+func (j job) writeWarm(ctx context.Context, p *policy.Policy, w *warmPolicy, r auto.WarmReport) (Policy, error) {
+	line := j.trained(p)
+	line.Fallback, line.Warm = "", w.file
+	if rows := j.judging(); len(rows) > 0 {
+		l, err := w.decide(ctx, j.t, rows)
+		if err != nil {
+			return line, err
+		}
+		line.TrueLoss = report.Num(j.t.TrueLoss(rows, l.Action, p.Lambda))
+	}
+	about, err := json.Marshal(r)
+	if err != nil {
+		return line, err
+	}
+	policy.Annotate(w.model, policy.WarmKey, string(about))
+	_, err = decide.WritePolicy(filepath.Join(j.Out, line.File), w.model)
+	return line, err
+}
+
+// judging are the rows of the losses in the report.
+func (j job) judging() []int { return j.t.CompleteRows(j.t.Rows(j.split)) }
 
 // policyName is METHOD[-lambdaL or -any-price][-seedS].onnx.
 func policyName(p Policy) string {

@@ -13,7 +13,6 @@ import (
 	"pipe/pipeline/sharded"
 	"pipe/pipeline/shards"
 	"pipe/pipeline/stage"
-	"pipe/pipeline/sweep"
 	"pipe/pipeline/train"
 )
 
@@ -92,7 +91,7 @@ func openTrain(_ context.Context, options json.RawMessage) (shards.Stage, error)
 	if err := read(options, &o); err != nil {
 		return nil, err
 	}
-	return sweep.New(o.Options, o.Shards)
+	return train.OpenShards(o.Options, o.Shards)
 }
 
 // read reads the options of a stage. Texts that are URLs of files get the form that stages use, in each process, since the

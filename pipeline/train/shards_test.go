@@ -1,4 +1,4 @@
-package sweep
+package train
 
 import (
 	"bytes"
@@ -11,14 +11,11 @@ import (
 	"pipe/onnx/ort/orttest"
 	"pipe/pipeline/shards"
 	"pipe/pipeline/stage"
-	"pipe/pipeline/train"
 	"pipe/pipeline/world"
 )
 
-func TestMain(m *testing.M) { orttest.Main(m) }
-
-// TestSweep: policies that are trained shard by shard, in any number of shards, are those of train.Run, byte by byte.
-func TestSweep(t *testing.T) {
+// TestShards: policies that are trained shard by shard, in any number of shards, are those of Run, byte by byte.
+func TestShards(t *testing.T) {
 	orttest.Open(t, 1)
 	tensor := filepath.Join(t.TempDir(), "costs.parquet")
 	if err := costs.Write(tensor, world.SyntheticTensor(400, costs.Train, 1, true)); err != nil {
@@ -34,12 +31,12 @@ func TestSweep(t *testing.T) {
 		"auto":            {"auto", []string{"l2d"}, 0, 1 + 2},
 	} {
 		t.Run(name, func(t *testing.T) {
-			o := train.DefaultOptions()
+			o := DefaultOptions()
 			o.Tensor, o.Split = tensor, "train"
 			o.Recipe, o.Methods, o.Lambdas, o.Seeds = c.recipe, c.methods, []float64{0, 0.5, 1}, 2
 			o.Network.Epochs, o.Auto.Steps, o.Auto.Networks = 2, 20, o.Auto.Networks[:1]
 			o.Out = filepath.Join(t.TempDir(), "whole")
-			if _, err := train.Run(t.Context(), o, stage.Quiet); err != nil {
+			if _, err := Run(t.Context(), o, stage.Quiet); err != nil {
 				t.Fatal(err)
 			}
 			whole := o.Out
@@ -51,9 +48,9 @@ func TestSweep(t *testing.T) {
 }
 
 // gatherTraining trains in shards, the last one first.
-func gatherTraining(t *testing.T, o train.Options, n, want int) {
+func gatherTraining(t *testing.T, o Options, n, want int) {
 	t.Helper()
-	s, err := New(o, n)
+	s, err := OpenShards(o, n)
 	if err != nil {
 		t.Fatal(err)
 	}
