@@ -11,7 +11,7 @@ import (
 	"pipe/costs"
 	"pipe/experts/chat"
 	"pipe/internal/textfile"
-	"pipe/pipeline/decide"
+	"pipe/models/policy"
 )
 
 // budgetFlag adds the flag of commands that may call paid chat models. Without it there is no limit.
@@ -27,7 +27,7 @@ func budgetFlag(f *pflag.FlagSet, to **chat.Budget) {
 }
 
 // priceFlags adds the flags of commands that change the prices of a policy.
-func priceFlags(f *pflag.FlagSet, to *decide.PriceChange) {
+func priceFlags(f *pflag.FlagSet, to *policy.PriceChange) {
 	f.Func("lambda", "any-price policy: the `multiplier` of the fees of advice (default: as in training)", func(text string) error {
 		v, err := textfile.ParseNumber(text)
 		if err != nil || !costs.UsableLambda(v) {
@@ -36,8 +36,16 @@ func priceFlags(f *pflag.FlagSet, to *decide.PriceChange) {
 		to.Lambda = &v
 		return nil
 	})
-	f.StringArrayVar(&to.Fees, "fee", nil, "any-price policy: `expert=NAME:FEE` or advice=NAME:FEE, in the unit of the costs configuration, so before lambda; may be repeated")
-	f.StringArrayVar(&to.Without, "without", nil, "never choose this `expert=NAME`, advice=NAME or pair=EXPERT/ADVICE; may be repeated")
+	f.Func("fee", "any-price policy: `expert=NAME:FEE` or advice=NAME:FEE, in the unit of the costs configuration, so before lambda; may be repeated", func(text string) error {
+		fee, err := policy.ParseFee(text)
+		to.Fees = append(to.Fees, fee)
+		return err
+	})
+	f.Func("without", "never choose this `expert=NAME`, advice=NAME or pair=EXPERT/ADVICE; may be repeated", func(text string) error {
+		part, err := policy.ParsePart(text)
+		to.Without = append(to.Without, part)
+		return err
+	})
 }
 
 func skipBadFlag(f *pflag.FlagSet, to *bool) {

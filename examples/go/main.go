@@ -43,21 +43,30 @@ func features(args, lines []string) {
 			log.Fatalf("line %d has not %d numbers", n+1, info.Dim)
 		}
 	}
-	prices := struct { // policy.Prices under the names of the inputs
-		Experts   []float32 `json:"expert_fees"`
-		Advice    []float32 `json:"advice_fees"`
-		Pairs     []float32 `json:"pair_fees"`
-		Available []bool    `json:"available"`
-	}(policy.PricesOf(info.Actions, info.Lambda))
+	prices := policy.PricesOf(info.Actions, info.Lambda)
 	if len(args) > 3 {
-		given := json.NewDecoder(must(os.Open(args[3])))
-		given.DisallowUnknownFields()
-		must(0, given.Decode(&prices))
+		read(args[3], prices)
 	}
-	out := must(d.DecideAt(context.Background(), policy.Prices(prices), rows, len(lines)))
+	out := must(d.DecideAt(context.Background(), prices, rows, len(lines)))
 	for n, action := range out.Action {
 		show(info, int(action), out.Cost[min(n*out.Actions, len(out.Cost)):])
 	}
+}
+
+// read sets prices by the names of the inputs of the policy file, where fees of advice are multiplied by lambda.
+func read(file string, prices *policy.Prices) {
+	for k := range prices.Advice {
+		prices.Advice[k] *= prices.Lambda
+	}
+	prices.Lambda = 1
+	given := json.NewDecoder(must(os.Open(file)))
+	given.DisallowUnknownFields()
+	must(0, given.Decode(&struct {
+		Experts   *[]float64 `json:"expert_fees"`
+		Advice    *[]float64 `json:"advice_fees"`
+		Pairs     *[]float64 `json:"pair_fees"`
+		Available *[]bool    `json:"available"`
+	}{&prices.Experts, &prices.Advice, &prices.Pairs, &prices.Available}))
 }
 
 func show(info *policy.Info, action int, costs []float32) {

@@ -22,8 +22,8 @@ type Decider struct {
 	outputs []output       // of the contract
 	at      map[string]int // position of an input or output among the session's
 
-	available []bool // per action
-	base      Prices // what Decide uses, for an any-price policy
+	available []bool  // per action
+	base      *Prices // those of the file, which Decide uses
 
 	mu     sync.Mutex
 	idle   []*batchBuffers
@@ -138,7 +138,7 @@ const blockRows = 1024
 
 // DecideAt is Decide at other prices. They must be those of the file, as Decide uses them, unless it is an any-price
 // policy. If nothing that may be chosen is left, the error is a *[RowError].
-func (d *Decider) DecideAt(ctx context.Context, at Prices, features []float32, n int) (*Decisions, error) {
+func (d *Decider) DecideAt(ctx context.Context, at *Prices, features []float32, n int) (*Decisions, error) {
 	out := &Decisions{Actions: d.info.Actions.Len(), Levels: len(d.info.Actions.Advice)}
 	if n == 0 && len(features) == 0 {
 		return out, nil
@@ -202,7 +202,7 @@ func (d *Decider) DecideOne(ctx context.Context, scores, features []float32) (ac
 	return action, err
 }
 
-func (d *Decider) run(ctx context.Context, at Prices, features []float32, n int, use func(*batchBuffers)) error {
+func (d *Decider) run(ctx context.Context, at *Prices, features []float32, n int, use func(*batchBuffers)) error {
 	if err := d.checkFeatures(features, n); err != nil {
 		return err
 	}
@@ -358,7 +358,7 @@ func (d *Decider) put(b *batchBuffers) {
 	}
 }
 
-// Masked decides again on the same scores, among the actions i for which available[i] is true (see [ParseWithout]): it
+// Masked decides again on the same scores, among the actions i for which available[i] is true (see [Without]): it
 // takes the best of them, the smallest index on ties. If no action remains that the policy may choose, the error is a
 // *[RowError] and d is unchanged. This happens for an l2d policy if every pair without advice is masked out.
 func (d *Decisions) Masked(available []bool) error {

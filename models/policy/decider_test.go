@@ -181,12 +181,12 @@ func TestMasks(t *testing.T) {
 	p := biasPolicy(DecoderComposite, 2, 3, 5, 1, 2, 4, 3, 2) // A/a A/b A/c B/a B/b B/c
 	d := mustDecider(t, rt, p)
 	for _, c := range []struct {
-		without []string
+		without []Part
 		want    int64
 	}{
-		{nil, 0}, {[]string{"expert=A"}, 3}, {[]string{"advice=a"}, 4}, {[]string{"advice=a", "expert=B"}, 2}, {[]string{"advice=a", "advice=b"}, 2}, {[]string{"pair=A/a", "pair=B/a"}, 4},
+		{nil, 0}, {[]Part{Expert("A")}, 3}, {[]Part{Advice("a")}, 4}, {[]Part{Advice("a"), Expert("B")}, 2}, {[]Part{Advice("a"), Advice("b")}, 2}, {[]Part{Pair("A/a"), Pair("B/a")}, 4},
 	} {
-		mask, err := ParseWithout(p.Actions, c.without)
+		mask, err := Without(p.Actions, c.without)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -204,14 +204,18 @@ func TestMasks(t *testing.T) {
 	for _, c := range []struct{ without, want string }{
 		{"expert=C", `known are "A", "B"`}, {"advice=x", `known are "a", "b", "c"`}, {"A", "neither"}, {"pair=A", `unknown pair "A"; known are A/a`}, {"pairs=A/a", "neither"},
 	} {
-		if _, err := ParseWithout(p.Actions, []string{c.without}); err == nil || !strings.Contains(err.Error(), c.want) {
+		part, err := ParsePart(c.without)
+		if err == nil {
+			_, err = Without(p.Actions, []Part{part})
+		}
+		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("without %s: %v", c.without, err)
 		}
 	}
-	if _, err := ParseWithout(p.Actions, []string{"expert=A", "expert=A"}); err == nil || !strings.Contains(err.Error(), "twice") {
+	if _, err := Without(p.Actions, []Part{Expert("A"), Expert("A")}); err == nil || !strings.Contains(err.Error(), "twice") {
 		t.Errorf("twice: %v", err)
 	}
-	if _, err := ParseWithout(p.Actions, []string{"expert=A", "expert=B"}); err == nil || !strings.Contains(err.Error(), "no action remains") {
+	if _, err := Without(p.Actions, []Part{Expert("A"), Expert("B")}); err == nil || !strings.Contains(err.Error(), "no action remains") {
 		t.Errorf("nothing remains: %v", err)
 	}
 }
@@ -219,7 +223,7 @@ func TestMasks(t *testing.T) {
 func TestMaskThatLeavesAnL2DPolicyNothing(t *testing.T) {
 	rt := orttest.Open(t, 0)
 	p := biasPolicy(DecoderL2D, 2, 2, 1, 0)
-	mask, err := ParseWithout(p.Actions, []string{"advice=a"})
+	mask, err := Without(p.Actions, []Part{Advice("a")})
 	if err != nil {
 		t.Fatal(err)
 	}

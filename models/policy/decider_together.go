@@ -18,7 +18,7 @@ type Ask struct {
 	Rows     int       // at least 1
 	// Prices are those of the file if there are none, of all rows if there is one, else one for each row. A policy with fixed
 	// prices has those of the file only.
-	Prices []Prices
+	Prices []*Prices
 
 	Answer *Decisions // nil after an error
 	Err    error      // as of [Decider.DecideAt]
@@ -136,7 +136,7 @@ func (d *Decider) samePrices(asks []*Ask) bool {
 }
 
 // pricesAt are the prices of a row of a call.
-func (d *Decider) pricesAt(a *Ask, row int) Prices {
+func (d *Decider) pricesAt(a *Ask, row int) *Prices {
 	switch len(a.Prices) {
 	case 0:
 		return d.base
@@ -176,17 +176,13 @@ func (d *Decider) fill(b *batchBuffers, asks []*Ask) {
 }
 
 // loadRow writes one row of prices.
-func (d *Decider) loadRow(b *batchBuffers, p Prices, row int) {
+func (d *Decider) loadRow(b *batchBuffers, p *Prices, row int) {
 	experts, levels, actions := len(d.info.Actions.Experts), len(d.info.Actions.Advice), d.info.Actions.Len()
-	copy(d.input(b, ExpertFeesInput).Float32s()[row*experts:], p.Experts)
-	copy(d.input(b, AdviceFeesInput).Float32s()[row*levels:], p.Advice)
-	pairs := d.input(b, PairFeesInput).Float32s()[row*actions : (row+1)*actions]
-	available := d.input(b, AvailableInput).Bools()[row*actions : (row+1)*actions]
-	for i := range pairs {
-		pairs[i], available[i] = 0, true
-	}
-	copy(pairs, p.Pairs)
-	copy(available, p.Available)
+	inputs{
+		experts: d.input(b, ExpertFeesInput).Float32s()[row*experts:], advice: d.input(b, AdviceFeesInput).Float32s()[row*levels:],
+		pairs:     d.input(b, PairFeesInput).Float32s()[row*actions : (row+1)*actions],
+		available: d.input(b, AvailableInput).Bools()[row*actions:],
+	}.set(p)
 }
 
 // answer copies the decisions on some rows of a batch. All integers and all numbers have one piece of memory each.
@@ -219,7 +215,7 @@ func (d *Decider) answer(b *batchBuffers, first, rows int) *Decisions {
 }
 
 // checkPrices reports prices that the policy cannot decide at.
-func (d *Decider) checkPrices(p Prices) error {
+func (d *Decider) checkPrices(p *Prices) error {
 	if d.info.Prices == nil {
 		if !p.equal(d.base) {
 			return errors.New("the policy has fixed prices: only an any-price policy decides at others")

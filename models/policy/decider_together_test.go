@@ -104,12 +104,12 @@ func TestTogetherRefuses(t *testing.T) {
 	dim := p.FeatureDim()
 	fine := PricesOf(p.Actions, 1)
 	unfree := PricesOf(p.Actions, 1)
-	unfree.Advice = append([]float32{1}, unfree.Advice[1:]...)
+	unfree.Advice = append([]float64{1}, unfree.Advice[1:]...)
 	asks := []*Ask{
 		{Features: x[:2*dim], Rows: 1},
 		{Features: nil, Rows: 0},
-		{Features: x[:2*dim], Rows: 2, Prices: []Prices{fine, fine, fine}},
-		{Features: x[:2*dim], Rows: 2, Prices: []Prices{fine, unfree}},
+		{Features: x[:2*dim], Rows: 2, Prices: []*Prices{fine, fine, fine}},
+		{Features: x[:2*dim], Rows: 2, Prices: []*Prices{fine, unfree}},
 		{Features: x[:dim], Rows: 1},
 	}
 	d.DecideTogether(t.Context(), asks)

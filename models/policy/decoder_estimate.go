@@ -21,20 +21,17 @@ func (decodeEstimate) scores(dst []float64, p *Policy, x []float64) {
 	exclude(dst, mask)
 }
 
-// prices are the fees of every action and the actions that may be chosen, as values that broadcast to batch x J(K+1).
-type prices struct{ fees, available *onnx.Value }
-
 func (d decodeEstimate) graph(g *onnx.Graph, p *Policy, features *onnx.Value) values {
-	at := d.prices(g, p)
+	fees, available := d.prices(g, p)
 	raw := p.Estimate.Blend.Graph(g, p.standardGraph(g, features), "")
-	scores := g.Neg(g.Add(raw, at.fees))
+	scores := g.Neg(g.Add(raw, fees))
 	if p.Estimate.Margin > 0 {
-		isFixed := g.Cast(d.fixed(g, p, at), onnx.Float32)
+		isFixed := g.Cast(d.fixed(g, p, fees, available), onnx.Float32)
 		scores = g.Add(scores, g.Mul(isFixed, g.Scalar(onnx.Float32, p.Estimate.Margin)))
 	}
-	scores = g.Where(at.available, scores, g.Scalar(onnx.Float32, excludedScore))
+	scores = g.Where(available, scores, g.Scalar(onnx.Float32, excludedScore))
 	loss := p.Estimate.Curve.Graph(g, raw, "curve_")
-	cost := g.Add(loss, at.fees)
+	cost := g.Add(loss, fees)
 	return values{scores: scores, loss: unavailableCosts(g, p, loss), cost: unavailableCosts(g, p, cost)}
 }
 
@@ -43,16 +40,17 @@ func unavailableCosts(g *onnx.Graph, p *Policy, v *onnx.Value) *onnx.Value {
 	return g.Neg(excludeGraph(g, g.Neg(v), p.Actions.Mask()))
 }
 
-// prices are constants, or the inputs of an any-price policy.
-func (d decodeEstimate) prices(g *onnx.Graph, p *Policy) prices {
+// prices are the fees of every action and the actions that may be chosen, as values that broadcast to batch x J(K+1). They are
+// constants, or the inputs of an any-price policy.
+func (decodeEstimate) prices(g *onnx.Graph, p *Policy) (fees, available *onnx.Value) {
 	row := []int64{1, int64(p.Actions.Len())}
 	exists := g.Const(onnx.Bools(row, p.Actions.Mask()))
 	if p.Estimate.Prices == nil {
-		fees := make([]float32, p.Actions.Len())
+		constant := make([]float32, p.Actions.Len())
 		for i, fee := range p.Actions.Fees(p.Lambda) {
-			fees[i] = float32(fee)
+			constant[i] = float32(fee)
 		}
-		return prices{g.Const(onnx.Float32s(row, fees)), exists}
+		return g.Const(onnx.Float32s(row, constant)), exists
 	}
 	// The graph is built as for one row of prices; operators broadcast, so that it takes a row per row of features too.
 	input := func(name string, t onnx.DType, width int) *onnx.Value {
@@ -62,27 +60,27 @@ func (d decodeEstimate) prices(g *onnx.Graph, p *Policy) prices {
 	expert := input(ExpertFeesInput, onnx.Float32, len(p.Actions.Experts))
 	advice := input(AdviceFeesInput, onnx.Float32, len(p.Actions.Advice))
 	pair := input(PairFeesInput, onnx.Float32, p.Actions.Len())
-	available := input(AvailableInput, onnx.Bool, p.Actions.Len())
+	available = input(AvailableInput, onnx.Bool, p.Actions.Len())
 	var ofExpert, ofAdvice []int64
 	for i := range p.Actions.Len() {
 		j, k := p.Actions.Pair(i)
 		ofExpert, ofAdvice = append(ofExpert, int64(j)), append(ofAdvice, int64(k))
 	}
 	columns := []int64{int64(p.Actions.Len())}
-	fees := g.Add(g.Gather(expert, g.Const(onnx.Int64s(columns, ofExpert)), 1), g.Gather(advice, g.Const(onnx.Int64s(columns, ofAdvice)), 1))
-	return prices{g.Add(fees, pair), g.And(available, exists)}
+	fees = g.Add(g.Gather(expert, g.Const(onnx.Int64s(columns, ofExpert)), 1), g.Gather(advice, g.Const(onnx.Int64s(columns, ofAdvice)), 1))
+	return g.Add(fees, pair), g.And(available, exists)
 }
 
 // fixed marks the best fixed pair: the first of the available ones with the smallest mean loss plus fee.
-func (d decodeEstimate) fixed(g *onnx.Graph, p *Policy, at prices) *onnx.Value {
+func (d decodeEstimate) fixed(g *onnx.Graph, p *Policy, fees, available *onnx.Value) *onnx.Value {
 	n := p.Actions.Len()
 	row := []int64{1, int64(n)}
 	mean, index := make([]float32, n), make([]float32, n)
 	for i := range index {
 		mean[i], index[i] = float32(p.Estimate.Constant[i]), float32(i)
 	}
-	cost := g.Add(g.Const(onnx.Float32s(row, mean)), at.fees)
-	cost = g.Where(at.available, cost, g.Scalar(onnx.Float32, -excludedScore))
+	cost := g.Add(g.Const(onnx.Float32s(row, mean)), fees)
+	cost = g.Where(available, cost, g.Scalar(onnx.Float32, -excludedScore))
 	best := g.Equal(cost, g.ReduceMin(cost, true, 1))
 	number := g.Const(onnx.Float32s(row, index))
 	first := g.ReduceMin(g.Where(best, number, g.Scalar(onnx.Float32, float64(n))), true, 1)

@@ -7,17 +7,18 @@ import (
 	"maps"
 	"strconv"
 
+	"pipe/costs"
 	"pipe/onnx"
 )
 
 // WithoutKey is the key of the metadata of a frozen policy for the pairs that it must not choose besides those that do
-// not exist: a JSON list as in [PriceChange].
+// not exist: a JSON list as in [PriceChange].Without.
 const WithoutKey = "without"
 
 // FrozenKey is the key of the metadata of a frozen policy for the [Digest] of the any-price policy that it was cut from.
 const FrozenKey = "frozen_from"
 
-// UncheckedKey is the key of the metadata of a frozen policy for [Pricing.Unchecked], a JSON list.
+// UncheckedKey is the key of the metadata of a frozen policy for the Unchecked of [Prices], a JSON list.
 const UncheckedKey = "unchecked_prices"
 
 // keysOfPrices are the keys of figures about many prices, or about those of the training.
@@ -27,7 +28,7 @@ var keysOfPrices = []string{GuardKey, "validation"}
 // scores are those of m at these prices, bit for bit. The lambda and the fees of its metadata are the given ones. The
 // guard and the losses in the metadata of m are about many prices, and are left out. m is not changed, and its constants
 // are shared. The error is [ErrFixedPrices] if m has no inputs for prices, and else that of [Info.Price].
-func Freeze(m *onnx.Model, c PriceChange) (*onnx.Model, *Pricing, error) {
+func Freeze(m *onnx.Model, c PriceChange) (*onnx.Model, *Prices, error) {
 	info, err := Parse(m)
 	if err != nil {
 		return nil, nil, err
@@ -42,7 +43,7 @@ func Freeze(m *onnx.Model, c PriceChange) (*onnx.Model, *Pricing, error) {
 	if at.Pairs != nil {
 		return nil, nil, errors.New("a file with fixed prices has no place for fees of pairs")
 	}
-	out, err := m.WithConstants(at.Prices().tensors())
+	out, err := m.WithConstants(at.Tensors())
 	if err != nil {
 		return nil, nil, fmt.Errorf("freeze policy: %w", err)
 	}
@@ -50,37 +51,21 @@ func Freeze(m *onnx.Model, c PriceChange) (*onnx.Model, *Pricing, error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("freeze policy: %w", err)
 	}
-	out.SetMetadata(frozen(m.Metadata(), at, c, digest))
+	out.SetMetadata(frozen(m.Metadata(), info.Actions, at, c, digest))
 	if _, err := Parse(out); err != nil {
 		return nil, nil, fmt.Errorf("freeze policy: %w", err)
 	}
 	return out, at, nil
 }
 
-// tensors are the prices by the names of the inputs that take them.
-func (p Prices) tensors() map[string]*onnx.Tensor {
-	row := func(n int) []int64 { return []int64{1, int64(n)} }
-	pairs := len(p.Experts) * len(p.Advice)
-	ofPairs := p.Pairs
-	if ofPairs == nil {
-		ofPairs = make([]float32, pairs)
-	}
-	return map[string]*onnx.Tensor{
-		ExpertFeesInput: onnx.Float32s(row(len(p.Experts)), p.Experts),
-		AdviceFeesInput: onnx.Float32s(row(len(p.Advice)), p.Advice),
-		PairFeesInput:   onnx.Float32s(row(pairs), ofPairs),
-		AvailableInput:  onnx.Bools(row(pairs), p.Available),
-	}
-}
-
 // frozen is the metadata of the frozen policy.
-func frozen(meta map[string]string, at *Pricing, c PriceChange, digest string) map[string]string {
+func frozen(meta map[string]string, a *costs.Actions, at *Prices, c PriceChange, digest string) map[string]string {
 	meta = maps.Clone(meta)
 	delete(meta, keyPrefix+PricesKey)
 	set := func(key, value string) { meta[keyPrefix+key] = value }
 	set("format", strconv.Itoa(1))
 	set("lambda", formatFloat(at.Lambda))
-	set("actions", string(at.Actions.JSON()))
+	set("actions", string(at.In(a).JSON()))
 	set(FrozenKey, digest)
 	list := func(key string, values []string) {
 		if len(values) == 0 {
@@ -92,7 +77,7 @@ func frozen(meta map[string]string, at *Pricing, c PriceChange, digest string) m
 		}
 		set(key, string(b))
 	}
-	list(WithoutKey, c.Without)
+	list(WithoutKey, textsOf(c.Without))
 	list(UncheckedKey, at.Unchecked)
 	for _, key := range keysOfPrices {
 		delete(meta, keyPrefix+key)

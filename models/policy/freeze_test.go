@@ -3,7 +3,6 @@ package policy
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -23,17 +22,17 @@ func drawChange(t *rapid.T, p *Policy) PriceChange {
 	}
 	for _, e := range p.Actions.Experts {
 		if rapid.Bool().Draw(t, "of "+e.Name) {
-			c.Fees = append(c.Fees, fmt.Sprintf("expert=%s:%g", e.Name, rapid.Float64Range(0, 3).Draw(t, "fee")))
+			c.Fees = append(c.Fees, Fee{Expert(e.Name), rapid.Float64Range(0, 3).Draw(t, "fee")})
 		}
 	}
 	for _, v := range p.Actions.Advice[1:] {
 		if rapid.Bool().Draw(t, "of "+v.Name) {
-			c.Fees = append(c.Fees, fmt.Sprintf("advice=%s:%g", v.Name, rapid.Float64Range(0, 3).Draw(t, "fee")))
+			c.Fees = append(c.Fees, Fee{Advice(v.Name), rapid.Float64Range(0, 3).Draw(t, "fee")})
 		}
 	}
 	for i := 1; i < p.Actions.Len(); i++ {
 		if rapid.IntRange(0, 4).Draw(t, "left out") == 0 {
-			c.Without = append(c.Without, "pair="+p.Actions.Name(i))
+			c.Without = append(c.Without, Pair(p.Actions.Name(i)))
 		}
 	}
 	return c
@@ -65,7 +64,7 @@ func TestFrozenPolicyHasTheSameScores(t *testing.T) {
 			defer f.Close()
 			for _, rows := range []int{1, 20} {
 				part := x[:rows*p.FeatureDim()]
-				want := decideAt(t, d, at.Prices(), part)
+				want := decideAt(t, d, at, part)
 				got, err := f.Decide(context.Background(), part, rows)
 				if err != nil {
 					t.Fatal(err)
@@ -90,8 +89,8 @@ func TestFrozenPolicyIsAPolicyWithFixedPrices(t *testing.T) {
 		t.Fatal(err)
 	}
 	before, _ := m.Marshal()
-	fee := "expert=" + p.Actions.Experts[0].Name + ":0.75"
-	for _, c := range []PriceChange{{}, {Lambda: new(2.0)}, {Fees: []string{fee}}, {Lambda: new(100.0), Without: []string{"pair=" + p.Actions.Name(p.Actions.Len()-1)}}} {
+	fee := Fee{Expert(p.Actions.Experts[0].Name), 0.75}
+	for _, c := range []PriceChange{{}, {Lambda: new(2.0)}, {Fees: []Fee{fee}}, {Lambda: new(100.0), Without: []Part{Pair(p.Actions.Name(p.Actions.Len() - 1))}}} {
 		frozen, _, err := Freeze(m, c)
 		if err != nil {
 			t.Fatal(err)
@@ -131,10 +130,10 @@ func TestFrozenPolicyIsAPolicyWithFixedPrices(t *testing.T) {
 	if after, _ := m.Marshal(); !slices.Equal(before, after) {
 		t.Error("the any-price policy changed")
 	}
-	if _, _, err := Freeze(m, PriceChange{Pairs: []string{p.Actions.Name(0) + ":0.5"}}); err == nil || !strings.Contains(err.Error(), "fees of pairs") {
+	if _, _, err := Freeze(m, PriceChange{Fees: []Fee{{Pair(p.Actions.Name(0)), 0.5}}}); err == nil || !strings.Contains(err.Error(), "fees of pairs") {
 		t.Errorf("fees of pairs: %v", err)
 	}
-	if _, _, err := Freeze(m, PriceChange{Fees: []string{"expert=missing:1"}}); err == nil || !strings.Contains(err.Error(), "unknown expert") {
+	if _, _, err := Freeze(m, PriceChange{Fees: []Fee{{Of: Expert("missing"), Amount: 1}}}); err == nil || !strings.Contains(err.Error(), "unknown expert") {
 		t.Errorf("error %v", err)
 	}
 }
@@ -147,7 +146,7 @@ func TestFrozenPolicyLeavesPairsOut(t *testing.T) {
 		t.Fatal(err)
 	}
 	first := p.Actions.Name(0)
-	frozen, _, err := Freeze(m, PriceChange{Without: []string{"pair=" + first}})
+	frozen, _, err := Freeze(m, PriceChange{Without: []Part{Pair(first)}})
 	if err != nil {
 		t.Fatal(err)
 	}

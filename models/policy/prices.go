@@ -7,27 +7,98 @@ import (
 	"slices"
 
 	"pipe/costs"
-	"pipe/internal/finite"
+	"pipe/onnx"
 )
 
-// Prices are what a decision of an any-price policy costs besides its task loss, and which pairs may be chosen.
+// Prices are what a decision costs besides its task loss, and which pairs may be chosen. They are shared: do not change
+// those that another made.
 type Prices struct {
-	Experts   []float32 // J, fee of each expert
-	Advice    []float32 // K+1, fee of each advice, already multiplied by lambda; the first is 0
-	Pairs     []float32 // J(K+1), added to both; nil: 0 for every pair
-	Available []bool    // J(K+1), see [ParseWithout]; nil: every pair that exists
+	Lambda    float64   // multiplier of the fees of advice
+	Experts   []float64 // J, fee of each expert
+	Advice    []float64 // K+1, fee of each advice, before lambda; the first is 0
+	Pairs     []float64 // J(K+1), added to both; nil: 0 for every pair
+	Available []bool    // J(K+1), pairs that may be chosen, see [Without]
+	// Unchecked says, one reason each, why these prices are not among those for which the policy was compared with the best
+	// fixed pair. Empty: they are, or the policy has fixed prices.
+	Unchecked []string
 }
 
-// PricesOf are the fees of the actions at lambda.
-func PricesOf(a *costs.Actions, lambda float64) Prices {
-	var p Prices
-	for _, e := range a.Experts {
-		p.Experts = append(p.Experts, float32(e.Fee))
+// PricesOf are the fees of the actions at lambda. Every pair that exists may be chosen.
+func PricesOf(a *costs.Actions, lambda float64) *Prices {
+	p := &Prices{Lambda: lambda, Experts: make([]float64, len(a.Experts)), Advice: make([]float64, len(a.Advice)), Available: a.Mask()}
+	for j, e := range a.Experts {
+		p.Experts[j] = e.Fee
 	}
-	for _, v := range a.Advice {
-		p.Advice = append(p.Advice, float32(lambda*v.Fee))
+	for k, v := range a.Advice {
+		p.Advice[k] = v.Fee
 	}
 	return p
+}
+
+// Fee is what a pair costs besides its task loss.
+func (p *Prices) Fee(pair int) float64 {
+	fee := p.Experts[pair/len(p.Advice)] + p.Lambda*p.Advice[pair%len(p.Advice)]
+	if p.Pairs != nil {
+		fee += p.Pairs[pair]
+	}
+	return fee
+}
+
+// Fees are those of every pair: J(K+1).
+func (p *Prices) Fees() []float64 {
+	fees := make([]float64, len(p.Experts)*len(p.Advice))
+	for i := range fees {
+		fees[i] = p.Fee(i)
+	}
+	return fees
+}
+
+// In are the actions with the fees of experts and advice of p.
+func (p *Prices) In(a *costs.Actions) *costs.Actions {
+	out := *a
+	out.Experts, out.Advice = slices.Clone(a.Experts), slices.Clone(a.Advice)
+	for j := range out.Experts {
+		out.Experts[j].Fee = p.Experts[j]
+	}
+	for k := range out.Advice {
+		out.Advice[k].Fee = p.Advice[k]
+	}
+	return &out
+}
+
+// Tensors are the inputs of an any-price policy file by their names: one row each. Fees of advice are multiplied by lambda.
+func (p *Prices) Tensors() map[string]*onnx.Tensor {
+	pairs := len(p.Experts) * len(p.Advice)
+	in := inputs{make([]float32, len(p.Experts)), make([]float32, len(p.Advice)), make([]float32, pairs), make([]bool, pairs)}
+	in.set(p)
+	row := func(n int) []int64 { return []int64{1, int64(n)} }
+	return map[string]*onnx.Tensor{
+		ExpertFeesInput: onnx.Float32s(row(len(in.experts)), in.experts),
+		AdviceFeesInput: onnx.Float32s(row(len(in.advice)), in.advice),
+		PairFeesInput:   onnx.Float32s(row(pairs), in.pairs),
+		AvailableInput:  onnx.Bools(row(pairs), in.available),
+	}
+}
+
+// inputs is the memory of one row of the inputs of a graph besides the features.
+type inputs struct {
+	experts, advice, pairs []float32
+	available              []bool
+}
+
+// set writes prices.
+func (in inputs) set(p *Prices) {
+	for j, fee := range p.Experts {
+		in.experts[j] = float32(fee)
+	}
+	for k, fee := range p.Advice {
+		in.advice[k] = float32(p.Lambda * fee)
+	}
+	clear(in.pairs)
+	for i, fee := range p.Pairs {
+		in.pairs[i] = float32(fee)
+	}
+	copy(in.available, p.Available)
 }
 
 // At returns an any-price policy with its prices fixed: the fees of its actions at lambda. Other policies are returned as
@@ -45,24 +116,35 @@ func (p *Policy) At(lambda float64) *Policy {
 }
 
 // check reports why the prices do not fit the actions.
-func (p Prices) check(a *costs.Actions) error {
+func (p *Prices) check(a *costs.Actions) error {
 	pairs := a.Len()
 	switch {
 	case len(p.Experts) != len(a.Experts) || len(p.Advice) != len(a.Advice):
 		return fmt.Errorf("fees of %d experts and %d advice, the policy has %d and %d", len(p.Experts), len(p.Advice), len(a.Experts), len(a.Advice))
-	case p.Pairs != nil && len(p.Pairs) != pairs, p.Available != nil && len(p.Available) != pairs:
+	case p.Pairs != nil && len(p.Pairs) != pairs, len(p.Available) != pairs:
 		return fmt.Errorf("%d fees and %d masks of pairs, the policy has %d pairs", len(p.Pairs), len(p.Available), pairs)
-	case finite.First(p.Experts) >= 0 || finite.First(p.Advice) >= 0 || finite.First(p.Pairs) >= 0:
+	case !areFees(p.Experts, 1) || !areFees(p.Advice, p.Lambda) || !areFees(p.Pairs, 1):
 		return errors.New("a fee is not finite")
 	case p.Advice[0] != 0:
 		return fmt.Errorf("the fee of %q is %g, but no advice is free", a.Advice[0].Name, p.Advice[0])
-	case p.Available != nil && !slices.Contains(p.Available, true):
+	case !slices.Contains(p.Available, true):
 		return errors.New("no pair may be chosen")
 	}
 	return nil
 }
 
-// equal reports whether two prices are the same.
-func (p Prices) equal(o Prices) bool {
-	return slices.Equal(p.Experts, o.Experts) && slices.Equal(p.Advice, o.Advice) && slices.Equal(p.Pairs, o.Pairs) && slices.Equal(p.Available, o.Available)
+// areFees reports whether fees are finite as the graph sees them.
+func areFees(fees []float64, factor float64) bool {
+	for _, fee := range fees {
+		if v := float32(factor * fee); v-v != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// equal reports whether a policy decides the same at two prices.
+func (p *Prices) equal(o *Prices) bool {
+	return p == o || p.Lambda == o.Lambda && slices.Equal(p.Experts, o.Experts) && slices.Equal(p.Advice, o.Advice) &&
+		slices.Equal(p.Pairs, o.Pairs) && slices.Equal(p.Available, o.Available)
 }

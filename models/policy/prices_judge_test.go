@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"testing"
 
 	"pipe/internal/judge"
@@ -71,11 +70,11 @@ func TestAnyPriceInPython(t *testing.T) {
 				t.Fatal(err)
 			}
 			fixed = append(fixed, path)
-			prices, row := at.Prices(), x[n*dim:(n+1)*dim]
-			want = append(want, decideAt(t, d, prices, row))
+			prices, row := at.Tensors(), x[n*dim:(n+1)*dim]
+			want = append(want, decideAt(t, d, at, row))
 			for name, values := range map[string]any{
-				FeaturesInput: row, ExpertFeesInput: prices.Experts, AdviceFeesInput: prices.Advice,
-				PairFeesInput: make([]float32, p.Actions.Len()), AvailableInput: prices.Available,
+				FeaturesInput: row, ExpertFeesInput: prices[ExpertFeesInput].Float32s(), AdviceFeesInput: prices[AdviceFeesInput].Float32s(),
+				PairFeesInput: make([]float32, p.Actions.Len()), AvailableInput: at.Available,
 			} {
 				feeds[name] = append(feeds[name], values)
 			}
@@ -89,14 +88,14 @@ func TestAnyPriceInPython(t *testing.T) {
 func randomChange(rng *rand.Rand, p *Policy) PriceChange {
 	c := PriceChange{Lambda: new(8 * rng.Float64())}
 	for _, e := range p.Actions.Experts {
-		c.Fees = append(c.Fees, "expert="+e.Name+":"+strconv.FormatFloat(rng.Float64(), 'g', -1, 64))
+		c.Fees = append(c.Fees, Fee{Expert(e.Name), rng.Float64()})
 	}
 	for _, v := range p.Actions.Advice[1:] {
-		c.Fees = append(c.Fees, "advice="+v.Name+":"+strconv.FormatFloat(rng.Float64()/4, 'g', -1, 64))
+		c.Fees = append(c.Fees, Fee{Advice(v.Name), rng.Float64() / 4})
 	}
 	for i := 1; i < p.Actions.Len(); i++ {
 		if rng.IntN(5) == 0 {
-			c.Without = append(c.Without, "pair="+p.Actions.Name(i))
+			c.Without = append(c.Without, Pair(p.Actions.Name(i)))
 		}
 	}
 	return c

@@ -2,6 +2,7 @@ package policy
 
 import (
 	"context"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -34,11 +35,12 @@ func anyPrice(t testing.TB, seed uint64) (*Policy, *Decider, []float32) {
 }
 
 // drawPrices are random fees, sometimes of pairs too and with a mask that leaves an existing pair.
-func drawPrices(t *rapid.T, p *Policy) Prices {
-	fee := rapid.Float32Range(0, 2)
-	at := Prices{
+func drawPrices(t *rapid.T, p *Policy) *Prices {
+	fee := rapid.Map(rapid.Float32Range(0, 2), func(v float32) float64 { return float64(v) })
+	at := &Prices{
+		Lambda:  1,
 		Experts: rapid.SliceOfN(fee, len(p.Actions.Experts), len(p.Actions.Experts)).Draw(t, "experts"),
-		Advice:  rapid.SliceOfN(fee, len(p.Actions.Advice), len(p.Actions.Advice)).Draw(t, "advice"),
+		Advice:  rapid.SliceOfN(fee, len(p.Actions.Advice), len(p.Actions.Advice)).Draw(t, "advice"), Available: p.Actions.Mask(),
 	}
 	at.Advice[0] = 0
 	if rapid.Bool().Draw(t, "of pairs") {
@@ -51,7 +53,7 @@ func drawPrices(t *rapid.T, p *Policy) Prices {
 	return at
 }
 
-func decideAt(t interface{ Fatal(...any) }, d *Decider, at Prices, x []float32) *Decisions {
+func decideAt(t interface{ Fatal(...any) }, d *Decider, at *Prices, x []float32) *Decisions {
 	out, err := d.DecideAt(context.Background(), at, x, len(x)/d.Info().Dim)
 	if err != nil {
 		t.Fatal(err)
@@ -102,13 +104,13 @@ func TestDearerPairsAreNotChosenMore(t *testing.T) {
 			at := drawPrices(t, p)
 			before := decideAt(t, d, at, x)
 			i := rapid.IntRange(0, p.Actions.Len()-1).Draw(t, "pair")
-			dearer := at
+			dearer := *at
 			dearer.Pairs = slices.Clone(at.Pairs)
 			if dearer.Pairs == nil {
-				dearer.Pairs = make([]float32, p.Actions.Len())
+				dearer.Pairs = make([]float64, p.Actions.Len())
 			}
-			dearer.Pairs[i] += rapid.Float32Range(0, 3).Draw(t, "rise")
-			after := decideAt(t, d, dearer, x)
+			dearer.Pairs[i] += float64(rapid.Float32Range(0, 3).Draw(t, "rise"))
+			after := decideAt(t, d, &dearer, x)
 			for n, action := range after.Action {
 				if int(action) == i && before.Action[n] != action {
 					t.Fatalf("row %d: %s is chosen since it is dearer", n, p.Actions.Name(i))
@@ -126,20 +128,20 @@ func TestMasksAndFeesByPair(t *testing.T) {
 		rapid.Check(t, func(t *rapid.T) {
 			at := drawPrices(t, p)
 			got := decideAt(t, d, at, x)
-			byPair := Prices{Experts: make([]float32, len(at.Experts)), Advice: make([]float32, len(at.Advice)), Available: at.Available}
+			byPair := &Prices{Lambda: 1, Experts: make([]float64, len(at.Experts)), Advice: make([]float64, len(at.Advice)), Available: at.Available}
 			for i := range p.Actions.Len() {
 				j, k := p.Actions.Pair(i)
-				fee := at.Experts[j] + at.Advice[k]
+				fee := float32(at.Experts[j]) + float32(at.Advice[k]) // as the graph adds them
 				if at.Pairs != nil {
-					fee += at.Pairs[i]
+					fee += float32(at.Pairs[i])
 				}
-				byPair.Pairs = append(byPair.Pairs, fee)
+				byPair.Pairs = append(byPair.Pairs, float64(fee))
 			}
 			if other := decideAt(t, d, byPair, x); !slices.Equal(other.Scores, got.Scores) {
 				t.Fatal("fees by pair give other scores")
 			}
 			for n, action := range got.Action {
-				if at.Available != nil && !at.Available[action] {
+				if !at.Available[action] {
 					t.Fatalf("row %d: %s is masked out", n, p.Actions.Name(int(action)))
 				}
 			}
@@ -196,13 +198,18 @@ func BenchmarkDecideOneByEstimates(b *testing.B) {
 func TestPricesRefuse(t *testing.T) {
 	p, d, x := anyPrice(t, 2)
 	good := PricesOf(p.Actions, 1)
-	for name, at := range map[string]Prices{
-		"no prices":       {},
-		"an expert less":  {Experts: good.Experts[1:], Advice: good.Advice},
-		"none is free":    {Experts: good.Experts, Advice: append([]float32{1}, good.Advice[1:]...)},
-		"pairs missing":   {Experts: good.Experts, Advice: good.Advice, Pairs: []float32{1}},
-		"nothing is left": {Experts: good.Experts, Advice: good.Advice, Available: make([]bool, p.Actions.Len())},
+	for name, change := range map[string]func(at *Prices){
+		"no prices":       func(at *Prices) { *at = Prices{} },
+		"an expert less":  func(at *Prices) { at.Experts = at.Experts[1:] },
+		"none is free":    func(at *Prices) { at.Advice = append([]float64{1}, at.Advice[1:]...) },
+		"not finite":      func(at *Prices) { at.Lambda = math.Inf(1) },
+		"too large":       func(at *Prices) { at.Experts = append([]float64{1e300}, at.Experts[1:]...) },
+		"pairs missing":   func(at *Prices) { at.Pairs = []float64{1} },
+		"no mask":         func(at *Prices) { at.Available = nil },
+		"nothing is left": func(at *Prices) { at.Available = make([]bool, p.Actions.Len()) },
 	} {
+		at := new(*good)
+		change(at)
 		if _, err := d.DecideAt(context.Background(), at, x, 20); err == nil {
 			t.Errorf("%s: no error", name)
 		}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"pipe/costs"
+	"pipe/models/policy"
 	"pipe/onnx/hf/hftest"
 	"pipe/onnx/ort/orttest"
 	"pipe/pipeline/decide"
@@ -18,8 +19,8 @@ import (
 )
 
 // frozenAt are prices at which tests fix those of decidetest.AnyPrice.
-func frozenAt() decide.PriceChange {
-	return decide.PriceChange{Lambda: new(3.0), Fees: []string{"expert=c:0.02", "advice=long:0.05"}, Without: []string{"pair=c/short"}}
+func frozenAt() policy.PriceChange {
+	return policy.PriceChange{Lambda: new(3.0), Fees: []policy.Fee{{Of: policy.Expert("c"), Amount: 0.02}, {Of: policy.Advice("long"), Amount: 0.05}}, Without: []policy.Part{policy.Pair("c/short")}}
 }
 
 // A file whose prices were fixed decides on every row with the scores of the any-price file at these prices, and loads
@@ -51,7 +52,7 @@ func TestConvertFixesPrices(t *testing.T) {
 	s := decide.DefaultStreamOptions()
 	s.In, s.Policy, s.Prices = rows, anyPrice, frozenAt()
 	want := decided(t, rt, s)
-	s.Policy, s.Prices = fixed, decide.PriceChange{}
+	s.Policy, s.Prices = fixed, policy.PriceChange{}
 	if got := decided(t, rt, s); got != want || strings.Count(got, "\n") != 301 {
 		t.Errorf("the fixed file decides %.300s\nthe any-price file %.300s", got, want)
 	}
@@ -89,7 +90,7 @@ func TestMergeOfAnAnyPricePolicy(t *testing.T) {
 	s := decide.DefaultStreamOptions()
 	s.Policy, s.Encoder, s.Text, s.In, s.Prices = anyPrice, model, "claim", in, frozenAt()
 	want := decided(t, rt, s)
-	s.Policy, s.Encoder, s.Prices = merged, "", decide.PriceChange{}
+	s.Policy, s.Encoder, s.Prices = merged, "", policy.PriceChange{}
 	if got := decided(t, rt, s); got != want {
 		t.Errorf("merged %s\nits parts %s", got, want)
 	}
@@ -101,7 +102,7 @@ func TestConvertRefusesPrices(t *testing.T) {
 	for want, o := range map[string]Options{
 		"pipe train --any-price":       {Model: fixed, Prices: frozenAt()},
 		"is a policy, not an encoder":  {Model: fixed},
-		"unknown expert":               {Model: anyPrice, Prices: decide.PriceChange{Fees: []string{"expert=d:1"}}},
+		"unknown expert":               {Model: anyPrice, Prices: policy.PriceChange{Fees: []policy.Fee{{Of: policy.Expert("d"), Amount: 1}}}},
 		"which has no settings of enc": {Model: anyPrice, MaxLength: 3, Prices: frozenAt()},
 		"no policy can follow it":      {Model: anyPrice, Merge: fixed},
 		"not a policy":                 {Model: filepath.Join(dir, "encoder.onnx"), Prices: frozenAt()},

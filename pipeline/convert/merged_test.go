@@ -14,6 +14,7 @@ import (
 	"pipe/featurize"
 	"pipe/internal/realdata"
 	"pipe/onnx"
+	"pipe/models/policy"
 	"pipe/onnx/hf/hftest"
 	"pipe/onnx/ort"
 	"pipe/onnx/ort/orttest"
@@ -81,7 +82,7 @@ func TestMergedFileDecidesAsItsParts(t *testing.T) {
 			if _, err := Run(t.Context(), Options{Model: encoder, Merge: o.Policy, Out: merged}); err != nil {
 				t.Fatal(err)
 			}
-			for _, without := range [][]string{nil, {"expert=large"}} {
+			for _, without := range [][]policy.Part{nil, {policy.Expert("large")}} {
 				o.Prices.Without = without
 				want := decided(t, rt, o)
 				alone := o

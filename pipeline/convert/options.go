@@ -8,6 +8,7 @@ import (
 
 	"pipe/featurize"
 	"pipe/featurize/pixel"
+	"pipe/models/policy"
 	"pipe/onnx/hf"
 	"pipe/pipeline/decide"
 	"pipe/pipeline/stage"
@@ -26,7 +27,7 @@ type Options struct {
 	Precision  featurize.Precision // of images; empty: as an encoder's file has it, else float32
 	// Prices are those of the policy with fixed prices that is made of an any-price policy. The model is then this policy,
 	// or Merge is.
-	Prices decide.PriceChange
+	Prices policy.PriceChange
 }
 
 // DefaultOptions takes the model as it is.

@@ -5,9 +5,6 @@ import (
 	"pipe/models/policy"
 )
 
-// PriceChange says how prices differ from those that a policy was trained with.
-type PriceChange = policy.PriceChange
-
 // Decision is what a policy chooses for one row: a pair of an expert and an advice.
 type Decision struct {
 	Action      int       // the index of the pair: ExpertIndex * number of advice + AdviceIndex
@@ -18,8 +15,8 @@ type Decision struct {
 	Scores      []float32 // of every pair, by action; higher is better. Pairs that are not available have the lowest
 	// Loss and Cost are what a policy by estimates expects of every pair, by action: the task loss with measured fees, and
 	// the same plus the fees. nil for other policies. Those of pairs that do not exist are above 1e29.
-	Loss, Cost []float32 `json:",omitempty"`
-	Excluded   []string  `json:",omitempty"` // what Router.Without has excluded so far, as it was given
+	Loss, Cost []float32     `json:",omitempty"`
+	Excluded   []policy.Part `json:",omitempty"` // what Router.Without has excluded so far
 }
 
 // decisions are those of a batch by name.

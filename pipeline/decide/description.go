@@ -155,9 +155,9 @@ func (d *Description) takePrices(info *policy.Info) {
 		return
 	}
 	d.Prices = &DescribedPrices{PriceRange: *info.Prices}
-	trained, in := policy.PricesOf(info.Actions, info.Lambda), &d.Prices.Inputs
-	in.Experts, in.Advice, in.Available = trained.Experts, trained.Advice, info.Actions.Mask()
-	in.Pairs = make([]float32, info.Actions.Len())
+	trained, in := policy.PricesOf(info.Actions, info.Lambda).Tensors(), &d.Prices.Inputs
+	in.Experts, in.Advice = trained[policy.ExpertFeesInput].Float32s(), trained[policy.AdviceFeesInput].Float32s()
+	in.Pairs, in.Available = trained[policy.PairFeesInput].Float32s(), trained[policy.AvailableInput].Bools()
 }
 
 // takeEncoder describes the encoder in front of the policy, if there is one.

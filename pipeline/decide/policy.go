@@ -130,7 +130,7 @@ func (f *PolicyFile) Open(rt *ort.Runtime) (*policy.Decider, error) {
 }
 
 // Freeze makes a policy with fixed prices of an any-price policy. The errors are *stage.OptionError.
-func (f *PolicyFile) Freeze(c PriceChange) (*PolicyFile, *UsedPrices, error) {
+func (f *PolicyFile) Freeze(c policy.PriceChange) (*PolicyFile, *UsedPrices, error) {
 	if _, err := f.price(c); err != nil {
 		return nil, nil, err
 	}
@@ -139,7 +139,7 @@ func (f *PolicyFile) Freeze(c PriceChange) (*PolicyFile, *UsedPrices, error) {
 		fixed := &PolicyFile{path: f.path, model: m}
 		fixed.Info, err = policy.Parse(m)
 		if err == nil {
-			return fixed, newUsedPrices(at, c.Without), nil
+			return fixed, newUsedPrices(f.Info.Actions, at, c.Without), nil
 		}
 	}
 	return nil, nil, &stage.OptionError{Err: fmt.Errorf("policy %q: %w", f.path, err)}
@@ -149,7 +149,7 @@ func (f *PolicyFile) Freeze(c PriceChange) (*PolicyFile, *UsedPrices, error) {
 func (f *PolicyFile) Model() *onnx.Model { return f.model }
 
 // price applies a change to the prices of the policy. One that does not fit it is an *stage.OptionError.
-func (f *PolicyFile) price(c PriceChange) (*policy.Pricing, error) {
+func (f *PolicyFile) price(c policy.PriceChange) (*policy.Prices, error) {
 	p, err := f.Info.Price(c)
 	if errors.Is(err, policy.ErrFixedPrices) {
 		err = fmt.Errorf("%w, those of lambda %g: pipe train --any-price makes policies whose lambda and fees can be set", err, f.Info.Lambda)

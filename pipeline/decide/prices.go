@@ -15,33 +15,28 @@ type UsedPrices struct {
 	Experts map[string]float64 `json:"experts"`         // fees by name
 	Advice  map[string]float64 `json:"advice"`          // fees by name, before lambda
 	Pairs   map[string]float64 `json:"pairs,omitempty"` // fees by name that are not 0, which are added to both
-	Without []string           `json:"without,omitempty"`
-	// Unchecked says why the policy was not compared with the best fixed pair at these prices, see policy.Pricing.
+	Without []policy.Part      `json:"without,omitempty"`
+	// Unchecked says why the policy was not compared with the best fixed pair at these prices, see policy.Prices.
 	Unchecked []string `json:"unchecked,omitempty"`
 	Idle      string   `json:"idle,omitempty"` // why lambda changes nothing, if it is not 1
 
 	actions *costs.Actions
 }
 
-func newUsedPrices(p *policy.Pricing, without []string) *UsedPrices {
-	u := &UsedPrices{
-		Lambda: p.Lambda, Experts: map[string]float64{}, Advice: map[string]float64{}, Without: without, Unchecked: p.Unchecked, actions: p.Actions,
-	}
+// newUsedPrices names prices of a policy with the actions a.
+func newUsedPrices(a *costs.Actions, p *policy.Prices, without []policy.Part) *UsedPrices {
+	a = p.In(a)
+	fees := a.FeeList()
+	u := &UsedPrices{Lambda: p.Lambda, Experts: fees.Experts, Advice: fees.Advice, Without: without, Unchecked: p.Unchecked, actions: a}
 	if p.Lambda != 1 {
-		u.Idle = p.Actions.LambdaIdle()
-	}
-	for _, e := range p.Actions.Experts {
-		u.Experts[e.Name] = e.Fee
-	}
-	for _, v := range p.Actions.Advice {
-		u.Advice[v.Name] = v.Fee
+		u.Idle = a.LambdaIdle()
 	}
 	for i, fee := range p.Pairs {
 		if fee != 0 {
 			if u.Pairs == nil {
 				u.Pairs = map[string]float64{}
 			}
-			u.Pairs[p.Actions.Name(i)] = fee
+			u.Pairs[a.Name(i)] = fee
 		}
 	}
 	return u
@@ -54,7 +49,7 @@ func (u *UsedPrices) AddTo(b *safetext.Fields) {
 	b.Add("advice", "%s", safetext.List(u.actions.Advice, func(x costs.Advice) string {
 		return fmt.Sprintf("%s (fee %g before lambda)", x.Name, x.Fee)
 	}))
-	b.Add("left out", "%s", strings.Join(u.Without, ", "))
+	b.Add("left out", "%s", safetext.List(u.Without, policy.Part.String))
 	b.Add("not checked", "%s", u.unchecked())
 	b.Add("note", "%s", u.Idle)
 }

@@ -24,9 +24,9 @@ import (
 )
 
 // dear are prices that differ from those of decidetest.AnyPrice.
-func dear() PriceChange {
+func dear() policy.PriceChange {
 	lambda := 0.5
-	return PriceChange{Lambda: &lambda, Fees: []string{"expert=a, or b:0.4", "advice=short:0.02"}, Without: []string{"expert=c"}}
+	return policy.PriceChange{Lambda: &lambda, Fees: []policy.Fee{{Of: policy.Expert("a, or b"), Amount: 0.4}, {Of: policy.Advice("short"), Amount: 0.02}}, Without: []policy.Part{policy.Expert("c")}}
 }
 
 // pricedRows are the decisions of the graph at the prices of dear, on rows of which features is the CSV.
@@ -45,7 +45,7 @@ func pricedRows(t *testing.T, rt *ort.Runtime, path string, n int) (want *policy
 		features += strconv.FormatFloat(float64(v), 'g', -1, 32) + ",\n"[i%3/2:i%3/2+1]
 	}
 	exists := d.Info().Actions.Mask()
-	at := policy.Prices{Experts: []float32{0.4, 0.1, 0.1}, Advice: []float32{0, 0.01, 0.1}, Available: slices.Concat(exists[:6], make([]bool, 3))}
+	at := &policy.Prices{Lambda: 1, Experts: []float64{0.4, 0.1, 0.1}, Advice: []float64{0, 0.01, 0.1}, Available: slices.Concat(exists[:6], make([]bool, 3))}
 	if want, err = d.DecideAt(t.Context(), at, x, n); err != nil {
 		t.Fatal(err)
 	}
@@ -151,7 +151,7 @@ func TestDecideAtPrices(t *testing.T) {
 	if ranked := r.Ranked(d); len(ranked) != 5 || ranked[0] != d.Action || slices.Max(ranked) >= 6 {
 		t.Errorf("ranked %v", ranked)
 	}
-	if _, err := r.Without(d, "expert=a, or b", `expert="quoted"`); err == nil {
+	if _, err := r.Without(d, policy.Expert("a, or b"), policy.Expert(`"quoted"`)); err == nil {
 		t.Error("a decision without any pair that the prices leave")
 	}
 	if p := sum.Prices; p == nil || p.Lambda != 0.5 || p.Experts["a, or b"] != 0.4 || p.Advice["short"] != 0.02 || p.Advice["long"] != 0.2 || len(p.Unchecked) != 3 {
@@ -195,13 +195,13 @@ func TestDecideRefusesPrices(t *testing.T) {
 	anyPrice, fixed := decidetest.WritePolicy(t, decidetest.AnyPrice(3)), decidetest.WritePolicy(t, decidetest.Policy(3, 4))
 	for want, c := range map[string]struct {
 		policy string
-		change PriceChange
+		change policy.PriceChange
 	}{
-		"pipe train --any-price":    {fixed, PriceChange{Lambda: &lambda}},
-		"fixed prices, those of la": {fixed, PriceChange{Fees: []string{"expert=c:1"}}},
-		"unknown expert":            {anyPrice, PriceChange{Fees: []string{"expert=d:1"}}},
-		"set twice":                 {anyPrice, PriceChange{Fees: []string{"expert=c:1", "expert=c:1"}}},
-		"no action remains":         {anyPrice, PriceChange{Without: []string{"expert=c", "expert=a, or b", `expert="quoted"`}}},
+		"pipe train --any-price":    {fixed, policy.PriceChange{Lambda: &lambda}},
+		"fixed prices, those of la": {fixed, policy.PriceChange{Fees: []policy.Fee{{Of: policy.Expert("c"), Amount: 1}}}},
+		"unknown expert":            {anyPrice, policy.PriceChange{Fees: []policy.Fee{{Of: policy.Expert("d"), Amount: 1}}}},
+		"set twice":                 {anyPrice, policy.PriceChange{Fees: []policy.Fee{{Of: policy.Expert("c"), Amount: 1}, {Of: policy.Expert("c"), Amount: 1}}}},
+		"no action remains":         {anyPrice, policy.PriceChange{Without: []policy.Part{policy.Expert("c"), policy.Expert("a, or b"), policy.Expert(`"quoted"`)}}},
 	} {
 		o := DefaultStreamOptions()
 		o.Policy, o.Prices, o.Out = c.policy, c.change, filepath.Join(t.TempDir(), "out.csv")
@@ -230,7 +230,9 @@ func TestLambdaWithoutEffectIsSaid(t *testing.T) {
 		"with a fee, unchecked": {0.1, 9, []string{"lambda 9"}, "not checked on these prices: lambda 9"},
 	} {
 		a := &costs.Actions{Experts: []costs.Expert{{Name: "a"}}, Advice: []costs.Advice{{Name: "none"}, {Name: "docs", Fee: c.fee}}}
-		used := newUsedPrices(&policy.Pricing{Actions: a, Lambda: c.lambda, Unchecked: c.unchecked}, nil)
+		at := policy.PricesOf(a, c.lambda)
+		at.Unchecked = c.unchecked
+		used := newUsedPrices(a, at, nil)
 		got := used.Caution()
 		if !strings.Contains(got, c.want) || (c.want == "") != (got == "") || (used.Idle != "") != strings.Contains(c.want, "no effect") {
 			t.Errorf("%s: %q, want %q", name, got, c.want)

@@ -36,7 +36,7 @@ type Options struct {
 	Workers int
 	// Prices are how the prices differ from those that the policy was trained with. Lambda and fees can be changed of an
 	// any-price policy only.
-	Prices PriceChange
+	Prices policy.PriceChange
 }
 
 // checkDecoder reports an unknown decoder of images; empty is the standard one.
@@ -57,7 +57,7 @@ type Router struct {
 	vectors vectors       // of what an encoder reads; nil: there is none
 	shared  bool          // others use the vectors too
 	table   *tableEncoder // of raw rows
-	pricing *policy.Pricing
+	prices  *policy.Prices
 	own     *ort.Runtime // to be closed
 	close   func() error
 	closed  atomic.Bool
@@ -122,7 +122,7 @@ func OpenFile(f *PolicyFile, o Options) (_ *Router, err error) {
 func open(rt *ort.Runtime, f *PolicyFile, input string, o Options) (_ *Router, err error) {
 	r := &Router{file: f, input: input}
 	r.close = sync.OnceValue(r.closeAll)
-	if r.pricing, err = f.price(o.Prices); err != nil {
+	if r.prices, err = f.price(o.Prices); err != nil {
 		return nil, err
 	}
 	if r.digest, err = f.Digest(); err != nil {
@@ -191,9 +191,9 @@ func (r *Router) Info() *policy.Info {
 	return r.file.Info
 }
 
-// Pricing is what pairs cost: the prices of the policy file, or as Options.Prices changed them. Do not change it. It is
-// nil for the zero Router.
-func (r *Router) Pricing() *policy.Pricing { return r.pricing }
+// Prices are those of the policy file, or as Options.Prices changed them. Do not change them. They are nil for the zero
+// Router.
+func (r *Router) Prices() *policy.Prices { return r.prices }
 
 // Digest identifies the policy, independent of its file name; see policy.Digest.
 func (r *Router) Digest() string { return r.digest }
@@ -240,11 +240,10 @@ func (r *Router) Batch(ctx context.Context, features []float32, n int) (*policy.
 	return r.batch(ctx, features, n)
 }
 
-// Without decides again on the scores of a decision, with some experts, advice and pairs excluded: each exclusion is
-// "expert=NAME", "advice=NAME" or "pair=EXPERT/ADVICE". Exclusions add up: those that the decision already has (see Decision.Excluded) still
-// hold. It is an error if a name is unknown, which lists the known ones, if no pair remains, or if the decision is not
+// Without decides again on the scores of a decision, with some experts, advice and pairs excluded. Exclusions add up: those
+// that the decision already has (see Decision.Excluded) still hold. It is an error if a name is unknown, which lists the known ones, if no pair remains, or if the decision is not
 // one of this policy.
-func (r *Router) Without(d Decision, excluded ...string) (Decision, error) {
+func (r *Router) Without(d Decision, excluded ...policy.Part) (Decision, error) {
 	if r == nil || r.file == nil {
 		return Decision{}, r.ready()
 	}
@@ -277,16 +276,16 @@ func (r *Router) Without(d Decision, excluded ...string) (Decision, error) {
 }
 
 // remaining are the pairs that may be chosen after further exclusions.
-func (r *Router) remaining(excluded []string) ([]bool, error) {
-	available, err := policy.ParseWithout(r.file.Info.Actions, excluded)
+func (r *Router) remaining(excluded []policy.Part) ([]bool, error) {
+	available, err := policy.Without(r.file.Info.Actions, excluded)
 	for i := range available {
-		available[i] = available[i] && r.pricing.Available[i]
+		available[i] = available[i] && r.prices.Available[i]
 	}
 	return available, err
 }
 
 // addUp returns a new list of the old exclusions and of those in more that are not among them; nil if there are none.
-func addUp(old, more []string) []string {
+func addUp(old, more []policy.Part) []policy.Part {
 	all := slices.Concat(old, nil)
 	for _, e := range more {
 		if !slices.Contains(all, e) {
@@ -329,11 +328,11 @@ func (r *Router) decide(ctx context.Context, features []float32, n int) ([]Decis
 // compared again among the pairs that may be chosen.
 func (r *Router) batch(ctx context.Context, features []float32, n int) (*policy.Decisions, error) {
 	if r.file.Info.Prices != nil {
-		return r.decider.DecideAt(ctx, r.pricing.Prices(), features, n)
+		return r.decider.DecideAt(ctx, r.prices, features, n)
 	}
 	d, err := r.decider.Decide(ctx, features, n)
-	if err == nil && !slices.Equal(r.pricing.Available, r.file.Info.Actions.Mask()) {
-		err = d.Masked(r.pricing.Available)
+	if err == nil && !slices.Equal(r.prices.Available, r.file.Info.Actions.Mask()) {
+		err = d.Masked(r.prices.Available)
 	}
 	return d, err
 }

@@ -15,14 +15,6 @@ import (
 // The methods in this file are for servers, which compute features apart from decisions, and decide on many requests at
 // once.
 
-// Price applies a change to the prices of the policy file. One that does not fit it is an *stage.OptionError.
-func (r *Router) Price(c PriceChange) (*policy.Pricing, error) {
-	if err := r.ready(); err != nil {
-		return nil, err
-	}
-	return r.file.price(c)
-}
-
 // Ask is one of several calls that decide together.
 type Ask = policy.Ask
 
@@ -39,12 +31,12 @@ func (r *Router) Together(ctx context.Context, asks []*Ask) {
 }
 
 // At prepares a call for other prices: nil are those of the file. finish, if it is not nil, is called with the answer.
-func (r *Router) At(at *policy.Pricing) (prices []policy.Prices, finish func(*policy.Decisions) error) {
+func (r *Router) At(at *policy.Prices) (prices []*policy.Prices, finish func(*policy.Decisions) error) {
 	switch {
 	case at == nil:
 		return nil, nil
 	case r.file.Info.Prices != nil:
-		return []policy.Prices{at.Prices()}, nil
+		return []*policy.Prices{at}, nil
 	case slices.Equal(at.Available, r.file.Info.Actions.Mask()):
 		return nil, nil
 	}

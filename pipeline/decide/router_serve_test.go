@@ -15,6 +15,7 @@ import (
 	"pipe/costs"
 	"pipe/featurize"
 	"pipe/featurize/tokenizer"
+	"pipe/models/policy"
 	"pipe/onnx"
 	"pipe/onnx/hf/hftest"
 	"pipe/onnx/ort"
@@ -106,7 +107,7 @@ func TestTogetherAtPrices(t *testing.T) {
 	rt := orttest.Open(t, 1)
 	base := opened(t, rt, path, "")
 	lambda := 3.0
-	change := PriceChange{Lambda: &lambda, Fees: []string{"expert=c:0.7"}, Without: []string{"advice=long"}}
+	change := policy.PriceChange{Lambda: &lambda, Fees: []policy.Fee{{Of: policy.Expert("c"), Amount: 0.7}}, Without: []policy.Part{policy.Advice("long")}}
 	other, err := Open(path, Options{Runtime: rt, Prices: change})
 	if err != nil {
 		t.Fatal(err)
@@ -116,7 +117,7 @@ func TestTogetherAtPrices(t *testing.T) {
 	for i := range x {
 		x[i] = float32(r.NormFloat64())
 	}
-	at, err := base.Price(change)
+	at, err := base.Info().Price(change)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,6 +22,7 @@ import (
 
 	"pipe/costs"
 	"pipe/featurize"
+	"pipe/models/policy"
 	"pipe/onnx/hf/hftest"
 	"pipe/onnx/ort"
 	"pipe/onnx/ort/orttest"
@@ -266,7 +267,7 @@ func TestRoutersThatCannotDecide(t *testing.T) {
 	if zero.Close() != nil || zero.Info() != nil || zero.Input() != "" || zero.Columns() != nil || zero.Ranked(Decision{}) != nil {
 		t.Error("the zero router is about a policy")
 	}
-	if _, err := zero.Without(Decision{}, "expert=a"); err == nil {
+	if _, err := zero.Without(Decision{}, policy.Expert("a")); err == nil {
 		t.Error("the zero router decides again")
 	}
 	for name, ask := range asks {

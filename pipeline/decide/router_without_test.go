@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"pipe/models/policy"
 	"pipe/onnx/ort/orttest"
 )
 
@@ -30,21 +31,21 @@ func TestWithoutFollowsTheRanking(t *testing.T) {
 			}
 		}
 		left := slices.DeleteFunc(ranked, func(i int) bool { j, _ := a.Pair(i); return j == d.ExpertIndex })
-		if next, err := s.router.Without(d, "expert="+d.Expert); err != nil || next.Action != left[0] || next.Expert != a.Experts[next.ExpertIndex].Name {
+		if next, err := s.router.Without(d, policy.Expert(d.Expert)); err != nil || next.Action != left[0] || next.Expert != a.Experts[next.ExpertIndex].Name {
 			t.Errorf("without %q: %+v, %v, want pair %d", d.Expert, next, err, left[0])
 		}
 		other := a.Experts[(d.ExpertIndex+1)%len(a.Experts)].Name
-		if same, err := s.router.Without(d, "expert="+other); err != nil || !cmp.Equal(same, excluding(d, "expert="+other)) {
+		if same, err := s.router.Without(d, policy.Expert(other)); err != nil || !cmp.Equal(same, excluding(d, policy.Expert(other))) {
 			t.Errorf("without %q: %+v, %v", other, same, err)
 		}
 	}
-	if _, err := s.router.Without(all[0], "expert=unknown"); err == nil || !strings.Contains(err.Error(), "known are") {
+	if _, err := s.router.Without(all[0], policy.Expert("unknown")); err == nil || !strings.Contains(err.Error(), "known are") {
 		t.Errorf("an unknown expert: %v", err)
 	}
 }
 
 // excluding is the decision with exclusions that do not change it.
-func excluding(d Decision, excluded ...string) Decision {
+func excluding(d Decision, excluded ...policy.Part) Decision {
 	d.Excluded = excluded
 	return d
 }
@@ -61,13 +62,13 @@ func TestExclusionsAddUp(t *testing.T) {
 	if first.Excluded != nil {
 		t.Errorf("a decision excludes %q", first.Excluded)
 	}
-	down, d := []string{}, first
+	down, d := []policy.Part{}, first
 	for range len(a.Experts) - 1 {
 		kept, err := json.Marshal(d)
 		if err != nil {
 			t.Fatal(err)
 		}
-		down, d = append(down, "expert="+d.Expert), Decision{}
+		down, d = append(down, policy.Expert(d.Expert)), Decision{}
 		if err := json.Unmarshal(kept, &d); err != nil {
 			t.Fatal(err)
 		}
@@ -79,7 +80,7 @@ func TestExclusionsAddUp(t *testing.T) {
 			t.Errorf("without %q: %+v, at once %+v, %v", down, d, atOnce, err)
 		}
 		for _, i := range r.Ranked(d) {
-			if j, _ := a.Pair(i); slices.Contains(down, "expert="+a.Experts[j].Name) {
+			if j, _ := a.Pair(i); slices.Contains(down, policy.Expert(a.Experts[j].Name)) {
 				t.Errorf("without %q: ranked %s", down, a.Name(i))
 			}
 		}
@@ -87,7 +88,7 @@ func TestExclusionsAddUp(t *testing.T) {
 	if again, err := r.Without(d, down[0]); err != nil || !cmp.Equal(again, d) {
 		t.Errorf("excluded again: %+v, %v", again, err)
 	}
-	if _, err := r.Without(d, "expert="+d.Expert); err == nil || !strings.Contains(err.Error(), "no action remains") {
+	if _, err := r.Without(d, policy.Expert(d.Expert)); err == nil || !strings.Contains(err.Error(), "no action remains") {
 		t.Errorf("without any expert: %v", err)
 	}
 }
@@ -103,7 +104,7 @@ func TestForeignDecisionsAreErrors(t *testing.T) {
 		"the action 9, but":  func(d *Decision) { d.Action = 9 },
 		"the action -1, but": func(d *Decision) { d.Action = -1 },
 		"0 scores":           func(d *Decision) { d.Scores = nil },
-		"unknown expert":     func(d *Decision) { d.Excluded = []string{"expert=unknown"} },
+		"unknown expert":     func(d *Decision) { d.Excluded = []policy.Part{policy.Expert("unknown")} },
 	} {
 		bad := d
 		change(&bad)

@@ -164,14 +164,14 @@ func sniff(r *bufio.Reader) string {
 	return formatCSV
 }
 
-// changedFees are the fees of the input that differ from those of a; none if the input has no actions.
-func changedFees(src featureSource, a *costs.Actions) []costs.FeeChange {
+// changedFees are the fees of the input that differ from those at which r decides; none if the input has no actions.
+func changedFees(src featureSource, r *Router) []costs.FeeChange {
 	switch s := src.(type) {
 	case *spooled:
-		return changedFees(s.featureSource, a)
+		return changedFees(s.featureSource, r)
 	case *parquetSource:
 		if here := s.reader.Actions(); here != nil {
-			return a.ChangedFees(here)
+			return r.Prices().In(r.Info().Actions).ChangedFees(here)
 		}
 	}
 	return nil

@@ -17,6 +17,7 @@ import (
 	"pipe/internal/parquetfile"
 	"pipe/internal/parquetjoin"
 	"pipe/internal/storage"
+	"pipe/models/policy"
 	"pipe/onnx/ort"
 	"pipe/pipeline/shards"
 	"pipe/pipeline/stage"
@@ -73,15 +74,23 @@ func OpenShards(rt *ort.Runtime, o ShardOptions, stdout io.Writer, p stage.Progr
 
 func (s *shardStage) Manifest() shards.Manifest { return s.manifest }
 
+// manifestPrices are the prices in a manifest, in the form that every version wrote.
+type manifestPrices struct {
+	Lambda  *float64
+	Fees    []policy.Fee
+	Pairs   []struct{} // null
+	Without []policy.Part
+}
+
 // describe says what the decisions depend on.
 func (s *shardStage) describe(rt *ort.Runtime) (m shards.Manifest, err error) {
 	o := s.options
 	settings, err := json.Marshal(struct {
 		Format, Out, Text, Image string
 		Scores, Parts            bool
-		Prices                   PriceChange
+		Prices                   manifestPrices
 		Batch                    int64
-	}{s.format, s.out, o.Text, o.Image, o.Scores, s.o.Parts, o.Prices, s.batch})
+	}{s.format, s.out, o.Text, o.Image, o.Scores, s.o.Parts, manifestPrices{Lambda: o.Prices.Lambda, Fees: o.Prices.Fees, Without: o.Prices.Without}, s.batch})
 	if err != nil {
 		return m, err
 	}
@@ -152,7 +161,7 @@ func (s *shardStage) Gather(ctx context.Context, parts *shards.Parts) (any, erro
 	if err != nil {
 		return nil, err
 	}
-	done.ChangedFees = changedFees(src, s.router.Pricing().Actions)
+	done.ChangedFees = changedFees(src, s.router)
 	src.close()
 	for shard := range parts.Len() {
 		done.Seconds += parts.Done(shard).Seconds

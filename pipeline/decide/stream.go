@@ -32,7 +32,7 @@ type StreamOptions struct {
 	Scores    bool   // write the score of every pair, and what a policy by estimates expects of it
 	Workers   int    // batches decided in parallel
 	// Prices are how the prices differ from those that the policy was trained with, see Options.Prices.
-	Prices PriceChange
+	Prices policy.PriceChange
 }
 
 // DefaultStreamOptions reads standard input, writes standard output and uses all cores.
@@ -125,11 +125,11 @@ type Summary struct {
 }
 
 // usedPrices are nil for a policy with fixed prices.
-func usedPrices(r *Router, without []string) *UsedPrices {
+func usedPrices(r *Router, without []policy.Part) *UsedPrices {
 	if r.Info().Prices == nil {
 		return nil
 	}
-	return newUsedPrices(r.Pricing(), without)
+	return newUsedPrices(r.Info().Actions, r.Prices(), without)
 }
 
 // Stream decides on a file of rows and writes a file of decisions. Memory does not grow with the number of rows, and
@@ -163,7 +163,7 @@ func Stream(ctx context.Context, rt *ort.Runtime, o StreamOptions, stdin io.Read
 	if err != nil {
 		return nil, err
 	}
-	done.ChangedFees = changedFees(src, r.Pricing().Actions)
+	done.ChangedFees = changedFees(src, r)
 	sink, err := openSink(o.Out, o.OutFormat, columns{actions: r.Info().Actions, scores: o.Scores, estimates: r.Info().Decoder == policy.DecoderEstimate}, stdout)
 	if err != nil {
 		src.close()

@@ -157,7 +157,7 @@ func TestDecideWithoutTakesTheBestRemaining(t *testing.T) {
 	p := decidetest.Policy(3, 4)
 	in, rows := writeFeatures(t, p.Actions, 200, 3)
 	o := DefaultStreamOptions()
-	o.Policy, o.In, o.Out, o.Prices.Without = decidetest.WritePolicy(t, p), in, filepath.Join(t.TempDir(), "o.parquet"), []string{"expert=c", "advice=short"}
+	o.Policy, o.In, o.Out, o.Prices.Without = decidetest.WritePolicy(t, p), in, filepath.Join(t.TempDir(), "o.parquet"), []policy.Part{policy.Expert("c"), policy.Advice("short")}
 	if _, err := Stream(t.Context(), rt, o, nil, nil, stage.Quiet); err != nil {
 		t.Fatal(err)
 	}
@@ -253,7 +253,7 @@ func TestDecideNamesTheRow(t *testing.T) {
 	p := decidetest.Policy(2, 3)
 	p.Method, p.Decoder = "l2d", policy.DecoderL2D
 	o := DefaultStreamOptions()
-	o.Policy, o.InFormat, o.Prices.Without = decidetest.WritePolicy(t, p), "csv", []string{"advice=none"}
+	o.Policy, o.InFormat, o.Prices.Without = decidetest.WritePolicy(t, p), "csv", []policy.Part{policy.Advice("none")}
 	_, err := Stream(t.Context(), rt, o, strings.NewReader("id,u,v\nfirst,1,2\n"), io.Discard, stage.Quiet)
 	var data *costs.DataError
 	if !errors.As(err, &data) || !strings.Contains(err.Error(), `id "first": no action remains`) {

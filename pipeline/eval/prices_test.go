@@ -15,7 +15,6 @@ import (
 	"pipe/models/regress"
 	"pipe/onnx/ort/orttest"
 	"pipe/pipeline/convert"
-	"pipe/pipeline/decide"
 	"pipe/pipeline/inspect"
 	"pipe/pipeline/methods"
 	"pipe/pipeline/report"
@@ -48,7 +47,7 @@ func (f *evalFiles) anyPrice(name string, change func(p *policy.Policy)) string 
 func (f *evalFiles) frozen(file, name string, lambda float64) string {
 	f.t.Helper()
 	o := convert.DefaultOptions()
-	o.Model, o.Out, o.Prices = file, filepath.Join(f.dir, name), decide.PriceChange{Lambda: &lambda}
+	o.Model, o.Out, o.Prices = file, filepath.Join(f.dir, name), policy.PriceChange{Lambda: &lambda}
 	if _, err := convert.Run(f.t.Context(), o); err != nil {
 		f.t.Fatal(err)
 	}

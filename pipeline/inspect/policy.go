@@ -101,11 +101,11 @@ func leftOut(info *policy.Info) (names []string, err error) {
 	if !ok {
 		return nil, nil
 	}
-	var without []string
-	if err := json.Unmarshal([]byte(text), &without); err != nil {
-		return nil, fmt.Errorf("metadata pipe.%s: %w", policy.WithoutKey, err)
+	var without []policy.Part
+	left := []bool(nil)
+	if err = json.Unmarshal([]byte(text), &without); err == nil {
+		left, err = policy.Without(info.Actions, without)
 	}
-	left, err := policy.ParseWithout(info.Actions, without)
 	if err != nil {
 		return nil, fmt.Errorf("metadata pipe.%s: %w", policy.WithoutKey, err)
 	}

@@ -20,7 +20,7 @@ func (m *Monitor) Status() *Status {
 	info := m.router.Info()
 	s := &Status{
 		Format: statusFormat, Watched: true,
-		Policy: PolicyInfo{File: m.file, Digest: m.router.Digest(), Method: info.Method, Lambda: m.router.Pricing().Lambda},
+		Policy: PolicyInfo{File: m.file, Digest: m.router.Digest(), Method: info.Method, Lambda: m.router.Prices().Lambda},
 		Baseline: BaselineInfo{
 			File: m.baseFile, Splits: m.o.splitNames(), Rows: m.base.rows, Sample: m.base.sampled,
 		},
@@ -184,8 +184,10 @@ func (m *Monitor) alarmStatus() *AlarmStatus {
 func (m *Monitor) remarks(s *Status) (notes []string) {
 	add := func(format string, args ...any) { notes = append(notes, fmt.Sprintf(format, args...)) }
 	o := s.Outcomes
-	if at := m.router.Pricing(); at.Lambda != 1 && at.Actions.LambdaIdle() != "" {
-		add("For this policy %s.", at.Actions.LambdaIdle())
+	if at := m.router.Prices(); at.Lambda != 1 {
+		if idle := at.In(m.router.Info().Actions).LambdaIdle(); idle != "" {
+			add("For this policy %s.", idle)
+		}
 	}
 	if s.New.Rows > 0 && m.base.mmd == nil || s.New.Rows > 0 && s.New.Rows < drift.MMDLeast {
 		add("Whole feature vectors are not compared: that needs %d rows on either side.", drift.MMDLeast)

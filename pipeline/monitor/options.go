@@ -8,8 +8,8 @@ import (
 
 	"pipe/costs"
 	"pipe/models/drift"
+	"pipe/models/policy"
 	"pipe/onnx/ort"
-	"pipe/pipeline/decide"
 )
 
 // The families of tests.
@@ -38,7 +38,7 @@ type Options struct {
 	Sample int         // most rows of the baseline that features are compared with
 	Seed   uint64      // of the sample and the random features
 	ADWIN  drift.ADWINSettings
-	Prices decide.PriceChange // at which the policy decides, see decide.Options
+	Prices policy.PriceChange // at which the policy decides, see decide.Options
 	// LossAlone says that outcomes are task losses without measured fees: those of the baseline are counted without, too.
 	LossAlone bool `json:"-"` // the digest of the baseline depends on it
 	// Raw opens the encoder in front of the policy, or Encoder, so that features can be computed of raw rows, texts or

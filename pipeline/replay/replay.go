@@ -104,7 +104,7 @@ func (l *Decisions) Identify(f *decide.PolicyFile, file string) (err error) {
 
 // At runs a policy at prices over rows of a tensor in batches. A row that cannot be decided on is a
 // *costs.DataError.
-func At(ctx context.Context, d *policy.Decider, p *policy.Pricing, t *costs.Tensor, rows []int) (Decisions, error) {
+func At(ctx context.Context, d *policy.Decider, p *policy.Prices, t *costs.Tensor, rows []int) (Decisions, error) {
 	l := Decisions{Info: d.Info()}
 	const batch = 8192
 	var features []float32
@@ -158,9 +158,9 @@ func Exported(ctx context.Context, rt *ort.Runtime, p *policy.Policy, t *costs.T
 }
 
 // decideBatch decides at prices, which only an any-price policy can choose.
-func decideBatch(ctx context.Context, d *policy.Decider, p *policy.Pricing, features []float32, n int) (*policy.Decisions, error) {
+func decideBatch(ctx context.Context, d *policy.Decider, p *policy.Prices, features []float32, n int) (*policy.Decisions, error) {
 	if d.Info().Prices == nil {
 		return d.Decide(ctx, features, n)
 	}
-	return d.DecideAt(ctx, p.Prices(), features, n)
+	return d.DecideAt(ctx, p, features, n)
 }

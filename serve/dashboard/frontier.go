@@ -11,7 +11,6 @@ import (
 
 	"pipe/costs"
 	"pipe/models/policy"
-	"pipe/pipeline/decide"
 	"pipe/serve/policies"
 )
 
@@ -92,7 +91,7 @@ func (l *latest) do(ctx context.Context, f func(context.Context) error) error {
 }
 
 // frontier decides on the kept rows of a policy at changed prices.
-func frontier(ctx context.Context, p *policies.Policy, rows []float32, change decide.PriceChange) (*Frontier, error) {
+func frontier(ctx context.Context, p *policies.Policy, rows []float32, change policy.PriceChange) (*Frontier, error) {
 	info := p.Info()
 	n := 0
 	if info.Dim > 0 {
@@ -101,7 +100,7 @@ func frontier(ctx context.Context, p *policies.Policy, rows []float32, change de
 	if n == 0 {
 		return nil, ErrNoRows
 	}
-	at, err := p.Price(change)
+	at, err := info.Price(change)
 	if err != nil {
 		return nil, err
 	}
@@ -121,7 +120,7 @@ func frontier(ctx context.Context, p *policies.Policy, rows []float32, change de
 	}
 	v := valued{loss: chosen.Loss, fees: at.Fees(), n: n}
 	f := &Frontier{Policy: p.Name, Digest: p.Digest, Rows: n, Lambda: at.Lambda, Unchecked: at.Unchecked, Chosen: v.point(1, chosen.Action)}
-	f.Pairs = v.pairs(at.Actions, chosen.Action)
+	f.Pairs = v.pairs(info.Actions, chosen.Action)
 	if info.Prices == nil {
 		return f, nil
 	}
@@ -162,7 +161,7 @@ func rowsWithin(n int, took time.Duration) int {
 }
 
 // decideRows decides in parts. Scores are left out.
-func decideRows(ctx context.Context, p *policies.Policy, at *policy.Pricing, rows []float32, n int) (*policy.Decisions, error) {
+func decideRows(ctx context.Context, p *policies.Policy, at *policy.Prices, rows []float32, n int) (*policy.Decisions, error) {
 	dim, all := p.Info().Dim, &policy.Decisions{}
 	for first := 0; first < n; first += partRows {
 		if ctx.Err() != nil {
@@ -180,20 +179,17 @@ func decideRows(ctx context.Context, p *policies.Policy, at *policy.Pricing, row
 }
 
 // scaled are prices with all fees multiplied.
-func scaled(at *policy.Pricing, by float64) *policy.Pricing {
-	a := *at.Actions
-	a.Experts, a.Advice = append([]costs.Expert(nil), a.Experts...), append([]costs.Advice(nil), a.Advice...)
-	for j := range a.Experts {
-		a.Experts[j].Fee *= by
+func scaled(at *policy.Prices, by float64) *policy.Prices {
+	times := func(fees []float64) []float64 {
+		fees = slices.Clone(fees)
+		for i := range fees {
+			fees[i] *= by
+		}
+		return fees
 	}
-	for k := range a.Advice {
-		a.Advice[k].Fee *= by
+	return &policy.Prices{
+		Lambda: at.Lambda, Experts: times(at.Experts), Advice: times(at.Advice), Pairs: times(at.Pairs), Available: at.Available,
 	}
-	pairs := slices.Clone(at.Pairs)
-	for i := range pairs {
-		pairs[i] *= by
-	}
-	return &policy.Pricing{Actions: &a, Lambda: at.Lambda, Pairs: pairs, Available: at.Available}
 }
 
 // valued are expected losses and fees by which decisions are compared.

@@ -11,7 +11,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"pipe/pipeline/decide"
+	"pipe/models/policy"
 	"pipe/pipeline/decisionlog"
 	"pipe/serve/decision"
 	"pipe/serve/policies"
@@ -154,7 +154,7 @@ func TestFrontier(t *testing.T) {
 	}
 	defer p.Release()
 	lambda := 3.0
-	at, err := p.Price(decide.PriceChange{Lambda: &lambda, Fees: []string{"expert=a, or b:0.25"}})
+	at, err := p.Info().Price(policy.PriceChange{Lambda: &lambda, Fees: []policy.Fee{{Of: policy.Expert("a, or b"), Amount: 0.25}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -166,7 +166,7 @@ func TestFrontier(t *testing.T) {
 			t.Fatal(err)
 		}
 		loss += float64(d.Loss[d.Action[0]]) / 256
-		fee += at.Actions.Fees(3)[d.Action[0]] / 256
+		fee += p.Info().Actions.Fees(3)[d.Action[0]] / 256
 	}
 	if math.Abs(loss-f.Chosen.Loss) > 1e-5 || math.Abs(fee-f.Chosen.Fee) > 1e-9 {
 		t.Errorf("decided one by one: fee %g, loss %g, want %+v", fee, loss, f.Chosen)
@@ -205,7 +205,7 @@ func TestTry(t *testing.T) {
 	want := ""
 	for _, i := range r.Ranked(0) {
 		d := r.Decisions
-		want += `[\s\S]*` + regexp.QuoteMeta(r.Name(i)+cost(float64(d.Cost[i]))+cost(float64(d.Loss[i]))+cost(r.Fee(i)))
+		want += `[\s\S]*` + regexp.QuoteMeta(r.Name(i)+cost(float64(d.Cost[i]))+cost(float64(d.Loss[i]))+cost(r.Prices.Fee(i)))
 	}
 	r.Policy.Release() // not done, so not counted
 	form := url.Values{"policy": {"any"}, "kind": {"features"}, "input": {"[0.5, -1, 2 0,1\n1]"}}

@@ -14,6 +14,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"pipe/costs"
 	"pipe/models/policy"
 	"pipe/pipeline/decide"
 	"pipe/pipeline/report/page"
@@ -34,7 +35,7 @@ const kindRecent = "recent"
 type tried struct {
 	input   string
 	policy  string
-	at      *policy.Pricing
+	at      *policy.Prices
 	ranked  []rankedPair
 	guard   string // of a policy that is the best fixed pair
 	encoded time.Duration
@@ -98,7 +99,7 @@ func (p *Page) decideOn(ctx context.Context, t *tried, q query, r *http.Request)
 	if err != nil {
 		return &formError{err}
 	}
-	if t.at, err = l.Price(change); err != nil {
+	if t.at, err = l.Info().Price(change); err != nil {
 		return err
 	}
 	start := time.Now()
@@ -118,7 +119,7 @@ func (p *Page) decideOn(ctx context.Context, t *tried, q query, r *http.Request)
 	if g := l.Info().Guard; g != nil && g.Fallback {
 		_, t.guard = g.Verdict()
 	}
-	t.ranked = rank(t.at, d)
+	t.ranked = rank(l.Info().Actions, t.at, d)
 	return nil
 }
 
@@ -184,8 +185,8 @@ func (c *Collector) recent(name, digest string) []float32 {
 }
 
 // rank orders the pairs that may be chosen: the decision first, then the others by score.
-func rank(at *policy.Pricing, d *policy.Decisions) []rankedPair {
-	fees, chosen := at.Fees(), int(d.Action[0])
+func rank(a *costs.Actions, at *policy.Prices, d *policy.Decisions) []rankedPair {
+	chosen := int(d.Action[0])
 	order := make([]int, 0, d.Actions)
 	for i := range d.Actions {
 		if at.Available[i] && d.Scores[i] > policy.ExcludedBelow {
@@ -203,7 +204,7 @@ func rank(at *policy.Pricing, d *policy.Decisions) []rankedPair {
 	})
 	var out []rankedPair
 	for _, i := range order {
-		r := rankedPair{pair: at.Actions.Name(i), score: float64(d.Scores[i]), loss: math.NaN(), cost: math.NaN(), fee: fees[i]}
+		r := rankedPair{pair: a.Name(i), score: float64(d.Scores[i]), loss: math.NaN(), cost: math.NaN(), fee: at.Fee(i)}
 		if d.Loss != nil {
 			r.loss, r.cost = float64(d.Loss[i]), float64(d.Cost[i])
 		}

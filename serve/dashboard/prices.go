@@ -7,7 +7,6 @@ import (
 	"strconv"
 
 	"pipe/models/policy"
-	"pipe/pipeline/decide"
 )
 
 // priceField is a number of the form of prices: lambda, or the fee of an expert or an advice.
@@ -16,7 +15,7 @@ type priceField struct {
 	Label, Note string
 	Value, Base float64 // what is chosen, and what the file has
 	Max, Step   float64
-	change      string // expert=NAME or advice=NAME; empty for lambda
+	part        policy.Part // whose fee it is; zero for lambda
 }
 
 // Text is the value as a number field has it.
@@ -33,10 +32,10 @@ func priceFields(info *policy.Info) []priceField {
 		return nil
 	}
 	var fields []priceField
-	add := func(param, label, change string, base, most float64) {
+	add := func(param, label string, part policy.Part, base, most float64) {
 		step := math.Pow(10, math.Floor(math.Log10(most))-2)
 		fields = append(fields, priceField{
-			Param: param, Label: label, Value: base, Base: base, Max: math.Ceil(most/step-1e-9) * step, Step: step, change: change,
+			Param: param, Label: label, Value: base, Base: base, Max: math.Ceil(most/step-1e-9) * step, Step: step, part: part,
 			Note: fmt.Sprintf("%s in the file", strconv.FormatFloat(base, 'g', 6, 64)),
 		})
 	}
@@ -57,14 +56,14 @@ func priceFields(info *policy.Info) []priceField {
 		return fee * max(info.Prices.Fee[1], 1)
 	}
 	if len(info.Actions.Advice) > 1 {
-		add("lambda", "lambda, the factor on the fees of advice", "", info.Lambda, max(info.Prices.Lambda[1], info.Lambda, 1e-3))
+		add("lambda", "lambda, the factor on the fees of advice", policy.Part{}, info.Lambda, max(info.Prices.Lambda[1], info.Lambda, 1e-3))
 	}
 	for j, e := range info.Actions.Experts {
-		add("e"+strconv.Itoa(j), "fee of the expert "+e.Name, "expert="+e.Name, e.Fee, most(e.Fee))
+		add("e"+strconv.Itoa(j), "fee of the expert "+e.Name, policy.Expert(e.Name), e.Fee, most(e.Fee))
 	}
 	for k, a := range info.Actions.Advice {
 		if k > 0 {
-			add("a"+strconv.Itoa(k), "fee of the advice "+a.Name, "advice="+a.Name, a.Fee, most(a.Fee))
+			add("a"+strconv.Itoa(k), "fee of the advice "+a.Name, policy.Advice(a.Name), a.Fee, most(a.Fee))
 		}
 	}
 	return fields
@@ -72,8 +71,8 @@ func priceFields(info *policy.Info) []priceField {
 
 // priceChange sets the values of the fields from a query, and returns how they differ from the file. Fields that the query
 // lacks, or leaves empty, are those of the file.
-func priceChange(fields []priceField, q url.Values) (decide.PriceChange, error) {
-	var c decide.PriceChange
+func priceChange(fields []priceField, q url.Values) (policy.PriceChange, error) {
+	var c policy.PriceChange
 	for i := range fields {
 		f := &fields[i]
 		text := q.Get(f.Param)
@@ -82,15 +81,15 @@ func priceChange(fields []priceField, q url.Values) (decide.PriceChange, error) 
 		}
 		v, err := strconv.ParseFloat(text, 64)
 		if err != nil || !(v >= 0 && v <= policy.MaxFee) {
-			return decide.PriceChange{}, fmt.Errorf("%s: %q is not a number from 0 to %g", f.Label, shown(text), policy.MaxFee)
+			return policy.PriceChange{}, fmt.Errorf("%s: %q is not a number from 0 to %g", f.Label, shown(text), policy.MaxFee)
 		}
 		f.Value = v
 		switch {
 		case v == f.Base:
-		case f.change == "":
+		case f.part == policy.Part{}:
 			c.Lambda = &v
 		default:
-			c.Fees = append(c.Fees, f.change+":"+strconv.FormatFloat(v, 'g', -1, 64))
+			c.Fees = append(c.Fees, policy.Fee{Of: f.part, Amount: v})
 		}
 	}
 	return c, nil

@@ -21,7 +21,7 @@ func (a *API) textsOf(r *decision.Result) *pairTexts {
 	t := &pairTexts{}
 	t.head = appendText([]byte(`"policy":{"name":`), r.Policy.Name)
 	t.head = appendText(append(t.head, `,"digest":`...), r.Policy.Digest)
-	actions := r.Pricing.Actions
+	actions := r.Policy.Info().Actions
 	for i := range actions.Len() {
 		j, k := actions.Pair(i)
 		b := strconv.AppendInt([]byte(`"index":`), int64(i), 10)
@@ -43,9 +43,9 @@ func (a *API) append(b []byte, r *decision.Result, top int) []byte {
 	b = append(b, `,"canary":`...)
 	b = strconv.AppendBool(b, len(r.Records) > 0 && r.Records[0].Canary)
 	b = append(b, `},"prices":{"lambda":`...)
-	b = appendFloat(b, r.Pricing.Lambda, 64)
+	b = appendFloat(b, r.Prices.Lambda, 64)
 	b = append(b, `,"unchecked":[`...)
-	for i, why := range r.Pricing.Unchecked {
+	for i, why := range r.Prices.Unchecked {
 		if i > 0 {
 			b = append(b, ',')
 		}
@@ -104,7 +104,7 @@ func appendPair(b []byte, r *decision.Result, texts *pairTexts, row, pair int) [
 	} else {
 		b = appendFloat(b, float64(rec.ExpectedLoss[pair]), 32)
 	}
-	b = appendFloat(append(b, `,"fee":`...), r.Fee(pair), 64)
+	b = appendFloat(append(b, `,"fee":`...), r.Prices.Fee(pair), 64)
 	b = append(b, `,"expected_cost":`...)
 	if rec.ExpectedCost == nil {
 		return append(b, "null"...)

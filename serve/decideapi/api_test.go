@@ -183,14 +183,14 @@ func (w *world) decide(t testing.TB, body string) answerJSON {
 // TestSameAsRouter checks every number of answers against a router on the same file, which is what pipe decide runs.
 func TestSameAsRouter(t *testing.T) {
 	w, x, half := newWorld(t, defaults()), numbers(3, 50), 0.5
-	for name, cases := range map[string]map[string]decide.PriceChange{
+	for name, cases := range map[string]map[string]policy.PriceChange{
 		"any": {
 			`"policy": "any"`: {}, `"prices": {"lambda": 0.5}`: {Lambda: &half},
-			`"prices": {"experts": {"c": 0.4}, "advice": {"short": 1e-3}}`:                                 {Fees: []string{"expert=c:0.4", "advice=short:1e-3"}},
-			`"prices": {"pairs": {"c/none": 0.3, "a, or b/short": 0.02}}`:                                  {Pairs: []string{"c/none:0.3", "a, or b/short:0.02"}},
-			`"prices": {"lambda": 0.5}, "unavailable": {"pairs": ["\"quoted\"/none"], "advice": ["long"]}`: {Lambda: &half, Without: []string{`pair="quoted"/none`, "advice=long"}},
+			`"prices": {"experts": {"c": 0.4}, "advice": {"short": 1e-3}}`:                                 {Fees: []policy.Fee{{Of: policy.Expert("c"), Amount: 0.4}, {Of: policy.Advice("short"), Amount: 1e-3}}},
+			`"prices": {"pairs": {"c/none": 0.3, "a, or b/short": 0.02}}`:                                  {Fees: []policy.Fee{{Of: policy.Pair("c/none"), Amount: 0.3}, {Of: policy.Pair("a, or b/short"), Amount: 0.02}}},
+			`"prices": {"lambda": 0.5}, "unavailable": {"pairs": ["\"quoted\"/none"], "advice": ["long"]}`: {Lambda: &half, Without: []policy.Part{policy.Pair(`"quoted"/none`), policy.Advice("long")}},
 		},
-		"fixed": {`"policy": "fixed"`: {}, `"policy": "fixed", "unavailable": {"experts": ["a, or b"]}`: {Without: []string{"expert=a, or b"}}},
+		"fixed": {`"policy": "fixed"`: {}, `"policy": "fixed", "unavailable": {"experts": ["a, or b"]}`: {Without: []policy.Part{policy.Expert("a, or b")}}},
 	} {
 		for members, c := range cases {
 			router, err := decide.Open(filepath.Join(w.folder, name+".onnx"), decide.Options{Prices: c})
@@ -202,10 +202,10 @@ func TestSameAsRouter(t *testing.T) {
 				t.Fatal(err)
 			}
 			got := w.decide(t, fmt.Sprintf(`{"features": %s, %s}`, inJSON(t, x), members))
-			if got.Policy.Digest != router.Digest() || got.Policy.Name != name || got.Prices.Lambda != router.Pricing().Lambda || len(got.Decisions) != 50 {
+			if got.Policy.Digest != router.Digest() || got.Policy.Name != name || got.Prices.Lambda != router.Prices().Lambda || len(got.Decisions) != 50 {
 				t.Fatalf("%+v", got)
 			}
-			fees := router.Pricing().Fees()
+			fees := router.Prices().Fees()
 			for i, d := range got.Decisions {
 				checkDecision(t, d.pairOf, want[i].Action, want[i], fees, 1)
 				ranked := router.Ranked(want[i])

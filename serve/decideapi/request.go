@@ -3,17 +3,15 @@ package decideapi
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"pipe/pipeline/decide"
+	"pipe/models/policy"
 	"pipe/serve/decision"
 	"pipe/serve/policies"
 )
@@ -30,27 +28,21 @@ type body struct {
 	Image    *text          `json:"image"`
 	Images   []text         `json:"images"`
 
-	Prices      prices      `json:"prices"`
-	Unavailable unavailable `json:"unavailable"`
-	Top         *whole      `json:"top"`
-	Explore     *bool       `json:"explore"`
-	User        string      `json:"user"`
-	RequestID   string      `json:"request_id"`
-}
-
-// prices are how prices differ from those of the policy. Fees of advice are before lambda.
-type prices struct {
-	Lambda  *number           `json:"lambda"`
-	Experts map[string]number `json:"experts"`
-	Advice  map[string]number `json:"advice"`
-	Pairs   map[string]number `json:"pairs"` // EXPERT/ADVICE; added to the fees of both
-}
-
-// unavailable are what must not be chosen.
-type unavailable struct {
-	Experts []text `json:"experts"`
-	Advice  []text `json:"advice"`
-	Pairs   []text `json:"pairs"` // EXPERT/ADVICE
+	Prices struct {
+		Lambda  *number `json:"lambda"`
+		Experts fees    `json:"experts"`
+		Advice  fees    `json:"advice"` // before lambda
+		Pairs   fees    `json:"pairs"`  // added to the fees of both
+	} `json:"prices"`
+	Unavailable struct {
+		Experts []text `json:"experts"`
+		Advice  []text `json:"advice"`
+		Pairs   []text `json:"pairs"`
+	} `json:"unavailable"`
+	Top       *whole `json:"top"`
+	Explore   *bool  `json:"explore"`
+	User      string `json:"user"`
+	RequestID string `json:"request_id"`
 }
 
 // ask is a request that was read.
@@ -204,32 +196,25 @@ func readImages(images []text, param string, in *policies.Inputs) error {
 }
 
 // changes are the prices and the exclusions of a request.
-func (b *body) changes() (c decide.PriceChange, err error) {
-	if b.Prices.Lambda != nil {
-		lambda := float64(*b.Prices.Lambda)
-		c.Lambda = &lambda
-	}
-	u := b.Unavailable
-	if n := len(b.Prices.Experts) + len(b.Prices.Advice) + len(b.Prices.Pairs) + len(u.Experts) + len(u.Advice) + len(u.Pairs); n > maxNames {
+func (b *body) changes() (c policy.PriceChange, err error) {
+	c.Lambda = (*float64)(b.Prices.Lambda)
+	f, u := &b.Prices, &b.Unavailable
+	if n := len(f.Experts) + len(f.Advice) + len(f.Pairs) + len(u.Experts) + len(u.Advice) + len(u.Pairs); n > maxNames {
 		return c, invalid("invalid_value", "unavailable", "there are %d fees and unavailable pairs; at most %d are read", n, maxNames)
 	}
-	fees := func(to *[]string, kind string, of map[string]number) {
-		for _, name := range slices.Sorted(maps.Keys(of)) { // one order: prices are remembered by their text
-			*to = append(*to, kind+name+":"+strconv.FormatFloat(float64(of[name]), 'g', -1, 64))
+	for _, kind := range []struct {
+		of      func(name string) policy.Part
+		fees    fees
+		without []text
+	}{{policy.Expert, f.Experts, u.Experts}, {policy.Advice, f.Advice, u.Advice}, {policy.Pair, f.Pairs, u.Pairs}} {
+		for _, fee := range kind.fees {
+			c.Fees = append(c.Fees, policy.Fee{Of: kind.of(fee.name), Amount: float64(fee.amount)})
+		}
+		slices.Sort(kind.without)
+		for _, name := range slices.Compact(kind.without) {
+			c.Without = append(c.Without, kind.of(string(name)))
 		}
 	}
-	fees(&c.Fees, "expert=", b.Prices.Experts)
-	fees(&c.Fees, "advice=", b.Prices.Advice)
-	fees(&c.Pairs, "", b.Prices.Pairs)
-	without := func(kind string, names []text) {
-		slices.Sort(names)
-		for _, name := range slices.Compact(names) {
-			c.Without = append(c.Without, kind+"="+string(name))
-		}
-	}
-	without("expert", u.Experts)
-	without("advice", u.Advice)
-	without("pair", u.Pairs)
 	return c, nil
 }
 

@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"reflect"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -16,7 +15,8 @@ import (
 
 	"pipe/internal/strictjson"
 	"pipe/internal/textfile"
-	"pipe/pipeline/decide"
+	"pipe/models/policy"
+	"pipe/pipeline/decide/decidetest"
 )
 
 // FuzzScanNumber compares the scanner of numbers with the parser of pipe decide and with encoding/json.
@@ -168,35 +168,35 @@ func BenchmarkParse(b *testing.B) {
 	}
 }
 
-// TestOneRequestHasOneOrderOfPrices checks that equal fees and unavailable names are one change of prices, which is what
-// is remembered of them, and that others are another one.
-func TestOneRequestHasOneOrderOfPrices(t *testing.T) {
-	read := func(fee number, without ...text) decide.PriceChange {
-		fees := map[string]number{"a": 1, "b": 2, "c": 3, "d": fee}
-		var b body
-		b.Prices.Experts, b.Prices.Advice, b.Prices.Pairs = fees, fees, fees
-		for _, to := range []*[]text{&b.Unavailable.Experts, &b.Unavailable.Advice, &b.Unavailable.Pairs} {
-			*to = slices.Clone(without)
-		}
-		c, err := b.changes()
+// TestOneOrderOfPrices checks that requests with equal fees and unavailable names have equal prices, in whatever order they
+// name them, and that others have others.
+func TestOneOrderOfPrices(t *testing.T) {
+	info := decidetest.AnyPrice(dim)
+	r := policy.DefaultPriceRange()
+	read := func(text string) *policy.Prices {
+		ask, err := parse([]byte(`{"features": [1], `+text+`}`), http.Header{}, 1)
 		if err != nil {
-			t.Fatal(err)
+			t.Fatal(text, err)
 		}
-		return c
-	}
-	first := read(4)
-	for range 100 {
-		if again := read(4); !reflect.DeepEqual(again, first) {
-			t.Fatalf("%v, then %v", first, again)
+		p, err := (&policy.Info{Actions: info.Actions, Lambda: 1, Prices: &r}).Price(ask.request.Prices)
+		if err != nil {
+			t.Fatal(text, err)
 		}
+		return p
 	}
-	if other := read(5); reflect.DeepEqual(other, first) {
-		t.Errorf("other fees are %v, too", other)
+	all := []string{
+		`"prices": {"experts": {"c": 0.5, "a, or b": 0.25}, "pairs": {"c/none": 1, "c/long": 2}}, "unavailable": {"experts": ["\"quoted\""], "pairs": ["c/short", "a, or b/long"]}`,
+		`"unavailable": {"pairs": ["a, or b/long", "c/short", "c/short"], "experts": ["\"quoted\""]}, "prices": {"pairs": {"c/long": 2, "c/none": 1}, "experts": {"a, or b": 0.25, "c": 0.5}}`,
 	}
-	if one, other := read(4, "a", "b"), read(4, "b", "a", "b"); !reflect.DeepEqual(one, other) {
-		t.Errorf("unavailable: %v, and in another order %v", one, other)
-	}
-	if one, other := read(4, "a"), read(4, "b"); reflect.DeepEqual(one, other) {
-		t.Errorf("other unavailable names are %v, too", other)
+	first := read(all[0])
+	for _, text := range all {
+		if again := read(text); !reflect.DeepEqual(again, first) {
+			t.Errorf("%s: %+v, and in another order %+v", text, again, first)
+		}
+		for old, other := range map[string]string{`"c": 0.5`: `"c": 0.75`, `"c/none": 1`: `"c/none": 3`, `"a, or b/long"`: `"c/none"`} {
+			if changed := read(strings.Replace(text, old, other, 1)); reflect.DeepEqual(changed, first) {
+				t.Errorf("%s instead of %s has the same prices", other, old)
+			}
+		}
 	}
 }

@@ -216,6 +216,43 @@ func (n *number) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	return nil
 }
 
+// fees are fees by name, in the order of the request.
+type fees []struct {
+	name   string
+	amount number
+}
+
+// UnmarshalJSONFrom reads an object of numbers.
+func (f *fees) UnmarshalJSONFrom(d *jsontext.Decoder) error {
+	switch d.PeekKind() {
+	case 'n':
+		_, err := d.ReadToken()
+		return err
+	case '{':
+	default:
+		return wrongKind(d, "is not an object of fees")
+	}
+	if _, err := d.ReadToken(); err != nil {
+		return err
+	}
+	for d.PeekKind() != '}' {
+		key, err := d.ReadToken()
+		if err != nil {
+			return err
+		}
+		name, amount := key.String(), number(0)
+		if err := json.UnmarshalDecode(d, &amount); err != nil {
+			return err
+		}
+		*f = append(*f, struct {
+			name   string
+			amount number
+		}{name, amount})
+	}
+	_, err := d.ReadToken()
+	return err
+}
+
 // whole is a whole number that is not null, also if it is written as 2.0.
 type whole int
 

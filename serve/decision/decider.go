@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"pipe/models/policy"
-	"pipe/pipeline/decide"
 	"pipe/pipeline/decisionlog"
 	"pipe/serve/metrics"
 	"pipe/serve/policies"
@@ -123,15 +122,11 @@ func (d *Decider) Decide(ctx context.Context, r Request) (_ *Result, err error) 
 	if len(features) == 0 || len(features)%dim != 0 {
 		return nil, &InputError{"features", wrongFeatures(len(features), dim)}
 	}
-	var at *policy.Pricing
-	if u.prices.changed {
-		at = u.prices.Pricing
-	}
-	decisions, err := u.policy.Decide(ctx, at, features, len(features)/dim)
+	decisions, err := u.policy.Decide(ctx, u.changed(), features, len(features)/dim)
 	if err != nil {
 		return nil, err
 	}
-	res := &Result{Policy: u.policy, Pricing: u.prices.Pricing, Decisions: decisions, decider: d, used: u, request: r, features: features}
+	res := &Result{Policy: u.policy, Prices: u.prices, Decisions: decisions, decider: d, used: u, request: r, features: features}
 	stages := decisionlog.Stages{Decode: r.Decode.Microseconds(), Encode: encoded.Sub(start).Microseconds(), Decide: time.Since(encoded).Microseconds()}
 	res.encoded, res.decided = encoded.Sub(start), time.Since(encoded)
 	res.other = d.askOther(ctx, res)
@@ -142,11 +137,19 @@ func (d *Decider) Decide(ctx context.Context, r Request) (_ *Result, err error) 
 type used struct {
 	policy  *policies.Policy
 	version *version
-	prices  *priced
+	prices  *policy.Prices
 	asked   string // the name of the policy that the request asked for
 	canary  bool
 	share   float64 // of the canary; 0: there is none that could decide on the request
 	other   *used   // the policy that could have been drawn in its place, leased while [Decider.Decide] runs; nil: none
+}
+
+// changed are the prices; nil if they are those of the file.
+func (u used) changed() *policy.Prices {
+	if u.prices == u.version.base {
+		return nil
+	}
+	return u.prices
 }
 
 // pick leases the policy that decides: the one that was asked for, or its canary. The other one of the two is leased too, since
@@ -198,12 +201,12 @@ func (d *Decider) standIn(name string, r *Request, u used) (used, error) {
 }
 
 // lease leases a policy at the prices of a request.
-func (d *Decider) lease(name string, c decide.PriceChange) (u used, err error) {
+func (d *Decider) lease(name string, c policy.PriceChange) (u used, err error) {
 	if u.policy, err = d.set.Acquire(name); err != nil {
 		return used{}, err
 	}
 	if u.version, err = d.versions.of(u.policy); err == nil {
-		u.prices, err = u.version.price(u.policy, c)
+		u.prices, err = u.version.price(u.policy.Name, c)
 	}
 	if err != nil {
 		u.policy.Release()

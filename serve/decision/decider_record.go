@@ -78,7 +78,7 @@ func (d *Decider) record(res *Result, now time.Time, stages decisionlog.Stages) 
 		slab[i] = decisionlog.Record{
 			Time: now.UnixMicro(), ID: decisionlog.NewID(), Request: res.request.ID, Source: res.request.Source,
 			Client: res.request.Client, User: user, Policy: u.policy.Name, Digest: u.policy.Digest, Canary: u.canary, Share: u.share,
-			Lambda: u.prices.Lambda, ExpertFees: u.prices.experts, AdviceFees: u.prices.advice, PairFees: u.prices.Pairs,
+			Lambda: u.prices.Lambda, ExpertFees: u.prices.Experts, AdviceFees: u.prices.Advice, PairFees: u.prices.Pairs,
 			Available: u.prices.Available, Features: res.row(i), Action: greedy, Greedy: greedy,
 			Guarded: u.version.guarded, Keep: 1, Executed: -1, Stages: stages,
 		}
@@ -134,11 +134,7 @@ func (d *Decider) askOther(ctx context.Context, r *Result) *policy.Decisions {
 	if other == nil || of.SameSet(other.version.info.Actions) != nil {
 		return nil
 	}
-	var at *policy.Pricing
-	if other.prices.changed {
-		at = other.prices.Pricing
-	}
-	dec, err := ask(ctx, *other, at, r.request.Inputs, r.features, of, len(r.Decisions.Action))
+	dec, err := ask(ctx, *other, other.changed(), r.request.Inputs, r.features, of, len(r.Decisions.Action))
 	if err != nil {
 		d.slog.Warn("a decision has the propensities of one policy alone", "policy", r.Policy.Name, "failed", other.policy.Name, "error", err)
 		return nil
@@ -147,7 +143,7 @@ func (d *Decider) askOther(ctx context.Context, r *Result) *policy.Decisions {
 }
 
 // ask lets a policy decide on n rows that another one, with the pairs of, has decided already from features.
-func ask(ctx context.Context, u used, at *policy.Pricing, in policies.Inputs, features []float32, of *costs.Actions, n int) (_ *policy.Decisions, err error) {
+func ask(ctx context.Context, u used, at *policy.Prices, in policies.Inputs, features []float32, of *costs.Actions, n int) (_ *policy.Decisions, err error) {
 	if in.Features == nil && !sameFeatures(u.version.info.Actions, of) {
 		if features, err = u.policy.Encode(ctx, in); err != nil {
 			return nil, err

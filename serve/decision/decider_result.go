@@ -17,8 +17,8 @@ import (
 type Result struct {
 	// Policy is the version that decided. It is released by Done.
 	Policy *policies.Policy
-	// Pricing are the prices of the decisions; do not change them.
-	Pricing *policy.Pricing
+	// Prices are those of the decisions; do not change them.
+	Prices *policy.Prices
 	// Decisions are what the policy alone chooses, with its scores. Exploration is in Records only.
 	Decisions *policy.Decisions
 	// Records are one per row. Action is the pair to execute. Before Done, the caller may set Executed, Attempts, Usage, Fee
@@ -53,9 +53,6 @@ func (r *Result) row(i int) []float32 {
 // Name is the name of a pair, expert/advice.
 func (r *Result) Name(pair int) string { return r.used.version.names[pair] }
 
-// Fee is what a pair costs besides its loss at the prices of the decision, with lambda.
-func (r *Result) Fee(pair int) float64 { return r.used.prices.fees[pair] }
-
 // Guard says whether the best fixed pair decided, because the guard of the training exported it, and gives the guard's
 // reason in words; empty if the file has no guard.
 func (r *Result) Guard() (decided bool, reason string) {
@@ -70,7 +67,7 @@ func (r *Result) Ranked(row int) []int {
 	scores := r.Decisions.Scores[row*r.Decisions.Actions : (row+1)*r.Decisions.Actions]
 	order := []int{r.Records[row].Action}
 	for i, s := range scores {
-		if i != order[0] && r.Pricing.Available[i] && s > policy.ExcludedBelow {
+		if i != order[0] && r.Prices.Available[i] && s > policy.ExcludedBelow {
 			order = append(order, i)
 		}
 	}

@@ -34,8 +34,8 @@ type shadowJob struct {
 	request  Request
 	features []float32 // of the policy that decided
 	of       *costs.Actions
-	at       *policy.Pricing // prices of tensors, which the request does not have; nil: those of the request
-	names    []string        // of the shadows
+	at       *policy.Prices // prices of tensors, which the request does not have; nil: those of the request
+	names    []string       // of the shadows
 }
 
 func newShadows(d *Decider) *shadows {
@@ -89,9 +89,9 @@ func (d *Decider) finish(r *Result) error {
 		d.observer.Add(r.Policy.Name, r.Policy.Digest, r.used.version.info, r.Records)
 	}
 	if d.shadows != nil && r.features != nil {
-		var at *policy.Pricing
-		if r.request.Source == SourceInfer && r.used.prices.changed {
-			at = r.Pricing
+		var at *policy.Prices
+		if r.request.Source == SourceInfer {
+			at = r.used.changed()
 		}
 		if names := d.shadowsOf(r); len(names) > 0 && d.shadows.add(shadowJob{
 			records: r.Records, request: r.request, features: r.features, of: r.used.version.info.Actions, at: at, names: names,
@@ -179,7 +179,7 @@ func (s *shadows) decide(name string, j shadowJob) error {
 		return err
 	}
 	defer u.policy.Release()
-	at, err := j.pricing(u)
+	at, err := j.prices(u)
 	if err != nil {
 		return err
 	}
@@ -203,14 +203,12 @@ func (s *shadows) decide(name string, j shadowJob) error {
 	return nil
 }
 
-// pricing are the prices at which a shadow decides, which are those of the request; nil for those of its file. Tensors have
+// prices are those at which a shadow decides, which are those of the request; nil for those of its file. Tensors have
 // the prices of every pair, so they are for a shadow with the same pairs only.
-func (j shadowJob) pricing(u used) (*policy.Pricing, error) {
+func (j shadowJob) prices(u used) (*policy.Prices, error) {
 	switch {
-	case j.at == nil && u.prices.changed:
-		return u.prices.Pricing, nil
 	case j.at == nil:
-		return nil, nil
+		return u.changed(), nil
 	case u.version.info.Prices == nil:
 		return nil, &PriceError{u.policy.Name, policy.ErrFixedPrices}
 	}

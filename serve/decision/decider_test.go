@@ -117,16 +117,16 @@ func (w *world) ask(t testing.TB, r Request) *Result {
 // TestSameAsRouter checks that decisions are those of a router that a program opens on the same file, at many prices.
 func TestSameAsRouter(t *testing.T) {
 	w, x, half := newWorld(t, DefaultSettings()), numbers(3, 40), 0.5
-	for name, changes := range map[string][]decide.PriceChange{
+	for name, changes := range map[string][]policy.PriceChange{
 		"any": {
 			{},
 			{Lambda: &half},
-			{Fees: []string{"expert=c:0.4", "advice=short:1e-3"}},
-			{Lambda: &half, Pairs: []string{"c/none:0.3", "a, or b/short:0.02"}},
-			{Without: []string{"expert=c"}},
-			{Lambda: &half, Without: []string{`pair="quoted"/none`, "advice=long"}},
+			{Fees: []policy.Fee{{Of: policy.Expert("c"), Amount: 0.4}, {Of: policy.Advice("short"), Amount: 1e-3}}},
+			{Lambda: &half, Fees: []policy.Fee{{Of: policy.Pair("c/none"), Amount: 0.3}, {Of: policy.Pair("a, or b/short"), Amount: 0.02}}},
+			{Without: []policy.Part{policy.Expert("c")}},
+			{Lambda: &half, Without: []policy.Part{policy.Pair(`"quoted"/none`), policy.Advice("long")}},
 		},
-		"fixed": {{}, {Without: []string{"expert=a, or b"}}, {Without: []string{"advice=short", "advice=long"}}},
+		"fixed": {{}, {Without: []policy.Part{policy.Expert("a, or b")}}, {Without: []policy.Part{policy.Advice("short"), policy.Advice("long")}}},
 	} {
 		for _, c := range changes {
 			router, err := decide.Open(filepath.Join(w.folder, name+".onnx"), decide.Options{Prices: c})
@@ -141,11 +141,11 @@ func TestSameAsRouter(t *testing.T) {
 			if !reflect.DeepEqual(got.Decisions, want) {
 				t.Errorf("%s at %+v: the decisions differ from the router's", name, c)
 			}
-			if !reflect.DeepEqual(got.Pricing.Available, router.Pricing().Available) || got.Pricing.Lambda != router.Pricing().Lambda {
+			if !reflect.DeepEqual(got.Prices.Available, router.Prices().Available) || got.Prices.Lambda != router.Prices().Lambda {
 				t.Errorf("%s at %+v: other prices", name, c)
 			}
 			for i, r := range got.Records {
-				if pair := i % len(r.Available); !reflect.DeepEqual(r.PairFees, router.Pricing().Pairs) || r.FeeOf(pair) != router.Pricing().Fees()[pair] {
+				if pair := i % len(r.Available); !reflect.DeepEqual(r.PairFees, router.Prices().Pairs) || r.FeeOf(pair) != router.Prices().Fee(pair) {
 					t.Fatalf("%s at %+v: %+v", name, c, r)
 				}
 			}
@@ -174,14 +174,14 @@ func TestErrors(t *testing.T) {
 		text string
 	}{
 		"unknown":       {Request{Policy: "nope", Inputs: features(numbers(1, 1))}, new(*policies.UnknownError), `unknown policy "nope"; known are any, fixed, other`},
-		"fixed prices":  {Request{Policy: "fixed", Prices: decide.PriceChange{Lambda: &lambda}, Inputs: features(numbers(1, 1))}, new(*PriceError), "has fixed prices"},
-		"unknown pair":  {Request{Prices: decide.PriceChange{Without: []string{"pair=x"}}, Inputs: features(numbers(1, 1))}, new(*PriceError), `unknown pair "x"`},
+		"fixed prices":  {Request{Policy: "fixed", Prices: policy.PriceChange{Lambda: &lambda}, Inputs: features(numbers(1, 1))}, new(*PriceError), "has fixed prices"},
+		"unknown pair":  {Request{Prices: policy.PriceChange{Without: []policy.Part{policy.Pair("x")}}, Inputs: features(numbers(1, 1))}, new(*PriceError), `unknown pair "x"`},
 		"width":         {Request{Inputs: features(numbers(1, 1)[:5])}, new(*InputError), "there are 5 features, but the policy takes 6 per row"},
 		"nothing":       {Request{Inputs: features([]float32{})}, new(*InputError), "there are 0 features"},
 		"texts":         {Request{Inputs: policies.Inputs{Texts: []string{"a"}}}, new(*InputError), `policy "any" takes features, not texts`},
 		"conversation":  {Request{Conversation: Messages{{Role: "user", Texts: []string{"a"}}}}, new(*InputError), "not messages"},
 		"not a number":  {Request{Inputs: features(nan)}, new(*decide.RowError), "row 1: feature 1 is NaN"},
-		"none is left":  {Request{Prices: decide.PriceChange{Without: []string{"expert=a, or b", "expert=c", `expert="quoted"`}}, Inputs: features(numbers(1, 1))}, new(*PriceError), "no action remains"},
+		"none is left":  {Request{Prices: policy.PriceChange{Without: []policy.Part{policy.Expert("a, or b"), policy.Expert("c"), policy.Expert(`"quoted"`)}}, Inputs: features(numbers(1, 1))}, new(*PriceError), "no action remains"},
 		"other version": {Request{Policy: "any@00000", Inputs: features(numbers(1, 1))}, new(*policies.UnknownError), "any@00000"},
 	} {
 		_, err := w.Decide(t.Context(), c.r)
@@ -205,7 +205,7 @@ func TestExploreIntoLog(t *testing.T) {
 	s := DefaultSettings()
 	s.Explore.Epsilon, s.Seed = 0.5, 11
 	w := newWorld(t, s)
-	without := decide.PriceChange{Without: []string{"expert=c"}}
+	without := policy.PriceChange{Without: []policy.Part{policy.Expert("c")}}
 	explored, n := 0, 2000
 	res := w.ask(t, Request{Inputs: features(numbers(5, n)), Prices: without, Source: SourceDecide, Client: "web", User: "anna", ID: "r1"})
 	for i, rec := range res.Records {
@@ -309,7 +309,7 @@ func TestCanaryThatCannotDecide(t *testing.T) {
 	if res := w.ask(t, Request{Inputs: features(numbers(1, 1))}); res.Records[0].Policy != "fixed" || !res.Records[0].Canary {
 		t.Errorf("%+v", res.Records[0])
 	}
-	if res := w.ask(t, Request{Inputs: features(numbers(1, 1)), Prices: decide.PriceChange{Lambda: &lambda}}); res.Records[0].Policy != "any" || res.Records[0].Canary {
+	if res := w.ask(t, Request{Inputs: features(numbers(1, 1)), Prices: policy.PriceChange{Lambda: &lambda}}); res.Records[0].Policy != "any" || res.Records[0].Canary {
 		t.Errorf("a canary with fixed prices decided at others: %+v", res.Records[0])
 	}
 }

@@ -21,7 +21,7 @@ func (d *Decider) unseen(r Request, u used, err error) (*Result, error) {
 		return nil, err
 	}
 	r.Source, r.NoExplore = decisionlog.SourceFixed, true
-	res := &Result{Policy: u.policy, Pricing: u.prices.Pricing, Decisions: u.always(pair), decider: d, used: u, request: r}
+	res := &Result{Policy: u.policy, Prices: u.prices, Decisions: u.always(pair), decider: d, used: u, request: r}
 	return res, d.record(res, time.Now(), decisionlog.Stages{Decode: r.Decode.Microseconds()})
 }
 

@@ -4,7 +4,7 @@ import (
 	"math"
 	"testing"
 
-	"pipe/pipeline/decide"
+	"pipe/models/policy"
 	"pipe/serve/policies"
 )
 
@@ -40,7 +40,7 @@ func TestSavingsAreAgainstOnePair(t *testing.T) {
 		t.Errorf("a saving of %v on %d decisions, want %v on %d", sum, n, want, rows)
 	}
 	j, _ := plain.used.version.info.Actions.Pair(best)
-	without := decide.PriceChange{Without: []string{"expert=" + plain.used.version.info.Actions.Experts[j].Name}}
+	without := policy.PriceChange{Without: []policy.Part{policy.Expert(plain.used.version.info.Actions.Experts[j].Name)}}
 	for range 2 { // in half of all decisions, the best pair is still the one to compare with
 		masked := w.ask(t, Request{Policy: "any", Inputs: policies.Inputs{Features: numbers(2, rows/2)}, Prices: without})
 		if masked.Records[0].Available[best] {
@@ -58,7 +58,7 @@ func TestSavingsAtPricesOfRequests(t *testing.T) {
 	var want float64
 	best := -1
 	for i, lambda := range []float64{1, 0, 4} {
-		res := w.ask(t, Request{Policy: "any", Inputs: policies.Inputs{Features: numbers(uint64(i), 200)}, Prices: decide.PriceChange{Lambda: &lambda}})
+		res := w.ask(t, Request{Policy: "any", Inputs: policies.Inputs{Features: numbers(uint64(i), 200)}, Prices: policy.PriceChange{Lambda: &lambda}})
 		best = res.used.version.fixed.compare(nil)
 		for _, r := range res.Records {
 			want += float64(r.ExpectedCost[best]) - float64(r.ExpectedCost[r.Action])

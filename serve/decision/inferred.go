@@ -2,7 +2,6 @@ package decision
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	"pipe/models/policy"
@@ -15,10 +14,10 @@ import (
 type Inferred struct {
 	Policy    *policies.Policy // leased until RecordInferred returns
 	Decisions *policy.Decisions
-	Features  []float32       // n x Dim; nil where they are not at hand, as behind an encoder that was merged in front
-	Prices    []policy.Prices // of the request: none for those of the file, one for all rows, or one for each row
-	Request   string          // id of the request; empty: a new one is made
-	Client    string          // name of the caller's key
+	Features  []float32        // n x Dim; nil where they are not at hand, as behind an encoder that was merged in front
+	Prices    []*policy.Prices // of the request: none for those of the file, one for all rows, or one for each row
+	Request   string           // id of the request; empty: a new one is made
+	Client    string           // name of the caller's key
 	Start     time.Time
 	// Decode and Decide are how long it took to read the request, and to run the policy.
 	Decode, Decide time.Duration
@@ -59,13 +58,13 @@ func (d *Decider) RecordInferred(in Inferred) (ids []string, err error) {
 }
 
 // recordInferred records n rows from first on, at the same prices.
-func (d *Decider) recordInferred(in Inferred, request Request, v *version, prices []policy.Prices, first, n int) (ids []string, err error) {
+func (d *Decider) recordInferred(in Inferred, request Request, v *version, prices []*policy.Prices, first, n int) (ids []string, err error) {
 	at := v.base
 	if len(prices) > 0 {
-		at = v.inferred(prices[0])
+		at = prices[0]
 	}
 	res := &Result{
-		Policy: in.Policy, Pricing: at.Pricing, Decisions: rowsOf(in.Decisions, first, n), decider: d, request: request,
+		Policy: in.Policy, Prices: at, Decisions: rowsOf(in.Decisions, first, n), decider: d, request: request,
 		used: used{policy: in.Policy, version: v, prices: at, asked: in.Policy.Name}, decided: in.Decide,
 	}
 	if dim := v.info.Dim; in.Features != nil {
@@ -83,29 +82,6 @@ func (d *Decider) recordInferred(in Inferred, request Request, v *version, price
 		}
 	}
 	return ids, d.finish(res)
-}
-
-// inferred are prices of tensors, in which the fees of advice are multiplied by lambda already. So lambda is 1 here.
-func (v *version) inferred(p policy.Prices) *priced {
-	actions := *v.info.Actions
-	actions.Experts, actions.Advice = slices.Clone(actions.Experts), slices.Clone(actions.Advice)
-	for i, fee := range p.Experts {
-		actions.Experts[i].Fee = float64(fee)
-	}
-	for i, fee := range p.Advice {
-		actions.Advice[i].Fee = float64(fee)
-	}
-	available := actions.Mask()
-	for i, ok := range p.Available {
-		available[i] = available[i] && ok
-	}
-	at := &policy.Pricing{Actions: &actions, Lambda: 1, Available: available}
-	if slices.ContainsFunc(p.Pairs, func(fee float32) bool { return fee != 0 }) {
-		for _, fee := range p.Pairs {
-			at.Pairs = append(at.Pairs, float64(fee))
-		}
-	}
-	return newPriced(at, true)
 }
 
 // rowsOf are n of the rows of decisions.

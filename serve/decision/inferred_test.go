@@ -44,7 +44,7 @@ func TestShadowAtTensorPrices(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		ids, err := w.RecordInferred(Inferred{Policy: p, Decisions: live, Features: x, Prices: []policy.Prices{at.Prices()}})
+		ids, err := w.RecordInferred(Inferred{Policy: p, Decisions: live, Features: x, Prices: []*policy.Prices{at}})
 		if err != nil || len(ids) != rows {
 			t.Fatal(ids, err)
 		}

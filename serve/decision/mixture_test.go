@@ -5,7 +5,7 @@ import (
 	"math"
 	"testing"
 
-	"pipe/pipeline/decide"
+	"pipe/models/policy"
 	"pipe/pipeline/decisionlog"
 )
 
@@ -103,7 +103,7 @@ func TestMixtureOfARow(t *testing.T) {
 			}
 		}
 	}
-	at := decide.PriceChange{Lambda: &lambda}
+	at := policy.PriceChange{Lambda: &lambda}
 	if r := w.ask(t, Request{Policy: "any", Inputs: features(x), Prices: at}).Records[0]; r.Share != 0 || r.OwnPropensity != nil || r.Propensity[r.Action] != 1 {
 		t.Errorf("a canary that cannot decide: %+v", r)
 	}

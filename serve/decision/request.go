@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"pipe/models/policy"
-	"pipe/pipeline/decide"
 	"pipe/serve/policies"
 )
 
@@ -21,7 +20,7 @@ const (
 type Request struct {
 	Policy string             // a name, or name@digest; empty: the default one
 	Inputs policies.Inputs    // the slices must not change until [Result.Done] has returned, nor after it
-	Prices decide.PriceChange // how prices differ from those of the file, and pairs that must not be chosen
+	Prices policy.PriceChange // how prices differ from those of the file, and pairs that must not be chosen
 	Source string             // SourceDecide, SourceInfer or SourceChat; records have decisionlog.SourceFixed where Unseen was taken
 	ID     string             // of the request, from its x-request-id; empty: a new one is made
 	Client string             // name of the caller's key

@@ -4,7 +4,6 @@ import (
 	"sync"
 
 	"pipe/models/policy"
-	"pipe/pipeline/decide"
 	"pipe/pipeline/decisionlog"
 	"pipe/serve/policies"
 )
@@ -12,37 +11,17 @@ import (
 // version is what the decider knows about one version of a policy, by its digest.
 type version struct {
 	info    *policy.Info
-	names   []string    // of pairs
-	chosen  [][]float64 // chosen[i] are the propensities where pair i is chosen for certain
-	base    *priced     // at the prices of the file
-	guarded bool        // the policy is the best fixed pair, because the guard exported that
-	reason  string      // of the guard; empty: the file has no guard
+	names   []string       // of pairs
+	chosen  [][]float64    // chosen[i] are the propensities where pair i is chosen for certain
+	base    *policy.Prices // those of the file
+	guarded bool           // the policy is the best fixed pair, because the guard exported that
+	reason  string         // of the guard; empty: the file has no guard
 	fixed   fixedPair
 }
 
-// priced are prices in the forms that decisions and records need.
-type priced struct {
-	*policy.Pricing
-	changed bool      // they are not those of the file
-	fees    []float64 // of every pair, with lambda
-	experts []float64 // fees
-	advice  []float64 // fees before lambda
-}
-
-func newPriced(p *policy.Pricing, changed bool) *priced {
-	out := &priced{Pricing: p, changed: changed, fees: p.Fees()}
-	for _, e := range p.Actions.Experts {
-		out.experts = append(out.experts, e.Fee)
-	}
-	for _, v := range p.Actions.Advice {
-		out.advice = append(out.advice, v.Fee)
-	}
-	return out
-}
-
-func newVersion(info *policy.Info, p *policy.Pricing) *version {
+func newVersion(info *policy.Info, base *policy.Prices) *version {
 	n := info.Actions.Len()
-	v := &version{info: info, names: info.Actions.Names(), base: newPriced(p, false), chosen: make([][]float64, n)}
+	v := &version{info: info, names: info.Actions.Names(), base: base, chosen: make([][]float64, n)}
 	all := make([]float64, n*n)
 	for i := range v.chosen {
 		v.chosen[i] = all[i*n : (i+1)*n : (i+1)*n]
@@ -57,18 +36,15 @@ func newVersion(info *policy.Info, p *policy.Pricing) *version {
 }
 
 // price applies the prices of a request.
-func (v *version) price(p *policies.Policy, c decide.PriceChange) (*priced, error) {
+func (v *version) price(name string, c policy.PriceChange) (*policy.Prices, error) {
 	if c.IsZero() {
 		return v.base, nil
 	}
-	at, err := p.Price(c)
+	at, err := v.info.Price(c)
 	if err != nil {
-		if _, reason := v.info.Price(c); reason != nil {
-			err = reason // without the path of the file
-		}
-		return nil, &PriceError{p.Name, err}
+		return nil, &PriceError{name, err}
 	}
-	return newPriced(at, true), nil
+	return at, nil
 }
 
 // maxVersions is the number of versions after which what is known about all is computed anew, so that reloads do not
@@ -95,7 +71,7 @@ func (vs *versions) of(p *policies.Policy) (*version, error) {
 		return v, nil
 	}
 	info := p.Info()
-	v = newVersion(info, p.Pricing())
+	v = newVersion(info, p.Prices())
 	if vs.log != nil {
 		if err := vs.log.Policy(decisionlog.PolicyInfo{
 			Name: p.Name, Digest: p.Digest, Actions: info.Actions, Lambda: info.Lambda, Dim: info.Dim, AnyPrice: info.Prices != nil,

@@ -42,7 +42,7 @@ func (f *fixedPair) add(loss []float32) {
 }
 
 // best is the best fixed pair at prices; -1: not known.
-func (f *fixedPair) best(p *priced) int {
+func (f *fixedPair) best(p *policy.Prices) int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	best, least := -1, math.Inf(1)
@@ -53,7 +53,7 @@ func (f *fixedPair) best(p *priced) int {
 		return best
 	}
 	for i, ok := range p.Available {
-		if c := f.loss[i]/float64(f.rows) + p.fees[i]; ok && c < least {
+		if c := f.loss[i]/float64(f.rows) + p.Fee(i); ok && c < least {
 			best, least = i, c
 		}
 	}
@@ -96,7 +96,7 @@ func (f *fixedPair) count(r *decisionlog.Record) {
 }
 
 // named is the best fixed pair, which may not be available; -1: not known.
-func (f *fixedPair) named(p *priced) int {
+func (f *fixedPair) named(p *policy.Prices) int {
 	if best := f.best(p); best >= 0 {
 		return best
 	}
@@ -104,12 +104,12 @@ func (f *fixedPair) named(p *priced) int {
 }
 
 // costs are the mean expected loss of every pair over the traffic, 0 without any, plus its fee.
-func (f *fixedPair) costs(p *priced) []float64 {
+func (f *fixedPair) costs(p *policy.Prices) []float64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	all := make([]float64, len(f.loss))
 	for i := range all {
-		all[i] = f.loss[i]/float64(max(1, f.rows)) + p.fees[i]
+		all[i] = f.loss[i]/float64(max(1, f.rows)) + p.Fee(i)
 	}
 	return all
 }

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"pipe/costs"
-	"pipe/pipeline/decide"
+	"pipe/models/policy"
 	"pipe/pipeline/decisionlog"
 	"pipe/serve/access"
 	"pipe/serve/decision"
@@ -58,7 +58,7 @@ func (c *chat) route(name string) {
 	if c.request.Messages == nil {
 		err = &decision.PromptError{Reason: "are missing"}
 	}
-	var without []string
+	var without []policy.Part
 	if err == nil {
 		without, err = c.unavailable(name)
 	}
@@ -67,7 +67,7 @@ func (c *chat) route(name string) {
 		return
 	}
 	result, err := a.decider.Decide(c.r.Context(), decision.Request{
-		Policy: name, Conversation: conversation, Prices: decide.PriceChange{Without: without}, Source: decision.SourceChat,
+		Policy: name, Conversation: conversation, Prices: policy.PriceChange{Without: without}, Source: decision.SourceChat,
 		ID: c.r.Header.Get("X-Request-Id"), Client: access.CallerOf(c.r.Context()).Name, User: c.request.User, Decode: time.Since(c.began), Unseen: c.settings.unseen(),
 	})
 	if err != nil {
@@ -109,8 +109,8 @@ var errNoExpert = &decision.PriceError{Err: errors.New("the circuit breakers of 
 
 // unavailable lists what the policy must not choose: experts that are not configured or whose breaker is open, and advice
 // that is not configured.
-func (c *chat) unavailable(policy string) (without []string, err error) {
-	p, err := c.api.decider.Policies().Acquire(policy)
+func (c *chat) unavailable(name string) (without []policy.Part, err error) {
+	p, err := c.api.decider.Policies().Acquire(name)
 	if err != nil {
 		return nil, err
 	}
@@ -121,7 +121,7 @@ func (c *chat) unavailable(policy string) (without []string, err error) {
 	actions := p.Info().Actions
 	for _, e := range actions.Experts {
 		if known := c.experts[e.Name]; known == nil || known.State() == expert.Open {
-			without = append(without, "expert="+e.Name)
+			without = append(without, policy.Expert(e.Name))
 		}
 	}
 	if len(without) == len(actions.Experts) {
@@ -129,7 +129,7 @@ func (c *chat) unavailable(policy string) (without []string, err error) {
 	}
 	for _, v := range actions.Advice[1:] {
 		if c.advice[v.Name] == nil {
-			without = append(without, "advice="+v.Name)
+			without = append(without, policy.Advice(v.Name))
 		}
 	}
 	return without, nil

@@ -47,14 +47,14 @@ func outputsOf(d *policy.Decisions) []caseTensor {
 func (s *server) models(t testing.TB) []caseModel {
 	x := numbers(5, 200)
 	rows := caseTensor{"features", "FP32", []int64{200, dim}, x}
-	at := policy.Prices{Experts: []float32{0.3, 0.1, 0.2}, Advice: []float32{0, 0.01, 0.02}, Pairs: make([]float32, 9), Available: []bool{true, true, false, true, true, true, false, true, true}}
+	at := &policy.Prices{Lambda: 1, Experts: []float64{0.3, 0.1, 0.2}, Advice: []float64{0, 0.01, 0.02}, Available: []bool{true, true, false, true, true, true, false, true, true}}
 	any := caseModel{"any-price", []caseTensor{
 		rows,
 		{"expert_fees", "FP32", []int64{1, 3}, at.Experts},
 		{"advice_fees", "FP32", []int64{1, 3}, at.Advice},
-		{"pair_fees", "FP32", []int64{1, 9}, at.Pairs},
+		{"pair_fees", "FP32", []int64{1, 9}, make([]float64, 9)},
 		{"available", "BOOL", []int64{1, 9}, at.Available},
-	}, outputsOf(s.expected(t, "any-price", &at, x))}
+	}, outputsOf(s.expected(t, "any-price", at, x))}
 	return []caseModel{
 		{"fixed", []caseTensor{rows}, outputsOf(s.expected(t, "fixed", nil, x))},
 		any,

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"pipe/models/policy"
 	"pipe/onnx"
 	"pipe/pipeline/decide"
 	"pipe/serve/decision"
@@ -69,15 +68,15 @@ func (a *API) run(ctx context.Context, p *policies.Policy, r *request, m *memory
 		return nil, err
 	}
 	t.read = time.Now()
-	asked := names
-	if a.decider != nil {
-		asked = nil // the log has what the policy says of every pair
-	}
-	outputs, err := g.Run(ctx, inputs, asked...)
+	decided, err := g.Run(ctx, inputs)
 	t.ran = time.Now()
 	var ids []string
 	if err == nil {
-		ids, err = a.record(ctx, p, r, inputs, outputs, t)
+		ids, err = a.record(ctx, p, r, decided, t)
+	}
+	var outputs map[string]*onnx.Tensor
+	if err == nil {
+		outputs, err = g.Tensors(decided.Decisions, names...)
 	}
 	if err != nil {
 		return nil, runProblem(err)
@@ -137,9 +136,6 @@ func (a *API) bind(g *policies.Graph, r *request, m *memory) (map[string]*onnx.T
 			return nil, problemf(invalid, "input %q: %v", in.name, err)
 		}
 		inputs[in.name] = t
-	}
-	if g.Optional(policy.AvailableInput) {
-		return inputs, checkPrices(inputs)
 	}
 	return inputs, nil
 }

@@ -132,7 +132,7 @@ func TestBinaryTensors(t *testing.T) {
 func TestPricesAreTensors(t *testing.T) {
 	s := start(t)
 	x := numbers(3, 4)
-	free := &policy.Prices{Experts: []float32{0.1, 0.3, 0}, Advice: []float32{0, 0.05, 0.5}, Pairs: make([]float32, 9), Available: []bool{true, true, false, true, true, true, false, true, true}}
+	free := &policy.Prices{Lambda: 1, Experts: []float64{0.1, 0.3, 0}, Advice: []float64{0, 0.05, 0.5}, Available: []bool{true, true, false, true, true, true, false, true, true}}
 	want := s.expected(t, "any-price", free, x)
 	b, err := json.Marshal(free.Available)
 	if err != nil {

@@ -146,7 +146,7 @@ func (s *server) expected(t testing.TB, name string, at *policy.Prices, x []floa
 	if at == nil {
 		out, err = d.Decide(t.Context(), x, len(x)/dim)
 	} else {
-		out, err = d.DecideAt(t.Context(), *at, x, len(x)/dim)
+		out, err = d.DecideAt(t.Context(), at, x, len(x)/dim)
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -63,7 +63,7 @@ func everything(t testing.TB, change func(s *Settings)) *Set {
 type request struct {
 	policy string
 	in     Inputs
-	prices decide.PriceChange
+	prices policy.PriceChange
 	bad    bool
 }
 
@@ -99,10 +99,10 @@ func drawRequest(t testing.TB, r *rand.Rand) request {
 	}
 	if q.policy == "any" && r.IntN(2) == 0 {
 		lambda := float64(r.IntN(3))
-		q.prices = decide.PriceChange{Lambda: &lambda, Fees: []string{fmt.Sprintf("expert=c:%g", 0.1*float64(r.IntN(4)))}}
+		q.prices = policy.PriceChange{Lambda: &lambda, Fees: []policy.Fee{{Of: policy.Expert("c"), Amount: 0.1 * float64(r.IntN(4))}}}
 	}
 	if r.IntN(3) == 0 && (q.policy == "any" || q.policy == "plain") {
-		q.prices.Without = []string{"expert=c", "advice=long"}[r.IntN(2):][:1]
+		q.prices.Without = []policy.Part{policy.Expert("c"), policy.Advice("long")}[r.IntN(2):][:1]
 	}
 	return q
 }
@@ -114,7 +114,7 @@ func (q request) answer(ctx context.Context, set *Set) (*policy.Decisions, error
 		return nil, err
 	}
 	defer p.Release()
-	at, err := p.Price(q.prices)
+	at, err := p.Info().Price(q.prices)
 	if err != nil {
 		return nil, err
 	}
@@ -251,20 +251,29 @@ func TestLeavingCallers(t *testing.T) {
 	all.Wait()
 }
 
+// run is the answer of a policy to tensors, as tensors.
+func run(t *testing.T, p *Policy, in map[string]*onnx.Tensor, outputs ...string) (map[string]*onnx.Tensor, error) {
+	a, err := p.Graph().Run(t.Context(), in)
+	if err != nil {
+		return nil, err
+	}
+	return p.Graph().Tensors(a.Decisions, outputs...)
+}
+
 // Graph answers as the file does in the runtime.
 func TestGraphAnswersAsTheFile(t *testing.T) {
 	set := everything(t, nil)
 	ids := onnx.Int64s([]int64{3, 4}, []int64{2, 5, 6, 3, 2, 9, 10, 3, 2, 11, 4, 3})
 	ones, zeros := slices.Repeat([]int64{1}, 12), make([]int64, 12)
 	a := decidetest.AnyPrice(dim).Actions
-	fees := policy.PricesOf(a, 2)
+	fees := policy.PricesOf(a, 2).Tensors()
 	for _, c := range []struct {
 		name   string
 		inputs map[string]*onnx.Tensor
 	}{
 		{"plain", map[string]*onnx.Tensor{"features": onnx.Float32s([]int64{3, dim}, numbers(2, 3))}},
 		{"any", map[string]*onnx.Tensor{
-			"features": onnx.Float32s([]int64{3, dim}, numbers(2, 3)), "expert_fees": onnx.Float32s([]int64{1, 3}, fees.Experts),
+			"features": onnx.Float32s([]int64{3, dim}, numbers(2, 3)), "expert_fees": fees[policy.ExpertFeesInput],
 			"advice_fees": onnx.Float32s([]int64{3, 3}, []float32{0, 1, 2, 0, 0.1, 0, 0, 0, 0}),
 			"pair_fees":   onnx.Float32s([]int64{1, 9}, make([]float32, 9)), "available": onnx.Bools([]int64{1, 9}, slices.Repeat([]bool{true}, 9)),
 		}},
@@ -284,7 +293,7 @@ func TestGraphAnswersAsTheFile(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := p.Graph().Run(t.Context(), c.inputs)
+		got, err := run(t, p, c.inputs)
 		if err != nil || len(got) != len(want) {
 			t.Errorf("%s: %v, %v", c.name, got, err)
 			continue
@@ -294,7 +303,7 @@ func TestGraphAnswersAsTheFile(t *testing.T) {
 				t.Errorf("%s: %s is %v, the file's %v", c.name, name, got[name], w)
 			}
 		}
-		one, err := p.Graph().Run(t.Context(), c.inputs, "scores")
+		one, err := run(t, p, c.inputs, "scores")
 		if err != nil || len(one) != 1 || !reflect.DeepEqual(one["scores"], got["scores"]) {
 			t.Errorf("%s: one output is %v, %v", c.name, one, err)
 		}
@@ -337,20 +346,20 @@ func TestGraphOfManyTokens(t *testing.T) {
 			"token_type_ids": onnx.Int64s(shape, make([]int64, (end-first)*width)),
 		}
 	}
-	all, err := p.Graph().Run(t.Context(), in(0, rows))
+	all, err := run(t, p, in(0, rows))
 	if err != nil {
 		t.Fatal(err)
 	}
 	actions := int(all["scores"].Shape[1])
 	for i := range rows {
-		one, err := p.Graph().Run(t.Context(), in(i, i+1))
+		one, err := run(t, p, in(i, i+1))
 		if err != nil || !slices.Equal(one["scores"].Float32s(), all["scores"].Float32s()[i*actions:(i+1)*actions]) {
 			t.Errorf("row %d: %v, %v", i, one, err)
 		}
 	}
 	v[17*width+1] = 5000
 	var row *decide.RowError
-	if _, err := p.Graph().Run(t.Context(), in(0, rows)); !errors.As(err, &row) || row.Row != 17 {
+	if _, err := run(t, p, in(0, rows)); !errors.As(err, &row) || row.Row != 17 {
 		t.Errorf("an unknown token in row 17: %v", err)
 	}
 }
@@ -360,7 +369,7 @@ func TestGraphPricesAreOptional(t *testing.T) {
 	set := everything(t, nil)
 	p := acquire(t, set, "any")
 	in := map[string]*onnx.Tensor{"features": onnx.Float32s([]int64{2, dim}, numbers(2, 2))}
-	got, err := p.Graph().Run(t.Context(), in)
+	got, err := run(t, p, in)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -369,7 +378,7 @@ func TestGraphPricesAreOptional(t *testing.T) {
 		t.Errorf("%v, %v; want %v", got, err, want)
 	}
 	in["available"] = onnx.Bools([]int64{2, 9}, append(slices.Repeat([]bool{false, false, true}, 3), slices.Repeat([]bool{true}, 9)...))
-	got, err = p.Graph().Run(t.Context(), in, "advice", "action")
+	got, err = run(t, p, in, "advice", "action")
 	if err != nil || got["advice"].Int64s()[0] != 2 || got["action"].Int64s()[1] != want.Action[1] {
 		t.Errorf("with a mask per row: %v, %v", got, err)
 	}
@@ -408,14 +417,16 @@ func TestGraphRefuses(t *testing.T) {
 		"prices of fixed":     {"plain", map[string]*onnx.Tensor{"features": good(), "expert_fees": onnx.Float32s([]int64{1, 3}, make([]float32, 3))}, nil, -1},
 		"rows of prices":      {"any", map[string]*onnx.Tensor{"features": good(), "expert_fees": onnx.Float32s([]int64{3, 3}, make([]float32, 9))}, nil, -1},
 		"a fee that is NaN":   {"any", map[string]*onnx.Tensor{"features": good(), "expert_fees": onnx.Float32s([]int64{1, 3}, nan[dim:dim+3])}, nil, -1},
-		"nothing available":   {"any", map[string]*onnx.Tensor{"features": good(), "available": onnx.Bools([]int64{2, 9}, append(slices.Repeat([]bool{true}, 9), make([]bool, 9)...))}, nil, 1},
+		"nothing available":   {"any", map[string]*onnx.Tensor{"features": good(), "available": onnx.Bools([]int64{2, 9}, append(slices.Repeat([]bool{true}, 9), make([]bool, 9)...))}, nil, -1},
+		"advice 0 has a fee":  {"any", map[string]*onnx.Tensor{"features": good(), "advice_fees": onnx.Float32s([]int64{1, 3}, []float32{0.5, 0, 0})}, nil, -1},
+		"only what is not":    {"any", map[string]*onnx.Tensor{"features": good(), "available": onnx.Bools([]int64{1, 9}, slices.Concat(make([]bool, 5), []bool{true}, make([]bool, 3)))}, nil, -1},
 		"no such token":       {"merged", ids(2, 63, 1000, 3), nil, 0},
 		"a negative token":    {"merged", ids(2, -1, 3), nil, 0},
 		"too many tokens":     {"merged", ids(slices.Repeat([]int64{5}, hftest.Positions+1)...), nil, 0},
 		"masks of other size": {"merged", short, nil, -1},
 		"features of merged":  {"merged", map[string]*onnx.Tensor{"features": good()}, nil, -1},
 	} {
-		out, err := acquire(t, set, c.policy).Graph().Run(t.Context(), c.in, c.outputs...)
+		out, err := run(t, acquire(t, set, c.policy), c.in, c.outputs...)
 		var tensor *TensorError
 		var row *decide.RowError
 		switch {

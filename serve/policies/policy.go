@@ -24,7 +24,6 @@ type Policy struct {
 	encoder *encoder // of texts or images; nil: there is none
 	content string   // identifies the content of the file and the encoder's
 	queues  *queues
-	prices  priceCache
 	graph   *Graph
 
 	leases atomic.Int64    // those of callers, and one of the set
@@ -62,8 +61,8 @@ func (p *Policy) Release() {
 // Info is the metadata of the policy file; do not change it.
 func (p *Policy) Info() *policy.Info { return p.router.Info() }
 
-// Pricing is what pairs cost by the file; do not change it.
-func (p *Policy) Pricing() *policy.Pricing { return p.router.Pricing() }
+// Prices are those of the file; do not change them.
+func (p *Policy) Prices() *policy.Prices { return p.router.Prices() }
 
 // Input is the kind of input besides features: decide.InputText, InputImage or InputRow; decide.InputFeatures if there is
 // no other.
@@ -71,12 +70,6 @@ func (p *Policy) Input() string { return p.router.Input() }
 
 // Columns are the columns of raw rows that the policy uses; nil if it does not take rows.
 func (p *Policy) Columns() []string { return p.router.Columns() }
-
-// Price applies a change to the prices of the file; the result belongs to all callers: do not change it. One that does not
-// fit the policy is an *stage.OptionError.
-func (p *Policy) Price(c decide.PriceChange) (*policy.Pricing, error) {
-	return p.prices.get(c, p.router)
-}
 
 // Inputs are rows of one kind: exactly one field is not nil.
 type Inputs struct {
@@ -228,7 +221,7 @@ const decideRows = 256
 // Decide decides on n rows of features, n x Info().Dim, at some prices; nil are those of the file. Requests are decided
 // together, also at different prices. A feature that is not finite, and a row for which no pair is left, is a
 // *decide.RowError.
-func (p *Policy) Decide(ctx context.Context, at *policy.Pricing, features []float32, n int) (*policy.Decisions, error) {
+func (p *Policy) Decide(ctx context.Context, at *policy.Prices, features []float32, n int) (*policy.Decisions, error) {
 	prices, finish := p.router.At(at)
 	d, err := p.ask(ctx, prices, features, n)
 	if err == nil && finish != nil {
@@ -241,7 +234,7 @@ func (p *Policy) Decide(ctx context.Context, at *policy.Pricing, features []floa
 }
 
 // ask decides at prices that are none (those of the file), one, or one for each row.
-func (p *Policy) ask(ctx context.Context, prices []policy.Prices, features []float32, n int) (*policy.Decisions, error) {
+func (p *Policy) ask(ctx context.Context, prices []*policy.Prices, features []float32, n int) (*policy.Decisions, error) {
 	dim, out := p.Info().Dim, (*policy.Decisions)(nil)
 	if n < 1 || len(features) != n*dim {
 		return nil, &InputsError{fmt.Sprintf("%d features for %d rows, the policy takes %d per row", len(features), n, dim)}
@@ -275,7 +268,7 @@ type asking struct {
 	ask    decide.Ask
 }
 
-func (p *Policy) askPart(ctx context.Context, prices []policy.Prices, features []float32, n int) (*policy.Decisions, error) {
+func (p *Policy) askPart(ctx context.Context, prices []*policy.Prices, features []float32, n int) (*policy.Decisions, error) {
 	a := &asking{policy: p, ask: decide.Ask{Features: features, Rows: n, Prices: prices}}
 	if err := p.queues.decide.do(ctx, &job{like: p, rows: n, run: runAskings, work: a}); err != nil {
 		return nil, err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"pipe/internal/finite"
@@ -39,13 +40,15 @@ func (g *Graph) Optional(input string) bool {
 // priceInputs are the inputs of an any-price policy besides the features.
 var priceInputs = []string{policy.ExpertFeesInput, policy.AdviceFeesInput, policy.PairFeesInput, policy.AvailableInput}
 
-// Run computes the named outputs, or all, from named inputs. An input or output that does not fit the graph is a
-// *TensorError, a bad row a *decide.RowError.
-func (g *Graph) Run(ctx context.Context, inputs map[string]*onnx.Tensor, outputs ...string) (map[string]*onnx.Tensor, error) {
-	wanted, err := g.wanted(outputs)
-	if err != nil {
-		return nil, err
-	}
+// Answer is what a policy decided on tensors, and from what.
+type Answer struct {
+	Decisions *policy.Decisions
+	Features  []float32        // n x Dim, in memory of its own; nil where an encoder is in front
+	Prices    []*policy.Prices // of the tensors: none for those of the file, one for all rows, or one for each row
+}
+
+// Run decides on named inputs. An input that does not fit the graph is a *TensorError, a bad row a *decide.RowError.
+func (g *Graph) Run(ctx context.Context, inputs map[string]*onnx.Tensor) (*Answer, error) {
 	if err := g.check(inputs); err != nil {
 		return nil, err
 	}
@@ -61,23 +64,10 @@ func (g *Graph) Run(ctx context.Context, inputs map[string]*onnx.Tensor, outputs
 	if err != nil {
 		return nil, err
 	}
-	return g.tensors(d, wanted), nil
-}
-
-// wanted are the outputs that a request names, or all.
-func (g *Graph) wanted(names []string) ([]onnx.IO, error) {
-	if len(names) == 0 {
-		return g.outputs, nil
+	if g.policy.router.HasEncoder() {
+		features = nil
 	}
-	var out []onnx.IO
-	for _, name := range names {
-		i := slices.IndexFunc(g.outputs, func(v onnx.IO) bool { return v.Name == name })
-		if i < 0 {
-			return nil, &TensorError{name, fmt.Errorf("is not an output; the outputs are %s", listed(g.outputs))}
-		}
-		out = append(out, g.outputs[i])
-	}
-	return out, nil
+	return &Answer{d, features, prices}, nil
 }
 
 func listed(list []onnx.IO) string {
@@ -149,8 +139,9 @@ func (g *Graph) features(ctx context.Context, inputs map[string]*onnx.Tensor) ([
 	return g.policy.encodeTensors(ctx, inputs)
 }
 
-// prices are those of the request for n rows: none, one row, or one for each row of features.
-func (g *Graph) prices(inputs map[string]*onnx.Tensor, n int) ([]policy.Prices, error) {
+// prices are those of the tensors for n rows: none, one row, or one for each row of features. Their fees of advice are
+// multiplied by lambda already, so lambda is 1.
+func (g *Graph) prices(inputs map[string]*onnx.Tensor, n int) ([]*policy.Prices, error) {
 	rows := 0
 	for _, name := range priceInputs {
 		t := inputs[name]
@@ -166,59 +157,87 @@ func (g *Graph) prices(inputs map[string]*onnx.Tensor, n int) ([]policy.Prices, 
 		return nil, nil
 	}
 	info := g.policy.Info()
-	base := policy.PricesOf(info.Actions, info.Lambda)
-	out := make([]policy.Prices, rows)
-	for i := range out {
-		out[i] = base
-	}
-	if err := fillFees(out, inputs, policy.ExpertFeesInput, func(p *policy.Prices, v []float32) { p.Experts = v }); err != nil {
-		return nil, err
-	}
-	if err := fillFees(out, inputs, policy.AdviceFeesInput, func(p *policy.Prices, v []float32) { p.Advice = v }); err != nil {
-		return nil, err
-	}
-	if err := fillFees(out, inputs, policy.PairFeesInput, func(p *policy.Prices, v []float32) { p.Pairs = v }); err != nil {
-		return nil, err
-	}
-	if t := inputs[policy.AvailableInput]; t != nil {
-		values, width := t.Bools(), int(t.Shape[1])
-		for i := range out {
-			at := min(i, int(t.Shape[0])-1) * width
-			out[i].Available = values[at : at+width]
+	at := policy.PricesOf(info.Actions, info.Lambda).Tensors()
+	maps.Copy(at, inputs)
+	return pricesOf(at, rows, info.Actions.Mask())
+}
+
+// pricesOf are rows of prices in tensors. exists is the mask of the pairs that exist.
+func pricesOf(at map[string]*onnx.Tensor, rows int, exists []bool) ([]*policy.Prices, error) {
+	fees := map[string]feeRows{}
+	for _, name := range []string{policy.ExpertFeesInput, policy.AdviceFeesInput, policy.PairFeesInput} {
+		var err error
+		if fees[name], err = readFees(at[name]); err != nil {
+			return nil, &TensorError{name, err}
 		}
+	}
+	available, pairs := at[policy.AvailableInput].Bools(), len(exists)
+	for i := range available {
+		available[i] = available[i] && exists[i%pairs]
+	}
+	out := make([]*policy.Prices, rows)
+	for i := range out {
+		first := i * pairs % len(available)
+		p := &policy.Prices{Lambda: 1, Available: available[first : first+pairs : first+pairs]}
+		p.Experts, p.Advice, p.Pairs = fees[policy.ExpertFeesInput].row(i), fees[policy.AdviceFeesInput].row(i), fees[policy.PairFeesInput].row(i)
+		if !slices.ContainsFunc(p.Pairs, func(fee float64) bool { return fee != 0 }) {
+			p.Pairs = nil
+		}
+		if fee := p.Advice[0]; fee != 0 {
+			return nil, &TensorError{policy.AdviceFeesInput, fmt.Errorf("row %d: the first fee is %g, but no advice is free", i, fee)}
+		}
+		if !slices.Contains(p.Available, true) {
+			return nil, &TensorError{policy.AvailableInput, fmt.Errorf("row %d: no pair may be chosen", i)}
+		}
+		out[i] = p
 	}
 	return out, nil
 }
 
-// fillFees sets the fees of an input in each row of prices; one row of fees is for all.
-func fillFees(out []policy.Prices, inputs map[string]*onnx.Tensor, name string, set func(p *policy.Prices, v []float32)) error {
-	t := inputs[name]
-	if t == nil {
-		return nil
-	}
-	values, width := t.Float32s(), int(t.Shape[1])
-	if i := finite.First(values); i >= 0 {
-		return &TensorError{name, fmt.Errorf("fee %d of row %d is %v", i%width, i/width, values[i])}
-	}
-	for i := range out {
-		at := min(i, int(t.Shape[0])-1) * width
-		set(&out[i], values[at:at+width])
-	}
-	return nil
+// feeRows are rows of fees of the same width; one row may be for all.
+type feeRows struct {
+	fees  []float64
+	width int
 }
 
-// tensors are decisions as the outputs of the graph.
-func (g *Graph) tensors(d *policy.Decisions, wanted []onnx.IO) map[string]*onnx.Tensor {
+func (f feeRows) row(i int) []float64 {
+	first := i * f.width % len(f.fees)
+	return f.fees[first : first+f.width : first+f.width]
+}
+
+// readFees reads the fees of a tensor.
+func readFees(t *onnx.Tensor) (feeRows, error) {
+	values, width := t.Float32s(), int(t.Shape[1])
+	if i := finite.First(values); i >= 0 {
+		return feeRows{}, fmt.Errorf("fee %d of row %d is %v", i%width, i/width, values[i])
+	}
+	f := feeRows{make([]float64, len(values)), width}
+	for i, v := range values {
+		f.fees[i] = float64(v)
+	}
+	return f, nil
+}
+
+// Tensors are decisions as the named outputs of the graph, or as all of them. A name that is none is a *TensorError.
+func (g *Graph) Tensors(d *policy.Decisions, names ...string) (map[string]*onnx.Tensor, error) {
+	if len(names) == 0 {
+		for _, o := range g.outputs {
+			names = append(names, o.Name)
+		}
+	}
 	rows := int64(len(d.Action))
 	ints := map[string][]int64{policy.ActionOutput: d.Action, policy.ExpertOutput: d.Expert, policy.AdviceOutput: d.Advice}
 	floats := map[string][]float32{policy.ScoresOutput: d.Scores, policy.LossOutput: d.Loss, policy.CostOutput: d.Cost}
-	out := make(map[string]*onnx.Tensor, len(wanted))
-	for _, w := range wanted {
-		if v, ok := ints[w.Name]; ok {
-			out[w.Name] = onnx.Int64s([]int64{rows}, v)
+	out := make(map[string]*onnx.Tensor, len(names))
+	for _, name := range names {
+		if !slices.ContainsFunc(g.outputs, func(v onnx.IO) bool { return v.Name == name }) {
+			return nil, &TensorError{name, fmt.Errorf("is not an output; the outputs are %s", listed(g.outputs))}
+		}
+		if v, ok := ints[name]; ok {
+			out[name] = onnx.Int64s([]int64{rows}, v)
 		} else {
-			out[w.Name] = onnx.Float32s([]int64{rows, int64(d.Actions)}, floats[w.Name])
+			out[name] = onnx.Float32s([]int64{rows, int64(d.Actions)}, floats[name])
 		}
 	}
-	return out
+	return out, nil
 }
