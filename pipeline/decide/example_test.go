@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"pipe/costs"
+	"pipe/models/policy"
 	"pipe/onnx/hf/hftest"
 	"pipe/onnx/ort/orttest"
 	"pipe/pipeline/decide"
@@ -73,7 +74,7 @@ func ExampleRouter_Row() {
 	}
 	fmt.Println(d.Expert, d.Advice)
 	// The same row, if that expert is not available.
-	if d, err = r.Without(d, "expert="+d.Expert); err != nil {
+	if d, err = r.Without(d, policy.Expert(d.Expert)); err != nil {
 		log.Fatal(err)
 	}
 	fmt.Println(d.Expert, d.Advice)

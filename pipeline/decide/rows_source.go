@@ -164,14 +164,14 @@ func sniff(r *bufio.Reader) string {
 	return formatCSV
 }
 
-// changedFees are the fees of the input that differ from those at which r decides; none if the input has no actions.
-func changedFees(src featureSource, r *Router) []costs.FeeChange {
+// changedFees are the fees of the input that differ from those of a; none if the input has no actions.
+func changedFees(src featureSource, a *costs.Actions) []costs.FeeChange {
 	switch s := src.(type) {
 	case *spooled:
-		return changedFees(s.featureSource, r)
+		return changedFees(s.featureSource, a)
 	case *parquetSource:
 		if here := s.reader.Actions(); here != nil {
-			return r.Prices().In(r.Info().Actions).ChangedFees(here)
+			return a.ChangedFees(here)
 		}
 	}
 	return nil

@@ -135,7 +135,7 @@ func (s *sharded) stream(ctx context.Context, run *stream, rows span, sink decis
 	if err != nil {
 		return err
 	}
-	done.ChangedFees = changedFees(src, s.router)
+	done.ChangedFees = changedFees(src, s.router.Prices().In(s.router.Info().Actions))
 	part, err := openSpan(src, s.options.In, rows)
 	if err != nil {
 		return err

@@ -161,7 +161,7 @@ func (s *shardStage) Gather(ctx context.Context, parts *shards.Parts) (any, erro
 	if err != nil {
 		return nil, err
 	}
-	done.ChangedFees = changedFees(src, s.router)
+	done.ChangedFees = changedFees(src, s.router.Prices().In(s.router.Info().Actions))
 	src.close()
 	for shard := range parts.Len() {
 		done.Seconds += parts.Done(shard).Seconds

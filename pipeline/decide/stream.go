@@ -163,7 +163,7 @@ func Stream(ctx context.Context, rt *ort.Runtime, o StreamOptions, stdin io.Read
 	if err != nil {
 		return nil, err
 	}
-	done.ChangedFees = changedFees(src, r)
+	done.ChangedFees = changedFees(src, r.Prices().In(r.Info().Actions))
 	sink, err := openSink(o.Out, o.OutFormat, columns{actions: r.Info().Actions, scores: o.Scores, estimates: r.Info().Decoder == policy.DecoderEstimate}, stdout)
 	if err != nil {
 		src.close()
