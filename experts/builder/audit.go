@@ -4,16 +4,10 @@ import (
 	"bytes"
 	"compress/gzip"
 	"encoding/json"
-	"errors"
-	"fmt"
 	"io"
-	"io/fs"
-	"os"
-	"path/filepath"
 
 	"pipe/experts/builder/part"
 	"pipe/internal/atomicfile"
-	"pipe/internal/storage"
 )
 
 // audit records the texts that advice showed, one line of JSON per instance and
@@ -80,40 +74,4 @@ func writeZipped(path string, write func(io.Writer) error) error {
 		return err
 	}
 	return f.CloseAtomicallyReplace()
-}
-
-// badListName is the file of the work folder that lists bad images.
-const badListName = "bad-images.txt"
-
-// keepBad writes the whole list of a *BadImagesError next to the output, and
-// puts the name of the file into the error.
-func keepBad(err error, out string) error {
-	var bad *part.BadImagesError
-	if !errors.As(err, &bad) || storage.IsRemote(out) {
-		return err
-	}
-	folder := workFolder(out)
-	if _, failed := atomicfile.MkdirAll(folder); failed != nil {
-		return errors.Join(err, failed)
-	}
-	file, failed := writeBad(folder, bad.Images)
-	bad.File = file
-	return errors.Join(err, failed)
-}
-
-// writeBad writes the list into a work folder and returns the file. Without bad
-// images it removes the list of an earlier run and returns "".
-func writeBad(folder string, images []part.BadImage) (string, error) {
-	file := filepath.Join(folder, badListName)
-	if len(images) == 0 {
-		if err := os.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return "", err
-		}
-		return "", nil
-	}
-	err := atomicfile.WriteFile(file, []byte(part.BadList(images)))
-	if err != nil {
-		return "", fmt.Errorf("list bad images: %w", err)
-	}
-	return file, nil
 }

@@ -2,7 +2,6 @@ package builder
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -11,7 +10,6 @@ import (
 
 	"pipe/experts/builder/part"
 	"pipe/experts/chat"
-	"pipe/internal/atomicfile"
 	"pipe/internal/filelock"
 	"pipe/internal/progress"
 	"pipe/internal/storage"
@@ -83,19 +81,6 @@ func (o *Options) waits(e *filelock.InUseError) {
 	}
 }
 
-// lockExperts makes the folder of trained experts and takes its lock. Builds that share the folder work there one after
-// the other: the second finds what the first has made, and none disturbs the measurements of another.
-func (o *Options) lockExperts(ctx context.Context, folder string) (*filelock.Lock, error) {
-	if _, err := atomicfile.MkdirAll(folder); err != nil {
-		return nil, err
-	}
-	l, err := filelock.Wait(ctx, filepath.Join(folder, lockName), o.waits)
-	if err != nil {
-		return nil, fmt.Errorf("folder of experts: %w", err)
-	}
-	return l, nil
-}
-
 // titled puts what an exported function does before its error.
 func titled(err *error, what string) {
 	if *err != nil {
@@ -131,16 +116,4 @@ func OutputFile(out string) (string, error) {
 // "experts" beside the output.
 func (o *Options) experts(out string) string {
 	return cmp.Or(o.Experts, filepath.Join(filepath.Dir(out), "experts"))
-}
-
-// OutputFiles are the files with fixed names that a build with this output and this folder of answers (Options) may
-// create or replace. An invalid output has none.
-func OutputFiles(out, answers string) []string {
-	file, err := OutputFile(out)
-	if err != nil {
-		return nil
-	}
-	o := Options{Answers: answers}
-	w := work{out: file}
-	return []string{file, w.auditFile(), filepath.Join(o.answers(file), chat.AnswersFile)}
 }

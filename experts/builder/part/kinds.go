@@ -2,11 +2,7 @@ package part
 
 import (
 	"context"
-	"fmt"
 	"maps"
-	"reflect"
-	"slices"
-	"strings"
 
 	"pipe/costs"
 )
@@ -58,21 +54,4 @@ func joined[T any](a, b map[string]T) map[string]T {
 	maps.Copy(all, a)
 	maps.Copy(all, b)
 	return all
-}
-
-// Lookup returns the constructor of a kind; the error lists the known ones. A nil constructor is an error.
-func Lookup[T any](kinds map[string]T, kind string) (T, error) {
-	c, ok := kinds[kind]
-	if !ok {
-		return c, fmt.Errorf("unknown kind %q; known are %s", kind, Known(kinds))
-	}
-	if v := reflect.ValueOf(c); v.Kind() == reflect.Func && v.IsNil() {
-		return c, fmt.Errorf("kind %q has no constructor: it is nil", kind)
-	}
-	return c, nil
-}
-
-// Known lists the names of a table as errors do.
-func Known[T any](kinds map[string]T) string {
-	return strings.Join(slices.Sorted(maps.Keys(kinds)), ", ")
 }

@@ -10,7 +10,6 @@ import (
 	"pipe/costs"
 	"pipe/internal/config"
 	"pipe/internal/digest"
-	"pipe/internal/progress"
 	"pipe/internal/storage"
 	"pipe/internal/textfile"
 	"pipe/onnx"
@@ -214,7 +213,3 @@ func (b *Build) Runtime() (*ort.Runtime, error) {
 	}
 	return r, err
 }
-
-// Progress receives the progress of a build. Add is called concurrently between Start and Done. Note, at any time,
-// reports messages such as waits before a retry.
-type Progress = progress.Progress

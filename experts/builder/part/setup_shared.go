@@ -1,13 +1,10 @@
 package part
 
 import (
-	"context"
 	"errors"
 	"io"
 	"reflect"
 	"slices"
-
-	"pipe/onnx/ort"
 )
 
 // registry holds resources that are opened once per build and closed with it.
@@ -73,18 +70,3 @@ func (b *Build) Close() error {
 func VectorsOf(b *Build, digest string) (*ImageVectors, error) {
 	return Shared(b, digest, func() (*ImageVectors, error) { return &ImageVectors{}, nil })
 }
-
-// TextEncoder turns texts into vectors. It is safe for concurrent use.
-type TextEncoder interface {
-	Name() string // of the model, wherever it lies
-	Dim() int
-	Digest() string // of all that the vectors depend on
-	// Encode writes the vector of every text into dst, len(texts) x Dim. A text's
-	// vector does not depend on the other texts.
-	Encode(ctx context.Context, dst []float32, texts []string) error
-	Close() error
-}
-
-// TextEncoders opens an encoder by the path of a folder or an .onnx file, or by its name, org/name, in the local Hugging
-// Face cache. The build closes it.
-type TextEncoders func(rt *ort.Runtime, name string) (TextEncoder, error)

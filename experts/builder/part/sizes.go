@@ -1,7 +1,6 @@
 package part
 
 import (
-	"slices"
 	"sync"
 
 	"pipe/featurize/pixel"
@@ -53,79 +52,4 @@ func (s *Sizes) shownBy(p pixel.Preprocess) []pixel.View {
 		}
 	}
 	return list
-}
-
-// ImageVectors are the vectors of one image model for the plain view of the instances' images. Parts with the same
-// model share them: each batch is computed by one part only.
-type ImageVectors struct {
-	wanted bool
-}
-
-// Want announces that a part will use the vectors of all instances.
-func (v *ImageVectors) Want() { v.wanted = true }
-
-// Wanted reports whether a part asks for the vectors. It is known once all parts of a build are made.
-func (v *ImageVectors) Wanted() bool { return v.wanted }
-
-// Keep stores the vector of the instance with the sizes s for the lifetime of its batch. The vector must not be
-// modified later. If s is nil, the instance does not share its sizes and nothing is stored.
-func (v *ImageVectors) Keep(s *Sizes, vector []float32) {
-	if s == nil {
-		return
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.vectors == nil {
-		s.vectors = make(map[*ImageVectors][]float32)
-	}
-	s.vectors[v] = vector
-}
-
-// Of returns the stored vector of the instance with the sizes s, nil if there is none. The caller must not modify it.
-func (v *ImageVectors) Of(s *Sizes) []float32 {
-	if s == nil {
-		return nil
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.vectors[v]
-}
-
-// ShareSizes makes all experts and features of a batch share the sizes of its images: whatever a level of advice shows.
-func ShareSizes(batch []Instance, shown [][]AdvicePayload) {
-	for n := range batch {
-		if in := &batch[n]; in.Image != nil && in.Sizes == nil {
-			in.Sizes = NewSizes(in.Image, viewsShown(n, shown), pixel.Preprocess.Prepare)
-		}
-	}
-}
-
-// viewsShown returns the distinct views of an instance that some levels show, the plain one first.
-func viewsShown(n int, shown [][]AdvicePayload) []pixel.View {
-	list := []pixel.View{pixel.Centre()}
-	seen := map[pixel.View]bool{list[0]: true}
-	for _, level := range shown {
-		if level == nil {
-			continue
-		}
-		for _, v := range level[n].Views {
-			if !seen[v] {
-				seen[v] = true
-				list = append(list, v)
-			}
-		}
-	}
-	return list
-}
-
-// Sized returns instances whose sizes are there to be asked for: those of the batch where they are shared, else their own.
-func Sized(batch []Instance, shown [][]AdvicePayload) ([]Instance, error) {
-	own := slices.Clone(batch)
-	for n := range own {
-		if err := own[n].needImage(); err != nil {
-			return nil, err
-		}
-	}
-	ShareSizes(own, shown)
-	return own, nil
 }
