@@ -57,7 +57,7 @@ var loaded struct {
 }
 
 // load loads the library at path, once per process.
-func load(path string) (version string, err error) {
+func load(path string, nativeLog bool) (version string, err error) {
 	loaded.Lock()
 	defer loaded.Unlock()
 	if loaded.path != "" {
@@ -71,7 +71,11 @@ func load(path string) (version string, err error) {
 		return "", err
 	}
 	yort.SetSharedLibraryPath(path)
-	if err := yort.InitializeEnvironment(yort.WithLogLevelFatal()); err != nil {
+	level := yort.WithLogLevelFatal()
+	if nativeLog {
+		level = yort.WithLogLevelWarning()
+	}
+	if err := yort.InitializeEnvironment(level); err != nil {
 		return "", &LoadError{path, err}
 	}
 	loaded.path, loaded.version = path, version
