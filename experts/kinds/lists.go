@@ -3,8 +3,13 @@ package kinds
 import (
 	"pipe/costs"
 	"pipe/costs/grade"
+	"pipe/experts/advice"
 	"pipe/experts/builder/part"
+	"pipe/experts/expert"
+	"pipe/experts/expert/trained"
+	"pipe/experts/feature"
 	"pipe/experts/grading"
+	"pipe/experts/source"
 )
 
 // splits returns the ways to split the instances, by name. A new one is a function and one line here.
@@ -29,4 +34,17 @@ func losses() map[string]part.NewLoss {
 		all[kind] = grading.NewLoss(kind)
 	}
 	return all
+}
+
+// Builtin returns the kinds of parts of this module, by name. A program adds its own by [part.Kinds.With].
+func Builtin() *part.Kinds {
+	all := &part.Kinds{
+		Sources:  source.Kinds(),
+		Splits:   splits(),
+		Losses:   losses(),
+		Advice:   advice.Kinds(),
+		Experts:  expert.Kinds(),
+		Features: feature.Kinds(),
+	}
+	return all.With(&part.Kinds{Experts: trained.Kinds()})
 }

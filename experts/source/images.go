@@ -13,6 +13,7 @@ import (
 	"pipe/featurize/pixel"
 	"pipe/internal/digest"
 	"pipe/internal/parallel"
+	"pipe/internal/storage"
 )
 
 // images is a folder of images. The id of an instance is its path below the
@@ -166,4 +167,26 @@ func (s *images) load(i int) (part.Instance, error) {
 		return part.Instance{}, &costs.DataError{File: file, Err: err}
 	}
 	return part.Instance{Entry: s.entries[i], Image: img, Row: i}, nil
+}
+
+// listObjects is listImages for a folder in an object store, which has no links.
+func listObjects(ctx context.Context, folder string) (ids []string, err error) {
+	in, err := storage.OpenFolder(ctx, folder)
+	if err != nil {
+		return nil, fmt.Errorf("list images: %w", err)
+	}
+	for o, err := range in.List(ctx, "") {
+		if err != nil {
+			return nil, fmt.Errorf("list images: %w", err)
+		}
+		hidden := strings.HasPrefix(o.Name, ".") || strings.Contains(o.Name, "/.")
+		if !hidden && isImageName(o.Name) {
+			ids = append(ids, o.Name)
+		}
+	}
+	if len(ids) == 0 {
+		return nil, fmt.Errorf("list images: %q has none (%s)", in, strings.Join(pixel.Extensions, " "))
+	}
+	slices.Sort(ids)
+	return ids, nil
 }

@@ -1,6 +1,7 @@
 package drift
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -140,4 +141,20 @@ func logChoose(n, k int64) float64 {
 	b, _ := math.Lgamma(float64(k + 1))
 	c, _ := math.Lgamma(float64(n - k + 1))
 	return a - b - c
+}
+
+// Holm adjusts p-values for their number (Holm 1979): rejecting where the adjusted value is at most alpha rejects any true
+// hypothesis with a probability of at most alpha, whatever the dependence between them.
+func Holm(p []float64) []float64 {
+	order := make([]int, len(p))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(p[a], p[b]) })
+	out, most := make([]float64, len(p)), 0.0
+	for rank, i := range order {
+		most = max(most, min(1, p[i]*float64(len(p)-rank)))
+		out[i] = most
+	}
+	return out
 }

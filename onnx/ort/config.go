@@ -19,12 +19,14 @@ const (
 	PinnedVersion = "1.31.1"
 )
 
-// Config says which library to load and which device its sessions use.
+// Config says which library to load and which device its sessions use. Records of stages have digests of its JSON form.
 type Config struct {
-	Library  string // path of the library or its folder; empty: search for it
-	Device   string // CPU or CUDA
-	DeviceID int    // which GPU
-	Threads  int    // threads inside one operator; 0: as many as Go uses
+	Library   string            // path of the library or its folder; empty: search for it
+	Device    string            // CPU or CUDA
+	DeviceID  int               // which GPU
+	Threads   int               // threads inside one operator; 0: as many as Go uses
+	CUDA      map[string]string // options of the CUDA provider, by its own names
+	NativeLog bool              // let the library write its own log to stderr
 }
 
 // DefaultConfig is the CPU with all cores.

@@ -38,6 +38,8 @@ import "C"
 import (
 	"errors"
 	"fmt"
+	"strconv"
+	"strings"
 	"sync"
 	"unsafe"
 
@@ -55,7 +57,7 @@ var loaded struct {
 }
 
 // load loads the library at path, once per process.
-func load(path string) (version string, err error) {
+func load(path string, nativeLog bool) (version string, err error) {
 	loaded.Lock()
 	defer loaded.Unlock()
 	if loaded.path != "" {
@@ -69,7 +71,11 @@ func load(path string) (version string, err error) {
 		return "", err
 	}
 	yort.SetSharedLibraryPath(path)
-	if err := yort.InitializeEnvironment(yort.WithLogLevelFatal()); err != nil {
+	level := yort.WithLogLevelFatal()
+	if nativeLog {
+		level = yort.WithLogLevelWarning()
+	}
+	if err := yort.InitializeEnvironment(level); err != nil {
 		return "", &LoadError{path, err}
 	}
 	loaded.path, loaded.version = path, version
@@ -95,4 +101,38 @@ func probe(path string) (version string, err error) {
 		return "", &VersionError{Path: path, Found: version, Need: MinVersion}
 	}
 	return version, nil
+}
+
+// compareVersions compares the numbers in a and b from left to right: negative if a is older, zero if equal, positive
+// if newer.
+func compareVersions(a, b string) int {
+	x, y := versionNumbers(a), versionNumbers(b)
+	for i := 0; i < len(x) || i < len(y); i++ {
+		if d := numberAt(x, i) - numberAt(y, i); d != 0 {
+			return d
+		}
+	}
+	return 0
+}
+
+func numberAt(v []int, i int) int {
+	if i < len(v) {
+		return v[i]
+	}
+	return 0
+}
+
+// versionNumbers returns the leading number of every dotted part that has one.
+func versionNumbers(s string) []int {
+	var out []int
+	for part := range strings.SplitSeq(s, ".") {
+		end := 0
+		for end < len(part) && part[end] >= '0' && part[end] <= '9' {
+			end++
+		}
+		if n, err := strconv.Atoi(part[:end]); err == nil {
+			out = append(out, n)
+		}
+	}
+	return out
 }

@@ -106,7 +106,7 @@ func compile(t *testing.T, dir, source string) string {
 
 func TestSecondLibrary(t *testing.T) {
 	r := openTest(t)
-	_, err := load(r.Library() + ".other")
+	_, err := load(r.Library()+".other", false)
 	if err == nil || !strings.Contains(err.Error(), "already uses") {
 		t.Errorf("error is %v", err)
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"runtime"
 	"strconv"
 	"sync"
@@ -36,7 +37,7 @@ func Open(cfg Config) (*Runtime, error) {
 	if cfg.Device == CUDA {
 		preloadCUDA(path)
 	}
-	version, err := load(path)
+	version, err := load(path, cfg.NativeLog)
 	if err != nil {
 		return nil, err
 	}
@@ -113,13 +114,17 @@ func (r *Runtime) fill(n *yort.SessionOptions, o SessionOptions) error {
 	if threads == 0 {
 		threads = runtime.GOMAXPROCS(0)
 	}
+	logLevel := yort.LoggingLevel(yort.LoggingLevelFatal)
+	if r.cfg.NativeLog {
+		logLevel = yort.LoggingLevelWarning
+	}
 	err := errors.Join(
 		n.SetGraphOptimizationLevel(yort.GraphOptimizationLevelEnableAll),
 		n.SetExecutionMode(yort.ExecutionModeSequential),
 		n.SetIntraOpNumThreads(threads),
 		n.SetInterOpNumThreads(1),
 		n.SetCpuMemArena(true),
-		n.SetLogSeverityLevel(yort.LoggingLevelFatal),
+		n.SetLogSeverityLevel(logLevel),
 	)
 	for key, value := range o.settings() {
 		if e := n.AddSessionConfigEntry(key, value); e != nil {
@@ -133,12 +138,14 @@ func (r *Runtime) fill(n *yort.SessionOptions, o SessionOptions) error {
 }
 
 func (r *Runtime) appendCUDA(n *yort.SessionOptions, o SessionOptions) error {
+	settings := map[string]string{"device_id": strconv.Itoa(o.DeviceID)}
+	maps.Copy(settings, r.cfg.CUDA)
 	cuda, err := yort.NewCUDAProviderOptions()
 	if err != nil {
 		return &DeviceError{CUDA, r.path, native(err)}
 	}
 	defer cuda.Destroy()
-	if err := cuda.Update(map[string]string{"device_id": strconv.Itoa(o.DeviceID)}); err != nil {
+	if err := cuda.Update(settings); err != nil {
 		return &DeviceError{CUDA, r.path, native(err)}
 	}
 	if err := n.AppendExecutionProviderCUDA(cuda); err != nil {
