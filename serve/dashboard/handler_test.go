@@ -166,7 +166,7 @@ func TestFrontier(t *testing.T) {
 			t.Fatal(err)
 		}
 		loss += float64(d.Loss[d.Action[0]]) / 256
-		fee += p.Info().Actions.Fees(3)[d.Action[0]] / 256
+		fee += at.Fees()[d.Action[0]] / 256
 	}
 	if math.Abs(loss-f.Chosen.Loss) > 1e-5 || math.Abs(fee-f.Chosen.Fee) > 1e-9 {
 		t.Errorf("decided one by one: fee %g, loss %g, want %+v", fee, loss, f.Chosen)

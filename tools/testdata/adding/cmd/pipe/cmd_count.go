@@ -42,7 +42,7 @@ func runCount(c *cobra.Command, a *app, in, out string) error {
 	if err != nil {
 		return err
 	}
-	a.say("counting %s", in)
+	a.Say("counting %s", in)
 	return atomicfile.Write(out, func(w io.Writer) error {
 		_, err := fmt.Fprintln(w, bytes.Count(text, []byte("\n")))
 		return err
