@@ -108,6 +108,7 @@ func (n *next) pass(ctx context.Context, slots []slot, now time.Time) (worked bo
 			return true, err
 		}
 		if worked = true; !mine {
+			n.at = rand.IntN(len(slots)) // the one who was first goes on to the next shard
 			return true, nil
 		}
 		slots[shard].done = true // or failed, as the next scan will show
