@@ -114,3 +114,52 @@ func BenchmarkDecode(b *testing.B) {
 	}
 	b.SetBytes(int64(len(line)))
 }
+
+// benchSegment is a segment of n lines, without its Parquet file.
+func benchSegment(b *testing.B, n int) *segment {
+	r, p := benchRecord()
+	s := &segment{folder: b.TempDir(), stream: decisions, number: 1}
+	text, err := appendPolicy(appendHead(nil, decisions, 1), p)
+	for range n {
+		r.ID = NewID()
+		text = appendRecord(text, r)
+	}
+	if err == nil {
+		err = os.WriteFile(s.path(linesEnding), text, 0o644)
+	}
+	if err != nil {
+		b.Fatal(err)
+	}
+	return s
+}
+
+// BenchmarkConvert turns lines into Parquet.
+func BenchmarkConvert(b *testing.B) {
+	const n = 2000
+	s := benchSegment(b, n)
+	cpu := cpuTime(b)
+	for b.Loop() {
+		if err := writeParquet(s, false); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64((cpuTime(b)-cpu).Nanoseconds())/1000/float64(n*b.N), "cpu-us/record")
+}
+
+// BenchmarkReadSegment reads a Parquet segment.
+func BenchmarkReadSegment(b *testing.B) {
+	const n = 2000
+	s := benchSegment(b, n)
+	if err := writeParquet(s, false); err != nil {
+		b.Fatal(err)
+	}
+	cpu := cpuTime(b)
+	for b.Loop() {
+		read := 0
+		err := recordsOfParquet(s, func(*Record, *PolicyInfo) error { read++; return nil })
+		if err != nil || read != n {
+			b.Fatal(read, err)
+		}
+	}
+	b.ReportMetric(float64((cpuTime(b)-cpu).Nanoseconds())/1000/float64(n*b.N), "cpu-us/record")
+}

@@ -92,10 +92,10 @@ func TestRepeats(t *testing.T) {
 		}
 		list = append(list, r)
 	}
-	var wrote prices
+	wrote := newLineWriter()
 	memory := newReused()
 	for i, r := range list {
-		line := appendRecordWith(nil, r, &wrote)
+		line := wrote.append(nil, r)
 		if want := appendRecord(nil, r); !bytes.Equal(line, want) {
 			t.Fatalf("record %d is %s, alone %s", i, line, want)
 		}

@@ -4,97 +4,132 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"math"
+	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 )
 
-// appendRecord writes a record that was checked. The keys have a fixed order, which readRecord relies on.
-func appendRecord(dst []byte, r *Record) []byte { return appendRecordWith(dst, r, &prices{}) }
+// lineWriter writes records by the table of their fields. One of newLineWriter remembers the text of the lists of numbers: most
+// records state the same as the last one.
+type lineWriter struct {
+	dst       []byte
+	available []bool     // of the record
+	lists     []listText // by the index of the field
+}
 
-// appendRecordWith is appendRecord with what is remembered of the last record.
-func appendRecordWith(dst []byte, r *Record, last *prices) []byte {
-	from := len(dst)
-	b := lineWriter{dst}
-	b.text(`{"id":`, r.ID)
-	b.int(`,"time":`, r.Time)
-	b.text(`,"request":`, r.Request)
-	b.text(`,"source":`, r.Source)
-	b.text(`,"client":`, r.Client)
-	b.text(`,"user":`, r.User)
-	last.append(&b, r)
-	b.int(`,"action":`, int64(r.Action))
-	b.int(`,"greedy":`, int64(r.Greedy))
-	if r.OwnPropensity != nil {
-		b.numbers(ownKey, r.OwnPropensity)
+// listText is a list, which the caller's slice does not share, and its text.
+type listText struct {
+	list []float64
+	text []byte
+}
+
+func newLineWriter() *lineWriter {
+	return &lineWriter{lists: make([]listText, emptyRecord.NumField())}
+}
+
+// append writes a record that was checked. The keys have a fixed order, which readRecord relies on.
+func (b *lineWriter) append(dst []byte, r *Record) []byte {
+	b.dst, b.available = dst, r.Available
+	b.fields(recordFields, reflect.ValueOf(r).Elem())
+	return seal(b.dst, len(dst))
+}
+
+func (b *lineWriter) fields(fields []field, in reflect.Value) {
+	for i := range fields {
+		f := &fields[i]
+		none := f.none(in)
+		if none && f.later {
+			continue
+		}
+		b.dst = append(b.dst, f.key...)
+		if none {
+			b.dst = append(b.dst, "null"...)
+			continue
+		}
+		b.value(f, in.Field(f.index))
 	}
-	b.numbers(`,"propensity":`, r.Propensity)
-	b.floats(`,"expected_loss":`, r.ExpectedLoss, r.Available)
-	b.floats(`,"expected_cost":`, r.ExpectedCost, r.Available)
-	b.bool(`,"guarded":`, r.Guarded)
-	b.number(`,"keep":`, r.Keep)
-	b.int(`,"executed":`, int64(r.Executed))
-	b.attempts(r.Attempts)
-	b.stages(r.Stages)
-	b.usage(r.Usage)
-	b.text(`,"model":`, r.Model)
-	fee := r.Fee
-	if !r.FeeKnown {
-		fee = math.NaN()
+}
+
+func (b *lineWriter) value(f *field, v reflect.Value) {
+	switch at := v.Addr().Interface().(type) {
+	case *string:
+		b.dst = appendText(b.dst, cut(*at))
+	case *int:
+		b.dst = strconv.AppendInt(b.dst, int64(*at), 10)
+	case *int64:
+		b.dst = strconv.AppendInt(b.dst, *at, 10)
+	case *bool:
+		b.dst = strconv.AppendBool(b.dst, *at)
+	case *float64:
+		b.dst = appendNumber(b.dst, *at, 64)
+	case *[]bool:
+		b.dst = appendList(b.dst, *at, func(dst []byte, i int) []byte { return strconv.AppendBool(dst, (*at)[i]) })
+	case *[]float64:
+		b.numbers(f, *at)
+	case *[]float32:
+		b.floats(f, *at)
+	default:
+		b.structures(f, v)
 	}
-	b.number(`,"fee":`, fee)
-	b.text(`,"price_date":`, r.PriceDate)
-	b.shadows(r.Shadows)
-	b.text(`,"error":`, cut(r.Error))
-	b.text(`,"features_digest":`, r.FeaturesDigest)
-	b.features(r.Features)
-	return seal(b.dst, from)
 }
 
-// Keys that lines may lack. None is the last one of a part of [repeats].
-const (
-	pairFeesKey = `,"pair_fees":`      // few requests have such fees
-	shareKey    = `,"share":`          // lines of earlier versions, whose share is not known
-	ownKey      = `,"own_propensity":` // few policies have a canary
-)
-
-// lineWriter appends keys with their values.
-type lineWriter struct{ dst []byte }
-
-// prices writes the policy, its prices, and the pairs that are available.
-func (b *lineWriter) prices(r *Record) {
-	b.text(`,"policy":`, r.Policy)
-	b.text(`,"digest":`, r.Digest)
-	b.bool(`,"canary":`, r.Canary)
-	if r.Share != ShareUnknown {
-		b.number(shareKey, r.Share)
+func (b *lineWriter) numbers(f *field, list []float64) {
+	last := &listText{}
+	if b.lists != nil {
+		last = &b.lists[f.index]
 	}
-	b.number(`,"lambda":`, r.Lambda)
-	b.numbers(`,"expert_fees":`, r.ExpertFees)
-	b.numbers(`,"advice_fees":`, r.AdviceFees)
-	if r.hasPairFees() {
-		b.numbers(pairFeesKey, r.PairFees)
+	if len(last.text) > 0 && slices.EqualFunc(last.list, list, sameBits) {
+		b.dst = append(b.dst, last.text...)
+		return
 	}
-	b.bools(`,"available":`, r.Available)
+	from := len(b.dst)
+	b.dst = appendList(b.dst, list, func(dst []byte, i int) []byte { return appendNumber(dst, list[i], 64) })
+	if b.lists != nil {
+		last.list, last.text = append(last.list[:0], list...), append(last.text[:0], b.dst[from:]...)
+	}
 }
 
-func (b *lineWriter) text(key, s string) {
-	b.dst = appendText(append(b.dst, key...), s)
+// sameBits tells 0 from -0, which have different texts.
+func sameBits(a, b float64) bool { return math.Float64bits(a) == math.Float64bits(b) }
+
+// floats writes null for no list, and for the elements of pairs that are not available. Features are base64 of their
+// little-endian bytes: a tenth of the time that digits need.
+func (b *lineWriter) floats(f *field, list []float32) {
+	switch {
+	case f.base64:
+		b.dst = append(appendFloats64(append(b.dst, '"'), list), '"')
+	case list == nil:
+		b.dst = append(b.dst, "null"...)
+	default:
+		b.dst = appendList(b.dst, list, func(dst []byte, i int) []byte {
+			if !b.available[i] {
+				return append(dst, "null"...)
+			}
+			return appendNumber(dst, float64(list[i]), 32)
+		})
+	}
 }
 
-func (b *lineWriter) int(key string, v int64) {
-	b.dst = strconv.AppendInt(append(b.dst, key...), v, 10)
+// structures writes a structure or a list of them.
+func (b *lineWriter) structures(f *field, v reflect.Value) {
+	if v.Kind() == reflect.Struct {
+		b.fields(f.parts, v)
+		b.dst = append(b.dst, '}')
+		return
+	}
+	b.dst = append(b.dst, '[')
+	for i := range v.Len() {
+		if i > 0 {
+			b.dst = append(b.dst, ',')
+		}
+		b.structures(f, v.Index(i))
+	}
+	b.dst = append(b.dst, ']')
 }
 
-func (b *lineWriter) bool(key string, v bool) {
-	b.dst = strconv.AppendBool(append(b.dst, key...), v)
-}
-
-// number writes null for NaN.
-func (b *lineWriter) number(key string, v float64) {
-	b.dst = appendNumber(append(b.dst, key...), v, 64)
-}
-
+// appendNumber writes null for NaN.
 func appendNumber(dst []byte, v float64, bits int) []byte {
 	switch {
 	case v != v:
@@ -107,101 +142,15 @@ func appendNumber(dst []byte, v float64, bits int) []byte {
 	return strconv.AppendFloat(dst, v, 'g', -1, bits)
 }
 
-func (b *lineWriter) numbers(key string, list []float64) {
-	b.dst = append(append(b.dst, key...), '[')
-	for i, v := range list {
-		b.comma(i)
-		b.dst = appendNumber(b.dst, v, 64)
-	}
-	b.dst = append(b.dst, ']')
-}
-
-func (b *lineWriter) comma(i int) {
-	if i > 0 {
-		b.dst = append(b.dst, ',')
-	}
-}
-
-// floats writes null for no list, and for the elements of pairs that are not available.
-func (b *lineWriter) floats(key string, list []float32, available []bool) {
-	b.dst = append(b.dst, key...)
-	if list == nil {
-		b.dst = append(b.dst, "null"...)
-		return
-	}
-	b.dst = append(b.dst, '[')
-	for i, v := range list {
-		b.comma(i)
-		if !available[i] {
-			b.dst = append(b.dst, "null"...)
-			continue
+func appendList[T any](dst []byte, list []T, value func(dst []byte, i int) []byte) []byte {
+	dst = append(dst, '[')
+	for i := range list {
+		if i > 0 {
+			dst = append(dst, ',')
 		}
-		b.dst = appendNumber(b.dst, float64(v), 32)
+		dst = value(dst, i)
 	}
-	b.dst = append(b.dst, ']')
-}
-
-func (b *lineWriter) bools(key string, list []bool) {
-	b.dst = append(append(b.dst, key...), '[')
-	for i, v := range list {
-		b.comma(i)
-		b.dst = strconv.AppendBool(b.dst, v)
-	}
-	b.dst = append(b.dst, ']')
-}
-
-func (b *lineWriter) attempts(list []Attempt) {
-	b.dst = append(b.dst, `,"attempts":[`...)
-	for i, a := range list {
-		b.comma(i)
-		b.int(`{"action":`, int64(a.Action))
-		b.int(`,"status":`, int64(a.Status))
-		b.int(`,"us":`, a.Micros)
-		b.text(`,"error":`, cut(a.Error))
-		b.dst = append(b.dst, '}')
-	}
-	b.dst = append(b.dst, ']')
-}
-
-func (b *lineWriter) stages(s Stages) {
-	b.int(`,"stages_us":{"decode":`, s.Decode)
-	b.int(`,"encode":`, s.Encode)
-	b.int(`,"decide":`, s.Decide)
-	b.int(`,"advise":`, s.Advise)
-	b.int(`,"expert":`, s.Expert)
-	b.int(`,"first_byte":`, s.FirstByte)
-	b.dst = append(b.dst, '}')
-}
-
-func (b *lineWriter) usage(u Usage) {
-	if !u.Known {
-		b.dst = append(b.dst, `,"usage":null`...)
-		return
-	}
-	b.int(`,"usage":{"in":`, u.In)
-	b.int(`,"cached":`, u.Cached)
-	b.int(`,"out":`, u.Out)
-	b.dst = append(b.dst, '}')
-}
-
-func (b *lineWriter) shadows(list []Shadow) {
-	b.dst = append(b.dst, `,"shadows":[`...)
-	for i, s := range list {
-		b.comma(i)
-		b.text(`{"policy":`, s.Policy)
-		b.text(`,"digest":`, s.Digest)
-		b.int(`,"action":`, int64(s.Action))
-		b.number(`,"expected_cost":`, s.ExpectedCost)
-		b.dst = append(b.dst, '}')
-	}
-	b.dst = append(b.dst, ']')
-}
-
-// features writes the numbers as base64 of their little-endian bytes: a tenth of the time that digits need.
-func (b *lineWriter) features(list []float32) {
-	b.dst = append(b.dst, `,"features":"`...)
-	b.dst = appendFloats64(b.dst, list)
-	b.dst = append(b.dst, '"')
+	return append(dst, ']')
 }
 
 // appendText writes a JSON string.

@@ -5,40 +5,21 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"reflect"
 	"strconv"
 )
 
-// readRecord reads what appendRecord wrote. The caller checks the record against its policy.
+// readRecord reads what lineWriter wrote. The caller checks the record against its policy.
 func readRecord(body []byte) (*Record, error) {
 	r := &Record{}
 	return r, readRecordTo(r, body, nil)
 }
 
-// readRecordTo is readRecord into an empty record, with what is remembered of the line before; nil: nothing.
-func readRecordTo(r *Record, body []byte, last *repeats) error {
-	s := scan{rest: body}
-	r.ID = s.text(`{"id":`)
-	r.Time = s.int(`,"time":`)
-	r.Request = s.text(`,"request":`)
-	s.part(last, callerPart, r, readCaller, takeCaller)
-	s.part(last, pricesPart, r, readPrices, takePrices)
-	r.Action = int(s.int(`,"action":`))
-	r.Greedy = int(s.int(`,"greedy":`))
-	s.part(last, propensityPart, r, readPropensity, takePropensity)
-	r.ExpectedLoss = s.floats(`,"expected_loss":`)
-	r.ExpectedCost = s.floats(`,"expected_cost":`)
-	r.Guarded = s.bool(`,"guarded":`)
-	r.Keep = s.number(`,"keep":`)
-	r.Executed = int(s.int(`,"executed":`))
-	r.Attempts = s.attempts()
-	r.Stages = s.stages()
-	s.part(last, servedPart, r, readServed, takeServed)
-	r.FeaturesDigest = s.text(`,"features_digest":`)
-	var memory []float32
-	if last != nil {
-		memory = last.features[:0]
-	}
-	r.Features = s.features(memory)
+// readRecordTo is readRecord into a record that has the values of the last line, and memory for its features. last is what is
+// remembered of the lines before; nil: nothing.
+func readRecordTo(r *Record, body []byte, last repeats) error {
+	s := scan{rest: body, last: last}
+	s.fields(recordFields, reflect.ValueOf(r).Elem())
 	if s.err == nil && len(s.rest) > 0 {
 		s.fail("the end")
 	}
@@ -49,6 +30,64 @@ func readRecordTo(r *Record, body []byte, last *repeats) error {
 type scan struct {
 	rest []byte
 	err  error
+	last repeats
+}
+
+func (s *scan) fields(fields []field, to reflect.Value) {
+	for i := range fields {
+		f := &fields[i]
+		if !f.same || s.last == nil {
+			s.field(f, to)
+			continue
+		}
+		if s.again(f) {
+			continue
+		}
+		before := s.rest
+		s.field(f, to)
+		s.last.keep(f, before[:len(before)-len(s.rest)])
+	}
+}
+
+// field reads a key with its value. Whatever the field had is replaced.
+func (s *scan) field(f *field, to reflect.Value) {
+	if f.later && !bytes.HasPrefix(s.rest, []byte(f.key)) {
+		to.Field(f.index).Set(emptyRecord.Field(f.index))
+		return
+	}
+	s.key(f.key)
+	if f.known != nil {
+		known := !s.has("null")
+		to.Field(f.index).SetZero()
+		to.FieldByIndex(f.known).SetBool(known)
+		if !known {
+			return
+		}
+	}
+	s.value(f, to.Field(f.index))
+}
+
+func (s *scan) value(f *field, v reflect.Value) {
+	switch at := v.Addr().Interface().(type) {
+	case *string:
+		*at = s.text()
+	case *int:
+		*at = int(s.int())
+	case *int64:
+		*at = s.int()
+	case *bool:
+		*at = s.bool()
+	case *float64:
+		*at = s.number(64)
+	case *[]bool:
+		*at = s.bools()
+	case *[]float64:
+		*at = s.numbers()
+	case *[]float32:
+		*at = s.floats(f, *at)
+	default:
+		s.structures(f, v)
+	}
 }
 
 func (s *scan) fail(wanted string) {
@@ -73,8 +112,7 @@ func (s *scan) key(text string) {
 	}
 }
 
-func (s *scan) text(key string) string {
-	s.key(key)
+func (s *scan) text() string {
 	if s.err != nil || len(s.rest) == 0 || s.rest[0] != '"' {
 		s.fail("a string")
 		return ""
@@ -117,8 +155,7 @@ func (s *scan) token() []byte {
 	return out
 }
 
-func (s *scan) int(key string) int64 {
-	s.key(key)
+func (s *scan) int() int64 {
 	token := s.token()
 	if len(token) == 1 && token[0] >= '0' && token[0] <= '9' {
 		return int64(token[0] - '0')
@@ -130,8 +167,7 @@ func (s *scan) int(key string) int64 {
 	return v
 }
 
-func (s *scan) bool(key string) bool {
-	s.key(key)
+func (s *scan) bool() bool {
 	switch {
 	case s.has("true"):
 		return true
@@ -142,12 +178,7 @@ func (s *scan) bool(key string) bool {
 }
 
 // number returns NaN for null.
-func (s *scan) number(key string) float64 {
-	s.key(key)
-	return s.value(64)
-}
-
-func (s *scan) value(bits int) float64 {
+func (s *scan) number(bits int) float64 {
 	if s.has("null") {
 		return math.NaN()
 	}
@@ -162,84 +193,69 @@ func (s *scan) value(bits int) float64 {
 	return v
 }
 
-// list calls element for each element of a list.
-func (s *scan) list(key string, element func()) {
-	s.key(key)
-	s.key("[")
-	if s.has("]") {
-		return
+// another reports whether a list has an element after the first n.
+func (s *scan) another(n int) bool {
+	if n == 0 {
+		s.key("[")
 	}
-	for s.err == nil {
-		element()
-		if s.has("]") {
-			return
-		}
+	if s.err != nil || s.has("]") {
+		return false
+	}
+	if n > 0 {
 		s.key(",")
 	}
+	return s.err == nil
 }
 
-func (s *scan) numbers(key string) []float64 {
+func (s *scan) numbers() []float64 {
 	out := make([]float64, 0, 16)
-	s.list(key, func() { out = append(out, s.value(64)) })
+	for s.another(len(out)) {
+		out = append(out, s.number(64))
+	}
 	return out
 }
 
-func (s *scan) bools(key string) []bool {
+func (s *scan) bools() []bool {
 	out := make([]bool, 0, 16)
-	s.list(key, func() { out = append(out, s.bool("")) })
+	for s.another(len(out)) {
+		out = append(out, s.bool())
+	}
 	return out
 }
 
-// floats returns nil for null, and NaN for an element that is null.
-func (s *scan) floats(key string) []float32 {
-	s.key(key)
+// floats returns nil for null, and NaN for an element that is null. Those in base64 are appended to memory.
+func (s *scan) floats(f *field, memory []float32) []float32 {
+	if f.base64 {
+		return s.features(memory[:0])
+	}
 	if s.has("null") {
 		return nil
 	}
 	out := make([]float32, 0, 16)
-	s.list("", func() { out = append(out, float32(s.value(32))) })
-	return out
-}
-
-func (s *scan) attempts() (out []Attempt) {
-	s.list(`,"attempts":`, func() {
-		a := Attempt{Action: int(s.int(`{"action":`)), Status: int(s.int(`,"status":`)), Micros: s.int(`,"us":`), Error: s.text(`,"error":`)}
-		s.key("}")
-		out = append(out, a)
-	})
-	return out
-}
-
-func (s *scan) stages() Stages {
-	out := Stages{
-		Decode: s.int(`,"stages_us":{"decode":`), Encode: s.int(`,"encode":`), Decide: s.int(`,"decide":`),
-		Advise: s.int(`,"advise":`), Expert: s.int(`,"expert":`), FirstByte: s.int(`,"first_byte":`),
+	for s.another(len(out)) {
+		out = append(out, float32(s.number(32)))
 	}
-	s.key("}")
 	return out
 }
 
-func (s *scan) usage() Usage {
-	if s.has(`,"usage":null`) {
-		return Usage{}
-	}
-	u := Usage{Known: true, In: s.int(`,"usage":{"in":`), Cached: s.int(`,"cached":`), Out: s.int(`,"out":`)}
-	s.key("}")
-	return u
-}
-
-func (s *scan) shadows() (out []Shadow) {
-	s.list(`,"shadows":`, func() {
-		x := Shadow{Policy: s.text(`{"policy":`), Digest: s.text(`,"digest":`), Action: int(s.int(`,"action":`)), ExpectedCost: s.number(`,"expected_cost":`)}
+// structures reads a structure or a list of them.
+func (s *scan) structures(f *field, to reflect.Value) {
+	if to.Kind() == reflect.Struct {
+		s.fields(f.parts, to)
 		s.key("}")
-		out = append(out, x)
-	})
-	return out
+		return
+	}
+	to.SetZero() // the record before has the list that was there
+	for s.another(to.Len()) {
+		to.Grow(1)
+		to.SetLen(to.Len() + 1)
+		s.structures(f, to.Index(to.Len()-1))
+	}
 }
 
 // features appends to memory, which may be nil.
 func (s *scan) features(memory []float32) []float32 {
-	s.key(`,"features":"`)
+	s.key(`"`)
 	end := bytes.IndexByte(s.rest, '"')
 	if end < 0 {
 		s.fail("the end of the features")

@@ -74,6 +74,8 @@ func testRecord(rng *rand.Rand, p *PolicyInfo) *Record {
 	return r
 }
 
+func appendRecord(dst []byte, r *Record) []byte { return (&lineWriter{}).append(dst, r) }
+
 func quick() Settings {
 	s := DefaultSettings()
 	s.FlushInterval = 20 * time.Millisecond

@@ -3,51 +3,55 @@ package decisionlog
 import "slices"
 
 // Record is one decision. A is the number of pairs, J(K+1), in the order of costs.Actions.
+//
+// The tags are what lines and segments are made by: see fieldsOf. The keys of a line have the order of the fields.
 type Record struct {
-	Time    int64  // microseconds since 1970, UTC, of the decision
-	ID      string // of the decision, unique; see [NewID]
-	Request string // id of the request: that of its x-request-id, or a made one
-	Source  string // which interface decided: decide, infer or chat; or SourceFixed
-	Client  string // name of the caller's key
-	User    string // hash of the request's user
-	Policy  string // name
-	Digest  string // of the policy's file; [Writer.Policy] must have got its names and fees
-	Canary  bool   // the policy is a canary
+	ID      string `log:"id"`          // of the decision, unique; see [NewID]
+	Time    int64  `log:"time"`        // microseconds since 1970, UTC, of the decision
+	Request string `log:"request"`     // id of the request: that of its x-request-id, or a made one
+	Source  string `log:"source,same"` // which interface decided: decide, infer or chat; or SourceFixed
+	Client  string `log:"client,same"` // name of the caller's key
+	User    string `log:"user,same"`   // hash of the request's user
+	Policy  string `log:"policy,same"` // name
+	Digest  string `log:"digest,same"` // of the policy's file; [Writer.Policy] must have got its names and fees
+	Canary  bool   `log:"canary,same"` // the policy is a canary
 	// Share is the share of such requests that the canary gets: 0 where there is none, or it could not decide on this one; -1 if
 	// it is not known, as in logs of earlier versions.
-	Share float64
+	Share float64 `log:"share,same,later"`
 
-	Lambda     float64   // multiplier of the advice fees in the decision
-	ExpertFees []float64 // J, in the decision
-	AdviceFees []float64 // K+1, in the decision, before lambda
-	PairFees   []float64 // A, in the decision, added to both; nil where all are 0
-	Available  []bool    // A; at least the chosen pair is true
+	Lambda     float64   `log:"lambda,same"`          // multiplier of the advice fees in the decision
+	ExpertFees []float64 `log:"expert_fees,same"`     // J, in the decision
+	AdviceFees []float64 `log:"advice_fees,same"`     // K+1, in the decision, before lambda
+	PairFees   []float64 `log:"pair_fees,same,later"` // A, in the decision, added to both; nil where all are 0
+	Available  []bool    `log:"available,same"`       // A; at least the chosen pair is true
 
-	Features       []float32 // Dim, finite; nil if not at hand
-	FeaturesDigest string    // of the features; the writer computes it if it keeps the digest only
-
-	Action     int       // the pair that was chosen
-	Greedy     int       // the pair that the policy alone would choose
-	Propensity []float64 // A: probability of every pair, of policy and canary together; they sum to 1 and are 0 where the pair is not available
+	Action int `log:"action"` // the pair that was chosen
+	Greedy int `log:"greedy"` // the pair that the policy alone would choose
 	// OwnPropensity is A: that of the policy alone. nil: Propensity is that of the policy alone, because there is no canary, or
 	// because the other policy's choice is not known.
-	OwnPropensity []float64
-	ExpectedLoss  []float32 // A, or nil where the policy states none
-	ExpectedCost  []float32 // A, or nil where the policy states none
-	Guarded       bool      // the best fixed pair decided, because the guard exported it
-	Keep          float64   // probability with which the record was kept; set by the writer, 1 without sampling
+	OwnPropensity []float64 `log:"own_propensity,same,later"`
+	// Propensity is A: probability of every pair, of policy and canary together; they sum to 1 and are 0 where the pair is not
+	// available.
+	Propensity   []float64 `log:"propensity,same"`
+	ExpectedLoss []float32 `log:"expected_loss"` // A, or nil where the policy states none
+	ExpectedCost []float32 `log:"expected_cost"` // A, or nil where the policy states none
+	Guarded      bool      `log:"guarded"`       // the best fixed pair decided, because the guard exported it
+	Keep         float64   `log:"keep"`          // probability with which the record was kept; set by the writer, 1 without sampling
 
-	Executed int       // the pair that answered after fallbacks; -1: none, or not known
-	Attempts []Attempt // calls of experts; nil where the service called none
-	Stages   Stages
-	Usage    Usage
-	Model    string  // that was served
-	Fee      float64 // measured money, if FeeKnown
+	Executed int       `log:"executed"` // the pair that answered after fallbacks; -1: none, or not known
+	Attempts []Attempt `log:"attempts"` // calls of experts; nil where the service called none
+	Stages   Stages    `log:"stages_us"`
+	Usage    Usage     `log:"usage,same"`
+	Model    string    `log:"model,same"` // that was served
+	Fee      float64   `log:"fee,same"`   // measured money, if FeeKnown
 	FeeKnown bool
 	// PriceDate is the date of the prices that made Fee of tokens.
-	PriceDate string
-	Shadows   []Shadow // what other policies would have chosen
-	Error     string   // "" if the decision was served
+	PriceDate string   `log:"price_date,same"`
+	Shadows   []Shadow `log:"shadows,same"` // what other policies would have chosen
+	Error     string   `log:"error,same"`   // "" if the decision was served
+
+	FeaturesDigest string    `log:"features_digest"` // of the features; the writer computes it if it keeps the digest only
+	Features       []float32 `log:"features,base64"` // Dim, finite; nil if not at hand
 }
 
 // SourceFixed is the Source of a conversation on which no policy decided, because it has nothing that the policy could see: one
@@ -75,26 +79,36 @@ func (r *Record) hasPairFees() bool {
 
 // Attempt is one call of an expert.
 type Attempt struct {
-	Action int   // the pair
-	Status int   // HTTP status, 0 without an answer
-	Micros int64 // duration in microseconds
-	Error  string
+	Action int    `log:"action" parquet:"attempt_action"` // the pair
+	Status int    `log:"status" parquet:"attempt_status"` // HTTP status, 0 without an answer
+	Micros int64  `log:"us" parquet:"attempt_us"`         // duration in microseconds
+	Error  string `log:"error" parquet:"attempt_error"`
 }
 
 // Stages are durations in microseconds, 0 for a stage that did not run.
-type Stages struct{ Decode, Encode, Decide, Advise, Expert, FirstByte int64 }
+type Stages struct {
+	Decode    int64 `log:"decode" parquet:"decode_us,plain"`
+	Encode    int64 `log:"encode" parquet:"encode_us,plain"`
+	Decide    int64 `log:"decide" parquet:"decide_us,plain"`
+	Advise    int64 `log:"advise" parquet:"advise_us,plain"`
+	Expert    int64 `log:"expert" parquet:"expert_us,plain"`
+	FirstByte int64 `log:"first_byte" parquet:"first_byte_us,plain"`
+}
 
 // Usage are the tokens that a service returned, if Known.
 type Usage struct {
-	In, Cached, Out int64
-	Known           bool
+	In     int64 `log:"in" parquet:"tokens_in"`
+	Cached int64 `log:"cached" parquet:"tokens_cached"`
+	Out    int64 `log:"out" parquet:"tokens_out"`
+	Known  bool
 }
 
 // Shadow is what a policy chose that was not asked for the decision.
 type Shadow struct {
-	Policy, Digest string
-	Action         int
-	ExpectedCost   float64 // NaN where the policy states none
+	Policy       string  `log:"policy" parquet:"shadow_policy"`
+	Digest       string  `log:"digest" parquet:"shadow_digest"`
+	Action       int     `log:"action" parquet:"shadow_action"`
+	ExpectedCost float64 `log:"expected_cost" parquet:"shadow_cost"` // NaN where the policy states none
 }
 
 // Outcome is what became known of a decision later. At least one of Loss, Score, Correct, Label and Comment is set.
@@ -108,7 +122,7 @@ type Outcome struct {
 	Comment string   `json:"comment" parquet:"comment,plain"`
 	Client  string   `json:"client" parquet:"client,dict"` // name of the caller's key
 	// Replace says that the outcome takes the place of an earlier one of the decision.
-	Replace bool `json:"replace,omitempty" parquet:"replace"`
+	Replace bool `json:"replace,omitempty" parquet:"replace" log:"replace,later"`
 }
 
 // LossOf is the task loss that the outcome states: Loss, or 0 and 1 for correct and wrong, or 1 - Score. ok is false if

@@ -49,7 +49,18 @@ const together = 64
 
 // add adds a row of about size bytes. What the row refers to must stay as it is until together more rows were added.
 func (w *parquetWriter[T]) add(row T, size int) error {
-	w.rows = append(w.rows, row)
+	*w.next() = row
+	return w.added(size)
+}
+
+// next is the next row, which is empty.
+func (w *parquetWriter[T]) next() *T {
+	w.rows = append(w.rows, *new(T))
+	return &w.rows[len(w.rows)-1]
+}
+
+// added counts the row that next returned.
+func (w *parquetWriter[T]) added(size int) error {
 	w.group++
 	w.size += size
 	full := w.group >= maxGroupRows || w.size >= groupBytes
@@ -119,7 +130,8 @@ func writeParquet(s *segment, repeats bool) error {
 			if !slices.Contains(list, p) {
 				list = append(list, p)
 			}
-			return w.add(rowOf(r, p), 1024+4*len(r.Features)+32*len(r.Propensity))
+			w.next().fill(r, p)
+			return w.added(1024 + 4*len(r.Features) + 32*len(r.Propensity))
 		})
 		return list, err
 	})
@@ -170,26 +182,28 @@ func recordsOfLines(s *segment, memory *reused, use func(r *Record, p *PolicyInf
 // reused is memory of the records of the last lines. A record and its features are valid until together more lines were
 // read; its other lists and its texts are not written again. The zero pointer gives every record new memory.
 type reused struct {
-	records  []Record
-	features [][]float32
-	next     int
-	last     repeats
+	records []Record
+	last    int // of the records
+	texts   repeats
 }
 
 func newReused() *reused {
-	return &reused{records: make([]Record, together+1), features: make([][]float32, together+1)}
+	return &reused{records: make([]Record, together+1), texts: make(repeats, emptyRecord.NumField())}
 }
 
 func (m *reused) read(body []byte) (*Record, error) {
 	if m == nil {
 		return readRecord(body)
 	}
-	r, features := &m.records[m.next], &m.features[m.next]
-	m.next = (m.next + 1) % len(m.records)
-	*r, m.last.features = Record{}, *features
-	err := readRecordTo(r, body, &m.last)
-	if r.Features != nil {
-		*features = r.Features
+	before := &m.records[m.last]
+	m.last = (m.last + 1) % len(m.records)
+	r := &m.records[m.last]
+	features := r.Features
+	*r = *before
+	r.Features = features
+	err := readRecordTo(r, body, m.texts)
+	if err != nil {
+		m.texts.forget()
 	}
 	return r, err
 }

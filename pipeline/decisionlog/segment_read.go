@@ -4,8 +4,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
+	"math"
+	"reflect"
+	"slices"
 
+	"github.com/parquet-go/parquet-go"
+
+	"pipe/internal/column"
 	"pipe/internal/dataerror"
 	"pipe/internal/parquetfile"
 )
@@ -24,8 +29,8 @@ func openParquet(s *segment) (*parquetfile.File, error) {
 	return f, nil
 }
 
-// rowsOfParquet calls use with every row of a segment.
-func rowsOfParquet[T any](s *segment, fields []field[T], start func(f *parquetfile.File) error, use func(r *T) error) error {
+// rowsOfParquet calls use with every row of a segment. empty is a row without values.
+func rowsOfParquet[T any](s *segment, columns []columnForm, empty T, start func(f *parquetfile.File) error, use func(r *T) error) error {
 	path := s.path(parquetEnding)
 	return dataerror.Guard(path, func() error {
 		f, err := openParquet(s)
@@ -36,36 +41,24 @@ func rowsOfParquet[T any](s *segment, fields []field[T], start func(f *parquetfi
 		if err := start(f); err != nil {
 			return err
 		}
-		done := 0
-		for g := range f.Groups() {
-			rows, err := readGroup(f, g, fields)
-			if err != nil {
-				return err
+		for g := range column.Groups(f) {
+			if g.Rows > maxGroupRows {
+				return &dataerror.Error{Msg: fmt.Sprintf("row group %d has %d rows; those of a log have at most %d", g.Number, g.Rows, maxGroupRows)}
+			}
+			rows := slices.Repeat([]T{empty}, g.Rows)
+			for i := range columns {
+				if err := columns[i].read(g, reflect.ValueOf(rows)); err != nil {
+					return inColumn(columns[i].name, err)
+				}
 			}
 			for i := range rows {
 				if err := use(&rows[i]); err != nil {
-					return &dataerror.Error{Row: done + i + 1, Err: err}
+					return &dataerror.Error{Row: g.First + i + 1, Err: err}
 				}
 			}
-			done += len(rows)
 		}
 		return nil
 	})
-}
-
-// readGroup reads a row group.
-func readGroup[T any](f *parquetfile.File, group int, fields []field[T]) ([]T, error) {
-	n := f.GroupRows(group)
-	if n > maxGroupRows {
-		return nil, &dataerror.Error{Msg: fmt.Sprintf("row group %d has %d rows; those of a log have at most %d", group, n, maxGroupRows)}
-	}
-	rows := make([]T, n)
-	for i := range fields {
-		if err := fields[i].read(f, group, rows); err != nil {
-			return nil, parquetfile.InColumn(fields[i].name, inColumn(fields[i].name, err))
-		}
-	}
-	return rows, nil
 }
 
 func inColumn(name string, err error) error {
@@ -76,143 +69,147 @@ func inColumn(name string, err error) error {
 	return err
 }
 
+// columnForm is a column of a segment: its form, and where its values are in rows.
+type columnForm struct {
+	place
+	name   string
+	kind   parquetfile.Kind
+	maxRep int
+	maxDef int
+	// listDef is the definition level of a list that has an element, 0 of single values.
+	listDef int
+}
+
+var (
+	recordColumns  = columnsOf[decisionRow](recordFields)
+	outcomeColumns = columnsOf[Outcome](outcomeFields)
+)
+
+// columnsOf are the columns that the library writes for rows of a type, as far as they are read back.
+func columnsOf[Row any](fields []field) (list []columnForm) {
+	schema := parquet.SchemaOf(new(Row))
+	for i, top := range schema.Fields() {
+		p, ok := placeOf(top.Name(), fields)
+		if !ok {
+			continue
+		}
+		leaf, _ := schema.Lookup(schema.Columns()[i]...)
+		c := columnForm{place: p, name: top.Name(), kind: parquetfile.Kind(leaf.Node.Type().Kind()), maxRep: leaf.MaxRepetitionLevel, maxDef: leaf.MaxDefinitionLevel}
+		if c.maxRep > 0 {
+			c.listDef = 1
+			if top.Optional() {
+				c.listDef = 2
+			}
+		}
+		list = append(list, c)
+	}
+	return list
+}
+
 // leaf finds the column of the values and checks its form.
-func (f *field[T]) leaf(file *parquetfile.File) (*parquetfile.Column, error) {
-	top := file.Root.Child(f.name)
-	if top == nil {
+func (c *columnForm) leaf(file *parquetfile.File) (*column.Leaf, error) {
+	at := file.Root.Child(c.name)
+	if at == nil {
 		return nil, &dataerror.Error{Msg: "is missing"}
 	}
-	c := top
-	for !c.Leaf() {
-		if len(c.Children) != 1 {
-			return nil, &dataerror.Error{Msg: fmt.Sprintf("is a group of %d columns", len(c.Children))}
+	for !at.Leaf() {
+		if len(at.Children) != 1 {
+			return nil, &dataerror.Error{Msg: fmt.Sprintf("is a group of %d columns", len(at.Children))}
 		}
-		c = c.Children[0]
+		at = at.Children[0]
 	}
-	_, value := f.levels()
-	rep := 0
-	if f.list {
-		rep = 1
+	if at.Kind != c.kind || at.MaxDef != c.maxDef || at.MaxRep != c.maxRep {
+		return nil, &dataerror.Error{Msg: fmt.Sprintf("has values of type %s with levels %d and %d; a log has %s, %d, %d", at.Kind, at.MaxRep, at.MaxDef, c.kind, c.maxRep, c.maxDef)}
 	}
-	if c.Kind != f.kind || c.MaxDef != value || c.MaxRep != rep {
-		return nil, &dataerror.Error{Msg: fmt.Sprintf("has values of type %s with levels %d and %d; a log has %s, %d, %d", c.Kind, c.MaxRep, c.MaxDef, f.kind, rep, value)}
-	}
-	return c, nil
+	return &column.Leaf{Column: at, Name: c.name, ListDef: c.listDef}, nil
 }
 
 // read reads the column of a row group into the rows.
-func (f *field[T]) read(file *parquetfile.File, group int, rows []T) error {
-	if f.none != nil {
-		for i := range rows {
-			f.none(&rows[i])
-		}
-	}
-	if f.later && file.Root.Child(f.name) == nil {
+func (c *columnForm) read(g column.Group, rows reflect.Value) error {
+	if c.field.later && g.File.Root.Child(c.name) == nil {
 		return nil
 	}
-	c, err := f.leaf(file)
+	leaf, err := c.leaf(g.File)
 	if err != nil {
 		return err
 	}
-	pages, err := file.Pages(group, c)
-	if err != nil {
-		return err
-	}
-	in := filler[T]{field: f, rows: rows, row: -1}
-	for {
-		page, err := pages.Next()
-		if errors.Is(err, io.EOF) {
-			return in.end()
-		}
+	cursor := g.Cursor(leaf)
+	for run, err := range cursor.Runs() {
 		if err != nil {
 			return err
 		}
-		if err := in.page(page); err != nil {
-			return err
-		}
-	}
-}
-
-// filler puts the values of a column into rows. The cells of a row are collected until the next row starts.
-type filler[T any] struct {
-	field *field[T]
-	rows  []T
-	row   int
-	cells []cell
-	wide  []float32
-	null  bool
-}
-
-func (in *filler[T]) page(p *parquetfile.Page) error {
-	empty, value := in.field.levels()
-	next := 0
-	for i := range p.Len {
-		if p.Rep == nil || p.Rep[i] == 0 {
-			in.finish()
-			if in.row++; in.row >= len(in.rows) {
-				return &dataerror.Error{Msg: fmt.Sprintf("has more rows than the %d of its group", len(in.rows))}
-			}
-		} else if in.row < 0 {
+		if run.Row < 0 {
 			return &dataerror.Error{Msg: "starts inside a row"}
 		}
-		def := value
-		if p.Def != nil {
-			def = int(p.Def[i])
+		if last, _ := cursor.Last(); last >= g.Rows {
+			return &dataerror.Error{Msg: fmt.Sprintf("has more rows than the %d of its group", g.Rows)}
 		}
-		switch {
-		case def == value && in.field.wide != nil:
-			in.wide = append(in.wide, p.Floats[next])
-			next++
-		case def == value:
-			in.cells = append(in.cells, in.cell(p, next))
-			next++
-		case in.field.elements && def == value-1:
-			in.cells = append(in.cells, cell{null: true})
-		case def < empty || !in.field.list:
-			in.null = true
-		}
+		c.put(run, rows)
+	}
+	if last, _ := cursor.Last(); last+1 != g.Rows {
+		return &dataerror.Error{Msg: fmt.Sprintf("has %d rows, its group %d", last+1, g.Rows)}
 	}
 	return nil
 }
 
-func (in *filler[T]) cell(p *parquetfile.Page, i int) cell {
-	switch in.field.kind {
-	case parquetfile.ByteArray:
-		return cell{text: p.Text(i)}
-	case parquetfile.Float:
-		return cell{number: float64(p.Floats[i])}
-	case parquetfile.Double:
-		return cell{number: p.Doubles[i]}
+// put gives rows the values of a run. What is null stays as it is in an empty row.
+func (c *columnForm) put(run column.Run, rows reflect.Value) {
+	if run.Len == 0 || run.State == column.Null && c.listDef == 0 {
+		c.putEmpty(run, rows)
+		return
 	}
-	return cell{int: p.Ints[i]}
-}
-
-// finish puts the cells of the current row into it.
-func (in *filler[T]) finish() {
-	if in.row >= 0 {
-		r, f := &in.rows[in.row], in.field
-		switch {
-		case f.wide != nil && len(in.wide) > 0:
-			*f.wide(r) = append([]float32(nil), in.wide...)
-		case f.wide != nil || in.null:
-		default:
-			if f.list {
-				f.size(r, len(in.cells))
-			}
-			for i, c := range in.cells {
-				f.set(r, i, c)
-			}
+	switch at := c.in(rows.Index(run.Row), run.Element).Addr().Interface().(type) {
+	case *[]float64:
+		*at = append(*at, run.Doubles()...)
+	case *[]float32:
+		*at = slices.Grow(*at, run.Len)[:len(*at)+run.Len]
+		run.CopyFloats((*at)[len(*at)-run.Len:])
+	case *[]bool:
+		for _, v := range run.Ints() {
+			*at = append(*at, v != 0)
+		}
+	default:
+		for i := range run.Len {
+			row, element := run.Place(i)
+			c.putOne(run, i, rows.Index(row), element)
 		}
 	}
-	in.cells, in.wide, in.null = in.cells[:0], in.wide[:0], false
 }
 
-func (in *filler[T]) end() error {
-	in.finish()
-	if in.row+1 != len(in.rows) {
-		return &dataerror.Error{Msg: fmt.Sprintf("has %d rows, its group %d", in.row+1, len(in.rows))}
+// putEmpty tells an empty list from none, where there may be none.
+func (c *columnForm) putEmpty(run column.Run, rows reflect.Value) {
+	if run.State == column.EmptyList && c.listDef > 1 {
+		v := c.in(rows.Index(run.Row), 0)
+		v.Set(reflect.MakeSlice(v.Type(), 0, 0))
 	}
-	return nil
+}
+
+// putOne gives a row or an element of its list value i of a run.
+func (c *columnForm) putOne(run column.Run, i int, row reflect.Value, element int) {
+	if c.field.known != nil {
+		row.FieldByIndex(c.field.known).SetBool(true)
+	}
+	switch at := c.in(row, element).Addr().Interface().(type) {
+	case *string:
+		*at = run.Text(i)
+	case *int:
+		*at = int(run.Ints()[i])
+	case *int64:
+		*at = run.Ints()[i]
+	case *bool:
+		*at = run.Ints()[i] != 0
+	case **bool:
+		v := run.Ints()[i] != 0
+		*at = &v
+	case *float64:
+		*at = math.NaN()
+		if run.State == column.Present {
+			*at = run.Doubles()[i]
+		}
+	case **float64:
+		v := run.Doubles()[i]
+		*at = &v
+	}
 }
 
 // recordsOfParquet reads the records of a Parquet segment.
@@ -232,7 +229,7 @@ func recordsOfParquet(s *segment, use func(r *Record, p *PolicyInfo) error) erro
 		}
 		return nil
 	}
-	return rowsOfParquet(s, recordFields, start, func(r *Record) error {
+	return rowsOfParquet(s, recordColumns, Record{Share: ShareUnknown}, start, func(r *Record) error {
 		p, err := policyOf(r, known)
 		if err != nil {
 			return err
@@ -243,7 +240,7 @@ func recordsOfParquet(s *segment, use func(r *Record, p *PolicyInfo) error) erro
 
 // outcomesOfParquet reads the outcomes of a Parquet segment.
 func outcomesOfParquet(s *segment, use func(o *Outcome) error) error {
-	return rowsOfParquet(s, outcomeFields, func(*parquetfile.File) error { return nil }, func(o *Outcome) error {
+	return rowsOfParquet(s, outcomeColumns, Outcome{}, func(*parquetfile.File) error { return nil }, func(o *Outcome) error {
 		if err := o.checkForm(); err != nil {
 			return err
 		}
@@ -261,7 +258,7 @@ func spanOfParquet(s *segment) (*span, error) {
 			return nil
 		})
 	}
-	return out, rowsOfParquet(s, recordFields[:2], func(*parquetfile.File) error { return nil }, func(r *Record) error {
+	return out, rowsOfParquet(s, recordColumns[:2], Record{}, func(*parquetfile.File) error { return nil }, func(r *Record) error {
 		out.add(r.ID, hashOf(r.ID), 0, r.Time)
 		return nil
 	})

@@ -1,7 +1,9 @@
 package decisionlog
 
+import "reflect"
+
 // decisionRow is a row of the Parquet form of decisions, as the library takes it: by columns of Go types, which is ten times
-// as quick as value by value. recordFields reads the same columns back.
+// as quick as value by value. What has the name and type of a field of the record is copied, and fill makes the rest.
 type decisionRow struct {
 	ID            string     `parquet:"id,plain"`
 	Time          int64      `parquet:"time,timestamp(microsecond:utc),plain"`
@@ -18,28 +20,23 @@ type decisionRow struct {
 	AdviceFees    []float64  `parquet:"advice_fees,list"`
 	PairFees      []float64  `parquet:"pair_fees,optional,list"`
 	Available     []bool     `parquet:"available,list"`
-	Action        int32      `parquet:"action,plain"`
+	Action        int        `parquet:"action,int(32),plain"`
 	Expert        string     `parquet:"expert,dict"`
 	Advice        string     `parquet:"advice,dict"`
 	Probability   float64    `parquet:"probability,plain"`
-	Greedy        int32      `parquet:"greedy,plain"`
+	Greedy        int        `parquet:"greedy,int(32),plain"`
 	Propensity    []float64  `parquet:"propensity,list"`
 	OwnPropensity []float64  `parquet:"own_propensity,optional,list"`
 	ExpectedLoss  []*float32 `parquet:"expected_loss,optional,list"`
 	ExpectedCost  []*float32 `parquet:"expected_cost,optional,list"`
 	Guarded       bool       `parquet:"guarded"`
 	Keep          float64    `parquet:"keep,plain"`
-	Executed      int32      `parquet:"executed,plain"`
+	Executed      int        `parquet:"executed,int(32),plain"`
 	AttemptAction []int32    `parquet:"attempt_action,list"`
 	AttemptStatus []int32    `parquet:"attempt_status,list"`
 	AttemptMicros []int64    `parquet:"attempt_us,list"`
 	AttemptError  []string   `parquet:"attempt_error,list"`
-	Decode        int64      `parquet:"decode_us,plain"`
-	Encode        int64      `parquet:"encode_us,plain"`
-	Decide        int64      `parquet:"decide_us,plain"`
-	Advise        int64      `parquet:"advise_us,plain"`
-	ExpertMicros  int64      `parquet:"expert_us,plain"`
-	FirstByte     int64      `parquet:"first_byte_us,plain"`
+	Stages        `log:"stages_us"`
 	TokensIn      *int64     `parquet:"tokens_in,optional,plain"`
 	TokensCached  *int64     `parquet:"tokens_cached,optional,plain"`
 	TokensOut     *int64     `parquet:"tokens_out,optional,plain"`
@@ -55,18 +52,11 @@ type decisionRow struct {
 	Features      []float32  `parquet:"features,list"`
 }
 
-// rowOf is a record as a row. The row refers to the record's memory.
-func rowOf(r *Record, p *PolicyInfo) decisionRow {
+// fill gives an empty row the values of a record, to whose memory it refers.
+func (out *decisionRow) fill(r *Record, p *PolicyInfo) {
 	j, k := p.Actions.Pair(r.Action)
-	out := decisionRow{
-		ID: r.ID, Time: r.Time, Request: r.Request, Source: r.Source, Client: r.Client, User: r.User, Policy: r.Policy, Digest: r.Digest,
-		Canary: r.Canary, Lambda: r.Lambda, ExpertFees: r.ExpertFees, AdviceFees: r.AdviceFees, PairFees: r.PairFees,
-		Available: r.Available, Action: int32(r.Action), Expert: p.Actions.Experts[j].Name, Advice: p.Actions.Advice[k].Name,
-		Probability: r.Propensity[r.Action], Greedy: int32(r.Greedy), Propensity: r.Propensity, OwnPropensity: r.OwnPropensity, ExpectedLoss: present(r.ExpectedLoss), ExpectedCost: present(r.ExpectedCost),
-		Guarded: r.Guarded, Keep: r.Keep, Executed: int32(r.Executed), Decode: r.Stages.Decode, Encode: r.Stages.Encode, Decide: r.Stages.Decide,
-		Advise: r.Stages.Advise, ExpertMicros: r.Stages.Expert, FirstByte: r.Stages.FirstByte, Model: r.Model, PriceDate: r.PriceDate,
-		Error: r.Error, FeatureDigest: r.FeaturesDigest, Features: r.Features,
-	}
+	out.Expert, out.Advice, out.Probability = p.Actions.Experts[j].Name, p.Actions.Advice[k].Name, r.Propensity[r.Action]
+	out.ExpectedLoss, out.ExpectedCost = present(r.ExpectedLoss), present(r.ExpectedCost)
 	for i := range r.Attempts {
 		a := &r.Attempts[i]
 		out.AttemptAction, out.AttemptStatus = append(out.AttemptAction, int32(a.Action)), append(out.AttemptStatus, int32(a.Status))
@@ -77,16 +67,42 @@ func rowOf(r *Record, p *PolicyInfo) decisionRow {
 		out.ShadowPolicy, out.ShadowDigest = append(out.ShadowPolicy, s.Policy), append(out.ShadowDigest, s.Digest)
 		out.ShadowAction, out.ShadowCost = append(out.ShadowAction, int32(s.Action)), append(out.ShadowCost, unlessNaN(&s.ExpectedCost))
 	}
-	if r.Usage.Known {
-		out.TokensIn, out.TokensCached, out.TokensOut = &r.Usage.In, &r.Usage.Cached, &r.Usage.Out
+	from, to := reflect.ValueOf(r).Elem(), reflect.ValueOf(out).Elem()
+	for i := range copiedColumns {
+		c := &copiedColumns[i]
+		switch {
+		case !c.pointer:
+			to.Field(c.index).Set(c.in(from, 0))
+		case !c.field.none(from):
+			to.Field(c.index).Set(c.in(from, 0).Addr())
+		}
 	}
-	if r.Share != ShareUnknown {
-		out.Share = &r.Share
+}
+
+// copied is a field of a row that has the value of a field of the record, or points to it where there is one.
+type copied struct {
+	place
+	index   int
+	pointer bool
+}
+
+var copiedColumns = columnsToCopy()
+
+func columnsToCopy() (list []copied) {
+	row, record := reflect.TypeFor[decisionRow](), reflect.ValueOf(&Record{}).Elem()
+	for i := range row.NumField() {
+		p, ok := placeOf(nameOf(row.Field(i)), recordFields)
+		if !ok || p.field.list() {
+			continue
+		}
+		switch t := p.in(record, 0).Type(); row.Field(i).Type {
+		case t:
+			list = append(list, copied{p, i, false})
+		case reflect.PointerTo(t):
+			list = append(list, copied{p, i, true})
+		}
 	}
-	if r.FeeKnown {
-		out.Fee = &r.Fee
-	}
-	return out
+	return list
 }
 
 // present points to the numbers of a list that are not NaN; nil for nil.

@@ -1,5 +1,7 @@
 package decisionlog
 
+import "reflect"
+
 // span is what an index says of a segment: how many rows it has, between which ids, and between which times.
 type span struct {
 	Rows   int
@@ -62,10 +64,11 @@ func spanOf(s *segment) (*span, Damage, error) {
 			}
 			return err
 		}
+		var r Record
 		in := scan{rest: body}
-		id, time := in.text(`{"id":`), in.int(`,"time":`)
+		in.fields(recordFields[:2], reflect.ValueOf(&r).Elem()) // its id and time
 		if in.err == nil {
-			out.add(id, hashOf(id), 0, time)
+			out.add(r.ID, hashOf(r.ID), 0, r.Time)
 		}
 		return in.err
 	})

@@ -157,7 +157,7 @@ func (w *Writer) Add(r *Record) error {
 	}
 	w.reduce(&c)
 	e := encoders.Get().(*encoder)
-	e.line = appendRecordWith(e.line[:0], &c, &e.prices)
+	e.line = e.records.append(e.line[:0], &c)
 	err := w.put(e.line, entry{id: r.ID, hash: hash, time: r.Time, digest: r.Digest})
 	encoders.Put(e)
 	return err
@@ -174,11 +174,11 @@ func (w *Writer) refuse(err error) error {
 
 // encoder is memory for encoding.
 type encoder struct {
-	line   []byte
-	prices prices
+	line    []byte
+	records *lineWriter
 }
 
-var encoders = sync.Pool{New: func() any { return &encoder{} }}
+var encoders = sync.Pool{New: func() any { return &encoder{records: newLineWriter()} }}
 
 // reduce keeps what the settings ask for.
 func (w *Writer) reduce(r *Record) {
