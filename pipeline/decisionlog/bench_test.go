@@ -93,9 +93,10 @@ func BenchmarkPaced(b *testing.B) {
 
 func BenchmarkEncode(b *testing.B) {
 	r, _ := benchRecord()
+	w := newLineWriter()
 	var line []byte
 	for b.Loop() {
-		line = appendRecord(line[:0], r)
+		line = w.append(line[:0], r)
 	}
 	b.SetBytes(int64(len(line)))
 }
@@ -103,10 +104,11 @@ func BenchmarkEncode(b *testing.B) {
 func BenchmarkDecode(b *testing.B) {
 	r, _ := benchRecord()
 	line := appendRecord(nil, r)
+	reader := newRecordReader()
 	for b.Loop() {
 		body, err := unseal(line[:len(line)-1])
 		if err == nil {
-			_, err = readRecord(body)
+			_, err = reader.read(body)
 		}
 		if err != nil {
 			b.Fatal(err)

@@ -7,14 +7,13 @@ import (
 	"strings"
 )
 
-// field is how a field of a structure is logged. Lines and segments are written and read by tables of fields, which are made
-// once, so that the tags of the structures are the only list of what a log has.
+// field is how a field of a structure is logged. Lines are written and read, and segments are read, by tables of fields, which
+// are made once from the tags of the structures.
 type field struct {
 	key    string // in lines, with the marks of JSON around it
 	column string // of segments
 	index  int    // in the structure
-	kind   reflect.Kind
-	known  []int // of the truth value that says whether there is a value; nil: there is one
+	known  []int  // of the truth value that says whether there is a value; nil: there is one
 	parts  []field
 	same   bool
 	later  bool
@@ -26,18 +25,15 @@ var (
 	outcomeFields = fieldsOf(reflect.TypeFor[Outcome]())
 )
 
-// emptyRecord is a record in which nothing is stated.
-var emptyRecord = reflect.ValueOf(&Record{Share: ShareUnknown}).Elem()
-
 // fieldsOf makes the table of a structure from its tags. The tag log has the key in lines, and options:
 //
-//	same    most records have the same value as the one before, so that its text is compared before it is read
+//	same    most records have the value of the one before, so that its text is compared before it is read; only in Record
 //	later   lines and segments of earlier versions lack it, and so do lines whose record has no such value
 //	base64  a list of numbers is written as one text
 //
 // The tag parquet has the name of the column, and is that of the library where it writes the structure. Each of the two tags
-// stands for both names where it is alone. A field that has another one beside it with the
-// same name and Known, and a structure with a field Known, is null where that is false.
+// stands for both names where it is alone. A field X beside a field XKnown, and a structure with a field Known, is null where
+// that is false.
 func fieldsOf(t reflect.Type) (fields []field) {
 	for i := range t.NumField() {
 		in := t.Field(i)
@@ -45,7 +41,7 @@ func fieldsOf(t reflect.Type) (fields []field) {
 		if tag[0] == "" {
 			continue
 		}
-		f := field{key: `,"` + tag[0] + `":`, column: nameOf(in), index: i, kind: in.Type.Kind(), known: knownOf(t, in), parts: partsOf(in.Type)}
+		f := field{key: `,"` + tag[0] + `":`, column: nameOf(in), index: i, known: knownOf(t, in), parts: partsOf(in.Type)}
 		if len(fields) == 0 {
 			f.key = `{"` + tag[0] + `":`
 		}
@@ -85,24 +81,61 @@ func partsOf(t reflect.Type) []field {
 	return fieldsOf(t)
 }
 
-// list reports whether the field is a list of structures.
-func (f *field) list() bool { return f.kind == reflect.Slice && f.parts != nil }
+// bound is a field of one structure in memory. Reflection takes longer than a short value does, so that a structure that is used
+// again and again is bound once.
+type bound struct {
+	*field
+	at    any     // points to the value
+	known *bool   // nil: there is one
+	parts []bound // of a structure
+}
 
-// none reports whether a structure has no value for the field.
-func (f *field) none(in reflect.Value) bool {
-	if f.known != nil {
-		return !in.FieldByIndex(f.known).Bool()
+func bind(fields []field, in reflect.Value) []bound {
+	list := make([]bound, len(fields))
+	for i := range fields {
+		f := &fields[i]
+		v := in.Field(f.index)
+		list[i] = bound{field: f, at: v.Addr().Interface()}
+		if f.known != nil {
+			list[i].known = in.FieldByIndex(f.known).Addr().Interface().(*bool)
+		}
+		if v.Kind() == reflect.Struct {
+			list[i].parts = bind(f.parts, v)
+		}
 	}
-	if !f.later {
-		return false
+	return list
+}
+
+// none reports whether there is no value for a field that may have none.
+func (b *bound) none() bool {
+	if b.known != nil {
+		return !*b.known
 	}
-	switch at := in.Field(f.index).Addr().Interface().(type) {
+	switch at := b.at.(type) {
 	case *float64:
 		return *at == ShareUnknown
 	case *[]float64:
 		return !slices.ContainsFunc(*at, func(v float64) bool { return v != 0 })
 	}
-	return in.Field(f.index).IsZero()
+	return reflect.ValueOf(b.at).Elem().IsZero()
+}
+
+// setNone makes a field have no value.
+func (b *bound) setNone() {
+	if b.known != nil {
+		*b.known = false
+	}
+	switch at := b.at.(type) {
+	case *float64:
+		*at = 0
+		if b.later {
+			*at = ShareUnknown
+		}
+	case *[]float64:
+		*at = nil
+	default:
+		reflect.ValueOf(b.at).Elem().SetZero()
+	}
 }
 
 // place is where the values of a column are: in a field, or in a part of its structures.

@@ -93,7 +93,7 @@ func TestRepeats(t *testing.T) {
 		list = append(list, r)
 	}
 	wrote := newLineWriter()
-	memory := newReused()
+	memory := newReusingReader(together)
 	for i, r := range list {
 		line := wrote.append(nil, r)
 		if want := appendRecord(nil, r); !bytes.Equal(line, want) {

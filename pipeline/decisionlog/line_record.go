@@ -11,84 +11,82 @@ import (
 	"unicode/utf8"
 )
 
-// lineWriter writes records by the table of their fields. One of newLineWriter remembers the text of the lists of numbers: most
-// records state the same as the last one.
+// lineWriter writes records by the table of their fields.
 type lineWriter struct {
-	dst       []byte
-	available []bool     // of the record
-	lists     []listText // by the index of the field
+	dst    []byte
+	record Record
+	fields []bound    // of the record
+	lists  []listText // by the index of the field
 }
 
-// listText is a list, which the caller's slice does not share, and its text.
+// listText is a list of numbers, which the caller's slice does not share, and its text. Most records state the same as the last
+// one.
 type listText struct {
 	list []float64
 	text []byte
 }
 
 func newLineWriter() *lineWriter {
-	return &lineWriter{lists: make([]listText, emptyRecord.NumField())}
+	w := &lineWriter{}
+	record := reflect.ValueOf(&w.record).Elem()
+	w.fields, w.lists = bind(recordFields, record), make([]listText, record.NumField())
+	return w
 }
 
-// append writes a record that was checked. The keys have a fixed order, which readRecord relies on.
-func (b *lineWriter) append(dst []byte, r *Record) []byte {
-	b.dst, b.available = dst, r.Available
-	b.fields(recordFields, reflect.ValueOf(r).Elem())
-	return seal(b.dst, len(dst))
+// append writes a record that was checked. The keys have a fixed order, which readers rely on.
+func (w *lineWriter) append(dst []byte, r *Record) []byte {
+	w.dst, w.record = dst, *r
+	w.structure(w.fields)
+	return seal(w.dst, len(dst))
 }
 
-func (b *lineWriter) fields(fields []field, in reflect.Value) {
+// structure writes the fields of a structure, without its end.
+func (w *lineWriter) structure(fields []bound) {
 	for i := range fields {
 		f := &fields[i]
-		none := f.none(in)
+		none := (f.later || f.known != nil) && f.none()
 		if none && f.later {
 			continue
 		}
-		b.dst = append(b.dst, f.key...)
+		w.dst = append(w.dst, f.key...)
 		if none {
-			b.dst = append(b.dst, "null"...)
+			w.dst = append(w.dst, "null"...)
 			continue
 		}
-		b.value(f, in.Field(f.index))
+		w.value(f)
 	}
 }
 
-func (b *lineWriter) value(f *field, v reflect.Value) {
-	switch at := v.Addr().Interface().(type) {
+func (w *lineWriter) value(f *bound) {
+	switch at := f.at.(type) {
 	case *string:
-		b.dst = appendText(b.dst, cut(*at))
+		w.dst = appendText(w.dst, cut(*at))
 	case *int:
-		b.dst = strconv.AppendInt(b.dst, int64(*at), 10)
+		w.dst = strconv.AppendInt(w.dst, int64(*at), 10)
 	case *int64:
-		b.dst = strconv.AppendInt(b.dst, *at, 10)
+		w.dst = strconv.AppendInt(w.dst, *at, 10)
 	case *bool:
-		b.dst = strconv.AppendBool(b.dst, *at)
+		w.dst = strconv.AppendBool(w.dst, *at)
 	case *float64:
-		b.dst = appendNumber(b.dst, *at, 64)
+		w.dst = appendNumber(w.dst, *at, 64)
 	case *[]bool:
-		b.dst = appendList(b.dst, *at, func(dst []byte, i int) []byte { return strconv.AppendBool(dst, (*at)[i]) })
+		w.dst = appendList(w.dst, *at, func(dst []byte, i int) []byte { return strconv.AppendBool(dst, (*at)[i]) })
 	case *[]float64:
-		b.numbers(f, *at)
+		w.numbers(f, *at)
 	case *[]float32:
-		b.floats(f, *at)
+		w.floats(f, *at)
 	default:
-		b.structures(f, v)
+		w.structures(f)
 	}
 }
 
-func (b *lineWriter) numbers(f *field, list []float64) {
-	last := &listText{}
-	if b.lists != nil {
-		last = &b.lists[f.index]
+func (w *lineWriter) numbers(f *bound, list []float64) {
+	last := &w.lists[f.index]
+	if len(last.text) == 0 || !slices.EqualFunc(last.list, list, sameBits) {
+		last.list = append(last.list[:0], list...)
+		last.text = appendList(last.text[:0], list, func(dst []byte, i int) []byte { return appendNumber(dst, list[i], 64) })
 	}
-	if len(last.text) > 0 && slices.EqualFunc(last.list, list, sameBits) {
-		b.dst = append(b.dst, last.text...)
-		return
-	}
-	from := len(b.dst)
-	b.dst = appendList(b.dst, list, func(dst []byte, i int) []byte { return appendNumber(dst, list[i], 64) })
-	if b.lists != nil {
-		last.list, last.text = append(last.list[:0], list...), append(last.text[:0], b.dst[from:]...)
-	}
+	w.dst = append(w.dst, last.text...)
 }
 
 // sameBits tells 0 from -0, which have different texts.
@@ -96,15 +94,15 @@ func sameBits(a, b float64) bool { return math.Float64bits(a) == math.Float64bit
 
 // floats writes null for no list, and for the elements of pairs that are not available. Features are base64 of their
 // little-endian bytes: a tenth of the time that digits need.
-func (b *lineWriter) floats(f *field, list []float32) {
+func (w *lineWriter) floats(f *bound, list []float32) {
 	switch {
 	case f.base64:
-		b.dst = append(appendFloats64(append(b.dst, '"'), list), '"')
+		w.dst = append(appendFloats64(append(w.dst, '"'), list), '"')
 	case list == nil:
-		b.dst = append(b.dst, "null"...)
+		w.dst = append(w.dst, "null"...)
 	default:
-		b.dst = appendList(b.dst, list, func(dst []byte, i int) []byte {
-			if !b.available[i] {
+		w.dst = appendList(w.dst, list, func(dst []byte, i int) []byte {
+			if !w.record.Available[i] {
 				return append(dst, "null"...)
 			}
 			return appendNumber(dst, float64(list[i]), 32)
@@ -113,20 +111,22 @@ func (b *lineWriter) floats(f *field, list []float32) {
 }
 
 // structures writes a structure or a list of them.
-func (b *lineWriter) structures(f *field, v reflect.Value) {
-	if v.Kind() == reflect.Struct {
-		b.fields(f.parts, v)
-		b.dst = append(b.dst, '}')
+func (w *lineWriter) structures(f *bound) {
+	if f.parts != nil {
+		w.structure(f.parts)
+		w.dst = append(w.dst, '}')
 		return
 	}
-	b.dst = append(b.dst, '[')
-	for i := range v.Len() {
+	list := reflect.ValueOf(f.at).Elem()
+	w.dst = append(w.dst, '[')
+	for i := range list.Len() {
 		if i > 0 {
-			b.dst = append(b.dst, ',')
+			w.dst = append(w.dst, ',')
 		}
-		b.structures(f, v.Index(i))
+		w.structure(bind(f.field.parts, list.Index(i)))
+		w.dst = append(w.dst, '}')
 	}
-	b.dst = append(b.dst, ']')
+	w.dst = append(w.dst, ']')
 }
 
 // appendNumber writes null for NaN.

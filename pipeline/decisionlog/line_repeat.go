@@ -8,8 +8,8 @@ import "bytes"
 type repeats [][]byte
 
 // again skips a field if it has the text that it had before. A longer value may begin with the same text.
-func (s *scan) again(f *field) bool {
-	text := s.last[f.index]
+func (s *scan) again(index int) bool {
+	text := s.last[index]
 	end := len(text)
 	if end == 0 || len(s.rest) <= end || s.rest[end] != ',' || !bytes.Equal(s.rest[:end], text) {
 		return false
@@ -18,8 +18,8 @@ func (s *scan) again(f *field) bool {
 	return true
 }
 
-func (last repeats) keep(f *field, text []byte) {
-	last[f.index] = append(last[f.index][:0], text...)
+func (last repeats) keep(index int, text []byte) {
+	last[index] = append(last[index][:0], text...)
 }
 
 // forget is called after an error: the record does not have all fields of the line.

@@ -9,21 +9,47 @@ import (
 	"strconv"
 )
 
-// readRecord reads what lineWriter wrote. The caller checks the record against its policy.
-func readRecord(body []byte) (*Record, error) {
-	r := &Record{}
-	return r, readRecordTo(r, body, nil)
+// recordReader reads what lineWriter wrote. The caller checks the records against their policies.
+type recordReader struct {
+	record Record  // of the last line
+	fields []bound // of the record
+	// texts and slots are of a reader that uses memory again; see newReusingReader.
+	texts repeats
+	slots []Record
+	next  int
 }
 
-// readRecordTo is readRecord into a record that has the values of the last line, and memory for its features. last is what is
-// remembered of the lines before; nil: nothing.
-func readRecordTo(r *Record, body []byte, last repeats) error {
-	s := scan{rest: body, last: last}
-	s.fields(recordFields, reflect.ValueOf(r).Elem())
+func newRecordReader() *recordReader {
+	r := &recordReader{}
+	r.fields = bind(recordFields, reflect.ValueOf(&r.record).Elem())
+	return r
+}
+
+// newReusingReader returns a reader that remembers the line before. A record and its features are valid until that many
+// more lines were read; its other lists and its texts are not written again.
+func newReusingReader(lines int) *recordReader {
+	r := newRecordReader()
+	r.texts, r.slots = make(repeats, reflect.TypeFor[Record]().NumField()), make([]Record, lines+1)
+	return r
+}
+
+func (r *recordReader) read(body []byte) (*Record, error) {
+	slot := &Record{}
+	if r.slots != nil {
+		slot = &r.slots[r.next]
+		r.next = (r.next + 1) % len(r.slots)
+	}
+	r.record.Features = slot.Features
+	s := scan{rest: body, last: r.texts}
+	s.structure(r.fields)
 	if s.err == nil && len(s.rest) > 0 {
 		s.fail("the end")
 	}
-	return s.err
+	if s.err != nil {
+		r.texts.forget()
+	}
+	*slot = r.record
+	return slot, s.err
 }
 
 // scan reads keys and values in the order in which lineWriter wrote them, and keeps the first error.
@@ -33,42 +59,41 @@ type scan struct {
 	last repeats
 }
 
-func (s *scan) fields(fields []field, to reflect.Value) {
+// structure reads the fields of a structure, without its end. Whatever they had is replaced.
+func (s *scan) structure(fields []bound) {
 	for i := range fields {
 		f := &fields[i]
 		if !f.same || s.last == nil {
-			s.field(f, to)
+			s.field(f)
 			continue
 		}
-		if s.again(f) {
+		if s.again(f.index) {
 			continue
 		}
 		before := s.rest
-		s.field(f, to)
-		s.last.keep(f, before[:len(before)-len(s.rest)])
+		s.field(f)
+		s.last.keep(f.index, before[:len(before)-len(s.rest)])
 	}
 }
 
-// field reads a key with its value. Whatever the field had is replaced.
-func (s *scan) field(f *field, to reflect.Value) {
+func (s *scan) field(f *bound) {
 	if f.later && !bytes.HasPrefix(s.rest, []byte(f.key)) {
-		to.Field(f.index).Set(emptyRecord.Field(f.index))
+		f.setNone()
 		return
 	}
 	s.key(f.key)
 	if f.known != nil {
-		known := !s.has("null")
-		to.Field(f.index).SetZero()
-		to.FieldByIndex(f.known).SetBool(known)
-		if !known {
+		if s.has("null") {
+			f.setNone()
 			return
 		}
+		*f.known = true
 	}
-	s.value(f, to.Field(f.index))
+	s.value(f)
 }
 
-func (s *scan) value(f *field, v reflect.Value) {
-	switch at := v.Addr().Interface().(type) {
+func (s *scan) value(f *bound) {
+	switch at := f.at.(type) {
 	case *string:
 		*at = s.text()
 	case *int:
@@ -86,7 +111,7 @@ func (s *scan) value(f *field, v reflect.Value) {
 	case *[]float32:
 		*at = s.floats(f, *at)
 	default:
-		s.structures(f, v)
+		s.structures(f)
 	}
 }
 
@@ -224,7 +249,7 @@ func (s *scan) bools() []bool {
 }
 
 // floats returns nil for null, and NaN for an element that is null. Those in base64 are appended to memory.
-func (s *scan) floats(f *field, memory []float32) []float32 {
+func (s *scan) floats(f *bound, memory []float32) []float32 {
 	if f.base64 {
 		return s.features(memory[:0])
 	}
@@ -239,17 +264,19 @@ func (s *scan) floats(f *field, memory []float32) []float32 {
 }
 
 // structures reads a structure or a list of them.
-func (s *scan) structures(f *field, to reflect.Value) {
-	if to.Kind() == reflect.Struct {
-		s.fields(f.parts, to)
+func (s *scan) structures(f *bound) {
+	if f.parts != nil {
+		s.structure(f.parts)
 		s.key("}")
 		return
 	}
-	to.SetZero() // the record before has the list that was there
-	for s.another(to.Len()) {
-		to.Grow(1)
-		to.SetLen(to.Len() + 1)
-		s.structures(f, to.Index(to.Len()-1))
+	list := reflect.ValueOf(f.at).Elem()
+	list.SetZero() // the record before has what was there
+	for s.another(list.Len()) {
+		list.Grow(1)
+		list.SetLen(list.Len() + 1)
+		s.structure(bind(f.field.parts, list.Index(list.Len()-1)))
+		s.key("}")
 	}
 }
 

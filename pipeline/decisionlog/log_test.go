@@ -74,7 +74,9 @@ func testRecord(rng *rand.Rand, p *PolicyInfo) *Record {
 	return r
 }
 
-func appendRecord(dst []byte, r *Record) []byte { return (&lineWriter{}).append(dst, r) }
+func appendRecord(dst []byte, r *Record) []byte { return newLineWriter().append(dst, r) }
+
+func readRecord(body []byte) (*Record, error) { return newRecordReader().read(body) }
 
 func quick() Settings {
 	s := DefaultSettings()

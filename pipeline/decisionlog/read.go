@@ -151,7 +151,7 @@ func eachRecord(s *segment, use func(r *Record, p *PolicyInfo) error) (Damage, e
 	if s.parquet {
 		return Damage{}, recordsOfParquet(s, use)
 	}
-	d, err := recordsOfLines(s, nil, use)
+	d, err := recordsOfLines(s, newRecordReader(), use)
 	if gone(err) {
 		err = recordsOfParquet(s, use)
 	}

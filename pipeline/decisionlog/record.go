@@ -4,7 +4,7 @@ import "slices"
 
 // Record is one decision. A is the number of pairs, J(K+1), in the order of costs.Actions.
 //
-// The tags are what lines and segments are made by: see fieldsOf. The keys of a line have the order of the fields.
+// Lines are made by the tags, in the order of the fields; see fieldsOf. Each field has a column in decisionRow, too.
 type Record struct {
 	ID      string `log:"id"`          // of the decision, unique; see [NewID]
 	Time    int64  `log:"time"`        // microseconds since 1970, UTC, of the decision

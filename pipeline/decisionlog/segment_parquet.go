@@ -49,18 +49,7 @@ const together = 64
 
 // add adds a row of about size bytes. What the row refers to must stay as it is until together more rows were added.
 func (w *parquetWriter[T]) add(row T, size int) error {
-	*w.next() = row
-	return w.added(size)
-}
-
-// next is the next row, which is empty.
-func (w *parquetWriter[T]) next() *T {
-	w.rows = append(w.rows, *new(T))
-	return &w.rows[len(w.rows)-1]
-}
-
-// added counts the row that next returned.
-func (w *parquetWriter[T]) added(size int) error {
+	w.rows = append(w.rows, row)
 	w.group++
 	w.size += size
 	full := w.group >= maxGroupRows || w.size >= groupBytes
@@ -123,15 +112,14 @@ func writeParquet(s *segment, repeats bool) error {
 	return writeRows(s, func(w *parquetWriter[decisionRow]) ([]*PolicyInfo, error) {
 		var list []*PolicyInfo
 		seen := newSeen(repeats)
-		_, err := recordsOfLines(s, newReused(), func(r *Record, p *PolicyInfo) error {
+		_, err := recordsOfLines(s, newReusingReader(together), func(r *Record, p *PolicyInfo) error {
 			if seen.again(r.ID) {
 				return nil
 			}
 			if !slices.Contains(list, p) {
 				list = append(list, p)
 			}
-			w.next().fill(r, p)
-			return w.added(1024 + 4*len(r.Features) + 32*len(r.Propensity))
+			return w.add(rowOf(r, p), 1024+4*len(r.Features)+32*len(r.Propensity))
 		})
 		return list, err
 	})
@@ -153,8 +141,8 @@ func writeRows[T any](s *segment, fill func(w *parquetWriter[T]) ([]*PolicyInfo,
 	return nil
 }
 
-// recordsOfLines reads the records of a segment of lines. With memory, use gets records of it, and must not keep them.
-func recordsOfLines(s *segment, memory *reused, use func(r *Record, p *PolicyInfo) error) (Damage, error) {
+// recordsOfLines reads the records of a segment of lines. Those of a reader that uses memory again must not be kept.
+func recordsOfLines(s *segment, reader *recordReader, use func(r *Record, p *PolicyInfo) error) (Damage, error) {
 	known := map[string]*PolicyInfo{}
 	return readLines(s, func(kind lineKind, body []byte) error {
 		if kind == policyLine {
@@ -164,7 +152,7 @@ func recordsOfLines(s *segment, memory *reused, use func(r *Record, p *PolicyInf
 			}
 			return err
 		}
-		r, err := memory.read(body)
+		r, err := reader.read(body)
 		if err != nil {
 			return err
 		}
@@ -177,35 +165,6 @@ func recordsOfLines(s *segment, memory *reused, use func(r *Record, p *PolicyInf
 		}
 		return use(r, p)
 	})
-}
-
-// reused is memory of the records of the last lines. A record and its features are valid until together more lines were
-// read; its other lists and its texts are not written again. The zero pointer gives every record new memory.
-type reused struct {
-	records []Record
-	last    int // of the records
-	texts   repeats
-}
-
-func newReused() *reused {
-	return &reused{records: make([]Record, together+1), texts: make(repeats, emptyRecord.NumField())}
-}
-
-func (m *reused) read(body []byte) (*Record, error) {
-	if m == nil {
-		return readRecord(body)
-	}
-	before := &m.records[m.last]
-	m.last = (m.last + 1) % len(m.records)
-	r := &m.records[m.last]
-	features := r.Features
-	*r = *before
-	r.Features = features
-	err := readRecordTo(r, body, m.texts)
-	if err != nil {
-		m.texts.forget()
-	}
-	return r, err
 }
 
 // policyOf returns the policy of a record that was read, after the check of the record.

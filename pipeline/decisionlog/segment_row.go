@@ -1,9 +1,7 @@
 package decisionlog
 
-import "reflect"
-
 // decisionRow is a row of the Parquet form of decisions, as the library takes it: by columns of Go types, which is ten times
-// as quick as value by value. What has the name and type of a field of the record is copied, and fill makes the rest.
+// as quick as value by value. The columns that are read are those of the record's tags.
 type decisionRow struct {
 	ID            string     `parquet:"id,plain"`
 	Time          int64      `parquet:"time,timestamp(microsecond:utc),plain"`
@@ -36,7 +34,7 @@ type decisionRow struct {
 	AttemptStatus []int32    `parquet:"attempt_status,list"`
 	AttemptMicros []int64    `parquet:"attempt_us,list"`
 	AttemptError  []string   `parquet:"attempt_error,list"`
-	Stages        `log:"stages_us"`
+	Stages
 	TokensIn      *int64     `parquet:"tokens_in,optional,plain"`
 	TokensCached  *int64     `parquet:"tokens_cached,optional,plain"`
 	TokensOut     *int64     `parquet:"tokens_out,optional,plain"`
@@ -52,11 +50,17 @@ type decisionRow struct {
 	Features      []float32  `parquet:"features,list"`
 }
 
-// fill gives an empty row the values of a record, to whose memory it refers.
-func (out *decisionRow) fill(r *Record, p *PolicyInfo) {
+// rowOf is a record as a row. The row refers to the record's memory.
+func rowOf(r *Record, p *PolicyInfo) decisionRow {
 	j, k := p.Actions.Pair(r.Action)
-	out.Expert, out.Advice, out.Probability = p.Actions.Experts[j].Name, p.Actions.Advice[k].Name, r.Propensity[r.Action]
-	out.ExpectedLoss, out.ExpectedCost = present(r.ExpectedLoss), present(r.ExpectedCost)
+	out := decisionRow{
+		ID: r.ID, Time: r.Time, Request: r.Request, Source: r.Source, Client: r.Client, User: r.User, Policy: r.Policy, Digest: r.Digest,
+		Canary: r.Canary, Lambda: r.Lambda, ExpertFees: r.ExpertFees, AdviceFees: r.AdviceFees, PairFees: r.PairFees,
+		Available: r.Available, Action: r.Action, Expert: p.Actions.Experts[j].Name, Advice: p.Actions.Advice[k].Name,
+		Probability: r.Propensity[r.Action], Greedy: r.Greedy, Propensity: r.Propensity, OwnPropensity: r.OwnPropensity, ExpectedLoss: present(r.ExpectedLoss), ExpectedCost: present(r.ExpectedCost),
+		Guarded: r.Guarded, Keep: r.Keep, Executed: r.Executed, Stages: r.Stages, Model: r.Model, PriceDate: r.PriceDate,
+		Error: r.Error, FeatureDigest: r.FeaturesDigest, Features: r.Features,
+	}
 	for i := range r.Attempts {
 		a := &r.Attempts[i]
 		out.AttemptAction, out.AttemptStatus = append(out.AttemptAction, int32(a.Action)), append(out.AttemptStatus, int32(a.Status))
@@ -67,42 +71,16 @@ func (out *decisionRow) fill(r *Record, p *PolicyInfo) {
 		out.ShadowPolicy, out.ShadowDigest = append(out.ShadowPolicy, s.Policy), append(out.ShadowDigest, s.Digest)
 		out.ShadowAction, out.ShadowCost = append(out.ShadowAction, int32(s.Action)), append(out.ShadowCost, unlessNaN(&s.ExpectedCost))
 	}
-	from, to := reflect.ValueOf(r).Elem(), reflect.ValueOf(out).Elem()
-	for i := range copiedColumns {
-		c := &copiedColumns[i]
-		switch {
-		case !c.pointer:
-			to.Field(c.index).Set(c.in(from, 0))
-		case !c.field.none(from):
-			to.Field(c.index).Set(c.in(from, 0).Addr())
-		}
+	if r.Usage.Known {
+		out.TokensIn, out.TokensCached, out.TokensOut = &r.Usage.In, &r.Usage.Cached, &r.Usage.Out
 	}
-}
-
-// copied is a field of a row that has the value of a field of the record, or points to it where there is one.
-type copied struct {
-	place
-	index   int
-	pointer bool
-}
-
-var copiedColumns = columnsToCopy()
-
-func columnsToCopy() (list []copied) {
-	row, record := reflect.TypeFor[decisionRow](), reflect.ValueOf(&Record{}).Elem()
-	for i := range row.NumField() {
-		p, ok := placeOf(nameOf(row.Field(i)), recordFields)
-		if !ok || p.field.list() {
-			continue
-		}
-		switch t := p.in(record, 0).Type(); row.Field(i).Type {
-		case t:
-			list = append(list, copied{p, i, false})
-		case reflect.PointerTo(t):
-			list = append(list, copied{p, i, true})
-		}
+	if r.Share != ShareUnknown {
+		out.Share = &r.Share
 	}
-	return list
+	if r.FeeKnown {
+		out.Fee = &r.Fee
+	}
+	return out
 }
 
 // present points to the numbers of a list that are not NaN; nil for nil.

@@ -1,7 +1,5 @@
 package decisionlog
 
-import "reflect"
-
 // span is what an index says of a segment: how many rows it has, between which ids, and between which times.
 type span struct {
 	Rows   int
@@ -52,7 +50,7 @@ func (s *span) overlaps(o *span) bool {
 
 // spanOf reads the span of a segment of lines.
 func spanOf(s *segment) (*span, Damage, error) {
-	out := &span{}
+	out, reader := &span{}, newRecordReader()
 	d, err := readLines(s, func(kind lineKind, body []byte) error {
 		if kind != recordLine {
 			return nil
@@ -64,11 +62,10 @@ func spanOf(s *segment) (*span, Damage, error) {
 			}
 			return err
 		}
-		var r Record
 		in := scan{rest: body}
-		in.fields(recordFields[:2], reflect.ValueOf(&r).Elem()) // its id and time
+		in.structure(reader.fields[:2]) // the id and the time
 		if in.err == nil {
-			out.add(r.ID, hashOf(r.ID), 0, r.Time)
+			out.add(reader.record.ID, hashOf(reader.record.ID), 0, reader.record.Time)
 		}
 		return in.err
 	})
