@@ -20,6 +20,9 @@ import (
 	"pipe/serve/policies"
 )
 
+// Path names a file or a folder in a [Config].
+type Path = config.Path
+
 // Config says what a server serves, where, to whom, and how it is run. It is what the YAML file of pipe serve holds; each
 // section belongs to the package that does it.
 type Config struct {

@@ -30,23 +30,24 @@ type Options struct {
 
 // Server serves policies. Only New makes one.
 type Server struct {
-	config   Config
-	reread   func() (Config, error) // nil: the configuration stays
-	log      *slog.Logger
-	registry *prometheus.Registry
-	metrics  *metrics.Metrics
-	secrets  *access.Secrets
-	access   *access.Access
-	certs    *access.Certificates // nil without TLS
-	gate     *access.Gate
-	parts    parts
-	mux      *http.ServeMux
-	http     *http.Server
-	grpc     *grpc.Server // nil without gRPC
-	open     listeners
-	draining atomic.Bool
-	checking bool           // what keys have used is not saved
-	closers  []func() error // in the order in which things were opened
+	config    Config
+	reread    func() (Config, error) // nil: the configuration stays
+	log       *slog.Logger
+	registry  *prometheus.Registry
+	metrics   *metrics.Metrics
+	secrets   *access.Secrets
+	access    *access.Access
+	certs     *access.Certificates // nil without TLS
+	gate      *access.Gate
+	parts     parts
+	mux       *http.ServeMux
+	http      *http.Server
+	grpc      *grpc.Server // nil without gRPC
+	open      listeners
+	addresses Addresses
+	draining  atomic.Bool
+	checking  bool           // what keys have used is not saved
+	closers   []func() error // in the order in which things were opened
 }
 
 // New opens everything that the configuration names and starts to listen, but answers nothing before Run. The caller calls

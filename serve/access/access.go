@@ -5,6 +5,7 @@ import (
 	"crypto/subtle"
 	"errors"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -23,6 +24,7 @@ type Access struct {
 	open     map[string]bool
 	anybody  *Caller // who calls where no keys are configured
 	keys     atomic.Pointer[[]known]
+	reloads  sync.Mutex // held by Reload
 }
 
 // known is a key without its secret.
@@ -50,6 +52,8 @@ func New(s Settings, secrets *Secrets, m *metrics.Metrics) (*Access, error) {
 
 // Reload reads the file of keys again. Keys of the same name keep what they have used. After an error the old keys stay.
 func (a *Access) Reload() error {
+	a.reloads.Lock()
+	defer a.reloads.Unlock()
 	keys, err := a.settings.read()
 	if err != nil {
 		return err

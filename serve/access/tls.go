@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -35,6 +36,7 @@ func (t TLS) Validate() error {
 type Certificates struct {
 	files   TLS
 	current atomic.Pointer[loaded]
+	reloads sync.Mutex // held by Reload
 }
 
 // loaded is what the files said.
@@ -51,6 +53,8 @@ func LoadCertificates(t TLS) (*Certificates, error) {
 
 // Reload reads the files again. After an error the old certificate stays.
 func (c *Certificates) Reload() error {
+	c.reloads.Lock()
+	defer c.reloads.Unlock()
 	var err error
 	now := &loaded{}
 	if now.cert, err = tls.LoadX509KeyPair(string(c.files.Cert), string(c.files.Key)); err != nil {

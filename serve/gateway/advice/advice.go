@@ -1,5 +1,6 @@
-// Package advice fetches what an expert is shown besides a request, and writes the message that shows it. What was found
-// is data: it is put into a separate message, between two lines that no text can contain.
+// Package advice fetches the advice of a chat request, such as passages of a search index, and writes the message that
+// shows it to the expert. The text that was found is untrusted: it goes into a message of its own, between two marker
+// lines that it cannot contain. The gateway has one [Advice] for each advice of its configuration.
 package advice
 
 import (

@@ -1,5 +1,6 @@
-// Package chatjson reads and edits the JSON of chat completions by position: what is not edited keeps its bytes, so
-// that fields which nothing here knows, the order of keys and the digits of numbers pass through unchanged.
+// Package chatjson reads and edits the JSON of chat completions in place. Only the edited values change: unknown fields,
+// the order of keys and the digits of numbers keep their bytes. A gateway needs that, because it must pass on fields of
+// services that it does not know.
 package chatjson
 
 import (

@@ -1,4 +1,5 @@
-// Package sse reads streams of server-sent events and keeps their bytes, so that a stream can be passed on as it came.
+// Package sse splits a stream of server-sent events into events and keeps their bytes, so that a proxy can read the events
+// and still pass the stream on unchanged.
 package sse
 
 import (
