@@ -105,13 +105,13 @@ func Load(file string) (Config, error) {
 	if c.hide, err = text.LoadHiding(&c); err != nil {
 		return Config(c), err
 	}
-	c.Policies = beside(filepath.Dir(file), c.Policies)
+	c.Policies = resolvePaths(filepath.Dir(file), c.Policies)
 	return Config(c), nil
 }
 
-// beside resolves the paths of policies relative to the folder of the file that names them. An encoder may also be the name
+// resolvePaths resolves the paths of policies relative to the folder of the file that names them. An encoder may also be the name
 // of a model, which stays as it is where there is no such file.
-func beside(folder string, s policies.Settings) policies.Settings {
+func resolvePaths(folder string, s policies.Settings) policies.Settings {
 	for i, p := range s.Paths {
 		if !filepath.IsAbs(p) {
 			s.Paths[i] = filepath.Join(folder, p)

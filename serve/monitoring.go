@@ -64,11 +64,11 @@ func (s MonitorSettings) Validate() error {
 // Bounds of what the monitor holds: requests that wait to be counted, rows that are counted together, and decisions whose
 // outcome has not come.
 const (
-	monitorQueue    = 4096
-	monitorRows     = 512
-	monitorOutcomes = 1 << 17
-	monitorEvery    = 500 * time.Millisecond
-	monitorSaved    = time.Minute // between two times that the state is written
+	monitorQueue        = 4096
+	monitorRows         = 512
+	monitorOutcomes     = 1 << 17
+	monitorInterval     = 500 * time.Millisecond
+	monitorSaveInterval = time.Minute // between two times that the state is written
 )
 
 // monitoring watches one policy. Requests only put what they decided into a queue; where it is full, they are not counted.
@@ -78,7 +78,7 @@ type monitoring struct {
 	runtime  *ort.Runtime
 	log      *slog.Logger
 	name     string // of the policy
-	queue    chan watched
+	queue    chan observation
 	stop     context.CancelFunc // nothing more is counted or opened
 	skipped  atomic.Int64       // requests that were not counted
 	work     sync.WaitGroup
@@ -86,10 +86,10 @@ type monitoring struct {
 	failed   atomic.Pointer[string]          // digest of the version that could not be opened; nil: none
 
 	// The rest is only for count.
-	digest  string
-	refused time.Time // when the version was loaded that could not be opened
-	since   time.Time // when the window began
-	saved   time.Time // when what was seen was written to the file
+	digest      string
+	refused     time.Time // when the version was loaded that could not be opened
+	windowStart time.Time // when the window began
+	savedAt     time.Time // when what was seen was written to the file
 
 	pending map[string]monitor.Outcome // decisions without an outcome, by id
 	order   []string                   // their ids, in the order of time: a ring
@@ -97,8 +97,8 @@ type monitoring struct {
 	rows    batch
 }
 
-// watched is a request that was decided, or an outcome.
-type watched struct {
+// observation is a request that was decided, or an outcome.
+type observation struct {
 	digest   string
 	features []float32
 	decided  []int
@@ -123,14 +123,14 @@ func newMonitoring(ctx context.Context, s MonitorSettings, set *policies.Set, rt
 	}
 	defer p.Release()
 	m := &monitoring{
-		settings: s, policies: set, runtime: rt, log: log, name: p.Name, queue: make(chan watched, monitorQueue),
-		pending: map[string]monitor.Outcome{}, order: make([]string, monitorOutcomes), saved: time.Now(),
+		settings: s, policies: set, runtime: rt, log: log, name: p.Name, queue: make(chan observation, monitorQueue),
+		pending: map[string]monitor.Outcome{}, order: make([]string, monitorOutcomes), savedAt: time.Now(),
 	}
 	if err := m.open(ctx, p.Digest, p.File); err != nil {
 		return nil, fmt.Errorf("monitor: %w", err)
 	}
 	ctx, m.stop = context.WithCancel(context.WithoutCancel(ctx))
-	m.work.Go(func() { m.count(ctx) })
+	m.work.Go(func() { m.run(ctx) })
 	return m, nil
 }
 
@@ -145,7 +145,7 @@ func (m *monitoring) open(ctx context.Context, digest, file string) error {
 	}
 	m.restore(now)
 	old := m.current.Swap(now)
-	m.digest, m.since = digest, time.Now()
+	m.digest, m.windowStart = digest, time.Now()
 	clear(m.pending)
 	if old != nil {
 		return old.Close()
@@ -175,7 +175,7 @@ func (m *monitoring) Add(name, digest string, info *policy.Info, records []*deci
 	if name != m.name {
 		return
 	}
-	w := watched{digest: digest}
+	w := observation{digest: digest}
 	for _, rec := range records {
 		if rec.IsFixed() {
 			continue
@@ -193,7 +193,7 @@ func (m *monitoring) Add(name, digest string, info *policy.Info, records []*deci
 		}
 		w.ids, w.pairs = append(w.ids, rec.ID), append(w.pairs, o)
 	}
-	m.put(w)
+	m.enqueue(w)
 }
 
 // atFilePrices reports whether a decision was made at the prices of the file, among all of its pairs.
@@ -218,9 +218,9 @@ func atFilePrices(rec *decisionlog.Record, info *policy.Info) bool {
 func (m *monitoring) Shadow(*decisionlog.Record, decisionlog.Shadow, bool) {}
 
 // Outcome is of decision.Observer.
-func (m *monitoring) Outcome(o decisionlog.Outcome) { m.put(watched{outcome: &o}) }
+func (m *monitoring) Outcome(o decisionlog.Outcome) { m.enqueue(observation{outcome: &o}) }
 
-func (m *monitoring) put(w watched) {
+func (m *monitoring) enqueue(w observation) {
 	select {
 	case m.queue <- w:
 	default:
@@ -228,32 +228,32 @@ func (m *monitoring) put(w watched) {
 	}
 }
 
-// count takes what was put into the queue until ctx ends.
-func (m *monitoring) count(ctx context.Context) {
-	tick := time.NewTicker(monitorEvery)
+// run takes what was put into the queue until ctx ends.
+func (m *monitoring) run(ctx context.Context) {
+	tick := time.NewTicker(monitorInterval)
 	defer tick.Stop()
 	for {
 		select {
 		case w := <-m.queue:
-			m.take(ctx, w)
+			m.add(ctx, w)
 		case <-ctx.Done():
 			for len(m.queue) > 0 {
-				m.take(ctx, <-m.queue)
+				m.add(ctx, <-m.queue)
 			}
 			m.flush()
 			return
 		case <-tick.C:
 			m.flush()
-			m.renew()
-			m.keep()
+			m.restartWindow()
+			m.saveIfDue()
 		}
 	}
 }
 
-// take adds a request or an outcome to the batch.
-func (m *monitoring) take(ctx context.Context, w watched) {
+// add adds a request or an outcome to the batch.
+func (m *monitoring) add(ctx context.Context, w observation) {
 	if w.outcome != nil {
-		m.join(w.outcome)
+		m.addOutcome(w.outcome)
 		return
 	}
 	if w.digest != m.digest && !m.follow(ctx, w.digest) {
@@ -293,8 +293,8 @@ func (m *monitoring) follow(ctx context.Context, digest string) bool {
 	return true
 }
 
-// join adds an outcome to the batch, if its decision is known.
-func (m *monitoring) join(o *decisionlog.Outcome) {
+// addOutcome adds an outcome to the batch, if its decision is known.
+func (m *monitoring) addOutcome(o *decisionlog.Outcome) {
 	loss, ok := o.LossOf()
 	of, known := m.pending[o.ID]
 	if !ok || !known {
@@ -320,20 +320,20 @@ func (m *monitoring) flush() {
 	m.rows = batch{0, b.features[:0], b.decided[:0], b.outcomes[:0]}
 }
 
-// renew begins a new window where the last one has ended.
-func (m *monitoring) renew() {
-	if m.settings.Window > 0 && time.Since(m.since) >= m.settings.Window {
-		m.since = time.Now()
+// restartWindow begins a new window where the last one has ended.
+func (m *monitoring) restartWindow() {
+	if m.settings.Window > 0 && time.Since(m.windowStart) >= m.settings.Window {
+		m.windowStart = time.Now()
 		m.current.Load().NewWindow()
 	}
 }
 
-// keep saves what was seen, if the last time is a while ago: what a crash can forget.
-func (m *monitoring) keep() {
-	if time.Since(m.saved) < monitorSaved {
+// saveIfDue saves what was seen, if the last time is a while ago: what a crash can forget.
+func (m *monitoring) saveIfDue() {
+	if time.Since(m.savedAt) < monitorSaveInterval {
 		return
 	}
-	m.saved = time.Now()
+	m.savedAt = time.Now()
 	if err := m.save(); err != nil {
 		m.log.Error("what the monitor has seen is not saved", "error", err.Error())
 	}

@@ -10,7 +10,7 @@ import (
 // before, without verdicts.
 func (m *monitoring) status() *monitor.Status {
 	of := m.current.Load().Status()
-	served, why := m.unwatched(of.Policy.Digest)
+	served, why := m.whyUnwatched(of.Policy.Digest)
 	if why == "" {
 		return of
 	}
@@ -21,8 +21,8 @@ func (m *monitoring) status() *monitor.Status {
 	return &s
 }
 
-// unwatched says why the served version is not the watched one, with its digest; "" if it is.
-func (m *monitoring) unwatched(watched string) (served, why string) {
+// whyUnwatched says why the served version is not the watched one, with its digest; "" if it is.
+func (m *monitoring) whyUnwatched(watched string) (served, why string) {
 	p, err := m.policies.Acquire(m.name)
 	if err != nil {
 		return "", "the policy is not served; the figures are of the version " + watched

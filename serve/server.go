@@ -69,7 +69,7 @@ func New(ctx context.Context, c Config, o Options) (*Server, error) {
 // assemble opens everything but the listeners. After an error, the caller closes what there is.
 func assemble(ctx context.Context, c Config, o Options) (*Server, error) {
 	s := prepare(c, o)
-	for _, open := range append(s.first(ctx, o), s.rest(ctx, o)...) {
+	for _, open := range append(s.openBasics(ctx, o), s.openServices(ctx, o)...) {
 		if err := open(); err != nil {
 			return s, err
 		}
@@ -87,12 +87,12 @@ func prepare(c Config, o Options) *Server {
 	return s
 }
 
-// first are the parts that need no other, and rest those that need all of them.
-func (s *Server) first(ctx context.Context, o Options) []func() error {
+// openBasics are the parts that need no other, and rest those that need all of them.
+func (s *Server) openBasics(ctx context.Context, o Options) []func() error {
 	return []func() error{s.openKeys, s.openCertificate, func() error { return s.openPolicies(ctx, o.Runtime) }}
 }
 
-func (s *Server) rest(ctx context.Context, o Options) []func() error {
+func (s *Server) openServices(ctx context.Context, o Options) []func() error {
 	return []func() error{
 		s.openDecisionLog,
 		s.openDecider,
@@ -161,9 +161,9 @@ func (s *Server) routeOperation() {
 // buildHTTP puts around the routes what every request passes, from the outside in: its id, limits and count; its origin; its
 // key; its place in the queue.
 func (s *Server) buildHTTP() {
-	w := &watcher{s.config.Limits, s.config.Logs.Requests, s.metrics, s.parts.figures, s.log}
+	w := &requestLogger{s.config.Limits, s.config.Logs.Requests, s.metrics, s.parts.figures, s.log}
 	localOnly := !s.access.Needed() && s.config.isLocal()
-	handler := w.wrap(access.SameSite(localOnly, s.metrics, s.access.Wrap(s.gate.Wrap(inner(s.mux)))))
+	handler := w.wrap(access.SameSite(localOnly, s.metrics, s.access.Wrap(s.gate.Wrap(innermost(s.mux)))))
 	l := s.config.Limits
 	s.http = &http.Server{
 		Handler: handler, ReadHeaderTimeout: l.HeaderTime, IdleTimeout: l.IdleTime, MaxHeaderBytes: l.Header,

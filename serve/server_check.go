@@ -76,7 +76,7 @@ func Check(ctx context.Context, c Config, o Options) *Report {
 		read.Log.Folder, read.Monitor.State = "", "" // of a running server
 		s := prepare(read, o)
 		s.checking = true
-		s.tryAll(ctx, o, r)
+		s.openForCheck(ctx, o, r)
 		s.describe(ctx, r)
 		r.add(s.Close())
 	}
@@ -84,13 +84,13 @@ func Check(ctx context.Context, c Config, o Options) *Report {
 	return r
 }
 
-// tryAll opens everything that can be opened, so that the report has every problem and not the first only.
-func (s *Server) tryAll(ctx context.Context, o Options, r *Report) {
-	for _, open := range s.first(ctx, o) {
+// openForCheck opens everything that can be opened, so that the report has every problem and not the first only.
+func (s *Server) openForCheck(ctx context.Context, o Options, r *Report) {
+	for _, open := range s.openBasics(ctx, o) {
 		r.add(open())
 	}
 	if len(r.Problems) == 0 {
-		for _, open := range s.rest(ctx, o) {
+		for _, open := range s.openServices(ctx, o) {
 			if err := open(); err != nil {
 				r.add(err)
 				break

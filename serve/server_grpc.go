@@ -59,7 +59,7 @@ func keepCaller(ctx context.Context, request any, _ *grpc.UnaryServerInfo, next 
 func (s *Server) watchCall(ctx context.Context, request any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (answer any, err error) {
 	began := time.Now()
 	md, _ := metadata.FromIncomingContext(ctx)
-	id, trace := requestID(first(md.Get(headerRequest))), continued(first(md.Get(headerTrace)))
+	id, trace := requestID(first(md.Get(headerRequest))), traceFor(first(md.Get(headerTrace)))
 	md = md.Copy()
 	md.Set(headerRequest, id)
 	md.Set(headerTrace, trace.String())

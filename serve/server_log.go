@@ -11,8 +11,8 @@ import (
 // lookEvery is how often the state of the decision log is looked at, and lostEvery how often lost decisions are reported
 // while more are lost.
 const (
-	lookEvery = time.Second
-	lostEvery = time.Minute
+	logCheckInterval = time.Second
+	lostInterval     = time.Minute
 )
 
 // watchLog reports changes of the decision log's state, until ctx ends.
@@ -21,29 +21,29 @@ func (s *Server) watchLog(ctx context.Context) {
 		return
 	}
 	r := &logReporter{log: s.log}
-	tick := time.NewTicker(lookEvery)
+	tick := time.NewTicker(logCheckInterval)
 	defer tick.Stop()
 	for {
 		select {
 		case <-ctx.Done():
-			r.look(s.parts.log.Stats(), time.Now(), true)
+			r.report(s.parts.log.Stats(), time.Now(), true)
 			return
 		case now := <-tick.C:
-			r.look(s.parts.log.Stats(), now, false)
+			r.report(s.parts.log.Stats(), now, false)
 		}
 	}
 }
 
 // logReporter writes to the server's log when the decision log stops, when it goes on, and how many decisions were lost.
 type logReporter struct {
-	log     *slog.Logger
-	stopped bool
-	dropped int64     // that were reported
-	told    time.Time // when
+	log           *slog.Logger
+	stopped       bool
+	reportedDrops int64     // that were reported
+	reported      time.Time // when
 }
 
-// look reports what has changed. With last, the decisions that were lost are reported at once.
-func (r *logReporter) look(s decisionlog.Stats, now time.Time, last bool) {
+// report reports what has changed. With last, the decisions that were lost are reported at once.
+func (r *logReporter) report(s decisionlog.Stats, now time.Time, last bool) {
 	goesOn := r.stopped && !s.Stopped
 	switch {
 	case s.Stopped && !r.stopped:
@@ -52,8 +52,8 @@ func (r *logReporter) look(s decisionlog.Stats, now time.Time, last bool) {
 		r.log.Info("the decision log goes on")
 	}
 	r.stopped = s.Stopped
-	if lost := s.Dropped - r.dropped; lost > 0 && (last || goesOn || now.Sub(r.told) >= lostEvery) {
+	if lost := s.Dropped - r.reportedDrops; lost > 0 && (last || goesOn || now.Sub(r.reported) >= lostInterval) {
 		r.log.Error("decisions were lost: they are not in the decision log", "decisions", lost, "error", s.LastError)
-		r.dropped, r.told = s.Dropped, now
+		r.reportedDrops, r.reported = s.Dropped, now
 	}
 }

@@ -115,7 +115,7 @@ func (s *Server) openProtocols(version string) (err error) {
 		return err
 	}
 	s.parts.oip.Register(s.mux)
-	s.parts.decide, err = decideapi.New(s.parts.decider, s.log, s.config.Decide, s.absent()...)
+	s.parts.decide, err = decideapi.New(s.parts.decider, s.log, s.config.Decide, s.absentTags()...)
 	if err != nil {
 		return err
 	}
@@ -123,8 +123,8 @@ func (s *Server) openProtocols(version string) (err error) {
 	return s.openGateway()
 }
 
-// absent are the tags of openapi.json whose paths are not served.
-func (s *Server) absent() (tags []string) {
+// absentTags are the tags of openapi.json whose paths are not served.
+func (s *Server) absentTags() (tags []string) {
 	for _, part := range []struct {
 		tag    string
 		served bool
@@ -152,8 +152,8 @@ func (s *Server) openGateway() (err error) {
 	return nil
 }
 
-// watch replaces policies whose files change, until ctx ends.
-func (s *Server) watch(ctx context.Context) {
+// watchPolicies replaces policies whose files change, until ctx ends.
+func (s *Server) watchPolicies(ctx context.Context) {
 	if err := s.parts.policies.Watch(ctx); err != nil && !errors.Is(err, context.Canceled) {
 		s.log.Error("files of policies are no longer watched; SIGHUP still reads them again", "error", err.Error())
 	}

@@ -18,7 +18,7 @@ func (s *Server) Run(ctx context.Context) (err error) {
 	defer func() { err = errors.Join(err, s.Close()) }()
 	floor := make([]byte, heapFloor)
 	defer runtime.KeepAlive(floor)
-	defer s.begin(ctx)()
+	defer s.startBackground(ctx)()
 	ended := make(chan error, 2)
 	web, calls := s.open.http, s.open.grpc // the goroutines may begin after a stop at once has closed the server
 	go func() { ended <- s.http.Serve(web) }()
@@ -39,14 +39,14 @@ func (s *Server) Run(ctx context.Context) (err error) {
 	return s.drain()
 }
 
-// begin starts what goes on beside requests. It ends with ctx, except the watch over the decision log: draining requests are
+// startBackground starts what goes on beside requests. It ends with ctx, except the watch over the decision log: draining requests are
 // logged too. The function that it returns ends all of it.
-func (s *Server) begin(ctx context.Context) (end func()) {
+func (s *Server) startBackground(ctx context.Context) (end func()) {
 	watching, unwatch := context.WithCancel(ctx)
 	logging, unlog := context.WithCancel(context.WithoutCancel(ctx))
 	var all sync.WaitGroup
-	all.Go(func() { s.watch(watching) })
-	all.Go(func() { s.keepSpent(watching) })
+	all.Go(func() { s.watchPolicies(watching) })
+	all.Go(func() { s.saveUsage(watching) })
 	all.Go(func() { s.watchLog(logging) })
 	return func() {
 		unwatch()
@@ -55,12 +55,12 @@ func (s *Server) begin(ctx context.Context) (end func()) {
 	}
 }
 
-// saveEvery is how often what keys have used is saved: what a crash can forget.
-const saveEvery = time.Minute
+// saveInterval is how often what keys have used is saved: what a crash can forget.
+const saveInterval = time.Minute
 
-// keepSpent saves what keys have used, until ctx ends.
-func (s *Server) keepSpent(ctx context.Context) {
-	tick := time.NewTicker(saveEvery)
+// saveUsage saves what keys have used, until ctx ends.
+func (s *Server) saveUsage(ctx context.Context) {
+	tick := time.NewTicker(saveInterval)
 	defer tick.Stop()
 	for {
 		select {

@@ -18,9 +18,9 @@ type traceparent struct {
 	trace, span, flags string // 32, 16 and 2 hexadecimal digits
 }
 
-// continued is the trace context for what this server does for a request: the trace of the caller where its header is
+// traceFor is the trace context for what this server does for a request: the trace of the caller where its header is
 // valid, else a new one that is not sampled.
-func continued(header string) traceparent {
+func traceFor(header string) traceparent {
 	t, ok := parseTrace(header)
 	if !ok {
 		t = traceparent{trace: randomHex(16), flags: "00"}

@@ -13,7 +13,7 @@ import (
 	"pipe/serve/metrics"
 )
 
-// Gate lets a bounded number of requests through at once. A bounded number of others wait in a queue; the rest is refused.
+// Gate bounds the requests that run at once. A bounded number of others wait in a queue, and the rest is refused.
 type Gate struct {
 	places  chan struct{}
 	waiting atomic.Int64
@@ -26,8 +26,8 @@ func NewGate(l Limits, m *metrics.Metrics) *Gate {
 	return &Gate{places: make(chan struct{}, l.Active), limits: l, metrics: m}
 }
 
-// Enter waits for a place. If it returns nil, the caller calls Leave. The error is a *Refusal with reason queue, or that
-// of ctx.
+// Enter waits for a place. If it returns nil, the caller must call Leave. The error is a *Refusal with the reason "queue", or
+// the error of ctx.
 func (g *Gate) Enter(ctx context.Context) error {
 	select {
 	case g.places <- struct{}{}:
@@ -60,7 +60,7 @@ func (g *Gate) full() error {
 	return &Refusal{Reason: "queue", Wait: g.limits.QueueWait}
 }
 
-// Wrap serves requests through the gate. Health and metrics pass it: they must answer when it is full.
+// Wrap serves requests through the gate. Health checks and metrics bypass it, because they must work when it is full.
 func (g *Gate) Wrap(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if passesGate(r.URL.Path) {
@@ -97,5 +97,5 @@ func (g *Gate) Unary() grpc.UnaryServerInterceptor {
 	}
 }
 
-// Waiting is how many requests wait now.
+// Waiting is the number of requests in the queue.
 func (g *Gate) Waiting() int { return int(g.waiting.Load()) }

@@ -14,11 +14,11 @@ import (
 
 // API answers requests for decisions. It is safe for concurrent use.
 type API struct {
-	decider   *decision.Decider
-	slog      *slog.Logger
-	settings  Settings
-	described []byte   // the HTTP interfaces of the server
-	pairs     sync.Map // digest of a policy -> *pairTexts
+	decider  *decision.Decider
+	slog     *slog.Logger
+	settings Settings
+	openapi  []byte   // the HTTP interfaces of the server
+	pairs    sync.Map // digest of a policy -> *pairTexts
 }
 
 // New returns the interface to a decider. The logger may be nil. absent are the tags of openapi.json whose paths the server
@@ -34,7 +34,7 @@ func New(d *decision.Decider, l *slog.Logger, s Settings, absent ...string) (*AP
 	if l == nil {
 		l = slog.New(slog.DiscardHandler)
 	}
-	return &API{decider: d, slog: l, settings: s, described: described}, nil
+	return &API{decider: d, slog: l, settings: s, openapi: described}, nil
 }
 
 // Register adds the routes to mux.

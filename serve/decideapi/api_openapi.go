@@ -59,6 +59,6 @@ func describeServer(absent []string) ([]byte, error) {
 
 // openAPI answers GET /openapi.json.
 func (a *API) openAPI(w http.ResponseWriter, _ *http.Request) error {
-	writeJSON(w, http.StatusOK, a.described)
+	writeJSON(w, http.StatusOK, a.openapi)
 	return nil
 }

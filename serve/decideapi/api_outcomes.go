@@ -20,26 +20,26 @@ import (
 
 // outcome is one outcome of POST /v1/outcomes.
 type outcome struct {
-	ID      text    `json:"id"`
-	Loss    *number `json:"loss"`
-	Score   *number `json:"score"`
-	Correct *bool   `json:"correct"`
-	Label   string  `json:"label"`
-	Comment string  `json:"comment"`
-	Replace bool    `json:"replace"`
+	ID      jsonString `json:"id"`
+	Loss    *number    `json:"loss"`
+	Score   *number    `json:"score"`
+	Correct *bool      `json:"correct"`
+	Label   string     `json:"label"`
+	Comment string     `json:"comment"`
+	Replace bool       `json:"replace"`
 }
 
 // outcomes is the body of POST /v1/outcomes: one outcome, or a list of them under outcomes.
 type outcomes struct {
 	outcome
-	list  []outcome
-	given bool // as a list
+	list   []outcome
+	isList bool // as a list
 }
 
 // UnmarshalJSONFrom reads an outcome, a list of them, or an object with such a list.
 func (o *outcomes) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	if d.PeekKind() == '[' {
-		o.given = true
+		o.isList = true
 		return xjson.UnmarshalDecode(d, &o.list)
 	}
 	var either struct {
@@ -56,7 +56,7 @@ func (o *outcomes) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	if either.outcome != (outcome{}) {
 		return wrongValue("has a list of outcomes and members of one outcome")
 	}
-	o.list, o.given = *either.Outcomes, true
+	o.list, o.isList = *either.Outcomes, true
 	return nil
 }
 
@@ -78,7 +78,7 @@ func (a *API) outcomes(w http.ResponseWriter, r *http.Request) error {
 		}
 	}
 	client, now := access.CallerOf(r.Context()).Name, time.Now().UnixMicro()
-	var kept outcomesKept
+	var kept outcomesResult
 	for i, o := range list {
 		o.Client, o.Time = client, now
 		if err := kept.add(i, o.ID, a.decider, o); err != nil {
@@ -96,8 +96,8 @@ func (a *API) outcomes(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// outcomesKept counts what became of outcomes.
-type outcomesKept struct {
+// outcomesResult counts what became of outcomes.
+type outcomesResult struct {
 	Accepted   int `json:"accepted"`   // that are in the log now
 	Duplicates int `json:"duplicates"` // of them, those that were there before
 
@@ -106,7 +106,7 @@ type outcomesKept struct {
 }
 
 // add keeps one outcome; an error ends the request.
-func (k *outcomesKept) add(i int, id string, d *decision.Decider, o decisionlog.Outcome) error {
+func (k *outcomesResult) add(i int, id string, d *decision.Decider, o decisionlog.Outcome) error {
 	duplicate, err := d.Outcome(o)
 	var (
 		unknown  *decisionlog.UnknownError
@@ -136,7 +136,7 @@ func (k *outcomesKept) add(i int, id string, d *decision.Decider, o decisionlog.
 }
 
 // problem is the error that lists the outcomes that were not kept.
-func (k *outcomesKept) problem(n int) error {
+func (k *outcomesResult) problem(n int) error {
 	if k.first == nil {
 		return nil
 	}
@@ -190,7 +190,7 @@ func parseOutcomes(raw []byte, most int) ([]decisionlog.Outcome, error) {
 		}
 		if err != nil {
 			param := ""
-			if o.given {
+			if o.isList {
 				param = fmt.Sprintf("outcomes[%d]", i)
 			}
 			return nil, invalid("invalid_value", param, "%v", err)

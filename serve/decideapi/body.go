@@ -14,13 +14,13 @@ import (
 // buffer is memory for the body of a request or of an answer.
 type buffer struct{ bytes []byte }
 
-// keptBuffer is the largest buffer that is kept for reuse.
-const keptBuffer = 1 << 20
+// maxPooled is the largest buffer that is kept for reuse.
+const maxPooled = 1 << 20
 
 var buffers = sync.Pool{New: func() any { return new(buffer) }}
 
 func (b *buffer) release() {
-	if cap(b.bytes) <= keptBuffer {
+	if cap(b.bytes) <= maxPooled {
 		buffers.Put(b)
 	}
 }

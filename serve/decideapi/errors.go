@@ -80,19 +80,19 @@ func retryAfter(err error) time.Duration {
 	switch {
 	case errors.As(err, &waits):
 		return max(waits.RetryAfter(), time.Second)
-	case isGoing(err), isUnwritten(err):
+	case isStopping(err), isLogStopped(err):
 		return time.Second
 	}
 	return 0
 }
 
-// isGoing reports whether an error means that the server stops, or cannot decide now.
-func isGoing(err error) bool {
+// isStopping reports whether an error means that the server stops, or cannot decide now.
+func isStopping(err error) bool {
 	return errors.Is(err, policies.ErrClosed) || errors.Is(err, ort.ErrClosed) || errors.Is(err, decisionlog.ErrClosed) || errors.Is(err, decision.ErrNotLogged)
 }
 
-// isUnwritten reports whether the log cannot be written now.
-func isUnwritten(err error) bool {
+// isLogStopped reports whether the log cannot be written now.
+func isLogStopped(err error) bool {
 	var stopped *decisionlog.StoppedError
 	return errors.As(err, &stopped)
 }
@@ -123,9 +123,9 @@ func asRequestError(err error) *requestError {
 		e.status, e.code = http.StatusNotFound, "no_log"
 	case errors.Is(err, decision.ErrNotLogged):
 		e.status, e.code, e.message = http.StatusServiceUnavailable, codeNoLog, "the decision could not be logged, and this server answers none that is not"
-	case isUnwritten(err):
+	case isLogStopped(err):
 		e.status, e.code, e.message = http.StatusServiceUnavailable, codeNoLog, "the outcome could not be kept now; send it again later"
-	case isGoing(err):
+	case isStopping(err):
 		e.status, e.code, e.message = http.StatusServiceUnavailable, "draining", "the server is stopping"
 	case errors.As(err, &price):
 		e.code, e.param = "wrong_prices", "prices"

@@ -22,11 +22,11 @@ type body struct {
 	Features features       `json:"features"`
 	Row      row            `json:"row"`
 	Rows     []row          `json:"rows"`
-	Text     *text          `json:"text"`
-	Texts    []text         `json:"texts"`
+	Text     *jsonString    `json:"text"`
+	Texts    []jsonString   `json:"texts"`
 	Messages jsontext.Value `json:"messages"`
-	Image    *text          `json:"image"`
-	Images   []text         `json:"images"`
+	Image    *jsonString    `json:"image"`
+	Images   []jsonString   `json:"images"`
 
 	Prices struct {
 		Lambda  *number `json:"lambda"`
@@ -35,18 +35,18 @@ type body struct {
 		Pairs   fees    `json:"pairs"`  // added to the fees of both
 	} `json:"prices"`
 	Unavailable struct {
-		Experts []text `json:"experts"`
-		Advice  []text `json:"advice"`
-		Pairs   []text `json:"pairs"`
+		Experts []jsonString `json:"experts"`
+		Advice  []jsonString `json:"advice"`
+		Pairs   []jsonString `json:"pairs"`
 	} `json:"unavailable"`
-	Top       *whole `json:"top"`
-	Explore   *bool  `json:"explore"`
-	User      string `json:"user"`
-	RequestID string `json:"request_id"`
+	Top       *integer `json:"top"`
+	Explore   *bool    `json:"explore"`
+	User      string   `json:"user"`
+	RequestID string   `json:"request_id"`
 }
 
-// ask is a request that was read.
-type ask struct {
+// parsedRequest is a request that was read.
+type parsedRequest struct {
 	request decision.Request
 	top     int // ranked pairs per row; -1: all
 }
@@ -59,12 +59,12 @@ const (
 )
 
 // parse reads a request of at most rows rows. The result does not refer to the bytes.
-func parse(raw []byte, h http.Header, rows int) (*ask, error) {
+func parse(raw []byte, h http.Header, rows int) (*parsedRequest, error) {
 	b, err := readJSON(raw)
 	if err != nil {
 		return nil, err
 	}
-	out := &ask{top: -1}
+	out := &parsedRequest{top: -1}
 	r := &out.request
 	r.Policy, r.User, r.Source = b.Policy, b.User, decision.SourceDecide
 	r.NoExplore = b.Explore != nil && !*b.Explore
@@ -88,12 +88,12 @@ func parse(raw []byte, h http.Header, rows int) (*ask, error) {
 // readJSON reads the JSON of a request.
 func readJSON(raw []byte) (b body, err error) {
 	if f, rest, ok := cutFeatures(raw); ok {
-		if len(rest) > 0 && rest[0] == '}' && len(space(rest[1:])) == 0 {
+		if len(rest) > 0 && rest[0] == '}' && len(skipSpace(rest[1:])) == 0 {
 			b.Features = f
 			return b, nil
 		}
 		// The rest is an object when its comma is replaced. What is wrong with it is said about the whole body.
-		if len(rest) > 0 && rest[0] == ',' && unmarshalRest(rest, &b) == nil && !b.Features.given {
+		if len(rest) > 0 && rest[0] == ',' && unmarshalRest(rest, &b) == nil && !b.Features.present {
 			b.Features = f
 			return b, nil
 		}
@@ -107,7 +107,7 @@ func readJSON(raw []byte) (b body, err error) {
 
 // unmarshalRest reads the members after a comma.
 func unmarshalRest(rest []byte, b *body) error {
-	if next := space(rest[1:]); len(next) == 0 || next[0] != '"' {
+	if next := skipSpace(rest[1:]); len(next) == 0 || next[0] != '"' {
 		return errRest
 	}
 	rest[0] = '{'
@@ -153,7 +153,7 @@ func (b *body) inputs(r *decision.Request, rows int) error {
 	}
 	images := b.Images
 	if have(b.Image != nil, "image", 1) {
-		images = []text{*b.Image}
+		images = []jsonString{*b.Image}
 	}
 	have(b.Images != nil, "images", len(b.Images))
 	if have(isGiven(b.Messages), "messages", 1) {
@@ -184,7 +184,7 @@ func listed(names []string) string {
 }
 
 // readImages sets the files of images.
-func readImages(images []text, param string, in *policies.Inputs) error {
+func readImages(images []jsonString, param string, in *policies.Inputs) error {
 	for i, t := range images {
 		file, err := decision.ReadImage(string(t))
 		if err != nil {
@@ -205,7 +205,7 @@ func (b *body) changes() (c policy.PriceChange, err error) {
 	for _, kind := range []struct {
 		of      func(name string) policy.Part
 		fees    fees
-		without []text
+		without []jsonString
 	}{{policy.Expert, f.Experts, u.Experts}, {policy.Advice, f.Advice, u.Advice}, {policy.Pair, f.Pairs, u.Pairs}} {
 		for _, fee := range kind.fees {
 			c.Fees = append(c.Fees, policy.Fee{Of: kind.of(fee.name), Amount: float64(fee.amount)})

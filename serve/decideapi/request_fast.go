@@ -10,18 +10,18 @@ import (
 // the body without them. ok is false for a body of another form, for one that is not valid JSON up to the end of the
 // features, and for a number that is too large; the general way then says what is wrong.
 func cutFeatures(raw []byte) (f features, rest []byte, ok bool) {
-	b := space(raw)
+	b := skipSpace(raw)
 	for _, token := range [...]string{"{", `"features"`, ":"} {
 		if len(b) < len(token) || string(b[:len(token)]) != token {
 			return f, nil, false
 		}
-		b = space(b[len(token):])
+		b = skipSpace(b[len(token):])
 	}
 	if len(b) == 0 || b[0] != '[' {
 		return f, nil, false
 	}
 	f.values = make([]float32, 0, min(1024, 1+len(b)/8))
-	if inner := space(b[1:]); len(inner) > 0 && inner[0] == '[' {
+	if inner := skipSpace(b[1:]); len(inner) > 0 && inner[0] == '[' {
 		b, ok = f.scanRows(inner)
 	} else if f.values, b, ok = scanRow(f.values, b); ok {
 		f.rows = 1
@@ -45,9 +45,9 @@ func (f *features) scanRows(b []byte) (rest []byte, ok bool) {
 		}
 		switch {
 		case len(b) > 0 && b[0] == ',':
-			b = space(b[1:])
+			b = skipSpace(b[1:])
 		case len(b) > 0 && b[0] == ']':
-			return space(b[1:]), true
+			return skipSpace(b[1:]), true
 		default:
 			return nil, false
 		}
@@ -59,7 +59,7 @@ func scanRow(dst []float32, b []byte) (_ []float32, rest []byte, ok bool) {
 	if len(b) == 0 || b[0] != '[' {
 		return dst, nil, false
 	}
-	b = space(b[1:])
+	b = skipSpace(b[1:])
 	for {
 		v, n := textfile.QuickFloat32(b)
 		if n == 0 {
@@ -71,16 +71,16 @@ func scanRow(dst []float32, b []byte) (_ []float32, rest []byte, ok bool) {
 		dst = append(dst, v)
 		b = b[n:]
 		if len(b) > 0 && b[0] != ',' && b[0] != ']' {
-			b = space(b)
+			b = skipSpace(b)
 		}
 		switch {
 		case len(b) > 1 && b[0] == ',':
 			b = b[1:]
 			if b[0] <= ' ' {
-				b = space(b)
+				b = skipSpace(b)
 			}
 		case len(b) > 0 && b[0] == ']':
-			return dst, space(b[1:]), true
+			return dst, skipSpace(b[1:]), true
 		default:
 			return dst, nil, false
 		}

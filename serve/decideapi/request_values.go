@@ -15,9 +15,9 @@ import (
 
 // features are rows of features: a list of numbers is one row, a list of such lists several.
 type features struct {
-	values []float32 // one after another; nil: not given
-	rows   int
-	given  bool // also null
+	values  []float32 // one after another; nil: not given
+	rows    int
+	present bool // also null
 }
 
 // valueError is what is wrong with a value, in words for the client.
@@ -34,7 +34,7 @@ func (f *features) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	if err != nil {
 		return err
 	}
-	f.given = true
+	f.present = true
 	switch raw.Kind() {
 	case 'n':
 		return nil
@@ -42,7 +42,7 @@ func (f *features) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	default:
 		return wrongValue("is neither a list of numbers nor a list of lists of numbers")
 	}
-	rest := space(raw[1:])
+	rest := skipSpace(raw[1:])
 	if rest[0] != '[' {
 		f.rows = 1
 		f.values = make([]float32, 0, 1+strings.Count(string(raw), ","))
@@ -57,7 +57,7 @@ func (f *features) readRows(rest []byte) (err error) {
 	width := -1
 	for rest[0] != ']' {
 		if rest[0] == ',' {
-			rest = space(rest[1:])
+			rest = skipSpace(rest[1:])
 		}
 		if rest[0] != '[' {
 			return wrongValue("row %d is not a list of numbers", f.rows)
@@ -71,7 +71,7 @@ func (f *features) readRows(rest []byte) (err error) {
 		}
 		width = len(f.values) - before
 		f.rows++
-		rest = space(rest)
+		rest = skipSpace(rest)
 	}
 	if width == 0 {
 		return wrongValue("row 0 has no numbers")
@@ -83,10 +83,10 @@ func (f *features) readRows(rest []byte) (err error) {
 // follows it.
 func readRow(dst []float32, raw []byte, row int) (_ []float32, rest []byte, err error) {
 	first := len(dst)
-	raw = space(raw[1:])
+	raw = skipSpace(raw[1:])
 	for raw[0] != ']' {
 		if raw[0] == ',' {
-			raw = space(raw[1:])
+			raw = skipSpace(raw[1:])
 		}
 		n := 0
 		for n < len(raw) && inNumber[raw[n]] {
@@ -97,7 +97,7 @@ func readRow(dst []float32, raw []byte, row int) (_ []float32, rest []byte, err 
 			return dst, nil, wrongNumber(row, len(dst)-first, n, err)
 		}
 		dst = append(dst, v)
-		raw = space(raw[n:])
+		raw = skipSpace(raw[n:])
 	}
 	return dst, raw[1:], nil
 }
@@ -117,8 +117,8 @@ var inNumber = func() (m [256]bool) {
 	return m
 }()
 
-// space skips white space.
-func space(b []byte) []byte {
+// skipSpace skips white space.
+func skipSpace(b []byte) []byte {
 	for len(b) > 0 && (b[0] == ' ' || b[0] == '\n' || b[0] == '\t' || b[0] == '\r') {
 		b = b[1:]
 	}
@@ -181,17 +181,17 @@ func wrongKind(d *jsontext.Decoder, reason string) error {
 	return &valueError{reason}
 }
 
-// text is a text that is not null.
-type text string
+// jsonString is a text that is not null.
+type jsonString string
 
 // UnmarshalJSONFrom reads a text.
-func (t *text) UnmarshalJSONFrom(d *jsontext.Decoder) error {
+func (t *jsonString) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	if d.PeekKind() != '"' {
 		return wrongKind(d, "is not a text")
 	}
 	token, err := d.ReadToken()
 	if err == nil {
-		*t = text(token.String())
+		*t = jsonString(token.String())
 	}
 	return err
 }
@@ -253,14 +253,14 @@ func (f *fees) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	return err
 }
 
-// whole is a whole number that is not null, also if it is written as 2.0.
-type whole int
+// integer is a whole number that is not null, also if it is written as 2.0.
+type integer int
 
-// mostWhole is the largest one.
-const mostWhole = 1 << 30
+// maxInteger is the largest one.
+const maxInteger = 1 << 30
 
 // UnmarshalJSONFrom reads a whole number. Larger ones count as mostWhole.
-func (n *whole) UnmarshalJSONFrom(d *jsontext.Decoder) error {
+func (n *integer) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	var v number
 	if err := v.UnmarshalJSONFrom(d); err != nil {
 		return err
@@ -268,7 +268,7 @@ func (n *whole) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	if v != number(math.Trunc(float64(v))) {
 		return wrongValue("is not a whole number")
 	}
-	*n = whole(max(-1, min(v, mostWhole)))
+	*n = integer(max(-1, min(v, maxInteger)))
 	return nil
 }
 

@@ -29,7 +29,7 @@ type Decider struct {
 	source   source
 	versions versions
 	shadows  *shadows // nil: none are configured
-	recent   *recent
+	recent   *recentPolicies
 	observer Observer // nil: none
 }
 
@@ -57,9 +57,9 @@ func New(set *policies.Set, log *decisionlog.Writer, m *metrics.Metrics, l *slog
 	if l == nil {
 		l = slog.New(slog.DiscardHandler)
 	}
-	d := &Decider{set: set, log: log, metrics: m, slog: l, settings: s, versions: versions{log: log, by: map[string]*version{}}, recent: newRecent()}
+	d := &Decider{set: set, log: log, metrics: m, slog: l, settings: s, versions: versions{log: log, by: map[string]*version{}}, recent: newRecentPolicies()}
 	d.source.seed = s.Seed
-	if err := d.checkOthers(); err != nil {
+	if err := d.checkPolicies(); err != nil {
 		return nil, err
 	}
 	if len(s.Shadow) > 0 {
@@ -108,7 +108,7 @@ func (d *Decider) Decide(ctx context.Context, r Request) (_ *Result, err error) 
 		}
 	}()
 	if err := d.fill(&r, u.policy); err != nil {
-		return d.unseen(r, u, err)
+		return d.decideFixed(r, u, err)
 	}
 	start := time.Now()
 	features := r.Inputs.Features
@@ -122,30 +122,30 @@ func (d *Decider) Decide(ctx context.Context, r Request) (_ *Result, err error) 
 	if len(features) == 0 || len(features)%dim != 0 {
 		return nil, &InputError{"features", wrongFeatures(len(features), dim)}
 	}
-	decisions, err := u.policy.Decide(ctx, u.changed(), features, len(features)/dim)
+	decisions, err := u.policy.Decide(ctx, u.requestPrices(), features, len(features)/dim)
 	if err != nil {
 		return nil, err
 	}
 	res := &Result{Policy: u.policy, Prices: u.prices, Decisions: decisions, decider: d, used: u, request: r, features: features}
 	stages := decisionlog.Stages{Decode: r.Decode.Microseconds(), Encode: encoded.Sub(start).Microseconds(), Decide: time.Since(encoded).Microseconds()}
 	res.encoded, res.decided = encoded.Sub(start), time.Since(encoded)
-	res.other = d.askOther(ctx, res)
+	res.other = d.decideOther(ctx, res)
 	return res, d.record(res, start, stages)
 }
 
 // used is the version of a policy that decides on a request, leased, and its prices.
 type used struct {
-	policy  *policies.Policy
-	version *version
-	prices  *policy.Prices
-	asked   string // the name of the policy that the request asked for
-	canary  bool
-	share   float64 // of the canary; 0: there is none that could decide on the request
-	other   *used   // the policy that could have been drawn in its place, leased while [Decider.Decide] runs; nil: none
+	policy    *policies.Policy
+	version   *version
+	prices    *policy.Prices
+	requested string // the name of the policy that the request asked for
+	canary    bool
+	share     float64 // of the canary; 0: there is none that could decide on the request
+	other     *used   // the policy that could have been drawn in its place, leased while [Decider.Decide] runs; nil: none
 }
 
-// changed are the prices; nil if they are those of the file.
-func (u used) changed() *policy.Prices {
+// requestPrices are the prices; nil if they are those of the file.
+func (u used) requestPrices() *policy.Prices {
 	if u.prices == u.version.base {
 		return nil
 	}
@@ -159,20 +159,20 @@ func (d *Decider) pick(r *Request) (used, error) {
 	if err != nil {
 		return used{}, err
 	}
-	u.asked = u.policy.Name
+	u.requested = u.policy.Name
 	c := d.canaryOf(r.Policy, u.policy)
 	if c.Share == 0 {
 		return u, nil
 	}
 	drawn := share(c.Policy, stickyKey(r)) < c.Share
-	other, err := d.standIn(c.Policy, r, u)
+	other, err := d.leaseCanary(c.Policy, r, u)
 	if err != nil { // such as prices that it does not take
 		if drawn {
-			d.slog.Warn("a canary could not decide; the policy that was asked for did", "canary", c.Policy, "policy", u.asked, "error", err)
+			d.slog.Warn("a canary could not decide; the policy that was asked for did", "canary", c.Policy, "policy", u.requested, "error", err)
 		}
 		return u, nil
 	}
-	u.share, other.share, other.asked, other.canary = c.Share, c.Share, u.asked, true
+	u.share, other.share, other.requested, other.canary = c.Share, c.Share, u.requested, true
 	if drawn {
 		u, other = other, u
 	}
@@ -190,8 +190,8 @@ func (d *Decider) canaryOf(asked string, p *policies.Policy) Canary {
 	return Canary{}
 }
 
-// standIn leases a canary, if it can decide on what is asked of the policy u.
-func (d *Decider) standIn(name string, r *Request, u used) (used, error) {
+// leaseCanary leases a canary, if it can decide on what is asked of the policy u.
+func (d *Decider) leaseCanary(name string, r *Request, u used) (used, error) {
 	other, err := d.lease(name, r.Prices)
 	if err == nil && !similar(other.policy, u.policy) {
 		other.policy.Release()
@@ -240,8 +240,8 @@ func stickyKey(r *Request) string {
 	return "request\x00" + r.ID
 }
 
-// checkOthers checks that canaries and shadows are loaded, and that records have room for the shadows.
-func (d *Decider) checkOthers() error {
+// checkPolicies checks that canaries and shadows are loaded, and that records have room for the shadows.
+func (d *Decider) checkPolicies() error {
 	var names []string
 	for _, c := range d.settings.Canary {
 		names = append(names, c.Policy, c.Of)

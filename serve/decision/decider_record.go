@@ -86,28 +86,28 @@ func (d *Decider) record(res *Result, now time.Time, stages decisionlog.Stages) 
 		if dec.Loss != nil {
 			r.ExpectedLoss, r.ExpectedCost = dec.Loss[first:end:end], dec.Cost[first:end:end]
 		}
-		r.Propensity = explore.of(u, dec, i)
+		r.Propensity = explore.propensitiesOf(u, dec, i)
 		if explore.explores(r.ExpectedCost) {
 			r.Action = draw(r.Propensity, d.source.draw())
 		}
 		if res.other != nil {
 			r.OwnPropensity = r.Propensity
-			r.Propensity = u.mixture(r.Propensity, explore.of(*u.other, res.other, i))
+			r.Propensity = u.mixture(r.Propensity, explore.propensitiesOf(*u.other, res.other, i))
 		}
 		res.Records[i] = r
 	}
 	return nil
 }
 
-// of are the propensities of a policy's decision on a row. They are shared where nothing is explored.
-func (e Explore) of(u used, dec *policy.Decisions, row int) []float64 {
+// propensitiesOf are the propensities of a policy's decision on a row. They are shared where nothing is explored.
+func (e Explore) propensitiesOf(u used, dec *policy.Decisions, row int) []float64 {
 	first, end, greedy := row*dec.Actions, (row+1)*dec.Actions, int(dec.Action[row])
 	var cost []float32
 	if dec.Loss != nil {
 		cost = dec.Cost[first:end]
 	}
 	if !e.explores(cost) {
-		return u.version.chosen[greedy]
+		return u.version.certain[greedy]
 	}
 	p := make([]float64, dec.Actions)
 	e.propensities(p, allowedPairs(u.prices.Available, dec.Scores[first:end]), greedy, cost)
@@ -127,14 +127,14 @@ func (u used) mixture(own, other []float64) []float64 {
 	return p
 }
 
-// askOther asks the policy that was not drawn for its decisions on the rows of a result; nil if there is none, if it has other
+// decideOther asks the policy that was not drawn for its decisions on the rows of a result; nil if there is none, if it has other
 // pairs, or if it fails. Then only the propensities of the policy that was drawn are known.
-func (d *Decider) askOther(ctx context.Context, r *Result) *policy.Decisions {
+func (d *Decider) decideOther(ctx context.Context, r *Result) *policy.Decisions {
 	other, of := r.used.other, r.used.version.info.Actions
 	if other == nil || of.SameSet(other.version.info.Actions) != nil {
 		return nil
 	}
-	dec, err := ask(ctx, *other, other.changed(), r.request.Inputs, r.features, of, len(r.Decisions.Action))
+	dec, err := decideWith(ctx, *other, other.requestPrices(), r.request.Inputs, r.features, of, len(r.Decisions.Action))
 	if err != nil {
 		d.slog.Warn("a decision has the propensities of one policy alone", "policy", r.Policy.Name, "failed", other.policy.Name, "error", err)
 		return nil
@@ -142,8 +142,8 @@ func (d *Decider) askOther(ctx context.Context, r *Result) *policy.Decisions {
 	return dec
 }
 
-// ask lets a policy decide on n rows that another one, with the pairs of, has decided already from features.
-func ask(ctx context.Context, u used, at *policy.Prices, in policies.Inputs, features []float32, of *costs.Actions, n int) (_ *policy.Decisions, err error) {
+// decideWith lets a policy decide on n rows that another one, with the pairs of, has decided already from features.
+func decideWith(ctx context.Context, u used, at *policy.Prices, in policies.Inputs, features []float32, of *costs.Actions, n int) (_ *policy.Decisions, err error) {
 	if in.Features == nil && !sameFeatures(u.version.info.Actions, of) {
 		if features, err = u.policy.Encode(ctx, in); err != nil {
 			return nil, err

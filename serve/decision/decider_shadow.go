@@ -21,11 +21,11 @@ type shadows struct {
 	workers sync.WaitGroup
 	once    sync.Once
 
-	mu      sync.Mutex
-	changed sync.Cond           // of waiting
-	waiting map[string]struct{} // ids of decisions that are not in the log yet
-	dropped int64               // requests that found the queue full
-	warned  time.Time           // when that was said
+	mu       sync.Mutex
+	changed  sync.Cond           // of waiting
+	waiting  map[string]struct{} // ids of decisions that are not in the log yet
+	dropped  int64               // requests that found the queue full
+	warnedAt time.Time           // when that was said
 }
 
 // shadowJob are the records of a request that wait for the shadows.
@@ -91,7 +91,7 @@ func (d *Decider) finish(r *Result) error {
 	if d.shadows != nil && r.features != nil {
 		var at *policy.Prices
 		if r.request.Source == SourceInfer {
-			at = r.used.changed()
+			at = r.used.requestPrices()
 		}
 		if names := d.shadowsOf(r); len(names) > 0 && d.shadows.add(shadowJob{
 			records: r.Records, request: r.request, features: r.features, of: r.used.version.info.Actions, at: at, names: names,
@@ -124,7 +124,7 @@ func (d *Decider) shadowsOf(r *Result) []string {
 		if of == "" {
 			of = d.set.Default()
 		}
-		if of == r.used.asked && s.Policy != r.Policy.Name {
+		if of == r.used.requested && s.Policy != r.Policy.Name {
 			names = append(names, s.Policy)
 		}
 	}
@@ -143,9 +143,9 @@ func (s *shadows) add(j shadowJob) bool {
 		return true
 	default:
 		s.dropped++
-		if now := time.Now(); now.Sub(s.warned) > warnEvery {
+		if now := time.Now(); now.Sub(s.warnedAt) > warnEvery {
 			s.decider.slog.Warn("requests are decided faster than shadow policies can follow", "without_shadows", s.dropped)
-			s.warned = now
+			s.warnedAt = now
 		}
 		return false
 	}
@@ -183,7 +183,7 @@ func (s *shadows) decide(name string, j shadowJob) error {
 	if err != nil {
 		return err
 	}
-	dec, err := ask(context.Background(), u, at, j.request.Inputs, j.features, j.of, len(j.records))
+	dec, err := decideWith(context.Background(), u, at, j.request.Inputs, j.features, j.of, len(j.records))
 	if err != nil {
 		return err
 	}
@@ -208,7 +208,7 @@ func (s *shadows) decide(name string, j shadowJob) error {
 func (j shadowJob) prices(u used) (*policy.Prices, error) {
 	switch {
 	case j.at == nil:
-		return u.changed(), nil
+		return u.requestPrices(), nil
 	case u.version.info.Prices == nil:
 		return nil, &PriceError{u.policy.Name, policy.ErrFixedPrices}
 	}

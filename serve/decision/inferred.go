@@ -65,7 +65,7 @@ func (d *Decider) recordInferred(in Inferred, request Request, v *version, price
 	}
 	res := &Result{
 		Policy: in.Policy, Prices: at, Decisions: rowsOf(in.Decisions, first, n), decider: d, request: request,
-		used: used{policy: in.Policy, version: v, prices: at, asked: in.Policy.Name}, decided: in.Decide,
+		used: used{policy: in.Policy, version: v, prices: at, requested: in.Policy.Name}, decided: in.Decide,
 	}
 	if dim := v.info.Dim; in.Features != nil {
 		res.features = in.Features[first*dim : (first+n)*dim]

@@ -37,8 +37,8 @@ type Message struct {
 // PromptError means that a conversation has nothing that the encoder of the policy could see, or cannot be read.
 type PromptError struct {
 	Reason string
-	// Unseen says that it was read: an expert may well answer it.
-	Unseen bool
+	// NoInput says that it was read: an expert may well answer it.
+	NoInput bool
 }
 
 func (e *PromptError) Error() string { return "messages: " + e.Reason }

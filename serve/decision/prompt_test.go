@@ -115,7 +115,7 @@ func TestUnseen(t *testing.T) {
 		}
 		is := func(err error) bool {
 			var p *PromptError
-			return errors.As(err, &p) && p.Unseen
+			return errors.As(err, &p) && p.NoInput
 		}
 		_, text := m.Text(PromptLastUser)
 		_, image := m.Image()
@@ -124,7 +124,7 @@ func TestUnseen(t *testing.T) {
 		}
 	}
 	var wrong *PromptError
-	if _, err := ReadMessages([]byte(`[{"role":"user","content":5}]`)); !errors.As(err, &wrong) || wrong.Unseen {
+	if _, err := ReadMessages([]byte(`[{"role":"user","content":5}]`)); !errors.As(err, &wrong) || wrong.NoInput {
 		t.Error(err)
 	}
 }

@@ -31,9 +31,9 @@ type Request struct {
 	// Conversation is what the inputs are taken from, in place of Inputs: the encoder of the policy says whether it sees the
 	// text or the image. nil: Inputs are given.
 	Conversation Messages
-	// Unseen is the pair that is taken without the policy where Conversation has nothing that it could see: [BestFixed], or a
+	// FixedPair is the pair that is taken without the policy where Conversation has nothing that it could see: [BestFixed], or a
 	// name, expert/advice. Empty: such a conversation is a *[PromptError].
-	Unseen string
+	FixedPair string
 }
 
 // BestFixed asks for the pair that is best for all rows together: that of the training or, after a hundred rows with expected

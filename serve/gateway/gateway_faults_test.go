@@ -122,7 +122,7 @@ func TestClientsWhoLeave(t *testing.T) {
 		if rec.Error != "the client left" || (rec.Executed == 1) != stream {
 			t.Errorf("stream %v: %+v", stream, rec)
 		}
-		if w.api.now.experts["small"].State() != expert.Closed {
+		if w.api.current.experts["small"].State() != expert.Closed {
 			t.Error("the breaker counts it")
 		}
 	}

@@ -194,9 +194,9 @@ func runProblem(err error) error {
 	case errors.As(err, &overload):
 		k = busy
 	case errors.Is(err, context.DeadlineExceeded):
-		k = late
+		k = deadline
 	case errors.Is(err, context.Canceled):
-		k = gone
+		k = canceled
 	case errors.Is(err, policies.ErrClosed), errors.Is(err, decision.ErrNotLogged):
 		k = unavailable
 	}

@@ -33,8 +33,8 @@ var (
 	badMethod   = &kind{http.StatusMethodNotAllowed, codes.Unimplemented}
 	busy        = &kind{http.StatusTooManyRequests, codes.ResourceExhausted}
 	unavailable = &kind{http.StatusServiceUnavailable, codes.Unavailable}
-	late        = &kind{http.StatusGatewayTimeout, codes.DeadlineExceeded}
-	gone        = &kind{499, codes.Canceled} // the client went away: no status that it could read
+	deadline    = &kind{http.StatusGatewayTimeout, codes.DeadlineExceeded}
+	canceled    = &kind{499, codes.Canceled} // the client went away: no status that it could read
 	internal    = &kind{http.StatusInternalServerError, codes.Internal}
 )
 

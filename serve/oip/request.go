@@ -24,9 +24,9 @@ type output struct {
 	implicit bool // binary is not given, and is that of the request
 }
 
-// refused are the parameters that would change what is answered, with the reason why they are refused. Others are ignored,
+// unsupported are the parameters that would change what is answered, with the reason why they are refused. Others are ignored,
 // as the protocol has it.
-var refused = map[string]string{
+var unsupported = map[string]string{
 	"classification":          "outputs are given as they are; the names of the pairs are in the policy file",
 	"shared_memory_region":    "there is no shared memory: send the tensor with the request",
 	"shared_memory_byte_size": "there is no shared memory: send the tensor with the request",
@@ -39,13 +39,13 @@ var sequences = map[string]bool{"sequence_id": true, "sequence_start": true, "se
 // parameter is the value of a parameter: a bool, an int64, a uint64, a float64 or a string.
 type parameter any
 
-// refuse returns why a parameter cannot be ignored, or nil. Triton's clients send the values that mean nothing too: no
+// checkParameter returns why a parameter cannot be ignored, or nil. Triton's clients send the values that mean nothing too: no
 // classes, and sequence 0.
-func refuse(where, name string, value parameter) error {
+func checkParameter(where, name string, value parameter) error {
 	if value == int64(0) || value == uint64(0) || value == "" || value == false {
 		return nil
 	}
-	if reason, ok := refused[name]; ok {
+	if reason, ok := unsupported[name]; ok {
 		return problemf(invalid, "%s: parameter %q is not served: %s", where, name, reason)
 	}
 	if sequences[name] {
@@ -70,7 +70,7 @@ func (r *request) parameter(name string, value parameter) error {
 		}
 		r.timeout = us
 	}
-	return refuse("request", name, value)
+	return checkParameter("request", name, value)
 }
 
 // microseconds reads the time that a request may take; 0 means any.

@@ -37,7 +37,7 @@ func (a *API) restInfer(w http.ResponseWriter, r *http.Request) {
 // restAnswer reads a request and runs it. After it buffer is free again.
 func (a *API) restAnswer(w http.ResponseWriter, r *http.Request, buffer *[]byte, start time.Time) (*answer, error) {
 	body, err := a.readBody(w, r, *buffer)
-	if cap(body) <= keptMemory {
+	if cap(body) <= maxPooled {
 		*buffer = body[:0]
 	}
 	if err != nil {
@@ -121,7 +121,7 @@ func writeAnswer(w http.ResponseWriter, r *http.Request, out *answer, buffer *[]
 	if err != nil {
 		return problemf(invalid, "%v", err)
 	}
-	if cap(body) <= keptMemory {
+	if cap(body) <= maxPooled {
 		*buffer = body[:0]
 	}
 	h := w.Header()
@@ -216,12 +216,12 @@ func appendResult(dst []byte, o *result) ([]byte, error) {
 	return append(dst, '}'), nil
 }
 
-// leastCompressed is the fewest bytes that are compressed: less is not worth the time.
-const leastCompressed = 4096
+// minCompressed is the fewest bytes that are compressed: less is not worth the time.
+const minCompressed = 4096
 
 // compression is how an answer of that many bytes is compressed: gzip, deflate, or empty for not at all.
 func compression(r *http.Request, size int) string {
-	if size < leastCompressed {
+	if size < minCompressed {
 		return ""
 	}
 	best := ""

@@ -83,13 +83,13 @@ func (p *restReader) takeList(end int) (elements, error) {
 	}
 	list := p.lists[0].text
 	p.lists = p.lists[1:]
-	return plainList(list), nil
+	return cutElements(list), nil
 }
 
-// plainList is a list that was cut out of a request, from [ to the first ]. It may be no JSON.
-type plainList []byte
+// cutElements is a list that was cut out of a request, from [ to the first ]. It may be no JSON.
+type cutElements []byte
 
-func (l plainList) read(t *onnx.Tensor, n int, m *memory) error {
+func (l cutElements) read(t *onnx.Tensor, n int, m *memory) error {
 	if t.DType == onnx.Float32 && n <= len(l)/2 { // each takes a digit and a comma or bracket
 		if t.Raw = m.bytes(4 * n); l.float32s(t.Raw) {
 			return nil
@@ -103,7 +103,7 @@ func (l plainList) read(t *onnx.Tensor, n int, m *memory) error {
 
 // float32s reads numbers, as many as dst has room for. It is false where the list has other elements, or a number that
 // QuickFloat32 does not read.
-func (l plainList) float32s(dst []byte) bool {
+func (l cutElements) float32s(dst []byte) bool {
 	at := afterSpace(l, 1)
 	for ; len(dst) >= 4; dst = dst[4:] {
 		v, n := textfile.QuickFloat32(l[at:])

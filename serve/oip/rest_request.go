@@ -13,10 +13,10 @@ import (
 )
 
 // The most inputs and outputs of a request. A policy has far fewer.
-const mostTensors = 64
+const maxTensors = 64
 
-// mostRank is the most sizes of a shape.
-const mostRank = 16
+// maxRank is the most sizes of a shape.
+const maxRank = 16
 
 var decoders = sync.Pool{New: func() any { return jsontext.NewDecoder(bytes.NewReader(nil)) }}
 
@@ -183,9 +183,9 @@ func (p *restReader) field(name string) (err error) {
 		err = p.parameters("parameters", r.parameter)
 	case "inputs":
 		p.hasInputs = true
-		err = p.list("inputs", mostTensors, p.input)
+		err = p.list("inputs", maxTensors, p.input)
 	case "outputs":
-		err = p.list("outputs", mostTensors, p.output)
+		err = p.list("outputs", maxTensors, p.output)
 	default:
 		err = p.json.SkipValue()
 	}
@@ -247,7 +247,7 @@ func (p *restReader) input(i int) error {
 		case "parameters":
 			err = p.parameters(where+".parameters", func(name string, value parameter) error {
 				if name != "binary_data_size" {
-					return refuse(where, name, value)
+					return checkParameter(where, name, value)
 				}
 				size, ok := value.(int64)
 				if !ok || size < 0 {
@@ -298,7 +298,7 @@ func (p *restReader) binary(in *tensor, size int64) error {
 
 func (p *restReader) shape(where string) ([]int64, error) {
 	shape := make([]int64, 0, 4)
-	err := p.list(where, mostRank, func(int) error {
+	err := p.list(where, maxRank, func(int) error {
 		t, err := p.json.ReadToken()
 		if err != nil {
 			return err
@@ -343,7 +343,7 @@ func (p *restReader) output(i int) error {
 		case "parameters":
 			err = p.parameters(where+".parameters", func(name string, value parameter) error {
 				if name != "binary_data" {
-					return refuse(where, name, value)
+					return checkParameter(where, name, value)
 				}
 				on, ok := value.(bool)
 				if !ok {

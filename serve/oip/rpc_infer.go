@@ -17,8 +17,8 @@ func rpcRequest(r *pb.ModelInferRequest) (q *request, raw bool, err error) {
 			return nil, false, err
 		}
 	}
-	if len(r.GetInputs()) > mostTensors || len(r.GetOutputs()) > mostTensors {
-		return nil, false, problemf(invalid, "the request has %d inputs and %d outputs, more than %d", len(r.GetInputs()), len(r.GetOutputs()), mostTensors)
+	if len(r.GetInputs()) > maxTensors || len(r.GetOutputs()) > maxTensors {
+		return nil, false, problemf(invalid, "the request has %d inputs and %d outputs, more than %d", len(r.GetInputs()), len(r.GetOutputs()), maxTensors)
 	}
 	contents := r.GetRawInputContents()
 	if raw = len(contents) > 0; raw && len(contents) != len(r.GetInputs()) {
@@ -26,7 +26,7 @@ func rpcRequest(r *pb.ModelInferRequest) (q *request, raw bool, err error) {
 	}
 	for i, in := range r.GetInputs() {
 		for name, value := range in.GetParameters() {
-			if err := refuse("input "+in.GetName(), name, rpcParameter(value)); err != nil {
+			if err := checkParameter("input "+in.GetName(), name, rpcParameter(value)); err != nil {
 				return nil, false, err
 			}
 		}
@@ -45,7 +45,7 @@ func rpcRequest(r *pb.ModelInferRequest) (q *request, raw bool, err error) {
 	}
 	for _, out := range r.GetOutputs() {
 		for name, value := range out.GetParameters() {
-			if err := refuse("output "+out.GetName(), name, rpcParameter(value)); err != nil {
+			if err := checkParameter("output "+out.GetName(), name, rpcParameter(value)); err != nil {
 				return nil, false, err
 			}
 		}

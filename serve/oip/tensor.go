@@ -44,12 +44,12 @@ func (m *memory) bytes(n int) []byte {
 	return out
 }
 
-// keptMemory is the most memory that is kept for later requests.
-const keptMemory = 4 << 20
+// maxPooled is the most memory that is kept for later requests.
+const maxPooled = 4 << 20
 
 func (m *memory) reset() {
 	m.used = 0
-	if len(m.words) > keptMemory/8 {
+	if len(m.words) > maxPooled/8 {
 		m.words = nil
 	}
 }

@@ -26,7 +26,7 @@ func (e jsonElements) read(t *onnx.Tensor, n int, m *memory) error {
 	if n > len(e)/2 { // each takes a character and a comma or bracket
 		return fmt.Errorf("data has fewer elements than the %d of its shape", n)
 	}
-	r := jsonReader{text: e, want: n, shape: t.Shape}
+	r := jsonReader{text: e, count: n, shape: t.Shape}
 	if err := r.prepare(t, m); err != nil {
 		return err
 	}
@@ -41,31 +41,31 @@ func (e jsonElements) read(t *onnx.Tensor, n int, m *memory) error {
 
 // jsonReader reads lists of elements.
 type jsonReader struct {
-	text  []byte
-	at    int // position in text: of a bracket, an element, or white space in front of one
-	shape []int64
-	want  int // elements in all
-	read  int // elements so far
-	store func(i int, value []byte) error
-	quick []byte // where elements of FP32 are stored; nil for other datatypes
+	text     []byte
+	at       int // position in text: of a bracket, an element, or white space in front of one
+	shape    []int64
+	count    int // elements in all
+	read     int // elements so far
+	store    func(i int, value []byte) error
+	float32s []byte // where elements of FP32 are stored; nil for other datatypes
 }
 
 // prepare makes room in t, and chooses how elements are stored there.
 func (r *jsonReader) prepare(t *onnx.Tensor, m *memory) error {
 	if t.DType == onnx.String {
-		t.Text = make([]string, r.want)
+		t.Text = make([]string, r.count)
 		r.store = storeText(t.Text)
 		return nil
 	}
 	if t.DType == onnx.Float16 {
 		return errors.New("FP16 has no form in JSON: send it as binary data")
 	}
-	t.Raw = m.bytes(r.want * t.DType.Size())
+	t.Raw = m.bytes(r.count * t.DType.Size())
 	switch t.DType {
 	case onnx.Bool:
 		r.store = storeBool(t.Raw)
 	case onnx.Float32:
-		r.store, r.quick = storeFloat32(t.Raw), t.Raw
+		r.store, r.float32s = storeFloat32(t.Raw), t.Raw
 	case onnx.Float64:
 		r.store = storeFloat64(t.Raw)
 	case onnx.Uint8, onnx.Uint16, onnx.Uint32, onnx.Uint64:
@@ -120,12 +120,12 @@ func (r *jsonReader) list(depth int) error {
 
 // element reads one element, which is a number, a text, true, false or something that no datatype takes.
 func (r *jsonReader) element() error {
-	if r.read == r.want {
-		return fmt.Errorf("data has more elements than the %d of its shape", r.want)
+	if r.read == r.count {
+		return fmt.Errorf("data has more elements than the %d of its shape", r.count)
 	}
-	if r.quick != nil {
+	if r.float32s != nil {
 		if v, n := textfile.QuickFloat32(r.text[r.at:]); n > 0 {
-			binary.LittleEndian.PutUint32(r.quick[4*r.read:], math.Float32bits(v))
+			binary.LittleEndian.PutUint32(r.float32s[4*r.read:], math.Float32bits(v))
 			r.at += n
 			r.read++
 			return nil
@@ -162,7 +162,7 @@ func textEnd(b []byte) int {
 	}
 }
 
-func view(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
+func asString(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
 
 func storeFloat32(dst []byte) func(int, []byte) error {
 	return func(i int, value []byte) error {
@@ -189,7 +189,7 @@ func float(value []byte, bits, i int) (float64, error) {
 	if c := value[0]; c != '-' && (c < '0' || c > '9') {
 		return 0, wrongElement(i, value, "a number")
 	}
-	v, err := strconv.ParseFloat(view(value), bits)
+	v, err := strconv.ParseFloat(asString(value), bits)
 	if err != nil {
 		return 0, fmt.Errorf("element %d is %s, which is too large for FP%d", i, shortened(value), bits)
 	}
@@ -198,7 +198,7 @@ func float(value []byte, bits, i int) (float64, error) {
 
 func storeInt(dst []byte, size int) func(int, []byte) error {
 	return func(i int, value []byte) error {
-		v, err := strconv.ParseInt(view(value), 10, 8*size)
+		v, err := strconv.ParseInt(asString(value), 10, 8*size)
 		if err != nil {
 			return wrongElement(i, value, fmt.Sprintf("an integer of INT%d", 8*size))
 		}
@@ -209,7 +209,7 @@ func storeInt(dst []byte, size int) func(int, []byte) error {
 
 func storeUint(dst []byte, size int) func(int, []byte) error {
 	return func(i int, value []byte) error {
-		v, err := strconv.ParseUint(view(value), 10, 8*size)
+		v, err := strconv.ParseUint(asString(value), 10, 8*size)
 		if err != nil {
 			return wrongElement(i, value, fmt.Sprintf("an integer of UINT%d", 8*size))
 		}

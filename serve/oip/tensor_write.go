@@ -92,7 +92,7 @@ func appendFloat32(dst []byte, v float32) ([]byte, error) {
 	}
 	start := len(dst)
 	dst = strconv.AppendFloat(dst, wide, 'g', -1, 32)
-	if back, err := strconv.ParseFloat(view(dst[start:]), 64); err != nil || float32(back) != v {
+	if back, err := strconv.ParseFloat(asString(dst[start:]), 64); err != nil || float32(back) != v {
 		dst = strconv.AppendFloat(dst[:start], wide, 'g', -1, 64)
 	}
 	return dst, nil

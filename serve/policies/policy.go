@@ -134,7 +134,7 @@ func (p *Policy) encode(ctx context.Context, in Inputs) ([]float32, error) {
 		return nil, err
 	}
 	q := p.queues.encode
-	parts := prepared.Parts(q.most, q.load)
+	parts := prepared.Parts(q.maxRows, q.maxLoad)
 	if len(parts) == 1 {
 		return p.encodePart(ctx, parts[0].Prepared)
 	}
@@ -159,8 +159,8 @@ func (p *Policy) encode(ctx context.Context, in Inputs) ([]float32, error) {
 	return out, nil
 }
 
-// encoding is the work of a job that encodes.
-type encoding struct {
+// encodeJob is the work of a job that encodes.
+type encodeJob struct {
 	policy   *Policy
 	in       *decide.Prepared
 	features []float32
@@ -175,9 +175,9 @@ type batchKey struct {
 
 // encodePart encodes values of one length in one job.
 func (p *Policy) encodePart(ctx context.Context, in *decide.Prepared) ([]float32, error) {
-	e := &encoding{policy: p, in: in}
+	e := &encodeJob{policy: p, in: in}
 	// The caller may leave: nothing that it owns is read any more. The encoder stays open until the run has ended.
-	j := &job{like: batchKey{p.encoder, in.Length()}, rows: in.Rows(), load: in.Tokens(), run: runEncodings, work: e, free: true}
+	j := &job{batchKey: batchKey{p.encoder, in.Length()}, rows: in.Rows(), load: in.Tokens(), run: runEncodeJobs, work: e, mayLeave: true}
 	if err := p.queues.encode.do(ctx, j); err != nil {
 		return nil, err
 	}
@@ -192,22 +192,22 @@ func (p *Policy) prepare(ctx context.Context, in Inputs) (*decide.Prepared, erro
 	return p.router.PrepareImages(ctx, in.Images)
 }
 
-// runEncodings encodes the values of jobs together. Where one fails, each is encoded alone, so that only the bad one fails.
-func runEncodings(ctx context.Context, jobs []*job) {
+// runEncodeJobs encodes the values of jobs together. Where one fails, each is encoded alone, so that only the bad one fails.
+func runEncodeJobs(ctx context.Context, jobs []*job) {
 	parts := make([]*decide.Prepared, len(jobs))
 	for i, j := range jobs {
-		parts[i] = j.work.(*encoding).in
+		parts[i] = j.work.(*encodeJob).in
 	}
-	p := jobs[0].work.(*encoding).policy
+	p := jobs[0].work.(*encodeJob).policy
 	features, err := p.router.EncodePrepared(ctx, parts...)
 	if err != nil && len(jobs) > 1 && ctx.Err() == nil {
 		for _, j := range jobs {
-			runEncodings(ctx, []*job{j})
+			runEncodeJobs(ctx, []*job{j})
 		}
 		return
 	}
 	for _, j := range jobs {
-		e := j.work.(*encoding)
+		e := j.work.(*encodeJob)
 		if j.err = err; err == nil {
 			end := e.in.Rows() * p.Info().Dim
 			e.features, features = features[:end:end], features[end:]
@@ -223,7 +223,7 @@ const decideRows = 256
 // *decide.RowError.
 func (p *Policy) Decide(ctx context.Context, at *policy.Prices, features []float32, n int) (*policy.Decisions, error) {
 	prices, finish := p.router.At(at)
-	d, err := p.ask(ctx, prices, features, n)
+	d, err := p.decide(ctx, prices, features, n)
 	if err == nil && finish != nil {
 		err = finish(d)
 	}
@@ -233,14 +233,14 @@ func (p *Policy) Decide(ctx context.Context, at *policy.Prices, features []float
 	return d, nil
 }
 
-// ask decides at prices that are none (those of the file), one, or one for each row.
-func (p *Policy) ask(ctx context.Context, prices []*policy.Prices, features []float32, n int) (*policy.Decisions, error) {
+// decide decides at prices that are none (those of the file), one, or one for each row.
+func (p *Policy) decide(ctx context.Context, prices []*policy.Prices, features []float32, n int) (*policy.Decisions, error) {
 	dim, out := p.Info().Dim, (*policy.Decisions)(nil)
 	if n < 1 || len(features) != n*dim {
 		return nil, &InputsError{fmt.Sprintf("%d features for %d rows, the policy takes %d per row", len(features), n, dim)}
 	}
 	if n <= decideRows {
-		return p.askPart(ctx, prices, features, n)
+		return p.decidePart(ctx, prices, features, n)
 	}
 	for first := 0; first < n; first += decideRows {
 		end := min(first+decideRows, n)
@@ -248,9 +248,9 @@ func (p *Policy) ask(ctx context.Context, prices []*policy.Prices, features []fl
 		if len(prices) > 1 {
 			part = prices[first:end]
 		}
-		d, err := p.askPart(ctx, part, features[first*dim:end*dim], end-first)
+		d, err := p.decidePart(ctx, part, features[first*dim:end*dim], end-first)
 		if err != nil {
-			return nil, laterRow(err, first)
+			return nil, offsetRow(err, first)
 		}
 		if out == nil {
 			out = d
@@ -262,25 +262,25 @@ func (p *Policy) ask(ctx context.Context, prices []*policy.Prices, features []fl
 	return out, nil
 }
 
-// asking is the work of a job that decides.
-type asking struct {
-	policy *Policy
-	ask    decide.Ask
+// decideJob is the work of a job that decides.
+type decideJob struct {
+	policy  *Policy
+	request decide.Ask
 }
 
-func (p *Policy) askPart(ctx context.Context, prices []*policy.Prices, features []float32, n int) (*policy.Decisions, error) {
-	a := &asking{policy: p, ask: decide.Ask{Features: features, Rows: n, Prices: prices}}
-	if err := p.queues.decide.do(ctx, &job{like: p, rows: n, run: runAskings, work: a}); err != nil {
+func (p *Policy) decidePart(ctx context.Context, prices []*policy.Prices, features []float32, n int) (*policy.Decisions, error) {
+	a := &decideJob{policy: p, request: decide.Ask{Features: features, Rows: n, Prices: prices}}
+	if err := p.queues.decide.do(ctx, &job{batchKey: p, rows: n, run: runDecideJobs, work: a}); err != nil {
 		return nil, err
 	}
-	return a.ask.Answer, a.ask.Err
+	return a.request.Answer, a.request.Err
 }
 
-// runAskings decides for jobs together. A run is short: it is not worth to stop it.
-func runAskings(ctx context.Context, jobs []*job) {
+// runDecideJobs decides for jobs together. A run is short: it is not worth to stop it.
+func runDecideJobs(ctx context.Context, jobs []*job) {
 	asks := make([]*decide.Ask, len(jobs))
 	for i, j := range jobs {
-		asks[i] = &j.work.(*asking).ask
+		asks[i] = &j.work.(*decideJob).request
 	}
-	jobs[0].work.(*asking).policy.router.Together(context.WithoutCancel(ctx), asks)
+	jobs[0].work.(*decideJob).policy.router.Together(context.WithoutCancel(ctx), asks)
 }

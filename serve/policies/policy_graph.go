@@ -60,7 +60,7 @@ func (g *Graph) Run(ctx context.Context, inputs map[string]*onnx.Tensor) (*Answe
 	if err != nil {
 		return nil, err
 	}
-	d, err := g.policy.ask(ctx, prices, features, n)
+	d, err := g.policy.decide(ctx, prices, features, n)
 	if err != nil {
 		return nil, err
 	}

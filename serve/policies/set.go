@@ -18,13 +18,13 @@ import (
 
 // Set is the policies of a server by name. All methods are safe for concurrent use.
 type Set struct {
-	settings Settings
-	runtime  *ort.Runtime
-	own      bool // the runtime
-	metrics  *metrics.Metrics
-	log      *slog.Logger
-	queues   *queues
-	encoders encoders
+	settings    Settings
+	runtime     *ort.Runtime
+	ownsRuntime bool // the runtime
+	metrics     *metrics.Metrics
+	log         *slog.Logger
+	queues      *queues
+	encoders    encoders
 
 	current atomic.Pointer[map[string]*Policy]
 
@@ -56,20 +56,20 @@ func Open(ctx context.Context, s Settings, rt *ort.Runtime, m *metrics.Metrics, 
 		if set.runtime, err = ort.Open(cfg); err != nil {
 			return nil, err
 		}
-		set.own = true
+		set.ownsRuntime = true
 	}
 	of := func(stage string, load int) *queue {
-		return &queue{stage: stage, load: load, workers: s.workers(), most: s.BatchRows, room: s.QueueRows, delay: s.BatchDelay, metrics: m}
+		return &queue{stage: stage, maxLoad: load, workers: s.workers(), maxRows: s.BatchRows, maxWaiting: s.QueueRows, delay: s.BatchDelay, metrics: m}
 	}
 	set.queues = &queues{encode: of("encode", s.BatchTokens), decide: of("decide", 0)}
-	if err := set.first(ctx); err != nil {
+	if err := set.openAll(ctx); err != nil {
 		return nil, errors.Join(err, set.Close())
 	}
 	return set, nil
 }
 
-// first loads all files and reports why the set cannot start.
-func (s *Set) first(ctx context.Context) error {
+// openAll loads all files and reports why the set cannot start.
+func (s *Set) openAll(ctx context.Context) error {
 	var problems, all []error
 	for _, c := range s.Reload(ctx) {
 		if c.Err != nil {
@@ -140,9 +140,9 @@ func (s *Set) Acquire(name string) (*Policy, error) {
 	}
 }
 
-// shortestDigest is the least number of characters that name a version. A client that counts versions asks for 2 or 12, which
+// minDigest is the least number of characters that name a version. A client that counts versions asks for 2 or 12, which
 // a digest may begin with by accident.
-const shortestDigest = 8
+const minDigest = 8
 
 // find returns the policy of a name, nil if there is none.
 func (s *Set) find(all map[string]*Policy, name string) *Policy {
@@ -156,7 +156,7 @@ func (s *Set) find(all map[string]*Policy, name string) *Policy {
 	if at < 0 {
 		return nil
 	}
-	if p := all[name[:at]]; p != nil && len(name[at+1:]) >= shortestDigest && strings.HasPrefix(p.Digest, name[at+1:]) {
+	if p := all[name[:at]]; p != nil && len(name[at+1:]) >= minDigest && strings.HasPrefix(p.Digest, name[at+1:]) {
 		return p
 	}
 	return nil
@@ -179,7 +179,7 @@ func (s *Set) Close() error {
 	for _, p := range all {
 		errs = append(errs, p.failed)
 	}
-	if s.own {
+	if s.ownsRuntime {
 		errs = append(errs, s.runtime.Close())
 	}
 	return errors.Join(errs...)

@@ -47,7 +47,7 @@ func (s *Set) reload(ctx context.Context, watch bool) (changes []Change, again b
 	}
 	found := s.list()
 	for _, f := range found.files {
-		if f.err == nil && watch && s.wait(f) {
+		if f.err == nil && watch && s.isSettling(f) {
 			again = again || !s.seen[f.path].done
 			continue
 		}
@@ -57,13 +57,13 @@ func (s *Set) reload(ctx context.Context, watch bool) (changes []Change, again b
 	changes = append(changes, s.missing(found, watch)...)
 	slices.SortStableFunc(changes, func(a, b Change) int { return strings.Compare(a.Name, b.Name) })
 	for _, c := range changes {
-		s.report(ctx, c)
+		s.logChange(ctx, c)
 	}
 	return changes, again
 }
 
-// wait reports whether a watched file need not be read now: it has not changed, or it is changing.
-func (s *Set) wait(f file) bool {
+// isSettling reports whether a watched file need not be read now: it has not changed, or it is changing.
+func (s *Set) isSettling(f file) bool {
 	last, known := s.seen[f.path]
 	if known && last.same(f.info, f.encoder) {
 		return last.done
@@ -82,9 +82,9 @@ type file struct {
 
 // listing is what was found of the paths of a set.
 type listing struct {
-	files   []file
-	refused []Change // paths that cannot be read
-	lost    []string // the same paths
+	files      []file
+	refused    []Change // paths that cannot be read
+	unreadable []string // the same paths
 }
 
 // list looks at all paths.
@@ -95,25 +95,25 @@ func (s *Set) list() *listing {
 		switch {
 		case err == nil && info.IsDir():
 			l.folder(path)
-		case errors.Is(err, fs.ErrNotExist) && strings.HasSuffix(path, policyEnding) && !s.holds(path):
+		case errors.Is(err, fs.ErrNotExist) && strings.HasSuffix(path, policyEnding) && !s.servesFrom(path):
 			if s.served(path) == nil { // else it has gone: see missing
 				l.files = append(l.files, file{name: nameOf(path), path: path, err: err})
 			}
 		case err != nil:
-			l.lose(path, err)
+			l.addUnreadable(path, err)
 		default:
 			l.files = append(l.files, file{name: nameOf(path), path: path, info: info})
 		}
 	}
-	l.unify()
+	l.removeDuplicates()
 	for i := range l.files {
 		l.files[i].encoder = encoderIdentity(s.settings.Encoders[l.files[i].name])
 	}
 	return l
 }
 
-// unify drops files that were found twice, such as by their name and in a folder, and refuses others of one name.
-func (l *listing) unify() {
+// removeDuplicates drops files that were found twice, such as by their name and in a folder, and refuses others of one name.
+func (l *listing) removeDuplicates() {
 	first := map[string]file{}
 	files := l.files[:0]
 	for _, f := range l.files {
@@ -140,7 +140,7 @@ func (f file) same(other file) bool {
 func (l *listing) folder(path string) {
 	entries, err := os.ReadDir(path)
 	if err != nil {
-		l.lose(path, err)
+		l.addUnreadable(path, err)
 		return
 	}
 	for _, e := range entries {
@@ -159,9 +159,9 @@ func (l *listing) folder(path string) {
 	}
 }
 
-// lose notes a path that cannot be read.
-func (l *listing) lose(path string, err error) {
-	l.lost = append(l.lost, path)
+// addUnreadable notes a path that cannot be read.
+func (l *listing) addUnreadable(path string, err error) {
+	l.unreadable = append(l.unreadable, path)
 	l.refused = append(l.refused, Change{File: path, Verdict: Refused, Reason: err.Error(), Err: err})
 }
 
@@ -178,8 +178,8 @@ func (s *Set) served(path string) *Policy {
 	return nil
 }
 
-// holds reports whether policies of a folder are served.
-func (s *Set) holds(folder string) bool {
+// servesFrom reports whether policies of a folder are served.
+func (s *Set) servesFrom(folder string) bool {
 	for _, p := range *s.current.Load() {
 		if filepath.Dir(p.File) == folder {
 			return true
@@ -233,7 +233,7 @@ func (s *Set) missing(found *listing, watch bool) (changes []Change) {
 	for _, name := range s.Names() {
 		p := (*s.current.Load())[name]
 		last, known := s.seen[p.File]
-		if here[p.File] || slices.ContainsFunc(found.lost, func(path string) bool { return path == p.File || path == filepath.Dir(p.File) }) {
+		if here[p.File] || slices.ContainsFunc(found.unreadable, func(path string) bool { return path == p.File || path == filepath.Dir(p.File) }) {
 			continue
 		}
 		c := Change{Name: name, File: p.File, Old: p.Digest, New: p.Digest, Verdict: Kept}
@@ -257,8 +257,8 @@ func (s *Set) missing(found *listing, watch bool) (changes []Change) {
 	return changes
 }
 
-// report logs and counts a change.
-func (s *Set) report(ctx context.Context, c Change) {
+// logChange logs and counts a change.
+func (s *Set) logChange(ctx context.Context, c Change) {
 	attrs := []any{"policy", c.Name, "file", c.File, "verdict", string(c.Verdict), "old", c.Old, "new", c.New}
 	switch c.Verdict {
 	case Unchanged:

@@ -28,7 +28,7 @@ func (s *Set) Watch(ctx context.Context) error {
 		defer ticker.Stop()
 		poll = ticker.C
 	}
-	s.follow(w)
+	s.watchFolders(w)
 	settled := time.NewTimer(0) // something may have changed since Open
 	for {
 		select {
@@ -49,15 +49,15 @@ func (s *Set) Watch(ctx context.Context) error {
 		case <-poll:
 		case <-settled.C:
 		}
-		s.follow(w)
+		s.watchFolders(w)
 		if _, again := s.reload(ctx, true); again {
 			settled.Reset(max(s.settings.Settle, 10*time.Millisecond))
 		}
 	}
 }
 
-// follow watches the folders of all paths, and those that links lead to.
-func (s *Set) follow(w *fsnotify.Watcher) {
+// watchFolders watches the folders of all paths, and those that links lead to.
+func (s *Set) watchFolders(w *fsnotify.Watcher) {
 	var folders []string
 	add := func(folder string) {
 		if !slices.Contains(folders, folder) {

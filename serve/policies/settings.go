@@ -55,10 +55,10 @@ func DefaultSettings() Settings {
 
 // The largest values of settings.
 const (
-	mostWorkers = 1024
-	mostBatch   = 1024
-	mostQueue   = 1 << 20
-	mostTokens  = 1 << 20
+	maxWorkers = 1024
+	maxBatch   = 1024
+	maxQueue   = 1 << 20
+	maxTokens  = 1 << 20
 )
 
 // Validate reports every problem at once.
@@ -75,10 +75,10 @@ func (s Settings) Validate() error {
 		add(name != "" && encoder != "", "encoders: %q: %q: a policy and its encoder need a name", name, encoder)
 	}
 	add(s.Decoder == "" || slices.Contains(pixel.DecoderNames, s.Decoder), "decoder: %q is unknown; known are %q", s.Decoder, pixel.DecoderNames)
-	add(s.Workers >= 0 && s.Workers <= mostWorkers, "workers: %d is not a number from 0 to %d", s.Workers, mostWorkers)
-	add(s.BatchRows >= 1 && s.BatchRows <= mostBatch, "batch_rows: %d is not a number from 1 to %d", s.BatchRows, mostBatch)
-	add(s.BatchTokens >= 1 && s.BatchTokens <= mostTokens, "batch_tokens: %d is not a number from 1 to %d", s.BatchTokens, mostTokens)
-	add(s.QueueRows >= 1 && s.QueueRows <= mostQueue, "queue_rows: %d is not a number from 1 to %d", s.QueueRows, mostQueue)
+	add(s.Workers >= 0 && s.Workers <= maxWorkers, "workers: %d is not a number from 0 to %d", s.Workers, maxWorkers)
+	add(s.BatchRows >= 1 && s.BatchRows <= maxBatch, "batch_rows: %d is not a number from 1 to %d", s.BatchRows, maxBatch)
+	add(s.BatchTokens >= 1 && s.BatchTokens <= maxTokens, "batch_tokens: %d is not a number from 1 to %d", s.BatchTokens, maxTokens)
+	add(s.QueueRows >= 1 && s.QueueRows <= maxQueue, "queue_rows: %d is not a number from 1 to %d", s.QueueRows, maxQueue)
 	add(s.BatchDelay >= 0 && s.BatchDelay <= time.Second, "batch_delay: %v is not from 0 to 1s", s.BatchDelay)
 	add(s.Settle >= 0 && s.Settle <= time.Minute, "settle: %v is not from 0 to 1m", s.Settle)
 	add(s.Poll >= 0, "poll: %v is negative", s.Poll)

@@ -128,10 +128,10 @@ func TestManyChoices(t *testing.T) {
 	text := []byte(`{"choices":[` + strings.Repeat("{},", 1<<20) + `{}]}`)
 	var err error
 	allocs := testing.AllocsPerRun(1, func() { _, err = ReadAnswer(text) })
-	if err == nil || !strings.Contains(err.Error(), "more than 10000 choices") || allocs > 4*mostChoices {
+	if err == nil || !strings.Contains(err.Error(), "more than 10000 choices") || allocs > 4*maxChoices {
 		t.Errorf("%v allocations, %v", allocs, err)
 	}
-	if a, err := ReadAnswer([]byte(`{"choices":[` + strings.Repeat("{},", mostChoices-1) + `{}]}`)); err != nil || a.Choices != mostChoices {
+	if a, err := ReadAnswer([]byte(`{"choices":[` + strings.Repeat("{},", maxChoices-1) + `{}]}`)); err != nil || a.Choices != maxChoices {
 		t.Errorf("%d choices, %v", a.Choices, err)
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"pipe/internal/strictjson"
 )
 
-// Object is a JSON object as text. Fields can be read and set; everything else keeps its bytes.
+// Object is a JSON object as text. Fields can be read and set. Everything else keeps its bytes.
 type Object struct {
 	text   []byte
 	fields []field
@@ -22,7 +22,7 @@ type Object struct {
 	edits  []edit
 }
 
-// field is a key of the object and where its value is.
+// field is a key of the object and the position of its value.
 type field struct {
 	name      string
 	from, end int
@@ -37,8 +37,8 @@ type edit struct {
 // ErrNotObject is the error for JSON that is not an object.
 var ErrNotObject = errors.New("is not a JSON object")
 
-// Parse reads an object. Text that is not JSON or not UTF-8, and repeated keys at any depth, are errors: two readers
-// could understand them differently. The object keeps the text.
+// Parse reads an object. Text that is not JSON or not UTF-8 is an error. So are repeated keys at any depth, because two
+// readers could understand them differently. The object keeps the text.
 func Parse(text []byte) (*Object, error) {
 	if !json.Valid(text) {
 		var v any
@@ -47,14 +47,14 @@ func Parse(text []byte) (*Object, error) {
 	if err := strictjson.Check(text); err != nil {
 		return nil, err
 	}
-	return ofValid(text)
+	return parseValid(text)
 }
 
-// ErrRepeated is wrapped by the error for an answer with a repeated key, which two readers could understand differently.
+// ErrRepeated is wrapped by the error for an answer with a repeated key.
 var ErrRepeated = errors.New("repeats a key")
 
-// Lenient reads an object that another program answered: halves of characters may stand in it. Repeated keys at any depth are
-// an ErrRepeated.
+// Lenient reads an object in the answer of another program, which may contain lone surrogates. Repeated keys at any depth
+// are an ErrRepeated.
 func Lenient(text []byte) (*Object, error) {
 	if !json.Valid(text) {
 		return nil, errors.New("is not JSON")
@@ -62,11 +62,11 @@ func Lenient(text []byte) (*Object, error) {
 	if err := strictjson.CheckKeys(text); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrRepeated, err)
 	}
-	return ofValid(text)
+	return parseValid(text)
 }
 
-// ofValid finds the fields of valid JSON.
-func ofValid(text []byte) (*Object, error) {
+// parseValid finds the fields of valid JSON.
+func parseValid(text []byte) (*Object, error) {
 	at := space(text, 0)
 	if text[at] != '{' {
 		return nil, ErrNotObject
@@ -107,7 +107,7 @@ func (o *Object) Get(name string) json.RawMessage {
 	return o.text[f.from:f.end:f.end]
 }
 
-// Has reports whether the object has a field, also with the value null.
+// Has reports whether the object has a field, even with the value null.
 func (o *Object) Has(name string) bool { return o.find(name) != nil }
 
 // Set sets the value of a field, which must be valid JSON. A field that the object does not have is added at its end.
@@ -124,10 +124,10 @@ func (o *Object) Set(name string, value []byte) {
 	o.edits = append(o.edits, edit{o.close, o.close, slices.Concat(with, quote(name), []byte(":"), value)})
 }
 
-// Reset takes back what was set.
+// Reset discards all edits.
 func (o *Object) Reset() { o.edits = nil }
 
-// Bytes returns the text with what was set.
+// Bytes returns the text with all edits.
 func (o *Object) Bytes() []byte {
 	edits := slices.Clone(o.edits)
 	slices.SortStableFunc(edits, func(a, b edit) int { return a.from - b.from })
@@ -144,7 +144,7 @@ func (o *Object) Bytes() []byte {
 	return append(out, o.text[at:]...)
 }
 
-// quote writes a string as JSON, with the characters of HTML as they are.
+// quote encodes a string as JSON without escaping the special characters of HTML.
 func quote(text string) []byte {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -153,7 +153,7 @@ func quote(text string) []byte {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }
 
-// orNull is a value as JSON, null for none.
+// orNull returns a value as JSON, null for none.
 func orNull(v json.RawMessage) []byte {
 	if v == nil {
 		return []byte("null")
@@ -161,8 +161,7 @@ func orNull(v json.RawMessage) []byte {
 	return v
 }
 
-// list returns where the elements of a list are, one after the other, since there may be millions; ok is false for another
-// value. The text must be valid JSON.
+// list iterates over the positions of the elements of a list. ok is false for another value. The text must be valid JSON.
 func list(text []byte) (elements iter.Seq[field], ok bool) {
 	first := space(text, 0)
 	if first >= len(text) || text[first] != '[' {

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// FieldError is a field of a request that has a wrong value. Param is its name, "" for the request as a whole.
+// FieldError means that a field of a request has a wrong value. Param is its name, "" for the request as a whole.
 type FieldError struct{ Param, Msg string }
 
 func (e *FieldError) Error() string {
@@ -21,7 +21,7 @@ type Request struct {
 	Model    string
 	Messages json.RawMessage // nil: none
 	Stream   bool
-	Usage    bool   // a stream is to end with its usage
+	Usage    bool   // the caller wants the usage at the end of a stream
 	User     string // who the caller acts for; "" if the request does not say
 	object   *Object
 }
@@ -49,12 +49,12 @@ func ReadRequest(text []byte) (*Request, error) {
 		return nil, &FieldError{"stream_options", "must be an object, whose include_usage is true or false"}
 	}
 	r.Usage = options.Usage
-	// Other users than strings are passed on; the service may take them.
+	// A user that is no string is passed on, because the service may accept it.
 	_ = json.Unmarshal(orNull(o.Get("user")), &r.User)
 	return r, nil
 }
 
-// hasElement reports whether a value is a list that is not empty.
+// hasElement reports whether a value is a list with at least one element.
 func hasElement(text []byte) bool {
 	elements, _ := list(text)
 	for range elements {
@@ -66,7 +66,7 @@ func hasElement(text []byte) bool {
 // Len is the length of the request in bytes.
 func (r *Request) Len() int { return len(r.object.text) }
 
-// Position says where in the conversation a message is put.
+// Position says where in a conversation a message is inserted.
 type Position string
 
 // The positions.
@@ -76,21 +76,21 @@ const (
 	Last       Position = "last"        // after all messages
 )
 
-// Addition is a message that is added to a conversation.
+// Addition is a message that is inserted into a conversation.
 type Addition struct {
 	Role, Text string
 	At         Position
 }
 
-// Change is what is changed in a request before it is sent on.
+// Change says how a request is edited before it is sent to a service.
 type Change struct {
 	Model  string                     // name of the model at the service
 	Add    *Addition                  // nil: none
 	Usage  bool                       // ask for the usage at the end of a stream
-	Fields map[string]json.RawMessage // fields that are added where the request does not have them
+	Fields map[string]json.RawMessage // default values for fields that the request does not have
 }
 
-// With returns the bytes of the request after a change. The request itself stays as it is.
+// With returns the bytes of the request after a change. The request itself is not modified.
 func (r *Request) With(c Change) []byte {
 	o := &Object{text: r.object.text, fields: r.object.fields, close: r.object.close}
 	o.Set("model", quote(c.Model))
@@ -108,21 +108,21 @@ func (r *Request) With(c Change) []byte {
 	return o.Bytes()
 }
 
-// aliases are names of one field: a request that has one of them has the other.
+// aliases are two names of the same field.
 var aliases = map[string]string{"max_tokens": "max_completion_tokens", "max_completion_tokens": "max_tokens"}
 
-// Alias is another name of a field, "" if it has none.
+// Alias returns the other name of a field, "" if it has none.
 func Alias(name string) string { return aliases[name] }
 
-// hasField reports whether a request has a field under any of its names.
+// hasField reports whether a request has a field under one of its names.
 func (o *Object) hasField(name string) bool {
 	alias := Alias(name)
 	return o.Has(name) || alias != "" && o.Has(alias)
 }
 
-// askForUsage sets include_usage, and keeps other options of streams.
+// askForUsage sets include_usage and keeps the other stream options.
 func (o *Object) askForUsage() {
-	options, err := ofValid(orNull(o.Get("stream_options")))
+	options, err := parseValid(orNull(o.Get("stream_options")))
 	if err != nil {
 		o.Set("stream_options", []byte(`{"include_usage":true}`))
 		return
@@ -131,7 +131,7 @@ func (o *Object) askForUsage() {
 	o.Set("stream_options", options.Bytes())
 }
 
-// insert adds a message to the list of messages that begins at a position.
+// insert inserts a message into the list of messages that begins at a position.
 func (o *Object) insert(from int, messages json.RawMessage, add *Addition) {
 	text := slices.Concat([]byte(`{"role":`), quote(add.Role), []byte(`,"content":`), quote(add.Text), []byte("}"))
 	all, _ := list(messages)
@@ -144,7 +144,7 @@ func (o *Object) insert(from int, messages json.RawMessage, add *Addition) {
 		return
 	default:
 		before = len(elements) - 1
-		if last := lastOfUser(messages, elements); last >= 0 {
+		if last := lastUserMessage(messages, elements); last >= 0 {
 			before = last
 		}
 	}
@@ -152,10 +152,10 @@ func (o *Object) insert(from int, messages json.RawMessage, add *Addition) {
 	o.edits = append(o.edits, edit{at, at, append(text, ',')})
 }
 
-// lastOfUser returns the number of the last message with the role user, -1 if there is none.
-func lastOfUser(messages []byte, elements []field) int {
+// lastUserMessage returns the index of the last message with the role user, -1 if there is none.
+func lastUserMessage(messages []byte, elements []field) int {
 	for i, e := range slices.Backward(elements) {
-		m, err := ofValid(messages[e.from:e.end])
+		m, err := parseValid(messages[e.from:e.end])
 		if err == nil && string(m.Get("role")) == `"user"` {
 			return i
 		}

@@ -9,19 +9,19 @@ import (
 	"pipe/pipeline/decisionlog"
 )
 
-// unseen takes the pair that a request names where its conversation has nothing that the policy could see, which is what err says
+// decideFixed takes the pair that a request names where its conversation has nothing that the policy could see, which is what err says
 // then. Nothing is explored, and no shadow decides. Other errors stay.
-func (d *Decider) unseen(r Request, u used, err error) (*Result, error) {
+func (d *Decider) decideFixed(r Request, u used, err error) (*Result, error) {
 	var prompt *PromptError
-	if r.Unseen == "" || !errors.As(err, &prompt) || !prompt.Unseen {
+	if r.FixedPair == "" || !errors.As(err, &prompt) || !prompt.NoInput {
 		return nil, err
 	}
-	pair, err := u.fixedPair(r.Unseen, prompt)
+	pair, err := u.fixedPair(r.FixedPair, prompt)
 	if err != nil {
 		return nil, err
 	}
 	r.Source, r.NoExplore = decisionlog.SourceFixed, true
-	res := &Result{Policy: u.policy, Prices: u.prices, Decisions: u.always(pair), decider: d, used: u, request: r}
+	res := &Result{Policy: u.policy, Prices: u.prices, Decisions: u.onePair(pair), decider: d, used: u, request: r}
 	return res, d.record(res, time.Now(), decisionlog.Stages{Decode: r.Decode.Microseconds()})
 }
 
@@ -29,7 +29,7 @@ func (d *Decider) unseen(r Request, u used, err error) (*Result, error) {
 func (u used) fixedPair(name string, prompt *PromptError) (int, error) {
 	v, pair := u.version, 0
 	if name == BestFixed {
-		pair, name = v.fixed.named(u.prices), ""
+		pair, name = v.fixed.bestOrTraining(u.prices), ""
 	} else {
 		pair = slices.Index(v.names, name)
 	}
@@ -58,8 +58,8 @@ func (u used) fixedScores() []float32 {
 	return scores
 }
 
-// always is the decision for a pair on one row.
-func (u used) always(pair int) *policy.Decisions {
+// onePair is the decision for a pair on one row.
+func (u used) onePair(pair int) *policy.Decisions {
 	j, k := u.version.info.Actions.Pair(pair)
 	return &policy.Decisions{
 		Actions: len(u.version.names), Levels: len(u.version.info.Actions.Advice),
