@@ -6,8 +6,8 @@ import (
 	"pipe/pipeline/monitor"
 )
 
-// status is what was found so far of the version that is served. While that one is not watched, it is what was found of the version
-// before, without verdicts.
+// status returns the findings about the served version. If that is not monitored yet, it returns those about the previous
+// version, without verdicts.
 func (m *monitoring) status() *monitor.Status {
 	of := m.current.Load().Status()
 	served, why := m.whyUnwatched(of.Policy.Digest)
@@ -21,7 +21,7 @@ func (m *monitoring) status() *monitor.Status {
 	return &s
 }
 
-// whyUnwatched says why the served version is not the watched one, with its digest; "" if it is.
+// whyUnwatched returns why the served version is not the monitored one, and its digest; "" if it is.
 func (m *monitoring) whyUnwatched(watched string) (served, why string) {
 	p, err := m.policies.Acquire(m.name)
 	if err != nil {

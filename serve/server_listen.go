@@ -10,7 +10,7 @@ import (
 	"golang.org/x/net/netutil"
 )
 
-// listeners are where connections come in.
+// listeners are the open listeners.
 type listeners struct {
 	http, grpc net.Listener // nil: none
 }
@@ -60,7 +60,7 @@ func (s *Server) listenOn(ctx context.Context, address string) (net.Listener, er
 	return netutil.LimitListener(l, s.config.Limits.Connections), nil
 }
 
-// Addresses are where a server can be reached.
+// Addresses are the addresses of a server.
 type Addresses struct {
 	HTTP string `json:"http"`           // a URL, such as http://127.0.0.1:8080
 	GRPC string `json:"grpc,omitempty"` // such as grpc://127.0.0.1:8081; grpcs with TLS

@@ -8,14 +8,14 @@ import (
 	"pipe/pipeline/decisionlog"
 )
 
-// lookEvery is how often the state of the decision log is looked at, and lostEvery how often lost decisions are reported
-// while more are lost.
+// logCheckInterval is how often the state of the decision log is checked. lostInterval is how often lost decisions are
+// reported while more are lost.
 const (
 	logCheckInterval = time.Second
 	lostInterval     = time.Minute
 )
 
-// watchLog reports changes of the decision log's state, until ctx ends.
+// watchLog reports changes of the state of the decision log, until ctx ends.
 func (s *Server) watchLog(ctx context.Context) {
 	if s.parts.log == nil {
 		return
@@ -34,25 +34,25 @@ func (s *Server) watchLog(ctx context.Context) {
 	}
 }
 
-// logReporter writes to the server's log when the decision log stops, when it goes on, and how many decisions were lost.
+// logReporter reports to the server's log when the decision log stops or resumes, and how many decisions were lost.
 type logReporter struct {
 	log           *slog.Logger
 	stopped       bool
-	reportedDrops int64     // that were reported
-	reported      time.Time // when
+	reportedDrops int64     // decisions that were reported as lost
+	reported      time.Time // when they were
 }
 
-// report reports what has changed. With last, the decisions that were lost are reported at once.
+// report reports what has changed. With last, lost decisions are reported at once.
 func (r *logReporter) report(s decisionlog.Stats, now time.Time, last bool) {
-	goesOn := r.stopped && !s.Stopped
+	resumed := r.stopped && !s.Stopped
 	switch {
 	case s.Stopped && !r.stopped:
 		r.log.Error("the decision log has stopped: nothing can be written", "error", s.LastError)
-	case goesOn:
+	case resumed:
 		r.log.Info("the decision log goes on")
 	}
 	r.stopped = s.Stopped
-	if lost := s.Dropped - r.reportedDrops; lost > 0 && (last || goesOn || now.Sub(r.reported) >= lostInterval) {
+	if lost := s.Dropped - r.reportedDrops; lost > 0 && (last || resumed || now.Sub(r.reported) >= lostInterval) {
 		r.log.Error("decisions were lost: they are not in the decision log", "decisions", lost, "error", s.LastError)
 		r.reportedDrops, r.reported = s.Dropped, now
 	}

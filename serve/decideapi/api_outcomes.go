@@ -33,7 +33,7 @@ type outcome struct {
 type outcomes struct {
 	outcome
 	list   []outcome
-	isList bool // as a list
+	isList bool // the body was a list
 }
 
 // UnmarshalJSONFrom reads an outcome, a list of them, or an object with such a list.
@@ -60,8 +60,8 @@ func (o *outcomes) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	return nil
 }
 
-// outcomes answers POST /v1/outcomes. All outcomes that can be kept are, also where others cannot: the request can be sent
-// again, because an outcome that is known already changes nothing.
+// outcomes answers POST /v1/outcomes. It keeps every outcome that it can, even if others are refused. The client can send
+// the request again, because an outcome that is already known changes nothing.
 func (a *API) outcomes(w http.ResponseWriter, r *http.Request) error {
 	body, err := readBody(w, r, a.settings.Body)
 	if err != nil {
@@ -96,16 +96,16 @@ func (a *API) outcomes(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// outcomesResult counts what became of outcomes.
+// outcomesResult counts accepted and refused outcomes.
 type outcomesResult struct {
-	Accepted   int `json:"accepted"`   // that are in the log now
-	Duplicates int `json:"duplicates"` // of them, those that were there before
+	Accepted   int `json:"accepted"`   // in the log now
+	Duplicates int `json:"duplicates"` // among the accepted: in the log before
 
 	unknown, conflicts []string // ids
 	first              error    // the first of these problems
 }
 
-// add keeps one outcome; an error ends the request.
+// add keeps one outcome. An error ends the request.
 func (k *outcomesResult) add(i int, id string, d *decision.Decider, o decisionlog.Outcome) error {
 	duplicate, err := d.Outcome(o)
 	var (
@@ -135,7 +135,7 @@ func (k *outcomesResult) add(i int, id string, d *decision.Decider, o decisionlo
 	return nil
 }
 
-// problem is the error that lists the outcomes that were not kept.
+// problem returns the error that lists the outcomes that were not kept, nil if there are none.
 func (k *outcomesResult) problem(n int) error {
 	if k.first == nil {
 		return nil
@@ -166,7 +166,7 @@ func (k *outcomesResult) problem(n int) error {
 // maxLabel is the most characters of a label.
 const maxLabel = 256
 
-// parseOutcomes reads the body of a request of at most most outcomes.
+// parseOutcomes reads the body of a request with at most most outcomes.
 func parseOutcomes(raw []byte, most int) ([]decisionlog.Outcome, error) {
 	var o outcomes
 	if err := xjson.Unmarshal(raw, &o, xjson.RejectUnknownMembers(true)); err != nil {

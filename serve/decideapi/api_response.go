@@ -6,13 +6,13 @@ import (
 	"pipe/serve/decision"
 )
 
-// pairJSONs are the parts of answers that are the same for every decision of a version of a policy.
+// pairJSONs are the parts of the JSON that are the same in every response of a version of a policy.
 type pairJSONs struct {
 	head  []byte   // name and digest
 	pairs [][]byte // members that name a pair
 }
 
-// textsOf returns the texts for the policy of a result.
+// textsOf returns the constant parts for the policy of a result.
 func (a *API) textsOf(r *decision.Result) *pairJSONs {
 	key := r.Policy.Digest + "\x00" + r.Policy.Name
 	if t, ok := a.pairs.Load(key); ok {
@@ -34,7 +34,7 @@ func (a *API) textsOf(r *decision.Result) *pairJSONs {
 	return t
 }
 
-// append appends the answer to a request.
+// append appends the response to a request.
 func (a *API) append(b []byte, r *decision.Result, top int) []byte {
 	texts := a.textsOf(r)
 	b = appendText(append(b, `{"request_id":`...), r.RequestID())

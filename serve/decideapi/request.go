@@ -16,7 +16,7 @@ import (
 	"pipe/serve/policies"
 )
 
-// body is the JSON of POST /v1/decide. Members that are null count as absent.
+// body is the JSON of POST /v1/decide. A member that is null counts as absent.
 type body struct {
 	Policy   string         `json:"policy"`
 	Features features       `json:"features"`
@@ -45,7 +45,7 @@ type body struct {
 	RequestID string   `json:"request_id"`
 }
 
-// parsedRequest is a request that was read.
+// parsedRequest is a request and its options for the response.
 type parsedRequest struct {
 	request decision.Request
 	top     int // ranked pairs per row; -1: all
@@ -58,7 +58,7 @@ const (
 	maxNames     = 4096 // of fees and exclusions
 )
 
-// parse reads a request of at most rows rows. The result does not refer to the bytes.
+// parse reads a request of at most rows rows. The result does not keep the bytes.
 func parse(raw []byte, h http.Header, rows int) (*parsedRequest, error) {
 	b, err := readJSON(raw)
 	if err != nil {
@@ -92,7 +92,8 @@ func readJSON(raw []byte) (b body, err error) {
 			b.Features = f
 			return b, nil
 		}
-		// The rest is an object when its comma is replaced. What is wrong with it is said about the whole body.
+		// The rest is an object if its comma is replaced by a brace. If it has an error, the whole body is read again below,
+		// for an error message with the right position.
 		if len(rest) > 0 && rest[0] == ',' && unmarshalRest(rest, &b) == nil && !b.Features.present {
 			b.Features = f
 			return b, nil
@@ -105,7 +106,7 @@ func readJSON(raw []byte) (b body, err error) {
 	return b, nil
 }
 
-// unmarshalRest reads the members after a comma.
+// unmarshalRest reads the members after a comma. It replaces the comma while it reads.
 func unmarshalRest(rest []byte, b *body) error {
 	if next := skipSpace(rest[1:]); len(next) == 0 || next[0] != '"' {
 		return errRest
@@ -118,7 +119,7 @@ func unmarshalRest(rest []byte, b *body) error {
 
 var errRest = errors.New("no member follows the comma")
 
-// inputs sets the inputs of a request: exactly one kind.
+// inputs sets the inputs of a request, which must be of exactly one kind.
 func (b *body) inputs(r *decision.Request, rows int) error {
 	var given []string
 	n := 1
@@ -183,7 +184,7 @@ func listed(names []string) string {
 	return strings.Join(names, " and ")
 }
 
-// readImages sets the files of images.
+// readImages decodes the image files.
 func readImages(images []jsonString, param string, in *policies.Inputs) error {
 	for i, t := range images {
 		file, err := decision.ReadImage(string(t))
@@ -195,7 +196,7 @@ func readImages(images []jsonString, param string, in *policies.Inputs) error {
 	return nil
 }
 
-// changes are the prices and the exclusions of a request.
+// changes returns the prices and the exclusions of a request.
 func (b *body) changes() (c policy.PriceChange, err error) {
 	c.Lambda = (*float64)(b.Prices.Lambda)
 	f, u := &b.Prices, &b.Unavailable
@@ -218,7 +219,7 @@ func (b *body) changes() (c policy.PriceChange, err error) {
 	return c, nil
 }
 
-// requestID is the id of a request, from its body or else its header.
+// requestID returns the id of a request, from its body or else from its header.
 func requestID(body, header string) (string, error) {
 	id, param := body, "request_id"
 	if id == "" {
@@ -230,7 +231,7 @@ func requestID(body, header string) (string, error) {
 	return id, nil
 }
 
-// isPlain reports whether a text has printable ASCII characters only.
+// isPlain reports whether a text has only printable ASCII characters.
 func isPlain(s string) bool {
 	return strings.IndexFunc(s, func(c rune) bool { return c < ' ' || c > '~' }) < 0
 }

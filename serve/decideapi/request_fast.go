@@ -6,9 +6,9 @@ import (
 	"pipe/internal/textfile"
 )
 
-// cutFeatures reads the features of a body whose first member they are, in one pass: the general way takes three. rest is
-// the body without them. ok is false for a body of another form, for one that is not valid JSON up to the end of the
-// features, and for a number that is too large; the general way then says what is wrong.
+// cutFeatures is a fast path for a body whose first member is features. It reads them in one pass, where the general decoder
+// needs three. rest is the body after them. ok is false for a body of another form, for invalid JSON up to the end of the
+// features, and for a number that is too large: the general decoder then reads the body, or reports the error.
 func cutFeatures(raw []byte) (f features, rest []byte, ok bool) {
 	b := skipSpace(raw)
 	for _, token := range [...]string{"{", `"features"`, ":"} {
@@ -32,7 +32,7 @@ func cutFeatures(raw []byte) (f features, rest []byte, ok bool) {
 	return f, b, true
 }
 
-// scanRows reads rows of the same width up to the end of the list that they are in. rest is what follows it.
+// scanRows reads rows of the same width up to the end of their list. rest is the text after the list.
 func (f *features) scanRows(b []byte) (rest []byte, ok bool) {
 	for {
 		before := len(f.values)
@@ -54,7 +54,7 @@ func (f *features) scanRows(b []byte) (rest []byte, ok bool) {
 	}
 }
 
-// scanRow appends the numbers of a list that is not empty to dst. rest is what follows it, without white space.
+// scanRow appends the numbers of a list, which must not be empty, to dst. rest is the text after the list and white space.
 func scanRow(dst []float32, b []byte) (_ []float32, rest []byte, ok bool) {
 	if len(b) == 0 || b[0] != '[' {
 		return dst, nil, false
@@ -63,7 +63,7 @@ func scanRow(dst []float32, b []byte) (_ []float32, rest []byte, ok bool) {
 	for {
 		v, n := textfile.QuickFloat32(b)
 		if n == 0 {
-			v, n = scanNumber(b) // rarely: many digits, or far from 1
+			v, n = scanNumber(b) // rare: many digits, or a large exponent
 		}
 		if n == 0 {
 			return dst, nil, false
@@ -87,8 +87,8 @@ func scanRow(dst []float32, b []byte) (_ []float32, rest []byte, ok bool) {
 	}
 }
 
-// scanNumber reads a JSON number at the start of b, of n bytes, and rounds it as textfile.ParseFloat32 does. n is 0 if there
-// is none, or if it is too large.
+// scanNumber reads the JSON number of n bytes at the start of b, and rounds it as textfile.ParseFloat32 does. n is 0 if
+// there is no number, or if it is too large.
 func scanNumber(b []byte) (v float32, n int) {
 	for n < len(b) && inNumber[b[n]] {
 		n++

@@ -17,10 +17,10 @@ import (
 type features struct {
 	values  []float32 // one after another; nil: not given
 	rows    int
-	present bool // also null
+	present bool // the member is there, possibly null
 }
 
-// valueError is what is wrong with a value, in words for the client.
+// valueError describes a wrong value for the client.
 type valueError struct{ reason string }
 
 func (e *valueError) Error() string { return e.reason }
@@ -52,7 +52,7 @@ func (f *features) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	return f.readRows(rest)
 }
 
-// readRows reads lists up to the end of the list that they are in.
+// readRows reads rows up to the end of their list.
 func (f *features) readRows(rest []byte) (err error) {
 	width := -1
 	for rest[0] != ']' {
@@ -79,8 +79,8 @@ func (f *features) readRows(rest []byte) (err error) {
 	return nil
 }
 
-// readRow appends the numbers of a list to dst; raw begins with the list, whose syntax has been checked. rest is what
-// follows it.
+// readRow appends the numbers of a list to dst. raw begins with the list, whose syntax has been checked. rest is the text
+// after it.
 func readRow(dst []float32, raw []byte, row int) (_ []float32, rest []byte, err error) {
 	first := len(dst)
 	raw = skipSpace(raw[1:])
@@ -109,7 +109,7 @@ func wrongNumber(row, at, n int, err error) error {
 	return wrongValue("number %d of row %d %v", at, row, err)
 }
 
-// inNumber are the bytes of numbers in JSON.
+// inNumber are the bytes that JSON numbers consist of.
 var inNumber = func() (m [256]bool) {
 	for _, c := range []byte("0123456789+-.eE") {
 		m[c] = true
@@ -125,7 +125,7 @@ func skipSpace(b []byte) []byte {
 	return b
 }
 
-// row is one row of raw columns. Values are texts or numbers, as they would stand in a table; null is a missing value.
+// row is one row of raw columns. Values are texts or numbers, written as in a table. null is a missing value.
 type row map[string]string
 
 // maxColumns is the most columns of a row.
@@ -173,7 +173,7 @@ func (r *row) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	return err
 }
 
-// wrongKind is an error about the next value, unless it is not JSON at all.
+// wrongKind returns an error about the next value, or the syntax error if it is not valid JSON.
 func wrongKind(d *jsontext.Decoder, reason string) error {
 	if err := d.SkipValue(); err != nil {
 		return err
@@ -181,7 +181,7 @@ func wrongKind(d *jsontext.Decoder, reason string) error {
 	return &valueError{reason}
 }
 
-// jsonString is a text that is not null.
+// jsonString is a string that must not be null.
 type jsonString string
 
 // UnmarshalJSONFrom reads a text.
@@ -196,7 +196,7 @@ func (t *jsonString) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	return err
 }
 
-// number is a number that is not null.
+// number is a number that must not be null.
 type number float64
 
 // UnmarshalJSONFrom reads a number.
@@ -253,13 +253,13 @@ func (f *fees) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	return err
 }
 
-// integer is a whole number that is not null, also if it is written as 2.0.
+// integer is a whole number that must not be null. It may be written as 2.0.
 type integer int
 
-// maxInteger is the largest one.
+// maxInteger is the largest integer. Larger ones are read as maxInteger.
 const maxInteger = 1 << 30
 
-// UnmarshalJSONFrom reads a whole number. Larger ones count as mostWhole.
+// UnmarshalJSONFrom reads a whole number.
 func (n *integer) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	var v number
 	if err := v.UnmarshalJSONFrom(d); err != nil {
@@ -272,7 +272,7 @@ func (n *integer) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	return nil
 }
 
-// unreadable is the error for a body that is not the JSON of a request.
+// unreadable is the error for a body that cannot be decoded.
 func unreadable(err error) error {
 	var syntax *jsontext.SyntacticError
 	var semantic *json.SemanticError
@@ -300,7 +300,7 @@ func orBody(param string) string {
 	return param
 }
 
-// paramOf spells the path of a value as clients do: prices.lambda, rows[3].
+// paramOf writes the path of a value as clients do: prices.lambda, rows[3].
 func paramOf(p jsontext.Pointer) string {
 	var b strings.Builder
 	for name := range p.Tokens() {

@@ -12,7 +12,7 @@ import (
 	"pipe/serve/policies"
 )
 
-// fill sets the inputs that a conversation gives the policy, and checks that inputs are what the policy takes.
+// fill sets the inputs from the conversation of a request, and checks that the policy takes inputs of that kind.
 func (d *Decider) fill(r *Request, p *policies.Policy) error {
 	if r.Conversation != nil {
 		switch p.Input() {
@@ -46,7 +46,7 @@ func (d *Decider) fill(r *Request, p *policies.Policy) error {
 	return nil
 }
 
-// inputWords name the inputs of policies.
+// inputWords are the names of inputs in messages.
 var inputWords = map[string]string{
 	decide.InputFeatures: "features", decide.InputRow: "rows of raw columns", decide.InputText: "texts", decide.InputImage: "images",
 }
@@ -55,7 +55,7 @@ func wrongFeatures(n, dim int) string {
 	return fmt.Sprintf("there are %d features, but the policy takes %d per row", n, dim)
 }
 
-// record explores, and makes the records of a result.
+// record makes the records of a result, and explores.
 func (d *Decider) record(res *Result, now time.Time, stages decisionlog.Stages) error {
 	u, dec := res.used, res.Decisions
 	n, pairs := len(dec.Action), dec.Actions
@@ -99,7 +99,7 @@ func (d *Decider) record(res *Result, now time.Time, stages decisionlog.Stages) 
 	return nil
 }
 
-// propensitiesOf are the propensities of a policy's decision on a row. They are shared where nothing is explored.
+// propensitiesOf returns the propensities of a policy's decision on a row. The slice is shared if nothing is explored.
 func (e Explore) propensitiesOf(u used, dec *policy.Decisions, row int) []float64 {
 	first, end, greedy := row*dec.Actions, (row+1)*dec.Actions, int(dec.Action[row])
 	var cost []float32
@@ -114,7 +114,7 @@ func (e Explore) propensitiesOf(u used, dec *policy.Decisions, row int) []float6
 	return p
 }
 
-// mixture are the propensities of a policy and its canary together: own are those of the one that was drawn.
+// mixture returns the propensities of a policy and its canary together. own are those of the policy that was drawn.
 func (u used) mixture(own, other []float64) []float64 {
 	weight := 1 - u.share
 	if u.canary {
@@ -127,8 +127,8 @@ func (u used) mixture(own, other []float64) []float64 {
 	return p
 }
 
-// decideOther asks the policy that was not drawn for its decisions on the rows of a result; nil if there is none, if it has other
-// pairs, or if it fails. Then only the propensities of the policy that was drawn are known.
+// decideOther lets the policy that was not drawn decide on the rows of a result. It returns nil if there is none, if it has
+// other pairs, or if it fails. Then the records have the propensities of the policy that was drawn.
 func (d *Decider) decideOther(ctx context.Context, r *Result) *policy.Decisions {
 	other, of := r.used.other, r.used.version.info.Actions
 	if other == nil || of.SameSet(other.version.info.Actions) != nil {
@@ -142,7 +142,8 @@ func (d *Decider) decideOther(ctx context.Context, r *Result) *policy.Decisions 
 	return dec
 }
 
-// decideWith lets a policy decide on n rows that another one, with the pairs of, has decided already from features.
+// decideWith lets a policy decide on n rows after another policy, with the actions of. It reuses the features of that one if
+// both have the same encoder.
 func decideWith(ctx context.Context, u used, at *policy.Prices, in policies.Inputs, features []float32, of *costs.Actions, n int) (_ *policy.Decisions, err error) {
 	if in.Features == nil && !sameFeatures(u.version.info.Actions, of) {
 		if features, err = u.policy.Encode(ctx, in); err != nil {
@@ -155,7 +156,7 @@ func decideWith(ctx context.Context, u used, at *policy.Prices, in policies.Inpu
 	return u.policy.Decide(ctx, at, features, n)
 }
 
-// allowedPairs are the available pairs that the policy may choose at all.
+// allowedPairs returns which pairs are available and not excluded by the policy.
 func allowedPairs(available []bool, scores []float32) []bool {
 	allowed := make([]bool, len(available))
 	for i, ok := range available {

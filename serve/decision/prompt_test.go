@@ -97,8 +97,8 @@ func FuzzReadMessages(f *testing.F) {
 	})
 }
 
-// TestUnseen: what an encoder cannot see an expert may answer; what cannot be read nobody can.
-func TestUnseen(t *testing.T) {
+// TestNoInput: NoInput is set for valid conversations without an input for the encoder, and not for invalid ones.
+func TestNoInput(t *testing.T) {
 	image := func(url string) string {
 		return `[{"role":"user","content":[{"type":"image_url","image_url":{"url":"` + url + `"}}]}]`
 	}

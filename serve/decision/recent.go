@@ -7,7 +7,7 @@ import (
 	"pipe/pipeline/decisionlog"
 )
 
-// recentPolicies remembers the policies of the last decisions, so that outcomes are counted by policy. It holds at least
+// recentPolicies has the policies of the last decisions, so that outcomes are counted by policy. It keeps at least the last
 // recentRoom decisions, in two generations.
 type recentPolicies struct {
 	mu                sync.Mutex
@@ -21,7 +21,7 @@ func newRecentPolicies() *recentPolicies {
 	return &recentPolicies{seed: maphash.MakeSeed(), current: map[uint64]string{}}
 }
 
-// add remembers decisions of a policy. Outcomes of those that no policy decided on say nothing about it.
+// add adds decisions of a policy. Those that used [Request.FixedPair] are left out: their outcomes say nothing about it.
 func (r *recentPolicies) add(policy string, records []*decisionlog.Record) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -36,7 +36,7 @@ func (r *recentPolicies) add(policy string, records []*decisionlog.Record) {
 	}
 }
 
-// policy is the policy of a decision; "" if it is not known any more.
+// policy returns the policy of a decision; "" if it is no longer known.
 func (r *recentPolicies) policy(id string) string {
 	h := maphash.String(r.seed, id)
 	r.mu.Lock()

@@ -8,11 +8,11 @@ import (
 	"pipe/serve/policies"
 )
 
-// version is what the decider knows about one version of a policy, by its digest.
+// version is what the decider keeps about one version of a policy.
 type version struct {
 	info    *policy.Info
 	names   []string       // of pairs
-	certain [][]float64    // chosen[i] are the propensities where pair i is chosen for certain
+	certain [][]float64    // certain[i] are the propensities if pair i is always chosen
 	base    *policy.Prices // those of the file
 	guarded bool           // the policy is the best fixed pair, because the guard exported that
 	reason  string         // of the guard; empty: the file has no guard
@@ -47,11 +47,11 @@ func (v *version) price(name string, c policy.PriceChange) (*policy.Prices, erro
 	return at, nil
 }
 
-// maxVersions is the number of versions after which what is known about all is computed anew, so that reloads do not
-// fill the memory.
+// maxVersions is the number of versions after which all are discarded and computed again, so that reloads do not fill the
+// memory.
 const maxVersions = 256
 
-// versions are the versions that have decided, by digest.
+// versions has the versions that have decided, by digest.
 type versions struct {
 	log *decisionlog.Writer // nil: none
 	mu  sync.RWMutex

@@ -9,27 +9,27 @@ import (
 	"pipe/pipeline/decisionlog"
 )
 
-// fixedPair finds the pair that would be best for all rows of the traffic together: the one with the smallest mean expected loss
-// plus fee at given prices, and the one to which the savings of all decisions are compared.
+// fixedPair finds the best fixed pairs of the traffic: the one with the smallest mean expected loss plus fee at given
+// prices, and the one against which the savings of decisions are computed.
 type fixedPair struct {
 	mu       sync.Mutex
 	loss     []float64 // sum of expected losses of every pair
 	rows     int64
-	training int // best fixed pair of the training, until there are enough rows; -1: not known
+	training int // best fixed pair of the training, used until there are enough rows; -1: not known
 
-	// Of decisions, where the pair was available, at their prices.
-	extra  []float64 // sum of the expected cost of every pair, less that of the chosen one
-	counts []int64   // how many these are
+	// Of the decisions for which the pair was available, at their prices.
+	extra  []float64 // per pair: sum of its expected cost minus that of the chosen pair
+	counts []int64   // per pair: number of these decisions
 }
 
 func newFixedPair(pairs, known int) fixedPair {
 	return fixedPair{loss: make([]float64, pairs), training: known, extra: make([]float64, pairs), counts: make([]int64, pairs)}
 }
 
-// minRows is the number of rows from which on the mean over the traffic names the best fixed pair.
+// minRows is the number of rows from which the traffic, in place of the training, determines the best fixed pair.
 const minRows = 100
 
-// add adds the expected losses of rows, n x pairs. Those of pairs that do not exist are no losses.
+// add adds the expected losses of rows, n x pairs. Values of pairs that do not exist are ignored.
 func (f *fixedPair) add(loss []float32) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -41,7 +41,7 @@ func (f *fixedPair) add(loss []float32) {
 	f.rows += int64(len(loss) / len(f.loss))
 }
 
-// best is the best fixed pair at prices; -1: not known.
+// best returns the best available fixed pair at the given prices; -1: not known.
 func (f *fixedPair) best(p *policy.Prices) int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -60,9 +60,9 @@ func (f *fixedPair) best(p *policy.Prices) int {
 	return best
 }
 
-// compare counts decisions, and returns the pair to which their expected costs are compared: the one that cost least beside what
-// was chosen, where it was available, of those that at least half of the decisions had. For the first rows it is that of the
-// training. -1: not known.
+// compare counts decisions, and returns the pair against which their expected costs are compared. It is the pair with the
+// smallest mean extra cost over the chosen pairs, among the pairs that were available for at least half of the decisions.
+// For the first rows it is that of the training. -1: not known.
 func (f *fixedPair) compare(records []*decisionlog.Record) int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -95,7 +95,7 @@ func (f *fixedPair) count(r *decisionlog.Record) {
 	}
 }
 
-// bestOrTraining is the best fixed pair, which may not be available; -1: not known.
+// bestOrTraining returns the best fixed pair, which may not be available; -1: not known.
 func (f *fixedPair) bestOrTraining(p *policy.Prices) int {
 	if best := f.best(p); best >= 0 {
 		return best
@@ -103,7 +103,7 @@ func (f *fixedPair) bestOrTraining(p *policy.Prices) int {
 	return f.training
 }
 
-// costs are the mean expected loss of every pair over the traffic, 0 without any, plus its fee.
+// costs returns the mean expected loss of every pair over the traffic, 0 without traffic, plus its fee.
 func (f *fixedPair) costs(p *policy.Prices) []float64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -114,15 +114,15 @@ func (f *fixedPair) costs(p *policy.Prices) []float64 {
 	return all
 }
 
-// NamesPair reports whether a policy has the pair that a request names by [Request.Unseen], before any traffic.
-func NamesPair(info *policy.Info, unseen string) bool {
-	if unseen == BestFixed {
+// NamesPair reports whether a policy has the pair that [Request.FixedPair] selects, before any traffic.
+func NamesPair(info *policy.Info, pair string) bool {
+	if pair == BestFixed {
 		return trainingFixedPair(info) >= 0
 	}
-	return unseen == "" || slices.Contains(info.Actions.Names(), unseen)
+	return pair == "" || slices.Contains(info.Actions.Names(), pair)
 }
 
-// trainingFixedPair is the best fixed pair of a policy's training; -1: the file does not name it.
+// trainingFixedPair returns the best fixed pair of a policy's training; -1 if the file does not name it.
 func trainingFixedPair(info *policy.Info) int {
 	if info.Fixed < 0 && info.Guard != nil {
 		return slices.Index(info.Actions.Names(), info.Guard.Fixed)

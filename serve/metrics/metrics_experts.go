@@ -4,7 +4,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// experts counts what happens between the gateway and its experts.
+// experts has the metrics of the gateway's calls of experts.
 type experts struct {
 	fallbacks *prometheus.CounterVec
 	breakers  *prometheus.GaugeVec
@@ -23,9 +23,9 @@ func newExperts(r *prometheus.Registry) experts {
 
 // The states of a circuit breaker.
 const (
-	BreakerClosed   = 0 // calls go through
-	BreakerHalfOpen = 1 // one call tries whether the expert is back
-	BreakerOpen     = 2 // no call goes through
+	BreakerClosed   = 0 // calls are made
+	BreakerHalfOpen = 1 // a few calls probe whether the expert works again
+	BreakerOpen     = 2 // no call is made
 )
 
 // Fallback counts a call of an expert after which the next best pair was tried. The reason is one of a short list, such as
@@ -45,7 +45,7 @@ func (m *Metrics) Breaker(expert string, state int) {
 	m.breakers.WithLabelValues(expert).Set(float64(state))
 }
 
-// NoBreaker takes away the state of an expert's circuit breaker: the expert is gone.
+// NoBreaker deletes the state of the circuit breaker of an expert that was removed.
 func (m *Metrics) NoBreaker(expert string) {
 	if m == nil {
 		return
@@ -61,7 +61,7 @@ func (m *Metrics) Fee(expert string, money float64) {
 	m.fees.WithLabelValues(expert).Add(money)
 }
 
-// OtherModel counts an answer that came from another model than the one that is configured for the expert.
+// OtherModel counts an answer of another model than the configured one.
 func (m *Metrics) OtherModel(expert string) {
 	if m == nil {
 		return

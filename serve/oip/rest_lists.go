@@ -12,21 +12,21 @@ import (
 	"pipe/onnx"
 )
 
-// Most of a request in JSON is one list of numbers. Read as JSON it is scanned twice: for its syntax, and for its numbers. So
-// such lists are cut out first, the rest is read as JSON, and the scan for the numbers checks the syntax of the lists.
+// Most of a JSON request is one list of numbers. A JSON decoder would scan that list twice: for its syntax, and for its
+// numbers. So such lists are cut out first and the rest is read as JSON; reading the numbers checks the syntax of the lists.
 
 // cutList is a list that was cut out of a text.
 type cutList struct {
 	text []byte // from [ to ]
-	at   int    // of the placeholder in what is left
+	at   int    // of the placeholder in the remaining text
 }
 
-// placeholder stands where a list was.
+// placeholder replaces a list that was cut out.
 const placeholder = '0'
 
-// cutLists cuts out the values of "data" that look like lists without lists in them. lists is nil if there are none. Whether
-// they are lists of numbers is not checked: a text of another form may be cut wrongly, and then what is left, or a list, is
-// no JSON.
+// cutLists cuts out the values of "data" that look like lists without nested lists. lists is nil if there are none. It does
+// not check that they are lists of numbers. A text of another form may be cut wrongly; then the remaining text, or a list, is
+// not valid JSON.
 func cutLists(text []byte) (left []byte, lists []cutList) {
 	for {
 		start, end := findList(text)
@@ -43,11 +43,11 @@ func cutLists(text []byte) (left []byte, lists []cutList) {
 	return append(left, text...), lists
 }
 
-// findList is where the first list that is a value of "data" starts and ends; end is 0 if there is none.
+// findList returns the start and the end of the first list that is a value of "data". end is 0 if there is none.
 func findList(text []byte) (start, end int) {
 	name := []byte(`"data"`)
 	at := bytes.Index(text, name)
-	if at < 0 || at > 0 && text[at-1] == '\\' { // a part of a text
+	if at < 0 || at > 0 && text[at-1] == '\\' { // a part of a string
 		return 0, 0
 	}
 	start = afterSpace(text, at+len(name))
@@ -73,10 +73,10 @@ func afterSpace(text []byte, at int) int {
 	return at
 }
 
-// errNotCut means that a request is read in one piece: its lists are not what was cut out.
+// errNotCut means that the lists were cut out wrongly, so the request must be read as a whole.
 var errNotCut = errors.New("the lists are no plain values of data")
 
-// takeList is the list whose placeholder ends at end in what was read.
+// takeList returns the list whose placeholder ends at end.
 func (p *restReader) takeList(end int) (elements, error) {
 	if len(p.lists) == 0 || p.lists[0].at != end-1 {
 		return nil, errNotCut
@@ -86,7 +86,7 @@ func (p *restReader) takeList(end int) (elements, error) {
 	return cutElements(list), nil
 }
 
-// cutElements is a list that was cut out of a request, from [ to the first ]. It may be no JSON.
+// cutElements is a list that was cut out of a request, from [ to the first ]. It may be invalid JSON.
 type cutElements []byte
 
 func (l cutElements) read(t *onnx.Tensor, n int, m *memory) error {
@@ -101,8 +101,8 @@ func (l cutElements) read(t *onnx.Tensor, n int, m *memory) error {
 	return jsonElements(l).read(t, n, m)
 }
 
-// float32s reads numbers, as many as dst has room for. It is false where the list has other elements, or a number that
-// QuickFloat32 does not read.
+// float32s reads as many numbers as dst has room for. It returns false if the list has other elements, another number of
+// elements, or a number that QuickFloat32 does not read.
 func (l cutElements) float32s(dst []byte) bool {
 	at := afterSpace(l, 1)
 	for ; len(dst) >= 4; dst = dst[4:] {

@@ -15,8 +15,8 @@ import (
 	"pipe/onnx"
 )
 
-// jsonElements is the value of "data" in JSON, already checked to be valid JSON: a list of all elements in row-major order,
-// or lists in lists as the shape says.
+// jsonElements is the value of "data", which must be valid JSON: a list of all elements in row-major order, or lists that are
+// nested like the shape.
 type jsonElements []byte
 
 func (e jsonElements) read(t *onnx.Tensor, n int, m *memory) error {
@@ -50,7 +50,7 @@ type jsonReader struct {
 	float32s []byte // where elements of FP32 are stored; nil for other datatypes
 }
 
-// prepare makes room in t, and chooses how elements are stored there.
+// prepare allocates the elements of t, and selects how they are stored.
 func (r *jsonReader) prepare(t *onnx.Tensor, m *memory) error {
 	if t.DType == onnx.String {
 		t.Text = make([]string, r.count)
@@ -82,7 +82,8 @@ func (r *jsonReader) space() {
 	}
 }
 
-// list reads a list that is depth lists deep. Lists within lists have the sizes of the shape; a single list has all elements.
+// list reads a list at a depth of nesting. Nested lists must have the sizes of the shape. A list without nesting has all
+// elements.
 func (r *jsonReader) list(depth int) error {
 	r.at++
 	entries, nested := 0, false
@@ -118,7 +119,7 @@ func (r *jsonReader) list(depth int) error {
 	}
 }
 
-// element reads one element, which is a number, a text, true, false or something that no datatype takes.
+// element reads one element: a number, a string, true, false, or a value that no datatype accepts.
 func (r *jsonReader) element() error {
 	if r.read == r.count {
 		return fmt.Errorf("data has more elements than the %d of its shape", r.count)
@@ -150,7 +151,7 @@ func (r *jsonReader) element() error {
 	return nil
 }
 
-// textEnd is the position after the text that b begins with.
+// textEnd returns the position after the string that b begins with.
 func textEnd(b []byte) int {
 	for i := 1; ; i++ {
 		switch b[i] {
@@ -184,7 +185,7 @@ func storeFloat64(dst []byte) func(int, []byte) error {
 	}
 }
 
-// float is the nearest number of that many bits.
+// float parses a number and rounds it to the given number of bits.
 func float(value []byte, bits, i int) (float64, error) {
 	if c := value[0]; c != '-' && (c < '0' || c > '9') {
 		return 0, wrongElement(i, value, "a number")
@@ -218,7 +219,7 @@ func storeUint(dst []byte, size int) func(int, []byte) error {
 	}
 }
 
-// putInteger writes the lowest bytes of v as element i.
+// putInteger writes the lowest size bytes of v as element i.
 func putInteger(dst []byte, size, i int, v uint64) {
 	var b [8]byte
 	binary.LittleEndian.PutUint64(b[:], v)
@@ -261,7 +262,7 @@ func wrongElement(i int, value []byte, want string) error {
 	return fmt.Errorf("element %d is %s, not %s", i, shortened(value), want)
 }
 
-// shortened is a value for an error.
+// shortened shortens a value for an error message.
 func shortened(value []byte) string {
 	const most = 40
 	if len(value) > most {

@@ -17,8 +17,8 @@ type tensorJob struct {
 	features []float32
 }
 
-// encodeTensors computes features of the inputs of the encoder in front, whose shapes were checked. Tensors of several
-// requests run alone, because their widths differ; many rows go in parts.
+// encodeTensors computes features from the inputs of the encoder of the graph, whose shapes were checked. Requests are not
+// batched, because their widths differ. Large requests are split.
 func (p *Policy) encodeTensors(ctx context.Context, in map[string]*onnx.Tensor) ([]float32, int, error) {
 	rows, width := int(in[p.graph.inputs[0].Name].Shape[0]), int64(1)
 	for name, t := range in {
@@ -59,7 +59,7 @@ func (p *Policy) encodeRows(ctx context.Context, in map[string]*onnx.Tensor, row
 	return t.features, nil
 }
 
-// sliceRows are the rows of tensors from first to end, in the same memory.
+// sliceRows returns the rows of tensors from first to end, which share their memory.
 func sliceRows(in map[string]*onnx.Tensor, first, end int) map[string]*onnx.Tensor {
 	out := make(map[string]*onnx.Tensor, len(in))
 	for name, t := range in {
@@ -70,7 +70,7 @@ func sliceRows(in map[string]*onnx.Tensor, first, end int) map[string]*onnx.Tens
 	return out
 }
 
-// offsetRow counts the row that an error names from the first row of the request.
+// offsetRow adds the index of the first row of a part to the row that an error names.
 func offsetRow(err error, first int) error {
 	var row *decide.RowError
 	if first > 0 && errors.As(err, &row) {

@@ -9,18 +9,19 @@ import (
 	"pipe/serve/metrics"
 )
 
-// queue lets a few jobs run at the same time. While fewer run, a job runs at once, on its caller's goroutine. Else it
-// waits; whoever ends hands its place to the caller of the job that waits longest, who runs it together with others that
-// are alike. So the queue has no goroutine, and no job waits while a worker is idle.
+// queue bounds the number of jobs that run at once. While a worker is idle, a job runs at once, on the goroutine of its
+// caller. Otherwise it waits. When a run ends, its worker goes to the caller of the job that has waited longest, which runs
+// the job as a batch with others that have the same key. So the queue needs no goroutine of its own, and no job waits while
+// a worker is idle.
 type queue struct {
 	stage      string // for metrics and errors
 	workers    int
-	maxRows    int // rows that run together
-	maxLoad    int // load that runs together; 0: any
-	maxWaiting int // rows that wait
+	maxRows    int // of a batch
+	maxLoad    int // of a batch; 0: any
+	maxWaiting int // rows that may wait
 	delay      time.Duration
 	metrics    *metrics.Metrics
-	observe    func(jobs int) // of each run, for tests; may be nil
+	observe    func(jobs int) // called for each run, for tests; may be nil
 
 	mu      sync.Mutex
 	running int
@@ -29,25 +30,25 @@ type queue struct {
 	timer   *time.Timer
 }
 
-// job is a part of a request that runs once.
+// job is a request, or a part of one, that runs once.
 type job struct {
-	batchKey any // jobs with the same value can run together
+	batchKey any // jobs with the same value can run in one batch
 	rows     int
 	load     int                                        // work, in the unit of the queue
-	run      func(ctx context.Context, together []*job) // of this job and others that are alike
-	work     any                                        // what run reads and writes
-	mayLeave bool                                       // the caller may leave while the job runs: run reads nothing that the caller may change
+	run      func(ctx context.Context, together []*job) // runs this job and others with the same key
+	work     any                                        // the data of run
+	mayLeave bool                                       // do may return while the job runs, because run reads nothing that the caller may change
 
 	since   time.Time
 	err     error
-	wake    chan []*job // the jobs to run, this first; or nil: it has run
-	onLeave func()      // the caller has left the running job
+	wake    chan []*job // receives the batch to run, this job first; or nil if the job has run
+	onLeave func()      // called when the caller leaves the running job
 }
 
 var errPanicked = errors.New("the run ended early")
 
-// do runs a job, alone or with others. The error is about waiting: that of ctx or an *OverloadError; what happened to the
-// job itself is up to run. A job that runs with others goes on when ctx ends, until all its callers have left.
+// do runs a job, alone or in a batch. It returns the error of ctx, an *OverloadError, or the error that run stored in the
+// job. A batch is cancelled only when the contexts of all its callers have ended.
 func (q *queue) do(ctx context.Context, j *job) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -75,7 +76,7 @@ func (q *queue) do(ctx context.Context, j *job) error {
 	return q.runBatch(ctx, j, <-j.wake)
 }
 
-// runBatch runs the jobs that the caller of j has to run; for none, j has run.
+// runBatch runs a batch on the goroutine of the caller of j. The batch is nil if j has already run in another one.
 func (q *queue) runBatch(ctx context.Context, j *job, together []*job) error {
 	if together != nil {
 		q.run(ctx, together)
@@ -83,7 +84,7 @@ func (q *queue) runBatch(ctx context.Context, j *job, together []*job) error {
 	return j.err
 }
 
-// push makes a job wait.
+// push appends a job to the waiting ones.
 func (q *queue) push(j *job) error {
 	if q.rows+j.rows > q.maxWaiting && q.rows > 0 {
 		return &OverloadError{Stage: q.stage, Rows: q.rows, After: time.Second}
@@ -98,7 +99,8 @@ func (q *queue) push(j *job) error {
 	return nil
 }
 
-// abandon takes a job whose caller has gone out of the queue, or out of a run if it may.
+// abandon removes a job whose context has ended from the waiting jobs, or from its batch if it may leave that. It returns
+// false if the caller must wait for the job.
 func (q *queue) abandon(j *job) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -117,13 +119,13 @@ func (q *queue) abandon(j *job) bool {
 	return false
 }
 
-// run runs jobs and hands the place to those that wait.
+// run runs a batch and passes the worker on to waiting jobs.
 func (q *queue) run(ctx context.Context, together []*job) {
 	ended := false
 	defer func() {
 		for _, j := range together {
 			if !ended {
-				j.err = errPanicked // a panic
+				j.err = errPanicked
 			}
 		}
 		q.finish(together)
@@ -145,7 +147,7 @@ func (q *queue) run(ctx context.Context, together []*job) {
 	ended = true
 }
 
-// batchContext is the context of several jobs: it ends when all their callers have left.
+// batchContext returns the context of a batch, which ends when all its callers have left.
 func (q *queue) batchContext(ctx context.Context, together []*job) (context.Context, func()) {
 	both, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	var mu sync.Mutex
@@ -166,7 +168,7 @@ func (q *queue) batchContext(ctx context.Context, together []*job) (context.Cont
 	return both, func() { stop(); cancel() }
 }
 
-// finish gives the place of jobs that have run to others, or back.
+// finish passes the worker of a batch on to waiting jobs, or makes it idle.
 func (q *queue) finish(together []*job) {
 	q.mu.Lock()
 	var next []*job
@@ -185,7 +187,7 @@ func (q *queue) finish(together []*job) {
 	}
 }
 
-// nextBatch returns the jobs that run next: the one that waits longest, and others that are alike.
+// nextBatch removes and returns the next batch: the job that has waited longest, and others with the same key.
 func (q *queue) nextBatch() []*job {
 	if len(q.waiting) == 0 {
 		return nil
@@ -210,12 +212,12 @@ func (q *queue) nextBatch() []*job {
 	return next
 }
 
-// isLate reports whether the job that waits longest has waited too long.
+// isLate reports whether a job has waited longer than the delay.
 func (q *queue) isLate() bool {
 	return q.delay > 0 && len(q.waiting) > 0 && time.Since(q.waiting[0].since) >= q.delay
 }
 
-// startTimer wakes the queue when the job that waits longest has waited too long.
+// startTimer calls overdue when the job that has waited longest reaches the delay.
 func (q *queue) startTimer() {
 	if q.delay <= 0 {
 		return
@@ -228,13 +230,13 @@ func (q *queue) startTimer() {
 	}
 }
 
-// overdue lets jobs that have waited too long run beside the others.
+// overdue runs jobs that have waited longer than the delay although all workers are busy.
 func (q *queue) overdue() {
 	q.mu.Lock()
 	var next []*job
 	switch {
 	case len(q.waiting) == 0:
-	case q.running >= 2*q.workers: // the next that ends takes them
+	case q.running >= 2*q.workers: // the next run that ends takes them
 	case !q.isLate():
 		q.startTimer()
 	default:

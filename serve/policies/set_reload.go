@@ -12,33 +12,33 @@ import (
 	"strings"
 )
 
-// policyEnding is that of the files of a folder that are policies.
+// policyEnding is the file extension of policies.
 const policyEnding = ".onnx"
 
-// fileState is a file as a watch saw it last.
+// fileState is the last known state of a file.
 type fileState struct {
-	info    os.FileInfo // nil: it has gone
+	info    os.FileInfo // nil: the file is missing
 	encoder string      // identity of its encoder
-	done    bool        // it was read, or its absence reported; else it may still be changing
+	done    bool        // the file was read, or its absence was reported; otherwise it may still be changing
 }
 
-// same reports whether a file has not changed since.
+// same reports whether a file has not changed.
 func (s fileState) same(now os.FileInfo, encoder string) bool {
 	return s.info != nil && os.SameFile(s.info, now) && s.info.Size() == now.Size() && s.info.ModTime().Equal(now.ModTime()) && s.encoder == encoder
 }
 
-// Reload reads all files again and returns what it did with each, in the order of names. Every file is read whole, checked
-// and warmed up before it replaces the version before it, which is served until then and closed when its last lease ends. A
-// file that cannot be served changes nothing. A policy whose file has gone is removed, except the default and the last
-// one, and except where the folder cannot be read.
+// Reload reads all files again and returns the result for each, sorted by name. A file is read, checked and warmed up before
+// it replaces the previous version. That version is served until then, and closed when its last lease ends. A file that
+// cannot be served changes nothing. A policy whose file is missing is removed, unless it is the default or the last one, or
+// its folder cannot be read.
 func (s *Set) Reload(ctx context.Context) []Change {
 	changes, _ := s.reload(ctx, false)
 	return changes
 }
 
-// reload is Reload, or for a watch: then files that have not changed are not read, files that have are read only if they
-// are as they were in the pass before, and policies whose files have gone are kept. again reports that some may still be
-// changing.
+// reload is Reload, or one pass of Watch. A pass of Watch skips files that have not changed. It reads a changed file only if
+// the file is the same as in the previous pass, and it keeps policies whose files are missing. again is true if a file may
+// still be changing.
 func (s *Set) reload(ctx context.Context, watch bool) (changes []Change, again bool) {
 	s.reloading.Lock()
 	defer s.reloading.Unlock()
@@ -62,7 +62,7 @@ func (s *Set) reload(ctx context.Context, watch bool) (changes []Change, again b
 	return changes, again
 }
 
-// isSettling reports whether a watched file need not be read now: it has not changed, or it is changing.
+// isSettling reports whether Watch should not read a file now: it has not changed, or it may still be changing.
 func (s *Set) isSettling(f file) bool {
 	last, known := s.seen[f.path]
 	if known && last.same(f.info, f.encoder) {
@@ -72,7 +72,7 @@ func (s *Set) isSettling(f file) bool {
 	return true
 }
 
-// file is a policy file that was found.
+// file is a policy file in one of the paths.
 type file struct {
 	name, path string
 	info       os.FileInfo
@@ -80,14 +80,14 @@ type file struct {
 	err        error  // why it cannot be read
 }
 
-// listing is what was found of the paths of a set.
+// listing is the result of searching the paths of a set.
 type listing struct {
 	files      []file
 	refused    []Change // paths that cannot be read
 	unreadable []string // the same paths
 }
 
-// list looks at all paths.
+// list searches all paths.
 func (s *Set) list() *listing {
 	l := &listing{}
 	for _, path := range s.settings.Paths {
@@ -96,7 +96,7 @@ func (s *Set) list() *listing {
 		case err == nil && info.IsDir():
 			l.folder(path)
 		case errors.Is(err, fs.ErrNotExist) && strings.HasSuffix(path, policyEnding) && !s.servesFrom(path):
-			if s.served(path) == nil { // else it has gone: see missing
+			if s.served(path) == nil { // otherwise its file has gone missing, see missing
 				l.files = append(l.files, file{name: nameOf(path), path: path, err: err})
 			}
 		case err != nil:
@@ -112,7 +112,8 @@ func (s *Set) list() *listing {
 	return l
 }
 
-// removeDuplicates drops files that were found twice, such as by their name and in a folder, and refuses others of one name.
+// removeDuplicates removes files that were found twice, for example by their name and in a folder. It refuses different
+// files of the same name.
 func (l *listing) removeDuplicates() {
 	first := map[string]file{}
 	files := l.files[:0]
@@ -131,7 +132,7 @@ func (l *listing) removeDuplicates() {
 	l.files = files
 }
 
-// same reports whether two files are one, however their paths are written.
+// same reports whether two files are the same file, even by different paths.
 func (f file) same(other file) bool {
 	return f.path == other.path || f.info != nil && other.info != nil && os.SameFile(f.info, other.info)
 }
@@ -150,7 +151,7 @@ func (l *listing) folder(path string) {
 		f := file{name: nameOf(e.Name()), path: filepath.Join(path, e.Name())}
 		f.info, f.err = os.Stat(f.path)
 		if errors.Is(f.err, fs.ErrNotExist) {
-			continue // removed since, or a link to nothing
+			continue // removed meanwhile, or a dangling link
 		}
 		if f.err == nil && f.info.IsDir() {
 			continue
@@ -159,16 +160,16 @@ func (l *listing) folder(path string) {
 	}
 }
 
-// addUnreadable notes a path that cannot be read.
+// addUnreadable adds a path that cannot be read.
 func (l *listing) addUnreadable(path string, err error) {
 	l.unreadable = append(l.unreadable, path)
 	l.refused = append(l.refused, Change{File: path, Verdict: Refused, Reason: err.Error(), Err: err})
 }
 
-// nameOf is the name of the policy of a file.
+// nameOf returns the name of the policy of a file.
 func nameOf(path string) string { return strings.TrimSuffix(filepath.Base(path), policyEnding) }
 
-// served is the policy that was read from a path.
+// served returns the policy that was read from a path; nil if there is none.
 func (s *Set) served(path string) *Policy {
 	for _, p := range *s.current.Load() {
 		if p.File == path {
@@ -178,7 +179,7 @@ func (s *Set) served(path string) *Policy {
 	return nil
 }
 
-// servesFrom reports whether policies of a folder are served.
+// servesFrom reports whether a policy from a folder is served.
 func (s *Set) servesFrom(folder string) bool {
 	for _, p := range *s.current.Load() {
 		if filepath.Dir(p.File) == folder {
@@ -188,7 +189,7 @@ func (s *Set) servesFrom(folder string) bool {
 	return false
 }
 
-// load reads a file and serves it if it is new and right.
+// load reads a file, and serves its policy if it is new and valid.
 func (s *Set) load(ctx context.Context, f file) Change {
 	old := (*s.current.Load())[f.name]
 	c := Change{Name: f.name, File: f.path}
@@ -217,14 +218,14 @@ func (s *Set) load(ctx context.Context, f file) Change {
 	return c
 }
 
-// swap changes the policies that are served. Requests see all of the change or nothing.
+// swap changes the policies that are served, atomically.
 func (s *Set) swap(change func(all map[string]*Policy)) {
 	all := maps.Clone(*s.current.Load())
 	change(all)
 	s.current.Store(&all)
 }
 
-// missing are the policies whose files have gone.
+// missing removes or keeps the policies whose files are missing.
 func (s *Set) missing(found *listing, watch bool) (changes []Change) {
 	here := map[string]bool{}
 	for _, f := range found.files {
