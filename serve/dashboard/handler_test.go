@@ -317,7 +317,7 @@ func TestObserver(t *testing.T) {
 			want[r.Policy] = &PolicyState{}
 		}
 		want[r.Policy].Decisions++
-		count(&want[r.Policy].Canary, r.Canary)
+		increment(&want[r.Policy].Canary, r.Canary)
 		if r.Shadows[0].Action == r.Greedy {
 			same[r.Policy]++
 		}
