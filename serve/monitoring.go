@@ -142,7 +142,7 @@ func (m *monitoring) open(ctx context.Context, digest, file string) error {
 		return err
 	}
 	if now.Router().Digest() != digest {
-		return errors.Join(fmt.Errorf("%q is another version of the policy by now", file), now.Close())
+		return errors.Join(fmt.Errorf("%q has another version of the policy by now", file), now.Close())
 	}
 	m.restore(now)
 	old := m.current.Swap(now)
@@ -167,7 +167,7 @@ func (m *monitoring) restore(now *monitor.Monitor) {
 		err = now.Restore(bytes.NewReader(text))
 	}
 	if err != nil {
-		m.log.Warn("the monitor begins again: its saved state is not one of this policy and baseline", "error", err.Error())
+		m.log.Warn("the monitor starts again: its saved state is of another policy or baseline", "error", err.Error())
 	}
 }
 
@@ -336,7 +336,7 @@ func (m *monitoring) saveIfDue() {
 	}
 	m.savedAt = time.Now()
 	if err := m.save(); err != nil {
-		m.log.Error("what the monitor has seen is not saved", "error", err.Error())
+		m.log.Error("the state of the monitor could not be saved", "error", err.Error())
 	}
 }
 

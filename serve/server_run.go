@@ -68,7 +68,7 @@ func (s *Server) saveUsage(ctx context.Context) {
 			return
 		case <-tick.C:
 			if err := s.access.Save(); err != nil {
-				s.log.Error("what keys have used is not saved", "error", err.Error())
+				s.log.Error("the usage of keys could not be saved", "error", err.Error())
 			}
 		}
 	}

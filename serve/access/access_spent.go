@@ -24,11 +24,11 @@ func (a *Access) restore() error {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("read what keys have used: %w", err)
+		return fmt.Errorf("read the usage of keys: %w", err)
 	}
 	var spent map[string]Spent
 	if len(text) > textfile.MaxYAML || json.Unmarshal(text, &spent) != nil || !isValid(spent) {
-		return &config.Error{File: file, Problems: []string{"it is not what pipe serve wrote about keys; remove it to begin all periods again"}}
+		return &config.Error{File: file, Problems: []string{"it is not a file of pipe serve with the usage of keys; remove it to restart all periods"}}
 	}
 	for _, k := range *a.keys.Load() {
 		if s, ok := spent[k.caller.Name]; ok {

@@ -168,7 +168,7 @@ func (d *Decider) pick(r *Request) (used, error) {
 	other, err := d.leaseCanary(c.Policy, r, u)
 	if err != nil { // such as prices that it does not take
 		if drawn {
-			d.slog.Warn("a canary could not decide; the policy that was asked for did", "canary", c.Policy, "policy", u.requested, "error", err)
+			d.slog.Warn("a canary could not decide; the requested policy did", "canary", c.Policy, "policy", u.requested, "error", err)
 		}
 		return u, nil
 	}
@@ -283,7 +283,7 @@ func (d *Decider) userHash(user string) string {
 }
 
 // ErrNoLog means that an outcome cannot be kept because decisions are not logged.
-var ErrNoLog = errors.New("this server keeps no log of decisions, so outcomes have nothing to belong to")
+var ErrNoLog = errors.New("this server does not log decisions, so it cannot accept outcomes")
 
 // Outcome adds an outcome to the log. duplicate is whether the log had it before. Metrics count the losses of at least the
 // last 65,536 decisions. An outcome that replaces an earlier one is not counted again, and the observer does not get it. The

@@ -167,7 +167,7 @@ func (s *shadows) run(j shadowJob) {
 		}
 	}
 	if err := d.add(j.records); err != nil {
-		d.slog.Error("a shadowed decision is not in the log", "request", j.request.ID, "error", err)
+		d.slog.Error("a decision with shadows could not be logged", "request", j.request.ID, "error", err)
 	}
 }
 

@@ -122,7 +122,7 @@ func (m Messages) Text(prompt string) (string, error) {
 		}
 	}
 	if len(texts) == 0 {
-		return "", &PromptError{"none has a text that the policy could decide on", true}
+		return "", &PromptError{"no message has a text that the policy can decide on", true}
 	}
 	if prompt == PromptLastUser || prompt == "" {
 		return texts[len(texts)-1], nil
@@ -142,7 +142,7 @@ func (m Messages) Image() ([]byte, error) {
 			return file, nil
 		}
 	}
-	return nil, &PromptError{"none has an image that the policy could decide on", true}
+	return nil, &PromptError{"no message has an image that the policy can decide on", true}
 }
 
 var errLink = errors.New("is a link: send the file as a data URL in base64, because the server fetches nothing for a caller")

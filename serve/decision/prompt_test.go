@@ -44,13 +44,13 @@ func TestPromptErrors(t *testing.T) {
 		`[{"role": "user", "content": "a", "content": "b"}]`:                          "duplicate",
 		"[{\"role\": \"user\", \"content\": \"\xff\"}]":                               "UTF-8",
 		`[{"role": "user", "content": "` + `\ud800` + `"}]`:                           "surrogate",
-		`[{"role": "system", "content": "x"}]`:                                        "none has a text",
-		`[{"role": "user", "content": " \n"}]`:                                        "none has a text",
+		`[{"role": "system", "content": "x"}]`:                                        "no message has a text",
+		`[{"role": "user", "content": " \n"}]`:                                        "no message has a text",
 		`[{"role": "user", "content": [{"type": "image_url"}]}]`:                      "image_url",
 		`[{"role": "user", "content": "x"}] []`:                                       "after top-level value",
 		strings.Repeat("[", 20000) + strings.Repeat("]", 20000):                       "cannot be a list",
 		`[` + strings.Repeat(`{"role": "user"},`, maxMessages) + `{}]`:                "there are 10001",
-		`[{"role": "user", "content": [{"type": "text", "text": null}]}]`:             "none has a text",
+		`[{"role": "user", "content": [{"type": "text", "text": null}]}]`:             "no message has a text",
 		`[{"role": "user", "content": [{"type": "text", "text": "a", "text": "b"}]}]`: "duplicate",
 	} {
 		m, err := ReadMessages([]byte(raw))

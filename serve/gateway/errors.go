@@ -65,7 +65,7 @@ func unreadable(err error) *failure {
 	case errors.As(err, &field):
 		return &failure{http.StatusBadRequest, invalidRequest, "invalid_request", field.Param, field.Error()}
 	}
-	return &failure{http.StatusBadRequest, invalidRequest, "invalid_request", "", "the request did not come whole"}
+	return &failure{http.StatusBadRequest, invalidRequest, "invalid_request", "", "the request body is not complete"}
 }
 
 // unknownModel is the failure of a request for a model that does not exist.
@@ -120,7 +120,7 @@ func noExpert() *failure {
 }
 
 // errDeadline is the cause with which the calls for a request are cancelled at Fallback.Deadline.
-var errDeadline = errors.New("the deadline for all experts is over")
+var errDeadline = errors.New("the deadline for all experts has passed")
 
 // expertsFailure is the failure of a request that no expert answered. reasons says why, in words, and last is the last error.
 // wait is the value of Retry-After, "" for none.

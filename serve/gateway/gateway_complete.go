@@ -88,7 +88,7 @@ func (c *chat) clientGone() bool {
 	if !clientGone(c.r.Context()) {
 		return false
 	}
-	c.api.log.LogAttrs(c.r.Context(), slog.LevelInfo, "the client left before its answer was complete; the expert's call is cancelled", c.id(), slog.Int("status", statusGone))
+	c.api.log.LogAttrs(c.r.Context(), slog.LevelInfo, "the client disconnected before its answer was complete; the call of the expert is cancelled", c.id(), slog.Int("status", statusGone))
 	return true
 }
 
@@ -234,7 +234,7 @@ func (c *chat) charge(e *expert.Expert, out *outcome) {
 		}
 	}
 	if out.usage.Reason != "" {
-		a.log.LogAttrs(c.r.Context(), slog.LevelWarn, "the usage that an expert states is not believed", c.id(), slog.String("expert", e.Name), slog.String("reason", out.usage.Reason))
+		a.log.LogAttrs(c.r.Context(), slog.LevelWarn, "the usage that an expert reported is not plausible", c.id(), slog.String("expert", e.Name), slog.String("reason", out.usage.Reason))
 	}
 	if out.usage.Known {
 		c.chargeUsage(e, out.model, out.usage, out.fee)

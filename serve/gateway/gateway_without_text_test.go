@@ -92,7 +92,7 @@ func TestWithoutTextSettings(t *testing.T) {
 		want    string
 	}{
 		"named":                  {guarded, "small/search", false, 0, 200, "small/search", ""},
-		"refused":                {guarded, "refuse", false, 0, 400, "", "400 invalid_request_error invalid_request: messages: none has a text"},
+		"refused":                {guarded, "refuse", false, 0, 400, "", "400 invalid_request_error invalid_request: messages: no message has a text"},
 		"no such pair":           {guarded, "huge/none", false, 0, 400, "", `policy "claims" has no pair "huge/none": the server's setting gateway.without_text can name one, such as small/none`},
 		"nothing names one":      {nil, "best_fixed", false, 0, 400, "", `policy "claims" names no best fixed pair: the server's setting gateway.without_text can name one, such as small/none`},
 		"the traffic names one":  {nil, "best_fixed", false, 100, 200, "small/search", ""},

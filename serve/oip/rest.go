@@ -15,7 +15,7 @@ func (a *API) Register(mux *http.ServeMux) {
 		mux.HandleFunc(method+" "+pattern, f)
 		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Allow", method)
-			writeProblem(w, problemf(badMethod, "%s is asked with %s, not %s", r.URL.Path, method, r.Method))
+			writeProblem(w, problemf(badMethod, "%s takes %s, not %s", r.URL.Path, method, r.Method))
 		})
 	}
 	get := func(pattern string, f func(*http.Request) (any, error)) {

@@ -32,7 +32,7 @@ type OverloadError struct {
 }
 
 func (e *OverloadError) Error() string {
-	return fmt.Sprintf("%s: too many requests: %d rows wait already", e.Stage, e.Rows)
+	return fmt.Sprintf("%s: too many requests: %d rows are waiting", e.Stage, e.Rows)
 }
 
 // RetryAfter is after how long a retry may succeed.

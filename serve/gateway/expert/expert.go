@@ -257,7 +257,7 @@ func (e *Expert) begin() (end func(error), err error) {
 	done, err := e.breaker.Allow()
 	if err != nil {
 		<-e.slots
-		return nil, e.failure("open", err, "its calls failed, and it is left alone for a while")
+		return nil, e.failure("open", err, "its circuit breaker is open, because its calls failed")
 	}
 	return func(err error) {
 		done(err)

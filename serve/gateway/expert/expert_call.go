@@ -178,7 +178,7 @@ func (c *call) transportError(err error) error {
 	e, t := c.expert, c.expert.cfg.Timeouts
 	switch cause := context.Cause(c.ctx); cause {
 	case errFirstByte:
-		return e.failure("timeout", cause, "nothing of the stream came within %v", t.FirstByte)
+		return e.failure("timeout", cause, "no event of the stream arrived within %v", t.FirstByte)
 	case errAnswer:
 		return e.failure("timeout", cause, "the answer was not complete after %v", t.Answer)
 	case errIdle:
@@ -194,7 +194,7 @@ func (c *call) transportError(err error) error {
 	case errors.As(err, &op) && op.Op == "dial":
 		f = e.failure("connect", err, "no connection")
 	case c.body == nil:
-		f = e.failure("cut", err, "no response that is HTTP")
+		f = e.failure("cut", err, "the response is not HTTP")
 	}
 	f.Detail = e.detail([]byte(service.WithoutURL(err).Error()))
 	f.cause = nil // its text may contain more than the detail
@@ -213,7 +213,7 @@ func (c *call) decoded(response *http.Response) (io.Reader, error) {
 		}
 		return in, nil
 	}
-	return nil, c.expert.failure("encoding", nil, "the answer is compressed in a way that was not asked for")
+	return nil, c.expert.failure("encoding", nil, "the answer has a compression that was not requested")
 }
 
 // readAnswer reads a complete answer.
