@@ -9,6 +9,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"pipe/internal/strictjson"
 	"pipe/internal/textfile"
 	"pipe/serve/decision"
 )
@@ -117,13 +118,8 @@ var inNumber = func() (m [256]bool) {
 	return m
 }()
 
-// skipSpace skips white space.
-func skipSpace(b []byte) []byte {
-	for len(b) > 0 && (b[0] == ' ' || b[0] == '\n' || b[0] == '\t' || b[0] == '\r') {
-		b = b[1:]
-	}
-	return b
-}
+// skipSpace returns a text without the white space at its beginning.
+func skipSpace(b []byte) []byte { return b[strictjson.SkipSpace(b, 0):] }
 
 // row is one row of raw columns. Values are texts or numbers, written as in a table. null is a missing value.
 type row map[string]string

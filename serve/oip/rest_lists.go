@@ -8,6 +8,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"pipe/internal/strictjson"
 	"pipe/internal/textfile"
 	"pipe/onnx"
 )
@@ -50,11 +51,11 @@ func findList(text []byte) (start, end int) {
 	if at < 0 || at > 0 && text[at-1] == '\\' { // a part of a string
 		return 0, 0
 	}
-	start = afterSpace(text, at+len(name))
+	start = strictjson.SkipSpace(text, at+len(name))
 	if start == len(text) || text[start] != ':' {
 		return 0, 0
 	}
-	start = afterSpace(text, start+1)
+	start = strictjson.SkipSpace(text, start+1)
 	if start == len(text) || text[start] != '[' {
 		return 0, 0
 	}
@@ -63,14 +64,6 @@ func findList(text []byte) (start, end int) {
 		return 0, 0
 	}
 	return start, start + length + 1
-}
-
-// afterSpace is the position of the first byte from at on that is no white space of JSON.
-func afterSpace(text []byte, at int) int {
-	for at < len(text) && (text[at] == ' ' || text[at] == '\n' || text[at] == '\r' || text[at] == '\t') {
-		at++
-	}
-	return at
 }
 
 // errNotCut means that the lists were cut out wrongly, so the request must be read as a whole.
@@ -104,21 +97,21 @@ func (l cutElements) read(t *onnx.Tensor, n int, m *memory) error {
 // float32s reads as many numbers as dst has room for. It returns false if the list has other elements, another number of
 // elements, or a number that QuickFloat32 does not read.
 func (l cutElements) float32s(dst []byte) bool {
-	at := afterSpace(l, 1)
+	at := strictjson.SkipSpace(l, 1)
 	for ; len(dst) >= 4; dst = dst[4:] {
 		v, n := textfile.QuickFloat32(l[at:])
 		if n == 0 {
 			return false
 		}
 		binary.LittleEndian.PutUint32(dst, math.Float32bits(v))
-		at = afterSpace(l, at+n)
+		at = strictjson.SkipSpace(l, at+n)
 		if l[at] == ']' {
 			return len(dst) == 4
 		}
 		if l[at] != ',' {
 			return false
 		}
-		at = afterSpace(l, at+1)
+		at = strictjson.SkipSpace(l, at+1)
 	}
 	return false
 }

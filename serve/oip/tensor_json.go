@@ -11,6 +11,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"pipe/internal/strictjson"
 	"pipe/internal/textfile"
 	"pipe/onnx"
 )
@@ -76,19 +77,13 @@ func (r *jsonReader) prepare(t *onnx.Tensor, m *memory) error {
 	return nil
 }
 
-func (r *jsonReader) space() {
-	for r.at < len(r.text) && r.text[r.at] <= ' ' {
-		r.at++
-	}
-}
-
 // list reads a list at a depth of nesting. Nested lists must have the sizes of the shape. A list without nesting has all
 // elements.
 func (r *jsonReader) list(depth int) error {
 	r.at++
 	entries, nested := 0, false
 	for {
-		r.space()
+		r.at = strictjson.SkipSpace(r.text, r.at)
 		switch c := r.text[r.at]; {
 		case c == ']':
 			r.at++

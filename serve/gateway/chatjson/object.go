@@ -67,21 +67,21 @@ func Lenient(text []byte) (*Object, error) {
 
 // parseValid finds the fields of valid JSON.
 func parseValid(text []byte) (*Object, error) {
-	at := space(text, 0)
+	at := strictjson.SkipSpace(text, 0)
 	if text[at] != '{' {
 		return nil, ErrNotObject
 	}
 	o := &Object{text: text}
-	for at = space(text, at+1); text[at] != '}'; at = space(text, at) {
+	for at = strictjson.SkipSpace(text, at+1); text[at] != '}'; at = strictjson.SkipSpace(text, at) {
 		if text[at] == ',' {
-			at = space(text, at+1)
+			at = strictjson.SkipSpace(text, at+1)
 		}
 		end := value(text, at)
 		var name string
 		if err := json.Unmarshal(text[at:end], &name); err != nil {
 			return nil, err
 		}
-		from := space(text, space(text, end)+1) // after the colon
+		from := strictjson.SkipSpace(text, strictjson.SkipSpace(text, end)+1) // after the colon
 		at = value(text, from)
 		o.fields = append(o.fields, field{name, from, at})
 	}
@@ -163,14 +163,14 @@ func orNull(v json.RawMessage) []byte {
 
 // list iterates over the positions of the elements of a list. ok is false for another value. The text must be valid JSON.
 func list(text []byte) (elements iter.Seq[field], ok bool) {
-	first := space(text, 0)
+	first := strictjson.SkipSpace(text, 0)
 	if first >= len(text) || text[first] != '[' {
 		return func(func(field) bool) {}, false
 	}
 	return func(yield func(field) bool) {
-		for at := space(text, first+1); text[at] != ']'; at = space(text, at) {
+		for at := strictjson.SkipSpace(text, first+1); text[at] != ']'; at = strictjson.SkipSpace(text, at) {
 			if text[at] == ',' {
-				at = space(text, at+1)
+				at = strictjson.SkipSpace(text, at+1)
 			}
 			end := value(text, at)
 			if !yield(field{from: at, end: end}) {
@@ -179,14 +179,6 @@ func list(text []byte) (elements iter.Seq[field], ok bool) {
 			at = end
 		}
 	}, true
-}
-
-// space returns the position of the next byte that is not white space.
-func space(text []byte, at int) int {
-	for at < len(text) && (text[at] == ' ' || text[at] == '\n' || text[at] == '\t' || text[at] == '\r') {
-		at++
-	}
-	return at
 }
 
 // value returns the end of the value that begins at a position of valid JSON.
