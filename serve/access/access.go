@@ -103,7 +103,7 @@ func (a *Access) caller(k Key, before *Caller) *Caller {
 	if period == 0 {
 		period = 24 * time.Hour
 	}
-	c := &Caller{Name: k.Name, Admin: k.Admin, metrics: a.metrics, now: a.now, quota: Quota{k.Tokens, k.Money, period}, account: &account{}}
+	c := &Caller{Name: k.Name, Admin: k.Admin, metrics: a.metrics, now: a.now, quota: quota{k.Tokens, k.Money, period}, account: &account{}}
 	if k.Rate > 0 {
 		burst := k.Burst
 		if burst == 0 {
@@ -129,7 +129,7 @@ func (a *Access) Needed() bool { return len(*a.keys.Load()) > 0 }
 // owner returns the owner of a key, nil if there is none. It compares every key in constant time, so that the time does not
 // reveal how much of a digest matched.
 func (a *Access) owner(key string) *Caller {
-	d := Digest(key)
+	d := digestOf(key)
 	var found *Caller
 	for _, k := range *a.keys.Load() {
 		if subtle.ConstantTimeCompare(k.digest[:], d[:]) == 1 {

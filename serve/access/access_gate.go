@@ -26,9 +26,9 @@ func NewGate(l Limits, m *metrics.Metrics) *Gate {
 	return &Gate{places: make(chan struct{}, l.Active), limits: l, metrics: m}
 }
 
-// Enter waits for a place. If it returns nil, the caller must call Leave. The error is a *Refusal with the reason "queue", or
+// enter waits for a place. If it returns nil, the caller must call leave. The error is a *Refusal with the reason "queue", or
 // the error of ctx.
-func (g *Gate) Enter(ctx context.Context) error {
+func (g *Gate) enter(ctx context.Context) error {
 	select {
 	case g.places <- struct{}{}:
 		return nil
@@ -52,8 +52,8 @@ func (g *Gate) Enter(ctx context.Context) error {
 	}
 }
 
-// Leave gives a place back.
-func (g *Gate) Leave() { <-g.places }
+// leave gives a place back.
+func (g *Gate) leave() { <-g.places }
 
 func (g *Gate) full() error {
 	g.metrics.Refused("queue")
@@ -67,13 +67,13 @@ func (g *Gate) Wrap(next http.Handler) http.Handler {
 			next.ServeHTTP(w, r)
 			return
 		}
-		if err := g.Enter(r.Context()); err != nil {
+		if err := g.enter(r.Context()); err != nil {
 			if r.Context().Err() == nil {
 				WriteRefusal(w, r, asRefusal(err))
 			}
 			return
 		}
-		defer g.Leave()
+		defer g.leave()
 		next.ServeHTTP(w, r)
 	})
 }
@@ -86,13 +86,13 @@ func (g *Gate) Unary() grpc.UnaryServerInterceptor {
 		if isHealth(info.FullMethod) {
 			return next(ctx, request)
 		}
-		if err := g.Enter(ctx); err != nil {
+		if err := g.enter(ctx); err != nil {
 			if ctx.Err() != nil {
 				return nil, status.FromContextError(ctx.Err()).Err()
 			}
 			return nil, status.Error(codes.ResourceExhausted, err.Error())
 		}
-		defer g.Leave()
+		defer g.leave()
 		return next(ctx, request)
 	}
 }

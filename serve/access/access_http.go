@@ -81,14 +81,14 @@ func WriteRefusal(w http.ResponseWriter, r *http.Request, why *Refusal) {
 		kind = "insufficient_quota"
 	}
 	if code == http.StatusTooManyRequests {
-		w.Header().Set("Retry-After", retryAfter(why.Wait))
+		SetRetryAfter(w.Header(), why.Wait)
 	}
 	WriteError(w, r, code, kind, why.Reason, why.Error())
 }
 
-// retryAfter is the value of Retry-After: whole seconds, at least one.
-func retryAfter(wait time.Duration) string {
-	return strconv.Itoa(int(math.Ceil(max(wait.Seconds(), 1))))
+// SetRetryAfter sets the header Retry-After: whole seconds, at least one.
+func SetRetryAfter(h http.Header, wait time.Duration) {
+	h.Set("Retry-After", strconv.Itoa(int(math.Ceil(max(wait.Seconds(), 1)))))
 }
 
 // WriteError answers a request with an error in the format of its protocol: {"error": "..."} under /v2, and elsewhere the

@@ -41,7 +41,7 @@ func get(h http.Handler, path string, headers ...string) *httptest.ResponseRecor
 }
 
 func TestKeys(t *testing.T) {
-	digest := Digest(jobKey)
+	digest := digestOf(jobKey)
 	h := open(t, Settings{Open: []string{"metrics"}, Keys: []Key{
 		{Name: "web", Key: webKey}, {Name: "job", SHA256: hexOf(digest)},
 	}}).Wrap(served)

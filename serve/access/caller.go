@@ -23,7 +23,7 @@ type Caller struct {
 	metrics *metrics.Metrics
 	now     func() time.Time
 	limiter *rate.Limiter // nil: no limit
-	quota   Quota
+	quota   quota
 
 	*account
 }
@@ -35,8 +35,8 @@ type account struct {
 	spent Spent
 }
 
-// Quota is how much a key may use in a period. 0 means no limit.
-type Quota struct {
+// quota is how much a key may use in a period. 0 means no limit.
+type quota struct {
 	Tokens int64
 	Money  float64
 	Period time.Duration

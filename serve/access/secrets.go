@@ -63,8 +63,8 @@ func spellingsOf(secret string) []string {
 	return slices.Compact(all)
 }
 
-// Hide replaces the secrets in a text with [key].
-func (s *Secrets) Hide(text []byte) []byte {
+// hide replaces the secrets in a text with [key].
+func (s *Secrets) hide(text []byte) []byte {
 	list := s.spellings.Load()
 	if list == nil {
 		return text
@@ -86,7 +86,7 @@ type redactingWriter struct {
 }
 
 func (h *redactingWriter) Write(b []byte) (int, error) {
-	if _, err := h.w.Write(h.secrets.Hide(b)); err != nil {
+	if _, err := h.w.Write(h.secrets.hide(b)); err != nil {
 		return 0, err
 	}
 	return len(b), nil

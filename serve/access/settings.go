@@ -93,7 +93,7 @@ func (k Key) digest() (d [32]byte, err error) {
 	case k.Key != "" && len(k.Key) < minKey:
 		return d, errors.New("the key is shorter than 16 bytes, so it can be guessed; `openssl rand -hex 32` makes one")
 	case k.Key != "":
-		return Digest(k.Key), nil
+		return digestOf(k.Key), nil
 	case k.SHA256 == "":
 		return d, errors.New("it has neither key nor sha256")
 	}
@@ -104,5 +104,5 @@ func (k Key) digest() (d [32]byte, err error) {
 	return [32]byte(b), nil
 }
 
-// Digest is the SHA-256 of a key, as Key.SHA256 states it.
-func Digest(key string) [32]byte { return sha256.Sum256([]byte(key)) }
+// digestOf is the SHA-256 of a key, as Key.SHA256 states it.
+func digestOf(key string) [32]byte { return sha256.Sum256([]byte(key)) }

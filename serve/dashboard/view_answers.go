@@ -98,9 +98,9 @@ func (v *view) problems() (all []page.Answer) {
 	}
 	for _, b := range v.breakers {
 		switch b.State {
-		case BreakerOpen:
+		case breakerOpen:
 			add(page.Bad, "The breaker of the expert %s is open: it is not called.", b.Expert)
-		case BreakerHalfOpen:
+		case breakerHalfOpen:
 			add(page.Keep, "The breaker of the expert %s is half open: a call tries whether it answers again.", b.Expert)
 		}
 	}

@@ -33,11 +33,10 @@ type Breaker struct {
 	Failures int       `json:"failures"` // in a row
 }
 
-// The states of breakers.
+// The states of circuit breakers that need attention.
 const (
-	BreakerClosed   = "closed"
-	BreakerOpen     = "open"
-	BreakerHalfOpen = "half open"
+	breakerOpen     = "open"
+	breakerHalfOpen = "half open"
 )
 
 // LogState is the state of the decision log.

@@ -2,9 +2,7 @@ package decideapi
 
 import (
 	"log/slog"
-	"math"
 	"net/http"
-	"strconv"
 	"sync"
 	"time"
 
@@ -110,7 +108,7 @@ var jsonType, noSniff = []string{"application/json"}, []string{"nosniff"}
 func (a *API) fail(w http.ResponseWriter, r *http.Request, err error) {
 	e := asRequestError(err)
 	if after := retryAfter(err); after > 0 {
-		w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(after.Seconds()))))
+		access.SetRetryAfter(w.Header(), after)
 	}
 	if e.status >= 500 && e.code != codeNoLog { // the server logs once that the log has stopped
 		a.slog.ErrorContext(r.Context(), "a request failed", "path", r.URL.Path, "status", e.status, "error", err)

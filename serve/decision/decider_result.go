@@ -38,9 +38,6 @@ type Result struct {
 // RequestID is the id of the request: the given one, or else a generated one.
 func (r *Result) RequestID() string { return r.request.ID }
 
-// Features are the features of all rows, n x Dim; do not change them.
-func (r *Result) Features() []float32 { return r.features }
-
 // row returns the features of a row; nil if they are not known.
 func (r *Result) row(i int) []float32 {
 	if r.features == nil {

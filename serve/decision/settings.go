@@ -59,7 +59,7 @@ func DefaultSettings() Settings {
 
 // Validate reports every problem at once.
 func (s Settings) Validate() error {
-	problems := []error{s.Explore.Validate()}
+	problems := []error{s.Explore.validate()}
 	add := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
 	of := map[string]bool{}
 	for i, c := range s.Canary {
@@ -96,8 +96,8 @@ func (s Settings) Validate() error {
 	return errors.Join(problems...)
 }
 
-// Validate reports every problem at once.
-func (e Explore) Validate() error {
+// validate reports every problem at once.
+func (e Explore) validate() error {
 	var problems []error
 	add := func(format string, args ...any) { problems = append(problems, fmt.Errorf("explore: "+format, args...)) }
 	if !(e.Epsilon >= 0 && e.Epsilon <= 1) {

@@ -6,9 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
 	"net/http"
-	"strconv"
 	"time"
 
 	"pipe/models/policy"
@@ -74,11 +72,11 @@ func unknownModel(name string) *failure {
 	return &failure{http.StatusNotFound, invalidRequest, "model_not_found", "model", fmt.Sprintf("The model %.*q does not exist here; GET /v1/models lists those that do", most, name)}
 }
 
-// UnusableError means that a policy can answer no chat request with the present configuration of the server.
-type UnusableError struct{ Msg string }
+// unusableError means that a policy can answer no chat request with the present configuration of the server.
+type unusableError struct{ Msg string }
 
 // Error says why.
-func (e *UnusableError) Error() string { return e.Msg }
+func (e *unusableError) Error() string { return e.Msg }
 
 // decisionFailure is the failure of a request on which no decision could be made. wait is after how long the client may
 // retry; 0: retrying does not help.
@@ -89,7 +87,7 @@ func decisionFailure(model string, err error) (f *failure, wait time.Duration) {
 	var row *policy.RowError
 	var price *decision.PriceError
 	var full *policies.OverloadError
-	var unusable *UnusableError
+	var unusable *unusableError
 	var none *decision.NoPairError
 	switch {
 	case errors.As(err, &none):
@@ -140,13 +138,6 @@ func expertsFailure(reasons string, last error) (f *failure, wait string) {
 		return &failure{http.StatusGatewayTimeout, serverError, "expert_timeout", "", msg}, ""
 	}
 	return &failure{http.StatusBadGateway, serverError, "expert_failed", "", msg}, ""
-}
-
-// retryAfter sets the header Retry-After, unless wait is 0.
-func retryAfter(h http.Header, wait time.Duration) {
-	if wait > 0 {
-		h.Set("Retry-After", strconv.Itoa(int(math.Ceil(wait.Seconds()))))
-	}
 }
 
 // clientGone reports whether the client of a request has disconnected.

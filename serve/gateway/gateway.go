@@ -43,7 +43,7 @@ func New(d *decision.Decider, m *metrics.Metrics, log *slog.Logger, s Settings) 
 		return nil, err
 	}
 	for name := range a.current.experts {
-		m.Breaker(name, metrics.BreakerClosed)
+		m.Breaker(name, int(expert.Closed))
 	}
 	for _, note := range a.Notes() {
 		log.Warn(note)

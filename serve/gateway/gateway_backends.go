@@ -11,7 +11,6 @@ import (
 	"pipe/pipeline/decide"
 	"pipe/serve/gateway/advice"
 	"pipe/serve/gateway/expert"
-	"pipe/serve/metrics"
 	"pipe/serve/policies"
 )
 
@@ -157,18 +156,18 @@ func (a *API) resetBreakerMetrics(old, next *backends) {
 	}
 	for name, retired := range next.retired {
 		if old.retired[name] != retired {
-			a.metrics.Breaker(name, metrics.BreakerClosed)
+			a.metrics.Breaker(name, int(expert.Closed))
 		}
 	}
 }
 
-// usable returns an *UnusableError if a policy cannot decide on conversations, or none of its experts is configured.
+// usable returns an *unusableError if a policy cannot decide on conversations, or none of its experts is configured.
 func (b *backends) usable(p *policies.Policy) error {
 	if in := p.Input(); in != decide.InputText && in != decide.InputImage {
-		return &UnusableError{fmt.Sprintf("policy %q takes neither texts nor images, so it cannot decide on a conversation: put its encoder in front (pipe convert --merge), or name it in policies.encoders", p.Name)}
+		return &unusableError{fmt.Sprintf("policy %q takes neither texts nor images, so it cannot decide on a conversation: put its encoder in front (pipe convert --merge), or name it in policies.encoders", p.Name)}
 	}
 	if !slices.ContainsFunc(p.Info().Actions.Experts, func(e costs.Expert) bool { return b.experts[e.Name] != nil }) {
-		return &UnusableError{fmt.Sprintf("no expert of policy %q is configured, so it cannot answer: add them under gateway.experts", p.Name)}
+		return &unusableError{fmt.Sprintf("no expert of policy %q is configured, so it cannot answer: add them under gateway.experts", p.Name)}
 	}
 	return nil
 }

@@ -100,7 +100,9 @@ func (c *chat) failDecision(err error) {
 	if f.status >= 500 {
 		c.api.log.LogAttrs(c.r.Context(), slog.LevelError, "no decision", c.id(), slog.String("error", err.Error()))
 	}
-	retryAfter(c.w.Header(), wait)
+	if wait > 0 {
+		access.SetRetryAfter(c.w.Header(), wait)
+	}
 	writeError(c.w, f)
 }
 

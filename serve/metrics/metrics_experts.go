@@ -21,13 +21,6 @@ func newExperts(r *prometheus.Registry) experts {
 	}
 }
 
-// The states of a circuit breaker.
-const (
-	BreakerClosed   = 0 // calls are made
-	BreakerHalfOpen = 1 // a few calls probe whether the expert works again
-	BreakerOpen     = 2 // no call is made
-)
-
 // Fallback counts a call of an expert after which the next best pair was tried. The reason is one of a short list, such as
 // timeout or status 500, never a text of the service.
 func (m *Metrics) Fallback(expert, reason string) {
@@ -37,7 +30,7 @@ func (m *Metrics) Fallback(expert, reason string) {
 	m.fallbacks.WithLabelValues(expert, reason).Inc()
 }
 
-// Breaker sets the state of an expert's circuit breaker.
+// Breaker sets the state of an expert's circuit breaker: 0 closed, 1 half open, 2 open.
 func (m *Metrics) Breaker(expert string, state int) {
 	if m == nil {
 		return

@@ -3,10 +3,11 @@ package oip
 import (
 	"encoding/json"
 	"errors"
-	"math"
 	"net/http"
 	"strconv"
 	"time"
+
+	"pipe/serve/access"
 )
 
 // Register adds the REST routes to mux, all under /v2. Every response with a status other than 200 is {"error": "..."}.
@@ -74,7 +75,7 @@ func writeProblem(w http.ResponseWriter, err error) {
 	}
 	var again interface{ RetryAfter() time.Duration }
 	if errors.As(err, &again) {
-		w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(max(1, again.RetryAfter().Seconds())))))
+		access.SetRetryAfter(w.Header(), again.RetryAfter())
 	}
 	writeJSON(w, k.status, map[string]string{"error": err.Error()})
 }

@@ -1,7 +1,5 @@
 package policies
 
-import "fmt"
-
 // Verdict is the result of a reload for a file.
 type Verdict string
 
@@ -24,13 +22,4 @@ type Change struct {
 	Verdict Verdict `json:"verdict"`
 	Reason  string  `json:"reason,omitempty"` // why a file was refused or kept
 	Err     error   `json:"-"`                // the same as an error
-}
-
-// String describes the change in one line.
-func (c Change) String() string {
-	text := fmt.Sprintf("policy %q: %s", c.Name, c.Verdict)
-	if c.Reason != "" {
-		text += ": " + c.Reason
-	}
-	return text
 }

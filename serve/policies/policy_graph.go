@@ -31,9 +31,9 @@ func (g *Graph) Outputs() []onnx.IO { return slices.Clone(g.outputs) }
 // fixedRows reports whether the graph takes only a fixed number of rows.
 func (g *Graph) fixedRows() bool { return g.inputs[0].Shape[0].Known() }
 
-// Optional reports whether a request may omit an input: the prices and the mask of an any-price policy. Those of the file
+// optional reports whether a request may omit an input: the prices and the mask of an any-price policy. Those of the file
 // are used then.
-func (g *Graph) Optional(input string) bool {
+func (g *Graph) optional(input string) bool {
 	return input != policy.FeaturesInput && g.policy.Info().Prices != nil && slices.Contains(priceInputs, input)
 }
 
@@ -93,12 +93,12 @@ func (g *Graph) check(inputs map[string]*onnx.Tensor) error {
 	for _, in := range g.inputs {
 		t := inputs[in.Name]
 		if t == nil {
-			if g.Optional(in.Name) {
+			if g.optional(in.Name) {
 				continue
 			}
 			return &TensorError{in.Name, errors.New("is missing")}
 		}
-		if err := checkTensor(in, t, sizes, g.Optional(in.Name)); err != nil {
+		if err := checkTensor(in, t, sizes, g.optional(in.Name)); err != nil {
 			return &TensorError{in.Name, err}
 		}
 	}
@@ -146,7 +146,7 @@ func (g *Graph) prices(inputs map[string]*onnx.Tensor, n int) ([]*policy.Prices,
 	rows := 0
 	for _, name := range priceInputs {
 		t := inputs[name]
-		if t == nil || !g.Optional(name) {
+		if t == nil || !g.optional(name) {
 			continue
 		}
 		if has := int(t.Shape[0]); has != 1 && has != n {

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	"pipe/costs/prompt"
@@ -76,9 +75,6 @@ func (a *Advice) Close() error {
 	}
 	return a.finder.close()
 }
-
-// Timeout bounds a fetch.
-func (a *Advice) Timeout() time.Duration { return a.cfg.Timeout }
 
 // maxQuery is the longest query in bytes. A longer text is truncated, which a search by words tolerates.
 const maxQuery = 16 << 10

@@ -23,9 +23,9 @@ var contentFields = map[string][]string{
 }
 
 // hasContent reports whether a choice has content.
-func hasContent(choice *Object) bool {
+func hasContent(choice *object) bool {
 	for _, name := range []string{"message", "delta"} {
-		part, err := parseValid(orNull(choice.Get(name)))
+		part, err := parseValid(orNull(choice.get(name)))
 		if err != nil {
 			continue
 		}

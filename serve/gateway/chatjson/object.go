@@ -14,8 +14,8 @@ import (
 	"pipe/internal/strictjson"
 )
 
-// Object is a JSON object as text. Fields can be read and set. Everything else keeps its bytes.
-type Object struct {
+// object is a JSON object as text. Fields can be read and set. Everything else keeps its bytes.
+type object struct {
 	text   []byte
 	fields []field
 	close  int // position of the closing brace
@@ -34,12 +34,12 @@ type edit struct {
 	with      []byte
 }
 
-// ErrNotObject is the error for JSON that is not an object.
-var ErrNotObject = errors.New("is not a JSON object")
+// errNotObject is the error for JSON that is not an object.
+var errNotObject = errors.New("is not a JSON object")
 
-// Parse reads an object. Text that is not JSON or not UTF-8 is an error. So are repeated keys at any depth, because two
+// parse reads an object. Text that is not JSON or not UTF-8 is an error. So are repeated keys at any depth, because two
 // readers could understand them differently. The object keeps the text.
-func Parse(text []byte) (*Object, error) {
+func parse(text []byte) (*object, error) {
 	if !json.Valid(text) {
 		var v any
 		return nil, json.Unmarshal(text, &v) // it describes the syntax error
@@ -53,9 +53,9 @@ func Parse(text []byte) (*Object, error) {
 // ErrRepeated is wrapped by the error for an answer with a repeated key.
 var ErrRepeated = errors.New("repeats a key")
 
-// Lenient reads an object in the answer of another program, which may contain lone surrogates. Repeated keys at any depth
+// parseLenient reads an object in the answer of another program, which may contain lone surrogates. Repeated keys at any depth
 // are an ErrRepeated.
-func Lenient(text []byte) (*Object, error) {
+func parseLenient(text []byte) (*object, error) {
 	if !json.Valid(text) {
 		return nil, errors.New("is not JSON")
 	}
@@ -66,12 +66,12 @@ func Lenient(text []byte) (*Object, error) {
 }
 
 // parseValid finds the fields of valid JSON.
-func parseValid(text []byte) (*Object, error) {
+func parseValid(text []byte) (*object, error) {
 	at := strictjson.SkipSpace(text, 0)
 	if text[at] != '{' {
-		return nil, ErrNotObject
+		return nil, errNotObject
 	}
-	o := &Object{text: text}
+	o := &object{text: text}
 	for at = strictjson.SkipSpace(text, at+1); text[at] != '}'; at = strictjson.SkipSpace(text, at) {
 		if text[at] == ',' {
 			at = strictjson.SkipSpace(text, at+1)
@@ -90,7 +90,7 @@ func parseValid(text []byte) (*Object, error) {
 }
 
 // find returns the field of a name, nil if there is none.
-func (o *Object) find(name string) *field {
+func (o *object) find(name string) *field {
 	i := slices.IndexFunc(o.fields, func(f field) bool { return f.name == name })
 	if i < 0 {
 		return nil
@@ -98,8 +98,8 @@ func (o *Object) find(name string) *field {
 	return &o.fields[i]
 }
 
-// Get returns the bytes of a value, nil if the object does not have the field or if it is null.
-func (o *Object) Get(name string) json.RawMessage {
+// get returns the bytes of a value, nil if the object does not have the field or if it is null.
+func (o *object) get(name string) json.RawMessage {
 	f := o.find(name)
 	if f == nil || string(o.text[f.from:f.end]) == "null" {
 		return nil
@@ -107,12 +107,12 @@ func (o *Object) Get(name string) json.RawMessage {
 	return o.text[f.from:f.end:f.end]
 }
 
-// Has reports whether the object has a field, even with the value null.
-func (o *Object) Has(name string) bool { return o.find(name) != nil }
+// has reports whether the object has a field, even with the value null.
+func (o *object) has(name string) bool { return o.find(name) != nil }
 
-// Set sets the value of a field, which must be valid JSON. A field that the object does not have is added at its end.
+// set sets the value of a field, which must be valid JSON. A field that the object does not have is added at its end.
 // Each field may be set once.
-func (o *Object) Set(name string, value []byte) {
+func (o *object) set(name string, value []byte) {
 	if f := o.find(name); f != nil {
 		o.edits = append(o.edits, edit{f.from, f.end, value})
 		return
@@ -124,11 +124,8 @@ func (o *Object) Set(name string, value []byte) {
 	o.edits = append(o.edits, edit{o.close, o.close, slices.Concat(with, quote(name), []byte(":"), value)})
 }
 
-// Reset discards all edits.
-func (o *Object) Reset() { o.edits = nil }
-
-// Bytes returns the text with all edits.
-func (o *Object) Bytes() []byte {
+// bytes returns the text with all edits.
+func (o *object) bytes() []byte {
 	edits := slices.Clone(o.edits)
 	slices.SortStableFunc(edits, func(a, b edit) int { return a.from - b.from })
 	n := len(o.text)

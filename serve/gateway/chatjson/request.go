@@ -23,20 +23,20 @@ type Request struct {
 	Stream   bool
 	Usage    bool   // the caller wants the usage at the end of a stream
 	User     string // who the caller acts for; "" if the request does not say
-	object   *Object
+	object   *object
 }
 
 // ReadRequest reads a request. The error is a *FieldError. The request keeps the text.
 func ReadRequest(text []byte) (*Request, error) {
-	o, err := Parse(text)
+	o, err := parse(text)
 	if err != nil {
 		return nil, &FieldError{"", "the body is not a request for a chat completion: " + err.Error()}
 	}
-	r := &Request{object: o, Messages: o.Get("messages")}
-	if err := json.Unmarshal(orNull(o.Get("model")), &r.Model); err != nil || r.Model == "" {
+	r := &Request{object: o, Messages: o.get("messages")}
+	if err := json.Unmarshal(orNull(o.get("model")), &r.Model); err != nil || r.Model == "" {
 		return nil, &FieldError{"model", "must be the name of a model"}
 	}
-	if err := json.Unmarshal(orNull(o.Get("stream")), &r.Stream); err != nil {
+	if err := json.Unmarshal(orNull(o.get("stream")), &r.Stream); err != nil {
 		return nil, &FieldError{"stream", "must be true or false"}
 	}
 	if r.Messages != nil && !hasElement(r.Messages) {
@@ -45,12 +45,12 @@ func ReadRequest(text []byte) (*Request, error) {
 	var options struct {
 		Usage bool `json:"include_usage"`
 	}
-	if err := json.Unmarshal(orNull(o.Get("stream_options")), &options); err != nil {
+	if err := json.Unmarshal(orNull(o.get("stream_options")), &options); err != nil {
 		return nil, &FieldError{"stream_options", "must be an object, whose include_usage is true or false"}
 	}
 	r.Usage = options.Usage
 	// A user that is no string is passed on, because the service may accept it.
-	_ = json.Unmarshal(orNull(o.Get("user")), &r.User)
+	_ = json.Unmarshal(orNull(o.get("user")), &r.User)
 	return r, nil
 }
 
@@ -92,8 +92,8 @@ type Change struct {
 
 // With returns the bytes of the request after a change. The request itself is not modified.
 func (r *Request) With(c Change) []byte {
-	o := &Object{text: r.object.text, fields: r.object.fields, close: r.object.close}
-	o.Set("model", quote(c.Model))
+	o := &object{text: r.object.text, fields: r.object.fields, close: r.object.close}
+	o.set("model", quote(c.Model))
 	if c.Add != nil && r.Messages != nil {
 		o.insert(o.find("messages").from, r.Messages, c.Add)
 	}
@@ -102,10 +102,10 @@ func (r *Request) With(c Change) []byte {
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Fields)) {
 		if !o.hasField(name) && name != "stream_options" {
-			o.Set(name, c.Fields[name])
+			o.set(name, c.Fields[name])
 		}
 	}
-	return o.Bytes()
+	return o.bytes()
 }
 
 // aliases are two names of the same field.
@@ -115,24 +115,24 @@ var aliases = map[string]string{"max_tokens": "max_completion_tokens", "max_comp
 func Alias(name string) string { return aliases[name] }
 
 // hasField reports whether a request has a field under one of its names.
-func (o *Object) hasField(name string) bool {
+func (o *object) hasField(name string) bool {
 	alias := Alias(name)
-	return o.Has(name) || alias != "" && o.Has(alias)
+	return o.has(name) || alias != "" && o.has(alias)
 }
 
 // askForUsage sets include_usage and keeps the other stream options.
-func (o *Object) askForUsage() {
-	options, err := parseValid(orNull(o.Get("stream_options")))
+func (o *object) askForUsage() {
+	options, err := parseValid(orNull(o.get("stream_options")))
 	if err != nil {
-		o.Set("stream_options", []byte(`{"include_usage":true}`))
+		o.set("stream_options", []byte(`{"include_usage":true}`))
 		return
 	}
-	options.Set("include_usage", []byte("true"))
-	o.Set("stream_options", options.Bytes())
+	options.set("include_usage", []byte("true"))
+	o.set("stream_options", options.bytes())
 }
 
 // insert inserts a message into the list of messages that begins at a position.
-func (o *Object) insert(from int, messages json.RawMessage, add *Addition) {
+func (o *object) insert(from int, messages json.RawMessage, add *Addition) {
 	text := slices.Concat([]byte(`{"role":`), quote(add.Role), []byte(`,"content":`), quote(add.Text), []byte("}"))
 	all, _ := list(messages)
 	elements, before := slices.Collect(all), 0
@@ -156,7 +156,7 @@ func (o *Object) insert(from int, messages json.RawMessage, add *Addition) {
 func lastUserMessage(messages []byte, elements []field) int {
 	for i, e := range slices.Backward(elements) {
 		m, err := parseValid(messages[e.from:e.end])
-		if err == nil && string(m.Get("role")) == `"user"` {
+		if err == nil && string(m.get("role")) == `"user"` {
 			return i
 		}
 	}

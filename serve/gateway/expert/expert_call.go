@@ -302,8 +302,8 @@ func retryAfter(h http.Header) string {
 // gateway's account at the service, or are unknown.
 var passedHeaders = []string{"Content-Type", "Openai-Processing-Ms", "Openai-Version"}
 
-// RequestIDHeader is the response header with the id that the service gave to a request.
-const RequestIDHeader = "X-Pipe-Expert-Request-Id"
+// requestIDHeader is the response header with the id that the service gave to a request.
+const requestIDHeader = "X-Pipe-Expert-Request-Id"
 
 // passed returns the headers of a response for the caller.
 func (e *Expert) passed(h http.Header) http.Header {
@@ -314,7 +314,7 @@ func (e *Expert) passed(h http.Header) http.Header {
 		}
 	}
 	if id := h.Get("X-Request-Id"); id != "" {
-		out.Set(RequestIDHeader, e.header(id))
+		out.Set(requestIDHeader, e.header(id))
 	}
 	return out
 }
