@@ -2,7 +2,6 @@ package access
 
 import (
 	"context"
-	"strings"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -71,8 +70,8 @@ func isHealth(method string) bool {
 func keyOfCall(ctx context.Context) string {
 	md, _ := metadata.FromIncomingContext(ctx)
 	for _, value := range md.Get("authorization") {
-		if scheme, key, ok := strings.Cut(value, " "); ok && strings.EqualFold(scheme, "Bearer") {
-			return strings.TrimSpace(key)
+		if key, ok := bearerKey(value); ok {
+			return key
 		}
 	}
 	for _, key := range md.Get("x-api-key") {

@@ -55,14 +55,19 @@ func isHealthPath(path string) bool {
 
 // keyOf returns the key of a request, "" without one. A browser sends it as the password of the page.
 func keyOf(h http.Header) string {
-	authorization := h.Get("Authorization")
-	if scheme, key, ok := strings.Cut(authorization, " "); ok && strings.EqualFold(scheme, "Bearer") {
-		return strings.TrimSpace(key)
+	if key, ok := bearerKey(h.Get("Authorization")); ok {
+		return key
 	}
 	if _, password, ok := (&http.Request{Header: h}).BasicAuth(); ok {
 		return password
 	}
 	return h.Get("X-Api-Key")
+}
+
+// bearerKey returns the key in the value of Authorization; ok is false for another scheme.
+func bearerKey(authorization string) (key string, ok bool) {
+	scheme, key, ok := strings.Cut(authorization, " ")
+	return strings.TrimSpace(key), ok && strings.EqualFold(scheme, "Bearer")
 }
 
 // WriteRefusal answers a refused request.

@@ -1,6 +1,7 @@
 package dashboard
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -291,18 +292,7 @@ func (v *version) failures(m *minute) []FailureState {
 		all = append(all, FailureState{v.info.Actions.Experts[key.expert].Name, key.reason, n})
 	}
 	slices.SortFunc(all, func(a, b FailureState) int {
-		switch {
-		case a.N != b.N:
-			return int(b.N - a.N)
-		case a.Expert != b.Expert:
-			if a.Expert < b.Expert {
-				return -1
-			}
-			return 1
-		case a.Reason < b.Reason:
-			return -1
-		}
-		return 1
+		return cmp.Or(cmp.Compare(b.N, a.N), cmp.Compare(a.Expert, b.Expert), cmp.Compare(a.Reason, b.Reason))
 	})
 	return all
 }
@@ -312,11 +302,6 @@ func (m *minute) shadowStates() []ShadowState {
 	for key, a := range m.shadows {
 		all = append(all, ShadowState{Shadow: key, N: a.n, Agreement: float64(a.same) / float64(a.n), Cheaper: meanOf(a.cheaper)})
 	}
-	slices.SortFunc(all, func(a, b ShadowState) int {
-		if a.Shadow < b.Shadow {
-			return -1
-		}
-		return 1
-	})
+	slices.SortFunc(all, func(a, b ShadowState) int { return cmp.Compare(a.Shadow, b.Shadow) })
 	return all
 }

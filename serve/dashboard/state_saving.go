@@ -1,5 +1,7 @@
 package dashboard
 
+import "slices"
+
 // Saving is the cost of one fixed pair for all decisions minus that of the decisions, per decision, in the unit of the task
 // loss.
 type Saving struct {
@@ -35,12 +37,7 @@ func (v *version) savings(m *minute) []Saving {
 	out := []Saving{}
 	guard := -1
 	if g := v.info.Guard; g != nil {
-		for i := range v.info.Actions.Len() {
-			if v.info.Actions.Name(i) == g.Fixed {
-				guard = i
-				break
-			}
-		}
+		guard = slices.Index(v.info.Actions.Names(), g.Fixed)
 	}
 	add := func(pair int, chosen, by string, of []moments) {
 		s, effective := Saving{Against: v.info.Actions.Name(pair), Chosen: chosen, By: by, Masked: m.priced - of[pair].n}, float64(of[pair].n)

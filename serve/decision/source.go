@@ -1,6 +1,7 @@
 package decision
 
 import (
+	"hash/fnv"
 	"math/rand/v2"
 	"sync/atomic"
 )
@@ -29,13 +30,10 @@ func mix(x uint64) uint64 {
 
 // share returns a number in [0, 1) that depends only on the two texts, so it is the same in later runs.
 func share(purpose, text string) float64 {
-	const offset, prime = 14695981039346656037, 1099511628211 // FNV-1a
-	h := uint64(offset)
+	h := fnv.New64a()
 	for _, s := range [2]string{purpose, text} {
-		for i := range len(s) {
-			h = (h ^ uint64(s[i])) * prime
-		}
-		h = (h ^ 0xff) * prime // 0xff is no byte of UTF-8, so it separates the texts
+		h.Write([]byte(s))
+		h.Write([]byte{0xff}) // no byte of UTF-8, so it separates the texts
 	}
-	return float64(mix(h)>>11) / units
+	return float64(mix(h.Sum64())>>11) / units
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"pipe/internal/finite"
 	"pipe/models/policy"
@@ -71,15 +72,13 @@ func (g *Graph) Run(ctx context.Context, inputs map[string]*onnx.Tensor) (*Answe
 	return &Answer{d, features, prices}, nil
 }
 
+// listed returns the names of tensors for a message.
 func listed(list []onnx.IO) string {
-	text := ""
+	names := make([]string, len(list))
 	for i, v := range list {
-		if i > 0 {
-			text += ", "
-		}
-		text += v.Name
+		names[i] = v.Name
 	}
-	return text
+	return strings.Join(names, ", ")
 }
 
 // check compares tensors with the declared inputs: names, types, shapes and the number of rows.

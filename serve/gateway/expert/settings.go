@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"go.yaml.in/yaml/v4"
+	"golang.org/x/net/http/httpguts"
 
 	"pipe/costs/prices"
 	"pipe/experts/service"
@@ -140,7 +141,7 @@ func (s *Settings) Validate() error {
 		p.Check(!twice || name > chatjson.Alias(name), "fields: %s and %s are one field; set one of them", chatjson.Alias(name), name)
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Headers)) {
-		p.Check(isHeader(name, string(s.Headers[name])) && !slices.Contains(reservedHeaders, textproto.CanonicalMIMEHeaderKey(name)), "headers: %q cannot be set here, or its value has control characters", name)
+		p.Check(httpguts.ValidHeaderFieldName(name) && httpguts.ValidHeaderFieldValue(string(s.Headers[name])) && !slices.Contains(reservedHeaders, textproto.CanonicalMIMEHeaderKey(name)), "headers: %q cannot be set here, or its value has control characters", name)
 	}
 	if s.Price != nil {
 		p.Add(s.Price.validate())
@@ -151,17 +152,6 @@ func (s *Settings) Validate() error {
 		p.Check(d >= minTime && d <= maxTime, "timeouts.%s: is %v, not %v to %v", name, d, minTime, maxTime)
 	}
 	return p.Err()
-}
-
-// isHeader reports whether a name and a value are a valid header.
-func isHeader(name, value string) bool {
-	const signs = "!#$%&'*+-.^_`|~"
-	for _, r := range name {
-		if !(r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || strings.ContainsRune(signs, r)) {
-			return false
-		}
-	}
-	return name != "" && !strings.ContainsFunc(value, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f })
 }
 
 // validate reports amounts that are negative or too large.
