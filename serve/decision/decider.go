@@ -138,7 +138,7 @@ type used struct {
 	policy    *policies.Policy
 	version   *version
 	prices    *policy.Prices
-	requested string // the name of the policy that the request asked for
+	requested string // the policy that the request names
 	canary    bool
 	share     float64 // of the canary; 0: no canary can decide on the request
 	other     *used   // of a policy and its canary, the one that was not drawn, leased while [Decider.Decide] runs; nil: none
