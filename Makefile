@@ -3,7 +3,7 @@
 .DEFAULT_GOAL := help
 
 # All packages of the modules that go.work lists.
-packages := ./... ./cloud/... ./cmd/pipe/... ./cmd/pipe-beam/... ./serve/...
+packages := ./... ./cloud/... ./cmd/pipe/... ./cmd/pipe-beam/... ./serve/... ./bench/...
 
 # Test programs have no data for debuggers: that halves the time to link them.
 link := -ldflags=-w

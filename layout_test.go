@@ -41,7 +41,7 @@ func listPackages(t *testing.T) map[string]*listed {
 	if testing.Short() {
 		t.Skip("it reads the whole source, and the race detector finds nothing in that")
 	}
-	cmd := exec.Command("go", "list", "-export", "-deps", "-json=ImportPath,Dir,Export,GoFiles,CgoFiles,Standard,Module", "./...", "./cloud/...", "./cmd/pipe/...", "./cmd/pipe-beam/...", "./serve/...")
+	cmd := exec.Command("go", "list", "-export", "-deps", "-json=ImportPath,Dir,Export,GoFiles,CgoFiles,Standard,Module", "./...", "./cloud/...", "./cmd/pipe/...", "./cmd/pipe-beam/...", "./serve/...", "./bench/...")
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()
 	if err != nil {

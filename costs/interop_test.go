@@ -180,7 +180,7 @@ func TestOthersReadOurFiles(t *testing.T) {
 
 // The example of the documentation writes a file that we read.
 func TestDocumentedExample(t *testing.T) {
-	doc, err := os.ReadFile(filepath.Join(realdata.ModuleRoot(t), "docs", "cost-tensor.md"))
+	doc, err := os.ReadFile(filepath.Join(realdata.Root(t), "docs", "cost-tensor.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -200,7 +200,7 @@ func TestDocumentedExample(t *testing.T) {
 
 // The documented JSON is what the parser reads.
 func TestDocumentedActions(t *testing.T) {
-	doc, err := os.ReadFile(filepath.Join(realdata.ModuleRoot(t), "docs", "cost-tensor.md"))
+	doc, err := os.ReadFile(filepath.Join(realdata.Root(t), "docs", "cost-tensor.md"))
 	if err != nil {
 		t.Fatal(err)
 	}

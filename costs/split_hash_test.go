@@ -50,7 +50,7 @@ type hashCase struct {
 // TestDocumentedProgramDrawsTheSameSplits runs the Python of docs/splits.md.
 func TestDocumentedProgramDrawsTheSameSplits(t *testing.T) {
 	py := judge.Python(t, "hashlib")
-	text, err := os.ReadFile(filepath.Join(realdata.ModuleRoot(t), "docs", "splits.md"))
+	text, err := os.ReadFile(filepath.Join(realdata.Root(t), "docs", "splits.md"))
 	if err != nil {
 		t.Fatal(err)
 	}

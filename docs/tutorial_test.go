@@ -24,7 +24,7 @@ func TestTutorial(t *testing.T) {
 	}
 	page := read(t, "tutorial.md")
 	python := judge.Python(t, "onnxruntime", "numpy")
-	root := realdata.ModuleRoot(t)
+	root := realdata.Root(t)
 	commands, script := shellScript(t, strings.NewReplacer("~/pipe", root, "$HOME/pipe", root).Replace(page))
 	printed := strings.Split(run(t, script, python), boundary)
 	if len(printed) != len(commands)+1 {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"pipe/costs"
+	"pipe/internal/world"
 	"pipe/models"
 	"pipe/models/auto"
 	"pipe/models/paper"
@@ -21,7 +22,6 @@ import (
 	"pipe/pipeline/replay"
 	"pipe/pipeline/stage"
 	"pipe/pipeline/train"
-	"pipe/pipeline/world"
 )
 
 // quickTraining trains one policy of the recipe paper for a moment.

@@ -20,14 +20,17 @@ import (
 	"pipe/serve/policies"
 )
 
-// Config says what a server serves, where, to whom, and how it is run. It is what the YAML file of pipe serve holds; each
-// section belongs to the package that does it.
+// Path names a file or a folder in a [Config].
+type Path = config.Path
+
+// Config says what a server serves, where and to whom, and how it is run. It is the content of the YAML file of pipe serve.
+// Each section is a type of the package that it configures.
 type Config struct {
-	// Listen is the address of HTTP, such as 127.0.0.1:8080. Port 0 takes any free port.
+	// Listen is the address of HTTP, such as 127.0.0.1:8080. Port 0 chooses a free port.
 	Listen string `yaml:"listen"`
-	// GRPC is the address of gRPC; empty: there is none.
+	// GRPC is the address of gRPC; empty: no gRPC.
 	GRPC string `yaml:"grpc"`
-	// WithoutKeys allows an address that other machines can reach although no keys are configured.
+	// WithoutKeys allows a configuration without keys for an address that other machines can reach.
 	WithoutKeys bool `yaml:"without_keys"`
 
 	Policies policies.Settings  `yaml:"policies"`
@@ -47,28 +50,28 @@ type Config struct {
 	Stop   Stop            `yaml:"stop"`
 	Logs   Logs            `yaml:"logs"`
 
-	hide func(problems []string) []string // puts ${VAR} in place of values that came from variables; nil: no file was read
+	hide func(problems []string) []string // replaces the values of environment variables by ${VAR}; nil: no file was read
 }
 
-// LogSettings are the folder of the decision log, and its settings.
+// LogSettings are the folder and the settings of the decision log.
 type LogSettings struct {
 	Folder               config.Path `yaml:"folder"` // empty: no log
 	decisionlog.Settings `yaml:",inline"`
 }
 
-// Stop says how the server ends after a signal.
+// Stop says how the server stops.
 type Stop struct {
-	// Notice is how long requests are still accepted after readiness has turned false, so that load balancers see it. nil: see
-	// [Config.StopNotice].
+	// Notice is how long requests are accepted after the server reports that it is not ready, so that load balancers can
+	// react. nil: see [Config.StopNotice].
 	Notice *time.Duration `yaml:"notice"`
-	// Drain is how long running requests may take to end after that. The rest is cut off.
+	// Drain is how long running requests may take after that. Then they are cancelled.
 	Drain time.Duration `yaml:"drain"`
 }
 
-// Logs say what is written to standard error, as JSON lines.
+// Logs configure the log of the server, which has JSON lines.
 type Logs struct {
 	Level    string `yaml:"level"`    // debug, info, warn or error
-	Requests string `yaml:"requests"` // which requests have a line: all, errors (status 500 and above) or none
+	Requests string `yaml:"requests"` // which requests are logged: all, errors (status 500 and above) or none
 }
 
 // DefaultConfig listens on a loopback address, for HTTP only.
@@ -90,8 +93,8 @@ func DefaultConfig() Config {
 	}
 }
 
-// Load reads a YAML file over the defaults, but does not validate the whole: flags may still add to it. Problems are a
-// *config.Error.
+// Load reads a YAML file over the defaults. It does not validate the configuration, because the caller may still change it,
+// for example by flags. Problems of the file are a *config.Error.
 func Load(file string) (Config, error) {
 	type unvalidated Config
 	c := unvalidated(DefaultConfig())
@@ -102,13 +105,13 @@ func Load(file string) (Config, error) {
 	if c.hide, err = text.LoadHiding(&c); err != nil {
 		return Config(c), err
 	}
-	c.Policies = beside(filepath.Dir(file), c.Policies)
+	c.Policies = resolvePaths(filepath.Dir(file), c.Policies)
 	return Config(c), nil
 }
 
-// beside resolves the paths of policies relative to the folder of the file that names them. An encoder may also be the name
-// of a model, which stays as it is where there is no such file.
-func beside(folder string, s policies.Settings) policies.Settings {
+// resolvePaths resolves the paths of policies and encoders relative to the folder of the configuration. An encoder for which
+// there is no file is left unchanged, because it may be the name of a model.
+func resolvePaths(folder string, s policies.Settings) policies.Settings {
 	for i, p := range s.Paths {
 		if !filepath.IsAbs(p) {
 			s.Paths[i] = filepath.Join(folder, p)
@@ -122,8 +125,8 @@ func beside(folder string, s policies.Settings) policies.Settings {
 	return s
 }
 
-// Validate lists every problem of the configuration, without reading a file that it names. No problem shows a value that came
-// from a variable.
+// Validate lists every problem of the configuration, without reading the files that it names. Values of environment
+// variables do not appear in the error.
 func (c *Config) Validate() error {
 	err := c.validate()
 	if err == nil || c.hide == nil {
@@ -163,8 +166,8 @@ func (c *Config) validate() error {
 // remoteNotice is long enough for a readiness probe every two seconds, as in deploy/kubernetes.
 const remoteNotice = 5 * time.Second
 
-// StopNotice is how long requests are still accepted after a signal: what the configuration says, or else 5 seconds where other
-// machines can reach the server, and no time where only programs of this machine can.
+// StopNotice is how long requests are accepted after the server reports that it is not ready: Stop.Notice, or else 5 seconds
+// if other machines can reach the server, and 0 if they cannot.
 func (c *Config) StopNotice() time.Duration {
 	switch {
 	case c.Stop.Notice != nil:
@@ -175,7 +178,7 @@ func (c *Config) StopNotice() time.Duration {
 	return remoteNotice
 }
 
-// isClosed reports whether others than programs of this machine need a key.
+// isClosed reports whether access from other machines is impossible or needs a key or a certificate.
 func (c *Config) isClosed() bool {
 	if len(c.Access.Keys) > 0 || c.Access.KeysFile != "" || c.TLS.ClientCA != "" {
 		return true
@@ -183,12 +186,12 @@ func (c *Config) isClosed() bool {
 	return c.isLocal()
 }
 
-// isLocal reports whether only programs of this machine can reach the server.
+// isLocal reports whether the server can be reached only from this machine.
 func (c *Config) isLocal() bool {
 	return access.IsLoopback(c.Listen) && (c.GRPC == "" || access.IsLoopback(c.GRPC))
 }
 
-// isAddress reports whether a text is a host and a port; the host may be empty, for all of the machine.
+// isAddress reports whether a text is a host and a port. The host may be empty, which means all addresses of the machine.
 func isAddress(text string) bool {
 	_, port, err := net.SplitHostPort(text)
 	if err != nil {

@@ -16,9 +16,9 @@ import (
 	"pipe/serve/metrics"
 )
 
-// watcher is what happens to every request, whatever it asks for: an id, time limits, a count, a line in the log, and an
-// answer where its handler ends in a panic.
-type watcher struct {
+// requestLogger is the outermost middleware. It gives a request an id and time limits, counts and logs it, and answers it if
+// its handler panics.
+type requestLogger struct {
 	limits   access.Limits
 	requests string // which requests are logged: all, errors or none
 	metrics  *metrics.Metrics
@@ -26,32 +26,32 @@ type watcher struct {
 	log      *slog.Logger
 }
 
-// exchange is a request and what has become of it so far.
+// exchange is a request and the state of its response.
 type exchange struct {
 	http.ResponseWriter
-	control *http.ResponseController
-	limits  access.Limits
-	route   string
-	caller  string
-	status  int
-	bytes   int64
-	written time.Time     // when the client last had to take something
-	frames  bool          // of HTTP/2, where a deadline ends a stream also while nothing is written
-	inside  *http.Request // that the mux got; nil before
-	instead bool          // of what the mux writes, an error was sent
-	read    bool          // of the body, something was
-	whole   bool          // and all of it
+	control  *http.ResponseController
+	limits   access.Limits
+	route    string
+	caller   string
+	status   int
+	bytes    int64
+	written  time.Time     // when the write deadline was last extended
+	http2    bool          // an HTTP/2 stream, which a write deadline ends even if nothing is written
+	routed   *http.Request // as the mux got it; nil before
+	replaced bool          // an error was sent in place of the response of the mux
+	bodyRead bool          // the handler has read from the body
+	bodyDone bool          // the handler has read all of the body
 }
 
 type exchangeKey struct{}
 
-// wrap is the outermost handler.
-func (o *watcher) wrap(next http.Handler) http.Handler {
+// wrap returns the outermost handler.
+func (o *requestLogger) wrap(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		began := time.Now()
-		x := &exchange{ResponseWriter: w, control: http.NewResponseController(w), limits: o.limits, frames: r.ProtoMajor > 1}
+		x := &exchange{ResponseWriter: w, control: http.NewResponseController(w), limits: o.limits, http2: r.ProtoMajor > 1}
 		r = r.WithContext(context.WithValue(r.Context(), exchangeKey{}, x))
-		id, trace := requestID(r.Header.Get(headerRequest)), continued(r.Header.Get(headerTrace))
+		id, trace := requestID(r.Header.Get(headerRequest)), traceFor(r.Header.Get(headerTrace))
 		r.Header.Set(headerRequest, id)
 		r.Header.Set(headerTrace, trace.String())
 		w.Header().Set(headerRequest, id)
@@ -65,22 +65,22 @@ func (o *watcher) wrap(next http.Handler) http.Handler {
 	})
 }
 
-// inner is the innermost handler: it keeps what only the mux and access know.
-func inner(mux *http.ServeMux) http.Handler {
+// innermost is the innermost handler. It stores the route and the caller for the log.
+func innermost(mux *http.ServeMux) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		x, ok := r.Context().Value(exchangeKey{}).(*exchange)
 		if ok {
 			x.caller = access.CallerOf(r.Context()).Name
-			x.inside = r
+			x.routed = r
 			defer func() { x.route = r.Pattern }()
 		}
 		mux.ServeHTTP(w, r)
 	})
 }
 
-// ended counts and logs a request. A handler that ended in a panic is answered with 500 where nothing was sent; else the
-// connection is cut, so that the client does not take half an answer for a whole one.
-func (o *watcher) ended(r *http.Request, x *exchange, began time.Time, trace string, panicked any) {
+// ended counts and logs a request. After a panic of the handler it answers with 500 if nothing was sent. Otherwise it closes
+// the connection, so that the client does not take a part of the response for all of it.
+func (o *requestLogger) ended(r *http.Request, x *exchange, began time.Time, trace string, panicked any) {
 	cut := panicked != nil && x.status != 0
 	if panicked != nil && panicked != http.ErrAbortHandler { //nolint:errorlint // the value itself is the signal
 		o.metrics.Panic()
@@ -89,7 +89,7 @@ func (o *watcher) ended(r *http.Request, x *exchange, began time.Time, trace str
 			access.WriteError(x, r, http.StatusInternalServerError, "server_error", "panic", "the server failed; its log has the reason under this request's id")
 		}
 	}
-	x.extend(time.Now()) // what is buffered is sent after this
+	x.extendWriteDeadline(time.Now()) // for buffered data, which is sent after this
 	if x.status == 0 {
 		x.status = http.StatusOK
 	}
@@ -98,7 +98,7 @@ func (o *watcher) ended(r *http.Request, x *exchange, began time.Time, trace str
 	}
 	took := time.Since(began)
 	o.metrics.Request(x.route, x.status, took)
-	if r.Method == http.MethodPost { // the page is about what is asked for, not about who looks
+	if r.Method == http.MethodPost { // the dashboard does not count its own requests
 		o.figures.Request(x.route, x.status, took)
 	}
 	if o.requests == "all" || o.requests == "errors" && x.status >= 500 {
@@ -111,18 +111,18 @@ func (o *watcher) ended(r *http.Request, x *exchange, began time.Time, trace str
 	}
 }
 
-// extend gives the client more time to take what is written.
-func (x *exchange) extend(now time.Time) {
-	if !x.frames && now.Sub(x.written) < min(time.Second, x.limits.WriteTime/10) {
+// extendWriteDeadline gives the client more time to accept data.
+func (x *exchange) extendWriteDeadline(now time.Time) {
+	if !x.http2 && now.Sub(x.written) < min(time.Second, x.limits.WriteTime/10) {
 		return
 	}
 	x.written = now
-	_ = x.control.SetWriteDeadline(now.Add(x.limits.WriteTime)) // not every writer of tests has one
+	_ = x.control.SetWriteDeadline(now.Add(x.limits.WriteTime)) // writers of tests may not support it
 }
 
-// rest ends the limit of time until something is written again: a handler may wait longer for an expert.
-func (x *exchange) rest() {
-	if x.frames {
+// clearWriteDeadline removes the deadline until the next write, because a handler may wait longer for an expert.
+func (x *exchange) clearWriteDeadline() {
+	if x.http2 {
 		_ = x.control.SetWriteDeadline(time.Time{}) // as above
 	}
 }
@@ -130,57 +130,58 @@ func (x *exchange) rest() {
 func (x *exchange) WriteHeader(status int) {
 	if x.status == 0 && status >= 200 {
 		x.status = status
-		if x.inside != nil && x.inside.Pattern == "" && status >= 400 {
-			x.refuse(status)
+		if x.routed != nil && x.routed.Pattern == "" && status >= 400 {
+			x.writeRouteError(status)
 			return
 		}
 	}
 	x.ResponseWriter.WriteHeader(status)
 }
 
-// refuse answers a request that the mux has no handler for, in the form of all errors, in place of the mux's plain text.
-func (x *exchange) refuse(status int) {
-	code, message := "not_found", "this server has no "+x.inside.URL.Path
+// writeRouteError answers a request for which the mux has no handler, in the error format of the API in place of the plain
+// text of the mux.
+func (x *exchange) writeRouteError(status int) {
+	code, message := "not_found", "this server has no "+x.routed.URL.Path
 	if status == http.StatusMethodNotAllowed {
-		code, message = "method_not_allowed", x.inside.URL.Path+" takes "+x.Header().Get("Allow")+" only, not "+x.inside.Method
+		code, message = "method_not_allowed", x.routed.URL.Path+" takes "+x.Header().Get("Allow")+" only, not "+x.routed.Method
 	}
-	if len(message) > maxRefusal {
-		message = message[:maxRefusal] + "..."
+	if len(message) > maxMessage {
+		message = message[:maxMessage] + "..."
 	}
-	r := x.inside
-	x.inside = nil
+	r := x.routed
+	x.routed = nil
 	access.WriteError(x, r, status, "invalid_request_error", code, strings.ToValidUTF8(message, "?"))
-	x.instead = true
+	x.replaced = true
 }
 
-// maxRefusal is the most bytes of a message that repeats a path.
-const maxRefusal = 200
+// maxMessage is the most bytes of a message that repeats a path.
+const maxMessage = 200
 
 func (x *exchange) Write(b []byte) (int, error) {
-	if x.instead {
+	if x.replaced {
 		return len(b), nil
 	}
 	if x.status == 0 {
 		x.status = http.StatusOK
 	}
-	x.extend(time.Now())
+	x.extendWriteDeadline(time.Now())
 	n, err := x.ResponseWriter.Write(b)
-	x.rest()
+	x.clearWriteDeadline()
 	x.bytes += int64(n)
 	return n, err
 }
 
-// Flush sends what was written, for handlers that stream.
+// Flush sends buffered data, for handlers that stream.
 func (x *exchange) Flush() {
-	x.extend(time.Now())
-	_ = x.control.Flush() // a writer that cannot flush sends later
-	x.rest()
+	x.extendWriteDeadline(time.Now())
+	_ = x.control.Flush() // a writer that cannot flush sends it later
+	x.clearWriteDeadline()
 }
 
 // Unwrap is for http.ResponseController.
 func (x *exchange) Unwrap() http.ResponseWriter { return x.ResponseWriter }
 
-// limitBody bounds the bytes of a request's body and the time in which it is read.
+// limitBody limits the size of a body, and the time to read it.
 func (x *exchange) limitBody(r *http.Request) {
 	if r.Body == nil || r.Body == http.NoBody {
 		return
@@ -189,8 +190,8 @@ func (x *exchange) limitBody(r *http.Request) {
 	r.Body = &body{http.MaxBytesReader(x.ResponseWriter, r.Body, int64(x.limits.Body)), x}
 }
 
-// body is the body of a request. When it has been read, the limit of time ends, because the connection is read further to
-// learn when the client goes away.
+// body is the body of a request. At its end, the read deadline is removed, because the server goes on reading from the
+// connection to notice when the client disconnects.
 type body struct {
 	io.ReadCloser
 	of *exchange
@@ -198,28 +199,28 @@ type body struct {
 
 func (b *body) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
-	b.of.read = true
+	b.of.bodyRead = true
 	if errors.Is(err, io.EOF) {
-		b.of.whole = true
+		b.of.bodyDone = true
 		_ = b.of.control.SetReadDeadline(time.Time{}) // as above
 	}
 	return n, err
 }
 
-// What is read, and how long, of a body that nobody wanted.
+// How much of an unread body is read, and for how long.
 const (
 	drainBytes = 256 << 20
 	drainTime  = 10 * time.Second
 )
 
-// drain reads what is left of a body after its request was answered, such as one that is too long. A client that sends all of a
-// body before it reads would find its connection reset otherwise, and no answer. HTTP/2 has another way to stop it.
+// drain reads the rest of a body after the response, for example of one that is too long. Otherwise a client that sends all
+// of the body before it reads would get a connection reset in place of the response. HTTP/2 does not need this.
 func (x *exchange) drain(r *http.Request, sent io.ReadCloser) {
-	waits := !x.read && r.Header.Get("Expect") != "" // it sends a body only if it is asked for
-	if sent == nil || sent == http.NoBody || x.whole || x.frames || waits {
+	waits := !x.bodyRead && r.Header.Get("Expect") != "" // the client sends the body only on request
+	if sent == nil || sent == http.NoBody || x.bodyDone || x.http2 || waits {
 		return
 	}
 	x.Flush()
 	_ = x.control.SetReadDeadline(time.Now().Add(min(drainTime, x.limits.BodyTime))) // as above
-	_, _ = io.CopyN(io.Discard, sent, drainBytes)                                    // whatever ends it, the request was answered
+	_, _ = io.CopyN(io.Discard, sent, drainBytes)                                    // errors do not matter, because the request was answered
 }

@@ -23,32 +23,32 @@ import (
 	"pipe/serve/policies"
 )
 
-// MonitorSettings say what the decisions of a policy are compared with, as pipe monitor does for a file.
+// MonitorSettings configure the monitor of a policy, which does in a server what pipe monitor does for a file.
 type MonitorSettings struct {
-	// Baseline is a cost tensor with rows that the policy was not trained on. Empty: nothing is compared.
+	// Baseline is a cost tensor with rows that the policy was not trained on. Empty: nothing is monitored.
 	Baseline config.Path `yaml:"baseline"`
 	Actions  config.Path `yaml:"actions"` // JSON file with the actions of a baseline that does not carry them
-	Policy   string      `yaml:"policy"`  // that is watched; empty: the default one
-	// State is a file that keeps what was seen through a restart. Empty: it is kept in memory only.
+	Policy   string      `yaml:"policy"`  // the monitored policy; empty: the default one
+	// State is a file that keeps the state of the monitor over a restart. Empty: it is kept in memory only.
 	State config.Path `yaml:"state"`
-	// Window is after how long the comparison of inputs and decisions begins again. 0: never.
+	// Window is the time after which the comparison of inputs and decisions starts again. 0: never.
 	Window    time.Duration `yaml:"window"`
-	Alpha     float64       `yaml:"alpha"`     // most probability that the alarm of outcomes ever rises by mistake
-	Tolerance float64       `yaml:"tolerance"` // by how much the mean outcome may exceed that of the baseline
-	Warn      float64       `yaml:"warn"`      // level of the tests of inputs, and of those of decisions
+	Alpha     float64       `yaml:"alpha"`     // bound on the probability that the alarm of outcomes is ever false
+	Tolerance float64       `yaml:"tolerance"` // by which the mean outcome may exceed that of the baseline
+	Warn      float64       `yaml:"warn"`      // significance level of the tests of inputs, and of those of decisions
 }
 
-// DefaultMonitorSettings are those of pipe monitor, with a window of a day. They name no baseline.
+// DefaultMonitorSettings are the defaults of pipe monitor, with a window of a day and without a baseline.
 func DefaultMonitorSettings() MonitorSettings {
 	o := monitor.DefaultOptions()
 	return MonitorSettings{Window: 24 * time.Hour, Alpha: o.Alpha, Tolerance: o.Tolerance, Warn: o.Warn}
 }
 
-// options are those of the monitor.
+// options returns the options of the monitor.
 func (s MonitorSettings) options(rt *ort.Runtime) monitor.Options {
 	o := monitor.DefaultOptions()
 	o.Actions, o.Alpha, o.Tolerance, o.Warn, o.Runtime = string(s.Actions), s.Alpha, s.Tolerance, s.Warn, rt
-	o.LossAlone = true // outcomes that are sent have no measured fees
+	o.LossAlone = true // reported outcomes have no measured fees
 	return o
 }
 
@@ -61,44 +61,44 @@ func (s MonitorSettings) Validate() error {
 	return p.Err()
 }
 
-// Bounds of what the monitor holds: requests that wait to be counted, rows that are counted together, and decisions whose
-// outcome has not come.
+// Limits of the monitor: requests that wait to be counted, rows of a batch, decisions that wait for their outcome, and how
+// often batches are counted and the state is saved.
 const (
-	monitorQueue    = 4096
-	monitorRows     = 512
-	monitorOutcomes = 1 << 17
-	monitorEvery    = 500 * time.Millisecond
-	monitorSaved    = time.Minute // between two times that the state is written
+	monitorQueue        = 4096
+	monitorRows         = 512
+	monitorOutcomes     = 1 << 17
+	monitorInterval     = 500 * time.Millisecond
+	monitorSaveInterval = time.Minute
 )
 
-// monitoring watches one policy. Requests only put what they decided into a queue; where it is full, they are not counted.
+// monitoring monitors one policy. Requests only put their decisions into a queue. While that is full, they are not counted.
 type monitoring struct {
 	settings MonitorSettings
 	policies *policies.Set
 	runtime  *ort.Runtime
 	log      *slog.Logger
 	name     string // of the policy
-	queue    chan watched
-	stop     context.CancelFunc // nothing more is counted or opened
+	queue    chan observation
+	stop     context.CancelFunc // ends run
 	skipped  atomic.Int64       // requests that were not counted
 	work     sync.WaitGroup
 	current  atomic.Pointer[monitor.Monitor] // only count replaces it
-	failed   atomic.Pointer[string]          // digest of the version that could not be opened; nil: none
+	failed   atomic.Pointer[string]          // digest of the version that cannot be monitored; nil: none
 
 	// The rest is only for count.
-	digest  string
-	refused time.Time // when the version was loaded that could not be opened
-	since   time.Time // when the window began
-	saved   time.Time // when what was seen was written to the file
+	digest      string
+	refused     time.Time // when the version that cannot be monitored was loaded
+	windowStart time.Time // when the window started
+	savedAt     time.Time // when the state was last saved
 
 	pending map[string]monitor.Outcome // decisions without an outcome, by id
-	order   []string                   // their ids, in the order of time: a ring
+	order   []string                   // their ids in order of time: a ring
 	next    int
 	rows    batch
 }
 
-// watched is a request that was decided, or an outcome.
-type watched struct {
+// observation is the decisions of a request, or an outcome.
+type observation struct {
 	digest   string
 	features []float32
 	decided  []int
@@ -107,7 +107,7 @@ type watched struct {
 	outcome  *decisionlog.Outcome
 }
 
-// batch is what is counted together.
+// batch is a number of observations that are counted together.
 type batch struct {
 	n        int // rows
 	features []float32
@@ -115,7 +115,7 @@ type batch struct {
 	outcomes []monitor.Outcome
 }
 
-// newMonitoring opens the baseline for the policy as it is now, and starts to count. The caller closes it.
+// newMonitoring opens the monitor for the current version of the policy, and starts to count. The caller closes it.
 func newMonitoring(ctx context.Context, s MonitorSettings, set *policies.Set, rt *ort.Runtime, log *slog.Logger) (*monitoring, error) {
 	p, err := set.Acquire(s.Policy)
 	if err != nil {
@@ -123,29 +123,30 @@ func newMonitoring(ctx context.Context, s MonitorSettings, set *policies.Set, rt
 	}
 	defer p.Release()
 	m := &monitoring{
-		settings: s, policies: set, runtime: rt, log: log, name: p.Name, queue: make(chan watched, monitorQueue),
-		pending: map[string]monitor.Outcome{}, order: make([]string, monitorOutcomes), saved: time.Now(),
+		settings: s, policies: set, runtime: rt, log: log, name: p.Name, queue: make(chan observation, monitorQueue),
+		pending: map[string]monitor.Outcome{}, order: make([]string, monitorOutcomes), savedAt: time.Now(),
 	}
 	if err := m.open(ctx, p.Digest, p.File); err != nil {
 		return nil, fmt.Errorf("monitor: %w", err)
 	}
 	ctx, m.stop = context.WithCancel(context.WithoutCancel(ctx))
-	m.work.Go(func() { m.count(ctx) })
+	m.work.Go(func() { m.run(ctx) })
 	return m, nil
 }
 
-// open watches a version of the policy in place of the one before, which can be asked while the baseline is decided.
+// open starts to monitor a version of the policy in place of the previous one. The status of the previous one is available
+// until then, because deciding the baseline takes time.
 func (m *monitoring) open(ctx context.Context, digest, file string) error {
 	now, err := monitor.Open(ctx, file, string(m.settings.Baseline), m.settings.options(m.runtime))
 	if err != nil {
 		return err
 	}
 	if now.Router().Digest() != digest {
-		return errors.Join(fmt.Errorf("%q is another version of the policy by now", file), now.Close())
+		return errors.Join(fmt.Errorf("%q has another version of the policy by now", file), now.Close())
 	}
 	m.restore(now)
 	old := m.current.Swap(now)
-	m.digest, m.since = digest, time.Now()
+	m.digest, m.windowStart = digest, time.Now()
 	clear(m.pending)
 	if old != nil {
 		return old.Close()
@@ -153,7 +154,7 @@ func (m *monitoring) open(ctx context.Context, digest, file string) error {
 	return nil
 }
 
-// restore goes on with the saved state, if it is one of this policy and baseline.
+// restore restores the saved state, if it is of the same policy and baseline.
 func (m *monitoring) restore(now *monitor.Monitor) {
 	if m.settings.State == "" {
 		return
@@ -166,16 +167,16 @@ func (m *monitoring) restore(now *monitor.Monitor) {
 		err = now.Restore(bytes.NewReader(text))
 	}
 	if err != nil {
-		m.log.Warn("the monitor begins again: its saved state is not one of this policy and baseline", "error", err.Error())
+		m.log.Warn("the monitor starts again: its saved state is of another policy or baseline", "error", err.Error())
 	}
 }
 
-// Add is of decision.Observer.
+// Add implements decision.Observer.
 func (m *monitoring) Add(name, digest string, info *policy.Info, records []*decisionlog.Record) {
 	if name != m.name {
 		return
 	}
-	w := watched{digest: digest}
+	w := observation{digest: digest}
 	for _, rec := range records {
 		if rec.IsFixed() {
 			continue
@@ -193,10 +194,10 @@ func (m *monitoring) Add(name, digest string, info *policy.Info, records []*deci
 		}
 		w.ids, w.pairs = append(w.ids, rec.ID), append(w.pairs, o)
 	}
-	m.put(w)
+	m.enqueue(w)
 }
 
-// atFilePrices reports whether a decision was made at the prices of the file, among all of its pairs.
+// atFilePrices reports whether a decision was made at the prices of the file, with all of its pairs available.
 func atFilePrices(rec *decisionlog.Record, info *policy.Info) bool {
 	if rec.Lambda != info.Lambda || rec.PairFees != nil || !slices.Equal(rec.Available, info.Actions.Mask()) {
 		return false
@@ -214,13 +215,13 @@ func atFilePrices(rec *decisionlog.Record, info *policy.Info) bool {
 	return true
 }
 
-// Shadow is of decision.Observer.
+// Shadow implements decision.Observer.
 func (m *monitoring) Shadow(*decisionlog.Record, decisionlog.Shadow, bool) {}
 
-// Outcome is of decision.Observer.
-func (m *monitoring) Outcome(o decisionlog.Outcome) { m.put(watched{outcome: &o}) }
+// Outcome implements decision.Observer.
+func (m *monitoring) Outcome(o decisionlog.Outcome) { m.enqueue(observation{outcome: &o}) }
 
-func (m *monitoring) put(w watched) {
+func (m *monitoring) enqueue(w observation) {
 	select {
 	case m.queue <- w:
 	default:
@@ -228,32 +229,32 @@ func (m *monitoring) put(w watched) {
 	}
 }
 
-// count takes what was put into the queue until ctx ends.
-func (m *monitoring) count(ctx context.Context) {
-	tick := time.NewTicker(monitorEvery)
+// run counts the observations in the queue until ctx ends.
+func (m *monitoring) run(ctx context.Context) {
+	tick := time.NewTicker(monitorInterval)
 	defer tick.Stop()
 	for {
 		select {
 		case w := <-m.queue:
-			m.take(ctx, w)
+			m.add(ctx, w)
 		case <-ctx.Done():
 			for len(m.queue) > 0 {
-				m.take(ctx, <-m.queue)
+				m.add(ctx, <-m.queue)
 			}
 			m.flush()
 			return
 		case <-tick.C:
 			m.flush()
-			m.renew()
-			m.keep()
+			m.restartWindow()
+			m.saveIfDue()
 		}
 	}
 }
 
-// take adds a request or an outcome to the batch.
-func (m *monitoring) take(ctx context.Context, w watched) {
+// add adds an observation to the batch.
+func (m *monitoring) add(ctx context.Context, w observation) {
 	if w.outcome != nil {
-		m.join(w.outcome)
+		m.addOutcome(w.outcome)
 		return
 	}
 	if w.digest != m.digest && !m.follow(ctx, w.digest) {
@@ -271,21 +272,21 @@ func (m *monitoring) take(ctx context.Context, w watched) {
 	}
 }
 
-// follow watches the version of the policy that decided a request, if it is the one that is served. It reports whether it
-// could.
+// follow starts to monitor the version of the policy that decided a request, if that is the served one. It reports whether
+// it succeeded.
 func (m *monitoring) follow(ctx context.Context, digest string) bool {
 	p, err := m.policies.Acquire(m.name)
 	if err != nil {
-		return false // it is not served any more
+		return false // it is no longer served
 	}
 	served, loaded, file := p.Digest, p.Loaded, p.File
 	p.Release()
 	if served != digest || loaded.Equal(m.refused) || ctx.Err() != nil {
-		return false // the request is older than the version, or the version was tried before, or the server stops
+		return false // the request is older than the version, the version failed before, or the server stops
 	}
 	m.flush()
 	if err := m.open(ctx, digest, file); err != nil {
-		m.refused = loaded // it is not tried again for every request
+		m.refused = loaded // so that it is not tried again for every request
 		m.failed.Store(&digest)
 		m.log.Error("the new version of the policy is not monitored", "policy", m.name, "error", err.Error())
 		return false
@@ -293,8 +294,8 @@ func (m *monitoring) follow(ctx context.Context, digest string) bool {
 	return true
 }
 
-// join adds an outcome to the batch, if its decision is known.
-func (m *monitoring) join(o *decisionlog.Outcome) {
+// addOutcome adds an outcome to the batch, if its decision is known.
+func (m *monitoring) addOutcome(o *decisionlog.Outcome) {
 	loss, ok := o.LossOf()
 	of, known := m.pending[o.ID]
 	if !ok || !known {
@@ -320,26 +321,26 @@ func (m *monitoring) flush() {
 	m.rows = batch{0, b.features[:0], b.decided[:0], b.outcomes[:0]}
 }
 
-// renew begins a new window where the last one has ended.
-func (m *monitoring) renew() {
-	if m.settings.Window > 0 && time.Since(m.since) >= m.settings.Window {
-		m.since = time.Now()
+// restartWindow starts a new window if the last one has ended.
+func (m *monitoring) restartWindow() {
+	if m.settings.Window > 0 && time.Since(m.windowStart) >= m.settings.Window {
+		m.windowStart = time.Now()
 		m.current.Load().NewWindow()
 	}
 }
 
-// keep saves what was seen, if the last time is a while ago: what a crash can forget.
-func (m *monitoring) keep() {
-	if time.Since(m.saved) < monitorSaved {
+// saveIfDue saves the state if monitorSaveInterval has passed. A crash loses what was counted since.
+func (m *monitoring) saveIfDue() {
+	if time.Since(m.savedAt) < monitorSaveInterval {
 		return
 	}
-	m.saved = time.Now()
+	m.savedAt = time.Now()
 	if err := m.save(); err != nil {
-		m.log.Error("what the monitor has seen is not saved", "error", err.Error())
+		m.log.Error("the state of the monitor could not be saved", "error", err.Error())
 	}
 }
 
-// save writes what was seen to the file of the settings. Without one it does nothing.
+// save writes the state to the file of the settings. Without one it does nothing.
 func (m *monitoring) save() error {
 	if m.settings.State == "" {
 		return nil
@@ -351,7 +352,7 @@ func (m *monitoring) save() error {
 	return atomicfile.WriteFile(string(m.settings.State), b.Bytes())
 }
 
-// close counts the rest, and saves and frees the monitor. What is put later is not counted.
+// close counts the rest of the queue, saves the state and closes the monitor. Later observations are not counted.
 func (m *monitoring) close() error {
 	m.stop()
 	m.work.Wait()

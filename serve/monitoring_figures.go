@@ -6,10 +6,10 @@ import (
 	"pipe/pipeline/monitor"
 )
 
-// monitorFigures reads what the monitor found when metrics are asked for.
+// monitorFigures collects the metrics of a monitor when they are scraped.
 type monitorFigures struct{ of *monitoring }
 
-// describeMonitor makes the description of a metric of the monitor.
+// describeMonitor describes a metric of the monitor.
 func describeMonitor(name, help string, labels ...string) *prometheus.Desc {
 	return prometheus.NewDesc("pipe_monitor_"+name, help, append([]string{"policy"}, labels...), nil)
 }
@@ -28,14 +28,14 @@ var (
 	monitorSkipped  = describeMonitor("skipped", "Requests that were not counted because too many waited.")
 )
 
-// Describe is of prometheus.Collector.
+// Describe implements prometheus.Collector.
 func (f monitorFigures) Describe(to chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{monitorVerdict, monitorWatched, monitorSeen, monitorChanged, monitorKnown, monitorMean, monitorResidual, monitorEvidence, monitorRisesAt, monitorSkipped} {
 		to <- d
 	}
 }
 
-// Collect is of prometheus.Collector.
+// Collect implements prometheus.Collector.
 func (f monitorFigures) Collect(to chan<- prometheus.Metric) {
 	s := f.of.status()
 	set := func(d *prometheus.Desc, value float64, labels ...string) {
@@ -65,7 +65,7 @@ func (f monitorFigures) Collect(to chan<- prometheus.Metric) {
 	}
 }
 
-// verdictNumber is a verdict as a metric.
+// verdictNumber is the value of a verdict as a metric.
 func verdictNumber(v monitor.Verdict) float64 {
 	switch v {
 	case monitor.OK:

@@ -6,11 +6,11 @@ import (
 	"pipe/pipeline/monitor"
 )
 
-// status is what was found so far of the version that is served. While that one is not watched, it is what was found of the version
-// before, without verdicts.
+// status returns the findings about the served version. If that is not monitored yet, it returns those about the previous
+// version, without verdicts.
 func (m *monitoring) status() *monitor.Status {
 	of := m.current.Load().Status()
-	served, why := m.unwatched(of.Policy.Digest)
+	served, why := m.whyUnwatched(of.Policy.Digest)
 	if why == "" {
 		return of
 	}
@@ -21,8 +21,8 @@ func (m *monitoring) status() *monitor.Status {
 	return &s
 }
 
-// unwatched says why the served version is not the watched one, with its digest; "" if it is.
-func (m *monitoring) unwatched(watched string) (served, why string) {
+// whyUnwatched returns why the served version is not the monitored one, and its digest; "" if it is.
+func (m *monitoring) whyUnwatched(watched string) (served, why string) {
 	p, err := m.policies.Acquire(m.name)
 	if err != nil {
 		return "", "the policy is not served; the figures are of the version " + watched

@@ -99,7 +99,7 @@ func (v *versions) serve(t *testing.T, version byte) {
 
 // decided puts a request that a version decided into the queue.
 func (v *versions) decided(version byte) {
-	v.put(watched{digest: v.digest[version], features: make([]float32, 4)})
+	v.enqueue(observation{digest: v.digest[version], features: make([]float32, 4)})
 }
 
 // watches waits until a version is watched, and has had a number of rows.

@@ -19,7 +19,10 @@ import (
 	"pipe/pipeline/decide/decidetest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	orttest.SkipExamples()
+	goleak.VerifyTestMain(m)
+}
 
 // running is a server that a test started.
 type running struct {

@@ -18,39 +18,40 @@ import (
 	"pipe/serve/metrics"
 )
 
-// Options are what the program gives a server besides its configuration.
+// Options are what a program passes to a server besides the configuration.
 type Options struct {
 	Log     io.Writer  // of JSON lines; nil: none
 	Runtime ort.Config // which ONNX Runtime, on which device
 	Version string     // of the program
-	// Reread reads the configuration again, for Reload, which takes the section of the gateway from it. nil: the configuration
-	// stays as it was, and only the files that it names are read again.
+	// Reread reads the configuration again for Reload, which uses the section of the gateway. nil: the configuration does not
+	// change, and Reload reads only the files that it names.
 	Reread func() (Config, error)
 }
 
 // Server serves policies. Only New makes one.
 type Server struct {
-	config   Config
-	reread   func() (Config, error) // nil: the configuration stays
-	log      *slog.Logger
-	registry *prometheus.Registry
-	metrics  *metrics.Metrics
-	secrets  *access.Secrets
-	access   *access.Access
-	certs    *access.Certificates // nil without TLS
-	gate     *access.Gate
-	parts    parts
-	mux      *http.ServeMux
-	http     *http.Server
-	grpc     *grpc.Server // nil without gRPC
-	open     listeners
-	draining atomic.Bool
-	checking bool           // what keys have used is not saved
-	closers  []func() error // in the order in which things were opened
+	config    Config
+	reread    func() (Config, error) // nil: the configuration does not change
+	log       *slog.Logger
+	registry  *prometheus.Registry
+	metrics   *metrics.Metrics
+	secrets   *access.Secrets
+	access    *access.Access
+	certs     *access.Certificates // nil without TLS
+	gate      *access.Gate
+	parts     parts
+	mux       *http.ServeMux
+	http      *http.Server
+	grpc      *grpc.Server // nil without gRPC
+	open      listeners
+	addresses Addresses
+	draining  atomic.Bool
+	checking  bool           // it is opened by Check: usage of keys is not saved
+	closers   []func() error // in the order of opening
 }
 
-// New opens everything that the configuration names and starts to listen, but answers nothing before Run. The caller calls
-// Run, or Close.
+// New opens everything that the configuration names, and starts to listen. Requests are answered by Run. The caller must
+// call Run or Close.
 func New(ctx context.Context, c Config, o Options) (*Server, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
@@ -65,10 +66,10 @@ func New(ctx context.Context, c Config, o Options) (*Server, error) {
 	return s, nil
 }
 
-// assemble opens everything but the listeners. After an error, the caller closes what there is.
+// assemble opens everything but the listeners. After an error, the caller closes the server.
 func assemble(ctx context.Context, c Config, o Options) (*Server, error) {
 	s := prepare(c, o)
-	for _, open := range append(s.first(ctx, o), s.rest(ctx, o)...) {
+	for _, open := range append(s.openBasics(ctx, o), s.openServices(ctx, o)...) {
 		if err := open(); err != nil {
 			return s, err
 		}
@@ -78,7 +79,7 @@ func assemble(ctx context.Context, c Config, o Options) (*Server, error) {
 	return s, nil
 }
 
-// prepare makes a server that has opened nothing.
+// prepare makes a server that has opened nothing yet.
 func prepare(c Config, o Options) *Server {
 	s := &Server{config: c, reread: o.Reread, mux: http.NewServeMux()}
 	s.openLog(o.Log)
@@ -86,12 +87,13 @@ func prepare(c Config, o Options) *Server {
 	return s
 }
 
-// first are the parts that need no other, and rest those that need all of them.
-func (s *Server) first(ctx context.Context, o Options) []func() error {
+// openBasics returns functions that open the parts that need no others. They can be called even if one of them fails.
+func (s *Server) openBasics(ctx context.Context, o Options) []func() error {
 	return []func() error{s.openKeys, s.openCertificate, func() error { return s.openPolicies(ctx, o.Runtime) }}
 }
 
-func (s *Server) rest(ctx context.Context, o Options) []func() error {
+// openServices returns functions that open the parts that need all earlier ones.
+func (s *Server) openServices(ctx context.Context, o Options) []func() error {
 	return []func() error{
 		s.openDecisionLog,
 		s.openDecider,
@@ -102,18 +104,18 @@ func (s *Server) rest(ctx context.Context, o Options) []func() error {
 	}
 }
 
-// openLog makes the logger. Whatever a message holds, no secret is written.
+// openLog makes the logger, which hides secrets in all messages.
 func (s *Server) openLog(w io.Writer) {
 	s.secrets = &access.Secrets{}
 	if w == nil {
 		w = io.Discard
 	}
 	var level slog.Level
-	_ = level.UnmarshalText([]byte(s.config.Logs.Level)) // Validate knows the words
+	_ = level.UnmarshalText([]byte(s.config.Logs.Level)) // Validate has checked it
 	s.log = slog.New(slog.NewJSONHandler(s.secrets.Writer(w), &slog.HandlerOptions{Level: level}))
 }
 
-// openMetrics makes the collectors of the server, of the process and of Go.
+// openMetrics registers the metrics of the server, of the process and of Go.
 func (s *Server) openMetrics(version string) {
 	s.registry = prometheus.NewRegistry()
 	s.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
@@ -136,7 +138,7 @@ func (s *Server) openKeys() (err error) {
 	return nil
 }
 
-// openCertificate reads the certificate, if there is to be one.
+// openCertificate reads the certificate, if TLS is on.
 func (s *Server) openCertificate() error {
 	if !s.config.TLS.On() {
 		return nil
@@ -149,7 +151,7 @@ func (s *Server) openCertificate() error {
 	return nil
 }
 
-// routeOperation adds what operators ask for.
+// routeOperation adds the routes for operators.
 func (s *Server) routeOperation() {
 	s.mux.HandleFunc("GET /healthz", s.serveLive)
 	s.mux.HandleFunc("GET /readyz", s.serveReady)
@@ -157,20 +159,20 @@ func (s *Server) routeOperation() {
 	s.mux.Handle("GET /metrics", promhttp.HandlerFor(s.registry, promhttp.HandlerOpts{ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelError)}))
 }
 
-// buildHTTP puts around the routes what every request passes, from the outside in: its id, limits and count; its origin; its
-// key; its place in the queue.
+// buildHTTP makes the HTTP server. Its middleware is, from the outside in: id, time limits and metrics of the request; check
+// of the origin; check of the key; queue.
 func (s *Server) buildHTTP() {
-	w := &watcher{s.config.Limits, s.config.Logs.Requests, s.metrics, s.parts.figures, s.log}
+	w := &requestLogger{s.config.Limits, s.config.Logs.Requests, s.metrics, s.parts.figures, s.log}
 	localOnly := !s.access.Needed() && s.config.isLocal()
-	handler := w.wrap(access.SameSite(localOnly, s.metrics, s.access.Wrap(s.gate.Wrap(inner(s.mux)))))
+	handler := w.wrap(access.SameSite(localOnly, s.metrics, s.access.Wrap(s.gate.Wrap(innermost(s.mux)))))
 	l := s.config.Limits
 	s.http = &http.Server{
 		Handler: handler, ReadHeaderTimeout: l.HeaderTime, IdleTimeout: l.IdleTime, MaxHeaderBytes: l.Header,
-		ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug), // clients that speak no HTTP, and the like
+		ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug), // such as clients that do not speak HTTP
 	}
 }
 
-// Close frees everything. It is for a server that does not run; Run closes by itself. It is idempotent.
+// Close closes a server that is never run; Run closes the server itself. It is idempotent.
 func (s *Server) Close() error {
 	problems := []error{s.open.close()}
 	for i := len(s.closers) - 1; i >= 0; i-- {

@@ -18,16 +18,16 @@ import (
 	"pipe/serve/policies"
 )
 
-// Report says what a configuration would serve, and what is wrong with it. It holds no secret.
+// Report says what a configuration would serve, and what is wrong with it. It contains no secrets.
 type Report struct {
 	HTTP     string         `json:"http"`
 	GRPC     string         `json:"grpc,omitempty"`
-	TLS      string         `json:"tls,omitempty"` // until when the certificate is valid
+	TLS      string         `json:"tls,omitempty"` // when the certificate expires
 	Policies []PolicyReport `json:"policies"`
 	Log      string         `json:"log,omitempty"` // folder of the decision log
-	Experts  []string       `json:"experts"`       // behind the gateway; nothing was sent to them
+	Experts  []string       `json:"experts"`       // of the gateway; nothing was sent to them
 	Keys     []KeyReport    `json:"keys"`          // of callers
-	Notes    []string       `json:"notes"`         // what is good to know
+	Notes    []string       `json:"notes"`         // remarks that are no problems
 	Problems []string       `json:"problems"`      // why the server would not start, or what it would leave out
 
 	errs []error // the problems
@@ -38,7 +38,7 @@ type PolicyReport struct {
 	Name    string   `json:"name"`
 	Digest  string   `json:"digest"`
 	Default bool     `json:"default"`
-	Input   string   `json:"input"` // besides features: text, image or row
+	Input   string   `json:"input"` // what it takes besides features: text, image or row
 	Dim     int      `json:"features"`
 	Pairs   []string `json:"pairs"`
 }
@@ -50,7 +50,7 @@ type KeyReport struct {
 	Limits string `json:"limits"` // in words
 }
 
-// CheckError says that a configuration was checked and has problems. The report lists them.
+// CheckError means that a configuration has problems. The report lists them.
 type CheckError struct {
 	Problems int
 	errs     []error
@@ -66,17 +66,17 @@ func (e *CheckError) Error() string {
 // Unwrap returns the problems.
 func (e *CheckError) Unwrap() []error { return e.errs }
 
-// Check opens everything that the configuration names except listeners and the decision log, which a running server may
-// hold, and closes it again. Nothing is sent to experts, and no file is written. A problem is in the report, not an error.
+// Check opens everything that the configuration names, and closes it again. It does not open listeners and the decision log,
+// which a running server may use. It sends nothing to experts and writes no file. Problems are in the report.
 func Check(ctx context.Context, c Config, o Options) *Report {
 	r := &Report{HTTP: c.Listen, GRPC: c.GRPC, Log: string(c.Log.Folder), Policies: []PolicyReport{}, Experts: []string{}, Keys: []KeyReport{}, Notes: []string{}, Problems: []string{}}
 	r.add(c.Validate())
 	if len(r.Problems) == 0 {
 		read := c
-		read.Log.Folder, read.Monitor.State = "", "" // of a running server
+		read.Log.Folder, read.Monitor.State = "", "" // they may belong to a running server
 		s := prepare(read, o)
 		s.checking = true
-		s.tryAll(ctx, o, r)
+		s.openForCheck(ctx, o, r)
 		s.describe(ctx, r)
 		r.add(s.Close())
 	}
@@ -84,13 +84,13 @@ func Check(ctx context.Context, c Config, o Options) *Report {
 	return r
 }
 
-// tryAll opens everything that can be opened, so that the report has every problem and not the first only.
-func (s *Server) tryAll(ctx context.Context, o Options, r *Report) {
-	for _, open := range s.first(ctx, o) {
+// openForCheck opens as much as possible, so that the report has every problem and not only the first one.
+func (s *Server) openForCheck(ctx context.Context, o Options, r *Report) {
+	for _, open := range s.openBasics(ctx, o) {
 		r.add(open())
 	}
 	if len(r.Problems) == 0 {
-		for _, open := range s.rest(ctx, o) {
+		for _, open := range s.openServices(ctx, o) {
 			if err := open(); err != nil {
 				r.add(err)
 				break
@@ -101,7 +101,7 @@ func (s *Server) tryAll(ctx context.Context, o Options, r *Report) {
 		return
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.config.Policies.Encoders)) {
-		if file := s.config.Policies.Encoders[name]; filepath.Ext(file) == ".json" { // else it may be the name of a model
+		if file := s.config.Policies.Encoders[name]; filepath.Ext(file) == ".json" { // others may be names of models
 			r.addMissing("policies.encoders."+name, file)
 		}
 	}
@@ -116,7 +116,7 @@ func (s *Server) tryAll(ctx context.Context, o Options, r *Report) {
 	}
 }
 
-// addMissing adds a problem if there is no such file and no problem names it yet.
+// addMissing adds a problem if a file does not exist and no problem names it yet.
 func (r *Report) addMissing(key, file string) {
 	if file == "" || slices.ContainsFunc(r.Problems, func(line string) bool { return strings.Contains(line, file) }) {
 		return
@@ -126,7 +126,7 @@ func (r *Report) addMissing(key, file string) {
 	}
 }
 
-// Err is a *CheckError if there are problems.
+// Err returns a *CheckError if there are problems.
 func (r *Report) Err() error {
 	if len(r.Problems) > 0 {
 		return &CheckError{len(r.Problems), r.errs}
@@ -134,7 +134,7 @@ func (r *Report) Err() error {
 	return nil
 }
 
-// add adds an error's lines to the problems.
+// add adds the lines of an error to the problems.
 func (r *Report) add(err error) {
 	if err != nil {
 		r.Problems, r.errs = append(r.Problems, config.Lines(err)...), append(r.errs, err)
@@ -184,7 +184,7 @@ func (s *Server) describePolicies(ctx context.Context, r *Report) {
 	}
 }
 
-// notes adds what is good to know although it is no problem.
+// notes adds remarks about the configuration that are no problems.
 func (r *Report) notes(c *Config) {
 	log := c.Log.Folder
 	note := func(yes bool, text string) {

@@ -18,7 +18,7 @@ import (
 	"pipe/serve/access"
 )
 
-// buildGRPC makes the server of gRPC, with the rules of HTTP.
+// buildGRPC makes the gRPC server. It has the same rules as HTTP.
 func (s *Server) buildGRPC() error {
 	if s.config.GRPC == "" {
 		return nil
@@ -42,12 +42,12 @@ func (s *Server) buildGRPC() error {
 	return nil
 }
 
-// call is what a call over gRPC becomes.
+// call is a gRPC call, for the log.
 type call struct{ caller string }
 
 type callKey struct{}
 
-// keepCaller is the innermost interceptor: it keeps who calls.
+// keepCaller is the innermost interceptor. It stores the caller for the log.
 func keepCaller(ctx context.Context, request any, _ *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
 	if c, ok := ctx.Value(callKey{}).(*call); ok {
 		c.caller = access.CallerOf(ctx).Name
@@ -55,11 +55,11 @@ func keepCaller(ctx context.Context, request any, _ *grpc.UnaryServerInfo, next 
 	return next(ctx, request)
 }
 
-// watchCall is what happens to every call: an id, a count, a line in the log, and an error where its handler ends in a panic.
+// watchCall is the outermost interceptor. It gives a call an id, counts and logs it, and turns a panic into an error.
 func (s *Server) watchCall(ctx context.Context, request any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (answer any, err error) {
 	began := time.Now()
 	md, _ := metadata.FromIncomingContext(ctx)
-	id, trace := requestID(first(md.Get(headerRequest))), continued(first(md.Get(headerTrace)))
+	id, trace := requestID(first(md.Get(headerRequest))), traceFor(first(md.Get(headerTrace)))
 	md = md.Copy()
 	md.Set(headerRequest, id)
 	md.Set(headerTrace, trace.String())
@@ -75,7 +75,7 @@ func (s *Server) watchCall(ctx context.Context, request any, info *grpc.UnarySer
 	return next(ctx, request)
 }
 
-// watchStream is watchCall for calls that stream, which only describe the server.
+// watchStream is watchCall for streaming calls, which only exist for health checks and reflection.
 func (s *Server) watchStream(server any, stream grpc.ServerStream, info *grpc.StreamServerInfo, next grpc.StreamHandler) (err error) {
 	began := time.Now()
 	defer func() {
@@ -87,14 +87,14 @@ func (s *Server) watchStream(server any, stream grpc.ServerStream, info *grpc.St
 	return next(server, stream)
 }
 
-// panicked logs a panic of a handler. The client learns only that there was one.
+// panicked logs a panic of a handler, and returns an error for the client without its details.
 func (s *Server) panicked(p any, id, method string) error {
 	s.metrics.Panic()
 	s.log.Error("a handler ended in a panic", "request", id, "route", method, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
 	return status.Error(codes.Internal, "the server failed; its log has the reason under this request's id")
 }
 
-// endedCall counts and logs a call. The code is that of HTTP which means the same.
+// endedCall counts and logs a call, with the equivalent HTTP status.
 func (s *Server) endedCall(ctx context.Context, c *call, method, id, trace string, took time.Duration, err error) {
 	code := httpStatus(status.Code(err))
 	s.metrics.Request(method, code, took)
@@ -105,7 +105,7 @@ func (s *Server) endedCall(ctx context.Context, c *call, method, id, trace strin
 	}
 }
 
-// httpStatus is the status of HTTP that means the same as a code of gRPC.
+// httpStatus returns the HTTP status that is equivalent to a gRPC code.
 func httpStatus(c codes.Code) int {
 	switch c {
 	case codes.OK:
@@ -134,7 +134,7 @@ func httpStatus(c codes.Code) int {
 	return 500
 }
 
-// first is the first of values, "" without any.
+// first returns the first value, "" if there is none.
 func first(values []string) string {
 	if len(values) == 0 {
 		return ""

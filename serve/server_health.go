@@ -5,12 +5,12 @@ import (
 	"net/http"
 )
 
-// serveLive says that the process answers.
+// serveLive is the liveness check.
 func (s *Server) serveLive(w http.ResponseWriter, _ *http.Request) {
 	writeJSON(w, http.StatusOK, map[string]any{"live": true})
 }
 
-// serveReady says whether requests should be sent here.
+// serveReady is the readiness check.
 func (s *Server) serveReady(w http.ResponseWriter, _ *http.Request) {
 	if reason := s.notReady(); reason != "" {
 		writeJSON(w, http.StatusServiceUnavailable, map[string]any{"ready": false, "reason": reason})
@@ -19,7 +19,7 @@ func (s *Server) serveReady(w http.ResponseWriter, _ *http.Request) {
 	writeJSON(w, http.StatusOK, map[string]any{"ready": true})
 }
 
-// notReady is why requests should be sent elsewhere, "" if they should not.
+// notReady returns why the server is not ready, "" if it is.
 func (s *Server) notReady() string {
 	if s.draining.Load() {
 		return "the server is stopping"
@@ -30,10 +30,10 @@ func (s *Server) notReady() string {
 	return ""
 }
 
-// Ready reports whether requests should be sent here.
+// Ready reports whether the server accepts requests.
 func (s *Server) Ready() bool { return s.notReady() == "" }
 
-// writeJSON answers with a value.
+// writeJSON writes a value as the response.
 func writeJSON(w http.ResponseWriter, status int, v any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/net/netutil"
 )
 
-// listeners are where connections come in.
+// listeners are the open listeners.
 type listeners struct {
 	http, grpc net.Listener // nil: none
 }
@@ -31,16 +31,25 @@ func (l *listeners) close() error {
 
 // listen opens the addresses of the configuration.
 func (s *Server) listen(ctx context.Context) (err error) {
+	secure := ""
+	if s.certs != nil {
+		secure = "s"
+	}
 	if s.open.http, err = s.listenOn(ctx, s.config.Listen); err != nil {
 		return err
 	}
+	s.addresses.HTTP = "http" + secure + "://" + s.open.http.Addr().String()
 	if s.certs != nil {
 		s.open.http = tls.NewListener(s.open.http, s.certs.Config("h2", "http/1.1"))
 	}
-	if s.config.GRPC != "" {
-		s.open.grpc, err = s.listenOn(ctx, s.config.GRPC)
+	if s.config.GRPC == "" {
+		return nil
 	}
-	return err
+	if s.open.grpc, err = s.listenOn(ctx, s.config.GRPC); err != nil {
+		return err
+	}
+	s.addresses.GRPC = "grpc" + secure + "://" + s.open.grpc.Addr().String()
+	return nil
 }
 
 func (s *Server) listenOn(ctx context.Context, address string) (net.Listener, error) {
@@ -51,21 +60,11 @@ func (s *Server) listenOn(ctx context.Context, address string) (net.Listener, er
 	return netutil.LimitListener(l, s.config.Limits.Connections), nil
 }
 
-// Addresses are where a server can be reached.
+// Addresses are the addresses of a server.
 type Addresses struct {
 	HTTP string `json:"http"`           // a URL, such as http://127.0.0.1:8080
 	GRPC string `json:"grpc,omitempty"` // such as grpc://127.0.0.1:8081; grpcs with TLS
 }
 
-// Addresses returns the addresses with the ports that were taken.
-func (s *Server) Addresses() Addresses {
-	secure := ""
-	if s.certs != nil {
-		secure = "s"
-	}
-	a := Addresses{HTTP: "http" + secure + "://" + s.open.http.Addr().String()}
-	if s.open.grpc != nil {
-		a.GRPC = "grpc" + secure + "://" + s.open.grpc.Addr().String()
-	}
-	return a
-}
+// Addresses returns the addresses of the server. Where the configuration has port 0, they have the port that was chosen.
+func (s *Server) Addresses() Addresses { return s.addresses }

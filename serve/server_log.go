@@ -8,52 +8,52 @@ import (
 	"pipe/pipeline/decisionlog"
 )
 
-// lookEvery is how often the state of the decision log is looked at, and lostEvery how often lost decisions are reported
-// while more are lost.
+// logCheckInterval is how often the state of the decision log is checked. lostInterval is how often lost decisions are
+// reported while more are lost.
 const (
-	lookEvery = time.Second
-	lostEvery = time.Minute
+	logCheckInterval = time.Second
+	lostInterval     = time.Minute
 )
 
-// watchLog reports changes of the decision log's state, until ctx ends.
+// watchLog reports changes of the state of the decision log, until ctx ends.
 func (s *Server) watchLog(ctx context.Context) {
 	if s.parts.log == nil {
 		return
 	}
 	r := &logReporter{log: s.log}
-	tick := time.NewTicker(lookEvery)
+	tick := time.NewTicker(logCheckInterval)
 	defer tick.Stop()
 	for {
 		select {
 		case <-ctx.Done():
-			r.look(s.parts.log.Stats(), time.Now(), true)
+			r.report(s.parts.log.Stats(), time.Now(), true)
 			return
 		case now := <-tick.C:
-			r.look(s.parts.log.Stats(), now, false)
+			r.report(s.parts.log.Stats(), now, false)
 		}
 	}
 }
 
-// logReporter writes to the server's log when the decision log stops, when it goes on, and how many decisions were lost.
+// logReporter reports to the server's log when the decision log stops or resumes, and how many decisions were lost.
 type logReporter struct {
-	log     *slog.Logger
-	stopped bool
-	dropped int64     // that were reported
-	told    time.Time // when
+	log           *slog.Logger
+	stopped       bool
+	reportedDrops int64     // decisions that were reported as lost
+	reported      time.Time // when they were
 }
 
-// look reports what has changed. With last, the decisions that were lost are reported at once.
-func (r *logReporter) look(s decisionlog.Stats, now time.Time, last bool) {
-	goesOn := r.stopped && !s.Stopped
+// report reports what has changed. With last, lost decisions are reported at once.
+func (r *logReporter) report(s decisionlog.Stats, now time.Time, last bool) {
+	resumed := r.stopped && !s.Stopped
 	switch {
 	case s.Stopped && !r.stopped:
 		r.log.Error("the decision log has stopped: nothing can be written", "error", s.LastError)
-	case goesOn:
+	case resumed:
 		r.log.Info("the decision log goes on")
 	}
 	r.stopped = s.Stopped
-	if lost := s.Dropped - r.dropped; lost > 0 && (last || goesOn || now.Sub(r.told) >= lostEvery) {
+	if lost := s.Dropped - r.reportedDrops; lost > 0 && (last || resumed || now.Sub(r.reported) >= lostInterval) {
 		r.log.Error("decisions were lost: they are not in the decision log", "decisions", lost, "error", s.LastError)
-		r.dropped, r.told = s.Dropped, now
+		r.reportedDrops, r.reported = s.Dropped, now
 	}
 }

@@ -20,7 +20,7 @@ func TestLogReporter(t *testing.T) {
 		if second >= 10 {
 			s = decisionlog.Stats{Stopped: second < 150, LastError: full, Dropped: 7 * int64(min(second, 150)-10)}
 		}
-		r.look(s, began.Add(time.Duration(second)*time.Second), second == 199)
+		r.report(s, began.Add(time.Duration(second)*time.Second), second == 199)
 	}
 	text := b.String()
 	for line, times := range map[string]int{"has stopped": 1, "goes on": 1, "decisions were lost": 4, `"decisions":7,`: 1, `"decisions":420,`: 2, `"decisions":133,`: 1} {

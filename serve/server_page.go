@@ -7,31 +7,31 @@ import (
 	"pipe/serve/decision"
 )
 
-// observers are several that see decisions.
+// observers forwards to several observers.
 type observers []decision.Observer
 
-// Add is of decision.Observer.
+// Add implements decision.Observer.
 func (all observers) Add(name, digest string, info *policy.Info, records []*decisionlog.Record) {
 	for _, o := range all {
 		o.Add(name, digest, info, records)
 	}
 }
 
-// Shadow is of decision.Observer.
+// Shadow implements decision.Observer.
 func (all observers) Shadow(of *decisionlog.Record, shadow decisionlog.Shadow, agrees bool) {
 	for _, o := range all {
 		o.Shadow(of, shadow, agrees)
 	}
 }
 
-// Outcome is of decision.Observer.
+// Outcome implements decision.Observer.
 func (all observers) Outcome(o decisionlog.Outcome) {
 	for _, one := range all {
 		one.Outcome(o)
 	}
 }
 
-// openPage adds the page, and lets it and the monitor see the decisions.
+// openPage adds the dashboard, and makes it and the monitor observers of the decisions.
 func (s *Server) openPage(version string) error {
 	s.parts.figures = dashboard.NewCollector(s.config.Page)
 	seen := observers{s.parts.figures}
@@ -51,7 +51,8 @@ func (s *Server) openPage(version string) error {
 	return nil
 }
 
-// breakerStates are the circuit breakers of the gateway for the page, which is asked for only after the gateway was opened.
+// breakerStates returns the circuit breakers of the gateway for the dashboard. It is called only after the gateway was
+// opened.
 func (s *Server) breakerStates() []dashboard.Breaker {
 	var all []dashboard.Breaker
 	for _, b := range s.parts.gateway.Breakers() {
@@ -60,13 +61,13 @@ func (s *Server) breakerStates() []dashboard.Breaker {
 	return all
 }
 
-// logState is the decision log for the page.
+// logState returns the state of the decision log for the dashboard.
 func (s *Server) logState() *dashboard.LogState {
 	l := s.parts.log.Stats()
 	return &dashboard.LogState{Records: l.Records, Bytes: l.Bytes, Lag: l.Lag.Seconds(), Errors: l.Errors, Stopped: l.Stopped}
 }
 
-// monitorState is what the monitor found, for the page.
+// monitorState returns the state of the monitor for the dashboard.
 func (s *Server) monitorState() []dashboard.MonitorState {
 	m := s.parts.monitor.status()
 	return []dashboard.MonitorState{{

@@ -17,7 +17,7 @@ import (
 	"pipe/serve/policies"
 )
 
-// parts are what answers requests.
+// parts are the parts of a server that answer requests.
 type parts struct {
 	policies *policies.Set
 	log      *decisionlog.Writer // nil: none
@@ -30,7 +30,7 @@ type parts struct {
 	runtime  *ort.Runtime
 }
 
-// openPolicies opens the runtime and the policies. Runs of several requests go on at the same time, on one thread each.
+// openPolicies opens the runtime and the policies. The runtime gets one thread, because several runs are concurrent.
 func (s *Server) openPolicies(ctx context.Context, runtime ort.Config) error {
 	if runtime.Threads == 0 {
 		runtime.Threads = 1
@@ -49,7 +49,7 @@ func (s *Server) openPolicies(ctx context.Context, runtime ort.Config) error {
 	return nil
 }
 
-// openDecisionLog opens the log, if there is to be one.
+// openDecisionLog opens the decision log, if one is configured.
 func (s *Server) openDecisionLog() (err error) {
 	if s.config.Log.Folder == "" {
 		return nil
@@ -67,7 +67,7 @@ func (s *Server) openDecisionLog() (err error) {
 	return nil
 }
 
-// LogInUseError says that another server, or an import, has the folder of the decision log.
+// LogInUseError means that another server or an import uses the folder of the decision log.
 type LogInUseError struct{ err *filelock.InUseError }
 
 func (e *LogInUseError) Error() string { return "log: " + e.err.Error() }
@@ -80,7 +80,7 @@ func (e *LogInUseError) Hint() string {
 	return "stop the server that writes this log, or choose another folder: --log, or log.folder in the configuration"
 }
 
-// openDecider makes what every protocol decides with.
+// openDecider makes the decider, which all protocols share.
 func (s *Server) openDecider() (err error) {
 	s.parts.decider, err = decision.New(s.parts.policies, s.parts.log, s.metrics, s.log, s.config.Decision)
 	if err != nil {
@@ -90,7 +90,7 @@ func (s *Server) openDecider() (err error) {
 	return nil
 }
 
-// openMonitor starts to watch decisions, if there is a baseline.
+// openMonitor starts to monitor decisions, if a baseline is configured.
 func (s *Server) openMonitor(ctx context.Context) error {
 	if s.config.Monitor.Baseline == "" {
 		s.mux.HandleFunc("GET /v1/monitor", func(w http.ResponseWriter, r *http.Request) {
@@ -108,14 +108,14 @@ func (s *Server) openMonitor(ctx context.Context) error {
 	return nil
 }
 
-// openProtocols makes what reads requests and writes answers, and adds its routes.
+// openProtocols makes the protocols and adds their routes.
 func (s *Server) openProtocols(version string) (err error) {
 	s.parts.oip, err = oip.New(oip.Options{Policies: s.parts.policies, Decider: s.parts.decider, Metrics: s.metrics, Settings: s.config.OIP, Version: version, Ready: s.Ready})
 	if err != nil {
 		return err
 	}
 	s.parts.oip.Register(s.mux)
-	s.parts.decide, err = decideapi.New(s.parts.decider, s.log, s.config.Decide, s.absent()...)
+	s.parts.decide, err = decideapi.New(s.parts.decider, s.log, s.config.Decide, s.absentTags()...)
 	if err != nil {
 		return err
 	}
@@ -123,8 +123,8 @@ func (s *Server) openProtocols(version string) (err error) {
 	return s.openGateway()
 }
 
-// absent are the tags of openapi.json whose paths are not served.
-func (s *Server) absent() (tags []string) {
+// absentTags returns the tags of openapi.json whose paths are not served.
+func (s *Server) absentTags() (tags []string) {
 	for _, part := range []struct {
 		tag    string
 		served bool
@@ -152,8 +152,8 @@ func (s *Server) openGateway() (err error) {
 	return nil
 }
 
-// watch replaces policies whose files change, until ctx ends.
-func (s *Server) watch(ctx context.Context) {
+// watchPolicies reloads policies whose files change, until ctx ends.
+func (s *Server) watchPolicies(ctx context.Context) {
 	if err := s.parts.policies.Watch(ctx); err != nil && !errors.Is(err, context.Canceled) {
 		s.log.Error("files of policies are no longer watched; SIGHUP still reads them again", "error", err.Error())
 	}

@@ -8,18 +8,18 @@ import (
 	"pipe/serve/access"
 )
 
-// Change is what a reload did to one thing.
+// Change is the result of a reload for one policy, or for the keys, the certificate or the gateway.
 type Change struct {
 	Kind   string `json:"kind"`             // policy, keys, certificate or gateway
 	Name   string `json:"name,omitempty"`   // of the policy
 	Old    string `json:"old,omitempty"`    // digest of the policy that was served before
 	New    string `json:"new,omitempty"`    // digest of the policy that is served now
-	What   string `json:"what"`             // loaded or refused; of a policy one of policies.Verdict
+	What   string `json:"what"`             // loaded or refused; for a policy a policies.Verdict
 	Reason string `json:"reason,omitempty"` // why it was refused or kept
 }
 
-// Reload reads policies, keys, certificates and the settings of the gateway again. What cannot be read is refused, and the old
-// one stays.
+// Reload reads policies, keys, certificates and the settings of the gateway again. Whatever cannot be read is refused, and
+// the previous version stays in use.
 func (s *Server) Reload(ctx context.Context) []Change {
 	var changes []Change
 	for _, c := range s.parts.policies.Reload(ctx) {
@@ -35,8 +35,8 @@ func (s *Server) Reload(ctx context.Context) []Change {
 	return changes
 }
 
-// reloadGateway reads the gateway's section of the configuration again, and all that it names: keys, prices and indexes.
-// Without a gateway, before and after, it does nothing.
+// reloadGateway reads the configuration of the gateway again, with its keys, prices and indexes. It does nothing if there
+// is no gateway before and after.
 func (s *Server) reloadGateway() (changed bool, err error) {
 	next := s.config.Gateway
 	if s.reread != nil {
@@ -63,7 +63,7 @@ func (s *Server) reloaded(kind string, err error) Change {
 	return Change{Kind: kind, What: "loaded"}
 }
 
-// serveReload answers POST /v1/policies/reload, for callers whose key is one of operators.
+// serveReload answers POST /v1/policies/reload, for administrators.
 func (s *Server) serveReload(w http.ResponseWriter, r *http.Request) {
 	if err := access.Admin(r.Context()); err != nil {
 		access.WriteRefusal(w, r, err)

@@ -12,15 +12,15 @@ import (
 	"google.golang.org/grpc"
 )
 
-// Run answers requests until ctx ends, drains and closes the server. It returns nil if every request that had begun was
-// answered, a *CutError if some were cut off, or why a listener failed.
+// Run answers requests until ctx ends. It then waits for running requests and closes the server. It returns nil if every
+// request was answered, a *CutError if some were cancelled, or the error of a listener that failed.
 func (s *Server) Run(ctx context.Context) (err error) {
 	defer func() { err = errors.Join(err, s.Close()) }()
 	floor := make([]byte, heapFloor)
 	defer runtime.KeepAlive(floor)
-	defer s.begin(ctx)()
+	defer s.startBackground(ctx)()
 	ended := make(chan error, 2)
-	web, calls := s.open.http, s.open.grpc // the goroutines may begin after a stop at once has closed the server
+	web, calls := s.open.http, s.open.grpc // copies, because the server may be closed before the goroutines start
 	go func() { ended <- s.http.Serve(web) }()
 	if s.grpc != nil {
 		go func() { ended <- s.grpc.Serve(calls) }()
@@ -29,7 +29,7 @@ func (s *Server) Run(ctx context.Context) (err error) {
 	select {
 	case err := <-ended: // a listener failed
 		s.draining.Store(true)
-		_ = s.http.Close() // the first error says why
+		_ = s.http.Close() // the first error is returned
 		if s.grpc != nil {
 			s.grpc.Stop()
 		}
@@ -39,14 +39,14 @@ func (s *Server) Run(ctx context.Context) (err error) {
 	return s.drain()
 }
 
-// begin starts what goes on beside requests. It ends with ctx, except the watch over the decision log: draining requests are
-// logged too. The function that it returns ends all of it.
-func (s *Server) begin(ctx context.Context) (end func()) {
+// startBackground starts the background tasks. They end with ctx, except the reports about the decision log, because requests
+// are logged while the server drains. end stops all of them and waits.
+func (s *Server) startBackground(ctx context.Context) (end func()) {
 	watching, unwatch := context.WithCancel(ctx)
 	logging, unlog := context.WithCancel(context.WithoutCancel(ctx))
 	var all sync.WaitGroup
-	all.Go(func() { s.watch(watching) })
-	all.Go(func() { s.keepSpent(watching) })
+	all.Go(func() { s.watchPolicies(watching) })
+	all.Go(func() { s.saveUsage(watching) })
 	all.Go(func() { s.watchLog(logging) })
 	return func() {
 		unwatch()
@@ -55,12 +55,12 @@ func (s *Server) begin(ctx context.Context) (end func()) {
 	}
 }
 
-// saveEvery is how often what keys have used is saved: what a crash can forget.
-const saveEvery = time.Minute
+// saveInterval is how often the usage of keys is saved. A crash loses the usage since the last time.
+const saveInterval = time.Minute
 
-// keepSpent saves what keys have used, until ctx ends.
-func (s *Server) keepSpent(ctx context.Context) {
-	tick := time.NewTicker(saveEvery)
+// saveUsage saves the usage of keys periodically, until ctx ends.
+func (s *Server) saveUsage(ctx context.Context) {
+	tick := time.NewTicker(saveInterval)
 	defer tick.Stop()
 	for {
 		select {
@@ -68,17 +68,18 @@ func (s *Server) keepSpent(ctx context.Context) {
 			return
 		case <-tick.C:
 			if err := s.access.Save(); err != nil {
-				s.log.Error("what keys have used is not saved", "error", err.Error())
+				s.log.Error("the usage of keys could not be saved", "error", err.Error())
 			}
 		}
 	}
 }
 
-// heapFloor is memory that is never touched, so it takes none. The collector runs when the heap has doubled. Without the
-// floor that is every few megabytes, twenty times a second under load, and shows in the slowest hundredth of the answers.
+// heapFloor is the size of a block that is allocated and never touched, so it uses no physical memory. It makes garbage
+// collections rarer, because one starts when the heap has doubled. Without it they run every few megabytes, twenty times a
+// second under load, which shows in the 99th percentile of response times.
 const heapFloor = 48 << 20
 
-// CutError says that the server stopped while requests were running.
+// CutError means that the server stopped while requests were running.
 type CutError struct{ After time.Duration }
 
 func (e *CutError) Error() string {
@@ -88,7 +89,7 @@ func (e *CutError) Error() string {
 // Hint says what can be done.
 func (e *CutError) Hint() string { return "stop.drain in the configuration is how long they may take" }
 
-// drain says that the server is not ready, and ends when the running requests have.
+// drain reports that the server is not ready, and waits for the running requests, for at most Stop.Drain.
 func (s *Server) drain() error {
 	s.draining.Store(true)
 	s.log.Info("draining", "notice", s.config.StopNotice().String(), "drain", s.config.Stop.Drain.String())
@@ -102,7 +103,7 @@ func (s *Server) drain() error {
 	}()
 	err := s.http.Shutdown(ctx)
 	if err != nil {
-		_ = s.http.Close() // what is left is cut off
+		_ = s.http.Close() // this cancels the rest
 	}
 	<-calls
 	if ctx.Err() != nil {
@@ -114,7 +115,7 @@ func (s *Server) drain() error {
 	return nilIfClosed(err)
 }
 
-// stopCalls waits until calls of gRPC have ended, and cuts them off when ctx ends.
+// stopCalls waits for running gRPC calls, and cancels them when ctx ends.
 func stopCalls(ctx context.Context, server *grpc.Server) {
 	if server == nil {
 		return
@@ -123,7 +124,7 @@ func stopCalls(ctx context.Context, server *grpc.Server) {
 	server.GracefulStop()
 }
 
-// nilIfClosed is err unless it only says that the server was closed.
+// nilIfClosed returns err, and nil for the error that the server was closed.
 func nilIfClosed(err error) error {
 	if errors.Is(err, http.ErrServerClosed) {
 		return nil

@@ -6,21 +6,20 @@ import (
 	"strings"
 )
 
-// The headers by which a request is found again. The server sets both on every request that it passes on to a handler, so
-// handlers need not make any, and on what it sends to experts.
+// The headers that identify a request. The server sets both on every request before its handler, and on calls of experts.
 const (
 	headerRequest = "X-Request-Id"
 	headerTrace   = "Traceparent"
 )
 
-// traceparent is W3C's trace context, version 00: the trace of a request through all programs, and the span of one of them.
+// traceparent is a W3C trace context, version 00: the trace of a request through all programs, and the span of one of them.
 type traceparent struct {
 	trace, span, flags string // 32, 16 and 2 hexadecimal digits
 }
 
-// continued is the trace context for what this server does for a request: the trace of the caller where its header is
-// valid, else a new one that is not sampled.
-func continued(header string) traceparent {
+// traceFor returns the trace context of this server for a request. It continues the trace of the caller if the header is
+// valid, and else starts a new one that is not sampled.
+func traceFor(header string) traceparent {
 	t, ok := parseTrace(header)
 	if !ok {
 		t = traceparent{trace: randomHex(16), flags: "00"}
@@ -29,7 +28,7 @@ func continued(header string) traceparent {
 	return t
 }
 
-// parseTrace reads a header. Later versions may have more fields, which are ignored, as the specification says.
+// parseTrace parses a header. Fields of later versions are ignored, as the specification requires.
 func parseTrace(header string) (t traceparent, ok bool) {
 	fields := strings.Split(strings.TrimSpace(header), "-")
 	if len(fields) < 4 || fields[0] == "ff" || !isHex(fields[0], 2) || fields[0] == "00" && len(fields) != 4 {
@@ -48,14 +47,14 @@ func isHex(text string, n int) bool {
 	return len(text) == n && strings.Trim(text, "0123456789abcdef") == ""
 }
 
-// randomHex is n random bytes in hexadecimal.
+// randomHex returns n random bytes in hexadecimal.
 func randomHex(n int) string {
 	var b [16]byte
 	_, _ = rand.Read(b[:n]) // it never fails
 	return hex.EncodeToString(b[:n])
 }
 
-// requestID is the id of a request: the caller's where it is printable and short, else a new one.
+// requestID returns the id of a request: that of the header if it is printable and short, and else a new one.
 func requestID(header string) string {
 	if header == "" || len(header) > 128 {
 		return randomHex(16)

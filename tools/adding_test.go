@@ -86,7 +86,7 @@ var additions = []addition{
 		"models/policy/policy_test.go": {{"map[Decoder]func(j, levels int) int{", `DecoderCheapest: func(j, levels int) int { return j * levels },`}},
 	}},
 	{"a benchmark", "coin", map[string][]line{
-		"pipeline/bench/all.go": {{"[]Benchmark{", `coinBenchmark,`}},
+		"bench/all.go": {{"[]Benchmark{", `coinBenchmark,`}},
 	}},
 	{"a kind of file for `pipe inspect`", "subtitles", map[string][]line{
 		"pipeline/inspect/file.go": {

@@ -6,7 +6,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 base=${1:-HEAD}
-modules='./... ./cloud/... ./cmd/pipe/... ./cmd/pipe-beam/... ./serve/...'
+modules='./... ./cloud/... ./cmd/pipe/... ./cmd/pipe-beam/... ./serve/... ./bench/...'
 
 changed=$( (git diff --name-only "$base" && git ls-files --others --exclude-standard) | sort -u)
 [ -n "$changed" ] || { echo "check: nothing differs from $base" >&2; exit; }

@@ -16,7 +16,7 @@ mkdir -p "$logs"
 
 # targets prints PACKAGE NAME for every fuzz target.
 targets() {
-	go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}' ./... ./cloud/... ./cmd/pipe/... ./cmd/pipe-beam/... ./serve/... | while read -r package; do
+	go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}' ./... ./cloud/... ./cmd/pipe/... ./cmd/pipe-beam/... ./serve/... ./bench/... | while read -r package; do
 		go test -list '^Fuzz' "$package" | sed -n "s|^Fuzz|$package Fuzz|p"
 	done
 }

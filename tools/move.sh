@@ -30,7 +30,7 @@ importable() (
 # Paths without a dot in the first element belong to the standard library. pipe is the path that this module began with.
 [[ ${to%%/*} == *.* || $to == pipe ]] || refuse "$to does not begin with the name of a host"
 importable || refuse "the go command does not accept $to"
-needed() { awk -v to="$to" '$1 == to { found = 1 } END { exit !found }' go.sum serve/go.sum cloud/go.sum cmd/pipe/go.sum cmd/pipe-beam/go.sum; }
+needed() { awk -v to="$to" '$1 == to { found = 1 } END { exit !found }' go.sum bench/go.sum serve/go.sum cloud/go.sum cmd/pipe/go.sum cmd/pipe-beam/go.sum; }
 ! needed || refuse "$to is a module that this one needs"
 from=$(go list -m)
 
@@ -42,7 +42,7 @@ git ls-files -z --cached --others --exclude-standard '*.go' '*.proto' '*.mod' '*
 		-e "s#(^|[\"\`( =])$old/(($folders)([]/\"\`), ]|\$))#\1$to/\2#g" \
 		-e "s#\"$old/\"#\"$to/\"#g" \
 		-e "s#^module $old(/|\$)#module $to\1#" \
-		-e "s#^((require|replace|\t)+ ?)$old(/serve|/cloud)? (v|=)#\1$to\3 \4#" \
+		-e "s#^((require|replace|\t)+ ?)$old(/serve|/cloud|/bench)? (v|=)#\1$to\3 \4#" \
 		-e "s#(-replace[ =])$old=#\1$to=#g" \
 		-e "s#(-require[ =])$old@#\1$to@#g"
 echo "move: the module was $from and is $(go list -m)" >&2

@@ -24,8 +24,8 @@ func TestMove(t *testing.T) {
 	// Every package is compiled once, and quickly: what is built here is not run.
 	t.Setenv("GOFLAGS", os.Getenv("GOFLAGS")+" '-gcflags=example.org/group/moved/...=-N -l'")
 	command(t, root, "go", "build", "-ldflags=-w", "-o", filepath.Join(t.TempDir(), "pipe"), "./cmd/pipe")
-	command(t, root, "go", "list", "-deps", "-test", "./...", "./cloud/...", "./cmd/pipe/...", "./cmd/pipe-beam/...", "./serve/...")
-	old := regexp.MustCompile(`(?m)(^|[^\w/.~-])` + regexp.QuoteMeta(module) + `(/(cloud|cmd|costs|experts|featurize|internal|models|onnx|pipeline|serve|tools)\b|@v\d).*`)
+	command(t, root, "go", "list", "-deps", "-test", "./...", "./cloud/...", "./cmd/pipe/...", "./cmd/pipe-beam/...", "./serve/...", "./bench/...")
+	old := regexp.MustCompile(`(?m)(^|[^\w/.~-])` + regexp.QuoteMeta(module) + `(/(bench|cloud|cmd|costs|experts|featurize|internal|models|onnx|pipeline|serve|tools)\b|@v\d).*`)
 	for name, text := range contents(t, root) {
 		if left := old.FindString(text); left != "" && name != "tools/move.sh" {
 			t.Errorf("%s has the old path still: %s", name, left)

@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"pipe/pipeline/bench"
+	"pipe/bench"
 )
 
 const benchText = `Bench runs a benchmark and prints its report. With --out it also writes report.html (one self-contained page), report.md,

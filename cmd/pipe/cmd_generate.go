@@ -5,8 +5,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"pipe/internal/world"
 	"pipe/pipeline/stage"
-	"pipe/pipeline/world"
 )
 
 const generateText = `Generate writes synthetic data with a known distribution, for tests, demonstrations and speed measurements. The bytes

@@ -8,6 +8,7 @@ require (
 	github.com/spf13/pflag v1.0.10
 	golang.org/x/sys v0.48.0
 	pipe v0.0.0
+	pipe/bench v0.0.0
 	pipe/cloud v0.0.0
 	pipe/serve v0.0.0
 )
@@ -131,6 +132,8 @@ require (
 )
 
 replace pipe => ../..
+
+replace pipe/bench => ../../bench
 
 replace pipe/cloud => ../../cloud
 

@@ -20,7 +20,7 @@ import (
 // loadImport reads one of the configurations that the project comes with.
 func loadImport(t *testing.T, name, data string) Config {
 	t.Helper()
-	b, err := os.ReadFile(filepath.Join(realdata.ModuleRoot(t), "configs", name))
+	b, err := os.ReadFile(filepath.Join(realdata.Root(t), "configs", name))
 	if err != nil {
 		t.Fatal(err)
 	}

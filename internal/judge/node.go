@@ -39,7 +39,7 @@ func Node(t testing.TB, module, script string, args ...string) *exec.Cmd {
 // installed is the folder third_party of the module, or of the checkout that the module is in.
 func installed(t testing.TB) string {
 	t.Helper()
-	root := realdata.ModuleRoot(t)
+	root := realdata.Root(t)
 	for _, dir := range []string{filepath.Dir(root), filepath.Dir(filepath.Dir(root))} {
 		if _, err := os.Stat(filepath.Join(dir, "go.work")); err == nil {
 			root = dir

@@ -7,13 +7,13 @@ import (
 	"testing"
 )
 
-// Folder returns the absolute path of a folder of real data: $PIPE_DATA, else shared/data beside the module, joined
+// Folder returns the absolute path of a folder of real data: $PIPE_DATA, else shared/data beside the repository, joined
 // with the given elements. If it does not exist, the test is skipped, or fails under CI=true.
 func Folder(t testing.TB, below ...string) string {
 	t.Helper()
 	dir := os.Getenv("PIPE_DATA")
 	if dir == "" {
-		dir = filepath.Join(ModuleRoot(t), "..", "shared", "data")
+		dir = filepath.Join(Root(t), "..", "shared", "data")
 	}
 	dir, err := filepath.Abs(filepath.Join(append([]string{dir}, below...)...))
 	if err != nil {
@@ -28,20 +28,21 @@ func Folder(t testing.TB, below ...string) string {
 	return dir
 }
 
-// ModuleRoot is the folder of go.mod: the test's working folder or the nearest of its parents that has one.
-func ModuleRoot(t testing.TB) string {
+// Root is the folder of go.work, which every module of the repository lies below: the nearest at or above the test's
+// working folder.
+func Root(t testing.TB) string {
 	t.Helper()
 	dir, err := os.Getwd()
 	if err != nil {
 		t.Fatal(err)
 	}
 	for {
-		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+		if _, err := os.Stat(filepath.Join(dir, "go.work")); err == nil {
 			return dir
 		}
 		up := filepath.Dir(dir)
 		if up == dir {
-			t.Fatal("no go.mod at or above the working folder")
+			t.Fatal("no go.work at or above the working folder")
 		}
 		dir = up
 	}

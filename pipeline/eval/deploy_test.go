@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"pipe/costs"
+	"pipe/internal/world"
 	"pipe/models"
 	"pipe/models/network"
 	"pipe/models/policy"
@@ -21,7 +22,6 @@ import (
 	"pipe/pipeline/methods"
 	"pipe/pipeline/report"
 	"pipe/pipeline/stage"
-	"pipe/pipeline/world"
 )
 
 // evalFiles writes a tensor of two experts and two features, and makes policies for it.

@@ -11,12 +11,12 @@ import (
 
 	"pipe/costs"
 	"pipe/costs/coststest"
+	"pipe/internal/world"
 	"pipe/models/policy"
 	"pipe/onnx/ort/orttest"
 	"pipe/pipeline/replay"
 	"pipe/pipeline/report"
 	"pipe/pipeline/stage"
-	"pipe/pipeline/world"
 )
 
 // evalFixture is a synthetic tensor, with the decisions of the optimal policy and of the optimal L2D policy on the rows

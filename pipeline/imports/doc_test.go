@@ -12,7 +12,7 @@ import (
 
 // TestFirstExampleOfTheImportPage runs the example as printed: both files are in the page.
 func TestFirstExampleOfTheImportPage(t *testing.T) {
-	page, err := os.ReadFile(filepath.Join(realdata.ModuleRoot(t), "docs", "import.md"))
+	page, err := os.ReadFile(filepath.Join(realdata.Root(t), "docs", "import.md"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -161,7 +161,7 @@ func TestConfigurationsFromPresets(t *testing.T) {
 
 // Every configuration on the page of presets is one.
 func TestPageOfPresets(t *testing.T) {
-	page := readFile(t, filepath.Join(realdata.ModuleRoot(t), "docs", "presets.md"))
+	page := readFile(t, filepath.Join(realdata.Root(t), "docs", "presets.md"))
 	blocks := regexp.MustCompile("(?s)```yaml\n(preset: .*?)```").FindAllSubmatch(page, -1)
 	if len(blocks) < 4 {
 		t.Fatalf("%d configurations", len(blocks))

@@ -16,8 +16,8 @@ import (
 	"time"
 
 	"pipe/experts/retrieval/bm25"
+	"pipe/internal/world"
 	"pipe/pipeline/stage"
-	"pipe/pipeline/world"
 )
 
 // pagesWanted is the size of a generated corpus: $PIPE_PAGES, else usual.

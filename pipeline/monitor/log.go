@@ -16,12 +16,12 @@ import (
 	"pipe/pipeline/stage"
 )
 
-// logRows is a run of rows of a file.
+// logRows are consecutive rows of a file.
 type logRows struct {
 	n        int
 	features []float32       // n x dim
 	times    []int64         // n, or nil
-	executed []int           // n, -1 if the row does not say; nil: what the policy decides
+	executed []int           // n, -1 if not known; nil: the choices of the policy
 	loss     []float64       // n, NaN if unknown; nil: tensor has them
 	tensor   *costs.Tensor   // of rows with the outcomes of all pairs; nil for logs
 	place    func(i int) int // the row of the file, or line of a text file, from 1
@@ -51,8 +51,8 @@ var notFeatures = []string{
 	"id", colTime, colExpert, colAdvice, colLoss, colFee, colSplit, "group", "label", "action", "expert_index", "advice_index",
 }
 
-// openLog opens a file of new rows: a tensor, a decision log, or a table with the columns expert, advice and loss, or one with less. raw
-// computes the features; nil: the file has them. Measured fees are added if they count.
+// openLog opens a file of new rows: a tensor, a decision log, or a table that may have the columns expert, advice and loss.
+// raw computes the features; nil: the file has them. Measured fees are added if they count.
 func openLog(path string, info *policy.Info, raw *rawColumns, fees bool) (logSource, error) {
 	s, err := openKind(path, info, raw, fees)
 	if err != nil {
@@ -107,7 +107,7 @@ func openKind(path string, info *policy.Info, raw *rawColumns, fees bool) (logSo
 	return nil, err
 }
 
-// pairColumns read what was executed on a row and what came of it.
+// pairColumns read the executed pair of a row and its outcome.
 type pairColumns struct {
 	file    string
 	names   []string // of the columns to choose, expert and advice first
@@ -148,7 +148,7 @@ func newPairColumns(file string, have []string, info *policy.Info, fees bool) (*
 	return c, nil
 }
 
-// read returns the executed pair of a row, -1 if it does not say, and its outcome, NaN if unknown.
+// read returns the executed pair of a row, -1 if not known, and its outcome, NaN if not known.
 func (c *pairColumns) read(cells []tablefile.Cell, row int) (executed int, loss float64, err error) {
 	executed, loss = -1, math.NaN()
 	if c.pair {

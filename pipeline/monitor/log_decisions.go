@@ -13,8 +13,8 @@ import (
 	"pipe/pipeline/decisionlog"
 )
 
-// decisionLog reads a decision log of a service: the decisions of policies with the same pairs and as many features. Those
-// of other policies are left out, and conversations that no policy decided on.
+// decisionLog reads the decision log of a service. It reads the decisions of policies with the same pairs and the same number
+// of features. Those of other policies, and conversations on which no policy decided, are left out.
 type decisionLog struct {
 	path  string
 	info  *policy.Info
@@ -39,7 +39,7 @@ func (s *decisionLog) rows() int64 { return -1 }
 func (s *decisionLog) timed() bool { return true }
 func (s *decisionLog) close()      { s.stop() }
 
-// next returns the next decisions that fit.
+// next returns the next decisions of such policies.
 func (s *decisionLog) next(ctx context.Context) (*logRows, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err

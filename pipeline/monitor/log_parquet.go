@@ -26,7 +26,7 @@ func checkFeatures(path string, r *costs.Reader, info *policy.Info) error {
 	return nil
 }
 
-// aheadReader reads rows of a tensor in batches, the first of them ahead, to see whether there are times.
+// aheadReader reads rows of a tensor in batches. It reads the first batch early, to find out whether rows have times.
 type aheadReader struct {
 	reader  *costs.Reader
 	first   *costs.Tensor
@@ -45,7 +45,7 @@ func (a *aheadReader) begin() (err error) {
 func (a *aheadReader) rows() int64 { return int64(a.reader.Rows()) }
 func (a *aheadReader) timed() bool { return a.hasTime }
 
-// batch is the next batch as rows of a log, io.EOF after the last one.
+// batch returns the next batch as rows of a log; io.EOF after the last one.
 func (a *aheadReader) batch(ctx context.Context) (*logRows, *costs.Tensor, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, nil, err
@@ -62,7 +62,7 @@ func (a *aheadReader) batch(ctx context.Context) (*logRows, *costs.Tensor, error
 	return &logRows{n: n, features: t.Features, times: t.Times, place: func(i int) int { return done + i + 1 }}, t, nil
 }
 
-// tensorLog reads a cost tensor: the outcome of whatever pair the policy decides is known, or is unknown.
+// tensorLog reads a cost tensor. It has the outcomes of all pairs, some of which may be unknown.
 type tensorLog struct{ aheadReader }
 
 func openTensor(path string, info *policy.Info) (logSource, error) {
@@ -92,7 +92,7 @@ func (s *tensorLog) next(ctx context.Context) (*logRows, error) {
 	return r, nil
 }
 
-// parquetLog reads the features of a Parquet file, and beside them what was executed and what came of it.
+// parquetLog reads the features of a Parquet file, and its executed pairs and outcomes.
 type parquetLog struct {
 	aheadReader
 	table *tablefile.Table

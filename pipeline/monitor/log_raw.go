@@ -19,7 +19,7 @@ type rawColumns struct {
 	folder string // paths are relative to it
 }
 
-// choose are the columns of a file that are read. In names of columns of a table, minus and underscore are equivalent.
+// choose returns the columns of a file to read. In the names of columns of a table, minus and underscore are equivalent.
 func (c *rawColumns) choose(path string, have []string) ([]string, error) {
 	if c.field != "" {
 		if !slices.Contains(have, c.field) {

@@ -14,9 +14,8 @@ import (
 	"pipe/models/policy"
 )
 
-// textLog reads CSV, TSV or JSON lines, and any table of raw rows. Features are computed of raw columns, or are a column
-// features with lists, or columns with the names that the policy knows, or else all columns in their order that are not
-// columns of a log.
+// textLog reads CSV, TSV or JSON lines, and any table of raw rows. The features are computed from raw columns, or are lists in
+// a column features, or columns with the names that the policy knows, or else all columns that are not columns of a log.
 type textLog struct {
 	path  string
 	table *tablefile.Table

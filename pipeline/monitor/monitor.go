@@ -15,8 +15,8 @@ import (
 	"pipe/pipeline/decide"
 )
 
-// Monitor watches one policy against one baseline. All methods are safe for concurrent use. Only Open makes one. Memory
-// does not grow with the number of rows that were added.
+// Monitor compares one policy with one baseline. All methods are safe for concurrent use. Make one with Open. Its memory
+// does not grow with the number of rows.
 type Monitor struct {
 	o              Options
 	file, baseFile string
@@ -28,7 +28,7 @@ type Monitor struct {
 	seen    seen
 	alarm   *drift.Alarm // nil: there is no level below the top of the range
 	adwin   *drift.ADWIN
-	cached  *Status // of Status; nil: rows were added since
+	cached  *Status // the last result of Status; nil: rows were added since
 	current NewInfo // what a run says about its file
 	notes   []string
 }
@@ -59,19 +59,19 @@ type seen struct {
 	Changes   []Change `json:"changes"`
 }
 
-// Outcome is what came of one row.
+// Outcome is the outcome of one row.
 type Outcome struct {
 	Decided  int     // the pair that the policy chose; -1 if it is not known
 	Executed int     // the pair that was executed
 	Loss     float64 // its task loss, with its measured fee if there is one; NaN if it is not known yet
-	Expected float64 // what the policy expected of it; NaN: the mean of the pair on the baseline is used
+	Expected float64 // the loss that the policy expected; NaN: the mean of the pair on the baseline is used
 	Time     int64   // microseconds since 1970 UTC, or NoTime
 }
 
 // Open reads a policy file and a baseline, a cost tensor with rows that the policy was not trained on.
 //
-// A policy or a baseline that cannot be read, or that do not belong together, are a *costs.DataError; options that do not
-// fit are a *stage.OptionError. The caller closes the monitor.
+// The error is a *costs.DataError if the policy or the baseline cannot be read, or if they do not belong together, and a
+// *stage.OptionError for wrong options. The caller closes the monitor.
 func Open(ctx context.Context, policyFile, baselineFile string, o Options) (_ *Monitor, err error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
@@ -115,15 +115,15 @@ func (m *Monitor) unitLevel() float64 {
 // Close frees the policy. It is idempotent.
 func (m *Monitor) Close() error { return m.router.Close() }
 
-// Router is the policy that is watched. Do not close it.
+// Router returns the policy. Do not close it.
 func (m *Monitor) Router() *decide.Router { return m.router }
 
-// Decide decides on rows of features, n x Dim, as the policy does; nothing is added.
+// Decide returns the decisions of the policy on rows of features, n x Dim. It adds no rows.
 func (m *Monitor) Decide(ctx context.Context, features []float32, n int) (*policy.Decisions, error) {
 	return m.router.Batch(ctx, features, n)
 }
 
-// ExpectedLoss is what decisions expect of a pair on a row; NaN if the policy states no expectations.
+// ExpectedLoss returns the expected loss of a pair on a row; NaN if the policy estimates no losses.
 func ExpectedLoss(d *policy.Decisions, row, pair int) float64 {
 	if d == nil || d.Loss == nil {
 		return math.NaN()
@@ -131,7 +131,7 @@ func ExpectedLoss(d *policy.Decisions, row, pair int) float64 {
 	return float64(d.Loss[row*d.Actions+pair])
 }
 
-// NewWindow starts the comparison of inputs and decisions again, such as once a day. The tests of outcomes go on.
+// NewWindow restarts the comparison of inputs and decisions, for example once a day. The tests of outcomes continue.
 func (m *Monitor) NewWindow() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -149,9 +149,9 @@ func (m *Monitor) newWindow() window {
 	return w
 }
 
-// Add adds rows: the features of n rows, n x Dim; the pairs that the policy chose on rows; and outcomes in the order in
-// which they came true. Each may be nil, and they need not be about the same rows: outcomes often come later. A value that
-// is out of range is an error, and nothing is added then.
+// Add adds the features of n rows, n x Dim; the pairs that the policy chose; and outcomes in the order of time. Each may be
+// nil, and they need not be of the same rows, because outcomes often arrive later. If a value is out of range, Add returns an
+// error and adds nothing.
 func (m *Monitor) Add(features []float32, decided []int, outcomes []Outcome) error {
 	if err := m.check(features, decided, outcomes); err != nil {
 		return err
@@ -192,7 +192,7 @@ func (m *Monitor) check(features []float32, decided []int, outcomes []Outcome) e
 	return nil
 }
 
-// countRows is how many rows are counted at once: enough that the counts of a feature stay in the cache meanwhile.
+// countRows is how many rows are counted at once. It is large enough that the counts of a feature stay in the CPU cache.
 const countRows = 8192
 
 // addFeatures counts features and sums random features, on all cores. Each part of the work writes its own counts, so the
@@ -211,7 +211,7 @@ func (m *Monitor) addFeatures(features []float32) {
 	}
 }
 
-// addOutcome takes the next outcome.
+// addOutcome adds the next outcome.
 func (m *Monitor) addOutcome(o Outcome) {
 	s := &m.seen
 	if o.Decided >= 0 {
@@ -263,7 +263,7 @@ func (m *Monitor) addTime(at int64) {
 // mostChanges is the number of changes that are listed.
 const mostChanges = 10
 
-// addResidual takes the difference of an outcome and its expectation, mapped from the largest possible range to [0, 1].
+// addResidual adds the difference of an outcome and its expectation, mapped from the largest possible range to [0, 1].
 func (m *Monitor) addResidual(o Outcome) {
 	expected := o.Expected
 	if expected != expected || !m.comparable() {

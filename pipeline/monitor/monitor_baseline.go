@@ -21,7 +21,7 @@ import (
 	"pipe/pipeline/decide"
 )
 
-// baseline is what new rows are compared with.
+// baseline has the statistics with which new rows are compared.
 type baseline struct {
 	rows    int
 	samples []*drift.Sample // per feature
@@ -139,7 +139,7 @@ func rowError(err error, ids []string) error {
 	return err
 }
 
-// keepRow draws the sample: after n rows each is in it with the same probability.
+// keepRow updates the random sample. After n rows, each of them is in it with the same probability.
 func (c *baselineReader) keepRow(row []float32) {
 	c.b.rows++
 	if have := len(c.sample) / c.dim; have < c.keep {
@@ -172,7 +172,7 @@ func (c *baselineReader) outcomesOf(t *costs.Tensor, row, chosen int) {
 	c.hash.Write(b[:])
 }
 
-// outcomeOf is the task loss of a pair, with its measured fee if fees count; NaN if it is unknown.
+// outcomeOf returns the task loss of a pair, with its measured fee if fees count; NaN if it is unknown.
 func outcomeOf(t *costs.Tensor, row, pair int, fees bool) float64 {
 	at := row*t.Actions.Len() + pair
 	v := float64(t.Loss[at])

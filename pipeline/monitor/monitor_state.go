@@ -17,7 +17,7 @@ import (
 // stateFormat is the version of a saved state.
 const stateFormat = 1
 
-// state is what a monitor remembers.
+// state is the saved state of a monitor.
 type state struct {
 	Format int               `json:"format"`
 	Of     string            `json:"of"` // digest of policy, baseline and options
@@ -40,7 +40,7 @@ func (m *Monitor) identity() string {
 	return d
 }
 
-// Save writes the state as JSON, from which Restore continues.
+// Save writes the state as JSON, for Restore.
 func (m *Monitor) Save(w io.Writer) error { return m.save(w, nil) }
 
 func (m *Monitor) save(w io.Writer, inputs []string) error {
@@ -60,8 +60,8 @@ func (m *Monitor) save(w io.Writer, inputs []string) error {
 // mostState is the most bytes of a state that are read.
 const mostState = 1 << 30
 
-// Restore continues from a saved state, in place of what was added so far. A state that is damaged, or that was saved with
-// another policy, baseline or options, is a *costs.DataError, and nothing changes.
+// Restore replaces the state by a saved one. If that is damaged, or was saved with another policy, baseline or options, the
+// error is a *costs.DataError and nothing changes.
 func (m *Monitor) Restore(r io.Reader) error {
 	_, err := m.restore(r)
 	return err
@@ -87,7 +87,7 @@ func (m *Monitor) restore(r io.Reader) (inputs []string, err error) {
 	return s.Inputs, nil
 }
 
-// resume checks a state and takes it.
+// resume checks a state and continues from it.
 func (m *Monitor) resume(s state) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -157,7 +157,7 @@ func (m *Monitor) checkWindow(w *window) error {
 // mostLoss is more than any loss with its fee in a file.
 const mostLoss = 1e39
 
-// check looks for counts that contradict each other.
+// check returns an error for counts that contradict each other.
 func (s *seen) check() error {
 	counts := []int64{s.Known, s.Unknown, s.Clipped, s.Compared, s.Agreed, s.Residuals, s.Late}
 	switch {

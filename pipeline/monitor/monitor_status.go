@@ -9,8 +9,8 @@ import (
 	"pipe/models/policy"
 )
 
-// Status says what was found so far. Between additions of rows it costs nothing; after one, a few milliseconds for a
-// hundred features, or up to three per feature while there are so few rows that p-values are exact. Do not change it.
+// Status returns the findings so far; do not change them. The result is cached until rows are added. Otherwise it takes a few
+// milliseconds for a hundred features, or up to three per feature while there are so few rows that p-values are exact.
 func (m *Monitor) Status() *Status {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -34,14 +34,14 @@ func (m *Monitor) Status() *Status {
 	return s
 }
 
-// Risen reports whether the alarm of outcomes has risen. It costs next to nothing.
+// Risen reports whether the alarm of outcomes has risen. It is cheap.
 func (m *Monitor) Risen() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.alarm != nil && m.alarm.Risen() > 0
 }
 
-// found is the verdict of a family that found a change.
+// found returns the verdict of a family that found a change.
 func (m *Monitor) found(family string) Verdict {
 	if slices.Contains(m.o.FailOn, family) {
 		return Alarm
@@ -123,7 +123,7 @@ func (m *Monitor) decisions() DecisionsStatus {
 	return s
 }
 
-// outcomes says where the tests over time stand.
+// outcomes returns the state of the tests over time.
 func (m *Monitor) outcomes() OutcomesStatus {
 	seen := &m.seen
 	s := OutcomesStatus{Verdict: Untested, Known: seen.Known, Unknown: seen.Unknown, Clipped: seen.Clipped, Alarm: m.alarmStatus()}
@@ -180,7 +180,7 @@ func (m *Monitor) alarmStatus() *AlarmStatus {
 	return s
 }
 
-// remarks are what a reader must know about the status.
+// remarks returns notes for the reader of the status.
 func (m *Monitor) remarks(s *Status) (notes []string) {
 	add := func(format string, args ...any) { notes = append(notes, fmt.Sprintf(format, args...)) }
 	o := s.Outcomes

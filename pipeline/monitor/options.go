@@ -26,12 +26,12 @@ var Families = []string{Inputs, Decisions, Outcomes}
 type Options struct {
 	Actions string        // JSON file with the actions of a baseline that does not carry them
 	Splits  []costs.Split // rows of the baseline to compare with: those that the policy was not trained on
-	// Alpha bounds the probability that the alarm of outcomes ever rises although the mean outcome has not exceeded that of
-	// the baseline by more than Tolerance. Half of it is for the error of the baseline's mean.
+	// Alpha bounds the probability of a false alarm of outcomes, at any time: the mean outcome has not exceeded that of the
+	// baseline by more than Tolerance. Half of Alpha is for the error of the baseline's mean.
 	Alpha     float64
 	Tolerance float64 // in the unit of the task loss, not negative
-	// Warn is the level of the tests of inputs, and that of the test of decisions: the probability that a run warns although
-	// nothing has changed.
+	// Warn is the significance level of the tests of inputs, and also of the test of decisions: the probability of a warning
+	// although nothing has changed.
 	Warn   float64
 	FailOn []string    // families whose findings are alarms; findings of the others are warnings
 	Range  *[2]float64 // of outcomes, which are cut to it; nil: from 0 to 1, wider if the losses of the baseline are
@@ -39,10 +39,10 @@ type Options struct {
 	Seed   uint64      // of the sample and the random features
 	ADWIN  drift.ADWINSettings
 	Prices policy.PriceChange // at which the policy decides, see decide.Options
-	// LossAlone says that outcomes are task losses without measured fees: those of the baseline are counted without, too.
+	// LossAlone means that outcomes are task losses without measured fees. Those of the baseline are then used without, too.
 	LossAlone bool `json:"-"` // the digest of the baseline depends on it
-	// Raw opens the encoder in front of the policy, or Encoder, so that features can be computed of raw rows, texts or
-	// images, see decide.Options. Without it, new rows are features.
+	// Raw opens the encoder of the policy, or Encoder, so that features can be computed from raw rows, texts or images, see
+	// decide.Options. Without it, new rows are features.
 	Raw     bool
 	Encoder string
 	Decoder string // of images

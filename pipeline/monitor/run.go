@@ -69,8 +69,8 @@ func (o RunOptions) checkRaw() error {
 	return nil
 }
 
-// rawColumns are what features are computed of; nil: the file has features. Options that do not fit the policy are a
-// *stage.OptionError.
+// rawColumns returns the columns from which features are computed; nil: the file has features. The error is a
+// *stage.OptionError for options that do not fit the policy.
 func (o RunOptions) rawColumns(r *decide.Router) (*rawColumns, error) {
 	if !o.Raw {
 		return nil, nil
@@ -270,8 +270,7 @@ func (m *Monitor) addRows(ctx context.Context, path string, rows *logRows, keep 
 	return nil, m.Add(rows.features, decided, outcomes)
 }
 
-// outcome is what came of a row on which the policy decides a pair, with its measured fee if fees count; ok is false if nothing
-// was executed.
+// outcome returns the outcome of a row, with its measured fee if fees count. ok is false if no pair was executed.
 func (r *logRows) outcome(i, decided int, fees bool) (o Outcome, ok bool) {
 	o = Outcome{Decided: decided, Executed: decided, Loss: math.NaN(), Time: NoTime}
 	if r.times != nil {

@@ -6,7 +6,7 @@ import (
 	"pipe/costs"
 )
 
-// Verdict is what a family of tests found.
+// Verdict is the result of a family of tests.
 type Verdict string
 
 // The verdicts.
@@ -17,12 +17,12 @@ const (
 	Untested Verdict = "untested" // there are too few rows, or no outcomes, or the version is not watched
 )
 
-// Status is what a Monitor has found so far. docs/monitor.md explains the fields.
+// Status has the findings of a Monitor so far. docs/monitor.md explains the fields.
 type Status struct {
 	Format  int     `json:"format"`
 	Verdict Verdict `json:"verdict"` // the worst of the families
-	// Watched is false where a server serves another version of the policy than the one that all else is about. Then all verdicts
-	// are untested.
+	// Watched is false if a server serves another version of the policy than the one of these figures. All verdicts are then
+	// untested.
 	Watched   bool            `json:"watched"`
 	Served    string          `json:"served,omitempty"` // digest of that other version
 	Policy    PolicyInfo      `json:"policy"`
@@ -42,7 +42,7 @@ type PolicyInfo struct {
 	Lambda float64 `json:"lambda"`
 }
 
-// BaselineInfo is about the rows that everything is compared with.
+// BaselineInfo describes the baseline.
 type BaselineInfo struct {
 	File   string `json:"file"`
 	Splits string `json:"splits"`
@@ -50,7 +50,7 @@ type BaselineInfo struct {
 	Sample int    `json:"sample"` // of these, the rows that features are compared with
 }
 
-// NewInfo is about the new rows.
+// NewInfo describes the new rows.
 type NewInfo struct {
 	File  string `json:"file,omitempty"`
 	Rows  int64  `json:"rows"`
@@ -109,13 +109,13 @@ type PairStatus struct {
 	Changed  bool    `json:"changed"` // the interval does not contain 0
 }
 
-// OutcomesStatus is about the losses of executed pairs: task loss and measured fee.
+// OutcomesStatus has the findings about the losses of executed pairs: task loss and measured fee.
 type OutcomesStatus struct {
 	Verdict Verdict `json:"verdict"`
 	Known   int64   `json:"known"`
 	Unknown int64   `json:"unknown"` // executed, and no loss was recorded
 	Clipped int64   `json:"clipped"` // outside of the range, and cut to it
-	// Agreed is the share of outcomes whose executed pair is the one that the policy chose; nil where it was not compared.
+	// Agreed is the share of outcomes whose executed pair is the one that the policy chose; nil if it was not compared.
 	Agreed   *float64     `json:"agreed,omitempty"`
 	Mean     *float64     `json:"mean,omitempty"`     // of known outcomes, as recorded
 	Residual *float64     `json:"residual,omitempty"` // mean of outcome minus expected outcome
@@ -127,7 +127,7 @@ type OutcomesStatus struct {
 type AlarmStatus struct {
 	Range     [2]float64 `json:"range"`    // that outcomes are cut to
 	Baseline  float64    `json:"baseline"` // mean outcome of the policy's decisions on the baseline
-	Upper     float64    `json:"upper"`    // upper bound of what that mean is in truth, at 1 - alpha/2
+	Upper     float64    `json:"upper"`    // upper bound of the true mean, at 1 - alpha/2
 	Tolerance float64    `json:"tolerance"`
 	Level     float64    `json:"level"` // Upper plus Tolerance: the alarm is about a mean above it
 	Alpha     float64    `json:"alpha"` // of bound and alarm together
@@ -141,7 +141,7 @@ type AlarmStatus struct {
 	Time      string     `json:"time,omitempty"`  // of that outcome
 }
 
-// ADWINStatus is about changes of the residual over time. It has no guarantee.
+// ADWINStatus has the changes of the residual over time. This test has no guarantee.
 type ADWINStatus struct {
 	Expected string   `json:"expected"` // where expected outcomes come from
 	Values   int64    `json:"values"`

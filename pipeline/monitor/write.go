@@ -40,7 +40,7 @@ func (s *Status) WriteHTML(w io.Writer) error { return s.page().Write(w) }
 // mostOnPage is the number of features on the page.
 const mostOnPage = 1000
 
-// page has a sentence per family first, then the tables.
+// page returns the page: a sentence per family, then the tables.
 func (s *Status) page() *page.Page {
 	p := &page.Page{
 		Title: "Monitor: " + string(s.Verdict),
@@ -131,7 +131,7 @@ func (s *Status) families() []family {
 	}
 }
 
-// Alarms are the families whose verdict is an alarm.
+// Alarms returns the families whose verdict is an alarm.
 func (s *Status) Alarms() (names []string) {
 	for _, f := range s.families() {
 		if f.Verdict == Alarm {
@@ -168,10 +168,10 @@ func (o OutcomesStatus) lines() (lines []string) {
 	return lines
 }
 
-// digits is short for numbers in sentences.
+// digits formats a number for a sentence.
 func digits(v float64) string { return decisionlog.Digits(v) }
 
-// signed is a number with its sign.
+// signed formats a number with its sign.
 func signed(v float64) string {
 	if math.Signbit(v) {
 		return digits(v)
@@ -203,7 +203,7 @@ func (i InputsStatus) lines() []string {
 	return lines
 }
 
-// tables have the pairs, and the features with the smallest p-values.
+// tables returns the tables of the pairs, and of the features with the smallest p-values.
 func (s *Status) tables(most int) (list []table) {
 	if len(s.Decisions.Pairs) > 0 {
 		t := table{Title: "Shares of pairs", Head: []string{"pair", "baseline", "now", fmt.Sprintf("change (%g%%, all together)", 100*(1-s.Decisions.Level)), ""}}

@@ -7,9 +7,9 @@ import (
 	"strconv"
 	"testing"
 
+	"pipe/internal/world"
 	"pipe/pipeline/features"
 	"pipe/pipeline/shards"
-	"pipe/pipeline/world"
 )
 
 // TestFraudInEightShards: the generated fraud table, with its second file, featurized in 8 shards is that of one run.

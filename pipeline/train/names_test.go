@@ -10,12 +10,12 @@ import (
 	"testing"
 
 	"pipe/costs"
+	"pipe/internal/world"
 	"pipe/models/policy"
 	"pipe/onnx/ort/orttest"
 	"pipe/pipeline/decide"
 	"pipe/pipeline/eval"
 	"pipe/pipeline/stage"
-	"pipe/pipeline/world"
 )
 
 // Columns in any order give the same decisions as in the order of training; a policy from a table of pipe import

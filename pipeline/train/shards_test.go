@@ -8,10 +8,10 @@ import (
 	"testing"
 
 	"pipe/costs"
+	"pipe/internal/world"
 	"pipe/onnx/ort/orttest"
 	"pipe/pipeline/shards"
 	"pipe/pipeline/stage"
-	"pipe/pipeline/world"
 )
 
 // TestShards: policies that are trained shard by shard, in any number of shards, are those of Run, byte by byte.

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"pipe/costs"
+	"pipe/internal/world"
 	"pipe/models"
 	"pipe/models/auto"
 	"pipe/models/lightgbm"
@@ -17,7 +18,6 @@ import (
 	"pipe/onnx/ort/orttest"
 	"pipe/pipeline/eval"
 	"pipe/pipeline/stage"
-	"pipe/pipeline/world"
 )
 
 // TestTrainNeedsTrainingRows: rows of another split must not be used instead of missing training rows.

@@ -5,6 +5,7 @@ import (
 	"crypto/subtle"
 	"errors"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -14,25 +15,26 @@ import (
 	"pipe/serve/metrics"
 )
 
-// Access knows the keys and what each has used. All methods are safe for concurrent use.
+// Access has the keys of callers and the usage of each. All methods are safe for concurrent use.
 type Access struct {
 	settings Settings
 	secrets  *Secrets
 	metrics  *metrics.Metrics
 	now      func() time.Time
 	open     map[string]bool
-	anybody  *Caller // who calls where no keys are configured
-	keys     atomic.Pointer[[]known]
+	anybody  *Caller // the caller of every request if no keys are configured
+	keys     atomic.Pointer[[]knownKey]
+	reloads  sync.Mutex // held by Reload
 }
 
-// known is a key without its secret.
-type known struct {
+// knownKey is the digest of a key, and its owner.
+type knownKey struct {
 	digest [32]byte
 	caller *Caller
 }
 
-// New reads the keys of the settings and of their file, and adds them to what logs hide. Problems of the file are a
-// *config.Error. The secrets and the metrics may be nil.
+// New reads the keys of the settings and of their file, and adds them to the secrets that logs hide. Problems of the file
+// are a *config.Error. The secrets and the metrics may be nil.
 func New(s Settings, secrets *Secrets, m *metrics.Metrics) (*Access, error) {
 	if err := s.Validate(); err != nil {
 		return nil, err
@@ -41,15 +43,17 @@ func New(s Settings, secrets *Secrets, m *metrics.Metrics) (*Access, error) {
 	for _, name := range s.Open {
 		a.open[name] = true
 	}
-	a.keys.Store(&[]known{})
+	a.keys.Store(&[]knownKey{})
 	if err := a.Reload(); err != nil {
 		return nil, err
 	}
 	return a, a.restore()
 }
 
-// Reload reads the file of keys again. Keys of the same name keep what they have used. After an error the old keys stay.
+// Reload reads the file of keys again. The usage of a key is kept under its name. After an error the old keys stay valid.
 func (a *Access) Reload() error {
+	a.reloads.Lock()
+	defer a.reloads.Unlock()
 	keys, err := a.settings.read()
 	if err != nil {
 		return err
@@ -58,13 +62,13 @@ func (a *Access) Reload() error {
 	for _, k := range *a.keys.Load() {
 		before[k.caller.Name] = k.caller
 	}
-	list, secrets := make([]known, len(keys)), make([]string, len(keys))
+	list, secrets := make([]knownKey, len(keys)), make([]string, len(keys))
 	for i, k := range keys {
 		d, err := k.digest()
 		if err != nil {
 			return err
 		}
-		list[i], secrets[i] = known{d, a.caller(k, before[k.Name])}, k.Key
+		list[i], secrets[i] = knownKey{d, a.caller(k, before[k.Name])}, k.Key
 	}
 	a.secrets.Set("callers", secrets)
 	a.keys.Store(&list)
@@ -93,13 +97,13 @@ func (s Settings) read() ([]Key, error) {
 	return keys, nil
 }
 
-// caller makes the caller of a key. It goes on with what an earlier caller of that name has used.
+// caller makes the caller of a key. It shares the account of an earlier caller of the same name.
 func (a *Access) caller(k Key, before *Caller) *Caller {
 	period := k.Period
 	if period == 0 {
 		period = 24 * time.Hour
 	}
-	c := &Caller{Name: k.Name, Admin: k.Admin, metrics: a.metrics, now: a.now, quota: Quota{k.Tokens, k.Money, period}, account: &account{}}
+	c := &Caller{Name: k.Name, Admin: k.Admin, metrics: a.metrics, now: a.now, quota: quota{k.Tokens, k.Money, period}, account: &account{}}
 	if k.Rate > 0 {
 		burst := k.Burst
 		if burst == 0 {
@@ -113,8 +117,8 @@ func (a *Access) caller(k Key, before *Caller) *Caller {
 	return c
 }
 
-// TrustAnybody says whether callers without a key may change the server, where no keys are configured. By default they may. It
-// must be called before the first request.
+// TrustAnybody sets whether every caller may administer the server if no keys are configured. The default is true. It must
+// be called before the first request.
 func (a *Access) TrustAnybody(yes bool) {
 	a.anybody = &Caller{Admin: yes, now: time.Now, account: &account{}}
 }
@@ -122,10 +126,10 @@ func (a *Access) TrustAnybody(yes bool) {
 // Needed reports whether callers need a key.
 func (a *Access) Needed() bool { return len(*a.keys.Load()) > 0 }
 
-// owner returns the owner of a key, nil if there is none. Every key is compared in constant time, so the time does not
-// say how much of a digest was right.
+// owner returns the owner of a key, nil if there is none. It compares every key in constant time, so that the time does not
+// reveal how much of a digest matched.
 func (a *Access) owner(key string) *Caller {
-	d := Digest(key)
+	d := digestOf(key)
 	var found *Caller
 	for _, k := range *a.keys.Load() {
 		if subtle.ConstantTimeCompare(k.digest[:], d[:]) == 1 {
@@ -135,10 +139,10 @@ func (a *Access) owner(key string) *Caller {
 	return found
 }
 
-// Refusal is why a request is not served.
+// Refusal is the reason why a request is refused.
 type Refusal struct {
 	Reason string        // one word: key, admin, queue, rate, tokens, money
-	Wait   time.Duration // after which it may be sent again; 0: never as it is
+	Wait   time.Duration // after which it may be retried; 0: retrying does not help
 }
 
 func (r *Refusal) Error() string {
@@ -156,7 +160,8 @@ func (r *Refusal) Error() string {
 	}
 }
 
-// Admit returns who sends a request with the key. The error is a *Refusal.
+// Admit checks the key of a request and counts the request against the limits of its owner, who is returned. The error is
+// a *Refusal.
 func (a *Access) Admit(key string) (*Caller, error) {
 	if !a.Needed() {
 		return a.anybody, nil
@@ -176,7 +181,7 @@ func (a *Access) refuse(reason string, wait time.Duration) error {
 	return &Refusal{reason, wait}
 }
 
-// Admin returns why unless the caller of the context may change the server.
+// Admin returns a Refusal if the caller of the context may not administer the server.
 func Admin(ctx context.Context) *Refusal {
 	if CallerOf(ctx).Admin {
 		return nil
@@ -184,7 +189,7 @@ func Admin(ctx context.Context) *Refusal {
 	return &Refusal{Reason: "admin"}
 }
 
-// asRefusal returns the refusal of an error of Admit.
+// asRefusal returns the Refusal in an error.
 func asRefusal(err error) *Refusal {
 	var r *Refusal
 	if errors.As(err, &r) {

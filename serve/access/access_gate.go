@@ -13,7 +13,7 @@ import (
 	"pipe/serve/metrics"
 )
 
-// Gate lets a bounded number of requests through at once. A bounded number of others wait in a queue; the rest is refused.
+// Gate bounds the requests that run at once. A bounded number of others wait in a queue, and the rest is refused.
 type Gate struct {
 	places  chan struct{}
 	waiting atomic.Int64
@@ -26,9 +26,9 @@ func NewGate(l Limits, m *metrics.Metrics) *Gate {
 	return &Gate{places: make(chan struct{}, l.Active), limits: l, metrics: m}
 }
 
-// Enter waits for a place. If it returns nil, the caller calls Leave. The error is a *Refusal with reason queue, or that
-// of ctx.
-func (g *Gate) Enter(ctx context.Context) error {
+// enter waits for a place. If it returns nil, the caller must call leave. The error is a *Refusal with the reason "queue", or
+// the error of ctx.
+func (g *Gate) enter(ctx context.Context) error {
 	select {
 	case g.places <- struct{}{}:
 		return nil
@@ -52,28 +52,28 @@ func (g *Gate) Enter(ctx context.Context) error {
 	}
 }
 
-// Leave gives a place back.
-func (g *Gate) Leave() { <-g.places }
+// leave gives a place back.
+func (g *Gate) leave() { <-g.places }
 
 func (g *Gate) full() error {
 	g.metrics.Refused("queue")
 	return &Refusal{Reason: "queue", Wait: g.limits.QueueWait}
 }
 
-// Wrap serves requests through the gate. Health and metrics pass it: they must answer when it is full.
+// Wrap serves requests through the gate. Health checks and metrics bypass it, because they must work when it is full.
 func (g *Gate) Wrap(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if passesGate(r.URL.Path) {
 			next.ServeHTTP(w, r)
 			return
 		}
-		if err := g.Enter(r.Context()); err != nil {
+		if err := g.enter(r.Context()); err != nil {
 			if r.Context().Err() == nil {
 				WriteRefusal(w, r, asRefusal(err))
 			}
 			return
 		}
-		defer g.Leave()
+		defer g.leave()
 		next.ServeHTTP(w, r)
 	})
 }
@@ -86,16 +86,16 @@ func (g *Gate) Unary() grpc.UnaryServerInterceptor {
 		if isHealth(info.FullMethod) {
 			return next(ctx, request)
 		}
-		if err := g.Enter(ctx); err != nil {
+		if err := g.enter(ctx); err != nil {
 			if ctx.Err() != nil {
 				return nil, status.FromContextError(ctx.Err()).Err()
 			}
 			return nil, status.Error(codes.ResourceExhausted, err.Error())
 		}
-		defer g.Leave()
+		defer g.leave()
 		return next(ctx, request)
 	}
 }
 
-// Waiting is how many requests wait now.
+// Waiting is the number of requests in the queue.
 func (g *Gate) Waiting() int { return int(g.waiting.Load()) }

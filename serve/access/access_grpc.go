@@ -2,7 +2,6 @@ package access
 
 import (
 	"context"
-	"strings"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -10,8 +9,8 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// Unary is Wrap for gRPC: the key is in the metadata authorization or x-api-key. A request without a key is
-// Unauthenticated, one above a limit ResourceExhausted.
+// Unary is Wrap for gRPC. The key is in the metadata authorization or x-api-key. A call without a valid key is
+// Unauthenticated, one above a limit is ResourceExhausted.
 func (a *Access) Unary() grpc.UnaryServerInterceptor {
 	return func(ctx context.Context, request any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
 		ctx, err := a.admitCall(ctx, info.FullMethod)
@@ -22,7 +21,7 @@ func (a *Access) Unary() grpc.UnaryServerInterceptor {
 	}
 }
 
-// Stream is Unary for calls that stream.
+// Stream is Unary for streaming calls.
 func (a *Access) Stream() grpc.StreamServerInterceptor {
 	return func(server any, stream grpc.ServerStream, info *grpc.StreamServerInfo, next grpc.StreamHandler) error {
 		ctx, err := a.admitCall(stream.Context(), info.FullMethod)
@@ -33,7 +32,7 @@ func (a *Access) Stream() grpc.StreamServerInterceptor {
 	}
 }
 
-// callStream is a stream whose context has a caller.
+// callStream is a stream whose context has the caller.
 type callStream struct {
 	grpc.ServerStream
 	ctx context.Context
@@ -57,7 +56,7 @@ func (a *Access) admitCall(ctx context.Context, method string) (context.Context,
 	return With(ctx, c), nil
 }
 
-// isHealth reports whether a method says that the server is there: those of the protocol, and gRPC's own.
+// isHealth reports whether a method is a health check, of the Open Inference Protocol or of gRPC.
 func isHealth(method string) bool {
 	switch method {
 	case "/inference.GRPCInferenceService/ServerLive", "/inference.GRPCInferenceService/ServerReady",
@@ -67,12 +66,12 @@ func isHealth(method string) bool {
 	return false
 }
 
-// keyOfCall returns the key that a call shows, "" without one.
+// keyOfCall returns the key of a call, "" without one.
 func keyOfCall(ctx context.Context) string {
 	md, _ := metadata.FromIncomingContext(ctx)
 	for _, value := range md.Get("authorization") {
-		if scheme, key, ok := strings.Cut(value, " "); ok && strings.EqualFold(scheme, "Bearer") {
-			return strings.TrimSpace(key)
+		if key, ok := bearerKey(value); ok {
+			return key
 		}
 	}
 	for _, key := range md.Get("x-api-key") {

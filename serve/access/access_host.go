@@ -9,7 +9,7 @@ import (
 	"pipe/serve/metrics"
 )
 
-// IsLoopback reports whether only programs of this machine can reach an address to listen on.
+// IsLoopback reports whether a listening address can be reached only from this machine.
 func IsLoopback(address string) bool {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
@@ -27,9 +27,9 @@ func isLocal(host string) bool {
 	return err == nil && ip.Unmap().IsLoopback()
 }
 
-// SameSite refuses what a page of another site makes a browser send: requests that change something, and, where localOnly
-// is set, requests for a name that is not this machine's. A browser on this machine could otherwise be led here by a name
-// that resolves to a loopback address.
+// SameSite refuses requests that a page of another site makes a browser send and that change something. With localOnly it
+// also refuses requests for a host name that is not this machine. Otherwise a page could reach this server from a browser
+// on this machine, by a name that resolves to a loopback address (DNS rebinding).
 func SameSite(localOnly bool, m *metrics.Metrics, next http.Handler) http.Handler {
 	origin := http.NewCrossOriginProtection()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -48,7 +48,7 @@ func SameSite(localOnly bool, m *metrics.Metrics, next http.Handler) http.Handle
 	})
 }
 
-// hostOf is the host that a request names, without the port.
+// hostOf returns the host of a request without the port.
 func hostOf(r *http.Request) string {
 	if host, _, err := net.SplitHostPort(r.Host); err == nil {
 		return host

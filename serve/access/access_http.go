@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// Wrap lets requests with a key through, and answers the others: 401 without a key of this server, 429 with Retry-After
-// above a limit. Health is always let through, and what Settings.Open names. The caller is in the request's context.
+// Wrap serves only requests with a valid key. It answers others with 401, and requests above a limit with 429 and
+// Retry-After. Health checks, and the routes of Settings.Open, need no key. The caller is in the context of the request.
 func (a *Access) Wrap(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if a.isOpen(r.URL.Path) {
@@ -36,7 +36,7 @@ func (a *Access) isOpen(path string) bool {
 		return a.open["metrics"]
 	case "/openapi.json":
 		return a.open["openapi"]
-	case "/page/page.css", "/page/page.js": // no secrets; a browser does not show them a key that is part of the address
+	case "/page/page.css", "/page/page.js": // they contain no secrets, and a browser does not send them a password from the address
 		return true
 	case "/":
 		return a.open["page"]
@@ -44,7 +44,7 @@ func (a *Access) isOpen(path string) bool {
 	return a.open["page"] && strings.HasPrefix(path, "/page/") && path != "/page/try"
 }
 
-// isHealthPath reports whether a path says that the server is there.
+// isHealthPath reports whether a path is a health check.
 func isHealthPath(path string) bool {
 	switch path {
 	case "/healthz", "/readyz", "/v2/health/live", "/v2/health/ready":
@@ -53,11 +53,10 @@ func isHealthPath(path string) bool {
 	return false
 }
 
-// keyOf returns the key that a request shows, "" without one. A browser shows it as the password of the page.
+// keyOf returns the key of a request, "" without one. A browser sends it as the password of the page.
 func keyOf(h http.Header) string {
-	authorization := h.Get("Authorization")
-	if scheme, key, ok := strings.Cut(authorization, " "); ok && strings.EqualFold(scheme, "Bearer") {
-		return strings.TrimSpace(key)
+	if key, ok := bearerKey(h.Get("Authorization")); ok {
+		return key
 	}
 	if _, password, ok := (&http.Request{Header: h}).BasicAuth(); ok {
 		return password
@@ -65,14 +64,20 @@ func keyOf(h http.Header) string {
 	return h.Get("X-Api-Key")
 }
 
-// WriteRefusal answers a request that is refused.
+// bearerKey returns the key in the value of Authorization; ok is false for another scheme.
+func bearerKey(authorization string) (key string, ok bool) {
+	scheme, key, ok := strings.Cut(authorization, " ")
+	return strings.TrimSpace(key), ok && strings.EqualFold(scheme, "Bearer")
+}
+
+// WriteRefusal answers a refused request.
 func WriteRefusal(w http.ResponseWriter, r *http.Request, why *Refusal) {
 	code, kind := http.StatusTooManyRequests, "rate_limit_error"
 	switch why.Reason {
 	case "key":
 		code, kind = http.StatusUnauthorized, "authentication_error"
 		w.Header().Add("WWW-Authenticate", `Bearer realm="pipe"`)
-		if strings.Contains(r.Header.Get("Accept"), "text/html") { // a browser asks for the password
+		if strings.Contains(r.Header.Get("Accept"), "text/html") { // the browser then asks for the password
 			w.Header().Add("WWW-Authenticate", `Basic realm="pipe: the password is your key"`)
 		}
 	case "admin":
@@ -81,18 +86,18 @@ func WriteRefusal(w http.ResponseWriter, r *http.Request, why *Refusal) {
 		kind = "insufficient_quota"
 	}
 	if code == http.StatusTooManyRequests {
-		w.Header().Set("Retry-After", retryAfter(why.Wait))
+		SetRetryAfter(w.Header(), why.Wait)
 	}
 	WriteError(w, r, code, kind, why.Reason, why.Error())
 }
 
-// retryAfter is a time to wait in whole seconds, at least one.
-func retryAfter(wait time.Duration) string {
-	return strconv.Itoa(int(math.Ceil(max(wait.Seconds(), 1))))
+// SetRetryAfter sets the header Retry-After: whole seconds, at least one.
+func SetRetryAfter(h http.Header, wait time.Duration) {
+	h.Set("Retry-After", strconv.Itoa(int(math.Ceil(max(wait.Seconds(), 1)))))
 }
 
-// WriteError answers a request with an error in the form of its protocol: {"error": "..."} under /v2, and elsewhere
-// {"error": {"message", "type", "param", "code"}} as OpenAI's clients read it.
+// WriteError answers a request with an error in the format of its protocol: {"error": "..."} under /v2, and elsewhere the
+// format of OpenAI's API, {"error": {"message", "type", "param", "code"}}.
 func WriteError(w http.ResponseWriter, r *http.Request, status int, kind, code, message string) {
 	var body any
 	if r.URL.Path == "/v2" || strings.HasPrefix(r.URL.Path, "/v2/") {

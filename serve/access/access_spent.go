@@ -13,7 +13,7 @@ import (
 	"pipe/internal/textfile"
 )
 
-// restore reads what keys had used when the server last saved it. Without a file it does nothing.
+// restore reads the saved usage of keys. Without a file it does nothing.
 func (a *Access) restore() error {
 	file := string(a.settings.Spent)
 	if file == "" {
@@ -24,11 +24,11 @@ func (a *Access) restore() error {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("read what keys have used: %w", err)
+		return fmt.Errorf("read the usage of keys: %w", err)
 	}
 	var spent map[string]Spent
-	if len(text) > textfile.MaxYAML || json.Unmarshal(text, &spent) != nil || !plausible(spent) {
-		return &config.Error{File: file, Problems: []string{"it is not what pipe serve wrote about keys; remove it to begin all periods again"}}
+	if len(text) > textfile.MaxYAML || json.Unmarshal(text, &spent) != nil || !isValid(spent) {
+		return &config.Error{File: file, Problems: []string{"it is not a file of pipe serve with the usage of keys; remove it to restart all periods"}}
 	}
 	for _, k := range *a.keys.Load() {
 		if s, ok := spent[k.caller.Name]; ok {
@@ -40,8 +40,8 @@ func (a *Access) restore() error {
 	return nil
 }
 
-// plausible reports whether saved amounts can be continued.
-func plausible(spent map[string]Spent) bool {
+// isValid reports whether saved amounts are possible.
+func isValid(spent map[string]Spent) bool {
 	for _, s := range spent {
 		if s.Tokens < 0 || !(s.Money >= 0) || math.IsInf(s.Money, 0) {
 			return false
@@ -50,7 +50,7 @@ func plausible(spent map[string]Spent) bool {
 	return true
 }
 
-// Save writes what keys have used to the file of the settings. Without one it does nothing.
+// Save writes the usage of keys to the file of the settings. Without one it does nothing.
 func (a *Access) Save() error {
 	if a.settings.Spent == "" {
 		return nil

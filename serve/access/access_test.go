@@ -41,7 +41,7 @@ func get(h http.Handler, path string, headers ...string) *httptest.ResponseRecor
 }
 
 func TestKeys(t *testing.T) {
-	digest := Digest(jobKey)
+	digest := digestOf(jobKey)
 	h := open(t, Settings{Open: []string{"metrics"}, Keys: []Key{
 		{Name: "web", Key: webKey}, {Name: "job", SHA256: hexOf(digest)},
 	}}).Wrap(served)
@@ -96,7 +96,7 @@ func TestLimits(t *testing.T) {
 	a := &Access{now: now.now, settings: Settings{Keys: []Key{
 		{Name: "web", Key: webKey, Rate: 2, Burst: 3}, {Name: "job", Key: jobKey, Tokens: 100, Money: 1, Period: time.Hour},
 	}}}
-	a.keys.Store(&[]known{})
+	a.keys.Store(&[]knownKey{})
 	if err := a.Reload(); err != nil {
 		t.Fatal(err)
 	}

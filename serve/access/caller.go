@@ -12,36 +12,37 @@ import (
 	"pipe/serve/metrics"
 )
 
-// Caller is who sent a request: the owner of a key, or anybody where no keys are configured. All methods are safe for
+// Caller is the sender of a request: the owner of a key, or anybody if no keys are configured. All methods are safe for
 // concurrent use.
 type Caller struct {
-	// Name is that of the key, "" without keys. It is no secret.
+	// Name is the name of the key, "" without keys. It is no secret.
 	Name string
-	// Admin says that the caller may change the server, such as reload policies.
+	// Admin means that the caller may administer the server, such as reload policies.
 	Admin bool
 
 	metrics *metrics.Metrics
 	now     func() time.Time
 	limiter *rate.Limiter // nil: no limit
-	quota   Quota
+	quota   quota
 
 	*account
 }
 
-// account is what a key has used. Callers of one name share it: requests that began before a reload are charged to it too.
+// account is the usage of a key. Callers of the same name share it, so that requests that began before a reload are charged
+// to it too.
 type account struct {
 	lock  sync.Mutex
 	spent Spent
 }
 
-// Quota is how much a key may use in a period. 0 is no limit.
-type Quota struct {
+// quota is how much a key may use in a period. 0 means no limit.
+type quota struct {
 	Tokens int64
 	Money  float64
 	Period time.Duration
 }
 
-// Spent is what a key has used since its period began.
+// Spent is the usage of a key since its period began.
 type Spent struct {
 	Since  time.Time `json:"since"`
 	Tokens int64     `json:"tokens"`
@@ -50,10 +51,10 @@ type Spent struct {
 
 type callerKey struct{}
 
-// anybody is the caller of a request that no middleware has seen.
+// anybody is the caller of a request that did not pass the middleware.
 var anybody = &Caller{Admin: true, now: time.Now, account: &account{}}
 
-// CallerOf returns who sent the request of the context. It never returns nil.
+// CallerOf returns the caller in a context. It never returns nil.
 func CallerOf(ctx context.Context) *Caller {
 	if c, ok := ctx.Value(callerKey{}).(*Caller); ok {
 		return c
@@ -61,14 +62,14 @@ func CallerOf(ctx context.Context) *Caller {
 	return anybody
 }
 
-// With returns a context whose request is sent by the caller.
+// With returns a context with the caller.
 func With(ctx context.Context, c *Caller) context.Context {
 	return context.WithValue(ctx, callerKey{}, c)
 }
 
-// Charge adds what a request has used to what its key has spent: tokens, and money in the currency of the prices. Negative
-// amounts, and money that is not finite, are not counted. A request that began below the limits is not cut off when it
-// passes them; the next one is refused.
+// Charge adds the usage of a request to the account of its key: tokens, and money in the currency of the prices. Negative
+// amounts, and money that is not finite, are ignored. A request that exceeds the quota is not cancelled; the next one is
+// refused.
 func (c *Caller) Charge(tokens int64, money float64) {
 	if !(money > 0) || money > maxMoney {
 		money = 0
@@ -82,10 +83,10 @@ func (c *Caller) Charge(tokens int64, money float64) {
 	c.metrics.Charged(c.Name, tokens, money)
 }
 
-// maxMoney bounds what one request can cost, so that an answer with an absurd usage does not lock a key for ever.
+// maxMoney bounds the money of one request, so that an answer with an absurd usage does not block a key.
 const maxMoney = 1e12
 
-// Spent returns what the caller has used since its period began.
+// Spent returns the usage of the caller since its period began.
 func (c *Caller) Spent() Spent {
 	c.lock.Lock()
 	defer c.lock.Unlock()
@@ -93,7 +94,7 @@ func (c *Caller) Spent() Spent {
 	return c.spent
 }
 
-// roll begins a new period where the last one has ended. The caller holds the lock.
+// roll begins a new period if the last one has ended. The caller holds the lock.
 func (c *Caller) roll() {
 	now := c.now()
 	switch {
@@ -104,7 +105,8 @@ func (c *Caller) roll() {
 	}
 }
 
-// admit counts a request. It returns why it is refused, "" if it is not, and when it may be sent again.
+// admit counts a request against the limits. It returns why it is refused, "" if it is not, and after what time it may be
+// retried.
 func (c *Caller) admit() (reason string, wait time.Duration) {
 	if c.limiter != nil {
 		r := c.limiter.ReserveN(c.now(), 1)
@@ -126,7 +128,7 @@ func (c *Caller) admit() (reason string, wait time.Duration) {
 	return "", 0
 }
 
-// Limits are the limits of the caller in words.
+// Limits describes the limits of the caller in words.
 func (c *Caller) Limits() string {
 	var all []string
 	if c.limiter != nil {

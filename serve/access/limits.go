@@ -6,17 +6,17 @@ import (
 	"pipe/internal/config"
 )
 
-// Limits bound what clients can make the server hold at once.
+// Limits bound the resources that clients can use.
 type Limits struct {
 	Body        int           `yaml:"body"`        // most bytes of the body of a request, also of a gRPC message
 	Header      int           `yaml:"header"`      // most bytes of the head of a request
 	Connections int           `yaml:"connections"` // most open connections of each listener; more wait in the system's queue
-	Active      int           `yaml:"active"`      // most requests that are served at once
-	Queue       int           `yaml:"queue"`       // most requests that wait to be served; more are answered with 429
+	Active      int           `yaml:"active"`      // most requests that run at once
+	Queue       int           `yaml:"queue"`       // most requests that wait for a place; more are answered with 429
 	QueueWait   time.Duration `yaml:"queue_wait"`  // longest wait in the queue, then 429
-	BodyTime    time.Duration `yaml:"body_time"`   // longest time in which a body is read
-	HeaderTime  time.Duration `yaml:"header_time"` // longest time in which a head is read
-	WriteTime   time.Duration `yaml:"write_time"`  // longest time in which a client takes a piece of an answer
+	BodyTime    time.Duration `yaml:"body_time"`   // longest time to read a body
+	HeaderTime  time.Duration `yaml:"header_time"` // longest time to read a head
+	WriteTime   time.Duration `yaml:"write_time"`  // longest time for a client to accept a part of an answer
 	IdleTime    time.Duration `yaml:"idle_time"`   // after which a connection without requests is closed
 }
 

@@ -12,8 +12,8 @@ import (
 	"sync/atomic"
 )
 
-// Secrets are texts that must not be shown: keys of callers and of experts. No message is made of them on purpose; what is
-// written to logs passes Secrets so that a message of a library or of a service does not show them either.
+// Secrets are texts that must not appear in logs: keys of callers and of experts. No message of the server contains them,
+// but messages of a library or of a service might, so everything that is logged passes through [Secrets.Writer].
 //
 // Its methods are safe for concurrent use.
 type Secrets struct {
@@ -22,8 +22,8 @@ type Secrets struct {
 	spellings atomic.Pointer[[][]byte]
 }
 
-// shortestSecret is the least length of a text that is hidden: shorter ones are part of ordinary words.
-const shortestSecret = 8
+// minSecret is the length from which a text is hidden. Shorter ones may be parts of ordinary words.
+const minSecret = 8
 
 // Set replaces the secrets of a group, such as callers or experts. It does nothing on a nil *Secrets.
 func (s *Secrets) Set(group string, secrets []string) {
@@ -39,7 +39,7 @@ func (s *Secrets) Set(group string, secrets []string) {
 	var list [][]byte
 	for _, secrets := range s.groups {
 		for _, secret := range secrets {
-			if len(secret) < shortestSecret {
+			if len(secret) < minSecret {
 				continue
 			}
 			for _, spelling := range spellingsOf(secret) {
@@ -47,11 +47,11 @@ func (s *Secrets) Set(group string, secrets []string) {
 			}
 		}
 	}
-	slices.SortFunc(list, func(a, b []byte) int { return len(b) - len(a) }) // a secret may be part of another
+	slices.SortFunc(list, func(a, b []byte) int { return len(b) - len(a) }) // the longest first, because a secret may be part of another
 	s.spellings.Store(&list)
 }
 
-// spellingsOf are the ways in which messages write a secret.
+// spellingsOf returns the encodings in which a message may contain a secret.
 func spellingsOf(secret string) []string {
 	quoted, _ := json.Marshal(secret) // a string always marshals
 	escaped := strings.Trim(string(quoted), `"`)
@@ -63,8 +63,8 @@ func spellingsOf(secret string) []string {
 	return slices.Compact(all)
 }
 
-// Hide replaces the secrets in a text by [key].
-func (s *Secrets) Hide(text []byte) []byte {
+// hide replaces the secrets in a text with [key].
+func (s *Secrets) hide(text []byte) []byte {
 	list := s.spellings.Load()
 	if list == nil {
 		return text
@@ -77,16 +77,16 @@ func (s *Secrets) Hide(text []byte) []byte {
 	return text
 }
 
-// Writer hides secrets in what is written to w. Each Write must be whole messages.
-func (s *Secrets) Writer(w io.Writer) io.Writer { return &hiding{w, s} }
+// Writer returns a writer to w that hides secrets. Each Write must have complete messages.
+func (s *Secrets) Writer(w io.Writer) io.Writer { return &redactingWriter{w, s} }
 
-type hiding struct {
+type redactingWriter struct {
 	w       io.Writer
 	secrets *Secrets
 }
 
-func (h *hiding) Write(b []byte) (int, error) {
-	if _, err := h.w.Write(h.secrets.Hide(b)); err != nil {
+func (h *redactingWriter) Write(b []byte) (int, error) {
+	if _, err := h.w.Write(h.secrets.hide(b)); err != nil {
 		return 0, err
 	}
 	return len(b), nil

@@ -13,19 +13,19 @@ import (
 
 // Settings say who may call the server.
 type Settings struct {
-	// Keys are the keys of callers. Without any, everybody may call everything.
+	// Keys are the keys of callers. Without any, every caller has access.
 	Keys []Key `yaml:"keys"`
-	// KeysFile is a YAML file with more of them, under keys. It is read again when policies are reloaded.
+	// KeysFile is a YAML file with more keys, under keys. It is read again when policies are reloaded.
 	KeysFile config.Path `yaml:"keys_file"`
-	// Spent is a file that keeps through a restart what keys have used of their tokens and money; "" keeps it in memory only.
+	// Spent is a file with the usage of keys, which keeps it over a restart. "" keeps it in memory only.
 	Spent config.Path `yaml:"spent"`
-	// Open lists routes that need no key, besides health: metrics, page, openapi.
+	// Open lists routes that need no key, besides health checks: metrics, page, openapi.
 	Open []string `yaml:"open"`
 }
 
 // Key is the key of one caller, with limits.
 type Key struct {
-	Name string `yaml:"name"` // in logs, metrics and the decision log
+	Name string `yaml:"name"` // for logs, metrics and the decision log
 	// Key is the secret itself, as ${VAR}; or SHA256 is its SHA-256 in hexadecimal. Exactly one is set.
 	Key    string        `yaml:"key"`
 	SHA256 string        `yaml:"sha256"`
@@ -37,17 +37,17 @@ type Key struct {
 	Period time.Duration `yaml:"period"` // of tokens and money; 0: a day
 }
 
-// MostKeys bounds the number of keys: each request is compared with all of them.
-const MostKeys = 1000
+// maxKeys bounds the number of keys, because every request is compared with all of them.
+const maxKeys = 1000
 
-// shortestKey is the least number of bytes of a key, below which it can be guessed.
-const shortestKey = 16
+// minKey is the least length of a key in bytes. Shorter ones can be guessed.
+const minKey = 16
 
-// keyName is what a key may be called: it is printed in logs and is a label of metrics.
+// keyName matches valid names of keys, which appear in logs and as labels of metrics.
 var keyName = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
 
-// openable are the routes that Settings.Open can name.
-var openable = map[string]bool{"metrics": true, "page": true, "openapi": true}
+// openRoutes are the routes that Settings.Open can name.
+var openRoutes = map[string]bool{"metrics": true, "page": true, "openapi": true}
 
 // DefaultSettings need no keys.
 func DefaultSettings() Settings { return Settings{} }
@@ -56,16 +56,16 @@ func DefaultSettings() Settings { return Settings{} }
 func (s Settings) Validate() error {
 	var p config.Problems
 	for _, name := range s.Open {
-		p.Check(openable[name], "open: %q is not one of metrics, page, openapi", name)
+		p.Check(openRoutes[name], "open: %q is not one of metrics, page, openapi", name)
 	}
 	p.Add(validateKeys(s.Keys))
 	return p.Err()
 }
 
-// validateKeys lists every problem of keys. It never says what a key is.
+// validateKeys lists every problem of keys. Its error contains no key.
 func validateKeys(keys []Key) error {
 	var p config.Problems
-	p.Check(len(keys) <= MostKeys, "there are %d keys, more than %d", len(keys), MostKeys)
+	p.Check(len(keys) <= maxKeys, "there are %d keys, more than %d", len(keys), maxKeys)
 	names, digests := map[string]bool{}, map[[32]byte]string{}
 	for i, k := range keys {
 		p.Check(keyName.MatchString(k.Name), "keys[%d]: a key needs a name of at most 64 letters, digits, dots, dashes and underscores", i)
@@ -90,10 +90,10 @@ func (k Key) digest() (d [32]byte, err error) {
 	switch {
 	case k.Key != "" && k.SHA256 != "":
 		return d, errors.New("it has both key and sha256")
-	case k.Key != "" && len(k.Key) < shortestKey:
+	case k.Key != "" && len(k.Key) < minKey:
 		return d, errors.New("the key is shorter than 16 bytes, so it can be guessed; `openssl rand -hex 32` makes one")
 	case k.Key != "":
-		return Digest(k.Key), nil
+		return digestOf(k.Key), nil
 	case k.SHA256 == "":
 		return d, errors.New("it has neither key nor sha256")
 	}
@@ -104,5 +104,5 @@ func (k Key) digest() (d [32]byte, err error) {
 	return [32]byte(b), nil
 }
 
-// Digest is the SHA-256 of a key, as Key.SHA256 states it.
-func Digest(key string) [32]byte { return sha256.Sum256([]byte(key)) }
+// digestOf is the SHA-256 of a key, as Key.SHA256 states it.
+func digestOf(key string) [32]byte { return sha256.Sum256([]byte(key)) }

@@ -6,17 +6,18 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	"pipe/internal/config"
 )
 
-// TLS names the files of a certificate. It is off without them.
+// TLS names the files of a certificate. Without them, connections are not encrypted.
 type TLS struct {
 	Cert config.Path `yaml:"cert"` // certificates in PEM, that of the server first
 	Key  config.Path `yaml:"key"`  // its private key in PEM
-	// ClientCA has certificates in PEM. Clients must show a certificate that one of them has signed.
+	// ClientCA has certificates in PEM. Clients must have a certificate that one of them has signed.
 	ClientCA config.Path `yaml:"client_ca"`
 }
 
@@ -31,14 +32,15 @@ func (t TLS) Validate() error {
 	return p.Err()
 }
 
-// Certificates are read from files, and can be read again while connections come.
+// Certificates are the certificates of a server, which can be reloaded while connections are open.
 type Certificates struct {
 	files   TLS
-	current atomic.Pointer[loaded]
+	current atomic.Pointer[certificate]
+	reloads sync.Mutex // held by Reload
 }
 
-// loaded is what the files said.
-type loaded struct {
+// certificate is the content of the files.
+type certificate struct {
 	cert    tls.Certificate
 	clients *x509.CertPool // nil: clients need no certificate
 }
@@ -49,10 +51,12 @@ func LoadCertificates(t TLS) (*Certificates, error) {
 	return c, c.Reload()
 }
 
-// Reload reads the files again. After an error the old certificate stays.
+// Reload reads the files again. After an error the old certificate stays in use.
 func (c *Certificates) Reload() error {
+	c.reloads.Lock()
+	defer c.reloads.Unlock()
 	var err error
-	now := &loaded{}
+	now := &certificate{}
 	if now.cert, err = tls.LoadX509KeyPair(string(c.files.Cert), string(c.files.Key)); err != nil {
 		err = fmt.Errorf("read the certificate %q with the key %q: %w", c.files.Cert, c.files.Key, err)
 	}
@@ -62,8 +66,8 @@ func (c *Certificates) Reload() error {
 	return err
 }
 
-// readClients reads the certificates that sign those of clients, if a file is named.
-func (l *loaded) readClients(file string) error {
+// readClients reads the certificate authorities of clients, if a file is named.
+func (l *certificate) readClients(file string) error {
 	if file == "" {
 		return nil
 	}
@@ -78,9 +82,10 @@ func (l *loaded) readClients(file string) error {
 	return nil
 }
 
-// Config is for listeners; it always has the certificate that was read last. The protocols are those of ALPN.
+// Config returns a configuration for listeners. New connections always use the certificate that was loaded last. The
+// protocols are those of ALPN.
 func (c *Certificates) Config(protocols ...string) *tls.Config {
-	of := func(now *loaded) *tls.Config {
+	of := func(now *certificate) *tls.Config {
 		t := &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{now.cert}, NextProtos: protocols}
 		if now.clients != nil {
 			t.ClientAuth, t.ClientCAs = tls.RequireAndVerifyClientCert, now.clients
@@ -92,5 +97,5 @@ func (c *Certificates) Config(protocols ...string) *tls.Config {
 	return t
 }
 
-// Expires is when the certificate of the server ends.
+// Expires is when the certificate of the server expires.
 func (c *Certificates) Expires() time.Time { return c.current.Load().cert.Leaf.NotAfter }

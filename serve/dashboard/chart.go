@@ -10,7 +10,7 @@ import (
 	"pipe/internal/safetext"
 )
 
-// chart draws SVG whose colours are those of the page. Its texts are escaped.
+// chart draws SVG in the colours of the page. Texts are escaped.
 type chart struct{ bytes.Buffer }
 
 func newChart(width, height int, about string) *chart {
@@ -41,7 +41,7 @@ func (c *chart) svg() []byte {
 	return c.Bytes()
 }
 
-// trafficChart has a bar per span: requests that were served, refused and failed, or rows where no request was counted.
+// trafficChart draws a bar per span for served, refused and failed requests, and a line for decisions.
 func trafficChart(t *TrafficState, minutes int) []byte {
 	const width, height, left, bottom, top = 900, 170, 46, 24, 12
 	perSecond := func(n int64, b Bar) float64 {
@@ -91,7 +91,7 @@ func trafficChart(t *TrafficState, minutes int) []byte {
 	return c.svg()
 }
 
-// roundUp is the next of 1, 2, 5, 10, 20 and so on; 1 for nothing.
+// roundUp rounds up to 1, 2, 5, 10, 20 and so on. It returns 1 for values that are not positive.
 func roundUp(v float64) float64 {
 	if !(v > 0) {
 		return 1
@@ -118,12 +118,12 @@ func newAxis(low, high, a, b float64) axis {
 
 func (x axis) at(v float64) float64 { return x.a + (v-x.low)/(x.high-x.low)*(x.b-x.a) }
 
-// ticks are about five round values.
+// ticks returns about five round values on the axis.
 func (x axis) ticks() []float64 {
 	step := roundUp((x.high - x.low) / 7)
 	var out []float64
 	for i := math.Ceil(x.low / step); i*step <= x.high; i++ {
-		out = append(out, i*step+0) // not the negative zero
+		out = append(out, i*step+0) // + 0 avoids negative zero
 	}
 	return out
 }

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// frontierChart draws mean fees and expected losses: the curve of the policy, what it decides at the chosen prices, and
-// every pair alone.
+// frontierChart draws mean expected losses against mean fees: for the policy as a curve, for the policy at the chosen
+// prices, and for every pair alone.
 func frontierChart(f *Frontier) []byte {
 	const width, height, left, bottom, top, right = 720, 380, 66, 46, 18, 24
 	low, high := [2]float64{math.Inf(1), math.Inf(1)}, [2]float64{math.Inf(-1), math.Inf(-1)}
@@ -51,7 +51,7 @@ func (c *chart) mark(shape string, x, y float64, title string) {
 	fmt.Fprintf(c, shape, x, y, "<title>"+escaped(title)+"</title>")
 }
 
-// curve joins the points of the policy.
+// curve draws the line through the points of the policy.
 func (c *chart) curve(points []Point, x, y axis) {
 	if len(points) < 2 {
 		return
@@ -70,7 +70,7 @@ func (c *chart) curve(points []Point, x, y axis) {
 	}
 }
 
-// pairPoints draws the pairs. Only those that no other pair beats in both fee and loss get their name, where there is room.
+// pairPoints draws the pairs. Only pairs that are not dominated are labelled, if there is room.
 func (c *chart) pairPoints(f *Frontier, x, y axis) {
 	type place struct{ x, y float64 }
 	var taken []place
@@ -78,7 +78,7 @@ func (c *chart) pairPoints(f *Frontier, x, y axis) {
 		at := place{x.at(p.Fee), y.at(p.Loss)}
 		c.mark(`<circle cx="%.1f" cy="%.1f" r="4.5" fill="var(--card)" stroke="var(--soft)" stroke-width="1.8">%s</circle>`, at.x, at.y,
 			fmt.Sprintf("always %s: fee %s, loss %s", p.Pair, cost(p.Fee), cost(p.Loss)))
-		if beaten(f.Pairs, i) {
+		if isDominated(f.Pairs, i) {
 			continue
 		}
 		free := true
@@ -97,8 +97,8 @@ func (c *chart) pairPoints(f *Frontier, x, y axis) {
 	}
 }
 
-// beaten reports whether another pair has a smaller fee and a smaller loss.
-func beaten(pairs []PairPoint, i int) bool {
+// isDominated reports whether another pair is at least as good in both fee and loss. Of equal pairs, the first is not.
+func isDominated(pairs []pairPoint, i int) bool {
 	for j, p := range pairs {
 		if j != i && p.Fee <= pairs[i].Fee && p.Loss <= pairs[i].Loss && (p.Fee < pairs[i].Fee || p.Loss < pairs[i].Loss || j < i) {
 			return true

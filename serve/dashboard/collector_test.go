@@ -169,10 +169,10 @@ func TestSavingOfAPlantedWorld(t *testing.T) {
 			if s.Against != "large/none" {
 				continue
 			}
-			if s.By == ByOutcomes && *s.Low <= truth/n && truth/n <= *s.High {
+			if s.By == byOutcomes && *s.Low <= truth/n && truth/n <= *s.High {
 				held++
 			}
-			if s.By == ByExpectations && math.Abs(s.Mean.Mean-claimed/n) < 1e-6 {
+			if s.By == byExpectations && math.Abs(s.Mean.Mean-claimed/n) < 1e-6 {
 				expected++
 			}
 		}
@@ -193,7 +193,7 @@ func TestNoSavingByOutcomesWithoutExploration(t *testing.T) {
 		c.Outcome(decisionlog.Outcome{ID: rec.ID, Loss: &value})
 	}
 	for _, s := range c.State(1).Policies[0].Savings {
-		if s.By == ByOutcomes && s.Uncovered == 0 {
+		if s.By == byOutcomes && s.Uncovered == 0 {
 			t.Errorf("saving %+v", s)
 		}
 	}
@@ -245,25 +245,25 @@ func TestBounds(t *testing.T) {
 		t.Errorf("%d versions, %d decisions wait", len(c.versions), len(c.byID))
 	}
 	for id, w := range c.byID {
-		if w.of.kept.ids[w.slot] != id {
+		if w.of.pending.ids[w.slot] != id {
 			t.Fatalf("%q is not in its slot", id)
 		}
 	}
 	for _, v := range c.versions {
 		waiting := 0
-		for _, id := range v.kept.ids {
+		for _, id := range v.pending.ids {
 			if id != "" {
 				waiting++
 			}
 		}
-		if waiting != v.kept.waiting || waiting != 100 {
-			t.Errorf("%d decisions wait, %d are counted", waiting, v.kept.waiting)
+		if waiting != v.pending.waiting || waiting != 100 {
+			t.Errorf("%d decisions wait, %d are counted", waiting, v.pending.waiting)
 		}
 		if n := v.sample.n(); n != 8 {
 			t.Errorf("%d rows", n)
 		}
-		if v.kept.share > math.MaxUint64/2+1 {
-			t.Errorf("at 100 decisions/s, 100 slots: share %x", v.kept.share)
+		if v.pending.share > math.MaxUint64/2+1 {
+			t.Errorf("at 100 decisions/s, 100 slots: share %x", v.pending.share)
 		}
 	}
 }

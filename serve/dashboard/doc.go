@@ -1,7 +1,7 @@
-// Package dashboard is the page at / of the server, and the JSON behind it: what is decided now, at what expected and
-// measured cost, by which policies, and how fast.
+// Package dashboard serves an HTML page at / with what is decided now, at what expected and measured cost, by which
+// policies, and how fast, and the same figures as JSON. It is for operators; metrics for Prometheus are in package metrics.
 //
-// A [Collector] sees every decision and every outcome and keeps sliding windows of sums, so its memory does not grow with
-// traffic. [New] makes the handlers that show it. The page is complete without a script: every figure is in the HTML that
-// the server sends. The script only fetches the same pieces again.
+// A [Collector] observes every decision and every outcome and keeps sums in sliding windows, so its memory does not grow
+// with traffic. [New] returns the handlers that show it. The page works without scripts: every figure is in the HTML that
+// the server sends, and the script only fetches the same parts again.
 package dashboard

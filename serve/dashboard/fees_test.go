@@ -36,11 +36,11 @@ func TestPairFees(t *testing.T) {
 		measured, residual, expected = measured+cost, residual+cost-chosen, expected+chosen
 		for k := range 3 {
 			pair := float64(rec.ExpectedCost[k])
-			saving[info.Actions.Name(k)+ByExpectations] += pair - chosen
+			saving[info.Actions.Name(k)+byExpectations] += pair - chosen
 			if k == rec.Action {
 				pair += (cost - pair) / rec.Propensity[k]
 			}
-			saving[info.Actions.Name(k)+ByOutcomes] += pair - cost
+			saving[info.Actions.Name(k)+byOutcomes] += pair - cost
 		}
 	}
 	p := c.State(1).Policies[0]

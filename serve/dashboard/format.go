@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// unknown is shown for what is not known.
+// unknown is shown for values that are not known.
 const unknown = "–"
 
-// whole is a count with commas, such as 1,234,567.
+// whole formats a count with commas, such as 1,234,567.
 func whole(n int64) string {
 	digits := strconv.FormatInt(n, 10)
 	sign := ""
@@ -28,15 +28,15 @@ func whole(n int64) string {
 	return sign + b.String()
 }
 
-// several is a count with its noun, which takes an s except for one.
-func several(n int64, noun string) string {
+// plural formats a count with its noun, which gets an s unless the count is 1.
+func plural(n int64, noun string) string {
 	if n != 1 {
 		noun += "s"
 	}
 	return whole(n) + " " + noun
 }
 
-// rate is a number per second with three digits.
+// rate formats a number per second with about three digits.
 func rate(v float64) string {
 	switch {
 	case math.IsNaN(v):
@@ -51,7 +51,7 @@ func rate(v float64) string {
 	return strconv.FormatFloat(v, 'f', 2, 64)
 }
 
-// percent is a share from 0 to 1. What is not all is never shown as all, and what is something never as nothing.
+// percent formats a share from 0 to 1. Only 0 and 1 are shown as 0% and 100%.
 func percent(v float64) string {
 	text := fmt.Sprintf("%.1f%%", 100*v)
 	switch {
@@ -67,7 +67,7 @@ func percent(v float64) string {
 	return text
 }
 
-// cost is a cost or a loss with four digits after the point, and more for small ones.
+// cost formats a cost or a loss with four decimals, and small ones with three significant digits.
 func cost(v float64) string {
 	switch a := math.Abs(v); {
 	case math.IsNaN(v) || math.IsInf(v, 0):
@@ -89,8 +89,8 @@ func costOr(v *float64) string {
 	return cost(*v)
 }
 
-// interval is a mean with its 95% interval, such as 0.0312 [0.0288, 0.0336]: with four digits after the point, and more where
-// the interval is so narrow that they would not show two digits of its width.
+// interval formats a mean with its 95% interval, such as 0.0312 [0.0288, 0.0336]. It has four decimals, and more if the
+// interval is so narrow that they would not show two digits of its width.
 func interval(m *Mean) string {
 	switch {
 	case m == nil:
@@ -105,7 +105,7 @@ func interval(m *Mean) string {
 	return fmt.Sprintf("%.*f [%.*f, %.*f]", digits, m.Mean, digits, *m.Low, digits, *m.High)
 }
 
-// seconds is a duration in the unit that suits it, with three digits.
+// seconds formats a duration in a suitable unit, with three digits.
 func seconds(s float64) string {
 	three := func(v float64) string {
 		switch {
@@ -127,7 +127,7 @@ func seconds(s float64) string {
 	return three(s) + " s"
 }
 
-// ago is how long something is past, in its largest unit or two.
+// ago formats an age in its largest unit or two.
 func ago(s float64) string {
 	d := time.Duration(s * float64(time.Second))
 	switch {
@@ -141,7 +141,7 @@ func ago(s float64) string {
 	return fmt.Sprintf("%d days", int(d.Hours()/24))
 }
 
-// size is a number of bytes.
+// size formats a number of bytes.
 func size(n int64) string {
 	units := []string{"B", "kB", "MB", "GB", "TB"}
 	v, i := float64(n), 0
@@ -155,8 +155,8 @@ func size(n int64) string {
 	return strconv.FormatFloat(v, 'f', 1, 64) + " " + units[i]
 }
 
-// short is the start of a digest.
-func short(digest string) string {
+// shortDigest returns the start of a digest.
+func shortDigest(digest string) string {
 	if len(digest) > 12 {
 		return digest[:12]
 	}

@@ -14,8 +14,8 @@ import (
 	"pipe/serve/policies"
 )
 
-// Frontier is what a policy would decide on recent rows at chosen prices. Means are over the rows; losses are the policy's
-// expectations, fees are those of the chosen prices.
+// Frontier compares what a policy would decide on recent rows at chosen prices with single pairs. Means are over the rows.
+// Losses are expectations of the policy, and fees are those of the chosen prices.
 type Frontier struct {
 	Policy    string   `json:"policy"`
 	Digest    string   `json:"digest"`
@@ -23,57 +23,57 @@ type Frontier struct {
 	Lambda    float64  `json:"lambda"`
 	Unchecked []string `json:"unchecked,omitempty"` // why the guard did not check the policy at these prices
 	Chosen    Point    `json:"chosen"`              // what the policy decides at these prices
-	File      *Point   `json:"file,omitempty"`      // what it decides at the prices of the file, in fees of the chosen prices; nil: they are the same
-	// Curve is what the policy decides where all fees are multiplied by Scale, from small to large, paid at the chosen
-	// prices. It is only of an any-price policy.
+	File      *Point   `json:"file,omitempty"`      // its decisions at the prices of the file, with the fees of the chosen prices; nil: the prices are the same
+	// Curve has the decisions of an any-price policy with all fees multiplied by Scale, from small to large. The fees of the
+	// points are those of the chosen prices.
 	Curve []Point     `json:"curve,omitempty"`
-	Pairs []PairPoint `json:"pairs"` // those that exist
+	Pairs []pairPoint `json:"pairs"` // that exist
 }
 
-// Point are means per row.
+// Point has means per row.
 type Point struct {
-	Scale float64 `json:"scale"` // that multiplied all fees when the policy decided
+	Scale float64 `json:"scale"` // the factor on all fees when the policy decided
 	Fee   float64 `json:"fee"`
 	Loss  float64 `json:"loss"`
 	Cost  float64 `json:"cost"` // Fee plus Loss
 }
 
-// PairPoint is one pair for all rows.
-type PairPoint struct {
+// pairPoint has the means of one pair for all rows.
+type pairPoint struct {
 	Pair  string  `json:"pair"`
 	Fee   float64 `json:"fee"`
 	Loss  float64 `json:"loss"`
 	Cost  float64 `json:"cost"`
-	Share float64 `json:"share"` // of the rows for which the policy takes it at the chosen prices
+	Share float64 `json:"share"` // of the rows for which the policy chooses it at the chosen prices
 }
 
-// scales are the multipliers of the points of a curve.
+// scales are the factors of the points of a curve.
 var scales = []float64{0, 1. / 16, 1. / 8, 1. / 4, 0.35, 0.5, 0.7, 1, 1.4, 2, 2.8, 4, 8, 16, 64}
 
-// Errors of frontiers.
+// The errors of frontiers.
 var (
-	// ErrNewer means that a newer computation took the place of this one.
-	ErrNewer = errors.New("a newer computation took the place of this one")
-	// ErrNoRows means that the version of the policy has not decided on any features yet.
-	ErrNoRows = errors.New("the policy has not decided on anything yet, so there are no recent rows to decide on again")
-	// ErrNoExpectations means that the policy states no expected losses.
-	ErrNoExpectations = errors.New("the policy states no expected losses, so its decisions cannot be valued without outcomes")
+	// errSuperseded means that a newer computation cancelled this one.
+	errSuperseded = errors.New("a newer computation took the place of this one")
+	// errNoRows means that the version of the policy has not decided on any features yet.
+	errNoRows = errors.New("the policy has not decided on anything yet, so there are no recent rows to decide on again")
+	// errNoExpectations means that the policy does not estimate losses.
+	errNoExpectations = errors.New("the policy states no expected losses, so its decisions cannot be valued without outcomes")
 )
 
-// latest lets one computation run at a time. A newer one cancels it.
-type latest struct {
+// latestOnly runs one computation at a time. A newer one cancels the running one.
+type latestOnly struct {
 	mu     sync.Mutex
 	cancel context.CancelCauseFunc
 	turn   chan struct{}
 }
 
-// do calls f with a context that ends when a newer call comes, after the one before it has ended.
-func (l *latest) do(ctx context.Context, f func(context.Context) error) error {
+// do calls f after the previous call has ended. The context of f ends when a newer call arrives.
+func (l *latestOnly) do(ctx context.Context, f func(context.Context) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	l.mu.Lock()
 	if l.cancel != nil {
-		l.cancel(ErrNewer)
+		l.cancel(errSuperseded)
 	}
 	l.cancel = cancel
 	l.mu.Unlock()
@@ -90,7 +90,7 @@ func (l *latest) do(ctx context.Context, f func(context.Context) error) error {
 	return err
 }
 
-// frontier decides on the kept rows of a policy at changed prices.
+// frontier computes the frontier of a policy on recent rows at changed prices.
 func frontier(ctx context.Context, p *policies.Policy, rows []float32, change policy.PriceChange) (*Frontier, error) {
 	info := p.Info()
 	n := 0
@@ -98,7 +98,7 @@ func frontier(ctx context.Context, p *policies.Policy, rows []float32, change po
 		n = len(rows) / info.Dim
 	}
 	if n == 0 {
-		return nil, ErrNoRows
+		return nil, errNoRows
 	}
 	at, err := info.Price(change)
 	if err != nil {
@@ -110,7 +110,7 @@ func frontier(ctx context.Context, p *policies.Policy, rows []float32, change po
 		return nil, err
 	}
 	if chosen.Loss == nil {
-		return nil, ErrNoExpectations
+		return nil, errNoExpectations
 	}
 	if fits := rowsWithin(n, time.Since(start)); fits < n {
 		n, rows = fits, rows[:fits*info.Dim]
@@ -118,7 +118,7 @@ func frontier(ctx context.Context, p *policies.Policy, rows []float32, change po
 			return nil, err
 		}
 	}
-	v := valued{loss: chosen.Loss, fees: at.Fees(), n: n}
+	v := valuation{loss: chosen.Loss, fees: at.Fees(), n: n}
 	f := &Frontier{Policy: p.Name, Digest: p.Digest, Rows: n, Lambda: at.Lambda, Unchecked: at.Unchecked, Chosen: v.point(1, chosen.Action)}
 	f.Pairs = v.pairs(info.Actions, chosen.Action)
 	if info.Prices == nil {
@@ -133,7 +133,7 @@ func frontier(ctx context.Context, p *policies.Policy, rows []float32, change po
 		f.File = &point
 	}
 	for _, scale := range scales {
-		d, err := decideRows(ctx, p, scaled(at, scale), rows, n)
+		d, err := decideRows(ctx, p, scalePrices(at, scale), rows, n)
 		if err != nil {
 			return nil, err
 		}
@@ -142,25 +142,25 @@ func frontier(ctx context.Context, p *policies.Policy, rows []float32, change po
 	return f, nil
 }
 
-// What a frontier may cost, so that looking at the page does not slow down the requests of others: its runs take about
-// mostTime together, on one core, and between two runs of partRows rows others have their turn. A large policy is valued on
-// fewer rows for it, of at least leastRows.
+// Limits of the work for a frontier, so that the dashboard does not slow down requests. All runs together take about maxTime
+// on one core. Runs have partRows rows, and other requests can run between them. For a large policy fewer rows are used, but
+// at least minRows.
 const (
-	mostTime  = time.Second
-	leastRows = 32
-	partRows  = 64
+	maxTime  = time.Second
+	minRows  = 32
+	partRows = 64
 )
 
-// rowsWithin is the number of rows with which all runs take about mostTime, if one of n rows takes so long.
+// rowsWithin returns the number of rows for which all runs take about maxTime, if one run of n rows took the given time.
 func rowsWithin(n int, took time.Duration) int {
 	all := took * time.Duration(len(scales)+2)
-	if all <= mostTime {
+	if all <= maxTime {
 		return n
 	}
-	return min(n, max(leastRows, int(float64(n)*float64(mostTime)/float64(all))))
+	return min(n, max(minRows, int(float64(n)*float64(maxTime)/float64(all))))
 }
 
-// decideRows decides in parts. Scores are left out.
+// decideRows decides in parts. The result has no scores.
 func decideRows(ctx context.Context, p *policies.Policy, at *policy.Prices, rows []float32, n int) (*policy.Decisions, error) {
 	dim, all := p.Info().Dim, &policy.Decisions{}
 	for first := 0; first < n; first += partRows {
@@ -178,8 +178,8 @@ func decideRows(ctx context.Context, p *policies.Policy, at *policy.Prices, rows
 	return all, nil
 }
 
-// scaled are prices with all fees multiplied.
-func scaled(at *policy.Prices, by float64) *policy.Prices {
+// scalePrices returns prices with all fees multiplied.
+func scalePrices(at *policy.Prices, by float64) *policy.Prices {
 	times := func(fees []float64) []float64 {
 		fees = slices.Clone(fees)
 		for i := range fees {
@@ -192,15 +192,15 @@ func scaled(at *policy.Prices, by float64) *policy.Prices {
 	}
 }
 
-// valued are expected losses and fees by which decisions are compared.
-type valued struct {
+// valuation has the expected losses and the fees by which decisions are compared.
+type valuation struct {
 	loss []float32 // n x pairs
 	fees []float64 // of every pair
 	n    int
 }
 
-// point are the means of the actions.
-func (v valued) point(scale float64, actions []int64) Point {
+// point returns the means of the given actions.
+func (v valuation) point(scale float64, actions []int64) Point {
 	p := Point{Scale: scale}
 	for i, a := range actions {
 		p.Fee += v.fees[a]
@@ -211,18 +211,18 @@ func (v valued) point(scale float64, actions []int64) Point {
 	return p
 }
 
-// pairs are the means of every pair that exists.
-func (v valued) pairs(a *costs.Actions, actions []int64) []PairPoint {
+// pairs returns the means of every pair that exists.
+func (v valuation) pairs(a *costs.Actions, actions []int64) []pairPoint {
 	shares := make([]float64, len(v.fees))
 	for _, action := range actions {
 		shares[action] += 1 / float64(v.n)
 	}
-	var out []PairPoint
+	var out []pairPoint
 	for i, there := range a.Mask() {
 		if !there {
 			continue
 		}
-		p := PairPoint{Pair: a.Name(i), Fee: v.fees[i], Share: math.Round(shares[i]*1e9) / 1e9}
+		p := pairPoint{Pair: a.Name(i), Fee: v.fees[i], Share: math.Round(shares[i]*1e9) / 1e9}
 		for row := range v.n {
 			p.Loss += float64(v.loss[row*len(v.fees)+i])
 		}
@@ -233,7 +233,7 @@ func (v valued) pairs(a *costs.Actions, actions []int64) []PairPoint {
 	return out
 }
 
-// sampleOf is a copy of the kept rows of a version.
+// sampleOf returns a copy of the recent rows of a version.
 func (c *Collector) sampleOf(name, digest string) []float32 {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -18,37 +18,37 @@ import (
 	"pipe/serve/policies"
 )
 
-// Sources are where the page takes its figures from. Functions that are nil are left out of the page; the others are called
-// from many goroutines at once.
+// Sources provide the figures of the page. The parts of functions that are nil are left out. The functions are called from
+// many goroutines at once.
 type Sources struct {
 	Collector *Collector
 	Policies  *policies.Set
 	Version   string // of the program
-	Keys      bool   // callers need a key: the examples of requests have one
+	Keys      bool   // callers need a key, so examples of requests have one
 	Log       func() *LogState
 	Breakers  func() []Breaker
 	Monitor   func() []MonitorState
 }
 
-// Page answers the requests for the page. Only New makes one.
+// Page has the handlers of the page. Make one with New.
 type Page struct {
 	from    Sources
-	latest  latest // of the frontier
+	latest  latestOnly // for the frontier
 	tries   chan struct{}
 	monitor verdicts
 }
 
-// monitorAge is how old the verdicts of the monitor may be: its tests take longer than all other figures together.
+// monitorAge is how long the verdicts of the monitor are cached. Its tests take longer than all other figures together.
 const monitorAge = 15 * time.Second
 
-// verdicts are the last ones of the monitor.
+// verdicts caches the verdicts of the monitor.
 type verdicts struct {
 	mu    sync.Mutex
 	at    time.Time
 	found []MonitorState
 }
 
-// get asks again if the verdicts are too old. Only one of several calls at once does.
+// get returns the verdicts, and updates them if they are too old. Concurrent calls update them once.
 func (v *verdicts) get(ask func() []MonitorState) []MonitorState {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -60,10 +60,10 @@ func (v *verdicts) get(ask func() []MonitorState) []MonitorState {
 
 // New makes the page.
 func New(from Sources) *Page {
-	return &Page{from: from, latest: latest{turn: make(chan struct{}, 1)}, tries: make(chan struct{}, mostTries)}
+	return &Page{from: from, latest: latestOnly{turn: make(chan struct{}, 1)}, tries: make(chan struct{}, maxTries)}
 }
 
-// Register adds the page: / is the page itself, and everything below /page/ belongs to it.
+// Register adds the routes: the page at /, and its parts below /page/.
 func (p *Page) Register(mux *http.ServeMux) {
 	mux.HandleFunc("GET /{$}", p.page)
 	mux.HandleFunc("GET /page/state", p.state)
@@ -80,17 +80,17 @@ var (
 	//go:embed page.js
 	script string
 	styles = []byte(page.Style() + ownStyle)
-	// assets names the content of style and script, so that a browser can keep them.
+	// assets is a digest of style and script for their URLs, so that browsers can cache them.
 	assets = func() string {
 		sum := sha256.Sum256(append([]byte(script), styles...))
 		return hex.EncodeToString(sum[:6])
 	}()
 )
 
-// asset answers with a file that does not change under its name.
+// asset returns a handler for a static file.
 func asset(kind string, content []byte) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		safe(w)
+		setHeaders(w)
 		w.Header().Set("Content-Type", kind)
 		if r.URL.RawQuery == assets {
 			w.Header().Set("Cache-Control", "private, max-age=31536000, immutable")
@@ -99,9 +99,9 @@ func asset(kind string, content []byte) http.HandlerFunc {
 	}
 }
 
-// safe sets the headers of every answer: nothing is loaded from elsewhere, no script or style is in the page itself, no
-// other page shows this one, and nothing is kept.
-func safe(w http.ResponseWriter) {
+// setHeaders sets the security headers of every response: nothing is loaded from other sites, scripts and styles are not
+// inline, no other page embeds this one, and nothing is cached.
+func setHeaders(w http.ResponseWriter) {
 	h := w.Header()
 	h.Set("Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'")
 	h.Set("X-Content-Type-Options", "nosniff")
@@ -111,19 +111,19 @@ func safe(w http.ResponseWriter) {
 	h.Set("Cache-Control", "no-store")
 }
 
-// query is which figures a request wants.
+// query selects the figures of a request.
 type query struct {
 	policy  string // name, name@digest, or empty
 	minutes int
 	values  url.Values
 }
 
-// windows are the minutes that can be chosen.
+// windows are the lengths of the window on offer, in minutes.
 var windows = []int{1, 5, 15, 60}
 
 const defaultMinutes = 15
 
-// queryOf reads the query of a request. What it does not understand are the defaults.
+// queryOf reads the query of a request. Invalid values are replaced by the defaults.
 func queryOf(values url.Values) query {
 	q := query{policy: values.Get("policy"), minutes: defaultMinutes, values: values}
 	if m, err := strconv.Atoi(values.Get("minutes")); err == nil && m >= 1 && m <= minuteSlots {
@@ -132,10 +132,10 @@ func queryOf(values url.Values) query {
 	return q
 }
 
-// view collects what is shown.
+// view collects the figures of the page.
 func (p *Page) view(q query) *view {
 	v := &view{state: p.from.Collector.State(q.minutes), loaded: p.loaded(), keys: p.from.Keys}
-	v.policy = choose(v.state.Policies, q.policy, v.loaded)
+	v.policy = chooseVersion(v.state.Policies, q.policy, v.loaded)
 	if p.from.Log != nil {
 		v.log = p.from.Log()
 	}
@@ -148,9 +148,9 @@ func (p *Page) view(q query) *view {
 	return v
 }
 
-// choose is the version whose figures are shown: the one that is asked for, by name the latest of that name; else the one
-// that decided most in the window. nil if none has decided.
-func choose(all []PolicyState, asked string, loaded []Loaded) *PolicyState {
+// chooseVersion returns the version whose figures are shown: the requested one (for a name, its latest version), or else the
+// one with the most decisions in the window. It returns nil if none has decided.
+func chooseVersion(all []PolicyState, asked string, loaded []Loaded) *PolicyState {
 	var most *PolicyState
 	for i := range all {
 		s := &all[i]
@@ -163,13 +163,13 @@ func choose(all []PolicyState, asked string, loaded []Loaded) *PolicyState {
 	}
 	for _, l := range loaded {
 		if asked == l.Name || asked == versionKey(l.Name, l.Digest) {
-			return nil // it is there, and has not decided yet
+			return nil // it is loaded, but has not decided yet
 		}
 	}
 	return most
 }
 
-// loaded are the policies that are served now.
+// loaded returns the policies that are served now.
 func (p *Page) loaded() []Loaded {
 	var all []Loaded
 	if p.from.Policies == nil {
@@ -178,7 +178,7 @@ func (p *Page) loaded() []Loaded {
 	for _, n := range p.from.Policies.Names() {
 		l, err := p.from.Policies.Acquire(n)
 		if err != nil {
-			continue // it has gone in between
+			continue // it was removed meanwhile
 		}
 		all = append(all, Loaded{
 			Name: l.Name, Digest: l.Digest, Default: l.Name == p.from.Policies.Default(), Input: l.Input(), Columns: l.Columns(), Since: l.Loaded, Info: l.Info(),
@@ -188,12 +188,13 @@ func (p *Page) loaded() []Loaded {
 	return all
 }
 
-// state answers with the figures as JSON, for other programs.
+// state writes the figures as JSON, for other programs.
 func (p *Page) state(w http.ResponseWriter, r *http.Request) {
 	writeJSON(w, http.StatusOK, newStateParts(p.view(queryOf(r.URL.Query()))))
 }
 
-// stateParts are the figures with parts that are JSON already. One that cannot be is left out, and the others are not.
+// stateParts is the state with parts that are encoded separately, so that a part that cannot be encoded does not prevent the
+// others.
 type stateParts struct {
 	*State
 	Traffic  json.RawMessage   `json:"traffic"`
@@ -201,7 +202,7 @@ type stateParts struct {
 	Log      json.RawMessage   `json:"log,omitempty"`
 	Breakers json.RawMessage   `json:"breakers,omitempty"`
 	Monitor  json.RawMessage   `json:"monitor,omitempty"`
-	Failed   map[string]string `json:"failed,omitempty"` // parts that are left out, and why
+	Failed   map[string]string `json:"failed,omitempty"` // parts that could not be encoded, and why
 }
 
 func newStateParts(v *view) *stateParts {
@@ -238,7 +239,7 @@ type part struct {
 	HTML string `json:"html"`
 }
 
-// parts answers with the pieces of the page that change.
+// parts writes the parts of the page that change.
 func (p *Page) parts(w http.ResponseWriter, r *http.Request) {
 	v := p.view(queryOf(r.URL.Query()))
 	var answers bytes.Buffer
@@ -250,19 +251,19 @@ func (p *Page) parts(w http.ResponseWriter, r *http.Request) {
 		sections = append(sections, part{s.ID, string(sectionHTML(s))})
 	}
 	writeJSON(w, http.StatusOK, map[string]any{
-		"kind": v.kind(p.from.Version), "answers": answers.String(), "sections": sections, "decided": v.state.Traffic.TotalDecisions > 0,
+		"kind": v.subtitle(p.from.Version), "answers": answers.String(), "sections": sections, "decided": v.state.Traffic.TotalDecisions > 0,
 	})
 }
 
-// frontier answers with the frontier at the prices of the query, as figures and as HTML.
+// frontier writes the frontier at the prices of the query, as figures and as HTML.
 func (p *Page) frontier(w http.ResponseWriter, r *http.Request) {
-	f, err := p.decideAgain(r.Context(), queryOf(r.URL.Query()))
+	f, err := p.computeFrontier(r.Context(), queryOf(r.URL.Query()))
 	status := http.StatusOK
 	switch {
 	case err == nil:
-	case errors.Is(err, ErrNewer):
+	case errors.Is(err, errSuperseded):
 		status = http.StatusConflict
-	case errors.Is(err, ErrNoRows) || errors.Is(err, ErrNoExpectations):
+	case errors.Is(err, errNoRows) || errors.Is(err, errNoExpectations):
 	default:
 		status = statusOf(err)
 	}
@@ -276,14 +277,14 @@ func (p *Page) frontier(w http.ResponseWriter, r *http.Request) {
 	writeJSON(w, status, out)
 }
 
-// writeJSON answers with an object. NaN never comes so far: unknown figures are absent.
+// writeJSON writes a JSON response. Values must not be NaN: unknown figures are absent.
 func writeJSON(w http.ResponseWriter, status int, v any) {
 	b, err := json.Marshal(v)
 	if err != nil {
 		http.Error(w, "the figures are not JSON: "+err.Error(), http.StatusInternalServerError)
 		return
 	}
-	safe(w)
+	setHeaders(w)
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
 	_, _ = w.Write(append(b, '\n')) // the client may be gone

@@ -18,15 +18,15 @@ import (
 )
 
 //go:embed page.html
-var text string
+var pageHTML string
 
-// parsed is made for the first page: programs that serve none start sooner.
-var parsed = sync.OnceValue(func() *template.Template { return template.Must(template.New("page").Parse(text)) })
+// pageTemplate is parsed for the first page, so that programs without one start faster.
+var pageTemplate = sync.OnceValue(func() *template.Template { return template.Must(template.New("page").Parse(pageHTML)) })
 
-// content is the page. Strings are plain text.
+// content is the data of the page template. Strings are plain text.
 type content struct {
 	Title, Kind, Assets string
-	Parts, Self         string // addresses of the pieces and of the page itself, with the same choices
+	Parts, Self         string // URLs of the parts and of the page itself, with the same choices
 	Policy              string // name@digest of the choice
 	Minutes             int
 	Choices, Windows    []choice
@@ -36,11 +36,11 @@ type content struct {
 	Nav                 []link
 	Sections            []template.HTML
 	Fields              []priceField
-	First, More         []priceField // the same: those that are shown, and those that are folded
+	First, More         []priceField // the same, divided into shown and folded ones
 	MoreChanged         bool
 	Frontier, Tried     template.HTML
 
-	Kinds                          []choice // of inputs that can be tried
+	Kinds                          []choice // of inputs to try
 	Many, Image                    bool
 	InputLabel, Placeholder, Input string
 	InputRows, MostInput           int
@@ -53,13 +53,13 @@ type choice struct {
 
 type link struct{ ID, Title string }
 
-// start says how to make the first decision.
+// start is the instruction for the first decision.
 type start struct{ Text, Command string }
 
 func sectionHTML(s page.Section) template.HTML {
 	var b bytes.Buffer
 	if err := s.Write(&b); err != nil {
-		panic(err) // a buffer accepts everything, and sections have no types that a template could refuse
+		panic(err) // writes to a buffer do not fail, and sections have only types that templates accept
 	}
 	return template.HTML(strings.TrimSpace(b.String()))
 }
@@ -67,14 +67,14 @@ func sectionHTML(s page.Section) template.HTML {
 func answerHTML(a page.Answer) template.HTML {
 	var b bytes.Buffer
 	a.Text = safetext.Line(a.Text)
-	if err := parsed().ExecuteTemplate(&b, "answer", a); err != nil {
+	if err := pageTemplate().ExecuteTemplate(&b, "answer", a); err != nil {
 		panic(err) // as above
 	}
 	return template.HTML(b.String())
 }
 
-// kind is the line below the title.
-func (v *view) kind(version string) string {
+// subtitle is the line below the title.
+func (v *view) subtitle(version string) string {
 	text := "up for " + ago(v.state.Uptime) + ", figures of " + v.state.Time.Format("15:04:05 UTC")
 	if version != "" {
 		text = "version " + version + ", " + text
@@ -82,22 +82,22 @@ func (v *view) kind(version string) string {
 	return text
 }
 
-// page answers with the whole page.
+// page writes the page.
 func (p *Page) page(w http.ResponseWriter, r *http.Request) {
 	p.write(w, r, queryOf(r.URL.Query()), http.StatusOK, nil)
 }
 
-// write answers with the whole page, and with what was tried.
-func (p *Page) write(w http.ResponseWriter, r *http.Request, q query, status int, t *tried) {
+// write writes the page, with the result of a try if there is one.
+func (p *Page) write(w http.ResponseWriter, r *http.Request, q query, status int, t *tryResult) {
 	v := p.view(q)
 	c := &content{
-		Title: "pipe serve", Kind: v.kind(p.from.Version), Assets: assets, Minutes: q.minutes,
-		Choices: v.choices(q.policy), MostInput: mostInput,
+		Title: "pipe serve", Kind: v.subtitle(p.from.Version), Assets: assets, Minutes: q.minutes,
+		Choices: v.choices(q.policy), MostInput: maxInput,
 	}
 	for _, m := range windows {
-		c.Windows = append(c.Windows, choice{strconv.Itoa(m), several(int64(m), "minute"), m == q.minutes})
+		c.Windows = append(c.Windows, choice{strconv.Itoa(m), plural(int64(m), "minute"), m == q.minutes})
 	}
-	shown := v.shown(q.policy)
+	shown := v.shownPolicy(q.policy)
 	keep := url.Values{"minutes": {strconv.Itoa(q.minutes)}}
 	if shown != nil {
 		c.Policy = versionKey(shown.Name, shown.Digest)
@@ -121,19 +121,19 @@ func (p *Page) write(w http.ResponseWriter, r *http.Request, q query, status int
 		c.Tried, c.Input = sectionHTML(t.section()), t.input
 	}
 	var b bytes.Buffer
-	if err := parsed().Execute(&b, c); err != nil {
+	if err := pageTemplate().Execute(&b, c); err != nil {
 		http.Error(w, "write page: "+err.Error(), http.StatusInternalServerError)
 		return
 	}
-	safe(w)
+	setHeaders(w)
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(status)
 	_, _ = safetext.Writer(w).Write(b.Bytes()) // the client may be gone
 }
 
-// shown is the loaded policy that prices and tries are about: the one of the figures, else the one that is asked for, else
-// the default one, else the first. nil: none is loaded.
-func (v *view) shown(asked string) *Loaded {
+// shownPolicy returns the loaded policy for prices and tries: that of the figures, or else the requested one, the default
+// one, or the first one. nil: none is loaded.
+func (v *view) shownPolicy(asked string) *Loaded {
 	var chosen *Loaded
 	for i := range v.loaded {
 		l := &v.loaded[i]
@@ -152,21 +152,21 @@ func (v *view) shown(asked string) *Loaded {
 	return chosen
 }
 
-// choices are the versions that decided and the policies that are loaded; none if there is only one.
+// choices returns the loaded policies and the versions that decided; none if there is only one.
 func (v *view) choices(asked string) []choice {
 	var all []choice
 	seen := map[string]bool{}
 	chosen := ""
 	if v.policy != nil {
 		chosen = versionKey(v.policy.Name, v.policy.Digest)
-	} else if l := v.shown(asked); l != nil {
+	} else if l := v.shownPolicy(asked); l != nil {
 		chosen = versionKey(l.Name, l.Digest)
 	}
 	add := func(name, digest, note string) {
 		key := versionKey(name, digest)
 		if !seen[key] {
 			seen[key] = true
-			all = append(all, choice{key, safetext.Line(name) + " " + short(digest) + note, key == chosen})
+			all = append(all, choice{key, safetext.Line(name) + " " + shortDigest(digest) + note, key == chosen})
 		}
 	}
 	for _, l := range v.loaded {
@@ -184,7 +184,7 @@ func (v *view) choices(asked string) []choice {
 // firstFields is the number of prices that are not folded.
 const firstFields = 9
 
-// interactive fills in prices and tries.
+// interactive fills in the forms for prices and tries.
 func (p *Page) interactive(r *http.Request, c *content, q query, l *Loaded) {
 	c.Fields = priceFields(l.Info)
 	_, err := priceChange(c.Fields, q.values)
@@ -199,13 +199,13 @@ func (p *Page) interactive(r *http.Request, c *content, q query, l *Loaded) {
 	}
 	if sample := p.from.Collector.sampleOf(l.Name, l.Digest); len(sample) > 0 && l.estimates() {
 		q.policy = c.Policy
-		f, err := p.decideAgain(r.Context(), q)
+		f, err := p.computeFrontier(r.Context(), q)
 		c.Frontier = sectionHTML(frontierSection(f, err))
 		c.Nav = append(c.Nav, link{"frontier", "Fees and losses"})
 		c.Kinds = append(c.Kinds, choice{Value: kindRecent, Label: "a recent row of the traffic"})
 	}
-	c.Kinds = append([]choice{{Value: decide.InputFeatures, Label: several(int64(l.Info.Dim), "feature")}}, c.Kinds...)
-	c.InputLabel, c.Placeholder, c.InputRows = fmt.Sprintf("%s, as numbers", several(int64(l.Info.Dim), "feature")), "0.12, -0.5, 3, ...", 3
+	c.Kinds = append([]choice{{Value: decide.InputFeatures, Label: plural(int64(l.Info.Dim), "feature")}}, c.Kinds...)
+	c.InputLabel, c.Placeholder, c.InputRows = fmt.Sprintf("%s, as numbers", plural(int64(l.Info.Dim), "feature")), "0.12, -0.5, 3, ...", 3
 	switch l.Input {
 	case decide.InputText:
 		c.Kinds = append([]choice{{Value: decide.InputText, Label: "a text"}}, c.Kinds...)
@@ -233,7 +233,7 @@ func columnsOf(columns []string) string {
 	return strings.Join(columns[:most], ", ") + fmt.Sprintf(" and %d more", len(columns)-most)
 }
 
-// firstDecision is a request that works, for the policy.
+// firstDecision returns an example of a request for a policy.
 func firstDecision(r *http.Request, l *Loaded, keys bool) *start {
 	if l == nil {
 		return nil

@@ -101,7 +101,7 @@ func TestMonitorIsAskedSeldom(t *testing.T) {
 // What comes from names stays text.
 func TestHostileNames(t *testing.T) {
 	w := newWorld(t, func(s *Sources) {
-		s.Breakers = func() []Breaker { return []Breaker{{Expert: hostile, State: BreakerOpen, Failures: 3}} }
+		s.Breakers = func() []Breaker { return []Breaker{{Expert: hostile, State: breakerOpen, Failures: 3}} }
 		s.Log = func() *LogState { return &LogState{Stopped: true} }
 		s.Monitor = func() []MonitorState {
 			return []MonitorState{{Policy: hostile, Verdict: "alarm", Notes: []string{hostile}}}
@@ -317,7 +317,7 @@ func TestObserver(t *testing.T) {
 			want[r.Policy] = &PolicyState{}
 		}
 		want[r.Policy].Decisions++
-		count(&want[r.Policy].Canary, r.Canary)
+		increment(&want[r.Policy].Canary, r.Canary)
 		if r.Shadows[0].Action == r.Greedy {
 			same[r.Policy]++
 		}

@@ -21,40 +21,40 @@ import (
 	"pipe/serve/policies"
 )
 
-// Limits of what is tried.
+// Limits of tries.
 const (
-	mostTries = 2        // at once
-	mostInput = 1 << 20  // bytes of a text, a row or features
-	mostImage = 16 << 20 // bytes of an image, with the rest of the form
+	maxTries = 2        // at once
+	maxInput = 1 << 20  // bytes of a text, a row or features
+	maxImage = 16 << 20 // bytes of an image, with the rest of the form
 )
 
-// kindRecent is the input that is drawn from the recent rows.
+// kindRecent is the kind of input that is drawn from the recent rows.
 const kindRecent = "recent"
 
-// tried is what was decided on one input, or why nothing was.
-type tried struct {
+// tryResult is the decision on one input, or an error.
+type tryResult struct {
 	input   string
 	policy  string
 	at      *policy.Prices
 	ranked  []rankedPair
-	guard   string // of a policy that is the best fixed pair
+	guard   string // its reason, for a policy that always takes the best fixed pair
 	encoded time.Duration
 	decided time.Duration
 	err     error
 }
 
-// rankedPair is a pair with what is expected of it; NaN: not known.
+// rankedPair is a pair with its score and expectations; NaN: not known.
 type rankedPair struct {
 	pair            string
 	score           float64
 	loss, fee, cost float64
 }
 
-// try decides on the input of the form. A browser without a script gets the whole page, one with it the piece.
+// try decides on the input of the form. It responds with the whole page, and to the script with the result only.
 func (p *Page) try(w http.ResponseWriter, r *http.Request) {
-	t, status := &tried{}, http.StatusOK
-	r.Body = http.MaxBytesReader(w, r.Body, mostImage)
-	if err := r.ParseMultipartForm(mostInput); err != nil && !errors.Is(err, http.ErrNotMultipart) {
+	t, status := &tryResult{}, http.StatusOK
+	r.Body = http.MaxBytesReader(w, r.Body, maxImage)
+	if err := r.ParseMultipartForm(maxInput); err != nil && !errors.Is(err, http.ErrNotMultipart) {
 		t.err, status = fmt.Errorf("read the form: %w", err), http.StatusBadRequest
 	}
 	if r.MultipartForm != nil {
@@ -83,7 +83,7 @@ func (p *Page) try(w http.ResponseWriter, r *http.Request) {
 var errBusy = errors.New("other requests are being tried: try again")
 
 // decideOn reads the input, encodes it, and decides.
-func (p *Page) decideOn(ctx context.Context, t *tried, q query, r *http.Request) error {
+func (p *Page) decideOn(ctx context.Context, t *tryResult, q query, r *http.Request) error {
 	l, err := p.from.Policies.Acquire(q.policy)
 	if err != nil {
 		return err
@@ -123,16 +123,16 @@ func (p *Page) decideOn(ctx context.Context, t *tried, q query, r *http.Request)
 	return nil
 }
 
-// inputs are what the form has: one row.
+// inputs returns the input of the form, which is one row.
 func (p *Page) inputs(r *http.Request, l *policies.Policy, text string) (in policies.Inputs, err error) {
-	if len(text) > mostInput {
-		return in, formErrorf("the input has %s; at most %s can be tried", size(int64(len(text))), size(mostInput))
+	if len(text) > maxInput {
+		return in, formErrorf("the input has %s; at most %s can be tried", size(int64(len(text))), size(maxInput))
 	}
 	switch kind := r.PostForm.Get("kind"); kind {
 	case kindRecent:
 		in.Features = p.from.Collector.recent(l.Name, l.Digest)
 		if in.Features == nil {
-			return in, &formError{ErrNoRows}
+			return in, &formError{errNoRows}
 		}
 	case decide.InputFeatures, "":
 		in.Features, err = parseFeatures(text, l.Info().Dim)
@@ -151,7 +151,7 @@ func (p *Page) inputs(r *http.Request, l *policies.Policy, text string) (in poli
 		file, err := imageOf(r)
 		return policies.Inputs{Images: [][]byte{file}}, err
 	default:
-		return in, formErrorf("%q is no kind of input", shown(kind))
+		return in, formErrorf("%q is no kind of input", excerpt(kind))
 	}
 	return in, err
 }
@@ -172,7 +172,7 @@ func imageOf(r *http.Request) ([]byte, error) {
 	return content, nil
 }
 
-// recent is one of the recent rows, nil if there is none.
+// recent returns a random one of the recent rows, nil if there are none.
 func (c *Collector) recent(name, digest string) []float32 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -184,7 +184,7 @@ func (c *Collector) recent(name, digest string) []float32 {
 	return slices.Clone(v.sample.rows[i*v.sample.dim : (i+1)*v.sample.dim])
 }
 
-// rank orders the pairs that may be chosen: the decision first, then the others by score.
+// rank returns the pairs that may be chosen: the decision first, then the others by score.
 func rank(a *costs.Actions, at *policy.Prices, d *policy.Decisions) []rankedPair {
 	chosen := int(d.Action[0])
 	order := make([]int, 0, d.Actions)
@@ -213,8 +213,8 @@ func rank(a *costs.Actions, at *policy.Prices, d *policy.Decisions) []rankedPair
 	return out
 }
 
-// section shows what was decided.
-func (t *tried) section() page.Section {
+// section shows the result.
+func (t *tryResult) section() page.Section {
 	s := page.Section{ID: "tried", Title: "What is decided"}
 	if t.err != nil {
 		s.Blocks = []page.Block{{List: []string{sentence(t.err)}}}
@@ -228,7 +228,7 @@ func (t *tried) section() page.Section {
 	const most = 20
 	for i, r := range t.ranked {
 		if i == most {
-			table.Caption = fmt.Sprintf("%s that rank lower are left out.", several(int64(len(t.ranked)-most), "pair"))
+			table.Caption = fmt.Sprintf("%s that rank lower are left out.", plural(int64(len(t.ranked)-most), "pair"))
 			break
 		}
 		row := []page.Cell{name(r.pair)}
@@ -240,7 +240,7 @@ func (t *tried) section() page.Section {
 		row[1].Bold = i == 0
 		table.Rows = append(table.Rows, row)
 	}
-	list := []string{fmt.Sprintf("The policy %s takes %s. Decided in %s%s.", shortened(t.policy), t.ranked[0].pair, seconds(t.decided.Seconds()), t.encoding())}
+	list := []string{fmt.Sprintf("The policy %s takes %s. Decided in %s%s.", shortKey(t.policy), t.ranked[0].pair, seconds(t.decided.Seconds()), t.encoding())}
 	if t.guard != "" {
 		list = append(list, "The guard of the training exported the best fixed pair: "+t.guard+".")
 	}
@@ -251,14 +251,14 @@ func (t *tried) section() page.Section {
 	return s
 }
 
-func (t *tried) encoding() string {
+func (t *tryResult) encoding() string {
 	if t.encoded == 0 {
 		return ""
 	}
 	return ", after encoding in " + seconds(t.encoded.Seconds())
 }
 
-// statusOf is the status for an error of a try or of a frontier.
+// statusOf returns the status for an error of a try or a frontier.
 func statusOf(err error) int {
 	var unknown *policies.UnknownError
 	var overload *policies.OverloadError
@@ -273,8 +273,8 @@ func statusOf(err error) int {
 	return http.StatusBadRequest
 }
 
-// decideAgain decides on recent rows at the prices of a query.
-func (p *Page) decideAgain(ctx context.Context, q query) (f *Frontier, err error) {
+// computeFrontier computes the frontier at the prices of a query.
+func (p *Page) computeFrontier(ctx context.Context, q query) (f *Frontier, err error) {
 	l, err := p.from.Policies.Acquire(q.policy)
 	if err != nil {
 		return nil, err

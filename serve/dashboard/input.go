@@ -11,7 +11,7 @@ import (
 	"pipe/internal/strictjson"
 )
 
-// formError means that the form is not filled in as it should be.
+// formError means that the form has an invalid value.
 type formError struct{ err error }
 
 func (e *formError) Error() string { return e.err.Error() }
@@ -19,10 +19,10 @@ func (e *formError) Unwrap() error { return e.err }
 
 func formErrorf(format string, args ...any) error { return &formError{fmt.Errorf(format, args...)} }
 
-// parseFeatures reads dim numbers that are separated by commas or spaces, also in brackets.
+// parseFeatures reads dim numbers that are separated by commas, semicolons or white space, optionally in brackets.
 func parseFeatures(text string, dim int) ([]float32, error) {
 	text = strings.TrimSpace(text)
-	for range 2 { // [[1, 2]] is one row of several
+	for range 2 { // [[1, 2]] is a list of one row
 		if strings.HasPrefix(text, "[") && strings.HasSuffix(text, "]") {
 			text = strings.TrimSpace(text[1 : len(text)-1])
 		}
@@ -31,7 +31,7 @@ func parseFeatures(text string, dim int) ([]float32, error) {
 	for field := range strings.FieldsFuncSeq(text, func(r rune) bool { return r == ',' || r == ' ' || r == '\n' || r == '\t' || r == '\r' || r == ';' }) {
 		v, err := strconv.ParseFloat(field, 32)
 		if err != nil || math.IsNaN(v) || math.IsInf(v, 0) {
-			return nil, formErrorf("feature %d, %q, is not a number", len(out)+1, shown(field))
+			return nil, formErrorf("feature %d, %q, is not a number", len(out)+1, excerpt(field))
 		}
 		if len(out) == dim {
 			return nil, formErrorf("there are more than %d features", dim)
@@ -44,7 +44,7 @@ func parseFeatures(text string, dim int) ([]float32, error) {
 	return out, nil
 }
 
-// parseRow reads an object of columns. Numbers and truth values are taken as they are written; null is a missing value.
+// parseRow reads a JSON object of columns. Numbers and booleans are kept as they are written. null is a missing value.
 func parseRow(text string) (map[string]string, error) {
 	object, err := strictjson.Object([]byte(text))
 	if err != nil {
@@ -57,11 +57,11 @@ func parseRow(text string) (map[string]string, error) {
 		case '"':
 			var s string
 			if err := json.Unmarshal(raw, &s); err != nil {
-				return nil, formErrorf("column %q: %v", shown(column), err)
+				return nil, formErrorf("column %q: %v", excerpt(column), err)
 			}
 			row[column] = s
 		case '{', '[':
-			return nil, formErrorf("column %q is not a single value", shown(column))
+			return nil, formErrorf("column %q is not a single value", excerpt(column))
 		default:
 			row[column] = string(raw)
 		}
@@ -69,7 +69,7 @@ func parseRow(text string) (map[string]string, error) {
 	return row, nil
 }
 
-// quoted are columns as the keys of a JSON object without values, for a shell.
+// quoted returns columns as members of a JSON object with empty values, escaped for a single-quoted shell string.
 func quoted(columns []string) string {
 	var parts []string
 	for _, c := range columns {
@@ -82,10 +82,10 @@ func quoted(columns []string) string {
 	return strings.ReplaceAll(strings.Join(parts, ", "), "'", `'\''`)
 }
 
-// host matches a host and port as they are safe in a command of a shell.
+// host matches a host and port that are safe in a shell command.
 var host = regexp.MustCompile(`^[A-Za-z0-9.:\[\]_-]{1,255}$`)
 
-// hostOf is the host of a request, if it can stand in a command.
+// hostOf returns a host if it is safe in a shell command, and else localhost.
 func hostOf(h string) string {
 	if host.MatchString(h) {
 		return h
@@ -93,8 +93,8 @@ func hostOf(h string) string {
 	return "localhost"
 }
 
-// shown is the start of a text from outside.
-func shown(text string) string {
+// excerpt shortens a text for a message.
+func excerpt(text string) string {
 	const most = 60
 	if len(text) > most {
 		return text[:most] + "..."

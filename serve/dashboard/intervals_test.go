@@ -35,10 +35,10 @@ func TestFewRowsHaveNoInterval(t *testing.T) {
 	}
 	few, many := 0, 0
 	for _, s := range append(explored(1000, 0.15).Savings, explored(5000, 0.3).Savings...) {
-		if s.By != ByOutcomes {
+		if s.By != byOutcomes {
 			continue
 		}
-		if s.Hits < leastHits || s.Effective > float64(s.Hits)+1e-6 || (s.Low != nil) != (s.Effective >= 100) {
+		if s.Hits < minHits || s.Effective > float64(s.Hits)+1e-6 || (s.Low != nil) != (s.Effective >= 100) {
 			t.Errorf("%+v", s)
 		}
 		if s.Low == nil {

@@ -46,7 +46,7 @@ func masked(pair int, lacks func(i int) bool) PolicyState {
 // bestOf is the saving against the best pair of the window.
 func bestOf(p PolicyState, by string) Saving {
 	for _, s := range p.Savings {
-		if s.By == by && s.Chosen == FromWindow {
+		if s.By == by && s.Chosen == fromWindow {
 			return s
 		}
 	}
@@ -57,7 +57,7 @@ func bestOf(p PolicyState, by string) Saving {
 // and the page says how many decisions are left out. Where most decisions lack it, it is none for all decisions.
 func TestBestPairStays(t *testing.T) {
 	info := planted()
-	for _, by := range []string{ByExpectations, ByOutcomes} {
+	for _, by := range []string{byExpectations, byOutcomes} {
 		all := bestOf(masked(0, func(int) bool { return false }), by)
 		pair := -1
 		for i := range 3 {
@@ -87,7 +87,7 @@ func TestBestPairStays(t *testing.T) {
 func TestMaskIsSaid(t *testing.T) {
 	for lacks, want := range map[int]bool{700: true, -1: false} {
 		p := masked(0, func(i int) bool { return i == lacks })
-		s := bestOf(p, ByOutcomes)
+		s := bestOf(p, byOutcomes)
 		for pair := range 3 {
 			if planted().Actions.Name(pair) == s.Against {
 				p = masked(pair, func(i int) bool { return i == lacks })

@@ -60,16 +60,16 @@ func TestMeasuredFeesAreNotCompared(t *testing.T) {
 		t.Error("expectations are compared with each other")
 	}
 	for _, s := range p.Savings {
-		if s.By != ByExpectations {
+		if s.By != byExpectations {
 			t.Errorf("%+v", s)
 		}
 	}
 	v := &view{state: &State{Minutes: 1, Traffic: TrafficState{TotalDecisions: 1}}, policy: &p}
-	if list := strings.Join(v.joining(), " "); !strings.Contains(list, "are not known") {
+	if list := strings.Join(v.outcomeNotes(), " "); !strings.Contains(list, "are not known") {
 		t.Error(list)
 	}
 	p = rightly(rand.New(rand.NewPCG(61, 62)), planted(), 2000, 0)
-	if list := strings.Join(v.joining(), " "); strings.Contains(list, "not known") || p.Costs.Residual == nil {
+	if list := strings.Join(v.outcomeNotes(), " "); strings.Contains(list, "not known") || p.Costs.Residual == nil {
 		t.Errorf("without measured fees: %q", list)
 	}
 }

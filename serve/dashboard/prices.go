@@ -9,16 +9,16 @@ import (
 	"pipe/models/policy"
 )
 
-// priceField is a number of the form of prices: lambda, or the fee of an expert or an advice.
+// priceField is a number field of the form for prices: lambda, or the fee of an expert or an advice.
 type priceField struct {
 	Param       string // of the query: lambda, e0, e1, a1
 	Label, Note string
-	Value, Base float64 // what is chosen, and what the file has
+	Value, Base float64 // the chosen value, and that of the file
 	Max, Step   float64
-	part        policy.Part // whose fee it is; zero for lambda
+	part        policy.Part // that the fee is for; zero for lambda
 }
 
-// Text is the value as a number field has it.
+// Text is the value for an HTML number field.
 func (f priceField) Text() string     { return number(f.Value) }
 func (f priceField) BaseText() string { return number(f.Base) }
 func (f priceField) MaxText() string  { return number(f.Max) }
@@ -26,7 +26,7 @@ func (f priceField) StepText() string { return number(f.Step) }
 
 func number(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
 
-// priceFields are the fields of an any-price policy; nil for another.
+// priceFields returns the fields for an any-price policy; nil for another policy.
 func priceFields(info *policy.Info) []priceField {
 	if info.Prices == nil {
 		return nil
@@ -69,8 +69,8 @@ func priceFields(info *policy.Info) []priceField {
 	return fields
 }
 
-// priceChange sets the values of the fields from a query, and returns how they differ from the file. Fields that the query
-// lacks, or leaves empty, are those of the file.
+// priceChange sets the values of the fields from a query, and returns the differences from the file. Fields that are missing
+// or empty in the query keep the values of the file.
 func priceChange(fields []priceField, q url.Values) (policy.PriceChange, error) {
 	var c policy.PriceChange
 	for i := range fields {
@@ -81,7 +81,7 @@ func priceChange(fields []priceField, q url.Values) (policy.PriceChange, error) 
 		}
 		v, err := strconv.ParseFloat(text, 64)
 		if err != nil || !(v >= 0 && v <= policy.MaxFee) {
-			return policy.PriceChange{}, fmt.Errorf("%s: %q is not a number from 0 to %g", f.Label, shown(text), policy.MaxFee)
+			return policy.PriceChange{}, fmt.Errorf("%s: %q is not a number from 0 to %g", f.Label, excerpt(text), policy.MaxFee)
 		}
 		f.Value = v
 		switch {

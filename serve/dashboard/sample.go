@@ -2,8 +2,8 @@ package dashboard
 
 import "time"
 
-// sample is a ring of recent feature rows. While it is not full every row is kept, then one per sampleEvery: so the rows
-// are of the last minute at least, and keeping them costs nothing under load.
+// sample is a ring of recent rows of features. Until it is full it stores every row, and then at most one per sampleEvery, so
+// that it costs little under load and its rows span a minute or more.
 type sample struct {
 	dim, most int
 	rows      []float32 // most x dim at most
@@ -13,7 +13,7 @@ type sample struct {
 
 const sampleEvery = 250 * time.Millisecond
 
-// add keeps a copy of one row of features, if it is time for one; features may be nil.
+// add stores a copy of a row of features, if one is due. features may be nil.
 func (s *sample) add(now time.Duration, features []float32) {
 	if len(features) != s.dim || s.dim == 0 || s.most == 0 {
 		return
@@ -29,7 +29,7 @@ func (s *sample) add(now time.Duration, features []float32) {
 	s.next, s.last = (s.next+1)%s.most, now
 }
 
-// n is the number of rows.
+// n returns the number of rows.
 func (s *sample) n() int {
 	if s.dim == 0 {
 		return 0

@@ -7,17 +7,17 @@ import (
 
 // Settings bound the memory of a [Collector]. DefaultSettings are sensible; the zero value is not valid.
 type Settings struct {
-	// Outcomes is the most decisions, of each version of a policy, that wait for their outcome, in at most 8 MB. The oldest
-	// are forgotten.
+	// Outcomes is the most decisions that wait for their outcome, for each version of a policy, in at most 8 MB. The oldest
+	// are dropped.
 	Outcomes int `yaml:"outcomes"`
-	// Sample is the number of recent feature rows, of each version of a policy, on which the frontier is computed. They stay
-	// in memory. 0: none are kept, and there is no frontier.
+	// Sample is the number of recent rows of features for the frontier, for each version of a policy. They are in memory
+	// only. 0: none are stored, and there is no frontier.
 	Sample int `yaml:"sample"`
-	// Versions is the most versions of policies with figures. The one that decided longest ago is forgotten.
+	// Versions is the most versions of policies with figures. Beyond that, the one that was used longest ago is dropped.
 	Versions int `yaml:"versions"`
 }
 
-// DefaultSettings keep a few megabytes for each version.
+// DefaultSettings use a few megabytes for each version.
 func DefaultSettings() Settings { return Settings{Outcomes: 1 << 16, Sample: 256, Versions: 16} }
 
 // Validate reports every problem at once.

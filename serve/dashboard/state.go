@@ -1,30 +1,31 @@
 package dashboard
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
 	"pipe/pipeline/decisionlog"
 )
 
-// State is what the page shows, as JSON. Figures that are not known are absent. docs/serve.md explains the fields.
+// State has the figures of the page as JSON. Unknown figures are absent. docs/serve.md explains the fields.
 type State struct {
 	Format   int           `json:"format"`
 	Time     time.Time     `json:"time"`
 	Uptime   float64       `json:"uptime_seconds"`
 	Minutes  int           `json:"minutes"` // span of the figures, up to now
 	Traffic  TrafficState  `json:"traffic"`
-	Policies []PolicyState `json:"policies"` // versions that decided, by name; of one name the latest first
-	// Unmatched are outcomes of decisions that are no longer kept, or never were.
+	Policies []PolicyState `json:"policies"` // versions that decided, by name; for one name the latest first
+	// Unmatched counts outcomes of decisions that are not stored.
 	Unmatched int64 `json:"unmatched_outcomes"`
 }
 
-// stateFormat is the version of the object.
+// stateFormat is the version of the JSON format.
 const stateFormat = 1
 
-// TrafficState is about requests, and about rows that were decided.
+// TrafficState has the figures of requests and decisions.
 type TrafficState struct {
-	RequestsPerSecond  float64 `json:"requests_per_second"` // of the last whole minute, or less after the start
+	RequestsPerSecond  float64 `json:"requests_per_second"` // over the last minute, or less after the start
 	DecisionsPerSecond float64 `json:"decisions_per_second"`
 	Requests           int64   `json:"requests"` // in the window
 	Decisions          int64   `json:"decisions"`
@@ -45,14 +46,13 @@ type Bar struct {
 	Decisions int64   `json:"decisions"`
 }
 
-// PolicyState is about the decisions of one version of a policy. Costs and losses are per decision, in the unit of the
-// task loss.
+// PolicyState has the figures of one version of a policy. Costs and losses are per decision, in the unit of the task loss.
 type PolicyState struct {
 	Name        string  `json:"name"`
 	Digest      string  `json:"digest"`
 	Idle        float64 `json:"idle_seconds"` // since its last decision
 	Decisions   int64   `json:"decisions"`
-	Failed      int64   `json:"failed"`       // requests that were decided and not served
+	Failed      int64   `json:"failed"`       // decisions that were not answered
 	Explored    int64   `json:"explored"`     // another pair than the policy's was drawn
 	Guarded     int64   `json:"guarded"`      // by the best fixed pair, because the guard exported it
 	Canary      int64   `json:"canary"`       // as a canary
@@ -65,34 +65,34 @@ type PolicyState struct {
 	Stages   []StageState   `json:"stages"`
 	Failures []FailureState `json:"failures"`
 	Shadows  []ShadowState  `json:"shadows"`
-	Sample   int            `json:"sample"`    // feature rows that are kept
-	Waiting  int            `json:"waiting"`   // decisions that can be joined with an outcome
-	KeepPart float64        `json:"keep_part"` // share of decisions that are kept for it
+	Sample   int            `json:"sample"`    // rows of features that are stored
+	Waiting  int            `json:"waiting"`   // decisions that wait for an outcome
+	KeepPart float64        `json:"keep_part"` // share of decisions that are stored for it
 
 	times [stageCount]histogram
 }
 
-// PairState is about one pair.
+// PairState has the figures of one pair.
 type PairState struct {
 	Pair     string   `json:"pair"`
 	Expert   string   `json:"expert"`
 	Advice   string   `json:"advice"`
 	Chosen   int64    `json:"chosen"`
 	Share    float64  `json:"share"`          // of the decisions
-	Executed int64    `json:"executed"`       // answered, where that is known
-	Outcomes int64    `json:"outcomes"`       // losses that came
+	Executed int64    `json:"executed"`       // that it answered, if known
+	Outcomes int64    `json:"outcomes"`       // losses that were reported
 	Loss     *float64 `json:"loss,omitempty"` // their mean
 }
 
-// CostState compares what was expected of the chosen pairs with what was measured.
+// CostState compares the expected with the measured costs of the chosen pairs.
 type CostState struct {
 	Priced       int64    `json:"priced"` // decisions with an expectation
 	ExpectedLoss *float64 `json:"expected_loss,omitempty"`
 	ExpectedCost *float64 `json:"expected_cost,omitempty"`
-	Exploring    *float64 `json:"exploring,omitempty"` // what exploring is expected to cost
+	Exploring    *float64 `json:"exploring,omitempty"` // expected cost of exploration
 	Outcomes     int64    `json:"outcomes"`
-	// MeasuredFees says that expectations include measured fees, which outcomes do not have: measured costs, and savings by
-	// outcomes, are not known.
+	// MeasuredFees means that expectations include measured fees, which outcomes do not have. Measured costs, and savings by
+	// outcomes, are then not known.
 	MeasuredFees bool     `json:"measured_fees,omitempty"`
 	Unused       int64    `json:"unused"` // outcomes of another pair than the chosen one
 	MeasuredLoss *float64 `json:"measured_loss,omitempty"`
@@ -101,8 +101,8 @@ type CostState struct {
 	Fee          *Mean    `json:"fee,omitempty"`           // measured fee of a call, in money
 }
 
-// Mean is a mean with its 95% interval for one look, by the normal approximation. Low and High are absent below 100
-// effective rows.
+// Mean is a mean with its 95% confidence interval, by the normal approximation and valid for a single look. Low and High are
+// absent below 100 effective rows.
 type Mean struct {
 	N    int64    `json:"n"`
 	Mean float64  `json:"mean"`
@@ -120,7 +120,7 @@ type StageState struct {
 	P99   float64 `json:"p99"`
 }
 
-// FailureState counts calls of an expert that failed, and were followed by a fallback where one was left.
+// FailureState counts failed calls of an expert.
 type FailureState struct {
 	Expert string `json:"expert"`
 	Reason string `json:"reason"`
@@ -132,13 +132,13 @@ type ShadowState struct {
 	Shadow    string  `json:"shadow"` // name@digest
 	N         int64   `json:"n"`
 	Agreement float64 `json:"agreement"`         // share of decisions with the same pair
-	Cheaper   *Mean   `json:"cheaper,omitempty"` // expected cost of the live choice by the live policy, minus that of the shadow by the shadow
+	Cheaper   *Mean   `json:"cheaper,omitempty"` // expected cost of the live choice by the live policy, minus that of the shadow's choice by the shadow
 }
 
-// mostBars is the number of bars in the picture of the traffic.
-const mostBars = 90
+// maxBars is the most bars in the chart of the traffic.
+const maxBars = 90
 
-// State is a copy of the figures of the last minutes, from 1 to 60.
+// State returns the figures of the last minutes, from 1 to 60.
 func (c *Collector) State(minutes int) *State {
 	minutes = min(max(minutes, 1), minuteSlots)
 	c.mu.Lock()
@@ -156,7 +156,7 @@ func (c *Collector) State(minutes int) *State {
 // trafficState merges slots into bars.
 func (c *Collector) trafficState(now time.Duration, minutes int) TrafficState {
 	slots := minutes * int(time.Minute/trafficSpan)
-	each := (slots + mostBars - 1) / mostBars
+	each := (slots + maxBars - 1) / maxBars
 	slots = (slots + each - 1) / each * each
 	s := TrafficState{TotalRequests: c.total.requests, TotalDecisions: c.total.decisions, Bars: make([]Bar, slots/each)}
 	start := c.traffic.number(now) - int64(slots) + 1
@@ -179,7 +179,7 @@ func (c *Collector) trafficState(now time.Duration, minutes int) TrafficState {
 		}
 	})
 	s.Requests, s.Decisions, s.Refused, s.Failed = sum.requests, sum.decisions, sum.refused, sum.failed
-	// The last whole spans and the present one.
+	// The complete spans of the last minute, and the current one.
 	span := time.Duration(c.traffic.number(now)-1) * trafficSpan
 	if seconds := (now - max(0, span-time.Minute)).Seconds(); seconds > 0 {
 		s.RequestsPerSecond, s.DecisionsPerSecond = float64(minute.requests)/seconds, float64(minute.decisions)/seconds
@@ -187,11 +187,11 @@ func (c *Collector) trafficState(now time.Duration, minutes int) TrafficState {
 	return s
 }
 
-// state is about the last minutes.
+// state returns the figures of the last minutes.
 func (v *version) state(now time.Duration, minutes int) PolicyState {
 	var sum minute
-	sum.room(v.info.Actions.Len())
-	s := PolicyState{Name: v.name, Digest: v.digest, Idle: (now - v.seen).Seconds(), Sample: v.sample.n(), Waiting: v.kept.waiting, KeepPart: v.kept.part()}
+	sum.allocate(v.info.Actions.Len())
+	s := PolicyState{Name: v.name, Digest: v.digest, Idle: (now - v.lastUsed).Seconds(), Sample: v.sample.n(), Waiting: v.pending.waiting, KeepPart: v.pending.keptShare()}
 	v.minutes.last(now, minutes, func(_ int, m *minute) {
 		sum.merge(m)
 		for i, h := range m.stages {
@@ -230,7 +230,7 @@ func (v *version) pairStates(m *minute) []PairState {
 	return pairs
 }
 
-// ratio is nil for a count of 0.
+// ratio returns sum / n, nil for n = 0.
 func ratio(sum float64, n int64) *float64 {
 	if n == 0 {
 		return nil
@@ -239,10 +239,10 @@ func ratio(sum float64, n int64) *float64 {
 	return &sum
 }
 
-// meanOf is the mean of values and its interval; nil of none.
+// meanOf returns the mean of values with its interval; nil without values.
 func meanOf(m moments) *Mean { return meanBy(m, float64(m.n)) }
 
-// meanBy is meanOf for values that say as much as a number of rows of equal weight.
+// meanBy is meanOf for weighted values, with their effective number of rows.
 func meanBy(m moments, effective float64) *Mean {
 	if m.n == 0 {
 		return nil
@@ -292,18 +292,7 @@ func (v *version) failures(m *minute) []FailureState {
 		all = append(all, FailureState{v.info.Actions.Experts[key.expert].Name, key.reason, n})
 	}
 	slices.SortFunc(all, func(a, b FailureState) int {
-		switch {
-		case a.N != b.N:
-			return int(b.N - a.N)
-		case a.Expert != b.Expert:
-			if a.Expert < b.Expert {
-				return -1
-			}
-			return 1
-		case a.Reason < b.Reason:
-			return -1
-		}
-		return 1
+		return cmp.Or(cmp.Compare(b.N, a.N), cmp.Compare(a.Expert, b.Expert), cmp.Compare(a.Reason, b.Reason))
 	})
 	return all
 }
@@ -313,11 +302,6 @@ func (m *minute) shadowStates() []ShadowState {
 	for key, a := range m.shadows {
 		all = append(all, ShadowState{Shadow: key, N: a.n, Agreement: float64(a.same) / float64(a.n), Cheaper: meanOf(a.cheaper)})
 	}
-	slices.SortFunc(all, func(a, b ShadowState) int {
-		if a.Shadow < b.Shadow {
-			return -1
-		}
-		return 1
-	})
+	slices.SortFunc(all, func(a, b ShadowState) int { return cmp.Compare(a.Shadow, b.Shadow) })
 	return all
 }

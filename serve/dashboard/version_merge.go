@@ -1,6 +1,6 @@
 package dashboard
 
-// merge adds the sums of another minute, of the same version. m has room. Latencies are left to the caller.
+// merge adds the sums of another minute of the same version. The slices of m must be allocated. The caller merges latencies.
 func (m *minute) merge(o *minute) {
 	m.decisions += o.decisions
 	m.explored += o.explored
@@ -19,7 +19,7 @@ func (m *minute) merge(o *minute) {
 	m.measured.merge(o.measured)
 	m.residual.merge(o.residual)
 	m.fee.merge(o.fee)
-	for _, lists := range [][2][]int64{{m.chosen, o.chosen}, {m.executed, o.executed}, {m.uncover, o.uncover}} {
+	for _, lists := range [][2][]int64{{m.chosen, o.chosen}, {m.executed, o.executed}, {m.uncovered, o.uncovered}} {
 		for i, n := range lists[1] {
 			lists[0][i] += n
 		}
@@ -32,13 +32,13 @@ func (m *minute) merge(o *minute) {
 	m.mergeMaps(o)
 }
 
-// room gives every slice an entry per pair.
-func (m *minute) room(pairs int) {
-	for _, list := range []*[]int64{&m.chosen, &m.executed, &m.uncover} {
-		sized(list, pairs)
+// allocate gives every slice an entry per pair.
+func (m *minute) allocate(pairs int) {
+	for _, list := range []*[]int64{&m.chosen, &m.executed, &m.uncovered} {
+		ensureLen(list, pairs)
 	}
 	for _, list := range []*[]moments{&m.costOf, &m.loss, &m.weighted, &m.hits} {
-		sized(list, pairs)
+		ensureLen(list, pairs)
 	}
 }
 

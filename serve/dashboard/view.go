@@ -7,7 +7,7 @@ import (
 	"pipe/pipeline/report/page"
 )
 
-// Shorthands for cells.
+// Short forms for cells.
 func word(s string) page.Cell { return page.Cell{Text: s, Word: true} }
 func name(s string) page.Cell { return page.Cell{Text: s, Word: true, Row: true} }
 func cell(s string) page.Cell { return page.Cell{Text: s} }
@@ -16,12 +16,12 @@ func long(s string) page.Cell { return page.Cell{Text: s, Word: true, Long: true
 func head(names ...string) []page.Cell {
 	cells := make([]page.Cell, len(names))
 	for i, n := range names {
-		cells[i] = page.Cell{Text: strings.TrimPrefix(n, "<"), Word: i == 0 || strings.HasPrefix(n, "<")} // < is aligned to the left
+		cells[i] = page.Cell{Text: strings.TrimPrefix(n, "<"), Word: i == 0 || strings.HasPrefix(n, "<")} // a name with the prefix < is aligned to the left
 	}
 	return cells
 }
 
-// The sections that show figures, in their order.
+// sections returns the sections with figures, in order.
 func (v *view) sections() []page.Section {
 	all := []page.Section{v.traffic()}
 	if v.state.Traffic.TotalDecisions == 0 || v.policy == nil {
@@ -32,10 +32,10 @@ func (v *view) sections() []page.Section {
 	return append(all, v.operation()...)
 }
 
-// view is one state of the server and how it is shown.
+// view is one state of the server, as the page shows it.
 type view struct {
 	state    *State
-	policy   *PolicyState // the one whose figures are shown; nil: none has decided
+	policy   *PolicyState // the version whose figures are shown; nil: none has decided
 	loaded   []Loaded
 	breakers []Breaker
 	log      *LogState
@@ -55,8 +55,8 @@ func (v *view) traffic() page.Section {
 	terms := []page.Term{
 		{Name: "requests", About: fmt.Sprintf("%s in %s, %s since the start", whole(t.Requests), v.window(), whole(t.TotalRequests))},
 		{Name: "decisions", About: fmt.Sprintf("%s in %s, %s since the start; %s a second now", whole(t.Decisions), v.window(), whole(t.TotalDecisions), rate(t.DecisionsPerSecond))},
-		{Name: "refused", About: was(t.Refused, "request") + " answered with 400 to 499"},
-		{Name: "failed", About: was(t.Failed, "request") + " answered with 500 or above"},
+		{Name: "refused", About: countWas(t.Refused, "request") + " answered with 400 to 499"},
+		{Name: "failed", About: countWas(t.Failed, "request") + " answered with 500 or above"},
 	}
 	return page.Section{ID: "traffic", Title: "Traffic", Blocks: []page.Block{
 		{Figure: &page.Figure{SVG: trafficChart(t, v.state.Minutes), Caption: "Requests per second: served (green), refused (amber), failed (red). The line above is decisions per second; a request can ask for several."}},
@@ -77,7 +77,7 @@ func (v *view) pairs() page.Section {
 	if outcomes {
 		columns = append(columns, "outcomes", "mean loss")
 	}
-	t := &page.Table{Head: head(columns...), Caption: fmt.Sprintf("%s of %s in %s.", several(p.Decisions, "decision"), v.policyName(), v.window())}
+	t := &page.Table{Head: head(columns...), Caption: fmt.Sprintf("%s of %s in %s.", plural(p.Decisions, "decision"), v.policyName(), v.window())}
 	never := 0
 	for _, pair := range byShare(p.Pairs) {
 		if pair.Chosen == 0 && pair.Executed == 0 && pair.Outcomes == 0 {
@@ -94,28 +94,28 @@ func (v *view) pairs() page.Section {
 		t.Rows = append(t.Rows, row)
 	}
 	if never > 0 {
-		t.Caption += fmt.Sprintf(" %s never chosen.", was(int64(never), "other pair"))
+		t.Caption += fmt.Sprintf(" %s never chosen.", countWas(int64(never), "other pair"))
 	}
 	section := page.Section{ID: "pairs", Title: "Share of pairs", Blocks: []page.Block{{Table: t}}}
 	if len(t.Rows) == 0 {
 		section.Blocks = []page.Block{{List: []string{fmt.Sprintf("No decision of %s in %s.", v.policyName(), v.window())}}}
 	}
-	if list := v.kinds(); len(list) > 0 {
+	if list := v.specialDecisions(); len(list) > 0 {
 		section.Blocks = append(section.Blocks, page.Block{List: list})
 	}
 	return section
 }
 
-// was is a count with its noun and the verb.
-func was(n int64, noun string) string {
+// countWas formats a count with its noun and was or were.
+func countWas(n int64, noun string) string {
 	if n == 1 {
-		return several(n, noun) + " was"
+		return plural(n, noun) + " was"
 	}
-	return several(n, noun) + " were"
+	return plural(n, noun) + " were"
 }
 
-// kinds are sentences about decisions that are not the policy's own choice at its own prices.
-func (v *view) kinds() (list []string) {
+// specialDecisions returns sentences about decisions that are not the policy's choice at the prices of its file.
+func (v *view) specialDecisions() (list []string) {
 	p := v.policy
 	add := func(n int64, what string) {
 		if n > 0 {
@@ -123,7 +123,7 @@ func (v *view) kinds() (list []string) {
 			if n == 1 {
 				verb = " was "
 			}
-			list = append(list, several(n, "decision")+" ("+percent(share(n, p.Decisions))+")"+verb+what)
+			list = append(list, plural(n, "decision")+" ("+percent(share(n, p.Decisions))+")"+verb+what)
 		}
 	}
 	add(p.Explored, "drawn to explore, and another pair than the policy's.")
@@ -132,7 +132,7 @@ func (v *view) kinds() (list []string) {
 	add(p.OtherPrices, "made at other prices than those of the file.")
 	add(p.FellBack, "answered by another pair than the chosen one, after a failure.")
 	if p.Failed > 0 {
-		list = append(list, several(p.Failed, "decision")+" could not be served.")
+		list = append(list, plural(p.Failed, "decision")+" could not be served.")
 	}
 	return list
 }
@@ -144,7 +144,7 @@ func share(n, of int64) float64 {
 	return float64(n) / float64(of)
 }
 
-func (v *view) policyName() string { return v.policy.Name + "@" + short(v.policy.Digest) }
+func (v *view) policyName() string { return v.policy.Name + "@" + shortDigest(v.policy.Digest) }
 
 func (v *view) costs() page.Section {
 	c := &v.policy.Costs
@@ -169,37 +169,37 @@ func (v *view) costs() page.Section {
 	if c.Fee != nil {
 		add("measured fee of a call, in money", c.Fee.N, interval(c.Fee))
 	}
-	t.Caption = "A cost is a task loss plus the fees of the prices of the decision. Expectations are those of the policy, of the decisions in the window; outcomes are those that came in the window. " + looks
+	t.Caption = "A cost is a task loss plus the fees of the prices of the decision. Expectations are those of the policy, of the decisions in the window; outcomes are those that came in the window. " + intervalNote
 	blocks := []page.Block{{Table: t}}
 	if len(t.Rows) == 0 {
 		blocks = []page.Block{{List: []string{"This policy states no expected costs, and no outcome has come. Send outcomes to /v1/outcomes to see measured costs here."}}}
 	}
 	blocks = append(blocks, v.saving()...)
-	if list := v.joining(); len(list) > 0 {
+	if list := v.outcomeNotes(); len(list) > 0 {
 		blocks = append(blocks, page.Block{List: list})
 	}
 	return page.Section{ID: "costs", Title: "Cost and saving", Blocks: blocks}
 }
 
-// looks says what the intervals of a table are worth.
-const looks = "Intervals are by the normal approximation and right for one look: who looks often will at times see one that is wrong. Below 100 rows, or as many weighted ones that say as much, none is shown."
+// intervalNote explains the intervals of a table.
+const intervalNote = "Intervals are by the normal approximation and right for one look: who looks often will at times see one that is wrong. Below 100 rows, or as many weighted ones that say as much, none is shown."
 
-// saving compares with fixed pairs.
+// saving compares the decisions with fixed pairs.
 func (v *view) saving() []page.Block {
 	if len(v.policy.Savings) == 0 {
 		return nil
 	}
 	t := &page.Table{
 		Title: "Saving against one pair for all decisions", Head: head("always this pair", "saving per decision [95% interval]", "decisions", "<which is the best", "<costs are of"),
-		Caption: "Expectations are the policy's own, and flatter it: it takes the pair that it believes to be cheapest. Outcomes are weighted by the inverse probability with which the pair was chosen, which is exact in the log; they need exploration. " + looks,
+		Caption: "Expectations are the policy's own, and flatter it: it takes the pair that it believes to be cheapest. Outcomes are weighted by the inverse probability with which the pair was chosen, which is exact in the log; they need exploration. " + intervalNote,
 	}
 	for i := range v.policy.Savings {
 		s := &v.policy.Savings[i]
 		which, by := "in this window, as is known afterwards", "expectations"
-		if s.Chosen == FromGuard {
+		if s.Chosen == fromGuard {
 			which = "on the training rows, by the guard"
 		}
-		if s.By == ByOutcomes {
+		if s.By == byOutcomes {
 			by = fmt.Sprintf("outcomes, %s of them of this pair", whole(s.Hits))
 			if s.Low == nil {
 				by += fmt.Sprintf(", which say as much as %.0f with equal weights", s.Effective)
@@ -216,24 +216,24 @@ func (v *view) saving() []page.Block {
 	return []page.Block{{Table: t}}
 }
 
-// joining says what happened to outcomes.
-func (v *view) joining() (list []string) {
+// outcomeNotes returns sentences about outcomes that are left out or not known.
+func (v *view) outcomeNotes() (list []string) {
 	if c := &v.policy.Costs; c.MeasuredFees && c.Outcomes > 0 {
 		list = append(list, "What this policy expects includes measured fees, and outcomes are task losses without them. So measured costs, and savings by outcomes, are not known.")
 	}
 	if v.state.Unmatched > 0 {
-		list = append(list, fmt.Sprintf("%s came for decisions that this page does not remember. The log joins them.", several(v.state.Unmatched, "outcome")))
+		list = append(list, fmt.Sprintf("%s came for decisions that this page does not remember. The log joins them.", plural(v.state.Unmatched, "outcome")))
 	}
 	if v.policy.KeepPart < 1 {
 		list = append(list, fmt.Sprintf("This page remembers %s of the decisions, drawn by their ids, to join them with outcomes.", percent(v.policy.KeepPart)))
 	}
 	if v.policy.Costs.Unused > 0 {
-		list = append(list, fmt.Sprintf("%s of a fallback: they count as measured, and are not compared with other pairs.", several(v.policy.Costs.Unused, "outcome")+" "+is(v.policy.Costs.Unused)))
+		list = append(list, fmt.Sprintf("%s of a fallback: they count as measured, and are not compared with other pairs.", plural(v.policy.Costs.Unused, "outcome")+" "+isOrAre(v.policy.Costs.Unused)))
 	}
 	return list
 }
 
-func is(n int64) string {
+func isOrAre(n int64) string {
 	if n == 1 {
 		return "is"
 	}

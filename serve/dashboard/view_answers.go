@@ -7,14 +7,14 @@ import (
 	"pipe/pipeline/report/page"
 )
 
-// answers are the sentences of the first screen: what is wrong first, then traffic and saving.
+// answers returns the sentences at the top of the page: problems first, then traffic and saving.
 func (v *view) answers() []page.Answer {
 	all := v.problems()
 	if v.state.Traffic.TotalDecisions == 0 {
 		return append(all, page.Answer{Tone: page.Unknown, Text: "No decision has been made yet."})
 	}
 	t := &v.state.Traffic
-	text := fmt.Sprintf("%s requests a second, and %s in %s.", rate(t.RequestsPerSecond), several(t.Decisions, "decision"), v.window())
+	text := fmt.Sprintf("%s requests a second, and %s in %s.", rate(t.RequestsPerSecond), plural(t.Decisions, "decision"), v.window())
 	tone := page.Good
 	if t.Failed > 0 {
 		text += fmt.Sprintf(" %s of the requests failed.", percent(share(t.Failed, t.Requests)))
@@ -40,19 +40,19 @@ func (v *view) answers() []page.Answer {
 			low, high := -*r.High, -*r.Low
 			m = Mean{N: r.N, Mean: -r.Mean, Low: &low, High: &high}
 		}
-		all = append(all, page.Answer{Tone: page.Keep, Text: fmt.Sprintf("Decisions cost %s %s than the policy %s expects, by %s. %s", interval(&m), more, v.policy.Name, several(r.N, "outcome"), oneLook)})
+		all = append(all, page.Answer{Tone: page.Keep, Text: fmt.Sprintf("Decisions cost %s %s than the policy %s expects, by %s. %s", interval(&m), more, v.policy.Name, plural(r.N, "outcome"), oneLookNote)})
 	}
 	return all
 }
 
-// oneLook is said with every interval: a page that is looked at all day shows a wrong one some day.
-const oneLook = "The interval is right for one look: who looks often will at times see one that is wrong."
+// oneLookNote is shown with every interval, because a page that is watched all day will sometimes show a wrong one.
+const oneLookNote = "The interval is right for one look: who looks often will at times see one that is wrong."
 
-// verdict is the saving in words: by outcomes where there is an interval, against the pair that is the hardest to beat.
+// verdict returns the saving in words. It prefers a saving by outcomes with an interval to one by expectations.
 func (v *view) verdict() page.Answer {
 	var s *Saving
 	for i := range v.policy.Savings {
-		if c := &v.policy.Savings[i]; c.Low != nil && (s == nil || c.By == ByOutcomes && s.By != ByOutcomes) {
+		if c := &v.policy.Savings[i]; c.Low != nil && (s == nil || c.By == byOutcomes && s.By != byOutcomes) {
 			s = c
 		}
 	}
@@ -60,33 +60,33 @@ func (v *view) verdict() page.Answer {
 		return page.Answer{}
 	}
 	by := "by the policy's own expectations"
-	if s.By == ByOutcomes {
+	if s.By == byOutcomes {
 		by = "by outcomes with importance weights"
 	}
 	best := "the best single pair of this window"
-	if s.Chosen == FromGuard {
+	if s.Chosen == fromGuard {
 		best = "the best single pair of the training"
 	}
 	rest := fmt.Sprintf("against always %s, %s, %s", s.Against, best, by)
 	if s.Masked > 0 {
-		rest += fmt.Sprintf(", where it was available (%s of %s)", whole(s.N), several(s.N+s.Masked, s.noun()))
+		rest += fmt.Sprintf(", where it was available (%s of %s)", whole(s.N), plural(s.N+s.Masked, s.noun()))
 	}
 	switch {
 	case *s.Low > 0:
 		tone := page.Good
-		if s.By == ByExpectations { // nothing was measured
+		if s.By == byExpectations { // nothing was measured
 			tone = page.Unknown
 		}
-		return page.Answer{Tone: tone, Text: fmt.Sprintf("The policy %s saves %s per decision %s. %s", v.policy.Name, interval(&s.Mean), rest, oneLook)}
+		return page.Answer{Tone: tone, Text: fmt.Sprintf("The policy %s saves %s per decision %s. %s", v.policy.Name, interval(&s.Mean), rest, oneLookNote)}
 	case *s.High < 0:
 		low, high := -*s.High, -*s.Low
 		m := Mean{N: s.N, Mean: -s.Mean.Mean, Low: &low, High: &high}
-		return page.Answer{Tone: page.Bad, Text: fmt.Sprintf("The policy %s costs %s more per decision %s. %s", v.policy.Name, interval(&m), strings.Replace(rest, "against", "than", 1), oneLook)}
+		return page.Answer{Tone: page.Bad, Text: fmt.Sprintf("The policy %s costs %s more per decision %s. %s", v.policy.Name, interval(&m), strings.Replace(rest, "against", "than", 1), oneLookNote)}
 	}
-	return page.Answer{Tone: page.Keep, Text: fmt.Sprintf("A saving of the policy %s is not shown yet: it is %s per decision %s. %s", v.policy.Name, interval(&s.Mean), rest, oneLook)}
+	return page.Answer{Tone: page.Keep, Text: fmt.Sprintf("A saving of the policy %s is not shown yet: it is %s per decision %s. %s", v.policy.Name, interval(&s.Mean), rest, oneLookNote)}
 }
 
-// problems are states of the server that an operator has to act on.
+// problems returns the states of the server that need attention.
 func (v *view) problems() (all []page.Answer) {
 	add := func(tone, format string, args ...any) {
 		all = append(all, page.Answer{Tone: tone, Text: fmt.Sprintf(format, args...)})
@@ -94,13 +94,13 @@ func (v *view) problems() (all []page.Answer) {
 	if v.log != nil && v.log.Stopped {
 		add(page.Bad, "The decision log has stopped: decisions are not kept.")
 	} else if v.log != nil && v.log.Errors > 0 {
-		add(page.Keep, "The decision log had %s.", several(v.log.Errors, "error"))
+		add(page.Keep, "The decision log had %s.", plural(v.log.Errors, "error"))
 	}
 	for _, b := range v.breakers {
 		switch b.State {
-		case BreakerOpen:
+		case breakerOpen:
 			add(page.Bad, "The breaker of the expert %s is open: it is not called.", b.Expert)
-		case BreakerHalfOpen:
+		case breakerHalfOpen:
 			add(page.Keep, "The breaker of the expert %s is half open: a call tries whether it answers again.", b.Expert)
 		}
 	}

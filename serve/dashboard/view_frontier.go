@@ -16,7 +16,7 @@ func frontierSection(f *Frontier, err error) page.Section {
 		s.Blocks = []page.Block{{List: []string{sentence(err)}}}
 		return s
 	}
-	caption := fmt.Sprintf("What %s decides on %s, by its own expectations. Circles are single pairs, the large dot is the policy at these prices.", f.Policy+"@"+short(f.Digest), several(int64(f.Rows), "recent row"))
+	caption := fmt.Sprintf("What %s decides on %s, by its own expectations. Circles are single pairs, the large dot is the policy at these prices.", f.Policy+"@"+shortDigest(f.Digest), plural(int64(f.Rows), "recent row"))
 	if f.File != nil {
 		caption += " The square is what it decides at the prices of the file, paid at these prices."
 	}
@@ -26,7 +26,7 @@ func frontierSection(f *Frontier, err error) page.Section {
 	t := &page.Table{Title: "The policy and the pairs at these prices", Head: head("always this pair", "mean expected cost", "<share in the policy", "mean fee", "mean expected loss")}
 	t.Rows = append(t.Rows, []page.Cell{name("the policy"), {Text: cost(f.Chosen.Cost), Bold: true}, word(""), cell(cost(f.Chosen.Fee)), cell(cost(f.Chosen.Loss))})
 	pairs := slices.Clone(f.Pairs)
-	slices.SortStableFunc(pairs, func(a, b PairPoint) int { return cmp.Compare(a.Cost, b.Cost) })
+	slices.SortStableFunc(pairs, func(a, b pairPoint) int { return cmp.Compare(a.Cost, b.Cost) })
 	const most = 12
 	for i, p := range pairs {
 		if i >= most && p.Share == 0 {
@@ -35,7 +35,7 @@ func frontierSection(f *Frontier, err error) page.Section {
 		t.Rows = append(t.Rows, []page.Cell{name(p.Pair), cell(cost(p.Cost)), {Text: percent(p.Share), Word: true, Bar: page.Bar(p.Share)}, cell(cost(p.Fee)), cell(cost(p.Loss))})
 	}
 	if hidden := len(f.Pairs) + 1 - len(t.Rows); hidden > 0 {
-		t.Caption = fmt.Sprintf("%s that cost more and are never taken are left out.", several(int64(hidden), "pair"))
+		t.Caption = fmt.Sprintf("%s that cost more and are never taken are left out.", plural(int64(hidden), "pair"))
 	}
 	s.Blocks = []page.Block{{Figure: &page.Figure{SVG: frontierChart(f), Caption: caption}}, {Table: t}}
 	if len(f.Unchecked) > 0 {
@@ -48,7 +48,7 @@ func frontierSection(f *Frontier, err error) page.Section {
 	return s
 }
 
-// sentence is an error as a sentence, with its hint.
+// sentence formats an error as a sentence, with its hint.
 func sentence(err error) string {
 	out := capital(err.Error()) + "."
 	var hinted interface{ Hint() string }
@@ -60,7 +60,7 @@ func sentence(err error) string {
 	return out
 }
 
-// capital is a text whose first letter is a capital, if it is one of a to z.
+// capital makes the first letter of a text upper case, if it is one of a to z.
 func capital(s string) string {
 	if s != "" && s[0] >= 'a' && s[0] <= 'z' {
 		return string(s[0]-'a'+'A') + s[1:]

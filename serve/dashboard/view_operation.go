@@ -22,7 +22,7 @@ type Loaded struct {
 	Info    *policy.Info
 }
 
-// estimates reports whether the policy states what it expects.
+// estimates reports whether the policy estimates losses.
 func (l Loaded) estimates() bool { return l.Info.Decoder == policy.DecoderEstimate }
 
 // Breaker is the state of the circuit breaker of an expert.
@@ -33,11 +33,10 @@ type Breaker struct {
 	Failures int       `json:"failures"` // in a row
 }
 
-// The states of breakers.
+// The states of circuit breakers that need attention.
 const (
-	BreakerClosed   = "closed"
-	BreakerOpen     = "open"
-	BreakerHalfOpen = "half open"
+	breakerOpen     = "open"
+	breakerHalfOpen = "half open"
 )
 
 // LogState is the state of the decision log.
@@ -46,10 +45,10 @@ type LogState struct {
 	Bytes   int64   `json:"bytes"`
 	Lag     float64 `json:"lag_seconds"` // age of the oldest record that is not on disk yet
 	Errors  int64   `json:"errors"`
-	Stopped bool    `json:"stopped"` // it takes no records any more
+	Stopped bool    `json:"stopped"` // it accepts no more records
 }
 
-// MonitorState is what the monitor of a policy found.
+// MonitorState has the findings of the monitor of a policy.
 type MonitorState struct {
 	Policy    string   `json:"policy"`
 	Verdict   string   `json:"verdict"` // ok, warning, alarm or untested
@@ -60,14 +59,14 @@ type MonitorState struct {
 	Notes     []string `json:"notes,omitempty"`
 }
 
-// byShare orders pairs by their share.
+// byShare returns pairs in descending order of their share.
 func byShare(pairs []PairState) []PairState {
 	pairs = slices.Clone(pairs)
 	slices.SortStableFunc(pairs, func(a, b PairState) int { return cmp.Compare(b.Chosen, a.Chosen) })
 	return pairs
 }
 
-// served lists the policies: those that are loaded, and versions of them that decided before.
+// served lists the loaded policies, and earlier versions that decided in the window.
 func (v *view) served() page.Section {
 	t := &page.Table{Head: head("policy", "<version", "<takes", "<prices", "decisions", "<loaded", "<guard"), Caption: fmt.Sprintf("Decisions are of %s.", v.window())}
 	decided := map[string]*PolicyState{}
@@ -86,16 +85,16 @@ func (v *view) served() page.Section {
 		}
 		delete(decided, versionKey(l.Name, l.Digest))
 		t.Rows = append(t.Rows, []page.Cell{
-			name(label), word(short(l.Digest)), word(takes(l)), word(pricesOf(l.Info)), cell(whole(n)), word(ago(v.state.Time.Sub(l.Since).Seconds()) + " ago"), long(guardOf(l.Info)),
+			name(label), word(shortDigest(l.Digest)), word(takes(l)), word(pricesOf(l.Info)), cell(whole(n)), word(ago(v.state.Time.Sub(l.Since).Seconds()) + " ago"), long(guardOf(l.Info)),
 		})
 	}
 	for i := range v.state.Policies {
 		if p := &v.state.Policies[i]; decided[versionKey(p.Name, p.Digest)] != nil && p.Decisions > 0 {
-			t.Rows = append(t.Rows, []page.Cell{name(p.Name), word(short(p.Digest)), word(""), word(""), cell(whole(p.Decisions)), word("no longer"), long("")})
+			t.Rows = append(t.Rows, []page.Cell{name(p.Name), word(shortDigest(p.Digest)), word(""), word(""), cell(whole(p.Decisions)), word("no longer"), long("")})
 		}
 	}
 	blocks := []page.Block{{Table: t}}
-	if c := v.compared(); c != nil {
+	if c := v.versionsTable(); c != nil {
 		blocks = append(blocks, page.Block{Table: c})
 	}
 	if s := v.shadows(); s != nil {
@@ -118,7 +117,7 @@ func pricesOf(info *policy.Info) string {
 	return fmt.Sprintf("any; lambda %g by default", info.Lambda)
 }
 
-// guardOf says what the guard of the training decided.
+// guardOf describes the verdict of the guard of the training.
 func guardOf(info *policy.Info) string {
 	switch g := info.Guard; {
 	case g == nil && info.Fixed >= 0:
@@ -132,17 +131,17 @@ func guardOf(info *policy.Info) string {
 	}
 }
 
-// compared sets the versions that decided beside each other; nil if there is only one. A canary is one of them.
-func (v *view) compared() *page.Table {
+// versionsTable compares the versions that decided, including canaries; nil if there is only one.
+func (v *view) versionsTable() *page.Table {
 	t := &page.Table{
 		Title: "Versions that decided", Head: head("version", "measured cost [95% interval]", "outcomes", "expected cost", "decisions", "as a canary"),
-		Caption: "Costs are means per decision. They can be compared where the versions decided on the same kind of requests, as a canary and the policy that it stands in for do. " + looks,
+		Caption: "Costs are means per decision. They can be compared where the versions decided on the same kind of requests, as a canary and the policy that it stands in for do. " + intervalNote,
 	}
 	for i := range v.state.Policies {
 		p := &v.state.Policies[i]
 		if p.Decisions > 0 {
 			t.Rows = append(t.Rows, []page.Cell{
-				name(p.Name + "@" + short(p.Digest)), cell(interval(p.Costs.MeasuredCost)), cell(whole(p.Costs.Outcomes)), cell(costOr(p.Costs.ExpectedCost)), cell(whole(p.Decisions)), cell(whole(p.Canary)),
+				name(p.Name + "@" + shortDigest(p.Digest)), cell(interval(p.Costs.MeasuredCost)), cell(whole(p.Costs.Outcomes)), cell(costOr(p.Costs.ExpectedCost)), cell(whole(p.Decisions)), cell(whole(p.Canary)),
 			})
 		}
 	}
@@ -152,28 +151,28 @@ func (v *view) compared() *page.Table {
 	return t
 }
 
-// shadows compares shadow policies with the shown policy; nil without any.
+// shadows compares shadow policies with the shown policy; nil if there are none.
 func (v *view) shadows() *page.Table {
 	if v.policy == nil || len(v.policy.Shadows) == 0 {
 		return nil
 	}
 	t := &page.Table{
 		Title: "Shadows", Head: head("shadow", "<same pair", "decisions", "expected saving per decision [95% interval]"),
-		Caption: "A shadow decides on the same rows and is never executed. The saving is the expected cost of the live choice minus that of the choice of the shadow. Each policy states the cost of what it chose, with measured fees if it was trained on them: two that differ in this do not compare. " + looks,
+		Caption: "A shadow decides on the same rows and is never executed. The saving is the expected cost of the live choice minus that of the choice of the shadow. Each policy states the cost of what it chose, with measured fees if it was trained on them: two that differ in this do not compare. " + intervalNote,
 	}
 	for _, s := range v.policy.Shadows {
-		t.Rows = append(t.Rows, []page.Cell{name(shortened(s.Shadow)), {Text: percent(s.Agreement), Word: true, Bar: page.Bar(s.Agreement)}, cell(whole(s.N)), cell(interval(s.Cheaper))})
+		t.Rows = append(t.Rows, []page.Cell{name(shortKey(s.Shadow)), {Text: percent(s.Agreement), Word: true, Bar: page.Bar(s.Agreement)}, cell(whole(s.N)), cell(interval(s.Cheaper))})
 	}
 	return t
 }
 
-// shortened is name@digest with a short digest.
-func shortened(key string) string {
+// shortKey returns name@digest with a short digest.
+func shortKey(key string) string {
 	at := strings.LastIndexByte(key, '@')
-	return key[:at+1] + short(key[at+1:])
+	return key[:at+1] + shortDigest(key[at+1:])
 }
 
-// operation is about experts, the log and the monitor, where there are any.
+// operation returns the sections about experts, the log and the monitor, if there are any.
 func (v *view) operation() (all []page.Section) {
 	if s := v.experts(); s != nil {
 		all = append(all, *s)
@@ -213,7 +212,7 @@ func lag(s float64) string {
 	return "the oldest record that is not on disk is " + seconds(s) + " old"
 }
 
-// experts are breakers and failed calls; nil without any.
+// experts shows circuit breakers and failed calls; nil if there are none.
 func (v *view) experts() *page.Section {
 	var blocks []page.Block
 	if len(v.breakers) > 0 {
@@ -228,7 +227,7 @@ func (v *view) experts() *page.Section {
 		blocks = append(blocks, page.Block{Table: t})
 	}
 	if v.policy != nil && len(v.policy.Failures) > 0 {
-		t := &page.Table{Title: "Calls that failed", Head: head("expert", "<reason", "calls"), Caption: fmt.Sprintf("In %s. %s answered by another pair than the chosen one.", v.window(), was(v.policy.FellBack, "decision"))}
+		t := &page.Table{Title: "Calls that failed", Head: head("expert", "<reason", "calls"), Caption: fmt.Sprintf("In %s. %s answered by another pair than the chosen one.", v.window(), countWas(v.policy.FellBack, "decision"))}
 		for _, f := range v.policy.Failures {
 			t.Rows = append(t.Rows, []page.Cell{name(f.Expert), word(f.Reason), cell(whole(f.N))})
 		}

@@ -6,16 +6,15 @@ import (
 	"time"
 )
 
-// window is a sliding window over time: a ring of slots, each of one span. Slots that time has left are cleared when the
-// ring comes to them again. It is not safe for concurrent use.
+// window is a sliding window over time: a ring of slots, each for one span. An old slot is cleared when it is used again.
+// It is not safe for concurrent use.
 type window[T any] struct {
 	span  time.Duration
 	slots []slot[T]
-	clear func(*T) // makes a used slot empty again, and may keep its memory
+	clear func(*T) // empties a slot, and may keep its memory
 }
 
-// slot is the values of one span. number counts spans from the start of the clock; 0 is a slot that was never used, so
-// the first span has the number 1.
+// slot has the values of one span. Spans are numbered from 1; 0 is a slot that was never used.
 type slot[T any] struct {
 	number int64
 	value  T
@@ -25,10 +24,10 @@ func newWindow[T any](span time.Duration, slots int, clear func(*T)) window[T] {
 	return window[T]{span: span, slots: make([]slot[T], slots), clear: clear}
 }
 
-// number is the number of the span that the time is in.
+// number returns the number of the span that contains a time.
 func (w *window[T]) number(now time.Duration) int64 { return 1 + int64(now/w.span) }
 
-// at is the slot of the present. now is the time since the start of the clock and must not go back.
+// at returns the slot of the current span. now is the time since the start of the clock, and must not go back.
 func (w *window[T]) at(now time.Duration) *T {
 	number := w.number(now)
 	s := &w.slots[number%int64(len(w.slots))]
@@ -41,7 +40,7 @@ func (w *window[T]) at(now time.Duration) *T {
 	return &s.value
 }
 
-// last calls do for the slots of the last n spans that hold something, the oldest first; age 0 is the present span.
+// last calls do for the used slots of the last n spans, the oldest first. The current span has the age 0.
 func (w *window[T]) last(now time.Duration, n int, do func(age int, v *T)) {
 	number := w.number(now)
 	for age := min(n, len(w.slots)) - 1; age >= 0; age-- {
@@ -53,8 +52,8 @@ func (w *window[T]) last(now time.Duration, n int, do func(age int, v *T)) {
 	}
 }
 
-// A histogram counts durations in buckets whose width is an eighth of their lower end, from a microsecond to over an
-// hour. Quantiles are therefore within 6% of the truth.
+// A histogram counts durations from a microsecond to over an hour. The width of a bucket is an eighth of its lower end, so
+// quantiles are within 6% of the true values.
 type histogram struct {
 	n      int64
 	sum    float64 // microseconds
@@ -66,7 +65,7 @@ const (
 	histogramBuckets = 32 << octaveBits
 )
 
-// bucket is the number of the bucket of some microseconds.
+// bucket returns the index of the bucket for a number of microseconds.
 func bucket(micros int64) int {
 	v := uint64(max(micros, 0))
 	if v < 1<<octaveBits {
@@ -76,7 +75,7 @@ func bucket(micros int64) int {
 	return min((shift<<octaveBits)+int(v>>shift), histogramBuckets-1)
 }
 
-// lower is the smallest number of microseconds of a bucket.
+// lower returns the smallest number of microseconds in a bucket.
 func lower(bucket int) float64 {
 	if bucket < 1<<octaveBits {
 		return float64(bucket)
@@ -99,7 +98,7 @@ func (h *histogram) merge(o *histogram) {
 	}
 }
 
-// quantile is the q-th quantile in microseconds, between 0 and 1; NaN of nothing.
+// quantile returns the q-th quantile in microseconds, for q from 0 to 1; NaN without values.
 func (h *histogram) quantile(q float64) float64 {
 	if h.n == 0 {
 		return math.NaN()
@@ -119,18 +118,18 @@ func (h *histogram) quantile(q float64) float64 {
 	return lower(histogramBuckets)
 }
 
-// moments are what a mean and its interval are computed from.
+// moments are the sums for a mean and its interval.
 type moments struct {
 	n           int64
 	sum, square float64
 }
 
-// mostFigure bounds what is added, so that sums and their squares stay finite whatever comes.
-const mostFigure = 1e100
+// maxFigure bounds the added values, so that sums and squares stay finite.
+const maxFigure = 1e100
 
-// add leaves out what no cost or fee can be.
+// add adds a value. Values that cannot be a cost or a fee are ignored.
 func (m *moments) add(v float64) {
-	if !(math.Abs(v) <= mostFigure) {
+	if !(math.Abs(v) <= maxFigure) {
 		return
 	}
 	m.n++
@@ -144,10 +143,10 @@ func (m *moments) merge(o moments) {
 	m.square += o.square
 }
 
-// mean is NaN of nothing.
+// mean returns the mean; NaN without values.
 func (m moments) mean() float64 { return m.sum / float64(m.n) }
 
-// effective is the number of rows of equal weight that say as much about a mean as rows with these weights; 0 of nothing.
+// effective returns the effective number of rows if the values are weights; 0 without values.
 func (m moments) effective() float64 {
 	if m.n == 0 {
 		return 0
@@ -155,7 +154,7 @@ func (m moments) effective() float64 {
 	return m.sum * m.sum / m.square
 }
 
-// half is half the width of the 95% interval of the mean, by the normal approximation, of at least two values.
+// half returns half the width of the 95% interval of the mean, by the normal approximation, for at least two values.
 func (m moments) half() float64 {
 	n := float64(m.n)
 	variance := max(0, (m.square-m.sum*m.sum/n)/(n-1))

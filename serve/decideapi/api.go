@@ -2,9 +2,7 @@ package decideapi
 
 import (
 	"log/slog"
-	"math"
 	"net/http"
-	"strconv"
 	"sync"
 	"time"
 
@@ -14,15 +12,15 @@ import (
 
 // API answers requests for decisions. It is safe for concurrent use.
 type API struct {
-	decider   *decision.Decider
-	slog      *slog.Logger
-	settings  Settings
-	described []byte   // the HTTP interfaces of the server
-	pairs     sync.Map // digest of a policy -> *pairTexts
+	decider  *decision.Decider
+	slog     *slog.Logger
+	settings Settings
+	openapi  []byte   // the OpenAPI file of the server
+	pairs    sync.Map // digest of a policy -> *pairTexts
 }
 
-// New returns the interface to a decider. The logger may be nil. absent are the tags of openapi.json whose paths the server
-// does not have, so that they are not described.
+// New returns the API of a decider. The logger may be nil. absent are the tags of openapi.json whose paths the server does
+// not have; they are left out of its OpenAPI file.
 func New(d *decision.Decider, l *slog.Logger, s Settings, absent ...string) (*API, error) {
 	if err := s.Validate(); err != nil {
 		return nil, err
@@ -34,7 +32,7 @@ func New(d *decision.Decider, l *slog.Logger, s Settings, absent ...string) (*AP
 	if l == nil {
 		l = slog.New(slog.DiscardHandler)
 	}
-	return &API{decider: d, slog: l, settings: s, described: described}, nil
+	return &API{decider: d, slog: l, settings: s, openapi: described}, nil
 }
 
 // Register adds the routes to mux.
@@ -45,7 +43,7 @@ func (a *API) Register(mux *http.ServeMux) {
 	a.route(mux, "GET", "/openapi.json", a.openAPI)
 }
 
-// handler writes an answer with status 200, or returns an error, which is answered in the form of all errors.
+// handler writes a response with status 200, or returns an error for the response.
 type handler func(w http.ResponseWriter, r *http.Request) error
 
 func (a *API) route(mux *http.ServeMux, method, path string, do handler) {
@@ -82,7 +80,7 @@ func (a *API) decide(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	// The record is in the log before the answer is out, so that an outcome can follow at once.
+	// The record is logged before the response is sent, because the outcome may follow at once.
 	if err := result.Done(); err != nil {
 		return err
 	}
@@ -95,7 +93,7 @@ func (a *API) decide(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// writeJSON writes an answer; the client may be gone.
+// writeJSON writes a response. Write errors are ignored, because the client may have disconnected.
 func writeJSON(w http.ResponseWriter, status int, body []byte) {
 	h := w.Header()
 	h["Content-Type"] = jsonType
@@ -106,13 +104,13 @@ func writeJSON(w http.ResponseWriter, status int, body []byte) {
 
 var jsonType, noSniff = []string{"application/json"}, []string{"nosniff"}
 
-// fail answers with an error.
+// fail writes an error response.
 func (a *API) fail(w http.ResponseWriter, r *http.Request, err error) {
 	e := asRequestError(err)
 	if after := retryAfter(err); after > 0 {
-		w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(after.Seconds()))))
+		access.SetRetryAfter(w.Header(), after)
 	}
-	if e.status >= 500 && e.code != codeNoLog { // the server reports once that the log has stopped
+	if e.status >= 500 && e.code != codeNoLog { // the server logs once that the log has stopped
 		a.slog.ErrorContext(r.Context(), "a request failed", "path", r.URL.Path, "status", e.status, "error", err)
 	}
 	writeJSON(w, e.status, e.json())

@@ -13,7 +13,7 @@ import (
 //go:embed openapi.json
 var openAPIFile []byte
 
-// description is that file; its parts in their order.
+// description is the content of that file, with its members in order.
 type description struct {
 	OpenAPI    json.RawMessage            `json:"openapi"`
 	Info       json.RawMessage            `json:"info"`
@@ -30,7 +30,7 @@ type tag struct {
 	About string `json:"description,omitempty"`
 }
 
-// describeServer is the description without the paths of some tags, which this server does not have.
+// describeServer returns the OpenAPI file without the paths of the given tags, which this server does not have.
 func describeServer(absent []string) ([]byte, error) {
 	var d description
 	if err := json.Unmarshal(openAPIFile, &d); err != nil {
@@ -59,6 +59,6 @@ func describeServer(absent []string) ([]byte, error) {
 
 // openAPI answers GET /openapi.json.
 func (a *API) openAPI(w http.ResponseWriter, _ *http.Request) error {
-	writeJSON(w, http.StatusOK, a.described)
+	writeJSON(w, http.StatusOK, a.openapi)
 	return nil
 }

@@ -20,26 +20,26 @@ import (
 
 // outcome is one outcome of POST /v1/outcomes.
 type outcome struct {
-	ID      text    `json:"id"`
-	Loss    *number `json:"loss"`
-	Score   *number `json:"score"`
-	Correct *bool   `json:"correct"`
-	Label   string  `json:"label"`
-	Comment string  `json:"comment"`
-	Replace bool    `json:"replace"`
+	ID      jsonString `json:"id"`
+	Loss    *number    `json:"loss"`
+	Score   *number    `json:"score"`
+	Correct *bool      `json:"correct"`
+	Label   string     `json:"label"`
+	Comment string     `json:"comment"`
+	Replace bool       `json:"replace"`
 }
 
 // outcomes is the body of POST /v1/outcomes: one outcome, or a list of them under outcomes.
 type outcomes struct {
 	outcome
-	list  []outcome
-	given bool // as a list
+	list   []outcome
+	isList bool // the body was a list
 }
 
 // UnmarshalJSONFrom reads an outcome, a list of them, or an object with such a list.
 func (o *outcomes) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	if d.PeekKind() == '[' {
-		o.given = true
+		o.isList = true
 		return xjson.UnmarshalDecode(d, &o.list)
 	}
 	var either struct {
@@ -56,12 +56,12 @@ func (o *outcomes) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	if either.outcome != (outcome{}) {
 		return wrongValue("has a list of outcomes and members of one outcome")
 	}
-	o.list, o.given = *either.Outcomes, true
+	o.list, o.isList = *either.Outcomes, true
 	return nil
 }
 
-// outcomes answers POST /v1/outcomes. All outcomes that can be kept are, also where others cannot: the request can be sent
-// again, because an outcome that is known already changes nothing.
+// outcomes answers POST /v1/outcomes. It keeps every outcome that it can, even if others are refused. The client can send
+// the request again, because an outcome that is already known changes nothing.
 func (a *API) outcomes(w http.ResponseWriter, r *http.Request) error {
 	body, err := readBody(w, r, a.settings.Body)
 	if err != nil {
@@ -78,7 +78,7 @@ func (a *API) outcomes(w http.ResponseWriter, r *http.Request) error {
 		}
 	}
 	client, now := access.CallerOf(r.Context()).Name, time.Now().UnixMicro()
-	var kept outcomesKept
+	var kept outcomesResult
 	for i, o := range list {
 		o.Client, o.Time = client, now
 		if err := kept.add(i, o.ID, a.decider, o); err != nil {
@@ -96,17 +96,17 @@ func (a *API) outcomes(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// outcomesKept counts what became of outcomes.
-type outcomesKept struct {
-	Accepted   int `json:"accepted"`   // that are in the log now
-	Duplicates int `json:"duplicates"` // of them, those that were there before
+// outcomesResult counts accepted and refused outcomes.
+type outcomesResult struct {
+	Accepted   int `json:"accepted"`   // in the log now
+	Duplicates int `json:"duplicates"` // among the accepted: in the log before
 
 	unknown, conflicts []string // ids
 	first              error    // the first of these problems
 }
 
-// add keeps one outcome; an error ends the request.
-func (k *outcomesKept) add(i int, id string, d *decision.Decider, o decisionlog.Outcome) error {
+// add keeps one outcome. An error ends the request.
+func (k *outcomesResult) add(i int, id string, d *decision.Decider, o decisionlog.Outcome) error {
 	duplicate, err := d.Outcome(o)
 	var (
 		unknown  *decisionlog.UnknownError
@@ -135,8 +135,8 @@ func (k *outcomesKept) add(i int, id string, d *decision.Decider, o decisionlog.
 	return nil
 }
 
-// problem is the error that lists the outcomes that were not kept.
-func (k *outcomesKept) problem(n int) error {
+// problem returns the error that lists the outcomes that were not kept, nil if there are none.
+func (k *outcomesResult) problem(n int) error {
 	if k.first == nil {
 		return nil
 	}
@@ -166,7 +166,7 @@ func (k *outcomesKept) problem(n int) error {
 // maxLabel is the most characters of a label.
 const maxLabel = 256
 
-// parseOutcomes reads the body of a request of at most most outcomes.
+// parseOutcomes reads the body of a request with at most most outcomes.
 func parseOutcomes(raw []byte, most int) ([]decisionlog.Outcome, error) {
 	var o outcomes
 	if err := xjson.Unmarshal(raw, &o, xjson.RejectUnknownMembers(true)); err != nil {
@@ -190,7 +190,7 @@ func parseOutcomes(raw []byte, most int) ([]decisionlog.Outcome, error) {
 		}
 		if err != nil {
 			param := ""
-			if o.given {
+			if o.isList {
 				param = fmt.Sprintf("outcomes[%d]", i)
 			}
 			return nil, invalid("invalid_value", param, "%v", err)

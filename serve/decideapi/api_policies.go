@@ -15,13 +15,13 @@ type policyJSON struct {
 	Digest   string             `json:"digest"`
 	Default  bool               `json:"default"`
 	Loaded   time.Time          `json:"loaded"`
-	Input    string             `json:"input"` // besides features: text, image or row; features if there is no other
+	Input    string             `json:"input"` // what the policy takes besides features: text, image or row; features if nothing else
 	Features int                `json:"features"`
 	Columns  []string           `json:"columns,omitempty"` // of raw rows
 	Method   string             `json:"method"`
 	Recipe   string             `json:"recipe"`
 	Lambda   float64            `json:"lambda"`
-	AnyPrice *policy.PriceRange `json:"any_price"` // the prices that it was checked for; null: its prices are fixed
+	AnyPrice *policy.PriceRange `json:"any_price"` // the range of prices for which it was checked; null: its prices are fixed
 	Expects  bool               `json:"states_expected_cost"`
 	Experts  []feeJSON          `json:"experts"`
 	Advice   []feeJSON          `json:"advice"`
@@ -42,7 +42,7 @@ type pairJSON struct {
 }
 
 type guardJSON struct {
-	Decided bool   `json:"decided"` // the policy is the best fixed pair, because the guard exported that
+	Decided bool   `json:"decided"` // the policy always takes the best fixed pair, because the guard exported that
 	Reason  string `json:"reason"`
 }
 
@@ -52,7 +52,7 @@ func (a *API) policies(w http.ResponseWriter, _ *http.Request) error {
 	list := []policyJSON{}
 	for _, name := range set.Names() {
 		p, err := set.Acquire(name)
-		if err != nil { // it went meanwhile
+		if err != nil { // it was removed meanwhile
 			continue
 		}
 		list = append(list, describe(p, name == set.Default()))
@@ -84,7 +84,7 @@ func describe(p *policies.Policy, isDefault bool) policyJSON {
 	return out
 }
 
-// answer writes a value as JSON.
+// answer writes a value as the JSON response.
 func answer(w http.ResponseWriter, v any) error {
 	text, err := json.Marshal(v)
 	if err != nil {

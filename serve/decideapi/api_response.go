@@ -6,19 +6,19 @@ import (
 	"pipe/serve/decision"
 )
 
-// pairTexts are the parts of answers that are the same for every decision of a version of a policy.
-type pairTexts struct {
+// pairJSONs are the parts of the JSON that are the same in every response of a version of a policy.
+type pairJSONs struct {
 	head  []byte   // name and digest
 	pairs [][]byte // members that name a pair
 }
 
-// textsOf returns the texts for the policy of a result.
-func (a *API) textsOf(r *decision.Result) *pairTexts {
+// textsOf returns the constant parts for the policy of a result.
+func (a *API) textsOf(r *decision.Result) *pairJSONs {
 	key := r.Policy.Digest + "\x00" + r.Policy.Name
 	if t, ok := a.pairs.Load(key); ok {
-		return t.(*pairTexts)
+		return t.(*pairJSONs)
 	}
-	t := &pairTexts{}
+	t := &pairJSONs{}
 	t.head = appendText([]byte(`"policy":{"name":`), r.Policy.Name)
 	t.head = appendText(append(t.head, `,"digest":`...), r.Policy.Digest)
 	actions := r.Policy.Info().Actions
@@ -34,7 +34,7 @@ func (a *API) textsOf(r *decision.Result) *pairTexts {
 	return t
 }
 
-// append appends the answer to a request.
+// append appends the response to a request.
 func (a *API) append(b []byte, r *decision.Result, top int) []byte {
 	texts := a.textsOf(r)
 	b = appendText(append(b, `{"request_id":`...), r.RequestID())
@@ -70,7 +70,7 @@ func (a *API) append(b []byte, r *decision.Result, top int) []byte {
 }
 
 // appendDecision appends the decision on one row.
-func appendDecision(b []byte, r *decision.Result, texts *pairTexts, row, top int) []byte {
+func appendDecision(b []byte, r *decision.Result, texts *pairJSONs, row, top int) []byte {
 	rec := r.Records[row]
 	b = appendText(append(b, `{"id":`...), rec.ID)
 	b = append(b, ',')
@@ -93,7 +93,7 @@ func appendDecision(b []byte, r *decision.Result, texts *pairTexts, row, top int
 }
 
 // appendPair appends the members that describe a pair on a row.
-func appendPair(b []byte, r *decision.Result, texts *pairTexts, row, pair int) []byte {
+func appendPair(b []byte, r *decision.Result, texts *pairJSONs, row, pair int) []byte {
 	rec := r.Records[row]
 	b = append(b, texts.pairs[pair]...)
 	b = appendFloat(append(b, `,"propensity":`...), rec.Propensity[pair], 64)

@@ -11,25 +11,25 @@ import (
 	"sync"
 )
 
-// buffer is memory for the body of a request or of an answer.
+// buffer is reusable memory for the body of a request or a response.
 type buffer struct{ bytes []byte }
 
-// keptBuffer is the largest buffer that is kept for reuse.
-const keptBuffer = 1 << 20
+// maxPooled is the largest buffer that is returned to the pool.
+const maxPooled = 1 << 20
 
 var buffers = sync.Pool{New: func() any { return new(buffer) }}
 
 func (b *buffer) release() {
-	if cap(b.bytes) <= keptBuffer {
+	if cap(b.bytes) <= maxPooled {
 		buffers.Put(b)
 	}
 }
 
-// byteOrderMark is what some programs write before a text in UTF-8.
+// byteOrderMark is the prefix that some programs write before UTF-8.
 var byteOrderMark = []byte("\ufeff")
 
-// readBody reads the body of a request, which must be JSON of at most limit bytes, without a byte order mark. The caller
-// releases it.
+// readBody reads the body of a request, which must be JSON of at most limit bytes, and removes a byte order mark. The caller
+// releases the buffer.
 func readBody(w http.ResponseWriter, r *http.Request, limit int64) (*buffer, error) {
 	if err := checkType(r.Header); err != nil {
 		return nil, err
@@ -49,9 +49,9 @@ func readBody(w http.ResponseWriter, r *http.Request, limit int64) (*buffer, err
 	return b, nil
 }
 
-// readAll appends everything that is read to b. The length is a hint; -1: not known.
+// readAll appends everything that it reads to b. The length is a hint; -1: not known.
 func readAll(b []byte, r io.Reader, length int64) ([]byte, error) {
-	// A client that announces much and sends little does not get much memory: it grows as bytes come.
+	// The announced length is not trusted: memory grows as bytes arrive.
 	if room := int(min(length+1, 64<<10)); cap(b) < room {
 		b = make([]byte, 0, room)
 	}
@@ -70,7 +70,7 @@ func readAll(b []byte, r io.Reader, length int64) ([]byte, error) {
 	}
 }
 
-// checkType refuses bodies that are not plain JSON.
+// checkType refuses bodies that are not uncompressed JSON in UTF-8.
 func checkType(h http.Header) error {
 	if e := h.Get("Content-Encoding"); e != "" && !strings.EqualFold(e, "identity") {
 		return &requestError{status: http.StatusUnsupportedMediaType, code: "unsupported_media_type", message: "the body is compressed (Content-Encoding); send it as it is"}

@@ -16,29 +16,29 @@ import (
 	"pipe/serve/policies"
 )
 
-// requestError is an error that a client can read.
+// requestError is an error with its response.
 type requestError struct {
 	status  int
 	code    string
 	param   string // of the request; empty: none
 	message string
-	more    []byte // further members of the error, as JSON text that begins with a comma
+	more    []byte // further members of the error object, as JSON that begins with a comma
 }
 
-// codeNoLog is the code of an error while nothing can be written to the decision log.
+// codeNoLog is the error code while nothing can be written to the decision log.
 const codeNoLog = "log_unavailable"
 
 func (e *requestError) Error() string { return e.message }
 
-// invalid is the error for a request that cannot be read.
+// invalid is the error for a request that is not valid.
 func invalid(code, param, format string, args ...any) *requestError {
 	return &requestError{status: http.StatusBadRequest, code: code, param: param, message: fmt.Sprintf(format, args...)}
 }
 
-// statusClientGone is answered to a client that has gone; it is seen in metrics only.
+// statusClientGone is the status in metrics for a client that has disconnected.
 const statusClientGone = 499
 
-// json is the body of the answer.
+// json is the body of the response.
 func (e *requestError) json() []byte {
 	b := append([]byte(nil), `{"error":{"message":`...)
 	b = appendText(b, e.message)
@@ -59,11 +59,11 @@ func (e *requestError) json() []byte {
 
 // appendText appends a JSON string. Bytes that are not UTF-8 become U+FFFD.
 func appendText(b []byte, text string) []byte {
-	out, _ := jsontext.AppendQuote(b, text) // the error is about UTF-8, and the text is complete
+	out, _ := jsontext.AppendQuote(b, text) // the error only reports invalid UTF-8
 	return out
 }
 
-// typeOf is the type of an error, in the words of OpenAI's interface.
+// typeOf is the type of an error, as OpenAI's API names it.
 func typeOf(status int) string {
 	switch {
 	case status == http.StatusTooManyRequests:
@@ -74,30 +74,30 @@ func typeOf(status int) string {
 	return "invalid_request_error"
 }
 
-// retryAfter is when it is worth to send the request again; 0: not known.
+// retryAfter is after how long the client may retry; 0: not known.
 func retryAfter(err error) time.Duration {
 	var waits interface{ RetryAfter() time.Duration }
 	switch {
 	case errors.As(err, &waits):
 		return max(waits.RetryAfter(), time.Second)
-	case isGoing(err), isUnwritten(err):
+	case isStopping(err), isLogStopped(err):
 		return time.Second
 	}
 	return 0
 }
 
-// isGoing reports whether an error means that the server stops, or cannot decide now.
-func isGoing(err error) bool {
+// isStopping reports whether an error means that the server stops, or cannot decide now.
+func isStopping(err error) bool {
 	return errors.Is(err, policies.ErrClosed) || errors.Is(err, ort.ErrClosed) || errors.Is(err, decisionlog.ErrClosed) || errors.Is(err, decision.ErrNotLogged)
 }
 
-// isUnwritten reports whether the log cannot be written now.
-func isUnwritten(err error) bool {
+// isLogStopped reports whether the log cannot be written now.
+func isLogStopped(err error) bool {
 	var stopped *decisionlog.StoppedError
 	return errors.As(err, &stopped)
 }
 
-// asRequestError is what a client may know about an error.
+// asRequestError returns the error for the response. It hides internal errors.
 func asRequestError(err error) *requestError {
 	var own *requestError
 	if errors.As(err, &own) {
@@ -123,9 +123,9 @@ func asRequestError(err error) *requestError {
 		e.status, e.code = http.StatusNotFound, "no_log"
 	case errors.Is(err, decision.ErrNotLogged):
 		e.status, e.code, e.message = http.StatusServiceUnavailable, codeNoLog, "the decision could not be logged, and this server answers none that is not"
-	case isUnwritten(err):
+	case isLogStopped(err):
 		e.status, e.code, e.message = http.StatusServiceUnavailable, codeNoLog, "the outcome could not be kept now; send it again later"
-	case isGoing(err):
+	case isStopping(err):
 		e.status, e.code, e.message = http.StatusServiceUnavailable, "draining", "the server is stopping"
 	case errors.As(err, &price):
 		e.code, e.param = "wrong_prices", "prices"

@@ -16,17 +16,17 @@ import (
 	"pipe/serve/policies"
 )
 
-// body is the JSON of POST /v1/decide. Members that are null count as absent.
+// body is the JSON of POST /v1/decide. A member that is null counts as absent.
 type body struct {
 	Policy   string         `json:"policy"`
 	Features features       `json:"features"`
 	Row      row            `json:"row"`
 	Rows     []row          `json:"rows"`
-	Text     *text          `json:"text"`
-	Texts    []text         `json:"texts"`
+	Text     *jsonString    `json:"text"`
+	Texts    []jsonString   `json:"texts"`
 	Messages jsontext.Value `json:"messages"`
-	Image    *text          `json:"image"`
-	Images   []text         `json:"images"`
+	Image    *jsonString    `json:"image"`
+	Images   []jsonString   `json:"images"`
 
 	Prices struct {
 		Lambda  *number `json:"lambda"`
@@ -35,18 +35,18 @@ type body struct {
 		Pairs   fees    `json:"pairs"`  // added to the fees of both
 	} `json:"prices"`
 	Unavailable struct {
-		Experts []text `json:"experts"`
-		Advice  []text `json:"advice"`
-		Pairs   []text `json:"pairs"`
+		Experts []jsonString `json:"experts"`
+		Advice  []jsonString `json:"advice"`
+		Pairs   []jsonString `json:"pairs"`
 	} `json:"unavailable"`
-	Top       *whole `json:"top"`
-	Explore   *bool  `json:"explore"`
-	User      string `json:"user"`
-	RequestID string `json:"request_id"`
+	Top       *integer `json:"top"`
+	Explore   *bool    `json:"explore"`
+	User      string   `json:"user"`
+	RequestID string   `json:"request_id"`
 }
 
-// ask is a request that was read.
-type ask struct {
+// parsedRequest is a request and its options for the response.
+type parsedRequest struct {
 	request decision.Request
 	top     int // ranked pairs per row; -1: all
 }
@@ -58,13 +58,13 @@ const (
 	maxNames     = 4096 // of fees and exclusions
 )
 
-// parse reads a request of at most rows rows. The result does not refer to the bytes.
-func parse(raw []byte, h http.Header, rows int) (*ask, error) {
+// parse reads a request of at most rows rows. The result does not keep the bytes.
+func parse(raw []byte, h http.Header, rows int) (*parsedRequest, error) {
 	b, err := readJSON(raw)
 	if err != nil {
 		return nil, err
 	}
-	out := &ask{top: -1}
+	out := &parsedRequest{top: -1}
 	r := &out.request
 	r.Policy, r.User, r.Source = b.Policy, b.User, decision.SourceDecide
 	r.NoExplore = b.Explore != nil && !*b.Explore
@@ -88,12 +88,13 @@ func parse(raw []byte, h http.Header, rows int) (*ask, error) {
 // readJSON reads the JSON of a request.
 func readJSON(raw []byte) (b body, err error) {
 	if f, rest, ok := cutFeatures(raw); ok {
-		if len(rest) > 0 && rest[0] == '}' && len(space(rest[1:])) == 0 {
+		if len(rest) > 0 && rest[0] == '}' && len(skipSpace(rest[1:])) == 0 {
 			b.Features = f
 			return b, nil
 		}
-		// The rest is an object when its comma is replaced. What is wrong with it is said about the whole body.
-		if len(rest) > 0 && rest[0] == ',' && unmarshalRest(rest, &b) == nil && !b.Features.given {
+		// The rest is an object if its comma is replaced by a brace. If it has an error, the whole body is read again below,
+		// for an error message with the right position.
+		if len(rest) > 0 && rest[0] == ',' && unmarshalRest(rest, &b) == nil && !b.Features.present {
 			b.Features = f
 			return b, nil
 		}
@@ -105,9 +106,9 @@ func readJSON(raw []byte) (b body, err error) {
 	return b, nil
 }
 
-// unmarshalRest reads the members after a comma.
+// unmarshalRest reads the members after a comma. It replaces the comma while it reads.
 func unmarshalRest(rest []byte, b *body) error {
-	if next := space(rest[1:]); len(next) == 0 || next[0] != '"' {
+	if next := skipSpace(rest[1:]); len(next) == 0 || next[0] != '"' {
 		return errRest
 	}
 	rest[0] = '{'
@@ -118,7 +119,7 @@ func unmarshalRest(rest []byte, b *body) error {
 
 var errRest = errors.New("no member follows the comma")
 
-// inputs sets the inputs of a request: exactly one kind.
+// inputs sets the inputs of a request, which must be of exactly one kind.
 func (b *body) inputs(r *decision.Request, rows int) error {
 	var given []string
 	n := 1
@@ -153,7 +154,7 @@ func (b *body) inputs(r *decision.Request, rows int) error {
 	}
 	images := b.Images
 	if have(b.Image != nil, "image", 1) {
-		images = []text{*b.Image}
+		images = []jsonString{*b.Image}
 	}
 	have(b.Images != nil, "images", len(b.Images))
 	if have(isGiven(b.Messages), "messages", 1) {
@@ -183,8 +184,8 @@ func listed(names []string) string {
 	return strings.Join(names, " and ")
 }
 
-// readImages sets the files of images.
-func readImages(images []text, param string, in *policies.Inputs) error {
+// readImages decodes the image files.
+func readImages(images []jsonString, param string, in *policies.Inputs) error {
 	for i, t := range images {
 		file, err := decision.ReadImage(string(t))
 		if err != nil {
@@ -195,7 +196,7 @@ func readImages(images []text, param string, in *policies.Inputs) error {
 	return nil
 }
 
-// changes are the prices and the exclusions of a request.
+// changes returns the prices and the exclusions of a request.
 func (b *body) changes() (c policy.PriceChange, err error) {
 	c.Lambda = (*float64)(b.Prices.Lambda)
 	f, u := &b.Prices, &b.Unavailable
@@ -205,7 +206,7 @@ func (b *body) changes() (c policy.PriceChange, err error) {
 	for _, kind := range []struct {
 		of      func(name string) policy.Part
 		fees    fees
-		without []text
+		without []jsonString
 	}{{policy.Expert, f.Experts, u.Experts}, {policy.Advice, f.Advice, u.Advice}, {policy.Pair, f.Pairs, u.Pairs}} {
 		for _, fee := range kind.fees {
 			c.Fees = append(c.Fees, policy.Fee{Of: kind.of(fee.name), Amount: float64(fee.amount)})
@@ -218,7 +219,7 @@ func (b *body) changes() (c policy.PriceChange, err error) {
 	return c, nil
 }
 
-// requestID is the id of a request, from its body or else its header.
+// requestID returns the id of a request, from its body or else from its header.
 func requestID(body, header string) (string, error) {
 	id, param := body, "request_id"
 	if id == "" {
@@ -230,7 +231,7 @@ func requestID(body, header string) (string, error) {
 	return id, nil
 }
 
-// isPlain reports whether a text has printable ASCII characters only.
+// isPlain reports whether a text has only printable ASCII characters.
 func isPlain(s string) bool {
 	return strings.IndexFunc(s, func(c rune) bool { return c < ' ' || c > '~' }) < 0
 }

@@ -6,22 +6,22 @@ import (
 	"pipe/internal/textfile"
 )
 
-// cutFeatures reads the features of a body whose first member they are, in one pass: the general way takes three. rest is
-// the body without them. ok is false for a body of another form, for one that is not valid JSON up to the end of the
-// features, and for a number that is too large; the general way then says what is wrong.
+// cutFeatures is a fast path for a body whose first member is features. It reads them in one pass, where the general decoder
+// needs three. rest is the body after them. ok is false for a body of another form, for invalid JSON up to the end of the
+// features, and for a number that is too large: the general decoder then reads the body, or reports the error.
 func cutFeatures(raw []byte) (f features, rest []byte, ok bool) {
-	b := space(raw)
+	b := skipSpace(raw)
 	for _, token := range [...]string{"{", `"features"`, ":"} {
 		if len(b) < len(token) || string(b[:len(token)]) != token {
 			return f, nil, false
 		}
-		b = space(b[len(token):])
+		b = skipSpace(b[len(token):])
 	}
 	if len(b) == 0 || b[0] != '[' {
 		return f, nil, false
 	}
 	f.values = make([]float32, 0, min(1024, 1+len(b)/8))
-	if inner := space(b[1:]); len(inner) > 0 && inner[0] == '[' {
+	if inner := skipSpace(b[1:]); len(inner) > 0 && inner[0] == '[' {
 		b, ok = f.scanRows(inner)
 	} else if f.values, b, ok = scanRow(f.values, b); ok {
 		f.rows = 1
@@ -32,7 +32,7 @@ func cutFeatures(raw []byte) (f features, rest []byte, ok bool) {
 	return f, b, true
 }
 
-// scanRows reads rows of the same width up to the end of the list that they are in. rest is what follows it.
+// scanRows reads rows of the same width up to the end of their list. rest is the text after the list.
 func (f *features) scanRows(b []byte) (rest []byte, ok bool) {
 	for {
 		before := len(f.values)
@@ -45,25 +45,25 @@ func (f *features) scanRows(b []byte) (rest []byte, ok bool) {
 		}
 		switch {
 		case len(b) > 0 && b[0] == ',':
-			b = space(b[1:])
+			b = skipSpace(b[1:])
 		case len(b) > 0 && b[0] == ']':
-			return space(b[1:]), true
+			return skipSpace(b[1:]), true
 		default:
 			return nil, false
 		}
 	}
 }
 
-// scanRow appends the numbers of a list that is not empty to dst. rest is what follows it, without white space.
+// scanRow appends the numbers of a list, which must not be empty, to dst. rest is the text after the list and white space.
 func scanRow(dst []float32, b []byte) (_ []float32, rest []byte, ok bool) {
 	if len(b) == 0 || b[0] != '[' {
 		return dst, nil, false
 	}
-	b = space(b[1:])
+	b = skipSpace(b[1:])
 	for {
 		v, n := textfile.QuickFloat32(b)
 		if n == 0 {
-			v, n = scanNumber(b) // rarely: many digits, or far from 1
+			v, n = scanNumber(b) // rare: many digits, or a large exponent
 		}
 		if n == 0 {
 			return dst, nil, false
@@ -71,24 +71,24 @@ func scanRow(dst []float32, b []byte) (_ []float32, rest []byte, ok bool) {
 		dst = append(dst, v)
 		b = b[n:]
 		if len(b) > 0 && b[0] != ',' && b[0] != ']' {
-			b = space(b)
+			b = skipSpace(b)
 		}
 		switch {
 		case len(b) > 1 && b[0] == ',':
 			b = b[1:]
 			if b[0] <= ' ' {
-				b = space(b)
+				b = skipSpace(b)
 			}
 		case len(b) > 0 && b[0] == ']':
-			return dst, space(b[1:]), true
+			return dst, skipSpace(b[1:]), true
 		default:
 			return dst, nil, false
 		}
 	}
 }
 
-// scanNumber reads a JSON number at the start of b, of n bytes, and rounds it as textfile.ParseFloat32 does. n is 0 if there
-// is none, or if it is too large.
+// scanNumber reads the JSON number of n bytes at the start of b, and rounds it as textfile.ParseFloat32 does. n is 0 if
+// there is no number, or if it is too large.
 func scanNumber(b []byte) (v float32, n int) {
 	for n < len(b) && inNumber[b[n]] {
 		n++

@@ -9,18 +9,19 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"pipe/internal/strictjson"
 	"pipe/internal/textfile"
 	"pipe/serve/decision"
 )
 
 // features are rows of features: a list of numbers is one row, a list of such lists several.
 type features struct {
-	values []float32 // one after another; nil: not given
-	rows   int
-	given  bool // also null
+	values  []float32 // one after another; nil: not given
+	rows    int
+	present bool // the member is there, possibly null
 }
 
-// valueError is what is wrong with a value, in words for the client.
+// valueError describes a wrong value for the client.
 type valueError struct{ reason string }
 
 func (e *valueError) Error() string { return e.reason }
@@ -34,7 +35,7 @@ func (f *features) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	if err != nil {
 		return err
 	}
-	f.given = true
+	f.present = true
 	switch raw.Kind() {
 	case 'n':
 		return nil
@@ -42,7 +43,7 @@ func (f *features) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	default:
 		return wrongValue("is neither a list of numbers nor a list of lists of numbers")
 	}
-	rest := space(raw[1:])
+	rest := skipSpace(raw[1:])
 	if rest[0] != '[' {
 		f.rows = 1
 		f.values = make([]float32, 0, 1+strings.Count(string(raw), ","))
@@ -52,12 +53,12 @@ func (f *features) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	return f.readRows(rest)
 }
 
-// readRows reads lists up to the end of the list that they are in.
+// readRows reads rows up to the end of their list.
 func (f *features) readRows(rest []byte) (err error) {
 	width := -1
 	for rest[0] != ']' {
 		if rest[0] == ',' {
-			rest = space(rest[1:])
+			rest = skipSpace(rest[1:])
 		}
 		if rest[0] != '[' {
 			return wrongValue("row %d is not a list of numbers", f.rows)
@@ -71,7 +72,7 @@ func (f *features) readRows(rest []byte) (err error) {
 		}
 		width = len(f.values) - before
 		f.rows++
-		rest = space(rest)
+		rest = skipSpace(rest)
 	}
 	if width == 0 {
 		return wrongValue("row 0 has no numbers")
@@ -79,14 +80,14 @@ func (f *features) readRows(rest []byte) (err error) {
 	return nil
 }
 
-// readRow appends the numbers of a list to dst; raw begins with the list, whose syntax has been checked. rest is what
-// follows it.
+// readRow appends the numbers of a list to dst. raw begins with the list, whose syntax has been checked. rest is the text
+// after it.
 func readRow(dst []float32, raw []byte, row int) (_ []float32, rest []byte, err error) {
 	first := len(dst)
-	raw = space(raw[1:])
+	raw = skipSpace(raw[1:])
 	for raw[0] != ']' {
 		if raw[0] == ',' {
-			raw = space(raw[1:])
+			raw = skipSpace(raw[1:])
 		}
 		n := 0
 		for n < len(raw) && inNumber[raw[n]] {
@@ -97,7 +98,7 @@ func readRow(dst []float32, raw []byte, row int) (_ []float32, rest []byte, err 
 			return dst, nil, wrongNumber(row, len(dst)-first, n, err)
 		}
 		dst = append(dst, v)
-		raw = space(raw[n:])
+		raw = skipSpace(raw[n:])
 	}
 	return dst, raw[1:], nil
 }
@@ -109,7 +110,7 @@ func wrongNumber(row, at, n int, err error) error {
 	return wrongValue("number %d of row %d %v", at, row, err)
 }
 
-// inNumber are the bytes of numbers in JSON.
+// inNumber are the bytes that JSON numbers consist of.
 var inNumber = func() (m [256]bool) {
 	for _, c := range []byte("0123456789+-.eE") {
 		m[c] = true
@@ -117,15 +118,10 @@ var inNumber = func() (m [256]bool) {
 	return m
 }()
 
-// space skips white space.
-func space(b []byte) []byte {
-	for len(b) > 0 && (b[0] == ' ' || b[0] == '\n' || b[0] == '\t' || b[0] == '\r') {
-		b = b[1:]
-	}
-	return b
-}
+// skipSpace returns a text without the white space at its beginning.
+func skipSpace(b []byte) []byte { return b[strictjson.SkipSpace(b, 0):] }
 
-// row is one row of raw columns. Values are texts or numbers, as they would stand in a table; null is a missing value.
+// row is one row of raw columns. Values are texts or numbers, written as in a table. null is a missing value.
 type row map[string]string
 
 // maxColumns is the most columns of a row.
@@ -173,7 +169,7 @@ func (r *row) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	return err
 }
 
-// wrongKind is an error about the next value, unless it is not JSON at all.
+// wrongKind returns an error about the next value, or the syntax error if it is not valid JSON.
 func wrongKind(d *jsontext.Decoder, reason string) error {
 	if err := d.SkipValue(); err != nil {
 		return err
@@ -181,22 +177,22 @@ func wrongKind(d *jsontext.Decoder, reason string) error {
 	return &valueError{reason}
 }
 
-// text is a text that is not null.
-type text string
+// jsonString is a string that must not be null.
+type jsonString string
 
 // UnmarshalJSONFrom reads a text.
-func (t *text) UnmarshalJSONFrom(d *jsontext.Decoder) error {
+func (t *jsonString) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	if d.PeekKind() != '"' {
 		return wrongKind(d, "is not a text")
 	}
 	token, err := d.ReadToken()
 	if err == nil {
-		*t = text(token.String())
+		*t = jsonString(token.String())
 	}
 	return err
 }
 
-// number is a number that is not null.
+// number is a number that must not be null.
 type number float64
 
 // UnmarshalJSONFrom reads a number.
@@ -253,14 +249,14 @@ func (f *fees) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	return err
 }
 
-// whole is a whole number that is not null, also if it is written as 2.0.
-type whole int
+// integer is a whole number that must not be null. It may be written as 2.0.
+type integer int
 
-// mostWhole is the largest one.
-const mostWhole = 1 << 30
+// maxInteger is the largest integer. Larger ones are read as maxInteger.
+const maxInteger = 1 << 30
 
-// UnmarshalJSONFrom reads a whole number. Larger ones count as mostWhole.
-func (n *whole) UnmarshalJSONFrom(d *jsontext.Decoder) error {
+// UnmarshalJSONFrom reads a whole number.
+func (n *integer) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	var v number
 	if err := v.UnmarshalJSONFrom(d); err != nil {
 		return err
@@ -268,11 +264,11 @@ func (n *whole) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	if v != number(math.Trunc(float64(v))) {
 		return wrongValue("is not a whole number")
 	}
-	*n = whole(max(-1, min(v, mostWhole)))
+	*n = integer(max(-1, min(v, maxInteger)))
 	return nil
 }
 
-// unreadable is the error for a body that is not the JSON of a request.
+// unreadable is the error for a body that cannot be decoded.
 func unreadable(err error) error {
 	var syntax *jsontext.SyntacticError
 	var semantic *json.SemanticError
@@ -300,7 +296,7 @@ func orBody(param string) string {
 	return param
 }
 
-// paramOf spells the path of a value as clients do: prices.lambda, rows[3].
+// paramOf writes the path of a value as clients do: prices.lambda, rows[3].
 func paramOf(p jsontext.Pointer) string {
 	var b strings.Builder
 	for name := range p.Tokens() {

@@ -29,23 +29,23 @@ type Decider struct {
 	source   source
 	versions versions
 	shadows  *shadows // nil: none are configured
-	recent   *recent
+	recent   *recentPolicies
 	observer Observer // nil: none
 }
 
-// Observer sees every decision of a server, such as for its page. Its methods are called from many goroutines at once, while
-// requests wait, and must not keep the records.
+// Observer is notified of every decision, for example for the dashboard. Its methods are called from many goroutines at
+// once, while requests wait, and must not keep the records.
 type Observer interface {
-	// Add gets the records of one request by a version of a policy, as they were when it was finished.
+	// Add gets the records of one request, after its execution.
 	Add(name, digest string, info *policy.Info, records []*decisionlog.Record)
-	// Shadow gets what a shadow policy decided beside a record that Add got before, and whether that is the same pair as the
-	// policy's choice.
+	// Shadow gets the decision of a shadow policy for a record that Add got before. agrees is whether it chose the same pair
+	// as the policy.
 	Shadow(of *decisionlog.Record, shadow decisionlog.Shadow, agrees bool)
-	// Outcome gets every outcome that the log took and did not have before.
+	// Outcome gets every new outcome that the log accepted.
 	Outcome(o decisionlog.Outcome)
 }
 
-// Observe sets who sees the decisions. It must be called before the first one.
+// Observe sets the observer. It must be called before the first decision.
 func (d *Decider) Observe(o Observer) { d.observer = o }
 
 // New returns a decider over the policies of set. The log and the metrics may be nil. Canaries and shadows that are not
@@ -57,9 +57,9 @@ func New(set *policies.Set, log *decisionlog.Writer, m *metrics.Metrics, l *slog
 	if l == nil {
 		l = slog.New(slog.DiscardHandler)
 	}
-	d := &Decider{set: set, log: log, metrics: m, slog: l, settings: s, versions: versions{log: log, by: map[string]*version{}}, recent: newRecent()}
+	d := &Decider{set: set, log: log, metrics: m, slog: l, settings: s, versions: versions{log: log, by: map[string]*version{}}, recent: newRecentPolicies()}
 	d.source.seed = s.Seed
-	if err := d.checkOthers(); err != nil {
+	if err := d.checkPolicies(); err != nil {
 		return nil, err
 	}
 	if len(s.Shadow) > 0 {
@@ -68,7 +68,7 @@ func New(set *policies.Set, log *decisionlog.Writer, m *metrics.Metrics, l *slog
 	return d, nil
 }
 
-// Close waits for decisions of shadows. Decide must not be called any more. It is idempotent.
+// Close waits for the decisions of shadow policies. Decide must not be called after it. It is idempotent.
 func (d *Decider) Close() error {
 	if d.shadows != nil {
 		d.shadows.close()
@@ -76,18 +76,18 @@ func (d *Decider) Close() error {
 	return nil
 }
 
-// Settings are those that the decider was made with.
+// Settings returns the settings of the decider.
 func (d *Decider) Settings() Settings { return d.settings }
 
-// Policies is the set of policies that decide.
+// Policies returns the set of policies that decide.
 func (d *Decider) Policies() *policies.Set { return d.set }
 
-// Decide decides on the rows of a request. The caller calls [Result.Done] once, after it has filled in what it knows about
-// the execution.
+// Decide decides on the rows of a request. The caller must call [Result.Done] once, after it has filled in the fields of
+// the records about the execution.
 //
-// A policy that is not loaded is a *policies.UnknownError, a conversation without a text a *[PromptError] or, with
-// [Request.Unseen], a *[NoPairError] where it has no such pair, inputs that do
-// not fit the policy an *[InputError] or a *policy.RowError, prices that do not fit it a *[PriceError]. Where the log is
+// The errors are: *policies.UnknownError for a policy that is not loaded; *[PromptError] for a conversation without an
+// input for the policy, or *[NoPairError] if [Request.FixedPair] selects a pair that the policy does not have; *[InputError]
+// or *policy.RowError for inputs that do not fit the policy; *[PriceError] for prices that do not fit it. If the log is
 // configured to stop the service when it cannot be written, the error wraps [ErrNotLogged].
 func (d *Decider) Decide(ctx context.Context, r Request) (_ *Result, err error) {
 	if d.log != nil {
@@ -108,7 +108,7 @@ func (d *Decider) Decide(ctx context.Context, r Request) (_ *Result, err error) 
 		}
 	}()
 	if err := d.fill(&r, u.policy); err != nil {
-		return d.unseen(r, u, err)
+		return d.decideFixed(r, u, err)
 	}
 	start := time.Now()
 	features := r.Inputs.Features
@@ -122,57 +122,57 @@ func (d *Decider) Decide(ctx context.Context, r Request) (_ *Result, err error) 
 	if len(features) == 0 || len(features)%dim != 0 {
 		return nil, &InputError{"features", wrongFeatures(len(features), dim)}
 	}
-	decisions, err := u.policy.Decide(ctx, u.changed(), features, len(features)/dim)
+	decisions, err := u.policy.Decide(ctx, u.requestPrices(), features, len(features)/dim)
 	if err != nil {
 		return nil, err
 	}
 	res := &Result{Policy: u.policy, Prices: u.prices, Decisions: decisions, decider: d, used: u, request: r, features: features}
 	stages := decisionlog.Stages{Decode: r.Decode.Microseconds(), Encode: encoded.Sub(start).Microseconds(), Decide: time.Since(encoded).Microseconds()}
 	res.encoded, res.decided = encoded.Sub(start), time.Since(encoded)
-	res.other = d.askOther(ctx, res)
+	res.other = d.decideOther(ctx, res)
 	return res, d.record(res, start, stages)
 }
 
-// used is the version of a policy that decides on a request, leased, and its prices.
+// used is the leased version of a policy that decides on a request, with the prices of the request.
 type used struct {
-	policy  *policies.Policy
-	version *version
-	prices  *policy.Prices
-	asked   string // the name of the policy that the request asked for
-	canary  bool
-	share   float64 // of the canary; 0: there is none that could decide on the request
-	other   *used   // the policy that could have been drawn in its place, leased while [Decider.Decide] runs; nil: none
+	policy    *policies.Policy
+	version   *version
+	prices    *policy.Prices
+	requested string // the policy that the request names
+	canary    bool
+	share     float64 // of the canary; 0: no canary can decide on the request
+	other     *used   // of a policy and its canary, the one that was not drawn, leased while [Decider.Decide] runs; nil: none
 }
 
-// changed are the prices; nil if they are those of the file.
-func (u used) changed() *policy.Prices {
+// requestPrices are the prices of the request; nil if they are those of the file.
+func (u used) requestPrices() *policy.Prices {
 	if u.prices == u.version.base {
 		return nil
 	}
 	return u.prices
 }
 
-// pick leases the policy that decides: the one that was asked for, or its canary. The other one of the two is leased too, since
-// the propensities of the decision follow from both.
+// pick leases the policy that decides: the one that the request names, or its canary. The other one of the two is leased
+// too, because the propensities of the decision depend on both.
 func (d *Decider) pick(r *Request) (used, error) {
 	u, err := d.lease(r.Policy, r.Prices)
 	if err != nil {
 		return used{}, err
 	}
-	u.asked = u.policy.Name
+	u.requested = u.policy.Name
 	c := d.canaryOf(r.Policy, u.policy)
 	if c.Share == 0 {
 		return u, nil
 	}
 	drawn := share(c.Policy, stickyKey(r)) < c.Share
-	other, err := d.standIn(c.Policy, r, u)
+	other, err := d.leaseCanary(c.Policy, r, u)
 	if err != nil { // such as prices that it does not take
 		if drawn {
-			d.slog.Warn("a canary could not decide; the policy that was asked for did", "canary", c.Policy, "policy", u.asked, "error", err)
+			d.slog.Warn("a canary could not decide; the requested policy did", "canary", c.Policy, "policy", u.requested, "error", err)
 		}
 		return u, nil
 	}
-	u.share, other.share, other.asked, other.canary = c.Share, c.Share, u.asked, true
+	u.share, other.share, other.requested, other.canary = c.Share, c.Share, u.requested, true
 	if drawn {
 		u, other = other, u
 	}
@@ -180,7 +180,7 @@ func (d *Decider) pick(r *Request) (used, error) {
 	return u, nil
 }
 
-// canaryOf is the canary of a policy that a request asked for; the zero Canary if there is none.
+// canaryOf returns the canary of the policy that a request names; the zero Canary if there is none.
 func (d *Decider) canaryOf(asked string, p *policies.Policy) Canary {
 	for _, c := range d.settings.Canary {
 		if d.isOf(c.Of, asked, p) {
@@ -190,8 +190,8 @@ func (d *Decider) canaryOf(asked string, p *policies.Policy) Canary {
 	return Canary{}
 }
 
-// standIn leases a canary, if it can decide on what is asked of the policy u.
-func (d *Decider) standIn(name string, r *Request, u used) (used, error) {
+// leaseCanary leases a canary, if it can decide on the request in place of the policy u.
+func (d *Decider) leaseCanary(name string, r *Request, u used) (used, error) {
 	other, err := d.lease(name, r.Prices)
 	if err == nil && !similar(other.policy, u.policy) {
 		other.policy.Release()
@@ -215,8 +215,8 @@ func (d *Decider) lease(name string, c policy.PriceChange) (u used, err error) {
 	return u, nil
 }
 
-// isOf reports whether a canary or shadow of a policy, "" for the default one, is meant by a request that asked for a name
-// and got p. One that asks for a version by its digest gets that version.
+// isOf reports whether the canary of a policy ("" for the default one) applies to a request that named asked and got p. It
+// does not apply to a request for a version by its digest.
 func (d *Decider) isOf(of, asked string, p *policies.Policy) bool {
 	if of == "" {
 		of = d.set.Default()
@@ -229,7 +229,8 @@ func similar(a, b *policies.Policy) bool {
 	return a.Input() == b.Input() && a.Info().Dim == b.Info().Dim
 }
 
-// stickyKey is what decides whether a canary gets a request. Requests without a user and an id get an id first.
+// stickyKey is the text by which requests are assigned to a canary: the user, or else the id of the request. A request
+// without both gets an id.
 func stickyKey(r *Request) string {
 	if r.User != "" {
 		return "user\x00" + r.User
@@ -240,8 +241,8 @@ func stickyKey(r *Request) string {
 	return "request\x00" + r.ID
 }
 
-// checkOthers checks that canaries and shadows are loaded, and that records have room for the shadows.
-func (d *Decider) checkOthers() error {
+// checkPolicies checks that all canaries and shadows are loaded, and that a record has room for the shadows.
+func (d *Decider) checkPolicies() error {
 	var names []string
 	for _, c := range d.settings.Canary {
 		names = append(names, c.Policy, c.Of)
@@ -271,7 +272,7 @@ func (d *Decider) checkOthers() error {
 	return errors.Join(problems...)
 }
 
-// userHash is what records have of a user; "" for none.
+// userHash is the hash of a user for records; "" for none.
 func (d *Decider) userHash(user string) string {
 	if user == "" {
 		return ""
@@ -281,12 +282,12 @@ func (d *Decider) userHash(user string) string {
 	return hex.EncodeToString(h.Sum(nil)[:16])
 }
 
-// ErrNoLog means that an outcome came, but decisions are not logged.
-var ErrNoLog = errors.New("this server keeps no log of decisions, so outcomes have nothing to belong to")
+// ErrNoLog means that an outcome cannot be kept because decisions are not logged.
+var ErrNoLog = errors.New("this server does not log decisions, so it cannot accept outcomes")
 
-// Outcome adds an outcome to the log. duplicate is whether it was there before. Metrics count the losses of the last
-// 65,536 decisions, at least. They and the observer have seen what an outcome replaces, and do not see it again. The errors are ErrNoLog and those of
-// [decisionlog.Writer.Outcome].
+// Outcome adds an outcome to the log. duplicate is whether the log had it before. Metrics count the losses of at least the
+// last 65,536 decisions. An outcome that replaces an earlier one is not counted again, and the observer does not get it. The
+// errors are ErrNoLog and those of [decisionlog.Writer.Outcome].
 func (d *Decider) Outcome(o decisionlog.Outcome) (duplicate bool, err error) {
 	if d.log == nil {
 		return false, ErrNoLog

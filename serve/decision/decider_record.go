@@ -12,7 +12,7 @@ import (
 	"pipe/serve/policies"
 )
 
-// fill sets the inputs that a conversation gives the policy, and checks that inputs are what the policy takes.
+// fill sets the inputs from the conversation of a request, and checks that the policy takes inputs of that kind.
 func (d *Decider) fill(r *Request, p *policies.Policy) error {
 	if r.Conversation != nil {
 		switch p.Input() {
@@ -46,7 +46,7 @@ func (d *Decider) fill(r *Request, p *policies.Policy) error {
 	return nil
 }
 
-// inputWords name the inputs of policies.
+// inputWords are the names of inputs in messages.
 var inputWords = map[string]string{
 	decide.InputFeatures: "features", decide.InputRow: "rows of raw columns", decide.InputText: "texts", decide.InputImage: "images",
 }
@@ -55,7 +55,7 @@ func wrongFeatures(n, dim int) string {
 	return fmt.Sprintf("there are %d features, but the policy takes %d per row", n, dim)
 }
 
-// record explores, and makes the records of a result.
+// record makes the records of a result, and explores.
 func (d *Decider) record(res *Result, now time.Time, stages decisionlog.Stages) error {
 	u, dec := res.used, res.Decisions
 	n, pairs := len(dec.Action), dec.Actions
@@ -86,35 +86,35 @@ func (d *Decider) record(res *Result, now time.Time, stages decisionlog.Stages) 
 		if dec.Loss != nil {
 			r.ExpectedLoss, r.ExpectedCost = dec.Loss[first:end:end], dec.Cost[first:end:end]
 		}
-		r.Propensity = explore.of(u, dec, i)
+		r.Propensity = explore.propensitiesOf(u, dec, i)
 		if explore.explores(r.ExpectedCost) {
 			r.Action = draw(r.Propensity, d.source.draw())
 		}
 		if res.other != nil {
 			r.OwnPropensity = r.Propensity
-			r.Propensity = u.mixture(r.Propensity, explore.of(*u.other, res.other, i))
+			r.Propensity = u.mixture(r.Propensity, explore.propensitiesOf(*u.other, res.other, i))
 		}
 		res.Records[i] = r
 	}
 	return nil
 }
 
-// of are the propensities of a policy's decision on a row. They are shared where nothing is explored.
-func (e Explore) of(u used, dec *policy.Decisions, row int) []float64 {
+// propensitiesOf returns the propensities of a policy's decision on a row. The slice is shared if nothing is explored.
+func (e Explore) propensitiesOf(u used, dec *policy.Decisions, row int) []float64 {
 	first, end, greedy := row*dec.Actions, (row+1)*dec.Actions, int(dec.Action[row])
 	var cost []float32
 	if dec.Loss != nil {
 		cost = dec.Cost[first:end]
 	}
 	if !e.explores(cost) {
-		return u.version.chosen[greedy]
+		return u.version.certain[greedy]
 	}
 	p := make([]float64, dec.Actions)
 	e.propensities(p, allowedPairs(u.prices.Available, dec.Scores[first:end]), greedy, cost)
 	return p
 }
 
-// mixture are the propensities of a policy and its canary together: own are those of the one that was drawn.
+// mixture returns the propensities of a policy and its canary together. own are those of the policy that was drawn.
 func (u used) mixture(own, other []float64) []float64 {
 	weight := 1 - u.share
 	if u.canary {
@@ -127,14 +127,14 @@ func (u used) mixture(own, other []float64) []float64 {
 	return p
 }
 
-// askOther asks the policy that was not drawn for its decisions on the rows of a result; nil if there is none, if it has other
-// pairs, or if it fails. Then only the propensities of the policy that was drawn are known.
-func (d *Decider) askOther(ctx context.Context, r *Result) *policy.Decisions {
+// decideOther lets the policy that was not drawn decide on the rows of a result. It returns nil if there is none, if it has
+// other pairs, or if it fails. Then the records have the propensities of the policy that was drawn.
+func (d *Decider) decideOther(ctx context.Context, r *Result) *policy.Decisions {
 	other, of := r.used.other, r.used.version.info.Actions
 	if other == nil || of.SameSet(other.version.info.Actions) != nil {
 		return nil
 	}
-	dec, err := ask(ctx, *other, other.changed(), r.request.Inputs, r.features, of, len(r.Decisions.Action))
+	dec, err := decideWith(ctx, *other, other.requestPrices(), r.request.Inputs, r.features, of, len(r.Decisions.Action))
 	if err != nil {
 		d.slog.Warn("a decision has the propensities of one policy alone", "policy", r.Policy.Name, "failed", other.policy.Name, "error", err)
 		return nil
@@ -142,8 +142,9 @@ func (d *Decider) askOther(ctx context.Context, r *Result) *policy.Decisions {
 	return dec
 }
 
-// ask lets a policy decide on n rows that another one, with the pairs of, has decided already from features.
-func ask(ctx context.Context, u used, at *policy.Prices, in policies.Inputs, features []float32, of *costs.Actions, n int) (_ *policy.Decisions, err error) {
+// decideWith lets a policy decide on n rows after another policy, with the actions of. It reuses the features of that one if
+// both have the same encoder.
+func decideWith(ctx context.Context, u used, at *policy.Prices, in policies.Inputs, features []float32, of *costs.Actions, n int) (_ *policy.Decisions, err error) {
 	if in.Features == nil && !sameFeatures(u.version.info.Actions, of) {
 		if features, err = u.policy.Encode(ctx, in); err != nil {
 			return nil, err
@@ -155,7 +156,7 @@ func ask(ctx context.Context, u used, at *policy.Prices, in policies.Inputs, fea
 	return u.policy.Decide(ctx, at, features, n)
 }
 
-// allowedPairs are the available pairs that the policy may choose at all.
+// allowedPairs returns which pairs are available and not excluded by the policy.
 func allowedPairs(available []bool, scores []float32) []bool {
 	allowed := make([]bool, len(available))
 	for i, ok := range available {

@@ -13,21 +13,21 @@ import (
 	"pipe/serve/policies"
 )
 
-// Result are the decisions on the rows of one request.
+// Result has the decisions on the rows of one request.
 type Result struct {
-	// Policy is the version that decided. It is released by Done.
+	// Policy is the version that decided. Done releases it.
 	Policy *policies.Policy
-	// Prices are those of the decisions; do not change them.
+	// Prices are the prices of the decisions; do not change them.
 	Prices *policy.Prices
-	// Decisions are what the policy alone chooses, with its scores. Exploration is in Records only.
+	// Decisions are the choices of the policy, with its scores. They do not include exploration.
 	Decisions *policy.Decisions
-	// Records are one per row. Action is the pair to execute. Before Done, the caller may set Executed, Attempts, Usage, Fee
-	// and the other fields about the execution; the slices that are filled already are shared and must not be changed.
+	// Records has one record per row. Action is the pair to execute. Before Done, the caller may set Executed, Attempts,
+	// Usage, Fee and the other fields about the execution. The slices of a record are shared and must not be changed.
 	Records []*decisionlog.Record
 
 	decider          *Decider
 	used             used
-	other            *policy.Decisions // of the policy that could have been drawn in its place; nil: not known, or none
+	other            *policy.Decisions // of the policy that was not drawn; nil: none, or not known
 	request          Request
 	features         []float32 // n x Dim
 	encoded, decided time.Duration
@@ -35,13 +35,10 @@ type Result struct {
 	err              error
 }
 
-// RequestID is the id of the request: the one that was given, or the one that was made for it.
+// RequestID is the id of the request: the given one, or else a generated one.
 func (r *Result) RequestID() string { return r.request.ID }
 
-// Features are those of every row, n x Dim; do not change them.
-func (r *Result) Features() []float32 { return r.features }
-
-// row are the features of a row; nil where they are not at hand.
+// row returns the features of a row; nil if they are not known.
 func (r *Result) row(i int) []float32 {
 	if r.features == nil {
 		return nil
@@ -53,16 +50,16 @@ func (r *Result) row(i int) []float32 {
 // Name is the name of a pair, expert/advice.
 func (r *Result) Name(pair int) string { return r.used.version.names[pair] }
 
-// Guard says whether the best fixed pair decided, because the guard of the training exported it, and gives the guard's
-// reason in words; empty if the file has no guard.
+// Guard returns whether the policy is the best fixed pair, because the guard of the training exported that, and the reason
+// of the guard in words. The reason is empty if the file has no guard.
 func (r *Result) Guard() (decided bool, reason string) {
 	return r.used.version.guarded, r.used.version.reason
 }
 
-// Fixed reports whether no policy decided, but [Request.Unseen] did.
+// Fixed reports whether [Request.FixedPair] was used in place of a decision of the policy.
 func (r *Result) Fixed() bool { return r.request.Source == decisionlog.SourceFixed }
 
-// Ranked lists the pairs that may be executed for a row: the chosen one first, then the others by the policy's score.
+// Ranked returns the pairs that may be executed for a row: the chosen one first, then the others by the policy's score.
 func (r *Result) Ranked(row int) []int {
 	scores := r.Decisions.Scores[row*r.Decisions.Actions : (row+1)*r.Decisions.Actions]
 	order := []int{r.Records[row].Action}
@@ -75,12 +72,12 @@ func (r *Result) Ranked(row int) []int {
 	return order
 }
 
-// ErrNotLogged is wrapped by the error of a decision that the log did not take, where the log is configured to stop the
-// service then. The decision must not be executed.
+// ErrNotLogged is wrapped by the error of a decision that could not be logged, if the log is configured to stop the service
+// in that case. The decision must not be executed.
 var ErrNotLogged = errors.New("the decision could not be logged")
 
-// Done counts the decisions, adds their records to the log, lets shadows decide, and releases the policy. Later calls
-// return the error of the first.
+// Done counts the decisions, adds their records to the log, starts shadow policies, and releases the policy. Later calls
+// return the error of the first one.
 func (r *Result) Done() error {
 	r.once.Do(func() {
 		r.count()
@@ -90,7 +87,7 @@ func (r *Result) Done() error {
 	return r.err
 }
 
-// count feeds the metrics.
+// count updates the metrics.
 func (r *Result) count() {
 	m, u := r.decider.metrics, r.used
 	if m == nil {

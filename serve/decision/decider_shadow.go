@@ -14,27 +14,27 @@ import (
 	"pipe/pipeline/decisionlog"
 )
 
-// shadows lets shadow policies decide, off the path of the requests.
+// shadows runs shadow policies in the background.
 type shadows struct {
 	decider *Decider
 	jobs    chan shadowJob
 	workers sync.WaitGroup
 	once    sync.Once
 
-	mu      sync.Mutex
-	changed sync.Cond           // of waiting
-	waiting map[string]struct{} // ids of decisions that are not in the log yet
-	dropped int64               // requests that found the queue full
-	warned  time.Time           // when that was said
+	mu       sync.Mutex
+	changed  sync.Cond           // of waiting
+	waiting  map[string]struct{} // ids of decisions that are not in the log yet
+	dropped  int64               // requests that were not shadowed because the queue was full
+	warnedAt time.Time           // when that was last logged
 }
 
-// shadowJob are the records of a request that wait for the shadows.
+// shadowJob is a request whose records wait for the shadow policies.
 type shadowJob struct {
 	records  []*decisionlog.Record
 	request  Request
-	features []float32 // of the policy that decided
+	features []float32 // as the policy that decided had them
 	of       *costs.Actions
-	at       *policy.Prices // prices of tensors, which the request does not have; nil: those of the request
+	at       *policy.Prices // prices that were tensors, which request does not have; nil: those of request
 	names    []string       // of the shadows
 }
 
@@ -52,7 +52,7 @@ func newShadows(d *Decider) *shadows {
 	return s
 }
 
-// done says that the records of a job are in the log.
+// done marks the records of a job as logged.
 func (s *shadows) done(j shadowJob) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -63,7 +63,7 @@ func (s *shadows) done(j shadowJob) {
 	s.decider.metrics.Queue("shadow", len(s.jobs))
 }
 
-// wait waits until a decision is not on its way to the log.
+// wait waits until a decision no longer waits for shadow policies, so that it is in the log.
 func (s *shadows) wait(id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -80,7 +80,7 @@ func (s *shadows) close() {
 	s.workers.Wait()
 }
 
-// finish adds the records of a result to the log, by way of the shadows if there are any for its policy.
+// finish adds the records of a result to the log, after its shadow policies if there are any.
 func (d *Decider) finish(r *Result) error {
 	if d.log != nil {
 		d.recent.add(r.Policy.Name, r.Records)
@@ -91,7 +91,7 @@ func (d *Decider) finish(r *Result) error {
 	if d.shadows != nil && r.features != nil {
 		var at *policy.Prices
 		if r.request.Source == SourceInfer {
-			at = r.used.changed()
+			at = r.used.requestPrices()
 		}
 		if names := d.shadowsOf(r); len(names) > 0 && d.shadows.add(shadowJob{
 			records: r.Records, request: r.request, features: r.features, of: r.used.version.info.Actions, at: at, names: names,
@@ -102,7 +102,7 @@ func (d *Decider) finish(r *Result) error {
 	return d.add(r.Records)
 }
 
-// add adds records to the log. One that is refused does not keep the others out.
+// add adds records to the log. It goes on after a record that is refused.
 func (d *Decider) add(records []*decisionlog.Record) error {
 	if d.log == nil {
 		return nil
@@ -116,7 +116,7 @@ func (d *Decider) add(records []*decisionlog.Record) error {
 	return all
 }
 
-// shadowsOf are the names of the shadows of the policy that a request asked for.
+// shadowsOf returns the names of the shadows of the policy that a request names.
 func (d *Decider) shadowsOf(r *Result) []string {
 	var names []string
 	for _, s := range d.settings.Shadow {
@@ -124,14 +124,14 @@ func (d *Decider) shadowsOf(r *Result) []string {
 		if of == "" {
 			of = d.set.Default()
 		}
-		if of == r.used.asked && s.Policy != r.Policy.Name {
+		if of == r.used.requested && s.Policy != r.Policy.Name {
 			names = append(names, s.Policy)
 		}
 	}
 	return names
 }
 
-// add queues a job; false if the queue is full, and then the request is not shadowed.
+// add queues a job. It returns false if the queue is full; the request is then not shadowed.
 func (s *shadows) add(j shadowJob) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -143,35 +143,35 @@ func (s *shadows) add(j shadowJob) bool {
 		return true
 	default:
 		s.dropped++
-		if now := time.Now(); now.Sub(s.warned) > warnEvery {
+		if now := time.Now(); now.Sub(s.warnedAt) > warnEvery {
 			s.decider.slog.Warn("requests are decided faster than shadow policies can follow", "without_shadows", s.dropped)
-			s.warned = now
+			s.warnedAt = now
 		}
 		return false
 	}
 }
 
-// warnEvery is the shortest time between two warnings about the same.
+// warnEvery is the shortest time between two warnings about a full queue.
 const warnEvery = time.Minute
 
-// run lets every shadow decide on a job, and adds its records to the log.
+// run lets every shadow policy decide on a job, and adds its records to the log.
 func (s *shadows) run(j shadowJob) {
 	d := s.decider
 	for _, name := range j.names {
 		if err := s.decide(name, j); err != nil {
 			level := slog.LevelWarn
-			if errors.As(err, new(*PriceError)) { // which may be every request of a client
+			if errors.As(err, new(*PriceError)) { // it may concern every request of a client
 				level = slog.LevelDebug
 			}
 			d.slog.Log(context.Background(), level, "a shadow policy could not decide", "shadow", name, "request", j.request.ID, "error", err)
 		}
 	}
 	if err := d.add(j.records); err != nil {
-		d.slog.Error("a shadowed decision is not in the log", "request", j.request.ID, "error", err)
+		d.slog.Error("a decision with shadows could not be logged", "request", j.request.ID, "error", err)
 	}
 }
 
-// decide lets one shadow decide.
+// decide lets one shadow policy decide.
 func (s *shadows) decide(name string, j shadowJob) error {
 	d := s.decider
 	u, err := d.lease(name, j.request.Prices)
@@ -183,7 +183,7 @@ func (s *shadows) decide(name string, j shadowJob) error {
 	if err != nil {
 		return err
 	}
-	dec, err := ask(context.Background(), u, at, j.request.Inputs, j.features, j.of, len(j.records))
+	dec, err := decideWith(context.Background(), u, at, j.request.Inputs, j.features, j.of, len(j.records))
 	if err != nil {
 		return err
 	}
@@ -203,12 +203,12 @@ func (s *shadows) decide(name string, j shadowJob) error {
 	return nil
 }
 
-// prices are those at which a shadow decides, which are those of the request; nil for those of its file. Tensors have
-// the prices of every pair, so they are for a shadow with the same pairs only.
+// prices returns the prices for a shadow policy: those of the request; nil for those of its file. Prices in tensors are
+// given per pair, so they fit only a shadow with the same pairs.
 func (j shadowJob) prices(u used) (*policy.Prices, error) {
 	switch {
 	case j.at == nil:
-		return u.changed(), nil
+		return u.requestPrices(), nil
 	case u.version.info.Prices == nil:
 		return nil, &PriceError{u.policy.Name, policy.ErrFixedPrices}
 	}
@@ -218,7 +218,7 @@ func (j shadowJob) prices(u used) (*policy.Prices, error) {
 	return j.at, nil
 }
 
-// sameFeatures reports whether two policies are known to take the features of the same encoder.
+// sameFeatures reports whether two policies are known to use the features of the same encoder.
 func sameFeatures(a, b *costs.Actions) bool {
 	digest := a.Digests[costs.FeatureDigest]
 	return digest != "" && digest == b.Digests[costs.FeatureDigest]

@@ -402,11 +402,11 @@ func TestOutcomesByPolicy(t *testing.T) {
 	if err := testutil.GatherAndCompare(w.metrics, strings.NewReader(want), "pipe_outcome_loss"); err != nil {
 		t.Error(err)
 	}
-	r := newRecent()
+	r := newRecentPolicies()
 	for i := range 3 * recentRoom {
 		r.add("p", []*decisionlog.Record{{ID: fmt.Sprint(i)}})
 	}
-	if r.policy(fmt.Sprint(3*recentRoom-1)) != "p" || r.policy(fmt.Sprint(2*recentRoom)) != "p" || r.policy("0") != "" || len(r.now)+len(r.before) > 2*recentRoom {
+	if r.policy(fmt.Sprint(3*recentRoom-1)) != "p" || r.policy(fmt.Sprint(2*recentRoom)) != "p" || r.policy("0") != "" || len(r.current)+len(r.previous) > 2*recentRoom {
 		t.Error("the last decisions are not those that are remembered")
 	}
 }

@@ -2,14 +2,14 @@ package decision
 
 import "math"
 
-// units is the number of equally likely outcomes of one draw. A propensity is a whole number of units divided by units:
-// such numbers, and their sums, are exact in float64. So what is logged is exactly the probability of the sampler.
+// units is the number of equally likely outcomes of one draw. Every propensity is a whole number divided by units. Such
+// numbers, and their sums, are exact in float64, so the logged propensity is exactly the probability of the sampler.
 const units = 1 << 53
 
-// propensities writes the probability of every pair to dst, one per pair, whose sum is exactly 1.
+// propensities writes the probability of every pair to dst. Their sum is exactly 1.
 //
-// allowed[i] is whether pair i may be chosen; greedy is the policy's choice, and is allowed. cost is the expected cost
-// of every pair, nil where the policy states none. Pairs that are not allowed get 0.
+// allowed[i] is whether pair i may be chosen; greedy is the policy's choice, and is allowed. cost is the expected cost of
+// every pair; nil if the policy estimates none. Pairs that are not allowed get 0.
 func (e Explore) propensities(dst []float64, allowed []bool, greedy int, cost []float32) {
 	clear(dst)
 	dst[greedy] = 1
@@ -31,12 +31,12 @@ func (e Explore) propensities(dst []float64, allowed []bool, greedy int, cost []
 	dst[greedy] = float64(rest) / units
 }
 
-// explores reports whether a policy with such costs is explored at all.
+// explores reports whether exploration applies to a decision with these expected costs.
 func (e Explore) explores(cost []float32) bool {
 	return !e.off() && (cost != nil || e.Softmax == 0 && e.MaxExtraCost == nil)
 }
 
-// weigh writes the probabilities before the limit on the cost.
+// weigh writes the probabilities before MaxExtraCost is applied.
 func (e Explore) weigh(dst []float64, allowed []bool, greedy int, cost []float32) {
 	if e.Softmax == 0 {
 		n := 0
@@ -72,8 +72,8 @@ func (e Explore) weigh(dst []float64, allowed []bool, greedy int, cost []float32
 	}
 }
 
-// shrink is the factor on the probabilities of all pairs but the greedy one that keeps the limit on the cost. Pairs that
-// are expected to be cheaper than the greedy one do not make up for dearer ones, so the limit holds for either alone.
+// shrink returns the factor on the probabilities of all pairs but the greedy one that keeps MaxExtraCost. Pairs with a
+// lower expected cost than the greedy one do not compensate for more expensive ones.
 func (e Explore) shrink(p []float64, greedy int, cost []float32) float64 {
 	if e.MaxExtraCost == nil {
 		return 1
@@ -90,7 +90,7 @@ func (e Explore) shrink(p []float64, greedy int, cost []float32) float64 {
 	return *e.MaxExtraCost / extra
 }
 
-// draw is the pair of one draw: u is uniform among the integers from 0 to units-1, and p are propensities.
+// draw draws a pair with the propensities p. u is uniform among the integers from 0 to units-1.
 func draw(p []float64, u uint64) int {
 	last := 0
 	for i, v := range p {
@@ -104,5 +104,5 @@ func draw(p []float64, u uint64) int {
 		u -= n
 		last = i
 	}
-	return last // not reached: the propensities are units in all
+	return last // not reached: the propensities sum to 1
 }

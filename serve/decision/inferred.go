@@ -9,22 +9,22 @@ import (
 	"pipe/serve/policies"
 )
 
-// Inferred are decisions of a policy on the tensors of a request: the client named the policy and its prices, and gets what
-// the policy alone chooses. So there are no canaries, and nothing is explored.
+// Inferred has the decisions of a policy on the tensors of an inference request. The client names the policy and the
+// prices, and gets the choices of the policy: there are no canaries and no exploration.
 type Inferred struct {
 	Policy    *policies.Policy // leased until RecordInferred returns
 	Decisions *policy.Decisions
-	Features  []float32        // n x Dim; nil where they are not at hand, as behind an encoder that was merged in front
-	Prices    []*policy.Prices // of the request: none for those of the file, one for all rows, or one for each row
-	Request   string           // id of the request; empty: a new one is made
+	Features  []float32        // n x Dim; nil if they are not known, as behind an encoder that is part of the graph
+	Prices    []*policy.Prices // of the request: empty for those of the file, one for all rows, or one per row
+	Request   string           // id of the request; empty: one is generated
 	Client    string           // name of the caller's key
 	Start     time.Time
 	// Decode and Decide are how long it took to read the request, and to run the policy.
 	Decode, Decide time.Duration
 }
 
-// ReadyToRecord returns an error that wraps [ErrNotLogged] where the log is configured to stop the service when it cannot be
-// written, and it cannot.
+// ReadyToRecord returns an error that wraps [ErrNotLogged] if the log cannot be written and is configured to stop the
+// service in that case.
 func (d *Decider) ReadyToRecord() error {
 	if d.log == nil {
 		return nil
@@ -35,15 +35,15 @@ func (d *Decider) ReadyToRecord() error {
 	return nil
 }
 
-// RecordInferred counts decisions, adds a record of each to the log, and lets shadows decide, as [Result.Done] does. ids are
-// those of the records, one for each row; nil without a log. Errors wrap [ErrNotLogged].
+// RecordInferred counts decisions, adds their records to the log, and starts shadow policies, as [Result.Done] does. ids are
+// the ids of the records, one per row; nil without a log. Errors wrap [ErrNotLogged].
 func (d *Decider) RecordInferred(in Inferred) (ids []string, err error) {
 	v, err := d.versions.of(in.Policy)
 	if err != nil {
 		return nil, err
 	}
 	request := Request{Source: SourceInfer, ID: in.Request, Client: in.Client, Decode: in.Decode, NoExplore: true}
-	request.Inputs.Features = []float32{} // given, as far as the times of stages are concerned
+	request.Inputs.Features = []float32{} // not nil, so that no time for encoding is counted
 	if len(in.Prices) <= 1 {
 		return d.recordInferred(in, request, v, in.Prices, 0, len(in.Decisions.Action))
 	}
@@ -65,7 +65,7 @@ func (d *Decider) recordInferred(in Inferred, request Request, v *version, price
 	}
 	res := &Result{
 		Policy: in.Policy, Prices: at, Decisions: rowsOf(in.Decisions, first, n), decider: d, request: request,
-		used: used{policy: in.Policy, version: v, prices: at, asked: in.Policy.Name}, decided: in.Decide,
+		used: used{policy: in.Policy, version: v, prices: at, requested: in.Policy.Name}, decided: in.Decide,
 	}
 	if dim := v.info.Dim; in.Features != nil {
 		res.features = in.Features[first*dim : (first+n)*dim]
@@ -84,7 +84,7 @@ func (d *Decider) recordInferred(in Inferred, request Request, v *version, price
 	return ids, d.finish(res)
 }
 
-// rowsOf are n of the rows of decisions.
+// rowsOf returns n rows of decisions.
 func rowsOf(d *policy.Decisions, first, n int) *policy.Decisions {
 	if first == 0 && n == len(d.Action) {
 		return d

@@ -12,7 +12,7 @@ import (
 	"pipe/internal/textfile"
 )
 
-// What an encoder of texts sees of a conversation.
+// Which part of a conversation is the input of an encoder of texts.
 const (
 	PromptLastUser = "last_user" // the text of the last message of a user
 	PromptUsers    = "users"     // the texts of all messages of users, with an empty line between them
@@ -27,24 +27,24 @@ const maxMessages = 10000
 // Messages are a conversation, in the form of chat completions.
 type Messages []Message
 
-// Message is what a policy can see of one message.
+// Message is the part of a message that a policy can use.
 type Message struct {
 	Role   string
 	Texts  []string // the texts of its parts
 	Images []string // the URLs of its images, as they were given
 }
 
-// PromptError means that a conversation has nothing that the encoder of the policy could see, or cannot be read.
+// PromptError means that a conversation has no input for the policy, or cannot be read.
 type PromptError struct {
 	Reason string
-	// Unseen says that it was read: an expert may well answer it.
-	Unseen bool
+	// NoInput means that the conversation is valid, but has no input for the policy. An expert could answer it.
+	NoInput bool
 }
 
 func (e *PromptError) Error() string { return "messages: " + e.Reason }
 
-// ReadMessages reads the messages of a request of chat completions. Parts and fields that are not known are kept out, not
-// refused, since other services than the policy read them. The error is a *[PromptError].
+// ReadMessages reads the messages of a chat completion request. Unknown parts and fields are ignored, because they are meant
+// for the experts. The error is a *[PromptError].
 func ReadMessages(raw []byte) (Messages, error) {
 	var list []struct {
 		Role    string         `json:"role"`
@@ -66,7 +66,7 @@ func ReadMessages(raw []byte) (Messages, error) {
 	return messages, nil
 }
 
-// read reads the content of a message: a text, or a list of parts. A message that only calls tools has none.
+// read reads the content of a message: a text, or a list of parts. A message with only tool calls has none.
 func (m *Message) read(content jsontext.Value) error {
 	switch content.Kind() {
 	case 0, 'n':
@@ -107,7 +107,7 @@ func (m *Message) read(content jsontext.Value) error {
 	return nil
 }
 
-// Text is what an encoder of texts sees, by one of the names above. The texts of the parts of one message are joined by
+// Text returns the input of an encoder of texts, which prompt selects. The texts of the parts of one message are joined by
 // line breaks. The error is a *[PromptError] if there is no text.
 func (m Messages) Text(prompt string) (string, error) {
 	var texts []string
@@ -122,7 +122,7 @@ func (m Messages) Text(prompt string) (string, error) {
 		}
 	}
 	if len(texts) == 0 {
-		return "", &PromptError{"none has a text that the policy could decide on", true}
+		return "", &PromptError{"no message has a text that the policy can decide on", true}
 	}
 	if prompt == PromptLastUser || prompt == "" {
 		return texts[len(texts)-1], nil
@@ -130,8 +130,8 @@ func (m Messages) Text(prompt string) (string, error) {
 	return strings.Join(texts, "\n\n"), nil
 }
 
-// Image is what an encoder of images sees: the file of the last image of a user. The error is a *[PromptError] if there is
-// none, or if it is a link: the server fetches nothing for a caller.
+// Image returns the input of an encoder of images: the file of the last image of a user. The error is a *[PromptError] if
+// there is none, or if it is a link, because the server fetches nothing for a caller.
 func (m Messages) Image() ([]byte, error) {
 	for i := len(m) - 1; i >= 0; i-- {
 		if n := len(m[i].Images); m[i].Role == "user" && n > 0 {
@@ -142,7 +142,7 @@ func (m Messages) Image() ([]byte, error) {
 			return file, nil
 		}
 	}
-	return nil, &PromptError{"none has an image that the policy could decide on", true}
+	return nil, &PromptError{"no message has an image that the policy can decide on", true}
 }
 
 var errLink = errors.New("is a link: send the file as a data URL in base64, because the server fetches nothing for a caller")
@@ -169,7 +169,7 @@ func ReadImage(text string) ([]byte, error) {
 	return file, nil
 }
 
-// PlainJSON is the reason of an error of the JSON package, without the names of Go's types.
+// PlainJSON describes an error of the JSON package without the names of Go types.
 func PlainJSON(err error) string {
 	var syntax *jsontext.SyntacticError
 	var semantic *json.SemanticError

@@ -44,13 +44,13 @@ func TestPromptErrors(t *testing.T) {
 		`[{"role": "user", "content": "a", "content": "b"}]`:                          "duplicate",
 		"[{\"role\": \"user\", \"content\": \"\xff\"}]":                               "UTF-8",
 		`[{"role": "user", "content": "` + `\ud800` + `"}]`:                           "surrogate",
-		`[{"role": "system", "content": "x"}]`:                                        "none has a text",
-		`[{"role": "user", "content": " \n"}]`:                                        "none has a text",
+		`[{"role": "system", "content": "x"}]`:                                        "no message has a text",
+		`[{"role": "user", "content": " \n"}]`:                                        "no message has a text",
 		`[{"role": "user", "content": [{"type": "image_url"}]}]`:                      "image_url",
 		`[{"role": "user", "content": "x"}] []`:                                       "after top-level value",
 		strings.Repeat("[", 20000) + strings.Repeat("]", 20000):                       "cannot be a list",
 		`[` + strings.Repeat(`{"role": "user"},`, maxMessages) + `{}]`:                "there are 10001",
-		`[{"role": "user", "content": [{"type": "text", "text": null}]}]`:             "none has a text",
+		`[{"role": "user", "content": [{"type": "text", "text": null}]}]`:             "no message has a text",
 		`[{"role": "user", "content": [{"type": "text", "text": "a", "text": "b"}]}]`: "duplicate",
 	} {
 		m, err := ReadMessages([]byte(raw))
@@ -97,8 +97,8 @@ func FuzzReadMessages(f *testing.F) {
 	})
 }
 
-// TestUnseen: what an encoder cannot see an expert may answer; what cannot be read nobody can.
-func TestUnseen(t *testing.T) {
+// TestNoInput: NoInput is set for valid conversations without an input for the encoder, and not for invalid ones.
+func TestNoInput(t *testing.T) {
 	image := func(url string) string {
 		return `[{"role":"user","content":[{"type":"image_url","image_url":{"url":"` + url + `"}}]}]`
 	}
@@ -115,7 +115,7 @@ func TestUnseen(t *testing.T) {
 		}
 		is := func(err error) bool {
 			var p *PromptError
-			return errors.As(err, &p) && p.Unseen
+			return errors.As(err, &p) && p.NoInput
 		}
 		_, text := m.Text(PromptLastUser)
 		_, image := m.Image()
@@ -124,7 +124,7 @@ func TestUnseen(t *testing.T) {
 		}
 	}
 	var wrong *PromptError
-	if _, err := ReadMessages([]byte(`[{"role":"user","content":5}]`)); !errors.As(err, &wrong) || wrong.Unseen {
+	if _, err := ReadMessages([]byte(`[{"role":"user","content":5}]`)); !errors.As(err, &wrong) || wrong.NoInput {
 		t.Error(err)
 	}
 }

@@ -7,40 +7,42 @@ import (
 	"pipe/pipeline/decisionlog"
 )
 
-// recent remembers the policies of the last decisions, so that outcomes are counted by policy. It holds at least
+// recentPolicies has the policies of the last decisions, so that outcomes are counted by policy. It keeps at least the last
 // recentRoom decisions, in two generations.
-type recent struct {
-	mu          sync.Mutex
-	seed        maphash.Seed
-	now, before map[uint64]string // hash of a decision's id -> name of its policy
+type recentPolicies struct {
+	mu                sync.Mutex
+	seed              maphash.Seed
+	current, previous map[uint64]string // hash of a decision's id -> name of its policy
 }
 
 const recentRoom = 1 << 16
 
-func newRecent() *recent { return &recent{seed: maphash.MakeSeed(), now: map[uint64]string{}} }
+func newRecentPolicies() *recentPolicies {
+	return &recentPolicies{seed: maphash.MakeSeed(), current: map[uint64]string{}}
+}
 
-// add remembers decisions of a policy. Outcomes of those that no policy decided on say nothing about it.
-func (r *recent) add(policy string, records []*decisionlog.Record) {
+// add adds decisions of a policy. Those that used [Request.FixedPair] are left out: their outcomes say nothing about it.
+func (r *recentPolicies) add(policy string, records []*decisionlog.Record) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, rec := range records {
 		if rec.IsFixed() {
 			continue
 		}
-		if len(r.now) >= recentRoom {
-			r.now, r.before = map[uint64]string{}, r.now
+		if len(r.current) >= recentRoom {
+			r.current, r.previous = map[uint64]string{}, r.current
 		}
-		r.now[maphash.String(r.seed, rec.ID)] = policy
+		r.current[maphash.String(r.seed, rec.ID)] = policy
 	}
 }
 
-// policy is the policy of a decision; "" if it is not known any more.
-func (r *recent) policy(id string) string {
+// policy returns the policy of a decision; "" if it is no longer known.
+func (r *recentPolicies) policy(id string) string {
 	h := maphash.String(r.seed, id)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if p := r.now[h]; p != "" {
+	if p := r.current[h]; p != "" {
 		return p
 	}
-	return r.before[h]
+	return r.previous[h]
 }

@@ -9,7 +9,7 @@ import (
 	"pipe/serve/policies"
 )
 
-// The interfaces of the server that decide, as records name them.
+// The interfaces by which requests arrive, as records name them.
 const (
 	SourceDecide = "decide"
 	SourceInfer  = "infer"
@@ -20,31 +20,31 @@ const (
 type Request struct {
 	Policy string             // a name, or name@digest; empty: the default one
 	Inputs policies.Inputs    // the slices must not change until [Result.Done] has returned, nor after it
-	Prices policy.PriceChange // how prices differ from those of the file, and pairs that must not be chosen
-	Source string             // SourceDecide, SourceInfer or SourceChat; records have decisionlog.SourceFixed where Unseen was taken
-	ID     string             // of the request, from its x-request-id; empty: a new one is made
+	Prices policy.PriceChange // changes to the prices of the file, and pairs that must not be chosen
+	Source string             // SourceDecide, SourceInfer or SourceChat; records have decisionlog.SourceFixed if FixedPair was used
+	ID     string             // of the request, such as its x-request-id; empty: one is generated
 	Client string             // name of the caller's key
-	User   string             // as the request names it; records have a hash of it
+	User   string             // as in the request; records have a hash of it
 	Decode time.Duration      // how long the request took to read
-	// NoExplore takes the policy's choice, also where exploration is configured.
+	// NoExplore turns exploration off for the request.
 	NoExplore bool
-	// Conversation is what the inputs are taken from, in place of Inputs: the encoder of the policy says whether it sees the
-	// text or the image. nil: Inputs are given.
+	// Conversation replaces Inputs if it is not nil: the input is its text or its image, depending on the encoder of the
+	// policy.
 	Conversation Messages
-	// Unseen is the pair that is taken without the policy where Conversation has nothing that it could see: [BestFixed], or a
+	// FixedPair is the pair that is taken without the policy where Conversation has nothing that it could see: [BestFixed], or a
 	// name, expert/advice. Empty: such a conversation is a *[PromptError].
-	Unseen string
+	FixedPair string
 }
 
-// BestFixed asks for the pair that is best for all rows together: that of the training or, after a hundred rows with expected
+// BestFixed selects the pair that is best for all rows together: that of the training or, after a hundred rows with expected
 // losses, that of the traffic.
 const BestFixed = "best_fixed"
 
-// NoPairError means that a conversation has nothing that the policy could see, and that no pair can be taken in its place.
+// NoPairError means that a conversation has no input for the policy, and that [Request.FixedPair] cannot replace it.
 type NoPairError struct {
 	Policy string
-	Pair   string // that the request named, and the policy does not have; "": the policy knows no best one
-	Known  string // a pair of the policy
+	Pair   string // named by the request, but not a pair of the policy; "": the best fixed pair is not known
+	Known  string // a pair of the policy, as an example
 	Prompt *PromptError
 }
 

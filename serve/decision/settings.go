@@ -6,59 +6,60 @@ import (
 	"math"
 )
 
-// Settings say how decisions differ from those that the policies alone would make, and what decides beside them.
+// Settings configure exploration, canaries, shadow policies, and the inputs from conversations.
 type Settings struct {
 	Explore Explore  `yaml:"explore"`
 	Canary  []Canary `yaml:"canary"`
 	Shadow  []Shadow `yaml:"shadow"`
-	// Prompt says which messages of a conversation the encoder of texts sees: last_user, users or all, see [Messages.Text].
+	// Prompt selects the messages for an encoder of texts: last_user, users or all, see [Messages.Text].
 	Prompt string `yaml:"prompt"`
-	// UserKey is mixed into the hash of a user that the log keeps, so that whoever reads the log cannot try names.
+	// UserKey is the key of the hash of users in the log, so that a reader of the log cannot find users by trying names.
 	UserKey string `yaml:"user_key"`
-	// Seed makes exploration repeatable, for tests: the same requests in the same order give the same decisions. 0: a
-	// source that cannot be predicted.
+	// Seed makes exploration reproducible, for tests: the same requests in the same order give the same decisions. 0: draws
+	// are not predictable.
 	Seed uint64 `yaml:"seed"`
-	// ShadowQueue is the most requests that wait for shadow policies. More are answered and logged, but not shadowed.
+	// ShadowQueue is the most requests that wait for shadow policies. Beyond that, requests are not shadowed.
 	ShadowQueue int `yaml:"shadow_queue"`
-	// ShadowWorkers is the number of requests that shadow policies decide on at once.
+	// ShadowWorkers is the number of requests on which shadow policies decide at once.
 	ShadowWorkers int `yaml:"shadow_workers"`
 }
 
-// Explore says how often, and how, another pair is chosen than the policy's. The zero value never explores. At most one
-// of Epsilon and Softmax is set.
+// Explore says how often, and how, a pair other than the policy's choice is drawn. The zero value never explores. At most
+// one of Epsilon and Softmax is set.
 type Explore struct {
 	// Epsilon is the probability of a uniform draw from the available pairs, 0 to 1.
 	Epsilon float64 `yaml:"epsilon"`
 	// Softmax is a temperature in the unit of the expected cost, above 0: a pair is drawn with a probability that is
-	// proportional to exp(-cost/temperature). It needs a policy that states expected costs.
+	// proportional to exp(-cost/temperature). It needs a policy that estimates costs.
 	Softmax float64 `yaml:"softmax"`
-	// MaxExtraCost limits what exploring may cost: the expected cost of a decision in excess of what the policy's own
-	// choice would cost, in the unit of the task loss. Where it would be more, the policy's choice gets a larger share.
-	// nil: no limit. With a limit, policies that state no expected costs do not explore.
+	// MaxExtraCost limits the cost of exploration: the mean expected cost of a decision minus that of the policy's choice, in
+	// the unit of the task loss. Where it would be more, the policy's choice gets a larger probability. nil: no limit. With a
+	// limit, policies that estimate no costs do not explore.
 	MaxExtraCost *float64 `yaml:"max_extra_cost"`
 }
 
-// Canary gives a share of the requests for one policy to another one. The same user always gets the same of the two.
+// Canary gives a share of the requests for one policy to another one. The same user always gets the same policy.
 type Canary struct {
-	Of     string  `yaml:"of"`     // the policy that requests ask for; empty: the default one
+	Of     string  `yaml:"of"`     // the policy that requests name; empty: the default one
 	Policy string  `yaml:"policy"` // the one that gets the share
 	Share  float64 `yaml:"share"`  // 0 to 1
 }
 
-// Shadow names a policy that decides beside another one. What it decides is logged and counted, and never executed.
+// Shadow names a policy that decides on the same requests as another one. Its decisions are logged and counted, and never
+// executed.
 type Shadow struct {
-	Of     string `yaml:"of"` // the policy that requests ask for; empty: the default one
+	Of     string `yaml:"of"` // the policy that requests name; empty: the default one
 	Policy string `yaml:"policy"`
 }
 
-// DefaultSettings explore nothing, and have neither canaries nor shadows.
+// DefaultSettings have no exploration, canaries or shadows.
 func DefaultSettings() Settings {
 	return Settings{Prompt: PromptLastUser, ShadowQueue: 1024, ShadowWorkers: 1}
 }
 
 // Validate reports every problem at once.
 func (s Settings) Validate() error {
-	problems := []error{s.Explore.Validate()}
+	problems := []error{s.Explore.validate()}
 	add := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
 	of := map[string]bool{}
 	for i, c := range s.Canary {
@@ -95,8 +96,8 @@ func (s Settings) Validate() error {
 	return errors.Join(problems...)
 }
 
-// Validate reports every problem at once.
-func (e Explore) Validate() error {
+// validate reports every problem at once.
+func (e Explore) validate() error {
 	var problems []error
 	add := func(format string, args ...any) { problems = append(problems, fmt.Errorf("explore: "+format, args...)) }
 	if !(e.Epsilon >= 0 && e.Epsilon <= 1) {
@@ -114,5 +115,5 @@ func (e Explore) Validate() error {
 	return errors.Join(problems...)
 }
 
-// off reports whether the policy's choice is always taken.
+// off reports whether exploration is turned off.
 func (e Explore) off() bool { return e.Epsilon == 0 && e.Softmax == 0 }

@@ -1,17 +1,18 @@
 package decision
 
 import (
+	"hash/fnv"
 	"math/rand/v2"
 	"sync/atomic"
 )
 
-// source draws numbers for exploration. It has no lock.
+// source draws random numbers for exploration. It is safe for concurrent use.
 type source struct {
-	seed uint64 // 0: draws cannot be repeated
+	seed uint64 // 0: draws are not reproducible
 	next atomic.Uint64
 }
 
-// draw is a number that is uniform from 0 to units-1.
+// draw returns a uniform number from 0 to units-1.
 func (s *source) draw() uint64 {
 	if s.seed == 0 {
 		return rand.Uint64() >> 11
@@ -27,15 +28,12 @@ func mix(x uint64) uint64 {
 	return x ^ x>>31
 }
 
-// share is a number from 0 to 1, below 1, that depends on the two texts alone, also in later runs.
+// share returns a number in [0, 1) that depends only on the two texts, so it is the same in later runs.
 func share(purpose, text string) float64 {
-	const offset, prime = 14695981039346656037, 1099511628211 // FNV-1a
-	h := uint64(offset)
+	h := fnv.New64a()
 	for _, s := range [2]string{purpose, text} {
-		for i := range len(s) {
-			h = (h ^ uint64(s[i])) * prime
-		}
-		h = (h ^ 0xff) * prime // no byte of UTF-8, so the border between the texts counts
+		h.Write([]byte(s))
+		h.Write([]byte{0xff}) // no byte of UTF-8, so it separates the texts
 	}
-	return float64(mix(h)>>11) / units
+	return float64(mix(h.Sum64())>>11) / units
 }

@@ -8,11 +8,11 @@ import (
 	"pipe/serve/policies"
 )
 
-// version is what the decider knows about one version of a policy, by its digest.
+// version is what the decider keeps about one version of a policy.
 type version struct {
 	info    *policy.Info
 	names   []string       // of pairs
-	chosen  [][]float64    // chosen[i] are the propensities where pair i is chosen for certain
+	certain [][]float64    // certain[i] are the propensities if pair i is always chosen
 	base    *policy.Prices // those of the file
 	guarded bool           // the policy is the best fixed pair, because the guard exported that
 	reason  string         // of the guard; empty: the file has no guard
@@ -21,13 +21,13 @@ type version struct {
 
 func newVersion(info *policy.Info, base *policy.Prices) *version {
 	n := info.Actions.Len()
-	v := &version{info: info, names: info.Actions.Names(), base: base, chosen: make([][]float64, n)}
+	v := &version{info: info, names: info.Actions.Names(), base: base, certain: make([][]float64, n)}
 	all := make([]float64, n*n)
-	for i := range v.chosen {
-		v.chosen[i] = all[i*n : (i+1)*n : (i+1)*n]
-		v.chosen[i][i] = 1
+	for i := range v.certain {
+		v.certain[i] = all[i*n : (i+1)*n : (i+1)*n]
+		v.certain[i][i] = 1
 	}
-	v.fixed = newFixedPair(n, fixedOf(info))
+	v.fixed = newFixedPair(n, trainingFixedPair(info))
 	if g := info.Guard; g != nil {
 		v.guarded = g.Fallback
 		_, v.reason = g.Verdict()
@@ -47,11 +47,11 @@ func (v *version) price(name string, c policy.PriceChange) (*policy.Prices, erro
 	return at, nil
 }
 
-// maxVersions is the number of versions after which what is known about all is computed anew, so that reloads do not
-// fill the memory.
+// maxVersions is the number of versions after which all are discarded and computed again, so that reloads do not fill the
+// memory.
 const maxVersions = 256
 
-// versions are the versions that have decided, by digest.
+// versions has the versions that have decided, by digest.
 type versions struct {
 	log *decisionlog.Writer // nil: none
 	mu  sync.RWMutex

@@ -9,27 +9,27 @@ import (
 	"pipe/pipeline/decisionlog"
 )
 
-// fixedPair finds the pair that would be best for all rows of the traffic together: the one with the smallest mean expected loss
-// plus fee at given prices, and the one to which the savings of all decisions are compared.
+// fixedPair finds the best fixed pairs of the traffic: the one with the smallest mean expected loss plus fee at given
+// prices, and the one against which the savings of decisions are computed.
 type fixedPair struct {
-	mu    sync.Mutex
-	loss  []float64 // sum of expected losses of every pair
-	rows  int64
-	known int // best fixed pair of the training, until there are enough rows; -1: not known
+	mu       sync.Mutex
+	loss     []float64 // sum of expected losses of every pair
+	rows     int64
+	training int // best fixed pair of the training, used until there are enough rows; -1: not known
 
-	// Of decisions, where the pair was available, at their prices.
-	beyond []float64 // sum of the expected cost of every pair, less that of the chosen one
-	had    []int64   // how many these are
+	// Of the decisions for which the pair was available, at their prices.
+	extra  []float64 // per pair: sum of its expected cost minus that of the chosen pair
+	counts []int64   // per pair: number of these decisions
 }
 
 func newFixedPair(pairs, known int) fixedPair {
-	return fixedPair{loss: make([]float64, pairs), known: known, beyond: make([]float64, pairs), had: make([]int64, pairs)}
+	return fixedPair{loss: make([]float64, pairs), training: known, extra: make([]float64, pairs), counts: make([]int64, pairs)}
 }
 
-// settledRows is the number of rows from which on the mean over the traffic names the best fixed pair.
-const settledRows = 100
+// minRows is the number of rows from which the traffic, in place of the training, determines the best fixed pair.
+const minRows = 100
 
-// add adds the expected losses of rows, n x pairs. Those of pairs that do not exist are no losses.
+// add adds the expected losses of rows, n x pairs. Values of pairs that do not exist are ignored.
 func (f *fixedPair) add(loss []float32) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -41,14 +41,14 @@ func (f *fixedPair) add(loss []float32) {
 	f.rows += int64(len(loss) / len(f.loss))
 }
 
-// best is the best fixed pair at prices; -1: not known.
+// best returns the best available fixed pair at the given prices; -1: not known.
 func (f *fixedPair) best(p *policy.Prices) int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	best, least := -1, math.Inf(1)
-	if f.rows < settledRows {
-		if f.known >= 0 && p.Available[f.known] {
-			best = f.known
+	if f.rows < minRows {
+		if f.training >= 0 && p.Available[f.training] {
+			best = f.training
 		}
 		return best
 	}
@@ -60,23 +60,23 @@ func (f *fixedPair) best(p *policy.Prices) int {
 	return best
 }
 
-// compare counts decisions, and returns the pair to which their expected costs are compared: the one that cost least beside what
-// was chosen, where it was available, of those that at least half of the decisions had. For the first rows it is that of the
-// training. -1: not known.
+// compare counts decisions, and returns the pair against which their expected costs are compared. It is the pair with the
+// smallest mean extra cost over the chosen pairs, among the pairs that were available for at least half of the decisions.
+// For the first rows it is that of the training. -1: not known.
 func (f *fixedPair) compare(records []*decisionlog.Record) int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, r := range records {
 		f.count(r)
 	}
-	most := slices.Max(f.had)
-	if most < settledRows {
-		return f.known
+	most := slices.Max(f.counts)
+	if most < minRows {
+		return f.training
 	}
 	best, least := -1, math.Inf(1)
-	for i, n := range f.had {
-		if n > 0 && 2*n >= most && f.beyond[i]/float64(n) < least {
-			best, least = i, f.beyond[i]/float64(n)
+	for i, n := range f.counts {
+		if n > 0 && 2*n >= most && f.extra[i]/float64(n) < least {
+			best, least = i, f.extra[i]/float64(n)
 		}
 	}
 	return best
@@ -89,21 +89,21 @@ func (f *fixedPair) count(r *decisionlog.Record) {
 	for i, ok := range r.Available {
 		beyond := float64(r.ExpectedCost[i]) - float64(r.ExpectedCost[r.Action])
 		if ok && math.Abs(beyond) < -policy.ExcludedBelow {
-			f.beyond[i] += beyond
-			f.had[i]++
+			f.extra[i] += beyond
+			f.counts[i]++
 		}
 	}
 }
 
-// named is the best fixed pair, which may not be available; -1: not known.
-func (f *fixedPair) named(p *policy.Prices) int {
+// bestOrTraining returns the best fixed pair, which may not be available; -1: not known.
+func (f *fixedPair) bestOrTraining(p *policy.Prices) int {
 	if best := f.best(p); best >= 0 {
 		return best
 	}
-	return f.known
+	return f.training
 }
 
-// costs are the mean expected loss of every pair over the traffic, 0 without any, plus its fee.
+// costs returns the mean expected loss of every pair over the traffic, 0 without traffic, plus its fee.
 func (f *fixedPair) costs(p *policy.Prices) []float64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -114,16 +114,16 @@ func (f *fixedPair) costs(p *policy.Prices) []float64 {
 	return all
 }
 
-// NamesPair reports whether a policy has the pair that a request names by [Request.Unseen], before any traffic.
-func NamesPair(info *policy.Info, unseen string) bool {
-	if unseen == BestFixed {
-		return fixedOf(info) >= 0
+// NamesPair reports whether a policy has the pair that [Request.FixedPair] selects, before any traffic.
+func NamesPair(info *policy.Info, pair string) bool {
+	if pair == BestFixed {
+		return trainingFixedPair(info) >= 0
 	}
-	return unseen == "" || slices.Contains(info.Actions.Names(), unseen)
+	return pair == "" || slices.Contains(info.Actions.Names(), pair)
 }
 
-// fixedOf is the best fixed pair of a policy's training; -1: the file does not name it.
-func fixedOf(info *policy.Info) int {
+// trainingFixedPair returns the best fixed pair of a policy's training; -1 if the file does not name it.
+func trainingFixedPair(info *policy.Info) int {
 	if info.Fixed < 0 && info.Guard != nil {
 		return slices.Index(info.Actions.Names(), info.Guard.Fixed)
 	}

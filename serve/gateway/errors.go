@@ -6,9 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
 	"net/http"
-	"strconv"
 	"time"
 
 	"pipe/models/policy"
@@ -18,14 +16,14 @@ import (
 	"pipe/serve/policies"
 )
 
-// Types of errors, as OpenAI's clients know them.
+// The error types of OpenAI's API.
 const (
 	invalidRequest = "invalid_request_error"
 	serverError    = "server_error"
 	rateLimit      = "rate_limit_error"
 )
 
-// failure is an error that a caller gets.
+// failure is an error response to a caller.
 type failure struct {
 	status            int
 	kind, code, param string // param "" is null
@@ -34,7 +32,7 @@ type failure struct {
 
 func (f *failure) Error() string { return f.msg }
 
-// body is the error as OpenAI's clients read it.
+// body is the response body, in the format of OpenAI's API.
 func (f *failure) body() []byte {
 	var param *string
 	if f.param != "" {
@@ -52,7 +50,7 @@ func writeError(w http.ResponseWriter, f *failure) {
 	_, _ = w.Write(f.body()) // the client may be gone
 }
 
-// statusGone is what logs have for a request whose client left.
+// statusGone is the logged status of a request whose client disconnected.
 const statusGone = 499
 
 // unreadable is the failure of a request that cannot be read.
@@ -65,30 +63,31 @@ func unreadable(err error) *failure {
 	case errors.As(err, &field):
 		return &failure{http.StatusBadRequest, invalidRequest, "invalid_request", field.Param, field.Error()}
 	}
-	return &failure{http.StatusBadRequest, invalidRequest, "invalid_request", "", "the request did not come whole"}
+	return &failure{http.StatusBadRequest, invalidRequest, "invalid_request", "", "the request body is not complete"}
 }
 
-// unknownModel is the failure of a request for a model that is not there.
+// unknownModel is the failure of a request for a model that does not exist.
 func unknownModel(name string) *failure {
 	const most = 200
 	return &failure{http.StatusNotFound, invalidRequest, "model_not_found", "model", fmt.Sprintf("The model %.*q does not exist here; GET /v1/models lists those that do", most, name)}
 }
 
-// UnusableError says that no request can be answered by a policy as the server is configured.
-type UnusableError struct{ Msg string }
+// unusableError means that a policy can answer no chat request with the present configuration of the server.
+type unusableError struct{ Msg string }
 
 // Error says why.
-func (e *UnusableError) Error() string { return e.Msg }
+func (e *unusableError) Error() string { return e.Msg }
 
-// undecided is the failure of a request on which no decision was made; wait is not 0 if it may be sent again.
-func undecided(model string, err error) (f *failure, wait time.Duration) {
+// decisionFailure is the failure of a request on which no decision could be made. wait is after how long the client may
+// retry; 0: retrying does not help.
+func decisionFailure(model string, err error) (f *failure, wait time.Duration) {
 	var unknown *policies.UnknownError
 	var prompt *decision.PromptError
 	var input *decision.InputError
 	var row *policy.RowError
 	var price *decision.PriceError
 	var full *policies.OverloadError
-	var unusable *UnusableError
+	var unusable *unusableError
 	var none *decision.NoPairError
 	switch {
 	case errors.As(err, &none):
@@ -113,18 +112,19 @@ func undecided(model string, err error) (f *failure, wait time.Duration) {
 	return &failure{http.StatusInternalServerError, serverError, "no_decision", "", "no decision could be made; the server's log has the reason"}, 0
 }
 
-// noExpert is the failure where every expert is left alone at present.
+// noExpert is the failure of a request while the circuit breakers of all experts are open.
 func noExpert() *failure {
 	return &failure{http.StatusServiceUnavailable, serverError, "no_expert", "", "no expert is available at present"}
 }
 
-// errDeadline ends the calls for one request.
-var errDeadline = errors.New("the deadline for all experts is over")
+// errDeadline is the cause with which the calls for a request are cancelled at Fallback.Deadline.
+var errDeadline = errors.New("the deadline for all experts has passed")
 
-// unanswered is the failure of a request that no expert answered; last is the last error.
-func unanswered(said string, last error) (f *failure, wait string) {
+// expertsFailure is the failure of a request that no expert answered. reasons says why, in words, and last is the last error.
+// wait is the value of Retry-After, "" for none.
+func expertsFailure(reasons string, last error) (f *failure, wait string) {
 	var fault *expert.Failure
-	msg := "no expert answered: " + said
+	msg := "no expert answered: " + reasons
 	switch {
 	case errors.Is(last, errDeadline):
 		return &failure{http.StatusGatewayTimeout, serverError, "deadline", "", msg}, ""
@@ -140,12 +140,5 @@ func unanswered(said string, last error) (f *failure, wait string) {
 	return &failure{http.StatusBadGateway, serverError, "expert_failed", "", msg}, ""
 }
 
-// retryAfter sets the header that tells a client when to try again.
-func retryAfter(h http.Header, wait time.Duration) {
-	if wait > 0 {
-		h.Set("Retry-After", strconv.Itoa(int(math.Ceil(wait.Seconds()))))
-	}
-}
-
-// left reports whether the client of a request is gone.
-func left(ctx context.Context) bool { return ctx.Err() != nil }
+// clientGone reports whether the client of a request has disconnected.
+func clientGone(ctx context.Context) bool { return ctx.Err() != nil }

@@ -18,14 +18,14 @@ import (
 
 // API answers /v1/chat/completions and /v1/models. It is safe for concurrent use.
 type API struct {
-	decider   *decision.Decider
-	metrics   *metrics.Metrics
-	log       *slog.Logger
-	lock      sync.Mutex
-	now       *backends  // guarded by lock
-	reloading sync.Mutex // held by Reload
-	changed   sync.Map   // of experts by name: when the breaker last changed
-	others    others
+	decider        *decision.Decider
+	metrics        *metrics.Metrics
+	log            *slog.Logger
+	lock           sync.Mutex
+	current        *backends  // guarded by lock
+	reloading      sync.Mutex // held by Reload
+	breakerChanges sync.Map   // of experts by name: when the breaker last changed
+	otherModels    loggedModels
 }
 
 // New opens the experts and the advice of the settings. Metrics and log may be nil. The caller closes the API after the
@@ -39,11 +39,11 @@ func New(d *decision.Decider, m *metrics.Metrics, log *slog.Logger, s Settings) 
 	}
 	a := &API{decider: d, metrics: m, log: log}
 	var err error
-	if a.now, err = a.openBackends(s, nil); err != nil {
+	if a.current, err = a.openBackends(s, nil); err != nil {
 		return nil, err
 	}
-	for name := range a.now.experts {
-		m.Breaker(name, metrics.BreakerClosed)
+	for name := range a.current.experts {
+		m.Breaker(name, int(expert.Closed))
 	}
 	for _, note := range a.Notes() {
 		log.Warn(note)
@@ -51,9 +51,10 @@ func New(d *decision.Decider, m *metrics.Metrics, log *slog.Logger, s Settings) 
 	return a, nil
 }
 
-// Notes says what the policies name and the settings do not have, and which experts have no price, or not all prices.
+// Notes are warnings about the configuration: experts and advice of the policies that the settings lack, and experts
+// without all prices.
 func (a *API) Notes() []string {
-	b := a.use()
+	b := a.acquire()
 	defer a.release(b)
 	var notes []string
 	for _, name := range a.decider.Policies().Names() {
@@ -64,7 +65,7 @@ func (a *API) Notes() []string {
 		if err := b.usable(p); err != nil {
 			notes = append(notes, "gateway: "+err.Error())
 		}
-		if pair := b.settings.unseen(); !decision.NamesPair(p.Info(), pair) {
+		if pair := b.settings.fixedPair(); !decision.NamesPair(p.Info(), pair) {
 			notes = append(notes, fmt.Sprintf("gateway: policy %q has no pair %q for conversations without a text: without_text can name one, such as %s", name, pair, p.Info().Actions.Name(0)))
 		}
 		for _, e := range p.Info().Actions.Experts {
@@ -104,20 +105,20 @@ func Try(s Settings) error {
 	return b.close()
 }
 
-// breakerChanged tells of a breaker.
+// breakerChanged logs and counts a change of an expert's circuit breaker.
 func (a *API) breakerChanged(name string, to expert.State) {
 	a.metrics.Breaker(name, int(to))
-	a.changed.Store(name, time.Now())
+	a.breakerChanges.Store(name, time.Now())
 	level := slog.LevelInfo
 	if to == expert.Open {
 		level = slog.LevelWarn
 	}
-	a.log.Log(context.Background(), level, "the circuit breaker of an expert changed", "expert", name, "state", to.String()) // no request belongs to it
+	a.log.Log(context.Background(), level, "the circuit breaker of an expert changed", "expert", name, "state", to.String()) // it belongs to no request
 }
 
-// Secrets are the keys of the experts, and the values of their further headers, which must not be shown.
+// Secrets are the texts that must not appear in logs: the keys of the experts and the values of their extra headers.
 func (a *API) Secrets() []string {
-	b := a.use()
+	b := a.acquire()
 	defer a.release(b)
 	return b.secrets()
 }
@@ -126,7 +127,7 @@ func (a *API) Secrets() []string {
 func (a *API) Close() error {
 	a.lock.Lock()
 	defer a.lock.Unlock()
-	return a.now.close()
+	return a.current.close()
 }
 
 // Register adds the routes.
@@ -139,7 +140,7 @@ func (a *API) Register(mux *http.ServeMux) {
 	}
 }
 
-// RegisterNone adds the routes of a server without experts, which answer 404 and say why.
+// RegisterNone adds the routes of a server without experts. They answer 404 with the reason.
 func RegisterNone(mux *http.ServeMux) {
 	for _, route := range []string{"POST /v1/chat/completions", "GET /v1/models", "GET /v1/models/{id...}"} {
 		mux.HandleFunc(route, func(w http.ResponseWriter, _ *http.Request) {
@@ -153,27 +154,27 @@ func notOffered(w http.ResponseWriter, r *http.Request) {
 	writeError(w, &failure{http.StatusNotFound, invalidRequest, "not_offered", "", r.URL.Path + " is not offered here; POST /v1/chat/completions is"})
 }
 
-// mostOthers is how many names of models that nobody configured are logged, so that a service which makes them up fills neither the
-// memory nor the log. Metrics count all.
-const mostOthers = 1000
+// maxLoggedModels bounds the logged names of models that answered without being configured. A service that makes up names
+// would otherwise fill the memory and the log. Metrics count all of them.
+const maxLoggedModels = 1000
 
-// others are the experts and models that answered in place of the configured ones, as already logged.
-type others struct {
-	lock sync.Mutex
-	said map[string]bool
+// loggedModels are the unexpected models of experts that were logged already.
+type loggedModels struct {
+	lock   sync.Mutex
+	logged map[string]bool
 }
 
-// first reports whether a model is to be logged for an expert.
-func (o *others) first(expert, model string) bool {
+// first reports whether a model of an expert is new and should be logged.
+func (o *loggedModels) first(expert, model string) bool {
 	o.lock.Lock()
 	defer o.lock.Unlock()
 	name := expert + "\x00" + headerValue(model)
-	if o.said[name] || len(o.said) >= mostOthers {
+	if o.logged[name] || len(o.logged) >= maxLoggedModels {
 		return false
 	}
-	if o.said == nil {
-		o.said = make(map[string]bool)
+	if o.logged == nil {
+		o.logged = make(map[string]bool)
 	}
-	o.said[name] = true
+	o.logged[name] = true
 	return true
 }

@@ -11,26 +11,25 @@ import (
 	"pipe/pipeline/decide"
 	"pipe/serve/gateway/advice"
 	"pipe/serve/gateway/expert"
-	"pipe/serve/metrics"
 	"pipe/serve/policies"
 )
 
-// backends are the experts and the advice of the settings as they were read once. A request keeps those with which it began.
+// backends are the experts and the advice of one version of the settings. A request uses the same backends until it ends.
 type backends struct {
 	settings Settings
 	experts  map[string]*expert.Expert
 	byModel  map[string]*expert.Expert // by the name of the model at the service; the first expert by name
 	advice   map[string]*advice.Advice
-	silent   map[string]*atomic.Bool // of experts by name: changes of their breaker are no longer told
-	users    int                     // running requests, and the API; guarded by its lock
+	retired  map[string]*atomic.Bool // by expert: true once it was replaced and changes of its breaker are no longer reported
+	users    int                     // the API itself and every running request; guarded by API.lock
 }
 
-// openBackends opens what the settings name. An expert that is as it was before keeps its breaker and its places; before may
-// be nil.
+// openBackends opens what the settings name. An expert that has not changed since before takes over its circuit breaker and
+// the count of its running calls; before may be nil.
 func (a *API) openBackends(s Settings, before *backends) (*backends, error) {
 	b := &backends{
 		settings: s, users: 1, experts: make(map[string]*expert.Expert), byModel: make(map[string]*expert.Expert),
-		advice: make(map[string]*advice.Advice), silent: make(map[string]*atomic.Bool),
+		advice: make(map[string]*advice.Advice), retired: make(map[string]*atomic.Bool),
 	}
 	if err := b.open(a, before); err != nil {
 		return nil, errors.Join(err, b.close())
@@ -38,13 +37,13 @@ func (a *API) openBackends(s Settings, before *backends) (*backends, error) {
 	return b, nil
 }
 
-// open reports everything that cannot be opened.
+// open opens all experts and advice. The error joins every problem.
 func (b *backends) open(a *API, before *backends) error {
 	var errs []error
 	for _, name := range slices.Sorted(maps.Keys(b.settings.Experts)) {
-		silent := new(atomic.Bool)
+		retired := new(atomic.Bool)
 		e, err := expert.New(name, b.settings.Experts[name], b.settings.Breaker, func(name string, to expert.State) {
-			if !silent.Load() {
+			if !retired.Load() {
 				a.breakerChanged(name, to)
 			}
 		})
@@ -52,10 +51,10 @@ func (b *backends) open(a *API, before *backends) error {
 			errs = append(errs, fmt.Errorf("gateway: experts.%s: %w", name, err))
 			continue
 		}
-		if before != nil && before.experts[name] != nil && e.Continue(before.experts[name]) {
-			silent = before.silent[name]
+		if before != nil && before.experts[name] != nil && e.TakeOver(before.experts[name]) {
+			retired = before.retired[name]
 		}
-		b.experts[name], b.silent[name] = e, silent
+		b.experts[name], b.retired[name] = e, retired
 		if b.byModel[e.Model()] == nil {
 			b.byModel[e.Model()] = e
 		}
@@ -83,7 +82,7 @@ func (b *backends) close() error {
 	return errors.Join(errs...)
 }
 
-// secrets are what must not be shown.
+// secrets are the texts that must not appear in logs.
 func (b *backends) secrets() []string {
 	var all []string
 	for _, e := range b.experts {
@@ -92,15 +91,15 @@ func (b *backends) secrets() []string {
 	return all
 }
 
-// use returns the present backends. They stay open until the caller has given them to release.
-func (a *API) use() *backends {
+// acquire returns the current backends. They stay open until the caller releases them.
+func (a *API) acquire() *backends {
 	a.lock.Lock()
 	defer a.lock.Unlock()
-	a.now.users++
-	return a.now
+	a.current.users++
+	return a.current
 }
 
-// release closes backends that were replaced, after their last request.
+// release ends the use of backends. The last user of backends that were replaced closes them.
 func (a *API) release(b *backends) {
 	a.lock.Lock()
 	b.users--
@@ -114,10 +113,10 @@ func (a *API) release(b *backends) {
 	}
 }
 
-// Reload opens the experts and the advice of the settings, with their keys, prices and indexes, and replaces all of the
-// present ones at once. Running requests keep theirs. An expert whose address, key and limits are as before keeps the state
-// of its breaker. After an error everything stays as it was. hide is called with the secrets of both before the first
-// request can use the new ones.
+// Reload opens the experts and the advice of the settings, with their keys, prices and indexes, and replaces the current
+// ones. Running requests finish with the old ones. An expert whose address, key and limits have not changed keeps the state
+// of its circuit breaker. After an error nothing is replaced. hide is called with the old and the new secrets before the
+// first request can use the new ones.
 func (a *API) Reload(s Settings, hide func(secrets []string)) error {
 	a.reloading.Lock()
 	defer a.reloading.Unlock()
@@ -127,7 +126,7 @@ func (a *API) Reload(s Settings, hide func(secrets []string)) error {
 	if !s.Enabled() {
 		return errors.New("gateway: no experts are configured; a server without its gateway must be started again")
 	}
-	old := a.use()
+	old := a.acquire()
 	defer a.release(old)
 	next, err := a.openBackends(s, old)
 	if err != nil {
@@ -135,40 +134,40 @@ func (a *API) Reload(s Settings, hide func(secrets []string)) error {
 	}
 	hide(append(old.secrets(), next.secrets()...))
 	a.lock.Lock()
-	a.now = next
+	a.current = next
 	a.lock.Unlock()
-	a.retell(old, next)
-	a.release(old) // the API's own share
+	a.resetBreakerMetrics(old, next)
+	a.release(old) // for the API itself
 	for _, note := range a.Notes() {
 		a.log.Warn(note)
 	}
 	return nil
 }
 
-// retell resets what is told of breakers that were replaced.
-func (a *API) retell(old, next *backends) {
-	for name, silent := range old.silent {
-		if next.silent[name] == silent {
-			continue
+// resetBreakerMetrics resets the metrics of the circuit breakers that were replaced, and stops reports of the old ones.
+func (a *API) resetBreakerMetrics(old, next *backends) {
+	for name, retired := range old.retired {
+		if next.retired[name] == retired {
+			continue // the new expert has taken over the breaker
 		}
-		silent.Store(true)
-		a.changed.Delete(name)
+		retired.Store(true)
+		a.breakerChanges.Delete(name)
 		a.metrics.NoBreaker(name)
 	}
-	for name, silent := range next.silent {
-		if old.silent[name] != silent {
-			a.metrics.Breaker(name, metrics.BreakerClosed)
+	for name, retired := range next.retired {
+		if old.retired[name] != retired {
+			a.metrics.Breaker(name, int(expert.Closed))
 		}
 	}
 }
 
-// usable is an *UnusableError if a policy cannot decide on conversations, or none of its experts is configured.
+// usable returns an *unusableError if a policy cannot decide on conversations, or none of its experts is configured.
 func (b *backends) usable(p *policies.Policy) error {
 	if in := p.Input(); in != decide.InputText && in != decide.InputImage {
-		return &UnusableError{fmt.Sprintf("policy %q takes neither texts nor images, so it cannot decide on a conversation: put its encoder in front (pipe convert --merge), or name it in policies.encoders", p.Name)}
+		return &unusableError{fmt.Sprintf("policy %q takes neither texts nor images, so it cannot decide on a conversation: put its encoder in front (pipe convert --merge), or name it in policies.encoders", p.Name)}
 	}
 	if !slices.ContainsFunc(p.Info().Actions.Experts, func(e costs.Expert) bool { return b.experts[e.Name] != nil }) {
-		return &UnusableError{fmt.Sprintf("no expert of policy %q is configured, so it cannot answer: add them under gateway.experts", p.Name)}
+		return &unusableError{fmt.Sprintf("no expert of policy %q is configured, so it cannot answer: add them under gateway.experts", p.Name)}
 	}
 	return nil
 }

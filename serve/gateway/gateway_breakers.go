@@ -12,19 +12,19 @@ import (
 type ExpertState struct {
 	Expert   string
 	State    expert.State
-	Since    time.Time // when it changed; zero: it never did
-	Failures int       // in a row, since it changed
+	Since    time.Time // its last change; zero: it never changed
+	Failures int       // in a row, since the last change
 }
 
-// Breakers are those of all experts, by name.
+// Breakers returns the circuit breakers of all experts, sorted by name.
 func (a *API) Breakers() []ExpertState {
-	use := a.use()
-	defer a.release(use)
-	all := make([]ExpertState, 0, len(use.experts))
-	for _, name := range slices.Sorted(maps.Keys(use.experts)) {
-		e := use.experts[name]
+	current := a.acquire()
+	defer a.release(current)
+	all := make([]ExpertState, 0, len(current.experts))
+	for _, name := range slices.Sorted(maps.Keys(current.experts)) {
+		e := current.experts[name]
 		b := ExpertState{Expert: name, State: e.State(), Failures: e.FailuresInARow()}
-		if since, ok := a.changed.Load(name); ok {
+		if since, ok := a.breakerChanges.Load(name); ok {
 			b.Since = since.(time.Time)
 		}
 		all = append(all, b)

@@ -24,7 +24,7 @@ func TestCanaries(t *testing.T) {
 		user := fmt.Sprint("user ", i%users)
 		messages, pair := `[{"role":"user","content":"x"}]`, "small/search"
 		if i >= users {
-			messages, pair = unseen["null"], map[string]string{"claims": "large/none", "next": "small/none"}[of[user]]
+			messages, pair = withoutText["null"], map[string]string{"claims": "large/none", "next": "small/none"}[of[user]]
 		}
 		a := w.post(t, fmt.Sprintf(`{"model":"pipe","messages":%s,"user":%q}`, messages, user))
 		name, _, _ := strings.Cut(a.header.Get("X-Pipe-Policy"), "@")

@@ -18,7 +18,7 @@ import (
 	"pipe/serve/gateway/expert"
 )
 
-// chat is one request and what has become of it.
+// chat is one chat request and its state.
 type chat struct {
 	*backends
 	api     *API
@@ -29,19 +29,19 @@ type chat struct {
 	headers http.Header // for experts
 }
 
-// mostBody bounds a request, in bytes. Limits of the server may be lower.
-const mostBody = 256 << 20
+// maxBody is the largest request in bytes. The server may have a lower limit.
+const maxBody = 256 << 20
 
 // complete answers POST /v1/chat/completions.
 func (a *API) complete(w http.ResponseWriter, r *http.Request) {
-	b := a.use()
+	b := a.acquire()
 	defer a.release(b)
-	c := &chat{api: a, backends: b, w: w, r: r, began: time.Now(), headers: b.settings.sentOn(r.Header)}
+	c := &chat{api: a, backends: b, w: w, r: r, began: time.Now(), headers: b.settings.forwardedHeaders(r.Header)}
 	if coding := r.Header.Get("Content-Encoding"); coding != "" && !strings.EqualFold(coding, "identity") {
 		writeError(w, &failure{http.StatusUnsupportedMediaType, invalidRequest, "compressed", "", "compressed requests are not read: send the body as it is"})
 		return
 	}
-	text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, mostBody))
+	text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 	if err == nil {
 		c.request, err = chatjson.ReadRequest(bytes.TrimPrefix(text, []byte("\ufeff"))) // the byte order mark that some programs write
 	}
@@ -53,12 +53,12 @@ func (a *API) complete(w http.ResponseWriter, r *http.Request) {
 		c.route(name)
 		return
 	}
-	c.pass()
+	c.callByName()
 }
 
-// pass answers a request for an expert by its name, or by that of its model. No policy decides, and no other expert is
-// tried.
-func (c *chat) pass() {
+// callByName answers a request that names an expert, or the model of one, in place of a policy. No policy decides, and there
+// is no fallback.
+func (c *chat) callByName() {
 	name := c.request.Model
 	e := c.experts[name]
 	if e == nil {
@@ -71,11 +71,11 @@ func (c *chat) pass() {
 	answer, err := e.CallLast(c.r.Context(), c.request, nil, c.headers)
 	if err != nil {
 		c.chargeFailed(e, err)
-		if c.left() {
+		if c.clientGone() {
 			return
 		}
 		c.warn("an expert failed", e.Name, err)
-		c.fail(unanswered(err.Error(), err))
+		c.fail(expertsFailure(err.Error(), err))
 		return
 	}
 	c.w.Header().Set(headerExpert, e.Name)
@@ -83,19 +83,19 @@ func (c *chat) pass() {
 	c.charge(e, &out)
 }
 
-// left reports whether the client is gone, and logs it then.
-func (c *chat) left() bool {
-	if !left(c.r.Context()) {
+// clientGone reports whether the client has disconnected, and logs it if so.
+func (c *chat) clientGone() bool {
+	if !clientGone(c.r.Context()) {
 		return false
 	}
-	c.api.log.LogAttrs(c.r.Context(), slog.LevelInfo, "the client left before its answer was complete; the expert's call is cancelled", c.id(), slog.Int("status", statusGone))
+	c.api.log.LogAttrs(c.r.Context(), slog.LevelInfo, "the client disconnected before its answer was complete; the call of the expert is cancelled", c.id(), slog.Int("status", statusGone))
 	return true
 }
 
-// id is the request's id for logs.
+// id is the log attribute with the request's id.
 func (c *chat) id() slog.Attr { return slog.String("request", c.r.Header.Get("X-Request-Id")) }
 
-// warn logs a fault of an expert. What the service said may quote the conversation, so it is logged for debugging only.
+// warn logs a failure of an expert. The text of the service may quote the conversation, so it is logged at level debug only.
 func (c *chat) warn(what, name string, err error) {
 	ctx := c.r.Context()
 	attrs := []slog.Attr{c.id(), slog.String("expert", name), slog.String("error", err.Error())}
@@ -105,7 +105,7 @@ func (c *chat) warn(what, name string, err error) {
 	c.api.log.LogAttrs(ctx, slog.LevelWarn, what, attrs...)
 }
 
-// detailOf is what a service said about a fault, without secrets.
+// detailOf is the text of a service about its failure, without secrets.
 func detailOf(err error) string {
 	var fault *expert.Failure
 	var unfetched *advice.Error
@@ -126,36 +126,36 @@ func (c *chat) fail(f *failure, wait string) {
 	writeError(c.w, f)
 }
 
-// The headers of answers.
+// The response headers of the gateway.
 const (
 	headerDecision  = "X-Pipe-Decision"      // id of the decision, for /v1/outcomes
 	headerPolicy    = "X-Pipe-Policy"        // name@digest of the policy
-	headerExpert    = "X-Pipe-Expert"        // that answered
-	headerAdvice    = "X-Pipe-Advice"        // that it was shown
-	headerCost      = "X-Pipe-Expected-Cost" // of the pair that answered, where the policy states it
+	headerExpert    = "X-Pipe-Expert"        // the expert that answered
+	headerAdvice    = "X-Pipe-Advice"        // the advice that it was shown
+	headerCost      = "X-Pipe-Expected-Cost" // of the pair that answered, if the policy estimates costs
 	headerFallbacks = "X-Pipe-Fallbacks"     // pairs that were tried before it
-	headerServed    = "X-Pipe-Served-Model"  // the model that answered, where it is not the configured one
-	// The setting without_text, where it chose the pair and no policy did.
+	headerServed    = "X-Pipe-Served-Model"  // the model that answered, if it is not the configured one
+	// The setting without_text, if it chose the pair in place of the policy.
 	headerWithoutText = "X-Pipe-Without-Text"
 )
 
-// outcome is what an answer was.
+// outcome is the result of passing an answer on.
 type outcome struct {
 	model     string
 	usage     expert.Usage
-	estimate  int64 // of the tokens of the answer, where the usage is not known
-	err       error // that ended it; nil if it was passed on whole
+	estimate  int64 // of the tokens of the answer, if the usage is not known
+	err       error // why the answer is not complete; nil if it is
 	refused   bool  // the expert refused the request
 	status    int
-	firstByte time.Duration // since the request came
+	firstByte time.Duration // since the request arrived
 	fee       expert.Fee
 }
 
-// send passes an answer on, and closes it.
+// send writes an answer to the client and closes it.
 func (c *chat) send(e *expert.Expert, answer *expert.Answer) outcome {
 	out := outcome{model: answer.Model, usage: answer.Usage, status: answer.Status, refused: answer.Status != http.StatusOK}
 	h := c.w.Header()
-	h.Set("X-Content-Type-Options", "nosniff") // what a service sends is no page
+	h.Set("X-Content-Type-Options", "nosniff") // browsers must not take an answer for a page
 	for name, values := range answer.Header {
 		h[name] = values
 	}
@@ -183,7 +183,7 @@ func (c *chat) send(e *expert.Expert, answer *expert.Answer) outcome {
 	return out
 }
 
-// stream passes events on, each as soon as it has come.
+// stream writes events to the client as they arrive.
 func (c *chat) stream(s *expert.Stream) (first time.Duration, err error) {
 	control := http.NewResponseController(c.w)
 	for {
@@ -191,10 +191,10 @@ func (c *chat) stream(s *expert.Stream) (first time.Duration, err error) {
 		switch {
 		case errors.Is(err, io.EOF):
 			return first, nil
-		case err != nil && left(c.r.Context()):
+		case err != nil && clientGone(c.r.Context()):
 			return first, err
 		case err != nil:
-			c.cut(err)
+			c.abortStream(err)
 			return first, err
 		}
 		if _, err := c.w.Write(raw); err != nil {
@@ -209,16 +209,16 @@ func (c *chat) stream(s *expert.Stream) (first time.Duration, err error) {
 	}
 }
 
-// cut ends a stream that broke with an event that OpenAI's clients raise as an error, so that no client takes half an
-// answer for a whole one.
-func (c *chat) cut(err error) {
-	f, _ := unanswered(err.Error(), err)
+// abortStream ends a broken stream with an error event of OpenAI's API, so that no client takes a part of an answer for a
+// complete one.
+func (c *chat) abortStream(err error) {
+	f, _ := expertsFailure(err.Error(), err)
 	f.msg = "the answer is not complete: " + err.Error()
 	_, _ = c.w.Write([]byte("data: " + string(f.body()) + "\n\n")) // the client may be gone
 	_ = http.NewResponseController(c.w).Flush()
 }
 
-// charge computes the fee of an answer and counts it.
+// charge computes the fee of an answer and charges the caller for it. A refused request costs nothing.
 func (c *chat) charge(e *expert.Expert, out *outcome) {
 	out.fee = e.Fee(out.model, out.usage, time.Now())
 	if out.refused {
@@ -228,24 +228,24 @@ func (c *chat) charge(e *expert.Expert, out *outcome) {
 	a := c.api
 	if out.fee.Other {
 		a.metrics.OtherModel(e.Name)
-		if a.others.first(e.Name, out.model) {
+		if a.otherModels.first(e.Name, out.model) {
 			a.log.LogAttrs(c.r.Context(), slog.LevelWarn, "an expert answers with another model than the configured one", c.id(),
 				slog.String("expert", e.Name), slog.String("configured", e.Model()), slog.String("served", headerValue(out.model)), slog.Bool("price_known", out.fee.Known))
 		}
 	}
 	if out.usage.Reason != "" {
-		a.log.LogAttrs(c.r.Context(), slog.LevelWarn, "the usage that an expert states is not believed", c.id(), slog.String("expert", e.Name), slog.String("reason", out.usage.Reason))
+		a.log.LogAttrs(c.r.Context(), slog.LevelWarn, "the usage that an expert reported is not plausible", c.id(), slog.String("expert", e.Name), slog.String("reason", out.usage.Reason))
 	}
 	if out.usage.Known {
-		c.spend(e, out.model, out.usage, out.fee)
+		c.chargeUsage(e, out.model, out.usage, out.fee)
 		return
 	}
 	c.chargeEstimate(e, out.model, out.estimate)
 }
 
-// spend charges the caller with a usage that a service states, and counts its fee. Where cached tokens have no price, the caller
-// is charged as if none were cached, so that no limit of money is evaded.
-func (c *chat) spend(e *expert.Expert, model string, used expert.Usage, fee expert.Fee) {
+// chargeUsage charges the caller for a usage that the service reported, and counts its fee. If cached tokens have no price,
+// the caller is charged as if no token was cached, so that a limit of money cannot be evaded.
+func (c *chat) chargeUsage(e *expert.Expert, model string, used expert.Usage, fee expert.Fee) {
 	c.api.metrics.Fee(e.Name, fee.Money)
 	money := fee.Money
 	if !fee.Known {
@@ -255,25 +255,26 @@ func (c *chat) spend(e *expert.Expert, model string, used expert.Usage, fee expe
 	access.CallerOf(c.r.Context()).Charge(used.In+used.Out, money)
 }
 
-// chargeFailed charges the caller for a call that failed: with the usage that the service states, or with an estimate if the
-// caller left. It says what was charged, "" if nothing was stated.
+// chargeFailed charges the caller for a failed call: for the usage that the service reported, or for an estimate if the
+// caller disconnected. It returns a text about the reported usage for the log, "" without one.
 func (c *chat) chargeFailed(e *expert.Expert, err error) string {
 	var fault *expert.Failure
 	if errors.As(err, &fault) && fault.Usage.Known {
 		used := fault.Usage
-		c.spend(e, fault.Model, used, e.Fee(fault.Model, used, time.Now()))
+		c.chargeUsage(e, fault.Model, used, e.Fee(fault.Model, used, time.Now()))
 		return fmt.Sprintf("; charged: %d tokens of the prompt, %d of the completion", used.In, used.Out)
 	}
-	if left(c.r.Context()) {
+	if clientGone(c.r.Context()) {
 		c.chargeEstimate(e, "", 0)
 	}
 	return ""
 }
 
-// bytesPerToken is the estimate where a service does not state its usage.
+// bytesPerToken is the estimate for services that do not report their usage.
 const bytesPerToken = 4
 
-// chargeEstimate charges the caller for a call whose usage is not known, so that no limit is evaded by leaving early.
+// chargeEstimate charges the caller for a call whose usage is not known, so that a limit cannot be evaded by disconnecting
+// early.
 func (c *chat) chargeEstimate(e *expert.Expert, model string, out int64) {
 	used := expert.Usage{Known: true}
 	used.In, used.Out = int64(c.request.Len()/bytesPerToken), out
@@ -281,7 +282,7 @@ func (c *chat) chargeEstimate(e *expert.Expert, model string, out int64) {
 	access.CallerOf(c.r.Context()).Charge(used.In+used.Out, fee.Money)
 }
 
-// headerValue is a text of a service as the value of a header: short, and printable ASCII.
+// headerValue makes a text of a service safe for a header: short, and printable ASCII.
 func headerValue(text string) string {
 	const most = 128
 	text = strings.Map(func(r rune) rune {
@@ -293,8 +294,8 @@ func headerValue(text string) string {
 	return text[:min(len(text), most)]
 }
 
-// within returns a context that ends with errDeadline after a time, unless stop is called before.
-func within(ctx context.Context, d time.Duration) (_ context.Context, stop func() bool, cancel context.CancelCauseFunc) {
+// withDeadline returns a context that is cancelled with errDeadline after a time, unless stop is called before.
+func withDeadline(ctx context.Context, d time.Duration) (_ context.Context, stop func() bool, cancel context.CancelCauseFunc) {
 	inner, cancel := context.WithCancelCause(ctx)
 	return inner, time.AfterFunc(d, func() { cancel(errDeadline) }).Stop, cancel
 }

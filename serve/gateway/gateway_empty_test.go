@@ -93,7 +93,7 @@ func TestAnswersCutByTheirCaller(t *testing.T) {
 				if c.large != "works" && out.Code == 200 && out.Body.String() != empty {
 					t.Errorf("got %q, want %q", out.Body, empty)
 				}
-				if c.reason != "stop" && w.api.now.experts["small"].State() != expert.Closed {
+				if c.reason != "stop" && w.api.current.experts["small"].State() != expert.Closed {
 					t.Error("the breaker of the first expert is open")
 				}
 				if spent.Tokens != c.tokens {
@@ -128,7 +128,7 @@ func TestCutAnswersAreNotCounted(t *testing.T) {
 			t.Errorf("%d %s", a.status, a.body)
 		}
 	}
-	if e := w.api.now.experts["small"]; e.FailuresInARow() != 2 || e.State() != expert.Closed {
+	if e := w.api.current.experts["small"]; e.FailuresInARow() != 2 || e.State() != expert.Closed {
 		t.Errorf("%d failures in a row, %v", e.FailuresInARow(), e.State())
 	}
 }

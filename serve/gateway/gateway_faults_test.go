@@ -112,17 +112,17 @@ func TestClientsWhoLeave(t *testing.T) {
 				t.Fatal("an answer came")
 			}
 		}
-		for begin := time.Now(); !strings.Contains(w.text.String(), "the client left") && time.Since(begin) < 3*time.Second; time.Sleep(5 * time.Millisecond) {
+		for begin := time.Now(); !strings.Contains(w.text.String(), "the client disconnected") && time.Since(begin) < 3*time.Second; time.Sleep(5 * time.Millisecond) {
 		}
 		w.Server.Close() // waits for the handler
-		if w.small.Gone() != 1 || !strings.Contains(w.text.String(), "the client left") || len(w.large.Requests()) != 0 {
+		if w.small.Gone() != 1 || !strings.Contains(w.text.String(), "the client disconnected") || len(w.large.Requests()) != 0 {
 			t.Errorf("stream %v: %d calls ended, %s", stream, w.small.Gone(), w.text.String())
 		}
 		rec := w.records(t)[0]
 		if rec.Error != "the client left" || (rec.Executed == 1) != stream {
 			t.Errorf("stream %v: %+v", stream, rec)
 		}
-		if w.api.now.experts["small"].State() != expert.Closed {
+		if w.api.current.experts["small"].State() != expert.Closed {
 			t.Error("the breaker counts it")
 		}
 	}
@@ -250,7 +250,7 @@ func TestRefusedRequests(t *testing.T) {
 		`{"model":"pipe"}`:              "400 invalid_request_error invalid_request: messages: are missing",
 		`{"model":"pipe","messages":7}`: "400 invalid_request_error invalid_request: messages must be",
 		`{"model":"pipe/other","messages":[{"role":"user","content":"x"}]}`:                                                   "404 invalid_request_error model_not_found: The model \"pipe/other\"",
-		`{"model":"pipe","messages":[{"role":"system","content":"x"}]}`:                                                       "400 invalid_request_error no_fixed_pair: messages: none has a text",
+		`{"model":"pipe","messages":[{"role":"system","content":"x"}]}`:                                                       "400 invalid_request_error no_fixed_pair: messages: no message has a text",
 		`{"model":"pipe","messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"http://x/a.png"}}]}]}`: "400 invalid_request_error",
 		`{"model":"pipe","model":"small","messages":[{"role":"user","content":"x"}]}`:                                         "duplicate key",
 	} {

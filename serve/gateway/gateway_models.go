@@ -16,10 +16,10 @@ type modelEntry struct {
 	OwnedBy string `json:"owned_by"`
 }
 
-// list is every model that can be asked for: the default policy, every policy that can decide on conversations and has an
-// expert, and every expert.
+// list returns every model that a request can name: the default policy, every policy that can decide on conversations and
+// has a configured expert, and every expert.
 func (a *API) list() []modelEntry {
-	b := a.use()
+	b := a.acquire()
 	defer a.release(b)
 	out := []modelEntry{}
 	add := func(id, policy string) {
@@ -62,7 +62,7 @@ func writeJSON(w http.ResponseWriter, v any) {
 	_ = json.NewEncoder(w).Encode(v) // the client may be gone
 }
 
-// policyOf returns the name of the policy that a model's name asks for, "" for the default one.
+// policyOf returns the policy that a model's name stands for, "" for the default one. ok is false for other models.
 func policyOf(model string) (name string, ok bool) {
 	if model == policyModel {
 		return "", true

@@ -8,14 +8,14 @@ import (
 
 // A service that makes names of models up fills neither the memory nor the log; each of the first is logged once.
 func TestInventedModels(t *testing.T) {
-	var o others
+	var o loggedModels
 	if !o.first("a", "m") || o.first("a", "m") || !o.first("b", "m") {
 		t.Error("a model is logged once for each expert")
 	}
-	for i := range 2 * mostOthers {
+	for i := range 2 * maxLoggedModels {
 		o.first("a", strings.Repeat("x", 100)+fmt.Sprint(i)+strings.Repeat("x", 1<<10))
 	}
-	if len(o.said) != mostOthers || o.first("c", "m") {
-		t.Errorf("%d are kept", len(o.said))
+	if len(o.logged) != maxLoggedModels || o.first("c", "m") {
+		t.Errorf("%d are kept", len(o.logged))
 	}
 }

@@ -61,7 +61,7 @@ func TestReload(t *testing.T) {
 	got := make(chan answer, 1)
 	go func() { got <- w.post(t, question+`,"stream":true}`) }()
 	<-running
-	old := w.api.use()
+	old := w.api.acquire()
 	w.api.release(old) // the running request has it still
 
 	write(key, "second-key-0123456789")

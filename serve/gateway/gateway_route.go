@@ -19,25 +19,25 @@ import (
 	"pipe/serve/gateway/expert"
 )
 
-// routed is a request that a policy decides on.
+// routed is a chat request for a policy, and the state of its execution.
 type routed struct {
 	*chat
-	result   *decision.Result
-	record   *decisionlog.Record
-	actions  *costs.Actions
-	question string // what advice is fetched for
-	fetched  map[int]fetched
-	tried    int             // calls of experts
-	failed   map[string]bool // experts that failed
-	said     []string        // why
-	last     error
-	refusal  *passedOver // the last refusal that another expert may not share; nil: none
-	empty    *passedOver // the last answer without content; nil: none
-	broken   bool        // an expert failed otherwise
+	result        *decision.Result
+	record        *decisionlog.Record
+	actions       *costs.Actions
+	question      string // the text that advice is fetched for
+	fetched       map[int]fetchedAdvice
+	calls         int             // of experts, for this request
+	failedExperts map[string]bool // experts that are not called again for this request
+	reasons       []string        // why pairs did not answer, in words
+	last          error
+	refusal       *skippedAnswer // the last refusal that may be specific to its expert; nil: none
+	empty         *skippedAnswer // the last answer without content; nil: none
+	expertFailed  bool           // an expert failed in another way
 }
 
-// passedOver is an answer in whose place another expert is asked.
-type passedOver struct {
+// skippedAnswer is an answer that is held back while another expert is tried. It is sent if none does better.
+type skippedAnswer struct {
 	pair   int
 	before int // pairs that failed before
 	expert *expert.Expert
@@ -45,13 +45,13 @@ type passedOver struct {
 	fee    expert.Fee
 }
 
-// fetched is advice that was fetched for this request.
-type fetched struct {
+// fetchedAdvice is the result of fetching advice for this request.
+type fetchedAdvice struct {
 	message *chatjson.Addition
 	err     error
 }
 
-// route answers a request by what a policy decides.
+// route lets a policy decide on a request and executes the decision.
 func (c *chat) route(name string) {
 	a := c.api
 	conversation, err := decision.ReadMessages(c.request.Messages)
@@ -63,20 +63,20 @@ func (c *chat) route(name string) {
 		without, err = c.unavailable(name)
 	}
 	if err != nil {
-		c.undecided(err)
+		c.failDecision(err)
 		return
 	}
 	result, err := a.decider.Decide(c.r.Context(), decision.Request{
 		Policy: name, Conversation: conversation, Prices: policy.PriceChange{Without: without}, Source: decision.SourceChat,
-		ID: c.r.Header.Get("X-Request-Id"), Client: access.CallerOf(c.r.Context()).Name, User: c.request.User, Decode: time.Since(c.began), Unseen: c.settings.unseen(),
+		ID: c.r.Header.Get("X-Request-Id"), Client: access.CallerOf(c.r.Context()).Name, User: c.request.User, Decode: time.Since(c.began), FixedPair: c.settings.fixedPair(),
 	})
 	if err != nil {
-		c.undecided(err)
+		c.failDecision(err)
 		return
 	}
 	q := &routed{
 		chat: c, result: result, record: result.Records[0], actions: result.Policy.Info().Actions,
-		fetched: make(map[int]fetched), failed: make(map[string]bool),
+		fetched: make(map[int]fetchedAdvice), failedExperts: make(map[string]bool),
 	}
 	q.record.Executed = -1
 	q.question, _ = conversation.Text(a.decider.Settings().Prompt) // "" for images alone: nothing is found then
@@ -91,24 +91,26 @@ func (q *routed) finish() {
 	}
 }
 
-// undecided answers a request on which no decision was made.
-func (c *chat) undecided(err error) {
-	if c.left() {
+// failDecision answers a request on which no decision could be made.
+func (c *chat) failDecision(err error) {
+	if c.clientGone() {
 		return
 	}
-	f, wait := undecided(c.request.Model, err)
+	f, wait := decisionFailure(c.request.Model, err)
 	if f.status >= 500 {
 		c.api.log.LogAttrs(c.r.Context(), slog.LevelError, "no decision", c.id(), slog.String("error", err.Error()))
 	}
-	retryAfter(c.w.Header(), wait)
+	if wait > 0 {
+		access.SetRetryAfter(c.w.Header(), wait)
+	}
 	writeError(c.w, f)
 }
 
-// errNoExpert means that no expert of a policy can be asked at present.
+// errNoExpert means that no expert of a policy can be called at present.
 var errNoExpert = &decision.PriceError{Err: errors.New("the circuit breakers of all experts are open")}
 
-// unavailable lists what the policy must not choose: experts that are not configured or whose breaker is open, and advice
-// that is not configured.
+// unavailable lists what the policy must not choose: experts that are not configured or whose circuit breaker is open, and
+// advice that is not configured.
 func (c *chat) unavailable(name string) (without []policy.Part, err error) {
 	p, err := c.api.decider.Policies().Acquire(name)
 	if err != nil {
@@ -135,67 +137,67 @@ func (c *chat) unavailable(name string) (without []policy.Part, err error) {
 	return without, nil
 }
 
-// execute tries the pairs, the chosen one first, until one answers.
+// execute tries the pairs in the order of the policy, the chosen one first, until one answers.
 func (q *routed) execute() {
 	limit := q.settings.Fallback
-	ctx, stop, cancel := within(q.r.Context(), limit.Deadline)
+	ctx, stop, cancel := withDeadline(q.r.Context(), limit.Deadline)
 	defer cancel(nil)
 	ranked := q.result.Ranked(0)
 	for i, pair := range ranked {
-		if q.tried >= limit.Tries || ctx.Err() != nil {
+		if q.calls >= limit.Tries || ctx.Err() != nil {
 			break
 		}
 		e := q.experts[q.expertOf(pair)]
-		if q.failed[q.expertOf(pair)] {
+		if q.failedExperts[q.expertOf(pair)] {
 			continue
 		}
 		if e == nil { // a canary may name experts that the policy does not
-			q.miss(pair, 0, 0, errors.New("expert "+q.expertOf(pair)+" is not configured"))
+			q.addFailure(pair, 0, 0, errors.New("expert "+q.expertOf(pair)+" is not configured"))
 			continue
 		}
-		message, err := q.advise(ctx, pair)
+		message, err := q.fetchAdvice(ctx, pair)
 		if err != nil {
 			if ctx.Err() == nil {
 				q.api.metrics.Fallback(q.expertOf(pair), "advice")
-				q.miss(pair, 0, 0, err)
+				q.addFailure(pair, 0, 0, err)
 			}
 			continue
 		}
 		call := e.CallLast
-		if q.another(e, ranked[i+1:]) {
+		if q.hasFallback(e, ranked[i+1:]) {
 			call = e.Call
 		}
 		began := time.Now()
 		answer, err := call(ctx, q.request, message, q.headers)
 		took := time.Since(began)
-		if err == nil && answer.Own == "" {
+		if err == nil && answer.OtherMayAnswer == "" {
 			stop()
-			q.answered(pair, e, answer, began)
+			q.sendAnswer(pair, e, answer, began)
 			return
 		}
 		if err == nil {
-			q.passOver(&passedOver{pair: pair, before: len(q.record.Attempts), expert: e, answer: answer}, took)
+			q.skipAnswer(&skippedAnswer{pair: pair, before: len(q.record.Attempts), expert: e, answer: answer}, took)
 			continue
 		}
 		charged := q.chargeFailed(e, err)
-		q.failed[e.Name] = true
-		q.count(pair, err, took)
+		q.failedExperts[e.Name] = true
+		q.addFailedCall(pair, err, took)
 		q.record.Attempts[len(q.record.Attempts)-1].Error += charged
 	}
 	stop()
-	if ctx.Err() != nil && !left(q.r.Context()) {
-		q.last, q.broken = errDeadline, true
-		q.said = append(q.said, fmt.Sprintf("not within %v", limit.Deadline))
+	if ctx.Err() != nil && !clientGone(q.r.Context()) {
+		q.last, q.expertFailed = errDeadline, true
+		q.reasons = append(q.reasons, fmt.Sprintf("not within %v", limit.Deadline))
 	}
-	q.unserved()
+	q.respondWithoutAnswer()
 }
 
-// another reports whether one of the pairs could answer if an expert does not.
-func (q *routed) another(not *expert.Expert, pairs []int) bool {
-	return q.tried+1 < q.settings.Fallback.Tries && slices.ContainsFunc(pairs, func(pair int) bool {
+// hasFallback reports whether one of the pairs could still answer if an expert fails.
+func (q *routed) hasFallback(not *expert.Expert, pairs []int) bool {
+	return q.calls+1 < q.settings.Fallback.Tries && slices.ContainsFunc(pairs, func(pair int) bool {
 		_, k := q.actions.Pair(pair)
 		e := q.experts[q.expertOf(pair)]
-		return e != nil && e != not && !q.failed[e.Name] && e.State() != expert.Open && q.fetched[k].err == nil && (k == 0 || q.advice[q.adviceOf(pair)] != nil)
+		return e != nil && e != not && !q.failedExperts[e.Name] && e.State() != expert.Open && q.fetched[k].err == nil && (k == 0 || q.advice[q.adviceOf(pair)] != nil)
 	})
 }
 
@@ -209,8 +211,8 @@ func (q *routed) adviceOf(pair int) string {
 	return q.actions.Advice[k].Name
 }
 
-// advise returns the message with the advice of a pair, which is fetched once.
-func (q *routed) advise(ctx context.Context, pair int) (*chatjson.Addition, error) {
+// fetchAdvice returns the message with the advice of a pair. Each advice is fetched at most once per request.
+func (q *routed) fetchAdvice(ctx context.Context, pair int) (*chatjson.Addition, error) {
 	_, k := q.actions.Pair(pair)
 	if k == 0 {
 		return nil, nil
@@ -227,14 +229,15 @@ func (q *routed) advise(ctx context.Context, pair int) (*chatjson.Addition, erro
 	took := time.Since(began)
 	q.record.Stages.Advise += took.Microseconds()
 	q.api.metrics.Stage(q.result.Policy.Name, "advise", took)
-	q.fetched[k] = fetched{message, err}
+	q.fetched[k] = fetchedAdvice{message, err}
 	return message, err
 }
 
-// passOver notes an answer in whose place another expert is asked. One without content is charged now, whoever answers later.
-func (q *routed) passOver(p *passedOver, took time.Duration) {
-	q.tried++
-	q.failed[p.expert.Name] = true
+// skipAnswer holds an answer back while another expert is tried. An answer without content is charged now, because its
+// service has done the work.
+func (q *routed) skipAnswer(p *skippedAnswer, took time.Duration) {
+	q.calls++
+	q.failedExperts[p.expert.Name] = true
 	reason := fmt.Sprintf("status_%d", p.answer.Status)
 	if p.answer.Empty {
 		out := outcome{model: p.answer.Model, usage: p.answer.Usage, estimate: int64(len(p.answer.Body) / bytesPerToken)}
@@ -244,12 +247,12 @@ func (q *routed) passOver(p *passedOver, took time.Duration) {
 		q.refusal = p
 	}
 	q.api.metrics.Fallback(p.expert.Name, reason)
-	q.miss(p.pair, p.answer.Status, took, fmt.Errorf("%s: HTTP %d, %s", p.expert.Name, p.answer.Status, p.answer.Own))
+	q.addFailure(p.pair, p.answer.Status, took, fmt.Errorf("%s: HTTP %d, %s", p.expert.Name, p.answer.Status, p.answer.OtherMayAnswer))
 }
 
-// count notes a call that failed.
-func (q *routed) count(pair int, err error, took time.Duration) {
-	q.broken = true
+// addFailedCall records a call that failed.
+func (q *routed) addFailedCall(pair int, err error, took time.Duration) {
+	q.expertFailed = true
 	var fault *expert.Failure
 	status := 0
 	if errors.As(err, &fault) {
@@ -259,60 +262,60 @@ func (q *routed) count(pair int, err error, took time.Duration) {
 		q.api.metrics.Fallback(q.expertOf(pair), "deadline")
 	}
 	if fault == nil || fault.Reason != "busy" && fault.Reason != "open" {
-		q.tried++ // a call was made
+		q.calls++ // a call was made
 	}
-	q.miss(pair, status, took, err)
+	q.addFailure(pair, status, took, err)
 }
 
-// miss notes a pair that did not answer.
-func (q *routed) miss(pair, status int, took time.Duration, err error) {
+// addFailure records a pair that did not answer.
+func (q *routed) addFailure(pair, status int, took time.Duration, err error) {
 	q.last = err
-	q.said = append(q.said, err.Error())
+	q.reasons = append(q.reasons, err.Error())
 	q.record.Attempts = append(q.record.Attempts, decisionlog.Attempt{Action: pair, Status: status, Micros: took.Microseconds(), Error: err.Error()})
 	q.record.Stages.Expert += took.Microseconds()
-	if !left(q.r.Context()) {
+	if !clientGone(q.r.Context()) {
 		q.warn("a pair of expert and advice failed", q.expertOf(pair), err)
 	}
 }
 
-// unserved answers a request that no pair answered.
-func (q *routed) unserved() {
-	if q.left() {
+// respondWithoutAnswer sends a skipped answer or an error when no pair is left.
+func (q *routed) respondWithoutAnswer() {
+	if q.clientGone() {
 		q.record.Error = "the client left"
 		return
 	}
 	switch {
 	case q.empty != nil:
-		q.passOn(q.empty)
+		q.sendSkipped(q.empty)
 		return
-	case q.refusal != nil && !q.broken:
-		q.passOn(q.refusal)
+	case q.refusal != nil && !q.expertFailed:
+		q.sendSkipped(q.refusal)
 		return
 	}
 	if q.last == nil {
 		q.last = errors.New("no pair is left")
 	}
-	f, wait := unanswered(strings.Join(q.said, "; "), q.last)
+	f, wait := expertsFailure(strings.Join(q.reasons, "; "), q.last)
 	q.record.Error = f.msg
 	q.setHeaders(-1, 0)
 	q.fail(f, wait)
 }
 
-// passOn answers with what was passed over, where no expert did better.
-func (q *routed) passOn(p *passedOver) {
+// sendSkipped sends an answer that was held back, when no expert did better.
+func (q *routed) sendSkipped(p *skippedAnswer) {
 	q.setHeaders(p.pair, p.before)
 	out := q.send(p.expert, p.answer)
 	out.fee = p.fee
-	q.keep(p.pair, p.expert, &out)
+	q.fillRecord(p.pair, p.expert, &out)
 }
 
-// answered passes an answer on and fills in the record.
-func (q *routed) answered(pair int, e *expert.Expert, answer *expert.Answer, began time.Time) {
+// sendAnswer sends the answer of a pair and fills in the record.
+func (q *routed) sendAnswer(pair int, e *expert.Expert, answer *expert.Answer, began time.Time) {
 	took := time.Since(began)
 	q.setHeaders(pair, len(q.record.Attempts))
 	out := q.send(e, answer)
 	q.charge(e, &out)
-	q.keep(pair, e, &out)
+	q.fillRecord(pair, e, &out)
 	rec := q.record
 	rec.Attempts = append(rec.Attempts, decisionlog.Attempt{Action: pair, Status: out.status, Micros: took.Microseconds(), Error: rec.Error})
 	total := took
@@ -323,15 +326,15 @@ func (q *routed) answered(pair int, e *expert.Expert, answer *expert.Answer, beg
 	q.api.metrics.Stage(q.result.Policy.Name, "expert", total)
 }
 
-// keep puts what a pair answered into the record.
-func (q *routed) keep(pair int, e *expert.Expert, out *outcome) {
+// fillRecord puts the answer of a pair into the record of the decision.
+func (q *routed) fillRecord(pair int, e *expert.Expert, out *outcome) {
 	rec := q.record
 	rec.Executed, rec.Model = pair, out.model
 	rec.Stages.FirstByte = out.firstByte.Microseconds()
 	rec.Usage = decisionlog.Usage{In: out.usage.In, Cached: out.usage.Cached, Out: out.usage.Out, Known: out.usage.Known}
 	rec.Fee, rec.FeeKnown, rec.PriceDate = out.fee.Money, out.fee.Known, out.fee.Since
 	switch {
-	case out.err != nil && q.left():
+	case out.err != nil && q.clientGone():
 		rec.Error = "the client left"
 	case out.err != nil:
 		rec.Error = out.err.Error()
@@ -341,7 +344,8 @@ func (q *routed) keep(pair int, e *expert.Expert, out *outcome) {
 	}
 }
 
-// setHeaders sets the headers of an answer; pair is -1 if none answered, and before is how many failed before it.
+// setHeaders sets the headers of the response. pair is -1 if none answered, and before is the number of failed pairs before
+// it.
 func (q *routed) setHeaders(pair, before int) {
 	const digits = 12 // of the digest
 	h, p := q.w.Header(), q.result.Policy

@@ -16,53 +16,53 @@ import (
 
 // Settings of the gateway. Without experts there is none.
 type Settings struct {
-	// Experts are the services behind the experts of the policies, by the policies' names of them. Others than those can be
-	// asked for by name.
+	// Experts are the services behind the experts of the policies, by the names that the policies use. Further experts can
+	// be called by name.
 	Experts map[string]expert.Settings `yaml:"experts"`
-	// Advice is what can be shown to an expert, by the policies' names of it. The first advice of a policy, none, needs no
-	// entry.
+	// Advice is what can be shown to an expert, by the names that the policies use. The first advice of a policy, none, needs
+	// no entry.
 	Advice   map[string]advice.Settings `yaml:"advice"`
 	Fallback Fallback                   `yaml:"fallback"`
 	Breaker  expert.BreakerSettings     `yaml:"breaker"`
-	// PassHeaders are headers of callers that are sent on to experts, besides traceparent, tracestate and x-request-id.
+	// PassHeaders are headers of callers that are forwarded to experts, besides traceparent, tracestate and x-request-id.
 	PassHeaders []string `yaml:"pass_headers"`
-	// WithoutText says what answers a conversation that has nothing the policy could see, such as pictures alone for a policy of
-	// texts: decision.BestFixed, the name of a pair, expert/advice, or withoutTextRefuse.
+	// WithoutText says which pair answers a conversation without any input for the policy, such as images alone for a policy
+	// of texts: decision.BestFixed, the name of a pair (expert/advice), or withoutTextRefuse.
 	WithoutText string `yaml:"without_text"`
 }
 
-// withoutTextRefuse answers 400 to conversations that have nothing the policy could see.
+// withoutTextRefuse answers 400 to conversations without any input for the policy.
 const withoutTextRefuse = "refuse"
 
-// unseen is what the decider is asked to take for such conversations.
-func (s *Settings) unseen() string {
+// fixedPair is the pair for such conversations, as [decision.Request] takes it; "" refuses them.
+func (s *Settings) fixedPair() string {
 	if s.WithoutText == withoutTextRefuse {
 		return ""
 	}
 	return s.WithoutText
 }
 
-// Fallback limits what is tried for one request.
+// Fallback limits the calls for one request.
 type Fallback struct {
 	Tries    int           `yaml:"tries"`    // most calls of experts
 	Deadline time.Duration `yaml:"deadline"` // for all of them together, until the first content of the answer
 }
 
-// DefaultSettings have no experts, and try three calls within ten minutes.
+// DefaultSettings have no experts, and allow three calls within ten minutes.
 func DefaultSettings() Settings {
 	return Settings{Fallback: Fallback{Tries: 3, Deadline: 10 * time.Minute}, Breaker: expert.DefaultBreaker(), WithoutText: decision.BestFixed}
 }
 
-// Enabled reports whether there is a gateway: it has an expert.
+// Enabled reports whether there is a gateway, which needs at least one expert.
 func (s *Settings) Enabled() bool { return len(s.Experts) > 0 }
 
 // Limits of settings.
 const (
-	mostTries    = 100
-	mostDeadline = 24 * time.Hour
+	maxTries    = 100
+	maxDeadline = 24 * time.Hour
 )
 
-// policyModel is the name of the model that asks for the default policy; after it and a slash comes the name of another.
+// policyModel is the model name of the default policy. Other policies are policyModel/NAME.
 const policyModel = "pipe"
 
 // Validate reports every problem. It opens no file.
@@ -78,12 +78,12 @@ func (s *Settings) Validate() error {
 		p.Check(isName(name), "advice: %q cannot be the name of advice", name)
 		p.Add(config.Under("advice."+name, a.Validate()))
 	}
-	p.Check(s.Fallback.Tries >= 1 && s.Fallback.Tries <= mostTries, "fallback.tries: is %d, not 1 to %d", s.Fallback.Tries, mostTries)
-	p.Check(s.Fallback.Deadline >= time.Millisecond && s.Fallback.Deadline <= mostDeadline, "fallback.deadline: is %v, not 1ms to %v", s.Fallback.Deadline, mostDeadline)
+	p.Check(s.Fallback.Tries >= 1 && s.Fallback.Tries <= maxTries, "fallback.tries: is %d, not 1 to %d", s.Fallback.Tries, maxTries)
+	p.Check(s.Fallback.Deadline >= time.Millisecond && s.Fallback.Deadline <= maxDeadline, "fallback.deadline: is %v, not 1ms to %v", s.Fallback.Deadline, maxDeadline)
 	p.Add(config.Under("breaker", s.Breaker.Validate()))
 	for _, h := range s.PassHeaders {
 		name := textproto.CanonicalMIMEHeaderKey(h)
-		p.Check(h != "" && !slices.Contains(keptHeaders, name) && !strings.HasPrefix(name, "Proxy-"),
+		p.Check(h != "" && !slices.Contains(neverForwarded, name) && !strings.HasPrefix(name, "Proxy-"),
 			"pass_headers: %q belongs to the connection, the body or the caller's account here, and is not passed on", h)
 	}
 	known := s.WithoutText == decision.BestFixed || s.WithoutText == withoutTextRefuse || strings.Contains(s.WithoutText, "/")
@@ -91,19 +91,19 @@ func (s *Settings) Validate() error {
 	return p.Err()
 }
 
-// keptHeaders are never sent on: they belong to the caller's connection, body or account.
-var keptHeaders = []string{
+// neverForwarded are headers that belong to the caller's connection, body or account.
+var neverForwarded = []string{
 	"Authorization", "Cookie", "X-Api-Key", "Api-Key", "Host", "Connection", "Keep-Alive", "Te", "Trailer", "Transfer-Encoding", "Upgrade",
 	"Content-Length", "Content-Type", "Content-Encoding", "Accept-Encoding", "Accept", "Expect",
 }
 
-// tracing are the headers that are sent on without being configured.
-var tracing = []string{"Traceparent", "Tracestate", "X-Request-Id"}
+// alwaysForwarded are headers that need no configuration.
+var alwaysForwarded = []string{"Traceparent", "Tracestate", "X-Request-Id"}
 
-// sentOn returns the headers of a request that experts get.
-func (s *Settings) sentOn(h http.Header) http.Header {
+// forwardedHeaders returns the headers of a request that are forwarded to experts.
+func (s *Settings) forwardedHeaders(h http.Header) http.Header {
 	out := make(http.Header)
-	for _, name := range slices.Concat(tracing, s.PassHeaders) {
+	for _, name := range slices.Concat(alwaysForwarded, s.PassHeaders) {
 		name = textproto.CanonicalMIMEHeaderKey(name)
 		if v := h[name]; len(v) > 0 {
 			out[name] = v
@@ -112,7 +112,7 @@ func (s *Settings) sentOn(h http.Header) http.Header {
 	return out
 }
 
-// isName reports whether a name can be a value of a header.
+// isName reports whether a name can be the value of a header.
 func isName(name string) bool {
 	return name != "" && !strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == 0x7f })
 }

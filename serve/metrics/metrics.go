@@ -24,7 +24,7 @@ func New(r *prometheus.Registry) *Metrics {
 	}
 }
 
-// seconds are the upper bounds of histograms of times: from a decision on features to an answer of a slow expert.
+// seconds are the buckets of histograms of times, from a decision on features to the answer of a slow expert.
 var seconds = []float64{
 	0.00005, 0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120,
 }
@@ -50,7 +50,7 @@ func histogram(r *prometheus.Registry, name, help string, buckets []float64, lab
 	return register(r, prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets}, labels))
 }
 
-// sum registers the sum and the number of values that may be negative, which a counter refuses.
+// sum registers a sum and a count of values that may be negative, which a counter does not allow.
 func sum(r *prometheus.Registry, name, help string, labels ...string) *prometheus.SummaryVec {
 	return register(r, prometheus.NewSummaryVec(prometheus.SummaryOpts{Name: name, Help: help}, labels))
 }

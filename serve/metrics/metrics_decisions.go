@@ -6,7 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// decisions counts what policies decide and what they expect of it.
+// decisions has the metrics of decisions and their expected costs.
 type decisions struct {
 	pairs     *prometheus.CounterVec
 	expected  *prometheus.SummaryVec
@@ -29,8 +29,8 @@ func newDecisions(r *prometheus.Registry) decisions {
 	}
 }
 
-// Decision counts a decided row. The costs are what the policy expects of the chosen pair and of the best fixed pair, in the unit
-// of the task loss; NaN where it states none, or the best fixed pair is not available.
+// Decision counts the decision on a row. The costs are those that the policy expects of the chosen pair and of the best
+// fixed pair, in the unit of the task loss; NaN if they are not known, or the best fixed pair is not available.
 func (m *Metrics) Decision(policy, expert, advice string, expectedCost, bestFixedCost float64) {
 	if m == nil {
 		return
@@ -47,7 +47,7 @@ func (m *Metrics) Decision(policy, expert, advice string, expectedCost, bestFixe
 	}
 }
 
-// Explored counts a decision for which exploration chose another pair than the policy would have.
+// Explored counts a decision for which exploration drew another pair than the policy's choice.
 func (m *Metrics) Explored(policy string) {
 	if m == nil {
 		return
@@ -55,7 +55,7 @@ func (m *Metrics) Explored(policy string) {
 	m.explored.WithLabelValues(policy).Inc()
 }
 
-// Shadow counts a decision of a shadow policy on a row that the policy decided.
+// Shadow counts a decision of a shadow policy. agrees is whether it chose the same pair as the policy.
 func (m *Metrics) Shadow(policy, shadow string, agrees bool) {
 	if m == nil {
 		return
@@ -63,7 +63,7 @@ func (m *Metrics) Shadow(policy, shadow string, agrees bool) {
 	m.shadows.WithLabelValues(policy, shadow, word(agrees)).Inc()
 }
 
-// Reload counts a policy file that was read: it is served now, or it was refused.
+// Reload counts a policy file that was read. ok is whether it is served now.
 func (m *Metrics) Reload(policy string, ok bool) {
 	if m == nil {
 		return
@@ -71,7 +71,7 @@ func (m *Metrics) Reload(policy string, ok bool) {
 	m.reloads.WithLabelValues(policy, word(ok)).Inc()
 }
 
-// word is a truth value as a label.
+// word is a bool as a label.
 func word(yes bool) string {
 	if yes {
 		return "true"
@@ -82,5 +82,5 @@ func word(yes bool) string {
 // isFinite reports whether a value can be summed.
 func isFinite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
 
-// isAmount reports whether a counter takes a value.
+// isAmount reports whether a value can be added to a counter.
 func isAmount(v float64) bool { return isFinite(v) && v > 0 }

@@ -4,7 +4,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// experts counts what happens between the gateway and its experts.
+// experts has the metrics of the gateway's calls of experts.
 type experts struct {
 	fallbacks *prometheus.CounterVec
 	breakers  *prometheus.GaugeVec
@@ -21,13 +21,6 @@ func newExperts(r *prometheus.Registry) experts {
 	}
 }
 
-// The states of a circuit breaker.
-const (
-	BreakerClosed   = 0 // calls go through
-	BreakerHalfOpen = 1 // one call tries whether the expert is back
-	BreakerOpen     = 2 // no call goes through
-)
-
 // Fallback counts a call of an expert after which the next best pair was tried. The reason is one of a short list, such as
 // timeout or status 500, never a text of the service.
 func (m *Metrics) Fallback(expert, reason string) {
@@ -37,7 +30,7 @@ func (m *Metrics) Fallback(expert, reason string) {
 	m.fallbacks.WithLabelValues(expert, reason).Inc()
 }
 
-// Breaker sets the state of an expert's circuit breaker.
+// Breaker sets the state of an expert's circuit breaker: 0 closed, 1 half open, 2 open.
 func (m *Metrics) Breaker(expert string, state int) {
 	if m == nil {
 		return
@@ -45,7 +38,7 @@ func (m *Metrics) Breaker(expert string, state int) {
 	m.breakers.WithLabelValues(expert).Set(float64(state))
 }
 
-// NoBreaker takes away the state of an expert's circuit breaker: the expert is gone.
+// NoBreaker deletes the state of the circuit breaker of an expert that was removed.
 func (m *Metrics) NoBreaker(expert string) {
 	if m == nil {
 		return
@@ -61,7 +54,7 @@ func (m *Metrics) Fee(expert string, money float64) {
 	m.fees.WithLabelValues(expert).Add(money)
 }
 
-// OtherModel counts an answer that came from another model than the one that is configured for the expert.
+// OtherModel counts an answer of another model than the configured one.
 func (m *Metrics) OtherModel(expert string) {
 	if m == nil {
 		return

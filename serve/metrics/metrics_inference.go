@@ -6,8 +6,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// inference has the names that Triton gives its metrics, so that its dashboards and autoscalers work. Times are whole
-// microseconds, summed.
+// inference has metrics with the names of Triton's, so that dashboards and autoscalers for Triton work. Times are sums of
+// whole microseconds.
 type inference struct {
 	success, failure       *prometheus.CounterVec
 	rows, runs             *prometheus.CounterVec
@@ -30,7 +30,7 @@ func newInference(r *prometheus.Registry) inference {
 	}
 }
 
-// Infer counts an inference request for a loaded model. Rows, run and times count only if it succeeded, as Triton does.
+// Infer counts an inference request for a loaded model. As in Triton, rows, runs and times count only if it succeeded.
 func (m *Metrics) Infer(model, version string, ok bool, rows int, queue, compute time.Duration) {
 	if m == nil {
 		return
@@ -49,5 +49,5 @@ func (m *Metrics) Infer(model, version string, ok bool, rows int, queue, compute
 	m.outUS.WithLabelValues(model, version).Add(0)
 }
 
-// micros are whole microseconds; a clock that jumped back counts as none.
+// micros returns a duration in whole microseconds, 0 for a negative one.
 func micros(d time.Duration) float64 { return float64(max(d.Microseconds(), 0)) }

@@ -6,17 +6,17 @@ import (
 	"pipe/pipeline/decisionlog"
 )
 
-// logCollector reads the figures of the decision log when metrics are asked for.
+// logCollector reads the statistics of the decision log when metrics are scraped.
 type logCollector struct{ stats func() decisionlog.Stats }
 
-// logFigure is one figure of the decision log.
+// logFigure is one metric of the decision log.
 type logFigure struct {
 	about *prometheus.Desc
 	kind  prometheus.ValueType
 	value func(s *decisionlog.Stats) float64
 }
 
-// logFigures are all of them.
+// logFigures are all metrics of the decision log.
 var logFigures = []logFigure{
 	logCounter("pipe_log_records_total", "Decisions that were written to the log.", func(s *decisionlog.Stats) float64 { return float64(s.Records) }),
 	logCounter("pipe_log_outcomes_total", "Outcomes that were written to the log.", func(s *decisionlog.Stats) float64 { return float64(s.Outcomes) }),
@@ -42,7 +42,7 @@ func logGauge(name, help string, value func(*decisionlog.Stats) float64) logFigu
 	return logFigure{prometheus.NewDesc(name, help, nil, nil), prometheus.GaugeValue, value}
 }
 
-// WatchLog adds the figures of a decision log to the registry.
+// WatchLog registers the metrics of a decision log.
 func (m *Metrics) WatchLog(r *prometheus.Registry, stats func() decisionlog.Stats) {
 	if m == nil {
 		return
@@ -50,14 +50,14 @@ func (m *Metrics) WatchLog(r *prometheus.Registry, stats func() decisionlog.Stat
 	r.MustRegister(&logCollector{stats})
 }
 
-// Describe is of prometheus.Collector.
+// Describe implements prometheus.Collector.
 func (c *logCollector) Describe(to chan<- *prometheus.Desc) {
 	for _, f := range logFigures {
 		to <- f.about
 	}
 }
 
-// Collect is of prometheus.Collector.
+// Collect implements prometheus.Collector.
 func (c *logCollector) Collect(to chan<- prometheus.Metric) {
 	s := c.stats()
 	for _, f := range logFigures {

@@ -4,7 +4,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// outcomes sums what became of decisions.
+// outcomes has the metrics of outcomes.
 type outcomes struct {
 	losses *prometheus.SummaryVec
 }

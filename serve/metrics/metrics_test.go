@@ -24,7 +24,7 @@ func every(m *Metrics) {
 	m.Shadow("p", "q", true)
 	m.Reload("p", false)
 	m.Fallback("large", "timeout")
-	m.Breaker("large", BreakerOpen)
+	m.Breaker("large", 2)
 	m.Fee("large", 0.125)
 	m.Outcome("p", -1)
 	m.Infer("p", "1", true, 7, time.Millisecond, 2*time.Millisecond)

@@ -7,7 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// traffic counts requests and how long their stages take.
+// traffic has the metrics of requests, their stages and queues.
 type traffic struct {
 	requests  *prometheus.CounterVec
 	durations *prometheus.HistogramVec
@@ -24,7 +24,7 @@ func newTraffic(r *prometheus.Registry) traffic {
 	return traffic{
 		requests:  counter(r, "pipe_requests_total", "Requests that were answered, by route and status code.", "route", "code"),
 		durations: histogram(r, "pipe_request_seconds", "Time from the head of a request to the end of its answer.", seconds, "route"),
-		stages:    histogram(r, "pipe_stage_seconds", "Time of a stage of a decision: decode, encode, decide, advise, expert, log.", seconds, "policy", "stage"),
+		stages:    histogram(r, "pipe_stage_seconds", "Time of a stage of a decision: decode, encode, decide, advise, expert.", seconds, "policy", "stage"),
 		queues:    gauge(r, "pipe_queue_length", "What waits at a stage now.", "stage"),
 		batches:   histogram(r, "pipe_batch_rows", "Rows that one run of a model computed together.", prometheus.ExponentialBuckets(1, 2, 11), "stage"),
 		refused:   counter(r, "pipe_refused_total", "Requests that were refused before they were read: key, rate, tokens, money, queue, host, origin.", "reason"),
@@ -46,7 +46,7 @@ func (m *Metrics) Request(route string, code int, d time.Duration) {
 	m.durations.WithLabelValues(route).Observe(d.Seconds())
 }
 
-// Stage counts the time that a stage of a decision took: decode, encode, decide, advise, expert or log.
+// Stage adds the time of a stage of a decision: decode, encode, decide, advise or expert.
 func (m *Metrics) Stage(policy, stage string, d time.Duration) {
 	if m == nil {
 		return
@@ -62,7 +62,7 @@ func (m *Metrics) Queue(stage string, length int) {
 	m.queues.WithLabelValues(stage).Set(float64(length))
 }
 
-// Batch counts one run of a model over the rows of one or more requests.
+// Batch counts one run of a model on the rows of one or more requests.
 func (m *Metrics) Batch(stage string, rows int) {
 	if m == nil {
 		return
@@ -70,8 +70,8 @@ func (m *Metrics) Batch(stage string, rows int) {
 	m.batches.WithLabelValues(stage).Observe(float64(rows))
 }
 
-// Refused counts a request that was refused before it was read; the reason is one of key, rate, tokens, money, queue,
-// host and origin.
+// Refused counts a request that was refused before it was read. The reason is one of key, rate, tokens, money, queue, host
+// and origin.
 func (m *Metrics) Refused(reason string) {
 	if m == nil {
 		return
@@ -87,7 +87,7 @@ func (m *Metrics) Panic() {
 	m.panics.Inc()
 }
 
-// Charged counts what a request of a key used. Values that are not positive are not counted.
+// Charged counts the usage of a request of a key. Values that are not positive are ignored.
 func (m *Metrics) Charged(caller string, tokens int64, money float64) {
 	if m == nil {
 		return

@@ -9,16 +9,16 @@ import (
 	"pipe/serve/policies"
 )
 
-// Options are what the API serves.
+// Options say what the API serves.
 type Options struct {
 	Policies *policies.Set
-	// Decider writes the decisions to the log and counts them. nil: they are not.
+	// Decider logs and counts the decisions. nil: they are neither logged nor counted.
 	Decider  *decision.Decider
 	Metrics  *metrics.Metrics // or nil
 	Settings Settings
 	// Version of the server, for its metadata.
 	Version string
-	// Ready reports whether the server takes requests. nil: always.
+	// Ready reports whether the server accepts requests. nil: always.
 	Ready func() bool
 }
 
@@ -35,7 +35,7 @@ type API struct {
 	bodies   sync.Pool // of *[]byte
 }
 
-// New checks the options. The set of policies stays the caller's.
+// New makes an API. The caller closes the set of policies.
 func New(o Options) (*API, error) {
 	if o.Policies == nil {
 		return nil, errors.New("oip: no policies")

@@ -26,7 +26,7 @@ var datatypes = []struct {
 	{"BYTES", onnx.String, inferencepb.DataType_TYPE_STRING},
 }
 
-// datatypeOf is the name of an element type in the protocol, empty for one that it does not have.
+// datatypeOf returns the name of an element type in the protocol; empty if the protocol does not have it.
 func datatypeOf(t onnx.DType) string {
 	for i := range datatypes {
 		if datatypes[i].dtype == t {
@@ -36,7 +36,7 @@ func datatypeOf(t onnx.DType) string {
 	return ""
 }
 
-// dtypeOf is the element type of a name; false for a name that the protocol does not have.
+// dtypeOf returns the element type with a name; false if the protocol does not have it.
 func dtypeOf(name string) (onnx.DType, bool) {
 	for i := range datatypes {
 		if datatypes[i].name == name {
@@ -46,7 +46,7 @@ func dtypeOf(name string) (onnx.DType, bool) {
 	return onnx.Undefined, false
 }
 
-// tritonType is Triton's number of an element type.
+// tritonType returns Triton's constant for an element type.
 func tritonType(t onnx.DType) inferencepb.DataType {
 	for i := range datatypes {
 		if datatypes[i].dtype == t {

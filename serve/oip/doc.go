@@ -1,4 +1,4 @@
-// Package oip serves policies by the Open Inference Protocol, version 2, over REST and gRPC: whatever a policy file takes
-// and gives are tensors by name, also the prices and masks of an any-price policy. Clients of Triton, KServe and MLServer
-// talk to it. The binary tensors of Triton's REST calls are part of it.
+// Package oip serves policies by the Open Inference Protocol, version 2, over REST and gRPC. The inputs and outputs of a
+// policy file are tensors by name, including the prices and masks of an any-price policy. Use it for clients of Triton,
+// KServe and MLServer, which may use the binary tensors of Triton. docs/oip.md lists what is served.
 package oip

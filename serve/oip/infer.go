@@ -14,14 +14,14 @@ import (
 	"pipe/serve/policies"
 )
 
-// answer is what a policy answered.
+// answer is the response to an inference request.
 type answer struct {
 	model, version, id string
-	decisions          string // ids in the decision log, one for each row, with commas between them; empty: none
+	decisions          string // ids in the decision log, one per row, separated by commas; empty: none
 	outputs            []result
 }
 
-// decisionsParameter is the parameter of an answer with the ids of its decisions, which outcomes are reported for.
+// decisionsParameter is the response parameter with the ids of the decisions, for the reports of outcomes.
 const decisionsParameter = "decision_ids"
 
 // result is one output.
@@ -31,7 +31,7 @@ type result struct {
 	tensor *onnx.Tensor
 }
 
-// infer runs the policy of a request. The tensors of the request must not change until it returns; m is their memory.
+// infer runs the policy of a request. The tensors of the request must not change until it returns. m is memory for them.
 func (a *API) infer(ctx context.Context, r *request, m *memory, start time.Time) (*answer, error) {
 	p, err := a.acquire(r.model, r.version)
 	if err != nil {
@@ -45,7 +45,7 @@ func (a *API) infer(ctx context.Context, r *request, m *memory, start time.Time)
 	return out, err
 }
 
-// run reads the tensors of a request and gives them to the policy.
+// run reads the tensors of a request and runs the policy on them.
 func (a *API) run(ctx context.Context, p *policies.Policy, r *request, m *memory, t *times, rows *int) (*answer, error) {
 	g := p.Graph()
 	inputs, err := a.bind(g, r, m)
@@ -91,7 +91,7 @@ func (a *API) run(ctx context.Context, p *policies.Policy, r *request, m *memory
 	return out, nil
 }
 
-// outputNames are the outputs that a request asks for, in its order, or all in the order of the file.
+// outputNames returns the outputs that a request names, in its order, or else all in the order of the file.
 func outputNames(g *policies.Graph, r *request) ([]string, error) {
 	if len(r.outputs) == 0 {
 		r.outputs = nil
@@ -118,7 +118,7 @@ func namesOf(list []onnx.IO) []string {
 	return names
 }
 
-// bind compares the tensors of a request with the inputs of the policy, and reads their elements.
+// bind checks the tensors of a request against the inputs of the policy, and reads their elements.
 func (a *API) bind(g *policies.Graph, r *request, m *memory) (map[string]*onnx.Tensor, error) {
 	declared := g.Inputs()
 	inputs := make(map[string]*onnx.Tensor, len(r.inputs))
@@ -140,7 +140,7 @@ func (a *API) bind(g *policies.Graph, r *request, m *memory) (map[string]*onnx.T
 	return inputs, nil
 }
 
-// bindOne reads the elements of a tensor once its datatype and shape fit the declared input.
+// bindOne checks the datatype and shape of a tensor against the declared input, and reads its elements.
 func (a *API) bindOne(want *onnx.IO, in *tensor, m *memory) (*onnx.Tensor, error) {
 	dtype, known := dtypeOf(in.datatype)
 	if !known {
@@ -157,7 +157,7 @@ func (a *API) bindOne(want *onnx.IO, in *tensor, m *memory) (*onnx.Tensor, error
 	return t, in.elements.read(t, n, m)
 }
 
-// elementsOf is the number of elements of a shape that fits the declared one.
+// elementsOf checks a shape against the declared one, and returns its number of elements.
 func (a *API) elementsOf(want onnx.Shape, shape []int64) (int, error) {
 	if len(shape) != len(want) {
 		return 0, fmt.Errorf("shape is %v, the model takes %v", shape, sizes(want))
@@ -182,7 +182,7 @@ func (a *API) elementsOf(want onnx.Shape, shape []int64) (int, error) {
 	return int(n), nil
 }
 
-// runProblem gives an error of the policy its status.
+// runProblem adds the status to an error of the policy.
 func runProblem(err error) error {
 	var tensor *policies.TensorError
 	var row *decide.RowError
@@ -194,9 +194,9 @@ func runProblem(err error) error {
 	case errors.As(err, &overload):
 		k = busy
 	case errors.Is(err, context.DeadlineExceeded):
-		k = late
+		k = deadline
 	case errors.Is(err, context.Canceled):
-		k = gone
+		k = canceled
 	case errors.Is(err, policies.ErrClosed), errors.Is(err, decision.ErrNotLogged):
 		k = unavailable
 	}

@@ -11,7 +11,7 @@ import (
 	"pipe/serve/policies"
 )
 
-// logID is an id of a request that the log takes, empty for one that it does not take: it then gets a new one.
+// logID returns the id of a request if the log accepts it, and "" otherwise: the decision then gets a new id.
 func logID(id string) string {
 	if len(id) > 128 || strings.ContainsFunc(id, func(c rune) bool { return c == utf8.RuneError || !unicode.IsPrint(c) }) {
 		return ""
@@ -19,7 +19,7 @@ func logID(id string) string {
 	return id
 }
 
-// readyToRecord refuses a request that could not be logged, where the log must have every decision.
+// readyToRecord refuses requests while the log cannot be written, if every decision must be logged.
 func (a *API) readyToRecord() error {
 	if a.decider == nil {
 		return nil
@@ -30,7 +30,7 @@ func (a *API) readyToRecord() error {
 	return nil
 }
 
-// record gives decisions to the decider, which logs and counts them. It returns the ids of the decisions in the log.
+// record logs and counts decisions. It returns their ids in the log.
 func (a *API) record(ctx context.Context, p *policies.Policy, r *request, decided *policies.Answer, t *times) ([]string, error) {
 	if a.decider == nil {
 		return nil, nil

@@ -8,21 +8,21 @@ import (
 	"pipe/serve/policies"
 )
 
-// The one numbered version of a model: the policy that is served under its name. Clients of Triton that count versions name
-// it; answers have the digest of the policy.
+// currentVersion is the only numbered version of a model, for clients of Triton that use version numbers. It is the policy
+// that is served now. Responses have the digest of the policy as version.
 const currentVersion = "1"
 
-// platform is what ONNX models have in the metadata of other servers.
+// The values for ONNX models in the metadata of Triton.
 const (
 	platform = "onnxruntime_onnx"
 	backend  = "onnxruntime"
 )
 
-// extensions of the protocol that are served.
+// extensions are the supported extensions of the protocol.
 var extensions = []string{"binary_tensor_data", "model_configuration", "model_repository", "statistics"}
 
-// acquire leases the policy of a name and a version: empty, "1", or the digest of the policy or at least its first 8 characters. The caller
-// releases it.
+// acquire leases the policy with a name and a version. The version is empty, "1", or at least the first 8 characters of the
+// digest. The caller releases the policy.
 func (a *API) acquire(name, version string) (*policies.Policy, error) {
 	if name == "" {
 		return nil, problemf(unknown, "no model is named; known are %s", strings.Join(a.policies.Names(), ", "))
@@ -41,7 +41,7 @@ func (a *API) acquire(name, version string) (*policies.Policy, error) {
 	return p, nil
 }
 
-// sizes are the sizes of a shape; an open one is -1.
+// sizes returns the sizes of a shape, -1 for an open one.
 func sizes(shape onnx.Shape) []int64 {
 	out := make([]int64, len(shape))
 	for i, d := range shape {
@@ -53,7 +53,7 @@ func sizes(shape onnx.Shape) []int64 {
 	return out
 }
 
-// batches reports whether the first axis of every input and output is open, so that it counts rows.
+// batches reports whether the first axis of every input and output is open. It is then the number of rows.
 func batches(g *policies.Graph) bool {
 	for _, list := range [][]onnx.IO{g.Inputs(), g.Outputs()} {
 		for _, v := range list {
@@ -65,12 +65,12 @@ func batches(g *policies.Graph) bool {
 	return true
 }
 
-// modelInfo is what a model takes and gives.
+// modelInfo describes a model.
 type modelInfo struct {
 	name            string
 	versions        []string
 	inputs, outputs []tensorInfo
-	batch           int // most rows of a request; 0: the first axis does not count rows
+	batch           int // most rows of a request; 0: the first axis is not the number of rows
 }
 
 // tensorInfo describes an input or output.
@@ -80,7 +80,7 @@ type tensorInfo struct {
 	shape          []int64 // -1: any size
 }
 
-// dims is the shape without the axis of rows, where there is one.
+// dims returns the shape without the axis of rows, if there is one.
 func (t tensorInfo) dims(batch int) []int64 {
 	if batch > 0 {
 		return t.shape[1:]
@@ -88,7 +88,7 @@ func (t tensorInfo) dims(batch int) []int64 {
 	return t.shape
 }
 
-// metadata describes a model.
+// metadata returns the description of a model.
 func (a *API) metadata(name, version string) (*modelInfo, error) {
 	p, err := a.acquire(name, version)
 	if err != nil {
@@ -114,7 +114,7 @@ func infoOf(list []onnx.IO) []tensorInfo {
 	return out
 }
 
-// statistics are the counters of one model, or of all that are served for an empty name.
+// statistics returns the counters of one model, or of all served models for an empty name.
 func (a *API) statistics(name, version string) ([]*modelStats, error) {
 	if name == "" {
 		list := make([]*modelStats, 0)

@@ -7,11 +7,11 @@ import (
 	"google.golang.org/grpc/codes"
 )
 
-// problem is an error of a request, with its kind.
+// problem is an error of a request with its status.
 type problem struct {
 	kind *kind
 	text string
-	err  error // what caused it, or nil
+	err  error // the cause, or nil
 }
 
 func (p *problem) Error() string { return p.text }
@@ -33,8 +33,8 @@ var (
 	badMethod   = &kind{http.StatusMethodNotAllowed, codes.Unimplemented}
 	busy        = &kind{http.StatusTooManyRequests, codes.ResourceExhausted}
 	unavailable = &kind{http.StatusServiceUnavailable, codes.Unavailable}
-	late        = &kind{http.StatusGatewayTimeout, codes.DeadlineExceeded}
-	gone        = &kind{499, codes.Canceled} // the client went away: no status that it could read
+	deadline    = &kind{http.StatusGatewayTimeout, codes.DeadlineExceeded}
+	canceled    = &kind{499, codes.Canceled} // the client has disconnected; the status is for logs
 	internal    = &kind{http.StatusInternalServerError, codes.Internal}
 )
 

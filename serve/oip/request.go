@@ -5,47 +5,47 @@ import (
 	"time"
 )
 
-// request is a request of inference, whichever protocol it came by.
+// request is an inference request, over REST or gRPC.
 type request struct {
 	model   string
-	version string // empty: the one that is served
-	id      string // returned with the answer
-	log     string // id of the request in the decision log; empty: a new one
+	version string // empty: the current one
+	id      string // returned with the response
+	log     string // id of the request for the decision log; empty: a new one
 	inputs  []tensor
-	outputs []output // nil: all, as binary says
-	binary  bool     // REST: outputs that do not say otherwise are binary
+	outputs []output // nil: all, in the form that binary says
+	binary  bool     // REST: the default of output.binary
 	timeout time.Duration
 }
 
-// output is an output that the client asks for.
+// output is an output that the client requests.
 type output struct {
 	name     string
 	binary   bool // REST: as binary data after the JSON
-	implicit bool // binary is not given, and is that of the request
+	implicit bool // binary is not given: the default of the request applies
 }
 
-// refused are the parameters that would change what is answered, with the reason why they are refused. Others are ignored,
-// as the protocol has it.
-var refused = map[string]string{
+// unsupported are parameters that would change the response, with the reason why they are refused. Other unknown parameters
+// are ignored, as the protocol requires.
+var unsupported = map[string]string{
 	"classification":          "outputs are given as they are; the names of the pairs are in the policy file",
 	"shared_memory_region":    "there is no shared memory: send the tensor with the request",
 	"shared_memory_byte_size": "there is no shared memory: send the tensor with the request",
 	"shared_memory_offset":    "there is no shared memory: send the tensor with the request",
 }
 
-// sequence parameters are those of models with a state between requests.
+// sequences are the parameters of models with a state between requests.
 var sequences = map[string]bool{"sequence_id": true, "sequence_start": true, "sequence_end": true}
 
 // parameter is the value of a parameter: a bool, an int64, a uint64, a float64 or a string.
 type parameter any
 
-// refuse returns why a parameter cannot be ignored, or nil. Triton's clients send the values that mean nothing too: no
-// classes, and sequence 0.
-func refuse(where, name string, value parameter) error {
+// checkParameter returns an error for an unsupported parameter. Zero values are allowed, because clients of Triton send them:
+// no classes, and sequence 0.
+func checkParameter(where, name string, value parameter) error {
 	if value == int64(0) || value == uint64(0) || value == "" || value == false {
 		return nil
 	}
-	if reason, ok := refused[name]; ok {
+	if reason, ok := unsupported[name]; ok {
 		return problemf(invalid, "%s: parameter %q is not served: %s", where, name, reason)
 	}
 	if sequences[name] {
@@ -70,10 +70,10 @@ func (r *request) parameter(name string, value parameter) error {
 		}
 		r.timeout = us
 	}
-	return refuse("request", name, value)
+	return checkParameter("request", name, value)
 }
 
-// microseconds reads the time that a request may take; 0 means any.
+// microseconds reads the timeout of a request; 0: none.
 func microseconds(value parameter) (time.Duration, error) {
 	var us int64
 	switch v := value.(type) {

@@ -3,19 +3,20 @@ package oip
 import (
 	"encoding/json"
 	"errors"
-	"math"
 	"net/http"
 	"strconv"
 	"time"
+
+	"pipe/serve/access"
 )
 
-// Register adds the calls of REST to mux, all under /v2. Every answer but that of 200 is {"error": "..."}.
+// Register adds the REST routes to mux, all under /v2. Every response with a status other than 200 is {"error": "..."}.
 func (a *API) Register(mux *http.ServeMux) {
 	route := func(method, pattern string, f http.HandlerFunc) {
 		mux.HandleFunc(method+" "+pattern, f)
 		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Allow", method)
-			writeProblem(w, problemf(badMethod, "%s is asked with %s, not %s", r.URL.Path, method, r.Method))
+			writeProblem(w, problemf(badMethod, "%s takes %s, not %s", r.URL.Path, method, r.Method))
 		})
 	}
 	get := func(pattern string, f func(*http.Request) (any, error)) {
@@ -33,7 +34,7 @@ func (a *API) Register(mux *http.ServeMux) {
 	ofModel("/ready", a.restModelReady)
 	ofModel("/config", a.restConfig)
 	ofModel("/stats", a.restStats)
-	// For other methods than GET it is a model of that name.
+	// For other methods than GET this is the model with the name stats.
 	mux.HandleFunc("GET /v2/models/stats", func(w http.ResponseWriter, r *http.Request) { answerJSON(w, a.restStats, r) })
 	route("POST", "/v2/repository/index", func(w http.ResponseWriter, r *http.Request) { answerJSON(w, a.restIndex, r) })
 	route("POST", "/v2/models/{model}/infer", a.restInfer)
@@ -43,7 +44,7 @@ func (a *API) Register(mux *http.ServeMux) {
 	})
 }
 
-// answerJSON writes what f returns.
+// answerJSON writes the result of f.
 func answerJSON(w http.ResponseWriter, f func(*http.Request) (any, error), r *http.Request) {
 	v, err := f(r)
 	if err != nil {
@@ -65,7 +66,7 @@ func writeJSON(w http.ResponseWriter, status int, v any) {
 	_, _ = w.Write(b) // the client may be gone
 }
 
-// writeProblem writes an error as the protocol has it.
+// writeProblem writes an error response.
 func writeProblem(w http.ResponseWriter, err error) {
 	k := internal
 	var p *problem
@@ -74,17 +75,17 @@ func writeProblem(w http.ResponseWriter, err error) {
 	}
 	var again interface{ RetryAfter() time.Duration }
 	if errors.As(err, &again) {
-		w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(max(1, again.RetryAfter().Seconds())))))
+		access.SetRetryAfter(w.Header(), again.RetryAfter())
 	}
 	writeJSON(w, k.status, map[string]string{"error": err.Error()})
 }
 
-// restLive answers whether the process runs.
+// restLive is the liveness check.
 func (a *API) restLive(w http.ResponseWriter, _ *http.Request) {
 	writeJSON(w, http.StatusOK, map[string]bool{"live": true})
 }
 
-// restReady answers whether requests are taken.
+// restReady is the readiness check.
 func (a *API) restReady(w http.ResponseWriter, _ *http.Request) {
 	status, ready := http.StatusOK, a.ready()
 	if !ready {
@@ -93,7 +94,7 @@ func (a *API) restReady(w http.ResponseWriter, _ *http.Request) {
 	writeJSON(w, status, map[string]bool{"ready": ready})
 }
 
-// restServer answers what the server is.
+// restServer returns the metadata of the server.
 func (a *API) restServer(*http.Request) (any, error) {
 	return struct {
 		Name       string   `json:"name"`
@@ -109,7 +110,7 @@ type restTensor struct {
 	Shape    []int64 `json:"shape"`
 }
 
-// restModel answers what a model takes and gives.
+// restModel returns the metadata of a model.
 func (a *API) restModel(r *http.Request) (any, error) {
 	about, err := a.metadata(r.PathValue("model"), r.PathValue("version"))
 	if err != nil {
@@ -131,7 +132,7 @@ func (a *API) restModel(r *http.Request) (any, error) {
 	}{about.name, about.versions, platform, tensors(about.inputs), tensors(about.outputs)}, nil
 }
 
-// restModelReady answers whether a model can be asked.
+// restModelReady is the readiness check of a model.
 func (a *API) restModelReady(r *http.Request) (any, error) {
 	p, err := a.acquire(r.PathValue("model"), r.PathValue("version"))
 	if err != nil {

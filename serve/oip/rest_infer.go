@@ -16,10 +16,10 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// headerLength is the header with the length of the JSON where binary data follows it.
+// headerLength is the header with the length of the JSON, if binary data follow it.
 const headerLength = "Inference-Header-Content-Length"
 
-// restInfer answers a request of inference.
+// restInfer answers an inference request.
 func (a *API) restInfer(w http.ResponseWriter, r *http.Request) {
 	start := time.Now()
 	buffer := a.bodies.Get().(*[]byte)
@@ -34,10 +34,10 @@ func (a *API) restInfer(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// restAnswer reads a request and runs it. After it buffer is free again.
+// restAnswer reads a request and runs it. The buffer may be reused after it.
 func (a *API) restAnswer(w http.ResponseWriter, r *http.Request, buffer *[]byte, start time.Time) (*answer, error) {
 	body, err := a.readBody(w, r, *buffer)
-	if cap(body) <= keptMemory {
+	if cap(body) <= maxPooled {
 		*buffer = body[:0]
 	}
 	if err != nil {
@@ -61,11 +61,11 @@ func (a *API) restAnswer(w http.ResponseWriter, r *http.Request, buffer *[]byte,
 	return a.infer(r.Context(), q, m, start)
 }
 
-// readBody reads the body of a request into buffer, or into a larger one, and decompresses it.
+// readBody reads and decompresses the body of a request into buffer, or into a larger one.
 func (a *API) readBody(w http.ResponseWriter, r *http.Request, buffer []byte) ([]byte, error) {
 	most := a.settings.MaxBody
 	if r.ContentLength > most {
-		w.Header().Set("Connection", "close") // the rest of the body is not read
+		w.Header().Set("Connection", "close") // the body is not read
 		return buffer, problemf(tooLarge, "the request has %d bytes, more than %d", r.ContentLength, most)
 	}
 	if n := int(r.ContentLength); n+1 > cap(buffer) {
@@ -103,7 +103,7 @@ func (a *API) readBody(w http.ResponseWriter, r *http.Request, buffer []byte) ([
 	return body, nil
 }
 
-// bodyProblem is why a body could not be read.
+// bodyProblem describes why a body could not be read.
 func bodyProblem(err error, how string) error {
 	var large *http.MaxBytesError
 	switch {
@@ -115,13 +115,13 @@ func bodyProblem(err error, how string) error {
 	return problemf(invalid, "read the body: %v", err)
 }
 
-// writeAnswer writes what a policy answered. buffer is memory for it.
+// writeAnswer writes a response. buffer is memory for it.
 func writeAnswer(w http.ResponseWriter, r *http.Request, out *answer, buffer *[]byte) error {
 	body, length, err := appendAnswer((*buffer)[:0], out)
 	if err != nil {
 		return problemf(invalid, "%v", err)
 	}
-	if cap(body) <= keptMemory {
+	if cap(body) <= maxPooled {
 		*buffer = body[:0]
 	}
 	h := w.Header()
@@ -141,14 +141,14 @@ func writeAnswer(w http.ResponseWriter, r *http.Request, out *answer, buffer *[]
 	return nil
 }
 
-// Values of headers, which are shared by all answers.
+// Values of headers, shared by all responses.
 var (
 	typeJSON     = []string{"application/json"}
 	typeBinary   = []string{"application/octet-stream"}
 	varyEncoding = []string{"Accept-Encoding"}
 )
 
-// appendAnswer appends the JSON of an answer and its binary data. It returns the length of the JSON.
+// appendAnswer appends the JSON of a response and its binary data. It returns the length of the JSON.
 func appendAnswer(dst []byte, out *answer) (body []byte, length int, err error) {
 	dst = append(dst, `{"model_name":`...)
 	if dst, err = jsontext.AppendQuote(dst, out.model); err != nil {
@@ -216,12 +216,12 @@ func appendResult(dst []byte, o *result) ([]byte, error) {
 	return append(dst, '}'), nil
 }
 
-// leastCompressed is the fewest bytes that are compressed: less is not worth the time.
-const leastCompressed = 4096
+// minCompressed is the size from which responses are compressed. For smaller ones it is not worth the time.
+const minCompressed = 4096
 
-// compression is how an answer of that many bytes is compressed: gzip, deflate, or empty for not at all.
+// compression returns how a response of the given size is compressed: gzip, deflate, or "" for not at all.
 func compression(r *http.Request, size int) string {
-	if size < leastCompressed {
+	if size < minCompressed {
 		return ""
 	}
 	best := ""
@@ -252,7 +252,7 @@ var gzips = sync.Pool{New: func() any {
 	return z
 }}
 
-// writeCompressed writes a body. A client that is gone is no error.
+// writeCompressed writes a body. Write errors are ignored, because the client may have disconnected.
 func writeCompressed(w io.Writer, how string, body []byte) {
 	if how == "deflate" {
 		z, err := zlib.NewWriterLevel(w, zlib.BestSpeed)

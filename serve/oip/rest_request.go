@@ -12,16 +12,16 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// The most inputs and outputs of a request. A policy has far fewer.
-const mostTensors = 64
+// maxTensors is the most inputs, or outputs, of a request. A policy has far fewer.
+const maxTensors = 64
 
-// mostRank is the most sizes of a shape.
-const mostRank = 16
+// maxRank is the most axes of a shape.
+const maxRank = 16
 
 var decoders = sync.Pool{New: func() any { return jsontext.NewDecoder(bytes.NewReader(nil)) }}
 
-// readRequest reads the body of a request over REST: JSON of headerLength bytes, and the binary tensors after it.
-// headerLength is -1 if the body is JSON alone. Tensors share the memory of body.
+// readRequest reads the body of a REST request: JSON of headerLength bytes, followed by binary tensors. headerLength is -1
+// if the body is only JSON. Tensors share the memory of body.
 func readRequest(r *request, body []byte, headerLength int) error {
 	header, rest := body, []byte(nil)
 	if headerLength >= 0 {
@@ -41,7 +41,7 @@ func readRequest(r *request, body []byte, headerLength int) error {
 	return readHeader(r, header, rest, nil)
 }
 
-// readHeader reads the JSON of a request, from which lists may have been cut out; nil: none.
+// readHeader reads the JSON of a request. lists are the lists that were cut out of it; nil: none.
 func readHeader(r *request, header, rest []byte, lists []cutList) error {
 	p := restReader{request: r, body: header, rest: rest, cut: lists != nil, lists: lists, json: decoders.Get().(*jsontext.Decoder)}
 	p.json.Reset(bytes.NewBuffer(header))
@@ -64,7 +64,7 @@ func readHeader(r *request, header, rest []byte, lists []cutList) error {
 	return nil
 }
 
-// restProblem gives an error of the JSON its place.
+// restProblem adds the position to a JSON error.
 func restProblem(err error) error {
 	var p *problem
 	if errors.As(err, &p) {
@@ -101,7 +101,7 @@ func (p *restReader) end() error {
 	return nil
 }
 
-// object reads an object, and calls field for each of its names; where is the place for errors.
+// object reads an object, and calls field for each of its names. where is the path for error messages.
 func (p *restReader) object(where string, field func(name string) error) error {
 	if err := p.begin(where, '{', "an object"); err != nil {
 		return err
@@ -119,7 +119,7 @@ func (p *restReader) object(where string, field func(name string) error) error {
 	return err
 }
 
-// list reads a list, and calls entry for each of its at most most entries.
+// list reads a list of at most most entries, and calls entry for each.
 func (p *restReader) list(where string, most int, entry func(i int) error) error {
 	if err := p.begin(where, '[', "a list"); err != nil {
 		return err
@@ -183,9 +183,9 @@ func (p *restReader) field(name string) (err error) {
 		err = p.parameters("parameters", r.parameter)
 	case "inputs":
 		p.hasInputs = true
-		err = p.list("inputs", mostTensors, p.input)
+		err = p.list("inputs", maxTensors, p.input)
 	case "outputs":
-		err = p.list("outputs", mostTensors, p.output)
+		err = p.list("outputs", maxTensors, p.output)
 	default:
 		err = p.json.SkipValue()
 	}
@@ -216,7 +216,7 @@ func (p *restReader) parameters(where string, use func(name string, value parame
 	})
 }
 
-// number is an int64 where it can be one.
+// number returns an int64 if the number is one, and else a float64.
 func number(text string) (parameter, error) {
 	if v, err := strconv.ParseInt(text, 10, 64); err == nil {
 		return v, nil
@@ -247,7 +247,7 @@ func (p *restReader) input(i int) error {
 		case "parameters":
 			err = p.parameters(where+".parameters", func(name string, value parameter) error {
 				if name != "binary_data_size" {
-					return refuse(where, name, value)
+					return checkParameter(where, name, value)
 				}
 				size, ok := value.(int64)
 				if !ok || size < 0 {
@@ -278,7 +278,7 @@ func (p *restReader) input(i int) error {
 	return nil
 }
 
-// binary takes the binary data of an input, if it has some: size is its number of bytes, or -1.
+// binary assigns its binary data to an input, if it has any. size is their number of bytes, or -1.
 func (p *restReader) binary(in *tensor, size int64) error {
 	switch {
 	case size < 0 && in.elements == nil:
@@ -298,7 +298,7 @@ func (p *restReader) binary(in *tensor, size int64) error {
 
 func (p *restReader) shape(where string) ([]int64, error) {
 	shape := make([]int64, 0, 4)
-	err := p.list(where, mostRank, func(int) error {
+	err := p.list(where, maxRank, func(int) error {
 		t, err := p.json.ReadToken()
 		if err != nil {
 			return err
@@ -318,7 +318,7 @@ func (p *restReader) shape(where string) ([]int64, error) {
 	return shape, err
 }
 
-// data is the value of "data", as it lies in the body. null is none.
+// data reads the value of "data", which shares the memory of the body. null counts as absent.
 func (p *restReader) data() (elements, error) {
 	v, err := p.json.ReadValue()
 	if err != nil || v.Kind() == 'n' {
@@ -331,7 +331,7 @@ func (p *restReader) data() (elements, error) {
 	return jsonElements(p.body[end-int64(len(v)) : end]), nil
 }
 
-// output reads an output that is asked for.
+// output reads a requested output.
 func (p *restReader) output(i int) error {
 	where := "outputs[" + strconv.Itoa(i) + "]"
 	var out output
@@ -343,7 +343,7 @@ func (p *restReader) output(i int) error {
 		case "parameters":
 			err = p.parameters(where+".parameters", func(name string, value parameter) error {
 				if name != "binary_data" {
-					return refuse(where, name, value)
+					return checkParameter(where, name, value)
 				}
 				on, ok := value.(bool)
 				if !ok {

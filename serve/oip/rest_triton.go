@@ -2,7 +2,7 @@ package oip
 
 import "net/http"
 
-// restConfig answers the configuration of a model in Triton's form, as far as its clients read it.
+// restConfig returns the configuration of a model in Triton's format, as far as its clients read it.
 func (a *API) restConfig(r *http.Request) (any, error) {
 	about, err := a.metadata(r.PathValue("model"), r.PathValue("version"))
 	if err != nil {
@@ -30,13 +30,13 @@ func (a *API) restConfig(r *http.Request) (any, error) {
 	}{about.name, platform, backend, about.batch, tensors(about.inputs), tensors(about.outputs)}, nil
 }
 
-// restDuration is a number of events and their time together.
+// restDuration is a number of events and their total time.
 type restDuration struct {
 	Count uint64 `json:"count"`
 	NS    uint64 `json:"ns"`
 }
 
-// restStats answers the statistics of one model or of all in Triton's form.
+// restStats returns the statistics of one or all models in Triton's format.
 func (a *API) restStats(r *http.Request) (any, error) {
 	list, err := a.statistics(r.PathValue("model"), r.PathValue("version"))
 	if err != nil {
@@ -70,7 +70,7 @@ func (a *API) restStats(r *http.Request) (any, error) {
 	return map[string]any{"model_stats": models}, nil
 }
 
-// restIndex answers the list of models in Triton's form.
+// restIndex returns the list of models in Triton's format.
 func (a *API) restIndex(*http.Request) (any, error) {
 	type model struct {
 		Name    string `json:"name"`

@@ -16,19 +16,19 @@ import (
 	pb "pipe/serve/oip/inferencepb"
 )
 
-// RegisterGRPC adds the calls of gRPC to a server: those of the protocol, and gRPC's own health.
+// RegisterGRPC adds the service of the protocol and gRPC's health service to a server.
 func (a *API) RegisterGRPC(s *grpc.Server) {
 	pb.RegisterGRPCInferenceServiceServer(s, &rpc{api: a})
 	grpc_health_v1.RegisterHealthServer(s, &rpcHealth{Server: health.NewServer(), api: a})
 }
 
-// rpcHealth answers gRPC's own question of health for the server, which is named "", and for the protocol's service.
+// rpcHealth is gRPC's health service, for the whole server (the service "") and for the service of the protocol.
 type rpcHealth struct {
 	*health.Server
 	api *API
 }
 
-// Check answers SERVING while requests are taken.
+// Check returns SERVING while requests are accepted.
 func (h *rpcHealth) Check(_ context.Context, r *grpc_health_v1.HealthCheckRequest) (*grpc_health_v1.HealthCheckResponse, error) {
 	if r.Service != "" && r.Service != pb.GRPCInferenceService_ServiceDesc.ServiceName {
 		return nil, rpcError(problemf(unknown, "unknown service %q", r.Service))
@@ -40,10 +40,10 @@ func (h *rpcHealth) Check(_ context.Context, r *grpc_health_v1.HealthCheckReques
 	return &grpc_health_v1.HealthCheckResponse{Status: state}, nil
 }
 
-// watchEvery is how often readiness is looked at for clients that watch it.
+// watchEvery is how often readiness is checked for clients that watch it.
 const watchEvery = time.Second
 
-// Watch sends the state, and then every change of it.
+// Watch sends the state, and every change of it.
 func (h *rpcHealth) Watch(r *grpc_health_v1.HealthCheckRequest, stream grpc.ServerStreamingServer[grpc_health_v1.HealthCheckResponse]) error {
 	last := grpc_health_v1.HealthCheckResponse_UNKNOWN
 	tick := time.NewTicker(watchEvery)
@@ -67,13 +67,13 @@ func (h *rpcHealth) Watch(r *grpc_health_v1.HealthCheckRequest, stream grpc.Serv
 	}
 }
 
-// rpc answers the calls of the protocol.
+// rpc is the gRPC service of the protocol.
 type rpc struct {
 	pb.UnimplementedGRPCInferenceServiceServer
 	api *API
 }
 
-// rpcError gives an error its status.
+// rpcError converts an error to a gRPC status.
 func rpcError(err error) error {
 	k := internal
 	var p *problem
@@ -83,17 +83,17 @@ func rpcError(err error) error {
 	return status.Error(k.code, strings.ToValidUTF8(err.Error(), "?"))
 }
 
-// ServerLive answers whether the process runs.
+// ServerLive is the liveness check.
 func (s *rpc) ServerLive(context.Context, *pb.ServerLiveRequest) (*pb.ServerLiveResponse, error) {
 	return &pb.ServerLiveResponse{Live: true}, nil
 }
 
-// ServerReady answers whether requests are taken.
+// ServerReady is the readiness check.
 func (s *rpc) ServerReady(context.Context, *pb.ServerReadyRequest) (*pb.ServerReadyResponse, error) {
 	return &pb.ServerReadyResponse{Ready: s.api.ready()}, nil
 }
 
-// ModelReady answers whether a model can be asked.
+// ModelReady is the readiness check of a model.
 func (s *rpc) ModelReady(_ context.Context, r *pb.ModelReadyRequest) (*pb.ModelReadyResponse, error) {
 	p, err := s.api.acquire(r.GetName(), r.GetVersion())
 	if err != nil {
@@ -103,12 +103,12 @@ func (s *rpc) ModelReady(_ context.Context, r *pb.ModelReadyRequest) (*pb.ModelR
 	return &pb.ModelReadyResponse{Ready: s.api.ready()}, nil
 }
 
-// ServerMetadata answers what the server is.
+// ServerMetadata returns the metadata of the server.
 func (s *rpc) ServerMetadata(context.Context, *pb.ServerMetadataRequest) (*pb.ServerMetadataResponse, error) {
 	return &pb.ServerMetadataResponse{Name: "pipe", Version: s.api.version, Extensions: extensions}, nil
 }
 
-// ModelMetadata answers what a model takes and gives.
+// ModelMetadata returns the metadata of a model.
 func (s *rpc) ModelMetadata(_ context.Context, r *pb.ModelMetadataRequest) (*pb.ModelMetadataResponse, error) {
 	about, err := s.api.metadata(r.GetName(), r.GetVersion())
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	pb "pipe/serve/oip/inferencepb"
 )
 
-// rpcRequest reads a request of gRPC, which keeps the memory of r. raw reports whether its tensors are raw contents.
+// rpcRequest converts a gRPC request, and shares its memory. raw reports whether its tensors are raw contents.
 func rpcRequest(r *pb.ModelInferRequest) (q *request, raw bool, err error) {
 	q = &request{model: r.GetModelName(), version: r.GetModelVersion(), id: r.GetId()}
 	for name, value := range r.GetParameters() {
@@ -17,8 +17,8 @@ func rpcRequest(r *pb.ModelInferRequest) (q *request, raw bool, err error) {
 			return nil, false, err
 		}
 	}
-	if len(r.GetInputs()) > mostTensors || len(r.GetOutputs()) > mostTensors {
-		return nil, false, problemf(invalid, "the request has %d inputs and %d outputs, more than %d", len(r.GetInputs()), len(r.GetOutputs()), mostTensors)
+	if len(r.GetInputs()) > maxTensors || len(r.GetOutputs()) > maxTensors {
+		return nil, false, problemf(invalid, "the request has %d inputs and %d outputs, more than %d", len(r.GetInputs()), len(r.GetOutputs()), maxTensors)
 	}
 	contents := r.GetRawInputContents()
 	if raw = len(contents) > 0; raw && len(contents) != len(r.GetInputs()) {
@@ -26,7 +26,7 @@ func rpcRequest(r *pb.ModelInferRequest) (q *request, raw bool, err error) {
 	}
 	for i, in := range r.GetInputs() {
 		for name, value := range in.GetParameters() {
-			if err := refuse("input "+in.GetName(), name, rpcParameter(value)); err != nil {
+			if err := checkParameter("input "+in.GetName(), name, rpcParameter(value)); err != nil {
 				return nil, false, err
 			}
 		}
@@ -45,7 +45,7 @@ func rpcRequest(r *pb.ModelInferRequest) (q *request, raw bool, err error) {
 	}
 	for _, out := range r.GetOutputs() {
 		for name, value := range out.GetParameters() {
-			if err := refuse("output "+out.GetName(), name, rpcParameter(value)); err != nil {
+			if err := checkParameter("output "+out.GetName(), name, rpcParameter(value)); err != nil {
 				return nil, false, err
 			}
 		}
@@ -70,7 +70,7 @@ func rpcParameter(p *pb.InferParameter) parameter {
 	return ""
 }
 
-// rpcElements are elements in the field of their datatype.
+// rpcElements are elements in the typed fields of a gRPC tensor.
 type rpcElements struct{ *pb.InferTensorContents }
 
 func (e rpcElements) read(t *onnx.Tensor, n int, m *memory) error {
@@ -99,7 +99,7 @@ func (e rpcElements) read(t *onnx.Tensor, n int, m *memory) error {
 	return e.store(t)
 }
 
-// field is the field of a datatype and the number of its elements; empty for a datatype that has none.
+// field returns the name and the length of the field for a datatype; "" for a datatype without a field.
 func (e rpcElements) field(t onnx.DType) (string, int) {
 	switch t {
 	case onnx.Bool:
@@ -122,13 +122,13 @@ func (e rpcElements) field(t onnx.DType) (string, int) {
 	return "", 0
 }
 
-// all is the number of elements in all fields.
+// all returns the number of elements in all fields.
 func (e rpcElements) all() int {
 	return len(e.BoolContents) + len(e.IntContents) + len(e.Int64Contents) + len(e.UintContents) +
 		len(e.Uint64Contents) + len(e.Fp32Contents) + len(e.Fp64Contents) + len(e.BytesContents)
 }
 
-// store writes the elements to t.Raw, which has the room.
+// store writes the elements to t.Raw, which is large enough.
 func (e rpcElements) store(t *onnx.Tensor) error {
 	size := t.DType.Size()
 	for i, v := range e.BoolContents {
@@ -164,7 +164,8 @@ func (e rpcElements) store(t *onnx.Tensor) error {
 	return nil
 }
 
-// rpcAnswer is an answer in the form of the request: raw contents, or contents by datatype where each has such a field.
+// rpcAnswer converts a response. Its tensors are raw contents if those of the request were, or if a datatype has no typed
+// field.
 func rpcAnswer(a *answer, raw bool) *pb.ModelInferResponse {
 	out := &pb.ModelInferResponse{ModelName: a.model, ModelVersion: a.version, Id: a.id}
 	if a.decisions != "" {
@@ -185,7 +186,7 @@ func rpcAnswer(a *answer, raw bool) *pb.ModelInferResponse {
 	return out
 }
 
-// rpcRaw are the elements as raw contents. They share the memory of the tensor where they can.
+// rpcRaw returns the elements as raw contents. They share the memory of the tensor if possible.
 func rpcRaw(t *onnx.Tensor) []byte {
 	if t.DType == onnx.String {
 		return appendRaw(make([]byte, 0, rawSize(t)), t)
@@ -193,7 +194,7 @@ func rpcRaw(t *onnx.Tensor) []byte {
 	return t.Raw
 }
 
-// rpcContents are the elements in the field of their datatype.
+// rpcContents returns the elements in the typed field of their datatype.
 func rpcContents(t *onnx.Tensor) *pb.InferTensorContents {
 	c := &pb.InferTensorContents{}
 	for i := range t.Len() {

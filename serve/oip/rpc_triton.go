@@ -6,7 +6,7 @@ import (
 	pb "pipe/serve/oip/inferencepb"
 )
 
-// ModelConfig answers the configuration of a model in Triton's form, as far as its clients read it.
+// ModelConfig returns the configuration of a model in Triton's format, as far as its clients read it.
 func (s *rpc) ModelConfig(_ context.Context, r *pb.ModelConfigRequest) (*pb.ModelConfigResponse, error) {
 	about, err := s.api.metadata(r.GetName(), r.GetVersion())
 	if err != nil {
@@ -22,7 +22,7 @@ func (s *rpc) ModelConfig(_ context.Context, r *pb.ModelConfigRequest) (*pb.Mode
 	return &pb.ModelConfigResponse{Config: c}, nil
 }
 
-// ModelStatistics answers the statistics of one model or of all in Triton's form.
+// ModelStatistics returns the statistics of one or all models in Triton's format.
 func (s *rpc) ModelStatistics(_ context.Context, r *pb.ModelStatisticsRequest) (*pb.ModelStatisticsResponse, error) {
 	list, err := s.api.statistics(r.GetName(), r.GetVersion())
 	if err != nil {
@@ -47,7 +47,7 @@ func (s *rpc) ModelStatistics(_ context.Context, r *pb.ModelStatisticsRequest) (
 	return out, nil
 }
 
-// RepositoryIndex answers the list of models in Triton's form.
+// RepositoryIndex returns the list of models in Triton's format.
 func (s *rpc) RepositoryIndex(context.Context, *pb.RepositoryIndexRequest) (*pb.RepositoryIndexResponse, error) {
 	out := &pb.RepositoryIndexResponse{}
 	for _, name := range s.api.policies.Names() {

@@ -5,9 +5,9 @@ import (
 	"fmt"
 )
 
-// Settings limit what one request may ask for.
+// Settings limit the size of requests.
 type Settings struct {
-	// MaxBody is the most bytes of a request, also after it is decompressed, and of one gRPC message.
+	// MaxBody is the most bytes of a REST request, also after decompression.
 	MaxBody int64 `yaml:"max_body"`
 	// MaxRows is the most rows of one request.
 	MaxRows int `yaml:"max_rows"`

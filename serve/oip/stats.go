@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// stats are the counters of every model that was asked, for the statistics of Triton.
+// stats are the counters of every model that had a request, for the statistics of Triton.
 type stats struct {
 	models sync.Map // name to *modelStats
 }
@@ -51,5 +51,5 @@ func (m *modelStats) count(t times, ok bool, rows int) {
 	m.outNS.Add(nanoseconds(now.Sub(t.ran)))
 }
 
-// nanoseconds are at least 0, also where a clock jumped back.
+// nanoseconds returns a duration in nanoseconds, 0 for a negative one.
 func nanoseconds(d time.Duration) uint64 { return uint64(max(d, 0)) }

@@ -8,8 +8,8 @@ import (
 	"pipe/onnx"
 )
 
-// tensor is a tensor of a request before its elements are read. Its name, datatype and shape are compared with those of
-// the policy first, so that no elements are read into a tensor that the policy does not take.
+// tensor is a tensor of a request before its elements are read. Its name, datatype and shape are checked first, so that no
+// elements are read for a tensor that the policy does not accept.
 type tensor struct {
 	name     string
 	datatype string
@@ -17,26 +17,25 @@ type tensor struct {
 	elements elements
 }
 
-// elements are the elements of a tensor as one of the protocols carries them.
+// elements are the elements of a tensor in the encoding of a protocol.
 type elements interface {
-	// read fills t.Raw or t.Text with the n elements that the shape of t asks for. Memory comes from m, or is shared with
-	// the request.
+	// read fills t.Raw or t.Text with the n elements of the shape of t. The memory is from m, or shared with the request.
 	read(t *onnx.Tensor, n int, m *memory) error
 }
 
-// memory holds the elements of the tensors of one request. It is used again by later requests.
+// memory is reusable memory for the elements of the tensors of one request.
 type memory struct {
 	words []uint64
 	used  int
 }
 
-// bytes returns n bytes with the alignment of every element type. Their content is not defined.
+// bytes returns n bytes that are aligned for every element type. Their content is undefined.
 func (m *memory) bytes(n int) []byte {
 	size := (n + 7) / 8
 	if size == 0 {
 		return nil
 	}
-	if m.used+size > len(m.words) { // tensors that were given out before keep the old words
+	if m.used+size > len(m.words) { // earlier tensors keep the old words
 		m.words, m.used = make([]uint64, max(2*len(m.words), size, 512)), 0
 	}
 	out := unsafe.Slice((*byte)(unsafe.Pointer(&m.words[m.used])), n)
@@ -44,17 +43,17 @@ func (m *memory) bytes(n int) []byte {
 	return out
 }
 
-// keptMemory is the most memory that is kept for later requests.
-const keptMemory = 4 << 20
+// maxPooled is the most memory that is kept for later requests.
+const maxPooled = 4 << 20
 
 func (m *memory) reset() {
 	m.used = 0
-	if len(m.words) > keptMemory/8 {
+	if len(m.words) > maxPooled/8 {
 		m.words = nil
 	}
 }
 
-// rawElements are elements as they lie in memory: row-major, little endian, without gaps.
+// rawElements are binary elements: row-major, little endian, without gaps.
 type rawElements []byte
 
 func (e rawElements) read(t *onnx.Tensor, n int, m *memory) error {
@@ -80,7 +79,7 @@ func (e rawElements) read(t *onnx.Tensor, n int, m *memory) error {
 	return nil
 }
 
-// readText reads strings: each has its length in four bytes in front.
+// readText reads strings. Each is preceded by its length in four bytes.
 func (e rawElements) readText(t *onnx.Tensor, n int) error {
 	if n > len(e)/4 {
 		return fmt.Errorf("%d bytes of data cannot hold %d elements: each has its length in 4 bytes in front", len(e), n)

@@ -11,12 +11,13 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"pipe/internal/strictjson"
 	"pipe/internal/textfile"
 	"pipe/onnx"
 )
 
-// jsonElements is the value of "data" in JSON, already checked to be valid JSON: a list of all elements in row-major order,
-// or lists in lists as the shape says.
+// jsonElements is the value of "data", which must be valid JSON: a list of all elements in row-major order, or lists that are
+// nested like the shape.
 type jsonElements []byte
 
 func (e jsonElements) read(t *onnx.Tensor, n int, m *memory) error {
@@ -26,7 +27,7 @@ func (e jsonElements) read(t *onnx.Tensor, n int, m *memory) error {
 	if n > len(e)/2 { // each takes a character and a comma or bracket
 		return fmt.Errorf("data has fewer elements than the %d of its shape", n)
 	}
-	r := jsonReader{text: e, want: n, shape: t.Shape}
+	r := jsonReader{text: e, count: n, shape: t.Shape}
 	if err := r.prepare(t, m); err != nil {
 		return err
 	}
@@ -41,31 +42,31 @@ func (e jsonElements) read(t *onnx.Tensor, n int, m *memory) error {
 
 // jsonReader reads lists of elements.
 type jsonReader struct {
-	text  []byte
-	at    int // position in text: of a bracket, an element, or white space in front of one
-	shape []int64
-	want  int // elements in all
-	read  int // elements so far
-	store func(i int, value []byte) error
-	quick []byte // where elements of FP32 are stored; nil for other datatypes
+	text     []byte
+	at       int // position in text: of a bracket, an element, or white space in front of one
+	shape    []int64
+	count    int // elements in all
+	read     int // elements so far
+	store    func(i int, value []byte) error
+	float32s []byte // where elements of FP32 are stored; nil for other datatypes
 }
 
-// prepare makes room in t, and chooses how elements are stored there.
+// prepare allocates the elements of t, and selects how they are stored.
 func (r *jsonReader) prepare(t *onnx.Tensor, m *memory) error {
 	if t.DType == onnx.String {
-		t.Text = make([]string, r.want)
+		t.Text = make([]string, r.count)
 		r.store = storeText(t.Text)
 		return nil
 	}
 	if t.DType == onnx.Float16 {
 		return errors.New("FP16 has no form in JSON: send it as binary data")
 	}
-	t.Raw = m.bytes(r.want * t.DType.Size())
+	t.Raw = m.bytes(r.count * t.DType.Size())
 	switch t.DType {
 	case onnx.Bool:
 		r.store = storeBool(t.Raw)
 	case onnx.Float32:
-		r.store, r.quick = storeFloat32(t.Raw), t.Raw
+		r.store, r.float32s = storeFloat32(t.Raw), t.Raw
 	case onnx.Float64:
 		r.store = storeFloat64(t.Raw)
 	case onnx.Uint8, onnx.Uint16, onnx.Uint32, onnx.Uint64:
@@ -76,18 +77,13 @@ func (r *jsonReader) prepare(t *onnx.Tensor, m *memory) error {
 	return nil
 }
 
-func (r *jsonReader) space() {
-	for r.at < len(r.text) && r.text[r.at] <= ' ' {
-		r.at++
-	}
-}
-
-// list reads a list that is depth lists deep. Lists within lists have the sizes of the shape; a single list has all elements.
+// list reads a list at a depth of nesting. Nested lists must have the sizes of the shape. A list without nesting has all
+// elements.
 func (r *jsonReader) list(depth int) error {
 	r.at++
 	entries, nested := 0, false
 	for {
-		r.space()
+		r.at = strictjson.SkipSpace(r.text, r.at)
 		switch c := r.text[r.at]; {
 		case c == ']':
 			r.at++
@@ -118,14 +114,14 @@ func (r *jsonReader) list(depth int) error {
 	}
 }
 
-// element reads one element, which is a number, a text, true, false or something that no datatype takes.
+// element reads one element: a number, a string, true, false, or a value that no datatype accepts.
 func (r *jsonReader) element() error {
-	if r.read == r.want {
-		return fmt.Errorf("data has more elements than the %d of its shape", r.want)
+	if r.read == r.count {
+		return fmt.Errorf("data has more elements than the %d of its shape", r.count)
 	}
-	if r.quick != nil {
+	if r.float32s != nil {
 		if v, n := textfile.QuickFloat32(r.text[r.at:]); n > 0 {
-			binary.LittleEndian.PutUint32(r.quick[4*r.read:], math.Float32bits(v))
+			binary.LittleEndian.PutUint32(r.float32s[4*r.read:], math.Float32bits(v))
 			r.at += n
 			r.read++
 			return nil
@@ -150,7 +146,7 @@ func (r *jsonReader) element() error {
 	return nil
 }
 
-// textEnd is the position after the text that b begins with.
+// textEnd returns the position after the string that b begins with.
 func textEnd(b []byte) int {
 	for i := 1; ; i++ {
 		switch b[i] {
@@ -162,7 +158,7 @@ func textEnd(b []byte) int {
 	}
 }
 
-func view(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
+func asString(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
 
 func storeFloat32(dst []byte) func(int, []byte) error {
 	return func(i int, value []byte) error {
@@ -184,12 +180,12 @@ func storeFloat64(dst []byte) func(int, []byte) error {
 	}
 }
 
-// float is the nearest number of that many bits.
+// float parses a number and rounds it to the given number of bits.
 func float(value []byte, bits, i int) (float64, error) {
 	if c := value[0]; c != '-' && (c < '0' || c > '9') {
 		return 0, wrongElement(i, value, "a number")
 	}
-	v, err := strconv.ParseFloat(view(value), bits)
+	v, err := strconv.ParseFloat(asString(value), bits)
 	if err != nil {
 		return 0, fmt.Errorf("element %d is %s, which is too large for FP%d", i, shortened(value), bits)
 	}
@@ -198,7 +194,7 @@ func float(value []byte, bits, i int) (float64, error) {
 
 func storeInt(dst []byte, size int) func(int, []byte) error {
 	return func(i int, value []byte) error {
-		v, err := strconv.ParseInt(view(value), 10, 8*size)
+		v, err := strconv.ParseInt(asString(value), 10, 8*size)
 		if err != nil {
 			return wrongElement(i, value, fmt.Sprintf("an integer of INT%d", 8*size))
 		}
@@ -209,7 +205,7 @@ func storeInt(dst []byte, size int) func(int, []byte) error {
 
 func storeUint(dst []byte, size int) func(int, []byte) error {
 	return func(i int, value []byte) error {
-		v, err := strconv.ParseUint(view(value), 10, 8*size)
+		v, err := strconv.ParseUint(asString(value), 10, 8*size)
 		if err != nil {
 			return wrongElement(i, value, fmt.Sprintf("an integer of UINT%d", 8*size))
 		}
@@ -218,7 +214,7 @@ func storeUint(dst []byte, size int) func(int, []byte) error {
 	}
 }
 
-// putInteger writes the lowest bytes of v as element i.
+// putInteger writes the lowest size bytes of v as element i.
 func putInteger(dst []byte, size, i int, v uint64) {
 	var b [8]byte
 	binary.LittleEndian.PutUint64(b[:], v)
@@ -261,7 +257,7 @@ func wrongElement(i int, value []byte, want string) error {
 	return fmt.Errorf("element %d is %s, not %s", i, shortened(value), want)
 }
 
-// shortened is a value for an error.
+// shortened shortens a value for an error message.
 func shortened(value []byte) string {
 	const most = 40
 	if len(value) > most {

@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// checkText returns why element i of a BYTES tensor cannot be given to the policy: the runtime takes UTF-8, and ends
-// strings at the first zero byte.
+// checkText returns element i of a BYTES tensor, or an error if it is not UTF-8 or has a zero byte, at which the runtime
+// would end the string.
 func checkText(s string, i int) (string, error) {
 	if !utf8.ValidString(s) {
 		return "", fmt.Errorf("element %d is not UTF-8: the policy takes texts", i)

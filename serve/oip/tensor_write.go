@@ -11,7 +11,7 @@ import (
 	"pipe/onnx"
 )
 
-// appendRaw appends the elements as they lie in memory. Texts have their length in four bytes in front.
+// appendRaw appends the elements in binary. Each string is preceded by its length in four bytes.
 func appendRaw(dst []byte, t *onnx.Tensor) []byte {
 	if t.DType != onnx.String {
 		return append(dst, t.Raw...)
@@ -22,7 +22,7 @@ func appendRaw(dst []byte, t *onnx.Tensor) []byte {
 	return dst
 }
 
-// rawSize is the number of bytes that appendRaw appends.
+// rawSize returns the number of bytes that appendRaw appends.
 func rawSize(t *onnx.Tensor) int {
 	n := len(t.Raw)
 	for _, s := range t.Text {
@@ -31,8 +31,8 @@ func rawSize(t *onnx.Tensor) int {
 	return n
 }
 
-// appendJSON appends the elements as a list in row-major order. Whoever reads a number as float64 or as its own type gets
-// the same number. NaN and infinite numbers have no form in JSON and are an error.
+// appendJSON appends the elements as a list in row-major order. A number has the same value whether it is read as float64 or
+// as its own type. NaN and infinite numbers are an error, because JSON does not have them.
 func appendJSON(dst []byte, t *onnx.Tensor) ([]byte, error) {
 	dst = append(dst, '[')
 	n := t.Len()
@@ -83,8 +83,7 @@ func appendElement(dst []byte, t *onnx.Tensor, i int) ([]byte, error) {
 	return nil, fmt.Errorf("%s has no form in JSON: ask for binary data", datatypeOf(t.DType))
 }
 
-// appendFloat32 writes the fewest digits that give v again, whether they are read as float32, or as float64 and then
-// rounded.
+// appendFloat32 writes the fewest digits from which v can be read again, both as float32 and as float64 that is then rounded.
 func appendFloat32(dst []byte, v float32) ([]byte, error) {
 	wide := float64(v)
 	if math.IsNaN(wide) || math.IsInf(wide, 0) {
@@ -92,7 +91,7 @@ func appendFloat32(dst []byte, v float32) ([]byte, error) {
 	}
 	start := len(dst)
 	dst = strconv.AppendFloat(dst, wide, 'g', -1, 32)
-	if back, err := strconv.ParseFloat(view(dst[start:]), 64); err != nil || float32(back) != v {
+	if back, err := strconv.ParseFloat(asString(dst[start:]), 64); err != nil || float32(back) != v {
 		dst = strconv.AppendFloat(dst[:start], wide, 'g', -1, 64)
 	}
 	return dst, nil

@@ -1,8 +1,6 @@
 package policies
 
-import "fmt"
-
-// Verdict says what a reload did with a file.
+// Verdict is the result of a reload for a file.
 type Verdict string
 
 // The verdicts.
@@ -10,12 +8,12 @@ const (
 	Added     Verdict = "added"     // a new policy is served
 	Replaced  Verdict = "replaced"  // another version is served now
 	Unchanged Verdict = "unchanged" // the file is as it was
-	Refused   Verdict = "refused"   // the file cannot be served; the version before it is, if there is one
-	Kept      Verdict = "kept"      // the file has gone; its policy is still served
-	Removed   Verdict = "removed"   // the file has gone, and its policy with it
+	Refused   Verdict = "refused"   // the file cannot be served; the previous version still is, if there is one
+	Kept      Verdict = "kept"      // the file is missing; its policy is still served
+	Removed   Verdict = "removed"   // the file is missing, and its policy is no longer served
 )
 
-// Change is what a reload did with one file.
+// Change is the result of a reload for one file.
 type Change struct {
 	Name    string  `json:"name"`
 	File    string  `json:"file"`
@@ -23,14 +21,5 @@ type Change struct {
 	New     string  `json:"new,omitempty"` // digest of the version that is served now
 	Verdict Verdict `json:"verdict"`
 	Reason  string  `json:"reason,omitempty"` // why a file was refused or kept
-	Err     error   `json:"-"`                // the same
-}
-
-// String describes the change in one line.
-func (c Change) String() string {
-	text := fmt.Sprintf("policy %q: %s", c.Name, c.Verdict)
-	if c.Reason != "" {
-		text += ": " + c.Reason
-	}
-	return text
+	Err     error   `json:"-"`                // the same as an error
 }

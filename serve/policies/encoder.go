@@ -6,8 +6,8 @@ import (
 	"pipe/pipeline/decide"
 )
 
-// encoders are those that policies have open. Policies with the same encoder share it, such as the versions of a policy and
-// its canary: it is opened once, and takes its memory once.
+// encoders are the open encoders. Policies with the same encoder share it, for example a policy and its canary, so that it
+// is in memory once.
 type encoders struct {
 	mu   sync.Mutex
 	open map[string]*encoder
@@ -21,8 +21,8 @@ type encoder struct {
 	users int
 }
 
-// lease opens the encoder of a policy or takes the one that is open; nil if the policy needs none. identity is that of the
-// encoder's files.
+// lease returns the encoder of a policy, and opens it if needed; nil if the policy has none. identity identifies the content
+// of the encoder's files.
 func (e *encoders) lease(f *decide.PolicyFile, o decide.Options, identity string) (*encoder, error) {
 	key, err := f.EncoderKey(o)
 	if err != nil || key == "" {
@@ -47,7 +47,7 @@ func (e *encoders) lease(f *decide.PolicyFile, o decide.Options, identity string
 	return fresh, nil
 }
 
-// release closes the encoder when its last policy has gone; nil is none.
+// release closes the encoder when its last policy has released it. It does nothing for nil.
 func (e *encoder) release() error {
 	if e == nil {
 		return nil

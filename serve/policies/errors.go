@@ -7,12 +7,12 @@ import (
 	"time"
 )
 
-// ErrClosed is the error of a set that was closed.
+// ErrClosed is the error of a closed set.
 var ErrClosed = errors.New("the policies are closed")
 
-// UnknownError means that no policy, or no version of it, has a name.
+// UnknownError means that there is no policy, or no version of a policy, with a name.
 type UnknownError struct {
-	Name  string   // as it was asked for; empty: no name was given, and there is no default
+	Name  string   // as requested; empty: no name was given, and there is no default
 	Known []string // names of the policies
 }
 
@@ -24,21 +24,21 @@ func (e *UnknownError) Error() string {
 	return fmt.Sprintf("unknown policy %q; known are %s", e.Name, known)
 }
 
-// OverloadError means that too many rows wait already. The request can be repeated later.
+// OverloadError means that too many rows are waiting. The client can retry later.
 type OverloadError struct {
 	Stage string        // encode or decide
 	Rows  int           // that wait
-	After time.Duration // when it is worth to try again
+	After time.Duration // after which a retry may succeed
 }
 
 func (e *OverloadError) Error() string {
-	return fmt.Sprintf("%s: too many requests: %d rows wait already", e.Stage, e.Rows)
+	return fmt.Sprintf("%s: too many requests: %d rows are waiting", e.Stage, e.Rows)
 }
 
-// RetryAfter is when it is worth to try again.
+// RetryAfter is after how long a retry may succeed.
 func (e *OverloadError) RetryAfter() time.Duration { return e.After }
 
-// Hint says what the owner of the server can do.
+// Hint says what can be done.
 func (e *OverloadError) Hint() string {
 	return "send fewer requests at once, or raise queue_rows and the number of cores"
 }
@@ -54,7 +54,7 @@ func (e *TensorError) Error() string { return fmt.Sprintf("tensor %q: %v", e.Nam
 // Unwrap returns the underlying error.
 func (e *TensorError) Unwrap() error { return e.Err }
 
-// InputsError means that a request has not exactly one kind of input, or none of its rows.
+// InputsError means that a request does not have exactly one kind of input, or has no rows.
 type InputsError struct{ Msg string }
 
 func (e *InputsError) Error() string { return e.Msg }

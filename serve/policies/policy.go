@@ -17,24 +17,24 @@ import (
 type Policy struct {
 	Name   string    // of the file, without .onnx
 	Digest string    // of the policy, see policy.Digest: its version
-	File   string    // where it was read
-	Loaded time.Time // when it was
+	File   string    // from which it was read
+	Loaded time.Time // when it was read
 
 	router  *decide.Router
 	encoder *encoder // of texts or images; nil: there is none
-	content string   // identifies the content of the file and the encoder's
+	content string   // identifies the content of the files of policy and encoder
 	queues  *queues
 	graph   *Graph
 
-	leases atomic.Int64    // those of callers, and one of the set
+	leases atomic.Int64    // of callers, and one of the set
 	live   *sync.WaitGroup // done when the last lease has ended and everything is closed
-	failed error           // of closing
+	failed error           // of closing it
 }
 
-// queues are those that the policies of a set share.
+// queues are the queues of a set, which all its policies share.
 type queues struct{ encode, decide *queue }
 
-// lease counts one more user. It fails when the last one has left.
+// lease adds a lease. It returns false if the last lease has ended.
 func (p *Policy) lease() bool {
 	for {
 		n := p.leases.Load()
@@ -58,17 +58,17 @@ func (p *Policy) Release() {
 	}
 }
 
-// Info is the metadata of the policy file; do not change it.
+// Info returns the metadata of the policy file; do not change it.
 func (p *Policy) Info() *policy.Info { return p.router.Info() }
 
-// Prices are those of the file; do not change them.
+// Prices returns the prices of the file; do not change them.
 func (p *Policy) Prices() *policy.Prices { return p.router.Prices() }
 
-// Input is the kind of input besides features: decide.InputText, InputImage or InputRow; decide.InputFeatures if there is
-// no other.
+// Input returns what the policy takes besides features: decide.InputText, InputImage or InputRow. It is
+// decide.InputFeatures if the policy takes only features.
 func (p *Policy) Input() string { return p.router.Input() }
 
-// Columns are the columns of raw rows that the policy uses; nil if it does not take rows.
+// Columns returns the columns of raw rows that the policy uses; nil if it does not take rows.
 func (p *Policy) Columns() []string { return p.router.Columns() }
 
 // Inputs are rows of one kind: exactly one field is not nil.
@@ -79,7 +79,7 @@ type Inputs struct {
 	Images   [][]byte // bytes of the files
 }
 
-// kind is the kind of input and the number of its values.
+// kind returns the kind of input and the number of its values.
 func (in Inputs) kind() (kind string, n int, err error) {
 	given := 0
 	for _, k := range []struct {
@@ -103,9 +103,9 @@ func (in Inputs) kind() (kind string, n int, err error) {
 	return kind, n, nil
 }
 
-// Encode returns the features of the rows of an input, n x Info().Dim: features as they are given, others from the encoder.
-// Texts and images of several requests are encoded together. An input that the policy does not take is a
-// *decide.InputError, a bad row a *decide.RowError.
+// Encode returns the features of the rows of an input, n x Info().Dim. Given features are returned as they are; other inputs
+// go through the encoder, in batches with those of other requests. The error is a *decide.InputError for an input that the
+// policy does not take, and a *decide.RowError for an invalid row.
 func (p *Policy) Encode(ctx context.Context, in Inputs) ([]float32, error) {
 	kind, n, err := in.kind()
 	if err != nil {
@@ -126,15 +126,15 @@ func (p *Policy) Encode(ctx context.Context, in Inputs) ([]float32, error) {
 	return p.encode(ctx, in)
 }
 
-// encode computes the features of texts or images. Token ids and pixels are made before they wait, so that a bad text or
-// image is found before it meets those of others. Many go in parts, so that other requests come in between.
+// encode computes the features of texts or images. Texts are tokenised and images decoded before they wait, so that an
+// invalid one does not fail a batch with other requests. Large requests are split, so that others can run in between.
 func (p *Policy) encode(ctx context.Context, in Inputs) ([]float32, error) {
 	prepared, err := p.prepare(ctx, in)
 	if err != nil {
 		return nil, err
 	}
 	q := p.queues.encode
-	parts := prepared.Parts(q.most, q.load)
+	parts := prepared.Parts(q.maxRows, q.maxLoad)
 	if len(parts) == 1 {
 		return p.encodePart(ctx, parts[0].Prepared)
 	}
@@ -159,32 +159,32 @@ func (p *Policy) encode(ctx context.Context, in Inputs) ([]float32, error) {
 	return out, nil
 }
 
-// encoding is the work of a job that encodes.
-type encoding struct {
+// encodeJob is the work of a job of the queue encode.
+type encodeJob struct {
 	policy   *Policy
 	in       *decide.Prepared
 	features []float32
 }
 
-// batchKey is what encodings have in common that run together: policies with the same encoder share its runs, and texts of
-// other lengths would gain nothing.
+// batchKey is equal for encode jobs that may run in one batch: they have the same encoder, and texts of the same length,
+// because others would gain nothing.
 type batchKey struct {
 	encoder *encoder
 	length  int // tokens of every text
 }
 
-// encodePart encodes values of one length in one job.
+// encodePart encodes values of the same length in one job.
 func (p *Policy) encodePart(ctx context.Context, in *decide.Prepared) ([]float32, error) {
-	e := &encoding{policy: p, in: in}
-	// The caller may leave: nothing that it owns is read any more. The encoder stays open until the run has ended.
-	j := &job{like: batchKey{p.encoder, in.Length()}, rows: in.Rows(), load: in.Tokens(), run: runEncodings, work: e, free: true}
+	e := &encodeJob{policy: p, in: in}
+	// The caller may leave while the job runs, because the job reads nothing that the caller may change.
+	j := &job{batchKey: batchKey{p.encoder, in.Length()}, rows: in.Rows(), load: in.Tokens(), run: runEncodeJobs, work: e, mayLeave: true}
 	if err := p.queues.encode.do(ctx, j); err != nil {
 		return nil, err
 	}
 	return e.features, nil
 }
 
-// prepare makes token ids or pixels.
+// prepare tokenises texts or decodes images.
 func (p *Policy) prepare(ctx context.Context, in Inputs) (*decide.Prepared, error) {
 	if in.Texts != nil {
 		return p.router.PrepareTexts(ctx, in.Texts)
@@ -192,22 +192,23 @@ func (p *Policy) prepare(ctx context.Context, in Inputs) (*decide.Prepared, erro
 	return p.router.PrepareImages(ctx, in.Images)
 }
 
-// runEncodings encodes the values of jobs together. Where one fails, each is encoded alone, so that only the bad one fails.
-func runEncodings(ctx context.Context, jobs []*job) {
+// runEncodeJobs encodes the values of jobs as one batch. If that fails, it encodes each job alone, so that only the job with
+// the error fails.
+func runEncodeJobs(ctx context.Context, jobs []*job) {
 	parts := make([]*decide.Prepared, len(jobs))
 	for i, j := range jobs {
-		parts[i] = j.work.(*encoding).in
+		parts[i] = j.work.(*encodeJob).in
 	}
-	p := jobs[0].work.(*encoding).policy
+	p := jobs[0].work.(*encodeJob).policy
 	features, err := p.router.EncodePrepared(ctx, parts...)
 	if err != nil && len(jobs) > 1 && ctx.Err() == nil {
 		for _, j := range jobs {
-			runEncodings(ctx, []*job{j})
+			runEncodeJobs(ctx, []*job{j})
 		}
 		return
 	}
 	for _, j := range jobs {
-		e := j.work.(*encoding)
+		e := j.work.(*encodeJob)
 		if j.err = err; err == nil {
 			end := e.in.Rows() * p.Info().Dim
 			e.features, features = features[:end:end], features[end:]
@@ -215,15 +216,15 @@ func runEncodings(ctx context.Context, jobs []*job) {
 	}
 }
 
-// decideRows is the most rows of one request that run at once.
+// decideRows is the most rows of one request in one run.
 const decideRows = 256
 
-// Decide decides on n rows of features, n x Info().Dim, at some prices; nil are those of the file. Requests are decided
-// together, also at different prices. A feature that is not finite, and a row for which no pair is left, is a
-// *decide.RowError.
+// Decide decides on n rows of features, n x Info().Dim, at the given prices; nil: those of the file. Concurrent requests run
+// in batches, also at different prices. The error is a *decide.RowError for a row with a feature that is not finite, or for
+// which no pair may be chosen.
 func (p *Policy) Decide(ctx context.Context, at *policy.Prices, features []float32, n int) (*policy.Decisions, error) {
 	prices, finish := p.router.At(at)
-	d, err := p.ask(ctx, prices, features, n)
+	d, err := p.decide(ctx, prices, features, n)
 	if err == nil && finish != nil {
 		err = finish(d)
 	}
@@ -233,14 +234,14 @@ func (p *Policy) Decide(ctx context.Context, at *policy.Prices, features []float
 	return d, nil
 }
 
-// ask decides at prices that are none (those of the file), one, or one for each row.
-func (p *Policy) ask(ctx context.Context, prices []*policy.Prices, features []float32, n int) (*policy.Decisions, error) {
+// decide decides at prices that are none (those of the file), one, or one for each row.
+func (p *Policy) decide(ctx context.Context, prices []*policy.Prices, features []float32, n int) (*policy.Decisions, error) {
 	dim, out := p.Info().Dim, (*policy.Decisions)(nil)
 	if n < 1 || len(features) != n*dim {
 		return nil, &InputsError{fmt.Sprintf("%d features for %d rows, the policy takes %d per row", len(features), n, dim)}
 	}
 	if n <= decideRows {
-		return p.askPart(ctx, prices, features, n)
+		return p.decidePart(ctx, prices, features, n)
 	}
 	for first := 0; first < n; first += decideRows {
 		end := min(first+decideRows, n)
@@ -248,9 +249,9 @@ func (p *Policy) ask(ctx context.Context, prices []*policy.Prices, features []fl
 		if len(prices) > 1 {
 			part = prices[first:end]
 		}
-		d, err := p.askPart(ctx, part, features[first*dim:end*dim], end-first)
+		d, err := p.decidePart(ctx, part, features[first*dim:end*dim], end-first)
 		if err != nil {
-			return nil, laterRow(err, first)
+			return nil, offsetRow(err, first)
 		}
 		if out == nil {
 			out = d
@@ -262,25 +263,25 @@ func (p *Policy) ask(ctx context.Context, prices []*policy.Prices, features []fl
 	return out, nil
 }
 
-// asking is the work of a job that decides.
-type asking struct {
-	policy *Policy
-	ask    decide.Ask
+// decideJob is the work of a job of the queue decide.
+type decideJob struct {
+	policy  *Policy
+	request decide.Ask
 }
 
-func (p *Policy) askPart(ctx context.Context, prices []*policy.Prices, features []float32, n int) (*policy.Decisions, error) {
-	a := &asking{policy: p, ask: decide.Ask{Features: features, Rows: n, Prices: prices}}
-	if err := p.queues.decide.do(ctx, &job{like: p, rows: n, run: runAskings, work: a}); err != nil {
+func (p *Policy) decidePart(ctx context.Context, prices []*policy.Prices, features []float32, n int) (*policy.Decisions, error) {
+	a := &decideJob{policy: p, request: decide.Ask{Features: features, Rows: n, Prices: prices}}
+	if err := p.queues.decide.do(ctx, &job{batchKey: p, rows: n, run: runDecideJobs, work: a}); err != nil {
 		return nil, err
 	}
-	return a.ask.Answer, a.ask.Err
+	return a.request.Answer, a.request.Err
 }
 
-// runAskings decides for jobs together. A run is short: it is not worth to stop it.
-func runAskings(ctx context.Context, jobs []*job) {
+// runDecideJobs decides for jobs as one batch. A run is too short to be worth cancelling.
+func runDecideJobs(ctx context.Context, jobs []*job) {
 	asks := make([]*decide.Ask, len(jobs))
 	for i, j := range jobs {
-		asks[i] = &j.work.(*asking).ask
+		asks[i] = &j.work.(*decideJob).request
 	}
-	jobs[0].work.(*asking).policy.router.Together(context.WithoutCancel(ctx), asks)
+	jobs[0].work.(*decideJob).policy.router.Together(context.WithoutCancel(ctx), asks)
 }

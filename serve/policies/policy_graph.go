@@ -6,14 +6,15 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"pipe/internal/finite"
 	"pipe/models/policy"
 	"pipe/onnx"
 )
 
-// Graph is the graph of a policy file, for protocols that name tensors. Its checks are those of Decide: NaN among the
-// features is an error, not an answer.
+// Graph is the graph of a policy file, for protocols with named tensors. It makes the same checks as Decide: NaN among the
+// features is an error.
 type Graph struct {
 	policy          *Policy
 	inputs, outputs []onnx.IO
@@ -28,26 +29,27 @@ func (g *Graph) Inputs() []onnx.IO { return slices.Clone(g.inputs) }
 // Outputs lists the outputs of the graph.
 func (g *Graph) Outputs() []onnx.IO { return slices.Clone(g.outputs) }
 
-// fixedRows reports whether the graph takes one number of rows only.
+// fixedRows reports whether the graph takes only a fixed number of rows.
 func (g *Graph) fixedRows() bool { return g.inputs[0].Shape[0].Known() }
 
-// Optional reports whether a request may leave out an input: prices and mask of an any-price policy, which are then those
-// of the file.
-func (g *Graph) Optional(input string) bool {
+// optional reports whether a request may omit an input: the prices and the mask of an any-price policy. Those of the file
+// are used then.
+func (g *Graph) optional(input string) bool {
 	return input != policy.FeaturesInput && g.policy.Info().Prices != nil && slices.Contains(priceInputs, input)
 }
 
 // priceInputs are the inputs of an any-price policy besides the features.
 var priceInputs = []string{policy.ExpertFeesInput, policy.AdviceFeesInput, policy.PairFeesInput, policy.AvailableInput}
 
-// Answer is what a policy decided on tensors, and from what.
+// Answer has the decisions of a policy on tensors, and what they were made from.
 type Answer struct {
 	Decisions *policy.Decisions
-	Features  []float32        // n x Dim, in memory of its own; nil where an encoder is in front
-	Prices    []*policy.Prices // of the tensors: none for those of the file, one for all rows, or one for each row
+	Features  []float32        // n x Dim, a copy; nil if an encoder is part of the graph
+	Prices    []*policy.Prices // from the tensors: empty for those of the file, one for all rows, or one per row
 }
 
-// Run decides on named inputs. An input that does not fit the graph is a *TensorError, a bad row a *decide.RowError.
+// Run decides on named inputs. The error is a *TensorError for an input that does not fit the graph, and a *decide.RowError
+// for an invalid row.
 func (g *Graph) Run(ctx context.Context, inputs map[string]*onnx.Tensor) (*Answer, error) {
 	if err := g.check(inputs); err != nil {
 		return nil, err
@@ -60,7 +62,7 @@ func (g *Graph) Run(ctx context.Context, inputs map[string]*onnx.Tensor) (*Answe
 	if err != nil {
 		return nil, err
 	}
-	d, err := g.policy.ask(ctx, prices, features, n)
+	d, err := g.policy.decide(ctx, prices, features, n)
 	if err != nil {
 		return nil, err
 	}
@@ -70,15 +72,13 @@ func (g *Graph) Run(ctx context.Context, inputs map[string]*onnx.Tensor) (*Answe
 	return &Answer{d, features, prices}, nil
 }
 
+// listed returns the names of tensors for a message.
 func listed(list []onnx.IO) string {
-	text := ""
+	names := make([]string, len(list))
 	for i, v := range list {
-		if i > 0 {
-			text += ", "
-		}
-		text += v.Name
+		names[i] = v.Name
 	}
-	return text
+	return strings.Join(names, ", ")
 }
 
 // check compares tensors with the declared inputs: names, types, shapes and the number of rows.
@@ -92,20 +92,20 @@ func (g *Graph) check(inputs map[string]*onnx.Tensor) error {
 	for _, in := range g.inputs {
 		t := inputs[in.Name]
 		if t == nil {
-			if g.Optional(in.Name) {
+			if g.optional(in.Name) {
 				continue
 			}
 			return &TensorError{in.Name, errors.New("is missing")}
 		}
-		if err := checkTensor(in, t, sizes, g.Optional(in.Name)); err != nil {
+		if err := checkTensor(in, t, sizes, g.optional(in.Name)); err != nil {
 			return &TensorError{in.Name, err}
 		}
 	}
 	return nil
 }
 
-// checkTensor compares a tensor with its declaration. sizes are those of named axes so far; the first axis of an input with
-// one row for all may be 1 besides.
+// checkTensor compares a tensor with its declaration. sizes are the sizes of named axes so far. With oneForAll, the first
+// axis may also be 1.
 func checkTensor(in onnx.IO, t *onnx.Tensor, sizes map[string]int64, oneForAll bool) error {
 	if t.DType != in.DType {
 		return fmt.Errorf("is %v, the graph takes %v", t.DType, in.DType)
@@ -131,7 +131,7 @@ func checkTensor(in onnx.IO, t *onnx.Tensor, sizes map[string]int64, oneForAll b
 	return t.Validate()
 }
 
-// features are those of the request, or computed by the encoder in front.
+// features returns the features of the request, or computes them with the encoder of the graph.
 func (g *Graph) features(ctx context.Context, inputs map[string]*onnx.Tensor) ([]float32, int, error) {
 	if t := inputs[policy.FeaturesInput]; t != nil && !g.policy.router.HasEncoder() {
 		return t.Float32s(), int(t.Shape[0]), nil
@@ -139,13 +139,13 @@ func (g *Graph) features(ctx context.Context, inputs map[string]*onnx.Tensor) ([
 	return g.policy.encodeTensors(ctx, inputs)
 }
 
-// prices are those of the tensors for n rows: none, one row, or one for each row of features. Their fees of advice are
-// multiplied by lambda already, so lambda is 1.
+// prices returns the prices in the tensors: empty, one for all rows, or one per row. Fees of advice in tensors are already
+// multiplied by lambda, so lambda is 1.
 func (g *Graph) prices(inputs map[string]*onnx.Tensor, n int) ([]*policy.Prices, error) {
 	rows := 0
 	for _, name := range priceInputs {
 		t := inputs[name]
-		if t == nil || !g.Optional(name) {
+		if t == nil || !g.optional(name) {
 			continue
 		}
 		if has := int(t.Shape[0]); has != 1 && has != n {
@@ -162,7 +162,7 @@ func (g *Graph) prices(inputs map[string]*onnx.Tensor, n int) ([]*policy.Prices,
 	return pricesOf(at, rows, info.Actions.Mask())
 }
 
-// pricesOf are rows of prices in tensors. exists is the mask of the pairs that exist.
+// pricesOf converts tensors to rows of prices. exists is the mask of the pairs that exist.
 func pricesOf(at map[string]*onnx.Tensor, rows int, exists []bool) ([]*policy.Prices, error) {
 	fees := map[string]feeRows{}
 	for _, name := range []string{policy.ExpertFeesInput, policy.AdviceFeesInput, policy.PairFeesInput} {
@@ -194,7 +194,7 @@ func pricesOf(at map[string]*onnx.Tensor, rows int, exists []bool) ([]*policy.Pr
 	return out, nil
 }
 
-// feeRows are rows of fees of the same width; one row may be for all.
+// feeRows are rows of fees of the same width, or one row for all.
 type feeRows struct {
 	fees  []float64
 	width int
@@ -218,7 +218,8 @@ func readFees(t *onnx.Tensor) (feeRows, error) {
 	return f, nil
 }
 
-// Tensors are decisions as the named outputs of the graph, or as all of them. A name that is none is a *TensorError.
+// Tensors converts decisions to the named outputs of the graph, or to all of them if none is named. The error is a
+// *TensorError for an unknown name.
 func (g *Graph) Tensors(d *policy.Decisions, names ...string) (map[string]*onnx.Tensor, error) {
 	if len(names) == 0 {
 		for _, o := range g.outputs {

@@ -10,15 +10,15 @@ import (
 	"pipe/pipeline/decide"
 )
 
-// tokens is the work of a job that encodes tensors.
-type tokens struct {
+// tensorJob is the work of a job that encodes tensors.
+type tensorJob struct {
 	policy   *Policy
 	in       map[string]*onnx.Tensor
 	features []float32
 }
 
-// encodeTensors computes features of the inputs of the encoder in front, whose shapes were checked. Tensors of several
-// requests run alone, because their widths differ; many rows go in parts.
+// encodeTensors computes features from the inputs of the encoder of the graph, whose shapes were checked. Requests are not
+// batched, because their widths differ. Large requests are split.
 func (p *Policy) encodeTensors(ctx context.Context, in map[string]*onnx.Tensor) ([]float32, int, error) {
 	rows, width := int(in[p.graph.inputs[0].Name].Shape[0]), int64(1)
 	for name, t := range in {
@@ -32,7 +32,7 @@ func (p *Policy) encodeTensors(ctx context.Context, in map[string]*onnx.Tensor) 
 		}
 	}
 	q, dim := p.queues.encode, p.Info().Dim
-	each := min(q.most, max(1, q.load/int(width)))
+	each := min(q.maxRows, max(1, q.maxLoad/int(width)))
 	if rows <= each || p.graph.fixedRows() {
 		features, err := p.encodeRows(ctx, in, rows, rows*int(width))
 		return features, rows, err
@@ -40,17 +40,17 @@ func (p *Policy) encodeTensors(ctx context.Context, in map[string]*onnx.Tensor) 
 	out := make([]float32, rows*dim)
 	err := parallel.Each(ctx, q.workers, (rows+each-1)/each, func(ctx context.Context, i int) error {
 		first, end := i*each, min((i+1)*each, rows)
-		features, err := p.encodeRows(ctx, someRows(in, first, end), end-first, (end-first)*int(width))
+		features, err := p.encodeRows(ctx, sliceRows(in, first, end), end-first, (end-first)*int(width))
 		copy(out[first*dim:end*dim], features)
-		return laterRow(err, first)
+		return offsetRow(err, first)
 	})
 	return out, rows, err
 }
 
 // encodeRows encodes tensors in one job.
 func (p *Policy) encodeRows(ctx context.Context, in map[string]*onnx.Tensor, rows, load int) ([]float32, error) {
-	t := &tokens{policy: p, in: in}
-	j := &job{like: t, rows: rows, load: load, work: t, run: func(ctx context.Context, jobs []*job) {
+	t := &tensorJob{policy: p, in: in}
+	j := &job{batchKey: t, rows: rows, load: load, work: t, run: func(ctx context.Context, jobs []*job) {
 		t.features, jobs[0].err = t.policy.router.EncodeTensors(ctx, t.in)
 	}}
 	if err := p.queues.encode.do(ctx, j); err != nil {
@@ -59,8 +59,8 @@ func (p *Policy) encodeRows(ctx context.Context, in map[string]*onnx.Tensor, row
 	return t.features, nil
 }
 
-// someRows are the rows of tensors from first to end, in the same memory.
-func someRows(in map[string]*onnx.Tensor, first, end int) map[string]*onnx.Tensor {
+// sliceRows returns the rows of tensors from first to end, which share their memory.
+func sliceRows(in map[string]*onnx.Tensor, first, end int) map[string]*onnx.Tensor {
 	out := make(map[string]*onnx.Tensor, len(in))
 	for name, t := range in {
 		row := len(t.Raw) / int(t.Shape[0])
@@ -70,8 +70,8 @@ func someRows(in map[string]*onnx.Tensor, first, end int) map[string]*onnx.Tenso
 	return out
 }
 
-// laterRow counts the row that an error names from the first row of the request.
-func laterRow(err error, first int) error {
+// offsetRow adds the index of the first row of a part to the row that an error names.
+func offsetRow(err error, first int) error {
 	var row *decide.RowError
 	if first > 0 && errors.As(err, &row) {
 		return fmt.Errorf("decide: %w", &decide.RowError{Row: first + row.Row, Err: row.Err})

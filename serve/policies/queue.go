@@ -9,18 +9,19 @@ import (
 	"pipe/serve/metrics"
 )
 
-// queue lets a few jobs run at the same time. While fewer run, a job runs at once, on its caller's goroutine. Else it
-// waits; whoever ends hands its place to the caller of the job that waits longest, who runs it together with others that
-// are alike. So the queue has no goroutine, and no job waits while a worker is idle.
+// queue bounds the number of jobs that run at once. While a worker is idle, a job runs at once, on the goroutine of its
+// caller. Otherwise it waits. When a run ends, its worker goes to the caller of the job that has waited longest, which runs
+// the job as a batch with others that have the same key. So the queue needs no goroutine of its own, and no job waits while
+// a worker is idle.
 type queue struct {
-	stage   string // for metrics and errors
-	workers int
-	most    int // rows that run together
-	load    int // load that runs together; 0: any
-	room    int // rows that wait
-	delay   time.Duration
-	metrics *metrics.Metrics
-	observe func(jobs int) // of each run, for tests; may be nil
+	stage      string // for metrics and errors
+	workers    int
+	maxRows    int // of a batch
+	maxLoad    int // of a batch; 0: any
+	maxWaiting int // rows that may wait
+	delay      time.Duration
+	metrics    *metrics.Metrics
+	observe    func(jobs int) // called for each run, for tests; may be nil
 
 	mu      sync.Mutex
 	running int
@@ -29,25 +30,25 @@ type queue struct {
 	timer   *time.Timer
 }
 
-// job is a part of a request that runs once.
+// job is a request, or a part of one, that runs once.
 type job struct {
-	like any // jobs with the same value can run together
-	rows int
-	load int                                        // work, in the unit of the queue
-	run  func(ctx context.Context, together []*job) // of this job and others that are alike
-	work any                                        // what run reads and writes
-	free bool                                       // the caller may leave while the job runs: run reads nothing that the caller may change
+	batchKey any // jobs with the same value can run in one batch
+	rows     int
+	load     int                                        // work, in the unit of the queue
+	run      func(ctx context.Context, together []*job) // runs this job and others with the same key
+	work     any                                        // the data of run
+	mayLeave bool                                       // do may return while the job runs, because run reads nothing that the caller may change
 
-	since time.Time
-	err   error
-	wake  chan []*job // the jobs to run, this first; or nil: it has run
-	left  func()      // the caller has left the running job
+	since   time.Time
+	err     error
+	wake    chan []*job // receives the batch to run, this job first; or nil if the job has run
+	onLeave func()      // called when the caller leaves the running job
 }
 
-var errEarly = errors.New("the run ended early")
+var errPanicked = errors.New("the run ended early")
 
-// do runs a job, alone or with others. The error is about waiting: that of ctx or an *OverloadError; what happened to the
-// job itself is up to run. A job that runs with others goes on when ctx ends, until all its callers have left.
+// do runs a job, alone or in a batch. It returns the error of ctx, an *OverloadError, or the error that run stored in the
+// job. A batch is cancelled only when the contexts of all its callers have ended.
 func (q *queue) do(ctx context.Context, j *job) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -56,7 +57,7 @@ func (q *queue) do(ctx context.Context, j *job) error {
 	if q.running < q.workers && len(q.waiting) == 0 {
 		q.running++
 		q.mu.Unlock()
-		q.lead(ctx, []*job{j})
+		q.run(ctx, []*job{j})
 		return j.err
 	}
 	if err := q.push(j); err != nil {
@@ -66,26 +67,26 @@ func (q *queue) do(ctx context.Context, j *job) error {
 	q.mu.Unlock()
 	select {
 	case together := <-j.wake:
-		return q.ran(ctx, j, together)
+		return q.runBatch(ctx, j, together)
 	case <-ctx.Done():
 	}
-	if q.leave(j) {
+	if q.abandon(j) {
 		return ctx.Err()
 	}
-	return q.ran(ctx, j, <-j.wake)
+	return q.runBatch(ctx, j, <-j.wake)
 }
 
-// ran runs the jobs that the caller of j has to run; for none, j has run.
-func (q *queue) ran(ctx context.Context, j *job, together []*job) error {
+// runBatch runs a batch on the goroutine of the caller of j. The batch is nil if j has already run in another one.
+func (q *queue) runBatch(ctx context.Context, j *job, together []*job) error {
 	if together != nil {
-		q.lead(ctx, together)
+		q.run(ctx, together)
 	}
 	return j.err
 }
 
-// push makes a job wait.
+// push appends a job to the waiting ones.
 func (q *queue) push(j *job) error {
-	if q.rows+j.rows > q.room && q.rows > 0 {
+	if q.rows+j.rows > q.maxWaiting && q.rows > 0 {
 		return &OverloadError{Stage: q.stage, Rows: q.rows, After: time.Second}
 	}
 	j.wake, j.since = make(chan []*job, 1), time.Now()
@@ -93,13 +94,14 @@ func (q *queue) push(j *job) error {
 	q.rows += j.rows
 	q.metrics.Queue(q.stage, q.rows)
 	if len(q.waiting) == 1 {
-		q.alarm()
+		q.startTimer()
 	}
 	return nil
 }
 
-// leave takes a job whose caller has gone out of the queue, or out of a run if it may.
-func (q *queue) leave(j *job) bool {
+// abandon removes a job whose context has ended from the waiting jobs, or from its batch if it may leave that. It returns
+// false if the caller must wait for the job.
+func (q *queue) abandon(j *job) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for i, w := range q.waiting {
@@ -110,27 +112,27 @@ func (q *queue) leave(j *job) bool {
 			return true
 		}
 	}
-	if j.free && j.left != nil {
-		j.left()
+	if j.mayLeave && j.onLeave != nil {
+		j.onLeave()
 		return true
 	}
 	return false
 }
 
-// lead runs jobs and hands the place to those that wait.
-func (q *queue) lead(ctx context.Context, together []*job) {
+// run runs a batch and passes the worker on to waiting jobs.
+func (q *queue) run(ctx context.Context, together []*job) {
 	ended := false
 	defer func() {
 		for _, j := range together {
 			if !ended {
-				j.err = errEarly // a panic
+				j.err = errPanicked
 			}
 		}
-		q.end(together)
+		q.finish(together)
 	}()
 	if len(together) > 1 {
 		var stop func()
-		ctx, stop = q.shared(ctx, together)
+		ctx, stop = q.batchContext(ctx, together)
 		defer stop()
 	}
 	rows := 0
@@ -145,8 +147,8 @@ func (q *queue) lead(ctx context.Context, together []*job) {
 	ended = true
 }
 
-// shared is the context of several jobs: it ends when all their callers have left.
-func (q *queue) shared(ctx context.Context, together []*job) (context.Context, func()) {
+// batchContext returns the context of a batch, which ends when all its callers have left.
+func (q *queue) batchContext(ctx context.Context, together []*job) (context.Context, func()) {
 	both, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	var mu sync.Mutex
 	there := len(together)
@@ -159,19 +161,19 @@ func (q *queue) shared(ctx context.Context, together []*job) (context.Context, f
 	}
 	q.mu.Lock()
 	for _, j := range together[1:] {
-		j.left = left
+		j.onLeave = left
 	}
 	q.mu.Unlock()
 	stop := context.AfterFunc(ctx, left)
 	return both, func() { stop(); cancel() }
 }
 
-// end gives the place of jobs that have run to others, or back.
-func (q *queue) end(together []*job) {
+// finish passes the worker of a batch on to waiting jobs, or makes it idle.
+func (q *queue) finish(together []*job) {
 	q.mu.Lock()
 	var next []*job
-	if q.running <= q.workers || q.late() {
-		next = q.take()
+	if q.running <= q.workers || q.isLate() {
+		next = q.nextBatch()
 	}
 	if next == nil {
 		q.running--
@@ -185,8 +187,8 @@ func (q *queue) end(together []*job) {
 	}
 }
 
-// take returns the jobs that run next: the one that waits longest, and others that are alike.
-func (q *queue) take() []*job {
+// nextBatch removes and returns the next batch: the job that has waited longest, and others with the same key.
+func (q *queue) nextBatch() []*job {
 	if len(q.waiting) == 0 {
 		return nil
 	}
@@ -194,7 +196,7 @@ func (q *queue) take() []*job {
 	var next []*job
 	rest := q.waiting[:0]
 	for i, j := range q.waiting {
-		if i == 0 || j.like == first.like && rows+j.rows <= q.most && (q.load == 0 || load+j.load <= q.load) {
+		if i == 0 || j.batchKey == first.batchKey && rows+j.rows <= q.maxRows && (q.maxLoad == 0 || load+j.load <= q.maxLoad) {
 			next, rows, load = append(next, j), rows+j.rows, load+j.load
 		} else {
 			rest = append(rest, j)
@@ -205,18 +207,18 @@ func (q *queue) take() []*job {
 	q.rows -= rows
 	q.metrics.Queue(q.stage, q.rows)
 	if len(rest) > 0 {
-		q.alarm()
+		q.startTimer()
 	}
 	return next
 }
 
-// late reports whether the job that waits longest has waited too long.
-func (q *queue) late() bool {
+// isLate reports whether a job has waited longer than the delay.
+func (q *queue) isLate() bool {
 	return q.delay > 0 && len(q.waiting) > 0 && time.Since(q.waiting[0].since) >= q.delay
 }
 
-// alarm wakes the queue when the job that waits longest has waited too long.
-func (q *queue) alarm() {
+// startTimer calls overdue when the job that has waited longest reaches the delay.
+func (q *queue) startTimer() {
 	if q.delay <= 0 {
 		return
 	}
@@ -228,18 +230,18 @@ func (q *queue) alarm() {
 	}
 }
 
-// overdue lets jobs that have waited too long run beside the others.
+// overdue runs jobs that have waited longer than the delay although all workers are busy.
 func (q *queue) overdue() {
 	q.mu.Lock()
 	var next []*job
 	switch {
 	case len(q.waiting) == 0:
-	case q.running >= 2*q.workers: // the next that ends takes them
-	case !q.late():
-		q.alarm()
+	case q.running >= 2*q.workers: // the next run that ends takes them
+	case !q.isLate():
+		q.startTimer()
 	default:
 		q.running++
-		next = q.take()
+		next = q.nextBatch()
 	}
 	q.mu.Unlock()
 	if next != nil {

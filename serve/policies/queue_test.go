@@ -20,12 +20,12 @@ type stage struct {
 }
 
 func newStage(workers, most, room int, delay time.Duration) *stage {
-	return &stage{&queue{stage: "test", workers: workers, most: most, room: room, delay: delay}, make(chan struct{}), make(chan []*job, 100)}
+	return &stage{&queue{stage: "test", workers: workers, maxRows: most, maxWaiting: room, delay: delay}, make(chan struct{}), make(chan []*job, 100)}
 }
 
 // job is a job that runs until it is let go, or until ctx ends.
 func (s *stage) job(like any, rows int) *job {
-	return &job{like: like, rows: rows, free: true, run: func(ctx context.Context, jobs []*job) {
+	return &job{batchKey: like, rows: rows, mayLeave: true, run: func(ctx context.Context, jobs []*job) {
 		s.started <- jobs
 		select {
 		case <-s.let:
@@ -92,8 +92,8 @@ func TestJobsGatherWhileWorkersAreBusy(t *testing.T) {
 		jobs := <-s.started
 		var rows []int
 		for _, j := range jobs {
-			if j.like != want.like {
-				t.Errorf("%v runs with %q", j.like, want.like)
+			if j.batchKey != want.like {
+				t.Errorf("%v runs with %q", j.batchKey, want.like)
 			}
 			rows = append(rows, j.rows)
 		}
@@ -219,10 +219,10 @@ func TestAPanicFailsItsJobsOnly(t *testing.T) {
 	lead := make(chan any, 1)
 	go func() {
 		defer func() { lead <- recover() }()
-		_ = s.do(ctx, &job{like: "a", rows: 1, run: panics})
+		_ = s.do(ctx, &job{batchKey: "a", rows: 1, run: panics})
 	}()
 	s.holds(t, 1)
-	other := s.start(ctx, &job{like: "a", rows: 1, run: panics})
+	other := s.start(ctx, &job{batchKey: "a", rows: 1, run: panics})
 	s.holds(t, 2)
 	after := s.start(ctx, s.job("b", 1))
 	s.holds(t, 3)
@@ -230,7 +230,7 @@ func TestAPanicFailsItsJobsOnly(t *testing.T) {
 	if v := <-lead; v != "boom" {
 		t.Errorf("the panic is %v", v)
 	}
-	if err := <-other; !errors.Is(err, errEarly) {
+	if err := <-other; !errors.Is(err, errPanicked) {
 		t.Errorf("the other job: %v", err)
 	}
 	<-s.started
@@ -246,7 +246,7 @@ func TestAPanicFailsItsJobsOnly(t *testing.T) {
 func TestQueueUnderLoad(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	const workers = 3
-	q := &queue{stage: "test", workers: workers, most: 8, room: 200, delay: time.Millisecond}
+	q := &queue{stage: "test", workers: workers, maxRows: 8, maxWaiting: 200, delay: time.Millisecond}
 	var running, most, refused, left atomic.Int64
 	var callers sync.WaitGroup
 	for c := range 40 {
@@ -254,7 +254,7 @@ func TestQueueUnderLoad(t *testing.T) {
 			r := rand.New(rand.NewPCG(uint64(c), 7))
 			for range 60 {
 				ran := new(atomic.Int64)
-				j := &job{like: r.IntN(3), rows: 1 + r.IntN(12), work: ran, free: r.IntN(2) == 0, run: func(ctx context.Context, jobs []*job) {
+				j := &job{batchKey: r.IntN(3), rows: 1 + r.IntN(12), work: ran, mayLeave: r.IntN(2) == 0, run: func(ctx context.Context, jobs []*job) {
 					if n := running.Add(1); n > most.Load() {
 						most.Store(n)
 					}

@@ -16,27 +16,27 @@ import (
 	"pipe/serve/metrics"
 )
 
-// Set is the policies of a server by name. All methods are safe for concurrent use.
+// Set has the policies of a server by name. All methods are safe for concurrent use.
 type Set struct {
-	settings Settings
-	runtime  *ort.Runtime
-	own      bool // the runtime
-	metrics  *metrics.Metrics
-	log      *slog.Logger
-	queues   *queues
-	encoders encoders
+	settings    Settings
+	runtime     *ort.Runtime
+	ownsRuntime bool // Close closes it
+	metrics     *metrics.Metrics
+	log         *slog.Logger
+	queues      *queues
+	encoders    encoders
 
 	current atomic.Pointer[map[string]*Policy]
 
 	reloading sync.Mutex // one reload at a time; guards the fields below
 	closed    bool
-	live      sync.WaitGroup       // versions that are open
-	seen      map[string]fileState // files that were refused or have gone, by path
+	live      sync.WaitGroup       // open versions
+	seen      map[string]fileState // the last known state of files, by path
 }
 
-// Open reads, checks and warms up the policies. A file that is named and cannot be served is an error. So is a folder of
-// which no policy can be served; files of a folder that cannot are otherwise logged, counted and left out. The runtime must
-// outlive the set, and should have one thread; nil: the set opens one and closes it. m and log may be nil.
+// Open reads, checks and warms up the policies. It returns an error if a named file cannot be served, or if no policy can be
+// served at all. Other files of a folder that cannot be served are logged, counted and left out. The runtime must outlive
+// the set, and should have one thread; nil: the set opens and closes its own. m and log may be nil.
 func Open(ctx context.Context, s Settings, rt *ort.Runtime, m *metrics.Metrics, log *slog.Logger) (_ *Set, err error) {
 	if err := s.Validate(); err != nil {
 		return nil, err
@@ -46,7 +46,7 @@ func Open(ctx context.Context, s Settings, rt *ort.Runtime, m *metrics.Metrics, 
 	}
 	s.Paths = slices.Clone(s.Paths)
 	for i, path := range s.Paths {
-		s.Paths[i] = filepath.Clean(path) // one spelling, as that of the files in a folder
+		s.Paths[i] = filepath.Clean(path) // in the same form as the paths of files in a folder
 	}
 	set := &Set{settings: s, runtime: rt, metrics: m, log: log, seen: map[string]fileState{}}
 	set.current.Store(&map[string]*Policy{})
@@ -56,20 +56,20 @@ func Open(ctx context.Context, s Settings, rt *ort.Runtime, m *metrics.Metrics, 
 		if set.runtime, err = ort.Open(cfg); err != nil {
 			return nil, err
 		}
-		set.own = true
+		set.ownsRuntime = true
 	}
 	of := func(stage string, load int) *queue {
-		return &queue{stage: stage, load: load, workers: s.workers(), most: s.BatchRows, room: s.QueueRows, delay: s.BatchDelay, metrics: m}
+		return &queue{stage: stage, maxLoad: load, workers: s.workers(), maxRows: s.BatchRows, maxWaiting: s.QueueRows, delay: s.BatchDelay, metrics: m}
 	}
 	set.queues = &queues{encode: of("encode", s.BatchTokens), decide: of("decide", 0)}
-	if err := set.first(ctx); err != nil {
+	if err := set.openAll(ctx); err != nil {
 		return nil, errors.Join(err, set.Close())
 	}
 	return set, nil
 }
 
-// first loads all files and reports why the set cannot start.
-func (s *Set) first(ctx context.Context) error {
+// openAll loads all files. The error says why the set cannot be used.
+func (s *Set) openAll(ctx context.Context) error {
 	var problems, all []error
 	for _, c := range s.Reload(ctx) {
 		if c.Err != nil {
@@ -97,10 +97,10 @@ func (s *Set) first(ctx context.Context) error {
 	return nil
 }
 
-// Names are the names of the policies, sorted.
+// Names returns the names of the policies, sorted.
 func (s *Set) Names() []string { return slices.Sorted(maps.Keys(s.all())) }
 
-// all are the policies that are served; none after Close.
+// all returns the policies that are served; none after Close.
 func (s *Set) all() map[string]*Policy {
 	if all := s.current.Load(); all != nil {
 		return *all
@@ -108,7 +108,7 @@ func (s *Set) all() map[string]*Policy {
 	return nil
 }
 
-// Default is the name of the policy for requests that name none; empty: they have to.
+// Default returns the name of the policy for requests that name none; empty: requests must name one.
 func (s *Set) Default() string {
 	if s.settings.Default != "" {
 		return s.settings.Default
@@ -121,8 +121,9 @@ func (s *Set) Default() string {
 	return ""
 }
 
-// Acquire leases the current version of a policy: "" is the default, and NAME@DIGEST is the version whose digest begins so,
-// if it is the current one; at least 8 characters are needed. Release must be called once. An unknown name or version is an *UnknownError.
+// Acquire leases the current version of a policy; the caller must call Release once. The name "" is the default policy.
+// NAME@DIGEST is a version, by at least 8 characters of its digest; it must be the current one. The error is an
+// *UnknownError for an unknown name or version.
 func (s *Set) Acquire(name string) (*Policy, error) {
 	for {
 		all := s.current.Load()
@@ -140,11 +141,11 @@ func (s *Set) Acquire(name string) (*Policy, error) {
 	}
 }
 
-// shortestDigest is the least number of characters that name a version. A client that counts versions asks for 2 or 12, which
-// a digest may begin with by accident.
-const shortestDigest = 8
+// minDigest is the least number of characters of a digest that name a version. Some clients use version numbers, such as 2
+// or 12, which must not match a digest by accident.
+const minDigest = 8
 
-// find returns the policy of a name, nil if there is none.
+// find returns the policy with a name, nil if there is none.
 func (s *Set) find(all map[string]*Policy, name string) *Policy {
 	if p := all[name]; p != nil {
 		return p
@@ -156,7 +157,7 @@ func (s *Set) find(all map[string]*Policy, name string) *Policy {
 	if at < 0 {
 		return nil
 	}
-	if p := all[name[:at]]; p != nil && len(name[at+1:]) >= shortestDigest && strings.HasPrefix(p.Digest, name[at+1:]) {
+	if p := all[name[:at]]; p != nil && len(name[at+1:]) >= minDigest && strings.HasPrefix(p.Digest, name[at+1:]) {
 		return p
 	}
 	return nil
@@ -179,7 +180,7 @@ func (s *Set) Close() error {
 	for _, p := range all {
 		errs = append(errs, p.failed)
 	}
-	if s.own {
+	if s.ownsRuntime {
 		errs = append(errs, s.runtime.Close())
 	}
 	return errors.Join(errs...)

@@ -18,10 +18,10 @@ import (
 	"pipe/pipeline/decide"
 )
 
-// errChanging means that a file is being written.
+// errChanging means that a file is still being written.
 var errChanging = errors.New("the file changed while it was read")
 
-// open reads a file, checks it and decides with it once. It returns nil if the file is the one that old was read from.
+// open reads, checks and warms up a policy file. It returns nil if the content is the same as that of old.
 func (s *Set) open(ctx context.Context, f file, old *Policy) (*Policy, error) {
 	if f.err != nil {
 		return nil, f.err
@@ -66,7 +66,7 @@ func (s *Set) open(ctx context.Context, f file, old *Policy) (*Policy, error) {
 	return p, nil
 }
 
-// readWhole reads a file that does not change meanwhile.
+// readWhole reads a file, and returns an error if it changes meanwhile.
 func readWhole(f file) ([]byte, error) {
 	if !f.info.Mode().IsRegular() {
 		return nil, fmt.Errorf("read policy %q: not a file", f.path)
@@ -89,8 +89,8 @@ func readWhole(f file) ([]byte, error) {
 	return content, nil
 }
 
-// warmUp decides once with a new policy, on features of zeros and on an input of its encoder. What fails here would fail
-// for every request.
+// warmUp decides once with a new policy, on features of zeros and on an example for its encoder. A policy that fails here
+// would fail for every request.
 func (s *Set) warmUp(ctx context.Context, p *Policy) error {
 	ctx, cancel := context.WithTimeout(ctx, s.settings.WarmUp)
 	defer cancel()
@@ -118,7 +118,7 @@ func (s *Set) warmUp(ctx context.Context, p *Policy) error {
 	return nil
 }
 
-// smallImage is the file of a grey image.
+// smallImage returns the file of a grey image.
 func smallImage() []byte {
 	img := image.NewGray(image.Rect(0, 0, 64, 64))
 	for i := range img.Pix {
@@ -131,8 +131,8 @@ func smallImage() []byte {
 	return b.Bytes()
 }
 
-// encoderIdentity changes when the files of an encoder do: the content of encoder.json, else names, sizes and times. It is
-// the name alone for a model that is not a path.
+// encoderIdentity returns a text that changes when the files of an encoder do. It is a digest of the content of encoder.json,
+// or else of names, sizes and times of files. For a model that is not a path it is the name.
 func encoderIdentity(name string) string {
 	if name == "" {
 		return ""
@@ -151,7 +151,7 @@ func encoderIdentity(name string) string {
 	if info.IsDir() {
 		_ = filepath.WalkDir(name, func(path string, d fs.DirEntry, err error) error {
 			if err != nil {
-				return nil // what cannot be read, the encoder cannot read either
+				return nil // the encoder cannot read it either
 			}
 			if at, err := os.Stat(path); err == nil && !at.IsDir() {
 				fmt.Fprintln(h, path, at.Size(), at.ModTime().UnixNano())

@@ -12,33 +12,33 @@ import (
 	"strings"
 )
 
-// policyEnding is that of the files of a folder that are policies.
+// policyEnding is the file extension of policies.
 const policyEnding = ".onnx"
 
-// fileState is a file as a watch saw it last.
+// fileState is the last known state of a file.
 type fileState struct {
-	info    os.FileInfo // nil: it has gone
+	info    os.FileInfo // nil: the file is missing
 	encoder string      // identity of its encoder
-	done    bool        // it was read, or its absence reported; else it may still be changing
+	done    bool        // the file was read, or its absence was reported; otherwise it may still be changing
 }
 
-// same reports whether a file has not changed since.
+// same reports whether a file has not changed.
 func (s fileState) same(now os.FileInfo, encoder string) bool {
 	return s.info != nil && os.SameFile(s.info, now) && s.info.Size() == now.Size() && s.info.ModTime().Equal(now.ModTime()) && s.encoder == encoder
 }
 
-// Reload reads all files again and returns what it did with each, in the order of names. Every file is read whole, checked
-// and warmed up before it replaces the version before it, which is served until then and closed when its last lease ends. A
-// file that cannot be served changes nothing. A policy whose file has gone is removed, except the default and the last
-// one, and except where the folder cannot be read.
+// Reload reads all files again and returns the result for each, sorted by name. A file is read, checked and warmed up before
+// it replaces the previous version. That version is served until then, and closed when its last lease ends. A file that
+// cannot be served changes nothing. A policy whose file is missing is removed, unless it is the default or the last one, or
+// its folder cannot be read.
 func (s *Set) Reload(ctx context.Context) []Change {
 	changes, _ := s.reload(ctx, false)
 	return changes
 }
 
-// reload is Reload, or for a watch: then files that have not changed are not read, files that have are read only if they
-// are as they were in the pass before, and policies whose files have gone are kept. again reports that some may still be
-// changing.
+// reload is Reload, or one pass of Watch. A pass of Watch skips files that have not changed. It reads a changed file only if
+// the file is the same as in the previous pass, and it keeps policies whose files are missing. again is true if a file may
+// still be changing.
 func (s *Set) reload(ctx context.Context, watch bool) (changes []Change, again bool) {
 	s.reloading.Lock()
 	defer s.reloading.Unlock()
@@ -47,7 +47,7 @@ func (s *Set) reload(ctx context.Context, watch bool) (changes []Change, again b
 	}
 	found := s.list()
 	for _, f := range found.files {
-		if f.err == nil && watch && s.wait(f) {
+		if f.err == nil && watch && s.isSettling(f) {
 			again = again || !s.seen[f.path].done
 			continue
 		}
@@ -57,13 +57,13 @@ func (s *Set) reload(ctx context.Context, watch bool) (changes []Change, again b
 	changes = append(changes, s.missing(found, watch)...)
 	slices.SortStableFunc(changes, func(a, b Change) int { return strings.Compare(a.Name, b.Name) })
 	for _, c := range changes {
-		s.report(ctx, c)
+		s.logChange(ctx, c)
 	}
 	return changes, again
 }
 
-// wait reports whether a watched file need not be read now: it has not changed, or it is changing.
-func (s *Set) wait(f file) bool {
+// isSettling reports whether Watch should not read a file now: it has not changed, or it may still be changing.
+func (s *Set) isSettling(f file) bool {
 	last, known := s.seen[f.path]
 	if known && last.same(f.info, f.encoder) {
 		return last.done
@@ -72,7 +72,7 @@ func (s *Set) wait(f file) bool {
 	return true
 }
 
-// file is a policy file that was found.
+// file is a policy file in one of the paths.
 type file struct {
 	name, path string
 	info       os.FileInfo
@@ -80,14 +80,14 @@ type file struct {
 	err        error  // why it cannot be read
 }
 
-// listing is what was found of the paths of a set.
+// listing is the result of searching the paths of a set.
 type listing struct {
-	files   []file
-	refused []Change // paths that cannot be read
-	lost    []string // the same paths
+	files      []file
+	refused    []Change // paths that cannot be read
+	unreadable []string // the same paths
 }
 
-// list looks at all paths.
+// list searches all paths.
 func (s *Set) list() *listing {
 	l := &listing{}
 	for _, path := range s.settings.Paths {
@@ -95,25 +95,26 @@ func (s *Set) list() *listing {
 		switch {
 		case err == nil && info.IsDir():
 			l.folder(path)
-		case errors.Is(err, fs.ErrNotExist) && strings.HasSuffix(path, policyEnding) && !s.holds(path):
-			if s.served(path) == nil { // else it has gone: see missing
+		case errors.Is(err, fs.ErrNotExist) && strings.HasSuffix(path, policyEnding) && !s.servesFrom(path):
+			if s.served(path) == nil { // otherwise its file has gone missing, see missing
 				l.files = append(l.files, file{name: nameOf(path), path: path, err: err})
 			}
 		case err != nil:
-			l.lose(path, err)
+			l.addUnreadable(path, err)
 		default:
 			l.files = append(l.files, file{name: nameOf(path), path: path, info: info})
 		}
 	}
-	l.unify()
+	l.removeDuplicates()
 	for i := range l.files {
 		l.files[i].encoder = encoderIdentity(s.settings.Encoders[l.files[i].name])
 	}
 	return l
 }
 
-// unify drops files that were found twice, such as by their name and in a folder, and refuses others of one name.
-func (l *listing) unify() {
+// removeDuplicates removes files that were found twice, for example by their name and in a folder. It refuses different
+// files of the same name.
+func (l *listing) removeDuplicates() {
 	first := map[string]file{}
 	files := l.files[:0]
 	for _, f := range l.files {
@@ -131,7 +132,7 @@ func (l *listing) unify() {
 	l.files = files
 }
 
-// same reports whether two files are one, however their paths are written.
+// same reports whether two files are the same file, even by different paths.
 func (f file) same(other file) bool {
 	return f.path == other.path || f.info != nil && other.info != nil && os.SameFile(f.info, other.info)
 }
@@ -140,7 +141,7 @@ func (f file) same(other file) bool {
 func (l *listing) folder(path string) {
 	entries, err := os.ReadDir(path)
 	if err != nil {
-		l.lose(path, err)
+		l.addUnreadable(path, err)
 		return
 	}
 	for _, e := range entries {
@@ -150,7 +151,7 @@ func (l *listing) folder(path string) {
 		f := file{name: nameOf(e.Name()), path: filepath.Join(path, e.Name())}
 		f.info, f.err = os.Stat(f.path)
 		if errors.Is(f.err, fs.ErrNotExist) {
-			continue // removed since, or a link to nothing
+			continue // removed meanwhile, or a dangling link
 		}
 		if f.err == nil && f.info.IsDir() {
 			continue
@@ -159,16 +160,16 @@ func (l *listing) folder(path string) {
 	}
 }
 
-// lose notes a path that cannot be read.
-func (l *listing) lose(path string, err error) {
-	l.lost = append(l.lost, path)
+// addUnreadable adds a path that cannot be read.
+func (l *listing) addUnreadable(path string, err error) {
+	l.unreadable = append(l.unreadable, path)
 	l.refused = append(l.refused, Change{File: path, Verdict: Refused, Reason: err.Error(), Err: err})
 }
 
-// nameOf is the name of the policy of a file.
+// nameOf returns the name of the policy of a file.
 func nameOf(path string) string { return strings.TrimSuffix(filepath.Base(path), policyEnding) }
 
-// served is the policy that was read from a path.
+// served returns the policy that was read from a path; nil if there is none.
 func (s *Set) served(path string) *Policy {
 	for _, p := range *s.current.Load() {
 		if p.File == path {
@@ -178,8 +179,8 @@ func (s *Set) served(path string) *Policy {
 	return nil
 }
 
-// holds reports whether policies of a folder are served.
-func (s *Set) holds(folder string) bool {
+// servesFrom reports whether a policy from a folder is served.
+func (s *Set) servesFrom(folder string) bool {
 	for _, p := range *s.current.Load() {
 		if filepath.Dir(p.File) == folder {
 			return true
@@ -188,7 +189,7 @@ func (s *Set) holds(folder string) bool {
 	return false
 }
 
-// load reads a file and serves it if it is new and right.
+// load reads a file, and serves its policy if it is new and valid.
 func (s *Set) load(ctx context.Context, f file) Change {
 	old := (*s.current.Load())[f.name]
 	c := Change{Name: f.name, File: f.path}
@@ -217,14 +218,14 @@ func (s *Set) load(ctx context.Context, f file) Change {
 	return c
 }
 
-// swap changes the policies that are served. Requests see all of the change or nothing.
+// swap changes the policies that are served, atomically.
 func (s *Set) swap(change func(all map[string]*Policy)) {
 	all := maps.Clone(*s.current.Load())
 	change(all)
 	s.current.Store(&all)
 }
 
-// missing are the policies whose files have gone.
+// missing removes or keeps the policies whose files are missing.
 func (s *Set) missing(found *listing, watch bool) (changes []Change) {
 	here := map[string]bool{}
 	for _, f := range found.files {
@@ -233,7 +234,7 @@ func (s *Set) missing(found *listing, watch bool) (changes []Change) {
 	for _, name := range s.Names() {
 		p := (*s.current.Load())[name]
 		last, known := s.seen[p.File]
-		if here[p.File] || slices.ContainsFunc(found.lost, func(path string) bool { return path == p.File || path == filepath.Dir(p.File) }) {
+		if here[p.File] || slices.ContainsFunc(found.unreadable, func(path string) bool { return path == p.File || path == filepath.Dir(p.File) }) {
 			continue
 		}
 		c := Change{Name: name, File: p.File, Old: p.Digest, New: p.Digest, Verdict: Kept}
@@ -257,8 +258,8 @@ func (s *Set) missing(found *listing, watch bool) (changes []Change) {
 	return changes
 }
 
-// report logs and counts a change.
-func (s *Set) report(ctx context.Context, c Change) {
+// logChange logs and counts a change.
+func (s *Set) logChange(ctx context.Context, c Change) {
 	attrs := []any{"policy", c.Name, "file", c.File, "verdict", string(c.Verdict), "old", c.Old, "new", c.New}
 	switch c.Verdict {
 	case Unchanged:

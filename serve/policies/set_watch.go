@@ -12,10 +12,10 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
-// Watch reloads policies whose files change, until ctx ends. It reads a file when it has not changed for Settings.Settle.
-// Links are followed, also where a folder in between is replaced, as Kubernetes does with mounted configurations. Files
-// that have gone change nothing: their policies are served until [Set.Reload]. The error is about the watching itself;
-// that of ctx is none.
+// Watch reloads policies whose files change, until ctx ends. It reads a file once it has not changed for Settings.Settle.
+// Links are followed, even if a folder on the way is replaced, as Kubernetes does with mounted configurations. Policies
+// whose files are missing are served until [Set.Reload]. Watch returns nil when ctx ends, and an error if files cannot be
+// watched.
 func (s *Set) Watch(ctx context.Context) error {
 	w, err := fsnotify.NewWatcher()
 	if err != nil {
@@ -28,7 +28,7 @@ func (s *Set) Watch(ctx context.Context) error {
 		defer ticker.Stop()
 		poll = ticker.C
 	}
-	s.follow(w)
+	s.watchFolders(w)
 	settled := time.NewTimer(0) // something may have changed since Open
 	for {
 		select {
@@ -44,20 +44,20 @@ func (s *Set) Watch(ctx context.Context) error {
 			settled.Reset(s.settings.Settle)
 			continue
 		case err := <-w.Errors:
-			// Events were lost: look at everything.
+			// Events were lost, so everything is checked.
 			s.log.WarnContext(ctx, "watch policies", "error", err)
 		case <-poll:
 		case <-settled.C:
 		}
-		s.follow(w)
+		s.watchFolders(w)
 		if _, again := s.reload(ctx, true); again {
 			settled.Reset(max(s.settings.Settle, 10*time.Millisecond))
 		}
 	}
 }
 
-// follow watches the folders of all paths, and those that links lead to.
-func (s *Set) follow(w *fsnotify.Watcher) {
+// watchFolders watches the folders of all paths, and the folders of the targets of links.
+func (s *Set) watchFolders(w *fsnotify.Watcher) {
 	var folders []string
 	add := func(folder string) {
 		if !slices.Contains(folders, folder) {
@@ -82,15 +82,15 @@ func (s *Set) follow(w *fsnotify.Watcher) {
 	}
 	for _, folder := range w.WatchList() {
 		if !slices.Contains(folders, folder) {
-			_ = w.Remove(folder) // it may have gone
+			_ = w.Remove(folder) // it may be missing
 		}
 	}
 	for _, folder := range folders {
-		_ = w.Add(folder) // a folder that has gone is looked for in the next pass, and by polling
+		_ = w.Add(folder) // a missing folder is tried again in the next pass
 	}
 }
 
-// addTarget adds the folder of what a path leads to.
+// addTarget adds the folder of the target of a link.
 func addTarget(add func(folder string), path string) {
 	if target, err := filepath.EvalSymlinks(path); err == nil && target != filepath.Clean(path) {
 		add(filepath.Dir(target))

@@ -15,37 +15,36 @@ import (
 type Settings struct {
 	// Paths are policy files, and folders whose files *.onnx are policies.
 	Paths []string `yaml:"paths"`
-	// Encoders are those of policies that have none in front, by the name of the policy: encoder.json of a table, or an
-	// encoder of texts or images as pipe decide takes it.
+	// Encoders are the encoders of policies that do not contain one, by the name of the policy: the encoder.json of a table,
+	// or an encoder of texts or images, as for pipe decide.
 	Encoders map[string]string `yaml:"encoders"`
-	// Default is the name of the policy for requests that name none. Empty: the only policy, if there is one only.
+	// Default is the name of the policy for requests that name none. Empty: the only policy, if there is exactly one.
 	Default string `yaml:"default"`
 	// Decoder of images: standard, libjpeg-turbo or auto. Empty: standard.
 	Decoder string `yaml:"decoder"`
 
-	// Workers is how many runs of encoders, and how many of policies, go on at the same time, on one thread each. 0: one per
-	// core.
+	// Workers is the number of concurrent runs of encoders, and also of policies, each on one thread. 0: one per core.
 	Workers int `yaml:"workers"`
-	// BatchRows is the most rows of several requests that run together, and the most rows that an encoder takes at once.
+	// BatchRows is the most rows of a batch.
 	BatchRows int `yaml:"batch_rows"`
-	// BatchTokens is the most tokens that an encoder takes at once, but at least one text; an image counts as 64. More make
-	// requests wait for each other, and on a CPU gain nothing.
+	// BatchTokens is the most tokens of a batch of an encoder, which has at least one text; an image counts as 64 tokens. On
+	// a CPU, larger batches gain nothing and make requests wait for each other.
 	BatchTokens int `yaml:"batch_tokens"`
-	// BatchDelay is the longest that requests wait for a worker. After it they run beside the others; at most as many such
-	// runs as there are workers go on. 0: they wait for a worker, however long its run takes.
+	// BatchDelay is the longest wait for a worker. After it, requests run although all workers are busy, in at most as many
+	// additional runs as there are workers. 0: requests wait for a worker without a limit.
 	BatchDelay time.Duration `yaml:"batch_delay"`
-	// QueueRows is the most rows that wait for a worker. A request beyond it is an *OverloadError.
+	// QueueRows is the most rows that wait for a worker. Requests beyond that get an *OverloadError.
 	QueueRows int `yaml:"queue_rows"`
 
-	// Settle is how long a file that is being watched must not change before it is read.
+	// Settle is how long a watched file must be unchanged before it is read.
 	Settle time.Duration `yaml:"settle"`
-	// Poll is how often files are looked at where the file system reports no changes. 0: never.
+	// Poll is how often files are checked, for file systems that report no changes. 0: never.
 	Poll time.Duration `yaml:"poll"`
-	// WarmUp is the longest time for the first decision of a new policy.
+	// WarmUp is the longest time for the warm-up of a new policy.
 	WarmUp time.Duration `yaml:"warm_up"`
 }
 
-// DefaultSettings are for a server with one policy or a few.
+// DefaultSettings suit a server with a few policies.
 func DefaultSettings() Settings {
 	return Settings{
 		BatchRows: 64, BatchTokens: 256, BatchDelay: 2 * time.Millisecond, QueueRows: 4096,
@@ -55,10 +54,10 @@ func DefaultSettings() Settings {
 
 // The largest values of settings.
 const (
-	mostWorkers = 1024
-	mostBatch   = 1024
-	mostQueue   = 1 << 20
-	mostTokens  = 1 << 20
+	maxWorkers = 1024
+	maxBatch   = 1024
+	maxQueue   = 1 << 20
+	maxTokens  = 1 << 20
 )
 
 // Validate reports every problem at once.
@@ -75,10 +74,10 @@ func (s Settings) Validate() error {
 		add(name != "" && encoder != "", "encoders: %q: %q: a policy and its encoder need a name", name, encoder)
 	}
 	add(s.Decoder == "" || slices.Contains(pixel.DecoderNames, s.Decoder), "decoder: %q is unknown; known are %q", s.Decoder, pixel.DecoderNames)
-	add(s.Workers >= 0 && s.Workers <= mostWorkers, "workers: %d is not a number from 0 to %d", s.Workers, mostWorkers)
-	add(s.BatchRows >= 1 && s.BatchRows <= mostBatch, "batch_rows: %d is not a number from 1 to %d", s.BatchRows, mostBatch)
-	add(s.BatchTokens >= 1 && s.BatchTokens <= mostTokens, "batch_tokens: %d is not a number from 1 to %d", s.BatchTokens, mostTokens)
-	add(s.QueueRows >= 1 && s.QueueRows <= mostQueue, "queue_rows: %d is not a number from 1 to %d", s.QueueRows, mostQueue)
+	add(s.Workers >= 0 && s.Workers <= maxWorkers, "workers: %d is not a number from 0 to %d", s.Workers, maxWorkers)
+	add(s.BatchRows >= 1 && s.BatchRows <= maxBatch, "batch_rows: %d is not a number from 1 to %d", s.BatchRows, maxBatch)
+	add(s.BatchTokens >= 1 && s.BatchTokens <= maxTokens, "batch_tokens: %d is not a number from 1 to %d", s.BatchTokens, maxTokens)
+	add(s.QueueRows >= 1 && s.QueueRows <= maxQueue, "queue_rows: %d is not a number from 1 to %d", s.QueueRows, maxQueue)
 	add(s.BatchDelay >= 0 && s.BatchDelay <= time.Second, "batch_delay: %v is not from 0 to 1s", s.BatchDelay)
 	add(s.Settle >= 0 && s.Settle <= time.Minute, "settle: %v is not from 0 to 1m", s.Settle)
 	add(s.Poll >= 0, "poll: %v is negative", s.Poll)
@@ -86,7 +85,7 @@ func (s Settings) Validate() error {
 	return errors.Join(problems...)
 }
 
-// workers is the number of workers.
+// workers returns the number of workers.
 func (s Settings) workers() int {
 	if s.Workers > 0 {
 		return s.Workers
@@ -94,7 +93,7 @@ func (s Settings) workers() int {
 	return runtime.GOMAXPROCS(0)
 }
 
-// options are those of the router of a policy.
+// options returns the options of the router of a policy.
 func (s Settings) options(name string) decide.Options {
 	return decide.Options{Encoder: s.Encoders[name], Decoder: s.Decoder, Workers: 1}
 }

@@ -1,5 +1,6 @@
-// Package advice fetches what an expert is shown besides a request, and writes the message that shows it. What was found
-// is data: it is put into a separate message, between two lines that no text can contain.
+// Package advice fetches the advice of a chat request, such as passages of a search index, and writes the message that
+// shows it to the expert. The text that was found is untrusted: it goes into a message of its own, between two marker
+// lines that it cannot contain. The gateway has one [Advice] for each advice of its configuration.
 package advice
 
 import (
@@ -7,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	"pipe/costs/prompt"
@@ -15,7 +15,7 @@ import (
 	"pipe/serve/gateway/chatjson"
 )
 
-// Advice is what can be fetched by one name. It is safe for concurrent use.
+// Advice fetches one kind of advice. It is safe for concurrent use.
 type Advice struct {
 	Name     string
 	cfg      Settings
@@ -24,14 +24,14 @@ type Advice struct {
 	finder   finder // nil: none is needed
 }
 
-// finder finds passages. Its two implementations are an index file and a search service.
+// finder searches for passages, in an index file or with a search service.
 type finder interface {
 	find(ctx context.Context, query string, top int) ([]passage, error)
 	close() error
 }
 
-// Open opens the files of the settings, which must be valid. note tells of waits, and of secrets that are sent
-// unencrypted. The caller closes the advice.
+// Open opens the files of the settings, which must be valid. note is called with messages for the log: about waits, and
+// about secrets that are sent unencrypted. The caller closes the advice.
 func Open(name string, s Settings, note func(format string, args ...any)) (*Advice, error) {
 	a := &Advice{Name: name, cfg: s}
 	var err error
@@ -54,9 +54,9 @@ func Open(name string, s Settings, note func(format string, args ...any)) (*Advi
 	return a, nil
 }
 
-// readText reads a text that is shown.
+// readText reads the text of a file, which must be UTF-8 and not empty.
 func readText(path string) (string, error) {
-	text, err := textfile.ReadFile(path, mostBytes)
+	text, err := textfile.ReadFile(path, maxBytes)
 	switch {
 	case err != nil:
 		return "", err
@@ -76,11 +76,8 @@ func (a *Advice) Close() error {
 	return a.finder.close()
 }
 
-// Timeout bounds a fetch.
-func (a *Advice) Timeout() time.Duration { return a.cfg.Timeout }
-
-// mostQuery is the most that is searched for, in bytes. A longer text is cut: a search looks at words, not at their order.
-const mostQuery = 16 << 10
+// maxQuery is the longest query in bytes. A longer text is truncated, which a search by words tolerates.
+const maxQuery = 16 << 10
 
 // Fetch returns the message that shows the advice for a question, and the number of passages in it. The message is nil
 // if nothing is shown: the kind is none, or nothing was found.
@@ -93,7 +90,7 @@ func (a *Advice) Fetch(ctx context.Context, question string) (*chatjson.Addition
 		ctx, cancel := context.WithTimeout(ctx, a.cfg.Timeout)
 		defer cancel()
 		var err error
-		if found, err = a.finder.find(ctx, cut(question, mostQuery), a.cfg.Top); err != nil {
+		if found, err = a.finder.find(ctx, truncate(question, maxQuery), a.cfg.Top); err != nil {
 			return nil, 0, a.fault(err)
 		}
 		if len(found) == 0 {
@@ -101,30 +98,30 @@ func (a *Advice) Fetch(ctx context.Context, question string) (*chatjson.Addition
 		}
 	}
 	for i := range found {
-		found[i].text = cut(found[i].text, a.cfg.Bytes)
+		found[i].text = truncate(found[i].text, a.cfg.Bytes)
 	}
-	text, err := write(a.template, boundary(question, found), question, a.text, found)
+	text, err := render(a.template, boundary(question, found), question, a.text, found)
 	if err != nil {
 		return nil, 0, a.fault(err)
 	}
 	return &chatjson.Addition{Role: a.cfg.Role, Text: text, At: a.cfg.Position}, len(found), nil
 }
 
-// Error is advice that could not be fetched.
+// Error means that advice could not be fetched.
 type Error struct {
 	Name   string
-	Msg    string // in words, without text from a service
-	Detail string // what a service said, without secrets; it may quote the conversation
+	Msg    string // the problem in words, without text from a service
+	Detail string // text of the service, without secrets; it may quote the conversation
 	cause  error
 }
 
-// Error says what happened, without text from a service.
+// Error describes the problem without text from a service.
 func (e *Error) Error() string { return "advice " + e.Name + ": " + e.Msg }
 
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.cause }
 
-// fault is the error of a fetch.
+// fault makes an Error.
 func (a *Advice) fault(err error) *Error {
 	e := &Error{Name: a.Name, Msg: "could not be fetched", Detail: err.Error(), cause: err}
 	if errors.Is(err, context.DeadlineExceeded) {

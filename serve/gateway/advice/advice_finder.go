@@ -9,7 +9,7 @@ import (
 	"pipe/experts/service"
 )
 
-// index finds passages in a file.
+// index searches in an index file.
 type index struct{ file *bm25.Index }
 
 func openIndex(path string) (*index, error) {
@@ -41,10 +41,10 @@ func (x *index) find(ctx context.Context, query string, top int) ([]passage, err
 
 func (x *index) close() error { return x.file.Close() }
 
-// online finds passages with a search service.
-type online struct{ service *search.Service }
+// searchService searches with a service.
+type searchService struct{ service *search.Service }
 
-func openService(s *Settings, note func(format string, args ...any)) (*online, error) {
+func openService(s *Settings, note func(format string, args ...any)) (*searchService, error) {
 	cfg, err := s.search()
 	if err != nil {
 		return nil, err
@@ -54,10 +54,10 @@ func openService(s *Settings, note func(format string, args ...any)) (*online, e
 	if err != nil {
 		return nil, err
 	}
-	return &online{found}, nil
+	return &searchService{found}, nil
 }
 
-func (o *online) find(ctx context.Context, query string, top int) ([]passage, error) {
+func (o *searchService) find(ctx context.Context, query string, top int) ([]passage, error) {
 	lists, err := o.service.Find(ctx, []string{query}, top)
 	if err != nil {
 		return nil, err
@@ -69,4 +69,4 @@ func (o *online) find(ctx context.Context, query string, top int) ([]passage, er
 	return found, nil
 }
 
-func (o *online) close() error { return o.service.Close() }
+func (o *searchService) close() error { return o.service.Close() }

@@ -12,12 +12,12 @@ import (
 
 // passage is a text that was found.
 type passage struct {
-	page string // its name, as people read it
+	page string // title of its page
 	text string
 }
 
-// write fills in the template.
-func write(t *prompt.Template, boundary, question, text string, found []passage) (string, error) {
+// render executes the template of the message.
+func render(t *prompt.Template, boundary, question, text string, found []passage) (string, error) {
 	list := make([]map[string]any, len(found))
 	for i, p := range found {
 		list[i] = map[string]any{"number": i + 1, "page": p.page, "text": p.text}
@@ -25,8 +25,8 @@ func write(t *prompt.Template, boundary, question, text string, found []passage)
 	return t.Write(map[string]any{"boundary": boundary, "passages": list, "text": text, "question": question})
 }
 
-// boundary is a line around passages that none of them holds: it is made of their digest, which a text cannot contain
-// of itself. The same passages have the same boundary, so that a service can keep the beginning of a prompt.
+// boundary returns the marker line around the passages. It contains a digest of the passages, so none of them can contain
+// the line. The same passages have the same boundary, so that a service can cache the beginning of the prompt.
 func boundary(question string, found []passage) string {
 	seed := question
 	for {
@@ -38,15 +38,15 @@ func boundary(question string, found []passage) string {
 			fmt.Fprintf(h, "%d %s%d %s", len(p.page), p.page, len(p.text), p.text)
 		}
 		mark := hex.EncodeToString(h.Sum(nil)[:12])
-		if !held(mark, question, found) {
+		if !containsMark(mark, question, found) {
 			return "=== " + mark + " ==="
 		}
 		seed += mark
 	}
 }
 
-// held reports whether a text holds a mark.
-func held(mark, question string, found []passage) bool {
+// containsMark reports whether the question or a passage contains a mark.
+func containsMark(mark, question string, found []passage) bool {
 	all := strings.Contains(question, mark)
 	for _, p := range found {
 		all = all || strings.Contains(p.text, mark) || strings.Contains(p.page, mark)
@@ -54,8 +54,8 @@ func held(mark, question string, found []passage) bool {
 	return all
 }
 
-// cut returns at most the given number of bytes of a text, whole characters.
-func cut(text string, most int) string {
+// truncate shortens a text to at most the given number of bytes, without splitting a character.
+func truncate(text string, most int) string {
 	if len(text) <= most {
 		return text
 	}

@@ -7,6 +7,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"pipe/costs/prices"
 )
 
 func TestRequestsKeepTheirBytes(t *testing.T) {
@@ -106,7 +108,7 @@ func TestRequestsThatAreRefused(t *testing.T) {
 
 func TestAnswers(t *testing.T) {
 	for in, want := range map[string]Answer{
-		`{"model":"m","choices":[{"finish_reason":"stop"}],"usage":{"prompt_tokens":3,"completion_tokens":1}}`:  {Model: "m", Choices: 1, Finished: true, Usage: Usage{Tokens: Tokens{In: 3, Out: 1}, Known: true}},
+		`{"model":"m","choices":[{"finish_reason":"stop"}],"usage":{"prompt_tokens":3,"completion_tokens":1}}`:  {Model: "m", Choices: 1, Finished: true, Usage: Usage{Tokens: prices.Tokens{In: 3, Out: 1}, Known: true}},
 		`{"model":"m","choices":[{"delta":{"content":"\"finish_reason\""},"finish_reason":null}],"usage":null}`: {Model: "m", Choices: 1, Content: true},
 		`{"model":7,"choices":[]}`:           {},
 		`{"error":{"message":"no"}}`:         {Error: json.RawMessage(`{"message":"no"}`)},
@@ -128,10 +130,10 @@ func TestManyChoices(t *testing.T) {
 	text := []byte(`{"choices":[` + strings.Repeat("{},", 1<<20) + `{}]}`)
 	var err error
 	allocs := testing.AllocsPerRun(1, func() { _, err = ReadAnswer(text) })
-	if err == nil || !strings.Contains(err.Error(), "more than 10000 choices") || allocs > 4*mostChoices {
+	if err == nil || !strings.Contains(err.Error(), "more than 10000 choices") || allocs > 4*maxChoices {
 		t.Errorf("%v allocations, %v", allocs, err)
 	}
-	if a, err := ReadAnswer([]byte(`{"choices":[` + strings.Repeat("{},", mostChoices-1) + `{}]}`)); err != nil || a.Choices != mostChoices {
+	if a, err := ReadAnswer([]byte(`{"choices":[` + strings.Repeat("{},", maxChoices-1) + `{}]}`)); err != nil || a.Choices != maxChoices {
 		t.Errorf("%d choices, %v", a.Choices, err)
 	}
 }
@@ -208,7 +210,7 @@ func FuzzAnswer(f *testing.F) {
 	f.Add([]byte(`{"error":{}}`))
 	f.Fuzz(func(t *testing.T, in []byte) {
 		a, err := ReadAnswer(in)
-		if u := a.Usage; u.In < 0 || u.Out < 0 || u.Cached < 0 || u.Cached > u.In || !u.Known && u.Tokens != (Tokens{}) {
+		if u := a.Usage; u.In < 0 || u.Out < 0 || u.Cached < 0 || u.Cached > u.In || !u.Known && u.Tokens != (prices.Tokens{}) {
 			t.Fatalf("%q: %+v, %v", in, a, err)
 		}
 	})

@@ -6,30 +6,31 @@ import (
 	"strings"
 )
 
-// Names of what describes a part of an answer, and is none itself.
+// Fields that describe a part of an answer, and are no content themselves.
 var (
-	labelsOfParts = []string{"type", "index", "id", "format", "signature", "annotations"}
-	labelsOfCalls = []string{"type", "index"}
+	partLabels = []string{"type", "index", "id", "format", "signature", "annotations"}
+	callLabels = []string{"type", "index"}
 )
 
-// content are the fields of a message, or of a part of one in a stream, that are something of an answer. Each is one if it has
-// a text that is not blank, apart from its labels. Services send many other fields, often in every answer.
-var content = map[string][]string{
-	"content": labelsOfParts, "refusal": labelsOfParts, "images": labelsOfParts,
-	"reasoning_content": labelsOfParts, "reasoning": labelsOfParts, "reasoning_details": labelsOfParts,
-	"thinking": labelsOfParts, "thinking_blocks": labelsOfParts,
-	"tool_calls": labelsOfCalls, "function_call": labelsOfCalls, "audio": labelsOfCalls,
+// contentFields are the fields of a message, or of a delta in a stream, that can have content, with their label fields. A
+// field has content if it has a text that is not blank outside of its labels. Services send many other fields, often in
+// every answer.
+var contentFields = map[string][]string{
+	"content": partLabels, "refusal": partLabels, "images": partLabels,
+	"reasoning_content": partLabels, "reasoning": partLabels, "reasoning_details": partLabels,
+	"thinking": partLabels, "thinking_blocks": partLabels,
+	"tool_calls": callLabels, "function_call": callLabels, "audio": callLabels,
 }
 
-// hasContent reports whether a choice has something of an answer.
-func hasContent(choice *Object) bool {
+// hasContent reports whether a choice has content.
+func hasContent(choice *object) bool {
 	for _, name := range []string{"message", "delta"} {
-		part, err := ofValid(orNull(choice.Get(name)))
+		part, err := parseValid(orNull(choice.get(name)))
 		if err != nil {
 			continue
 		}
 		for _, f := range part.fields {
-			if labels, ok := content[f.name]; ok && hasText(part.text[f.from:f.end], labels) {
+			if labels, ok := contentFields[f.name]; ok && hasText(part.text[f.from:f.end], labels) {
 				return true
 			}
 		}
@@ -37,8 +38,8 @@ func hasContent(choice *Object) bool {
 	return false
 }
 
-// hasText reports whether a value is a text that is not blank, or a list or an object with such a text. Fields with the names of
-// labels are not looked at. The value must be valid JSON.
+// hasText reports whether a value is a text that is not blank, or a list or an object that contains one. Fields with the
+// names of labels are ignored. The value must be valid JSON.
 func hasText(value []byte, labels []string) bool {
 	switch value[0] {
 	case '"':
@@ -51,7 +52,7 @@ func hasText(value []byte, labels []string) bool {
 			}
 		}
 	case '{':
-		o, err := ofValid(value)
+		o, err := parseValid(value)
 		return err == nil && slices.ContainsFunc(o.fields, func(f field) bool {
 			return !slices.Contains(labels, f.name) && hasText(value[f.from:f.end], labels)
 		})
@@ -59,10 +60,10 @@ func hasText(value []byte, labels []string) bool {
 	return false
 }
 
-// isBlank reports whether a string of JSON has nothing but white space.
+// isBlank reports whether a JSON string has only white space.
 func isBlank(quoted []byte) bool {
 	if first := quoted[1]; first > ' ' && first < 0x7f && first != '"' && first != '\\' {
-		return false // most texts: they need not be read
+		return false // fast path for most texts
 	}
 	var text string
 	return json.Unmarshal(quoted, &text) == nil && strings.TrimSpace(text) == ""

@@ -1,5 +1,6 @@
-// Package chatjson reads and edits the JSON of chat completions by position: what is not edited keeps its bytes, so
-// that fields which nothing here knows, the order of keys and the digits of numbers pass through unchanged.
+// Package chatjson reads and edits the JSON of chat completions in place. Only the edited values change: unknown fields,
+// the order of keys and the digits of numbers keep their bytes. A gateway needs that, because it must pass on fields of
+// services that it does not know.
 package chatjson
 
 import (
@@ -13,15 +14,15 @@ import (
 	"pipe/internal/strictjson"
 )
 
-// Object is a JSON object as text. Fields can be read and set; everything else keeps its bytes.
-type Object struct {
+// object is a JSON object as text. Fields can be read and set. Everything else keeps its bytes.
+type object struct {
 	text   []byte
 	fields []field
 	close  int // position of the closing brace
 	edits  []edit
 }
 
-// field is a key of the object and where its value is.
+// field is a key of the object and the position of its value.
 type field struct {
 	name      string
 	from, end int
@@ -33,12 +34,12 @@ type edit struct {
 	with      []byte
 }
 
-// ErrNotObject is the error for JSON that is not an object.
-var ErrNotObject = errors.New("is not a JSON object")
+// errNotObject is the error for JSON that is not an object.
+var errNotObject = errors.New("is not a JSON object")
 
-// Parse reads an object. Text that is not JSON or not UTF-8, and repeated keys at any depth, are errors: two readers
-// could understand them differently. The object keeps the text.
-func Parse(text []byte) (*Object, error) {
+// parse reads an object. Text that is not JSON or not UTF-8 is an error. So are repeated keys at any depth, because two
+// readers could understand them differently. The object keeps the text.
+func parse(text []byte) (*object, error) {
 	if !json.Valid(text) {
 		var v any
 		return nil, json.Unmarshal(text, &v) // it describes the syntax error
@@ -46,41 +47,41 @@ func Parse(text []byte) (*Object, error) {
 	if err := strictjson.Check(text); err != nil {
 		return nil, err
 	}
-	return ofValid(text)
+	return parseValid(text)
 }
 
-// ErrRepeated is wrapped by the error for an answer with a repeated key, which two readers could understand differently.
+// ErrRepeated is wrapped by the error for an answer with a repeated key.
 var ErrRepeated = errors.New("repeats a key")
 
-// Lenient reads an object that another program answered: halves of characters may stand in it. Repeated keys at any depth are
-// an ErrRepeated.
-func Lenient(text []byte) (*Object, error) {
+// parseLenient reads an object in the answer of another program, which may contain lone surrogates. Repeated keys at any depth
+// are an ErrRepeated.
+func parseLenient(text []byte) (*object, error) {
 	if !json.Valid(text) {
 		return nil, errors.New("is not JSON")
 	}
 	if err := strictjson.CheckKeys(text); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrRepeated, err)
 	}
-	return ofValid(text)
+	return parseValid(text)
 }
 
-// ofValid finds the fields of valid JSON.
-func ofValid(text []byte) (*Object, error) {
-	at := space(text, 0)
+// parseValid finds the fields of valid JSON.
+func parseValid(text []byte) (*object, error) {
+	at := strictjson.SkipSpace(text, 0)
 	if text[at] != '{' {
-		return nil, ErrNotObject
+		return nil, errNotObject
 	}
-	o := &Object{text: text}
-	for at = space(text, at+1); text[at] != '}'; at = space(text, at) {
+	o := &object{text: text}
+	for at = strictjson.SkipSpace(text, at+1); text[at] != '}'; at = strictjson.SkipSpace(text, at) {
 		if text[at] == ',' {
-			at = space(text, at+1)
+			at = strictjson.SkipSpace(text, at+1)
 		}
 		end := value(text, at)
 		var name string
 		if err := json.Unmarshal(text[at:end], &name); err != nil {
 			return nil, err
 		}
-		from := space(text, space(text, end)+1) // after the colon
+		from := strictjson.SkipSpace(text, strictjson.SkipSpace(text, end)+1) // after the colon
 		at = value(text, from)
 		o.fields = append(o.fields, field{name, from, at})
 	}
@@ -89,7 +90,7 @@ func ofValid(text []byte) (*Object, error) {
 }
 
 // find returns the field of a name, nil if there is none.
-func (o *Object) find(name string) *field {
+func (o *object) find(name string) *field {
 	i := slices.IndexFunc(o.fields, func(f field) bool { return f.name == name })
 	if i < 0 {
 		return nil
@@ -97,8 +98,8 @@ func (o *Object) find(name string) *field {
 	return &o.fields[i]
 }
 
-// Get returns the bytes of a value, nil if the object does not have the field or if it is null.
-func (o *Object) Get(name string) json.RawMessage {
+// get returns the bytes of a value, nil if the object does not have the field or if it is null.
+func (o *object) get(name string) json.RawMessage {
 	f := o.find(name)
 	if f == nil || string(o.text[f.from:f.end]) == "null" {
 		return nil
@@ -106,12 +107,12 @@ func (o *Object) Get(name string) json.RawMessage {
 	return o.text[f.from:f.end:f.end]
 }
 
-// Has reports whether the object has a field, also with the value null.
-func (o *Object) Has(name string) bool { return o.find(name) != nil }
+// has reports whether the object has a field, even with the value null.
+func (o *object) has(name string) bool { return o.find(name) != nil }
 
-// Set sets the value of a field, which must be valid JSON. A field that the object does not have is added at its end.
+// set sets the value of a field, which must be valid JSON. A field that the object does not have is added at its end.
 // Each field may be set once.
-func (o *Object) Set(name string, value []byte) {
+func (o *object) set(name string, value []byte) {
 	if f := o.find(name); f != nil {
 		o.edits = append(o.edits, edit{f.from, f.end, value})
 		return
@@ -123,11 +124,8 @@ func (o *Object) Set(name string, value []byte) {
 	o.edits = append(o.edits, edit{o.close, o.close, slices.Concat(with, quote(name), []byte(":"), value)})
 }
 
-// Reset takes back what was set.
-func (o *Object) Reset() { o.edits = nil }
-
-// Bytes returns the text with what was set.
-func (o *Object) Bytes() []byte {
+// bytes returns the text with all edits.
+func (o *object) bytes() []byte {
 	edits := slices.Clone(o.edits)
 	slices.SortStableFunc(edits, func(a, b edit) int { return a.from - b.from })
 	n := len(o.text)
@@ -143,7 +141,7 @@ func (o *Object) Bytes() []byte {
 	return append(out, o.text[at:]...)
 }
 
-// quote writes a string as JSON, with the characters of HTML as they are.
+// quote encodes a string as JSON without escaping the special characters of HTML.
 func quote(text string) []byte {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -152,7 +150,7 @@ func quote(text string) []byte {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }
 
-// orNull is a value as JSON, null for none.
+// orNull returns a value as JSON, null for none.
 func orNull(v json.RawMessage) []byte {
 	if v == nil {
 		return []byte("null")
@@ -160,17 +158,16 @@ func orNull(v json.RawMessage) []byte {
 	return v
 }
 
-// list returns where the elements of a list are, one after the other, since there may be millions; ok is false for another
-// value. The text must be valid JSON.
+// list iterates over the positions of the elements of a list. ok is false for another value. The text must be valid JSON.
 func list(text []byte) (elements iter.Seq[field], ok bool) {
-	first := space(text, 0)
+	first := strictjson.SkipSpace(text, 0)
 	if first >= len(text) || text[first] != '[' {
 		return func(func(field) bool) {}, false
 	}
 	return func(yield func(field) bool) {
-		for at := space(text, first+1); text[at] != ']'; at = space(text, at) {
+		for at := strictjson.SkipSpace(text, first+1); text[at] != ']'; at = strictjson.SkipSpace(text, at) {
 			if text[at] == ',' {
-				at = space(text, at+1)
+				at = strictjson.SkipSpace(text, at+1)
 			}
 			end := value(text, at)
 			if !yield(field{from: at, end: end}) {
@@ -179,14 +176,6 @@ func list(text []byte) (elements iter.Seq[field], ok bool) {
 			at = end
 		}
 	}, true
-}
-
-// space returns the position of the next byte that is not white space.
-func space(text []byte, at int) int {
-	for at < len(text) && (text[at] == ' ' || text[at] == '\n' || text[at] == '\t' || text[at] == '\r') {
-		at++
-	}
-	return at
 }
 
 // value returns the end of the value that begins at a position of valid JSON.

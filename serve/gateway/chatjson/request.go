@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// FieldError is a field of a request that has a wrong value. Param is its name, "" for the request as a whole.
+// FieldError means that a field of a request has a wrong value. Param is its name, "" for the request as a whole.
 type FieldError struct{ Param, Msg string }
 
 func (e *FieldError) Error() string {
@@ -21,22 +21,22 @@ type Request struct {
 	Model    string
 	Messages json.RawMessage // nil: none
 	Stream   bool
-	Usage    bool   // a stream is to end with its usage
+	Usage    bool   // the caller wants the usage at the end of a stream
 	User     string // who the caller acts for; "" if the request does not say
-	object   *Object
+	object   *object
 }
 
 // ReadRequest reads a request. The error is a *FieldError. The request keeps the text.
 func ReadRequest(text []byte) (*Request, error) {
-	o, err := Parse(text)
+	o, err := parse(text)
 	if err != nil {
 		return nil, &FieldError{"", "the body is not a request for a chat completion: " + err.Error()}
 	}
-	r := &Request{object: o, Messages: o.Get("messages")}
-	if err := json.Unmarshal(orNull(o.Get("model")), &r.Model); err != nil || r.Model == "" {
+	r := &Request{object: o, Messages: o.get("messages")}
+	if err := json.Unmarshal(orNull(o.get("model")), &r.Model); err != nil || r.Model == "" {
 		return nil, &FieldError{"model", "must be the name of a model"}
 	}
-	if err := json.Unmarshal(orNull(o.Get("stream")), &r.Stream); err != nil {
+	if err := json.Unmarshal(orNull(o.get("stream")), &r.Stream); err != nil {
 		return nil, &FieldError{"stream", "must be true or false"}
 	}
 	if r.Messages != nil && !hasElement(r.Messages) {
@@ -45,16 +45,16 @@ func ReadRequest(text []byte) (*Request, error) {
 	var options struct {
 		Usage bool `json:"include_usage"`
 	}
-	if err := json.Unmarshal(orNull(o.Get("stream_options")), &options); err != nil {
+	if err := json.Unmarshal(orNull(o.get("stream_options")), &options); err != nil {
 		return nil, &FieldError{"stream_options", "must be an object, whose include_usage is true or false"}
 	}
 	r.Usage = options.Usage
-	// Other users than strings are passed on; the service may take them.
-	_ = json.Unmarshal(orNull(o.Get("user")), &r.User)
+	// A user that is no string is passed on, because the service may accept it.
+	_ = json.Unmarshal(orNull(o.get("user")), &r.User)
 	return r, nil
 }
 
-// hasElement reports whether a value is a list that is not empty.
+// hasElement reports whether a value is a list with at least one element.
 func hasElement(text []byte) bool {
 	elements, _ := list(text)
 	for range elements {
@@ -66,7 +66,7 @@ func hasElement(text []byte) bool {
 // Len is the length of the request in bytes.
 func (r *Request) Len() int { return len(r.object.text) }
 
-// Position says where in the conversation a message is put.
+// Position says where in a conversation a message is inserted.
 type Position string
 
 // The positions.
@@ -76,24 +76,24 @@ const (
 	Last       Position = "last"        // after all messages
 )
 
-// Addition is a message that is added to a conversation.
+// Addition is a message that is inserted into a conversation.
 type Addition struct {
 	Role, Text string
 	At         Position
 }
 
-// Change is what is changed in a request before it is sent on.
+// Change says how a request is edited before it is sent to a service.
 type Change struct {
 	Model  string                     // name of the model at the service
 	Add    *Addition                  // nil: none
 	Usage  bool                       // ask for the usage at the end of a stream
-	Fields map[string]json.RawMessage // fields that are added where the request does not have them
+	Fields map[string]json.RawMessage // default values for fields that the request does not have
 }
 
-// With returns the bytes of the request after a change. The request itself stays as it is.
+// With returns the bytes of the request after a change. The request itself is not modified.
 func (r *Request) With(c Change) []byte {
-	o := &Object{text: r.object.text, fields: r.object.fields, close: r.object.close}
-	o.Set("model", quote(c.Model))
+	o := &object{text: r.object.text, fields: r.object.fields, close: r.object.close}
+	o.set("model", quote(c.Model))
 	if c.Add != nil && r.Messages != nil {
 		o.insert(o.find("messages").from, r.Messages, c.Add)
 	}
@@ -102,37 +102,37 @@ func (r *Request) With(c Change) []byte {
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Fields)) {
 		if !o.hasField(name) && name != "stream_options" {
-			o.Set(name, c.Fields[name])
+			o.set(name, c.Fields[name])
 		}
 	}
-	return o.Bytes()
+	return o.bytes()
 }
 
-// aliases are names of one field: a request that has one of them has the other.
+// aliases are two names of the same field.
 var aliases = map[string]string{"max_tokens": "max_completion_tokens", "max_completion_tokens": "max_tokens"}
 
-// Alias is another name of a field, "" if it has none.
+// Alias returns the other name of a field, "" if it has none.
 func Alias(name string) string { return aliases[name] }
 
-// hasField reports whether a request has a field under any of its names.
-func (o *Object) hasField(name string) bool {
+// hasField reports whether a request has a field under one of its names.
+func (o *object) hasField(name string) bool {
 	alias := Alias(name)
-	return o.Has(name) || alias != "" && o.Has(alias)
+	return o.has(name) || alias != "" && o.has(alias)
 }
 
-// askForUsage sets include_usage, and keeps other options of streams.
-func (o *Object) askForUsage() {
-	options, err := ofValid(orNull(o.Get("stream_options")))
+// askForUsage sets include_usage and keeps the other stream options.
+func (o *object) askForUsage() {
+	options, err := parseValid(orNull(o.get("stream_options")))
 	if err != nil {
-		o.Set("stream_options", []byte(`{"include_usage":true}`))
+		o.set("stream_options", []byte(`{"include_usage":true}`))
 		return
 	}
-	options.Set("include_usage", []byte("true"))
-	o.Set("stream_options", options.Bytes())
+	options.set("include_usage", []byte("true"))
+	o.set("stream_options", options.bytes())
 }
 
-// insert adds a message to the list of messages that begins at a position.
-func (o *Object) insert(from int, messages json.RawMessage, add *Addition) {
+// insert inserts a message into the list of messages that begins at a position.
+func (o *object) insert(from int, messages json.RawMessage, add *Addition) {
 	text := slices.Concat([]byte(`{"role":`), quote(add.Role), []byte(`,"content":`), quote(add.Text), []byte("}"))
 	all, _ := list(messages)
 	elements, before := slices.Collect(all), 0
@@ -144,7 +144,7 @@ func (o *Object) insert(from int, messages json.RawMessage, add *Addition) {
 		return
 	default:
 		before = len(elements) - 1
-		if last := lastOfUser(messages, elements); last >= 0 {
+		if last := lastUserMessage(messages, elements); last >= 0 {
 			before = last
 		}
 	}
@@ -152,11 +152,11 @@ func (o *Object) insert(from int, messages json.RawMessage, add *Addition) {
 	o.edits = append(o.edits, edit{at, at, append(text, ',')})
 }
 
-// lastOfUser returns the number of the last message with the role user, -1 if there is none.
-func lastOfUser(messages []byte, elements []field) int {
+// lastUserMessage returns the index of the last message with the role user, -1 if there is none.
+func lastUserMessage(messages []byte, elements []field) int {
 	for i, e := range slices.Backward(elements) {
-		m, err := ofValid(messages[e.from:e.end])
-		if err == nil && string(m.Get("role")) == `"user"` {
+		m, err := parseValid(messages[e.from:e.end])
+		if err == nil && string(m.get("role")) == `"user"` {
 			return i
 		}
 	}

@@ -10,49 +10,46 @@ import (
 	"pipe/costs/prices"
 )
 
-// MostTokens bounds the counts of a completion. A service that states more is not believed.
-const MostTokens = 100_000_000
+// maxTokens bounds the token counts of a completion. Larger counts are ignored.
+const maxTokens = 100_000_000
 
-// mostChoices bounds the choices of an answer, far above what services let clients ask for.
-const mostChoices = 10_000
+// maxChoices bounds the choices of an answer. Services allow far fewer.
+const maxChoices = 10_000
 
-// Usage is the usage of a completion as the service states it.
+// Usage is the usage of a completion as the service reports it.
 type Usage = prices.Stated
-
-// Tokens are the tokens that a completion used.
-type Tokens = prices.Tokens
 
 // Answer is a complete answer, or a chunk of a streamed one.
 type Answer struct {
-	Model    string          // that answered, as the service names it; "" if it does not
+	Model    string          // that answered, by its name at the service; "" if not reported
 	Usage    Usage           //
 	Choices  int             // in this answer or chunk
-	Content  bool            // a choice has something of an answer, such as text, reasoning, a tool call or a refusal
-	Finished bool            // a choice states why it ended
-	Cut      string          // why a choice was cut: length or content_filter; "" if none was
-	Error    json.RawMessage // what the service sent instead of an answer; nil if it is one
+	Content  bool            // a choice has content, such as text, reasoning, a tool call or a refusal
+	Finished bool            // a choice has a finish reason
+	Cut      string          // why a choice ended early: length or content_filter; "" if none did
+	Error    json.RawMessage // the error that the service sent in place of an answer; nil: none
 }
 
-// ReadAnswer reads an answer or a chunk. Text that is not a JSON object is an error, and so is an answer without
-// choices that states no error and no usage.
+// ReadAnswer reads an answer or a chunk. It returns an error for text that is not a JSON object, and for an object that has
+// neither choices nor an error nor a usage.
 func ReadAnswer(text []byte) (Answer, error) {
-	o, err := Lenient(text)
+	o, err := parseLenient(text)
 	if err != nil {
 		return Answer{}, err
 	}
-	a := Answer{Usage: prices.ReadStated(o.Get("usage"), MostTokens), Error: o.Get("error")}
-	_ = json.Unmarshal(orNull(o.Get("model")), &a.Model) // another type than a string is no name
-	choices, ok := list(orNull(o.Get("choices")))
-	if !ok && a.Error == nil && o.Get("usage") == nil {
+	a := Answer{Usage: prices.ReadStated(o.get("usage"), maxTokens), Error: o.get("error")}
+	_ = json.Unmarshal(orNull(o.get("model")), &a.Model) // a value that is no string is ignored
+	choices, ok := list(orNull(o.get("choices")))
+	if !ok && a.Error == nil && o.get("usage") == nil {
 		return a, errors.New("is not a chat completion: it has no choices")
 	}
-	all := o.Get("choices")
+	all := o.get("choices")
 	for c := range choices {
-		if a.Choices++; a.Choices > mostChoices {
-			return a, fmt.Errorf("is not a chat completion: it has more than %d choices", mostChoices)
+		if a.Choices++; a.Choices > maxChoices {
+			return a, fmt.Errorf("is not a chat completion: it has more than %d choices", maxChoices)
 		}
-		if choice, err := ofValid(all[c.from:c.end]); err == nil {
-			a.Finished = a.Finished || choice.Get("finish_reason") != nil
+		if choice, err := parseValid(all[c.from:c.end]); err == nil {
+			a.Finished = a.Finished || choice.get("finish_reason") != nil
 			a.Cut = cmp.Or(cutReason(choice), a.Cut)
 			a.Content = a.Content || hasContent(choice)
 		}
@@ -60,16 +57,16 @@ func ReadAnswer(text []byte) (Answer, error) {
 	return a, nil
 }
 
-// cutReason is the finish reason of a choice that the limit of its tokens or a filter of contents ended, "" for others.
-func cutReason(choice *Object) string {
-	switch reason := string(choice.Get("finish_reason")); reason {
+// cutReason returns the finish reason of a choice that ended early: at a token limit or by a content filter. "" for others.
+func cutReason(choice *object) string {
+	switch reason := string(choice.get("finish_reason")); reason {
 	case `"length"`, `"content_filter"`:
 		return strings.Trim(reason, `"`)
 	}
 	return ""
 }
 
-// IsPing reports whether the data of an event is a sign of life, which some services send without the name of a ping.
+// IsPing reports whether the data of an event is a ping, which some services send without an event name.
 func IsPing(text []byte) bool {
 	var event struct{ Type string }
 	return json.Unmarshal(text, &event) == nil && event.Type == "ping"

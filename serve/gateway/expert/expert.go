@@ -20,14 +20,14 @@ import (
 	"pipe/experts/service"
 )
 
-// BreakerSettings say when an expert is left alone for a while because its calls fail.
+// BreakerSettings configure the circuit breaker of an expert: when its calls are suspended because they fail.
 type BreakerSettings struct {
 	Failures uint32        `yaml:"failures"` // failures in a row that open the breaker
-	Open     time.Duration `yaml:"open"`     // time before the expert is tried again
-	Probes   uint32        `yaml:"probes"`   // calls that try it then, at a time; as many that succeed close the breaker
+	Open     time.Duration `yaml:"open"`     // how long the breaker stays open before the expert is tried again
+	Probes   uint32        `yaml:"probes"`   // concurrent calls while it is half open; the same number of successes closes it
 }
 
-// DefaultBreaker opens after five failures in a row, and tries one call after half a minute.
+// DefaultBreaker opens after five failures in a row, and allows one call after half a minute.
 func DefaultBreaker() BreakerSettings {
 	return BreakerSettings{Failures: 5, Open: 30 * time.Second, Probes: 1}
 }
@@ -38,8 +38,8 @@ func (b BreakerSettings) Validate() error {
 	if b.Failures < 1 {
 		problems = append(problems, errors.New("failures: is 0; it must be at least 1"))
 	}
-	if b.Open < leastTime || b.Open > mostTime {
-		problems = append(problems, fmt.Errorf("open: is %v, not %v to %v", b.Open, leastTime, mostTime))
+	if b.Open < minTime || b.Open > maxTime {
+		problems = append(problems, fmt.Errorf("open: is %v, not %v to %v", b.Open, minTime, maxTime))
 	}
 	if b.Probes < 1 {
 		problems = append(problems, errors.New("probes: is 0; it must be at least 1"))
@@ -47,13 +47,13 @@ func (b BreakerSettings) Validate() error {
 	return errors.Join(problems...)
 }
 
-// State is that of an expert's circuit breaker.
+// State is the state of a circuit breaker.
 type State int
 
 // The states of a breaker.
 const (
 	Closed   State = iota // calls are made
-	HalfOpen              // a few calls try whether the expert works again
+	HalfOpen              // a few calls probe whether the expert works again
 	Open                  // no call is made
 )
 
@@ -62,31 +62,31 @@ func (s State) String() string { return []string{"closed", "half open", "open"}[
 
 // Expert calls a service. It is safe for concurrent use.
 type Expert struct {
-	Name    string
-	cfg     Settings
-	url     string
-	key     service.Secret
-	hidden  []service.Secret // what must not appear in answers and messages
-	hider   hider            // the same
-	client  *http.Client
-	fields  map[string]json.RawMessage
-	slots   chan struct{} // one per call
-	breaker *gobreaker.TwoStepCircuitBreaker[struct{}]
-	opens   BreakerSettings // of the breaker
-	table   *prices.Table   // nil: price
+	Name            string
+	cfg             Settings
+	url             string
+	key             service.Secret
+	secrets         []service.Secret // texts that must not appear in answers and messages
+	redactor        redactor         // the same
+	client          *http.Client
+	fields          map[string]json.RawMessage
+	slots           chan struct{} // one per call
+	breaker         *gobreaker.TwoStepCircuitBreaker[struct{}]
+	breakerSettings BreakerSettings // of the breaker
+	table           *prices.Table   // nil: price
 }
 
-// New makes an expert. changed is called when its breaker changes. The settings must be valid.
+// New makes an expert. changed is called when its circuit breaker changes its state. The settings must be valid.
 func New(name string, s Settings, b BreakerSettings, changed func(name string, to State)) (*Expert, error) {
 	client, err := service.NewClient(s.Concurrency, string(s.CAFile))
 	if err != nil {
 		return nil, err
 	}
-	// What a service sends is passed on event by event, so it must not be compressed.
+	// Streams are passed on event by event, so they must not be compressed.
 	client.Transport.(service.Transport).DisableCompression = true
 	e := &Expert{
 		Name: name, cfg: s, url: service.WithQuery(service.ChatURL(s.BaseURL), s.Query),
-		client: client, opens: b, slots: make(chan struct{}, s.Concurrency), fields: make(map[string]json.RawMessage),
+		client: client, breakerSettings: b, slots: make(chan struct{}, s.Concurrency), fields: make(map[string]json.RawMessage),
 	}
 	if err := e.readSecrets(); err != nil {
 		return nil, err
@@ -110,23 +110,23 @@ func New(name string, s Settings, b BreakerSettings, changed func(name string, t
 	return e, nil
 }
 
-// Continue lets an expert take over the breaker of the one that it replaces, and the count of running calls, if its address,
-// keys and limits are the same. It reports whether they are. The expert must not have been called.
-func (e *Expert) Continue(old *Expert) bool {
-	if e.opens != old.opens || e.key != old.key || !reflect.DeepEqual(e.cfg.called(), old.cfg.called()) {
+// TakeOver gives an expert the circuit breaker of the one that it replaces, and its count of running calls, if address, keys
+// and limits are the same. It reports whether they are. It must be called before the first call of the new expert.
+func (e *Expert) TakeOver(old *Expert) bool {
+	if e.breakerSettings != old.breakerSettings || e.key != old.key || !reflect.DeepEqual(e.cfg.callSettings(), old.cfg.callSettings()) {
 		return false
 	}
 	e.breaker, e.slots = old.breaker, old.slots
 	return true
 }
 
-// called are the settings on which it depends whether calls succeed.
-func (s Settings) called() Settings {
+// callSettings are the settings without prices and names, which do not influence whether calls succeed.
+func (s Settings) callSettings() Settings {
 	s.Price, s.Prices, s.Served = nil, "", nil
 	return s
 }
 
-// readSecrets reads the key, and collects what must be hidden.
+// readSecrets reads the key, and collects the texts that must be redacted.
 func (e *Expert) readSecrets() (err error) {
 	switch {
 	case e.cfg.Key != "":
@@ -138,28 +138,28 @@ func (e *Expert) readSecrets() (err error) {
 		return err
 	}
 	if e.key != "" {
-		e.hidden = append(e.hidden, e.key)
+		e.secrets = append(e.secrets, e.key)
 	}
 	for _, name := range slices.Sorted(maps.Keys(e.cfg.Headers)) {
-		const least = 8 // bytes; shorter values are no secrets, and would be found in any answer
+		const least = 8 // bytes; shorter values are no secrets, and would match ordinary text
 		value := e.cfg.Headers[name]
 		_, word, _ := strings.Cut(string(value), " ")
 		for _, text := range []service.Secret{value, service.Secret(word)} { // also without "Bearer "
 			if len(text) >= least {
-				e.hidden = append(e.hidden, text)
+				e.secrets = append(e.secrets, text)
 			}
 		}
 	}
-	for _, h := range e.hidden {
-		e.hider.add(string(h))
+	for _, h := range e.secrets {
+		e.redactor.add(string(h))
 	}
 	return nil
 }
 
-// Secrets are what must not be shown: the key, and the values of further headers.
+// Secrets are the texts that must not be shown: the key, and the values of the extra headers.
 func (e *Expert) Secrets() []string {
-	all := make([]string, len(e.hidden))
-	for i, h := range e.hidden {
+	all := make([]string, len(e.secrets))
+	for i, h := range e.secrets {
 		all[i] = string(h)
 	}
 	return all
@@ -174,10 +174,10 @@ func (e *Expert) Model() string { return e.cfg.Model }
 // URL is the address that is called.
 func (e *Expert) URL() string { return e.url }
 
-// State is that of the breaker. An expert that is Open is not to be asked.
+// State is the state of the circuit breaker. Calls of an expert that is Open fail at once.
 func (e *Expert) State() State { return state(e.breaker.State()) }
 
-// FailuresInARow are those since the breaker last changed.
+// FailuresInARow is the number of consecutive failures since the circuit breaker last changed.
 func (e *Expert) FailuresInARow() int { return int(e.breaker.Counts().ConsecutiveFailures) }
 
 func state(s gobreaker.State) State {
@@ -190,23 +190,23 @@ func state(s gobreaker.State) State {
 	return Closed
 }
 
-// Format prints the name, whatever the verb, since the fields hold secrets.
+// Format prints the name for every verb, because the fields hold secrets.
 func (e *Expert) Format(s fmt.State, _ rune) { fmt.Fprint(s, e.Name) }
 
-// Failure means that a service gave no answer, for a reason that is not the caller's: another expert may answer.
+// Failure means that a call failed for a reason that is not the caller's fault. Another expert may answer.
 type Failure struct {
 	Expert string
 	Reason string // one word: busy, open, connect, timeout, status, redirect, cut, empty, invalid, too_large, encoding, error
 	Status int    // of the response, 0 if there was none
-	Msg    string // in words, without text from the service
-	Detail string // what the service said, without secrets; it may quote the request
-	After  string // value of Retry-After, "" if the service sent none that is usable
-	Model  string // that answered, "" if the service did not say
-	Usage  Usage  // what the service states that it used
+	Msg    string // the failure in words, without text from the service
+	Detail string // text of the service, without secrets; it may quote the request
+	After  string // value of Retry-After, "" if the service sent no valid one
+	Model  string // that answered, "" if the service did not name it
+	Usage  Usage  // that the service reported
 	cause  error
 }
 
-// Error says what happened, without text from the service.
+// Error describes the failure without text from the service.
 func (f *Failure) Error() string { return f.Expert + ": " + f.Msg }
 
 // Unwrap returns the cause, nil if there is none.
@@ -220,44 +220,44 @@ func (f *Failure) Label() string {
 	return f.Reason
 }
 
-// fault returns a failure of this expert.
-func (e *Expert) fault(reason string, cause error, format string, args ...any) *Failure {
+// failure returns a failure of this expert.
+func (e *Expert) failure(reason string, cause error, format string, args ...any) *Failure {
 	return &Failure{Expert: e.Name, Reason: reason, Msg: fmt.Sprintf(format, args...), cause: cause}
 }
 
-// used notes what a service states of an answer that is a failure.
-func (f *Failure) used(model string, usage Usage) *Failure {
+// withUsage adds the model and the usage that the service reported for a failed call.
+func (f *Failure) withUsage(model string, usage Usage) *Failure {
 	f.Model, f.Usage = model, usage.For(false)
 	return f
 }
 
-// detail is the beginning of a text of the service without secrets, for one line.
+// detail is the beginning of a text of the service as one line, without secrets.
 func (e *Expert) detail(text []byte) string {
 	const most = 4096
 	line := string(text[:min(len(text), most)])
-	for _, h := range e.hidden {
+	for _, h := range e.secrets {
 		line = h.Redact(line)
 	}
 	return service.Secret("").Excerpt([]byte(line))
 }
 
-// clean replaces secrets in what is passed on.
-func (e *Expert) clean(text []byte) []byte {
-	return e.hider.clean(text)
+// redact replaces secrets in a text that is passed on to the caller.
+func (e *Expert) redact(text []byte) []byte {
+	return e.redactor.redact(text)
 }
 
-// begin takes a slot and asks the breaker. end must be called once, with the error of the call; an error that is
-// context.Canceled says nothing about the expert.
+// begin reserves a place for a call and asks the circuit breaker. end must be called once, with the error of the call. The
+// breaker ignores calls that end with context.Canceled.
 func (e *Expert) begin() (end func(error), err error) {
 	select {
 	case e.slots <- struct{}{}:
 	default:
-		return nil, e.fault("busy", nil, "all %d calls that may run at a time are running", e.cfg.Concurrency)
+		return nil, e.failure("busy", nil, "all %d calls that may run at a time are running", e.cfg.Concurrency)
 	}
 	done, err := e.breaker.Allow()
 	if err != nil {
 		<-e.slots
-		return nil, e.fault("open", err, "its calls failed, and it is left alone for a while")
+		return nil, e.failure("open", err, "its circuit breaker is open, because its calls failed")
 	}
 	return func(err error) {
 		done(err)
@@ -265,16 +265,16 @@ func (e *Expert) begin() (end func(error), err error) {
 	}, nil
 }
 
-// Fee is what a call cost, and by which prices.
+// Fee is the price of a call.
 type Fee struct {
 	Money float64
 	Known bool
-	Since string // date from which the price holds, "" if it has none
-	Other bool   // the service answered with another model than the configured one
+	Since string // date from which the price is valid, "" if it has none
+	Other bool   // another model than the configured one answered
 }
 
-// Fee computes the money of a call from the model that answered, and its usage. The fee is not known if the usage or a
-// price is not, or if another model answered which has no price.
+// Fee computes the fee of a call from the model that answered and its usage. The fee is not known if the usage is not, or if
+// that model has no price.
 func (e *Expert) Fee(served string, usage Usage, at time.Time) Fee {
 	f := Fee{Other: served != "" && !e.Serves(served)}
 	period, ok := e.period(served, f.Other, at)
@@ -289,7 +289,7 @@ func (e *Expert) Fee(served string, usage Usage, at time.Time) Fee {
 	return f
 }
 
-// period returns the prices of a model that answered.
+// period returns the prices of the model that answered.
 func (e *Expert) period(served string, other bool, at time.Time) (prices.Period, bool) {
 	switch {
 	case e.table != nil:
@@ -304,7 +304,7 @@ func (e *Expert) period(served string, other bool, at time.Time) (prices.Period,
 	return prices.Period{}, false
 }
 
-// Serves reports whether a name is that of the configured model.
+// Serves reports whether a name stands for the configured model: its own name, or a pattern of Settings.Served.
 func (e *Expert) Serves(served string) bool {
 	return served == e.cfg.Model || slices.ContainsFunc(e.cfg.Served, func(pattern string) bool {
 		ok, _ := path.Match(pattern, served) // patterns were checked

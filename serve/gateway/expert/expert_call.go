@@ -19,10 +19,10 @@ import (
 	"pipe/serve/gateway/chatjson"
 )
 
-// Usage is what a call used.
+// Usage are the tokens that a call used.
 type Usage = chatjson.Usage
 
-// Causes of cancelled calls.
+// The causes with which calls are cancelled.
 var (
 	errFirstByte = errors.New("no first content in time")
 	errAnswer    = errors.New("no answer in time")
@@ -30,48 +30,49 @@ var (
 	errWhole     = errors.New("the answer did not end in time")
 )
 
-// Answer is what an expert answered: a whole answer, a stream, an answer without content, or a refusal of the caller's request.
+// Answer is the response of an expert: a complete answer, a stream, an answer without content, or a refused request.
 type Answer struct {
-	Status int         // 200, or a status from 400 to 499 of the caller's making
-	Header http.Header // those that are passed on
-	Body   []byte      // all of it; nil for a stream whose first content has come
-	Stream *Stream     // nil: not a stream. The caller closes it
-	Model  string      // that answered, "" if the service does not say; of a stream see Stream.End
-	Usage  Usage       // of a whole answer
-	Own    string      // why another expert may do better; "" if it is an answer, or if the request is wrong
-	Empty  bool        // an answer without content, cut by a limit or a filter: it may be the caller's doing, and is no failure
+	Status         int         // 200, or a status from 400 to 499 for a refused request
+	Header         http.Header // headers for the caller
+	Body           []byte      // the complete body; nil for a stream with content
+	Stream         *Stream     // nil: the answer is not a stream. The caller closes it
+	Model          string      // that answered, "" if the service did not name it; for a stream see Stream.End
+	Usage          Usage       // of a complete answer
+	OtherMayAnswer string      // why another expert may still answer; "" for an answer with content, and for a request that is wrong
+	Empty          bool        // no content, because a token limit or a content filter ended it. That may be the caller's fault, so it is no failure
 }
 
-// Call sends a request and returns when there is something to pass on: the whole answer, or the first content of a stream.
-// headers are sent with it. A *Failure means that another expert can be asked. Any other error is that of ctx.
+// Call sends a request and returns when there is something to pass on: the complete answer, or the first content of a
+// stream. headers are sent with it. A *Failure means that another expert can be called. Any other error is that of ctx.
 func (e *Expert) Call(ctx context.Context, r *chatjson.Request, add *chatjson.Addition, headers http.Header) (*Answer, error) {
 	t := e.cfg.Timeouts
 	if r.Stream {
-		return e.call(ctx, r, add, headers, patience{t.FirstByte, errFirstByte})
+		return e.call(ctx, r, add, headers, callTimeout{t.FirstByte, errFirstByte})
 	}
-	return e.call(ctx, r, add, headers, patience{t.Answer, errAnswer})
+	return e.call(ctx, r, add, headers, callTimeout{t.Answer, errAnswer})
 }
 
-// CallLast is Call where no other expert can answer: a slow one is not cut before Timeouts.Whole.
+// CallLast is Call for the last expert that can answer. A slow call is not cancelled before Timeouts.Whole.
 func (e *Expert) CallLast(ctx context.Context, r *chatjson.Request, add *chatjson.Addition, headers http.Header) (*Answer, error) {
-	return e.call(ctx, r, add, headers, patience{e.cfg.Timeouts.Whole, errWhole})
+	return e.call(ctx, r, add, headers, callTimeout{e.cfg.Timeouts.Whole, errWhole})
 }
 
-// patience is how long the first content of a stream, or a whole answer, is waited for, and the cause of what ends then.
-type patience struct {
-	time  time.Duration
+// callTimeout is the longest wait for the first content of a stream, or for a complete answer, and the cause with which the
+// call is cancelled after it.
+type callTimeout struct {
+	after time.Duration
 	cause error
 }
 
-func (e *Expert) call(ctx context.Context, r *chatjson.Request, add *chatjson.Addition, headers http.Header, p patience) (*Answer, error) {
+func (e *Expert) call(ctx context.Context, r *chatjson.Request, add *chatjson.Addition, headers http.Header, p callTimeout) (*Answer, error) {
 	end, err := e.begin()
 	if err != nil {
 		return nil, err
 	}
 	change := chatjson.Change{Model: e.cfg.Model, Add: add, Usage: e.cfg.StreamUsage, Fields: e.fields}
 	inner, cancel := context.WithCancelCause(ctx)
-	c := &call{expert: e, outer: ctx, ctx: inner, cancel: cancel, end: end, first: p.time, stripUsage: r.Stream && !r.Usage && e.cfg.StreamUsage}
-	c.timer = c.after(p.time, p.cause)
+	c := &call{expert: e, outer: ctx, ctx: inner, cancel: cancel, end: end, timeout: p.after, stripUsage: r.Stream && !r.Usage && e.cfg.StreamUsage}
+	c.timer = c.cancelAfter(p.after, p.cause)
 	a, err := c.send(r.With(change), headers, r.Stream)
 	if err == nil && c.stripUsage && a.refusesUsage() {
 		_ = c.body.Close() // it was read
@@ -82,44 +83,44 @@ func (e *Expert) call(ctx context.Context, r *chatjson.Request, add *chatjson.Ad
 	case err != nil:
 		c.close(err)
 	case a.Empty:
-		c.close(context.Canceled) // says nothing about the expert
+		c.close(context.Canceled) // the circuit breaker ignores it
 	case a.Stream == nil:
 		c.close(nil)
 	}
 	return a, err
 }
 
-// refusesUsage reports whether a service refuses the field that asks for the usage of a stream.
+// refusesUsage reports whether a service refused the field that asks for the usage of a stream.
 func (a *Answer) refusesUsage() bool {
 	return (a.Status == http.StatusBadRequest || a.Status == http.StatusUnprocessableEntity) &&
 		(bytes.Contains(a.Body, []byte("stream_options")) || bytes.Contains(a.Body, []byte("include_usage")))
 }
 
-// call is a request in flight.
+// call is a running call.
 type call struct {
 	expert     *Expert
 	outer, ctx context.Context
 	cancel     context.CancelCauseFunc
 	timer      *time.Timer   // cancels the call
-	first      time.Duration // of the timer, which begins again with each event before the first content
+	timeout    time.Duration // of the timer, which restarts with every event before the first content
 	end        func(error)
 	body       io.ReadCloser // of the response, nil until there is one
 	stripUsage bool
 }
 
-// after cancels the call after a time.
-func (c *call) after(d time.Duration, cause error) *time.Timer {
+// cancelAfter cancels the call with a cause after a time.
+func (c *call) cancelAfter(d time.Duration, cause error) *time.Timer {
 	return time.AfterFunc(d, func() { c.cancel(cause) })
 }
 
-// close ends the call and frees its connection. err is the result for the breaker.
+// close ends the call and frees its connection. err is the result for the circuit breaker.
 func (c *call) close(err error) {
 	c.timer.Stop()
 	if c.outer.Err() != nil {
-		err = context.Canceled // the caller left: that says nothing about the expert
+		err = context.Canceled // the caller disconnected, which the circuit breaker ignores
 	}
 	if c.body != nil {
-		_ = c.body.Close() // what was read is complete, or given up
+		_ = c.body.Close() // the rest of the body is not needed
 	}
 	c.cancel(nil)
 	c.end(err)
@@ -128,12 +129,12 @@ func (c *call) close(err error) {
 func (c *call) send(body []byte, headers http.Header, stream bool) (*Answer, error) {
 	r, err := http.NewRequestWithContext(c.ctx, http.MethodPost, c.expert.url, bytes.NewReader(body))
 	if err != nil {
-		return nil, c.broken(err)
+		return nil, c.transportError(err)
 	}
 	c.expert.setHeaders(r.Header, headers, stream)
 	response, err := c.expert.client.Do(r)
 	if err != nil {
-		return nil, c.broken(err)
+		return nil, c.transportError(err)
 	}
 	c.body = response.Body
 	in, err := c.decoded(response)
@@ -142,11 +143,11 @@ func (c *call) send(body []byte, headers http.Header, stream bool) (*Answer, err
 	}
 	switch code := response.StatusCode; {
 	case code == http.StatusOK && stream:
-		return c.begin(response, in)
+		return c.readStream(response, in)
 	case code == http.StatusOK:
-		return c.whole(response, in)
+		return c.readAnswer(response, in)
 	}
-	return c.refused(response, in)
+	return c.readRefusal(response, in)
 }
 
 // setHeaders sets the headers of a request.
@@ -169,38 +170,38 @@ func (e *Expert) setHeaders(h, more http.Header, stream bool) {
 	}
 }
 
-// broken is the error of a call that ended without a complete answer.
-func (c *call) broken(err error) error {
+// transportError describes why a call ended without a complete answer.
+func (c *call) transportError(err error) error {
 	if c.outer.Err() != nil {
 		return context.Cause(c.outer)
 	}
 	e, t := c.expert, c.expert.cfg.Timeouts
 	switch cause := context.Cause(c.ctx); cause {
 	case errFirstByte:
-		return e.fault("timeout", cause, "nothing of the stream came within %v", t.FirstByte)
+		return e.failure("timeout", cause, "no event of the stream arrived within %v", t.FirstByte)
 	case errAnswer:
-		return e.fault("timeout", cause, "the answer was not complete after %v", t.Answer)
+		return e.failure("timeout", cause, "the answer was not complete after %v", t.Answer)
 	case errIdle:
-		return e.fault("timeout", cause, "the stream stopped for %v", t.Idle)
+		return e.failure("timeout", cause, "the stream stopped for %v", t.Idle)
 	case errWhole:
-		return e.fault("timeout", cause, "the answer did not end within %v", t.Whole)
+		return e.failure("timeout", cause, "the answer did not end within %v", t.Whole)
 	}
 	var op *net.OpError
-	f := e.fault("cut", err, "the connection was closed before the answer was complete")
+	f := e.failure("cut", err, "the connection was closed before the answer was complete")
 	switch hint := service.CertificateHint(err); {
 	case hint != "":
-		f = e.fault("connect", err, "%s", hint)
+		f = e.failure("connect", err, "%s", hint)
 	case errors.As(err, &op) && op.Op == "dial":
-		f = e.fault("connect", err, "no connection")
+		f = e.failure("connect", err, "no connection")
 	case c.body == nil:
-		f = e.fault("cut", err, "no response that is HTTP")
+		f = e.failure("cut", err, "the response is not HTTP")
 	}
 	f.Detail = e.detail([]byte(service.WithoutURL(err).Error()))
-	f.cause = nil // its text may hold more than the detail
+	f.cause = nil // its text may contain more than the detail
 	return f
 }
 
-// decoded returns the body of a response without compression, which was not asked for.
+// decoded returns the body of a response. Some services compress it although they were asked not to.
 func (c *call) decoded(response *http.Response) (io.Reader, error) {
 	switch kind := strings.ToLower(strings.TrimSpace(response.Header.Get("Content-Encoding"))); kind {
 	case "", "identity":
@@ -208,53 +209,53 @@ func (c *call) decoded(response *http.Response) (io.Reader, error) {
 	case "gzip", "x-gzip":
 		in, err := gzip.NewReader(response.Body)
 		if err != nil {
-			return nil, c.broken(err)
+			return nil, c.transportError(err)
 		}
 		return in, nil
 	}
-	return nil, c.expert.fault("encoding", nil, "the answer is compressed in a way that was not asked for")
+	return nil, c.expert.failure("encoding", nil, "the answer has a compression that was not requested")
 }
 
-// whole reads a whole answer.
-func (c *call) whole(response *http.Response, in io.Reader) (*Answer, error) {
+// readAnswer reads a complete answer.
+func (c *call) readAnswer(response *http.Response, in io.Reader) (*Answer, error) {
 	e := c.expert
 	text, err := io.ReadAll(io.LimitReader(in, int64(e.cfg.MaxAnswer)+1))
 	if err != nil {
-		return nil, c.broken(err)
+		return nil, c.transportError(err)
 	}
 	if len(text) > e.cfg.MaxAnswer {
-		return nil, e.fault("too_large", nil, "the answer is longer than %d bytes", e.cfg.MaxAnswer)
+		return nil, e.failure("too_large", nil, "the answer is longer than %d bytes", e.cfg.MaxAnswer)
 	}
 	if len(bytes.TrimSpace(text)) == 0 {
-		return nil, e.fault("empty", nil, "the answer is empty")
+		return nil, e.failure("empty", nil, "the answer is empty")
 	}
-	text = e.clean(text)
+	text = e.redact(text)
 	read, err := chatjson.ReadAnswer(text)
 	switch {
 	case err != nil:
-		f := e.fault("invalid", nil, "%s", notChat("the answer", err))
+		f := e.failure("invalid", nil, "%s", notChat("the answer", err))
 		f.Detail = e.detail(text)
 		return nil, f
 	case read.Error != nil:
-		f := e.fault("error", nil, "an error came instead of an answer")
+		f := e.failure("error", nil, "an error came instead of an answer")
 		f.Detail = e.detail(read.Error)
-		return nil, f.used(read.Model, read.Usage)
+		return nil, f.withUsage(read.Model, read.Usage)
 	case !read.Content && read.Cut == "":
-		return nil, e.fault("empty", nil, "the answer has neither text nor a tool call").used(read.Model, read.Usage)
+		return nil, e.failure("empty", nil, "the answer has neither text nor a tool call").withUsage(read.Model, read.Usage)
 	}
 	header := e.passed(response.Header)
-	header.Set("Content-Type", "application/json") // whatever the service calls it: clients read it by its type
+	header.Set("Content-Type", "application/json") // whatever the service sent: clients parse an answer by its type
 	a := &Answer{Status: http.StatusOK, Header: header, Body: text, Model: read.Model, Usage: read.Usage.For(read.Content)}
 	if !read.Content {
-		a.Empty, a.Own = true, noContent(read.Cut)
+		a.Empty, a.OtherMayAnswer = true, noContent(read.Cut)
 	}
 	return a, nil
 }
 
-// noContent says why an answer has no content.
+// noContent describes an answer without content.
 func noContent(cut string) string { return "no content, with the finish reason " + cut }
 
-// notChat says why an answer, or a part of one, is none.
+// notChat describes a text of a service that is not a chat completion.
 func notChat(what string, err error) string {
 	if errors.Is(err, chatjson.ErrRepeated) {
 		return what + " repeats a key, so that programs would read it differently"
@@ -262,34 +263,34 @@ func notChat(what string, err error) string {
 	return what + " is not a chat completion"
 }
 
-// refused reads a response with another status than 200.
-func (c *call) refused(response *http.Response, in io.Reader) (*Answer, error) {
+// readRefusal reads a response with a status other than 200.
+func (c *call) readRefusal(response *http.Response, in io.Reader) (*Answer, error) {
 	e, code := c.expert, response.StatusCode
 	text, err := io.ReadAll(io.LimitReader(in, maxRefusal))
 	if err != nil && (c.outer.Err() != nil || context.Cause(c.ctx) != nil) {
-		return nil, c.broken(err)
+		return nil, c.transportError(err)
 	}
-	if callerMade(code) {
-		for _, h := range e.hidden {
+	if isCallerFault(code) {
+		for _, h := range e.secrets {
 			text = []byte(h.Redact(string(text)))
 		}
 		header := e.passed(response.Header)
-		header.Set("Content-Type", "application/json") // whatever the service calls it
-		if !json.Valid(text) {                         // such as a page, which a browser must not run
+		header.Set("Content-Type", "application/json") // whatever the service sent
+		if !json.Valid(text) {                         // such as an HTML page, which a browser must not run
 			header.Set("Content-Type", "text/plain; charset=utf-8")
 		}
-		return &Answer{Status: code, Header: header, Body: text, Own: ownRefusal(code, text)}, nil
+		return &Answer{Status: code, Header: header, Body: text, OtherMayAnswer: expertRefusal(code, text)}, nil
 	}
-	f := e.fault("status", nil, "HTTP %d %s", code, http.StatusText(code))
+	f := e.failure("status", nil, "HTTP %d %s", code, http.StatusText(code))
 	if code >= 300 && code < 400 {
-		f = e.fault("redirect", nil, "HTTP %d: redirects are not followed", code)
+		f = e.failure("redirect", nil, "HTTP %d: redirects are not followed", code)
 	}
-	f.Status, f.Detail, f.After = code, e.detail(text), waitOf(response.Header)
+	f.Status, f.Detail, f.After = code, e.detail(text), retryAfter(response.Header)
 	return nil, f
 }
 
-// waitOf returns the whole seconds of Retry-After, at most an hour; "" if the service asks for no wait.
-func waitOf(h http.Header) string {
+// retryAfter returns the value of Retry-After in whole seconds, at most service.LongestRest; "" without one.
+func retryAfter(h http.Header) string {
 	wait := min(service.RetryAfter(h, time.Now()), service.LongestRest)
 	if wait <= 0 {
 		return ""
@@ -297,14 +298,14 @@ func waitOf(h http.Header) string {
 	return strconv.Itoa(int(math.Ceil(wait.Seconds())))
 }
 
-// passedHeaders are the headers of experts that are passed on under the same name. Others are about the connection, the
-// gateway's account at the service, or unknown.
+// passedHeaders are the headers of experts that are passed on to the caller. All others are about the connection or the
+// gateway's account at the service, or are unknown.
 var passedHeaders = []string{"Content-Type", "Openai-Processing-Ms", "Openai-Version"}
 
-// RequestIDHeader carries the id that a service gave to a request.
-const RequestIDHeader = "X-Pipe-Expert-Request-Id"
+// requestIDHeader is the response header with the id that the service gave to a request.
+const requestIDHeader = "X-Pipe-Expert-Request-Id"
 
-// passed returns the headers of a response that are passed on.
+// passed returns the headers of a response for the caller.
 func (e *Expert) passed(h http.Header) http.Header {
 	out := make(http.Header)
 	for _, name := range passedHeaders {
@@ -313,18 +314,18 @@ func (e *Expert) passed(h http.Header) http.Header {
 		}
 	}
 	if id := h.Get("X-Request-Id"); id != "" {
-		out.Set(RequestIDHeader, e.header(id))
+		out.Set(requestIDHeader, e.header(id))
 	}
 	return out
 }
 
-// header returns a value of a header without secrets and not too long.
+// header returns the value of a header, shortened and without secrets.
 func (e *Expert) header(value string) string {
 	const most = 256
-	return string(e.clean([]byte(value[:min(len(value), most)])))
+	return string(e.redact([]byte(value[:min(len(value), most)])))
 }
 
-// isStream reports whether a response is a stream of events, or does not say what it is.
+// isStream reports whether a response is a stream of events, or has no content type.
 func isStream(h http.Header) bool {
 	kind, _, err := mime.ParseMediaType(h.Get("Content-Type"))
 	return h.Get("Content-Type") == "" || err == nil && kind == "text/event-stream"

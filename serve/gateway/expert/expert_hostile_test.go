@@ -243,7 +243,7 @@ func TestHostileHeaders(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if id := a.Header.Get(RequestIDHeader); len(id) > 256 || strings.ContainsAny(id, "\r\n\x00") || a.Header.Get("Set-Cookie") != "" || len(a.Header) != 3 {
+	if id := a.Header.Get(requestIDHeader); len(id) > 256 || strings.ContainsAny(id, "\r\n\x00") || a.Header.Get("Set-Cookie") != "" || len(a.Header) != 3 {
 		t.Errorf("%q", a.Header)
 	}
 }

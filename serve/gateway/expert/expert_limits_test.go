@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"pipe/costs/prices"
 	"pipe/internal/config"
-	"pipe/serve/gateway/chatjson"
 	"pipe/serve/gateway/gatewaytest"
 )
 
@@ -120,8 +120,8 @@ func TestFees(t *testing.T) {
 	}
 	f := gatewaytest.New(t)
 	early, late := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(2026, 7, 1, 0, 0, 0, 0, time.UTC)
-	used := Usage{Tokens: chatjson.Tokens{In: 1_000_000, Out: 100_000}, Known: true}
-	cached := Usage{Tokens: chatjson.Tokens{In: 1_000_000, Cached: 400_000}, Known: true}
+	used := Usage{Tokens: prices.Tokens{In: 1_000_000, Out: 100_000}, Known: true}
+	cached := Usage{Tokens: prices.Tokens{In: 1_000_000, Cached: 400_000}, Known: true}
 	in, out := 1.0, 10.0
 	half := 0.5
 	byFile, byPrice, discount, none := settings(f.Base()), settings(f.Base()), settings(f.Base()), settings(f.Base())

@@ -7,15 +7,15 @@ import (
 	"strings"
 )
 
-// maxRefusal is the most that is read of a response with an error status.
+// maxRefusal is the most bytes that are read of a response with an error status.
 const maxRefusal = 64 << 10
 
-// statusInvalidToken is what some services answer to a key that is not valid or has ended.
+// statusInvalidToken is the status of some services for an invalid or expired key.
 const statusInvalidToken = 498
 
-// callerMade reports whether a status says that the request itself is wrong, so that another expert would refuse it too.
-// Keys, names of models, limits and payment are not the caller's.
-func callerMade(code int) bool {
+// isCallerFault reports whether a status means that the request itself is wrong, so that another expert would refuse it too.
+// Keys, names of models, limits and payment are not the caller's fault.
+func isCallerFault(code int) bool {
 	switch code {
 	case http.StatusUnauthorized, http.StatusPaymentRequired, http.StatusForbidden, http.StatusNotFound, http.StatusMethodNotAllowed,
 		http.StatusProxyAuthRequired, http.StatusRequestTimeout, http.StatusConflict, http.StatusGone, http.StatusMisdirectedRequest,
@@ -25,8 +25,9 @@ func callerMade(code int) bool {
 	return code >= 400 && code < 500
 }
 
-// own are refusals that only this expert may have: what it says, in lower case and without quotes, and what that is.
-var own = []struct {
+// expertRefusals are reasons why one expert refuses a request that another may accept. words are phrases of such error
+// messages, in lower case and without quotes.
+var expertRefusals = []struct {
 	what  string
 	words []string
 }{
@@ -54,8 +55,8 @@ var own = []struct {
 	}},
 }
 
-// ownRefusal says why a service refuses what another one may take; "" if the caller is at fault, as far as can be known.
-func ownRefusal(code int, text []byte) string {
+// expertRefusal returns why this expert refuses a request that another one may accept; "" if the request seems to be wrong.
+func expertRefusal(code int, text []byte) string {
 	switch code {
 	case http.StatusRequestEntityTooLarge, http.StatusRequestURITooLong, http.StatusRequestHeaderFieldsTooLarge:
 		return "the request is too large for it"
@@ -65,42 +66,42 @@ func ownRefusal(code int, text []byte) string {
 	default:
 		return ""
 	}
-	said := saidBy(text)
-	for _, o := range own {
-		if slices.ContainsFunc(o.words, func(word string) bool { return strings.Contains(said, word) }) {
+	messages := errorText(text)
+	for _, o := range expertRefusals {
+		if slices.ContainsFunc(o.words, func(word string) bool { return strings.Contains(messages, word) }) {
 			return o.what
 		}
 	}
 	return ""
 }
 
-// quotes are the signs with which services quote names, each in its own way.
+// quotes removes quotation marks, because every service quotes names in its own way.
 var quotes = strings.NewReplacer("'", "", `"`, "", "`", "", "‘", "", "’", "", "“", "", "”", "")
 
-// saidBy is what a service says of an error in its own words, in lower case and without quotes: the values of known fields, or
-// the whole text if it is not JSON. Other fields may quote the request.
-func saidBy(text []byte) string {
-	said := []string{string(text)}
+// errorText returns the error messages in a response, in lower case and without quotes: the values of known fields, or the
+// whole text if it is not JSON. Other fields are ignored, because they may quote the request.
+func errorText(text []byte) string {
+	texts := []string{string(text)}
 	var v any
 	if json.Unmarshal(text, &v) == nil {
-		said = nil
-		collect(v, &said)
+		texts = nil
+		collectTexts(v, &texts)
 	}
-	return quotes.Replace(strings.ToLower(strings.Join(said, "\n")))
+	return quotes.Replace(strings.ToLower(strings.Join(texts, "\n")))
 }
 
-// collect gathers the texts of known fields.
-func collect(v any, said *[]string) {
+// collectTexts appends the texts of known fields.
+func collectTexts(v any, texts *[]string) {
 	switch v := v.(type) {
 	case string:
-		*said = append(*said, v)
+		*texts = append(*texts, v)
 	case []any:
 		for _, one := range v {
-			collect(one, said)
+			collectTexts(one, texts)
 		}
 	case map[string]any:
 		for _, name := range []string{"error", "innererror", "detail", "code", "type", "message", "msg"} {
-			collect(v[name], said)
+			collectTexts(v[name], texts)
 		}
 	}
 }

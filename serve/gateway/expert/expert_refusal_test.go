@@ -33,13 +33,13 @@ func TestOwnRefusals(t *testing.T) {
 		`{}`: "", ``: "", `null`: "",
 	} {
 		for _, code := range []int{400, 422} {
-			if got := ownRefusal(code, []byte(text)); got != want {
+			if got := expertRefusal(code, []byte(text)); got != want {
 				t.Errorf("%d %s: %q, want %q", code, text, got, want)
 			}
 		}
 	}
 	for code, want := range map[int]bool{413: true, 414: true, 431: true, 451: true, 405: false, 406: false, 415: false} {
-		if got := ownRefusal(code, []byte("context length")); (got != "") != want {
+		if got := expertRefusal(code, []byte("context length")); (got != "") != want {
 			t.Errorf("%d: %q", code, got)
 		}
 	}
@@ -89,13 +89,13 @@ func TestOwnRefusalsByWords(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, code := range []int{400, 422} {
-				if got, plain := ownRefusal(code, quoted), ownRefusal(code, []byte(said)); got != want || plain != want {
+				if got, plain := expertRefusal(code, quoted), expertRefusal(code, []byte(said)); got != want || plain != want {
 					t.Errorf("%d %s: %q and %q, want %q", code, said, got, plain, want)
 				}
 			}
 		}
 	}
-	if got := ownRefusal(400, []byte(`{"error":{"message":"no","code":"moderation_blocked"}}`)); got != "its filter of contents" {
+	if got := expertRefusal(400, []byte(`{"error":{"message":"no","code":"moderation_blocked"}}`)); got != "its filter of contents" {
 		t.Errorf("a code: %q", got)
 	}
 }

@@ -122,7 +122,7 @@ func TestEndsOfStreams(t *testing.T) {
 func TestEventsBeforeAPartOfAChunk(t *testing.T) {
 	chunk := gatewaytest.Chunk("m", "a", "null")
 	for name, c := range map[string]struct{ first, rest, want string }{
-		"before the first event":       {"", chunk, "nothing of the stream came within"},
+		"before the first event":       {"", chunk, "no event of the stream arrived within"},
 		"after the first event":        {chunk, chunk, "the stream stopped for"},
 		"after two events":             {chunk + chunk, chunk, "the stream stopped for"},
 		"after one that ends in CR LF": {strings.ReplaceAll(chunk, "\n", "\r\n"), chunk, "the stream stopped for"},

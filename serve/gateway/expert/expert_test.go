@@ -81,7 +81,7 @@ func TestWholeAnswer(t *testing.T) {
 	if want := gatewaytest.Completion("m", f.Text); string(a.Body) != want || a.Status != 200 || a.Model != "m" || !a.Usage.Known || a.Usage.Cached != 400 {
 		t.Errorf("got %d %s, %+v", a.Status, a.Body, a.Usage)
 	}
-	if a.Header.Get(RequestIDHeader) != "service-0" || a.Header.Get("Content-Type") != "application/json" || len(a.Header) != 2 {
+	if a.Header.Get(requestIDHeader) != "service-0" || a.Header.Get("Content-Type") != "application/json" || len(a.Header) != 2 {
 		t.Errorf("headers %v", a.Header)
 	}
 	r := f.Requests()[0]
@@ -259,7 +259,7 @@ func TestRefusals(t *testing.T) {
 		s.Key = servicetest.KeyVariable
 		e := open(t, s, BreakerSettings{Failures: 1, Open: time.Minute, Probes: 1})
 		a, err := e.Call(t.Context(), request(t, `,"stream":true`), nil, nil)
-		if err != nil || a.Status != code || string(a.Body) != `{"error":{"message":"no: Bearer [key]"}}` || a.Header.Get(RequestIDHeader) != "a[key]" {
+		if err != nil || a.Status != code || string(a.Body) != `{"error":{"message":"no: Bearer [key]"}}` || a.Header.Get(requestIDHeader) != "a[key]" {
 			t.Errorf("%d: %+v, %v", code, a, err)
 		}
 		if e.State() != Closed {

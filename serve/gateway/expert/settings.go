@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"go.yaml.in/yaml/v4"
+	"golang.org/x/net/http/httpguts"
 
 	"pipe/costs/prices"
 	"pipe/experts/service"
@@ -18,33 +19,33 @@ import (
 	"pipe/serve/gateway/chatjson"
 )
 
-// Settings say where an expert is, and what it costs.
+// Settings say where an expert is, how it is called, and what it costs.
 type Settings struct {
 	BaseURL string `yaml:"base_url"` // without /chat/completions
-	// Query is what requests have after the ? of the URL, such as the version of the API.
+	// Query are query parameters of the URL, such as the version of the API.
 	Query   map[string]string `yaml:"query"`
 	Model   string            `yaml:"model"`    // its name at the service
 	Served  []string          `yaml:"served"`   // other names, such as gpt-4o-*, under which the service may answer for the model
 	Key     string            `yaml:"key"`      // environment variable with the key; empty: none, or that of key_file
 	KeyFile config.Path       `yaml:"key_file"` // file with the key
-	// Headers are further headers of requests. Their values are treated as secrets.
+	// Headers are extra headers of requests. Their values are treated as secrets.
 	Headers map[string]service.Secret `yaml:"headers"`
-	Fields  map[string]any            `yaml:"fields"`  // fields of the request, where the caller does not set them
+	Fields  map[string]any            `yaml:"fields"`  // default values for fields of the request
 	CAFile  config.Path               `yaml:"ca_file"` // PEM file of certificates to trust besides those of the system
 
-	Price  *Price      `yaml:"price"`  // nil: that of prices
-	Prices config.Path `yaml:"prices"` // a price file; models are looked up by the name under which they answer
+	Price  *Price      `yaml:"price"`  // nil: prices has it
+	Prices config.Path `yaml:"prices"` // a price file, in which models are found by the name under which they answer
 
-	Concurrency int      `yaml:"concurrency"`  // calls at a time; for more, the next best pair is tried at once
-	StreamUsage bool     `yaml:"stream_usage"` // ask for the usage of streams also where the caller does not
-	MaxAnswer   int      `yaml:"max_answer"`   // bytes of a whole answer, and of one event of a stream
+	Concurrency int      `yaml:"concurrency"`  // most concurrent calls; beyond that, the next best pair is tried at once
+	StreamUsage bool     `yaml:"stream_usage"` // request the usage of streams even if the caller does not
+	MaxAnswer   int      `yaml:"max_answer"`   // most bytes of a complete answer, and of one event of a stream
 	Timeouts    Timeouts `yaml:"timeouts"`
 }
 
 // Price is money per million tokens, and per call. nil means unknown.
 type Price struct {
 	In     *float64 `yaml:"in"`
-	Cached *float64 `yaml:"cached"` // tokens of the prompt that the service had kept
+	Cached *float64 `yaml:"cached"` // tokens of the prompt that the service had cached
 	Out    *float64 `yaml:"out"`
 	Call   *float64 `yaml:"call"` // nil: 0
 
@@ -68,10 +69,10 @@ func (p *Price) UnmarshalYAML(n *yaml.Node) error {
 
 // Timeouts bound the phases of a call.
 type Timeouts struct {
-	FirstByte time.Duration `yaml:"first_byte"` // of a stream, until its first content, from the last event or comment, while another expert is left
-	Answer    time.Duration `yaml:"answer"`     // of a request without stream, until the whole answer, while another expert is left
-	Idle      time.Duration `yaml:"idle"`       // of a stream, between two events or comments
-	Whole     time.Duration `yaml:"whole"`      // until the end of a stream, and of any answer where no other expert is left
+	FirstByte time.Duration `yaml:"first_byte"` // of a stream: from the last event or comment until the first content, while another expert can be tried
+	Answer    time.Duration `yaml:"answer"`     // of a request without stream: until the complete answer, while another expert can be tried
+	Idle      time.Duration `yaml:"idle"`       // of a stream: between two events or comments
+	Whole     time.Duration `yaml:"whole"`      // until the end of a stream, and of any answer if no other expert can be tried
 }
 
 // DefaultSettings are the defaults of an expert, which has no address and no price.
@@ -93,7 +94,7 @@ func (s *Settings) UnmarshalYAML(n *yaml.Node) error {
 	return nil
 }
 
-// Shortened is BaseURL without spaces around it and without the path that is added anyway; "" if it has neither.
+// Shortened is BaseURL without surrounding spaces and without the path that is appended anyway; "" if it has neither.
 func (s *Settings) Shortened() string {
 	const path = "/chat/completions"
 	called := service.ChatURL(s.BaseURL)
@@ -105,17 +106,17 @@ func (s *Settings) Shortened() string {
 
 // Limits of settings.
 const (
-	mostMoney  = 1e12             // of a million tokens, and of a call
-	mostAnswer = 1 << 30          // bytes
-	mostTime   = 24 * time.Hour   //
-	leastTime  = time.Millisecond //
+	maxMoney  = 1e12             // of a million tokens, and of a call
+	maxAnswer = 1 << 30          // bytes
+	maxTime   = 24 * time.Hour   //
+	minTime   = time.Millisecond //
 )
 
-// ownFields are set by the gateway or the caller.
-var ownFields = []string{"messages", "model", "n", "stream", "stream_options", "tools", "functions"}
+// reservedFields are fields that the gateway or the caller sets.
+var reservedFields = []string{"messages", "model", "n", "stream", "stream_options", "tools", "functions"}
 
-// ownHeaders are set by the gateway or the transport.
-var ownHeaders = []string{"Accept-Encoding", "Connection", "Content-Encoding", "Content-Length", "Content-Type", "Host", "Te", "Trailer", "Transfer-Encoding", "Upgrade"}
+// reservedHeaders are headers that the gateway or the transport sets.
+var reservedHeaders = []string{"Accept-Encoding", "Connection", "Content-Encoding", "Content-Length", "Content-Type", "Host", "Te", "Trailer", "Transfer-Encoding", "Upgrade"}
 
 // Validate reports every problem.
 func (s *Settings) Validate() error {
@@ -135,33 +136,22 @@ func (s *Settings) Validate() error {
 		p.Check(err == nil && pattern != "", "served: %q is not a pattern such as gpt-4o-*", pattern)
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Fields)) {
-		p.Check(!slices.Contains(ownFields, name), "fields: %s cannot be set here", name)
+		p.Check(!slices.Contains(reservedFields, name), "fields: %s cannot be set here", name)
 		_, twice := s.Fields[chatjson.Alias(name)]
 		p.Check(!twice || name > chatjson.Alias(name), "fields: %s and %s are one field; set one of them", chatjson.Alias(name), name)
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Headers)) {
-		p.Check(isHeader(name, string(s.Headers[name])) && !slices.Contains(ownHeaders, textproto.CanonicalMIMEHeaderKey(name)), "headers: %q cannot be set here, or its value has control characters", name)
+		p.Check(httpguts.ValidHeaderFieldName(name) && httpguts.ValidHeaderFieldValue(string(s.Headers[name])) && !slices.Contains(reservedHeaders, textproto.CanonicalMIMEHeaderKey(name)), "headers: %q cannot be set here, or its value has control characters", name)
 	}
 	if s.Price != nil {
 		p.Add(s.Price.validate())
 	}
 	p.Check(s.Concurrency >= 1 && s.Concurrency <= 100*service.MaxConcurrency, "concurrency: is %d, not 1 to %d", s.Concurrency, 100*service.MaxConcurrency)
-	p.Check(s.MaxAnswer >= 1024 && s.MaxAnswer <= mostAnswer, "max_answer: is %d, not 1024 to %d bytes", s.MaxAnswer, mostAnswer)
+	p.Check(s.MaxAnswer >= 1024 && s.MaxAnswer <= maxAnswer, "max_answer: is %d, not 1024 to %d bytes", s.MaxAnswer, maxAnswer)
 	for name, d := range map[string]time.Duration{"first_byte": s.Timeouts.FirstByte, "answer": s.Timeouts.Answer, "idle": s.Timeouts.Idle, "whole": s.Timeouts.Whole} {
-		p.Check(d >= leastTime && d <= mostTime, "timeouts.%s: is %v, not %v to %v", name, d, leastTime, mostTime)
+		p.Check(d >= minTime && d <= maxTime, "timeouts.%s: is %v, not %v to %v", name, d, minTime, maxTime)
 	}
 	return p.Err()
-}
-
-// isHeader reports whether a header can be sent.
-func isHeader(name, value string) bool {
-	const signs = "!#$%&'*+-.^_`|~"
-	for _, r := range name {
-		if !(r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || strings.ContainsRune(signs, r)) {
-			return false
-		}
-	}
-	return name != "" && !strings.ContainsFunc(value, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f })
 }
 
 // validate reports amounts that are negative or too large.
@@ -171,19 +161,19 @@ func (p *Price) validate() error {
 		name  string
 		money *float64
 	}{{"in", p.In}, {"cached", p.Cached}, {"out", p.Out}, {"call", p.Call}} {
-		if m.money != nil && !(*m.money >= 0 && *m.money <= mostMoney) {
-			problems = append(problems, fmt.Errorf("price.%s: is %v, not 0 to %g", m.name, *m.money, float64(mostMoney)))
+		if m.money != nil && !(*m.money >= 0 && *m.money <= maxMoney) {
+			problems = append(problems, fmt.Errorf("price.%s: is %v, not 0 to %g", m.name, *m.money, float64(maxMoney)))
 		}
 	}
 	return errors.Join(problems...)
 }
 
-// period is the price as price files state it.
+// period converts the price to the form of price files.
 func (p *Price) period() prices.Period {
 	return prices.Period{In: p.In, Cached: p.Cached, Out: p.Out, Call: p.Call}
 }
 
-// Missing names the prices of tokens that the price does not have. The fee of an answer with such tokens is not known.
+// Missing returns the names of the token prices that are not set. The fee of an answer with such tokens is not known.
 func (p *Price) Missing() (names []string) {
 	for _, m := range []struct {
 		name  string

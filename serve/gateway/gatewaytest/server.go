@@ -17,7 +17,7 @@ import (
 // Server is a service. Its fields may be set before the first request.
 type Server struct {
 	*httptest.Server
-	Model string        // the name under which it answers; "": the one that was asked for
+	Model string        // the model that it reports; "": the requested one
 	Text  string        // of its answers; words are the chunks of a stream
 	Delay time.Duration // before each chunk
 	// Fault answers a request instead, if it returns true. n counts from 0.

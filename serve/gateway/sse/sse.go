@@ -1,4 +1,5 @@
-// Package sse reads streams of server-sent events and keeps their bytes, so that a stream can be passed on as it came.
+// Package sse splits a stream of server-sent events into events and keeps their bytes, so that a proxy can read the events
+// and still pass the stream on unchanged.
 package sse
 
 import (
@@ -13,33 +14,32 @@ var ErrTooLong = errors.New("an event is longer than the limit")
 
 // Event is one event, or a block of comments between two events.
 type Event struct {
-	// Raw are the bytes as they came, with the empty line at the end. The raw bytes of all events of a stream, one after
-	// the other, are the stream.
+	// Raw are the bytes of the event with the empty line at its end. The concatenation of all Raw is the stream.
 	Raw []byte
 	// Data are the values of the data fields, joined by line feeds, as the HTML standard says.
 	Data []byte
 	// Name is the value of the field event, "" if there is none.
 	Name string
-	// HasData tells an event with an empty data field from comments and other fields.
+	// HasData distinguishes an event with an empty data field from one without a data field, such as a comment.
 	HasData bool
 }
 
-// Reader cuts a stream into events. Lines may end in LF, CR LF or CR. It is not safe for concurrent use.
+// Reader splits a stream into events. Lines may end in LF, CR LF or CR. It is not safe for concurrent use.
 type Reader struct {
 	in      *bufio.Reader
 	most    int
 	event   Event
 	began   bool // a line was read
-	afterCR bool // the last byte was a CR, whose LF may still come
-	pairs   bool // the last line end that is known was CR LF
+	afterCR bool // the last byte was a CR, and an LF may still follow
+	pairs   bool // the last complete line end was CR LF
 }
 
 // NewReader returns a reader of events of at most the given number of bytes.
 func NewReader(in io.Reader, most int) *Reader { return &Reader{in: bufio.NewReader(in), most: most} }
 
 // Next returns the next event, whose bytes are valid until the next call. At the end of the stream the error is io.EOF;
-// the event then has no data, and its raw bytes are empty or the rest of a line end. If the stream ends within an event,
-// the error is io.ErrUnexpectedEOF, and the event has what had come. Other errors are ErrTooLong and those of the stream.
+// the event then has no data, and Raw is empty or the rest of a line end. If the stream ends within an event, the error is
+// io.ErrUnexpectedEOF, and the event has the part that arrived. Other errors are ErrTooLong and those of the stream.
 func (r *Reader) Next() (*Event, error) {
 	e := &r.event
 	e.Raw, e.Data, e.Name, e.HasData = e.Raw[:0], e.Data[:0], "", false
@@ -78,7 +78,7 @@ func (r *Reader) line() error {
 			return err
 		}
 		e.Raw = append(e.Raw, b)
-		rest := r.afterCR && b == '\n' // of the line end before
+		rest := r.afterCR && b == '\n' // the end of the previous line
 		r.afterCR = b == '\r'
 		switch {
 		case rest:
@@ -93,8 +93,8 @@ func (r *Reader) line() error {
 	}
 }
 
-// lineFeed takes the LF after a CR if it has arrived, or if the line before ended in CR LF. Otherwise it does not wait for
-// one, because the event could be the last for a long time.
+// lineFeed reads the LF after a CR. It waits for one only if the previous line ended in CR LF: otherwise the event would be
+// delayed until the next one arrives.
 func (r *Reader) lineFeed() {
 	if r.in.Buffered() == 0 && !r.pairs {
 		return
@@ -106,7 +106,7 @@ func (r *Reader) lineFeed() {
 	}
 }
 
-// add adds a line that is not empty. Comments and fields other than data and event are kept in the raw bytes alone.
+// add interprets a line that is not empty. Comments and other fields than data and event are only in Raw.
 func (e *Event) add(line []byte) {
 	name, value, _ := bytes.Cut(line, []byte(":"))
 	value = bytes.TrimPrefix(value, []byte(" "))

@@ -9,27 +9,28 @@ import (
 	"pipe/pipeline/decisionlog"
 )
 
-// unseen takes the pair that a request names where its conversation has nothing that the policy could see, which is what err says
-// then. Nothing is explored, and no shadow decides. Other errors stay.
-func (d *Decider) unseen(r Request, u used, err error) (*Result, error) {
+// decideFixed uses [Request.FixedPair] if err says that the conversation has no input for the policy. Nothing is explored,
+// and no shadow policy runs. Other errors are returned unchanged.
+func (d *Decider) decideFixed(r Request, u used, err error) (*Result, error) {
 	var prompt *PromptError
-	if r.Unseen == "" || !errors.As(err, &prompt) || !prompt.Unseen {
+	if r.FixedPair == "" || !errors.As(err, &prompt) || !prompt.NoInput {
 		return nil, err
 	}
-	pair, err := u.fixedPair(r.Unseen, prompt)
+	pair, err := u.fixedPair(r.FixedPair, prompt)
 	if err != nil {
 		return nil, err
 	}
 	r.Source, r.NoExplore = decisionlog.SourceFixed, true
-	res := &Result{Policy: u.policy, Prices: u.prices, Decisions: u.always(pair), decider: d, used: u, request: r}
+	res := &Result{Policy: u.policy, Prices: u.prices, Decisions: u.onePair(pair), decider: d, used: u, request: r}
 	return res, d.record(res, time.Now(), decisionlog.Stages{Decode: r.Decode.Microseconds()})
 }
 
-// fixedPair is the pair of a name, or the best fixed one; where it is not available, the one that costs least of the others.
+// fixedPair returns the pair of a name, or the best fixed pair. If that is not available, it returns the cheapest pair that
+// is.
 func (u used) fixedPair(name string, prompt *PromptError) (int, error) {
 	v, pair := u.version, 0
 	if name == BestFixed {
-		pair, name = v.fixed.named(u.prices), ""
+		pair, name = v.fixed.bestOrTraining(u.prices), ""
 	} else {
 		pair = slices.Index(v.names, name)
 	}
@@ -49,7 +50,8 @@ func (u used) fixedPair(name string, prompt *PromptError) (int, error) {
 	return best, nil
 }
 
-// fixedScores order the pairs by their mean expected loss over the traffic, as far as it is known, plus fee; higher is better.
+// fixedScores are the scores of the pairs without any input: minus the mean expected loss over the traffic, as far as it is
+// known, minus the fee.
 func (u used) fixedScores() []float32 {
 	scores := make([]float32, len(u.version.names))
 	for i, c := range u.version.fixed.costs(u.prices) {
@@ -58,8 +60,8 @@ func (u used) fixedScores() []float32 {
 	return scores
 }
 
-// always is the decision for a pair on one row.
-func (u used) always(pair int) *policy.Decisions {
+// onePair returns the decision for a given pair on one row.
+func (u used) onePair(pair int) *policy.Decisions {
 	j, k := u.version.info.Actions.Pair(pair)
 	return &policy.Decisions{
 		Actions: len(u.version.names), Levels: len(u.version.info.Actions.Advice),

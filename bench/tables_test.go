@@ -15,6 +15,7 @@ import (
 
 	"pipe/costs"
 	"pipe/internal/config"
+	"pipe/internal/world"
 	"pipe/models/baseline"
 	"pipe/models/lightgbm"
 	"pipe/models/lightgbm/lightgbmtest"
@@ -22,7 +23,6 @@ import (
 	"pipe/pipeline/methods"
 	"pipe/pipeline/report"
 	"pipe/pipeline/stage"
-	"pipe/pipeline/world"
 )
 
 // tablesOf writes two tables of a known law, the second one without pairs that need no advice, and their configuration.

@@ -16,6 +16,7 @@ import (
 	"pipe/internal/lists"
 	"pipe/internal/realdata"
 	"pipe/internal/seeded"
+	"pipe/internal/world"
 	"pipe/models"
 	"pipe/models/auto"
 	"pipe/models/estimate"
@@ -26,7 +27,6 @@ import (
 	"pipe/pipeline/replay"
 	"pipe/pipeline/report"
 	"pipe/pipeline/stage"
-	"pipe/pipeline/world"
 )
 
 // Variable for the whole measurement: PIPE_HEADS=3 go test ./pipeline/bench -run HeadsOnTables -v
@@ -351,7 +351,7 @@ func TestHeadsOnTables(t *testing.T) {
 	}
 	t.Setenv("PIPE_DATA", filepath.Dir(realdata.Folder(t, "outcomes")))
 	file := defaultTables()
-	path := filepath.Join("..", "..", "configs", "tables.yaml")
+	path := filepath.Join("..", "configs", "tables.yaml")
 	if err := config.Load(path, &file); err != nil {
 		t.Fatal(err)
 	}

@@ -14,8 +14,8 @@ import (
 )
 
 // hiderOf hides some keys.
-func hiderOf(keys ...string) *hider {
-	h := new(hider)
+func hiderOf(keys ...string) *redactor {
+	h := new(redactor)
 	for _, k := range keys {
 		h.add(k)
 	}
@@ -50,7 +50,7 @@ func TestKeysInEscapes(t *testing.T) {
 	h := hiderOf(keys...)
 	for _, k := range keys {
 		spellings := []string{k, strings.ReplaceAll(quoted(k, 1), "/", `\/`)}
-		for times := 1; times <= layers; times++ {
+		for times := 1; times <= maxEscapeLayers; times++ {
 			spellings = append(spellings, quoted(k, times))
 		}
 		if k == servicetest.Key {
@@ -64,13 +64,13 @@ func TestKeysInEscapes(t *testing.T) {
 		for _, s := range spellings {
 			text := `{"choices":[{"message":{"content":"a \"b\"\n` + s + `\\ \u00e9"}}]}`
 			want := `{"choices":[{"message":{"content":"a \"b\"\n[key]\\ \u00e9"}}]}`
-			if got := string(h.clean([]byte(text))); got != want {
+			if got := string(h.redact([]byte(text))); got != want {
 				t.Errorf("%s:\ngot  %s\nwant %s", s, got, want)
 			}
 		}
 	}
 	twice := escaped(servicetest.Key, 0, 2, `\u%04x`) + " " + escaped(servicetest.Key, 1, 2, `\u%04x`) + servicetest.Key
-	if got := string(h.clean([]byte(twice))); got != "[key] [key][key]" {
+	if got := string(h.redact([]byte(twice))); got != "[key] [key][key]" {
 		t.Errorf("got %s", got)
 	}
 }
@@ -83,7 +83,7 @@ func TestAnswersWithoutKeysAreNotTouched(t *testing.T) {
 		escaped(servicetest.Key[:len(servicetest.Key)-1], 0, 1, `\u%04x`), escaped(servicetest.Key, 0, 1, `\u%04x`)[1:], gatewaytest.Completion("m", `say "\n" or 漢字`),
 		quoted(quoted(`{"path":"c:\\new\\table","q":"\"x\""}`, 1), 1),
 	} {
-		if got := string(h.clean([]byte(text))); got != text {
+		if got := string(h.redact([]byte(text))); got != text {
 			t.Errorf("%s became %s", text, got)
 		}
 	}
@@ -97,10 +97,10 @@ func FuzzHider(f *testing.F) {
 			return
 		}
 		h := hiderOf(key)
-		h.clean(text) // ends, and does not panic
+		h.redact(text) // ends, and does not panic
 		b, _ := json.Marshal("x " + key + " y")
 		var out string
-		if err := json.Unmarshal(h.clean(b), &out); err == nil && strings.Contains(out, key) {
+		if err := json.Unmarshal(h.redact(b), &out); err == nil && strings.Contains(out, key) {
 			t.Errorf("%q in %q", key, out)
 		}
 	})
@@ -149,7 +149,7 @@ func BenchmarkClean(b *testing.B) {
 			h, text := hiderOf(servicetest.Key, "another-secret-of-a-header"), []byte(strings.Repeat(word, 4096/len(word)))
 			b.SetBytes(int64(len(text)))
 			for b.Loop() {
-				h.clean(text)
+				h.redact(text)
 			}
 		})
 	}

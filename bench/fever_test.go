@@ -43,7 +43,7 @@ func feverPaper(t *testing.T) Options {
 	} {
 		t.Setenv(name, value)
 	}
-	return Options{Config: filepath.Join("..", "..", "configs", "fever.yaml"), Out: t.TempDir(), Runtime: orttest.OneThread(t)}
+	return Options{Config: filepath.Join("..", "configs", "fever.yaml"), Out: t.TempDir(), Runtime: orttest.OneThread(t)}
 }
 
 // TestFeverPaperConfiguration runs configs/fever.yaml unchanged, except for the models and the number of claims.

@@ -5,11 +5,11 @@ import (
 	"testing"
 
 	"pipe/internal/realdata"
+	"pipe/internal/world"
 	"pipe/onnx/ort/orttest"
 	"pipe/pipeline/methods"
 	"pipe/pipeline/report"
 	"pipe/pipeline/stage"
-	"pipe/pipeline/world"
 )
 
 // runFraudConfig runs a configuration with a temporary folder of the test.

@@ -4,12 +4,12 @@ import (
 	"fmt"
 
 	"pipe/costs"
+	"pipe/internal/world"
 	"pipe/models"
 	"pipe/models/baseline"
 	"pipe/pipeline/methods"
 	"pipe/pipeline/report"
 	"pipe/pipeline/stage"
-	"pipe/pipeline/world"
 )
 
 // report has the table at the largest size, excess risk against size, and decision maps.

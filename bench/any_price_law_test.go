@@ -5,12 +5,12 @@ import (
 	"testing"
 
 	"pipe/costs"
+	"pipe/internal/world"
 	"pipe/models"
 	"pipe/models/auto"
 	"pipe/models/policy"
 	"pipe/onnx/ort/orttest"
 	"pipe/pipeline/replay"
-	"pipe/pipeline/world"
 )
 
 // TestAnyPriceOfAKnownLaw: on the synthetic law, one any-price policy is near the optimum of every lambda.

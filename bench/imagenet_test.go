@@ -44,7 +44,7 @@ func imagenetPaper(t *testing.T) Options {
 	} {
 		t.Setenv(name, value)
 	}
-	return Options{Config: filepath.Join("..", "..", "configs", "imagenet.yaml"), Out: t.TempDir(), Runtime: orttest.OneThread(t)}
+	return Options{Config: filepath.Join("..", "configs", "imagenet.yaml"), Out: t.TempDir(), Runtime: orttest.OneThread(t)}
 }
 
 func randomCLIP(t *testing.T, seed uint64, patch int64) string {
@@ -261,7 +261,7 @@ func TestImagenetConfigsAreValid(t *testing.T) {
 	t.Setenv("PIPE_DATA", t.TempDir())
 	for _, name := range []string{"cifar10-small.yaml", "imagenet-small.yaml", "imagenet.yaml"} {
 		file := imagenetConfigFile{Costs: part.DefaultConfig(), Imagenet: defaultImagenet()}
-		if err := config.Load(filepath.Join("..", "..", "configs", name), &file); err != nil {
+		if err := config.Load(filepath.Join("..", "configs", name), &file); err != nil {
 			t.Error(err)
 		}
 	}

@@ -8,11 +8,11 @@ import (
 
 	"pipe/costs"
 	"pipe/featurize/tabular"
+	"pipe/internal/world"
 	"pipe/pipeline/features"
 	"pipe/pipeline/methods"
 	"pipe/pipeline/replay"
 	"pipe/pipeline/report"
-	"pipe/pipeline/world"
 )
 
 // addOptimum adds the policy that knows the distribution of the generated world: on the reported rows it chooses the

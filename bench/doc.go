@@ -2,5 +2,5 @@
 // setting (costs, policies, evaluation), a loop over draws of the split, and a report on all of them. The trials of tables
 // are methods on given costs.
 //
-// It runs the stages of package pipeline and uses pipeline/world for generated data and pipeline/report.
+// It runs the stages of package pipeline and uses internal/world for generated data and pipeline/report.
 package bench

@@ -10,13 +10,13 @@ import (
 	"pipe/experts/builder/part"
 	"pipe/experts/kinds"
 	"pipe/internal/config"
+	"pipe/internal/world"
 	"pipe/models"
 	"pipe/models/auto"
 	"pipe/models/paper"
 	"pipe/pipeline/eval"
 	"pipe/pipeline/features"
 	"pipe/pipeline/train"
-	"pipe/pipeline/world"
 )
 
 // fraudConfig are the settings of pipe bench fraud; docs/fraud.md describes them.

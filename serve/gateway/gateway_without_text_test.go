@@ -11,8 +11,8 @@ import (
 	"pipe/pipeline/decisionlog"
 )
 
-// unseen are conversations in which a policy of texts sees nothing.
-var unseen = map[string]string{
+// withoutText are conversations in which a policy of texts sees nothing.
+var withoutText = map[string]string{
 	"a picture":   `[{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:image/png;base64,AAEC"}}]}]`,
 	"a link":      `[{"role":"user","content":[{"type":"image_url","image_url":{"url":"https://example.org/a.png"}}]}]`,
 	"sound":       `[{"role":"user","content":[{"type":"input_audio","input_audio":{"data":"AAEC","format":"wav"}}]}]`,
@@ -28,7 +28,7 @@ var guarded = map[string]string{policy.GuardKey: policy.Guard{Fixed: "large/none
 // TestWithoutText: the best fixed pair answers what the policy cannot see, and the header and the log say so. The log marks what is
 // not of the policy, whose features it does not have.
 func TestWithoutText(t *testing.T) {
-	for name, messages := range unseen {
+	for name, messages := range withoutText {
 		t.Run(name, func(t *testing.T) {
 			w := newWorldOf(t, guarded, nil)
 			a := w.post(t, `{"model":"pipe","messages":`+messages+`}`)
@@ -81,7 +81,7 @@ func TestTextsAreDecided(t *testing.T) {
 // TestWithoutTextSettings: a pair can be named, conversations can be refused, and where nothing names a pair, the caller learns
 // which setting does. What is no conversation is refused in any case.
 func TestWithoutTextSettings(t *testing.T) {
-	body := `{"model":"pipe","messages":` + unseen["null"] + `}`
+	body := `{"model":"pipe","messages":` + withoutText["null"] + `}`
 	for name, c := range map[string]struct {
 		info    map[string]string
 		setting string
@@ -92,7 +92,7 @@ func TestWithoutTextSettings(t *testing.T) {
 		want    string
 	}{
 		"named":                  {guarded, "small/search", false, 0, 200, "small/search", ""},
-		"refused":                {guarded, "refuse", false, 0, 400, "", "400 invalid_request_error invalid_request: messages: none has a text"},
+		"refused":                {guarded, "refuse", false, 0, 400, "", "400 invalid_request_error invalid_request: messages: no message has a text"},
 		"no such pair":           {guarded, "huge/none", false, 0, 400, "", `policy "claims" has no pair "huge/none": the server's setting gateway.without_text can name one, such as small/none`},
 		"nothing names one":      {nil, "best_fixed", false, 0, 400, "", `policy "claims" names no best fixed pair: the server's setting gateway.without_text can name one, such as small/none`},
 		"the traffic names one":  {nil, "best_fixed", false, 100, 200, "small/search", ""},
@@ -125,7 +125,7 @@ func TestWithoutTextSettings(t *testing.T) {
 func TestWithoutTextFallsBack(t *testing.T) {
 	w := newWorldOf(t, guarded, nil)
 	w.large.Fault = fault(http.StatusInternalServerError)
-	a := w.post(t, `{"model":"pipe","messages":`+unseen["null"]+`}`)
+	a := w.post(t, `{"model":"pipe","messages":`+withoutText["null"]+`}`)
 	if a.status != 200 || a.header.Get("X-Pipe-Expert") != "small" || a.header.Get("X-Pipe-Fallbacks") != "1" || a.header.Get("X-Pipe-Without-Text") != "best_fixed" {
 		t.Errorf("%d %v", a.status, a.header)
 	}

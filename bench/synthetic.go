@@ -11,6 +11,7 @@ import (
 	"pipe/internal/atomicfile"
 	"pipe/internal/config"
 	"pipe/internal/parallel"
+	"pipe/internal/world"
 	"pipe/models"
 	"pipe/models/paper"
 	"pipe/models/policy"
@@ -18,7 +19,6 @@ import (
 	"pipe/pipeline/replay"
 	"pipe/pipeline/report"
 	"pipe/pipeline/stage"
-	"pipe/pipeline/world"
 )
 
 // syntheticConfig are the settings of pipe bench synthetic.

@@ -53,7 +53,7 @@ func TestAnyPriceRegret(t *testing.T) {
 		chosen = strings.Split(v, ",")
 	}
 	file := defaultTables()
-	path := filepath.Join("..", "..", "configs", "tables.yaml")
+	path := filepath.Join("..", "configs", "tables.yaml")
 	if err := config.Load(path, &file); err != nil {
 		t.Fatal(err)
 	}

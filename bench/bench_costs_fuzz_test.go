@@ -14,7 +14,7 @@ import (
 // FuzzConfig checks that no configuration file causes a panic, and that every key of a file without problems has a
 // value.
 func FuzzConfig(f *testing.F) {
-	files, err := filepath.Glob(filepath.Join("..", "..", "configs", "*.yaml"))
+	files, err := filepath.Glob(filepath.Join("..", "configs", "*.yaml"))
 	if err != nil || len(files) == 0 {
 		f.Fatal(err)
 	}

@@ -198,12 +198,12 @@ func TestEveryConfigKeyArrivesFromYAML(t *testing.T) {
 // The page of each configuration describes all of its keys.
 func TestDocumentedConfigKeys(t *testing.T) {
 	root := configKey{yaml: func(v string) string { return v }}
-	common, err := os.ReadFile(filepath.Join("..", "..", "docs", "train.md"))
+	common, err := os.ReadFile(filepath.Join("..", "docs", "train.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for file, c := range configFiles() {
-		page, err := os.ReadFile(filepath.Join("..", "..", "docs", c.page))
+		page, err := os.ReadFile(filepath.Join("..", "docs", c.page))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -6,9 +6,9 @@ import (
 	"testing"
 
 	"pipe/costs"
+	"pipe/internal/world"
 	"pipe/onnx/ort/orttest"
 	"pipe/pipeline/stage"
-	"pipe/pipeline/world"
 )
 
 // TestSyntheticReachesItsLimits runs the synthetic benchmark at the size of the table and compares every learned method

@@ -15,7 +15,7 @@ import (
 // FuzzConfigs: a configuration file of any command gives problems, one line each, or settings that pass their own
 // check.
 func FuzzConfigs(f *testing.F) {
-	files, err := filepath.Glob(filepath.Join("..", "..", "configs", "*.yaml"))
+	files, err := filepath.Glob(filepath.Join("..", "configs", "*.yaml"))
 	if err != nil || len(files) == 0 {
 		f.Fatal(err)
 	}

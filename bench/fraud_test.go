@@ -15,13 +15,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"pipe/costs"
+	"pipe/internal/world"
 	"pipe/models/lightgbm"
 	"pipe/onnx/ort/orttest"
 	"pipe/pipeline/decide"
 	"pipe/pipeline/methods"
 	"pipe/pipeline/report"
 	"pipe/pipeline/stage"
-	"pipe/pipeline/world"
 )
 
 // smallFraud is a benchmark on a planted world that takes seconds: two experts, two splits, both settings.
@@ -53,7 +53,7 @@ fraud:
 // writeFraudConfig writes a configuration whose column groups are those of the project.
 func writeFraudConfig(t *testing.T, text string) string {
 	t.Helper()
-	columns, err := filepath.Abs(filepath.Join("..", "..", "configs", "fraud-columns.yaml"))
+	columns, err := filepath.Abs(filepath.Join("..", "configs", "fraud-columns.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}

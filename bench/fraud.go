@@ -11,11 +11,11 @@ import (
 	"pipe/experts/builder/part"
 	"pipe/featurize/tabular"
 	"pipe/internal/config"
+	"pipe/internal/world"
 	"pipe/models/lightgbm"
 	"pipe/pipeline/features"
 	"pipe/pipeline/report"
 	"pipe/pipeline/stage"
-	"pipe/pipeline/world"
 )
 
 var fraudBenchmark = Benchmark{
