@@ -201,6 +201,7 @@ var testsMayImport = map[string][]string{
 	"internal/storage":         {"internal/storage/storagetest"},
 	"pipeline/convert":         {"costs", "costs/coststest", "costs/identity", "featurize/tokenizer", "internal/judge", "internal/realdata", "onnx/hf/hftest", "onnx/ort", "onnx/ort/orttest", "pipeline/decide/decidetest", "pipeline/eval", "pipeline/train"},
 	"pipeline/costing":         {"experts/chat/chattest", "experts/retrieval/bm25"},
+	"pipeline/features":        {"onnx/ort/orttest"},
 	"pipeline/eval":            {"costs/coststest", "models/network", "models/regress", "onnx/hf/hftest", "onnx/ort/orttest", "pipeline/convert", "pipeline/decide", "pipeline/decide/decidetest", "pipeline/inspect", "pipeline/world"},
 	"pipeline/imports":         {"experts/chat/chattest", "internal/judge", "internal/realdata", "onnx/hf/hftest", "onnx/ort/orttest", "pipeline/costing", "pipeline/decide/decidetest"},
 	"pipeline/index":           {"pipeline/world"},

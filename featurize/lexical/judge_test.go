@@ -91,10 +91,14 @@ func TestFitOfScikitLearn(t *testing.T) {
 	weighted, words := all, all
 	weighted.Sublinear, weighted.MinGram, weighted.MaxGram, weighted.Dim = true, 3, 4, 40
 	words.Sublinear, words.MinTexts, words.MaxGrams = true, 2, 0
-	for name, o := range map[string]Options{"words and n-grams": all, "weighted": weighted, "words": words} {
-		for source, texts := range map[string][]string{"generated": generated(8, 700), "claims": claims(t, 1500)} {
-			t.Run(name+", "+source, func(t *testing.T) { holdFit(t, python, texts, o) })
-		}
+	made, real := func(*testing.T) []string { return generated(8, 700) }, func(t *testing.T) []string { return claims(t, 800) }
+	for name, c := range map[string]struct {
+		texts func(t *testing.T) []string
+		o     Options
+	}{
+		"words and n-grams": {made, all}, "words and n-grams of claims": {real, all}, "weighted tokens of claims": {real, weighted}, "words": {made, words},
+	} {
+		t.Run(name, func(t *testing.T) { holdFit(t, python, c.texts(t), c.o) })
 	}
 }
 

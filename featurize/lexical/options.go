@@ -26,7 +26,7 @@ type Options struct {
 // DefaultOptions are those of pipe featurize --text.
 func DefaultOptions() Options {
 	return Options{
-		Dim: 256, MinTexts: 2, MaxWords: 20_000, MaxGrams: 50_000, MaxPieces: 10_000, MinGram: 2, MaxGram: 5, Sublinear: true, MaxLength: 512,
+		Dim: 64, MinTexts: 2, MaxWords: 20_000, MaxGrams: 50_000, MaxPieces: 10_000, MinGram: 2, MaxGram: 5, Sublinear: true, MaxLength: 512,
 	}
 }
 

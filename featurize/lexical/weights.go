@@ -53,21 +53,25 @@ func weigh(texts []tokenizer.Encoding, v *vocabulary, sublinear bool) *weighting
 
 // tokenWeights counts the tokens of texts.
 func tokenWeights(texts []tokenizer.Encoding, tokens int, sublinear bool) matrix {
-	rows := make([]map[int32]float64, len(texts))
-	for n, text := range texts {
-		rows[n] = map[int32]float64{}
-		for _, id := range text.IDs {
-			if id >= firstToken {
-				rows[n][id]++
+	m := matrix{rows: len(texts), columns: tokens, from: make([]int, 1, len(texts)+1)}
+	for _, text := range texts {
+		ids := slices.Sorted(slices.Values(text.IDs))
+		for at, end := 0, 0; at < len(ids); at = end {
+			for end = at; end < len(ids) && ids[end] == ids[at]; {
+				end++
 			}
-		}
-		for id, count := range rows[n] {
+			if ids[at] < firstToken {
+				continue
+			}
+			count := float64(end - at)
 			if sublinear {
-				rows[n][id] = 1 + math.Log(count)
+				count = 1 + math.Log(count)
 			}
+			m.column, m.value = append(m.column, ids[at]), append(m.value, count)
 		}
+		m.from = append(m.from, len(m.column))
 	}
-	return newMatrix(rows, tokens)
+	return m
 }
 
 // rowSum is one row of a product of two sparse matrices.
