@@ -31,7 +31,7 @@ const (
 	sums
 )
 
-// shareLimit is how many standard deviations a fact can be from the mean.
+// factLimit is how many standard deviations a fact can be from the mean.
 const factLimit = 4
 
 // factsOf is what a token adds to the sums. Characters of unknown words are not known.
@@ -116,8 +116,9 @@ func (f *facts) values(ids []int32) (x [sums]float64) {
 	return x
 }
 
-// graph computes the facts of texts: ids and mask [batch, sequence] to [batch, sums].
-func (f *facts) graph(g *onnx.Graph, ids, mask *onnx.Value) *onnx.Value {
+// graph computes the facts of texts, [batch, sums], of ids [batch, sequence] and here [batch, 1, sequence], which is 0 for
+// padding and else 1.
+func (f *facts) graph(g *onnx.Graph, ids, here *onnx.Value) *onnx.Value {
 	var flat []float32
 	for _, row := range f.table {
 		for _, v := range row {
@@ -132,7 +133,7 @@ func (f *facts) graph(g *onnx.Graph, ids, mask *onnx.Value) *onnx.Value {
 		return g.Const(onnx.Float32s([]int64{1, sums}, values))
 	}
 	table := g.NamedConst("facts", onnx.Float32s([]int64{int64(len(f.table)), sums}, flat))
-	x := g.Squeeze(g.MatMul(g.Unsqueeze(mask, 1), g.Gather(table, ids, 0)), 1)
+	x := g.Squeeze(g.MatMul(here, g.Gather(table, ids, 0)), 1)
 	pick := make([]float32, sums*sums) // the sum that each is a share of
 	for i := range sums {
 		of := sumCharacters

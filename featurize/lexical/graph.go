@@ -13,32 +13,32 @@ import (
 func newGraph(rows block, f *facts, sublinear bool) (*onnx.Model, error) {
 	g := onnx.NewGraph("encoder")
 	axes := onnx.Shape{onnx.Sym("batch"), onnx.Sym("sequence")}
-	ids := g.Input("input_ids", onnx.Int64, axes)
-	mask := g.Cast(g.Input("attention_mask", onnx.Int64, axes), onnx.Float32)
+	ids, mask := g.Input("input_ids", onnx.Int64, axes), g.Input("attention_mask", onnx.Int64, axes)
+	here := g.Unsqueeze(g.Cast(mask, onnx.Float32), 1) // [batch, 1, sequence]
+	weights := here
+	if sublinear {
+		weights = g.Mul(here, sublinearWeights(g, ids, here))
+	}
 	table := make([]float32, len(rows.data))
 	for i, v := range rows.data {
 		table[i] = float32(v)
 	}
-	weights := mask
-	if sublinear {
-		weights = g.Mul(mask, sublinearWeights(g, ids, mask))
-	}
 	vectors := g.Gather(g.NamedConst("tokens", onnx.Float32s([]int64{int64(rows.rows), int64(rows.width)}, table)), ids, 0)
-	// A matrix product adds in the same order for every batch.
-	sum := g.Squeeze(g.MatMul(g.Unsqueeze(weights, 1), vectors), 1)
-	out := (&hf.Head{Pooling: hf.PoolModel, Normalize: true}).Apply(g, sum, nil)
+	// Matrix products add in the same order for every batch, so that a vector does not depend on the other texts.
+	sum := g.MatMul(weights, vectors) // [batch, 1, dim]
+	length := g.Sqrt(g.MatMul(sum, g.Transpose(sum, 0, 2, 1)))
+	out := g.Squeeze(g.Div(sum, g.Max(length, g.Scalar(onnx.Float32, 1e-12))), 1)
 	if f != nil {
-		out = g.Concat(1, out, f.graph(g, ids, mask))
+		out = g.Concat(1, out, f.graph(g, ids, here))
 	}
 	g.Output(hf.SentenceEmbedding, out)
 	return g.Build(onnx.BuildOptions{})
 }
 
-// sublinearWeights are (1 + ln c)/c for the token at each place, [batch, sequence].
-func sublinearWeights(g *onnx.Graph, ids, mask *onnx.Value) *onnx.Value {
+// sublinearWeights are (1 + ln c)/c for the token at each place. here and the result are [batch, 1, sequence].
+func sublinearWeights(g *onnx.Graph, ids, here *onnx.Value) *onnx.Value {
 	same := g.Cast(g.Equal(g.Unsqueeze(ids, 2), g.Unsqueeze(ids, 1)), onnx.Float32)
-	count := g.Squeeze(g.MatMul(same, g.Unsqueeze(mask, 2)), 2)
 	unit := g.Scalar(onnx.Float32, 1)
-	count = g.Max(count, unit) // of padding it may be 0
+	count := g.Max(g.MatMul(here, same), unit) // of padding it may be 0
 	return g.Div(g.Add(g.Log(count), unit), count)
 }

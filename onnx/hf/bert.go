@@ -109,7 +109,7 @@ func (b *bert) build(ids, mask *onnx.Value, vectors []*onnx.Value, o Options) (*
 	if o.Head == nil {
 		b.g.Output(HiddenStates, x)
 	} else {
-		b.g.Output(SentenceEmbedding, o.Head.Apply(b.g, x, mask))
+		b.g.Output(SentenceEmbedding, o.Head.apply(b.g, x, mask))
 	}
 	if w.err != nil {
 		return nil, w.err

@@ -118,7 +118,7 @@ func (c *clip) finish(name string, x *onnx.Value, h *Head) (*onnx.Model, error) 
 	if h == nil {
 		c.g.Output(name, x)
 	} else {
-		c.g.Output(SentenceEmbedding, h.Apply(c.g, x, nil))
+		c.g.Output(SentenceEmbedding, h.apply(c.g, x, nil))
 	}
 	if c.w.err != nil {
 		return nil, c.w.err

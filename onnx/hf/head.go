@@ -34,11 +34,10 @@ type Head struct {
 	Normalize bool   // to length 1 (L2)
 }
 
-// Apply appends the head to a graph and returns the vectors, [batch, width]. x is [batch, sequence, width], or [batch,
-// width] for PoolModel; mask is [batch, sequence], for PoolMean. Sums over tokens and squares are computed as matrix
-// products, which add in the same order for every batch, so that the vector of a text does not depend on the rest of the
-// batch. A vector of zeros stays one.
-func (h *Head) Apply(g *onnx.Graph, x, mask *onnx.Value) *onnx.Value {
+// apply appends the head: x is [batch, sequence, width], or [batch, width] for PoolModel, and mask [batch, sequence].
+// Sums over tokens and squares are computed as matrix products, which add in the same order for every batch, so that
+// the vector of a text does not depend on the rest of the batch.
+func (h *Head) apply(g *onnx.Graph, x, mask *onnx.Value) *onnx.Value {
 	var y *onnx.Value // [batch, 1, width]
 	switch h.Pooling {
 	case PoolModel:
@@ -80,7 +79,7 @@ func AddHead(m *onnx.Model, output string, h *Head) (*onnx.Model, error) {
 		mask = textInput(g, "attention_mask")
 		o.Share = []string{"attention_mask"}
 	}
-	g.Output(SentenceEmbedding, h.Apply(g, x, mask))
+	g.Output(SentenceEmbedding, h.apply(g, x, mask))
 	head, err := g.Build(onnx.BuildOptions{})
 	if err != nil {
 		return nil, err
