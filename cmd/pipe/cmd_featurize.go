@@ -25,7 +25,7 @@ byte for byte. The split must be by hash.
 
 With --text, featurize fits an encoder to the texts of a column instead, and writes it as one ONNX file: TF-IDF of words
 and character n-grams, reduced by a truncated SVD. It takes microseconds a text where a language model takes milliseconds,
-needs no other file, and is used like any encoder of texts (docs/convert.md): in pipe import and costs, and by pipe decide
+needs no other file, and is used like any encoder of texts (docs/lexical.md): in pipe import and costs, and by pipe decide
 --encoder. --in may be CSV, TSV, JSON, JSON lines or Parquet. Take texts like those to come, but none of the rows that a
 policy is to be judged on.`
 

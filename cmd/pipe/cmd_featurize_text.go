@@ -12,7 +12,7 @@ type textFlags struct{ features.TextOptions }
 
 // The flags of the other form of featurize, which --text excludes, and those that need it.
 var (
-	tableOnly = []string{"columns", "join", "split-kind", "validation", "train-rows", "validation-rows", "phase", "shards", "shard", "gather", "list"}
+	tableOnly = []string{"columns", "join", "split-kind", "validation", "train-rows", "validation-rows", "phase", "shards", "shard", "gather", "list", "restart", "work", "lease", "tries"}
 	textOnly  = []string{"dim", "facts", "max-length", "min-texts"}
 )
 
