@@ -21,24 +21,39 @@ every label instead. If the output is complete, the run does nothing.
 
 Several machines can share the rows (docs/scale.md): --shards N --shard I summarises one of N ranges of them, waits for the
 summaries of the others, and transforms its rows; --phase does one of both. --gather writes the files that one run writes,
-byte for byte. The split must be by hash.`
+byte for byte. The split must be by hash.
+
+With --text, featurize fits an encoder to the texts of a column instead, and writes it as one ONNX file: TF-IDF of words
+and character n-grams, reduced by a truncated SVD. It takes microseconds a text where a language model takes milliseconds,
+needs no other file, and is used like any encoder of texts (docs/lexical.md): in pipe import and costs, and by pipe decide
+--encoder. --in may be CSV, TSV, JSON, JSON lines or Parquet. Take texts like those to come, but none of the rows that a
+policy is to be judged on.`
 
 const featurizeExamples = `  pipe featurize --columns configs/fraud-columns.yaml --in train_transaction.csv --join train_identity.csv --out out/fraud
   pipe featurize --columns configs/fraud-columns.yaml --in rows.csv --split-kind stratified --train-rows 9000 --validation-rows 3000 --out out/fraud --json
   pipe featurize --columns columns.yaml --in rows.csv --out out/fraud --shards 8 --shard next
   pipe featurize --columns columns.yaml --in rows.csv --out out/fraud --shards 8 --shard 3 --phase fit
-  pipe featurize --columns columns.yaml --in rows.csv --out out/fraud --gather`
+  pipe featurize --columns columns.yaml --in rows.csv --out out/fraud --gather
+  pipe featurize --text question --in questions.csv --out encoder.onnx
+  pipe featurize --text prompt --in prompts.jsonl --dim 128 --facts --seed 3 --out encoder.onnx --json`
 
 func featurizeCommand(a *app) *cobra.Command {
 	o := features.DefaultOptions()
 	var s shardFlags
+	var t textFlags
 	c := &cobra.Command{
-		Use:     "featurize --columns FILE --in FILE --out DIR",
-		Short:   "Turn raw rows into a table of numbers",
+		Use:     "featurize (--columns FILE --in FILE --out DIR | --text COLUMN --in FILE --out FILE)",
+		Short:   "Turn raw rows into a table of numbers, or fit an encoder to texts",
 		Long:    featurizeText,
 		Example: featurizeExamples,
 		Args:    noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
+			if c.Flag("text").Changed {
+				return runFeaturizeText(c, a, &t, o)
+			}
+			if name := firstSet(c, textOnly); name != "" {
+				return usage(c, "--%s needs --text", name)
+			}
 			if s.on() || s.phase != "" {
 				return shardFeaturize(c, a, &s, o)
 			}
@@ -47,14 +62,15 @@ func featurizeCommand(a *app) *cobra.Command {
 	}
 	f := c.Flags()
 	f.StringVar(&o.Columns, "columns", "", "YAML file with the column groups")
-	f.StringVar(&o.Primary, "in", "", "CSV file with a row per instance")
+	f.StringVar(&o.Primary, "in", "", "CSV file with a row per instance; with --text, any table")
 	f.StringVar(&o.Joined, "join", "", "second CSV file, joined by id")
-	f.StringVarP(&o.Out, "out", "o", "", "folder for table.parquet and encoder.json")
+	f.StringVarP(&o.Out, "out", "o", "", "folder for table.parquet and encoder.json; with --text, the file of the encoder")
 	f.StringVar(&o.Split.Kind, "split-kind", o.Split.Kind, "hash, stratified or random (docs/splits.md)")
 	f.Float64Var(&o.Split.Validation, "validation", o.Split.Validation, "share of validation rows; the others are for training")
 	f.IntVar(&o.Split.TrainRows, "train-rows", 0, "exact number of training rows, with --validation-rows and --split-kind stratified or random; other rows are left out")
 	f.IntVar(&o.Split.ValidationRows, "validation-rows", 0, "exact number of validation rows, see --train-rows")
-	f.Uint64Var(&o.Split.Seed, "seed", 0, "seed of the split")
+	f.Uint64Var(&o.Split.Seed, "seed", 0, "seed of the split; with --text, of the start of the decomposition")
+	t.add(f)
 	s.add(f)
 	f.StringVar(&s.phase, "phase", "", "with --shard: only fit, or only transform (default: both, waiting for the summaries of all shards in between)")
 	return c

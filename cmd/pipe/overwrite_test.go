@@ -65,6 +65,8 @@ var overwriting = map[string][]struct{ in, args string }{
 		{"kept/table.parquet", "featurize --columns columns.yaml --in IN --out kept"},
 		{"kept/encoder.json", "featurize --columns IN --in rows.csv --out kept"},
 		{"kept/featurize.json", "featurize --columns columns.yaml --in rows.csv --join IN --out kept"},
+		{"rows.csv", "featurize --text id --in IN --out IN"},
+		{"parts/a.parquet", "featurize --text id --in parts --out IN"},
 	},
 	"generate fraud": nil,
 	"generate pages": nil,

@@ -212,6 +212,25 @@ func (t *Tokenizer) appendPieces(dst []int32, s *scratch, p piece) []int32 {
 	return dst
 }
 
+// Words returns what the model makes ids of: the pieces of a text after normalizer and pre-tokenizer. It does not look for
+// added tokens.
+func (t *Tokenizer) Words(text string) []string {
+	if !utf8.ValidString(text) {
+		text = string([]rune(text))
+	}
+	if t.normalizer != nil {
+		text = t.normalizer.normalize(text)
+	}
+	if t.splitter == nil {
+		return []string{text}
+	}
+	var words []string
+	for _, p := range t.splitter.split(nil, piece{text: text, first: true}) {
+		words = append(words, p.text)
+	}
+	return words
+}
+
 // Decode returns the text of ids. It skips special tokens and unknown ids.
 func (t *Tokenizer) Decode(ids []int32) string {
 	tokens := make([]string, 0, len(ids))
