@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"pipe/internal/storage"
 	"pipe/pipeline/report"
 	"pipe/pipeline/stage"
 )
@@ -32,11 +33,11 @@ func Run(ctx context.Context, name string, o Options, p stage.Progress) (*report
 		if !b.Choice && len(o.Tables)+len(o.Methods) > 0 {
 			return nil, &stage.OptionError{Err: fmt.Errorf("bench %s runs everything: it has no choice of tables and methods", b.Name)}
 		}
-		if err := o.files().Check(); err != nil {
+		if err := o.files(ctx).Check(ctx); err != nil {
 			return nil, err
 		}
 		// Create the folder now, to fail before the work and not after it.
-		return stage.Alone(o.Out, func() (*report.Report, error) { return b.into(ctx, o, p) })
+		return stage.Alone(storage.File(o.Out), func() (*report.Report, error) { return b.into(ctx, o, p) })
 	}
 	return nil, &stage.UnknownError{What: "benchmark", Name: name, Known: known}
 }
@@ -51,5 +52,5 @@ func (b *Benchmark) into(ctx context.Context, o Options, p stage.Progress) (*rep
 	if o.Out == "" {
 		return r, nil
 	}
-	return r, report.Write(o.Out, r)
+	return r, report.Write(ctx, storage.File(o.Out), r)
 }

@@ -15,6 +15,7 @@ import (
 	"pipe/costs"
 	"pipe/internal/config"
 	"pipe/internal/realdata"
+	"pipe/internal/storage"
 	"pipe/models"
 	"pipe/models/auto"
 	"pipe/models/baseline"
@@ -54,7 +55,7 @@ func TestAnyPriceRegret(t *testing.T) {
 	}
 	file := defaultTables()
 	path := filepath.Join("..", "configs", "tables.yaml")
-	if err := config.Load(path, &file); err != nil {
+	if err := config.Load(t.Context(), storage.File(path), &file); err != nil {
 		t.Fatal(err)
 	}
 	if err := file.choose(chosen, nil); err != nil {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"pipe/experts/chat"
+	"pipe/internal/storage"
 	"pipe/onnx/ort"
 	"pipe/pipeline/features"
 	"pipe/pipeline/report"
@@ -52,8 +53,8 @@ const (
 )
 
 // files are the files of a benchmark: in its folder, and in folders below it with records of finished steps.
-func (o Options) files() stage.Files {
-	f := stage.Files{Reads: stage.ConfigFiles(o.Config)}
+func (o Options) files(ctx context.Context) stage.Files {
+	f := stage.Files{Reads: stage.ConfigFiles(ctx, storage.File(o.Config))}
 	if o.Out == "" {
 		return f
 	}
@@ -66,7 +67,7 @@ func (o Options) files() stage.Files {
 		return nil
 	})
 	for folder := range folders {
-		f.Writes = append(f.Writes, stage.Output{Path: folder, Patterns: patterns})
+		f.Writes = append(f.Writes, stage.Output{Path: storage.File(folder), Patterns: patterns})
 	}
 	return f
 }

@@ -10,6 +10,7 @@ import (
 	"pipe/experts/builder/part"
 	"pipe/featurize/tabular"
 	"pipe/internal/config"
+	"pipe/internal/storage"
 )
 
 // FuzzConfigs: a configuration file of any command gives problems, one line each, or settings that pass their own
@@ -38,7 +39,7 @@ func FuzzConfigs(f *testing.F) {
 			&imagenetConfigFile{Costs: part.DefaultConfig(), Imagenet: defaultImagenet()}, &syntheticFile{Synthetic: defaultSynthetic()},
 			new(defaultTables()),
 		}[kind%7]
-		problems := config.Decode(text, "/", variables("A=1", "PIPE_DATA=/data"), dst)
+		problems := config.Decode(text, storage.File("/"), variables("A=1", "PIPE_DATA=/data"), dst)
 		for _, p := range problems {
 			if strings.TrimSpace(p) == "" || strings.Contains(p, "goroutine") {
 				t.Errorf("a problem reads %q", p)

@@ -8,6 +8,7 @@ import (
 
 	"pipe/experts/builder/part"
 	"pipe/internal/config"
+	"pipe/internal/storage"
 	"pipe/pipeline/costing"
 )
 
@@ -34,7 +35,7 @@ func FuzzConfig(f *testing.F) {
 	env := variables("A=1", "B=", "PIPE_DATA=/data")
 	f.Fuzz(func(t *testing.T, text []byte) {
 		cfg := costing.Config{Costs: part.DefaultConfig()}
-		problems := config.Decode(text, "/", env, &cfg)
+		problems := config.Decode(text, storage.File("/"), env, &cfg)
 		for _, p := range problems {
 			if strings.Contains(p, "goroutine") || p == "" {
 				t.Errorf("a problem reads %q", p)

@@ -12,6 +12,7 @@ import (
 	"pipe/costs/outcome"
 	"pipe/featurize/tabular"
 	"pipe/internal/config"
+	"pipe/internal/storage"
 	"pipe/models/auto"
 	"pipe/pipeline/costing"
 	"pipe/pipeline/train"
@@ -156,7 +157,7 @@ func TestEveryConfigKeyArrivesFromYAML(t *testing.T) {
 			}
 			for text, want := range configSamples(t, of) {
 				into := reflect.New(c.of)
-				problems := config.Decode([]byte(k.yaml(text)), "/", variables(), into.Interface())
+				problems := config.Decode([]byte(k.yaml(text)), storage.File("/"), variables(), into.Interface())
 				if got := reflect.Indirect(k.in(into)).Interface(); !reflect.DeepEqual(got, want) && !strings.HasPrefix(k.name, "imagenet") {
 					if p, isPath := got.(config.Path); !isPath || p != "/"+want.(config.Path) {
 						t.Errorf("%s: %s: %s arrives as %#v (%q)", file, k.name, text, got, problems)
@@ -186,7 +187,7 @@ func TestEveryConfigKeyArrivesFromYAML(t *testing.T) {
 			}
 			last := k.name[strings.LastIndex(k.name, ".")+1:]
 			for _, text := range wrong {
-				problems := strings.Join(config.Decode([]byte(k.yaml(text)), "/", variables(), reflect.New(c.of).Interface()), "\n")
+				problems := strings.Join(config.Decode([]byte(k.yaml(text)), storage.File("/"), variables(), reflect.New(c.of).Interface()), "\n")
 				if !strings.Contains(problems, "line 1") || !strings.Contains(problems, last) && !strings.Contains(problems, "tag") && !strings.Contains(problems, "already defined") && !strings.Contains(problems, "invalid array") {
 					t.Errorf("%s: %s: %q: %q", file, k.name, text, problems)
 				}

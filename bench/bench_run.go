@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -9,6 +10,7 @@ import (
 	"pipe/experts/kinds"
 	"pipe/internal/atomicfile"
 	"pipe/internal/config"
+	"pipe/internal/storage"
 	"pipe/onnx/ort"
 	"pipe/pipeline/report"
 	"pipe/pipeline/stage"
@@ -34,11 +36,11 @@ type configured struct {
 
 // start loads the configuration into file, opens the runtime and runs the benchmark. If no output folder is given, it
 // uses a temporary one.
-func (c configured) start(o Options, file any, p stage.Progress, run func(b *benchRun) (*report.Report, error)) (_ *report.Report, err error) {
+func (c configured) start(ctx context.Context, o Options, file any, p stage.Progress, run func(b *benchRun) (*report.Report, error)) (_ *report.Report, err error) {
 	if o.Config == "" {
 		return nil, &stage.OptionError{Err: fmt.Errorf("%s needs --config: %s", c.name, c.configs)}
 	}
-	if err := config.Load(o.Config, file); err != nil {
+	if err := config.Load(ctx, storage.File(o.Config), file); err != nil {
 		return nil, err
 	}
 	b := &benchRun{name: c.name, o: o, out: o.Out, progress: p}
@@ -77,7 +79,7 @@ func (b *benchRun) buildOptions() builder.Options {
 // sharedOptions are the build options if all splits share experts and answers, and the configuration names the files.
 func (b *benchRun) sharedOptions() builder.Options {
 	o := b.buildOptions()
-	o.Dir, o.Experts, o.Answers = b.dir, filepath.Join(b.out, "experts"), filepath.Join(b.out, "answers")
+	o.Dir, o.Experts, o.Answers = storage.File(b.dir), filepath.Join(b.out, "experts"), filepath.Join(b.out, "answers")
 	return o
 }
 

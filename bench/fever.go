@@ -10,6 +10,7 @@ import (
 	"pipe/experts/builder"
 	"pipe/experts/retrieval"
 	"pipe/internal/atomicfile"
+	"pipe/internal/storage"
 	"pipe/internal/textfile"
 	"pipe/pipeline/report"
 	"pipe/pipeline/stage"
@@ -43,7 +44,7 @@ var fever = configured{"fever", "configs/fever.yaml reads the official files, co
 // runFever is the benchmark.
 func runFever(ctx context.Context, o Options, p stage.Progress) (*report.Report, error) {
 	file := feverConfigFile{Fever: defaultFever()}
-	return fever.start(o, &file, p, func(b *benchRun) (*report.Report, error) {
+	return fever.start(ctx, o, &file, p, func(b *benchRun) (*report.Report, error) {
 		b.title = "FEVER: who verifies a claim, and with which passages"
 		return (&feverRun{b, file.Fever}).run(ctx)
 	})
@@ -84,13 +85,13 @@ var recallAt = []int{1, 3, 5}
 // recall measures retrieval on all claims, which does not depend on splits and settings.
 func (r *feverRun) recall(ctx context.Context) (out []retrieval.RecallReport, err error) {
 	x := r.trial(r.c.Settings[0], r.splitFolder(0), 0)
-	x.options.Out = filepath.Join(x.folder, x.tensorFile())
+	x.options.Out = storage.File(filepath.Join(x.folder, x.tensorFile()))
 	tensor, err := costs.FileDigest(ctx, x.options.Out) // it identifies claims and pages
 	if err != nil {
 		return nil, err
 	}
 	const file = "recall.json"
-	s := stage.Step{Folder: r.out, Name: "recall", Inputs: map[string]string{
+	s := stage.Step{Folder: storage.File(r.out), Name: "recall", Inputs: map[string]string{
 		"costs": tensor, "advice": stage.Digest(x.costs.Advice), "at": stage.Digest(recallAt), "format": "1",
 	}}
 	err = s.Run(ctx, func() ([]string, error) {

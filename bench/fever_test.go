@@ -12,6 +12,7 @@ import (
 
 	"pipe/costs"
 	"pipe/internal/realdata"
+	"pipe/internal/storage"
 	"pipe/onnx/ort/orttest"
 	"pipe/pipeline/report"
 	"pipe/pipeline/stage"
@@ -59,7 +60,7 @@ func TestFeverPaperConfiguration(t *testing.T) {
 	if want := []float64{0, 0.5, 1, 2, 4, 6, 8, 10}; !slices.Equal(r.Lambdas(), want) {
 		t.Errorf("lambdas %v, want %v", r.Lambdas(), want)
 	}
-	tensor, err := costs.Read(filepath.Join(o.Out, "split0", "costs-paper.parquet"), costs.ReadOptions{})
+	tensor, err := costs.Read(t.Context(), storage.File(filepath.Join(o.Out, "split0", "costs-paper.parquet")), costs.ReadOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"pipe/experts/builder/part"
 	"pipe/featurize/tabular"
 	"pipe/internal/config"
+	"pipe/internal/storage"
 	"pipe/internal/world"
 	"pipe/models/lightgbm"
 	"pipe/pipeline/features"
@@ -50,7 +51,7 @@ var fraud = configured{"fraud", "configs/fraud.yaml reads the competition's file
 // runFraud is the benchmark.
 func runFraud(ctx context.Context, o Options, p stage.Progress) (*report.Report, error) {
 	file := fraudConfigFile{Fraud: defaultFraud()}
-	return fraud.start(o, &file, p, func(b *benchRun) (*report.Report, error) {
+	return fraud.start(ctx, o, &file, p, func(b *benchRun) (*report.Report, error) {
 		r := &fraudRun{benchRun: b, c: file.Fraud}
 		b.title = r.c.title()
 		if err := r.leaveOutTrees(); err != nil {
@@ -92,7 +93,7 @@ func (r *fraudRun) run(ctx context.Context) (*report.Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	if r.rows, err = features.OpenRows(ctx, primary, joined, string(r.c.Columns), r.progress); err != nil {
+	if r.rows, err = features.OpenRows(ctx, storage.File(primary), storage.File(joined), r.c.Columns.Location(), r.progress); err != nil {
 		return nil, err
 	}
 	if err := r.checkGroups(); err != nil {
@@ -128,9 +129,9 @@ func (r *fraudRun) data(ctx context.Context) (primary, joined string, err error)
 	s := stage.Step{Folder: o.Out, Name: "generate", Inputs: map[string]string{"options": stage.Digest(made), "format": "1"}}
 	err = s.Run(ctx, func() ([]string, error) {
 		_, err := world.GenerateFraud(ctx, o, r.progress)
-		return []string{filepath.Base(paths[0]), filepath.Base(paths[1])}, err
+		return []string{filepath.Base(paths[0].String()), filepath.Base(paths[1].String())}, err
 	})
-	return paths[0], paths[1], err
+	return paths[0].String(), paths[1].String(), err
 }
 
 // checkGroups checks the levels of advice against the column groups: each level opens at least as many groups as the

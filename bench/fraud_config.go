@@ -10,6 +10,7 @@ import (
 	"pipe/experts/builder/part"
 	"pipe/experts/kinds"
 	"pipe/internal/config"
+	"pipe/internal/storage"
 	"pipe/internal/world"
 	"pipe/models"
 	"pipe/models/auto"
@@ -63,7 +64,7 @@ func (m *fraudMade) UnmarshalYAML(n *yaml.Node) error {
 // options are those of the generator.
 func (m *fraudMade) options(out string) world.FraudOptions {
 	o := world.DefaultFraudOptions()
-	o.World, o.Rows, o.Seed, o.Columns, o.FraudRate, o.Out = m.World, m.Rows, m.Seed, m.Columns, m.FraudRate, out
+	o.World, o.Rows, o.Seed, o.Columns, o.FraudRate, o.Out = m.World, m.Rows, m.Seed, m.Columns, m.FraudRate, storage.File(out)
 	return o
 }
 

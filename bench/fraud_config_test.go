@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"pipe/internal/config"
+	"pipe/internal/storage"
 	"pipe/onnx/ort/orttest"
 	"pipe/pipeline/stage"
 )
@@ -34,7 +35,7 @@ func TestFraudConfigProblems(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			file := fraudConfigFile{Fraud: defaultFraud()}
-			err := config.Load(writeFraudConfig(t, c.text), &file)
+			err := config.Load(t.Context(), storage.File(writeFraudConfig(t, c.text)), &file)
 			var bad *config.Error
 			if !errors.As(err, &bad) || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("error %v, want %q", err, c.want)

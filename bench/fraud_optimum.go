@@ -8,6 +8,7 @@ import (
 
 	"pipe/costs"
 	"pipe/featurize/tabular"
+	"pipe/internal/storage"
 	"pipe/internal/world"
 	"pipe/pipeline/features"
 	"pipe/pipeline/methods"
@@ -101,7 +102,7 @@ func bayesMatch(learned []replay.Decisions, method string, lambda float64, best 
 
 // cells returns the cell of the planted world for some rows of the table.
 func (x *fraudTrial) cells(ctx context.Context, rows []int) (_ []int, err error) {
-	t, err := tabular.OpenTable(filepath.Join(x.folder, features.TableFile))
+	t, err := tabular.OpenTable(ctx, storage.File(filepath.Join(x.folder, features.TableFile)))
 	if err != nil {
 		return nil, err
 	}

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 
 	"pipe/experts/builder/part"
+	"pipe/internal/storage"
 	"pipe/pipeline/features"
 	"pipe/pipeline/report"
 	"pipe/pipeline/train"
@@ -12,7 +13,7 @@ import (
 
 // split runs all settings on one split and writes its report.
 func (r *fraudRun) split(ctx context.Context, draw int) (*report.Report, *features.Report, error) {
-	table, err := r.rows.Featurize(ctx, r.splitFolder(draw), r.c.Split, draw)
+	table, err := r.rows.Featurize(ctx, storage.File(r.splitFolder(draw)), r.c.Split, draw)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"pipe/costs"
+	"pipe/internal/storage"
 	"pipe/internal/world"
 	"pipe/models/lightgbm"
 	"pipe/onnx/ort/orttest"
@@ -195,12 +196,12 @@ func decideRaw(t *testing.T, o Options) {
 	policy := filepath.Join(split, "policies-paper", "ours-lambda0-seed0.onnx")
 	choose := func(d decide.StreamOptions) map[string]string {
 		t.Helper()
-		d.Policy, d.Out = policy, filepath.Join(t.TempDir(), "out.csv")
+		d.Policy, d.Out = storage.File(policy), storage.File(filepath.Join(t.TempDir(), "out.csv"))
 		d.InFormat, d.OutFormat, d.Workers = "auto", "auto", 2
 		if _, err := decide.Stream(t.Context(), orttest.Open(t, 1), d, nil, nil, stage.Quiet); err != nil {
 			t.Fatal(err)
 		}
-		text, err := os.ReadFile(d.Out)
+		text, err := os.ReadFile(d.Out.String())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -211,8 +212,8 @@ func decideRaw(t *testing.T, o Options) {
 		}
 		return rows
 	}
-	raw := choose(decide.StreamOptions{In: filepath.Join(o.Out, "data", "train_transaction.csv"), Encoder: filepath.Join(split, "encoder.json")})
-	features := choose(decide.StreamOptions{In: filepath.Join(split, "costs-paper.parquet")})
+	raw := choose(decide.StreamOptions{In: storage.File(filepath.Join(o.Out, "data", "train_transaction.csv")), Encoder: filepath.Join(split, "encoder.json")})
+	features := choose(decide.StreamOptions{In: storage.File(filepath.Join(split, "costs-paper.parquet"))})
 	if len(raw) != 900 || len(features) != 800 {
 		t.Fatalf("%d raw rows, %d rows of the tensor", len(raw), len(features))
 	}
@@ -234,7 +235,7 @@ func decideRaw(t *testing.T, o Options) {
 // decideText decides on raw rows from standard input.
 func decideText(t *testing.T, policy, encoder, rows string) (*decide.Summary, error) {
 	t.Helper()
-	d := decide.StreamOptions{Policy: policy, In: "-", Out: "-", InFormat: "auto", OutFormat: "csv", Workers: 1, Encoder: encoder}
+	d := decide.StreamOptions{Policy: storage.File(policy), In: storage.File("-"), Out: storage.File("-"), InFormat: "auto", OutFormat: "csv", Workers: 1, Encoder: encoder}
 	return decide.Stream(t.Context(), orttest.Open(t, 1), d, strings.NewReader(rows), &bytes.Buffer{}, stage.Quiet)
 }
 
@@ -310,7 +311,7 @@ func treeOf(t *testing.T, folder string) map[string]string {
 		if err != nil || d.IsDir() || d.Name() == "lock" {
 			return err
 		}
-		tree[below(folder, path)], err = costs.FileDigest(context.Background(), path)
+		tree[below(folder, path)], err = costs.FileDigest(context.Background(), storage.File(path))
 		return err
 	})
 	if err != nil {

@@ -16,6 +16,7 @@ import (
 	"pipe/internal/lists"
 	"pipe/internal/realdata"
 	"pipe/internal/seeded"
+	"pipe/internal/storage"
 	"pipe/internal/world"
 	"pipe/models"
 	"pipe/models/auto"
@@ -352,7 +353,7 @@ func TestHeadsOnTables(t *testing.T) {
 	t.Setenv("PIPE_DATA", filepath.Dir(realdata.Folder(t, "outcomes")))
 	file := defaultTables()
 	path := filepath.Join("..", "configs", "tables.yaml")
-	if err := config.Load(path, &file); err != nil {
+	if err := config.Load(t.Context(), storage.File(path), &file); err != nil {
 		t.Fatal(err)
 	}
 	if err := file.choose([]string{"ferplus", "yelp", "digit", "cifar10", "gsm8k", "mba"}, nil); err != nil {

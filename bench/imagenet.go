@@ -12,6 +12,7 @@ import (
 	"pipe/experts/builder"
 	"pipe/experts/builder/part"
 	"pipe/internal/atomicfile"
+	"pipe/internal/storage"
 	"pipe/internal/textfile"
 	"pipe/pipeline/report"
 	"pipe/pipeline/stage"
@@ -41,7 +42,7 @@ var imagenet = configured{"imagenet", "configs/imagenet.yaml is the paper's, con
 // runImagenet is the benchmark.
 func runImagenet(ctx context.Context, o Options, p stage.Progress) (*report.Report, error) {
 	file := imagenetConfigFile{Costs: part.DefaultConfig(), Imagenet: defaultImagenet()}
-	return imagenet.start(o, &file, p, func(b *benchRun) (*report.Report, error) {
+	return imagenet.start(ctx, o, &file, p, func(b *benchRun) (*report.Report, error) {
 		b.title = file.Imagenet.Title
 		return (&imagenetRun{b, file.Imagenet, file.Costs}).run(ctx)
 	})
@@ -127,13 +128,13 @@ func (r *imagenetRun) album(ctx context.Context, ids []string) (out *builder.Alb
 		return nil, nil
 	}
 	x := r.trial(r.splitFolder(0), 0)
-	x.options.Out = filepath.Join(x.folder, x.tensorFile())
+	x.options.Out = storage.File(filepath.Join(x.folder, x.tensorFile()))
 	tensor, err := costs.FileDigest(ctx, x.options.Out) // it identifies the images
 	if err != nil {
 		return nil, err
 	}
 	const file = "pictures.json"
-	s := stage.Step{Folder: r.out, Name: "pictures", Inputs: map[string]string{
+	s := stage.Step{Folder: storage.File(r.out), Name: "pictures", Inputs: map[string]string{
 		"costs": tensor, "ids": stage.Digest(ids), "pictures": stage.Digest(r.c.Pictures), "format": "1",
 	}}
 	err = s.Run(ctx, func() ([]string, error) {

@@ -16,6 +16,7 @@ import (
 	"pipe/experts/builder/part"
 	"pipe/internal/config"
 	"pipe/internal/realdata"
+	"pipe/internal/storage"
 	"pipe/onnx/hf/hftest"
 	"pipe/onnx/ort/orttest"
 	"pipe/pipeline/report"
@@ -112,7 +113,7 @@ func TestImagenetPaperConfiguration(t *testing.T) {
 	if want := []float64{0, 0.1, 0.15, 0.3, 0.4, 0.6, 0.7, 0.8, 1, 1.5, 10}; !slices.Equal(r.Lambdas(), want) {
 		t.Errorf("lambdas %v, want %v", r.Lambdas(), want)
 	}
-	tensor, err := costs.Read(filepath.Join(o.Out, "split0", "costs.parquet"), costs.ReadOptions{})
+	tensor, err := costs.Read(t.Context(), storage.File(filepath.Join(o.Out, "split0", "costs.parquet")), costs.ReadOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -217,7 +218,7 @@ func TestImagenetConfigProblems(t *testing.T) {
 			t.Fatal(err)
 		}
 		read := imagenetConfigFile{Costs: part.DefaultConfig(), Imagenet: defaultImagenet()}
-		err := config.Load(file, &read)
+		err := config.Load(t.Context(), storage.File(file), &read)
 		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%s: got %v, want %q", c.section, err, c.want)
 		}
@@ -261,7 +262,7 @@ func TestImagenetConfigsAreValid(t *testing.T) {
 	t.Setenv("PIPE_DATA", t.TempDir())
 	for _, name := range []string{"cifar10-small.yaml", "imagenet-small.yaml", "imagenet.yaml"} {
 		file := imagenetConfigFile{Costs: part.DefaultConfig(), Imagenet: defaultImagenet()}
-		if err := config.Load(filepath.Join("..", "configs", name), &file); err != nil {
+		if err := config.Load(t.Context(), storage.File(filepath.Join("..", "configs", name)), &file); err != nil {
 			t.Error(err)
 		}
 	}

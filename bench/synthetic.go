@@ -11,6 +11,7 @@ import (
 	"pipe/internal/atomicfile"
 	"pipe/internal/config"
 	"pipe/internal/parallel"
+	"pipe/internal/storage"
 	"pipe/internal/world"
 	"pipe/models"
 	"pipe/models/paper"
@@ -101,7 +102,7 @@ func runSynthetic(ctx context.Context, o Options, p stage.Progress) (*report.Rep
 	c := defaultSynthetic()
 	if o.Config != "" {
 		file := syntheticFile{Synthetic: c}
-		if err := config.Load(o.Config, &file); err != nil {
+		if err := config.Load(ctx, storage.File(o.Config), &file); err != nil {
 			return nil, err
 		}
 		c = file.Synthetic
@@ -130,7 +131,7 @@ func runSynthetic(ctx context.Context, o Options, p stage.Progress) (*report.Rep
 		return nil, err
 	}
 	if o.Out != "" {
-		err = r.leave(o.Out)
+		err = r.leave(ctx, o.Out)
 	}
 	return report, err
 }
@@ -200,7 +201,7 @@ func (r *syntheticRun) decisionMap(method string, p *policy.Policy) (report.Deci
 }
 
 // leave writes the realised tensor that the demo trains from: the training rows, and as many validation rows.
-func (r *syntheticRun) leave(dir string) error {
+func (r *syntheticRun) leave(ctx context.Context, dir string) error {
 	if _, err := atomicfile.MkdirAll(dir); err != nil {
 		return err
 	}
@@ -208,5 +209,5 @@ func (r *syntheticRun) leave(dir string) error {
 	t := r.train.Subset(r.train.Rows(costs.Train))
 	t.IDs, t.Splits = append(t.IDs, val.IDs...), append(t.Splits, val.Splits...)
 	t.Features, t.Loss = append(t.Features, val.Features...), append(t.Loss, val.Loss...)
-	return costs.Write(filepath.Join(dir, "costs.parquet"), t)
+	return costs.Write(ctx, storage.File(filepath.Join(dir, "costs.parquet")), t)
 }

@@ -48,7 +48,7 @@ type tableResults struct {
 
 func runTables(ctx context.Context, o Options, p stage.Progress) (*report.Report, error) {
 	file := defaultTables()
-	return tables.start(o, &file, p, func(b *benchRun) (*report.Report, error) {
+	return tables.start(ctx, o, &file, p, func(b *benchRun) (*report.Report, error) {
 		if err := file.choose(o.Tables, o.Methods); err != nil {
 			return nil, &config.Error{File: o.Config, Problems: config.Lines(err)}
 		}
@@ -77,7 +77,7 @@ func (r *tablesRun) load(ctx context.Context) (_ []*costs.Tensor, err error) {
 		if table.Import == nil {
 			continue
 		}
-		if configs[i], err = table.Import.load(r.dir); err != nil {
+		if configs[i], err = table.Import.load(ctx, r.dir); err != nil {
 			return nil, fmt.Errorf("table %s: %w", table.Name, err)
 		}
 	}
@@ -88,7 +88,7 @@ func (r *tablesRun) load(ctx context.Context) (_ []*costs.Tensor, err error) {
 		r.progress.Start(-1, "read "+table.Name)
 		t, err := (*costs.Tensor)(nil), error(nil)
 		if table.Import == nil {
-			t, err = costs.Read(string(table.Tensor), costs.ReadOptions{})
+			t, err = costs.Read(ctx, table.Tensor.Location(), costs.ReadOptions{})
 		} else {
 			configs[i].OpenText, configs[i].OpenImage = vectors.OpenText, vectors.OpenImage
 			t, _, err = outcome.Import(ctx, configs[i])

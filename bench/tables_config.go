@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"pipe/costs/outcome"
 	"pipe/internal/config"
 	"pipe/internal/lists"
+	"pipe/internal/storage"
 	"pipe/models/auto"
 	"pipe/models/paper"
 	"pipe/models/policy"
@@ -76,13 +78,13 @@ func (t *tableConfig) together(tensor *costs.Tensor) costs.Clusters {
 }
 
 // load returns the configuration; dir is the folder of the file that has it inline.
-func (t *tableImport) load(dir string) (outcome.Config, error) {
+func (t *tableImport) load(ctx context.Context, dir string) (outcome.Config, error) {
 	if t.File != "" {
-		return imports.Load(string(t.File))
+		return imports.Load(ctx, t.File.Location())
 	}
 	cfg := t.Config
 	cfg.Features = slices.Clone(cfg.Features)
-	imports.Resolve(&cfg, dir)
+	imports.Resolve(ctx, &cfg, storage.File(dir))
 	return cfg, nil
 }
 

@@ -15,6 +15,7 @@ import (
 
 	"pipe/costs"
 	"pipe/internal/atomicfile"
+	"pipe/internal/storage"
 	"pipe/internal/textfile"
 	"pipe/models/network"
 	"pipe/models/regress"
@@ -97,7 +98,7 @@ func (x *tableSplit) run(ctx context.Context, m tableMethod) (*decisions, error)
 	if _, err := atomicfile.MkdirAll(folder); err != nil {
 		return nil, err
 	}
-	s := stage.Step{Folder: folder, Name: m.name, Inputs: x.inputs(m)}
+	s := stage.Step{Folder: storage.File(folder), Name: m.name, Inputs: x.inputs(m)}
 	err := s.Run(ctx, func() ([]string, error) {
 		x.progress.Start(-1, x.String()+": "+m.name)
 		begun := time.Now()

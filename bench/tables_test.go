@@ -15,6 +15,7 @@ import (
 
 	"pipe/costs"
 	"pipe/internal/config"
+	"pipe/internal/storage"
 	"pipe/internal/world"
 	"pipe/models/baseline"
 	"pipe/models/lightgbm"
@@ -30,7 +31,7 @@ func tablesOf(t *testing.T, more string) (file string) {
 	t.Helper()
 	dir := t.TempDir()
 	tensor := world.SyntheticTensor(1000, costs.Train, 1, true)
-	if err := costs.Write(filepath.Join(dir, "plain.parquet"), tensor); err != nil {
+	if err := costs.Write(t.Context(), storage.File(filepath.Join(dir, "plain.parquet")), tensor); err != nil {
 		t.Fatal(err)
 	}
 	advised := tensor.Subset(tensor.Rows(costs.Train))
@@ -42,7 +43,7 @@ func tablesOf(t *testing.T, more string) (file string) {
 			advised.Loss[n*actions.Len()+actions.Index(j, 0)] = float32(math.NaN())
 		}
 	}
-	if err := costs.Write(filepath.Join(dir, "advised.parquet"), advised); err != nil {
+	if err := costs.Write(t.Context(), storage.File(filepath.Join(dir, "advised.parquet")), advised); err != nil {
 		t.Fatal(err)
 	}
 	text := `splits: 2
@@ -258,7 +259,7 @@ func TestTableSplits(t *testing.T) {
 func TestTablesConfig(t *testing.T) {
 	read := func(text string) (tablesConfig, []string) {
 		c := defaultTables()
-		return c, config.Decode([]byte(text), "/dir", variables(), &c)
+		return c, config.Decode([]byte(text), storage.File("/dir"), variables(), &c)
 	}
 	_, problems := read("{splits: 0, held_out: 1, lambda: -1, methods: [auto_shuffled, x, x], tables: [{name: a/b}, {name: a, tensor: t, import: {outcomes: {file: f}}}, {name: A}]}")
 	for _, want := range []string{
@@ -271,12 +272,12 @@ func TestTablesConfig(t *testing.T) {
 	}
 	c := defaultTables()
 	problems = config.Decode([]byte(`{tables: [{name: a, import: i.yaml}, {name: b, import: {
-		outcomes: {file: f, columns: {id: i, expert: e, loss: l}}, features: [{file: g, id: i, columns: [x]}]}}]}`), "/dir", variables(), &c)
+		outcomes: {file: f, columns: {id: i, expert: e, loss: l}}, features: [{file: g, id: i, columns: [x]}]}}]}`), storage.File("/dir"), variables(), &c)
 	if len(problems) > 0 || c.Tables[0].Import.File != "/dir/i.yaml" {
 		t.Fatalf("%+v, %q", c.Tables, problems)
 	}
-	cfg, err := c.Tables[1].Import.load("/dir")
-	if err != nil || cfg.Outcomes.File != "/dir/f" || cfg.Features[0].File != "/dir/g" || cfg.Split.Validation != 0.25 {
+	cfg, err := c.Tables[1].Import.load(t.Context(), "/dir")
+	if err != nil || cfg.Outcomes.File.String() != "/dir/f" || cfg.Features[0].File.String() != "/dir/g" || cfg.Split.Validation != 0.25 {
 		t.Errorf("%+v, %v", cfg, err)
 	}
 	if err := c.choose([]string{"c"}, nil); err == nil || !strings.Contains(err.Error(), `there is no table "c"; the configuration has a, b`) {

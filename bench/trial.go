@@ -12,6 +12,7 @@ import (
 	"pipe/experts/builder"
 	"pipe/experts/builder/part"
 	"pipe/experts/chat"
+	"pipe/internal/storage"
 	"pipe/pipeline/decide"
 	"pipe/pipeline/eval"
 	"pipe/pipeline/replay"
@@ -57,7 +58,7 @@ type judged struct {
 
 // run builds the costs, trains and evaluates.
 func (x *trial) run(ctx context.Context) (*report.Report, error) {
-	x.options.Out = filepath.Join(x.folder, x.tensorFile())
+	x.options.Out = storage.File(filepath.Join(x.folder, x.tensorFile()))
 	built, err := builder.Run(ctx, x.costs, x.options)
 	if err != nil {
 		return nil, err
@@ -103,42 +104,42 @@ func (x *trial) of(c train.Settings, what string) string {
 // learn trains the policies of a recipe and returns their files, relative to the folder. The checkpoint folder is named
 // by a digest of its training, so a changed configuration does not find old checkpoints.
 func (x *trial) learn(ctx context.Context, c train.Settings, tensor string) ([]string, error) {
-	s := stage.Step{Folder: x.folder, Name: x.of(c, "train"), Inputs: map[string]string{
+	s := stage.Step{Folder: storage.File(x.folder), Name: x.of(c, "train"), Inputs: map[string]string{
 		"costs": tensor, "train": stage.Digest(c), "runtime": x.engine(), "format": "2",
 	}}
 	policies, work := x.of(c, "policies"), filepath.Join(x.folder, s.Name+".work")
 	err := s.Run(ctx, func() ([]string, error) {
-		t, err := costs.Read(filepath.Join(x.folder, x.tensorFile()), costs.ReadOptions{})
+		t, err := costs.Read(ctx, storage.File(filepath.Join(x.folder, x.tensorFile())), costs.ReadOptions{})
 		if err != nil {
 			return nil, err
 		}
 		o := train.DefaultOptions()
-		o.Settings, o.Tensor, o.Out = c, x.tensorFile(), filepath.Join(x.folder, policies)
+		o.Settings, o.Tensor, o.Out = c, storage.File(x.tensorFile()), storage.File(filepath.Join(x.folder, policies))
 		report, err := train.RunOn(ctx, x.rt, t, o, filepath.Join(work, stage.Digest(s.Inputs)[7:23]), x.progress)
 		if err != nil {
 			return nil, err
 		}
 		files := []string{policies + "/train.json"}
 		for _, p := range report.Policies {
-			files = append(files, policies+"/"+p.File, policies+"/"+decide.DescriptionFile(p.File))
+			files = append(files, policies+"/"+p.File, policies+"/"+decide.DescriptionFile(storage.File(p.File)).String())
 		}
-		return files, errors.Join(x.dropPolicies(policies, files), os.RemoveAll(work))
+		return files, errors.Join(x.dropPolicies(ctx, policies, files), os.RemoveAll(work))
 	})
 	if err != nil {
 		return nil, err
 	}
-	return s.Files()
+	return s.Files(ctx)
 }
 
 // dropPolicies removes policies that another configuration wrote.
-func (x *trial) dropPolicies(folder string, keep []string) error {
-	there, err := eval.PolicyFiles([]string{filepath.Join(x.folder, folder)})
+func (x *trial) dropPolicies(ctx context.Context, folder string, keep []string) error {
+	there, err := eval.PolicyFiles(ctx, storage.Files(filepath.Join(x.folder, folder)))
 	if err != nil {
 		return err
 	}
 	for _, f := range there {
-		if !slices.Contains(keep, below(x.folder, f)) {
-			err = errors.Join(err, decide.RemoveDescription(f), os.Remove(f))
+		if !slices.Contains(keep, below(x.folder, f.Path())) {
+			err = errors.Join(err, decide.RemoveDescription(ctx, f), os.Remove(f.Path()))
 		}
 	}
 	return err

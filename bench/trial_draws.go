@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"pipe/internal/storage"
 	"pipe/models/auto"
 	"pipe/pipeline/report"
 )
@@ -36,7 +37,7 @@ func (b *benchRun) trials(ctx context.Context, draw int, settings []string, make
 			whole.Notes = append(whole.Notes, ofSetting(name)+n)
 		}
 	}
-	return whole, report.Write(folder, whole)
+	return whole, report.Write(ctx, storage.File(folder), whole)
 }
 
 // ofSetting is the beginning of a note on a setting with a name.

@@ -11,6 +11,7 @@ import (
 	"pipe/experts/builder"
 	"pipe/internal/atomicfile"
 	"pipe/internal/lists"
+	"pipe/internal/storage"
 	"pipe/pipeline/eval"
 	"pipe/pipeline/replay"
 	"pipe/pipeline/report"
@@ -26,14 +27,14 @@ func (x *trial) evaluate(ctx context.Context, inputs map[string]string, left []s
 	inputs["options"] = stage.Digest(x.evalOptions())
 	maps.Copy(inputs, x.complete.inputs)
 	for _, f := range left {
-		sum, err := costs.FileDigest(ctx, filepath.Join(x.folder, f))
+		sum, err := costs.FileDigest(ctx, storage.File(filepath.Join(x.folder, f)))
 		if err != nil {
 			return nil, err
 		}
 		inputs[f] = sum
 	}
 	file := x.named("eval") + ".json"
-	s := stage.Step{Folder: x.folder, Name: x.named("eval"), Inputs: inputs}
+	s := stage.Step{Folder: storage.File(x.folder), Name: x.named("eval"), Inputs: inputs}
 	err := s.Run(ctx, func() ([]string, error) {
 		r, err := x.judge(ctx, lists.Keep(left, func(f string) bool { return filepath.Ext(f) == ".onnx" }))
 		if err != nil {
@@ -56,19 +57,19 @@ func (x *trial) evaluate(ctx context.Context, inputs map[string]string, left []s
 func (x *trial) evalOptions() eval.Options {
 	o, c := eval.DefaultOptions(), x.recipes[0]
 	o.Findings = false // benchmarks compare methods, over several seeds and splits
-	o.Tensor, o.Lambdas, o.KNN, o.Resamples, o.Seed = x.tensorFile(), c.Lambdas, x.knn, x.resamples, c.Seed
+	o.Tensor, o.Lambdas, o.KNN, o.Resamples, o.Seed = storage.File(x.tensorFile()), c.Lambdas, x.knn, x.resamples, c.Seed
 	return o
 }
 
 // judge does the work of evaluate.
 func (x *trial) judge(ctx context.Context, policies []string) (*report.Report, error) {
-	t, err := costs.Read(filepath.Join(x.folder, x.tensorFile()), costs.ReadOptions{})
+	t, err := costs.Read(ctx, storage.File(filepath.Join(x.folder, x.tensorFile())), costs.ReadOptions{})
 	if err != nil {
 		return nil, err
 	}
 	j := &judged{t: t, rows: t.Rows(costs.Val)}
 	for _, f := range policies {
-		l, err := replay.Open(ctx, x.rt, filepath.Join(x.folder, f), t, j.rows)
+		l, err := replay.Open(ctx, x.rt, storage.File(filepath.Join(x.folder, f)), t, j.rows)
 		if err != nil {
 			return nil, err
 		}

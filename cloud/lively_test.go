@@ -15,6 +15,7 @@ import (
 
 	"pipe/cloud/cloudtest"
 	"pipe/internal/storage"
+	"pipe/internal/storage/storagetest"
 )
 
 // A store that takes requests and does not answer is an error that passes, in our words, and so is one whose packets are
@@ -61,7 +62,7 @@ func TestS3IsQuiet(t *testing.T) {
 	old := os.Stderr
 	os.Stderr = writer
 	t.Cleanup(func() { os.Stderr = old })
-	f := folder(t, s.URL())
+	f := storagetest.Folder(t, s.URL())
 	put, err := http.NewRequest(http.MethodPut, s.Endpoint+"/"+cloudtest.Bucket+"/plain", strings.NewReader("text"))
 	if err != nil {
 		t.Fatal(err)

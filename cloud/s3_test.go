@@ -24,13 +24,13 @@ func newS3(t *testing.T) *cloudtest.S3 {
 	return cloudtest.NewS3(t)
 }
 
-func folder(t *testing.T, url string) *storage.Folder {
+func open(t *testing.T, url string) (*storage.Folder, error) {
 	t.Helper()
-	f, err := storage.OpenFolder(t.Context(), url)
+	at, err := storage.Parse(url)
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
-	return f
+	return at.Folder(t.Context())
 }
 
 // some lets a share of the requests fail.
@@ -49,14 +49,14 @@ func some(share float64, status int) func(*http.Request) int {
 
 func TestS3(t *testing.T) {
 	s := newS3(t)
-	t.Run("whole bucket", func(t *testing.T) { storagetest.Conform(t, folder(t, s.URL())) })
-	t.Run("folder", func(t *testing.T) { storagetest.Conform(t, folder(t, s.URL("a", "folder"))) })
+	t.Run("whole bucket", func(t *testing.T) { storagetest.Conform(t, storagetest.Folder(t, s.URL())) })
+	t.Run("folder", func(t *testing.T) { storagetest.Conform(t, storagetest.Folder(t, s.URL("a", "folder"))) })
 	s.Fail(some(0.05, http.StatusServiceUnavailable))
-	t.Run("busy", func(t *testing.T) { storagetest.Conform(t, folder(t, s.URL("busy"))) })
+	t.Run("busy", func(t *testing.T) { storagetest.Conform(t, storagetest.Folder(t, s.URL("busy"))) })
 }
 
 func write(t *testing.T, url string) error {
-	f, err := storage.OpenFolder(t.Context(), url)
+	f, err := open(t, url)
 	if err == nil {
 		err = f.WriteFile(t.Context(), "x", []byte("x"), storage.WriteOptions{})
 	}
@@ -64,7 +64,7 @@ func write(t *testing.T, url string) error {
 }
 
 func read(t *testing.T, url string) error {
-	f, err := storage.OpenFolder(t.Context(), url)
+	f, err := open(t, url)
 	if err == nil {
 		_, err = f.ReadFile(t.Context(), "x", 10)
 	}
@@ -72,7 +72,7 @@ func read(t *testing.T, url string) error {
 }
 
 func list(t *testing.T, url string) error {
-	f, err := storage.OpenFolder(t.Context(), url)
+	f, err := open(t, url)
 	if err != nil {
 		return err
 	}
@@ -164,7 +164,7 @@ func TestLargeUploadWithFaults(t *testing.T) {
 	s := newS3(t)
 	s.Fail(some(0.05, http.StatusServiceUnavailable))
 	data := bytes.Repeat([]byte("0123456789abcdef"), 4<<20)
-	f := folder(t, s.URL("large"))
+	f := storagetest.Folder(t, s.URL("large"))
 	if err := f.WriteFile(t.Context(), "x", data, storage.WriteOptions{}); err != nil {
 		t.Fatal(err)
 	}

@@ -51,9 +51,9 @@ func busyProxy(t *testing.T, address string) (proxy string) {
 // conforms checks the contract, in the bucket and in a folder of it.
 func conforms(t *testing.T, at func(path string) string) {
 	t.Helper()
-	t.Run("whole bucket", func(t *testing.T) { storagetest.Conform(t, folder(t, at("conform"))) })
-	t.Run("folder", func(t *testing.T) { storagetest.Conform(t, folder(t, at("conform/a/folder"))) })
-	t.Run("parts", func(t *testing.T) { parts(t, folder(t, at("conform/parts"))) })
+	t.Run("whole bucket", func(t *testing.T) { storagetest.Conform(t, storagetest.Folder(t, at("conform"))) })
+	t.Run("folder", func(t *testing.T) { storagetest.Conform(t, storagetest.Folder(t, at("conform/a/folder"))) })
+	t.Run("parts", func(t *testing.T) { parts(t, storagetest.Folder(t, at("conform/parts"))) })
 	missing(t, at("no-such-bucket/x"))
 	absent(t, at("conform/none"))
 }
@@ -116,7 +116,7 @@ func TestGoogleBusy(t *testing.T) {
 	t.Setenv("STORAGE_EMULATOR_HOST", address)
 	google(t, "busy")
 	t.Setenv("STORAGE_EMULATOR_HOST", busyProxy(t, address))
-	storagetest.Conform(t, folder(t, googleURL("busy")))
+	storagetest.Conform(t, storagetest.Folder(t, googleURL("busy")))
 }
 
 // The account that Azurite has for everybody.
@@ -159,7 +159,7 @@ func TestAzure(t *testing.T) {
 func TestAzureBusy(t *testing.T) {
 	address := service(t, "PIPE_TEST_AZURE")
 	azure(t, address, "busy")
-	storagetest.Conform(t, folder(t, azureURL(busyProxy(t, address))("busy")))
+	storagetest.Conform(t, storagetest.Folder(t, azureURL(busyProxy(t, address))("busy")))
 }
 
 // TestAzureDenied: a wrong key is one error, without the key. It is a test for a process of its own, since the driver reads the key once.

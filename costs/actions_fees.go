@@ -1,11 +1,13 @@
 package costs
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
 
 	"pipe/internal/dataerror"
+	"pipe/internal/storage"
 	"pipe/internal/strictjson"
 	"pipe/internal/textfile"
 )
@@ -18,17 +20,17 @@ type FeeList struct {
 // ReadFees reads fees from a JSON file {"experts": {NAME: FEE}, "advice":
 // {NAME: FEE}}. Other keys are ignored, and a null is no fee. Bad content is a
 // *DataError.
-func ReadFees(path string) (FeeList, error) {
+func ReadFees(ctx context.Context, path storage.Location) (FeeList, error) {
 	var file struct {
 		Experts map[string]*float64 `json:"experts"`
 		Advice  map[string]*float64 `json:"advice"`
 	}
-	b, err := textfile.ReadFile(path, textfile.MaxConfig)
+	b, err := textfile.ReadFileAt(ctx, path, textfile.MaxConfig)
 	if err != nil {
 		return FeeList{}, dataerror.FromText(err)
 	}
 	if err := strictjson.Unmarshal(b, &file); err != nil {
-		return FeeList{}, &DataError{File: path, Msg: "is not a table of fees", Err: strictjson.Plain(err)}
+		return FeeList{}, &DataError{File: path.String(), Msg: "is not a table of fees", Err: strictjson.Plain(err)}
 	}
 	return FeeList{given(file.Experts), given(file.Advice)}, nil
 }

@@ -11,6 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"pgregory.net/rapid"
+
+	"pipe/internal/storage"
 )
 
 func TestActionsAreExpertMajor(t *testing.T) {
@@ -115,7 +117,7 @@ func TestReadFeesKeys(t *testing.T) {
 		if err := os.WriteFile(file, []byte(text), 0o666); err != nil {
 			t.Fatal(err)
 		}
-		_, err := ReadFees(file)
+		_, err := ReadFees(t.Context(), storage.File(file))
 		if got := fmt.Sprint(err); !strings.Contains(got, want) || want == "" && err != nil {
 			t.Errorf("%s: %v, expected %q", text, err, want)
 		}

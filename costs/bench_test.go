@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"pipe/internal/storage"
 )
 
 func BenchmarkRead(b *testing.B) {
@@ -21,13 +23,13 @@ func BenchmarkRead(b *testing.B) {
 			path := filepath.Join(b.TempDir(), "t.parquet")
 			t := testTensor(1, shape.rows, shape.dim, testActions(shape.j, 4))
 			t.Fee, t.Predictions = nil, nil
-			if err := Write(path, t); err != nil {
+			if err := Write(b.Context(), storage.File(path), t); err != nil {
 				b.Fatal(err)
 			}
 			t = nil
 			b.SetBytes(int64(4 * shape.rows * shape.dim))
 			for b.Loop() {
-				if _, err := Read(path, ReadOptions{}); err != nil {
+				if _, err := Read(b.Context(), storage.File(path), ReadOptions{}); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -43,7 +45,7 @@ func BenchmarkReadFile(b *testing.B) {
 		b.Skip("PIPE_BENCH_COSTS names no file")
 	}
 	for b.Loop() {
-		if _, err := Read(path, ReadOptions{}); err != nil {
+		if _, err := Read(b.Context(), storage.File(path), ReadOptions{}); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -54,12 +56,12 @@ func BenchmarkStream(b *testing.B) {
 		path := filepath.Join(b.TempDir(), "t.parquet")
 		t := testTensor(1, 1_000_000, 64, testActions(2, 2))
 		t.Fee, t.Predictions = nil, nil
-		if err := Write(path, t); err != nil {
+		if err := Write(b.Context(), storage.File(path), t); err != nil {
 			b.Fatal(err)
 		}
 		t = nil
 		for b.Loop() {
-			r, err := OpenReader(path, ReadOptions{FeaturesOnly: true})
+			r, err := OpenReader(b.Context(), storage.File(path), ReadOptions{FeaturesOnly: true})
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -81,7 +83,7 @@ func BenchmarkWrite(b *testing.B) {
 	b.Run("imagenet=39222x512", func(b *testing.B) {
 		t := testTensor(1, 39222, 512, testActions(3, 4))
 		for b.Loop() {
-			if err := Write(filepath.Join(b.TempDir(), "t.parquet"), t); err != nil {
+			if err := Write(b.Context(), storage.File(filepath.Join(b.TempDir(), "t.parquet")), t); err != nil {
 				b.Fatal(err)
 			}
 		}

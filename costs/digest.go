@@ -10,14 +10,15 @@ import (
 
 	"pipe/internal/dataerror"
 	"pipe/internal/digest"
+	"pipe/internal/storage"
 	"pipe/internal/textfile"
 )
 
 // FileDigest is "sha256:" and the hexadecimal SHA-256 of a file's bytes. It
 // checks ctx between blocks. Folders, pipes and devices, which cannot be read
 // twice, give a *DataError; other errors come from the operating system.
-func FileDigest(ctx context.Context, path string) (string, error) {
-	f, _, err := textfile.Open(path)
+func FileDigest(ctx context.Context, path storage.Location) (string, error) {
+	f, _, err := textfile.OpenAt(ctx, path)
 	if err != nil {
 		return "", dataerror.FromText(err)
 	}

@@ -8,9 +8,10 @@ import (
 	"strings"
 	"testing"
 
-	"pipe/internal/tablefile"
-
 	"github.com/parquet-go/parquet-go"
+
+	"pipe/internal/storage"
+	"pipe/internal/tablefile"
 )
 
 // FuzzRead: whatever the bytes, Read and the Reader return a valid tensor or a
@@ -30,7 +31,7 @@ func FuzzRead(f *testing.F) {
 	}
 	small := testTensor(1, 6, 2, testActions(2, 2))
 	path := filepath.Join(f.TempDir(), "t.parquet")
-	if err := Write(path, small); err != nil {
+	if err := Write(f.Context(), storage.File(path), small); err != nil {
 		f.Fatal(err)
 	}
 	b, err := os.ReadFile(path)
@@ -40,7 +41,7 @@ func FuzzRead(f *testing.F) {
 	f.Add(b)
 	small.Times = make([]int64, small.Len())
 	small.Loss[3], small.Fee[3] = float32(math.NaN()), float32(math.NaN())
-	if err := Write(path, small); err != nil {
+	if err := Write(f.Context(), storage.File(path), small); err != nil {
 		f.Fatal(err)
 	}
 	if b, err = os.ReadFile(path); err != nil {
@@ -52,7 +53,7 @@ func FuzzRead(f *testing.F) {
 		if err := os.WriteFile(path, b, 0o644); err != nil {
 			t.Fatal(err)
 		}
-		tensor, err := Read(path, ReadOptions{})
+		tensor, err := Read(t.Context(), storage.File(path), ReadOptions{})
 		streamed := drain(path, 3)
 		var data *DataError
 		switch {
@@ -67,7 +68,7 @@ func FuzzRead(f *testing.F) {
 				t.Fatalf("read and invalid: %v", err)
 			}
 		}
-		partial, err := Read(path, ReadOptions{Unknown: true})
+		partial, err := Read(t.Context(), storage.File(path), ReadOptions{Unknown: true})
 		switch {
 		case err != nil && tensor != nil:
 			t.Fatalf("refused because unknown outcomes are permitted: %v", err)
@@ -82,7 +83,7 @@ func FuzzRead(f *testing.F) {
 
 // openTableAndRead reads every column that a foreign table has.
 func openTableAndRead(t *testing.T, path string) {
-	tab, err := tablefile.Open(path)
+	tab, err := tablefile.Open(t.Context(), storage.File(path))
 	if err != nil {
 		return
 	}

@@ -10,6 +10,7 @@ import (
 
 	"pipe/internal/judge"
 	"pipe/internal/realdata"
+	"pipe/internal/storage"
 )
 
 // makeTable builds the same table in Python that interopTensor builds here.
@@ -101,7 +102,7 @@ func TestReadsFilesOfPyArrow(t *testing.T) {
 
 func sameTensor(t *testing.T, path string, want *Tensor) {
 	t.Helper()
-	got, err := Read(path, ReadOptions{})
+	got, err := Read(t.Context(), storage.File(path), ReadOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -168,7 +169,7 @@ for name, want in (("features", x), ("loss", loss), ("fee", fee)):
 
 func TestOthersReadOurFiles(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "t.parquet")
-	if err := Write(path, interopTensor()); err != nil {
+	if err := Write(t.Context(), storage.File(path), interopTensor()); err != nil {
 		t.Fatal(err)
 	}
 	for _, who := range []string{"pyarrow", "polars", "pandas", "duckdb"} {
@@ -192,7 +193,7 @@ func TestDocumentedExample(t *testing.T) {
 	py := judge.Python(t, "numpy", "pyarrow")
 	dir := t.TempDir()
 	judge.Run(t, py, dir, script)
-	got, err := Read(filepath.Join(dir, "costs.parquet"), ReadOptions{})
+	got, err := Read(t.Context(), storage.File(filepath.Join(dir, "costs.parquet")), ReadOptions{})
 	if err != nil || got.Len() != 1000 || got.Dim != 16 || got.Actions.Len() != 4 || len(got.Rows(Val)) != 250 {
 		t.Errorf("read %v: %v", got, err)
 	}

@@ -15,13 +15,14 @@ import (
 	"github.com/parquet-go/parquet-go/compress"
 
 	"pipe/internal/judge"
+	"pipe/internal/storage"
 )
 
 // Damaged files of every codec give an error or a valid tensor, never a panic,
 // and take no more memory than their size allows.
 func TestDamagedFilesNeverPanic(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "t.parquet")
-	if err := Write(path, testTensor(1, 40, 3, testActions(2, 2))); err != nil {
+	if err := Write(t.Context(), storage.File(path), testTensor(1, 40, 3, testActions(2, 2))); err != nil {
 		t.Fatal(err)
 	}
 	ours, err := os.ReadFile(path)
@@ -47,7 +48,7 @@ func TestDamagedFilesNeverPanic(t *testing.T) {
 		}
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		tensor, err := Read(path, ReadOptions{})
+		tensor, err := Read(t.Context(), storage.File(path), ReadOptions{})
 		runtime.ReadMemStats(&after)
 		if used := after.TotalAlloc - before.TotalAlloc; used > 1<<30 {
 			t.Fatalf("round %d: %d bytes for a file of %d", i, used, len(b))
@@ -99,7 +100,7 @@ func TestDamagedPagesOfPyArrow(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want, err := Read(file, ReadOptions{})
+		want, err := Read(t.Context(), storage.File(file), ReadOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -116,7 +117,7 @@ func TestDamagedPagesOfPyArrow(t *testing.T) {
 			}
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
-			got, err := Read(damaged, ReadOptions{})
+			got, err := Read(t.Context(), storage.File(damaged), ReadOptions{})
 			runtime.ReadMemStats(&after)
 			if used := after.TotalAlloc - before.TotalAlloc; used > 1<<30 {
 				t.Fatalf("%s, round %d: %d bytes, %v", filepath.Base(file), i, used, err)

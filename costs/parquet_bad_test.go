@@ -2,6 +2,7 @@ package costs
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -11,10 +12,11 @@ import (
 	"strings"
 	"testing"
 
-	"pipe/internal/dataerror/dataerrortest"
-
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/compress"
+
+	"pipe/internal/dataerror/dataerrortest"
+	"pipe/internal/storage"
 )
 
 // rawFile is a Parquet file that may break every rule: nil is a null.
@@ -137,7 +139,7 @@ func TestRawFileIsGood(t *testing.T) {
 	for _, f := range []*rawFile{goodRaw(), {double: true}, {pages: true}} {
 		good := goodRaw()
 		good.double, good.pages = f.double, f.pages
-		got, err := Read(good.write(t), ReadOptions{})
+		got, err := Read(t.Context(), storage.File(good.write(t)), ReadOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -227,7 +229,7 @@ func TestReadRefusesBadContent(t *testing.T) {
 				f.pages = pages
 				c.spoil(f)
 				path := f.write(t)
-				_, err := Read(path, ReadOptions{})
+				_, err := Read(t.Context(), storage.File(path), ReadOptions{})
 				dataerrortest.Check(t, err, path, c.row, c.column, c.msg)
 				dataerrortest.Check(t, drain(path, 2), path, c.row, c.column, c.msg)
 			})
@@ -237,7 +239,7 @@ func TestReadRefusesBadContent(t *testing.T) {
 
 // drain reads a tensor batch by batch up to its end or an error.
 func drain(path string, batch int) error {
-	r, err := OpenReader(path, ReadOptions{BatchRows: batch})
+	r, err := OpenReader(context.Background(), storage.File(path), ReadOptions{BatchRows: batch})
 	if err != nil {
 		return err
 	}
@@ -255,7 +257,7 @@ func TestReadRefusesDuplicateIDs(t *testing.T) {
 	f := goodRaw()
 	f.text[colID][3] = "id1"
 	path := f.write(t)
-	_, err := Read(path, ReadOptions{})
+	_, err := Read(t.Context(), storage.File(path), ReadOptions{})
 	dataerrortest.Check(t, err, path, 4, "id", "in row 2")
 }
 
@@ -282,7 +284,7 @@ func TestReadRefusesOtherFiles(t *testing.T) {
 			if err := os.WriteFile(path, content, 0o644); err != nil {
 				t.Fatal(err)
 			}
-			_, err := Read(path, ReadOptions{})
+			_, err := Read(t.Context(), storage.File(path), ReadOptions{})
 			dataerrortest.Check(t, err, path, 0, "", "")
 			t.Log(err)
 		})
@@ -328,7 +330,7 @@ func TestReadFolders(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			got, err := Read(dir, ReadOptions{})
+			got, err := Read(t.Context(), storage.File(dir), ReadOptions{})
 			if c.name != "good" {
 				dataerrortest.Check(t, err, second, c.row, c.column, c.msg)
 			} else if err != nil || got.Len() != 10 || got.IDs[5] != "b0" {
@@ -336,7 +338,7 @@ func TestReadFolders(t *testing.T) {
 			}
 		})
 	}
-	_, err := Read(t.TempDir(), ReadOptions{})
+	_, err := Read(t.Context(), storage.File(t.TempDir()), ReadOptions{})
 	if err == nil || !strings.Contains(err.Error(), "no .parquet file") {
 		t.Errorf("empty folder: %v", err)
 	}
@@ -354,14 +356,14 @@ func TestActionsBesideTheFile(t *testing.T) {
 		}
 		o := ReadOptions{}
 		if file == elsewhere {
-			o.Actions = elsewhere
+			o.Actions = storage.File(elsewhere)
 		}
-		got, err := Read(path, o)
+		got, err := Read(t.Context(), storage.File(path), o)
 		if err != nil || string(got.Actions.JSON()) != written {
 			t.Errorf("%s: %v", file, err)
 		}
 	}
-	if _, err := Read(path, ReadOptions{Actions: filepath.Join(filepath.Dir(path), "gone.json")}); !errors.Is(err, os.ErrNotExist) {
+	if _, err := Read(t.Context(), storage.File(path), ReadOptions{Actions: storage.File(filepath.Join(filepath.Dir(path), "gone.json"))}); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("missing actions file: %v", err)
 	}
 }

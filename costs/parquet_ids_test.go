@@ -13,6 +13,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"pipe/internal/judge"
+	"pipe/internal/storage"
 	"pipe/internal/tablefile"
 )
 
@@ -45,14 +46,14 @@ func TestIntegerIDs(t *testing.T) {
 		writeKeyed[uint32](t, math.MaxUint32, 0, 1<<31):             {"4294967295", "0", "2147483648"},
 		writeKeyed[uint64](t, math.MaxUint64, 1<<63, math.MaxInt64): {"18446744073709551615", "9223372036854775808", "9223372036854775807"},
 	} {
-		tensor, err := Read(path, ReadOptions{})
+		tensor, err := Read(t.Context(), storage.File(path), ReadOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		if groups := []string{want[0], want[0], want[1]}; !slices.Equal(tensor.IDs, want) || !slices.Equal(tensor.Groups, groups) {
 			t.Errorf("ids %q, groups %q, expected %q", tensor.IDs, tensor.Groups, want)
 		}
-		r, err := OpenReader(path, ReadOptions{FeaturesOnly: true})
+		r, err := OpenReader(t.Context(), storage.File(path), ReadOptions{FeaturesOnly: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -61,7 +62,7 @@ func TestIntegerIDs(t *testing.T) {
 		if err != nil || !slices.Equal(batch.IDs, want) {
 			t.Errorf("features only: %v, %v", batch, err)
 		}
-		table, err := tablefile.OpenText(path)
+		table, err := tablefile.OpenText(t.Context(), storage.File(path))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -76,10 +77,10 @@ func TestIntegerIDs(t *testing.T) {
 		}
 		table.Close()
 	}
-	if _, err := Read(writeKeyed[int64](t, 5, 6, 5), ReadOptions{}); err == nil || !strings.Contains(err.Error(), `row 3: column id: "5" is a duplicate, first in row 1`) {
+	if _, err := Read(t.Context(), storage.File(writeKeyed[int64](t, 5, 6, 5)), ReadOptions{}); err == nil || !strings.Contains(err.Error(), `row 3: column id: "5" is a duplicate, first in row 1`) {
 		t.Errorf("error is %v", err)
 	}
-	if _, err := Read(writeKeyed(t, 0.5, 1.5), ReadOptions{}); err == nil || !strings.Contains(err.Error(), "column id: has values of type DOUBLE, expected string or integer") {
+	if _, err := Read(t.Context(), storage.File(writeKeyed(t, 0.5, 1.5)), ReadOptions{}); err == nil || !strings.Contains(err.Error(), "column id: has values of type DOUBLE, expected string or integer") {
 		t.Errorf("error is %v", err)
 	}
 }
@@ -89,14 +90,14 @@ func TestInvalidUTF8(t *testing.T) {
 	const bad = "zw\xf6lf"
 	says := `"zw\xf6lf" is not valid UTF-8`
 	path := writeKeyed(t, "elf", bad)
-	_, err := Read(path, ReadOptions{})
-	r, err2 := OpenReader(path, ReadOptions{FeaturesOnly: true})
+	_, err := Read(t.Context(), storage.File(path), ReadOptions{})
+	r, err2 := OpenReader(t.Context(), storage.File(path), ReadOptions{FeaturesOnly: true})
 	if err2 != nil {
 		t.Fatal(err2)
 	}
 	_, streamed := r.Next()
 	r.Close()
-	table, err2 := tablefile.Open(path)
+	table, err2 := tablefile.Open(t.Context(), storage.File(path))
 	if err2 != nil {
 		t.Fatal(err2)
 	}
@@ -136,7 +137,7 @@ for name, plain in ("whole", False), ("columns", True):
 		"whole":   "is an encrypted Parquet file, which is not read",
 		"columns": "column features: is encrypted, which is not read",
 	} {
-		_, err := Read(filepath.Join(dir, name+".parquet"), ReadOptions{})
+		_, err := Read(t.Context(), storage.File(filepath.Join(dir, name+".parquet")), ReadOptions{})
 		var data *DataError
 		var hint interface{ Hint() string }
 		if !errors.As(err, &data) || !strings.Contains(err.Error(), says) || !errors.As(err, &hint) || hint.Hint() == "" {
@@ -147,7 +148,7 @@ for name, plain in ("whole", False), ("columns", True):
 
 // A pipe cannot be read from its end, where the footer is.
 func TestNoRegularFile(t *testing.T) {
-	if _, err := Read(os.DevNull, ReadOptions{}); err == nil || !strings.Contains(fmt.Sprint(err), "not a regular file") {
+	if _, err := Read(t.Context(), storage.File(os.DevNull), ReadOptions{}); err == nil || !strings.Contains(fmt.Sprint(err), "not a regular file") {
 		t.Errorf("error is %v", err)
 	}
 }
@@ -163,11 +164,11 @@ func TestEmptyPart(t *testing.T) {
 	}
 	part("a.parquet")
 	part("c.parquet")
-	if _, err := Read(dir, ReadOptions{}); err == nil || !strings.Contains(err.Error(), "has no rows") {
+	if _, err := Read(t.Context(), storage.File(dir), ReadOptions{}); err == nil || !strings.Contains(err.Error(), "has no rows") {
 		t.Errorf("without a row: %v", err)
 	}
 	part("b.parquet", keyedRow[string]{"x", "train", "g", []float32{1, 2}, []float32{0, 1, 0, 1}})
-	tensor, err := Read(dir, ReadOptions{})
+	tensor, err := Read(t.Context(), storage.File(dir), ReadOptions{})
 	if err != nil || !slices.Equal(tensor.IDs, []string{"x"}) || tensor.Actions == nil {
 		t.Errorf("%v, %v", tensor, err)
 	}

@@ -18,6 +18,7 @@ import (
 
 	"pipe/internal/judge"
 	"pipe/internal/parquetfile"
+	"pipe/internal/storage"
 )
 
 // judgedFile is a line of testdata/parquet_judge.py.
@@ -84,7 +85,7 @@ func judgeFile(t *testing.T, path string, f *judgedFile) string {
 			return "wrong"
 		}
 	}
-	tensor, err := Read(path, ReadOptions{})
+	tensor, err := Read(t.Context(), storage.File(path), ReadOptions{})
 	if err != nil {
 		t.Errorf("%s: %v", f.File, err)
 		return "failed"
@@ -124,7 +125,7 @@ func hexSum(b []byte) string {
 
 // parquetDigests returns the digest of every column.
 func parquetDigests(path string) (map[string]string, error) {
-	file, err := parquetfile.Open(path)
+	file, err := parquetfile.OpenFile(path)
 	if err != nil {
 		return nil, err
 	}

@@ -14,6 +14,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"pgregory.net/rapid"
+
+	"pipe/internal/storage"
 )
 
 // drawTensor draws a valid tensor of any shape, with unavailable pairs, and
@@ -74,10 +76,10 @@ func TestWriteThenReadIsIdentity(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		want := drawPartial(t)
 		path := filepath.Join(dir, "t.parquet")
-		if err := Write(path, want); err != nil {
+		if err := Write(t.Context(), storage.File(path), want); err != nil {
 			t.Fatal(err)
 		}
-		got, err := Read(path, ReadOptions{Unknown: true})
+		got, err := Read(t.Context(), storage.File(path), ReadOptions{Unknown: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -96,17 +98,17 @@ func TestPartsAndBatchesReadTheSame(t *testing.T) {
 		want := drawPartial(t)
 		folder := filepath.Join(dir, "parts")
 		os.RemoveAll(folder)
-		if err := WriteParts(folder, want, rapid.IntRange(max(1, want.Len()/5), want.Len()+1).Draw(t, "part")); err != nil {
+		if err := WriteParts(t.Context(), folder, want, rapid.IntRange(max(1, want.Len()/5), want.Len()+1).Draw(t, "part")); err != nil {
 			t.Fatal(err)
 		}
-		got, err := Read(folder, ReadOptions{Unknown: true})
+		got, err := Read(t.Context(), storage.File(folder), ReadOptions{Unknown: true})
 		if err != nil {
 			t.Fatal(err)
 		}
 		if d := diffTensors(want, got); d != "" {
 			t.Fatalf("read differs:\n%s", d)
 		}
-		r, err := OpenReader(folder, ReadOptions{Unknown: true, BatchRows: rapid.IntRange(max(1, want.Len()/7), 4000).Draw(t, "batch")})
+		r, err := OpenReader(t.Context(), storage.File(folder), ReadOptions{Unknown: true, BatchRows: rapid.IntRange(max(1, want.Len()/7), 4000).Draw(t, "batch")})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -132,10 +134,10 @@ func TestFileBytesDependOnContentOnly(t *testing.T) {
 	dir := t.TempDir()
 	want := testTensor(3, 9000, 300, testActions(2, 3))
 	whole, pieces := filepath.Join(dir, "whole.parquet"), filepath.Join(dir, "pieces.parquet")
-	if err := Write(whole, want); err != nil {
+	if err := Write(t.Context(), storage.File(whole), want); err != nil {
 		t.Fatal(err)
 	}
-	w, err := NewWriter(pieces, want.Actions, WriterOptions{Dim: want.Dim, Groups: true, Fee: true, Labels: true, Predictions: true})
+	w, err := NewWriter(t.Context(), storage.File(pieces), want.Actions, WriterOptions{Dim: want.Dim, Groups: true, Fee: true, Labels: true, Predictions: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -161,10 +163,10 @@ func TestFileBytesDependOnContentOnly(t *testing.T) {
 func TestFeaturesOnlyNeedsNothingElse(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "t.parquet")
 	want := testTensor(4, 1000, 5, testActions(2, 2))
-	if err := Write(path, want); err != nil {
+	if err := Write(t.Context(), storage.File(path), want); err != nil {
 		t.Fatal(err)
 	}
-	got, err := Read(path, ReadOptions{FeaturesOnly: true})
+	got, err := Read(t.Context(), storage.File(path), ReadOptions{FeaturesOnly: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -176,7 +178,7 @@ func TestFeaturesOnlyNeedsNothingElse(t *testing.T) {
 func TestAbortLeavesNothing(t *testing.T) {
 	dir := t.TempDir()
 	want := testTensor(5, 2000, 4, testActions(1, 1))
-	w, err := NewWriter(filepath.Join(dir, "t.parquet"), want.Actions, WriterOptions{Dim: 4, Groups: true, Fee: true, Labels: true, Predictions: true})
+	w, err := NewWriter(t.Context(), storage.File(filepath.Join(dir, "t.parquet")), want.Actions, WriterOptions{Dim: 4, Groups: true, Fee: true, Labels: true, Predictions: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -213,7 +215,7 @@ func TestWriterRefusesBadRows(t *testing.T) {
 			dir := t.TempDir()
 			bad := testTensor(6, 20, 3, testActions(2, 2))
 			spoil(bad)
-			if err := Write(filepath.Join(dir, "t.parquet"), bad); err == nil {
+			if err := Write(t.Context(), storage.File(filepath.Join(dir, "t.parquet")), bad); err == nil {
 				t.Error("written without an error")
 			} else {
 				t.Log(err)
@@ -229,17 +231,17 @@ func TestWritePartsRefusesFullFolder(t *testing.T) {
 	dir := t.TempDir()
 	folder := filepath.Join(dir, "out")
 	want := testTensor(7, 20, 3, testActions(2, 2))
-	if err := WriteParts(folder, want, 7); err != nil {
+	if err := WriteParts(t.Context(), folder, want, 7); err != nil {
 		t.Fatal(err)
 	}
-	if err := WriteParts(folder, want, 7); err == nil {
+	if err := WriteParts(t.Context(), folder, want, 7); err == nil {
 		t.Error("a folder with parts was replaced")
 	}
 	entries, _ := os.ReadDir(dir)
 	if len(entries) != 1 {
 		t.Errorf("left behind: %v", entries)
 	}
-	if got, err := Read(folder, ReadOptions{}); err != nil || got.Len() != 20 {
+	if got, err := Read(t.Context(), storage.File(folder), ReadOptions{}); err != nil || got.Len() != 20 {
 		t.Error(fmt.Sprint("folder damaged: ", err))
 	}
 }
@@ -253,14 +255,14 @@ func TestReadAllocatesLittleMore(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "t.parquet")
 	want := testTensor(8, 20000, 512, testActions(2, 2))
 	want.Fee, want.Predictions = nil, nil
-	if err := Write(path, want); err != nil {
+	if err := Write(t.Context(), storage.File(path), want); err != nil {
 		t.Fatal(err)
 	}
 	values := 4 * (len(want.Features) + len(want.Loss))
 	want = nil
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	got, err := Read(path, ReadOptions{})
+	got, err := Read(t.Context(), storage.File(path), ReadOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,12 +1,14 @@
 package costs
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
 	"pipe/internal/column"
 	"pipe/internal/dataerror"
 	"pipe/internal/parallel"
+	"pipe/internal/storage"
 )
 
 // Read reads a cost tensor, a Parquet file or a folder of part files taken in
@@ -16,16 +18,16 @@ import (
 //
 // All row groups and columns are decoded concurrently, each into its place in
 // the result.
-func Read(path string, o ReadOptions) (*Tensor, error) {
-	t, err := read(path, o)
+func Read(ctx context.Context, path storage.Location, o ReadOptions) (*Tensor, error) {
+	t, err := read(ctx, path, o)
 	if err != nil {
 		return nil, fmt.Errorf("read costs: %w", err)
 	}
 	return t, nil
 }
 
-func read(path string, o ReadOptions) (*Tensor, error) {
-	s, err := openSource(path, o)
+func read(ctx context.Context, path storage.Location, o ReadOptions) (*Tensor, error) {
+	s, err := openSource(ctx, path, o)
 	if err != nil {
 		return nil, err
 	}

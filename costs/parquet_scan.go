@@ -1,23 +1,25 @@
 package costs
 
 import (
+	"context"
 	"fmt"
 
 	"pipe/internal/dataerror"
+	"pipe/internal/storage"
 )
 
 // ReadIDs reads the ids of a tensor, in the order of its rows, and no other
 // column. Empty and duplicate ids are a *DataError, as in Read.
-func ReadIDs(path string) ([]string, error) {
-	ids, err := readIDs(path)
+func ReadIDs(ctx context.Context, path storage.Location) ([]string, error) {
+	ids, err := readIDs(ctx, path)
 	if err != nil {
 		return nil, fmt.Errorf("read costs: %w", err)
 	}
 	return ids, nil
 }
 
-func readIDs(path string) ([]string, error) {
-	s, err := openSource(path, ReadOptions{FeaturesOnly: true})
+func readIDs(ctx context.Context, path storage.Location) ([]string, error) {
+	s, err := openSource(ctx, path, ReadOptions{FeaturesOnly: true})
 	if err != nil {
 		return nil, err
 	}
@@ -45,16 +47,16 @@ func (g *groupRead) ids(t *Tensor) error {
 
 // CountUnknown counts the unknown outcomes of a tensor. It reads the losses and
 // no other column.
-func CountUnknown(path string) (int, error) {
-	count, err := countUnknown(path)
+func CountUnknown(ctx context.Context, path storage.Location) (int, error) {
+	count, err := countUnknown(ctx, path)
 	if err != nil {
 		return 0, fmt.Errorf("read costs: %w", err)
 	}
 	return count, nil
 }
 
-func countUnknown(path string) (count int, err error) {
-	s, err := openSource(path, ReadOptions{Unknown: true})
+func countUnknown(ctx context.Context, path storage.Location) (count int, err error) {
+	s, err := openSource(ctx, path, ReadOptions{Unknown: true})
 	if err != nil {
 		return 0, err
 	}

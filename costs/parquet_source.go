@@ -1,6 +1,7 @@
 package costs
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -11,6 +12,7 @@ import (
 	"pipe/internal/column"
 	"pipe/internal/dataerror"
 	"pipe/internal/parquetfile"
+	"pipe/internal/storage"
 	"pipe/internal/textfile"
 )
 
@@ -19,7 +21,7 @@ type ReadOptions struct {
 	// Actions is a file with the JSON form of the actions. It overrides those
 	// in the tensor's metadata. If it is empty and the metadata have none,
 	// actions.json next to the tensor is read.
-	Actions string
+	Actions storage.Location
 	// FeaturesOnly reads id (if there is one) and features and nothing else:
 	// what a policy needs to decide. No actions are needed then; those found are
 	// still parsed.
@@ -70,8 +72,8 @@ func (s *source) at(n int) (file string, row int) {
 	return "", n + 1
 }
 
-func openSource(path string, o ReadOptions) (s *source, err error) {
-	files, folder, err := parquetfile.Parts(path)
+func openSource(ctx context.Context, path storage.Location, o ReadOptions) (s *source, err error) {
+	files, folder, err := parquetfile.Parts(ctx, path)
 	if err != nil {
 		return nil, err
 	}
@@ -82,7 +84,7 @@ func openSource(path string, o ReadOptions) (s *source, err error) {
 		}
 	}()
 	for _, file := range files {
-		p, err := openPart(file, o)
+		p, err := openPart(ctx, file, o)
 		if err != nil {
 			return s, err
 		}
@@ -95,9 +97,9 @@ func openSource(path string, o ReadOptions) (s *source, err error) {
 		s.parts = append(s.parts, p)
 	}
 	if s.rows == 0 {
-		return s, &DataError{File: path, Msg: "has no rows"}
+		return s, &DataError{File: path.String(), Msg: "has no rows"}
 	}
-	if err := s.findActions(o, folder); err != nil {
+	if err := s.findActions(ctx, o, folder); err != nil {
 		return s, err
 	}
 	return s, s.findDim()
@@ -105,10 +107,10 @@ func openSource(path string, o ReadOptions) (s *source, err error) {
 
 // openPart opens one file and finds its columns. Errors about its content are
 // *DataError.
-func openPart(path string, o ReadOptions) (*part, error) {
-	p := &part{path: path}
-	err := dataerror.Guard(path, func() (err error) {
-		if p.file, err = parquetfile.Open(path); err != nil {
+func openPart(ctx context.Context, path storage.Location, o ReadOptions) (*part, error) {
+	p := &part{path: path.String()}
+	err := dataerror.Guard(path.String(), func() (err error) {
+		if p.file, err = parquetfile.Open(ctx, path); err != nil {
 			return parquetfile.InColumn("", err)
 		}
 		if p.cols, err = findLeaves(p.file.Root, o); err != nil {
@@ -127,7 +129,7 @@ func openPart(path string, o ReadOptions) (*part, error) {
 
 // findActions takes the actions from the option, else from the metadata of the
 // parts, which must agree, else from actions.json in the folder.
-func (s *source) findActions(o ReadOptions, folder string) error {
+func (s *source) findActions(ctx context.Context, o ReadOptions, folder storage.Location) error {
 	var written *Actions
 	for i, p := range s.parts {
 		text, ok := p.file.Lookup(ActionsKey)
@@ -146,16 +148,16 @@ func (s *source) findActions(o ReadOptions, folder string) error {
 	s.meta = fileMeta(s.parts[0].file)
 	s.actions = written
 	file := o.Actions
-	if file == "" && written == nil {
-		file = filepath.Join(folder, actionsFile)
+	if file.IsZero() && written == nil {
+		file = folder.Join(actionsFile)
 	}
-	if file == "" {
+	if file.IsZero() {
 		return nil
 	}
-	b, err := textfile.ReadFile(file, textfile.MaxConfig)
+	b, err := textfile.ReadFileAt(ctx, file, textfile.MaxConfig)
 	switch {
 	case err == nil:
-	case o.Actions == "" && errors.Is(err, fs.ErrNotExist):
+	case o.Actions.IsZero() && errors.Is(err, fs.ErrNotExist):
 		if o.FeaturesOnly {
 			return nil
 		}
@@ -164,7 +166,7 @@ func (s *source) findActions(o ReadOptions, folder string) error {
 		return dataerror.FromText(err)
 	}
 	if s.actions, err = ParseActions(b); err != nil {
-		return &DataError{File: file, Err: err}
+		return &DataError{File: file.String(), Err: err}
 	}
 	return nil
 }

@@ -1,10 +1,12 @@
 package costs
 
 import (
+	"context"
 	"fmt"
 	"io"
 
 	"pipe/internal/dataerror"
+	"pipe/internal/storage"
 )
 
 // defaultBatchBytes is the size of the features of one batch if the caller does
@@ -26,8 +28,8 @@ type Reader struct {
 }
 
 // OpenReader opens a file or a folder of parts. The caller closes the reader.
-func OpenReader(path string, o ReadOptions) (*Reader, error) {
-	s, err := openSource(path, o)
+func OpenReader(ctx context.Context, path storage.Location, o ReadOptions) (*Reader, error) {
+	s, err := openSource(ctx, path, o)
 	if err != nil {
 		return nil, fmt.Errorf("read costs: %w", err)
 	}

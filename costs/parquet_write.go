@@ -1,6 +1,7 @@
 package costs
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -12,6 +13,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"pipe/internal/atomicfile"
+	"pipe/internal/storage"
 	"pipe/internal/textfile"
 )
 
@@ -57,15 +59,15 @@ type Writer struct {
 }
 
 // NewWriter starts a file. The caller must call Close or Abort.
-func NewWriter(path string, actions *Actions, o WriterOptions) (*Writer, error) {
-	w, err := newWriter(path, actions, o)
+func NewWriter(ctx context.Context, path storage.Location, actions *Actions, o WriterOptions) (*Writer, error) {
+	w, err := newWriter(ctx, path, actions, o)
 	if err != nil {
 		return nil, fmt.Errorf("write costs %q: %w", path, err)
 	}
 	return w, nil
 }
 
-func newWriter(path string, actions *Actions, o WriterOptions) (*Writer, error) {
+func newWriter(ctx context.Context, path storage.Location, actions *Actions, o WriterOptions) (*Writer, error) {
 	if err := actions.Validate(); err != nil {
 		return nil, err
 	}
@@ -79,7 +81,7 @@ func newWriter(path string, actions *Actions, o WriterOptions) (*Writer, error) 
 		return nil, fmt.Errorf("metadata key %q is reserved for the actions", ActionsKey)
 	}
 	// In the same folder, so that the final rename cannot cross file systems.
-	file, err := atomicfile.Create(path)
+	file, err := atomicfile.CreateAt(ctx, path)
 	if err != nil {
 		return nil, err
 	}
@@ -96,7 +98,7 @@ func newWriter(path string, actions *Actions, o WriterOptions) (*Writer, error) 
 		options = append(options, parquet.KeyValueMetadata(key, o.Meta[key]))
 	}
 	return &Writer{
-		file: file, path: path, parquet: parquet.NewGenericWriter[any](file, options...),
+		file: file, path: path.String(), parquet: parquet.NewGenericWriter[any](file, options...),
 		actions: actions, options: o,
 		pending: &Tensor{Actions: actions, Dim: o.Dim},
 		rows:    max(minGroupRows, min(maxGroupRows, groupBytes/(4*o.Dim))),
@@ -311,16 +313,16 @@ func (w *Writer) Abort() {
 
 // Write writes a tensor as one file, which appears only when it is complete.
 // Unknown outcomes are written as nulls.
-func Write(path string, t *Tensor) error {
+func Write(ctx context.Context, path storage.Location, t *Tensor) error {
 	if err := t.ValidatePartial(); err != nil {
 		return fmt.Errorf("write costs %q: %w", path, err)
 	}
-	return writeWindow(path, t, 0, t.Len(), optionsOf(t, t.UnknownCells() > 0))
+	return writeWindow(ctx, path, t, 0, t.Len(), optionsOf(t, t.UnknownCells() > 0))
 }
 
 // writeWindow writes rows of a valid tensor.
-func writeWindow(path string, t *Tensor, first, n int, o WriterOptions) error {
-	w, err := NewWriter(path, t.Actions, o)
+func writeWindow(ctx context.Context, path storage.Location, t *Tensor, first, n int, o WriterOptions) error {
+	w, err := NewWriter(ctx, path, t.Actions, o)
 	if err != nil {
 		return err
 	}
@@ -334,7 +336,7 @@ func writeWindow(path string, t *Tensor, first, n int, o WriterOptions) error {
 // WriteParts writes a tensor as a folder of part files of at most the given
 // number of rows. The folder appears only when it is complete; it must not
 // exist yet, unless it is empty.
-func WriteParts(folder string, t *Tensor, rows int) error {
+func WriteParts(ctx context.Context, folder string, t *Tensor, rows int) error {
 	if rows <= 0 {
 		return fmt.Errorf("write costs %q: parts of %d rows", folder, rows)
 	}
@@ -353,7 +355,7 @@ func WriteParts(folder string, t *Tensor, rows int) error {
 	}
 	for i, first := 0, 0; first < t.Len(); i, first = i+1, first+rows {
 		name := filepath.Join(temp, fmt.Sprintf("part-%05d.parquet", i))
-		if err := writeWindow(name, t, first, min(rows, t.Len()-first), options); err != nil {
+		if err := writeWindow(ctx, storage.File(name), t, first, min(rows, t.Len()-first), options); err != nil {
 			return err
 		}
 	}

@@ -12,10 +12,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/parquet-go/parquet-go"
+
 	"pipe/internal/dataerror/dataerrortest"
 	"pipe/internal/judge"
-
-	"github.com/parquet-go/parquet-go"
+	"pipe/internal/storage"
 )
 
 var nan32 = float32(math.NaN())
@@ -36,13 +37,13 @@ func partialTensor() *Tensor {
 func TestUnknownOutcomesAreRefusedUnlessPermitted(t *testing.T) {
 	dir, tensor := t.TempDir(), partialTensor()
 	path, parts := filepath.Join(dir, "t.parquet"), filepath.Join(dir, "parts")
-	if err := errors.Join(Write(path, tensor), WriteParts(parts, tensor, 1500)); err != nil {
+	if err := errors.Join(Write(t.Context(), storage.File(path), tensor), WriteParts(t.Context(), parts, tensor, 1500)); err != nil {
 		t.Fatal(err)
 	}
-	_, err := Read(path, ReadOptions{})
+	_, err := Read(t.Context(), storage.File(path), ReadOptions{})
 	dataerrortest.Check(t, err, path, 1, "loss[0]", "is null: the outcome is unknown, and this step needs all outcomes")
 	dataerrortest.Check(t, drain(path, 7), path, 1, "loss[0]", "the outcome is unknown")
-	_, err = Read(parts, ReadOptions{})
+	_, err = Read(t.Context(), storage.File(parts), ReadOptions{})
 	dataerrortest.Check(t, err, filepath.Join(parts, "part-00000.parquet"), 1, "loss[0]", "the outcome is unknown")
 	dataerrortest.Check(t, tensor.Validate(), "", 1, "loss[0]", "is NaN (e0/none): the outcome is unknown")
 	if err := tensor.ValidatePartial(); err != nil {
@@ -86,15 +87,15 @@ func TestUnknownFeesOfFiles(t *testing.T) {
 	f := goodRaw()
 	f.lists[colLoss][1][2], f.lists[colFee][1][2] = nil, nil
 	f.lists[colLoss][3][0] = math.NaN()
-	got, err := Read(f.write(t), ReadOptions{Unknown: true})
+	got, err := Read(t.Context(), storage.File(f.write(t)), ReadOptions{Unknown: true})
 	if err != nil || got.UnknownCells() != 2 || got.Fee[6] == got.Fee[6] || got.Fee[12] != 0 {
 		t.Fatalf("%v: %+v", err, got)
 	}
 	f.lists[colFee][2][1] = nil
 	path := f.write(t)
-	_, err = Read(path, ReadOptions{Unknown: true})
+	_, err = Read(t.Context(), storage.File(path), ReadOptions{Unknown: true})
 	dataerrortest.Check(t, err, path, 3, "fee[1]", "is unknown, but the loss of the pair is known")
-	r, err := OpenReader(path, ReadOptions{Unknown: true, BatchRows: 2})
+	r, err := OpenReader(t.Context(), storage.File(path), ReadOptions{Unknown: true, BatchRows: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,7 +105,7 @@ func TestUnknownFeesOfFiles(t *testing.T) {
 	dataerrortest.Check(t, errors.Join(first, second), path, 3, "fee[1]", "is unknown")
 	f.lists[colLoss][0] = f.lists[colLoss][0][:3]
 	path = f.write(t)
-	_, err = Read(path, ReadOptions{Unknown: true})
+	_, err = Read(t.Context(), storage.File(path), ReadOptions{Unknown: true})
 	dataerrortest.Check(t, err, path, 1, "loss", "has 3 values, expected 4")
 }
 
@@ -126,7 +127,7 @@ func readTimes[T any](t *testing.T, times ...T) ([]int64, error) {
 	if err := parquet.WriteFile(path, rows, parquet.KeyValueMetadata(ActionsKey, string(testActions(2, 2).JSON()))); err != nil {
 		t.Fatal(err)
 	}
-	tensor, err := Read(path, ReadOptions{})
+	tensor, err := Read(t.Context(), storage.File(path), ReadOptions{})
 	if err != nil {
 		return nil, err
 	}
@@ -207,7 +208,7 @@ func TestTimesOfOthers(t *testing.T) {
 	}
 	for name, want := range read {
 		path := filepath.Join(dir, name+".parquet")
-		got, err := Read(path, ReadOptions{Unknown: true})
+		got, err := Read(t.Context(), storage.File(path), ReadOptions{Unknown: true})
 		if strings.HasSuffix(name, "-local") {
 			dataerrortest.Check(t, err, path, 0, "time", "timestamps without a time zone; write them in UTC")
 			continue
@@ -225,7 +226,7 @@ func TestTimesOfOthers(t *testing.T) {
 		t.Errorf("%d files", len(read))
 	}
 	for name, msg := range map[string]string{"clock": "expected a timestamp in UTC", "date": "expected a timestamp in UTC", "null": "row 1: column time: is null"} {
-		if _, err := Read(filepath.Join(dir, "arrow-"+name+".parquet"), ReadOptions{Unknown: true}); err == nil || !strings.Contains(err.Error(), msg) {
+		if _, err := Read(t.Context(), storage.File(filepath.Join(dir, "arrow-"+name+".parquet")), ReadOptions{Unknown: true}); err == nil || !strings.Contains(err.Error(), msg) {
 			t.Errorf("%s: error is %v", name, err)
 		}
 	}
@@ -259,7 +260,7 @@ assert str(d["time"][1]) == "2026-01-01 00:01:01.000001+00:00", d["time"][1]
 
 func TestOthersReadTimesAndUnknownOutcomes(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "t.parquet")
-	if err := Write(path, partialTensor()); err != nil {
+	if err := Write(t.Context(), storage.File(path), partialTensor()); err != nil {
 		t.Fatal(err)
 	}
 	judge.Run(t, judge.Python(t, "numpy", "pyarrow", "polars", "duckdb", "pandas"), "", readPartial, path)

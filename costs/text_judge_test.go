@@ -12,6 +12,7 @@ import (
 
 	"pipe/internal/dataerror"
 	"pipe/internal/judge"
+	"pipe/internal/storage"
 	"pipe/internal/tablefile"
 	"pipe/internal/textfile"
 )
@@ -75,7 +76,7 @@ func TestTextTablesAreReadAsByOthers(t *testing.T) {
 		if err := os.WriteFile(c.File, []byte(text), 0o666); err != nil {
 			t.Fatal(err)
 		}
-		r, err := tablefile.OpenText(c.File)
+		r, err := tablefile.OpenText(t.Context(), storage.File(c.File))
 		if err != nil {
 			refused++
 			continue

@@ -3,11 +3,11 @@ package featurize
 import (
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 
 	"pipe/internal/dataerror"
-	"pipe/internal/storage"
 	"pipe/onnx"
 	"pipe/onnx/hf"
 )
@@ -111,7 +111,7 @@ func EncoderInputs(name string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	info, err := storage.Stat(path)
+	info, err := os.Stat(path)
 	if err != nil {
 		return nil, fmt.Errorf("read encoder: %w", err)
 	}

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 
 	"pipe/featurize/pixel"
+	"pipe/internal/storage"
 )
 
 // ImageFiles encodes images from the bytes of their files, within the default
@@ -70,8 +71,8 @@ func (f *ImageFiles) pixels(dst []uint8, file []byte) error {
 
 // ReadFile reads the file of an image within the limits. Errors of the file
 // system do not name the path.
-func (f *ImageFiles) ReadFile(path string) ([]byte, error) {
-	b, err := f.limits.ReadFile(path)
+func (f *ImageFiles) ReadFile(ctx context.Context, path storage.Location) ([]byte, error) {
+	b, err := f.limits.ReadFile(ctx, path)
 	var at *fs.PathError
 	if errors.As(err, &at) {
 		return nil, at.Err

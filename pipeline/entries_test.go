@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"pipe/costs"
+	"pipe/internal/storage"
 	"pipe/models"
 	"pipe/models/policy"
 	"pipe/onnx/ort"
@@ -38,7 +39,7 @@ type wrong struct {
 
 func wrongTrainings() []wrong {
 	split := func(o *train.Options) { o.Split = "vall" }
-	warm := func(o *train.Options) { o.Warm = "out/old.onnx" }
+	warm := func(o *train.Options) { o.Warm = storage.File("out/old.onnx") }
 	unknown := func(t *costs.Tensor) *costs.Tensor { t.Loss[5] = float32(math.NaN()); return t }
 	auto := func(o *train.Options) { o.Recipe, o.Auto.Steps = "auto", 1 }
 	return []wrong{
@@ -54,12 +55,12 @@ func wrongTrainings() []wrong {
 		{name: "auto", train: func(o *train.Options) { o.Auto.Folds = 0 }},
 		{name: "warm with paper", train: warm},
 		{name: "several", train: func(o *train.Options) { split(o); warm(o); o.Recipe, o.Lambdas = "best", nil }},
-		{name: "output is an input", train: func(o *train.Options) { o.Config = "out/train.json" }},
-		{name: "split, output is an input", train: func(o *train.Options) { split(o); o.Config = "out/train.json" }},
-		{name: "no tensor", train: func(o *train.Options) { o.Tensor = "none.parquet" }},
+		{name: "output is an input", train: func(o *train.Options) { o.Config = storage.File("out/train.json") }},
+		{name: "split, output is an input", train: func(o *train.Options) { split(o); o.Config = storage.File("out/train.json") }},
+		{name: "no tensor", train: func(o *train.Options) { o.Tensor = storage.File("none.parquet") }},
 		{name: "no runtime", noRT: true},
 		{name: "split, no runtime", train: split, noRT: true},
-		{name: "no tensor, no runtime", train: func(o *train.Options) { o.Tensor = "none.parquet" }, tensor: damages["there is no tensor"], noRT: true},
+		{name: "no tensor, no runtime", train: func(o *train.Options) { o.Tensor = storage.File("none.parquet") }, tensor: damages["there is no tensor"], noRT: true},
 		{name: "damaged tensor", tensor: damages["has fee -1"]},
 		{name: "split, damaged tensor", train: split, tensor: damages["has fee -1"]},
 		{name: "auto, damaged tensor", train: auto, tensor: damages["has fee -1"]},
@@ -70,7 +71,7 @@ func wrongTrainings() []wrong {
 		{name: "auto, no training rows", train: auto, tensor: heldOut},
 		{name: "auto, few training rows", train: auto, tensor: func(t *costs.Tensor) *costs.Tensor { return t.Subset([]int{0, 1, 70}) }},
 		{name: "auto, half-life without times", train: func(o *train.Options) { auto(o); o.HalfLife = 1 }},
-		{name: "warm is missing", train: func(o *train.Options) { auto(o); warm(o); o.Warm = "none.onnx" }},
+		{name: "warm is missing", train: func(o *train.Options) { auto(o); warm(o); o.Warm = storage.File("none.onnx") }},
 		{name: "method without head", train: func(o *train.Options) {
 			o.Methods, o.Own = []string{"mine"}, []models.Method{{Name: "mine"}}
 		}},
@@ -91,20 +92,20 @@ func wrongEvaluations() []wrong {
 		{name: "money", eval: func(o *eval.Options) { o.Money = "USD" }},
 		{name: "lambda", eval: func(o *eval.Options) { o.Lambdas = []float64{-1, math.NaN()} }},
 		{name: "several", eval: func(o *eval.Options) { split(o); o.Resamples, o.Money, o.Lambdas = 0, "x", []float64{-1} }},
-		{name: "output is an input", eval: func(o *eval.Options) { o.Texts = "out/report.csv" }},
-		{name: "split, output is an input", eval: func(o *eval.Options) { split(o); o.Texts = "out/report.csv" }},
-		{name: "no tensor", eval: func(o *eval.Options) { o.Tensor = "none.parquet" }},
+		{name: "output is an input", eval: func(o *eval.Options) { o.Texts = storage.File("out/report.csv") }},
+		{name: "split, output is an input", eval: func(o *eval.Options) { split(o); o.Texts = storage.File("out/report.csv") }},
+		{name: "no tensor", eval: func(o *eval.Options) { o.Tensor = storage.File("none.parquet") }},
 		{name: "no runtime", noRT: true},
 		{name: "split, no runtime", eval: split, noRT: true},
-		{name: "no tensor, no runtime", eval: func(o *eval.Options) { o.Tensor = "none.parquet" }, tensor: damages["there is no tensor"], noRT: true},
+		{name: "no tensor, no runtime", eval: func(o *eval.Options) { o.Tensor = storage.File("none.parquet") }, tensor: damages["there is no tensor"], noRT: true},
 		{name: "damaged tensor", tensor: damages["has fee -1"]},
 		{name: "split, damaged tensor", eval: split, tensor: damages["has fee -1"]},
 		{name: "no such rows", eval: func(o *eval.Options) { o.Split = "test" }},
-		{name: "policies are missing", eval: func(o *eval.Options) { o.Policies = []string{"none.onnx"} }},
-		{name: "no such rows, policies are missing", eval: func(o *eval.Options) { o.Split, o.Policies = "test", []string{"none.onnx"} }},
+		{name: "policies are missing", eval: func(o *eval.Options) { o.Policies = storage.Files("none.onnx") }},
+		{name: "no such rows, policies are missing", eval: func(o *eval.Options) { o.Split, o.Policies = "test", storage.Files("none.onnx") }},
 		{name: "today", eval: func(o *eval.Options) { o.Today = "nobody/none" }},
-		{name: "texts are missing", eval: func(o *eval.Options) { o.Texts = "none.csv" }},
-		{name: "pictures are missing", eval: func(o *eval.Options) { o.Pictures = "none.yaml" }},
+		{name: "texts are missing", eval: func(o *eval.Options) { o.Texts = storage.File("none.csv") }},
+		{name: "pictures are missing", eval: func(o *eval.Options) { o.Pictures = storage.File("none.yaml") }},
 	}
 }
 
@@ -182,7 +183,7 @@ func given(t *testing.T, rt *ort.Runtime, w wrong) (*costs.Tensor, *ort.Runtime,
 		t.Fatal(err)
 	}
 	if x != nil && x.ValidatePartial() == nil {
-		if err := costs.Write("costs.parquet", x); err != nil {
+		if err := costs.Write(t.Context(), storage.File("costs.parquet"), x); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -198,7 +199,7 @@ func trainingErrors(t *testing.T, rt *ort.Runtime, w wrong) *refusals {
 	t.Helper()
 	x, rt, library := given(t, rt, w)
 	o := train.DefaultOptions()
-	o.Settings, o.Tensor, o.Out, o.Runtime = quickTraining(), "costs.parquet", "out", library
+	o.Settings, o.Tensor, o.Out, o.Runtime = quickTraining(), storage.File("costs.parquet"), storage.File("out"), library
 	if w.train != nil {
 		w.train(&o)
 	}
@@ -209,7 +210,7 @@ func trainingErrors(t *testing.T, rt *ort.Runtime, w wrong) *refusals {
 	r.add("train.RunOn", err)
 	_, _, err = train.Policies(t.Context(), rt, x, o.Settings, models.CheckpointPolicy{}, nil)
 	r.add("train.Policies", err)
-	s, err := train.OpenShards(o, 0)
+	s, err := train.OpenShards(t.Context(), o, 0)
 	if err == nil {
 		_ = s.Close()
 	}
@@ -221,7 +222,7 @@ func evaluationErrors(t *testing.T, rt *ort.Runtime, w wrong, trained []*policy.
 	t.Helper()
 	x, rt, library := given(t, rt, w)
 	o := eval.DefaultOptions()
-	o.Tensor, o.Out, o.Runtime, o.KNN, o.Resamples = "costs.parquet", "out", library, false, 2
+	o.Tensor, o.Out, o.Runtime, o.KNN, o.Resamples = storage.File("costs.parquet"), storage.File("out"), library, false, 2
 	if w.eval != nil {
 		w.eval(&o)
 	}

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"pipe/costs"
+	"pipe/internal/storage"
 	"pipe/models"
 	"pipe/models/paper"
 	"pipe/models/policy"
@@ -54,18 +55,18 @@ func Example_file() {
 	}
 	defer os.RemoveAll(dir)
 	table := filepath.Join(dir, "costs.parquet")
-	if err := costs.Write(table, hardAndEasy()); err != nil {
+	if err := costs.Write(context.Background(), storage.File(table), hardAndEasy()); err != nil {
 		log.Fatal(err)
 	}
 
 	t := train.DefaultOptions()
-	t.Tensor, t.Out = table, filepath.Join(dir, "policies")
+	t.Tensor, t.Out = storage.File(table), storage.File(filepath.Join(dir, "policies"))
 	t.Recipe, t.Seeds, t.Network.Epochs, t.LearningRate = paper.Name, 2, 40, 0.01
 	if _, err := train.Run(context.Background(), t, stage.Quiet); err != nil {
 		log.Fatal(err)
 	}
 	e := eval.DefaultOptions()
-	e.Tensor, e.Policies = table, []string{t.Out}
+	e.Tensor, e.Policies = storage.File(table), []storage.Location{t.Out}
 	report, err := eval.Run(context.Background(), e, stage.Quiet)
 	if err != nil {
 		log.Fatal(err)

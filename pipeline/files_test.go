@@ -11,6 +11,7 @@ import (
 
 	"pipe/costs"
 	"pipe/internal/atomicfile"
+	"pipe/internal/storage"
 	"pipe/pipeline/decide/decidetest"
 )
 
@@ -27,7 +28,7 @@ func TestOutputsReplaceOnlyFiles(t *testing.T) {
 	if err := syscall.Mkfifo(path, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	_, costsErr := costs.NewWriter(path, decidetest.Policy(2, 2).Actions, costs.WriterOptions{Dim: 2})
+	_, costsErr := costs.NewWriter(t.Context(), storage.File(path), decidetest.Policy(2, 2).Actions, costs.WriterOptions{Dim: 2})
 	for _, err := range []error{atomicfile.Write(path, writeText("x")), costsErr} {
 		if err == nil || !strings.Contains(err.Error(), "is not a regular file") {
 			t.Errorf("error is %v", err)

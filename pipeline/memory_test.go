@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"pipe/costs"
+	"pipe/internal/storage"
 	"pipe/internal/world"
 	"pipe/models"
 	"pipe/models/auto"
@@ -71,14 +72,14 @@ func TestTensorsInMemoryAreChecked(t *testing.T) {
 		t.Fatal(err)
 	}
 	into := train.DefaultOptions()
-	into.Settings, into.Out = quickTraining(), filepath.Join(t.TempDir(), "out")
+	into.Settings, into.Out = quickTraining(), storage.File(filepath.Join(t.TempDir(), "out"))
 	for name, use := range map[string]func(*costs.Tensor) error{
 		"train.Policies": func(x *costs.Tensor) error {
 			_, _, err := train.Policies(t.Context(), rt, x, quickTraining(), models.CheckpointPolicy{}, stage.Quiet)
 			return err
 		},
 		"train.RunOn": func(x *costs.Tensor) error {
-			_, err := train.RunOn(t.Context(), rt, x, into, filepath.Join(into.Out, "checkpoints"), stage.Quiet)
+			_, err := train.RunOn(t.Context(), rt, x, into, into.Out.Join("checkpoints").String(), stage.Quiet)
 			return err
 		},
 		"eval.Policies": func(x *costs.Tensor) error {
@@ -94,7 +95,7 @@ func TestTensorsInMemoryAreChecked(t *testing.T) {
 			return err
 		},
 		"OpenLearned": func(x *costs.Tensor) error {
-			_, err := replay.Open(t.Context(), rt, "none.onnx", x, []int{0})
+			_, err := replay.Open(t.Context(), rt, storage.File("none.onnx"), x, []int{0})
 			return err
 		},
 	} {
@@ -104,7 +105,7 @@ func TestTensorsInMemoryAreChecked(t *testing.T) {
 			}
 		}
 	}
-	if _, err := os.Stat(into.Out); !errors.Is(err, os.ErrNotExist) {
+	if _, err := os.Stat(into.Out.String()); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("a refused training left a folder: %v", err)
 	}
 }
@@ -116,7 +117,7 @@ func TestNoRuntimeIsAnError(t *testing.T) {
 	_, policies := eval.Policies(t.Context(), nil, inMemory(), nil, o, stage.Quiet)
 	_, evaluated := eval.Decisions(t.Context(), nil, inMemory(), nil, o, stage.Quiet)
 	_, decided := replay.Decide(t.Context(), nil, &policy.Policy{}, inMemory(), []int{0})
-	_, opened := replay.Open(t.Context(), nil, "none.onnx", inMemory(), []int{0})
+	_, opened := replay.Open(t.Context(), nil, storage.File("none.onnx"), inMemory(), []int{0})
 	for _, err := range []error{trained, policies, evaluated, decided, opened} {
 		if !errors.Is(err, ort.ErrNoRuntime) {
 			t.Errorf("error %v, want ErrNoRuntime", err)
@@ -142,8 +143,8 @@ func TestNilProgressIsQuiet(t *testing.T) {
 	if losses[0] != losses[1] {
 		t.Errorf("losses %v", losses)
 	}
-	_, costsErr := costing.Run(t.Context(), costing.Options{Config: filepath.Join(t.TempDir(), "none.yaml")}, nil)
-	_, trainErr := train.Run(t.Context(), train.Options{Settings: quickTraining(), Split: "val", Tensor: "none.parquet", Out: t.TempDir()}, nil)
+	_, costsErr := costing.Run(t.Context(), costing.Options{Config: storage.File(filepath.Join(t.TempDir(), "none.yaml"))}, nil)
+	_, trainErr := train.Run(t.Context(), train.Options{Settings: quickTraining(), Split: "val", Tensor: storage.File("none.parquet"), Out: storage.File(t.TempDir())}, nil)
 	for _, err := range []error{costsErr, trainErr} {
 		if !errors.Is(err, os.ErrNotExist) {
 			t.Errorf("error %v, want a missing file", err)
@@ -193,12 +194,12 @@ func TestOwnNamesAreNoPaths(t *testing.T) {
 	surrogate := models.Methods()[0].Surrogate
 	for _, name := range []string{"../up", "a/b", "mine\nx", ".", "", auto.Name, "ours-lambda1"} {
 		o := train.DefaultOptions()
-		o.Settings, o.Out = quickTraining(), filepath.Join(t.TempDir(), "out", "policies")
+		o.Settings, o.Out = quickTraining(), storage.File(filepath.Join(t.TempDir(), "out", "policies"))
 		o.Methods, o.Own = []string{name}, []models.Method{{Name: name, Surrogate: surrogate}}
-		if _, err := train.RunOn(t.Context(), orttest.Open(t, 1), inMemory(), o, filepath.Join(o.Out, "checkpoints"), nil); err == nil || !strings.Contains(err.Error(), "the name") {
+		if _, err := train.RunOn(t.Context(), orttest.Open(t, 1), inMemory(), o, o.Out.Join("checkpoints").String(), nil); err == nil || !strings.Contains(err.Error(), "the name") {
 			t.Errorf("%q: %v", name, err)
 		}
-		if _, err := os.Stat(filepath.Dir(o.Out)); !errors.Is(err, os.ErrNotExist) {
+		if _, err := os.Stat(o.Out.Dir().String()); !errors.Is(err, os.ErrNotExist) {
 			t.Errorf("%q: something was written: %v", name, err)
 		}
 		e := eval.DefaultOptions()
@@ -212,8 +213,8 @@ func TestOwnNamesAreNoPaths(t *testing.T) {
 // TestErrorsCanBeNamed by importers: of a folder in use and of a configuration.
 func TestErrorsCanBeNamed(t *testing.T) {
 	out := t.TempDir()
-	_, err := stage.Alone(out, func() (int, error) {
-		_, err := train.Run(t.Context(), train.Options{Settings: quickTraining(), Split: "val", Tensor: "none.parquet", Out: out}, nil)
+	_, err := stage.Alone(storage.File(out), func() (int, error) {
+		_, err := train.Run(t.Context(), train.Options{Settings: quickTraining(), Split: "val", Tensor: storage.File("none.parquet"), Out: storage.File(out)}, nil)
 		return 0, err
 	})
 	var used *stage.InUseError
@@ -225,7 +226,7 @@ func TestErrorsCanBeNamed(t *testing.T) {
 		t.Fatal(err)
 	}
 	var bad *stage.ConfigError
-	if _, err := imports.Run(t.Context(), imports.Options{Config: file, Out: filepath.Join(out, "t.parquet")}, nil); !errors.As(err, &bad) || len(bad.Problems) == 0 {
+	if _, err := imports.Run(t.Context(), imports.Options{Config: storage.File(file), Out: storage.File(filepath.Join(out, "t.parquet"))}, nil); !errors.As(err, &bad) || len(bad.Problems) == 0 {
 		t.Errorf("error %v, want one of the configuration", err)
 	}
 	if err := train.CheckRecipes([]string{"auto", "best", "auto"}); err == nil || !strings.Contains(err.Error(), `"best"`) || !strings.Contains(err.Error(), "duplicate") {

@@ -7,6 +7,7 @@ import (
 
 	"pipe/costs"
 	"pipe/internal/realdata"
+	"pipe/internal/storage"
 	"pipe/models"
 	"pipe/onnx/ort/orttest"
 	"pipe/pipeline/eval"
@@ -22,10 +23,10 @@ func realTable(t *testing.T, config string) *costs.Tensor {
 	t.Helper()
 	t.Setenv("PIPE_DATA", filepath.Dir(realdata.Folder(t, "outcomes")))
 	out := filepath.Join(t.TempDir(), "costs.parquet")
-	if _, err := imports.Run(context.Background(), imports.Options{Config: filepath.Join("..", "configs", config), Out: out}, nil); err != nil {
+	if _, err := imports.Run(context.Background(), imports.Options{Config: storage.File(filepath.Join("..", "configs", config)), Out: storage.File(out)}, nil); err != nil {
 		t.Fatal(err)
 	}
-	tensor, err := costs.Read(out, costs.ReadOptions{})
+	tensor, err := costs.Read(t.Context(), storage.File(out), costs.ReadOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"context"
 	"errors"
 	"net"
 	"os"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"pipe/internal/config"
+	"pipe/internal/storage"
 	"pipe/pipeline/decisionlog"
 	"pipe/serve/access"
 	"pipe/serve/dashboard"
@@ -98,7 +100,7 @@ func DefaultConfig() Config {
 func Load(file string) (Config, error) {
 	type unvalidated Config
 	c := unvalidated(DefaultConfig())
-	text, err := config.Open(file)
+	text, err := config.Open(context.Background(), storage.File(file))
 	if err != nil {
 		return Config(c), err
 	}

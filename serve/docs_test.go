@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"pipe/internal/config"
+	"pipe/internal/storage"
 )
 
 // page reads a page of the documentation.
@@ -45,7 +46,7 @@ func TestDocumentedConfiguration(t *testing.T) {
 	read := func(text string) Config {
 		t.Helper()
 		c := unvalidated(DefaultConfig())
-		if problems := config.Decode([]byte(text), t.TempDir(), env, &c); problems != nil {
+		if problems := config.Decode([]byte(text), storage.File(t.TempDir()), env, &c); problems != nil {
 			t.Fatal(problems)
 		}
 		return Config(c)

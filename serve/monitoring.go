@@ -16,6 +16,7 @@ import (
 
 	"pipe/internal/atomicfile"
 	"pipe/internal/config"
+	"pipe/internal/storage"
 	"pipe/models/policy"
 	"pipe/onnx/ort"
 	"pipe/pipeline/decisionlog"
@@ -47,7 +48,7 @@ func DefaultMonitorSettings() MonitorSettings {
 // options returns the options of the monitor.
 func (s MonitorSettings) options(rt *ort.Runtime) monitor.Options {
 	o := monitor.DefaultOptions()
-	o.Actions, o.Alpha, o.Tolerance, o.Warn, o.Runtime = string(s.Actions), s.Alpha, s.Tolerance, s.Warn, rt
+	o.Actions, o.Alpha, o.Tolerance, o.Warn, o.Runtime = s.Actions.Location(), s.Alpha, s.Tolerance, s.Warn, rt
 	o.LossAlone = true // reported outcomes have no measured fees
 	return o
 }
@@ -137,7 +138,7 @@ func newMonitoring(ctx context.Context, s MonitorSettings, set *policies.Set, rt
 // open starts to monitor a version of the policy in place of the previous one. The status of the previous one is available
 // until then, because deciding the baseline takes time.
 func (m *monitoring) open(ctx context.Context, digest, file string) error {
-	now, err := monitor.Open(ctx, file, string(m.settings.Baseline), m.settings.options(m.runtime))
+	now, err := monitor.Open(ctx, storage.File(file), m.settings.Baseline.Location(), m.settings.options(m.runtime))
 	if err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 
 	"pipe/costs"
 	"pipe/internal/config"
+	"pipe/internal/storage"
 	"pipe/models/policy"
 	"pipe/onnx/ort/orttest"
 	"pipe/pipeline/decide/decidetest"
@@ -39,7 +40,7 @@ func aBaseline(t *testing.T, p *policy.Policy) string {
 		}
 	}
 	file := filepath.Join(t.TempDir(), "costs.parquet")
-	if err := costs.Write(file, table); err != nil {
+	if err := costs.Write(t.Context(), storage.File(file), table); err != nil {
 		t.Fatal(err)
 	}
 	return file

@@ -6,13 +6,13 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
 	"pipe/internal/config"
+	"pipe/internal/storage"
 	"pipe/pipeline/decisionlog"
 	"pipe/serve/gateway"
 	"pipe/serve/policies"
@@ -102,11 +102,11 @@ func (s *Server) openForCheck(ctx context.Context, o Options, r *Report) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.config.Policies.Encoders)) {
 		if file := s.config.Policies.Encoders[name]; filepath.Ext(file) == ".json" { // others may be names of models
-			r.addMissing("policies.encoders."+name, file)
+			r.addMissing("policies.encoders."+name, storage.File(file))
 		}
 	}
-	r.addMissing("monitor.baseline", string(s.config.Monitor.Baseline))
-	r.addMissing("monitor.actions", string(s.config.Monitor.Actions))
+	r.addMissing("monitor.baseline", s.config.Monitor.Baseline.Location())
+	r.addMissing("monitor.actions", s.config.Monitor.Actions.Location())
 	if s.parts.gateway == nil {
 		for _, line := range config.Lines(gateway.Try(s.config.Gateway)) {
 			if !slices.Contains(r.Problems, line) {
@@ -117,11 +117,11 @@ func (s *Server) openForCheck(ctx context.Context, o Options, r *Report) {
 }
 
 // addMissing adds a problem if a file does not exist and no problem names it yet.
-func (r *Report) addMissing(key, file string) {
-	if file == "" || slices.ContainsFunc(r.Problems, func(line string) bool { return strings.Contains(line, file) }) {
+func (r *Report) addMissing(key string, file storage.Location) {
+	if file.IsZero() || slices.ContainsFunc(r.Problems, func(line string) bool { return strings.Contains(line, file.String()) }) {
 		return
 	}
-	if _, err := os.Stat(file); err != nil {
+	if _, err := file.Stat(context.Background()); err != nil {
 		r.add(fmt.Errorf("%s: %w", key, err))
 	}
 }

@@ -16,6 +16,7 @@ import (
 
 	"pipe/costs"
 	"pipe/featurize"
+	"pipe/location"
 	"pipe/onnx"
 	"pipe/onnx/hf/hftest"
 	"pipe/onnx/ort"
@@ -139,7 +140,7 @@ func buildCosts(t *testing.T, config, program string, args ...string) (*costs.Te
 	save(t, filepath.Join(dir, "costs.yaml"), config)
 	save(t, filepath.Join(dir, "pages", "pages.jsonl"), `{"id": "Zanzibar", "text": "Its name is long ."}`+"\n"+`{"id": "Oslo", "text": "Its name is short ."}`+"\n")
 	command(t, dir, program, args...)
-	tensor, err := costs.Read(filepath.Join(dir, "costs.parquet"), costs.ReadOptions{})
+	tensor, err := costs.Read(t.Context(), location.File(filepath.Join(dir, "costs.parquet")), costs.ReadOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -198,7 +199,7 @@ func useGrader(t *testing.T, pipe string) {
   features: [{kind: columns, columns: [x]}]
 `)
 	command(t, dir, pipe, "costs", "--config", "costs.yaml", "--out", "costs.parquet")
-	tensor, err := costs.Read(filepath.Join(dir, "costs.parquet"), costs.ReadOptions{})
+	tensor, err := costs.Read(t.Context(), location.File(filepath.Join(dir, "costs.parquet")), costs.ReadOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -301,7 +302,7 @@ func useMelodies(t *testing.T, pipe string) {
 // useSurrogate trains by a surrogate that is added, whose policy has a decoder that is added, and decides with it.
 func useSurrogate(t *testing.T, pipe string) {
 	dir, tensor := t.TempDir(), twoSided(600)
-	if err := costs.Write(filepath.Join(dir, "costs.parquet"), tensor); err != nil {
+	if err := costs.Write(t.Context(), location.File(filepath.Join(dir, "costs.parquet")), tensor); err != nil {
 		t.Fatal(err)
 	}
 	command(t, dir, pipe, "train", "--in", "costs.parquet", "--recipe", "paper", "--methods", "squared", "--seeds", "1", "--out", "policies")

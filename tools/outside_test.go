@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"pipe/costs"
+	"pipe/location"
 	"pipe/onnx/hf/hftest"
 	"pipe/onnx/ort/orttest"
 	"pipe/pipeline/decide/decidetest"
@@ -117,7 +118,7 @@ func TestOutsideExpert(t *testing.T) {
 	if !strings.Contains(out, "reader/none") || !strings.Contains(out, "0.2500") {
 		t.Errorf("the expert is wrong on one row of four, and the program says\n%s", out)
 	}
-	if _, err := costs.Read(filepath.Join(dir, "costs.parquet"), costs.ReadOptions{}); err != nil {
+	if _, err := costs.Read(t.Context(), location.File(filepath.Join(dir, "costs.parquet")), costs.ReadOptions{}); err != nil {
 		t.Error(err)
 	}
 }
@@ -126,7 +127,7 @@ func TestOutsideExpert(t *testing.T) {
 func TestOutsideSurrogate(t *testing.T) {
 	t.Setenv("ONNXRUNTIME_LIB", filepath.Dir(orttest.Open(t, 1).Library()))
 	dir := t.TempDir()
-	if err := costs.Write(filepath.Join(dir, "costs.parquet"), twoSided(300)); err != nil {
+	if err := costs.Write(t.Context(), location.File(filepath.Join(dir, "costs.parquet")), twoSided(300)); err != nil {
 		t.Fatal(err)
 	}
 	out := command(t, dir, outside(t, "surrogate"), "costs.parquet", "policies")

@@ -89,7 +89,7 @@ func (p *Program) exit(ctx context.Context, err error, other func(error) int) in
 // message writes a message to standard error, unless it is empty. It makes it safe for a terminal, and indents lines after
 // the first: they may come from a file, and must not look like a message of the program.
 func (p *Program) message(label, text string) {
-	lines := strings.Split(safetext.Lines(withURLs("%s", text)), "\n")
+	lines := strings.Split(safetext.Lines(text), "\n")
 	for i, line := range lines[1:] {
 		if !strings.HasPrefix(line, " ") {
 			lines[1+i] = "  " + line

@@ -14,7 +14,6 @@ import (
 
 	"pipe/internal/progress"
 	"pipe/internal/safetext"
-	"pipe/internal/storage"
 	"pipe/pipeline/stage"
 )
 
@@ -53,7 +52,9 @@ func (p *Program) Progress() stage.Progress {
 }
 
 // Say writes a message to standard error, unless the program is quiet.
-func (p *Program) Say(format string, args ...any) { p.Progress().Note("%s", withURLs(format, args...)) }
+func (p *Program) Say(format string, args ...any) {
+	p.Progress().Note("%s", fmt.Sprintf(format, args...))
+}
 
 // Print writes a result to standard output: its text if it has one, and else, or with JSON set, a JSON object.
 func (p *Program) Print(v any) error {
@@ -73,9 +74,4 @@ func (p *Program) Print(v any) error {
 func (p *Program) colour() bool {
 	f, ok := p.Stderr.(*os.File)
 	return ok && os.Getenv("NO_COLOR") == "" && term.IsTerminal(int(f.Fd()))
-}
-
-// withURLs replaces the paths of object stores in a message by their URLs.
-func withURLs(format string, args ...any) string {
-	return storage.ShownIn(fmt.Sprintf(format, args...))
 }

@@ -6,7 +6,6 @@ import (
 
 	"pipe/internal/atomicfile"
 	"pipe/internal/interrupt"
-	"pipe/internal/storage"
 )
 
 // Run executes the command, says what went wrong, and returns the exit code. SIGINT, SIGTERM and SIGHUP cancel the context
@@ -17,7 +16,6 @@ import (
 func (p *Program) Run(ctx context.Context, execute func(context.Context) error, code func(error) int) int {
 	ctx, stop := interrupt.Context(ctx)
 	defer stop()
-	storage.Bind(ctx)
 	ended := make(chan error, 1)
 	go func() { ended <- execute(ctx) }()
 	select {

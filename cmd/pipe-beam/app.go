@@ -3,10 +3,10 @@ package main
 import (
 	"errors"
 	"fmt"
-	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"pipe/cmd/cli"
 	"pipe/cmd/pipe-beam/engine"
@@ -23,12 +23,13 @@ type app struct {
 	engine  engine.Settings
 	work    shards.Options
 	shards  int
+	stores  []storage.Location // of the command line, with parameters
 }
 
 var usage, noArgs = cli.Usage[*cobra.Command], cli.NoArgs[*cobra.Command]
 
 // cut checks the flags about shards, and completes them for an output.
-func (a *app) cut(c *cobra.Command, out string) error {
+func (a *app) cut(c *cobra.Command, out storage.Location) error {
 	if a.shards < 1 || a.shards > shards.MaxShards {
 		return usage(c, "--shards %d: name the number of shards, 1 to %d", a.shards, shards.MaxShards)
 	}
@@ -36,8 +37,8 @@ func (a *app) cut(c *cobra.Command, out string) error {
 }
 
 // place completes and checks where the shards of an output are kept.
-func (a *app) place(c *cobra.Command, out string) error {
-	if a.work.Work == "" {
+func (a *app) place(c *cobra.Command, out storage.Location) error {
+	if a.work.Work.IsZero() {
 		a.work.Work = shards.Beside(out)
 	}
 	if err := absolute(&a.work.Work); err != nil {
@@ -55,9 +56,9 @@ func (a *app) run(c *cobra.Command, stages []string, options any) error {
 	for i, stage := range stages {
 		last, work, do := i == len(stages)-1, a.work, job.Run
 		if !last {
-			work.Work, do = storage.Join(work.Work, job.FolderOf(stage)), job.Make
+			work.Work, do = work.Work.Join(job.FolderOf(stage)), job.Make
 		}
-		j, err := job.New(stage, options, work)
+		j, err := job.New(stage, options, a.stores, work)
 		if err != nil {
 			return err
 		}
@@ -76,23 +77,25 @@ func (a *app) run(c *cobra.Command, stages []string, options any) error {
 	return nil
 }
 
+// parseLocations parses every path and URL of the command line.
+func (a *app) parseLocations(c *cobra.Command, args []string) (err error) {
+	accept := func(*pflag.Flag, storage.Location) error { return nil }
+	a.stores, err = cli.ParseLocations(c.Flags(), args, accept, "endpoint", "environment-config", "beam-flag")
+	return err
+}
+
 // absolute makes paths mean the same for workers, which run elsewhere. URLs and empty paths stay.
-func absolute(paths ...*string) error {
+func absolute(paths ...*storage.Location) (err error) {
 	for _, p := range paths {
-		if _, err := storage.Path(*p); err != nil {
-			return err
-		}
-		if *p == "" || storage.IsURL(*p) {
+		if p.IsZero() {
 			continue
 		}
-		if *p == "-" {
+		if p.Path() == "-" {
 			return &cli.UsageError{Msg: "standard input and output are not those of the workers: name a file instead of -", Command: "pipe-beam"}
 		}
-		abs, err := filepath.Abs(*p)
-		if err != nil {
+		if *p, err = p.Abs(); err != nil {
 			return fmt.Errorf("path %q: %w", *p, err)
 		}
-		*p = abs
 	}
 	return nil
 }

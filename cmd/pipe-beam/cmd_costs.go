@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"pipe/cmd/cli"
 	"pipe/cmd/pipe-beam/job"
 	"pipe/internal/textfile"
 	"pipe/pipeline/costing"
@@ -25,9 +26,9 @@ func costsCommand(a *app) *cobra.Command {
 		RunE:    func(c *cobra.Command, _ []string) error { return runCosts(c, a, o) },
 	}
 	f := c.Flags()
-	f.StringVar(&o.Config, "config", "", "YAML file with instances, advice, experts and features")
-	f.StringVarP(&o.Out, "out", "o", "", "a .parquet file, or a folder for costs.parquet")
-	f.StringVar(&o.Answers, "answers", "", "folder or URL of answers of chat models (default: answers in the work folder)")
+	cli.LocationVar(f, &o.Config, "config", "YAML file with instances, advice, experts and features")
+	cli.LocationVarP(f, &o.Out, "out", "o", "a .parquet file, or a folder for costs.parquet")
+	cli.LocationVar(f, &o.Answers, "answers", "folder or URL of answers of chat models (default: answers in the work folder)")
 	f.BoolVar(&o.SkipBad, "skip-bad", false, "leave out and list images that cannot be read, instead of stopping")
 	f.IntVar(&o.Shards.Workers, "workers", 1, "number of worker processes: each takes its `share` of the limits of services")
 	f.Func("budget", "most `money` that all workers spend on chat models (default: no limit)", func(text string) error {
@@ -48,7 +49,7 @@ func runCosts(c *cobra.Command, a *app, o job.Costs) error {
 	if err := absolute(&o.Config, &o.Out, &o.Answers); err != nil {
 		return err
 	}
-	work, err := sharded.CostsWork(&costing.Options{Out: o.Out}, &sharded.ShardOptions{Work: a.work.Work})
+	work, err := sharded.CostsWork(c.Context(), &costing.Options{Out: o.Out}, &sharded.ShardOptions{Work: a.work.Work})
 	if err != nil {
 		return err
 	}

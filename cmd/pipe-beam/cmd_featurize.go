@@ -3,6 +3,7 @@ package main
 import (
 	"github.com/spf13/cobra"
 
+	"pipe/cmd/cli"
 	"pipe/cmd/pipe-beam/job"
 	"pipe/pipeline/features"
 )
@@ -18,10 +19,10 @@ func featurizeCommand(a *app) *cobra.Command {
 		RunE:    func(c *cobra.Command, _ []string) error { return runFeaturize(c, a, o) },
 	}
 	f := c.Flags()
-	f.StringVar(&o.Columns, "columns", "", "YAML file with the column groups")
-	f.StringVar(&o.Primary, "in", "", "CSV file with a row per instance")
-	f.StringVar(&o.Joined, "join", "", "second CSV file, joined by id")
-	f.StringVarP(&o.Out, "out", "o", "", "folder for table.parquet and encoder.json")
+	cli.LocationVar(f, &o.Columns, "columns", "YAML file with the column groups")
+	cli.LocationVar(f, &o.Primary, "in", "CSV file with a row per instance")
+	cli.LocationVar(f, &o.Joined, "join", "second CSV file, joined by id")
+	cli.LocationVarP(f, &o.Out, "out", "o", "folder for table.parquet and encoder.json")
 	f.Float64Var(&o.Split.Validation, "validation", o.Split.Validation, "share of validation rows; the others are for training")
 	f.Uint64Var(&o.Split.Seed, "seed", 0, "seed of the split")
 	return c

@@ -3,6 +3,7 @@ package main
 import (
 	"github.com/spf13/cobra"
 
+	"pipe/cmd/cli"
 	"pipe/cmd/pipe-beam/job"
 	"pipe/internal/config"
 	"pipe/pipeline/train"
@@ -26,11 +27,11 @@ func trainCommand(a *app) *cobra.Command {
 		RunE:    func(c *cobra.Command, _ []string) error { return runTrain(c, a, o) },
 	}
 	f := c.Flags()
-	f.StringVar(&o.Tensor, "in", "", "cost tensor: a Parquet file or a folder of parts")
-	f.StringVar(&o.Actions, "actions", "", "JSON file with the actions of a tensor that does not carry them")
-	f.StringVar(&o.Config, "config", "", "YAML file with settings under train:")
-	f.StringVarP(&o.Out, "out", "o", "", "folder for the policies")
-	f.StringVar(&o.Warm, "warm", "", "recipe auto: an older policy, which is exported where it is shown to be better than the new one")
+	cli.LocationVar(f, &o.Tensor, "in", "cost tensor: a Parquet file or a folder of parts")
+	cli.LocationVar(f, &o.Actions, "actions", "JSON file with the actions of a tensor that does not carry them")
+	cli.LocationVar(f, &o.Config, "config", "YAML file with settings under train:")
+	cli.LocationVarP(f, &o.Out, "out", "o", "folder for the policies")
+	cli.LocationVar(f, &o.Warm, "warm", "recipe auto: an older policy, which is exported where it is shown to be better than the new one")
 	f.StringVar(&o.Split, "split", o.Split, "rows for the printed true loss: train, val or test")
 	return c
 }
@@ -39,9 +40,9 @@ func runTrain(c *cobra.Command, a *app, o job.Train) error {
 	if err := required(c, "in", "out"); err != nil {
 		return err
 	}
-	if o.Config != "" {
+	if !o.Config.IsZero() {
 		file := trainFile{Train: o.Settings}
-		if err := config.Load(o.Config, &file); err != nil {
+		if err := config.Load(c.Context(), o.Config, &file); err != nil {
 			return err
 		}
 		o.Settings = file.Train

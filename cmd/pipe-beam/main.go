@@ -8,14 +8,14 @@ import (
 	"os"
 	"time"
 
+	_ "pipe/cloud" // s3://, gs:// and azblob://
 	"pipe/cmd/cli"
 	"pipe/cmd/pipe-beam/engine"
 	"pipe/cmd/pipe-beam/job"
+	"pipe/internal/storage"
 	"pipe/onnx/ort"
 	"pipe/pipeline/exitcode"
 	"pipe/pipeline/shards"
-
-	_ "pipe/cloud" // s3://, gs:// and azblob://
 )
 
 func main() {
@@ -31,7 +31,7 @@ const patience = 10 * time.Second
 
 // run is the program. It returns the exit code.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	a := &app{Program: cli.New("pipe-beam", patience, nil, stdout, stderr), runtime: ort.DefaultConfig(), engine: engine.Default(), work: shards.Default("")}
+	a := &app{Program: cli.New("pipe-beam", patience, nil, stdout, stderr), runtime: ort.DefaultConfig(), engine: engine.Default(), work: shards.Default(storage.Location{})}
 	a.Interrupted = "interrupted; shards that are done are kept"
 	root := newRoot(a)
 	root.SetArgs(args)

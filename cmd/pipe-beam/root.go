@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"pipe/cmd/cli"
 	"pipe/cmd/pipe-beam/engine"
 	"pipe/onnx/ort"
 	"pipe/pipeline/inspect"
@@ -41,10 +42,11 @@ func newRoot(a *app) *cobra.Command {
 	f.StringVar(&a.engine.Environment, "environment", "", "where workers come from: process, docker or external (default: process on flink and spark, docker on dataflow)")
 	f.StringVar(&a.engine.Config, "environment-config", "", "process: path of this program on the workers; docker: image; external: host:port")
 	f.StringArrayVar(&a.engine.Flags, "beam-flag", nil, "flag of Beam's Go SDK or of the runner, `NAME=VALUE`; may be repeated")
-	f.StringVar(&a.work.Work, "work", "", "folder or URL of finished shards (default: beside the output)")
+	cli.LocationVar(f, &a.work.Work, "work", "folder or URL of finished shards (default: beside the output)")
 	f.DurationVar(&a.work.Lease, "lease", a.work.Lease, "time after which a worker without a sign of life counts as lost")
 	f.IntVar(&a.work.Tries, "tries", a.work.Tries, "times that a shard is tried")
 	f.IntVar(&a.shards, "shards", 0, "number of shards; the same in every run with a work folder")
+	root.PersistentPreRunE = a.parseLocations
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return usage(c, "%v", err) })
 	root.AddCommand(checkCommand(a), costsCommand(a), featurizeCommand(a), decideCommand(a), trainCommand(a))
 	return root

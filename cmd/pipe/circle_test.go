@@ -17,6 +17,7 @@ import (
 	"testing"
 
 	"pipe/costs"
+	"pipe/internal/storage"
 	"pipe/models/policy"
 	"pipe/onnx/ort"
 	"pipe/pipeline/decisionlog"
@@ -69,7 +70,7 @@ func (s *server) posts(t *testing.T, path string, body any) map[string]any {
 // readTensor reads a tensor that may have unknown outcomes.
 func readTensor(t *testing.T, folder, name string) *costs.Tensor {
 	t.Helper()
-	tensor, err := costs.Read(filepath.Join(folder, name), costs.ReadOptions{Unknown: true})
+	tensor, err := costs.Read(t.Context(), storage.File(filepath.Join(folder, name)), costs.ReadOptions{Unknown: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"github.com/spf13/cobra"
 
+	"pipe/cmd/cli"
 	"pipe/pipeline/convert"
 )
 
@@ -46,8 +47,8 @@ func convertCommand(a *app) *cobra.Command {
 		},
 	}
 	f := c.Flags()
-	f.StringVarP(&o.Out, "out", "o", "", "the ONNX file")
-	f.StringVar(&o.Merge, "merge", "", "a policy to append to the encoder")
+	cli.LocationVarP(f, &o.Out, "out", "o", "the ONNX file")
+	cli.LocationVar(f, &o.Merge, "merge", "a policy to append to the encoder")
 	f.StringVar(&o.Tower, "tower", "", "which encoder of a model with two: text or vision")
 	f.IntVar(&o.MaxLength, "max-length", 0, "text: most tokens, including special ones; 0: as in the model's files")
 	f.StringVar(&o.Tokenizer, "tokenizer", "", "text: tokenizer.json or its folder, for a model without one")

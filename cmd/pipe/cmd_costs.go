@@ -3,6 +3,7 @@ package main
 import (
 	"github.com/spf13/cobra"
 
+	"pipe/cmd/cli"
 	"pipe/experts/builder"
 	"pipe/pipeline/costing"
 	"pipe/pipeline/sharded"
@@ -50,11 +51,11 @@ func costsCommand(a *app) *cobra.Command {
 		RunE:    func(c *cobra.Command, _ []string) error { return runCosts(c, a, o, &split, workers, dryRun) },
 	}
 	f := c.Flags()
-	f.StringVar(&o.Config, "config", "", "YAML file with instances, advice, experts and features")
-	f.StringVarP(&o.Out, "out", "o", "", "a .parquet file, or a folder for costs.parquet")
+	cli.LocationVar(f, &o.Config, "config", "YAML file with instances, advice, experts and features")
+	cli.LocationVarP(f, &o.Out, "out", "o", "a .parquet file, or a folder for costs.parquet")
 	f.StringVar(&o.Base, "base", "", "finished `output` of the same configuration without its last experts: only the new experts are asked")
 	f.BoolVar(&o.Restart, "restart", false, "discard the work of an earlier run")
-	f.StringVar(&o.Answers, "answers", "", "folder for answers of chat models (default: answers beside the output)")
+	cli.LocationVar(f, &o.Answers, "answers", "folder for answers of chat models (default: answers beside the output)")
 	f.BoolVar(&dryRun, "dry-run", false, "estimate money and time from a sample, and build nothing")
 	budgetFlag(f, &o.Budget)
 	skipBadFlag(f, &o.SkipBad)
@@ -93,7 +94,7 @@ func runCostsShards(c *cobra.Command, a *app, o costing.Options, split *shardFla
 		return usage(c, "--restart with --shard would drop the work of other workers: drop finished shards with --list --restart, while no worker runs")
 	}
 	split.restart = o.Restart && split.list
-	out, err := builder.OutputFile(o.Out)
+	out, err := builder.OutputFile(c.Context(), o.Out)
 	if err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"pipe/cmd/cli"
 	"pipe/costs"
 	"pipe/onnx/ort"
 	"pipe/pipeline/decide"
@@ -67,14 +68,14 @@ func decideCommand(a *app) *cobra.Command {
 		},
 	}
 	f := c.Flags()
-	f.StringVar(&o.Policy, "policy", "", "the policy file")
-	f.StringVar(&o.In, "in", o.In, "features: a file, a folder of Parquet parts, or - for standard input")
+	cli.LocationVar(f, &o.Policy, "policy", "the policy file")
+	cli.LocationVar(f, &o.In, "in", "features: a file, a folder of Parquet parts, or - for standard input")
 	f.StringVar(&o.Encoder, "encoder", "", "encoder of raw rows: encoder.json, or with --text or --image an encoder of those")
 	f.StringVar(&o.Text, "text", "", "column or field with the text, for an encoder of texts")
 	f.StringVar(&o.Image, "image", "", "column or field with the path of an image, for an encoder of images")
 	f.StringVar(&o.Decoder, "decoder", "", "JPEG decoder: standard, libjpeg-turbo, or auto for libjpeg-turbo if it is installed (default standard)")
 	f.StringVar(&o.InFormat, "format", o.InFormat, "format of the features: auto, parquet, csv or jsonl")
-	f.StringVarP(&o.Out, "out", "o", o.Out, "decisions: a file, or - for standard output")
+	cli.LocationVarP(f, &o.Out, "out", "o", "decisions: a file, or - for standard output")
 	f.StringVar(&o.OutFormat, "out-format", o.OutFormat, "format of the decisions: auto (by file name, else csv), parquet, csv or jsonl")
 	priceFlags(f, &o.Prices)
 	f.BoolVar(&o.Scores, "scores", false, "also write the score of every pair, and of a policy by estimates their expected loss and cost")
@@ -91,7 +92,7 @@ func shardDecide(c *cobra.Command, a *app, s *shardFlags, o decide.ShardOptions)
 			return err
 		}
 	}
-	s.report = func(report any) error { return tellAll(a, report.(*decide.Summary), o.Out) }
+	s.report = func(report any) error { return tellAll(a, report.(*decide.Summary), o.Out.String()) }
 	return s.run(c, a, o.Out, func(n int, _ shards.Options) (_, _ shards.Stage, err error) {
 		o.Shards = n
 		if err := o.Validate(); err != nil {
@@ -101,7 +102,7 @@ func shardDecide(c *cobra.Command, a *app, s *shardFlags, o decide.ShardOptions)
 		if err != nil {
 			return nil, nil, err
 		}
-		stage, err := decide.OpenShards(rt, o, a.Stdout, a.Progress())
+		stage, err := decide.OpenShards(c.Context(), rt, o, a.Stdout, a.Progress())
 		if err != nil {
 			return nil, nil, errors.Join(err, rt.Close())
 		}
@@ -133,7 +134,7 @@ func runDecide(c *cobra.Command, a *app, o decide.StreamOptions) error {
 	if err := o.Validate(); err != nil {
 		return usage(c, "%v", err)
 	}
-	if a.JSON && o.Out == "-" && o.OutFormat == "auto" {
+	if a.JSON && o.Out.String() == "-" && o.OutFormat == "auto" {
 		o.OutFormat = "jsonl"
 	}
 	rt, err := decideRuntime(a)
@@ -145,7 +146,7 @@ func runDecide(c *cobra.Command, a *app, o decide.StreamOptions) error {
 	if err != nil {
 		return err
 	}
-	return tellAll(a, done, o.Out)
+	return tellAll(a, done, o.Out.String())
 }
 
 // tellAll writes what a run did: notes, and with --json the summary, unless the decisions are on standard output.

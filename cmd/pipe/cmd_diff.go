@@ -43,7 +43,8 @@ func runDiff(c *cobra.Command, a *app, files, ignore []string) error {
 		}
 	}
 	defer a.Progress().Done()
-	r, err := compare.Diff(c.Context(), files[0], files[1], ignore, a.Progress())
+	tensors := cli.Locations(files)
+	r, err := compare.Diff(c.Context(), tensors[0], tensors[1], ignore, a.Progress())
 	if err != nil {
 		return err
 	}

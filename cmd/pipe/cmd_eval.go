@@ -1,10 +1,9 @@
 package main
 
 import (
-	"path/filepath"
-
 	"github.com/spf13/cobra"
 
+	"pipe/cmd/cli"
 	"pipe/pipeline/eval"
 )
 
@@ -51,23 +50,23 @@ func evalCommand(a *app) *cobra.Command {
 		RunE:    func(c *cobra.Command, _ []string) error { return runEval(c, a, o) },
 	}
 	f := c.Flags()
-	f.StringVar(&o.Tensor, "in", "", "cost tensor: a Parquet file or a folder of parts")
-	f.StringVar(&o.Actions, "actions", "", "JSON file with the actions of a tensor that does not carry them")
-	f.StringArrayVar(&o.Policies, "policy", nil, "policy file, or a folder of them; may be repeated (default: baselines only)")
+	cli.LocationVar(f, &o.Tensor, "in", "cost tensor: a Parquet file or a folder of parts")
+	cli.LocationVar(f, &o.Actions, "actions", "JSON file with the actions of a tensor that does not carry them")
+	cli.LocationsVar(f, &o.Policies, "policy", "policy file, or a folder of them; may be repeated (default: baselines only)")
 	f.StringVar(&o.Split, "split", o.Split, "rows to report on: train, val or test")
 	f.Float64SliceVar(&o.Lambdas, "lambda", nil, "values of lambda (default: those of the policies)")
 	f.BoolVar(&o.KNN, "knn", o.KNN, "include the nearest-neighbour baseline, which a learned policy should beat")
 	f.StringVar(&o.Today, "today", "", "EXPERT/ADVICE that is used today, to compare with")
 	f.IntVar(&o.Examples, "examples", o.Examples, "number of rows to show of each kind: won, lost and surprising")
-	f.StringVar(&o.Texts, "texts", "", "table with the texts of these rows, to show them: .csv, .tsv, .jsonl, .json or .parquet (default: no texts)")
-	f.StringVar(&o.Pictures, "pictures", "", "configuration of pipe costs that made the tensor, or a folder in which ids are paths, to show images of these rows (default: no images)")
+	cli.LocationVar(f, &o.Texts, "texts", "table with the texts of these rows, to show them: .csv, .tsv, .jsonl, .json or .parquet (default: no texts)")
+	cli.LocationVar(f, &o.Pictures, "pictures", "configuration of pipe costs that made the tensor, or a folder in which ids are paths, to show images of these rows (default: no images)")
 	f.StringVar(&o.TextColumn, "text-column", o.TextColumn, "column of --texts with the texts")
 	f.StringVar(&o.IDColumn, "id-column", o.IDColumn, "column of --texts with the ids")
 	f.BoolVar(&o.Learning, "learning-curve", false, "train on parts of the training rows too: would more rows help?")
 	f.StringVar(&o.Money, "money", "", "value of a loss of 1, such as USD=40 (default: that of the tensor, if it has one)")
 	f.IntVar(&o.Resamples, "resamples", o.Resamples, "number of bootstrap resamples")
 	f.Uint64Var(&o.Seed, "seed", o.Seed, "seed of the bootstrap and of random baselines")
-	f.StringVarP(&o.Out, "out", "o", "", "folder for the report (default: print it only)")
+	cli.LocationVarP(f, &o.Out, "out", "o", "folder for the report (default: print it only)")
 	return c
 }
 
@@ -83,8 +82,8 @@ func runEval(c *cobra.Command, a *app, o eval.Options) error {
 	if err != nil {
 		return err
 	}
-	if o.Out != "" {
-		a.Say("report in %s", filepath.Join(o.Out, "report.html"))
+	if !o.Out.IsZero() {
+		a.Say("report in %s", o.Out.Join("report.html"))
 	}
 	return a.Print(r)
 }

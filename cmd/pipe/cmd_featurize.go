@@ -1,10 +1,9 @@
 package main
 
 import (
-	"path/filepath"
-
 	"github.com/spf13/cobra"
 
+	"pipe/cmd/cli"
 	"pipe/pipeline/features"
 	"pipe/pipeline/sharded"
 	"pipe/pipeline/shards"
@@ -61,10 +60,10 @@ func featurizeCommand(a *app) *cobra.Command {
 		},
 	}
 	f := c.Flags()
-	f.StringVar(&o.Columns, "columns", "", "YAML file with the column groups")
-	f.StringVar(&o.Primary, "in", "", "CSV file with a row per instance; with --text, any table")
-	f.StringVar(&o.Joined, "join", "", "second CSV file, joined by id")
-	f.StringVarP(&o.Out, "out", "o", "", "folder for table.parquet and encoder.json; with --text, the file of the encoder")
+	cli.LocationVar(f, &o.Columns, "columns", "YAML file with the column groups")
+	cli.LocationVar(f, &o.Primary, "in", "CSV file with a row per instance; with --text, any table")
+	cli.LocationVar(f, &o.Joined, "join", "second CSV file, joined by id")
+	cli.LocationVarP(f, &o.Out, "out", "o", "folder for table.parquet and encoder.json; with --text, the file of the encoder")
 	f.StringVar(&o.Split.Kind, "split-kind", o.Split.Kind, "hash, stratified or random (docs/splits.md)")
 	f.Float64Var(&o.Split.Validation, "validation", o.Split.Validation, "share of validation rows; the others are for training")
 	f.IntVar(&o.Split.TrainRows, "train-rows", 0, "exact number of training rows, with --validation-rows and --split-kind stratified or random; other rows are left out")
@@ -94,7 +93,7 @@ func shardFeaturize(c *cobra.Command, a *app, s *shardFlags, o features.Options)
 		}
 	}
 	return s.run(c, a, o.Out, func(n int, options shards.Options) (first, second shards.Stage, err error) {
-		return sharded.Featurize(o, n, options, s.shard != "" && s.phase == "", a.Progress())
+		return sharded.Featurize(c.Context(), o, n, options, s.shard != "" && s.phase == "", a.Progress())
 	})
 }
 
@@ -109,6 +108,6 @@ func runFeaturize(c *cobra.Command, a *app, o features.Options) error {
 	if err != nil {
 		return err
 	}
-	a.Say("table in %s", filepath.Join(o.Out, "table.parquet"))
+	a.Say("table in %s", o.Out.Join("table.parquet"))
 	return a.Print(r)
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"pipe/cmd/cli"
 	"pipe/internal/world"
 	"pipe/pipeline/stage"
 )
@@ -63,7 +64,7 @@ func generateFraudCommand(a *app) *cobra.Command {
 	f.Uint64Var(&o.Seed, "seed", o.Seed, "another seed gives other rows of the same distribution")
 	f.IntVar(&o.Columns, "columns", o.Columns, "columns of the transaction file: 394, or 55 (without the V columns)")
 	f.Float64Var(&o.FraudRate, "fraud-rate", o.FraudRate, "share of fraud in every cell")
-	f.StringVarP(&o.Out, "out", "o", "", "folder for the two files")
+	cli.LocationVarP(f, &o.Out, "out", "o", "folder for the two files")
 	return c
 }
 
@@ -94,6 +95,6 @@ func generatePagesCommand(a *app) *cobra.Command {
 	f := c.Flags()
 	f.IntVar(&o.Pages, "pages", o.Pages, "number of pages")
 	f.Uint64Var(&o.Seed, "seed", o.Seed, "another seed gives other pages of the same distribution")
-	f.StringVarP(&o.Out, "out", "o", "", "folder for the files")
+	cli.LocationVarP(f, &o.Out, "out", "o", "folder for the files")
 	return c
 }

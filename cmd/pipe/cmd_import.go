@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"pipe/cmd/cli"
 	"pipe/pipeline/fromlog"
 	"pipe/pipeline/imports"
 	"pipe/pipeline/sharded"
@@ -75,13 +76,13 @@ func importCommand(a *app) *cobra.Command {
 			return runImport(c, a, o)
 		},
 	}
-	c.Flags().StringVar(&o.Config, "config", "", "YAML file with columns, fees and split")
+	cli.LocationVar(c.Flags(), &o.Config, "config", "YAML file with columns, fees and split")
 	c.Flags().StringVar(&o.Preset, "preset", "", "instead: the configuration of a published table")
-	c.Flags().StringVar(&o.In, "in", "", "the file or folder of outcomes, for a preset or instead of that of --config")
-	c.Flags().StringVar(&o.Prices, "prices", "", "a price file, for presets with tokens or instead of that of --config")
+	cli.LocationVar(c.Flags(), &o.In, "in", "the file or folder of outcomes, for a preset or instead of that of --config")
+	cli.LocationVar(c.Flags(), &o.Prices, "prices", "a price file, for presets with tokens or instead of that of --config")
 	c.Flags().StringVar(&o.Encoder, "encoder", "", "encode the texts instead of taking their length as a feature: folder, .onnx file, or org/name")
 	c.Flags().BoolVar(&explain, "explain", false, "print the configuration that --preset stands for, and import nothing")
-	c.Flags().StringVarP(&o.Out, "out", "o", "", "the Parquet file to write")
+	cli.LocationVarP(c.Flags(), &o.Out, "out", "o", "the Parquet file to write")
 	c.Flags().StringVar(&o.Answers, "answers", "", "folder for answers of chat models that judge (default: answers beside the output)")
 	budgetFlag(c.Flags(), &o.Budget)
 	c.Flags().BoolVar(&o.Append, "append", false, "add the rows to the tensor at --out, with its features, experts and advice")
@@ -101,7 +102,7 @@ func shardImport(c *cobra.Command, a *app, s *shardFlags, o imports.Options) err
 	o.Runtime = a.runtime
 	defer a.Progress().Done()
 	return s.run(c, a, o.Out, func(n int, _ shards.Options) (first, second shards.Stage, err error) {
-		second, err = sharded.Import(o, n, a.Progress())
+		second, err = sharded.Import(c.Context(), o, n, a.Progress())
 		return nil, second, err
 	})
 }

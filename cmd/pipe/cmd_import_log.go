@@ -7,17 +7,19 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"pipe/cmd/cli"
 	"pipe/costs"
+	"pipe/internal/storage"
 	"pipe/pipeline/fromlog"
 )
 
 // logFlags are the flags of an import of a decision log.
 func logFlags(f *pflag.FlagSet, o *fromlog.Options) {
 	*o = fromlog.DefaultOptions()
-	f.StringVar(&o.Log, "log", "", "instead: the folder of a decision log; --out gets the instances with the outcome of every pair")
-	f.StringVar(&o.Partial, "partial", "", "with --log: the Parquet file for the instances with unknown outcomes")
-	f.StringVar(&o.DSJSON, "dsjson", "", "with --log: the file for decisions with outcomes as Vowpal Wabbit reads them")
-	f.StringVar(&o.OBP, "obp", "", "with --log: the .npz or .json file for the same as Open Bandit Pipeline takes them")
+	cli.LocationVar(f, &o.Log, "log", "instead: the folder of a decision log; --out gets the instances with the outcome of every pair")
+	cli.LocationVar(f, &o.Partial, "partial", "with --log: the Parquet file for the instances with unknown outcomes")
+	cli.LocationVar(f, &o.DSJSON, "dsjson", "with --log: the file for decisions with outcomes as Vowpal Wabbit reads them")
+	cli.LocationVar(f, &o.OBP, "obp", "with --log: the .npz or .json file for the same as Open Bandit Pipeline takes them")
 	f.StringVar(&o.Policy, "policy", "", "with --log: only decisions of this policy, NAME or NAME@DIGEST, with its own probabilities and at its prices")
 	f.BoolVar(&o.Fallbacks, "fallbacks", false, "with --dsjson and --obp: keep decisions that another pair answered; their cost is that of choosing the pair, fallback included")
 	timeFlag(f, "since", "with --log: only decisions from this `time` on, such as 2026-01-31 or 2026-01-31T12:00:00Z; days are UTC", &o.Since)
@@ -47,7 +49,7 @@ func timeFlag(f *pflag.FlagSet, name, text string, to *time.Time) {
 }
 
 // runImportLog imports a decision log.
-func runImportLog(c *cobra.Command, a *app, o fromlog.Options, out string) error {
+func runImportLog(c *cobra.Command, a *app, o fromlog.Options, out storage.Location) error {
 	var other string
 	c.Flags().Visit(func(f *pflag.Flag) {
 		switch f.Name {

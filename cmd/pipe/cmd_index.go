@@ -3,6 +3,7 @@ package main
 import (
 	"github.com/spf13/cobra"
 
+	"pipe/cmd/cli"
 	"pipe/pipeline/index"
 	"pipe/pipeline/sharded"
 	"pipe/pipeline/shards"
@@ -42,8 +43,8 @@ func indexCommand(a *app) *cobra.Command {
 		},
 	}
 	f := c.Flags()
-	f.StringVar(&o.Pages, "pages", "", "a .jsonl file of pages, or a folder of them")
-	f.StringVarP(&o.Out, "out", "o", "", "the index file")
+	cli.LocationVar(f, &o.Pages, "pages", "a .jsonl file of pages, or a folder of them")
+	cli.LocationVarP(f, &o.Out, "out", "o", "the index file")
 	f.Float64Var(&o.Settings.K1, "k1", o.Settings.K1, "BM25 k1, above 0: how much repeated words count")
 	f.Float64Var(&o.Settings.B, "b", o.Settings.B, "BM25 b, 0 to 1: how much the length of a page counts")
 	f.BoolVar(&o.Settings.StopWords, "stop-words", o.Settings.StopWords, "leave out the most common English words")
@@ -65,7 +66,7 @@ func shardIndex(c *cobra.Command, a *app, s *shardFlags, o index.Options) error 
 		return err
 	}
 	return s.run(c, a, o.Out, func(n int, _ shards.Options) (first, second shards.Stage, err error) {
-		second, err = sharded.Index(o, n, a.Progress())
+		second, err = sharded.Index(c.Context(), o, n, a.Progress())
 		return nil, second, err
 	})
 }

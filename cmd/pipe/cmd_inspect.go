@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"pipe/cmd/cli"
 	"pipe/pipeline/inspect"
 )
 
@@ -33,7 +34,7 @@ func inspectCommand(a *app) *cobra.Command {
 		RunE:    func(c *cobra.Command, args []string) error { return runInspect(c, a, o, args) },
 	}
 	c.Flags().Float64SliceVar(&o.Lambdas, "lambda", o.Lambdas, "values of lambda for the summary of a tensor")
-	c.Flags().StringVar(&o.Actions, "actions", "", "JSON file with the actions of a tensor that does not carry them")
+	cli.LocationVar(c.Flags(), &o.Actions, "actions", "JSON file with the actions of a tensor that does not carry them")
 	c.Flags().StringArrayVar(&o.Queries, "query", nil, "search an index for this; may be repeated")
 	return c
 }
@@ -45,8 +46,8 @@ func runInspect(c *cobra.Command, a *app, o inspect.Options, paths []string) err
 	var all []inspect.Explanation
 	p := a.Progress()
 	defer p.Done()
-	for _, path := range paths {
-		p.Start(-1, "inspect "+path)
+	for _, path := range cli.Locations(paths) {
+		p.Start(-1, "inspect "+path.String())
 		e, err := inspect.File(c.Context(), path, o)
 		if err != nil {
 			return err

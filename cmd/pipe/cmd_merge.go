@@ -3,6 +3,7 @@ package main
 import (
 	"github.com/spf13/cobra"
 
+	"pipe/cmd/cli"
 	"pipe/costs/grow"
 	"pipe/pipeline/merge"
 )
@@ -29,16 +30,16 @@ func mergeCommand(a *app) *cobra.Command {
 		Long:    mergeText,
 		Example: mergeExamples,
 		RunE: func(c *cobra.Command, args []string) error {
-			o.Files = args
+			o.Files = cli.Locations(args)
 			return runMerge(c, a, o, fees)
 		},
 	}
 	f := c.Flags()
-	f.StringVarP(&o.Out, "out", "o", "", "the Parquet file to write")
+	cli.LocationVarP(f, &o.Out, "out", "o", "the Parquet file to write")
 	f.StringVar(&o.Mode, "mode", "", "rows (row by row) or pairs (side by side); default: found from the files")
 	f.BoolVar(&o.KeepSame, "keep-same", false, "keep one of two rows with the same id and equal content; other repeated ids are errors")
 	f.StringArrayVar(&fees, "fee", nil, "fee of the result, `expert=NAME:FEE` or advice=NAME:FEE; may be repeated")
-	f.StringVar(&o.FeeFile, "fees", "", "JSON file with fees of the result, as in pipe import; --fee takes precedence")
+	cli.LocationVar(f, &o.FeeFile, "fees", "JSON file with fees of the result, as in pipe import; --fee takes precedence")
 	f.StringSliceVar(&o.Drop, "drop", nil, "what the result does not get although a file has it, `names` separated by commas: group, time, label, fee, prediction, pipe.money, pipe.prices")
 	f.BoolVar(&o.FillFee, "fill-fee", false, "where experts or advice differ: take 0 as the measured fee in files without the column fee")
 	f.BoolVar(&o.FillGroup, "fill-group", false, "put each row of files without the column group into a group by itself")

@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -52,17 +51,17 @@ func monitorCommand(a *app) *cobra.Command {
 		RunE:    func(c *cobra.Command, _ []string) error { return runMonitor(c, a, o, splits) },
 	}
 	f := c.Flags()
-	f.StringVar(&o.Policy, "policy", "", "the policy file")
-	f.StringVar(&o.Baseline, "baseline", "", "cost tensor with rows that the policy was not trained on")
-	f.StringVar(&o.Actions, "actions", "", "JSON file with the actions of a baseline that does not carry them")
+	cli.LocationVar(f, &o.Policy, "policy", "the policy file")
+	cli.LocationVar(f, &o.Baseline, "baseline", "cost tensor with rows that the policy was not trained on")
+	cli.LocationVar(f, &o.Actions, "actions", "JSON file with the actions of a baseline that does not carry them")
 	f.StringSliceVar(&splits, "split", splits, "rows of the baseline to compare with: train, val or test")
-	f.StringVar(&o.In, "in", "", "new rows: a tensor, a table of what was executed, or the folder of a decision log")
+	cli.LocationVar(f, &o.In, "in", "new rows: a tensor, a table of what was executed, or the folder of a decision log")
 	f.StringVar(&o.Encoder, "encoder", "", "encoder of raw rows: encoder.json, or with --text or --image an encoder of those")
 	f.StringVar(&o.Text, "text", "", "column or field with the text, for an encoder of texts")
 	f.StringVar(&o.Image, "image", "", "column or field with the path of an image, for an encoder of images")
 	f.StringVar(&o.Decoder, "decoder", "", "JPEG decoder: standard, libjpeg-turbo, or auto for libjpeg-turbo if it is installed (default standard)")
-	f.StringVarP(&o.Out, "out", "o", "", "folder for the report (default: print it only)")
-	f.StringVar(&o.State, "state", "", "file from which the test of outcomes goes on, and to which it is saved")
+	cli.LocationVarP(f, &o.Out, "out", "o", "folder for the report (default: print it only)")
+	cli.LocationVar(f, &o.State, "state", "file from which the test of outcomes goes on, and to which it is saved")
 	f.Float64Var(&o.Alpha, "alpha", o.Alpha, "most probability that the alarm of outcomes ever rises by mistake")
 	f.Float64Var(&o.Tolerance, "tolerance", o.Tolerance, "by how much the mean outcome may exceed that of the baseline")
 	f.Float64Var(&o.Warn, "warn", o.Warn, "level of the tests of inputs, and of those of decisions")
@@ -109,8 +108,8 @@ func runMonitor(c *cobra.Command, a *app, o monitor.RunOptions, splits []string)
 	if err != nil {
 		return err
 	}
-	if o.Out != "" {
-		a.Say("report in %s", filepath.Join(o.Out, "monitor.html"))
+	if !o.Out.IsZero() {
+		a.Say("report in %s", o.Out.Join("monitor.html"))
 	}
 	if err := a.Print(s); err != nil {
 		return err

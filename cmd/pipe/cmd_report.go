@@ -1,10 +1,10 @@
 package main
 
 import (
-	"path/filepath"
-
 	"github.com/spf13/cobra"
 
+	"pipe/cmd/cli"
+	"pipe/internal/storage"
 	"pipe/pipeline/compare"
 )
 
@@ -20,7 +20,7 @@ const reportExamples = `  pipe report report-may report-june
   pipe report old/report.json new/report.json --json`
 
 func reportCommand(a *app) *cobra.Command {
-	out := ""
+	var out storage.Location
 	c := &cobra.Command{
 		Use:     "report A B",
 		Short:   "Compare two reports",
@@ -28,20 +28,21 @@ func reportCommand(a *app) *cobra.Command {
 		Example: reportExamples,
 		RunE:    func(c *cobra.Command, args []string) error { return runReport(c, a, args, out) },
 	}
-	c.Flags().StringVarP(&out, "out", "o", "", "folder for comparison.html and comparison.json (default: print it only)")
+	cli.LocationVarP(c.Flags(), &out, "out", "o", "folder for comparison.html and comparison.json (default: print it only)")
 	return c
 }
 
-func runReport(c *cobra.Command, a *app, reports []string, out string) error {
+func runReport(c *cobra.Command, a *app, reports []string, out storage.Location) error {
 	if len(reports) != 2 {
 		return usage(c, "needs two reports, got %d arguments", len(reports))
 	}
-	r, err := compare.Files(reports[0], reports[1], out)
+	both := cli.Locations(reports)
+	r, err := compare.Files(c.Context(), both[0], both[1], out)
 	if err != nil {
 		return err
 	}
-	if out != "" {
-		a.Say("comparison in %s", filepath.Join(out, "comparison.html"))
+	if !out.IsZero() {
+		a.Say("comparison in %s", out.Join("comparison.html"))
 	}
 	return a.Print(r)
 }

@@ -6,7 +6,9 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"pipe/cmd/cli"
 	"pipe/internal/config"
+	"pipe/internal/storage"
 	"pipe/models"
 	"pipe/pipeline/train"
 )
@@ -44,7 +46,7 @@ func (f *trainFile) Validate() error { return f.Train.Validate() }
 
 func trainCommand(a *app) *cobra.Command {
 	o := train.DefaultOptions()
-	var config string
+	var config storage.Location
 	c := &cobra.Command{
 		Use:     "train --in FILE --out DIR",
 		Short:   "Learn policies from a cost tensor",
@@ -54,11 +56,11 @@ func trainCommand(a *app) *cobra.Command {
 		RunE:    func(c *cobra.Command, _ []string) error { return runTrain(c, a, o, config) },
 	}
 	f := c.Flags()
-	f.StringVar(&o.Tensor, "in", "", "cost tensor: a Parquet file or a folder of parts")
-	f.StringVar(&o.Actions, "actions", "", "JSON file with the actions of a tensor that does not carry them")
-	f.StringVarP(&o.Out, "out", "o", "", "folder for the policies")
-	f.StringVar(&config, "config", "", "YAML file with settings under train:")
-	f.StringVar(&o.Warm, "warm", "", "recipe auto: an older policy, which is exported where it is shown to be better than the new one")
+	cli.LocationVar(f, &o.Tensor, "in", "cost tensor: a Parquet file or a folder of parts")
+	cli.LocationVar(f, &o.Actions, "actions", "JSON file with the actions of a tensor that does not carry them")
+	cli.LocationVarP(f, &o.Out, "out", "o", "folder for the policies")
+	cli.LocationVar(f, &config, "config", "YAML file with settings under train:")
+	cli.LocationVar(f, &o.Warm, "warm", "recipe auto: an older policy, which is exported where it is shown to be better than the new one")
 	f.StringVar(&o.Split, "split", o.Split, "rows for the printed true loss: train, val or test")
 	addTrainFlags(f, &o.Settings)
 	return c
@@ -89,11 +91,11 @@ func otherMethods() string {
 	return strings.Join(names, ", ")
 }
 
-func runTrain(c *cobra.Command, a *app, o train.Options, config string) error {
+func runTrain(c *cobra.Command, a *app, o train.Options, config storage.Location) error {
 	if err := required(c, "in", "out"); err != nil {
 		return err
 	}
-	if config != "" {
+	if !config.IsZero() {
 		if err := mergeTrainFile(c, &o.Settings, config); err != nil {
 			return err
 		}
@@ -110,9 +112,9 @@ func runTrain(c *cobra.Command, a *app, o train.Options, config string) error {
 }
 
 // mergeTrainFile reads the settings of the file and lets flags on the command line override them.
-func mergeTrainFile(c *cobra.Command, into *train.Settings, path string) error {
+func mergeTrainFile(c *cobra.Command, into *train.Settings, path storage.Location) error {
 	file := trainFile{Train: train.DefaultSettings()}
-	if err := config.Load(path, &file); err != nil {
+	if err := config.Load(c.Context(), path, &file); err != nil {
 		return err
 	}
 	var given pflag.FlagSet

@@ -1,11 +1,13 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"strconv"
 
 	"pipe/costs"
+	"pipe/internal/storage"
 	"pipe/onnx"
 )
 
@@ -37,7 +39,7 @@ func editMetadata(in, out string, args []string) error {
 }
 
 func editFeatures(in, out string, args []string) error {
-	t, err := costs.Read(in, costs.ReadOptions{})
+	t, err := costs.Read(context.Background(), storage.File(in), costs.ReadOptions{})
 	if err != nil {
 		return err
 	}
@@ -52,11 +54,11 @@ func editFeatures(in, out string, args []string) error {
 	for i := range t.Row(row) {
 		t.Row(row)[i] = float32(v)
 	}
-	return costs.Write(out, t)
+	return costs.Write(context.Background(), storage.File(out), t)
 }
 
 func editFee(in, out string, args []string) error {
-	t, err := costs.Read(in, costs.ReadOptions{})
+	t, err := costs.Read(context.Background(), storage.File(in), costs.ReadOptions{})
 	if err != nil {
 		return err
 	}
@@ -69,5 +71,5 @@ func editFee(in, out string, args []string) error {
 	} else {
 		t.Actions.Advice[t.Actions.AdviceIndex(args[0])].Fee = fee
 	}
-	return costs.Write(out, t)
+	return costs.Write(context.Background(), storage.File(out), t)
 }

@@ -17,6 +17,7 @@ import (
 	"unicode/utf8"
 
 	"pipe/costs"
+	"pipe/internal/storage"
 	"pipe/models/policy"
 	"pipe/pipeline/exitcode"
 )
@@ -64,7 +65,7 @@ func TestHostileNames(t *testing.T) {
 	if err := writeSamples("."); err != nil {
 		t.Fatal(err)
 	}
-	if err := costs.Write(hostileFile, hostileTensor(400)); err != nil {
+	if err := costs.Write(t.Context(), storage.File(hostileFile), hostileTensor(400)); err != nil {
 		t.Fatal(err)
 	}
 	fixed := &policy.Policy{

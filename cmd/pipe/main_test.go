@@ -21,6 +21,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"pipe/costs"
+	"pipe/internal/storage"
 	"pipe/models/estimate"
 	"pipe/models/network"
 	"pipe/models/policy"
@@ -130,10 +131,10 @@ func writeSamples(dir string) error {
 			return err
 		}
 	}
-	if err := costs.Write(filepath.Join(dir, "table.parquet"), sampleTable(actions, 600)); err != nil {
+	if err := costs.Write(context.Background(), storage.File(filepath.Join(dir, "table.parquet")), sampleTable(actions, 600)); err != nil {
 		return err
 	}
-	if err := costs.Write(filepath.Join(dir, "partial.parquet"), partialTable(actions, 600)); err != nil {
+	if err := costs.Write(context.Background(), storage.File(filepath.Join(dir, "partial.parquet")), partialTable(actions, 600)); err != nil {
 		return err
 	}
 	newer := sampleTable(actions, 16) // few rows, so that the older policy stays better
@@ -146,15 +147,15 @@ func writeSamples(dir string) error {
 			copy(newer.Losses(n), []float32{1, 1, 1, 0})
 		}
 	}
-	if err := costs.Write(filepath.Join(dir, "newer.parquet"), newer); err != nil {
+	if err := costs.Write(context.Background(), storage.File(filepath.Join(dir, "newer.parquet")), newer); err != nil {
 		return err
 	}
 	renamed := *actions
 	renamed.Experts = []costs.Expert{{Name: "tiny"}, {Name: "large"}}
-	if err := costs.Write(filepath.Join(dir, "other.parquet"), sampleTable(&renamed, 8)); err != nil {
+	if err := costs.Write(context.Background(), storage.File(filepath.Join(dir, "other.parquet")), sampleTable(&renamed, 8)); err != nil {
 		return err
 	}
-	return costs.Write(filepath.Join(dir, "costs.parquet"), &costs.Tensor{
+	return costs.Write(context.Background(), storage.File(filepath.Join(dir, "costs.parquet")), &costs.Tensor{
 		Actions: actions, Dim: 2,
 		IDs:      []string{"a", "b", "c", "d"},
 		Splits:   []costs.Split{costs.Train, costs.Train, costs.Val, costs.Val},

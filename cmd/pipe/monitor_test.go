@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"pipe/costs"
+	"pipe/internal/storage"
 	"pipe/onnx/hf/hftest"
 	"pipe/pipeline/exitcode"
 )
@@ -27,7 +28,7 @@ func TestMonitorMerged(t *testing.T) {
 		}
 		baseline.Loss = append(baseline.Loss, 0, 1, 1, 0)
 	}
-	if err := costs.Write("vectors.parquet", baseline); err != nil {
+	if err := costs.Write(t.Context(), storage.File("vectors.parquet"), baseline); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile("claims.jsonl", []byte(`{"claim": "a b", "expert": "small", "advice": "none", "loss": 0}`+"\n"+`{"claim": "c"}`+"\n"), 0o666); err != nil {

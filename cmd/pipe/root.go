@@ -39,7 +39,7 @@ func newRoot(a *app) *cobra.Command {
 	f.IntVar(&a.runtime.DeviceID, "gpu", 0, "index of the GPU, with --device cuda")
 	f.IntVar(&a.runtime.Threads, "threads", 0, "threads of ONNX Runtime; 0: one per core")
 	root.PersistentPreRunE = func(c *cobra.Command, args []string) error {
-		if err := resolveURLs(c, args); err != nil {
+		if err := parseLocations(c, args); err != nil {
 			return err
 		}
 		if a.runtime.Threads < 0 || a.runtime.DeviceID < 0 {

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"pipe/cmd/cli"
 	"pipe/internal/storage"
 	"pipe/pipeline/sharded"
 	"pipe/pipeline/shards"
@@ -35,7 +36,7 @@ const (
 const nextShard = "next"
 
 func (s *shardFlags) add(f *pflag.FlagSet) {
-	s.options, s.flags = shards.Default(""), f
+	s.options, s.flags = shards.Default(storage.Location{}), f
 	f.IntVar(&s.shards, "shards", 0, "divide the work into `N` shards (docs/scale.md)")
 	f.StringVar(&s.shard, "shard", "", "make these of the shards: a `list` such as 0-3,7, or next for one after the other until none is left")
 	f.BoolVar(&s.gather, "gather", false, "make the output of the finished shards")
@@ -43,7 +44,7 @@ func (s *shardFlags) add(f *pflag.FlagSet) {
 	if f.Lookup("restart") == nil { // a command of its own meaning sets s.restart
 		f.BoolVar(&s.restart, "restart", false, "with --list: drop the finished shards")
 	}
-	f.StringVar(&s.options.Work, "work", "", "folder or URL that all workers reach (default: --out with .shards at its end)")
+	cli.LocationVar(f, &s.options.Work, "work", "folder or URL that all workers reach (default: --out with .shards at its end)")
 	f.DurationVar(&s.options.Lease, "lease", s.options.Lease, "with --shard next: take over a shard whose worker has been silent for this long")
 	f.IntVar(&s.options.Tries, "tries", s.options.Tries, "with --shard next: give a shard up after this many failures")
 }
@@ -62,7 +63,7 @@ func (s *shardFlags) on() bool {
 }
 
 // check checks the flags against each other, and completes them. out is the output.
-func (s *shardFlags) check(c *cobra.Command, a *app, out string) error {
+func (s *shardFlags) check(c *cobra.Command, a *app, out storage.Location) error {
 	modes := 0
 	for _, on := range []bool{s.shard != "", s.gather, s.list} {
 		if on {
@@ -78,10 +79,10 @@ func (s *shardFlags) check(c *cobra.Command, a *app, out string) error {
 		return usage(c, "--shard needs --shards, the number of all shards")
 	case s.shards < 0 || s.shards > shards.MaxShards:
 		return usage(c, "--shards %d: there are 1 to %d", s.shards, shards.MaxShards)
-	case s.options.Work == "" && (out == "-" || out == ""):
+	case s.options.Work.IsZero() && (out.IsZero() || out.Path() == "-"):
 		return usage(c, "shards need a folder that all workers reach (--work)")
 	}
-	if s.options.Work == "" {
+	if s.options.Work.IsZero() {
 		s.options.Work = shards.Beside(out)
 	}
 	if s.shard != "" && s.shard != nextShard {
@@ -113,7 +114,7 @@ func (s *shardFlags) count(ctx context.Context) (int, error) {
 type openStage func(n int, o shards.Options) (first, second shards.Stage, err error)
 
 // run does what the flags say.
-func (s *shardFlags) run(c *cobra.Command, a *app, out string, open openStage) (err error) {
+func (s *shardFlags) run(c *cobra.Command, a *app, out storage.Location, open openStage) (err error) {
 	if err := s.check(c, a, out); err != nil {
 		return err
 	}
@@ -162,7 +163,7 @@ func (s *shardFlags) showList(ctx context.Context, a *app) error {
 	first := s.options
 	before, none := (*shards.Listing)(nil), error(nil)
 	for _, folder := range []string{sharded.FeaturizeFolder, sharded.PassFolder} {
-		first.Work = storage.Join(s.options.Work, folder)
+		first.Work = s.options.Work.Join(folder)
 		if before, none = shards.List(ctx, first.Work); none == nil {
 			break
 		}
@@ -203,7 +204,7 @@ func (s *shardFlags) work(ctx context.Context, a *app, stages ...shards.Stage) e
 		}
 		o := s.options
 		if i == 0 {
-			o.Work = storage.Join(o.Work, sharded.FeaturizeFolder)
+			o.Work = o.Work.Join(sharded.FeaturizeFolder)
 		}
 		w, err := shards.Open(ctx, stage, o)
 		if err != nil {

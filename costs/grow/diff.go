@@ -11,6 +11,7 @@ import (
 
 	"pipe/costs"
 	"pipe/internal/progress"
+	"pipe/internal/storage"
 )
 
 // The aspects of tensors that Diff compares: what DiffOptions.Ignore may name, and DiffReport.Different lists.
@@ -74,7 +75,7 @@ type FeeChange struct {
 
 // Diff compares two tensors, each a file or a folder of parts. Rows are matched
 // by id, pairs by the names of expert and advice.
-func Diff(ctx context.Context, a, b string, o DiffOptions) (*DiffReport, error) {
+func Diff(ctx context.Context, a, b storage.Location, o DiffOptions) (*DiffReport, error) {
 	if o.Progress == nil {
 		o.Progress = progress.Silent{}
 	}
@@ -91,17 +92,17 @@ type differ struct {
 	report  DiffReport
 }
 
-func (d *differ) run(ctx context.Context, a, b string) (err error) {
+func (d *differ) run(ctx context.Context, a, b storage.Location) (err error) {
 	for _, aspect := range d.options.Ignore {
 		if !slices.Contains(Aspects(), aspect) {
 			return fmt.Errorf("unknown aspect %q; known are %s", aspect, strings.Join(Aspects(), ", "))
 		}
 	}
-	if d.a, err = openInput(a, 0); err != nil {
+	if d.a, err = openInput(ctx, a, 0); err != nil {
 		return err
 	}
 	defer d.a.close()
-	if d.b, err = openInput(b, 0); err != nil {
+	if d.b, err = openInput(ctx, b, 0); err != nil {
 		return err
 	}
 	defer d.b.close()
@@ -119,8 +120,8 @@ func (d *differ) run(ctx context.Context, a, b string) (err error) {
 // describe compares everything but the rows.
 func (d *differ) describe() (err error) {
 	r, x, y := &d.report, d.a.actions, d.b.actions
-	r.A.File, r.A.Rows = d.a.path, d.a.total
-	r.B.File, r.B.Rows = d.b.path, d.b.total
+	r.A.File, r.A.Rows = d.a.path.String(), d.a.total
+	r.B.File, r.B.Rows = d.b.path.String(), d.b.total
 	if err := x.SameSet(y); err != nil {
 		r.Actions = err.Error()
 	}
@@ -178,13 +179,13 @@ func feeChanges(a, b *costs.Actions) []FeeChange {
 
 // compareRows compares the rows that both have.
 func (d *differ) compareRows(ctx context.Context) error {
-	match, err := matchRows(d.a, d.b)
+	match, err := matchRows(ctx, d.a, d.b)
 	if err != nil {
 		return err
 	}
 	r := &d.report
 	r.Both, r.A.Only, r.B.Only, r.OtherOrder = match.both, match.onlyA, match.onlyB, !match.inOrder
-	other, err := newFollower(d.b, match)
+	other, err := newFollower(ctx, d.b, match)
 	if err != nil {
 		return err
 	}

@@ -11,10 +11,11 @@ import (
 	"pgregory.net/rapid"
 
 	"pipe/costs"
+	"pipe/internal/storage"
 )
 
 func diffOf(t interface{ Fatal(...any) }, a, b string, ignore ...string) *DiffReport {
-	r, err := Diff(context.Background(), a, b, DiffOptions{Ignore: ignore})
+	r, err := Diff(context.Background(), storage.File(a), storage.File(b), DiffOptions{Ignore: ignore})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,7 +107,7 @@ func TestAspects(t *testing.T) {
 			t.Errorf("%s: ignored are %v", aspect, r.Ignored)
 		}
 	}
-	if _, err := Diff(context.Background(), "x", "y", DiffOptions{Ignore: []string{"words"}}); err == nil || !strings.Contains(err.Error(), `unknown aspect "words"`) {
+	if _, err := Diff(context.Background(), storage.File("x"), storage.File("y"), DiffOptions{Ignore: []string{"words"}}); err == nil || !strings.Contains(err.Error(), `unknown aspect "words"`) {
 		t.Error(err)
 	}
 }

@@ -1,6 +1,7 @@
 package grow
 
 import (
+	"context"
 	"errors"
 	"io"
 
@@ -36,8 +37,8 @@ func (l *RowList) add(row int, id string) {
 }
 
 // matchRows compares the ids of two tensors. It reads no other column.
-func matchRows(a, b *input) (*match, error) {
-	second, err := costs.ReadIDs(b.path)
+func matchRows(ctx context.Context, a, b *input) (*match, error) {
+	second, err := costs.ReadIDs(ctx, b.path)
 	if err != nil {
 		return nil, err
 	}
@@ -45,7 +46,7 @@ func matchRows(a, b *input) (*match, error) {
 	for row, id := range second {
 		m.index[id] = row
 	}
-	first, err := costs.ReadIDs(a.path)
+	first, err := costs.ReadIDs(ctx, a.path)
 	if err != nil {
 		return nil, err
 	}
@@ -80,12 +81,12 @@ type follower struct {
 	whole bool // the batch is all rows
 }
 
-func newFollower(in *input, m *match) (*follower, error) {
+func newFollower(ctx context.Context, in *input, m *match) (*follower, error) {
 	f := &follower{in: in, index: m.index}
 	if m.inOrder {
 		return f, nil
 	}
-	whole, err := costs.Read(in.path, costs.ReadOptions{Unknown: true})
+	whole, err := costs.Read(ctx, in.path, costs.ReadOptions{Unknown: true})
 	if err != nil {
 		return nil, err
 	}
@@ -108,7 +109,7 @@ func (f *follower) at(id string) (*costs.Tensor, int, error) {
 		}
 	}
 	if !ok || n < f.first || f.batch.IDs[n-f.first] != id {
-		return nil, 0, &costs.DataError{File: f.in.path, Msg: "has changed while it was read"}
+		return nil, 0, &costs.DataError{File: f.in.path.String(), Msg: "has changed while it was read"}
 	}
 	return f.batch, n - f.first, nil
 }

@@ -10,6 +10,7 @@ import (
 
 	"pipe/costs"
 	"pipe/internal/fuzztest"
+	"pipe/internal/storage"
 )
 
 // samples are small valid files that fit together or nearly do.
@@ -31,10 +32,10 @@ func samples(t testing.TB) [][]byte {
 func checkPair(t *testing.T, first, second string, out string, o MergeOptions) (merged bool) {
 	ctx := context.Background()
 	var data *costs.DataError
-	if _, err := Diff(ctx, first, second, DiffOptions{}); err != nil && !errors.As(err, &data) {
+	if _, err := Diff(ctx, storage.File(first), storage.File(second), DiffOptions{}); err != nil && !errors.As(err, &data) {
 		t.Fatalf("diff: error of another kind: %v", err)
 	}
-	_, err := Merge(ctx, []string{first, second}, out, o)
+	_, err := Merge(ctx, storage.Files(first, second), storage.File(out), o)
 	if err != nil {
 		if !errors.As(err, &data) {
 			t.Fatalf("merge: error of another kind: %v", err)
@@ -48,7 +49,7 @@ func checkPair(t *testing.T, first, second string, out string, o MergeOptions) (
 	if err := read(t, out).ValidatePartial(); err != nil {
 		t.Fatalf("merged and invalid: %v", err)
 	}
-	if r, err := Diff(ctx, out, out, DiffOptions{}); err != nil || !r.Equal {
+	if r, err := Diff(ctx, storage.File(out), storage.File(out), DiffOptions{}); err != nil || !r.Equal {
 		t.Fatalf("the result differs from itself: %+v, %v", r, err)
 	}
 	return true

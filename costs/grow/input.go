@@ -5,20 +5,20 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"path/filepath"
 	"slices"
 	"strings"
 
 	"pipe/costs"
 	"pipe/internal/digest"
 	"pipe/internal/parquetfile"
+	"pipe/internal/storage"
 	"pipe/internal/textfile"
 )
 
 // input is a tensor that is read batch by batch, with some columns left out or
 // filled. It is a file, a folder of parts, or a tensor in memory.
 type input struct {
-	path    string
+	path    storage.Location
 	name    string        // in the metadata of a result
 	reader  *costs.Reader // nil in memory
 	memory  *costs.Tensor // nil in a file
@@ -29,12 +29,12 @@ type input struct {
 	rows    int                 // returned by next
 }
 
-func openInput(path string, batch int) (*input, error) {
-	r, err := costs.OpenReader(path, costs.ReadOptions{Unknown: true, BatchRows: batch})
+func openInput(ctx context.Context, path storage.Location, batch int) (*input, error) {
+	r, err := costs.OpenReader(ctx, path, costs.ReadOptions{Unknown: true, BatchRows: batch})
 	if err != nil {
 		return nil, err
 	}
-	return &input{path: path, name: filepath.Base(path), reader: r, actions: r.Actions(), columns: r.Columns(), total: r.Rows()}, nil
+	return &input{path: path, name: path.Base(), reader: r, actions: r.Actions(), columns: r.Columns(), total: r.Rows()}, nil
 }
 
 func (in *input) close() {
@@ -89,7 +89,7 @@ func (in *input) shape(t *costs.Tensor) *costs.Tensor {
 func (in *input) fault(n int, column, format string, args ...any) *costs.DataError {
 	msg := fmt.Sprintf(format, args...)
 	if in.reader == nil {
-		return &costs.DataError{File: in.path, Column: column, Msg: fmt.Sprintf("instance %s: %s", textfile.Quoted(in.memory.IDs[n]), msg)}
+		return &costs.DataError{File: in.path.String(), Column: column, Msg: fmt.Sprintf("instance %s: %s", textfile.Quoted(in.memory.IDs[n]), msg)}
 	}
 	file, row := in.reader.At(n)
 	return &costs.DataError{File: file, Row: row, Column: column, Msg: msg}
@@ -106,11 +106,11 @@ func (in *input) place(n int) string {
 
 // row reads one row, by its number in the tensor from 0. It opens the file
 // again, so it is for errors only.
-func (in *input) row(n int) (*costs.Tensor, error) {
+func (in *input) row(ctx context.Context, n int) (*costs.Tensor, error) {
 	if in.reader == nil {
 		return in.shape(in.memory.Subset([]int{n})), nil
 	}
-	again, err := openInput(in.path, 0)
+	again, err := openInput(ctx, in.path, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -131,11 +131,11 @@ func (in *input) row(n int) (*costs.Tensor, error) {
 }
 
 // hasUnknown reports whether an outcome is unknown.
-func (in *input) hasUnknown() (bool, error) {
+func (in *input) hasUnknown(ctx context.Context) (bool, error) {
 	if in.reader == nil {
 		return in.memory.UnknownCells() > 0, nil
 	}
-	n, err := costs.CountUnknown(in.path)
+	n, err := costs.CountUnknown(ctx, in.path)
 	return n > 0, err
 }
 
@@ -145,7 +145,7 @@ func (in *input) digest(ctx context.Context) (string, error) {
 	if in.reader == nil {
 		return "tensor:" + in.memory.Digest(), nil
 	}
-	files, _, err := parquetfile.Parts(in.path)
+	files, _, err := parquetfile.Parts(ctx, in.path)
 	if err != nil {
 		return "", err
 	}
@@ -158,7 +158,7 @@ func (in *input) digest(ctx context.Context) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		fmt.Fprintf(&lines, "%s  %s\n", sum, filepath.Base(file))
+		fmt.Fprintf(&lines, "%s  %s\n", sum, file.Base())
 	}
 	return digest.Of([]byte(lines.String())), nil
 }

@@ -11,6 +11,7 @@ import (
 
 	"pipe/costs"
 	"pipe/internal/judge"
+	"pipe/internal/storage"
 )
 
 // judgeScript reads the files of every case with pyarrow, joins and compares them with polars and DuckDB, and compares
@@ -80,7 +81,7 @@ func judgeCase(t *testing.T, w writer, seed uint64) {
 	half := whole.Len() / 2
 	first := whole.Subset(all(half))
 	files := []string{w.write(t, "a.parquet", first), w.write(t, "b.parquet", whole.Subset(all(whole.Len())[half:]))}
-	if _, err := Merge(context.Background(), files, w.path("joined.parquet"), MergeOptions{}); err != nil {
+	if _, err := Merge(context.Background(), storage.Files(files...), storage.File(w.path("joined.parquet")), MergeOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	changed := whole.Subset(r.Perm(half + 5)[:half])
@@ -88,7 +89,7 @@ func judgeCase(t *testing.T, w writer, seed uint64) {
 		row := r.IntN(changed.Len())
 		change(changed, row, r)
 	}
-	report, err := Diff(context.Background(), files[0], w.write(t, "c.parquet", changed), DiffOptions{})
+	report, err := Diff(context.Background(), storage.File(files[0]), storage.File(w.write(t, "c.parquet", changed)), DiffOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

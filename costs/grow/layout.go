@@ -24,7 +24,7 @@ func newLayout(inputs []*input, fees costs.FeeList) (*layout, error) {
 	none := inputs[0].actions.Advice[0].Name
 	for _, in := range inputs {
 		if name := in.actions.Advice[0].Name; name != none {
-			return nil, &costs.DataError{File: in.path, Column: costs.ActionsKey, Msg: fmt.Sprintf("the absence of advice is called %q, but %q in %q", name, none, inputs[0].path)}
+			return nil, &costs.DataError{File: in.path.String(), Column: costs.ActionsKey, Msg: fmt.Sprintf("the absence of advice is called %q, but %q in %q", name, none, inputs[0].path)}
 		}
 		l.add(in.actions)
 	}
@@ -117,7 +117,7 @@ func (l *layout) sameFees(in, first *input, fees costs.FeeList) error {
 	}
 	const most = 8
 	return &costs.DataError{
-		File: in.path, Column: costs.ActionsKey,
+		File: in.path.String(), Column: costs.ActionsKey,
 		Msg: fmt.Sprintf("fees differ from those of %q: %s; say which ones hold with --fee expert=NAME:FEE or --fees FILE", first.path, strings.Join(list[:min(most, len(list))], "; ")),
 	}
 }
@@ -126,7 +126,7 @@ func (l *layout) sameFees(in, first *input, fees costs.FeeList) error {
 func sameActions(inputs []*input) error {
 	for _, in := range inputs[1:] {
 		if err := in.actions.SameSet(inputs[0].actions); err != nil {
-			return &costs.DataError{File: in.path, Column: costs.ActionsKey, Msg: fmt.Sprintf("differs from %q", inputs[0].path), Err: err}
+			return &costs.DataError{File: in.path.String(), Column: costs.ActionsKey, Msg: fmt.Sprintf("differs from %q", inputs[0].path), Err: err}
 		}
 	}
 	return nil

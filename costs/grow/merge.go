@@ -4,12 +4,12 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"path/filepath"
 	"slices"
 	"time"
 
 	"pipe/costs"
 	"pipe/internal/progress"
+	"pipe/internal/storage"
 )
 
 // How tensors are joined.
@@ -21,16 +21,16 @@ const (
 // MergeOptions control Merge. The zero value finds the mode, and accepts nothing
 // that is not equal.
 type MergeOptions struct {
-	Mode        string        // Rows or Pairs; "": Rows if all files have the same actions, else Pairs
-	KeepSame    bool          // of rows with the same id and the same content keep the first; otherwise they are an error
-	Fees        costs.FeeList // fees that replace those of the files; all others must be equal
-	FeeFile     string        // a file for costs.ReadFees; Fees take precedence
-	Drop        []string      // what is left out of the result although not all files have it, see Droppable
-	FillFee     bool          // in the mode Pairs, measured fees that a file does not have are 0
-	FillGroup   bool          // rows of a file without groups are each a group of their own
-	FillTime    time.Time     // of the rows of a file without times; zero: such a file is an error where others have times
-	FeatureName string        // name of the features in the result; "": that of the files, which must be equal
-	Names       []string      // of the files, as the result records them; nil: their base names
+	Mode        string           // Rows or Pairs; "": Rows if all files have the same actions, else Pairs
+	KeepSame    bool             // of rows with the same id and the same content keep the first; otherwise they are an error
+	Fees        costs.FeeList    // fees that replace those of the files; all others must be equal
+	FeeFile     storage.Location // a file for costs.ReadFees; Fees take precedence
+	Drop        []string         // what is left out of the result although not all files have it, see Droppable
+	FillFee     bool             // in the mode Pairs, measured fees that a file does not have are 0
+	FillGroup   bool             // rows of a file without groups are each a group of their own
+	FillTime    time.Time        // of the rows of a file without times; zero: such a file is an error where others have times
+	FeatureName string           // name of the features in the result; "": that of the files, which must be equal
+	Names       []string         // of the files, as the result records them; nil: their base names
 	Progress    progress.Progress
 	Watch       func(file int, rows *costs.Tensor) // is shown all rows that are read, in the mode Rows; may be nil
 
@@ -82,13 +82,13 @@ type merger struct {
 // In the mode Rows the result has the rows of the first file, then those of the
 // second, and so on. In the mode Pairs it has the rows of the first file, and
 // the pairs of all files.
-func Merge(ctx context.Context, files []string, out string, o MergeOptions) (*MergeReport, error) {
+func Merge(ctx context.Context, files []storage.Location, out storage.Location, o MergeOptions) (*MergeReport, error) {
 	if o.Progress == nil {
 		o.Progress = progress.Silent{}
 	}
 	m := &merger{options: o}
 	defer m.close()
-	err := m.open(files)
+	err := m.open(ctx, files)
 	if err == nil {
 		err = m.run(ctx, out)
 	}
@@ -110,7 +110,7 @@ func (m *merger) close() {
 // Append writes to out the rows of the tensor at path and then those of t, which
 // is called name in messages and in the parts. out may be path: the old file
 // stays until the new one is complete. It is Merge in the mode Rows.
-func Append(ctx context.Context, path string, t *costs.Tensor, name, out string, o MergeOptions) (*MergeReport, error) {
+func Append(ctx context.Context, path storage.Location, t *costs.Tensor, name, out storage.Location, o MergeOptions) (*MergeReport, error) {
 	if err := t.ValidatePartial(); err != nil {
 		return nil, fmt.Errorf("append: %w", err)
 	}
@@ -120,9 +120,9 @@ func Append(ctx context.Context, path string, t *costs.Tensor, name, out string,
 	o.Mode = Rows
 	m := &merger{options: o}
 	defer m.close()
-	err := m.open([]string{path})
+	err := m.open(ctx, []storage.Location{path})
 	if err == nil {
-		m.inputs = append(m.inputs, &input{path: name, name: filepath.Base(name), memory: t, actions: t.Actions, columns: t.Columns(), total: t.Len()})
+		m.inputs = append(m.inputs, &input{path: name, name: name.Base(), memory: t, actions: t.Actions, columns: t.Columns(), total: t.Len()})
 		err = m.run(ctx, out)
 	}
 	if err != nil {
@@ -131,9 +131,9 @@ func Append(ctx context.Context, path string, t *costs.Tensor, name, out string,
 	return &m.report, nil
 }
 
-func (m *merger) open(files []string) error {
+func (m *merger) open(ctx context.Context, files []storage.Location) error {
 	for i, file := range files {
-		in, err := openInput(file, m.options.batch)
+		in, err := openInput(ctx, file, m.options.batch)
 		if err != nil {
 			return err
 		}
@@ -145,18 +145,18 @@ func (m *merger) open(files []string) error {
 	return nil
 }
 
-func (m *merger) run(ctx context.Context, out string) error {
+func (m *merger) run(ctx context.Context, out storage.Location) error {
 	if len(m.inputs) < 2 {
 		return fmt.Errorf("%d files; at least two are needed", len(m.inputs))
 	}
-	if err := m.check(); err != nil {
+	if err := m.check(ctx); err != nil {
 		return err
 	}
 	if err := m.describe(ctx); err != nil {
 		return err
 	}
 	var err error
-	if m.writer, err = costs.NewWriter(out, m.layout.actions, m.columns); err != nil {
+	if m.writer, err = costs.NewWriter(ctx, out, m.layout.actions, m.columns); err != nil {
 		return err
 	}
 	if err := m.join(ctx); err != nil {
@@ -166,7 +166,7 @@ func (m *merger) run(ctx context.Context, out string) error {
 }
 
 // check compares what the files say about themselves.
-func (m *merger) check() error {
+func (m *merger) check(ctx context.Context) error {
 	if err := m.findMode(); err != nil {
 		return err
 	}
@@ -178,7 +178,7 @@ func (m *merger) check() error {
 	if err := m.settleColumns(); err != nil {
 		return err
 	}
-	fees, err := m.fees()
+	fees, err := m.fees(ctx)
 	if err != nil {
 		return err
 	}
@@ -188,10 +188,10 @@ func (m *merger) check() error {
 
 // fees are those that replace the fees of the files. A price list may name other
 // experts and advice too.
-func (m *merger) fees() (costs.FeeList, error) {
+func (m *merger) fees(ctx context.Context) (costs.FeeList, error) {
 	fees := costs.FeeList{Experts: map[string]float64{}, Advice: map[string]float64{}}
-	if m.options.FeeFile != "" {
-		list, err := costs.ReadFees(m.options.FeeFile)
+	if !m.options.FeeFile.IsZero() {
+		list, err := costs.ReadFees(ctx, m.options.FeeFile)
 		if err != nil {
 			return fees, err
 		}
@@ -246,7 +246,7 @@ func (m *merger) sameFeatures(a, b *input) error {
 			remedy = "; if they are the same features, --feature-name sets one name"
 		}
 		return &costs.DataError{
-			File: b.path, Column: "features",
+			File: b.path.String(), Column: "features",
 			Msg: fmt.Sprintf("%s is %s, but %s in %q%s", c.What, quotedOrNone(c.B), quotedOrNone(c.A), a.path, remedy),
 		}
 	}
@@ -279,7 +279,7 @@ func (m *merger) add(f int, batch *costs.Tensor) error {
 	return m.writer.Append(batch)
 }
 
-func (m *merger) finish(ctx context.Context, out string) error {
+func (m *merger) finish(ctx context.Context, out storage.Location) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -291,10 +291,10 @@ func (m *merger) finish(ctx context.Context, out string) error {
 			m.report.Inputs = append(m.report.Inputs, MergeInput{})
 		}
 		r := &m.report.Inputs[i]
-		r.File, r.Rows = in.path, in.rows
+		r.File, r.Rows = in.path.String(), in.rows
 		m.report.Same += r.Same
 	}
-	m.report.Format, m.report.File = 1, out
+	m.report.Format, m.report.File = 1, out.String()
 	m.report.Actions, m.report.Dim = m.layout.actions.Len(), m.columns.Dim
 	m.report.GroupReport = m.groups.report()
 	slices.Sort(m.report.Left)

@@ -76,5 +76,5 @@ func (m *merger) onlyInOne(column string, with, without *input) error {
 	case column == "time":
 		remedy = "pipe merge --fill-time TIME says when the outcomes of the other file were recorded, --drop time leaves times out of the result"
 	}
-	return &costs.DataError{File: with.path, Column: column, Msg: fmt.Sprintf("is missing from %q; %s", without.path, remedy)}
+	return &costs.DataError{File: with.path.String(), Column: column, Msg: fmt.Sprintf("is missing from %q; %s", without.path, remedy)}
 }

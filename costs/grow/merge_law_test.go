@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"pipe/costs"
+	"pipe/internal/storage"
 )
 
 // cut divides rows into pieces at random places.
@@ -39,7 +40,7 @@ func TestMergedRowsAreTheConcatenation(t *testing.T) {
 			rows = append(rows, pieces[i]...)
 			files = append(files, w.write(t, fmt.Sprintf("piece-%d.parquet", i), whole.Subset(pieces[i])))
 		}
-		r, err := Merge(context.Background(), files, w.path("merged.parquet"), MergeOptions{batch: rapid.IntRange(0, 40).Draw(t, "batch")})
+		r, err := Merge(context.Background(), storage.Files(files...), storage.File(w.path("merged.parquet")), MergeOptions{batch: rapid.IntRange(0, 40).Draw(t, "batch")})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -59,10 +60,10 @@ func TestMergedRowsAreTheConcatenation(t *testing.T) {
 		if len(files) < 3 {
 			return
 		}
-		if _, err := Merge(context.Background(), files[:2], w.path("two.parquet"), MergeOptions{}); err != nil {
+		if _, err := Merge(context.Background(), storage.Files(files[:2]...), storage.File(w.path("two.parquet")), MergeOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Merge(context.Background(), append([]string{w.path("two.parquet")}, files[2:]...), w.path("again.parquet"), MergeOptions{}); err != nil {
+		if _, err := Merge(context.Background(), storage.Files(append([]string{w.path("two.parquet")}, files[2:]...)...), storage.File(w.path("again.parquet")), MergeOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		if bytesOf(t, w.path("again.parquet")) != bytesOf(t, w.path("merged.parquet")) {
@@ -159,7 +160,7 @@ func TestMergedPairsAreTheWhole(t *testing.T) {
 			}
 			files = append(files, w.write(t, fmt.Sprintf("%d.parquet", f), piece))
 		}
-		if _, err := Merge(context.Background(), files, w.path("merged.parquet"), MergeOptions{Mode: Pairs, batch: rapid.IntRange(0, 40).Draw(t, "batch")}); err != nil {
+		if _, err := Merge(context.Background(), storage.Files(files...), storage.File(w.path("merged.parquet")), MergeOptions{Mode: Pairs, batch: rapid.IntRange(0, 40).Draw(t, "batch")}); err != nil {
 			t.Fatal(err)
 		}
 		got := read(t, w.path("merged.parquet"))
@@ -211,10 +212,10 @@ func TestRepeatedRows(t *testing.T) {
 		second := whole.Subset(all(n)[from:])
 		files := []string{w.write(t, "a.parquet", whole.Subset(all(to))), w.write(t, "b.parquet", second)}
 		out := w.path("merged.parquet")
-		if _, err := Merge(context.Background(), files, out, MergeOptions{}); !isData(err, "id", 1) {
+		if _, err := Merge(context.Background(), storage.Files(files...), storage.File(out), MergeOptions{}); !isData(err, "id", 1) {
 			t.Fatalf("repeated rows without an option: %v", err)
 		}
-		r, err := Merge(context.Background(), files, out, MergeOptions{KeepSame: true, batch: rapid.IntRange(0, 40).Draw(t, "batch")})
+		r, err := Merge(context.Background(), storage.Files(files...), storage.File(out), MergeOptions{KeepSame: true, batch: rapid.IntRange(0, 40).Draw(t, "batch")})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -224,7 +225,7 @@ func TestRepeatedRows(t *testing.T) {
 		row := rapid.IntRange(0, to-from-1).Draw(t, "changed row")
 		column := spoil(t, second, row)
 		w.write(t, "b.parquet", second)
-		if _, err := Merge(context.Background(), files, out, MergeOptions{KeepSame: true}); !isData(err, column, row+1) || !strings.Contains(err.Error(), w.path("b.parquet")) {
+		if _, err := Merge(context.Background(), storage.Files(files...), storage.File(out), MergeOptions{KeepSame: true}); !isData(err, column, row+1) || !strings.Contains(err.Error(), w.path("b.parquet")) {
 			t.Fatalf("changed %s of row %d: %v", column, row+1, err)
 		}
 	})

@@ -19,7 +19,7 @@ func (m *merger) joinPairs(ctx context.Context) error {
 	m.options.Progress.Start(int64(lead.total), "rows")
 	others := []*follower{}
 	for _, in := range m.inputs[1:] {
-		f, err := m.follow(lead, in)
+		f, err := m.follow(ctx, lead, in)
 		if err != nil {
 			return err
 		}
@@ -48,8 +48,8 @@ func (m *merger) joinPairs(ctx context.Context) error {
 
 // follow opens a file beside the first one, and checks that both have the same
 // rows.
-func (m *merger) follow(lead, in *input) (*follower, error) {
-	match, err := matchRows(lead, in)
+func (m *merger) follow(ctx context.Context, lead, in *input) (*follower, error) {
+	match, err := matchRows(ctx, lead, in)
 	if err != nil {
 		return nil, err
 	}
@@ -70,7 +70,7 @@ func (m *merger) follow(lead, in *input) (*follower, error) {
 	case match.onlyB.Rows > 0:
 		return nil, in.fault(match.onlyB.first, "id", "%s is not in %q; %s%s", textfile.Quoted(match.onlyB.IDs[0]), lead.path, why, needs)
 	}
-	return newFollower(in, match)
+	return newFollower(ctx, in, match)
 }
 
 // sameNames reports whether two tensors have the same experts and advice, in any

@@ -33,7 +33,7 @@ func (in *input) mergedFrom() ([]part, error) {
 	}
 	var parts []part
 	if err := strictjson.Unmarshal([]byte(text), &parts); err != nil {
-		return nil, &costs.DataError{File: in.path, Err: fmt.Errorf("%s: is not a list of parts: %w", partsKey, strictjson.Plain(err))}
+		return nil, &costs.DataError{File: in.path.String(), Err: fmt.Errorf("%s: is not a list of parts: %w", partsKey, strictjson.Plain(err))}
 	}
 	return parts, nil
 }
@@ -81,7 +81,7 @@ func (m *merger) describe(ctx context.Context) error {
 		if in.reader != nil {
 			m.report.Left = append(m.report.Left, lists.Each(in.reader.Ignored(), func(name string) string { return "column " + name })...)
 		}
-		unknown, err := in.hasUnknown()
+		unknown, err := in.hasUnknown(ctx)
 		if err != nil {
 			return err
 		}
@@ -155,7 +155,7 @@ func (m *merger) checkMetadata(keys []string, meta []map[string]string) error {
 		}
 		for f, in := range m.inputs {
 			if meta[f][key] != meta[0][key] {
-				return &costs.DataError{File: in.path, Column: key, Msg: fmt.Sprintf("differs from %q: %s; pipe merge --drop %s joins the files all the same%s", m.inputs[0].path, means, key, appendedBy[key])}
+				return &costs.DataError{File: in.path.String(), Column: key, Msg: fmt.Sprintf("differs from %q: %s; pipe merge --drop %s joins the files all the same%s", m.inputs[0].path, means, key, appendedBy[key])}
 			}
 		}
 	}

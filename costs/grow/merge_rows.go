@@ -43,7 +43,7 @@ func (m *merger) joinRows(ctx context.Context) error {
 			if m.options.Watch != nil {
 				m.options.Watch(f, batch)
 			}
-			if batch, err = m.fresh(f, batch, seen, hash); err != nil {
+			if batch, err = m.fresh(ctx, f, batch, seen, hash); err != nil {
 				return err
 			}
 			if batch.Len() > 0 {
@@ -58,7 +58,7 @@ func (m *merger) joinRows(ctx context.Context) error {
 }
 
 // fresh returns the rows of a batch whose ids are new.
-func (m *merger) fresh(f int, batch *costs.Tensor, seen map[string]place, hash *rowHash) (*costs.Tensor, error) {
+func (m *merger) fresh(ctx context.Context, f int, batch *costs.Tensor, seen map[string]place, hash *rowHash) (*costs.Tensor, error) {
 	var keep []int
 	first := m.inputs[f].rows - batch.Len()
 	for n, id := range batch.IDs {
@@ -76,7 +76,7 @@ func (m *merger) fresh(f int, batch *costs.Tensor, seen map[string]place, hash *
 			return nil, m.repeated(here, before, id)
 		}
 		if here.hash != before.hash {
-			return nil, m.conflict(here, before, batch, n)
+			return nil, m.conflict(ctx, here, before, batch, n)
 		}
 		m.report.Inputs[f].Same++
 	}
@@ -96,8 +96,8 @@ func (m *merger) repeated(here, before place, id string) error {
 }
 
 // conflict is the error of two rows with the same id and other content.
-func (m *merger) conflict(here, before place, batch *costs.Tensor, n int) error {
-	other, err := m.inputs[before.file].row(before.row)
+func (m *merger) conflict(ctx context.Context, here, before place, batch *costs.Tensor, n int) error {
+	other, err := m.inputs[before.file].row(ctx, before.row)
 	if err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"pipe/costs"
+	"pipe/internal/storage"
 )
 
 // The parts are recorded with the digests of their files.
@@ -22,11 +23,11 @@ func TestPartsAreRecorded(t *testing.T) {
 	second.Actions = actionsOf(2, 2)
 	second.Actions.Digests["table"] = "t2"
 	folder := w.path("folder")
-	if err := costs.WriteParts(folder, second, 2); err != nil {
+	if err := costs.WriteParts(t.Context(), folder, second, 2); err != nil {
 		t.Fatal(err)
 	}
 	a := w.write(t, "a.parquet", first)
-	r, err := Merge(context.Background(), []string{a, folder}, w.path("m.parquet"), MergeOptions{Names: []string{"", "later"}})
+	r, err := Merge(context.Background(), storage.Files(a, folder), storage.File(w.path("m.parquet")), MergeOptions{Names: []string{"", "later"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,7 +36,7 @@ func TestPartsAreRecorded(t *testing.T) {
 	if err != nil || len(parts) != 2 {
 		t.Fatal(parts, err)
 	}
-	sum, err := costs.FileDigest(context.Background(), a)
+	sum, err := costs.FileDigest(context.Background(), storage.File(a))
 	if err != nil || parts[0].Digest != sum || parts[0].Rows != 5 || parts[0].Digests["table"] != "t" {
 		t.Errorf("%+v, digest of the file %s, %v", parts[0], sum, err)
 	}
@@ -138,7 +139,7 @@ func TestUnmergeableFiles(t *testing.T) {
 			}
 			files := []string{w.write(t, "a.parquet", a), w.write(t, "b.parquet", b)}
 			out := w.path("out.parquet")
-			if _, err := Merge(context.Background(), files, out, c.option); err == nil || !strings.Contains(err.Error(), c.want) {
+			if _, err := Merge(context.Background(), storage.Files(files...), storage.File(out), c.option); err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("error is %v, want %s", err, c.want)
 			}
 			if left, _ := os.ReadDir(w.dir); len(left) != 2 {
@@ -147,7 +148,7 @@ func TestUnmergeableFiles(t *testing.T) {
 			if c.remedy == nil {
 				return
 			}
-			if _, err := Merge(context.Background(), files, out, *c.remedy); err != nil {
+			if _, err := Merge(context.Background(), storage.Files(files...), storage.File(out), *c.remedy); err != nil {
 				t.Errorf("with its remedy: %v", err)
 			}
 		})
@@ -168,7 +169,7 @@ func TestOtherInstances(t *testing.T) {
 		b := only(whole, []bool{false, true})
 		change(b)
 		files := []string{w.write(t, "a.parquet", only(whole, []bool{true, false})), w.write(t, "b.parquet", b)}
-		_, err := Merge(context.Background(), files, w.path("out.parquet"), MergeOptions{})
+		_, err := Merge(context.Background(), storage.Files(files...), storage.File(w.path("out.parquet")), MergeOptions{})
 		if !isData(err, name, 8) || !strings.Contains(err.Error(), `which has the same id "row-000007"`) {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -184,7 +185,7 @@ func TestMergeReport(t *testing.T) {
 	a, b := whole.Subset(all(5)), whole.Subset(all(9)[5:])
 	b.Meta = map[string]string{"made by": "another"}
 	files := []string{w.write(t, "a.parquet", a), w.write(t, "b.parquet", b)}
-	r, err := Merge(context.Background(), files, w.path("out.parquet"), MergeOptions{})
+	r, err := Merge(context.Background(), storage.Files(files...), storage.File(w.path("out.parquet")), MergeOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -210,7 +211,7 @@ func TestStoppedMerge(t *testing.T) {
 	ctx, stop := context.WithCancel(context.Background())
 	stop()
 	before := bytesOf(t, files[0])
-	if _, err := Merge(ctx, files, files[0], MergeOptions{}); !errors.Is(err, context.Canceled) || bytesOf(t, files[0]) != before {
+	if _, err := Merge(ctx, storage.Files(files...), storage.File(files[0]), MergeOptions{}); !errors.Is(err, context.Canceled) || bytesOf(t, files[0]) != before {
 		t.Error(err)
 	}
 	if left, _ := os.ReadDir(w.dir); len(left) != 2 {
@@ -227,11 +228,11 @@ func TestAppend(t *testing.T) {
 	first, second := whole.Subset(all(5)), whole.Subset(all(9)[5:])
 	old := w.write(t, "old.parquet", first)
 	files := []string{old, w.write(t, "new.parquet", second)}
-	if _, err := Merge(context.Background(), files, w.path("merged.parquet"), MergeOptions{}); err != nil {
+	if _, err := Merge(context.Background(), storage.Files(files...), storage.File(w.path("merged.parquet")), MergeOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	seen := 0
-	r, err := Append(context.Background(), old, second, "new.csv", old, MergeOptions{Watch: func(_ int, rows *costs.Tensor) { seen += rows.Len() }})
+	r, err := Append(context.Background(), storage.File(old), second, storage.File("new.csv"), storage.File(old), MergeOptions{Watch: func(_ int, rows *costs.Tensor) { seen += rows.Len() }})
 	if err != nil || r.Rows != 9 || r.Inputs[1].Rows != 4 || seen != 9 {
 		t.Fatalf("%+v, %v, %d rows seen", r, err, seen)
 	}
@@ -248,7 +249,7 @@ func TestAppend(t *testing.T) {
 		`"new.csv": column id: instance "row-000005": "row-000005" is a duplicate, first in row 6 of`: {},
 		`"new.csv": column label: instance "row-000007": is "class`:                                   {KeepSame: true},
 	} {
-		if _, err := Append(context.Background(), old, second, "new.csv", old, o); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := Append(context.Background(), storage.File(old), second, storage.File("new.csv"), storage.File(old), o); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)
 		}
 	}
@@ -266,7 +267,7 @@ func TestNamesFollowFromTheDigest(t *testing.T) {
 		parts[first].Meta = map[string]string{costs.NamesKey: `["u","v"]`}
 		parts[1-first].Meta = nil
 		files := []string{w.write(t, "a.parquet", parts[0]), w.write(t, "b.parquet", parts[1])}
-		r, err := Merge(context.Background(), files, w.path("out.parquet"), MergeOptions{})
+		r, err := Merge(context.Background(), storage.Files(files...), storage.File(w.path("out.parquet")), MergeOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -283,7 +284,7 @@ func TestFilledColumns(t *testing.T) {
 	a, b := whole.Subset(all(5)), whole.Subset(all(9)[5:])
 	a.Times, a.Groups = nil, nil
 	files := []string{w.write(t, "a.parquet", a), w.write(t, "b.parquet", b)}
-	if _, err := Merge(context.Background(), files, w.path("out.parquet"), MergeOptions{FillTime: time.UnixMicro(7), FillGroup: true}); err != nil {
+	if _, err := Merge(context.Background(), storage.Files(files...), storage.File(w.path("out.parquet")), MergeOptions{FillTime: time.UnixMicro(7), FillGroup: true}); err != nil {
 		t.Fatal(err)
 	}
 	got := read(t, w.path("out.parquet"))

@@ -79,7 +79,7 @@ func (in *input) featureNames() ([]string, error) {
 	}
 	var names []string
 	if err := json.Unmarshal([]byte(text), &names); err != nil {
-		return nil, &costs.DataError{File: in.path, Column: costs.NamesKey, Msg: "is not a list of names", Err: err}
+		return nil, &costs.DataError{File: in.path.String(), Column: costs.NamesKey, Msg: "is not a list of names", Err: err}
 	}
 	return names, nil
 }

@@ -11,12 +11,13 @@ import (
 	"time"
 
 	"pipe/costs"
+	"pipe/internal/storage"
 )
 
 // writeLarge writes rows that are computed from their numbers, block by block.
 func writeLarge(t *testing.T, path string, from, rows, dim int, a *costs.Actions) {
 	t.Helper()
-	w, err := costs.NewWriter(path, a, costs.WriterOptions{Dim: dim})
+	w, err := costs.NewWriter(t.Context(), storage.File(path), a, costs.WriterOptions{Dim: dim})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,15 +76,15 @@ func TestScale(t *testing.T) {
 			line += fmt.Sprintf(" %s %.1f s (CPU %.1f s),", what, time.Since(start).Seconds(), (cpuTime(t) - cpu).Seconds())
 		}
 		timed("merge", func() error {
-			_, err := Merge(context.Background(), files, w.path("c.parquet"), MergeOptions{})
+			_, err := Merge(context.Background(), storage.Files(files...), storage.File(w.path("c.parquet")), MergeOptions{})
 			return err
 		})
 		timed("merge with --keep-same", func() error {
-			_, err := Merge(context.Background(), []string{w.path("c.parquet"), files[1]}, w.path("d.parquet"), MergeOptions{KeepSame: true})
+			_, err := Merge(context.Background(), storage.Files(w.path("c.parquet"), files[1]), storage.File(w.path("d.parquet")), MergeOptions{KeepSame: true})
 			return err
 		})
 		timed("diff", func() error {
-			_, err := Diff(context.Background(), w.path("c.parquet"), w.path("d.parquet"), DiffOptions{})
+			_, err := Diff(context.Background(), storage.File(w.path("c.parquet")), storage.File(w.path("d.parquet")), DiffOptions{})
 			return err
 		})
 		var m runtime.MemStats

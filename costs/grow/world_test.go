@@ -1,6 +1,7 @@
 package grow
 
 import (
+	"context"
 	"flag"
 	"fmt"
 	"math"
@@ -14,6 +15,7 @@ import (
 	"pgregory.net/rapid"
 
 	"pipe/costs"
+	"pipe/internal/storage"
 )
 
 // actionsOf has experts e0.. and advice none, a1.. with fees.
@@ -98,14 +100,14 @@ func (w writer) path(name string) string { return filepath.Join(w.dir, name) }
 
 func (w writer) write(t interface{ Fatal(...any) }, name string, tensor *costs.Tensor) string {
 	path := w.path(name)
-	if err := costs.Write(path, tensor); err != nil {
+	if err := costs.Write(context.Background(), storage.File(path), tensor); err != nil {
 		t.Fatal(err)
 	}
 	return path
 }
 
 func read(t interface{ Fatal(...any) }, path string) *costs.Tensor {
-	tensor, err := costs.Read(path, costs.ReadOptions{Unknown: true})
+	tensor, err := costs.Read(context.Background(), storage.File(path), costs.ReadOptions{Unknown: true})
 	if err != nil {
 		t.Fatal(err)
 	}

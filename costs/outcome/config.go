@@ -8,6 +8,7 @@ import (
 
 	"pipe/costs"
 	"pipe/costs/grade"
+	"pipe/internal/storage"
 	"pipe/internal/tablefile"
 )
 
@@ -66,8 +67,8 @@ type PairName struct {
 // of the experts. In long form it has one row per instance and pair. In wide
 // form, if Wide names pairs, it has one row per instance.
 type Table struct {
-	File    string  `yaml:"file"`
-	Columns Columns `yaml:"columns"`
+	File    storage.Location `yaml:"file"`
+	Columns Columns          `yaml:"columns"`
 	// ScoreRange is the worst and the best score: a score becomes the loss
 	// (best-score)/(best-worst). Without it a score lies in [0, 1] and becomes
 	// 1-score.
@@ -137,11 +138,11 @@ type WideColumn struct {
 // times FeeScale, where money is that of a column, or of the tokens at the prices of a
 // file (package prices), and that of the latency.
 type FeeTable struct {
-	File    string             `yaml:"file"`
+	File    storage.Location   `yaml:"file"`
 	Experts map[string]float64 `yaml:"experts"`
 	Advice  map[string]float64 `yaml:"advice"`
 
-	Prices        string            `yaml:"prices"`          // a price file
+	Prices        storage.Location  `yaml:"prices"`          // a price file
 	Models        map[string]string `yaml:"models"`          // expert -> its name in the price file, where that differs
 	CharsPerToken float64           `yaml:"chars_per_token"` // estimates tokens from characters
 	Latency       LatencyPrice      `yaml:"latency"`
@@ -152,7 +153,7 @@ type FeeTable struct {
 
 // FeatureTable is a table with one row per instance, joined by id.
 type FeatureTable struct {
-	File   string           `yaml:"file"` // empty: the outcome table itself; in long form, the rows of an instance must agree
+	File   storage.Location `yaml:"file"` // empty: the outcome table itself; in long form, the rows of an instance must agree
 	Layout `yaml:",inline"` // of a table with a file
 	ID     string           `yaml:"id"` // empty: the name of the column in the outcome table
 	// Columns are numeric ones: names, globs such as "px*", or ranges such as
@@ -222,7 +223,7 @@ func (c *Config) Validate() error {
 			problems = append(problems, fmt.Errorf(format, args...))
 		}
 	}
-	add(c.Outcomes.File == "", "outcomes.file is empty")
+	add(c.Outcomes.File.IsZero(), "outcomes.file is empty")
 	add(c.Outcomes.Columns.ID == "", "outcomes.columns.id is empty")
 	if c.Outcomes.isWide() {
 		c.checkWide(add)
@@ -312,7 +313,7 @@ func (c *Config) checkFeatures(add func(bool, string, ...any)) {
 	count(c.Outcomes.Columns.instance())
 	for i, f := range c.Features {
 		count(f.instance())
-		add(f.File == "" && f.Layout.isSet(), "features[%d] has no file, so it is the outcome table: rows, paths, cut and combine belong to outcomes", i)
+		add(f.File.IsZero() && f.Layout.isSet(), "features[%d] has no file, so it is the outcome table: rows, paths, cut and combine belong to outcomes", i)
 		f.Layout.check(fmt.Sprintf("features[%d]", i), add)
 		f.checkEncoded(i, add)
 		add(len(f.Columns)+len(f.Length)+len(f.Categorical)+len(f.Text.names()) == 0 && f.List+f.Image.Column == "" && f.instance() == instanceColumns{},

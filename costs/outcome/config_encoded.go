@@ -1,6 +1,10 @@
 package outcome
 
-import "path/filepath"
+import (
+	"path/filepath"
+
+	"pipe/internal/storage"
+)
 
 // TextColumns are columns of texts, and the encoder that turns them into
 // features. The texts of several columns are joined by line breaks.
@@ -21,22 +25,22 @@ func (c TextColumns) names() []string {
 // ImageColumn is a column of paths of images, and the encoder that turns the
 // images into features.
 type ImageColumn struct {
-	Column  string `yaml:"column"`
-	Folder  string `yaml:"folder"`  // where relative paths start; "": the folder of the table
-	Encoder string `yaml:"encoder"` // as that of texts
-	Decoder string `yaml:"decoder"` // see pixel.OpenDecoder
+	Column  string           `yaml:"column"`
+	Folder  storage.Location `yaml:"folder"`  // where relative paths start; "": the folder of the table
+	Encoder string           `yaml:"encoder"` // as that of texts
+	Decoder string           `yaml:"decoder"` // see pixel.OpenDecoder
 }
 
-// path returns the path of an image that a row of the table names.
-func (c ImageColumn) path(table, named string) string {
+// path returns the path or URL of an image that a row of the table names.
+func (c ImageColumn) path(table storage.Location, named string) string {
 	folder := c.Folder
-	if folder == "" {
-		folder = filepath.Dir(table)
+	if folder.IsZero() {
+		folder = table.Dir()
 	}
 	if filepath.IsAbs(named) {
 		return named
 	}
-	return filepath.Join(folder, named)
+	return folder.Join(named).URL()
 }
 
 // checkEncoded checks the columns that encoders read.

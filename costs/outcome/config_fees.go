@@ -49,7 +49,7 @@ const mostScale = 1e12
 // measures reports whether outcomes have measured fees.
 func (c *Config) measures() bool {
 	usage, fee := c.usage()
-	return c.Fees.Prices != "" || fee || usage.tokens() || usage.Latency != ""
+	return !c.Fees.Prices.IsZero() || fee || usage.tokens() || usage.Latency != ""
 }
 
 // usage returns the columns of usage, in wide form those of the first pair, and
@@ -66,9 +66,9 @@ func (c *Config) usage() (Usage, bool) {
 func (c *Config) checkFees(add func(bool, string, ...any)) {
 	f := c.Fees
 	u, hasFee := c.usage()
-	add(f.Prices != "" && hasFee, "fees.prices and a column fee are both set; a measured fee comes from one of them")
-	add(f.Prices == "" && u.tokens(), "columns of tokens or characters are set, but fees.prices is not")
-	add(f.Prices == "" && len(f.Models) > 0, "fees.models needs fees.prices")
+	add(!f.Prices.IsZero() && hasFee, "fees.prices and a column fee are both set; a measured fee comes from one of them")
+	add(f.Prices.IsZero() && u.tokens(), "columns of tokens or characters are set, but fees.prices is not")
+	add(f.Prices.IsZero() && len(f.Models) > 0, "fees.models needs fees.prices")
 	add(u.TokensIn != "" && u.CharsIn != "", "tokens_in and chars_in are both set")
 	add(u.TokensOut != "" && u.CharsOut != "", "tokens_out and chars_out are both set")
 	add(u.TokensCached != "" && u.TokensIn == "", "tokens_cached needs tokens_in, which it is part of")
@@ -77,10 +77,10 @@ func (c *Config) checkFees(add func(bool, string, ...any)) {
 	add(!chars && f.CharsPerToken != 0, "fees.chars_per_token needs a column chars_in or chars_out")
 	add(f.CharsPerToken != 0 && !(f.CharsPerToken >= 0.1 && f.CharsPerToken <= 1000), "fees.chars_per_token is %v; it must be 0.1 to 1000", f.CharsPerToken)
 	c.checkLatency(add, u.Latency != "")
-	money := f.Prices != "" || u.Latency != ""
+	money := !f.Prices.IsZero() || u.Latency != ""
 	add(money && f.FeeScale == 0, "fees.fee_scale is needed: measured fee = money x fee_scale; if a loss of 1 is worth 0.05, it is 20")
 	add(f.FeeScale != 0 && !(f.FeeScale > 0 && f.FeeScale <= mostScale), "fees.fee_scale is %v; it must be positive, and at most %v", f.FeeScale, float64(mostScale))
-	add(f.FeeScale != 0 && f.Prices == "" && f.Currency == "", "fees.currency is needed with fees.fee_scale: the name of the money, such as USD")
+	add(f.FeeScale != 0 && f.Prices.IsZero() && f.Currency == "", "fees.currency is needed with fees.fee_scale: the name of the money, such as USD")
 	add(f.FeeScale == 0 && f.Currency != "", "fees.currency needs fees.fee_scale")
 	add(!slices.Contains([]string{"", feePerRow, feeMean}, f.As), "fees.as is %q; it must be row or mean", f.As)
 	add(f.As != "" && !c.measures(), "fees.as needs measured fees: a column fee or latency, or fees.prices")

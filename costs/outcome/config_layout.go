@@ -3,6 +3,7 @@ package outcome
 import (
 	"slices"
 
+	"pipe/internal/storage"
 	"pipe/internal/tablefile"
 )
 
@@ -46,7 +47,7 @@ func (t *Table) isWide() bool {
 }
 
 // at is where a table is.
-func (l *Layout) at(path string) tablefile.Layout {
+func (l *Layout) at(path storage.Location) tablefile.Layout {
 	return tablefile.Layout{Path: path, Rows: l.Rows, Paths: l.Paths, Cut: l.Cut, Combine: l.Combine}
 }
 

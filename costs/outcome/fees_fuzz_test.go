@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"pipe/costs"
+	"pipe/internal/storage"
 )
 
 // FuzzFees: a file of fees is an error about data that names the file, or gives every expert and every advice a fee that a cost
@@ -24,9 +25,9 @@ func FuzzFees(f *testing.F) {
 		if err := os.WriteFile(path, b, 0o666); err != nil {
 			t.Fatal(err)
 		}
-		m := &importer{config: &Config{Fees: FeeTable{File: path}}}
+		m := &importer{config: &Config{Fees: FeeTable{File: storage.File(path)}}}
 		a := &costs.Actions{Experts: []costs.Expert{{Name: "a"}, {Name: "b"}}, Advice: []costs.Advice{{Name: noAdvice}, {Name: "search"}}}
-		err := m.setFees(a)
+		err := m.setFees(t.Context(), a)
 		if err == nil {
 			err = a.Validate()
 		}

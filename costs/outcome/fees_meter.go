@@ -1,6 +1,7 @@
 package outcome
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -21,17 +22,17 @@ type meter struct {
 }
 
 // newMeter reads the price file.
-func newMeter(c *Config) (*meter, error) {
+func newMeter(ctx context.Context, c *Config) (*meter, error) {
 	m := &meter{fees: &c.Fees, time: c.Outcomes.Columns.Time, unit: c.Time.Unit, on: c.measures()}
-	if c.Fees.Prices == "" {
+	if c.Fees.Prices.IsZero() {
 		return m, nil
 	}
 	var err error
-	if m.prices, err = prices.Read(c.Fees.Prices); err != nil {
+	if m.prices, err = prices.Read(ctx, c.Fees.Prices); err != nil {
 		return nil, fmt.Errorf("fees.prices: %w", err)
 	}
 	if c.Fees.Currency != "" && c.Fees.Currency != m.prices.Currency {
-		return nil, &costs.DataError{File: c.Fees.Prices, Column: "currency", Msg: fmt.Sprintf("is %q, but fees.currency is %q", m.prices.Currency, c.Fees.Currency)}
+		return nil, &costs.DataError{File: c.Fees.Prices.String(), Column: "currency", Msg: fmt.Sprintf("is %q, but fees.currency is %q", m.prices.Currency, c.Fees.Currency)}
 	}
 	return m, nil
 }

@@ -10,18 +10,19 @@ import (
 	"testing"
 
 	"pipe/internal/realdata"
+	"pipe/internal/storage"
 )
 
 // TestFeesOfGSM8K computes the fee of every answer of a real log from its length in another way.
 func TestFeesOfGSM8K(t *testing.T) {
 	c := loadImport(t, "import-gsm8k.yaml", realdata.Folder(t))
-	c.Fees.Prices = filepath.Join(realdata.Root(t), "configs", c.Fees.Prices)
+	c.Fees.Prices = storage.File(filepath.Join(realdata.Root(t), "configs", c.Fees.Prices.Path()))
 	c.Features[0].Length, c.Features[0].Text = c.Features[0].Text.names(), TextColumns{}
 	got, report, err := Import(context.Background(), c)
 	if err != nil {
 		t.Fatal(err)
 	}
-	file, err := os.Open(c.Outcomes.File)
+	file, err := os.Open(c.Outcomes.File.String())
 	if err != nil {
 		t.Fatal(err)
 	}

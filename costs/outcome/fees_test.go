@@ -4,15 +4,15 @@ import (
 	"context"
 	"encoding/json"
 	"math"
-	"path/filepath"
 	"strings"
 	"testing"
 
-	"pipe/costs"
-	"pipe/internal/dataerror/dataerrortest"
-
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"pipe/costs"
+	"pipe/internal/dataerror/dataerrortest"
+	"pipe/internal/storage"
 )
 
 const pricesYAML = `currency: USD
@@ -36,8 +36,8 @@ func usageImport(t testing.TB, outcomes, prices string) Config {
 		ID: "id", Expert: "who", Loss: "wrong",
 		Usage: Usage{TokensIn: "in", TokensCached: "kept", TokensOut: "out", Latency: "ms"},
 	}
-	file := filepath.Join(filepath.Dir(c.Outcomes.File), "prices.yaml")
-	put(t, file, prices)
+	file := c.Outcomes.File.Dir().Join("prices.yaml")
+	put(t, file.String(), prices)
 	c.Fees = FeeTable{Prices: file, Models: map[string]string{"x": "tiny"}, FeeScale: 20, Latency: LatencyPrice{Unit: "ms", PerSecond: 0.01}}
 	return c
 }
@@ -121,9 +121,9 @@ func TestRecordedPrices(t *testing.T) {
 		"all":           func(*Config) {},
 		"of time":       func(c *Config) { c.Fees.Latency.PerSecond = 0.02 },
 		"none for time": func(c *Config) { c.Fees.Latency = LatencyPrice{}; c.Outcomes.Columns.Latency = "" },
-		"of tokens":     func(c *Config) { put(t, c.Fees.Prices, strings.Replace(pricesYAML, "in: 1,", "in: 3,", 1)) },
+		"of tokens":     func(c *Config) { put(t, c.Fees.Prices.String(), strings.Replace(pricesYAML, "in: 1,", "in: 3,", 1)) },
 		"of time alone": func(c *Config) {
-			c.Fees.Prices, c.Fees.Models, c.Fees.Currency = "", nil, "USD"
+			c.Fees.Prices, c.Fees.Models, c.Fees.Currency = storage.Location{}, nil, "USD"
 			c.Outcomes.Columns.Usage = Usage{Latency: "ms"}
 		},
 	} {
@@ -157,11 +157,11 @@ func TestFeesByDate(t *testing.T) {
 	c = usageImport(t, log, strings.Replace(prices, "{in: 1,", "{from: 2026-01-31T23:59:59.5Z, in: 1,", 1))
 	c.Outcomes.Columns.Time = "at"
 	_, _, err = Import(context.Background(), c)
-	dataerrortest.Check(t, err, c.Outcomes.File, 2, "at", "2026-01-31T23:59:59Z is before 2026-01-31T23:59:59.5Z")
+	dataerrortest.Check(t, err, c.Outcomes.File.String(), 2, "at", "2026-01-31T23:59:59Z is before 2026-01-31T23:59:59.5Z")
 	c = usageImport(t, strings.Replace(log, "2026-01-31T23:59:59Z", "May", 1), prices)
 	c.Outcomes.Columns.Time = "at"
 	_, _, err = Import(context.Background(), c)
-	dataerrortest.Check(t, err, c.Outcomes.File, 2, "at", `"May" is not a time`)
+	dataerrortest.Check(t, err, c.Outcomes.File.String(), 2, "at", `"May" is not a time`)
 }
 
 // A column of money is scaled, and without a scale stays as it is.
@@ -198,7 +198,7 @@ func TestMeanFees(t *testing.T) {
 	c = smallImport(t, longCSV, featureCSV)
 	c.Fees.As = "mean"
 	_, _, err = Import(context.Background(), c)
-	dataerrortest.Check(t, err, c.Outcomes.File, 0, "", "there is advice")
+	dataerrortest.Check(t, err, c.Outcomes.File.String(), 0, "", "there is advice")
 }
 
 // Every bad number of a log, and every price that does not fit it, is one error with its place.
@@ -220,33 +220,33 @@ func TestBadUsage(t *testing.T) {
 	} {
 		i := usageImport(t, strings.Replace(usageCSV, c.log[0], c.log[1], 1), strings.Replace(pricesYAML, c.prices[0], c.prices[1], 1))
 		_, _, err := Import(context.Background(), i)
-		dataerrortest.Check(t, err, i.Outcomes.File, 2, c.column, c.msg)
+		dataerrortest.Check(t, err, i.Outcomes.File.String(), 2, c.column, c.msg)
 	}
 	i := usageImport(t, usageCSV, pricesYAML)
 	i.Outcomes.Columns.TokensOut = ""
 	_, _, err := Import(context.Background(), i)
-	dataerrortest.Check(t, err, i.Outcomes.File, 2, "", `model "tiny" has a price "out", but no column tokens_out or chars_out is named`)
+	dataerrortest.Check(t, err, i.Outcomes.File.String(), 2, "", `model "tiny" has a price "out", but no column tokens_out or chars_out is named`)
 	i = usageImport(t, usageCSV, strings.Replace(pricesYAML, "{in: 10, out: 20, call: 0.001}", "{in: 0, out: 20, above: [{tokens: 1500, in: 0, out: 40}]}", 1))
 	i.Outcomes.Columns.TokensIn, i.Outcomes.Columns.TokensCached = "", ""
 	i.Fees.Models["x"] = "y"
 	_, _, err = Import(context.Background(), i)
-	dataerrortest.Check(t, err, i.Outcomes.File, 2, "", `model "y" has prices above a number of tokens of a prompt, but no column tokens_in or chars_in is named`)
+	dataerrortest.Check(t, err, i.Outcomes.File.String(), 2, "", `model "y" has prices above a number of tokens of a prompt, but no column tokens_in or chars_in is named`)
 	i = usageImport(t, usageCSV, pricesYAML)
 	i.Fees.Models["z"] = "tiny"
 	_, _, err = Import(context.Background(), i)
-	dataerrortest.Check(t, err, i.Outcomes.File, 0, "", `fees.models: unknown expert "z"; there are x, y`)
+	dataerrortest.Check(t, err, i.Outcomes.File.String(), 0, "", `fees.models: unknown expert "z"; there are x, y`)
 	i = usageImport(t, usageCSV, pricesYAML)
 	i.Fees.Currency = "EUR"
 	_, _, err = Import(context.Background(), i)
-	dataerrortest.Check(t, err, i.Fees.Prices, 0, "currency", `is "USD", but fees.currency is "EUR"`)
+	dataerrortest.Check(t, err, i.Fees.Prices.String(), 0, "currency", `is "USD", but fees.currency is "EUR"`)
 }
 
 // Settings that contradict each other are named.
 func TestFeeSettings(t *testing.T) {
 	for want, change := range map[string]func(*Config){
 		"fees.prices and a column fee are both set":  func(c *Config) { c.Outcomes.Columns.Fee = "paid" },
-		"but fees.prices is not":                     func(c *Config) { c.Fees.Prices = "" },
-		"fees.models needs fees.prices":              func(c *Config) { c.Fees.Prices = "" },
+		"but fees.prices is not":                     func(c *Config) { c.Fees.Prices = storage.Location{} },
+		"fees.models needs fees.prices":              func(c *Config) { c.Fees.Prices = storage.Location{} },
 		"tokens_in and chars_in are both set":        func(c *Config) { c.Outcomes.Columns.CharsIn = "n" },
 		"tokens_out and chars_out are both set":      func(c *Config) { c.Outcomes.Columns.CharsOut = "n" },
 		"chars_in and chars_out need fees.chars_per": func(c *Config) { c.Outcomes.Columns.CharsOut = "n" },
@@ -259,7 +259,7 @@ func TestFeeSettings(t *testing.T) {
 		`fees.latency.unit is ""`:                    func(c *Config) { c.Fees.Latency.Unit = "" },
 		"fees.latency.per_second is -1":              func(c *Config) { c.Fees.Latency.PerSecond = -1 },
 		`fees.as is "median"`:                        func(c *Config) { c.Fees.As = "median" },
-		"fees.currency is needed":                    func(c *Config) { c.Fees.Prices = "" },
+		"fees.currency is needed":                    func(c *Config) { c.Fees.Prices = storage.Location{} },
 		"fees.currency needs fees.fee_scale":         func(c *Config) { c.Fees.FeeScale, c.Fees.Currency = 0, "USD" },
 		"fees.as needs measured fees": func(c *Config) {
 			c.Fees = FeeTable{As: "mean"}

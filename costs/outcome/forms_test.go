@@ -10,11 +10,12 @@ import (
 	"strings"
 	"testing"
 
-	"pipe/costs"
-
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/parquet-go/parquet-go"
+
+	"pipe/costs"
+	"pipe/internal/storage"
 )
 
 // formRow is an outcome whose names come with and without a dictionary; an empty hint is written as a null.
@@ -110,8 +111,8 @@ func TestFormsAgree(t *testing.T) {
 			imported++
 			checkLosses(t, want, rows)
 		}
-		c.Outcomes.File = filepath.Join(t.TempDir(), "o.parquet")
-		err := parquet.WriteFile(c.Outcomes.File, rows, parquet.PageBufferSize(1<<(4+r.IntN(12))), parquet.MaxRowsPerRowGroup(int64(1+r.IntN(400))))
+		c.Outcomes.File = storage.File(filepath.Join(t.TempDir(), "o.parquet"))
+		err := parquet.WriteFile(c.Outcomes.File.String(), rows, parquet.PageBufferSize(1<<(4+r.IntN(12))), parquet.MaxRowsPerRowGroup(int64(1+r.IntN(400))))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -5,6 +5,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"pipe/internal/storage"
 )
 
 // FuzzImport: whatever the two tables hold, as CSV and as JSON lines, the
@@ -17,12 +19,12 @@ func FuzzImport(f *testing.F) {
 	f.Fuzz(func(t *testing.T, outcomes, features string, lines bool) {
 		c := smallImport(t, outcomes, features)
 		if lines {
-			for _, file := range []*string{&c.Outcomes.File, &c.Features[0].File} {
-				renamed := strings.TrimSuffix(*file, ".csv") + ".jsonl"
-				if err := os.Rename(*file, renamed); err != nil {
+			for _, file := range []*storage.Location{&c.Outcomes.File, &c.Features[0].File} {
+				renamed := strings.TrimSuffix(file.Path(), ".csv") + ".jsonl"
+				if err := os.Rename(file.Path(), renamed); err != nil {
 					t.Fatal(err)
 				}
-				*file = renamed
+				*file = storage.File(renamed)
 			}
 		}
 		c.Fees = FeeTable{}

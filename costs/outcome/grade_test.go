@@ -5,10 +5,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"pipe/costs/grade"
 	"pipe/internal/dataerror/dataerrortest"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 const answerCSV = `id,who,said,gold
@@ -43,7 +43,7 @@ func TestGradedAnswers(t *testing.T) {
 	}
 	c := answerImport(t, answerCSV)
 	check(c)
-	put(t, c.Outcomes.File, "id,x,y,gold\na,\"16 - 3 = 13, so 18.\",17,18\nb,no idea,$1000.00,\"1,000\"\n")
+	put(t, c.Outcomes.File.String(), "id,x,y,gold\na,\"16 - 3 = 13, so 18.\",17,18\nb,no idea,$1000.00,\"1,000\"\n")
 	c.Outcomes.Columns = Columns{ID: "id", Reference: "gold"}
 	c.Outcomes.Wide = WideForm{Value: "answer", Pairs: []WideColumn{{Expert: "x", Column: "x"}, {Expert: "y", Column: "y"}}}
 	check(c)
@@ -51,7 +51,7 @@ func TestGradedAnswers(t *testing.T) {
 	c.Experts = []string{"x", "y"}
 	check(c)
 	c.Outcomes.Columns.Reference = ""
-	put(t, c.Features[0].File, "id,f0,text,kind,truth,part,refs\na,1,t,red,cat,train,\"[\"\"18\"\", \"\"19\"\"]\"\nb,2,t,red,dog,val,\"[\"\"1000\"\"]\"\n")
+	put(t, c.Features[0].File.String(), "id,f0,text,kind,truth,part,refs\na,1,t,red,cat,train,\"[\"\"18\"\", \"\"19\"\"]\"\nb,2,t,red,dog,val,\"[\"\"1000\"\"]\"\n")
 	c.Features[0].Reference, c.Outcomes.ReferenceList = "refs", true
 	check(c)
 }
@@ -66,11 +66,11 @@ func TestBadAnswers(t *testing.T) {
 		i := answerImport(t, strings.Replace(answerCSV, c.from, c.to, 1))
 		_, _, err := Import(context.Background(), i)
 		row := map[string]int{"is": 3, "\"1": 4}[c.msg[:2]]
-		dataerrortest.Check(t, err, i.Outcomes.File, row, c.column, c.msg)
+		dataerrortest.Check(t, err, i.Outcomes.File.String(), row, c.column, c.msg)
 	}
 	i := answerImport(t, strings.Replace(answerCSV, "no idea", "", 1))
 	_, report, err := Import(context.Background(), i)
-	dataerrortest.Check(t, err, i.Outcomes.File, 0, "", "1 cells are missing")
+	dataerrortest.Check(t, err, i.Outcomes.File.String(), 0, "", "1 cells are missing")
 	if report.MissingCells != 1 {
 		t.Errorf("%+v", report)
 	}

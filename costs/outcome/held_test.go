@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"pipe/costs"
+	"pipe/internal/storage"
 	"pipe/internal/textfile"
 )
 
@@ -51,9 +52,9 @@ func TestImportIsBounded(t *testing.T) {
 		}
 		cfg := DefaultConfig()
 		cfg.Outcomes = c.outcomes
-		cfg.Outcomes.File = write("o.csv", c.table)
+		cfg.Outcomes.File = storage.File(write("o.csv", c.table))
 		cfg.None, cfg.DropIncomplete = "none", true
-		f := FeatureTable{File: write("f.csv", c.features), ID: "id"}
+		f := FeatureTable{File: storage.File(write("f.csv", c.features)), ID: "id"}
 		switch {
 		case c.list:
 			f.List = "x"

@@ -8,13 +8,13 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"path/filepath"
 	"slices"
 	"strings"
 
 	"pipe/costs"
 	"pipe/internal/dataerror"
 	"pipe/internal/digest"
+	"pipe/internal/storage"
 	"pipe/internal/tablefile"
 	"pipe/internal/textfile"
 )
@@ -62,7 +62,7 @@ type importer struct {
 }
 
 func (m *importer) run(ctx context.Context) (*costs.Tensor, error) {
-	err := m.start()
+	err := m.start(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -78,12 +78,12 @@ func (m *importer) run(ctx context.Context) (*costs.Tensor, error) {
 	}
 	m.report.Instances = m.outcomes.ids.Len()
 	if m.report.Instances == 0 {
-		return nil, &costs.DataError{File: m.config.Outcomes.File, Msg: "has no rows"}
+		return nil, &costs.DataError{File: m.config.Outcomes.File.String(), Msg: "has no rows"}
 	}
 	if err := m.readFeatures(ctx); err != nil {
 		return nil, err
 	}
-	actions, order, err := m.actions()
+	actions, order, err := m.actions(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -100,7 +100,7 @@ func (m *importer) run(ctx context.Context) (*costs.Tensor, error) {
 }
 
 // start checks the configuration and reads the prices.
-func (m *importer) start() (err error) {
+func (m *importer) start(ctx context.Context) (err error) {
 	if err := m.config.Validate(); err != nil {
 		return err
 	}
@@ -112,7 +112,7 @@ func (m *importer) start() (err error) {
 		f := &m.config.Features[i]
 		f.ID = cmp.Or(f.ID, m.config.Outcomes.Columns.ID)
 	}
-	m.meter, err = newMeter(m.config)
+	m.meter, err = newMeter(ctx, m.config)
 	return err
 }
 
@@ -140,7 +140,7 @@ func (m *importer) inTensor(err error) error {
 		return err
 	}
 	named := *data
-	named.File, named.Row = m.config.Outcomes.File, 0
+	named.File, named.Row = m.config.Outcomes.File.String(), 0
 	named.Msg = strings.TrimSpace(fmt.Sprintf("instance number %d %s", data.Row, data.Msg))
 	return &named
 }
@@ -150,7 +150,7 @@ func (m *importer) assemble(ctx context.Context, actions *costs.Actions, order [
 	t := &costs.Tensor{Actions: actions}
 	var err error
 	if t.IDs, err = m.keptIDs(keep); err != nil {
-		return nil, asData(m.config.Outcomes.File, err)
+		return nil, asData(m.config.Outcomes.File.String(), err)
 	}
 	if m.labels != nil {
 		t.Labels = m.labels.pick(keep)
@@ -165,7 +165,7 @@ func (m *importer) assemble(ctx context.Context, actions *costs.Actions, order [
 		return nil, err
 	}
 	if err := m.outcomes.fill(t, order, keep); err != nil {
-		return nil, asData(m.config.Outcomes.File, err)
+		return nil, asData(m.config.Outcomes.File.String(), err)
 	}
 	m.outcomes, t.Meta = nil, make(map[string]string)
 	if err := m.gradeAnswers(ctx, t, keep); err != nil {
@@ -178,7 +178,7 @@ func (m *importer) assemble(ctx context.Context, actions *costs.Actions, order [
 		return nil, err
 	}
 	if t.Features, t.Dim, m.report.FeatureNames, err = joinFeatures(m.features, keep, m.held); err != nil {
-		return nil, asData(m.featureFile(m.config.Features[0]), err)
+		return nil, asData(m.featureFile(m.config.Features[0]).String(), err)
 	}
 	if t.Dim == 0 {
 		return nil, errors.New("the feature tables have no features")
@@ -195,7 +195,7 @@ func (m *importer) assemble(ctx context.Context, actions *costs.Actions, order [
 	}
 	m.identify(actions, names)
 	m.report.MeasuredFees, err = m.meter.measure(t)
-	return t, dataerror.InFile(m.config.Outcomes.File, err)
+	return t, dataerror.InFile(m.config.Outcomes.File.String(), err)
 }
 
 // identify adds the digests of the encoders, and of how the features are made.
@@ -224,13 +224,13 @@ func (m *importer) featureName() string {
 	}
 	var names []string
 	for _, f := range m.config.Features {
-		names = append(names, filepath.Base(m.featureFile(f)))
+		names = append(names, m.featureFile(f).Base())
 	}
 	return strings.Join(names, " + ")
 }
 
-func (m *importer) featureFile(f FeatureTable) string {
-	if f.File == "" {
+func (m *importer) featureFile(f FeatureTable) storage.Location {
+	if f.File.IsZero() {
 		return m.config.Outcomes.File
 	}
 	return f.File
@@ -239,10 +239,10 @@ func (m *importer) featureFile(f FeatureTable) string {
 // digests returns the sha256 of every file that was read.
 func (m *importer) digests(ctx context.Context) (map[string]string, error) {
 	files := map[string]tablefile.Layout{"outcomes": m.config.Outcomes.layout()}
-	if m.config.Fees.File != "" {
+	if !m.config.Fees.File.IsZero() {
 		files["fees"] = tablefile.Layout{Path: m.config.Fees.File}
 	}
-	if m.config.Fees.Prices != "" {
+	if !m.config.Fees.Prices.IsZero() {
 		files["prices"] = tablefile.Layout{Path: m.config.Fees.Prices}
 	}
 	for i := range m.config.Features {
@@ -250,7 +250,7 @@ func (m *importer) digests(ctx context.Context) (map[string]string, error) {
 	}
 	digests := make(map[string]string)
 	for _, role := range slices.Sorted(maps.Keys(files)) {
-		parts, err := partsOf(files[role])
+		parts, err := partsOf(ctx, files[role])
 		if err != nil {
 			return nil, err
 		}

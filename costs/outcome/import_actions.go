@@ -1,6 +1,7 @@
 package outcome
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -49,7 +50,7 @@ func isObject(name string) bool {
 
 // actions returns the action set and, per action, the number of its outcomes in
 // the order of appearance, -1 for none.
-func (m *importer) actions() (*costs.Actions, []int, error) {
+func (m *importer) actions(ctx context.Context) (*costs.Actions, []int, error) {
 	o := m.outcomes
 	experts := m.config.Experts
 	if len(experts) == 0 {
@@ -57,7 +58,7 @@ func (m *importer) actions() (*costs.Actions, []int, error) {
 	}
 	advice, err := m.adviceOrder()
 	if err != nil {
-		return nil, nil, asData(m.config.Outcomes.File, err)
+		return nil, nil, asData(m.config.Outcomes.File.String(), err)
 	}
 	a := &costs.Actions{}
 	for _, name := range experts {
@@ -66,8 +67,8 @@ func (m *importer) actions() (*costs.Actions, []int, error) {
 	for _, name := range advice {
 		a.Advice = append(a.Advice, costs.Advice{Name: name})
 	}
-	if err := m.setFees(a); err != nil {
-		return nil, nil, asData(m.config.Fees.File, err)
+	if err := m.setFees(ctx, a); err != nil {
+		return nil, nil, asData(m.config.Fees.File.String(), err)
 	}
 	for _, u := range m.config.Unavailable {
 		p := costs.Pair{Expert: a.ExpertIndex(u.Expert), Advice: a.AdviceIndex(u.Advice)}
@@ -77,7 +78,7 @@ func (m *importer) actions() (*costs.Actions, []int, error) {
 		a.Unavailable = append(a.Unavailable, p)
 	}
 	if err := a.Validate(); err != nil {
-		return nil, nil, asData(m.config.Fees.File, err)
+		return nil, nil, asData(m.config.Fees.File.String(), err)
 	}
 	return a, m.appearance(a), nil
 }
@@ -155,20 +156,20 @@ func expertNames(a *costs.Actions) string {
 }
 
 // setFees takes the fees from the file and from the configuration.
-func (m *importer) setFees(a *costs.Actions) error {
+func (m *importer) setFees(ctx context.Context, a *costs.Actions) error {
 	f := m.config.Fees
 	for _, name := range slices.Sorted(maps.Keys(f.Models)) {
 		if a.ExpertIndex(name) < 0 {
-			return &costs.DataError{File: m.config.Outcomes.File, Msg: fmt.Sprintf("fees.models: unknown expert %q; there are %s", name, expertNames(a))}
+			return &costs.DataError{File: m.config.Outcomes.File.String(), Msg: fmt.Sprintf("fees.models: unknown expert %q; there are %s", name, expertNames(a))}
 		}
 	}
-	if f.File == "" && f.Experts == nil && f.Advice == nil {
+	if f.File.IsZero() && f.Experts == nil && f.Advice == nil {
 		return nil
 	}
 	var file costs.FeeList
-	if f.File != "" {
+	if !f.File.IsZero() {
 		var err error
-		if file, err = costs.ReadFees(f.File); err != nil {
+		if file, err = costs.ReadFees(ctx, f.File); err != nil {
 			return err
 		}
 	}

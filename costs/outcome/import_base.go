@@ -23,7 +23,7 @@ func (m *importer) fixCategories(keep []int, ids []string) error {
 	for i, b := range m.features {
 		for _, name := range b.numbers {
 			if len(names) == 0 || names[0] != name {
-				return &costs.DataError{File: m.featureFile(m.config.Features[i]), Column: "features", Msg: fmt.Sprintf("feature %d is %s, but the tensor has %s there",
+				return &costs.DataError{File: m.featureFile(m.config.Features[i]).String(), Column: "features", Msg: fmt.Sprintf("feature %d is %s, but the tensor has %s there",
 					len(base.FeatureNames)-len(names), textfile.Quoted(name), textfile.Listed(names[:min(1, len(names))], 1))}
 			}
 			names = names[1:]
@@ -34,7 +34,7 @@ func (m *importer) fixCategories(keep []int, ids []string) error {
 				c.levels = append(c.levels, names[0][len(c.name)+1:])
 				names = names[1:]
 			}
-			if err := m.checkCategories(c, keep, ids, m.featureFile(m.config.Features[i])); err != nil {
+			if err := m.checkCategories(c, keep, ids, m.featureFile(m.config.Features[i]).String()); err != nil {
 				return err
 			}
 		}

@@ -36,7 +36,7 @@ func (m *importer) complete(a *costs.Actions, order []int) ([]int, error) {
 			switch have := c.has(n); {
 			case have && !mask[i]:
 				return nil, &costs.DataError{
-					File: m.config.Outcomes.File,
+					File: m.config.Outcomes.File.String(),
 					Msg:  fmt.Sprintf("instance %s has an outcome for %s, which is listed as unavailable", textfile.Quoted(id), a.Name(i)),
 				}
 			case !have && mask[i]:
@@ -51,7 +51,7 @@ func (m *importer) complete(a *costs.Actions, order []int) ([]int, error) {
 		switch {
 		case missing > 0 && !(keepSome && missing < available):
 			cells.add(id)
-			m.noteSpelling(m.config.Outcomes.File, id)
+			m.noteSpelling(m.config.Outcomes.File.String(), id)
 		case !m.hasFeatures(n):
 			features.add(id)
 		case lacks >= 0:
@@ -136,5 +136,5 @@ func (m *importer) incomplete(keep []int, firstCells []string) error {
 	default:
 		msg += "; missing: drop leaves such instances out"
 	}
-	return &costs.DataError{File: m.config.Outcomes.File, Msg: msg}
+	return &costs.DataError{File: m.config.Outcomes.File.String(), Msg: msg}
 }

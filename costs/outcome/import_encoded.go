@@ -19,7 +19,7 @@ func (m *importer) encodeColumns(ctx context.Context, keep []int, ids []string) 
 			var bad *BadValueError
 			if errors.As(err, &bad) {
 				err = &costs.DataError{
-					File: m.featureFile(f), Column: e.columns[0].name,
+					File: m.featureFile(f).String(), Column: e.columns[0].name,
 					Msg: fmt.Sprintf("instance %s: %s", textfile.Quoted(ids[bad.Index]), textfile.Quoted(e.joined(keep)[bad.Index])), Err: bad.Err,
 				}
 			}

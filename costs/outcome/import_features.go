@@ -22,7 +22,7 @@ func (m *importer) hasFeatures(n int) bool {
 func (m *importer) readFeatures(ctx context.Context) error {
 	for i := range m.config.Features {
 		f := &m.config.Features[i]
-		tab, err := m.openFeatures(f)
+		tab, err := m.openFeatures(ctx, f)
 		if err != nil {
 			return err
 		}
@@ -53,7 +53,7 @@ func (m *importer) readFeatureTable(ctx context.Context, tab *tablefile.Table, f
 	if err != nil {
 		return nil, err
 	}
-	row := &featureRow{listLength: -1, repeats: f.File == "" && !m.config.Outcomes.isWide()}
+	row := &featureRow{listLength: -1, repeats: f.File.IsZero() && !m.config.Outcomes.isWide()}
 	set := &row.set
 	row.id, row.list = set.wantKeys(f.ID, m.outcomes.ids), set.want(f.List)
 	if err := m.held.AddCells(m.outcomes.ids.Len(), 2, 1); err != nil {

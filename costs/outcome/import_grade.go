@@ -27,7 +27,7 @@ func (m *importer) openGrader(ctx context.Context) error {
 		m.closers = append(m.closers, c)
 	}
 	if g.NeedsReference() && !m.config.hasReference() {
-		return &costs.DataError{File: o.File, Msg: "outcomes.grade: " + noReference}
+		return &costs.DataError{File: o.File.String(), Msg: "outcomes.grade: " + noReference}
 	}
 	m.grading = &grading{grader: g, config: o.Grade, list: o.ReferenceList}
 	return nil
@@ -47,7 +47,7 @@ func (m *importer) gradeAnswers(ctx context.Context, t *costs.Tensor, keep []int
 	}
 	err := m.grading.judge(ctx, t, references, questions)
 	m.report.Graded = &m.grading.report
-	return dataerror.InFile(m.config.Outcomes.File, err)
+	return dataerror.InFile(m.config.Outcomes.File.String(), err)
 }
 
 // checkReference refuses a reference that no answer can be compared with.

@@ -1,22 +1,23 @@
 package outcome
 
 import (
+	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"strings"
 
 	"pipe/costs"
+	"pipe/internal/storage"
 	"pipe/internal/tablefile"
 )
 
 // openFeatures opens a table of features, which may be that of the outcomes.
-func (m *importer) openFeatures(f *FeatureTable) (*tablefile.Table, error) {
-	return m.featureLayout(f).Open()
+func (m *importer) openFeatures(ctx context.Context, f *FeatureTable) (*tablefile.Table, error) {
+	return m.featureLayout(f).Open(ctx)
 }
 
 func (m *importer) featureLayout(f *FeatureTable) tablefile.Layout {
-	if f.File == "" {
+	if f.File.IsZero() {
 		return m.config.Outcomes.layout()
 	}
 	return f.Layout.at(f.File)
@@ -24,18 +25,18 @@ func (m *importer) featureLayout(f *FeatureTable) tablefile.Layout {
 
 // partsOf are the files of a table by the names under which their digests are
 // kept.
-func partsOf(l tablefile.Layout) (map[string]string, error) {
-	files, err := l.Files()
+func partsOf(ctx context.Context, l tablefile.Layout) (map[string]storage.Location, error) {
+	files, err := l.Files(ctx)
 	if err != nil {
 		return nil, err
 	}
-	named := make(map[string]string, len(files))
+	named := make(map[string]storage.Location, len(files))
 	for _, file := range files {
-		name, err := filepath.Rel(l.Path, file)
-		if err != nil || name == "." {
-			name = filepath.Base(file)
+		name, ok := l.Path.Rel(file)
+		if !ok || name == "." {
+			name = file.Base()
 		}
-		named[filepath.ToSlash(name)] = file
+		named[name] = file
 	}
 	return named, nil
 }
@@ -61,8 +62,8 @@ func (r *featureRow) repeat(b *featureBlock, n int, cells tablefile.Row) error {
 }
 
 // openOutcomes opens the table of outcomes and finds its pairs.
-func (m *importer) openOutcomes() (*tablefile.Table, error) {
-	tab, err := m.config.Outcomes.layout().Open()
+func (m *importer) openOutcomes(ctx context.Context) (*tablefile.Table, error) {
+	tab, err := m.config.Outcomes.layout().Open(ctx)
 	if err != nil {
 		return nil, m.expecting(err)
 	}

@@ -12,7 +12,7 @@ import (
 
 // readOutcomes reads the outcome table in either form.
 func (m *importer) readOutcomes(ctx context.Context) (*outcomes, error) {
-	tab, err := m.openOutcomes()
+	tab, err := m.openOutcomes(ctx)
 	if err != nil {
 		return nil, err
 	}

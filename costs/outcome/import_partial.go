@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"pipe/costs"
+	"pipe/internal/storage"
 	"pipe/internal/textfile"
 )
 
@@ -40,8 +41,8 @@ type PartialTexts struct {
 
 // OutcomePieces returns into how many pieces the outcome table can be cut: the row groups of a Parquet file, or the files of a
 // folder. Other files are one piece.
-func OutcomePieces(c Config) (int, error) {
-	n, err := c.Outcomes.layout().Pieces()
+func OutcomePieces(ctx context.Context, c Config) (int, error) {
+	n, err := c.Outcomes.layout().Pieces(ctx)
 	if err != nil {
 		return 0, fmt.Errorf("import: %w", err)
 	}
@@ -49,8 +50,8 @@ func OutcomePieces(c Config) (int, error) {
 }
 
 // OutcomeFiles are the files of the outcome table, in the order in which they are read.
-func OutcomeFiles(c Config) ([]string, error) {
-	files, err := c.Outcomes.layout().Files()
+func OutcomeFiles(ctx context.Context, c Config) ([]storage.Location, error) {
+	files, err := c.Outcomes.layout().Files(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("import: %w", err)
 	}
@@ -72,7 +73,7 @@ func ReadPartial(ctx context.Context, c Config, from, to int) (*Partial, error) 
 }
 
 func (m *importer) partial(ctx context.Context, pieces [2]int) (*Partial, error) {
-	if err := m.start(); err != nil {
+	if err := m.start(ctx); err != nil {
 		return nil, err
 	}
 	m.config.Outcomes.part = &pieces
@@ -155,8 +156,8 @@ func ImportPartials(ctx context.Context, c Config, partials Partials) (*costs.Te
 }
 
 // mergePartials is readOutcomes of partials.
-func (m *importer) mergePartials(context.Context) (*outcomes, error) {
-	tab, err := m.openOutcomes() // finds the pairs of a wide table
+func (m *importer) mergePartials(ctx context.Context) (*outcomes, error) {
+	tab, err := m.openOutcomes(ctx) // finds the pairs of a wide table
 	if err != nil {
 		return nil, err
 	}
@@ -184,7 +185,7 @@ func (m *importer) mergePartial(o *outcomes, p *Partial) error {
 		for k, name := range from.list {
 			n, err := from.to.Add(name)
 			if err != nil {
-				return asData(m.config.Outcomes.File, err)
+				return asData(m.config.Outcomes.File.String(), err)
 			}
 			if i == 0 && m.config.Outcomes.isWide() && n != before+k {
 				return m.again(m.config.Outcomes.Columns.ID, textfile.Quoted(name)+" is a duplicate")
@@ -214,7 +215,7 @@ func (m *importer) mergePartial(o *outcomes, p *Partial) error {
 
 // again is an error about a row that contradicts another one.
 func (m *importer) again(column, msg string) error {
-	return &costs.DataError{File: m.config.Outcomes.File, Column: column, Msg: msg}
+	return &costs.DataError{File: m.config.Outcomes.File.String(), Column: column, Msg: msg}
 }
 
 func (m *importer) mergeTexts(c *textColumn, from PartialTexts, ids []int) error {
@@ -224,7 +225,7 @@ func (m *importer) mergeTexts(c *textColumn, from PartialTexts, ids []int) error
 		}
 		at, err := c.at.slot(ids[k])
 		if err != nil {
-			return asData(m.config.Outcomes.File, err)
+			return asData(m.config.Outcomes.File.String(), err)
 		}
 		known := c.values.Len()
 		n, err := c.values.Add(from.Values[v])
@@ -232,7 +233,7 @@ func (m *importer) mergeTexts(c *textColumn, from PartialTexts, ids []int) error
 			err = m.checkReference(from.Values[v])
 		}
 		if err != nil {
-			return asData(m.config.Outcomes.File, err)
+			return asData(m.config.Outcomes.File.String(), err)
 		}
 		if *at >= 0 && *at != int32(n) {
 			return m.again(c.name, fmt.Sprintf("is %s, but earlier in the same instance %s",
@@ -246,7 +247,7 @@ func (m *importer) mergeTexts(c *textColumn, from PartialTexts, ids []int) error
 func (m *importer) mergeTimes(times []int64, ids []int) error {
 	for k, at := range times {
 		if err := m.times.keep(ids[k], at); err != nil {
-			return asData(m.config.Outcomes.File, err)
+			return asData(m.config.Outcomes.File.String(), err)
 		}
 	}
 	return nil
@@ -256,7 +257,7 @@ func (m *importer) mergePair(o *outcomes, p *PartialPair, numbers [][]int) error
 	pair := costs.Pair{Expert: numbers[1][p.Expert], Advice: numbers[2][p.Advice]}
 	c, err := o.column(pair)
 	if err != nil {
-		return asData(m.config.Outcomes.File, err)
+		return asData(m.config.Outcomes.File.String(), err)
 	}
 	for k, row := range p.Rows {
 		n := numbers[0][row]
@@ -272,7 +273,7 @@ func (m *importer) mergePair(o *outcomes, p *PartialPair, numbers [][]int) error
 			err = set(&c.text, n, int32(numbers[3][p.Text[k]]))
 		}
 		if err != nil {
-			return asData(m.config.Outcomes.File, err)
+			return asData(m.config.Outcomes.File.String(), err)
 		}
 	}
 	return nil

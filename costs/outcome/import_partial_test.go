@@ -16,6 +16,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"pipe/costs"
+	"pipe/internal/storage"
 )
 
 // inFiles puts the lines of a table, with its header, into so many files of a folder.
@@ -39,7 +40,7 @@ func inFiles(t *testing.T, text string, files int, order func(i, line int) bool)
 // fromPartials imports through partials of the given ranges of files, which went through files.
 func fromPartials(t *testing.T, c Config, parts int) (*costs.Tensor, Report, error) {
 	t.Helper()
-	pieces, err := OutcomePieces(c)
+	pieces, err := OutcomePieces(t.Context(), c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +93,7 @@ func TestPartialsEqualOneImport(t *testing.T) {
 	for files := 1; files <= 8; files += 3 {
 		for parts := 1; parts <= files+1; parts++ {
 			c := smallImport(t, longCSV, featureCSV)
-			c.Outcomes.File = inFiles(t, longCSV, files, func(i, line int) bool { return (line*5)%files == i })
+			c.Outcomes.File = storage.File(inFiles(t, longCSV, files, func(i, line int) bool { return (line*5)%files == i }))
 			samePartials(t, c, parts)
 		}
 	}
@@ -115,8 +116,8 @@ func TestPartialsOfTimesGroupsAndMissingCells(t *testing.T) {
 		}
 	}
 	c := smallImport(t, "", "")
-	c.Outcomes.File = inFiles(t, text, 7, func(i, line int) bool { return (line*line)%7 == i || i == 6 && (line*line)%7 > 4 })
-	if err := os.Remove(filepath.Join(c.Outcomes.File, "part-03.csv")); err != nil { // it has no rows
+	c.Outcomes.File = storage.File(inFiles(t, text, 7, func(i, line int) bool { return (line*line)%7 == i || i == 6 && (line*line)%7 > 4 }))
+	if err := os.Remove(c.Outcomes.File.Join("part-03.csv").String()); err != nil { // it has no rows
 		t.Fatal(err)
 	}
 	text = "id,f\n"
@@ -125,7 +126,7 @@ func TestPartialsOfTimesGroupsAndMissingCells(t *testing.T) {
 	}
 	c.Outcomes.Columns = Columns{ID: "id", Expert: "who", Score: "score", Label: "label", Group: "user", Time: "at"}
 	c.Features = []FeatureTable{{File: c.Features[0].File, ID: "id", Columns: []string{"f"}}}
-	put(t, c.Features[0].File, text)
+	put(t, c.Features[0].File.String(), text)
 	c.None, c.Fees, c.Missing = "", FeeTable{}, MissingKeep
 	samePartials(t, c, 3)
 }
@@ -133,14 +134,14 @@ func TestPartialsOfTimesGroupsAndMissingCells(t *testing.T) {
 // TestPartialsOfWideTables: the pairs are those of the columns of all files.
 func TestPartialsOfWideTables(t *testing.T) {
 	c := smallImport(t, "", "")
-	c.Outcomes.File = inFiles(t, "id,small,large,f0,part\na,1,0,1,train\nb,0,1,4,val\nc,1,1,5,train\n", 3, func(i, line int) bool { return line == i })
+	c.Outcomes.File = storage.File(inFiles(t, "id,small,large,f0,part\na,1,0,1,train\nb,0,1,4,val\nc,1,1,5,train\n", 3, func(i, line int) bool { return line == i }))
 	c.Outcomes.Columns = Columns{ID: "id", Split: "part"}
 	c.Outcomes.Wide = WideForm{WidePattern: WidePattern{Correct: "{expert}"}}
 	c.Experts = []string{"small", "large"}
 	c.None, c.Fees = "", FeeTable{}
 	c.Features = []FeatureTable{{ID: "id", Columns: []string{"f0"}}}
 	samePartials(t, c, 2)
-	put(t, filepath.Join(c.Outcomes.File, "part-03.csv"), "id,small,large,f0,part\na,1,0,1,train\n")
+	put(t, c.Outcomes.File.Join("part-03.csv").String(), "id,small,large,f0,part\na,1,0,1,train\n")
 	if _, _, err := fromPartials(t, c, 4); err == nil || !strings.Contains(err.Error(), `a" is a duplicate`) && !strings.Contains(err.Error(), `a is a duplicate`) {
 		t.Errorf("an id in two files: %v", err)
 	}
@@ -159,17 +160,17 @@ func TestPartialsOfRowGroups(t *testing.T) {
 		rows = append(rows, outcome{fmt.Sprintf("i%d", n), "x", float64(n%7) / 7}, outcome{fmt.Sprintf("i%d", n*7%150), "y", float64(n%5) / 5})
 	}
 	c := smallImport(t, "", features)
-	c.Outcomes = Table{File: filepath.Join(t.TempDir(), "log.parquet"), Columns: Columns{ID: "id", Expert: "who", Loss: "loss"}}
+	c.Outcomes = Table{File: storage.File(filepath.Join(t.TempDir(), "log.parquet")), Columns: Columns{ID: "id", Expert: "who", Loss: "loss"}}
 	c.Features = []FeatureTable{{File: c.Features[0].File, ID: "id", Columns: []string{"f"}}}
 	c.None, c.Fees = "", FeeTable{}
 	write := func() {
 		t.Helper()
-		if err := parquet.WriteFile(c.Outcomes.File, rows, parquet.MaxRowsPerRowGroup(41)); err != nil {
+		if err := parquet.WriteFile(c.Outcomes.File.String(), rows, parquet.MaxRowsPerRowGroup(41)); err != nil {
 			t.Fatal(err)
 		}
 	}
 	write()
-	if n, err := OutcomePieces(c); n != 8 || err != nil {
+	if n, err := OutcomePieces(t.Context(), c); n != 8 || err != nil {
 		t.Fatalf("%d pieces, %v", n, err)
 	}
 	for _, parts := range []int{1, 3, 8} {
@@ -198,7 +199,7 @@ func TestPartialsRefuseContradictions(t *testing.T) {
 		{"b,y,maybe,nan,cat,0\n", "is not a number"},
 	} {
 		config := smallImport(t, longCSV, featureCSV)
-		config.Outcomes.File = inFiles(t, longCSV+c.add, 2, func(i, line int) bool { return i == line/8 })
+		config.Outcomes.File = storage.File(inFiles(t, longCSV+c.add, 2, func(i, line int) bool { return i == line/8 }))
 		if _, _, err := fromPartials(t, config, 2); err == nil || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: %v", c.says, err)
 		}

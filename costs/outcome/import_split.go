@@ -31,7 +31,7 @@ func (m *importer) drawSplits(t *costs.Tensor) ([]costs.Split, error) {
 	splits, err := draw.Draw(t.IDs, t.Labels, t.Groups)
 	var data *costs.DataError
 	if errors.As(err, &data) {
-		data.File, data.Msg = m.config.Outcomes.File, "split: "+data.Msg
+		data.File, data.Msg = m.config.Outcomes.File.String(), "split: "+data.Msg
 	}
 	if !draw.Partial {
 		m.report.Uneven = draw.Uneven(splits)

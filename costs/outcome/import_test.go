@@ -13,13 +13,14 @@ import (
 	"testing"
 	"time"
 
-	"pipe/costs"
-	"pipe/internal/dataerror/dataerrortest"
-
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/parquet-go/parquet-go"
 	"pgregory.net/rapid"
+
+	"pipe/costs"
+	"pipe/internal/dataerror/dataerrortest"
+	"pipe/internal/storage"
 )
 
 const longCSV = `id,who,hint,wrong,answer,paid
@@ -53,11 +54,11 @@ func TestSpellingOfIDs(t *testing.T) {
 		c := plain(outcomes, features)
 		c.Missing = missing
 		_, _, err := Import(context.Background(), c)
-		dataerrortest.Check(t, err, c.Outcomes.File, 0, "", says)
+		dataerrortest.Check(t, err, c.Outcomes.File.String(), 0, "", says)
 	}
 	c := plain(strings.NewReplacer("\n1,", "\n1.0,", "\n2,", "\n2.0,").Replace(outcomes), strings.ReplaceAll(features, ".0,", ","))
 	_, _, err := Import(context.Background(), c)
-	dataerrortest.Check(t, err, c.Outcomes.File, 0, "", `id "1.0" of the outcomes is "1" in "features.csv"`)
+	dataerrortest.Check(t, err, c.Outcomes.File.String(), 0, "", `id "1.0" of the outcomes is "1" in "features.csv"`)
 	c = plain(outcomes, features+"1,2,a,k,1,train\n")
 	c.Missing = MissingDrop
 	_, report, err := Import(context.Background(), c)
@@ -76,7 +77,7 @@ func smallImport(t testing.TB, outcomes, features string) Config {
 	dir := t.TempDir()
 	c := DefaultConfig()
 	c.Outcomes = Table{
-		File: filepath.Join(dir, "outcomes.csv"),
+		File: storage.File(filepath.Join(dir, "outcomes.csv")),
 		Columns: Columns{
 			ID: "id", Expert: "who", Advice: "hint", Loss: "wrong", Prediction: "answer", Fee: "paid",
 		},
@@ -84,11 +85,11 @@ func smallImport(t testing.TB, outcomes, features string) Config {
 	c.None = "no"
 	c.Fees = FeeTable{Experts: map[string]float64{"x": 0.1, "y": 0}, Advice: map[string]float64{"yes": 0.2}}
 	c.Features = []FeatureTable{{
-		File: filepath.Join(dir, "features.csv"), ID: "id", Columns: []string{"f*"},
+		File: storage.File(filepath.Join(dir, "features.csv")), ID: "id", Columns: []string{"f*"},
 		Length: []string{"text"}, Categorical: []string{"kind"}, Label: "truth", Split: "part",
 	}}
-	put(t, c.Outcomes.File, outcomes)
-	put(t, c.Features[0].File, features)
+	put(t, c.Outcomes.File.String(), outcomes)
+	put(t, c.Features[0].File.String(), features)
 	return c
 }
 
@@ -150,7 +151,7 @@ func TestImportOrderOfRows(t *testing.T) {
 	c.Experts, c.Advice = []string{"x", "y"}, []string{"no", "yes"}
 	rapid.Check(t, func(rt *rapid.T) {
 		order := rapid.Permutation(lines[1:]).Draw(rt, "lines")
-		put(t, c.Outcomes.File, lines[0]+"\n"+strings.Join(order, "\n"))
+		put(t, c.Outcomes.File.String(), lines[0]+"\n"+strings.Join(order, "\n"))
 		got, _, err := Import(context.Background(), c)
 		if err != nil {
 			rt.Fatal(err)
@@ -173,14 +174,14 @@ func TestImportOtherFiles(t *testing.T) {
 		z := gzip.NewWriter(&buf)
 		z.Write([]byte("\xef\xbb\xbf" + longCSV))
 		z.Close()
-		c.Outcomes.File += ".gz"
-		put(t, c.Outcomes.File, buf.String())
+		c.Outcomes.File = c.Outcomes.File.Suffix(".gz")
+		put(t, c.Outcomes.File.String(), buf.String())
 		checkSmall(t, c)
 	})
 	t.Run("JSON lines", func(t *testing.T) {
 		c := smallImport(t, longCSV, featureCSV)
-		c.Outcomes.File = filepath.Join(filepath.Dir(c.Outcomes.File), "o.jsonl")
-		put(t, c.Outcomes.File, "\n"+objects+"\n\n")
+		c.Outcomes.File = c.Outcomes.File.Dir().Join("o.jsonl")
+		put(t, c.Outcomes.File.String(), "\n"+objects+"\n\n")
 		checkSmall(t, c)
 	})
 	t.Run("Parquet", func(t *testing.T) {
@@ -201,8 +202,8 @@ func TestImportOtherFiles(t *testing.T) {
 			}
 			rows = append(rows, r)
 		}
-		c.Outcomes.File = filepath.Join(filepath.Dir(c.Outcomes.File), "o.parquet")
-		if err := parquet.WriteFile(c.Outcomes.File, rows); err != nil {
+		c.Outcomes.File = c.Outcomes.File.Dir().Join("o.parquet")
+		if err := parquet.WriteFile(c.Outcomes.File.String(), rows); err != nil {
 			t.Fatal(err)
 		}
 		checkSmall(t, c)
@@ -244,9 +245,9 @@ func TestImportWideForm(t *testing.T) {
 	if !cmp.Equal(got.Loss, smallTensor().Loss) || got.Fee != nil || got.Predictions != nil {
 		t.Errorf("losses are %v", got.Loss)
 	}
-	put(t, c.Outcomes.File, "id,xn,xy,yn,yy\na,1,0,0,0.5\na,1,1,0,0\n")
+	put(t, c.Outcomes.File.String(), "id,xn,xy,yn,yy\na,1,0,0,0.5\na,1,1,0,0\n")
 	_, _, err = Import(context.Background(), c)
-	dataerrortest.Check(t, err, c.Outcomes.File, 3, "id", "is a duplicate")
+	dataerrortest.Check(t, err, c.Outcomes.File.String(), 3, "id", "is a duplicate")
 }
 
 func TestImportScores(t *testing.T) {
@@ -263,13 +264,13 @@ func TestImportScores(t *testing.T) {
 	}
 	c.Outcomes.ScoreRange = nil
 	_, _, err = Import(context.Background(), c)
-	dataerrortest.Check(t, err, c.Outcomes.File, 2, "s", "score_range")
+	dataerrortest.Check(t, err, c.Outcomes.File.String(), 2, "s", "score_range")
 }
 
 func TestImportListColumn(t *testing.T) {
 	c := smallImport(t, longCSV, "")
-	c.Features = []FeatureTable{{File: filepath.Join(t.TempDir(), "f.jsonl"), ID: "id", List: "v"}}
-	put(t, c.Features[0].File, `{"id":"a","v":[1,2.5]}`+"\n"+`{"id":"b","v":[3,-4e-1]}`)
+	c.Features = []FeatureTable{{File: storage.File(filepath.Join(t.TempDir(), "f.jsonl")), ID: "id", List: "v"}}
+	put(t, c.Features[0].File.String(), `{"id":"a","v":[1,2.5]}`+"\n"+`{"id":"b","v":[3,-4e-1]}`)
 	got, report, err := Import(context.Background(), c)
 	if err != nil {
 		t.Fatal(err)
@@ -278,9 +279,9 @@ func TestImportListColumn(t *testing.T) {
 		t.Errorf("features are %v %v", report.FeatureNames, got.Features)
 	}
 	for _, bad := range []string{`[3,null]`, `[3]`, `[3,4,5]`, `[3,[4]]`, `"x"`, `[3,1e99]`, `[]`} {
-		put(t, c.Features[0].File, `{"id":"a","v":[1,2.5]}`+"\n"+`{"id":"b","v":`+bad+`}`)
+		put(t, c.Features[0].File.String(), `{"id":"a","v":[1,2.5]}`+"\n"+`{"id":"b","v":`+bad+`}`)
 		_, _, err := Import(context.Background(), c)
-		dataerrortest.Check(t, err, c.Features[0].File, 2, "v", "")
+		dataerrortest.Check(t, err, c.Features[0].File.String(), 2, "v", "")
 	}
 }
 
@@ -288,7 +289,7 @@ func TestImportDropsIncomplete(t *testing.T) {
 	outcomes := longCSV + "c,x,no,1,cat,0\nd,x,no,1,a,0\nd,x,yes,1,a,0\nd,y,no,1,a,0\nd,y,yes,,a,0\ne,x,no,1,a,0\ne,x,yes,1,a,0\ne,y,no,1,a,0\ne,y,yes,1,a,0\n"
 	c := smallImport(t, outcomes, featureCSV)
 	_, _, err := Import(context.Background(), c)
-	dataerrortest.Check(t, err, c.Outcomes.File, 0, "", `2 of 5 instances are without an outcome for every pair (c, d); 1 of 5 instances are without features (e); 4 cells are missing, first "c" x/yes`)
+	dataerrortest.Check(t, err, c.Outcomes.File.String(), 0, "", `2 of 5 instances are without an outcome for every pair (c, d); 1 of 5 instances are without features (e); 4 cells are missing, first "c" x/yes`)
 	c.DropIncomplete = true
 	_, report, err := Import(context.Background(), c)
 	if err != nil {
@@ -304,13 +305,13 @@ func TestImportUnlistedAndUnavailable(t *testing.T) {
 	c := smallImport(t, longCSV+"a,z,no,0,cat,0\n", featureCSV)
 	c.Experts = []string{"x", "y"}
 	_, _, err := Import(context.Background(), c)
-	dataerrortest.Check(t, err, c.Outcomes.File, 10, "", `expert "z" is not listed`)
+	dataerrortest.Check(t, err, c.Outcomes.File.String(), 10, "", `expert "z" is not listed`)
 	c.IgnoreUnlisted = true
 	checkSmall(t, c)
 	c.Unavailable = []PairName{{"y", "yes"}}
 	_, _, err = Import(context.Background(), c)
-	dataerrortest.Check(t, err, c.Outcomes.File, 0, "", "listed as unavailable")
-	put(t, c.Outcomes.File, strings.ReplaceAll(longCSV, "y,yes", "z,yes"))
+	dataerrortest.Check(t, err, c.Outcomes.File.String(), 0, "", "listed as unavailable")
+	put(t, c.Outcomes.File.String(), strings.ReplaceAll(longCSV, "y,yes", "z,yes"))
 	got, report, err := Import(context.Background(), c)
 	if err != nil || report.MissingCells != 0 || got.Loss[3] == got.Loss[3] {
 		t.Errorf("unavailable pair: %v, %+v", err, report)
@@ -357,7 +358,7 @@ func TestImportRefuses(t *testing.T) {
 			if !errors.As(err, &data) || !strings.Contains(err.Error(), c.msg) || data.Column != c.column {
 				t.Fatalf("got %v", err)
 			}
-			if c.row > 0 && (data.Row != c.row || data.File != file) {
+			if c.row > 0 && (data.Row != c.row || data.File != file.String()) {
 				t.Errorf("got %v, expected row %d of %s", err, c.row, file)
 			}
 		})
@@ -378,7 +379,7 @@ func TestImportConfigNamesEveryProblem(t *testing.T) {
 
 func TestImportFees(t *testing.T) {
 	c := smallImport(t, longCSV, featureCSV)
-	c.Fees.File = filepath.Join(t.TempDir(), "fees.json")
+	c.Fees.File = storage.File(filepath.Join(t.TempDir(), "fees.json"))
 	c.Fees.Experts = map[string]float64{"x": 0.1}
 	for content, msg := range map[string]string{
 		`{"experts":{"x":9,"y":0},"unit":"cents"}`: "",
@@ -387,14 +388,14 @@ func TestImportFees(t *testing.T) {
 		`{"experts":{"y":-1}}`:                     "not negative",
 		`[`:                                        "not a table of fees",
 	} {
-		put(t, c.Fees.File, content)
+		put(t, c.Fees.File.String(), content)
 		_, _, err := Import(context.Background(), c)
 		if msg == "" && err == nil {
 			checkSmall(t, c)
 		} else if err == nil || !strings.Contains(err.Error(), msg) || msg == "" {
 			t.Errorf("%s: %v", content, err)
 		} else {
-			dataerrortest.Check(t, err, c.Fees.File, 0, "", msg)
+			dataerrortest.Check(t, err, c.Fees.File.String(), 0, "", msg)
 		}
 	}
 	c.Fees = FeeTable{Experts: map[string]float64{"x": 0, "y": 0, "z": 0}}
@@ -511,5 +512,5 @@ func TestImportWide(t *testing.T) {
 func TestImportRefusesInvalidUTF8(t *testing.T) {
 	c := smallImport(t, strings.Replace(longCSV, "\na,", "\nzw\xf6lf,", 1), featureCSV)
 	_, _, err := Import(context.Background(), c)
-	dataerrortest.Check(t, err, c.Outcomes.File, 2, "id", "is not UTF-8")
+	dataerrortest.Check(t, err, c.Outcomes.File.String(), 2, "id", "is not UTF-8")
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"pipe/internal/judge"
+	"pipe/internal/storage"
 )
 
 const foreignTables = `
@@ -30,11 +31,11 @@ func TestImportsTablesOfPyArrow(t *testing.T) {
 	judge.Run(t, judge.Python(t, "numpy", "pyarrow"), dir, foreignTables, dir)
 	c := DefaultConfig()
 	c.Outcomes = Table{
-		File:    filepath.Join(dir, "outcomes.parquet"),
+		File:    storage.File(filepath.Join(dir, "outcomes.parquet")),
 		Columns: Columns{ID: "question", Expert: "model", Correct: "right", Fee: "paid"},
 	}
 	c.Features = []FeatureTable{{
-		File: filepath.Join(dir, "features.parquet"), ID: "question", List: "x", Columns: []string{"flag", "count"},
+		File: storage.File(filepath.Join(dir, "features.parquet")), ID: "question", List: "x", Columns: []string{"flag", "count"},
 	}}
 	got, _, err := Import(context.Background(), c)
 	if err != nil {

@@ -6,12 +6,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
 	"pipe/costs"
 	"pipe/costs/grade"
 	"pipe/internal/dataerror/dataerrortest"
-
-	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
+	"pipe/internal/storage"
 )
 
 // A missing score is missing in every form in which logs write it, never 0. Kept instances have an unknown outcome and fee.
@@ -23,10 +24,10 @@ func TestMissingOutcomes(t *testing.T) {
 		"p.csv":   strings.Replace(longCSV, "a,y,no,1,dog,0\n", "", 1),
 	} {
 		c := smallImport(t, "", featureCSV)
-		c.Outcomes.File = strings.TrimSuffix(c.Outcomes.File, "outcomes.csv") + name
-		put(t, c.Outcomes.File, table)
+		c.Outcomes.File = storage.File(strings.TrimSuffix(c.Outcomes.File.String(), "outcomes.csv") + name)
+		put(t, c.Outcomes.File.String(), table)
 		_, _, err := Import(context.Background(), c)
-		dataerrortest.Check(t, err, c.Outcomes.File, 0, "", `1 cells are missing, first "a" y/no`)
+		dataerrortest.Check(t, err, c.Outcomes.File.String(), 0, "", `1 cells are missing, first "a" y/no`)
 		c.Missing = MissingDrop
 		c.Split.Names = map[string]string{}
 		dropped, report, err := Import(context.Background(), c)
@@ -81,7 +82,7 @@ func TestMissingProperties(t *testing.T) {
 		c.Outcomes.Columns = Columns{ID: "id", Expert: "who", Answer: "answer", Label: "label", Split: "split", Group: "group", Time: "time", Reference: "gold", Question: "asked"}
 		c.Features = []FeatureTable{{File: c.Features[0].File, ID: "id", Columns: []string{"f"}}}
 		_, _, err := Import(context.Background(), c)
-		dataerrortest.Check(t, err, c.Outcomes.File, 3, strings.Split(head[:len(head)-1], ",")[at], "")
+		dataerrortest.Check(t, err, c.Outcomes.File.String(), 3, strings.Split(head[:len(head)-1], ",")[at], "")
 		for _, missing := range []string{MissingDrop, MissingKeep} {
 			c.Missing = missing
 			got, report, err := Import(context.Background(), c)
@@ -89,7 +90,7 @@ func TestMissingProperties(t *testing.T) {
 				t.Errorf("%s, %s: %v, %+v", what, missing, err, report)
 			}
 		}
-		put(t, c.Outcomes.File, head+full("a")+lacking+strings.Replace(full("b"), ",x,", ",y,", 1)+val)
+		put(t, c.Outcomes.File.String(), head+full("a")+lacking+strings.Replace(full("b"), ",x,", ",y,", 1)+val)
 		c.Missing = MissingKeep
 		if got, report, err := Import(context.Background(), c); err != nil || got.Len() != 3 || len(report.Dropped) != 0 {
 			t.Errorf("%s, known from another row: %v, %+v", what, err, report)
@@ -104,14 +105,14 @@ func TestTwoSpellingsOfAnID(t *testing.T) {
 	c.Outcomes.Columns = Columns{ID: "id", Expert: "who", Correct: "right"}
 	c.Features = []FeatureTable{{File: c.Features[0].File, ID: "id", Columns: []string{"f"}}}
 	_, _, err := Import(context.Background(), c)
-	dataerrortest.Check(t, err, c.Outcomes.File, 0, "", `which is another id: write both alike`)
+	dataerrortest.Check(t, err, c.Outcomes.File.String(), 0, "", `which is another id: write both alike`)
 }
 
 // An outcome without the usage of its fee is an error, or missing.
 func TestMissingUsage(t *testing.T) {
 	c := usageImport(t, strings.Replace(usageCSV, "1000,400,100", "1000,400,", 1), pricesYAML)
 	_, _, err := Import(context.Background(), c)
-	dataerrortest.Check(t, err, c.Outcomes.File, 2, "out", "is missing")
+	dataerrortest.Check(t, err, c.Outcomes.File.String(), 2, "out", "is missing")
 	c.Missing = MissingKeep
 	kept, report, err := Import(context.Background(), c)
 	if err != nil || report.MissingUsage != 1 || report.MissingCells != 1 || kept.UnknownCells() != 1 || kept.Loss[0] == kept.Loss[0] {
@@ -122,8 +123,8 @@ func TestMissingUsage(t *testing.T) {
 // A field of an object is named by its path; the object itself is no name.
 func TestNestedFields(t *testing.T) {
 	c := smallImport(t, "", featureCSV)
-	c.Outcomes.File = strings.TrimSuffix(c.Outcomes.File, "csv") + "jsonl"
-	put(t, c.Outcomes.File, `{"id":"a","model":{"name":"x"},"eval":{"score":0.25}}`+"\n"+`{"id":"b","model":{"name":"x"},"eval":{"score":1}}`+"\n")
+	c.Outcomes.File = storage.File(strings.TrimSuffix(c.Outcomes.File.String(), "csv") + "jsonl")
+	put(t, c.Outcomes.File.String(), `{"id":"a","model":{"name":"x"},"eval":{"score":0.25}}`+"\n"+`{"id":"b","model":{"name":"x"},"eval":{"score":1}}`+"\n")
 	c.None, c.Fees = "", FeeTable{}
 	c.Outcomes.Columns = Columns{ID: "id", Expert: "model.name", Score: "eval.score"}
 	got, _, err := Import(context.Background(), c)
@@ -132,8 +133,8 @@ func TestNestedFields(t *testing.T) {
 	}
 	c.Outcomes.Columns.Expert = "model"
 	_, _, err = Import(context.Background(), c)
-	dataerrortest.Check(t, err, c.Outcomes.File, 1, "", "name one of its fields with a path, such as model.name")
+	dataerrortest.Check(t, err, c.Outcomes.File.String(), 1, "", "name one of its fields with a path, such as model.name")
 	c.Outcomes.Columns.Expert, c.Outcomes.Columns.Score = "model.name", "eval.scor"
 	_, _, err = Import(context.Background(), c)
-	dataerrortest.Check(t, err, c.Outcomes.File, 0, "eval.scor", "no row has such a nested value; the table has eval, eval.score, id")
+	dataerrortest.Check(t, err, c.Outcomes.File.String(), 0, "eval.scor", "no row has such a nested value; the table has eval, eval.score, id")
 }

@@ -41,7 +41,7 @@ func FuzzPresets(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		for _, c := range configs {
-			if err := os.WriteFile(c.Outcomes.File, []byte(text), 0o666); err != nil {
+			if err := os.WriteFile(c.Outcomes.File.String(), []byte(text), 0o666); err != nil {
 				t.Fatal(err)
 			}
 			tensor, report, err := Import(context.Background(), c)

@@ -18,6 +18,7 @@ import (
 
 	"pipe/costs"
 	"pipe/internal/judge"
+	"pipe/internal/storage"
 )
 
 // publishedTables makes small tables of the shapes that the presets are for, with gaps, and works out what an import
@@ -267,7 +268,7 @@ func TestFeaturesOfLongTables(t *testing.T) {
 			t.Fatal(err)
 		}
 		var c Config
-		c.Outcomes = Table{File: path, Columns: Columns{ID: "id", Expert: "m", Loss: "l"}}
+		c.Outcomes = Table{File: storage.File(path), Columns: Columns{ID: "id", Expert: "m", Loss: "l"}}
 		c.Features = []FeatureTable{{ID: "id", Columns: []string{"x"}, Length: []string{"p"}, Categorical: []string{"c"}}}
 		return c
 	}
@@ -296,7 +297,7 @@ func TestWidePatterns(t *testing.T) {
 		t.Fatal(err)
 	}
 	var c Config
-	c.Outcomes = Table{File: path, Columns: Columns{ID: "id"}, Wide: WideForm{WidePattern: WidePattern{Loss: "{expert}+{advice}", Fee: "{expert}+{advice} fee"}}}
+	c.Outcomes = Table{File: storage.File(path), Columns: Columns{ID: "id"}, Wide: WideForm{WidePattern: WidePattern{Loss: "{expert}+{advice}", Fee: "{expert}+{advice} fee"}}}
 	c.Features = []FeatureTable{{ID: "id", Columns: []string{"x"}}}
 	_, _, err := Import(context.Background(), c)
 	if err == nil || !strings.Contains(err.Error(), `column a.b+none fee fee: is missing`) { // "none fee" is read as an advice

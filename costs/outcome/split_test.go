@@ -12,6 +12,7 @@ import (
 
 	"pipe/costs"
 	"pipe/internal/judge"
+	"pipe/internal/storage"
 )
 
 // gradeTable is a table in wide form: an id, two losses, a number and a user per
@@ -29,7 +30,7 @@ func gradeTable(rows []int) string {
 func gradeImport(file string) Config {
 	c := DefaultConfig()
 	c.Outcomes = Table{
-		File: file, Columns: Columns{ID: "id"},
+		File: storage.File(file), Columns: Columns{ID: "id"},
 		Wide: WideForm{Value: "loss", Pairs: []WideColumn{{Expert: "a", Column: "a"}, {Expert: "b", Column: "b"}}},
 	}
 	c.Features = []FeatureTable{{ID: "id", Columns: []string{"x"}}}
@@ -103,8 +104,8 @@ func TestImportedGroupsAreWhole(t *testing.T) {
 		},
 		"long": func() Config {
 			c := gradeImport(long)
-			c.Outcomes = Table{File: long, Columns: Columns{ID: "id", Expert: "who", Loss: "loss", Group: "user"}}
-			c.Features[0].File = features
+			c.Outcomes = Table{File: storage.File(long), Columns: Columns{ID: "id", Expert: "who", Loss: "loss", Group: "user"}}
+			c.Features[0].File = storage.File(features)
 			return c
 		},
 		"features": func() Config {
@@ -169,7 +170,7 @@ func TestImportGroupErrors(t *testing.T) {
 		"two groups of an id": {long, func(c *Config) {
 			c.Outcomes.Columns = Columns{ID: "id", Expert: "who", Loss: "loss", Group: "user"}
 			c.Outcomes.Wide = WideForm{}
-			c.Features[0].File = filepath.Join(filepath.Dir(c.Outcomes.File), "features.csv")
+			c.Features[0].File = c.Outcomes.File.Dir().Join("features.csv")
 		}, `row 3: column user: is "v", but earlier in the same instance "u"`},
 		"empty group": {"id,a,b,x,user\n1,0,1,2,u\n2,0,1,2,\n", func(c *Config) { c.Outcomes.Columns.Group = "user" }, "row 3: column user: is missing"},
 		"no column":   {gradeTable(count(9)), func(c *Config) { c.Outcomes.Columns.Group = "session" }, "column session: is missing; the table has id, a"},

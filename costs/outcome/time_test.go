@@ -10,6 +10,7 @@ import (
 
 	"pipe/costs"
 	"pipe/internal/dataerror/dataerrortest"
+	"pipe/internal/storage"
 )
 
 const timedCSV = `id,who,wrong,when
@@ -26,11 +27,11 @@ d,y,1,2026-02-01
 func timedImport(t *testing.T, table string) Config {
 	dir := t.TempDir()
 	c := DefaultConfig()
-	c.Outcomes = Table{File: filepath.Join(dir, "o.csv"), Columns: Columns{ID: "id", Expert: "who", Loss: "wrong", Time: "when"}}
-	c.Features = []FeatureTable{{File: filepath.Join(dir, "f.csv"), ID: "id", Columns: []string{"x"}}}
+	c.Outcomes = Table{File: storage.File(filepath.Join(dir, "o.csv")), Columns: Columns{ID: "id", Expert: "who", Loss: "wrong", Time: "when"}}
+	c.Features = []FeatureTable{{File: storage.File(filepath.Join(dir, "f.csv")), ID: "id", Columns: []string{"x"}}}
 	c.Split = SplitRule{Kind: costs.SplitTime, Validation: 0.25, Test: 0.25}
-	put(t, c.Outcomes.File, table)
-	put(t, c.Features[0].File, "id,x,at,user\na,1,1767225600,u\nb,2,1767571200,u\nc,3,1767398400,v\nd,4,1769904000,w\n")
+	put(t, c.Outcomes.File.String(), table)
+	put(t, c.Features[0].File.String(), "id,x,at,user\na,1,1767225600,u\nb,2,1767571200,u\nc,3,1767398400,v\nd,4,1769904000,w\n")
 	return c
 }
 
@@ -68,14 +69,14 @@ func TestImportBadTimes(t *testing.T) {
 		},
 	} {
 		c := timedImport(t, "")
-		put(t, c.Outcomes.File, spoil(&c))
+		put(t, c.Outcomes.File.String(), spoil(&c))
 		_, _, err := Import(context.Background(), c)
 		place, msg, _ := strings.Cut(want, ": ")
 		row := 0
 		if _, scanned := fmt.Sscanf(place, "row %d", &row); scanned != nil {
 			t.Fatal(scanned)
 		}
-		dataerrortest.Check(t, err, c.Outcomes.File, row, "when", msg)
+		dataerrortest.Check(t, err, c.Outcomes.File.String(), row, "when", msg)
 	}
 	c := timedImport(t, timedCSV)
 	c.Features[0].Time, c.Time.Unit = "at", "days"

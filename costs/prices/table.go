@@ -3,6 +3,7 @@ package prices
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -60,25 +61,25 @@ const mostMoney = 1e12
 
 // Read reads a price file, YAML or JSON. A file that is not one is a
 // *config.Error with a line per problem.
-func Read(path string) (*Table, error) {
-	if err := textfile.CheckRegular(path); err != nil {
+func Read(ctx context.Context, path storage.Location) (*Table, error) {
+	if err := textfile.CheckRegularAt(ctx, path); err != nil {
 		return nil, err
 	}
 	t := &Table{}
-	if err := config.Load(path, t); err != nil {
-		return nil, ofOtherForm(path, err)
+	if err := config.Load(ctx, path, t); err != nil {
+		return nil, ofOtherForm(ctx, path, err)
 	}
 	t.order()
 	return t, nil
 }
 
 // ofOtherForm replaces the problems of a list of LiteLLM, which would be thousands, by what to do.
-func ofOtherForm(path string, err error) error {
+func ofOtherForm(ctx context.Context, path storage.Location, err error) error {
 	var bad *config.Error
 	if !errors.As(err, &bad) {
 		return err
 	}
-	f, failed := storage.Open(path)
+	f, failed := path.Open(ctx)
 	if failed != nil {
 		return err
 	}

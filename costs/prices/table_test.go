@@ -9,10 +9,11 @@ import (
 	"testing"
 	"time"
 
+	"pgregory.net/rapid"
+
 	"pipe/internal/config"
 	"pipe/internal/digest"
-
-	"pgregory.net/rapid"
+	"pipe/internal/storage"
 )
 
 const example = `
@@ -31,7 +32,7 @@ func read(t testing.TB, name, text string) (*Table, error) {
 	if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	return Read(path)
+	return Read(t.Context(), storage.File(path))
 }
 
 func micros(t *testing.T, text string) int64 {
@@ -178,7 +179,7 @@ func FuzzTable(f *testing.F) {
 		if err := os.WriteFile(path, b, 0o666); err != nil {
 			t.Fatal(err)
 		}
-		table, err := Read(path)
+		table, err := Read(t.Context(), storage.File(path))
 		if err != nil {
 			var bad *config.Error
 			if !errors.As(err, &bad) || bad.File != path {
@@ -200,7 +201,7 @@ func FuzzTable(f *testing.F) {
 		if err := os.WriteFile(path, text, 0o666); err != nil {
 			t.Fatal(err)
 		}
-		if again, err := Read(path); err != nil || sum(t, again) != sum(t, table) {
+		if again, err := Read(t.Context(), storage.File(path)); err != nil || sum(t, again) != sum(t, table) {
 			t.Fatalf("%s is not read back: %v", text, err)
 		}
 	})

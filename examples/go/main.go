@@ -20,7 +20,7 @@ func main() {
 		log.Fatal("usage: go run ./examples/go POLICY.onnx ROWS [PRICES.json]")
 	}
 	lines := strings.Split(strings.TrimSuffix(string(must(os.ReadFile(os.Args[2]))), "\n"), "\n")
-	router := must(decide.Open(os.Args[1], decide.Options{}))
+	router := must(decide.Open(context.Background(), os.Args[1], decide.Options{}))
 	defer router.Close()
 	if router.Input() == decide.InputFeatures {
 		features(os.Args, lines)

@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"pipe/experts/builder/part"
+	"pipe/internal/storage"
 )
 
 // tableSource is a source whose instances have cells.
@@ -23,7 +24,7 @@ func (s tableSource) Columns() *part.Columns { return s.columns }
 func TestColumnsAreRevealed(t *testing.T) {
 	names := []string{"a", "b", "c", "d", "e"}
 	rapid.Check(t, func(r *rapid.T) {
-		b := &part.Build{Source: tableSource{columns: part.NewColumns("t.csv", names)}, Inputs: part.Inputs{}}
+		b := &part.Build{Source: tableSource{columns: part.NewColumns(storage.File("t.csv"), names)}, Inputs: part.Inputs{}}
 		list := rapid.SliceOfNDistinct(rapid.SampledFrom(names), 1, len(names), rapid.ID)
 		base, more := list.Draw(r, "base"), list.Draw(r, "more")
 		show := func(settings map[string]any) []bool {
@@ -60,7 +61,7 @@ func TestColumnsAreRevealed(t *testing.T) {
 
 func TestBadColumns(t *testing.T) {
 	table := &part.Build{
-		Source: tableSource{columns: part.NewColumns("t.csv", []string{"a"})}, Inputs: part.Inputs{},
+		Source: tableSource{columns: part.NewColumns(storage.File("t.csv"), []string{"a"})}, Inputs: part.Inputs{},
 		Levels: []part.Level{{Name: "none", Advice: none{}}},
 	}
 	for name, c := range map[string]struct {

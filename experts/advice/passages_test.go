@@ -9,6 +9,7 @@ import (
 	"pipe/experts/builder/part"
 	"pipe/experts/builder/parttest"
 	"pipe/internal/progress"
+	"pipe/internal/storage"
 )
 
 // passagesBuild is a build in a folder with pages about things 0 to 8.
@@ -19,7 +20,7 @@ func passagesBuild(t *testing.T) *part.Build {
 		fmt.Fprintf(pages, `{"id": "Thing_%d", "text": "thing%d is heavy .", "lines": ""}`+"\n", i, i)
 	}
 	parttest.Write(t, filepath.Join(dir, "pages.jsonl"), pages.String())
-	b := &part.Build{Dir: dir, Folder: filepath.Join(dir, "experts"), Workers: 2, Progress: progress.Silent{}, Inputs: part.Inputs{}}
+	b := &part.Build{Dir: storage.File(dir), Folder: storage.File(filepath.Join(dir, "experts")).String(), Workers: 2, Progress: progress.Silent{}, Inputs: part.Inputs{}}
 	t.Cleanup(func() {
 		if err := b.Close(); err != nil {
 			t.Error(err)

@@ -2,9 +2,9 @@ package advice
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -15,6 +15,7 @@ import (
 	"pipe/experts/builder/part"
 	"pipe/internal/dataerror"
 	"pipe/internal/outside"
+	"pipe/internal/storage"
 	"pipe/internal/textfile"
 )
 
@@ -27,32 +28,32 @@ type template struct {
 
 // readTemplates reads the templates of a file: a list in a .json or .yaml file, or the non-empty lines of any other
 // file. Each template has the placeholder once. Duplicates are errors. Errors name the line.
-func readTemplates(path string) ([]string, error) {
-	b, err := textfile.ReadFile(path, textfile.MaxConfig)
+func readTemplates(ctx context.Context, path storage.Location) ([]string, error) {
+	b, err := textfile.ReadFileAt(ctx, path, textfile.MaxConfig)
 	if err != nil {
 		return nil, fmt.Errorf("read templates: %w", dataerror.FromText(err))
 	}
 	read := templatesOfLines
-	switch strings.ToLower(filepath.Ext(path)) {
+	switch strings.ToLower(path.Ext()) {
 	case ".json", ".yaml", ".yml":
 		read = templatesOfList
 	}
 	if !utf8.Valid(b) {
-		return nil, &costs.DataError{File: path, Msg: "is not UTF-8 text"}
+		return nil, &costs.DataError{File: path.String(), Msg: "is not UTF-8 text"}
 	}
 	list, err := read(bytes.TrimPrefix(b, []byte("\ufeff")))
 	if err != nil {
-		return nil, &costs.DataError{File: path, Err: err}
+		return nil, &costs.DataError{File: path.String(), Err: err}
 	}
 	texts := make([]string, 0, len(list))
 	for _, t := range list {
 		if msg := t.fault(texts); msg != "" {
-			return nil, &costs.DataError{File: path, Row: t.line, Msg: fmt.Sprintf("template %q %s", textfile.Short(t.text), msg)}
+			return nil, &costs.DataError{File: path.String(), Row: t.line, Msg: fmt.Sprintf("template %q %s", textfile.Short(t.text), msg)}
 		}
 		texts = append(texts, t.text)
 	}
 	if len(texts) == 0 {
-		return nil, &costs.DataError{File: path, Msg: "has no templates"}
+		return nil, &costs.DataError{File: path.String(), Msg: "has no templates"}
 	}
 	return texts, nil
 }

@@ -33,12 +33,12 @@ func newPrompts(ctx context.Context, s *part.Setup, settings map[string]any) (pa
 	if err := s.File(ctx, "templates", path); err != nil {
 		return nil, fmt.Errorf("read templates: %w", err)
 	}
-	list, err := readTemplates(path)
+	list, err := readTemplates(ctx, path)
 	if err != nil {
 		return nil, err
 	}
 	if list, err = moveFirst(list, cfg.First); err != nil {
-		return nil, &costs.DataError{File: path, Err: err}
+		return nil, &costs.DataError{File: path.String(), Err: err}
 	}
 	if cfg.Count < 1 || cfg.Count > len(list) {
 		return nil, fmt.Errorf("count is %d, not 1 to %d, the templates of %q", cfg.Count, len(list), path)

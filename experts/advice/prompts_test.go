@@ -14,12 +14,13 @@ import (
 	"pipe/experts/builder/part"
 	"pipe/experts/builder/parttest"
 	"pipe/internal/realdata"
+	"pipe/internal/storage"
 )
 
 // shownPrompts is what an advice with the given settings shows.
 func shownPrompts(t testing.TB, dir string, settings map[string]any) ([]string, error) {
 	t.Helper()
-	s := (&part.Build{Dir: dir, Inputs: make(part.Inputs)}).Setup(`advice "a"`)
+	s := (&part.Build{Dir: storage.File(dir), Inputs: make(part.Inputs)}).Setup(`advice "a"`)
 	a, err := newPrompts(t.Context(), s, settings)
 	if err != nil {
 		return nil, err
@@ -54,7 +55,7 @@ func TestPromptsOfEveryKindOfFile(t *testing.T) {
 // an order of the file's.
 func TestPromptsNest(t *testing.T) {
 	file := filepath.Join(realdata.Folder(t, "imagenet"), "imagenet_templates.json")
-	all, err := readTemplates(file)
+	all, err := readTemplates(t.Context(), storage.File(file))
 	if err != nil || len(all) != 80 {
 		t.Fatalf("%d templates, %v", len(all), err)
 	}
@@ -133,12 +134,12 @@ func TestLongTemplates(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "templates.txt")
 	long := strings.Repeat("x", 1<<17)
 	parttest.Write(t, path, "a {}\r\n\n"+long+" {}\nb {}")
-	if list, err := readTemplates(path); err != nil || len(list) != 3 || list[1] != long+" {}" {
+	if list, err := readTemplates(t.Context(), storage.File(path)); err != nil || len(list) != 3 || list[1] != long+" {}" {
 		t.Errorf("%d templates, %v", len(list), err)
 	}
 	parttest.Write(t, path, "a {}\n\n"+long+"\n")
 	var bad *costs.DataError
-	if _, err := readTemplates(path); !errors.As(err, &bad) || bad.Row != 3 || len(err.Error()) > 500 {
+	if _, err := readTemplates(t.Context(), storage.File(path)); !errors.As(err, &bad) || bad.Row != 3 || len(err.Error()) > 500 {
 		t.Errorf("%.200v", err)
 	}
 }
@@ -153,7 +154,7 @@ func FuzzTemplates(f *testing.F) {
 		if strings.ContainsAny(path, "\x00") || os.WriteFile(path, []byte(text), 0o666) != nil {
 			t.Skip("no name of a file")
 		}
-		list, err := readTemplates(path)
+		list, err := readTemplates(t.Context(), storage.File(path))
 		if (err == nil) != (len(list) > 0) {
 			t.Fatalf("%q, %v", list, err)
 		}

@@ -14,6 +14,7 @@ import (
 
 	"pipe/experts/builder/part"
 	"pipe/experts/chat/chattest"
+	"pipe/internal/storage"
 )
 
 // auditPath is the audit beside an output.
@@ -101,7 +102,7 @@ func TestAuditBelongsToTheOutput(t *testing.T) {
 	if _, err := w.run(context.Background()); err == nil || !strings.Contains(err.Error(), "is not the file that was built with the output") {
 		t.Errorf("without its audit: %v", err)
 	}
-	restart := Options{Kinds: w.allKinds(), OpenText: w.openText, Out: w.out(), Dir: w.dir, Restart: true}
+	restart := Options{Kinds: w.allKinds(), OpenText: w.openText, Out: storage.File(w.out()), Dir: storage.File(w.dir), Restart: true}
 	if _, err := Run(context.Background(), w.cfg, restart); err != nil || readBytes(t, path) != want {
 		t.Errorf("started over: %v", err)
 	}
@@ -124,7 +125,7 @@ func TestAuditIsMadeAgain(t *testing.T) {
 	w.mustRun(t)
 	other := filepath.Join(w.dir, "other.parquet")
 	ctx, stop := context.WithCancel(context.Background())
-	if _, err := Run(ctx, w.cfg, Options{Kinds: w.allKinds(), OpenText: w.openText, Out: other, Dir: w.dir, Progress: stopping{stop}}); err == nil {
+	if _, err := Run(ctx, w.cfg, Options{Kinds: w.allKinds(), OpenText: w.openText, Out: storage.File(other), Dir: storage.File(w.dir), Progress: stopping{stop}}); err == nil {
 		t.Fatal("the build was not stopped")
 	}
 	parts, _ := filepath.Glob(filepath.Join(other+".work", "part-*.jsonl.gz"))
@@ -134,7 +135,7 @@ func TestAuditIsMadeAgain(t *testing.T) {
 	if err := os.WriteFile(parts[0], []byte("torn"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Run(context.Background(), w.cfg, Options{Kinds: w.allKinds(), OpenText: w.openText, Out: other, Dir: w.dir}); err != nil {
+	if _, err := Run(context.Background(), w.cfg, Options{Kinds: w.allKinds(), OpenText: w.openText, Out: storage.File(other), Dir: storage.File(w.dir)}); err != nil {
 		t.Fatal(err)
 	}
 	if readBytes(t, auditPath(other)) != readBytes(t, auditPath(w.out())) {

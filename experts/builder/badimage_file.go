@@ -17,12 +17,12 @@ const badListName = "bad-images.txt"
 
 // keepBad writes the whole list of a *BadImagesError next to the output, and
 // puts the name of the file into the error.
-func keepBad(err error, out string) error {
+func keepBad(err error, out storage.Location) error {
 	var bad *part.BadImagesError
-	if !errors.As(err, &bad) || storage.IsRemote(out) {
+	if !errors.As(err, &bad) || out.IsRemote() {
 		return err
 	}
-	folder := workFolder(out)
+	folder := workFolder(out.Path())
 	if _, failed := atomicfile.MkdirAll(folder); failed != nil {
 		return errors.Join(err, failed)
 	}

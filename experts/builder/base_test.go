@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"pipe/experts/builder/part"
+	"pipe/internal/storage"
 )
 
 // An expert that is added to a finished build gives the bytes of a build of all experts, and the others are not asked.
@@ -20,11 +21,11 @@ func TestAddedExpertsAreAFullBuild(t *testing.T) {
 	}
 	cfg := w.cfg
 	cfg.Experts = slices.Clone(w.cfg.Experts[:1])
-	o := Options{Kinds: w.allKinds(), OpenText: w.openText, Out: filepath.Join(w.dir, "base.parquet"), Dir: w.dir}
+	o := Options{Kinds: w.allKinds(), OpenText: w.openText, Out: storage.File(filepath.Join(w.dir, "base.parquet")), Dir: storage.File(w.dir)}
 	if _, err := Run(ctx, cfg, o); err != nil {
 		t.Fatal(err)
 	}
-	o.Base, o.Out = o.Out, filepath.Join(w.dir, "grown.parquet")
+	o.Base, o.Out = o.Out.String(), storage.File(filepath.Join(w.dir, "grown.parquet"))
 	cfg = w.cfg
 	cfg.Experts = slices.Clone(w.cfg.Experts)
 	cfg.Experts[0].Fee, w.cfg.Experts[0].Fee = 0.7, 0.7 // fees are no inputs
@@ -35,11 +36,11 @@ func TestAddedExpertsAreAFullBuild(t *testing.T) {
 		if _, err := Run(ctx, cfg, o); err != nil {
 			t.Fatal(err)
 		}
-		if readBytes(t, o.Out) != readBytes(t, w.out()) {
+		if readBytes(t, o.Out.String()) != readBytes(t, w.out()) {
 			t.Error("bytes differ from those of a full build")
 		}
 	}
-	left, err := os.ReadDir(workFolder(o.Out))
+	left, err := os.ReadDir(workFolder(o.Out.String()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +77,7 @@ func TestOtherBasesAreRefused(t *testing.T) {
 		w := newWorld(t, 20)
 		other := w.cfg
 		other.Experts, other.Batch = slices.Clone(w.cfg.Experts[:1]), 4
-		if _, err := Run(ctx, other, Options{Kinds: w.allKinds(), Out: w.out(), Dir: w.dir}); err != nil {
+		if _, err := Run(ctx, other, Options{Kinds: w.allKinds(), Out: storage.File(w.out()), Dir: storage.File(w.dir)}); err != nil {
 			t.Fatal(err)
 		}
 		cfg := w.cfg
@@ -84,12 +85,12 @@ func TestOtherBasesAreRefused(t *testing.T) {
 		base := filepath.Join(w.dir, "base.parquet")
 		first := cfg
 		first.Experts = slices.Clone(cfg.Experts[:1])
-		if _, err := Run(ctx, first, Options{Kinds: w.allKinds(), Out: base, Dir: w.dir}); err != nil {
+		if _, err := Run(ctx, first, Options{Kinds: w.allKinds(), Out: storage.File(base), Dir: storage.File(w.dir)}); err != nil {
 			t.Fatal(err)
 		}
 		c.change(t, w, &cfg, base)
 		out := filepath.Join(w.dir, "grown.parquet")
-		if _, err := Run(ctx, cfg, Options{Kinds: w.allKinds(), Out: out, Dir: w.dir, Base: base}); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := Run(ctx, cfg, Options{Kinds: w.allKinds(), Out: storage.File(out), Dir: storage.File(w.dir), Base: storage.File(base).String()}); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v, want %s", err, c.want)
 		}
 		if _, err := os.Stat(out); err == nil {

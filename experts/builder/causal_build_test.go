@@ -9,6 +9,7 @@ import (
 	"pipe/costs"
 	"pipe/experts/builder/part"
 	"pipe/experts/language/languagetest"
+	"pipe/internal/storage"
 )
 
 // TestCausalExpertInABuild runs, in parallel and one after the other, and
@@ -31,7 +32,7 @@ func TestCausalExpertInABuild(t *testing.T) {
 	w.cfg.Shard, w.cfg.Batch = 6, 4
 	var first string
 	for _, w.cfg.Workers = range []int{1, 3} {
-		if _, err := Run(context.Background(), w.cfg, Options{Kinds: w.allKinds(), OpenText: w.openText, Out: w.out(), Dir: w.dir, Runtime: openRuntime(t), Restart: true}); err != nil {
+		if _, err := Run(context.Background(), w.cfg, Options{Kinds: w.allKinds(), OpenText: w.openText, Out: storage.File(w.out()), Dir: storage.File(w.dir), Runtime: openRuntime(t), Restart: true}); err != nil {
 			t.Fatal(err)
 		}
 		if first == "" {
@@ -41,7 +42,7 @@ func TestCausalExpertInABuild(t *testing.T) {
 	if readBytes(t, w.out()) != first {
 		t.Error("the bytes depend on the number of workers")
 	}
-	tensor, err := costs.Read(w.out(), costs.ReadOptions{})
+	tensor, err := costs.Read(t.Context(), storage.File(w.out()), costs.ReadOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

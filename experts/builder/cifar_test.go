@@ -14,6 +14,7 @@ import (
 	"pipe/experts/builder/part"
 	"pipe/experts/kinds"
 	"pipe/internal/realdata"
+	"pipe/internal/storage"
 	"pipe/onnx/ort"
 	"pipe/onnx/ort/orttest"
 )
@@ -70,12 +71,12 @@ func TestCIFARAgreesWithReference(t *testing.T) {
 	}
 	data := filepath.Dir(realdata.Folder(t, "cifar10"))
 	out := filepath.Join(t.TempDir(), "cifar.parquet")
-	r, err := Run(context.Background(), cifarConfig(data, 0), Options{Kinds: kinds.Builtin(), Out: out, Runtime: openRuntime(t)})
+	r, err := Run(context.Background(), cifarConfig(data, 0), Options{Kinds: kinds.Builtin(), Out: storage.File(out), Runtime: openRuntime(t)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Logf("%d instances in %.1f s", r.Instances, r.Seconds)
-	got, err := costs.Read(out, costs.ReadOptions{})
+	got, err := costs.Read(t.Context(), storage.File(out), costs.ReadOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

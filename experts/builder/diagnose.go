@@ -67,7 +67,7 @@ func Diagnose(ctx context.Context, cfg part.Config, o Options) (_ *ExpertReport,
 	if err != nil {
 		return nil, err
 	}
-	w, err := openWork(out)
+	w, err := openWork(out.String())
 	if err != nil {
 		return nil, err
 	}

@@ -14,6 +14,7 @@ import (
 
 	"pipe/costs"
 	"pipe/experts/builder/part"
+	"pipe/internal/storage"
 )
 
 // pairsAUC counts the pairs of a positive and a negative row one by one.
@@ -119,7 +120,7 @@ func TestDiagnoseAgreesWithTheTensor(t *testing.T) {
 	if _, err := Run(t.Context(), w.cfg, o); err != nil || progress.has("steps of linear") {
 		t.Fatalf("%v; the build said %q", err, progress.what)
 	}
-	tensor, err := costs.Read(w.out(), costs.ReadOptions{})
+	tensor, err := costs.Read(t.Context(), storage.File(w.out()), costs.ReadOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -188,7 +189,7 @@ func checkTensorDiagnosis(t *testing.T, tensor *costs.Tensor, asked *ExpertRepor
 // TestDiagnoseExpertsWithoutProbabilities asks experts that only answer.
 func TestDiagnoseExpertsWithoutProbabilities(t *testing.T) {
 	w := newWorld(t, 24)
-	d, err := Diagnose(t.Context(), w.cfg, Options{Kinds: w.allKinds(), OpenText: w.openText, Out: w.out(), Dir: w.dir})
+	d, err := Diagnose(t.Context(), w.cfg, Options{Kinds: w.allKinds(), OpenText: w.openText, Out: storage.File(w.out()), Dir: storage.File(w.dir)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -227,7 +228,7 @@ func TestDiagnoseKnowsTheOrderOfLabels(t *testing.T) {
 		return backwards{[]string{s.Labels[1], s.Labels[0]}}, nil
 	})
 	w.cfg.Experts = []part.ExpertConfig{{Name: "sure", Kind: "backwards"}}
-	d, err := Diagnose(t.Context(), w.cfg, Options{Kinds: w.allKinds(), OpenText: w.openText, Out: w.out(), Dir: w.dir})
+	d, err := Diagnose(t.Context(), w.cfg, Options{Kinds: w.allKinds(), OpenText: w.openText, Out: storage.File(w.out()), Dir: storage.File(w.dir)})
 	if err != nil {
 		t.Fatal(err)
 	}

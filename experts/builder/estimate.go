@@ -8,6 +8,7 @@ import (
 	"pipe/costs"
 	"pipe/experts/builder/part"
 	"pipe/experts/chat"
+	"pipe/internal/storage"
 )
 
 // Estimate says what a run would ask services for, and what that would cost.
@@ -55,7 +56,7 @@ func EstimateCalls(ctx context.Context, cfg part.Config, o Options) (_ *Estimate
 	}
 	defer func() { err = errors.Join(err, p.Close()) }()
 	e := &estimator{plan: p, report: &Estimate{Pairs: []PairEstimate{}}, progress: o.Progress}
-	if e.rows, err = e.missing(ctx, out, o.Restart); err != nil || e.report.Done || len(p.session.Parts()) == 0 {
+	if e.rows, err = e.missing(ctx, out.String(), o.Restart); err != nil || e.report.Done || len(p.session.Parts()) == 0 {
 		return e.report, err
 	}
 	e.list()
@@ -100,14 +101,14 @@ func (e *estimator) missing(ctx context.Context, out string, restart bool) ([]in
 		known = len(e.report.Changes) == 0
 	}
 	if known && before.Done != nil {
-		sum, err := costs.FileDigest(ctx, out)
+		sum, err := costs.FileDigest(ctx, storage.File(out))
 		if e.report.Done = err == nil && sum == before.Done.File; e.report.Done {
 			return nil, nil
 		}
 	}
 	var rows []int
 	for shard := range e.shards() {
-		if !known || !w.has(e.plan, shard) {
+		if !known || !w.has(ctx, e.plan, shard) {
 			rows = append(rows, e.plan.rows(shard)...)
 		}
 	}

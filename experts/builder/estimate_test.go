@@ -13,12 +13,13 @@ import (
 	"pipe/experts/builder/part"
 	"pipe/experts/chat"
 	"pipe/experts/chat/chattest"
+	"pipe/internal/storage"
 )
 
 // estimateOf estimates the world's build.
 func (w *world) estimateOf(t *testing.T, change func(*Options)) (*Estimate, error) {
 	t.Helper()
-	o := Options{Kinds: w.allKinds(), OpenText: w.openText, Out: w.out(), Dir: w.dir}
+	o := Options{Kinds: w.allKinds(), OpenText: w.openText, Out: storage.File(w.out()), Dir: storage.File(w.dir)}
 	if change != nil {
 		change(&o)
 	}

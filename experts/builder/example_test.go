@@ -12,6 +12,7 @@ import (
 	"pipe/experts/builder"
 	"pipe/experts/builder/part"
 	"pipe/experts/kinds"
+	"pipe/internal/storage"
 )
 
 // finder answers with the label that it finds in the text or in a passage that it is shown, and else with a guess.
@@ -121,15 +122,15 @@ d,dog,the dog barks,,13
 	}
 	cfg.Features = []part.Part{{Kind: "columns", Settings: map[string]any{"columns": []string{"length"}}}}
 	report, err := builder.Run(context.Background(), cfg, builder.Options{
-		Dir:   dir,
-		Out:   filepath.Join(dir, "costs.parquet"),
+		Dir:   storage.File(dir),
+		Out:   storage.File(filepath.Join(dir, "costs.parquet")),
 		Kinds: kinds.Builtin().With(own),
 	})
 	if err != nil {
 		log.Fatal(err)
 	}
 
-	t, err := costs.Read(report.File, costs.ReadOptions{})
+	t, err := costs.Read(context.Background(), storage.File(report.File), costs.ReadOptions{})
 	if err != nil {
 		log.Fatal(err)
 	}

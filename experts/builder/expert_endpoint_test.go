@@ -24,6 +24,7 @@ import (
 	"pipe/experts/service"
 	"pipe/experts/service/servicetest"
 	"pipe/internal/digest"
+	"pipe/internal/storage"
 )
 
 // newClaims writes n claims, every fifth of them twice, and the configuration of
@@ -109,7 +110,7 @@ func TestBuildThatAsksAnEndpoint(t *testing.T) {
 	if countsOf(again) != countsOf(r) || again.Resumed != again.Shards {
 		t.Errorf("a finished build reports %+v, want %+v", again, r)
 	}
-	elsewhere, err := Run(t.Context(), w.cfg, Options{Kinds: w.allKinds(), OpenText: w.openText, Out: w.out(), Dir: w.dir, Restart: true})
+	elsewhere, err := Run(t.Context(), w.cfg, Options{Kinds: w.allKinds(), OpenText: w.openText, Out: storage.File(w.out()), Dir: storage.File(w.dir), Restart: true})
 	if err != nil || countsOf(elsewhere) != countsOf(r) || elsewhere.Answers[0].Asked != 0 || elsewhere.Answers[0].Spent != 0 {
 		t.Errorf("a build from kept answers reports %+v, %v", elsewhere, err)
 	}
@@ -216,10 +217,10 @@ func TestNewPricesAskNothing(t *testing.T) {
 	if _, err := w.run(t.Context()); !errors.As(err, &changed) || !strings.Contains(err.Error(), `expert "small" changed`) {
 		t.Errorf("a new price: %v", err)
 	}
-	if _, err := Run(t.Context(), w.cfg, Options{Kinds: w.allKinds(), OpenText: w.openText, Out: w.out(), Dir: w.dir, Restart: true}); err != nil {
+	if _, err := Run(t.Context(), w.cfg, Options{Kinds: w.allKinds(), OpenText: w.openText, Out: storage.File(w.out()), Dir: storage.File(w.dir), Restart: true}); err != nil {
 		t.Fatal(err)
 	}
-	tensor, err := costs.Read(w.out(), costs.ReadOptions{})
+	tensor, err := costs.Read(t.Context(), storage.File(w.out()), costs.ReadOptions{})
 	if err != nil || tensor.Fee[0] != 1050e-6 || tensor.Fee[1] != 105e-6 {
 		t.Errorf("fees %v, %v", tensor.Fee[:2], err)
 	}
@@ -239,7 +240,7 @@ func TestBuildWithABudget(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, err := Run(t.Context(), w.cfg, Options{Kinds: w.allKinds(), OpenText: w.openText, Out: w.out(), Dir: w.dir, Budget: budget})
+		r, err := Run(t.Context(), w.cfg, Options{Kinds: w.allKinds(), OpenText: w.openText, Out: storage.File(w.out()), Dir: storage.File(w.dir), Budget: budget})
 		var over *chat.BudgetError
 		if err == nil {
 			if c := r.Answers[0]; c.Strict+c.Lenient != 41 || c.Money < 4.3 || c.Spent > 2 {
@@ -255,7 +256,7 @@ func TestBuildWithABudget(t *testing.T) {
 		t.Errorf("%d answers to %d requests, %d runs stopped", all, distinct, runs)
 	}
 	got := readBytes(t, w.out())
-	if _, err := Run(t.Context(), w.cfg, Options{Kinds: w.allKinds(), OpenText: w.openText, Out: w.out(), Dir: w.dir, Restart: true, Answers: t.TempDir()}); err != nil {
+	if _, err := Run(t.Context(), w.cfg, Options{Kinds: w.allKinds(), OpenText: w.openText, Out: storage.File(w.out()), Dir: storage.File(w.dir), Restart: true, Answers: t.TempDir()}); err != nil {
 		t.Fatal(err)
 	}
 	if readBytes(t, w.out()) != got {
@@ -272,7 +273,7 @@ func TestBuildsShareABudget(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := range 2 {
-		_, err = Run(t.Context(), w.cfg, Options{Kinds: w.allKinds(), OpenText: w.openText, Out: w.out(), Dir: w.dir, Restart: true, Answers: t.TempDir(), Budget: money})
+		_, err = Run(t.Context(), w.cfg, Options{Kinds: w.allKinds(), OpenText: w.openText, Out: storage.File(w.out()), Dir: storage.File(w.dir), Restart: true, Answers: t.TempDir(), Budget: money})
 		if i == 0 && err != nil {
 			t.Fatal(err)
 		}

@@ -16,6 +16,7 @@ import (
 	"pipe/experts/builder/part"
 	"pipe/experts/chat/chattest"
 	"pipe/experts/retrieval/bm25"
+	"pipe/internal/storage"
 )
 
 // newQuestions writes n sums as a table of questions and answers, a page with the result of each, and the configuration
@@ -32,7 +33,7 @@ func newQuestions(t testing.TB, server *chattest.Server, n int, more map[string]
 	w.write(t, "questions.csv", rows.String())
 	w.write(t, "pages.jsonl", pages.String())
 	if _, err := bm25.Build(context.Background(), bm25.BuildOptions{
-		Pages: filepath.Join(w.dir, "pages.jsonl"), Out: filepath.Join(w.dir, "pages.bm25"), Settings: bm25.DefaultSettings(),
+		Pages: storage.File(filepath.Join(w.dir, "pages.jsonl")), Out: storage.File(filepath.Join(w.dir, "pages.bm25")), Settings: bm25.DefaultSettings(),
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -111,11 +112,11 @@ func TestBuildOfOpenQuestions(t *testing.T) {
 	if _, err := w.run(t.Context()); !errors.As(err, &changed) || !slices.Contains(changed.Changes, "settings of task_loss changed") {
 		t.Errorf("another grader: %v", err)
 	}
-	again, err := Run(t.Context(), w.cfg, Options{Kinds: w.allKinds(), Out: w.out(), Dir: w.dir, Restart: true})
+	again, err := Run(t.Context(), w.cfg, Options{Kinds: w.allKinds(), Out: storage.File(w.out()), Dir: storage.File(w.dir), Restart: true})
 	if err != nil || again.Answers[0].Asked != 0 || server.Requests() != before {
 		t.Fatalf("grading again: %+v, %v", again, err)
 	}
-	tensor, err = costs.Read(w.out(), costs.ReadOptions{})
+	tensor, err = costs.Read(t.Context(), storage.File(w.out()), costs.ReadOptions{})
 	if err != nil || slices.Contains(tensor.Loss, 0) {
 		t.Errorf("no answer is exactly its reference: %v, %v", tensor.Loss, err)
 	}
@@ -177,7 +178,7 @@ func TestSamplesVote(t *testing.T) {
 	if c := r.Answers[0]; c.Asked != 20 || c.Open != 4 || asked != 20 {
 		t.Errorf("%d asked, counts %+v", asked, c)
 	}
-	if again, err := Run(t.Context(), w.cfg, Options{Kinds: w.allKinds(), Out: w.out(), Dir: w.dir, Restart: true}); err != nil || again.Answers[0].Cached != 20 || asked != 20 {
+	if again, err := Run(t.Context(), w.cfg, Options{Kinds: w.allKinds(), Out: storage.File(w.out()), Dir: storage.File(w.dir), Restart: true}); err != nil || again.Answers[0].Cached != 20 || asked != 20 {
 		t.Errorf("again: %+v, %v", again, err)
 	}
 }

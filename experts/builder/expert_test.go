@@ -11,11 +11,11 @@ import (
 	"strings"
 	"testing"
 
-	"pipe/experts/builder/parttest"
-
 	"pipe/costs"
 	"pipe/experts/builder/part"
+	"pipe/experts/builder/parttest"
 	"pipe/internal/progress"
+	"pipe/internal/storage"
 	"pipe/onnx"
 )
 
@@ -60,7 +60,7 @@ func imageWorld(t *testing.T, batchAxis onnx.Dim) *world {
 // plan makes the parts of a world's configuration.
 func (w *world) plan(t *testing.T) *plan {
 	t.Helper()
-	p, err := newPlan(context.Background(), &w.cfg, &Options{Kinds: w.allKinds(), OpenText: w.openText, Dir: w.dir, Experts: filepath.Join(w.dir, "experts"), Progress: progress.Silent{}, Runtime: openRuntime(t)})
+	p, err := newPlan(context.Background(), &w.cfg, &Options{Kinds: w.allKinds(), OpenText: w.openText, Dir: storage.File(w.dir), Experts: storage.File(filepath.Join(w.dir, "experts")).String(), Progress: progress.Silent{}, Runtime: openRuntime(t)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,10 +91,10 @@ func TestImageClassifier(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := imageWorld(t, axis)
 			checkLaws(t, w.plan(t))
-			if _, err := Run(context.Background(), w.cfg, Options{Kinds: w.allKinds(), OpenText: w.openText, Out: w.out(), Dir: w.dir, Runtime: openRuntime(t)}); err != nil {
+			if _, err := Run(context.Background(), w.cfg, Options{Kinds: w.allKinds(), OpenText: w.openText, Out: storage.File(w.out()), Dir: storage.File(w.dir), Runtime: openRuntime(t)}); err != nil {
 				t.Fatal(err)
 			}
-			tensor, err := costs.Read(w.out(), costs.ReadOptions{})
+			tensor, err := costs.Read(t.Context(), storage.File(w.out()), costs.ReadOptions{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -150,7 +150,7 @@ func TestModelsThatDoNotFit(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := imageWorld(t, onnx.Sym("n"))
 			c.change(w)
-			_, err := Run(context.Background(), w.cfg, Options{Kinds: w.allKinds(), OpenText: w.openText, Out: w.out(), Dir: w.dir, Runtime: openRuntime(t)})
+			_, err := Run(context.Background(), w.cfg, Options{Kinds: w.allKinds(), OpenText: w.openText, Out: storage.File(w.out()), Dir: storage.File(w.dir), Runtime: openRuntime(t)})
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("got %v, want %q", err, c.want)
 			}
@@ -185,7 +185,7 @@ func TestFlatFolderTakesLabelsFromATable(t *testing.T) {
 		strings.Replace(listed.String(), "04.png,right\n", "", 1): `04.png: has no row in labels.csv`,
 	} {
 		w.write(t, "labels.csv", text)
-		if _, err := newPlan(context.Background(), &w.cfg, &Options{Kinds: w.allKinds(), OpenText: w.openText, Dir: w.dir, Experts: filepath.Join(w.dir, "experts"), Progress: progress.Silent{}}); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := newPlan(context.Background(), &w.cfg, &Options{Kinds: w.allKinds(), OpenText: w.openText, Dir: storage.File(w.dir), Experts: storage.File(filepath.Join(w.dir, "experts")).String(), Progress: progress.Silent{}}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %q", err, want)
 		}
 	}
@@ -202,7 +202,7 @@ func TestExternalDataIsAnInput(t *testing.T) {
 	if err := m.WriteExternal(file, 64); err != nil {
 		t.Fatal(err)
 	}
-	o := Options{Kinds: w.allKinds(), OpenText: w.openText, Out: w.out(), Dir: w.dir, Runtime: openRuntime(t)}
+	o := Options{Kinds: w.allKinds(), OpenText: w.openText, Out: storage.File(w.out()), Dir: storage.File(w.dir), Runtime: openRuntime(t)}
 	if _, err := Run(context.Background(), w.cfg, o); err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"pipe/costs"
 	"pipe/experts/builder/part"
 	"pipe/experts/builder/parttest"
+	"pipe/internal/storage"
 )
 
 // TestTablesAreBounded: as the memory that is allowed grows, a build fails at one table after the other, each time with
@@ -24,7 +25,7 @@ func TestTablesAreBounded(t *testing.T) {
 	w.cfg.Features = append(w.cfg.Features, part.Part{Kind: "file", Settings: map[string]any{"file": "f.csv"}})
 	refused := make(map[string]int)
 	for memory := int64(1000); ; memory += 1000 {
-		_, err := Run(t.Context(), w.cfg, Options{Kinds: w.allKinds(), OpenText: w.openText, Out: w.out(), Dir: w.dir, Restart: true, memory: memory})
+		_, err := Run(t.Context(), w.cfg, Options{Kinds: w.allKinds(), OpenText: w.openText, Out: storage.File(w.out()), Dir: storage.File(w.dir), Restart: true, memory: memory})
 		if err == nil {
 			break
 		}

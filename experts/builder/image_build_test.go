@@ -10,6 +10,7 @@ import (
 	"pipe/experts/builder/part"
 	"pipe/experts/kinds"
 	"pipe/internal/progress"
+	"pipe/internal/storage"
 	"pipe/onnx"
 )
 
@@ -38,7 +39,7 @@ func TestImageModelsThatDoNotFit(t *testing.T) {
 			for k, v := range c.settings {
 				w.cfg.Experts[0].Settings[k] = v
 			}
-			_, err := newPlan(context.Background(), &w.cfg, &Options{Kinds: w.allKinds(), OpenText: w.openText, Dir: w.dir, Experts: filepath.Join(w.dir, "experts"), Progress: progress.Silent{}, Runtime: openRuntime(t)})
+			_, err := newPlan(context.Background(), &w.cfg, &Options{Kinds: w.allKinds(), OpenText: w.openText, Dir: storage.File(w.dir), Experts: storage.File(filepath.Join(w.dir, "experts")).String(), Progress: progress.Silent{}, Runtime: openRuntime(t)})
 			if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), `expert "dark"`) {
 				t.Errorf("got %v, want %q", err, c.want)
 			}
@@ -50,7 +51,7 @@ func TestImageModelsThatDoNotFit(t *testing.T) {
 func TestBatchesThatNoneHas(t *testing.T) {
 	for n, want := range map[int64]string{0: "batch size out of range", 1 << 40: "batch size out of range", 1 << 28: "rows of 24 values is too large"} {
 		w := imageWorld(t, onnx.Fix(n))
-		_, err := Run(context.Background(), w.cfg, Options{Kinds: w.allKinds(), OpenText: w.openText, Out: w.out(), Dir: w.dir, Runtime: openRuntime(t)})
+		_, err := Run(context.Background(), w.cfg, Options{Kinds: w.allKinds(), OpenText: w.openText, Out: storage.File(w.out()), Dir: storage.File(w.dir), Runtime: openRuntime(t)})
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%d rows at a time: got %v, want %q", n, err, want)
 		}
@@ -130,7 +131,7 @@ func TestOddLevelsOfViews(t *testing.T) {
 		for _, e := range w.cfg.Experts {
 			delete(e.Settings, "resize")
 		}
-		if _, err := Run(t.Context(), w.cfg, Options{Kinds: w.allKinds(), OpenText: w.openText, Out: w.out(), Dir: w.dir, Runtime: openRuntime(t)}); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := Run(t.Context(), w.cfg, Options{Kinds: w.allKinds(), OpenText: w.openText, Out: storage.File(w.out()), Dir: storage.File(w.dir), Runtime: openRuntime(t)}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %q", err, want)
 		}
 	}
@@ -140,7 +141,7 @@ func TestOddLevelsOfViews(t *testing.T) {
 func TestLogitsAreNoProbabilities(t *testing.T) {
 	w := sizesWorld(t)
 	w.cfg.Experts[0].Settings["scores"] = "probabilities"
-	if _, err := Run(t.Context(), w.cfg, Options{Kinds: w.allKinds(), OpenText: w.openText, Out: w.out(), Dir: w.dir, Runtime: openRuntime(t)}); err == nil || !strings.Contains(err.Error(), "set scores: logits") {
+	if _, err := Run(t.Context(), w.cfg, Options{Kinds: w.allKinds(), OpenText: w.openText, Out: storage.File(w.out()), Dir: storage.File(w.dir), Runtime: openRuntime(t)}); err == nil || !strings.Contains(err.Error(), "set scores: logits") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"pipe/featurize/pixel"
 	"pipe/internal/parallel"
 	"pipe/internal/progress"
+	"pipe/internal/storage"
 	"pipe/onnx"
 	"pipe/onnx/ort"
 )
@@ -26,7 +27,7 @@ func imagePlan(b *testing.B, cfg part.Config, decoder string) *plan {
 		b.Skip(err)
 	}
 	cfg.Instances.Settings["decoder"] = decoder
-	p, err := newPlan(context.Background(), &cfg, &Options{Kinds: kinds.Builtin(), Experts: b.TempDir(), Progress: progress.Silent{}, Runtime: openRuntime(b)})
+	p, err := newPlan(context.Background(), &cfg, &Options{Kinds: kinds.Builtin(), Experts: storage.File(b.TempDir()).String(), Progress: progress.Silent{}, Runtime: openRuntime(b)})
 	if err != nil {
 		b.Fatal(err)
 	}

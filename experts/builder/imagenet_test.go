@@ -12,6 +12,7 @@ import (
 	"pipe/experts/builder/parttest"
 	"pipe/experts/kinds"
 	"pipe/internal/realdata"
+	"pipe/internal/storage"
 )
 
 // mobileNet is one of the networks in models/imagenet, with the accuracies of the centre view that others measured: for
@@ -96,11 +97,11 @@ func TestMobileNetsOnImageNet(t *testing.T) {
 func accuracies(t *testing.T, cfg part.Config) map[string]float64 {
 	t.Helper()
 	out := filepath.Join(t.TempDir(), "imagenet.parquet")
-	r, err := Run(context.Background(), cfg, Options{Kinds: kinds.Builtin(), Out: out, Runtime: openRuntime(t)})
+	r, err := Run(context.Background(), cfg, Options{Kinds: kinds.Builtin(), Out: storage.File(out), Runtime: openRuntime(t)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := costs.Read(out, costs.ReadOptions{})
+	got, err := costs.Read(t.Context(), storage.File(out), costs.ReadOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,11 +12,11 @@ import (
 	"testing"
 	"time"
 
+	"pipe/experts/builder/part"
 	"pipe/experts/builder/parttest"
 	"pipe/experts/expert"
 	"pipe/experts/kinds"
-
-	"pipe/experts/builder/part"
+	"pipe/internal/storage"
 	"pipe/onnx/ort"
 )
 
@@ -56,7 +56,7 @@ func runChild(file string) error {
 		return err
 	}
 	o := Options{
-		Out: c.Out, Dir: c.Dir, Experts: c.Experts, SkipBad: c.Skip,
+		Out: storage.File(c.Out), Dir: storage.File(c.Dir), Experts: storage.File(c.Experts).String(), SkipBad: c.Skip,
 		Runtime:     func() (*ort.Runtime, error) { return ort.Open(ort.DefaultConfig()) },
 		Kinds:       kinds.Builtin().With(&part.Kinds{Experts: map[string]part.NewExpert{"precomputed": c.slowAnswers}}),
 		checkpoints: -1, // as many moments to be killed at as there are

@@ -9,6 +9,7 @@ import (
 
 	"pipe/costs"
 	"pipe/experts/builder/part"
+	"pipe/internal/storage"
 )
 
 // TestKilledLatencyBuildsResumeToTheSameBytes kills builds that share a folder of experts, where the times are.
@@ -36,7 +37,7 @@ func TestKilledMeasuringLeavesOneRecord(t *testing.T) {
 		if err := c.start(t).Wait(); err != nil {
 			t.Fatal(err)
 		}
-		tensor, err := costs.Read(c.Out, costs.ReadOptions{})
+		tensor, err := costs.Read(t.Context(), storage.File(c.Out), costs.ReadOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -17,6 +17,7 @@ import (
 	"pipe/experts/builder/part"
 	"pipe/experts/expert"
 	"pipe/experts/kinds"
+	"pipe/internal/storage"
 )
 
 // paced takes some milliseconds more for every further level of advice, and counts single instances that it is asked for.
@@ -99,7 +100,7 @@ func TestLatencyIsMeasuredOnce(t *testing.T) {
 				cancel()
 			}
 		}
-		_, err := Run(ctx, w.cfg, Options{Kinds: w.allKinds(), OpenText: w.openText, Out: w.out(), Dir: w.dir, Progress: first})
+		_, err := Run(ctx, w.cfg, Options{Kinds: w.allKinds(), OpenText: w.openText, Out: storage.File(w.out()), Dir: storage.File(w.dir), Progress: first})
 		cancel()
 		if err == nil {
 			break
@@ -123,7 +124,7 @@ func TestLatencyIsMeasuredOnce(t *testing.T) {
 	if err != nil || len(again.Latency) != 3 || alone.Load() != measured || readBytes(t, w.out()) != done {
 		t.Errorf("a second run: %v, %+v, other bytes: %v", err, again, readBytes(t, w.out()) != done)
 	}
-	if _, err := Run(context.Background(), w.cfg, Options{Kinds: w.allKinds(), OpenText: w.openText, Out: w.out(), Dir: w.dir, Restart: true}); err != nil {
+	if _, err := Run(context.Background(), w.cfg, Options{Kinds: w.allKinds(), OpenText: w.openText, Out: storage.File(w.out()), Dir: storage.File(w.dir), Restart: true}); err != nil {
 		t.Fatal(err)
 	}
 	if measured = alone.Load(); measured != 2*3*(1+3*4) {
@@ -131,13 +132,13 @@ func TestLatencyIsMeasuredOnce(t *testing.T) {
 	}
 	want := readBytes(t, w.out())
 	for name, o := range map[string]Options{
-		"restart":            {Kinds: w.allKinds(), Out: w.out(), Dir: w.dir, Restart: true},
-		"the folder, shared": {Kinds: w.allKinds(), Out: filepath.Join(w.dir, "other.parquet"), Dir: w.dir},
+		"restart":            {Kinds: w.allKinds(), Out: storage.File(w.out()), Dir: storage.File(w.dir), Restart: true},
+		"the folder, shared": {Kinds: w.allKinds(), Out: storage.File(filepath.Join(w.dir, "other.parquet")), Dir: storage.File(w.dir)},
 	} {
 		if _, err := Run(context.Background(), w.cfg, o); err != nil {
 			t.Fatal(err)
 		}
-		if readBytes(t, o.Out) != want || alone.Load() != measured {
+		if readBytes(t, o.Out.String()) != want || alone.Load() != measured {
 			t.Errorf("%s: other bytes, or %d calls measured in all for %d", name, alone.Load(), measured)
 		}
 	}
@@ -153,7 +154,7 @@ func TestAnotherPriceOfTimeIsAnotherBuild(t *testing.T) {
 	if _, err := w.run(context.Background()); !errors.As(err, &changed) || !strings.Contains(err.Error(), "settings of latency changed") {
 		t.Fatalf("got %v", err)
 	}
-	after, err := Run(context.Background(), w.cfg, Options{Kinds: w.allKinds(), OpenText: w.openText, Out: w.out(), Dir: w.dir, Restart: true})
+	after, err := Run(context.Background(), w.cfg, Options{Kinds: w.allKinds(), OpenText: w.openText, Out: storage.File(w.out()), Dir: storage.File(w.dir), Restart: true})
 	if err != nil || alone.Load() != measured {
 		t.Fatalf("%v, %d calls measured for %d", err, alone.Load(), measured)
 	}
@@ -217,7 +218,7 @@ func TestDamagedTimesAreMeasuredAnew(t *testing.T) {
 			t.Fatal(err)
 		}
 		before := alone.Load()
-		if _, err := Run(t.Context(), w.cfg, Options{Kinds: w.allKinds(), OpenText: w.openText, Out: w.out(), Dir: w.dir, Restart: true}); err != nil {
+		if _, err := Run(t.Context(), w.cfg, Options{Kinds: w.allKinds(), OpenText: w.openText, Out: storage.File(w.out()), Dir: storage.File(w.dir), Restart: true}); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 		if alone.Load() == before {
@@ -260,10 +261,10 @@ func TestDrawsShareTimes(t *testing.T) {
 	for draw, reuse := range []string{"", "", first} {
 		w.cfg.Split = part.Part{Kind: "stratified", Settings: map[string]any{"seed": draw}}
 		out := filepath.Join(w.dir, fmt.Sprintf("draw%d.parquet", draw))
-		if _, err := Run(t.Context(), w.cfg, Options{Kinds: w.allKinds(), OpenText: w.openText, Out: out, Dir: w.dir, Experts: experts, Reuse: reuse}); err != nil {
+		if _, err := Run(t.Context(), w.cfg, Options{Kinds: w.allKinds(), OpenText: w.openText, Out: storage.File(out), Dir: storage.File(w.dir), Experts: storage.File(experts).String(), Reuse: reuse}); err != nil {
 			t.Fatal(err)
 		}
-		tensor, err := costs.Read(out, costs.ReadOptions{})
+		tensor, err := costs.Read(t.Context(), storage.File(out), costs.ReadOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}

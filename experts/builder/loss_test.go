@@ -8,6 +8,7 @@ import (
 	"pipe/costs"
 	"pipe/experts/builder/part"
 	"pipe/experts/builder/parttest"
+	"pipe/internal/storage"
 )
 
 // TestConstantAnswersLoseHalf: under the weighted loss every constant answer
@@ -47,7 +48,7 @@ func moneyWorld(t *testing.T, settings map[string]any) (*world, error) {
 	w := newWorld(t, 6)
 	w.write(t, "instances.csv", "id,label,split,x,y\nr0,cat,train,10,1\nr1,dog,train,20,2\nr2,owl,train,30,3\nr3,cat,val,40,4\nr4,dog,train,-5,5\nr5,owl,train,60,\n")
 	w.cfg.TaskLoss = part.Part{Kind: "money", Settings: settings}
-	o := Options{Kinds: w.allKinds(), OpenText: w.openText, Out: w.out(), Dir: w.dir}
+	o := Options{Kinds: w.allKinds(), OpenText: w.openText, Out: storage.File(w.out()), Dir: storage.File(w.dir)}
 	p, _, err := prepare(t.Context(), &w.cfg, &o)
 	if err != nil {
 		return w, err

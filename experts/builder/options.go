@@ -2,9 +2,9 @@ package builder
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -18,8 +18,8 @@ import (
 
 // Options control how a build is run; only SkipBad changes its result.
 type Options struct {
-	Out      string                       // a .parquet file, or a folder that gets costs.parquet
-	Dir      string                       // where relative paths of the configuration start; "": the working folder
+	Out      storage.Location             // a .parquet file, or a folder that gets costs.parquet
+	Dir      storage.Location             // where relative paths of the configuration start; "": the working folder
 	Experts  string                       // folder of trained experts; "": the folder experts beside the output
 	Answers  string                       // folder of the answers of chat models; "": the folder answers beside the output
 	Budget   *chat.Budget                 // money that may be spent on answers; nil: any
@@ -41,15 +41,15 @@ type Options struct {
 
 // complete checks the configuration, fills in default options, and returns the
 // output file of the build.
-func (o *Options) complete(cfg *part.Config) (out string, err error) {
+func (o *Options) complete(ctx context.Context, cfg *part.Config) (out storage.Location, err error) {
 	if err := cfg.Validate(o.Kinds); err != nil {
-		return "", err
+		return out, err
 	}
 	if o.Progress == nil {
 		o.Progress = progress.Silent{}
 	}
-	if out, err = OutputFile(o.Out); err != nil {
-		return "", err
+	if out, err = OutputFile(ctx, o.Out); err != nil {
+		return out, err
 	}
 	o.Answers, o.Experts = o.answers(out), o.experts(out)
 	return out, nil
@@ -57,8 +57,8 @@ func (o *Options) complete(cfg *part.Config) (out string, err error) {
 
 // answers is the folder of answers: the one that is named, else "answers" beside
 // the output.
-func (o *Options) answers(out string) string {
-	return cmp.Or(o.Answers, filepath.Join(filepath.Dir(out), "answers"))
+func (o *Options) answers(out storage.Location) string {
+	return cmp.Or(o.Answers, out.Dir().Join("answers").Path())
 }
 
 // checkpointEvery is the least time between two checkpoints of training.
@@ -97,23 +97,23 @@ func (o *Options) runtime() (*ort.Runtime, error) {
 
 // OutputFile returns the output file of a build: out itself if it ends in
 // .parquet, else costs.parquet in the folder out.
-func OutputFile(out string) (string, error) {
-	if out == "" {
-		return "", errors.New("output: not set")
+func OutputFile(ctx context.Context, out storage.Location) (storage.Location, error) {
+	if out.IsZero() {
+		return storage.Location{}, errors.New("output: not set")
 	}
-	info, err := storage.Stat(out)
+	info, err := out.Stat(ctx)
 	isFolder := err == nil && info.IsDir()
-	if strings.HasSuffix(strings.ToLower(storage.Base(out)), ".parquet") && !isFolder {
+	if strings.HasSuffix(strings.ToLower(out.Base()), ".parquet") && !isFolder {
 		return out, nil
 	}
 	if err == nil && !isFolder {
-		return "", fmt.Errorf("output %q is a file that does not end in .parquet", out)
+		return storage.Location{}, fmt.Errorf("output %q is a file that does not end in .parquet", out)
 	}
-	return storage.Join(out, "costs.parquet"), nil
+	return out.Join("costs.parquet"), nil
 }
 
 // experts is the folder of trained experts: the one that is named, else
 // "experts" beside the output.
-func (o *Options) experts(out string) string {
-	return cmp.Or(o.Experts, filepath.Join(filepath.Dir(out), "experts"))
+func (o *Options) experts(out storage.Location) string {
+	return cmp.Or(o.Experts, out.Dir().Join("experts").Path())
 }

@@ -14,6 +14,7 @@ import (
 	"pipe/experts/builder/part"
 	"pipe/experts/retrieval"
 	"pipe/experts/retrieval/bm25"
+	"pipe/internal/storage"
 )
 
 // showing is an expert that answers REFUTES unless a passage contains the claim,
@@ -53,7 +54,7 @@ func newClaimWorld(t testing.TB, n int) *world {
 	w.write(t, "claims.jsonl", claims.String())
 	w.write(t, "pages.jsonl", pages.String())
 	if _, err := bm25.Build(context.Background(), bm25.BuildOptions{
-		Pages: filepath.Join(w.dir, "pages.jsonl"), Out: filepath.Join(w.dir, "pages.bm25"), Settings: bm25.DefaultSettings(),
+		Pages: storage.File(filepath.Join(w.dir, "pages.jsonl")), Out: storage.File(filepath.Join(w.dir, "pages.bm25")), Settings: bm25.DefaultSettings(),
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -122,7 +123,7 @@ func TestAnIndexIsAnInput(t *testing.T) {
 	w.mustRun(t)
 	w.edit(t, "pages.jsonl", "common fact3", "rare fact3")
 	if _, err := bm25.Build(context.Background(), bm25.BuildOptions{
-		Pages: filepath.Join(w.dir, "pages.jsonl"), Out: filepath.Join(w.dir, "pages.bm25"), Settings: bm25.DefaultSettings(),
+		Pages: storage.File(filepath.Join(w.dir, "pages.jsonl")), Out: storage.File(filepath.Join(w.dir, "pages.bm25")), Settings: bm25.DefaultSettings(),
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -168,7 +169,7 @@ func TestRecall(t *testing.T) {
 {"id": 4, "label": "REFUTES", "claim": "fact6", "evidence": [[[1, 2, "Nowhere", 0]]]}
 {"id": 5, "label": "NOT ENOUGH INFO", "claim": "fact7", "evidence": [[[1, null, null, null]]]}
 `)
-	reports, err := Recall(context.Background(), w.cfg, Options{Kinds: w.allKinds(), OpenText: w.openText, Out: w.out(), Dir: w.dir}, []int{1, 3, 4})
+	reports, err := Recall(context.Background(), w.cfg, Options{Kinds: w.allKinds(), OpenText: w.openText, Out: storage.File(w.out()), Dir: storage.File(w.dir)}, []int{1, 3, 4})
 	if err != nil || len(reports) != 1 {
 		t.Fatalf("got %+v, %v", reports, err)
 	}
@@ -181,11 +182,11 @@ func TestRecall(t *testing.T) {
 	if !reflect.DeepEqual(reports[0], want) {
 		t.Errorf("got %+v, want %+v", reports[0], want)
 	}
-	if _, err := Recall(context.Background(), w.cfg, Options{Kinds: w.allKinds(), OpenText: w.openText, Out: w.out(), Dir: w.dir}, []int{0}); err == nil {
+	if _, err := Recall(context.Background(), w.cfg, Options{Kinds: w.allKinds(), OpenText: w.openText, Out: storage.File(w.out()), Dir: storage.File(w.dir)}, []int{0}); err == nil {
 		t.Error("k = 0 is possible")
 	}
 	other := newWorld(t, 4)
-	if _, err := Recall(context.Background(), other.cfg, Options{Kinds: other.allKinds(), OpenText: other.openText, Out: other.out(), Dir: other.dir}, []int{1}); err == nil || !strings.Contains(err.Error(), "without evidence") {
+	if _, err := Recall(context.Background(), other.cfg, Options{Kinds: other.allKinds(), OpenText: other.openText, Out: storage.File(other.out()), Dir: storage.File(other.dir)}, []int{1}); err == nil || !strings.Contains(err.Error(), "without evidence") {
 		t.Errorf("got %v", err)
 	}
 }

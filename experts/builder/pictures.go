@@ -24,7 +24,7 @@ func Pictures(ctx context.Context, cfg part.Config, o Options, ids []string, sid
 	if side < 1 {
 		return nil, fmt.Errorf("a side of %d pixels", side)
 	}
-	if _, err := o.complete(&cfg); err != nil {
+	if _, err := o.complete(ctx, &cfg); err != nil {
 		return nil, err
 	}
 	p := blankPlan(&cfg, &o)

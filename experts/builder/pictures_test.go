@@ -13,6 +13,7 @@ import (
 
 	"pipe/experts/builder/part"
 	"pipe/experts/kinds"
+	"pipe/internal/storage"
 )
 
 // pictureFolder holds a wide, a high and a small picture, each of one colour.
@@ -52,7 +53,7 @@ func pictureFolder(t *testing.T) part.Config {
 
 // TestPicturesAreSmallAndOfTheirInstance: shape and colour are kept, small ones are not enlarged.
 func TestPicturesAreSmallAndOfTheirInstance(t *testing.T) {
-	cfg, o := pictureFolder(t), Options{Kinds: kinds.Builtin(), Out: filepath.Join(t.TempDir(), "x.parquet")}
+	cfg, o := pictureFolder(t), Options{Kinds: kinds.Builtin(), Out: storage.File(filepath.Join(t.TempDir(), "x.parquet"))}
 	sizes := map[string]image.Point{"red/wide.png": {X: 96, Y: 24}, "red/high.png": {X: 10, Y: 96}, "blue/small.png": {X: 20, Y: 10}}
 	var ids []string
 	for id := range sizes {
@@ -75,12 +76,12 @@ func TestPicturesAreSmallAndOfTheirInstance(t *testing.T) {
 }
 
 func TestPicturesRefuse(t *testing.T) {
-	o := Options{Kinds: kinds.Builtin(), Out: filepath.Join(t.TempDir(), "x.parquet")}
+	o := Options{Kinds: kinds.Builtin(), Out: storage.File(filepath.Join(t.TempDir(), "x.parquet"))}
 	if _, err := Pictures(context.Background(), pictureFolder(t), o, []string{"red/none.png"}, 96); err == nil || !strings.Contains(err.Error(), `no instance "red/none.png"`) {
 		t.Errorf("got %v", err)
 	}
 	w := newWorld(t, 4)
-	o.Dir = w.dir
+	o.Dir = storage.File(w.dir)
 	if _, err := Pictures(context.Background(), w.cfg, o, []string{"r1"}, 96); err == nil || !strings.Contains(err.Error(), "no images") {
 		t.Errorf("got %v", err)
 	}

@@ -12,6 +12,7 @@ import (
 	"pipe/costs"
 	"pipe/experts/builder/part"
 	"pipe/experts/builder/parttest"
+	"pipe/internal/storage"
 )
 
 // newPictures is a folder of n pictures in three folders of classes, with answers
@@ -74,12 +75,12 @@ func (w *world) spoil(t testing.TB) map[string]string {
 }
 
 func (w *world) skipBad(ctx context.Context) (*Report, error) {
-	return Run(ctx, w.cfg, Options{Kinds: w.allKinds(), OpenText: w.openText, Out: w.out(), Dir: w.dir, SkipBad: true})
+	return Run(ctx, w.cfg, Options{Kinds: w.allKinds(), OpenText: w.openText, Out: storage.File(w.out()), Dir: storage.File(w.dir), SkipBad: true})
 }
 
 func readTensor(t testing.TB, file string) *costs.Tensor {
 	t.Helper()
-	tensor, err := costs.Read(file, costs.ReadOptions{})
+	tensor, err := costs.Read(t.Context(), storage.File(file), costs.ReadOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

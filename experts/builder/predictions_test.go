@@ -12,6 +12,7 @@ import (
 	"pipe/experts/builder/part"
 	"pipe/experts/kinds"
 	"pipe/internal/realdata"
+	"pipe/internal/storage"
 )
 
 // predictionsConfig reads claims, and what published systems said of them, from
@@ -37,10 +38,10 @@ func TestPredictionsOfFEVERSystems(t *testing.T) {
 		"kgat": filepath.Join(dir, "predictions-kgat.jsonl"), "baseline": filepath.Join(dir, "predictions-baseline2018.jsonl"),
 	})
 	out := filepath.Join(t.TempDir(), "out.parquet")
-	if _, err := Run(context.Background(), cfg, Options{Kinds: kinds.Builtin(), Out: out}); err != nil {
+	if _, err := Run(context.Background(), cfg, Options{Kinds: kinds.Builtin(), Out: storage.File(out)}); err != nil {
 		t.Fatal(err)
 	}
-	tensor, err := costs.Read(out, costs.ReadOptions{})
+	tensor, err := costs.Read(t.Context(), storage.File(out), costs.ReadOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

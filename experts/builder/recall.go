@@ -20,7 +20,7 @@ func Recall(ctx context.Context, cfg part.Config, o Options, ks []int) (_ []retr
 	if len(ks) == 0 || slices.Min(ks) < 1 || slices.Max(ks) > retrieval.MaxPassages {
 		return nil, fmt.Errorf("k is %v, not numbers from 1 to %d", ks, retrieval.MaxPassages)
 	}
-	if _, err := o.complete(&cfg); err != nil {
+	if _, err := o.complete(ctx, &cfg); err != nil {
 		return nil, err
 	}
 	p := blankPlan(&cfg, &o)

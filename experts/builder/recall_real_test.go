@@ -7,6 +7,7 @@ import (
 
 	"pipe/experts/retrieval"
 	"pipe/internal/realdata"
+	"pipe/internal/storage"
 )
 
 // TestRecallOnRealClaims holds the default ranking to what docs/retrieval.md says
@@ -17,7 +18,7 @@ func TestRecallOnRealClaims(t *testing.T) {
 	w.cfg.Instances.Settings = map[string]any{"file": filepath.Join(data, "paper_dev.jsonl")}
 	w.cfg.Advice = w.cfg.Advice[:2]
 	w.cfg.Advice[1].Settings = map[string]any{"pages": filepath.Join(data, "wiki-pages-001.jsonl"), "top": 1}
-	reports, err := Recall(context.Background(), w.cfg, Options{Kinds: w.allKinds(), OpenText: w.openText, Out: w.out(), Dir: w.dir}, []int{1, 3, 5})
+	reports, err := Recall(context.Background(), w.cfg, Options{Kinds: w.allKinds(), OpenText: w.openText, Out: storage.File(w.out()), Dir: storage.File(w.dir)}, []int{1, 3, 5})
 	if err != nil {
 		t.Fatal(err)
 	}

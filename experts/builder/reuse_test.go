@@ -10,13 +10,14 @@ import (
 	"pipe/costs"
 	"pipe/experts/builder/part"
 	"pipe/experts/kinds"
+	"pipe/internal/storage"
 )
 
 // draw returns the options and the configuration of one random split of a world.
 func (w *world) draw(seed int, name string) (part.Config, Options) {
 	cfg := w.cfg
 	cfg.Split = part.Part{Kind: "random", Settings: map[string]any{"validation": 0.25, "seed": seed}}
-	return cfg, Options{Kinds: w.allKinds(), OpenText: w.openText, Out: filepath.Join(w.dir, name), Dir: w.dir}
+	return cfg, Options{Kinds: w.allKinds(), OpenText: w.openText, Out: storage.File(filepath.Join(w.dir, name)), Dir: storage.File(w.dir)}
 }
 
 // TestAnotherSplitTakesRowsOver: rows that are reused from a build with another split equal those of a new build, byte by
@@ -34,19 +35,19 @@ func TestAnotherSplitTakesRowsOver(t *testing.T) {
 	if err != nil || own.Resumed != 0 {
 		t.Fatal(own, err)
 	}
-	want := readBytes(t, o.Out)
+	want := readBytes(t, o.Out.String())
 	cfg, o = w.draw(2, "taken.parquet")
-	o.Reuse = first
+	o.Reuse = first.String()
 	for range 2 { // the second finds it done
 		r, err := Run(ctx, cfg, o)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if r.Resumed != r.Shards || readBytes(t, o.Out) != want {
-			t.Errorf("%d of %d shards are taken over, bytes differ: %v", r.Resumed, r.Shards, readBytes(t, o.Out) != want)
+		if r.Resumed != r.Shards || readBytes(t, o.Out.String()) != want {
+			t.Errorf("%d of %d shards are taken over, bytes differ: %v", r.Resumed, r.Shards, readBytes(t, o.Out.String()) != want)
 		}
 	}
-	if readBytes(t, first) == want {
+	if readBytes(t, first.String()) == want {
 		t.Error("two draws are the same")
 	}
 }
@@ -61,7 +62,7 @@ func TestTakenRowsKeepMeasuredTime(t *testing.T) {
 	}
 	asked := alone.Load()
 	cfg, o = w.draw(2, "second.parquet")
-	o.Reuse, o.Experts = first.File, t.TempDir() // where nothing was measured
+	o.Reuse, o.Experts = first.File, storage.File(t.TempDir()).String() // where nothing was measured
 	for range 2 {
 		second, err := Run(context.Background(), cfg, o)
 		if err != nil || second.Resumed != second.Shards || alone.Load() != asked || !slices.Equal(second.Latency, first.Latency) {
@@ -70,8 +71,8 @@ func TestTakenRowsKeepMeasuredTime(t *testing.T) {
 	}
 	var fees [2][]float32
 	var times [2]string
-	for i, file := range []string{first.File, o.Out} {
-		tensor, err := costs.Read(file, costs.ReadOptions{})
+	for i, file := range []string{first.File, o.Out.String()} {
+		tensor, err := costs.Read(t.Context(), storage.File(file), costs.ReadOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -95,7 +96,7 @@ func TestRowsThatDependOnTheSplitAreNotTakenOver(t *testing.T) {
 		}
 		first, loss := o.Out, cfg.TaskLoss
 		cfg, o = w.draw(2, name+"-second.parquet")
-		cfg.TaskLoss, o.Reuse = loss, first
+		cfg.TaskLoss, o.Reuse = loss, first.String()
 		if name == "shard" {
 			cfg.Shard = 9
 		}

@@ -12,6 +12,7 @@ import (
 	"pipe/experts/chat"
 	"pipe/internal/digest"
 	"pipe/internal/parallel"
+	"pipe/internal/storage"
 )
 
 // Report describes what a build did.
@@ -63,15 +64,15 @@ func run(ctx context.Context, cfg *part.Config, o *Options) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	r, err := p.run(ctx, out, o)
+	r, err := p.run(ctx, out.Path(), o)
 	return r, errors.Join(err, p.Close())
 }
 
 // prepare makes the plan and determines the output. It writes nothing next to
 // the output, except for the list of bad images if they are the error.
-func prepare(ctx context.Context, cfg *part.Config, o *Options) (p *plan, out string, err error) {
-	if out, err = o.complete(cfg); err != nil {
-		return nil, "", err
+func prepare(ctx context.Context, cfg *part.Config, o *Options) (p *plan, out storage.Location, err error) {
+	if out, err = o.complete(ctx, cfg); err != nil {
+		return nil, out, err
 	}
 	o.Progress.Start(-1, "read inputs")
 	defer o.Progress.Done()
@@ -128,7 +129,7 @@ func (p *plan) keep(ctx context.Context, w *work, r *Report, d *done) error {
 	if d.Actions == digest.Of(p.actions.JSON()) {
 		return nil
 	}
-	return p.finish(ctx, w, r, d.Audit, fromFile(p, w.out))
+	return p.finish(ctx, w, r, d.Audit, fromFile(ctx, p, w.out))
 }
 
 // makeRows makes the missing rows, and writes the output.
@@ -145,7 +146,7 @@ func (p *plan) makeRows(ctx context.Context, w *work, r *Report, o *Options) (er
 	}
 	o.Progress.Start(-1, "write costs")
 	defer o.Progress.Done()
-	if err := p.finish(ctx, w, r, shown, fromShards(p, w)); err != nil {
+	if err := p.finish(ctx, w, r, shown, fromShards(ctx, p, w)); err != nil {
 		return err
 	}
 	r.Answers, r.Latency = p.withRun(r.Answers), p.latency
@@ -185,7 +186,7 @@ func (p *plan) report(out string) *Report {
 func (p *plan) makeShards(ctx context.Context, w *work, o *Options) (resumed int, err error) {
 	var missing, rows []int
 	for shard := range p.shards() {
-		if w.has(p, shard) {
+		if w.has(ctx, p, shard) {
 			resumed++
 			continue
 		}
@@ -223,7 +224,7 @@ func (p *plan) makeShard(ctx context.Context, w *work, shard int, o *Options) er
 	if err := w.saveCounts(shard, counted.Of(p.session.Parts())); err != nil {
 		return err
 	}
-	if err := w.save(shard, t, p.options); err != nil {
+	if err := w.save(ctx, shard, t, p.options); err != nil {
 		return err
 	}
 	o.Progress.Add(int64(t.Len()))
@@ -233,10 +234,10 @@ func (p *plan) makeShard(ctx context.Context, w *work, shard int, o *Options) er
 // batches passes the rows of the output to add, in order.
 type batches func(add func(*costs.Tensor) error) error
 
-func fromShards(p *plan, w *work) batches {
+func fromShards(ctx context.Context, p *plan, w *work) batches {
 	return func(add func(*costs.Tensor) error) error {
 		for shard := range p.shards() {
-			t, err := w.load(p, shard)
+			t, err := w.load(ctx, p, shard)
 			if err != nil {
 				return err
 			}
@@ -250,9 +251,9 @@ func fromShards(p *plan, w *work) batches {
 
 // fromFile reads the rows of a finished output, to write them with the fees and
 // the split of this build.
-func fromFile(p *plan, out string) batches {
+func fromFile(ctx context.Context, p *plan, out string) batches {
 	return func(add func(*costs.Tensor) error) (err error) {
-		r, err := costs.OpenReader(out, costs.ReadOptions{})
+		r, err := costs.OpenReader(ctx, storage.File(out), costs.ReadOptions{})
 		if err != nil {
 			return err
 		}
@@ -281,7 +282,7 @@ func (p *plan) finish(ctx context.Context, w *work, r *Report, shown string, row
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if err := writeTensors(w.file(finalName), p.actions, p.options, rows); err != nil {
+	if err := writeTensors(ctx, w.file(finalName), p.actions, p.options, rows); err != nil {
 		return err
 	}
 	return p.settleOutput(ctx, w, r, shown)
@@ -289,7 +290,7 @@ func (p *plan) finish(ctx context.Context, w *work, r *Report, shown string, row
 
 // settleOutput records a written output and gives it its name.
 func (p *plan) settleOutput(ctx context.Context, w *work, r *Report, shown string) error {
-	sum, err := costs.FileDigest(ctx, w.file(finalName))
+	sum, err := costs.FileDigest(ctx, storage.File(w.file(finalName)))
 	if err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 	"pipe/costs/grow"
 	"pipe/experts/builder/part"
 	"pipe/experts/chat"
+	"pipe/internal/storage"
 	"pipe/internal/textfile"
 )
 
@@ -33,30 +34,30 @@ func (p *plan) addExperts(ctx context.Context, w *work, r *Report, o *Options) e
 	added := *p.cfg
 	added.Experts = p.cfg.Experts[known:]
 	sub := *o
-	sub.Base, sub.Reuse, sub.Out = "", "", w.file(addedName)
+	sub.Base, sub.Reuse, sub.Out = "", "", storage.File(w.file(addedName))
 	made, err := run(ctx, &added, &sub)
 	if err != nil {
 		return err
 	}
 	joined := w.file(joinedName)
 	options := grow.MergeOptions{Mode: grow.Pairs, FillFee: true, Fees: p.actions.FeeList(), Progress: o.Progress}
-	if _, err := grow.Merge(ctx, []string{o.Base, sub.Out}, joined, options); err != nil {
+	if _, err := grow.Merge(ctx, storage.Files(o.Base, sub.Out.Path()), storage.File(joined), options); err != nil {
 		return err
 	}
 	var counts chat.Tally
 	counts.AddAll(m.Done.Answers)
 	counts.AddAll(made.Answers)
 	r.Answers, r.Resumed = counts.Of(p.session.Parts()), made.Resumed
-	if err := p.finish(ctx, w, r, "", fromFile(p, joined)); err != nil {
+	if err := p.finish(ctx, w, r, "", fromFile(ctx, p, joined)); err != nil {
 		return err
 	}
-	return errors.Join(w.forget(joinedName), w.forget(addedName), os.RemoveAll(workFolder(sub.Out)))
+	return errors.Join(w.forget(joinedName), w.forget(addedName), os.RemoveAll(workFolder(sub.Out.Path())))
 }
 
 // checkBase checks that the base is the finished output of this configuration with the first experts only. It returns
 // its manifest and the number of these experts.
 func (p *plan) checkBase(ctx context.Context, o *Options) (*manifest, int, error) {
-	known, err := p.expertsOf(o.Base)
+	known, err := p.expertsOf(ctx, o.Base)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -68,7 +69,7 @@ func (p *plan) checkBase(ctx context.Context, o *Options) (*manifest, int, error
 	case m == nil || m.Done == nil:
 		return nil, 0, &costs.DataError{File: other.file(manifestName), Msg: "there is no record of a finished build; join the tensors with pipe merge"}
 	}
-	sum, err := costs.FileDigest(ctx, o.Base)
+	sum, err := costs.FileDigest(ctx, storage.File(o.Base))
 	if err != nil {
 		return nil, 0, err
 	}
@@ -86,8 +87,8 @@ func (p *plan) checkBase(ctx context.Context, o *Options) (*manifest, int, error
 }
 
 // expertsOf returns how many experts a tensor has, which must be the first of the configuration.
-func (p *plan) expertsOf(file string) (int, error) {
-	in, err := costs.OpenReader(file, costs.ReadOptions{})
+func (p *plan) expertsOf(ctx context.Context, file string) (int, error) {
+	in, err := costs.OpenReader(ctx, storage.File(file), costs.ReadOptions{})
 	if errors.Is(err, fs.ErrNotExist) {
 		return 0, &costs.DataError{File: file, Msg: "does not exist"}
 	}

@@ -13,6 +13,7 @@ import (
 	"pipe/experts/chat"
 	"pipe/internal/atomicfile"
 	"pipe/internal/filelock"
+	"pipe/internal/storage"
 )
 
 // prepare makes everything that the shards of some rows need: the vectors of
@@ -23,7 +24,7 @@ func (p *plan) prepare(ctx context.Context, w *work, rows []int, o *Options) (er
 	if len(experts)+len(shared) == 0 {
 		return nil
 	}
-	folder := o.experts(w.out)
+	folder := o.experts(storage.File(w.out))
 	l, err := o.lockExperts(ctx, folder)
 	if err != nil {
 		return err
@@ -68,14 +69,14 @@ func (p *plan) preparation(folder, scratch string, rows []int, o *Options) *part
 
 // OutputFiles are the files with fixed names that a build with this output and this folder of answers (Options) may
 // create or replace. An invalid output has none.
-func OutputFiles(out, answers string) []string {
-	file, err := OutputFile(out)
+func OutputFiles(ctx context.Context, out storage.Location, answers string) []storage.Location {
+	file, err := OutputFile(ctx, out)
 	if err != nil {
 		return nil
 	}
 	o := Options{Answers: answers}
-	w := work{out: file}
-	return []string{file, w.auditFile(), filepath.Join(o.answers(file), chat.AnswersFile)}
+	w := work{out: file.Path()}
+	return []storage.Location{file, storage.File(w.auditFile()), storage.File(filepath.Join(o.answers(file), chat.AnswersFile))}
 }
 
 // lockExperts makes the folder of trained experts and takes its lock. Builds that share the folder work there one after

@@ -7,6 +7,7 @@ import (
 
 	"pipe/costs"
 	"pipe/experts/builder/part"
+	"pipe/internal/storage"
 )
 
 // reusable returns the manifest of a finished output whose rows are those of this
@@ -26,7 +27,7 @@ func (p *plan) reusable(ctx context.Context, out string) (*manifest, error) {
 			return nil, nil
 		}
 	}
-	sum, err := costs.FileDigest(ctx, out)
+	sum, err := costs.FileDigest(ctx, storage.File(out))
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
@@ -43,5 +44,5 @@ func (p *plan) takeOver(ctx context.Context, w *work, r *Report, other *manifest
 		return fmt.Errorf("take rows of %q over: latency: %w", out, err)
 	}
 	r.Resumed, r.Answers, r.Latency = r.Shards, other.Done.Answers, p.latency
-	return p.finish(ctx, w, r, "", fromFile(p, out))
+	return p.finish(ctx, w, r, "", fromFile(ctx, p, out))
 }

@@ -15,6 +15,7 @@ import (
 	"pipe/experts/builder/part"
 	"pipe/experts/kinds"
 	"pipe/internal/filelock"
+	"pipe/internal/storage"
 )
 
 // TestBuildWritesWhatTheAnswersSay follows three rows from the files to the tensor.
@@ -73,7 +74,7 @@ func TestResumeAfterCancelGivesTheSameBytes(t *testing.T) {
 	w := newWorld(t, 120)
 	for stop := 1; ; stop++ {
 		ctx, cancel := context.WithCancel(context.Background())
-		_, err := Run(ctx, w.cfg, Options{Kinds: w.allKinds(), OpenText: w.openText, Out: w.out(), Dir: w.dir, Progress: &stopAfter{left: 1, stop: cancel}})
+		_, err := Run(ctx, w.cfg, Options{Kinds: w.allKinds(), OpenText: w.openText, Out: storage.File(w.out()), Dir: storage.File(w.dir), Progress: &stopAfter{left: 1, stop: cancel}})
 		cancel()
 		if err == nil {
 			break
@@ -168,7 +169,7 @@ func TestChangedInputsAreNamed(t *testing.T) {
 			if readBytes(t, w.out()) != before {
 				t.Error("a refused build changed the output")
 			}
-			r, err := Run(context.Background(), w.cfg, Options{Kinds: w.allKinds(), OpenText: w.openText, Out: w.out(), Dir: w.dir, Restart: true})
+			r, err := Run(context.Background(), w.cfg, Options{Kinds: w.allKinds(), OpenText: w.openText, Out: storage.File(w.out()), Dir: storage.File(w.dir), Restart: true})
 			if err != nil || r.Resumed != 0 || readBytes(t, w.out()) == before {
 				t.Errorf("restart: %+v, %v", r, err)
 			}
@@ -190,7 +191,7 @@ func TestDamagedLeftovers(t *testing.T) {
 	w := newWorld(t, 60)
 	ctx, cancel := context.WithCancel(context.Background())
 	w.cfg.Workers = 1
-	if _, err := Run(ctx, w.cfg, Options{Kinds: w.allKinds(), OpenText: w.openText, Out: w.out(), Dir: w.dir, Progress: &stopAfter{stop: cancel}}); err == nil {
+	if _, err := Run(ctx, w.cfg, Options{Kinds: w.allKinds(), OpenText: w.openText, Out: storage.File(w.out()), Dir: storage.File(w.dir), Progress: &stopAfter{stop: cancel}}); err == nil {
 		t.Fatal("the build was not stopped")
 	}
 	work := w.out() + ".work"
@@ -251,7 +252,7 @@ func TestForeignOutputIsNotOverwritten(t *testing.T) {
 	if _, err := w.run(context.Background()); err == nil || !strings.Contains(err.Error(), "was not built here") {
 		t.Fatalf("got %v", err)
 	}
-	if _, err := Run(context.Background(), w.cfg, Options{Kinds: w.allKinds(), OpenText: w.openText, Out: w.out(), Dir: w.dir, Restart: true}); err != nil {
+	if _, err := Run(context.Background(), w.cfg, Options{Kinds: w.allKinds(), OpenText: w.openText, Out: storage.File(w.out()), Dir: storage.File(w.dir), Restart: true}); err != nil {
 		t.Fatal(err)
 	}
 	w.write(t, "out.parquet", "edited")
@@ -279,11 +280,11 @@ func TestTwoBuildsDoNotShareAFolder(t *testing.T) {
 func TestFolderOutput(t *testing.T) {
 	w := newWorld(t, 10)
 	out := filepath.Join(w.dir, "tensor")
-	r, err := Run(context.Background(), w.cfg, Options{Kinds: w.allKinds(), OpenText: w.openText, Out: out, Dir: w.dir})
+	r, err := Run(context.Background(), w.cfg, Options{Kinds: w.allKinds(), OpenText: w.openText, Out: storage.File(out), Dir: storage.File(w.dir)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	tensor, err := costs.Read(out, costs.ReadOptions{})
+	tensor, err := costs.Read(t.Context(), storage.File(out), costs.ReadOptions{})
 	if err != nil || tensor.Len() != 10 || r.File != filepath.Join(out, "costs.parquet") {
 		t.Errorf("%v, report %+v", err, r)
 	}

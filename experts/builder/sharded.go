@@ -23,7 +23,7 @@ import (
 type Sharded struct {
 	p       *plan
 	o       Options
-	out     string
+	out     storage.Location
 	ranges  int
 	scratch string
 	remove  func() error
@@ -80,7 +80,7 @@ func SourcePass(ctx context.Context, cfg part.Config, o Options) (pass *part.Pas
 		pass = &p
 		return nil, found
 	}
-	if _, err := o.complete(&cfg); err != nil {
+	if _, err := o.complete(ctx, &cfg); err != nil {
 		return nil, err
 	}
 	p := blankPlan(&cfg, &o)
@@ -109,7 +109,7 @@ func (b *Sharded) Close() error {
 }
 
 // Out returns the path or URL of the output file.
-func (b *Sharded) Out() string { return b.out }
+func (b *Sharded) Out() string { return b.out.String() }
 
 // Rows returns the number of instances.
 func (b *Sharded) Rows() int { return len(b.p.Source.Entries()) }
@@ -127,7 +127,7 @@ func (b *Sharded) Prepare(ctx context.Context) (files []string, err error) {
 	for i := range rows {
 		rows[i] = i
 	}
-	w := &work{out: b.out, folder: b.scratch}
+	w := &work{out: b.out.Path(), folder: b.scratch}
 	if err := b.p.prepare(ctx, w, rows, &b.o); err != nil {
 		return nil, err
 	}
@@ -147,7 +147,7 @@ func (b *Sharded) Prepare(ctx context.Context) (files []string, err error) {
 }
 
 // Prepared returns the local folder of what Prepare makes. It exists.
-func (b *Sharded) Prepared() (string, error) {
+func (b *Sharded) Prepared(ctx context.Context) (string, error) {
 	_, err := atomicfile.MkdirAll(b.o.Experts)
 	return b.o.Experts, err
 }
@@ -167,7 +167,7 @@ func (b *Sharded) NeedsPreparing() bool {
 // Gather reads, and what was counted. The file has the same bytes in every run. It is safe for concurrent use.
 func (b *Sharded) Range(ctx context.Context, n int, folder string) (file string, counts map[string]int64, err error) {
 	from, to := cutRange(n, b.ranges, b.p.shards())
-	w := &work{out: b.out, folder: filepath.Join(folder, "parts")}
+	w := &work{out: b.out.String(), folder: filepath.Join(folder, "parts")}
 	if _, err := atomicfile.MkdirAll(w.folder); err != nil {
 		return "", nil, err
 	}

@@ -33,10 +33,10 @@ func (b *Sharded) Gather(ctx context.Context, ranges Ranges) (*Report, error) {
 
 func (b *Sharded) gather(ctx context.Context, ranges Ranges) (r *Report, err error) {
 	out := b.out
-	if storage.IsRemote(out) {
-		out = filepath.Join(b.scratch, storage.Base(out))
+	if out.IsRemote() {
+		out = storage.File(filepath.Join(b.scratch, out.Base()))
 	}
-	w, err := openWork(out)
+	w, err := openWork(out.Path())
 	if err != nil {
 		return nil, err
 	}
@@ -68,7 +68,7 @@ func (b *Sharded) gatherLocal(ctx context.Context, w *work, ranges Ranges) (*Rep
 	defer b.o.Progress.Done()
 	var counts chat.Tally
 	write := func(shown io.Writer) error {
-		return writeTensors(w.file(finalName), b.p.actions, b.p.options, b.rows(ctx, w, ranges, shown, &counts))
+		return writeTensors(ctx, w.file(finalName), b.p.actions, b.p.options, b.rows(ctx, w, ranges, shown, &counts))
 	}
 	shown := ""
 	if b.p.cfg.Audit {
@@ -76,7 +76,7 @@ func (b *Sharded) gatherLocal(ctx context.Context, w *work, ranges Ranges) (*Rep
 		if err := writeZipped(w.file(finalAuditName), write); err != nil {
 			return nil, err
 		}
-		if shown, err = costs.FileDigest(ctx, w.file(finalAuditName)); err != nil {
+		if shown, err = costs.FileDigest(ctx, storage.File(w.file(finalAuditName))); err != nil {
 			return nil, err
 		}
 	} else if err := write(io.Discard); err != nil {
@@ -115,7 +115,7 @@ func (b *Sharded) rows(ctx context.Context, w *work, ranges Ranges, shown io.Wri
 				return err
 			}
 			for shard := from; shard < to; shard++ {
-				if err := b.addShard(parts, shard, add, shown, counts); err != nil {
+				if err := b.addShard(ctx, parts, shard, add, shown, counts); err != nil {
 					return err
 				}
 			}
@@ -124,8 +124,8 @@ func (b *Sharded) rows(ctx context.Context, w *work, ranges Ranges, shown io.Wri
 	}
 }
 
-func (b *Sharded) addShard(w *work, shard int, add func(*costs.Tensor) error, shown io.Writer, counts *chat.Tally) error {
-	t, err := w.load(b.p, shard)
+func (b *Sharded) addShard(ctx context.Context, w *work, shard int, add func(*costs.Tensor) error, shown io.Writer, counts *chat.Tally) error {
+	t, err := w.load(ctx, b.p, shard)
 	if err != nil {
 		return err
 	}
@@ -145,11 +145,11 @@ func (b *Sharded) addShard(w *work, shard int, add func(*costs.Tensor) error, sh
 
 // publish uploads the output and its side files, the output last.
 func (b *Sharded) publish(ctx context.Context, w *work, r *Report) error {
-	folder, err := storage.OpenFolder(ctx, storage.Dir(b.out))
+	folder, err := b.out.Dir().Folder(ctx)
 	if err != nil {
 		return err
 	}
-	beside := folder.Sub(workFolder(storage.Base(b.out)))
+	beside := folder.Sub(workFolder(b.out.Base()))
 	if err := beside.Upload(ctx, manifestName, w.file(manifestName)); err != nil {
 		return err
 	}
@@ -157,14 +157,14 @@ func (b *Sharded) publish(ctx context.Context, w *work, r *Report) error {
 		if err := beside.Upload(ctx, badListName, r.BadList); err != nil {
 			return err
 		}
-		r.BadList = storage.Join(beside.String(), badListName)
+		r.BadList = beside.Location(badListName).String()
 	}
 	if r.Audit != "" {
 		if err := folder.Upload(ctx, filepath.Base(r.Audit), r.Audit); err != nil {
 			return err
 		}
-		r.Audit = storage.Join(folder.String(), filepath.Base(r.Audit))
+		r.Audit = folder.Location(filepath.Base(r.Audit)).String()
 	}
-	r.Local, r.File = r.File, storage.Shown(b.out)
-	return folder.Upload(ctx, storage.Base(b.out), w.out)
+	r.Local, r.File = r.File, b.out.String()
+	return folder.Upload(ctx, b.out.Base(), w.out)
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"pipe/experts/builder/part"
+	"pipe/internal/storage"
 )
 
 // inRanges builds a world in ranges by two workers with folders of experts of their own, of which the second gets what
@@ -47,7 +48,7 @@ func inRanges(t *testing.T, w *world, o Options, ranges int) *Report {
 		if !b.NeedsPreparing() {
 			continue
 		}
-		to, err := b.Prepared()
+		to, err := b.Prepared(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -123,7 +124,7 @@ func TestRangesOfTrainedExperts(t *testing.T) {
 	local, _ := w.build(t)
 	o := w.options(t)
 	for _, ranges := range []int{1, 2} {
-		o.Out = filepath.Join(t.TempDir(), "many.parquet")
+		o.Out = storage.File(filepath.Join(t.TempDir(), "many.parquet"))
 		sameAsLocal(t, local, inRanges(t, w, o, ranges))
 	}
 }
@@ -136,7 +137,7 @@ func TestRangesOfEveryShard(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := Options{Kinds: w.allKinds(), Out: filepath.Join(t.TempDir(), "many.parquet"), Dir: w.dir}
+	o := Options{Kinds: w.allKinds(), Out: storage.File(filepath.Join(t.TempDir(), "many.parquet")), Dir: storage.File(w.dir)}
 	gathered := inRanges(t, w, o, local.Shards)
 	sameAsLocal(t, local, gathered)
 	w.cfg.Experts[0].Fee = 0.75
@@ -165,7 +166,7 @@ func TestRangesWithAudit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o.Out = filepath.Join(t.TempDir(), "many.parquet")
+	o.Out = storage.File(filepath.Join(t.TempDir(), "many.parquet"))
 	sameAsLocal(t, local, inRanges(t, w, o, 3))
 }
 
@@ -174,7 +175,7 @@ func TestRangesWithLatency(t *testing.T) {
 	w := newTabularWorld(t, 300).withAllExperts()
 	w.cfg.Latency = part.LatencyConfig{FeePerSecond: 2, Instances: 3, Repeats: 3}
 	o := w.options(t)
-	o.Out = filepath.Join(t.TempDir(), "many.parquet")
+	o.Out = storage.File(filepath.Join(t.TempDir(), "many.parquet"))
 	if r := inRanges(t, w, o, 2); len(r.Latency) == 0 {
 		t.Error("there are no times")
 	}
@@ -188,7 +189,7 @@ func TestRangesOfImages(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := Options{Kinds: w.allKinds(), OpenText: w.openText, Out: filepath.Join(t.TempDir(), "many.parquet"), Dir: w.dir, SkipBad: true}
+	o := Options{Kinds: w.allKinds(), OpenText: w.openText, Out: storage.File(filepath.Join(t.TempDir(), "many.parquet")), Dir: storage.File(w.dir), SkipBad: true}
 	gathered := inRanges(t, w, o, 3)
 	sameAsLocal(t, local, gathered)
 	if len(local.Skipped) == 0 || readBytes(t, local.BadList) != readBytes(t, gathered.BadList) {
@@ -210,6 +211,6 @@ func TestRangesOfTexts(t *testing.T) {
 	w := newTextWorld(t, 60).withEmbedding(t, 60)
 	local, _ := w.build(t)
 	o := w.options(t)
-	o.Out = filepath.Join(t.TempDir(), "many.parquet")
+	o.Out = storage.File(filepath.Join(t.TempDir(), "many.parquet"))
 	sameAsLocal(t, local, inRanges(t, w, o, 3))
 }

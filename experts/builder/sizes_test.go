@@ -7,11 +7,11 @@ import (
 	"sync"
 	"testing"
 
-	"pipe/experts/builder/parttest"
-
 	"pipe/costs"
 	"pipe/experts/builder/part"
+	"pipe/experts/builder/parttest"
 	"pipe/featurize/pixel"
+	"pipe/internal/storage"
 )
 
 // countingSource counts what a build does with the images of a source.
@@ -109,11 +109,11 @@ func TestSharingDoesNotShow(t *testing.T) {
 func (w *world) mustRunImages(t *testing.T) (*Report, *costs.Tensor) {
 	t.Helper()
 	out := filepath.Join(t.TempDir(), "out.parquet")
-	r, err := Run(context.Background(), w.cfg, Options{Kinds: w.allKinds(), OpenText: w.openText, Out: out, Dir: w.dir, Runtime: openRuntime(t)})
+	r, err := Run(context.Background(), w.cfg, Options{Kinds: w.allKinds(), OpenText: w.openText, Out: storage.File(out), Dir: storage.File(w.dir), Runtime: openRuntime(t)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	tensor, err := costs.Read(out, costs.ReadOptions{})
+	tensor, err := costs.Read(t.Context(), storage.File(out), costs.ReadOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 	"pipe/costs"
 	"pipe/experts/builder/part"
 	"pipe/experts/builder/parttest"
+	"pipe/internal/storage"
 )
 
 // TestUnusedColumnsOfAnyType: a table and its copy with columns that cannot be read give the same rows, as long as
@@ -44,7 +45,7 @@ func TestUnusedColumnsOfAnyType(t *testing.T) {
 			"extra":     {Kind: "file", Settings: map[string]any{"file": "extra.parquet", "columns": []string{column}}},
 		} {
 			w.cfg.Features = []part.Part{feature}
-			_, err := Run(t.Context(), w.cfg, Options{Kinds: w.allKinds(), OpenText: w.openText, Out: w.out(), Dir: w.dir, Restart: true})
+			_, err := Run(t.Context(), w.cfg, Options{Kinds: w.allKinds(), OpenText: w.openText, Out: storage.File(w.out()), Dir: storage.File(w.dir), Restart: true})
 			var bad *costs.DataError
 			if !errors.As(err, &bad) || bad.File != filepath.Join(w.dir, name+".parquet") || bad.Column != column {
 				t.Errorf("%s of %s: %v", column, name, err)

@@ -7,9 +7,10 @@ import (
 	"strings"
 	"testing"
 
-	"pipe/experts/builder/part"
-
 	"github.com/parquet-go/parquet-go"
+
+	"pipe/experts/builder/part"
+	"pipe/internal/storage"
 )
 
 func TestListColumnsBecomeArrays(t *testing.T) {
@@ -45,7 +46,7 @@ func TestFeaturesFromAFile(t *testing.T) {
 		"id,a,note,b\nr2,5,x,NaN\nr0,1,x,1\nr1,1,x,1\n": `row 2: column b: "NaN"`,
 	} {
 		w.write(t, "f.csv", text)
-		_, err := Run(context.Background(), w.cfg, Options{Kinds: w.allKinds(), OpenText: w.openText, Out: w.out(), Dir: w.dir, Restart: true})
+		_, err := Run(context.Background(), w.cfg, Options{Kinds: w.allKinds(), OpenText: w.openText, Out: storage.File(w.out()), Dir: storage.File(w.dir), Restart: true})
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %q", err, want)
 		}

@@ -11,6 +11,7 @@ import (
 	"pipe/experts/builder/part"
 	"pipe/experts/builder/parttest"
 	"pipe/featurize/tabular"
+	"pipe/internal/storage"
 )
 
 // newTabularWorld writes a table of n rows and configures one logistic expert
@@ -34,7 +35,7 @@ func newTabularWorld(t testing.TB, n int) *world {
 
 // options of a build of the world with a runtime.
 func (w *world) options(t testing.TB) Options {
-	return Options{Kinds: w.allKinds(), OpenText: w.openText, Out: w.out(), Dir: w.dir, Runtime: openRuntime(t)}
+	return Options{Kinds: w.allKinds(), OpenText: w.openText, Out: storage.File(w.out()), Dir: storage.File(w.dir), Runtime: openRuntime(t)}
 }
 
 // build runs the world with a runtime and reads the tensor.
@@ -44,7 +45,7 @@ func (w *world) build(t testing.TB) (*Report, *costs.Tensor) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tensor, err := costs.Read(w.out(), costs.ReadOptions{})
+	tensor, err := costs.Read(t.Context(), storage.File(w.out()), costs.ReadOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

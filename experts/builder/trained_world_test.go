@@ -15,6 +15,7 @@ import (
 
 	"pipe/costs"
 	"pipe/experts/builder/part"
+	"pipe/internal/storage"
 	"pipe/models/lightgbm"
 	"pipe/onnx"
 )
@@ -38,7 +39,7 @@ func (w *world) learnt(t *testing.T) *plan {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { p.Close() })
-	work, err := openWork(out)
+	work, err := openWork(out.String())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -169,7 +170,7 @@ func TestTrainedExpertsAreShared(t *testing.T) {
 		cfg.Experts, cfg.Features = slices.Clone(cfg.Experts), slices.Clone(cfg.Features)
 		change(&cfg)
 		progress := &told{}
-		o.Out, o.Experts, o.Progress = filepath.Join(w.dir, out), filepath.Join(w.dir, "shared"), progress
+		o.Out, o.Experts, o.Progress = storage.File(filepath.Join(w.dir, out)), storage.File(filepath.Join(w.dir, "shared")).String(), progress
 		if _, err := Run(context.Background(), cfg, o); err != nil {
 			t.Fatal(err)
 		}
@@ -211,7 +212,7 @@ func TestBuildsThatShareExpertsTakeTurns(t *testing.T) {
 	for i := range taught {
 		o := w.options(t)
 		taught[i] = &told{}
-		o.Out, o.Experts, o.Progress = filepath.Join(w.dir, fmt.Sprintf("%d.parquet", i)), filepath.Join(w.dir, "shared"), taught[i]
+		o.Out, o.Experts, o.Progress = storage.File(filepath.Join(w.dir, fmt.Sprintf("%d.parquet", i))), storage.File(filepath.Join(w.dir, "shared")).String(), taught[i]
 		wg.Go(func() {
 			if _, err := Run(context.Background(), w.cfg, o); err != nil {
 				t.Error(err)

@@ -12,6 +12,7 @@ import (
 	"pipe/featurize"
 	"pipe/featurize/pixel"
 	"pipe/internal/progress"
+	"pipe/internal/storage"
 )
 
 // absentVectors is a feature that counts the images whose vector was not kept.
@@ -34,7 +35,7 @@ func (f *absentVectors) Encode(ctx context.Context, dst []float32, b *part.Batch
 // feature has to be run for.
 func (w *world) seen(t *testing.T, experts string) (tensors []*costs.Tensor, images int) {
 	t.Helper()
-	o := Options{Kinds: w.allKinds(), OpenText: w.openText, Out: w.out(), Dir: w.dir, Runtime: openRuntime(t), Experts: experts, Progress: progress.Silent{}}
+	o := Options{Kinds: w.allKinds(), OpenText: w.openText, Out: storage.File(w.out()), Dir: storage.File(w.dir), Runtime: openRuntime(t), Experts: storage.File(experts).String(), Progress: progress.Silent{}}
 	p, err := newPlan(t.Context(), &w.cfg, &o)
 	if err != nil {
 		t.Fatal(err)

@@ -19,6 +19,7 @@ import (
 	"pipe/internal/dataerror"
 	"pipe/internal/digest"
 	"pipe/internal/filelock"
+	"pipe/internal/storage"
 	"pipe/internal/textfile"
 )
 
@@ -169,7 +170,7 @@ func (w *work) settle(ctx context.Context, m *manifest) (bool, error) {
 	if m == nil || m.Done == nil {
 		return false, errors.Join(w.forget(finalName), w.forget(finalAuditName))
 	}
-	sum, err := costs.FileDigest(ctx, w.out)
+	sum, err := costs.FileDigest(ctx, storage.File(w.out))
 	switch {
 	case err == nil && sum == m.Done.File:
 		// The killed run may have renamed the file and not synced the folder.
@@ -177,7 +178,7 @@ func (w *work) settle(ctx context.Context, m *manifest) (bool, error) {
 	case ctx.Err() != nil:
 		return false, err
 	}
-	if sum, _ := costs.FileDigest(ctx, w.file(finalName)); sum == m.Done.File {
+	if sum, _ := costs.FileDigest(ctx, storage.File(w.file(finalName))); sum == m.Done.File {
 		return true, errors.Join(w.auditSettled(ctx, m), w.publish())
 	}
 	if err == nil {
@@ -273,13 +274,13 @@ func (w *work) part(shard int) string {
 }
 
 // save writes a finished shard.
-func (w *work) save(shard int, t *costs.Tensor, o costs.WriterOptions) error {
-	return writeTensors(w.part(shard), t.Actions, o, func(add func(*costs.Tensor) error) error { return add(t) })
+func (w *work) save(ctx context.Context, shard int, t *costs.Tensor, o costs.WriterOptions) error {
+	return writeTensors(ctx, w.part(shard), t.Actions, o, func(add func(*costs.Tensor) error) error { return add(t) })
 }
 
 // writeTensors writes batches into one file, which appears only when it is complete.
-func writeTensors(path string, a *costs.Actions, o costs.WriterOptions, batches func(add func(*costs.Tensor) error) error) error {
-	f, err := costs.NewWriter(path, a, o)
+func writeTensors(ctx context.Context, path string, a *costs.Actions, o costs.WriterOptions, batches func(add func(*costs.Tensor) error) error) error {
+	f, err := costs.NewWriter(ctx, storage.File(path), a, o)
 	if err != nil {
 		return err
 	}
@@ -291,8 +292,8 @@ func writeTensors(path string, a *costs.Actions, o costs.WriterOptions, batches 
 }
 
 // load reads a shard back and checks that it holds the given instances.
-func (w *work) load(p *plan, shard int) (*costs.Tensor, error) {
-	t, err := costs.Read(w.part(shard), costs.ReadOptions{})
+func (w *work) load(ctx context.Context, p *plan, shard int) (*costs.Tensor, error) {
+	t, err := costs.Read(ctx, storage.File(w.part(shard)), costs.ReadOptions{})
 	if err != nil {
 		return nil, err
 	}

@@ -12,6 +12,7 @@ import (
 
 	"pipe/costs"
 	"pipe/internal/atomicfile"
+	"pipe/internal/storage"
 )
 
 const (
@@ -70,10 +71,10 @@ func (w *work) auditSettled(ctx context.Context, m *manifest) error {
 	if m.Done.Audit == "" {
 		return nil
 	}
-	if sum, _ := costs.FileDigest(ctx, w.file(finalAuditName)); sum == m.Done.Audit {
+	if sum, _ := costs.FileDigest(ctx, storage.File(w.file(finalAuditName))); sum == m.Done.Audit {
 		return w.publishAudit()
 	}
-	sum, err := costs.FileDigest(ctx, w.auditFile())
+	sum, err := costs.FileDigest(ctx, storage.File(w.auditFile()))
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -89,7 +90,7 @@ func (w *work) dropAudit(ctx context.Context, m *manifest) error {
 	if m == nil || m.Done == nil || m.Done.Audit == "" {
 		return nil
 	}
-	if sum, err := costs.FileDigest(ctx, w.auditFile()); err != nil || sum != m.Done.Audit {
+	if sum, err := costs.FileDigest(ctx, storage.File(w.auditFile())); err != nil || sum != m.Done.Audit {
 		return nil
 	}
 	return os.Remove(w.auditFile())
@@ -112,5 +113,5 @@ func (p *plan) finishAudit(ctx context.Context, w *work) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("write audit: %w", err)
 	}
-	return costs.FileDigest(ctx, final)
+	return costs.FileDigest(ctx, storage.File(final))
 }

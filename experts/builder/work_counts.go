@@ -1,6 +1,7 @@
 package builder
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -16,8 +17,8 @@ import (
 
 // has reports whether a shard is done: its rows can be read, and what was counted
 // of its answers, and what its instances were shown.
-func (w *work) has(p *plan, shard int) bool {
-	_, err := w.load(p, shard)
+func (w *work) has(ctx context.Context, p *plan, shard int) bool {
+	_, err := w.load(ctx, p, shard)
 	if err == nil {
 		_, err = w.loadCounts(p, shard)
 	}

@@ -8,12 +8,12 @@ import (
 	"strings"
 	"testing"
 
+	"pipe/costs"
+	"pipe/experts/builder/part"
 	"pipe/experts/builder/parttest"
 	"pipe/experts/kinds"
 	"pipe/featurize"
-
-	"pipe/costs"
-	"pipe/experts/builder/part"
+	"pipe/internal/storage"
 	"pipe/onnx/ort"
 )
 
@@ -109,7 +109,7 @@ func (w *world) edit(t testing.TB, name, from, to string) {
 func (w *world) out() string { return filepath.Join(w.dir, "out.parquet") }
 
 func (w *world) run(ctx context.Context) (*Report, error) {
-	return Run(ctx, w.cfg, Options{Kinds: w.allKinds(), OpenText: w.openText, Out: w.out(), Dir: w.dir})
+	return Run(ctx, w.cfg, Options{Kinds: w.allKinds(), OpenText: w.openText, Out: storage.File(w.out()), Dir: storage.File(w.dir)})
 }
 
 // mustRun builds and returns the tensor.
@@ -119,7 +119,7 @@ func (w *world) mustRun(t testing.TB) (*Report, *costs.Tensor) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tensor, err := costs.Read(w.out(), costs.ReadOptions{})
+	tensor, err := costs.Read(t.Context(), storage.File(w.out()), costs.ReadOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -92,7 +92,7 @@ func (s *sharedAnswers) get(ctx context.Context, request string) (a answer, kept
 		err = errors.New("it answers another request")
 	}
 	if err != nil {
-		return answer{}, false, &damagedError{costs.DataError{File: storage.Join(s.folder.String(), name), Msg: "the answer is damaged", Err: err}}
+		return answer{}, false, &damagedError{costs.DataError{File: s.folder.Location(name).String(), Msg: "the answer is damaged", Err: err}}
 	}
 	return a, true, nil
 }
@@ -131,6 +131,6 @@ func (s *sharedAnswers) load(ctx context.Context, take func(answer)) error {
 		return err
 	}
 	defer in.Close()
-	_, err = readAnswers(in, storage.Join(s.folder.String(), AnswersFile), take)
+	_, err = readAnswers(in, s.folder.Location(AnswersFile).String(), take)
 	return err
 }

@@ -151,7 +151,7 @@ func (l *ledger) read(ctx context.Context, name string) (m money, err error) {
 		return m, err
 	}
 	if err := json.Unmarshal(b, &m); err != nil || !(m.Money > 0) || math.IsInf(m.Money, 0) {
-		return m, &costs.DataError{File: storage.Join(l.folder.String(), name), Msg: "this is not an amount of money", Err: err}
+		return m, &costs.DataError{File: l.folder.Location(name).String(), Msg: "this is not an amount of money", Err: err}
 	}
 	return m, nil
 }

@@ -31,17 +31,17 @@ type endpoint struct {
 	scout   chan struct{} // held by the one request in flight while hidden is not known
 }
 
-func newEndpointChat(_ context.Context, s *part.Setup, settings map[string]any) (Model, error) {
+func newEndpointChat(ctx context.Context, s *part.Setup, settings map[string]any) (Model, error) {
 	cfg := DefaultEndpointSettings()
 	if err := part.DecodeSettings(settings, &cfg); err != nil {
 		return nil, err
 	}
-	return OpenEndpoint(s, &cfg)
+	return OpenEndpoint(ctx, s, &cfg)
 }
 
 // OpenEndpoint makes a model behind an HTTP service for a part. It sends
 // nothing and does not need the key, since stored answers need none.
-func OpenEndpoint(s *part.Setup, cfg *EndpointSettings) (Sampler, error) {
+func OpenEndpoint(ctx context.Context, s *part.Setup, cfg *EndpointSettings) (Sampler, error) {
 	session, err := sessionOf(s.Build)
 	if err != nil {
 		return nil, err
@@ -53,7 +53,11 @@ func OpenEndpoint(s *part.Setup, cfg *EndpointSettings) (Sampler, error) {
 		return nil, err
 	}
 	session.limits[s.Part] = Limits{cfg.url() + " " + cfg.Key, cfg.Concurrency, cfg.RequestsPerSecond, cfg.TokensPerMinute, cfg.Price != nil}
-	client, err := service.NewClient(cfg.Concurrency, s.Path(cfg.CAFile))
+	certificates, err := s.Path(cfg.CAFile).Fetch(ctx)
+	if err != nil {
+		return nil, err
+	}
+	client, err := service.NewClient(cfg.Concurrency, certificates)
 	if err != nil {
 		return nil, err
 	}

@@ -18,7 +18,7 @@ import (
 
 func sharedFolder(t *testing.T) *storage.Folder {
 	t.Helper()
-	f, err := storage.OpenFolder(t.Context(), t.TempDir())
+	f, err := storage.File(t.TempDir()).Folder(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -273,7 +273,7 @@ func TestClaimsOfTheLost(t *testing.T) {
 // A sign of life from far ahead is of a storage whose clock was set back since: nobody waits for that time to come.
 func TestClaimFromTheFuture(t *testing.T) {
 	work := t.TempDir()
-	folder, err := storage.OpenFolder(t.Context(), work)
+	folder, err := storage.File(work).Folder(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,7 @@ import (
 
 	"pipe/costs"
 	"pipe/experts/builder/part"
+	"pipe/internal/storage"
 )
 
 // List is the classes of a data set in the order of a classifier's outputs.
@@ -27,7 +28,7 @@ func Open(ctx context.Context, s *part.Setup, role string, file part.Path) (*Lis
 	if err != nil {
 		return nil, err
 	}
-	return read(path)
+	return read(ctx, path)
 }
 
 // OpenNames reads the names in a file that Open knows, in order. Two classes may share a name, as a few of
@@ -37,25 +38,25 @@ func OpenNames(ctx context.Context, s *part.Setup, role string, file part.Path) 
 	if err != nil {
 		return nil, err
 	}
-	return readNames(path)
+	return readNames(ctx, path)
 }
 
 // input makes the file an input of the build, and returns its path.
-func input(ctx context.Context, s *part.Setup, role string, file part.Path) (string, error) {
+func input(ctx context.Context, s *part.Setup, role string, file part.Path) (storage.Location, error) {
 	path := s.Path(file)
 	return path, s.File(ctx, role, path)
 }
 
 // read reads a file of classes; duplicate ids are an error.
-func read(path string) (*List, error) {
-	list, err := parseFile(path)
+func read(ctx context.Context, path storage.Location) (*List, error) {
+	list, err := parseFile(ctx, path)
 	if err != nil {
 		return nil, err
 	}
 	first := make(map[string]int, len(list.IDs))
 	for i, id := range list.IDs {
 		if at, ok := first[id]; ok {
-			return nil, &costs.DataError{File: path, Row: list.rows[i], Msg: fmt.Sprintf("class %d is %q, a duplicate of class %d (row %d)", i, id, at, list.rows[at])}
+			return nil, &costs.DataError{File: path.String(), Row: list.rows[i], Msg: fmt.Sprintf("class %d is %q, a duplicate of class %d (row %d)", i, id, at, list.rows[at])}
 		}
 		first[id] = i
 	}
@@ -63,8 +64,8 @@ func read(path string) (*List, error) {
 }
 
 // readNames reads only the names, which may contain duplicates.
-func readNames(path string) ([]string, error) {
-	list, err := parseFile(path)
+func readNames(ctx context.Context, path storage.Location) ([]string, error) {
+	list, err := parseFile(ctx, path)
 	if err != nil {
 		return nil, err
 	}

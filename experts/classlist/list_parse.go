@@ -2,6 +2,7 @@ package classlist
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,16 +13,17 @@ import (
 
 	"pipe/costs"
 	"pipe/internal/dataerror"
+	"pipe/internal/storage"
 	"pipe/internal/textfile"
 )
 
 // parseFile reads classes in any of the three forms. It allows duplicate ids.
-func parseFile(path string) (*List, error) {
-	b, err := textfile.ReadFile(path, textfile.MaxConfig)
+func parseFile(ctx context.Context, path storage.Location) (*List, error) {
+	b, err := textfile.ReadFileAt(ctx, path, textfile.MaxConfig)
 	if err != nil {
 		return nil, dataerror.FromText(err)
 	}
-	return parse(b, path)
+	return parse(b, path.String())
 }
 
 func parse(b []byte, path string) (_ *List, err error) {

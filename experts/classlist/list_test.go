@@ -14,6 +14,7 @@ import (
 	"pipe/experts/builder/parttest"
 	"pipe/internal/fuzztest"
 	"pipe/internal/realdata"
+	"pipe/internal/storage"
 )
 
 func TestReadClasses(t *testing.T) {
@@ -27,7 +28,7 @@ func TestReadClasses(t *testing.T) {
 		"lines":            {"\ufeffa b\r\nc\r\n\n", []string{"a b", "c"}, []string{"a b", "c"}},
 	} {
 		parttest.Write(t, filepath.Join(dir, "classes"), c.text)
-		got, err := read(filepath.Join(dir, "classes"))
+		got, err := read(t.Context(), storage.File(filepath.Join(dir, "classes")))
 		if err != nil || !reflect.DeepEqual(got.IDs, c.ids) || !reflect.DeepEqual(got.Names, c.names) {
 			t.Errorf("%s: %+v, %v", name, got, err)
 		}
@@ -59,13 +60,13 @@ func TestReadClassesRefuses(t *testing.T) {
 		"a\nb\na\n":                                             `row 3: class 2 is "a"`,
 	} {
 		parttest.Write(t, filepath.Join(dir, "classes"), text)
-		_, err := read(filepath.Join(dir, "classes"))
+		_, err := read(t.Context(), storage.File(filepath.Join(dir, "classes")))
 		var bad *costs.DataError
 		if !errors.As(err, &bad) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: got %v, want %q", text, err, want)
 		}
 	}
-	if _, err := read(filepath.Join(dir, "absent")); err == nil {
+	if _, err := read(t.Context(), storage.File(filepath.Join(dir, "absent"))); err == nil {
 		t.Error("an absent file is read")
 	}
 }
@@ -74,14 +75,14 @@ func TestReadClassesRefuses(t *testing.T) {
 func TestReadClassNamesOfImageNet(t *testing.T) {
 	folder := realdata.Folder(t, "imagenet")
 	file := filepath.Join(folder, "imagenet_classes.json")
-	names, err := readNames(file)
+	names, err := readNames(t.Context(), storage.File(file))
 	if err != nil || len(names) != 1000 || names[0] != "tench" {
 		t.Fatalf("%d names, %v", len(names), err)
 	}
-	if _, err := read(file); err == nil {
+	if _, err := read(t.Context(), storage.File(file)); err == nil {
 		t.Error("names that repeat are taken as ids")
 	}
-	list, err := read(filepath.Join(folder, "imagenet_class_index.json"))
+	list, err := read(t.Context(), storage.File(filepath.Join(folder, "imagenet_class_index.json")))
 	if err != nil || len(list.IDs) != 1000 || list.IDs[999] != "n15075141" || list.Names[0] != "tench" {
 		t.Fatalf("%+v, %v", list, err)
 	}
@@ -113,7 +114,7 @@ func FuzzClassFile(f *testing.F) {
 	}
 	file := fuzztest.NewFile(f, "classes")
 	f.Fuzz(func(t *testing.T, b []byte) {
-		list, err := read(file.Write(t, b))
+		list, err := read(t.Context(), storage.File(file.Write(t, b)))
 		if err != nil {
 			file.Blames(t, err)
 			return
@@ -125,7 +126,7 @@ func FuzzClassFile(f *testing.F) {
 				t.Fatalf("%q is a duplicate", id)
 			}
 		}
-		again, err := read(file.WriteLines(t, []map[string]any{index}))
+		again, err := read(t.Context(), storage.File(file.WriteLines(t, []map[string]any{index})))
 		if err != nil {
 			t.Fatal(err)
 		}

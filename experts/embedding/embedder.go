@@ -36,11 +36,11 @@ type EncoderSettings struct {
 // Open returns the embedder of an encoder, and makes the encoder a model of the part of s. Parts that name the same encoder
 // share its embedder. Prepare embeds the texts of all instances, and the passages that the levels of advice with the given
 // indices show. The build prepares and closes it. A missing name, and an encoder that cannot be opened, are errors.
-func Open(s *part.Setup, name part.Path, levels ...int) (*Embedder, error) {
+func Open(ctx context.Context, s *part.Setup, name part.Path, levels ...int) (*Embedder, error) {
 	if name == "" {
 		return nil, errors.New("encoder: not set")
 	}
-	path := s.ModelPath(name)
+	path := s.ModelPath(ctx, name)
 	e, err := part.Shared(s.Build, path, func() (*Embedder, error) {
 		encoder, err := openEncoder(s.Build, path)
 		return &Embedder{encoder: encoder, what: "texts", build: s.Build, levels: make(map[int]bool)}, err

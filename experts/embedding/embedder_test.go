@@ -87,11 +87,11 @@ func TestPrepareEmbedsWhatPartsShow(t *testing.T) {
 			Open:   func() (*ort.Runtime, error) { return &ort.Runtime{}, nil }, Inputs: part.Inputs{},
 			OpenText: func(*ort.Runtime, string) (part.TextEncoder, error) { return words, nil },
 		}
-		e, err := Open(b.Setup("one"), "words", 1, 2)
+		e, err := Open(t.Context(), b.Setup("one"), "words", 1, 2)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if again, err := Open(b.Setup("two"), "words", 3); again != e || err != nil {
+		if again, err := Open(t.Context(), b.Setup("two"), "words", 3); again != e || err != nil {
 			t.Fatalf("the second part does not share the embedder: %v", err)
 		}
 		for _, name := range []string{"one", "two"} {
@@ -130,7 +130,7 @@ func TestManyWorkersEmbedTheirOwnRows(t *testing.T) {
 		OpenText: func(*ort.Runtime, string) (part.TextEncoder, error) { return words, nil },
 		Divide:   func(context.Context, part.Pass) ([][]byte, error) { return nil, nil },
 	}
-	e, err := Open(b.Setup("one"), "words", 0)
+	e, err := Open(t.Context(), b.Setup("one"), "words", 0)
 	if err == nil {
 		err = e.Prepare(t.Context(), preparation(b, t.TempDir(), 20))
 	}

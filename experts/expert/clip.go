@@ -55,9 +55,9 @@ func newClip(ctx context.Context, s *part.Setup, settings map[string]any) (part.
 	if err := s.CheckImages(ctx); err != nil {
 		return nil, err
 	}
-	e := &clip{clipSettings: cfg, model: s.ModelPath(cfg.Model)}
+	e := &clip{clipSettings: cfg, model: s.ModelPath(ctx, cfg.Model)}
 	if cfg.Tokenizer != "" {
-		e.tokenizer = s.ModelPath(cfg.Tokenizer)
+		e.tokenizer = s.ModelPath(ctx, cfg.Tokenizer)
 	}
 	if err := e.listClasses(ctx, s); err != nil {
 		return nil, err

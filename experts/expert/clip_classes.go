@@ -34,7 +34,7 @@ func (e *clip) readNames(ctx context.Context, s *part.Setup) (err error) {
 		return err
 	}
 	if len(e.names) != len(e.labels) {
-		return &costs.DataError{File: s.Path(e.Names), Msg: fmt.Sprintf("has %d names for %d classes", len(e.names), len(e.labels))}
+		return &costs.DataError{File: s.Path(e.Names).String(), Msg: fmt.Sprintf("has %d names for %d classes", len(e.names), len(e.labels))}
 	}
 	return nil
 }

@@ -68,7 +68,7 @@ func newEndpointExpert(ctx context.Context, s *part.Setup, settings map[string]a
 	if cfg.Samples > 1 {
 		s.Input("samples", fmt.Sprint(cfg.Samples))
 	}
-	c, err := chat.OpenEndpoint(s, &cfg.EndpointSettings)
+	c, err := chat.OpenEndpoint(ctx, s, &cfg.EndpointSettings)
 	if err != nil {
 		return nil, err
 	}

@@ -7,6 +7,7 @@ import (
 
 	"pipe/internal/digest"
 	"pipe/internal/fuzztest"
+	"pipe/internal/storage"
 )
 
 // FuzzClassWeightFile: a file of class weights that is not the whole of what was written counts as absent, and what is
@@ -61,7 +62,7 @@ func FuzzPrecomputed(f *testing.F) {
 		labels := []string{"cat", "dog"}
 		read := func(file string) (*precomputed, error) {
 			e := &precomputed{advice: []string{"none", "search"}}
-			return e, e.read(t.Context(), file, &cfg, labels, nil)
+			return e, e.read(t.Context(), storage.File(file), &cfg, labels, nil)
 		}
 		file := files(lines)
 		e, err := read(file.Write(t, b))

@@ -41,6 +41,10 @@ func openModel(ctx context.Context, s *part.Setup, cfg *modelSettings) (*RowMode
 	if _, err := s.Model(ctx, path); err != nil {
 		return nil, fmt.Errorf("load model: %w", err)
 	}
+	local, err := path.Fetch(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("load model: %w", err)
+	}
 	if cfg.Precision == float16Precision {
 		s.Input("model precision", cfg.Precision)
 	}
@@ -53,7 +57,7 @@ func openModel(ctx context.Context, s *part.Setup, cfg *modelSettings) (*RowMode
 	if cfg.Output != "" {
 		o.Outputs = []string{cfg.Output}
 	}
-	session, err := cfg.open(rt, path, o)
+	session, err := cfg.open(rt, local, o)
 	if err != nil {
 		return nil, err
 	}

@@ -8,6 +8,7 @@ import (
 	"pipe/experts/builder/part"
 	"pipe/experts/source"
 	"pipe/internal/progress"
+	"pipe/internal/storage"
 	"pipe/onnx/ort"
 	"pipe/onnx/ort/orttest"
 )
@@ -18,7 +19,7 @@ func makeParts(t testing.TB, cfg *part.Config, dir string) *part.Build {
 	t.Helper()
 	rt := orttest.Open(t, 0)
 	b := &part.Build{
-		SourceKind: cfg.Instances.Kind, SplitKind: cfg.Split.Kind, Dir: dir, Folder: t.TempDir(), Workers: 2,
+		SourceKind: cfg.Instances.Kind, SplitKind: cfg.Split.Kind, Dir: storage.File(dir), Folder: storage.File(t.TempDir()).String(), Workers: 2,
 		Progress: progress.Silent{}, Inputs: make(part.Inputs), Open: func() (*ort.Runtime, error) { return rt, nil },
 	}
 	t.Cleanup(func() {

@@ -8,6 +8,7 @@ import (
 
 	"pipe/costs"
 	"pipe/experts/builder/part"
+	"pipe/internal/storage"
 	"pipe/internal/textfile"
 )
 
@@ -54,11 +55,11 @@ func newPrecomputed(ctx context.Context, s *part.Setup, settings map[string]any)
 	if err := e.read(ctx, file, &cfg, s.Labels, s.Held); err != nil {
 		return nil, err
 	}
-	return e, e.complete(file, s.Source.Entries(), s.Unavailable)
+	return e, e.complete(file.String(), s.Source.Entries(), s.Unavailable)
 }
 
 // read reads the rows of this expert.
-func (e *precomputed) read(ctx context.Context, file string, cfg *precomputedSettings, labels []string, held *textfile.MemoryBudget) error {
+func (e *precomputed) read(ctx context.Context, file storage.Location, cfg *precomputedSettings, labels []string, held *textfile.MemoryBudget) error {
 	ids, texts := textfile.NewNames(held), textfile.NewNames(held)
 	e.answers = make(map[answerKey]part.Prediction)
 	found := make(map[string]bool)
@@ -66,7 +67,7 @@ func (e *precomputed) read(ctx context.Context, file string, cfg *precomputedSet
 		return have.Existing(cfg.ID, cfg.Expert, cfg.Advice, cfg.Prediction, cfg.Loss, cfg.Fee)
 	}, func(cells []string, line int) error {
 		bad := func(name, format string, args ...any) error {
-			return &costs.DataError{File: file, Row: line, Column: name, Msg: fmt.Sprintf(format, args...)}
+			return &costs.DataError{File: file.String(), Row: line, Column: name, Msg: fmt.Sprintf(format, args...)}
 		}
 		if cfg.Expert != "" && cells[1] != cfg.As {
 			return nil
@@ -107,7 +108,7 @@ func (e *precomputed) read(ctx context.Context, file string, cfg *precomputedSet
 		return err
 	}
 	if len(e.answers) == 0 {
-		return &costs.DataError{File: file, Column: cfg.Expert, Msg: fmt.Sprintf("no row of expert %q", cfg.As)}
+		return &costs.DataError{File: file.String(), Column: cfg.Expert, Msg: fmt.Sprintf("no row of expert %q", cfg.As)}
 	}
 	for _, name := range e.advice {
 		if found[name] {

@@ -5,11 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"strings"
 
 	"pipe/costs"
 	"pipe/experts/builder/part"
+	"pipe/internal/storage"
 	"pipe/internal/textfile"
 )
 
@@ -39,11 +39,11 @@ func newFileFeatures(ctx context.Context, s *part.Setup, settings map[string]any
 	if err := s.File(ctx, "file", file); err != nil {
 		return nil, err
 	}
-	f := &fileFeatures{name: filepath.Base(file), rows: make(map[string][]float32)}
+	f := &fileFeatures{name: file.Base(), rows: make(map[string][]float32)}
 	if err := f.read(ctx, file, &cfg, s.Held); err != nil {
 		return nil, err
 	}
-	return f, f.complete(file, s.Source.Entries())
+	return f, f.complete(file.String(), s.Source.Entries())
 }
 
 // columnsOf returns the names of id and features, in this order.
@@ -62,19 +62,19 @@ func (cfg *fileFeaturesSettings) columnsOf(c *part.Columns) ([]string, error) {
 	}
 	for _, name := range c.Names {
 		if name == "" {
-			return nil, &costs.DataError{File: c.File, Msg: "has a column without a name; give it one, or list the columns to read under columns"}
+			return nil, &costs.DataError{File: c.File.String(), Msg: "has a column without a name; give it one, or list the columns to read under columns"}
 		}
 		if !left[name] {
 			names = append(names, name)
 		}
 	}
 	if len(names) == 1 {
-		return nil, &costs.DataError{File: c.File, Msg: "has no column of features"}
+		return nil, &costs.DataError{File: c.File.String(), Msg: "has no column of features"}
 	}
 	return names, nil
 }
 
-func (f *fileFeatures) read(ctx context.Context, file string, cfg *fileFeaturesSettings, held *textfile.MemoryBudget) error {
+func (f *fileFeatures) read(ctx context.Context, file storage.Location, cfg *fileFeaturesSettings, held *textfile.MemoryBudget) error {
 	texts := textfile.NewTexts(held)
 	var names []string
 	var widths []int // numbers per column, from the first row
@@ -83,7 +83,7 @@ func (f *fileFeatures) read(ctx context.Context, file string, cfg *fileFeaturesS
 		return names, err
 	}, func(cells []string, line int) error {
 		bad := func(column, format string, args ...any) error {
-			return &costs.DataError{File: file, Row: line, Column: column, Msg: fmt.Sprintf(format, args...)}
+			return &costs.DataError{File: file.String(), Row: line, Column: column, Msg: fmt.Sprintf(format, args...)}
 		}
 		id := cells[0]
 		if _, ok := f.rows[id]; ok || id == "" {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"pipe/internal/fuzztest"
+	"pipe/internal/storage"
 )
 
 // A list has as many numbers in every row, and at least one: else the numbers of another column would take its place.
@@ -20,7 +21,7 @@ func TestFeatureListsHaveOneLength(t *testing.T) {
 			t.Fatal(err)
 		}
 		f := &fileFeatures{rows: map[string][]float32{}}
-		if err := f.read(t.Context(), file, &fileFeaturesSettings{ID: "id"}, nil); err == nil || !strings.Contains(err.Error(), want) {
+		if err := f.read(t.Context(), storage.File(file), &fileFeaturesSettings{ID: "id"}, nil); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}
@@ -41,7 +42,7 @@ func FuzzFeatureFile(f *testing.F) {
 		}
 		read := func(file string) (*fileFeatures, error) {
 			x := &fileFeatures{rows: make(map[string][]float32)}
-			return x, x.read(t.Context(), file, &cfg, nil)
+			return x, x.read(t.Context(), storage.File(file), &cfg, nil)
 		}
 		file := files(lines)
 		x, err := read(file.Write(t, b))

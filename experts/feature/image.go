@@ -60,7 +60,7 @@ func newImageFeatures(ctx context.Context, s *part.Setup, settings map[string]an
 		return nil, err
 	}
 	o := featurize.ImageModelOptions{Preprocess: preprocess, Output: cfg.Output, Precision: cfg.Precision}
-	e, err := featurize.OpenImageEncoder(rt, s.ModelPath(cfg.Encoder), o, s.Workers)
+	e, err := featurize.OpenImageEncoder(rt, s.ModelPath(ctx, cfg.Encoder), o, s.Workers)
 	if err != nil {
 		return nil, fmt.Errorf("encoder: %w", err)
 	}

@@ -11,6 +11,7 @@ import (
 	"pipe/experts/builder/part"
 	"pipe/experts/builder/parttest"
 	"pipe/featurize/pixel"
+	"pipe/internal/storage"
 	"pipe/onnx"
 	"pipe/onnx/ort"
 	"pipe/onnx/ort/orttest"
@@ -50,7 +51,7 @@ func imageSetup(t *testing.T) *part.Setup {
 	}
 	parttest.LinearModel(t, filepath.Join(dir, "small.onnx"), onnx.Shape{onnx.Sym("n"), onnx.Fix(3), onnx.Fix(12), onnx.Fix(12)}, weights)
 	b := &part.Build{
-		Source: drawnImages{}, Dir: dir, Workers: 2, Inputs: part.Inputs{},
+		Source: drawnImages{}, Dir: storage.File(dir), Workers: 2, Inputs: part.Inputs{},
 		Open: func() (*ort.Runtime, error) { return rt, nil },
 	}
 	return b.Setup("features[0] image")

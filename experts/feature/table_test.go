@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"pipe/experts/builder/part"
+	"pipe/internal/storage"
 )
 
 // tableSource is a source of rows of a table with the columns a, b and c.
@@ -20,7 +21,7 @@ type tableSource struct {
 }
 
 func (s tableSource) Columns() *part.Columns {
-	c := part.NewColumns("t.csv", []string{"a", "b", "c"})
+	c := part.NewColumns(storage.File("t.csv"), []string{"a", "b", "c"})
 	c.Cell = func(in *part.Instance, column int) string { return s.rows[in.Row][column] }
 	return c
 }

@@ -20,7 +20,7 @@ func newTextFeatures(ctx context.Context, s *part.Setup, settings map[string]any
 	if err := s.CheckTexts(ctx); err != nil {
 		return nil, err
 	}
-	e, err := embedding.Open(s, cfg.Encoder)
+	e, err := embedding.Open(ctx, s, cfg.Encoder)
 	if err != nil {
 		return nil, err
 	}

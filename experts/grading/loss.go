@@ -55,7 +55,7 @@ func (l *loss) suits(ctx context.Context, s *part.Setup) error {
 	return s.EachInstance(ctx, func(in *part.Instance) error {
 		for _, r := range in.References {
 			if err := l.Check(r); err != nil {
-				return &costs.DataError{File: source.Columns().File, Row: in.Line, Column: source.References(), Err: err}
+				return &costs.DataError{File: source.Columns().File.String(), Row: in.Line, Column: source.References(), Err: err}
 			}
 		}
 		return nil

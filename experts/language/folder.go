@@ -13,6 +13,7 @@ import (
 	"pipe/experts/builder/part"
 	"pipe/featurize/tokenizer"
 	"pipe/internal/dataerror"
+	"pipe/internal/storage"
 	"pipe/internal/strictjson"
 	"pipe/internal/textfile"
 	"pipe/onnx"
@@ -71,7 +72,7 @@ func OpenFolder(ctx context.Context, s *part.Setup, cfg *FolderSettings) (*Folde
 	if cfg.Model == "" {
 		return nil, errors.New("model: not set")
 	}
-	path, err := hf.Resolve(s.ModelPath(cfg.Model))
+	path, err := hf.Resolve(s.ModelPath(ctx, cfg.Model))
 	if err != nil {
 		return nil, err
 	}
@@ -85,7 +86,7 @@ func OpenFolder(ctx context.Context, s *part.Setup, cfg *FolderSettings) (*Folde
 	if err := f.readTokenizer(ctx, s); err != nil {
 		return nil, err
 	}
-	if f.graph, err = s.Model(ctx, f.file); err != nil {
+	if f.graph, err = s.Model(ctx, storage.File(f.file)); err != nil {
 		return nil, fmt.Errorf("load model: %w", err)
 	}
 	return f, nil
@@ -157,7 +158,7 @@ func (f *Folder) readJSON(ctx context.Context, s *part.Setup, role, name string,
 		return &MissingFileError{f.path, name, "use the folder of the model that the graph was exported from, with its " + name}
 	}
 	if err == nil {
-		err = s.File(ctx, role, path)
+		err = s.File(ctx, role, storage.File(path))
 	}
 	if err != nil {
 		return fmt.Errorf("read model: %w", dataerror.FromText(err))
@@ -175,7 +176,7 @@ func (f *Folder) readTokenizer(ctx context.Context, s *part.Setup) error {
 	if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
 		return &MissingFileError{f.path, name, "save the model's fast tokenizer in the same folder (tokenizer.save_pretrained)"}
 	}
-	if err := s.File(ctx, "model tokenizer", path); err != nil {
+	if err := s.File(ctx, "model tokenizer", storage.File(path)); err != nil {
 		return fmt.Errorf("read model: %w", err)
 	}
 	var err error

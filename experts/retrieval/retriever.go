@@ -89,7 +89,11 @@ func (cfg Settings) key(s *part.Setup) (string, error) {
 func (cfg Settings) open(ctx context.Context, s *part.Setup) (corpus, error) {
 	switch {
 	case cfg.Index != "":
-		return OpenIndex(s.Path(cfg.Index))
+		path, err := s.Path(cfg.Index).Fetch(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return OpenIndex(path)
 	case cfg.Pages != "":
 		settings := bm25.DefaultSettings()
 		if cfg.Ranking != nil {
@@ -104,7 +108,11 @@ func (cfg Settings) open(ctx context.Context, s *part.Setup) (corpus, error) {
 // wrong address or key fails at once.
 func openSearch(ctx context.Context, s *part.Setup, cfg *search.Settings) (corpus, error) {
 	accounts := service.AccountsOf(s.Build)
-	found, err := search.Open(cfg, s.Path(cfg.CAFile), accounts.Unshared(), accounts.WarnOpen)
+	certificates, err := s.Path(cfg.CAFile).Fetch(ctx)
+	if err != nil {
+		return nil, err
+	}
+	found, err := search.Open(cfg, certificates, accounts.Unshared(), accounts.WarnOpen)
 	if err != nil {
 		return nil, err
 	}

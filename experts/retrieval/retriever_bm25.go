@@ -11,6 +11,7 @@ import (
 	"pipe/experts/retrieval/bm25"
 	"pipe/internal/atomicfile"
 	"pipe/internal/digest"
+	"pipe/internal/storage"
 )
 
 // Index finds passages in an index file. It is safe for concurrent use.
@@ -28,7 +29,7 @@ func OpenIndex(path string) (*Index, error) {
 // indexPages opens the index of pages in the folder of experts, and builds it
 // if it does not exist. Its name depends on pages and settings, so an existing
 // index is always the right one.
-func indexPages(ctx context.Context, s *part.Setup, pages string, settings bm25.Settings) (corpus, error) {
+func indexPages(ctx context.Context, s *part.Setup, pages storage.Location, settings bm25.Settings) (corpus, error) {
 	source, err := bm25.SourceDigest(ctx, pages)
 	if err != nil {
 		return nil, err
@@ -43,7 +44,7 @@ func indexPages(ctx context.Context, s *part.Setup, pages string, settings bm25.
 	if _, err := atomicfile.MkdirAll(s.Folder); err != nil {
 		return nil, fmt.Errorf("make folder of experts: %w", err)
 	}
-	if _, err := bm25.Build(ctx, bm25.BuildOptions{Pages: pages, Out: path, Settings: settings, Progress: s.Progress}); err != nil {
+	if _, err := bm25.Build(ctx, bm25.BuildOptions{Pages: pages, Out: storage.File(path), Settings: settings, Progress: s.Progress}); err != nil {
 		return nil, err
 	}
 	return OpenIndex(path)

@@ -13,13 +13,14 @@ import (
 	"pipe/experts/builder/part"
 	"pipe/experts/classlist"
 	"pipe/internal/dataerror"
+	"pipe/internal/storage"
 	"pipe/internal/strictjson"
 	"pipe/internal/textfile"
 )
 
 // fever is a file of claims in FEVER's line format.
 type fever struct {
-	file    string
+	file    storage.Location
 	group   string // key of the groups; "": none
 	held    *textfile.MemoryBudget
 	entries []part.Entry
@@ -57,23 +58,23 @@ func newFever(ctx context.Context, s *part.Setup, settings map[string]any) (part
 		return nil, err
 	}
 	if len(src.entries) == 0 {
-		return nil, &costs.DataError{File: src.file, Msg: "has no claims"}
+		return nil, &costs.DataError{File: src.file.String(), Msg: "has no claims"}
 	}
 	return src, src.draw(cfg.Rows, cfg.Seed)
 }
 
 // read reads the whole file.
 func (f *fever) read(ctx context.Context) error {
-	in, _, err := textfile.Open(f.file)
+	in, _, err := textfile.OpenAt(ctx, f.file)
 	if err != nil {
 		return dataerror.FromText(err)
 	}
 	defer in.Close()
-	text, err := textfile.Decode(f.file, in, false)
+	text, err := textfile.Decode(f.file.String(), in, false)
 	if err != nil {
 		return dataerror.FromText(err)
 	}
-	lines := textfile.NewLines(f.file, text)
+	lines := textfile.NewLines(f.file.String(), text)
 	first := make(map[string]int)
 	for {
 		line, err := lines.Next()
@@ -95,7 +96,7 @@ func (f *fever) read(ctx context.Context) error {
 // add checks and keeps one line.
 func (f *fever) add(line []byte, n int, first map[string]int) error {
 	bad := func(column, format string, args ...any) error {
-		return &costs.DataError{File: f.file, Row: n, Column: column, Msg: fmt.Sprintf(format, args...)}
+		return &costs.DataError{File: f.file.String(), Row: n, Column: column, Msg: fmt.Sprintf(format, args...)}
 	}
 	var raw struct {
 		ID       json.RawMessage `json:"id"`
@@ -130,7 +131,7 @@ func (f *fever) add(line []byte, n int, first map[string]int) error {
 		return bad(f.group, "%v", err)
 	}
 	if err := f.held.Add(int64(len(line)) + claimBytes); err != nil {
-		return part.InRow(f.file, n, err)
+		return part.InRow(f.file.String(), n, err)
 	}
 	first[id] = n
 	f.entries = append(f.entries, part.Entry{ID: id, Label: label, Group: group})
@@ -215,7 +216,7 @@ func (f *fever) draw(rows int, seed uint64) error {
 		return nil
 	}
 	if rows > len(f.entries) {
-		return &costs.DataError{File: f.file, Msg: fmt.Sprintf("has %d claims, fewer than the %d to draw", len(f.entries), rows)}
+		return &costs.DataError{File: f.file.String(), Msg: fmt.Sprintf("has %d claims, fewer than the %d to draw", len(f.entries), rows)}
 	}
 	labels := make([]string, len(f.entries))
 	for n, e := range f.entries {

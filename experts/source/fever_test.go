@@ -16,12 +16,13 @@ import (
 	"pipe/experts/builder/parttest"
 	"pipe/experts/classlist"
 	"pipe/internal/fuzztest"
+	"pipe/internal/storage"
 	"pipe/internal/textfile"
 )
 
 // instancesIn is what a build whose paths start in a folder gives to its source.
 func instancesIn(dir string) *part.Setup {
-	return (&part.Build{Dir: dir, Inputs: make(part.Inputs)}).Setup("instances")
+	return (&part.Build{Dir: storage.File(dir), Inputs: make(part.Inputs)}).Setup("instances")
 }
 
 // claimsOf makes the source of a text in FEVER's format, with settings beside the file.
@@ -151,7 +152,7 @@ func TestPipeOfClaims(t *testing.T) {
 		t.Fatal(err)
 	}
 	var bad *costs.DataError
-	if err := (&fever{file: path}).read(t.Context()); !errors.As(err, &bad) || bad.File != path {
+	if err := (&fever{file: storage.File(path)}).read(t.Context()); !errors.As(err, &bad) || bad.File != path {
 		t.Errorf("%v", err)
 	}
 }
@@ -168,7 +169,7 @@ func TestLongClaims(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		err = (&fever{file: "f"}).add(line, 1, map[string]int{})
+		err = (&fever{file: storage.File("f")}).add(line, 1, map[string]int{})
 		if err == nil || len(err.Error()) > 500 {
 			t.Errorf("an error of %d bytes", len(err.Error()))
 		}
@@ -189,7 +190,7 @@ func FuzzFever(f *testing.F) {
 	file := fuzztest.NewFile(f, "claims.jsonl")
 	f.Fuzz(func(t *testing.T, b []byte, group string) {
 		read := func(b []byte) (*fever, error) {
-			x := &fever{file: file.Write(t, b), group: group}
+			x := &fever{file: storage.File(file.Write(t, b)), group: group}
 			return x, x.read(t.Context())
 		}
 		x, err := read(b)
@@ -229,7 +230,7 @@ func FuzzFever(f *testing.F) {
 			return
 		}
 		file.WriteLines(t, rows)
-		again := &fever{file: string(file), group: group}
+		again := &fever{file: storage.File(string(file)), group: group}
 		err = again.read(t.Context())
 		for i := range again.claims {
 			again.claims[i].line = 0

@@ -20,7 +20,7 @@ import (
 // folder, with forward slashes. Every instance was decoded once when the source
 // was made.
 type images struct {
-	folder  string
+	folder  storage.Location
 	decoder pixel.Decoder
 	limits  pixel.Limits
 	workers int      // images decoded concurrently
@@ -86,7 +86,7 @@ func (s *images) check(ctx context.Context, setup *part.Setup, found *foundImage
 	}
 	slices.SortStableFunc(bad, func(a, b part.BadImage) int { return strings.Compare(a.ID, b.ID) })
 	if len(bad) > 0 && (!setup.SkipBad || len(s.entries) == 0) {
-		return &part.BadImagesError{Folder: s.folder, Images: bad, Usable: len(s.entries)}
+		return &part.BadImagesError{Folder: s.folder.String(), Images: bad, Usable: len(s.entries)}
 	}
 	s.skipped = bad
 	s.describe(setup.Inputs)
@@ -146,32 +146,32 @@ func (s *images) Skipped() []part.BadImage { return s.skipped }
 // checked is an error.
 func (s *images) Load(ctx context.Context, rows []int) ([]part.Instance, error) {
 	out := make([]part.Instance, len(rows))
-	err := parallel.Each(ctx, s.workers, len(rows), func(_ context.Context, n int) (err error) {
-		out[n], err = s.load(rows[n])
+	err := parallel.Each(ctx, s.workers, len(rows), func(ctx context.Context, n int) (err error) {
+		out[n], err = s.load(ctx, rows[n])
 		return err
 	})
 	return out, err
 }
 
-func (s *images) load(i int) (part.Instance, error) {
-	file := filepath.Join(s.folder, filepath.FromSlash(s.entries[i].ID))
-	b, err := s.limits.ReadFile(file)
+func (s *images) load(ctx context.Context, i int) (part.Instance, error) {
+	file := s.folder.Join(filepath.FromSlash(s.entries[i].ID))
+	b, err := s.limits.ReadFile(ctx, file)
 	if err != nil {
-		return part.Instance{}, &costs.DataError{File: file, Msg: "existed when images were checked", Err: err}
+		return part.Instance{}, &costs.DataError{File: file.String(), Msg: "existed when images were checked", Err: err}
 	}
 	if digest.Of(b) != s.sums[i] {
-		return part.Instance{}, &costs.DataError{File: file, Msg: "has changed since images were checked"}
+		return part.Instance{}, &costs.DataError{File: file.String(), Msg: "has changed since images were checked"}
 	}
 	img, err := s.decoder.Decode(b)
 	if err != nil {
-		return part.Instance{}, &costs.DataError{File: file, Err: err}
+		return part.Instance{}, &costs.DataError{File: file.String(), Err: err}
 	}
 	return part.Instance{Entry: s.entries[i], Image: img, Row: i}, nil
 }
 
 // listObjects is listImages for a folder in an object store, which has no links.
-func listObjects(ctx context.Context, folder string) (ids []string, err error) {
-	in, err := storage.OpenFolder(ctx, folder)
+func listObjects(ctx context.Context, folder storage.Location) (ids []string, err error) {
+	in, err := folder.Folder(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("list images: %w", err)
 	}

@@ -18,7 +18,7 @@ import (
 // imageCheck decodes every image of a source once, several at a time. Memory
 // holds one file per worker, and the pixels that the gate admits.
 type imageCheck struct {
-	folder   string
+	folder   storage.Location
 	decoder  pixel.Decoder
 	limits   pixel.Limits
 	workers  int
@@ -53,8 +53,8 @@ func (c *imageCheck) look(ctx context.Context, entries []part.Entry, known func(
 	out := make([]checkedImage, len(entries))
 	for from := 0; from < len(entries); from += checkRows {
 		some := out[from:min(from+checkRows, len(entries))]
-		err := parallel.Each(ctx, c.workers, len(some), func(_ context.Context, i int) (err error) {
-			some[i], err = c.lookAt(entries[from+i].ID, known)
+		err := parallel.Each(ctx, c.workers, len(some), func(ctx context.Context, i int) (err error) {
+			some[i], err = c.lookAt(ctx, entries[from+i].ID, known)
 			c.progress.Add(1)
 			return err
 		})
@@ -70,8 +70,8 @@ func (c *imageCheck) look(ctx context.Context, entries []part.Entry, known func(
 
 // lookAt reads an image, and decodes it if its content is new. The error is nil
 // if only the image is bad.
-func (c *imageCheck) lookAt(id string, known func(sum string) (usability, bool)) (checkedImage, error) {
-	b, err := c.limits.ReadFile(filepath.Join(c.folder, filepath.FromSlash(id)))
+func (c *imageCheck) lookAt(ctx context.Context, id string, known func(sum string) (usability, bool)) (checkedImage, error) {
+	b, err := c.limits.ReadFile(ctx, c.folder.Join(filepath.FromSlash(id)))
 	if errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) {
 		return checkedImage{}, err
 	}

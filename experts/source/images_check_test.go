@@ -44,7 +44,7 @@ func (d *countedDecoder) Decode(b []byte) (*pixel.Image, error) {
 // checkOf is a check of the images of a source with a decoder that counts.
 func checkOf(w *imageFiles) (*imageCheck, *countedDecoder, []part.Entry) {
 	d := &countedDecoder{Decoder: pixel.StandardDecoder(), name: "counting 1"}
-	c := &imageCheck{folder: w.folder(), decoder: d, limits: pixel.DefaultLimits(), workers: 2, progress: progress.Silent{}, gate: pixel.NewGate(pixel.MostAtOnce)}
+	c := &imageCheck{folder: storage.File(w.folder()), decoder: d, limits: pixel.DefaultLimits(), workers: 2, progress: progress.Silent{}, gate: pixel.NewGate(pixel.MostAtOnce)}
 	ids, _, _ := listImages(context.Background(), c.folder)
 	entries := make([]part.Entry, len(ids))
 	for i, id := range ids {

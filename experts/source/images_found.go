@@ -92,7 +92,7 @@ func imagesOfList(ctx context.Context, s *part.Setup, cfg *imagesSettings) (*fou
 	found, first := &foundImages{}, make(map[string]int, len(t.entries))
 	for i, e := range t.entries {
 		id := path.Clean(filepath.ToSlash(e.ID))
-		bad := &costs.DataError{File: file, Row: t.lines[i], Column: cfg.ID}
+		bad := &costs.DataError{File: file.String(), Row: t.lines[i], Column: cfg.ID}
 		if !filepath.IsLocal(filepath.FromSlash(id)) || id == "." {
 			bad.Msg = fmt.Sprintf("%q is not a path below the folder of images", e.ID)
 			return nil, bad
@@ -125,7 +125,7 @@ func (f *foundImages) labelByTable(ctx context.Context, s *part.Setup, cfg *imag
 	for _, id := range ids {
 		e, ok := byID[id]
 		if !ok {
-			f.refuse(id, "has no row in %s", filepath.Base(file))
+			f.refuse(id, "has no row in %s", file.Base())
 			continue
 		}
 		f.add(e, labelsTable)
@@ -136,7 +136,7 @@ func (f *foundImages) labelByTable(ctx context.Context, s *part.Setup, cfg *imag
 	}
 	for i, e := range t.entries {
 		if _, left := byID[e.ID]; left {
-			f.refuse(e.ID, "does not exist, but is in row %d of %s", t.lines[i], filepath.Base(file))
+			f.refuse(e.ID, "does not exist, but is in row %d of %s", t.lines[i], file.Base())
 		}
 	}
 	return nil

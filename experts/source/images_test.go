@@ -12,6 +12,7 @@ import (
 	"pipe/experts/builder/part"
 	"pipe/experts/builder/parttest"
 	"pipe/internal/progress"
+	"pipe/internal/storage"
 )
 
 // imageFiles is a source of images that a test opens: its folder and its settings.
@@ -46,7 +47,7 @@ func (w *imageFiles) write(t testing.TB, name, text string) {
 // open makes the source, as a build does.
 func (w *imageFiles) open(t testing.TB) (*images, error) {
 	t.Helper()
-	s := (&part.Build{Dir: w.dir, Folder: filepath.Join(w.dir, "experts"), Workers: 2, Progress: progress.Silent{}, Inputs: make(part.Inputs)}).Setup("instances")
+	s := (&part.Build{Dir: storage.File(w.dir), Folder: storage.File(filepath.Join(w.dir, "experts")).String(), Workers: 2, Progress: progress.Silent{}, Inputs: make(part.Inputs)}).Setup("instances")
 	src, err := newImages(t.Context(), s, w.settings)
 	if err != nil {
 		return nil, err

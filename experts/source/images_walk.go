@@ -28,12 +28,12 @@ type imageWalk struct {
 
 // listImages returns the images below a folder, sorted, and the paths that
 // cannot be read. Hidden files and files with another extension are skipped.
-func listImages(ctx context.Context, folder string) (ids []string, bad []part.BadImage, err error) {
-	if storage.IsRemote(folder) {
+func listImages(ctx context.Context, folder storage.Location) (ids []string, bad []part.BadImage, err error) {
+	if folder.IsRemote() {
 		ids, err = listObjects(ctx, folder)
 		return ids, nil, err
 	}
-	root, err := filepath.EvalSymlinks(folder)
+	root, err := filepath.EvalSymlinks(folder.Path())
 	if err != nil {
 		return nil, nil, fmt.Errorf("list images: %w", err)
 	}

@@ -14,6 +14,7 @@ import (
 
 	"pipe/experts/builder/part"
 	"pipe/experts/builder/parttest"
+	"pipe/internal/storage"
 )
 
 func link(t *testing.T, target, file string) {
@@ -39,7 +40,7 @@ func TestLinksAreFollowed(t *testing.T) {
 	w.addImage(t, "n1/notes.txt", nil)
 	link(t, images, filepath.Join(w.dir, "linked"))
 	for _, folder := range []string{images, filepath.Join(w.dir, "linked")} {
-		ids, bad, err := listImages(t.Context(), folder)
+		ids, bad, err := listImages(t.Context(), storage.File(folder))
 		want := []string{"n1/000.jpg", "n2/001.jpg", "n3/002.jpg", "n3/link.jpg", "n7/000.jpg", "n7/up/n2/001.jpg", "n7/up/n3/002.jpg"}
 		if err != nil || !slices.Equal(ids, want) {
 			t.Errorf("%q, %v", ids, err)
@@ -117,7 +118,7 @@ func TestWalkStops(t *testing.T) {
 	w := newImageFiles(t, 3, 16)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, _, err := listImages(ctx, w.folder()); !errors.Is(err, context.Canceled) {
+	if _, _, err := listImages(ctx, storage.File(w.folder())); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
 }

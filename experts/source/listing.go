@@ -8,6 +8,7 @@ import (
 	"pipe/costs"
 	"pipe/costs/grade"
 	"pipe/experts/builder/part"
+	"pipe/internal/storage"
 	"pipe/internal/textfile"
 )
 
@@ -32,7 +33,7 @@ type listing struct {
 
 // readListing reads the instances of a table. Duplicate ids and empty cells in
 // a named column are errors.
-func readListing(ctx context.Context, file string, c entryColumns, held *textfile.MemoryBudget) (*listing, error) {
+func readListing(ctx context.Context, file storage.Location, c entryColumns, held *textfile.MemoryBudget) (*listing, error) {
 	l := &listing{}
 	ids, shared, texts := textfile.NewNames(held), textfile.NewNames(held), textfile.NewTexts(held)
 	err := part.EachRow(ctx, file, func(have *part.Columns) ([]string, error) {
@@ -48,7 +49,7 @@ func readListing(ctx context.Context, file string, c entryColumns, held *textfil
 			bad = &costs.DataError{Column: c.id, Msg: fmt.Sprintf("%q is a duplicate of row %d", e.ID, l.lines[there])}
 		}
 		if bad != nil {
-			bad.File, bad.Row = file, line
+			bad.File, bad.Row = file.String(), line
 			return bad
 		}
 		if err := held.Add(entryBytes); err != nil {
@@ -91,7 +92,7 @@ func (l *listing) refer(c *entryColumns, cell string, texts *textfile.Texts) err
 	}
 	list, err := grade.References(cell, c.listed)
 	if err != nil {
-		return &costs.DataError{File: l.columns.File, Row: l.lines[len(l.lines)-1], Column: c.references, Err: err}
+		return &costs.DataError{File: l.columns.File.String(), Row: l.lines[len(l.lines)-1], Column: c.references, Err: err}
 	}
 	for i := range list {
 		if list[i], err = texts.Keep(list[i]); err != nil {

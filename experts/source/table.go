@@ -72,16 +72,16 @@ func newTable(ctx context.Context, s *part.Setup, settings map[string]any) (part
 		listing: l, settings: cfg, held: s.Held, digest: s.Inputs["table of "+s.Part],
 		asked: make([]bool, columns), cells: make([][]string, columns),
 	}
-	l.columns.Use, l.columns.Cell = t.use, t.cell
+	l.columns.Use, l.columns.Cell = func(columns []int) error { return t.use(ctx, columns) }, t.cell
 	return t, nil
 }
 
 // use requests columns of the file. It returns an error if the type of a column
 // cannot be read.
-func (t *table) use(columns []int) error {
+func (t *table) use(ctx context.Context, columns []int) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	r, err := tablefile.OpenText(t.columns.File)
+	r, err := tablefile.OpenText(ctx, t.columns.File)
 	if err != nil {
 		return err
 	}
@@ -116,7 +116,7 @@ func (t *table) fetch(ctx context.Context) error {
 	read, texts := make([][]string, len(t.wanted)), textfile.NewTexts(t.held)
 	rows := 0
 	changed := func(line int) error {
-		return &costs.DataError{File: t.columns.File, Row: line, Msg: "has changed while it was in use"}
+		return &costs.DataError{File: t.columns.File.String(), Row: line, Msg: "has changed while it was in use"}
 	}
 	err := part.EachRow(ctx, t.columns.File, func(*part.Columns) ([]string, error) { return names, nil }, func(cells []string, line int) error {
 		if rows == len(t.entries) || cells[0] != t.entries[rows].ID {

@@ -36,11 +36,11 @@ func newTabular(ctx context.Context, s *part.Setup, settings map[string]any) (pa
 	if err := s.File(ctx, "table", file); err != nil {
 		return nil, err
 	}
-	reader, err := tabular.OpenTable(file)
+	reader, err := tabular.OpenTable(ctx, file)
 	if err != nil {
 		return nil, err
 	}
-	t := &tabularSource{file: file, reader: reader}
+	t := &tabularSource{file: file.String(), reader: reader}
 	if t.list, err = t.entries(); err != nil {
 		return nil, errors.Join(err, reader.Close())
 	}

@@ -7,9 +7,10 @@ import (
 	"slices"
 	"testing"
 
-	"pipe/featurize/tabular"
-
 	"pgregory.net/rapid"
+
+	"pipe/featurize/tabular"
+	"pipe/internal/storage"
 )
 
 // twoColumns writes a table with two numbers in every row, and opens it as a source.
@@ -34,7 +35,7 @@ func twoColumns(t *testing.T, a, b []float32) *tabularSource {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	if err := tabular.WriteTable(t.Context(), filepath.Join(dir, "t.parquet"), e, f, splits, nil); err != nil {
+	if err := tabular.WriteTable(t.Context(), storage.File(filepath.Join(dir, "t.parquet")), e, f, splits, nil); err != nil {
 		t.Fatal(err)
 	}
 	src, err := newTabular(t.Context(), instancesIn(dir), map[string]any{"file": "t.parquet"})

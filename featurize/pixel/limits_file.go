@@ -2,17 +2,19 @@ package pixel
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
 
+	"pipe/internal/storage"
 	"pipe/internal/textfile"
 )
 
 // ReadFile reads the file of an image, but never more bytes than the limit. It
 // does not check the other limits; Check does.
-func (l Limits) ReadFile(path string) ([]byte, error) {
-	f, size, err := textfile.Open(path)
+func (l Limits) ReadFile(ctx context.Context, path storage.Location) ([]byte, error) {
+	f, size, err := textfile.OpenAt(ctx, path)
 	var kind *textfile.Error
 	switch {
 	case errors.As(err, &kind):

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"pipe/internal/storage"
 )
 
 // competitionFiles are those in the folder $PIPE_BENCH_TABLE (that of pipe
@@ -19,7 +21,7 @@ import (
 func competitionFiles(b *testing.B, rows int) Files {
 	b.Helper()
 	if dir := os.Getenv("PIPE_BENCH_TABLE"); dir != "" {
-		return Files{Primary: filepath.Join(dir, "train_transaction.csv"), Joined: filepath.Join(dir, "train_identity.csv")}
+		return Files{Primary: storage.File(filepath.Join(dir, "train_transaction.csv")), Joined: storage.File(filepath.Join(dir, "train_identity.csv"))}
 	}
 	schema, _ := fraudSchema(b).columns()
 	var primary, joined []schemaColumn
@@ -32,9 +34,9 @@ func competitionFiles(b *testing.B, rows int) Files {
 	}
 	r := rand.New(rand.NewPCG(1, 2))
 	dir := b.TempDir()
-	files := Files{Primary: filepath.Join(dir, "transactions.csv"), Joined: filepath.Join(dir, "identities.csv")}
-	writeColumns(b, r, files.Primary, primary, rows, 1, true)
-	writeColumns(b, r, files.Joined, joined, rows/4, 4, false)
+	files := Files{Primary: storage.File(filepath.Join(dir, "transactions.csv")), Joined: storage.File(filepath.Join(dir, "identities.csv"))}
+	writeColumns(b, r, files.Primary.String(), primary, rows, 1, true)
+	writeColumns(b, r, files.Joined.String(), joined, rows/4, 4, false)
 	return files
 }
 
@@ -114,7 +116,7 @@ func BenchmarkTabular(b *testing.B) {
 	path := filepath.Join(b.TempDir(), "table.parquet")
 	split := slices.Repeat([]string{"train"}, f.Len())
 	measure("table/write", func(b *testing.B) {
-		if err := WriteTable(b.Context(), path, e, f, split, nil); err != nil {
+		if err := WriteTable(b.Context(), storage.File(path), e, f, split, nil); err != nil {
 			b.Fatal(err)
 		}
 	})
@@ -162,7 +164,7 @@ func encodeAll(e *Encoder, f *Frame) {
 
 func readShards(b *testing.B, path string, shard int) {
 	b.Helper()
-	r, err := OpenTable(path)
+	r, err := OpenTable(b.Context(), storage.File(path))
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -3,6 +3,7 @@ package tabular
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/csv"
 	"errors"
 	"fmt"
@@ -17,8 +18,8 @@ import (
 
 // csvFile is an open CSV file whose header has been read.
 type csvFile struct {
-	path   string
-	file   storage.File
+	path   storage.Location
+	file   storage.Opened
 	size   int64
 	body   int64          // offset of the end of the header
 	lines  int            // lines of the header
@@ -35,8 +36,8 @@ func (f *csvFile) has(name string) bool {
 }
 
 // openCSV opens a file and checks its header.
-func openCSV(path string) (*csvFile, error) {
-	file, size, err := textfile.Open(path)
+func openCSV(ctx context.Context, path storage.Location) (*csvFile, error) {
+	file, size, err := textfile.OpenAt(ctx, path)
 	if err != nil {
 		return nil, textError(err)
 	}
@@ -50,7 +51,7 @@ func openCSV(path string) (*csvFile, error) {
 
 // wrong is an error about a place in the file.
 func (f *csvFile) wrong(line int, column, format string, args ...any) error {
-	return &DataError{File: f.path, Line: line, Column: shortText(column, 60), Msg: shortText(fmt.Sprintf(format, args...), 1000)}
+	return &DataError{File: f.path.String(), Line: line, Column: shortText(column, 60), Msg: shortText(fmt.Sprintf(format, args...), 1000)}
 }
 
 func (f *csvFile) readHeader() error {
@@ -61,7 +62,7 @@ func (f *csvFile) readHeader() error {
 	if err := f.checkText(); err != nil {
 		return err
 	}
-	r := csv.NewReader(textfile.Bounded(f.path, 0, io.NewSectionReader(f.file, start, f.size-start), ','))
+	r := csv.NewReader(textfile.Bounded(f.path.String(), 0, io.NewSectionReader(f.file, start, f.size-start), ','))
 	names, err := r.Read()
 	switch {
 	case errors.Is(err, io.EOF):
@@ -76,7 +77,7 @@ func (f *csvFile) readHeader() error {
 	}
 	f.lines = bytes.Count(head, []byte("\n"))
 	if err := textfile.CheckDelimiter(names, ','); err != nil {
-		return &DataError{File: f.path, Line: 1, Err: err}
+		return &DataError{File: f.path.String(), Line: 1, Err: err}
 	}
 	return f.checkHeader(names)
 }
@@ -172,7 +173,7 @@ func (f *csvFile) checkText() error {
 	if err != nil && !errors.Is(err, io.EOF) {
 		return err
 	}
-	return textError(textfile.NotText(f.path, head[:n]))
+	return textError(textfile.NotText(f.path.String(), head[:n]))
 }
 
 // textError is a *DataError for text that cannot be read; other errors it returns unchanged.

@@ -1,6 +1,7 @@
 package tabular
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -9,6 +10,7 @@ import (
 
 	"pipe/internal/atomicfile"
 	"pipe/internal/digest"
+	"pipe/internal/storage"
 	"pipe/internal/textfile"
 )
 
@@ -158,8 +160,8 @@ func (e *Encoder) JSON() []byte { return append([]byte(nil), e.text...) }
 
 // WriteFile writes the JSON form. The file is written atomically and synced to
 // disk.
-func (e *Encoder) WriteFile(path string) error {
-	if err := atomicfile.WriteFile(path, e.text); err != nil {
+func (e *Encoder) WriteFile(ctx context.Context, path storage.Location) error {
+	if err := atomicfile.WriteFileAt(ctx, path, e.text); err != nil {
 		return fmt.Errorf("write encoder %q: %w", path, err)
 	}
 	return nil
@@ -167,14 +169,14 @@ func (e *Encoder) WriteFile(path string) error {
 
 // ReadEncoder reads the JSON form from a file. Bad content gives a
 // *DataError.
-func ReadEncoder(path string) (*Encoder, error) {
-	text, err := textfile.ReadFile(path, textfile.MaxWhole)
+func ReadEncoder(ctx context.Context, path storage.Location) (*Encoder, error) {
+	text, err := textfile.ReadFileAt(ctx, path, textfile.MaxWhole)
 	if err != nil {
 		return nil, fmt.Errorf("read encoder: %w", textError(err))
 	}
 	e, err := ParseEncoder(text)
 	if err != nil {
-		return nil, fmt.Errorf("read encoder: %w", &DataError{File: path, Err: err})
+		return nil, fmt.Errorf("read encoder: %w", &DataError{File: path.String(), Err: err})
 	}
 	return e, nil
 }

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"pipe/internal/storage"
 )
 
 func fittedByHand(t testing.TB) (*Frame, *Encoder) {
@@ -23,10 +25,10 @@ func fittedByHand(t testing.TB) (*Frame, *Encoder) {
 func TestEncoderReadsBack(t *testing.T) {
 	_, e := fittedByHand(t)
 	path := filepath.Join(t.TempDir(), "encoder.json")
-	if err := e.WriteFile(path); err != nil {
+	if err := e.WriteFile(t.Context(), storage.File(path)); err != nil {
 		t.Fatal(err)
 	}
-	got, err := ReadEncoder(path)
+	got, err := ReadEncoder(t.Context(), storage.File(path))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,12 +79,12 @@ func TestEncoderRefuses(t *testing.T) {
 		if c.text == good {
 			t.Fatalf("%s: the text was not changed", name)
 		}
-		_, err := ReadEncoder(path)
+		_, err := ReadEncoder(t.Context(), storage.File(path))
 		if data := dataError(t, err); data.File != path || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: error is %v", name, err)
 		}
 	}
-	if _, err := ReadEncoder(filepath.Join(t.TempDir(), "none")); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := ReadEncoder(t.Context(), storage.File(filepath.Join(t.TempDir(), "none"))); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("error is %v", err)
 	}
 }
@@ -98,7 +100,7 @@ func FuzzReadEncoder(f *testing.F) {
 		if err := os.WriteFile(path, text, 0o644); err != nil {
 			t.Fatal(err)
 		}
-		e, err := ReadEncoder(path)
+		e, err := ReadEncoder(t.Context(), storage.File(path))
 		if err != nil {
 			dataError(t, err)
 			return

@@ -1,12 +1,16 @@
 package tabular
 
-import "math"
+import (
+	"math"
+
+	"pipe/internal/storage"
+)
 
 // Files names the CSV files of a table. Joined adds columns to the rows of
 // Primary with the same id; "": no second file.
 type Files struct {
-	Primary string
-	Joined  string
+	Primary storage.Location
+	Joined  storage.Location
 }
 
 // Frame is a table in memory, column by column. It must not be changed after it

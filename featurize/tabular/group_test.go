@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"pipe/internal/storage"
 )
 
 // groupSchema is smallSchema with groups by a column, which may be one of the
@@ -36,10 +38,10 @@ func TestGroupsReachTheTable(t *testing.T) {
 		}
 		path := filepath.Join(t.TempDir(), "table.parquet")
 		e := mustFit(t, f, s, upTo(4))
-		if err := WriteTable(context.Background(), path, e, f, []string{"train", "val", "train", "val"}, nil); err != nil {
+		if err := WriteTable(context.Background(), storage.File(path), e, f, []string{"train", "val", "train", "val"}, nil); err != nil {
 			t.Fatal(err)
 		}
-		r, err := OpenTable(path)
+		r, err := OpenTable(t.Context(), storage.File(path))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -68,7 +70,7 @@ func TestGroupsOfManyPieces(t *testing.T) {
 	s := groupSchema("n_2")
 	primary = fillGaps(primary, 5, "9")
 	whole := mustLoad(t, s, primary, "")
-	cut, _, err := loadFrame(context.Background(), s, Files{Primary: write(t, primary)}, 100, nil, nil)
+	cut, _, err := loadFrame(context.Background(), s, Files{Primary: storage.File(write(t, primary))}, 100, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -123,7 +125,7 @@ func TestTextOfTables(t *testing.T) {
 		split := slices.Repeat([]string{"train"}, f.Len())
 		spoil(f, split)
 		path := writeTo(t, e, f, split)
-		_, err := OpenTable(path)
+		_, err := OpenTable(t.Context(), storage.File(path))
 		if data := dataError(t, err); data.File != path || data.Row != 2 || data.Column != column || !strings.Contains(err.Error(), `"zw\xf6lf" is not valid UTF-8`) {
 			t.Errorf("%s: error is %v", column, err)
 		}

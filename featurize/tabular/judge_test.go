@@ -10,6 +10,7 @@ import (
 
 	"pipe/internal/judge"
 	"pipe/internal/realdata"
+	"pipe/internal/storage"
 )
 
 // judgeTable reads the raw files with pandas, forms the values by the encoder
@@ -62,7 +63,7 @@ func judged(t *testing.T, s *Schema, files Files, want string) {
 		split[i] = []string{"train", "val"}[i%2]
 	}
 	path := writeTo(t, mustFit(t, f, s, upTo(f.Len()*3/4)), f, split)
-	got := judge.Run(t, py, "", judgeTable, path, files.Primary, files.Joined)
+	got := judge.Run(t, py, "", judgeTable, path, files.Primary.String(), files.Joined.String())
 	for _, who := range []string{"pandas", "pyarrow", "polars", "duckdb"} {
 		if !strings.Contains(got, who+" "+want+"\n") {
 			t.Errorf("%s did not compare %s rows and columns:\n%s", who, want, got)
@@ -72,13 +73,13 @@ func judged(t *testing.T, s *Schema, files Files, want string) {
 
 func TestOthersReadOurTables(t *testing.T) {
 	primary, joined := randomTable(rand.New(rand.NewPCG(21, 22)), 2*TableGroupRows+10, true)
-	judged(t, smallSchema(), Files{Primary: write(t, primary), Joined: write(t, joined)}, "8202 8")
+	judged(t, smallSchema(), Files{Primary: storage.File(write(t, primary)), Joined: storage.File(write(t, joined))}, "8202 8")
 }
 
 func TestOthersReadRealTables(t *testing.T) {
 	dir := realdata.Folder(t, "ieee-cis")
 	files := Files{
-		Primary: filepath.Join(dir, "train_transaction_394cols_1500rows.csv"), Joined: filepath.Join(dir, "train_identity.csv"),
+		Primary: storage.File(filepath.Join(dir, "train_transaction_394cols_1500rows.csv")), Joined: storage.File(filepath.Join(dir, "train_identity.csv")),
 	}
 	judged(t, fraudSchema(t), files, "1500 432")
 }

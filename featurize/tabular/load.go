@@ -34,7 +34,7 @@ const pieceBytes = 4 << 20
 func loadFrame(ctx context.Context, s *Schema, files Files, bytesPerPiece int64, held *textfile.MemoryBudget, progress func(rows int)) (*Frame, LoadReport, error) {
 	l := loader{schema: s, piece: bytesPerPiece, held: held, progress: progress}
 	l.columns, _ = s.columns()
-	err := l.open(files)
+	err := l.open(ctx, files)
 	defer l.close()
 	if err == nil {
 		err = l.load(ctx)
@@ -59,11 +59,11 @@ type loader struct {
 	report   LoadReport
 }
 
-func (l *loader) open(files Files) (err error) {
-	if l.primary, err = openCSV(files.Primary); err != nil || files.Joined == "" {
+func (l *loader) open(ctx context.Context, files Files) (err error) {
+	if l.primary, err = openCSV(ctx, files.Primary); err != nil || files.Joined.IsZero() {
 		return err
 	}
-	l.joined, err = openCSV(files.Joined)
+	l.joined, err = openCSV(ctx, files.Joined)
 	return err
 }
 
@@ -88,7 +88,7 @@ func (l *loader) load(ctx context.Context) error {
 		return err
 	}
 	l.frame = &Frame{
-		File: l.primary.path, IDs: rows.ids, Groups: rows.groups, Labels: rows.label, Time: rows.time, Lines: rows.lines, Absent: l.report.Absent,
+		File: l.primary.path.String(), IDs: rows.ids, Groups: rows.groups, Labels: rows.label, Time: rows.time, Lines: rows.lines, Absent: l.report.Absent,
 	}
 	l.countLabels()
 	if l.joined != nil {
@@ -185,7 +185,7 @@ func (l *loader) join(ctx context.Context, into *csvRows, at map[string]int32) e
 
 // warn adds the likely mistakes of a join.
 func (r *LoadReport) warn(files Files) {
-	if files.Joined != "" && r.Matched == 0 {
+	if !files.Joined.IsZero() && r.Matched == 0 {
 		r.Warnings = append(r.Warnings, fmt.Sprintf("no id of %q is in %q", files.Joined, files.Primary))
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"math"
 	"slices"
 
+	"pipe/internal/storage"
 	"pipe/internal/textfile"
 )
 
@@ -21,8 +22,8 @@ type Part struct {
 
 // FindRows finds the first of every `every` rows of the primary file, and the end of its rows. It reads the file once. If there are
 // no rows, the error is a *DataError.
-func FindRows(path string, every int64, watch func(io.Reader) io.Reader) (*textfile.Places, error) {
-	f, err := openCSV(path)
+func FindRows(ctx context.Context, path storage.Location, every int64, watch func(io.Reader) io.Reader) (*textfile.Places, error) {
+	f, err := openCSV(ctx, path)
 	if err != nil {
 		return nil, fmt.Errorf("load table: %w", err)
 	}
@@ -48,7 +49,7 @@ func LoadPart(ctx context.Context, s *Schema, files Files, p Part, progress func
 	}
 	l := loader{schema: s, piece: pieceBytes, held: textfile.NewMemoryBudget(textfile.MaxHeld), progress: progress, part: &p}
 	l.columns, _ = s.columns()
-	err := l.open(files)
+	err := l.open(ctx, files)
 	defer l.close()
 	if err == nil {
 		l.primary.body, l.primary.size, l.primary.lines = p.From.Offset, p.To.Offset, int(p.From.Line)
@@ -137,7 +138,7 @@ type partJoin struct {
 
 func (j *partJoin) run(ctx context.Context) error {
 	f := j.joined
-	r := csv.NewReader(textfile.Bounded(f.path, f.lines, io.NewSectionReader(f.file, f.body, f.size-f.body), ','))
+	r := csv.NewReader(textfile.Bounded(f.path.String(), f.lines, io.NewSectionReader(f.file, f.body, f.size-f.body), ','))
 	r.ReuseRecord, r.FieldsPerRecord = true, len(f.header)
 	tick := ticker(ctx, nil)
 	for {

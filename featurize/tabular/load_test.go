@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"pipe/internal/storage"
 	"pipe/internal/textfile"
 )
 
@@ -76,7 +77,7 @@ func TestLoadDoesNotDependOnPieces(t *testing.T) {
 	for _, quotes := range []bool{false, true} {
 		primary, joined := randomTable(rand.New(rand.NewPCG(1, 2)), 400, quotes)
 		primary = strings.Replace(primary, "\nrow7,", "\n\n\nrow7,", 1) // empty lines are no rows
-		files := Files{Primary: write(t, primary), Joined: write(t, joined)}
+		files := Files{Primary: storage.File(write(t, primary)), Joined: storage.File(write(t, joined))}
 		want, wantReport, err := Load(context.Background(), smallSchema(), files, nil)
 		if err != nil {
 			t.Fatal(err)
@@ -205,7 +206,7 @@ func TestLoadReportsTheFirstError(t *testing.T) {
 	for i := 120; i < 300; i += 7 {
 		lines[i] = strings.Replace(lines[i], ",5,", ",five,", 1)
 	}
-	files := Files{Primary: write(t, strings.Join(lines, "\n")), Joined: write(t, smallJoined)}
+	files := Files{Primary: storage.File(write(t, strings.Join(lines, "\n"))), Joined: storage.File(write(t, smallJoined))}
 	for range 20 {
 		_, _, err := loadFrame(context.Background(), smallSchema(), files, 50, nil, nil)
 		if data := dataError(t, err); data.Line != 121 || data.Column != "n_2" {
@@ -215,11 +216,11 @@ func TestLoadReportsTheFirstError(t *testing.T) {
 }
 
 func TestLoadMissingFile(t *testing.T) {
-	files := Files{Primary: filepath.Join(t.TempDir(), "none.csv")}
+	files := Files{Primary: storage.File(filepath.Join(t.TempDir(), "none.csv"))}
 	if _, _, err := Load(context.Background(), smallSchema(), files, nil); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), "none.csv") {
 		t.Errorf("error is %v", err)
 	}
-	files.Primary = t.TempDir()
+	files.Primary = storage.File(t.TempDir())
 	_, _, err := Load(context.Background(), smallSchema(), files, nil)
 	if !strings.Contains(err.Error(), "is a folder, not a regular file") {
 		t.Errorf("error is %v", err)
@@ -228,7 +229,7 @@ func TestLoadMissingFile(t *testing.T) {
 
 func TestLoadCancelsAndReportsProgress(t *testing.T) {
 	primary, joined := randomTable(rand.New(rand.NewPCG(5, 6)), 5000, false)
-	files := Files{Primary: write(t, primary), Joined: write(t, joined)}
+	files := Files{Primary: storage.File(write(t, primary)), Joined: storage.File(write(t, joined))}
 	last := 0
 	f, report, err := Load(context.Background(), smallSchema(), files, func(rows int) {
 		if rows < last {
@@ -253,7 +254,7 @@ func FuzzLoad(f *testing.F) {
 	f.Add([]byte("key,far,kind\n\"a\n\",1,\"x\"\"\"\n"), int64(3))
 	f.Add([]byte("key,far,kind\n\n\n\n\na\"b"), int64(2))
 	f.Fuzz(func(t *testing.T, text []byte, bytes int64) {
-		files := Files{Primary: write(t, string(text))}
+		files := Files{Primary: storage.File(write(t, string(text)))}
 		s := smallSchema()
 		frame, report, err := Load(context.Background(), s, files, nil)
 		again, _, errAgain := loadFrame(context.Background(), s, files, 1+bytes&63, nil, nil)
@@ -314,11 +315,11 @@ func TestWideHeaders(t *testing.T) {
 // TestLoadIsBounded: what the rows would take is compared with what is allowed before it is taken, for both files
 // together.
 func TestLoadIsBounded(t *testing.T) {
-	files := Files{Primary: write(t, smallPrimary+strings.Repeat("\n", 50_000)), Joined: write(t, smallJoined)}
+	files := Files{Primary: storage.File(write(t, smallPrimary+strings.Repeat("\n", 50_000))), Joined: storage.File(write(t, smallJoined))}
 	var bad *DataError
 	var fault *textfile.Fault
 	_, _, err := loadFrame(t.Context(), smallSchema(), files, pieceBytes, textfile.NewMemoryBudget(100_000), nil)
-	if !errors.As(err, &bad) || !errors.As(err, &fault) || bad.File != files.Primary || fault.Hint() == "" {
+	if !errors.As(err, &bad) || !errors.As(err, &fault) || bad.File != files.Primary.String() || fault.Hint() == "" {
 		t.Errorf("error is %v", err)
 	}
 }

@@ -8,13 +8,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"pipe/internal/realdata"
+	"pipe/internal/storage"
 )
 
 func realFrame(t testing.TB, file string) (*Frame, LoadReport) {
 	t.Helper()
 	dir := realdata.Folder(t, "ieee-cis")
 	f, report, err := Load(t.Context(), fraudSchema(t), Files{
-		Primary: filepath.Join(dir, file), Joined: filepath.Join(dir, "train_identity.csv"),
+		Primary: storage.File(filepath.Join(dir, file)), Joined: storage.File(filepath.Join(dir, "train_identity.csv")),
 	}, nil)
 	if err != nil {
 		t.Fatal(err)

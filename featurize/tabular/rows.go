@@ -78,7 +78,7 @@ func readRows(ctx context.Context, f *csvFile, s *Schema, schema []schemaColumn,
 		capacity += c.rows
 	}
 	if err := held.Add(rows.bytes(capacity, schema)); err != nil {
-		return nil, &DataError{File: f.path, Msg: fmt.Sprintf("has %d rows", capacity), Err: err}
+		return nil, &DataError{File: f.path.String(), Msg: fmt.Sprintf("has %d rows", capacity), Err: err}
 	}
 	rows.allocate(capacity, schema)
 	parse := func(_ context.Context, i int) error { return pieces[i].parse() }
@@ -166,7 +166,7 @@ func (p *pieceRows) startLevels() {
 func (p *pieceRows) parse() error {
 	p.startLevels()
 	section := io.NewSectionReader(p.file.file, p.from, p.to-p.from)
-	r := csv.NewReader(textfile.Bounded(p.file.path, p.before, section, ','))
+	r := csv.NewReader(textfile.Bounded(p.file.path.String(), p.before, section, ','))
 	r.ReuseRecord, r.FieldsPerRecord = true, len(p.file.header)
 	const between = 1 << 10
 	for {

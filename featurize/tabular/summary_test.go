@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"pipe/internal/parquetjoin"
+	"pipe/internal/storage"
 )
 
 // partRun is a table that is made in parts, as every machine makes one.
@@ -24,7 +25,7 @@ type partRun struct {
 
 func inParts(t *testing.T, s *Schema, files Files, n int, every int64) *partRun {
 	t.Helper()
-	places, err := FindRows(files.Primary, every, func(r io.Reader) io.Reader { return r })
+	places, err := FindRows(t.Context(), files.Primary, every, func(r io.Reader) io.Reader { return r })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,10 +88,10 @@ func (r *partRun) fit() (*Encoder, LoadReport) {
 		}
 		sums, reports, ids = append(sums, sum), append(reports, report), append(ids, &list)
 	}
-	if err := CheckIDs(r.files.Primary, r.schema, ids); err != nil {
+	if err := CheckIDs(r.files.Primary.String(), r.schema, ids); err != nil {
 		r.t.Fatal(err)
 	}
-	e, err := FitSummaries(r.files.Primary, r.schema, sums)
+	e, err := FitSummaries(r.files.Primary.String(), r.schema, sums)
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -105,7 +106,7 @@ func (r *partRun) table(e *Encoder) []byte {
 		f, _ := r.load(i)
 		_, names := trains(f)
 		path := filepath.Join(r.t.TempDir(), "part.parquet")
-		if err := WriteTablePart(r.t.Context(), path, e, f, names, nil); err != nil {
+		if err := WriteTablePart(r.t.Context(), storage.File(path), e, f, names, nil); err != nil {
 			r.t.Fatal(err)
 		}
 		b := readAll(r.t, path)
@@ -136,8 +137,8 @@ func TestPartsEqualTheWhole(t *testing.T) {
 		quotes      bool
 	}{{5, 3, false}, {9000, 1, false}, {9000, 2, true}, {14_000, 8, false}} {
 		primary, joined := randomTable(rand.New(rand.NewPCG(uint64(c.rows), uint64(c.parts))), c.rows, c.quotes)
-		files := Files{filepath.Join(t.TempDir(), "p.csv"), filepath.Join(t.TempDir(), "j.csv")}
-		for path, text := range map[string]string{files.Primary: primary, files.Joined: joined} {
+		files := Files{storage.File(filepath.Join(t.TempDir(), "p.csv")), storage.File(filepath.Join(t.TempDir(), "j.csv"))}
+		for path, text := range map[string]string{files.Primary.String(): primary, files.Joined.String(): joined} {
 			if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
 				t.Fatal(err)
 			}
@@ -164,8 +165,8 @@ func TestPartsFindDuplicates(t *testing.T) {
 	s := smallSchema()
 	primary, joined := randomTable(rand.New(rand.NewPCG(1, 2)), 40, false)
 	again, _, _ := bytes.Cut([]byte(primary[len("key,bad,when,amount,n_1,n_2,kind,far\n"):]), []byte("\n"))
-	files := Files{Primary: filepath.Join(t.TempDir(), "p.csv"), Joined: filepath.Join(t.TempDir(), "j.csv")}
-	for path, text := range map[string]string{files.Primary: primary + string(again) + "\n", files.Joined: joined} {
+	files := Files{Primary: storage.File(filepath.Join(t.TempDir(), "p.csv")), Joined: storage.File(filepath.Join(t.TempDir(), "j.csv"))}
+	for path, text := range map[string]string{files.Primary.String(): primary + string(again) + "\n", files.Joined.String(): joined} {
 		if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
 			t.Fatal(err)
 		}
@@ -182,12 +183,12 @@ func TestPartsFindDuplicates(t *testing.T) {
 		ids = append(ids, &list)
 	}
 	slices.Reverse(ids)
-	if err := CheckIDs(files.Primary, s, ids); err == nil || want == nil || err.Error() != want.Error() {
+	if err := CheckIDs(files.Primary.String(), s, ids); err == nil || want == nil || err.Error() != want.Error() {
 		t.Errorf("got %v, want %v", err, want)
 	}
 	// In the second file, the part that checks the row finds it.
 	twice := append([]byte(joined), []byte(joined[len("key,place,own\n"):])...)
-	if err := os.WriteFile(files.Joined, twice, 0o666); err != nil {
+	if err := os.WriteFile(files.Joined.String(), twice, 0o666); err != nil {
 		t.Fatal(err)
 	}
 	found := 0

@@ -79,7 +79,7 @@ func (g *tableGroup) decoded(t *TableReader) ([]float32, error) {
 		return g.values, nil
 	}
 	values := make([]float32, g.Rows*len(t.leaves))
-	err := dataerror.Guard(t.path, func() error {
+	err := dataerror.Guard(t.path.String(), func() error {
 		for c, leaf := range t.leaves {
 			if err := copyColumn(values[c:], len(t.leaves), g.Cursor(leaf)); err != nil {
 				return err

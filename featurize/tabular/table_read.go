@@ -11,12 +11,13 @@ import (
 	"pipe/internal/column"
 	"pipe/internal/dataerror"
 	"pipe/internal/parquetfile"
+	"pipe/internal/storage"
 )
 
 // TableReader reads a table file. It keeps ids, splits, labels, groups and the encoder in memory, decodes values by row
 // group on demand and keeps the most recent row groups. It is safe for concurrent use.
 type TableReader struct {
-	path    string
+	path    storage.Location
 	encoder *Encoder
 	ids     []string
 	splits  []string
@@ -38,9 +39,9 @@ var ErrNotTable = errors.New("it is not a table of values")
 // rewritten. In the latter, columns of values may be doubles and may have
 // nulls, which are missing values. Content that is not such a table gives a
 // *DataError.
-func OpenTable(path string) (*TableReader, error) {
+func OpenTable(ctx context.Context, path storage.Location) (*TableReader, error) {
 	t := &TableReader{path: path}
-	if err := dataerror.Guard(t.path, t.open); err != nil {
+	if err := dataerror.Guard(t.path.String(), func() error { return t.open(ctx) }); err != nil {
 		if t.file != nil {
 			t.file.Close()
 		}
@@ -49,8 +50,8 @@ func OpenTable(path string) (*TableReader, error) {
 	return t, nil
 }
 
-func (t *TableReader) open() (err error) {
-	if t.file, err = parquetfile.Open(t.path); err != nil {
+func (t *TableReader) open(ctx context.Context) (err error) {
+	if t.file, err = parquetfile.Open(ctx, t.path); err != nil {
 		return parquetfile.InColumn("", err)
 	}
 	text, ok := t.file.Lookup(encoderKey)

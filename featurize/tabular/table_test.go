@@ -16,6 +16,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"pipe/internal/storage"
 )
 
 // randomFrame has rows for several row groups.
@@ -34,7 +36,7 @@ func randomFrame(t testing.TB, rows int) (*Frame, *Encoder, []string) {
 func writeTo(t testing.TB, e *Encoder, f *Frame, split []string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "table.parquet")
-	if err := WriteTable(context.Background(), path, e, f, split, nil); err != nil {
+	if err := WriteTable(context.Background(), storage.File(path), e, f, split, nil); err != nil {
 		t.Fatal(err)
 	}
 	return path
@@ -42,7 +44,7 @@ func writeTo(t testing.TB, e *Encoder, f *Frame, split []string) string {
 
 func mustOpen(t testing.TB, path string) *TableReader {
 	t.Helper()
-	r, err := OpenTable(path)
+	r, err := OpenTable(t.Context(), storage.File(path))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -181,11 +183,11 @@ func TestWriteTableRefuses(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	for name, err := range map[string]error{
-		"19 splits for 20 rows":    WriteTable(context.Background(), path, e, f, split[:19], nil),
-		"row 1 has no split":       WriteTable(context.Background(), path, e, f, make([]string, 20), nil),
-		"not a regular file":       WriteTable(context.Background(), dir, e, f, split, nil),
-		context.Canceled.Error():   WriteTable(ctx, path, e, f, split, nil),
-		fs.ErrNotExist.Error()[:4]: WriteTable(context.Background(), filepath.Join(dir, "none", "t"), e, f, split, nil),
+		"19 splits for 20 rows":    WriteTable(context.Background(), storage.File(path), e, f, split[:19], nil),
+		"row 1 has no split":       WriteTable(context.Background(), storage.File(path), e, f, make([]string, 20), nil),
+		"not a regular file":       WriteTable(context.Background(), storage.File(dir), e, f, split, nil),
+		context.Canceled.Error():   WriteTable(ctx, storage.File(path), e, f, split, nil),
+		fs.ErrNotExist.Error()[:4]: WriteTable(context.Background(), storage.File(filepath.Join(dir, "none", "t")), e, f, split, nil),
 	} {
 		if err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("error is %v, expected %q", err, name)
@@ -214,12 +216,12 @@ func TestOpenTableRefuses(t *testing.T) {
 		"a column":   {strings.Replace(string(b), `"name": "amount"`, `"name": "amuont"`, 1), "column amuont: is missing"},
 	} {
 		path := write(t, c.text)
-		_, err := OpenTable(path)
+		_, err := OpenTable(t.Context(), storage.File(path))
 		if data := dataError(t, err); data.File != path || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: error is %v", name, err)
 		}
 	}
-	if _, err := OpenTable(filepath.Join(t.TempDir(), "none")); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := OpenTable(t.Context(), storage.File(filepath.Join(t.TempDir(), "none"))); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("error is %v", err)
 	}
 }
@@ -232,7 +234,7 @@ func openAndRead(t testing.TB, b []byte) error {
 	if err := os.WriteFile(path, b, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	r, err := OpenTable(path)
+	r, err := OpenTable(t.Context(), storage.File(path))
 	if err == nil {
 		defer r.Close()
 		dst := make([]float32, r.Len()*len(r.Encoder().Columns()))

@@ -10,6 +10,7 @@ import (
 
 	"pipe/internal/atomicfile"
 	"pipe/internal/parallel"
+	"pipe/internal/storage"
 )
 
 // TableGroupRows is the number of rows of a row group, which a reader has to
@@ -23,7 +24,7 @@ const TableGroupRows = 4096
 // synced to disk. Its bytes depend on the arguments only.
 //
 // progress, which may be nil, is called with the number of rows written so far.
-func WriteTable(ctx context.Context, path string, e *Encoder, f *Frame, split []string, progress func(rows int)) error {
+func WriteTable(ctx context.Context, path storage.Location, e *Encoder, f *Frame, split []string, progress func(rows int)) error {
 	if f.Len() == 0 {
 		return fmt.Errorf("write table %q: there are no rows", path)
 	}
@@ -31,21 +32,21 @@ func WriteTable(ctx context.Context, path string, e *Encoder, f *Frame, split []
 }
 
 // WriteTablePart is WriteTable of a part of a table, which may be without rows.
-func WriteTablePart(ctx context.Context, path string, e *Encoder, f *Frame, split []string, progress func(rows int)) error {
+func WriteTablePart(ctx context.Context, path storage.Location, e *Encoder, f *Frame, split []string, progress func(rows int)) error {
 	if err := writeTable(ctx, path, e, f, split, progress); err != nil {
 		return fmt.Errorf("write table %q: %w", path, err)
 	}
 	return nil
 }
 
-func writeTable(ctx context.Context, path string, e *Encoder, f *Frame, split []string, progress func(rows int)) error {
+func writeTable(ctx context.Context, path storage.Location, e *Encoder, f *Frame, split []string, progress func(rows int)) error {
 	if len(split) != f.Len() {
 		return fmt.Errorf("there are %d splits for %d rows", len(split), f.Len())
 	}
 	if i := slices.Index(split, ""); i >= 0 {
 		return fmt.Errorf("row %d has no split", i+1)
 	}
-	file, err := atomicfile.Create(path)
+	file, err := atomicfile.CreateAt(ctx, path)
 	if err != nil {
 		return err
 	}

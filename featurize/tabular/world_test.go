@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"go.yaml.in/yaml/v4"
+
+	"pipe/internal/storage"
 )
 
 // moduleRoot is the module's root as the tests of this package see it.
@@ -70,9 +72,9 @@ func write(t testing.TB, text string) string {
 // load reads files of the given content.
 func load(t testing.TB, s *Schema, primary, joined string) (*Frame, LoadReport, error) {
 	t.Helper()
-	files := Files{Primary: write(t, primary)}
+	files := Files{Primary: storage.File(write(t, primary))}
 	if joined != "" {
-		files.Joined = write(t, joined)
+		files.Joined = storage.File(write(t, joined))
 	}
 	return Load(context.Background(), s, files, nil)
 }
@@ -153,8 +155,8 @@ func withFiles(primary, joined string, use func(Files) (*Frame, error)) (*Frame,
 		return nil, err
 	}
 	defer os.RemoveAll(dir)
-	files := Files{Primary: filepath.Join(dir, "p.csv"), Joined: filepath.Join(dir, "j.csv")}
-	for path, text := range map[string]string{files.Primary: primary, files.Joined: joined} {
+	files := Files{Primary: storage.File(filepath.Join(dir, "p.csv")), Joined: storage.File(filepath.Join(dir, "j.csv"))}
+	for path, text := range map[string]string{files.Primary.String(): primary, files.Joined.String(): joined} {
 		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 			return nil, err
 		}

@@ -8,6 +8,7 @@
 package atomicfile
 
 import (
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -24,9 +25,9 @@ import (
 // after a successful CloseAtomicallyReplace.
 type File struct {
 	*renameio.PendingFile
-	folder string   // of the target
-	remote string   // the path in an object store that gets the bytes; "" if the target is local
-	lock   *os.File // a second handle, whose lock shows that the writer is running; nil if the file system has no locks
+	folder string                  // of the target
+	store  func(file string) error // stores the finished file in an object store; nil if the target is local
+	lock   *os.File                // a second handle, whose lock shows that the writer is running; nil if the file system has no locks
 }
 
 // errNotRegular means that the output path names something other than a regular file, such as a device or a named pipe,
@@ -36,18 +37,11 @@ var errNotRegular = errors.New("it exists and is not a regular file")
 // Create starts the file at path, with permissions 0644, and removes temporary files that killed processes left. If
 // path is a link, the link stays and its target is replaced or created. If path exists and is not a regular file, the
 // error is errNotRegular.
-//
-// The bytes for a path in an object store go to a temporary file on this machine. They are stored, as a whole, when the
-// file gets its name.
 func Create(path string) (*File, error) {
-	path, err := local(path)
-	if err != nil {
-		return nil, err
+	if storage.IsURL(path) {
+		return nil, errURL // it must never become a local folder
 	}
-	if storage.IsRemote(path) {
-		return createRemote(path)
-	}
-	path, err = target(path)
+	path, err := target(path)
 	if err != nil {
 		return nil, err
 	}
@@ -81,12 +75,16 @@ func create(path string) (f *File, alone bool, err error) {
 	return f, alone, nil
 }
 
-// createRemote starts a temporary file whose bytes an object will get.
-func createRemote(path string) (*File, error) {
-	f := &File{remote: path}
+// CreateAt is Create for a location. The bytes for an object store go to a temporary file on this machine. They are stored,
+// as a whole, when the file gets its name, unless ctx has ended.
+func CreateAt(ctx context.Context, at storage.Location) (*File, error) {
+	if !at.IsRemote() {
+		return Create(at.Path())
+	}
+	f := &File{store: func(file string) error { return at.Put(ctx, file) }}
 	err := pending.make(f, func() (string, error) {
 		var err error
-		target := filepath.Join(os.TempDir(), "pipe-"+storage.Base(path)) // never a name: the file is removed
+		target := filepath.Join(os.TempDir(), "pipe-"+at.Base()) // never a name: the file is removed
 		f.PendingFile, err = renameio.NewPendingFile(target, renameio.WithTempDir(os.TempDir()), renameio.WithStaticPermissions(0o600))
 		if err != nil {
 			return "", err
@@ -136,7 +134,12 @@ func missing(path string) (string, error) {
 
 // WriteFile creates a file with data.
 func WriteFile(path string, data []byte) error {
-	f, err := Create(path)
+	return WriteFileAt(context.Background(), storage.File(path), data)
+}
+
+// WriteFileAt is WriteFile for a location.
+func WriteFileAt(ctx context.Context, at storage.Location, data []byte) error {
+	f, err := CreateAt(ctx, at)
 	if err != nil {
 		return err
 	}
@@ -149,8 +152,8 @@ func WriteFile(path string, data []byte) error {
 
 // CloseAtomicallyReplace gives the file its name and makes that durable.
 func (f *File) CloseAtomicallyReplace() error {
-	if f.remote != "" {
-		if err := storage.Put(f.remote, f.Name()); err != nil {
+	if f.store != nil {
+		if err := f.store(f.Name()); err != nil {
 			return err
 		}
 		return f.Cleanup()

@@ -1,6 +1,7 @@
 package atomicfile
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"os"
@@ -11,16 +12,24 @@ import (
 	"pipe/internal/storage"
 )
 
+var errURL = errors.New("it is a URL, not a path of this machine")
+
 // MkdirAll creates a folder and its missing parents like os.MkdirAll, with permissions 0777 before the umask. It syncs
 // the parent of each folder that it creates: a synced file is lost in a crash if the name of its folder is. made reports
 // whether this call created the folder itself.
-//
-// An object store has no folders of its own, so there nothing is created.
 func MkdirAll(folder string) (made bool, err error) {
-	if folder, err = local(folder); err != nil || storage.IsRemote(folder) {
-		return false, err
+	if storage.IsURL(folder) {
+		return false, errURL
 	}
 	return mkdirAll(folder)
+}
+
+// MkdirAllAt is MkdirAll for a location. An object store has no folders of its own, so there nothing is created.
+func MkdirAllAt(_ context.Context, folder storage.Location) (made bool, err error) {
+	if folder.IsRemote() {
+		return false, nil
+	}
+	return MkdirAll(folder.Path())
 }
 
 func mkdirAll(folder string) (made bool, err error) {
@@ -66,15 +75,8 @@ func unlessThere(folder string, err error) error {
 	return err
 }
 
-// Rename gives a complete file or folder another name, which may be in another folder, and makes that durable. If the new
-// name is in an object store, its files are stored under it one by one, and removed here.
+// Rename gives a complete file or folder another name, which may be in another folder, and makes that durable.
 func Rename(from, to string) error {
-	if storage.IsRemote(to) {
-		if err := storage.Put(to, from); err != nil {
-			return err
-		}
-		return os.RemoveAll(from)
-	}
 	if err := os.Rename(from, to); err != nil {
 		return err
 	}
@@ -85,12 +87,20 @@ func Rename(from, to string) error {
 	return SyncFolder(outOf)
 }
 
+// RenameAt is Rename to a location. The files of an object store are stored under it one by one, and removed here.
+func RenameAt(ctx context.Context, from string, to storage.Location) error {
+	if !to.IsRemote() {
+		return Rename(from, to.Path())
+	}
+	if err := to.Put(ctx, from); err != nil {
+		return err
+	}
+	return os.RemoveAll(from)
+}
+
 // SyncFolder makes changes to the names in a folder durable, such as a rename. File systems that cannot sync folders
 // are accepted.
 func SyncFolder(folder string) error {
-	if storage.IsRemote(folder) {
-		return nil
-	}
 	d, err := os.Open(folder)
 	if err != nil {
 		return err

@@ -2,6 +2,7 @@ package atomicfile
 
 import (
 	"bufio"
+	"context"
 	"fmt"
 	"io"
 
@@ -11,7 +12,12 @@ import (
 // Write creates the file at path with what write produces, all or nothing. The bytes go to a temporary file in the same
 // folder, which is synced and renamed only if everything succeeded. A reader never sees part of a file.
 func Write(path string, write func(io.Writer) error) error {
-	f, err := CreateBuffered(path)
+	return WriteAt(context.Background(), storage.File(path), write)
+}
+
+// WriteAt is Write for a location.
+func WriteAt(ctx context.Context, at storage.Location, write func(io.Writer) error) error {
+	f, err := CreateBufferedAt(ctx, at)
 	if err != nil {
 		return err
 	}
@@ -26,25 +32,36 @@ func Write(path string, write func(io.Writer) error) error {
 type Buffered struct {
 	*bufio.Writer
 	file *File
-	Path string // of the output
+	Path string // of the output, or its URL
 }
 
-// CreateBuffered starts the output at path and creates its folder if necessary. The caller ends with Commit or Abort.
-func CreateBuffered(path string) (*Buffered, error) {
-	if err := MakeFolder(path); err != nil {
+// CreateBufferedAt starts the output and creates its folder if necessary. The caller ends with Commit or Abort. What Commit
+// stores in an object store ends with ctx.
+func CreateBufferedAt(ctx context.Context, at storage.Location) (*Buffered, error) {
+	if err := MakeFolderAt(ctx, at); err != nil {
 		return nil, err
 	}
-	file, err := Create(path)
+	file, err := CreateAt(ctx, at)
 	if err != nil {
-		return nil, fmt.Errorf("write %q: %w", path, err)
+		return nil, fmt.Errorf("write %q: %w", at, err)
 	}
-	return &Buffered{Writer: bufio.NewWriterSize(file, 1<<18), file: file, Path: path}, nil
+	return &Buffered{Writer: bufio.NewWriterSize(file, 1<<18), file: file, Path: at.String()}, nil
+}
+
+// CreateBuffered is CreateBufferedAt for a path.
+func CreateBuffered(path string) (*Buffered, error) {
+	return CreateBufferedAt(context.Background(), storage.File(path))
 }
 
 // MakeFolder creates the folder of the file at path.
 func MakeFolder(path string) error {
-	if _, err := MkdirAll(storage.Dir(path)); err != nil {
-		return fmt.Errorf("write %q: %w", path, err)
+	return MakeFolderAt(context.Background(), storage.File(path))
+}
+
+// MakeFolderAt is MakeFolder for a location.
+func MakeFolderAt(ctx context.Context, at storage.Location) error {
+	if _, err := MkdirAllAt(ctx, at.Dir()); err != nil {
+		return fmt.Errorf("write %q: %w", at, err)
 	}
 	return nil
 }

@@ -51,11 +51,8 @@ func Abandon() {
 	}
 }
 
-// TempFolder creates a temporary folder like os.MkdirTemp, on this machine even if dir is not. The caller removes it with remove; Abandon removes it too.
+// TempFolder creates a temporary folder like os.MkdirTemp. The caller removes it with remove; Abandon removes it too.
 func TempFolder(dir, pattern string) (path string, remove func() error, err error) {
-	if storage.IsRemote(dir) {
-		dir = os.TempDir()
-	}
 	key := new(byte)
 	err = pending.make(key, func() (string, error) {
 		path, err = os.MkdirTemp(dir, pattern)
@@ -65,4 +62,12 @@ func TempFolder(dir, pattern string) (path string, remove func() error, err erro
 		defer pending.forget(key)
 		return os.RemoveAll(path)
 	}, err
+}
+
+// TempFolderAt is TempFolder in the folder of a location, or in that of the system if it is not on this machine.
+func TempFolderAt(dir storage.Location, pattern string) (path string, remove func() error, err error) {
+	if dir.IsRemote() {
+		return TempFolder(os.TempDir(), pattern)
+	}
+	return TempFolder(dir.Path(), pattern)
 }

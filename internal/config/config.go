@@ -1,11 +1,11 @@
 package config
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"reflect"
 	"strings"
 
@@ -39,8 +39,8 @@ func (e *Error) Error() string {
 // and has no default is a problem. Unknown and duplicate keys, keys without a value and values of the wrong type are
 // problems. If dst is a Validator, Validate is called last. All problems of a step are returned together in one *Error.
 // If the file cannot be read, the error is the operating system's.
-func Load(path string, dst any) error {
-	f, err := Open(path)
+func Load(ctx context.Context, path storage.Location, dst any) error {
+	f, err := Open(ctx, path)
 	if err != nil {
 		return err
 	}
@@ -51,23 +51,23 @@ func Load(path string, dst any) error {
 type File struct {
 	path string
 	text []byte
-	dir  string
+	dir  storage.Location
 }
 
 // Open reads a file, but does not look at what it says. Its errors are those of Load.
-func Open(path string) (*File, error) {
-	text, err := readFile(path)
+func Open(ctx context.Context, path storage.Location) (*File, error) {
+	text, err := readFile(ctx, path)
 	if err != nil {
 		return nil, fmt.Errorf("read config: %w", err)
 	}
 	if len(text) > textfile.MaxYAML {
-		return nil, &Error{File: path, Problems: []string{fmt.Sprintf("the file is longer than %d MiB", textfile.MaxYAML>>20)}}
+		return nil, &Error{File: path.String(), Problems: []string{fmt.Sprintf("the file is longer than %d MiB", textfile.MaxYAML>>20)}}
 	}
-	dir, err := filepath.Abs(filepath.Dir(path))
+	dir, err := path.Dir().Abs()
 	if err != nil {
 		return nil, fmt.Errorf("read config %q: %w", path, err)
 	}
-	return &File{path, text, dir}, nil
+	return &File{path.String(), text, dir}, nil
 }
 
 // Load reads the file into dst, as the function Load does. Values that the file does not have stay as they are.
@@ -91,8 +91,8 @@ func (f *File) LoadHiding(dst any) (hide func(problems []string) []string, err e
 }
 
 // readFile reads a file, up to one byte more than its limit.
-func readFile(path string) (_ []byte, err error) {
-	f, err := storage.Open(path)
+func readFile(ctx context.Context, path storage.Location) (_ []byte, err error) {
+	f, err := path.Open(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -102,12 +102,12 @@ func readFile(path string) (_ []byte, err error) {
 
 // Decode is Load for bytes; relative paths are relative to dir. No problem shows the value of a variable, which may be a
 // secret in the wrong place: the text of the file is shown instead.
-func Decode(text []byte, dir string, env func(string) (string, bool), dst any) []string {
+func Decode(text []byte, dir storage.Location, env func(string) (string, bool), dst any) []string {
 	hidden := replaced{}
 	return hidden.hide(decode(text, dir, env, dst, hidden))
 }
 
-func decode(text []byte, dir string, env func(string) (string, bool), dst any, hidden replaced) []string {
+func decode(text []byte, dir storage.Location, env func(string) (string, bool), dst any, hidden replaced) []string {
 	var root yaml.Node
 	if err := yaml.Load(text, &root); err != nil {
 		return libraryProblems(err)

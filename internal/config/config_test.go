@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"pipe/internal/storage"
 )
 
 type sampleConfig struct {
@@ -59,7 +61,7 @@ nested:
 `
 	env := environment(map[string]string{"WHO": "A: {B}", "RATE": "0.25", "ROOT": "/data"})
 	var got sampleConfig
-	if problems := Decode([]byte(text), "/cfg", env, &got); problems != nil {
+	if problems := Decode([]byte(text), storage.File("/cfg"), env, &got); problems != nil {
 		t.Fatal(problems)
 	}
 	want := sampleConfig{
@@ -108,7 +110,7 @@ func TestConfigReportsEveryProblem(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			got := strings.Join(Decode([]byte(c.text), "/", environment(map[string]string{"EMPTY": ""}), &sampleConfig{}), "\n")
+			got := strings.Join(Decode([]byte(c.text), storage.File("/"), environment(map[string]string{"EMPTY": ""}), &sampleConfig{}), "\n")
 			for _, want := range c.want {
 				if !strings.Contains(got, want) {
 					t.Errorf("problems %q do not mention %q", got, want)
@@ -129,7 +131,7 @@ func TestConfigValues(t *testing.T) {
 		var got struct {
 			V any `yaml:"v"`
 		}
-		if problems := Decode([]byte("v: "+text), "/", env, &got); problems != nil {
+		if problems := Decode([]byte("v: "+text), storage.File("/"), env, &got); problems != nil {
 			t.Errorf("%s: %q", text, problems)
 		} else if diff := cmp.Diff(want, got.V); diff != "" {
 			t.Errorf("%s: %s", text, diff)
@@ -160,7 +162,7 @@ func TestConfigIsBounded(t *testing.T) {
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
 			begin := time.Now()
-			problems := Decode([]byte(text), "/", environment(nil), &map[string]any{})
+			problems := Decode([]byte(text), storage.File("/"), environment(nil), &map[string]any{})
 			runtime.ReadMemStats(&after)
 			if took, took2 := time.Since(begin), after.TotalAlloc-before.TotalAlloc; took > 20*time.Second || took2 > 1<<30 {
 				t.Errorf("took %v and %d MiB", took, took2>>20)
@@ -177,7 +179,7 @@ func TestConfigIsBounded(t *testing.T) {
 	if err := os.Truncate(file, 1<<40); err != nil { // a sparse file
 		t.Fatal(err)
 	}
-	if err := Load(file, &sampleConfig{}); err == nil || !strings.Contains(err.Error(), "longer than 16 MiB") {
+	if err := Load(t.Context(), storage.File(file), &sampleConfig{}); err == nil || !strings.Contains(err.Error(), "longer than 16 MiB") {
 		t.Errorf("a file of 1 TiB: %v", err)
 	}
 }
@@ -187,12 +189,12 @@ func TestLoadNamesTheFile(t *testing.T) {
 	if err := os.WriteFile(path, []byte("bogus: 1\nworse: 2\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	err := Load(path, &sampleConfig{})
+	err := Load(t.Context(), storage.File(path), &sampleConfig{})
 	var bad *Error
 	if !errors.As(err, &bad) || bad.File != path || len(bad.Problems) != 2 {
 		t.Fatalf("error %v, want a *Error for %s with two problems", err, path)
 	}
-	if err := Load(path+".absent", &sampleConfig{}); !errors.Is(err, os.ErrNotExist) {
+	if err := Load(t.Context(), storage.File(path+".absent"), &sampleConfig{}); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("absent file: %v, want os.ErrNotExist", err)
 	}
 }
@@ -205,7 +207,7 @@ func TestSecretsAreNotShown(t *testing.T) {
 		"rate: ${KEY}\n", "knn: ${KEY}\n", "list: ${KEY}\n", "nested: ${KEY}\n", "epochs: x${KEY}x\n", "list: [{a: '${KEY}'}]\n", "nested: {file: [${KEY}]}\n", "free: {x: ${KEY}}\nname: [a, ${KEY}]\n",
 	} {
 		var got sampleConfig
-		problems := strings.Join(Decode([]byte(text), "/cfg", env, &got), "\n")
+		problems := strings.Join(Decode([]byte(text), storage.File("/cfg"), env, &got), "\n")
 		if problems == "" || strings.Contains(problems, "0123456789") || strings.Contains(problems, "sk-") {
 			t.Errorf("%q: %s", text, problems)
 		}

@@ -14,25 +14,30 @@ import (
 type Path string
 
 // MarshalJSON returns the last element of the path.
-func (p Path) MarshalJSON() ([]byte, error) { return json.Marshal(filepath.Base(string(p))) }
+func (p Path) MarshalJSON() ([]byte, error) { return json.Marshal(p.Location().Base()) }
 
-// Resolve returns a path that a file in the folder dir names. An absolute path stays, and a URL gets the form that package
-// storage gives paths.
-func Resolve(path, dir string) string {
-	if storage.IsURL(path) {
-		if known, err := storage.Path(path); err == nil {
-			return known
-		}
-		return path // opening it has the error
+// Location is where the file or folder is. That of a URL that storage.Parse refuses is a path that does not exist.
+func (p Path) Location() storage.Location {
+	l, err := storage.Parse(string(p))
+	if err != nil {
+		return storage.File(string(p))
 	}
-	if filepath.IsAbs(path) {
-		return path
+	return l
+}
+
+// String is the path or URL without parameters.
+func (p Path) String() string { return p.Location().String() }
+
+// Resolve returns the location of a path that a file in the folder dir names. An absolute path and a URL stay.
+func Resolve(path string, dir storage.Location) storage.Location {
+	if at := Path(path).Location(); at.IsRemote() || filepath.IsAbs(at.Path()) || storage.IsURL(path) {
+		return at.With(dir)
 	}
-	return filepath.Join(dir, path)
+	return dir.Join(path)
 }
 
 // resolvePaths joins dir to every relative, non-empty Path below v.
-func resolvePaths(v reflect.Value, dir string) {
+func resolvePaths(v reflect.Value, dir storage.Location) {
 	switch v.Kind() {
 	case reflect.Pointer, reflect.Interface:
 		if !v.IsNil() {
@@ -52,13 +57,13 @@ func resolvePaths(v reflect.Value, dir string) {
 		resolveMapPaths(v, dir)
 	case reflect.String:
 		if v.Type() == pathType && v.CanSet() && v.String() != "" {
-			v.SetString(Resolve(v.String(), dir))
+			v.SetString(Resolve(v.String(), dir).URL())
 		}
 	}
 }
 
 // resolveMapPaths copies each value out and back in, because map elements cannot be set in place.
-func resolveMapPaths(m reflect.Value, dir string) {
+func resolveMapPaths(m reflect.Value, dir storage.Location) {
 	for _, key := range m.MapKeys() {
 		value := reflect.New(m.Type().Elem()).Elem()
 		value.Set(m.MapIndex(key))

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"context"
 	"os"
 	"strings"
 
@@ -13,12 +14,12 @@ import (
 
 // Texts are the values of a configuration file, nil if the file is invalid: the stage that reads it reports why. A
 // named pipe is not read, because it can be read only once and the stage needs it.
-func Texts(path string) []string {
-	info, err := storage.Stat(path)
+func Texts(ctx context.Context, path storage.Location) []string {
+	info, err := path.Stat(ctx)
 	if err != nil || !info.Mode().IsRegular() || info.Size() > textfile.MaxYAML {
 		return nil
 	}
-	text, err := readFile(path)
+	text, err := readFile(ctx, path)
 	if err != nil {
 		return nil
 	}

@@ -5,6 +5,8 @@ import (
 	"io"
 	"slices"
 	"testing"
+
+	"pipe/internal/storage"
 )
 
 // texts reads a column of strings.
@@ -30,7 +32,7 @@ func texts(f *File, name string) (all []string, err error) {
 // at byte 0. empty-group.parquet has such a row group between two others.
 func TestEmptyRowGroup(t *testing.T) {
 	for path, want := range map[string][]string{"testdata/no-rows.parquet": nil, "testdata/empty-group.parquet": {"a", "b", "a", "b"}} {
-		f, err := Open(path)
+		f, err := Open(t.Context(), storage.File(path))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -53,7 +55,7 @@ func TestEmptyRowGroupIsChecked(t *testing.T) {
 		"rows without values": func(f *File) { f.groups[0].chunks[0].values = 0 },
 		"rows at byte 0":      func(f *File) { f.groups[0].chunks[0].data = 0 },
 	} {
-		f, err := Open("testdata/empty-group.parquet")
+		f, err := Open(t.Context(), storage.File("testdata/empty-group.parquet"))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -15,10 +15,12 @@
 package parquetfile
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 	"io"
 
+	"pipe/internal/storage"
 	"pipe/internal/textfile"
 )
 
@@ -42,9 +44,12 @@ type File struct {
 	closer io.Closer
 }
 
+// OpenFile is Open for a path of this machine.
+func OpenFile(path string) (*File, error) { return Open(context.Background(), storage.File(path)) }
+
 // Open opens a file. The caller closes it. Errors about the content are *Error.
-func Open(path string) (*File, error) {
-	file, size, err := textfile.Open(path)
+func Open(ctx context.Context, path storage.Location) (*File, error) {
+	file, size, err := textfile.OpenAt(ctx, path)
 	var kind *textfile.Error
 	switch {
 	case errors.As(err, &kind):

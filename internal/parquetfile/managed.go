@@ -1,6 +1,7 @@
 package parquetfile
 
 import (
+	"context"
 	"fmt"
 	"path"
 	"path/filepath"
@@ -64,28 +65,28 @@ func IsLog(name string) bool {
 
 // checkManaged refuses a folder that a table format manages, and a folder of partitions or data in one, also one that a link
 // leads to.
-func checkManaged(folder string) error {
-	if err := checkManagedPath(folder); err != nil || storage.IsRemote(folder) {
+func checkManaged(ctx context.Context, folder storage.Location) error {
+	if err := checkManagedPath(ctx, folder); err != nil || folder.IsRemote() {
 		return err
 	}
-	real, err := filepath.EvalSymlinks(folder)
-	if err != nil || real == filepath.Clean(folder) {
+	real, err := filepath.EvalSymlinks(folder.Path())
+	if err != nil || real == filepath.Clean(folder.Path()) {
 		return nil // whoever opens it reads it or reports the error
 	}
-	return checkManagedPath(real)
+	return checkManagedPath(ctx, storage.File(real))
 }
 
-func checkManagedPath(folder string) error {
-	for at := folder; ; at = storage.Dir(at) {
+func checkManagedPath(ctx context.Context, folder storage.Location) error {
+	for at := folder; ; at = at.Dir() {
 		for _, log := range logs {
-			entries, _ := storage.ReadDir(storage.Join(at, log.folder)) // mostly there is none
+			entries, _ := at.Join(log.folder).ReadDir(ctx) // mostly there is none
 			for _, e := range entries {
 				if by := InLog(log.folder + "/" + e.Name()); by != nil {
-					return &dataerror.Error{File: at, Err: by}
+					return &dataerror.Error{File: at.String(), Err: by}
 				}
 			}
 		}
-		if name := storage.Base(at); name != "data" && !strings.Contains(name, "=") {
+		if name := at.Base(); name != "data" && !strings.Contains(name, "=") {
 			return nil
 		}
 	}

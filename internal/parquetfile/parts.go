@@ -1,9 +1,9 @@
 package parquetfile
 
 import (
+	"context"
 	"errors"
 	"io/fs"
-	"path/filepath"
 	"strings"
 
 	"pipe/internal/dataerror"
@@ -13,39 +13,39 @@ import (
 // Parts returns the files of a table: path itself, or the .parquet files in the folder path, sorted by name. Names that
 // start with a dot or an underscore are skipped. folder is the folder that contains them. If a folder has no such file,
 // or is Managed, the error is a *dataerror.Error.
-func Parts(path string) (files []string, folder string, err error) {
-	info, err := storage.Stat(path)
+func Parts(ctx context.Context, path storage.Location) (files []storage.Location, folder storage.Location, err error) {
+	info, err := path.Stat(ctx)
 	if err != nil {
-		return nil, "", err
+		return nil, storage.Location{}, err
 	}
 	if !info.IsDir() {
-		return []string{path}, filepath.Dir(path), nil
+		return []storage.Location{path}, path.Dir(), nil
 	}
-	if err := checkManaged(path); err != nil {
-		return nil, "", err
+	if err := checkManaged(ctx, path); err != nil {
+		return nil, storage.Location{}, err
 	}
-	entries, err := storage.ReadDir(path)
+	entries, err := path.ReadDir(ctx)
 	if err != nil {
-		return nil, "", err
+		return nil, storage.Location{}, err
 	}
 	for _, e := range entries {
 		name := e.Name()
-		if strings.HasSuffix(name, ".parquet") && name[0] != '.' && name[0] != '_' && !isFolder(path, e) {
-			files = append(files, filepath.Join(path, name))
+		if strings.HasSuffix(name, ".parquet") && name[0] != '.' && name[0] != '_' && !isFolder(ctx, path, e) {
+			files = append(files, path.Join(name))
 		}
 	}
 	if len(files) == 0 {
-		return nil, "", &dataerror.Error{File: path, Msg: "the folder has no .parquet file"}
+		return nil, storage.Location{}, &dataerror.Error{File: path.String(), Msg: "the folder has no .parquet file"}
 	}
 	return files, path, nil
 }
 
 // isFolder reports whether an entry of a folder is a folder, or a link to one.
-func isFolder(path string, e fs.DirEntry) bool {
+func isFolder(ctx context.Context, path storage.Location, e fs.DirEntry) bool {
 	if e.Type()&fs.ModeSymlink == 0 {
 		return e.IsDir()
 	}
-	info, err := storage.Stat(filepath.Join(path, e.Name()))
+	info, err := path.Join(e.Name()).Stat(ctx)
 	return err == nil && info.IsDir()
 }
 

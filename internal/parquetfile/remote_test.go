@@ -33,14 +33,11 @@ func TestRemoteColumn(t *testing.T) {
 		t.Fatal(err)
 	}
 	m, url := storagetest.New(t)
-	folder, err := storage.OpenFolder(t.Context(), url)
-	if err != nil {
-		t.Fatal(err)
-	}
+	folder := storagetest.Folder(t, url)
 	if err := folder.WriteFile(t.Context(), "wide.parquet", b.Bytes(), storage.WriteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	f, err := Open(url + "/wide.parquet")
+	f, err := Open(t.Context(), storagetest.At(t, url+"/wide.parquet"))
 	if err != nil {
 		t.Fatal(err)
 	}

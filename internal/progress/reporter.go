@@ -10,7 +10,6 @@ import (
 	"golang.org/x/term"
 
 	"pipe/internal/safetext"
-	"pipe/internal/storage"
 )
 
 // Reporter is a Progress for people. On a terminal it draws a bar for the current phase. Elsewhere, in a log file or a
@@ -60,7 +59,7 @@ func (r *Reporter) Start(total int64, what string) {
 }
 
 // shown is a text on one line that is safe for a terminal, with URLs as the user writes them.
-func shown(text string) string { return safetext.Line(storage.ShownIn(text)) }
+func shown(text string) string { return safetext.Line(text) }
 
 // Add counts finished units of the phase.
 func (r *Reporter) Add(n int64) {

@@ -99,14 +99,14 @@ func TestNotes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		out := &log{}
 		r := New(out, false)
-		r.Note("before %d: %s", 1, "/s3:/bucket/x") // as package storage writes URLs
-		r.Start(4, "ask\x1b[31m\nme gs:/no /gs:/b/y")
+		r.Note("before %d: %s", 1, "s3://bucket/x")
+		r.Start(4, "ask\x1b[31m\nme gs://b/y")
 		r.Note("waits %s: %s", 2*time.Second, "busy\n\x1b[0mpipe: error: forged")
 		time.Sleep(11 * time.Second)
 		synctest.Wait()
 		r.Close()
 		want := "pipe: before 1: s3://bucket/x\n" + `pipe: waits 2s: busy\n\x1b[0mpipe: error: forged` + "\n" +
-			`pipe: ask\x1b[31m\nme gs:/no gs://b/y: 0 of 4, 0% (running for 10s)` + "\n"
+			`pipe: ask\x1b[31m\nme gs://b/y: 0 of 4, 0% (running for 10s)` + "\n"
 		if out.String() != want {
 			t.Errorf("wrote %q, want %q", out.String(), want)
 		}

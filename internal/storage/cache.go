@@ -27,16 +27,16 @@ func cacheFolder() (string, error) {
 	return filepath.Join(user, "pipe", "storage"), nil
 }
 
-// Local returns the path of a local copy of an object, or of all objects below a prefix as a folder. A model, NAME.onnx,
-// comes with the objects beside it whose names begin with its name: its data and its description. Copies are kept by URL
-// and content, so an object that has changed is fetched again, and the old copy stays for whoever has it open. A local
-// path is returned as it is. If there is nothing, the error is fs.ErrNotExist.
-func Local(ctx context.Context, pathOrURL string) (string, error) {
-	if path, ok := LocalPath(pathOrURL); ok {
-		return path, nil
+// Fetch returns the path of a copy on this machine of an object, or of all objects below a prefix as a folder. A model,
+// NAME.onnx, comes with the objects beside it whose names begin with its name: its data and its description. Copies are kept
+// by URL and content, so an object that has changed is fetched again, and the old copy stays for whoever has it open. What
+// is on this machine is not copied. If there is nothing remote, the error is fs.ErrNotExist.
+func (l Location) Fetch(ctx context.Context) (path string, err error) {
+	if !l.IsRemote() {
+		return l.name, nil
 	}
-	if parse(pathOrURL).name != "" {
-		folder, name, err := openObject(ctx, pathOrURL)
+	if l.name != "" {
+		folder, name, err := l.openParent(ctx)
 		if err != nil {
 			return "", err
 		}
@@ -50,7 +50,7 @@ func Local(ctx context.Context, pathOrURL string) (string, error) {
 			return "", err
 		}
 	}
-	whole, err := OpenFolder(ctx, pathOrURL)
+	whole, err := l.Folder(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -59,23 +59,23 @@ func Local(ctx context.Context, pathOrURL string) (string, error) {
 		return "", err
 	}
 	if len(all) == 0 {
-		return "", &Error{Op: "read", URL: Shown(pathOrURL), Err: &Fault{Msg: "there is no such object or folder", Kind: fs.ErrNotExist}}
+		return "", &Error{Op: "read", URL: l.String(), Err: &Fault{Msg: "there is no such object or folder", Kind: fs.ErrNotExist}}
 	}
-	return whole.local(ctx, strings.Trim(Base(pathOrURL), "/"), true, all)
+	return whole.local(ctx, strings.Trim(l.Base(), "/"), true, all)
 }
 
-// LocalBeside is Local for an object that is read together with others of its folder, such as a model with its
-// tokenizer. Objects in folders of that folder are not copied.
-func LocalBeside(ctx context.Context, pathOrURL string) (string, error) {
-	if path, ok := LocalPath(pathOrURL); ok {
-		return path, nil
+// FetchBeside is Fetch for an object that is read together with others of its folder, such as a model with its tokenizer.
+// Objects in folders of that folder are not copied.
+func (l Location) FetchBeside(ctx context.Context) (path string, err error) {
+	if !l.IsRemote() {
+		return l.name, nil
 	}
-	folder, name, err := openObject(ctx, pathOrURL)
+	folder, name, err := l.openParent(ctx)
 	if err != nil {
-		return Local(ctx, pathOrURL)
+		return l.Fetch(ctx)
 	}
 	if _, err := folder.Stat(ctx, name); err != nil { // it is a folder, or nothing
-		return Local(ctx, pathOrURL)
+		return l.Fetch(ctx)
 	}
 	return folder.localWith(ctx, name, "")
 }
@@ -111,7 +111,7 @@ func (f *Folder) local(ctx context.Context, name string, tree bool, objects []In
 	for _, o := range objects {
 		fmt.Fprintf(content, "%q %d %d %q\n", o.Name, o.Size, o.Modified.UnixNano(), o.Tag)
 	}
-	where := sha256.Sum256([]byte(f.URL(name)))
+	where := sha256.Sum256([]byte(f.at.Join(name).URL()))
 	home := filepath.Join(cache, hex.EncodeToString(where[:8]), hex.EncodeToString(content.Sum(nil)[:16]))
 	copied := filepath.Join(home, name)
 	if _, err := os.Stat(copied); err == nil {
@@ -155,16 +155,16 @@ func (f *Folder) fetch(ctx context.Context, home, name string, tree bool, object
 	return err
 }
 
-// Work returns the local folder for work on a remote path that needs a disk, such as checkpoints. It is the same in every
-// run of this user on this machine. The path of a local folder is returned as it is.
-func Work(pathOrURL string) (string, error) {
-	if path, ok := LocalPath(pathOrURL); ok {
-		return path, nil
+// Work returns the path of a folder on this machine for work on a remote location that needs a disk, such as checkpoints. It
+// is the same in every run of this user on this machine. That of a path is the path.
+func (l Location) Work() (path string, err error) {
+	if !l.IsRemote() {
+		return l.name, nil
 	}
 	cache, err := cacheFolder()
 	if err != nil {
 		return "", err
 	}
-	where := sha256.Sum256([]byte(parse(pathOrURL).url()))
-	return filepath.Join(cache, "work", hex.EncodeToString(where[:8]), Base(pathOrURL)), nil
+	where := sha256.Sum256([]byte(l.URL()))
+	return filepath.Join(cache, "work", hex.EncodeToString(where[:8]), l.Base()), nil
 }

@@ -11,50 +11,48 @@ import (
 	"strings"
 )
 
-// Folder is a bucket below a prefix: what a path or URL of a folder names. Names are relative to it; its methods and
+// Folder is a bucket below a prefix: what the location of a folder names. Names are relative to it; its methods and
 // errors are those of Bucket.
 type Folder struct {
 	bucket Bucket
 	prefix string // "" or with a slash at its end
-	at     place
+	at     Location
 }
 
-// OpenFolder opens the folder of a path or URL. It need not exist: an object makes its folders.
-func OpenFolder(ctx context.Context, pathOrURL string) (*Folder, error) {
-	p := parse(pathOrURL)
-	if p.local() {
-		return &Folder{bucket: newFiles(p.name), at: p}, nil
+// Folder opens the folder of a location. It need not exist: an object makes its folders.
+func (l Location) Folder(ctx context.Context) (*Folder, error) {
+	if !l.IsRemote() {
+		return &Folder{bucket: newFiles(l.name), at: l}, nil
 	}
-	b, err := openBucket(ctx, p)
+	b, err := openBucket(ctx, l)
 	if err != nil {
 		return nil, err
 	}
-	f := &Folder{bucket: b, at: p}
-	if p.name != "" {
-		f.prefix = p.name + "/"
+	f := &Folder{bucket: b, at: l}
+	if l.name != "" {
+		f.prefix = l.name + "/"
 	}
 	return f, nil
 }
 
-// openObject opens the folder of an object and returns the object's name in it.
-func openObject(ctx context.Context, pathOrURL string) (f *Folder, name string, err error) {
-	if p := parse(pathOrURL); !p.local() && p.name == "" {
-		return nil, "", refused(p.String(), "the URL names a bucket, but no object in it", "write "+p.scheme+"://BUCKET/NAME")
+// openParent opens the folder of an object and returns the object's name in it.
+func (l Location) openParent(ctx context.Context) (f *Folder, name string, err error) {
+	if l.IsRemote() && l.name == "" {
+		return nil, "", refused(l.String(), "the URL names a bucket, but no object in it", "write "+l.scheme+"://BUCKET/NAME")
 	}
-	f, err = OpenFolder(ctx, Dir(pathOrURL))
-	return f, Base(pathOrURL), err
+	f, err = l.Dir().Folder(ctx)
+	return f, l.Base(), err
 }
 
 // String returns the path or URL, without parameters.
 func (f *Folder) String() string { return f.at.String() }
 
-// URL returns the path or URL of names in the folder, with the parameters, which errors and files must not show.
-func (f *Folder) URL(names ...string) string { return Join(f.at.url(), names...) }
+// Location returns where names in the folder are.
+func (f *Folder) Location(names ...string) Location { return f.at.Join(names...) }
 
 // Sub returns the folder of a name in this one.
 func (f *Folder) Sub(name string) *Folder {
-	sub := &Folder{bucket: f.bucket, prefix: f.prefix + strings.Trim(name, "/") + "/", at: parse(f.URL(name))}
-	return sub
+	return &Folder{bucket: f.bucket, prefix: f.prefix + strings.Trim(name, "/") + "/", at: f.at.Join(name)}
 }
 
 // Stat describes an object.
@@ -106,7 +104,7 @@ func (f *Folder) ReadFile(ctx context.Context, name string, limit int64) ([]byte
 		return nil, err
 	}
 	if int64(len(data)) > limit {
-		return nil, &Error{Op: "read", URL: Shown(f.URL(name)), Err: &Fault{Msg: fmt.Sprintf("it has more than %d bytes, the most that are read", limit), Kind: ErrLarge}}
+		return nil, &Error{Op: "read", URL: f.at.Join(name).String(), Err: &Fault{Msg: fmt.Sprintf("it has more than %d bytes, the most that are read", limit), Kind: ErrLarge}}
 	}
 	return data, nil
 }

@@ -35,9 +35,9 @@ type block struct {
 	used  int64
 }
 
-// OpenObject opens the object of a remote URL with one request. All later requests stop with ctx.
-func OpenObject(ctx context.Context, url string) (*Object, error) {
-	folder, name, err := openObject(ctx, url)
+// Object opens a remote object with one request. All later requests stop with ctx.
+func (l Location) Object(ctx context.Context) (*Object, error) {
+	folder, name, err := l.openParent(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -49,7 +49,7 @@ func OpenObject(ctx context.Context, url string) (*Object, error) {
 }
 
 // Name returns the URL, without parameters.
-func (o *Object) Name() string { return Shown(o.folder.URL(o.info.Name)) }
+func (o *Object) Name() string { return o.folder.at.Join(o.info.Name).String() }
 
 // Info describes the object as it was when it was opened.
 func (o *Object) Info() Info { return o.info }

@@ -2,10 +2,7 @@ package storage
 
 import (
 	"context"
-	"fmt"
 	"net/url"
-	"slices"
-	"strings"
 	"sync"
 )
 
@@ -21,14 +18,14 @@ var opened = struct {
 	buckets map[string]*shared // by scheme, host and query
 }{buckets: map[string]*shared{}}
 
-// openBucket returns the bucket of a remote place. It stays open for the life of the process, because its connections
+// openBucket returns the bucket of a remote location. It stays open for the life of the process, because its connections
 // are worth keeping.
-func openBucket(ctx context.Context, p place) (Bucket, error) {
-	open := openerOf(p.scheme)
+func openBucket(ctx context.Context, l Location) (Bucket, error) {
+	open := openerOf(l.scheme)
 	if open == nil {
-		return nil, unknownScheme(p)
+		return nil, unknownScheme(l)
 	}
-	key := p.scheme + "://" + p.host + "?" + p.query
+	key := l.scheme + "://" + l.host + "?" + l.query
 	opened.Lock()
 	s := opened.buckets[key]
 	if s == nil {
@@ -37,27 +34,12 @@ func openBucket(ctx context.Context, p place) (Bucket, error) {
 	}
 	opened.Unlock()
 	s.once.Do(func() {
-		b, err := open(context.WithoutCancel(ctx), &url.URL{Scheme: p.scheme, Host: p.host, RawQuery: p.query})
+		b, err := open(context.WithoutCancel(ctx), &url.URL{Scheme: l.scheme, Host: l.host, RawQuery: l.query})
 		if err != nil {
-			s.err = &Error{Op: "open", URL: p.scheme + "://" + p.host, Err: err}
+			s.err = &Error{Op: "open", URL: l.scheme + "://" + l.host, Err: err}
 			return
 		}
-		s.bucket = retrying{Bucket: b, url: p.scheme + "://" + p.host, policy: &patient}
+		s.bucket = retrying{Bucket: b, url: l.scheme + "://" + l.host, policy: &patient}
 	})
 	return s.bucket, s.err
-}
-
-func unknownScheme(p place) error {
-	known := schemes()
-	e := &Error{Op: "open", URL: p.String(), Err: fmt.Errorf("URLs that begin with %s:// are not supported", p.scheme)}
-	switch {
-	case slices.Contains([]string{"s3", "gs", "azblob"}, p.scheme):
-		e.Err = fmt.Errorf("this program was built without %s://", p.scheme)
-		e.Advice = "use the program pipe, or import pipe/cloud for its drivers"
-	case len(known) > 0:
-		e.Advice = "use a local path, file:// or " + strings.Join(known, "://, ") + "://"
-	default:
-		e.Advice = "use a local path"
-	}
-	return e
 }

@@ -3,6 +3,7 @@ package storage_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"math/rand/v2"
@@ -17,11 +18,7 @@ import (
 
 func folder(t *testing.T, url string) *storage.Folder {
 	t.Helper()
-	f, err := storage.OpenFolder(t.Context(), url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return f
+	return storagetest.Folder(t, url)
 }
 
 func TestConformance(t *testing.T) {
@@ -36,23 +33,35 @@ func TestConformance(t *testing.T) {
 	}
 }
 
-func TestPaths(t *testing.T) {
+func TestLocations(t *testing.T) {
+	storagetest.New(t)
 	for _, c := range []struct{ base, name, joined, shown string }{
 		{"out", "a.csv", "out/a.csv", "out/a.csv"},
 		{"/out/", "a.csv", "/out/a.csv", "/out/a.csv"},
-		{"file:///out", "a.csv", "file:///out/a.csv", "file:///out/a.csv"},
+		{"file:///out", "a.csv", "/out/a.csv", "/out/a.csv"},
 		{"s3://b", "a.csv", "s3://b/a.csv", "s3://b/a.csv"},
 		{"s3://b/x/?region=eu&key=SECRET", "y/a.csv", "s3://b/x/y/a.csv?region=eu&key=SECRET", "s3://b/x/y/a.csv"},
 		{"s3://key:SECRET@b/x", "a%20b", "s3://b/x/a%20b", "s3://b/x/a%20b"},
 	} {
-		if got := storage.Join(c.base, c.name); got != c.joined {
+		base, err := storage.Parse(strings.Replace(c.base, "s3:", "mem:", 1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		joined := base.Join(c.name)
+		if got := strings.Replace(joined.URL(), "mem:", "s3:", 1); got != c.joined {
 			t.Errorf("%s and %s are %s, want %s", c.base, c.name, got, c.joined)
 		}
-		if got := storage.Shown(c.joined); got != c.shown {
+		if got := strings.Replace(fmt.Sprint(joined), "mem:", "s3:", 1); got != c.shown {
 			t.Errorf("%s is shown as %s, want %s", c.joined, got, c.shown)
 		}
-		if got := storage.Base(c.joined); got != filepath.Base(c.name) {
+		if got := joined.Base(); got != filepath.Base(c.name) {
 			t.Errorf("%s ends in %s", c.joined, got)
+		}
+		if rel, ok := base.Rel(joined); !ok || rel != c.name {
+			t.Errorf("%s is %s below %s", joined, rel, base)
+		}
+		if again, err := storage.Parse(joined.URL()); err != nil || again != joined {
+			t.Errorf("%s is parsed as %v, %v", joined.URL(), again, err)
 		}
 	}
 	for path, want := range map[string]bool{"s3://b": true, "x://b": false, "a/b": false, "gs:/b": false, "./s3://b": false, "file:///a": true, "hdfs://a": true} {
@@ -66,7 +75,7 @@ func TestPaths(t *testing.T) {
 func TestUnknownScheme(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for _, url := range []string{"s3://bucket/x?secret=S", "hdfs://host/x"} {
-		_, err := storage.OpenFolder(t.Context(), url)
+		_, err := storage.Parse(url)
 		var hinted *storage.Error
 		if !errors.As(err, &hinted) || hinted.Hint() == "" || strings.Contains(err.Error(), "secret") {
 			t.Errorf("%s: %v", url, err)
@@ -81,14 +90,14 @@ func TestUnknownScheme(t *testing.T) {
 func TestMistyped(t *testing.T) {
 	_, memory := storagetest.New(t)
 	for _, path := range []string{"mem:/bucket/x", "MEM:/bucket", "file:/x", "file://data/x", "mem://", "mem:///x", memory + "/a//b", memory + "/a/../b", memory + "/./b"} {
-		_, err := storage.Path(path)
+		_, err := storage.Parse(path)
 		var hinted *storage.Error
 		if !errors.As(err, &hinted) || hinted.Hint() == "" {
 			t.Errorf("%s: %v", path, err)
 		}
 	}
 	for _, path := range []string{"a:/b", "c:/users", "./mem:/x", "/mem:/bucket/x", "file:///a//b", "file://localhost/a", memory, memory + "/", memory + "/a/", memory + "/..a"} {
-		if _, err := storage.Path(path); err != nil {
+		if _, err := storage.Parse(path); err != nil {
 			t.Error(err)
 		}
 	}
@@ -102,29 +111,26 @@ func TestRootOfABucket(t *testing.T) {
 	if err := os.WriteFile(file, []byte("a"), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	if err := storage.Put(url, file); err == nil {
+	if err := storagetest.At(t, url).Put(t.Context(), file); err == nil {
 		t.Error("a file became the bucket")
 	}
-	if _, err := storage.Open(url); err == nil {
+	if _, err := storagetest.At(t, url).Open(t.Context()); err == nil {
 		t.Error("the bucket was opened as an object")
 	}
-	if err := storage.Put(url, local); err != nil {
+	if err := storagetest.At(t, url).Put(t.Context(), local); err != nil {
 		t.Fatal(err)
 	}
-	f, err := storage.OpenFolder(t.Context(), url)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := storagetest.Folder(t, url)
 	if b, err := f.ReadFile(t.Context(), "a.txt", 9); err != nil || string(b) != "a" {
 		t.Errorf("%q, %v", b, err)
 	}
 	t.Setenv(storage.CacheVariable, t.TempDir())
-	if copied, err := storage.Local(t.Context(), url); err != nil {
+	if copied, err := storagetest.At(t, url).Fetch(t.Context()); err != nil {
 		t.Error(err)
 	} else if b, err := os.ReadFile(filepath.Join(copied, "a.txt")); err != nil || string(b) != "a" {
 		t.Errorf("%q, %v", b, err)
 	}
-	if info, err := storage.Stat(url); err != nil || !info.IsDir() {
+	if info, err := storagetest.At(t, url).Stat(t.Context()); err != nil || !info.IsDir() {
 		t.Error(err)
 	}
 }
@@ -179,7 +185,7 @@ func TestReadAt(t *testing.T) {
 	if err := folder(t, url).WriteFile(t.Context(), "x", data, storage.WriteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	o, err := storage.OpenObject(t.Context(), url+"/x")
+	o, err := storagetest.At(t, url+"/x").Object(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -212,7 +218,7 @@ func TestReplacedWhileRead(t *testing.T) {
 		if text == "new" {
 			break
 		}
-		o, err := storage.OpenObject(t.Context(), url+"/x")
+		o, err := storagetest.At(t, url+"/x").Object(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -235,7 +241,7 @@ func TestLocal(t *testing.T) {
 		}
 	}
 	local := func(name string) string {
-		path, err := storage.Local(t.Context(), url+"/"+name)
+		path, err := storagetest.At(t, url+"/"+name).Fetch(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -262,10 +268,10 @@ func TestLocal(t *testing.T) {
 	put("model/a.onnx", "a2")
 	holds(local("model/a.onnx"), "a2")
 	holds(first, "a1")
-	if _, err := storage.Local(t.Context(), url+"/none"); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := storagetest.At(t, url+"/none").Fetch(t.Context()); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("what is not there: %v", err)
 	}
-	if path, err := storage.Local(t.Context(), "file:///a/b"); err != nil || path != "/a/b" {
+	if path, err := storagetest.At(t, "file:///a/b").Fetch(t.Context()); err != nil || path != "/a/b" {
 		t.Errorf("a local path: %s, %v", path, err)
 	}
 }

@@ -1,6 +1,8 @@
 package strictjson
 
-import "testing"
+import (
+	"testing"
+)
 
 // TestSkipSpace: only the four white space characters of JSON are skipped.
 func TestSkipSpace(t *testing.T) {

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/parquet-go/parquet-go"
+
+	"pipe/internal/storage"
 )
 
 type batchRow struct {
@@ -53,7 +55,7 @@ func TestBatches(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		table, err := Open(path)
+		table, err := Open(t.Context(), storage.File(path))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"pipe/internal/judge"
+	"pipe/internal/storage"
 )
 
 const micros2026 = 1767323045678901 // 2026-01-02T03:04:05.678901Z
@@ -119,7 +120,7 @@ frame.to_json("t.jsonl", orient="records", lines=True, date_format="iso", date_u
 `)
 	columns := []string{"utc", "oslo", "naive", "text", "day", "micros", "floats"}
 	for _, name := range []string{"t.parquet", "t.csv", "t.jsonl"} {
-		table, err := Open(filepath.Join(dir, name))
+		table, err := Open(t.Context(), storage.File(filepath.Join(dir, name)))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -151,7 +152,7 @@ frame.to_json("t.jsonl", orient="records", lines=True, date_format="iso", date_u
 		}
 		table.Close()
 	}
-	table, err := Open(filepath.Join(dir, "t.parquet"))
+	table, err := Open(t.Context(), storage.File(filepath.Join(dir, "t.parquet")))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -184,7 +185,7 @@ read = pq.read_table("0.parquet", coerce_int96_timestamp_unit="us")["t"].cast(pa
 print(*["null" if v is None else v for v in read])
 `)
 	for _, name := range []string{"0.parquet", "1.parquet", "2.parquet"} {
-		table, err := Open(filepath.Join(dir, name))
+		table, err := Open(t.Context(), storage.File(filepath.Join(dir, name)))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,6 +1,7 @@
 package tablefile
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"io"
@@ -9,14 +10,16 @@ import (
 	"strings"
 
 	"pipe/internal/dataerror"
+	"pipe/internal/storage"
 	"pipe/internal/strictjson"
 )
 
 // jsonFile is a file that is one JSON value: a list of objects, or an object with such a list. Its rows are those
 // objects, counted from 1.
 type jsonFile struct {
-	file   string
-	rows   string // key of the list; "": the file is the list
+	file   storage.Location
+	ctx    context.Context // of Open: what choose needs may take another pass over the file
+	rows   string          // key of the list; "": the file is the list
 	outer  jsonPart
 	inside jsonPart // the rows
 	list   *jsonList
@@ -37,15 +40,15 @@ type jsonPart struct {
 // openJSONFile reads the file once to check it and to learn its columns: those of the first row, or with all those of
 // all rows. The rows are read in a second pass. With quick there is only that, if no chosen column of the object comes
 // after the list.
-func openJSONFile(path, rows string, all, quick bool) (*jsonFile, error) {
-	t := &jsonFile{file: path, rows: rows}
+func openJSONFile(ctx context.Context, path storage.Location, rows string, all, quick bool) (*jsonFile, error) {
+	t := &jsonFile{file: path, ctx: ctx, rows: rows}
 	if !quick {
 		if err := t.learn(all); err != nil {
 			return nil, err
 		}
 	}
 	var err error
-	if t.list, err = openJSONList(path, rows); err != nil {
+	if t.list, err = openJSONList(ctx, path, rows); err != nil {
 		return nil, err
 	}
 	if quick {
@@ -86,7 +89,7 @@ func (t *jsonFile) setOuter(outer map[string]json.RawMessage) error {
 }
 
 func (t *jsonFile) learn(all bool) error {
-	list, err := openJSONList(t.file, t.rows)
+	list, err := openJSONList(t.ctx, t.file, t.rows)
 	if err != nil {
 		return err
 	}
@@ -133,7 +136,7 @@ func (t *jsonFile) prefix() string {
 	return t.rows + "."
 }
 
-func (t *jsonFile) path() string { return t.file }
+func (t *jsonFile) path() string { return t.file.String() }
 
 func (t *jsonFile) choose(columns []string) error {
 	var inside, outer []string
@@ -157,10 +160,10 @@ func (t *jsonFile) choose(columns []string) error {
 		}
 		return t.choose(columns)
 	}
-	if err := t.outer.choose(t.file, outer); err != nil {
+	if err := t.outer.choose(t.file.String(), outer); err != nil {
 		return t.missing(err, "")
 	}
-	return t.missing(t.inside.choose(t.file, inside), t.prefix())
+	return t.missing(t.inside.choose(t.file.String(), inside), t.prefix())
 }
 
 func (p *jsonPart) choose(file string, columns []string) (err error) {
@@ -175,7 +178,7 @@ func (t *jsonFile) missing(err error, prefix string) error {
 	if !errors.As(err, &data) {
 		return err
 	}
-	_, again := positions(t.file, t.columns(), []string{prefix + data.Column})
+	_, again := positions(t.file.String(), t.columns(), []string{prefix + data.Column})
 	return again
 }
 
@@ -211,9 +214,9 @@ func (t *jsonFile) end() error {
 	if t.empty {
 		return io.EOF
 	}
-	err := t.outer.fields.end(t.file)
+	err := t.outer.fields.end(t.file.String())
 	if errors.Is(err, io.EOF) {
-		err = t.inside.fields.end(t.file)
+		err = t.inside.fields.end(t.file.String())
 	}
 	var data *dataerror.Error
 	if errors.As(err, &data) && slices.Contains(t.inside.fields.names, data.Column) {

@@ -1,6 +1,7 @@
 package tablefile
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"pipe/internal/dataerror"
+	"pipe/internal/storage"
 	"pipe/internal/strictjson"
 	"pipe/internal/textfile"
 )
@@ -27,13 +29,13 @@ type jsonList struct {
 }
 
 // openJSONList reads up to the first object.
-func openJSONList(path, rows string) (*jsonList, error) {
-	r, file, err := openText(path)
+func openJSONList(ctx context.Context, path storage.Location, rows string) (*jsonList, error) {
+	r, file, err := openText(ctx, path)
 	if err != nil {
 		return nil, err
 	}
 	in := &meter{r: r}
-	l := &jsonList{file: path, closer: file, dec: json.NewDecoder(in), rows: rows, outer: make(map[string]json.RawMessage)}
+	l := &jsonList{file: path.String(), closer: file, dec: json.NewDecoder(in), rows: rows, outer: make(map[string]json.RawMessage)}
 	in.dec = l.dec
 	if err := l.start(); err != nil {
 		l.Close()

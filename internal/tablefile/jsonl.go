@@ -2,17 +2,19 @@ package tablefile
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io"
 
 	"pipe/internal/dataerror"
+	"pipe/internal/storage"
 	"pipe/internal/strictjson"
 	"pipe/internal/textfile"
 )
 
 // jsonTable is a file with one JSON object per line.
 type jsonTable struct {
-	file   string
+	file   storage.Location
 	lines  *textfile.Lines
 	first  []byte // the first line, read for its keys and not yet returned
 	names  jsonNames
@@ -20,11 +22,11 @@ type jsonTable struct {
 	object jsonRow
 }
 
-func newJSONTable(path string, r io.Reader) (*jsonTable, error) {
-	t := &jsonTable{file: path, lines: textfile.NewLines(path, r)}
+func newJSONTable(path storage.Location, r io.Reader) (*jsonTable, error) {
+	t := &jsonTable{file: path, lines: textfile.NewLines(path.String(), r)}
 	line, err := t.read()
 	if errors.Is(err, io.EOF) {
-		return nil, &dataerror.Error{File: path, Msg: "is empty"}
+		return nil, &dataerror.Error{File: path.String(), Msg: "is empty"}
 	}
 	if err != nil {
 		return nil, err
@@ -40,13 +42,13 @@ func newJSONTable(path string, r io.Reader) (*jsonTable, error) {
 }
 
 // survey reads the file once more for the names of all rows.
-func (t *jsonTable) survey() error {
-	r, file, err := openText(t.file)
+func (t *jsonTable) survey(ctx context.Context) error {
+	r, file, err := openText(ctx, t.file)
 	if err != nil {
 		return err
 	}
 	defer file.Close()
-	all := &jsonTable{file: t.file, lines: textfile.NewLines(t.file, r)}
+	all := &jsonTable{file: t.file, lines: textfile.NewLines(t.file.String(), r)}
 	for {
 		line, err := all.read()
 		if errors.Is(err, io.EOF) {
@@ -78,14 +80,14 @@ func (t *jsonTable) read() ([]byte, error) {
 
 // bad is an error about the last line.
 func (t *jsonTable) bad(column, msg string, err error) error {
-	return &dataerror.Error{File: t.file, Row: t.lines.Number(), Column: column, Msg: msg, Err: err}
+	return &dataerror.Error{File: t.file.String(), Row: t.lines.Number(), Column: column, Msg: msg, Err: err}
 }
 
 func (t *jsonTable) columns() []string { return t.names.list }
-func (t *jsonTable) path() string      { return t.file }
+func (t *jsonTable) path() string      { return t.file.String() }
 
 func (t *jsonTable) choose(columns []string) (err error) {
-	t.fields, err = newJSONFields(t.file, t.names, columns)
+	t.fields, err = newJSONFields(t.file.String(), t.names, columns)
 	return err
 }
 
@@ -94,7 +96,7 @@ func (t *jsonTable) row(cells []Cell) (int, error) {
 	if t.first = nil; line == nil {
 		var err error
 		if line, err = t.read(); errors.Is(err, io.EOF) {
-			return 0, t.fields.end(t.file)
+			return 0, t.fields.end(t.file.String())
 		} else if err != nil {
 			return 0, err
 		}

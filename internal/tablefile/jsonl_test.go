@@ -1,6 +1,7 @@
 package tablefile
 
 import (
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -9,6 +10,7 @@ import (
 	"testing"
 
 	"pipe/internal/dataerror"
+	"pipe/internal/storage"
 )
 
 func tableFile(t *testing.T, name, text string) string {
@@ -25,7 +27,7 @@ func TestPrettyJSON(t *testing.T) {
 	for _, text := range []string{"[\n  {\n    \"id\": \"a\", \"v\": 1\n  },\n  {\"id\": \"b\", \"v\": 2}\n]\n", "\ufeff \n\t[{\"id\":\"a\",\"v\":1},{\"id\":\"b\",\"v\":2}]", "{\"id\":\"a\",\"v\":1}\n{\"id\":\"b\",\"v\":2}"} {
 		for _, name := range []string{"t.jsonl", "t.ndjson"} {
 			for _, all := range []bool{false, true} {
-				got := columns(t, Layout{Path: tableFile(t, name, text), All: all}, "id", "v")
+				got := columns(t, Layout{Path: storage.File(tableFile(t, name, text)), All: all}, "id", "v")
 				if !slices.Equal(got["id"], []string{`"a"`, `"b"`}) || !slices.Equal(got["v"], []string{"1", "2"}) {
 					t.Errorf("%s %q: %v", name, text, got)
 				}
@@ -50,7 +52,7 @@ func TestPrettyJSON(t *testing.T) {
 
 // firstError returns the first error of reading columns.
 func firstError(path string, columns ...string) error {
-	table, err := Open(path)
+	table, err := Open(context.Background(), storage.File(path))
 	if err != nil {
 		return err
 	}
@@ -70,7 +72,7 @@ func TestLoneSurrogates(t *testing.T) {
 	list := "[" + strings.Replace(strings.TrimSpace(rows), "\n", ",", 1) + "]"
 	for name, text := range map[string]string{"t.jsonl": rows, "t.json": list} {
 		path := tableFile(t, name, text)
-		got := columns(t, Layout{Path: path}, "id", "in.more")
+		got := columns(t, Layout{Path: storage.File(path)}, "id", "in.more")
 		if !slices.Equal(got["id"], []string{`"a"`, `"a😀"`}) || !slices.Equal(got["in.more"], []string{"1", "2"}) {
 			t.Errorf("%s: %v", name, got)
 		}
@@ -83,11 +85,11 @@ func TestLoneSurrogates(t *testing.T) {
 		}
 	}
 	outer := tableFile(t, "t.json", `{"note": "\ud83d", "name": "n", "rows": [{"id": "a"}]}`)
-	got := columns(t, Layout{Path: outer, Rows: "rows"}, "name", "rows.id")
+	got := columns(t, Layout{Path: storage.File(outer), Rows: "rows"}, "name", "rows.id")
 	if !slices.Equal(got["name"], []string{`"n"`}) {
 		t.Errorf("%v", got)
 	}
-	table, err := Layout{Path: outer, Rows: "rows"}.Open()
+	table, err := Layout{Path: storage.File(outer), Rows: "rows"}.Open(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"pipe/internal/dataerror"
+	"pipe/internal/storage"
 )
 
 // FuzzNested reads every column of a JSON file, with and without a list of rows, and of the same bytes as JSON lines.
@@ -21,11 +22,11 @@ func FuzzNested(f *testing.F) {
 	dir := f.TempDir()
 	f.Fuzz(func(t *testing.T, b []byte) {
 		for name, s := range map[string]Layout{"a.json": {}, "b.json": {Rows: "records", All: true}, "c.jsonl": {All: true}} {
-			s.Path = filepath.Join(dir, name)
-			if err := os.WriteFile(s.Path, b, 0o666); err != nil {
+			s.Path = storage.File(filepath.Join(dir, name))
+			if err := os.WriteFile(s.Path.String(), b, 0o666); err != nil {
 				t.Fatal(err)
 			}
-			table, err := s.Open()
+			table, err := s.Open(t.Context())
 			if err == nil {
 				names := table.Names()
 				table.Close()

@@ -1,6 +1,7 @@
 package tablefile
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 
 	"pipe/internal/dataerror"
 	"pipe/internal/judge"
+	"pipe/internal/storage"
 )
 
 // nestedTables writes the same random rows as Parquet, JSON lines and two JSON files, and their values by path as
@@ -64,7 +66,7 @@ func shown(t *testing.T, c *Cell) string {
 // column reads a column as the JSON values of its cells.
 func columns(t *testing.T, s Layout, names ...string) map[string][]string {
 	t.Helper()
-	table, err := s.Open()
+	table, err := s.Open(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,7 +107,7 @@ func TestNestedColumnsAsPythonSeesThem(t *testing.T) {
 		file, prefix string
 		source       Layout
 	}{{"t.parquet", "", Layout{}}, {"t.jsonl", "", Layout{}}, {"t.json", "", Layout{}}, {"u.json", "rows.", Layout{Rows: "rows"}}} {
-		c.source.Path = filepath.Join(dir, c.file)
+		c.source.Path = storage.File(filepath.Join(dir, c.file))
 		prefixed := make([]string, len(names))
 		for i, name := range names {
 			prefixed[i] = c.prefix + name
@@ -126,7 +128,7 @@ func TestNestedColumnsAsPythonSeesThem(t *testing.T) {
 			}
 		}
 	}
-	outer := columns(t, Layout{Path: filepath.Join(dir, "u.json"), Rows: "rows"}, "model.name", "after")
+	outer := columns(t, Layout{Path: storage.File(filepath.Join(dir, "u.json")), Rows: "rows"}, "model.name", "after")
 	if outer["model.name"][499] != `"x"` || outer["after"][0] != "3" {
 		t.Errorf("the values around the rows are %s and %s", outer["model.name"][499], outer["after"][0])
 	}
@@ -157,7 +159,7 @@ func TestFolderOfFiles(t *testing.T) {
 		"b/test/m1/log.txt": "left out",
 		"b/dev/m1/1.json":   "left out",
 	})
-	s := Layout{Path: dir, Rows: "records", Paths: "{set}/{split:train|test}/*/*.json", Combine: map[string]string{"id": "{set}/{split}/{records.i}"}}
+	s := Layout{Path: storage.File(dir), Rows: "records", Paths: "{set}/{split:train|test}/*/*.json", Combine: map[string]string{"id": "{set}/{split}/{records.i}"}}
 	got := columns(t, s, "id", "model", "records.s", "records.cost", "cost", "split")
 	want := map[string]string{
 		"id": `"b/test/1" "b/test/2" "b/test/1"`, "model": `"m1" "m1" "m2"`, "records.s": "null 1 0.5", "records.cost": "1 null 2", "cost": "7 7 7",
@@ -182,13 +184,13 @@ func TestMadeColumns(t *testing.T) {
 		want   map[string]string
 	}{
 		{
-			Layout{Path: filepath.Join(dir, "a.csv"), Cut: map[string]string{"id": `(?<user>.*)-(?<turn>\d+)`}, Combine: map[string]string{"key": "{turn}/{user}", "expert": "small"}},
+			Layout{Path: storage.File(filepath.Join(dir, "a.csv")), Cut: map[string]string{"id": `(?<user>.*)-(?<turn>\d+)`}, Combine: map[string]string{"key": "{turn}/{user}", "expert": "small"}},
 			map[string]string{
 				"user": `"ann-b" "bob" null null`, "turn": `1 22 null 4`, "key": `"1/ann-b" "22/bob" null null`, "id": `"ann-b-1" "bob-22" null -4`,
 				"expert": `"small" "small" "small" "small"`,
 			},
 		},
-		{Layout{Path: filepath.Join(dir, "b.jsonl"), Cut: map[string]string{"n": `(?<head>\d+)\d`}}, map[string]string{"head": `120 3`}},
+		{Layout{Path: storage.File(filepath.Join(dir, "b.jsonl")), Cut: map[string]string{"n": `(?<head>\d+)\d`}}, map[string]string{"head": `120 3`}},
 	} {
 		for name, values := range c.want { // each column alone, too
 			if got := strings.Join(columns(t, c.layout, name)[name], " "); got != values {
@@ -212,7 +214,7 @@ func TestAllNames(t *testing.T) {
 		"b.jsonl": `{"id":3,"o":{"score":1}}`,
 	})
 	for path, want := range map[string]string{filepath.Join(dir, "a.jsonl"): "id m m.score n n.score", dir: "id m m.score n n.score o o.score"} {
-		table, err := Layout{Path: path, All: true}.Open()
+		table, err := Layout{Path: storage.File(path), All: true}.Open(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -262,10 +264,10 @@ func TestNestedErrors(t *testing.T) {
 	} {
 		dir := t.TempDir()
 		write(t, dir, c.files)
-		c.source.Path = dir
+		c.source.Path = storage.File(dir)
 		if len(c.files) == 1 && c.source.Paths == "" {
 			for name := range c.files {
-				c.source.Path = filepath.Join(dir, name)
+				c.source.Path = storage.File(filepath.Join(dir, name))
 			}
 		}
 		err := readAll(c.source, c.column)
@@ -277,7 +279,7 @@ func TestNestedErrors(t *testing.T) {
 }
 
 func readAll(s Layout, columns ...string) error {
-	table, err := s.Open()
+	table, err := s.Open(context.Background())
 	if err != nil {
 		return err
 	}
@@ -311,14 +313,14 @@ zipfile.ZipFile("q.zip", "w", zipfile.ZIP_DEFLATED).writestr("q.pkl", pickle.dum
 	}
 	for _, f := range files {
 		path := filepath.Join(dir, f.Name())
-		_, err := Open(path)
+		_, err := Open(t.Context(), storage.File(path))
 		var hint interface{ Hint() string }
 		if !errors.As(err, &hint) || !strings.Contains(hint.Hint(), "pd.read_pickle('"+path+"').to_parquet('"+strings.TrimSuffix(strings.TrimSuffix(strings.TrimSuffix(path, ".gz"), ".zip"), ".pkl")+".parquet')") {
 			t.Errorf("%s: %v", f.Name(), err)
 		}
 	}
 	write(t, dir, map[string]string{"t.csv": "a\n1\n"})
-	if err := readAll(Layout{Path: filepath.Join(dir, "t.csv")}, "a"); err != nil {
+	if err := readAll(Layout{Path: storage.File(filepath.Join(dir, "t.csv"))}, "a"); err != nil {
 		t.Error(err)
 	}
 }

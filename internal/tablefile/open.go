@@ -4,6 +4,7 @@ import (
 	"archive/zip"
 	"bufio"
 	"compress/gzip"
+	"context"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -15,15 +16,15 @@ import (
 )
 
 // openText opens a text file, which may be gzipped. The caller closes the second result.
-func openText(path string) (*bufio.Reader, io.Closer, error) {
-	if err := textfile.CheckRegular(path); err != nil {
+func openText(ctx context.Context, path storage.Location) (*bufio.Reader, io.Closer, error) {
+	if err := textfile.CheckRegularAt(ctx, path); err != nil {
 		return nil, nil, dataerror.FromText(err)
 	}
-	file, err := storage.Open(path)
+	file, err := path.Open(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
-	r, err := textfile.Decode(path, file, false)
+	r, err := textfile.Decode(path.String(), file, false)
 	if err != nil {
 		file.Close()
 		return nil, nil, dataerror.FromText(err)
@@ -33,12 +34,12 @@ func openText(path string) (*bufio.Reader, io.Closer, error) {
 
 // refusePickle returns an error if a file is a pickle, whatever its name: plain, gzipped, or the first file of a ZIP
 // archive. Pickles are programs, so they are never read here.
-func refusePickle(path string) error {
-	info, err := storage.Stat(path)
+func refusePickle(ctx context.Context, path storage.Location) error {
+	info, err := path.Stat(ctx)
 	if err != nil || !info.Mode().IsRegular() {
 		return err
 	}
-	opened, err := storage.Open(path)
+	opened, err := path.Open(ctx)
 	if err != nil {
 		return err
 	}
@@ -47,9 +48,9 @@ func refusePickle(path string) error {
 	if !isPickle(head(file)) && !isPickle(gunzipped(file)) && !isPickle(unzipped(file, info.Size())) {
 		return nil
 	}
-	return &dataerror.Error{File: path, Err: &textfile.Fault{
+	return &dataerror.Error{File: path.String(), Err: &textfile.Fault{
 		Msg: "is a Python pickle, which is not read: reading one can run any program",
-		Advice: "if you trust the file, convert it: " + pickleCommand(path) +
+		Advice: "if you trust the file, convert it: " + pickleCommand(path.String()) +
 			" (a column of mixed types may need .to_csv(..., index=False) instead)",
 	}}
 }

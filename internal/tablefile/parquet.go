@@ -1,6 +1,7 @@
 package tablefile
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -9,11 +10,13 @@ import (
 	"pipe/internal/dataerror"
 	"pipe/internal/outside"
 	"pipe/internal/parquetfile"
+	"pipe/internal/storage"
 )
 
 // parquetTable reads chosen columns of a Parquet file or a folder of parts.
 type parquetTable struct {
-	files   []string
+	ctx     context.Context // of Open, for the files that are opened later
+	files   []storage.Location
 	file    *parquetfile.File
 	opened  int // files opened so far
 	group   int // next row group of the open file
@@ -28,14 +31,14 @@ type parquetTable struct {
 }
 
 // openParquetTable opens a file; part are the row groups that are read, nil for all.
-func openParquetTable(path string, part *[2]int) (*parquetTable, error) {
-	t, err := openParquetFiles([]string{path})
+func openParquetTable(ctx context.Context, path storage.Location, part *[2]int) (*parquetTable, error) {
+	t, err := openParquetFiles(ctx, []storage.Location{path})
 	if err != nil || part == nil {
 		return t, err
 	}
 	if part[1] > t.end {
 		t.close()
-		return nil, &dataerror.Error{File: path, Msg: fmt.Sprintf("has %d row groups, and had %d when it was cut", t.end, part[1])}
+		return nil, &dataerror.Error{File: path.String(), Msg: fmt.Sprintf("has %d row groups, and had %d when it was cut", t.end, part[1])}
 	}
 	for t.end = part[1]; t.group < part[0]; t.group++ {
 		t.row += t.file.GroupRows(t.group)
@@ -44,8 +47,8 @@ func openParquetTable(path string, part *[2]int) (*parquetTable, error) {
 }
 
 // rowGroups is the number of row groups of a file.
-func rowGroups(path string) (int, error) {
-	t, err := openParquetFiles([]string{path})
+func rowGroups(ctx context.Context, path storage.Location) (int, error) {
+	t, err := openParquetFiles(ctx, []storage.Location{path})
 	if err != nil {
 		return 0, err
 	}
@@ -53,21 +56,21 @@ func rowGroups(path string) (int, error) {
 	return t.end, nil
 }
 
-func openParquetFiles(files []string) (*parquetTable, error) {
-	t := &parquetTable{files: files}
+func openParquetFiles(ctx context.Context, files []storage.Location) (*parquetTable, error) {
+	t := &parquetTable{ctx: ctx, files: files}
 	err := t.openNext()
 	if err != nil {
 		return nil, err
 	}
 	if t.names, err = columnNames(t.file.Root); err != nil {
 		t.close()
-		return nil, &dataerror.Error{File: files[0], Err: err}
+		return nil, &dataerror.Error{File: files[0].String(), Err: err}
 	}
 	return t, nil
 }
 
 func (t *parquetTable) columns() []string { return t.names }
-func (t *parquetTable) path() string      { return t.files[t.opened-1] }
+func (t *parquetTable) path() string      { return t.files[t.opened-1].String() }
 
 func (t *parquetTable) close() {
 	for _, s := range t.streams {
@@ -85,8 +88,8 @@ func (t *parquetTable) openNext() error {
 	path := t.files[t.opened]
 	t.opened++
 	t.row, t.group = 0, 0
-	err := dataerror.Guard(path, func() (err error) {
-		t.file, err = parquetfile.Open(path)
+	err := dataerror.Guard(path.String(), func() (err error) {
+		t.file, err = parquetfile.Open(t.ctx, path)
 		return parquetfile.InColumn("", err)
 	})
 	if err == nil {

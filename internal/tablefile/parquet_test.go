@@ -8,9 +8,10 @@ import (
 	"testing"
 	"time"
 
-	"pipe/internal/dataerror"
-
 	"github.com/parquet-go/parquet-go"
+
+	"pipe/internal/dataerror"
+	"pipe/internal/storage"
 )
 
 // Dates and times in a Parquet file are stored as integers. They are refused in a column that is read, and ignored in
@@ -29,7 +30,7 @@ func TestDatesOfParquet(t *testing.T) {
 		t.Fatal(err)
 	}
 	for column, refused := range map[string]bool{"id": false, "plain": false, "day": true, "clock": true, "instant": true, "days": true} {
-		table, err := Open(path)
+		table, err := Open(t.Context(), storage.File(path))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -49,7 +50,7 @@ func TestDatesOfParquet(t *testing.T) {
 // A row group of 0 rows has no rows, at the end of a table or in the middle.
 func TestEmptyRowGroup(t *testing.T) {
 	for path, want := range map[string]int{"no-rows.parquet": 0, "empty-group.parquet": 4} {
-		table, err := Open(filepath.Join("..", "parquetfile", "testdata", path))
+		table, err := Open(t.Context(), storage.File(filepath.Join("..", "parquetfile", "testdata", path)))
 		if err == nil {
 			err = table.Choose([]string{"id", "v"})
 		}

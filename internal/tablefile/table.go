@@ -2,6 +2,7 @@ package tablefile
 
 import (
 	"bufio"
+	"context"
 	"path/filepath"
 	"strings"
 
@@ -70,7 +71,7 @@ func (t *Table) Close() {
 type Layout struct {
 	// Path is a file of a known extension, or a folder of files of one kind: .csv, .tsv, .jsonl, .ndjson and .json,
 	// each also .gz, and .parquet.
-	Path string
+	Path storage.Location
 	// Rows is for JSON files that are one object: the key of the list whose objects are the rows. The columns are the
 	// values of the object, and ROWS.KEY for those of a row. "": a .json file is a list of rows.
 	Rows string
@@ -93,18 +94,20 @@ type Layout struct {
 }
 
 // Open opens the table at path.
-func Open(path string) (*Table, error) { return Layout{Path: path}.Open() }
+func Open(ctx context.Context, path storage.Location) (*Table, error) {
+	return Layout{Path: path}.Open(ctx)
+}
 
 // Open opens the table. The caller closes it.
-func (l Layout) Open() (*Table, error) {
-	in, err := l.openFiles()
+func (l Layout) Open(ctx context.Context) (*Table, error) {
+	in, err := l.openFiles(ctx)
 	if err != nil {
 		return nil, err
 	}
 	made, err := l.withMade(in)
 	if err != nil {
 		in.close()
-		return nil, dataerror.InFile(l.Path, err)
+		return nil, dataerror.InFile(l.Path.String(), err)
 	}
 	return &Table{in: made}, nil
 }
@@ -130,56 +133,56 @@ func (l Layout) withMade(in source) (source, error) {
 	return newMadeTable(in, made)
 }
 
-func (l Layout) openFiles() (source, error) {
-	info, err := storage.Stat(l.Path)
+func (l Layout) openFiles(ctx context.Context) (source, error) {
+	info, err := l.Path.Stat(ctx)
 	switch {
 	case err != nil:
 		return nil, err
 	case !info.IsDir():
-		return l.openFile(l.Path)
+		return l.openFile(ctx, l.Path)
 	}
-	files, err := l.Files()
+	files, err := l.Files(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if l.Paths == "" && !l.All && extension(files[0]) == ".parquet" {
+	if l.Paths == "" && !l.All && extension(files[0].Base()) == ".parquet" {
 		if l.Part != nil {
 			files = files[l.Part[0]:l.Part[1]]
 		}
-		return openParquetFiles(files)
+		return openParquetFiles(ctx, files)
 	}
-	return newFolderTable(l, files)
+	return newFolderTable(ctx, l, files)
 }
 
 // openFile opens a file by its extension.
-func (l Layout) openFile(path string) (source, error) {
-	if err := refusePickle(path); err != nil {
+func (l Layout) openFile(ctx context.Context, path storage.Location) (source, error) {
+	if err := refusePickle(ctx, path); err != nil {
 		return nil, err
 	}
-	ext := extension(path)
+	ext := extension(path.Base())
 	switch ext {
 	case ".parquet":
-		return openParquetTable(path, l.Part)
+		return openParquetTable(ctx, path, l.Part)
 	case ".json":
-		return l.openJSON(path, l.Rows)
+		return l.openJSON(ctx, path, l.Rows)
 	case ".csv", ".tsv", ".jsonl", ".ndjson":
 	default:
-		return nil, &dataerror.Error{File: path, Msg: "has an unknown extension; known are .csv, .tsv, .jsonl, .ndjson, .json, each also .gz, and .parquet"}
+		return nil, &dataerror.Error{File: path.String(), Msg: "has an unknown extension; known are .csv, .tsv, .jsonl, .ndjson, .json, each also .gz, and .parquet"}
 	}
-	r, file, err := openText(path)
+	r, file, err := openText(ctx, path)
 	if err != nil {
 		return nil, err
 	}
 	if ext != ".csv" && ext != ".tsv" && beginsList(r) {
 		file.Close()
-		return l.openJSON(path, "")
+		return l.openJSON(ctx, path, "")
 	}
 	var t rowReader
 	switch ext {
 	case ".csv":
-		t, err = newCSVTable(path, r, ',')
+		t, err = newCSVTable(path.String(), r, ',')
 	case ".tsv":
-		t, err = newCSVTable(path, r, '\t')
+		t, err = newCSVTable(path.String(), r, '\t')
 	default:
 		t, err = newJSONTable(path, r)
 	}
@@ -188,7 +191,7 @@ func (l Layout) openFile(path string) (source, error) {
 		return nil, err
 	}
 	if lines, ok := t.(*jsonTable); ok && l.All {
-		if err := lines.survey(); err != nil {
+		if err := lines.survey(ctx); err != nil {
 			file.Close()
 			return nil, err
 		}
@@ -197,8 +200,8 @@ func (l Layout) openFile(path string) (source, error) {
 }
 
 // openJSON opens a file that is one JSON value.
-func (l Layout) openJSON(path, rows string) (source, error) {
-	in, err := openJSONFile(path, rows, l.All, l.quick)
+func (l Layout) openJSON(ctx context.Context, path storage.Location, rows string) (source, error) {
+	in, err := openJSONFile(ctx, path, rows, l.All, l.quick)
 	if err != nil {
 		return nil, err
 	}

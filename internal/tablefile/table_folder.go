@@ -1,6 +1,7 @@
 package tablefile
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -23,16 +24,16 @@ const maxFiles = 1 << 20
 
 // Pieces returns into how many pieces the table can be cut: the row groups of a Parquet file, the files of a folder. Other
 // files are one piece.
-func (l Layout) Pieces() (int, error) {
-	info, err := storage.Stat(l.Path)
+func (l Layout) Pieces(ctx context.Context) (int, error) {
+	info, err := l.Path.Stat(ctx)
 	switch {
 	case err != nil:
 		return 0, err
 	case info.IsDir():
-		files, err := l.Files()
+		files, err := l.Files(ctx)
 		return len(files), err
-	case extension(l.Path) == ".parquet":
-		return rowGroups(l.Path)
+	case extension(l.Path.Base()) == ".parquet":
+		return rowGroups(ctx, l.Path)
 	}
 	return 1, nil
 }
@@ -41,16 +42,16 @@ func (l Layout) Pieces() (int, error) {
 // that start with a dot or an underscore are skipped, except partitions such as _day=1. Without Paths, a folder with
 // .parquet files is a table of those alone; else its files, and those of the folders in it, must be of one kind. A
 // parquetfile.Managed folder is an error.
-func (l Layout) Files() ([]string, error) {
-	info, err := storage.Stat(l.Path)
+func (l Layout) Files(ctx context.Context) ([]storage.Location, error) {
+	info, err := l.Path.Stat(ctx)
 	if err != nil {
 		return nil, err
 	}
 	if !info.IsDir() {
-		return []string{l.Path}, nil
+		return []storage.Location{l.Path}, nil
 	}
 	if l.Paths == "" {
-		files, _, err := parquetfile.Parts(l.Path)
+		files, _, err := parquetfile.Parts(ctx, l.Path)
 		var managed *parquetfile.Managed
 		if err == nil || errors.As(err, &managed) {
 			return files, err
@@ -60,12 +61,12 @@ func (l Layout) Files() ([]string, error) {
 	if l.Paths != "" {
 		p, err := ParsePaths(l.Paths)
 		if err != nil {
-			return nil, &dataerror.Error{File: l.Path, Err: err}
+			return nil, &dataerror.Error{File: l.Path.String(), Err: err}
 		}
 		match := p.files()
 		fits = match.MatchString
 	}
-	files, err := l.find(fits)
+	files, err := l.find(ctx, fits)
 	if err == nil {
 		files, err = once(l.Path, files)
 	}
@@ -73,23 +74,23 @@ func (l Layout) Files() ([]string, error) {
 		return nil, err
 	}
 	for _, file := range files {
-		if first, ext := extension(files[0]), extension(file); first != ext {
-			return nil, &dataerror.Error{File: l.Path, Msg: fmt.Sprintf("the folder has files of two kinds, such as %s and %s; choose some with paths",
+		if first, ext := extension(files[0].Base()), extension(file.Base()); first != ext {
+			return nil, &dataerror.Error{File: l.Path.String(), Msg: fmt.Sprintf("the folder has files of two kinds, such as %s and %s; choose some with paths",
 				textfile.Quoted(l.inside(files[0])), textfile.Quoted(l.inside(file)))}
 		}
 	}
 	switch {
 	case len(files) == 0 && l.Paths != "":
-		return nil, &dataerror.Error{File: l.Path, Msg: fmt.Sprintf("the folder has no file that fits %q", l.Paths)}
+		return nil, &dataerror.Error{File: l.Path.String(), Msg: fmt.Sprintf("the folder has no file that fits %q", l.Paths)}
 	case len(files) == 0:
-		return nil, &dataerror.Error{File: l.Path, Msg: "the folder has no table: no .parquet, .csv, .tsv, .jsonl, .ndjson or .json file"}
+		return nil, &dataerror.Error{File: l.Path.String(), Msg: "the folder has no table: no .parquet, .csv, .tsv, .jsonl, .ndjson or .json file"}
 	}
 	return files, nil
 }
 
 // find returns the files of the folder whose paths in it fit.
-func (l Layout) find(fits func(string) bool) (files []string, err error) {
-	err = storage.WalkDir(l.Path, func(path string, d fs.DirEntry, err error) error {
+func (l Layout) find(ctx context.Context, fits func(string) bool) (files []storage.Location, err error) {
+	err = l.Path.WalkDir(ctx, func(path storage.Location, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return err
@@ -102,13 +103,13 @@ func (l Layout) find(fits func(string) bool) (files []string, err error) {
 		}
 		name := l.inside(path)
 		if by := parquetfile.InLog(name); by != nil {
-			return &dataerror.Error{File: storage.Dir(storage.Dir(path)), Err: by}
+			return &dataerror.Error{File: path.Dir().Dir().String(), Err: by}
 		}
 		if slices.ContainsFunc(strings.Split(name, "/"), hidden) || !fits(name) {
 			return nil
 		}
 		if files = append(files, path); len(files) > maxFiles {
-			return &dataerror.Error{File: l.Path, Msg: fmt.Sprintf("the folder has more than %d files, the most that are read", maxFiles)}
+			return &dataerror.Error{File: l.Path.String(), Msg: fmt.Sprintf("the folder has more than %d files, the most that are read", maxFiles)}
 		}
 		return nil
 	})
@@ -121,18 +122,18 @@ func hidden(name string) bool {
 }
 
 // inside is the path of a file in the folder, with slashes.
-func (l Layout) inside(file string) string {
-	name, err := filepath.Rel(l.Path, file)
-	if err != nil {
-		name = file
+func (l Layout) inside(file storage.Location) string {
+	if name, ok := l.Path.Rel(file); ok {
+		return name
 	}
-	return filepath.ToSlash(name)
+	return file.String()
 }
 
 // folderTable is a table in several files of a folder, with what the names of its pattern stand for as columns.
 type folderTable struct {
 	layout Layout
-	files  []string
+	files  []storage.Location
+	ctx    context.Context // of Open, for the files that are opened later
 	paths  *Pattern
 	match  *regexp.Regexp // of paths
 	parted []bool         // which names of paths are partitions
@@ -146,11 +147,11 @@ type folderTable struct {
 	found  []Cell // what the names of paths stand for
 }
 
-func newFolderTable(l Layout, files []string) (*folderTable, error) {
-	t := &folderTable{layout: l, files: files}
+func newFolderTable(ctx context.Context, l Layout, files []storage.Location) (*folderTable, error) {
+	t := &folderTable{layout: l, files: files, ctx: ctx}
 	var err error
 	if t.paths, err = ParsePaths(l.Paths); err != nil {
-		return nil, &dataerror.Error{File: l.Path, Err: err}
+		return nil, &dataerror.Error{File: l.Path.String(), Err: err}
 	}
 	t.match, t.parted = t.paths.files(), t.paths.partitions()
 	if err := t.learn(); err != nil {
@@ -218,7 +219,7 @@ func (t *folderTable) openNext() (err error) {
 	}
 	layout := t.layout
 	layout.quick = t.opened > 1 && !layout.All // the names are known from the first file
-	file, err := layout.openFile(path)
+	file, err := layout.openFile(t.ctx, path)
 	if err == nil {
 		t.file = file
 	}
@@ -226,7 +227,7 @@ func (t *folderTable) openNext() (err error) {
 }
 
 func (t *folderTable) columns() []string { return t.names }
-func (t *folderTable) path() string      { return t.files[max(t.opened, 1)-1] }
+func (t *folderTable) path() string      { return t.files[max(t.opened, 1)-1].String() }
 
 func (t *folderTable) close() {
 	if t.file != nil {

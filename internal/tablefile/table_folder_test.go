@@ -9,15 +9,15 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/parquet-go/parquet-go"
+
 	"pipe/internal/dataerror"
 	"pipe/internal/storage"
 	"pipe/internal/storage/storagetest"
-
-	"github.com/parquet-go/parquet-go"
 )
 
 // folderOf writes files into a new folder, on disk and in a bucket: of Parquet by their ending, else with the text.
-func folderOf(t *testing.T, files map[string]string) (folders []string) {
+func folderOf(t *testing.T, files map[string]string) (folders []storage.Location) {
 	t.Helper()
 	type row struct {
 		ID string `parquet:"id"`
@@ -36,14 +36,11 @@ func folderOf(t *testing.T, files map[string]string) (folders []string) {
 			t.Fatal(err)
 		}
 	}
-	remote, err := storage.Path(bucket + "/t")
-	if err == nil {
-		err = storage.Put(remote, dir)
-	}
-	if err != nil {
+	remote := storagetest.At(t, bucket+"/t")
+	if err := remote.Put(t.Context(), dir); err != nil {
 		t.Fatal(err)
 	}
-	return []string{dir, remote}
+	return []storage.Location{storage.File(dir), remote}
 }
 
 // A folder that a table format manages has files that are not its rows, so it is refused by the format's name.
@@ -77,7 +74,7 @@ func TestManagedFolders(t *testing.T) {
 			files[name] = "{}\n"
 		}
 		for _, folder := range folderOf(t, files) {
-			table, err := Layout{Path: storage.Join(folder, c.in), Paths: c.paths}.Open()
+			table, err := Layout{Path: folder.Join(c.in), Paths: c.paths}.Open(t.Context())
 			if err == nil {
 				table.Close()
 			}
@@ -96,8 +93,8 @@ func TestManagedFolders(t *testing.T) {
 // Hidden folders are left out in a bucket as on disk. A partition is not hidden.
 func TestHiddenFolders(t *testing.T) {
 	for _, folder := range folderOf(t, map[string]string{"one/a.parquet": "", "_temporary/0/c.parquet": "", "one/.b/d.parquet": "", "one/_e.parquet": "", "_y=1/f.parquet": ""}) {
-		files, err := Layout{Path: folder}.Files()
-		if err != nil || len(files) != 2 || !strings.HasSuffix(files[0], "_y=1/f.parquet") || !strings.HasSuffix(files[1], "one/a.parquet") {
+		files, err := Layout{Path: folder}.Files(t.Context())
+		if err != nil || len(files) != 2 || !strings.HasSuffix(files[0].String(), "_y=1/f.parquet") || !strings.HasSuffix(files[1].String(), "one/a.parquet") {
 			t.Errorf("%s: %q, %v", folder, files, err)
 		}
 	}

@@ -12,28 +12,28 @@ import (
 
 // once leaves out files behind a link to a folder, such as "latest", that are in the list by their own path too. Two such
 // links to one other file are an error, since its rows would count twice. Links that are files stay.
-func once(folder string, files []string) ([]string, error) {
-	if storage.IsRemote(folder) {
+func once(folder storage.Location, files []storage.Location) ([]storage.Location, error) {
+	if folder.IsRemote() {
 		return files, nil
 	}
 	places, own, behind := make(realFolders), make(map[string]bool), make(map[string]string)
-	root := places.of(folder)
-	isOwn := func(file string) bool {
-		name, err := filepath.Rel(folder, file)
-		return err == nil && places.file(file) == filepath.Join(root, name)
+	root := places.of(folder.Path())
+	isOwn := func(file storage.Location) bool {
+		name, ok := folder.Rel(file)
+		return ok && places.file(file) == filepath.Join(root, filepath.FromSlash(name))
 	}
 	for _, file := range files {
 		if isOwn(file) {
 			own[places.file(file)] = true
 		}
 	}
-	files = slices.DeleteFunc(files, func(file string) bool { return own[places.file(file)] && !isOwn(file) })
+	files = slices.DeleteFunc(files, func(file storage.Location) bool { return own[places.file(file)] && !isOwn(file) })
 	for _, file := range files {
 		if first, twice := behind[places.file(file)]; twice {
-			return nil, &dataerror.Error{File: folder, Msg: fmt.Sprintf("%s and %s are one file, by links to its folder; remove one of the links, or choose one with paths",
-				textfile.Quoted(first), textfile.Quoted(file))}
+			return nil, &dataerror.Error{File: folder.String(), Msg: fmt.Sprintf("%s and %s are one file, by links to its folder; remove one of the links, or choose one with paths",
+				textfile.Quoted(first), textfile.Quoted(file.String()))}
 		}
-		behind[places.file(file)] = file
+		behind[places.file(file)] = file.String()
 	}
 	return files, nil
 }
@@ -55,6 +55,6 @@ func (r realFolders) of(folder string) string {
 }
 
 // file is the path of a file, which may be a link itself, in its real folder.
-func (r realFolders) file(file string) string {
-	return filepath.Join(r.of(filepath.Dir(file)), filepath.Base(file))
+func (r realFolders) file(file storage.Location) string {
+	return filepath.Join(r.of(file.Dir().Path()), file.Base())
 }

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"pipe/internal/storage"
 )
 
 // linkedFolder makes files and links, by what these lead to, in a folder "t" of the one that is returned. Names that begin with
@@ -64,12 +66,13 @@ func TestLinkedFolders(t *testing.T) {
 	} {
 		dir := linkedFolder(t, c.files, c.links)
 		folder := filepath.Join(dir, "t", c.in)
-		files, err := Layout{Path: folder, Paths: c.paths}.Files()
-		for i, file := range files {
-			name, _ := filepath.Rel(folder, file)
-			files[i] = filepath.ToSlash(name)
+		files, err := Layout{Path: storage.File(folder), Paths: c.paths}.Files(t.Context())
+		var names []string
+		for _, file := range files {
+			name, _ := storage.File(folder).Rel(file)
+			names = append(names, name)
 		}
-		if got := strings.Join(files, " "); err == nil && got != c.want || err != nil && !strings.Contains(err.Error(), c.want) {
+		if got := strings.Join(names, " "); err == nil && got != c.want || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %q, %v, expected %q", what, got, err, c.want)
 		}
 	}
@@ -78,7 +81,7 @@ func TestLinkedFolders(t *testing.T) {
 // What a name stands for comes from the path with the link.
 func TestLinkedPartition(t *testing.T) {
 	dir := linkedFolder(t, []string{"../real/a.csv"}, map[string]string{"day=1": "../real"})
-	got := columns(t, Layout{Path: filepath.Join(dir, "t"), Paths: "day={day}/*.csv"}, "id", "day")
+	got := columns(t, Layout{Path: storage.File(filepath.Join(dir, "t")), Paths: "day={day}/*.csv"}, "id", "day")
 	if !slices.Equal(got["day"], []string{"1"}) {
 		t.Errorf("%v", got)
 	}

@@ -1,10 +1,13 @@
 package tablefile
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"strings"
+
+	"pipe/internal/storage"
 )
 
 // TextReader reads chosen columns of a foreign table row by row as text: CSV, TSV, JSON or JSON lines, each also gzipped,
@@ -16,8 +19,8 @@ type TextReader struct {
 }
 
 // OpenText opens a table by its extension. No column is chosen yet. The caller closes the reader.
-func OpenText(path string) (*TextReader, error) {
-	in, err := Open(path)
+func OpenText(ctx context.Context, path storage.Location) (*TextReader, error) {
+	in, err := Open(ctx, path)
 	if err != nil {
 		return nil, fmt.Errorf("read table: %w", err)
 	}

@@ -7,9 +7,10 @@ import (
 	"path/filepath"
 	"testing"
 
-	"pipe/internal/dataerror"
-
 	"github.com/parquet-go/parquet-go"
+
+	"pipe/internal/dataerror"
+	"pipe/internal/storage"
 )
 
 // FuzzTableReader feeds damaged tables; none may cause a panic.
@@ -41,7 +42,7 @@ func FuzzTableReader(f *testing.F) {
 		if err := os.WriteFile(file, b, 0o666); err != nil {
 			t.Fatal(err)
 		}
-		r, err := OpenText(file)
+		r, err := OpenText(t.Context(), storage.File(file))
 		if err != nil {
 			return
 		}

@@ -5,8 +5,11 @@ import (
 	"bytes"
 	"compress/flate"
 	"compress/gzip"
+	"context"
 	"errors"
 	"io"
+	"io/fs"
+	"os"
 	"strings"
 
 	"pipe/internal/storage"
@@ -17,7 +20,17 @@ const bufferSize = 1 << 18
 // CheckRegular refuses a path that is neither a regular file nor a folder: a pipe or a device can be read only once,
 // and may have no end.
 func CheckRegular(path string) error {
-	info, err := storage.Stat(path)
+	info, err := os.Stat(path)
+	return checkRegular(path, info, err)
+}
+
+// CheckRegularAt is CheckRegular for a location.
+func CheckRegularAt(ctx context.Context, at storage.Location) error {
+	info, err := at.Stat(ctx)
+	return checkRegular(at.String(), info, err)
+}
+
+func checkRegular(path string, info fs.FileInfo, err error) error {
 	if err != nil || info.Mode().IsRegular() || info.IsDir() {
 		return err
 	}
@@ -28,32 +41,43 @@ func CheckRegular(path string) error {
 }
 
 // Open opens a regular file and returns its size in bytes. A folder, a pipe or a device is an *Error and is not opened:
-// opening a pipe would wait for a writer. The path may be one of an object store.
-func Open(path string) (storage.File, int64, error) {
+// opening a pipe would wait for a writer.
+func Open(path string) (*os.File, int64, error) {
 	var bad *Error
-	if err := checkLocal(path); errors.As(err, &bad) {
+	if err := CheckRegular(path); errors.As(err, &bad) {
 		return nil, 0, err
 	}
-	f, err := storage.Open(path) // has the best error if a file cannot be opened
+	f, err := os.Open(path) // has the best error if a file cannot be opened
 	if err != nil {
 		return nil, 0, err
 	}
+	size, err := sizeOf(path, f)
+	return f, size, err
+}
+
+// OpenAt is Open for a location. The reads of an object end with ctx.
+func OpenAt(ctx context.Context, at storage.Location) (storage.Opened, int64, error) {
+	if !at.IsRemote() {
+		return Open(at.Path())
+	}
+	f, err := at.Open(ctx)
+	if err != nil {
+		return nil, 0, err
+	}
+	size, err := sizeOf(at.String(), f)
+	return f, size, err
+}
+
+// sizeOf is the size of an open file. It closes what is not a file.
+func sizeOf(path string, f storage.Opened) (int64, error) {
 	info, err := f.Stat()
 	if err == nil && info.IsDir() {
 		err = &Error{File: path, Err: faultf("is a folder, not a regular file")}
 	}
 	if err != nil {
-		return nil, 0, errors.Join(err, f.Close())
+		return 0, errors.Join(err, f.Close())
 	}
-	return f, info.Size(), nil
-}
-
-// checkLocal is CheckRegular for local paths. An object that can be opened is regular.
-func checkLocal(path string) error {
-	if storage.IsRemote(path) {
-		return nil
-	}
-	return CheckRegular(path)
+	return info.Size(), nil
 }
 
 // ReadFile reads a whole regular file, text or binary, of at most limit bytes.
@@ -62,6 +86,20 @@ func ReadFile(path string, limit int64) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	return readAll(path, f, size, limit)
+}
+
+// ReadFileAt is ReadFile for a location.
+func ReadFileAt(ctx context.Context, at storage.Location, limit int64) ([]byte, error) {
+	f, size, err := OpenAt(ctx, at)
+	if err != nil {
+		return nil, err
+	}
+	return readAll(at.String(), f, size, limit)
+}
+
+// readAll reads the open file to its end and closes it.
+func readAll(path string, f io.ReadCloser, size, limit int64) ([]byte, error) {
 	defer f.Close()
 	tooLarge := &Error{File: path, Err: faultf("is larger than %d MiB, the most that such a file may have", limit>>20)}
 	if size > limit {

@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
 
+	"pipe/internal/storage"
 	"pipe/pipeline/stage"
 )
 
@@ -31,13 +31,13 @@ const (
 
 // FraudOptions are the options of GenerateFraud.
 type FraudOptions struct {
-	Rows      int     // transactions, at least 1
-	World     string  // FraudPlanted or FraudFlat
-	Seed      uint64  // other seeds give other rows of the same world
-	Columns   int     // of the transaction file: 394, or 55 for the file without the V columns
-	FraudRate float64 // share of frauds in every cell, between 0 and 1; the law is stated for 0.5
-	Out       string  // folder for the two files
-	Workers   int     // goroutines; the bytes do not depend on it
+	Rows      int              // transactions, at least 1
+	World     string           // FraudPlanted or FraudFlat
+	Seed      uint64           // other seeds give other rows of the same world
+	Columns   int              // of the transaction file: 394, or 55 for the file without the V columns
+	FraudRate float64          // share of frauds in every cell, between 0 and 1; the law is stated for 0.5
+	Out       storage.Location // folder for the two files
+	Workers   int              // goroutines; the bytes do not depend on it
 }
 
 // DefaultFraudOptions is a planted world of the competition's size, balanced, on all cores.
@@ -61,7 +61,7 @@ func (o *FraudOptions) Validate() error {
 	wrong(o.Columns != fraudAllColumns && o.Columns != fraudFewColumns,
 		"columns %d: %d, or %d without the V columns", o.Columns, fraudAllColumns, fraudFewColumns)
 	wrong(!(o.FraudRate > 0 && o.FraudRate < 1), "fraud rate %v: between 0 and 1", o.FraudRate)
-	wrong(o.Out == "", "no folder for the files")
+	wrong(o.Out.IsZero(), "no folder for the files")
 	wrong(o.Workers < 1, "workers %d: at least 1", o.Workers)
 	return errors.Join(problems...)
 }
@@ -90,6 +90,6 @@ const (
 )
 
 // Files are the paths of the two files, transactions first.
-func (o *FraudOptions) Files() [2]string {
-	return [2]string{filepath.Join(o.Out, fraudTransactionFile), filepath.Join(o.Out, fraudIdentityFile)}
+func (o *FraudOptions) Files() [2]storage.Location {
+	return [2]storage.Location{o.Out.Join(fraudTransactionFile), o.Out.Join(fraudIdentityFile)}
 }

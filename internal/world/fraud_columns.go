@@ -1,6 +1,8 @@
 package world
 
-import "fmt"
+import (
+	"fmt"
+)
 
 // The possible numbers of columns of the transaction file: all, or those before V1.
 const (

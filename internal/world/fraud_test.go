@@ -18,6 +18,7 @@ import (
 	"pipe/featurize/tabular"
 	"pipe/internal/config"
 	"pipe/internal/realdata"
+	"pipe/internal/storage"
 	"pipe/pipeline/stage"
 )
 
@@ -63,7 +64,7 @@ func (f *fraudTable) missing() map[string]float64 {
 
 func fraudOptions(t *testing.T, rows int) FraudOptions {
 	o := DefaultFraudOptions()
-	o.Rows, o.Seed, o.Out = rows, 1, t.TempDir()
+	o.Rows, o.Seed, o.Out = rows, 1, storage.File(t.TempDir())
 	return o
 }
 
@@ -75,7 +76,7 @@ func generated(t *testing.T, o FraudOptions) (transactions, identities *fraudTab
 		t.Fatal(err)
 	}
 	paths := o.Files()
-	return readFraudTable(t, paths[0]), readFraudTable(t, paths[1]), r
+	return readFraudTable(t, paths[0].String()), readFraudTable(t, paths[1].String()), r
 }
 
 // The real files that the generated ones are compared with.
@@ -240,7 +241,7 @@ func TestFraudBytes(t *testing.T) {
 			t.Fatal(err)
 		}
 		for i, path := range o.Files() {
-			if out[i], err = os.ReadFile(path); err != nil {
+			if out[i], err = os.ReadFile(path.String()); err != nil {
 				t.Fatal(err)
 			}
 			if int64(len(out[i])) != r.Files[i].Bytes || bytes.Count(out[i], []byte("\n")) != r.Files[i].Rows+1 {
@@ -291,7 +292,7 @@ func TestFraudInterrupted(t *testing.T) {
 	if _, err := GenerateFraud(ctx, o, stopAfter{cancel}); !errors.Is(err, context.Canceled) {
 		t.Errorf("error is %v", err)
 	}
-	if left, err := os.ReadDir(o.Out); err != nil || len(left) > 0 {
+	if left, err := os.ReadDir(o.Out.String()); err != nil || len(left) > 0 {
 		t.Errorf("left behind: %v, %v", left, err)
 	}
 }
@@ -309,13 +310,13 @@ func TestFraudLoads(t *testing.T) {
 	var columns struct {
 		Columns tabular.Schema `yaml:"columns"`
 	}
-	if err := config.Load(filepath.Join("..", "..", "configs", "fraud-columns.yaml"), &columns); err != nil {
+	if err := config.Load(t.Context(), storage.File(filepath.Join("..", "..", "configs", "fraud-columns.yaml")), &columns); err != nil {
 		t.Fatal(err)
 	}
 	o := fraudOptions(t, 1500)
 	_, identities, _ := generated(t, o)
 	paths := o.Files()
-	frame, _, err := tabular.Load(t.Context(), &columns.Columns, tabular.Files{Primary: paths[0], Joined: paths[1]}, func(int) {})
+	frame, _, err := tabular.Load(t.Context(), &columns.Columns, tabular.Files{Primary: storage.File(paths[0].String()), Joined: storage.File(paths[1].String())}, func(int) {})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"pipe/internal/atomicfile"
 	"pipe/internal/digest"
+	"pipe/internal/storage"
 	"pipe/pipeline/stage"
 )
 
@@ -125,8 +126,8 @@ type fraudCSV struct {
 	bytes int64
 }
 
-func createFraudCSV(path string, header []string) (*fraudCSV, error) {
-	f, err := atomicfile.CreateBuffered(path)
+func createFraudCSV(ctx context.Context, path storage.Location, header []string) (*fraudCSV, error) {
+	f, err := atomicfile.CreateBufferedAt(ctx, path)
 	if err != nil {
 		return nil, err
 	}
@@ -151,7 +152,7 @@ func writeFraud(ctx context.Context, o FraudOptions, p stage.Progress) (*FraudRe
 	headers := [2][]string{fraudTransactionHeader(o.Columns), fraudIdentityHeader()}
 	var files [2]*fraudCSV
 	for i, path := range o.Files() {
-		f, err := createFraudCSV(path, headers[i])
+		f, err := createFraudCSV(ctx, path, headers[i])
 		if f != nil {
 			defer f.Abort()
 		}

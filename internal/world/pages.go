@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"math"
 	"math/rand/v2"
-	"path/filepath"
 	"runtime"
 	"strings"
 	"sync/atomic"
@@ -22,10 +21,10 @@ import (
 
 // PagesOptions are the options of GeneratePages.
 type PagesOptions struct {
-	Pages   int    // at least 1
-	Seed    uint64 // other seeds give other pages of the same language
-	Out     string // folder for the files
-	Workers int    // goroutines; the bytes do not depend on it
+	Pages   int              // at least 1
+	Seed    uint64           // other seeds give other pages of the same language
+	Out     storage.Location // folder for the files
+	Workers int              // goroutines; the bytes do not depend on it
 }
 
 // DefaultPagesOptions is half a million pages, on all cores.
@@ -39,7 +38,7 @@ func (o *PagesOptions) Validate() error {
 	if o.Pages < 1 || o.Pages > mostPages {
 		problems = append(problems, fmt.Errorf("pages %d: 1 to %d", o.Pages, mostPages))
 	}
-	if o.Out == "" {
+	if o.Out.IsZero() {
 		problems = append(problems, errors.New("no folder for the files"))
 	}
 	if o.Workers < 1 {
@@ -94,7 +93,7 @@ func GeneratePages(ctx context.Context, o PagesOptions, p stage.Progress) (*Page
 
 // write writes the files.
 func (o *PagesOptions) write(ctx context.Context, p stage.Progress) (*PagesReport, error) {
-	r := &PagesReport{Format: 1, Folder: o.Out, Files: (o.Pages + pagesPerFile - 1) / pagesPerFile, Pages: o.Pages, Seed: o.Seed}
+	r := &PagesReport{Format: 1, Folder: o.Out.String(), Files: (o.Pages + pagesPerFile - 1) / pagesPerFile, Pages: o.Pages, Seed: o.Seed}
 	p.Start(int64(o.Pages), "generate")
 	defer p.Done()
 	var words, bytes atomic.Int64
@@ -105,13 +104,13 @@ func (o *PagesOptions) write(ctx context.Context, p stage.Progress) (*PagesRepor
 		return nil, fmt.Errorf("generate pages: %w", err)
 	}
 	r.Words, r.Bytes = words.Load(), bytes.Load()
-	return r, o.dropOld(r.Files)
+	return r, o.dropOld(ctx, r.Files)
 }
 
 // dropOld removes the files that an earlier, larger corpus left in the folder.
-func (o *PagesOptions) dropOld(file int) error {
+func (o *PagesOptions) dropOld(ctx context.Context, file int) error {
 	for ; ; file++ {
-		switch err := storage.Remove(o.file(file)); {
+		switch err := o.file(file).Remove(ctx); {
 		case errors.Is(err, fs.ErrNotExist):
 			return nil
 		case err != nil:
@@ -121,13 +120,13 @@ func (o *PagesOptions) dropOld(file int) error {
 }
 
 // file is the range of pages in a file.
-func (o *PagesOptions) file(n int) string {
-	return filepath.Join(o.Out, fmt.Sprintf("wiki-%03d.jsonl", n+1))
+func (o *PagesOptions) file(n int) storage.Location {
+	return o.Out.Join(fmt.Sprintf("wiki-%03d.jsonl", n+1))
 }
 
 // writeFile writes one of the files.
 func (o *PagesOptions) writeFile(ctx context.Context, file int, p stage.Progress, words, bytes *atomic.Int64) error {
-	return atomicfile.Write(o.file(file), func(w io.Writer) error {
+	return atomicfile.WriteAt(ctx, o.file(file), func(w io.Writer) error {
 		var text []byte
 		from, to := file*pagesPerFile, min(o.Pages, (file+1)*pagesPerFile)
 		for n := from; n < to; n++ {

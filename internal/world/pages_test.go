@@ -4,13 +4,14 @@ import (
 	"math"
 	"testing"
 
+	"pipe/internal/storage"
 	"pipe/pipeline/stage"
 )
 
 // TestPageLengths: pages have the mean number of words of their distribution.
 func TestPageLengths(t *testing.T) {
 	o := DefaultPagesOptions()
-	o.Pages, o.Out, o.Seed = 5000, t.TempDir(), 1
+	o.Pages, o.Out, o.Seed = 5000, storage.File(t.TempDir()), 1
 	r, err := GeneratePages(t.Context(), o, stage.Quiet)
 	if err != nil {
 		t.Fatal(err)
@@ -23,7 +24,7 @@ func TestPageLengths(t *testing.T) {
 // TestNilProgressIsQuiet: generators take none.
 func TestNilProgressIsQuiet(t *testing.T) {
 	o := DefaultPagesOptions()
-	o.Pages, o.Out = 10, t.TempDir()
+	o.Pages, o.Out = 10, storage.File(t.TempDir())
 	if r, err := GeneratePages(t.Context(), o, nil); err != nil || r.Pages != 10 {
 		t.Errorf("%+v, %v", r, err)
 	}

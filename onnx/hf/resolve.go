@@ -2,6 +2,7 @@ package hf
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -40,6 +41,18 @@ func isHubName(name string) bool {
 	return modelName.MatchString(name) && !strings.HasSuffix(name, ".onnx")
 }
 
+// Fetch returns the name of a model as Resolve takes it: that of a URL is a copy on this machine, with the files beside it.
+func Fetch(ctx context.Context, name string) (string, error) {
+	if !storage.IsURL(name) {
+		return name, nil
+	}
+	at, err := storage.Parse(name)
+	if err != nil {
+		return "", err
+	}
+	return at.FetchBeside(ctx)
+}
+
 // Resolve finds a model by name. An existing folder or file is returned as it is. Otherwise it is a name such as
 // org/name, whose main revision is looked up in the local cache of the Hugging Face libraries. The cache is
 // $HF_HUB_CACHE, else $HF_HOME/hub, else huggingface/hub in $XDG_CACHE_HOME or ~/.cache. If the model is not found, the
@@ -47,9 +60,6 @@ func isHubName(name string) bool {
 func Resolve(name string) (path string, err error) {
 	if name == "" {
 		return "", errors.New("find model: no name")
-	}
-	if storage.IsRemote(name) {
-		return storage.LocalBeside(storage.Bound(), name)
 	}
 	if _, err := os.Stat(name); err == nil {
 		return name, nil

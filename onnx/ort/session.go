@@ -13,7 +13,6 @@ import (
 	yort "github.com/yalue/onnxruntime_go"
 
 	"pipe/internal/lists"
-	"pipe/internal/storage"
 	"pipe/internal/textfile"
 	"pipe/onnx"
 )
@@ -44,10 +43,6 @@ func (r *Runtime) Session(model []byte, o SessionOptions) (*Session, error) {
 
 // SessionFile loads a model file and the external data beside it.
 func (r *Runtime) SessionFile(path string, o SessionOptions) (*Session, error) {
-	path, err := storage.Local(storage.Bound(), path) // the runtime opens it, and its data beside it, by name
-	if err != nil {
-		return nil, fmt.Errorf("load model: %w", err)
-	}
 	f, size, err := textfile.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("load model: %w", err)

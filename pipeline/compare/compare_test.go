@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"pipe/costs"
+	"pipe/internal/storage"
 	"pipe/pipeline/report"
 	"pipe/pipeline/stage"
 )
@@ -117,7 +118,7 @@ func TestFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	c, err := Files(at("a"), filepath.Join(at("b"), "report.json"), at("out"))
+	c, err := Files(t.Context(), storage.File(at("a")), storage.File(filepath.Join(at("b"), "report.json")), storage.File(at("out")))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -139,7 +140,7 @@ func TestFiles(t *testing.T) {
 	}
 	var data *costs.DataError
 	for _, bad := range []string{at("bad.json"), at("out/comparison.json")} {
-		if _, err := Files(at("a"), bad, ""); !errors.As(err, &data) {
+		if _, err := Files(t.Context(), storage.File(at("a")), storage.File(bad), storage.Location{}); !errors.As(err, &data) {
 			t.Errorf("%s: %v", bad, err)
 		}
 	}
@@ -147,7 +148,7 @@ func TestFiles(t *testing.T) {
 	if err := os.Rename(at("a/report.json"), at("a/comparison.json")); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Files(at("a/comparison.json"), at("b"), at("a")); !errors.As(err, &option) {
+	if _, err := Files(t.Context(), storage.File(at("a/comparison.json")), storage.File(at("b")), storage.File(at("a"))); !errors.As(err, &option) {
 		t.Errorf("an output over an input: %v", err)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"pipe/costs"
 	"pipe/costs/grow"
 	"pipe/internal/safetext"
+	"pipe/internal/storage"
 	"pipe/internal/textfile"
 	"pipe/pipeline/stage"
 )
@@ -27,7 +28,7 @@ func (e *DifferentError) Error() string {
 }
 
 // Diff compares two cost tensors; see grow.Diff. A tensor that cannot be read is a *costs.DataError.
-func Diff(ctx context.Context, a, b string, ignore []string, progress stage.Progress) (*DiffResult, error) {
+func Diff(ctx context.Context, a, b storage.Location, ignore []string, progress stage.Progress) (*DiffResult, error) {
 	r, err := grow.Diff(ctx, a, b, grow.DiffOptions{Ignore: ignore, Progress: stage.OrQuiet(progress)})
 	var access *fs.PathError
 	switch {

@@ -2,13 +2,14 @@ package compare
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"io"
-	"path/filepath"
 
 	"pipe/costs"
 	"pipe/internal/atomicfile"
 	"pipe/internal/dataerror"
+	"pipe/internal/storage"
 	"pipe/internal/textfile"
 	"pipe/pipeline/report"
 	"pipe/pipeline/stage"
@@ -16,23 +17,23 @@ import (
 
 // Files compares the reports in two files, report.json or folders that have one. With out, a folder, it writes
 // comparison.json and comparison.html. What is not a report is a *costs.DataError.
-func Files(a, b, out string) (*Comparison, error) {
-	a, b = reportFile(a), reportFile(b)
-	if err := files(a, b, out).Check(); err != nil {
+func Files(ctx context.Context, a, b, out storage.Location) (*Comparison, error) {
+	a, b = reportFile(ctx, a), reportFile(ctx, b)
+	if err := files(a, b, out).Check(ctx); err != nil {
 		return nil, err
 	}
 	var read [2]*report.Report
-	for i, file := range []string{a, b} {
+	for i, file := range []storage.Location{a, b} {
 		var err error
-		if read[i], err = readReport(file); err != nil {
+		if read[i], err = readReport(ctx, file); err != nil {
 			return nil, err
 		}
 	}
-	c := Reports(a, b, read[0], read[1])
-	if out == "" {
+	c := Reports(a.String(), b.String(), read[0], read[1])
+	if out.IsZero() {
 		return c, nil
 	}
-	return stage.Alone(out, func() (*Comparison, error) { return c, c.write(out) })
+	return stage.Alone(out, func() (*Comparison, error) { return c, c.write(ctx, out) })
 }
 
 const (
@@ -40,40 +41,40 @@ const (
 	htmlName = "comparison.html"
 )
 
-func files(a, b, out string) stage.Files {
+func files(a, b, out storage.Location) stage.Files {
 	f := stage.Files{Reads: stage.NamedFiles(a, b)}
-	if out != "" {
+	if !out.IsZero() {
 		f.Writes = []stage.Output{{Path: out, Patterns: []string{jsonName, htmlName}}}
 	}
 	return f
 }
 
 // reportFile is the report in a folder, or the file itself.
-func reportFile(path string) string {
-	if stage.IsFolder(path) {
-		return filepath.Join(path, "report.json")
+func reportFile(ctx context.Context, path storage.Location) storage.Location {
+	if stage.IsFolder(ctx, path) {
+		return path.Join("report.json")
 	}
 	return path
 }
 
-func readReport(file string) (*report.Report, error) {
-	b, err := textfile.ReadFile(file, textfile.MaxConfig)
+func readReport(ctx context.Context, file storage.Location) (*report.Report, error) {
+	b, err := textfile.ReadFileAt(ctx, file, textfile.MaxConfig)
 	if err != nil {
 		return nil, dataerror.FromText(err)
 	}
 	r, err := report.Read(bytes.NewReader(b))
 	if err != nil {
-		return nil, &costs.DataError{File: file, Msg: "is not a report", Err: err}
+		return nil, &costs.DataError{File: file.String(), Msg: "is not a report", Err: err}
 	}
 	if len(r.Rows) == 0 {
-		return nil, &costs.DataError{File: file, Msg: "is not a report: it has no rows"}
+		return nil, &costs.DataError{File: file.String(), Msg: "is not a report: it has no rows"}
 	}
 	return r, nil
 }
 
-func (c *Comparison) write(out string) error {
+func (c *Comparison) write(ctx context.Context, out storage.Location) error {
 	for name, write := range map[string]func(io.Writer) error{jsonName: c.WriteJSON, htmlName: c.WriteHTML} {
-		if err := atomicfile.Write(filepath.Join(out, name), write); err != nil {
+		if err := atomicfile.WriteAt(ctx, out.Join(name), write); err != nil {
 			return err
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"io"
 
 	"pipe/internal/atomicfile"
+	"pipe/onnx/hf"
 	"pipe/pipeline/decide"
 	"pipe/pipeline/inspect"
 )
@@ -19,10 +20,17 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
-	if err := o.files().Check(); err != nil {
+	if err := o.files(ctx).Check(ctx); err != nil {
 		return nil, err
 	}
-	m, r, err := o.model()
+	var err error
+	if o.Model, err = hf.Fetch(ctx, o.Model); err != nil {
+		return nil, err
+	}
+	if o.Tokenizer, err = hf.Fetch(ctx, o.Tokenizer); err != nil {
+		return nil, err
+	}
+	m, r, err := o.model(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -31,18 +39,18 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	}
 	r.Inputs, r.Outputs = inspect.Shapes(m.Inputs()), inspect.Shapes(m.Outputs())
 	if r.Kind == policyKind {
-		r.Bytes, err = decide.WritePolicy(o.Out, m)
+		r.Bytes, err = decide.WritePolicy(ctx, o.Out, m)
 		return r, err
 	}
 	b, err := m.Marshal()
 	if err != nil {
 		return nil, fmt.Errorf("convert %q: %w", o.Model, err)
 	}
-	if err := decide.RemoveDescription(o.Out); err != nil { // of a policy that the encoder replaces
+	if err := decide.RemoveDescription(ctx, o.Out); err != nil { // of a policy that the encoder replaces
 		return nil, err
 	}
 	r.Bytes = len(b)
-	return r, atomicfile.Write(o.Out, func(w io.Writer) error {
+	return r, atomicfile.WriteAt(ctx, o.Out, func(w io.Writer) error {
 		_, err := w.Write(b)
 		return err
 	})

@@ -15,6 +15,7 @@ import (
 	"pipe/costs"
 	"pipe/featurize"
 	"pipe/internal/judge"
+	"pipe/internal/storage"
 	"pipe/models/policy"
 	"pipe/onnx/hf"
 	"pipe/onnx/hf/hftest"
@@ -62,7 +63,7 @@ func TestMergedFileDecidesAlike(t *testing.T) {
 	}
 	trained := decidetest.EncoderPolicy(t, dir, hftest.Hidden, costs.FeatureSource{}, "", centre...)
 	merged := filepath.Join(dir, "merged.onnx")
-	if _, err := Run(context.Background(), Options{Model: encoder, Merge: trained, Out: merged}); err != nil {
+	if _, err := Run(context.Background(), Options{Model: encoder, Merge: storage.File(trained), Out: storage.File(merged)}); err != nil {
 		t.Fatal(err)
 	}
 	d, err := policy.Open(rt, trained)
@@ -114,7 +115,7 @@ func TestMergedFileDecidesAlike(t *testing.T) {
 // print the tokenizer in its metadata.
 func checkMergedExplanation(t *testing.T, path string) {
 	t.Helper()
-	x, err := inspect.File(t.Context(), path, inspect.DefaultOptions())
+	x, err := inspect.File(t.Context(), storage.File(path), inspect.DefaultOptions())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -133,7 +134,7 @@ func checkMergedExplanation(t *testing.T, path string) {
 func TestMergeHoldsThePolicyAgainstTheEncoder(t *testing.T) {
 	encoder, dir := hftest.Folder(t), t.TempDir()
 	convert := func(policy string) error {
-		_, err := Run(context.Background(), Options{Model: encoder, Merge: policy, Out: filepath.Join(dir, "merged.onnx")})
+		_, err := Run(context.Background(), Options{Model: encoder, Merge: storage.File(policy), Out: storage.File(filepath.Join(dir, "merged.onnx"))})
 		return err
 	}
 	text := costs.FeatureSource{Name: "text small", Dim: hftest.Hidden}
@@ -168,7 +169,7 @@ func TestConvert(t *testing.T) {
 	encoder, dir := hftest.Folder(t), t.TempDir()
 	var files [][]byte
 	for _, name := range []string{"a.onnx", "below/b.onnx"} {
-		if _, err := Run(context.Background(), Options{Model: encoder, Out: filepath.Join(dir, name)}); err != nil {
+		if _, err := Run(context.Background(), Options{Model: encoder, Out: storage.File(filepath.Join(dir, name))}); err != nil {
 			t.Fatal(err)
 		}
 		b, err := os.ReadFile(filepath.Join(dir, name))
@@ -180,7 +181,7 @@ func TestConvert(t *testing.T) {
 	if !bytes.Equal(files[0], files[1]) {
 		t.Error("two runs give different files")
 	}
-	_, err := Run(context.Background(), Options{Model: "org/absent", Out: filepath.Join(dir, "c.onnx")})
+	_, err := Run(context.Background(), Options{Model: "org/absent", Out: storage.File(filepath.Join(dir, "c.onnx"))})
 	var missing *hf.MissingModelError
 	if !errors.As(err, &missing) || !strings.Contains(missing.Hint(), "hf download org/absent") {
 		t.Error(err)
@@ -196,17 +197,17 @@ func TestConvertKeepsItsInputs(t *testing.T) {
 	policy := decidetest.EncoderPolicy(t, dir, hftest.Hidden, costs.FeatureSource{Name: "text small", Dim: hftest.Hidden}, "")
 	file := filepath.Join(encoder, "served.onnx") // one from which the folder's model is not read
 	for range 2 {
-		if _, err := Run(context.Background(), Options{Model: encoder, Out: file}); err != nil {
+		if _, err := Run(context.Background(), Options{Model: encoder, Out: storage.File(file)}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for _, o := range []Options{
-		{Model: encoder, Merge: policy, Out: policy},
-		{Model: file, Out: file},
-		{Model: encoder, Out: filepath.Join(encoder, "tokenizer.json")},
-		{Model: encoder, Out: filepath.Join(encoder, "model.safetensors")},
+		{Model: encoder, Merge: storage.File(policy), Out: storage.File(policy)},
+		{Model: file, Out: storage.File(file)},
+		{Model: encoder, Out: storage.File(filepath.Join(encoder, "tokenizer.json"))},
+		{Model: encoder, Out: storage.File(filepath.Join(encoder, "model.safetensors"))},
 	} {
-		before, err := os.ReadFile(o.Out)
+		before, err := os.ReadFile(o.Out.String())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -215,7 +216,7 @@ func TestConvertKeepsItsInputs(t *testing.T) {
 		if !errors.As(err, &option) || !strings.Contains(err.Error(), "choose another --out") {
 			t.Errorf("%s: %v", o.Out, err)
 		}
-		if after, err := os.ReadFile(o.Out); err != nil || !bytes.Equal(after, before) {
+		if after, err := os.ReadFile(o.Out.String()); err != nil || !bytes.Equal(after, before) {
 			t.Errorf("%s has changed, %v", o.Out, err)
 		}
 	}
@@ -225,7 +226,7 @@ func TestConvertKeepsItsInputs(t *testing.T) {
 func TestDecideTexts(t *testing.T) {
 	rt, encoder, dir := orttest.Open(t, 1), hftest.Folder(t), t.TempDir()
 	o := decide.DefaultStreamOptions()
-	o.Policy = decidetest.EncoderPolicy(t, dir, hftest.Hidden, costs.FeatureSource{Name: "text small", Dim: hftest.Hidden}, "")
+	o.Policy = storage.File(decidetest.EncoderPolicy(t, dir, hftest.Hidden, costs.FeatureSource{Name: "text small", Dim: hftest.Hidden}, ""))
 	o.Encoder, o.Text = encoder, "claim"
 	texts := decidetest.Texts(30)
 	var csv, jsonl strings.Builder
@@ -265,7 +266,7 @@ func TestDecideTexts(t *testing.T) {
 			t.Errorf("want %q, got %v", want, err)
 		}
 	}
-	o.Policy = decidetest.EncoderPolicy(t, t.TempDir(), hftest.Hidden, costs.FeatureSource{Name: "text small", Dim: hftest.Hidden}, "sha256:0")
+	o.Policy = storage.File(decidetest.EncoderPolicy(t, t.TempDir(), hftest.Hidden, costs.FeatureSource{Name: "text small", Dim: hftest.Hidden}, "sha256:0"))
 	var option *stage.OptionError
 	if _, err := decide.Stream(context.Background(), rt, o, strings.NewReader(csv.String()), &bytes.Buffer{}, stage.Quiet); !errors.As(err, &option) {
 		t.Errorf("another encoder: %v", err)

@@ -14,6 +14,7 @@ import (
 	"pipe/costs/coststest"
 	"pipe/featurize"
 	"pipe/featurize/tokenizer"
+	"pipe/internal/storage"
 	"pipe/models/policy"
 	"pipe/onnx"
 	"pipe/onnx/hf/hftest"
@@ -29,11 +30,11 @@ import (
 // names, inputs and digest are those of the file.
 func described(t *testing.T, path string) *decide.Description {
 	t.Helper()
-	d, err := decide.ReadDescription(decide.DescriptionFile(path))
+	d, err := decide.ReadDescription(t.Context(), decide.DescriptionFile(storage.File(path)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, err := decide.ReadPolicy(path)
+	f, err := decide.ReadPolicy(t.Context(), storage.File(path))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,7 +50,7 @@ func described(t *testing.T, path string) *decide.Description {
 	if err != nil {
 		t.Fatal(err)
 	}
-	same, err := d.Describes(path)
+	same, err := d.Describes(t.Context(), storage.File(path))
 	if err != nil || !same || d.Digest != digest || int64(d.Bytes) != size.Size() {
 		t.Errorf("%s: description of %d bytes with digest %s, the file has %d and %s; %v", path, d.Bytes, d.Digest, size.Size(), digest, err)
 	}
@@ -76,7 +77,7 @@ func TestDescriptionsOfPrices(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 { // the second time over the first
-		if _, err := decide.WritePolicy(anyPrice, m); err != nil {
+		if _, err := decide.WritePolicy(t.Context(), storage.File(anyPrice), m); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -88,21 +89,21 @@ func TestDescriptionsOfPrices(t *testing.T) {
 	if d.Prices.Lambda != [2]float64{0, 8} || fmt.Sprint(d.Unavailable) != `[{"quoted" long}]` || d.Encoder != nil || d.Fixed != nil {
 		t.Errorf("%+v", d)
 	}
-	if _, err := Run(t.Context(), Options{Model: anyPrice, Out: fixed, Prices: frozenAt()}); err != nil {
+	if _, err := Run(t.Context(), Options{Model: anyPrice, Out: storage.File(fixed), Prices: frozenAt()}); err != nil {
 		t.Fatal(err)
 	}
 	if f := described(t, fixed); f.Prices != nil || f.FrozenFrom != d.Digest || f.Lambda != 3 || f.Experts[2].Fee != 0.02 || fmt.Sprint(f.Without) != "[pair=c/short]" || len(f.Unchecked) != 3 {
 		t.Errorf("%+v", f)
 	}
-	e, err := inspect.File(t.Context(), decide.DescriptionFile(fixed), inspect.DefaultOptions())
+	e, err := inspect.File(t.Context(), decide.DescriptionFile(storage.File(fixed)), inspect.DefaultOptions())
 	if p, ok := e.(*inspect.PolicyExplanation); err != nil || !ok || p.File != fixed {
 		t.Errorf("%+v, %v", e, err)
 	}
-	if err := os.Rename(decide.DescriptionFile(anyPrice), decide.DescriptionFile(fixed)); err != nil {
+	if err := os.Rename(decide.DescriptionFile(storage.File(anyPrice)).String(), decide.DescriptionFile(storage.File(fixed)).String()); err != nil {
 		t.Fatal(err)
 	}
 	var data *costs.DataError
-	if _, err = inspect.File(t.Context(), decide.DescriptionFile(fixed), inspect.DefaultOptions()); !errors.As(err, &data) || !strings.Contains(err.Error(), "describes another file") {
+	if _, err = inspect.File(t.Context(), decide.DescriptionFile(storage.File(fixed)), inspect.DefaultOptions()); !errors.As(err, &data) || !strings.Contains(err.Error(), "describes another file") {
 		t.Error(err)
 	}
 }
@@ -116,12 +117,12 @@ func TestDescriptionsOfMergedFiles(t *testing.T) {
 		merged, dim := filepath.Join(at, "merged.onnx"), map[string]int{"text": hftest.Hidden, "image": 12}[name]
 		front := decidetest.EncoderPolicy(t, at, dim, costs.FeatureSource{}, "")
 		for range 2 { // beside an earlier description, and with the same bytes
-			if _, err := Run(t.Context(), Options{Model: model, Merge: front, Out: merged}); err != nil {
+			if _, err := Run(t.Context(), Options{Model: model, Merge: storage.File(front), Out: storage.File(merged)}); err != nil {
 				t.Fatal(err)
 			}
 		}
 		d := described(t, merged)
-		about, err := os.ReadFile(decide.DescriptionFile(merged))
+		about, err := os.ReadFile(decide.DescriptionFile(storage.File(merged)).String())
 		if err != nil || d.Encoder == nil || d.Encoder.Input != name || d.Encoder.Dim != dim {
 			t.Fatalf("%+v, %v", d, err)
 		}
@@ -134,20 +135,20 @@ func TestDescriptionsOfMergedFiles(t *testing.T) {
 		if n := bytes.Count(about, []byte("\n")); n > 200 {
 			t.Errorf("%d lines", n)
 		}
-		if _, err := Run(t.Context(), Options{Model: model, Out: merged}); err != nil {
+		if _, err := Run(t.Context(), Options{Model: model, Out: storage.File(merged)}); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := os.Stat(decide.DescriptionFile(merged)); !errors.Is(err, os.ErrNotExist) {
+		if _, err := os.Stat(decide.DescriptionFile(storage.File(merged)).String()); !errors.Is(err, os.ErrNotExist) {
 			t.Errorf("the description of the policy stays: %v", err)
 		}
 		other := []byte(`{"audio": {"sample_rate": 22050}}`)
-		if err := os.WriteFile(decide.DescriptionFile(merged), other, 0o666); err != nil {
+		if err := os.WriteFile(decide.DescriptionFile(storage.File(merged)).String(), other, 0o666); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Run(t.Context(), Options{Model: model, Out: merged}); err != nil {
+		if _, err := Run(t.Context(), Options{Model: model, Out: storage.File(merged)}); err != nil {
 			t.Fatal(err)
 		}
-		if b, err := os.ReadFile(decide.DescriptionFile(merged)); err != nil || !bytes.Equal(b, other) {
+		if b, err := os.ReadFile(decide.DescriptionFile(storage.File(merged)).String()); err != nil || !bytes.Equal(b, other) {
 			t.Errorf("%s, %v", b, err)
 		}
 	}
@@ -184,7 +185,7 @@ func checkTokenizer(t *testing.T, d *decide.Description, model string) {
 func TestTrainingDescribesPolicies(t *testing.T) {
 	rt, dir := orttest.Open(t, 1), t.TempDir()
 	o := train.DefaultOptions()
-	o.Recipe, o.Methods, o.Out, o.Seeds, o.Network.Epochs = "paper", nil, dir, 2, 2
+	o.Recipe, o.Methods, o.Out, o.Seeds, o.Network.Epochs = "paper", nil, storage.File(dir), 2, 2
 	tensor := coststest.Users(40, 3, 1)
 	train := func() *train.Report {
 		r, err := train.RunOn(t.Context(), rt, tensor, o, filepath.Join(dir, "checkpoints"), nil)
@@ -197,7 +198,7 @@ func TestTrainingDescribesPolicies(t *testing.T) {
 	for _, p := range first.Policies {
 		described(t, filepath.Join(dir, p.File))
 	}
-	before, err := os.ReadFile(filepath.Join(dir, decide.DescriptionFile(first.Policies[0].File)))
+	before, err := os.ReadFile(filepath.Join(dir, decide.DescriptionFile(storage.File(first.Policies[0].File)).String()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -206,10 +207,10 @@ func TestTrainingDescribesPolicies(t *testing.T) {
 	if there, err := filepath.Glob(filepath.Join(dir, "*.onnx*")); err != nil || len(first.Policies) != 2 || len(second.Policies) != 1 || len(there) != 2 {
 		t.Errorf("left are %v, %v", there, err)
 	}
-	if after, err := os.ReadFile(filepath.Join(dir, decide.DescriptionFile(second.Policies[0].File))); err != nil || !bytes.Equal(after, before) {
+	if after, err := os.ReadFile(filepath.Join(dir, decide.DescriptionFile(storage.File(second.Policies[0].File)).String())); err != nil || !bytes.Equal(after, before) {
 		t.Errorf("the same training has another description: %s and %s, %v", before, after, err)
 	}
-	if list, err := eval.PolicyFiles([]string{dir}); err != nil || len(list) != 1 {
+	if list, err := eval.PolicyFiles(t.Context(), storage.Files(dir)); err != nil || len(list) != 1 {
 		t.Errorf("policies in the folder are %v, %v", list, err)
 	}
 }
@@ -228,7 +229,7 @@ func TestReadDescription(t *testing.T) {
 			t.Fatal(err)
 		}
 		var data *costs.DataError
-		if _, err := decide.ReadDescription(path); !errors.As(err, &data) || !strings.Contains(err.Error(), want) {
+		if _, err := decide.ReadDescription(t.Context(), storage.File(path)); !errors.As(err, &data) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v", text, err)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"pipe/costs"
+	"pipe/internal/storage"
 	"pipe/models/policy"
 	"pipe/onnx/hf/hftest"
 	"pipe/onnx/ort/orttest"
@@ -29,7 +30,7 @@ func TestConvertFixesPrices(t *testing.T) {
 	rt, dir := orttest.Open(t, 1), t.TempDir()
 	anyPrice, fixed := decidetest.WritePolicy(t, decidetest.AnyPrice(3)), filepath.Join(dir, "fixed.onnx")
 	o := DefaultOptions()
-	o.Model, o.Out, o.Prices = anyPrice, fixed, frozenAt()
+	o.Model, o.Out, o.Prices = anyPrice, storage.File(fixed), frozenAt()
 	r, err := Run(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
@@ -50,20 +51,20 @@ func TestConvertFixesPrices(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := decide.DefaultStreamOptions()
-	s.In, s.Policy, s.Prices = rows, anyPrice, frozenAt()
+	s.In, s.Policy, s.Prices = storage.File(rows), storage.File(anyPrice), frozenAt()
 	want := decided(t, rt, s)
-	s.Policy, s.Prices = fixed, policy.PriceChange{}
+	s.Policy, s.Prices = storage.File(fixed), policy.PriceChange{}
 	if got := decided(t, rt, s); got != want || strings.Count(got, "\n") != 301 {
 		t.Errorf("the fixed file decides %.300s\nthe any-price file %.300s", got, want)
 	}
-	e, err := inspect.File(t.Context(), fixed, inspect.DefaultOptions())
+	e, err := inspect.File(t.Context(), storage.File(fixed), inspect.DefaultOptions())
 	if err != nil {
 		t.Fatal(err)
 	}
 	if p := e.(*inspect.PolicyExplanation); p.Lambda != 3 || p.Fees["c/none"] != 0.02 || p.Prices != nil || string(p.Info["without"]) != `["pair=c/short"]` || fmt.Sprint(p.LeftOut) != "[c/short]" || p.Verdict != "this policy chooses among 7 pairs by the features" {
 		t.Errorf("explanation %+v", p)
 	}
-	if e, err = inspect.File(t.Context(), anyPrice, inspect.DefaultOptions()); err != nil || e.(*inspect.PolicyExplanation).Prices.Lambda[1] != 8 {
+	if e, err = inspect.File(t.Context(), storage.File(anyPrice), inspect.DefaultOptions()); err != nil || e.(*inspect.PolicyExplanation).Prices.Lambda[1] != 8 {
 		t.Errorf("explanation %+v, %v", e, err)
 	}
 }
@@ -74,7 +75,7 @@ func TestMergeOfAnAnyPricePolicy(t *testing.T) {
 	p := decidetest.AnyPrice(hftest.Hidden)
 	p.Actions.Features = costs.FeatureSource{Name: "text small", Dim: hftest.Hidden}
 	anyPrice, merged := decidetest.WritePolicy(t, p), filepath.Join(dir, "merged.onnx")
-	o := Options{Model: model, Merge: anyPrice, Out: merged}
+	o := Options{Model: model, Merge: storage.File(anyPrice), Out: storage.File(merged)}
 	var option *stage.OptionError
 	if _, err := Run(t.Context(), o); !errors.As(err, &option) || !strings.Contains(err.Error(), "its prices are inputs") {
 		t.Errorf("error %v", err)
@@ -88,9 +89,9 @@ func TestMergeOfAnAnyPricePolicy(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := decide.DefaultStreamOptions()
-	s.Policy, s.Encoder, s.Text, s.In, s.Prices = anyPrice, model, "claim", in, frozenAt()
+	s.Policy, s.Encoder, s.Text, s.In, s.Prices = storage.File(anyPrice), model, "claim", storage.File(in), frozenAt()
 	want := decided(t, rt, s)
-	s.Policy, s.Encoder, s.Prices = merged, "", policy.PriceChange{}
+	s.Policy, s.Encoder, s.Prices = storage.File(merged), "", policy.PriceChange{}
 	if got := decided(t, rt, s); got != want {
 		t.Errorf("merged %s\nits parts %s", got, want)
 	}
@@ -104,19 +105,19 @@ func TestConvertRefusesPrices(t *testing.T) {
 		"is a policy, not an encoder":  {Model: fixed},
 		"unknown expert":               {Model: anyPrice, Prices: policy.PriceChange{Fees: []policy.Fee{{Of: policy.Expert("d"), Amount: 1}}}},
 		"which has no settings of enc": {Model: anyPrice, MaxLength: 3, Prices: frozenAt()},
-		"no policy can follow it":      {Model: anyPrice, Merge: fixed},
+		"no policy can follow it":      {Model: anyPrice, Merge: storage.File(fixed)},
 		"not a policy":                 {Model: filepath.Join(dir, "encoder.onnx"), Prices: frozenAt()},
 	} {
 		if want == "not a policy" {
-			if _, err := Run(t.Context(), Options{Model: model, Out: o.Model}); err != nil {
+			if _, err := Run(t.Context(), Options{Model: model, Out: storage.File(o.Model)}); err != nil {
 				t.Fatal(err)
 			}
 		}
-		o.Out = filepath.Join(dir, "out.onnx")
+		o.Out = storage.File(filepath.Join(dir, "out.onnx"))
 		if _, err := Run(t.Context(), o); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %s", err, want)
 		}
-		if _, err := os.Stat(o.Out); !errors.Is(err, os.ErrNotExist) {
+		if _, err := os.Stat(o.Out.String()); !errors.Is(err, os.ErrNotExist) {
 			t.Errorf("%s: an output file", want)
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"pipe/featurize"
 	"pipe/featurize/pixel"
 	"pipe/internal/judge"
+	"pipe/internal/storage"
 	"pipe/models/policy"
 	"pipe/onnx/hf/hftest"
 	"pipe/onnx/ort/orttest"
@@ -52,7 +53,7 @@ func TestMergedFileDecidesAlikeFromPixels(t *testing.T) {
 	info, pixels, features := decidetest.EncodeImages(t, rt, model, images)
 	trained := decidetest.EncoderPolicy(t, dir, info.Dim, costs.FeatureSource{}, "", mean(features, info.Dim)...)
 	merged, raw := filepath.Join(dir, "merged.onnx"), filepath.Join(dir, "pixels")
-	if _, err := Run(t.Context(), Options{Model: model, Merge: trained, Out: merged}); err != nil {
+	if _, err := Run(t.Context(), Options{Model: model, Merge: storage.File(trained), Out: storage.File(merged)}); err != nil {
 		t.Fatal(err)
 	}
 	d, err := policy.Open(rt, trained)
@@ -87,7 +88,7 @@ func TestMergedFileDecidesAlikeFromPixels(t *testing.T) {
 	if s := strings.Join(got.Inputs, ", "); s != "pixels tensor(uint8) ['batch', 32, 32, 3]" || got.Note != "kept" || got.Kind != "policy" {
 		t.Error(s, got.Note, got.Kind)
 	}
-	x, err := inspect.File(t.Context(), merged, inspect.DefaultOptions())
+	x, err := inspect.File(t.Context(), storage.File(merged), inspect.DefaultOptions())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,17 +114,17 @@ func TestMergeHoldsPoliciesAgainstEncodersOfImages(t *testing.T) {
 		want string
 		o    Options
 	}{
-		{"", Options{Model: model, Merge: seeing}},
-		{"", Options{Model: model, Merge: reading, Tower: "text"}},
-		{`the policy sees "text clip", made of texts; the encoder clip reads images`, Options{Model: model, Merge: reading}},
-		{`the policy sees "image clip", made of images; the encoder clip reads texts`, Options{Model: model, Merge: seeing, Tower: "text"}},
-		{"made by another encoder than clip", Options{Model: other, Merge: seeing}},
-		{"made by another encoder than clip", Options{Model: model, Merge: seeing, Preprocess: &narrow}},
+		{"", Options{Model: model, Merge: storage.File(seeing)}},
+		{"", Options{Model: model, Merge: storage.File(reading), Tower: "text"}},
+		{`the policy sees "text clip", made of texts; the encoder clip reads images`, Options{Model: model, Merge: storage.File(reading)}},
+		{`the policy sees "image clip", made of images; the encoder clip reads texts`, Options{Model: model, Merge: storage.File(seeing), Tower: "text"}},
+		{"made by another encoder than clip", Options{Model: other, Merge: storage.File(seeing)}},
+		{"made by another encoder than clip", Options{Model: model, Merge: storage.File(seeing), Preprocess: &narrow}},
 		{"reads images, for which most tokens, a tokenizer cannot be set", Options{Model: model, MaxLength: 3, Tokenizer: model}},
 		{"reads texts: it has no tower of images", Options{Model: hftest.Folder(t), Tower: "vision", Preprocess: &narrow}},
 		{"reads texts, for which preprocessing, an output, float16 cannot be set", Options{Model: hftest.Folder(t), Preprocess: &narrow, Output: "x", Precision: featurize.Float16}},
 	} {
-		c.o.Out = filepath.Join(t.TempDir(), "out.onnx")
+		c.o.Out = storage.File(filepath.Join(t.TempDir(), "out.onnx"))
 		_, err := Run(t.Context(), c.o)
 		var option *stage.OptionError
 		switch {

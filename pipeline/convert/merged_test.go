@@ -13,6 +13,7 @@ import (
 	"pipe/costs"
 	"pipe/featurize"
 	"pipe/internal/realdata"
+	"pipe/internal/storage"
 	"pipe/models/policy"
 	"pipe/onnx"
 	"pipe/onnx/hf/hftest"
@@ -70,23 +71,23 @@ func TestMergedFileDecidesAsItsParts(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			at := t.TempDir()
 			encoder, merged := filepath.Join(at, "encoder.onnx"), filepath.Join(at, "merged.onnx")
-			r, err := Run(t.Context(), Options{Model: c.model, Tower: c.tower, Out: encoder})
+			r, err := Run(t.Context(), Options{Model: c.model, Tower: c.tower, Out: storage.File(encoder)})
 			if err != nil {
 				t.Fatal(err)
 			}
 			o := decide.DefaultStreamOptions()
-			o.Policy, o.Encoder = decidetest.EncoderPolicy(t, at, r.Encoder.Dim, costs.FeatureSource{}, ""), encoder
-			if o.Text, o.In = "claim", filepath.Join(dir, "claims.jsonl"); c.image {
-				o.Text, o.Image, o.In = "", "file", filepath.Join(dir, "photos.csv")
+			o.Policy, o.Encoder = storage.File(decidetest.EncoderPolicy(t, at, r.Encoder.Dim, costs.FeatureSource{}, "")), encoder
+			if o.Text, o.In = "claim", storage.File(filepath.Join(dir, "claims.jsonl")); c.image {
+				o.Text, o.Image, o.In = "", "file", storage.File(filepath.Join(dir, "photos.csv"))
 			}
-			if _, err := Run(t.Context(), Options{Model: encoder, Merge: o.Policy, Out: merged}); err != nil {
+			if _, err := Run(t.Context(), Options{Model: encoder, Merge: o.Policy, Out: storage.File(merged)}); err != nil {
 				t.Fatal(err)
 			}
 			for _, without := range [][]policy.Part{nil, {policy.Expert("large")}} {
 				o.Prices.Without = without
 				want := decided(t, rt, o)
 				alone := o
-				alone.Policy, alone.Encoder = merged, ""
+				alone.Policy, alone.Encoder = storage.File(merged), ""
 				if got := decided(t, rt, alone); got != want || strings.Count(got, "\n") < 71 {
 					t.Errorf("without %v: the merged file decides %.300s\nits parts %.300s", without, got, want)
 				}
@@ -101,12 +102,12 @@ func TestMergedFileRefusals(t *testing.T) {
 	rt, dir := orttest.Open(t, 1), t.TempDir()
 	model, merged := hftest.Folder(t), filepath.Join(dir, "merged.onnx")
 	policy := decidetest.EncoderPolicy(t, dir, hftest.Hidden, costs.FeatureSource{Name: "text small", Dim: hftest.Hidden}, "")
-	if _, err := Run(t.Context(), Options{Model: model, Merge: policy, Out: merged}); err != nil {
+	if _, err := Run(t.Context(), Options{Model: model, Merge: storage.File(policy), Out: storage.File(merged)}); err != nil {
 		t.Fatal(err)
 	}
 	run := func(path string, change func(o *decide.StreamOptions)) error {
 		o := decide.DefaultStreamOptions()
-		o.Policy = path
+		o.Policy = storage.File(path)
 		change(&o)
 		_, err := decide.Stream(t.Context(), rt, o, strings.NewReader("{\"claim\": \"a\"}\n"), &bytes.Buffer{}, stage.Quiet)
 		return err
@@ -161,7 +162,7 @@ func TestMergedFileRefusals(t *testing.T) {
 		if !errors.As(err, &bad) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s = %.40s: want %q, got %v", c.key, c.value, c.want, err)
 		}
-		if _, err := inspect.File(t.Context(), changed, inspect.DefaultOptions()); c.key != "pipe.encoder.tokenizer" && !errors.As(err, &bad) {
+		if _, err := inspect.File(t.Context(), storage.File(changed), inspect.DefaultOptions()); c.key != "pipe.encoder.tokenizer" && !errors.As(err, &bad) {
 			t.Errorf("%s = %.40s: inspect says %v", c.key, c.value, err)
 		}
 	}

@@ -1,9 +1,11 @@
 package convert
 
 import (
+	"context"
 	"fmt"
 
 	"pipe/featurize"
+	"pipe/internal/storage"
 	"pipe/onnx"
 	"pipe/pipeline/decide"
 	"pipe/pipeline/stage"
@@ -14,10 +16,15 @@ func (o Options) changesPrices() bool {
 	return !o.Prices.IsZero()
 }
 
+// policy reads the model as a policy.
+func (o Options) policy(ctx context.Context) (*decide.PolicyFile, error) {
+	return decide.ReadPolicy(ctx, storage.File(o.Model))
+}
+
 // model is what the options ask for, and its report.
-func (o Options) model() (*onnx.Model, *Report, error) {
-	if o.changesPrices() && o.Merge == "" { // only policies have prices
-		f, err := decide.ReadPolicy(o.Model)
+func (o Options) model(ctx context.Context) (*onnx.Model, *Report, error) {
+	if o.changesPrices() && o.Merge.IsZero() { // only policies have prices
+		f, err := o.policy(ctx)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -25,7 +32,7 @@ func (o Options) model() (*onnx.Model, *Report, error) {
 	}
 	encoder, err := readEncoderModel(o)
 	if err != nil {
-		if f, failed := decide.ReadPolicy(o.Model); failed == nil && f.Info.Prices != nil {
+		if f, failed := o.policy(ctx); failed == nil && f.Info.Prices != nil {
 			return o.freeze(f)
 		}
 		return nil, nil, err
@@ -34,16 +41,16 @@ func (o Options) model() (*onnx.Model, *Report, error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("convert %q: %w", o.Model, err)
 	}
-	r := &Report{Format: 1, Out: o.Out, Kind: featurize.EncoderKind, Encoder: encoder.Info()}
-	if o.Merge != "" {
-		m, err = o.merge(m, r)
+	r := &Report{Format: 1, Out: o.Out.String(), Kind: featurize.EncoderKind, Encoder: encoder.Info()}
+	if !o.Merge.IsZero() {
+		m, err = o.merge(ctx, m, r)
 	}
 	return m, r, err
 }
 
 // freeze makes a policy with fixed prices of the any-price policy that the options name as the model.
 func (o Options) freeze(f *decide.PolicyFile) (*onnx.Model, *Report, error) {
-	if o.Merge != "" {
+	if !o.Merge.IsZero() {
 		return nil, nil, &stage.OptionError{Err: fmt.Errorf("convert: %q is a policy, so that no policy can follow it", o.Model)}
 	}
 	if unused := o.unused(""); len(unused) > 0 || o.Tower != "" {
@@ -53,12 +60,12 @@ func (o Options) freeze(f *decide.PolicyFile) (*onnx.Model, *Report, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	return fixed.Model(), &Report{Format: 1, Out: o.Out, Kind: policyKind, Policy: o.Model, Prices: used}, nil
+	return fixed.Model(), &Report{Format: 1, Out: o.Out.String(), Kind: policyKind, Policy: o.Model, Prices: used}, nil
 }
 
 // merge puts the policy of the options behind an encoder, at the prices of the options if it is an any-price policy.
-func (o Options) merge(encoder *onnx.Model, r *Report) (*onnx.Model, error) {
-	f, err := decide.ReadPolicy(o.Merge)
+func (o Options) merge(ctx context.Context, encoder *onnx.Model, r *Report) (*onnx.Model, error) {
+	f, err := decide.ReadPolicy(ctx, o.Merge)
 	if err != nil {
 		return nil, err
 	}
@@ -67,6 +74,6 @@ func (o Options) merge(encoder *onnx.Model, r *Report) (*onnx.Model, error) {
 			return nil, err
 		}
 	}
-	r.Kind, r.Policy = policyKind, o.Merge
+	r.Kind, r.Policy = policyKind, o.Merge.String()
 	return f.Behind(encoder, r.Encoder)
 }

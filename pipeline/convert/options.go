@@ -1,6 +1,7 @@
 package convert
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -8,6 +9,7 @@ import (
 
 	"pipe/featurize"
 	"pipe/featurize/pixel"
+	"pipe/internal/storage"
 	"pipe/models/policy"
 	"pipe/onnx/hf"
 	"pipe/pipeline/decide"
@@ -17,8 +19,8 @@ import (
 // Options are the options of Convert.
 type Options struct {
 	Model      string              // a Hugging Face model folder, an .onnx file, or org/name in the local cache
-	Out        string              // the ONNX file
-	Merge      string              // a policy to put behind the encoder; empty: the encoder alone
+	Out        storage.Location    // the ONNX file
+	Merge      storage.Location    // a policy to put behind the encoder; empty: the encoder alone
 	Tower      string              // of a model with encoders of texts and of images, text or vision; empty: vision
 	MaxLength  int                 // of texts: most tokens; 0: as the model says
 	Tokenizer  string              // of texts: tokenizer.json or the folder that holds it; empty: the model's own
@@ -36,7 +38,7 @@ func DefaultOptions() Options { return Options{} }
 // Validate reports every problem at once.
 func (o Options) Validate() error {
 	var problems []error
-	if o.Model == "" || o.Out == "" {
+	if o.Model == "" || o.Out.IsZero() {
 		problems = append(problems, errors.New("convert: a model and an output file are needed"))
 	}
 	if o.MaxLength < 0 {
@@ -56,9 +58,9 @@ func (o Options) Validate() error {
 	return errors.Join(problems...)
 }
 
-func (o Options) files() stage.Files {
+func (o Options) files(ctx context.Context) stage.Files {
 	return stage.Files{
-		Reads:  slices.Concat(stage.ModelFiles(o.Model), stage.ModelFiles(o.Tokenizer), stage.NamedFiles(o.Merge)),
+		Reads:  slices.Concat(stage.ModelFiles(ctx, o.Model), stage.ModelFiles(ctx, o.Tokenizer), stage.NamedFiles(o.Merge)),
 		Writes: []stage.Output{{Path: o.Out}, {Path: decide.DescriptionFile(o.Out)}},
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"path/filepath"
 	"text/tabwriter"
 
 	"pipe/costs"
@@ -16,6 +15,7 @@ import (
 	"pipe/experts/kinds"
 	"pipe/internal/config"
 	"pipe/internal/safetext"
+	"pipe/internal/storage"
 	"pipe/onnx/ort"
 	"pipe/pipeline/stage"
 )
@@ -35,14 +35,14 @@ func (c *Config) Validate() error {
 
 // Options are the options of Run.
 type Options struct {
-	Config  string       // the configuration file
-	Out     string       // a .parquet file, or a folder
-	Base    string       // finished output of the configuration without its last experts: only these are asked; "": none
-	Restart bool         // drop what an earlier run has done
-	Answers string       // folder of the answers of chat models; "": answers beside the output
-	Budget  *chat.Budget // for new answers; nil: any
-	SkipBad bool         // leave out images that cannot be used
-	Kinds   *part.Kinds  // kinds of the caller, which add to those of this module or replace those of the same name; nil: none
+	Config  storage.Location // the configuration file
+	Out     storage.Location // a .parquet file, or a folder
+	Base    string           // finished output of the configuration without its last experts: only these are asked; "": none
+	Restart bool             // drop what an earlier run has done
+	Answers storage.Location // folder of the answers of chat models; "": answers beside the output
+	Budget  *chat.Budget     // for new answers; nil: any
+	SkipBad bool             // leave out images that cannot be used
+	Kinds   *part.Kinds      // kinds of the caller, which add to those of this module or replace those of the same name; nil: none
 	Runtime ort.Config
 }
 
@@ -62,7 +62,7 @@ type ActionLoss struct {
 // opened only if a part of the configuration needs it.
 func Run(ctx context.Context, o Options, progress stage.Progress) (*Report, error) {
 	progress = stage.OrQuiet(progress)
-	remote, err := stage.OpenRemoteOutput(o.Out, "costs.parquet", o.Restart)
+	remote, err := stage.OpenRemoteOutput(ctx, o.Out, "costs.parquet", o.Restart)
 	if err != nil {
 		return nil, err
 	}
@@ -70,7 +70,7 @@ func Run(ctx context.Context, o Options, progress stage.Progress) (*Report, erro
 		o.Out = remote.Local
 	}
 	var r *builder.Report
-	err = o.build(progress, func(cfg part.Config, b builder.Options) (err error) {
+	err = o.build(ctx, progress, func(cfg part.Config, b builder.Options) (err error) {
 		r, err = builder.Run(ctx, cfg, b)
 		return err
 	})
@@ -78,19 +78,19 @@ func Run(ctx context.Context, o Options, progress stage.Progress) (*Report, erro
 		return nil, err
 	}
 	if remote != nil {
-		if err := remote.Store(); err != nil {
+		if err := remote.Store(ctx); err != nil {
 			return nil, err
 		}
 		defer func() { r.File = remote.String() }()
 	}
 	progress.Start(int64(r.Instances), "read back")
 	defer progress.Done()
-	return Summarize(r, progress)
+	return Summarize(ctx, r, progress)
 }
 
 // build reads the configuration and calls do with it. It closes the runtime that do may have opened.
-func (o *Options) build(progress stage.Progress, do func(part.Config, builder.Options) error) (err error) {
-	cfg, b, close, err := o.Open(progress)
+func (o *Options) build(ctx context.Context, progress stage.Progress, do func(part.Config, builder.Options) error) (err error) {
+	cfg, b, close, err := o.Open(ctx, progress)
 	if err != nil {
 		return err
 	}
@@ -99,15 +99,15 @@ func (o *Options) build(progress stage.Progress, do func(part.Config, builder.Op
 }
 
 // Open reads the configuration for a builder. close closes the runtime, if the builder has opened it.
-func (o *Options) Open(progress stage.Progress) (_ part.Config, _ builder.Options, close func() error, err error) {
-	if err := o.files().Check(); err != nil {
+func (o *Options) Open(ctx context.Context, progress stage.Progress) (_ part.Config, _ builder.Options, close func() error, err error) {
+	if err := o.files(ctx).Check(ctx); err != nil {
 		return part.Config{}, builder.Options{}, nil, err
 	}
 	cfg := Config{Costs: part.DefaultConfig(), kinds: o.Kinds}
-	if err := config.Load(o.Config, &cfg); err != nil {
+	if err := config.Load(ctx, o.Config, &cfg); err != nil {
 		return part.Config{}, builder.Options{}, nil, err
 	}
-	dir, err := filepath.Abs(filepath.Dir(o.Config))
+	dir, err := o.Config.Dir().Abs()
 	if err != nil {
 		return part.Config{}, builder.Options{}, nil, err
 	}
@@ -119,7 +119,7 @@ func (o *Options) Open(progress stage.Progress) (_ part.Config, _ builder.Option
 		return rt.Close()
 	}
 	return cfg.Costs, builder.Options{
-		Out: o.Out, Dir: dir, Base: o.Base, Restart: o.Restart, Answers: o.Answers, Budget: o.Budget, SkipBad: o.SkipBad, Kinds: kinds.Builtin().With(o.Kinds), Progress: progress,
+		Out: o.Out, Dir: dir, Base: o.Base, Restart: o.Restart, Answers: o.Answers.Path(), Budget: o.Budget, SkipBad: o.SkipBad, Kinds: kinds.Builtin().With(o.Kinds), Progress: progress,
 		Runtime: func() (*ort.Runtime, error) {
 			var err error
 			if rt == nil {
@@ -131,12 +131,12 @@ func (o *Options) Open(progress stage.Progress) (_ part.Config, _ builder.Option
 }
 
 // Summarize adds mean losses to the report of a build. It streams the finished tensor, so that its size does not matter.
-func Summarize(r *builder.Report, progress stage.Progress) (_ *Report, err error) {
-	file := r.File
+func Summarize(ctx context.Context, r *builder.Report, progress stage.Progress) (_ *Report, err error) {
+	file := storage.File(r.File)
 	if r.Local != "" {
-		file = r.Local
+		file = storage.File(r.Local)
 	}
-	in, err := costs.OpenReader(file, costs.ReadOptions{})
+	in, err := costs.OpenReader(ctx, file, costs.ReadOptions{})
 	if err != nil {
 		return nil, err
 	}
@@ -212,9 +212,9 @@ func writeLatency(w io.Writer, pairs []builder.PairLatency) error {
 	return tab.Flush()
 }
 
-func (o Options) files() stage.Files {
-	f := stage.Files{Reads: append(stage.ConfigFiles(o.Config), stage.NamedFiles(o.Base)...)}
-	for _, path := range builder.OutputFiles(o.Out, o.Answers) {
+func (o Options) files(ctx context.Context) stage.Files {
+	f := stage.Files{Reads: append(stage.ConfigFiles(ctx, o.Config), stage.NamedFiles(storage.File(o.Base))...)}
+	for _, path := range builder.OutputFiles(ctx, o.Out, o.Answers.Path()) {
 		f.Writes = append(f.Writes, stage.Output{Path: path})
 	}
 	return f

@@ -11,6 +11,7 @@ import (
 
 	"pipe/experts/builder/part"
 	"pipe/internal/config"
+	"pipe/internal/storage"
 	"pipe/pipeline/stage"
 )
 
@@ -20,7 +21,7 @@ func TestConfigsOfCostsAreValid(t *testing.T) {
 	t.Setenv("PIPE_DATA", t.TempDir())
 	for _, file := range []string{"cifar10-small.yaml", "imagenet-small.yaml", "imagenet.yaml"} {
 		cfg := Config{Costs: part.DefaultConfig()}
-		if err := config.Load(filepath.Join("..", "..", "configs", file), &cfg); err != nil {
+		if err := config.Load(t.Context(), storage.File(filepath.Join("..", "..", "configs", file)), &cfg); err != nil {
 			t.Error(err)
 		}
 		if len(cfg.Costs.Experts) == 0 || cfg.Costs.Experts[0].Settings["model"] == nil {
@@ -49,7 +50,7 @@ func TestBuildCostsFromAFile(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	o := Options{Config: filepath.Join(dir, "costs.yaml"), Out: filepath.Join(dir, "out")}
+	o := Options{Config: storage.File(filepath.Join(dir, "costs.yaml")), Out: storage.File(filepath.Join(dir, "out"))}
 	r, err := Run(context.Background(), o, stage.Quiet)
 	if err != nil {
 		t.Fatal(err)
@@ -72,7 +73,7 @@ func TestCostsConfigRefusesUnknownKeys(t *testing.T) {
 	if err := os.WriteFile(file, []byte("costs:\n  experst: []\n"), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	_, err := Run(context.Background(), Options{Config: file, Out: "unused"}, stage.Quiet)
+	_, err := Run(context.Background(), Options{Config: storage.File(file), Out: storage.File("unused")}, stage.Quiet)
 	if err == nil || !strings.Contains(err.Error(), `line 2: unknown key "experst"`) {
 		t.Errorf("got %v", err)
 	}

@@ -25,7 +25,7 @@ type Estimate struct {
 // instances: at most 20 requests for every expert under every advice, whose answers are kept.
 func DryRun(ctx context.Context, o Options, progress stage.Progress) (*Estimate, error) {
 	r := &Estimate{}
-	err := o.build(stage.OrQuiet(progress), func(cfg part.Config, b builder.Options) error {
+	err := o.build(ctx, stage.OrQuiet(progress), func(cfg part.Config, b builder.Options) error {
 		e, err := builder.EstimateCalls(ctx, cfg, b)
 		if err == nil {
 			r.Estimate = *e

@@ -13,6 +13,7 @@ import (
 	"pipe/experts/chat"
 	"pipe/experts/chat/chattest"
 	"pipe/experts/retrieval/bm25"
+	"pipe/internal/storage"
 )
 
 // TestExampleOfOpenQuestions runs the build of docs/endpoints.md as the page has it: first the estimate, then the build.
@@ -27,7 +28,7 @@ func TestExampleOfOpenQuestions(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := bm25.Build(t.Context(), bm25.BuildOptions{Pages: filepath.Join(dir, "pages.jsonl"), Out: filepath.Join(dir, "pages.bm25"), Settings: bm25.DefaultSettings()}); err != nil {
+	if _, err := bm25.Build(t.Context(), bm25.BuildOptions{Pages: storage.File(filepath.Join(dir, "pages.jsonl")), Out: storage.File(filepath.Join(dir, "pages.bm25")), Settings: bm25.DefaultSettings()}); err != nil {
 		t.Fatal(err)
 	}
 	server := chattest.NewServer(t)
@@ -46,7 +47,7 @@ func TestExampleOfOpenQuestions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := Options{Config: filepath.Join(dir, "questions.yaml"), Out: filepath.Join(dir, "questions.parquet"), Budget: budget}
+	o := Options{Config: storage.File(filepath.Join(dir, "questions.yaml")), Out: storage.File(filepath.Join(dir, "questions.parquet")), Budget: budget}
 	estimate, err := DryRun(t.Context(), o, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -63,7 +64,7 @@ func TestExampleOfOpenQuestions(t *testing.T) {
 	if err := r.WriteText(&text); err != nil || !strings.Contains(text.String(), "open answers: 8, 5 (62.5%) without what the grader looks for") {
 		t.Errorf("%v\n%s", err, text.String())
 	}
-	tensor, err := costs.Read(o.Out, costs.ReadOptions{})
+	tensor, err := costs.Read(t.Context(), o.Out, costs.ReadOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

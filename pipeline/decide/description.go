@@ -2,6 +2,7 @@ package decide
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -87,7 +88,7 @@ type DescribedValue struct {
 }
 
 // DescriptionFile is the name of the description beside the policy file at path: ".json" is appended to the name.
-func DescriptionFile(path string) string { return path + ".json" }
+func DescriptionFile(path storage.Location) storage.Location { return path.Suffix(".json") }
 
 // describe describes the policy file that holds the bytes of m. If m is not a policy, the error is that of policy.Parse.
 func describe(m *onnx.Model, file []byte) (*Description, error) {
@@ -200,7 +201,7 @@ func (d *Description) WriteJSON(w io.Writer) error {
 
 // WritePolicy writes the policy m to the file at path, and its description beside it. It returns the size of the policy
 // file. Each of the two files is replaced whole, the description first, so that it is there when the policy appears.
-func WritePolicy(path string, m *onnx.Model) (size int, err error) {
+func WritePolicy(ctx context.Context, path storage.Location, m *onnx.Model) (size int, err error) {
 	b, err := m.Marshal()
 	if err != nil {
 		return 0, fmt.Errorf("write policy %q: %w", path, err)
@@ -209,10 +210,10 @@ func WritePolicy(path string, m *onnx.Model) (size int, err error) {
 	if err != nil {
 		return 0, fmt.Errorf("write policy %q: %w", path, err)
 	}
-	if err := atomicfile.Write(DescriptionFile(path), d.WriteJSON); err != nil {
+	if err := atomicfile.WriteAt(ctx, DescriptionFile(path), d.WriteJSON); err != nil {
 		return 0, fmt.Errorf("write description of policy %q: %w", path, err)
 	}
-	return len(b), atomicfile.Write(path, func(w io.Writer) error {
+	return len(b), atomicfile.WriteAt(ctx, path, func(w io.Writer) error {
 		_, err := w.Write(b)
 		return err
 	})
@@ -220,8 +221,8 @@ func WritePolicy(path string, m *onnx.Model) (size int, err error) {
 
 // RemoveDescription removes the description of a policy that was at path, for what replaces or removes the policy. A file
 // that is not a description stays.
-func RemoveDescription(path string) error {
-	_, err := ReadDescription(DescriptionFile(path))
+func RemoveDescription(ctx context.Context, path storage.Location) error {
+	_, err := ReadDescription(ctx, DescriptionFile(path))
 	var other *costs.DataError
 	switch {
 	case errors.As(err, &other), errors.Is(err, fs.ErrNotExist):
@@ -229,12 +230,12 @@ func RemoveDescription(path string) error {
 	case err != nil:
 		return err
 	}
-	return storage.Remove(DescriptionFile(path))
+	return DescriptionFile(path).Remove(ctx)
 }
 
 // ReadDescription reads a description. A file that is none is a *costs.DataError.
-func ReadDescription(path string) (*Description, error) {
-	b, err := textfile.ReadFile(path, textfile.MaxWhole)
+func ReadDescription(ctx context.Context, path storage.Location) (*Description, error) {
+	b, err := textfile.ReadFileAt(ctx, path, textfile.MaxWhole)
 	var onDisk *fs.PathError
 	if errors.As(err, &onDisk) {
 		return nil, err
@@ -251,14 +252,14 @@ func ReadDescription(path string) (*Description, error) {
 		err = fmt.Errorf("format %d is newer than %d, the newest this version reads", d.Format, descriptionFormat)
 	}
 	if err != nil {
-		return nil, &costs.DataError{File: path, Err: err}
+		return nil, &costs.DataError{File: path.String(), Err: err}
 	}
 	return d, nil
 }
 
 // Describes reports whether the description is that of the policy file at path, by the digest of its bytes.
-func (d *Description) Describes(path string) (bool, error) {
-	f, err := storage.Open(path)
+func (d *Description) Describes(ctx context.Context, path storage.Location) (bool, error) {
+	f, err := path.Open(ctx)
 	if err != nil {
 		return false, err
 	}

@@ -7,6 +7,7 @@ import (
 
 	"pipe/costs"
 	"pipe/featurize"
+	"pipe/internal/storage"
 	"pipe/onnx"
 	"pipe/onnx/ort"
 )
@@ -24,7 +25,7 @@ type vectors interface {
 	most() int
 	// field returns what encodes the values of one field of raw rows into dst, values x dimension. Paths among them are
 	// relative to a folder.
-	field(folder string) func(ctx context.Context, dst []float32, values []string) error
+	field(folder storage.Location) func(ctx context.Context, dst []float32, values []string) error
 }
 
 // encoderOptions say which encoder is opened, and how.

@@ -8,6 +8,7 @@ import (
 
 	"pipe/featurize"
 	"pipe/featurize/pixel"
+	"pipe/internal/storage"
 	"pipe/models/policy"
 	"pipe/onnx"
 	"pipe/onnx/ort"
@@ -44,9 +45,9 @@ func openImageModel(rt *ort.Runtime, inside *onnx.Model, name string, workers in
 func (e *imageEncoder) most() int { return 256 }
 
 // field encodes images that rows name by their paths.
-func (e *imageEncoder) field(folder string) func(ctx context.Context, dst []float32, paths []string) error {
+func (e *imageEncoder) field(folder storage.Location) func(ctx context.Context, dst []float32, paths []string) error {
 	return func(ctx context.Context, dst []float32, paths []string) error {
-		err := e.encodeFiles(ctx, dst, len(paths), func(i int) ([]byte, error) { return e.readFile(folder, paths[i]) })
+		err := e.encodeFiles(ctx, dst, len(paths), func(i int) ([]byte, error) { return e.readFile(ctx, folder, paths[i]) })
 		var bad *policy.RowError
 		if errors.As(err, &bad) {
 			return &policy.RowError{Row: bad.Row, Err: fmt.Errorf("image %q: %w", paths[bad.Row], bad.Err)}
@@ -70,12 +71,13 @@ func rowOfImage(err error) error {
 }
 
 // readFile reads the file of an image, whose path may be relative to a folder.
-func (e *imageEncoder) readFile(folder, path string) ([]byte, error) {
+func (e *imageEncoder) readFile(ctx context.Context, folder storage.Location, path string) ([]byte, error) {
 	if path == "" {
 		return nil, errors.New("the path is empty")
 	}
-	if !filepath.IsAbs(path) {
-		path = filepath.Join(folder, path)
+	at := folder.Join(path)
+	if filepath.IsAbs(path) {
+		at = storage.File(path)
 	}
-	return e.ReadFile(path)
+	return e.ReadFile(ctx, at)
 }

@@ -1,6 +1,7 @@
 package decide
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -9,6 +10,7 @@ import (
 
 	"pipe/costs/identity"
 	"pipe/featurize/tabular"
+	"pipe/internal/storage"
 	"pipe/pipeline/stage"
 )
 
@@ -22,8 +24,8 @@ type tableEncoder struct {
 }
 
 // openTable reads the encoder of the table that the policy was trained on. Another encoder is an *stage.OptionError.
-func openTable(f *PolicyFile, path string) (*tableEncoder, error) {
-	e, err := tabular.ReadEncoder(path)
+func openTable(ctx context.Context, f *PolicyFile, path storage.Location) (*tableEncoder, error) {
+	e, err := tabular.ReadEncoder(ctx, path)
 	if err != nil {
 		return nil, err
 	}

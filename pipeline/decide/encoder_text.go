@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"pipe/featurize"
+	"pipe/internal/storage"
 	"pipe/models/policy"
 	"pipe/onnx"
 	"pipe/onnx/ort"
@@ -38,7 +39,7 @@ func openTextModel(rt *ort.Runtime, inside *onnx.Model, o encoderOptions) (*feat
 func (e *textEncoder) most() int { return 0 }
 
 // field encodes the texts themselves.
-func (e *textEncoder) field(string) func(ctx context.Context, dst []float32, texts []string) error {
+func (e *textEncoder) field(storage.Location) func(ctx context.Context, dst []float32, texts []string) error {
 	return func(ctx context.Context, dst []float32, texts []string) error {
 		return rowOfText(e.Encode(ctx, dst, texts))
 	}

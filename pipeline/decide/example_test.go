@@ -28,7 +28,7 @@ func TestMain(m *testing.M) { orttest.Main(m) }
 func ExampleRouter_Text() {
 	folder, remove := files()
 	defer remove()
-	r, err := decide.Open(filepath.Join(folder, "texts", "auto-lambda1.onnx"), decide.Options{Encoder: filepath.Join(folder, "small")})
+	r, err := decide.Open(context.Background(), filepath.Join(folder, "texts", "auto-lambda1.onnx"), decide.Options{Encoder: filepath.Join(folder, "small")})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -62,7 +62,7 @@ func ExampleRouter_Text() {
 func ExampleRouter_Row() {
 	folder, remove := files()
 	defer remove()
-	r, err := decide.Open(filepath.Join(folder, "rows", "auto-lambda1.onnx"), decide.Options{Encoder: filepath.Join(folder, "table", "encoder.json")})
+	r, err := decide.Open(context.Background(), filepath.Join(folder, "rows", "auto-lambda1.onnx"), decide.Options{Encoder: filepath.Join(folder, "table", "encoder.json")})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -96,7 +96,7 @@ func ExampleRouter_Row() {
 func ExampleRouter_Image() {
 	folder, remove := files()
 	defer remove()
-	r, err := decide.Open(filepath.Join(folder, "images", "auto-lambda1.onnx"), decide.Options{Encoder: filepath.Join(folder, "clip")})
+	r, err := decide.Open(context.Background(), filepath.Join(folder, "images", "auto-lambda1.onnx"), decide.Options{Encoder: filepath.Join(folder, "clip")})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -119,7 +119,7 @@ func ExampleRouter_Image() {
 func ExampleRouter_Features() {
 	folder, remove := files()
 	defer remove()
-	r, err := decide.Open(filepath.Join(folder, "features", "auto-lambda1.onnx"), decide.Options{})
+	r, err := decide.Open(context.Background(), filepath.Join(folder, "features", "auto-lambda1.onnx"), decide.Options{})
 	if err != nil {
 		log.Fatal(err)
 	}

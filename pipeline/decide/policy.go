@@ -1,6 +1,7 @@
 package decide
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -10,6 +11,7 @@ import (
 	"pipe/costs"
 	"pipe/costs/identity"
 	"pipe/featurize"
+	"pipe/internal/storage"
 	"pipe/models/policy"
 	"pipe/onnx"
 	"pipe/onnx/ort"
@@ -29,13 +31,17 @@ type PolicyFile struct {
 
 // ReadPolicy reads a policy file. A file that is not a policy, or whose metadata is contradictory, is a
 // *costs.DataError: for the user it is an input like any other.
-func ReadPolicy(path string) (*PolicyFile, error) {
-	m, info, err := policy.Read(path)
+func ReadPolicy(ctx context.Context, at storage.Location) (*PolicyFile, error) {
+	local, err := at.Fetch(ctx)
+	if err != nil {
+		return nil, err
+	}
+	m, info, err := policy.Read(local)
 	var onDisk *fs.PathError
 	if errors.As(err, &onDisk) {
 		return nil, err
 	}
-	return newPolicyFile(path, m, info, err)
+	return newPolicyFile(at.String(), m, info, err)
 }
 
 // ParsePolicy is ReadPolicy for the content of a file that has been read; path is only for errors. A file that keeps data

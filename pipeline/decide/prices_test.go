@@ -16,6 +16,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"pipe/costs"
+	"pipe/internal/storage"
 	"pipe/models/policy"
 	"pipe/onnx/ort"
 	"pipe/onnx/ort/orttest"
@@ -66,9 +67,9 @@ func streamed(t *testing.T, rt *ort.Runtime, o StreamOptions, rows string) (stri
 func TestDecideAtPrices(t *testing.T) {
 	rt := orttest.Open(t, 1)
 	o := DefaultStreamOptions()
-	o.Policy, o.InFormat, o.Scores, o.Prices = decidetest.WritePolicy(t, decidetest.AnyPrice(3)), formatCSV, true, dear()
+	o.Policy, o.InFormat, o.Scores, o.Prices = storage.File(decidetest.WritePolicy(t, decidetest.AnyPrice(3))), formatCSV, true, dear()
 	const n, pairs, gap = 50, 9, 5 // "quoted"/long does not exist
-	want, rows := pricedRows(t, rt, o.Policy, n)
+	want, rows := pricedRows(t, rt, o.Policy.String(), n)
 	if slices.Min(want.Action) == slices.Max(want.Action) {
 		t.Fatal("the rows say little: one pair is always chosen")
 	}
@@ -125,9 +126,9 @@ func TestDecideAtPrices(t *testing.T) {
 		check("jsonl", i, r.Action, r.Loss, r.Cost, r.Scores, values(r.Losses), values(r.Costs))
 	}
 
-	o.Out, o.OutFormat = filepath.Join(t.TempDir(), "out.parquet"), formatParquet
+	o.Out, o.OutFormat = storage.File(filepath.Join(t.TempDir(), "out.parquet")), formatParquet
 	streamed(t, rt, o, rows)
-	table, err := parquet.ReadFile[estimatedScoredRow](o.Out)
+	table, err := parquet.ReadFile[estimatedScoredRow](o.Out.String())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,7 +139,7 @@ func TestDecideAtPrices(t *testing.T) {
 		check("parquet", i, int(r.Action), r.Loss, r.Cost, r.Scores, r.Losses, r.Costs)
 	}
 
-	r, err := Open(o.Policy, Options{Prices: dear(), Runtime: rt})
+	r, err := Open(t.Context(), o.Policy.String(), Options{Prices: dear(), Runtime: rt})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -172,14 +173,14 @@ func values(of []*float32) []float32 {
 // Without flags, an any-price policy decides at the prices of its training, and has the estimates of the chosen pair.
 func TestDecideAtTrainedPrices(t *testing.T) {
 	rt, o := orttest.Open(t, 1), DefaultStreamOptions()
-	o.Policy, o.InFormat = decidetest.WritePolicy(t, decidetest.AnyPrice(3)), formatCSV
+	o.Policy, o.InFormat = storage.File(decidetest.WritePolicy(t, decidetest.AnyPrice(3))), formatCSV
 	text, sum := streamed(t, rt, o, "x,y,z\n1,2,3\n")
 	if !strings.HasPrefix(text, "id,action,expert,advice,expert_index,advice_index,expected_loss,expected_cost\n") || len(sum.Prices.Unchecked) != 0 || sum.Prices.Lambda != 1 {
 		t.Errorf("%s%+v", text, sum.Prices)
 	}
-	o.Out = filepath.Join(t.TempDir(), "out.parquet")
+	o.Out = storage.File(filepath.Join(t.TempDir(), "out.parquet"))
 	streamed(t, rt, o, "x,y,z\n1,2,3\n")
-	table, err := parquet.ReadFile[estimatedRow](o.Out)
+	table, err := parquet.ReadFile[estimatedRow](o.Out.String())
 	if err != nil || len(table) != 1 {
 		t.Fatalf("%v, %v", table, err)
 	}
@@ -204,13 +205,13 @@ func TestDecideRefusesPrices(t *testing.T) {
 		"no action remains":         {anyPrice, policy.PriceChange{Without: []policy.Part{policy.Expert("c"), policy.Expert("a, or b"), policy.Expert(`"quoted"`)}}},
 	} {
 		o := DefaultStreamOptions()
-		o.Policy, o.Prices, o.Out = c.policy, c.change, filepath.Join(t.TempDir(), "out.csv")
+		o.Policy, o.Prices, o.Out = storage.File(c.policy), c.change, storage.File(filepath.Join(t.TempDir(), "out.csv"))
 		_, err := Stream(t.Context(), rt, o, strings.NewReader("x,y,z\n1,2,3\n"), nil, stage.Quiet)
 		var option *stage.OptionError
 		if !errors.As(err, &option) || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %s", err, want)
 		}
-		if _, err := os.Stat(o.Out); !errors.Is(err, os.ErrNotExist) {
+		if _, err := os.Stat(o.Out.String()); !errors.Is(err, os.ErrNotExist) {
 			t.Errorf("%s: an output file", want)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 
 	"pipe/featurize/pixel"
+	"pipe/internal/storage"
 	"pipe/models/policy"
 	"pipe/onnx/ort"
 	"pipe/pipeline/stage"
@@ -74,27 +75,39 @@ func (r *Router) ready() error {
 	return nil
 }
 
-// Open opens the policy file at path, with its encoder if o names one.
+// Open opens a policy file, with its encoder if o names one.
 //
 // A file that is not a policy is a *costs.DataError. An unknown decoder, and prices that do not fit the policy, are an
 // *stage.OptionError. So is an encoder that did not make the features of the policy's training; they are compared by the
 // digest of the features, if the policy records it. A missing ONNX Runtime is an *ort.MissingLibraryError.
-func Open(path string, o Options) (*Router, error) {
-	f, err := ReadPolicy(path)
+func Open(ctx context.Context, pathOrURL string, o Options) (*Router, error) {
+	at, err := storage.Parse(pathOrURL)
 	if err != nil {
 		return nil, err
 	}
-	return OpenFile(f, o)
+	return OpenAt(ctx, at, o)
+}
+
+// OpenAt is Open for a location.
+func OpenAt(ctx context.Context, at storage.Location, o Options) (*Router, error) {
+	f, err := ReadPolicy(ctx, at)
+	if err != nil {
+		return nil, err
+	}
+	return OpenFile(ctx, f, o)
 }
 
 // OpenFile is Open for a policy that has been read.
-func OpenFile(f *PolicyFile, o Options) (_ *Router, err error) {
+func OpenFile(ctx context.Context, f *PolicyFile, o Options) (_ *Router, err error) {
 	if err := checkDecoder(o.Decoder); err != nil {
 		return nil, &stage.OptionError{Err: err}
 	}
+	if o.Encoder, err = fetchEncoder(ctx, o.Encoder); err != nil {
+		return nil, err
+	}
 	input := InputFeatures
 	if !o.FeaturesOnly {
-		if input, err = f.input(o.Encoder); err != nil {
+		if input, err = f.input(ctx, o.Encoder); err != nil {
 			return nil, err
 		}
 	}
@@ -107,7 +120,7 @@ func OpenFile(f *PolicyFile, o Options) (_ *Router, err error) {
 		}
 		rt = own
 	}
-	r, err := open(rt, f, input, o)
+	r, err := open(ctx, rt, f, input, o)
 	if err != nil {
 		if own != nil {
 			err = errors.Join(err, own.Close())
@@ -119,7 +132,7 @@ func OpenFile(f *PolicyFile, o Options) (_ *Router, err error) {
 }
 
 // open opens the policy and the encoder that computes its features.
-func open(rt *ort.Runtime, f *PolicyFile, input string, o Options) (_ *Router, err error) {
+func open(ctx context.Context, rt *ort.Runtime, f *PolicyFile, input string, o Options) (_ *Router, err error) {
 	r := &Router{file: f, input: input}
 	r.close = sync.OnceValue(r.closeAll)
 	if r.prices, err = f.price(o.Prices); err != nil {
@@ -134,7 +147,7 @@ func open(rt *ort.Runtime, f *PolicyFile, input string, o Options) (_ *Router, e
 	switch input {
 	case InputFeatures:
 	case InputRow:
-		r.table, err = openTable(f, o.Encoder)
+		r.table, err = openTable(ctx, f, storage.File(o.Encoder))
 	default:
 		err = r.openVectors(rt, o)
 	}

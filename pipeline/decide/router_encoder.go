@@ -1,6 +1,7 @@
 package decide
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -21,11 +22,11 @@ type Encoder struct {
 // Encoder opens the encoder of a policy: the one in front of it, or else the one that the options name. It is nil for a
 // policy that has neither, or whose encoder is that of a table. The caller closes it after the routers that use it. The
 // errors are those of Open.
-func (f *PolicyFile) Encoder(o Options) (*Encoder, error) {
+func (f *PolicyFile) Encoder(ctx context.Context, o Options) (*Encoder, error) {
 	if err := checkDecoder(o.Decoder); err != nil {
 		return nil, &stage.OptionError{Err: err}
 	}
-	input, err := f.input(o.Encoder)
+	input, err := f.input(ctx, o.Encoder)
 	if err != nil || input == InputFeatures || input == InputRow {
 		return nil, err
 	}
@@ -41,8 +42,8 @@ func (e *Encoder) Close() error { return e.vectors.Close() }
 
 // EncoderKey identifies the encoder of a policy by its content or, if the options name it, by its name: policies with the
 // same key can share it. It is empty for a policy without an encoder of texts or images.
-func (f *PolicyFile) EncoderKey(o Options) (string, error) {
-	input, err := f.input(o.Encoder)
+func (f *PolicyFile) EncoderKey(ctx context.Context, o Options) (string, error) {
+	input, err := f.input(ctx, o.Encoder)
 	if err != nil || input == InputFeatures || input == InputRow {
 		return "", err
 	}

@@ -48,7 +48,7 @@ func inputWords(input string) string {
 }
 
 // input is the kind of input of the encoder of that name; the name is empty if the policy needs no encoder.
-func (f *PolicyFile) input(encoder string) (string, error) {
+func (f *PolicyFile) input(ctx context.Context, encoder string) (string, error) {
 	switch {
 	case f.encoder != nil && encoder != "":
 		return "", &stage.OptionError{Err: fmt.Errorf("policy %q: has its encoder in front: another one cannot be used", f.path)}
@@ -56,7 +56,7 @@ func (f *PolicyFile) input(encoder string) (string, error) {
 		return f.About.Input, nil
 	case encoder == "":
 		return InputFeatures, nil
-	case isJSON(encoder):
+	case isJSON(ctx, storage.File(encoder)):
 		return InputRow, nil
 	}
 	inputs, err := featurize.EncoderInputs(encoder)
@@ -70,13 +70,28 @@ func (f *PolicyFile) input(encoder string) (string, error) {
 	return inputs[0], nil
 }
 
+// fetchEncoder returns the name of an encoder on this machine: of a URL that of a copy. Other names stay.
+func fetchEncoder(ctx context.Context, name string) (string, error) {
+	if !storage.IsURL(name) {
+		return name, nil
+	}
+	at, err := storage.Parse(name)
+	switch {
+	case err != nil:
+		return "", err
+	case isJSON(ctx, at):
+		return at.Fetch(ctx)
+	}
+	return at.FetchBeside(ctx)
+}
+
 // isJSON reports whether path is a file that starts with a JSON object: the encoder of a table, not a model.
-func isJSON(path string) bool {
-	info, err := storage.Stat(path)
+func isJSON(ctx context.Context, path storage.Location) bool {
+	info, err := path.Stat(ctx)
 	if err != nil || !info.Mode().IsRegular() {
 		return false
 	}
-	f, err := storage.Open(path)
+	f, err := path.Open(ctx)
 	if err != nil {
 		return false
 	}
@@ -148,7 +163,7 @@ func (r *Router) EncodeRows(ctx context.Context, rows []map[string]string) ([]fl
 
 // Encode computes the policy's features of values, n x Dim: texts, or the paths of images relative to a folder, as Input
 // says. The errors are those of Texts and Images.
-func (r *Router) Encode(ctx context.Context, folder string, values []string) ([]float32, error) {
+func (r *Router) Encode(ctx context.Context, folder storage.Location, values []string) ([]float32, error) {
 	if err := r.ready(); err != nil {
 		return nil, err
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"pipe/featurize"
+	"pipe/internal/storage"
 	"pipe/models/policy"
 	"pipe/onnx"
 )
@@ -54,7 +55,7 @@ func (r *Router) EncodeTexts(ctx context.Context, texts []string) ([]float32, er
 		if err := checkTexts(texts); err != nil {
 			return err
 		}
-		return r.vectors.field("")(ctx, dst, texts)
+		return r.vectors.field(storage.Location{})(ctx, dst, texts)
 	})
 }
 

@@ -15,6 +15,7 @@ import (
 	"pipe/costs"
 	"pipe/featurize"
 	"pipe/featurize/tokenizer"
+	"pipe/internal/storage"
 	"pipe/models/policy"
 	"pipe/onnx"
 	"pipe/onnx/hf/hftest"
@@ -108,7 +109,7 @@ func TestTogetherAtPrices(t *testing.T) {
 	base := opened(t, rt, path, "")
 	lambda := 3.0
 	change := policy.PriceChange{Lambda: &lambda, Fees: []policy.Fee{{Of: policy.Expert("c"), Amount: 0.7}}, Without: []policy.Part{policy.Advice("long")}}
-	other, err := Open(path, Options{Runtime: rt, Prices: change})
+	other, err := Open(t.Context(), path, Options{Runtime: rt, Prices: change})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,7 +148,7 @@ func TestParsePolicy(t *testing.T) {
 		t.Fatal(err)
 	}
 	f, err1 := ParsePolicy(path, content)
-	g, err2 := ReadPolicy(path)
+	g, err2 := ReadPolicy(t.Context(), storage.File(path))
 	if err := errors.Join(err1, err2); err != nil {
 		t.Fatal(err)
 	}
@@ -180,7 +181,7 @@ func TestSharedEncoder(t *testing.T) {
 	rt, model := orttest.Open(t, 1), hftest.Folder(t)
 	dir := t.TempDir()
 	path := decidetest.EncoderPolicy(t, dir, hftest.Hidden, costs.FeatureSource{Name: "text small", Dim: hftest.Hidden}, "")
-	f, err := ReadPolicy(path)
+	f, err := ReadPolicy(t.Context(), storage.File(path))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -200,7 +201,7 @@ func TestSharedEncoder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g, err := ReadPolicy(merged)
+	g, err := ReadPolicy(t.Context(), storage.File(merged))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -208,15 +209,15 @@ func TestSharedEncoder(t *testing.T) {
 		file *PolicyFile
 		o    Options
 	}{{f, Options{Encoder: model, Runtime: rt}}, {g, Options{Runtime: rt}}} {
-		e, err := c.file.Encoder(c.o)
+		e, err := c.file.Encoder(t.Context(), c.o)
 		if err != nil {
 			t.Fatal(err)
 		}
-		key, err := c.file.EncoderKey(c.o)
+		key, err := c.file.EncoderKey(t.Context(), c.o)
 		if err != nil || key == "" {
 			t.Fatalf("key %q, %v", key, err)
 		}
-		alone, err := OpenFile(c.file, c.o)
+		alone, err := OpenFile(t.Context(), c.file, c.o)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -227,7 +228,7 @@ func TestSharedEncoder(t *testing.T) {
 		}
 		c.o.Shared = e
 		for range 2 { // the second finds it open
-			r, err := OpenFile(c.file, c.o)
+			r, err := OpenFile(t.Context(), c.file, c.o)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -240,11 +241,11 @@ func TestSharedEncoder(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	plain, err := ReadPolicy(decidetest.WritePolicy(t, decidetest.Policy(3, 4)))
+	plain, err := ReadPolicy(t.Context(), storage.File(decidetest.WritePolicy(t, decidetest.Policy(3, 4))))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if key, err := plain.EncoderKey(Options{}); key != "" || err != nil {
+	if key, err := plain.EncoderKey(t.Context(), Options{}); key != "" || err != nil {
 		t.Errorf("a policy without an encoder has the key %q, %v", key, err)
 	}
 }

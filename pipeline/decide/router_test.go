@@ -22,6 +22,7 @@ import (
 
 	"pipe/costs"
 	"pipe/featurize"
+	"pipe/internal/storage"
 	"pipe/models/policy"
 	"pipe/onnx/hf/hftest"
 	"pipe/onnx/ort"
@@ -50,7 +51,7 @@ func samples(t *testing.T, rt *ort.Runtime) map[string]*sample {
 
 func opened(t *testing.T, rt *ort.Runtime, path, encoder string) *Router {
 	t.Helper()
-	r, err := Open(path, Options{Encoder: encoder, Runtime: rt})
+	r, err := Open(t.Context(), path, Options{Encoder: encoder, Runtime: rt})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +65,7 @@ func opened(t *testing.T, rt *ort.Runtime, path, encoder string) *Router {
 
 func featureSample(t *testing.T, rt *ort.Runtime) *sample {
 	path := decidetest.WritePolicy(t, decidetest.Policy(3, 4))
-	s := &sample{router: opened(t, rt, path, ""), n: 40, file: "a,b,c\n", stream: StreamOptions{Policy: path}}
+	s := &sample{router: opened(t, rt, path, ""), n: 40, file: "a,b,c\n", stream: StreamOptions{Policy: storage.File(path)}}
 	r, rows := rand.New(rand.NewPCG(1, 1)), [][]float32(nil)
 	for range s.n {
 		row := []float32{float32(r.NormFloat64()), float32(r.NormFloat64()), float32(r.NormFloat64())}
@@ -81,7 +82,7 @@ func textSample(t *testing.T, rt *ort.Runtime) *sample {
 	texts := decidetest.Texts(30)
 	centre := meanVector(t, rt, model, texts)
 	path := decidetest.EncoderPolicy(t, t.TempDir(), hftest.Hidden, costs.FeatureSource{Name: "text small", Dim: hftest.Hidden}, "", centre...)
-	s := &sample{router: opened(t, rt, path, model), n: len(texts), file: "claim\n", stream: StreamOptions{Policy: path, Encoder: model, Text: "claim"}}
+	s := &sample{router: opened(t, rt, path, model), n: len(texts), file: "claim\n", stream: StreamOptions{Policy: storage.File(path), Encoder: model, Text: "claim"}}
 	for _, text := range texts {
 		s.file += strconv.Quote(text) + "\n"
 	}
@@ -112,7 +113,7 @@ func imageSample(t *testing.T, rt *ort.Runtime) *sample {
 	dir, model := t.TempDir(), hftest.CLIPFolder(t, hftest.SpellingCLIP(1))
 	path := decidetest.EncoderPolicy(t, t.TempDir(), 12, costs.FeatureSource{Name: "image clip", Dim: 12}, "")
 	names, _ := decidetest.Pictures(t, dir, 10)
-	s := &sample{router: opened(t, rt, path, model), n: len(names), file: "file\n", stream: StreamOptions{Policy: path, Encoder: model, Image: "file"}}
+	s := &sample{router: opened(t, rt, path, model), n: len(names), file: "file\n", stream: StreamOptions{Policy: storage.File(path), Encoder: model, Image: "file"}}
 	var files [][]byte
 	for _, name := range names {
 		b, err := os.ReadFile(filepath.Join(dir, name))
@@ -134,7 +135,7 @@ func rowSample(t *testing.T, rt *ort.Runtime) *sample {
 		t.Fatal(err)
 	}
 	path := decidetest.EncoderPolicy(t, dir, decidetest.TableDim, costs.FeatureSource{Name: "groups base", Dim: decidetest.TableDim}, "")
-	s := &sample{router: opened(t, rt, path, encoder), n: 30, file: "n-1,amount,other\n", stream: StreamOptions{Policy: path, Encoder: encoder}}
+	s := &sample{router: opened(t, rt, path, encoder), n: 30, file: "n-1,amount,other\n", stream: StreamOptions{Policy: storage.File(path), Encoder: encoder}}
 	r, rows := rand.New(rand.NewPCG(2, 2)), []map[string]string(nil)
 	for range s.n {
 		row := map[string]string{"n-1": []string{"x", "7", "new", ""}[r.IntN(4)], "amount": fmt.Sprint(r.IntN(900)), "other": "z"}
@@ -182,7 +183,7 @@ func TestRouterDecidesAsTheStreamDoes(t *testing.T) {
 func streamRows(t *testing.T, rt *ort.Runtime, s *sample) []Decision {
 	t.Helper()
 	o := s.stream
-	o.In, o.InFormat, o.Out, o.OutFormat, o.Workers, o.Scores = "-", "csv", "-", "csv", 2, true
+	o.In, o.InFormat, o.Out, o.OutFormat, o.Workers, o.Scores = storage.File("-"), "csv", storage.File("-"), "csv", 2, true
 	var out bytes.Buffer
 	if _, err := Stream(t.Context(), rt, o, strings.NewReader(s.file), &out, stage.Quiet); err != nil {
 		t.Fatal(err)
@@ -307,7 +308,7 @@ func TestTextIsUTF8(t *testing.T) {
 func TestUnknownDecoder(t *testing.T) {
 	path := decidetest.WritePolicy(t, decidetest.Policy(3, 4))
 	var bad *stage.OptionError
-	if _, err := Open(path, Options{Decoder: "nonsense", Runtime: orttest.Open(t, 1)}); !errors.As(err, &bad) || !strings.Contains(err.Error(), "known are standard") {
+	if _, err := Open(t.Context(), path, Options{Decoder: "nonsense", Runtime: orttest.Open(t, 1)}); !errors.As(err, &bad) || !strings.Contains(err.Error(), "known are standard") {
 		t.Errorf("error %v, want one about the decoder", err)
 	}
 }
@@ -316,7 +317,7 @@ func TestUnknownDecoder(t *testing.T) {
 func TestStreamNeedsItsStreams(t *testing.T) {
 	rt, ctx := orttest.Open(t, 1), t.Context()
 	o := DefaultStreamOptions()
-	o.Policy = decidetest.WritePolicy(t, decidetest.Policy(3, 4))
+	o.Policy = storage.File(decidetest.WritePolicy(t, decidetest.Policy(3, 4)))
 	if _, err := Stream(ctx, nil, o, strings.NewReader(""), io.Discard, nil); !errors.Is(err, ort.ErrNoRuntime) {
 		t.Errorf("no runtime: %v", err)
 	}
@@ -405,15 +406,15 @@ func TestOpenRefusesAnotherEncoder(t *testing.T) {
 	} {
 		path := decidetest.EncoderPolicy(t, t.TempDir(), c.dim, c.features, c.digest)
 		var option *stage.OptionError
-		if r, err := Open(path, Options{Encoder: c.encoder, Runtime: rt}); !errors.As(err, &option) {
+		if r, err := Open(t.Context(), path, Options{Encoder: c.encoder, Runtime: rt}); !errors.As(err, &option) {
 			t.Errorf("%s: %v, %v", name, r, err)
 		}
 	}
 	var data *costs.DataError
-	if _, err := Open(table, Options{Runtime: rt}); !errors.As(err, &data) {
+	if _, err := Open(t.Context(), table, Options{Runtime: rt}); !errors.As(err, &data) {
 		t.Errorf("a file that is not a policy: %v", err)
 	}
-	if _, err := Open(filepath.Join(dir, "absent.onnx"), Options{Runtime: rt}); !errors.Is(err, os.ErrNotExist) {
+	if _, err := Open(t.Context(), filepath.Join(dir, "absent.onnx"), Options{Runtime: rt}); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("no file: %v", err)
 	}
 }
@@ -421,7 +422,7 @@ func TestOpenRefusesAnotherEncoder(t *testing.T) {
 // A router that opened its own runtime works as well as one that was given one.
 func TestRouterOpensARuntime(t *testing.T) {
 	orttest.Open(t, 1)
-	r, err := Open(decidetest.WritePolicy(t, decidetest.Policy(2, 3)), Options{})
+	r, err := Open(t.Context(), decidetest.WritePolicy(t, decidetest.Policy(2, 3)), Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

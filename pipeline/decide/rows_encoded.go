@@ -57,7 +57,7 @@ func openEncoded(ctx context.Context, in rowFile, e fieldEncoder) (featureSource
 	if s.file, s.in, r, err = openRawText(ctx, in); err != nil {
 		return nil, err
 	}
-	if err := s.start(r, in); err != nil {
+	if err := s.start(ctx, r, in); err != nil {
 		s.close()
 		return nil, err
 	}
@@ -65,10 +65,10 @@ func openEncoded(ctx context.Context, in rowFile, e fieldEncoder) (featureSource
 }
 
 // start chooses the reader of rows by format, file name or first bytes.
-func (s *encodedSource) start(r *bufio.Reader, in rowFile) (err error) {
+func (s *encodedSource) start(ctx context.Context, r *bufio.Reader, in rowFile) (err error) {
 	format := in.format
-	if format == formatAuto && in.path != "-" {
-		format = formatOf(in.path)
+	if format == formatAuto && in.path.String() != "-" {
+		format = formatOf(ctx, in.path)
 	}
 	if format == formatAuto {
 		format = sniff(r)

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"pipe/costs"
+	"pipe/internal/storage"
 )
 
 // lengthEncoder encodes a string as its length, and refuses strings with an exclamation mark.
@@ -36,13 +37,13 @@ func FuzzDecideEncoded(f *testing.F) {
 		f.Add([]byte(text), true)
 	}
 	f.Fuzz(func(t *testing.T, text []byte, lines bool) {
-		in := rowFile{path: "-", format: formatCSV}
+		in := rowFile{path: storage.File("-"), format: formatCSV}
 		if lines {
 			in.format = formatJSONL
 		}
 		decided := func(most int) (ids []string, features []float32, err error) {
 			s := &encodedSource{file: "rows", encoder: lengthEncoder(most)}
-			if err := s.start(bufio.NewReader(bytes.NewReader(text)), in); err != nil {
+			if err := s.start(t.Context(), bufio.NewReader(bytes.NewReader(text)), in); err != nil {
 				return nil, nil, err
 			}
 			for {

@@ -48,9 +48,9 @@ func openRaw(ctx context.Context, in rowFile, e *tableEncoder, actions int) (_ f
 
 // openRawText opens raw rows that are text, gzipped or not. name is their name in errors.
 func openRawText(ctx context.Context, in rowFile) (name string, source io.ReadCloser, r *bufio.Reader, err error) {
-	if name = in.path; name == "-" {
+	if name = in.path.String(); name == "-" {
 		name, source = standardInput, interruptible(ctx, io.NopCloser(in.stdin))
-	} else if source, err = openText(ctx, name); err != nil {
+	} else if source, err = openText(ctx, in.path); err != nil {
 		return "", nil, nil, fmt.Errorf("read rows: %w", err)
 	}
 	if r, err = textfile.Decode(name, source, true); err != nil {

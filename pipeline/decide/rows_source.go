@@ -44,7 +44,7 @@ const standardInput = "standard input"
 
 // rowFile is the source of the rows.
 type rowFile struct {
-	path   string // "-": stdin
+	path   storage.Location // "-": stdin
 	format string
 	stdin  io.Reader
 }
@@ -54,26 +54,26 @@ type rowFile struct {
 // end too.
 func openFeatures(ctx context.Context, in rowFile, info *policy.Info) (featureSource, error) {
 	path, format := in.path, in.format
-	if path == "-" {
-		return openStream(standardInput, format, interruptible(ctx, io.NopCloser(in.stdin)), info)
+	if path.String() == "-" {
+		return openStream(ctx, standardInput, format, interruptible(ctx, io.NopCloser(in.stdin)), info)
 	}
 	if format == formatAuto {
-		format = formatOf(path)
+		format = formatOf(ctx, path)
 	}
-	if format == formatParquet && textfile.CheckRegular(path) == nil {
-		return openParquet(path, info)
+	if format == formatParquet && textfile.CheckRegularAt(ctx, path) == nil {
+		return openParquet(ctx, path, info)
 	}
 	f, err := openText(ctx, path)
 	if err != nil {
 		return nil, fmt.Errorf("read features: %w", err)
 	}
-	return openStream(path, format, f, info)
+	return openStream(ctx, path.String(), format, f, info)
 }
 
 // openText opens a file of rows for a single sequential read; reads of a named pipe end with ctx.
-func openText(ctx context.Context, path string) (io.ReadCloser, error) {
-	f, err := storage.Open(path)
-	if err != nil || textfile.CheckRegular(path) == nil {
+func openText(ctx context.Context, path storage.Location) (io.ReadCloser, error) {
+	f, err := path.Open(ctx)
+	if err != nil || textfile.CheckRegularAt(ctx, path) == nil {
 		return f, err
 	}
 	return interruptible(ctx, f), nil
@@ -106,11 +106,11 @@ func (p *passage) Close() error {
 }
 
 // formatOf returns the format of a file by its name, auto if that has none; a folder has Parquet parts.
-func formatOf(path string) string {
-	if stage.IsFolder(path) {
+func formatOf(ctx context.Context, path storage.Location) string {
+	if stage.IsFolder(ctx, path) {
 		return formatParquet
 	}
-	return formatOfName(path)
+	return formatOfName(path.String())
 }
 
 func formatOfName(path string) string {
@@ -126,7 +126,7 @@ func formatOfName(path string) string {
 }
 
 // openStream opens rows from a stream, gzipped or not. Parquet is read from its end, so it is copied to a file first.
-func openStream(name, format string, in io.ReadCloser, info *policy.Info) (featureSource, error) {
+func openStream(ctx context.Context, name, format string, in io.ReadCloser, info *policy.Info) (featureSource, error) {
 	r, err := textfile.Decode(name, in, format == formatAuto || format == formatParquet)
 	if err != nil {
 		in.Close()
@@ -139,7 +139,7 @@ func openStream(name, format string, in io.ReadCloser, info *policy.Info) (featu
 	switch format {
 	case formatParquet:
 		defer in.Close()
-		return spoolParquet(name, r, info)
+		return spoolParquet(ctx, name, r, info)
 	case formatJSONL:
 		src = &jsonlSource{file: name, in: in, lines: textfile.NewLines(name, r), dim: info.Dim, scores: info.Actions.Len()}
 	default:
@@ -185,7 +185,7 @@ func wrongDim(file string, row, have, want int) error {
 func badFeatures(e *costs.DataError) error { return fmt.Errorf("read features: %w", e) }
 
 // spoolParquet copies a Parquet stream to a temporary file and opens it.
-func spoolParquet(name string, r io.Reader, info *policy.Info) (featureSource, error) {
+func spoolParquet(ctx context.Context, name string, r io.Reader, info *policy.Info) (featureSource, error) {
 	folder, remove, err := atomicfile.TempFolder("", "pipe-*")
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", name, err)
@@ -194,7 +194,7 @@ func spoolParquet(name string, r io.Reader, info *policy.Info) (featureSource, e
 	if err := spool(path, r); err != nil {
 		return nil, fmt.Errorf("read %s: %w", name, errors.Join(err, remove()))
 	}
-	src, err := openParquet(path, info)
+	src, err := openParquet(ctx, storage.File(path), info)
 	if err != nil {
 		return nil, errors.Join(renamed(err, name), remove())
 	}
@@ -246,12 +246,12 @@ type parquetSource struct {
 	seen   int
 }
 
-func openParquet(path string, info *policy.Info) (featureSource, error) {
-	r, err := costs.OpenReader(path, costs.ReadOptions{FeaturesOnly: true, BatchRows: batchRows(info.Dim, info.Actions.Len())})
+func openParquet(ctx context.Context, path storage.Location, info *policy.Info) (featureSource, error) {
+	r, err := costs.OpenReader(ctx, path, costs.ReadOptions{FeaturesOnly: true, BatchRows: batchRows(info.Dim, info.Actions.Len())})
 	if err != nil {
 		return nil, err
 	}
-	if err := checkParquet(path, r, info); err != nil {
+	if err := checkParquet(path.String(), r, info); err != nil {
 		r.Close()
 		return nil, err
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"pipe/costs"
+	"pipe/internal/storage"
 	"pipe/models/policy"
 )
 
@@ -30,7 +31,7 @@ func TestWideHeader(t *testing.T) {
 	}
 	start := time.Now()
 	in := io.NopCloser(strings.NewReader(header.String() + "\n" + row.String() + "\n"))
-	src, err := openStream("wide", formatCSV, in, &policy.Info{Dim: columns, Actions: &costs.Actions{}})
+	src, err := openStream(t.Context(), "wide", formatCSV, in, &policy.Info{Dim: columns, Actions: &costs.Actions{}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +81,7 @@ func TestBatchesOfManyActions(t *testing.T) {
 		formatJSONL:   strings.Repeat("{\"features\": [1]}\n", 3*want),
 		formatParquet: string(parquetText),
 	} {
-		src, err := openStream(format, format, io.NopCloser(strings.NewReader(text)), &policy.Info{Dim: 1, Actions: a})
+		src, err := openStream(t.Context(), format, format, io.NopCloser(strings.NewReader(text)), &policy.Info{Dim: 1, Actions: a})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -105,7 +106,7 @@ func TestClosedPipe(t *testing.T) {
 		}
 		writers <- w
 	}()
-	in, err := openText(t.Context(), path)
+	in, err := openText(t.Context(), storage.File(path))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -27,7 +27,7 @@ type sharded struct {
 }
 
 // openSharded opens the policy and checks the form of the rows. Rows that cannot be cut are a *costs.DataError.
-func openSharded(rt *ort.Runtime, o StreamOptions, p stage.Progress) (s *sharded, err error) {
+func openSharded(ctx context.Context, rt *ort.Runtime, o StreamOptions, p stage.Progress) (s *sharded, err error) {
 	p = stage.OrQuiet(p)
 	if err := o.Validate(); err != nil {
 		return nil, &stage.OptionError{Err: err}
@@ -35,15 +35,18 @@ func openSharded(rt *ort.Runtime, o StreamOptions, p stage.Progress) (s *sharded
 	if rt == nil {
 		return nil, fmt.Errorf("decide: %w", ort.ErrNoRuntime)
 	}
-	s = &sharded{options: o, progress: p}
-	if s.format, err = cutFormat(o); err != nil {
+	if o.Encoder, err = fetchEncoder(ctx, o.Encoder); err != nil {
 		return nil, err
 	}
-	if s.router, err = openFor(rt, o); err != nil {
+	s = &sharded{options: o, progress: p}
+	if s.format, err = cutFormat(ctx, o); err != nil {
+		return nil, err
+	}
+	if s.router, err = openFor(ctx, rt, o); err != nil {
 		return nil, err
 	}
 	if s.out = o.OutFormat; s.out == formatAuto {
-		s.out = formatOfName(o.Out) // the folder of parts may be there, from gathering before
+		s.out = formatOfName(o.Out.String()) // the folder of parts may be there, from gathering before
 	}
 	if s.out == formatAuto {
 		s.out = formatCSV
@@ -79,21 +82,21 @@ type cutting struct {
 }
 
 // cut finds the rows of n shards. It reads all of a file of text, and the footers of Parquet.
-func (s *sharded) cut(n int) (*cutting, error) {
+func (s *sharded) cut(ctx context.Context, n int) (*cutting, error) {
 	if s.format == formatParquet {
-		rows, err := countRows(s.options.In)
+		rows, err := countRows(ctx, s.options.In)
 		if err != nil {
 			return nil, err
 		}
 		return &cutting{rows, spans(rows, s.unit(), n)}, nil
 	}
-	places, err := findRows(s.options.In, s.format, s.batch, s.progress)
+	places, err := findRows(ctx, s.options.In, s.format, s.batch, s.progress)
 	if err != nil {
 		return nil, err
 	}
 	c := &cutting{places.End.Row, spans(places.End.Row, s.unit(), n)}
 	if c.Rows == 0 {
-		return nil, badFeatures(&costs.DataError{File: s.options.In, Msg: "has no rows"})
+		return nil, badFeatures(&costs.DataError{File: s.options.In.String(), Msg: "has no rows"})
 	}
 	for i := range c.Spans {
 		c.Spans[i].At = places.Before(c.Spans[i].From)
@@ -102,8 +105,8 @@ func (s *sharded) cut(n int) (*cutting, error) {
 }
 
 // countRows is the number of rows of Parquet, a file or a folder of parts.
-func countRows(path string) (int64, error) {
-	r, err := costs.OpenReader(path, costs.ReadOptions{FeaturesOnly: true})
+func countRows(ctx context.Context, path storage.Location) (int64, error) {
+	r, err := costs.OpenReader(ctx, path, costs.ReadOptions{FeaturesOnly: true})
 	if err != nil {
 		return 0, err
 	}
@@ -112,9 +115,9 @@ func countRows(path string) (int64, error) {
 }
 
 // run decides on a span and writes the file of its decisions.
-func (s *sharded) run(ctx context.Context, rows span, path string) (*Summary, error) {
-	done := &Summary{Format: 1, Policy: storage.Shown(s.options.Policy)}
-	sink, err := openSink(path, s.out, s.columns(), nil)
+func (s *sharded) run(ctx context.Context, rows span, path storage.Location) (*Summary, error) {
+	done := &Summary{Format: 1, Policy: s.options.Policy.String()}
+	sink, err := openSink(ctx, path, s.out, s.columns(), nil)
 	if err != nil {
 		return nil, err
 	}
@@ -136,13 +139,13 @@ func (s *sharded) stream(ctx context.Context, run *stream, rows span, sink decis
 		return err
 	}
 	done.ChangedFees = changedFees(src, s.router.Prices().In(s.router.Info().Actions))
-	part, err := openSpan(src, s.options.In, rows)
+	part, err := openSpan(ctx, src, s.options.In, rows)
 	if err != nil {
 		return err
 	}
 	s.progress.Start(part.rows(), "decide")
 	defer s.progress.Done()
-	return dataerror.InFile(s.options.In, run.run(ctx, part, sink))
+	return dataerror.InFile(s.options.In.String(), run.run(ctx, part, sink))
 }
 
 // columns are what the files of decisions have.

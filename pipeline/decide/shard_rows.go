@@ -8,6 +8,7 @@ import (
 
 	"pipe/costs"
 	"pipe/internal/dataerror"
+	"pipe/internal/storage"
 	"pipe/internal/textfile"
 	"pipe/pipeline/shards"
 	"pipe/pipeline/stage"
@@ -39,8 +40,8 @@ func errCannotCut(file, why, advice string) error {
 
 // cutFormat is the format of rows that can be cut. Gzipped text and streams cannot: nothing in them can be found without
 // reading what is before it.
-func cutFormat(o StreamOptions) (string, error) {
-	if o.In == "-" {
+func cutFormat(ctx context.Context, o StreamOptions) (string, error) {
+	if o.In.String() == "-" {
 		return "", errCannotCut(standardInput, "cannot be cut into shards: it can be read only once", "write the rows to a file, and give its name by --in")
 	}
 	format := o.InFormat
@@ -48,24 +49,24 @@ func cutFormat(o StreamOptions) (string, error) {
 		format = formatCSV
 	}
 	if format == formatAuto {
-		format = formatOf(o.In)
+		format = formatOf(ctx, o.In)
 	}
 	if format == formatParquet {
 		return format, nil
 	}
-	f, size, err := textfile.Open(o.In)
+	f, size, err := textfile.OpenAt(ctx, o.In)
 	if err != nil {
 		return "", fmt.Errorf("read rows: %w", dataerror.FromText(err))
 	}
 	defer f.Close()
 	head := make([]byte, 2)
 	if n, _ := f.ReadAt(head, 0); n == 2 && string(head) == "\x1f\x8b" {
-		return "", errCannotCut(o.In, "is gzipped, and gzipped text cannot be cut into shards", "unpack it first, or convert it to Parquet")
+		return "", errCannotCut(o.In.String(), "is gzipped, and gzipped text cannot be cut into shards", "unpack it first, or convert it to Parquet")
 	}
 	if format != formatAuto {
 		return format, nil
 	}
-	r, err := textfile.Decode(o.In, io.NewSectionReader(f, 0, size), true)
+	r, err := textfile.Decode(o.In.String(), io.NewSectionReader(f, 0, size), true)
 	if err != nil {
 		return "", fmt.Errorf("read rows: %w", dataerror.FromText(err))
 	}
@@ -73,8 +74,8 @@ func cutFormat(o StreamOptions) (string, error) {
 }
 
 // findRows finds the first of every `every` rows of a file of text.
-func findRows(path, format string, every int64, p stage.Progress) (*textfile.Places, error) {
-	f, size, err := textfile.Open(path)
+func findRows(ctx context.Context, path storage.Location, format string, every int64, p stage.Progress) (*textfile.Places, error) {
+	f, size, err := textfile.OpenAt(ctx, path)
 	if err != nil {
 		return nil, fmt.Errorf("read rows: %w", dataerror.FromText(err))
 	}
@@ -114,7 +115,7 @@ type spanSource struct {
 }
 
 // openSpan moves a source to a span. It closes the source if it fails.
-func openSpan(src featureSource, path string, s span) (*spanSource, error) {
+func openSpan(ctx context.Context, src featureSource, path storage.Location, s span) (*spanSource, error) {
 	out := &spanSource{featureSource: src, span: s}
 	switch from := src.(type) {
 	case *parquetSource:
@@ -123,7 +124,7 @@ func openSpan(src featureSource, path string, s span) (*spanSource, error) {
 		if s.At.Row == 0 {
 			break // it is there, behind a byte order mark if there is one
 		}
-		f, size, err := textfile.Open(path)
+		f, size, err := textfile.OpenAt(ctx, path)
 		if err != nil {
 			src.close()
 			return nil, err

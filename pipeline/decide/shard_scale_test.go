@@ -16,6 +16,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"pipe/internal/parquetjoin"
+	"pipe/internal/storage"
 	"pipe/onnx/ort/orttest"
 	"pipe/pipeline/decide/decidetest"
 	"pipe/pipeline/stage"
@@ -93,8 +94,8 @@ func TestShardsAreAsFast(t *testing.T) {
 	defer os.RemoveAll(folder)
 	rt := orttest.Open(t, 1)
 	o := DefaultStreamOptions()
-	o.Policy, o.In, o.Out = decidetest.WritePolicy(t, decidetest.Policy(64, 64)), filepath.Join(folder, "rows.parquet"), filepath.Join(folder, "whole.parquet")
-	writeArchive(t, o.In, rows, 64)
+	o.Policy, o.In, o.Out = storage.File(decidetest.WritePolicy(t, decidetest.Policy(64, 64))), storage.File(filepath.Join(folder, "rows.parquet")), storage.File(filepath.Join(folder, "whole.parquet"))
+	writeArchive(t, o.In.String(), rows, 64)
 	one := func() spent {
 		start := now(t)
 		if _, err := Stream(t.Context(), rt, o, nil, nil, stage.Quiet); err != nil {
@@ -104,20 +105,20 @@ func TestShardsAreAsFast(t *testing.T) {
 	}
 	const n = 8
 	before := one()
-	s, err := openSharded(rt, o, nil)
+	s, err := openSharded(t.Context(), rt, o, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer s.Close()
 	start := now(t)
-	c, err := s.cut(n)
+	c, err := s.cut(t.Context(), n)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var parts []parquetjoin.Part
 	for i, span := range c.Spans {
 		path := filepath.Join(folder, s.partName(i))
-		if _, err := s.run(t.Context(), span, path); err != nil {
+		if _, err := s.run(t.Context(), span, storage.File(path)); err != nil {
 			t.Fatal(err)
 		}
 		f, err := os.Open(path)
@@ -139,7 +140,7 @@ func TestShardsAreAsFast(t *testing.T) {
 	}
 	gather := since(t, start)
 	after := one()
-	whole, err := os.Open(o.Out)
+	whole, err := os.Open(o.Out.String())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -33,7 +33,7 @@ type ShardOptions struct {
 // Validate reports every problem at once.
 func (o ShardOptions) Validate() error {
 	err := o.StreamOptions.Validate()
-	if o.Parts && (o.Out == "-" || o.Out == "") {
+	if o.Parts && (o.Out.String() == "-" || o.Out.IsZero()) {
 		err = errors.Join(err, errors.New("decide: the parts need a folder as their output"))
 	}
 	if o.Shards < 1 {
@@ -54,19 +54,19 @@ type shardStage struct {
 // OpenShards opens the policy for a run that is cut into shards. A shard is a range of rows. Its file of decisions begins
 // and ends where the batches, and in Parquet the row groups, of one run do, so that the gathered files have the bytes of
 // Stream. Rows that cannot be cut are a *costs.DataError. Gathering writes to o.Out, or to stdout if that is "-".
-func OpenShards(rt *ort.Runtime, o ShardOptions, stdout io.Writer, p stage.Progress) (shards.Stage, error) {
+func OpenShards(ctx context.Context, rt *ort.Runtime, o ShardOptions, stdout io.Writer, p stage.Progress) (shards.Stage, error) {
 	if err := o.Validate(); err != nil {
 		return nil, &stage.OptionError{Err: err}
 	}
-	if err := o.files(nil, stdout).Check(); err != nil {
+	if err := o.files(ctx, nil, stdout).Check(ctx); err != nil {
 		return nil, err
 	}
-	s, err := openSharded(rt, o.StreamOptions, p)
+	s, err := openSharded(ctx, rt, o.StreamOptions, p)
 	if err != nil {
 		return nil, err
 	}
 	out := &shardStage{sharded: s, o: o, stdout: stdout}
-	if out.manifest, err = out.describe(rt); err != nil {
+	if out.manifest, err = out.describe(ctx, rt); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	return out, nil
@@ -83,7 +83,7 @@ type manifestPrices struct {
 }
 
 // describe says what the decisions depend on.
-func (s *shardStage) describe(rt *ort.Runtime) (m shards.Manifest, err error) {
+func (s *shardStage) describe(ctx context.Context, rt *ort.Runtime) (m shards.Manifest, err error) {
 	o := s.options
 	settings, err := json.Marshal(struct {
 		Format, Out, Text, Image string
@@ -103,31 +103,31 @@ func (s *shardStage) describe(rt *ort.Runtime) (m shards.Manifest, err error) {
 			m.Inputs["decoder"] = images.Decoder()
 		}
 	} else if o.Encoder != "" {
-		if m.Inputs["encoder"], err = costs.FileDigest(context.Background(), o.Encoder); err != nil {
+		if m.Inputs["encoder"], err = costs.FileDigest(ctx, storage.File(o.Encoder)); err != nil {
 			return m, err
 		}
 	}
-	files := []string{o.In}
+	files := []storage.Location{o.In}
 	if s.format == formatParquet {
-		if files, _, err = parquetfile.Parts(o.In); err != nil {
+		if files, _, err = parquetfile.Parts(ctx, o.In); err != nil {
 			return m, err
 		}
-		if m.Rows, err = countRows(o.In); err != nil {
+		if m.Rows, err = countRows(ctx, o.In); err != nil {
 			return m, err
 		}
 	}
-	m.Inputs["rows"], err = stage.Sketch(files...)
+	m.Inputs["rows"], err = stage.Sketch(ctx, files...)
 	return m, err
 }
 
 // Prepare cuts the rows. Parquet says how many there are; text has to be read once, by the first worker.
 func (s *shardStage) Prepare(ctx context.Context, work *storage.Folder) error {
 	if s.format == formatParquet {
-		s.plan = sync.OnceValues(func() (*cutting, error) { return s.cut(s.o.Shards) })
+		s.plan = sync.OnceValues(func() (*cutting, error) { return s.cut(ctx, s.o.Shards) })
 		return nil
 	}
 	valid := func(c *cutting) bool { return len(c.Spans) == s.o.Shards }
-	c, err := shards.Share(ctx, work, "rows.json", valid, func() (*cutting, error) { return s.cut(s.o.Shards) })
+	c, err := shards.Share(ctx, work, "rows.json", valid, func() (*cutting, error) { return s.cut(ctx, s.o.Shards) })
 	if err != nil {
 		return err
 	}
@@ -143,7 +143,7 @@ func (s *shardStage) Shard(ctx context.Context, shard int, folder string) (*shar
 		return nil, err
 	}
 	name := s.partName(shard)
-	done, err := s.run(ctx, plan.Spans[shard], filepath.Join(folder, name))
+	done, err := s.run(ctx, plan.Spans[shard], storage.File(filepath.Join(folder, name)))
 	if err != nil {
 		return nil, err
 	}
@@ -156,7 +156,7 @@ func (s *shardStage) Shard(ctx context.Context, shard int, folder string) (*shar
 
 // Gather puts the files of the shards together, or into a folder. The report is a *Summary.
 func (s *shardStage) Gather(ctx context.Context, parts *shards.Parts) (any, error) {
-	done := &Summary{Format: 1, Policy: storage.Shown(s.options.Policy), Prices: usedPrices(s.router, s.options.Prices.Without), Chosen: map[string]int64{}}
+	done := &Summary{Format: 1, Policy: s.options.Policy.String(), Prices: usedPrices(s.router, s.options.Prices.Without), Chosen: map[string]int64{}}
 	src, err := openRows(ctx, s.router, s.options, nil, done)
 	if err != nil {
 		return nil, err
@@ -172,7 +172,7 @@ func (s *shardStage) Gather(ctx context.Context, parts *shards.Parts) (any, erro
 		}
 	}
 	if done.Rows = parts.Counts()["rows"]; s.manifest.Rows > 0 && done.Rows != s.manifest.Rows {
-		return nil, &costs.DataError{File: s.options.In, Msg: fmt.Sprintf("has %d rows, but the shards decided on %d", s.manifest.Rows, done.Rows)}
+		return nil, &costs.DataError{File: s.options.In.String(), Msg: fmt.Sprintf("has %d rows, but the shards decided on %d", s.manifest.Rows, done.Rows)}
 	}
 	if s.o.Parts {
 		return done, s.gatherFolder(ctx, parts)
@@ -182,27 +182,27 @@ func (s *shardStage) Gather(ctx context.Context, parts *shards.Parts) (any, erro
 
 // gatherFolder copies the files of the shards to the output.
 func (s *shardStage) gatherFolder(ctx context.Context, parts *shards.Parts) error {
-	if _, err := atomicfile.MkdirAll(s.options.Out); err != nil {
+	if _, err := atomicfile.MkdirAllAt(ctx, s.options.Out); err != nil {
 		return err
 	}
 	expected := map[string]bool{}
 	for shard := range parts.Len() {
 		expected[s.partName(shard)] = true
 	}
-	if err := checkFolder(s.options.Out, expected); err != nil {
+	if err := checkFolder(ctx, s.options.Out, expected); err != nil {
 		return err
 	}
 	return parts.Each(ctx, func(shard int, folder string) error {
 		name := s.partName(shard)
-		return atomicfile.Write(filepath.Join(s.options.Out, name), func(w io.Writer) error {
+		return atomicfile.WriteAt(ctx, s.options.Out.Join(name), func(w io.Writer) error {
 			return copyFile(w, filepath.Join(folder, name), "")
 		})
 	})
 }
 
 // checkFolder refuses an output folder with files of other runs, which would be read with the parts.
-func checkFolder(path string, expected map[string]bool) error {
-	entries, err := storage.ReadDir(path)
+func checkFolder(ctx context.Context, path storage.Location, expected map[string]bool) error {
+	entries, err := path.ReadDir(ctx)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil // in a store, an empty folder does not exist
 	}
@@ -233,8 +233,8 @@ func copyFile(w io.Writer, path, head string) error {
 // gatherFile makes one file of the files of the shards.
 func (s *shardStage) gatherFile(ctx context.Context, parts *shards.Parts) (err error) {
 	var out output = streamOutput{s.stdout}
-	if s.options.Out != "-" {
-		if out, err = atomicfile.CreateBuffered(s.options.Out); err != nil {
+	if s.options.Out.String() != "-" {
+		if out, err = atomicfile.CreateBufferedAt(ctx, s.options.Out); err != nil {
 			return err
 		}
 	}

@@ -24,9 +24,9 @@ import (
 // decideShards makes all shards as a worker per shard, and gathers them.
 func decideShards(t *testing.T, rt *ort.Runtime, o ShardOptions, stdout io.Writer) *Summary {
 	t.Helper()
-	work := shards.Default(t.TempDir())
+	work := shards.Default(storage.File(t.TempDir()))
 	open := func() shards.Stage {
-		s, err := OpenShards(rt, o, stdout, nil)
+		s, err := OpenShards(t.Context(), rt, o, stdout, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -60,7 +60,7 @@ func TestGatheredDecisions(t *testing.T) {
 		t.Fatal(err)
 	}
 	o := ShardOptions{StreamOptions: DefaultStreamOptions(), Shards: 3}
-	o.Policy, o.In, o.Out, o.OutFormat = decidetest.WritePolicy(t, p), text, "-", "jsonl"
+	o.Policy, o.In, o.Out, o.OutFormat = storage.File(decidetest.WritePolicy(t, p)), storage.File(text), storage.File("-"), "jsonl"
 	var want, got bytes.Buffer
 	sum, err := Stream(t.Context(), rt, o.StreamOptions, nil, &want, stage.Quiet)
 	if err != nil {
@@ -76,15 +76,10 @@ func TestGatheredDecisions(t *testing.T) {
 		}
 	}
 	_, memory := storagetest.New(t)
-	store, err := storage.Path(memory + "/parts")
-	if err != nil {
-		t.Fatal(err)
-	}
-	o.In, o.OutFormat, o.Parts = in, "auto", true
-	for _, o.Out = range []string{filepath.Join(t.TempDir(), "parts"), store, store} { // also where the folder is there
-		if o.Policy, err = storage.Path(policyAt(t, memory, o.Policy)); err != nil {
-			t.Fatal(err)
-		}
+	store := storagetest.At(t, memory+"/parts")
+	o.In, o.OutFormat, o.Parts = storage.File(in), "auto", true
+	for _, o.Out = range []storage.Location{storage.File(filepath.Join(t.TempDir(), "parts")), store, store} { // also where the folder is there
+		o.Policy = policyAt(t, memory, o.Policy)
 		if sum := decideShards(t, rt, o, nil); !strings.HasPrefix(sum.Policy, "mem://") {
 			t.Errorf("the policy is %q", sum.Policy)
 		}
@@ -95,28 +90,28 @@ func TestGatheredDecisions(t *testing.T) {
 }
 
 // policyAt copies a policy into a store.
-func policyAt(t *testing.T, store, policy string) (url string) {
+func policyAt(t *testing.T, store string, policy storage.Location) storage.Location {
 	t.Helper()
 	t.Setenv(storage.CacheVariable, t.TempDir())
-	url = store + "/policy.onnx"
-	if storage.IsRemote(policy) {
-		return url
+	at := storagetest.At(t, store+"/policy.onnx")
+	if policy.IsRemote() {
+		return at
 	}
-	if err := storage.Put(url, policy); err != nil {
+	if err := at.Put(t.Context(), policy.Path()); err != nil {
 		t.Fatal(err)
 	}
-	return url
+	return at
 }
 
 // linesOfParts counts the rows in n files of CSV.
-func linesOfParts(t *testing.T, folder string, n int) (lines int) {
+func linesOfParts(t *testing.T, folder storage.Location, n int) (lines int) {
 	t.Helper()
-	files, err := storage.ReadDir(folder)
+	files, err := folder.ReadDir(t.Context())
 	if err != nil || len(files) != n {
 		t.Fatal(files, err)
 	}
 	for _, f := range files {
-		in, err := storage.Open(filepath.Join(folder, f.Name()))
+		in, err := folder.Join(f.Name()).Open(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -145,22 +140,22 @@ func TestRowsThatCannotBeCut(t *testing.T) {
 		t.Fatal(err)
 	}
 	o := ShardOptions{StreamOptions: DefaultStreamOptions(), Shards: 2}
-	o.Policy, o.Out = decidetest.WritePolicy(t, decidetest.Policy(2, 3)), filepath.Join(t.TempDir(), "out.csv")
+	o.Policy, o.Out = storage.File(decidetest.WritePolicy(t, decidetest.Policy(2, 3))), storage.File(filepath.Join(t.TempDir(), "out.csv"))
 	for in, says := range map[string]string{"-": "can be read only once", zipped: "is gzipped", filepath.Join(t.TempDir(), "none.csv"): "no such file"} {
-		o.In = in
-		_, err := OpenShards(rt, o, nil, nil)
+		o.In = storage.File(in)
+		_, err := OpenShards(t.Context(), rt, o, nil, nil)
 		var data *costs.DataError
 		if err == nil || !strings.Contains(err.Error(), says) || says != "no such file" && !errors.As(err, &data) {
 			t.Errorf("%s: %v", in, err)
 		}
 	}
-	o.In = empty
-	s, err := OpenShards(rt, o, nil, nil)
+	o.In = storage.File(empty)
+	s, err := OpenShards(t.Context(), rt, o, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	w, err := shards.Open(t.Context(), s, shards.Default(t.TempDir()))
+	w, err := shards.Open(t.Context(), s, shards.Default(storage.File(t.TempDir())))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"pipe/costs"
 	"pipe/internal/atomicfile"
 	"pipe/internal/parquetjoin"
+	"pipe/internal/storage"
 	"pipe/onnx/ort/orttest"
 	"pipe/pipeline/decide/decidetest"
 	"pipe/pipeline/stage"
@@ -39,7 +40,7 @@ func TestSpansCoverTheRows(t *testing.T) {
 // joined runs all spans and puts their files together.
 func joined(t *testing.T, s *sharded, n int) []byte {
 	t.Helper()
-	c, err := s.cut(n)
+	c, err := s.cut(t.Context(), n)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,7 +49,7 @@ func joined(t *testing.T, s *sharded, n int) []byte {
 	out.WriteString(s.head())
 	for i, rows := range c.Spans {
 		path := filepath.Join(t.TempDir(), s.partName(i))
-		if _, err := s.run(t.Context(), rows, path); err != nil {
+		if _, err := s.run(t.Context(), rows, storage.File(path)); err != nil {
 			t.Fatal(err)
 		}
 		b, err := os.ReadFile(path)
@@ -92,15 +93,15 @@ func TestShardsEqualOneRun(t *testing.T) {
 	for _, from := range []string{in, text, lines} {
 		for _, to := range []string{formatCSV, formatJSONL, formatParquet} {
 			o := DefaultStreamOptions()
-			o.Policy, o.In, o.Out, o.Scores, o.Workers = policy, from, filepath.Join(t.TempDir(), "out."+to), true, 2
+			o.Policy, o.In, o.Out, o.Scores, o.Workers = storage.File(policy), storage.File(from), storage.File(filepath.Join(t.TempDir(), "out."+to)), true, 2
 			if _, err := Stream(t.Context(), rt, o, nil, nil, stage.Quiet); err != nil {
 				t.Fatal(err)
 			}
-			want, err := os.ReadFile(o.Out)
+			want, err := os.ReadFile(o.Out.String())
 			if err != nil {
 				t.Fatal(err)
 			}
-			s, err := openSharded(rt, o, nil)
+			s, err := openSharded(t.Context(), rt, o, nil)
 			if err != nil {
 				t.Fatal(err)
 			}

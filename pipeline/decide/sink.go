@@ -1,6 +1,7 @@
 package decide
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -9,6 +10,7 @@ import (
 
 	"pipe/costs"
 	"pipe/internal/atomicfile"
+	"pipe/internal/storage"
 	"pipe/models/policy"
 )
 
@@ -53,13 +55,13 @@ var estimates = []estimate{
 func exists(v float32) bool { return v < -policy.ExcludedBelow }
 
 // openSink starts the output at path, "-" for stdout, in a format.
-func openSink(path, format string, c columns, stdout io.Writer) (decisionSink, error) {
-	if format == formatAuto && path != "-" {
-		format = formatOf(path)
+func openSink(ctx context.Context, path storage.Location, format string, c columns, stdout io.Writer) (decisionSink, error) {
+	if format == formatAuto && path.String() != "-" {
+		format = formatOf(ctx, path)
 	}
 	var out output = streamOutput{stdout}
-	if path != "-" {
-		file, err := atomicfile.CreateBuffered(path)
+	if path.String() != "-" {
+		file, err := atomicfile.CreateBufferedAt(ctx, path)
 		if err != nil {
 			return nil, err
 		}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -20,33 +19,33 @@ import (
 
 // StreamOptions are the options of Stream: what to decide on and where to write the decisions.
 type StreamOptions struct {
-	Policy    string // the policy file
-	In        string // features: a file, a folder of Parquet parts, or "-" for standard input
-	Encoder   string // encoder.json of the training table, or with Text or Image an encoder of these; In then has raw rows. Empty: In has features, or the policy has an encoder in front
-	Text      string // the column of raw rows, or field of JSONL objects, that contains the text; empty: rows are not texts
-	Image     string // the column or field that contains the path of an image, relative to In's folder; empty: rows are not images
-	Decoder   string // of images: standard, libjpeg-turbo or auto; empty: standard
-	InFormat  string // auto, parquet, csv or jsonl
-	Out       string // decisions: a file, or "-" for standard output
-	OutFormat string // auto (by Out's extension, else CSV), parquet, csv or jsonl
-	Scores    bool   // write the score of every pair, and what a policy by estimates expects of it
-	Workers   int    // batches decided in parallel
+	Policy    storage.Location // the policy file
+	In        storage.Location // features: a file, a folder of Parquet parts, or "-" for standard input
+	Encoder   string           // encoder.json of the training table, or with Text or Image an encoder of these; In then has raw rows. Empty: In has features, or the policy has an encoder in front
+	Text      string           // the column of raw rows, or field of JSONL objects, that contains the text; empty: rows are not texts
+	Image     string           // the column or field that contains the path of an image, relative to In's folder; empty: rows are not images
+	Decoder   string           // of images: standard, libjpeg-turbo or auto; empty: standard
+	InFormat  string           // auto, parquet, csv or jsonl
+	Out       storage.Location // decisions: a file, or "-" for standard output
+	OutFormat string           // auto (by Out's extension, else CSV), parquet, csv or jsonl
+	Scores    bool             // write the score of every pair, and what a policy by estimates expects of it
+	Workers   int              // batches decided in parallel
 	// Prices are how the prices differ from those that the policy was trained with, see Options.Prices.
 	Prices policy.PriceChange
 }
 
 // DefaultStreamOptions reads standard input, writes standard output and uses all cores.
 func DefaultStreamOptions() StreamOptions {
-	return StreamOptions{In: "-", InFormat: "auto", Out: "-", OutFormat: "auto", Workers: runtime.GOMAXPROCS(0)}
+	return StreamOptions{In: storage.File("-"), InFormat: "auto", Out: storage.File("-"), OutFormat: "auto", Workers: runtime.GOMAXPROCS(0)}
 }
 
 // Validate reports every problem at once.
 func (o StreamOptions) Validate() error {
 	var problems []error
-	if o.Policy == "" {
+	if o.Policy.IsZero() {
 		problems = append(problems, errors.New("decide: no policy file is given"))
 	}
-	if o.In == "" || o.Out == "" {
+	if o.In.IsZero() || o.Out.IsZero() {
 		problems = append(problems, errors.New(`decide: input and output are files or "-"`))
 	}
 	if o.Workers < 1 {
@@ -146,25 +145,28 @@ func Stream(ctx context.Context, rt *ort.Runtime, o StreamOptions, stdin io.Read
 	if err := o.checkStreams(rt, stdin, stdout); err != nil {
 		return nil, err
 	}
-	if err := o.files(stdin, stdout).Check(); err != nil {
+	if err := o.files(ctx, stdin, stdout).Check(ctx); err != nil {
 		return nil, err
 	}
 	begin := time.Now()
 	p.Start(-1, "open policy and rows")
 	defer p.Done()
-	r, err := openFor(rt, o)
+	if o.Encoder, err = fetchEncoder(ctx, o.Encoder); err != nil {
+		return nil, err
+	}
+	r, err := openFor(ctx, rt, o)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, r.Close()) }()
 	s := stream{router: r, workers: o.Workers, progress: p}
-	done := &Summary{Format: 1, Policy: storage.Shown(o.Policy), Prices: usedPrices(r, o.Prices.Without)}
+	done := &Summary{Format: 1, Policy: o.Policy.String(), Prices: usedPrices(r, o.Prices.Without)}
 	src, err := openRows(ctx, r, o, stdin, done)
 	if err != nil {
 		return nil, err
 	}
 	done.ChangedFees = changedFees(src, r.Prices().In(r.Info().Actions))
-	sink, err := openSink(o.Out, o.OutFormat, columns{actions: r.Info().Actions, scores: o.Scores, estimates: r.Info().Decoder == policy.DecoderEstimate}, stdout)
+	sink, err := openSink(ctx, o.Out, o.OutFormat, columns{actions: r.Info().Actions, scores: o.Scores, estimates: r.Info().Decoder == policy.DecoderEstimate}, stdout)
 	if err != nil {
 		src.close()
 		return nil, err
@@ -186,28 +188,28 @@ func (o StreamOptions) checkStreams(rt *ort.Runtime, stdin io.Reader, stdout io.
 	switch {
 	case rt == nil:
 		return fmt.Errorf("decide: %w", ort.ErrNoRuntime)
-	case o.In == "-" && stdin == nil:
+	case o.In.String() == "-" && stdin == nil:
 		return errors.New("decide: the input is standard input, but there is none")
-	case o.Out == "-" && stdout == nil:
+	case o.Out.String() == "-" && stdout == nil:
 		return errors.New("decide: the output is standard output, but there is none")
 	}
 	return nil
 }
 
-func (o StreamOptions) files(stdin io.Reader, stdout io.Writer) stage.Files {
-	f := stage.Files{Reads: append(stage.NamedFiles(o.Policy), stage.ModelFiles(o.Encoder)...), Writes: []stage.Output{{Path: o.Out}}}
-	if o.In == "-" {
-		f.Reads = append(f.Reads, stage.Input{Path: standardInput, Info: stage.Standard(stdin)})
+func (o StreamOptions) files(ctx context.Context, stdin io.Reader, stdout io.Writer) stage.Files {
+	f := stage.Files{Reads: append(stage.NamedFiles(o.Policy), stage.ModelFiles(ctx, o.Encoder)...), Writes: []stage.Output{{Path: o.Out}}}
+	if o.In.String() == "-" {
+		f.Reads = append(f.Reads, stage.Input{Path: storage.File(standardInput), Info: stage.Standard(stdin)})
 	} else {
 		f.Reads = append(f.Reads, stage.Input{Path: o.In, Part: stage.Ending(".parquet"), Grow: true})
 	}
 	if o.Image != "" {
-		f.Reads = append(f.Reads, stage.Input{Path: filepath.Dir(o.In), Part: stage.Ending(stage.ImageEndings...), Big: true})
+		f.Reads = append(f.Reads, stage.Input{Path: o.In.Dir(), Part: stage.Ending(stage.ImageEndings...), Big: true})
 	}
-	if o.Out == "-" {
+	if o.Out.String() == "-" {
 		f.Writes = nil
 		if info := stage.Standard(stdout); info != nil {
-			f.Writes = []stage.Output{{Path: "standard output", Info: info}}
+			f.Writes = []stage.Output{{Path: storage.File("standard output"), Info: info}}
 		}
 	}
 	return f

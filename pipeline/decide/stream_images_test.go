@@ -13,6 +13,7 @@ import (
 
 	"pipe/costs"
 	"pipe/featurize/pixel"
+	"pipe/internal/storage"
 	"pipe/onnx/hf/hftest"
 	"pipe/onnx/ort/orttest"
 	"pipe/pipeline/decide/decidetest"
@@ -24,7 +25,7 @@ func seeingOptions(t *testing.T, model string) StreamOptions {
 	t.Helper()
 	o := DefaultStreamOptions()
 	o.Encoder, o.Image, o.Workers = model, "file", 2
-	o.Policy = decidetest.EncoderPolicy(t, t.TempDir(), 12, costs.FeatureSource{Name: "image clip", Dim: 12}, "")
+	o.Policy = storage.File(decidetest.EncoderPolicy(t, t.TempDir(), 12, costs.FeatureSource{Name: "image clip", Dim: 12}, ""))
 	return o
 }
 
@@ -42,8 +43,8 @@ func TestDecideImages(t *testing.T) {
 		text := strings.ReplaceAll(fmt.Sprintf("%v", features[12*i:12*i+12]), " ", ", ")
 		fmt.Fprintf(&vectors, "{\"features\": %s}\n", text)
 	}
-	o.In = filepath.Join(dir, "photos.csv")
-	if err := os.WriteFile(o.In, []byte(table.String()), 0o666); err != nil {
+	o.In = storage.File(filepath.Join(dir, "photos.csv"))
+	if err := os.WriteFile(o.In.String(), []byte(table.String()), 0o666); err != nil {
 		t.Fatal(err)
 	}
 	decide := func(o StreamOptions, in string) (string, *Summary) {
@@ -64,7 +65,7 @@ func TestDecideImages(t *testing.T) {
 	if done.Decoder != pixel.StandardDecoder().Name() || done.Trained != "another" {
 		t.Errorf("decoder %q, the policy's %q", done.Decoder, done.Trained)
 	}
-	o.In = "-"
+	o.In = storage.File("-")
 	if got, _ := decide(o, lines.String()); got != want {
 		t.Errorf("by full paths:\n%s\n%s", got, want)
 	}
@@ -89,7 +90,7 @@ func TestDecideBadImages(t *testing.T) {
 		}
 	}
 	o := seeingOptions(t, model)
-	o.In = filepath.Join(dir, "photos.csv")
+	o.In = storage.File(filepath.Join(dir, "photos.csv"))
 	for bad, want := range map[string]string{
 		"absent.png": "no such file or directory",
 		"cut.png":    "the file is truncated",
@@ -102,7 +103,7 @@ func TestDecideBadImages(t *testing.T) {
 		if bad == "" {
 			rows = []string{"file,id", ",x"}
 		}
-		if err := os.WriteFile(o.In, []byte(strings.Join(rows, "\n")+"\n"), 0o666); err != nil {
+		if err := os.WriteFile(o.In.String(), []byte(strings.Join(rows, "\n")+"\n"), 0o666); err != nil {
 			t.Fatal(err)
 		}
 		row := 22

@@ -5,26 +5,26 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"path/filepath"
 	"slices"
 
 	"pipe/costs"
 	"pipe/featurize"
+	"pipe/internal/storage"
 	"pipe/onnx/ort"
 	"pipe/pipeline/stage"
 )
 
 // openFor opens the policy and the encoder that the options name. Options that do not match them are an
 // *stage.OptionError.
-func openFor(rt *ort.Runtime, o StreamOptions) (*Router, error) {
-	f, err := ReadPolicy(o.Policy)
+func openFor(ctx context.Context, rt *ort.Runtime, o StreamOptions) (*Router, error) {
+	f, err := ReadPolicy(ctx, o.Policy)
 	if err != nil {
 		return nil, err
 	}
 	if err := o.checkPolicy(f); err != nil {
 		return nil, err
 	}
-	r, err := open(rt, f, o.input(), Options{Encoder: o.Encoder, Decoder: o.Decoder, Workers: o.Workers, Prices: o.Prices})
+	r, err := open(ctx, rt, f, o.input(), Options{Encoder: o.Encoder, Decoder: o.Decoder, Workers: o.Workers, Prices: o.Prices})
 	if err == nil || f.encoder != nil || !o.encoded() {
 		return r, err
 	}
@@ -81,9 +81,9 @@ func (s *Summary) noteDecoder(name string, a *costs.Actions) {
 }
 
 // folder is where relative paths in the rows start.
-func (in rowFile) folder() string {
-	if in.path == "-" {
-		return ""
+func (in rowFile) folder() storage.Location {
+	if in.path.String() == "-" {
+		return storage.Location{}
 	}
-	return filepath.Dir(in.path)
+	return in.path.Dir()
 }

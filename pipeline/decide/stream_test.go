@@ -21,6 +21,7 @@ import (
 
 	"pipe/costs"
 	"pipe/internal/atomicfile"
+	"pipe/internal/storage"
 	"pipe/models/policy"
 	"pipe/onnx"
 	"pipe/onnx/ort/orttest"
@@ -32,7 +33,7 @@ import (
 func writeFeatures(t testing.TB, a *costs.Actions, rows, dim int) (string, *costs.Tensor) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "costs.parquet")
-	w, err := costs.NewWriter(path, a, costs.WriterOptions{Dim: dim})
+	w, err := costs.NewWriter(t.Context(), storage.File(path), a, costs.WriterOptions{Dim: dim})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +84,7 @@ func TestDecideEqualsTheReferenceInEveryFormat(t *testing.T) {
 		for _, scores := range []bool{false, true} {
 			out := filepath.Join(t.TempDir(), "out.parquet")
 			o := DefaultStreamOptions()
-			o.Policy, o.In, o.Out, o.Scores, o.Workers = policy, from, out, scores, 3
+			o.Policy, o.In, o.Out, o.Scores, o.Workers = storage.File(policy), storage.File(from), storage.File(out), scores, 3
 			sum, err := Stream(t.Context(), rt, o, nil, nil, stage.Quiet)
 			if err != nil {
 				t.Fatal(err)
@@ -136,7 +137,7 @@ func TestDecideTextOutputsParse(t *testing.T) {
 	rt := orttest.Open(t, 1)
 	p := decidetest.Policy(2, 3)
 	o := DefaultStreamOptions()
-	o.Policy, o.Scores = decidetest.WritePolicy(t, p), true
+	o.Policy, o.Scores = storage.File(decidetest.WritePolicy(t, p)), true
 	in := "id,x,y\n\"a \"\"b\"\", c\",1,2\n,3,4\n"
 	var out bytes.Buffer
 	if _, err := Stream(t.Context(), rt, o, strings.NewReader(in), &out, stage.Quiet); err != nil {
@@ -157,11 +158,11 @@ func TestDecideWithoutTakesTheBestRemaining(t *testing.T) {
 	p := decidetest.Policy(3, 4)
 	in, rows := writeFeatures(t, p.Actions, 200, 3)
 	o := DefaultStreamOptions()
-	o.Policy, o.In, o.Out, o.Prices.Without = decidetest.WritePolicy(t, p), in, filepath.Join(t.TempDir(), "o.parquet"), []policy.Part{policy.Expert("c"), policy.Advice("short")}
+	o.Policy, o.In, o.Out, o.Prices.Without = storage.File(decidetest.WritePolicy(t, p)), storage.File(in), storage.File(filepath.Join(t.TempDir(), "o.parquet")), []policy.Part{policy.Expert("c"), policy.Advice("short")}
 	if _, err := Stream(t.Context(), rt, o, nil, nil, stage.Quiet); err != nil {
 		t.Fatal(err)
 	}
-	got, err := parquet.ReadFile[decisionRow](o.Out)
+	got, err := parquet.ReadFile[decisionRow](o.Out.String())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -195,7 +196,7 @@ func TestDecideErrorsLeaveNoFile(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			o := DefaultStreamOptions()
-			o.Policy, o.Out = policy, filepath.Join(dir, "out.csv")
+			o.Policy, o.Out = storage.File(policy), storage.File(filepath.Join(dir, "out.csv"))
 			_, err := Stream(t.Context(), rt, o, strings.NewReader(in), nil, stage.Quiet)
 			var bad *costs.DataError
 			if !errors.As(err, &bad) || bad.File != standardInput || bad.Row == 0 {
@@ -233,7 +234,7 @@ func TestDecideRefusesRowsOfOtherActions(t *testing.T) {
 				t.Fatal(err)
 			}
 			o := DefaultStreamOptions()
-			o.Policy, o.In = policy, from
+			o.Policy, o.In = storage.File(policy), storage.File(from)
 			_, err = Stream(t.Context(), rt, o, text, io.Discard, stage.Quiet)
 			text.Close()
 			var bad *costs.DataError
@@ -253,7 +254,7 @@ func TestDecideNamesTheRow(t *testing.T) {
 	p := decidetest.Policy(2, 3)
 	p.Method, p.Decoder = "l2d", policy.DecoderL2D
 	o := DefaultStreamOptions()
-	o.Policy, o.InFormat, o.Prices.Without = decidetest.WritePolicy(t, p), "csv", []policy.Part{policy.Advice("none")}
+	o.Policy, o.InFormat, o.Prices.Without = storage.File(decidetest.WritePolicy(t, p)), "csv", []policy.Part{policy.Advice("none")}
 	_, err := Stream(t.Context(), rt, o, strings.NewReader("id,u,v\nfirst,1,2\n"), io.Discard, stage.Quiet)
 	var data *costs.DataError
 	if !errors.As(err, &data) || !strings.Contains(err.Error(), `id "first": no action remains`) {
@@ -279,7 +280,7 @@ func TestDamagedPolicyIsBadData(t *testing.T) {
 			t.Fatal(err)
 		}
 		var data *costs.DataError
-		f, err := ReadPolicy(path)
+		f, err := ReadPolicy(t.Context(), storage.File(path))
 		if err == nil {
 			_, err = f.Open(rt)
 		}
@@ -292,7 +293,7 @@ func TestDamagedPolicyIsBadData(t *testing.T) {
 func TestDecideStopsWhenTheOutputFails(t *testing.T) {
 	rt := orttest.Open(t, 1)
 	o := DefaultStreamOptions()
-	o.Policy = decidetest.WritePolicy(t, decidetest.Policy(2, 3))
+	o.Policy = storage.File(decidetest.WritePolicy(t, decidetest.Policy(2, 3)))
 	in := strings.NewReader("x,y\n" + strings.Repeat("1,2\n", 20*mostRows))
 	if _, err := Stream(t.Context(), rt, o, in, failingWriter{}, stage.Quiet); !errors.Is(err, io.ErrShortWrite) {
 		t.Errorf("error %v, want the writer's", err)
@@ -310,7 +311,7 @@ func FuzzDecideText(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		for _, format := range []string{formatCSV, formatJSONL} {
-			src, err := openStream("fuzz", format, io.NopCloser(bytes.NewReader(data)), &policy.Info{Dim: 2, Actions: &costs.Actions{}})
+			src, err := openStream(t.Context(), "fuzz", format, io.NopCloser(bytes.NewReader(data)), &policy.Info{Dim: 2, Actions: &costs.Actions{}})
 			if err != nil {
 				continue
 			}
@@ -337,7 +338,7 @@ func BenchmarkDecide(b *testing.B) {
 			p := decidetest.Policy(dim, 64)
 			in, _ := writeFeatures(b, p.Actions, rows, dim)
 			o := DefaultStreamOptions()
-			o.Policy, o.In, o.Out = decidetest.WritePolicy(b, p), in, filepath.Join(b.TempDir(), "out.parquet")
+			o.Policy, o.In, o.Out = storage.File(decidetest.WritePolicy(b, p)), storage.File(in), storage.File(filepath.Join(b.TempDir(), "out.parquet"))
 			for b.Loop() {
 				if _, err := Stream(context.Background(), rt, o, nil, nil, stage.Quiet); err != nil {
 					b.Fatal(err)
@@ -370,7 +371,7 @@ func TestDecideReadsGzippedRows(t *testing.T) {
 			if err := os.WriteFile(path, b.Bytes()[:b.Len()-cut], 0o600); err != nil {
 				t.Fatal(err)
 			}
-			src, err := openFeatures(t.Context(), rowFile{path: path, format: formatAuto}, &policy.Info{Dim: 2, Actions: &costs.Actions{}})
+			src, err := openFeatures(t.Context(), rowFile{path: storage.File(path), format: formatAuto}, &policy.Info{Dim: 2, Actions: &costs.Actions{}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -392,7 +393,7 @@ func TestListIsNoLines(t *testing.T) {
 	if err := os.WriteFile(path, []byte(`[{"id":"a","features":[1,2]}]`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	src, err := openFeatures(t.Context(), rowFile{path: path, format: formatAuto}, &policy.Info{Dim: 2, Actions: &costs.Actions{}})
+	src, err := openFeatures(t.Context(), rowFile{path: storage.File(path), format: formatAuto}, &policy.Info{Dim: 2, Actions: &costs.Actions{}})
 	if err != nil {
 		t.Fatal(err)
 	}

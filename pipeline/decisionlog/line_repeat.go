@@ -1,6 +1,8 @@
 package decisionlog
 
-import "bytes"
+import (
+	"bytes"
+)
 
 // repeats remembers the texts of fields in the lines that were read before, by the index of the field. Most lines state the same
 // in those that are tagged same, such as the prices, and then the text is compared and not parsed, and the record keeps what it

@@ -1,6 +1,8 @@
 package decisionlog
 
-import "slices"
+import (
+	"slices"
+)
 
 // Record is one decision. A is the number of pairs, J(K+1), in the order of costs.Actions.
 //

@@ -17,7 +17,7 @@ import (
 
 // openParquet opens the Parquet file of a segment and checks that it is one of its stream.
 func openParquet(s *segment) (*parquetfile.File, error) {
-	f, err := parquetfile.Open(s.path(parquetEnding))
+	f, err := parquetfile.OpenFile(s.path(parquetEnding))
 	if err != nil {
 		return nil, parquetfile.InColumn("", err)
 	}

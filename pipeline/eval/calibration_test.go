@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"pipe/costs"
+	"pipe/internal/storage"
 	"pipe/models/policy"
 	"pipe/onnx/ort"
 	"pipe/onnx/ort/orttest"
@@ -202,7 +203,7 @@ func TestCalibrationOfFiles(t *testing.T) {
 		t.Errorf("%v: a policy without estimates:\n%s", err, text.String())
 	}
 	dir := t.TempDir()
-	if err := report.Write(dir, none); err != nil {
+	if err := report.Write(t.Context(), storage.File(dir), none); err != nil {
 		t.Fatal(err)
 	}
 	if found, _ := filepath.Glob(filepath.Join(dir, "calibration.*")); found != nil {
@@ -239,7 +240,7 @@ func checkCalibrationFiles(t *testing.T, r *report.Report) {
 		t.Errorf("read back: %v", err)
 	}
 	dir := t.TempDir()
-	if err := report.Write(dir, r); err != nil {
+	if err := report.Write(t.Context(), storage.File(dir), r); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"calibration.csv", "calibration.svg", "calibration.png"} {

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"pipe/costs"
+	"pipe/internal/storage"
 	"pipe/internal/world"
 	"pipe/models"
 	"pipe/models/network"
@@ -67,8 +68,8 @@ func (f *evalFiles) policy(name string, change func(p *policy.Policy)) string {
 func (f *evalFiles) eval(policies ...string) (*report.Report, error) {
 	f.t.Helper()
 	o := DefaultOptions()
-	o.Tensor, o.Policies, o.KNN = filepath.Join(f.dir, "costs.parquet"), policies, false
-	if err := costs.Write(o.Tensor, f.tensor); err != nil {
+	o.Tensor, o.Policies, o.KNN = storage.File(filepath.Join(f.dir, "costs.parquet")), storage.Files(policies...), false
+	if err := costs.Write(f.t.Context(), o.Tensor, f.tensor); err != nil {
 		f.t.Fatal(err)
 	}
 	return Run(context.Background(), o, stage.Quiet)
@@ -148,7 +149,7 @@ func TestEvalOfAMergedFile(t *testing.T) {
 		f.tensor.Loss = append(f.tensor.Loss, float32(n%3), float32(n%5), 1, float32(n%2))
 	}
 	merged := filepath.Join(dir, "merged.onnx")
-	if _, err := convert.Run(t.Context(), convert.Options{Model: hftest.Folder(t), Merge: trained, Out: merged}); err != nil {
+	if _, err := convert.Run(t.Context(), convert.Options{Model: hftest.Folder(t), Merge: storage.File(trained), Out: storage.File(merged)}); err != nil {
 		t.Fatal(err)
 	}
 	plain, err := f.eval(trained)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"pipe/costs"
+	"pipe/internal/storage"
 	"pipe/models/auto"
 	"pipe/models/policy"
 	"pipe/onnx/ort"
@@ -51,8 +52,8 @@ func (p *anyPrice) at(ctx context.Context, l entry, a *costs.Actions, lambda flo
 
 // openEntry opens a policy file that matches t. It decides the rows, unless it is an any-price policy, which decides at all
 // prices of the report.
-func openEntry(ctx context.Context, rt *ort.Runtime, file string, t *costs.Tensor, rows []int) (l entry, err error) {
-	f, d, err := replay.OpenPolicy(rt, file, t)
+func openEntry(ctx context.Context, rt *ort.Runtime, file storage.Location, t *costs.Tensor, rows []int) (l entry, err error) {
+	f, d, err := replay.OpenPolicy(ctx, rt, file, t)
 	if err != nil {
 		return entry{}, err
 	}
@@ -61,7 +62,7 @@ func openEntry(ctx context.Context, rt *ort.Runtime, file string, t *costs.Tenso
 		return l, err
 	}
 	l = newAnyPrice(d, t, rows)
-	return l, l.Identify(f, file)
+	return l, l.Identify(f, file.String())
 }
 
 // newEntry is openEntry for a policy in memory.

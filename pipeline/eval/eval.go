@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 
 	"pipe/costs"
+	"pipe/internal/storage"
 	"pipe/models/baseline"
 	"pipe/models/policy"
 	"pipe/onnx/ort"
@@ -23,7 +23,7 @@ func Run(ctx context.Context, o Options, progress stage.Progress) (*report.Repor
 	if err != nil {
 		return nil, err
 	}
-	if err := o.files().Check(); err != nil {
+	if err := o.files(ctx).Check(ctx); err != nil {
 		return nil, err
 	}
 	return stage.Alone(o.Out, func() (*report.Report, error) { return p.fromFiles(ctx, stage.OrQuiet(progress)) })
@@ -38,11 +38,11 @@ func (p *plan) fromFiles(ctx context.Context, progress stage.Progress) (_ *repor
 	defer rt.Close()
 	progress.Start(-1, "read costs")
 	defer progress.Done()
-	all, err := costs.Read(p.Tensor, costs.ReadOptions{Actions: p.Actions, Unknown: true})
+	all, err := costs.Read(ctx, p.Tensor, costs.ReadOptions{Actions: p.Actions, Unknown: true})
 	if err != nil {
 		return nil, err
 	}
-	files, err := PolicyFiles(p.Policies)
+	files, err := PolicyFiles(ctx, p.Policies)
 	if err != nil {
 		return nil, err
 	}
@@ -70,20 +70,20 @@ func (p *plan) fromFiles(ctx context.Context, progress stage.Progress) (_ *repor
 		notes = append(notes, left)
 	}
 	r.Notes = append(notes, r.Notes...)
-	r.Title = fmt.Sprintf("Evaluation of %s on %s", filepath.Base(p.Tensor), p.split)
-	if p.Pictures != "" {
+	r.Title = fmt.Sprintf("Evaluation of %s on %s", p.Tensor.Base(), p.split)
+	if !p.Pictures.IsZero() {
 		if r.Album, err = p.album(ctx, r, progress); err != nil {
 			return nil, err
 		}
 	}
-	if p.Out != "" {
-		return r, report.Write(p.Out, r)
+	if !p.Out.IsZero() {
+		return r, report.Write(ctx, p.Out, r)
 	}
 	return r, nil
 }
 
 // decideBy opens policy files and has them decide. The caller closes those that are returned, also with an error.
-func (p *plan) decideBy(ctx context.Context, rt *ort.Runtime, files []string, t *costs.Tensor, progress stage.Progress) (learned []entry, err error) {
+func (p *plan) decideBy(ctx context.Context, rt *ort.Runtime, files []storage.Location, t *costs.Tensor, progress stage.Progress) (learned []entry, err error) {
 	progress.Start(int64(len(files)), "decide by policies")
 	rows := t.Rows(p.split)
 	for _, f := range files {
@@ -98,7 +98,9 @@ func (p *plan) decideBy(ctx context.Context, rt *ort.Runtime, files []string, t 
 }
 
 // PolicyFiles lists the given files and the *.onnx files of given folders.
-func PolicyFiles(paths []string) ([]string, error) { return stage.FilesIn("policies", paths, ".onnx") }
+func PolicyFiles(ctx context.Context, paths []storage.Location) ([]storage.Location, error) {
+	return stage.FilesIn(ctx, "policies", paths, ".onnx")
+}
 
 // Policies is Run on a tensor and policies in memory. Each policy is exported and decides the rows of the split
 // that o names. A tensor that is not valid is an error of costs.Tensor.Validate; if it does not match a policy, the

@@ -36,7 +36,7 @@ func newEvaluation(t *costs.Tensor, learned []entry, o *plan) (*evaluation, erro
 		}
 	}
 	if len(e.rows) == 0 {
-		return nil, &costs.DataError{File: o.Tensor, Column: "split", Msg: fmt.Sprintf("no rows of split %s", o.split)}
+		return nil, &costs.DataError{File: o.Tensor.String(), Column: "split", Msg: fmt.Sprintf("no rows of split %s", o.split)}
 	}
 	e.together = t.Clusters(e.rows)
 	return e, nil

@@ -32,8 +32,8 @@ func (e *evaluation) findings(ctx context.Context, rt *ort.Runtime, r *report.Re
 		}
 		progress.Add(1)
 	}
-	if e.o.Texts != "" {
-		if err := e.o.texts(r); err != nil {
+	if !e.o.Texts.IsZero() {
+		if err := e.o.texts(ctx, r); err != nil {
 			return err
 		}
 	}

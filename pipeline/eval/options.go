@@ -1,10 +1,12 @@
 package eval
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
 	"pipe/costs"
+	"pipe/internal/storage"
 	"pipe/models"
 	"pipe/onnx/ort"
 	"pipe/pipeline/methods"
@@ -14,24 +16,26 @@ import (
 
 // Options are the options of one evaluation.
 type Options struct {
-	Tensor    string    // cost tensor: a Parquet file or a folder of parts
-	Actions   string    // actions JSON, if the file has no metadata; empty: beside it or inside
-	Policies  []string  // policy files, or folders whose *.onnx files are policies
-	Split     string    // rows to report on: train, val or test
-	Lambdas   []float64 // cost regimes; nil: those of the policies
-	KNN       bool      // fit and report the knn baseline
-	Resamples int       // of the paired bootstrap
-	Seed      uint64    // of the bootstrap, of knn's inner split and of random baselines
-	Findings  bool      // report what to deploy, where it helps, and examples
-	Examples  int       // rows of each kind to show
-	Learning  bool      // retrain on parts of the training rows: would more rows help?
+	Tensor    storage.Location   // cost tensor: a Parquet file or a folder of parts
+	Actions   storage.Location   // actions JSON, if the file has no metadata; empty: beside it or inside
+	Policies  []storage.Location // policy files, or folders whose *.onnx files are policies
+	Split     string             // rows to report on: train, val or test
+	Lambdas   []float64          // cost regimes; nil: those of the policies
+	KNN       bool               // fit and report the knn baseline
+	Resamples int                // of the paired bootstrap
+	Seed      uint64             // of the bootstrap, of knn's inner split and of random baselines
+	Findings  bool               // report what to deploy, where it helps, and examples
+	Examples  int                // rows of each kind to show
+	Learning  bool               // retrain on parts of the training rows: would more rows help?
 	// A table with the texts of examples, and its columns. They are shown to whoever reads the report. Empty: none.
-	Texts, TextColumn, IDColumn string
-	Pictures                    string     // the configuration of pipe costs that made the tensor, or a folder in which ids are paths, for pictures of examples; empty: none
-	Today                       string     // the pair "EXPERT/ADVICE" that is used today, which the verdict compares with; empty: not known
-	Money                       string     // the value of a loss of 1, such as USD=40; empty: that of the tensor, if it has one
-	Out                         string     // folder for the report; empty: none
-	Runtime                     ort.Config // library and device
+	Texts      storage.Location
+	TextColumn string
+	IDColumn   string
+	Pictures   storage.Location // the configuration of pipe costs that made the tensor, or a folder in which ids are paths, for pictures of examples; empty: none
+	Today      string           // the pair "EXPERT/ADVICE" that is used today, which the verdict compares with; empty: not known
+	Money      string           // the value of a loss of 1, such as USD=40; empty: that of the tensor, if it has one
+	Out        storage.Location // folder for the report; empty: none
+	Runtime    ort.Config       // library and device
 	// Own are trained methods from outside package models, under the names that policies record.
 	Own []models.Method `json:"-"` // not part of the record of a step
 }
@@ -92,21 +96,21 @@ func (o Options) plan() (*plan, error) {
 	return &plan{Options: o, split: split}, errors.Join(errs...)
 }
 
-func (o Options) files() stage.Files {
-	f := stage.Files{Reads: stage.TensorFiles(o.Tensor, o.Actions)}
+func (o Options) files(ctx context.Context) stage.Files {
+	f := stage.Files{Reads: stage.TensorFiles(ctx, o.Tensor, o.Actions)}
 	for _, p := range o.Policies {
 		f.Reads = append(f.Reads, stage.Input{Path: p, Part: stage.Ending(".onnx")})
 	}
 	switch {
-	case stage.IsFolder(o.Pictures):
+	case stage.IsFolder(ctx, o.Pictures):
 		f.Reads = append(f.Reads, stage.Input{Path: o.Pictures, Grow: true, Big: true})
-	case o.Pictures != "":
-		f.Reads = append(f.Reads, stage.ConfigFiles(o.Pictures)...)
+	case !o.Pictures.IsZero():
+		f.Reads = append(f.Reads, stage.ConfigFiles(ctx, o.Pictures)...)
 	}
-	if o.Texts != "" {
+	if !o.Texts.IsZero() {
 		f.Reads = append(f.Reads, stage.Input{Path: o.Texts})
 	}
-	if o.Out != "" {
+	if !o.Out.IsZero() {
 		f.Writes = []stage.Output{{Path: o.Out, Patterns: report.Patterns}}
 	}
 	return f

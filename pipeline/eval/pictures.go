@@ -33,11 +33,11 @@ func (o Options) album(ctx context.Context, r *report.Report, progress stage.Pro
 		return nil, nil
 	}
 	progress.Start(-1, "pictures")
-	if stage.IsFolder(o.Pictures) {
-		return o.albumIn(r, ids)
+	if stage.IsFolder(ctx, o.Pictures) {
+		return o.albumIn(ctx, r, ids)
 	}
 	c := costing.Options{Config: o.Pictures, Out: o.Tensor, SkipBad: true, Runtime: o.Runtime}
-	cfg, b, closeRuntime, err := c.Open(progress)
+	cfg, b, closeRuntime, err := c.Open(ctx, progress)
 	if err != nil {
 		return nil, err
 	}
@@ -47,10 +47,10 @@ func (o Options) album(ctx context.Context, r *report.Report, progress stage.Pro
 
 // albumIn has the pictures of a folder. An id without such a file has none, which is noted; a file that is no image is a
 // *costs.DataError.
-func (o Options) albumIn(r *report.Report, ids []string) (*builder.Album, error) {
+func (o Options) albumIn(ctx context.Context, r *report.Report, ids []string) (*builder.Album, error) {
 	album := &builder.Album{JPEG: map[string][]byte{}}
 	for _, id := range ids {
-		jpeg, err := o.pictureIn(id)
+		jpeg, err := o.pictureIn(ctx, id)
 		if err != nil {
 			return nil, err
 		}
@@ -65,12 +65,12 @@ func (o Options) albumIn(r *report.Report, ids []string) (*builder.Album, error)
 }
 
 // pictureIn is the picture of one id, nil if there is none. It is inside the folder, whatever the id.
-func (o Options) pictureIn(id string) ([]byte, error) {
+func (o Options) pictureIn(ctx context.Context, id string) ([]byte, error) {
 	if !filepath.IsLocal(id) {
 		return nil, nil
 	}
-	path, limits := filepath.Join(o.Pictures, id), pixel.DefaultLimits()
-	b, err := limits.ReadFile(path)
+	path, limits := o.Pictures.Join(id), pixel.DefaultLimits()
+	b, err := limits.ReadFile(ctx, path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -82,7 +82,7 @@ func (o Options) pictureIn(id string) ([]byte, error) {
 		img, err = pixel.Decode(b)
 	}
 	if err != nil {
-		return nil, &costs.DataError{File: path, Err: err}
+		return nil, &costs.DataError{File: path.String(), Err: err}
 	}
 	return pixel.Thumbnail(img, pictureSide)
 }

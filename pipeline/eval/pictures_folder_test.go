@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"pipe/costs"
+	"pipe/internal/storage"
 	"pipe/pipeline/report"
 	"pipe/pipeline/stage"
 )
@@ -28,7 +29,7 @@ func TestPicturesInFolder(t *testing.T) {
 		}
 	}
 	o := DefaultOptions()
-	o.Pictures = filepath.Join(dir, "in")
+	o.Pictures = storage.File(filepath.Join(dir, "in"))
 	with := func(ids ...string) *report.Report {
 		x := report.Examples{Kind: report.Won, Policy: "p.onnx"}
 		for _, id := range ids {

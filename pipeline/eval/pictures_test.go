@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"pipe/internal/storage"
 	"pipe/onnx/ort"
 	"pipe/pipeline/report"
 	"pipe/pipeline/stage"
@@ -47,7 +48,7 @@ func TestPicturesOfExamples(t *testing.T) {
 		}
 	}
 	o := DefaultOptions()
-	o.Tensor, o.Pictures, o.Runtime = filepath.Join(dir, "costs.parquet"), filepath.Join(dir, "images.yaml"), ort.DefaultConfig()
+	o.Tensor, o.Pictures, o.Runtime = storage.File(filepath.Join(dir, "costs.parquet")), storage.File(filepath.Join(dir, "images.yaml")), ort.DefaultConfig()
 	wrong := report.Example{ID: "n2/c.jpg", Label: "n2", Policy: report.Outcome{Pair: "known/none", Answer: "n1", Loss: 1}}
 	r := &report.Report{Examples: []report.Examples{{Policy: "p", Kind: report.Lost, Shown: []report.Example{wrong}}}}
 	var err error

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"pipe/costs"
+	"pipe/internal/storage"
 	"pipe/models/network"
 	"pipe/models/policy"
 	"pipe/models/regress"
@@ -47,21 +48,21 @@ func (f *evalFiles) anyPrice(name string, change func(p *policy.Policy)) string 
 func (f *evalFiles) frozen(file, name string, lambda float64) string {
 	f.t.Helper()
 	o := convert.DefaultOptions()
-	o.Model, o.Out, o.Prices = file, filepath.Join(f.dir, name), policy.PriceChange{Lambda: &lambda}
+	o.Model, o.Out, o.Prices = file, storage.File(filepath.Join(f.dir, name)), policy.PriceChange{Lambda: &lambda}
 	if _, err := convert.Run(f.t.Context(), o); err != nil {
 		f.t.Fatal(err)
 	}
-	return o.Out
+	return o.Out.String()
 }
 
 func (f *evalFiles) evalAt(lambdas []float64, policies ...string) *report.Report {
 	f.t.Helper()
 	table := filepath.Join(f.dir, "table.parquet")
-	if err := costs.Write(table, f.tensor); err != nil {
+	if err := costs.Write(f.t.Context(), storage.File(table), f.tensor); err != nil {
 		f.t.Fatal(err)
 	}
 	o := DefaultOptions()
-	o.Tensor, o.Policies, o.Lambdas, o.KNN, o.Resamples = table, policies, lambdas, false, 100
+	o.Tensor, o.Policies, o.Lambdas, o.KNN, o.Resamples = storage.File(table), storage.Files(policies...), lambdas, false, 100
 	r, err := Run(f.t.Context(), o, stage.Quiet)
 	if err != nil {
 		f.t.Fatal(err)
@@ -212,7 +213,7 @@ func checkFrontierFiles(t *testing.T, r *report.Report) {
 		t.Errorf("%v\n%s", err, table.String())
 	}
 	dir := t.TempDir()
-	if err := report.Write(dir, r); err != nil {
+	if err := report.Write(t.Context(), storage.File(dir), r); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"frontier.csv", "frontier.svg", "frontier.png"} {
@@ -266,7 +267,7 @@ func TestEvalNotesAnAnyPriceFallback(t *testing.T) {
 		if got := strings.Contains(strings.Join(r.Notes, "\n"), "takes the best fixed pair of every price"); got != fallback {
 			t.Errorf("guard fell back: %v, notes %q", fallback, r.Notes)
 		}
-		e, err := inspect.File(t.Context(), file, inspect.DefaultOptions())
+		e, err := inspect.File(t.Context(), storage.File(file), inspect.DefaultOptions())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,6 +1,7 @@
 package eval
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -15,14 +16,14 @@ import (
 const mostCharacters, mostBytes = 300, 4000
 
 // texts adds texts to the examples of a report, from the table that the user named.
-func (o Options) texts(r *report.Report) error {
+func (o Options) texts(ctx context.Context, r *report.Report) error {
 	wanted := map[string]string{}
 	for _, x := range r.Examples {
 		for _, s := range x.Shown {
 			wanted[s.ID] = ""
 		}
 	}
-	found, several, err := o.readTexts(wanted)
+	found, several, err := o.readTexts(ctx, wanted)
 	if err != nil {
 		return err
 	}
@@ -42,8 +43,8 @@ func (o Options) texts(r *report.Report) error {
 
 // readTexts fills in the texts of the wanted ids, and returns the number of ids that the table has, and that have several
 // texts, of which the first counts.
-func (o Options) readTexts(wanted map[string]string) (found, several int, err error) {
-	t, err := tablefile.Open(o.Texts)
+func (o Options) readTexts(ctx context.Context, wanted map[string]string) (found, several int, err error) {
+	t, err := tablefile.Open(ctx, o.Texts)
 	if err != nil {
 		return 0, 0, fmt.Errorf("texts: %w", err)
 	}

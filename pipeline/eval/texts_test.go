@@ -9,6 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"pipe/internal/storage"
 	"pipe/pipeline/report"
 )
 
@@ -45,12 +46,12 @@ func TestTextsOfExamples(t *testing.T) {
 		"a.jsonl": `{"id": 1, "text": "one"}` + "\n" + `{"id": 2, "text": null}` + "\n" + `{"id": 3, "text": "three"}` + "\n",
 	} {
 		o := DefaultOptions()
-		o.Texts = filepath.Join(dir, name)
-		if err := os.WriteFile(o.Texts, []byte(content), 0o666); err != nil {
+		o.Texts = storage.File(filepath.Join(dir, name))
+		if err := os.WriteFile(o.Texts.String(), []byte(content), 0o666); err != nil {
 			t.Fatal(err)
 		}
 		r := &report.Report{Examples: []report.Examples{{Shown: []report.Example{{ID: "1"}, {ID: "2"}}}, {Shown: []report.Example{{ID: "1"}}}}}
-		if err := o.texts(r); err != nil {
+		if err := o.texts(t.Context(), r); err != nil {
 			t.Fatal(err)
 		}
 		if r.Examples[0].Shown[0].Text != "one" || r.Examples[1].Shown[0].Text != "one" || r.Examples[0].Shown[1].Text != "" {
@@ -65,12 +66,12 @@ func TestTextsOfExamples(t *testing.T) {
 // Another text of an id that is shown is said; of an id that is not shown it does not matter.
 func TestSeveralTextsOfAnExample(t *testing.T) {
 	o := DefaultOptions()
-	o.Texts = filepath.Join(t.TempDir(), "a.csv")
-	if err := os.WriteFile(o.Texts, []byte("text,id\none,1\ntwo,2\ntwo,2\nx,3\ny,3\nother,1\n"), 0o666); err != nil {
+	o.Texts = storage.File(filepath.Join(t.TempDir(), "a.csv"))
+	if err := os.WriteFile(o.Texts.String(), []byte("text,id\none,1\ntwo,2\ntwo,2\nx,3\ny,3\nother,1\n"), 0o666); err != nil {
 		t.Fatal(err)
 	}
 	r := &report.Report{Examples: []report.Examples{{Shown: []report.Example{{ID: "1"}, {ID: "2"}}}}}
-	if err := o.texts(r); err != nil || r.Examples[0].Shown[0].Text != "one" || len(r.Notes) != 1 || !strings.Contains(r.Notes[0], "Of 1 of the rows") {
+	if err := o.texts(t.Context(), r); err != nil || r.Examples[0].Shown[0].Text != "one" || len(r.Notes) != 1 || !strings.Contains(r.Notes[0], "Of 1 of the rows") {
 		t.Errorf("%+v, %v", r, err)
 	}
 }

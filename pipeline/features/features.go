@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"path/filepath"
 	"strings"
 
 	"pipe/costs"
@@ -16,6 +15,7 @@ import (
 	"pipe/internal/config"
 	"pipe/internal/lists"
 	"pipe/internal/safetext"
+	"pipe/internal/storage"
 	"pipe/internal/textfile"
 	"pipe/pipeline/stage"
 )
@@ -29,11 +29,11 @@ const (
 
 // Options are the options of Run.
 type Options struct {
-	Primary string // CSV file, a row per instance
-	Joined  string // CSV file whose columns join the rows with the same id; empty: none
-	Columns string // the column groups (YAML)
-	Split   Split  // the first draw is taken
-	Out     string // folder
+	Primary storage.Location // CSV file, a row per instance
+	Joined  storage.Location // CSV file whose columns join the rows with the same id; empty: none
+	Columns storage.Location // the column groups (YAML)
+	Split   Split            // the first draw is taken
+	Out     storage.Location // folder
 }
 
 // DefaultOptions uses a quarter of the rows for validation, by the hash of the id.
@@ -44,9 +44,9 @@ func DefaultOptions() Options {
 // Validate reports every problem at once.
 func (o Options) Validate() error {
 	var list config.Problems
-	list.Check(o.Primary != "", "no file with the rows is given")
-	list.Check(o.Columns != "", "no file with the column groups is given")
-	list.Check(o.Out != "", "no folder for the output is given")
+	list.Check(!o.Primary.IsZero(), "no file with the rows is given")
+	list.Check(!o.Columns.IsZero(), "no file with the column groups is given")
+	list.Check(!o.Out.IsZero(), "no folder for the output is given")
 	o.Split.Check(list.Check)
 	return list.Err()
 }
@@ -82,7 +82,7 @@ func Run(ctx context.Context, o Options, p stage.Progress) (*Report, error) {
 	if err := o.Validate(); err != nil {
 		return nil, &stage.OptionError{Err: fmt.Errorf("featurize: %w", err)}
 	}
-	if err := o.Files().Check(); err != nil {
+	if err := o.Files().Check(ctx); err != nil {
 		return nil, err
 	}
 	return stage.Alone(o.Out, func() (*Report, error) { return featurizeInto(ctx, o, p) })
@@ -106,9 +106,9 @@ type schemaConfig struct {
 func (f *schemaConfig) Validate() error { return f.Columns.Validate() }
 
 // LoadSchema reads a file with column groups.
-func LoadSchema(path string) (*tabular.Schema, error) {
+func LoadSchema(ctx context.Context, path storage.Location) (*tabular.Schema, error) {
 	var c schemaConfig
-	if err := config.Load(path, &c); err != nil {
+	if err := config.Load(ctx, path, &c); err != nil {
 		return nil, err
 	}
 	return &c.Columns, nil
@@ -127,9 +127,9 @@ type Rows struct {
 
 // OpenRows reads the column groups and digests the two files, whose rows are read later. joined is empty if there
 // is only one file.
-func OpenRows(ctx context.Context, primary, joined, columns string, p stage.Progress) (*Rows, error) {
+func OpenRows(ctx context.Context, primary, joined, columns storage.Location, p stage.Progress) (*Rows, error) {
 	p = stage.OrQuiet(p)
-	schema, err := LoadSchema(columns)
+	schema, err := LoadSchema(ctx, columns)
 	if err != nil {
 		return nil, err
 	}
@@ -137,8 +137,11 @@ func OpenRows(ctx context.Context, primary, joined, columns string, p stage.Prog
 		Schema: schema, files: tabular.Files{Primary: primary, Joined: joined}, progress: p,
 		inputs: map[string]string{"columns": stage.Digest(schema)},
 	}
-	for _, f := range []struct{ role, path string }{{"primary", primary}, {"joined", joined}} {
-		if f.path == "" {
+	for _, f := range []struct {
+		role string
+		path storage.Location
+	}{{"primary", primary}, {"joined", joined}} {
+		if f.path.IsZero() {
 			continue
 		}
 		if t.inputs[f.role], err = costs.FileDigest(ctx, f.path); err != nil {
@@ -162,7 +165,7 @@ func (t *Rows) load(ctx context.Context) error {
 	t.labels = make([]string, f.Len())
 	for i, l := range f.Labels {
 		if l < 0 {
-			return &costs.DataError{File: t.files.Primary, Column: t.Schema.Label, Msg: "is missing; experts cannot learn without labels"}
+			return &costs.DataError{File: t.files.Primary.String(), Column: t.Schema.Label, Msg: "is missing; experts cannot learn without labels"}
 		}
 		t.labels[i] = t.Schema.Labels[l]
 	}
@@ -171,7 +174,7 @@ func (t *Rows) load(ctx context.Context) error {
 }
 
 // Featurize writes the table, the encoder and the report of one draw of the split into a folder.
-func (t *Rows) Featurize(ctx context.Context, out string, split Split, draw int) (*Report, error) {
+func (t *Rows) Featurize(ctx context.Context, out storage.Location, split Split, draw int) (*Report, error) {
 	return Step(ctx, out, split.Describe(draw), t.inputs, func() error {
 		if err := t.load(ctx); err != nil {
 			return err
@@ -182,21 +185,21 @@ func (t *Rows) Featurize(ctx context.Context, out string, split Split, draw int)
 
 // Step has write make the files of Featurize in a folder, unless they are complete and of the same inputs and
 // split. inputs are digests.
-func Step(ctx context.Context, out, split string, inputs map[string]string, write func() error) (*Report, error) {
+func Step(ctx context.Context, out storage.Location, split string, inputs map[string]string, write func() error) (*Report, error) {
 	s := stage.Step{Folder: out, Name: "featurize", Inputs: map[string]string{"split": split, "format": "1"}}
 	maps.Copy(s.Inputs, inputs)
 	err := s.Run(ctx, func() ([]string, error) { return []string{TableFile, EncoderFile, ReportFile}, write() })
 	if err != nil {
 		return nil, err
 	}
-	return readReport(filepath.Join(out, ReportFile))
+	return readReport(ctx, out.Join(ReportFile))
 }
 
-func (t *Rows) write(ctx context.Context, out string, split Split, draw int) error {
+func (t *Rows) write(ctx context.Context, out storage.Location, split Split, draw int) error {
 	names, err := split.draw(t.frame.IDs, t.labels, t.frame.Groups, draw)
 	var data *costs.DataError
 	if errors.As(err, &data) {
-		data.File = t.files.Primary
+		data.File = t.files.Primary.String()
 	}
 	if err != nil {
 		return err
@@ -207,19 +210,19 @@ func (t *Rows) write(ctx context.Context, out string, split Split, draw int) err
 	if err != nil {
 		return err
 	}
-	if _, err := atomicfile.MkdirAll(out); err != nil {
+	if _, err := atomicfile.MkdirAllAt(ctx, out); err != nil {
 		return err
 	}
 	t.progress.Start(int64(f.Len()), "write table")
 	defer t.progress.Done()
-	table := filepath.Join(out, TableFile)
+	table := out.Join(TableFile)
 	if err := tabular.WriteTable(ctx, table, e, f, used, func(n int) { t.progress.Add(int64(n)) }); err != nil {
 		return err
 	}
-	if err := e.WriteFile(filepath.Join(out, EncoderFile)); err != nil {
+	if err := e.WriteFile(ctx, out.Join(EncoderFile)); err != nil {
 		return err
 	}
-	return atomicfile.Write(filepath.Join(out, ReportFile), t.describe(e, f, used).WriteJSON)
+	return atomicfile.WriteAt(ctx, out.Join(ReportFile), t.describe(e, f, used).WriteJSON)
 }
 
 // framePart returns the rows that are in a split, with their splits.
@@ -288,8 +291,8 @@ func (r *Report) Complete(e *tabular.Encoder, positive int) *Report {
 	return r
 }
 
-func readReport(path string) (*Report, error) {
-	text, err := textfile.ReadFile(path, textfile.MaxConfig)
+func readReport(ctx context.Context, path storage.Location) (*Report, error) {
+	text, err := textfile.ReadFileAt(ctx, path, textfile.MaxConfig)
 	if err != nil {
 		return nil, fmt.Errorf("read featurize report: %w", err)
 	}

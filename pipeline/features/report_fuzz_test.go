@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"pipe/internal/storage"
 )
 
 // FuzzFeaturizeReport: the report of a stage gives an error that names its file, or can be displayed.
@@ -18,7 +20,7 @@ func FuzzFeaturizeReport(f *testing.F) {
 		if err := os.WriteFile(file, text, 0o666); err != nil {
 			t.Fatal(err)
 		}
-		r, err := readReport(file)
+		r, err := readReport(t.Context(), storage.File(file))
 		if err != nil {
 			if !strings.Contains(err.Error(), file) {
 				t.Fatal(err)

@@ -10,7 +10,9 @@ import (
 	"pipe/costs"
 	"pipe/featurize"
 	"pipe/featurize/lexical"
+	"pipe/internal/atomicfile"
 	"pipe/internal/config"
+	"pipe/internal/storage"
 	"pipe/internal/tablefile"
 	"pipe/pipeline/stage"
 )
@@ -20,9 +22,9 @@ const LexicalName = "lexical"
 
 // TextOptions are the options of RunTexts.
 type TextOptions struct {
-	In      string // table with a row per text: what tablefile reads, or a folder of such files
-	Column  string // of the texts
-	Out     string // file of the encoder
+	In      storage.Location // table with a row per text: what tablefile reads, or a folder of such files
+	Column  string           // of the texts
+	Out     storage.Location // file of the encoder
 	Lexical lexical.Options
 }
 
@@ -32,9 +34,9 @@ func DefaultTextOptions() TextOptions { return TextOptions{Lexical: lexical.Defa
 // Validate reports every problem at once.
 func (o TextOptions) Validate() error {
 	var list config.Problems
-	list.Check(o.In != "", "no file with the texts is given")
+	list.Check(!o.In.IsZero(), "no file with the texts is given")
 	list.Check(o.Column != "", "no column of texts is given")
-	list.Check(o.Out != "", "no file for the encoder is given")
+	list.Check(!o.Out.IsZero(), "no file for the encoder is given")
 	list.Add(o.Lexical.Validate())
 	return list.Err()
 }
@@ -63,7 +65,7 @@ func RunTexts(ctx context.Context, o TextOptions, p stage.Progress) (*TextReport
 	if err := o.Validate(); err != nil {
 		return nil, &stage.OptionError{Err: fmt.Errorf("featurize: %w", err)}
 	}
-	if err := o.Files().Check(); err != nil {
+	if err := o.Files().Check(ctx); err != nil {
 		return nil, err
 	}
 	defer p.Done()
@@ -75,20 +77,20 @@ func RunTexts(ctx context.Context, o TextOptions, p stage.Progress) (*TextReport
 	var rank *lexical.RankError
 	switch {
 	case errors.Is(err, lexical.ErrNoTexts):
-		return nil, fmt.Errorf("featurize: %w", &costs.DataError{File: o.In, Column: o.Column, Err: err})
+		return nil, fmt.Errorf("featurize: %w", &costs.DataError{File: o.In.String(), Column: o.Column, Err: err})
 	case errors.As(err, &rank):
 		return nil, &stage.OptionError{Err: fmt.Errorf("featurize %q: column %s: %w", o.In, o.Column, err)}
 	case err != nil:
 		return nil, fmt.Errorf("featurize: %w", err)
 	}
 	p.Start(-1, "write encoder")
-	return writeEncoder(m, o)
+	return writeEncoder(ctx, m, o)
 }
 
 // readTexts reads the column.
 func readTexts(ctx context.Context, o TextOptions, p stage.Progress) ([]string, error) {
 	p.Start(-1, "read texts")
-	rows, err := tablefile.OpenText(o.In)
+	rows, err := tablefile.OpenText(ctx, o.In)
 	if err != nil {
 		return nil, err
 	}
@@ -128,7 +130,7 @@ func phases(p stage.Progress) lexical.Progress {
 	}
 }
 
-func writeEncoder(m *lexical.Model, o TextOptions) (*TextReport, error) {
+func writeEncoder(ctx context.Context, m *lexical.Model, o TextOptions) (*TextReport, error) {
 	model, err := featurize.NewTextModel(featurize.MadeText{
 		Name: LexicalName, Architecture: LexicalName, Graph: m.Graph, Tokenizer: m.Tokenizer, Head: m.Head, MaxLength: m.MaxLength,
 		Vocab: int64(m.Tokens),
@@ -140,10 +142,14 @@ func writeEncoder(m *lexical.Model, o TextOptions) (*TextReport, error) {
 	if err != nil {
 		return nil, fmt.Errorf("featurize: %w", err)
 	}
-	if err := file.WriteFile(o.Out); err != nil {
+	content, err := file.Marshal()
+	if err == nil {
+		err = atomicfile.WriteFileAt(ctx, o.Out, content)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("featurize: write encoder: %w", err)
 	}
-	return &TextReport{Report: m.Report, Encoder: model.Info(), File: o.Out}, nil
+	return &TextReport{Report: m.Report, Encoder: model.Info(), File: o.Out.String()}, nil
 }
 
 // WriteJSON writes the report as one indented JSON object.

@@ -13,6 +13,7 @@ import (
 
 	"pipe/costs"
 	"pipe/featurize"
+	"pipe/internal/storage"
 	"pipe/onnx/ort/orttest"
 	"pipe/pipeline/stage"
 )
@@ -48,7 +49,7 @@ func textsIn(t testing.TB, texts []string) string {
 func fitted(t testing.TB, texts []string, dim int) (TextOptions, *TextReport) {
 	t.Helper()
 	o := DefaultTextOptions()
-	o.In, o.Column, o.Out, o.Lexical.Dim = textsIn(t, texts), "question", filepath.Join(t.TempDir(), "encoder.onnx"), dim
+	o.In, o.Column, o.Out, o.Lexical.Dim = storage.File(textsIn(t, texts)), "question", storage.File(filepath.Join(t.TempDir(), "encoder.onnx")), dim
 	r, err := RunTexts(t.Context(), o, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -60,7 +61,7 @@ func fitted(t testing.TB, texts []string, dim int) (TextOptions, *TextReport) {
 func TestFittedEncoderIsRead(t *testing.T) {
 	texts := sentences(200, 12)
 	o, r := fitted(t, texts, 16)
-	m, err := featurize.ReadTextModel(o.Out, featurize.DefaultTextModelOptions())
+	m, err := featurize.ReadTextModel(o.Out.String(), featurize.DefaultTextModelOptions())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +98,7 @@ func TestFittedEncoderIsRead(t *testing.T) {
 // A fit that fails leaves the file of an earlier one.
 func TestFailedFitKeepsTheFile(t *testing.T) {
 	o, _ := fitted(t, sentences(100, 8), 8)
-	before, err := os.ReadFile(o.Out)
+	before, err := os.ReadFile(o.Out.String())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,12 +107,12 @@ func TestFailedFitKeepsTheFile(t *testing.T) {
 	if _, err := RunTexts(t.Context(), o, nil); !errors.As(err, &option) {
 		t.Errorf("too many components: %v", err)
 	}
-	o.In = textsIn(t, []string{"", ""})
+	o.In = storage.File(textsIn(t, []string{"", ""}))
 	var data *costs.DataError
 	if _, err := RunTexts(t.Context(), o, nil); !errors.As(err, &data) || data.Column != "question" {
 		t.Errorf("no texts: %v", err)
 	}
-	if after, err := os.ReadFile(o.Out); err != nil || string(after) != string(before) {
+	if after, err := os.ReadFile(o.Out.String()); err != nil || string(after) != string(before) {
 		t.Errorf("the file has changed: %v", err)
 	}
 }
@@ -130,7 +131,7 @@ func BenchmarkLexicalEncoder(b *testing.B) {
 	texts := sentences(2048, 40)
 	for _, dim := range []int{64, 256} {
 		o, _ := fitted(b, texts, dim)
-		e, err := featurize.OpenTextEncoder(orttest.Open(b, 0), o.Out, featurize.TextEncoderOptions{Workers: 1})
+		e, err := featurize.OpenTextEncoder(orttest.Open(b, 0), o.Out.String(), featurize.TextEncoderOptions{Workers: 1})
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -2,10 +2,12 @@ package fromlog
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"time"
 
 	"pipe/internal/atomicfile"
+	"pipe/internal/storage"
 	"pipe/pipeline/decisionlog"
 )
 
@@ -16,8 +18,8 @@ type dsjson struct {
 	rows int
 }
 
-func newDSJSON(path string) (*dsjson, error) {
-	file, err := atomicfile.Create(path)
+func newDSJSON(ctx context.Context, path storage.Location) (*dsjson, error) {
+	file, err := atomicfile.CreateAt(ctx, path)
 	if err != nil {
 		return nil, err
 	}
@@ -108,7 +110,7 @@ func shareOf(r *decisionlog.Record) *float64 {
 	return &share
 }
 
-func (c *dsjson) close(r *Result) error {
+func (c *dsjson) close(_ context.Context, r *Result) error {
 	r.Exported = c.rows
 	if c.rows == 0 {
 		return noOutcomes(r)

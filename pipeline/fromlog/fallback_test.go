@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"pipe/costs"
+	"pipe/internal/storage"
 	"pipe/pipeline/decisionlog"
 )
 
@@ -30,8 +31,8 @@ func fellBack(t *testing.T, last int) string {
 func TestFallbacks(t *testing.T) {
 	for _, keep := range []bool{false, true} {
 		out, o := t.TempDir(), DefaultOptions()
-		o.Log, o.Fallbacks, o.DSJSON, o.OBP = fellBack(t, 3), keep, filepath.Join(out, "l.dsjson"), filepath.Join(out, "l.json")
-		o.Partial = filepath.Join(out, "p.parquet")
+		o.Log, o.Fallbacks, o.DSJSON, o.OBP = storage.File(fellBack(t, 3)), keep, storage.File(filepath.Join(out, "l.dsjson")), storage.File(filepath.Join(out, "l.json"))
+		o.Partial = storage.File(filepath.Join(out, "p.parquet"))
 		r, err := Import(t.Context(), o)
 		if err != nil {
 			t.Fatal(err)
@@ -41,7 +42,7 @@ func TestFallbacks(t *testing.T) {
 		if err := r.WriteText(&text); err != nil || r.Fallbacks != 3 || r.Exported != want || !strings.Contains(text.String(), "3 decisions that another pair answered") {
 			t.Errorf("keep %v: %+v\n%s, %v", keep, r, &text, err)
 		}
-		lines, err := os.ReadFile(o.DSJSON)
+		lines, err := os.ReadFile(o.DSJSON.String())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -49,7 +50,7 @@ func TestFallbacks(t *testing.T) {
 			t.Errorf("keep %v: %d lines of fallbacks\n%s", keep, n, lines)
 		}
 		var of struct{ Action, Executed []int }
-		dictionary, err := os.ReadFile(o.OBP)
+		dictionary, err := os.ReadFile(o.OBP.String())
 		if err == nil {
 			err = json.Unmarshal(dictionary, &of)
 		}
@@ -61,7 +62,7 @@ func TestFallbacks(t *testing.T) {
 				t.Errorf("row %d: pair %d answered", n, pair)
 			}
 		}
-		tensor, err := costs.Read(o.Partial, costs.ReadOptions{Unknown: true})
+		tensor, err := costs.Read(t.Context(), o.Partial, costs.ReadOptions{Unknown: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -79,7 +80,7 @@ func TestNoFallbacks(t *testing.T) {
 		t.Errorf("%d rows, %+v", len(rows), r)
 	}
 	o := DefaultOptions()
-	o.Log, o.DSJSON = fellBack(t, 8), filepath.Join(t.TempDir(), "l.dsjson")
+	o.Log, o.DSJSON = storage.File(fellBack(t, 8)), storage.File(filepath.Join(t.TempDir(), "l.dsjson"))
 	if _, err := Import(t.Context(), o); err == nil || !strings.Contains(err.Error(), "--fallbacks keeps them") {
 		t.Errorf("only fallbacks: %v", err)
 	}

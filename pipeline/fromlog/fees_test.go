@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"pipe/costs"
+	"pipe/internal/storage"
 	"pipe/pipeline/decisionlog"
 )
 
@@ -42,7 +43,7 @@ func TestPairFees(t *testing.T) {
 	}
 	o := DefaultOptions()
 	o.Fallbacks = true
-	o.Log, o.Partial, o.DSJSON, o.OBP = folder, filepath.Join(out, "p.parquet"), filepath.Join(out, "l.dsjson"), filepath.Join(out, "l.json")
+	o.Log, o.Partial, o.DSJSON, o.OBP = storage.File(folder), storage.File(filepath.Join(out, "p.parquet")), storage.File(filepath.Join(out, "l.dsjson")), storage.File(filepath.Join(out, "l.json"))
 	r, err := Import(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
@@ -64,19 +65,19 @@ func TestPairFees(t *testing.T) {
 // checkPairFees compares what was written with the plain sums: losses are the numbers of the rows.
 func checkPairFees(t *testing.T, o Options) {
 	t.Helper()
-	text, err := os.ReadFile(o.DSJSON)
+	text, err := os.ReadFile(o.DSJSON.String())
 	if err != nil {
 		t.Fatal(err)
 	}
 	var dictionary struct{ Reward []float64 }
-	rewards, err := os.ReadFile(o.OBP)
+	rewards, err := os.ReadFile(o.OBP.String())
 	if err == nil {
 		err = json.Unmarshal(rewards, &dictionary)
 	}
 	if err != nil || len(dictionary.Reward) != 8 {
 		t.Fatal(dictionary, err)
 	}
-	tensor, err := costs.Read(o.Partial, costs.ReadOptions{Unknown: true})
+	tensor, err := costs.Read(t.Context(), o.Partial, costs.ReadOptions{Unknown: true})
 	if err != nil {
 		t.Fatal(err)
 	}

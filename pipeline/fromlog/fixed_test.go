@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"pipe/costs"
+	"pipe/internal/storage"
 	"pipe/pipeline/decisionlog"
 )
 
@@ -20,7 +21,7 @@ func TestUndecidedIsLeftOut(t *testing.T) {
 			}
 		})
 		o, out := DefaultOptions(), t.TempDir()
-		o.Log, o.DSJSON, o.OBP, o.Partial = folder, filepath.Join(out, "l.dsjson"), filepath.Join(out, "l.json"), filepath.Join(out, "p.parquet")
+		o.Log, o.DSJSON, o.OBP, o.Partial = storage.File(folder), storage.File(filepath.Join(out, "l.dsjson")), storage.File(filepath.Join(out, "l.json")), storage.File(filepath.Join(out, "p.parquet"))
 		r, err := Import(t.Context(), o)
 		if left == 8 {
 			if err == nil || !strings.Contains(err.Error(), "(8 more are conversations that no policy decided on)") {
@@ -31,7 +32,7 @@ func TestUndecidedIsLeftOut(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		tensor, err := costs.Read(o.Partial, costs.ReadOptions{Unknown: true})
+		tensor, err := costs.Read(t.Context(), o.Partial, costs.ReadOptions{Unknown: true})
 		if err != nil {
 			t.Fatal(err)
 		}

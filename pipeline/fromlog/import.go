@@ -3,12 +3,12 @@ package fromlog
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 	"strings"
 	"time"
 
 	"pipe/costs"
 	"pipe/internal/atomicfile"
+	"pipe/internal/storage"
 	"pipe/pipeline/decisionlog"
 	"pipe/pipeline/stage"
 )
@@ -16,20 +16,20 @@ import (
 // consumer takes the decisions with known loss one after the other.
 type consumer interface {
 	take(d decisionlog.Decision) error
-	close(r *Result) error // writes what it made
-	abort()                // removes what is not complete; nothing after close
+	close(ctx context.Context, r *Result) error // writes what it made
+	abort()                                     // removes what is not complete; nothing after close
 }
 
 // Import reads a log and writes what the options ask for. Each file appears when it is complete.
 func Import(ctx context.Context, o Options) (*Result, error) {
-	if err := o.check(); err != nil {
+	if err := o.check(ctx); err != nil {
 		return nil, err
 	}
-	log, err := decisionlog.Read(o.Log)
+	log, err := decisionlog.Read(o.Log.String())
 	if err != nil {
 		return nil, err
 	}
-	r := &Result{Format: 1, Log: o.Log}
+	r := &Result{Format: 1, Log: o.Log.String()}
 	var alone unmixed
 	consumers, err := o.consumers(ctx, log)
 	defer func() {
@@ -56,55 +56,55 @@ func Import(ctx context.Context, o Options) (*Result, error) {
 		return nil, o.none(log, r)
 	}
 	for _, c := range consumers {
-		if err := c.close(r); err != nil {
+		if err := c.close(ctx, r); err != nil {
 			return nil, err
 		}
 	}
 	return r, nil
 }
 
-func (o Options) check() error {
+func (o Options) check(ctx context.Context) error {
 	bad := func(format string, args ...any) error {
 		return &stage.OptionError{Err: fmt.Errorf(format, args...)}
 	}
 	switch {
 	case !o.Until.IsZero() && !o.Since.Before(o.Until):
 		return bad("--until is %s; it has to be after --since, %s", o.Until.Format(time.RFC3339), o.Since.Format(time.RFC3339))
-	case o.Out == "" && o.Partial == "" && o.DSJSON == "" && o.OBP == "":
+	case o.Out.IsZero() && o.Partial.IsZero() && o.DSJSON.IsZero() && o.OBP.IsZero():
 		return bad("none of --out, --partial, --dsjson and --obp names a file to write")
 	case o.Same != SameRequest && o.Same != SameFeatures:
 		return bad("--same is %q; it is %s or %s", o.Same, SameRequest, SameFeatures)
-	case o.OBP != "" && filepath.Ext(o.OBP) != ".npz" && filepath.Ext(o.OBP) != ".json":
+	case !o.OBP.IsZero() && o.OBP.Ext() != ".npz" && o.OBP.Ext() != ".json":
 		return bad("--obp is %q; it ends in .npz or .json", o.OBP)
 	}
 	if _, err := costs.MoneyFor(nil, o.Money); err != nil {
 		return bad("--money: %w", err)
 	}
 	var writes []stage.Output
-	for _, file := range []string{o.Out, o.Partial, o.DSJSON, o.OBP} {
-		if file != "" {
+	for _, file := range []storage.Location{o.Out, o.Partial, o.DSJSON, o.OBP} {
+		if !file.IsZero() {
 			writes = append(writes, stage.Output{Path: file})
 		}
 	}
-	return stage.Files{Reads: []stage.Input{{Path: o.Log, Part: stage.Ending(".parquet", ".jsonl", ".ids"), Grow: true, Big: true}}, Writes: writes}.Check()
+	return stage.Files{Reads: []stage.Input{{Path: o.Log, Part: stage.Ending(".parquet", ".jsonl", ".ids"), Grow: true, Big: true}}, Writes: writes}.Check(ctx)
 }
 
 func (o Options) consumers(ctx context.Context, log *decisionlog.Log) (list []consumer, err error) {
-	for _, file := range []string{o.Out, o.Partial, o.DSJSON, o.OBP} {
-		if file != "" {
-			if err := atomicfile.MakeFolder(file); err != nil {
+	for _, file := range []storage.Location{o.Out, o.Partial, o.DSJSON, o.OBP} {
+		if !file.IsZero() {
+			if err := atomicfile.MakeFolderAt(ctx, file); err != nil {
 				return list, err
 			}
 		}
 	}
-	if o.DSJSON != "" || o.OBP != "" {
+	if !o.DSJSON.IsZero() || !o.OBP.IsZero() {
 		to, err := o.exports(ctx, log)
 		if err != nil {
 			return list, err
 		}
 		list = append(list, to)
 	}
-	if o.Out != "" || o.Partial != "" { // the last, since a tensor may turn out to be empty
+	if !o.Out.IsZero() || !o.Partial.IsZero() { // the last, since a tensor may turn out to be empty
 		list = append(list, newTensors(o))
 	}
 	return list, nil
@@ -117,11 +117,11 @@ func (o Options) exports(ctx context.Context, log *decisionlog.Log) (*exports, e
 		return nil, err
 	}
 	e := &exports{options: o, list: prices}
-	if o.OBP != "" {
+	if !o.OBP.IsZero() {
 		e.to = append(e.to, &obp{path: o.OBP})
 	}
-	if o.DSJSON != "" {
-		file, err := newDSJSON(o.DSJSON)
+	if !o.DSJSON.IsZero() {
+		file, err := newDSJSON(ctx, o.DSJSON)
 		if err != nil {
 			return nil, err
 		}
@@ -214,10 +214,10 @@ func (o Options) none(log *decisionlog.Log, r *Result) error {
 		names = append(names, p.Name+"@"+p.Digest)
 	}
 	if r.Read.Records == 0 {
-		return &costs.DataError{File: o.Log, Msg: "the log has no decisions yet"}
+		return &costs.DataError{File: o.Log.String(), Msg: "the log has no decisions yet"}
 	}
 	if r.Outside > 0 {
-		return &costs.DataError{File: o.Log, Column: "time", Msg: fmt.Sprintf("none of the %d decisions is of the time that --since and --until ask for; pipe inspect prints the time of the log", r.Outside)}
+		return &costs.DataError{File: o.Log.String(), Column: "time", Msg: fmt.Sprintf("none of the %d decisions is of the time that --since and --until ask for; pipe inspect prints the time of the log", r.Outside)}
 	}
-	return &costs.DataError{File: o.Log, Msg: fmt.Sprintf("no decision is of the policy %q; the log has %s", o.Policy, strings.Join(names, ", "))}
+	return &costs.DataError{File: o.Log.String(), Msg: fmt.Sprintf("no decision is of the policy %q; the log has %s", o.Policy, strings.Join(names, ", "))}
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"pipe/costs"
+	"pipe/internal/storage"
 	"pipe/pipeline/decisionlog"
 	"pipe/pipeline/stage"
 )
@@ -67,7 +68,7 @@ func replay(t *testing.T, features string) string {
 func TestTensors(t *testing.T) {
 	folder, out := replay(t, decisionlog.FullFeatures), t.TempDir()
 	o := DefaultOptions()
-	o.Log, o.Out, o.Partial = folder, filepath.Join(out, "costs.parquet"), filepath.Join(out, "partial.parquet")
+	o.Log, o.Out, o.Partial = storage.File(folder), storage.File(filepath.Join(out, "costs.parquet")), storage.File(filepath.Join(out, "partial.parquet"))
 	r, err := Import(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
@@ -75,11 +76,11 @@ func TestTensors(t *testing.T) {
 	if r.Instances != 6 || r.Complete != 3 || r.Averaged != 1 || r.NoOutcome != 1 || r.Unanswered != 1 || r.Read.Records != 20 {
 		t.Errorf("%+v", r)
 	}
-	full, err := costs.Read(o.Out, costs.ReadOptions{})
+	full, err := costs.Read(t.Context(), o.Out, costs.ReadOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	rest, err := costs.Read(o.Partial, costs.ReadOptions{Unknown: true})
+	rest, err := costs.Read(t.Context(), o.Partial, costs.ReadOptions{Unknown: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -135,21 +136,21 @@ func TestEmptyTensors(t *testing.T) {
 		t.Fatal(err)
 	}
 	o := DefaultOptions()
-	o.Log, o.Out, o.Partial = folder, filepath.Join(out, "costs.parquet"), filepath.Join(out, "partial.parquet")
-	o.DSJSON, o.OBP = filepath.Join(out, "log.dsjson"), filepath.Join(out, "log.npz")
+	o.Log, o.Out, o.Partial = storage.File(folder), storage.File(filepath.Join(out, "costs.parquet")), storage.File(filepath.Join(out, "partial.parquet"))
+	o.DSJSON, o.OBP = storage.File(filepath.Join(out, "log.dsjson")), storage.File(filepath.Join(out, "log.npz"))
 	r, err := Import(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(r.NotWritten) != 1 || r.NotWritten[0].File != o.Out || r.Tensor != "" || r.Partial == "" || r.Exported != 10 {
+	if len(r.NotWritten) != 1 || r.NotWritten[0].File != o.Out.String() || r.Tensor != "" || r.Partial == "" || r.Exported != 10 {
 		t.Errorf("%+v", r)
 	}
-	for _, file := range []string{o.Partial, o.DSJSON, o.OBP} {
+	for _, file := range []string{o.Partial.String(), o.DSJSON.String(), o.OBP.String()} {
 		if info, err := os.Stat(file); err != nil || info.Size() == 0 {
 			t.Errorf("%s: %v", file, err)
 		}
 	}
-	rest, err := costs.Read(o.Partial, costs.ReadOptions{Unknown: true})
+	rest, err := costs.Read(t.Context(), o.Partial, costs.ReadOptions{Unknown: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -157,13 +158,13 @@ func TestEmptyTensors(t *testing.T) {
 		t.Errorf("the tensor says that it was made from %v", d)
 	}
 	// What an earlier import wrote would be taken for the result of this one.
-	if err := os.WriteFile(o.Out, []byte("old"), 0o666); err != nil {
+	if err := os.WriteFile(o.Out.String(), []byte("old"), 0o666); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := Import(t.Context(), o); err == nil || !strings.Contains(err.Error(), "out of date") {
 		t.Errorf("over an earlier tensor: %v", err)
 	}
-	o.Partial, o.DSJSON, o.OBP = "", "", ""
+	o.Partial, o.DSJSON, o.OBP = storage.Location{}, storage.Location{}, storage.Location{}
 	if _, err := Import(t.Context(), o); err == nil || !strings.Contains(err.Error(), "no instance has") {
 		t.Errorf("nothing else: %v", err)
 	}
@@ -173,7 +174,7 @@ func TestEmptyTensors(t *testing.T) {
 // during imports parts of a log by time: from Since on, before Until.
 func during(t *testing.T, folder string, times []int64) {
 	o := DefaultOptions()
-	o.Log, o.DSJSON = folder, filepath.Join(t.TempDir(), "log.dsjson")
+	o.Log, o.DSJSON = storage.File(folder), storage.File(filepath.Join(t.TempDir(), "log.dsjson"))
 	o.Since, o.Until = time.UnixMicro(times[3]), time.UnixMicro(times[7])
 	if r, err := Import(t.Context(), o); err != nil || r.Exported != 4 || r.Outside != 6 {
 		t.Errorf("from the fourth to the seventh: %+v, %v", r, err)
@@ -194,16 +195,16 @@ func TestErrors(t *testing.T) {
 	file := filepath.Join(out, "x.parquet")
 	for want, change := range map[string]func(o *Options){
 		"none of --out":                           func(o *Options) {},
-		"needs the setting features":              func(o *Options) { o.Log, o.Out = digest, file },
-		"no decision is of the":                   func(o *Options) { o.Policy, o.Out = "other", file },
-		`no decision is of the policy "greedy@1"`: func(o *Options) { o.Policy, o.Out = "greedy@1", file },
-		"is no decision log":                      func(o *Options) { o.Log, o.Out = t.TempDir(), file },
-		"it ends in .npz":                         func(o *Options) { o.OBP = file },
-		"--same":                                  func(o *Options) { o.Same, o.Out = "x", file },
-		"choose another --out":                    func(o *Options) { o.Out = filepath.Join(full, "decisions-00000001.parquet") },
+		"needs the setting features":              func(o *Options) { o.Log, o.Out = storage.File(digest), storage.File(file) },
+		"no decision is of the":                   func(o *Options) { o.Policy, o.Out = "other", storage.File(file) },
+		`no decision is of the policy "greedy@1"`: func(o *Options) { o.Policy, o.Out = "greedy@1", storage.File(file) },
+		"is no decision log":                      func(o *Options) { o.Log, o.Out = storage.File(t.TempDir()), storage.File(file) },
+		"it ends in .npz":                         func(o *Options) { o.OBP = storage.File(file) },
+		"--same":                                  func(o *Options) { o.Same, o.Out = "x", storage.File(file) },
+		"choose another --out":                    func(o *Options) { o.Out = storage.File(filepath.Join(full, "decisions-00000001.parquet")) },
 	} {
 		o := DefaultOptions()
-		o.Log = full
+		o.Log = storage.File(full)
 		change(&o)
 		_, err := Import(t.Context(), o)
 		text := ""
@@ -219,7 +220,7 @@ func TestErrors(t *testing.T) {
 		}
 	}
 	o := DefaultOptions()
-	o.Log, o.DSJSON, o.Policy = digest, filepath.Join(out, "x.dsjson"), "greedy@planted"
+	o.Log, o.DSJSON, o.Policy = storage.File(digest), storage.File(filepath.Join(out, "x.dsjson")), "greedy@planted"
 	if r, err := Import(t.Context(), o); err != nil || r.Exported != 16 || r.Fallbacks != 2 {
 		t.Errorf("%+v, %v", r, err)
 	}

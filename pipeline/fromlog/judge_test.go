@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"pipe/internal/judge"
+	"pipe/internal/storage"
 	"pipe/pipeline/decisionlog"
 )
 
@@ -17,19 +18,19 @@ func export(t *testing.T, seed uint64, rows int, s decisionlog.Settings) (dsjson
 	t.Helper()
 	folder, out := newWorld(seed).log(t, rows, s), t.TempDir()
 	o := DefaultOptions()
-	o.Log, o.DSJSON, o.OBP = folder, filepath.Join(out, "log.dsjson"), filepath.Join(out, "log.npz")
+	o.Log, o.DSJSON, o.OBP = storage.File(folder), storage.File(filepath.Join(out, "log.dsjson")), storage.File(filepath.Join(out, "log.npz"))
 	r, err := Import(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	o.DSJSON, o.OBP = "", filepath.Join(out, "log.json")
+	o.DSJSON, o.OBP = storage.Location{}, storage.File(filepath.Join(out, "log.json"))
 	if _, err := Import(t.Context(), o); err != nil {
 		t.Fatal(err)
 	}
 	if r.Exported < rows/3 || s.Sample == 1 && r.Exported != rows {
 		t.Fatalf("%+v", r)
 	}
-	return filepath.Join(out, "log.dsjson"), filepath.Join(out, "log.npz"), o.OBP
+	return filepath.Join(out, "log.dsjson"), filepath.Join(out, "log.npz"), o.OBP.String()
 }
 
 // vowpal estimates the value of the target policy of the planted world with the estimators of Vowpal Wabbit's authors. It

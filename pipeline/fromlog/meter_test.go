@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"pipe/costs"
+	"pipe/internal/storage"
 	"pipe/pipeline/decisionlog"
 )
 
@@ -92,12 +93,12 @@ func TestMeasuredFees(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			other := call{1, "tiny", true, 0.25}
 			o := DefaultOptions()
-			o.Log, o.Partial = callsIn(t, []map[string]string{measured(c.prices)}, []call{c.call, other}), filepath.Join(t.TempDir(), "p.parquet")
+			o.Log, o.Partial = storage.File(callsIn(t, []map[string]string{measured(c.prices)}, []call{c.call, other})), storage.File(filepath.Join(t.TempDir(), "p.parquet"))
 			r, err := Import(t.Context(), o)
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, err := costs.Read(o.Partial, costs.ReadOptions{Unknown: true})
+			got, err := costs.Read(t.Context(), o.Partial, costs.ReadOptions{Unknown: true})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -143,7 +144,7 @@ func TestFeesThatAreNotKnown(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := DefaultOptions()
-			o.Log, o.Partial = callsIn(t, c.shared, []call{c.call, c.call}), file
+			o.Log, o.Partial = storage.File(callsIn(t, c.shared, []call{c.call, c.call})), storage.File(file)
 			r, err := Import(t.Context(), o)
 			if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 				t.Fatalf("%v, want %q", err, c.want)

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"pipe/internal/storage"
 	"pipe/pipeline/decisionlog"
 )
 
@@ -58,13 +59,13 @@ func alone(share float64) func(n int, r *decisionlog.Record) {
 func exported(t *testing.T, folder, policy string) (rows []dsjsonRow, r *Result) {
 	t.Helper()
 	o := DefaultOptions()
-	o.Log, o.Policy, o.DSJSON, o.OBP = folder, policy, filepath.Join(t.TempDir(), "l.dsjson"), filepath.Join(t.TempDir(), "l.json")
+	o.Log, o.Policy, o.DSJSON, o.OBP = storage.File(folder), policy, storage.File(filepath.Join(t.TempDir(), "l.dsjson")), storage.File(filepath.Join(t.TempDir(), "l.json"))
 	r, err := Import(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	rows = linesOf(t, o.DSJSON)
-	sameColumns(t, o.OBP, rows)
+	rows = linesOf(t, o.DSJSON.String())
+	sameColumns(t, o.OBP.String(), rows)
 	return rows, r
 }
 

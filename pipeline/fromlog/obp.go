@@ -3,22 +3,23 @@ package fromlog
 import (
 	"archive/zip"
 	"bufio"
+	"context"
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"io"
 	"math"
-	"path/filepath"
 	"strings"
 	"unicode/utf8"
 
 	"pipe/costs"
 	"pipe/internal/atomicfile"
+	"pipe/internal/storage"
 )
 
 // obp collects the logged bandit feedback of Open Bandit Pipeline, which is a dictionary of arrays. It holds it in memory.
 type obp struct {
-	path    string
+	path    storage.Location
 	actions *costs.Actions
 	context []float32 // n x dim
 	dim     int       // -1: features are not in the log
@@ -54,18 +55,18 @@ func (c *obp) take(d priced) error {
 	return nil
 }
 
-func (c *obp) close(r *Result) error {
+func (c *obp) close(ctx context.Context, r *Result) error {
 	r.Exported = len(c.action)
 	if len(c.action) == 0 {
 		return noOutcomes(r)
 	}
-	file, err := atomicfile.Create(c.path)
+	file, err := atomicfile.CreateAt(ctx, c.path)
 	if err != nil {
 		return err
 	}
 	defer file.Cleanup()
 	out := bufio.NewWriterSize(file, 1<<18)
-	if filepath.Ext(c.path) == ".json" {
+	if c.path.Ext() == ".json" {
 		err = c.json(out)
 	} else {
 		err = c.npz(out)

@@ -5,20 +5,21 @@ import (
 	"time"
 
 	"pipe/costs"
+	"pipe/internal/storage"
 	"pipe/pipeline/decisionlog"
 )
 
 // Options are the options of one import. At least one of Out, Partial, DSJSON and OBP names a file.
 type Options struct {
-	Log     string    // folder of the log
-	Policy  string    // only decisions of the policy of this name, or NAME@DIGEST with the beginning of its digest; "": all
-	Out     string    // cost tensor of the instances on which every pair was recorded
-	Partial string    // cost tensor of the other instances, with unknown outcomes
-	Since   time.Time // only decisions from this time on; zero: from the first
-	Until   time.Time // only decisions before this time; zero: to the last
-	Same    string    // which decisions are of one instance: SameRequest or SameFeatures
-	DSJSON  string    // decisions with outcomes as Vowpal Wabbit reads them, a JSON object per line
-	OBP     string    // the same as Open Bandit Pipeline takes it: .npz or .json
+	Log     storage.Location // folder of the log
+	Policy  string           // only decisions of the policy of this name, or NAME@DIGEST with the beginning of its digest; "": all
+	Out     storage.Location // cost tensor of the instances on which every pair was recorded
+	Partial storage.Location // cost tensor of the other instances, with unknown outcomes
+	Since   time.Time        // only decisions from this time on; zero: from the first
+	Until   time.Time        // only decisions before this time; zero: to the last
+	Same    string           // which decisions are of one instance: SameRequest or SameFeatures
+	DSJSON  storage.Location // decisions with outcomes as Vowpal Wabbit reads them, a JSON object per line
+	OBP     storage.Location // the same as Open Bandit Pipeline takes it: .npz or .json
 
 	Money  string // what a loss of 1 is worth, as costs.ParseMoney reads it; "": what the policy's tensor says
 	NoFees bool   // no measured fees, although the policy learned from such

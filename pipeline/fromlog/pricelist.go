@@ -74,7 +74,7 @@ func (p *priceList) measure(o Options) error {
 		return err
 	}
 	if p.money, err = costs.MoneyFor(p.about.Meta, o.Money); err == nil && p.money == nil {
-		return noMoney(o.Log)
+		return noMoney(o.Log.String())
 	}
 	return err
 }
@@ -112,8 +112,8 @@ type priced struct {
 // exporter writes an export.
 type exporter interface {
 	take(d priced) error
-	close(r *Result) error // writes what it made
-	abort()                // removes what is not complete; nothing after close
+	close(ctx context.Context, r *Result) error // writes what it made
+	abort()                                     // removes what is not complete; nothing after close
 }
 
 // exports gives decisions to the exports, all at one price list. It counts those that cannot have its prices.
@@ -159,7 +159,7 @@ func (e *exports) take(d decisionlog.Decision) error {
 	return nil
 }
 
-func (e *exports) close(r *Result) error {
+func (e *exports) close(ctx context.Context, r *Result) error {
 	if e.list == nil {
 		return r.noLoss()
 	}
@@ -167,7 +167,7 @@ func (e *exports) close(r *Result) error {
 	r.Prices = &PriceList{Policy: e.list.policy, Lambda: e.list.about.Lambda, Measured: e.list.meter != nil, Without: learned && e.list.meter == nil}
 	r.Fallbacks, r.OtherPairs, r.ExportNoFee, r.Repriced, r.LogMoney = e.fallbacks, e.otherPairs, e.noFee, e.repriced, e.logMoney
 	for _, x := range e.to {
-		if err := x.close(r); err != nil {
+		if err := x.close(ctx, r); err != nil {
 			return err
 		}
 	}

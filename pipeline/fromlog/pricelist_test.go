@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"pipe/costs"
+	"pipe/internal/storage"
 	"pipe/pipeline/decisionlog"
 )
 
@@ -160,7 +161,7 @@ func TestExportsHaveMeasuredFees(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := DefaultOptions()
-			o.Log, o.DSJSON, o.OBP = callsIn(t, []map[string]string{c.meta}, calls), filepath.Join(t.TempDir(), "l.dsjson"), filepath.Join(t.TempDir(), "l.json")
+			o.Log, o.DSJSON, o.OBP = storage.File(callsIn(t, []map[string]string{c.meta}, calls)), storage.File(filepath.Join(t.TempDir(), "l.dsjson")), storage.File(filepath.Join(t.TempDir(), "l.json"))
 			c.change(&o)
 			r, err := Import(t.Context(), o)
 			if err != nil {
@@ -170,7 +171,7 @@ func TestExportsHaveMeasuredFees(t *testing.T) {
 				t.Errorf("%d without fee\n%s", r.ExportNoFee, text)
 			}
 			var got []float64
-			for _, row := range linesOf(t, o.DSJSON) {
+			for _, row := range linesOf(t, o.DSJSON.String()) {
 				got = append(got, row.Cost)
 			}
 			if !slices.EqualFunc(got, c.want, func(a, b float64) bool { return math.Abs(a-b) < 1e-9 }) {
@@ -192,7 +193,7 @@ func TestExportsWithoutFees(t *testing.T) {
 		"what a loss of 1 is worth":           {without, call{0, "", false, 0.1}},
 	} {
 		o := DefaultOptions()
-		o.Log, o.DSJSON = callsIn(t, []map[string]string{c.meta}, []call{c.call, c.call}), filepath.Join(t.TempDir(), "l.dsjson")
+		o.Log, o.DSJSON = storage.File(callsIn(t, []map[string]string{c.meta}, []call{c.call, c.call})), storage.File(filepath.Join(t.TempDir(), "l.dsjson"))
 		if _, err := Import(t.Context(), o); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}

@@ -1,6 +1,7 @@
 package fromlog
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -114,7 +115,7 @@ func (t *tensors) instance(d decisionlog.Decision) *instance {
 }
 
 // close divides the instances into complete and partial ones and writes both.
-func (t *tensors) close(r *Result) error {
+func (t *tensors) close(ctx context.Context, r *Result) error {
 	if t.actions == nil {
 		return r.noLoss()
 	}
@@ -141,8 +142,8 @@ func (t *tensors) close(r *Result) error {
 	}
 	r.Instances, r.Complete, r.Averaged = len(t.instances), complete.Len(), t.averaged
 	var full, part error
-	r.Tensor, full = t.write(t.options.Out, complete, "no instance has the outcome of every pair", r)
-	r.Partial, part = t.write(t.options.Partial, rest, "every instance has the outcome of every pair", r)
+	r.Tensor, full = t.write(ctx, t.options.Out, complete, "no instance has the outcome of every pair", r)
+	r.Partial, part = t.write(ctx, t.options.Partial, rest, "every instance has the outcome of every pair", r)
 	return errors.Join(full, part)
 }
 
@@ -204,20 +205,20 @@ func (t *tensors) add(to *costs.Tensor, n int, split costs.Split, groups []strin
 
 // write writes a tensor and returns its digest; nothing without a path. A tensor without rows is an error if nothing else is
 // written, and else a remark in the result.
-func (t *tensors) write(path string, rows *costs.Tensor, none string, r *Result) (string, error) {
+func (t *tensors) write(ctx context.Context, path storage.Location, rows *costs.Tensor, none string, r *Result) (string, error) {
 	switch {
-	case path == "":
+	case path.IsZero():
 		return "", nil
 	case rows.Len() == 0 && t.alone():
-		return "", &emptyError{costs.DataError{File: t.options.Log, Msg: none}, path == t.options.Out}
+		return "", &emptyError{costs.DataError{File: t.options.Log.String(), Msg: none}, path == t.options.Out}
 	case rows.Len() == 0:
-		if _, err := storage.Stat(path); err == nil { // readers would take it for the result of this import
-			return "", &costs.DataError{File: path, Msg: "is of an earlier import and is out of date: " + none + "; remove it"}
+		if _, err := path.Stat(ctx); err == nil { // readers would take it for the result of this import
+			return "", &costs.DataError{File: path.String(), Msg: "is of an earlier import and is out of date: " + none + "; remove it"}
 		}
-		r.NotWritten = append(r.NotWritten, Empty{path, none})
+		r.NotWritten = append(r.NotWritten, Empty{path.String(), none})
 		return "", nil
 	}
-	if err := costs.Write(path, rows); err != nil {
+	if err := costs.Write(ctx, path, rows); err != nil {
 		var data *costs.DataError
 		if errors.As(err, &data) && strings.Contains(data.Column, "loss") {
 			return "", fmt.Errorf("an outcome cannot be in a tensor: %w", err)
@@ -230,7 +231,7 @@ func (t *tensors) write(path string, rows *costs.Tensor, none string, r *Result)
 // alone reports whether one tensor is all that was asked for.
 func (t *tensors) alone() bool {
 	o := t.options
-	return o.DSJSON == "" && o.OBP == "" && (o.Out == "" || o.Partial == "")
+	return o.DSJSON.IsZero() && o.OBP.IsZero() && (o.Out.IsZero() || o.Partial.IsZero())
 }
 
 // emptyError means that a tensor would have no rows.

@@ -57,7 +57,7 @@ func firstOther(a, b map[string]string) string {
 func (t *tensors) settle(r *Result) (err error) {
 	r.Money, err = costs.MoneyFor(t.meta, t.options.Money)
 	if err == nil && r.Money == nil && t.meter != nil {
-		return noMoney(t.options.Log)
+		return noMoney(t.options.Log.String())
 	}
 	r.Measured = t.meter != nil
 	return err
@@ -80,7 +80,7 @@ func (t *tensors) forget(r *Result) error {
 		return !slices.ContainsFunc(at.count, func(n int) bool { return n > 0 })
 	})
 	if before > 0 && len(t.instances) == 0 {
-		return noFees(t.options.Log, r.NoFee)
+		return noFees(t.options.Log.String(), r.NoFee)
 	}
 	return nil
 }

@@ -11,23 +11,24 @@ import (
 	"pipe/costs/grow"
 	"pipe/costs/outcome"
 	"pipe/internal/filelock"
+	"pipe/internal/storage"
 	"pipe/pipeline/stage"
 )
 
 // appendRows adds the imported rows to the tensor at o.Out, which stays as it is until the new one is complete.
 func appendRows(ctx context.Context, cfg outcome.Config, o Options, progress stage.Progress) (_ *Report, err error) {
-	if stage.IsFolder(o.Out) {
-		return nil, &costs.DataError{File: o.Out, Msg: "is a folder of parts; import to another file, and join both with pipe merge"}
+	if stage.IsFolder(ctx, o.Out) {
+		return nil, &costs.DataError{File: o.Out.String(), Msg: "is a folder of parts; import to another file, and join both with pipe merge"}
 	}
-	lock, err := filelock.Existing(o.Out)
+	lock, err := filelock.Existing(o.Out.String())
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, &costs.DataError{File: o.Out, Msg: "there is no tensor to add rows to; leave --append out to make one"}
+		return nil, &costs.DataError{File: o.Out.String(), Msg: "there is no tensor to add rows to; leave --append out to make one"}
 	}
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, lock.Release()) }()
-	if cfg.Base, err = baseOf(o.Out); err != nil {
+	if cfg.Base, err = baseOf(ctx, o.Out); err != nil {
 		return nil, err
 	}
 	cfg.Base.NewCategories = o.NewCategories
@@ -46,12 +47,12 @@ func appendRows(ctx context.Context, cfg outcome.Config, o Options, progress sta
 		return nil, err
 	}
 	a.MergeReport = *r
-	return &Report{Format: 1, File: o.Out, Digest: r.Digest, Report: report, Answers: answers, Append: a}, nil
+	return &Report{Format: 1, File: o.Out.String(), Digest: r.Digest, Report: report, Answers: answers, Append: a}, nil
 }
 
 // baseOf describes the tensor that rows are added to.
-func baseOf(path string) (*outcome.Base, error) {
-	r, err := costs.OpenReader(path, costs.ReadOptions{Unknown: true})
+func baseOf(ctx context.Context, path storage.Location) (*outcome.Base, error) {
+	r, err := costs.OpenReader(ctx, path, costs.ReadOptions{Unknown: true})
 	if err != nil {
 		return nil, err
 	}
@@ -59,7 +60,7 @@ func baseOf(path string) (*outcome.Base, error) {
 	base := &outcome.Base{Actions: r.Actions()}
 	if text, ok := r.Meta()[costs.NamesKey]; ok {
 		if err := json.Unmarshal([]byte(text), &base.FeatureNames); err != nil {
-			return nil, &costs.DataError{File: path, Column: costs.NamesKey, Msg: "is not a list of names", Err: err}
+			return nil, &costs.DataError{File: path.String(), Column: costs.NamesKey, Msg: "is not a list of names", Err: err}
 		}
 	}
 	return base, nil
@@ -69,7 +70,7 @@ func baseOf(path string) (*outcome.Base, error) {
 // options do not say which ones hold.
 func (a *Appended) settleFees(old, now *costs.Actions, o Options, merge *grow.MergeOptions) error {
 	if err := now.SameSet(old); err != nil {
-		return &costs.DataError{File: o.source(), Msg: fmt.Sprintf("the imported rows have other actions than %q: %v; pipe merge joins other experts and advice side by side", o.Out, err)}
+		return &costs.DataError{File: o.source().String(), Msg: fmt.Sprintf("the imported rows have other actions than %q: %v; pipe merge joins other experts and advice side by side", o.Out, err)}
 	}
 	changed := old.ChangedFees(now)
 	for _, c := range changed {
@@ -80,7 +81,7 @@ func (a *Appended) settleFees(old, now *costs.Actions, o Options, merge *grow.Me
 	case o.Fees == NewFees:
 		hold = now
 	case len(changed) > 0 && o.Fees == "":
-		return &costs.DataError{File: o.source(), Column: "fees", Msg: fmt.Sprintf("differ from those of %q: %s; --fees old keeps those of the tensor, --fees new takes these for all rows", o.Out, costs.ListFees(changed))}
+		return &costs.DataError{File: o.source().String(), Column: "fees", Msg: fmt.Sprintf("differ from those of %q: %s; --fees old keeps those of the tensor, --fees new takes these for all rows", o.Out, costs.ListFees(changed))}
 	}
 	if o.Fees != "" {
 		a.Fees, merge.Drop = o.Fees, []string{costs.PricesKey} // measured fees stay what they were measured as

@@ -14,6 +14,7 @@ import (
 	"pipe/costs"
 	"pipe/costs/grow"
 	"pipe/internal/filelock"
+	"pipe/internal/storage"
 	"pipe/pipeline/stage"
 )
 
@@ -64,7 +65,7 @@ func (w *appendWorld) out(name string) string { return filepath.Join(w.dir, name
 
 // run imports a configuration.
 func (w *appendWorld) run(config, out string, change func(*Options)) (*Report, error) {
-	o := Options{Config: config, Out: w.out(out)}
+	o := Options{Config: storage.File(config), Out: storage.File(w.out(out))}
 	if change != nil {
 		change(&o)
 	}
@@ -83,7 +84,7 @@ func (w *appendWorld) must(config, out string, change func(*Options)) *Report {
 // same checks that two tensors differ in nothing but their parts and the digests of their files.
 func (w *appendWorld) same(a, b string) {
 	w.t.Helper()
-	r, err := grow.Diff(context.Background(), w.out(a), w.out(b), grow.DiffOptions{Ignore: []string{"provenance"}, Progress: stage.Quiet})
+	r, err := grow.Diff(context.Background(), storage.File(w.out(a)), storage.File(w.out(b)), grow.DiffOptions{Ignore: []string{"provenance"}, Progress: stage.Quiet})
 	if err != nil || !r.Equal {
 		w.t.Errorf("%v, %v", r, err)
 	}
@@ -151,9 +152,11 @@ func TestAppendRefuses(t *testing.T) {
 		"measured fee":    {rows: newer, edit: []string{", fee: paid", "", ", fee: paid", ""}, change: appended, want: `column fee: is missing from`},
 		"split":           {rows: newer, edit: []string{"split: {", "split: {kind: random, "}, change: appended, want: `split: kind random depends on all rows`},
 		"by time":         {rows: newer, edit: []string{"split: {", "split: {kind: time, "}, change: appended, want: `split: kind time depends on all rows`},
-		"no tensor":       {rows: newer, change: func(o *Options) { o.Append, o.Out = true, w.out("absent") }, want: `there is no tensor to add rows to`},
-		"a folder":        {rows: newer, change: func(o *Options) { o.Append, o.Out = true, w.dir }, want: `is a folder of parts`},
-		"not a tensor":    {rows: newer, change: func(o *Options) { o.Append, o.Out = true, w.out("new")[:len(w.out("new"))-8]+".csv.parquet" }, want: ``},
+		"no tensor":       {rows: newer, change: func(o *Options) { o.Append, o.Out = true, storage.File(w.out("absent")) }, want: `there is no tensor to add rows to`},
+		"a folder":        {rows: newer, change: func(o *Options) { o.Append, o.Out = true, storage.File(w.dir) }, want: `is a folder of parts`},
+		"not a tensor": {rows: newer, change: func(o *Options) {
+			o.Append, o.Out = true, storage.File(w.out("new")[:len(w.out("new"))-8]+".csv.parquet")
+		}, want: ``},
 	} {
 		if name == "not a tensor" {
 			if err := os.WriteFile(filepath.Join(w.dir, "new.csv.parquet"), []byte("x"), 0o666); err != nil {
@@ -180,7 +183,7 @@ func TestAppendAccepts(t *testing.T) {
 	for prices, want := range map[string]float64{OldFees: 0.1, NewFees: 0.4} {
 		w.must(old, prices, nil)
 		r := w.must(dear, prices, func(o *Options) { o.Append, o.Fees = true, prices })
-		tensor, err := costs.Read(w.out(prices), costs.ReadOptions{})
+		tensor, err := costs.Read(t.Context(), storage.File(w.out(prices)), costs.ReadOptions{})
 		if err != nil || tensor.Len() != 30 || tensor.Actions.Experts[1].Fee != want || len(r.Append.Changed) != 1 || r.Append.Fees != prices {
 			t.Errorf("%s: %+v, %v", prices, r.Append, err)
 		}
@@ -192,7 +195,7 @@ func TestAppendAccepts(t *testing.T) {
 	if len(r.NewCategories) != 1 || r.NewCategories[0].Value != "k7" || r.NewCategories[0].Rows != 1 || r.Append.OtherSplit == 0 {
 		t.Errorf("%+v, %+v", r.NewCategories, r.Append)
 	}
-	tensor, err := costs.Read(w.out("costs"), costs.ReadOptions{})
+	tensor, err := costs.Read(t.Context(), storage.File(w.out("costs")), costs.ReadOptions{})
 	if err != nil || !slices.Equal(tensor.Row(23)[1:4], []float32{0, 0, 0}) || tensor.Row(24)[1] != 1 {
 		t.Errorf("features %v, %v", tensor.Row(23), err)
 	}

@@ -1,9 +1,10 @@
 package imports
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 
 	"pipe/costs/outcome"
 	"pipe/internal/config"
@@ -12,19 +13,21 @@ import (
 )
 
 // Outcomes is the configuration of the import, as Load returns it.
-func (o Options) Outcomes() (outcome.Config, error) { return o.load() }
+func (o Options) Outcomes(ctx context.Context) (outcome.Config, error) { return o.load(ctx) }
 
 // Load reads the configuration of an import. Paths in the result are those of files: relative ones are joined to
 // the folder of the configuration. A bad configuration is a *config.Error.
-func Load(file string) (outcome.Config, error) { return Options{Config: file}.load() }
+func Load(ctx context.Context, file storage.Location) (outcome.Config, error) {
+	return Options{Config: file}.load(ctx)
+}
 
 // read reads a configuration that may be incomplete.
-func read(file string) (outcome.Config, error) {
-	f, err := config.Open(file)
+func read(ctx context.Context, file storage.Location) (outcome.Config, error) {
+	f, err := config.Open(ctx, file)
 	if err != nil {
 		return outcome.Config{}, err
 	}
-	start, err := startOf(f, file)
+	start, err := startOf(f, file.String())
 	if err != nil {
 		return start, err
 	}
@@ -32,57 +35,57 @@ func read(file string) (outcome.Config, error) {
 	if err := f.Load(&cfg); err != nil {
 		return start, err
 	}
-	dir, err := filepath.Abs(filepath.Dir(file))
+	dir, err := file.Dir().Abs()
 	if err != nil {
 		return start, err
 	}
-	Resolve((*outcome.Config)(&cfg), dir)
+	Resolve(ctx, (*outcome.Config)(&cfg), dir)
 	return outcome.Config(cfg), nil
 }
 
 // Resolve joins dir to the relative paths of the configuration. They are plain strings, because package costs does
 // not depend on configuration files. An encoder that is no file in dir is a name in the cache of models.
-func Resolve(c *outcome.Config, dir string) {
-	files := []*string{&c.Outcomes.File, &c.Fees.File, &c.Fees.Prices}
+func Resolve(ctx context.Context, c *outcome.Config, dir storage.Location) {
+	files := []*storage.Location{&c.Outcomes.File, &c.Fees.File, &c.Fees.Prices}
 	for i := range c.Features {
 		files = append(files, &c.Features[i].File, &c.Features[i].Image.Folder)
 	}
 	for _, f := range files {
-		if *f != "" {
-			*f = config.Resolve(*f, dir)
+		if !f.IsZero() {
+			*f = config.Resolve(f.URL(), dir)
 		}
 	}
 	for i := range c.Features {
 		for _, encoder := range []*string{&c.Features[i].Text.Encoder, &c.Features[i].Image.Encoder} {
-			if inside := config.Resolve(*encoder, dir); *encoder != "" && exists(inside) {
-				*encoder = inside
+			if inside := config.Resolve(*encoder, dir); *encoder != "" && exists(ctx, inside) {
+				*encoder = inside.URL()
 			}
 		}
 	}
 }
 
-func exists(path string) bool {
-	_, err := storage.Stat(path)
+func exists(ctx context.Context, path storage.Location) bool {
+	_, err := path.Stat(ctx)
 	return err == nil
 }
 
 // load reads the configuration and applies the other options.
-func (o Options) load() (cfg outcome.Config, err error) {
+func (o Options) load(ctx context.Context) (cfg outcome.Config, err error) {
 	switch {
-	case o.Preset != "" && o.Config != "":
+	case o.Preset != "" && !o.Config.IsZero():
 		return cfg, &stage.OptionError{Err: errors.New("--preset and --config are both set; write preset: " + o.Preset + " into the configuration")}
 	case o.Preset != "":
 		cfg, err = o.loadPreset()
 	default:
-		cfg, err = read(o.Config)
+		cfg, err = read(ctx, o.Config)
 	}
 	if err != nil {
 		return cfg, err
 	}
-	if o.In != "" {
+	if !o.In.IsZero() {
 		cfg.Outcomes.File = o.In
 	}
-	if o.Prices != "" {
+	if !o.Prices.IsZero() {
 		cfg.Fees.Prices = o.Prices
 	}
 	if o.Encoder != "" {
@@ -91,11 +94,7 @@ func (o Options) load() (cfg outcome.Config, err error) {
 		}
 	}
 	if err := cfg.Validate(); err != nil {
-		file := o.Config
-		if file == "" {
-			file = "preset " + o.Preset
-		}
-		return cfg, &config.Error{File: file, Problems: config.Lines(err)}
+		return cfg, &config.Error{File: cmp.Or(o.Config.String(), "preset "+o.Preset), Problems: config.Lines(err)}
 	}
 	return cfg, nil
 }
@@ -105,10 +104,10 @@ func (o Options) loadPreset() (outcome.Config, error) {
 	switch {
 	case err != nil:
 		return outcome.Config{}, &stage.OptionError{Err: err}
-	case o.In == "":
+	case o.In.IsZero():
 		return outcome.Config{}, &stage.OptionError{Err: fmt.Errorf("--preset %s needs --in: %s", p.Name, p.Expects)}
-	case o.Prices == "" && needsPrices(p):
+	case o.Prices.IsZero() && needsPrices(p):
 		return outcome.Config{}, &stage.OptionError{Err: fmt.Errorf("--preset %s needs --prices: a file with the prices of the models; docs/presets.md has an example", p.Name)}
 	}
-	return loadPreset(p, o.In, o.Prices)
+	return loadPreset(p, o.In.URL(), o.Prices.URL())
 }

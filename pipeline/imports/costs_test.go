@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"pipe/costs"
+	"pipe/internal/storage"
 	"pipe/onnx/hf/hftest"
 	"pipe/onnx/ort"
 	"pipe/onnx/ort/orttest"
@@ -65,7 +66,7 @@ func built(t *testing.T, dir, instances, feature string) *costs.Tensor {
 	file := writeConfig(t, dir, "costs.yaml", "costs:\n  instances: "+instances+"\n  advice: [{name: none, kind: none}]\n"+
 		"  experts: [{name: a, fee: 0, kind: precomputed, file: answers.csv, prediction: prediction}]\n  features: ["+feature+"]\n")
 	out := filepath.Join(dir, "built.parquet")
-	if _, err := costing.Run(t.Context(), costing.Options{Config: file, Out: out, Restart: true, Runtime: ort.DefaultConfig()}, stage.Quiet); err != nil {
+	if _, err := costing.Run(t.Context(), costing.Options{Config: storage.File(file), Out: storage.File(out), Restart: true, Runtime: ort.DefaultConfig()}, stage.Quiet); err != nil {
 		t.Fatal(err)
 	}
 	return readTensor(t, out)
@@ -77,7 +78,7 @@ func imported(t *testing.T, dir, features string) (*costs.Tensor, error) {
 	file := writeConfig(t, dir, "import.yaml", "outcomes: {file: rows.csv, columns: {id: id}, wide: {value: correct, pairs: [{expert: a, column: right}]}}\n"+
 		"features: [{id: id, label: label, "+features+"}]\n")
 	out := filepath.Join(dir, "imported.parquet")
-	if _, err := Run(t.Context(), Options{Config: file, Out: out, Runtime: ort.DefaultConfig()}, nil); err != nil {
+	if _, err := Run(t.Context(), Options{Config: storage.File(file), Out: storage.File(out), Runtime: ort.DefaultConfig()}, nil); err != nil {
 		return nil, err
 	}
 	return readTensor(t, out), nil
@@ -85,7 +86,7 @@ func imported(t *testing.T, dir, features string) (*costs.Tensor, error) {
 
 func readTensor(t *testing.T, file string) *costs.Tensor {
 	t.Helper()
-	tensor, err := costs.Read(file, costs.ReadOptions{})
+	tensor, err := costs.Read(t.Context(), storage.File(file), costs.ReadOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"pipe/costs"
 	"pipe/internal/realdata"
+	"pipe/internal/storage"
 )
 
 // TestFirstExampleOfTheImportPage runs the example as printed: both files are in the page.
@@ -27,11 +28,11 @@ func TestFirstExampleOfTheImportPage(t *testing.T) {
 		}
 	}
 	out := filepath.Join(dir, "answers.parquet")
-	r, err := Run(t.Context(), Options{Config: filepath.Join(dir, "answers.yaml"), Out: out}, nil)
+	r, err := Run(t.Context(), Options{Config: storage.File(filepath.Join(dir, "answers.yaml")), Out: storage.File(out)}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	tensor, err := costs.Read(out, costs.ReadOptions{})
+	tensor, err := costs.Read(t.Context(), storage.File(out), costs.ReadOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"pipe/experts/builder"
 	"pipe/experts/chat"
 	"pipe/experts/chat/chattest"
+	"pipe/internal/storage"
 )
 
 // TestImportJudgedAnswers: a chat model grades recorded answers. What was paid for is kept: a run that ends at its budget
@@ -48,7 +49,7 @@ func TestImportJudgedAnswers(t *testing.T) {
 			"  grade: {kind: judge, model: {kind: endpoint, base_url: \""+server.URL+"/v1\", model: m, price: {prompt: 1000, completion: 0}, max_tokens: 5, concurrency: 1}"+extra+"}\n"+
 			"features: [{file: words.csv, id: id, columns: [words]}]\n")
 	}
-	o := Options{Config: config(""), Out: filepath.Join(dir, "out", "t.parquet")}
+	o := Options{Config: storage.File(config("")), Out: storage.File(filepath.Join(dir, "out", "t.parquet"))}
 	var err error
 	if o.Budget, err = chat.NewBudget(2); err != nil { // an answer costs 0.1
 		t.Fatal(err)
@@ -67,7 +68,7 @@ func TestImportJudgedAnswers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tensor := readTensor(t, o.Out)
+	tensor := readTensor(t, o.Out.String())
 	for n := range tensor.Len() {
 		if tensor.Loss[2*n] != 0 || tensor.Loss[2*n+1] != 1 || !strings.HasPrefix(tensor.Predictions[2*n+1], "red") {
 			t.Fatalf("row %d: %v %v", n, tensor.Losses(n), tensor.Predictions[2*n:2*n+2])
@@ -80,7 +81,7 @@ func TestImportJudgedAnswers(t *testing.T) {
 		t.Errorf("asked again: %d, %v", server.Requests(), err)
 	}
 	var bad *builder.PartError
-	o.Config = config(", scores: {YES: 2}")
+	o.Config = storage.File(config(", scores: {YES: 2}"))
 	if _, err := Run(t.Context(), o, nil); !errors.As(err, &bad) || !strings.Contains(err.Error(), "outcomes.grade: ") {
 		t.Error(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"pipe/costs"
+	"pipe/internal/storage"
 )
 
 // layoutFiles are answers of two models in a file each, and features in files of two sets, whose rows have no id.
@@ -50,10 +51,10 @@ func TestLayoutsOfAllTables(t *testing.T) {
 		if err := os.WriteFile(config, []byte(text), 0o666); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Run(t.Context(), Options{Config: config, Out: out}, nil); err != nil {
+		if _, err := Run(t.Context(), Options{Config: storage.File(config), Out: storage.File(out)}, nil); err != nil {
 			return nil, err
 		}
-		return costs.Read(out, costs.ReadOptions{})
+		return costs.Read(t.Context(), storage.File(out), costs.ReadOptions{})
 	}
 	cut := `, cut: {id: '(?<user>.+)-\d+'}, combine: {expert: small}`
 	got, err := run(cut, `, paths: "{set}/*.csv", combine: {id: "{set}-{user}-{number}"}, columns: [words], categorical: [set]`)

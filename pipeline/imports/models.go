@@ -3,7 +3,6 @@ package imports
 import (
 	"context"
 	"errors"
-	"path/filepath"
 	"runtime"
 	"sync"
 
@@ -25,15 +24,22 @@ func withModels(ctx context.Context, cfg outcome.Config, o Options, progress sta
 		rt, err = ort.Open(o.Runtime)
 		return rt, err
 	})
-	beside := filepath.Dir(o.Out)
-	vectors := NewVectors(filepath.Join(beside, "experts"), progress, open)
-	dir, err := filepath.Abs(filepath.Dir(o.Config))
+	experts, err := o.beside("experts")
 	if err != nil {
 		return nil, outcome.Report{}, nil, err
 	}
+	answers, err := o.answers()
+	if err != nil {
+		return nil, outcome.Report{}, nil, err
+	}
+	dir, err := o.Config.Dir().Abs()
+	if err != nil {
+		return nil, outcome.Report{}, nil, err
+	}
+	vectors := NewVectors(experts, progress, open)
 	j := newJudges(&part.Build{
-		Dir: dir, Folder: filepath.Join(beside, "experts"), Workers: runtime.GOMAXPROCS(0), Progress: progress, Open: open, Inputs: make(part.Inputs),
-	}, o.answers(), o.Budget)
+		Dir: dir, Folder: experts, Workers: runtime.GOMAXPROCS(0), Progress: progress, Open: open, Inputs: make(part.Inputs),
+	}, answers, o.Budget)
 	defer func() {
 		if err = errors.Join(err, vectors.Close(), j.build.Close()); rt != nil {
 			err = errors.Join(err, rt.Close())

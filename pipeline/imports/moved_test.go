@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"pipe/costs"
+	"pipe/internal/storage"
 )
 
 // An import over a tensor counts the ids that it moves to another split. It reports nothing if no id moves, if the old
@@ -32,7 +33,7 @@ func TestMovedRows(t *testing.T) {
 		t.Helper()
 		put(config, "outcomes: {file: o.csv, columns: {id: id, expert: expert, loss: loss}}\n"+
 			"fees: {experts: {a: 0.1}}\nfeatures: [{file: f.csv, id: id, columns: [u]}]\nsplit: "+split+"\n")
-		r, err := Run(t.Context(), Options{Config: config, Out: out}, nil)
+		r, err := Run(t.Context(), Options{Config: storage.File(config), Out: storage.File(out)}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -45,12 +46,12 @@ func TestMovedRows(t *testing.T) {
 	if r := run("{validation: 0.25, kind: stratified}"); r.Moved != nil {
 		t.Errorf("a kind is named: %+v", r.Moved)
 	}
-	old, err := costs.Read(out, costs.ReadOptions{})
+	old, err := costs.Read(t.Context(), storage.File(out), costs.ReadOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	r := run("{validation: 0.25}")
-	now, err := costs.Read(out, costs.ReadOptions{})
+	now, err := costs.Read(t.Context(), storage.File(out), costs.ReadOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

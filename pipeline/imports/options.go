@@ -1,24 +1,25 @@
 package imports
 
 import (
-	"cmp"
+	"context"
 	"path/filepath"
 
 	"pipe/costs/outcome"
 	"pipe/experts/chat"
+	"pipe/internal/storage"
 	"pipe/onnx/ort"
 	"pipe/pipeline/stage"
 )
 
 // Options are the options of one import.
 type Options struct {
-	Config  string     // the configuration file; relative paths in it are relative to its folder
-	Preset  string     // instead: the name of the preset that is the configuration
-	In      string     // the file or folder of outcomes; needed with Preset, and else instead of that of Config
-	Prices  string     // a price file instead of that of the configuration; may be ""
-	Encoder string     // an encoder of texts for the columns whose length would be a feature; may be ""
-	Out     string     // the tensor; vectors of texts and images are kept in the folder experts beside it
-	Runtime ort.Config // library and device for models; opened only if there are some
+	Config  storage.Location // the configuration file; relative paths in it are relative to its folder
+	Preset  string           // instead: the name of the preset that is the configuration
+	In      storage.Location // the file or folder of outcomes; needed with Preset, and else instead of that of Config
+	Prices  storage.Location // a price file instead of that of the configuration; may be ""
+	Encoder string           // an encoder of texts for the columns whose length would be a feature; may be ""
+	Out     storage.Location // the tensor; vectors of texts and images are kept in the folder experts beside it
+	Runtime ort.Config       // library and device for models; opened only if there are some
 
 	Answers string       // folder of the answers of chat models that judge; "": answers beside the output
 	Budget  *chat.Budget // for new answers of chat models; nil: any
@@ -32,23 +33,36 @@ type Options struct {
 }
 
 // Check reports an output that would replace an input.
-func (o Options) Check() error { return o.files().Check() }
+func (o Options) Check(ctx context.Context) error { return o.files(ctx).Check(ctx) }
 
-func (o Options) files() stage.Files {
-	reads := append(stage.ConfigFiles(o.Config), stage.NamedFiles(o.Prices)...)
-	if o.In != "" {
+func (o Options) files(ctx context.Context) stage.Files {
+	reads := append(stage.ConfigFiles(ctx, o.Config), stage.NamedFiles(o.Prices)...)
+	if !o.In.IsZero() {
 		reads = append(reads, stage.Input{Path: o.In, Part: stage.Ending(".parquet", ".csv", ".tsv", ".jsonl", ".ndjson", ".json", ".gz"), Grow: true, Big: true})
 	}
-	return stage.Files{Reads: reads, Writes: []stage.Output{{Path: o.Out}, {Path: filepath.Join(o.answers(), chat.AnswersFile)}}}
+	writes := []stage.Output{{Path: o.Out}}
+	if answers, err := o.answers(); err == nil {
+		writes = append(writes, stage.Output{Path: storage.File(filepath.Join(answers, chat.AnswersFile))})
+	}
+	return stage.Files{Reads: reads, Writes: writes}
 }
 
 // answers is the folder of the answers of chat models.
-func (o Options) answers() string {
-	return cmp.Or(o.Answers, filepath.Join(filepath.Dir(o.Out), "answers"))
+func (o Options) answers() (path string, err error) {
+	if o.Answers != "" {
+		return o.Answers, nil
+	}
+	return o.beside("answers")
+}
+
+// beside is a folder beside the output, or beside the work folder of a remote output.
+func (o Options) beside(name string) (path string, err error) {
+	out, err := o.Out.Work()
+	return filepath.Join(filepath.Dir(out), name), err
 }
 
 // source names where the rows come from.
-func (o Options) source() string {
+func (o Options) source() storage.Location {
 	if o.Preset != "" {
 		return o.In
 	}

@@ -1,6 +1,7 @@
 package imports
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -11,6 +12,7 @@ import (
 
 	"pipe/costs/outcome"
 	"pipe/internal/config"
+	"pipe/internal/storage"
 	"pipe/pipeline/stage"
 )
 
@@ -63,7 +65,7 @@ func loadPreset(p outcome.Preset, file, prices string) (outcome.Config, error) {
 		text, ok := map[string]string{presetFile: file, presetPrices: prices}[name]
 		return text, ok
 	}
-	if problems := config.Decode([]byte(p.Text), "", value, &cfg); len(problems) > 0 {
+	if problems := config.Decode([]byte(p.Text), storage.Location{}, value, &cfg); len(problems) > 0 {
 		return outcome.Config{}, &config.Error{File: "preset " + p.Name, Problems: problems}
 	}
 	cfg.Preset = p.Name
@@ -132,13 +134,7 @@ func ExplainPreset(o Options) (*PresetText, error) {
 	if err != nil {
 		return nil, &stage.OptionError{Err: err}
 	}
-	file, prices := o.In, o.Prices
-	if file == "" {
-		file = "FILE"
-	}
-	if prices == "" {
-		prices = "prices.yaml"
-	}
+	file, prices := cmp.Or(o.In.String(), "FILE"), cmp.Or(o.Prices.String(), "prices.yaml")
 	text := strings.NewReplacer(`"${`+presetFile+`}"`, strconv.Quote(file), `"${`+presetPrices+`}"`, strconv.Quote(prices)).Replace(p.Text)
 	if o.Encoder != "" {
 		if text, err = explainEncoder(p, text, o.Encoder); err != nil {

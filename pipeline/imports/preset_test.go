@@ -16,6 +16,7 @@ import (
 	"pipe/costs/outcome"
 	"pipe/internal/config"
 	"pipe/internal/realdata"
+	"pipe/internal/storage"
 	"pipe/pipeline/stage"
 )
 
@@ -54,7 +55,7 @@ func rows(format string) string {
 func publishedIn(t *testing.T, dir, preset string) Options {
 	t.Helper()
 	table := smallPublished[preset]
-	o := Options{Preset: preset, In: filepath.Join(dir, table.in), Out: filepath.Join(dir, "out", "costs.parquet")}
+	o := Options{Preset: preset, In: storage.File(filepath.Join(dir, table.in)), Out: storage.File(filepath.Join(dir, "out", "costs.parquet"))}
 	for name, text := range table.files {
 		path := filepath.Join(dir, name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
@@ -64,7 +65,7 @@ func publishedIn(t *testing.T, dir, preset string) Options {
 			t.Fatal(err)
 		}
 		if strings.HasPrefix(name, "prices") {
-			o.Prices = path
+			o.Prices = storage.File(path)
 		}
 	}
 	return o
@@ -84,19 +85,19 @@ func TestExplainedPresets(t *testing.T) {
 			if r.Kept < 3 || !strings.Contains(r.Note, "features are only the length of ") {
 				t.Errorf("%d instances, note %q", r.Kept, r.Note)
 			}
-			saved := Options{Config: explained(t, o), Out: filepath.Join(dir, "out", "saved.parquet")}
+			saved := Options{Config: storage.File(explained(t, o)), Out: storage.File(filepath.Join(dir, "out", "saved.parquet"))}
 			if _, err := Run(t.Context(), saved, nil); err != nil {
 				t.Fatal(err)
 			}
-			if a, b := readFile(t, o.Out), readFile(t, saved.Out); !bytes.Equal(a, b) {
+			if a, b := readFile(t, o.Out.String()), readFile(t, saved.Out.String()); !bytes.Equal(a, b) {
 				t.Error("the saved configuration makes another tensor")
 			}
 			o.Encoder = "org/model"
-			want, err := o.load()
+			want, err := o.load(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, err := Load(explained(t, o))
+			got, err := Load(t.Context(), storage.File(explained(t, o)))
 			got.Preset = p.Name
 			if err != nil || !reflect.DeepEqual(got, want) || len(got.Features[0].Text.Columns) != 1 || got.Features[0].Text.Encoder != "org/model" {
 				t.Errorf("with an encoder: %+v, want %+v, %v", got.Features, want.Features, err)
@@ -133,13 +134,13 @@ func explained(t *testing.T, o Options) string {
 func TestConfigurationsFromPresets(t *testing.T) {
 	dir := t.TempDir()
 	o := publishedIn(t, dir, "embedllm")
-	o.Config = writeConfig(t, dir, "c.yaml", "preset: embedllm\noutcomes: {file: folder, columns: {split: part}}\nfees: {experts: {a: 1, b: 0}}\n")
-	o.Preset, o.In = "", ""
+	o.Config = storage.File(writeConfig(t, dir, "c.yaml", "preset: embedllm\noutcomes: {file: folder, columns: {split: part}}\nfees: {experts: {a: 1, b: 0}}\n"))
+	o.Preset, o.In = "", storage.Location{}
 	r, err := Run(t.Context(), o, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := readTensor(t, o.Out)
+	got := readTensor(t, o.Out.String())
 	if r.Kept != 5 || got.Actions.Experts[0].Fee != 1 || !slices.Equal(got.Groups, []string{"1", "2", "5", "3", "4"}) || len(got.Rows(costs.Train)) != 3 || len(got.Rows(costs.Val)) != 2 {
 		t.Errorf("%+v, groups %q", r.Report, got.Groups)
 	}
@@ -150,7 +151,7 @@ func TestConfigurationsFromPresets(t *testing.T) {
 		"preset: embedllm\noutcomes: {file: folder}\nfeature: none\n": `unknown key "feature"`,
 		"preset: embedllm\noutcomes: {file: folder, rows: 3, wide: {score: \"{expert}\", pairs: [{expert: a, column: b}]}}\n": "outcomes.wide has patterns",
 	} {
-		o.Config = writeConfig(t, dir, "bad.yaml", text)
+		o.Config = storage.File(writeConfig(t, dir, "bad.yaml", text))
 		_, err := Run(t.Context(), o, nil)
 		var bad *config.Error
 		if !errors.As(err, &bad) || !strings.Contains(err.Error(), want) {
@@ -167,7 +168,7 @@ func TestPageOfPresets(t *testing.T) {
 		t.Fatalf("%d configurations", len(blocks))
 	}
 	for _, b := range blocks {
-		if _, err := Load(writeConfig(t, t.TempDir(), "c.yaml", string(b[1]))); err != nil {
+		if _, err := Load(t.Context(), storage.File(writeConfig(t, t.TempDir(), "c.yaml", string(b[1])))); err != nil {
 			t.Errorf("%s%v", b[1], err)
 		}
 	}
@@ -183,11 +184,11 @@ func TestPresetOptions(t *testing.T) {
 	o := publishedIn(t, dir, "sprout")
 	for want, change := range map[string]func(*Options){
 		"unknown preset":                     func(o *Options) { o.Preset = "x" },
-		"--preset sprout needs --in":         func(o *Options) { o.In = "" },
-		"--preset sprout needs --prices":     func(o *Options) { o.Prices = "" },
-		"--preset and --config are both set": func(o *Options) { o.Config = "c.yaml" },
+		"--preset sprout needs --in":         func(o *Options) { o.In = storage.Location{} },
+		"--preset sprout needs --prices":     func(o *Options) { o.Prices = storage.Location{} },
+		"--preset and --config are both set": func(o *Options) { o.Config = storage.File("c.yaml") },
 		"would replace":                      func(o *Options) { o.Out = o.Prices },
-		"would be one of the files":          func(o *Options) { o.In, o.Out = dir, filepath.Join(dir, "new.parquet") },
+		"would be one of the files":          func(o *Options) { o.In, o.Out = storage.File(dir), storage.File(filepath.Join(dir, "new.parquet")) },
 	} {
 		changed := o
 		change(&changed)

@@ -1,6 +1,7 @@
 package imports
 
 import (
+	"context"
 	"errors"
 	"io"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"pipe/costs/outcome"
 	"pipe/experts/chat"
 	"pipe/internal/safetext"
+	"pipe/internal/storage"
 	"pipe/pipeline/merge"
 	"pipe/pipeline/stage"
 )
@@ -36,8 +38,8 @@ type MovedRows struct {
 
 // moved compares splits with those of the tensor at path. It is nil if there is none, if it cannot be read, or if no id
 // has moved.
-func moved(path string, t *costs.Tensor) *MovedRows {
-	r, err := costs.OpenReader(path, costs.ReadOptions{Unknown: true})
+func moved(ctx context.Context, path storage.Location, t *costs.Tensor) *MovedRows {
+	r, err := costs.OpenReader(ctx, path, costs.ReadOptions{Unknown: true})
 	if err != nil {
 		return nil
 	}

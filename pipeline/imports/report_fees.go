@@ -1,6 +1,7 @@
 package imports
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 
@@ -8,6 +9,7 @@ import (
 	"pipe/costs/outcome"
 	"pipe/internal/digest"
 	"pipe/internal/safetext"
+	"pipe/internal/storage"
 )
 
 // ChangedPrices are the digests of two price tables from which measured fees were computed, "" for none.
@@ -18,8 +20,8 @@ type ChangedPrices struct {
 
 // changedPrices compares the prices of a tensor with those of the tensor at path. It is nil if they are the same, or if
 // there is no tensor that can be read.
-func changedPrices(path string, t *costs.Tensor) *ChangedPrices {
-	r, err := costs.OpenReader(path, costs.ReadOptions{Unknown: true})
+func changedPrices(ctx context.Context, path storage.Location, t *costs.Tensor) *ChangedPrices {
+	r, err := costs.OpenReader(ctx, path, costs.ReadOptions{Unknown: true})
 	if err != nil {
 		return nil
 	}

@@ -6,6 +6,7 @@ import (
 	"pipe/costs"
 	"pipe/costs/outcome"
 	"pipe/internal/atomicfile"
+	"pipe/internal/storage"
 	"pipe/internal/textfile"
 	"pipe/pipeline/stage"
 )
@@ -13,12 +14,12 @@ import (
 // Run turns outcome tables of other programs into a cost tensor, as the configuration file specifies. Bad data is a
 // *costs.DataError, a bad configuration a *config.Error; in both cases no tensor is written.
 func Run(ctx context.Context, o Options, progress stage.Progress) (*Report, error) {
-	if err := o.files().Check(); err != nil {
+	if err := o.files(ctx).Check(ctx); err != nil {
 		return nil, err
 	}
 	progress = stage.OrQuiet(progress)
 	progress.Start(-1, "import")
-	cfg, err := o.load()
+	cfg, err := o.load(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -37,21 +38,21 @@ func Run(ctx context.Context, o Options, progress stage.Progress) (*Report, erro
 }
 
 // write writes the tensor of an import.
-func write(ctx context.Context, cfg outcome.Config, out string, t *costs.Tensor, report outcome.Report) (*Report, error) {
+func write(ctx context.Context, cfg outcome.Config, out storage.Location, t *costs.Tensor, report outcome.Report) (*Report, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	if err := atomicfile.MakeFolder(out); err != nil {
+	if err := atomicfile.MakeFolderAt(ctx, out); err != nil {
 		return nil, err
 	}
-	r := &Report{Format: 1, File: out, Digest: t.Digest(), Report: report}
-	if cfg.Split.Kind == "" && cfg.Split.Stratify == nil && textfile.CheckRegular(out) == nil {
-		r.Moved = moved(out, t)
+	r := &Report{Format: 1, File: out.String(), Digest: t.Digest(), Report: report}
+	if cfg.Split.Kind == "" && cfg.Split.Stratify == nil && textfile.CheckRegularAt(ctx, out) == nil {
+		r.Moved = moved(ctx, out, t)
 	}
-	if textfile.CheckRegular(out) == nil {
-		r.Prices = changedPrices(out, t)
+	if textfile.CheckRegularAt(ctx, out) == nil {
+		r.Prices = changedPrices(ctx, out, t)
 	}
-	if err := costs.Write(out, t); err != nil {
+	if err := costs.Write(ctx, out, t); err != nil {
 		return nil, err
 	}
 	return r, nil

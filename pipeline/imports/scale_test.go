@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"pipe/internal/judge"
+	"pipe/internal/storage"
 )
 
 // scaleTables writes outcomes of 20 experts in long form, and features of the instances.
@@ -76,7 +77,7 @@ func TestImportScale(t *testing.T) {
 		t.Fatal(err)
 	}
 	start, before := time.Now(), cpuTime(t)
-	r, err := Run(t.Context(), Options{Config: config, Out: filepath.Join(dir, "costs.parquet")}, nil)
+	r, err := Run(t.Context(), Options{Config: storage.File(config), Out: storage.File(filepath.Join(dir, "costs.parquet"))}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 	"pipe/experts/embedding"
 	"pipe/featurize"
 	"pipe/internal/atomicfile"
+	"pipe/onnx/hf"
 	"pipe/onnx/ort"
 	"pipe/pipeline/stage"
 )
@@ -35,6 +36,10 @@ func NewVectors(folder string, progress stage.Progress, runtime func() (*ort.Run
 // outcome.OpenEncoder.
 func (v *Vectors) OpenText(ctx context.Context, name, _ string) (outcome.Encoder, error) {
 	return v.opened(ctx, featurize.InputText+" "+name, func(rt *ort.Runtime) (*keptEncoder, error) {
+		name, err := hf.Fetch(ctx, name)
+		if err != nil {
+			return nil, err
+		}
 		e, err := featurize.OpenTextEncoder(rt, name, featurize.DefaultTextEncoderOptions())
 		return &keptEncoder{encoder: e, input: featurize.InputText}, err
 	})
@@ -43,6 +48,10 @@ func (v *Vectors) OpenText(ctx context.Context, name, _ string) (outcome.Encoder
 // OpenImage opens an encoder of images by the same names, and their decoder. It is an outcome.OpenEncoder.
 func (v *Vectors) OpenImage(ctx context.Context, name, decoder string) (outcome.Encoder, error) {
 	return v.opened(ctx, featurize.InputImage+" "+decoder+" "+name, func(rt *ort.Runtime) (*keptEncoder, error) {
+		name, err := hf.Fetch(ctx, name)
+		if err != nil {
+			return nil, err
+		}
 		files, err := openImageFiles(rt, name, decoder)
 		return &keptEncoder{encoder: files, input: featurize.InputImage, images: files}, err
 	})

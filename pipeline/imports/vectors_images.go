@@ -11,6 +11,7 @@ import (
 	"pipe/featurize/pixel"
 	"pipe/internal/digest"
 	"pipe/internal/parallel"
+	"pipe/internal/storage"
 	"pipe/onnx/ort"
 	"pipe/pipeline/stage"
 )
@@ -41,8 +42,8 @@ func (f *imageFiles) keys(ctx context.Context, paths []string, progress stage.Pr
 	progress.Start(int64(len(paths)), "images to read")
 	defer progress.Done()
 	keys := make([]string, len(paths))
-	err := parallel.First(ctx, runtime.GOMAXPROCS(0), len(paths), func(_ context.Context, i int) error {
-		b, err := f.files.ReadFile(paths[i])
+	err := parallel.First(ctx, runtime.GOMAXPROCS(0), len(paths), func(ctx context.Context, i int) error {
+		b, err := f.read(ctx, paths[i])
 		if err != nil {
 			return &outcome.BadValueError{Index: i, Err: err}
 		}
@@ -62,13 +63,22 @@ func (f *imageFiles) keys(ctx context.Context, paths []string, progress stage.Pr
 	return keys, nil
 }
 
+// read reads the file of a path or URL.
+func (f *imageFiles) read(ctx context.Context, pathOrURL string) ([]byte, error) {
+	at, err := storage.Parse(pathOrURL)
+	if err != nil {
+		return nil, err
+	}
+	return f.files.ReadFile(ctx, at)
+}
+
 // key stands for the image in a file.
 func (f *imageFiles) key(file []byte) string { return f.files.Decoder() + " " + digest.Of(file) }
 
 // Encode writes the vectors of images of the last keys. An image that cannot be encoded is an *outcome.BadValueError.
 func (f *imageFiles) Encode(ctx context.Context, dst []float32, keys []string) error {
 	err := f.files.EncodeFiles(ctx, dst, len(keys), func(i int) ([]byte, error) {
-		b, err := f.files.ReadFile(f.paths[f.first[keys[i]]])
+		b, err := f.read(ctx, f.paths[f.first[keys[i]]])
 		if err == nil && f.key(b) != keys[i] {
 			err = errors.New("the file has changed during the import")
 		}

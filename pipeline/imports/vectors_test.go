@@ -12,6 +12,7 @@ import (
 	"pipe/costs/identity"
 	"pipe/featurize"
 	"pipe/internal/config"
+	"pipe/internal/storage"
 	"pipe/onnx/hf/hftest"
 	"pipe/onnx/ort"
 	"pipe/onnx/ort/orttest"
@@ -52,10 +53,10 @@ func TestImportedTexts(t *testing.T) {
 		if err := os.WriteFile(file, []byte(text), 0o666); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Run(t.Context(), Options{Config: file, Out: out, Runtime: ort.DefaultConfig()}, nil); err != nil {
+		if _, err := Run(t.Context(), Options{Config: storage.File(file), Out: storage.File(out), Runtime: ort.DefaultConfig()}, nil); err != nil {
 			t.Fatal(err)
 		}
-		tensor, err := costs.Read(out, costs.ReadOptions{})
+		tensor, err := costs.Read(t.Context(), storage.File(out), costs.ReadOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -106,7 +107,7 @@ func TestImportedTextsAreChecked(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Load(file); err == nil || !strings.Contains(err.Error(), want) || !isConfigError(err) {
+		if _, err := Load(t.Context(), storage.File(file)); err == nil || !strings.Contains(err.Error(), want) || !isConfigError(err) {
 			t.Errorf("%s: %v", text, err)
 		}
 	}

@@ -17,8 +17,8 @@ import (
 
 // Options are the options of Run.
 type Options struct {
-	Pages    string // a folder of .jsonl files in FEVER's wiki-pages format, or one file
-	Out      string
+	Pages    storage.Location // a folder of .jsonl files in FEVER's wiki-pages format, or one file
+	Out      storage.Location
 	Settings bm25.Settings
 	Workers  int // 0: one per core
 	Queries  []string
@@ -55,24 +55,24 @@ func Run(ctx context.Context, o Options, p stage.Progress) (*Report, error) {
 }
 
 // Check reports problems of the options, and an output that would replace a page.
-func (o *Options) Check() error {
+func (o *Options) Check(ctx context.Context) error {
 	if err := o.Validate(); err != nil {
 		return &stage.OptionError{Err: err}
 	}
-	return o.files().Check()
+	return o.files().Check(ctx)
 }
 
 // RunWith is Run with another builder of the index.
 func RunWith(ctx context.Context, o Options, p stage.Progress, build func(context.Context, bm25.BuildOptions) (*bm25.Stats, error)) (*Report, error) {
 	p = stage.OrQuiet(p)
-	if err := o.Check(); err != nil {
+	if err := o.Check(ctx); err != nil {
 		return nil, err
 	}
-	if err := atomicfile.MakeFolder(o.Out); err != nil {
+	if err := atomicfile.MakeFolderAt(ctx, o.Out); err != nil {
 		return nil, err
 	}
-	if info, err := storage.Stat(o.Out); err == nil && info.IsDir() {
-		return nil, &costs.DataError{File: o.Out, Msg: "is a folder; the index is one file"}
+	if info, err := o.Out.Stat(ctx); err == nil && info.IsDir() {
+		return nil, &costs.DataError{File: o.Out.String(), Msg: "is a folder; the index is one file"}
 	}
 	defer p.Done()
 	s, err := build(ctx, bm25.BuildOptions{Pages: o.Pages, Out: o.Out, Settings: o.Settings, Workers: o.Workers, Progress: p})
@@ -83,7 +83,11 @@ func RunWith(ctx context.Context, o Options, p stage.Progress, build func(contex
 	if len(o.Queries) == 0 {
 		return r, nil
 	}
-	x, err := bm25.Open(o.Out)
+	made, err := o.Out.Fetch(ctx)
+	if err != nil {
+		return nil, err
+	}
+	x, err := bm25.Open(made)
 	if err != nil {
 		return nil, err
 	}

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"pipe/experts/retrieval/bm25"
+	"pipe/internal/storage"
 	"pipe/internal/world"
 	"pipe/pipeline/stage"
 )
@@ -40,7 +41,7 @@ func generatedPages(t testing.TB, n int) string {
 	t.Helper()
 	dir := t.TempDir()
 	o := world.DefaultPagesOptions()
-	o.Pages, o.Out, o.Seed = n, dir, 1
+	o.Pages, o.Out, o.Seed = n, storage.File(dir), 1
 	if _, err := world.GeneratePages(context.Background(), o, stage.Quiet); err != nil {
 		t.Fatal(err)
 	}
@@ -50,11 +51,11 @@ func generatedPages(t testing.TB, n int) string {
 func indexed(t testing.TB, dir string, s bm25.Settings) *bm25.Index {
 	t.Helper()
 	o := DefaultOptions()
-	o.Pages, o.Out, o.Settings = dir, filepath.Join(t.TempDir(), "pages.bm25"), s
+	o.Pages, o.Out, o.Settings = storage.File(dir), storage.File(filepath.Join(t.TempDir(), "pages.bm25")), s
 	if _, err := Run(context.Background(), o, stage.Quiet); err != nil {
 		t.Fatal(err)
 	}
-	x, err := bm25.Open(o.Out)
+	x, err := bm25.Open(o.Out.String())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -155,14 +156,14 @@ func TestGeneratedPagesAreFoundExactly(t *testing.T) {
 
 func TestFewerPagesLeaveNoOldFiles(t *testing.T) {
 	o := world.DefaultPagesOptions()
-	o.Out = t.TempDir()
+	o.Out = storage.File(t.TempDir())
 	for _, pages := range []int{50_001, 10} {
 		o.Pages = pages
 		r, err := world.GeneratePages(t.Context(), o, stage.Quiet)
 		if err != nil {
 			t.Fatal(err)
 		}
-		files, err := os.ReadDir(o.Out)
+		files, err := os.ReadDir(o.Out.String())
 		if err != nil || len(files) != r.Files {
 			t.Errorf("%d pages: %d files are there, %d were made (%v)", pages, len(files), r.Files, err)
 		}
@@ -177,7 +178,7 @@ func TestGeneratedPagesDoNotDependOnWorkers(t *testing.T) {
 	var want map[string]string
 	for _, workers := range []int{1, 3} {
 		dir := t.TempDir()
-		if _, err := world.GeneratePages(context.Background(), world.PagesOptions{Pages: pages, Seed: 3, Out: dir, Workers: workers}, stage.Quiet); err != nil {
+		if _, err := world.GeneratePages(context.Background(), world.PagesOptions{Pages: pages, Seed: 3, Out: storage.File(dir), Workers: workers}, stage.Quiet); err != nil {
 			t.Fatal(err)
 		}
 		got := map[string]string{}
@@ -205,7 +206,7 @@ func BenchmarkIndexPages(b *testing.B) {
 	b.Run(fmt.Sprintf("pages=%d", n), func(b *testing.B) {
 		for b.Loop() {
 			o := DefaultOptions()
-			o.Pages, o.Out = dir, filepath.Join(b.TempDir(), "x.bm25")
+			o.Pages, o.Out = storage.File(dir), storage.File(filepath.Join(b.TempDir(), "x.bm25"))
 			if _, err := Run(context.Background(), o, stage.Quiet); err != nil {
 				b.Fatal(err)
 			}

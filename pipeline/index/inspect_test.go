@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"pipe/internal/storage"
 	"pipe/pipeline/inspect"
 	"pipe/pipeline/stage"
 )
@@ -13,7 +14,7 @@ import (
 // Reading every byte of a large index takes long, so it stops when its context is cancelled.
 func TestInspectIndexEnds(t *testing.T) {
 	o := DefaultOptions()
-	o.Pages, o.Out = generatedPages(t, 50), filepath.Join(t.TempDir(), "pages.bm25")
+	o.Pages, o.Out = storage.File(generatedPages(t, 50)), storage.File(filepath.Join(t.TempDir(), "pages.bm25"))
 	if _, err := Run(t.Context(), o, stage.Quiet); err != nil {
 		t.Fatal(err)
 	}

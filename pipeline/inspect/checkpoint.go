@@ -8,6 +8,7 @@ import (
 
 	"pipe/costs"
 	"pipe/internal/safetext"
+	"pipe/internal/storage"
 	"pipe/models"
 	"pipe/pipeline/report"
 )
@@ -28,17 +29,21 @@ type checkpointExplanation struct {
 	Settings json.RawMessage `json:"settings"`
 }
 
-func explainCheckpoint(_ context.Context, path string, _ Options) (Explanation, error) {
+func explainCheckpoint(ctx context.Context, at storage.Location, _ Options) (Explanation, error) {
+	path, err := at.Fetch(ctx)
+	if err != nil {
+		return nil, err
+	}
 	c, err := models.ReadCheckpoint(path)
 	if err != nil {
 		return nil, &costs.DataError{Err: err}
 	}
 	settings, err := json.Marshal(c.Settings)
 	if err != nil {
-		return nil, &costs.DataError{File: path, Msg: "has settings without a JSON form", Err: err}
+		return nil, &costs.DataError{File: at.String(), Msg: "has settings without a JSON form", Err: err}
 	}
 	e := &checkpointExplanation{
-		Format: 1, Kind: "checkpoint", File: path, Key: c.Key, Group: c.Group, Step: c.Step, Steps: c.Steps,
+		Format: 1, Kind: "checkpoint", File: at.String(), Key: c.Key, Group: c.Group, Step: c.Step, Steps: c.Steps,
 		Models: len(c.Specs), Params: c.Params, Settings: settings,
 	}
 	for _, losses := range c.Losses {

@@ -7,12 +7,13 @@ import (
 	"strings"
 
 	"pipe/costs"
+	"pipe/internal/storage"
 	"pipe/pipeline/decide"
 )
 
 // explainJSON explains the policy beside its description, or the encoder of a table.
-func explainJSON(ctx context.Context, path string, o Options) (Explanation, error) {
-	d, err := decide.ReadDescription(path)
+func explainJSON(ctx context.Context, path storage.Location, o Options) (Explanation, error) {
+	d, err := decide.ReadDescription(ctx, path)
 	var other *costs.DataError
 	switch {
 	case errors.As(err, &other):
@@ -20,16 +21,18 @@ func explainJSON(ctx context.Context, path string, o Options) (Explanation, erro
 	case err != nil:
 		return nil, err
 	}
-	file, beside := strings.CutSuffix(path, decide.DescriptionFile(""))
+	ending := decide.DescriptionFile(storage.Location{}).String()
+	name, beside := strings.CutSuffix(path.Base(), ending)
 	if !beside {
-		return nil, &costs.DataError{File: path, Msg: "is the description of a policy, but its name does not say of which: " + decide.DescriptionFile("policy.onnx") + " describes policy.onnx"}
+		return nil, &costs.DataError{File: path.String(), Msg: "is the description of a policy, but its name does not say of which: " + "policy.onnx" + ending + " describes policy.onnx"}
 	}
-	same, err := d.Describes(file)
+	file := path.Dir().Join(name)
+	same, err := d.Describes(ctx, file)
 	if err != nil {
 		return nil, fmt.Errorf("inspect description %q: %w", path, err)
 	}
 	if !same {
-		return nil, &costs.DataError{File: path, Msg: fmt.Sprintf("describes another file than %q: the digests of their bytes differ", file)}
+		return nil, &costs.DataError{File: path.String(), Msg: fmt.Sprintf("describes another file than %q: the digests of their bytes differ", file)}
 	}
 	return explainPolicy(ctx, file, o)
 }

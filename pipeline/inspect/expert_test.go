@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"pipe/internal/storage"
 	"pipe/onnx"
 )
 
@@ -26,7 +27,7 @@ func TestInspectExpert(t *testing.T) {
 	if err := m.WriteFile(path); err != nil {
 		t.Fatal(err)
 	}
-	e, err := File(t.Context(), path, DefaultOptions())
+	e, err := File(t.Context(), storage.File(path), DefaultOptions())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,7 +44,7 @@ func TestInspectExpert(t *testing.T) {
 	if err := m.WriteFile(path); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := File(t.Context(), path, DefaultOptions()); err == nil {
+	if _, err := File(t.Context(), storage.File(path), DefaultOptions()); err == nil {
 		t.Error("labels that are not a list were accepted")
 	}
 }

@@ -18,7 +18,7 @@ import (
 type explainer struct {
 	kind       string
 	recognises func(head []byte, folder bool) bool
-	explain    func(ctx context.Context, path string, o Options) (Explanation, error)
+	explain    func(ctx context.Context, path storage.Location, o Options) (Explanation, error)
 }
 
 // explainers are tried in order; the last one accepts anything that could be a model, because ONNX has no magic number.
@@ -32,11 +32,11 @@ var explainers = []explainer{
 
 // File explains a cost tensor, a decision log, a table or encoder of pipe featurize, a policy or the description beside it,
 // a trained expert, an index of pages or a checkpoint. For a file of another kind the error is a *costs.DataError that lists the known kinds.
-func File(ctx context.Context, path string, o Options) (Explanation, error) {
+func File(ctx context.Context, path storage.Location, o Options) (Explanation, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
-	head, folder, err := readHead(path)
+	head, folder, err := readHead(ctx, path)
 	if err != nil {
 		return nil, fmt.Errorf("inspect: %w", err)
 	}
@@ -48,23 +48,23 @@ func File(ctx context.Context, path string, o Options) (Explanation, error) {
 		kinds = append(kinds, e.kind)
 	}
 	if len(head) == 0 {
-		return nil, &costs.DataError{File: path, Msg: "is empty"}
+		return nil, &costs.DataError{File: path.String(), Msg: "is empty"}
 	}
-	return nil, &costs.DataError{File: path, Msg: "is none of the known kinds of file: " + strings.Join(kinds, ", ")}
+	return nil, &costs.DataError{File: path.String(), Msg: "is none of the known kinds of file: " + strings.Join(kinds, ", ")}
 }
 
-func readHead(path string) (head []byte, folder bool, err error) {
-	if err := textfile.CheckRegular(path); err != nil {
+func readHead(ctx context.Context, path storage.Location) (head []byte, folder bool, err error) {
+	if err := textfile.CheckRegularAt(ctx, path); err != nil {
 		return nil, false, dataerror.FromText(err)
 	}
-	info, err := storage.Stat(path)
+	info, err := path.Stat(ctx)
 	if err != nil {
 		return nil, false, err
 	}
 	if info.IsDir() {
 		return nil, true, nil
 	}
-	f, err := storage.Open(path)
+	f, err := path.Open(ctx)
 	if err != nil {
 		return nil, false, err
 	}

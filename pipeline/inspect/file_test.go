@@ -10,6 +10,7 @@ import (
 
 	"pipe/costs"
 	"pipe/featurize/tabular"
+	"pipe/internal/storage"
 )
 
 // TestInspectNamesEncryptedParquet: a file with an encrypted footer has a different magic number.
@@ -19,7 +20,7 @@ func TestInspectNamesEncryptedParquet(t *testing.T) {
 		t.Fatal(err)
 	}
 	var data *tabular.DataError
-	if _, err := File(t.Context(), path, DefaultOptions()); !errors.As(err, &data) || !strings.Contains(err.Error(), "is an encrypted Parquet file") {
+	if _, err := File(t.Context(), storage.File(path), DefaultOptions()); !errors.As(err, &data) || !strings.Contains(err.Error(), "is an encrypted Parquet file") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -33,11 +34,11 @@ func TestInspectCountsUnknownOutcomes(t *testing.T) {
 		IDs:     []string{"1", "2", "3"}, Splits: make([]costs.Split, 3), Times: []int64{3_000_000, 0, 2_500_000},
 		Dim: 1, Features: []float32{1, 2, 3}, Loss: []float32{1, nan, 0.5, 0.25, nan, nan},
 	}
-	if err := costs.Write(path, tensor); err != nil {
+	if err := costs.Write(t.Context(), storage.File(path), tensor); err != nil {
 		t.Fatal(err)
 	}
 	var text strings.Builder
-	e, err := File(t.Context(), path, DefaultOptions())
+	e, err := File(t.Context(), storage.File(path), DefaultOptions())
 	if err := errors.Join(err, e.WriteText(&text)); err != nil {
 		t.Fatal(err)
 	}
@@ -59,13 +60,13 @@ func TestInspectSaysThatLambdaHasNoEffect(t *testing.T) {
 			Actions: &costs.Actions{Experts: []costs.Expert{{Name: "a"}}, Advice: []costs.Advice{{Name: "none"}, {Name: "docs", Fee: fee}}},
 			IDs:     []string{"1"}, Splits: make([]costs.Split, 1), Dim: 1, Features: []float32{1}, Loss: []float32{1, 0},
 		}
-		if err := costs.Write(path, tensor); err != nil {
+		if err := costs.Write(t.Context(), storage.File(path), tensor); err != nil {
 			t.Fatal(err)
 		}
 		o := DefaultOptions()
 		o.Lambdas = []float64{0, 1, 4}
 		var text strings.Builder
-		e, err := File(t.Context(), path, o)
+		e, err := File(t.Context(), storage.File(path), o)
 		if err := errors.Join(err, e.WriteText(&text)); err != nil {
 			t.Fatal(err)
 		}

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"pipe/costs"
+	"pipe/internal/storage"
 	"pipe/onnx"
 	"pipe/pipeline/decide/decidetest"
 )
@@ -64,7 +65,7 @@ func FuzzInspectPolicy(f *testing.F) {
 // explainedOrBad requires an explanation that can be displayed, or an error about data that names the file.
 func explainedOrBad(t *testing.T, path string) {
 	t.Helper()
-	e, err := File(t.Context(), path, DefaultOptions())
+	e, err := File(t.Context(), storage.File(path), DefaultOptions())
 	var bad *costs.DataError
 	switch {
 	case err == nil:

@@ -9,6 +9,7 @@ import (
 	"pipe/experts/retrieval/bm25"
 	"pipe/experts/retrieval/pagename"
 	"pipe/internal/safetext"
+	"pipe/internal/storage"
 )
 
 // IndexExplanation describes an index of pages.
@@ -22,7 +23,11 @@ type IndexExplanation struct {
 }
 
 // explainIndex reads every byte of an index.
-func explainIndex(ctx context.Context, path string, o Options) (Explanation, error) {
+func explainIndex(ctx context.Context, at storage.Location, o Options) (Explanation, error) {
+	path, err := at.Fetch(ctx)
+	if err != nil {
+		return nil, err
+	}
 	x, err := bm25.Open(path)
 	if err != nil {
 		return nil, err
@@ -31,7 +36,7 @@ func explainIndex(ctx context.Context, path string, o Options) (Explanation, err
 	if err := x.Verify(ctx); err != nil {
 		return nil, err
 	}
-	e := &IndexExplanation{Format: 1, Kind: "index", File: path, Digest: x.Digest(), Index: x.Header()}
+	e := &IndexExplanation{Format: 1, Kind: "index", File: at.String(), Digest: x.Digest(), Index: x.Header()}
 	const top = 5
 	e.Found, err = Search(x, o.Queries, top)
 	return e, err

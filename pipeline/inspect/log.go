@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 
 	"pipe/internal/safetext"
+	"pipe/internal/storage"
 	"pipe/pipeline/decisionlog"
 )
 
@@ -18,15 +19,19 @@ type logExplanation struct {
 	*decisionlog.Summary
 }
 
-func explainLog(ctx context.Context, path string, _ Options) (Explanation, error) {
-	if err := ctx.Err(); err != nil {
+func explainLog(ctx context.Context, at storage.Location, _ Options) (Explanation, error) {
+	path, err := at.Fetch(ctx)
+	if err == nil {
+		err = ctx.Err()
+	}
+	if err != nil {
 		return nil, err
 	}
 	s, err := decisionlog.Summarize(path)
 	if err != nil {
 		return nil, err
 	}
-	return &logExplanation{Format: 1, Kind: "decision log", File: path, Summary: s}, nil
+	return &logExplanation{Format: 1, Kind: "decision log", File: at.String(), Summary: s}, nil
 }
 
 // WriteText writes the explanation for a terminal.

@@ -4,21 +4,26 @@ import (
 	"context"
 
 	"pipe/featurize"
+	"pipe/internal/storage"
 	"pipe/onnx"
 )
 
 // explainModel explains an ONNX file: a trained expert, an encoder, or else a policy.
-func explainModel(ctx context.Context, path string, o Options) (Explanation, error) {
+func explainModel(ctx context.Context, at storage.Location, o Options) (Explanation, error) {
+	path, err := at.Fetch(ctx)
+	if err != nil {
+		return nil, err
+	}
 	m, err := onnx.ReadFile(path)
 	if err != nil {
-		return explainPolicy(ctx, path, o)
+		return explainPolicy(ctx, at, o)
 	}
 	about := m.Metadata()
 	switch about["pipe.kind"] {
 	case featurize.EncoderKind:
-		return explainEncoderFile(path, m)
+		return explainEncoderFile(at.String(), m)
 	case "expert":
-		return explainExpert(path, m, about)
+		return explainExpert(at.String(), m, about)
 	}
-	return explainPolicy(ctx, path, o)
+	return explainPolicy(ctx, at, o)
 }

@@ -6,13 +6,14 @@ import (
 	"io"
 
 	"pipe/costs"
+	"pipe/internal/storage"
 )
 
 // Options has the regimes in which a tensor is summarised, the file of its actions if they are not in the tensor, and
 // the queries for an index.
 type Options struct {
 	Lambdas []float64
-	Actions string
+	Actions storage.Location
 	Queries []string // for which an index is searched
 }
 

@@ -10,6 +10,7 @@ import (
 	"pipe/costs"
 	"pipe/featurize"
 	"pipe/internal/safetext"
+	"pipe/internal/storage"
 	"pipe/internal/textfile"
 	"pipe/models/policy"
 	"pipe/pipeline/decide"
@@ -46,14 +47,14 @@ type PolicyExplanation struct {
 	Encoder     *featurize.EncoderInfo     `json:"encoder,omitempty"` // that was merged in front
 }
 
-func explainPolicy(_ context.Context, path string, _ Options) (Explanation, error) {
-	f, err := decide.ReadPolicy(path)
+func explainPolicy(ctx context.Context, at storage.Location, _ Options) (Explanation, error) {
+	f, err := decide.ReadPolicy(ctx, at)
 	if err != nil {
 		return nil, err
 	}
 	info, a := f.Info, f.Info.Actions
 	e := &PolicyExplanation{
-		Format: 1, Kind: "policy", File: path, Method: info.Method, Recipe: info.Recipe, Decoder: string(info.Decoder),
+		Format: 1, Kind: "policy", File: at.String(), Method: info.Method, Recipe: info.Recipe, Decoder: string(info.Decoder),
 		Lambda: info.Lambda, Tau: info.Tau, Members: info.Members, Features: a.Features.Name, Dim: info.Dim, Names: info.Names,
 		Experts: a.Experts, Advice: a.Advice, Fees: map[string]float64{}, Digests: a.Digests, Info: map[string]json.RawMessage{},
 	}
@@ -67,7 +68,7 @@ func explainPolicy(_ context.Context, path string, _ Options) (Explanation, erro
 	}
 	e.Encoder, e.Prices = f.About, info.Prices
 	if e.LeftOut, err = leftOut(info); err != nil {
-		return nil, &costs.DataError{File: path, Err: err}
+		return nil, &costs.DataError{File: at.String(), Err: err}
 	}
 	for key, value := range info.Info {
 		if key != policy.NamesKey {

@@ -11,6 +11,7 @@ import (
 
 	"pipe/featurize/tabular"
 	"pipe/internal/safetext"
+	"pipe/internal/storage"
 	"pipe/pipeline/decisionlog"
 	"pipe/pipeline/stage"
 )
@@ -51,14 +52,14 @@ type encodedGroup struct {
 }
 
 // explainParquet explains a decision log, a table of pipe featurize, or else a cost tensor.
-func explainParquet(ctx context.Context, path string, o Options) (Explanation, error) {
-	if decisionlog.IsLog(path) {
+func explainParquet(ctx context.Context, path storage.Location, o Options) (Explanation, error) {
+	if decisionlog.IsLog(path.Path()) {
 		return explainLog(ctx, path, o)
 	}
-	if stage.IsFolder(path) {
+	if stage.IsFolder(ctx, path) {
 		return explainTensor(ctx, path, o)
 	}
-	t, err := tabular.OpenTable(path)
+	t, err := tabular.OpenTable(ctx, path)
 	if errors.Is(err, tabular.ErrNotTable) {
 		return explainTensor(ctx, path, o)
 	}
@@ -67,8 +68,8 @@ func explainParquet(ctx context.Context, path string, o Options) (Explanation, e
 	}
 	defer t.Close()
 	e := &tableExplanation{
-		Format: 1, Kind: "table", File: path, Rows: t.Len(), Splits: map[string]int{}, Labels: map[string]map[string]int{},
-		Encoder: explainTableEncoder(path, t.Encoder()),
+		Format: 1, Kind: "table", File: path.String(), Rows: t.Len(), Splits: map[string]int{}, Labels: map[string]map[string]int{},
+		Encoder: explainTableEncoder(path.String(), t.Encoder()),
 	}
 	for i, split := range t.Splits() {
 		if e.Splits[split]++; e.Splits[split] == 1 {
@@ -79,12 +80,12 @@ func explainParquet(ctx context.Context, path string, o Options) (Explanation, e
 	return e, nil
 }
 
-func explainEncoder(_ context.Context, path string, _ Options) (Explanation, error) {
-	e, err := tabular.ReadEncoder(path)
+func explainEncoder(ctx context.Context, path storage.Location, _ Options) (Explanation, error) {
+	e, err := tabular.ReadEncoder(ctx, path)
 	if err != nil {
 		return nil, err
 	}
-	x := explainTableEncoder(path, e)
+	x := explainTableEncoder(path.String(), e)
 	return &x, nil
 }
 

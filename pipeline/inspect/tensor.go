@@ -9,6 +9,7 @@ import (
 
 	"pipe/costs"
 	"pipe/internal/safetext"
+	"pipe/internal/storage"
 	"pipe/pipeline/report"
 )
 
@@ -69,14 +70,14 @@ type tensorSummary struct {
 	Headroom           *float64     `json:"headroom"` // best_fixed_cost - oracle: the most a policy could gain
 }
 
-func explainTensor(_ context.Context, path string, o Options) (Explanation, error) {
-	t, err := costs.Read(path, costs.ReadOptions{Actions: o.Actions, Unknown: true})
+func explainTensor(ctx context.Context, path storage.Location, o Options) (Explanation, error) {
+	t, err := costs.Read(ctx, path, costs.ReadOptions{Actions: o.Actions, Unknown: true})
 	if err != nil {
 		return nil, err
 	}
 	a := t.Actions
 	e := &tensorExplanation{
-		Format: 1, Kind: "tensor", File: path, Rows: t.Len(), Splits: map[string]int{},
+		Format: 1, Kind: "tensor", File: path.String(), Rows: t.Len(), Splits: map[string]int{},
 		Features: a.Features.Name, Dim: t.Dim, Experts: a.Experts, Advice: a.Advice,
 		Groups: t.Groups != nil, MeasuredFees: t.Fee != nil, Labels: t.Labels != nil, Predictions: t.Predictions != nil,
 		Repeats: costs.RepeatsIn(t, costs.Train, costs.Val, costs.Test),

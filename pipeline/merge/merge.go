@@ -9,13 +9,14 @@ import (
 	"pipe/costs/grow"
 	"pipe/internal/atomicfile"
 	"pipe/internal/safetext"
+	"pipe/internal/storage"
 	"pipe/pipeline/stage"
 )
 
 // Options are the options of Merge.
 type Options struct {
-	Files []string // tensors: files, or folders of parts
-	Out   string
+	Files []storage.Location // tensors: files, or folders of parts
+	Out   storage.Location
 	grow.MergeOptions
 }
 
@@ -24,10 +25,10 @@ type Report struct{ grow.MergeReport }
 
 // Run joins cost tensors; see grow.Merge. Files that do not fit together are a *costs.DataError.
 func Run(ctx context.Context, o Options, progress stage.Progress) (*Report, error) {
-	if err := o.files().Check(); err != nil {
+	if err := o.files(ctx).Check(ctx); err != nil {
 		return nil, err
 	}
-	if err := atomicfile.MakeFolder(o.Out); err != nil {
+	if err := atomicfile.MakeFolderAt(ctx, o.Out); err != nil {
 		return nil, err
 	}
 	o.Progress = stage.OrQuiet(progress)
@@ -38,10 +39,10 @@ func Run(ctx context.Context, o Options, progress stage.Progress) (*Report, erro
 	return &Report{*r}, nil
 }
 
-func (o Options) files() stage.Files {
+func (o Options) files(ctx context.Context) stage.Files {
 	var reads []stage.Input
 	for _, file := range o.Files {
-		reads = append(reads, stage.TensorFiles(file, "")...)
+		reads = append(reads, stage.TensorFiles(ctx, file, storage.Location{})...)
 	}
 	return stage.Files{Reads: append(reads, stage.NamedFiles(o.FeeFile)...), Writes: []stage.Output{{Path: o.Out}}}
 }

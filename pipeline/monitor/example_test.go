@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 
 	"pipe/costs"
+	"pipe/internal/storage"
 	"pipe/pipeline/decide/decidetest"
 	"pipe/pipeline/monitor"
 )
@@ -19,7 +20,7 @@ func ExampleMonitor() {
 	folder, remove := files()
 	defer remove()
 	ctx := context.Background()
-	m, err := monitor.Open(ctx, filepath.Join(folder, "policy.onnx"), filepath.Join(folder, "costs.parquet"), monitor.DefaultOptions())
+	m, err := monitor.Open(ctx, storage.File(filepath.Join(folder, "policy.onnx")), storage.File(filepath.Join(folder, "costs.parquet")), monitor.DefaultOptions())
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -63,7 +64,7 @@ func files() (folder string, remove func()) {
 		t.Features = append(t.Features, float32(random.NormFloat64()), float32(random.NormFloat64()))
 		t.Loss = append(t.Loss, bad, bad, bad, bad)
 	}
-	if err := costs.Write(filepath.Join(folder, "costs.parquet"), t); err != nil {
+	if err := costs.Write(context.Background(), storage.File(filepath.Join(folder, "costs.parquet")), t); err != nil {
 		log.Fatal(err)
 	}
 	return folder, func() { os.RemoveAll(folder) }

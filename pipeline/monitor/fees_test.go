@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"pipe/costs"
+	"pipe/internal/storage"
 )
 
 // withFees adds measured fees of 0.2 to 0.4 to a tensor.
@@ -74,7 +75,7 @@ func TestOutcomesAreComparedWithLikeOnes(t *testing.T) {
 		"fees on neither of them": {plain, false, 0.21, 0, false},
 	} {
 		o := DefaultRunOptions()
-		o.Policy, o.Baseline, o.In = l.policy, c.baseline, feeLog(t, m, rows, c.fees)
+		o.Policy, o.Baseline, o.In = storage.File(l.policy), storage.File(c.baseline), storage.File(feeLog(t, m, rows, c.fees))
 		s, err := Run(t.Context(), o, nil)
 		if err != nil {
 			t.Fatal(err)

@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"path/filepath"
 	"slices"
 	"strings"
 
 	"pipe/costs"
+	"pipe/internal/storage"
 	"pipe/internal/tablefile"
 	"pipe/models/policy"
 	"pipe/pipeline/decisionlog"
@@ -53,8 +53,8 @@ var notFeatures = []string{
 
 // openLog opens a file of new rows: a tensor, a decision log, or a table that may have the columns expert, advice and loss.
 // raw computes the features; nil: the file has them. Measured fees are added if they count.
-func openLog(path string, info *policy.Info, raw *rawColumns, fees bool) (logSource, error) {
-	s, err := openKind(path, info, raw, fees)
+func openLog(ctx context.Context, path storage.Location, info *policy.Info, raw *rawColumns, fees bool) (logSource, error) {
+	s, err := openKind(ctx, path, info, raw, fees)
 	if err != nil {
 		return nil, fmt.Errorf("read rows: %w", err)
 	}
@@ -63,11 +63,11 @@ func openLog(path string, info *policy.Info, raw *rawColumns, fees bool) (logSou
 
 // hasFees reports whether the outcomes of a file of new rows have measured fees, or there are no outcomes. An error is left to
 // openLog.
-func hasFees(path string, raw bool) bool {
-	if !raw && decisionlog.IsLog(path) {
+func hasFees(ctx context.Context, path storage.Location, raw bool) bool {
+	if !raw && decisionlog.IsLog(path.String()) {
 		return false
 	}
-	table, err := tablefile.Open(path)
+	table, err := tablefile.Open(ctx, path)
 	if err != nil {
 		return true
 	}
@@ -76,11 +76,11 @@ func hasFees(path string, raw bool) bool {
 	return slices.Contains(names, colFee) || !slices.Contains(names, colLoss)
 }
 
-func openKind(path string, info *policy.Info, raw *rawColumns, fees bool) (logSource, error) {
-	if raw == nil && decisionlog.IsLog(path) {
-		return openDecisions(path, info)
+func openKind(ctx context.Context, path storage.Location, info *policy.Info, raw *rawColumns, fees bool) (logSource, error) {
+	if raw == nil && decisionlog.IsLog(path.String()) {
+		return openDecisions(path.String(), info)
 	}
-	table, err := tablefile.Open(path)
+	table, err := tablefile.Open(ctx, path)
 	if err != nil {
 		return nil, err
 	}
@@ -88,20 +88,20 @@ func openKind(path string, info *policy.Info, raw *rawColumns, fees bool) (logSo
 	for i, name := range names {
 		if slices.Contains(names[:i], name) {
 			table.Close()
-			return nil, &costs.DataError{File: path, Row: 1, Column: name, Msg: "is a duplicate"}
+			return nil, &costs.DataError{File: path.String(), Row: 1, Column: name, Msg: "is a duplicate"}
 		}
 	}
-	parquet := raw == nil && (stage.IsFolder(path) || strings.EqualFold(filepath.Ext(path), ".parquet"))
+	parquet := raw == nil && (stage.IsFolder(ctx, path) || strings.EqualFold(path.Ext(), ".parquet"))
 	if parquet && slices.Contains(names, colSplit) && slices.Contains(names, colLoss) && !slices.Contains(names, colExpert) {
 		table.Close()
-		return openTensor(path, info)
+		return openTensor(ctx, path, info)
 	}
-	pair, err := newPairColumns(path, names, info, fees)
+	pair, err := newPairColumns(path.String(), names, info, fees)
 	if err == nil && parquet {
-		return openParquetLog(path, table, pair, info)
+		return openParquetLog(ctx, path, table, pair, info)
 	}
 	if err == nil {
-		return openTextLog(path, table, pair, info, raw)
+		return openTextLog(path.String(), table, pair, info, raw)
 	}
 	table.Close()
 	return nil, err

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"pipe/internal/storage"
 	"pipe/pipeline/decisionlog"
 )
 
@@ -65,7 +66,7 @@ func TestDecisionLog(t *testing.T) {
 		t.Error(diff)
 	}
 
-	if _, err := m.continueFrom(RunOptions{In: folder, State: t.TempDir() + "/state"}); err == nil || !strings.Contains(err.Error(), "leave --state out") {
+	if _, err := m.continueFrom(t.Context(), RunOptions{In: storage.File(folder), State: storage.File(t.TempDir() + "/state")}); err == nil || !strings.Contains(err.Error(), "leave --state out") {
 		t.Errorf("with a state: %v", err)
 	}
 
@@ -95,7 +96,7 @@ func TestDecisionLog(t *testing.T) {
 			t.Fatal(err)
 		}
 		m := l.open(t, DefaultOptions())
-		if err := m.addFile(t.Context(), folder, nil, quiet{}); err == nil || !strings.Contains(err.Error(), want) {
+		if err := m.addFile(t.Context(), storage.File(folder), nil, quiet{}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", want, err)
 		}
 	}

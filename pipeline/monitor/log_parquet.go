@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"pipe/costs"
+	"pipe/internal/storage"
 	"pipe/internal/tablefile"
 	"pipe/models/policy"
 )
@@ -65,13 +66,13 @@ func (a *aheadReader) batch(ctx context.Context) (*logRows, *costs.Tensor, error
 // tensorLog reads a cost tensor. It has the outcomes of all pairs, some of which may be unknown.
 type tensorLog struct{ aheadReader }
 
-func openTensor(path string, info *policy.Info) (logSource, error) {
-	r, err := costs.OpenReader(path, costs.ReadOptions{Unknown: true, BatchRows: batchRows(info.Dim)})
+func openTensor(ctx context.Context, path storage.Location, info *policy.Info) (logSource, error) {
+	r, err := costs.OpenReader(ctx, path, costs.ReadOptions{Unknown: true, BatchRows: batchRows(info.Dim)})
 	if err != nil {
 		return nil, err
 	}
 	s := &tensorLog{aheadReader{reader: r}}
-	if err = checkFeatures(path, r, info); err == nil {
+	if err = checkFeatures(path.String(), r, info); err == nil {
 		err = s.begin()
 	}
 	if err != nil {
@@ -100,17 +101,17 @@ type parquetLog struct {
 	cells []tablefile.Cell
 }
 
-func openParquetLog(path string, table *tablefile.Table, pair *pairColumns, info *policy.Info) (_ logSource, err error) {
+func openParquetLog(ctx context.Context, path storage.Location, table *tablefile.Table, pair *pairColumns, info *policy.Info) (_ logSource, err error) {
 	s := &parquetLog{table: table, pair: pair, cells: make([]tablefile.Cell, len(pair.names))}
 	defer func() {
 		if err != nil {
 			s.close()
 		}
 	}()
-	if s.reader, err = costs.OpenReader(path, costs.ReadOptions{FeaturesOnly: true, Times: true, BatchRows: batchRows(info.Dim)}); err != nil {
+	if s.reader, err = costs.OpenReader(ctx, path, costs.ReadOptions{FeaturesOnly: true, Times: true, BatchRows: batchRows(info.Dim)}); err != nil {
 		return nil, err
 	}
-	if err = checkFeatures(path, s.reader, info); err != nil {
+	if err = checkFeatures(path.String(), s.reader, info); err != nil {
 		return nil, err
 	}
 	if len(pair.names) > 0 {

@@ -3,11 +3,11 @@ package monitor
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 
 	"pipe/costs"
+	"pipe/internal/storage"
 	"pipe/internal/textfile"
 	"pipe/pipeline/decide"
 )
@@ -15,8 +15,8 @@ import (
 // rawColumns compute features of the columns of raw rows.
 type rawColumns struct {
 	router *decide.Router
-	field  string // the column with the text or the path of an image; empty: all columns that the router uses
-	folder string // paths are relative to it
+	field  string           // the column with the text or the path of an image; empty: all columns that the router uses
+	folder storage.Location // paths are relative to it
 }
 
 // choose returns the columns of a file to read. In the names of columns of a table, minus and underscore are equivalent.
@@ -56,5 +56,5 @@ func (c *rawColumns) encode(ctx context.Context, names []string, rows [][]string
 	for i, row := range rows {
 		values[i] = row[0]
 	}
-	return c.router.Encode(ctx, filepath.Clean(c.folder), values)
+	return c.router.Encode(ctx, c.folder, values)
 }

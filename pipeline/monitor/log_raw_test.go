@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"pipe/costs"
+	"pipe/internal/storage"
 	"pipe/onnx/hf/hftest"
 	"pipe/onnx/ort"
 	"pipe/onnx/ort/orttest"
@@ -63,11 +64,11 @@ func TestRawLogs(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			o := DefaultRunOptions()
-			o.Policy = decidetest.EncoderPolicy(t, dir, l.dim, l.source, "")
-			o.Baseline, o.Encoder, o.Device = filepath.Join(dir, "costs.parquet"), l.encoder, ort.DefaultConfig()
-			writeVectors(t, o.Baseline, o.Policy, l)
-			o.In = filepath.Join(dir, "raw.csv")
-			writeLog(t, o.In, l.header, l.rows)
+			o.Policy = storage.File(decidetest.EncoderPolicy(t, dir, l.dim, l.source, ""))
+			o.Baseline, o.Encoder, o.Device = storage.File(filepath.Join(dir, "costs.parquet")), l.encoder, ort.DefaultConfig()
+			writeVectors(t, o.Baseline.String(), o.Policy.String(), l)
+			o.In = storage.File(filepath.Join(dir, "raw.csv"))
+			writeLog(t, o.In.String(), l.header, l.rows)
 			l.option(&o)
 			raw, err := Run(t.Context(), o, nil)
 			if err != nil {
@@ -82,8 +83,8 @@ func TestRawLogs(t *testing.T) {
 			for ; len(features) > 0; features = features[l.dim:] {
 				rows = append(rows, strings.Fields(strings.Trim(fmt.Sprint(features[:l.dim]), "[]")))
 			}
-			o.Text, o.Image, o.Encoder, o.In = "", "", "", filepath.Join(dir, "features.csv")
-			writeLog(t, o.In, header, rows)
+			o.Text, o.Image, o.Encoder, o.In = "", "", "", storage.File(filepath.Join(dir, "features.csv"))
+			writeLog(t, o.In.String(), header, rows)
 			plain, err := Run(t.Context(), o, nil)
 			if err != nil {
 				t.Fatal(err)
@@ -100,7 +101,7 @@ func TestRawLogs(t *testing.T) {
 func vectorsOf(t *testing.T, rt *ort.Runtime, o RunOptions) []float32 {
 	t.Helper()
 	o.Raw, o.Runtime = true, rt
-	m, err := Open(t.Context(), o.Policy, o.Baseline, o.Options)
+	m, err := Open(t.Context(), storage.File(o.Policy.String()), o.Baseline, o.Options)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,7 +110,7 @@ func vectorsOf(t *testing.T, rt *ort.Runtime, o RunOptions) []float32 {
 	if err != nil {
 		t.Fatal(err)
 	}
-	src, err := openLog(o.In, m.Router().Info(), raw, true)
+	src, err := openLog(t.Context(), o.In, m.Router().Info(), raw, true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -137,7 +138,7 @@ func writeVectors(t *testing.T, path, policy string, l rawLab) {
 		}
 		tensor.Loss = append(tensor.Loss, 0, 1, 0, 1)
 	}
-	if err := costs.Write(path, tensor); err != nil {
+	if err := costs.Write(t.Context(), storage.File(path), tensor); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -161,9 +162,9 @@ func TestRawLogErrors(t *testing.T) {
 	l := rawLabs(t)["texts"]
 	dir := t.TempDir()
 	o := DefaultRunOptions()
-	o.Policy = decidetest.EncoderPolicy(t, dir, l.dim, l.source, "")
-	o.Baseline, o.Encoder, o.In = filepath.Join(dir, "costs.parquet"), l.encoder, filepath.Join(dir, "raw.csv")
-	writeVectors(t, o.Baseline, o.Policy, l)
+	o.Policy = storage.File(decidetest.EncoderPolicy(t, dir, l.dim, l.source, ""))
+	o.Baseline, o.Encoder, o.In = storage.File(filepath.Join(dir, "costs.parquet")), l.encoder, storage.File(filepath.Join(dir, "raw.csv"))
+	writeVectors(t, o.Baseline.String(), o.Policy.String(), l)
 	for _, c := range []struct {
 		column, text string
 		change       func(o *RunOptions)
@@ -177,7 +178,7 @@ func TestRawLogErrors(t *testing.T) {
 		{"claim", "x", func(*RunOptions) {}, "its input is text, not row"},
 		{"claim", "x", func(o *RunOptions) { o.Text, o.Encoder = "claim", "" }, "its input is features, not text"},
 	} {
-		writeLog(t, o.In, []string{c.column}, [][]string{{c.text}})
+		writeLog(t, o.In.String(), []string{c.column}, [][]string{{c.text}})
 		changed := o
 		c.change(&changed)
 		if _, err := Run(t.Context(), changed, nil); err == nil || !strings.Contains(err.Error(), c.want) {

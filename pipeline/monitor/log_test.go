@@ -16,6 +16,7 @@ import (
 
 	"pipe/costs"
 	"pipe/internal/fuzztest"
+	"pipe/internal/storage"
 	"pipe/models/policy"
 )
 
@@ -106,7 +107,7 @@ func writeLogs(t *testing.T, rows []logRow) map[string]string {
 func statusOf(t *testing.T, l *lab, path string) *Status {
 	t.Helper()
 	m := l.open(t, DefaultOptions())
-	if err := m.addFile(t.Context(), path, nil, quiet{}); err != nil {
+	if err := m.addFile(t.Context(), storage.File(path), nil, quiet{}); err != nil {
 		t.Fatal(err)
 	}
 	s := m.Status()
@@ -204,7 +205,7 @@ func TestLogErrors(t *testing.T) {
 		if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
 			t.Fatal(err)
 		}
-		err := m.addFile(t.Context(), path, nil, quiet{})
+		err := m.addFile(t.Context(), storage.File(path), nil, quiet{})
 		var data *costs.DataError
 		switch {
 		case want == "" && err != nil:
@@ -229,7 +230,7 @@ func FuzzLog(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text []byte, lines bool) {
 		to := file(lines)
-		src, err := openLog(to.Write(t, text), info, nil, true)
+		src, err := openLog(t.Context(), storage.File(to.Write(t, text)), info, nil, true)
 		if err != nil {
 			to.Blames(t, err)
 			return

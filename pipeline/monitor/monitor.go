@@ -10,6 +10,7 @@ import (
 
 	"pipe/internal/finite"
 	"pipe/internal/parallel"
+	"pipe/internal/storage"
 	"pipe/models/drift"
 	"pipe/models/policy"
 	"pipe/pipeline/decide"
@@ -72,15 +73,15 @@ type Outcome struct {
 //
 // The error is a *costs.DataError if the policy or the baseline cannot be read, or if they do not belong together, and a
 // *stage.OptionError for wrong options. The caller closes the monitor.
-func Open(ctx context.Context, policyFile, baselineFile string, o Options) (_ *Monitor, err error) {
+func Open(ctx context.Context, policyFile, baselineFile storage.Location, o Options) (_ *Monitor, err error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
-	r, err := decide.Open(policyFile, decide.Options{Runtime: o.Runtime, Prices: o.Prices, FeaturesOnly: !o.Raw, Encoder: o.Encoder, Decoder: o.Decoder})
+	r, err := decide.OpenAt(ctx, policyFile, decide.Options{Runtime: o.Runtime, Prices: o.Prices, FeaturesOnly: !o.Raw, Encoder: o.Encoder, Decoder: o.Decoder})
 	if err != nil {
 		return nil, err
 	}
-	m := &Monitor{o: o, file: policyFile, baseFile: baselineFile, router: r}
+	m := &Monitor{o: o, file: policyFile.String(), baseFile: baselineFile.String(), router: r}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, r.Close())

@@ -16,6 +16,7 @@ import (
 	"pipe/internal/digest"
 	"pipe/internal/parallel"
 	"pipe/internal/seeded"
+	"pipe/internal/storage"
 	"pipe/models/drift"
 	"pipe/models/policy"
 	"pipe/pipeline/decide"
@@ -60,14 +61,14 @@ type baselineReader struct {
 }
 
 // readBaseline reads the held-out rows of a tensor, decides on them, and prepares the comparisons.
-func readBaseline(ctx context.Context, path string, router *decide.Router, o Options) (*baseline, error) {
-	r, err := costs.OpenReader(path, costs.ReadOptions{Actions: o.Actions, Unknown: true})
+func readBaseline(ctx context.Context, path storage.Location, router *decide.Router, o Options) (*baseline, error) {
+	r, err := costs.OpenReader(ctx, path, costs.ReadOptions{Actions: o.Actions, Unknown: true})
 	if err != nil {
 		return nil, err
 	}
 	defer r.Close()
 	if err := router.Info().Matches(&costs.Tensor{Actions: r.Actions(), Dim: r.Dim()}); err != nil {
-		return nil, fmt.Errorf("read baseline: %w", &costs.DataError{File: path, Err: err})
+		return nil, fmt.Errorf("read baseline: %w", &costs.DataError{File: path.String(), Err: err})
 	}
 	pairs, dim := r.Actions().Len(), r.Dim()
 	const mostValues = 8 << 20 // of the sample; every value has two counts
@@ -89,7 +90,7 @@ func readBaseline(ctx context.Context, path string, router *decide.Router, o Opt
 		}
 	}
 	if c.b.rows == 0 {
-		return nil, fmt.Errorf("read baseline: %w", &costs.DataError{File: path, Column: "split", Msg: fmt.Sprintf(
+		return nil, fmt.Errorf("read baseline: %w", &costs.DataError{File: path.String(), Column: "split", Msg: fmt.Sprintf(
 			"has no rows of split %s: the baseline are rows that the policy was not trained on", o.splitNames())})
 	}
 	return c.b, c.finish()

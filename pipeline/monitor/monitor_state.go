@@ -10,6 +10,7 @@ import (
 
 	"pipe/costs"
 	"pipe/internal/digest"
+	"pipe/internal/storage"
 	"pipe/internal/strictjson"
 	"pipe/models/drift"
 )
@@ -31,7 +32,7 @@ type state struct {
 // identity is the digest of everything that a state depends on.
 func (m *Monitor) identity() string {
 	o := m.o
-	o.Runtime, o.FailOn, o.Warn, o.Actions = nil, nil, 0, ""
+	o.Runtime, o.FailOn, o.Warn, o.Actions = nil, nil, 0, storage.Location{}
 	o.Raw, o.Encoder, o.Decoder = false, "", "" // the features are the policy's either way
 	d, err := digest.JSON(map[string]any{"policy": m.router.Digest(), "baseline": m.base.digest, "options": o})
 	if err != nil {

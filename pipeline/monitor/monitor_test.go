@@ -17,6 +17,7 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"pipe/costs"
+	"pipe/internal/storage"
 	"pipe/models/drift"
 	"pipe/onnx/ort"
 	"pipe/onnx/ort/orttest"
@@ -68,7 +69,7 @@ func newLab(t testing.TB) *lab {
 func (l *lab) write(t testing.TB, tensor *costs.Tensor) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "costs.parquet")
-	if err := costs.Write(path, tensor); err != nil {
+	if err := costs.Write(t.Context(), storage.File(path), tensor); err != nil {
 		t.Fatal(err)
 	}
 	return path
@@ -77,7 +78,7 @@ func (l *lab) write(t testing.TB, tensor *costs.Tensor) string {
 func (l *lab) open(t testing.TB, o Options) *Monitor {
 	t.Helper()
 	o.Runtime = l.rt
-	m, err := Open(t.Context(), l.policy, l.baseline, o)
+	m, err := Open(t.Context(), storage.File(l.policy), storage.File(l.baseline), o)
 	if err != nil {
 		t.Fatal(err)
 	}

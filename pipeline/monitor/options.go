@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"pipe/costs"
+	"pipe/internal/storage"
 	"pipe/models/drift"
 	"pipe/models/policy"
 	"pipe/onnx/ort"
@@ -24,8 +25,8 @@ var Families = []string{Inputs, Decisions, Outcomes}
 
 // Options are the options of Open.
 type Options struct {
-	Actions string        // JSON file with the actions of a baseline that does not carry them
-	Splits  []costs.Split // rows of the baseline to compare with: those that the policy was not trained on
+	Actions storage.Location // JSON file with the actions of a baseline that does not carry them
+	Splits  []costs.Split    // rows of the baseline to compare with: those that the policy was not trained on
 	// Alpha bounds the probability of a false alarm of outcomes, at any time: the mean outcome has not exceeded that of the
 	// baseline by more than Tolerance. Half of Alpha is for the error of the baseline's mean.
 	Alpha     float64

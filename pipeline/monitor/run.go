@@ -8,7 +8,6 @@ import (
 	"io"
 	"io/fs"
 	"math"
-	"path/filepath"
 	"slices"
 
 	"pipe/costs"
@@ -26,13 +25,13 @@ import (
 // RunOptions are the options of Run.
 type RunOptions struct {
 	Options
-	Policy   string // the policy file
-	Baseline string // cost tensor: a Parquet file or a folder of parts
-	In       string // new rows: a tensor, or a log as Parquet, CSV, TSV or JSON lines
-	Text     string // the column with the text, for an encoder of texts; empty: rows are not texts
-	Image    string // the column with the path of an image, relative to the folder of In; empty: rows are not images
-	Out      string // folder for monitor.json and monitor.html; empty: none
-	State    string // file from which the tests of outcomes continue and to which they are saved; empty: none
+	Policy   storage.Location // the policy file
+	Baseline storage.Location // cost tensor: a Parquet file or a folder of parts
+	In       storage.Location // new rows: a tensor, or a log as Parquet, CSV, TSV or JSON lines
+	Text     string           // the column with the text, for an encoder of texts; empty: rows are not texts
+	Image    string           // the column with the path of an image, relative to the folder of In; empty: rows are not images
+	Out      storage.Location // folder for monitor.json and monitor.html; empty: none
+	State    storage.Location // file from which the tests of outcomes continue and to which they are saved; empty: none
 	Device   ort.Config
 }
 
@@ -52,7 +51,7 @@ func Run(ctx context.Context, o RunOptions, p stage.Progress) (*Status, error) {
 		return nil, &stage.OptionError{Err: err}
 	}
 	o.Raw = o.Text != "" || o.Image != "" || o.Encoder != ""
-	if err := o.files().Check(); err != nil {
+	if err := o.files(ctx).Check(ctx); err != nil {
 		return nil, err
 	}
 	return stage.Alone(o.Out, func() (*Status, error) { return run(ctx, o, p) })
@@ -75,7 +74,7 @@ func (o RunOptions) rawColumns(r *decide.Router) (*rawColumns, error) {
 	if !o.Raw {
 		return nil, nil
 	}
-	c := &rawColumns{router: r, field: cmp.Or(o.Text, o.Image), folder: filepath.Dir(o.In)}
+	c := &rawColumns{router: r, field: cmp.Or(o.Text, o.Image), folder: o.In.Dir()}
 	want := decide.InputRow
 	if o.Text != "" {
 		want = decide.InputText
@@ -88,16 +87,16 @@ func (o RunOptions) rawColumns(r *decide.Router) (*rawColumns, error) {
 	return c, nil
 }
 
-func (o RunOptions) files() stage.Files {
-	f := stage.Files{Reads: slices.Concat(stage.NamedFiles(o.Policy), stage.ModelFiles(o.Encoder), stage.TensorFiles(o.Baseline, o.Actions))}
+func (o RunOptions) files(ctx context.Context) stage.Files {
+	f := stage.Files{Reads: slices.Concat(stage.NamedFiles(o.Policy), stage.ModelFiles(ctx, o.Encoder), stage.TensorFiles(ctx, o.Baseline, o.Actions))}
 	if o.Image != "" {
-		f.Reads = append(f.Reads, stage.Input{Path: filepath.Dir(o.In), Part: stage.Ending(stage.ImageEndings...), Big: true})
+		f.Reads = append(f.Reads, stage.Input{Path: o.In.Dir(), Part: stage.Ending(stage.ImageEndings...), Big: true})
 	}
 	f.Reads = append(f.Reads, stage.Input{Path: o.In, Part: stage.Ending(".parquet", ".jsonl", ".ids"), Grow: true})
-	if o.State != "" {
+	if !o.State.IsZero() {
 		f.Writes = append(f.Writes, stage.Output{Path: o.State})
 	}
-	if o.Out != "" {
+	if !o.Out.IsZero() {
 		f.Writes = append(f.Writes, stage.Output{Path: o.Out, Patterns: Patterns})
 	}
 	return f
@@ -110,7 +109,7 @@ func run(ctx context.Context, o RunOptions, p stage.Progress) (_ *Status, err er
 	}
 	defer rt.Close()
 	o.Runtime = rt
-	o.LossAlone = o.LossAlone || !hasFees(o.In, o.Raw)
+	o.LossAlone = o.LossAlone || !hasFees(ctx, o.In, o.Raw)
 	p.Start(-1, "read baseline")
 	defer p.Done()
 	m, err := Open(ctx, o.Policy, o.Baseline, o.Options)
@@ -118,7 +117,7 @@ func run(ctx context.Context, o RunOptions, p stage.Progress) (_ *Status, err er
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, m.Close()) }()
-	inputs, err := m.continueFrom(o)
+	inputs, err := m.continueFrom(ctx, o)
 	if err != nil {
 		return nil, err
 	}
@@ -131,37 +130,37 @@ func run(ctx context.Context, o RunOptions, p stage.Progress) (_ *Status, err er
 	}
 	p.Start(-1, "compare")
 	s := m.Status()
-	if o.Out != "" {
-		if err := Write(o.Out, s); err != nil {
+	if !o.Out.IsZero() {
+		if err := Write(ctx, o.Out, s); err != nil {
 			return nil, err
 		}
 	}
-	if o.State == "" {
+	if o.State.IsZero() {
 		return s, nil
 	}
 	m.NewWindow() // the next run tests its inputs and decisions alone
-	return s, atomicfile.Write(o.State, func(w io.Writer) error { return m.save(w, inputs) })
+	return s, atomicfile.WriteAt(ctx, o.State, func(w io.Writer) error { return m.save(w, inputs) })
 }
 
 // continueFrom restores the state, if there is one, and returns the digests of the files that it has seen and of the new
 // one.
-func (m *Monitor) continueFrom(o RunOptions) (inputs []string, err error) {
+func (m *Monitor) continueFrom(ctx context.Context, o RunOptions) (inputs []string, err error) {
 	switch {
-	case o.State == "":
+	case o.State.IsZero():
 		return nil, nil
-	case decisionlog.IsLog(o.In):
+	case decisionlog.IsLog(o.In.String()):
 		return nil, &stage.OptionError{Err: fmt.Errorf("--state counts every row once, but the decision log %q has old rows and new ones: leave --state out", o.In)}
 	}
-	f, err := storage.Open(o.State)
+	f, err := o.State.Open(ctx)
 	if err == nil {
 		defer f.Close()
 		if inputs, err = m.restore(f); err != nil {
-			return nil, inFile(o.State, err)
+			return nil, inFile(o.State.String(), err)
 		}
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	d, err := fileDigest(o.In)
+	d, err := fileDigest(ctx, o.In)
 	if err != nil {
 		return nil, err
 	}
@@ -181,17 +180,17 @@ func inFile(file string, err error) error {
 }
 
 // fileDigest is the digest of a file, or of the parts of a folder.
-func fileDigest(path string) (string, error) {
-	files := []string{path}
-	if stage.IsFolder(path) {
+func fileDigest(ctx context.Context, path storage.Location) (string, error) {
+	files := []storage.Location{path}
+	if stage.IsFolder(ctx, path) {
 		var err error
-		if files, _, err = parquetfile.Parts(path); err != nil {
+		if files, _, err = parquetfile.Parts(ctx, path); err != nil {
 			return "", err
 		}
 	}
 	h := digest.New()
 	for _, name := range files {
-		f, err := storage.Open(name)
+		f, err := name.Open(ctx)
 		if err != nil {
 			return "", err
 		}
@@ -204,13 +203,13 @@ func fileDigest(path string) (string, error) {
 }
 
 // addFile decides on the rows of a file and adds them. Outcomes with times are added in the order of these at the end.
-func (m *Monitor) addFile(ctx context.Context, path string, raw *rawColumns, p stage.Progress) (err error) {
-	src, err := openLog(path, m.router.Info(), raw, m.feesCount())
+func (m *Monitor) addFile(ctx context.Context, path storage.Location, raw *rawColumns, p stage.Progress) (err error) {
+	src, err := openLog(ctx, path, m.router.Info(), raw, m.feesCount())
 	if err != nil {
 		return err
 	}
 	defer src.close()
-	m.current = NewInfo{File: filepath.Base(path), Order: "file"}
+	m.current = NewInfo{File: path.Base(), Order: "file"}
 	if src.timed() {
 		m.current.Order = "time"
 	}
@@ -225,13 +224,13 @@ func (m *Monitor) addFile(ctx context.Context, path string, raw *rawColumns, p s
 		if err != nil {
 			return err
 		}
-		outcomes, err := m.addRows(ctx, path, rows, src.timed())
+		outcomes, err := m.addRows(ctx, path.String(), rows, src.timed())
 		if err != nil {
 			return err
 		}
 		assumed = assumed || rows.loss != nil && rows.executed == nil
 		if later = append(later, outcomes...); len(later) > mostTimed {
-			return &costs.DataError{File: path, Column: colTime, Msg: fmt.Sprintf("has more than %d outcomes to sort: sort the rows by time, and leave out the column", mostTimed)}
+			return &costs.DataError{File: path.String(), Column: colTime, Msg: fmt.Sprintf("has more than %d outcomes to sort: sort the rows by time, and leave out the column", mostTimed)}
 		}
 		p.Add(int64(rows.n))
 	}

@@ -1,16 +1,17 @@
 package monitor
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"math"
-	"path/filepath"
 	"slices"
 	"strings"
 
 	"pipe/internal/atomicfile"
 	"pipe/internal/safetext"
+	"pipe/internal/storage"
 	"pipe/pipeline/decisionlog"
 	"pipe/pipeline/report/page"
 )
@@ -19,11 +20,11 @@ import (
 var Patterns = []string{"monitor.json", "monitor.html"}
 
 // Write writes the status into a folder, as monitor.json and as the page monitor.html.
-func Write(folder string, s *Status) error {
-	if err := atomicfile.Write(filepath.Join(folder, "monitor.json"), s.WriteJSON); err != nil {
+func Write(ctx context.Context, folder storage.Location, s *Status) error {
+	if err := atomicfile.WriteAt(ctx, folder.Join("monitor.json"), s.WriteJSON); err != nil {
 		return err
 	}
-	return atomicfile.Write(filepath.Join(folder, "monitor.html"), s.WriteHTML)
+	return atomicfile.WriteAt(ctx, folder.Join("monitor.html"), s.WriteHTML)
 }
 
 // WriteJSON writes the status as an indented JSON object.

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"pipe/costs"
+	"pipe/internal/storage"
 	"pipe/models"
 	"pipe/models/policy"
 	"pipe/onnx/ort"
@@ -31,11 +32,11 @@ type Decisions struct {
 // Open reads a policy file that matches t and decides the given rows of t. A t that is not valid is an error of
 // costs.Tensor.Validate; if it has no such row, the error is a *costs.DataError. An any-price policy decides at the prices of
 // its training.
-func Open(ctx context.Context, rt *ort.Runtime, file string, t *costs.Tensor, rows []int) (Decisions, error) {
+func Open(ctx context.Context, rt *ort.Runtime, file storage.Location, t *costs.Tensor, rows []int) (Decisions, error) {
 	if err := Check(rt, t, rows); err != nil {
 		return Decisions{}, err
 	}
-	f, d, err := OpenPolicy(rt, file, t)
+	f, d, err := OpenPolicy(ctx, rt, file, t)
 	if err != nil {
 		return Decisions{}, err
 	}
@@ -59,7 +60,7 @@ func Check(rt *ort.Runtime, t *costs.Tensor, rows []int) error {
 }
 
 // AtOwnPrices decides rows by an open policy at the prices of its training, and closes it.
-func AtOwnPrices(ctx context.Context, f *decide.PolicyFile, d *policy.Decider, file string, t *costs.Tensor, rows []int) (l Decisions, err error) {
+func AtOwnPrices(ctx context.Context, f *decide.PolicyFile, d *policy.Decider, file storage.Location, t *costs.Tensor, rows []int) (l Decisions, err error) {
 	defer func() {
 		if err = errors.Join(err, d.Close()); err != nil {
 			err = fmt.Errorf("policy %q: %w", file, err)
@@ -68,12 +69,12 @@ func AtOwnPrices(ctx context.Context, f *decide.PolicyFile, d *policy.Decider, f
 	if l, err = At(ctx, d, d.Info().PriceAt(d.Info().Actions, d.Info().Lambda), t, rows); err != nil {
 		return l, err
 	}
-	return l, l.Identify(f, file)
+	return l, l.Identify(f, file.String())
 }
 
 // OpenPolicy opens a policy file that matches t, for decisions on features. The caller closes the decider.
-func OpenPolicy(rt *ort.Runtime, file string, t *costs.Tensor) (*decide.PolicyFile, *policy.Decider, error) {
-	f, err := decide.ReadPolicy(file)
+func OpenPolicy(ctx context.Context, rt *ort.Runtime, file storage.Location, t *costs.Tensor) (*decide.PolicyFile, *policy.Decider, error) {
+	f, err := decide.ReadPolicy(ctx, file)
 	if err != nil {
 		return nil, nil, err
 	}

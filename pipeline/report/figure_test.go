@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"pipe/internal/storage"
 )
 
 func sampleFigures(t testing.TB) []Figure {
@@ -87,7 +89,7 @@ func TestFiguresRepeatByteForByteAndDecode(t *testing.T) {
 			t.Errorf("figure %q has %d bytes of SVG", f.Name, len(f.SVG))
 		}
 		if dir := os.Getenv("PIPE_FIGURES"); dir != "" {
-			if err := Write(dir, &Report{Figures: first}); err != nil {
+			if err := Write(t.Context(), storage.File(dir), &Report{Figures: first}); err != nil {
 				t.Fatal(err)
 			}
 		}

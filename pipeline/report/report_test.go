@@ -21,6 +21,7 @@ import (
 	"pipe/experts/builder"
 	"pipe/experts/builder/part"
 	"pipe/internal/atomicfile"
+	"pipe/internal/storage"
 	"pipe/models/policy"
 )
 
@@ -222,7 +223,7 @@ func TestWriteReportLeavesEveryForm(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "new", "folder")
 	r := sampleReport()
 	r.Figures = []Figure{{Name: "f", SVG: []byte("<svg/>"), PNG: []byte("png")}}
-	if err := Write(dir, r); err != nil {
+	if err := Write(t.Context(), storage.File(dir), r); err != nil {
 		t.Fatal(err)
 	}
 	entries, err := os.ReadDir(dir)

@@ -1,18 +1,19 @@
 package report
 
 import (
+	"context"
 	"fmt"
 	"io"
-	"path/filepath"
 	"slices"
 
 	"pipe/internal/atomicfile"
+	"pipe/internal/storage"
 )
 
 // Write writes the report into dir in every form: report.json, report.md, report.csv, report.html and every figure as
 // PNG and SVG; also the frontier, the constants, the calibration, the disclosure and the experts, if there are any, as CSV. It draws missing
 // figures for which there is data.
-func Write(dir string, r *Report) error {
+func Write(ctx context.Context, dir storage.Location, r *Report) error {
 	full, err := r.illustrated()
 	if err != nil {
 		return err
@@ -39,7 +40,7 @@ func Write(dir string, r *Report) error {
 		forms = append(forms, form{f.Name + ".png", bytesTo(f.PNG)}, form{f.Name + ".svg", bytesTo(f.SVG)})
 	}
 	for _, f := range forms {
-		if err := atomicfile.Write(filepath.Join(dir, f.name), f.write); err != nil {
+		if err := atomicfile.WriteAt(ctx, dir.Join(f.name), f.write); err != nil {
 			return err
 		}
 	}

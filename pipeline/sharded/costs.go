@@ -18,9 +18,9 @@ import (
 
 // ShardOptions are the options of a stage that many workers share.
 type ShardOptions struct {
-	Shards  int    // into which the work is cut
-	Workers int    // that may ask paid services at the same time; each takes its share of the limits
-	Work    string // work folder, a path or a URL; "": beside the output
+	Shards  int              // into which the work is cut
+	Workers int              // that may ask paid services at the same time; each takes its share of the limits
+	Work    storage.Location // work folder, a path or a URL; "": beside the output
 	Lease   time.Duration
 	Gathers bool // this worker only gathers
 }
@@ -34,11 +34,11 @@ type costsWork struct {
 }
 
 // CostsWork is the work folder of a build: the one that is named, else the one beside the output.
-func CostsWork(o *costing.Options, s *ShardOptions) (string, error) {
-	if s.Work != "" {
+func CostsWork(ctx context.Context, o *costing.Options, s *ShardOptions) (storage.Location, error) {
+	if !s.Work.IsZero() {
 		return s.Work, nil
 	}
-	out, err := builder.OutputFile(o.Out)
+	out, err := builder.OutputFile(ctx, o.Out)
 	return shards.Beside(out), err
 }
 
@@ -52,22 +52,22 @@ func OpenCosts(ctx context.Context, o costing.Options, s ShardOptions, progress 
 	if s.Shards < 1 || s.Shards > shards.MaxShards || s.Workers < 1 || s.Workers > service.MaxConcurrency {
 		return nil, &stage.OptionError{Err: fmt.Errorf("%d shards and %d workers; both must be positive, and at most %d and %d", s.Shards, s.Workers, shards.MaxShards, service.MaxConcurrency)}
 	}
-	work, err := CostsWork(&o, &s)
+	work, err := CostsWork(ctx, &o, &s)
 	if err != nil {
 		return nil, err
 	}
-	folder, err := storage.OpenFolder(ctx, work)
+	folder, err := work.Folder(ctx)
 	if err != nil {
 		return nil, err
 	}
 	p := &passes{work: work, lease: s.Lease, gathers: s.Gathers, progress: progress}
 	share := builder.Shares{Ranges: s.Shards, Divide: p.divide, Workers: s.Workers, Lease: s.Lease, Answers: folder.Sub("answers"), Ledger: folder.Sub("ledger")}
-	if o.Answers != "" {
-		if share.Answers, err = storage.OpenFolder(ctx, o.Answers); err != nil {
+	if !o.Answers.IsZero() {
+		if share.Answers, err = o.Answers.Folder(ctx); err != nil {
 			return nil, err
 		}
 	}
-	cfg, b, closeRuntime, err := o.Open(progress)
+	cfg, b, closeRuntime, err := o.Open(ctx, progress)
 	if err != nil {
 		return nil, err
 	}
@@ -88,7 +88,7 @@ func (c *costsWork) Prepare(ctx context.Context, work *storage.Folder) error {
 	if !c.build.NeedsPreparing() {
 		return nil
 	}
-	folder, err := c.build.Prepared()
+	folder, err := c.build.Prepared(ctx)
 	if err != nil {
 		return err
 	}
@@ -118,7 +118,7 @@ func (c *costsWork) Stops(err error) bool {
 // Gather writes the cost tensor. The report is a *costing.Report.
 func (c *costsWork) Gather(ctx context.Context, parts *shards.Parts) (any, error) {
 	if c.build.NeedsPreparing() {
-		folder, err := c.build.Prepared()
+		folder, err := c.build.Prepared(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -130,7 +130,7 @@ func (c *costsWork) Gather(ctx context.Context, parts *shards.Parts) (any, error
 	if err != nil {
 		return nil, err
 	}
-	return costing.Summarize(r, c.progress)
+	return costing.Summarize(ctx, r, c.progress)
 }
 
 // Close frees the parts of the build and the runtime.

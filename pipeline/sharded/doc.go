@@ -3,6 +3,7 @@
 package sharded
 
 import (
+	"context"
 	"encoding/json"
 	"os"
 
@@ -14,18 +15,18 @@ import (
 // readJSON decodes what a worker shared or wrote.
 func readJSON(b []byte, work *storage.Folder, name string, v any) error {
 	if err := json.Unmarshal(b, v); err != nil {
-		return &costs.DataError{File: storage.Join(work.String(), name), Msg: "is damaged", Err: err}
+		return &costs.DataError{File: work.Location(name).String(), Msg: "is damaged", Err: err}
 	}
 	return nil
 }
 
 // writeJSON writes a value to a file.
-func writeJSON(path string, v any) error {
+func writeJSON(ctx context.Context, path storage.Location, v any) error {
 	b, err := json.Marshal(v)
 	if err != nil {
 		return err
 	}
-	return atomicfile.WriteFile(path, b)
+	return atomicfile.WriteFileAt(ctx, path, b)
 }
 
 // opened are files that stay open when their folder goes: the files of all shards are read side by side.

@@ -40,12 +40,12 @@ const FeaturizeFolder = "fit"
 //
 // options are those of the second phase; the first has its work folder in that of the second. Splits must be drawn by
 // hash, which gives the split of a row without the other rows; other kinds are an *stage.OptionError.
-func Featurize(o features.Options, n int, options shards.Options, wait bool, p stage.Progress) (first, second shards.Stage, err error) {
-	r, err := openRows(o, n, p)
+func Featurize(ctx context.Context, o features.Options, n int, options shards.Options, wait bool, p stage.Progress) (first, second shards.Stage, err error) {
+	r, err := openRows(ctx, o, n, p)
 	if err != nil {
 		return nil, nil, err
 	}
-	options.Work = storage.Join(options.Work, FeaturizeFolder)
+	options.Work = options.Work.Join(FeaturizeFolder)
 	f := &fit{rows: r, manifest: r.manifest("featurize-fit", n)}
 	return f, &featurize{rows: r, fit: f, options: options, wait: wait, manifest: r.manifest("featurize", n)}, nil
 }
@@ -83,7 +83,7 @@ func (s *featurize) Prepare(ctx context.Context, work *storage.Folder) error {
 		err = errors.New("its digest is another one")
 	}
 	if err != nil {
-		return &costs.DataError{File: storage.Join(work.String(), at), Err: err}
+		return &costs.DataError{File: work.Location(at).String(), Err: err}
 	}
 	return nil
 }
@@ -127,7 +127,7 @@ func (s *featurize) Shard(ctx context.Context, shard int, folder string) (*shard
 	}
 	s.progress.Start(int64(f.Len()), "write table")
 	defer s.progress.Done()
-	path := filepath.Join(folder, features.TableFile)
+	path := storage.File(filepath.Join(folder, features.TableFile))
 	if err := tabular.WriteTablePart(ctx, path, s.encoder, f, names, func(n int) { s.progress.Add(int64(n)) }); err != nil {
 		return nil, err
 	}
@@ -151,19 +151,19 @@ func (s *featurize) Gather(ctx context.Context, parts *shards.Parts) (any, error
 	return r, nil
 }
 
-func (s *featurize) write(ctx context.Context, out string, parts *shards.Parts) error {
+func (s *featurize) write(ctx context.Context, out storage.Location, parts *shards.Parts) error {
 	s.progress.Start(int64(parts.Len()), "put table together")
 	defer s.progress.Done()
-	err := atomicfile.Write(filepath.Join(out, features.TableFile), func(w io.Writer) error { return s.join(ctx, w, parts) })
+	err := atomicfile.WriteAt(ctx, out.Join(features.TableFile), func(w io.Writer) error { return s.join(ctx, w, parts) })
 	if err == nil {
-		err = s.encoder.WriteFile(filepath.Join(out, features.EncoderFile))
+		err = s.encoder.WriteFile(ctx, out.Join(features.EncoderFile))
 	}
 	if err != nil {
 		return err
 	}
 	f := s.fitted
 	report := &features.Report{Load: f.Load, Train: f.Train, Validation: f.Load.Rows - f.Train}
-	return atomicfile.Write(filepath.Join(out, features.ReportFile), report.Complete(s.encoder, f.Positive).WriteJSON)
+	return atomicfile.WriteAt(ctx, out.Join(features.ReportFile), report.Complete(s.encoder, f.Positive).WriteJSON)
 }
 
 // join puts the tables of the shards together.

@@ -75,7 +75,7 @@ func (s *fit) Shard(ctx context.Context, shard int, folder string) (*shards.Resu
 	}
 	sum, err := tabular.Summarise(f, s.schema, train)
 	if err == nil {
-		err = writeJSON(filepath.Join(folder, loadFile), l)
+		err = writeJSON(ctx, storage.File(filepath.Join(folder, loadFile)), l)
 	}
 	if err == nil {
 		err = writeSummary(folder, sum)
@@ -116,15 +116,15 @@ func (s *fit) Gather(ctx context.Context, parts *shards.Parts) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := tabular.CheckIDs(s.files.Primary, s.schema, ids); err != nil {
+	if err := tabular.CheckIDs(s.files.Primary.String(), s.schema, ids); err != nil {
 		return nil, err
 	}
 	all.Load = tabular.MergeReports(s.files, reports)
 	if all.Train == 0 || all.Train == all.Load.Rows {
 		empty := map[bool]costs.Split{true: costs.Train, false: costs.Val}[all.Train == 0]
-		return nil, &costs.DataError{File: s.files.Primary, Msg: fmt.Sprintf("split: kind %s leaves none of %d rows to %s; more rows are needed, another share, or another seed", s.o.Split.Kind, all.Load.Rows, empty)}
+		return nil, &costs.DataError{File: s.files.Primary.String(), Msg: fmt.Sprintf("split: kind %s leaves none of %d rows to %s; more rows are needed, another share, or another seed", s.o.Split.Kind, all.Load.Rows, empty)}
 	}
-	e, err := tabular.FitSummaries(s.files.Primary, s.schema, sums)
+	e, err := tabular.FitSummaries(s.files.Primary.String(), s.schema, sums)
 	if err != nil {
 		return nil, err
 	}

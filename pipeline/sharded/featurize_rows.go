@@ -9,6 +9,7 @@ import (
 
 	"pipe/costs"
 	"pipe/featurize/tabular"
+	"pipe/internal/storage"
 	"pipe/pipeline/features"
 	"pipe/pipeline/shards"
 	"pipe/pipeline/stage"
@@ -23,27 +24,27 @@ type rows struct {
 	progress stage.Progress
 }
 
-func openRows(o features.Options, n int, p stage.Progress) (*rows, error) {
+func openRows(ctx context.Context, o features.Options, n int, p stage.Progress) (*rows, error) {
 	if err := o.Validate(); err != nil {
 		return nil, &stage.OptionError{Err: fmt.Errorf("featurize: %w", err)}
 	}
 	if o.Split.Kind != costs.SplitHash {
 		return nil, &stage.OptionError{Err: fmt.Errorf("featurize: a split of kind %s depends on all rows, so that no shard can know its own: use kind %s (--split-kind), or featurize on one machine", o.Split.Kind, costs.SplitHash)}
 	}
-	if err := o.Files().Check(); err != nil {
+	if err := o.Files().Check(ctx); err != nil {
 		return nil, err
 	}
-	schema, err := features.LoadSchema(o.Columns)
+	schema, err := features.LoadSchema(ctx, o.Columns)
 	if err != nil {
 		return nil, err
 	}
 	r := &rows{o: o, schema: schema, files: tabular.Files{Primary: o.Primary, Joined: o.Joined}, progress: stage.OrQuiet(p)}
 	r.inputs = map[string]string{"columns": stage.Digest(schema), "split": o.Split.Describe(0), "format": "1"}
-	for role, path := range map[string]string{"rows": o.Primary, "joined rows": o.Joined} {
-		if path == "" {
+	for role, path := range map[string]storage.Location{"rows": o.Primary, "joined rows": o.Joined} {
+		if path.IsZero() {
 			continue
 		}
-		if r.inputs[role], err = stage.Sketch(path); err != nil {
+		if r.inputs[role], err = stage.Sketch(ctx, path); err != nil {
 			return nil, fmt.Errorf("featurize: %w", err)
 		}
 	}
@@ -75,14 +76,14 @@ func (r *rows) cut(ctx context.Context, n int) (*rowPlan, error) {
 	r.progress.Start(-1, "find rows")
 	defer r.progress.Done()
 	h := sha256.New()
-	places, err := tabular.FindRows(r.files.Primary, tabular.TableGroupRows, func(in io.Reader) io.Reader {
+	places, err := tabular.FindRows(ctx, r.files.Primary, tabular.TableGroupRows, func(in io.Reader) io.Reader {
 		return watched{io.TeeReader(in, h), r.progress, ctx}
 	})
 	if err != nil {
 		return nil, err
 	}
 	p := &rowPlan{Primary: "sha256:" + hex.EncodeToString(h.Sum(nil)), Parts: make([]tabular.Part, n)}
-	if r.files.Joined != "" {
+	if !r.files.Joined.IsZero() {
 		if p.Joined, err = costs.FileDigest(ctx, r.files.Joined); err != nil {
 			return nil, fmt.Errorf("featurize: %w", err)
 		}
@@ -123,7 +124,7 @@ func (r *rows) load(ctx context.Context, p *rowPlan, shard int) (*tabular.Frame,
 	}
 	for _, l := range f.Labels {
 		if l < 0 {
-			return nil, report, &costs.DataError{File: r.files.Primary, Column: r.schema.Label, Msg: "is missing; experts cannot learn without labels"}
+			return nil, report, &costs.DataError{File: r.files.Primary.String(), Column: r.schema.Label, Msg: "is missing; experts cannot learn without labels"}
 		}
 	}
 	return f, report, nil

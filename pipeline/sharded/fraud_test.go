@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"testing"
 
+	"pipe/internal/storage"
 	"pipe/internal/world"
 	"pipe/pipeline/features"
 	"pipe/pipeline/shards"
@@ -16,7 +17,7 @@ import (
 // PIPE_FRAUD_ROWS is the number of rows, 590540 as the competition had; 20,000 if it is not set.
 func TestFraudInEightShards(t *testing.T) {
 	w := world.DefaultFraudOptions()
-	w.Out, w.Rows = t.TempDir(), 20_000
+	w.Out, w.Rows = storage.File(t.TempDir()), 20_000
 	if testing.Short() {
 		w.Rows = 9000
 	}
@@ -30,18 +31,18 @@ func TestFraudInEightShards(t *testing.T) {
 		t.Fatal(err)
 	}
 	o := features.DefaultOptions()
-	o.Columns = "../../configs/fraud-columns.yaml"
-	o.Primary, o.Joined = filepath.Join(w.Out, "train_transaction.csv"), filepath.Join(w.Out, "train_identity.csv")
+	o.Columns = storage.File("../../configs/fraud-columns.yaml")
+	o.Primary, o.Joined = storage.File(filepath.Join(w.Out.String(), "train_transaction.csv")), storage.File(filepath.Join(w.Out.String(), "train_identity.csv"))
 	j := job{
 		name: "featurize", files: []string{"table.parquet", "encoder.json", "featurize.json", "featurize.stage.json"},
 		open: func(out string, n int, work shards.Options) (first, second shards.Stage, err error) {
 			o := o
-			o.Out = out
-			return Featurize(o, n, work, false, nil)
+			o.Out = storage.File(out)
+			return Featurize(t.Context(), o, n, work, false, nil)
 		},
 	}
 	one, many, work := filepath.Join(t.TempDir(), "one"), filepath.Join(t.TempDir(), "many"), t.TempDir()
-	o.Out = one
+	o.Out = storage.File(one)
 	if _, err := features.Run(t.Context(), o, nil); err != nil {
 		t.Fatal(err)
 	}

@@ -30,23 +30,23 @@ const pivotFile = "pivot.gob"
 
 // Import opens outcomes for an import in n shards. A folder is cut between its files, and a Parquet file between its row
 // groups. More shards than pieces are an *stage.OptionError, and so is an import that appends.
-func Import(o imports.Options, n int, p stage.Progress) (shards.Stage, error) {
+func Import(ctx context.Context, o imports.Options, n int, p stage.Progress) (shards.Stage, error) {
 	if o.Append {
 		return nil, &stage.OptionError{Err: errors.New("import: --append cannot be done in shards: import to a new file, and join both with pipe merge")}
 	}
-	if err := o.Check(); err != nil {
+	if err := o.Check(ctx); err != nil {
 		return nil, err
 	}
 	s := &outcomes{o: o, progress: stage.OrQuiet(p), manifest: shards.Manifest{Stage: "import", Shards: n}}
-	cfg, err := o.Outcomes()
+	cfg, err := o.Outcomes(ctx)
 	if err != nil {
 		return nil, err
 	}
-	files, err := outcome.OutcomeFiles(cfg)
+	files, err := outcome.OutcomeFiles(ctx, cfg)
 	if err != nil {
 		return nil, err
 	}
-	if s.pieces, err = outcome.OutcomePieces(cfg); err != nil {
+	if s.pieces, err = outcome.OutcomePieces(ctx, cfg); err != nil {
 		return nil, err
 	}
 	if n > s.pieces {
@@ -54,14 +54,14 @@ func Import(o imports.Options, n int, p stage.Progress) (shards.Stage, error) {
 			cfg.Outcomes.File, n, s.pieces)}
 	}
 	s.manifest.Inputs = map[string]string{"settings": stage.Digest(cfg), "format": "1"}
-	if s.manifest.Inputs["outcomes"], err = stage.Sketch(files...); err != nil {
+	if s.manifest.Inputs["outcomes"], err = stage.Sketch(ctx, files...); err != nil {
 		return nil, err
 	}
-	for role, path := range map[string]string{"prices": cfg.Fees.Prices} {
-		if path == "" {
+	for role, path := range map[string]storage.Location{"prices": cfg.Fees.Prices} {
+		if path.IsZero() {
 			continue
 		}
-		if s.manifest.Inputs[role], err = costs.FileDigest(context.Background(), path); err != nil {
+		if s.manifest.Inputs[role], err = costs.FileDigest(ctx, path); err != nil {
 			return nil, err
 		}
 	}
@@ -73,7 +73,7 @@ func (s *outcomes) Close() error                                   { return nil 
 func (s *outcomes) Prepare(context.Context, *storage.Folder) error { return nil }
 
 func (s *outcomes) Shard(ctx context.Context, shard int, folder string) (*shards.Result, error) {
-	cfg, err := s.o.Outcomes()
+	cfg, err := s.o.Outcomes(ctx)
 	if err != nil {
 		return nil, err
 	}

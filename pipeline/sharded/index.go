@@ -30,11 +30,11 @@ const (
 )
 
 // Index opens pages for an index in n shards.
-func Index(o index.Options, n int, p stage.Progress) (shards.Stage, error) {
-	if err := o.Check(); err != nil {
+func Index(ctx context.Context, o index.Options, n int, p stage.Progress) (shards.Stage, error) {
+	if err := o.Check(ctx); err != nil {
 		return nil, err
 	}
-	files, err := bm25.PageFiles(o.Pages)
+	files, err := bm25.PageFiles(ctx, o.Pages)
 	if err != nil {
 		return nil, fmt.Errorf("index pages: %w", err)
 	}
@@ -45,7 +45,7 @@ func Index(o index.Options, n int, p stage.Progress) (shards.Stage, error) {
 	s := &pageIndex{o: o, progress: stage.OrQuiet(p), manifest: shards.Manifest{Stage: "index", Shards: n, Inputs: map[string]string{
 		"settings": string(settings), "format": fmt.Sprint(bm25.PartFormat),
 	}}}
-	s.manifest.Inputs["pages"], err = stage.Sketch(files...)
+	s.manifest.Inputs["pages"], err = stage.Sketch(ctx, files...)
 	return s, err
 }
 
@@ -69,18 +69,18 @@ func (s *pageIndex) Prepare(ctx context.Context, work *storage.Folder) error {
 }
 
 func (s *pageIndex) Shard(ctx context.Context, shard int, folder string) (*shards.Result, error) {
-	o := s.options(filepath.Join(folder, postingsFile))
+	o := s.options(storage.File(filepath.Join(folder, postingsFile)))
 	info, err := bm25.BuildPart(ctx, o, s.cuts.Parts[shard])
 	if err != nil {
 		return nil, err
 	}
-	if err := writeJSON(filepath.Join(folder, postingsInfo), info); err != nil {
+	if err := writeJSON(ctx, storage.File(filepath.Join(folder, postingsInfo)), info); err != nil {
 		return nil, err
 	}
 	return &shards.Result{Files: []string{postingsFile, postingsInfo}, Counts: map[string]int64{"rows": int64(info.Pages), "skipped": int64(info.Skipped)}}, nil
 }
 
-func (s *pageIndex) options(out string) bm25.BuildOptions {
+func (s *pageIndex) options(out storage.Location) bm25.BuildOptions {
 	return bm25.BuildOptions{Pages: s.o.Pages, Out: out, Settings: s.o.Settings, Workers: s.o.Workers, Progress: s.progress}
 }
 

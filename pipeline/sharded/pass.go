@@ -23,7 +23,7 @@ import (
 // passes has the workers of a build share its passes: each is a stage of its own, in a folder of the work folder that has
 // the name of the pass.
 type passes struct {
-	work     string
+	work     storage.Location
 	lease    time.Duration
 	gathers  bool // nothing is made: all passes are done
 	progress progress.Progress
@@ -31,7 +31,7 @@ type passes struct {
 
 // options are those of the shards of a pass.
 func (p *passes) options(pass part.Pass) shards.Options {
-	o := shards.Default(storage.Join(p.work, pass.Name))
+	o := shards.Default(p.work.Join(pass.Name))
 	if p.lease > 0 {
 		o.Lease = p.lease
 	}
@@ -54,7 +54,7 @@ func (p *passes) divide(ctx context.Context, pass part.Pass) (_ [][]byte, err er
 			return nil, err
 		}
 	}
-	work, err := storage.OpenFolder(ctx, o.Work)
+	work, err := o.Work.Folder(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -111,7 +111,7 @@ const PassFolder = part.ImagesPass
 // OpenCostsPass opens the pass over the instances of a build, for workers that some engine gives shards to before those of
 // OpenCosts, which makes what is left of it by itself. The stage is nil if the instances need no pass.
 func OpenCostsPass(ctx context.Context, o costing.Options, progress stage.Progress) (_ shards.Stage, err error) {
-	cfg, b, closeRuntime, err := o.Open(stage.OrQuiet(progress))
+	cfg, b, closeRuntime, err := o.Open(ctx, stage.OrQuiet(progress))
 	if err != nil {
 		return nil, err
 	}

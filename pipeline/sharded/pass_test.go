@@ -13,6 +13,7 @@ import (
 
 	"pipe/experts/builder/part"
 	"pipe/internal/progress"
+	"pipe/internal/storage"
 	"pipe/pipeline/shards"
 )
 
@@ -30,7 +31,7 @@ func numbers(items int, made *atomic.Int64, fails func(from int) error) part.Pas
 }
 
 func passesAt(work string) *passes {
-	return &passes{work: work, lease: shards.MinLease, progress: progress.Silent{}}
+	return &passes{work: storage.File(work), lease: shards.MinLease, progress: progress.Silent{}}
 }
 
 // TestPassIsShared: workers that open a build at once make every item of its pass once, all of them get all results, and

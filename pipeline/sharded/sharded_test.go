@@ -13,6 +13,7 @@ import (
 
 	"pipe/experts/retrieval/bm25"
 	"pipe/internal/digest"
+	"pipe/internal/storage"
 	"pipe/pipeline/features"
 	"pipe/pipeline/imports"
 	"pipe/pipeline/index"
@@ -63,20 +64,20 @@ func featurizeJob(t *testing.T) job {
 		}
 	}
 	o := features.DefaultOptions()
-	o.Columns = write(t, filepath.Join(dir, "columns.yaml"), columns)
-	o.Primary, o.Joined = write(t, filepath.Join(dir, "p.csv"), primary), write(t, filepath.Join(dir, "j.csv"), joined)
+	o.Columns = storage.File(write(t, filepath.Join(dir, "columns.yaml"), columns))
+	o.Primary, o.Joined = storage.File(write(t, filepath.Join(dir, "p.csv"), primary)), storage.File(write(t, filepath.Join(dir, "j.csv"), joined))
 	return job{
 		name: "featurize", out: "table", files: []string{"table.parquet", "encoder.json", "featurize.json", "featurize.stage.json"},
 		one: func(ctx context.Context, out string) error {
 			o := o
-			o.Out = out
+			o.Out = storage.File(out)
 			_, err := features.Run(ctx, o, nil)
 			return err
 		},
 		open: func(out string, n int, work shards.Options) (first, second shards.Stage, err error) {
 			o := o
-			o.Out = out
-			return Featurize(o, n, work, true, nil)
+			o.Out = storage.File(out)
+			return Featurize(t.Context(), o, n, work, true, nil)
 		},
 		other: func() { o.Split.Seed = 5 },
 	}
@@ -92,19 +93,19 @@ func indexJob(t *testing.T) job {
 		write(t, filepath.Join(dir, fmt.Sprintf("wiki-%d.jsonl", f)), text)
 	}
 	o := index.DefaultOptions()
-	o.Pages = dir
+	o.Pages = storage.File(dir)
 	return job{
 		name: "index", out: "pages.bm25", files: []string{""},
 		one: func(ctx context.Context, out string) error {
 			o := o
-			o.Out = out
+			o.Out = storage.File(out)
 			_, err := index.Run(ctx, o, nil)
 			return err
 		},
 		open: func(out string, n int, _ shards.Options) (first, second shards.Stage, err error) {
 			o := o
-			o.Out = out
-			second, err = Index(o, n, nil)
+			o.Out = storage.File(out)
+			second, err = Index(t.Context(), o, n, nil)
 			return nil, second, err
 		},
 		other: func() { o.Settings = bm25.Settings{K1: 2, B: 0.5} },
@@ -129,22 +130,22 @@ func importJob(t *testing.T) job {
 	}
 	write(t, filepath.Join(dir, "features.csv"), features)
 	config := "outcomes: {file: outcomes, columns: {id: id, expert: who, loss: loss, group: user}}\nfeatures: [{file: features.csv, id: id, columns: [f]}]\n"
-	o := imports.Options{Config: write(t, filepath.Join(dir, "import.yaml"), config)}
+	o := imports.Options{Config: storage.File(write(t, filepath.Join(dir, "import.yaml"), config))}
 	return job{
 		name: "import", out: "costs.parquet", files: []string{""},
 		one: func(ctx context.Context, out string) error {
 			o := o
-			o.Out = out
+			o.Out = storage.File(out)
 			_, err := imports.Run(ctx, o, nil)
 			return err
 		},
 		open: func(out string, n int, _ shards.Options) (first, second shards.Stage, err error) {
 			o := o
-			o.Out = out
-			second, err = Import(o, n, nil)
+			o.Out = storage.File(out)
+			second, err = Import(t.Context(), o, n, nil)
 			return nil, second, err
 		},
-		other: func() { write(t, o.Config, config+"split: {seed: 9}\n") },
+		other: func() { write(t, o.Config.String(), config+"split: {seed: 9}\n") },
 	}
 }
 
@@ -152,7 +153,7 @@ func jobs(t *testing.T) []job { return []job{featurizeJob(t), indexJob(t), impor
 
 // worker makes shards as a process of its own does: it opens the stage and joins the work.
 func (j *job) worker(ctx context.Context, work, out string, n int, list ...int) error {
-	o := shards.Default(work)
+	o := shards.Default(storage.File(work))
 	first, second, err := j.open(out, n, o)
 	if err != nil {
 		return err
@@ -163,7 +164,7 @@ func (j *job) worker(ctx context.Context, work, out string, n int, list ...int) 
 		}
 		if o := o; true {
 			if i == 0 {
-				o.Work = filepath.Join(work, FeaturizeFolder)
+				o.Work = storage.File(filepath.Join(work, FeaturizeFolder))
 			}
 			w, err := shards.Open(ctx, s, o)
 			if err != nil {
@@ -178,11 +179,11 @@ func (j *job) worker(ctx context.Context, work, out string, n int, list ...int) 
 }
 
 func (j *job) gather(ctx context.Context, work, out string, n int) error {
-	_, second, err := j.open(out, n, shards.Default(work))
+	_, second, err := j.open(out, n, shards.Default(storage.File(work)))
 	if err != nil {
 		return err
 	}
-	_, err = shards.Gather(ctx, second, shards.Default(work))
+	_, err = shards.Gather(ctx, second, shards.Default(storage.File(work)))
 	return err
 }
 
@@ -294,10 +295,10 @@ func TestTruncatedShardsAreRefused(t *testing.T) {
 func TestWhatCannotBeShared(t *testing.T) {
 	f, i := featurizeJob(t), importJob(t)
 	o := features.DefaultOptions()
-	o.Columns, o.Primary, o.Out, o.Split.Kind = "c.yaml", "p.csv", "out", "stratified"
-	_, _, byKind := Featurize(o, 2, shards.Default("w"), false, nil)
+	o.Columns, o.Primary, o.Out, o.Split.Kind = storage.File("c.yaml"), storage.File("p.csv"), storage.File("out"), "stratified"
+	_, _, byKind := Featurize(t.Context(), o, 2, shards.Default(storage.File("w")), false, nil)
 	_, _, moreFiles := i.open("out.parquet", 6, shards.Options{})
-	_, appended := Import(imports.Options{Config: "c.yaml", Out: "o.parquet", Append: true}, 2, nil)
+	_, appended := Import(t.Context(), imports.Options{Config: storage.File("c.yaml"), Out: storage.File("o.parquet"), Append: true}, 2, nil)
 	for says, err := range map[string]error{"use kind hash": byKind, "6 shards of 5 pieces": moreFiles, "pipe merge": appended} {
 		var option *stage.OptionError
 		if !errors.As(err, &option) || !strings.Contains(err.Error(), says) {
@@ -306,23 +307,23 @@ func TestWhatCannotBeShared(t *testing.T) {
 	}
 	// The second phase does not wait if it may not.
 	work, out := t.TempDir(), filepath.Join(t.TempDir(), f.out)
-	first, _, err := f.open(out, 2, shards.Default(work))
+	first, _, err := f.open(out, 2, shards.Default(storage.File(work)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	w, err := shards.Open(t.Context(), first, shards.Default(filepath.Join(work, FeaturizeFolder)))
+	w, err := shards.Open(t.Context(), first, shards.Default(storage.File(filepath.Join(work, FeaturizeFolder))))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := w.RunAll(t.Context(), []int{1}); err != nil {
 		t.Fatal(err)
 	}
-	_, second, err := f.open(out, 2, shards.Default(work))
+	_, second, err := f.open(out, 2, shards.Default(storage.File(work)))
 	if err != nil {
 		t.Fatal(err)
 	}
 	second.(*featurize).wait = false
-	if w, err = shards.Open(t.Context(), second, shards.Default(work)); err != nil {
+	if w, err = shards.Open(t.Context(), second, shards.Default(storage.File(work))); err != nil {
 		t.Fatal(err)
 	}
 	var missing *shards.MissingError

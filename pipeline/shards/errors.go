@@ -102,7 +102,7 @@ func (e *strangerError) Hint() string {
 }
 
 func damaged(folder *storage.Folder, name, msg string, err error) error {
-	return &strangerError{DataError{File: storage.Join(folder.String(), name), Msg: msg, Err: err}, name}
+	return &strangerError{DataError{File: folder.Location(name).String(), Msg: msg, Err: err}, name}
 }
 
 // some lists the first of many things.

@@ -130,7 +130,7 @@ func damagedPart(folder *storage.Folder, file File, size int64) error {
 
 func brokenPart(folder *storage.Folder, file File, msg string) error {
 	shard, _, _ := shardOf(file.Part, partsName)
-	return &brokenError{DataError{File: storage.Join(folder.String(), file.Part), Msg: msg}, storage.Join(folder.String(), doneOf(shard)), shard}
+	return &brokenError{DataError{File: folder.Location(file.Part).String(), Msg: msg}, folder.Location(doneOf(shard)).String(), shard}
 }
 
 // brokenError is about a part that is missing, truncated or damaged.

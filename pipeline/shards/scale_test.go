@@ -49,7 +49,7 @@ func TestProtocolAtScale(t *testing.T) {
 		var group sync.WaitGroup
 		for range workers {
 			group.Go(func() {
-				w, err := Open(t.Context(), s, Default(place.work))
+				w, err := Open(t.Context(), s, Default(storagetest.At(t, place.work)))
 				if err != nil {
 					t.Error(err)
 					return
@@ -65,7 +65,7 @@ func TestProtocolAtScale(t *testing.T) {
 		group.Wait()
 		working := time.Since(start)
 		kinds, requests := requestsOf(m)
-		counted, err := Gather(t.Context(), s, Default(place.work))
+		counted, err := Gather(t.Context(), s, Default(storagetest.At(t, place.work)))
 		gathering := time.Since(start) - working
 		stop()
 		if err != nil || counted != int64(rows) || made.Load() != int64(s.m.Shards) {

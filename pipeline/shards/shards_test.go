@@ -88,8 +88,9 @@ func openLines(t *testing.T, s *lines, o Options) *Work {
 	return w
 }
 
-func quick(work string) Options {
-	o := Default(work)
+func quick(t *testing.T, work string) Options {
+	t.Helper()
+	o := Default(storagetest.At(t, work))
 	o.Lease = MinLease
 	return o
 }
@@ -106,7 +107,7 @@ func TestManyWorkers(t *testing.T) {
 			s := newLines(37, rows)
 			all = append(all, s)
 			group.Go(func() {
-				w, err := Open(t.Context(), s, Default(work))
+				w, err := Open(t.Context(), s, Default(storagetest.At(t, work)))
 				if err != nil {
 					t.Error(err)
 					return
@@ -131,7 +132,7 @@ func TestManyWorkers(t *testing.T) {
 			t.Errorf("%d shards were made by %d runs, want 37", made.Load(), runs)
 		}
 		s := newLines(37, rows)
-		counted, err := Gather(t.Context(), s, Default(work))
+		counted, err := Gather(t.Context(), s, Default(storagetest.At(t, work)))
 		if err != nil || counted != int64(rows) || s.got.String() != s.local() {
 			t.Errorf("gathered %v, %v", counted, err)
 		}
@@ -144,7 +145,7 @@ func TestTwiceAtOnce(t *testing.T) {
 	var both sync.WaitGroup
 	both.Add(2)
 	s.fail = func(int) error { both.Done(); both.Wait(); return nil }
-	w := openLines(t, s, Default(t.TempDir()))
+	w := openLines(t, s, Default(storage.File(t.TempDir())))
 	var made atomic.Int64
 	var group sync.WaitGroup
 	for range 2 {
@@ -172,15 +173,15 @@ func TestOtherBits(t *testing.T) {
 	a, b := newLines(2, 4), newLines(2, 4)
 	b.salt = "!"
 	b.fail = func(shard int) error { // a is faster
-		_, _, err := openLines(t, a, Default(work)).Run(t.Context(), shard)
+		_, _, err := openLines(t, a, Default(storagetest.At(t, work))).Run(t.Context(), shard)
 		return err
 	}
-	_, _, err := openLines(t, b, Default(work)).Run(t.Context(), 0)
+	_, _, err := openLines(t, b, Default(storagetest.At(t, work))).Run(t.Context(), 0)
 	var diverged *DivergedError
 	if !errors.As(err, &diverged) || diverged.Shard != 0 || diverged.Hint() == "" {
 		t.Error(err)
 	}
-	if l, _ := List(t.Context(), work); l.Shards[0].State != StateDone {
+	if l, _ := List(t.Context(), storagetest.At(t, work)); l.Shards[0].State != StateDone {
 		t.Error("the first result is gone")
 	}
 }
@@ -188,7 +189,7 @@ func TestOtherBits(t *testing.T) {
 // Work of another manifest does not mix: another runtime, configuration or number of shards.
 func TestOtherWork(t *testing.T) {
 	work := t.TempDir()
-	openLines(t, newLines(4, 10), Default(work))
+	openLines(t, newLines(4, 10), Default(storagetest.At(t, work)))
 	for want, s := range map[string]*lines{
 		"there were 4 shards, are 5": newLines(5, 10),
 		"there were 10 rows, are 11": newLines(4, 11),
@@ -196,10 +197,10 @@ func TestOtherWork(t *testing.T) {
 		"table is new":               {m: Manifest{Stage: "lines", Shards: 4, Rows: 10, Inputs: map[string]string{"runtime": "1.0", "table": "x"}}},
 	} {
 		var changed *ChangedError
-		if _, err := Open(t.Context(), s, Default(work)); !errors.As(err, &changed) || !strings.Contains(err.Error(), want) {
+		if _, err := Open(t.Context(), s, Default(storagetest.At(t, work))); !errors.As(err, &changed) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}
-		if _, err := Gather(t.Context(), s, Default(work)); !errors.As(err, &changed) {
+		if _, err := Gather(t.Context(), s, Default(storagetest.At(t, work))); !errors.As(err, &changed) {
 			t.Errorf("gathered: %v", err)
 		}
 	}
@@ -222,7 +223,7 @@ func TestFailures(t *testing.T) {
 		}
 		return nil
 	}
-	w := openLines(t, s, quick(work))
+	w := openLines(t, s, quick(t, work))
 	_, err := w.Next(t.Context())
 	var failed *FailedError
 	if !errors.As(err, &failed) || !errors.Is(err, sick) || len(failed.Shards) != 1 || failed.Shards[0] != 4 {
@@ -231,19 +232,19 @@ func TestFailures(t *testing.T) {
 	if s.runs.Load() != 5+2+3 {
 		t.Errorf("%d runs", s.runs.Load())
 	}
-	l, err := List(t.Context(), work)
+	l, err := List(t.Context(), storagetest.At(t, work))
 	if err != nil || l.Shards[4].State != stateFailed || l.Shards[4].Failed != 3 || l.Shards[4].Error != "shard 4: no luck" || l.Count(StateDone) != 5 {
 		t.Errorf("%+v, %v", l, err)
 	}
 	var missing *MissingError
-	if _, err := Gather(t.Context(), s, quick(work)); !errors.As(err, &missing) || missing.Shards[0] != 4 || !strings.Contains(missing.Hint(), "--shard 4") {
+	if _, err := Gather(t.Context(), s, quick(t, work)); !errors.As(err, &missing) || missing.Shards[0] != 4 || !strings.Contains(missing.Hint(), "--shard 4") {
 		t.Error(err)
 	}
 	s.fail = nil
 	if _, err := w.RunAll(t.Context(), []int{4}); err != nil {
 		t.Error(err)
 	}
-	if _, err := Gather(t.Context(), s, quick(work)); err != nil || s.got.String() != s.local() {
+	if _, err := Gather(t.Context(), s, quick(t, work)); err != nil || s.got.String() != s.local() {
 		t.Error(err)
 	}
 }
@@ -257,7 +258,7 @@ func TestTakenOver(t *testing.T) {
 
 func takesOver(t *testing.T, work string) {
 	s := newLines(2, 4)
-	w := openLines(t, s, quick(work))
+	w := openLines(t, s, quick(t, work))
 	for shard := range 2 {
 		if ok, err := w.claim(t.Context(), shard, 1); err != nil || !ok {
 			t.Fatal(err)
@@ -270,17 +271,17 @@ func takesOver(t *testing.T, work string) {
 	alive := beat(t.Context(), w.folder, claimOf(1, 1), w.machine.Worker, w.o.Lease)
 	ctx, cancel := context.WithTimeout(t.Context(), 2*MinLease)
 	defer cancel()
-	other := openLines(t, newLines(2, 4), quick(work))
+	other := openLines(t, newLines(2, 4), quick(t, work))
 	_, err := other.Next(ctx)
 	if !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("it did not wait for the worker that is alive: %v", err)
 	}
-	l, err := List(t.Context(), work)
+	l, err := List(t.Context(), storagetest.At(t, work))
 	if err != nil || l.Shards[0].State != StateDone || l.Shards[1].State != stateRunning {
 		t.Errorf("%+v, %v", l, err)
 	}
 	var busy *busyError
-	if err := Drop(t.Context(), quick(work)); !errors.As(err, &busy) {
+	if err := Drop(t.Context(), quick(t, work)); !errors.As(err, &busy) {
 		t.Errorf("dropped while a worker is alive: %v", err)
 	}
 	alive()
@@ -288,13 +289,13 @@ func takesOver(t *testing.T, work string) {
 	if _, err := other.Next(t.Context()); err != nil || time.Since(start) < MinLease/2 {
 		t.Errorf("after %v: %v", time.Since(start), err)
 	}
-	if _, err := Gather(t.Context(), s, quick(work)); err != nil || s.got.String() != s.local() {
+	if _, err := Gather(t.Context(), s, quick(t, work)); err != nil || s.got.String() != s.local() {
 		t.Error(err)
 	}
-	if err := Drop(t.Context(), quick(work)); err != nil {
+	if err := Drop(t.Context(), quick(t, work)); err != nil {
 		t.Error(err)
 	}
-	if _, err := List(t.Context(), work); err == nil || !strings.Contains(err.Error(), "no worker has begun") {
+	if _, err := List(t.Context(), storagetest.At(t, work)); err == nil || !strings.Contains(err.Error(), "no worker has begun") {
 		t.Error(err)
 	}
 }
@@ -354,7 +355,7 @@ func TestRunAlone(t *testing.T) {
 
 func runsAlone(t *testing.T, work string) {
 	s := newLines(4, 40)
-	o := Default(work)
+	o := Default(storagetest.At(t, work))
 	o.Lease = MinLease
 	other := openLines(t, s, o)
 	if ok, err := take(t.Context(), other.folder, claimOf(0, 1), other.machine.Worker); !ok || err != nil {
@@ -388,7 +389,7 @@ func TestFailedUnderAnOldClaim(t *testing.T) {
 	work := t.TempDir()
 	s := newLines(1, 2)
 	s.fail = func(int) error { return errors.New("no luck") }
-	w := openLines(t, s, quick(work))
+	w := openLines(t, s, quick(t, work))
 	for _, age := range []time.Duration{-time.Hour, time.Hour} { // the clock of the store may have been set back
 		if _, err := w.claim(t.Context(), 0, 1); err != nil {
 			t.Fatal(err)
@@ -413,7 +414,7 @@ func TestFailedUnderAnOldClaim(t *testing.T) {
 // a third may be at the next one. The claim that stays keeps nobody waiting.
 func TestEndedAttemptIsNotRepeated(t *testing.T) {
 	s, work := newLines(2, 4), t.TempDir()
-	w := openLines(t, s, quick(work))
+	w := openLines(t, s, quick(t, work))
 	n := &next{Work: w, sum: w.summary()}
 	s.fail = func(int) error { return errors.New("no luck") }
 	for attempt := 1; attempt <= 2; attempt++ {
@@ -424,7 +425,7 @@ func TestEndedAttemptIsNotRepeated(t *testing.T) {
 	if err := w.idle(t.Context()); err != nil {
 		t.Errorf("after failures: %v", err)
 	}
-	if l, err := List(t.Context(), work); err != nil || l.Shards[0].State != stateFailed || l.Shards[0].Attempt != 2 {
+	if l, err := List(t.Context(), storagetest.At(t, work)); err != nil || l.Shards[0].State != stateFailed || l.Shards[0].Attempt != 2 {
 		t.Errorf("%+v, %v", l, err)
 	}
 	s.fail = nil
@@ -473,7 +474,7 @@ func TestFailureThatIsNotRecorded(t *testing.T) {
 	s.fail = func(int) error { return errors.New("no luck") }
 	ctx, cancel := context.WithTimeout(t.Context(), 2*MinLease)
 	defer cancel()
-	_, err := openLines(t, s, quick(work+"/work")).Next(ctx)
+	_, err := openLines(t, s, quick(t, work+"/work")).Next(ctx)
 	if err == nil || !strings.Contains(err.Error(), "no luck") || !strings.Contains(err.Error(), "the quota is used up") || s.runs.Load() != 1 {
 		t.Errorf("%d runs: %v", s.runs.Load(), err)
 	}

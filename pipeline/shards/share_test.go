@@ -44,7 +44,7 @@ func TestFolder(t *testing.T) {
 }
 
 func oneMakes(t *testing.T, url string, seed uint64, killed, failing bool) {
-	work, err := storage.OpenFolder(t.Context(), url)
+	work, err := storagetest.At(t, url).Folder(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,7 +91,7 @@ func oneMakes(t *testing.T, url string, seed uint64, killed, failing bool) {
 func TestRunAfterAnotherRun(t *testing.T) {
 	memory, url := storagetest.New(t)
 	s := newLines(2, 4)
-	first, second := openLines(t, s, quick(url+"/work")), openLines(t, s, quick(url+"/work"))
+	first, second := openLines(t, s, quick(t, url+"/work")), openLines(t, s, quick(t, url+"/work"))
 	between := false
 	memory.Fault = func(op, name string) error {
 		if op != "write" || !strings.Contains(name, "claims/") || between {
@@ -109,7 +109,7 @@ func TestRunAfterAnotherRun(t *testing.T) {
 // What is shared is made once. It is an error that it was changed, or does not fit the work.
 func TestShare(t *testing.T) {
 	work := t.TempDir()
-	folder := openLines(t, newLines(1, 1), quick(work)).Folder()
+	folder := openLines(t, newLines(1, 1), quick(t, work)).Folder()
 	made := 0
 	share := func() (*[]int, error) {
 		valid := func(v *[]int) bool { return len(*v) == 2 }

@@ -14,7 +14,7 @@ import (
 
 // Options say where and how shards are worked at.
 type Options struct {
-	Work     string            // folder or URL; Beside names the usual one
+	Work     storage.Location  // folder or URL; Beside names the usual one
 	Lease    time.Duration     // after which a claim without a sign of life may be taken over; at least MinLease
 	Tries    int               // failed attempts after which a shard is given up by Next
 	Team     string            // begins the names of workers that one scheduler starts, see RunAlone; "": none
@@ -26,14 +26,14 @@ type Options struct {
 const MinLease = 3 * time.Second
 
 // Default are the options for a work folder.
-func Default(work string) Options {
+func Default(work storage.Location) Options {
 	return Options{Work: work, Lease: 2 * time.Minute, Tries: 3}
 }
 
 // Validate reports every problem.
 func (o *Options) Validate() error {
 	var problems []error
-	if o.Work == "" {
+	if o.Work.IsZero() {
 		problems = append(problems, errors.New("work folder: not set"))
 	}
 	if o.Lease < MinLease {
@@ -46,8 +46,8 @@ func (o *Options) Validate() error {
 }
 
 // Beside is the work folder that belongs to an output, a path or a URL.
-func Beside(out string) string {
-	return storage.Join(storage.Dir(out), storage.Base(out)+".shards")
+func Beside(out storage.Location) storage.Location {
+	return out.Dir().Join(out.Base() + ".shards")
 }
 
 // Work is a stage at a work folder. It is safe for concurrent use.
@@ -90,7 +90,7 @@ func open(ctx context.Context, s Stage, o Options) (*Work, error) {
 		w.of, err = w.manifest.digest()
 	}
 	if err == nil {
-		w.folder, err = storage.OpenFolder(ctx, o.Work)
+		w.folder, err = o.Work.Folder(ctx)
 	}
 	w.prepared = once(func(ctx context.Context) error { return s.Prepare(ctx, w.folder) })
 	return w, err

@@ -6,7 +6,6 @@ import (
 
 	"pipe/internal/parallel"
 	"pipe/internal/progress"
-	"pipe/internal/storage"
 )
 
 // Gather makes the output of a stage from its finished shards. It changes nothing in the work folder, and may run again.
@@ -99,7 +98,7 @@ func Drop(ctx context.Context, o Options) error {
 	if err := o.Validate(); err != nil {
 		return err
 	}
-	folder, err := storage.OpenFolder(ctx, o.Work)
+	folder, err := o.Work.Folder(ctx)
 	if err != nil {
 		return err
 	}

@@ -54,7 +54,7 @@ func TestDamage(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			work := t.TempDir()
 			s := newLines(4, 40)
-			w := openLines(t, s, Default(work))
+			w := openLines(t, s, Default(storagetest.At(t, work)))
 			if _, err := w.Next(t.Context()); err != nil {
 				t.Fatal(err)
 			}
@@ -63,7 +63,7 @@ func TestDamage(t *testing.T) {
 				t.Fatal(err)
 			}
 			c.harm(t, work, d.Files[0].Part)
-			_, err = Gather(t.Context(), s, Default(work))
+			_, err = Gather(t.Context(), s, Default(storagetest.At(t, work)))
 			var hint interface{ Hint() string }
 			switch {
 			case c.want == "":
@@ -94,7 +94,7 @@ func TestDropElsewhere(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if err := Drop(t.Context(), quick(folder)); err == nil {
+		if err := Drop(t.Context(), quick(t, folder)); err == nil {
 			t.Error("no error")
 		}
 		for name := range files {
@@ -109,7 +109,7 @@ func TestDropElsewhere(t *testing.T) {
 func TestFinishedWhileGathering(t *testing.T) {
 	for at := 1; at <= 2; at++ {
 		m, memory := storagetest.New(t)
-		s, o := newLines(2, 100), quick(memory+"/work")
+		s, o := newLines(2, 100), quick(t, memory+"/work")
 		w := openLines(t, s, o)
 		if _, _, err := w.Run(t.Context(), 0); err != nil {
 			t.Fatal(err)

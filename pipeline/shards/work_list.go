@@ -91,8 +91,8 @@ func scan(ctx context.Context, folder *storage.Folder, shards int) ([]slot, erro
 }
 
 // List returns the state of every shard of a work folder.
-func List(ctx context.Context, work string) (*Listing, error) {
-	folder, err := storage.OpenFolder(ctx, work)
+func List(ctx context.Context, work storage.Location) (*Listing, error) {
+	folder, err := work.Folder(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -50,7 +50,7 @@ func (w *Work) attempt(ctx context.Context, shard, attempt int) (d *Done, made b
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer cancel()
 	if err != nil && ctx.Err() == nil && !w.stops(err) {
-		f := failure{storage.ShownIn(err.Error()), w.machine.Worker, time.Now().UTC()}
+		f := failure{err.Error(), w.machine.Worker, time.Now().UTC()}
 		failed := writeJSON(last, w.folder, failedOf(shard, attempt), f, storage.WriteOptions{})
 		if failed == nil {
 			return d, made, err

@@ -1,6 +1,7 @@
 package stage
 
 import (
+	"context"
 	"errors"
 
 	"pipe/internal/atomicfile"
@@ -10,11 +11,11 @@ import (
 
 // Alone runs work that writes into a folder, while no other run does: if another run is using the folder, the error is
 // an *InUseError. It creates the folder; if the name is empty, there is none.
-func Alone[T any](folder string, work func() (T, error)) (result T, err error) {
-	if folder == "" || storage.IsRemote(folder) { // object stores have no locks
+func Alone[T any](folder storage.Location, work func() (T, error)) (result T, err error) {
+	if folder.IsZero() || folder.IsRemote() { // object stores have no locks
 		return work()
 	}
-	lock, err := filelock.Folder(folder, atomicfile.MkdirAll)
+	lock, err := filelock.Folder(folder.String(), atomicfile.MkdirAll)
 	if err != nil {
 		return result, err
 	}
@@ -23,7 +24,7 @@ func Alone[T any](folder string, work func() (T, error)) (result T, err error) {
 }
 
 // IsFolder reports whether path is a folder, or a link to one.
-func IsFolder(path string) bool {
-	s, err := storage.Stat(path)
+func IsFolder(ctx context.Context, path storage.Location) bool {
+	s, err := path.Stat(ctx)
 	return err == nil && s.IsDir()
 }

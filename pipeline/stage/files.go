@@ -1,6 +1,7 @@
 package stage
 
 import (
+	"context"
 	"fmt"
 	"io/fs"
 	"iter"
@@ -19,7 +20,7 @@ type Files struct {
 
 // Input is a file that a run reads, or a folder of them.
 type Input struct {
-	Path string
+	Path storage.Location
 	Info os.FileInfo            // of an input without a path, such as standard input; nil: that of Path
 	Part func(name string) bool // which files in a folder and its subfolders are read, by base name; nil: all
 	Grow bool                   // a file that is added to the folder would be read too, if Part accepts it
@@ -28,27 +29,27 @@ type Input struct {
 
 // Output is a file that a run may write, or the files in a folder whose names match patterns.
 type Output struct {
-	Path     string
+	Path     storage.Location
 	Patterns []string
 	Info     os.FileInfo // of an open file, such as standard output; nil: that of Path
 }
 
 // Check returns an *OptionError if an output would replace a file that the run reads. Files are compared by identity,
 // not by name: a link, another spelling or another letter case does not hide one.
-func (f Files) Check() error {
+func (f Files) Check(ctx context.Context) error {
 	for _, in := range f.Reads {
 		for _, out := range f.Writes {
-			if in.takes(out) {
+			if in.takes(ctx, out) {
 				return &OptionError{fmt.Errorf("the output %q would be one of the files of %q, which this run reads: choose another --out", out.Path, in.Path)}
 			}
 		}
 	}
-	there := f.there()
+	there := f.there(ctx)
 	if len(there) == 0 {
 		return nil
 	}
 	for _, in := range f.Reads {
-		for path, info := range in.among(there) {
+		for path, info := range in.among(ctx, there) {
 			for _, out := range there {
 				if storage.SameFile(info, out.Info) {
 					return &OptionError{fmt.Errorf("the output %q would replace %q, which this run reads: choose another --out", out.Path, path)}
@@ -60,25 +61,25 @@ func (f Files) Check() error {
 }
 
 // takes reports whether a new output would lie in an input folder and be read by the next run.
-func (r *Input) takes(out Output) bool {
-	if !r.Grow || out.Info != nil || out.Patterns != nil || !r.Part(filepath.Base(out.Path)) {
+func (r *Input) takes(ctx context.Context, out Output) bool {
+	if !r.Grow || out.Info != nil || out.Patterns != nil || !r.Part(out.Path.Base()) {
 		return false
 	}
-	if _, err := storage.Stat(out.Path); err == nil {
+	if _, err := out.Path.Stat(ctx); err == nil {
 		return false // an existing file is compared with the files in the folder
 	}
-	folder, err := storage.Stat(r.Path)
+	folder, err := r.Path.Stat(ctx)
 	if err != nil || !folder.IsDir() {
 		return false
 	}
-	parent, err := storage.Stat(filepath.Dir(out.Path))
+	parent, err := out.Path.Dir().Stat(ctx)
 	return err == nil && storage.SameFile(folder, parent)
 }
 
 // there are the existing regular files at the places of outputs.
-func (f Files) there() (found []Output) {
-	add := func(path string) {
-		if info, err := storage.Stat(path); err == nil && info.Mode().IsRegular() {
+func (f Files) there(ctx context.Context) (found []Output) {
+	add := func(path storage.Location) {
+		if info, err := path.Stat(ctx); err == nil && info.Mode().IsRegular() {
 			found = append(found, Output{Path: path, Info: info})
 		}
 	}
@@ -89,10 +90,10 @@ func (f Files) there() (found []Output) {
 		case w.Patterns == nil:
 			add(w.Path)
 		default:
-			entries, _ := storage.ReadDir(w.Path) // a folder that does not exist has no files
+			entries, _ := w.Path.ReadDir(ctx) // a folder that does not exist has no files
 			for _, e := range entries {
 				if matches(e.Name(), w.Patterns) {
-					add(filepath.Join(w.Path, e.Name()))
+					add(w.Path.Join(e.Name()))
 				}
 			}
 		}
@@ -109,37 +110,37 @@ func matches(name string, patterns []string) bool {
 
 // among are the file, or the files of the folder that could be one of the outputs. A missing file is not an input: the
 // stage reports it.
-func (r *Input) among(outputs []Output) iter.Seq2[string, os.FileInfo] {
+func (r *Input) among(ctx context.Context, outputs []Output) iter.Seq2[string, os.FileInfo] {
 	return func(yield func(string, os.FileInfo) bool) {
 		info := r.Info
 		if info == nil {
 			var err error
-			if info, err = storage.Stat(r.Path); err != nil {
+			if info, err = r.Path.Stat(ctx); err != nil {
 				return
 			}
 		}
 		switch {
 		case !info.IsDir():
-			yield(r.Path, info)
+			yield(r.Path.String(), info)
 		case r.Big:
-			r.inside(info, outputs, yield)
+			r.inside(ctx, info, outputs, yield)
 		default:
-			r.listed(yield)
+			r.listed(ctx, yield)
 		}
 	}
 }
 
 // listed yields all files of the folder.
-func (r *Input) listed(yield func(string, os.FileInfo) bool) {
+func (r *Input) listed(ctx context.Context, yield func(string, os.FileInfo) bool) {
 	root, err := realPath(r.Path)
 	if err != nil {
 		return
 	}
-	_ = storage.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
+	_ = root.WalkDir(ctx, func(path storage.Location, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() || r.Part != nil && !r.Part(e.Name()) {
 			return nil // a folder that cannot be listed is not read either
 		}
-		if info, err := storage.Stat(path); err == nil && !info.IsDir() && !yield(path, info) {
+		if info, err := path.Stat(ctx); err == nil && !info.IsDir() && !yield(path.String(), info) {
 			return filepath.SkipAll
 		}
 		return nil
@@ -147,20 +148,20 @@ func (r *Input) listed(yield func(string, os.FileInfo) bool) {
 }
 
 // inside yields the outputs that lie in the folder.
-func (r *Input) inside(folder os.FileInfo, outputs []Output, yield func(string, os.FileInfo) bool) {
+func (r *Input) inside(ctx context.Context, folder os.FileInfo, outputs []Output, yield func(string, os.FileInfo) bool) {
 	for _, out := range outputs {
 		path, err := realPath(out.Path)
 		if err == nil {
-			path, err = filepath.Abs(path)
+			path, err = path.Abs()
 		}
-		if err != nil || r.Part != nil && !r.Part(filepath.Base(path)) {
+		if err != nil || r.Part != nil && !r.Part(path.Base()) {
 			continue
 		}
-		for dir := filepath.Dir(path); ; dir = filepath.Dir(dir) {
-			if info, err := storage.Stat(dir); err == nil && storage.SameFile(info, folder) && !yield(path, out.Info) {
+		for dir := path.Dir(); ; dir = dir.Dir() {
+			if info, err := dir.Stat(ctx); err == nil && storage.SameFile(info, folder) && !yield(path.String(), out.Info) {
 				return
 			}
-			if dir == filepath.Dir(dir) {
+			if dir == dir.Dir() {
 				break
 			}
 		}
@@ -168,9 +169,10 @@ func (r *Input) inside(folder os.FileInfo, outputs []Output, yield func(string, 
 }
 
 // realPath resolves links.
-func realPath(path string) (string, error) {
-	if storage.IsRemote(path) {
+func realPath(path storage.Location) (storage.Location, error) {
+	if path.IsRemote() {
 		return path, nil
 	}
-	return filepath.EvalSymlinks(path)
+	real, err := filepath.EvalSymlinks(path.Path())
+	return storage.File(real), err
 }

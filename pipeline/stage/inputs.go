@@ -1,6 +1,7 @@
 package stage
 
 import (
+	"context"
 	"fmt"
 	"io/fs"
 	"os"
@@ -27,9 +28,9 @@ var ImageEndings = []string{".jpg", ".jpeg", ".png", ".gif", ".bmp", ".webp"}
 const DescriptionEnding = ".onnx.json"
 
 // NamedFiles are files that are read under any name; empty names are ignored.
-func NamedFiles(paths ...string) (list []Input) {
+func NamedFiles(paths ...storage.Location) (list []Input) {
 	for _, p := range paths {
-		if p != "" {
+		if !p.IsZero() {
 			list = append(list, Input{Path: p})
 		}
 	}
@@ -37,32 +38,35 @@ func NamedFiles(paths ...string) (list []Input) {
 }
 
 // TensorFiles is a tensor, as one file or in parts, with the actions beside it.
-func TensorFiles(path, actions string) []Input {
+func TensorFiles(ctx context.Context, path, actions storage.Location) []Input {
 	list := []Input{{Path: path, Part: Ending(".parquet"), Grow: true}}
-	if !IsFolder(path) {
-		path = filepath.Dir(path)
+	if !IsFolder(ctx, path) {
+		path = path.Dir()
 	}
-	return append(list, NamedFiles(filepath.Join(path, "actions.json"), actions)...)
+	return append(list, NamedFiles(path.Join("actions.json"), actions)...)
 }
 
 // ModelFiles is a model as pipe convert takes it: a folder, a file with its companion files, or a name in the local
 // cache. In a folder, exports other than model.onnx are not read.
-func ModelFiles(name string) []Input {
-	path, err := hf.Resolve(name)
+func ModelFiles(ctx context.Context, name string) []Input {
+	if storage.IsURL(name) {
+		return nil // a copy is read, which no output replaces
+	}
+	found, err := hf.Resolve(name)
 	if err != nil {
 		return nil
 	}
-	if IsFolder(path) {
+	path := storage.File(found)
+	if IsFolder(ctx, path) {
 		return []Input{{Path: path, Part: func(name string) bool {
 			return name == "model.onnx" || filepath.Ext(name) != ".onnx" && !strings.HasSuffix(name, DescriptionEnding)
 		}}}
 	}
-	list := append(NamedFiles(path), Input{Path: filepath.Dir(path), Part: externalTo(path), Big: true})
-	beside, _ := filepath.Glob(quoteGlob(path) + "?*") // the weights of a model that cannot be read
-	settings, _ := filepath.Glob(filepath.Join(quoteGlob(filepath.Dir(path)), "*.json"))
-	return append(list, NamedFiles(slices.DeleteFunc(append(beside, settings...), func(file string) bool {
-		return strings.HasSuffix(file, DescriptionEnding)
-	})...)...)
+	list := append(NamedFiles(path), Input{Path: path.Dir(), Part: externalTo(found), Big: true})
+	beside, _ := filepath.Glob(quoteGlob(found) + "?*") // the weights of a model that cannot be read
+	settings, _ := filepath.Glob(filepath.Join(quoteGlob(filepath.Dir(found)), "*.json"))
+	others := slices.DeleteFunc(append(beside, settings...), func(file string) bool { return strings.HasSuffix(file, DescriptionEnding) })
+	return append(list, NamedFiles(storage.Files(others...)...)...)
 }
 
 // externalTo recognises the files that hold data of a model's tensors by their base names. It reads the model at the
@@ -79,21 +83,21 @@ func externalTo(model string) func(name string) bool {
 
 // FilesIn lists the given files, and of given folders the files whose names have an ending, sorted. A folder without one is
 // an error, which says what the files are.
-func FilesIn(what string, paths []string, ending string) ([]string, error) {
-	var out []string
+func FilesIn(ctx context.Context, what string, paths []storage.Location, ending string) ([]storage.Location, error) {
+	var out []storage.Location
 	for _, p := range paths {
-		if !IsFolder(p) {
+		if !IsFolder(ctx, p) {
 			out = append(out, p)
 			continue
 		}
-		entries, err := storage.ReadDir(p)
+		entries, err := p.ReadDir(ctx)
 		if err != nil {
 			return nil, fmt.Errorf("%s %q: %w", what, p, err)
 		}
 		found := false
 		for _, e := range entries { // sorted
 			if !strings.HasPrefix(e.Name(), ".") && filepath.Ext(e.Name()) == ending {
-				found, out = true, append(out, filepath.Join(p, e.Name()))
+				found, out = true, append(out, p.Join(e.Name()))
 			}
 		}
 		if !found {
@@ -110,14 +114,13 @@ func quoteGlob(path string) string {
 
 // ConfigFiles is a configuration file and every file and folder that it names: any string in it that is an existing
 // path relative to the folder of the file. Kinds of experts or advice that are added later are therefore covered.
-func ConfigFiles(path string) []Input {
-	if path == "" {
+func ConfigFiles(ctx context.Context, path storage.Location) []Input {
+	if path.IsZero() {
 		return nil
 	}
 	list := NamedFiles(path)
-	for _, name := range config.Texts(path) {
-		name = config.Resolve(name, filepath.Dir(path))
-		list = append(list, Input{Path: name, Part: Ending(inputEndings...), Big: true})
+	for _, name := range config.Texts(ctx, path) {
+		list = append(list, Input{Path: config.Resolve(name, path.Dir()), Part: Ending(inputEndings...), Big: true})
 	}
 	return list
 }

@@ -1,6 +1,7 @@
 package stage
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -14,49 +15,50 @@ import (
 // RemoteOutput is a file in an object store that is made on this machine first, because its maker needs a work folder
 // beside it. An interrupted run goes on there.
 type RemoteOutput struct {
-	Local string // the path to make
-	out   string
+	Local storage.Location // the path to make
+	out   storage.Location
 }
 
 // OpenRemoteOutput returns where to make an output: the file out, or file in the folder out. It is nil for a local
 // output. An output that exists and was not made on this machine is an error, unless replace is set.
-func OpenRemoteOutput(out, file string, replace bool) (*RemoteOutput, error) {
-	if !storage.IsRemote(out) {
+func OpenRemoteOutput(ctx context.Context, out storage.Location, file string, replace bool) (*RemoteOutput, error) {
+	if !out.IsRemote() {
 		return nil, nil
 	}
 	r := &RemoteOutput{out: out}
-	if !strings.HasSuffix(strings.ToLower(r.out), filepath.Ext(file)) {
-		r.out = storage.Join(r.out, file)
+	if !strings.HasSuffix(strings.ToLower(r.out.String()), filepath.Ext(file)) {
+		r.out = r.out.Join(file)
 	}
-	var err error
-	if r.Local, err = storage.Work(r.out); err != nil {
+	local, err := r.out.Work()
+	if err != nil {
 		return nil, err
 	}
-	_, here := os.Stat(r.Local)
-	_, there := storage.Stat(r.out)
+	r.Local = storage.File(local)
+	_, here := os.Stat(local)
+	_, there := r.out.Stat(ctx)
 	switch {
 	case there != nil && !errors.Is(there, fs.ErrNotExist):
 		return nil, there
 	case there == nil && here != nil && !replace:
-		return nil, fmt.Errorf("output %q exists and was not built on this machine; remove it, or start over with --restart", storage.Shown(r.out))
+		return nil, fmt.Errorf("output %q exists and was not built on this machine; remove it, or start over with --restart", r.out)
 	}
 	return r, nil
 }
 
 // String is the URL of the output, without parameters.
-func (r *RemoteOutput) String() string { return storage.Shown(r.out) }
+func (r *RemoteOutput) String() string { return r.out.String() }
 
 // Store stores the finished files: those whose names begin with that of the output.
-func (r *RemoteOutput) Store() error {
-	files, err := os.ReadDir(filepath.Dir(r.Local))
+func (r *RemoteOutput) Store(ctx context.Context) error {
+	files, err := os.ReadDir(r.Local.Dir().Path())
 	if err != nil {
 		return err
 	}
 	for _, f := range files {
-		if f.IsDir() || !strings.HasPrefix(f.Name(), filepath.Base(r.Local)) {
+		if f.IsDir() || !strings.HasPrefix(f.Name(), r.Local.Base()) {
 			continue
 		}
-		if err := storage.Put(storage.Join(storage.Dir(r.out), f.Name()), filepath.Join(filepath.Dir(r.Local), f.Name())); err != nil {
+		if err := r.out.Dir().Join(f.Name()).Put(ctx, r.Local.Dir().Join(f.Name()).Path()); err != nil {
 			return err
 		}
 	}

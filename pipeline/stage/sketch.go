@@ -1,13 +1,14 @@
 package stage
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
-	"path/filepath"
 
 	"pipe/internal/dataerror"
 	"pipe/internal/digest"
+	"pipe/internal/storage"
 	"pipe/internal/textfile"
 )
 
@@ -21,23 +22,23 @@ const (
 // Sketch identifies files by their names, sizes and samples of their bytes: 1.5 MB of each at most, so that every worker
 // on a large file can afford it. A change that keeps the size and misses the samples is not seen. Bad paths are a
 // *costs.DataError.
-func Sketch(paths ...string) (string, error) {
+func Sketch(ctx context.Context, paths ...storage.Location) (string, error) {
 	h := digest.New()
 	for _, path := range paths {
-		if err := sketch(h, path); err != nil {
+		if err := sketch(ctx, h, path); err != nil {
 			return "", err
 		}
 	}
 	return digest.Sum(h), nil
 }
 
-func sketch(h io.Writer, path string) error {
-	f, size, err := textfile.Open(path)
+func sketch(ctx context.Context, h io.Writer, path storage.Location) error {
+	f, size, err := textfile.OpenAt(ctx, path)
 	if err != nil {
 		return dataerror.FromText(err)
 	}
 	defer f.Close()
-	fmt.Fprintf(h, "%d %s\n", size, filepath.Base(path)) // writing to a hash never fails
+	fmt.Fprintf(h, "%d %s\n", size, path.Base()) // writing to a hash never fails
 	sample := func(at, n int64) error {
 		b := make([]byte, min(n, size-at))
 		if _, err := f.ReadAt(b, at); err != nil && !errors.Is(err, io.EOF) {

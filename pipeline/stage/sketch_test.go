@@ -5,6 +5,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"pipe/internal/storage"
 )
 
 // TestSketch: the same bytes under the same name have the same sketch in any folder; another size, and other bytes in a
@@ -15,7 +17,7 @@ func TestSketch(t *testing.T) {
 		if err := os.WriteFile(path, b, 0o666); err != nil {
 			t.Fatal(err)
 		}
-		s, err := Sketch(path)
+		s, err := Sketch(t.Context(), storage.File(path))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -41,7 +43,7 @@ func TestSketch(t *testing.T) {
 	if of("a", small) == of("b", small) {
 		t.Error("another name is not seen")
 	}
-	if _, err := Sketch(filepath.Join(t.TempDir(), "none")); err == nil {
+	if _, err := Sketch(t.Context(), storage.File(filepath.Join(t.TempDir(), "none"))); err == nil {
 		t.Error("a file that is not there has a sketch")
 	}
 }

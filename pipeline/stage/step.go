@@ -6,14 +6,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 
 	"pipe/costs"
 	"pipe/internal/atomicfile"
 	"pipe/internal/digest"
+	"pipe/internal/storage"
 	"pipe/internal/textfile"
 )
 
@@ -21,7 +22,7 @@ import (
 // folder, holds digests of everything that the files depend on and of the files themselves: a step with the same inputs
 // and untouched files is not repeated.
 type Step struct {
-	Folder string
+	Folder storage.Location
 	Name   string
 	Inputs map[string]string // what the files depend on: digests, or short strings themselves
 }
@@ -35,7 +36,7 @@ type stepRecord struct {
 
 const stepFormat = 1
 
-func (s Step) record() string { return filepath.Join(s.Folder, s.Name+".stage.json") }
+func (s Step) record() storage.Location { return s.Folder.Join(s.Name + ".stage.json") }
 
 // Run does the work unless it is already done. work returns the files that it wrote, relative to the folder. The record
 // is written last, so an interrupted step is repeated.
@@ -43,7 +44,7 @@ func (s Step) Run(ctx context.Context, work func() (files []string, err error)) 
 	if done, err := s.done(ctx); done || err != nil {
 		return err
 	}
-	if err := os.Remove(s.record()); err != nil && !errors.Is(err, os.ErrNotExist) {
+	if err := s.record().Remove(ctx); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	files, err := work()
@@ -52,11 +53,11 @@ func (s Step) Run(ctx context.Context, work func() (files []string, err error)) 
 	}
 	r := stepRecord{Format: stepFormat, Inputs: s.Inputs, Files: map[string]string{}}
 	for _, f := range files {
-		if r.Files[f], err = costs.FileDigest(ctx, filepath.Join(s.Folder, f)); err != nil {
+		if r.Files[f], err = costs.FileDigest(ctx, s.Folder.Join(f)); err != nil {
 			return err
 		}
 	}
-	return atomicfile.Write(s.record(), func(w io.Writer) error {
+	return atomicfile.WriteAt(ctx, s.record(), func(w io.Writer) error {
 		e := json.NewEncoder(w)
 		e.SetIndent("", "  ")
 		return e.Encode(r)
@@ -67,7 +68,7 @@ func (s Step) Run(ctx context.Context, work func() (files []string, err error)) 
 // that names a file outside the folder, counts as none.
 func (s Step) done(ctx context.Context) (bool, error) {
 	var r stepRecord
-	text, err := textfile.ReadFile(s.record(), textfile.MaxConfig)
+	text, err := textfile.ReadFileAt(ctx, s.record(), textfile.MaxConfig)
 	if err != nil || json.Unmarshal(text, &r) != nil || r.Format != stepFormat || !maps.Equal(r.Inputs, s.Inputs) {
 		return false, nil
 	}
@@ -75,7 +76,7 @@ func (s Step) done(ctx context.Context) (bool, error) {
 		if !filepath.IsLocal(f) {
 			return false, nil
 		}
-		sum, err := costs.FileDigest(ctx, filepath.Join(s.Folder, f))
+		sum, err := costs.FileDigest(ctx, s.Folder.Join(f))
 		if ctx.Err() != nil {
 			return false, ctx.Err()
 		}
@@ -87,9 +88,9 @@ func (s Step) done(ctx context.Context) (bool, error) {
 }
 
 // Files returns the files of a finished step, relative to the folder, sorted.
-func (s Step) Files() ([]string, error) {
+func (s Step) Files(ctx context.Context) ([]string, error) {
 	var r stepRecord
-	text, err := textfile.ReadFile(s.record(), textfile.MaxConfig)
+	text, err := textfile.ReadFileAt(ctx, s.record(), textfile.MaxConfig)
 	if err != nil {
 		return nil, fmt.Errorf("read record of %s: %w", s.Name, err)
 	}

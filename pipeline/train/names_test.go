@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"pipe/costs"
+	"pipe/internal/storage"
 	"pipe/internal/world"
 	"pipe/models/policy"
 	"pipe/onnx/ort/orttest"
@@ -25,8 +26,8 @@ func TestColumnsAreFeaturesByName(t *testing.T) {
 	tensor := world.SyntheticTensor(60, costs.Train, 1, true)
 	tensor.Meta = map[string]string{costs.NamesKey: `["first","second"]`}
 	o := DefaultOptions()
-	o.Tensor, o.Out, o.Recipe, o.Methods, o.Seeds, o.Network.Epochs = filepath.Join(dir, "costs.parquet"), dir, "paper", nil, 1, 2
-	if err := costs.Write(o.Tensor, tensor); err != nil {
+	o.Tensor, o.Out, o.Recipe, o.Methods, o.Seeds, o.Network.Epochs = storage.File(filepath.Join(dir, "costs.parquet")), storage.File(dir), "paper", nil, 1, 2
+	if err := costs.Write(t.Context(), o.Tensor, tensor); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := Run(t.Context(), o, stage.Quiet); err != nil {
@@ -48,7 +49,7 @@ func TestColumnsAreFeaturesByName(t *testing.T) {
 	}
 	run := func(in string) (string, error) {
 		d := decide.DefaultStreamOptions()
-		d.Policy, d.Scores, d.InFormat = path, true, "csv"
+		d.Policy, d.Scores, d.InFormat = storage.File(path), true, "csv"
 		var out bytes.Buffer
 		_, err := decide.Stream(t.Context(), rt, d, strings.NewReader(in), &out, stage.Quiet)
 		return out.String(), err
@@ -88,7 +89,7 @@ func TestPricesWithoutEffectAreSaid(t *testing.T) {
 			tensor.Actions.Advice[i+1].Fee = c.advice
 		}
 		o := DefaultOptions()
-		o.Out, o.Methods, o.Auto.Networks, o.AnyPrice, o.Split = t.TempDir(), nil, nil, c.any, "train"
+		o.Out, o.Methods, o.Auto.Networks, o.AnyPrice, o.Split = storage.File(t.TempDir()), nil, nil, c.any, "train"
 		if !c.any {
 			o.Lambdas = []float64{0.1, 1, 10}
 		}

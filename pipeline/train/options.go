@@ -1,12 +1,14 @@
 package train
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
 
 	"pipe/costs"
 	"pipe/internal/config"
+	"pipe/internal/storage"
 	"pipe/models"
 	"pipe/models/auto"
 	"pipe/models/paper"
@@ -105,12 +107,12 @@ func (c Settings) usesLambdas() bool {
 // Options are the options of Run.
 type Options struct {
 	Settings
-	Tensor  string // cost tensor: a Parquet file or a folder of parts
-	Actions string // actions JSON, if the file has no metadata
-	Config  string // the file that the settings came from, which must not be replaced; empty: none
-	Out     string // folder for the policies and train.json
-	Warm    string // an older policy, which is used where it is shown to be better than the new one; empty: none
-	Split   string // rows that the report's losses are on
+	Tensor  storage.Location // cost tensor: a Parquet file or a folder of parts
+	Actions storage.Location // actions JSON, if the file has no metadata
+	Config  storage.Location // the file that the settings came from, which must not be replaced; empty: none
+	Out     storage.Location // folder for the policies and train.json
+	Warm    storage.Location // an older policy, which is used where it is shown to be better than the new one; empty: none
+	Split   string           // rows that the report's losses are on
 	Runtime ort.Config
 }
 
@@ -129,9 +131,9 @@ func (o Options) Validate() error {
 }
 
 // Files are what Run reads and writes.
-func (o Options) Files() stage.Files {
+func (o Options) Files(ctx context.Context) stage.Files {
 	return stage.Files{
-		Reads:  append(stage.TensorFiles(o.Tensor, o.Actions), stage.NamedFiles(o.Config, o.Warm)...),
+		Reads:  append(stage.TensorFiles(ctx, o.Tensor, o.Actions), stage.NamedFiles(o.Config, o.Warm)...),
 		Writes: []stage.Output{{Path: o.Out, Patterns: []string{ReportFile, "*.onnx", "*" + stage.DescriptionEnding}}},
 	}
 }
@@ -163,7 +165,7 @@ type job struct {
 func (o Options) job() (j job, err error) {
 	others, wrong := o.check()
 	split, err := costs.ParseSplit(o.Split)
-	if o.Warm != "" && (o.Recipe != auto.Name || o.AnyPrice) {
+	if !o.Warm.IsZero() && (o.Recipe != auto.Name || o.AnyPrice) {
 		err = errors.Join(err, errors.New("warm: only policies of the recipe auto for one lambda are compared with an older one"))
 	}
 	return job{Options: o, split: split, others: others}, errors.Join(wrong, err)
@@ -186,16 +188,16 @@ func (o Options) jobOn(rt *ort.Runtime, t *costs.Tensor) (job, error) {
 }
 
 // jobOnFiles checks options and files. The tensor is read by open.
-func (o Options) jobOnFiles() (job, error) {
+func (o Options) jobOnFiles(ctx context.Context) (job, error) {
 	j, err := o.job()
 	if err == nil {
-		err = o.Files().Check()
+		err = o.Files(ctx).Check(ctx)
 	}
 	return j, err
 }
 
-func (j *job) open() (err error) {
-	if j.t, err = costs.Read(j.Tensor, costs.ReadOptions{Actions: j.Actions, Unknown: j.Recipe == auto.Name}); err == nil {
+func (j *job) open(ctx context.Context) (err error) {
+	if j.t, err = costs.Read(ctx, j.Tensor, costs.ReadOptions{Actions: j.Actions, Unknown: j.Recipe == auto.Name}); err == nil {
 		j.rt, err = ort.Open(j.Runtime)
 	}
 	return err

@@ -4,6 +4,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"pipe/internal/storage"
 )
 
 // FuzzTrainReport: for any train.json of an earlier training, only policies in its folder are removed.
@@ -28,7 +30,7 @@ func FuzzTrainReport(f *testing.F) {
 				t.Fatal(err)
 			}
 		}
-		err := dropPolicies(folder, nil)
+		err := dropPolicies(t.Context(), storage.File(folder), nil)
 		for _, name := range keep {
 			if _, missing := os.Stat(filepath.Join(folder, name)); missing != nil {
 				t.Fatal(missing)

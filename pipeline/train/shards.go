@@ -28,12 +28,12 @@ type trainingShards struct {
 
 // OpenShards is Run for many machines: a shard trains some of the policies. There are at most n shards; n is 0 for as many
 // as the training has parts. Gathering writes into o.Out, and its report is a *Report.
-func OpenShards(o Options, n int) (shards.Stage, error) {
-	j, err := o.jobOnFiles()
+func OpenShards(ctx context.Context, o Options, n int) (shards.Stage, error) {
+	j, err := o.jobOnFiles(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if err := j.open(); err != nil {
+	if err := j.open(ctx); err != nil {
 		return nil, err
 	}
 	s := &trainingShards{job: j}
@@ -55,7 +55,7 @@ func (s *trainingShards) divide(n int) (err error) {
 	s.manifest = shards.Manifest{Stage: "train", Shards: min(n, len(s.parts)), Rows: int64(len(s.t.Rows(costs.Train))), Inputs: map[string]string{
 		"tensor": s.t.Digest(), "settings": settings, "split of the losses": s.Split, "runtime": s.rt.Version(), "processor family": runtime.GOARCH,
 	}}
-	if s.Warm != "" && err == nil {
+	if !s.Warm.IsZero() && err == nil {
 		s.manifest.Inputs["older policy"], err = costs.FileDigest(context.Background(), s.Warm)
 	}
 	return err
@@ -111,7 +111,7 @@ func (s *trainingShards) Shard(ctx context.Context, shard int, folder string) (*
 	all := &Report{}
 	for i, part := range s.parts[from:to] {
 		out := filepath.Join(folder, fmt.Sprintf("part-%d", i))
-		r, err := part.into(ctx, out, filepath.Join(out, "checkpoints"), stage.Quiet)
+		r, err := part.into(ctx, storage.File(out), filepath.Join(out, "checkpoints"), stage.Quiet)
 		if err != nil {
 			return nil, err
 		}
@@ -153,7 +153,7 @@ func (s *trainingShards) gather(ctx context.Context, parts *shards.Parts) (*Repo
 			stay[f.Name] = true
 		}
 	}
-	if err := dropPolicies(s.Out, stay); err != nil {
+	if err := dropPolicies(ctx, s.Out, stay); err != nil {
 		return nil, err
 	}
 	all := &Report{}
@@ -164,7 +164,7 @@ func (s *trainingShards) gather(ctx context.Context, parts *shards.Parts) (*Repo
 				return err
 			}
 			if f.Name != ReportFile {
-				if err := atomicfile.WriteFile(filepath.Join(s.Out, f.Name), text); err != nil {
+				if err := atomicfile.WriteFileAt(ctx, s.Out.Join(f.Name), text); err != nil {
 					return err
 				}
 				continue
@@ -180,8 +180,8 @@ func (s *trainingShards) gather(ctx context.Context, parts *shards.Parts) (*Repo
 	if err != nil {
 		return nil, err
 	}
-	all.Tensor = s.Tensor
-	return all, atomicfile.Write(filepath.Join(s.Out, ReportFile), all.WriteJSON)
+	all.Tensor = s.Tensor.String()
+	return all, atomicfile.WriteAt(ctx, s.Out.Join(ReportFile), all.WriteJSON)
 }
 
 // Close implements shards.Stage.

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"pipe/costs"
+	"pipe/internal/storage"
 	"pipe/internal/world"
 	"pipe/onnx/ort/orttest"
 	"pipe/pipeline/shards"
@@ -18,7 +19,7 @@ import (
 func TestShards(t *testing.T) {
 	orttest.Open(t, 1)
 	tensor := filepath.Join(t.TempDir(), "costs.parquet")
-	if err := costs.Write(tensor, world.SyntheticTensor(400, costs.Train, 1, true)); err != nil {
+	if err := costs.Write(t.Context(), storage.File(tensor), world.SyntheticTensor(400, costs.Train, 1, true)); err != nil {
 		t.Fatal(err)
 	}
 	for name, c := range map[string]struct {
@@ -32,17 +33,17 @@ func TestShards(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := DefaultOptions()
-			o.Tensor, o.Split = tensor, "train"
+			o.Tensor, o.Split = storage.File(tensor), "train"
 			o.Recipe, o.Methods, o.Lambdas, o.Seeds = c.recipe, c.methods, []float64{0, 0.5, 1}, 2
 			o.Network.Epochs, o.Auto.Steps, o.Auto.Networks = 2, 20, o.Auto.Networks[:1]
-			o.Out = filepath.Join(t.TempDir(), "whole")
+			o.Out = storage.File(filepath.Join(t.TempDir(), "whole"))
 			if _, err := Run(t.Context(), o, stage.Quiet); err != nil {
 				t.Fatal(err)
 			}
 			whole := o.Out
-			o.Out = filepath.Join(t.TempDir(), "gathered")
+			o.Out = storage.File(filepath.Join(t.TempDir(), "gathered"))
 			gatherTraining(t, o, c.shards, c.parts)
-			sameFiles(t, whole, o.Out)
+			sameFiles(t, whole.String(), o.Out.String())
 		})
 	}
 }
@@ -50,12 +51,12 @@ func TestShards(t *testing.T) {
 // gatherTraining trains in shards, the last one first.
 func gatherTraining(t *testing.T, o Options, n, want int) {
 	t.Helper()
-	s, err := OpenShards(o, n)
+	s, err := OpenShards(t.Context(), o, n)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	options := shards.Default(filepath.Join(t.TempDir(), "work"))
+	options := shards.Default(storage.File(filepath.Join(t.TempDir(), "work")))
 	w, err := shards.Open(t.Context(), s, options)
 	if err != nil {
 		t.Fatal(err)

@@ -27,7 +27,7 @@ import (
 // earlier training in the folder, as listed in its train.json, are removed. If another run is using the folder, the
 // error is a *stage.InUseError.
 func Run(ctx context.Context, o Options, progress stage.Progress) (*Report, error) {
-	j, err := o.jobOnFiles()
+	j, err := o.jobOnFiles(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -38,11 +38,11 @@ func (j job) onFile(ctx context.Context, progress stage.Progress) (*Report, erro
 	start := time.Now()
 	progress.Start(-1, "read costs")
 	defer progress.Done()
-	if err := j.open(); err != nil {
+	if err := j.open(ctx); err != nil {
 		return nil, err
 	}
 	defer j.rt.Close()
-	work, err := storage.Work(j.Out)
+	work, err := j.Out.Work()
 	if err != nil {
 		return nil, err
 	}
@@ -77,10 +77,10 @@ func Policies(ctx context.Context, rt *ort.Runtime, t *costs.Tensor, c Settings,
 }
 
 // into is RunOn for a job, with another folder for the policies and train.json.
-func (j job) into(ctx context.Context, out, checkpoints string, progress stage.Progress) (_ *Report, err error) {
+func (j job) into(ctx context.Context, out storage.Location, checkpoints string, progress stage.Progress) (_ *Report, err error) {
 	j.Out = out
-	for _, folder := range []string{out, checkpoints} {
-		if _, err := atomicfile.MkdirAll(folder); err != nil {
+	for _, folder := range []storage.Location{out, storage.File(checkpoints)} {
+		if _, err := atomicfile.MkdirAllAt(ctx, folder); err != nil {
 			return nil, err
 		}
 	}
@@ -92,7 +92,7 @@ func (j job) into(ctx context.Context, out, checkpoints string, progress stage.P
 		progress.Note("%s", note)
 	}
 	var warm *warmPolicy
-	if j.Warm != "" {
+	if !j.Warm.IsZero() {
 		if warm, j.Auto.Warm, err = j.openWarm(ctx); err != nil {
 			return nil, err
 		}
@@ -106,11 +106,11 @@ func (j job) into(ctx context.Context, out, checkpoints string, progress stage.P
 		}
 		return nil, fmt.Errorf("train on %q: %w", j.Tensor, err)
 	}
-	r := &Report{Format: 1, Tensor: j.Tensor, Rows: len(j.t.Rows(costs.Train)), Repeats: repeats, Auto: reports, Notes: j.idle(j.t)}
+	r := &Report{Format: 1, Tensor: j.Tensor.String(), Rows: len(j.t.Rows(costs.Train)), Repeats: repeats, Auto: reports, Notes: j.idle(j.t)}
 	if r.Policies, err = j.write(ctx, policies, reports, warm, progress); err != nil {
 		return nil, err
 	}
-	if err := atomicfile.Write(filepath.Join(out, ReportFile), r.WriteJSON); err != nil {
+	if err := atomicfile.WriteAt(ctx, out.Join(ReportFile), r.WriteJSON); err != nil {
 		return nil, err
 	}
 	return r, os.RemoveAll(checkpoints)

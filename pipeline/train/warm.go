@@ -23,7 +23,7 @@ type warmPolicy struct {
 
 // openWarm opens the older policy and decides the training rows. The caller closes the decider.
 func (j job) openWarm(ctx context.Context) (w *warmPolicy, candidate *auto.Warm, err error) {
-	f, d, err := replay.OpenPolicy(j.rt, j.Warm, j.t)
+	f, d, err := replay.OpenPolicy(ctx, j.rt, j.Warm, j.t)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -40,11 +40,11 @@ func (j job) openWarm(ctx context.Context) (w *warmPolicy, candidate *auto.Warm,
 	case !slices.Contains(j.Lambdas, info.Lambda):
 		return nil, nil, &stage.OptionError{Err: fmt.Errorf("warm: %q is for lambda %g, and policies are trained for %v", j.Warm, info.Lambda, j.Lambdas)}
 	case !told:
-		return nil, nil, &costs.DataError{File: j.Warm, Msg: "does not say until when its training rows go, because its table had no times: which rows it did not learn from cannot be told"}
+		return nil, nil, &costs.DataError{File: j.Warm.String(), Msg: "does not say until when its training rows go, because its table had no times: which rows it did not learn from cannot be told"}
 	case j.t.Times == nil:
-		return nil, nil, &costs.DataError{File: j.Tensor, Column: "time", Msg: "is missing: which rows an older policy did not learn from is told by their times"}
+		return nil, nil, &costs.DataError{File: j.Tensor.String(), Column: "time", Msg: "is missing: which rows an older policy did not learn from is told by their times"}
 	}
-	w = &warmPolicy{file: j.Warm, model: f.Model(), decider: d}
+	w = &warmPolicy{file: j.Warm.String(), model: f.Model(), decider: d}
 	l, err := w.decide(ctx, j.t, j.t.Rows(costs.Train))
 	if err != nil {
 		return nil, nil, err

@@ -21,9 +21,9 @@ import (
 
 // dropPolicies removes policies listed in the train.json of an earlier training, but for those whose names stay, so that a
 // folder does not contain the policies of two trainings.
-func dropPolicies(folder string, stay map[string]bool) error {
-	path := filepath.Join(folder, ReportFile)
-	text, err := textfile.ReadFile(path, textfile.MaxConfig)
+func dropPolicies(ctx context.Context, folder storage.Location, stay map[string]bool) error {
+	path := folder.Join(ReportFile)
+	text, err := textfile.ReadFileAt(ctx, path, textfile.MaxConfig)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -35,11 +35,11 @@ func dropPolicies(folder string, stay map[string]bool) error {
 		if stay[p.File] || p.File != filepath.Base(p.File) || filepath.Ext(p.File) != ".onnx" {
 			continue
 		}
-		file := filepath.Join(folder, p.File)
-		if err := decide.RemoveDescription(file); err != nil {
+		file := folder.Join(p.File)
+		if err := decide.RemoveDescription(ctx, file); err != nil {
 			return err
 		}
-		if err := storage.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := file.Remove(ctx); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}
@@ -74,7 +74,7 @@ func (j job) write(ctx context.Context, policies []*policy.Policy, reports []aut
 	for _, p := range policies {
 		stay[j.trained(p).File] = true
 	}
-	if err := dropPolicies(j.Out, stay); err != nil {
+	if err := dropPolicies(ctx, j.Out, stay); err != nil {
 		return nil, err
 	}
 	progress.Start(int64(len(policies)), "write policies")
@@ -110,7 +110,7 @@ func (j job) writePolicy(ctx context.Context, p *policy.Policy) (Policy, error) 
 	if err != nil {
 		return line, err
 	}
-	_, err = decide.WritePolicy(filepath.Join(j.Out, line.File), m)
+	_, err = decide.WritePolicy(ctx, j.Out.Join(line.File), m)
 	return line, err
 }
 
@@ -130,7 +130,7 @@ func (j job) writeWarm(ctx context.Context, p *policy.Policy, w *warmPolicy, r a
 		return line, err
 	}
 	policy.Annotate(w.model, policy.WarmKey, string(about))
-	_, err = decide.WritePolicy(filepath.Join(j.Out, line.File), w.model)
+	_, err = decide.WritePolicy(ctx, j.Out.Join(line.File), w.model)
 	return line, err
 }
 

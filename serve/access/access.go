@@ -84,7 +84,7 @@ func (s Settings) read() ([]Key, error) {
 	var file struct {
 		Keys []Key `yaml:"keys"`
 	}
-	if err := config.Load(string(s.KeysFile), &file); err != nil {
+	if err := config.Load(context.Background(), s.KeysFile.Location(), &file); err != nil {
 		return nil, err
 	}
 	keys = append(keys, file.Keys...)

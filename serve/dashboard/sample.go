@@ -1,6 +1,8 @@
 package dashboard
 
-import "time"
+import (
+	"time"
+)
 
 // sample is a ring of recent rows of features. Until it is full it stores every row, and then at most one per sampleEvery, so
 // that it costs little under load and its rows span a minute or more.

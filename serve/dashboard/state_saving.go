@@ -1,6 +1,8 @@
 package dashboard
 
-import "slices"
+import (
+	"slices"
+)
 
 // Saving is the cost of one fixed pair for all decisions minus that of the decisions, per decision, in the unit of the task
 // loss.

@@ -193,7 +193,7 @@ func TestSameAsRouter(t *testing.T) {
 		"fixed": {`"policy": "fixed"`: {}, `"policy": "fixed", "unavailable": {"experts": ["a, or b"]}`: {Without: []policy.Part{policy.Expert("a, or b")}}},
 	} {
 		for members, c := range cases {
-			router, err := decide.Open(filepath.Join(w.folder, name+".onnx"), decide.Options{Prices: c})
+			router, err := decide.Open(t.Context(), filepath.Join(w.folder, name+".onnx"), decide.Options{Prices: c})
 			if err != nil {
 				t.Fatal(err)
 			}

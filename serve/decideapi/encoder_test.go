@@ -60,7 +60,7 @@ func TestEncoders(t *testing.T) {
 			inJSON(t, map[string]any{"rows": rows}), `{"rows": [{"amount": 12.50, "n_1": "x", "when": null}, {"amount": 3, "when": "1767323045"}, {"n_1": 7}]}`,
 		}, func(r *decide.Router) ([]decide.Decision, error) { return r.Rows(t.Context(), rows) }},
 	} {
-		router, err := decide.Open(filepath.Join(o.files, c.policy+".onnx"), decide.Options{Encoder: o.encoders[c.policy]})
+		router, err := decide.Open(t.Context(), filepath.Join(o.files, c.policy+".onnx"), decide.Options{Encoder: o.encoders[c.policy]})
 		if err != nil {
 			t.Fatal(err)
 		}

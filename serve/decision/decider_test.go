@@ -129,7 +129,7 @@ func TestSameAsRouter(t *testing.T) {
 		"fixed": {{}, {Without: []policy.Part{policy.Expert("a, or b")}}, {Without: []policy.Part{policy.Advice("short"), policy.Advice("long")}}},
 	} {
 		for _, c := range changes {
-			router, err := decide.Open(filepath.Join(w.folder, name+".onnx"), decide.Options{Prices: c})
+			router, err := decide.Open(t.Context(), filepath.Join(w.folder, name+".onnx"), decide.Options{Prices: c})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -1,6 +1,8 @@
 package decision
 
-import "math"
+import (
+	"math"
+)
 
 // units is the number of equally likely outcomes of one draw. Every propensity is a whole number divided by units. Such
 // numbers, and their sums, are exact in float64, so the logged propensity is exactly the probability of the sampler.

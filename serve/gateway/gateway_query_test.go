@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"pipe/internal/config"
+	"pipe/internal/storage"
 	"pipe/serve/gateway/expert"
 )
 
@@ -35,7 +36,7 @@ func TestQueryFromYAML(t *testing.T) {
 	for _, value := range []string{"2024-10-21", `"2024-10-21"`} {
 		s := DefaultSettings()
 		text := `experts: {a: {base_url: "http://x", model: m, query: {api-version: ` + value + `}}}`
-		if problems := config.Decode([]byte(text), "", func(string) (string, bool) { return "", false }, &s); len(problems) > 0 || s.Experts["a"].Query["api-version"] != "2024-10-21" {
+		if problems := config.Decode([]byte(text), storage.Location{}, func(string) (string, bool) { return "", false }, &s); len(problems) > 0 || s.Experts["a"].Query["api-version"] != "2024-10-21" {
 			t.Errorf("%s: %v, %v", value, problems, s.Experts["a"].Query)
 		}
 	}

@@ -20,6 +20,7 @@ import (
 	"go.uber.org/goleak"
 
 	"pipe/costs"
+	"pipe/internal/storage"
 	"pipe/models/estimate"
 	"pipe/models/network"
 	"pipe/models/policy"
@@ -96,7 +97,7 @@ func writePolicy(t testing.TB, folder, name string, info map[string]string) {
 	}
 	router, model := filepath.Join(t.TempDir(), "policy.onnx"), filepath.Join(t.TempDir(), "small")
 	o := convert.DefaultOptions()
-	o.Model, o.Merge, o.Out = model, router, filepath.Join(folder, name+".onnx")
+	o.Model, o.Merge, o.Out = model, storage.File(router), storage.File(filepath.Join(folder, name+".onnx"))
 	if err := errors.Join(m.WriteFile(router), os.Mkdir(model, 0o777), hftest.WriteBERT(model)); err != nil {
 		t.Fatal(err)
 	}

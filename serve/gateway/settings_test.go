@@ -10,6 +10,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"pipe/internal/config"
+	"pipe/internal/storage"
 	"pipe/serve/gateway/advice"
 	"pipe/serve/gateway/expert"
 )
@@ -35,7 +36,7 @@ func TestPage(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := DefaultSettings()
-	if problems := config.Decode(text, "/etc", func(string) (string, bool) { return "", false }, &s); len(problems) > 0 {
+	if problems := config.Decode(text, storage.File("/etc"), func(string) (string, bool) { return "", false }, &s); len(problems) > 0 {
 		t.Error(problems)
 	}
 	if s.Experts["large"].Prices != "/etc/prices.yaml" || s.Experts["small"].Timeouts != expert.DefaultSettings().Timeouts || len(s.Advice) != 3 {
@@ -56,7 +57,7 @@ func TestTwoNamesOfPrices(t *testing.T) {
 	price := func(text string) *expert.Price {
 		s := DefaultSettings()
 		text = `experts: {a: {base_url: "http://x", model: m, price: ` + text + `}}`
-		if problems := config.Decode([]byte(text), "", func(string) (string, bool) { return "", false }, &s); len(problems) > 0 {
+		if problems := config.Decode([]byte(text), storage.Location{}, func(string) (string, bool) { return "", false }, &s); len(problems) > 0 {
 			t.Fatal(text, problems)
 		}
 		return s.Experts["a"].Price
@@ -106,7 +107,7 @@ func TestSettingsThatAreRefused(t *testing.T) {
 		`pass_headers: [Proxy-Authorization]`:                                                               "belongs to the connection",
 	} {
 		s := DefaultSettings()
-		problems := strings.Join(config.Decode([]byte(text), "/etc", func(string) (string, bool) { return "", false }, &s), "\n")
+		problems := strings.Join(config.Decode([]byte(text), storage.File("/etc"), func(string) (string, bool) { return "", false }, &s), "\n")
 		if !strings.Contains(problems, want) || strings.Contains(problems, "sk-123") || strings.Contains(problems, "pw@") {
 			t.Errorf("%s: got %q, want %q", text, problems, want)
 		}

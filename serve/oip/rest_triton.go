@@ -1,6 +1,8 @@
 package oip
 
-import "net/http"
+import (
+	"net/http"
+)
 
 // restConfig returns the configuration of a model in Triton's format, as far as its clients read it.
 func (a *API) restConfig(r *http.Request) (any, error) {

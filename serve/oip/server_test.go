@@ -20,6 +20,7 @@ import (
 	"google.golang.org/grpc/reflection"
 
 	"pipe/costs"
+	"pipe/internal/storage"
 	"pipe/models/policy"
 	"pipe/onnx"
 	"pipe/onnx/hf/hftest"
@@ -119,7 +120,7 @@ func merge(t testing.TB, folder, name string) {
 	}
 	router := decidetest.EncoderPolicy(t, t.TempDir(), hftest.Hidden, costs.FeatureSource{Name: "text small", Dim: hftest.Hidden}, "")
 	o := convert.DefaultOptions()
-	o.Model, o.Merge, o.Out = model, router, filepath.Join(folder, name+".onnx")
+	o.Model, o.Merge, o.Out = model, storage.File(router), storage.File(filepath.Join(folder, name+".onnx"))
 	if _, err := convert.Run(t.Context(), o); err != nil {
 		t.Fatal(err)
 	}

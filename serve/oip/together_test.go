@@ -12,6 +12,7 @@ import (
 	"sync"
 	"testing"
 
+	"pipe/internal/storage"
 	"pipe/onnx"
 	"pipe/onnx/ort/orttest"
 	"pipe/pipeline/decide"
@@ -82,7 +83,7 @@ func streamed(t testing.TB, path string, x []float32, width int) [][]float32 {
 		in.WriteString(map[bool]string{true: "\n", false: ","}[i%width == width-1])
 	}
 	o := decide.DefaultStreamOptions()
-	o.Policy, o.Scores, o.InFormat, o.OutFormat = path, true, "csv", "csv"
+	o.Policy, o.Scores, o.InFormat, o.OutFormat = storage.File(path), true, "csv", "csv"
 	if _, err := decide.Stream(t.Context(), orttest.Open(t, 1), o, &in, &out, nil); err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package policies
 
 import (
+	"context"
 	"sync"
 
 	"pipe/pipeline/decide"
@@ -24,7 +25,7 @@ type encoder struct {
 // lease returns the encoder of a policy, and opens it if needed; nil if the policy has none. identity identifies the content
 // of the encoder's files.
 func (e *encoders) lease(f *decide.PolicyFile, o decide.Options, identity string) (*encoder, error) {
-	key, err := f.EncoderKey(o)
+	key, err := f.EncoderKey(context.Background(), o)
 	if err != nil || key == "" {
 		return nil, err
 	}
@@ -35,7 +36,7 @@ func (e *encoders) lease(f *decide.PolicyFile, o decide.Options, identity string
 		known.users++
 		return known, nil
 	}
-	opened, err := f.Encoder(o)
+	opened, err := f.Encoder(context.Background(), o)
 	if err != nil {
 		return nil, err
 	}

@@ -48,7 +48,7 @@ func (s *Set) open(ctx context.Context, f file, old *Policy) (*Policy, error) {
 	if encoder != nil {
 		o.Shared = encoder.Encoder
 	}
-	r, err := decide.OpenFile(parsed, o)
+	r, err := decide.OpenFile(ctx, parsed, o)
 	if err != nil {
 		return nil, errors.Join(err, encoder.release())
 	}

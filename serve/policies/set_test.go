@@ -139,7 +139,7 @@ func TestDecideAndGraphAnswerAsTheRouter(t *testing.T) {
 	path := write(t, t.TempDir(), "any", decidetest.AnyPrice(dim))
 	set := open(t, settings(path))
 	p := acquire(t, set, "")
-	r, err := decide.Open(path, decide.Options{Runtime: orttest.Open(t, 1)})
+	r, err := decide.Open(t.Context(), path, decide.Options{Runtime: orttest.Open(t, 1)})
 	if err != nil {
 		t.Fatal(err)
 	}

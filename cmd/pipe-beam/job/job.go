@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"pipe/internal/progress"
+	"pipe/internal/storage"
 	"pipe/pipeline/shards"
 )
 
@@ -24,13 +25,16 @@ type Job struct {
 	Tries   int             `json:"tries"`
 }
 
-// New returns a job with the options of a stage.
-func New(stage string, options any, o shards.Options) (*Job, error) {
+// New returns a job with the options of a stage. URLs in them get the parameters of the stores that they are in.
+func New(stage string, options any, stores []storage.Location, o shards.Options) (*Job, error) {
 	b, err := json.Marshal(options)
+	if err == nil {
+		b, err = withParameters(b, stores)
+	}
 	if err != nil {
 		return nil, err
 	}
-	return &Job{Name: name(stage), Stage: stage, Options: b, Work: o.Work, Lease: o.Lease, Tries: o.Tries}, nil
+	return &Job{Name: name(stage), Stage: stage, Options: b, Work: o.Work.URL(), Lease: o.Lease, Tries: o.Tries}, nil
 }
 
 // name makes a name for a job.
@@ -59,6 +63,15 @@ func (j *Job) open(ctx context.Context, stages map[string]Opener, p progress.Pro
 	return s, w, nil
 }
 
+// work is where the shards are kept. New has written it.
+func (j *Job) work() storage.Location {
+	at, err := storage.Parse(j.Work)
+	if err != nil {
+		return storage.File(j.Work) // opening it has the error
+	}
+	return at
+}
+
 func (j *Job) shards(p progress.Progress) shards.Options {
-	return shards.Options{Work: j.Work, Lease: j.Lease, Tries: j.Tries, Team: j.Name, Progress: p}
+	return shards.Options{Work: j.work(), Lease: j.Lease, Tries: j.Tries, Team: j.Name, Progress: p}
 }

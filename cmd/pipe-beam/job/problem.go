@@ -52,7 +52,7 @@ func report(ctx context.Context, j *Job, shard int, err error, stops bool) error
 	if err != nil {
 		return err
 	}
-	folder, err := storage.OpenFolder(ctx, j.Work)
+	folder, err := j.work().Folder(ctx)
 	if err != nil {
 		return err
 	}

@@ -17,6 +17,7 @@ import (
 	"pipe/cmd/pipe-beam/engine"
 	"pipe/costs"
 	"pipe/internal/progress"
+	"pipe/internal/storage"
 	"pipe/pipeline/exitcode"
 	"pipe/pipeline/shards"
 )
@@ -81,9 +82,9 @@ func TestMain(m *testing.M) {
 func newJob(t *testing.T, folder string, o troubleOptions) *Job {
 	t.Helper()
 	opens.Store(0)
-	s := shards.Default(folder)
+	s := shards.Default(storage.File(folder))
 	s.Tries = 2
-	j, err := New("trouble", o, s)
+	j, err := New("trouble", o, nil, s)
 	if err != nil {
 		t.Fatal(err)
 	}

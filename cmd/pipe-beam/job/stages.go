@@ -1,7 +1,6 @@
 package job
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -42,7 +41,7 @@ func FolderOf(stage string) string {
 
 // Costs are the options of a cost tensor.
 type Costs struct {
-	Config, Out, Answers string
+	Config, Out, Answers storage.Location
 	Budget               *float64 // money; nil: any
 	SkipBad              bool
 	Runtime              ort.Config
@@ -86,55 +85,18 @@ type Train struct {
 	Shards int // 0: as many as there are policies
 }
 
-func openTrain(_ context.Context, options json.RawMessage) (shards.Stage, error) {
+func openTrain(ctx context.Context, options json.RawMessage) (shards.Stage, error) {
 	var o Train
 	if err := read(options, &o); err != nil {
 		return nil, err
 	}
-	return train.OpenShards(o.Options, o.Shards)
+	return train.OpenShards(ctx, o.Options, o.Shards)
 }
 
-// read reads the options of a stage. Texts that are URLs of files get the form that stages use, in each process, since the
-// parameters of a URL hold in the process that has read it.
+// read reads the options of a stage.
 func read(options json.RawMessage, into any) error {
-	d := json.NewDecoder(bytes.NewReader(options))
-	d.UseNumber() // seeds have 64 bits
-	var tree any
-	err := d.Decode(&tree)
-	if err == nil {
-		tree, err = resolved(tree)
-	}
-	if err == nil {
-		options, err = json.Marshal(tree)
-	}
-	if err == nil {
-		err = json.Unmarshal(options, into)
-	}
-	if err != nil {
+	if err := json.Unmarshal(options, into); err != nil {
 		return fmt.Errorf("read the options of the stage: %w", err)
 	}
 	return nil
-}
-
-// resolved is a tree of JSON whose URLs have the form that stages use.
-func resolved(tree any) (_ any, err error) {
-	switch v := tree.(type) {
-	case string:
-		if storage.IsURL(v) {
-			return storage.Path(v)
-		}
-	case []any:
-		for i := range v {
-			if v[i], err = resolved(v[i]); err != nil {
-				return nil, err
-			}
-		}
-	case map[string]any:
-		for name := range v {
-			if v[name], err = resolved(v[name]); err != nil {
-				return nil, err
-			}
-		}
-	}
-	return tree, nil
 }

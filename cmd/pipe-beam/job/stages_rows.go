@@ -21,22 +21,22 @@ type Featurize struct {
 	Work   shards.Options // of the second phase
 }
 
-func openFeaturizeFit(_ context.Context, options json.RawMessage) (shards.Stage, error) {
-	first, _, err := featurize(options)
+func openFeaturizeFit(ctx context.Context, options json.RawMessage) (shards.Stage, error) {
+	first, _, err := featurize(ctx, options)
 	return first, err
 }
 
-func openFeaturize(_ context.Context, options json.RawMessage) (shards.Stage, error) {
-	_, second, err := featurize(options)
+func openFeaturize(ctx context.Context, options json.RawMessage) (shards.Stage, error) {
+	_, second, err := featurize(ctx, options)
 	return second, err
 }
 
-func featurize(options json.RawMessage) (first, second shards.Stage, err error) {
+func featurize(ctx context.Context, options json.RawMessage) (first, second shards.Stage, err error) {
 	var o Featurize
 	if err := read(options, &o); err != nil {
 		return nil, nil, err
 	}
-	return sharded.Featurize(o.Options, o.Shards, o.Work, false, stage.Quiet)
+	return sharded.Featurize(ctx, o.Options, o.Shards, o.Work, false, stage.Quiet)
 }
 
 // Decide are the options of decisions.
@@ -45,7 +45,7 @@ type Decide struct {
 	Runtime ort.Config
 }
 
-func openDecide(_ context.Context, options json.RawMessage) (shards.Stage, error) {
+func openDecide(ctx context.Context, options json.RawMessage) (shards.Stage, error) {
 	var o Decide
 	if err := read(options, &o); err != nil {
 		return nil, err
@@ -54,7 +54,7 @@ func openDecide(_ context.Context, options json.RawMessage) (shards.Stage, error
 	if err != nil {
 		return nil, err
 	}
-	s, err := decide.OpenShards(rt, o.ShardOptions, io.Discard, stage.Quiet)
+	s, err := decide.OpenShards(ctx, rt, o.ShardOptions, io.Discard, stage.Quiet)
 	if err != nil {
 		return nil, errors.Join(err, rt.Close())
 	}

@@ -2,31 +2,37 @@ package job
 
 import (
 	"encoding/json"
+	"fmt"
 	"math"
 	"path/filepath"
 	"testing"
+
+	"pipe/internal/storage"
+	"pipe/internal/storage/storagetest"
 )
 
-// URLs of files get the form that stages use, wherever they stand in the options; numbers keep all their digits, and other
-// texts are not changed.
+// URLs get the parameters of their stores, wherever they stand in the options; numbers keep all their digits, and other texts
+// are not changed.
 func TestOptionsWithURLs(t *testing.T) {
-	type inner struct{ Paths []string }
+	type inner struct{ Paths []storage.Location }
 	type all struct {
-		Path, Text string
-		Seed       uint64
-		Inner      inner
+		Path  storage.Location
+		Text  string
+		Seed  uint64
+		Inner inner
 	}
-	folder := t.TempDir()
-	local := filepath.Join(folder, "rows.csv")
-	text, err := json.Marshal(all{Path: "file://" + local, Text: "a: b", Seed: math.MaxUint64, Inner: inner{Paths: []string{"file://" + local, local}}})
+	_, bucket := storagetest.New(t)
+	local := filepath.Join(t.TempDir(), "rows.csv")
+	text := fmt.Sprintf(`{"Path": %q, "Text": "a: b", "Seed": %d, "Inner": {"Paths": [%q, %q]}}`, bucket+"/x", uint64(math.MaxUint64), "file://"+local, local)
+	options, err := withParameters([]byte(text), []storage.Location{storagetest.At(t, bucket+"/y?region=eu")})
 	if err != nil {
 		t.Fatal(err)
 	}
 	var got all
-	if err := read(text, &got); err != nil {
+	if err := read(options, &got); err != nil {
 		t.Fatal(err)
 	}
-	if got.Path != local || got.Text != "a: b" || got.Seed != math.MaxUint64 || got.Inner.Paths[0] != local || got.Inner.Paths[1] != local {
+	if got.Path.URL() != bucket+"/x?region=eu" || got.Path.String() != bucket+"/x" || got.Text != "a: b" || got.Seed != math.MaxUint64 || got.Inner.Paths[0].Path() != local || got.Inner.Paths[1].Path() != local {
 		t.Errorf("%+v", got)
 	}
 	if err := read(json.RawMessage(`{"Path": 5}`), &got); err == nil {

@@ -11,6 +11,7 @@ import (
 
 	_ "pipe/cloud" // s3://
 	"pipe/cmd/pipe-beam/job"
+	"pipe/internal/storage/storagetest"
 	"pipe/pipeline/shards"
 	"pipe/tools/flink/cluster"
 )
@@ -106,7 +107,7 @@ func (w *world) plainCheck(work string, n int) time.Duration {
 	if err != nil {
 		w.Fatal(err)
 	}
-	p, err := shards.Open(w.Context(), s, shards.Default(w.s3.URL("work", work)))
+	p, err := shards.Open(w.Context(), s, shards.Default(storagetest.At(w, w.s3.URL("work", work))))
 	if err != nil {
 		w.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"pipe/cloud/cloudtest"
 	"pipe/internal/storage"
+	"pipe/internal/storage/storagetest"
 	"pipe/pipeline/train"
 )
 
@@ -80,10 +81,7 @@ func newTable(t *testing.T) *table {
 // upload puts the inputs into the bucket.
 func (s *table) upload() {
 	s.Helper()
-	to, err := storage.OpenFolder(s.Context(), s.s3.URL("in"))
-	if err != nil {
-		s.Fatal(err)
-	}
+	to := storagetest.Folder(s, s.s3.URL("in"))
 	for _, name := range inputs {
 		text, err := os.ReadFile(s.path(name))
 		if err == nil {
@@ -134,10 +132,7 @@ func (s *table) decideInto(work string) {
 	s.Helper()
 	s.beam(work, s.shards, "decide", "--policy", s.url("policies/ours-lambda0-seed0.onnx"), "--encoder", s.url("table/encoder.json"),
 		"--in", s.url("raw/train_transaction.csv"), "--scores", "--out", s.s3.URL("out", work+".csv"))
-	from, err := storage.OpenFolder(s.Context(), s.s3.URL("out"))
-	if err != nil {
-		s.Fatal(err)
-	}
+	from := storagetest.Folder(s, s.s3.URL("out"))
 	got, err := from.ReadFile(s.Context(), work+".csv", 1<<30)
 	if err != nil {
 		s.Fatal(err)
@@ -181,7 +176,7 @@ func (s *table) sameFolder(want, got string) {
 // contents reads a folder. The report of training names its tensor as it was given.
 func (s *table) contents(folder string) map[string]string {
 	s.Helper()
-	tensor := strings.NewReplacer("s3://"+cloudtest.Bucket+"/in/", "", "/s3:/"+cloudtest.Bucket+"/in/", "", s.local+"/", "")
+	tensor := strings.NewReplacer("s3://"+cloudtest.Bucket+"/in/", "", s.local+"/", "")
 	list, err := os.ReadDir(s.path(folder))
 	if err != nil {
 		s.Fatal(err)

@@ -9,6 +9,7 @@ import (
 	"pipe/costs"
 	"pipe/featurize/pixel"
 	"pipe/featurize/tabular"
+	"pipe/internal/storage"
 	"pipe/internal/textfile"
 )
 
@@ -112,7 +113,7 @@ func (in *Instance) needImage() error {
 // Columns gives access to the cells of the instances of one table. A column is
 // read only if a part of the configuration has requested it with Find.
 type Columns struct {
-	File  string
+	File  storage.Location
 	Names []string
 	Use   func(columns []int) error             // called with the columns requested from Find; may be nil
 	Cell  func(in *Instance, column int) string // the text of a cell; "" is a missing value
@@ -120,7 +121,7 @@ type Columns struct {
 }
 
 // NewColumns returns the columns of a file, whose names are unique.
-func NewColumns(file string, names []string) *Columns {
+func NewColumns(file storage.Location, names []string) *Columns {
 	c := &Columns{File: file, Names: names, index: make(map[string]int, len(names))}
 	for i, n := range names {
 		c.index[n] = i
@@ -161,10 +162,10 @@ func (c *Columns) At(names ...string) ([]int, error) {
 	for i, n := range names {
 		j, ok := c.index[n]
 		if n == "" {
-			return nil, &costs.DataError{File: c.File, Msg: "a column without a name is requested; give it a name in the file"}
+			return nil, &costs.DataError{File: c.File.String(), Msg: "a column without a name is requested; give it a name in the file"}
 		}
 		if !ok {
-			return nil, &costs.DataError{File: c.File, Column: n, Msg: fmt.Sprintf("is missing; the columns are %s", textfile.Listed(c.Names, NamesShown))}
+			return nil, &costs.DataError{File: c.File.String(), Column: n, Msg: fmt.Sprintf("is missing; the columns are %s", textfile.Listed(c.Names, NamesShown))}
 		}
 		at[i] = j
 	}
@@ -180,7 +181,7 @@ func (c *Columns) Number(in *Instance, column int) (float32, error) {
 	}
 	v, err := textfile.ParseFloat32(cell)
 	if err != nil {
-		return 0, &costs.DataError{File: c.File, Row: in.Line, Column: c.Names[column], Msg: fmt.Sprintf("%q is not a finite number", textfile.Short(cell))}
+		return 0, &costs.DataError{File: c.File.String(), Row: in.Line, Column: c.Names[column], Msg: fmt.Sprintf("%q is not a finite number", textfile.Short(cell))}
 	}
 	return v, nil
 }
@@ -193,7 +194,7 @@ func (c *Columns) NumberOr(in *Instance, column int, missing *float32) (float32,
 	v, err := c.Number(in, column)
 	if err == nil && v != v {
 		if missing == nil {
-			return 0, &costs.DataError{File: c.File, Row: in.Line, Column: c.Names[column], Msg: "is empty; set missing to the value to use instead"}
+			return 0, &costs.DataError{File: c.File.String(), Row: in.Line, Column: c.Names[column], Msg: "is empty; set missing to the value to use instead"}
 		}
 		v = *missing
 	}

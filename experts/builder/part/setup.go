@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 
@@ -27,7 +28,7 @@ type Build struct {
 
 	SourceKind, SplitKind string // as the configuration names them
 
-	Dir      string                       // where relative paths of the configuration start
+	Dir      storage.Location             // where relative paths of the configuration start
 	Folder   string                       // of trained experts and other files that later builds use; it need not exist
 	Workers  int                          // goroutines that a build works with
 	CrossFit int                          // folds for cross-fitting; 0: experts answer for their own training rows
@@ -148,9 +149,9 @@ func (b *Build) LevelNames() []string {
 }
 
 // Path resolves a path of the configuration.
-func (b *Build) Path(p Path) string {
+func (b *Build) Path(p Path) storage.Location {
 	if p == "" {
-		return ""
+		return storage.Location{}
 	}
 	return config.Resolve(string(p), b.Dir)
 }
@@ -158,12 +159,12 @@ func (b *Build) Path(p Path) string {
 // ModelPath resolves a model that the configuration names by path. It returns
 // org/name, a name in the local Hugging Face cache, unchanged. Of a model in an object store it is a local copy, with
 // what is beside it.
-func (b *Build) ModelPath(model Path) string {
-	path := b.Path(model)
-	if local, err := storage.LocalBeside(storage.Bound(), path); err == nil {
-		path = local
+func (b *Build) ModelPath(ctx context.Context, model Path) string {
+	path, err := b.Path(model).FetchBeside(ctx)
+	if err == nil {
+		_, err = os.Stat(path)
 	}
-	if _, err := storage.Stat(path); err != nil {
+	if err != nil {
 		return string(model)
 	}
 	return path
@@ -171,7 +172,7 @@ func (b *Build) ModelPath(model Path) string {
 
 // File makes a file one of the build's inputs: a change of its bytes stops a
 // resumed build. role says what the part uses it for.
-func (s *Setup) File(ctx context.Context, role, path string) error {
+func (s *Setup) File(ctx context.Context, role string, path storage.Location) error {
 	sum, err := costs.FileDigest(ctx, path)
 	if err != nil {
 		return err
@@ -182,22 +183,22 @@ func (s *Setup) File(ctx context.Context, role, path string) error {
 
 // Model reads an ONNX file, and makes it and the files that it keeps data in inputs of the
 // build. Data in other files stay there.
-func (s *Setup) Model(ctx context.Context, path string) (*onnx.Model, error) {
-	b, err := textfile.ReadFile(path, textfile.MaxModel)
+func (s *Setup) Model(ctx context.Context, path storage.Location) (*onnx.Model, error) {
+	b, err := textfile.ReadFileAt(ctx, path, textfile.MaxModel)
 	if err != nil {
 		return nil, err
 	}
 	s.Input("model", digest.Of(b))
 	m, err := onnx.Parse(b)
 	if err != nil {
-		return nil, &costs.DataError{File: path, Err: err}
+		return nil, &costs.DataError{File: path.String(), Err: err}
 	}
 	files, err := m.ExternalFiles()
 	if err != nil {
-		return nil, &costs.DataError{File: path, Err: err}
+		return nil, &costs.DataError{File: path.String(), Err: err}
 	}
 	for _, name := range files {
-		if err := s.File(ctx, "model data "+name, filepath.Join(filepath.Dir(path), filepath.FromSlash(name))); err != nil {
+		if err := s.File(ctx, "model data "+name, path.Dir().Join(filepath.FromSlash(name))); err != nil {
 			return nil, err
 		}
 	}

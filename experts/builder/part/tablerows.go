@@ -6,6 +6,7 @@ import (
 	"io"
 
 	"pipe/costs"
+	"pipe/internal/storage"
 	"pipe/internal/tablefile"
 	"pipe/internal/textfile"
 )
@@ -15,8 +16,8 @@ import (
 // cells in that order, "" for "", and the line or number of the row. What it keeps
 // of them it copies, and counts; its error is about this row. The other columns of
 // the file may hold anything.
-func EachRow(ctx context.Context, file string, choose func(*Columns) ([]string, error), row func(cells []string, line int) error) error {
-	r, err := tablefile.OpenText(file)
+func EachRow(ctx context.Context, file storage.Location, choose func(*Columns) ([]string, error), row func(cells []string, line int) error) error {
+	r, err := tablefile.OpenText(ctx, file)
 	if err != nil {
 		return err
 	}
@@ -36,7 +37,7 @@ func EachRow(ctx context.Context, file string, choose func(*Columns) ([]string, 
 		}
 		read, line, err := r.Next()
 		if errors.Is(err, io.EOF) && n == 0 {
-			return &costs.DataError{File: file, Msg: "there are no rows"}
+			return &costs.DataError{File: file.String(), Msg: "there are no rows"}
 		}
 		if errors.Is(err, io.EOF) {
 			return nil
@@ -50,7 +51,7 @@ func EachRow(ctx context.Context, file string, choose func(*Columns) ([]string, 
 			}
 		}
 		if err := row(cells, line); err != nil {
-			return InRow(file, line, err)
+			return InRow(file.String(), line, err)
 		}
 	}
 }

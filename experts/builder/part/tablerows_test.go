@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/parquet-go/parquet-go"
+
+	"pipe/internal/storage"
 )
 
 // TestEveryFormatReadsTheSameTable writes one table in every format.
@@ -44,7 +46,7 @@ func TestEveryFormatReadsTheSameTable(t *testing.T) {
 	}
 	for _, name := range []string{"t.csv", "mark.csv", "t.csv.gz", "t.jsonl", "t.parquet"} {
 		var cells [][]string
-		err := EachRow(t.Context(), filepath.Join(dir, name), func(have *Columns) ([]string, error) {
+		err := EachRow(t.Context(), storage.File(filepath.Join(dir, name)), func(have *Columns) ([]string, error) {
 			return have.Existing("id", "score", "note")
 		}, func(row []string, _ int) error {
 			cells = append(cells, slices.Clone(row))

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"pipe/featurize/tabular"
+	"pipe/internal/storage"
 )
 
 // Groups returns the column groups of a frame of Frame, in the order of disclosure. amount and city are weakly correlated
@@ -77,7 +78,7 @@ func WriteTable(t testing.TB, path string, f *tabular.Frame, groups []tabular.Gr
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := tabular.WriteTable(context.Background(), path, e, f, splits, nil); err != nil {
+	if err := tabular.WriteTable(context.Background(), storage.File(path), e, f, splits, nil); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"pipe/experts/builder/part"
 	"pipe/featurize/tabular"
+	"pipe/internal/storage"
 	"pipe/models"
 	"pipe/models/lightgbm"
 )
@@ -26,7 +27,7 @@ func newBoostedTrees(ctx context.Context, s *part.Setup, settings map[string]any
 	if err != nil {
 		return nil, err
 	}
-	if err := s.File(ctx, "library", library.Path()); err != nil {
+	if err := s.File(ctx, "library", storage.File(library.Path())); err != nil {
 		return nil, err
 	}
 	e := &learner{

@@ -60,7 +60,7 @@ func (f *claimFile) read(ctx context.Context, s *part.Setup, unsettled string, r
 		}
 		c, bad := f.parse(cells[0], cells[1], cells[2], s.Labels, unsettled)
 		if bad != nil {
-			bad.File, bad.Row = path, line
+			bad.File, bad.Row = path.String(), line
 			return bad
 		}
 		for _, text := range []*string{&c.Text, &c.Sentence} {

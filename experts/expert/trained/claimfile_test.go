@@ -11,6 +11,7 @@ import (
 	"pipe/experts/builder/part"
 	"pipe/experts/builder/parttest"
 	"pipe/internal/fuzztest"
+	"pipe/internal/storage"
 	"pipe/internal/textfile"
 )
 
@@ -60,7 +61,7 @@ func TestClaimsBesideUnreadableColumns(t *testing.T) {
 		t.Helper()
 		c := defaultClaimFile()
 		c.File = part.Path(name)
-		b := &part.Build{Dir: dir, Labels: parttest.ClaimLabels(), Inputs: make(part.Inputs)}
+		b := &part.Build{Dir: storage.File(dir), Labels: parttest.ClaimLabels(), Inputs: make(part.Inputs)}
 		list, dropped, err := c.read(t.Context(), b.Setup(`expert "net"`), "NOT ENOUGH INFO", nil)
 		if err != nil || dropped != 0 || len(list) != 12 {
 			t.Fatalf("%s: %d claims, %d left out, %v", name, len(list), dropped, err)
@@ -75,7 +76,7 @@ func TestClaimsBesideUnreadableColumns(t *testing.T) {
 	for _, column := range columns {
 		c := defaultClaimFile()
 		c.File, c.Sentence = "train.parquet", column
-		b := &part.Build{Dir: dir, Labels: parttest.ClaimLabels(), Inputs: make(part.Inputs)}
+		b := &part.Build{Dir: storage.File(dir), Labels: parttest.ClaimLabels(), Inputs: make(part.Inputs)}
 		_, _, err := c.read(t.Context(), b.Setup(`expert "net"`), "NOT ENOUGH INFO", nil)
 		var bad *costs.DataError
 		if !errors.As(err, &bad) || bad.File != filepath.Join(dir, "train.parquet") || bad.Column != column {
@@ -88,7 +89,7 @@ func TestClaimsBesideUnreadableColumns(t *testing.T) {
 func TestClaimsAreBounded(t *testing.T) {
 	dir := t.TempDir()
 	parttest.TrainingClaims(t, dir, 100)
-	b := &part.Build{Dir: dir, Labels: parttest.ClaimLabels(), Inputs: make(part.Inputs), Held: textfile.NewMemoryBudget(1000)}
+	b := &part.Build{Dir: storage.File(dir), Labels: parttest.ClaimLabels(), Inputs: make(part.Inputs), Held: textfile.NewMemoryBudget(1000)}
 	c := defaultClaimFile()
 	c.File = "train.csv"
 	_, _, err := c.read(t.Context(), b.Setup(`expert "net"`), "NOT ENOUGH INFO", nil)

@@ -39,7 +39,7 @@ func newEmbedding(ctx context.Context, s *part.Setup, settings map[string]any) (
 	if err != nil {
 		return nil, err
 	}
-	embedder, err := embedding.Open(s, cfg.Encoder, levels...)
+	embedder, err := embedding.Open(ctx, s, cfg.Encoder, levels...)
 	if err != nil {
 		return nil, err
 	}

@@ -16,6 +16,7 @@ import (
 	"pipe/experts/retrieval/bm25"
 	"pipe/internal/atomicfile"
 	"pipe/internal/parallel"
+	"pipe/internal/storage"
 )
 
 // claimReader reads examples of claims. It keeps every text once in memory.
@@ -175,7 +176,7 @@ func (x *claimExamples) amongSentences(ctx context.Context, t *part.Preparation)
 	}
 	settings := bm25.DefaultSettings()
 	settings.Title = 0
-	if _, err := bm25.Build(ctx, bm25.BuildOptions{Pages: pages, Out: index, Settings: settings, Workers: t.Workers}); err != nil {
+	if _, err := bm25.Build(ctx, bm25.BuildOptions{Pages: storage.File(pages), Out: storage.File(index), Settings: settings, Workers: t.Workers}); err != nil {
 		return nil, err
 	}
 	corpus, err := retrieval.OpenIndex(index)

@@ -14,6 +14,7 @@ import (
 	"pipe/experts/source"
 	"pipe/featurize/tabular"
 	"pipe/internal/progress"
+	"pipe/internal/storage"
 	"pipe/onnx/ort"
 	"pipe/onnx/ort/orttest"
 )
@@ -23,7 +24,7 @@ func sourceBuild(t testing.TB, dir, kind, file string, labels []string) *part.Bu
 	t.Helper()
 	rt := orttest.Open(t, 0)
 	b := &part.Build{
-		Dir: dir, Folder: t.TempDir(), Labels: labels, SourceKind: kind, SplitKind: "column", Workers: 2, Progress: progress.Silent{}, Inputs: make(part.Inputs),
+		Dir: storage.File(dir), Folder: storage.File(t.TempDir()).String(), Labels: labels, SourceKind: kind, SplitKind: "column", Workers: 2, Progress: progress.Silent{}, Inputs: make(part.Inputs),
 		Open:     func() (*ort.Runtime, error) { return rt, nil },
 		OpenText: func(*ort.Runtime, string) (part.TextEncoder, error) { return &parttest.Words{}, nil },
 	}

@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"pipe/internal/digest"
+	"pipe/internal/storage"
 )
 
 func TestBadPages(t *testing.T) {
@@ -37,7 +38,7 @@ func TestBadPages(t *testing.T) {
 			t.Fatal(err)
 		}
 		out := filepath.Join(t.TempDir(), "x.bm25")
-		_, err := Build(context.Background(), BuildOptions{Pages: path, Out: out, Settings: DefaultSettings()})
+		_, err := Build(context.Background(), BuildOptions{Pages: storage.File(path), Out: storage.File(out), Settings: DefaultSettings()})
 		var bad *PageError
 		if !errors.As(err, &bad) || !strings.Contains(err.Error(), want) || bad.File != path {
 			t.Errorf("got %v, want %q", err, want)
@@ -46,15 +47,15 @@ func TestBadPages(t *testing.T) {
 			t.Errorf("left %v", left)
 		}
 	}
-	if _, err := Build(context.Background(), BuildOptions{Pages: t.TempDir(), Out: "x", Settings: DefaultSettings()}); err == nil || !strings.Contains(err.Error(), "has no .jsonl file") {
+	if _, err := Build(context.Background(), BuildOptions{Pages: storage.File(t.TempDir()), Out: storage.File("x"), Settings: DefaultSettings()}); err == nil || !strings.Contains(err.Error(), "has no .jsonl file") {
 		t.Errorf("an empty folder: %v", err)
 	}
-	if _, err := Build(context.Background(), BuildOptions{Pages: "x", Out: "x", Settings: Settings{B: 2}}); err == nil || !strings.Contains(err.Error(), "k1 is 0") || !strings.Contains(err.Error(), "b is 2") {
+	if _, err := Build(context.Background(), BuildOptions{Pages: storage.File("x"), Out: storage.File("x"), Settings: Settings{B: 2}}); err == nil || !strings.Contains(err.Error(), "k1 is 0") || !strings.Contains(err.Error(), "b is 2") {
 		t.Errorf("bad settings: %v", err)
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	stop()
-	if _, err := Build(ctx, BuildOptions{Pages: written(t, 1, []Page{{"A", "x"}}), Out: filepath.Join(t.TempDir(), "x"), Settings: DefaultSettings()}); !errors.Is(err, context.Canceled) {
+	if _, err := Build(ctx, BuildOptions{Pages: storage.File(written(t, 1, []Page{{"A", "x"}})), Out: storage.File(filepath.Join(t.TempDir(), "x")), Settings: DefaultSettings()}); !errors.Is(err, context.Canceled) {
 		t.Errorf("stopped: %v", err)
 	}
 }
@@ -78,7 +79,7 @@ func TestTheFirstBadPageIsNamed(t *testing.T) {
 		rounds = 2
 	}
 	for range rounds {
-		_, err := Build(context.Background(), BuildOptions{Pages: path, Out: filepath.Join(t.TempDir(), "x"), Settings: DefaultSettings(), Workers: 4})
+		_, err := Build(context.Background(), BuildOptions{Pages: storage.File(path), Out: storage.File(filepath.Join(t.TempDir(), "x")), Settings: DefaultSettings(), Workers: 4})
 		var bad *PageError
 		if !errors.As(err, &bad) || bad.Line != 41_001 {
 			t.Fatalf("got %v", err)
@@ -91,7 +92,7 @@ func sampleIndex(t testing.TB) []byte {
 	t.Helper()
 	r := rand.New(rand.NewPCG(7, 8))
 	out := filepath.Join(t.TempDir(), "x")
-	if _, err := Build(context.Background(), BuildOptions{Pages: written(t, 1, randomPages(r, 1500, 300)), Out: out, Settings: DefaultSettings()}); err != nil {
+	if _, err := Build(context.Background(), BuildOptions{Pages: storage.File(written(t, 1, randomPages(r, 1500, 300))), Out: storage.File(out), Settings: DefaultSettings()}); err != nil {
 		t.Fatal(err)
 	}
 	b, err := os.ReadFile(out)

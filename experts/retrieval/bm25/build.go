@@ -9,6 +9,7 @@ import (
 
 	"pipe/internal/atomicfile"
 	"pipe/internal/progress"
+	"pipe/internal/storage"
 )
 
 // Progress receives the progress of a build. Its methods may be called concurrently.
@@ -16,8 +17,8 @@ type Progress = progress.Progress
 
 // BuildOptions define an index. Workers and Memory do not change its bytes.
 type BuildOptions struct {
-	Pages    string // a folder with .jsonl files in FEVER's wiki-pages format, or one such file
-	Out      string // the index
+	Pages    storage.Location // a folder with .jsonl files in FEVER's wiki-pages format, or one such file
+	Out      storage.Location // the index
 	Settings Settings
 	Workers  int      // 0: one per core
 	Memory   int64    // approximate bytes for pages before they are written; 0: defaultMemory
@@ -54,7 +55,7 @@ func build(ctx context.Context, o BuildOptions) (*Stats, error) {
 	if err := o.complete(); err != nil {
 		return nil, err
 	}
-	src, err := openSource(o.Pages)
+	src, err := openSource(ctx, o.Pages)
 	if err != nil {
 		return nil, err
 	}
@@ -69,7 +70,7 @@ func build(ctx context.Context, o BuildOptions) (*Stats, error) {
 // finish is the second half of a build.
 func (g *gathering) finish(ctx context.Context) (*Stats, error) {
 	if g.pages() == 0 {
-		return nil, &PageError{File: g.options.Pages, Msg: fmt.Sprintf("has no page with text (%d are empty)", g.skipped)}
+		return nil, &PageError{File: g.options.Pages.String(), Msg: fmt.Sprintf("has no page with text (%d are empty)", g.skipped)}
 	}
 	return g.publish(ctx)
 }
@@ -91,7 +92,7 @@ func (o *BuildOptions) complete() error {
 // publish writes the index and renames it to its path.
 func (g *gathering) publish(ctx context.Context) (*Stats, error) {
 	out := g.options.Out
-	f, err := atomicfile.Create(out)
+	f, err := atomicfile.CreateAt(ctx, out)
 	if err != nil {
 		return nil, fmt.Errorf("write %q: %w", out, err)
 	}
@@ -110,7 +111,7 @@ func (g *gathering) publish(ctx context.Context) (*Stats, error) {
 	if err := x.Verify(ctx); err != nil {
 		return nil, fmt.Errorf("read back: %w", err)
 	}
-	s := &Stats{File: out, Digest: x.Digest(), Bytes: x.size, Header: x.Header(), Runs: len(g.runs)}
+	s := &Stats{File: out.String(), Digest: x.Digest(), Bytes: x.size, Header: x.Header(), Runs: len(g.runs)}
 	return s, f.CloseAtomicallyReplace()
 }
 
@@ -209,7 +210,7 @@ func (w *gatherer) take(p piece) error {
 	err := p.lines(func(line int, text []byte) error {
 		page, err := parsePage(text)
 		if err != nil {
-			return &PageError{w.source.files[p.file], line, err.Error()}
+			return &PageError{w.source.files[p.file].String(), line, err.Error()}
 		}
 		if page.Text == "" {
 			w.skipped++

@@ -46,7 +46,7 @@ func buildPart(ctx context.Context, o BuildOptions, part Part) (*PartInfo, error
 	if err := o.complete(); err != nil {
 		return nil, err
 	}
-	src, err := openSource(o.Pages)
+	src, err := openSource(ctx, o.Pages)
 	if err != nil {
 		return nil, err
 	}
@@ -56,7 +56,7 @@ func buildPart(ctx context.Context, o BuildOptions, part Part) (*PartInfo, error
 	if err := g.gather(ctx); err != nil {
 		return nil, err
 	}
-	f, err := atomicfile.Create(o.Out)
+	f, err := atomicfile.CreateAt(ctx, o.Out)
 	if err != nil {
 		return nil, fmt.Errorf("write %q: %w", o.Out, err)
 	}
@@ -75,7 +75,7 @@ func MergeParts(ctx context.Context, o BuildOptions, source string, parts []Part
 	if err := o.complete(); err != nil {
 		return nil, fmt.Errorf("index pages: %w", err)
 	}
-	src, err := openSource(o.Pages)
+	src, err := openSource(ctx, o.Pages)
 	if err != nil {
 		return nil, fmt.Errorf("index pages: %w", err)
 	}

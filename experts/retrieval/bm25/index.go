@@ -7,12 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"sync"
 	"sync/atomic"
 
 	"pipe/internal/digest"
-	"pipe/internal/storage"
 	"pipe/internal/textfile"
 )
 
@@ -49,9 +47,6 @@ func Open(path string) (*Index, error) {
 }
 
 func open(path string) (_ *Index, err error) {
-	if path, err = storage.Local(storage.Bound(), path); err != nil { // it is mapped
-		return nil, err
-	}
 	f, size, err := textfile.Open(path)
 	if err != nil {
 		return nil, err
@@ -68,7 +63,7 @@ func open(path string) (_ *Index, err error) {
 	x.norms = x.header.norms()
 	x.spares.New = func() any { return newSearcher(x) }
 	m := &mapping{table: x.header.Sections, damage: x.damage}
-	if m.data, err = mapFile(f.(*os.File), x.size); err != nil {
+	if m.data, err = mapFile(f, x.size); err != nil {
 		return nil, err
 	}
 	chunks := 0

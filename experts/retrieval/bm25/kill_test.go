@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"pipe/internal/storage"
 )
 
 const childPages, childOut = "PIPE_BM25_CHILD_PAGES", "PIPE_BM25_CHILD_OUT"
@@ -18,7 +20,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv(childPages) == "" {
 		os.Exit(m.Run())
 	}
-	_, err := Build(context.Background(), BuildOptions{Pages: os.Getenv(childPages), Out: os.Getenv(childOut), Settings: DefaultSettings(), Memory: 1 << 18})
+	_, err := Build(context.Background(), BuildOptions{Pages: storage.File(os.Getenv(childPages)), Out: storage.File(os.Getenv(childOut)), Settings: DefaultSettings(), Memory: 1 << 18})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"pipe/experts/retrieval/pagename"
+	"pipe/internal/storage"
 )
 
 // written writes pages as a folder of files of the official format.
@@ -51,13 +52,13 @@ func randomPages(r *rand.Rand, n, words int) []Page {
 
 func built(t testing.TB, o BuildOptions) *Index {
 	t.Helper()
-	if o.Out == "" {
-		o.Out = filepath.Join(t.TempDir(), "pages.bm25")
+	if o.Out.IsZero() {
+		o.Out = storage.File(filepath.Join(t.TempDir(), "pages.bm25"))
 	}
 	if _, err := Build(context.Background(), o); err != nil {
 		t.Fatal(err)
 	}
-	x, err := Open(o.Out)
+	x, err := Open(o.Out.String())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,7 +151,7 @@ func TestSearchEqualsTheFormula(t *testing.T) {
 				continue
 			}
 			pages := randomPages(r, 3000, words)
-			x, f := built(t, BuildOptions{Pages: written(t, 3, pages), Settings: s}), newReference(pages, s)
+			x, f := built(t, BuildOptions{Pages: storage.File(written(t, 3, pages)), Settings: s}), newReference(pages, s)
 			for range 60 {
 				var query []string
 				for range 1 + r.IntN(9) {
@@ -175,12 +176,12 @@ func TestTheBytesDoNotDependOnTheWork(t *testing.T) {
 	dir := written(t, 4, pages)
 	var want []byte
 	for _, o := range []BuildOptions{{Workers: 1}, {Workers: 3}, {Workers: 2, Memory: 100_000}, {Workers: 1, Memory: 1}} {
-		o.Pages, o.Out, o.Settings = dir, filepath.Join(t.TempDir(), "x"), DefaultSettings()
+		o.Pages, o.Out, o.Settings = storage.File(dir), storage.File(filepath.Join(t.TempDir(), "x")), DefaultSettings()
 		s, err := Build(context.Background(), o)
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := os.ReadFile(o.Out)
+		got, err := os.ReadFile(o.Out.String())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -190,12 +191,12 @@ func TestTheBytesDoNotDependOnTheWork(t *testing.T) {
 		if !slices.Equal(got, want) {
 			t.Errorf("workers %d, memory %d, %d runs: the bytes differ", o.Workers, o.Memory, s.Runs)
 		}
-		if left, _ := filepath.Glob(filepath.Join(filepath.Dir(o.Out), ".*")); len(left) > 0 {
+		if left, _ := filepath.Glob(o.Out.Dir().Join(".*").String()); len(left) > 0 {
 			t.Errorf("left behind: %v", left)
 		}
 	}
 	r.Shuffle(len(pages), func(i, j int) { pages[i], pages[j] = pages[j], pages[i] })
-	x, y := built(t, BuildOptions{Pages: dir, Settings: DefaultSettings()}), built(t, BuildOptions{Pages: written(t, 1, pages), Settings: DefaultSettings()})
+	x, y := built(t, BuildOptions{Pages: storage.File(dir), Settings: DefaultSettings()}), built(t, BuildOptions{Pages: storage.File(written(t, 1, pages)), Settings: DefaultSettings()})
 	for _, query := range []string{"w1 w2 w3", "w40 w7", "w300"} {
 		a, err := x.Search(query, 20)
 		if err != nil {
@@ -210,7 +211,7 @@ func TestTheBytesDoNotDependOnTheWork(t *testing.T) {
 
 func TestPages(t *testing.T) {
 	pages := []Page{{"B_-LRB-film-RRB-", "A text -LRB- of 2010 -RRB- -COLON- yes ."}, {"A", ""}, {"é", "Ünïcode"}, {"A1", "x"}}
-	x := built(t, BuildOptions{Pages: written(t, 2, pages), Settings: DefaultSettings()})
+	x := built(t, BuildOptions{Pages: storage.File(written(t, 2, pages)), Settings: DefaultSettings()})
 	if h := x.Header(); h.Pages != 3 || h.Skipped != 1 || x.Len() != 3 {
 		t.Errorf("header %+v", h)
 	}

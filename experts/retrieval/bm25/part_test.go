@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"pipe/internal/storage"
 )
 
 // TestPartsEqualTheWhole: an index that is merged of parts has the bytes of one that was built at once, and a part the
@@ -14,12 +16,12 @@ import (
 func TestPartsEqualTheWhole(t *testing.T) {
 	for _, c := range []struct{ files, pages, parts int }{{1, 3, 5}, {3, 400, 4}, {2, 900, 1}, {5, 50, 2}} {
 		folder := written(t, c.files, randomPages(rand.New(rand.NewPCG(uint64(c.pages), 1)), c.pages, 30))
-		o := BuildOptions{Pages: folder, Out: filepath.Join(t.TempDir(), "whole"), Settings: DefaultSettings()}
+		o := BuildOptions{Pages: storage.File(folder), Out: storage.File(filepath.Join(t.TempDir(), "whole")), Settings: DefaultSettings()}
 		want, err := Build(t.Context(), o)
 		if err != nil {
 			t.Fatal(err)
 		}
-		cuts, err := CutPages(t.Context(), folder, c.parts)
+		cuts, err := CutPages(t.Context(), storage.File(folder), c.parts)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -32,7 +34,7 @@ func TestPartsEqualTheWhole(t *testing.T) {
 			}
 			parts = append(parts, PartFile{bytes.NewReader(file), *info})
 		}
-		o.Out = filepath.Join(t.TempDir(), "merged")
+		o.Out = storage.File(filepath.Join(t.TempDir(), "merged"))
 		got, err := MergeParts(t.Context(), o, cuts.Source, parts)
 		if err != nil {
 			t.Fatal(err)
@@ -45,12 +47,12 @@ func TestPartsEqualTheWhole(t *testing.T) {
 
 func builtPart(t *testing.T, o BuildOptions, p Part, workers int, memory int64) ([]byte, *PartInfo) {
 	t.Helper()
-	o.Out, o.Workers, o.Memory = filepath.Join(t.TempDir(), "part"), workers, memory
+	o.Out, o.Workers, o.Memory = storage.File(filepath.Join(t.TempDir(), "part")), workers, memory
 	info, err := BuildPart(t.Context(), o, p)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return content(t, o.Out), info
+	return content(t, o.Out.String()), info
 }
 
 func content(t *testing.T, path string) []byte {
@@ -65,9 +67,9 @@ func content(t *testing.T, path string) []byte {
 // TestPartsFindDuplicates: a page that two parts have is the error of one build, with both places.
 func TestPartsFindDuplicates(t *testing.T) {
 	folder := written(t, 2, []Page{{"a", "x y"}, {"b", "y"}, {"c", "z"}, {"a", "x"}})
-	o := BuildOptions{Pages: folder, Out: filepath.Join(t.TempDir(), "whole"), Settings: DefaultSettings()}
+	o := BuildOptions{Pages: storage.File(folder), Out: storage.File(filepath.Join(t.TempDir(), "whole")), Settings: DefaultSettings()}
 	_, want := Build(t.Context(), o)
-	cuts, err := CutPages(t.Context(), folder, 3)
+	cuts, err := CutPages(t.Context(), storage.File(folder), 3)
 	if err != nil {
 		t.Fatal(err)
 	}

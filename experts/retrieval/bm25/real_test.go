@@ -9,6 +9,7 @@ import (
 
 	"pipe/internal/judge"
 	"pipe/internal/realdata"
+	"pipe/internal/storage"
 )
 
 // scorer ranks all pages for every query with NumPy, from the words alone, and
@@ -56,7 +57,7 @@ func TestRealPagesAreRankedAsNumPyRanksThem(t *testing.T) {
 	pages := filepath.Join(realdata.Folder(t, "fever"), "wiki-pages-001.jsonl")
 	python := judge.Python(t, "numpy")
 	s := Settings{K1: 0.9, B: 0.4, Title: 1}
-	x := built(t, BuildOptions{Pages: pages, Settings: s})
+	x := built(t, BuildOptions{Pages: storage.File(pages), Settings: s})
 	claims := realClaims(t, 200)
 	asked, err := json.Marshal(claims)
 	if err != nil {
@@ -121,7 +122,7 @@ func TestRealPagesEqualTheFormula(t *testing.T) {
 		}
 		pages = append(pages, p)
 	}
-	x, f := built(t, BuildOptions{Pages: path, Settings: DefaultSettings()}), newReference(pages, DefaultSettings())
+	x, f := built(t, BuildOptions{Pages: storage.File(path), Settings: DefaultSettings()}), newReference(pages, DefaultSettings())
 	for _, claim := range realClaims(t, 200) {
 		hits, err := x.Search(claim, 5)
 		if err != nil {

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -23,7 +22,7 @@ const (
 
 // source is the input files of an index.
 type source struct {
-	files []string
+	files []storage.Location
 	sizes []int64
 	bytes int64
 	only  *Part // nil: all of them
@@ -38,24 +37,24 @@ type piece struct {
 
 // openSource lists the .jsonl files of a folder, in the order of their names, or
 // takes the one file that path is.
-func openSource(path string) (*source, error) {
-	info, err := storage.Stat(path)
+func openSource(ctx context.Context, path storage.Location) (*source, error) {
+	info, err := path.Stat(ctx)
 	if err != nil {
 		return nil, err
 	}
 	s := &source{}
 	if !info.IsDir() {
-		s.files = []string{path}
-	} else if s.files, err = listPages(path); err != nil {
+		s.files = []storage.Location{path}
+	} else if s.files, err = listPages(ctx, path); err != nil {
 		return nil, err
 	}
 	for _, file := range s.files {
-		info, err := storage.Stat(file)
+		info, err := file.Stat(ctx)
 		if err != nil {
 			return nil, err
 		}
 		if !info.Mode().IsRegular() {
-			return nil, &PageError{File: file, Msg: "is not a regular file"}
+			return nil, &PageError{File: file.String(), Msg: "is not a regular file"}
 		}
 		s.sizes = append(s.sizes, info.Size())
 		s.bytes += info.Size()
@@ -63,19 +62,19 @@ func openSource(path string) (*source, error) {
 	return s, nil
 }
 
-func listPages(folder string) ([]string, error) {
-	entries, err := storage.ReadDir(folder)
+func listPages(ctx context.Context, folder storage.Location) ([]storage.Location, error) {
+	entries, err := folder.ReadDir(ctx)
 	if err != nil {
 		return nil, err
 	}
-	var files []string
+	var files []storage.Location
 	for _, e := range entries {
 		if name := e.Name(); !e.IsDir() && strings.HasSuffix(name, ".jsonl") && !strings.HasPrefix(name, ".") {
-			files = append(files, filepath.Join(folder, name))
+			files = append(files, folder.Join(name))
 		}
 	}
 	if len(files) == 0 {
-		return nil, &PageError{File: folder, Msg: "has no .jsonl file"}
+		return nil, &PageError{File: folder.String(), Msg: "has no .jsonl file"}
 	}
 	return files, nil
 }
@@ -94,14 +93,14 @@ func (s *source) read(ctx context.Context, take func(piece) bool) (all string, e
 		if err != nil || !more {
 			return "", err
 		}
-		fmt.Fprintf(h, "%x  %s\n", sum.Sum(nil), filepath.Base(file))
+		fmt.Fprintf(h, "%x  %s\n", sum.Sum(nil), file.Base())
 	}
 	return digest.Sum(h), nil
 }
 
 // SourceDigest returns the digest of pages, which the header of their index contains.
-func SourceDigest(ctx context.Context, path string) (string, error) {
-	s, err := openSource(path)
+func SourceDigest(ctx context.Context, path storage.Location) (string, error) {
+	s, err := openSource(ctx, path)
 	if err != nil {
 		return "", err
 	}
@@ -109,7 +108,7 @@ func SourceDigest(ctx context.Context, path string) (string, error) {
 }
 
 func (s *source) readFile(ctx context.Context, index int, sum io.Writer, take func(piece) bool) (bool, error) {
-	f, err := storage.Open(s.files[index])
+	f, err := s.files[index].Open(ctx)
 	if err != nil {
 		return false, err
 	}
@@ -143,7 +142,7 @@ func (s *source) pieces(ctx context.Context, in io.Reader, index, line, length i
 		}
 		rest = slices.Clone(buffer[end:])
 		if len(rest) > textfile.MaxLine {
-			return false, &PageError{s.files[index], line + bytes.Count(buffer[:end], newline), fmt.Sprintf("is longer than %d bytes", textfile.MaxLine)}
+			return false, &PageError{s.files[index].String(), line + bytes.Count(buffer[:end], newline), fmt.Sprintf("is longer than %d bytes", textfile.MaxLine)}
 		}
 		if end > 0 && !take(piece{index, line, buffer[:end]}) {
 			return false, nil

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"fmt"
 	"testing"
+
+	"pipe/internal/storage"
 )
 
 // FuzzPieces: however long the pieces of a file of pages are, together they are the file, each begins with a whole line whose
@@ -15,7 +17,7 @@ func FuzzPieces(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte, length byte) {
 		read := func(length int) (lines []string) {
 			var all, sum bytes.Buffer
-			s := &source{files: []string{"f"}}
+			s := &source{files: storage.Files("f")}
 			more, err := s.pieces(t.Context(), bytes.NewReader(b), 0, 1, length, &sum, func(p piece) bool {
 				if at := 1 + bytes.Count(all.Bytes(), newline); p.line != at || all.Len() > 0 && !bytes.HasSuffix(all.Bytes(), newline) {
 					t.Fatalf("a piece begins on line %d, not %d", p.line, at)

@@ -3,6 +3,8 @@ package bm25
 import (
 	"bytes"
 	"context"
+
+	"pipe/internal/storage"
 )
 
 // Cut is a place between two lines of the files of pages.
@@ -28,8 +30,8 @@ type Cuts struct {
 const PartFormat = 1
 
 // PageFiles are the files of pages, in the order in which they are read.
-func PageFiles(path string) ([]string, error) {
-	s, err := openSource(path)
+func PageFiles(ctx context.Context, path storage.Location) ([]storage.Location, error) {
+	s, err := openSource(ctx, path)
 	if err != nil {
 		return nil, err
 	}
@@ -37,8 +39,8 @@ func PageFiles(path string) ([]string, error) {
 }
 
 // CutPages reads all pages once and cuts them into n parts of about equal size. With few lines, some are empty.
-func CutPages(ctx context.Context, path string, n int) (*Cuts, error) {
-	s, err := openSource(path)
+func CutPages(ctx context.Context, path storage.Location, n int) (*Cuts, error) {
+	s, err := openSource(ctx, path)
 	if err != nil {
 		return nil, err
 	}

@@ -1,10 +1,12 @@
 package bm25
 
 import (
+	"context"
 	"fmt"
 	"os"
 
 	"pipe/internal/atomicfile"
+	"pipe/internal/storage"
 )
 
 // spill is a temporary file without a name, which disappears however the
@@ -14,10 +16,10 @@ type spill struct {
 	size int64
 }
 
-// newSpill makes a spill file in the folder of the file at path, whose file
-// system must have room for that file anyway.
-func newSpill(path string) (*spill, error) {
-	f, err := atomicfile.Create(path + ".spill")
+// newSpill makes a spill file in the folder of an output, whose file system
+// must have room for that anyway, or on this machine. It is never stored.
+func newSpill(out storage.Location) (*spill, error) {
+	f, err := atomicfile.CreateAt(context.Background(), out.Suffix(".spill"))
 	if err != nil {
 		return nil, err
 	}

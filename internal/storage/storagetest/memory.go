@@ -203,3 +203,23 @@ func (m *Memory) Delete(ctx context.Context, name string) error {
 
 // Close does nothing.
 func (*Memory) Close() error { return nil }
+
+// At is the location of a path or URL.
+func At(t testing.TB, pathOrURL string) storage.Location {
+	t.Helper()
+	at, err := storage.Parse(pathOrURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return at
+}
+
+// Folder opens the folder of a path or URL.
+func Folder(t testing.TB, pathOrURL string) *storage.Folder {
+	t.Helper()
+	f, err := At(t, pathOrURL).Folder(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}

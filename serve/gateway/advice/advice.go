@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"pipe/costs/prompt"
+	"pipe/internal/config"
 	"pipe/internal/textfile"
 	"pipe/serve/gateway/chatjson"
 )
@@ -39,9 +40,9 @@ func Open(name string, s Settings, note func(format string, args ...any)) (*Advi
 	case KindNone:
 		return a, nil
 	case KindFile:
-		a.text, err = readText(string(s.File))
+		a.text, err = readText(s.File)
 	case KindBM25:
-		a.finder, err = openIndex(string(s.Index))
+		a.finder, err = openIndex(s.Index)
 	case KindSearch:
 		a.finder, err = openService(&s, note)
 	}
@@ -55,8 +56,8 @@ func Open(name string, s Settings, note func(format string, args ...any)) (*Advi
 }
 
 // readText reads the text of a file, which must be UTF-8 and not empty.
-func readText(path string) (string, error) {
-	text, err := textfile.ReadFile(path, maxBytes)
+func readText(path config.Path) (string, error) {
+	text, err := textfile.ReadFileAt(context.Background(), path.Location(), maxBytes)
 	switch {
 	case err != nil:
 		return "", err

@@ -7,13 +7,18 @@ import (
 	"pipe/experts/retrieval/pagename"
 	"pipe/experts/retrieval/search"
 	"pipe/experts/service"
+	"pipe/internal/config"
 )
 
 // index searches in an index file.
 type index struct{ file *bm25.Index }
 
-func openIndex(path string) (*index, error) {
-	x, err := bm25.Open(path)
+func openIndex(path config.Path) (*index, error) {
+	local, err := path.Location().Fetch(context.Background())
+	if err != nil {
+		return nil, err
+	}
+	x, err := bm25.Open(local)
 	if err != nil {
 		return nil, err
 	}

@@ -17,6 +17,7 @@ import (
 
 	"pipe/experts/retrieval/bm25"
 	"pipe/internal/config"
+	"pipe/internal/storage"
 	"pipe/serve/gateway/chatjson"
 )
 
@@ -32,7 +33,7 @@ func writeIndex(t *testing.T, pages ...[2]string) config.Path {
 		t.Fatal(err)
 	}
 	out := filepath.Join(dir, "pages.bm25")
-	if _, err := bm25.Build(t.Context(), bm25.BuildOptions{Pages: filepath.Join(dir, "wiki.jsonl"), Out: out, Settings: bm25.DefaultSettings()}); err != nil {
+	if _, err := bm25.Build(t.Context(), bm25.BuildOptions{Pages: storage.File(filepath.Join(dir, "wiki.jsonl")), Out: storage.File(out), Settings: bm25.DefaultSettings()}); err != nil {
 		t.Fatal(err)
 	}
 	return config.Path(out)
@@ -149,13 +150,13 @@ func TestSettings(t *testing.T) {
 		`{kind: bm25, index: x, tops: 3}`:                                                       `unknown key "tops"`,
 	} {
 		var c checked
-		problems := config.Decode([]byte(text), "/dir", func(string) (string, bool) { return "", false }, &c)
+		problems := config.Decode([]byte(text), storage.File("/dir"), func(string) (string, bool) { return "", false }, &c)
 		if all := strings.Join(problems, "\n"); !strings.Contains(all, want) {
 			t.Errorf("%s: got %q, want %q", text, all, want)
 		}
 	}
 	var c checked
-	if problems := config.Decode([]byte(`{kind: bm25, index: x.bm25, top: 5}`), "/dir", nil, &c); len(problems) > 0 || c.Index != "/dir/x.bm25" || c.Top != 5 || c.Bytes != 4000 {
+	if problems := config.Decode([]byte(`{kind: bm25, index: x.bm25, top: 5}`), storage.File("/dir"), nil, &c); len(problems) > 0 || c.Index != "/dir/x.bm25" || c.Top != 5 || c.Bytes != 4000 {
 		t.Errorf("%+v, %v", c, problems)
 	}
 	for _, s := range []Settings{{Kind: KindBM25, Index: "/nowhere"}, {Kind: KindFile, File: "/nowhere"}} {

@@ -97,7 +97,7 @@ func New(name string, s Settings, b BreakerSettings, changed func(name string, t
 		}
 	}
 	if s.Prices != "" {
-		if e.table, err = prices.Read(string(s.Prices)); err != nil {
+		if e.table, err = prices.Read(context.Background(), s.Prices.Location()); err != nil {
 			return nil, err
 		}
 	}

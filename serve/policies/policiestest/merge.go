@@ -5,13 +5,14 @@ import (
 	"testing"
 
 	"pipe/featurize"
+	"pipe/internal/storage"
 	"pipe/pipeline/decide"
 )
 
 // Merge writes a policy file to the path to: the policy of the file from, behind the text encoder of a model folder.
 func Merge(t testing.TB, from, model, to string) {
 	t.Helper()
-	f, err := decide.ReadPolicy(from)
+	f, err := decide.ReadPolicy(t.Context(), storage.File(from))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"pipe/experts/builder/part"
+	"pipe/location"
 	"pipe/onnx/ort"
 	"pipe/pipeline/costing"
 	"pipe/pipeline/stage"
@@ -54,7 +55,7 @@ func main() {
 		log.Fatal("usage: expert CONFIG OUT")
 	}
 	kinds := &part.Kinds{Experts: map[string]part.NewExpert{"last_word": newLastWord}}
-	o := costing.Options{Config: os.Args[1], Out: os.Args[2], Kinds: kinds, Runtime: ort.DefaultConfig()}
+	o := costing.Options{Config: location.File(os.Args[1]), Out: location.File(os.Args[2]), Kinds: kinds, Runtime: ort.DefaultConfig()}
 	r, err := costing.Run(context.Background(), o, stage.Quiet)
 	if err != nil {
 		log.Fatal(err)

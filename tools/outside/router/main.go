@@ -2,6 +2,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"log"
@@ -16,7 +17,7 @@ func main() {
 	if len(os.Args) != 3 {
 		log.Fatal("usage: router POLICY ENCODER")
 	}
-	r, err := decide.Open(os.Args[1], decide.Options{Encoder: os.Args[2]})
+	r, err := decide.Open(context.Background(), os.Args[1], decide.Options{Encoder: os.Args[2]})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -6,6 +6,7 @@ import (
 	"log"
 	"os"
 
+	"pipe/location"
 	"pipe/models"
 	"pipe/models/paper"
 	"pipe/models/policy"
@@ -31,7 +32,7 @@ func main() {
 		log.Fatal("usage: surrogate TENSOR OUT")
 	}
 	o := train.DefaultOptions()
-	o.Tensor, o.Out, o.Recipe, o.Seeds, o.Network.Epochs = os.Args[1], os.Args[2], paper.Name, 1, 5
+	o.Tensor, o.Out, o.Recipe, o.Seeds, o.Network.Epochs = location.File(os.Args[1]), location.File(os.Args[2]), paper.Name, 1, 5
 	o.Methods, o.Own = []string{"mine"}, []models.Method{{Name: "mine", Surrogate: expectedCost{}, About: "the expected cost itself"}}
 	r, err := train.Run(context.Background(), o, stage.Quiet)
 	if err != nil {

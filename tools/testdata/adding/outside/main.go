@@ -7,6 +7,7 @@ import (
 	"os"
 
 	"pipe/experts/builder/part"
+	"pipe/location"
 	"pipe/pipeline/costing"
 	"pipe/pipeline/stage"
 )
@@ -20,7 +21,7 @@ func main() {
 		Experts:  map[string]part.NewExpert{"repeater": newRepeater},
 		Features: map[string]part.NewFeature{"spelling": newSpelling},
 	}
-	o := costing.Options{Config: os.Args[1], Out: os.Args[2], Kinds: kinds}
+	o := costing.Options{Config: location.File(os.Args[1]), Out: location.File(os.Args[2]), Kinds: kinds}
 	if _, err := costing.Run(context.Background(), o, stage.Quiet); err != nil {
 		log.Fatal(err)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"pipe/featurize"
+	"pipe/internal/storage"
 	"pipe/onnx"
 	"pipe/onnx/ort"
 )
@@ -34,6 +35,6 @@ func openMelodies(rt *ort.Runtime, inside *onnx.Model, o encoderOptions) (vector
 
 func (e *melodyEncoder) most() int { return 0 }
 
-func (e *melodyEncoder) field(string) func(ctx context.Context, dst []float32, melodies []string) error {
+func (e *melodyEncoder) field(storage.Location) func(ctx context.Context, dst []float32, melodies []string) error {
 	return e.Encode
 }

@@ -6,6 +6,7 @@ import (
 	"io"
 
 	"pipe/internal/safetext"
+	"pipe/internal/storage"
 	"pipe/internal/textfile"
 )
 
@@ -17,12 +18,12 @@ type subtitles struct {
 	Cues   int    `json:"cues"`
 }
 
-func explainSubtitles(_ context.Context, path string, _ Options) (Explanation, error) {
-	text, err := textfile.ReadFile(path, textfile.MaxConfig)
+func explainSubtitles(ctx context.Context, path storage.Location, _ Options) (Explanation, error) {
+	text, err := textfile.ReadFileAt(ctx, path, textfile.MaxConfig)
 	if err != nil {
 		return nil, err
 	}
-	return &subtitles{Format: 1, Kind: "subtitles", File: path, Cues: bytes.Count(text, []byte(" --> "))}, nil
+	return &subtitles{Format: 1, Kind: "subtitles", File: path.String(), Cues: bytes.Count(text, []byte(" --> "))}, nil
 }
 
 // WriteText writes the explanation for a terminal.

@@ -11,13 +11,10 @@ import (
 	"pipe/internal/storage/storagetest"
 )
 
-// The functions for paths do for objects what those of os do for files.
+// The methods of locations do for objects what those of os do for files.
 func TestDisk(t *testing.T) {
 	_, url := storagetest.New(t)
-	root, err := storage.Path(url)
-	if err != nil {
-		t.Fatal(err)
-	}
+	root := storagetest.At(t, url)
 	f := folder(t, url)
 	for _, name := range []string{"a.csv", "d/x", "d/y/z", "e"} {
 		if err := f.WriteFile(t.Context(), name, []byte(name), storage.WriteOptions{}); err != nil {
@@ -25,7 +22,7 @@ func TestDisk(t *testing.T) {
 		}
 	}
 	for name, kind := range map[string]string{"a.csv": "file", "d": "folder", "d/y": "folder", "d/x": "file", "none": "", "": "folder"} {
-		info, err := storage.Stat(storage.Join(root, name))
+		info, err := root.Join(name).Stat(t.Context())
 		got := ""
 		switch {
 		case err == nil && info.IsDir():
@@ -39,7 +36,7 @@ func TestDisk(t *testing.T) {
 			t.Errorf("%q is %q, want %q", name, got, kind)
 		}
 	}
-	entries, err := storage.ReadDir(root)
+	entries, err := root.ReadDir(t.Context())
 	var names []string
 	for _, e := range entries {
 		names = append(names, e.Name())
@@ -47,7 +44,7 @@ func TestDisk(t *testing.T) {
 	if err != nil || !slices.Equal(names, []string{"a.csv", "d", "e"}) || !entries[1].IsDir() || entries[2].IsDir() {
 		t.Errorf("there are %v, %v", entries, err)
 	}
-	in, err := storage.Open(storage.Join(root, "a.csv"))
+	in, err := root.Join("a.csv").Open(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +58,7 @@ func TestDisk(t *testing.T) {
 		}
 	}
 	for _, want := range []error{nil, fs.ErrNotExist} { // the second time it is gone
-		if err := storage.Remove(storage.Join(root, "e")); !errors.Is(err, want) {
+		if err := root.Join("e").Remove(t.Context()); !errors.Is(err, want) {
 			t.Errorf("removing: %v, want %v", err, want)
 		}
 	}
