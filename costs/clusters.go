@@ -72,8 +72,8 @@ func Numbered[K comparable](keys []K) []int {
 }
 
 // Clusters joins those of the given rows that have the same group, or the same features, value by value. Where losses
-// show that rows with the same features are different instances ([Ties]), only sets of them whose losses are all equal are
-// joined.
+// show that rows with the same features are different instances ([Ties]), only those of them whose losses are equal too are
+// joined, and only if that is not by chance.
 func (t *Tensor) Clusters(rows []int) Clusters {
 	same := t.sameFeatures(rows)
 	if t.tiesOf(rows, same).Independent() {

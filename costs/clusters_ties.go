@@ -1,8 +1,9 @@
 package costs
 
 import (
+	"encoding/binary"
 	"fmt"
-	"slices"
+	"math"
 )
 
 // Ties says whether rows with equal features are copies of one another, or different instances whose features have few
@@ -78,22 +79,92 @@ func (t *Tensor) variance(rows, sets []int) float64 {
 	return squares / float64(max(freedom, 1))
 }
 
-// apart numbers rows like same, but every row of a set whose losses differ gets its own number. Sets whose losses
-// are all equal stay together: they may be copies in a table that also has ties.
+// apart numbers rows of sets with the same features, which are different instances. Those with equal losses get the same
+// number, as copies among ties, where it is not by chance: where so many have equal losses ([coincidences.telling]), or in a
+// set whose rows all have ([coincidences.chance]).
 func (t *Tensor) apart(rows, same []int) []int {
-	differ := make([]bool, len(rows))
-	for m, n := range rows {
-		if !slices.EqualFunc(t.Losses(n), t.Losses(rows[same[m]]), sameLoss) {
-			differ[same[m]] = true
-		}
+	losses := Numbered(t.lossTexts(rows))
+	type key struct{ set, losses int }
+	both := make([]key, len(rows))
+	for m := range rows {
+		both[m] = key{same[m], losses[m]}
 	}
-	out := slices.Clone(same)
+	equal := Numbered(both)
+	c := coincide(same, losses, equal)
+	if c.telling() {
+		return equal
+	}
+	size, agreeing := make([]int, len(rows)), make([]int, len(rows)) // by set, and by equal rows
+	for m := range rows {
+		size[same[m]]++
+		agreeing[equal[m]]++
+	}
+	out := make([]int, len(rows))
 	for m := range out {
-		if differ[same[m]] {
-			out[m] = m
+		out[m] = m
+		if n := size[same[m]]; n == agreeing[equal[m]] && c.chance(n) <= mostChance {
+			out[m] = same[m]
 		}
 	}
 	return out
 }
 
-func sameLoss(a, b float32) bool { return a == b || a != a && b != b }
+// coincidences count pairs of rows.
+type coincidences struct {
+	within, among           float64 // pairs with equal features, and other pairs
+	equalWithin, equalAmong float64 // of these, those with equal losses
+}
+
+// coincide counts them. The lists number sets with equal features, equal losses, and both.
+func coincide(same, losses, both []int) (c coincidences) {
+	pairs := func(numbers []int) (n float64) {
+		size := make(map[int]float64)
+		for _, k := range numbers {
+			n += size[k]
+			size[k]++
+		}
+		return n
+	}
+	rows := float64(len(same))
+	c.within, c.equalWithin = pairs(same), pairs(both)
+	c.among, c.equalAmong = rows*(rows-1)/2-c.within, pairs(losses)-c.equalWithin
+	return c
+}
+
+// tellingTimes is how many times as often as in other pairs the losses of a pair with equal features must be equal to show
+// copies. Losses that features predict are equal more often in such pairs too, but not as much.
+const tellingTimes = 10
+
+// telling reports whether pairs with equal features have equal losses because they are copies. Losses of few values, such
+// as 0 and 1, are equal by chance, so they tell nothing.
+func (c coincidences) telling() bool {
+	return c.equalWithin > 0 && c.equalWithin*c.among >= tellingTimes*c.equalAmong*c.within
+}
+
+// mostChance is the most probability at which that all rows of a set have equal losses shows copies.
+const mostChance = 0.01
+
+// chance is the probability that so many rows have equal losses, if they are like those of other pairs.
+func (c coincidences) chance(rows int) float64 {
+	if c.among == 0 {
+		return 1
+	}
+	return math.Pow(c.equalAmong/c.among, float64(rows-1))
+}
+
+// lossTexts are the losses of rows as comparable texts.
+func (t *Tensor) lossTexts(rows []int) []string {
+	out := make([]string, len(rows))
+	var buf []byte
+	for m, n := range rows {
+		buf = buf[:0]
+		for _, v := range t.Losses(n) {
+			if v != v {
+				v = float32(math.NaN()) // one of them
+			}
+			buf = binary.LittleEndian.AppendUint32(buf, math.Float32bits(v+0)) // not the negative zero
+		}
+		out[m] = string(buf)
+	}
+	return out
+}

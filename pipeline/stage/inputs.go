@@ -49,8 +49,8 @@ func TensorFiles(ctx context.Context, path, actions storage.Location) []Input {
 // ModelFiles is a model as pipe convert takes it: a folder, a file with its companion files, or a name in the local
 // cache. In a folder, exports other than model.onnx are not read.
 func ModelFiles(ctx context.Context, name string) []Input {
-	if storage.IsURL(name) {
-		return nil // a copy is read, which no output replaces
+	if at, err := storage.Parse(name); err != nil || at.IsRemote() {
+		return NamedFiles(at)
 	}
 	found, err := hf.Resolve(name)
 	if err != nil {
