@@ -42,9 +42,9 @@ type tableConfig struct {
 	Name   string       `yaml:"name"` // part of file names
 	Tensor config.Path  `yaml:"tensor"`
 	Import *tableImport `yaml:"import"`
-	// Apart says that rows with the same features are different instances, because the features have few values. Only
-	// rows of one group then stay on one side of a split.
-	Apart bool `yaml:"apart"`
+	// Apart says whether rows with the same features are different instances, because the features have few values: only
+	// rows of one group then stay on one side of a split. Without it losses tell, as they tell the recipe auto.
+	Apart *bool `yaml:"apart"`
 }
 
 // tableImport is the configuration of an import: the name of its file, or the configuration itself.
@@ -71,10 +71,15 @@ func (t *tableConfig) together(tensor *costs.Tensor) costs.Clusters {
 	for n := range rows {
 		rows[n] = n
 	}
-	if t.Apart {
-		return tensor.GroupClusters(rows)
+	return tensor.Together(rows, t.Apart)
+}
+
+// apart is the setting in words.
+func (t *tableConfig) apart() string {
+	if t.Apart == nil {
+		return "as losses tell"
 	}
-	return tensor.FeatureClusters(rows)
+	return fmt.Sprint(*t.Apart)
 }
 
 // load returns the configuration; dir is the folder of the file that has it inline.

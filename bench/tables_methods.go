@@ -84,7 +84,7 @@ func autoSettings(c *tablesConfig) any {
 // auto are the settings of the recipe on this split.
 func (x *tableSplit) auto() auto.Settings {
 	s := x.c.Train.Auto
-	s.Seed, s.Apart = x.seed(), &x.table.Apart
+	s.Seed, s.Apart = x.seed(), x.table.Apart
 	return s
 }
 

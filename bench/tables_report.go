@@ -44,7 +44,7 @@ func (r *tablesRun) report() (*report.Report, error) {
 // explained says how the figures are computed, and what was left out.
 func (r *tablesRun) explained() []string {
 	notes := []string{
-		fmt.Sprintf("Every split holds out %.3g%% of the rows of a table, drawn anew; rows with the same features or the same group stay on one side%s. "+
+		fmt.Sprintf("Every split holds out %.3g%% of the rows of a table, drawn anew; rows that belong together stay on one side: those of one group, and those with the same features unless their losses show different instances%s. "+
 			"True loss is the mean over all held-out rows of all splits. Its standard error is over splits, as if they were independent: they share rows, "+
 			"so it is a little too small.", 100*r.c.HeldOut, r.apart()),
 		"gap: the share of the way from best_fixed_train (0%) to the oracle (100%).",
@@ -63,7 +63,7 @@ func (r *tablesRun) explained() []string {
 
 // apart names the tables on which rows with the same features are different instances.
 func (r *tablesRun) apart() string {
-	tables := lists.Keep(r.c.Tables, func(t tableConfig) bool { return t.Apart })
+	tables := lists.Keep(r.c.Tables, func(t tableConfig) bool { return t.Apart != nil && *t.Apart })
 	if len(tables) == 0 {
 		return ""
 	}

@@ -142,7 +142,7 @@ func readSeconds(path string) *float64 {
 func (x *tableSplit) inputs(m tableMethod) map[string]string {
 	in := map[string]string{
 		"format": tablesFormat, "tensor": x.digest, "seed": fmt.Sprint(x.seed()), "lambda": fmt.Sprint(x.c.Lambda), "engine": x.engine(),
-		"apart": fmt.Sprint(x.table.Apart),
+		"apart": x.table.apart(),
 	}
 	if m.settings != nil {
 		in["settings"] = stage.Digest(m.settings(x.c))

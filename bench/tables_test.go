@@ -247,8 +247,10 @@ func TestTableSplits(t *testing.T) {
 	for n := range tensor.Features {
 		tensor.Features[n] = 1
 	}
-	if got := (&tableConfig{Apart: true}).together(tensor).Len(); got != 100 {
-		t.Errorf("%d sets of rows with the same features, in 100 groups", got)
+	for apart, want := range map[bool]int{true: 100, false: 1} {
+		if got := (&tableConfig{Apart: &apart}).together(tensor).Len(); got != want {
+			t.Errorf("apart %v: %d sets of rows with the same features, want %d", apart, got, want)
+		}
 	}
 	if got := (&tableConfig{}).together(tensor).Len(); got != 1 {
 		t.Errorf("%d sets of rows with the same features", got)

@@ -82,8 +82,16 @@ func (t *Tensor) Clusters(rows []int) Clusters {
 	return t.withGroups(rows, same)
 }
 
-// FeatureClusters joins those of the given rows that have the same features or the same group, whatever their losses.
-func (t *Tensor) FeatureClusters(rows []int) Clusters {
+// Together is Clusters for a caller who may know whether rows with the same features are different instances (apart): then
+// only those of one group are joined, and else all with the same features or the same group, whatever their losses. If apart
+// is nil, losses tell.
+func (t *Tensor) Together(rows []int, apart *bool) Clusters {
+	switch {
+	case apart == nil:
+		return t.Clusters(rows)
+	case *apart:
+		return t.withGroups(rows)
+	}
 	return t.withGroups(rows, t.sameFeatures(rows))
 }
 
@@ -94,10 +102,6 @@ func (t *Tensor) withGroups(rows []int, same ...[]int) Clusters {
 	}
 	return NewClusters(len(rows), same...)
 }
-
-// GroupClusters joins those of the given rows that have the same group. Rows with the same features stay apart, which is
-// right where features have so few values that different instances share them.
-func (t *Tensor) GroupClusters(rows []int) Clusters { return t.withGroups(rows) }
 
 // sameFeatures numbers rows so that equal features have equal numbers. Rows
 // are found by a hash and then compared.

@@ -58,7 +58,7 @@ func TestFeatureClustersAreChainsOfEqualRows(t *testing.T) {
 				}
 			}
 		}
-		c := tensor.FeatureClusters(everyRow(n))
+		c := tensor.Together(everyRow(n), new(bool))
 		sizes := make([]int, c.Len())
 		for i := range n {
 			sizes[c.Of[i]]++
@@ -77,7 +77,7 @@ func TestFeatureClustersAreChainsOfEqualRows(t *testing.T) {
 func TestFeatureClustersTakeNegativeZeroForZero(t *testing.T) {
 	tensor := testTensor(1, 2, 1, testActions(1, 1))
 	tensor.Groups, tensor.Features = nil, []float32{0, float32(math.Copysign(0, -1))}
-	if c := tensor.FeatureClusters([]int{0, 1}); c.Len() != 1 {
+	if c := tensor.Together([]int{0, 1}, new(bool)); c.Len() != 1 {
 		t.Errorf("0 and -0 are %d clusters", c.Len())
 	}
 }

@@ -38,7 +38,7 @@ type span struct{ from, to int }
 func newTable(t *costs.Tensor, s Settings) *table {
 	in := orderOf(t, t.Rows(costs.Train))
 	rows := in.rows
-	tab := &table{full: t, order: in, clusters: s.together(t, rows)}
+	tab := &table{full: t, order: in, clusters: t.Together(rows, s.Apart)}
 	// Fitted on all training rows, including held-out ones: means and spreads of features contain no information about
 	// losses, and the exported policy uses the same.
 	tab.std = network.FitStandardizer(t.Features, t.Dim, rows)
@@ -63,17 +63,6 @@ func (t table) drawn(s Settings, draw int) *table {
 		t.sets = t.clusters.Pick(t.held).IDs()
 	}
 	return &t
-}
-
-// together says which rows belong together.
-func (s Settings) together(t *costs.Tensor, rows []int) costs.Clusters {
-	switch {
-	case s.Apart == nil:
-		return t.Clusters(rows)
-	case *s.Apart:
-		return t.GroupClusters(rows)
-	}
-	return t.FeatureClusters(rows)
 }
 
 // everyRow has the positions of all rows.

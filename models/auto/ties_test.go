@@ -69,7 +69,7 @@ func TestApartOverrides(t *testing.T) {
 	for apart, want := range map[bool]int{true: 300, false: 5} {
 		s := smallAuto()
 		s.Apart = &apart
-		if got := s.together(train, train.Rows(costs.Train)).Len(); got != want {
+		if got := train.Together(train.Rows(costs.Train), s.Apart).Len(); got != want {
 			t.Errorf("apart %t: %d clusters, want %d", apart, got, want)
 		}
 	}
