@@ -87,17 +87,6 @@ func Rename(from, to string) error {
 	return SyncFolder(outOf)
 }
 
-// RenameAt is Rename to a location. The files of an object store are stored under it one by one, and removed here.
-func RenameAt(ctx context.Context, from string, to storage.Location) error {
-	if !to.IsRemote() {
-		return Rename(from, to.Path())
-	}
-	if err := to.Put(ctx, from); err != nil {
-		return err
-	}
-	return os.RemoveAll(from)
-}
-
 // SyncFolder makes changes to the names in a folder durable, such as a rename. File systems that cannot sync folders
 // are accepted.
 func SyncFolder(folder string) error {

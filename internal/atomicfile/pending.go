@@ -4,8 +4,6 @@ import (
 	"errors"
 	"os"
 	"sync"
-
-	"pipe/internal/storage"
 )
 
 // pending are the temporary files and folders of this process. They are recorded so that the process can remove them
@@ -62,12 +60,4 @@ func TempFolder(dir, pattern string) (path string, remove func() error, err erro
 		defer pending.forget(key)
 		return os.RemoveAll(path)
 	}, err
-}
-
-// TempFolderAt is TempFolder in the folder of a location, or in that of the system if it is not on this machine.
-func TempFolderAt(dir storage.Location, pattern string) (path string, remove func() error, err error) {
-	if dir.IsRemote() {
-		return TempFolder(os.TempDir(), pattern)
-	}
-	return TempFolder(dir.Path(), pattern)
 }
