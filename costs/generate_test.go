@@ -40,6 +40,9 @@ func testTensor(seed uint64, n, dim int, a *Actions) *Tensor {
 			}
 			t.Loss = append(t.Loss, loss)
 			t.Fee = append(t.Fee, float32(r.IntN(8))/64)
+			for q := range Quantities {
+				t.Usage[q] = append(t.Usage[q], float32(10-int(q)+r.IntN(2)))
+			}
 			t.Predictions = append(t.Predictions, fmt.Sprint("class ", r.IntN(5)))
 		}
 	}

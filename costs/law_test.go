@@ -211,6 +211,8 @@ func TestDigestSeesEveryField(t *testing.T) {
 		"feature":     func(t *Tensor) { t.Features[3]++ },
 		"loss":        func(t *Tensor) { t.Loss[3]++ },
 		"fee":         func(t *Tensor) { t.Fee[3]++ },
+		"usage":       func(t *Tensor) { t.Usage[Seconds][3]++ },
+		"no calls":    func(t *Tensor) { t.Usage[Calls] = nil },
 		"action fee":  func(t *Tensor) { t.Actions.Experts[1].Fee++ },
 	} {
 		changed := testTensor(9, 30, 3, testActions(2, 2))

@@ -43,6 +43,7 @@ func goodRaw() *rawFile {
 		f.lists[colFeatures] = append(f.lists[colFeatures], []any{0.5, float64(n), -1.0})
 		f.lists[colLoss] = append(f.lists[colLoss], []any{0.0, 1.0, 0.25, 0.75})
 		f.lists[colFee] = append(f.lists[colFee], []any{0.0, 0.0, 0.0, 0.5})
+		f.lists["tokens_in"] = append(f.lists["tokens_in"], []any{nil, 5.0, math.NaN(), 7.0})
 	}
 	return f
 }
@@ -180,6 +181,15 @@ func TestReadRefusesBadContent(t *testing.T) {
 		{"NaN loss", func(f *rawFile) { f.lists[colLoss][3][1] = math.NaN() }, 4, "loss[1]", "is NaN (e0/a1)"},
 		{"infinite loss", func(f *rawFile) { f.lists[colLoss][3][1] = math.Inf(1) }, 4, "loss[1]", "is +Inf"},
 		{"negative fee", func(f *rawFile) { f.lists[colFee][0][3] = -0.5 }, 1, "fee[3]", "not negative"},
+		{"negative tokens", func(f *rawFile) { f.lists["tokens_in"][2][1] = -1.0 }, 3, "tokens_in[1]", "not negative"},
+		{"infinite seconds", func(f *rawFile) {
+			f.lists["seconds"] = [][]any{{1.0, 1.0, 1.0, 1.0}, {nil, nil, nil, nil}, {0.0, math.Inf(1), 0.0, 0.0}, {nil, nil, nil, nil}, {nil, nil, nil, nil}}
+		}, 3, "seconds[1]", "finite"},
+		{"more cached", func(f *rawFile) {
+			f.lists["tokens_cached"] = [][]any{{nil, 3.0, 0.0, 0.0}, {9.0, 5.0, 0.0, 0.0}, {0.0, 0.0, 0.0, 8.0}, nil, nil}[:3:3]
+			f.lists["tokens_cached"] = append(f.lists["tokens_cached"], []any{0.0, 0.0, 0.0, 0.0}, []any{0.0, 0.0, 0.0, 0.0})
+		}, 3, "tokens_cached[3]", "more than the 7 tokens"},
+		{"null tokens", func(f *rawFile) { f.lists["tokens_in"][2] = nil }, 3, "tokens_in", "is null"},
 		{"NaN fee", func(f *rawFile) { f.lists[colFee][0][3] = math.NaN() }, 1, "fee[3]", "is NaN"},
 		{"too large for float32", func(f *rawFile) { f.double = true; f.lists[colFeatures][3][0] = 1e300 }, 4, "features[0]", "too large for a float32"},
 		{"unknown split", func(f *rawFile) { f.text[colSplit][2] = "validation" }, 3, "split", "unknown split"},

@@ -2,6 +2,7 @@ package costs
 
 import (
 	"errors"
+	"slices"
 	"unicode/utf8"
 
 	"pipe/internal/column"
@@ -82,6 +83,11 @@ func (g *groupRead) readers() []columnReader {
 	if l.fee != nil {
 		readers = append(readers, g.fees(l.fee, a))
 	}
+	for q, leaf := range l.usage {
+		if leaf != nil {
+			readers = append(readers, g.usage(Quantity(q), leaf, a))
+		}
+	}
 	if l.label != nil {
 		readers = append(readers, g.text(l.label, 1, func(t *Tensor) []string { return t.Labels }))
 	}
@@ -153,6 +159,19 @@ func (g *groupRead) fees(l *column.Leaf, width int) columnReader {
 			return err
 		}
 		return shifted(checkFees(t.Fee, mask, g.source.unknown), done)
+	}}
+}
+
+// usage reads a quantity; every element may be null.
+func (g *groupRead) usage(q Quantity, l *column.Leaf, width int) columnReader {
+	c := g.cursor(l, width)
+	c.absent = slices.Repeat([]bool{true}, width)
+	return columnReader{c, func(t *Tensor) error {
+		done := c.passed()
+		if err := c.fillFloats(t.Usage[q]); err != nil {
+			return err
+		}
+		return shifted(checkUsage(q, t.Usage[q], width), done)
 	}}
 }
 

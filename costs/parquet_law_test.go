@@ -41,6 +41,16 @@ func drawTensor(t *rapid.T) *Tensor {
 	if rapid.Bool().Draw(t, "no fee") {
 		tensor.Fee = nil
 	}
+	for q := range Quantities {
+		switch one := rapid.IntRange(0, 9).Draw(t, "unknown "+q.String()); one {
+		case 0:
+			tensor.Usage[q] = nil
+		default:
+			for i := 0; i < len(tensor.Usage[q]); i += one {
+				tensor.Usage[q][i] = float32(math.NaN())
+			}
+		}
+	}
 	if rapid.Bool().Draw(t, "times") {
 		for range tensor.IDs {
 			tensor.Times = append(tensor.Times, rapid.Int64Range(earliest, latest).Draw(t, "time"))
@@ -137,7 +147,7 @@ func TestFileBytesDependOnContentOnly(t *testing.T) {
 	if err := Write(t.Context(), storage.File(whole), want); err != nil {
 		t.Fatal(err)
 	}
-	w, err := NewWriter(t.Context(), storage.File(pieces), want.Actions, WriterOptions{Dim: want.Dim, Groups: true, Fee: true, Labels: true, Predictions: true})
+	w, err := NewWriter(t.Context(), storage.File(pieces), want.Actions, WriterOptions{Dim: want.Dim, Groups: true, Fee: true, Usage: UsageFlags{true, true, true, true, true}, Labels: true, Predictions: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -178,7 +188,7 @@ func TestFeaturesOnlyNeedsNothingElse(t *testing.T) {
 func TestAbortLeavesNothing(t *testing.T) {
 	dir := t.TempDir()
 	want := testTensor(5, 2000, 4, testActions(1, 1))
-	w, err := NewWriter(t.Context(), storage.File(filepath.Join(dir, "t.parquet")), want.Actions, WriterOptions{Dim: 4, Groups: true, Fee: true, Labels: true, Predictions: true})
+	w, err := NewWriter(t.Context(), storage.File(filepath.Join(dir, "t.parquet")), want.Actions, WriterOptions{Dim: 4, Groups: true, Fee: true, Usage: UsageFlags{true, true, true, true, true}, Labels: true, Predictions: true})
 	if err != nil {
 		t.Fatal(err)
 	}

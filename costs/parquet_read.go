@@ -53,7 +53,7 @@ func read(ctx context.Context, path storage.Location, o ReadOptions) (*Tensor, e
 	if err := badText(colGroup, t.Groups); err != nil {
 		return nil, s.locate(err)
 	}
-	if err := t.checkKnownFees(); err != nil {
+	if err := t.checkCells(); err != nil {
 		return nil, s.locate(err)
 	}
 	return t, s.locate(t.checkIDs())
@@ -71,17 +71,22 @@ func (s *source) locate(err error) error {
 // samePresence is an error if one of two parts has an optional column and the
 // other has not.
 func samePresence(a, b *part) error {
-	for _, c := range []struct {
+	type presence struct {
 		name string
 		a, b *column.Leaf
-	}{
+	}
+	all := []presence{
 		{colID, a.cols.id, b.cols.id},
 		{colGroup, a.cols.group, b.cols.group},
 		{colTime, a.cols.time, b.cols.time},
 		{colFee, a.cols.fee, b.cols.fee},
 		{colLabel, a.cols.label, b.cols.label},
 		{colPrediction, a.cols.prediction, b.cols.prediction},
-	} {
+	}
+	for q, leaf := range a.cols.usage {
+		all = append(all, presence{Quantity(q).String(), leaf, b.cols.usage[q]})
+	}
+	for _, c := range all {
 		if (c.a == nil) != (c.b == nil) {
 			return &DataError{File: b.path, Column: c.name, Msg: fmt.Sprintf("is in only one of this part and %q", a.path)}
 		}
@@ -105,6 +110,11 @@ func (s *source) blank(n int, cols leaves) *Tensor {
 	t.Splits, t.Loss = make([]Split, n), make([]float32, n*a)
 	if cols.fee != nil {
 		t.Fee = make([]float32, n*a)
+	}
+	for q, leaf := range cols.usage {
+		if leaf != nil {
+			t.Usage[q] = make([]float32, n*a)
+		}
 	}
 	if cols.group != nil {
 		t.Groups = make([]string, n)
@@ -132,6 +142,7 @@ func (t *Tensor) window(first, n int) *Tensor {
 		w.Predictions = slice(t.Predictions, first, n, a)
 		w.Loss = slice(t.Loss, first, n, a)
 		w.Fee = slice(t.Fee, first, n, a)
+		w.Usage = t.Usage.each(func(values []float32) []float32 { return slice(values, first, n, a) })
 	}
 	return w
 }

@@ -12,6 +12,8 @@ import (
 // leaves are the columns of one file; nil where the file has none.
 type leaves struct {
 	id, split, group, time, features, loss, fee, label, prediction *column.Leaf
+
+	usage [Quantities]*column.Leaf
 }
 
 // findLeaves looks up the columns that the mode of reading needs. The error is
@@ -22,14 +24,15 @@ func findLeaves(root *parquetfile.Column, o ReadOptions) (leaves, error) {
 	text := []parquetfile.Kind{parquetfile.ByteArray}
 	key := []parquetfile.Kind{parquetfile.ByteArray, parquetfile.Int32, parquetfile.Int64}
 	number := []parquetfile.Kind{parquetfile.Float, parquetfile.Double}
-	for _, c := range []struct {
+	type wanted struct {
 		at       **column.Leaf
 		name     string
 		list     bool
 		kinds    []parquetfile.Kind
 		required bool
 		skip     bool
-	}{
+	}
+	all := []wanted{
 		{&l.id, colID, false, key, !featuresOnly, false},
 		{&l.split, colSplit, false, text, true, featuresOnly},
 		{&l.group, colGroup, false, key, false, featuresOnly},
@@ -38,7 +41,11 @@ func findLeaves(root *parquetfile.Column, o ReadOptions) (leaves, error) {
 		{&l.fee, colFee, true, number, false, featuresOnly},
 		{&l.label, colLabel, false, text, false, featuresOnly},
 		{&l.prediction, colPrediction, true, text, false, featuresOnly},
-	} {
+	}
+	for q := range l.usage {
+		all = append(all, wanted{&l.usage[q], Quantity(q).String(), true, number, false, featuresOnly})
+	}
+	for _, c := range all {
 		if c.skip {
 			continue
 		}
@@ -85,7 +92,7 @@ func columnNames(root *parquetfile.Column) string {
 
 // otherColumns are the columns that are not part of the contract.
 func otherColumns(root *parquetfile.Column) []string {
-	known := []string{colID, colSplit, colGroup, colTime, colFeatures, colLoss, colFee, colLabel, colPrediction}
+	known := append(quantityNames[:], colID, colSplit, colGroup, colTime, colFeatures, colLoss, colFee, colLabel, colPrediction)
 	var names []string
 	for _, c := range root.Children {
 		if !slices.Contains(known, c.Name) {

@@ -63,10 +63,14 @@ func (r *Reader) Meta() map[string]string { return r.source.meta }
 // Writer needs to write them again, but for Unknown.
 func (r *Reader) Columns() WriterOptions {
 	c := r.source.parts[0].cols
-	return WriterOptions{
+	o := WriterOptions{
 		Dim: r.source.dim, Groups: c.group != nil, Times: c.time != nil, Fee: c.fee != nil, Labels: c.label != nil, Predictions: c.prediction != nil,
 		Meta: r.source.meta,
 	}
+	for q, leaf := range c.usage {
+		o.Usage[q] = leaf != nil
+	}
+	return o
 }
 
 // Ignored lists the columns of the first file that are not part of a tensor.
@@ -111,7 +115,7 @@ func (r *Reader) next() (*Tensor, error) {
 			err = badText(colGroup, t.Groups)
 		}
 		if err == nil && t.Actions != nil {
-			err = t.checkKnownFees()
+			err = t.checkCells()
 		}
 		return shifted(err, r.current.First+r.done)
 	})

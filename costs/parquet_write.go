@@ -34,6 +34,7 @@ type WriterOptions struct {
 	Groups      bool              // there are groups
 	Times       bool              // there are times
 	Fee         bool              // there are measured fees
+	Usage       UsageFlags        // quantities that there are
 	Labels      bool              // there are labels
 	Predictions bool              // there are predictions
 	Unknown     bool              // outcomes may be unknown: elements of loss and fee may be null
@@ -132,6 +133,9 @@ func schema(o WriterOptions) *parquet.Schema {
 	add(colFeatures, floats, true)
 	add(colLoss, cells, true)
 	add(colFee, cells, o.Fee)
+	for q, wanted := range o.Usage {
+		add(Quantity(q).String(), parquet.List(parquet.Optional(float)), wanted)
+	}
 	add(colPrediction, parquet.List(coded), o.Predictions)
 	return parquet.NewSchema("costs", root)
 }
@@ -193,8 +197,8 @@ func (w *Writer) check(batch *Tensor) error {
 	have := optionsOf(batch, o.Unknown)
 	have.Meta = o.Meta
 	if !reflect.DeepEqual(have, o) {
-		return fmt.Errorf("batch has dimension %d, group %t, time %t, fee %t, label %t, prediction %t; the file %d, %t, %t, %t, %t, %t",
-			have.Dim, have.Groups, have.Times, have.Fee, have.Labels, have.Predictions, o.Dim, o.Groups, o.Times, o.Fee, o.Labels, o.Predictions)
+		return fmt.Errorf("batch has dimension %d, group %t, time %t, fee %t, usage %t, label %t, prediction %t; the file %d, %t, %t, %t, %t, %t, %t",
+			have.Dim, have.Groups, have.Times, have.Fee, have.Usage, have.Labels, have.Predictions, o.Dim, o.Groups, o.Times, o.Fee, o.Usage, o.Labels, o.Predictions)
 	}
 	for n, id := range batch.IDs {
 		if w.ids.Find(id) >= 0 {
@@ -212,7 +216,7 @@ func (w *Writer) check(batch *Tensor) error {
 // optionsOf returns the options of a file with the columns of t.
 func optionsOf(t *Tensor, unknown bool) WriterOptions {
 	return WriterOptions{
-		Dim: t.Dim, Groups: t.Groups != nil, Times: t.Times != nil, Fee: t.Fee != nil, Labels: t.Labels != nil,
+		Dim: t.Dim, Groups: t.Groups != nil, Times: t.Times != nil, Fee: t.Fee != nil, Usage: t.Usage.flags(), Labels: t.Labels != nil,
 		Predictions: t.Predictions != nil, Unknown: unknown, Meta: t.Meta,
 	}
 }
@@ -228,6 +232,9 @@ func (t *Tensor) extend(o *Tensor) {
 	t.Features = append(t.Features, o.Features...)
 	t.Loss = append(t.Loss, o.Loss...)
 	t.Fee = append(t.Fee, o.Fee...)
+	for q, values := range o.Usage {
+		t.Usage[q] = append(t.Usage[q], values...)
+	}
 }
 
 // clear drops all rows and keeps the memory.
@@ -235,6 +242,7 @@ func (t *Tensor) clear() {
 	t.IDs, t.Splits, t.Groups, t.Times = t.IDs[:0], t.Splits[:0], t.Groups[:0], t.Times[:0]
 	t.Labels, t.Predictions = t.Labels[:0], t.Predictions[:0]
 	t.Features, t.Loss, t.Fee = t.Features[:0], t.Loss[:0], t.Fee[:0]
+	t.Usage = t.Usage.each(func(values []float32) []float32 { return values[:0] })
 }
 
 // flush writes the pending rows as one row group.
@@ -256,6 +264,11 @@ func (w *Writer) flush() error {
 	g.cells(p.Loss, a, w.options.Unknown)
 	if w.options.Fee {
 		g.cells(p.Fee, a, w.options.Unknown)
+	}
+	for q, wanted := range w.options.Usage {
+		if wanted {
+			g.cells(p.Usage[q], a, true)
+		}
 	}
 	if w.options.Predictions {
 		g.put(a, true, func(i int) parquet.Value { return textValue(p.Predictions[i]) })

@@ -72,6 +72,7 @@ type Tensor struct {
 	Features    []float32         // N x Dim, finite
 	Loss        []float32         // N x A task losses, finite; NaN where the pair is unavailable or the outcome unknown
 	Fee         []float32         // N x A measured fees >= 0, or nil; may be NaN where the loss is
+	Usage       Usage             // what calls used, as far as it is known
 	Meta        map[string]string // further metadata of the file; not part of the digest
 }
 
@@ -119,6 +120,7 @@ func (t *Tensor) Subset(rows []int) *Tensor {
 		Features:    pick(t.Features, rows, t.Dim),
 		Loss:        pick(t.Loss, rows, a),
 		Fee:         pick(t.Fee, rows, a),
+		Usage:       t.Usage.each(func(values []float32) []float32 { return pick(values, rows, a) }),
 	}
 }
 
@@ -183,11 +185,12 @@ func (t *Tensor) checkShape() error {
 	if d := t.Actions.Features.Dim; d != 0 && d != t.Dim {
 		return &DataError{Column: "features", Msg: fmt.Sprintf("rows have %d values, but the actions declare %d", t.Dim, d)}
 	}
-	for _, c := range []struct {
+	type shape struct {
 		column    string
 		got, want int
 		optional  bool
-	}{
+	}
+	shapes := []shape{
 		{"split", len(t.Splits), n, false},
 		{"group", len(t.Groups), n, t.Groups == nil},
 		{"time", len(t.Times), n, t.Times == nil},
@@ -196,7 +199,11 @@ func (t *Tensor) checkShape() error {
 		{"features", len(t.Features), n * t.Dim, false},
 		{"loss", len(t.Loss), n * a, false},
 		{"fee", len(t.Fee), n * a, t.Fee == nil},
-	} {
+	}
+	for q, values := range t.Usage {
+		shapes = append(shapes, shape{Quantity(q).String(), len(values), n * a, values == nil})
+	}
+	for _, c := range shapes {
 		if c.got != c.want && !c.optional {
 			return &DataError{Column: c.column, Msg: fmt.Sprintf("has %d values for %d rows, expected %d", c.got, n, c.want)}
 		}
@@ -243,7 +250,12 @@ func (t *Tensor) checkValues(unknown bool) error {
 	if err := checkFees(t.Fee, mask, unknown); err != nil {
 		return err
 	}
-	return t.checkKnownFees()
+	for q, values := range t.Usage {
+		if err := checkUsage(Quantity(q), values, len(mask)); err != nil {
+			return err
+		}
+	}
+	return t.checkCells()
 }
 
 func cellError(column string, i, width int, msg string) error {

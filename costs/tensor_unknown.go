@@ -51,6 +51,14 @@ func (t *Tensor) complete(n int, mask []bool) bool {
 	return true
 }
 
+// checkCells checks values of a pair against each other.
+func (t *Tensor) checkCells() error {
+	if err := t.checkKnownFees(); err != nil {
+		return err
+	}
+	return t.Usage.checkCached(t.Actions.Len())
+}
+
 // checkKnownFees refuses a fee that is NaN beside a loss that is known.
 func (t *Tensor) checkKnownFees() error {
 	if t.Fee == nil {

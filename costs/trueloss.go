@@ -80,6 +80,11 @@ func (t *Tensor) Digest() string {
 	hashFloats(h, "features", t.Features)
 	hashFloats(h, "loss", t.Loss)
 	hashFloats(h, "fee", t.Fee)
+	for q, values := range t.Usage {
+		if values != nil { // likewise
+			hashFloats(h, Quantity(q).String(), values)
+		}
+	}
 	return hex.EncodeToString(h.Sum(nil))
 }
 

@@ -154,7 +154,11 @@ func (c *cell) change(id, pair string) ValueChange {
 // columns returns the columns with differences, in the order of the contract.
 func (c *valueCount) columns() []ColumnChange {
 	var list []ColumnChange
-	for _, name := range []string{"split", "group", "time", "label", "features", "loss", "fee", "prediction"} {
+	names := []string{"split", "group", "time", "label", "features", "loss", "fee"}
+	for q := range costs.Quantities {
+		names = append(names, q.String())
+	}
+	for _, name := range append(names, "prediction") {
 		if change := c.changes[name]; change != nil {
 			list = append(list, *change)
 		}

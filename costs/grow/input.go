@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strings"
 
@@ -63,8 +64,8 @@ func (in *input) next() (*costs.Tensor, error) {
 }
 
 // shape makes the columns of rows that were read those of the input. Where the
-// file has none it fills in a measured fee of 0, the time, and for every row a
-// group of its own.
+// file has none it fills in a measured fee of 0, usage that is not known, the
+// time, and for every row a group of its own.
 func (in *input) shape(t *costs.Tensor) *costs.Tensor {
 	for _, c := range optional {
 		if !*c.flag(&in.columns) {
@@ -73,6 +74,11 @@ func (in *input) shape(t *costs.Tensor) *costs.Tensor {
 	}
 	if in.columns.Fee && t.Fee == nil {
 		t.Fee = make([]float32, len(t.Loss))
+	}
+	for q, wanted := range in.columns.Usage {
+		if wanted && t.Usage[q] == nil {
+			t.Usage[q] = unknown(len(t.Loss))
+		}
 	}
 	if in.columns.Times && t.Times == nil {
 		t.Times = slices.Repeat([]int64{in.time}, t.Len())
@@ -84,6 +90,9 @@ func (in *input) shape(t *costs.Tensor) *costs.Tensor {
 	}
 	return t
 }
+
+// unknown has n values that are not known.
+func unknown(n int) []float32 { return slices.Repeat([]float32{float32(math.NaN())}, n) }
 
 // fault is an error about row n of the tensor, which counts from 0.
 func (in *input) fault(n int, column, format string, args ...any) *costs.DataError {
@@ -170,12 +179,23 @@ type column struct {
 	drop func(*costs.Tensor)
 }
 
-var optional = []column{
+var optional = append([]column{
 	{"group", func(o *costs.WriterOptions) *bool { return &o.Groups }, func(t *costs.Tensor) { t.Groups = nil }},
 	{"time", func(o *costs.WriterOptions) *bool { return &o.Times }, func(t *costs.Tensor) { t.Times = nil }},
 	{"label", func(o *costs.WriterOptions) *bool { return &o.Labels }, func(t *costs.Tensor) { t.Labels = nil }},
 	{"fee", func(o *costs.WriterOptions) *bool { return &o.Fee }, func(t *costs.Tensor) { t.Fee = nil }},
 	{"prediction", func(o *costs.WriterOptions) *bool { return &o.Predictions }, func(t *costs.Tensor) { t.Predictions = nil }},
+}, quantities()...)
+
+func isQuantity(name string) bool {
+	return slices.ContainsFunc(quantities(), func(c column) bool { return c.name == name })
+}
+
+func quantities() (all []column) {
+	for q := range costs.Quantities {
+		all = append(all, column{q.String(), func(o *costs.WriterOptions) *bool { return &o.Usage[q] }, func(t *costs.Tensor) { t.Usage[q] = nil }})
+	}
+	return all
 }
 
 // Droppable are the columns and the metadata of a tensor that MergeOptions.Drop

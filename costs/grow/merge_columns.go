@@ -37,8 +37,9 @@ func (m *merger) settleColumns() error {
 	return nil
 }
 
-// fills reports whether the options fill a column. Files of the same pairs with
-// and without fees do not say that the calls of the latter were free.
+// fills reports whether a column is filled: by the options, or usage, which is
+// then not known. Files of the same pairs with and without fees do not say that
+// the calls of the latter were free.
 func (m *merger) fills(column string) bool {
 	switch column {
 	case "fee":
@@ -48,7 +49,7 @@ func (m *merger) fills(column string) bool {
 	case "time":
 		return !m.options.FillTime.IsZero()
 	}
-	return false
+	return isQuantity(column)
 }
 
 func divide(inputs []*input, has func(*input) bool) (with, without []*input) {

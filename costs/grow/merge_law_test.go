@@ -72,6 +72,16 @@ func TestMergedRowsAreTheConcatenation(t *testing.T) {
 	})
 }
 
+// sameUsage compares the usage of a cell of two tensors.
+func sameUsage(a *costs.Tensor, x int, b *costs.Tensor, y int) bool {
+	for q, values := range a.Usage {
+		if (values == nil) != (b.Usage[q] == nil) || values != nil && math.Float32bits(values[x]) != math.Float32bits(b.Usage[q][y]) {
+			return false
+		}
+	}
+	return true
+}
+
 func checkGroups(t *rapid.T, whole *costs.Tensor, r *MergeReport, files int) {
 	distinct, divided := costs.CountGroups(whole.Groups, whole.Splits)
 	if r.Groups != distinct || r.Divided != divided || r.Across > divided || r.Shared > distinct {
@@ -115,7 +125,7 @@ func only(t *costs.Tensor, keep []bool) *costs.Tensor {
 	out := t.Subset(all(t.Len()))
 	out.Actions, out.Loss = b, nil
 	fee, predictions := out.Fee, out.Predictions
-	out.Fee, out.Predictions = nil, nil
+	out.Fee, out.Predictions, out.Usage = nil, nil, costs.Usage{}
 	for n := range t.Len() {
 		for _, i := range from {
 			at := n*a.Len() + i
@@ -126,6 +136,11 @@ func only(t *costs.Tensor, keep []bool) *costs.Tensor {
 			out.Loss = append(out.Loss, loss)
 			if fee != nil {
 				out.Fee = append(out.Fee, fee[at])
+			}
+			for q, values := range t.Usage {
+				if values != nil {
+					out.Usage[q] = append(out.Usage[q], values[at])
+				}
 			}
 			if predictions != nil {
 				out.Predictions = append(out.Predictions, predictions[at])
@@ -186,7 +201,7 @@ func checkPairs(t *rapid.T, whole, got *costs.Tensor, in [][]bool) {
 		}
 		for n := range whole.IDs {
 			x, y := n*len(names)+p, n*len(mask)+q
-			if there && (math.Float32bits(whole.Loss[x]) != math.Float32bits(got.Loss[y]) || whole.Fee != nil && whole.Fee[x] != got.Fee[y] || whole.Predictions != nil && whole.Predictions[x] != got.Predictions[y]) {
+			if there && (math.Float32bits(whole.Loss[x]) != math.Float32bits(got.Loss[y]) || whole.Fee != nil && whole.Fee[x] != got.Fee[y] || !sameUsage(whole, x, got, y) || whole.Predictions != nil && whole.Predictions[x] != got.Predictions[y]) {
 				t.Fatalf("%s, row %d: %v, want %v", name, n, got.Loss[y], whole.Loss[x])
 			}
 		}
@@ -252,6 +267,11 @@ func spoil(t *rapid.T, tensor *costs.Tensor, row int) string {
 	}
 	if tensor.Labels != nil {
 		changes["label"] = func() { tensor.Labels[row] += "x" }
+	}
+	for q, values := range tensor.Usage {
+		if values != nil && costs.Quantity(q) != costs.TokensCached {
+			changes[fmt.Sprintf("%s[%d]", costs.Quantity(q), p)] = func() { values[row*a+p] = 20 }
+		}
 	}
 	if tensor.Fee != nil {
 		changes[fmt.Sprintf("fee[%d]", p)] = func() { tensor.Fee[row*a+p]++ }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"slices"
 
 	"pipe/costs"
@@ -85,14 +84,17 @@ func (m *merger) widen(batch *costs.Tensor, others []*follower) (*costs.Tensor, 
 	cells := batch.Len() * m.layout.actions.Len()
 	wide := *batch
 	wide.Actions = m.layout.actions
-	wide.Loss = make([]float32, cells)
-	for i := range wide.Loss {
-		wide.Loss[i] = float32(math.NaN())
-	}
+	wide.Loss = unknown(cells)
 	spread(m.layout, 0, batch.Loss, wide.Loss)
 	if batch.Fee != nil {
 		wide.Fee = make([]float32, cells)
 		spread(m.layout, 0, batch.Fee, wide.Fee)
+	}
+	for q, values := range batch.Usage {
+		if values != nil {
+			wide.Usage[q] = unknown(cells)
+			spread(m.layout, 0, values, wide.Usage[q])
+		}
 	}
 	if batch.Predictions != nil {
 		wide.Predictions = make([]string, cells)
@@ -153,6 +155,11 @@ func copyPair(to *costs.Tensor, n, q int, t *costs.Tensor, row, p int) {
 	to.Loss[x] = t.Loss[y]
 	if to.Fee != nil {
 		to.Fee[x] = t.Fee[y]
+	}
+	for q, values := range to.Usage {
+		if values != nil {
+			values[x] = t.Usage[q][y]
+		}
 	}
 	if to.Predictions != nil {
 		to.Predictions[x] = t.Predictions[y]

@@ -75,6 +75,11 @@ func comparePair(a *costs.Tensor, i, p int, b *costs.Tensor, j, q int, found fun
 	if a.Fee != nil && b.Fee != nil {
 		numbers(found, "fee", p, a.Fee[x], b.Fee[y])
 	}
+	for q := range costs.Quantities {
+		if a.Usage[q] != nil && b.Usage[q] != nil {
+			numbers(found, q.String(), p, a.Usage[q][x], b.Usage[q][y])
+		}
+	}
 	if a.Predictions != nil && b.Predictions != nil {
 		texts(found, "prediction", p, a.Predictions[x], b.Predictions[y])
 	}
@@ -112,6 +117,9 @@ func (h *rowHash) of(t *costs.Tensor, n int) uint64 {
 	h.numbers(t.Features, n, t.Dim)
 	h.numbers(t.Loss, n, a)
 	h.numbers(t.Fee, n, a)
+	for _, values := range t.Usage {
+		h.numbers(values, n, a)
+	}
 	return maphash.Bytes(h.seed, h.buf)
 }
 

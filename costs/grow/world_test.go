@@ -52,6 +52,13 @@ func tensorOf(seed uint64, n, dim int, a *costs.Actions) *costs.Tensor {
 			}
 			t.Loss = append(t.Loss, loss)
 			t.Fee = append(t.Fee, float32(r.IntN(8))/64)
+			for q := range costs.Quantities {
+				used := float32(10 - q + costs.Quantity(r.IntN(2)))
+				if r.IntN(9) == 0 {
+					used = nan
+				}
+				t.Usage[q] = append(t.Usage[q], used)
+			}
 			t.Predictions = append(t.Predictions, fmt.Sprint("class ", r.IntN(5)))
 		}
 	}
