@@ -48,6 +48,7 @@ func Train(ctx context.Context, t *costs.Tensor, lambdas []float64, s Settings, 
 	if err := costs.CheckLambdas(lambdas); err != nil {
 		return nil, nil, errors.Join(s.Validate(), err)
 	}
+	s.Usage = nil // fees are those of the training, so measured ones are part of what is estimated
 	var targets []target
 	for _, l := range lambdas {
 		targets = append(targets, target{lambda: l})
@@ -196,6 +197,11 @@ func learn(ctx context.Context, t *table, targets []target, s Settings, o models
 		} else if learned, err = r.compare(ctx, verdicts[i], blends, o); err != nil {
 			return nil, nil, err
 		}
+		if learned.Usage == nil && t.usage != nil {
+			if learned.Usage, err = t.usage.fit(ctx, false); err != nil {
+				return nil, nil, err
+			}
+		}
 		reports, policies = append(reports, r), append(policies, deploy(t, g, r, learned))
 	}
 	return policies, reports, nil
@@ -240,6 +246,11 @@ func (r *Report) compare(ctx context.Context, v verdict, b *blends, o models.Opt
 		return learned, err
 	}
 	learned = policy.Estimate{Constant: j.t.constant, Curve: j.t.within(curve)}
+	if j.t.usage != nil {
+		if learned.Usage, err = j.t.usage.fit(ctx, true); err != nil {
+			return learned, err
+		}
+	}
 	learned.Blend, err = b.fit(ctx, chosen.rule, o)
 	return learned, err
 }
@@ -257,7 +268,7 @@ func deploy(t *table, g target, r Report, learned policy.Estimate) *policy.Polic
 	}
 	e := policy.Estimate{Constant: t.constant, Blend: estimate.Blend{Parts: []estimate.Part{{
 		Weight: 1, Estimator: estimate.NewConstant(t.constant, t.full.Dim),
-	}}}}
+	}}}, Usage: learned.Usage}
 	if !r.Guard.Fallback {
 		e = learned
 		e.Margin = r.Margin

@@ -43,6 +43,11 @@ func (d draw) again(ctx context.Context, number int, s Settings, o models.Option
 	if say := o.Stage; say != nil {
 		o.Stage = func(name string, steps int) { say(fmt.Sprintf("close verdict, draw %d: %s", number+1, name), steps) }
 	}
+	if next.usage != nil {
+		if err := next.usage.crossFit(ctx, next.table); err != nil {
+			return next, err
+		}
+	}
 	from := 0
 	for _, f := range d.members.families {
 		estimates := d.members.estimates[from : from+len(f.Members())]

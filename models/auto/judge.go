@@ -9,16 +9,25 @@ import (
 // price is one set of fees at which the gate and the guard compare a policy with the best fixed pair.
 type price struct {
 	policy.PriceGuard           // what was changed: lambda, and the fee of one expert or advice
-	fees              []float64 // of every pair
+	fees              []float64 // of every pair, without those of usage
+	rates             []float64 // fees of a unit of usage, by column of usage; nil without usage
 	fixed             int       // best fixed pair of all training rows
 }
 
 // newPrice completes a price.
-func newPrice(t *table, of policy.PriceGuard, fees []float64) price {
+func newPrice(t *table, of policy.PriceGuard, fees []float64, prices policy.UsagePrices) price {
 	p := price{PriceGuard: of, fees: fees, fixed: -1}
-	for i, mean := range t.constant {
+	mean := fees
+	if u := t.usage; u != nil {
+		p.rates = prices.Rates(u.quantities, u.actions)
+		mean = make([]float64, len(fees))
+		for i := range mean {
+			mean[i] = p.fee(i, func(c int) float64 { return u.mean[c] })
+		}
+	}
+	for i, loss := range t.constant {
 		// In float32, as a policy file compares them.
-		if t.data.Mask[i] && (p.fixed < 0 || float32(mean)+float32(fees[i]) < float32(t.constant[p.fixed])+float32(fees[p.fixed])) {
+		if t.data.Mask[i] && (p.fixed < 0 || float32(loss)+float32(mean[i]) < float32(t.constant[p.fixed])+float32(mean[p.fixed])) {
 			p.fixed = i
 		}
 	}
@@ -26,9 +35,30 @@ func newPrice(t *table, of policy.PriceGuard, fees []float64) price {
 	return p
 }
 
+// fee is that of a pair whose usage is given by column.
+func (p price) fee(pair int, used func(column int) float64) float64 {
+	fee := p.fees[pair]
+	for c := pair; c < len(p.rates); c += len(p.fees) {
+		if rate := p.rates[c]; rate != 0 {
+			fee += rate * used(c)
+		}
+	}
+	return fee
+}
+
+// paid is the fee of a pair on held-out row n.
+func (p price) paid(t *table, n, pair int) float64 {
+	return p.fee(pair, func(c int) float64 { return t.usage.actual(t, n, c) })
+}
+
+// expected is the estimated fee of a pair on held-out row n.
+func (p price) expected(t *table, n, pair int) float64 {
+	return p.fee(pair, func(c int) float64 { return float64(t.usage.held[n*len(p.rates)+c]) })
+}
+
 // constant is the cost of the fixed pair on held-out row n.
 func (p price) constant(t *table, n int) float64 {
-	return float64(t.data.Losses(t.held[n])[p.fixed]) + p.fees[p.fixed]
+	return float64(t.data.Losses(t.held[n])[p.fixed]) + p.paid(t, n, p.fixed)
 }
 
 // option is what leaving the best fixed pair means for a held-out row.
@@ -43,18 +73,21 @@ func (p price) options(t *table, estimates []float32) []option {
 	pairs := t.data.Pairs
 	for n, row := range t.held {
 		e, best := estimates[n*pairs:(n+1)*pairs], p.fixed
-		for i, v := range e {
-			if t.data.Mask[i] && float64(v)+p.fees[i] < float64(e[best])+p.fees[best] {
-				best = i
+		promised := func(i int) float64 { return float64(e[i]) + p.expected(t, n, i) }
+		least := promised(best)
+		for i := range e {
+			if cost := promised(i); t.data.Mask[i] && cost < least {
+				best, least = i, cost
 			}
 		}
 		if best == p.fixed {
 			continue
 		}
-		y, saved := t.data.Losses(row), p.fees[p.fixed]-p.fees[best]
+		y := t.data.Losses(row)
+		saved, paid := p.expected(t, n, p.fixed)-p.expected(t, n, best), p.paid(t, n, p.fixed)-p.paid(t, n, best)
 		out[n] = option{
 			promised: float32(float64(e[p.fixed]) - float64(e[best]) + saved),
-			gain:     float32(float64(y[p.fixed]) - float64(y[best]) + saved),
+			gain:     float32(float64(y[p.fixed]) - float64(y[best]) + paid),
 		}
 	}
 	return out

@@ -8,7 +8,7 @@ import (
 
 // atLambda is the price of a policy whose fees are fixed.
 func atLambda(t *table, lambda float64) price {
-	return newPrice(t, policy.PriceGuard{Lambda: lambda}, t.full.Actions.Fees(lambda))
+	return newPrice(t, policy.PriceGuard{Lambda: lambda}, t.full.Actions.Fees(lambda), t.usagePrices())
 }
 
 // lambdas are the multipliers at which an any-price policy is compared, as far as they are in its range. Both ends are
@@ -21,9 +21,11 @@ var lambdas = []float64{0, 0.25, 0.5, 1, 1.5, 2, 3, 4, 6, 8}
 func pricesIn(t *table, r policy.PriceRange) []price {
 	a := t.full.Actions
 	var out []price
-	add := func(of policy.PriceGuard, fees []float64) {
-		if !slices.ContainsFunc(out, func(p price) bool { return slices.Equal(p.fees, fees) }) {
-			out = append(out, newPrice(t, of, fees))
+	usual := t.usagePrices()
+	add := func(of policy.PriceGuard, fees []float64, usage policy.UsagePrices) {
+		next := newPrice(t, of, fees, usage)
+		if !slices.ContainsFunc(out, func(p price) bool { return slices.Equal(p.fees, fees) && slices.Equal(p.rates, next.rates) }) {
+			out = append(out, next)
 		}
 	}
 	scales := slices.DeleteFunc(append([]float64{r.Lambda[0], r.Lambda[1]}, lambdas...), func(l float64) bool {
@@ -31,23 +33,24 @@ func pricesIn(t *table, r policy.PriceRange) []price {
 	})
 	slices.Sort(scales)
 	for _, l := range slices.Compact(scales) {
-		add(policy.PriceGuard{Lambda: l}, a.Fees(l))
+		add(policy.PriceGuard{Lambda: l}, a.Fees(l), usual)
 	}
 	one := min(max(1, r.Lambda[0]), r.Lambda[1])
 	plain := a.Fees(one)
 	for _, factor := range r.Fee {
-		scaled := func(name string, fee func(j, k int) float64) {
+		add(policy.PriceGuard{Lambda: one, Scaled: "usage", Factor: factor}, plain, usual.Times(factor, -1))
+		scaled := func(name string, usage policy.UsagePrices, fee func(j, k int) float64) {
 			fees := slices.Clone(plain)
 			for i := range fees {
 				fees[i] += (factor - 1) * fee(a.Pair(i))
 			}
-			add(policy.PriceGuard{Lambda: one, Scaled: name, Factor: factor}, fees)
+			add(policy.PriceGuard{Lambda: one, Scaled: name, Factor: factor}, fees, usage)
 		}
 		for j, e := range a.Experts {
-			scaled("expert="+e.Name, func(own, _ int) float64 { return feeIf(own == j, e.Fee) })
+			scaled("expert="+e.Name, usual.Times(factor, j), func(own, _ int) float64 { return feeIf(own == j, e.Fee) })
 		}
 		for k, v := range a.Advice {
-			scaled("advice="+v.Name, func(_, own int) float64 { return feeIf(own == k, one*v.Fee) })
+			scaled("advice="+v.Name, usual, func(_, own int) float64 { return feeIf(own == k, one*v.Fee) })
 		}
 	}
 	return out
@@ -58,4 +61,12 @@ func feeIf(is bool, fee float64) float64 {
 		return fee
 	}
 	return 0
+}
+
+// usagePrices are those of the training; none without usage.
+func (t *table) usagePrices() policy.UsagePrices {
+	if t.usage == nil {
+		return policy.UsagePrices{}
+	}
+	return t.usage.prices
 }

@@ -21,6 +21,11 @@ type members struct {
 // not enter the blend are not trained any further.
 func crossFit(ctx context.Context, t *table, s Settings, o models.Options) (*members, error) {
 	m := new(members)
+	if t.usage != nil {
+		if err := t.usage.crossFit(ctx, t); err != nil {
+			return nil, err
+		}
+	}
 	families, err := quickFamilies(t, s, o)
 	if err != nil {
 		return nil, err

@@ -31,6 +31,7 @@ type Settings struct {
 	Seed          uint64                 `json:"seed" yaml:"-"`                        // of the splits and of the first network
 	HalfLife      HalfLife               `json:"half_life,omitempty" yaml:"-"`         // age at which a training row counts half; 0: all rows count alike
 	Warm          *Warm                  `json:"-" yaml:"-"`                           // an older policy that is a candidate at its lambda; nil: none
+	Usage         *policy.UsagePrices    `json:"-" yaml:"-"`                           // of an any-price policy: the prices that measured fees of usage were made at; nil: no fee is made of usage
 	Rule          string                 `json:"rule" yaml:"rule"`                     // of the guard: policy.RuleBound or policy.RuleGain
 	Confidence    float64                `json:"confidence" yaml:"confidence"`         // of the guard's bound, one-sided
 	Workers       int                    `json:"workers" yaml:"workers"`               // single-threaded sessions side by side

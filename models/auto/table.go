@@ -21,6 +21,7 @@ type table struct {
 	constant []float64      // mean loss of every pair over these rows
 	low      float64        // smallest loss
 	high     float64        // and the largest
+	usage    *usage         // nil: no fees are made of usage
 	division
 	sets []int // numbers of the sets of rows that belong together, by position in held; nil if no rows do
 }
@@ -36,6 +37,7 @@ type division struct {
 type span struct{ from, to int }
 
 func newTable(t *costs.Tensor, s Settings) *table {
+	t, quantities := pricedUsage(t, s.Usage)
 	in := orderOf(t, t.Rows(costs.Train))
 	rows := in.rows
 	tab := &table{full: t, order: in, clusters: t.Together(rows, s.Apart)}
@@ -45,6 +47,11 @@ func newTable(t *costs.Tensor, s Settings) *table {
 	tab.data = regress.NewData(t, rows, tab.std)
 	tab.data.Weight = s.HalfLife.weights(t, rows)
 	tab.complete = tab.data.Complete(everyRow(tab.data))
+	if quantities != nil {
+		tab.usage = newUsage(tab, quantities, s)
+		tab.complete = slices.DeleteFunc(slices.Clone(tab.complete), func(row int) bool { return !tab.usage.isKnown(row) })
+		tab.usage.means(tab.complete)
+	}
 	for _, known := range tab.data.Known {
 		if !known {
 			tab.unknown++
@@ -57,6 +64,10 @@ func newTable(t *costs.Tensor, s Settings) *table {
 
 // drawn is the table with the folds of a draw, numbered from 0.
 func (t table) drawn(s Settings, draw int) *table {
+	if t.usage != nil {
+		own := *t.usage
+		t.usage = &own
+	}
 	t.division = divide(t.clusters, shuffled(t.keys, s.Seed, draw), t.complete, s)
 	t.sets = nil
 	if t.clusters.Repeats() > 0 {

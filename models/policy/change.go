@@ -15,7 +15,8 @@ import (
 type PriceChange struct {
 	Lambda  *float64 // multiplier of the fees of advice; nil: that of the policy
 	Fees    []Fee
-	Without []Part // what must not be chosen, see [Without]
+	Usage   *UsagePrices // of a policy with usage; nil: those of the policy
+	Without []Part       // what must not be chosen, see [Without]
 }
 
 // Fee sets the fee of an expert, an advice or a pair, as in [costs.Actions]: that of an advice is before lambda, and that of
@@ -73,7 +74,7 @@ func wrongAmount(text, amount string) error {
 
 // IsZero reports whether nothing changes.
 func (c PriceChange) IsZero() bool {
-	return c.Lambda == nil && len(c.Fees) == 0 && len(c.Without) == 0
+	return c.Lambda == nil && len(c.Fees) == 0 && c.Usage == nil && len(c.Without) == 0
 }
 
 // ErrFixedPrices is the error for a change of lambda or of a fee of a policy whose prices were fixed when it was trained.
@@ -83,10 +84,16 @@ var ErrFixedPrices = errors.New("the policy has fixed prices")
 // finite, a fee for the absence of advice, and a change that leaves no pair are errors. For a policy that is not an
 // any-price policy, Without is the only possible change; for another, the error is [ErrFixedPrices].
 func (info *Info) Price(c PriceChange) (*Prices, error) {
-	if info.Prices == nil && (c.Lambda != nil || len(c.Fees) > 0) {
+	if info.Prices == nil && (c.Lambda != nil || len(c.Fees) > 0 || c.Usage != nil) {
 		return nil, ErrFixedPrices
 	}
-	p := PricesOf(info.Actions, info.Lambda)
+	p := info.base()
+	if c.Usage != nil {
+		if err := info.checkUsage(c.Usage); err != nil {
+			return nil, err
+		}
+		p.Usage = *c.Usage
+	}
 	if c.Lambda != nil {
 		if !costs.UsableLambda(*c.Lambda) {
 			return nil, fmt.Errorf("lambda %g is not a number from 0 to %g", *c.Lambda, costs.MaxLambda)
@@ -109,6 +116,7 @@ func (info *Info) Price(c PriceChange) (*Prices, error) {
 // PriceAt are prices with the fees of a, which has the same experts, advice and pairs as the policy.
 func (info *Info) PriceAt(a *costs.Actions, lambda float64) *Prices {
 	p := PricesOf(a, lambda)
+	p.Usage = info.base().Usage
 	p.Available = info.Actions.Mask()
 	p.Unchecked = info.unchecked(p)
 	return p
@@ -155,6 +163,9 @@ func (p *Prices) setFee(at int, fee float64) {
 	}
 }
 
+// rounding is how far a factor on a price may be beyond the range, since it is computed.
+const rounding = 1e-9
+
 // unchecked lists what is outside of the range of an any-price policy.
 func (info *Info) unchecked(p *Prices) []string {
 	if info.Prices == nil {
@@ -166,14 +177,24 @@ func (info *Info) unchecked(p *Prices) []string {
 		add("lambda %g is not from %g to %g", p.Lambda, r[0], r[1])
 	}
 	changed := info.Actions.ChangedFees(p.In(info.Actions))
+	experts, factors := info.changedUsage(&p.Usage)
+	together := len(experts) == info.pricedExperts() && !slices.ContainsFunc(factors, func(f float64) bool { return f != factors[0] })
+	number := len(changed) + len(experts)
+	if together {
+		number = len(changed) + 1 // all prices of usage by one factor
+	}
 	switch {
-	case len(changed) > 1:
-		add("%d fees differ from those of the training, and only one at a time was changed", len(changed))
-	case len(changed) == 1 && p.Lambda != info.Lambda:
+	case number > 1:
+		add("%d fees and prices differ from those of the training, and only one at a time was changed", number)
+	case number == 1 && p.Lambda != info.Lambda:
 		add("lambda and a fee differ from those of the training, and only one at a time was changed")
 	}
+	for n, j := range experts {
+		if r := info.Prices.Fee; !(factors[n] >= r[0]*(1-rounding) && factors[n] <= r[1]*(1+rounding)) {
+			add("the prices of what expert %q uses are not all the same number, from %g to %g, times those of the training", info.Actions.Experts[j].Name, r[0], r[1])
+		}
+	}
 	for _, c := range changed {
-		const rounding = 1e-9
 		if r := info.Prices.Fee; c.Here < r[0]*c.Trained*(1-rounding) || c.Here > r[1]*c.Trained*(1+rounding) {
 			add("the fee %g of %s %q is not from %g to %g", c.Here, c.Kind, c.Name, r[0]*c.Trained, r[1]*c.Trained)
 		}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sync"
 
+	"pipe/costs"
 	"pipe/internal/finite"
 	"pipe/onnx"
 	"pipe/onnx/ort"
@@ -72,7 +73,7 @@ func NewDecider(rt *ort.Runtime, m *onnx.Model) (*Decider, error) {
 		return nil, err
 	}
 	d := &Decider{info: info, session: s, runtime: rt, outputs: info.outputs(), at: map[string]int{}, available: info.Actions.Mask()}
-	d.base = PricesOf(info.Actions, info.Lambda)
+	d.base = info.base()
 	for i, io := range s.Outputs() {
 		d.at[io.Name] = i
 	}
@@ -113,6 +114,8 @@ type Decisions struct {
 	// Loss and Cost are what a policy by estimates expects, n x Actions: task loss with measured fees, and the same plus
 	// the fees. nil for other policies. What an unavailable pair would cost is a number above 1e29.
 	Loss, Cost []float32
+	// Usage is what a policy with usage expects of every pair, n x Actions by quantity, NaN where it is not known; else nil.
+	Usage costs.Usage
 }
 
 // Rows are the decisions of rows [from, to), sharing memory.
@@ -122,6 +125,11 @@ func (d *Decisions) Rows(from, to int) *Decisions {
 	part.Scores = d.Scores[from*d.Actions : to*d.Actions]
 	if d.Loss != nil {
 		part.Loss, part.Cost = d.Loss[from*d.Actions:to*d.Actions], d.Cost[from*d.Actions:to*d.Actions]
+	}
+	for q, values := range d.Usage {
+		if values != nil {
+			part.Usage[q] = values[from*d.Actions : to*d.Actions]
+		}
 	}
 	return &part
 }
@@ -172,6 +180,9 @@ func (d *Decider) collect(out *Decisions, b *batchBuffers) {
 	if d.info.estimates() {
 		out.Loss = append(out.Loss, d.floats(b, LossOutput)...)
 		out.Cost = append(out.Cost, d.floats(b, CostOutput)...)
+	}
+	for _, q := range d.info.quantities() {
+		out.Usage[q] = append(out.Usage[q], d.floats(b, UsageOutput(q))...)
 	}
 }
 

@@ -178,11 +178,15 @@ func (d *Decider) fill(b *batchBuffers, asks []*Ask) {
 // loadRow writes one row of prices.
 func (d *Decider) loadRow(b *batchBuffers, p *Prices, row int) {
 	experts, levels, actions := len(d.info.Actions.Experts), len(d.info.Actions.Advice), d.info.Actions.Len()
-	inputs{
+	in := inputs{
 		experts: d.input(b, ExpertFeesInput).Float32s()[row*experts:], advice: d.input(b, AdviceFeesInput).Float32s()[row*levels:],
 		pairs:     d.input(b, PairFeesInput).Float32s()[row*actions : (row+1)*actions],
 		available: d.input(b, AvailableInput).Bools()[row*actions:],
-	}.set(p)
+	}
+	for _, q := range d.info.quantities() {
+		in.usage[q] = d.input(b, UsagePriceInput(q)).Float32s()[row*experts:]
+	}
+	in.set(p)
 }
 
 // answer copies the decisions on some rows of a batch. All integers and all numbers have one piece of memory each.
@@ -208,9 +212,12 @@ func (d *Decider) answer(b *batchBuffers, first, rows int) *Decisions {
 		floats(&out.Scores, make([]float32, 0, rows*actions), ScoresOutput)
 		return out
 	}
-	all := floats(&out.Scores, make([]float32, 0, 3*rows*actions), ScoresOutput)
+	all := floats(&out.Scores, make([]float32, 0, (3+len(d.info.quantities()))*rows*actions), ScoresOutput)
 	all = floats(&out.Loss, all, LossOutput)
-	floats(&out.Cost, all, CostOutput)
+	all = floats(&out.Cost, all, CostOutput)
+	for _, q := range d.info.quantities() {
+		all = floats(&out.Usage[q], all, UsageOutput(q))
+	}
 	return out
 }
 
@@ -222,5 +229,8 @@ func (d *Decider) checkPrices(p *Prices) error {
 		}
 		return nil
 	}
-	return p.check(d.info.Actions)
+	if err := p.check(d.info.Actions); err != nil {
+		return err
+	}
+	return d.info.checkUsage(&p.Usage)
 }

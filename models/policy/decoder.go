@@ -30,8 +30,9 @@ type decoder interface {
 
 // values are what a decoder computes for a batch, each batch x J(K+1).
 type values struct {
-	scores     *onnx.Value // higher is better
-	loss, cost *onnx.Value // expected task loss, and that with fees; nil if the decoder does not estimate them
+	scores     *onnx.Value   // higher is better
+	loss, cost *onnx.Value   // expected task loss, and that with fees; nil if the decoder does not estimate them
+	usage      []*onnx.Value // by quantity of [Usage]
 }
 
 var decoders = map[Decoder]decoder{

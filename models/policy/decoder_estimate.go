@@ -10,9 +10,13 @@ func (decodeEstimate) check(p *Policy) error { return p.Estimate.check(p) }
 func (decodeEstimate) scores(dst []float64, p *Policy, x []float64) {
 	p.Estimate.Blend.Estimate(dst, x)
 	fees, mask := p.Actions.Fees(p.Lambda), p.Actions.Mask()
+	mean := fees
+	if u := p.Estimate.Usage; u != nil {
+		fees, mean = u.fees(fees, u.estimates(x), p.Actions), u.fees(fees, u.Mean, p.Actions)
+	}
 	fixed := -1
 	for i, c := range p.Estimate.Constant {
-		if mask[i] && (fixed < 0 || float32(c)+float32(fees[i]) < float32(p.Estimate.Constant[fixed])+float32(fees[fixed])) {
+		if mask[i] && (fixed < 0 || float32(c)+float32(mean[i]) < float32(p.Estimate.Constant[fixed])+float32(mean[fixed])) {
 			fixed = i
 		}
 		dst[i] = -(dst[i] + fees[i])
@@ -22,17 +26,24 @@ func (decodeEstimate) scores(dst []float64, p *Policy, x []float64) {
 }
 
 func (d decodeEstimate) graph(g *onnx.Graph, p *Policy, features *onnx.Value) values {
-	fees, available := d.prices(g, p)
-	raw := p.Estimate.Blend.Graph(g, p.standardGraph(g, features), "")
+	fees, rates, available := d.prices(g, p)
+	standard := p.standardGraph(g, features)
+	raw := p.Estimate.Blend.Graph(g, standard, "")
+	mean := fees
+	var usage []*onnx.Value
+	if u := p.Estimate.Usage; u != nil {
+		usage = u.graph(g, standard, p.Actions.Len())
+		fees, mean = usageFees(g, fees, rates, usage), usageFees(g, fees, rates, u.means(g, p.Actions.Len()))
+	}
 	scores := g.Neg(g.Add(raw, fees))
 	if p.Estimate.Margin > 0 {
-		isFixed := g.Cast(d.fixed(g, p, fees, available), onnx.Float32)
+		isFixed := g.Cast(d.fixed(g, p, mean, available), onnx.Float32)
 		scores = g.Add(scores, g.Mul(isFixed, g.Scalar(onnx.Float32, p.Estimate.Margin)))
 	}
 	scores = g.Where(available, scores, g.Scalar(onnx.Float32, excludedScore))
 	loss := p.Estimate.Curve.Graph(g, raw, "curve_")
 	cost := g.Add(loss, fees)
-	return values{scores: scores, loss: unavailableCosts(g, p, loss), cost: unavailableCosts(g, p, cost)}
+	return values{scores: scores, loss: unavailableCosts(g, p, loss), cost: unavailableCosts(g, p, cost), usage: usage}
 }
 
 // unavailableCosts replaces what is said about pairs that do not exist by minus the excluded score.
@@ -41,8 +52,9 @@ func unavailableCosts(g *onnx.Graph, p *Policy, v *onnx.Value) *onnx.Value {
 }
 
 // prices are the fees of every action and the actions that may be chosen, as values that broadcast to batch x J(K+1). They are
-// constants, or the inputs of an any-price policy.
-func (decodeEstimate) prices(g *onnx.Graph, p *Policy) (fees, available *onnx.Value) {
+// constants, or the inputs of an any-price policy. rates are the fees of a unit of usage, by quantity; none without usage.
+func (decodeEstimate) prices(g *onnx.Graph, p *Policy) (fees *onnx.Value, rates []*onnx.Value, available *onnx.Value) {
+	u := p.Estimate.Usage
 	row := []int64{1, int64(p.Actions.Len())}
 	exists := g.Const(onnx.Bools(row, p.Actions.Mask()))
 	if p.Estimate.Prices == nil {
@@ -50,7 +62,10 @@ func (decodeEstimate) prices(g *onnx.Graph, p *Policy) (fees, available *onnx.Va
 		for i, fee := range p.Actions.Fees(p.Lambda) {
 			constant[i] = float32(fee)
 		}
-		return g.Const(onnx.Float32s(row, constant)), exists
+		if u != nil {
+			rates = u.rates(g, p, nil)
+		}
+		return g.Const(onnx.Float32s(row, constant)), rates, exists
 	}
 	// The graph is built as for one row of prices; operators broadcast, so that it takes a row per row of features too.
 	input := func(name string, t onnx.DType, width int) *onnx.Value {
@@ -61,6 +76,9 @@ func (decodeEstimate) prices(g *onnx.Graph, p *Policy) (fees, available *onnx.Va
 	advice := input(AdviceFeesInput, onnx.Float32, len(p.Actions.Advice))
 	pair := input(PairFeesInput, onnx.Float32, p.Actions.Len())
 	available = input(AvailableInput, onnx.Bool, p.Actions.Len())
+	if u != nil {
+		rates = u.rates(g, p, input)
+	}
 	var ofExpert, ofAdvice []int64
 	for i := range p.Actions.Len() {
 		j, k := p.Actions.Pair(i)
@@ -68,10 +86,10 @@ func (decodeEstimate) prices(g *onnx.Graph, p *Policy) (fees, available *onnx.Va
 	}
 	columns := []int64{int64(p.Actions.Len())}
 	fees = g.Add(g.Gather(expert, g.Const(onnx.Int64s(columns, ofExpert)), 1), g.Gather(advice, g.Const(onnx.Int64s(columns, ofAdvice)), 1))
-	return g.Add(fees, pair), g.And(available, exists)
+	return g.Add(fees, pair), rates, g.And(available, exists)
 }
 
-// fixed marks the best fixed pair: the first of the available ones with the smallest mean loss plus fee.
+// fixed marks the best fixed pair: the first of the available ones with the smallest mean loss plus mean fee.
 func (d decodeEstimate) fixed(g *onnx.Graph, p *Policy, fees, available *onnx.Value) *onnx.Value {
 	n := p.Actions.Len()
 	row := []int64{1, int64(n)}

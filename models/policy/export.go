@@ -34,6 +34,9 @@ func (p *Policy) Export() (*onnx.Model, error) {
 		g.Output(LossOutput, v.loss)
 		g.Output(CostOutput, v.cost)
 	}
+	for n, usage := range v.usage {
+		g.Output(UsageOutput(p.Estimate.Usage.Quantities[n]), usage)
+	}
 	m, err := g.Build(onnx.BuildOptions{})
 	if err != nil {
 		return nil, fmt.Errorf("export policy: %w", err)

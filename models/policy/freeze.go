@@ -64,6 +64,10 @@ func frozen(meta map[string]string, a *costs.Actions, at *Prices, c PriceChange,
 	delete(meta, keyPrefix+PricesKey)
 	set := func(key, value string) { meta[keyPrefix+key] = value }
 	set("format", strconv.Itoa(1))
+	if text, ok := meta[keyPrefix+UsageKey]; ok {
+		set("format", strconv.Itoa(3))
+		set(UsageKey, pricedUsage(text, at))
+	}
 	set("lambda", formatFloat(at.Lambda))
 	set("actions", string(at.In(a).JSON()))
 	set(FrozenKey, digest)

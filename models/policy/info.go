@@ -15,9 +15,9 @@ import (
 	"pipe/onnx"
 )
 
-// newestFormat is the newest version of the policy file that this package reads. An any-price policy has version 2; all
-// others are version 1, which earlier releases read too.
-const newestFormat = 2
+// newestFormat is the newest version of the policy file that this package reads. A policy with usage has version 3,
+// another any-price policy version 2. All others are version 1, which earlier releases read too.
+const newestFormat = 3
 
 const (
 	keyPrefix  = "pipe."
@@ -27,7 +27,7 @@ const (
 // reservedKeys are the metadata keys, without prefix, that only Export writes.
 var reservedKeys = map[string]bool{
 	"format": true, "kind": true, "actions": true, "lambda": true, "tau": true, "method": true, "recipe": true,
-	"decoder": true, "dim": true, "feature_source": true, "members": true, "fixed": true, PricesKey: true,
+	"decoder": true, "dim": true, "feature_source": true, "members": true, "fixed": true, PricesKey: true, UsageKey: true,
 }
 
 // Info is the metadata of a policy file.
@@ -44,6 +44,7 @@ type Info struct {
 	Fixed   int               // the action of a fixed policy, else -1
 	Guard   *Guard            // result of the guard of recipe auto; nil if not in the file
 	Prices  *PriceRange       // of an any-price policy, whose fees are inputs; nil: fees are those of Actions at Lambda
+	Usage   *UsageInfo        // of a policy that makes fees of what calls use; nil: measured fees are part of the expected losses
 	Names   []string          // names of the features; nil if not in the file
 	Encoded bool              // an encoder is in front: the inputs are the encoder's, and Info describes it
 	Info    map[string]string // everything else, as Policy.Info
@@ -74,6 +75,9 @@ func (p *Policy) metadata() map[string]string {
 	if p.Estimate != nil && p.Estimate.Prices != nil {
 		set(PricesKey, p.Estimate.Prices.JSON())
 	}
+	if p.Estimate != nil && p.Estimate.Usage != nil {
+		set(UsageKey, p.usageJSON())
+	}
 	set("kind", policyKind)
 	set("actions", string(p.Actions.JSON()))
 	set("lambda", formatFloat(p.Lambda))
@@ -92,8 +96,11 @@ func (p *Policy) metadata() map[string]string {
 
 // format is the oldest version of the file that can say what the policy is.
 func (p *Policy) format() int {
-	if p.Estimate != nil && p.Estimate.Prices != nil {
-		return newestFormat
+	switch e := p.Estimate; {
+	case e != nil && e.Usage != nil:
+		return 3
+	case e != nil && e.Prices != nil:
+		return 2
 	}
 	return 1
 }
@@ -188,6 +195,9 @@ func parseInfo(meta map[string]string) (*Info, error) {
 	if err := info.readPrices(meta); err != nil {
 		return nil, err
 	}
+	if err := info.readUsage(meta); err != nil {
+		return nil, err
+	}
 	source, ok := meta[keyPrefix+"feature_source"]
 	if !ok {
 		source = info.Actions.Features.Name
@@ -217,6 +227,14 @@ func (info *Info) readPrices(meta map[string]string) error {
 
 // estimates reports whether the file has the outputs of a policy by estimates.
 func (info *Info) estimates() bool { return info.Decoder == DecoderEstimate }
+
+// quantities are those of which the file has estimates.
+func (info *Info) quantities() []costs.Quantity {
+	if info.Usage == nil {
+		return nil
+	}
+	return info.Usage.Quantities
+}
 
 // agrees reports contradictions within the metadata.
 func (info *Info) agrees(source string) error {
@@ -344,9 +362,13 @@ func (info *Info) inputs() []onnx.IO {
 		return in
 	}
 	a := info.Actions
-	return append(in,
+	in = append(in,
 		io(ExpertFeesInput, onnx.Float32, len(a.Experts)), io(AdviceFeesInput, onnx.Float32, len(a.Advice)),
 		io(PairFeesInput, onnx.Float32, a.Len()), io(AvailableInput, onnx.Bool, a.Len()))
+	for _, q := range info.quantities() {
+		in = append(in, io(UsagePriceInput(q), onnx.Float32, len(a.Experts)))
+	}
+	return in
 }
 
 // checkOutputs compares the model's outputs with the contract.
@@ -385,6 +407,9 @@ func (info *Info) outputs() []output {
 	out := []output{{ActionOutput, onnx.Int64, 1}, {ExpertOutput, onnx.Int64, 1}, {AdviceOutput, onnx.Int64, 1}, {ScoresOutput, onnx.Float32, 2}}
 	if info.estimates() {
 		out = append(out, output{LossOutput, onnx.Float32, 2}, output{CostOutput, onnx.Float32, 2})
+	}
+	for _, q := range info.quantities() {
+		out = append(out, output{UsageOutput(q), onnx.Float32, 2})
 	}
 	return out
 }

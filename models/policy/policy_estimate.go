@@ -22,6 +22,9 @@ type Estimate struct {
 	// Prices makes an any-price policy: fees are inputs of its file. nil: they are those of Policy.Actions at
 	// Policy.Lambda.
 	Prices *PriceRange
+	// Usage makes fees of what calls use, at prices that are inputs too; nil: measured fees are part of the estimates. Only an
+	// any-price policy has it, and one with fixed prices that was made of such a policy ([Policy.At]).
+	Usage *Usage
 }
 
 // PriceRange are the prices that an any-price policy was compared with the best fixed pair of each price for. Outside of
@@ -82,6 +85,11 @@ func (e *Estimate) check(p *Policy) error {
 	if e.Prices != nil {
 		if err := e.Prices.Check(); err != nil {
 			return fmt.Errorf("prices: %w", err)
+		}
+	}
+	if e.Usage != nil {
+		if err := e.Usage.check(p.FeatureDim(), p.Actions); err != nil {
+			return fmt.Errorf("usage: %w", err)
 		}
 	}
 	if err := e.Curve.Check(); err != nil {

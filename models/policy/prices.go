@@ -13,11 +13,12 @@ import (
 // Prices are what a decision costs besides its task loss, and which pairs may be chosen. They are shared: do not change
 // those that another made.
 type Prices struct {
-	Lambda    float64   // multiplier of the fees of advice
-	Experts   []float64 // J, fee of each expert
-	Advice    []float64 // K+1, fee of each advice, before lambda; the first is 0
-	Pairs     []float64 // J(K+1), added to both; nil: 0 for every pair
-	Available []bool    // J(K+1), pairs that may be chosen, see [Without]
+	Lambda    float64     // multiplier of the fees of advice
+	Experts   []float64   // J, fee of each expert
+	Advice    []float64   // K+1, fee of each advice, before lambda; the first is 0
+	Pairs     []float64   // J(K+1), added to both; nil: 0 for every pair
+	Usage     UsagePrices // of a policy with usage, by expert
+	Available []bool      // J(K+1), pairs that may be chosen, see [Without]
 	// Unchecked says, one reason each, why these prices are not among those for which the policy was compared with the best
 	// fixed pair. Empty: they are, or the policy has fixed prices.
 	Unchecked []string
@@ -35,7 +36,16 @@ func PricesOf(a *costs.Actions, lambda float64) *Prices {
 	return p
 }
 
-// Fee is what a pair costs besides its task loss.
+// base are the prices of the file.
+func (info *Info) base() *Prices {
+	p := PricesOf(info.Actions, info.Lambda)
+	if info.Usage != nil {
+		p.Usage = info.Usage.Prices
+	}
+	return p
+}
+
+// Fee is what a pair costs besides its task loss and what its calls use.
 func (p *Prices) Fee(pair int) float64 {
 	fee := p.Experts[pair/len(p.Advice)] + p.Lambda*p.Advice[pair%len(p.Advice)]
 	if p.Pairs != nil {
@@ -69,21 +79,31 @@ func (p *Prices) In(a *costs.Actions) *costs.Actions {
 // Tensors are the inputs of an any-price policy file by their names: one row each. Fees of advice are multiplied by lambda.
 func (p *Prices) Tensors() map[string]*onnx.Tensor {
 	pairs := len(p.Experts) * len(p.Advice)
-	in := inputs{make([]float32, len(p.Experts)), make([]float32, len(p.Advice)), make([]float32, pairs), make([]bool, pairs)}
+	in := inputs{experts: make([]float32, len(p.Experts)), advice: make([]float32, len(p.Advice)), pairs: make([]float32, pairs), available: make([]bool, pairs)}
+	for q, prices := range p.Usage {
+		in.usage[q] = make([]float32, len(prices))
+	}
 	in.set(p)
 	row := func(n int) []int64 { return []int64{1, int64(n)} }
-	return map[string]*onnx.Tensor{
+	out := map[string]*onnx.Tensor{
 		ExpertFeesInput: onnx.Float32s(row(len(in.experts)), in.experts),
 		AdviceFeesInput: onnx.Float32s(row(len(in.advice)), in.advice),
 		PairFeesInput:   onnx.Float32s(row(pairs), in.pairs),
 		AvailableInput:  onnx.Bools(row(pairs), in.available),
 	}
+	for q, prices := range p.Usage {
+		if prices != nil {
+			out[UsagePriceInput(costs.Quantity(q))] = onnx.Float32s(row(len(prices)), in.usage[q])
+		}
+	}
+	return out
 }
 
 // inputs is the memory of one row of the inputs of a graph besides the features.
 type inputs struct {
 	experts, advice, pairs []float32
 	available              []bool
+	usage                  [costs.Quantities][]float32
 }
 
 // set writes prices.
@@ -99,6 +119,11 @@ func (in inputs) set(p *Prices) {
 		in.pairs[i] = float32(fee)
 	}
 	copy(in.available, p.Available)
+	for q, prices := range p.Usage {
+		for j, price := range prices {
+			in.usage[q][j] = float32(price)
+		}
+	}
 }
 
 // At returns an any-price policy with its prices fixed: the fees of its actions at lambda. Other policies are returned as
@@ -146,5 +171,5 @@ func areFees(fees []float64, factor float64) bool {
 // equal reports whether a policy decides the same at two prices.
 func (p *Prices) equal(o *Prices) bool {
 	return p == o || p.Lambda == o.Lambda && slices.Equal(p.Experts, o.Experts) && slices.Equal(p.Advice, o.Advice) &&
-		slices.Equal(p.Pairs, o.Pairs) && slices.Equal(p.Available, o.Available)
+		slices.Equal(p.Pairs, o.Pairs) && slices.Equal(p.Available, o.Available) && p.Usage.Equal(&o.Usage)
 }

@@ -1,0 +1,404 @@
+package policy
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+
+	"pipe/costs"
+	"pipe/internal/strictjson"
+	"pipe/models/estimate"
+	"pipe/onnx"
+)
+
+// Usage are estimates of what the calls of every pair use. An any-price policy with them computes the fees of usage from
+// prices, so its expected losses do not include these fees.
+type Usage struct {
+	Quantities []costs.Quantity // that are estimated, ascending
+	// Estimate has a value per quantity and pair, len(Quantities) x J(K+1). Values below 0 count as 0.
+	Estimate estimate.Linear
+	// Mean is what every pair uses on average over the training rows, a value as in Estimate. NaN: it is not known what the
+	// pair uses, so the quantity must have no price there.
+	Mean   []float64
+	Prices UsagePrices // those of the training
+}
+
+// UsagePrices are prices of what the calls of every expert use, in the unit of the task loss, by quantity: of a million
+// tokens, of a call, of a second. The price of TokensIn is that of tokens that are not in TokensCached. A quantity without
+// prices is nil.
+type UsagePrices [costs.Quantities][]float64
+
+// Equal reports whether all prices are the same.
+func (u *UsagePrices) Equal(o *UsagePrices) bool {
+	for q := range u {
+		if !slices.Equal(u[q], o[q]) {
+			return false
+		}
+	}
+	return true
+}
+
+// Times are the prices with those of an expert multiplied by a factor, or all if expert is -1.
+func (u *UsagePrices) Times(factor float64, expert int) UsagePrices {
+	out := *u
+	for q, prices := range out {
+		out[q] = slices.Clone(prices)
+		for j := range prices {
+			if expert < 0 || j == expert {
+				out[q][j] *= factor
+			}
+		}
+	}
+	return out
+}
+
+// unit is how much of a quantity a price is of.
+func unit(q costs.Quantity) float64 {
+	if q <= costs.TokensOut {
+		return 1e6
+	}
+	return 1
+}
+
+// Rates are the fees of a unit of usage for every pair, as in [Usage.Estimate]: a fee is the sum of rates times usage. They
+// are 0 for quantities without prices.
+func (u *UsagePrices) Rates(quantities []costs.Quantity, a *costs.Actions) []float64 {
+	rates := make([]float64, 0, len(quantities)*a.Len())
+	for _, q := range quantities {
+		for i := range a.Len() {
+			j, _ := a.Pair(i)
+			rates = append(rates, u.rate(q, j))
+		}
+	}
+	return rates
+}
+
+func (u *UsagePrices) rate(q costs.Quantity, expert int) float64 {
+	if u[q] == nil {
+		return 0
+	}
+	price := u[q][expert]
+	if q == costs.TokensCached && u[costs.TokensIn] != nil {
+		price -= u[costs.TokensIn][expert]
+	}
+	return price / unit(q)
+}
+
+// usagePriceInputs are the inputs of an any-price policy for the prices of quantities.
+var usagePriceInputs = [costs.Quantities]string{
+	costs.TokensIn: "price_in", costs.TokensCached: "price_cached", costs.TokensOut: "price_out", costs.Calls: "price_call", costs.Seconds: "price_second",
+}
+
+// UsagePriceInput is the name of the input for the prices of a quantity: float32, batch or 1 x J.
+func UsagePriceInput(q costs.Quantity) string { return usagePriceInputs[q] }
+
+// UsageOutput is the name of the output for a quantity: float32, batch x J(K+1), NaN where it is not known.
+func UsageOutput(q costs.Quantity) string { return "expected_" + q.String() }
+
+// check reports why the estimates do not fit the actions.
+func (u *Usage) check(dim int, a *costs.Actions) error {
+	if err := checkQuantities(u.Quantities); err != nil {
+		return err
+	}
+	if len(u.Mean) != len(u.Quantities)*a.Len() {
+		return fmt.Errorf("%d means of %d quantities for %d actions", len(u.Mean), len(u.Quantities), a.Len())
+	}
+	for _, v := range u.Mean {
+		if v < 0 || math.IsInf(v, 0) {
+			return fmt.Errorf("a mean of %g", v)
+		}
+	}
+	if err := u.Estimate.Check(dim, len(u.Mean)); err != nil {
+		return err
+	}
+	return u.Prices.check(u.Quantities, len(a.Experts))
+}
+
+func checkQuantities(quantities []costs.Quantity) error {
+	if len(quantities) == 0 || !slices.IsSorted(quantities) || len(slices.Compact(slices.Clone(quantities))) < len(quantities) ||
+		quantities[0] < 0 || quantities[len(quantities)-1] >= costs.Quantities {
+		return errors.New("the quantities are not a list of ascending ones")
+	}
+	return nil
+}
+
+func (u *UsagePrices) check(quantities []costs.Quantity, experts int) error {
+	for q, prices := range u {
+		if slices.Contains(quantities, costs.Quantity(q)) != (prices != nil) || prices != nil && len(prices) != experts {
+			return fmt.Errorf("%d prices of %s for %d experts", len(prices), costs.Quantity(q), experts)
+		}
+		for _, price := range prices {
+			if !isFinite(price) || price < 0 {
+				return fmt.Errorf("a price of %s is %g, not a finite number of at least 0", costs.Quantity(q), price)
+			}
+		}
+	}
+	return nil
+}
+
+// estimates are those of a row of standardised features, as the graph computes them.
+func (u *Usage) estimates(x []float64) []float64 {
+	out := make([]float64, len(u.Mean))
+	u.Estimate.Estimate(out, x)
+	for i := range out {
+		out[i] = max(0, out[i])
+	}
+	return out
+}
+
+// fees adds what usage costs at the prices of the training to the fees of every pair.
+func (u *Usage) fees(fees, usage []float64, a *costs.Actions) []float64 {
+	out := slices.Clone(fees)
+	for c, rate := range u.Prices.Rates(u.Quantities, a) {
+		if rate != 0 {
+			out[c%a.Len()] += rate * usage[c]
+		}
+	}
+	return out
+}
+
+// graph has the estimates by quantity, batch x J(K+1), NaN where they are not known.
+func (u *Usage) graph(g *onnx.Graph, standard *onnx.Value, pairs int) []*onnx.Value {
+	all := g.Relu(u.Estimate.Graph(g, standard, "usage_"))
+	var out []*onnx.Value
+	for n := range u.Quantities {
+		columns, unknown := make([]int64, pairs), make([]float32, pairs)
+		for i := range columns {
+			columns[i] = int64(n*pairs + i)
+			if math.IsNaN(u.Mean[n*pairs+i]) {
+				unknown[i] = float32(math.NaN())
+			}
+		}
+		own := g.Gather(all, g.Const(onnx.Int64s([]int64{int64(pairs)}, columns)), 1)
+		if slices.ContainsFunc(unknown, func(v float32) bool { return v != v }) {
+			own = g.Add(own, g.Const(onnx.Float32s([]int64{1, int64(pairs)}, unknown)))
+		}
+		out = append(out, own)
+	}
+	return out
+}
+
+// means are the mean usage by quantity, as graph has the estimates.
+func (u *Usage) means(g *onnx.Graph, pairs int) []*onnx.Value {
+	var out []*onnx.Value
+	for n := range u.Quantities {
+		mean := make([]float32, pairs)
+		for i := range mean {
+			mean[i] = float32(u.Mean[n*pairs+i])
+		}
+		out = append(out, g.Const(onnx.Float32s([]int64{1, int64(pairs)}, mean)))
+	}
+	return out
+}
+
+// rates are the fees of a unit of every quantity, as [UsagePrices.Rates], of prices that are inputs or constants.
+func (u *Usage) rates(g *onnx.Graph, p *Policy, input func(name string, t onnx.DType, width int) *onnx.Value) []*onnx.Value {
+	experts := make([]int64, p.Actions.Len())
+	for i := range experts {
+		j, _ := p.Actions.Pair(i)
+		experts[i] = int64(j)
+	}
+	of := g.Const(onnx.Int64s([]int64{int64(len(experts))}, experts))
+	prices := make(map[costs.Quantity]*onnx.Value)
+	var out []*onnx.Value
+	for _, q := range u.Quantities {
+		if input != nil {
+			prices[q] = input(UsagePriceInput(q), onnx.Float32, len(p.Actions.Experts))
+		} else {
+			prices[q] = g.Const(onnx.Float32s([]int64{1, int64(len(p.Actions.Experts))}, float32s(u.Prices[q])))
+		}
+		price := prices[q]
+		if in := prices[costs.TokensIn]; q == costs.TokensCached && in != nil {
+			price = g.Sub(price, in)
+		}
+		if unit(q) != 1 {
+			price = g.Mul(price, g.Scalar(onnx.Float32, 1/unit(q)))
+		}
+		out = append(out, g.Gather(price, of, 1))
+	}
+	return out
+}
+
+func float32s(v []float64) []float32 {
+	out := make([]float32, len(v))
+	for i, x := range v {
+		out[i] = float32(x)
+	}
+	return out
+}
+
+// usageFees adds what usage costs to fees. What has no price costs nothing, also where the usage is not known; else the fee
+// is not known then, NaN, and no action of the row is the best.
+func usageFees(g *onnx.Graph, fees *onnx.Value, rates, usage []*onnx.Value) *onnx.Value {
+	zero := g.Scalar(onnx.Float32, 0)
+	for n, rate := range rates {
+		fees = g.Add(fees, g.Where(g.Equal(rate, zero), zero, g.Mul(rate, usage[n])))
+	}
+	return fees
+}
+
+// UsageKey is the key of the metadata of a policy for its [UsageInfo], a JSON object.
+const UsageKey = "usage"
+
+// UsageInfo says what a policy file knows of usage.
+type UsageInfo struct {
+	Quantities []costs.Quantity
+	Prices     UsagePrices              // those of the file
+	Known      [costs.Quantities][]bool // by expert: whether it is known what all of its pairs use; nil for other quantities
+}
+
+// usageJSON is the form of [UsageInfo] in a file, with lists in the order of the experts.
+type usageJSON struct {
+	Prices map[string][]float64 `json:"prices"`
+	Known  map[string][]bool    `json:"known"`
+}
+
+func (p *Policy) usageJSON() string {
+	u := p.Estimate.Usage
+	out := usageJSON{map[string][]float64{}, map[string][]bool{}}
+	for n, q := range u.Quantities {
+		known := slices.Repeat([]bool{true}, len(p.Actions.Experts))
+		for i := range p.Actions.Len() {
+			if j, _ := p.Actions.Pair(i); p.Actions.Available(i) && math.IsNaN(u.Mean[n*p.Actions.Len()+i]) {
+				known[j] = false
+			}
+		}
+		out.Prices[q.String()], out.Known[q.String()] = u.Prices[q], known
+	}
+	return out.text()
+}
+
+// readUsage reads the metadata of a policy with usage.
+func (info *Info) readUsage(meta map[string]string) error {
+	text, ok := meta[keyPrefix+UsageKey]
+	if !ok {
+		return nil
+	}
+	fail := func(err error) error { return fmt.Errorf("metadata %s%s: %w", keyPrefix, UsageKey, err) }
+	var in usageJSON
+	if err := json.Unmarshal([]byte(text), &in); err != nil {
+		return fail(strictjson.Plain(err))
+	}
+	u, experts := &UsageInfo{}, len(info.Actions.Experts)
+	for q := range costs.Quantities {
+		name := q.String()
+		prices, ok := in.Prices[name]
+		if !ok {
+			continue
+		}
+		u.Quantities = append(u.Quantities, q)
+		u.Prices[q], u.Known[q] = prices, in.Known[name]
+		if len(u.Known[q]) != experts {
+			return fail(fmt.Errorf("%d experts of %s, the policy has %d", len(u.Known[q]), name, experts))
+		}
+		delete(in.Prices, name)
+	}
+	if len(in.Prices) > 0 {
+		return fail(fmt.Errorf("unknown quantity %q", slices.Sorted(maps.Keys(in.Prices))[0]))
+	}
+	if info.Decoder != DecoderEstimate {
+		return fail(fmt.Errorf("is of policies with the decoder %s", DecoderEstimate))
+	}
+	err := checkQuantities(u.Quantities)
+	if err == nil {
+		err = u.Prices.check(u.Quantities, experts)
+	}
+	if err != nil {
+		return fail(err)
+	}
+	info.Usage = u
+	return nil
+}
+
+// checkUsage reports prices of usage that the policy does not have, or of usage that it does not know.
+func (info *Info) checkUsage(u *UsagePrices) error {
+	if info.Usage == nil {
+		if !u.Equal(&UsagePrices{}) {
+			return errors.New("the policy knows nothing of what calls use, so tokens cannot have prices: it was not trained on a table with usage")
+		}
+		return nil
+	}
+	for q, prices := range u {
+		quantity := costs.Quantity(q)
+		if !slices.Contains(info.Usage.Quantities, quantity) {
+			if i := slices.IndexFunc(prices, func(v float64) bool { return v > 0 }); i >= 0 {
+				return fmt.Errorf("expert %q has a price of %s, which the policy does not know", info.Actions.Experts[i].Name, quantity)
+			}
+			continue
+		}
+		for j, price := range prices {
+			if price > 0 && !info.Usage.Known[q][j] {
+				return fmt.Errorf("expert %q has a price of %s, but the policy does not know how much it uses", info.Actions.Experts[j].Name, quantity)
+			}
+		}
+		if len(prices) != len(info.Actions.Experts) {
+			return fmt.Errorf("%d prices of %s for %d experts", len(prices), quantity, len(info.Actions.Experts))
+		}
+		if !areFees(prices, 1) {
+			return fmt.Errorf("a price of %s is not finite", quantity)
+		}
+	}
+	return nil
+}
+
+// pricedExperts is the number of experts whose usage has a price in the file.
+func (info *Info) pricedExperts() (n int) {
+	for j := range info.Actions.Experts {
+		if info.Usage != nil && slices.ContainsFunc(info.Usage.Quantities, func(q costs.Quantity) bool { return info.Usage.Prices[q][j] > 0 }) {
+			n++
+		}
+	}
+	return n
+}
+
+// changedUsage are the experts whose prices of usage differ from those of the file, each with the factor between the two; NaN
+// if there is no single one.
+func (info *Info) changedUsage(u *UsagePrices) (experts []int, factors []float64) {
+	if info.Usage == nil {
+		return nil, nil
+	}
+	for j := range info.Actions.Experts {
+		factor, differs := math.Inf(-1), false
+		for _, q := range info.Usage.Quantities {
+			old, now := info.Usage.Prices[q][j], u[q][j]
+			differs = differs || old != now
+			own := now / old
+			switch {
+			case old == 0 && now == 0:
+			case math.IsInf(factor, -1):
+				factor = own
+			case math.Abs(own-factor) > 1e-9*math.Abs(factor) || own-own != 0:
+				factor = math.NaN()
+			}
+		}
+		if differs {
+			experts, factors = append(experts, j), append(factors, factor)
+		}
+	}
+	return experts, factors
+}
+
+// pricedUsage is the metadata of usage with other prices.
+func pricedUsage(text string, at *Prices) string {
+	var u usageJSON
+	if err := json.Unmarshal([]byte(text), &u); err != nil {
+		panic(err) // it was read before
+	}
+	for q, prices := range at.Usage {
+		if prices != nil {
+			u.Prices[costs.Quantity(q).String()] = prices
+		}
+	}
+	return u.text()
+}
+
+func (u usageJSON) text() string {
+	b, err := json.Marshal(u)
+	if err != nil {
+		panic(err) // plain numbers
+	}
+	return string(b)
+}
