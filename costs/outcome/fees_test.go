@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"pipe/costs"
+	"pipe/costs/prices"
 	"pipe/internal/dataerror/dataerrortest"
 	"pipe/internal/storage"
 )
@@ -29,7 +30,7 @@ b,y,0,1000,0,500,1000
 `
 
 // usageImport is a configuration with fees from tokens and latency.
-func usageImport(t testing.TB, outcomes, prices string) Config {
+func usageImport(t testing.TB, outcomes, list string) Config {
 	c := smallImport(t, outcomes, featureCSV)
 	c.None = ""
 	c.Outcomes.Columns = Columns{
@@ -37,7 +38,7 @@ func usageImport(t testing.TB, outcomes, prices string) Config {
 		Usage: Usage{TokensIn: "in", TokensCached: "kept", TokensOut: "out", Latency: "ms"},
 	}
 	file := c.Outcomes.File.Dir().Join("prices.yaml")
-	put(t, file.String(), prices)
+	put(t, file.String(), list)
 	c.Fees = FeeTable{Prices: file, Models: map[string]string{"x": "tiny"}, FeeScale: 20, Latency: LatencyPrice{Unit: "ms", PerSecond: 0.01}}
 	return c
 }
@@ -77,8 +78,8 @@ func TestFeesFromTokensAndLatency(t *testing.T) {
 	if err != nil || !ok || money != (costs.Money{Currency: "USD", PerLoss: 0.05}) {
 		t.Errorf("%v %v %v", money, ok, err)
 	}
-	var kept recordedPrices
-	if err := json.Unmarshal([]byte(got.Meta[costs.PricesKey]), &kept); err != nil || kept.PerSecond != 0.01 || len(kept.Models) != 2 {
+	var kept prices.Recorded
+	if err := json.Unmarshal([]byte(got.Meta[costs.PricesKey]), &kept); err != nil || kept.PerSecond != 0.01 || len(kept.Models) != 2 || kept.Experts["x"] != "tiny" || len(kept.Experts) != 1 {
 		t.Errorf("%s: %v", got.Meta[costs.PricesKey], err)
 	}
 	f := report.MeasuredFees
