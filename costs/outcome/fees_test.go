@@ -115,6 +115,42 @@ func TestFeesInWideForm(t *testing.T) {
 	}
 }
 
+// The tensor has what the calls used, as far as columns are named and outcomes known, by way of partials too. Tokens that no column
+// has are not there, rather than 0.
+func TestUsage(t *testing.T) {
+	unknown := float32(math.NaN())
+	for name, c := range map[string]struct {
+		change func(*Config)
+		want   costs.Usage
+	}{
+		"all": {func(*Config) {}, costs.Usage{{1000, 2000, 0, unknown}, {400, 0, 0, unknown}, {100, 50, 0, unknown}, {1, 1, 1, unknown}, {1.5, 0.2, 0, unknown}}},
+		"some": {func(c *Config) {
+			c.Outcomes.Columns.TokensCached, c.Outcomes.Columns.Latency, c.Fees.Latency = "", "", LatencyPrice{}
+		}, costs.Usage{{1000, 2000, 0, unknown}, nil, {100, 50, 0, unknown}, {1, 1, 1, unknown}, nil}},
+		"estimated": {func(c *Config) {
+			c.Outcomes.Columns.Usage, c.Fees.CharsPerToken, c.Fees.Latency = Usage{CharsIn: "in", CharsOut: "out"}, 8, LatencyPrice{}
+		}, costs.Usage{{125, 250, 0, unknown}, nil, {12.5, 6.25, 0, unknown}, {1, 1, 1, unknown}, nil}},
+		"time": {func(c *Config) {
+			c.Outcomes.Columns.Usage = Usage{Latency: "ms"}
+			c.Fees = FeeTable{FeeScale: 20, Currency: "USD", Latency: LatencyPrice{Unit: "ms"}}
+		}, costs.Usage{nil, nil, nil, {1, 1, 1, unknown}, {1.5, 0.2, 0, unknown}}},
+		"mean": {func(c *Config) { c.Fees.As = "mean" }, costs.Usage{}},
+		"fees": {func(c *Config) { c.Outcomes.Columns.Usage, c.Outcomes.Columns.Fee, c.Fees = Usage{}, "ms", FeeTable{} }, costs.Usage{}},
+	} {
+		config := usageImport(t, strings.Replace(usageCSV, "b,y,0,1000", "b,y,,1000", 1), pricesYAML)
+		config.Missing = MissingKeep
+		c.change(&config)
+		got, _, err := Import(context.Background(), config)
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		if d := cmp.Diff(c.want, got.Usage, nearly, cmpopts.EquateNaNs()); d != "" {
+			t.Errorf("%s: %s", name, d)
+		}
+		samePartials(t, config, 1)
+	}
+}
+
 // Every price from which fees were computed is recorded: a change of any of them changes the digest.
 func TestRecordedPrices(t *testing.T) {
 	digests := map[string]string{}
