@@ -57,18 +57,7 @@ func (m *meter) measure(t *costs.Tensor) (*MeasuredFees, error) {
 func (m *meter) recordPrices(t *costs.Tensor, r *MeasuredFees) error {
 	used := prices.Recorded{CharsPerToken: m.fees.CharsPerToken, PerSecond: m.fees.Latency.PerSecond}
 	if m.prices != nil {
-		var models []string
-		for _, e := range t.Actions.Experts {
-			model := m.model(e.Name)
-			if models = append(models, model); model == e.Name {
-				continue
-			}
-			if used.Experts == nil {
-				used.Experts = make(map[string]string)
-			}
-			used.Experts[e.Name] = model
-		}
-		used.Table = m.prices.Of(models)
+		used.Name(t.Actions, m.prices, m.model)
 	}
 	text, err := used.Text()
 	r.Prices, t.Meta[costs.PricesKey] = used.Digest, text

@@ -115,6 +115,46 @@ func TestFeesInWideForm(t *testing.T) {
 	}
 }
 
+// The fees of a tensor at other prices are those of an import at these prices.
+func TestFeesAtOtherPrices(t *testing.T) {
+	other := strings.NewReplacer("in: 1,", "in: 0.5,", "cached: 0.5", "cached: 0.25", "out: 2}", "out: 1}", "in: 10, out: 20, call: 0.001", "in: 5, out: 10, call: 0.0005, above: [{tokens: 1500, in: 7, out: 9}]").Replace(pricesYAML)
+	for name, change := range map[string]func(*Config){
+		"all":          func(*Config) {},
+		"none cached":  func(c *Config) { c.Outcomes.Columns.TokensCached = "" },
+		"without time": func(c *Config) { c.Outcomes.Columns.Latency, c.Fees.Latency = "", LatencyPrice{} },
+		"from letters": func(c *Config) {
+			c.Outcomes.Columns.Usage, c.Fees.CharsPerToken = Usage{CharsIn: "in", CharsOut: "out", Latency: "ms"}, 3
+		},
+		"with unknowns": func(c *Config) { c.Missing = MissingKeep },
+	} {
+		var is [2]*costs.Tensor
+		for i, list := range []string{pricesYAML, other} {
+			c := usageImport(t, strings.Replace(usageCSV, "b,y,0,1000", map[bool]string{true: "b,y,", false: "b,y,0"}[name == "with unknowns"]+",1000", 1), list)
+			change(&c)
+			var err error
+			if is[i], _, err = Import(context.Background(), c); err != nil {
+				t.Fatal(name, err)
+			}
+		}
+		for i := range is {
+			to, err := prices.ParseRecorded(is[1-i].Meta[costs.PricesKey])
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := prices.AtPrices(is[i], to.Table)
+			if err != nil {
+				t.Fatal(name, err)
+			}
+			if d := cmp.Diff(is[1-i].Fee, got.Fee, nearly, cmpopts.EquateNaNs()); d != "" {
+				t.Errorf("%s: %s", name, d)
+			}
+			if d := cmp.Diff(is[1-i].Meta, got.Meta); d != "" {
+				t.Errorf("%s: %s", name, d)
+			}
+		}
+	}
+}
+
 // The tensor has what the calls used, as far as columns are named and outcomes known, by way of partials too. Tokens that no column
 // has are not there, rather than 0.
 func TestUsage(t *testing.T) {

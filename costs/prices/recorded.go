@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 
+	"pipe/costs"
 	"pipe/internal/digest"
 )
 
@@ -65,6 +66,23 @@ func (r *Recorded) With(t *Table) (*Recorded, error) {
 	other := *r
 	other.Digest, other.Table = "", t
 	return &other, nil
+}
+
+// Name records which model of a price file each expert has, and of the file those models.
+func (r *Recorded) Name(a *costs.Actions, list *Table, model func(expert string) string) {
+	var models []string
+	r.Experts = nil
+	for _, e := range a.Experts {
+		name := model(e.Name)
+		if models = append(models, name); name == e.Name {
+			continue
+		}
+		if r.Experts == nil {
+			r.Experts = make(map[string]string)
+		}
+		r.Experts[e.Name] = name
+	}
+	r.Table = list.Of(models)
 }
 
 // Model is the name of an expert among the models.
