@@ -189,6 +189,7 @@ var testsMayImport = map[string][]string{
 	"costs/grow":               {"internal/fuzztest", "internal/judge"},
 	"experts/language":         {"experts/language/languagetest", "internal/fuzztest", "internal/progress", "internal/realdata", "onnx/ort/orttest"},
 	"costs/outcome":            {"internal/dataerror/dataerrortest", "internal/judge", "internal/realdata"},
+	"costs/prices":             {"internal/dataerror/dataerrortest"},
 	"experts/retrieval":        {"experts/chat/chattest", "experts/service/servicetest", "internal/progress", "internal/realdata", "onnx/ort", "onnx/ort/orttest"},
 	"experts/retrieval/bm25":   {"internal/judge", "internal/realdata"},
 	"experts/service":          {"experts/service/servicetest"},
