@@ -258,10 +258,6 @@ func (t *Tensor) checkValues(unknown bool) error {
 	return t.checkCells()
 }
 
-func cellError(column string, i, width int, msg string) error {
-	return &DataError{Row: i/width + 1, Column: fmt.Sprintf("%s[%d]", column, i%width), Msg: msg}
-}
-
 // checkLosses returns a *DataError whose row counts within loss. With unknown,
 // the loss of an available pair may be NaN.
 func checkLosses(loss []float32, mask []bool, a *Actions, unknown bool) error {

@@ -29,6 +29,9 @@ An any-price policy is reported at every lambda of --lambda, at the fees of the 
 task loss against money spent over a range of lambda, beside the best constant of the training rows. Where a policy that was
 trained for one of these lambdas alone is given too, the frontier has the regret against it.
 
+With --prices, measured fees are computed again from the usage that the tensor has (tokens, calls, seconds), at the last
+prices of every model in a price file: what is the policy worth after a service changed its prices?
+
 For every policy that states expected losses, such as those of the recipe auto, the report compares them with the losses
 that came true: the calibration error, a reliability diagram, and the difference over the chosen pairs and for each pair.
 
@@ -37,6 +40,7 @@ With --out the report is written into that folder as report.html, report.md, rep
 const evalExamples = `  pipe eval --in costs.parquet --policy policies
   pipe eval --in costs.parquet --policy policies/auto-lambda1.onnx --lambda 0.5,1 --split test --json
   pipe eval --in costs.parquet --policy policies --today large/none --money USD=40
+  pipe eval --in costs.parquet --policy policies --prices prices-2027.yaml
   pipe eval --in costs.parquet --policy policies --texts questions.csv --text-column question --learning-curve --out report`
 
 func evalCommand(a *app) *cobra.Command {
@@ -52,6 +56,7 @@ func evalCommand(a *app) *cobra.Command {
 	f := c.Flags()
 	cli.LocationVar(f, &o.Tensor, "in", "cost tensor: a Parquet file or a folder of parts")
 	cli.LocationVar(f, &o.Actions, "actions", "JSON file with the actions of a tensor that does not carry them")
+	cli.LocationVar(f, &o.PriceFile, "prices", "price file, YAML or JSON: measured fees at its prices, such as currency: USD, models: {large: [{in: 5, out: 15}]} (default: as measured)")
 	cli.LocationsVar(f, &o.Policies, "policy", "policy file, or a folder of them; may be repeated (default: baselines only)")
 	f.StringVar(&o.Split, "split", o.Split, "rows to report on: train, val or test")
 	f.Float64SliceVar(&o.Lambdas, "lambda", nil, "values of lambda (default: those of the policies)")

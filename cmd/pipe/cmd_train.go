@@ -25,6 +25,9 @@ lambda and seed.
 With --any-price, recipe auto trains one policy for all prices: pipe decide takes lambda and fees as flags, and pipe
 convert makes a file for one price. The range of prices that the guard checks is train.prices in the configuration.
 
+With --prices, measured fees are computed again from the usage that the tensor has (tokens, calls, seconds), at the last
+prices of every model in a price file.
+
 With --half-life, old rows count less. With --warm, an older policy is exported where it is shown to be better than the
 new one on later rows. Rows with unknown outcomes are learned from too, and rows with all outcomes judge.
 
@@ -34,6 +37,7 @@ continues.`
 const trainExamples = `  pipe train --in costs.parquet --out policies
   pipe train --in costs.parquet --lambda 0,0.5,1 --methods l2d,separated_softmax --out policies
   pipe train --in costs.parquet --any-price --out policies
+  pipe train --in costs.parquet --prices prices-2027.yaml --out policies
   pipe train --in costs.parquet --half-life 30d --out policies
   pipe train --in costs.parquet --recipe paper --seeds 4 --config train.yaml --out policies`
 
@@ -58,6 +62,7 @@ func trainCommand(a *app) *cobra.Command {
 	f := c.Flags()
 	cli.LocationVar(f, &o.Tensor, "in", "cost tensor: a Parquet file or a folder of parts")
 	cli.LocationVar(f, &o.Actions, "actions", "JSON file with the actions of a tensor that does not carry them")
+	cli.LocationVar(f, &o.PriceFile, "prices", "price file, YAML or JSON: measured fees at its prices, such as currency: USD, models: {large: [{in: 5, out: 15}]} (default: as measured)")
 	cli.LocationVarP(f, &o.Out, "out", "o", "folder for the policies")
 	cli.LocationVar(f, &config, "config", "YAML file with settings under train:")
 	cli.LocationVar(f, &o.Warm, "warm", "recipe auto: an older policy, which is exported where it is shown to be better than the new one")

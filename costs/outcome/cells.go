@@ -17,6 +17,7 @@ type outcomes struct {
 	pairs   [][]*outcomeColumn // by number in experts and advice; nil for pairs without outcomes
 	texts   *textfile.Names    // predictions
 	fees    bool
+	usage   costs.UsageFlags
 	texted  bool
 	held    *textfile.MemoryBudget
 }
@@ -24,15 +25,17 @@ type outcomes struct {
 // outcomeColumn holds one pair's cells by instance. A missing loss is NaN,
 // which is not a valid loss.
 type outcomeColumn struct {
-	loss vector[float32]
-	fee  vector[float32]
-	text vector[int32]
+	loss  vector[float32]
+	fee   vector[float32]
+	usage [costs.Quantities]vector[float32]
+	text  vector[int32]
 }
 
-func newOutcomes(fees, texted bool, held *textfile.MemoryBudget) *outcomes {
+func (m *importer) newOutcomes(texted bool) *outcomes {
+	held := m.held
 	return &outcomes{
 		ids: textfile.NewNames(held), experts: textfile.NewNames(held), advice: textfile.NewNames(held), texts: textfile.NewNames(held),
-		fees: fees, texted: texted, held: held,
+		fees: m.meter.on, usage: m.meter.keeps(m.config), texted: texted, held: held,
 	}
 }
 
@@ -51,9 +54,10 @@ func (o *outcomes) column(p costs.Pair) (*outcomeColumn, error) {
 	for len(o.pairs[p.Expert]) <= p.Advice {
 		o.pairs[p.Expert] = append(o.pairs[p.Expert], nil)
 	}
-	c := &outcomeColumn{
-		loss: vector[float32]{gap: float32(math.NaN()), held: o.held},
-		fee:  vector[float32]{held: o.held}, text: vector[int32]{held: o.held},
+	unknown := vector[float32]{gap: float32(math.NaN()), held: o.held}
+	c := &outcomeColumn{loss: unknown, fee: vector[float32]{held: o.held}, text: vector[int32]{held: o.held}}
+	for q := range c.usage {
+		c.usage[q] = unknown
 	}
 	o.pairs[p.Expert][p.Advice] = c
 	return c, nil
@@ -77,14 +81,20 @@ func (c *outcomeColumn) put(n int, loss float64) (free bool, err error) {
 	return true, nil
 }
 
-// putRest stores the fee and the prediction of an outcome.
-func (o *outcomes) putRest(c *outcomeColumn, n int, fee float64, prediction *keys, row tablefile.Row) error {
+// putRest stores the fee, the usage and the prediction of an outcome.
+func (o *outcomes) putRest(c *outcomeColumn, n int, made call, prediction *keys, row tablefile.Row) error {
 	if o.fees {
-		at, err := c.fee.slot(n)
-		if err != nil {
+		if err := set(&c.fee, n, float32(made.fee)); err != nil {
 			return err
 		}
-		*at = float32(fee)
+	}
+	for q, kept := range o.usage {
+		if !kept {
+			continue
+		}
+		if err := set(&c.usage[q], n, float32(made.use[q])); err != nil {
+			return err
+		}
 	}
 	if prediction == nil {
 		return nil
@@ -93,11 +103,7 @@ func (o *outcomes) putRest(c *outcomeColumn, n int, fee float64, prediction *key
 	if err != nil {
 		return err
 	}
-	at, err := c.text.slot(n)
-	if err == nil {
-		*at = int32(number)
-	}
-	return err
+	return set(&c.text, n, int32(number))
 }
 
 // pair returns the numbers of an expert and an advice.
@@ -127,6 +133,11 @@ func (o *outcomes) fill(t *costs.Tensor, order []int, keep []int) error {
 	if o.fees {
 		bytes += bytesOfValue
 	}
+	for _, kept := range o.usage {
+		if kept {
+			bytes += bytesOfValue
+		}
+	}
 	if o.texted {
 		bytes += bytesOfText
 	}
@@ -136,6 +147,11 @@ func (o *outcomes) fill(t *costs.Tensor, order []int, keep []int) error {
 	t.Loss = make([]float32, len(keep)*a)
 	if o.fees {
 		t.Fee = make([]float32, len(keep)*a)
+	}
+	for q, kept := range o.usage {
+		if kept {
+			t.Usage[q] = make([]float32, len(keep)*a)
+		}
 	}
 	if o.texted {
 		t.Predictions = make([]string, len(keep)*a)
@@ -151,7 +167,7 @@ func (o *outcomes) fill(t *costs.Tensor, order []int, keep []int) error {
 }
 
 // fillAction copies the cells of one action, into places that begin at start and
-// are step apart. An outcome that is missing is unknown, with its fee.
+// are step apart. An outcome that is missing is unknown, with its fee and usage.
 func (o *outcomes) fillAction(t *costs.Tensor, start, step int, c *outcomeColumn, available bool, keep []int) {
 	for row, n := range keep {
 		at := start + row*step
@@ -160,11 +176,21 @@ func (o *outcomes) fillAction(t *costs.Tensor, start, step int, c *outcomeColumn
 			if o.fees && available {
 				t.Fee[at] = t.Loss[at]
 			}
+			for _, values := range t.Usage {
+				if values != nil {
+					values[at] = t.Loss[at]
+				}
+			}
 			continue
 		}
 		t.Loss[at] = c.loss.get(n)
 		if o.fees {
 			t.Fee[at] = c.fee.get(n)
+		}
+		for q, values := range t.Usage {
+			if values != nil {
+				values[at] = c.usage[q].get(n)
+			}
 		}
 		if o.texted {
 			t.Predictions[at] = o.texts.List()[c.text.get(n)]

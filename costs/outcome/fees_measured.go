@@ -1,12 +1,10 @@
 package outcome
 
 import (
-	"encoding/json"
 	"fmt"
 
 	"pipe/costs"
 	"pipe/costs/prices"
-	"pipe/internal/digest"
 )
 
 // MeasuredFees says where the measured fees of an import come from, and how
@@ -25,14 +23,6 @@ type PairFee struct {
 	Calls int     `json:"calls"`           // outcomes in the tensor
 	Fee   float64 `json:"fee"`             // mean, in the unit of the losses
 	Money float64 `json:"money,omitempty"` // mean, in Currency
-}
-
-// recordedPrices is the JSON form of costs.PricesKey.
-type recordedPrices struct {
-	Digest string `json:"digest,omitempty"` // of the other fields, as JSON
-	*prices.Table
-	CharsPerToken float64 `json:"chars_per_token,omitempty"` // where tokens were computed from characters
-	PerSecond     float64 `json:"per_second,omitempty"`      // where time has a price
 }
 
 // measure reports the measured fees of a tensor, and records in its metadata
@@ -65,21 +55,12 @@ func (m *meter) measure(t *costs.Tensor) (*MeasuredFees, error) {
 // recordPrices keeps the prices that were used in the metadata: those of the
 // models, and that of time.
 func (m *meter) recordPrices(t *costs.Tensor, r *MeasuredFees) error {
-	used := recordedPrices{CharsPerToken: m.fees.CharsPerToken, PerSecond: m.fees.Latency.PerSecond}
+	used := prices.Recorded{CharsPerToken: m.fees.CharsPerToken, PerSecond: m.fees.Latency.PerSecond}
 	if m.prices != nil {
-		var models []string
-		for _, e := range t.Actions.Experts {
-			models = append(models, m.model(e.Name))
-		}
-		used.Table = m.prices.Of(models)
+		used.Name(t.Actions, m.prices, m.model)
 	}
-	var err error
-	if r.Prices, err = digest.JSON(used); err != nil {
-		return err
-	}
-	used.Digest = r.Prices
-	b, err := json.Marshal(used)
-	t.Meta[costs.PricesKey] = string(b)
+	text, err := used.Text()
+	r.Prices, t.Meta[costs.PricesKey] = used.Digest, text
 	return err
 }
 

@@ -121,27 +121,48 @@ func (v measured) count(cells tablefile.Row) (float64, error) {
 	return n * v.factor, err
 }
 
-// fee is the measured fee of an outcome. An error is a *costs.DataError without
-// a row.
-func (m *meter) fee(at *meterColumns, cells tablefile.Row, expert string) (float64, error) {
+// call is what an outcome has as its measured fee, and what its call used.
+type call struct {
+	fee float64
+	use [costs.Quantities]float64
+}
+
+// keeps are the quantities that the tensor has. A mean fee is a fixed fee of its
+// expert: the tensor has no usage then, with which it would be counted twice.
+func (m *meter) keeps(c *Config) (keep costs.UsageFlags) {
+	u, _ := c.usage()
+	if c.Fees.As == feeMean {
+		return keep
+	}
+	keep[costs.TokensIn], keep[costs.TokensCached], keep[costs.TokensOut] = u.TokensIn+u.CharsIn != "", u.TokensCached != "", u.TokensOut+u.CharsOut != ""
+	keep[costs.Seconds], keep[costs.Calls] = u.Latency != "", u != Usage{}
+	return keep
+}
+
+// read returns the measured fee of an outcome and what its call used. An error
+// is a *costs.DataError without a row.
+func (m *meter) read(at *meterColumns, cells tablefile.Row, expert string) (c call, err error) {
 	money, err := at.fee.read(cells, "a fee")
 	if err != nil {
-		return 0, err
+		return c, err
 	}
 	if m.prices != nil {
-		if money, err = m.tokens(at, cells, m.model(expert)); err != nil {
-			return 0, err
+		var used prices.Usage
+		if money, used, err = m.tokens(at, cells, m.model(expert)); err != nil {
+			return c, err
 		}
+		c.use[costs.TokensIn], c.use[costs.TokensCached], c.use[costs.TokensOut] = used.In, used.Cached, used.Out
 	}
 	seconds, err := at.latency.read(cells, "a latency")
 	if err != nil {
-		return 0, err
+		return c, err
 	}
-	fee := (money + seconds*m.fees.Latency.PerSecond) * m.scale()
-	if !(fee <= math.MaxFloat32) {
-		return 0, &costs.DataError{Msg: fmt.Sprintf("the fee is %v, which is too large", fee)}
+	c.use[costs.Calls], c.use[costs.Seconds] = 1, seconds
+	c.fee = (money + seconds*m.fees.Latency.PerSecond) * m.scale()
+	if !(c.fee <= math.MaxFloat32) {
+		return c, &costs.DataError{Msg: fmt.Sprintf("the fee is %v, which is too large", c.fee)}
 	}
-	return fee, nil
+	return c, nil
 }
 
 // price is the price of a model when an outcome was recorded.
@@ -168,14 +189,14 @@ func (m *meter) price(at *meterColumns, cells tablefile.Row, model string) (pric
 	return p, err
 }
 
-// tokens is the money of the tokens of an outcome.
-func (m *meter) tokens(at *meterColumns, cells tablefile.Row, model string) (float64, error) {
+// tokens returns the tokens of an outcome and their money.
+func (m *meter) tokens(at *meterColumns, cells tablefile.Row, model string) (money float64, used prices.Usage, err error) {
 	price, err := m.price(at, cells, model)
 	if err != nil {
-		return 0, err
+		return 0, used, err
 	}
 	if at.in.at < 0 && len(price.Above) > 0 {
-		return 0, &costs.DataError{Msg: fmt.Sprintf("model %s has prices above a number of tokens of a prompt, but no column tokens_in or chars_in is named; name it, or remove %q from the file",
+		return 0, used, &costs.DataError{Msg: fmt.Sprintf("model %s has prices above a number of tokens of a prompt, but no column tokens_in or chars_in is named; name it, or remove %q from the file",
 			textfile.Quoted(model), "above")}
 	}
 	for _, part := range []struct {
@@ -184,31 +205,30 @@ func (m *meter) tokens(at *meterColumns, cells tablefile.Row, model string) (flo
 		key    string
 	}{{price.In, at.in, "in"}, {price.Out, at.out, "out"}} {
 		if part.column.at < 0 && part.price != nil && *part.price > 0 {
-			return 0, &costs.DataError{Msg: fmt.Sprintf("model %s has a price %q, but no column tokens_%s or chars_%s is named; name it, or remove the price from the file",
+			return 0, used, &costs.DataError{Msg: fmt.Sprintf("model %s has a price %q, but no column tokens_%s or chars_%s is named; name it, or remove the price from the file",
 				textfile.Quoted(model), part.key, part.key, part.key)}
 		}
 	}
-	return usageCost(at, cells, price)
-}
-
-// usageCost reads the usage of an outcome and applies the prices.
-func usageCost(at *meterColumns, cells tablefile.Row, price prices.Period) (float64, error) {
-	var u prices.Usage
-	var err error
-	if u.In, err = at.in.count(cells); err != nil {
-		return 0, err
+	if used, err = usageOf(at, cells); err != nil {
+		return 0, used, err
 	}
-	if u.Cached, err = at.cached.count(cells); err != nil {
-		return 0, err
-	}
-	if u.Out, err = at.out.count(cells); err != nil {
-		return 0, err
-	}
-	money, err := price.Cost(u)
+	money, err = price.Cost(used)
 	var usage *prices.UsageError
 	if errors.As(err, &usage) {
 		column := map[string]measured{"in": at.in, "cached": at.cached, "out": at.out}[usage.Key]
 		err = &costs.DataError{Column: column.name, Err: err}
 	}
-	return money, err
+	return money, used, err
+}
+
+// usageOf reads the tokens of an outcome.
+func usageOf(at *meterColumns, cells tablefile.Row) (u prices.Usage, err error) {
+	if u.In, err = at.in.count(cells); err != nil {
+		return u, err
+	}
+	if u.Cached, err = at.cached.count(cells); err != nil {
+		return u, err
+	}
+	u.Out, err = at.out.count(cells)
+	return u, err
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"pipe/costs"
+	"pipe/costs/prices"
 	"pipe/internal/dataerror/dataerrortest"
 	"pipe/internal/storage"
 )
@@ -29,7 +30,7 @@ b,y,0,1000,0,500,1000
 `
 
 // usageImport is a configuration with fees from tokens and latency.
-func usageImport(t testing.TB, outcomes, prices string) Config {
+func usageImport(t testing.TB, outcomes, list string) Config {
 	c := smallImport(t, outcomes, featureCSV)
 	c.None = ""
 	c.Outcomes.Columns = Columns{
@@ -37,7 +38,7 @@ func usageImport(t testing.TB, outcomes, prices string) Config {
 		Usage: Usage{TokensIn: "in", TokensCached: "kept", TokensOut: "out", Latency: "ms"},
 	}
 	file := c.Outcomes.File.Dir().Join("prices.yaml")
-	put(t, file.String(), prices)
+	put(t, file.String(), list)
 	c.Fees = FeeTable{Prices: file, Models: map[string]string{"x": "tiny"}, FeeScale: 20, Latency: LatencyPrice{Unit: "ms", PerSecond: 0.01}}
 	return c
 }
@@ -77,8 +78,8 @@ func TestFeesFromTokensAndLatency(t *testing.T) {
 	if err != nil || !ok || money != (costs.Money{Currency: "USD", PerLoss: 0.05}) {
 		t.Errorf("%v %v %v", money, ok, err)
 	}
-	var kept recordedPrices
-	if err := json.Unmarshal([]byte(got.Meta[costs.PricesKey]), &kept); err != nil || kept.PerSecond != 0.01 || len(kept.Models) != 2 {
+	var kept prices.Recorded
+	if err := json.Unmarshal([]byte(got.Meta[costs.PricesKey]), &kept); err != nil || kept.PerSecond != 0.01 || len(kept.Models) != 2 || kept.Experts["x"] != "tiny" || len(kept.Experts) != 1 {
 		t.Errorf("%s: %v", got.Meta[costs.PricesKey], err)
 	}
 	f := report.MeasuredFees
@@ -111,6 +112,82 @@ func TestFeesInWideForm(t *testing.T) {
 	c.Outcomes.Wide.Pairs[1].Usage = Usage{}
 	if _, _, err := Import(context.Background(), c); err == nil || !strings.Contains(err.Error(), "pairs[1]: either all pairs have columns of the same usage") {
 		t.Error(err)
+	}
+}
+
+// The fees of a tensor at other prices are those of an import at these prices.
+func TestFeesAtOtherPrices(t *testing.T) {
+	other := strings.NewReplacer("in: 1,", "in: 0.5,", "cached: 0.5", "cached: 0.25", "out: 2}", "out: 1}", "in: 10, out: 20, call: 0.001", "in: 5, out: 10, call: 0.0005, above: [{tokens: 1500, in: 7, out: 9}]").Replace(pricesYAML)
+	for name, change := range map[string]func(*Config){
+		"all":          func(*Config) {},
+		"none cached":  func(c *Config) { c.Outcomes.Columns.TokensCached = "" },
+		"without time": func(c *Config) { c.Outcomes.Columns.Latency, c.Fees.Latency = "", LatencyPrice{} },
+		"from letters": func(c *Config) {
+			c.Outcomes.Columns.Usage, c.Fees.CharsPerToken = Usage{CharsIn: "in", CharsOut: "out", Latency: "ms"}, 3
+		},
+		"with unknowns": func(c *Config) { c.Missing = MissingKeep },
+	} {
+		var is [2]*costs.Tensor
+		for i, list := range []string{pricesYAML, other} {
+			c := usageImport(t, strings.Replace(usageCSV, "b,y,0,1000", map[bool]string{true: "b,y,", false: "b,y,0"}[name == "with unknowns"]+",1000", 1), list)
+			change(&c)
+			var err error
+			if is[i], _, err = Import(context.Background(), c); err != nil {
+				t.Fatal(name, err)
+			}
+		}
+		for i := range is {
+			to, err := prices.ParseRecorded(is[1-i].Meta[costs.PricesKey])
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := prices.AtPrices(is[i], to.Table)
+			if err != nil {
+				t.Fatal(name, err)
+			}
+			if d := cmp.Diff(is[1-i].Fee, got.Fee, nearly, cmpopts.EquateNaNs()); d != "" {
+				t.Errorf("%s: %s", name, d)
+			}
+			if d := cmp.Diff(is[1-i].Meta, got.Meta); d != "" {
+				t.Errorf("%s: %s", name, d)
+			}
+		}
+	}
+}
+
+// The tensor has what the calls used, as far as columns are named and outcomes known, by way of partials too. Tokens that no column
+// has are not there, rather than 0.
+func TestUsage(t *testing.T) {
+	unknown := float32(math.NaN())
+	for name, c := range map[string]struct {
+		change func(*Config)
+		want   costs.Usage
+	}{
+		"all": {func(*Config) {}, costs.Usage{{1000, 2000, 0, unknown}, {400, 0, 0, unknown}, {100, 50, 0, unknown}, {1, 1, 1, unknown}, {1.5, 0.2, 0, unknown}}},
+		"some": {func(c *Config) {
+			c.Outcomes.Columns.TokensCached, c.Outcomes.Columns.Latency, c.Fees.Latency = "", "", LatencyPrice{}
+		}, costs.Usage{{1000, 2000, 0, unknown}, nil, {100, 50, 0, unknown}, {1, 1, 1, unknown}, nil}},
+		"estimated": {func(c *Config) {
+			c.Outcomes.Columns.Usage, c.Fees.CharsPerToken, c.Fees.Latency = Usage{CharsIn: "in", CharsOut: "out"}, 8, LatencyPrice{}
+		}, costs.Usage{{125, 250, 0, unknown}, nil, {12.5, 6.25, 0, unknown}, {1, 1, 1, unknown}, nil}},
+		"time": {func(c *Config) {
+			c.Outcomes.Columns.Usage = Usage{Latency: "ms"}
+			c.Fees = FeeTable{FeeScale: 20, Currency: "USD", Latency: LatencyPrice{Unit: "ms"}}
+		}, costs.Usage{nil, nil, nil, {1, 1, 1, unknown}, {1.5, 0.2, 0, unknown}}},
+		"mean": {func(c *Config) { c.Fees.As = "mean" }, costs.Usage{}},
+		"fees": {func(c *Config) { c.Outcomes.Columns.Usage, c.Outcomes.Columns.Fee, c.Fees = Usage{}, "ms", FeeTable{} }, costs.Usage{}},
+	} {
+		config := usageImport(t, strings.Replace(usageCSV, "b,y,0,1000", "b,y,,1000", 1), pricesYAML)
+		config.Missing = MissingKeep
+		c.change(&config)
+		got, _, err := Import(context.Background(), config)
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		if d := cmp.Diff(c.want, got.Usage, nearly, cmpopts.EquateNaNs()); d != "" {
+			t.Errorf("%s: %s", name, d)
+		}
+		samePartials(t, config, 1)
 	}
 }
 

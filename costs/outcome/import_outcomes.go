@@ -35,7 +35,7 @@ type longTable struct {
 
 func (m *importer) readLong(ctx context.Context, tab *tablefile.Table) (*outcomes, error) {
 	c := m.config.Outcomes.Columns
-	o := newOutcomes(m.meter.on, c.Prediction+c.Answer != "", m.held)
+	o := m.newOutcomes(c.Prediction+c.Answer != "")
 	kind := "loss"
 	switch {
 	case c.Correct != "":
@@ -126,9 +126,9 @@ func (m *importer) store(o *outcomes, n int, p costs.Pair, at *outcomeCells, row
 	if err != nil {
 		return &costs.DataError{Row: row.Place(), Column: at.name, Err: err}
 	}
-	fee := 0.0
+	var made call
 	if m.meter.on {
-		fee, err = m.meter.fee(&at.fee, row, o.experts.List()[p.Expert])
+		made, err = m.meter.read(&at.fee, row, o.experts.List()[p.Expert])
 		switch {
 		case errors.Is(err, errNoValue) && m.config.missing() != MissingError:
 			m.report.MissingUsage++
@@ -148,7 +148,7 @@ func (m *importer) store(o *outcomes, n int, p costs.Pair, at *outcomeCells, row
 		return &costs.DataError{Row: row.Place(), Column: at.name, Msg: fmt.Sprintf("instance %s, expert %s, advice %s is a duplicate",
 			textfile.Quoted(o.ids.List()[n]), textfile.Quoted(o.experts.List()[p.Expert]), textfile.Quoted(o.advice.List()[p.Advice]))}
 	}
-	return o.putRest(c, n, fee, at.prediction, row)
+	return o.putRest(c, n, made, at.prediction, row)
 }
 
 // lossOf returns the conversion of a kind of value to a loss.
@@ -259,7 +259,7 @@ type widePair struct {
 func (m *importer) readWide(ctx context.Context, tab *tablefile.Table) (*outcomes, error) {
 	c, pairs := m.config.Outcomes.Columns, m.config.Outcomes.Wide.Pairs
 	answers := m.config.Outcomes.answers()
-	o := newOutcomes(m.meter.on, answers || pairs[0].Prediction != "", m.held)
+	o := m.newOutcomes(answers || pairs[0].Prediction != "")
 	var set columnSet
 	t := &wideTable{importer: m, outcomes: o, id: set.wantKeys(c.ID, o.ids)}
 	toLoss := m.lossOf(m.config.Outcomes.Wide.Value)

@@ -29,7 +29,8 @@ type PartialPair struct {
 	Expert, Advice int
 	Rows           []int32
 	Loss, Fee      []float32 // Fee is nil if no fees are measured
-	Text           []int32   // predictions, numbers in Texts; nil if there are none
+	Usage          costs.Usage
+	Text           []int32 // predictions, numbers in Texts; nil if there are none
 }
 
 // PartialTexts is a text per instance.
@@ -126,6 +127,11 @@ func (c *outcomeColumn) partial(expert, advice int, o *outcomes) PartialPair {
 		if o.fees {
 			p.Fee = append(p.Fee, c.fee.get(n))
 		}
+		for q, kept := range o.usage {
+			if kept {
+				p.Usage[q] = append(p.Usage[q], c.usage[q].get(n))
+			}
+		}
 		if o.texted {
 			p.Text = append(p.Text, c.text.get(n))
 		}
@@ -167,7 +173,7 @@ func (m *importer) mergePartials(ctx context.Context) (*outcomes, error) {
 	if pairs := m.config.Outcomes.Wide.Pairs; len(pairs) > 0 {
 		texted = m.config.Outcomes.answers() || pairs[0].Prediction != ""
 	}
-	o := newOutcomes(m.meter.on, texted, m.held)
+	o := m.newOutcomes(texted)
 	m.instanceTexts(&columnSet{}, c.instance())
 	return o, m.partials(func(p *Partial) error { return m.mergePartial(o, p) })
 }
@@ -268,6 +274,11 @@ func (m *importer) mergePair(o *outcomes, p *PartialPair, numbers [][]int) error
 		}
 		if err == nil && o.fees {
 			err = set(&c.fee, n, p.Fee[k])
+		}
+		for q, kept := range o.usage {
+			if err == nil && kept && p.Usage[q] != nil {
+				err = set(&c.usage[q], n, p.Usage[q][k])
+			}
 		}
 		if err == nil && o.texted && p.Text != nil {
 			err = set(&c.text, n, int32(numbers[3][p.Text[k]]))

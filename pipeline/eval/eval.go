@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"pipe/costs"
+	"pipe/costs/prices"
 	"pipe/internal/storage"
 	"pipe/models/baseline"
 	"pipe/models/policy"
@@ -42,6 +43,12 @@ func (p *plan) fromFiles(ctx context.Context, progress stage.Progress) (_ *repor
 	if err != nil {
 		return nil, err
 	}
+	if !p.PriceFile.IsZero() {
+		p.whole = append(p.whole, all.Digest())
+		if all, err = prices.AtFile(ctx, all, p.PriceFile); err != nil {
+			return nil, fmt.Errorf("fees of %q at other prices: %w", p.Tensor, err)
+		}
+	}
 	files, err := PolicyFiles(ctx, p.Policies)
 	if err != nil {
 		return nil, err
@@ -50,8 +57,8 @@ func (p *plan) fromFiles(ctx context.Context, progress stage.Progress) (_ *repor
 	if err != nil {
 		return nil, fmt.Errorf("evaluate on %q: %w", p.Tensor, err)
 	}
-	if left != "" {
-		p.whole = all.Digest()
+	if left != "" || p.whole != nil {
+		p.whole = append(p.whole, all.Digest())
 	}
 	learned, err := p.decideBy(ctx, rt, files, t, progress)
 	defer func() { err = errors.Join(err, closeAll(learned)) }()
@@ -68,6 +75,9 @@ func (p *plan) fromFiles(ctx context.Context, progress stage.Progress) (_ *repor
 	}
 	if left != "" {
 		notes = append(notes, left)
+	}
+	if !p.PriceFile.IsZero() {
+		notes = append(notes, prices.Note(p.PriceFile))
 	}
 	r.Notes = append(notes, r.Notes...)
 	r.Title = fmt.Sprintf("Evaluation of %s on %s", p.Tensor.Base(), p.split)

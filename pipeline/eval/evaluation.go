@@ -22,7 +22,7 @@ type evaluation struct {
 	rows, train []int
 	together    costs.Clusters // of rows
 	knn         *baseline.KNN
-	digest      string // of t, once it was needed
+	digests     []string // of t, once it was needed
 }
 
 // newEvaluation sorts the policies, and finds the reported rows and those that belong together.
@@ -134,15 +134,15 @@ func (e *evaluation) policyNames(policies []entry) []string {
 	return names
 }
 
-// otherTable reports whether a policy was trained on another table than that of the report.
+// otherTable reports whether a policy was trained on another table than that of the report, whatever its prices.
 func (e *evaluation) otherTable(l entry) bool {
 	trained := l.Info.Info[policy.OriginKey]
-	if trained != "" && e.digest == "" {
-		if e.digest = e.o.whole; e.digest == "" {
-			e.digest = e.t.Digest()
+	if trained != "" && e.digests == nil {
+		if e.digests = e.o.whole; e.digests == nil {
+			e.digests = []string{e.t.Digest()}
 		}
 	}
-	return trained != "" && trained != e.digest
+	return trained != "" && !slices.Contains(e.digests, trained)
 }
 
 // hasFees reports whether any pair costs anything.

@@ -18,6 +18,7 @@ import (
 type Options struct {
 	Tensor    storage.Location   // cost tensor: a Parquet file or a folder of parts
 	Actions   storage.Location   // actions JSON, if the file has no metadata; empty: beside it or inside
+	PriceFile storage.Location   // prices of models, at which the fees of the tensor are; empty: as they are
 	Policies  []storage.Location // policy files, or folders whose *.onnx files are policies
 	Split     string             // rows to report on: train, val or test
 	Lambdas   []float64          // cost regimes; nil: those of the policies
@@ -44,7 +45,7 @@ type Options struct {
 type plan struct {
 	Options
 	split costs.Split // rows to report on
-	whole string      // the digest of the tensor before incomplete rows were left out; empty: none were
+	whole []string    // digests of the tensor before its prices were changed and incomplete rows left out; empty: neither was
 }
 
 // DefaultOptions reports on validation rows with every baseline and all findings.
@@ -97,7 +98,7 @@ func (o Options) plan() (*plan, error) {
 }
 
 func (o Options) files(ctx context.Context) stage.Files {
-	f := stage.Files{Reads: stage.TensorFiles(ctx, o.Tensor, o.Actions)}
+	f := stage.Files{Reads: append(stage.TensorFiles(ctx, o.Tensor, o.Actions), stage.NamedFiles(o.PriceFile)...)}
 	for _, p := range o.Policies {
 		f.Reads = append(f.Reads, stage.Input{Path: p, Part: stage.Ending(".onnx")})
 	}

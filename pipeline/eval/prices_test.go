@@ -2,14 +2,17 @@ package eval
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"math"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"pipe/costs"
+	"pipe/costs/prices"
 	"pipe/internal/storage"
 	"pipe/models/network"
 	"pipe/models/policy"
@@ -53,6 +56,72 @@ func (f *evalFiles) frozen(file, name string, lambda float64) string {
 		f.t.Fatal(err)
 	}
 	return o.Out.String()
+}
+
+// A report at other prices is that of a tensor whose fees were measured at these prices, and says so. Policies trained on the table
+// at the prices of before, or at those of the report, were trained on the same table.
+func TestEvalAtOtherPrices(t *testing.T) {
+	orttest.Open(t, 1)
+	f := newEvalFiles(t)
+	f.tensor.Meta = map[string]string{costs.MoneyKey: `{"currency":"USD","per_loss":0.5}`}
+	experts := len(f.tensor.Actions.Experts)
+	table := &prices.Table{Currency: "USD", Models: map[string][]prices.Period{}}
+	for j, e := range f.tensor.Actions.Experts {
+		in, call := float64(1000*(1+j)), 0.01*float64(experts-j)
+		table.Models[e.Name] = []prices.Period{{In: &in, Call: &call}}
+	}
+	for i := range f.tensor.Loss {
+		f.tensor.Usage[costs.TokensIn] = append(f.tensor.Usage[costs.TokensIn], float32(i*i%37))
+		f.tensor.Usage[costs.Calls] = append(f.tensor.Usage[costs.Calls], float32(1+i%2))
+	}
+	whole, err := prices.AtPrices(f.tensor, table)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, periods := range table.Models {
+		*periods[0].In, *periods[0].Call = *periods[0].In/2, *periods[0].Call/2
+	}
+	half, err := prices.AtPrices(f.tensor, table)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := json.Marshal(table)
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := storage.File(filepath.Join(f.dir, "half.json"))
+	if err := os.WriteFile(list.String(), text, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	trained := func(name string, on *costs.Tensor) string {
+		return f.policy(name, func(p *policy.Policy) { p.Info = map[string]string{policy.OriginKey: on.Digest()} })
+	}
+	policies := []string{trained("a.onnx", whole), trained("b.onnx", half)}
+	f.tensor = half
+	want := f.evalAt(nil, policies[1])
+	f.tensor = whole
+	o := DefaultOptions()
+	o.Tensor, o.Policies, o.KNN, o.Resamples, o.PriceFile = storage.File(filepath.Join(f.dir, "table.parquet")), storage.Files(policies[1]), false, 100, list
+	if before := f.evalAt(nil, policies[1]); stage.JSON(before.Rows) == stage.JSON(want.Rows) {
+		t.Error("the prices do not matter")
+	}
+	got, err := Run(t.Context(), o, stage.Quiet)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if stage.JSON(got.Rows) != stage.JSON(want.Rows) || stage.JSON(got.Verdict) != stage.JSON(want.Verdict) {
+		t.Errorf("%s, not %s", stage.JSON(got.Rows), stage.JSON(want.Rows))
+	}
+	for _, file := range policies {
+		o.Policies = storage.Files(file)
+		if got, err = Run(t.Context(), o, stage.Quiet); err != nil {
+			t.Fatal(err)
+		}
+		notes := strings.Join(got.Notes, "\n")
+		if !strings.Contains(notes, "at the last prices in half.json") || strings.Contains(notes, "trained on another table") {
+			t.Error(notes)
+		}
+	}
 }
 
 func (f *evalFiles) evalAt(lambdas []float64, policies ...string) *report.Report {

@@ -1,8 +1,6 @@
 package fromlog
 
 import (
-	"encoding/json"
-
 	"pipe/costs"
 	"pipe/costs/prices"
 	"pipe/pipeline/decisionlog"
@@ -10,25 +8,16 @@ import (
 
 // meter makes measured fees of what the log knows of calls, as those of the tensor were made that the policies learned from.
 type meter struct {
-	table     *prices.Table // of that tensor; nil: it records no prices of models
-	perSecond float64       // money of a second
-	text      string        // that tensor's pipe.prices, or {}
+	prices.Recorded        // by that tensor
+	text            string // that tensor's pipe.prices, or {}
 }
 
 func newMeter(text string) (*meter, error) {
-	var has struct {
-		Models    json.RawMessage `json:"models"`
-		PerSecond float64         `json:"per_second"`
-	}
-	err := json.Unmarshal([]byte(text), &has)
-	m := &meter{perSecond: has.PerSecond, text: text}
-	if err == nil && has.Models != nil {
-		m.table, err = prices.Parse(text)
-	}
+	recorded, err := prices.ParseRecorded(text)
 	if err != nil {
 		return nil, &costs.DataError{Column: costs.MeterKey, Msg: "of the policy is not what a tensor has as its prices", Err: err}
 	}
-	return m, nil
+	return &meter{*recorded, text}, nil
 }
 
 // call is the money of the call that answered, time included. ok is false if it is not known. same is false if it is not
@@ -38,21 +27,21 @@ func (m *meter) call(d decisionlog.Decision) (money float64, ok, same bool) {
 	case ok:
 		same = true
 	case d.FeeKnown:
-		money, ok, same = d.Fee, true, m.table == nil
+		money, ok, same = d.Fee, true, m.Table == nil
 	}
-	return money + m.perSecond*seconds(d.Record), ok, same
+	return money + m.PerSecond*seconds(d.Record), ok, same
 }
 
 // tokens is the money of the tokens of a call at the prices of the meter: those of the model that answered, or of the
 // expert if the server too knew the price of the answer, so that no other model answered.
 func (m *meter) tokens(d decisionlog.Decision) (money float64, ok bool) {
-	if m.table == nil || !d.Usage.Known {
+	if m.Table == nil || !d.Usage.Known {
 		return 0, false
 	}
-	period, err := m.table.At(d.Model, d.Time)
+	period, err := m.At(d.Model, d.Time)
 	if err != nil && d.FeeKnown {
 		j, _ := d.About.Actions.Pair(d.Answered())
-		period, err = m.table.At(d.About.Actions.Experts[j].Name, d.Time)
+		period, err = m.At(m.Model(d.About.Actions.Experts[j].Name), d.Time)
 	}
 	if err != nil {
 		return 0, false

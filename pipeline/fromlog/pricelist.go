@@ -89,7 +89,7 @@ func (p *priceList) cost(d decisionlog.Decision) (cost float64, ok, same bool) {
 		return cost, true, true
 	}
 	money, ok, same := p.meter.call(d)
-	return cost + money/p.money.PerLoss, ok, same || p.meter.table == nil
+	return cost + money/p.money.PerLoss, ok, same || p.meter.Table == nil
 }
 
 // decided reports whether a decision was made at these prices, but for the rounding of float32.

@@ -2,11 +2,11 @@ package imports
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 
 	"pipe/costs"
 	"pipe/costs/outcome"
+	"pipe/costs/prices"
 	"pipe/internal/digest"
 	"pipe/internal/safetext"
 	"pipe/internal/storage"
@@ -35,10 +35,8 @@ func changedPrices(ctx context.Context, path storage.Location, t *costs.Tensor) 
 
 // pricesDigest is the digest of the prices that a tensor records, "" if it has none.
 func pricesDigest(meta map[string]string) string {
-	var recorded struct {
-		Digest string `json:"digest"`
-	}
-	if json.Unmarshal([]byte(meta[costs.PricesKey]), &recorded) != nil || !digest.Is(recorded.Digest) {
+	recorded, err := prices.ParseRecorded(meta[costs.PricesKey])
+	if err != nil || !digest.Is(recorded.Digest) {
 		return ""
 	}
 	return recorded.Digest

@@ -26,6 +26,7 @@ type tensorExplanation struct {
 	Advice       []costs.Advice    `json:"advice"`
 	Unavailable  []string          `json:"unavailable,omitempty"`
 	MeasuredFees bool              `json:"measured_fees"`
+	Usage        []pairUsage       `json:"usage,omitempty"` // of the pairs of which some is known
 	Groups       bool              `json:"groups"`
 	Time         *timeSpan         `json:"time,omitempty"`
 	Unknown      *unknownOutcomes  `json:"unknown,omitempty"` // absent if every outcome is known
@@ -37,6 +38,8 @@ type tensorExplanation struct {
 	Repeats      []costs.Repeats   `json:"repeats,omitempty"` // of the splits that have repeated rows, or copies of training rows
 	Summaries    []tensorSummary   `json:"summaries"`
 	Notes        []string          `json:"notes,omitempty"` // on the values of lambda
+
+	quantities []string // columns of usage
 }
 
 // timeSpan is the first and the last time of a tensor, in UTC.
@@ -86,6 +89,7 @@ func explainTensor(ctx context.Context, path storage.Location, o Options) (Expla
 	if first, last, ok := t.TimeSpan(); ok {
 		e.Time = &timeSpan{costs.TimeText(first), costs.TimeText(last)}
 	}
+	e.Usage, e.quantities = usageOf(t)
 	e.Unknown, e.Notes = countUnknown(t), t.IdlePrices(o.Lambdas, false)
 	for _, p := range a.Unavailable {
 		e.Unavailable = append(e.Unavailable, a.Name(a.Index(p.Expert, p.Advice)))
@@ -157,6 +161,7 @@ func (e *tensorExplanation) WriteText(w io.Writer) error {
 	b.Add("advice", "%s", safetext.List(e.Advice, func(x costs.Advice) string { return fmt.Sprintf("%s (lambda x %g)", x.Name, x.Fee) }))
 	b.Add("unavailable", "%s", strings.Join(e.Unavailable, ", "))
 	b.Add("columns", "%s", e.columns())
+	e.writeUsage(b)
 	if e.Time != nil {
 		b.Add("time", "%s to %s", e.Time.First, e.Time.Last)
 	}
@@ -188,7 +193,7 @@ func (e *tensorExplanation) columns() string {
 			names = append(names, c.name)
 		}
 	}
-	return strings.Join(names, ", ")
+	return strings.Join(append(names, e.quantities...), ", ")
 }
 
 // writeUnknown names the pairs that have unknown outcomes, at most ten.

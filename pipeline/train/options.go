@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"pipe/costs"
+	"pipe/costs/prices"
 	"pipe/internal/config"
 	"pipe/internal/storage"
 	"pipe/models"
@@ -107,13 +108,14 @@ func (c Settings) usesLambdas() bool {
 // Options are the options of Run.
 type Options struct {
 	Settings
-	Tensor  storage.Location // cost tensor: a Parquet file or a folder of parts
-	Actions storage.Location // actions JSON, if the file has no metadata
-	Config  storage.Location // the file that the settings came from, which must not be replaced; empty: none
-	Out     storage.Location // folder for the policies and train.json
-	Warm    storage.Location // an older policy, which is used where it is shown to be better than the new one; empty: none
-	Split   string           // rows that the report's losses are on
-	Runtime ort.Config
+	Tensor    storage.Location // cost tensor: a Parquet file or a folder of parts
+	Actions   storage.Location // actions JSON, if the file has no metadata
+	PriceFile storage.Location // prices of models, at which the fees of the tensor are; empty: as they are
+	Config    storage.Location // the file that the settings came from, which must not be replaced; empty: none
+	Out       storage.Location // folder for the policies and train.json
+	Warm      storage.Location // an older policy, which is used where it is shown to be better than the new one; empty: none
+	Split     string           // rows that the report's losses are on
+	Runtime   ort.Config
 }
 
 // ReportFile is the report that Run writes beside the policies.
@@ -133,7 +135,7 @@ func (o Options) Validate() error {
 // Files are what Run reads and writes.
 func (o Options) Files(ctx context.Context) stage.Files {
 	return stage.Files{
-		Reads:  append(stage.TensorFiles(ctx, o.Tensor, o.Actions), stage.NamedFiles(o.Config, o.Warm)...),
+		Reads:  append(stage.TensorFiles(ctx, o.Tensor, o.Actions), stage.NamedFiles(o.PriceFile, o.Config, o.Warm)...),
 		Writes: []stage.Output{{Path: o.Out, Patterns: []string{ReportFile, "*.onnx", "*" + stage.DescriptionEnding}}},
 	}
 }
@@ -197,8 +199,14 @@ func (o Options) jobOnFiles(ctx context.Context) (job, error) {
 }
 
 func (j *job) open(ctx context.Context) (err error) {
-	if j.t, err = costs.Read(ctx, j.Tensor, costs.ReadOptions{Actions: j.Actions, Unknown: j.Recipe == auto.Name}); err == nil {
-		j.rt, err = ort.Open(j.Runtime)
+	if j.t, err = costs.Read(ctx, j.Tensor, costs.ReadOptions{Actions: j.Actions, Unknown: j.Recipe == auto.Name}); err != nil {
+		return err
 	}
+	if !j.PriceFile.IsZero() {
+		if j.t, err = prices.AtFile(ctx, j.t, j.PriceFile); err != nil {
+			return fmt.Errorf("fees of %q at other prices: %w", j.Tensor, err)
+		}
+	}
+	j.rt, err = ort.Open(j.Runtime)
 	return err
 }

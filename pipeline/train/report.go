@@ -22,7 +22,7 @@ type Report struct {
 	Repeats  []costs.Repeats `json:"repeats,omitempty"` // of the training rows and of the rows of the losses
 	Policies []Policy        `json:"policies"`
 	Auto     []auto.Report   `json:"auto,omitempty"`
-	Notes    []string        `json:"notes,omitempty"`   // settings that change nothing
+	Notes    []string        `json:"notes,omitempty"`   // settings that change nothing, and other prices
 	Seconds  float64         `json:"seconds,omitempty"` // not in train.json, whose bytes do not depend on the machine
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"pipe/costs"
 	"pipe/costs/outcome"
+	"pipe/costs/prices"
 	"pipe/internal/atomicfile"
 	"pipe/internal/storage"
 	"pipe/models"
@@ -107,6 +108,9 @@ func (j job) into(ctx context.Context, out storage.Location, checkpoints string,
 		return nil, fmt.Errorf("train on %q: %w", j.Tensor, err)
 	}
 	r := &Report{Format: 1, Tensor: j.Tensor.String(), Rows: len(j.t.Rows(costs.Train)), Repeats: repeats, Auto: reports, Notes: j.idle(j.t)}
+	if !j.PriceFile.IsZero() {
+		r.Notes = append(r.Notes, prices.Note(j.PriceFile))
+	}
 	if r.Policies, err = j.write(ctx, policies, reports, warm, progress); err != nil {
 		return nil, err
 	}
