@@ -8,8 +8,10 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"pipe/cmd/cli"
 	"pipe/costs"
 	"pipe/experts/chat"
+	"pipe/internal/storage"
 	"pipe/internal/textfile"
 	"pipe/models/policy"
 )
@@ -27,7 +29,8 @@ func budgetFlag(f *pflag.FlagSet, to **chat.Budget) {
 }
 
 // priceFlags adds the flags of commands that change the prices of a policy.
-func priceFlags(f *pflag.FlagSet, to *policy.PriceChange) {
+func priceFlags(f *pflag.FlagSet, to *policy.PriceChange, file *storage.Location) {
+	cli.LocationVar(f, file, "prices", "any-price policy with usage: price file of models, YAML or JSON, whose last prices of tokens, calls and time hold (default: as in training)")
 	f.Func("lambda", "any-price policy: the `multiplier` of the fees of advice (default: as in training)", func(text string) error {
 		v, err := textfile.ParseNumber(text)
 		if err != nil || !costs.UsableLambda(v) {

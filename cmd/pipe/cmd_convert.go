@@ -54,7 +54,7 @@ func convertCommand(a *app) *cobra.Command {
 	f.StringVar(&o.Tokenizer, "tokenizer", "", "text: tokenizer.json or its folder, for a model without one")
 	f.StringVar(&o.Output, "output", "", "image: which output is the vector, for a model with several")
 	images.add(c)
-	priceFlags(f, &o.Prices)
+	priceFlags(f, &o.Prices, &o.PriceFile)
 	return c
 }
 

@@ -30,7 +30,8 @@ path relative to the file's folder. --encoder is then an encoder as pipe convert
 --without removes an expert, an advice or a pair from the choice; the best remaining pair is taken.
 
 An any-price policy (pipe train --any-price) decides at the prices that it was trained with, or at others: --lambda sets the
-multiplier of the fees of advice, and --fee the fee of an expert or, before lambda, of an advice. The decisions have the
+multiplier of the fees of advice, and --fee the fee of an expert or, before lambda, of an advice. One that was trained on a
+table with usage (tokens, calls, seconds) also takes --prices: a price file of models, at whose last prices it decides. The decisions have the
 expected loss of the chosen pair and its expected cost, which is the loss plus the fees. A note names prices outside of
 those that the policy was checked on.
 
@@ -77,7 +78,7 @@ func decideCommand(a *app) *cobra.Command {
 	f.StringVar(&o.InFormat, "format", o.InFormat, "format of the features: auto, parquet, csv or jsonl")
 	cli.LocationVarP(f, &o.Out, "out", "o", "decisions: a file, or - for standard output")
 	f.StringVar(&o.OutFormat, "out-format", o.OutFormat, "format of the decisions: auto (by file name, else csv), parquet, csv or jsonl")
-	priceFlags(f, &o.Prices)
+	priceFlags(f, &o.Prices, &o.PriceFile)
 	f.BoolVar(&o.Scores, "scores", false, "also write the score of every pair, and of a policy by estimates their expected loss and cost")
 	f.IntVar(&o.Workers, "workers", o.Workers, "batches decided in parallel")
 	s.add(f)

@@ -70,7 +70,7 @@ func monitorCommand(a *app) *cobra.Command {
 	f.IntVar(&o.Sample, "sample", o.Sample, "most rows of the baseline that features are compared with")
 	f.Uint64Var(&o.Seed, "seed", o.Seed, "seed of the sample and of the random features")
 	f.Float64Var(&o.ADWIN.Delta, "adwin-delta", o.ADWIN.Delta, "sensitivity of ADWIN; smaller finds fewer changes")
-	priceFlags(f, &o.Prices)
+	priceFlags(f, &o.Prices, &o.PriceFile)
 	return c
 }
 

@@ -34,15 +34,11 @@ func pricedUsage(t *costs.Tensor, prices *policy.UsagePrices) (*costs.Tensor, []
 		return t, nil
 	}
 	var quantities []costs.Quantity
-	priced := make([]bool, len(t.Actions.Experts))
 	for q, of := range prices {
 		if of == nil || t.Usage[q] == nil {
 			continue
 		}
 		quantities = append(quantities, costs.Quantity(q))
-		for j, price := range of {
-			priced[j] = priced[j] || price > 0
-		}
 	}
 	if len(quantities) == 0 || t.Fee == nil {
 		return t, quantities
@@ -50,7 +46,7 @@ func pricedUsage(t *costs.Tensor, prices *policy.UsagePrices) (*costs.Tensor, []
 	out := *t
 	out.Fee = slices.Clone(t.Fee)
 	for i, fee := range out.Fee {
-		if j, _ := t.Actions.Pair(i % t.Actions.Len()); priced[j] && fee == fee {
+		if j, _ := t.Actions.Pair(i % t.Actions.Len()); prices.Of(j) && fee == fee {
 			out.Fee[i] = 0
 		}
 	}
@@ -118,31 +114,38 @@ func (u *usage) each(t *costs.Tensor, n int, do func(column int, used float64)) 
 	}
 }
 
-// isKnown reports whether every column that is known somewhere is known on a row.
-func (u *usage) isKnown(row int) bool {
-	if u.data.Known == nil {
-		return true
+// isPaid reports whether it is known on a row what every column with a price used.
+func (u *usage) isPaid(row int) bool {
+	for c, rate := range u.prices.Rates(u.quantities, u.actions) {
+		if rate != 0 && !u.isKnown(row, c) {
+			return false
+		}
 	}
-	columns := u.data.Pairs
-	return !slices.Contains(u.data.Known[row*columns:(row+1)*columns], false)
+	return true
+}
+
+func (u *usage) isKnown(row, column int) bool {
+	return u.data.Known == nil || u.data.Known[row*u.data.Pairs+column]
 }
 
 // means sets the mean usage over rows.
 func (u *usage) means(rows []int) {
 	u.mean = make([]float64, len(u.scale))
-	weights, total := u.data.Weights(rows), 0.0
+	total := make([]float64, len(u.scale))
+	weights := u.data.Weights(rows)
 	for i, row := range rows {
 		w := 1.0
 		if weights != nil {
 			w = weights[i]
 		}
-		total += w
 		for c, v := range u.data.Losses(row) {
-			u.mean[c] += w * float64(v) * u.scale[c]
+			if u.isKnown(row, c) {
+				u.mean[c], total[c] = u.mean[c]+w*float64(v)*u.scale[c], total[c]+w
+			}
 		}
 	}
 	for c := range u.mean {
-		u.mean[c] /= total
+		u.mean[c] /= total[c] // NaN where it is known of no row
 	}
 }
 
@@ -171,8 +174,9 @@ func (u *usage) error(t *table, estimates []float32) (e float64) {
 	columns := u.data.Pairs
 	for n, row := range t.held {
 		for c, v := range u.data.Losses(row) {
-			off := float64(estimates[n*columns+c] - v)
-			e += t.weight(n) * off * off
+			if off := float64(estimates[n*columns+c] - v); u.isKnown(row, c) {
+				e += t.weight(n) * off * off
+			}
 		}
 	}
 	return e
@@ -186,8 +190,15 @@ func (u *usage) calibrate(t *table) {
 	for c := range columns {
 		var w, x, y, xx, xy float64
 		for n, row := range t.held {
+			if !u.isKnown(row, c) {
+				continue
+			}
 			weight, a, b := t.weight(n), float64(u.held[n*columns+c]), float64(u.data.Losses(row)[c])
 			w, x, y, xx, xy = w+weight, x+weight*a, y+weight*b, xx+weight*a*a, xy+weight*a*b
+		}
+		if w == 0 {
+			u.slope[c] = 1 // no held-out row has it
+			continue
 		}
 		x, y = x/w, y/w
 		if spread := xx/w - x*x; spread > 1e-12*x*x {
@@ -210,11 +221,6 @@ func (u *usage) actual(t *table, n, c int) float64 {
 func (u *usage) fit(ctx context.Context, learned bool) (*policy.Usage, error) {
 	columns := u.data.Pairs
 	out := &policy.Usage{Quantities: u.quantities, Prices: u.prices, Mean: slices.Clone(u.mean)}
-	for c, scale := range u.scale {
-		if scale != scale {
-			out.Mean[c] = math.NaN()
-		}
-	}
 	if !learned || u.penalty < 0 {
 		mean := slices.Clone(u.mean)
 		for c, v := range mean {

@@ -113,10 +113,13 @@ func (info *Info) Price(c PriceChange) (*Prices, error) {
 	return p, nil
 }
 
-// PriceAt are prices with the fees of a, which has the same experts, advice and pairs as the policy.
-func (info *Info) PriceAt(a *costs.Actions, lambda float64) *Prices {
+// PriceAt are prices with the fees of a, which has the same experts, advice and pairs as the policy. usage are the prices of what
+// calls use; nil: those of the policy.
+func (info *Info) PriceAt(a *costs.Actions, lambda float64, usage *UsagePrices) *Prices {
 	p := PricesOf(a, lambda)
-	p.Usage = info.base().Usage
+	if p.Usage = info.base().Usage; usage != nil {
+		p.Usage = *usage
+	}
 	p.Available = info.Actions.Mask()
 	p.Unchecked = info.unchecked(p)
 	return p
@@ -178,7 +181,7 @@ func (info *Info) unchecked(p *Prices) []string {
 	}
 	changed := info.Actions.ChangedFees(p.In(info.Actions))
 	experts, factors := info.changedUsage(&p.Usage)
-	together := len(experts) == info.pricedExperts() && !slices.ContainsFunc(factors, func(f float64) bool { return f != factors[0] })
+	together := len(experts) > 0 && len(experts) == info.pricedExperts() && !slices.ContainsFunc(factors, func(f float64) bool { return f != factors[0] })
 	number := len(changed) + len(experts)
 	if together {
 		number = len(changed) + 1 // all prices of usage by one factor

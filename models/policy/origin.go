@@ -53,11 +53,11 @@ func (i *Info) Until() (micros int64, ok bool) {
 	return at.UnixMicro(), err == nil
 }
 
-// MeasuredFees reports whether the expected losses of the policy include measured fees. It is false for files of earlier
-// releases, which do not say.
+// MeasuredFees reports whether the expected losses of the policy include measured fees. It is false for a policy with usage, and
+// for files of earlier releases, which do not say.
 func (i *Info) MeasuredFees() bool {
 	_, ok := i.Info[strings.TrimPrefix(costs.MeterKey, keyPrefix)]
-	return ok
+	return ok && i.Usage == nil
 }
 
 // Annotate adds one more entry of [Info.Info] to the model of a policy file, or replaces it.

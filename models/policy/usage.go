@@ -55,6 +55,11 @@ func (u *UsagePrices) Times(factor float64, expert int) UsagePrices {
 	return out
 }
 
+// Of reports whether something that an expert uses has a price.
+func (u *UsagePrices) Of(expert int) bool {
+	return slices.ContainsFunc(u[:], func(prices []float64) bool { return prices != nil && prices[expert] > 0 })
+}
+
 // unit is how much of a quantity a price is of.
 func unit(q costs.Quantity) float64 {
 	if q <= costs.TokensOut {
@@ -346,8 +351,11 @@ func (info *Info) checkUsage(u *UsagePrices) error {
 
 // pricedExperts is the number of experts whose usage has a price in the file.
 func (info *Info) pricedExperts() (n int) {
+	if info.Usage == nil {
+		return 0
+	}
 	for j := range info.Actions.Experts {
-		if info.Usage != nil && slices.ContainsFunc(info.Usage.Quantities, func(q costs.Quantity) bool { return info.Usage.Prices[q][j] > 0 }) {
+		if info.Usage.Prices.Of(j) {
 			n++
 		}
 	}

@@ -13,7 +13,7 @@ import (
 
 // changesPrices reports whether lambda, a fee or an exclusion is set.
 func (o Options) changesPrices() bool {
-	return !o.Prices.IsZero()
+	return !o.Prices.IsZero() || !o.PriceFile.IsZero()
 }
 
 // policy reads the model as a policy.
@@ -28,12 +28,12 @@ func (o Options) model(ctx context.Context) (*onnx.Model, *Report, error) {
 		if err != nil {
 			return nil, nil, err
 		}
-		return o.freeze(f)
+		return o.freeze(ctx, f)
 	}
 	encoder, err := readEncoderModel(o)
 	if err != nil {
 		if f, failed := o.policy(ctx); failed == nil && f.Info.Prices != nil {
-			return o.freeze(f)
+			return o.freeze(ctx, f)
 		}
 		return nil, nil, err
 	}
@@ -49,12 +49,15 @@ func (o Options) model(ctx context.Context) (*onnx.Model, *Report, error) {
 }
 
 // freeze makes a policy with fixed prices of the any-price policy that the options name as the model.
-func (o Options) freeze(f *decide.PolicyFile) (*onnx.Model, *Report, error) {
+func (o Options) freeze(ctx context.Context, f *decide.PolicyFile) (*onnx.Model, *Report, error) {
 	if !o.Merge.IsZero() {
 		return nil, nil, &stage.OptionError{Err: fmt.Errorf("convert: %q is a policy, so that no policy can follow it", o.Model)}
 	}
 	if unused := o.unused(""); len(unused) > 0 || o.Tower != "" {
 		return nil, nil, &stage.OptionError{Err: fmt.Errorf("convert: %q is a policy, which has no settings of encoders", o.Model)}
+	}
+	if err := f.PriceUsage(ctx, o.PriceFile, &o.Prices); err != nil {
+		return nil, nil, err
 	}
 	fixed, used, err := f.Freeze(o.Prices)
 	if err != nil {
@@ -70,6 +73,9 @@ func (o Options) merge(ctx context.Context, encoder *onnx.Model, r *Report) (*on
 		return nil, err
 	}
 	if o.changesPrices() {
+		if err := f.PriceUsage(ctx, o.PriceFile, &o.Prices); err != nil {
+			return nil, err
+		}
 		if f, r.Prices, err = f.Freeze(o.Prices); err != nil {
 			return nil, err
 		}

@@ -29,7 +29,8 @@ type Options struct {
 	Precision  featurize.Precision // of images; empty: as an encoder's file has it, else float32
 	// Prices are those of the policy with fixed prices that is made of an any-price policy. The model is then this policy,
 	// or Merge is.
-	Prices policy.PriceChange
+	Prices    policy.PriceChange
+	PriceFile storage.Location // prices of what calls use, for a policy with usage; empty: those of its training
 }
 
 // DefaultOptions takes the model as it is.
@@ -60,7 +61,7 @@ func (o Options) Validate() error {
 
 func (o Options) files(ctx context.Context) stage.Files {
 	return stage.Files{
-		Reads:  slices.Concat(stage.ModelFiles(ctx, o.Model), stage.ModelFiles(ctx, o.Tokenizer), stage.NamedFiles(o.Merge)),
+		Reads:  slices.Concat(stage.ModelFiles(ctx, o.Model), stage.ModelFiles(ctx, o.Tokenizer), stage.NamedFiles(o.Merge, o.PriceFile)),
 		Writes: []stage.Output{{Path: o.Out}, {Path: decide.DescriptionFile(o.Out)}},
 	}
 }

@@ -77,6 +77,12 @@ type DescribedPrices struct {
 		Advice    []float32 `json:"advice_fees"` // K+1, multiplied by lambda
 		Pairs     []float32 `json:"pair_fees"`   // J(K+1)
 		Available []bool    `json:"available"`   // J(K+1)
+
+		In     []float32 `json:"price_in,omitempty"` // J, of a million tokens, as the next two; absent in a policy without usage
+		Cached []float32 `json:"price_cached,omitempty"`
+		Out    []float32 `json:"price_out,omitempty"`
+		Call   []float32 `json:"price_call,omitempty"`   // J
+		Second []float32 `json:"price_second,omitempty"` // J
 	} `json:"inputs"`
 }
 
@@ -156,9 +162,14 @@ func (d *Description) takePrices(info *policy.Info) {
 		return
 	}
 	d.Prices = &DescribedPrices{PriceRange: *info.Prices}
-	trained, in := policy.PricesOf(info.Actions, info.Lambda).Tensors(), &d.Prices.Inputs
+	trained, in := info.PriceAt(info.Actions, info.Lambda, nil).Tensors(), &d.Prices.Inputs
 	in.Experts, in.Advice = trained[policy.ExpertFeesInput].Float32s(), trained[policy.AdviceFeesInput].Float32s()
 	in.Pairs, in.Available = trained[policy.PairFeesInput].Float32s(), trained[policy.AvailableInput].Bools()
+	for q, to := range [costs.Quantities]*[]float32{&in.In, &in.Cached, &in.Out, &in.Call, &in.Second} {
+		if prices, ok := trained[policy.UsagePriceInput(costs.Quantity(q))]; ok {
+			*to = prices.Float32s()
+		}
+	}
 }
 
 // takeEncoder describes the encoder in front of the policy, if there is one.

@@ -16,6 +16,7 @@ type UsedPrices struct {
 	Advice  map[string]float64 `json:"advice"`          // fees by name, before lambda
 	Pairs   map[string]float64 `json:"pairs,omitempty"` // fees by name that are not 0, which are added to both
 	Without []policy.Part      `json:"without,omitempty"`
+	Usage   UsageList          `json:"usage,omitempty"` // only a policy with usage has them
 	// Unchecked says why the policy was not compared with the best fixed pair at these prices, see policy.Prices.
 	Unchecked []string `json:"unchecked,omitempty"`
 	Idle      string   `json:"idle,omitempty"` // why lambda changes nothing, if it is not 1
@@ -31,6 +32,7 @@ func newUsedPrices(a *costs.Actions, p *policy.Prices, without []policy.Part) *U
 	if p.Lambda != 1 {
 		u.Idle = a.LambdaIdle()
 	}
+	u.Usage = ListUsage(a, p.Usage)
 	for i, fee := range p.Pairs {
 		if fee != 0 {
 			if u.Pairs == nil {
@@ -49,6 +51,9 @@ func (u *UsedPrices) AddTo(b *safetext.Fields) {
 	b.Add("advice", "%s", safetext.List(u.actions.Advice, func(x costs.Advice) string {
 		return fmt.Sprintf("%s (fee %g before lambda)", x.Name, x.Fee)
 	}))
+	for _, line := range UsageLines(u.actions.Experts, u.Usage) {
+		b.Add("usage", "%s", line)
+	}
 	b.Add("left out", "%s", safetext.List(u.Without, policy.Part.String))
 	b.Add("not checked", "%s", u.unchecked())
 	b.Add("note", "%s", u.Idle)

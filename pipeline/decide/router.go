@@ -38,6 +38,8 @@ type Options struct {
 	// Prices are how the prices differ from those that the policy was trained with. Lambda and fees can be changed of an
 	// any-price policy only.
 	Prices policy.PriceChange
+	// PriceFile has prices of what calls use, for a policy with usage; empty: those of its training.
+	PriceFile storage.Location
 }
 
 // checkDecoder reports an unknown decoder of images; empty is the standard one.
@@ -135,6 +137,9 @@ func OpenFile(ctx context.Context, f *PolicyFile, o Options) (_ *Router, err err
 func open(ctx context.Context, rt *ort.Runtime, f *PolicyFile, input string, o Options) (_ *Router, err error) {
 	r := &Router{file: f, input: input}
 	r.close = sync.OnceValue(r.closeAll)
+	if err = f.PriceUsage(ctx, o.PriceFile, &o.Prices); err != nil {
+		return nil, err
+	}
 	if r.prices, err = f.price(o.Prices); err != nil {
 		return nil, err
 	}

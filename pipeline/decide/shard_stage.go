@@ -80,17 +80,22 @@ type manifestPrices struct {
 	Fees    []policy.Fee
 	Pairs   []struct{} // null
 	Without []policy.Part
+	Usage   *policy.UsagePrices `json:",omitempty"`
 }
 
 // describe says what the decisions depend on.
 func (s *shardStage) describe(ctx context.Context, rt *ort.Runtime) (m shards.Manifest, err error) {
 	o := s.options
+	at := manifestPrices{Lambda: o.Prices.Lambda, Fees: o.Prices.Fees, Without: o.Prices.Without}
+	if !o.PriceFile.IsZero() {
+		at.Usage = &s.router.Prices().Usage
+	}
 	settings, err := json.Marshal(struct {
 		Format, Out, Text, Image string
 		Scores, Parts            bool
 		Prices                   manifestPrices
 		Batch                    int64
-	}{s.format, s.out, o.Text, o.Image, o.Scores, s.o.Parts, manifestPrices{Lambda: o.Prices.Lambda, Fees: o.Prices.Fees, Without: o.Prices.Without}, s.batch})
+	}{s.format, s.out, o.Text, o.Image, o.Scores, s.o.Parts, at, s.batch})
 	if err != nil {
 		return m, err
 	}

@@ -31,7 +31,8 @@ type StreamOptions struct {
 	Scores    bool             // write the score of every pair, and what a policy by estimates expects of it
 	Workers   int              // batches decided in parallel
 	// Prices are how the prices differ from those that the policy was trained with, see Options.Prices.
-	Prices policy.PriceChange
+	Prices    policy.PriceChange
+	PriceFile storage.Location // see Options.PriceFile
 }
 
 // DefaultStreamOptions reads standard input, writes standard output and uses all cores.
@@ -197,7 +198,7 @@ func (o StreamOptions) checkStreams(rt *ort.Runtime, stdin io.Reader, stdout io.
 }
 
 func (o StreamOptions) files(ctx context.Context, stdin io.Reader, stdout io.Writer) stage.Files {
-	f := stage.Files{Reads: append(stage.NamedFiles(o.Policy), stage.ModelFiles(ctx, o.Encoder)...), Writes: []stage.Output{{Path: o.Out}}}
+	f := stage.Files{Reads: append(stage.NamedFiles(o.Policy, o.PriceFile), stage.ModelFiles(ctx, o.Encoder)...), Writes: []stage.Output{{Path: o.Out}}}
 	if o.In.String() == "-" {
 		f.Reads = append(f.Reads, stage.Input{Path: storage.File(standardInput), Info: stage.Standard(stdin)})
 	} else {

@@ -24,7 +24,7 @@ func openFor(ctx context.Context, rt *ort.Runtime, o StreamOptions) (*Router, er
 	if err := o.checkPolicy(f); err != nil {
 		return nil, err
 	}
-	r, err := open(ctx, rt, f, o.input(), Options{Encoder: o.Encoder, Decoder: o.Decoder, Workers: o.Workers, Prices: o.Prices})
+	r, err := open(ctx, rt, f, o.input(), Options{Encoder: o.Encoder, Decoder: o.Decoder, Workers: o.Workers, Prices: o.Prices, PriceFile: o.PriceFile})
 	if err == nil || f.encoder != nil || !o.encoded() {
 		return r, err
 	}

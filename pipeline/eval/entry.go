@@ -11,6 +11,7 @@ import (
 	"pipe/models/auto"
 	"pipe/models/policy"
 	"pipe/onnx/ort"
+	"pipe/pipeline/decide"
 	"pipe/pipeline/methods"
 	"pipe/pipeline/replay"
 	"pipe/pipeline/stage"
@@ -28,19 +29,21 @@ type anyPrice struct {
 	info    *policy.Info // of the file
 	t       *costs.Tensor
 	rows    []int
+	usage   *policy.UsagePrices // of the tensor
 }
 
 // newAnyPrice is the entry in reports of an any-price policy that has not decided yet. It has its name in reports, and the
 // fees of the tensor: true losses count these.
-func newAnyPrice(d *policy.Decider, t *costs.Tensor, rows []int) entry {
+func newAnyPrice(d *policy.Decider, t *costs.Tensor, rows []int) (entry, error) {
 	info := *d.Info()
 	info.Method, info.Actions, info.Guard = methods.AnyPrice, t.Actions, nil
-	return entry{replay.Decisions{Info: &info}, &anyPrice{d, d.Info(), t, rows}}
+	usage, err := decide.UsageOf(d.Info(), t.Meta)
+	return entry{replay.Decisions{Info: &info}, &anyPrice{d, d.Info(), t, rows, usage}}, err
 }
 
 // at are the decisions at the fees of a, with the lambda of the report.
 func (p *anyPrice) at(ctx context.Context, l entry, a *costs.Actions, lambda float64) (entry, error) {
-	out, err := replay.At(ctx, p.decider, p.info.PriceAt(a, lambda), p.t, p.rows)
+	out, err := replay.At(ctx, p.decider, p.info.PriceAt(a, lambda, p.usage), p.t, p.rows)
 	if err != nil {
 		return entry{}, fmt.Errorf("policy %q: %w", l.File, err)
 	}
@@ -61,8 +64,13 @@ func openEntry(ctx context.Context, rt *ort.Runtime, file storage.Location, t *c
 		l.Decisions, err = replay.AtOwnPrices(ctx, f, d, file, t, rows)
 		return l, err
 	}
-	l = newAnyPrice(d, t, rows)
-	return l, l.Identify(f, file.String())
+	if l, err = newAnyPrice(d, t, rows); err == nil {
+		err = l.Identify(f, file.String())
+	}
+	if err != nil {
+		return entry{}, errors.Join(err, d.Close())
+	}
+	return l, nil
 }
 
 // newEntry is openEntry for a policy in memory.
@@ -79,7 +87,10 @@ func newEntry(ctx context.Context, rt *ort.Runtime, p *policy.Policy, t *costs.T
 	if err != nil {
 		return entry{}, err
 	}
-	return newAnyPrice(d, t, rows), nil
+	if l, err = newAnyPrice(d, t, rows); err != nil {
+		return entry{}, errors.Join(err, d.Close())
+	}
+	return l, nil
 }
 
 // closeAll closes the policies that decide at many prices.

@@ -39,6 +39,7 @@ type PolicyExplanation struct {
 	Fixed       string                     `json:"fixed,omitempty"`    // the pair of a policy that always chooses one
 	Verdict     string                     `json:"verdict"`            // one sentence in plain words
 	Prices      *policy.PriceRange         `json:"prices,omitempty"`   // of an any-price policy: those that it was checked on
+	Usage       decide.UsageList           `json:"usage,omitempty"`    // of a policy with usage: the prices of its training
 	Blend       []policy.Member            `json:"blend,omitempty"`    // regressors that were candidates for the policy
 	Blends      []policy.Member            `json:"blends,omitempty"`   // rules by which they could be blended
 	Calibration *policy.Calibration        `json:"calibration,omitempty"`
@@ -67,6 +68,9 @@ func explainPolicy(ctx context.Context, at storage.Location, _ Options) (Explana
 		}
 	}
 	e.Encoder, e.Prices = f.About, info.Prices
+	if info.Usage != nil {
+		e.Usage = decide.ListUsage(info.Actions, info.Usage.Prices)
+	}
 	if e.LeftOut, err = leftOut(info); err != nil {
 		return nil, &costs.DataError{File: at.String(), Err: err}
 	}
@@ -166,6 +170,9 @@ func (e *PolicyExplanation) WriteText(w io.Writer) error {
 	if r := e.Prices; r != nil {
 		b.Add("any price", "lambda and fees are inputs, and the ones above those of the training; checked for lambda from %g to %g, and for one fee from %g to %g times that of the training",
 			r.Lambda[0], r.Lambda[1], r.Fee[0], r.Fee[1])
+	}
+	for _, line := range decide.UsageLines(e.Experts, e.Usage) {
+		b.Add("usage", "%s", line)
 	}
 	b.Add("left out", "%s", strings.Join(e.LeftOut, ", "))
 	b.Add("unavailable", "%s", strings.Join(e.Unavailable, ", "))

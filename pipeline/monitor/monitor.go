@@ -77,7 +77,7 @@ func Open(ctx context.Context, policyFile, baselineFile storage.Location, o Opti
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
-	r, err := decide.OpenAt(ctx, policyFile, decide.Options{Runtime: o.Runtime, Prices: o.Prices, FeaturesOnly: !o.Raw, Encoder: o.Encoder, Decoder: o.Decoder})
+	r, err := decide.OpenAt(ctx, policyFile, decide.Options{Runtime: o.Runtime, Prices: o.Prices, PriceFile: o.PriceFile, FeaturesOnly: !o.Raw, Encoder: o.Encoder, Decoder: o.Decoder})
 	if err != nil {
 		return nil, err
 	}
@@ -244,6 +244,9 @@ func (m *Monitor) feesCount() bool { return m.base.fees && !m.o.LossAlone }
 
 // comparable reports whether measured fees are in outcomes and in what the policy expects of them, or in neither.
 func (m *Monitor) comparable() bool {
+	if m.router.Info().Usage != nil {
+		return !m.feesCount() // its expected losses have no fees of usage
+	}
 	return m.feesCount() || !m.base.fees && !m.router.Info().MeasuredFees()
 }
 

@@ -33,13 +33,14 @@ type Options struct {
 	Tolerance float64 // in the unit of the task loss, not negative
 	// Warn is the significance level of the tests of inputs, and also of the test of decisions: the probability of a warning
 	// although nothing has changed.
-	Warn   float64
-	FailOn []string    // families whose findings are alarms; findings of the others are warnings
-	Range  *[2]float64 // of outcomes, which are cut to it; nil: from 0 to 1, wider if the losses of the baseline are
-	Sample int         // most rows of the baseline that features are compared with
-	Seed   uint64      // of the sample and the random features
-	ADWIN  drift.ADWINSettings
-	Prices policy.PriceChange // at which the policy decides, see decide.Options
+	Warn      float64
+	FailOn    []string    // families whose findings are alarms; findings of the others are warnings
+	Range     *[2]float64 // of outcomes, which are cut to it; nil: from 0 to 1, wider if the losses of the baseline are
+	Sample    int         // most rows of the baseline that features are compared with
+	Seed      uint64      // of the sample and the random features
+	ADWIN     drift.ADWINSettings
+	Prices    policy.PriceChange // at which the policy decides, see decide.Options
+	PriceFile storage.Location   // see decide.Options
 	// LossAlone means that outcomes are task losses without measured fees. Those of the baseline are then used without, too.
 	LossAlone bool `json:"-"` // the digest of the baseline depends on it
 	// Raw opens the encoder of the policy, or Encoder, so that features can be computed from raw rows, texts or images, see

@@ -88,7 +88,7 @@ func (o RunOptions) rawColumns(r *decide.Router) (*rawColumns, error) {
 }
 
 func (o RunOptions) files(ctx context.Context) stage.Files {
-	f := stage.Files{Reads: slices.Concat(stage.NamedFiles(o.Policy), stage.ModelFiles(ctx, o.Encoder), stage.TensorFiles(ctx, o.Baseline, o.Actions))}
+	f := stage.Files{Reads: slices.Concat(stage.NamedFiles(o.Policy, o.PriceFile), stage.ModelFiles(ctx, o.Encoder), stage.TensorFiles(ctx, o.Baseline, o.Actions))}
 	if o.Image != "" {
 		f.Reads = append(f.Reads, stage.Input{Path: o.In.Dir(), Part: stage.Ending(stage.ImageEndings...), Big: true})
 	}

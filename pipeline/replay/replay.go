@@ -66,7 +66,7 @@ func AtOwnPrices(ctx context.Context, f *decide.PolicyFile, d *policy.Decider, f
 			err = fmt.Errorf("policy %q: %w", file, err)
 		}
 	}()
-	if l, err = At(ctx, d, d.Info().PriceAt(d.Info().Actions, d.Info().Lambda), t, rows); err != nil {
+	if l, err = At(ctx, d, d.Info().PriceAt(d.Info().Actions, d.Info().Lambda, nil), t, rows); err != nil {
 		return l, err
 	}
 	return l, l.Identify(f, file.String())
@@ -155,7 +155,7 @@ func Exported(ctx context.Context, rt *ort.Runtime, p *policy.Policy, t *costs.T
 		return Decisions{}, err
 	}
 	defer d.Close()
-	return At(ctx, d, d.Info().PriceAt(p.Actions, p.Lambda), t, rows)
+	return At(ctx, d, d.Info().PriceAt(p.Actions, p.Lambda, nil), t, rows)
 }
 
 // decideBatch decides at prices, which only an any-price policy can choose.

@@ -180,7 +180,7 @@ func (j job) trainable(progress stage.Progress) ([]models.Method, error) {
 }
 
 // trainRecipe trains the recipe's own method.
-func (j job) trainRecipe(ctx context.Context, save models.CheckpointPolicy, o models.Options, progress stage.Progress) ([]*policy.Policy, []auto.Report, error) {
+func (j job) trainRecipe(ctx context.Context, save models.CheckpointPolicy, o models.Options, progress stage.Progress) (_ []*policy.Policy, _ []auto.Report, err error) {
 	if j.othersOnly {
 		return nil, nil, nil
 	}
@@ -199,6 +199,9 @@ func (j job) trainRecipe(ctx context.Context, save models.CheckpointPolicy, o mo
 	s.Seed, s.HalfLife = j.Seed, j.HalfLife
 	if !j.AnyPrice {
 		return auto.Train(ctx, j.t, j.Lambdas, s, o)
+	}
+	if s.Usage, err = usagePrices(j.t, progress); err != nil {
+		return nil, nil, err
 	}
 	p, r, err := auto.TrainAnyPrice(ctx, j.t, j.Prices, s, o)
 	return []*policy.Policy{p}, []auto.Report{r}, err

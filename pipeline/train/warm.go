@@ -55,5 +55,5 @@ func (j job) openWarm(ctx context.Context) (w *warmPolicy, candidate *auto.Warm,
 // decide are the decisions of the older policy on rows of t, at its own prices.
 func (w *warmPolicy) decide(ctx context.Context, t *costs.Tensor, rows []int) (replay.Decisions, error) {
 	info := w.decider.Info()
-	return replay.At(ctx, w.decider, info.PriceAt(info.Actions, info.Lambda), t, rows)
+	return replay.At(ctx, w.decider, info.PriceAt(info.Actions, info.Lambda, nil), t, rows)
 }
