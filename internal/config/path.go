@@ -2,6 +2,7 @@ package config
 
 import (
 	"encoding/json"
+	"errors"
 	"path/filepath"
 	"reflect"
 
@@ -16,13 +17,18 @@ type Path string
 // MarshalJSON returns the last element of the path.
 func (p Path) MarshalJSON() ([]byte, error) { return json.Marshal(p.Location().Base()) }
 
-// Location is where the file or folder is. That of a URL that storage.Parse refuses is a path that does not exist.
+// Location is where the file or folder is. That of a URL that storage.Parse refuses is a path that does not exist: the URL
+// without parameters, which may hold secrets.
 func (p Path) Location() storage.Location {
 	l, err := storage.Parse(string(p))
-	if err != nil {
-		return storage.File(string(p))
+	var refused *storage.Error
+	switch {
+	case err == nil:
+		return l
+	case storage.IsURL(string(p)) && errors.As(err, &refused):
+		return storage.File(refused.URL)
 	}
-	return l
+	return storage.File(string(p))
 }
 
 // String is the path or URL without parameters.
