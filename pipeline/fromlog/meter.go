@@ -8,7 +8,7 @@ import (
 	"pipe/pipeline/decisionlog"
 )
 
-// meter makes measured fees of what the log knows of calls, as those of the tensor were made that the policies learned from.
+// meter computes the measured fees of calls in the log in the same way as those of the tensor that the policies learned from.
 type meter struct {
 	table     *prices.Table // of that tensor; nil: it records no prices of models
 	perSecond float64       // money of a second
@@ -31,8 +31,8 @@ func newMeter(text string) (*meter, error) {
 	return m, nil
 }
 
-// call is the money of the call that answered, time included. ok is false if it is not known. same is false if it is not
-// of the prices that the meter records.
+// call is the money of the call that answered, including its time. ok is false if it is not known. same is false if it was not
+// computed at the prices of the meter.
 func (m *meter) call(d decisionlog.Decision) (money float64, ok, same bool) {
 	switch money, ok = m.tokens(d); {
 	case ok:
