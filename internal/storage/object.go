@@ -170,7 +170,7 @@ func (o *Object) need(first, last int64) []*block {
 	return all
 }
 
-// forget drops the blocks that were not used for the longest time. Whoever waits for one keeps it.
+// forget drops the blocks that were not used for the longest time. A reader that waits for a block keeps it.
 func (o *Object) forget() {
 	for len(o.blocks) > mostBlocks {
 		oldest, when := int64(0), o.clock+1
