@@ -3,6 +3,7 @@ package config
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"reflect"
 
@@ -33,6 +34,14 @@ func (p Path) Location() storage.Location {
 
 // String is the path or URL without parameters.
 func (p Path) String() string { return p.Location().String() }
+
+// CheckLocal reports a URL of an object store, where only a file or a folder of this machine can be used.
+func (p Path) CheckLocal() error {
+	if at := p.Location(); at.IsRemote() || storage.IsURL(at.Path()) {
+		return fmt.Errorf("%s must be on a local disk", at)
+	}
+	return nil
+}
 
 // Resolve returns the location of a path that a file in the folder dir names. An absolute path and a URL stay.
 func Resolve(path string, dir storage.Location) storage.Location {
