@@ -7,7 +7,7 @@ import (
 	"sync"
 )
 
-// The cache of an Object. Columns of a Parquet file are read side by side, so many places of the object are cached.
+// The cache of an Object. Columns of a Parquet file are read side by side, so blocks from many places of the object are cached.
 const (
 	blockSize  = 1 << 20
 	mostBlocks = 64

@@ -166,7 +166,7 @@ func (n *next) try(ctx context.Context, shard, attempt int) (mine bool, err erro
 }
 
 // remaining counts shards that may still be done, and lists those that failed too often. A worker that was killed has left
-// its claim on one of them, which nobody removes.
+// its claim on one of them, and no other worker removes it.
 func (n *next) remaining(slots []slot, now time.Time) (open int, lost []int) {
 	for shard, s := range slots {
 		switch {
