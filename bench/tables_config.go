@@ -43,7 +43,7 @@ type tableConfig struct {
 	Tensor config.Path  `yaml:"tensor"`
 	Import *tableImport `yaml:"import"`
 	// Apart says whether rows with the same features are different instances, because the features have few values: only
-	// rows of one group then stay on one side of a split. Without it losses tell, as they tell the recipe auto.
+	// rows of one group then stay on one side of a split. Without it, the losses decide, as in recipe auto.
 	Apart *bool `yaml:"apart"`
 }
 

@@ -71,9 +71,9 @@ func Numbered[K comparable](keys []K) []int {
 	return numbers
 }
 
-// Clusters joins those of the given rows that have the same group, or the same features, value by value. Where losses
-// show that rows with the same features are different instances ([Ties]), only those of them whose losses are equal too are
-// joined, and only if that is not by chance.
+// Clusters joins those of the given rows that have the same group or the same features, value by value. If losses show that
+// rows with the same features are different instances ([Ties]), it joins only those with equal losses too, and only if chance
+// does not explain the equal losses.
 func (t *Tensor) Clusters(rows []int) Clusters {
 	same := t.sameFeatures(rows)
 	if t.tiesOf(rows, same).Independent() {
@@ -82,9 +82,9 @@ func (t *Tensor) Clusters(rows []int) Clusters {
 	return t.withGroups(rows, same)
 }
 
-// Together is Clusters for a caller who may know whether rows with the same features are different instances (apart): then
-// only those of one group are joined, and else all with the same features or the same group, whatever their losses. If apart
-// is nil, losses tell.
+// Together is Clusters for a caller who may know whether rows with the same features are different instances. If *apart is
+// true, they are: only rows of one group are joined. If it is false, all rows with the same features or the same group are
+// joined. If apart is nil, the losses decide.
 func (t *Tensor) Together(rows []int, apart *bool) Clusters {
 	switch {
 	case apart == nil:

@@ -6,16 +6,16 @@ import (
 	"math"
 )
 
-// Ties says whether rows with equal features are copies of one another, or different instances whose features have few
-// values. Losses show which: those of copies are equal, or nearly so, and those of different instances spread.
+// Ties describes rows with equal features. They may be copies of one row, or different instances whose features have few
+// values. Losses show which: the losses of copies are equal or nearly so, those of different instances vary.
 type Ties struct {
 	Rows     int     `json:"rows"`
 	Distinct int     `json:"distinct"` // feature vectors
 	Spread   float64 `json:"spread"`   // variance of the losses of rows with equal features, as a share of the variance over all rows
 }
 
-// leastSpread is the spread from which rows with equal features are different instances. It is 0 for copies, also where a
-// few of them were measured again, and about 1 for independent losses that the features do not predict.
+// leastSpread is the spread from which rows with equal features are taken as different instances. The spread is near 0 for
+// copies, even if a few were measured again. It is about 1 for independent losses that the features do not predict.
 const leastSpread = 0.1
 
 // Independent reports whether rows with equal features are different instances. Where all features are equal, nothing can
@@ -24,7 +24,7 @@ func (x Ties) Independent() bool {
 	return x.Distinct > 1 && x.Distinct < x.Rows && x.Spread >= leastSpread
 }
 
-// Text says what was found; it is empty if no two rows have equal features.
+// Text describes the ties; it is empty if no two rows have equal features.
 func (x Ties) Text() string {
 	switch x.Distinct {
 	case x.Rows:
@@ -39,7 +39,7 @@ func (x Ties) Text() string {
 	return said + "losses agree within them, so rows with equal features are taken as copies; if they are different instances, set auto: {apart: true}"
 }
 
-// Ties looks at the losses of those of the given rows that have equal features.
+// Ties compares the losses of those given rows that have equal features.
 func (t *Tensor) Ties(rows []int) Ties { return t.tiesOf(rows, t.sameFeatures(rows)) }
 
 func (t *Tensor) tiesOf(rows, same []int) Ties {
@@ -54,7 +54,7 @@ func (t *Tensor) tiesOf(rows, same []int) Ties {
 	return x
 }
 
-// variance is that of the losses within sets of rows, the mean over pairs; unknown outcomes do not count.
+// variance is the variance of the losses within sets of rows, averaged over pairs. Unknown outcomes do not count.
 func (t *Tensor) variance(rows, sets []int) float64 {
 	squares, freedom := 0.0, 0
 	for pair := range t.Actions.Len() {
@@ -79,9 +79,10 @@ func (t *Tensor) variance(rows, sets []int) float64 {
 	return squares / float64(max(freedom, 1))
 }
 
-// apart numbers rows of sets with the same features, which are different instances. Those with equal losses get the same
-// number, as copies among ties, where it is not by chance: where so many have equal losses ([coincidences.telling]), or in a
-// set whose rows all have ([coincidences.chance]).
+// apart numbers rows when rows with equal features are different instances. There may be copies among them: rows with equal
+// features and equal losses. They get the same number if chance does not explain the equal losses. Either equal losses are much
+// more frequent among rows with equal features than among others ([coincidences.telling]), or all rows of a set agree and that
+// is improbable ([coincidences.chance]).
 func (t *Tensor) apart(rows, same []int) []int {
 	losses := Numbered(t.lossTexts(rows))
 	type key struct{ set, losses int }
@@ -109,13 +110,13 @@ func (t *Tensor) apart(rows, same []int) []int {
 	return out
 }
 
-// coincidences count pairs of rows.
+// coincidences are counts of pairs of rows.
 type coincidences struct {
 	within, among           float64 // pairs with equal features, and other pairs
 	equalWithin, equalAmong float64 // of these, those with equal losses
 }
 
-// coincide counts them. The lists number sets with equal features, equal losses, and both.
+// coincide counts the pairs. The lists number rows by equal features, by equal losses, and by both.
 func coincide(same, losses, both []int) (c coincidences) {
 	pairs := func(numbers []int) (n float64) {
 		size := make(map[int]float64)
@@ -131,20 +132,20 @@ func coincide(same, losses, both []int) (c coincidences) {
 	return c
 }
 
-// tellingTimes is how many times as often as in other pairs the losses of a pair with equal features must be equal to show
-// copies. Losses that features predict are equal more often in such pairs too, but not as much.
+// tellingTimes says how much more frequent equal losses must be among pairs with equal features, compared with other pairs, to
+// show copies. If features predict the losses, equal losses are more frequent too, but by a smaller factor.
 const tellingTimes = 10
 
-// telling reports whether pairs with equal features have equal losses because they are copies. Losses of few values, such
-// as 0 and 1, are equal by chance, so they tell nothing.
+// telling reports whether the equal losses of rows with equal features show copies. Losses with few values, such as 0 and 1,
+// are often equal by chance and show nothing.
 func (c coincidences) telling() bool {
 	return c.equalWithin > 0 && c.equalWithin*c.among >= tellingTimes*c.equalAmong*c.within
 }
 
-// mostChance is the most probability at which that all rows of a set have equal losses shows copies.
+// mostChance is the significance level: rows of a set with equal losses are copies if chance has at most this probability.
 const mostChance = 0.01
 
-// chance is the probability that so many rows have equal losses, if they are like those of other pairs.
+// chance is the probability that this number of rows have equal losses, if two of them are equal as often as in other pairs.
 func (c coincidences) chance(rows int) float64 {
 	if c.among == 0 {
 		return 1
@@ -152,7 +153,7 @@ func (c coincidences) chance(rows int) float64 {
 	return math.Pow(c.equalAmong/c.among, float64(rows-1))
 }
 
-// lossTexts are the losses of rows as comparable texts.
+// lossTexts returns the losses of each row as a text. Equal losses have equal texts.
 func (t *Tensor) lossTexts(rows []int) []string {
 	out := make([]string, len(rows))
 	var buf []byte
@@ -160,7 +161,7 @@ func (t *Tensor) lossTexts(rows []int) []string {
 		buf = buf[:0]
 		for _, v := range t.Losses(n) {
 			if v != v {
-				v = float32(math.NaN()) // one of them
+				v = float32(math.NaN()) // one NaN for all
 			}
 			buf = binary.LittleEndian.AppendUint32(buf, math.Float32bits(v+0)) // not the negative zero
 		}

@@ -31,7 +31,7 @@ type TreeNode struct {
 	Weight      float32 // of a leaf
 }
 
-// IsLeaf tells a leaf from a split.
+// IsLeaf reports whether a node is a leaf and not a split.
 func (n TreeNode) IsLeaf() bool { return n.True == 0 && n.False == 0 }
 
 // TreeEnsemble is base plus, for every row of x, the weights of the leaves that the row reaches, one per tree: [rows 1]
@@ -73,7 +73,7 @@ func checkEnsembles(x *Value, targets [][][]TreeNode, base []float32) error {
 	return nil
 }
 
-// CheckTrees returns why trees are not those of an ensemble on rows of so many columns: there are none, or a node is
+// CheckTrees returns why trees are not an ensemble on rows of this many columns: there are none, or a node is
 // not the child of exactly one earlier node, or a column does not exist.
 func CheckTrees(trees [][]TreeNode, columns int) error {
 	if len(trees) == 0 {

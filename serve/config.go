@@ -3,6 +3,7 @@ package serve
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"os"
 	"path/filepath"
@@ -115,9 +116,7 @@ func Load(file string) (Config, error) {
 // there is no file is left unchanged, because it may be the name of a model.
 func resolvePaths(folder string, s policies.Settings) policies.Settings {
 	for i, p := range s.Paths {
-		if !filepath.IsAbs(p) {
-			s.Paths[i] = filepath.Join(folder, p)
-		}
+		s.Paths[i] = config.Resolve(p, storage.File(folder)).URL()
 	}
 	for name, p := range s.Encoders {
 		if _, err := os.Stat(filepath.Join(folder, p)); err == nil && !filepath.IsAbs(p) {
@@ -157,11 +156,37 @@ func (c *Config) validate() error {
 	p.Add(config.Under("access", c.Access.Validate()))
 	p.Add(config.Under("tls", c.TLS.Validate()))
 	p.Add(config.Under("limits", c.Limits.Validate()))
+	p.Add(c.checkLocal())
 	p.Check(c.Stop.Notice == nil || *c.Stop.Notice >= 0, "stop.notice must not be negative")
 	p.Check(c.Stop.Drain > 0, "stop.drain must be positive")
 	p.Check(slices.Contains([]string{"debug", "info", "warn", "error"}, c.Logs.Level), "logs.level: %q is not one of debug, info, warn, error", c.Logs.Level)
 	p.Check(slices.Contains([]string{"all", "errors", "none"}, c.Logs.Requests), "logs.requests: %q is not one of all, errors, none", c.Logs.Requests)
 	p.Check(c.WithoutKeys || c.isClosed(), "without keys, only addresses of this machine are allowed, such as 127.0.0.1; configure access.keys, or allow it by without_keys: true (--without-keys)")
+	return p.Err()
+}
+
+// checkLocal reports URLs of what the server reads again or appends to while it runs.
+func (c *Config) checkLocal() error {
+	type setting struct {
+		name string
+		path config.Path
+	}
+	list := []setting{
+		{"log.folder", c.Log.Folder},
+		{"access.spent", c.Access.Spent},
+		{"tls.cert", c.TLS.Cert},
+		{"tls.key", c.TLS.Key},
+		{"tls.client_ca", c.TLS.ClientCA},
+	}
+	for _, path := range c.Policies.Paths {
+		list = append(list, setting{"policies.paths", config.Path(path)})
+	}
+	var p config.Problems
+	for _, s := range list {
+		if err := s.path.CheckLocal(); err != nil {
+			p.Add(fmt.Errorf("%s: %w", s.name, err))
+		}
+	}
 	return p.Err()
 }
 

@@ -69,7 +69,7 @@ func (e *CheckError) Unwrap() []error { return e.errs }
 // Check opens everything that the configuration names, and closes it again. It does not open listeners and the decision log,
 // which a running server may use. It sends nothing to experts and writes no file. Problems are in the report.
 func Check(ctx context.Context, c Config, o Options) *Report {
-	r := &Report{HTTP: c.Listen, GRPC: c.GRPC, Log: string(c.Log.Folder), Policies: []PolicyReport{}, Experts: []string{}, Keys: []KeyReport{}, Notes: []string{}, Problems: []string{}}
+	r := &Report{HTTP: c.Listen, GRPC: c.GRPC, Log: c.Log.Folder.String(), Policies: []PolicyReport{}, Experts: []string{}, Keys: []KeyReport{}, Notes: []string{}, Problems: []string{}}
 	r.add(c.Validate())
 	if len(r.Problems) == 0 {
 		read := c

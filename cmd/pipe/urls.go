@@ -23,6 +23,9 @@ var onDisk = map[string]string{
 	"--runtime":        "it is a shared library",
 }
 
+// texts are flags for names and other texts, which may look like a URL and are none.
+var texts = []string{"query", "text", "image", "text-column", "id-column", "feature-name", "today", "money", "tables"}
+
 // parseLocations parses every path and URL of the command line.
 func parseLocations(c *cobra.Command, args []string) error {
 	_, err := cli.ParseLocations(c.Flags(), args, func(f *pflag.Flag, at storage.Location) error {
@@ -32,6 +35,6 @@ func parseLocations(c *cobra.Command, args []string) error {
 			}
 		}
 		return nil
-	}, "query") // which is any text
+	}, texts...)
 	return err
 }

@@ -230,6 +230,20 @@ func TestURLsRefused(t *testing.T) {
 	}
 }
 
+// A flag for a name takes a name that looks like a URL.
+func TestNamesLikeURLs(t *testing.T) {
+	for _, line := range []string{
+		"decide --policy no.onnx --in a.csv --text http://schema.org/text", "decide --policy no.onnx --in a.csv --image http://schema.org/image",
+		"eval --in no.parquet --policy no.onnx --today http://a/none", "merge no.parquet no.parquet --out z.parquet --feature-name http://a",
+	} {
+		p := start(t, t.TempDir(), nil, strings.Fields(line)...)
+		<-p.ended
+		if text := p.stderr.String(); strings.Contains(text, "not supported") || !strings.Contains(text, "no such file") {
+			t.Errorf("%s: %s", line, text)
+		}
+	}
+}
+
 // Commands that only print say the same about objects as about files.
 func TestURLsPrinted(t *testing.T) {
 	needRuntime(t)

@@ -173,7 +173,7 @@ func (g object) plain(v any) any {
 	return v
 }
 
-// exactNumber is a number in one spelling. Its type tells it from a string.
+// exactNumber is a number in one spelling. Its type distinguishes it from a string.
 type exactNumber string
 
 // MarshalJSON gives numbers another form than strings.

@@ -72,7 +72,7 @@ func (m *importer) complete(a *costs.Actions, order []int) ([]int, error) {
 	return keep, m.incomplete(keep, firstCells)
 }
 
-// property is one of an instance, such as its group, that a column tells.
+// property is a property of an instance that a column has, such as its group.
 type property struct {
 	gap                  // the instances that lack it
 	has func(n int) bool // reports whether an instance has it

@@ -20,7 +20,7 @@ import (
 //	asking/ab/DIGEST.1  a worker asks for this answer: written if it is not there, removed when the answer is kept
 //	workers/NAME        a worker is alive: rewritten every quarter of the lease, removed at its end
 //
-// The claim of a worker that has given up or was lost is followed by one with the next number. Ages are told by the times
+// The claim of a worker that has given up or was lost is followed by one with the next number. Ages follow from the times
 // of the storage, not by the clocks of workers.
 type claims struct {
 	folder *storage.Folder

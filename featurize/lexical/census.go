@@ -77,7 +77,7 @@ func (p *partCount) into(counts map[string]int) {
 	}
 }
 
-// mostFrequent are at most so many of the names that at least so many texts have, the most frequent first. Equal counts
+// mostFrequent returns names that enough texts have, the most frequent first, up to a limit. Equal counts
 // are in order of the names.
 func mostFrequent(counts map[string]int, atLeast, most int) []string {
 	names := slices.DeleteFunc(slices.Collect(maps.Keys(counts)), func(name string) bool { return counts[name] < atLeast })

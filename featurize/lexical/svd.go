@@ -18,7 +18,7 @@ func (e *RankError) Hint() string {
 	return fmt.Sprintf("ask for at most %d components (--dim), or fit on more texts", e.Rank)
 }
 
-// zeroSingular is the squared singular value, relative to the largest, that rounding cannot be told from 0.
+// zeroSingular is the squared singular value, relative to the largest, below which rounding makes it the same as 0.
 const zeroSingular = 1e-13
 
 // decomposition is a truncated singular value decomposition of a weighting.

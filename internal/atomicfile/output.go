@@ -48,17 +48,7 @@ func CreateBufferedAt(ctx context.Context, at storage.Location) (*Buffered, erro
 	return &Buffered{Writer: bufio.NewWriterSize(file, 1<<18), file: file, Path: at.String()}, nil
 }
 
-// CreateBuffered is CreateBufferedAt for a path.
-func CreateBuffered(path string) (*Buffered, error) {
-	return CreateBufferedAt(context.Background(), storage.File(path))
-}
-
-// MakeFolder creates the folder of the file at path.
-func MakeFolder(path string) error {
-	return MakeFolderAt(context.Background(), storage.File(path))
-}
-
-// MakeFolderAt is MakeFolder for a location.
+// MakeFolderAt creates the folder of a file.
 func MakeFolderAt(ctx context.Context, at storage.Location) error {
 	if _, err := MkdirAllAt(ctx, at.Dir()); err != nil {
 		return fmt.Errorf("write %q: %w", at, err)

@@ -213,3 +213,13 @@ func TestSecretsAreNotShown(t *testing.T) {
 		}
 	}
 }
+
+// A URL that cannot be parsed is shown without its parameters, as every other.
+func TestRefusedURLsHideParameters(t *testing.T) {
+	for _, url := range []Path{"ftp://b/x?key=SECRET", "hdfs://user:SECRET@b/x", "s3://b/../x?key=SECRET"} {
+		name, err := url.MarshalJSON()
+		if shown := url.String() + url.Location().URL() + string(name); err != nil || strings.Contains(shown, "SECRET") {
+			t.Errorf("%s, %v", shown, err)
+		}
+	}
+}

@@ -2,6 +2,8 @@ package config
 
 import (
 	"encoding/json"
+	"errors"
+	"fmt"
 	"path/filepath"
 	"reflect"
 
@@ -16,17 +18,30 @@ type Path string
 // MarshalJSON returns the last element of the path.
 func (p Path) MarshalJSON() ([]byte, error) { return json.Marshal(p.Location().Base()) }
 
-// Location is where the file or folder is. That of a URL that storage.Parse refuses is a path that does not exist.
+// Location is where the file or folder is. That of a URL that storage.Parse refuses is a path that does not exist: the URL
+// without parameters, which may hold secrets.
 func (p Path) Location() storage.Location {
 	l, err := storage.Parse(string(p))
-	if err != nil {
-		return storage.File(string(p))
+	var refused *storage.Error
+	switch {
+	case err == nil:
+		return l
+	case storage.IsURL(string(p)) && errors.As(err, &refused):
+		return storage.File(refused.URL)
 	}
-	return l
+	return storage.File(string(p))
 }
 
 // String is the path or URL without parameters.
 func (p Path) String() string { return p.Location().String() }
+
+// CheckLocal reports a URL of an object store, where only a file or a folder of this machine can be used.
+func (p Path) CheckLocal() error {
+	if at := p.Location(); at.IsRemote() || storage.IsURL(at.Path()) {
+		return fmt.Errorf("%s must be on a local disk", at)
+	}
+	return nil
+}
 
 // Resolve returns the location of a path that a file in the folder dir names. An absolute path and a URL stay.
 func Resolve(path string, dir storage.Location) storage.Location {

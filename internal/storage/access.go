@@ -74,7 +74,7 @@ func SameFile(a, b fs.FileInfo) bool {
 	return os.SameFile(a, b)
 }
 
-// Stat describes what is there, links followed. A remote folder is there if there is an object in it.
+// Stat describes a file, a folder or an object, links followed. A remote folder exists if there is an object in it.
 func (l Location) Stat(ctx context.Context) (fs.FileInfo, error) {
 	if !l.IsRemote() {
 		return os.Stat(l.name)

@@ -165,13 +165,13 @@ func (l Location) Agrees(other Location) bool {
 	return l.Bucket() != other.Bucket() || l.query == other.query
 }
 
-// Join appends names.
+// Join appends names. "../" leads no further up than to the bucket.
 func (l Location) Join(names ...string) Location {
 	if !l.IsRemote() {
 		l.name = filepath.Join(append([]string{l.name}, names...)...)
 		return l
 	}
-	l.name = strings.TrimPrefix(path.Join(append([]string{l.name}, names...)...), "/")
+	l.name = strings.TrimPrefix(path.Join(append([]string{"/", l.name}, names...)...), "/")
 	return l
 }
 
@@ -221,5 +221,5 @@ func (l Location) Rel(below Location) (name string, ok bool) {
 		return name, ok && l.Bucket() == below.Bucket()
 	}
 	name, err := filepath.Rel(l.name, below.name)
-	return filepath.ToSlash(name), err == nil && !below.IsRemote()
+	return filepath.ToSlash(name), err == nil && filepath.IsLocal(name) && !below.IsRemote()
 }

@@ -7,7 +7,7 @@ import (
 	"sync"
 )
 
-// The cache of an Object. Columns of a Parquet file are read side by side, so many places of the object are cached.
+// The cache of an Object. Columns of a Parquet file are read side by side, so blocks from many places of the object are cached.
 const (
 	blockSize  = 1 << 20
 	mostBlocks = 64
@@ -170,7 +170,7 @@ func (o *Object) need(first, last int64) []*block {
 	return all
 }
 
-// forget drops the blocks that were not used for the longest time. Whoever waits for one keeps it.
+// forget drops the blocks that were not used for the longest time. A reader that waits for a block keeps it.
 func (o *Object) forget() {
 	for len(o.blocks) > mostBlocks {
 		oldest, when := int64(0), o.clock+1

@@ -71,6 +71,22 @@ func TestLocations(t *testing.T) {
 	}
 }
 
+// No name leads out of a bucket, as no path leads above the root of a disk: a URL of such a name could not be parsed again. What is
+// not below a folder has no path below it.
+func TestAboveTheRoot(t *testing.T) {
+	for base, want := range map[string]string{"mem://b/conf?key=SECRET": "mem://b/x.csv?key=SECRET", "/conf": "/x.csv"} {
+		at, err := storage.Parse(base)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := at.Join("../../x.csv"); got.URL() != want {
+			t.Errorf("../../x.csv from %s is %s", at, got)
+		} else if name, ok := at.Rel(got); ok {
+			t.Errorf("%s is %s below %s", got, name, at)
+		}
+	}
+}
+
 // An unknown scheme is one error that says what is known; it never becomes a local folder.
 func TestUnknownScheme(t *testing.T) {
 	t.Chdir(t.TempDir())

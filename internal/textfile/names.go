@@ -48,7 +48,7 @@ type Names struct {
 }
 
 // slot is a place in the hash table: the upper half of the hash of a name, and its number+1 in the lower half; 0 where it
-// is free. The upper half gives the place where the search for a name begins, and tells most other names apart, so that
+// is free. The upper half gives the place where the search for a name begins, and distinguishes most other names, so that
 // they need not be read.
 type slot uint64
 

@@ -14,7 +14,7 @@ type Report struct {
 	Prices      *policy.PriceRange  `json:"prices,omitempty"`   // of an any-price policy
 	Rows        int                 `json:"rows"`               // training rows
 	Clusters    int                 `json:"clusters"`           // sets of rows that belong together; Rows if none repeat
-	Ties        *costs.Ties         `json:"ties,omitempty"`     // rows with equal features, where their losses told what they are
+	Ties        *costs.Ties         `json:"ties,omitempty"`     // rows with equal features, if their losses decided whether they are copies
 	Complete    int                 `json:"complete,omitempty"` // of the training rows, those with every outcome; absent if all have
 	Unknown     int                 `json:"unknown,omitempty"`  // unknown outcomes of the training rows
 	HalfLife    HalfLife            `json:"half_life,omitempty"`

@@ -203,7 +203,7 @@ func (info *Info) unchecked(p *Prices) []string {
 		}
 	}
 	if p.Pairs != nil {
-		add("pairs have fees of their own")
+		add("some pairs have extra fees")
 	}
 	if !slices.Equal(p.Available, info.Actions.Mask()) {
 		add("pairs are left out")

@@ -116,7 +116,7 @@ func TestPairsAndFeesOfOddNames(t *testing.T) {
 }
 
 // Prices are unchecked exactly if lambda is outside its range, a fee outside its own, more than one price differs, pairs
-// have fees of their own, or pairs are left out.
+// have extra fees, or pairs are left out.
 func TestUnchecked(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		info := changeable()

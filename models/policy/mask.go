@@ -9,7 +9,7 @@ import (
 )
 
 // Without returns which actions remain without some experts, advice and pairs: J(K+1) entries, true for available actions
-// that use none of them. If a name is unknown, the error lists the known ones. It is an error too if a part is there twice,
+// that use none of them. If a name is unknown, the error lists the known ones. It is an error too if a part is listed twice,
 // or if no action remains.
 func Without(a *costs.Actions, parts []Part) (available []bool, err error) {
 	available = a.Mask()

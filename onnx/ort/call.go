@@ -82,7 +82,7 @@ func (s *Session) takeOptions() (*yort.RunOptions, error) {
 	}
 }
 
-// putOptions keeps options that were never told to terminate.
+// putOptions keeps options that were not used to terminate a run.
 func (s *Session) putOptions(o *yort.RunOptions) {
 	select {
 	case s.idle <- o:

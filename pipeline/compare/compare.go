@@ -141,7 +141,7 @@ func pairUp[T any, K comparable](a, b []T, key func(T) K) (pairs [][2]*T) {
 	return pairs
 }
 
-// either is the item of a pair that is there, the first if both are.
+// either returns the item that exists, the first if both do.
 func either[T any](p [2]*T) *T {
 	if p[0] != nil {
 		return p[0]
@@ -149,7 +149,7 @@ func either[T any](p [2]*T) *T {
 	return p[1]
 }
 
-// value is a figure of an item, nil without it.
+// value returns a figure of an item, nil if there is no item.
 func value[T any](v *T, of func(*T) float64) *float64 {
 	if v == nil {
 		return nil
@@ -158,7 +158,7 @@ func value[T any](v *T, of func(*T) float64) *float64 {
 	return &f
 }
 
-// change is b - a, nil without one of them.
+// change is b - a, nil if one of them is missing.
 func change(a, b *float64) *float64 {
 	if a == nil || b == nil {
 		return nil

@@ -12,7 +12,7 @@ import (
 	"pipe/onnx/ort"
 )
 
-// errNotText is what is wrong with a text of other bytes. Files of such rows are refused too.
+// errNotText is the error about a text that is not UTF-8. A file with such a row is refused too.
 var errNotText = errors.New("is not UTF-8 text")
 
 // vectors is an encoder whose vectors are the policy's features.

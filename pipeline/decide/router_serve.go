@@ -88,7 +88,7 @@ func (p *Prepared) Length() int {
 // ImageTokens is how many tokens an image counts as.
 const ImageTokens = 64
 
-// Tokens is how much work all texts or images are: tokens, of which an image counts as ImageTokens.
+// Tokens is the amount of work in all texts or images, in tokens. An image counts as ImageTokens.
 func (p *Prepared) Tokens() (n int) {
 	for _, t := range p.tokens {
 		n += len(t.IDs)

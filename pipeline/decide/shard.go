@@ -67,7 +67,7 @@ func (r *Router) fileBatch() int {
 	return batchRows(info.Dim, info.Actions.Len())
 }
 
-// unit is how many rows a shard has at least, so that the files can be put together: row groups of Parquet stay whole.
+// unit is the least number of rows of a shard. Row groups of Parquet stay whole, so that the files can be put together.
 func (s *sharded) unit() int64 {
 	if s.out == formatParquet {
 		return decisionGroup

@@ -73,7 +73,7 @@ func cutFormat(ctx context.Context, o StreamOptions) (string, error) {
 	return sniff(r), nil
 }
 
-// findRows finds the first of every `every` rows of a file of text.
+// findRows finds the places of rows 0, every, 2*every, ... in a file of text.
 func findRows(ctx context.Context, path storage.Location, format string, every int64, p stage.Progress) (*textfile.Places, error) {
 	f, size, err := textfile.OpenAt(ctx, path)
 	if err != nil {

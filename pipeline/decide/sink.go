@@ -51,7 +51,7 @@ var estimates = []estimate{
 	{policy.CostOutput, "expected_costs", func(d *policy.Decisions) []float32 { return d.Cost }},
 }
 
-// exists reports whether v is an estimate, and not what stands for a pair that does not exist.
+// exists reports whether v is an estimate. Pairs that do not exist have a value above 1e29 instead.
 func exists(v float32) bool { return v < -policy.ExcludedBelow }
 
 // openSink starts the output at path, "-" for stdout, in a format.

@@ -7,13 +7,13 @@ import (
 	"strings"
 )
 
-// field is how a field of a structure is logged. Lines are written and read, and segments are read, by tables of fields, which
-// are made once from the tags of the structures.
+// field describes how one field of a struct is written and read. The tables of fields are made once, from the struct tags.
+// Writing and reading lines, and reading segments, go by these tables.
 type field struct {
-	key    string // in lines, with the marks of JSON around it
+	key    string // in lines, with its quotes, comma and colon
 	column string // of segments
-	index  int    // in the structure
-	known  []int  // of the truth value that says whether there is a value; nil: there is one
+	index  int    // in the struct
+	known  []int  // index of the bool that says whether there is a value; nil: there always is
 	parts  []field
 	same   bool
 	later  bool
@@ -25,15 +25,15 @@ var (
 	outcomeFields = fieldsOf(reflect.TypeFor[Outcome]())
 )
 
-// fieldsOf makes the table of a structure from its tags. The tag log has the key in lines, and options:
+// fieldsOf makes the table of a struct from its tags. The tag log has the key in lines, and options:
 //
-//	same    most records have the value of the one before, so that its text is compared before it is read; only in Record
-//	later   lines and segments of earlier versions lack it, and so do lines whose record has no such value
-//	base64  a list of numbers is written as one text
+//	same    most records have the value of the record before: its text is compared before it is parsed. Only in Record
+//	later   earlier versions did not write the field, so it may be missing; without a value it is not written
+//	base64  a list of numbers is written as one base64 text
 //
-// The tag parquet has the name of the column, and is that of the library where it writes the structure. Each of the two tags
-// stands for both names where it is alone. A field X beside a field XKnown, and a structure with a field Known, is null where
-// that is false.
+// The tag parquet has the name of the column, and options of the Parquet library where the library writes the struct. If a field
+// has only one of the two tags, its name holds for lines and columns. A field X is null if a bool field XKnown beside it is false.
+// A struct is null if its field Known is false.
 func fieldsOf(t reflect.Type) (fields []field) {
 	for i := range t.NumField() {
 		in := t.Field(i)
@@ -57,7 +57,7 @@ func nameOf(f reflect.StructField) string {
 	return column
 }
 
-// knownOf finds the truth value that says whether a field of a structure has a value.
+// knownOf returns the index of the bool field that says whether a field has a value; nil if there is none.
 func knownOf(t reflect.Type, f reflect.StructField) []int {
 	if known, ok := t.FieldByName(f.Name + "Known"); ok {
 		return known.Index
@@ -81,13 +81,13 @@ func partsOf(t reflect.Type) []field {
 	return fieldsOf(t)
 }
 
-// bound is a field of one structure in memory. Reflection takes longer than a short value does, so that a structure that is used
-// again and again is bound once.
+// bound is a field of one struct in memory, with pointers to its values. Reflection is slower than writing a short value, so a
+// struct that is used again and again is bound once.
 type bound struct {
 	*field
 	at    any     // points to the value
-	known *bool   // nil: there is one
-	parts []bound // of a structure
+	known *bool   // nil: there always is a value
+	parts []bound // of a struct
 }
 
 func bind(fields []field, in reflect.Value) []bound {
@@ -106,7 +106,7 @@ func bind(fields []field, in reflect.Value) []bound {
 	return list
 }
 
-// none reports whether there is no value for a field that may have none.
+// none reports whether a field that may be missing has no value.
 func (b *bound) none() bool {
 	if b.known != nil {
 		return !*b.known
@@ -120,7 +120,7 @@ func (b *bound) none() bool {
 	return reflect.ValueOf(b.at).Elem().IsZero()
 }
 
-// setNone makes a field have no value.
+// setNone clears a field that may be missing.
 func (b *bound) setNone() {
 	if b.known != nil {
 		*b.known = false
@@ -138,10 +138,10 @@ func (b *bound) setNone() {
 	}
 }
 
-// place is where the values of a column are: in a field, or in a part of its structures.
+// place says where the values of a column are: in a field, or in a part of the structs of a field.
 type place struct{ field, part *field }
 
-// placeOf finds the place of a column. Some columns have none: they repeat what others say.
+// placeOf finds the place of a column. Columns such as expert have none: they repeat other columns for the reader.
 func placeOf(column string, fields []field) (p place, ok bool) {
 	for i := range fields {
 		f := &fields[i]
@@ -157,7 +157,7 @@ func placeOf(column string, fields []field) (p place, ok bool) {
 	return place{}, false
 }
 
-// in returns the value of a row, or of an element of its list, which gets longer where it is too short.
+// in returns the value of a row, or of an element of its list. It extends a list that is too short.
 func (p place) in(row reflect.Value, element int) reflect.Value {
 	v := row.Field(p.field.index)
 	if p.part == nil {

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// NewID returns a new id of a decision: a UUID of version 7 (RFC 9562), which is random and begins with the time. Ids in
-// the order of their time keep the search for a decision quick; any other unique text is right, too.
+// NewID returns a new id of a decision: a UUID of version 7 (RFC 9562), which is random and begins with the time. Ids in the
+// order of their time keep the search for a decision quick. Any other unique text works too.
 func NewID() string { return newID(time.Now()) }
 
 func newID(now time.Time) string {

@@ -19,8 +19,8 @@ type lineWriter struct {
 	lists  []listText // by the index of the field
 }
 
-// listText is a list of numbers, which the caller's slice does not share, and its text. Most records state the same as the last
-// one.
+// listText is a copy of a list of numbers, and its text. Most records have the same list as the record before, so its text is
+// used again.
 type listText struct {
 	list []float64
 	text []byte
@@ -40,7 +40,7 @@ func (w *lineWriter) append(dst []byte, r *Record) []byte {
 	return seal(w.dst, len(dst))
 }
 
-// structure writes the fields of a structure, without its end.
+// structure writes the fields of a struct, without the closing brace.
 func (w *lineWriter) structure(fields []bound) {
 	for i := range fields {
 		f := &fields[i]
@@ -89,7 +89,7 @@ func (w *lineWriter) numbers(f *bound, list []float64) {
 	w.dst = append(w.dst, last.text...)
 }
 
-// sameBits tells 0 from -0, which have different texts.
+// sameBits distinguishes 0 from -0, whose texts differ.
 func sameBits(a, b float64) bool { return math.Float64bits(a) == math.Float64bits(b) }
 
 // floats writes null for no list, and for the elements of pairs that are not available. Features are base64 of their

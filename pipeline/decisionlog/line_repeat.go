@@ -4,12 +4,13 @@ import (
 	"bytes"
 )
 
-// repeats remembers the texts of fields in the lines that were read before, by the index of the field. Most lines state the same
-// in those that are tagged same, such as the prices, and then the text is compared and not parsed, and the record keeps what it
-// has of the line before. The lists of records that are read with it are shared and must not be changed.
+// repeats remembers the text of each field in the line before, by the index of the field. Fields with the tag same, such as the
+// prices, rarely change. If such a text is the same again, it is not parsed, and the record keeps the value of the line before.
+// Records that are read this way share their lists, which must not be changed.
 type repeats [][]byte
 
-// again skips a field if it has the text that it had before. A longer value may begin with the same text.
+// again skips a field that has the same text as in the line before. A comma must follow, because a longer value may begin with
+// that text.
 func (s *scan) again(index int) bool {
 	text := s.last[index]
 	end := len(text)

@@ -13,7 +13,7 @@ import (
 type recordReader struct {
 	record Record  // of the last line
 	fields []bound // of the record
-	// texts and slots are of a reader that uses memory again; see newReusingReader.
+	// Set by newReusingReader only.
 	texts repeats
 	slots []Record
 	next  int
@@ -25,8 +25,8 @@ func newRecordReader() *recordReader {
 	return r
 }
 
-// newReusingReader returns a reader that remembers the line before. A record and its features are valid until that many
-// more lines were read; its other lists and its texts are not written again.
+// newReusingReader returns a reader that remembers the line before and reuses memory. A record and its features are valid until
+// that many more lines were read. Its other lists and its texts are never overwritten.
 func newReusingReader(lines int) *recordReader {
 	r := newRecordReader()
 	r.texts, r.slots = make(repeats, reflect.TypeFor[Record]().NumField()), make([]Record, lines+1)
@@ -59,7 +59,7 @@ type scan struct {
 	last repeats
 }
 
-// structure reads the fields of a structure, without its end. Whatever they had is replaced.
+// structure reads the fields of a struct, without its closing brace. It replaces all their values.
 func (s *scan) structure(fields []bound) {
 	for i := range fields {
 		f := &fields[i]
@@ -169,7 +169,7 @@ func (s *scan) escaped(end int) (out string) {
 	return out
 }
 
-// token is the text until the next mark of JSON.
+// token returns the text up to the next comma or closing bracket.
 func (s *scan) token() []byte {
 	end := 0
 	for end < len(s.rest) && s.rest[end] != ',' && s.rest[end] != ']' && s.rest[end] != '}' {

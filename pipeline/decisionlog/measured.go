@@ -1,6 +1,7 @@
 package decisionlog
 
-// Answered is the pair that an outcome is of: the one that answered after fallbacks, or the chosen one if that is not known.
+// Answered is the pair that an outcome belongs to: the one that answered after fallbacks, or the chosen one if that is not
+// known.
 func (r *Record) Answered() int {
 	if r.Executed >= 0 {
 		return r.Executed
@@ -8,7 +9,7 @@ func (r *Record) Answered() int {
 	return r.Action
 }
 
-// FellBack reports whether another pair answered than the chosen one.
+// FellBack reports whether a pair other than the chosen one answered.
 func (r *Record) FellBack() bool { return r.Executed >= 0 && r.Executed != r.Action }
 
 // FeeOf is the fee of a pair at the prices of the decision: that of the expert, lambda times that of the advice, and that of

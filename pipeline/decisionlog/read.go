@@ -23,8 +23,8 @@ type ReadCounts struct {
 	Outcomes  int `json:"outcomes"`  // joined with a record
 	Unmatched int `json:"unmatched"` // outcomes whose decision is not in the log: it was lost in a crash, or removed
 	Conflicts int `json:"conflicts"` // outcomes that contradict an earlier one of the same decision, and are left out
-	Replaced  int `json:"replaced"`  // outcomes in whose place a later one of the same decision holds
-	Repeated  int `json:"repeated"`  // decisions and outcomes that stand in the log again, and count once
+	Replaced  int `json:"replaced"`  // outcomes that a later one of the same decision replaced
+	Repeated  int `json:"repeated"`  // decisions and outcomes that are in the log more than once; each counts once
 	// OutOfRange are outcomes of earlier versions whose score is not from 0 to 1, or whose loss is beyond float32. They are left out.
 	OutOfRange int `json:"out_of_range"`
 	Segments   int `json:"segments"`

@@ -10,7 +10,7 @@ import (
 type Record struct {
 	ID      string `log:"id"`          // of the decision, unique; see [NewID]
 	Time    int64  `log:"time"`        // microseconds since 1970, UTC, of the decision
-	Request string `log:"request"`     // id of the request: that of its x-request-id, or a made one
+	Request string `log:"request"`     // id of the request: its x-request-id, or a generated one
 	Source  string `log:"source,same"` // which interface decided: decide, infer or chat; or SourceFixed
 	Client  string `log:"client,same"` // name of the caller's key
 	User    string `log:"user,same"`   // hash of the request's user
@@ -66,7 +66,7 @@ func (r *Record) IsFixed() bool { return r.Source == SourceFixed }
 // ShareUnknown is the Share of a record of an earlier version.
 const ShareUnknown = -1
 
-// Own are the propensities of the policy alone: those of the pairs among the records that it decided.
+// Own returns the propensities of the policy alone: the probability of each pair among the records that it decided.
 func (r *Record) Own() []float64 {
 	if r.OwnPropensity != nil {
 		return r.OwnPropensity
@@ -105,7 +105,7 @@ type Usage struct {
 	Known  bool
 }
 
-// Shadow is what a policy chose that was not asked for the decision.
+// Shadow is the choice of a policy that runs along for comparison and does not decide.
 type Shadow struct {
 	Policy       string  `log:"policy" parquet:"shadow_policy"`
 	Digest       string  `log:"digest" parquet:"shadow_digest"`

@@ -213,7 +213,7 @@ func (o *Outcome) Check() error {
 	return o.checkRange(math.MaxFloat32)
 }
 
-// checkRange reports a score that is not from 0 to 1, and a loss beyond a limit. Logs of earlier versions have such.
+// checkRange reports a score outside 0 to 1, and a loss beyond a limit. Logs of earlier versions contain such values.
 func (o *Outcome) checkRange(maxLoss float64) error {
 	switch {
 	case o.Score != nil && !(*o.Score >= 0 && *o.Score <= 1):
@@ -264,8 +264,8 @@ func cutTo(s string, most int) string {
 // cutMark is at the end of a name that was cut.
 const cutMark = "…"
 
-// bound cuts what callers and services send, and marks it, so that it never costs the record. Of too many calls, the last
-// ones stay.
+// bound shortens what callers and services send, and marks what was cut, so that a long text never makes a record invalid. Of
+// too many calls, the last ones are kept.
 func (r *Record) bound() {
 	for _, s := range [...]*string{&r.Request, &r.Model} {
 		if len(*s) > maxText {

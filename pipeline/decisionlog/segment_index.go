@@ -12,8 +12,8 @@ import (
 	"pipe/internal/dataerror"
 )
 
-// An index tells which ids a segment has: a head of fixed size, then 16 bytes per id, sorted: the hash of the id and that
-// of the content, big-endian. It is written before the Parquet file of its segment, and made again if it is missing.
+// An index lists the ids of a segment. It is a head of fixed size, then 16 bytes per id, sorted: the hash of the id and the
+// hash of the content, big-endian. It is written before the Parquet file of its segment, and made again if it is missing.
 const (
 	indexMagic = "PIPEIDS1"
 	indexHead  = len(indexMagic) + 3*8 + 2*(1+maxID)

@@ -152,7 +152,7 @@ func (c *columnForm) read(g column.Group, rows reflect.Value) error {
 	return nil
 }
 
-// put gives rows the values of a run. What is null stays as it is in an empty row.
+// put stores the values of a run in the rows. Where the run is null, the value of the empty row stays.
 func (c *columnForm) put(run column.Run, rows reflect.Value) {
 	if run.Len == 0 || run.State == column.Null && c.listDef == 0 {
 		c.putEmpty(run, rows)
@@ -176,7 +176,7 @@ func (c *columnForm) put(run column.Run, rows reflect.Value) {
 	}
 }
 
-// putEmpty tells an empty list from none, where there may be none.
+// putEmpty distinguishes an empty list from a missing one, in columns where lists may be missing.
 func (c *columnForm) putEmpty(run column.Run, rows reflect.Value) {
 	if run.State == column.EmptyList && c.listDef > 1 {
 		v := c.in(rows.Index(run.Row), 0)

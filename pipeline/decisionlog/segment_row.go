@@ -1,7 +1,7 @@
 package decisionlog
 
-// decisionRow is a row of the Parquet form of decisions, as the library takes it: by columns of Go types, which is ten times
-// as quick as value by value. The columns that are read are those of the record's tags.
+// decisionRow is a row of decisions as the Parquet library takes it. The library writes columns of Go types ten times as fast
+// as single values. The columns that are read back are those of the tags of Record.
 type decisionRow struct {
 	ID            string     `parquet:"id,plain"`
 	Time          int64      `parquet:"time,timestamp(microsecond:utc),plain"`

@@ -1,6 +1,6 @@
 package decisionlog
 
-// seen is a set of ids; nil holds none, for segments in which no id stands twice.
+// seen is a set of ids. nil stays empty; it is for segments in which no id occurs twice.
 type seen map[string]bool
 
 func newSeen(repeats bool) seen {

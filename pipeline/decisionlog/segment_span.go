@@ -1,6 +1,6 @@
 package decisionlog
 
-// span is what an index says of a segment: how many rows it has, between which ids, and between which times.
+// span is the summary of a segment in its index: how many rows it has, and the ranges of their ids and of their times.
 type span struct {
 	Rows   int
 	MinID  string
@@ -11,7 +11,7 @@ type span struct {
 	ids    int // of an index: how many hashes it has
 }
 
-// repeats reports whether some id is there twice: of decisions, a line that was written or copied again.
+// repeats reports whether an id occurs twice. In a segment of decisions, this means that a line was written or copied twice.
 func (s *span) repeats() bool {
 	if s.Hashes != nil {
 		return s.Rows > len(s.Hashes)

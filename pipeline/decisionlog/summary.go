@@ -25,7 +25,7 @@ type PolicySummary struct {
 	Canary    int     `json:"canary"`                   // records of these that a canary decided
 	Keep      float64 `json:"keep"`                     // the lowest probability with which a record was kept
 	Explored  int     `json:"explored"`
-	Explores  bool    `json:"explores"`  // some pair had a chance besides the policy's own
+	Explores  bool    `json:"explores"`  // a pair other than the policy's choice had a probability above 0
 	Least     float64 `json:"least"`     // the lowest probability of a pair that was available, over all records
 	Guarded   int     `json:"guarded"`   // the best fixed pair decided
 	PairFees  int     `json:"pair_fees"` // records with fees of pairs, besides those of experts and advice
@@ -49,8 +49,9 @@ type PolicySummary struct {
 	Shadows      []ShadowSummary `json:"shadows"`                              // by name and digest
 }
 
-// LeastEffective is the number of effective rows below which no interval is stated: the normal approximation is not right there.
-// Rows with weights are as many as say as much about a mean with equal weights.
+// LeastEffective is the number of effective rows from which an interval is stated. With fewer, the normal approximation is
+// poor. The effective number of weighted rows is the number of rows of equal weight that would give a mean of the same
+// certainty.
 const LeastEffective = 100
 
 // WeightedMean is a mean over some rows, each divided by the probability with which it was kept, with the normal interval of

@@ -32,7 +32,7 @@ func (s *weighted) add(x, w float64) {
 	s.squares2 += w * w * x * x
 }
 
-// effective is the number of rows of equal weight that say as much about a mean; 0 of nothing.
+// effective is the number of rows of equal weight that would give a mean of the same certainty; 0 without rows.
 func (s *weighted) effective() float64 {
 	if s.rows == 0 {
 		return 0
@@ -43,7 +43,7 @@ func (s *weighted) effective() float64 {
 // mean is the weighted mean, with an interval if there are enough rows.
 func (s *weighted) mean() WeightedMean { return s.meanBy(s.effective()) }
 
-// meanBy is mean for values that say as much as a number of rows of equal weight. The interval follows from the linearization.
+// meanBy is mean for a given number of effective rows. The interval follows from the linearization.
 func (s *weighted) meanBy(effective float64) WeightedMean {
 	if s.rows == 0 {
 		return WeightedMean{}
@@ -158,7 +158,7 @@ func (s *sums) addMeasured(d Decision, w float64) {
 	s.out.Losses++
 	s.pairs[d.Answered()].loss.add(loss, w)
 	if s.out.MeasuredFees {
-		return // which the cost below does not have: it would be compared with unlike ones
+		return // the cost below lacks them, so it cannot be compared with expected costs
 	}
 	cost, _ := d.Cost()
 	s.measured.add(cost, w)

@@ -48,14 +48,15 @@ type batch struct {
 	first   time.Time // when the first record came
 }
 
-// recent is a set of the last ids: at least half as many as it has room for. Ids leave it in two generations.
+// recent is a set of the last ids. It forgets the older half at a time, so it has at least half as many ids as there is room
+// for.
 type recent struct{ now, before map[uint64]bool }
 
 const recentRoom = 1 << 17
 
 func (r *recent) add(hash uint64) {
 	if len(r.now) >= recentRoom || r.now == nil {
-		// The memory of the older generation serves again.
+		// Reuse the memory of the half that is forgotten.
 		r.now, r.before = r.before, r.now
 		if clear(r.now); r.now == nil {
 			r.now = make(map[uint64]bool)
@@ -121,7 +122,7 @@ func openWith(folder string, s Settings, open func(string) (lineFile, error)) (*
 	return w, nil
 }
 
-// Policy tells the names and fees of a version of a policy, before its first record.
+// Policy gives the log the names and fees of a version of a policy. It must be called before the first record of that version.
 func (w *Writer) Policy(about PolicyInfo) error {
 	if err := about.check(); err != nil {
 		return fmt.Errorf("decision log: %w", err)

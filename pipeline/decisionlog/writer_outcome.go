@@ -24,7 +24,7 @@ const (
 	KeptInPlace             // it was written, and holds in place of an earlier one
 )
 
-// Keep is [Writer.Outcome], and tells an outcome that replaced another one from a new one.
+// Keep is [Writer.Outcome], and also says whether the outcome is new or replaced another one.
 func (w *Writer) Keep(o Outcome) (Kept, error) {
 	if err := o.Check(); err != nil {
 		return KeptNew, err
@@ -94,7 +94,7 @@ func (w *Writer) knows(id string, hash uint64) error {
 	return nil
 }
 
-// settle writes the queue if the decision is in it: a kill between an outcome and its decision would else leave an outcome
+// settle writes the queue if the decision is in it. Otherwise a kill between an outcome and its decision would leave an outcome
 // without a decision. While writing fails, only the ticks try again.
 func (w *Writer) settle(hash uint64) error {
 	waits, failure := w.waits(hash)

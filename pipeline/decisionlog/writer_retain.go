@@ -60,7 +60,7 @@ func (s *stream) removeWhile(old func(*span) bool, most int64) (removed int, err
 	return removed, err
 }
 
-// remove removes the files of a segment, the Parquet file first: an index alone counts for nothing.
+// remove removes the files of a segment. The Parquet file goes first, because an index without it is ignored.
 func (s *segment) remove() error {
 	err := os.Remove(s.path(parquetEnding))
 	if again := os.Remove(s.path(indexEnding)); again != nil && !gone(again) {

@@ -28,7 +28,7 @@ type Options struct {
 	Findings  bool               // report what to deploy, where it helps, and examples
 	Examples  int                // rows of each kind to show
 	Learning  bool               // retrain on parts of the training rows: would more rows help?
-	// A table with the texts of examples, and its columns. They are shown to whoever reads the report. Empty: none.
+	// A table with the texts of examples, and its columns. Every reader of the report sees these texts. Empty: none.
 	Texts      storage.Location
 	TextColumn string
 	IDColumn   string

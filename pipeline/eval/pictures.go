@@ -64,7 +64,7 @@ func (o Options) albumIn(ctx context.Context, r *report.Report, ids []string) (*
 	return album, nil
 }
 
-// pictureIn is the picture of one id, nil if there is none. It is inside the folder, whatever the id.
+// pictureIn returns the picture of one id, nil if there is none. No id leads out of the folder.
 func (o Options) pictureIn(ctx context.Context, id string) ([]byte, error) {
 	if !filepath.IsLocal(id) {
 		return nil, nil

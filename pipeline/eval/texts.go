@@ -41,8 +41,8 @@ func (o Options) texts(ctx context.Context, r *report.Report) error {
 	return nil
 }
 
-// readTexts fills in the texts of the wanted ids, and returns the number of ids that the table has, and that have several
-// texts, of which the first counts.
+// readTexts fills in the texts of the wanted ids. It returns the number of ids in the table, and the number of ids with several
+// texts, of which the first is used.
 func (o Options) readTexts(ctx context.Context, wanted map[string]string) (found, several int, err error) {
 	t, err := tablefile.Open(ctx, o.Texts)
 	if err != nil {

@@ -164,7 +164,7 @@ func (r *TextReport) WriteJSON(w io.Writer) error {
 func (r *TextReport) WriteText(w io.Writer) error {
 	_, err := fmt.Fprintf(w, "%d texts: %d without a known word, %d cut after %d tokens\n"+
 		"%d words, %d pieces of other words, %d n-grams\n"+
-		"%d components keep %.1f%% of what the texts differ in\n"+
+		"%d components keep %.1f%% of the squared length of the texts\n"+
 		"a vector has %d numbers\n",
 		r.Texts, r.Blank, r.Cut, r.Encoder.MaxLength, r.Words, r.Pieces, r.Grams, len(r.Singular), 100*r.Captured, r.Encoder.Dim)
 	return err

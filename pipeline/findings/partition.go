@@ -116,7 +116,8 @@ func stemOf(name string) string {
 	return ""
 }
 
-// byCategory has a segment per column, of which at most one is 1 and the others are 0; nil if they are not like that.
+// byCategory has a segment per column of a family, if in every row at most one of them is 1 and the others are 0. Otherwise it
+// is nil.
 func (e *Evidence) byCategory(names []string, columns []int) *partition {
 	hot := func(n int) (at int, ok bool) {
 		at = -1

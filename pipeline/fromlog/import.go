@@ -130,7 +130,7 @@ func (o Options) exports(ctx context.Context, log *decisionlog.Log) (*exports, e
 	return e, nil
 }
 
-// take gives a decision to the consumers, if its loss is known and it is of the policy that is asked for.
+// take passes a decision to the consumers if its loss is known and the options select its policy.
 func (o Options) take(d decisionlog.Decision, r *Result, alone *unmixed, to []consumer) error {
 	switch {
 	case !o.wants(d):
@@ -158,7 +158,7 @@ func (o Options) take(d decisionlog.Decision, r *Result, alone *unmixed, to []co
 	if o.Policy == "" && (o.Fallbacks || !d.FellBack()) {
 		alone.add(d.Record)
 	}
-	if o.Policy != "" { // its decisions are a part of the traffic, of which the propensities of the policy alone are right
+	if o.Policy != "" { // of a part of the requests only, for which the propensities of the policy alone are right
 		own := *d.Record
 		own.Propensity, d.Record = d.Own(), &own
 	}

@@ -6,7 +6,7 @@ import (
 	"pipe/pipeline/decisionlog"
 )
 
-// meter makes measured fees of what the log knows of calls, as those of the tensor were made that the policies learned from.
+// meter computes the measured fees of calls in the log in the same way as those of the tensor that the policies learned from.
 type meter struct {
 	prices.Recorded        // by that tensor
 	text            string // that tensor's pipe.prices, or {}
@@ -20,8 +20,8 @@ func newMeter(text string) (*meter, error) {
 	return &meter{*recorded, text}, nil
 }
 
-// call is the money of the call that answered, time included. ok is false if it is not known. same is false if it is not
-// of the prices that the meter records.
+// call is the money of the call that answered, including its time. ok is false if it is not known. same is false if it was not
+// computed at the prices of the meter.
 func (m *meter) call(d decisionlog.Decision) (money float64, ok, same bool) {
 	switch money, ok = m.tokens(d); {
 	case ok:

@@ -35,7 +35,7 @@ type Options struct {
 // What Options.Same may be. Decisions of one instance always have the same features.
 const (
 	SameRequest  = "request"  // and the same request id
-	SameFeatures = "features" // whatever the request
+	SameFeatures = "features" // the requests may differ
 )
 
 // DefaultOptions hold out what pipe import holds out.

@@ -114,7 +114,7 @@ func presetNote(cfg outcome.Config) string {
 	return "features are only " + strings.Join(names, " and ") + "; --encoder MODEL makes vectors of the texts instead"
 }
 
-// PresetText is the configuration that a preset stands for. It is the JSON object of pipe import --explain --json.
+// PresetText is the configuration that a preset has. It is the JSON object of pipe import --explain --json.
 type PresetText struct {
 	Format int    `json:"format"`
 	Preset string `json:"preset"`
@@ -127,8 +127,7 @@ func (t *PresetText) WriteText(w io.Writer) error {
 	return err
 }
 
-// ExplainPreset returns the full configuration that the options stand for. Files that are not given have names that are
-// to be replaced.
+// ExplainPreset returns the full configuration of the options. A file that is not given has a placeholder name.
 func ExplainPreset(o Options) (*PresetText, error) {
 	p, err := findPreset(o.Preset)
 	if err != nil {

@@ -16,8 +16,8 @@ import (
 	"pipe/pipeline/stage"
 )
 
-// imageFiles makes an encoder of texts of one of images. The text that stands for an image has the digest of its file and
-// the decoder, so that its vector is found again wherever the file lies.
+// imageFiles makes an encoder of images usable where texts are encoded. The text for an image is the digest of its file and the
+// name of the decoder, so its vector is found again wherever the file lies.
 type imageFiles struct {
 	*featurize.ImageEncoder
 	files *featurize.ImageFiles
@@ -37,7 +37,7 @@ func openImageFiles(rt *ort.Runtime, name, decoder string) (*imageFiles, error) 
 	return &imageFiles{ImageEncoder: e, files: featurize.NewImageFiles(e, d)}, nil
 }
 
-// keys returns the texts that stand for the images at the paths. A file that cannot be read is an *outcome.BadValueError.
+// keys returns the texts for the images at the paths. A file that cannot be read is an *outcome.BadValueError.
 func (f *imageFiles) keys(ctx context.Context, paths []string, progress stage.Progress) ([]string, error) {
 	progress.Start(int64(len(paths)), "images to read")
 	defer progress.Done()
@@ -72,7 +72,7 @@ func (f *imageFiles) read(ctx context.Context, pathOrURL string) ([]byte, error)
 	return f.files.ReadFile(ctx, at)
 }
 
-// key stands for the image in a file.
+// key is the text for the image in a file.
 func (f *imageFiles) key(file []byte) string { return f.files.Decoder() + " " + digest.Of(file) }
 
 // Encode writes the vectors of images of the last keys. An image that cannot be encoded is an *outcome.BadValueError.

@@ -25,8 +25,8 @@ const (
 	Shuffled     = "auto_shuffled"
 )
 
-// AnyPrice is the name of any-price policies in reports, whatever method they record: they are not further seeds of the
-// policies of that method for one price.
+// AnyPrice is the name of any-price policies in reports. Their files record another method, but they are not further seeds of
+// its policies for one price.
 const AnyPrice = "any_price"
 
 // anyPrice is the method of that name.

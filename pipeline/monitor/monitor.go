@@ -239,7 +239,7 @@ func (m *Monitor) addOutcome(o Outcome) {
 	m.addResidual(o)
 }
 
-// feesCount reports whether measured fees are part of outcomes.
+// feesCount reports whether outcomes include measured fees.
 func (m *Monitor) feesCount() bool { return m.base.fees && !m.o.LossAlone }
 
 // comparable reports whether measured fees are in outcomes and in what the policy expects of them, or in neither.

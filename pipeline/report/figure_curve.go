@@ -158,7 +158,7 @@ type errorPoints struct {
 	plotter.YErrors
 }
 
-// mostSeries is the largest number of lines in a chart: more cannot be told apart.
+// mostSeries is the largest number of lines in a chart. More cannot be distinguished.
 const mostSeries = 6
 
 // mostImportant are at most mostSeries of the lines: policies and constants before oracles, and these before references,

@@ -41,7 +41,7 @@ type Report struct {
 	Disclosure   []Disclosure             `json:"disclosure,omitempty"`
 	Experts      []ExpertQuality          `json:"experts,omitempty"`
 	Answers      []AnswerQuality          `json:"answers,omitempty"`
-	Retrieval    []retrieval.RecallReport `json:"retrieval,omitempty"` // of all instances, whatever the setting and the split
+	Retrieval    []retrieval.RecallReport `json:"retrieval,omitempty"` // of all instances, in every setting and split
 	BestAdvice   []BestAdvice             `json:"best_advice,omitempty"`
 	Distribution []AdviceShares           `json:"advice_distribution,omitempty"`
 	Cells        []CellTable              `json:"cells,omitempty"`

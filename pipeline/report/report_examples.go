@@ -14,7 +14,7 @@ type Examples struct {
 	Policy  string    `json:"policy"` // as in the verdict
 	Pair    string    `json:"pair"`   // the constant that it is compared with
 	Kind    string    `json:"kind"`   // Won, Lost or Surprising
-	Rows    int       `json:"rows"`   // of this kind, of which some are shown
+	Rows    int       `json:"rows"`   // number of rows of this kind; only some are shown
 	Shown   []Example `json:"shown"`
 }
 

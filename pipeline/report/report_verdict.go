@@ -22,7 +22,7 @@ const (
 // The constants that a verdict compares with.
 const (
 	AgainstFixed     = "best_fixed_train" // the pair with the lowest cost on the training rows
-	AgainstStrongest = "strongest"        // the pair with the lowest task loss on the training rows, whatever its fees
+	AgainstStrongest = "strongest"        // the pair with the lowest task loss on the training rows, fees not counted
 	AgainstToday     = "today"            // the pair that the user named
 )
 

@@ -64,7 +64,7 @@ func (s *featurize) Prepare(ctx context.Context, work *storage.Folder) error {
 		if err != nil {
 			return nil, err
 		}
-		// The encoder may be larger than what is shared. It is the same whoever writes it.
+		// The encoder may be too large for Share. Every worker writes the same bytes.
 		if err := work.WriteFile(ctx, s.encoderName(f), f.encoder, storage.WriteOptions{}); err != nil {
 			return nil, err
 		}

@@ -20,8 +20,8 @@ import (
 	"pipe/pipeline/stage"
 )
 
-// passes has the workers of a build share its passes: each is a stage of its own, in a folder of the work folder that has
-// the name of the pass.
+// passes lets the workers of a build share its passes. Each pass is a stage, in a folder of the work folder with the name of
+// the pass.
 type passes struct {
 	work     storage.Location
 	lease    time.Duration

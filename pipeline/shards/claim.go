@@ -29,8 +29,8 @@ func take(ctx context.Context, folder *storage.Folder, name, worker string) (ok 
 	return err == nil, err
 }
 
-// beat rewrites a claim as a sign of life, until the function that it returns is called. A beat that fails costs nothing
-// but that another worker may do the same.
+// beat rewrites a claim as a sign of life until the returned function is called. If a beat fails, the worst is that another
+// worker does the same work.
 func beat(ctx context.Context, folder *storage.Folder, name, worker string, lease time.Duration) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan struct{})
@@ -55,8 +55,8 @@ func beat(ctx context.Context, folder *storage.Folder, name, worker string, leas
 	return func() { cancel(); <-ended }
 }
 
-// silent reports whether a sign of life is so old that its worker counts as lost. Stores may cut times to seconds. A time
-// as far in the future is of a store whose clock was set back since: a worker that is alive gives a new one soon.
+// silent reports whether the last sign of life is so old that the worker counts as lost. Stores may cut times to seconds. A
+// time far in the future means that the clock of the store was set back: a live worker soon gives a new sign.
 func silent(alive, now time.Time, lease time.Duration) bool {
 	return now.Sub(alive).Abs() > lease+time.Second
 }

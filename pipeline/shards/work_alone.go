@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// RunAlone is Run for workers that others give shards to: while another worker is at the shard, it waits, until that one is done or has given no
-// sign of life for the time of the lease. Workers with the same Options.Team are not waited for: whoever gives the shard to
-// one of them has lost the other.
+// RunAlone is Run for workers that a scheduler gives shards to. While another worker makes the shard, it waits until that
+// worker is done, or has given no sign of life for the time of the lease. It does not wait for workers with the same
+// Options.Team: a scheduler gives a shard to a second worker of a team only if it has lost the first.
 func (w *Work) RunAlone(ctx context.Context, shard int) (d *Done, made bool, err error) {
 	for wait := firstWait; ; wait = min(2*wait, w.o.Lease/8) {
 		if d, err = readDone(ctx, w.folder, w.of, shard); err == nil || !errors.Is(err, fs.ErrNotExist) {

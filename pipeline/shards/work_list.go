@@ -107,7 +107,7 @@ func List(ctx context.Context, work storage.Location) (*Listing, error) {
 	}
 	now, err := now(ctx, w.folder, w.machine.Worker)
 	if err != nil {
-		now = time.Now() // the folder may be read-only for whoever lists it
+		now = time.Now() // the user who lists it may not be allowed to write
 	}
 	l := &Listing{Work: folder.String(), Stage: m.Stage, Rows: m.Rows}
 	for shard, s := range slots {

@@ -33,7 +33,7 @@ func (w *Work) summary() *Summary {
 	return &Summary{Work: w.folder.String(), Shards: w.manifest.Shards, Made: []int{}, Counts: map[string]int64{}}
 }
 
-// RunAll makes some shards, one after the other, whoever else is at them.
+// RunAll makes some shards, one after the other, even if others have claimed them.
 func (w *Work) RunAll(ctx context.Context, shards []int) (*Summary, error) {
 	start, sum := time.Now(), w.summary()
 	for _, shard := range shards {
@@ -131,7 +131,8 @@ func (n *next) clock(ctx context.Context, slots []slot) (at time.Time, err error
 	return now(ctx, n.folder, n.machine.Worker)
 }
 
-// expired reports whether a claim has been without a sign of life for the lease, where clock has told the time.
+// expired reports whether a claim has given no sign of life for the time of the lease. It is false if clock has returned no
+// time.
 func (n *next) expired(s slot, now time.Time) bool {
 	return !now.IsZero() && silent(s.alive, now, n.o.Lease)
 }
@@ -165,7 +166,7 @@ func (n *next) try(ctx context.Context, shard, attempt int) (mine bool, err erro
 }
 
 // remaining counts shards that may still be done, and lists those that failed too often. A worker that was killed has left
-// its claim on one of them, which nobody removes.
+// its claim on one of them, and no other worker removes it.
 func (n *next) remaining(slots []slot, now time.Time) (open int, lost []int) {
 	for shard, s := range slots {
 		switch {

@@ -91,7 +91,7 @@ func (s Settings) read() ([]Key, error) {
 	if err := validateKeys(keys); err != nil {
 		return nil, &config.Error{File: string(s.KeysFile), Problems: config.Lines(err)}
 	}
-	if len(file.Keys) == 0 { // an emptied file must not open the server to everybody
+	if len(file.Keys) == 0 { // without any key, every caller would be let in
 		return nil, &config.Error{File: string(s.KeysFile), Problems: []string{"there are no keys"}}
 	}
 	return keys, nil

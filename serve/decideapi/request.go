@@ -226,7 +226,7 @@ func requestID(body, header string) (string, error) {
 		id, param = header, "x-request-id"
 	}
 	if len(id) > maxRequestID || !isPlain(id) {
-		return "", invalid("invalid_value", param, "the id of the request is not a text of at most %d printable ASCII characters", maxRequestID)
+		return "", invalid("invalid_value", param, "the id of the request is not a string of at most %d printable ASCII characters", maxRequestID)
 	}
 	return id, nil
 }

@@ -162,7 +162,7 @@ func (r *row) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 				return err
 			}
 		default:
-			return wrongKind(d, fmt.Sprintf("column %q is neither a text nor a number nor null; write true and false as the table does that the policy was trained on", textfile.Short(name)))
+			return wrongKind(d, fmt.Sprintf("column %q is not a string, a number or null; write true and false as the table does that the policy was trained on", textfile.Short(name)))
 		}
 	}
 	_, err := d.ReadToken()
@@ -183,7 +183,7 @@ type jsonString string
 // UnmarshalJSONFrom reads a text.
 func (t *jsonString) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	if d.PeekKind() != '"' {
-		return wrongKind(d, "is not a text")
+		return wrongKind(d, "is not a string")
 	}
 	token, err := d.ReadToken()
 	if err == nil {

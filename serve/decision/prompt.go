@@ -80,7 +80,7 @@ func (m *Message) read(content jsontext.Value) error {
 		return nil
 	case '[':
 	default:
-		return errors.New("its content is neither a text nor a list of parts")
+		return errors.New("its content is neither a string nor a list of parts")
 	}
 	var parts []struct {
 		Type     string         `json:"type"`

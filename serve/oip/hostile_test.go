@@ -79,7 +79,7 @@ func TestWrongRequests(t *testing.T) {
 		"other output":        {`{"inputs":[` + good + `],"outputs":[{"name":"x"}]}`, "", 400, `no output "x"`},
 		"output twice":        {`{"inputs":[` + good + `],"outputs":[{"name":"action"},{"name":"action"}]}`, "", 400, "twice"},
 		"classes":             {`{"inputs":[` + good + `],"outputs":[{"name":"scores","parameters":{"classification":2}}]}`, "", 400, "classification"},
-		"a list as parameter": {`{"inputs":[` + good + `],"parameters":{"x":[1]}}`, "", 400, "neither"},
+		"a list as parameter": {`{"inputs":[` + good + `],"parameters":{"x":[1]}}`, "", 400, "not a string"},
 		"timeout":             {`{"inputs":[` + good + `],"parameters":{"timeout":-1}}`, "", 400, "timeout"},
 		"late":                {`{"inputs":[` + good + `],"parameters":{"timeout":1}}`, "", 504, "deadline"},
 		"other model":         {`{"model_name":"x","inputs":[` + good + `]}`, "", 400, "model_name"},

@@ -210,7 +210,7 @@ func (p *restReader) parameters(where string, use func(name string, value parame
 				return problemf(invalid, "%s: %s: %v", where, name, err)
 			}
 		default:
-			return problemf(invalid, "%s: %s is neither a text nor a number nor true or false", where, name)
+			return problemf(invalid, "%s: %s is not a string, a number, true or false", where, name)
 		}
 		return use(name, value)
 	})

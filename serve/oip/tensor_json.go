@@ -244,7 +244,7 @@ func storeText(dst []string) func(int, []byte) error {
 		if bytes.IndexByte(text, '\\') >= 0 {
 			var err error
 			if text, err = jsontext.AppendUnquote(nil, value); err != nil {
-				return fmt.Errorf("element %d is not a text: %w", i, err)
+				return fmt.Errorf("element %d is not a string: %w", i, err)
 			}
 		}
 		s, err := checkText(string(text), i)
