@@ -233,7 +233,7 @@ func TestTableSplits(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if features, group := x.t.Shared(x.held, x.train); features+group > 0 || len(x.held) != 75 || len(x.train) != 225 {
+		if features, group := x.t.Shared(x.held, x.train, nil); features+group > 0 || len(x.held) != 75 || len(x.train) != 225 {
 			t.Errorf("%d held-out rows, %d training rows, %d and %d shared", len(x.held), len(x.train), features, group)
 		}
 		if draw > 0 && slices.Equal(first, x.held) {
