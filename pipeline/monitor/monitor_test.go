@@ -17,7 +17,6 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"pipe/costs"
-	"pipe/costs/coststest"
 	"pipe/internal/storage"
 	"pipe/models/drift"
 	"pipe/onnx/ort"
@@ -342,7 +341,10 @@ func TestBaselineJudgesRepeats(t *testing.T) {
 	for n := range ties.Len() {
 		copy(ties.Row(n), []float32{float32(n % 5), 0, 1})
 	}
-	copies := coststest.Repeat(rows.Subset(rows.Rows(costs.Val)), 3)
+	copies := rows.Subset(slices.Repeat(rows.Rows(costs.Val), 3))
+	for n := range copies.IDs {
+		copies.IDs[n] = strconv.Itoa(n)
+	}
 	for name, c := range map[string]struct {
 		baseline *costs.Tensor
 		sets     int
