@@ -169,6 +169,9 @@ train: {auto: {networks: [], ridge: [10], neighbours: [20, 100], seeds: 1}}
 			if fixed := setting == "copies" && name == "auto"; (row.Fallback != nil) != fixed || setting != "copies" && row.TrueLossMean > constant-0.1 {
 				t.Errorf("%s: %s has %.4f, the constant %.4f; fallback %v", setting, name, row.TrueLossMean, constant, row.Fallback)
 			}
+			if same := map[string]string{"apart": methods.AutoApart, "unsaid": methods.AutoDefault}[setting]; name == same && *row.Seconds != *rowOf(t, rep, setting, "auto").Seconds {
+				t.Errorf("%s: %s took %g s, which is not the time of auto", setting, name, *row.Seconds)
+			}
 		}
 	}
 }
