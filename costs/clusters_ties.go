@@ -76,7 +76,10 @@ func (e evidence) ties() Ties {
 			x.Distinct++
 		}
 	}
-	if all := e.variance(make([]int, len(e.same))); x.Distinct < x.Rows && all > 0 {
+	if x.Distinct == x.Rows {
+		return x
+	}
+	if all := e.variance(make([]int, len(e.same))); all > 0 {
 		x.Spread = e.variance(e.same) / all
 	}
 	return x
@@ -84,9 +87,6 @@ func (e evidence) ties() Ties {
 
 // variance is that of the losses within sets of rows, the mean over pairs. Unknown losses do not count.
 func (e evidence) variance(sets []int) float64 {
-	if len(sets) == 0 {
-		return 0
-	}
 	squares, freedom := 0.0, 0
 	for pair := range e.losses(0) {
 		sum, count := make([]float64, len(sets)), make([]int, len(sets)) // by set
