@@ -51,6 +51,8 @@ func tableMethods() []tableMethod {
 		byRule(oracle),
 		{name: auto.Name, settings: autoSettings, decide: decideByAuto},
 		{name: methods.AnyPrice, settings: anyPriceSettings, decide: decideByAnyPrice},
+		byJudgement(methods.AutoDefault, nil),
+		byJudgement(methods.AutoApart, new(true)),
 		{name: methods.Shuffled, after: auto.Name, decide: decideShuffled},
 		byRecipe(models.Ours),
 		byRecipe(models.L2D),
@@ -94,6 +96,22 @@ func decideByAuto(ctx context.Context, x *tableSplit) (*decisions, error) {
 		return nil, err
 	}
 	return x.decideBy(ctx, trained)
+}
+
+// byJudgement is auto with another word on rows with equal features than the table has: nil lets losses tell.
+func byJudgement(name string, apart *bool) tableMethod {
+	return tableMethod{name: name, after: auto.Name, settings: autoSettings, decide: func(ctx context.Context, x *tableSplit) (*decisions, error) {
+		s := x.auto()
+		if a := s.Apart; a == apart || a != nil && apart != nil && *a == *apart {
+			return x.decided[auto.Name], nil
+		}
+		s.Apart = apart
+		trained, _, err := auto.Train(ctx, x.t, []float64{x.c.Lambda}, s, x.training(name))
+		if err != nil {
+			return nil, err
+		}
+		return x.decideBy(ctx, trained)
+	}}
 }
 
 // anyPriceSettings are those of the recipe, and the range of prices.

@@ -109,6 +109,9 @@ func (x *tableSplit) run(ctx context.Context, m tableMethod) (*decisions, error)
 			return nil, err
 		}
 		took := time.Since(begun).Seconds()
+		if d.seconds != nil { // the decisions are those of another method
+			took = *d.seconds
+		}
 		x.fresh = append(x.fresh, fmt.Sprintf("%s %.3g s", m.name, took))
 		return []string{file}, errors.Join(writeJSON(filepath.Join(folder, file), d), writeJSON(filepath.Join(folder, m.name+secondsEnding), took))
 	})

@@ -134,6 +134,48 @@ func TestTables(t *testing.T) {
 	}
 }
 
+// TestAutoByJudgement: on a table of few feature vectors, auto learns what they say where losses tell or the rows are said to
+// be different instances. Where they are said to be copies it exports the constant, and its two rivals do not.
+func TestAutoByJudgement(t *testing.T) {
+	tensor := world.SyntheticTensor(1200, costs.Train, 1, true)
+	r := rand.New(rand.NewPCG(4, 4))
+	for n := range tensor.Len() {
+		clear(tensor.Row(n))
+		tensor.Row(n)[0] = float32(n % 3)
+		for pair := range tensor.Losses(n) {
+			loss := float32(0)
+			if r.Float64() < 0.1+0.6*float64((n%3+pair)%2) {
+				loss = 1
+			}
+			tensor.Losses(n)[pair] = loss
+		}
+	}
+	file, names := tablesOf(t, ""), []string{"auto", methods.AutoDefault, methods.AutoApart}
+	if err := costs.Write(t.Context(), storage.File(filepath.Join(filepath.Dir(file), "cells.parquet")), tensor); err != nil {
+		t.Fatal(err)
+	}
+	text := `splits: 1
+tables: [{name: apart, tensor: cells.parquet, apart: true}, {name: unsaid, tensor: cells.parquet}, {name: copies, tensor: cells.parquet, apart: false}]
+train: {auto: {networks: [], ridge: [10], neighbours: [20, 100], seeds: 1}}
+`
+	if err := os.WriteFile(file, []byte(text), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	rep, _ := runOn(t, Options{Config: file, Methods: names})
+	for _, setting := range []string{"apart", "unsaid", "copies"} {
+		constant := rowOf(t, rep, setting, baseline.BestFixedTrain).TrueLossMean
+		for _, name := range names {
+			row := rowOf(t, rep, setting, name)
+			if fixed := setting == "copies" && name == "auto"; (row.Fallback != nil) != fixed || setting != "copies" && row.TrueLossMean > constant-0.1 {
+				t.Errorf("%s: %s has %.4f, the constant %.4f; fallback %v", setting, name, row.TrueLossMean, constant, row.Fallback)
+			}
+			if same := map[string]string{"apart": methods.AutoApart, "unsaid": methods.AutoDefault}[setting]; name == same && *row.Seconds != *rowOf(t, rep, setting, "auto").Seconds {
+				t.Errorf("%s: %s took %g s, which is not the time of auto", setting, name, *row.Seconds)
+			}
+		}
+	}
+}
+
 // TestTablesWithoutTheirTrees: if the recipe is to use trees, their absent library ends the benchmark.
 func TestTablesWithoutTheirTrees(t *testing.T) {
 	lightgbmtest.Absent(t)
@@ -233,7 +275,7 @@ func TestTableSplits(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if features, group := x.t.Shared(x.held, x.train); features+group > 0 || len(x.held) != 75 || len(x.train) != 225 {
+		if features, group := x.t.Shared(x.held, x.train, nil); features+group > 0 || len(x.held) != 75 || len(x.train) != 225 {
 			t.Errorf("%d held-out rows, %d training rows, %d and %d shared", len(x.held), len(x.train), features, group)
 		}
 		if draw > 0 && slices.Equal(first, x.held) {

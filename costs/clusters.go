@@ -2,9 +2,6 @@ package costs
 
 import (
 	"cmp"
-	"encoding/binary"
-	"hash/maphash"
-	"math"
 	"slices"
 )
 
@@ -67,72 +64,6 @@ func Numbered[K comparable](keys []K) []int {
 			known[k] = number
 		}
 		numbers[n] = number
-	}
-	return numbers
-}
-
-// Clusters joins those of the given rows that have the same group or the same features, value by value. If losses show that
-// rows with the same features are different instances ([Ties]), it joins only those with equal losses too, and only if chance
-// does not explain the equal losses.
-func (t *Tensor) Clusters(rows []int) Clusters {
-	same := t.sameFeatures(rows)
-	if t.tiesOf(rows, same).Independent() {
-		same = t.apart(rows, same)
-	}
-	return t.withGroups(rows, same)
-}
-
-// Together is Clusters for a caller who may know whether rows with the same features are different instances. If *apart is
-// true, they are: only rows of one group are joined. If it is false, all rows with the same features or the same group are
-// joined. If apart is nil, the losses decide.
-func (t *Tensor) Together(rows []int, apart *bool) Clusters {
-	switch {
-	case apart == nil:
-		return t.Clusters(rows)
-	case *apart:
-		return t.withGroups(rows)
-	}
-	return t.withGroups(rows, t.sameFeatures(rows))
-}
-
-// withGroups joins rows by numbers and by their groups.
-func (t *Tensor) withGroups(rows []int, same ...[]int) Clusters {
-	if t.Groups != nil {
-		same = append(same, Numbered(pick(t.Groups, rows, 1)))
-	}
-	return NewClusters(len(rows), same...)
-}
-
-// sameFeatures numbers rows so that equal features have equal numbers. Rows
-// are found by a hash and then compared.
-func (t *Tensor) sameFeatures(rows []int) []int {
-	numbers := make([]int, len(rows))
-	seed := maphash.MakeSeed() // decides which rows are compared, not the outcome
-	last := make(map[uint64]int, len(rows))
-	before := make([]int, len(rows)) // an earlier row with the same hash, or -1
-	var buf []byte
-	for m, n := range rows {
-		buf = buf[:0]
-		for _, v := range t.Row(n) {
-			if v == 0 {
-				v = 0 // not the negative one
-			}
-			buf = binary.LittleEndian.AppendUint32(buf, math.Float32bits(v))
-		}
-		h := maphash.Bytes(seed, buf)
-		other, seen := last[h]
-		if !seen {
-			other = -1
-		}
-		before[m] = other
-		for other >= 0 && !slices.Equal(t.Row(rows[other]), t.Row(n)) {
-			other = before[other]
-		}
-		if numbers[m] = m; other >= 0 {
-			numbers[m] = numbers[other]
-			continue // the chain has these features already
-		}
-		last[h] = m
 	}
 	return numbers
 }
@@ -250,27 +181,4 @@ func level(load []int, rows int) []int {
 		cuts[f] = part*height/folds - below
 	}
 	return cuts
-}
-
-// Shared counts the rows whose features, and those whose group, occur in a row
-// of the list with.
-func (t *Tensor) Shared(rows, with []int) (features, group int) {
-	all := slices.Concat(with, rows)
-	count := func(numbers []int) (n int) {
-		known := make(map[int]bool, len(with))
-		for _, number := range numbers[:len(with)] {
-			known[number] = true
-		}
-		for _, number := range numbers[len(with):] {
-			if known[number] {
-				n++
-			}
-		}
-		return n
-	}
-	features = count(t.sameFeatures(all))
-	if t.Groups != nil {
-		group = count(Numbered(pick(t.Groups, all, 1)))
-	}
-	return features, group
 }

@@ -202,8 +202,35 @@ func TestSharedCountsRowsThatAreElsewhere(t *testing.T) {
 				wantGroup++
 			}
 		}
-		if features, group := tensor.Shared(val, train); features != wantFeatures || group != wantGroup {
+		if features, group := tensor.Shared(val, train, new(bool)); features != wantFeatures || group != wantGroup {
 			t.Fatalf("%d and %d rows are shared, want %d and %d", features, group, wantFeatures, wantGroup)
+		}
+	})
+}
+
+// Where rows are read in batches and their features are not kept, the same rows belong together.
+func TestSeenRowsAreJudgedAsInMemory(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		tensor := repeated(t)
+		values := rapid.IntRange(1, 5).Draw(t, "values of losses")
+		for i := range tensor.Loss {
+			if tensor.Loss[i] = float32(rapid.IntRange(0, values-1).Draw(t, "loss")); rapid.IntRange(0, 9).Draw(t, "unknown") == 0 {
+				tensor.Loss[i] = float32(math.NaN())
+			}
+		}
+		seen := NewSeen()
+		batch := rapid.IntRange(1, 20).Draw(t, "batch")
+		for part := range slices.Chunk(everyRow(tensor.Len()), batch) {
+			seen.Add(tensor.Subset(part))
+		}
+		var rows []int
+		for n := range tensor.Len() {
+			if rapid.Bool().Draw(t, "asked") {
+				rows = append(rows, n)
+			}
+		}
+		if got, want := seen.Clusters(rows), tensor.Clusters(rows); !cmp.Equal(got, want) {
+			t.Fatalf("%v, in memory %v", got, want)
 		}
 	})
 }

@@ -1,21 +1,20 @@
 package costs
 
 import (
-	"encoding/binary"
 	"fmt"
 	"math"
 )
 
-// Ties describes rows with equal features. They may be copies of one row, or different instances whose features have few
-// values. Losses show which: the losses of copies are equal or nearly so, those of different instances vary.
+// Ties says whether rows with equal features are copies of one another, or different instances whose features have few
+// values. Losses show which: those of copies are equal, or nearly so, and those of different instances spread.
 type Ties struct {
 	Rows     int     `json:"rows"`
 	Distinct int     `json:"distinct"` // feature vectors
 	Spread   float64 `json:"spread"`   // variance of the losses of rows with equal features, as a share of the variance over all rows
 }
 
-// leastSpread is the spread from which rows with equal features are taken as different instances. The spread is near 0 for
-// copies, even if a few were measured again. It is about 1 for independent losses that the features do not predict.
+// leastSpread is the spread from which rows with equal features are different instances. It is 0 for copies, also where a
+// few of them were measured again, and about 1 for independent losses that the features do not predict.
 const leastSpread = 0.1
 
 // Independent reports whether rows with equal features are different instances. Where all features are equal, nothing can
@@ -24,7 +23,7 @@ func (x Ties) Independent() bool {
 	return x.Distinct > 1 && x.Distinct < x.Rows && x.Spread >= leastSpread
 }
 
-// Text describes the ties; it is empty if no two rows have equal features.
+// Text says what was found; it is empty if no two rows have equal features.
 func (x Ties) Text() string {
 	switch x.Distinct {
 	case x.Rows:
@@ -34,35 +33,67 @@ func (x Ties) Text() string {
 	}
 	said := fmt.Sprintf("%d rows, %d distinct feature vectors: ", x.Rows, x.Distinct)
 	if x.Independent() {
-		return said + "losses differ within them, so rows with equal features are taken as independent"
+		return said + "rows with equal features have different losses, so they are taken as different instances, not as copies"
 	}
-	return said + "losses agree within them, so rows with equal features are taken as copies; if they are different instances, set auto: {apart: true}"
+	return said + "rows with equal features have equal losses, or nearly so, and are taken as copies; if they are different instances, set auto: {apart: true}"
 }
 
-// Ties compares the losses of those given rows that have equal features.
-func (t *Tensor) Ties(rows []int) Ties { return t.tiesOf(rows, t.sameFeatures(rows)) }
+// evidence is what says which rows belong together. Lists are one per row. What is equal is named by its first row.
+type evidence struct {
+	same   []int                   // the first row with the same features
+	losses func(row int) []float32 // of every pair; NaN is unknown
+	groups []string                // nil: none
+}
 
-func (t *Tensor) tiesOf(rows, same []int) Ties {
-	sets := Numbered(same)
-	x := Ties{Rows: len(rows)}
-	for _, set := range sets {
-		x.Distinct = max(x.Distinct, set+1)
+// clusters joins rows; apart is that of [Tensor.Together].
+func (e evidence) clusters(apart *bool) Clusters {
+	same := [][]int{e.copies(apart)}
+	if e.groups != nil {
+		same = append(same, firstEqual(e.groups))
 	}
-	if all := t.variance(rows, make([]int, len(rows))); x.Distinct < x.Rows && all > 0 {
-		x.Spread = t.variance(rows, sets) / all
+	return NewClusters(len(e.same), same...)
+}
+
+// copies returns for every row the first one that it is a copy of. Where apart is nil, features and losses tell.
+func (e evidence) copies(apart *bool) []int {
+	switch {
+	case apart == nil && e.ties().Independent():
+		return e.copiesAmongTies()
+	case apart != nil && *apart:
+		none := make([]int, len(e.same))
+		for row := range none {
+			none[row] = row
+		}
+		return none
+	}
+	return e.same
+}
+
+func (e evidence) ties() Ties {
+	x := Ties{Rows: len(e.same)}
+	for row, first := range e.same {
+		if row == first {
+			x.Distinct++
+		}
+	}
+	if x.Distinct == x.Rows {
+		return x
+	}
+	if all := e.variance(make([]int, len(e.same))); all > 0 {
+		x.Spread = e.variance(e.same) / all
 	}
 	return x
 }
 
-// variance is the variance of the losses within sets of rows, averaged over pairs. Unknown outcomes do not count.
-func (t *Tensor) variance(rows, sets []int) float64 {
+// variance is that of the losses within sets of rows, the mean over pairs. Unknown losses do not count.
+func (e evidence) variance(sets []int) float64 {
 	squares, freedom := 0.0, 0
-	for pair := range t.Actions.Len() {
-		sum, count := make([]float64, len(rows)), make([]int, len(rows)) // by set
+	for pair := range e.losses(0) {
+		sum, count := make([]float64, len(sets)), make([]int, len(sets)) // by set
 		each := func(do func(set int, loss float64)) {
-			for m, n := range rows {
-				if v := t.Losses(n)[pair]; v == v {
-					do(sets[m], float64(v))
+			for row, set := range sets {
+				if v := e.losses(row)[pair]; v == v {
+					do(set, float64(v))
 				}
 			}
 		}
@@ -79,93 +110,85 @@ func (t *Tensor) variance(rows, sets []int) float64 {
 	return squares / float64(max(freedom, 1))
 }
 
-// apart numbers rows when rows with equal features are different instances. There may be copies among them: rows with equal
-// features and equal losses. They get the same number if chance does not explain the equal losses. Either equal losses are much
-// more frequent among rows with equal features than among others ([coincidences.telling]), or all rows of a set agree and that
-// is improbable ([coincidences.chance]).
-func (t *Tensor) apart(rows, same []int) []int {
-	losses := Numbered(t.lossTexts(rows))
-	type key struct{ set, losses int }
-	both := make([]key, len(rows))
-	for m := range rows {
-		both[m] = key{same[m], losses[m]}
+// copiesAmongTies finds copies where most rows with equal features are different instances. Copies have equal features and
+// equal losses, but so can different instances, by chance. There are two signs that it is not chance:
+//
+//   - in the whole table, equal losses are much more frequent among rows with equal features than among others
+//     ([coincidences.telling]): then all rows with equal features and losses are copies;
+//   - in one set of rows with equal features, all losses are equal, and that is unlikely for so many rows
+//     ([coincidences.chance]): then that set is copies.
+func (e evidence) copiesAmongTies() []int {
+	rows := len(e.same)
+	h, hashes := newRowHash(), make([]uint64, rows)
+	type key struct {
+		features int
+		losses   uint64
 	}
-	equal := Numbered(both)
-	c := coincide(same, losses, equal)
+	keys := make([]key, rows)
+	for row := range rows {
+		hashes[row] = h.of(e.losses(row))
+		keys[row] = key{e.same[row], hashes[row]}
+	}
+	equal := firstEqual(keys)
+	c := countCoincidences(e.same, firstEqual(hashes), equal)
 	if c.telling() {
 		return equal
 	}
-	size, agreeing := make([]int, len(rows)), make([]int, len(rows)) // by set, and by equal rows
-	for m := range rows {
-		size[same[m]]++
-		agreeing[equal[m]]++
+	size, agreeing := make([]int, rows), make([]int, rows) // rows with the features, and with the features and losses, of a first row
+	for row := range rows {
+		size[e.same[row]]++
+		agreeing[equal[row]]++
 	}
-	out := make([]int, len(rows))
-	for m := range out {
-		out[m] = m
-		if n := size[same[m]]; n == agreeing[equal[m]] && c.chance(n) <= mostChance {
-			out[m] = same[m]
+	out := make([]int, rows)
+	for row, first := range e.same {
+		out[row] = row
+		if n := size[first]; n == agreeing[equal[row]] && c.chance(n) <= mostChance {
+			out[row] = first
 		}
 	}
 	return out
 }
 
-// coincidences are counts of pairs of rows.
+// coincidences counts pairs of rows, and those of them whose losses are equal.
 type coincidences struct {
-	within, among           float64 // pairs with equal features, and other pairs
-	equalWithin, equalAmong float64 // of these, those with equal losses
+	within, among           float64 // pairs of rows with equal features, and all other pairs
+	equalWithin, equalAmong float64 // of these, the pairs with equal losses
 }
 
-// coincide counts the pairs. The lists number rows by equal features, by equal losses, and by both.
-func coincide(same, losses, both []int) (c coincidences) {
-	pairs := func(numbers []int) (n float64) {
-		size := make(map[int]float64)
-		for _, k := range numbers {
+// countCoincidences takes for every row the first one with equal features, with equal losses, and with both.
+func countCoincidences(features, losses, both []int) (c coincidences) {
+	pairs := func(first []int) (n float64) {
+		size := make([]float64, len(first))
+		for _, k := range first {
 			n += size[k]
 			size[k]++
 		}
 		return n
 	}
-	rows := float64(len(same))
-	c.within, c.equalWithin = pairs(same), pairs(both)
+	rows := float64(len(features))
+	c.within, c.equalWithin = pairs(features), pairs(both)
 	c.among, c.equalAmong = rows*(rows-1)/2-c.within, pairs(losses)-c.equalWithin
 	return c
 }
 
-// tellingTimes says how much more frequent equal losses must be among pairs with equal features, compared with other pairs, to
-// show copies. If features predict the losses, equal losses are more frequent too, but by a smaller factor.
+// tellingTimes is how many times as frequent equal losses must be among rows with equal features as among others to be a
+// sign of copies. Features that predict losses make them more frequent too, but not by as much.
 const tellingTimes = 10
 
-// telling reports whether the equal losses of rows with equal features show copies. Losses with few values, such as 0 and 1,
-// are often equal by chance and show nothing.
+// telling reports whether equal losses are so much more frequent among rows with equal features that these rows must be
+// copies. Losses of few values, such as 0 and 1, are often equal everywhere, and tell nothing.
 func (c coincidences) telling() bool {
 	return c.equalWithin > 0 && c.equalWithin*c.among >= tellingTimes*c.equalAmong*c.within
 }
 
-// mostChance is the significance level: rows of a set with equal losses are copies if chance has at most this probability.
+// mostChance is the probability up to which equal losses of a whole set of rows are a sign of copies.
 const mostChance = 0.01
 
-// chance is the probability that this number of rows have equal losses, if two of them are equal as often as in other pairs.
+// chance is the probability that so many different instances all have equal losses, if two of them have equal losses as
+// often as two rows with other features.
 func (c coincidences) chance(rows int) float64 {
 	if c.among == 0 {
 		return 1
 	}
 	return math.Pow(c.equalAmong/c.among, float64(rows-1))
-}
-
-// lossTexts returns the losses of each row as a text. Equal losses have equal texts.
-func (t *Tensor) lossTexts(rows []int) []string {
-	out := make([]string, len(rows))
-	var buf []byte
-	for m, n := range rows {
-		buf = buf[:0]
-		for _, v := range t.Losses(n) {
-			if v != v {
-				v = float32(math.NaN()) // one NaN for all
-			}
-			buf = binary.LittleEndian.AppendUint32(buf, math.Float32bits(v+0)) // not the negative zero
-		}
-		out[m] = string(buf)
-	}
-	return out
 }

@@ -4,28 +4,32 @@ import (
 	"fmt"
 )
 
-// Repeats says how many rows of one split repeat others. Rows belong together where their features are equal or their
-// group is the same (Tensor.Clusters).
+// Repeats says how many rows of one split repeat others. Rows belong together where they are copies or their group is the
+// same ([Tensor.Together]).
 type Repeats struct {
 	Split string `json:"split"`
 	Rows  int    `json:"rows"`
 	Sets  int    `json:"sets"` // sets of rows that belong together; equal to Rows if none repeats
-	// Rows with the features, or with the group, of a training row; 0 for the training rows themselves.
-	TrainingFeatures int `json:"training_features"`
-	TrainingGroup    int `json:"training_group"`
+	// Rows that are copies of a training row, or have the group of one; 0 for the training rows themselves.
+	TrainingFeatures int   `json:"training_features"`
+	TrainingGroup    int   `json:"training_group"`
+	Ties             *Ties `json:"ties,omitempty"` // of rows with equal features, where losses told what they are
 }
 
-// RepeatsIn returns the repeats of the given splits, without splits that have none.
-func RepeatsIn(t *Tensor, splits ...Split) []Repeats {
+// RepeatsIn returns the repeats of the given splits, without splits that have none; apart is that of [Tensor.Together].
+func RepeatsIn(t *Tensor, apart *bool, splits ...Split) []Repeats {
 	var out []Repeats
 	train := t.Rows(Train)
 	for _, split := range splits {
 		rows := t.Rows(split)
-		r := Repeats{Split: split.String(), Rows: len(rows), Sets: t.Clusters(rows).Len()}
+		r := Repeats{Split: split.String(), Rows: len(rows), Sets: t.Together(rows, apart).Len()}
 		if split != Train {
-			r.TrainingFeatures, r.TrainingGroup = t.Shared(rows, train)
+			r.TrainingFeatures, r.TrainingGroup = t.Shared(rows, train, apart)
 		}
-		if r.Sets < r.Rows || r.TrainingFeatures+r.TrainingGroup > 0 {
+		if x := t.Ties(rows); apart == nil && x.Distinct < x.Rows {
+			r.Ties = &x
+		}
+		if r.Ties != nil || r.Sets < r.Rows || r.TrainingFeatures+r.TrainingGroup > 0 {
 			out = append(out, r)
 		}
 	}
@@ -35,16 +39,19 @@ func RepeatsIn(t *Tensor, splits ...Split) []Repeats {
 // notes describe repeated rows to the user.
 func (r Repeats) notes() []string {
 	var out []string
+	if r.Ties != nil {
+		out = append(out, r.Split+": "+r.Ties.Text()+".")
+	}
 	if r.Sets < r.Rows {
-		out = append(out, fmt.Sprintf("%d of %d %s rows repeat another row's features or group: they are %d sets of rows that belong together, and each counts as one draw.",
+		out = append(out, fmt.Sprintf("%d of %d %s rows are copies of another row or have the group of one: they are %d sets of rows that belong together, and each counts as one draw.",
 			r.Rows-r.Sets, r.Rows, r.Split, r.Sets))
 	}
 	seen := ""
 	switch {
 	case r.TrainingFeatures > 0 && r.TrainingGroup > 0:
-		seen = fmt.Sprintf("%d of %d %s rows have the features of a training row, and %d the group of one", r.TrainingFeatures, r.Rows, r.Split, r.TrainingGroup)
+		seen = fmt.Sprintf("%d of %d %s rows are copies of a training row, and %d have the group of one", r.TrainingFeatures, r.Rows, r.Split, r.TrainingGroup)
 	case r.TrainingFeatures > 0:
-		seen = fmt.Sprintf("%d of %d %s rows have the features of a training row", r.TrainingFeatures, r.Rows, r.Split)
+		seen = fmt.Sprintf("%d of %d %s rows are copies of a training row", r.TrainingFeatures, r.Rows, r.Split)
 	case r.TrainingGroup > 0:
 		seen = fmt.Sprintf("%d of %d %s rows have the group of a training row", r.TrainingGroup, r.Rows, r.Split)
 	default:

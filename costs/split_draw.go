@@ -25,7 +25,12 @@ const (
 var splitKinds = []string{SplitHash, SplitStratified, SplitRandom, SplitTime}
 
 // SplitDraw says how splits are drawn: the share Validation of the rows goes to
-// validation, the share Test to test, the rest to training.
+// validation, the share Test to test, the rest to training. Rows of one group
+// stay together. Copies without a common group may not: whether rows with equal
+// features are copies is judged from the losses of a whole table
+// ([Tensor.Clusters]), so one more row could change the judgement and move old
+// rows, and some splits are drawn before there are losses. [RepeatsIn] counts
+// the copies on both sides.
 type SplitDraw struct {
 	Kind       string // SplitHash, SplitStratified, SplitRandom or SplitTime
 	Validation float64

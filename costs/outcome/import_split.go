@@ -22,6 +22,7 @@ func (m *importer) splitRows(t *costs.Tensor, keep []int) ([]costs.Split, error)
 	return splits, nil
 }
 
+// drawSplits draws by ids, groups, labels and times, not by features or losses: see [costs.SplitDraw] on copies.
 func (m *importer) drawSplits(t *costs.Tensor) ([]costs.Split, error) {
 	draw := m.config.Split.Draw()
 	if draw.Partial = m.config.Base != nil; draw.Partial && draw.Kind != costs.SplitHash {

@@ -193,7 +193,7 @@ func TestKNNKeepsRowsTogether(t *testing.T) {
 	if len(drawn) != 60 || len(drawn)+len(rest) != len(rows) {
 		t.Fatalf("%d of %d rows are drawn", len(drawn), len(rows))
 	}
-	if features, _ := tensor.Shared(drawn, rest); features != 0 {
+	if features, _ := tensor.Shared(drawn, rest, nil); features != 0 {
 		t.Errorf("%d rows have copies on the other side", features)
 	}
 	// With copies, one neighbour looks like an oracle; it must not be chosen.

@@ -145,7 +145,7 @@ func TestUnchecked(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if at := info.PriceAt(p.In(info.Actions), lambda); c.Without == nil && p.Pairs == nil && !slices.Equal(at.Unchecked, p.Unchecked) {
+		if at := info.PriceAt(p.In(info.Actions), lambda, nil); c.Without == nil && p.Pairs == nil && !slices.Equal(at.Unchecked, p.Unchecked) {
 			t.Fatalf("unchecked %q by the actions, %q by the change", at.Unchecked, p.Unchecked)
 		}
 		if got := len(p.Unchecked) > 0; got != (outside || changed > 1 || changed == 1 && lambda != 1) {

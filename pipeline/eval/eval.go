@@ -212,7 +212,7 @@ func (e *evaluation) begin(lambdas []float64) *report.Report {
 		"bootstrap resamples": fmt.Sprint(e.o.Resamples), "seed": fmt.Sprint(e.o.Seed),
 	}}
 	r.Caption(e.o.Own)
-	r.Notes = append(e.cautions(lambdas), costs.RepeatNotes(costs.RepeatsIn(e.t, slices.Compact([]costs.Split{costs.Train, e.o.split})...))...)
+	r.Notes = append(e.cautions(lambdas), costs.RepeatNotes(costs.RepeatsIn(e.t, nil, slices.Compact([]costs.Split{costs.Train, e.o.split})...))...)
 	if e.together.Len() < 2 {
 		r.Notes = append(r.Notes, fmt.Sprintf("There are no intervals: all %d rows are one draw, and how much another would differ cannot be known.", len(e.rows)))
 	}

@@ -183,7 +183,7 @@ func TestEvalIntervalsCountUsers(t *testing.T) {
 	tensor := coststest.Users(30, 40, 1)
 	whole, notes := report(t, tensor)
 	for _, want := range []string{
-		"570 of 600 val rows repeat another row's features or group: they are 30 sets",
+		"570 of 600 val rows are copies of another row or have the group of one: they are 30 sets",
 		"600 of 600 val rows have the group of a training row",
 	} {
 		if !strings.Contains(notes, want) {

@@ -83,7 +83,7 @@ func explainTensor(ctx context.Context, path storage.Location, o Options) (Expla
 		Format: 1, Kind: "tensor", File: path.String(), Rows: t.Len(), Splits: map[string]int{},
 		Features: a.Features.Name, Dim: t.Dim, Experts: a.Experts, Advice: a.Advice,
 		Groups: t.Groups != nil, MeasuredFees: t.Fee != nil, Labels: t.Labels != nil, Predictions: t.Predictions != nil,
-		Repeats: costs.RepeatsIn(t, costs.Train, costs.Val, costs.Test),
+		Repeats: costs.RepeatsIn(t, nil, costs.Train, costs.Val, costs.Test),
 		Digest:  t.Digest(), Digests: a.Digests, Meta: t.Meta,
 	}
 	if first, last, ok := t.TimeSpan(); ok {

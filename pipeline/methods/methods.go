@@ -23,6 +23,8 @@ const (
 	MeanOfFour   = "mean_of_four"
 	BoostedTrees = "boosted_trees"
 	Shuffled     = "auto_shuffled"
+	AutoDefault  = "auto_default"
+	AutoApart    = "auto_apart"
 )
 
 // AnyPrice is the name of any-price policies in reports. Their files record another method, but they are not further seeds of
@@ -46,6 +48,8 @@ var compared = []models.Method{
 	{Name: Ridge10000, Role: models.RoleReference, About: "ridge regression of the costs with penalty 10,000"},
 	{Name: MeanOfFour, Role: models.RoleReference, About: "the plain mean of four cost regressions: 50 and 100 nearest neighbours, ridge with penalties 1,000 and 10,000"},
 	{Name: BoostedTrees, Role: models.RoleReference, About: "cost regression by boosted trees with default settings"},
+	{Name: AutoDefault, Role: models.RoleReference, About: "auto by default: losses tell whether rows with equal features are copies"},
+	{Name: AutoApart, Role: models.RoleReference, About: "auto with apart: true: rows with equal features are different instances"},
 	{Name: Shuffled, Role: models.RoleReference, About: "the decisions of auto, moved to other rows at random: its shares without what it knows of a row"},
 	{Name: baseline.BestFixed, Role: models.RoleOracle, About: "the best constant pair, chosen on the split it is reported on: an oracle"},
 	{Name: baseline.BestFixedTrain, Role: models.RoleConstant, About: "the best constant pair, chosen on training rows: what one could deploy"},

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"hash"
-	"hash/maphash"
 	"io"
 	"math"
 	"math/rand/v2"
@@ -50,14 +49,12 @@ type baselineReader struct {
 	sample []float32
 	b      *baseline
 	hash   hash.Hash
-	seed   maphash.Seed
 
 	sums     []float64 // outcomes by pair
 	counts   []float64
 	extreme  [2]float64 // smallest and largest outcome of any pair
 	outcomes []float64  // of the decisions; NaN if unknown
-	same     []uint64   // per row, a hash of its features
-	groups   []string
+	seen     *costs.Seen
 }
 
 // readBaseline reads the held-out rows of a tensor, decides on them, and prepares the comparisons.
@@ -74,7 +71,7 @@ func readBaseline(ctx context.Context, path storage.Location, router *decide.Rou
 	const mostValues = 8 << 20 // of the sample; every value has two counts
 	c := &baselineReader{
 		o: o, router: router, random: seeded.Stream(o.Seed, "monitor sample", 0), keep: max(drift.MMDLeast, min(o.Sample, mostValues/dim)), dim: dim,
-		b: &baseline{chosen: make([]int64, pairs)}, hash: digest.New(), seed: maphash.MakeSeed(),
+		b: &baseline{chosen: make([]int64, pairs)}, hash: digest.New(), seen: costs.NewSeen(),
 		sums: make([]float64, pairs), counts: make([]float64, pairs), extreme: [2]float64{math.Inf(1), math.Inf(-1)},
 	}
 	for {
@@ -125,9 +122,7 @@ func (c *baselineReader) add(ctx context.Context, t *costs.Tensor) error {
 		c.keepRow(t.Row(i))
 		c.outcomesOf(t, i, int(d.Action[i]))
 	}
-	if t.Groups != nil {
-		c.groups = append(c.groups, t.Groups...)
-	}
+	c.seen.Add(t)
 	return binary.Write(c.hash, binary.LittleEndian, t.Features)
 }
 
@@ -148,11 +143,6 @@ func (c *baselineReader) keepRow(row []float32) {
 	} else if at := c.random.IntN(c.b.rows); at < c.keep {
 		copy(c.sample[at*c.dim:], row)
 	}
-	var buf []byte
-	for _, v := range row {
-		buf = binary.LittleEndian.AppendUint32(buf, math.Float32bits(v+0)) // not the negative zero
-	}
-	c.same = append(c.same, maphash.Bytes(c.seed, buf))
 }
 
 // outcomesOf collects the outcomes of a row on which the policy chooses a pair.
@@ -228,7 +218,7 @@ func (c *baselineReader) level() (err error) {
 	for _, v := range values {
 		b.mean += (b.low + v*(b.high-b.low)) / float64(b.known)
 	}
-	together := c.clusters(rows)
+	together := c.seen.Clusters(rows)
 	b.sets = together.Len()
 	sums := make([]float64, b.sets)
 	for i, v := range values {
@@ -242,20 +232,4 @@ func (c *baselineReader) level() (err error) {
 // unit maps an outcome to [0, 1].
 func (b *baseline) unit(v float64) float64 {
 	return min(1, max(0, (v-b.low)/(b.high-b.low)))
-}
-
-// clusters joins rows with the same features or group.
-func (c *baselineReader) clusters(rows []int) costs.Clusters {
-	pick := func(numbers []int) []int {
-		out := make([]int, len(rows))
-		for i, n := range rows {
-			out[i] = numbers[n]
-		}
-		return out
-	}
-	same := [][]int{pick(costs.Numbered(c.same))}
-	if len(c.groups) == len(c.outcomes) {
-		same = append(same, pick(costs.Numbered(c.groups)))
-	}
-	return costs.NewClusters(len(rows), same...)
 }

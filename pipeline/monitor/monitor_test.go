@@ -332,3 +332,26 @@ func TestBaseline(t *testing.T) {
 		t.Errorf("a sample of 100: %+v", s.Baseline)
 	}
 }
+
+// Rows of the baseline with the same features are one set if losses show copies, and sets of their own if not.
+func TestBaselineJudgesRepeats(t *testing.T) {
+	l := newLab(t)
+	rows := world(rand.New(rand.NewPCG(6, 6)), l.actions, 600, 0, 0)
+	ties := rows.Subset(rows.Rows(costs.Val))
+	for n := range ties.Len() {
+		copy(ties.Row(n), []float32{float32(n % 5), 0, 1})
+	}
+	copies := rows.Subset(slices.Repeat(rows.Rows(costs.Val), 3))
+	for n := range copies.IDs {
+		copies.IDs[n] = strconv.Itoa(n)
+	}
+	for name, c := range map[string]struct {
+		baseline *costs.Tensor
+		sets     int
+	}{"ties": {ties, 300}, "copies": {copies, 300}} {
+		l.baseline = l.write(t, c.baseline)
+		if a := l.open(t, DefaultOptions()).Status().Outcomes.Alarm; a.Sets != c.sets || a.Rows != c.baseline.Len() {
+			t.Errorf("%s: %d rows in %d sets, want %d in %d", name, a.Rows, a.Sets, c.baseline.Len(), c.sets)
+		}
+	}
+}

@@ -16,9 +16,6 @@ func writeAuto(b *strings.Builder, r auto.Report) {
 	if r.HalfLife > 0 {
 		fmt.Fprintf(b, "\na training row counts half at an age of %s, in learning and in judging\n", r.HalfLife)
 	}
-	if r.Ties != nil {
-		fmt.Fprintf(b, "\n%s\n", r.Ties.Text())
-	}
 	if r.Unknown > 0 {
 		fmt.Fprintf(b, "\n%d outcomes of the training rows are unknown; only the %d of %d rows with all outcomes judge\n", r.Unknown, r.Complete, r.Rows)
 	}

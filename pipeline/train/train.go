@@ -85,7 +85,7 @@ func (j job) into(ctx context.Context, out storage.Location, checkpoints string,
 			return nil, err
 		}
 	}
-	repeats := costs.RepeatsIn(j.t, slices.Compact([]costs.Split{costs.Train, j.split})...)
+	repeats := costs.RepeatsIn(j.t, j.Auto.Apart, slices.Compact([]costs.Split{costs.Train, j.split})...)
 	if note := outcome.Unserved(j.t); note != "" {
 		progress.Note("%s", note)
 	}

@@ -29,7 +29,7 @@ func TestShadowAtTensorPrices(t *testing.T) {
 	}
 	var all []wanted
 	for i := range p.Info().Actions.Len() { // a fee for all pairs but one
-		at := p.Info().PriceAt(p.Info().Actions, 1)
+		at := p.Info().PriceAt(p.Info().Actions, 1, nil)
 		at.Pairs = make([]float64, p.Info().Actions.Len())
 		for k := range at.Pairs {
 			if k != i {
