@@ -20,8 +20,8 @@ type order struct {
 	place []int    // of each, its number among the training rows in the order of the tensor
 }
 
-// orderOf sorts rows by their hashes. Rows that say the same are in the order of their groups, and then of their ids,
-// which changes nothing that is learned from them.
+// orderOf sorts rows by their hashes. Of rows that say the same, the order of their groups, and then of their ids, decides
+// which has which of their hashes, which changes nothing that is learned from them.
 func orderOf(t *costs.Tensor, rows []int) order {
 	keys := make([]uint64, len(rows))
 	var text []byte
@@ -41,17 +41,20 @@ func orderOf(t *costs.Tensor, rows []int) order {
 		}
 		return cmp.Or(cmp.Compare(keys[a], keys[b]), group, cmp.Compare(t.IDs[rows[a]], t.IDs[rows[b]]))
 	})
-	o := order{place: place}
-	same := uint64(0) // earlier rows that say the same
+	own, same := slices.Clone(keys), uint64(0) // earlier rows that say the same
 	for at, i := range place {
-		key := keys[i]
-		if at > 0 && key == keys[place[at-1]] {
+		if at > 0 && keys[i] == keys[place[at-1]] {
 			same++
-			key = seeded.Source(key, "auto/same", same).Uint64()
+			own[i] = seeded.Source(keys[i], "auto/same", same).Uint64()
 		} else {
 			same = 0
 		}
-		o.rows, o.keys = append(o.rows, rows[i]), append(o.keys, key)
+	}
+	// Rows that say the same must not follow each other: of rows with the same features, neighbours are the first ones.
+	slices.SortStableFunc(place, func(a, b int) int { return cmp.Compare(own[a], own[b]) })
+	o := order{place: place}
+	for _, i := range place {
+		o.rows, o.keys = append(o.rows, rows[i]), append(o.keys, own[i])
 	}
 	return o
 }
