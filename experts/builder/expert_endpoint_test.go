@@ -18,6 +18,7 @@ import (
 	"go.uber.org/goleak"
 
 	"pipe/costs"
+	"pipe/costs/prices"
 	"pipe/experts/builder/part"
 	"pipe/experts/chat"
 	"pipe/experts/chat/chattest"
@@ -81,7 +82,7 @@ func TestBuildThatAsksAnEndpoint(t *testing.T) {
 		}
 		return plain(user)
 	}
-	w := newClaims(t, server, 30, map[string]any{"key": servicetest.KeyVariable, "price": map[string]any{"prompt": 1, "completion": 2}, "unparseable_loss": 0.75})
+	w := newClaims(t, server, 30, map[string]any{"key": servicetest.KeyVariable, "price": map[string]any{"prompt": 1, "completion": 2, "currency": "USD"}, "unparseable_loss": 0.75})
 	r, tensor := w.mustRun(t)
 	all, distinct := server.Answers()
 	if all != distinct || all >= 2*31 {
@@ -102,6 +103,15 @@ func TestBuildThatAsksAnEndpoint(t *testing.T) {
 				t.Errorf("%s: usage %v", tensor.IDs[i], u)
 			}
 		}
+	}
+	double := 2.0
+	list := &prices.Table{Currency: "USD", Models: map[string][]prices.Period{}}
+	for _, expert := range []string{"small", "large"} {
+		list.Models[expert] = []prices.Period{{In: &double, Out: &double}}
+	}
+	now, err := prices.AtPrices(tensor, list)
+	if err != nil || math.Abs(float64(now.Fee[0])-210e-6) > 1e-9 {
+		t.Errorf("at other prices: %v, %v", now, err)
 	}
 	for i, c := range r.Answers {
 		if c.Part != []string{`expert "small"`, `expert "large"`}[i] || c.Asked != int64(distinct/2) || c.Asked+c.Cached != 31 ||

@@ -54,6 +54,9 @@ func OpenEndpoint(ctx context.Context, s *part.Setup, cfg *EndpointSettings) (Sa
 		return nil, err
 	}
 	session.limits[s.Part] = Limits{cfg.url() + " " + cfg.Key, cfg.Concurrency, cfg.RequestsPerSecond, cfg.TokensPerMinute, cfg.Price != nil}
+	if cfg.Price != nil {
+		session.priced[s.Part] = ModelPrice{cfg.Model, cfg.Price.period(), costs.Money{Currency: cfg.Price.Currency, PerLoss: 1 / cfg.FeeScale}}
+	}
 	certificates, err := s.Path(cfg.CAFile).Fetch(ctx)
 	if err != nil {
 		return nil, err
