@@ -40,7 +40,7 @@ func AtPrices(t *costs.Tensor, list *Table) (*costs.Tensor, error) {
 		return nil, err
 	}
 	if !ok {
-		return nil, &costs.DataError{Msg: "the tensor does not say what a loss of 1 is worth in money, so prices are no fees; pipe import records it with fees.fee_scale"}
+		return nil, &costs.DataError{Msg: "the tensor does not say what a loss of 1 is worth in money, so prices are no fees; pipe import records it with fees.fee_scale, pipe costs with the currency of a price"}
 	}
 	if !t.Usage.Known() {
 		return nil, &costs.DataError{Column: costs.TokensIn.String(), Msg: "is missing, as is all usage: fees at other prices need what the calls used, which pipe import and pipe costs keep"}
