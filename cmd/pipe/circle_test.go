@@ -271,6 +271,12 @@ func TestCircleOfMeasuredFees(t *testing.T) {
 	}
 	runIn(t, folder, "train", "--in", "both.parquet", "--config", "train.yaml", "--out", "second")
 
+	// All rows know their tokens and seconds, so that fees follow at other prices too.
+	write(t, folder, map[string]string{"dear.yaml": strings.ReplaceAll(measuredPrices, "20}", "40}")})
+	if out := runIn(t, folder, "eval", "--in", "both.parquet", "--policy", "second", "--prices", "dear.yaml", "--resamples", "50"); !strings.Contains(out, "at the last prices in dear.yaml") {
+		t.Error(out)
+	}
+
 	// Without measured fees all losses stay, and nothing takes them for free.
 	runIn(t, folder, "import", "--log", "log", "--partial", "losses.parquet", "--no-fees")
 	if rest := readTensor(t, folder, "losses.parquet"); rest.Len() != calls || rest.Fee != nil {

@@ -31,11 +31,10 @@ type outcomeColumn struct {
 	text  vector[int32]
 }
 
-func (m *importer) newOutcomes(texted bool) *outcomes {
-	held := m.held
+func newOutcomes(fees bool, usage costs.UsageFlags, texted bool, held *textfile.MemoryBudget) *outcomes {
 	return &outcomes{
 		ids: textfile.NewNames(held), experts: textfile.NewNames(held), advice: textfile.NewNames(held), texts: textfile.NewNames(held),
-		fees: m.meter.on, usage: m.meter.keeps(m.config), texted: texted, held: held,
+		fees: fees, usage: usage, texted: texted, held: held,
 	}
 }
 

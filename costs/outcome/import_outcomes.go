@@ -23,6 +23,11 @@ func (m *importer) readOutcomes(ctx context.Context) (*outcomes, error) {
 	return m.readLong(ctx, tab)
 }
 
+// newOutcomes has no outcomes yet.
+func (m *importer) newOutcomes(texted bool) *outcomes {
+	return newOutcomes(m.meter.on, m.meter.keeps(m.config), texted, m.held)
+}
+
 // longTable reads outcomes in long form.
 type longTable struct {
 	*importer

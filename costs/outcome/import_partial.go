@@ -289,11 +289,3 @@ func (m *importer) mergePair(o *outcomes, p *PartialPair, numbers [][]int) error
 	}
 	return nil
 }
-
-func set[T int32 | float32](v *vector[T], n int, value T) error {
-	at, err := v.slot(n)
-	if err == nil {
-		*at = value
-	}
-	return err
-}

@@ -43,6 +43,15 @@ func (v *vector[T]) slot(n int) (*T, error) {
 	return &v.chunks[c][i], nil
 }
 
+// set sets the value of instance n.
+func set[T int32 | float32](v *vector[T], n int, value T) error {
+	at, err := v.slot(n)
+	if err == nil {
+		*at = value
+	}
+	return err
+}
+
 // grow makes room for element i of chunk c.
 func (v *vector[T]) grow(c, i int) error {
 	for len(v.chunks) <= c {

@@ -40,7 +40,7 @@ func AtPrices(t *costs.Tensor, list *Table) (*costs.Tensor, error) {
 		return nil, err
 	}
 	if !ok {
-		return nil, &costs.DataError{Msg: "the tensor does not say what a loss of 1 is worth in money, so prices are no fees; pipe import records it with fees.fee_scale"}
+		return nil, &costs.DataError{Msg: "the tensor does not say what a loss of 1 is worth in money, so prices are no fees; pipe import records it with fees.fee_scale, pipe costs with the currency of a price"}
 	}
 	if !t.Usage.Known() {
 		return nil, &costs.DataError{Column: costs.TokensIn.String(), Msg: "is missing, as is all usage: fees at other prices need what the calls used, which pipe import and pipe costs keep"}
@@ -155,15 +155,14 @@ func (r *repricing) free(action int) bool {
 	return true
 }
 
-// rest is what a fee has beside that of the usage at the prices before, up to the precision of fees.
+// rest is what a fee has beside that of the usage at the prices before, up to the precision of fees. It is taken for nothing where the
+// usage is not known.
 func (r *repricing) rest(at int, price Period) (float64, error) {
 	const precision, least = 1e-6, 1e-30 // of float32
 	of, err := r.cost(at, price, r.before.PerSecond)
 	fee := float64(r.t.Fee[at])
 	switch rest := fee - of; {
-	case err != nil:
-		return 0, err
-	case math.Abs(rest) <= precision*max(fee, of)+least:
+	case err != nil || math.Abs(rest) <= precision*max(fee, of)+least:
 		return 0, nil
 	case rest < 0:
 		return 0, &costs.DataError{Column: "fee", Msg: fmt.Sprintf("is %g, less than the %g of the usage at the prices that the tensor records", fee, of)}
@@ -174,11 +173,14 @@ func (r *repricing) rest(at int, price Period) (float64, error) {
 
 // cost is the fee of the usage of a cell.
 func (r *repricing) cost(at int, price Period, perSecond float64) (float64, error) {
-	known := func(q costs.Quantity, priced bool) (float64, error) {
+	known := func(q costs.Quantity, matters bool) (float64, error) {
 		if values := r.t.Usage[q]; values != nil && values[at] == values[at] {
 			return float64(values[at]), nil
 		}
-		if priced {
+		if matters && q == costs.TokensCached {
+			return 0, &costs.DataError{Column: q.String(), Msg: "is not known, but these tokens have another price than others of the prompt; with the same price they need not be known"}
+		}
+		if matters {
 			return 0, &costs.DataError{Column: q.String(), Msg: "is not known, but has a price"}
 		}
 		return 0, nil
@@ -187,18 +189,18 @@ func (r *repricing) cost(at int, price Period, perSecond float64) (float64, erro
 	var u Usage
 	var calls, seconds float64
 	for _, part := range []struct {
-		q      costs.Quantity
-		to     *float64
-		priced bool
+		q       costs.Quantity
+		to      *float64
+		matters bool
 	}{
 		{costs.TokensIn, &u.In, has(price.In) || len(price.Above) > 0},
-		{costs.TokensCached, &u.Cached, has(price.Cached) && r.t.Usage[costs.TokensCached] != nil}, // without the column none were
+		{costs.TokensCached, &u.Cached, r.t.Usage[costs.TokensCached] != nil && price.discounts()}, // without the column none were
 		{costs.TokensOut, &u.Out, has(price.Out)},
 		{costs.Calls, &calls, has(price.Call)},
 		{costs.Seconds, &seconds, perSecond > 0},
 	} {
 		var err error
-		if *part.to, err = known(part.q, part.priced); err != nil {
+		if *part.to, err = known(part.q, part.matters); err != nil {
 			return 0, err
 		}
 	}
@@ -220,6 +222,12 @@ func (r *repricing) cost(at int, price Period, perSecond float64) (float64, erro
 		err = &costs.DataError{Column: "fee", Msg: fmt.Sprintf("is %v, which is too large", fee)}
 	}
 	return fee, err
+}
+
+// discounts reports whether cached tokens have another price than others of a prompt.
+func (p Period) discounts() bool {
+	other := func(in, cached *float64) bool { return in != nil && cached != nil && *in != *cached }
+	return other(p.In, p.Cached) || slices.ContainsFunc(p.Above, func(t Tier) bool { return other(t.In, t.Cached) })
 }
 
 // fault adds the row and the pair to an error.

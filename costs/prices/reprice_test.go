@@ -132,6 +132,7 @@ func TestFeesThatCannotBeKnown(t *testing.T) {
 		"a gap":            {func(t *costs.Tensor) { t.Usage[costs.TokensOut][3] = nan }, fit, 2, "tokens_out", "of a/none is not known"},
 		"no column":        {func(t *costs.Tensor) { t.Usage[costs.TokensOut] = nil }, fit, 1, "tokens_out", "of a/none is not known"},
 		"cached gap":       {func(t *costs.Tensor) { t.Usage[costs.TokensCached][3] = nan }, fit, 2, "tokens_cached", "of a/none is not known"},
+		"equal cached gap": {func(t *costs.Tensor) { t.Usage[costs.TokensCached][3] = nan }, strings.Replace(fit, "cached: 1", "cached: 2", 1), -1, "", ""},
 		"cached":           {nil, strings.Replace(fit, "cached: 1, ", "", 1), 1, "tokens_cached", `of a/none: 400 tokens have no price`},
 		"two long calls":   {nil, strings.Replace(fit, "[{in: 3}]", "[{in: 3, above: [{tokens: 1500000, in: 4}]}]", 1), 1, "tokens_in", "of b/none is 2e+06 in 2 calls"},
 		"another currency": {nil, strings.Replace(fit, "USD", "EUR", 1), 0, "", "in EUR, but measured fees are in USD"},

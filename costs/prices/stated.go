@@ -16,8 +16,9 @@ type Tokens struct {
 // Stated is the usage of a completion as its service states it.
 type Stated struct {
 	Tokens
-	Known  bool
-	Reason string // why a usage that is there is not known
+	Known       bool
+	CachedKnown bool   // the service says how many are cached; else Cached is 0
+	Reason      string // why a usage that is there is not known
 }
 
 // unknown is a usage that is not believed.
@@ -49,7 +50,7 @@ func ReadStated(text json.RawMessage, most int64) Stated {
 	if reason := u.contradiction(); reason != "" {
 		return unknown("%s", reason)
 	}
-	return Stated{Tokens: u.Tokens, Known: true}
+	return Stated{Tokens: u.Tokens, Known: true, CachedKnown: u.cached}
 }
 
 // dear are the names of tokens with prices of their own.
@@ -61,6 +62,7 @@ var dear = []string{
 // parts are the counts of a usage.
 type parts struct {
 	Tokens
+	cached                   bool  // whether their number is stated
 	reasoning, missed, total int64 // missed are tokens of the prompt that were not cached, -1 if that is not stated
 }
 
@@ -69,7 +71,7 @@ func (c *counts) readAll() (u parts, ok bool) {
 	var in, out, is bool
 	u.In, in = c.read("prompt_tokens", "input_tokens")
 	u.Out, out = c.read("completion_tokens", "output_tokens")
-	u.Cached, _ = c.read("cached_tokens", "prompt_cache_hit_tokens", "cache_read_input_tokens", "prompt_tokens_details.cached_tokens", "input_tokens_details.cached_tokens")
+	u.Cached, u.cached = c.read("cached_tokens", "prompt_cache_hit_tokens", "cache_read_input_tokens", "prompt_tokens_details.cached_tokens", "input_tokens_details.cached_tokens")
 	u.reasoning, _ = c.read("reasoning_tokens", "completion_tokens_details.reasoning_tokens", "output_tokens_details.reasoning_tokens")
 	if u.missed, is = c.read("prompt_cache_miss_tokens"); !is {
 		u.missed = -1

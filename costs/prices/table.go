@@ -120,7 +120,7 @@ func (t *Table) order() {
 // Validate reports every problem of the file.
 func (t *Table) Validate() error {
 	var p config.Problems
-	p.Check(isCurrency(t.Currency), "currency is %q; it must be a short word, such as USD", t.Currency)
+	p.Check(IsCurrency(t.Currency), "currency is %q; it must be a short word, such as USD", t.Currency)
 	p.Check(len(t.Models) > 0, "models is empty")
 	for _, model := range slices.Sorted(maps.Keys(t.Models)) {
 		p.Check(model != "", "models has a model without a name")
@@ -136,8 +136,8 @@ func (t *Table) Validate() error {
 	return p.Err()
 }
 
-// isCurrency reports whether a name is a short word, or a symbol such as €.
-func isCurrency(name string) bool {
+// IsCurrency reports whether a name is a short word, or a symbol such as €.
+func IsCurrency(name string) bool {
 	const longest = 16
 	for _, r := range name {
 		if !unicode.IsLetter(r) && !unicode.Is(unicode.Sc, r) {

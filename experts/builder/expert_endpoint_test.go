@@ -18,6 +18,7 @@ import (
 	"go.uber.org/goleak"
 
 	"pipe/costs"
+	"pipe/costs/prices"
 	"pipe/experts/builder/part"
 	"pipe/experts/chat"
 	"pipe/experts/chat/chattest"
@@ -81,7 +82,7 @@ func TestBuildThatAsksAnEndpoint(t *testing.T) {
 		}
 		return plain(user)
 	}
-	w := newClaims(t, server, 30, map[string]any{"key": servicetest.KeyVariable, "price": map[string]any{"prompt": 1, "completion": 2}, "unparseable_loss": 0.75})
+	w := newClaims(t, server, 30, map[string]any{"key": servicetest.KeyVariable, "price": map[string]any{"prompt": 1, "completion": 2, "currency": "USD"}, "unparseable_loss": 0.75})
 	r, tensor := w.mustRun(t)
 	all, distinct := server.Answers()
 	if all != distinct || all >= 2*31 {
@@ -97,7 +98,20 @@ func TestBuildThatAsksAnEndpoint(t *testing.T) {
 			if tensor.Predictions[cell] != want || tensor.Loss[cell] != loss || tensor.Fee[cell] != fee {
 				t.Errorf("%s: answer %q, loss %v, fee %v; want %q, %v, %v", tensor.IDs[i], tensor.Predictions[cell], tensor.Loss[cell], tensor.Fee[cell], want, loss, fee)
 			}
+			u := tensor.Usage
+			if cached := u[costs.TokensCached][cell]; u[costs.TokensIn][cell] != 100 || cached == cached || u[costs.TokensOut][cell] != 5 || u[costs.Calls][cell] != 1 || u[costs.Seconds] != nil {
+				t.Errorf("%s: usage %v", tensor.IDs[i], u)
+			}
 		}
+	}
+	double := 2.0
+	list := &prices.Table{Currency: "USD", Models: map[string][]prices.Period{}}
+	for _, expert := range []string{"small", "large"} {
+		list.Models[expert] = []prices.Period{{In: &double, Out: &double}}
+	}
+	now, err := prices.AtPrices(tensor, list)
+	if err != nil || math.Abs(float64(now.Fee[0])-210e-6) > 1e-9 {
+		t.Errorf("at other prices: %v, %v", now, err)
 	}
 	for i, c := range r.Answers {
 		if c.Part != []string{`expert "small"`, `expert "large"`}[i] || c.Asked != int64(distinct/2) || c.Asked+c.Cached != 31 ||
@@ -122,6 +136,44 @@ func TestBuildThatAsksAnEndpoint(t *testing.T) {
 	}
 	if strings.Contains(readBytes(t, filepath.Join(w.dir, "answers", "answers.jsonl")), "Authorization") || filesHold(t, w.dir, servicetest.Key) {
 		t.Error("a file holds the key")
+	}
+}
+
+// A build that a program began which kept no usage goes on: what its shards used is not known.
+func TestShardsWithoutUsage(t *testing.T) {
+	server := chattest.NewServer(t)
+	w := newClaims(t, server, 30, map[string]any{"concurrency": 1})
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	o := Options{Kinds: w.allKinds(), OpenText: w.openText, Out: storage.File(w.out()), Dir: storage.File(w.dir), Progress: stopping{stop: cancel}}
+	if _, err := Run(ctx, w.cfg, o); !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	earlier, err := filepath.Glob(filepath.Join(workFolder(w.out()), "part-*.parquet"))
+	if err != nil || len(earlier) == 0 {
+		t.Fatal(earlier, err)
+	}
+	rows := 0
+	for _, file := range earlier {
+		part, err := costs.Read(t.Context(), storage.File(file), costs.ReadOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		part.Usage = costs.Usage{}
+		if err := costs.Write(t.Context(), storage.File(file), part); err != nil {
+			t.Fatal(err)
+		}
+		rows += part.Len()
+	}
+	r, tensor := w.mustRun(t)
+	known := 0
+	for _, v := range tensor.Usage[costs.TokensIn] {
+		if v == v {
+			known++
+		}
+	}
+	if r.Resumed != len(earlier) || known != 2*(tensor.Len()-rows) {
+		t.Errorf("%d of %d shards resumed; %d cells are known of %d rows, %d of them of before", r.Resumed, len(earlier), known, tensor.Len(), rows)
 	}
 }
 

@@ -50,7 +50,7 @@ func (e *PartError) Unwrap() error { return e.Err }
 // for their digests. The caller closes the plan.
 func newPlan(ctx context.Context, cfg *part.Config, o *Options) (*plan, error) {
 	p := blankPlan(cfg, o)
-	err := p.make(ctx, p.makeSource, p.makeSplit, p.makeLoss, p.makeAdvice, p.makeExperts, p.makeFeatures, p.makeLatency)
+	err := p.make(ctx, p.makeSource, p.makeSplit, p.makeLoss, p.makeAdvice, p.makeExperts, p.recordPrices, p.makeFeatures, p.makeLatency)
 	if err != nil {
 		return nil, errors.Join(err, p.Close())
 	}

@@ -123,9 +123,20 @@ func (p *plan) makeExperts(ctx context.Context) error {
 		if m, ok := e.(part.Metered); ok && m.Metered() {
 			p.options.Fee = true
 		}
+		for q, consumed := range consumed(e) {
+			p.options.Usage[q] = p.options.Usage[q] || consumed
+		}
 		p.Experts = append(p.Experts, named)
 	}
 	return nil
+}
+
+// consumed are the quantities of which an expert says how much its calls used.
+func consumed(e part.Expert) (flags costs.UsageFlags) {
+	if c, ok := e.(part.Consumer); ok {
+		flags = c.Consumes()
+	}
+	return flags
 }
 
 func (p *plan) makeFeatures(ctx context.Context) error {

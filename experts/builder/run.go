@@ -266,6 +266,7 @@ func fromFile(ctx context.Context, p *plan, out string) batches {
 			if err != nil {
 				return err
 			}
+			p.complete(t)
 			t.Actions, t.Splits = p.actions, p.splits[from:from+t.Len()]
 			from += t.Len()
 			if err := add(t); err != nil {

@@ -40,7 +40,7 @@ func (p *plan) addExperts(ctx context.Context, w *work, r *Report, o *Options) e
 		return err
 	}
 	joined := w.file(joinedName)
-	options := grow.MergeOptions{Mode: grow.Pairs, FillFee: true, Fees: p.actions.FeeList(), Progress: o.Progress}
+	options := grow.MergeOptions{Mode: grow.Pairs, FillFee: true, Fees: p.actions.FeeList(), Drop: []string{costs.MoneyKey, costs.PricesKey}, Progress: o.Progress}
 	if _, err := grow.Merge(ctx, storage.Files(o.Base, sub.Out.Path()), storage.File(joined), options); err != nil {
 		return err
 	}

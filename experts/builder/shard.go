@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	"pipe/costs"
 	"pipe/experts/builder/part"
@@ -66,6 +67,7 @@ func (p *plan) blank(rows []int) *costs.Tensor {
 	for i := range t.Loss {
 		t.Loss[i] = float32(math.NaN())
 	}
+	p.complete(t)
 	entries := p.Source.Entries()
 	for _, row := range rows {
 		t.IDs = append(t.IDs, entries[row].ID)
@@ -78,6 +80,18 @@ func (p *plan) blank(rows []int) *costs.Tensor {
 		}
 	}
 	return t
+}
+
+// complete gives a tensor the columns of usage of this build. In one that an earlier program began, usage is not known.
+func (p *plan) complete(t *costs.Tensor) {
+	for q, wanted := range p.options.Usage {
+		switch {
+		case !wanted:
+			t.Usage[q] = nil
+		case t.Usage[q] == nil:
+			t.Usage[q] = slices.Repeat([]float32{float32(math.NaN())}, len(t.Loss))
+		}
+	}
 }
 
 // fill computes the cells of a batch, which starts at row at of the tensor.
@@ -161,6 +175,11 @@ func (p *plan) judge(ctx context.Context, t *costs.Tensor, batch []part.Instance
 			t.Fee[cell] = answer.Fee
 			if p.latencyFee != nil {
 				t.Fee[cell] += p.latencyFee[action]
+			}
+		}
+		for q, values := range t.Usage {
+			if values != nil && answer.Usage != nil {
+				values[cell] = answer.Usage[q]
 			}
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"pipe/costs"
 	"pipe/experts/builder/part"
 	"pipe/internal/textfile"
 )
@@ -71,6 +72,7 @@ type answerCheck struct {
 	classifier bool
 	labels     []string // of the classifier, which may know more than the build
 	metered    bool
+	consumed   costs.UsageFlags
 }
 
 func (p *plan) newAnswerCheck(e part.NamedExpert) *answerCheck {
@@ -79,7 +81,7 @@ func (p *plan) newAnswerCheck(e part.NamedExpert) *answerCheck {
 		check.classifier, check.labels = true, c.Labels()
 	}
 	m, ok := e.Expert.(part.Metered)
-	check.metered = ok && m.Metered()
+	check.metered, check.consumed = ok && m.Metered(), consumed(e.Expert)
 	return check
 }
 
@@ -92,10 +94,32 @@ func (c *answerCheck) answer(a *part.Prediction) error {
 		return fmt.Errorf("its fee is %v; a finite number of at least 0 is needed", a.Fee)
 	case a.Fee != 0 && !c.metered:
 		return fmt.Errorf("its fee is %v, but the expert is not Metered: the fee would be lost", a.Fee)
+	case c.usage(a.Usage) != nil:
+		return c.usage(a.Usage)
 	case !a.Judged && !c.knows(a.Label):
 		return fmt.Errorf("unknown label %q; known are %s", textfile.Short(a.Label), textfile.Listed(c.build.Labels, part.NamesShown))
 	case c.classifier:
 		return c.probabilities(a.Probabilities)
+	}
+	return nil
+}
+
+// usage checks what an answer says that its calls used.
+func (c *answerCheck) usage(u *part.Usage) error {
+	if u == nil {
+		return nil
+	}
+	for q, v := range u {
+		switch name := costs.Quantity(q); {
+		case v != v:
+		case !isCost(v):
+			return fmt.Errorf("its %s is %v; a finite number of at least 0 is needed", name, v)
+		case !c.consumed[q]:
+			return fmt.Errorf("its %s is %v, but the expert is not a Consumer of it: it would be lost", name, v)
+		}
+	}
+	if u[costs.TokensCached] > u[costs.TokensIn] {
+		return fmt.Errorf("%v of its %v tokens are cached", u[costs.TokensCached], u[costs.TokensIn])
 	}
 	return nil
 }

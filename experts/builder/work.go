@@ -303,6 +303,7 @@ func (w *work) load(ctx context.Context, p *plan, shard int) (*costs.Tensor, err
 	if !same {
 		return nil, &costs.DataError{File: w.part(shard), Msg: "is not the shard that it should be"}
 	}
+	p.complete(t)
 	t.Actions = p.actions // the fees of this run
 	return t, nil
 }

@@ -18,9 +18,10 @@ type answer struct {
 	Text             string    `json:"text"`
 	PromptTokens     int       `json:"prompt_tokens"`
 	CompletionTokens int       `json:"completion_tokens"`
-	Estimated        bool      `json:"estimated,omitempty"` // the service did not count the tokens
-	Truncated        bool      `json:"truncated,omitempty"` // the limit on tokens ended the text
-	ToolCall         bool      `json:"tool_call,omitempty"` // the model called a tool: the text is empty
+	CachedTokens     *int      `json:"cached_tokens,omitempty"` // of the prompt; nil: the service did not say
+	Estimated        bool      `json:"estimated,omitempty"`     // the service did not count the tokens
+	Truncated        bool      `json:"truncated,omitempty"`     // the limit on tokens ended the text
+	ToolCall         bool      `json:"tool_call,omitempty"`     // the model called a tool: the text is empty
 	Time             time.Time `json:"time"`
 	Check            string    `json:"check"` // CRC-32 of the line without this field
 }

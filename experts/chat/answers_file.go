@@ -44,7 +44,11 @@ func readAnswer(line []byte) (answer, error) {
 	if err == nil && !bytes.Equal(again, line) {
 		err = errors.New("its checksum is wrong")
 	}
-	for _, tokens := range []int{a.PromptTokens, a.CompletionTokens} {
+	counts := []int{a.PromptTokens, a.CompletionTokens}
+	if a.CachedTokens != nil {
+		counts = append(counts, *a.CachedTokens, a.PromptTokens-*a.CachedTokens)
+	}
+	for _, tokens := range counts {
 		if err == nil && (tokens < 0 || tokens > maxTokens) {
 			err = fmt.Errorf("it claims %d tokens", tokens)
 		}

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"pipe/costs"
 	"pipe/experts/builder/part"
 	"pipe/experts/language"
 	"pipe/experts/service"
@@ -53,6 +54,9 @@ func OpenEndpoint(ctx context.Context, s *part.Setup, cfg *EndpointSettings) (Sa
 		return nil, err
 	}
 	session.limits[s.Part] = Limits{cfg.url() + " " + cfg.Key, cfg.Concurrency, cfg.RequestsPerSecond, cfg.TokensPerMinute, cfg.Price != nil}
+	if cfg.Price != nil {
+		session.priced[s.Part] = ModelPrice{cfg.Model, cfg.Price.period(), costs.Money{Currency: cfg.Price.Currency, PerLoss: 1 / cfg.FeeScale}}
+	}
 	certificates, err := s.Path(cfg.CAFile).Fetch(ctx)
 	if err != nil {
 		return nil, err
@@ -121,7 +125,20 @@ func (e *endpoint) complete(ctx context.Context, c language.Conversation, sample
 		return Completion{}, e.fault(0, "the answer has no token counts, but a price per token is set").
 			Advise("the answer is kept; set estimate_tokens: true to assume four characters per token, or remove price")
 	}
-	return Completion{Text: a.Text, Fee: money * e.cfg.FeeScale, Truncated: a.Truncated, ToolCall: a.ToolCall}, nil
+	return Completion{Text: a.Text, Fee: money * e.cfg.FeeScale, Used: e.used(a), Truncated: a.Truncated, ToolCall: a.ToolCall}, nil
+}
+
+// used is what the call of an answer used. Tokens that were estimated are known if the settings take them for those of the fee.
+func (e *endpoint) used(a answer) part.Usage {
+	u := part.UnknownUsage()
+	u[costs.Calls] = 1
+	if !a.Estimated || e.cfg.EstimateTokens {
+		u[costs.TokensIn], u[costs.TokensOut] = float32(a.PromptTokens), float32(a.CompletionTokens)
+	}
+	if a.CachedTokens != nil {
+		u[costs.TokensCached] = float32(*a.CachedTokens)
+	}
+	return u
 }
 
 // rehearse returns the answer of a request in a rehearsal.

@@ -56,6 +56,9 @@ func (e *endpoint) read(key service.Secret, c language.Conversation, text []byte
 	}
 	if u := prices.ReadStated(r.Usage, maxTokens).For(a.Text != "" || a.ToolCall); u.Known {
 		a.PromptTokens, a.CompletionTokens = int(u.In), int(u.Out)
+		if cached := int(u.Cached); u.CachedKnown {
+			a.CachedTokens = &cached
+		}
 		return a, nil
 	}
 	a.Estimated = true

@@ -45,6 +45,7 @@ type EndpointSettings struct {
 type TokenPrice struct {
 	Prompt     *float64 `json:"prompt"`
 	Completion *float64 `json:"completion"`
+	Currency   string   `json:"currency,omitempty"` // of both, such as USD; "": not said
 
 	// Other names of Prompt and Completion in settings; nil after settle.
 	In  *float64 `json:"in,omitempty"`
@@ -65,6 +66,11 @@ func (p *TokenPrice) of(prompt, completion int) float64 {
 		return 0
 	}
 	return (float64(prompt)**p.Prompt + float64(completion)**p.Completion) / 1e6
+}
+
+// period is the price as price files have it. Cached tokens are charged as others of the prompt.
+func (p *TokenPrice) period() prices.Period {
+	return prices.Period{In: p.Prompt, Cached: p.Prompt, Out: p.Completion}
 }
 
 // DefaultEndpointSettings are the defaults of docs/endpoints.md.
@@ -169,6 +175,9 @@ func (cfg *EndpointSettings) checkNumbers(add func(string, ...any)) {
 			if !(money >= 0 && money <= mostMoney) {
 				add("price: %v for a million tokens; it must be 0 to %v", money, float64(mostMoney))
 			}
+		}
+		if p.Currency != "" && !prices.IsCurrency(p.Currency) {
+			add("price: currency is %q; it must be a short word, such as USD", p.Currency)
 		}
 	}
 }

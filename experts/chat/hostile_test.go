@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"pipe/experts/builder/part"
 	"pipe/experts/chat/chattest"
 	"pipe/experts/language"
 	"pipe/experts/service"
@@ -72,6 +73,36 @@ func TestTokensThatCannotBe(t *testing.T) {
 				t.Errorf("%d requests", n)
 			}
 		})
+	}
+}
+
+// An answer says what its call used, as its service stated it, also when it was kept; what is not stated is not known, and estimates
+// count where the settings say so.
+func TestUsageOfAnswers(t *testing.T) {
+	nan := float32(math.NaN())
+	for text, want := range map[string][2]part.Usage{ // with estimate_tokens, and without
+		`{"prompt_tokens":30,"completion_tokens":2}`:                                              {{30, nan, 2, 1, nan}, {30, nan, 2, 1, nan}},
+		`{"prompt_tokens":30,"completion_tokens":2,"prompt_tokens_details":{"cached_tokens":20}}`: {{30, 20, 2, 1, nan}, {30, 20, 2, 1, nan}},
+		`{"prompt_tokens":30,"completion_tokens":2,"cached_tokens":0}`:                            {{30, 0, 2, 1, nan}, {30, 0, 2, 1, nan}},
+		`null`: {{3, nan, 3, 1, nan}, {nan, nan, nan, 1, nan}},
+	} {
+		for i, estimate := range []bool{true, false} {
+			server := chattest.NewServer(t)
+			server.Fault = usage(text)
+			c := newChat(t, chatSetup(t, 0), server.Settings(map[string]any{"estimate_tokens": estimate}))
+			for range 2 {
+				got, err := c.Complete(t.Context(), many(1))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if fmt.Sprint(got[0].Used) != fmt.Sprint(want[i]) {
+					t.Errorf("%s, estimates %t: %v, want %v", text, estimate, got[0].Used, want[i])
+				}
+			}
+			if server.Requests() != 1 {
+				t.Errorf("%d requests", server.Requests())
+			}
+		}
 	}
 }
 

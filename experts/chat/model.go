@@ -58,6 +58,7 @@ func NameInstance(err error, batch []part.Instance) error {
 type Completion struct {
 	Text      string
 	Fee       float64 // cost at the model's prices; 0 for local models
-	Truncated bool    // the limit on tokens ended it
-	ToolCall  bool    // the model called a tool, though none is offered to it; Text is then empty
+	Used      part.Usage
+	Truncated bool // the limit on tokens ended it
+	ToolCall  bool // the model called a tool, though none is offered to it; Text is then empty
 }

@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"pipe/costs"
+	"pipe/costs/prices"
 	"pipe/experts/builder/part"
 	"pipe/experts/service"
 	"pipe/internal/storage"
@@ -21,8 +23,9 @@ type Session struct {
 	parts    []string // parts whose answers are counted, in the order of construction
 	run      *Tally   // of this run: asked, cached, spent
 
-	limits map[string]Limits // of the parts that ask a service
-	times  requestTimes      // of this run
+	limits map[string]Limits     // of the parts that ask a service
+	priced map[string]ModelPrice // of those whose tokens have a price
+	times  requestTimes          // of this run
 }
 
 // OpenSession opens the session of a build, which shares it with its chat
@@ -32,7 +35,7 @@ func OpenSession(b *part.Build, folder string, money *Budget) *Session {
 	if money == nil {
 		money = newBudget(math.Inf(1))
 	}
-	q := &Session{store: newAnswerStore(folder), money: money, accounts: service.AccountsOf(b), run: &Tally{}, limits: make(map[string]Limits)}
+	q := &Session{store: newAnswerStore(folder), money: money, accounts: service.AccountsOf(b), run: &Tally{}, limits: make(map[string]Limits), priced: make(map[string]ModelPrice)}
 	q, _ = part.Shared(b, "", func() (*Session, error) { return q, nil })
 	return q
 }
@@ -90,6 +93,19 @@ func (q *Session) Limits(part string) (l Limits, ok bool) {
 		}
 	}
 	return l, ok
+}
+
+// ModelPrice is what the tokens of a part cost.
+type ModelPrice struct {
+	Model  string // its name at the service
+	Period prices.Period
+	Money  costs.Money // what a loss of 1 is worth; without Currency if the settings do not say it
+}
+
+// Price returns what the tokens of a part cost; ok is false if they have no price.
+func (q *Session) Price(part string) (p ModelPrice, ok bool) {
+	p, ok = q.priced[part]
+	return p, ok
 }
 
 // strictest returns the smaller of two limits, of which 0 is none.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"pipe/costs"
 	"pipe/costs/grade"
 	"pipe/experts/builder/part"
 	"pipe/experts/chat"
@@ -132,6 +133,11 @@ func (e *chatExpert) Requests() int { return e.samples }
 // Metered reports whether answers have a price.
 func (e *chatExpert) Metered() bool { return e.metered }
 
+// Consumes are the tokens of the prompts and answers, also where they have no price, and the calls.
+func (e *chatExpert) Consumes() costs.UsageFlags {
+	return costs.UsageFlags{costs.TokensIn: true, costs.TokensCached: true, costs.TokensOut: true, costs.Calls: true}
+}
+
 // Predict asks about every instance under every advice, concurrently.
 func (e *chatExpert) Predict(ctx context.Context, batch []part.Instance, shown [][]part.AdvicePayload) ([][]part.Prediction, error) {
 	var asked []language.Conversation
@@ -166,9 +172,14 @@ func (e *chatExpert) Predict(ctx context.Context, batch []part.Instance, shown [
 func (e *chatExpert) read(t *chat.Tally, answers []chat.Completion) part.Prediction {
 	p, count := e.answer.read(answers[vote(answers, e.answer.key)].Text)
 	t.Add(e.part, count)
+	var used part.Usage
 	for _, a := range answers {
 		p.Fee += float32(a.Fee)
+		for q, v := range a.Used {
+			used[q] += v
+		}
 	}
+	p.Usage = &used
 	return p
 }
 

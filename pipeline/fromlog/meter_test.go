@@ -114,6 +114,12 @@ func TestMeasuredFees(t *testing.T) {
 			if fee := float64(got.Fee[c.call.pair]); r.NoFee != 0 || got.Len() != 2 || math.Abs(fee-c.want) > 1e-6 || got.Losses(0)[c.call.pair] != 0.25 || got.Fee[3] == got.Fee[3] {
 				t.Errorf("fees %v, want %v; %d without", got.Fee, c.want, r.NoFee)
 			}
+			for q, want := range []float64{1000, 0, 100, 1, 2} {
+				v := float64(got.Usage[q][c.call.pair])
+				if known := c.call.tokens || q >= int(costs.Calls); known != (v == v) || known && v != want || got.Usage[q][3] == got.Usage[q][3] {
+					t.Errorf("%s %v, want %v", costs.Quantity(q), got.Usage[q], want)
+				}
+			}
 		})
 	}
 }

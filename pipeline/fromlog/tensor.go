@@ -38,6 +38,7 @@ type instance struct {
 	count    []int     // A
 	money    []float64 // A, of the calls whose money is known
 	paid     []int     // A, how many these are
+	used     []usage   // A, of all calls; NaN where it is not known of one
 }
 
 func newTensors(o Options) *tensors {
@@ -108,7 +109,7 @@ func (t *tensors) instance(d decisionlog.Decision) *instance {
 		t.place[key] = i
 		t.instances = append(t.instances, instance{
 			id: d.ID, user: d.User, time: d.Time, features: d.Features, sum: make([]float64, a), count: make([]int, a),
-			money: make([]float64, a), paid: make([]int, a),
+			money: make([]float64, a), paid: make([]int, a), used: make([]usage, a),
 		})
 	}
 	return &t.instances[i]
@@ -199,6 +200,7 @@ func (t *tensors) add(to *costs.Tensor, n int, split costs.Split, groups []strin
 		to.Loss = append(to.Loss, loss)
 		if t.meter != nil {
 			to.Fee = append(to.Fee, at.fee(i, money))
+			at.addUsage(to, i)
 		}
 	}
 }
@@ -218,6 +220,7 @@ func (t *tensors) write(ctx context.Context, path storage.Location, rows *costs.
 		r.NotWritten = append(r.NotWritten, Empty{path.String(), none})
 		return "", nil
 	}
+	dropUnknown(&rows.Usage)
 	if err := costs.Write(ctx, path, rows); err != nil {
 		var data *costs.DataError
 		if errors.As(err, &data) && strings.Contains(data.Column, "loss") {

@@ -10,8 +10,11 @@ import (
 	"pipe/pipeline/decisionlog"
 )
 
-// pay adds the money of a call to its instance.
+// pay adds the money of a call, and what it used, to its instance.
 func (t *tensors) pay(at *instance, pair int, d decisionlog.Decision) {
+	for q, v := range usageOf(d) {
+		at.used[pair][q] += v
+	}
 	money, known, same := t.meter.call(d)
 	if !known {
 		return
@@ -91,6 +94,42 @@ func (at *instance) fee(pair int, money *costs.Money) float32 {
 		return float32(math.NaN())
 	}
 	return float32(at.money[pair] / float64(at.count[pair]) / money.PerLoss)
+}
+
+// usage is what calls used, by quantity, NaN where it is not known.
+type usage [costs.Quantities]float64
+
+// usageOf is what the call used that answered.
+func usageOf(d decisionlog.Decision) (u usage) {
+	for q := range u {
+		u[q] = math.NaN()
+	}
+	if d.Usage.Known {
+		u[costs.TokensIn], u[costs.TokensCached], u[costs.TokensOut], u[costs.Calls] = float64(d.Usage.In), float64(d.Usage.Cached), float64(d.Usage.Out), 1
+	}
+	if d.Stages.Expert > 0 {
+		u[costs.Seconds], u[costs.Calls] = seconds(d.Record), 1
+	}
+	return u
+}
+
+// addUsage appends the mean usage of a pair.
+func (at *instance) addUsage(to *costs.Tensor, pair int) {
+	for q, v := range at.used[pair] {
+		if at.count[pair] == 0 {
+			v = math.NaN()
+		}
+		to.Usage[q] = append(to.Usage[q], float32(v/float64(at.count[pair])))
+	}
+}
+
+// dropUnknown leaves out the columns in which nothing is known.
+func dropUnknown(u *costs.Usage) {
+	for q, values := range u {
+		if !slices.ContainsFunc(values, func(v float32) bool { return v == v }) {
+			u[q] = nil
+		}
+	}
 }
 
 // header is the metadata of the tensors.

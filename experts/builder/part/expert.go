@@ -2,7 +2,10 @@ package part
 
 import (
 	"context"
+	"math"
 	"time"
+
+	"pipe/costs"
 )
 
 // Expert answers for instances. It is safe for concurrent use.
@@ -31,6 +34,18 @@ type Prediction struct {
 	Loss          float32   // the task loss, finite and >= 0, if Judged
 	Judged        bool      // the expert has its own loss, used instead of the build's task loss
 	Fee           float32   // measured fee of a Metered expert, finite and >= 0; of another expert 0
+	Usage         *Usage    // what the calls used of which the fee is, by a Consumer; nil: not known
+}
+
+// Usage has what the calls of an answer used, by quantity: finite and >= 0, NaN where it is not known.
+type Usage [costs.Quantities]float32
+
+// UnknownUsage is usage of which nothing is known.
+func UnknownUsage() (u Usage) {
+	for q := range u {
+		u[q] = float32(math.NaN())
+	}
+	return u
 }
 
 // Classifier is an expert whose predictions carry probabilities.
@@ -54,6 +69,12 @@ type Replayer interface {
 // fee column.
 type Metered interface {
 	Metered() bool
+}
+
+// Consumer is an expert whose answers say what their calls used; the tensor
+// then has columns for it.
+type Consumer interface {
+	Consumes() costs.UsageFlags
 }
 
 // Preparer is an expert, or something shared, that has work to do before the first shard is made: most experts of this
