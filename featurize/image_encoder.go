@@ -18,6 +18,7 @@ type ImageEncoder struct {
 	dim        int
 	preprocess pixel.Preprocess
 	session    *ort.Session
+	device     string
 	batch      int
 	fixed      bool // the graph takes batches of this size only
 	workers    int
@@ -60,7 +61,7 @@ func (m *ImageModel) Open(rt *ort.Runtime, workers int) (*ImageEncoder, error) {
 	if workers < 1 {
 		workers = runtime.GOMAXPROCS(0)
 	}
-	e := &ImageEncoder{name: m.Name, digest: m.Digest(), preprocess: m.Preprocess, session: s, batch: batchImages, workers: workers}
+	e := &ImageEncoder{name: m.Name, digest: m.Digest(), preprocess: m.Preprocess, session: s, device: o.Device, batch: batchImages, workers: workers}
 	if d := m.Graph.Inputs()[0].Shape[0]; d.Known() {
 		e.batch, e.fixed = int(d.Size), true
 	}
@@ -99,6 +100,9 @@ func (e *ImageEncoder) Digest() string { return e.digest }
 
 // Preprocess is the preprocessing of images.
 func (e *ImageEncoder) Preprocess() pixel.Preprocess { return e.preprocess }
+
+// Device is the device that vectors are computed on; their last digits depend on it.
+func (e *ImageEncoder) Device() string { return e.device }
 
 // Close frees the model; it waits for running calls.
 func (e *ImageEncoder) Close() error { return e.session.Close() }

@@ -42,6 +42,7 @@ type TextEncoder struct {
 	tokens    tokenizer.Options
 	inputs    []string
 	session   *ort.Session
+	device    string
 	workers   int
 }
 
@@ -84,7 +85,7 @@ func (m *TextModel) Open(rt *ort.Runtime, workers int) (*TextEncoder, error) {
 		workers = runtime.GOMAXPROCS(0)
 	}
 	e := &TextEncoder{
-		name: m.Name, digest: m.Digest(), vocab: m.Vocab, end: m.end, tokenizer: m.Tokenizer, session: s, workers: workers,
+		name: m.Name, digest: m.Digest(), vocab: m.Vocab, end: m.end, tokenizer: m.Tokenizer, session: s, device: o.Device, workers: workers,
 		tokens: m.textTokens(),
 	}
 	for _, in := range s.Inputs() {
@@ -122,6 +123,9 @@ func (e *TextEncoder) Dim() int { return e.dim }
 
 // Digest identifies everything that affects vectors: weights, tokenizer and settings.
 func (e *TextEncoder) Digest() string { return e.digest }
+
+// Device is the device that vectors are computed on; their last digits depend on it.
+func (e *TextEncoder) Device() string { return e.device }
 
 // Close frees the model; it waits for running calls.
 func (e *TextEncoder) Close() error { return e.session.Close() }

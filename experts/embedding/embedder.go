@@ -14,6 +14,7 @@ import (
 	"pipe/featurize"
 	"pipe/internal/digest"
 	"pipe/internal/parallel"
+	"pipe/onnx/ort"
 )
 
 // Embedder computes the vectors of texts, each of them once. It embeds all texts that a build needs before the first
@@ -84,6 +85,10 @@ func New(ctx context.Context, encoder part.TextEncoder, folder, what string) (*E
 // read loads the vectors in the folder into memory.
 func (e *Embedder) read(ctx context.Context, folder string) (err error) {
 	name := "embeddings-" + digest.Short(e.encoder.Digest())
+	// A GPU adds in another order than the CPU: neither may find the vectors of the other.
+	if d, ok := e.encoder.(interface{ Device() string }); ok && d.Device() != ort.CPU {
+		name += "-" + d.Device()
+	}
 	e.vectors, err = openVectors(ctx, filepath.Join(folder, name), e.encoder.Digest(), e.Dim())
 	return err
 }

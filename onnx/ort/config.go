@@ -25,7 +25,7 @@ type Config struct {
 	Device    string            // CPU or CUDA
 	DeviceID  int               // which GPU
 	Threads   int               // threads inside one operator; 0: as many as Go uses
-	CUDA      map[string]string // options of the CUDA provider, by its own names
+	CUDA      map[string]string // options of the CUDA provider, by its own names; use_tf32 is 0 unless it is set here
 	NativeLog bool              // let the library write its own log to stderr
 }
 

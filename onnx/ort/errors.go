@@ -80,8 +80,13 @@ func (e *DeviceError) Unwrap() error { return e.Err }
 
 // Hint says how to get the device.
 func (e *DeviceError) Hint() string {
-	if strings.Contains(e.Err.Error(), "libcuda.so") {
+	switch msg := e.Err.Error(); {
+	case strings.Contains(msg, "libcuda.so"):
 		return "install the NVIDIA driver (580 or newer, for CUDA 13), or use --device cpu"
+	case strings.Contains(msg, "Invalid device ID"):
+		return "choose another GPU with --gpu; nvidia-smi lists them, from 0"
+	case strings.Contains(msg, "provider option"):
+		return "correct the option of the CUDA provider"
 	}
 	return "run `make cuda` for the GPU libraries (an NVIDIA GPU with a CUDA 13 driver is needed too), or use --device cpu"
 }

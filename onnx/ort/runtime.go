@@ -138,7 +138,8 @@ func (r *Runtime) fill(n *yort.SessionOptions, o SessionOptions) error {
 }
 
 func (r *Runtime) appendCUDA(n *yort.SessionOptions, o SessionOptions) error {
-	settings := map[string]string{"device_id": strconv.Itoa(o.DeviceID)}
+	// The provider's default multiplies with ten bits of mantissa (TF32). float32 must mean what it does on the CPU.
+	settings := map[string]string{"device_id": strconv.Itoa(o.DeviceID), "use_tf32": "0"}
 	maps.Copy(settings, r.cfg.CUDA)
 	cuda, err := yort.NewCUDAProviderOptions()
 	if err != nil {

@@ -53,7 +53,7 @@ func (s *trainingShards) divide(n int) (err error) {
 	}
 	settings, err := digest.JSON(s.Settings)
 	s.manifest = shards.Manifest{Stage: "train", Shards: min(n, len(s.parts)), Rows: int64(len(s.t.Rows(costs.Train))), Inputs: map[string]string{
-		"tensor": s.t.Digest(), "settings": settings, "split of the losses": s.Split, "runtime": s.rt.Version(), "processor family": runtime.GOARCH,
+		"tensor": s.t.Digest(), "settings": settings, "split of the losses": s.Split, "runtime": s.rt.Version() + " on " + s.rt.Device(), "processor family": runtime.GOARCH,
 	}}
 	if !s.Warm.IsZero() && err == nil {
 		s.manifest.Inputs["older policy"], err = costs.FileDigest(context.Background(), s.Warm)
