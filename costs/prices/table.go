@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -90,20 +89,6 @@ func ofOtherForm(ctx context.Context, path storage.Location, err error) error {
 	}
 	return &config.Error{File: bad.File, Problems: []string{"it has prices of one token, as the list of LiteLLM; write the prices of a million tokens for the models that you use, as in " +
 		"models: {NAME: [{in: 1.25, out: 10, above: [{tokens: 200000, in: 2.5, out: 15}]}]}"}}
-}
-
-// Parse reads a table from JSON, which may have other keys too. A table that
-// Read would refuse is an error.
-func Parse(text string) (*Table, error) {
-	t := &Table{}
-	if err := json.Unmarshal([]byte(text), t); err != nil {
-		return nil, err
-	}
-	if err := t.Validate(); err != nil {
-		return nil, err
-	}
-	t.order()
-	return t, nil
 }
 
 // order puts the periods of every model in order of time.

@@ -1,7 +1,6 @@
 package prices
 
 import (
-	"encoding/json"
 	"errors"
 	"strings"
 	"testing"
@@ -23,14 +22,15 @@ func TestTiers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, err := json.Marshal(table)
+	text, err := (&Recorded{Table: table}).Text()
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := Parse(string(text))
-	if err != nil || sum(t, again) != sum(t, table) {
-		t.Fatal(string(text), err)
+	recorded, err := ParseRecorded(text)
+	if err != nil || sum(t, recorded.Table) != sum(t, table) {
+		t.Fatal(text, err)
 	}
+	again := recorded.Table
 	for u, want := range map[Usage]float64{
 		{200_000, 0, 1000}:       0.5 + 0.2*1.25 + 0.001*10,
 		{200_001, 0, 1000}:       0.5 + 0.200001*2.5 + 0.001*15,
