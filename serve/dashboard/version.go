@@ -2,6 +2,7 @@ package dashboard
 
 import (
 	"math"
+	"slices"
 	"strconv"
 	"time"
 
@@ -160,6 +161,9 @@ func increment(n *int64, yes bool) {
 func (v *version) hasOtherPrices(r *decisionlog.Record) bool {
 	a := v.info.Actions
 	if r.Lambda != v.info.Lambda || r.PairFees != nil {
+		return true
+	}
+	if u := v.info.Usage; u == nil && r.UsagePrices != nil || u != nil && !slices.Equal(r.UsagePrices, decisionlog.FlatPrices(u.Prices, len(a.Experts))) {
 		return true
 	}
 	for j, fee := range r.ExpertFees {
