@@ -23,6 +23,11 @@ func (r *Record) FeeOf(pair int) float64 {
 		}
 		return float64(r.ExpectedCost[pair]) - float64(r.ExpectedLoss[pair])
 	}
+	return r.FixedFeeOf(pair)
+}
+
+// FixedFeeOf is the part of the fee of a pair that does not depend on what its calls use.
+func (r *Record) FixedFeeOf(pair int) float64 {
 	k := len(r.AdviceFees)
 	fee := r.ExpertFees[pair/k] + r.Lambda*r.AdviceFees[pair%k]
 	if r.PairFees != nil {

@@ -271,6 +271,9 @@ func (v *version) addOutcome(now time.Duration, loss float64, k pendingDecision)
 		return // the outcome does not include measured fees, so its cost is not known
 	}
 	cost := loss + k.fee(executed)
+	if math.IsNaN(cost) {
+		return // the fee depends on what the pair uses, which is not known
+	}
 	m.measured.add(cost)
 	if k.priced && executed == k.action {
 		m.residual.add(cost - float64(k.cost[executed]))
