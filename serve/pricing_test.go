@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 	"pipe/models/policy"
 	"pipe/onnx/ort/orttest"
 	"pipe/pipeline/decide/decidetest"
+	"pipe/serve/decision"
 )
 
 // tokenPolicy writes an any-price policy whose experts use 1000, 2000 and 3000 tokens of answers plus 500 times the first feature,
@@ -199,5 +201,56 @@ func TestPricesAtTheStart(t *testing.T) {
 		if report := Check(t.Context(), config, options); !strings.Contains(strings.Join(report.Problems, "\n"), want) {
 			t.Errorf("%q: %q", want, report.Problems)
 		}
+	}
+}
+
+// TestPricesChangeUnderLoad: every request has one set of prices, also a canary's and those of policies that are loaded later.
+func TestPricesChangeUnderLoad(t *testing.T) {
+	file, folder := filepath.Join(t.TempDir(), "prices.yaml"), t.TempDir()
+	put := func(name string) {
+		if err := os.Rename(tokenPolicy(t, name), filepath.Join(folder, name+".onnx")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put("tokens")
+	put("shadow")
+	putPrices(t, file, pricesOut(20))
+	r := start(t, func(c *Config) {
+		c.Policies.Paths, c.Policies.Prices, c.Policies.Settle, c.Policies.Default = []string{folder}, file, time.Millisecond, "tokens"
+		c.Decision.Shadow = []decision.Shadow{{Policy: "shadow"}}
+		c.Log.Folder = Path(filepath.Join(t.TempDir(), "log"))
+	}, nil)
+	done := make(chan struct{})
+	var callers sync.WaitGroup
+	for range 3 {
+		callers.Go(func() {
+			for {
+				select {
+				case <-done:
+					return
+				default:
+				}
+				pairs := r.ranked(t, `{"features":[0,0,0,0]}`)
+				// Three experts use 1000, 2000 and 3000 tokens at one price, and an expert costs 0.1.
+				first, third := *pairs["a, or b/none"].Fee-0.1, *pairs["c/none"].Fee-0.1
+				if price := first * 2e3; math.Abs(third-3*first) > 1e-9 || math.Abs(price-20) > 1e-6 && math.Abs(price-10) > 1e-6 {
+					t.Errorf("fees of usage %g and %g", first, third)
+				}
+			}
+		})
+	}
+	for i := range 8 {
+		putPrices(t, file, pricesOut([]float64{10, 20}[i%2]))
+		r.do(t, "POST", "/v1/policies/reload", "")
+	}
+	close(done)
+	callers.Wait()
+	put("later")
+	waitFor(t, func() bool {
+		_, _, text := r.do(t, "GET", "/v1/policies", "")
+		return strings.Contains(text, `"policies":["later","shadow","tokens"]`)
+	})
+	if fee := *r.ranked(t, `{"features":[0,0,0,0],"policy":"later"}`)["c/none"].Fee; math.Abs(fee-0.1-10e-6*3000) > 1e-9 {
+		t.Errorf("a fee of %g of a policy that was loaded later", fee)
 	}
 }
