@@ -17,6 +17,7 @@ import (
 	"pipe/models/policy"
 	"pipe/onnx/ort/orttest"
 	"pipe/pipeline/decide/decidetest"
+	"pipe/pipeline/decisionlog"
 	"pipe/serve/decision"
 )
 
@@ -94,11 +95,11 @@ func (r *running) ranked(t *testing.T, body string) map[string]decidedPair {
 
 // TestPricesWhileServing: decisions follow the price file without a restart, and a bad file keeps the prices before.
 func TestPricesWhileServing(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "prices.yaml")
+	file, logged := filepath.Join(t.TempDir(), "prices.yaml"), filepath.Join(t.TempDir(), "log")
 	putPrices(t, file, pricesOut(20))
 	r := start(t, func(c *Config) {
 		c.Policies.Paths, c.Policies.Prices, c.Policies.Settle = []string{tokenPolicy(t, "tokens"), aPolicy(t)}, file, 10*time.Millisecond
-		c.Policies.Default, c.Log.Folder = "tokens", Path(filepath.Join(t.TempDir(), "log"))
+		c.Policies.Default, c.Log.Folder = "tokens", Path(logged)
 	}, nil)
 	const body = `{"features":[1,0,0,0]}`
 	check := func(body string, out, fixed float64) (ok bool) {
@@ -175,6 +176,57 @@ func TestPricesWhileServing(t *testing.T) {
 	_, _, text = r.do(t, "POST", "/v2/models/tokens/infer", `{"inputs":[{"name":"features","shape":[1,4],"datatype":"FP32","data":[1,0,0,0]},{"name":"price_out","shape":[1,3],"datatype":"FP32","data":[2,0,0]}],"outputs":[{"name":"expected_cost"},{"name":"expected_loss"},{"name":"expected_tokens_out"}]}`, "Content-Type", "application/json")
 	if fee := costAt(text); math.Abs(fee-0.1-2e-6*1500) > 1e-6 {
 		t.Errorf("a fee of %g at prices of the request", fee)
+	}
+	// The page values recent rows, of which all have the first feature 1, at the prices of the file.
+	_, _, text = r.do(t, "GET", "/page/frontier?policy=tokens", "")
+	var page struct {
+		Frontier struct {
+			Pairs []struct {
+				Pair            string
+				Fee, Loss, Cost float64
+			}
+		}
+	}
+	if err := json.Unmarshal([]byte(text), &page); err != nil || len(page.Frontier.Pairs) == 0 {
+		t.Fatalf("%s: %v", text, err)
+	}
+	for _, p := range page.Frontier.Pairs {
+		if p.Pair == "c/none" && math.Abs(p.Fee-0.1-20e-6*3500) > 1e-9 {
+			t.Errorf("the page says %+v", p)
+		}
+	}
+	if err := r.wait(t); err != nil {
+		t.Fatal(err)
+	}
+	checkLoggedPrices(t, logged)
+}
+
+// checkLoggedPrices checks that records have prices of usage, and fees that follow from them.
+func checkLoggedPrices(t *testing.T, folder string) {
+	t.Helper()
+	l, err := decisionlog.Read(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[float64]bool{}
+	for d, err := range l.Decisions() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d.Policy != "tokens" {
+			if d.UsagePrices != nil {
+				t.Errorf("a policy without usage has prices %v", d.UsagePrices)
+			}
+			continue
+		}
+		price := d.UsagePrices[int(costs.TokensOut)*3]
+		seen[price] = true
+		if want := d.FixedFeeOf(0) + price*1500/1e6; math.Abs(d.FeeOf(0)-want) > 1e-6 {
+			t.Errorf("prices %v: a fee of %g, want %g", d.UsagePrices, d.FeeOf(0), want)
+		}
+	}
+	if !seen[10] || !seen[5] || !seen[20] || !seen[2] {
+		t.Errorf("prices %v", seen)
 	}
 }
 
