@@ -33,8 +33,8 @@ When the server is ready, its addresses are printed on standard output, one URL 
 if there is one. With --json it is one object on one line. Port 0 takes a free port. Logs are JSON lines on standard error.
 
 SIGTERM and SIGINT end the server when running requests have been answered. A second signal ends it at once. SIGHUP, and
-POST /v1/policies/reload, read the price file, policies, keys, certificates and the gateway's part of the configuration again;
-what cannot be read is refused, and the old one stays.
+POST /v1/policies/reload, read the price file, policies, keys, certificates and the gateway's part of the configuration
+again; what cannot be read is refused, and the old one stays.
 
 Addresses that other machines can reach need keys, unless --without-keys says that everybody may call.`
 

@@ -69,8 +69,7 @@ func (g *Graph) Run(ctx context.Context, inputs map[string]*onnx.Tensor) (*Answe
 	if err != nil {
 		return nil, err
 	}
-	at := g.policy.Pricing()
-	own, err := g.policy.PricesAt(at)
+	at, own, err := g.policy.latestPrices()
 	if err != nil {
 		return nil, err
 	}

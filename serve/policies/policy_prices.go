@@ -37,18 +37,31 @@ func (p *Policy) PricesAt(at *Pricing) (*policy.Prices, error) {
 	if known := p.priced.Load(); known != nil && known.at == at {
 		return known.prices, nil
 	}
+	own, err := p.computePrices(at)
+	if err == nil {
+		p.priced.Store(&priced{at, own})
+	}
+	return own, err
+}
+
+func (p *Policy) computePrices(at *Pricing) (*policy.Prices, error) {
 	usage, err := decide.ListedUsage(p.Info(), at.list)
-	if err != nil {
-		return nil, err
-	}
 	own := p.Prices()
-	if !usage.Equal(&own.Usage) {
-		if own, err = p.Info().Price(policy.PriceChange{Usage: &usage}); err != nil {
-			return nil, err
-		}
+	if err != nil || usage.Equal(&own.Usage) {
+		return own, err
 	}
-	p.priced.Store(&priced{at, own})
-	return own, nil
+	return p.Info().Price(policy.PriceChange{Usage: &usage})
+}
+
+// latestPrices returns the prices of the current state of the price file. If they do not fit a version that was replaced since, they
+// are those of the last state that did.
+func (p *Policy) latestPrices() (*Pricing, *policy.Prices, error) {
+	at := p.Pricing()
+	own, err := p.PricesAt(at)
+	if known := p.priced.Load(); err != nil && known != nil {
+		return known.at, known.prices, nil
+	}
+	return at, own, err
 }
 
 // Price applies a change of prices to those of a state of the price file.

@@ -61,6 +61,9 @@ func (s *Set) open(ctx context.Context, f file, old *Policy) (*Policy, error) {
 	p.live.Add(1)
 	err = s.checkPrices(p, s.pricing.Load())
 	if err == nil {
+		_, err = p.PricesAt(s.pricing.Load())
+	}
+	if err == nil {
 		err = s.warmUp(ctx, p)
 	}
 	if err != nil {

@@ -11,8 +11,6 @@ import (
 	"pipe/costs/prices"
 	"pipe/internal/digest"
 	"pipe/internal/storage"
-	"pipe/models/policy"
-	"pipe/pipeline/decide"
 )
 
 // Pricing returns the current state of the price file.
@@ -138,11 +136,7 @@ func (s *Set) checkPrices(p *Policy, at *Pricing) error {
 	if at.list == nil || !RepricesUsage(p.Info()) {
 		return nil
 	}
-	usage, err := decide.ListedUsage(p.Info(), at.list)
-	if err == nil {
-		_, err = p.Info().Price(policy.PriceChange{Usage: &usage})
-	}
-	if err != nil {
+	if _, err := p.computePrices(at); err != nil {
 		return &PriceFileError{s.settings.Prices, p.Name, err}
 	}
 	return nil
