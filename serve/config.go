@@ -118,6 +118,9 @@ func resolvePaths(folder string, s policies.Settings) policies.Settings {
 	for i, p := range s.Paths {
 		s.Paths[i] = config.Resolve(p, storage.File(folder)).URL()
 	}
+	if s.Prices != "" {
+		s.Prices = config.Resolve(s.Prices, storage.File(folder)).URL()
+	}
 	for name, p := range s.Encoders {
 		if _, err := os.Stat(filepath.Join(folder, p)); err == nil && !filepath.IsAbs(p) {
 			s.Encoders[name] = filepath.Join(folder, p)
@@ -177,6 +180,7 @@ func (c *Config) checkLocal() error {
 		{"tls.cert", c.TLS.Cert},
 		{"tls.key", c.TLS.Key},
 		{"tls.client_ca", c.TLS.ClientCA},
+		{"policies.prices", config.Path(c.Policies.Prices)},
 	}
 	for _, path := range c.Policies.Paths {
 		list = append(list, setting{"policies.paths", config.Path(path)})

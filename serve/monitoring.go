@@ -200,7 +200,7 @@ func (m *monitoring) Add(name, digest string, info *policy.Info, records []*deci
 
 // atFilePrices reports whether a decision was made at the prices of the file, with all of its pairs available.
 func atFilePrices(rec *decisionlog.Record, info *policy.Info) bool {
-	if rec.Lambda != info.Lambda || rec.PairFees != nil || !slices.Equal(rec.Available, info.Actions.Mask()) {
+	if rec.Lambda != info.Lambda || rec.PairFees != nil || !slices.Equal(rec.UsagePrices, usagePricesOf(info)) || !slices.Equal(rec.Available, info.Actions.Mask()) {
 		return false
 	}
 	for j, e := range info.Actions.Experts {
@@ -214,6 +214,14 @@ func atFilePrices(rec *decisionlog.Record, info *policy.Info) bool {
 		}
 	}
 	return true
+}
+
+// usagePricesOf are those of the file, as records have them.
+func usagePricesOf(info *policy.Info) []float64 {
+	if info.Usage == nil {
+		return nil
+	}
+	return decisionlog.FlatPrices(info.Usage.Prices, len(info.Actions.Experts))
 }
 
 // Shadow implements decision.Observer.

@@ -24,11 +24,12 @@ type Report struct {
 	GRPC     string         `json:"grpc,omitempty"`
 	TLS      string         `json:"tls,omitempty"` // when the certificate expires
 	Policies []PolicyReport `json:"policies"`
-	Log      string         `json:"log,omitempty"` // folder of the decision log
-	Experts  []string       `json:"experts"`       // of the gateway; nothing was sent to them
-	Keys     []KeyReport    `json:"keys"`          // of callers
-	Notes    []string       `json:"notes"`         // remarks that are no problems
-	Problems []string       `json:"problems"`      // why the server would not start, or what it would leave out
+	Prices   string         `json:"prices,omitempty"` // the price file, and the policies that decide at its prices
+	Log      string         `json:"log,omitempty"`    // folder of the decision log
+	Experts  []string       `json:"experts"`          // of the gateway; nothing was sent to them
+	Keys     []KeyReport    `json:"keys"`             // of callers
+	Notes    []string       `json:"notes"`            // remarks that are no problems
+	Problems []string       `json:"problems"`         // why the server would not start, or what it would leave out
 
 	errs []error // the problems
 }
@@ -177,8 +178,13 @@ func (s *Server) describePolicies(ctx context.Context, r *Report) {
 		r.Policies = append(r.Policies, PolicyReport{p.Name, p.Digest, name == set.Default(), p.Input(), p.Info().Dim, p.Info().Actions.Names()})
 		p.Release()
 	}
+	if f := set.PriceFile(); f != nil {
+		r.Prices = f.File + ", for " + strings.Join(f.Policies, ", ")
+	}
 	for _, c := range set.Reload(ctx) {
-		if c.Verdict == policies.Refused {
+		if c.Verdict == policies.Refused && c.Prices {
+			r.add(fmt.Errorf("prices: %s", c.Reason))
+		} else if c.Verdict == policies.Refused {
 			r.add(fmt.Errorf("policy %s: %s", c.Name, c.Reason))
 		}
 	}
@@ -224,6 +230,7 @@ func (r *Report) WriteText(w io.Writer) error {
 		}
 		line("policy", text+": "+strings.Join(p.Pairs, ", "))
 	}
+	line("prices", r.Prices)
 	line("experts", strings.Join(r.Experts, ", "))
 	for _, k := range r.Keys {
 		line("key", k.Name+": "+k.Limits)

@@ -8,22 +8,26 @@ import (
 	"pipe/serve/access"
 )
 
-// Change is the result of a reload for one policy, or for the keys, the certificate or the gateway.
+// Change is the result of a reload for one policy, or for the price file, the keys, the certificate or the gateway.
 type Change struct {
-	Kind   string `json:"kind"`             // policy, keys, certificate or gateway
+	Kind   string `json:"kind"`             // policy, prices, keys, certificate or gateway
 	Name   string `json:"name,omitempty"`   // of the policy
-	Old    string `json:"old,omitempty"`    // digest of the policy that was served before
-	New    string `json:"new,omitempty"`    // digest of the policy that is served now
-	What   string `json:"what"`             // loaded or refused; for a policy a policies.Verdict
+	Old    string `json:"old,omitempty"`    // digest of the policy that was served, or of the prices that were used, before
+	New    string `json:"new,omitempty"`    // digest of the policy that is served, or of the prices that are used, now
+	What   string `json:"what"`             // loaded or refused; for policies and prices a policies.Verdict
 	Reason string `json:"reason,omitempty"` // why it was refused or kept
 }
 
-// Reload reads policies, keys, certificates and the settings of the gateway again. Whatever cannot be read is refused, and
+// Reload reads the price file, policies, keys, certificates and the settings of the gateway again. Whatever cannot be read is refused, and
 // the previous version stays in use.
 func (s *Server) Reload(ctx context.Context) []Change {
 	var changes []Change
 	for _, c := range s.parts.policies.Reload(ctx) {
-		changes = append(changes, Change{Kind: "policy", Name: c.Name, Old: c.Old, New: c.New, What: string(c.Verdict), Reason: c.Reason})
+		kind := "policy"
+		if c.Prices {
+			kind = "prices"
+		}
+		changes = append(changes, Change{Kind: kind, Name: c.Name, Old: c.Old, New: c.New, What: string(c.Verdict), Reason: c.Reason})
 	}
 	changes = append(changes, s.reloaded("keys", s.access.Reload()))
 	if s.certs != nil {

@@ -33,8 +33,8 @@ When the server is ready, its addresses are printed on standard output, one URL 
 if there is one. With --json it is one object on one line. Port 0 takes a free port. Logs are JSON lines on standard error.
 
 SIGTERM and SIGINT end the server when running requests have been answered. A second signal ends it at once. SIGHUP, and
-POST /v1/policies/reload, read policies, keys, certificates and the gateway's part of the configuration again; what cannot be
-read is refused, and the old one stays.
+POST /v1/policies/reload, read the price file, policies, keys, certificates and the gateway's part of the configuration
+again; what cannot be read is refused, and the old one stays.
 
 Addresses that other machines can reach need keys, unless --without-keys says that everybody may call.`
 
@@ -50,6 +50,7 @@ type serveFlags struct {
 	policies []string
 	encoders map[string]string
 	log      config.Path
+	prices   config.Path
 	check    bool
 	over     serve.Config // what flags say instead of the file
 }
@@ -68,6 +69,7 @@ func serveCommand(a *app) *cobra.Command {
 	f.StringVar(&o.config, "config", "", "the YAML file of the server")
 	f.StringSliceVar(&o.policies, "policy", nil, "policy files, and folders of them")
 	f.StringToStringVar(&o.encoders, "encoder", nil, "encoders of policies that have none in front, such as `NAME=encoder.json`")
+	f.StringVar((*string)(&o.prices), "prices", "", "price file of tokens and calls, for any-price policies that estimate what calls use; it is read again when it changes")
 	f.StringVar(&o.over.Listen, "listen", o.over.Listen, "address of HTTP")
 	f.StringVar(&o.over.GRPC, "grpc", "", "address of gRPC (default: none)")
 	f.StringVar((*string)(&o.over.TLS.Cert), "tls-cert", "", "certificate in PEM; turns TLS on")
@@ -91,6 +93,7 @@ func (o *serveFlags) settings(c *cobra.Command, a *app) (serve.Config, error) {
 	for flag, set := range map[string]func(){
 		"policy":       func() { s.Policies.Paths = o.policies },
 		"encoder":      func() { s.Policies.Encoders = o.encoders },
+		"prices":       func() { s.Policies.Prices = string(o.prices) },
 		"listen":       func() { s.Listen = o.over.Listen },
 		"grpc":         func() { s.GRPC = o.over.GRPC },
 		"tls-cert":     func() { s.TLS.Cert = o.over.TLS.Cert },

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 
 	"pipe/costs"
@@ -52,6 +53,28 @@ func (p *Prices) Fee(pair int) float64 {
 		fee += p.Pairs[pair]
 	}
 	return fee
+}
+
+// FeeOf is what a pair costs besides its task loss, given what it uses: the values at index i of usage. It is NaN if what it uses
+// has a price and is not known.
+func (p *Prices) FeeOf(pair int, usage *costs.Usage, i int) float64 {
+	fee := p.Fee(pair)
+	for q := range p.Usage {
+		rate := p.Usage.rate(costs.Quantity(q), pair/len(p.Advice))
+		switch {
+		case rate == 0:
+		case usage[q] == nil:
+			return math.NaN()
+		default:
+			fee += rate * float64(usage[q][i])
+		}
+	}
+	return fee
+}
+
+// FeeOn is what a pair is expected to cost besides its task loss on a row of decisions at these prices.
+func (p *Prices) FeeOn(d *Decisions, row, pair int) float64 {
+	return p.FeeOf(pair, &d.Usage, row*d.Actions+pair)
 }
 
 // Fees are those of every pair: J(K+1).

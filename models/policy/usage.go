@@ -253,17 +253,21 @@ type UsageInfo struct {
 	Quantities []costs.Quantity
 	Prices     UsagePrices              // those of the file
 	Known      [costs.Quantities][]bool // by expert: whether it is known what all of its pairs use; nil for other quantities
+	// Mean is what every pair used on average over the training rows, NaN where it is not known; nil for other quantities, and for
+	// all of a file that does not say.
+	Mean costs.Usage
 }
 
-// usageJSON is the form of [UsageInfo] in a file, with lists in the order of the experts.
+// usageJSON is the form of [UsageInfo] in a file, with lists in the order of the experts, or of the pairs.
 type usageJSON struct {
-	Prices map[string][]float64 `json:"prices"`
-	Known  map[string][]bool    `json:"known"`
+	Prices map[string][]float64  `json:"prices"`
+	Known  map[string][]bool     `json:"known"`
+	Mean   map[string][]*float32 `json:"mean,omitempty"` // null: not known
 }
 
 func (p *Policy) usageJSON() string {
 	u := p.Estimate.Usage
-	out := usageJSON{map[string][]float64{}, map[string][]bool{}}
+	out := usageJSON{map[string][]float64{}, map[string][]bool{}, map[string][]*float32{}}
 	for n, q := range u.Quantities {
 		known := slices.Repeat([]bool{true}, len(p.Actions.Experts))
 		for i := range p.Actions.Len() {
@@ -271,7 +275,13 @@ func (p *Policy) usageJSON() string {
 				known[j] = false
 			}
 		}
-		out.Prices[q.String()], out.Known[q.String()] = u.Prices[q], known
+		mean := make([]*float32, p.Actions.Len())
+		for i := range mean {
+			if v := float32(u.Mean[n*len(mean)+i]); v == v {
+				mean[i] = &v
+			}
+		}
+		out.Prices[q.String()], out.Known[q.String()], out.Mean[q.String()] = u.Prices[q], known, mean
 	}
 	return out.text()
 }
@@ -299,6 +309,11 @@ func (info *Info) readUsage(meta map[string]string) error {
 		if len(u.Known[q]) != experts {
 			return fail(fmt.Errorf("%d experts of %s, the policy has %d", len(u.Known[q]), name, experts))
 		}
+		if mean, ok := in.Mean[name]; ok {
+			if u.Mean[q] = readMean(mean); len(u.Mean[q]) != info.Actions.Len() {
+				return fail(fmt.Errorf("%d means of %s for %d pairs", len(mean), name, info.Actions.Len()))
+			}
+		}
 		delete(in.Prices, name)
 	}
 	if len(in.Prices) > 0 {
@@ -316,6 +331,16 @@ func (info *Info) readUsage(meta map[string]string) error {
 	}
 	info.Usage = u
 	return nil
+}
+
+func readMean(values []*float32) []float32 {
+	mean := make([]float32, len(values))
+	for i, v := range values {
+		if mean[i] = float32(math.NaN()); v != nil {
+			mean[i] = *v
+		}
+	}
+	return mean
 }
 
 // checkUsage reports prices of usage that the policy does not have, or of usage that it does not know.

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+
+	"pipe/costs"
 )
 
 // oldLog is a copy of a log that was written before records had fees of pairs: a Parquet segment and an open one.
@@ -113,6 +115,48 @@ func TestZeroPairFees(t *testing.T) {
 			if want := i%3 == 2; (d.PairFees != nil) != want || want && !slices.Equal(d.PairFees, []float64{0, 0, 0, 1e-30}) {
 				t.Errorf("%s: record %d has %v", form, i, d.PairFees)
 			}
+		}
+	}
+	waitFor(t, w, "written", func(s Stats) bool { return s.Queued == 0 })
+	check("lines")
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	check("Parquet")
+}
+
+// Prices of usage are kept in lines and in Parquet. The fee of a pair is then what the policy expected.
+func TestUsagePrices(t *testing.T) {
+	folder, p := t.TempDir(), testPolicy(2, 2, 3)
+	w := openTest(t, folder, quick(), p)
+	rng := rand.New(rand.NewPCG(5, 4))
+	prices := FlatPrices([costs.Quantities][]float64{costs.TokensIn: {1, 0}, costs.TokensOut: {2.5, 0}}, 2)
+	for i := range 4 {
+		r := testRecord(rng, &p)
+		r.ExpectedLoss, r.ExpectedCost, r.Time = []float32{1, 1, 1, 1}, []float32{3, 3, 3, 3}, int64(i)
+		r.Available = []bool{true, true, true, true}
+		if i%2 == 1 {
+			r.UsagePrices = prices
+		}
+		if i == 3 {
+			r.ExpectedLoss, r.ExpectedCost = nil, nil
+		}
+		if err := w.Add(r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	check := func(form string) {
+		list, l := readAll(t, folder)
+		if len(list) != 4 || l.Counts().Damage != (Damage{}) {
+			t.Fatalf("%s: %d records", form, len(list))
+		}
+		for i, d := range list {
+			if want := [][]float64{nil, prices}[i%2]; !slices.Equal(d.UsagePrices, want) || (d.UsagePrices == nil) != (want == nil) {
+				t.Errorf("%s: record %d has %v", form, i, d.UsagePrices)
+			}
+		}
+		if fee, none := list[1].FeeOf(2), list[3].FeeOf(2); fee != 2 || none == none {
+			t.Errorf("%s: fees %g and %g", form, fee, none)
 		}
 	}
 	waitFor(t, w, "written", func(s Stats) bool { return s.Queued == 0 })

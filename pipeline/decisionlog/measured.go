@@ -1,5 +1,7 @@
 package decisionlog
 
+import "math"
+
 // Answered is the pair that an outcome belongs to: the one that answered after fallbacks, or the chosen one if that is not
 // known.
 func (r *Record) Answered() int {
@@ -13,8 +15,19 @@ func (r *Record) Answered() int {
 func (r *Record) FellBack() bool { return r.Executed >= 0 && r.Executed != r.Action }
 
 // FeeOf is the fee of a pair at the prices of the decision: that of the expert, lambda times that of the advice, and that of
-// the pair itself.
+// the pair itself. If usage had prices, it is what the policy expected: NaN if it expected nothing.
 func (r *Record) FeeOf(pair int) float64 {
+	if r.UsagePrices != nil {
+		if r.ExpectedCost == nil || r.ExpectedLoss == nil {
+			return math.NaN()
+		}
+		return float64(r.ExpectedCost[pair]) - float64(r.ExpectedLoss[pair])
+	}
+	return r.FixedFeeOf(pair)
+}
+
+// FixedFeeOf is the part of the fee of a pair that does not depend on what its calls use.
+func (r *Record) FixedFeeOf(pair int) float64 {
 	k := len(r.AdviceFees)
 	fee := r.ExpertFees[pair/k] + r.Lambda*r.AdviceFees[pair%k]
 	if r.PairFees != nil {
@@ -24,11 +37,12 @@ func (r *Record) FeeOf(pair int) float64 {
 }
 
 // Cost is the measured cost of a decision: the task loss of its outcome, and the fee of the pair that answered. ok is false
-// if the loss is not known.
+// if the loss or the fee is not known.
 func (d Decision) Cost() (cost float64, ok bool) {
 	loss, ok := d.Outcome.LossOf()
-	if !ok {
+	fee := d.FeeOf(d.Answered())
+	if !ok || math.IsNaN(fee) {
 		return 0, false
 	}
-	return loss + d.FeeOf(d.Answered()), true
+	return loss + fee, true
 }

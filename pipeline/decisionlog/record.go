@@ -2,6 +2,8 @@ package decisionlog
 
 import (
 	"slices"
+
+	"pipe/costs"
 )
 
 // Record is one decision. A is the number of pairs, J(K+1), in the order of costs.Actions.
@@ -25,7 +27,10 @@ type Record struct {
 	ExpertFees []float64 `log:"expert_fees,same"`     // J, in the decision
 	AdviceFees []float64 `log:"advice_fees,same"`     // K+1, in the decision, before lambda
 	PairFees   []float64 `log:"pair_fees,same,later"` // A, in the decision, added to both; nil where all are 0
-	Available  []bool    `log:"available,same"`       // A; at least the chosen pair is true
+	// UsagePrices are J of every costs.Quantity: of a million tokens, of a call, of a second, in the unit of the loss. They are part
+	// of ExpectedCost. nil where all are 0.
+	UsagePrices []float64 `log:"usage_prices,same,later"`
+	Available   []bool    `log:"available,same"` // A; at least the chosen pair is true
 
 	Action int `log:"action"` // the pair that was chosen
 	Greedy int `log:"greedy"` // the pair that the policy alone would choose
@@ -77,6 +82,23 @@ func (r *Record) Own() []float64 {
 // hasPairFees reports whether some pair has a fee of its own.
 func (r *Record) hasPairFees() bool {
 	return slices.ContainsFunc(r.PairFees, func(fee float64) bool { return fee != 0 })
+}
+
+// FlatPrices are prices of usage by quantity and expert as [Record.UsagePrices]; nil where all are 0.
+func FlatPrices(prices [costs.Quantities][]float64, experts int) []float64 {
+	var flat []float64
+	for q, of := range prices {
+		for j, price := range of {
+			if price == 0 {
+				continue
+			}
+			if flat == nil {
+				flat = make([]float64, len(prices)*experts)
+			}
+			flat[q*experts+j] = price
+		}
+	}
+	return flat
 }
 
 // Attempt is one call of an expert.

@@ -7,6 +7,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"pipe/costs"
 	"pipe/internal/finite"
 )
 
@@ -67,7 +68,10 @@ func (r *Record) wrong(p *PolicyInfo) (field, msg string) {
 	if r.PairFees != nil && len(r.PairFees) != a {
 		return "pair_fees", fmt.Sprintf("has %d values; the policy needs %d, or none", len(r.PairFees), a)
 	}
-	for _, list := range [...][]float64{r.ExpertFees, r.AdviceFees, r.PairFees, {r.Lambda}} {
+	if n := int(costs.Quantities) * j; r.UsagePrices != nil && len(r.UsagePrices) != n {
+		return "usage_prices", fmt.Sprintf("has %d values; the policy needs %d, or none", len(r.UsagePrices), n)
+	}
+	for _, list := range [...][]float64{r.ExpertFees, r.AdviceFees, r.PairFees, r.UsagePrices, {r.Lambda}} {
 		for _, v := range list {
 			if v != v || math.IsInf(v, 0) {
 				return "fees", "or lambda are not finite"

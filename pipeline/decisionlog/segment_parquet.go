@@ -2,6 +2,7 @@ package decisionlog
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -109,7 +110,23 @@ func writeParquet(s *segment, repeats bool) error {
 			return nil, err
 		})
 	}
-	return writeRows(s, func(w *parquetWriter[decisionRow]) ([]*PolicyInfo, error) {
+	err := writeRecords(s, repeats, func(r *Record, p *PolicyInfo) (decisionRow, error) {
+		if r.UsagePrices != nil {
+			return decisionRow{}, errPriced
+		}
+		return rowOf(r, p), nil
+	})
+	if errors.Is(err, errPriced) {
+		return writeRecords(s, repeats, func(r *Record, p *PolicyInfo) (pricedRow, error) { return pricedRowOf(r, p), nil })
+	}
+	return err
+}
+
+// errPriced means that usage has prices in a record, so that the segment has a column for them.
+var errPriced = errors.New("usage has prices")
+
+func writeRecords[T any](s *segment, repeats bool, rowOf func(r *Record, p *PolicyInfo) (T, error)) error {
+	return writeRows(s, func(w *parquetWriter[T]) ([]*PolicyInfo, error) {
 		var list []*PolicyInfo
 		seen := newSeen(repeats)
 		_, err := recordsOfLines(s, newReusingReader(together), func(r *Record, p *PolicyInfo) error {
@@ -119,7 +136,11 @@ func writeParquet(s *segment, repeats bool) error {
 			if !slices.Contains(list, p) {
 				list = append(list, p)
 			}
-			return w.add(rowOf(r, p), 1024+4*len(r.Features)+32*len(r.Propensity))
+			row, err := rowOf(r, p)
+			if err != nil {
+				return err
+			}
+			return w.add(row, 1024+4*len(r.Features)+32*len(r.Propensity))
 		})
 		return list, err
 	})

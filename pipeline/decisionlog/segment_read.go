@@ -81,7 +81,7 @@ type columnForm struct {
 }
 
 var (
-	recordColumns  = columnsOf[decisionRow](recordFields)
+	recordColumns  = columnsOf[pricedRow](recordFields)
 	outcomeColumns = columnsOf[Outcome](outcomeFields)
 )
 

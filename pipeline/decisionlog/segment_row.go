@@ -50,6 +50,14 @@ type decisionRow struct {
 	Features      []float32  `parquet:"features,list"`
 }
 
+// pricedRow is a row of a segment in which usage has prices. Others have no such column.
+type pricedRow struct {
+	decisionRow
+	UsagePrices []float64 `parquet:"usage_prices,optional,list"`
+}
+
+func pricedRowOf(r *Record, p *PolicyInfo) pricedRow { return pricedRow{rowOf(r, p), r.UsagePrices} }
+
 // rowOf is a record as a row. The row refers to the record's memory.
 func rowOf(r *Record, p *PolicyInfo) decisionRow {
 	j, k := p.Actions.Pair(r.Action)

@@ -160,7 +160,10 @@ func (s *sums) addMeasured(d Decision, w float64) {
 	if s.out.MeasuredFees {
 		return // the cost below lacks them, so it cannot be compared with expected costs
 	}
-	cost, _ := d.Cost()
+	cost, ok := d.Cost()
+	if !ok {
+		return // its fee depends on what the pair uses, which is not known
+	}
 	s.measured.add(cost, w)
 	if d.ExpectedCost != nil {
 		s.believed.add(float64(d.ExpectedCost[d.Action]), w)

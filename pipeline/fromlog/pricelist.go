@@ -92,10 +92,10 @@ func (p *priceList) cost(d decisionlog.Decision) (cost float64, ok, same bool) {
 	return cost + money/p.money.PerLoss, ok, same || p.meter.Table == nil
 }
 
-// decided reports whether a decision was made at these prices, but for the rounding of float32.
+// decided reports whether a decision was made at these fees, but for the rounding of float32. Prices of usage do not count.
 func (p *priceList) decided(r *decisionlog.Record) bool {
 	for i, fee := range p.fees {
-		if !(math.Abs(r.FeeOf(i)-fee) <= 1e-6*max(1, math.Abs(fee))) {
+		if !(math.Abs(r.FixedFeeOf(i)-fee) <= 1e-6*max(1, math.Abs(fee))) {
 			return false
 		}
 	}

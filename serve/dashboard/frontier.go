@@ -23,7 +23,7 @@ type Frontier struct {
 	Lambda    float64  `json:"lambda"`
 	Unchecked []string `json:"unchecked,omitempty"` // why the guard did not check the policy at these prices
 	Chosen    Point    `json:"chosen"`              // what the policy decides at these prices
-	File      *Point   `json:"file,omitempty"`      // its decisions at the prices of the file, with the fees of the chosen prices; nil: the prices are the same
+	File      *Point   `json:"file,omitempty"`      // its decisions at the prices of its file, or of the price file, with the fees of the chosen prices; nil: the prices are the same
 	// Curve has the decisions of an any-price policy with all fees multiplied by Scale, from small to large. The fees of the
 	// points are those of the chosen prices.
 	Curve []Point     `json:"curve,omitempty"`
@@ -100,7 +100,12 @@ func frontier(ctx context.Context, p *policies.Policy, rows []float32, change po
 	if n == 0 {
 		return nil, errNoRows
 	}
-	at, err := info.Price(change)
+	pricing := p.Pricing()
+	own, err := p.PricesAt(pricing)
+	if err != nil {
+		return nil, err
+	}
+	at, err := p.Price(pricing, change)
 	if err != nil {
 		return nil, err
 	}
@@ -118,14 +123,14 @@ func frontier(ctx context.Context, p *policies.Policy, rows []float32, change po
 			return nil, err
 		}
 	}
-	v := valuation{loss: chosen.Loss, fees: at.Fees(), n: n}
+	v := newValuation(chosen, at, n)
 	f := &Frontier{Policy: p.Name, Digest: p.Digest, Rows: n, Lambda: at.Lambda, Unchecked: at.Unchecked, Chosen: v.point(1, chosen.Action)}
-	f.Pairs = v.pairs(info.Actions, chosen.Action)
+	f.Pairs = v.each(info.Actions, chosen.Action)
 	if info.Prices == nil {
 		return f, nil
 	}
 	if !change.IsZero() {
-		same, err := decideRows(ctx, p, nil, rows, n)
+		same, err := decideRows(ctx, p, own, rows, n)
 		if err != nil {
 			return nil, err
 		}
@@ -174,6 +179,9 @@ func decideRows(ctx context.Context, p *policies.Policy, at *policy.Prices, rows
 		}
 		all.Actions, all.Levels = d.Actions, d.Levels
 		all.Action, all.Loss = append(all.Action, d.Action...), append(all.Loss, d.Loss...)
+		for q, values := range d.Usage {
+			all.Usage[q] = append(all.Usage[q], values...)
+		}
 	}
 	return all, nil
 }
@@ -188,32 +196,41 @@ func scalePrices(at *policy.Prices, by float64) *policy.Prices {
 		return fees
 	}
 	return &policy.Prices{
-		Lambda: at.Lambda, Experts: times(at.Experts), Advice: times(at.Advice), Pairs: times(at.Pairs), Available: at.Available,
+		Lambda: at.Lambda, Experts: times(at.Experts), Advice: times(at.Advice), Pairs: times(at.Pairs), Usage: at.Usage.Times(by, -1), Available: at.Available,
 	}
 }
 
 // valuation has the expected losses and the fees by which decisions are compared.
 type valuation struct {
-	loss []float32 // n x pairs
-	fees []float64 // of every pair
-	n    int
+	loss  []float32 // n x pairs
+	fees  []float64 // n x pairs
+	n     int
+	pairs int
+}
+
+func newValuation(d *policy.Decisions, at *policy.Prices, n int) valuation {
+	v := valuation{loss: d.Loss, fees: make([]float64, n*d.Actions), n: n, pairs: d.Actions}
+	for i := range v.fees {
+		v.fees[i] = at.FeeOn(d, i/v.pairs, i%v.pairs)
+	}
+	return v
 }
 
 // point returns the means of the given actions.
 func (v valuation) point(scale float64, actions []int64) Point {
 	p := Point{Scale: scale}
 	for i, a := range actions {
-		p.Fee += v.fees[a]
-		p.Loss += float64(v.loss[i*len(v.fees)+int(a)])
+		p.Fee += v.fees[i*v.pairs+int(a)]
+		p.Loss += float64(v.loss[i*v.pairs+int(a)])
 	}
 	p.Fee, p.Loss = p.Fee/float64(v.n), p.Loss/float64(v.n)
 	p.Cost = p.Fee + p.Loss
 	return p
 }
 
-// pairs returns the means of every pair that exists.
-func (v valuation) pairs(a *costs.Actions, actions []int64) []pairPoint {
-	shares := make([]float64, len(v.fees))
+// each returns the means of every pair that exists.
+func (v valuation) each(a *costs.Actions, actions []int64) []pairPoint {
+	shares := make([]float64, v.pairs)
 	for _, action := range actions {
 		shares[action] += 1 / float64(v.n)
 	}
@@ -222,11 +239,12 @@ func (v valuation) pairs(a *costs.Actions, actions []int64) []pairPoint {
 		if !there {
 			continue
 		}
-		p := pairPoint{Pair: a.Name(i), Fee: v.fees[i], Share: math.Round(shares[i]*1e9) / 1e9}
+		p := pairPoint{Pair: a.Name(i), Share: math.Round(shares[i]*1e9) / 1e9}
 		for row := range v.n {
-			p.Loss += float64(v.loss[row*len(v.fees)+i])
+			p.Loss += float64(v.loss[row*v.pairs+i])
+			p.Fee += v.fees[row*v.pairs+i]
 		}
-		p.Loss /= float64(v.n)
+		p.Loss, p.Fee = p.Loss/float64(v.n), p.Fee/float64(v.n)
 		p.Cost = p.Loss + p.Fee
 		out = append(out, p)
 	}

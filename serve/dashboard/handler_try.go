@@ -99,7 +99,7 @@ func (p *Page) decideOn(ctx context.Context, t *tryResult, q query, r *http.Requ
 	if err != nil {
 		return &formError{err}
 	}
-	if t.at, err = l.Info().Price(change); err != nil {
+	if t.at, err = l.Price(l.Pricing(), change); err != nil {
 		return err
 	}
 	start := time.Now()
@@ -204,7 +204,7 @@ func rank(a *costs.Actions, at *policy.Prices, d *policy.Decisions) []rankedPair
 	})
 	var out []rankedPair
 	for _, i := range order {
-		r := rankedPair{pair: a.Name(i), score: float64(d.Scores[i]), loss: math.NaN(), cost: math.NaN(), fee: at.Fee(i)}
+		r := rankedPair{pair: a.Name(i), score: float64(d.Scores[i]), loss: math.NaN(), cost: math.NaN(), fee: at.FeeOn(d, 0, i)}
 		if d.Loss != nil {
 			r.loss, r.cost = float64(d.Loss[i]), float64(d.Cost[i])
 		}

@@ -127,7 +127,7 @@ func feesOf(dst []float32, r *decisionlog.Record) {
 	if len(r.AdviceFees) == 0 || len(r.ExpertFees)*len(r.AdviceFees) != len(dst) {
 		return
 	}
-	if r.PairFees != nil {
+	if r.PairFees != nil || r.UsagePrices != nil {
 		for i := range dst {
 			dst[i] = float32(r.FeeOf(i))
 		}

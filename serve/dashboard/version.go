@@ -2,6 +2,7 @@ package dashboard
 
 import (
 	"math"
+	"slices"
 	"strconv"
 	"time"
 
@@ -162,6 +163,9 @@ func (v *version) hasOtherPrices(r *decisionlog.Record) bool {
 	if r.Lambda != v.info.Lambda || r.PairFees != nil {
 		return true
 	}
+	if u := v.info.Usage; u == nil && r.UsagePrices != nil || u != nil && !slices.Equal(r.UsagePrices, decisionlog.FlatPrices(u.Prices, len(a.Experts))) {
+		return true
+	}
 	for j, fee := range r.ExpertFees {
 		if j < len(a.Experts) && fee != a.Experts[j].Fee {
 			return true
@@ -267,6 +271,9 @@ func (v *version) addOutcome(now time.Duration, loss float64, k pendingDecision)
 		return // the outcome does not include measured fees, so its cost is not known
 	}
 	cost := loss + k.fee(executed)
+	if math.IsNaN(cost) {
+		return // the fee depends on what the pair uses, which is not known
+	}
 	m.measured.add(cost)
 	if k.priced && executed == k.action {
 		m.residual.add(cost - float64(k.cost[executed]))

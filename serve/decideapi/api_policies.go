@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"pipe/models/policy"
+	"pipe/pipeline/decide"
 	"pipe/serve/policies"
 )
 
@@ -23,6 +24,7 @@ type policyJSON struct {
 	Lambda   float64            `json:"lambda"`
 	AnyPrice *policy.PriceRange `json:"any_price"` // the range of prices for which it was checked; null: its prices are fixed
 	Expects  bool               `json:"states_expected_cost"`
+	Usage    decide.UsageList   `json:"usage_prices,omitempty"` // of a policy with usage: those in use
 	Experts  []feeJSON          `json:"experts"`
 	Advice   []feeJSON          `json:"advice"`
 	Pairs    []pairJSON         `json:"pairs"`
@@ -38,7 +40,7 @@ type pairJSON struct {
 	Index     int     `json:"index"`
 	Name      string  `json:"pair"`
 	Available bool    `json:"available"`
-	Fee       float64 `json:"fee"` // with lambda
+	Fee       float64 `json:"fee"` // with lambda, without what calls use
 }
 
 type guardJSON struct {
@@ -58,7 +60,11 @@ func (a *API) policies(w http.ResponseWriter, _ *http.Request) error {
 		list = append(list, describe(p, name == set.Default()))
 		p.Release()
 	}
-	return answer(w, map[string]any{"policies": list})
+	all := map[string]any{"policies": list}
+	if f := set.PriceFile(); f != nil {
+		all["prices"] = f
+	}
+	return answer(w, all)
 }
 
 func describe(p *policies.Policy, isDefault bool) policyJSON {
@@ -76,6 +82,11 @@ func describe(p *policies.Policy, isDefault bool) policyJSON {
 	fees, mask := info.Actions.Fees(info.Lambda), info.Actions.Mask()
 	for i, name := range info.Actions.Names() {
 		out.Pairs = append(out.Pairs, pairJSON{i, name, mask[i], fees[i]})
+	}
+	if info.Usage != nil {
+		if at, err := p.PricesAt(p.Pricing()); err == nil { // else it was refused
+			out.Usage = decide.ListUsage(info.Actions, at.Usage)
+		}
 	}
 	if g := info.Guard; g != nil {
 		_, reason := g.Verdict()

@@ -1,8 +1,11 @@
 package decideapi
 
 import (
+	"math"
 	"strconv"
 
+	"pipe/costs"
+	"pipe/models/policy"
 	"pipe/serve/decision"
 )
 
@@ -11,6 +14,14 @@ type pairJSONs struct {
 	head  []byte   // name and digest
 	pairs [][]byte // members that name a pair
 }
+
+// usageKeys are the members for what a pair is expected to use, by quantity.
+var usageKeys = func() (keys [costs.Quantities]string) {
+	for q := range keys {
+		keys[q] = `,"` + policy.UsageOutput(costs.Quantity(q)) + `":`
+	}
+	return keys
+}()
 
 // textsOf returns the constant parts for the policy of a result.
 func (a *API) textsOf(r *decision.Result) *pairJSONs {
@@ -104,7 +115,23 @@ func appendPair(b []byte, r *decision.Result, texts *pairJSONs, row, pair int) [
 	} else {
 		b = appendFloat(b, float64(rec.ExpectedLoss[pair]), 32)
 	}
-	b = appendFloat(append(b, `,"fee":`...), r.Prices.Fee(pair), 64)
+	b = append(b, `,"fee":`...)
+	if fee := r.Prices.FeeOn(r.Decisions, row, pair); math.IsNaN(fee) {
+		b = append(b, "null"...)
+	} else {
+		b = appendFloat(b, fee, 64)
+	}
+	for q, values := range r.Decisions.Usage {
+		if values == nil {
+			continue
+		}
+		b = append(b, usageKeys[q]...)
+		if v := values[row*r.Decisions.Actions+pair]; v != v {
+			b = append(b, "null"...)
+		} else {
+			b = appendFloat(b, float64(v), 32)
+		}
+	}
 	b = append(b, `,"expected_cost":`...)
 	if rec.ExpectedCost == nil {
 		return append(b, "null"...)

@@ -95,7 +95,12 @@ func (d *Decider) Decide(ctx context.Context, r Request) (_ *Result, err error) 
 			return nil, fmt.Errorf("%w: %w", ErrNotLogged, err)
 		}
 	}
+	r.pricing = d.set.Pricing()
 	u, err := d.pick(&r)
+	if now := d.set.Pricing(); err != nil && now != r.pricing { // the policy may have been loaded for the prices that came since
+		r.pricing = now
+		u, err = d.pick(&r)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -144,9 +149,9 @@ type used struct {
 	other     *used   // of a policy and its canary, the one that was not drawn, leased while [Decider.Decide] runs; nil: none
 }
 
-// requestPrices are the prices of the request; nil if they are those of the file.
+// requestPrices are the prices of the request; nil if they are those of the policy's file.
 func (u used) requestPrices() *policy.Prices {
-	if u.prices == u.version.base {
+	if u.prices == u.policy.Prices() {
 		return nil
 	}
 	return u.prices
@@ -155,7 +160,7 @@ func (u used) requestPrices() *policy.Prices {
 // pick leases the policy that decides: the one that the request names, or its canary. The other one of the two is leased
 // too, because the propensities of the decision depend on both.
 func (d *Decider) pick(r *Request) (used, error) {
-	u, err := d.lease(r.Policy, r.Prices)
+	u, err := d.lease(r.Policy, r.Prices, r.pricing)
 	if err != nil {
 		return used{}, err
 	}
@@ -192,7 +197,7 @@ func (d *Decider) canaryOf(asked string, p *policies.Policy) Canary {
 
 // leaseCanary leases a canary, if it can decide on the request in place of the policy u.
 func (d *Decider) leaseCanary(name string, r *Request, u used) (used, error) {
-	other, err := d.lease(name, r.Prices)
+	other, err := d.lease(name, r.Prices, r.pricing)
 	if err == nil && !similar(other.policy, u.policy) {
 		other.policy.Release()
 		err = errors.New("it takes other inputs than the policy that it stands in for")
@@ -200,13 +205,15 @@ func (d *Decider) leaseCanary(name string, r *Request, u used) (used, error) {
 	return other, err
 }
 
-// lease leases a policy at the prices of a request.
-func (d *Decider) lease(name string, c policy.PriceChange) (u used, err error) {
+// lease leases a policy at the prices of a request, which change those of a state of the price file.
+func (d *Decider) lease(name string, c policy.PriceChange, at *policies.Pricing) (u used, err error) {
 	if u.policy, err = d.set.Acquire(name); err != nil {
 		return used{}, err
 	}
 	if u.version, err = d.versions.of(u.policy); err == nil {
-		u.prices, err = u.version.price(u.policy.Name, c)
+		if u.prices, err = u.policy.Price(at, c); err != nil {
+			err = &PriceError{u.policy.Name, err}
+		}
 	}
 	if err != nil {
 		u.policy.Release()

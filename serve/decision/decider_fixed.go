@@ -2,6 +2,7 @@ package decision
 
 import (
 	"errors"
+	"math"
 	"slices"
 	"time"
 
@@ -56,6 +57,9 @@ func (u used) fixedScores() []float32 {
 	scores := make([]float32, len(u.version.names))
 	for i, c := range u.version.fixed.costs(u.prices) {
 		scores[i] = float32(-c)
+		if math.IsNaN(c) { // last, but allowed
+			scores[i] = policy.ExcludedBelow / 2
+		}
 	}
 	return scores
 }

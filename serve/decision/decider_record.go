@@ -63,7 +63,7 @@ func (d *Decider) record(res *Result, now time.Time, stages decisionlog.Stages) 
 		res.request.ID = decisionlog.NewID()
 	}
 	if dec.Loss != nil {
-		u.version.fixed.add(dec.Loss)
+		u.version.fixed.add(dec.Loss, &dec.Usage)
 	}
 	explore := d.settings.Explore
 	if res.request.NoExplore {
@@ -71,6 +71,7 @@ func (d *Decider) record(res *Result, now time.Time, stages decisionlog.Stages) 
 	}
 	slab := make([]decisionlog.Record, n)
 	res.Records = make([]*decisionlog.Record, n)
+	usagePrices := decisionlog.FlatPrices(u.prices.Usage, len(u.prices.Experts))
 	user := d.userHash(res.request.User)
 	for i := range slab {
 		first, end := i*pairs, (i+1)*pairs
@@ -79,7 +80,7 @@ func (d *Decider) record(res *Result, now time.Time, stages decisionlog.Stages) 
 			Time: now.UnixMicro(), ID: decisionlog.NewID(), Request: res.request.ID, Source: res.request.Source,
 			Client: res.request.Client, User: user, Policy: u.policy.Name, Digest: u.policy.Digest, Canary: u.canary, Share: u.share,
 			Lambda: u.prices.Lambda, ExpertFees: u.prices.Experts, AdviceFees: u.prices.Advice, PairFees: u.prices.Pairs,
-			Available: u.prices.Available, Features: res.row(i), Action: greedy, Greedy: greedy,
+			UsagePrices: usagePrices, Available: u.prices.Available, Features: res.row(i), Action: greedy, Greedy: greedy,
 			Guarded: u.version.guarded, Keep: 1, Executed: -1, Stages: stages,
 		}
 		r := &slab[i]

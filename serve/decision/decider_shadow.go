@@ -34,7 +34,7 @@ type shadowJob struct {
 	request  Request
 	features []float32 // as the policy that decided had them
 	of       *costs.Actions
-	at       *policy.Prices // prices that were tensors, which request does not have; nil: those of request
+	at       *policy.Prices // prices that were tensors, which request does not have; nil: those of request and of the price file
 	names    []string       // of the shadows
 }
 
@@ -90,7 +90,7 @@ func (d *Decider) finish(r *Result) error {
 	}
 	if d.shadows != nil && r.features != nil {
 		var at *policy.Prices
-		if r.request.Source == SourceInfer {
+		if r.request.tensorPrices {
 			at = r.used.requestPrices()
 		}
 		if names := d.shadowsOf(r); len(names) > 0 && d.shadows.add(shadowJob{
@@ -174,7 +174,7 @@ func (s *shadows) run(j shadowJob) {
 // decide lets one shadow policy decide.
 func (s *shadows) decide(name string, j shadowJob) error {
 	d := s.decider
-	u, err := d.lease(name, j.request.Prices)
+	u, err := d.lease(name, j.request.Prices, j.request.pricing)
 	if err != nil {
 		return err
 	}
@@ -215,7 +215,13 @@ func (j shadowJob) prices(u used) (*policy.Prices, error) {
 	if err := u.version.info.Actions.SameSet(j.of); err != nil {
 		return nil, &PriceError{u.policy.Name, err}
 	}
-	return j.at, nil
+	at := *j.at
+	for q, own := range u.prices.Usage {
+		if (own == nil) != (at.Usage[q] == nil) { // the two policies know different quantities
+			at.Usage = u.prices.Usage
+		}
+	}
+	return &at, nil
 }
 
 // sameFeatures reports whether two policies are known to use the features of the same encoder.

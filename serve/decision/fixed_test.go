@@ -30,7 +30,7 @@ func TestSavingsAreAgainstOnePair(t *testing.T) {
 	const rows = 150
 	in := policies.Inputs{Features: numbers(1, rows)}
 	plain := w.ask(t, Request{Policy: "any", Inputs: in})
-	of := &plain.used.version.fixed
+	of := plain.used.version.fixed
 	best := of.compare(nil)
 	want := 0.0
 	for _, r := range plain.Records {

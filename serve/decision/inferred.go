@@ -14,10 +14,12 @@ import (
 type Inferred struct {
 	Policy    *policies.Policy // leased until RecordInferred returns
 	Decisions *policy.Decisions
-	Features  []float32        // n x Dim; nil if they are not known, as behind an encoder that is part of the graph
-	Prices    []*policy.Prices // of the request: empty for those of the file, one for all rows, or one per row
-	Request   string           // id of the request; empty: one is generated
-	Client    string           // name of the caller's key
+	Features  []float32         // n x Dim; nil if they are not known, as behind an encoder that is part of the graph
+	Prices    []*policy.Prices  // of the decisions: empty for those of the policy's file, one for all rows, or one per row
+	Listed    bool              // the prices are those of the price file, not of tensors of the request
+	Pricing   *policies.Pricing // the state of the price file; nil: the current one
+	Request   string            // id of the request; empty: one is generated
+	Client    string            // name of the caller's key
 	Start     time.Time
 	// Decode and Decide are how long it took to read the request, and to run the policy.
 	Decode, Decide time.Duration
@@ -42,7 +44,10 @@ func (d *Decider) RecordInferred(in Inferred) (ids []string, err error) {
 	if err != nil {
 		return nil, err
 	}
-	request := Request{Source: SourceInfer, ID: in.Request, Client: in.Client, Decode: in.Decode, NoExplore: true}
+	request := Request{Source: SourceInfer, ID: in.Request, Client: in.Client, Decode: in.Decode, NoExplore: true, pricing: in.Pricing, tensorPrices: len(in.Prices) > 0 && !in.Listed}
+	if request.pricing == nil {
+		request.pricing = d.set.Pricing()
+	}
 	request.Inputs.Features = []float32{} // not nil, so that no time for encoding is counted
 	if len(in.Prices) <= 1 {
 		return d.recordInferred(in, request, v, in.Prices, 0, len(in.Decisions.Action))
@@ -59,12 +64,12 @@ func (d *Decider) RecordInferred(in Inferred) (ids []string, err error) {
 
 // recordInferred records n rows from first on, at the same prices.
 func (d *Decider) recordInferred(in Inferred, request Request, v *version, prices []*policy.Prices, first, n int) (ids []string, err error) {
-	at := v.base
+	at := in.Policy.Prices()
 	if len(prices) > 0 {
 		at = prices[0]
 	}
 	res := &Result{
-		Policy: in.Policy, Prices: at, Decisions: rowsOf(in.Decisions, first, n), decider: d, request: request,
+		Policy: in.Policy, Prices: at, Decisions: in.Decisions.Rows(first, first+n), decider: d, request: request,
 		used: used{policy: in.Policy, version: v, prices: at, requested: in.Policy.Name}, decided: in.Decide,
 	}
 	if dim := v.info.Dim; in.Features != nil {
@@ -82,19 +87,4 @@ func (d *Decider) recordInferred(in Inferred, request Request, v *version, price
 		}
 	}
 	return ids, d.finish(res)
-}
-
-// rowsOf returns n rows of decisions.
-func rowsOf(d *policy.Decisions, first, n int) *policy.Decisions {
-	if first == 0 && n == len(d.Action) {
-		return d
-	}
-	part := *d
-	part.Action, part.Expert, part.Advice = d.Action[first:first+n], d.Expert[first:first+n], d.Advice[first:first+n]
-	from, to := first*d.Actions, (first+n)*d.Actions
-	part.Scores = d.Scores[from:to]
-	if d.Loss != nil {
-		part.Loss, part.Cost = d.Loss[from:to], d.Cost[from:to]
-	}
-	return &part
 }

@@ -34,6 +34,9 @@ type Request struct {
 	// FixedPair is the pair that is taken without the policy where Conversation has nothing that it could see: [BestFixed], or a
 	// name, expert/advice. Empty: such a conversation is a *[PromptError].
 	FixedPair string
+
+	pricing      *policies.Pricing // the state of the price file, for the whole request
+	tensorPrices bool              // prices were tensors, which Prices does not have
 }
 
 // BestFixed selects the pair that is best for all rows together: that of the training or, after a hundred rows with expected

@@ -11,40 +11,27 @@ import (
 // version is what the decider keeps about one version of a policy.
 type version struct {
 	info    *policy.Info
-	names   []string       // of pairs
-	certain [][]float64    // certain[i] are the propensities if pair i is always chosen
-	base    *policy.Prices // those of the file
-	guarded bool           // the policy is the best fixed pair, because the guard exported that
-	reason  string         // of the guard; empty: the file has no guard
-	fixed   fixedPair
+	names   []string    // of pairs
+	certain [][]float64 // certain[i] are the propensities if pair i is always chosen
+	guarded bool        // the policy is the best fixed pair, because the guard exported that
+	reason  string      // of the guard; empty: the file has no guard
+	fixed   *fixedPair
 }
 
-func newVersion(info *policy.Info, base *policy.Prices) *version {
+func newVersion(info *policy.Info) *version {
 	n := info.Actions.Len()
-	v := &version{info: info, names: info.Actions.Names(), base: base, certain: make([][]float64, n)}
+	v := &version{info: info, names: info.Actions.Names(), certain: make([][]float64, n)}
 	all := make([]float64, n*n)
 	for i := range v.certain {
 		v.certain[i] = all[i*n : (i+1)*n : (i+1)*n]
 		v.certain[i][i] = 1
 	}
-	v.fixed = newFixedPair(n, trainingFixedPair(info))
+	v.fixed = newFixedPair(info)
 	if g := info.Guard; g != nil {
 		v.guarded = g.Fallback
 		_, v.reason = g.Verdict()
 	}
 	return v
-}
-
-// price applies the prices of a request.
-func (v *version) price(name string, c policy.PriceChange) (*policy.Prices, error) {
-	if c.IsZero() {
-		return v.base, nil
-	}
-	at, err := v.info.Price(c)
-	if err != nil {
-		return nil, &PriceError{name, err}
-	}
-	return at, nil
 }
 
 // maxVersions is the number of versions after which all are discarded and computed again, so that reloads do not fill the
@@ -71,7 +58,7 @@ func (vs *versions) of(p *policies.Policy) (*version, error) {
 		return v, nil
 	}
 	info := p.Info()
-	v = newVersion(info, p.Prices())
+	v = newVersion(info)
 	if vs.log != nil {
 		if err := vs.log.Policy(decisionlog.PolicyInfo{
 			Name: p.Name, Digest: p.Digest, Actions: info.Actions, Lambda: info.Lambda, Dim: info.Dim, AnyPrice: info.Prices != nil,

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sync"
 
+	"pipe/costs"
 	"pipe/models/policy"
 	"pipe/pipeline/decisionlog"
 )
@@ -13,7 +14,9 @@ import (
 // prices, and the one against which the savings of decisions are computed.
 type fixedPair struct {
 	mu       sync.Mutex
-	loss     []float64 // sum of expected losses of every pair
+	loss     []float64                   // sum of expected losses of every pair
+	used     [costs.Quantities][]float64 // sum of what every pair is expected to use, NaN where it is not known; nil: not known
+	mean     costs.Usage                 // of the training
 	rows     int64
 	training int // best fixed pair of the training, used until there are enough rows; -1: not known
 
@@ -22,17 +25,30 @@ type fixedPair struct {
 	counts []int64   // per pair: number of these decisions
 }
 
-func newFixedPair(pairs, known int) fixedPair {
-	return fixedPair{loss: make([]float64, pairs), training: known, extra: make([]float64, pairs), counts: make([]int64, pairs)}
+func newFixedPair(info *policy.Info) *fixedPair {
+	pairs := info.Actions.Len()
+	f := &fixedPair{loss: make([]float64, pairs), training: trainingFixedPair(info), extra: make([]float64, pairs), counts: make([]int64, pairs)}
+	if info.Usage != nil {
+		f.mean = info.Usage.Mean
+		for _, q := range info.Usage.Quantities {
+			f.used[q] = make([]float64, pairs)
+		}
+	}
+	return f
 }
 
 // minRows is the number of rows from which the traffic, in place of the training, determines the best fixed pair.
 const minRows = 100
 
-// add adds the expected losses of rows, n x pairs. Values of pairs that do not exist are ignored.
-func (f *fixedPair) add(loss []float32) {
+// add adds the expected losses and usage of rows, n x pairs. Losses of pairs that do not exist are ignored.
+func (f *fixedPair) add(loss []float32, used *costs.Usage) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	for q, sums := range f.used {
+		for i, v := range used[q] {
+			sums[i%len(sums)] += float64(v)
+		}
+	}
 	for i, v := range loss {
 		if v < -policy.ExcludedBelow {
 			f.loss[i%len(f.loss)] += float64(v)
@@ -52,12 +68,26 @@ func (f *fixedPair) best(p *policy.Prices) int {
 		}
 		return best
 	}
+	used := f.usage()
 	for i, ok := range p.Available {
-		if c := f.loss[i]/float64(f.rows) + p.Fee(i); ok && c < least {
+		if c := f.loss[i]/float64(f.rows) + p.FeeOf(i, &used, i); ok && c < least {
 			best, least = i, c
 		}
 	}
 	return best
+}
+
+// usage is what every pair uses on average over the traffic, or the training before there is any.
+func (f *fixedPair) usage() (mean costs.Usage) {
+	if f.rows == 0 {
+		return f.mean
+	}
+	for q, sums := range f.used {
+		for _, v := range sums {
+			mean[q] = append(mean[q], float32(v/float64(f.rows)))
+		}
+	}
+	return mean
 }
 
 // compare counts decisions, and returns the pair against which their expected costs are compared. It is the pair with the
@@ -103,13 +133,14 @@ func (f *fixedPair) bestOrTraining(p *policy.Prices) int {
 	return f.training
 }
 
-// costs returns the mean expected loss of every pair over the traffic, 0 without traffic, plus its fee.
+// costs returns the mean expected loss of every pair over the traffic, 0 without traffic, plus its mean fee. NaN: what
+// the pair uses has a price and is not known.
 func (f *fixedPair) costs(p *policy.Prices) []float64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	all := make([]float64, len(f.loss))
+	all, used := make([]float64, len(f.loss)), f.usage()
 	for i := range all {
-		all[i] = f.loss[i]/float64(max(1, f.rows)) + p.Fee(i)
+		all[i] = f.loss[i]/float64(max(1, f.rows)) + p.FeeOf(i, &used, i)
 	}
 	return all
 }

@@ -15,6 +15,7 @@ type decisions struct {
 	explored  *prometheus.CounterVec
 	shadows   *prometheus.CounterVec
 	reloads   *prometheus.CounterVec
+	prices    *prometheus.CounterVec
 }
 
 func newDecisions(r *prometheus.Registry) decisions {
@@ -26,6 +27,7 @@ func newDecisions(r *prometheus.Registry) decisions {
 		explored:  counter(r, "pipe_explored_total", "Decisions for which exploration chose another pair than the policy.", "policy"),
 		shadows:   counter(r, "pipe_shadow_decisions_total", "Decisions of shadow policies, by whether they chose the same pair as the live one.", "policy", "shadow", "agrees"),
 		reloads:   counter(r, "pipe_policy_loads_total", "Policy files that were read, by whether they are served now.", "policy", "ok"),
+		prices:    counter(r, "pipe_price_file_loads_total", "Times that the price file of the policies was read, by whether its prices are in use now.", "ok"),
 	}
 }
 
@@ -69,6 +71,14 @@ func (m *Metrics) Reload(policy string, ok bool) {
 		return
 	}
 	m.reloads.WithLabelValues(policy, word(ok)).Inc()
+}
+
+// Prices counts a price file that was read. ok is whether its prices are in use now.
+func (m *Metrics) Prices(ok bool) {
+	if m == nil {
+		return
+	}
+	m.prices.WithLabelValues(word(ok)).Inc()
 }
 
 // word is a bool as a label.

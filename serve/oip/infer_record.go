@@ -36,7 +36,7 @@ func (a *API) record(ctx context.Context, p *policies.Policy, r *request, decide
 		return nil, nil
 	}
 	return a.decider.RecordInferred(decision.Inferred{
-		Policy: p, Decisions: decided.Decisions, Features: decided.Features, Prices: decided.Prices, Request: logID(r.log), Client: access.CallerOf(ctx).Name,
+		Policy: p, Decisions: decided.Decisions, Features: decided.Features, Prices: decided.Prices, Listed: decided.Listed, Pricing: decided.Pricing, Request: logID(r.log), Client: access.CallerOf(ctx).Name,
 		Start: t.start, Decode: t.read.Sub(t.start), Decide: t.ran.Sub(t.read),
 	})
 }

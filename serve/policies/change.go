@@ -15,6 +15,7 @@ const (
 
 // Change is the result of a reload for one file.
 type Change struct {
+	Prices  bool    `json:"-"` // the file is that of the prices, and not of a policy; it has no name
 	Name    string  `json:"name"`
 	File    string  `json:"file"`
 	Old     string  `json:"old,omitempty"` // digest of the version that was served before

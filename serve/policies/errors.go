@@ -58,3 +58,16 @@ func (e *TensorError) Unwrap() error { return e.Err }
 type InputsError struct{ Msg string }
 
 func (e *InputsError) Error() string { return e.Msg }
+
+// PriceFileError means that the price file of a set does not fit a policy.
+type PriceFileError struct {
+	File, Policy string
+	Err          error
+}
+
+func (e *PriceFileError) Error() string {
+	return fmt.Sprintf("prices %q: policy %q: %v", e.File, e.Policy, e.Err)
+}
+
+// Unwrap returns the underlying error.
+func (e *PriceFileError) Unwrap() error { return e.Err }

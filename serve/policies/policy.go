@@ -25,6 +25,8 @@ type Policy struct {
 	content string   // identifies the content of the files of policy and encoder
 	queues  *queues
 	graph   *Graph
+	current *atomic.Pointer[Pricing] // of the set
+	priced  atomic.Pointer[priced]   // the latest prices of the price file; nil: they were not needed yet
 
 	leases atomic.Int64    // of callers, and one of the set
 	live   *sync.WaitGroup // done when the last lease has ended and everything is closed
@@ -61,7 +63,7 @@ func (p *Policy) Release() {
 // Info returns the metadata of the policy file; do not change it.
 func (p *Policy) Info() *policy.Info { return p.router.Info() }
 
-// Prices returns the prices of the file; do not change them.
+// Prices returns the prices of the policy's own file; do not change them. [Policy.PricesAt] has those of the price file.
 func (p *Policy) Prices() *policy.Prices { return p.router.Prices() }
 
 // Input returns what the policy takes besides features: decide.InputText, InputImage or InputRow. It is
@@ -219,7 +221,7 @@ func runEncodeJobs(ctx context.Context, jobs []*job) {
 // decideRows is the most rows of one request in one run.
 const decideRows = 256
 
-// Decide decides on n rows of features, n x Info().Dim, at the given prices; nil: those of the file. Concurrent requests run
+// Decide decides on n rows of features, n x Info().Dim, at the given prices; nil: those of [Policy.Prices]. Concurrent requests run
 // in batches, also at different prices. The error is a *decide.RowError for a row with a feature that is not finite, or for
 // which no pair may be chosen.
 func (p *Policy) Decide(ctx context.Context, at *policy.Prices, features []float32, n int) (*policy.Decisions, error) {
@@ -259,6 +261,9 @@ func (p *Policy) decide(ctx context.Context, prices []*policy.Prices, features [
 		}
 		out.Action, out.Expert, out.Advice = append(out.Action, d.Action...), append(out.Expert, d.Expert...), append(out.Advice, d.Advice...)
 		out.Scores, out.Loss, out.Cost = append(out.Scores, d.Scores...), append(out.Loss, d.Loss...), append(out.Cost, d.Cost...)
+		for q, values := range d.Usage {
+			out.Usage[q] = append(out.Usage[q], values...)
+		}
 	}
 	return out, nil
 }

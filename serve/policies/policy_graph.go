@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"pipe/costs"
 	"pipe/internal/finite"
 	"pipe/models/policy"
 	"pipe/onnx"
@@ -32,20 +33,30 @@ func (g *Graph) Outputs() []onnx.IO { return slices.Clone(g.outputs) }
 // fixedRows reports whether the graph takes only a fixed number of rows.
 func (g *Graph) fixedRows() bool { return g.inputs[0].Shape[0].Known() }
 
-// optional reports whether a request may omit an input: the prices and the mask of an any-price policy. Those of the file
-// are used then.
+// optional reports whether a request may omit an input: the prices and the mask of an any-price policy. Those of the file,
+// or of the price file, are used then.
 func (g *Graph) optional(input string) bool {
-	return input != policy.FeaturesInput && g.policy.Info().Prices != nil && slices.Contains(priceInputs, input)
+	return g.policy.Info().Prices != nil && slices.Contains(g.priceInputs(), input)
 }
 
 // priceInputs are the inputs of an any-price policy besides the features.
-var priceInputs = []string{policy.ExpertFeesInput, policy.AdviceFeesInput, policy.PairFeesInput, policy.AvailableInput}
+func (g *Graph) priceInputs() []string {
+	names := []string{policy.ExpertFeesInput, policy.AdviceFeesInput, policy.PairFeesInput, policy.AvailableInput}
+	if u := g.policy.Info().Usage; u != nil {
+		for _, q := range u.Quantities {
+			names = append(names, policy.UsagePriceInput(q))
+		}
+	}
+	return names
+}
 
 // Answer has the decisions of a policy on tensors, and what they were made from.
 type Answer struct {
 	Decisions *policy.Decisions
 	Features  []float32        // n x Dim, a copy; nil if an encoder is part of the graph
-	Prices    []*policy.Prices // from the tensors: empty for those of the file, one for all rows, or one per row
+	Prices    []*policy.Prices // empty for those of the policy's file, one for all rows, or one per row
+	Listed    bool             // the prices are those of the price file, not of the tensors
+	Pricing   *Pricing         // the state of the price file, for what the tensors leave out
 }
 
 // Run decides on named inputs. The error is a *TensorError for an input that does not fit the graph, and a *decide.RowError
@@ -58,9 +69,17 @@ func (g *Graph) Run(ctx context.Context, inputs map[string]*onnx.Tensor) (*Answe
 	if err != nil {
 		return nil, err
 	}
-	prices, err := g.prices(inputs, n)
+	at, own, err := g.policy.latestPrices()
 	if err != nil {
 		return nil, err
+	}
+	prices, err := g.prices(inputs, n, own)
+	if err != nil {
+		return nil, err
+	}
+	listed := prices == nil && own != g.policy.Prices()
+	if listed {
+		prices = []*policy.Prices{own}
 	}
 	d, err := g.policy.decide(ctx, prices, features, n)
 	if err != nil {
@@ -69,7 +88,7 @@ func (g *Graph) Run(ctx context.Context, inputs map[string]*onnx.Tensor) (*Answe
 	if g.policy.router.HasEncoder() {
 		features = nil
 	}
-	return &Answer{d, features, prices}, nil
+	return &Answer{d, features, prices, listed, at}, nil
 }
 
 // listed returns the names of tensors for a message.
@@ -140,10 +159,10 @@ func (g *Graph) features(ctx context.Context, inputs map[string]*onnx.Tensor) ([
 }
 
 // prices returns the prices in the tensors: empty, one for all rows, or one per row. Fees of advice in tensors are already
-// multiplied by lambda, so lambda is 1.
-func (g *Graph) prices(inputs map[string]*onnx.Tensor, n int) ([]*policy.Prices, error) {
+// multiplied by lambda, so lambda is 1. What the tensors leave out is as in own.
+func (g *Graph) prices(inputs map[string]*onnx.Tensor, n int, own *policy.Prices) ([]*policy.Prices, error) {
 	rows := 0
-	for _, name := range priceInputs {
+	for _, name := range g.priceInputs() {
 		t := inputs[name]
 		if t == nil || !g.optional(name) {
 			continue
@@ -157,9 +176,43 @@ func (g *Graph) prices(inputs map[string]*onnx.Tensor, n int) ([]*policy.Prices,
 		return nil, nil
 	}
 	info := g.policy.Info()
-	at := policy.PricesOf(info.Actions, info.Lambda).Tensors()
+	at := own.Tensors()
 	maps.Copy(at, inputs)
-	return pricesOf(at, rows, info.Actions.Mask())
+	out, err := pricesOf(at, rows, info.Actions.Mask())
+	if err != nil || info.Usage == nil {
+		return out, err
+	}
+	return out, readUsagePrices(out, at, inputs, info, own)
+}
+
+// readUsagePrices adds the prices of usage to rows of prices. Those that the request leaves out are not rounded to float32.
+func readUsagePrices(out []*policy.Prices, at, inputs map[string]*onnx.Tensor, info *policy.Info, own *policy.Prices) error {
+	for i := range out {
+		out[i].Usage = own.Usage
+	}
+	for _, q := range info.Usage.Quantities {
+		name := policy.UsagePriceInput(q)
+		if inputs[name] == nil {
+			continue
+		}
+		rows, err := readFees(at[name])
+		if err != nil {
+			return &TensorError{name, err}
+		}
+		for i, v := range rows.fees {
+			if expert := i % rows.width; v < 0 || v > 0 && !info.Usage.Known[q][expert] {
+				why := "is negative"
+				if v > 0 {
+					why = "is a price, but the policy does not know how much it uses"
+				}
+				return &TensorError{name, fmt.Errorf("row %d: %g of expert %q %s", i/rows.width, v, info.Actions.Experts[expert].Name, why)}
+			}
+		}
+		for i := range out {
+			out[i].Usage[q] = rows.row(i)
+		}
+	}
+	return nil
 }
 
 // pricesOf converts tensors to rows of prices. exists is the mask of the pairs that exist.
@@ -236,9 +289,21 @@ func (g *Graph) Tensors(d *policy.Decisions, names ...string) (map[string]*onnx.
 		}
 		if v, ok := ints[name]; ok {
 			out[name] = onnx.Int64s([]int64{rows}, v)
+		} else if v := usageOf(d, name); v != nil {
+			out[name] = onnx.Float32s([]int64{rows, int64(d.Actions)}, v)
 		} else {
 			out[name] = onnx.Float32s([]int64{rows, int64(d.Actions)}, floats[name])
 		}
 	}
 	return out, nil
+}
+
+// usageOf is the output of a quantity; nil if the name is that of another output.
+func usageOf(d *policy.Decisions, name string) []float32 {
+	for q, values := range d.Usage {
+		if name == policy.UsageOutput(costs.Quantity(q)) {
+			return values
+		}
+	}
+	return nil
 }

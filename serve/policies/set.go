@@ -26,12 +26,15 @@ type Set struct {
 	queues      *queues
 	encoders    encoders
 
-	current atomic.Pointer[map[string]*Policy]
+	current      atomic.Pointer[map[string]*Policy]
+	pricing      atomic.Pointer[Pricing]
+	priceProblem atomic.Pointer[string] // why the price file is not in use as it is now; nil: it is
 
 	reloading sync.Mutex // one reload at a time; guards the fields below
 	closed    bool
 	live      sync.WaitGroup       // open versions
 	seen      map[string]fileState // the last known state of files, by path
+	prices    priceSource
 }
 
 // Open reads, checks and warms up the policies. It returns an error if a named file cannot be served, or if no policy can be
@@ -50,6 +53,7 @@ func Open(ctx context.Context, s Settings, rt *ort.Runtime, m *metrics.Metrics, 
 	}
 	set := &Set{settings: s, runtime: rt, metrics: m, log: log, seen: map[string]fileState{}}
 	set.current.Store(&map[string]*Policy{})
+	set.pricing.Store(&Pricing{})
 	if rt == nil {
 		cfg := ort.DefaultConfig()
 		cfg.Threads = 1
@@ -75,7 +79,7 @@ func (s *Set) openAll(ctx context.Context) error {
 		if c.Err != nil {
 			all = append(all, c.Err)
 		}
-		if c.Err != nil && (slices.Contains(s.settings.Paths, c.File) || c.File == "") {
+		if c.Err != nil && (c.Prices || errors.As(c.Err, new(*PriceFileError)) || slices.Contains(s.settings.Paths, c.File) || c.File == "") {
 			problems = append(problems, c.Err)
 		}
 	}
@@ -85,6 +89,9 @@ func (s *Set) openAll(ctx context.Context) error {
 	names := s.Names()
 	if len(names) == 0 {
 		return errors.Join(append(all, fmt.Errorf("no policy can be served of %s", strings.Join(s.settings.Paths, ", ")))...)
+	}
+	if f := s.PriceFile(); f != nil && len(f.Policies) == 0 {
+		return fmt.Errorf("prices %q: no policy takes prices of tokens: only an any-price policy that was trained on a table with usage does", f.File)
 	}
 	if d := s.settings.Default; d != "" && !slices.Contains(names, d) {
 		return errors.Join(append(all, fmt.Errorf("default: %w", &UnknownError{d, names}))...)

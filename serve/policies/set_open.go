@@ -54,12 +54,19 @@ func (s *Set) open(ctx context.Context, f file, old *Policy) (*Policy, error) {
 	}
 	p := &Policy{
 		Name: f.name, Digest: r.Digest(), File: f.path, Loaded: time.Now(),
-		router: r, encoder: encoder, content: identity, queues: s.queues, live: &s.live,
+		router: r, encoder: encoder, content: identity, queues: s.queues, live: &s.live, current: &s.pricing,
 	}
 	p.graph = &Graph{policy: p, inputs: r.GraphInputs(), outputs: r.GraphOutputs()}
 	p.leases.Store(1)
 	p.live.Add(1)
-	if err := s.warmUp(ctx, p); err != nil {
+	err = s.checkPrices(p, s.pricing.Load())
+	if err == nil {
+		_, err = p.PricesAt(s.pricing.Load())
+	}
+	if err == nil {
+		err = s.warmUp(ctx, p)
+	}
+	if err != nil {
 		p.Release()
 		return nil, err
 	}

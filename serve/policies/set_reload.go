@@ -45,6 +45,27 @@ func (s *Set) reload(ctx context.Context, watch bool) (changes []Change, again b
 	if s.closed {
 		return []Change{{Verdict: Refused, Reason: ErrClosed.Error(), Err: ErrClosed}}, false
 	}
+	priceChange, changed, again := s.loadPrices(ctx, watch)
+	if changed {
+		changes = append(changes, priceChange)
+		s.logChange(ctx, priceChange)
+	}
+	policies, unsettled := s.reloadPolicies(ctx, watch)
+	again = again || unsettled
+	other := func(c Change) bool { return c.Verdict == Added || c.Verdict == Replaced || c.Verdict == Removed }
+	if s.prices.refused && slices.ContainsFunc(policies, other) {
+		// The prices may fit the policies now.
+		if priceChange = s.applyPrices(Change{Prices: true, File: s.settings.Prices, Old: s.pricing.Load().Digest, New: s.pricing.Load().Digest}); priceChange.Err == nil {
+			changes = []Change{priceChange}
+			s.logChange(ctx, priceChange)
+			again = true
+		}
+	}
+	return append(changes, policies...), again
+}
+
+// reloadPolicies is the part of reload for policies.
+func (s *Set) reloadPolicies(ctx context.Context, watch bool) (changes []Change, again bool) {
 	found := s.list()
 	for _, f := range found.files {
 		if f.err == nil && watch && s.isSettling(f) {
@@ -261,6 +282,10 @@ func (s *Set) missing(found *listing, watch bool) (changes []Change) {
 // logChange logs and counts a change.
 func (s *Set) logChange(ctx context.Context, c Change) {
 	attrs := []any{"policy", c.Name, "file", c.File, "verdict", string(c.Verdict), "old", c.Old, "new", c.New}
+	if c.Prices {
+		s.logPrices(ctx, c)
+		return
+	}
 	switch c.Verdict {
 	case Unchanged:
 		s.log.DebugContext(ctx, "policy", attrs...)
@@ -272,5 +297,19 @@ func (s *Set) logChange(ctx context.Context, c Change) {
 	default:
 		s.metrics.Reload(c.Name, true)
 		s.log.InfoContext(ctx, "policy", attrs...)
+	}
+}
+
+// logPrices logs and counts what became of the price file.
+func (s *Set) logPrices(ctx context.Context, c Change) {
+	attrs := []any{"file", c.File, "verdict", string(c.Verdict), "old", c.Old, "new", c.New}
+	s.metrics.Prices(c.Err == nil)
+	switch c.Verdict {
+	case Refused:
+		s.log.WarnContext(ctx, "prices", append(attrs, "reason", c.Reason)...)
+	case Unchanged:
+		s.log.DebugContext(ctx, "prices", attrs...)
+	default:
+		s.log.InfoContext(ctx, "prices", append(attrs, "policies", s.PriceFile().Policies)...)
 	}
 }

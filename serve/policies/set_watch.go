@@ -64,6 +64,10 @@ func (s *Set) watchFolders(w *fsnotify.Watcher) {
 			folders = append(folders, folder)
 		}
 	}
+	if file := s.settings.Prices; file != "" {
+		add(filepath.Dir(file))
+		addTarget(add, file)
+	}
 	for _, path := range s.settings.Paths {
 		add(filepath.Dir(path)) // the path itself may be replaced
 		if info, err := os.Stat(path); err == nil && info.IsDir() {

@@ -20,6 +20,9 @@ type Settings struct {
 	Encoders map[string]string `yaml:"encoders"`
 	// Default is the name of the policy for requests that name none. Empty: the only policy, if there is exactly one.
 	Default string `yaml:"default"`
+	// Prices is a price file, with the prices of tokens and calls for the any-price policies that estimate what calls use. It is
+	// read again when it changes. Empty: these policies have the prices of their training.
+	Prices string `yaml:"prices"`
 	// Decoder of images: standard, libjpeg-turbo or auto. Empty: standard.
 	Decoder string `yaml:"decoder"`
 
