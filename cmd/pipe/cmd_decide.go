@@ -31,9 +31,9 @@ path relative to the file's folder. --encoder is then an encoder as pipe convert
 
 An any-price policy (pipe train --any-price) decides at the prices that it was trained with, or at others: --lambda sets the
 multiplier of the fees of advice, and --fee the fee of an expert or, before lambda, of an advice. One that was trained on a
-table with usage (tokens, calls, seconds) also takes --prices: a price file of models, at whose last prices it decides. The decisions have the
-expected loss of the chosen pair and its expected cost, which is the loss plus the fees. A note names prices outside of
-those that the policy was checked on.
+table with usage (tokens, calls, seconds) also takes --prices: a price file of models, at whose last prices it decides.
+The decisions have the expected loss of the chosen pair and its expected cost, which is the loss plus the fees. A note
+names prices outside of those that the policy was checked on.
 
 Several machines can share the rows (docs/scale.md): --shards N --shard I decides on one of N ranges of them, and --gather
 writes the file that one run writes, byte for byte, or with --parts a folder with a file of every shard. Gzipped text and

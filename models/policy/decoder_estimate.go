@@ -63,7 +63,7 @@ func (decodeEstimate) prices(g *onnx.Graph, p *Policy) (fees *onnx.Value, rates 
 			constant[i] = float32(fee)
 		}
 		if u != nil {
-			rates = u.rates(g, p, nil)
+			rates = u.rates(g, p.Actions, nil)
 		}
 		return g.Const(onnx.Float32s(row, constant)), rates, exists
 	}
@@ -77,7 +77,7 @@ func (decodeEstimate) prices(g *onnx.Graph, p *Policy) (fees *onnx.Value, rates 
 	pair := input(PairFeesInput, onnx.Float32, p.Actions.Len())
 	available = input(AvailableInput, onnx.Bool, p.Actions.Len())
 	if u != nil {
-		rates = u.rates(g, p, input)
+		rates = u.rates(g, p.Actions, input)
 	}
 	var ofExpert, ofAdvice []int64
 	for i := range p.Actions.Len() {

@@ -1,8 +1,6 @@
 package policy
 
 import (
-	"math"
-
 	"pipe/costs"
 	"pipe/models/network"
 )
@@ -66,5 +64,3 @@ func (p *Policy) FeatureDim() int {
 	}
 	return p.Dim
 }
-
-func isFinite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }

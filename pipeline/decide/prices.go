@@ -76,3 +76,42 @@ func (u *UsedPrices) unchecked() string {
 	return fmt.Sprintf("the policy was not checked on these prices: %s. It still decides by the same rule. Whether this gains over the best fixed pair is not known",
 		strings.Join(u.Unchecked, "; "))
 }
+
+// UsageList are prices of what calls use, in the unit of the task loss, by expert and quantity: of a million tokens, of a call, of a
+// second.
+type UsageList map[string]map[string]float64
+
+// ListUsage names prices; nil if there are none.
+func ListUsage(a *costs.Actions, prices policy.UsagePrices) UsageList {
+	var list UsageList
+	for q, of := range prices {
+		for j, price := range of {
+			name := a.Experts[j].Name
+			if list == nil {
+				list = UsageList{}
+			}
+			if list[name] == nil {
+				list[name] = map[string]float64{}
+			}
+			list[name][costs.Quantity(q).String()] = price
+		}
+	}
+	return list
+}
+
+// UsageLines are the prices of a list in words, a line for every expert that has some.
+func UsageLines(experts []costs.Expert, list UsageList) (lines []string) {
+	units := [costs.Quantities]string{"a million tokens of prompts", "a million cached tokens", "a million tokens of answers", "a call", "a second"}
+	for _, e := range experts {
+		var all []string
+		for q := range costs.Quantities {
+			if price := list[e.Name][q.String()]; price > 0 {
+				all = append(all, fmt.Sprintf("%g for %s", price, units[q]))
+			}
+		}
+		if all != nil {
+			lines = append(lines, safetext.Line(e.Name)+": "+strings.Join(all, ", "))
+		}
+	}
+	return lines
+}
