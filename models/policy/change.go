@@ -210,3 +210,12 @@ func (info *Info) unchecked(p *Prices) []string {
 	}
 	return why
 }
+
+// base are the prices of the file.
+func (info *Info) base() *Prices {
+	p := PricesOf(info.Actions, info.Lambda)
+	if info.Usage != nil {
+		p.Usage = info.Usage.Prices
+	}
+	return p
+}

@@ -394,3 +394,8 @@ func (d *Decisions) Masked(available []bool) error {
 	}
 	return nil
 }
+
+// FeeOn is what a pair is expected to cost besides its task loss on a row of decisions at these prices.
+func (p *Prices) FeeOn(d *Decisions, row, pair int) float64 {
+	return p.FeeOf(pair, &d.Usage, row*d.Actions+pair)
+}

@@ -66,7 +66,7 @@ func frozen(meta map[string]string, a *costs.Actions, at *Prices, c PriceChange,
 	set("format", strconv.Itoa(1))
 	if text, ok := meta[keyPrefix+UsageKey]; ok {
 		set("format", strconv.Itoa(3))
-		set(UsageKey, pricedUsage(text, at))
+		set(UsageKey, pricedUsage(text, at.Usage))
 	}
 	set("lambda", formatFloat(at.Lambda))
 	set("actions", string(at.In(a).JSON()))

@@ -134,7 +134,7 @@ func (info *Info) checkUsage(u *UsagePrices) error {
 		if len(prices) != len(info.Actions.Experts) {
 			return fmt.Errorf("%d prices of %s for %d experts", len(prices), quantity, len(info.Actions.Experts))
 		}
-		if !areFees(prices, 1) {
+		if slices.ContainsFunc(prices, func(v float64) bool { return !isFinite(float64(float32(v))) }) {
 			return fmt.Errorf("a price of %s is not finite", quantity)
 		}
 	}
@@ -182,12 +182,12 @@ func (info *Info) changedUsage(u *UsagePrices) (experts []int, factors []float64
 }
 
 // pricedUsage is the metadata of usage with other prices.
-func pricedUsage(text string, at *Prices) string {
+func pricedUsage(text string, at UsagePrices) string {
 	var u usageJSON
 	if err := json.Unmarshal([]byte(text), &u); err != nil {
 		panic(err) // it was read before
 	}
-	for q, prices := range at.Usage {
+	for q, prices := range at {
 		if prices != nil {
 			u.Prices[costs.Quantity(q).String()] = prices
 		}

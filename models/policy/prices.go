@@ -37,15 +37,6 @@ func PricesOf(a *costs.Actions, lambda float64) *Prices {
 	return p
 }
 
-// base are the prices of the file.
-func (info *Info) base() *Prices {
-	p := PricesOf(info.Actions, info.Lambda)
-	if info.Usage != nil {
-		p.Usage = info.Usage.Prices
-	}
-	return p
-}
-
 // Fee is what a pair costs besides its task loss and what its calls use.
 func (p *Prices) Fee(pair int) float64 {
 	fee := p.Experts[pair/len(p.Advice)] + p.Lambda*p.Advice[pair%len(p.Advice)]
@@ -70,11 +61,6 @@ func (p *Prices) FeeOf(pair int, usage *costs.Usage, i int) float64 {
 		}
 	}
 	return fee
-}
-
-// FeeOn is what a pair is expected to cost besides its task loss on a row of decisions at these prices.
-func (p *Prices) FeeOn(d *Decisions, row, pair int) float64 {
-	return p.FeeOf(pair, &d.Usage, row*d.Actions+pair)
 }
 
 // Fees are those of every pair: J(K+1).
