@@ -37,6 +37,7 @@ func interopTensor() *Tensor {
 	a := testActions(2, 2)
 	a.Unavailable = []Pair{{1, 1}}
 	t := testTensor(1, 5000, 7, a)
+	t.Usage = Usage{}
 	classes := strings.Fields("0 1 2 3 4 5 6")
 	for n := range t.IDs {
 		t.IDs[n] = fmt.Sprint("id ", n)

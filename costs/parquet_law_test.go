@@ -264,7 +264,7 @@ func TestReadAllocatesLittleMore(t *testing.T) {
 	}
 	path := filepath.Join(t.TempDir(), "t.parquet")
 	want := testTensor(8, 20000, 512, testActions(2, 2))
-	want.Fee, want.Predictions = nil, nil
+	want.Fee, want.Usage, want.Predictions = nil, Usage{}, nil
 	if err := Write(t.Context(), storage.File(path), want); err != nil {
 		t.Fatal(err)
 	}

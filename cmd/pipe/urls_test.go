@@ -232,6 +232,7 @@ func TestURLsRefused(t *testing.T) {
 
 // A flag for a name takes a name that looks like a URL.
 func TestNamesLikeURLs(t *testing.T) {
+	needRuntime(t)
 	for _, line := range []string{
 		"decide --policy no.onnx --in a.csv --text http://schema.org/text", "decide --policy no.onnx --in a.csv --image http://schema.org/image",
 		"eval --in no.parquet --policy no.onnx --today http://a/none", "merge no.parquet no.parquet --out z.parquet --feature-name http://a",

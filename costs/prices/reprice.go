@@ -131,7 +131,8 @@ func (r *repricing) priceBefore(expert string) (price Period, ok bool) {
 	case r.t.Fee == nil:
 		return price, false
 	case b.Table == nil:
-		return price, b.PerSecond > 0
+		// Where tokens are known, the fee has their money too, whose prices are not recorded.
+		return price, b.PerSecond > 0 && r.t.Usage[costs.TokensIn] == nil && r.t.Usage[costs.TokensOut] == nil
 	case b.Dated(b.Model(expert)):
 		return price, false
 	default:

@@ -43,7 +43,7 @@ func features(args, lines []string) {
 			log.Fatalf("line %d has not %d numbers", n+1, info.Dim)
 		}
 	}
-	prices := policy.PricesOf(info.Actions, info.Lambda)
+	prices := info.PriceAt(info.Actions, info.Lambda, nil)
 	if len(args) > 3 {
 		read(args[3], prices)
 	}

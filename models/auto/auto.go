@@ -103,6 +103,9 @@ func train(ctx context.Context, t *costs.Tensor, targets []target, s Settings, o
 		return nil, nil, fmt.Errorf("auto: %w", err)
 	}
 	tab := newTable(t, s)
+	if paid := len(tab.complete); tab.usage != nil && paid < 2*s.Folds {
+		return nil, nil, &costs.DataError{Column: costs.TokensIn.String(), Msg: fmt.Sprintf("what the pairs used is known on %d training rows, %d folds need at least %d", paid, s.Folds, 2*s.Folds)}
+	}
 	if err := checkCosts(tab, targets); err != nil {
 		return nil, nil, err
 	}
@@ -188,7 +191,7 @@ func learn(ctx context.Context, t *table, targets []target, s Settings, o models
 		if x := t.full.Ties(t.rows); s.Apart == nil && x.Distinct < x.Rows {
 			r.Ties = &x
 		}
-		if t.data.Known != nil {
+		if t.data.Known != nil || len(t.complete) < t.data.Len() {
 			r.Complete, r.Unknown = len(t.complete), t.unknown
 		}
 		var learned policy.Estimate

@@ -37,8 +37,8 @@ type division struct {
 type span struct{ from, to int }
 
 func newTable(t *costs.Tensor, s Settings) *table {
+	in := orderOf(t, t.Rows(costs.Train)) // with all fees
 	t, quantities := pricedUsage(t, s.Usage)
-	in := orderOf(t, t.Rows(costs.Train))
 	rows := in.rows
 	tab := &table{full: t, order: in, clusters: t.Together(rows, s.Apart)}
 	// Fitted on all training rows, including held-out ones: means and spreads of features contain no information about

@@ -193,6 +193,9 @@ func (info *Info) unchecked(p *Prices) []string {
 		add("lambda and a fee differ from those of the training, and only one at a time was changed")
 	}
 	for n, j := range experts {
+		if info.Actions.Experts[j].Fee > 0 && !together {
+			add("the prices of what expert %q uses changed without its fee, and both were changed by one factor", info.Actions.Experts[j].Name)
+		}
 		if r := info.Prices.Fee; !(factors[n] >= r[0]*(1-rounding) && factors[n] <= r[1]*(1+rounding)) {
 			add("the prices of what expert %q uses are not all the same number, from %g to %g, times those of the training", info.Actions.Experts[j].Name, r[0], r[1])
 		}

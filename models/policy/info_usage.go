@@ -25,6 +25,12 @@ type UsageInfo struct {
 	Mean costs.Usage
 }
 
+// Knows reports whether something that an expert uses is known, so that its fees are not part of expected losses. It is false of
+// nil.
+func (u *UsageInfo) Knows(expert int) bool {
+	return u != nil && slices.ContainsFunc(u.Known[:], func(known []bool) bool { return known != nil && known[expert] })
+}
+
 // usageJSON is the form of [UsageInfo] in a file, with lists in the order of the experts, or of the pairs.
 type usageJSON struct {
 	Prices map[string][]float64  `json:"prices"`
@@ -121,18 +127,21 @@ func (info *Info) checkUsage(u *UsagePrices) error {
 	for q, prices := range u {
 		quantity := costs.Quantity(q)
 		if !slices.Contains(info.Usage.Quantities, quantity) {
-			if i := slices.IndexFunc(prices, func(v float64) bool { return v > 0 }); i >= 0 {
+			if i := slices.IndexFunc(prices, func(v float64) bool { return v != 0 }); i >= 0 && i < len(info.Actions.Experts) {
 				return fmt.Errorf("expert %q has a price of %s, which the policy does not know", info.Actions.Experts[i].Name, quantity)
+			}
+			if prices != nil {
+				return fmt.Errorf("there are prices of %s, which the policy does not know", quantity)
 			}
 			continue
 		}
-		for j, price := range prices {
-			if price > 0 && !info.Usage.Known[q][j] {
-				return fmt.Errorf("expert %q has a price of %s, but the policy does not know how much it uses", info.Actions.Experts[j].Name, quantity)
-			}
-		}
 		if len(prices) != len(info.Actions.Experts) {
 			return fmt.Errorf("%d prices of %s for %d experts", len(prices), quantity, len(info.Actions.Experts))
+		}
+		for j := range prices {
+			if u.rate(quantity, j) != 0 && !info.Usage.Known[q][j] {
+				return fmt.Errorf("expert %q has a price of %s, but the policy does not know how much it uses", info.Actions.Experts[j].Name, quantity)
+			}
 		}
 		if slices.ContainsFunc(prices, func(v float64) bool { return !isFinite(float64(float32(v))) }) {
 			return fmt.Errorf("a price of %s is not finite", quantity)

@@ -40,6 +40,9 @@ func UsageAt(a *costs.Actions, known [costs.Quantities][]bool, r *prices.Recorde
 				return out, fmt.Errorf("expert %s has a price of %s, but it is not known how much it uses", textfile.Quoted(e.Name), costs.Quantity(q))
 			}
 		}
+		if out[costs.TokensCached] != nil && out[costs.TokensIn] != nil && !known[costs.TokensCached][j] {
+			out[costs.TokensCached][j] = out[costs.TokensIn][j] // so that it does not matter how many were cached
+		}
 	}
 	return out, nil
 }

@@ -125,11 +125,11 @@ func TestSettingsWithoutEffectAreSaid(t *testing.T) {
 	c := DefaultSettings()
 	c.HalfLife = 1e9
 	c.Prices.Fee[1] = 9
-	if got := strings.Join(c.idle(tensor), " "); !strings.Contains(got, "prices has no effect without") || !strings.Contains(got, "half_life has no effect: all") {
+	if got := strings.Join(c.idle(tensor, nil), " "); !strings.Contains(got, "prices has no effect without") || !strings.Contains(got, "half_life has no effect: all") {
 		t.Errorf("%q", got)
 	}
 	c.AnyPrice, tensor.Times[3] = true, 1
-	if got := c.idle(tensor); len(got) > 0 {
+	if got := c.idle(tensor, nil); len(got) > 0 {
 		t.Errorf("settings with an effect: %q", got)
 	}
 }

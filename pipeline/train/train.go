@@ -107,7 +107,7 @@ func (j job) into(ctx context.Context, out storage.Location, checkpoints string,
 		}
 		return nil, fmt.Errorf("train on %q: %w", j.Tensor, err)
 	}
-	r := &Report{Format: 1, Tensor: j.Tensor.String(), Rows: len(j.t.Rows(costs.Train)), Repeats: repeats, Auto: reports, Notes: j.idle(j.t)}
+	r := &Report{Format: 1, Tensor: j.Tensor.String(), Rows: len(j.t.Rows(costs.Train)), Repeats: repeats, Auto: reports, Notes: j.idle(j.t, policies)}
 	if !j.PriceFile.IsZero() {
 		r.Notes = append(r.Notes, prices.Note(j.PriceFile))
 	}

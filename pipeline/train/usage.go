@@ -1,7 +1,7 @@
 package train
 
 import (
-	"strings"
+	"math"
 
 	"pipe/costs"
 	"pipe/costs/prices"
@@ -10,8 +10,9 @@ import (
 	"pipe/pipeline/stage"
 )
 
-// usagePrices are the prices of what calls use, from which an any-price policy makes fees; nil if the tensor has no usage or
-// records no prices of it, so that measured fees are part of the estimates.
+// usagePrices are the prices of what calls use, from which an any-price policy makes fees. They are nil, so that measured fees are
+// part of the estimates, if the tensor has no usage or records no prices of it, and with a note if its fees are not those of its
+// usage at these prices, or if usage is known on too few rows.
 func usagePrices(t *costs.Tensor, progress stage.Progress) (*policy.UsagePrices, error) {
 	text, priced := t.Meta[costs.PricesKey]
 	money, worth, err := costs.MoneyOf(t.Meta)
@@ -22,13 +23,62 @@ func usagePrices(t *costs.Tensor, progress stage.Progress) (*policy.UsagePrices,
 	if err != nil {
 		return nil, &costs.DataError{Column: costs.PricesKey, Err: err}
 	}
+	const stay = "measured fees stay part of the expected losses, so prices of tokens cannot be changed: "
 	u, err := decide.UsageAt(t.Actions, decide.KnownUsage(t), r, money)
 	if err != nil {
-		progress.Note("measured fees stay part of the expected losses, so prices of tokens cannot be changed: %v", err)
+		progress.Note(stay+"%v", err)
 		return nil, nil
 	}
-	if long := decide.LongPrompts(t.Actions, r); len(long) > 0 {
-		progress.Note("the prices of long prompts are left out of the policy, which knows the mean number of tokens alone: %s", strings.Join(long, ", "))
+	rows := t.CompleteRows(t.Rows(costs.Train))
+	known, other := compareFees(t, &u, rows)
+	switch {
+	case other > 0:
+		progress.Note(stay+"%d fees are not those of their usage at the recorded prices, as with dated prices, prices of long prompts, or other money; "+
+			"--prices FILE computes fees again", other)
+		return nil, nil
+	case 2*known < len(rows):
+		progress.Note(stay+"what all pairs used is known on %d of %d complete training rows", known, len(rows))
+		return nil, nil
+	case known < len(rows):
+		progress.Note("what all pairs used is known on %d of %d complete training rows; only these judge", known, len(rows))
 	}
 	return &u, nil
+}
+
+// compareFees counts the rows on which the usage of every pair with a price is known, and the fees that are known not to be those of
+// their usage.
+func compareFees(t *costs.Tensor, u *policy.UsagePrices, rows []int) (known, other int) {
+	var quantities []costs.Quantity
+	for q := range costs.Quantities {
+		if u[q] != nil {
+			quantities = append(quantities, q)
+		}
+	}
+	pairs := t.Actions.Len()
+	rates := u.Rates(quantities, t.Actions)
+	for _, n := range rows {
+		all := true
+		for i := range pairs {
+			if j, _ := t.Actions.Pair(i); !t.Actions.Available(i) || !u.Of(j) {
+				continue
+			}
+			fee := 0.0
+			for k, q := range quantities {
+				if rate := rates[k*pairs+i]; rate != 0 {
+					fee += rate * float64(t.Usage[q][n*pairs+i])
+				}
+			}
+			const precision, least = 1e-4, 1e-9
+			switch paid := float64(t.Fee[n*pairs+i]); {
+			case math.IsNaN(fee):
+				all = false
+			case math.Abs(paid-fee) > precision*max(paid, fee)+least:
+				other++
+			}
+		}
+		if all {
+			known++
+		}
+	}
+	return known, other
 }
