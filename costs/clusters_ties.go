@@ -115,7 +115,7 @@ func (e evidence) variance(sets []int) float64 {
 //
 //   - in the whole table, equal losses are much more frequent among rows with equal features than among others
 //     ([coincidences.telling]): then all rows with equal features and losses are copies;
-//   - in one set of rows with equal features, all losses are equal, and that is unlikely for so many rows
+//   - in one set of rows with equal features, all losses are equal, and by chance that is unlikely
 //     ([coincidences.chance]): then that set is copies.
 func (e evidence) copiesAmongTies() []int {
 	rows := len(e.same)
@@ -184,8 +184,8 @@ func (c coincidences) telling() bool {
 // mostChance is the probability up to which equal losses of a whole set of rows are a sign of copies.
 const mostChance = 0.01
 
-// chance is the probability that so many different instances all have equal losses, if two of them have equal losses as
-// often as two rows with other features.
+// chance is the probability that all of the given number of different instances have equal losses, if two of them have
+// equal losses as often as two rows with other features.
 func (c coincidences) chance(rows int) float64 {
 	if c.among == 0 {
 		return 1

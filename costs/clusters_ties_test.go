@@ -127,7 +127,7 @@ func (t *Tensor) blur(by float64) {
 	}
 }
 
-// groupBy makes groups of so many rows.
+// groupBy makes groups of the given number of rows.
 func (t *Tensor) groupBy(rows int) {
 	for n := range t.Len() {
 		t.Groups = append(t.Groups, fmt.Sprint(n/rows))

@@ -49,7 +49,7 @@ func newTable(t *costs.Tensor, s Settings) *table {
 	tab.complete = tab.data.Complete(everyRow(tab.data))
 	if quantities != nil {
 		tab.usage = newUsage(tab, quantities, s)
-		tab.complete = slices.DeleteFunc(slices.Clone(tab.complete), func(row int) bool { return !tab.usage.isPaid(row) })
+		tab.complete = tab.usage.paid(tab.complete)
 		tab.usage.means(tab.complete)
 	}
 	for _, known := range tab.data.Known {

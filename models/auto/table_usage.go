@@ -74,9 +74,8 @@ func newUsage(t *table, quantities []costs.Quantity, s Settings) *usage {
 			u.scale[c] = 1
 		}
 	}
-	d := *t.data
-	d = regress.Data{
-		X: d.X, Dim: d.Dim, Pairs: columns, Weight: d.Weight, ExpertFees: make([]float64, columns), AdviceFees: []float64{0},
+	d := &regress.Data{
+		X: t.data.X, Dim: t.data.Dim, Pairs: columns, Weight: t.data.Weight, ExpertFees: make([]float64, columns), AdviceFees: []float64{0},
 		Mask: slices.Repeat([]bool{true}, columns), Y: make([]float32, len(t.rows)*columns),
 	}
 	known := make([]bool, len(d.Y))
@@ -95,7 +94,7 @@ func newUsage(t *table, quantities []costs.Quantity, s Settings) *usage {
 	if slices.Contains(known, false) {
 		d.Known = known
 	}
-	u.data = &d
+	u.data = d
 	return u
 }
 
@@ -114,14 +113,19 @@ func (u *usage) each(t *costs.Tensor, n int, do func(column int, used float64)) 
 	}
 }
 
-// isPaid reports whether it is known on a row what every column with a price used.
-func (u *usage) isPaid(row int) bool {
-	for c, rate := range u.prices.Rates(u.quantities, u.actions) {
-		if rate != 0 && !u.isKnown(row, c) {
-			return false
+// paid are those of the rows on which it is known what every column with a price used.
+func (u *usage) paid(rows []int) (out []int) {
+	rates := u.prices.Rates(u.quantities, u.actions)
+	for _, row := range rows {
+		known := true
+		for c, rate := range rates {
+			known = known && (rate == 0 || u.isKnown(row, c))
+		}
+		if known {
+			out = append(out, row)
 		}
 	}
-	return true
+	return out
 }
 
 func (u *usage) isKnown(row, column int) bool {

@@ -13,7 +13,7 @@ import (
 )
 
 // plantedCells is a law of few feature vectors, its cells, which are equally likely: an answer, one of five, and the
-// confidence in it. Each has chances of its own that the experts fail.
+// confidence in it. In each, the experts fail with other probabilities.
 type plantedCells struct {
 	at     [][]float32
 	chance [][3]float64

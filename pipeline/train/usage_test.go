@@ -37,7 +37,7 @@ func metered() *costs.Tensor {
 	return t
 }
 
-// Usage has prices of its own only where measured fees are those of it; else they stay part of the losses, and a note says why.
+// Usage is priced separately only if the measured fees follow from it. Otherwise they stay part of the losses, and a note says why.
 func TestUsagePricesFallBack(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*costs.Tensor)
