@@ -244,11 +244,11 @@ func (r *Report) compare(ctx context.Context, v verdict, b *blends, o models.Opt
 			return learned, err
 		}
 	}
-	var curve estimate.Curve
-	if curve, r.Calibration, err = calibrate(j.t, b.estimates(chosen.rule)); err != nil || r.Guard.Fallback {
+	var c calibrated
+	if c, r.Calibration, err = j.calibrate(b.estimates(chosen.rule), chosen.margin); err != nil || r.Guard.Fallback {
 		return learned, err
 	}
-	learned = policy.Estimate{Constant: j.t.constant, Curve: j.t.within(curve)}
+	learned = policy.Estimate{Constant: j.t.constant, Curve: j.t.within(c.curve), Selection: c.selection}
 	if j.t.usage != nil {
 		if learned.Usage, err = j.t.usage.fit(ctx, true); err != nil {
 			return learned, err

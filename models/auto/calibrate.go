@@ -17,34 +17,121 @@ const (
 	curveRows = 50
 )
 
-// calibrate fits a curve that makes estimates of the held-out rows calibrated, and reports how well it does for blocks
-// that did not fit it. The curve is empty if it does not lower both the squared error and the calibration error there.
-// What is reported counts all rows alike.
-func calibrate(t *table, estimates []float32) (estimate.Curve, *policy.Calibration, error) {
-	all := pairsSaid(t, estimates)
-	fitted := slices.Clone(all)
+// calibrated turns the estimates of a blend into expected losses.
+type calibrated struct {
+	curve     estimate.Curve // of an estimate
+	selection estimate.Curve // of how far a pair is behind the chosen one; see policy.Estimate
+}
+
+// calibrate fits curves that make estimates of the held-out rows calibrated, and reports how well they do for blocks
+// that did not fit them. The curve of estimates is empty if it does not lower the squared error and the calibration error
+// there, and the selection if it does not lower the squared error of differences between pairs. What is reported counts
+// all rows alike.
+func (j *judge) calibrate(estimates []float32, margin float64) (c calibrated, report *policy.Calibration, err error) {
+	t := j.t
+	said := pairsSaid(t, estimates)
+	raw := policy.CalibrationError(policy.Reliability(said, policy.CalibrationBins))
+	with := t.crossFitted(said, fitCurve, func(curve estimate.Curve, p policy.CalibrationPoint) float64 { return curve.At(p.Estimate) })
+	if t.squaredError(with) < t.squaredError(said) && t.calibrationError(with) < t.calibrationError(said) {
+		c.curve, said = fitCurve(said, t.weight), with
+	}
+	behind := j.behind(estimates, margin)
+	gap := func(p policy.CalibrationPoint) float64 { return float64(behind[p.Row*t.data.Pairs+p.Pair]) }
+	fit := func(of []policy.CalibrationPoint, weight func(int) float64) estimate.Curve {
+		return fitSelection(of, gap, weight)
+	}
+	with = t.crossFitted(said, fit, func(curve estimate.Curve, p policy.CalibrationPoint) float64 { return p.Estimate - lift(curve, gap(p)) })
+	if t.squaredError(t.centred(with)) < t.squaredError(t.centred(said)) {
+		c.selection, said = fit(said, t.weight), with
+	}
+	report, of := policy.MeasureCalibration(said, t.full.Actions)
+	report.Raw, report.Curve, report.Points = raw, len(c.curve.X) > 0, len(c.curve.X)
+	for i, own := range of {
+		if err := bound(&report.Pairs[i], t, own); err != nil {
+			return c, nil, err
+		}
+	}
+	return c, report, nil
+}
+
+// centred are the points with losses moved so that the mean error of every row is 0: rows differ by more than pairs do.
+func (t *table) centred(of []policy.CalibrationPoint) []policy.CalibrationPoint {
+	over, count := make([]float64, len(t.held)), make([]float64, len(t.held))
+	for _, p := range of {
+		over[p.Row] += p.Estimate - p.Loss
+		count[p.Row]++
+	}
+	out := slices.Clone(of)
+	for i, p := range of {
+		out[i].Loss += over[p.Row] / count[p.Row]
+	}
+	return out
+}
+
+// crossFitted are the points with estimates by curves that the other blocks fit.
+func (t *table) crossFitted(all []policy.CalibrationPoint, fit func([]policy.CalibrationPoint, func(int) float64) estimate.Curve, at func(estimate.Curve, policy.CalibrationPoint) float64) []policy.CalibrationPoint {
+	out := slices.Clone(all)
 	for _, block := range t.blocks {
 		inside := func(p policy.CalibrationPoint) bool { return block.from <= p.Row && p.Row < block.to }
-		curve := fitCurve(slices.DeleteFunc(slices.Clone(all), inside), t.weight)
+		curve := fit(slices.DeleteFunc(slices.Clone(all), inside), t.weight)
 		for i, p := range all {
 			if inside(p) {
-				fitted[i].Estimate = curve.At(p.Estimate)
+				out[i].Estimate = at(curve, p)
 			}
 		}
 	}
-	raw := policy.CalibrationError(policy.Reliability(all, policy.CalibrationBins))
-	var curve estimate.Curve
-	if t.squaredError(fitted) < t.squaredError(all) && t.calibrationError(fitted) < t.calibrationError(all) {
-		curve, all = fitCurve(all, t.weight), fitted
-	}
-	c, of := policy.MeasureCalibration(all, t.full.Actions)
-	c.Raw, c.Curve, c.Points = raw, len(curve.X) > 0, len(curve.X)
-	for i, own := range of {
-		if err := bound(&c.Pairs[i], t, own); err != nil {
-			return curve, nil, err
+	return out
+}
+
+// behind is by how much a pair is estimated to cost more than the one that the policy takes, held-out rows x pairs; 0 for
+// that pair. The rows take the prices in turn.
+func (j *judge) behind(estimates []float32, margin float64) []float32 {
+	t, pairs := j.t, j.t.data.Pairs
+	out := make([]float32, len(estimates))
+	for n := range t.held {
+		p := j.prices[n%len(j.prices)]
+		least := math.Inf(1)
+		cost := make([]float64, pairs)
+		for i := range cost {
+			cost[i] = float64(estimates[n*pairs+i]) + p.expected(t, n, i)
+			if i == p.fixed {
+				cost[i] -= margin
+			}
+			if t.data.Mask[i] {
+				least = min(least, cost[i])
+			}
+		}
+		for i, v := range cost {
+			out[n*pairs+i] = float32(v - least)
 		}
 	}
-	return curve, c, nil
+	return out
+}
+
+// lift is what a curve of a selection says; 0 if it is empty.
+func lift(c estimate.Curve, gap float64) float64 {
+	if len(c.X) == 0 {
+		return 0
+	}
+	return c.At(gap)
+}
+
+// selectionBins bounds the points of the curve of a selection behind the first one.
+const selectionBins = 12
+
+// fitSelection is isotonic regression of what estimates are too high on gap. The chosen pairs, whose gap is 0, are a point of
+// their own.
+func fitSelection(of []policy.CalibrationPoint, gap func(policy.CalibrationPoint) float64, weight func(row int) float64) estimate.Curve {
+	var chosen, others []policy.CalibrationPoint
+	for _, p := range of {
+		q := policy.CalibrationPoint{Estimate: gap(p), Loss: p.Estimate - p.Loss, Pair: p.Pair, Row: p.Row}
+		if q.Estimate == 0 {
+			chosen = append(chosen, q)
+		} else {
+			others = append(others, q)
+		}
+	}
+	return rising(append(pool(chosen, 1, weight), pool(others, min(selectionBins, len(others)/curveRows), weight)...), 1e-6*largest(of))
 }
 
 // within is the curve, or if it is empty the one that keeps estimates within the losses of training: ridge regression can
@@ -116,22 +203,30 @@ func pairsSaid(t *table, estimates []float32) []policy.CalibrationPoint {
 	return out
 }
 
-// fitCurve is isotonic regression of the means of bins, by pooling neighbours that do not rise. Points in another unit
-// give the same curve in that unit. weight is that of a row.
+// fitCurve is isotonic regression of the means of bins. Points in another unit give the same curve in that unit. weight is
+// that of a row.
 func fitCurve(of []policy.CalibrationPoint, weight func(row int) float64) estimate.Curve {
-	largest := 0.0
+	return rising(pool(of, min(curveBins, len(of)/curveRows), weight), 1e-6*largest(of))
+}
+
+// largest is the largest size of an estimate or a loss.
+func largest(of []policy.CalibrationPoint) (out float64) {
 	for _, p := range of {
-		largest = max(largest, math.Abs(p.Estimate), math.Abs(p.Loss))
+		out = max(out, math.Abs(p.Estimate), math.Abs(p.Loss))
 	}
-	least := 1e-6 * largest // smaller steps are too small for float32
+	return out
+}
+
+// rising is the curve through points by ascending estimate, of which neighbours that do not rise are pooled. Steps up to
+// least are too small for float32.
+func rising(of []points, least float64) (c estimate.Curve) {
 	var pools []points
-	for _, b := range pool(of, min(curveBins, len(of)/curveRows), weight) {
+	for _, b := range of {
 		pools = append(pools, b)
 		for n := len(pools); n > 1 && !rises(pools[n-2], pools[n-1], least); n = len(pools) {
 			pools = append(pools[:n-2], pooled(pools[n-2], pools[n-1]))
 		}
 	}
-	var c estimate.Curve
 	if len(pools) < 2 {
 		return c
 	}

@@ -1,11 +1,14 @@
 package auto
 
 import (
+	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
 
+	"pipe/models/estimate"
 	"pipe/models/policy"
+	"pipe/models/regress"
 )
 
 // TestCurveDoesNotDependOnTheUnit: losses in another unit give the same curve in that unit. Factors are powers of two,
@@ -44,3 +47,42 @@ func TestCurveDoesNotDependOnTheUnit(t *testing.T) {
 }
 
 func alike(int) float64 { return 1 }
+
+// TestChosenPairsAreCalibrated: of many estimates the smallest is too small. The curve of the selection says by how much, for
+// blocks of rows that did not fit it.
+func TestChosenPairsAreCalibrated(t *testing.T) {
+	const rows, pairs = 4000, 12
+	rng := rand.New(rand.NewPCG(3, 4))
+	j := &judge{t: &table{data: &regress.Data{Pairs: pairs, Mask: slices.Repeat([]bool{true}, pairs)}}, prices: []price{{fees: make([]float64, pairs)}}}
+	var estimates []float32
+	for n := range rows {
+		j.t.held = append(j.t.held, n)
+		hard := 0.5 * rng.NormFloat64() // of the row
+		for range pairs {
+			estimates = append(estimates, float32(0.5+0.1*rng.NormFloat64()))
+			j.t.data.Y = append(j.t.data.Y, float32(0.5+hard))
+		}
+	}
+	j.t.blocks = []span{{0, 1000}, {1000, 2000}, {2000, 3000}, {3000, rows}}
+	behind := j.behind(estimates, 0)
+	gap := func(p policy.CalibrationPoint) float64 { return float64(behind[p.Row*pairs+p.Pair]) }
+	said := pairsSaid(j.t, estimates)
+	fit := func(of []policy.CalibrationPoint, weight func(int) float64) estimate.Curve {
+		return fitSelection(j.t.centred(of), gap, weight)
+	}
+	with := j.t.crossFitted(said, fit, func(c estimate.Curve, p policy.CalibrationPoint) float64 { return p.Estimate - lift(c, gap(p)) })
+	over := func(of []policy.CalibrationPoint) (sum float64) {
+		for _, p := range of {
+			if gap(p) == 0 {
+				sum += (p.Estimate - 0.5) / rows
+			}
+		}
+		return sum
+	}
+	if before, after := over(said), over(with); before > -0.15 || math.Abs(after) > 0.01 {
+		t.Errorf("expected losses of chosen pairs are %.4f too high, %.4f with the curve", before, after)
+	}
+	if a, b := j.t.squaredError(j.t.centred(with)), j.t.squaredError(j.t.centred(said)); !(a < b) {
+		t.Errorf("squared error %g with the curve, %g without", a, b)
+	}
+}

@@ -70,3 +70,11 @@ func (c Curve) Graph(g *onnx.Graph, v *onnx.Value, prefix string) *onnx.Value {
 	rise := g.MatMul(within, g.NamedConst(prefix+"slope", onnx.Float32s([]int64{int64(n), 1}, slope)))
 	return g.Add(g.Squeeze(rise, 2), g.Scalar(onnx.Float32, c.Y[0]))
 }
+
+// Within limits v to the values that the curve has.
+func (c Curve) Within(g *onnx.Graph, v *onnx.Value) *onnx.Value {
+	if len(c.Y) == 0 {
+		return v
+	}
+	return g.Max(g.Min(v, g.Scalar(onnx.Float32, c.Y[len(c.Y)-1])), g.Scalar(onnx.Float32, c.Y[0]))
+}

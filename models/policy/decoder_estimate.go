@@ -42,6 +42,10 @@ func (d decodeEstimate) graph(g *onnx.Graph, p *Policy, features *onnx.Value) va
 	}
 	scores = g.Where(available, scores, g.Scalar(onnx.Float32, excludedScore))
 	loss := p.Estimate.Curve.Graph(g, raw, "curve_")
+	if c := p.Estimate.Selection; len(c.X) > 0 {
+		behind := g.Sub(g.ReduceMax(scores, true, 1), scores)
+		loss = p.Estimate.Curve.Within(g, g.Sub(loss, c.Graph(g, behind, "selection_")))
+	}
 	cost := g.Add(loss, fees)
 	return values{scores: scores, loss: unavailableCosts(g, p, loss), cost: unavailableCosts(g, p, cost), usage: usage}
 }

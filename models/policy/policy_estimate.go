@@ -16,9 +16,10 @@ type Estimate struct {
 	Blend    estimate.Blend
 	Constant []float64 // J(K+1), mean loss of every pair on the training rows
 	Margin   float64   // in the unit of the task loss, at least 0
-	// Curve turns estimates into calibrated ones for the outputs expected_loss and expected_cost. Decisions do not use
-	// it.
-	Curve estimate.Curve
+	// Curve makes calibrated losses of estimates, for the outputs expected_loss and expected_cost. Selection is then
+	// subtracted, as a function of how far the score of a pair is below the largest, since the smallest of many estimates is
+	// too small on average; the result stays between the ends of Curve. Decisions use neither. Empty curves change nothing.
+	Curve, Selection estimate.Curve
 	// Prices makes an any-price policy: fees are inputs of its file. nil: they are those of Policy.Actions at
 	// Policy.Lambda.
 	Prices *PriceRange
@@ -92,7 +93,7 @@ func (e *Estimate) check(p *Policy) error {
 			return fmt.Errorf("usage: %w", err)
 		}
 	}
-	if err := e.Curve.Check(); err != nil {
+	if err := errors.Join(e.Curve.Check(), e.Selection.Check()); err != nil {
 		return fmt.Errorf("calibration: %w", err)
 	}
 	return e.Blend.Check(p.FeatureDim(), p.Actions.Len())

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -63,6 +64,9 @@ func randomEstimate(rng *rand.Rand, dim, pairs int) *Estimate {
 	}}}
 	if rng.IntN(2) == 0 {
 		e.Curve = estimate.Curve{X: []float64{-1, 0, 1, 2}, Y: []float64{-0.5, 0, 1.5, 2}}
+	}
+	if rng.IntN(2) == 0 {
+		e.Selection = estimate.Curve{X: []float64{0, 0.1, 0.5}, Y: []float64{-0.2, -0.05, 0.1}}
 	}
 	e.Constant = doubles(rng, pairs)
 	return e
@@ -147,12 +151,41 @@ func compareWithReference(t *testing.T, p *Policy, d *Decider, features []float3
 		if g := int(got.Action[n]); g != action && want[action]-want[g] > 1e-4 {
 			t.Fatalf("row %d: action %d, reference %d, scores %v", n, g, action, want)
 		}
+		if p.Decoder == DecoderEstimate {
+			compareLosses(t, p, got.Loss[n*a:(n+1)*a], want, x)
+		}
 		j, k := p.Actions.Pair(int(got.Action[n]))
 		if int(got.Expert[n]) != j || int(got.Advice[n]) != k {
 			t.Fatalf("row %d: action %d says pair (%d, %d)", n, got.Action[n], got.Expert[n], got.Advice[n])
 		}
 		if !p.Actions.Available(int(got.Action[n])) || p.Decoder == DecoderL2D && k != 0 {
 			t.Fatalf("row %d: action %d must never be chosen", n, got.Action[n])
+		}
+	}
+}
+
+// compareLosses compares expected losses with what the estimates and the scores of a row say.
+func compareLosses(t *testing.T, p *Policy, got []float32, scores []float64, x []float32) {
+	t.Helper()
+	e, best := p.Estimate, slices.Max(scores)
+	raw, wide := make([]float64, len(scores)), make([]float64, len(x))
+	for c, v := range p.Standard.Apply(x, len(x)) {
+		wide[c] = float64(v)
+	}
+	e.Blend.Estimate(raw, wide)
+	for i, v := range raw {
+		if !p.Actions.Available(i) {
+			continue
+		}
+		want := e.Curve.At(v)
+		if len(e.Selection.X) > 0 {
+			want -= e.Selection.At(best - scores[i])
+			if y := e.Curve.Y; len(y) > 0 {
+				want = min(max(want, y[0]), y[len(y)-1])
+			}
+		}
+		if math.Abs(float64(got[i])-want) > 1e-3 {
+			t.Fatalf("the expected loss of %s is %v, reference %v", p.Actions.Name(i), got[i], want)
 		}
 	}
 }
