@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"pipe/costs"
 	"pipe/models/policy"
 	"pipe/onnx/ort"
 	"pipe/pipeline/decide"
@@ -59,14 +60,19 @@ func read(file string, prices *policy.Prices) {
 		prices.Advice[k] *= prices.Lambda
 	}
 	prices.Lambda = 1
-	given := json.NewDecoder(must(os.Open(file)))
-	given.DisallowUnknownFields()
-	must(0, given.Decode(&struct {
-		Experts   *[]float64 `json:"expert_fees"`
-		Advice    *[]float64 `json:"advice_fees"`
-		Pairs     *[]float64 `json:"pair_fees"`
-		Available *[]bool    `json:"available"`
-	}{&prices.Experts, &prices.Advice, &prices.Pairs, &prices.Available}))
+	prices.Usage = prices.Usage.Times(1, -1) // a copy
+	lists := map[string]any{"expert_fees": &prices.Experts, "advice_fees": &prices.Advice, "pair_fees": &prices.Pairs, "available": &prices.Available}
+	for q := range prices.Usage {
+		lists[policy.UsagePriceInput(costs.Quantity(q))] = &prices.Usage[q]
+	}
+	var given map[string]json.RawMessage
+	must(0, json.Unmarshal(must(os.ReadFile(file)), &given))
+	for name, list := range given {
+		if lists[name] == nil {
+			log.Fatalf("%s is no price", name)
+		}
+		must(0, json.Unmarshal(list, lists[name]))
+	}
 }
 
 func show(info *policy.Info, action int, costs []float32) {
