@@ -31,6 +31,16 @@ func (u *UsageInfo) Knows(expert int) bool {
 	return u != nil && slices.ContainsFunc(u.Known[:], func(known []bool) bool { return known != nil && known[expert] })
 }
 
+// Uses reports whether the pairs of an expert used anything of a quantity on the training rows. It is true if that is not known.
+func (u *UsageInfo) Uses(q costs.Quantity, expert int) bool {
+	mean := u.Mean[q]
+	if mean == nil {
+		return true
+	}
+	levels := len(mean) / len(u.Known[q])
+	return slices.ContainsFunc(mean[expert*levels:(expert+1)*levels], func(v float32) bool { return v > 0 })
+}
+
 // usageJSON is the form of [UsageInfo] in a file, with lists in the order of the experts, or of the pairs.
 type usageJSON struct {
 	Prices map[string][]float64  `json:"prices"`
