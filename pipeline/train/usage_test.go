@@ -45,11 +45,12 @@ func TestUsagePricesFallBack(t *testing.T) {
 		note   string
 	}{
 		"as recorded":         {func(*costs.Tensor) {}, true, ""},
-		"no prices":           {func(x *costs.Tensor) { delete(x.Meta, costs.PricesKey) }, false, ""},
-		"no money":            {func(x *costs.Tensor) { delete(x.Meta, costs.MoneyKey) }, false, ""},
+		"no prices":           {func(x *costs.Tensor) { delete(x.Meta, costs.PricesKey) }, false, "records no prices"},
+		"no money":            {func(x *costs.Tensor) { delete(x.Meta, costs.MoneyKey) }, false, "not what a loss of 1 is worth"},
 		"other money":         {func(x *costs.Tensor) { x.Fee[3] = 7 }, false, "are not those of their usage"},
 		"one row unknown":     {func(x *costs.Tensor) { x.Usage[costs.TokensIn][2] = float32(math.NaN()) }, true, "only these judge"},
 		"most rows unknown":   {func(x *costs.Tensor) { unknownFrom(x, 1) }, false, "what all pairs used is known on"},
+		"no usage":            {func(x *costs.Tensor) { x.Usage = costs.Usage{} }, false, ""},
 		"no row is known":     {func(x *costs.Tensor) { unknownFrom(x, 0) }, false, "%v"},
 		"dated prices":        {func(x *costs.Tensor) { x.Meta[costs.PricesKey] = dated }, false, "are not those of their usage"},
 		"cached, no price":    {func(x *costs.Tensor) { x.Meta[costs.PricesKey] = uncached }, false, "%v"},
