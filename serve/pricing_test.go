@@ -131,6 +131,16 @@ func TestPricesWhileServing(t *testing.T) {
 	if !check(`{"features":[1,0,0,0],"prices":{"experts":{"a, or b":0.3,"c":0.3}}}`, 10, 0.3) {
 		t.Error("a request's own fees do not go with the price file")
 	}
+	if !check(`{"features":[1,0,0,0],"prices":{"usage":{"a, or b":{"tokens_out":4},"c":{"tokens_out":4}}}}`, 8, 0.1) {
+		t.Error("prices of usage of a request do not count")
+	}
+	for usage, want := range map[string]string{
+		`{"d":{"tokens_out":4}}`: `unknown expert \"d\"`, `{"c":{"tokens_in":4}}`: "tokens_in", `{"c":{"tokens_out":-1}}`: "not from 0 to", `{"c":4}`: "is not an object of fees",
+	} {
+		if status, _, text := r.do(t, "POST", "/v1/decide", `{"features":[1,0,0,0],"prices":{"usage":`+usage+`}}`, "Content-Type", "application/json"); status != 422 && status != 400 || !strings.Contains(text, want) {
+			t.Errorf("%s: %d: %s", usage, status, text)
+		}
+	}
 	for what, bad := range map[string]string{
 		"no YAML": "currency: [", "a model is missing": strings.Replace(pricesOut(1), "  c:", "  d:", 1), "currency": strings.Replace(pricesOut(1), "USD", "EUR", 1),
 	} {
@@ -228,7 +238,7 @@ func checkLoggedPrices(t *testing.T, folder string) {
 			t.Errorf("prices %v: a fee of %g, want %g", d.UsagePrices, d.FeeOf(0), want)
 		}
 	}
-	if !seen[10] || !seen[5] || !seen[20] || !seen[2] {
+	if !seen[10] || !seen[5] || !seen[20] || !seen[2] || !seen[4] {
 		t.Errorf("prices %v", seen)
 	}
 }
