@@ -15,8 +15,8 @@ import (
 type PriceChange struct {
 	Lambda  *float64 // multiplier of the fees of advice; nil: that of the policy
 	Fees    []Fee
-	Usage   *UsagePrices // of a policy with usage; nil: those of the policy
-	UsageOf []UsagePrice // of a policy with usage: what differs from Usage
+	Usage   *UsagePrices `json:",omitempty"` // of a policy with usage; nil: those of the policy
+	UsageOf []UsagePrice `json:",omitempty"` // of a policy with usage: what differs from Usage
 	Without []Part       // what must not be chosen, see [Without]
 }
 
