@@ -85,12 +85,14 @@ type monitoring struct {
 	work     sync.WaitGroup
 	current  atomic.Pointer[monitor.Monitor] // only count replaces it
 	failed   atomic.Pointer[string]          // digest of the version that cannot be monitored; nil: none
+	usage    atomic.Pointer[[]float64]       // prices of usage at which the baseline is decided, as records have them; only open replaces it
 
 	// The rest is only for count.
 	digest      string
-	refused     time.Time // when the version that cannot be monitored was loaded
-	windowStart time.Time // when the window started
-	savedAt     time.Time // when the state was last saved
+	pricing     *policies.Pricing // the state of the price file for which the baseline was decided last
+	refused     time.Time         // when the version that cannot be monitored was loaded
+	windowStart time.Time         // when the window started
+	savedAt     time.Time         // when the state was last saved
 
 	pending map[string]monitor.Outcome // decisions without an outcome, by id
 	order   []string                   // their ids in order of time: a ring
@@ -103,6 +105,7 @@ type observation struct {
 	digest   string
 	features []float32
 	decided  []int
+	usage    *[]float64 // prices of usage of what is decided
 	ids      []string
 	pairs    []monitor.Outcome // without loss
 	outcome  *decisionlog.Outcome
@@ -127,7 +130,7 @@ func newMonitoring(ctx context.Context, s MonitorSettings, set *policies.Set, rt
 		settings: s, policies: set, runtime: rt, log: log, name: p.Name, queue: make(chan observation, monitorQueue),
 		pending: map[string]monitor.Outcome{}, order: make([]string, monitorOutcomes), savedAt: time.Now(),
 	}
-	if err := m.open(ctx, p.Digest, p.File); err != nil {
+	if err := m.open(ctx, p, set.Pricing()); err != nil {
 		return nil, fmt.Errorf("monitor: %w", err)
 	}
 	ctx, m.stop = context.WithCancel(context.WithoutCancel(ctx))
@@ -135,19 +138,33 @@ func newMonitoring(ctx context.Context, s MonitorSettings, set *policies.Set, rt
 	return m, nil
 }
 
-// open starts to monitor a version of the policy in place of the previous one. The status of the previous one is available
-// until then, because deciding the baseline takes time.
-func (m *monitoring) open(ctx context.Context, digest, file string) error {
-	now, err := monitor.Open(ctx, storage.File(file), m.settings.Baseline.Location(), m.settings.options(m.runtime))
+// open starts to monitor a version of the policy, at prices of what calls use, in place of the previous one. The status of the
+// previous one is available until then, because deciding the baseline takes time.
+func (m *monitoring) open(ctx context.Context, p *policies.Policy, at *policies.Pricing) error {
+	prices, err := p.PricesAt(at)
 	if err != nil {
 		return err
 	}
-	if now.Router().Digest() != digest {
-		return errors.Join(fmt.Errorf("%q has another version of the policy by now", file), now.Close())
+	usage := decisionlog.FlatPrices(prices.Usage, len(p.Info().Actions.Experts))
+	if m.digest == p.Digest && slices.Equal(usage, *m.usage.Load()) {
+		m.pricing = at // the file changes nothing for this policy
+		return nil
+	}
+	o := m.settings.options(m.runtime)
+	if prices != p.Prices() {
+		o.Prices.Usage = &prices.Usage
+	}
+	now, err := monitor.Open(ctx, storage.File(p.File), m.settings.Baseline.Location(), o)
+	if err != nil {
+		return err
+	}
+	if now.Router().Digest() != p.Digest {
+		return errors.Join(fmt.Errorf("%q has another version of the policy by now", p.File), now.Close())
 	}
 	m.restore(now)
 	old := m.current.Swap(now)
-	m.digest, m.windowStart = digest, time.Now()
+	m.usage.Store(&usage)
+	m.digest, m.pricing, m.windowStart = p.Digest, at, time.Now()
 	clear(m.pending)
 	if old != nil {
 		return old.Close()
@@ -177,13 +194,13 @@ func (m *monitoring) Add(name, digest string, info *policy.Info, records []*deci
 	if name != m.name {
 		return
 	}
-	w := observation{digest: digest}
+	w := observation{digest: digest, usage: m.usage.Load()}
 	for _, rec := range records {
 		if rec.IsFixed() {
 			continue
 		}
 		w.features = append(w.features, rec.Features...)
-		if atFilePrices(rec, info) { // as the baseline was decided
+		if atPrices(rec, info, *w.usage) { // as the baseline was decided
 			w.decided = append(w.decided, rec.Greedy)
 		}
 		o := monitor.Outcome{Decided: rec.Greedy, Executed: rec.Executed, Expected: math.NaN(), Time: rec.Time}
@@ -198,9 +215,9 @@ func (m *monitoring) Add(name, digest string, info *policy.Info, records []*deci
 	m.enqueue(w)
 }
 
-// atFilePrices reports whether a decision was made at the prices of the file, with all of its pairs available.
-func atFilePrices(rec *decisionlog.Record, info *policy.Info) bool {
-	if rec.Lambda != info.Lambda || rec.PairFees != nil || !slices.Equal(rec.UsagePrices, usagePricesOf(info)) || !slices.Equal(rec.Available, info.Actions.Mask()) {
+// atPrices reports whether a decision was made at the fees of the file and prices of usage, with all of its pairs available.
+func atPrices(rec *decisionlog.Record, info *policy.Info, usage []float64) bool {
+	if rec.Lambda != info.Lambda || rec.PairFees != nil || !slices.Equal(rec.UsagePrices, usage) || !slices.Equal(rec.Available, info.Actions.Mask()) {
 		return false
 	}
 	for j, e := range info.Actions.Experts {
@@ -214,14 +231,6 @@ func atFilePrices(rec *decisionlog.Record, info *policy.Info) bool {
 		}
 	}
 	return true
-}
-
-// usagePricesOf are those of the file, as records have them.
-func usagePricesOf(info *policy.Info) []float64 {
-	if info.Usage == nil {
-		return nil
-	}
-	return decisionlog.FlatPrices(info.Usage.Prices, len(info.Actions.Experts))
 }
 
 // Shadow implements decision.Observer.
@@ -266,11 +275,13 @@ func (m *monitoring) add(ctx context.Context, w observation) {
 		m.addOutcome(w.outcome)
 		return
 	}
-	if w.digest != m.digest && !m.follow(ctx, w.digest) {
+	if (w.digest != m.digest || m.policies.Pricing() != m.pricing) && !m.follow(ctx, w.digest) {
 		return
 	}
 	m.rows.features = append(m.rows.features, w.features...)
-	m.rows.decided = append(m.rows.decided, w.decided...)
+	if w.usage == m.usage.Load() {
+		m.rows.decided = append(m.rows.decided, w.decided...)
+	}
 	for i, id := range w.ids {
 		delete(m.pending, m.order[m.next])
 		m.order[m.next], m.pending[id] = id, w.pairs[i]
@@ -281,21 +292,20 @@ func (m *monitoring) add(ctx context.Context, w observation) {
 	}
 }
 
-// follow starts to monitor the version of the policy that decided a request, if that is the served one. It reports whether
-// it succeeded.
+// follow starts to monitor the version of the policy that decided a request, if that is the served one, at the prices of now. It
+// reports whether it succeeded.
 func (m *monitoring) follow(ctx context.Context, digest string) bool {
 	p, err := m.policies.Acquire(m.name)
 	if err != nil {
 		return false // it is no longer served
 	}
-	served, loaded, file := p.Digest, p.Loaded, p.File
-	p.Release()
-	if served != digest || loaded.Equal(m.refused) || ctx.Err() != nil {
+	defer p.Release()
+	if p.Digest != digest || p.Loaded.Equal(m.refused) || ctx.Err() != nil {
 		return false // the request is older than the version, the version failed before, or the server stops
 	}
 	m.flush()
-	if err := m.open(ctx, digest, file); err != nil {
-		m.refused = loaded // so that it is not tried again for every request
+	if err := m.open(ctx, p, m.policies.Pricing()); err != nil {
+		m.refused = p.Loaded // so that it is not tried again for every request
 		m.failed.Store(&digest)
 		m.log.Error("the new version of the policy is not monitored", "policy", m.name, "error", err.Error())
 		return false

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"pipe/costs"
 	"pipe/internal/config"
@@ -120,6 +121,33 @@ func TestMonitorIsFed(t *testing.T) {
 	if strings.Contains(again.log.String(), "not monitored") {
 		t.Error(again.log)
 	}
+}
+
+// TestMonitorAtPricesOfUsage checks that the baseline is decided at the prices of the price file, also after it changed.
+func TestMonitorAtPricesOfUsage(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "prices.yaml")
+	putPrices(t, file, pricesOut(30))
+	r := start(t, func(c *Config) {
+		c.Policies.Paths, c.Policies.Prices, c.Policies.Settle = []string{tokenPolicy(t, "tokens")}, file, time.Millisecond
+		c.Monitor.Baseline = config.Path(aBaseline(t, decidetest.AnyPrice(4)))
+	}, nil)
+	compared := func(price float64) {
+		t.Helper()
+		putPrices(t, file, pricesOut(price))
+		waitFor(t, func() bool { now, _ := r.outOf(t); return now == price })
+		waitFor(t, func() bool {
+			r.ranked(t, `{"features":[0,0,0,0]}`)
+			var s monitor.Status
+			_, _, body := r.do(t, "GET", "/v1/monitor", "")
+			if err := json.Unmarshal([]byte(body), &s); err != nil {
+				t.Fatal(body, err)
+			}
+			return s.Decisions.Verdict != monitor.Untested && s.New.Rows < 1000
+		})
+	}
+	compared(30)
+	r.ranked(t, `{"features":[`+strings.Repeat("[0,0,0,0],", 999)+`[0,0,0,0]]}`)
+	compared(400)
 }
 
 // TestCheckWritesNothing checks that a check leaves alone what a running server saves.

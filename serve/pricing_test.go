@@ -23,7 +23,10 @@ import (
 
 // tokenPolicy writes an any-price policy whose experts use 1000, 2000 and 3000 tokens of answers plus 500 times the first feature,
 // and returns its file. A loss of 1 is worth 2 USD.
-func tokenPolicy(t *testing.T, name string) string {
+func tokenPolicy(t *testing.T, name string) string { return tokenPolicyOf(t, name, "first") }
+
+// tokenPolicyOf is tokenPolicy where the first expert is a model of another name.
+func tokenPolicyOf(t *testing.T, name, model string) string {
 	t.Helper()
 	p := decidetest.AnyPrice(4)
 	pairs := p.Actions.Len()
@@ -38,7 +41,7 @@ func tokenPolicy(t *testing.T, name string) string {
 	p.Estimate.Usage = u
 	p.Info = map[string]string{
 		strings.TrimPrefix(costs.MoneyKey, "pipe."): `{"currency":"USD","per_loss":2}`,
-		strings.TrimPrefix(costs.MeterKey, "pipe."): `{"currency":"USD","models":{"first":[{"in":0,"out":20}],"\"quoted\"":[{"in":0,"out":20}],"c":[{"in":0,"out":20}]},"experts":{"a, or b":"first"}}`,
+		strings.TrimPrefix(costs.MeterKey, "pipe."): `{"currency":"USD","models":{"first":[{"in":0,"out":20}],"\"quoted\"":[{"in":0,"out":20}],"c":[{"in":0,"out":20}]},"experts":{"a, or b":"` + model + `"}}`,
 	}
 	from, to := decidetest.WritePolicy(t, p), filepath.Join(t.TempDir(), name+".onnx")
 	if err := os.Rename(from, to); err != nil {
@@ -127,6 +130,16 @@ func TestPricesWhileServing(t *testing.T) {
 	// Fees of a request come on top of the prices of the file.
 	if !check(`{"features":[1,0,0,0],"prices":{"experts":{"a, or b":0.3,"c":0.3}}}`, 10, 0.3) {
 		t.Error("a request's own fees do not go with the price file")
+	}
+	if !check(`{"features":[1,0,0,0],"prices":{"usage":{"a, or b":{"tokens_out":4},"c":{"tokens_out":4}}}}`, 8, 0.1) {
+		t.Error("prices of usage of a request do not count")
+	}
+	for usage, want := range map[string]string{
+		`{"d":{"tokens_out":4}}`: `unknown expert \"d\"`, `{"c":{"tokens_in":4}}`: "tokens_in", `{"c":{"tokens_out":-1}}`: "not from 0 to", `{"c":4}`: "is not an object of fees",
+	} {
+		if status, _, text := r.do(t, "POST", "/v1/decide", `{"features":[1,0,0,0],"prices":{"usage":`+usage+`}}`, "Content-Type", "application/json"); status != 422 && status != 400 || !strings.Contains(text, want) {
+			t.Errorf("%s: %d: %s", usage, status, text)
+		}
 	}
 	for what, bad := range map[string]string{
 		"no YAML": "currency: [", "a model is missing": strings.Replace(pricesOut(1), "  c:", "  d:", 1), "currency": strings.Replace(pricesOut(1), "USD", "EUR", 1),
@@ -225,7 +238,7 @@ func checkLoggedPrices(t *testing.T, folder string) {
 			t.Errorf("prices %v: a fee of %g, want %g", d.UsagePrices, d.FeeOf(0), want)
 		}
 	}
-	if !seen[10] || !seen[5] || !seen[20] || !seen[2] {
+	if !seen[10] || !seen[5] || !seen[20] || !seen[2] || !seen[4] {
 		t.Errorf("prices %v", seen)
 	}
 }
@@ -253,6 +266,75 @@ func TestPricesAtTheStart(t *testing.T) {
 		if report := Check(t.Context(), config, options); !strings.Contains(strings.Join(report.Problems, "\n"), want) {
 			t.Errorf("%q: %q", want, report.Problems)
 		}
+	}
+}
+
+// outOf says what a million tokens of answers of the first expert cost, and whether the price file is refused.
+func (r *running) outOf(t *testing.T) (price float64, refused bool) {
+	_, _, text := r.do(t, "GET", "/v1/policies", "")
+	p := r.ranked(t, `{"features":[0,0,0,0]}`)["a, or b/none"]
+	return math.Round((*p.Fee - 0.1) * 2e3), !strings.Contains(text, `"refused":""`)
+}
+
+// TestRefusedPricesWhoseTimeComes: prices that were refused because those of a model begin later are in use when they begin.
+func TestRefusedPricesWhoseTimeComes(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "prices.yaml")
+	putPrices(t, file, pricesOut(20))
+	r := start(t, func(c *Config) {
+		c.Policies.Paths, c.Policies.Prices, c.Policies.Settle, c.Policies.Poll = []string{tokenPolicy(t, "tokens")}, file, time.Millisecond, 20*time.Millisecond
+	}, nil)
+	putPrices(t, file, strings.Replace(pricesOut(30), "c: [{", "c: [{from: "+time.Now().Add(2*time.Second).UTC().Format(time.RFC3339)+", ", 1))
+	waitFor(t, func() bool { price, refused := r.outOf(t); return refused && price == 20 })
+	waitFor(t, func() bool { price, refused := r.outOf(t); return !refused && price == 30 })
+}
+
+// TestPricesAndPolicyTogether: a policy and prices that fit each other alone are taken together, whichever comes first.
+func TestPricesAndPolicyTogether(t *testing.T) {
+	file, folder := filepath.Join(t.TempDir(), "prices.yaml"), t.TempDir()
+	other := func(price float64, model string) string {
+		return strings.Replace(pricesOut(price), "first", model, 1)
+	}
+	policy := func(model string) {
+		if err := os.Rename(tokenPolicyOf(t, "tokens", model), filepath.Join(folder, "tokens.onnx")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	policy("first")
+	putPrices(t, file, pricesOut(20))
+	r := start(t, func(c *Config) {
+		c.Policies.Paths, c.Policies.Prices, c.Policies.Settle = []string{folder}, file, 5*time.Millisecond
+	}, nil)
+	done := make(chan struct{})
+	var callers sync.WaitGroup
+	for range 3 {
+		callers.Go(func() {
+			for {
+				select {
+				case <-done:
+					return
+				default:
+					r.ranked(t, `{"features":[0,0,0,0]}`)
+				}
+			}
+		})
+	}
+	defer callers.Wait()
+	defer close(done)
+	policy("second")
+	waitFor(t, func() bool { return strings.Contains(r.log.String(), "second") })
+	putPrices(t, file, other(30, "second"))
+	waitFor(t, func() bool { price, refused := r.outOf(t); return !refused && price == 30 })
+	putPrices(t, file, other(40, "third"))
+	waitFor(t, func() bool { price, refused := r.outOf(t); return refused && price == 30 })
+	policy("third")
+	waitFor(t, func() bool { price, refused := r.outOf(t); return !refused && price == 40 })
+	policy("fourth")
+	putPrices(t, file, other(50, "fourth"))
+	if status, _, text := r.do(t, "POST", "/v1/policies/reload", ""); status != 200 || strings.Contains(text, "refused") {
+		t.Errorf("%d: %s", status, text)
+	}
+	if price, refused := r.outOf(t); refused || price != 50 {
+		t.Errorf("a price of %g", price)
 	}
 }
 

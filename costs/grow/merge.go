@@ -48,8 +48,9 @@ type MergeReport struct {
 	Actions int            `json:"actions"`
 	Dim     int            `json:"dim"`
 	Inputs  []MergeInput   `json:"inputs"`
-	Unknown int            `json:"unknown,omitempty"` // outcomes that are not known
-	Same    int            `json:"same,omitempty"`    // rows that were there already, with equal content
+	Unknown int            `json:"unknown,omitempty"`  // outcomes that are not known
+	NoUsage []string       `json:"no_usage,omitempty"` // quantities that some files do not have, so that they are not known of their calls
+	Same    int            `json:"same,omitempty"`     // rows that were there already, with equal content
 	GroupReport
 	Digests []string `json:"other_digests,omitempty"` // inputs, such as models of experts, that several files were made from and whose digests differ
 	Left    []string `json:"left_out,omitempty"`      // metadata that the files do not share, and columns, that the result does not have

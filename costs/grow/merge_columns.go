@@ -31,6 +31,9 @@ func (m *merger) settleColumns() error {
 			for _, in := range without {
 				*c.flag(&in.columns) = true
 				in.time = m.options.FillTime.UnixMicro()
+				if isQuantity(c.name) {
+					m.report.NoUsage = append(m.report.NoUsage, c.name+" of "+in.name)
+				}
 			}
 		}
 	}

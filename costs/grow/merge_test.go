@@ -283,15 +283,20 @@ func TestFilledColumns(t *testing.T) {
 	whole := tensorOf(1, 9, 2, actionsOf(2, 2))
 	a, b := whole.Subset(all(5)), whole.Subset(all(9)[5:])
 	a.Times, a.Groups = nil, nil
+	a.Usage[costs.TokensCached], b.Usage[costs.TokensCached] = nil, make([]float32, len(b.Loss))
 	files := []string{w.write(t, "a.parquet", a), w.write(t, "b.parquet", b)}
-	if _, err := Merge(context.Background(), storage.Files(files...), storage.File(w.path("out.parquet")), MergeOptions{FillTime: time.UnixMicro(7), FillGroup: true}); err != nil {
-		t.Fatal(err)
+	r, err := Merge(context.Background(), storage.Files(files...), storage.File(w.path("out.parquet")), MergeOptions{FillTime: time.UnixMicro(7), FillGroup: true})
+	if err != nil || !slices.Equal(r.NoUsage, []string{"tokens_cached of a.parquet"}) {
+		t.Fatal(r, err)
 	}
 	got := read(t, w.path("out.parquet"))
 	for n, id := range got.IDs {
 		at, group := int64(7), "row "+id
 		if n >= 5 {
 			at, group = whole.Times[n], whole.Groups[n]
+		}
+		if v := got.Usage[costs.TokensCached][4*n]; (v != v) != (n < 5) {
+			t.Errorf("row %d: %v cached tokens", n, v)
 		}
 		if got.Times[n] != at || got.Groups[n] != group {
 			t.Errorf("row %d: time %d, group %q", n, got.Times[n], got.Groups[n])

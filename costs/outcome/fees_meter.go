@@ -135,7 +135,7 @@ func (m *meter) keeps(c *Config) (keep costs.UsageFlags) {
 		return keep
 	}
 	keep[costs.TokensIn], keep[costs.TokensCached], keep[costs.TokensOut] = u.TokensIn+u.CharsIn != "", u.TokensCached != "", u.TokensOut+u.CharsOut != ""
-	keep[costs.Seconds], keep[costs.Calls] = u.Latency != "", u != Usage{}
+	keep[costs.Seconds], keep[costs.Calls] = u.Latency != "", u != Usage{} || m.prices != nil
 	return keep
 }
 

@@ -174,6 +174,10 @@ func TestUsage(t *testing.T) {
 			c.Outcomes.Columns.Usage = Usage{Latency: "ms"}
 			c.Fees = FeeTable{FeeScale: 20, Currency: "USD", Latency: LatencyPrice{Unit: "ms"}}
 		}, costs.Usage{nil, nil, nil, {1, 1, 1, unknown}, {1.5, 0.2, 0, unknown}}},
+		"call alone": {func(c *Config) {
+			c.Outcomes.Columns.Usage, c.Fees.Latency = Usage{}, LatencyPrice{}
+			put(t, c.Fees.Prices.String(), "currency: USD\nmodels: {tiny: [{call: 0.5}], y: [{call: 0.001}]}\n")
+		}, costs.Usage{costs.Calls: {1, 1, 1, unknown}}},
 		"mean": {func(c *Config) { c.Fees.As = "mean" }, costs.Usage{}},
 		"fees": {func(c *Config) { c.Outcomes.Columns.Usage, c.Outcomes.Columns.Fee, c.Fees = Usage{}, "ms", FeeTable{} }, costs.Usage{}},
 	} {

@@ -45,7 +45,7 @@ func features(args, lines []string) {
 	}
 	prices := info.PriceAt(info.Actions, info.Lambda, nil)
 	if len(args) > 3 {
-		read(args[3], prices)
+		read(args[3], info, prices)
 	}
 	out := must(d.DecideAt(context.Background(), prices, rows, len(lines)))
 	for n, action := range out.Action {
@@ -54,19 +54,26 @@ func features(args, lines []string) {
 }
 
 // read sets prices by the names of the inputs of the policy file, where fees of advice are multiplied by lambda.
-func read(file string, prices *policy.Prices) {
+func read(file string, info *policy.Info, prices *policy.Prices) {
 	for k := range prices.Advice {
 		prices.Advice[k] *= prices.Lambda
 	}
 	prices.Lambda = 1
-	given := json.NewDecoder(must(os.Open(file)))
-	given.DisallowUnknownFields()
-	must(0, given.Decode(&struct {
-		Experts   *[]float64 `json:"expert_fees"`
-		Advice    *[]float64 `json:"advice_fees"`
-		Pairs     *[]float64 `json:"pair_fees"`
-		Available *[]bool    `json:"available"`
-	}{&prices.Experts, &prices.Advice, &prices.Pairs, &prices.Available}))
+	prices.Usage = prices.Usage.Times(1, -1) // a copy
+	lists := map[string]any{"expert_fees": &prices.Experts, "advice_fees": &prices.Advice, "pair_fees": &prices.Pairs, "available": &prices.Available}
+	if info.Usage != nil {
+		for _, q := range info.Usage.Quantities {
+			lists[policy.UsagePriceInput(q)] = &prices.Usage[q]
+		}
+	}
+	var given map[string]json.RawMessage
+	must(0, json.Unmarshal(must(os.ReadFile(file)), &given))
+	for name, list := range given {
+		if lists[name] == nil {
+			log.Fatalf("%s is no price that the policy takes", name)
+		}
+		must(0, json.Unmarshal(list, lists[name]))
+	}
 }
 
 func show(info *policy.Info, action int, costs []float32) {

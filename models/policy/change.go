@@ -15,7 +15,8 @@ import (
 type PriceChange struct {
 	Lambda  *float64 // multiplier of the fees of advice; nil: that of the policy
 	Fees    []Fee
-	Usage   *UsagePrices // of a policy with usage; nil: those of the policy
+	Usage   *UsagePrices `json:",omitempty"` // of a policy with usage; nil: those of the policy
+	UsageOf []UsagePrice `json:",omitempty"` // of a policy with usage: what differs from Usage
 	Without []Part       // what must not be chosen, see [Without]
 }
 
@@ -74,7 +75,7 @@ func wrongAmount(text, amount string) error {
 
 // IsZero reports whether nothing changes.
 func (c PriceChange) IsZero() bool {
-	return c.Lambda == nil && len(c.Fees) == 0 && c.Usage == nil && len(c.Without) == 0
+	return c.Lambda == nil && len(c.Fees) == 0 && c.Usage == nil && len(c.UsageOf) == 0 && len(c.Without) == 0
 }
 
 // ErrFixedPrices is the error for a change of lambda or of a fee of a policy whose prices were fixed when it was trained.
@@ -84,15 +85,21 @@ var ErrFixedPrices = errors.New("the policy has fixed prices")
 // finite, a fee for the absence of advice, and a change that leaves no pair are errors. For a policy that is not an
 // any-price policy, Without is the only possible change; for another, the error is [ErrFixedPrices].
 func (info *Info) Price(c PriceChange) (*Prices, error) {
-	if info.Prices == nil && (c.Lambda != nil || len(c.Fees) > 0 || c.Usage != nil) {
+	if info.Prices == nil && (c.Lambda != nil || len(c.Fees) > 0 || c.Usage != nil || len(c.UsageOf) > 0) {
 		return nil, ErrFixedPrices
 	}
 	p := info.base()
 	if c.Usage != nil {
-		if err := info.checkUsage(c.Usage); err != nil {
+		p.Usage = *c.Usage
+	}
+	var err error
+	if c.Usage != nil || len(c.UsageOf) > 0 {
+		if p.Usage, err = info.setUsage(p.Usage, c.UsageOf); err == nil {
+			err = info.checkUsage(&p.Usage)
+		}
+		if err != nil {
 			return nil, err
 		}
-		p.Usage = *c.Usage
 	}
 	if c.Lambda != nil {
 		if !costs.UsableLambda(*c.Lambda) {
@@ -104,7 +111,6 @@ func (info *Info) Price(c PriceChange) (*Prices, error) {
 		return nil, err
 	}
 	if len(c.Without) > 0 {
-		var err error
 		if p.Available, err = Without(info.Actions, c.Without); err != nil {
 			return nil, err
 		}

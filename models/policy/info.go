@@ -57,6 +57,7 @@ const (
 	SettingsKey = "settings"        // of the training, a JSON object
 	SeedKey     = "seed"            // of the training; policies that average seeds have none
 	OriginKey   = "training_digest" // digest of the tensor that was trained on
+	TableKey    = "training_table"  // digest of the tensor before a price file replaced its measured fees; absent without one
 	UntilKey    = "training_until"  // time of its latest training row, in RFC 3339; absent without times
 	WarmKey     = "warm"            // how an older policy compared, a JSON object
 )

@@ -31,6 +31,16 @@ func (u *UsageInfo) Knows(expert int) bool {
 	return u != nil && slices.ContainsFunc(u.Known[:], func(known []bool) bool { return known != nil && known[expert] })
 }
 
+// Uses reports whether the pairs of an expert used anything of a quantity on the training rows. It is true if that is not known.
+func (u *UsageInfo) Uses(q costs.Quantity, expert int) bool {
+	mean := u.Mean[q]
+	if mean == nil {
+		return true
+	}
+	levels := len(mean) / len(u.Known[q])
+	return slices.ContainsFunc(mean[expert*levels:(expert+1)*levels], func(v float32) bool { return v > 0 })
+}
+
 // usageJSON is the form of [UsageInfo] in a file, with lists in the order of the experts, or of the pairs.
 type usageJSON struct {
 	Prices map[string][]float64  `json:"prices"`
@@ -116,11 +126,52 @@ func readMean(values []*float32) []float32 {
 	return mean
 }
 
+// UsagePrice is the price of what an expert uses of a quantity, such as tokens_out, as in [UsagePrices].
+type UsagePrice struct {
+	Expert, Quantity string
+	Price            float64 // from 0 to MaxFee
+}
+
+// setUsage sets prices by names. Where it is not known how many tokens are cached, they cost as others of the prompt.
+func (info *Info) setUsage(u UsagePrices, list []UsagePrice) (UsagePrices, error) {
+	if len(list) == 0 {
+		return u, nil
+	}
+	if info.Usage == nil {
+		return u, errNoUsage
+	}
+	u = u.Times(1, -1)
+	for _, p := range list {
+		j, err := Expert(p.Expert).position(info.Actions)
+		if err != nil {
+			return u, err
+		}
+		n := slices.IndexFunc(info.Usage.Quantities, func(q costs.Quantity) bool { return q.String() == p.Quantity })
+		switch {
+		case n < 0:
+			return u, fmt.Errorf("expert %q has a price of %q, which the policy does not know; it knows %v", p.Expert, p.Quantity, info.Usage.Quantities)
+		case !(p.Price >= 0 && p.Price <= MaxFee):
+			return u, fmt.Errorf("expert %q has a price of %s of %g, not from 0 to %g", p.Expert, p.Quantity, p.Price, MaxFee)
+		}
+		u[info.Usage.Quantities[n]][j] = p.Price
+	}
+	if in, cached := u[costs.TokensIn], u[costs.TokensCached]; in != nil && cached != nil {
+		for j, known := range info.Usage.Known[costs.TokensCached] {
+			if !known {
+				cached[j] = in[j]
+			}
+		}
+	}
+	return u, nil
+}
+
+var errNoUsage = errors.New("the policy knows nothing of what calls use, so tokens cannot have prices: it was not trained on a table with usage")
+
 // checkUsage reports prices of usage that the policy does not have, or of usage that it does not know.
 func (info *Info) checkUsage(u *UsagePrices) error {
 	if info.Usage == nil {
 		if !u.Equal(&UsagePrices{}) {
-			return errors.New("the policy knows nothing of what calls use, so tokens cannot have prices: it was not trained on a table with usage")
+			return errNoUsage
 		}
 		return nil
 	}

@@ -17,9 +17,10 @@ import (
 )
 
 // UsageAt are the prices of what the calls of every expert use, in the unit of the task loss, at recorded prices of models, the
-// last ones of each. known says of which experts each quantity is known. A price of what is not known is an error, and so is a
-// known use of tokens without a price.
-func UsageAt(a *costs.Actions, known [costs.Quantities][]bool, r *prices.Recorded, money costs.Money) (out policy.UsagePrices, err error) {
+// last ones of each. A price of what an expert is not known to use is an error, and so is a known use of tokens without a price,
+// unless none were used.
+func UsageAt(a *costs.Actions, u *policy.UsageInfo, r *prices.Recorded, money costs.Money) (out policy.UsagePrices, err error) {
+	known := u.Known
 	for q, of := range known {
 		if of != nil {
 			out[q] = make([]float64, len(a.Experts))
@@ -32,15 +33,15 @@ func UsageAt(a *costs.Actions, known [costs.Quantities][]bool, r *prices.Recorde
 			switch {
 			case !ok && has && costs.Quantity(q) <= costs.TokensOut:
 				return out, fmt.Errorf("expert %s has no price: there is no model %s in the price file", textfile.Quoted(e.Name), textfile.Quoted(r.Model(e.Name)))
-			case math.IsNaN(price) && has:
+			case math.IsNaN(price) && has && u.Uses(costs.Quantity(q), j):
 				return out, fmt.Errorf("expert %s uses %s, which have no price", textfile.Quoted(e.Name), costs.Quantity(q))
-			case has:
+			case has && price == price:
 				out[q][j] = price / money.PerLoss
 			case price > 0 && ok && costs.Quantity(q) != costs.TokensCached && costs.Quantity(q) != costs.Seconds:
 				return out, fmt.Errorf("expert %s has a price of %s, but it is not known how much it uses", textfile.Quoted(e.Name), costs.Quantity(q))
 			}
 		}
-		if out[costs.TokensCached] != nil && out[costs.TokensIn] != nil && !known[costs.TokensCached][j] {
+		if out[costs.TokensCached] != nil && out[costs.TokensIn] != nil && (!known[costs.TokensCached][j] || math.IsNaN(rates.Cached)) {
 			out[costs.TokensCached][j] = out[costs.TokensIn][j] // so that it does not matter how many were cached
 		}
 	}
@@ -79,7 +80,7 @@ func UsageOf(info *policy.Info, meta map[string]string) (*policy.UsagePrices, er
 	if err != nil {
 		return nil, &costs.DataError{Column: costs.PricesKey, Err: err}
 	}
-	out, err := UsageAt(info.Actions, info.Usage.Known, r, money)
+	out, err := UsageAt(info.Actions, info.Usage, r, money)
 	if err != nil {
 		return nil, &costs.DataError{Column: costs.PricesKey, Err: err}
 	}
@@ -135,29 +136,33 @@ func ListedUsage(info *policy.Info, list *prices.Table) (u policy.UsagePrices, e
 	if long := LongPrompts(info.Actions, now); len(long) > 0 {
 		return u, fmt.Errorf("expert %s has other prices for long prompts (above), which a policy cannot use: it knows the mean number of tokens alone", textfile.Quoted(long[0]))
 	}
-	return UsageAt(info.Actions, info.Usage.Known, now, money)
+	return UsageAt(info.Actions, info.Usage, now, money)
 }
 
-// KnownUsage says of which experts a quantity is known on some row, for every pair that exists; nil where it is known of none.
-func KnownUsage(t *costs.Tensor) (known [costs.Quantities][]bool) {
-	pairs := t.Actions.Len()
+// KnownUsage says of which experts a quantity is known on some row, for every pair that exists, and the means; nil where it is known
+// of none.
+func KnownUsage(t *costs.Tensor) *policy.UsageInfo {
+	u, pairs := &policy.UsageInfo{}, t.Actions.Len()
 	for q, values := range t.Usage {
 		if values == nil {
 			continue
 		}
-		some := make([]bool, pairs)
+		mean, count := make([]float32, pairs), make([]float32, pairs)
 		for i, v := range values {
-			some[i%pairs] = some[i%pairs] || v == v
-		}
-		of := slices.Repeat([]bool{true}, len(t.Actions.Experts))
-		for i, is := range some {
-			if j, _ := t.Actions.Pair(i); !is && t.Actions.Available(i) {
-				of[j] = false
+			if v == v {
+				mean[i%pairs], count[i%pairs] = mean[i%pairs]+v, count[i%pairs]+1
 			}
 		}
+		of := slices.Repeat([]bool{true}, len(t.Actions.Experts))
+		for i := range mean {
+			if j, _ := t.Actions.Pair(i); count[i] == 0 && t.Actions.Available(i) {
+				of[j] = false
+			}
+			mean[i] /= count[i]
+		}
 		if slices.Contains(of, true) {
-			known[q] = of
+			u.Known[q], u.Mean[q] = of, mean
 		}
 	}
-	return known
+	return u
 }

@@ -138,6 +138,7 @@ func TestUsagePrices(t *testing.T) {
 		if i%2 == 1 {
 			r.UsagePrices = prices
 		}
+		r.Usage = Usage{In: 9, Cached: 4 * int64(i%2), Out: 7, Known: true, CachedKnown: i%2 == 1}
 		if i == 3 {
 			r.ExpectedLoss, r.ExpectedCost = nil, nil
 		}
@@ -153,6 +154,9 @@ func TestUsagePrices(t *testing.T) {
 		for i, d := range list {
 			if want := [][]float64{nil, prices}[i%2]; !slices.Equal(d.UsagePrices, want) || (d.UsagePrices == nil) != (want == nil) {
 				t.Errorf("%s: record %d has %v", form, i, d.UsagePrices)
+			}
+			if u := d.Usage; u != (Usage{9, 4 * int64(i%2), 7, true, i%2 == 1}) {
+				t.Errorf("%s: record %d used %+v", form, i, u)
 			}
 		}
 		if fee, none := list[1].FeeOf(2), list[3].FeeOf(2); fee != 2 || none == none {

@@ -60,7 +60,7 @@ func testRecord(rng *rand.Rand, p *PolicyInfo) *Record {
 			}
 		}
 		r.Attempts = []Attempt{{0, 500, 17, "overload"}, {r.Action, 200, 23, ""}}
-		r.Usage, r.Fee, r.FeeKnown = Usage{10, 3, 4, true}, 0.125, true
+		r.Usage, r.Fee, r.FeeKnown = Usage{10, 3, 4, true, true}, 0.125, true
 		r.Shadows = []Shadow{{"other", "sha256:x", 1, 0.25}, {"third", "sha256:y", 0, 2}}
 	}
 	if rng.IntN(3) == 0 {

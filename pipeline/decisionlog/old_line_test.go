@@ -431,7 +431,7 @@ func (s *oldScan) usage() Usage {
 	if s.has(`,"usage":null`) {
 		return Usage{}
 	}
-	u := Usage{Known: true, In: s.int(`,"usage":{"in":`), Cached: s.int(`,"cached":`), Out: s.int(`,"out":`)}
+	u := Usage{Known: true, In: s.int(`,"usage":{"in":`), CachedKnown: true, Cached: s.int(`,"cached":`), Out: s.int(`,"out":`)}
 	s.key("}")
 	return u
 }

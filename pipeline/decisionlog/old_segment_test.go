@@ -202,7 +202,10 @@ func oldNanForNull(c oldCell) float64 {
 func oldUsageField(name string, at func(r *Record) *int64) oldField[Record] {
 	f := oldLongField(name, at)
 	f.nullable = true
-	f.set = func(r *Record, _ int, c oldCell) { *at(r), r.Usage.Known = c.int, true }
+	f.set = func(r *Record, _ int, c oldCell) {
+		*at(r), r.Usage.Known = c.int, true
+		r.Usage.CachedKnown = r.Usage.CachedKnown || name == "tokens_cached"
+	}
 	return f
 }
 

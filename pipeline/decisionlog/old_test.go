@@ -41,7 +41,7 @@ func strangeRecord(rng *rand.Rand, p *PolicyInfo) *Record {
 	if r.Fee = 0; r.FeeKnown {
 		r.Fee = number()
 	}
-	if !r.Usage.Known {
+	if r.Usage.CachedKnown = r.Usage.Known; !r.Usage.Known {
 		r.Usage = Usage{}
 	}
 	switch rng.IntN(6) {

@@ -125,6 +125,8 @@ type Usage struct {
 	Cached int64 `log:"cached" parquet:"tokens_cached"`
 	Out    int64 `log:"out" parquet:"tokens_out"`
 	Known  bool
+
+	CachedKnown bool // the service states how many of the prompt's tokens were cached
 }
 
 // Shadow is the choice of a policy that runs along for comparison and does not decide.

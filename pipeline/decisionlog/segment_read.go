@@ -189,6 +189,9 @@ func (c *columnForm) putOne(run column.Run, i int, row reflect.Value, element in
 	if c.field.known != nil {
 		row.FieldByIndex(c.field.known).SetBool(true)
 	}
+	if c.part != nil && c.part.known != nil {
+		row.Field(c.field.index).FieldByIndex(c.part.known).SetBool(true)
+	}
 	switch at := c.in(row, element).Addr().Interface().(type) {
 	case *string:
 		*at = run.Text(i)

@@ -80,7 +80,10 @@ func rowOf(r *Record, p *PolicyInfo) decisionRow {
 		out.ShadowAction, out.ShadowCost = append(out.ShadowAction, int32(s.Action)), append(out.ShadowCost, unlessNaN(&s.ExpectedCost))
 	}
 	if r.Usage.Known {
-		out.TokensIn, out.TokensCached, out.TokensOut = &r.Usage.In, &r.Usage.Cached, &r.Usage.Out
+		out.TokensIn, out.TokensOut = &r.Usage.In, &r.Usage.Out
+		if r.Usage.CachedKnown {
+			out.TokensCached = &r.Usage.Cached
+		}
 	}
 	if r.Share != ShareUnknown {
 		out.Share = &r.Share

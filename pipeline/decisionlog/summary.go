@@ -34,7 +34,7 @@ type PolicySummary struct {
 	Outcomes  int     `json:"outcomes"`  // records with an outcome
 	Losses    int     `json:"losses"`    // of these, with a loss
 	// MeasuredFees says that expected costs include measured fees, which outcomes do not have: measured costs and savings are
-	// not known then.
+	// not known then. It is false where fees of usage are apart: costs have what the policy expects of these.
 	MeasuredFees bool            `json:"measured_fees,omitempty"`
 	Expected     WeightedMean    `json:"expected_cost"`                        // of the chosen pair, at the prices of the decision
 	Measured     WeightedMean    `json:"measured_cost"`                        // of the records whose loss is known

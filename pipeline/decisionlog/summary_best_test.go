@@ -37,19 +37,25 @@ func TestMeasuredFeesAreNotCompared(t *testing.T) {
 		Experts: []costs.Expert{{Name: "a"}, {Name: "b"}}, Advice: []costs.Advice{{Name: "none"}},
 	}}
 	loss := 0.5
-	for _, meta := range []map[string]string{nil, {costs.MeterKey: "{}"}} {
+	for i, meta := range []map[string]string{nil, {costs.MeterKey: "{}"}, {costs.MeterKey: "{}"}} {
 		about.Meta = meta
 		d := Decision{Record: &Record{
 			Executed: -1, Keep: 1, Propensity: []float64{0.5, 0.5}, Available: []bool{true, true},
-			ExpectedCost: []float32{0.5, 0.4}, ExpertFees: make([]float64, 2), AdviceFees: make([]float64, 1),
+			ExpectedCost: []float32{0.5, 0.4}, ExpectedLoss: []float32{0.25, 0.2}, ExpertFees: make([]float64, 2), AdviceFees: make([]float64, 1),
 		}, About: about, Outcome: &Outcome{Loss: &loss}}
+		if i == 2 { // fees of usage are apart
+			d.UsagePrices = make([]float64, 10)
+		}
 		s := newSums(d)
 		s.add(d)
 		got, rows := s.end(), 1
-		if meta != nil {
+		if i == 1 {
 			rows = 0
 		}
-		if got.MeasuredFees != (meta != nil) || got.Measured.Rows != rows || got.Believed.Rows != rows || got.Proven.Rows != rows || got.Losses != 1 || got.Expected.Rows != 1 || got.Pairs[0].Loss.Rows != 1 {
+		if i == 2 && got.Measured.Mean != 0.75 {
+			t.Errorf("a measured cost of %g", got.Measured.Mean)
+		}
+		if got.MeasuredFees != (i == 1) || got.Measured.Rows != rows || got.Believed.Rows != rows || got.Proven.Rows != rows || got.Losses != 1 || got.Expected.Rows != 1 || got.Pairs[0].Loss.Rows != 1 {
 			t.Errorf("%v: %+v", meta, got)
 		}
 	}

@@ -85,7 +85,6 @@ func newSums(d Decision) *sums {
 	names := d.About.Actions.Names()
 	s := &sums{pairs: make([]pairSums, len(names)), shadows: map[[2]string]*ShadowSummary{}}
 	s.out = PolicySummary{Name: d.Policy, Digest: d.Digest, Keep: 1, Least: 1, Pairs: make([]PairSummary, len(names))}
-	_, s.out.MeasuredFees = d.About.Meta[costs.MeterKey]
 	for i, name := range names {
 		s.out.Pairs[i].Pair = name
 	}
@@ -105,6 +104,9 @@ func (s *sums) add(d Decision) {
 		if yes {
 			*n++
 		}
+	}
+	if _, measured := d.About.Meta[costs.MeterKey]; measured && d.UsagePrices == nil {
+		o.MeasuredFees = true
 	}
 	count(&o.Canary, d.Canary)
 	count(&o.Explored, d.Action != d.Greedy)

@@ -142,7 +142,7 @@ func (e *evaluation) otherTable(l entry) bool {
 			e.digests = []string{e.t.Digest()}
 		}
 	}
-	return trained != "" && !slices.Contains(e.digests, trained)
+	return trained != "" && !slices.Contains(e.digests, trained) && !slices.Contains(e.digests, l.Info.Info[policy.TableKey])
 }
 
 // hasFees reports whether any pair costs anything.

@@ -60,6 +60,9 @@ func (e *evaluation) constantNote(l entry) string {
 
 // priceCautions are notes on the prices of the report that an any-price policy was not checked on.
 func (e *evaluation) priceCautions(add func(format string, args ...any), l entry, lambdas []float64) {
+	if l.prices.info.Usage != nil && l.prices.usage == nil {
+		add("%s decided at the prices of what calls use of its training: this tensor records none. With --prices FILE it decides at those of a file.", e.called(l))
+	}
 	for _, lambda := range lambdas {
 		if why := l.prices.info.PriceAt(e.t.Actions, lambda, l.prices.usage).Unchecked; len(why) > 0 {
 			add("%s was not checked on the prices at lambda %g: %s.", e.called(l), lambda, strings.Join(why, "; "))

@@ -42,7 +42,7 @@ func callsIn(t *testing.T, shared []map[string]string, calls []call) string {
 		r, o := w.step(n)
 		r.Digest, r.Time, r.Available[2] = about.Digest, 1.8e15+int64(n), true
 		r.Action, r.Executed, r.Propensity, r.Model = c.pair, c.pair, []float64{0.25, 0.25, 0.25, 0.25}, c.model
-		r.Usage = decisionlog.Usage{In: 1000, Out: 100, Known: c.tokens}
+		r.Usage = decisionlog.Usage{In: 1000, Out: 100, Known: c.tokens, CachedKnown: c.tokens && c.pair == 1}
 		r.Fee, r.FeeKnown = max(0, c.money), c.money >= 0
 		// A call failed after 3 seconds, then one answered within 2.
 		r.Stages.Expert = 5e6
@@ -116,7 +116,7 @@ func TestMeasuredFees(t *testing.T) {
 			}
 			for q, want := range []float64{1000, 0, 100, 1, 2} {
 				v := float64(got.Usage[q][c.call.pair])
-				if known := c.call.tokens || q >= int(costs.Calls); known != (v == v) || known && v != want || got.Usage[q][3] == got.Usage[q][3] {
+				if known := c.call.tokens && q != int(costs.TokensCached) || q >= int(costs.Calls); known != (v == v) || known && v != want || got.Usage[q][3] == got.Usage[q][3] {
 					t.Errorf("%s %v, want %v", costs.Quantity(q), got.Usage[q], want)
 				}
 			}

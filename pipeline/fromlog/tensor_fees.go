@@ -105,7 +105,10 @@ func usageOf(d decisionlog.Decision) (u usage) {
 		u[q] = math.NaN()
 	}
 	if d.Usage.Known {
-		u[costs.TokensIn], u[costs.TokensCached], u[costs.TokensOut], u[costs.Calls] = float64(d.Usage.In), float64(d.Usage.Cached), float64(d.Usage.Out), 1
+		u[costs.TokensIn], u[costs.TokensOut], u[costs.Calls] = float64(d.Usage.In), float64(d.Usage.Out), 1
+	}
+	if d.Usage.CachedKnown {
+		u[costs.TokensCached] = float64(d.Usage.Cached)
 	}
 	if d.Stages.Expert > 0 {
 		u[costs.Seconds], u[costs.Calls] = seconds(d.Record), 1

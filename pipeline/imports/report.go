@@ -146,5 +146,6 @@ func (a *Appended) write(b *safetext.Fields) {
 	b.Add("other split", "%s", safetext.Counted("%d rows of the tensor would be in another split with this configuration; they keep theirs", a.OtherSplit))
 	merge.AddGroups(b, a.GroupReport)
 	b.Add("other inputs", "%s", safetext.After("different in the tensor and here: ", strings.Join(a.Digests, ", ")))
+	b.Add("not known", "%s", strings.Join(a.NoUsage, ", "))
 	b.Add("left out", "%s", strings.Join(a.Left, ", "))
 }

@@ -59,6 +59,7 @@ func (r *Report) WriteText(w io.Writer) error {
 	b.Add("features", "%d", r.Dim)
 	AddGroups(b, r.GroupReport)
 	b.Add("other inputs", "%s", safetext.After("different in the files: ", strings.Join(r.Digests, ", ")))
+	b.Add("not known", "%s", strings.Join(r.NoUsage, ", "))
 	b.Add("left out", "%s", strings.Join(r.Left, ", "))
 	b.Add("digest", "%s", r.Digest)
 	return b.WriteText(w)

@@ -40,7 +40,7 @@ type Options struct {
 	Seed      uint64      // of the sample and the random features
 	ADWIN     drift.ADWINSettings
 	Prices    policy.PriceChange // at which the policy decides, see decide.Options
-	PriceFile storage.Location   // see decide.Options
+	PriceFile storage.Location   `json:",omitzero"` // see decide.Options
 	// LossAlone means that outcomes are task losses without measured fees. Those of the baseline are then used without, too.
 	LossAlone bool `json:"-"` // the digest of the baseline depends on it
 	// Raw opens the encoder of the policy, or Encoder, so that features can be computed from raw rows, texts or images, see

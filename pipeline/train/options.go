@@ -162,6 +162,7 @@ type job struct {
 	others     []models.Method // besides the recipe's own
 	othersOnly bool            // the recipe's own method is not trained
 	t          *costs.Tensor
+	table      string // digest of the tensor before a price file replaced its fees; "" without one
 	rt         *ort.Runtime
 }
 
@@ -205,6 +206,7 @@ func (j *job) open(ctx context.Context) (err error) {
 		return err
 	}
 	if !j.PriceFile.IsZero() {
+		j.table = j.t.Digest()
 		if j.t, err = prices.AtFile(ctx, j.t, j.PriceFile); err != nil {
 			return fmt.Errorf("fees of %q at other prices: %w", j.Tensor, err)
 		}

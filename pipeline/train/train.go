@@ -152,7 +152,13 @@ func (j job) policies(ctx context.Context, save models.CheckpointPolicy, progres
 		return nil, nil, err
 	}
 	progress.Done()
-	return append(policies, more...), reports, nil
+	policies = append(policies, more...)
+	for _, p := range policies {
+		if j.table != "" {
+			p.Info[policy.TableKey] = j.table
+		}
+	}
+	return policies, reports, nil
 }
 
 // trainable are the methods besides the recipe's own. Methods by default are left out where they cannot be trained.

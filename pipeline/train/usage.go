@@ -11,19 +11,23 @@ import (
 )
 
 // usagePrices are the prices of what calls use, from which an any-price policy makes fees. They are nil, so that measured fees are
-// part of the estimates, if the tensor has no usage or records no prices of it, and with a note if its fees are not those of its
+// part of the estimates, if the tensor has no usage, and with a note if it records no prices of it, if its fees are not those of its
 // usage at these prices, or if usage is known on too few rows.
 func usagePrices(t *costs.Tensor, progress stage.Progress) (*policy.UsagePrices, error) {
 	text, priced := t.Meta[costs.PricesKey]
 	money, worth, err := costs.MoneyOf(t.Meta)
-	if err != nil || !priced || !worth || t.Fee == nil || !t.Usage.Known() {
+	if err != nil || t.Fee == nil || !t.Usage.Known() {
 		return nil, err
+	}
+	const stay = "measured fees stay part of the expected losses, so prices of tokens cannot be changed: "
+	if !priced || !worth {
+		progress.Note(stay + "the table has usage, but records no prices, or not what a loss of 1 is worth, as when files with other prices are merged; --prices FILE computes fees from usage")
+		return nil, nil
 	}
 	r, err := prices.ParseRecorded(text)
 	if err != nil {
 		return nil, &costs.DataError{Column: costs.PricesKey, Err: err}
 	}
-	const stay = "measured fees stay part of the expected losses, so prices of tokens cannot be changed: "
 	u, err := decide.UsageAt(t.Actions, decide.KnownUsage(t), r, money)
 	if err != nil {
 		progress.Note(stay+"%v", err)

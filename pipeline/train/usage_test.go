@@ -45,13 +45,16 @@ func TestUsagePricesFallBack(t *testing.T) {
 		note   string
 	}{
 		"as recorded":         {func(*costs.Tensor) {}, true, ""},
-		"no prices":           {func(x *costs.Tensor) { delete(x.Meta, costs.PricesKey) }, false, ""},
-		"no money":            {func(x *costs.Tensor) { delete(x.Meta, costs.MoneyKey) }, false, ""},
+		"no prices":           {func(x *costs.Tensor) { delete(x.Meta, costs.PricesKey) }, false, "records no prices"},
+		"no money":            {func(x *costs.Tensor) { delete(x.Meta, costs.MoneyKey) }, false, "not what a loss of 1 is worth"},
 		"other money":         {func(x *costs.Tensor) { x.Fee[3] = 7 }, false, "are not those of their usage"},
 		"one row unknown":     {func(x *costs.Tensor) { x.Usage[costs.TokensIn][2] = float32(math.NaN()) }, true, "only these judge"},
 		"most rows unknown":   {func(x *costs.Tensor) { unknownFrom(x, 1) }, false, "what all pairs used is known on"},
+		"no usage":            {func(x *costs.Tensor) { x.Usage = costs.Usage{} }, false, ""},
 		"no row is known":     {func(x *costs.Tensor) { unknownFrom(x, 0) }, false, "%v"},
 		"dated prices":        {func(x *costs.Tensor) { x.Meta[costs.PricesKey] = dated }, false, "are not those of their usage"},
+		"cached, no price":    {func(x *costs.Tensor) { x.Meta[costs.PricesKey] = uncached }, false, "%v"},
+		"nothing was cached":  {kept0, true, ""},
 		"a model has no list": {func(x *costs.Tensor) { x.Meta[costs.PricesKey] = onlyA }, false, "%v"},
 	} {
 		x, n := metered(), &notes{Progress: stage.OrQuiet(nil)}
@@ -63,16 +66,26 @@ func TestUsagePricesFallBack(t *testing.T) {
 		if got := strings.Join(n.all, "; "); (u != nil) != c.priced || (c.note == "") != (got == "") || !strings.Contains(got, c.note) {
 			t.Errorf("%s: prices %v, note %q", name, u, got)
 		}
-		if u != nil && (u[costs.TokensCached][0] != 1 || u[costs.TokensCached][1] != 3) {
+		if u != nil && (u[costs.TokensCached][0] != map[bool]float64{true: 2, false: 1}[name == "nothing was cached"] || u[costs.TokensCached][1] != 3) {
 			t.Errorf("%s: cached tokens %v", name, u[costs.TokensCached])
 		}
 	}
 }
 
 const (
-	dated = `{"currency":"USD","models":{"a":[{"in":2,"cached":1},{"from":"2026-01-01","in":4,"cached":2}],"b":[{"in":3}]}}`
+	dated    = `{"currency":"USD","models":{"a":[{"in":2,"cached":1},{"from":"2026-01-01","in":4,"cached":2}],"b":[{"in":3}]}}`
+	uncached = `{"currency":"USD","models":{"a":[{"in":2}],"b":[{"in":3}]}}`
+
 	onlyA = `{"currency":"USD","models":{"a":[{"in":2,"cached":1}]}}`
 )
+
+// kept0 makes that no token of a was cached, and has no price for such tokens.
+func kept0(t *costs.Tensor) {
+	t.Meta[costs.PricesKey] = uncached
+	for i := 0; i < len(t.Fee); i += 2 {
+		t.Usage[costs.TokensCached][i], t.Fee[i] = 0, 2
+	}
+}
 
 // unknownFrom makes the usage of rows unknown.
 func unknownFrom(t *costs.Tensor, row int) {

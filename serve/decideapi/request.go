@@ -3,6 +3,7 @@ package decideapi
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -33,6 +34,8 @@ type body struct {
 		Experts fees    `json:"experts"`
 		Advice  fees    `json:"advice"` // before lambda
 		Pairs   fees    `json:"pairs"`  // added to the fees of both
+
+		Usage map[string]fees `json:"usage"` // by expert: prices by quantity
 	} `json:"prices"`
 	Unavailable struct {
 		Experts []jsonString `json:"experts"`
@@ -200,7 +203,11 @@ func readImages(images []jsonString, param string, in *policies.Inputs) error {
 func (b *body) changes() (c policy.PriceChange, err error) {
 	c.Lambda = (*float64)(b.Prices.Lambda)
 	f, u := &b.Prices, &b.Unavailable
-	if n := len(f.Experts) + len(f.Advice) + len(f.Pairs) + len(u.Experts) + len(u.Advice) + len(u.Pairs); n > maxNames {
+	usage := 0
+	for _, of := range f.Usage {
+		usage += 1 + len(of)
+	}
+	if n := usage + len(f.Experts) + len(f.Advice) + len(f.Pairs) + len(u.Experts) + len(u.Advice) + len(u.Pairs); n > maxNames {
 		return c, invalid("invalid_value", "unavailable", "there are %d fees and unavailable pairs; at most %d are read", n, maxNames)
 	}
 	for _, kind := range []struct {
@@ -214,6 +221,11 @@ func (b *body) changes() (c policy.PriceChange, err error) {
 		slices.Sort(kind.without)
 		for _, name := range slices.Compact(kind.without) {
 			c.Without = append(c.Without, kind.of(string(name)))
+		}
+	}
+	for _, expert := range slices.Sorted(maps.Keys(f.Usage)) {
+		for _, price := range f.Usage[expert] {
+			c.UsageOf = append(c.UsageOf, policy.UsagePrice{Expert: expert, Quantity: price.name, Price: float64(price.amount)})
 		}
 	}
 	return c, nil

@@ -97,10 +97,6 @@ func (d *Decider) Decide(ctx context.Context, r Request) (_ *Result, err error) 
 	}
 	r.pricing = d.set.Pricing()
 	u, err := d.pick(&r)
-	if now := d.set.Pricing(); err != nil && now != r.pricing { // the policy may have been loaded for the prices that came since
-		r.pricing = now
-		u, err = d.pick(&r)
-	}
 	if err != nil {
 		return nil, err
 	}

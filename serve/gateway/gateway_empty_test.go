@@ -113,7 +113,7 @@ func (w *world) checkEmpty(t *testing.T, attempts string, passed bool) {
 	for _, at := range rec.Attempts {
 		got = append(got, fmt.Sprintf("%d:%d", at.Action, at.Status))
 	}
-	if strings.Join(got, " ") != attempts || passed && (rec.Error != "" || rec.Usage.Out != 8 || !rec.FeeKnown || rec.Executed < 0) {
+	if strings.Join(got, " ") != attempts || passed && (rec.Error != "" || rec.Usage.Out != 8 || rec.Usage.CachedKnown || !rec.FeeKnown || rec.Executed < 0) {
 		t.Errorf("%s: %+v", got, rec)
 	}
 }

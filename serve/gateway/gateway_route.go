@@ -331,7 +331,8 @@ func (q *routed) fillRecord(pair int, e *expert.Expert, out *outcome) {
 	rec := q.record
 	rec.Executed, rec.Model = pair, out.model
 	rec.Stages.FirstByte = out.firstByte.Microseconds()
-	rec.Usage = decisionlog.Usage{In: out.usage.In, Cached: out.usage.Cached, Out: out.usage.Out, Known: out.usage.Known}
+	u := out.usage
+	rec.Usage = decisionlog.Usage{In: u.In, Cached: u.Cached, Out: u.Out, Known: u.Known, CachedKnown: u.Known && u.CachedKnown}
 	rec.Fee, rec.FeeKnown, rec.PriceDate = out.fee.Money, out.fee.Known, out.fee.Since
 	switch {
 	case out.err != nil && q.clientGone():

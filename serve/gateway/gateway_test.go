@@ -283,7 +283,7 @@ func TestWholeAnswers(t *testing.T) {
 		t.Errorf("%+v", rec)
 	}
 	if len(rec.Attempts) != 1 || rec.Attempts[0].Status != 200 || rec.Model != "model-s" || !rec.FeeKnown || rec.Fee != 0.002 ||
-		rec.Usage != (decisionlog.Usage{In: 1000, Cached: 400, Out: 100, Known: true}) || rec.Stages.Advise == 0 || rec.Stages.Expert == 0 || rec.Stages.FirstByte < rec.Stages.Expert {
+		rec.Usage != (decisionlog.Usage{In: 1000, Cached: 400, Out: 100, Known: true, CachedKnown: true}) || rec.Stages.Advise == 0 || rec.Stages.Expert == 0 || rec.Stages.FirstByte < rec.Stages.Expert {
 		t.Errorf("%+v", rec)
 	}
 	if strings.Contains(w.text.String(), "oil") {

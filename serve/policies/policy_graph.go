@@ -69,7 +69,7 @@ func (g *Graph) Run(ctx context.Context, inputs map[string]*onnx.Tensor) (*Answe
 	if err != nil {
 		return nil, err
 	}
-	at, own, err := g.policy.latestPrices()
+	at, own, err := g.policy.fitting(g.policy.Pricing())
 	if err != nil {
 		return nil, err
 	}

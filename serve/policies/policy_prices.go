@@ -53,10 +53,9 @@ func (p *Policy) computePrices(at *Pricing) (*policy.Prices, error) {
 	return p.Info().Price(policy.PriceChange{Usage: &usage})
 }
 
-// latestPrices returns the prices of the current state of the price file. If they do not fit a version that was replaced since, they
-// are those of the last state that did.
-func (p *Policy) latestPrices() (*Pricing, *policy.Prices, error) {
-	at := p.Pricing()
+// fitting returns the prices in a state of the price file. If they do not fit, because the version is older or newer, they are those
+// of the last state that did.
+func (p *Policy) fitting(at *Pricing) (*Pricing, *policy.Prices, error) {
 	own, err := p.PricesAt(at)
 	if known := p.priced.Load(); err != nil && known != nil {
 		return known.at, known.prices, nil
@@ -66,7 +65,7 @@ func (p *Policy) latestPrices() (*Pricing, *policy.Prices, error) {
 
 // Price applies a change of prices to those of a state of the price file.
 func (p *Policy) Price(at *Pricing, c policy.PriceChange) (*policy.Prices, error) {
-	own, err := p.PricesAt(at)
+	_, own, err := p.fitting(at)
 	if err != nil || c.IsZero() {
 		return own, err
 	}

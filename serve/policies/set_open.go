@@ -21,8 +21,8 @@ import (
 // errChanging means that a file is still being written.
 var errChanging = errors.New("the file changed while it was read")
 
-// open reads, checks and warms up a policy file. It returns nil if the content is the same as that of old.
-func (s *Set) open(ctx context.Context, f file, old *Policy) (*Policy, error) {
+// open reads, checks and warms up a policy file, at prices that it must fit. It returns nil if the content is the same as that of old.
+func (s *Set) open(ctx context.Context, f file, old *Policy, at *Pricing) (*Policy, error) {
 	if f.err != nil {
 		return nil, f.err
 	}
@@ -59,9 +59,8 @@ func (s *Set) open(ctx context.Context, f file, old *Policy) (*Policy, error) {
 	p.graph = &Graph{policy: p, inputs: r.GraphInputs(), outputs: r.GraphOutputs()}
 	p.leases.Store(1)
 	p.live.Add(1)
-	err = s.checkPrices(p, s.pricing.Load())
-	if err == nil {
-		_, err = p.PricesAt(s.pricing.Load())
+	if err = s.checkPrices(p, at); err == nil {
+		_, err = p.PricesAt(at)
 	}
 	if err == nil {
 		err = s.warmUp(ctx, p)

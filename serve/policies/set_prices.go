@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"time"
@@ -48,7 +49,7 @@ func (s *Set) PriceFile() *PriceFile {
 type priceSource struct {
 	seen    fileState
 	list    *prices.Table // all periods of the content that was read last; nil: it could not be read
-	refused bool          // that content does not fit the policies
+	refused *Pricing      // of that content, which does not fit the policies; nil: it does
 }
 
 // loadPrices reads the price file. A pass of Watch reads it only if it has changed and settled, or if another period has begun.
@@ -71,10 +72,10 @@ func (s *Set) loadPrices(ctx context.Context, watch bool) (c Change, changed, ag
 		s.prices.seen = fileState{info: info}
 		return c, false, true
 	case watch && s.prices.seen.done:
-		if s.prices.list == nil || s.prices.refused {
+		if s.prices.list == nil {
 			return c, false, false
 		}
-		c = s.applyPrices(c) // another period may have begun
+		c = s.applyPrices(c, true) // another period may have begun
 		return c, c.Verdict != Unchanged, false
 	}
 	s.prices.seen = fileState{info: info, done: true}
@@ -88,30 +89,38 @@ func (s *Set) loadPrices(ctx context.Context, watch bool) (c Change, changed, ag
 		return s.refusePrices(c, err), true, errors.Is(err, errChanging)
 	}
 	s.prices.list = list
-	return s.applyPrices(c), true, false
+	return s.applyPrices(c, false), true, false
 }
 
-// applyPrices puts the prices of the list that hold now in use, if they fit all policies.
-func (s *Set) applyPrices(c Change) Change {
+// applyPrices puts the prices of the list that hold now in use, if they fit all policies. A pass of Watch tries prices that were
+// refused no more.
+func (s *Set) applyPrices(c Change, watch bool) Change {
 	next := &Pricing{Loaded: time.Now(), list: pricesNow(s.prices.list, time.Now())}
 	var err error
 	if next.Digest, err = digest.JSON(next.list); err != nil {
 		return s.refusePrices(c, err)
 	}
-	if next.Digest == c.Old {
-		s.prices.refused = false
+	switch refused := s.prices.refused; {
+	case next.Digest == c.Old:
+		s.prices.refused = nil
 		s.priceProblem.Store(nil)
 		c.Verdict = Unchanged
 		return c
+	case watch && refused != nil && refused.Digest == next.Digest:
+		c.Verdict = Unchanged
+		return c
 	}
-	for _, name := range s.Names() {
-		p := s.all()[name]
-		if err := s.checkPrices(p, next); err != nil {
-			s.prices.refused = true
-			return s.refusePrices(c, err)
-		}
+	if err := s.checkAll(s.all(), next); err != nil {
+		s.prices.refused = next
+		s.readAgain()
+		return s.refusePrices(c, err)
 	}
-	s.prices.refused = false
+	return s.usePrices(c, next)
+}
+
+// usePrices puts prices that fit all policies in use.
+func (s *Set) usePrices(c Change, next *Pricing) Change {
+	s.prices.refused, c.Reason, c.Err = nil, "", nil
 	s.pricing.Store(next)
 	s.priceProblem.Store(nil)
 	if c.Verdict = Replaced; c.Old == "" {
@@ -122,6 +131,33 @@ func (s *Set) applyPrices(c Change) Change {
 	return c
 }
 
+// usePair puts the prices that were refused in use together with the policies that were refused because of the prices before, if
+// all policies fit then. It changes what is said of these policies.
+func (s *Set) usePair(ctx context.Context, c Change, changes []Change) (_ Change, ok bool) {
+	next, all, own := s.prices.refused, maps.Clone(s.all()), map[string]*Policy{}
+	for _, f := range s.list().files {
+		if !slices.ContainsFunc(changes, func(c Change) bool { return c.File == f.path && errors.As(c.Err, new(*PriceFileError)) }) {
+			continue
+		}
+		if p, err := s.open(ctx, f, nil, next); err == nil {
+			all[f.name], own[f.name] = p, p
+		}
+	}
+	if len(own) == 0 || s.checkAll(all, next) != nil {
+		for _, p := range own {
+			p.Release()
+		}
+		return c, false
+	}
+	for i, old := range changes {
+		if p := own[old.Name]; p != nil {
+			changes[i] = s.put(p, Change{Name: old.Name, File: old.File, Old: old.Old})
+			s.logChange(ctx, changes[i])
+		}
+	}
+	return s.usePrices(c, next), true
+}
+
 // readAgain makes the next pass of Watch read all policies, because one that was refused may fit the prices now.
 func (s *Set) readAgain() {
 	for path, state := range s.seen {
@@ -129,6 +165,16 @@ func (s *Set) readAgain() {
 			delete(s.seen, path)
 		}
 	}
+}
+
+// checkAll reports prices that do not fit a policy, the first by name.
+func (s *Set) checkAll(all map[string]*Policy, at *Pricing) error {
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		if err := s.checkPrices(all[name], at); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // checkPrices reports prices that do not fit a policy.

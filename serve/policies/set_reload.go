@@ -53,9 +53,18 @@ func (s *Set) reload(ctx context.Context, watch bool) (changes []Change, again b
 	policies, unsettled := s.reloadPolicies(ctx, watch)
 	again = again || unsettled
 	other := func(c Change) bool { return c.Verdict == Added || c.Verdict == Replaced || c.Verdict == Removed }
-	if s.prices.refused && slices.ContainsFunc(policies, other) {
-		// The prices may fit the policies now.
-		if priceChange = s.applyPrices(Change{Prices: true, File: s.settings.Prices, Old: s.pricing.Load().Digest, New: s.pricing.Load().Digest}); priceChange.Err == nil {
+	if s.prices.refused != nil && len(policies) > 0 {
+		now := s.pricing.Load().Digest
+		priceChange = Change{Prices: true, File: s.settings.Prices, Old: now, New: now}
+		used := false
+		if slices.ContainsFunc(policies, other) { // the prices may fit the policies now
+			priceChange = s.applyPrices(priceChange, false)
+			used = priceChange.Err == nil
+		}
+		if !used {
+			priceChange, used = s.usePair(ctx, priceChange, policies)
+		}
+		if used {
 			changes = []Change{priceChange}
 			s.logChange(ctx, priceChange)
 			again = true
@@ -217,24 +226,31 @@ func (s *Set) load(ctx context.Context, f file) Change {
 	if old != nil {
 		c.Old, c.New = old.Digest, old.Digest
 	}
-	p, err := s.open(ctx, f, old)
+	p, err := s.open(ctx, f, old, s.pricing.Load())
 	switch {
 	case err != nil:
 		c.Verdict, c.Reason, c.Err = Refused, err.Error(), err
 	case p == nil:
 		c.Verdict = Unchanged
 	default:
-		c.Verdict, c.New = Replaced, p.Digest
-		if old == nil {
-			c.Verdict = Added
-		}
-		s.swap(func(all map[string]*Policy) { all[f.name] = p })
-		if old != nil {
-			old.Release()
-		}
+		c = s.put(p, c)
 	}
 	if f.info != nil && !errors.Is(err, errChanging) && ctx.Err() == nil {
 		s.seen[f.path] = fileState{info: f.info, encoder: f.encoder, done: true}
+	}
+	return c
+}
+
+// put serves a policy, in place of the version before it if there is one.
+func (s *Set) put(p *Policy, c Change) Change {
+	old := s.all()[p.Name]
+	c.Verdict, c.New = Replaced, p.Digest
+	if old == nil {
+		c.Verdict = Added
+	}
+	s.swap(func(all map[string]*Policy) { all[p.Name] = p })
+	if old != nil {
+		old.Release()
 	}
 	return c
 }

@@ -3,8 +3,8 @@
 
 usage: examples.py FOLDER --pipe BIN --kept THIRD_PARTY_FOLDER --data DATA
 
-The files are those that a service would run: an any-price policy, at several prices and with pairs left out; a policy whose
-prices were fixed; and, if DATA has an encoder, a policy behind an encoder of texts. They go to FOLDER, and what is
+The files are those that a service would run: an any-price policy, at several prices and with pairs left out; one that knows
+what calls use, at prices of tokens; a policy whose prices were fixed; and, if DATA has an encoder, a policy behind an encoder of texts. They go to FOLDER, and what is
 downloaded or built to THIRD_PARTY_FOLDER. Expert and advice must be the same in every row, and expected costs must agree
 within 1e-5, behind an encoder within 1e-4. A program is left out if its tools are not there, or if they cannot download what
 it needs. Where CI=true, the second is an error, and so is a missing encoder. Exit status 1 on errors and on any difference.
@@ -51,8 +51,9 @@ class Case:
             raise SystemExit(f"verify: error: {name}: {len({w[:2] for w in self.want})} pairs in {len(self.want)} rows: too few to compare")
 
 
-def train(pipe, folder, name, features, unavailable=()):
-    """An any-price policy for features of that name. The losses of its costs depend on the first eight features."""
+def train(pipe, folder, name, features, unavailable=(), used=None):
+    """An any-price policy for features of that name. The losses of its costs depend on the first eight features. used(known)
+    are lists and metadata of usage."""
     rng, dim = np.random.default_rng(1), features.shape[1]
     known = ((features - features.mean(0)) / features.std(0))[:, :8]
     chance = 1 / (1 + np.exp(known @ rng.normal(0, 1.5, (known.shape[1], len(PAIRS)))))
@@ -61,11 +62,12 @@ def train(pipe, folder, name, features, unavailable=()):
     entries = [[{"name": n, "fee": f} for n, f in fees.items()] for fees in (EXPERTS, ADVICE)]
     actions = {"format": 1, "experts": entries[0], "advice": entries[1], "unavailable": [{"expert": e, "advice": a} for e, a in unavailable],
                "features": {"name": name, "dim": dim}}
-    lists = {"features": features, "loss": loss}
+    more, meta = used(known) if used else ({}, {})
+    lists = {"features": features, "loss": loss, **more}
     table = {"id": [f"row{i}" for i in range(len(loss))], "split": ["val" if i % 4 == 3 else "train" for i in range(len(loss))]}
     table |= {k: pa.array(list(v), pa.list_(pa.float32())) for k, v in lists.items()}
     path, out = os.path.join(folder, name + ".parquet"), os.path.join(folder, "policy of " + name)
-    pq.write_table(pa.table(table).replace_schema_metadata({"pipe.actions": json.dumps(actions)}), path)
+    pq.write_table(pa.table(table).replace_schema_metadata({"pipe.actions": json.dumps(actions), **meta}), path)
     run(pipe, "train", "--in", path, "--any-price", "--methods", "", "--config", os.path.join(HERE, "examples.yaml"), "--out", out, "--quiet")
     return os.path.join(out, "auto-any-price.onnx")
 
@@ -99,6 +101,28 @@ def feature_cases(pipe, folder):
     frozen = os.path.join(folder, "frozen.onnx")
     run(pipe, "convert", policy, *flags, "--out", frozen)
     yield Case(pipe, "frozen", frozen, rows, source)
+    yield usage_case(pipe, folder, features, rows, source)
+
+
+def use(known):
+    """Tokens and calls of every pair, and what they cost in dollars at 1 a loss; how many tokens are cached is known of the first expert alone."""
+    size = 1 / (1 + np.exp(-known @ np.random.default_rng(2).normal(0, 1, (known.shape[1], len(PAIRS)))))
+    usage = {"tokens_in": np.round(4000 * size), "tokens_cached": np.round(1000 * size), "tokens_out": np.round(2000 * (1 - size)), "calls": np.ones(size.shape)}
+    usage["tokens_cached"][:, len(ADVICE):] = np.nan
+    cached = np.nan_to_num(usage["tokens_cached"])
+    fee = ((usage["tokens_in"] - cached) * 10 + cached * 1 + usage["tokens_out"] * 40) / 1e6 + 0.01
+    models = {e: [{"in": 10, "cached": 1, "out": 40, "call": 0.01}] for e in EXPERTS}
+    return {"fee": fee, **usage}, {"pipe.money": '{"currency": "USD", "per_loss": 1}', "pipe.prices": json.dumps({"currency": "USD", "models": models})}
+
+
+def usage_case(pipe, folder, features, rows, source):
+    """Prices of tokens and calls that differ by expert."""
+    policy = train(pipe, folder, "used", features[ROWS:], used=use)
+    names = ("in", "cached", "out", "call")
+    models = {e: dict(zip(names, p)) for e, p in zip(EXPERTS, [(30.5, 7.25, 45, 0.02), (2.5, 2.5, 80, 0.07), (60, 60, 5, 0)])}
+    file = write(folder, "prices.yaml", [json.dumps({"currency": "USD", "models": {e: [m] for e, m in models.items()}})])
+    prices = write(folder, "used.json", [json.dumps({"price_" + n: [m[n] for m in models.values()] for n in names})])
+    return Case(pipe, "prices of tokens", policy, rows, source, ["--prices", file], prices)
 
 
 def text_cases(pipe, folder, data):

@@ -3,8 +3,8 @@
 // usage: node judge.mjs node|web MODULES POLICY BATCH OUT (NAME float32|int64|uint8|bool SHAPE FILE)...
 //
 // Every input of the policy is named with its type, the shape of a row, such as 384 or 224x224x3,
-// and a file of little-endian numbers, row after row. OUT gets, per row, action, expert and advice as int32, then all scores
-// (rows x actions) as float32. "web" is the WebAssembly build that browsers load, on one thread.
+// and a file of little-endian numbers, row after row. OUT gets, per row, action, expert and advice as int32, then the scores, and
+// every output whose name begins with expected_ (rows x actions each), as float32. "web" is the WebAssembly build that browsers load, on one thread.
 import { readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -46,7 +46,8 @@ async function main() {
   const inputs = await readInputs();
   const rows = inputs[0].values.length / inputs[0].width;
   const decisions = new Int32Array(rows * 3);
-  const scores = [];
+  const outputs = ['scores', ...session.outputNames.filter((name) => name.startsWith('expected_'))];
+  const values = outputs.map(() => []);
   for (let start = 0; start < rows; start += Number(batch)) {
     const end = Math.min(rows, start + Number(batch));
     const feeds = {};
@@ -57,10 +58,10 @@ async function main() {
     ['action', 'expert', 'advice'].forEach((name, column) => {
       result[name].data.forEach((value, n) => { decisions[(start + n) * 3 + column] = Number(value); });
     });
-    scores.push(Buffer.from(Float32Array.from(result.scores.data).buffer));
+    outputs.forEach((name, i) => values[i].push(Buffer.from(Float32Array.from(result[name].data).buffer)));
   }
-  await writeFile(out, Buffer.concat([Buffer.from(decisions.buffer), ...scores]));
-  console.log(JSON.stringify({ version: ort.env.versions[runtime] ?? ort.env.versions.common }));
+  await writeFile(out, Buffer.concat([Buffer.from(decisions.buffer), ...values.flat()]));
+  console.log(JSON.stringify({ outputs: outputs.length, version: ort.env.versions[runtime] ?? ort.env.versions.common }));
 }
 
 await main();

@@ -42,7 +42,7 @@ install_node() {
 
 # Sets $tensor and trains both recipes into $work: "paper" gives policies that use the
 # features; "auto" may fall back to one pair, which must run everywhere too. "any" has an
-# any-price policy.
+# any-price policy, "usage" one that also knows what calls use, of the tensor usage.parquet.
 make_policies() {
 	work=$1
 	data=${PIPE_DATA:-$root/../shared/data}
@@ -63,6 +63,8 @@ make_policies() {
 		"$pipe" train --in "$tensor" --recipe "$recipe" --seeds 1 --methods l2d,separated_softmax --out "$work/$recipe" >&2
 	done
 	"$pipe" train --in "$tensor" --any-price --methods "" --out "$work/any" >&2
+	"$python" "$here/sample.py" --usage "$work/usage.parquet"
+	"$pipe" train --in "$work/usage.parquet" --any-price --methods "" --out "$work/usage" >&2
 }
 
 # Checks whether the data folder has claims and an encoder.
@@ -162,6 +164,7 @@ status=0
 for policy in "$folder"/paper/*.onnx "$folder"/auto/auto*.onnx "$folder"/any/*.onnx; do
 	judge "$policy" "$tensor" || status=1
 done
+judge "$folder/usage/auto-any-price.onnx" "$folder/usage.parquet" || status=1
 if has_claims; then
 	make_merged "$folder"
 	judge "$merged" "$claims" --parts "$reader" "$encoder" || status=1

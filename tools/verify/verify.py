@@ -7,14 +7,13 @@ usage: verify.py POLICY.onnx TENSOR.parquet --pipe BIN --modules NODE_MODULES
 The first form gives a policy the features of a tensor; the second gives a file of pipe convert --merge the token ids of
 claims, made by Python's tokenizers, or the pixels that pictures.py wrote, and holds it against policy and encoder, run by Go one
 after the other from the text or the image file on. An any-price policy decides at drawn prices, another one in every row,
-and is held against the files of pipe convert that have these prices fixed.
+and is held against the files of pipe convert that have these prices fixed. If it knows what calls use, their prices are drawn too.
 The reference is Python's onnxruntime, all rows in one batch. Actions, expert and advice must be identical in every row;
-scores may differ in the last bits, which is printed. Exit status 1 on any difference.
+scores and what is expected may differ in the last bits, which is printed. Exit status 1 on any difference.
 """
 
 import argparse
 import concurrent.futures
-import csv
 import json
 import os
 import subprocess
@@ -26,6 +25,7 @@ import onnx
 import onnxruntime
 import pyarrow as pa
 import pyarrow.dataset as ds
+import pyarrow.parquet as pq
 
 
 def read_features(path):
@@ -60,7 +60,22 @@ def read_pixels(path, _):
 RAW = {"text": (["--text", "claim"], read_tokens), "image": (["--image", "image"], read_pixels)}
 
 
-def draw_prices(about, number):
+QUANTITIES = {"tokens_in": "in", "tokens_cached": "cached", "tokens_out": "out", "calls": "call"}  # with their names in price files
+
+
+def draw_usage(about, rng, path):
+    """Prices of what calls use, for a policy that knows it: the flags that set them for pipe, by the price file at path, and the inputs."""
+    if "pipe.usage" not in about:
+        return [], {}
+    experts, usage, money = json.loads(about["pipe.actions"])["experts"], json.loads(about["pipe.usage"]), json.loads(about["pipe.money"])
+    models = [{QUANTITIES[q]: round(old[j] * rng.uniform(0, 3), 3) for q, old in usage["prices"].items() if usage["known"][q][j]} for j in range(len(experts))]
+    with open(path, "w") as f:
+        json.dump({"currency": money["currency"], "models": {e["name"]: [m] for e, m in zip(experts, models)}}, f)
+    prices = {"price_" + QUANTITIES[q]: [m.get(QUANTITIES[q], m["in"] if q == "tokens_cached" else 0) for m in models] for q in usage["prices"]}
+    return ["--prices", path], {k: np.array([v], np.float32) / np.float32(money["per_loss"]) for k, v in prices.items()}
+
+
+def draw_prices(about, number, folder):
     """Prices of an any-price policy: the flags that set them for pipe, and the inputs, one row each."""
     rng, actions = np.random.default_rng(0), json.loads(about["pipe.actions"])
     experts, advice = actions["experts"], actions["advice"]
@@ -73,7 +88,8 @@ def draw_prices(about, number):
         fees = [[float(round(rng.uniform(0, 0.3), 3)) for _ in some] for some in (experts, advice[1:])]
         out = exists & (rng.random(len(names)) < 0.2) if n % 2 else np.zeros(len(names), bool)
         out[np.flatnonzero(exists)[0]] = False
-        flags = ["--lambda", str(lam)]
+        priced, usage = draw_usage(about, rng, os.path.join(folder, f"prices{n}.yaml"))
+        flags = ["--lambda", str(lam), *priced]
         for kind, some, own in (("expert", experts, fees[0]), ("advice", advice[1:], fees[1])):
             for item, fee in zip(some, own):
                 flags += ["--fee", f"{kind}={item['name']}:{fee}"]
@@ -81,13 +97,13 @@ def draw_prices(about, number):
             flags += ["--without", f"pair={names[i]}"]
         drawn.append((flags, {
             "expert_fees": np.array([fees[0]], np.float32), "advice_fees": np.array([[0] + [lam * f for f in fees[1]]], np.float32),
-            "pair_fees": np.zeros((1, len(names)), np.float32), "available": ~out[None]}))
+            "pair_fees": np.zeros((1, len(names)), np.float32), "available": ~out[None], **usage}))
     return drawn
 
 
 def check_prices(a, features, folder):
     """Compare an any-price policy in all runtimes, at another price in every row; the actions that were chosen, and whether all agree."""
-    prices = draw_prices(check_file(a.policy), 6)
+    prices = draw_prices(check_file(a.policy), 6, folder)
     rows = len(features["features"])
     which = np.arange(rows) % len(prices)
     feeds = dict(features, **{k: np.concatenate([p[1][k] for p in prices])[which] for k in prices[0][1]})
@@ -120,29 +136,28 @@ def count(feeds):
 
 
 def by_python(policy, feeds, batch):
-    """Decisions (rows x 3) and scores, `batch` rows at a time; None: all at once, whatever the rows of the other inputs."""
+    """Decisions (rows x 3), and scores with all that is expected (rows x outputs x pairs), `batch` rows at a time; None: all at
+    once, whatever the rows of the other inputs."""
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     session = onnxruntime.InferenceSession(policy, options, providers=["CPUExecutionProvider"])
-    names = ["action", "expert", "advice", "scores"]
+    names = ["action", "expert", "advice", "scores", *(v.name for v in session.get_outputs() if v.name.startswith("expected_"))]
     if batch is None:
         batch = count(feeds)
     parts = [session.run(names, {k: v[at:at + batch] for k, v in feeds.items()}) for at in range(0, count(feeds), batch)]
-    a, e, k, s = (np.concatenate(column) for column in zip(*parts))
-    return np.stack([a, e, k], 1).astype(np.int32), s, onnxruntime.__version__
+    a, e, k, *s = (np.concatenate(column) for column in zip(*parts))
+    return np.stack([a, e, k], 1).astype(np.int32), np.stack(s, 1), onnxruntime.__version__
 
 
 def by_go(policy, source, pipe, folder, raw=()):
-    out = os.path.join(folder, "decisions.csv")
+    """Decisions, scores, and expected losses and costs."""
+    out = os.path.join(folder, "decisions.parquet")
     subprocess.run([pipe, "decide", "--policy", policy, "--in", source, "--out", out, "--scores", *raw], check=True,
                    stderr=subprocess.DEVNULL if not sys.stderr.isatty() else None)
-    with open(out, newline="") as f:
-        rows = list(csv.reader(f))
-    head, rows = rows[0], rows[1:]
-    at = [head.index(n) for n in ("action", "expert_index", "advice_index")]
-    scores = [i for i, n in enumerate(head) if n.startswith("score ")]
-    return (np.array([[int(r[i]) for i in at] for r in rows], np.int32),
-            np.array([[float(r[i]) for i in scores] for r in rows], np.float32), "")
+    rows = pq.read_table(out)
+    lists = [rows[n].to_pylist() for n in ("scores", "expected_losses", "expected_costs") if n in rows.column_names]
+    return (np.stack([rows[n].to_numpy() for n in ("action", "expert_index", "advice_index")], 1).astype(np.int32),
+            np.stack([np.array(v, np.float32) for v in lists], 1), "")
 
 
 def by_javascript(runtime, policy, feeds, modules, folder):
@@ -161,8 +176,8 @@ def by_javascript(runtime, policy, feeds, modules, folder):
     done = subprocess.run(["node", judge, runtime, modules, policy, batch, out, *inputs], check=True, capture_output=True, text=True)
     blob, rows = open(out, "rb").read(), count(feeds)
     decisions = np.frombuffer(blob, "<i4", rows * 3).reshape(rows, 3)
-    return (decisions, np.frombuffer(blob, "<f4", offset=rows * 12).reshape(rows, -1),
-            json.loads(done.stdout.splitlines()[-1])["version"])
+    about = json.loads(done.stdout.splitlines()[-1])
+    return decisions, np.frombuffer(blob, "<f4", offset=rows * 12).reshape(about["outputs"], rows, -1).swapaxes(0, 1), about["version"]
 
 
 def check_file(policy):
@@ -182,17 +197,20 @@ def check_file(policy):
 def compare(name, got, want):
     """Print one line; true if all decisions are the same."""
     decisions, scores, version = got
-    if decisions.shape != want[0].shape or scores.shape != want[1].shape:
-        print(f"FAIL {name}: decisions {decisions.shape}, scores {scores.shape}; expected {want[0].shape}, {want[1].shape}")
+    wanted = want[1][:, :scores.shape[1]] if name == "go" else want[1]  # the files of pipe decide have no tokens
+    if decisions.shape != want[0].shape or scores.shape != wanted.shape:
+        print(f"FAIL {name}: decisions {decisions.shape}, scores {scores.shape}; expected {want[0].shape}, {wanted.shape}")
         return False
+    known = np.isfinite(wanted) & (np.abs(wanted) < 1e29)  # others are of pairs that do not exist, and of tokens that are not known
+    gap = np.max(np.abs(scores - wanted)[known] / np.maximum(1, np.abs(wanted[known])))
     wrong = np.flatnonzero((decisions != want[0]).any(1))
-    gap = np.nanmax(np.abs(np.where(np.isfinite(want[1]), scores - want[1], 0)))
+    ok = len(wrong) == 0 and gap < 1e-4 and np.isnan(scores[np.isnan(wanted)]).all()
     line = f"{name + ' ' + version:28s} {len(decisions) - len(wrong)} of {len(decisions)} rows the same"
-    print(f"{'FAIL' if len(wrong) else 'ok  '} {line}, scores within {gap:.1e}")
+    print(f"{'ok  ' if ok else 'FAIL'} {line}, scores and what is expected within {gap:.1e}")
     for n in wrong[:5]:
-        top = np.sort(want[1][n])[::-1]
+        top = np.sort(want[1][n][0])[::-1]
         print(f"     row {n}: {decisions[n].tolist()} against {want[0][n].tolist()}, the two best scores are {top[0] - top[1]:.1e} apart")
-    return len(wrong) == 0
+    return ok
 
 
 def compare_all(want, judges):
@@ -225,7 +243,7 @@ def main():
         with tempfile.TemporaryDirectory() as folder:
             want, ok = check_prices(a, feeds, folder)
         used = len(np.unique(want[0][:, 0]))
-        print(f"{'ok  ' if ok else 'FAIL'} {rows} rows, {used} of {want[1].shape[1]} actions chosen at least once")
+        print(f"{'ok  ' if ok else 'FAIL'} {rows} rows, {used} of {want[1].shape[2]} actions chosen at least once")
         return 0 if ok else 1
     want = by_python(a.policy, feeds, rows)
     action, expert, advice = want[0].T
@@ -241,7 +259,7 @@ def main():
             "onnxruntime-web wasm": lambda: by_javascript("web", a.policy, feeds, a.modules, folder),
         }) and ok
     used = len(np.unique(action))
-    print(f"{'ok  ' if ok else 'FAIL'} {rows} rows, {used} of {want[1].shape[1]} actions chosen at least once")
+    print(f"{'ok  ' if ok else 'FAIL'} {rows} rows, {used} of {want[1].shape[2]} actions chosen at least once")
     return 0 if ok else 1
 
 
