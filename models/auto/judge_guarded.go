@@ -15,13 +15,10 @@ type guarded struct {
 // distance is how far the verdict is from the other one, in standard errors: above 0 if the policy passes. What decides
 // is the worst of the conditions. A policy that never leaves the fixed pair is far from passing.
 func (g guarded) distance() float64 {
-	value := g.LowerBound
-	if g.Rule == policy.RuleGain {
-		value = g.Gain
-	}
+	value, least := g.Required()
 	far := math.Inf(-1)
-	if g.failure > 0 || value > 0 {
-		far = value / g.failure
+	if g.failure > 0 || value > least {
+		far = (value - least) / g.failure
 	}
 	for _, p := range g.Prices {
 		if width := p.UpperBound - p.LowerBound; width > 0 {

@@ -3,6 +3,7 @@ package policy
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 )
 
 // Guard compares a learned policy with the best fixed pair, on rows that were not used to train or to choose it. Losses
@@ -31,8 +32,12 @@ type Guard struct {
 // The rules of the guard: when a learned policy is exported.
 const (
 	RuleBound = "bound" // if the one-sided lower bound of its gain over the best fixed pair is above 0
-	RuleGain  = "gain"  // if its gain is above 0
+	RuleGain  = "gain"  // if its gain is above LeastGain of the loss of the best fixed pair
 )
+
+// LeastGain is the share of the loss of the best fixed pair that a gain must exceed for RuleGain. Smaller gains, which chance
+// makes on tables without structure, are not worth a policy.
+const LeastGain = 0.002
 
 // PriceConfidence is the one-sided confidence of each bound of a [PriceGuard].
 const PriceConfidence = 0.95
@@ -63,19 +68,35 @@ func (g Guard) verdict() (passes bool, reason string) {
 	if g.Rows == 0 {
 		return false, "all training rows belong together, so none could be held out"
 	}
-	name, value := fmt.Sprintf("the lower bound of the gain at %g%%", 100*g.Confidence), g.LowerBound
+	name := fmt.Sprintf("the lower bound of the gain at %g%%", 100*g.Confidence)
 	if g.Rule == RuleGain {
-		name, value = "the gain", g.Gain
+		name = "the gain"
 	}
-	if !(value > 0) {
-		return false, fmt.Sprintf("%s, %.4f, is not above 0", name, value)
+	value, least := g.Required()
+	if !(value > least) {
+		return false, fmt.Sprintf("%s, %.4f, is not above %s", name, value, threshold(least))
 	}
 	for _, p := range g.Prices {
 		if p.UpperBound < 0 {
 			return false, fmt.Sprintf("at %s, the upper bound of the gain at %g%%, %.4f, is below 0", p.Name(), 100*PriceConfidence, p.UpperBound)
 		}
 	}
-	return true, fmt.Sprintf("%s, %.4f, is above 0", name, value)
+	return true, fmt.Sprintf("%s, %.4f, is above %s", name, value, threshold(least))
+}
+
+// Required is what the rule looks at, and what that must exceed.
+func (g Guard) Required() (value, least float64) {
+	if g.Rule == RuleGain {
+		return g.Gain, LeastGain * math.Abs(g.FixedLoss)
+	}
+	return g.LowerBound, 0
+}
+
+func threshold(least float64) string {
+	if least == 0 {
+		return "0"
+	}
+	return fmt.Sprintf("%.4f (%g%% of the loss of the best fixed pair)", least, 100*LeastGain)
 }
 
 // PriceGuard compares an any-price policy with the best fixed pair of one price. Losses are as in [Guard].
