@@ -73,7 +73,7 @@ type Tensor struct {
 	Loss        []float32         // N x A task losses, finite; NaN where the pair is unavailable or the outcome unknown
 	Fee         []float32         // N x A measured fees >= 0, or nil; may be NaN where the loss is
 	Usage       Usage             // what calls used, as far as it is known
-	Meta        map[string]string // further metadata of the file; not part of the digest
+	Meta        map[string]string // further metadata of the file; only BlocksKey is part of the digest
 }
 
 // HasFees reports whether some measured fee is above 0.

@@ -58,8 +58,9 @@ func (t *Tensor) TrueLoss(rows, actions []int, lambda float64) float64 {
 	return sum / float64(len(rows))
 }
 
-// Digest returns the sha256, in hexadecimal, of everything but Meta. Two
-// tensors with the same digest train the same policies.
+// Digest returns the sha256, in hexadecimal, of everything but Meta, of which
+// only the blocks of features count. Two tensors with the same digest train the
+// same policies.
 func (t *Tensor) Digest() string {
 	h := sha256.New()
 	hashBytes(h, "actions", t.Actions.JSON())
@@ -84,6 +85,9 @@ func (t *Tensor) Digest() string {
 		if values != nil { // likewise
 			hashFloats(h, Quantity(q).String(), values)
 		}
+	}
+	if blocks := BlocksText(t.Blocks()); blocks != "" { // likewise
+		hashBytes(h, "blocks", []byte(blocks))
 	}
 	return hex.EncodeToString(h.Sum(nil))
 }

@@ -37,8 +37,14 @@ func (b *encodedBlock) joined(rows []int) []string {
 }
 
 // joinFeatures puts the blocks side by side for the kept instances. A category
-// becomes a column only if a kept instance has it.
-func joinFeatures(blocks []*featureBlock, keep []int, held *textfile.MemoryBudget) (features []float32, dim int, names []string, err error) {
+// becomes a column only if a kept instance has it. The values of a table have a
+// width, and so has the vector of each encoder.
+func joinFeatures(blocks []*featureBlock, keep []int, held *textfile.MemoryBudget) (features []float32, names []string, apart []int, err error) {
+	end := func() {
+		if width := len(names) - sum(apart); width > 0 {
+			apart = append(apart, width)
+		}
+	}
 	columns := make([][][]int32, len(blocks)) // by block, category and number of the value: its column
 	widths := make([][]int, len(blocks))
 	for i, b := range blocks {
@@ -50,16 +56,18 @@ func joinFeatures(blocks []*featureBlock, keep []int, held *textfile.MemoryBudge
 			}
 			columns[i], widths[i] = append(columns[i], at), append(widths[i], len(levels))
 		}
+		end()
 		for _, e := range b.encoded {
 			names = append(names, e.names...)
+			end()
 		}
 	}
-	dim = len(names)
+	dim := len(names)
 	if len(blocks) == 1 && len(blocks[0].categorical)+len(blocks[0].encoded) == 0 && len(keep) == len(blocks[0].there) {
-		return blocks[0].values, dim, names, nil // the whole block, in the same order
+		return blocks[0].values, names, apart, nil // the whole block, in the same order
 	}
 	if err := held.AddCells(len(keep), dim, bytesOfValue); err != nil {
-		return nil, 0, nil, err
+		return nil, nil, nil, err
 	}
 	features = make([]float32, len(keep)*dim)
 	for row, n := range keep {
@@ -79,5 +87,12 @@ func joinFeatures(blocks []*featureBlock, keep []int, held *textfile.MemoryBudge
 			}
 		}
 	}
-	return features, dim, names, nil
+	return features, names, apart, nil
+}
+
+func sum(widths []int) (n int) {
+	for _, w := range widths {
+		n += w
+	}
+	return n
 }

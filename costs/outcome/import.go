@@ -177,10 +177,11 @@ func (m *importer) assemble(ctx context.Context, actions *costs.Actions, order [
 	if err := m.fixCategories(keep, t.IDs); err != nil {
 		return nil, err
 	}
-	if t.Features, t.Dim, m.report.FeatureNames, err = joinFeatures(m.features, keep, m.held); err != nil {
+	var widths []int
+	if t.Features, m.report.FeatureNames, widths, err = joinFeatures(m.features, keep, m.held); err != nil {
 		return nil, asData(m.featureFile(m.config.Features[0]).String(), err)
 	}
-	if t.Dim == 0 {
+	if t.Dim = len(m.report.FeatureNames); t.Dim == 0 {
 		return nil, errors.New("the feature tables have no features")
 	}
 	actions.Features = costs.FeatureSource{Name: m.featureName(), Dim: t.Dim}
@@ -190,6 +191,9 @@ func (m *importer) assemble(ctx context.Context, actions *costs.Actions, order [
 		return nil, err
 	}
 	t.Meta[costs.NamesKey] = string(names)
+	if blocks := costs.BlocksText(widths); blocks != "" {
+		t.Meta[costs.BlocksKey] = blocks
+	}
 	if actions.Digests, err = m.digests(ctx); err != nil {
 		return nil, err
 	}

@@ -30,6 +30,9 @@ func TestClipBuild(t *testing.T) {
 	if want := 12 + len(parttest.CLIPClasses()); tensor.Dim != want {
 		t.Errorf("%d features, want %d", tensor.Dim, want)
 	}
+	if got := tensor.Blocks(); !slices.Equal(got, []int{12, len(parttest.CLIPClasses())}) {
+		t.Errorf("blocks of features are %v", got)
+	}
 	differ := false
 	for n := range tensor.Len() {
 		var sum float64

@@ -156,6 +156,9 @@ func (p *plan) makeFeatures(ctx context.Context) error {
 		names = append(names, f.Name())
 	}
 	p.actions.Features = costs.FeatureSource{Name: identity.Join(names), Dim: p.options.Dim}
+	if blocks := costs.BlocksText(p.dims); blocks != "" {
+		p.record(costs.BlocksKey, blocks)
+	}
 	return nil
 }
 

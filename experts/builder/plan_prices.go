@@ -43,8 +43,17 @@ func (p *plan) recordPrices(context.Context) error {
 		return expert
 	})
 	text, err := recorded.Text()
-	p.options.Meta = map[string]string{costs.MoneyKey: money.Text(), costs.PricesKey: text}
+	p.record(costs.MoneyKey, money.Text())
+	p.record(costs.PricesKey, text)
 	return err
+}
+
+// record adds metadata to the tensor.
+func (p *plan) record(key, text string) {
+	if p.options.Meta == nil {
+		p.options.Meta = make(map[string]string)
+	}
+	p.options.Meta[key] = text
 }
 
 func samePrice(a, b prices.Period) bool { return *a.In == *b.In && *a.Out == *b.Out }

@@ -7,7 +7,7 @@ import (
 	"sync"
 )
 
-// Each calls do for 0 to n-1 from at most workers goroutines, started in that order, and returns when all calls that
+// Each calls do for 0 to n-1 from at most workers goroutines, its own included, started in that order, and returns when all calls that
 // were started have ended. After an error no further call starts, and the contexts of running calls with higher numbers
 // are cancelled; lower ones go on. Each therefore returns the error of the lowest number, however many workers there
 // are. When ctx ends, its cause is returned.
@@ -24,18 +24,20 @@ func First(ctx context.Context, workers, n int, do func(ctx context.Context, i i
 // all runs the calls of Each or First.
 func (r *run) all(ctx context.Context, workers, n int, do func(ctx context.Context, i int) error) error {
 	r.running = make(map[int]context.CancelFunc)
-	var calls sync.WaitGroup
-	for range min(max(workers, 1), n) {
-		calls.Go(func() {
-			for ctx.Err() == nil {
-				i, inner, ok := r.start(ctx)
-				if !ok {
-					return
-				}
-				r.end(i, do(inner, i))
+	work := func() {
+		for ctx.Err() == nil {
+			i, inner, ok := r.start(ctx)
+			if !ok {
+				return
 			}
-		})
+			r.end(i, do(inner, i))
+		}
 	}
+	var calls sync.WaitGroup
+	for range min(max(workers, 1), n) - 1 {
+		calls.Go(work)
+	}
+	work() // in this goroutine: starting one, and growing its stack, takes as long as a short call
 	calls.Wait()
 	if ctx.Err() != nil {
 		return context.Cause(ctx)

@@ -19,7 +19,8 @@ import (
 // the fees of advice. Policies and reports are in their order:
 //
 //   - members of several families estimate the loss of every pair. Each is fitted on folds of the training rows, and
-//     estimates the losses of the rows that were left out (folds if rows are few, else one inner split);
+//     estimates the losses of the rows that were left out (folds if rows are few, else one inner split). Where features have
+//     several blocks ([costs.Tensor.Blocks]), these are scaled alike, and simple members see also each block alone;
 //   - a blend of the members is the weighted mean with the smallest squared error on the left-out rows, of differences
 //     between pairs;
 //   - the policy takes the cheapest pair by the blend. It leaves the best fixed pair only for a gain above a margin: the

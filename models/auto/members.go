@@ -71,10 +71,10 @@ func quickFamilies(t *table, s Settings, o models.Options) ([]regress.Family, er
 	}
 	// float32 cannot tell how far very far rows are from each other.
 	if len(s.Neighbours) > 0 && regress.TooFar(t.data.X, t.data.Dim) < 0 {
-		row := 4 * (t.data.Dim + t.data.Pairs + 1)
-		most := min(s.NeighbourRows, max(1, s.FileMiB<<20/row))
+		most := min(s.NeighbourRows, max(1, s.FileMiB<<20/t.neighbourBytes()))
 		out = append(out, regress.Neighbours{Runtime: o.Runtime, K: s.Neighbours, Most: most, Seed: s.Seed})
 	}
+	out = append(out, perBlock(out[1:], t.features)...)
 	if len(s.Trees) > 0 {
 		trees, err := openTrees(s)
 		if err != nil {
@@ -83,6 +83,15 @@ func quickFamilies(t *table, s Settings, o models.Options) ([]regress.Family, er
 		out = append(out, trees)
 	}
 	return out, nil
+}
+
+// neighbourBytes is the size of a row of neighbours in a policy file: once for all features, and once more for each block.
+func (t *table) neighbourBytes() int {
+	row := 4 * (t.data.Dim + t.data.Pairs + 1)
+	if n := len(t.features); n > 0 {
+		row += 4 * (t.data.Dim + n*(t.data.Pairs+1))
+	}
+	return row
 }
 
 // networks is a family of the recipe's settings.
@@ -122,7 +131,9 @@ func (m *members) append(f regress.Family, folds [][][]float32) {
 }
 
 func kindOf(f regress.Family) kind {
-	switch f.(type) {
+	switch f := f.(type) {
+	case regress.Block:
+		return kindOf(f.Family)
 	case regress.Constant:
 		return constantMember
 	case regress.Trees:

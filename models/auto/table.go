@@ -15,6 +15,7 @@ type table struct {
 	order
 	data     *regress.Data
 	std      network.Standardizer
+	features []span         // blocks of the features; nil: one
 	clusters costs.Clusters // rows that belong together
 	complete []int          // rows on which every outcome is known
 	unknown  int            // outcomes that are not known
@@ -43,7 +44,8 @@ func newTable(t *costs.Tensor, s Settings) *table {
 	tab := &table{full: t, order: in, clusters: t.Together(rows, s.Apart)}
 	// Fitted on all training rows, including held-out ones: means and spreads of features contain no information about
 	// losses, and the exported policy uses the same.
-	tab.std = network.FitStandardizer(t.Features, t.Dim, rows)
+	tab.std, tab.features = network.FitStandardizer(t.Features, t.Dim, rows), featureBlocks(t)
+	balance(tab.std, tab.features)
 	tab.data = regress.NewData(t, rows, tab.std)
 	tab.data.Weight = s.HalfLife.weights(t, rows)
 	tab.complete = tab.data.Complete(everyRow(tab.data))

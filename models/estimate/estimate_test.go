@@ -41,6 +41,8 @@ func estimators(rng *rand.Rand) []Estimator {
 		near,
 		&Neighbours{Dim: dim, Rows: floats(rng, 9*dim), Losses: floats(rng, 9*pairs), ByRank: Mean(9)},
 		Blend{Parts: parts},
+		Block{1, 4, Linear{layer(rng, pairs, 3)}},
+		Block{2, dim, &Neighbours{Dim: 3, Rows: floats(rng, 40*3), Losses: floats(rng, 40*pairs), ByRank: Mean(5)}},
 		curved{Linear{layer(rng, pairs, dim)}, Curve{X: []float64{-0.5, 0, 0.2, 1}, Y: []float64{0, 0.1, 0.7, 0.9}}},
 	}
 }

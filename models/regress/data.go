@@ -27,6 +27,8 @@ type Data struct {
 
 	all   *moments // of all rows, for pairs with every loss; computed when first needed
 	alike [][]int  // pairs whose losses are known on the same rows; computed when first needed
+
+	blocks map[[2]int]*Data // of some of the features; made when first needed
 }
 
 // NewData takes the given rows of a tensor, with features standardised by std. All weights are 1.

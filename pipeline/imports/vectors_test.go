@@ -88,6 +88,9 @@ func TestImportedTexts(t *testing.T) {
 			t.Fatalf("row %d is %v", n, row)
 		}
 	}
+	if got := both.Blocks(); !slices.Equal(got, []int{1, encoder.Dim()}) || len(alone.Blocks()) > 1 {
+		t.Errorf("blocks of features are %v, of a vector alone %v", got, alone.Blocks())
+	}
 	if after, err := os.ReadFile(kept[0]); err != nil || !slices.Equal(before, after) {
 		t.Errorf("texts were encoded again, %v", err)
 	}

@@ -4,8 +4,9 @@
 usage: examples.py FOLDER --pipe BIN --kept THIRD_PARTY_FOLDER --data DATA
 
 The files are those that a service would run: an any-price policy, at several prices and with pairs left out; one that knows
-what calls use, at prices of tokens; a policy whose prices were fixed; and, if DATA has an encoder, a policy behind an encoder of texts. They go to FOLDER, and what is
-downloaded or built to THIRD_PARTY_FOLDER. Expert and advice must be the same in every row, and expected costs must agree
+what calls use, at prices of tokens; a policy whose prices were fixed; and, if DATA has texts and an encoder, policies behind
+that encoder and behind one that is fitted to the texts. They go to FOLDER, and what is downloaded or built to
+THIRD_PARTY_FOLDER. Expert and advice must be the same in every row, and expected costs must agree
 within 1e-5, behind an encoder within 1e-4. A program is left out if its tools are not there, or if they cannot download what
 it needs. Where CI=true, the second is an error, and so is a missing encoder. Exit status 1 on errors and on any difference.
 """
@@ -55,7 +56,8 @@ def train(pipe, folder, name, features, unavailable=(), used=None):
     """An any-price policy for features of that name. The losses of its costs depend on the first eight features. used(known)
     are lists and metadata of usage."""
     rng, dim = np.random.default_rng(1), features.shape[1]
-    known = ((features - features.mean(0)) / features.std(0))[:, :8]
+    known = features[:, :8]
+    known = (known - known.mean(0)) / known.std(0)
     chance = 1 / (1 + np.exp(known @ rng.normal(0, 1.5, (known.shape[1], len(PAIRS)))))
     loss = (rng.random(chance.shape) < chance).astype(np.float32)
     loss[:, [PAIRS.index(p) for p in unavailable]] = np.nan
@@ -125,24 +127,46 @@ def usage_case(pipe, folder, features, rows, source):
     return Case(pipe, "prices of tokens", policy, rows, source, ["--prices", file], prices)
 
 
+# Letters of foreign words, as first and last characters. Some scripts have marks that combine, some no spaces between words.
+SCRIPTS = ["àÿ", "αω", "ая", "աֆ", "את", "اي", "कह", "ािੌ", "กฮ", "აჰ", "ぁん", "ァヴ", "一亿", "가갛", "ａｚ", "😀🙏", "𝐀𝐙", "٠٩"]
+
+
+def foreign(texts):
+    """The texts with foreign words in three of four; some have nothing else."""
+    rng = np.random.default_rng(4)
+    words = ["".join(chr(rng.integers(ord(s[0]), ord(s[-1]) + 1)) for _ in range(rng.integers(1, 5))) for s in SCRIPTS for _ in range(12)]
+    for n, text in enumerate(texts):
+        own = [words[i] + "!?;—。、"[rng.integers(6)] * int(i % 5 == 0) for i in rng.integers(len(words), size=n % 4 * 3)]
+        yield " ".join(own if n % 12 == 11 else [text, *own])
+
+
 def text_cases(pipe, folder, data):
-    """A policy behind an encoder of random weights. Some texts are longer than its limit."""
-    encoder, merged = os.path.join(folder, "encoder.onnx"), os.path.join(folder, "merged.onnx")
-    run(pipe, "convert", os.path.join(data, "models/tiny-random/bert-tiny-random"), "--tokenizer", os.path.join(data, "models/all-MiniLM-L6-v2"),
-        "--max-length", 48, "--out", encoder)
+    """Policies behind an encoder of random weights, for texts of which some are longer than its limit, and behind one that is
+    fitted to texts, some of them foreign."""
     with open(os.path.join(data, "fever/paper_dev.jsonl"), encoding="utf-8") as f:
         claims = [" ".join(json.loads(line)["claim"].split()) for line, _ in zip(f, range(3 * ROWS))]
-    claims = [c if n % 20 else " ".join([c] * 9) for n, c in enumerate(claims)]
-    ids = token_ids(encoder, claims)
+    encoder = os.path.join(folder, "encoder.onnx")
+    run(pipe, "convert", os.path.join(data, "models/tiny-random/bert-tiny-random"), "--tokenizer", os.path.join(data, "models/all-MiniLM-L6-v2"),
+        "--max-length", 48, "--out", encoder)
+    yield text_case(pipe, folder, "merged", encoder, [c if n % 20 else " ".join([c] * 9) for n, c in enumerate(claims)])
+    texts, fitted = list(foreign(claims)), os.path.join(folder, "fitted.onnx")
+    source = write(folder, "fitted.jsonl", [json.dumps({"claim": c}) for c in texts[ROWS:]])
+    run(pipe, "featurize", "--text", "claim", "--in", source, "--facts", "--max-length", 48, "--out", fitted)
+    yield text_case(pipe, folder, "merged lexical", fitted, texts)
+
+
+def text_case(pipe, folder, name, encoder, texts):
+    """A policy behind an encoder, trained on the texts after the first ROWS."""
+    ids, merged = token_ids(encoder, texts), os.path.join(folder, name + ".onnx")
     session = onnxruntime.InferenceSession(encoder, providers=["CPUExecutionProvider"])
     inputs = {"input_ids": lambda t: t, "attention_mask": lambda t: [1] * len(t), "token_type_ids": lambda t: [0] * len(t)}
     inputs = {v.name: inputs[v.name] for v in session.get_inputs()}
     vectors = np.concatenate([session.run(None, {n: np.array([of(t)], np.int64) for n, of in inputs.items()})[0] for t in ids])
-    policy = train(pipe, folder, "text bert-tiny-random", vectors[ROWS:])
+    policy = train(pipe, folder, f"text {os.path.basename(encoder)}", vectors[ROWS:])
     run(pipe, "convert", encoder, "--merge", policy, *draw_prices(3)[0], "--out", merged)
-    rows, source = write(folder, "texts.txt", claims[:ROWS]), write(folder, "texts.jsonl", [json.dumps({"claim": c}) for c in claims[:ROWS]])
-    tokens = write(folder, "ids.txt", [",".join(map(str, t)) for t in ids[:ROWS]])
-    yield Case(pipe, "merged", merged, rows, source, ["--text", "claim"], ids=tokens)
+    rows, source = write(folder, name + ".txt", texts[:ROWS]), write(folder, name + ".jsonl", [json.dumps({"claim": c}) for c in texts[:ROWS]])
+    tokens = write(folder, f"ids of {name}.txt", [",".join(map(str, t)) for t in ids[:ROWS]])
+    return Case(pipe, name, merged, rows, source, ["--text", "claim"], ids=tokens)
 
 
 def token_ids(encoder, texts):

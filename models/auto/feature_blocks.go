@@ -1,0 +1,52 @@
+package auto
+
+import (
+	"math"
+
+	"pipe/costs"
+	"pipe/models/network"
+	"pipe/models/regress"
+)
+
+// leastBlock is the least width of a block of features. A smaller one belongs to the block before it, the first one to that
+// after it.
+const leastBlock = 8
+
+// featureBlocks are the blocks of the features of a tensor; nil if they are one.
+func featureBlocks(t *costs.Tensor) (out []span) {
+	at := 0
+	for _, width := range t.Blocks() {
+		last := len(out) - 1
+		if last >= 0 && min(width, out[last].to-out[last].from) < leastBlock {
+			out[last].to += width
+		} else {
+			out = append(out, span{at, at + width})
+		}
+		at += width
+	}
+	if len(out) < 2 {
+		return nil
+	}
+	return out
+}
+
+// balance gives blocks of standardised features the same total variance, so that a wide block does not outweigh the others
+// in distances and penalties. The variance of a feature stays 1 on average.
+func balance(s network.Standardizer, blocks []span) {
+	for _, b := range blocks {
+		factor := math.Sqrt(float64(len(s.Scale)) / float64(len(blocks)*(b.to-b.from)))
+		for c := b.from; c < b.to; c++ {
+			s.Scale[c] *= float32(factor)
+		}
+	}
+}
+
+// perBlock are the families once more for each block, which they see alone.
+func perBlock(families []regress.Family, blocks []span) (out []regress.Family) {
+	for _, b := range blocks {
+		for _, f := range families {
+			out = append(out, regress.Block{Family: f, From: b.from, To: b.to})
+		}
+	}
+	return out
+}
