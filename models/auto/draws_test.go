@@ -184,7 +184,7 @@ func TestCloseVerdictsTakeMoreDraws(t *testing.T) {
 		law   plantedLaw
 		rows  int
 		close bool
-	}{"plain": {structured, 3000, false}, "none": {flat, 350, false}, "faint": {faint(0.22), 350, true}} {
+	}{"plain": {structured, 3000, false}, "none": {flat, 350, false}, "faint": {faint(0.07), 350, true}} {
 		train := c.law.tensor(c.rows, costs.Train, 311, true)
 		p, r := learned(t, train, s)
 		g := r.Guard
