@@ -209,7 +209,7 @@ func addFees(mean []float64) []float64 {
 func TestAutoResumes(t *testing.T) {
 	s := DefaultSettings()
 	s.Steps, s.Seeds, s.Networks, s.Workers = 200, 2, s.Networks[2:], 1
-	t.Run("folds", func(t *testing.T) { resumes(t, structured.tensor(600, costs.Train, 1, true), s) })
+	t.Run("folds", func(t *testing.T) { resumes(t, faint(0.1).tensor(600, costs.Train, 1, true), s) })
 	s.CrossFit, s.Steps = 100, 100
 	t.Run("close verdict of an inner split", func(t *testing.T) { resumes(t, faint(0.2).tensor(600, costs.Train, 1, true), s) })
 }
