@@ -338,6 +338,51 @@ func TestPricesAndPolicyTogether(t *testing.T) {
 	}
 }
 
+// TestRefusedPricesOfAnEarlierFile: prices that were refused are forgotten when the file cannot be read, or is gone.
+func TestRefusedPricesOfAnEarlierFile(t *testing.T) {
+	for what, next := range map[string]func(file string) error{
+		"no YAML": func(file string) error { putPrices(t, file, "currency: ["); return nil },
+		"gone":    os.Remove,
+	} {
+		file, folder := filepath.Join(t.TempDir(), "prices.yaml"), t.TempDir()
+		put := func(name, model string) {
+			if err := os.Rename(tokenPolicyOf(t, name, model), filepath.Join(folder, name+".onnx")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		put("tokens", "first")
+		putPrices(t, file, pricesOut(20))
+		r := start(t, func(c *Config) {
+			c.Policies.Paths, c.Policies.Prices, c.Policies.Settle, c.Policies.Default = []string{folder}, file, 5*time.Millisecond, "tokens"
+		}, nil)
+		said := func(part string) {
+			t.Helper()
+			waitFor(t, func() bool {
+				_, _, text := r.do(t, "GET", "/v1/policies", "")
+				return strings.Contains(text, part)
+			})
+		}
+		putPrices(t, file, strings.Replace(pricesOut(30), "first", "second", 1))
+		said("has no price")
+		if err := next(file); err != nil {
+			t.Fatal(err)
+		}
+		waitFor(t, func() bool {
+			_, _, text := r.do(t, "GET", "/v1/policies", "")
+			return !strings.Contains(text, "has no price") && !strings.Contains(text, `"refused":""`)
+		})
+		put("tokens", "second") // alone it fits the refused prices only
+		put("later", "first")
+		said(`"name":"later"`)
+		if price, refused := r.outOf(t); price != 20 || !refused {
+			t.Errorf("%s: a price of %g, refused %v", what, price, refused)
+		}
+		if err := r.wait(t); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // TestPricesChangeUnderLoad: every request has one set of prices, also a canary's and those of policies that are loaded later.
 func TestPricesChangeUnderLoad(t *testing.T) {
 	file, folder := filepath.Join(t.TempDir(), "prices.yaml"), t.TempDir()

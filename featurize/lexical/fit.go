@@ -70,6 +70,9 @@ func Fit(ctx context.Context, texts []string, o Options, progress Progress) (*Mo
 		return nil, err
 	}
 	w := weigh(encoded, v, o.Sublinear)
+	if w.blank == len(texts) {
+		return nil, fmt.Errorf("%w: no word or n-gram that counts is among the first %d tokens of any of %d texts", ErrNoTexts, o.MaxLength, len(texts))
+	}
 	d, err := w.decompose(ctx, o, func(share float64) { progress("decompose", share) })
 	if err != nil {
 		return nil, err

@@ -356,6 +356,11 @@ func TestFitsThatCannotBe(t *testing.T) {
 			t.Errorf("%q: %v", none, err)
 		}
 	}
+	// Only the first word of each is read, which is in no other text and has characters that no other has.
+	late := []string{"\u0391\u0391 same same", "\u0416\u0416 same same"}
+	if err := fit(late, func(o *Options) { o.Dim, o.MaxLength = 1, 2 }); !errors.Is(err, ErrNoTexts) || !strings.Contains(err.Error(), "first 2 tokens") {
+		t.Errorf("words behind the limit: %v", err)
+	}
 	for _, change := range []func(o *Options){
 		func(o *Options) { o.Dim = 0 }, func(o *Options) { o.MinTexts = 0 }, func(o *Options) { o.MaxGram = 1 }, func(o *Options) { o.MaxLength = 1 }, func(o *Options) { o.MaxWords = -1 },
 	} {

@@ -236,9 +236,9 @@ func rising(of []points, least float64) (c estimate.Curve) {
 	return c
 }
 
-// rises reports whether a curve can go from a to b, by steps above the least.
+// rises reports whether a curve can go from a to b, by steps above the least that float32 can tell apart.
 func rises(a, b points, least float64) bool {
-	return b.estimate-a.estimate > least && b.loss-a.loss > least
+	return b.estimate-a.estimate > max(least, 1e-6*math.Abs(b.estimate)) && b.loss-a.loss > least
 }
 
 func pooled(a, b points) points {

@@ -86,3 +86,24 @@ func TestChosenPairsAreCalibrated(t *testing.T) {
 		t.Errorf("squared error %g with the curve, %g without", a, b)
 	}
 }
+
+// TestSelectionOfDearPairs: where fees are large beside losses, gaps are close to each other in float32, and the curve still
+// rises there.
+func TestSelectionOfDearPairs(t *testing.T) {
+	for _, fee := range []float64{0, 10, 1e5, 1e12} {
+		rng := rand.New(rand.NewPCG(5, 6))
+		var of []policy.CalibrationPoint
+		for n := range 4000 {
+			of = append(of, policy.CalibrationPoint{Estimate: 0.5 + 0.01*rng.Float64(), Loss: 0.5, Pair: n % 2, Row: n / 2})
+		}
+		gap := func(p policy.CalibrationPoint) float64 {
+			if p.Pair == 0 {
+				return 0
+			}
+			return float64(float32(fee + p.Estimate))
+		}
+		if err := fitSelection(of, gap, alike).Check(); err != nil {
+			t.Errorf("a fee of %g: %v", fee, err)
+		}
+	}
+}

@@ -31,10 +31,23 @@ func featureBlocks(t *costs.Tensor) (out []span) {
 }
 
 // balance gives blocks of standardised features the same total variance, so that a wide block does not outweigh the others
-// in distances and penalties. The variance of a feature stays 1 on average.
+// in distances and penalties. The variance of a feature stays 1 on average. Features without variance, whose scale is 0, do
+// not count.
 func balance(s network.Standardizer, blocks []span) {
-	for _, b := range blocks {
-		factor := math.Sqrt(float64(len(s.Scale)) / float64(len(blocks)*(b.to-b.from)))
+	varying := make([]int, len(blocks))
+	all, several := 0, 0
+	for i, b := range blocks {
+		for _, scale := range s.Scale[b.from:b.to] {
+			if scale != 0 {
+				varying[i]++
+			}
+		}
+		if all += varying[i]; varying[i] > 0 {
+			several++
+		}
+	}
+	for i, b := range blocks {
+		factor := math.Sqrt(float64(all) / float64(max(1, several*varying[i])))
 		for c := b.from; c < b.to; c++ {
 			s.Scale[c] *= float32(factor)
 		}

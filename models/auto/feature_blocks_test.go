@@ -35,6 +35,31 @@ func TestFeatureBlocks(t *testing.T) {
 	}
 }
 
+// Features that are constant have no part in the variance of their block.
+func TestBalanceOfConstantFeatures(t *testing.T) {
+	for name, c := range map[string]struct {
+		scale  []float32
+		blocks []span
+		want   []float64 // variances of the blocks
+	}{
+		"none":               {[]float32{1, 1, 1, 1, 1, 1}, []span{{0, 2}, {2, 6}}, []float64{3, 3}},
+		"some":               {[]float32{1, 1, 1, 1, 0, 0}, []span{{0, 1}, {1, 6}}, []float64{2, 2}},
+		"all of a block":     {[]float32{1, 1, 1, 0, 0, 0}, []span{{0, 1}, {1, 3}, {3, 6}}, []float64{1.5, 1.5, 0}},
+		"all of every block": {[]float32{0, 0, 0}, []span{{0, 1}, {1, 3}}, []float64{0, 0}},
+	} {
+		balance(network.Standardizer{Scale: c.scale}, c.blocks)
+		for i, b := range c.blocks {
+			got := 0.0
+			for _, v := range c.scale[b.from:b.to] {
+				got += float64(v) * float64(v)
+			}
+			if !(math.Abs(got-c.want[i]) < 1e-6) {
+				t.Errorf("%s: block %d has the variance %g, not %g", name, i, got, c.want[i])
+			}
+		}
+	}
+}
+
 // blocksOfStructure is a table with a wide block of noise before the features that matter.
 func blocksOfStructure(rows int, blocks string) *costs.Tensor {
 	t := structured.tensor(rows, costs.Train, 3, true)
@@ -51,7 +76,7 @@ func blocksOfStructure(rows int, blocks string) *costs.Tensor {
 }
 
 // Every block has the same variance, and members see each alone. The exported graph is the policy, and blocks that are too
-// small change no byte of it.
+// small change no byte of it but the digest of the table.
 func TestMembersOfBlocks(t *testing.T) {
 	s := DefaultSettings()
 	s.Networks, s.Ridge, s.Neighbours = nil, []float64{10, 1000}, []int{20, 100}
@@ -60,6 +85,7 @@ func TestMembersOfBlocks(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		delete(policies[0].Info, policy.OriginKey) // a digest of the table, of which blocks are a part
 		m, err := policies[0].Export()
 		if err != nil {
 			t.Fatal(err)
@@ -71,8 +97,10 @@ func TestMembersOfBlocks(t *testing.T) {
 		return policies[0], reports[0], b
 	}
 	_, r, one := train("")
-	if _, _, small := train("[40]"); !bytes.Equal(one, small) {
-		t.Error("one block changes the policy")
+	for _, text := range []string{"[40]", "[36,4]", "[7,33]"} {
+		if _, _, small := train(text); !bytes.Equal(one, small) {
+			t.Errorf("blocks %s change the policy", text)
+		}
 	}
 	p, blocks, _ := train("[32,8]")
 	if len(r.Members) != 5 || len(blocks.Members) != 13 || blocks.Guard.Fallback {
@@ -99,7 +127,7 @@ func TestMembersOfBlocks(t *testing.T) {
 	if math.Abs(variance[0]-20) > 1e-3 || math.Abs(variance[1]-20) > 1e-3 {
 		t.Errorf("the blocks have the variances %v", variance)
 	}
-	if plain := network.FitStandardizer(tensor.Features, tensor.Dim, nil); plain.Scale[0] == all.std.Scale[0] {
+	if plain := network.FitStandardizer(tensor.Features, tensor.Dim, tensor.Rows(costs.Train)); plain.Scale[0] == all.std.Scale[0] {
 		t.Error("the scale of the policy is that without blocks")
 	}
 }

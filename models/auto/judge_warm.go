@@ -15,11 +15,12 @@ func (j *judge) warm(w *Warm, options []option, margin []float64, g policy.Guard
 		r.Reason = "fewer than two held-out rows are later than the rows that it learned from and share no group or features with them"
 		return r, nil
 	}
-	overNew, overFixed := make([]float64, len(rows)), make([]float64, len(rows))
+	overNew, overFixed, constant := make([]float64, len(rows)), make([]float64, len(rows)), make([]float64, len(rows))
 	for i, n := range rows {
-		row, fixed := j.t.held[n], p.constant(j.t, n)
+		row := j.t.held[n]
 		a := w.Actions[j.t.place[row]]
-		overFixed[i] = fixed - float64(j.t.data.Losses(row)[a]) - p.fees[a]
+		constant[i] = p.constant(j.t, n)
+		overFixed[i] = constant[i] - float64(j.t.data.Losses(row)[a]) - p.fees[a]
 		overNew[i] = overFixed[i]
 		if !g.Fallback {
 			overNew[i] -= options[n].at(margin[n])
@@ -33,7 +34,7 @@ func (j *judge) warm(w *Warm, options []option, margin []float64, g policy.Guard
 	if r.FixedLowerBound, _, err = j.t.interval(overFixed, rows, j.s.Confidence); err != nil {
 		return nil, err
 	}
-	against := policy.Guard{Confidence: j.s.Confidence, Rule: j.s.Rule, Rows: len(rows), Gain: r.FixedGain, LowerBound: r.FixedLowerBound}
+	against := policy.Guard{Confidence: j.s.Confidence, Rule: j.s.Rule, Rows: len(rows), FixedLoss: j.t.mean(constant, rows), Gain: r.FixedGain, LowerBound: r.FixedLowerBound}
 	passes, reason := against.Verdict()
 	switch {
 	case !(r.LowerBound > 0):
@@ -41,7 +42,7 @@ func (j *judge) warm(w *Warm, options []option, margin []float64, g policy.Guard
 	case !passes:
 		r.Reason = "against the best fixed pair, " + reason
 	default:
-		r.Used, r.Reason = true, fmt.Sprintf("its lower bounds against the new policy, %.4f, and the best fixed pair, %.4f, are above 0", r.LowerBound, r.FixedLowerBound)
+		r.Used, r.Reason = true, fmt.Sprintf("its lower bound against the new policy, %.4f, is above 0, and against the best fixed pair, %s", r.LowerBound, reason)
 	}
 	return r, nil
 }

@@ -214,6 +214,23 @@ func (u *usage) calibrate(t *table) {
 		c := i % columns
 		u.held[i] = float32(max(0, u.offset[c]+u.slope[c]*float64(v)) * u.scale[c])
 	}
+	u.limit()
+}
+
+// limit keeps estimates of cached tokens at most those of the prompts, where these are known, as a policy file does.
+func (u *usage) limit() {
+	in, cached := slices.Index(u.quantities, costs.TokensIn), slices.Index(u.quantities, costs.TokensCached)
+	if in < 0 || cached < 0 {
+		return
+	}
+	pairs := u.actions.Len()
+	for at := 0; at < len(u.held); at += u.data.Pairs {
+		for i := range pairs {
+			if c := in*pairs + i; u.mean[c] == u.mean[c] {
+				u.held[at+cached*pairs+i] = min(u.held[at+cached*pairs+i], u.held[at+c])
+			}
+		}
+	}
 }
 
 // actual is the usage of column c on held-out row n.

@@ -11,6 +11,7 @@ import (
 	"pipe/costs"
 	"pipe/models"
 	"pipe/models/policy"
+	"pipe/models/regress"
 	"pipe/onnx/ort/orttest"
 )
 
@@ -222,4 +223,18 @@ func TestUsageInTheFile(t *testing.T) {
 	if _, err := d.Info().Price(policy.PriceChange{Usage: &person}); err == nil || !strings.Contains(err.Error(), "calls") {
 		t.Errorf("a price of calls: %v", err)
 	}
+}
+
+// TestEstimatesOfCachedTokens: they are at most those of the prompts, where these are known.
+func TestEstimatesOfCachedTokens(t *testing.T) {
+	u := &usage{
+		quantities: []costs.Quantity{costs.TokensIn, costs.TokensCached, costs.TokensOut}, actions: &costs.Actions{Experts: make([]costs.Expert, 2), Advice: make([]costs.Advice, 1)},
+		data: &regress.Data{Pairs: 6}, mean: []float64{10, math.NaN(), 5, 5, 1, 1}, held: []float32{10, 0, 12, 7, 99, 99, 10, 0, 8, 7, 99, 99},
+	}
+	u.limit()
+	if want := []float32{10, 0, 10, 7, 99, 99, 10, 0, 8, 7, 99, 99}; !slices.Equal(u.held, want) {
+		t.Errorf("%v, not %v", u.held, want)
+	}
+	u.quantities = u.quantities[:1] // without cached tokens there is nothing to limit
+	u.limit()
 }

@@ -7,6 +7,7 @@ import (
 	"pipe/costs"
 	"pipe/models"
 	"pipe/models/policy"
+	"pipe/models/regress"
 )
 
 // decisions are those of a policy on the training rows.
@@ -71,6 +72,30 @@ func TestOlderPolicyIsUsedWhereItIsBetter(t *testing.T) {
 		spoil(train)
 		if _, _, err := Train(t.Context(), train, []float64{1}, s, models.Options{}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %q", err, want)
+		}
+	}
+}
+
+// TestOlderPolicyThatGainsTooLittle: the rule of the guard holds for an older policy too, with its share of the loss, and what is
+// said of one that is used is true.
+func TestOlderPolicyThatGainsTooLittle(t *testing.T) {
+	const rows = 20
+	for better, used := range map[float32]bool{0.001: false, 0.1: true} {
+		tab := &table{full: &costs.Tensor{}, data: &regress.Data{Pairs: 2, Mask: []bool{true, true}}, clusters: costs.NewClusters(rows)}
+		w := &Warm{Lambda: 1, Until: -1}
+		for n := range rows {
+			tab.rows, tab.place, tab.held = append(tab.rows, n), append(tab.place, n), append(tab.held, n)
+			tab.data.Y, tab.full.Times = append(tab.data.Y, 1, 1-better), append(tab.full.Times, int64(n))
+			w.Actions = append(w.Actions, 1)
+		}
+		j := &judge{t: tab, s: DefaultSettings(), prices: []price{{fees: make([]float64, 2)}}}
+		r, err := j.warm(w, nil, nil, policy.Guard{Fallback: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := map[bool]string{true: "the gain, 0.1000, is above 0.0020 (0.2% of", false: "the gain, 0.0010, is not above 0.0020"}[used]
+		if r.Rows != rows || r.Used != used || !strings.Contains(r.Reason, want) {
+			t.Errorf("better by %g: %+v", better, r)
 		}
 	}
 }

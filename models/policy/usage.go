@@ -15,7 +15,8 @@ import (
 // prices, so its expected losses do not include these fees.
 type Usage struct {
 	Quantities []costs.Quantity // that are estimated, ascending
-	// Estimate has a value per quantity and pair, len(Quantities) x J(K+1). Values below 0 count as 0.
+	// Estimate has a value per quantity and pair, len(Quantities) x J(K+1). Values below 0 count as 0, and cached tokens above the
+	// tokens of the prompts, of which they are part, as these.
 	Estimate estimate.Linear
 	// Mean is what every pair uses on average over the training rows, a value as in Estimate. NaN: it is not known what the
 	// pair uses, so the quantity must have no price there.
@@ -148,7 +149,24 @@ func (u *Usage) estimates(x []float64) []float64 {
 	for i := range out {
 		out[i] = max(0, out[i])
 	}
+	if in, cached, pairs := u.prompts(); cached >= 0 {
+		for i := range pairs {
+			if !math.IsNaN(u.Mean[in+i]) {
+				out[cached+i] = min(out[cached+i], out[in+i])
+			}
+		}
+	}
 	return out
+}
+
+// prompts are where the tokens of prompts and the cached ones of them begin in Estimate, and the number of pairs. cached is -1 if one
+// of them is not estimated.
+func (u *Usage) prompts() (in, cached, pairs int) {
+	in, cached = slices.Index(u.Quantities, costs.TokensIn), slices.Index(u.Quantities, costs.TokensCached)
+	if pairs = len(u.Mean) / len(u.Quantities); in < 0 || cached < 0 {
+		return 0, -1, pairs
+	}
+	return in * pairs, cached * pairs, pairs
 }
 
 // fees adds what usage costs at the prices of the training to the fees of every pair.
@@ -165,6 +183,7 @@ func (u *Usage) fees(fees, usage []float64, a *costs.Actions) []float64 {
 // graph has the estimates by quantity, batch x J(K+1), NaN where they are not known.
 func (u *Usage) graph(g *onnx.Graph, standard *onnx.Value, pairs int) []*onnx.Value {
 	all := g.Relu(u.Estimate.Graph(g, standard, "usage_"))
+	in, cached, _ := u.prompts()
 	var out []*onnx.Value
 	for n := range u.Quantities {
 		columns, unknown := make([]int64, pairs), make([]float32, pairs)
@@ -175,6 +194,17 @@ func (u *Usage) graph(g *onnx.Graph, standard *onnx.Value, pairs int) []*onnx.Va
 			}
 		}
 		own := g.Gather(all, g.Const(onnx.Int64s([]int64{int64(pairs)}, columns)), 1)
+		if n*pairs == cached {
+			prompts, unlimited := make([]int64, pairs), make([]float32, pairs)
+			for i := range prompts {
+				prompts[i] = int64(in + i)
+				if math.IsNaN(u.Mean[in+i]) {
+					unlimited[i] = math.MaxFloat32
+				}
+			}
+			most := g.Gather(all, g.Const(onnx.Int64s([]int64{int64(pairs)}, prompts)), 1)
+			own = g.Min(own, g.Max(most, g.Const(onnx.Float32s([]int64{1, int64(pairs)}, unlimited))))
+		}
 		if slices.ContainsFunc(unknown, func(v float32) bool { return v != v }) {
 			own = g.Add(own, g.Const(onnx.Float32s([]int64{1, int64(pairs)}, unknown)))
 		}

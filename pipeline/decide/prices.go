@@ -99,14 +99,15 @@ func ListUsage(a *costs.Actions, prices policy.UsagePrices) UsageList {
 	return list
 }
 
-// UsageLines are the prices of a list in words, a line for every expert that has some.
+// UsageLines are the prices of a list in words, a line for every expert that has some. They are divided by what a loss of 1 is worth,
+// so the last digits are left out.
 func UsageLines(experts []costs.Expert, list UsageList) (lines []string) {
 	units := [costs.Quantities]string{"a million tokens of prompts", "a million cached tokens", "a million tokens of answers", "a call", "a second"}
 	for _, e := range experts {
 		var all []string
 		for q := range costs.Quantities {
 			if price := list[e.Name][q.String()]; price > 0 {
-				all = append(all, fmt.Sprintf("%g for %s", price, units[q]))
+				all = append(all, fmt.Sprintf("%.9g for %s", price, units[q]))
 			}
 		}
 		if all != nil {

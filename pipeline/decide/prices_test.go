@@ -240,3 +240,12 @@ func TestLambdaWithoutEffectIsSaid(t *testing.T) {
 		}
 	}
 }
+
+// TestUsageLines: prices are said without the digits that come from a division.
+func TestUsageLines(t *testing.T) {
+	experts, perLoss := []costs.Expert{{Name: "a"}, {Name: "b"}}, 0.05
+	lines := UsageLines(experts, UsageList{"a": {"tokens_in": 0.15 / perLoss, "tokens_out": 0.6 / perLoss, "calls": 0}})
+	if want := []string{"a: 3 for a million tokens of prompts, 12 for a million tokens of answers"}; !slices.Equal(lines, want) {
+		t.Errorf("%q", lines)
+	}
+}

@@ -174,14 +174,14 @@ func TestEvalSaysWhichPoliciesAreConstants(t *testing.T) {
 	orttest.Open(t, 1)
 	f := newEvalFiles(t)
 	a := f.tensor.Actions
-	fell := f.policy("fell.onnx", fixed(2, `{"fixed":"x","gain":0.002,"lower_bound":-0.01,"rows":60,"fallback":true}`))
+	fell := f.policy("fell.onnx", fixed(2, `{"fixed":"x","fixed_loss":0.5,"gain":0.0002,"lower_bound":0.0001,"confidence":0.84,"rows":60,"rule":"gain","fallback":true}`))
 	r, err := f.eval(fell)
 	if err != nil {
 		t.Fatal(err)
 	}
 	row := f.row(r, "auto")
 	if row.Fallback[a.Name(2)] != 1 || row.Pair != a.Name(2) || row.Remark() != "guard: always "+a.Name(2) ||
-		!strings.Contains(strings.Join(r.Notes, " "), "The guard fell back to it, as the gain of the learned policy was not certain (+0.0020, lower bound -0.0100)") {
+		!strings.Contains(strings.Join(r.Notes, " "), "The guard fell back to it: the gain, 0.0002, is not above 0.0010 (0.2% of the loss of the best fixed pair).") {
 		t.Errorf("row %+v, notes %q", row, r.Notes)
 	}
 	var b bytes.Buffer

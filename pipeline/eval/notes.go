@@ -54,8 +54,8 @@ func (e *evaluation) constantNote(l entry) string {
 	if g == nil || !g.Fallback {
 		return fmt.Sprintf("%s is a constant: it always plays %s.", e.called(l), pair)
 	}
-	return fmt.Sprintf("%s is a constant: it always plays %s. The guard fell back to it, as the gain of the learned policy was not certain (%+.4f, lower bound %+.4f).",
-		e.called(l), pair, g.Gain, g.LowerBound)
+	_, reason := g.Verdict()
+	return fmt.Sprintf("%s is a constant: it always plays %s. The guard fell back to it: %s.", e.called(l), pair, reason)
 }
 
 // priceCautions are notes on the prices of the report that an any-price policy was not checked on.

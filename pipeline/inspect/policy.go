@@ -142,7 +142,7 @@ func (e *PolicyExplanation) verdict() string {
 		g.Rows, report.InSets(g), g.Gain, g.LowerBound, 100*g.Confidence)
 	if g.Fallback {
 		_, reason := g.Verdict()
-		return fmt.Sprintf("%s: %s, which is not certain enough to deploy it, so the guard fell back to the best fixed pair: %s", chooses, found, reason)
+		return fmt.Sprintf("%s: %s; the guard fell back to the best fixed pair: %s", chooses, found, reason)
 	}
 	return fmt.Sprintf("%s: %s%s", chooses, found, safetext.After(", which is ", g.Note()))
 }

@@ -66,7 +66,7 @@ func (s *Set) loadPrices(ctx context.Context, watch bool) (c Change, changed, ag
 		if watch && s.prices.seen.info == nil && s.prices.seen.done {
 			return c, false, false
 		}
-		s.prices.seen = fileState{done: true}
+		s.prices = priceSource{seen: fileState{done: true}}
 		return s.refusePrices(c, err), true, false
 	case watch && !s.prices.seen.same(info, ""):
 		s.prices.seen = fileState{info: info}
@@ -85,7 +85,7 @@ func (s *Set) loadPrices(ctx context.Context, watch bool) (c Change, changed, ag
 		err = fmt.Errorf("%q: %w", s.settings.Prices, errChanging)
 	}
 	if err != nil {
-		s.prices.list = nil
+		s.prices.list, s.prices.refused = nil, nil
 		return s.refusePrices(c, err), true, errors.Is(err, errChanging)
 	}
 	s.prices.list = list
