@@ -62,14 +62,15 @@ func (s MonitorSettings) Validate() error {
 	return p.Err()
 }
 
-// Limits of the monitor: requests that wait to be counted, rows of a batch, decisions that wait for their outcome, and how
-// often batches are counted and the state is saved.
+// Limits of the monitor: requests that wait to be counted, rows of a batch, decisions that wait for their outcome, how
+// often batches are counted and the state is saved, and when a version that could not be monitored is tried again.
 const (
 	monitorQueue        = 4096
 	monitorRows         = 512
 	monitorOutcomes     = 1 << 17
 	monitorInterval     = 500 * time.Millisecond
 	monitorSaveInterval = time.Minute
+	monitorRetry        = time.Minute
 )
 
 // monitoring monitors one policy. Requests only put their decisions into a queue. While that is full, they are not counted.
@@ -90,7 +91,8 @@ type monitoring struct {
 	// The rest is only for count.
 	digest      string
 	pricing     *policies.Pricing // the state of the price file for which the baseline was decided last
-	refused     time.Time         // when the version that cannot be monitored was loaded
+	refused     time.Time         // when the version that could not be monitored was loaded
+	retry       time.Time         // when it is tried again
 	windowStart time.Time         // when the window started
 	savedAt     time.Time         // when the state was last saved
 
@@ -165,6 +167,7 @@ func (m *monitoring) open(ctx context.Context, p *policies.Policy, at *policies.
 	old := m.current.Swap(now)
 	m.usage.Store(&usage)
 	m.digest, m.pricing, m.windowStart = p.Digest, at, time.Now()
+	m.failed.Store(nil)
 	clear(m.pending)
 	if old != nil {
 		return old.Close()
@@ -300,12 +303,12 @@ func (m *monitoring) follow(ctx context.Context, digest string) bool {
 		return false // it is no longer served
 	}
 	defer p.Release()
-	if p.Digest != digest || p.Loaded.Equal(m.refused) || ctx.Err() != nil {
-		return false // the request is older than the version, the version failed before, or the server stops
+	if p.Digest != digest || p.Loaded.Equal(m.refused) && time.Now().Before(m.retry) || ctx.Err() != nil {
+		return false // the request is older than the version, the version failed a moment ago, or the server stops
 	}
 	m.flush()
 	if err := m.open(ctx, p, m.policies.Pricing()); err != nil {
-		m.refused = p.Loaded // so that it is not tried again for every request
+		m.refused, m.retry = p.Loaded, time.Now().Add(monitorRetry) // so that it is not tried again for every request
 		m.failed.Store(&digest)
 		m.log.Error("the new version of the policy is not monitored", "policy", m.name, "error", err.Error())
 		return false
