@@ -27,9 +27,6 @@ type Fee struct {
 	Amount float64 // from 0 to MaxFee
 }
 
-// MaxFee is the largest fee that a [PriceChange] may set.
-const MaxFee = costs.MaxLambda
-
 // ParseFee reads "expert=NAME:FEE" or "advice=NAME:FEE".
 func ParseFee(text string) (Fee, error) {
 	colon := strings.LastIndexByte(text, ':')

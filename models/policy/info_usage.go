@@ -12,6 +12,9 @@ import (
 	"pipe/internal/strictjson"
 )
 
+// MaxFee is the largest fee or price that a [PriceChange] may set.
+const MaxFee = costs.MaxLambda
+
 // UsageKey is the key of the metadata of a policy for its [UsageInfo], a JSON object.
 const UsageKey = "usage"
 
