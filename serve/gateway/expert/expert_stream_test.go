@@ -101,7 +101,7 @@ func TestEndsOfStreams(t *testing.T) {
 				io.WriteString(w, c.body)
 				return true
 			}
-			e := open(t, settings(f.Base()), DefaultBreaker())
+			e := open(t, patient(f.Base()), DefaultBreaker())
 			a, err := e.Call(t.Context(), request(t, `,"stream":true`), nil, nil)
 			if err != nil {
 				t.Fatal(err)
