@@ -92,9 +92,10 @@ type monitoring struct {
 	digest      string
 	pricing     *policies.Pricing // the state of the price file for which the baseline was decided last
 	refused     time.Time         // when the version that could not be monitored was loaded
-	retry       time.Time         // when it is tried again
-	windowStart time.Time         // when the window started
-	savedAt     time.Time         // when the state was last saved
+	retry       time.Time         // when it is tried again, retryAfter later
+	retryAfter  time.Duration
+	windowStart time.Time // when the window started
+	savedAt     time.Time // when the state was last saved
 
 	pending map[string]monitor.Outcome // decisions without an outcome, by id
 	order   []string                   // their ids in order of time: a ring
@@ -130,7 +131,7 @@ func newMonitoring(ctx context.Context, s MonitorSettings, set *policies.Set, rt
 	defer p.Release()
 	m := &monitoring{
 		settings: s, policies: set, runtime: rt, log: log, name: p.Name, queue: make(chan observation, monitorQueue),
-		pending: map[string]monitor.Outcome{}, order: make([]string, monitorOutcomes), savedAt: time.Now(),
+		pending: map[string]monitor.Outcome{}, order: make([]string, monitorOutcomes), savedAt: time.Now(), retryAfter: monitorRetry,
 	}
 	if err := m.open(ctx, p, set.Pricing()); err != nil {
 		return nil, fmt.Errorf("monitor: %w", err)
@@ -167,7 +168,6 @@ func (m *monitoring) open(ctx context.Context, p *policies.Policy, at *policies.
 	old := m.current.Swap(now)
 	m.usage.Store(&usage)
 	m.digest, m.pricing, m.windowStart = p.Digest, at, time.Now()
-	m.failed.Store(nil)
 	clear(m.pending)
 	if old != nil {
 		return old.Close()
@@ -308,11 +308,12 @@ func (m *monitoring) follow(ctx context.Context, digest string) bool {
 	}
 	m.flush()
 	if err := m.open(ctx, p, m.policies.Pricing()); err != nil {
-		m.refused, m.retry = p.Loaded, time.Now().Add(monitorRetry) // so that it is not tried again for every request
+		m.refused, m.retry = p.Loaded, time.Now().Add(m.retryAfter) // so that it is not tried again for every request
 		m.failed.Store(&digest)
 		m.log.Error("the new version of the policy is not monitored", "policy", m.name, "error", err.Error())
 		return false
 	}
+	m.failed.Store(nil)
 	return true
 }
 

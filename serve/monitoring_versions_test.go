@@ -222,3 +222,21 @@ func TestEndDoesNotOpen(t *testing.T) {
 		t.Error(err, v.log)
 	}
 }
+
+// TestRefusedVersionIsTriedAfterAWhile: a version that could not be opened for a moment is watched later, without a reload.
+func TestRefusedVersionIsTriedAfterAWhile(t *testing.T) {
+	v := newVersions(t)
+	v.retryAfter = 0 // before anything is counted
+	v.serve(t, 'B')
+	v.write(t, v.a)
+	v.decided('B')
+	v.taken(t)
+	v.says(t, "B", "cannot be watched")
+	v.write(t, v.b)
+	v.decided('B')
+	v.watches(t, 'B', 1)
+	v.says(t, "", "")
+	if err := v.close(); err != nil {
+		t.Error(err, v.log)
+	}
+}

@@ -40,9 +40,10 @@ func (b *encodedBlock) joined(rows []int) []string {
 // becomes a column only if a kept instance has it. The values of a table have a
 // width, and so has the vector of each encoder.
 func joinFeatures(blocks []*featureBlock, keep []int, held *textfile.MemoryBudget) (features []float32, names []string, apart []int, err error) {
+	from := 0
 	end := func() {
-		if width := len(names) - sum(apart); width > 0 {
-			apart = append(apart, width)
+		if width := len(names) - from; width > 0 {
+			apart, from = append(apart, width), len(names)
 		}
 	}
 	columns := make([][][]int32, len(blocks)) // by block, category and number of the value: its column
@@ -88,11 +89,4 @@ func joinFeatures(blocks []*featureBlock, keep []int, held *textfile.MemoryBudge
 		}
 	}
 	return features, names, apart, nil
-}
-
-func sum(widths []int) (n int) {
-	for _, w := range widths {
-		n += w
-	}
-	return n
 }

@@ -35,15 +35,7 @@ func (j *judge) calibrate(estimates []float32, margin float64) (c calibrated, re
 	if t.squaredError(with) < t.squaredError(said) && t.calibrationError(with) < t.calibrationError(said) {
 		c.curve, said = fitCurve(said, t.weight), with
 	}
-	behind := j.behind(estimates, margin)
-	gap := func(p policy.CalibrationPoint) float64 { return float64(behind[p.Row*t.data.Pairs+p.Pair]) }
-	fit := func(of []policy.CalibrationPoint, weight func(int) float64) estimate.Curve {
-		return fitSelection(of, gap, weight)
-	}
-	with = t.crossFitted(said, fit, func(curve estimate.Curve, p policy.CalibrationPoint) float64 { return p.Estimate - lift(curve, gap(p)) })
-	if t.squaredError(t.centred(with)) < t.squaredError(t.centred(said)) {
-		c.selection, said = fit(said, t.weight), with
-	}
+	c.selection, said = j.selection(said, estimates, margin)
 	report, of := policy.MeasureCalibration(said, t.full.Actions)
 	report.Raw, report.Curve, report.Points = raw, len(c.curve.X) > 0, len(c.curve.X)
 	for i, own := range of {
@@ -52,6 +44,21 @@ func (j *judge) calibrate(estimates []float32, margin float64) (c calibrated, re
 		}
 	}
 	return c, report, nil
+}
+
+// selection fits what estimates are too high by to how far a pair is behind the chosen one, and returns the points with that
+// subtracted as the other blocks fit it; nothing, if that does not lower the squared error of differences between pairs.
+func (j *judge) selection(said []policy.CalibrationPoint, estimates []float32, margin float64) (estimate.Curve, []policy.CalibrationPoint) {
+	t, behind := j.t, j.behind(estimates, margin)
+	gap := func(p policy.CalibrationPoint) float64 { return float64(behind[p.Row*t.data.Pairs+p.Pair]) }
+	fit := func(of []policy.CalibrationPoint, weight func(int) float64) estimate.Curve {
+		return fitSelection(t.centred(of), gap, weight)
+	}
+	with := t.crossFitted(said, fit, func(curve estimate.Curve, p policy.CalibrationPoint) float64 { return p.Estimate - lift(curve, gap(p)) })
+	if t.squaredError(t.centred(with)) >= t.squaredError(t.centred(said)) {
+		return estimate.Curve{}, said
+	}
+	return fit(said, t.weight), with
 }
 
 // centred are the points with losses moved so that the mean error of every row is 0: rows differ by more than pairs do.

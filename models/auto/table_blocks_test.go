@@ -135,16 +135,7 @@ func TestMembersOfBlocks(t *testing.T) {
 // checkExport compares the file of a policy with its reference in Go.
 func checkExport(t *testing.T, p *policy.Policy, on *costs.Tensor) {
 	t.Helper()
-	m, err := p.Export()
-	if err != nil {
-		t.Fatal(err)
-	}
-	d, err := policy.NewDecider(orttest.Open(t, 0), m)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer d.Close()
-	got, err := d.Decide(t.Context(), on.Features, on.Len())
+	got, err := decider(t, p).Decide(t.Context(), on.Features, on.Len())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -71,7 +71,7 @@ func (c Curve) Graph(g *onnx.Graph, v *onnx.Value, prefix string) *onnx.Value {
 	return g.Add(g.Squeeze(rise, 2), g.Scalar(onnx.Float32, c.Y[0]))
 }
 
-// Within limits v to the values that the curve has.
+// Within limits every element of v, of any shape, to the values that the curve has. An empty curve limits nothing.
 func (c Curve) Within(g *onnx.Graph, v *onnx.Value) *onnx.Value {
 	if len(c.Y) == 0 {
 		return v

@@ -84,7 +84,8 @@ func (g Guard) verdict() (passes bool, reason string) {
 	return true, fmt.Sprintf("%s, %.4f, is above %s", name, value, threshold(least))
 }
 
-// Required is what the rule looks at, and what that must exceed.
+// Required is the figure that decides by the rule, the gain or its lower bound, and what it must exceed; both are in the unit of
+// the task loss.
 func (g Guard) Required() (value, least float64) {
 	if g.Rule == RuleGain {
 		return g.Gain, LeastGain * math.Abs(g.FixedLoss)

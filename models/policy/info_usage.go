@@ -34,7 +34,8 @@ func (u *UsageInfo) Knows(expert int) bool {
 	return u != nil && slices.ContainsFunc(u.Known[:], func(known []bool) bool { return known != nil && known[expert] })
 }
 
-// Uses reports whether the pairs of an expert used anything of a quantity on the training rows. It is true if that is not known.
+// Uses reports whether the pairs of an expert used anything of a quantity on the training rows. It
+// is true if no means of the quantity are recorded. Pairs without a mean count as using nothing.
 func (u *UsageInfo) Uses(q costs.Quantity, expert int) bool {
 	mean := u.Mean[q]
 	if mean == nil {

@@ -22,6 +22,12 @@ func anyPrice(t testing.TB, seed uint64) (*Policy, *Decider, []float32) {
 	r := DefaultPriceRange()
 	p.Estimate.Prices = &r
 	p.Estimate.Margin = 0.1 * float64(seed%3)
+	return p, exported(t, p), coststest.Floats(rng, 20*p.FeatureDim())
+}
+
+// exported opens the file of a policy.
+func exported(t testing.TB, p *Policy) *Decider {
+	t.Helper()
 	m, err := p.Export()
 	if err != nil {
 		t.Fatal(err)
@@ -31,7 +37,7 @@ func anyPrice(t testing.TB, seed uint64) (*Policy, *Decider, []float32) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { d.Close() })
-	return p, d, coststest.Floats(rng, 20*p.FeatureDim())
+	return d
 }
 
 // drawPrices are random fees, sometimes of pairs too and with a mask that leaves an existing pair.

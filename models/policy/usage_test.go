@@ -6,7 +6,6 @@ import (
 
 	"pipe/costs"
 	"pipe/models/estimate"
-	"pipe/onnx/ort/orttest"
 )
 
 // TestCachedTokensAreOfThePrompt: estimates of cached tokens are at most those of the prompt, where these are known, so that a fee does
@@ -31,15 +30,7 @@ func TestCachedTokensAreOfThePrompt(t *testing.T) {
 		}
 		u.Prices[costs.TokensIn], u.Prices[costs.TokensCached] = in, cached
 		p.Estimate.Usage = u
-		m, err := p.Export()
-		if err != nil {
-			t.Fatal(err)
-		}
-		d, err := NewDecider(orttest.Open(t, 0), m)
-		if err != nil {
-			t.Fatal(err)
-		}
-		out, err := d.Decide(t.Context(), x, 20)
+		out, err := exported(t, p).Decide(t.Context(), x, 20)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -60,6 +51,5 @@ func TestCachedTokensAreOfThePrompt(t *testing.T) {
 				}
 			}
 		}
-		d.Close()
 	}
 }
