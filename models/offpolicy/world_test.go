@@ -104,7 +104,7 @@ func (w world) draw(seed uint64) (*Log, Features) {
 			for b := range worldPairs {
 				l.Estimates = append(l.Estimates, 0.7*expected(b, x)+0.1)
 			}
-			f.Values = append(f.Values, float32(math.Sin(x)), float32(math.Cos(x)))
+			f.Values = append(f.Values, float32(math.Sin(2*x)), float32(math.Cos(2*x)))
 		}
 	}
 	return l, f
