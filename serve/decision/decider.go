@@ -300,7 +300,7 @@ func (d *Decider) checkBounds() error {
 		}
 		if p.Info().Decoder == policy.DecoderEstimate {
 			if _, err := newLossBound(p.Info(), l.Losses); err != nil {
-				problems = append(problems, fmt.Errorf("explore.ledger: the losses of policy %q are not bounded: %w; set explore.ledger.losses to the smallest and the largest possible loss", name, err))
+				problems = append(problems, fmt.Errorf("decision.explore.ledger: the losses of policy %q are not bounded: %w; set losses there to the smallest and the largest possible loss", name, err))
 			}
 		}
 		p.Release()

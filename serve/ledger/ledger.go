@@ -4,6 +4,8 @@ import (
 	"log/slog"
 	"sync"
 	"time"
+
+	"pipe/internal/atomicfile"
 )
 
 // Ledger is an allowance for each day of UTC, and what was spent of it. It is safe for concurrent use. Amounts are spent only
@@ -14,6 +16,7 @@ type Ledger struct {
 	file      string // "": kept in memory only
 	now       func() time.Time
 	log       *slog.Logger
+	save      func(file string, text []byte) error // replaces the file; on disk when it returns
 	wake      chan struct{}
 	stop      chan struct{}
 	done      sync.WaitGroup
@@ -37,9 +40,9 @@ type State struct {
 	Day       string  `json:"day"` // such as 2026-01-31
 	Allowance float64 `json:"allowance"`
 	Spent     float64 `json:"spent"`
-	Refused   int64   `json:"refused"`         // amounts that were not spent on this day
-	Full      bool    `json:"full"`            // one of them because it was more than is left of the day
-	Error     string  `json:"error,omitempty"` // why nothing can be reserved; nothing is spent then
+	Refused   int64   `json:"refused"` // amounts that were not spent on this day
+	Full      bool    `json:"full"`    // one of them because it was more than is left of the day
+	Failing   bool    `json:"failing"` // the file cannot be written, so nothing is spent beyond what was reserved
 }
 
 // Options say where a ledger is kept.
@@ -56,7 +59,7 @@ const blocks = 64
 // Open opens a ledger and reserves the first part. What a killed process had reserved on this day is spent. The caller closes
 // it. The file must be of no other running process.
 func Open(name string, s Settings, o Options) (*Ledger, error) {
-	l := &Ledger{name: name, allowance: s.Cost, file: o.File, now: o.Now, log: o.Log, wake: make(chan struct{}, 1), stop: make(chan struct{})}
+	l := &Ledger{name: name, allowance: s.Cost, file: o.File, now: o.Now, log: o.Log, save: atomicfile.WriteFile, wake: make(chan struct{}, 1), stop: make(chan struct{})}
 	if l.now == nil {
 		l.now = time.Now
 	}
@@ -70,7 +73,7 @@ func Open(name string, s Settings, o Options) (*Ledger, error) {
 	if err := l.read(); err != nil {
 		return nil, err
 	}
-	if err := l.reserve(); err != nil {
+	if err := l.Reserve(); err != nil {
 		return nil, err
 	}
 	l.done.Go(func() { l.keep(o.Every) })
@@ -168,11 +171,7 @@ func (c Charge) Settle(amount float64) {
 func (l *Ledger) State() State {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	s := State{Name: l.name, Day: textOf(l.day), Allowance: l.allowance, Spent: l.spent, Refused: l.refused, Full: l.full}
-	if l.failure != nil {
-		s.Error = l.failure.Error()
-	}
-	return s
+	return State{Name: l.name, Day: textOf(l.day), Allowance: l.allowance, Spent: l.spent, Refused: l.refused, Full: l.full, Failing: l.failure != nil}
 }
 
 func poke(c chan struct{}) {

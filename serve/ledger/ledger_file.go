@@ -9,7 +9,6 @@ import (
 	"os"
 	"time"
 
-	"pipe/internal/atomicfile"
 	"pipe/internal/strictjson"
 )
 
@@ -35,8 +34,13 @@ func (l *Ledger) read() error {
 	if err != nil {
 		return fmt.Errorf("ledger: %w", err)
 	}
+	return l.parse(text)
+}
+
+// parse takes over the content of the file.
+func (l *Ledger) parse(text []byte) error {
 	var s saved
-	err = strictjson.Unmarshal(text, &s)
+	err := strictjson.Unmarshal(text, &s)
 	at, bad := time.Parse(time.DateOnly, s.Day)
 	if err != nil || bad != nil || s.Format != 1 || !(s.Reserved >= 0) || math.IsInf(s.Reserved, 0) {
 		return fmt.Errorf("ledger: %q is not a ledger of pipe serve; remove it to begin this day's allowance again", l.file)
@@ -56,11 +60,12 @@ func (l *Ledger) write(day int64, reserved float64) error {
 	if err != nil {
 		return err
 	}
-	return atomicfile.WriteFile(l.file, append(text, '\n'))
+	return l.save(l.file, append(text, '\n'))
 }
 
-// reserve begins a new day if there is one, and reserves the next part of the allowance if little is left of the last one.
-func (l *Ledger) reserve() error {
+// Reserve begins a new day if there is one, and reserves the next part of the allowance if little is left of the last one. The
+// ledger does so by itself in the background.
+func (l *Ledger) Reserve() error {
 	l.saving.Lock()
 	defer l.saving.Unlock()
 	l.mu.Lock()
@@ -84,7 +89,13 @@ func (l *Ledger) reserve() error {
 		}
 		l.day, l.spent, l.refused, l.full = day, 0, 0, false
 	}
-	l.reserved, l.wanted = next, 0
+	l.reserved = next
+	switch more := l.spent + l.wanted; {
+	case more <= l.reserved || more > l.allowance:
+		l.wanted = 0
+	default: // it was wanted while the file was written
+		poke(l.wake)
+	}
 	return nil
 }
 
@@ -116,7 +127,7 @@ func (l *Ledger) keep(every time.Duration) {
 		case <-l.wake:
 		case <-tick:
 		}
-		if l.reserve() == nil { // an error was logged, and State has it
+		if l.Reserve() == nil { // an error was logged, and State has it
 			continue
 		}
 		select {

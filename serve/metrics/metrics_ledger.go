@@ -18,7 +18,7 @@ var ledgerFigures = []struct {
 	{ledgerDesc("pipe_ledger_spent", "What was spent of a ledger on its day."), func(s *ledger.State) float64 { return s.Spent }},
 	{ledgerDesc("pipe_ledger_refused", "Amounts that a ledger had no room for on its day."), func(s *ledger.State) float64 { return float64(s.Refused) }},
 	{ledgerDesc("pipe_ledger_stopped", "1 while a ledger has no room for the next amount, or cannot be written."), func(s *ledger.State) float64 {
-		if s.Full || s.Error != "" {
+		if s.Full || s.Failing {
 			return 1
 		}
 		return 0

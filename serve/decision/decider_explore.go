@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"pipe/models/policy"
+	"pipe/serve/ledger"
 )
 
 // proposal are the propensities with which a policy would explore on a row.
@@ -86,4 +87,29 @@ func (x *exploring) fits(own, other proposal) (ownFits, otherFits bool) {
 	}
 	_, ownFits, otherFits = x.ledger.SpendBeside(own.extra, other.extra)
 	return ownFits, otherFits
+}
+
+// Exploration is the state of the exploration of a decider.
+type Exploration struct {
+	How    string        `json:"how"`              // such as epsilon 0.02; off
+	Ledger *ledger.State `json:"ledger,omitempty"` // nil: none
+	// SinceOutcome are the decisions that could explore since the last outcome, and Within is after how many nothing is explored.
+	// Within is 0 if that never stops exploration.
+	SinceOutcome int64 `json:"since_outcome"`
+	Within       int64 `json:"within"`
+	Silent       bool  `json:"silent"` // nothing is explored until an outcome comes
+}
+
+// Exploration returns the state of the exploration.
+func (d *Decider) Exploration() Exploration {
+	x := d.exploring
+	e := Exploration{How: x.settings.String(), SinceOutcome: x.silent.Load()}
+	if x.feed {
+		e.Within, e.Silent = x.settings.OutcomesWithin, x.isSilent(e.SinceOutcome)
+	}
+	if x.ledger != nil {
+		s := x.ledger.State()
+		e.Ledger = &s
+	}
+	return e
 }
