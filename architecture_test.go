@@ -145,7 +145,7 @@ var mayImport = map[string][]string{
 	"serve/dashboard":                  {"costs", "internal/safetext", "internal/strictjson", "models/policy", "pipeline/decide", "pipeline/decisionlog", "pipeline/report/page", "serve/ledger", "serve/policies"},
 	"serve/decideapi":                  {"costs", "internal/strictjson", "internal/textfile", "models/policy", "onnx/ort", "pipeline/decide", "pipeline/decisionlog", "serve/access", "serve/decision", "serve/policies"},
 	"serve/decision":                   {"costs", "internal/atomicfile", "internal/config", "internal/strictjson", "internal/textfile", "models/policy", "pipeline/decide", "pipeline/decisionlog", "serve/ledger", "serve/metrics", "serve/policies"},
-	"serve/gateway":                    {"costs", "internal/atomicfile", "internal/config", "models/policy", "pipeline/decide", "pipeline/decisionlog", "serve/access", "serve/decision", "serve/gateway/advice", "serve/gateway/chatjson", "serve/gateway/expert", "serve/ledger", "serve/metrics", "serve/policies"},
+	"serve/gateway":                    {"costs", "internal/config", "models/policy", "pipeline/decide", "pipeline/decisionlog", "serve/access", "serve/decision", "serve/gateway/advice", "serve/gateway/chatjson", "serve/gateway/expert", "serve/ledger", "serve/metrics", "serve/policies"},
 	"serve/gateway/advice":             {"costs/prompt", "experts/retrieval/bm25", "experts/retrieval/pagename", "experts/retrieval/search", "experts/service", "internal/config", "internal/textfile", "serve/gateway/chatjson"},
 	"serve/gateway/chatjson":           {"costs/prices", "internal/strictjson"},
 	"serve/gateway/expert":             {"costs/prices", "experts/service", "internal/config", "internal/storage", "serve/gateway/chatjson", "serve/gateway/sse"},
