@@ -154,7 +154,7 @@ func TestPanelAlone(t *testing.T) {
 	}
 	o := DefaultOptions()
 	o.Log, o.DSJSON = storage.File(folder), storage.File(filepath.Join(t.TempDir(), "l.dsjson"))
-	if _, err := Import(t.Context(), o); err == nil || !strings.Contains(err.Error(), "loss") {
+	if _, err := Import(t.Context(), o); err == nil || !strings.Contains(err.Error(), "1 more are answers of panels") {
 		t.Errorf("%v", err)
 	}
 	o.DSJSON, o.Partial = storage.Location{}, storage.File(filepath.Join(t.TempDir(), "p.parquet"))
