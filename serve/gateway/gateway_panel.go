@@ -47,7 +47,6 @@ type panelJob struct {
 	question  string // the text that advice is fetched for
 	actions   *costs.Actions
 	records   []*decisionlog.Record // one for each pair
-	charge    ledger.Charge
 	callCost  float64
 	fetched   map[int]fetchedAdvice
 }
@@ -104,17 +103,17 @@ func (q *routed) offerPanel() {
 	if p == nil || !s.Enabled() || !q.result.CanPanel() || rand.Float64() >= s.Share {
 		return
 	}
-	if result, ok := p.offer(q, s); !ok {
-		p.count(q.result.Policy.Name, result)
+	if !p.offer(q, s) {
+		p.count(q.result.Policy.Name, panelDropped)
 	}
 }
 
-// offer queues a request. result is why it did not.
-func (p *panel) offer(q *routed, s Panel) (result panelResult, ok bool) {
+// offer queues a request. It returns false if that is not possible.
+func (p *panel) offer(q *routed, s Panel) bool {
 	request, err := q.request.Whole()
 	if err != nil { // the caller's request was read before
 		q.api.log.LogAttrs(q.r.Context(), slog.LevelError, "a request cannot be answered by a panel", q.id(), slog.String("error", err.Error()))
-		return panelDropped, false
+		return false
 	}
 	job := &panelJob{
 		backends: q.backends, request: request, headers: q.headers.Clone(), question: q.question, actions: q.actions, callCost: s.CallCost,
@@ -122,18 +121,14 @@ func (p *panel) offer(q *routed, s Panel) (result panelResult, ok bool) {
 	}
 	job.draw(q, s)
 	if len(job.records) == 0 {
-		return panelDropped, false
-	}
-	if job.charge, ok = p.ledger.Spend(job.reserved()); !ok {
-		return panelBudget, false
+		return false
 	}
 	p.api.hold(job.backends)
 	if p.queue(job) {
-		return 0, true
+		return true
 	}
 	p.api.release(job.backends)
-	job.charge.Settle(0)
-	return panelDropped, false
+	return false
 }
 
 // draw draws the pairs that answer: all that are available, or a number of them, each with the same probability.
@@ -182,28 +177,39 @@ func (p *panel) count(policy string, r panelResult) {
 	p.api.metrics.Panel(policy, r.String())
 }
 
-// run lets all pairs of a job answer, one after the other.
+// run lets all pairs of a job answer, if the budget has room for them.
 func (p *panel) run(j *panelJob) {
 	defer p.api.release(j.backends)
-	result, spent := panelAnswered, 0.0
+	policy := j.records[0].Policy
+	if p.ctx.Err() != nil {
+		p.count(policy, panelAbandoned)
+		return
+	}
+	charge, ok := p.ledger.SpendNow(j.reserved())
+	if !ok {
+		p.count(policy, panelBudget)
+		return
+	}
+	result, spent := p.askAll(j)
+	charge.Settle(spent)
+	p.count(policy, result)
+}
+
+// askAll lets the pairs of a job answer, one after the other. It returns the money that the budget is charged with.
+func (p *panel) askAll(j *panelJob) (result panelResult, spent float64) {
 	for _, rec := range j.records {
-		if p.ctx.Err() != nil {
-			result = panelAbandoned
-			break
-		}
 		cost, err := p.ask(j, rec)
 		spent += cost
 		if err == nil {
 			continue
 		}
-		if result = panelPartly; p.ctx.Err() != nil {
-			result = panelAbandoned
-			break
+		if p.ctx.Err() != nil {
+			return panelAbandoned, spent
 		}
+		result = panelPartly
 		p.api.log.Warn("a pair did not answer a request of a panel", "request", rec.Request, "pair", j.actions.Name(rec.Action), "error", err.Error())
 	}
-	j.charge.Settle(spent)
-	p.count(j.records[0].Policy, result)
+	return result, spent
 }
 
 // ask lets one pair answer, and logs it. It returns the money that the budget is charged with, and why there is no answer.
