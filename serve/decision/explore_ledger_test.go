@@ -48,6 +48,9 @@ func (w *planted) row() (truth []float64, loss, cost []float32, allowed []bool) 
 // TestMonthsOfExploration is the law of the ledger of exploration: in 1,000 planted months, neither the bound nor the true
 // expected extra cost of any day is above the allowance.
 func TestMonthsOfExploration(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long arithmetic in one goroutine: it has no races to find")
+	}
 	const months = 1000
 	used, real, most, refused := 0.0, 0.0, 0.0, 0
 	for month := range months {

@@ -34,6 +34,7 @@ type panel struct {
 
 	mu     sync.Mutex
 	closed bool
+	bytes  int       // of the requests that wait
 	warned time.Time // when dropped requests were last logged
 
 	counts [panelResults]atomic.Int64 // of requests, by result
@@ -86,7 +87,7 @@ func newPanel(a *API, s Panel) (*panel, error) {
 	for range s.Workers {
 		p.workers.Go(func() {
 			for job := range p.jobs {
-				a.metrics.Queue("panel", len(p.jobs))
+				p.taken(job)
 				p.run(job)
 			}
 		})
@@ -159,11 +160,14 @@ func (p *panel) queue(j *panelJob) bool {
 	if p.closed {
 		return false
 	}
-	select {
-	case p.jobs <- j:
-		p.api.metrics.Queue("panel", len(p.jobs))
-		return true
-	default:
+	if n := p.bytes + j.request.Len(); n <= maxPanelBytes {
+		select {
+		case p.jobs <- j:
+			p.bytes = n
+			p.api.metrics.Queue("panel", len(p.jobs))
+			return true
+		default:
+		}
 	}
 	if now := time.Now(); now.Sub(p.warned) > time.Minute {
 		p.warned = now
@@ -171,6 +175,17 @@ func (p *panel) queue(j *panelJob) bool {
 	}
 	return false
 }
+
+// taken says that a job waits no longer.
+func (p *panel) taken(j *panelJob) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.bytes -= j.request.Len()
+	p.api.metrics.Queue("panel", len(p.jobs))
+}
+
+// maxPanelBytes bounds the memory of the requests that wait.
+const maxPanelBytes = 64 << 20
 
 func (p *panel) count(policy string, r panelResult) {
 	p.counts[r].Add(1)

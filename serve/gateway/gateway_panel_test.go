@@ -266,14 +266,23 @@ func TestPanelFallsBehind(t *testing.T) {
 // TestPanelFailures checks what is recorded of pairs that fail, what the budget is charged with, and that the breaker counts.
 func TestPanelFailures(t *testing.T) {
 	p := panelOf(t, 1, panelAll)
-	w := newWorld(t, func(s *Settings) { s.Panel = p })
+	w := newWorld(t, func(s *Settings) {
+		s.Panel = p
+		for name, e := range s.Experts {
+			e.Timeouts.Answer = time.Minute
+			s.Experts[name] = e
+		}
+	})
+	asked := make(chan struct{})
 	w.large.SetFault(func(_ int, rw http.ResponseWriter, _ *http.Request) bool {
+		<-asked // until all decisions were made, which an open breaker would change
 		http.Error(rw, "out of order", http.StatusInternalServerError)
 		return true
 	})
 	for range 4 {
 		w.post(t, question+`}`)
 	}
+	close(asked)
 	w.api.Drain(t.Context())
 	s := w.api.Panel()
 	if s.Results["partly"] != 4 {
