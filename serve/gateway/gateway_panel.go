@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"math/rand/v2"
 	"net/http"
@@ -354,12 +355,19 @@ func (p *panel) keep(j *panelJob, rec *decisionlog.Record, body []byte) {
 	}
 }
 
+// append appends a line. A line that a kill or a full disk left half written stays a line of its own.
 func (p *panel) append(line []byte) error {
 	p.file.Lock()
 	defer p.file.Unlock()
-	f, err := os.OpenFile(string(p.settings.Answers), os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
+	f, err := os.OpenFile(string(p.settings.Answers), os.O_RDWR|os.O_APPEND|os.O_CREATE, 0o600)
 	if err != nil {
 		return err
+	}
+	if at, err := f.Seek(-1, io.SeekEnd); err == nil { // it is not empty
+		last := []byte{0}
+		if _, err := f.ReadAt(last, at); err == nil && last[0] != '\n' {
+			line = append([]byte{'\n'}, line...)
+		}
 	}
 	_, err = f.Write(line)
 	return errors.Join(err, f.Close())
