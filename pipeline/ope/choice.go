@@ -30,7 +30,7 @@ type candidate struct {
 func openCandidate(ctx context.Context, name string) (*candidate, error) {
 	switch {
 	case name == Logged:
-		return &candidate{name: "the logged policy", logged: true}, nil
+		return &candidate{name: loggedName, logged: true}, nil
 	case strings.HasPrefix(name, pairPrefix):
 		pair := strings.TrimPrefix(name, pairPrefix)
 		return &candidate{name: pair, pair: pair}, nil
