@@ -220,6 +220,10 @@ func (j *judged) diagnose(report *Report) {
 	report.Differ, report.Decisive = j.difference(j.subject, j.against)
 	report.Outcomes, report.Loggers, report.Left = outcomesOf(r), loggersOf(r), r.left
 	report.Logged = propensitiesOf(r)
+	report.Cautions = append(report.Cautions, r.notes...)
+	for _, c := range []*candidate{j.subject, j.against} {
+		report.Cautions = append(report.Cautions, c.learned(r)...)
+	}
 	if low, high := slices.Min(r.keep), slices.Max(r.keep); low < high {
 		report.Cautions = append(report.Cautions, fmt.Sprintf("Rows were kept with probabilities from %g to %g; means count each 1/keep times, the exact interval once.", low, high))
 	}
