@@ -59,11 +59,11 @@ type Estimate struct {
 
 // Anytime has intervals that hold at all times at once, however often the log is looked at.
 type Anytime struct {
-	Low    float64         `json:"least_cost"` // that is possible
-	High   float64         `json:"largest_cost"`
-	Policy models.Interval `json:"cost_policy"`
-	Gain   models.Interval `json:"gain"`
-	Why    string          `json:"not_known,omitempty"` // why there are none
+	Low    float64          `json:"least_cost"` // that is possible
+	High   float64          `json:"largest_cost"`
+	Policy *models.Interval `json:"cost_policy,omitempty"` // nil: not known
+	Gain   *models.Interval `json:"gain,omitempty"`        // likewise
+	Why    string           `json:"not_known,omitempty"`   // why not
 }
 
 // Decided says at which prices an any-price policy decided.

@@ -46,7 +46,7 @@ func (r *Report) estimates() table {
 	case a.Why != "":
 		t.rows = append(t.rows, []string{"exact, at any time", "not known: " + a.Why, "", "", ""})
 	default:
-		t.rows = append(t.rows, []string{"exact, at any time", interval(a.Policy), "", interval(a.Gain), ""})
+		t.rows = append(t.rows, []string{"exact, at any time", interval(*a.Policy), "", interval(*a.Gain), ""})
 	}
 	return t
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"pipe/costs"
+	"pipe/models/policy"
 	"pipe/pipeline/decisionlog"
 	"pipe/pipeline/stage"
 )
@@ -141,7 +142,7 @@ func TestReport(t *testing.T) {
 	again := newWorld(9)
 	again.share = 0.5
 	b := again.judged(t, 900, nil)
-	if b.File = r.File; fmt.Sprintf("%+v", *b.Estimates[0].Share) != fmt.Sprintf("%+v", *r.Estimates[0].Share) || b.Anytime.Gain != r.Anytime.Gain {
+	if b.File = r.File; fmt.Sprintf("%+v", *b.Estimates[0].Share) != fmt.Sprintf("%+v", *r.Estimates[0].Share) || *b.Anytime.Gain != *r.Anytime.Gain {
 		t.Errorf("%+v and %+v", b, r)
 	}
 }
@@ -166,6 +167,26 @@ func TestBadOptions(t *testing.T) {
 		var bad *stage.OptionError
 		if !errors.As(err, &bad) {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// The features of a log are others than those of a policy if their number, names or digest are.
+func TestFeaturesOfAnotherPolicy(t *testing.T) {
+	actions := func(digest string) *costs.Actions {
+		a := *newWorld(1).about[0].Actions
+		a.Digests = map[string]string{costs.FeatureDigest: digest}
+		return &a
+	}
+	info := &policy.Info{Actions: actions("sha256:a"), Dim: 2, Info: map[string]string{"feature_names": `["a","b"]`}}
+	for want, p := range map[string]decisionlog.PolicyInfo{
+		"":                              {Actions: actions("sha256:a"), Dim: 2, Meta: map[string]string{costs.NamesKey: `["a","b"]`}},
+		"the decision has 3":            {Actions: actions("sha256:a"), Dim: 3},
+		"(another digest)":              {Actions: actions("sha256:b"), Dim: 2},
+		"the features have other names": {Actions: actions(""), Dim: 2, Meta: map[string]string{costs.NamesKey: `["b","a"]`}},
+	} {
+		if got := featuresOf(&p, []*policy.Info{info}); !strings.Contains(got, want) || (got == "") != (want == "") {
+			t.Errorf("%q, expected %q", got, want)
 		}
 	}
 }
