@@ -77,8 +77,7 @@ func (o *Options) read(ctx context.Context, both []*candidate, bar stage.Progres
 		return nil, err
 	}
 	if !o.Log.IsZero() {
-		r, _, err := readLog(ctx, o, of, bar)
-		return r, err
+		return readLog(ctx, o, of, bar)
 	}
 	t, r, err := readTensor(ctx, o, bar)
 	if err != nil {
