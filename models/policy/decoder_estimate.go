@@ -9,7 +9,7 @@ func (decodeEstimate) check(p *Policy) error { return p.Estimate.check(p) }
 
 func (decodeEstimate) scores(dst []float64, p *Policy, x []float64) {
 	p.Estimate.Blend.Estimate(dst, x)
-	fees, mask := p.Actions.Fees(p.Lambda), p.Actions.Mask()
+	fees, mask := p.Actions.Fees(p.Lambda), p.Estimate.choosable(p.Actions)
 	mean := fees
 	if u := p.Estimate.Usage; u != nil {
 		fees, mean = u.fees(fees, u.estimates(x), p.Actions), u.fees(fees, u.Mean, p.Actions)
@@ -50,9 +50,9 @@ func (d decodeEstimate) graph(g *onnx.Graph, p *Policy, features *onnx.Value) va
 	return values{scores: scores, loss: unavailableCosts(g, p, loss), cost: unavailableCosts(g, p, cost), usage: usage}
 }
 
-// unavailableCosts replaces what is said about pairs that do not exist by minus the excluded score.
+// unavailableCosts replaces what is said about pairs that are never chosen by minus the excluded score.
 func unavailableCosts(g *onnx.Graph, p *Policy, v *onnx.Value) *onnx.Value {
-	return g.Neg(excludeGraph(g, g.Neg(v), p.Actions.Mask()))
+	return g.Neg(excludeGraph(g, g.Neg(v), p.Estimate.choosable(p.Actions)))
 }
 
 // prices are the fees of every action and the actions that may be chosen, as values that broadcast to batch x J(K+1). They are
@@ -60,7 +60,7 @@ func unavailableCosts(g *onnx.Graph, p *Policy, v *onnx.Value) *onnx.Value {
 func (decodeEstimate) prices(g *onnx.Graph, p *Policy) (fees *onnx.Value, rates []*onnx.Value, available *onnx.Value) {
 	u := p.Estimate.Usage
 	row := []int64{1, int64(p.Actions.Len())}
-	exists := g.Const(onnx.Bools(row, p.Actions.Mask()))
+	exists := g.Const(onnx.Bools(row, p.Estimate.choosable(p.Actions)))
 	if p.Estimate.Prices == nil {
 		constant := make([]float32, p.Actions.Len())
 		for i, fee := range p.Actions.Fees(p.Lambda) {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"pipe/costs"
 	"pipe/models/estimate"
@@ -16,6 +17,7 @@ type Estimate struct {
 	Blend    estimate.Blend
 	Constant []float64 // J(K+1), mean loss of every pair on the training rows
 	Margin   float64   // in the unit of the task loss, at least 0
+	Untried  []bool    // J(K+1), pairs that exist and are never chosen, since what they cost is not known; nil: none
 	// Curve makes calibrated losses of estimates, for the outputs expected_loss and expected_cost. Selection is then
 	// subtracted, as a function of how far the score of a pair is below the largest, since the smallest of many estimates is
 	// too small on average; the result stays between the ends of Curve. Decisions use neither. Empty curves change nothing.
@@ -64,6 +66,15 @@ func (r PriceRange) JSON() string {
 	return string(b)
 }
 
+// choosable marks the pairs that may be chosen.
+func (e *Estimate) choosable(a *costs.Actions) []bool {
+	mask := a.Mask()
+	for i, untried := range e.Untried {
+		mask[i] = mask[i] && !untried
+	}
+	return mask
+}
+
 // check reports why the estimate does not fit the policy.
 func (e *Estimate) check(p *Policy) error {
 	if e == nil {
@@ -79,6 +90,12 @@ func (e *Estimate) check(p *Policy) error {
 	}
 	if !isFinite(e.Margin) || e.Margin < 0 {
 		return fmt.Errorf("the margin is %g", e.Margin)
+	}
+	if e.Untried != nil && len(e.Untried) != p.Actions.Len() {
+		return fmt.Errorf("%d marks of untried pairs for %d actions", len(e.Untried), p.Actions.Len())
+	}
+	if !slices.Contains(e.choosable(p.Actions), true) {
+		return errors.New("every pair is untried")
 	}
 	if len(p.Members) > 0 {
 		return errors.New("a policy by estimates has no members")
