@@ -30,7 +30,7 @@ func Import(ctx context.Context, o Options) (*Result, error) {
 		return nil, err
 	}
 	r := &Result{Format: 1, Log: o.Log.String()}
-	var alone unmixed
+	var alone mixtures
 	consumers, err := o.consumers(ctx, log)
 	defer func() {
 		for _, c := range consumers {
@@ -51,7 +51,7 @@ func Import(ctx context.Context, o Options) (*Result, error) {
 			return nil, err
 		}
 	}
-	r.Read, r.Unmixed = log.Counts(), alone.count()
+	r.Read, r.Unmixed = log.Counts(), alone.wrong()
 	if len(r.Policies) == 0 {
 		return nil, o.none(log, r)
 	}
@@ -131,7 +131,7 @@ func (o Options) exports(ctx context.Context, log *decisionlog.Log) (*exports, e
 }
 
 // take passes a decision to the consumers if its loss is known and the options select its policy.
-func (o Options) take(d decisionlog.Decision, r *Result, alone *unmixed, to []consumer) error {
+func (o Options) take(d decisionlog.Decision, r *Result, alone *mixtures, to []consumer) error {
 	switch {
 	case !o.wants(d):
 		r.Other++
@@ -168,33 +168,6 @@ func (o Options) take(d decisionlog.Decision, r *Result, alone *unmixed, to []co
 		}
 	}
 	return nil
-}
-
-// unmixed counts decisions with the propensities of one policy alone, although a canary gets a share of the requests.
-type unmixed struct {
-	known    int // a share is stated
-	old      int // of earlier versions, which do not state it
-	canaries int // of those
-}
-
-func (u *unmixed) add(r *decisionlog.Record) {
-	switch {
-	case r.Share > 0 && r.OwnPropensity == nil:
-		u.known++
-	case r.Share == decisionlog.ShareUnknown:
-		u.old++
-		if r.Canary {
-			u.canaries++
-		}
-	}
-}
-
-// count leaves out those of earlier versions where there was no canary.
-func (u *unmixed) count() int {
-	if u.canaries == 0 {
-		return u.known
-	}
-	return u.known + u.old
 }
 
 // contains searches from the end, where the policy of the last decision is.

@@ -75,6 +75,7 @@ type Result struct {
 	Averaged   int                    `json:"averaged"`                 // outcomes that repeat a pair of an instance: the mean counts
 	Tensor     string                 `json:"tensor,omitempty"`         // its digest
 	Partial    string                 `json:"partial,omitempty"`        // digest of the partial tensor
+	Propensity *Propensities          `json:"propensity,omitempty"`     // of the partial tensor
 	NotWritten []Empty                `json:"not_written,omitempty"`    // tensors that would have no rows
 	Fallbacks  int                    `json:"fallbacks,omitempty"`      // decisions that another pair answered: not in DSJSON and OBP unless the options keep them
 	Unmixed    int                    `json:"not_mixtures,omitempty"`   // decisions with the propensities of one policy alone, although a canary got a share of the requests
