@@ -201,7 +201,7 @@ func learn(ctx context.Context, t *table, targets []target, s Settings, o models
 		}
 	}
 	if m != nil && t.logged != nil {
-		t.constant = t.meansOfJudged()
+		t.constant, t.caution = t.meansOfJudged(), t.careful(s.Caution)
 	}
 	blends, d := newBlends(t, m), draws{draw{t, m}, s, o}
 	var prices [][]price
@@ -295,7 +295,7 @@ func deploy(t *table, g target, r Report, learned policy.Estimate) *policy.Polic
 	if r.Guard.Fallback && g.prices == nil {
 		mean := make([]float64, len(t.constant))
 		for i, fee := range t.full.Actions.Fees(g.lambda) {
-			mean[i] = t.constant[i] + fee
+			mean[i] = t.constant[i] + t.careOf(i) + fee
 		}
 		p := policy.NewFixed(t.full.Actions, mean, g.lambda, t.full.Dim)
 		p.Actions = t.source.Actions // untried pairs keep their excluded scores
@@ -309,7 +309,7 @@ func deploy(t *table, g target, r Report, learned policy.Estimate) *policy.Polic
 		e = learned
 		e.Margin = r.Margin
 	}
-	e.Prices, e.Untried = g.prices, t.support.untried(t.source.Actions)
+	e.Prices, e.Caution = g.prices, t.cautions()
 	return &policy.Policy{
 		Actions: t.source.Actions, Method: Name, Recipe: Name, Lambda: g.lambda,
 		Decoder: policy.DecoderEstimate, Dim: t.full.Dim, Standard: t.std, Estimate: &e,

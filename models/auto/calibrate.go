@@ -106,7 +106,7 @@ func (j *judge) behind(estimates []float32, margin float64) []float32 {
 		least := math.Inf(1)
 		cost := make([]float64, pairs)
 		for i := range cost {
-			cost[i] = float64(estimates[n*pairs+i]) + p.expected(t, n, i)
+			cost[i] = float64(estimates[n*pairs+i]) + t.careOf(i) + p.expected(t, n, i)
 			if i == p.fixed {
 				cost[i] -= margin
 			}

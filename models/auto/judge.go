@@ -25,10 +25,11 @@ func newPrice(t *table, of policy.PriceGuard, fees []float64, prices policy.Usag
 			mean[i] = p.fee(i, func(c int) float64 { return u.mean[c] })
 		}
 	}
+	least := float32(0)
 	for i, loss := range t.constant {
-		// In float32, as a policy file compares them.
-		if t.data.Mask[i] && (p.fixed < 0 || float32(loss)+float32(mean[i]) < float32(t.constant[p.fixed])+float32(mean[p.fixed])) {
-			p.fixed = i
+		cost := float32(loss+t.careOf(i)) + float32(mean[i]) // in float32, as a policy file compares them
+		if t.data.Mask[i] && (p.fixed < 0 || cost < least) {
+			p.fixed, least = i, cost
 		}
 	}
 	p.Fixed = t.full.Actions.Name(p.fixed)
@@ -74,7 +75,7 @@ func (p price) options(t *table, estimates []float32) []option {
 	pairs := t.data.Pairs
 	for n := range t.held {
 		e, best := estimates[n*pairs:(n+1)*pairs], p.fixed
-		promised := func(i int) float64 { return float64(e[i]) + p.expected(t, n, i) }
+		promised := func(i int) float64 { return float64(e[i]) + t.careOf(i) + p.expected(t, n, i) }
 		least := promised(best)
 		for i := range e {
 			if cost := promised(i); t.data.Mask[i] && cost < least {
@@ -86,10 +87,10 @@ func (p price) options(t *table, estimates []float32) []option {
 			continue
 		}
 		y := t.outcomes(n)
-		saved, paid := p.expected(t, n, p.fixed)-p.expected(t, n, best), p.paid(t, n, p.fixed)-p.paid(t, n, best)
+		paid := p.paid(t, n, p.fixed) - p.paid(t, n, best)
 		out[n] = option{
 			pair:     int32(best),
-			promised: float32(float64(e[p.fixed]) - float64(e[best]) + saved),
+			promised: float32(promised(p.fixed) - least),
 			gain:     float32(float64(y[p.fixed]) - float64(y[best]) + paid),
 		}
 	}

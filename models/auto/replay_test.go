@@ -348,6 +348,9 @@ func (w *world) dump(t *testing.T, r replayed, log *costs.Tensor, b behaviour) {
 func replaySettings() Settings {
 	s := DefaultSettings()
 	s.Networks, s.Weights = nil, cmp.Or(os.Getenv("PIPE_LOG_WEIGHTS"), s.Weights)
+	if v, err := strconv.ParseFloat(os.Getenv("PIPE_LOG_CAUTION"), 64); err == nil {
+		s.Caution = v
+	}
 	return s
 }
 

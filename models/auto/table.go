@@ -24,6 +24,7 @@ type table struct {
 	support  support
 	logged   []*logged // by row; nil: every row that judges is complete
 	judged   []float32 // losses that held-out rows are taken to have, held-out rows x pairs; nil: they are known
+	caution  []float64 // added to the costs of pairs in decisions; nil: nothing
 	noise    float64   // variance of a loss around its estimate, over logged rows
 	clip     float64   // bound on the weights of logged rows
 	judging  []int     // rows that may be held out: complete or logged

@@ -102,6 +102,43 @@ func (t *table) meansOfJudged() []float64 {
 	return mean
 }
 
+// careful are standard errors of the mean loss of every pair over the rows on which it is known, as far as estimates do not tell it.
+func (t *table) careful(errors float64) []float64 {
+	out := make([]float64, t.data.Pairs)
+	for i := range out {
+		known := 0
+		for row := range t.rows {
+			if t.data.Known == nil || t.data.Known[row*t.data.Pairs+i] {
+				known++
+			}
+		}
+		out[i] = errors * math.Sqrt(t.noise/float64(max(1, known)))
+	}
+	return out
+}
+
+// careOf is the caution of a pair.
+func (t *table) careOf(pair int) float64 {
+	if t.caution == nil {
+		return 0
+	}
+	return t.caution[pair]
+}
+
+// cautions are those of a policy: pairs that may not be chosen have +Inf. They are nil if there is none.
+func (t *table) cautions() []float64 {
+	out := slices.Clone(t.caution)
+	for i, untried := range t.support.untried(t.source.Actions) {
+		if out == nil {
+			out = make([]float64, t.data.Pairs)
+		}
+		if untried {
+			out[i] = math.Inf(1)
+		}
+	}
+	return out
+}
+
 // outcomes are the losses of held-out row n: known, or estimated.
 func (t *table) outcomes(n int) []float32 {
 	if t.judged != nil {
