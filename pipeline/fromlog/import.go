@@ -29,8 +29,6 @@ func Import(ctx context.Context, o Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Result{Format: 1, Log: o.Log.String()}
-	var alone mixtures
 	consumers, err := o.consumers(ctx, log)
 	defer func() {
 		for _, c := range consumers {
@@ -40,6 +38,13 @@ func Import(ctx context.Context, o Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
+	return o.read(ctx, log, consumers)
+}
+
+// read gives the decisions of a log to consumers, and closes these.
+func (o Options) read(ctx context.Context, log *decisionlog.Log, consumers []consumer) (*Result, error) {
+	r := &Result{Format: 1, Log: o.Log.String()}
+	var alone mixtures
 	for d, err := range log.Decisions() {
 		if err == nil {
 			err = ctx.Err()
@@ -67,18 +72,16 @@ func (o Options) check(ctx context.Context) error {
 	bad := func(format string, args ...any) error {
 		return &stage.OptionError{Err: fmt.Errorf(format, args...)}
 	}
+	if err := o.checkSelection(); err != nil {
+		return err
+	}
 	switch {
-	case !o.Until.IsZero() && !o.Since.Before(o.Until):
-		return bad("--until is %s; it has to be after --since, %s", o.Until.Format(time.RFC3339), o.Since.Format(time.RFC3339))
 	case o.Out.IsZero() && o.Partial.IsZero() && o.DSJSON.IsZero() && o.OBP.IsZero():
 		return bad("none of --out, --partial, --dsjson and --obp names a file to write")
 	case o.Same != SameRequest && o.Same != SameFeatures:
 		return bad("--same is %q; it is %s or %s", o.Same, SameRequest, SameFeatures)
 	case !o.OBP.IsZero() && o.OBP.Ext() != ".npz" && o.OBP.Ext() != ".json":
 		return bad("--obp is %q; it ends in .npz or .json", o.OBP)
-	}
-	if _, err := costs.MoneyFor(nil, o.Money); err != nil {
-		return bad("--money: %w", err)
 	}
 	var writes []stage.Output
 	for _, file := range []storage.Location{o.Out, o.Partial, o.DSJSON, o.OBP} {
@@ -87,6 +90,17 @@ func (o Options) check(ctx context.Context) error {
 		}
 	}
 	return stage.Files{Reads: []stage.Input{{Path: o.Log, Part: stage.Ending(".parquet", ".jsonl", ".ids"), Grow: true, Big: true}}, Writes: writes}.Check(ctx)
+}
+
+// checkSelection reports a span of time or a worth of money that is none.
+func (o Options) checkSelection() error {
+	if !o.Until.IsZero() && !o.Since.Before(o.Until) {
+		return &stage.OptionError{Err: fmt.Errorf("--until is %s; it has to be after --since, %s", o.Until.Format(time.RFC3339), o.Since.Format(time.RFC3339))}
+	}
+	if _, err := costs.MoneyFor(nil, o.Money); err != nil {
+		return &stage.OptionError{Err: fmt.Errorf("--money: %w", err)}
+	}
+	return nil
 }
 
 func (o Options) consumers(ctx context.Context, log *decisionlog.Log) (list []consumer, err error) {
