@@ -201,7 +201,7 @@ func learn(ctx context.Context, t *table, targets []target, s Settings, o models
 		}
 	}
 	if m != nil && t.logged != nil {
-		t.constant, t.caution = t.meansOfJudged(), t.careful(s.Caution)
+		t.constant, t.caution = t.meansOfJudged(t.everyHeld()), t.careful(s.Caution)
 	}
 	blends, d := newBlends(t, m), draws{draw{t, m}, s, o}
 	var prices [][]price

@@ -11,6 +11,7 @@ type price struct {
 	policy.PriceGuard           // what was changed: lambda, and the fee of one expert or advice
 	fees              []float64 // of every pair, without those of usage
 	rates             []float64 // fees of a unit of usage, by column of usage; nil without usage
+	mean              []float64 // fees of every pair with those of its mean usage
 	fixed             int       // best fixed pair of all training rows
 }
 
@@ -25,9 +26,16 @@ func newPrice(t *table, of policy.PriceGuard, fees []float64, prices policy.Usag
 			mean[i] = p.fee(i, func(c int) float64 { return u.mean[c] })
 		}
 	}
+	p.mean = mean
+	return p.among(t, t.constant)
+}
+
+// among is the price with the best fixed pair by other mean losses.
+func (p price) among(t *table, losses []float64) price {
 	least := float32(0)
-	for i, loss := range t.constant {
-		cost := float32(loss+t.careOf(i)) + float32(mean[i]) // in float32, as a policy file compares them
+	p.fixed = -1
+	for i, loss := range losses {
+		cost := float32(loss+t.careOf(i)) + float32(p.mean[i]) // in float32, as a policy file compares them
 		if t.data.Mask[i] && (p.fixed < 0 || cost < least) {
 			p.fixed, least = i, cost
 		}
@@ -271,22 +279,46 @@ func (j *judge) nested(m *members) (options [][]option, margin []float64, err er
 	all, each := m.moments(j.t)
 	for b, span := range j.t.blocks {
 		others := all.plus(each[b], -1)
-		own := make([][][]option, len(rules))
+		own, by := make([][][]option, len(rules)), j.without(b)
 		for r, rule := range rules {
-			own[r] = j.options(blended(m.estimates, rule.weights(m.kinds, others)))
+			own[r] = by.options(blended(m.estimates, rule.weights(m.kinds, others)))
 		}
-		chosen, err := j.choose(own, j.rowsWithout(b))
+		chosen, err := by.choose(own, j.rowsWithout(b))
 		if err != nil {
 			return nil, nil, err
 		}
 		for i, o := range own[chosen.rule] {
-			copy(options[i][span.from:span.to], o[span.from:span.to])
-		}
-		for n := span.from; n < span.to; n++ {
-			margin[n] = chosen.margin
+			for n := span.from; n < span.to; n++ {
+				options[i][n], margin[n] = j.prices[i].seen(j.t, n, o[n], by.prices[i], chosen.margin), chosen.margin
+			}
 		}
 	}
 	return options, margin, nil
+}
+
+// without is the judge with the best fixed pairs that the other blocks choose. Rows that are complete choose them together, as what is
+// compared with; of a log, the best one of few rows is part of what is learned.
+func (j *judge) without(block int) *judge {
+	if j.t.logged == nil {
+		return j
+	}
+	other := *j
+	other.prices = nil
+	mean := j.t.meansOfJudged(j.rowsWithout(block))
+	for _, p := range j.prices {
+		other.prices = append(other.prices, p.among(j.t, mean))
+	}
+	return &other
+}
+
+// seen is an option of another best fixed pair as one of p's: what is chosen and what it costs stay.
+func (p price) seen(t *table, n int, o option, of price, margin float64) option {
+	if p.fixed == of.fixed {
+		return o
+	}
+	pair := o.choice(margin, of.fixed)
+	gain := p.constant(t, n) - of.constant(t, n) + o.at(margin)
+	return option{pair: int32(pair), promised: float32(math.Inf(1)), gain: float32(gain)}
 }
 
 // guard compares the nested decisions with the best fixed pair of every price, or with the deployed policy.

@@ -351,6 +351,9 @@ func replaySettings() Settings {
 	if v, err := strconv.ParseFloat(os.Getenv("PIPE_LOG_CAUTION"), 64); err == nil {
 		s.Caution = v
 	}
+	if v, err := strconv.ParseFloat(os.Getenv("PIPE_LOG_CONFIDENCE"), 64); err == nil {
+		s.Confidence = v
+	}
 	return s
 }
 

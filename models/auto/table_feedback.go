@@ -86,10 +86,10 @@ func (t *table) estimated(q []float32) {
 	t.noise = squares / float64(max(1, n))
 }
 
-// meansOfJudged are the weighted means of the losses that held-out rows are taken to have.
-func (t *table) meansOfJudged() []float64 {
+// meansOfJudged are the weighted means of the losses that some held-out rows are taken to have.
+func (t *table) meansOfJudged(rows []int) []float64 {
 	mean, total := make([]float64, t.data.Pairs), 0.0
-	for n := range t.held {
+	for _, n := range rows {
 		w := t.weight(n)
 		total += w
 		for i, v := range t.outcomes(n) {
@@ -137,6 +137,15 @@ func (t *table) cautions() []float64 {
 		}
 	}
 	return out
+}
+
+// everyHeld has the positions of all held-out rows.
+func (t *table) everyHeld() []int {
+	rows := make([]int, len(t.held))
+	for n := range rows {
+		rows[n] = n
+	}
+	return rows
 }
 
 // outcomes are the losses of held-out row n: known, or estimated.
