@@ -34,6 +34,14 @@ type Guard struct {
 	Prices []PriceGuard `json:"prices,omitempty"`
 }
 
+// Against names what the learned policy was compared with.
+func (g Guard) Against() string {
+	if g.Deployed != "" {
+		return "the deployed policy"
+	}
+	return "the best fixed pair"
+}
+
 // The rules of the guard: when a learned policy is exported.
 const (
 	RuleBound = "bound" // if the one-sided lower bound of its gain over the best fixed pair is above 0

@@ -18,5 +18,9 @@ type Support struct {
 	Untried bool   `json:"untried,omitempty"` // too few: the policy never chooses it
 }
 
+// LogKey is the key of Policy.Info that says which part of a decision log a policy learned from, a JSON object: the times of the first and the
+// last row, how many decisions and outcomes there are, and the policies that decided.
+const LogKey = "log"
+
 // SupportKey is the key of Policy.Info for the [Support] of every pair, a JSON list. Policies of tables without propensities have none.
 const SupportKey = "support"
