@@ -38,11 +38,11 @@ func Import(ctx context.Context, o Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	return o.read(ctx, log, consumers)
+	return o.pass(ctx, log, consumers)
 }
 
-// read gives the decisions of a log to consumers, and closes these.
-func (o Options) read(ctx context.Context, log *decisionlog.Log, consumers []consumer) (*Result, error) {
+// pass gives the decisions of a log to consumers, and has them write what they made.
+func (o Options) pass(ctx context.Context, log *decisionlog.Log, consumers []consumer) (*Result, error) {
 	r := &Result{Format: 1, Log: o.Log.String()}
 	var alone mixtures
 	for d, err := range log.Decisions() {
@@ -69,9 +69,6 @@ func (o Options) read(ctx context.Context, log *decisionlog.Log, consumers []con
 }
 
 func (o Options) check(ctx context.Context) error {
-	bad := func(format string, args ...any) error {
-		return &stage.OptionError{Err: fmt.Errorf(format, args...)}
-	}
 	if err := o.checkSelection(); err != nil {
 		return err
 	}
@@ -97,13 +94,17 @@ func Input(log storage.Location) stage.Input {
 	return stage.Input{Path: log, Part: stage.Ending(".parquet", ".jsonl", ".ids"), Grow: true, Big: true}
 }
 
-// checkSelection reports a span of time or a worth of money that is none.
+func bad(format string, args ...any) error {
+	return &stage.OptionError{Err: fmt.Errorf(format, args...)}
+}
+
+// checkSelection checks which decisions are taken, and at which prices.
 func (o Options) checkSelection() error {
 	if !o.Until.IsZero() && !o.Since.Before(o.Until) {
-		return &stage.OptionError{Err: fmt.Errorf("--until is %s; it has to be after --since, %s", o.Until.Format(time.RFC3339), o.Since.Format(time.RFC3339))}
+		return bad("--until is %s; it has to be after --since, %s", o.Until.Format(time.RFC3339), o.Since.Format(time.RFC3339))
 	}
 	if _, err := costs.MoneyFor(nil, o.Money); err != nil {
-		return &stage.OptionError{Err: fmt.Errorf("--money: %w", err)}
+		return bad("--money: %w", err)
 	}
 	return nil
 }
@@ -169,6 +170,9 @@ func (o Options) take(d decisionlog.Decision, r *Result, alone *mixtures, to []c
 		return nil
 	case !known:
 		r.NoOutcome++
+		if o.missing != nil && !(d.Error != "" && d.Executed < 0) {
+			o.missing(d)
+		}
 		return nil
 	case d.Error != "" && d.Executed < 0:
 		r.Unanswered++

@@ -2,23 +2,25 @@ package fromlog
 
 import "pipe/pipeline/decisionlog"
 
-// mixing says whether a record has the propensities of policy and canary together.
-type mixing int
+// Mixing says whether a record has the propensities of policy and canary together.
+type Mixing int
 
+// The mixings.
 const (
-	together mixing = iota
-	unmixed         // it has those of one policy alone, although a canary gets a share of the requests
-	unsaid          // it is of an earlier version: it has those of one policy alone, which is right where there was no canary
+	Together Mixing = iota // it has, or there is no canary
+	Unmixed                // it has those of one policy alone, although a canary gets a share of the requests
+	Unsaid                 // it is of an earlier version: it has those of one policy alone, which is right where there was no canary
 )
 
-func mixingOf(r *decisionlog.Record) mixing {
+// MixingOf is that of a record.
+func MixingOf(r *decisionlog.Record) Mixing {
 	switch {
 	case r.Share > 0 && r.OwnPropensity == nil:
-		return unmixed
+		return Unmixed
 	case r.Share == decisionlog.ShareUnknown:
-		return unsaid
+		return Unsaid
 	}
-	return together
+	return Together
 }
 
 // mixtures counts decisions by what they mix.
@@ -28,10 +30,10 @@ type mixtures struct {
 }
 
 func (m *mixtures) add(r *decisionlog.Record) {
-	switch mixingOf(r) {
-	case unmixed:
+	switch MixingOf(r) {
+	case Unmixed:
 		m.unmixed++
-	case unsaid:
+	case Unsaid:
 		m.unsaid++
 		if r.Canary {
 			m.canaries++

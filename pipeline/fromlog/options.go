@@ -28,6 +28,11 @@ type Options struct {
 	// pair, fallback included. Without it they are left out.
 	Fallbacks bool
 
+	// Pairs takes only decisions of policies with the same pairs, of which are the prices too; nil: any. Of [Visit] alone.
+	Pairs *costs.Actions
+
+	missing func(d decisionlog.Decision) // takes decisions without an outcome; nil: none does
+
 	Validation, Test float64 // shares of the instances of tensors that are held out, by a hash
 	Seed             uint64  // of the hash
 }

@@ -72,7 +72,7 @@ func (t *tensors) take(d decisionlog.Decision) error {
 	at := t.instance(d)
 	pair := d.Answered()
 	at.draw.add(d, t.options.Policy != "")
-	t.canaries = t.canaries || d.Canary && mixingOf(d.Record) == unsaid
+	t.canaries = t.canaries || d.Canary && MixingOf(d.Record) == Unsaid
 	loss, _ := d.Outcome.LossOf()
 	if at.count[pair] > 0 {
 		t.averaged++

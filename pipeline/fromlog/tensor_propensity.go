@@ -22,7 +22,7 @@ type draw struct {
 	decisions  int
 	propensity []float64 // A, of the first decision
 	fellBack   bool
-	mixing     mixing
+	mixing     Mixing
 }
 
 // add adds a decision. Of one policy alone, its own propensities are right.
@@ -32,7 +32,7 @@ func (w *draw) add(d decisionlog.Decision, alone bool) {
 	}
 	w.propensity, w.fellBack = d.Propensity, d.FellBack()
 	if !alone {
-		w.mixing = mixingOf(d.Record)
+		w.mixing = MixingOf(d.Record)
 	}
 }
 
@@ -44,7 +44,7 @@ func (t *tensors) propensities(to *costs.Tensor, w *draw) {
 		n.Joined++
 	case w.fellBack:
 		n.Fallbacks++
-	case w.mixing == unmixed || w.mixing == unsaid && t.canaries:
+	case w.mixing == Unmixed || w.mixing == Unsaid && t.canaries:
 		n.Unmixed++
 	default:
 		n.Known++
