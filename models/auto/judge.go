@@ -2,6 +2,7 @@ package auto
 
 import (
 	"math"
+	"slices"
 
 	"pipe/models/policy"
 )
@@ -11,6 +12,7 @@ type price struct {
 	policy.PriceGuard           // what was changed: lambda, and the fee of one expert or advice
 	fees              []float64 // of every pair, without those of usage
 	rates             []float64 // fees of a unit of usage, by column of usage; nil without usage
+	mean              []float64 // fees of every pair with those of its mean usage
 	fixed             int       // best fixed pair of all training rows
 }
 
@@ -25,10 +27,18 @@ func newPrice(t *table, of policy.PriceGuard, fees []float64, prices policy.Usag
 			mean[i] = p.fee(i, func(c int) float64 { return u.mean[c] })
 		}
 	}
-	for i, loss := range t.constant {
-		// In float32, as a policy file compares them.
-		if t.data.Mask[i] && (p.fixed < 0 || float32(loss)+float32(mean[i]) < float32(t.constant[p.fixed])+float32(mean[p.fixed])) {
-			p.fixed = i
+	p.mean = mean
+	return p.among(t, t.constant)
+}
+
+// among is the price with the best fixed pair by other mean losses.
+func (p price) among(t *table, losses []float64) price {
+	least := float32(0)
+	p.fixed = -1
+	for i, loss := range losses {
+		cost := float32(loss+t.careOf(i)) + float32(p.mean[i]) // in float32, as a policy file compares them
+		if t.data.Mask[i] && (p.fixed < 0 || cost < least) {
+			p.fixed, least = i, cost
 		}
 	}
 	p.Fixed = t.full.Actions.Name(p.fixed)
@@ -58,35 +68,38 @@ func (p price) expected(t *table, n, pair int) float64 {
 
 // constant is the cost of the fixed pair on held-out row n.
 func (p price) constant(t *table, n int) float64 {
-	return float64(t.data.Losses(t.held[n])[p.fixed]) + p.paid(t, n, p.fixed)
+	return float64(t.outcomes(n)[p.fixed]) + p.paid(t, n, p.fixed)
 }
 
 // option is what leaving the best fixed pair means for a held-out row.
 type option struct {
-	promised float32 // estimated cost of the fixed pair minus that of the pair with the smallest
-	gain     float32 // the same with the costs that came true
+	pair     int32   // with the smallest estimated cost
+	promised float32 // estimated cost of the fixed pair minus that of this pair
+	gain     float32 // the same with the costs that came true, or with what they are taken to be
 }
 
 // options are those of every held-out row at a price, for one set of estimates.
 func (p price) options(t *table, estimates []float32) []option {
 	out := make([]option, len(t.held))
 	pairs := t.data.Pairs
-	for n, row := range t.held {
+	for n := range t.held {
 		e, best := estimates[n*pairs:(n+1)*pairs], p.fixed
-		promised := func(i int) float64 { return float64(e[i]) + p.expected(t, n, i) }
+		promised := func(i int) float64 { return float64(e[i]) + t.careOf(i) + p.expected(t, n, i) }
 		least := promised(best)
 		for i := range e {
 			if cost := promised(i); t.data.Mask[i] && cost < least {
 				best, least = i, cost
 			}
 		}
+		out[n].pair = int32(best)
 		if best == p.fixed {
 			continue
 		}
-		y := t.data.Losses(row)
-		saved, paid := p.expected(t, n, p.fixed)-p.expected(t, n, best), p.paid(t, n, p.fixed)-p.paid(t, n, best)
+		y := t.outcomes(n)
+		paid := p.paid(t, n, p.fixed) - p.paid(t, n, best)
 		out[n] = option{
-			promised: float32(float64(e[p.fixed]) - float64(e[best]) + saved),
+			pair:     int32(best),
+			promised: float32(promised(p.fixed) - least),
 			gain:     float32(float64(y[p.fixed]) - float64(y[best]) + paid),
 		}
 	}
@@ -99,6 +112,14 @@ func (o option) at(margin float64) float64 {
 		return float64(o.gain)
 	}
 	return 0
+}
+
+// choice is the pair that is taken behind a gate.
+func (o option) choice(margin float64, fixed int) int {
+	if float64(o.promised) > margin {
+		return int(o.pair)
+	}
+	return fixed
 }
 
 // judge chooses margins and measures gains on held-out rows.
@@ -140,6 +161,9 @@ func (j *judge) margins() []float64 {
 // margin is the largest one whose mean gain over the prices is at most half a standard error below that of the best. A
 // margin with which the policy is certainly worse than the fixed pair of some price counts only if every margin is so.
 func (j *judge) margin(options [][]option, rows []int) (float64, error) {
+	if j.t.logged != nil {
+		return j.surest(options, rows)
+	}
 	margins := j.margins()
 	gains := make([][]float64, len(margins)) // by margin and row, mean over prices
 	best, most := -1, math.Inf(-1)
@@ -173,6 +197,31 @@ func (j *judge) margin(options [][]option, rows []int) (float64, error) {
 		}
 	}
 	return chosen, nil
+}
+
+// logMargins are further margins for a log, as shares of the range of losses: what leaves the best fixed pair on fewer rows, for more, is
+// surer.
+var logMargins = []float64{0.02, 0.05, 0.1, 0.2}
+
+// surest is the margin with the largest lower bound, by which the guard decides on a log.
+func (j *judge) surest(options [][]option, rows []int) (margin float64, err error) {
+	most := math.Inf(-1)
+	for _, m := range slices.Concat(j.s.Margins, logMargins) {
+		m *= j.t.high - j.t.low
+		gains, doubts, _ := j.compared(options, slices.Repeat([]float64{m}, len(j.t.held)))
+		own, left := make([]float64, len(rows)), make([]doubt, len(rows))
+		for i, n := range rows {
+			own[i], left[i] = gains[n], doubts[n]
+		}
+		low, _, err := j.t.bounds(own, left, rows, j.s.Confidence)
+		if err != nil {
+			return 0, err
+		}
+		if low > most {
+			margin, most = m, low
+		}
+	}
+	return margin, nil
 }
 
 // choice is a rule of blends and the margin of its gate.
@@ -259,25 +308,63 @@ func (j *judge) nested(m *members) (options [][]option, margin []float64, err er
 	all, each := m.moments(j.t)
 	for b, span := range j.t.blocks {
 		others := all.plus(each[b], -1)
-		own := make([][][]option, len(rules))
+		own, by := make([][][]option, len(rules)), j.without(b)
 		for r, rule := range rules {
-			own[r] = j.options(blended(m.estimates, rule.weights(m.kinds, others)))
+			own[r] = by.options(blended(m.estimates, rule.weights(m.kinds, others)))
 		}
-		chosen, err := j.choose(own, j.rowsWithout(b))
+		chosen, err := by.choose(own, j.rowsWithout(b))
 		if err != nil {
 			return nil, nil, err
 		}
 		for i, o := range own[chosen.rule] {
-			copy(options[i][span.from:span.to], o[span.from:span.to])
-		}
-		for n := span.from; n < span.to; n++ {
-			margin[n] = chosen.margin
+			for n := span.from; n < span.to; n++ {
+				options[i][n], margin[n] = j.prices[i].seen(j.t, n, o[n], by.prices[i], chosen.margin), chosen.margin
+			}
 		}
 	}
 	return options, margin, nil
 }
 
-// guard compares the nested decisions with the best fixed pair of every price.
+// without is the judge with the best fixed pairs that the other blocks choose. Rows that are complete choose them together, as what is
+// compared with; of a log, the best one of few rows is part of what is learned.
+func (j *judge) without(block int) *judge {
+	if j.t.logged == nil {
+		return j
+	}
+	other := *j
+	other.prices = nil
+	mean := j.t.meansOfJudged(j.rowsWithout(block))
+	for _, p := range j.prices {
+		other.prices = append(other.prices, p.among(j.t, mean))
+	}
+	return &other
+}
+
+// seen is an option of another best fixed pair as one of p's: what is chosen and what it costs stay.
+func (p price) seen(t *table, n int, o option, of price, margin float64) option {
+	if p.fixed == of.fixed {
+		return o
+	}
+	pair := o.choice(margin, of.fixed)
+	gain := p.constant(t, n) - of.constant(t, n) + o.at(margin)
+	return option{pair: int32(pair), promised: float32(math.Inf(1)), gain: float32(gain)}
+}
+
+// final are the options of every price and the margin of the policy that would be exported, but for members that saw the rows.
+func (j *judge) final(m *members) (options [][]option, margin []float64, err error) {
+	all, _ := m.moments(j.t)
+	own := make([][][]option, len(rules))
+	for r, rule := range rules {
+		own[r] = j.options(blended(m.estimates, rule.weights(m.kinds, all)))
+	}
+	chosen, err := j.choose(own, j.rowsWithout(-1))
+	if err != nil {
+		return nil, nil, err
+	}
+	return own[chosen.rule], slices.Repeat([]float64{chosen.margin}, len(j.t.held)), nil
+}
+
+// guard compares decisions, such as the nested ones, with the best fixed pair of every price, or with the deployed policy.
 func (j *judge) guard(options [][]option, margin []float64) (guarded, error) {
 	rows := j.rowsWithout(-1)
 	var g guarded
@@ -286,35 +373,31 @@ func (j *judge) guard(options [][]option, margin []float64) (guarded, error) {
 		g.Clusters = j.t.clusters.Pick(j.t.held).Len()
 	}
 	g.Fixed = j.prices[0].Fixed
-	total := 0.0
-	for _, n := range rows {
-		total += j.t.weight(n)
+	if g.byLog(j, options[0], margin); j.s.Deployed != nil {
+		g.Deployed = j.s.Deployed.Name
 	}
 	for i, p := range j.prices {
 		at := p.PriceGuard
-		gains := make([]float64, len(rows))
-		for _, n := range rows {
-			gains[n] = options[i][n].at(margin[n])
-			at.Gain += j.t.weight(n) * gains[n] / total
-			at.FixedLoss += j.t.weight(n) * p.constant(j.t, n) / total
-		}
+		gains, doubts, baseline, _ := j.gains(p, options[i], margin)
+		at.FixedLoss, at.Gain = j.t.mean(baseline, rows), j.t.mean(gains, rows)
 		at.Learned = at.FixedLoss - at.Gain
-		low, high, err := j.t.interval(gains, rows, policy.PriceConfidence)
-		if err != nil {
+		var err error
+		if at.LowerBound, at.UpperBound, err = j.t.bounds(gains, doubts, rows, policy.PriceConfidence); err != nil {
 			return g, err
 		}
-		at.LowerBound, at.UpperBound = low, high
 		g.FixedLoss += at.FixedLoss / float64(len(j.prices))
 		g.Prices = append(g.Prices, at)
 	}
-	gains := j.mean(options, rows, func(o []option, n int) float64 { return o[n].at(margin[n]) })
-	g.Gain = j.t.mean(gains, rows)
+	mean, spread, unsupported := j.compared(options, margin)
+	if g.Gain = j.t.mean(mean, rows); g.Log != nil {
+		g.Log.Unsupported = unsupported
+	}
 	g.Learned = g.FixedLoss - g.Gain
 	var err error
-	if g.LowerBound, _, err = j.t.interval(gains, rows, j.s.Confidence); err != nil {
+	if g.LowerBound, _, err = j.t.bounds(mean, spread, rows, j.s.Confidence); err != nil {
 		return g, err
 	}
-	low, _, err := j.t.interval(gains, rows, oneError)
+	low, _, err := j.t.bounds(mean, spread, rows, oneError)
 	if err != nil {
 		return g, err
 	}
@@ -323,6 +406,48 @@ func (j *judge) guard(options [][]option, margin []float64) (guarded, error) {
 		g.Prices = nil
 	}
 	return g, nil
+}
+
+// compared are the gains of decisions by held-out row, means over the prices, with what the log leaves open of each.
+func (j *judge) compared(options [][]option, margin []float64) (mean []float64, left []doubt, unsupported int) {
+	count := float64(len(j.prices))
+	mean, left = make([]float64, len(margin)), make([]doubt, len(margin))
+	for i, p := range j.prices {
+		gains, doubts, _, without := j.gains(p, options[i], margin)
+		unsupported = max(unsupported, without)
+		for n := range margin {
+			mean[n] += gains[n] / count
+			// At most: a mean of dependent values varies no more than they do on average.
+			left[n].variance, left[n].largest = left[n].variance+doubts[n].variance/count, left[n].largest+doubts[n].largest/count
+		}
+	}
+	return mean, left, unsupported
+}
+
+// gains are those of decisions at a price over what they are compared with, by held-out row, with what the log leaves open of each and
+// with the cost of what they are compared with. On unsupported rows the log could not execute the pair, so no gain is shown.
+func (j *judge) gains(p price, options []option, margin []float64) (gains []float64, doubts []doubt, baseline []float64, unsupported int) {
+	count := len(j.t.held)
+	gains, doubts, baseline = make([]float64, count), make([]doubt, count), make([]float64, count)
+	for n, o := range options {
+		baseline[n], gains[n] = p.constant(j.t, n), o.at(margin[n])
+		against := p.fixed
+		if d := j.s.Deployed; d != nil {
+			against = d.Actions[j.t.place[j.t.held[n]]]
+			own := j.t.outcomeOf(n, against) + p.fees[against]
+			gains[n] += own - baseline[n]
+			baseline[n] = own
+		}
+		if j.t.logged == nil {
+			continue
+		}
+		pair := o.choice(margin[n], p.fixed)
+		if doubts[n] = j.t.doubt(n, pair, against); pair != against && !j.t.supports(n, pair) {
+			gains[n] = min(0, gains[n])
+			unsupported++
+		}
+	}
+	return gains, doubts, baseline, unsupported
 }
 
 // loss is the mean cost of decisions over the held-out rows and the prices, and its standard error.

@@ -86,7 +86,12 @@ func (o Options) check(ctx context.Context) error {
 			writes = append(writes, stage.Output{Path: file})
 		}
 	}
-	return stage.Files{Reads: []stage.Input{{Path: o.Log, Part: stage.Ending(".parquet", ".jsonl", ".ids"), Grow: true, Big: true}}, Writes: writes}.Check(ctx)
+	return stage.Files{Reads: []stage.Input{Input(o.Log)}, Writes: writes}.Check(ctx)
+}
+
+// Input is the folder of a log among what a stage reads.
+func Input(log storage.Location) stage.Input {
+	return stage.Input{Path: log, Part: stage.Ending(".parquet", ".jsonl", ".ids"), Grow: true, Big: true}
 }
 
 func bad(format string, args ...any) error {

@@ -162,3 +162,27 @@ func TestPanelAlone(t *testing.T) {
 		t.Errorf("%+v: %v", got, err)
 	}
 }
+
+// TestPanelInARowPerDecision checks that a panel and the decision on its request make one row, which is complete and has no
+// propensities, and that other decisions keep rows of their own.
+func TestPanelInARowPerDecision(t *testing.T) {
+	const rows = 40
+	o := DefaultOptions()
+	o.Log = storage.File(panelLog(t, rows, func(n, _ int) bool { return n != 3 }))
+	d, err := Read(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := make([]int, d.Tensor.Len())
+	for n := range all {
+		all[n] = n
+	}
+	if complete := d.Tensor.CompleteRows(all); d.Tensor.Len() != rows || len(complete) != rows/2-1 || d.Result.Propensity.Known != rows/2+1 {
+		t.Fatalf("%d rows, %d complete, %+v", d.Tensor.Len(), len(complete), d.Result.Propensity)
+	}
+	for _, n := range d.Tensor.CompleteRows(all) {
+		if p := d.Tensor.Propensities(n)[0]; p == p {
+			t.Errorf("row %d has the propensity %v, though a panel answered it", n, p)
+		}
+	}
+}

@@ -42,6 +42,7 @@ type instance struct {
 	paid     []int     // A, how many these are
 	used     []usage   // A, of all calls; NaN where it is not known of one
 	draw     draw
+	greedy   int // the pair that the policy alone would have chosen, of the first decision
 }
 
 func newTensors(o Options) *tensors {
@@ -99,14 +100,7 @@ func (t *tensors) version(d decisionlog.Decision) error {
 }
 
 func (t *tensors) instance(d decisionlog.Decision) *instance {
-	key := decisionlog.FeaturesDigest(d.Features)
-	if t.options.Same == SameRequest {
-		request := d.Request
-		if request == "" { // unknown: a request of one decision
-			request = "decision " + d.ID
-		}
-		key += request
-	}
+	key := t.key(d)
 	i, ok := t.place[key]
 	if !ok {
 		a := t.actions.Len()
@@ -114,24 +108,32 @@ func (t *tensors) instance(d decisionlog.Decision) *instance {
 		t.place[key] = i
 		t.instances = append(t.instances, instance{
 			id: d.ID, user: d.User, time: d.Time, features: d.Features, sum: make([]float64, a), count: make([]int, a),
-			money: make([]float64, a), paid: make([]int, a), used: make([]usage, a),
+			money: make([]float64, a), paid: make([]int, a), used: make([]usage, a), greedy: d.Greedy,
 		})
 	}
 	return &t.instances[i]
 }
 
+// key is what the decisions of an instance have in common.
+func (t *tensors) key(d decisionlog.Decision) string {
+	features := decisionlog.FeaturesDigest(d.Features)
+	alone := features + "decision " + d.ID
+	switch {
+	case t.options.Same == SameFeatures:
+		return features
+	case d.Request == "": // unknown: a request of one decision
+		return alone
+	}
+	key := features + d.Request
+	if _, taken := t.place[key]; taken && t.options.Same == sameDecision && !d.IsPanel() { // a panel joins the decision on its request
+		return alone
+	}
+	return key
+}
+
 // close divides the instances into complete and partial ones and writes both.
 func (t *tensors) close(ctx context.Context, r *Result) error {
-	if t.actions == nil {
-		return r.noLoss()
-	}
-	if err := t.settle(r); err != nil {
-		return err
-	}
-	if err := t.forget(r); err != nil {
-		return err
-	}
-	splits, groups, err := t.draw()
+	splits, groups, err := t.prepare(r)
 	if err != nil {
 		return err
 	}
@@ -160,6 +162,20 @@ func (t *tensors) close(ctx context.Context, r *Result) error {
 		r.Propensity = &t.known
 	}
 	return errors.Join(full, part)
+}
+
+// prepare returns the split of every instance that has an outcome, and the groups.
+func (t *tensors) prepare(r *Result) (splits []costs.Split, groups []string, err error) {
+	if t.actions == nil {
+		return nil, nil, r.noLoss()
+	}
+	if err := t.settle(r); err != nil {
+		return nil, nil, err
+	}
+	if err := t.forget(r); err != nil {
+		return nil, nil, err
+	}
+	return t.draw()
 }
 
 // table is a tensor without rows. What the policy's training read made neither the outcomes nor the rows of a log: only the

@@ -12,6 +12,7 @@ import (
 type draw struct {
 	decisions  int
 	propensity []float64 // A, of the first decision
+	panel      bool      // it is of a panel, for which no policy chose
 	fellBack   bool
 	mixing     Mixing
 }
@@ -19,6 +20,9 @@ type draw struct {
 // add adds a decision. Of one policy alone, its own propensities are right.
 func (w *draw) add(d decisionlog.Decision, alone bool) {
 	if w.decisions++; w.decisions > 1 {
+		return
+	}
+	if w.panel = d.IsPanel(); w.panel {
 		return
 	}
 	w.propensity, w.fellBack = d.Propensity, d.FellBack()
@@ -31,7 +35,7 @@ func (w *draw) add(d decisionlog.Decision, alone bool) {
 func (t *tensors) propensities(to *costs.Tensor, w *draw) {
 	n := &t.known
 	switch {
-	case w.decisions > 1:
+	case w.decisions > 1, w.panel:
 		n.Joined++
 	case w.fellBack:
 		n.Fallbacks++
