@@ -154,6 +154,7 @@ func (c *Config) validate() error {
 	p.Add(config.Under("oip", c.OIP.Validate()))
 	p.Add(config.Under("gateway", c.Gateway.Validate()))
 	p.Add(config.Under("log", c.Log.Validate()))
+	p.Check(c.Decision.Explore.Ledger == nil || c.Log.Folder != "", "decision.explore.ledger: it is kept in the folder of the decision log; set log.folder")
 	p.Add(config.Under("monitor", c.Monitor.Validate()))
 	p.Add(config.Under("page", c.Page.Validate()))
 	p.Add(config.Under("access", c.Access.Validate()))

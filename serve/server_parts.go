@@ -82,11 +82,14 @@ func (e *LogInUseError) Hint() string {
 
 // openDecider makes the decider, which all protocols share.
 func (s *Server) openDecider() (err error) {
-	s.parts.decider, err = decision.New(s.parts.policies, s.parts.log, s.metrics, s.log, s.config.Decision)
+	settings := s.config.Decision
+	settings.Explore.Folder = string(s.config.Log.Folder)
+	s.parts.decider, err = decision.New(s.parts.policies, s.parts.log, s.metrics, s.log, settings)
 	if err != nil {
 		return err
 	}
 	s.closers = append(s.closers, s.parts.decider.Close)
+	s.metrics.WatchLedgers(s.registry, s.ledgers)
 	return nil
 }
 
