@@ -33,9 +33,7 @@ func (g *Gate) take(d decisionlog.Decision, told []decisionlog.Outcome) []decisi
 }
 
 func (g *Gate) tell(told []decisionlog.Outcome) {
-	slices.SortStableFunc(told, func(a, b decisionlog.Outcome) int {
-		return cmp.Or(cmp.Compare(a.Time, b.Time), cmp.Compare(a.ID, b.ID))
-	})
+	slices.SortStableFunc(told, func(a, b decisionlog.Outcome) int { return cmp.Compare(a.Time, b.Time) })
 	for _, o := range told {
 		g.Outcome(o)
 	}
