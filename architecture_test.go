@@ -146,7 +146,7 @@ var mayImport = map[string][]string{
 	"serve/dashboard":                  {"costs", "internal/safetext", "internal/strictjson", "models/policy", "pipeline/decide", "pipeline/decisionlog", "pipeline/report/page", "serve/ledger", "serve/policies"},
 	"serve/decideapi":                  {"costs", "internal/strictjson", "internal/textfile", "models/policy", "onnx/ort", "pipeline/decide", "pipeline/decisionlog", "serve/access", "serve/decision", "serve/policies"},
 	"serve/decision":                   {"costs", "internal/atomicfile", "internal/config", "internal/strictjson", "internal/textfile", "models/policy", "pipeline/decide", "pipeline/decisionlog", "serve/ledger", "serve/metrics", "serve/policies"},
-	"serve/gateway":                    {"costs", "internal/atomicfile", "internal/config", "models/policy", "pipeline/decide", "pipeline/decisionlog", "serve/access", "serve/decision", "serve/gateway/advice", "serve/gateway/chatjson", "serve/gateway/expert", "serve/ledger", "serve/metrics", "serve/policies"},
+	"serve/gateway":                    {"costs", "internal/config", "models/policy", "pipeline/decide", "pipeline/decisionlog", "serve/access", "serve/decision", "serve/gateway/advice", "serve/gateway/chatjson", "serve/gateway/expert", "serve/ledger", "serve/metrics", "serve/policies"},
 	"serve/gateway/advice":             {"costs/prompt", "experts/retrieval/bm25", "experts/retrieval/pagename", "experts/retrieval/search", "experts/service", "internal/config", "internal/textfile", "serve/gateway/chatjson"},
 	"serve/gateway/chatjson":           {"costs/prices", "internal/strictjson"},
 	"serve/gateway/expert":             {"costs/prices", "experts/service", "internal/config", "internal/storage", "serve/gateway/chatjson", "serve/gateway/sse"},
@@ -246,7 +246,7 @@ var testsMayImport = map[string][]string{
 	"serve":                    {"costs", "models/estimate", "models/network", "models/policy", "onnx/ort/orttest", "pipeline/decide/decidetest", "serve/gateway/expert", "serve/gateway/gatewaytest", "serve/oip/inferencepb"},
 	"serve/gateway/expert":     {"experts/service/servicetest", "serve/gateway/gatewaytest"},
 	"experts/retrieval/search": {"experts/service/servicetest", "internal/progress"},
-	"serve/gateway":            {"internal/judge", "internal/parallel", "internal/storage", "models/estimate", "models/network", "onnx/hf/hftest", "onnx/ort/orttest", "pipeline/convert", "serve/gateway/gatewaytest"},
+	"serve/gateway":            {"internal/judge", "internal/parallel", "internal/storage", "models/estimate", "models/network", "onnx/hf/hftest", "onnx/ort/orttest", "pipeline/convert", "pipeline/fromlog", "serve/gateway/gatewaytest"},
 	"tools":                    {"costs", "featurize", "location", "onnx", "onnx/hf/hftest", "onnx/ort", "onnx/ort/orttest", "pipeline/decide/decidetest"},
 	"serve/dashboard":          {"internal/judge", "onnx/ort/orttest", "pipeline/decide/decidetest", "serve/decision"},
 

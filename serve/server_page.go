@@ -68,16 +68,24 @@ func (s *Server) ledgers() (all []ledger.State) {
 	if l := s.parts.decider.Exploration().Ledger; l != nil {
 		all = append(all, *l)
 	}
+	if g := s.parts.gateway; g != nil && g.Panel() != nil {
+		all = append(all, g.Panel().Ledger)
+	}
 	return all
 }
 
-// explorationState returns the state of the exploration for the dashboard; nil if nothing is explored.
+// explorationState returns the state of the exploration and of the panel for the dashboard; nil if there is neither.
 func (s *Server) explorationState() *dashboard.ExplorationState {
 	x := s.parts.decider.Exploration()
-	if x.How == (decision.Explore{}).String() {
+	state := &dashboard.ExplorationState{How: x.How, Ledgers: s.ledgers(), SinceOutcome: x.SinceOutcome, Within: x.Within, Silent: x.Silent}
+	if g := s.parts.gateway; g != nil && g.Panel() != nil {
+		p := g.Panel()
+		state.Panel = &dashboard.PanelState{Share: p.Share, Results: p.Results}
+	}
+	if x.How == (decision.Explore{}).String() && state.Panel == nil {
 		return nil
 	}
-	return &dashboard.ExplorationState{How: x.How, Ledgers: s.ledgers(), SinceOutcome: x.SinceOutcome, Within: x.Within, Silent: x.Silent}
+	return state
 }
 
 // logState returns the state of the decision log for the dashboard.

@@ -145,7 +145,9 @@ func (s *Server) openGateway() (err error) {
 		gateway.RegisterNone(s.mux)
 		return nil
 	}
-	s.parts.gateway, err = gateway.New(s.parts.decider, s.metrics, s.log, s.config.Gateway)
+	settings := s.config.Gateway
+	settings.Panel.Folder = string(s.config.Log.Folder)
+	s.parts.gateway, err = gateway.New(s.parts.decider, s.metrics, s.log, settings)
 	if err != nil {
 		return err
 	}

@@ -354,6 +354,9 @@ func (d *Decider) Outcome(o decisionlog.Outcome) (duplicate bool, err error) {
 	case kept == decisionlog.KeptBefore:
 		return true, nil
 	}
+	if decisionlog.IsPanelID(o.ID) { // no caller saw the answer
+		return false, nil
+	}
 	if loss, ok := o.LossOf(); ok {
 		d.exploring.outcome()
 		if policy := d.recent.policy(o.ID); policy != "" {

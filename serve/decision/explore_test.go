@@ -195,6 +195,37 @@ func TestSquareCBLaw(t *testing.T) {
 	})
 }
 
+// vowpalSquareCB are probabilities of Vowpal Wabbit 9.11.9 (--cb_explore_adf --squarecb --cb_type mtr --gamma_exponent 0) for
+// --gamma_scale 5 and 10, with the same costs, which it has learned. It computes in float32.
+var vowpalSquareCB = [][2][]float64{
+	{{0.41911613941192627, 0.16324713826179504, 0.158250093460083, 0.1290835440158844, 0.13030306994915009}, {0.5392511487007141, 0.13790510594844818, 0.13092048466205597, 0.09529398381710052, 0.09662926197052002}},
+	{{0.5310384035110474, 0.2489471286535263, 0.22001446783542633}, {0.6371490359306335, 0.19865572452545166, 0.1641952246427536}},
+	{{0.6082000732421875, 0.19271326065063477, 0.19908666610717773}, {0.7225369811058044, 0.13553601503372192, 0.14192698895931244}},
+	{{0.7570481300354004, 0.242951899766922}, {0.8395400047302246, 0.16046002507209778}},
+	{{0.4899211525917053, 0.141146719455719, 0.14218099415302277, 0.11330993473529816, 0.11344122141599655}, {0.6224275827407837, 0.10905538499355316, 0.11029519885778427, 0.07904698699712753, 0.07917483896017075}},
+}
+
+// TestVowpalWabbitSquareCB takes the costs from its probabilities for one gamma, and compares those for another gamma.
+func TestVowpalWabbitSquareCB(t *testing.T) {
+	for n, v := range vowpalSquareCB {
+		cost, allowed, p := make([]float32, len(v[0])), make([]bool, len(v[0])), make([]float64, len(v[0]))
+		for i, at5 := range v[0] {
+			if allowed[i] = true; i > 0 { // the first one is the best of all of them
+				cost[i] = float32((1/at5 - float64(len(p))) / 5)
+			}
+		}
+		for k, gamma := range []float64{5, 10} {
+			Explore{SquareCB: true, Gamma: gamma}.propensities(p, allowed, 0, cost)
+			for i, want := range v[k] {
+				if math.Abs(p[i]-want) > 2e-7 {
+					t.Errorf("row %d, gamma %g: %v, want %v", n, gamma, p, v[k])
+					break
+				}
+			}
+		}
+	}
+}
+
 // before are the propensities as they were before there was SquareCB.
 func before(e Explore, dst []float64, allowed []bool, greedy int, cost []float32) {
 	clear(dst)
