@@ -160,6 +160,7 @@ func (c *Config) validate() error {
 		p.Check(c.Log.Features == decisionlog.FullFeatures, "gateway.panel: its rows need features; set log.features to %s", decisionlog.FullFeatures)
 	}
 	p.Check(c.Decision.Explore.Ledger == nil || c.Log.Folder != "", "decision.explore.ledger: it is kept in the folder of the decision log; set log.folder")
+	p.Add(c.checkCandidates())
 	p.Add(config.Under("monitor", c.Monitor.Validate()))
 	p.Add(config.Under("page", c.Page.Validate()))
 	p.Add(config.Under("access", c.Access.Validate()))

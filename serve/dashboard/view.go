@@ -42,6 +42,7 @@ type view struct {
 	monitor  []MonitorState
 	keys     bool
 
+	candidates  []CandidateState
 	exploration *ExplorationState // nil: nothing is explored
 }
 

@@ -10,6 +10,9 @@ import (
 // answers returns the sentences at the top of the page: problems first, then traffic and saving.
 func (v *view) answers() []page.Answer {
 	all := v.problems()
+	for _, c := range v.candidates {
+		all = append(all, page.Answer{Tone: page.Unknown, Text: fmt.Sprintf("Candidate %s of %s: %s", c.Candidate, c.Of, c.Next)})
+	}
 	if v.state.Traffic.TotalDecisions == 0 {
 		return append(all, page.Answer{Tone: page.Unknown, Text: "No decision has been made yet."})
 	}
