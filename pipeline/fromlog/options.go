@@ -28,6 +28,11 @@ type Options struct {
 	// pair, fallback included. Without it they are left out.
 	Fallbacks bool
 
+	// Pairs takes only decisions of policies with the same pairs, of which are the prices too; nil: any. Of [Visit] alone.
+	Pairs *costs.Actions
+
+	missing func(d decisionlog.Decision) // takes decisions without an outcome; nil: none does
+
 	Validation, Test float64 // shares of the instances of tensors that are held out, by a hash
 	Seed             uint64  // of the hash
 }
@@ -76,6 +81,7 @@ type Result struct {
 	Averaged   int                    `json:"averaged"`                 // outcomes that repeat a pair of an instance: the mean counts
 	Tensor     string                 `json:"tensor,omitempty"`         // its digest
 	Partial    string                 `json:"partial,omitempty"`        // digest of the partial tensor
+	Propensity *Propensities          `json:"propensity,omitempty"`     // of the partial tensor
 	NotWritten []Empty                `json:"not_written,omitempty"`    // tensors that would have no rows
 	Fallbacks  int                    `json:"fallbacks,omitempty"`      // decisions that another pair answered: not in DSJSON and OBP unless the options keep them
 	Unmixed    int                    `json:"not_mixtures,omitempty"`   // decisions with the propensities of one policy alone, although a canary got a share of the requests
@@ -106,4 +112,12 @@ type PriceList struct {
 	Measured bool    `json:"measured_fees"` // costs include measured fees
 	// Without says that costs lack measured fees that the policy's expected costs have, as the options ask.
 	Without bool `json:"without_fees,omitempty"`
+}
+
+// Propensities counts the instances of the partial tensor by what is known of the probabilities with which pairs were executed.
+type Propensities struct {
+	Known     int `json:"known"`                  // those of the instance's only decision
+	Joined    int `json:"joined,omitempty"`       // none: several decisions
+	Fallbacks int `json:"fallbacks,omitempty"`    // none: another pair answered than the drawn one
+	Unmixed   int `json:"not_mixtures,omitempty"` // none: the record has those of one policy alone, although a canary got a share of the requests
 }
