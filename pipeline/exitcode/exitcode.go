@@ -31,6 +31,7 @@ const (
 	BadData     = 3
 	NoRuntime   = 4
 	Alarm       = 5
+	GoOn        = 6 // of a gate: it is not known yet
 	Interrupted = 130
 )
 
