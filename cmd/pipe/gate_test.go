@@ -65,7 +65,7 @@ func TestGate(t *testing.T) {
 		{"--log " + worse + " --candidate next --range 0,1", exitcode.Alarm, "stop: next costs more than live"},
 		{"--log " + few + " --candidate next --range 0,1 --live live", exitcode.GoOn, "go on: it is not known yet"},
 		{"--log " + few + " --candidate nobody --range 0,1", exitcode.BadData, "has no decisions of both"},
-		{"--log " + few + "/none --candidate next --range 0,1", exitcode.BadData, "is no decision log"},
+		{"--log " + few + "/none --candidate next --range 0,1", exitcode.BadData, "no such file"},
 		{"--log " + few + " --candidate next", exitcode.Usage, "--range"},
 		{"--log " + few + " --candidate next --range 0,1 --policy logged", exitcode.Usage, "do not belong together"},
 		{"--log s3://bucket/log --candidate next --range 0,1", exitcode.Usage, "--log"},

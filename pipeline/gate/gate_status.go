@@ -65,7 +65,7 @@ func (g *Gate) Status(now time.Time) Status {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	s := Status{
-		Verdict: g.verdict, Alpha: g.settings.interval().Alpha, Costs: g.settings.Costs, Decisions: g.decisions, Users: len(g.users),
+		Verdict: g.verdict, Alpha: g.settings.interval(g.trial.Share).Alpha, Costs: g.settings.Costs, Decisions: g.decisions, Users: len(g.users),
 		Live: g.arms[liveArm].figures(g.trial.Live), Candidate: g.arms[candidateArm].figures(g.trial.Candidate), MissingP: g.missing(),
 		Outside: g.outside, Skipped: g.skipped, First: time.UnixMicro(g.trial.Started).UTC().Format(time.RFC3339),
 	}
