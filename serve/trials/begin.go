@@ -49,14 +49,14 @@ func (t *Trials) begin(c *tried) error {
 	c.mu.Lock()
 	c.now, c.gate, c.why, c.acted = &now, g, "", gate.GoOn
 	c.mu.Unlock()
-	t.decider.OpenCandidate(c.settings.Policy, true)
+	t.decider.OpenCandidate(c.settings.Of, true)
 	t.log.Info("a candidate is tried", "candidate", c.settings.Policy, "of", c.settings.Of, "live", now.Old, "new", now.New, "since", at(now.Started))
 	return nil
 }
 
 // rest ends the share of a candidate because nothing can be tried.
 func (t *Trials) rest(c *tried, why string) {
-	t.decider.OpenCandidate(c.settings.Policy, false)
+	t.decider.OpenCandidate(c.settings.Of, false)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.why != why {

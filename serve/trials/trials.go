@@ -164,7 +164,7 @@ func (t *Trials) check(ctx context.Context, c *tried) error {
 
 // end ends the share of a candidate. The file says so before anything else is done.
 func (t *Trials) end(c *tried, phase Phase, s gate.Status) error {
-	t.decider.OpenCandidate(c.settings.Policy, false)
+	t.decider.OpenCandidate(c.settings.Of, false)
 	now := *c.now
 	now.Phase, now.Gain = phase, s.Gain
 	if phase == Stopped {
