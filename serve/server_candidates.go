@@ -7,24 +7,11 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"pipe/internal/config"
 	"pipe/pipeline/gate"
 	"pipe/serve/access"
 	"pipe/serve/dashboard"
 	"pipe/serve/trials"
 )
-
-// checkCandidates reports what candidates need of the log: it is counted again after a restart.
-func (c *Config) checkCandidates() error {
-	if len(c.Decision.Candidate) == 0 {
-		return nil
-	}
-	var p config.Problems
-	p.Check(c.Log.Folder != "", "decision.candidate: its decisions are counted by the decision log; set log.folder")
-	p.Check(c.Log.Sample == 1, "decision.candidate: every decision must be in the log; log.sample is %g, not 1", c.Log.Sample)
-	p.Check(c.Log.KeepAge == 0 && c.Log.KeepBytes == 0, "decision.candidate: the log must keep its decisions; log.keep_age and log.keep_bytes must be 0")
-	return p.Err()
-}
 
 // openCandidates begins the trials of candidates, or goes on with them.
 func (s *Server) openCandidates(ctx context.Context) (err error) {

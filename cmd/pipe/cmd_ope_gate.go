@@ -86,7 +86,7 @@ func (r *gateReport) WriteText(w io.Writer) error {
 		line("gain", "%.4f [%.4f, %.4f] at %g%%, per decision on which they differ, however often looked at", r.Gain.Mean, r.Gain.Low, r.Gain.High, 100*(1-r.Alpha))
 	}
 	if r.Share != nil {
-		line("decisions", "%d since %s; they differ on %.1f%%", r.Decisions, r.First, 100**r.Share)
+		line("decisions", "%d since %s; they differ on %.1f%%", r.Decisions, r.Started, 100**r.Share)
 	}
 	line("users", "%d with such a decision, %d outcomes, %.0f effective", r.Users, r.Outcomes, r.Effective)
 	for _, arm := range []struct {
