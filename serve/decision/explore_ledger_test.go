@@ -1,7 +1,9 @@
 package decision
 
 import (
+	"bytes"
 	"encoding/json"
+	"log/slog"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -260,6 +262,35 @@ func TestLedgerMixture(t *testing.T) {
 	}
 }
 
+// TestNotExploredIsSaid checks that the log names a policy that is not explored because it states no costs, once.
+func TestNotExploredIsSaid(t *testing.T) {
+	for e, want := range map[Explore]int{{SquareCB: true}: 1, {Softmax: 1}: 1, {Epsilon: 0.1}: 0, {}: 0} {
+		w := newWorld(t, DefaultSettings())
+		var text bytes.Buffer
+		s := DefaultSettings()
+		s.Explore = e
+		d, err := New(w.set, w.log, nil, slog.New(slog.NewJSONHandler(&text, nil)), s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range []string{"fixed", "any", "fixed"} {
+			res, err := d.Decide(t.Context(), Request{Policy: name, Inputs: features(numbers(1, 1))})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := res.Done(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := strings.Count(text.String(), `"msg":"a policy is not explored","policy":"fixed","reason":"it states no expected costs"`); got != want {
+			t.Errorf("%v: said %d times: %s", e, got, &text)
+		}
+		if err := d.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // TestSilence checks that exploration stops when no outcome comes any more, and goes on with the next one, also after a
 // restart. Late outcomes count; comments and outcomes that were known do not.
 func TestSilence(t *testing.T) {
@@ -344,5 +375,42 @@ func TestSilenceWithoutLog(t *testing.T) {
 	}
 	if err := d.Close(); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestLedgerIsFair checks that pairs are drawn as often as their logged propensities say, while the ledger lets some decisions explore
+// and others not, also behind a canary.
+func TestLedgerIsFair(t *testing.T) {
+	const rows = 3000
+	s := withLedger(60, []float64{0, 1}, "")
+	s.Explore.Epsilon, s.Explore.SquareCB, s.Explore.Gamma = 0, true, 20
+	s.Canary = []Canary{{Of: "any", Policy: "more", Share: 0.3}}
+	w, x := newWorld(t, s, "more"), numbers(31, rows)
+	var sum, variance []float64
+	explored, stayed := 0, 0
+	for n := range rows {
+		r := w.ask(t, Request{Inputs: features(x[n*dim : (n+1)*dim])}).Records[0]
+		if sum == nil {
+			sum, variance = make([]float64, len(r.Propensity)), make([]float64, len(r.Propensity))
+		}
+		if r.OwnPropensity[r.Greedy] < 1 {
+			explored++
+		} else {
+			stayed++
+		}
+		for i, p := range r.Propensity {
+			sum[i] -= p
+			variance[i] += p * (1 - p)
+		}
+		sum[r.Action]++
+	}
+	t.Logf("%d explored, %d did not", explored, stayed)
+	if explored < 50 || stayed < 50 {
+		t.Errorf("%d explored, %d did not: the law says little", explored, stayed)
+	}
+	for i := range sum {
+		if z := sum[i] / math.Sqrt(max(variance[i], 1e-12)); math.Abs(z) > 4.5 {
+			t.Errorf("pair %d was drawn %.1f times more often than its propensities say, %.1f standard deviations", i, sum[i], z)
+		}
 	}
 }
