@@ -57,6 +57,23 @@ func TestRowsThatAreLeftOut(t *testing.T) {
 	}
 }
 
+// Decisions of another deployment whose outcome is missing say nothing of the pairs of this one.
+func TestMissingOutcomesOfOthers(t *testing.T) {
+	w := newWorld(5)
+	a := costs.Actions{Experts: []costs.Expert{{Name: "one"}, {Name: "two"}, {Name: "three"}, {Name: "four"}, {Name: "five"}}, Advice: []costs.Advice{{Name: "none"}}}
+	w.about[1] = decisionlog.PolicyInfo{Name: "other", Digest: "sha256:other", Actions: &a, Lambda: 0.5, Dim: 2}
+	w.change = func(n int, r *decisionlog.Record, o *decisionlog.Outcome) {
+		if n%10 == 3 {
+			o.ID = ""
+			r.Policy, r.Digest, r.ExpertFees, r.AdviceFees = "other", "sha256:other", make([]float64, 5), make([]float64, 1)
+			r.Action, r.Greedy, r.Available, r.Propensity = 4, 4, []bool{true, true, true, true, true}, []float64{0, 0, 0, 0, 1}
+		}
+	}
+	if r := w.judged(t, 600, nil); r.Outcomes.Missing != 0 || leftOut(r, "the loss is not known") != 60 || r.Rows != 540 {
+		t.Errorf("%+v, %+v", r.Outcomes, r.Left)
+	}
+}
+
 // With the option, a decision that fell back has the cost of choosing the drawn pair.
 func TestFallbacksAreKept(t *testing.T) {
 	w := newWorld(5)
