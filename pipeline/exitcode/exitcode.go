@@ -31,7 +31,7 @@ const (
 	BadData     = 3
 	NoRuntime   = 4
 	Alarm       = 5
-	Stays       = 6 // the deployed policy stays
+	Stays       = 6 // the deployed policy stays: a learned one is not better, or a gate does not know yet
 	Interrupted = 130
 )
 
