@@ -94,6 +94,11 @@ func (j *judged) estimate(ctx context.Context, name string) (out Estimate, err e
 	if err != nil {
 		return out, err
 	}
+	for _, v := range values {
+		if sum := v.Mean + v.Low + v.High; math.IsNaN(sum) || math.IsInf(sum, 0) {
+			return out, &costs.DataError{File: j.file, Msg: fmt.Sprintf("losses from %g to %g are too large for an interval", slices.Min(j.loss), slices.Max(j.loss))}
+		}
+	}
 	return Estimate{Name: name, Policy: values[0], Against: values[1], Gain: values[2], Share: shares[0]}, nil
 }
 

@@ -83,9 +83,9 @@ const (
 // conclude sets verdict and sentence.
 func (r *Report) conclude() {
 	e := r.Estimates[0]
-	s := r.Support
+	s, whose := r.Support, "its choices"
 	if s == nil {
-		s = r.Baseline
+		s, whose = r.Baseline, "the choices of "+r.Against
 	}
 	say := func(bad bool, format string, args ...any) {
 		if bad {
@@ -118,7 +118,7 @@ func (r *Report) conclude() {
 	default:
 		r.Verdict = Costs
 	}
-	r.Sentence = r.verdict(e) + fmt.Sprintf("; %s effective rows; %s of its choices were never tried", count(s.Effective), share(s.Untried))
+	r.Sentence = r.verdict(e) + fmt.Sprintf("; %s effective rows; %s of %s were never tried", count(s.Effective), share(s.Untried), whose)
 }
 
 // verdict is the beginning of the sentence.

@@ -143,3 +143,29 @@ func TestIntervalText(t *testing.T) {
 		}
 	}
 }
+
+// Losses that no interval can be made of are an error, not an interval without numbers.
+func TestHugeLoss(t *testing.T) {
+	_, err := Run(t.Context(), *foreign(t, 300, func(x *costs.Tensor, n, pair int) {
+		if n == 7 {
+			x.Loss[3*n+pair] = 1e38
+		}
+	}), nil)
+	var data *costs.DataError
+	if !errors.As(err, &data) || !strings.Contains(err.Error(), "too large") {
+		t.Error(err)
+	}
+}
+
+// The direct method says that its intervals lack the error of its models, and a report against a policy names whose choices it counts.
+func TestDirectMethod(t *testing.T) {
+	o := foreign(t, 1500, nil)
+	o.Policy, o.Against, o.Estimator = Logged, o.Policy, "dm"
+	r, err := Run(t.Context(), *o, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(strings.Join(r.Cautions, "\n"), "dm believes the models") || !strings.HasSuffix(r.Sentence, "of the choices of b/none were never tried") {
+		t.Errorf("%q, %+v", r.Sentence, r.Cautions)
+	}
+}

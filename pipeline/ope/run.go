@@ -198,6 +198,9 @@ func (o *Options) judge(ctx context.Context, r *rows, both []*candidate, estimat
 	if note := j.wider(o); note != "" && report.Anytime.Why == "" {
 		report.Cautions = append(report.Cautions, note)
 	}
+	if e, _ := offpolicy.EstimatorNamed(report.Estimates[0].Name); e.Trusts {
+		report.Cautions = append(report.Cautions, fmt.Sprintf("%s believes the models of costs: its intervals do not have their error.", e.Name))
+	}
 	j.diagnose(report)
 	if report.Logged.Estimated = estimated; estimated != nil {
 		report.Cautions = append([]string{guessed(estimated)}, report.Cautions...)
