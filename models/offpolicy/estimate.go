@@ -120,33 +120,13 @@ func (l *Log) intervals(e Estimator, s Settings) ([]models.Interval, error) {
 	return out, nil
 }
 
-// influence has a value per row, whose mean is the estimate V of a policy's cost: V + v (value - V norm) / mean(v norm), v
-// the weight of the row. For a mean of values it is the value itself; for a ratio, how a row moves it.
+// influence is that of the rows for a policy, which name says.
 func (l *Log) influence(e Estimator, t Tuning, name string, policy []float64) ([]float64, error) {
-	n := l.Len()
-	out, norms := make([]float64, n), make([]float64, n)
-	values, norm := 0.0, 0.0
-	for i := range n {
-		v := l.weight(i)
-		value, own := e.Term(l.term(policy, i), t)
-		out[i], norms[i] = v*value, v*own
-		values += out[i]
-		norm += norms[i]
-		if err := l.tooLarge(i, out[i]*float64(n)); err != nil {
-			return nil, err
-		}
+	values, err := e.Influence(l.Len(), l.weight, func(i int) Term { return l.term(policy, i) }, t)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	if norm == 0 {
-		return nil, fmt.Errorf("%s: the %s never chooses an executed pair", e.Name, name)
-	}
-	estimate := values / norm
-	for i := range out {
-		out[i] = estimate + (out[i]-estimate*norms[i])*float64(n)/norm
-		if err := l.tooLarge(i, out[i]); err != nil {
-			return nil, err
-		}
-	}
-	return out, nil
+	return values, nil
 }
 
 // term is what row i and a policy give an estimator.

@@ -1,7 +1,9 @@
 package offpolicy
 
 import (
+	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 )
@@ -12,6 +14,7 @@ type Estimator struct {
 	Name      string    // in settings and reports
 	About     string    // one line for reports
 	Estimates bool      // it needs estimates of the costs
+	Trusts    bool      // it believes these estimates: its intervals do not have their error
 	Fit       Weighting // how the estimates of the costs should be fitted
 	Term      func(r Term, t Tuning) (value, norm float64)
 }
@@ -54,4 +57,46 @@ func EstimatorNamed(name string) (Estimator, error) {
 		known = append(known, e.Name)
 	}
 	return Estimator{}, fmt.Errorf("estimator %q, known are %s", name, strings.Join(known, ", "))
+}
+
+// ErrNoMatch means that an estimator needs a row whose executed pair is the policy's choice, and there is none.
+var ErrNoMatch = errors.New("the policy never chooses a pair that was executed; other estimators can judge it")
+
+// Influence has a value for each of n rows, whose mean is the estimate V of a policy's cost: V + v (value - V norm) / mean(v norm),
+// v the weight of the row. For a mean of values it is the value itself; for a ratio, how a row moves it. Errors are
+// [ErrNoMatch], and a [DataError] for a row whose ratio is too large.
+func (e Estimator) Influence(n int, weight func(i int) float64, term func(i int) Term, t Tuning) ([]float64, error) {
+	out, norms := make([]float64, n), make([]float64, n)
+	values, norm := 0.0, 0.0
+	for i := range n {
+		r, v := term(i), weight(i)
+		value, own := e.Term(r, t)
+		out[i], norms[i] = v*value, v*own
+		values += out[i]
+		norm += norms[i]
+		if err := r.tooLarge(i, v*r.Ratio, out[i]); err != nil {
+			return nil, err
+		}
+	}
+	if norm == 0 {
+		return nil, fmt.Errorf("%s: %w", e.Name, ErrNoMatch)
+	}
+	estimate := values / norm
+	for i := range out {
+		out[i] = estimate + (out[i]-estimate*norms[i])*float64(n)/norm
+		if err := term(i).tooLarge(i, out[i]); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// tooLarge reports values of row i whose squares are not finite: variances and effective rows need them.
+func (t Term) tooLarge(i int, values ...float64) error {
+	for _, v := range values {
+		if !(math.Abs(v) < 1e150) {
+			return &DataError{Row: i + 1, Column: "logged", Msg: fmt.Sprintf("a ratio of probabilities of %v makes a term that is too large", t.Ratio)}
+		}
+	}
+	return nil
 }

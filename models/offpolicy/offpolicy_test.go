@@ -75,7 +75,7 @@ func TestSettingErrors(t *testing.T) {
 		"level 1 is outside":                    func(_ *Log, s *Settings) { s.Level = 1 },
 		"1 resamples":                           func(_ *Log, s *Settings) { s.Resamples = 1 },
 		"dr needs estimates":                    func(l *Log, _ *Settings) { l.Estimates = nil },
-		"snips: the target never chooses": func(l *Log, s *Settings) {
+		"target: snips: the policy never chooses": func(l *Log, s *Settings) {
 			s.Estimator, l.Target = "snips", []float64{0, 1, 1, 0, 0, 1, 1, 0}
 		},
 		models.ErrOneDraw.Error(): func(l *Log, _ *Settings) { l.Cluster = []int{1, 1, 1, 1} },

@@ -15,6 +15,10 @@ type Support struct {
 	Largest   []Weight     `json:"largest_weights"`       // at most five
 	Untried   float64      `json:"untried"`               // share of the choices that the log cannot have tried
 	Pairs     []PairChoice `json:"pairs_without_support"` // of which pairs these are
+	// Covered is how many rows the executed choices stand for by their probabilities, over the rows on which the log can have
+	// tried them: about 1. nil: too few rows to tell. Misfit is true where chance would not make that in a thousand logs.
+	Covered *float64 `json:"covered,omitempty"`
+	Misfit  bool     `json:"misfit,omitempty"`
 }
 
 // Weight is how many rows one row stands for.
@@ -47,6 +51,7 @@ func supportOf(r *rows, choices []int, support offpolicy.Support) *Support {
 	}
 	s.untried(r, choices)
 	s.Untried = support.Unsupported
+	s.cover(r, choices)
 	return s
 }
 

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"pipe/costs"
+	"pipe/pipeline/decisionlog"
 )
 
 // propensitiesOf looks at the probabilities of the rows, which are in the order of their times.
@@ -70,6 +71,31 @@ func (r *rows) propensityOf(pair int) PairPropensity {
 		}
 	}
 	return out
+}
+
+// cover compares the rows that the executed choices stand for with all rows on which the log can have tried the choices. It
+// needs the probabilities of executed pairs only, so it also finds wrong ones in logs that have no others.
+func (s *Support) cover(r *rows, choices []int) {
+	if s.Effective < decisionlog.LeastEffective {
+		return
+	}
+	none := make([]bool, r.pairs())
+	for _, p := range s.Pairs {
+		none[slices.Index(r.actions.Names(), p.Pair)] = true
+	}
+	off, sum, all := make([]float64, r.len()), 0.0, 0.0
+	for n, choice := range choices {
+		p, v := r.propensities(n)[choice], 1/r.keep[n]
+		if r.executed[n] == choice {
+			off[n] = v / p
+		}
+		if p > 0 || math.IsNaN(p) && !none[choice] {
+			off[n], all = off[n]-v, all+v
+		}
+		sum += off[n]
+	}
+	covered := 1 + sum/all
+	s.Covered, s.Misfit = &covered, math.Abs(sum) > mostZ*math.Sqrt(r.squares(off))+1e-6*all
 }
 
 // squares sums the squares of values, over those that were drawn together: the variance of their sum if their means are 0.

@@ -2,10 +2,12 @@ package ope
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
 
+	"pipe/costs"
 	"pipe/models"
 	"pipe/models/offpolicy"
 )
@@ -92,30 +94,30 @@ func (j *judged) estimate(ctx context.Context, name string) (out Estimate, err e
 	if err != nil {
 		return out, err
 	}
+	for _, v := range values {
+		if sum := v.Mean + v.Low + v.High; math.IsNaN(sum) || math.IsInf(sum, 0) {
+			return out, &costs.DataError{File: j.file, Msg: fmt.Sprintf("losses from %g to %g are too large for an interval", slices.Min(j.loss), slices.Max(j.loss))}
+		}
+	}
 	return Estimate{Name: name, Policy: values[0], Against: values[1], Gain: values[2], Share: shares[0]}, nil
 }
 
-// influence has a value per row whose mean is the estimated cost of a policy, as [offpolicy.Estimate] has: V + v (value - V norm)
-// / mean(v norm). It is here again because the cost of the logged policy was measured, also where its probabilities are unknown.
+// influence has a value per row whose mean is the estimated cost of a policy.
 func (j *judged) influence(e offpolicy.Estimator, c *candidate) ([]float64, error) {
-	values, norms, sum, norm := make([]float64, j.len()), make([]float64, j.len()), 0.0, 0.0
-	for n := range values {
-		v := j.log.Weight[n]
-		value, own := e.Term(j.term(e, c, n), j.settings.Tuning)
-		values[n], norms[n] = v*value, v*own
-		sum, norm = sum+values[n], norm+norms[n]
+	weight, term := func(n int) float64 { return j.log.Weight[n] }, func(n int) offpolicy.Term { return j.term(e, c, n) }
+	values, err := e.Influence(j.len(), weight, term, j.settings.Tuning)
+	var row *offpolicy.DataError
+	if errors.As(err, &row) {
+		return nil, &costs.DataError{File: j.file, Column: "propensity", Msg: fmt.Sprintf("decision %q", j.id[row.Row-1]), Err: errors.New(row.Msg)}
 	}
-	if norm == 0 {
-		return nil, fmt.Errorf("%s: %s never chooses a pair that was executed; another estimator than %s can judge it", e.Name, c.name, e.Name)
-	}
-	estimate := sum / norm
-	for n := range values {
-		values[n] = estimate + (values[n]-estimate*norms[n])*float64(j.len())/norm
+	if err != nil {
+		return nil, fmt.Errorf("%w (%s)", err, c.name)
 	}
 	return values, nil
 }
 
-// term is what row n and a policy give an estimator.
+// term is what row n and a policy give an estimator. The cost of the logged policy was measured, so its ratio is 1, also where its
+// probabilities are not known.
 func (j *judged) term(e offpolicy.Estimator, c *candidate, n int) offpolicy.Term {
 	pair := j.executed[n]
 	t := offpolicy.Term{Cost: j.log.Cost[n]}

@@ -24,6 +24,10 @@ func (j *judged) anytime(ctx context.Context, o *Options) (*Anytime, error) {
 	if err != nil {
 		return nil, err
 	}
+	if low, high := slices.Min(j.loss), slices.Max(j.loss); o.Range != nil && (low < o.Range[0] || high > o.Range[1]) {
+		out.Why = fmt.Sprintf("losses in the log are from %g to %g, beyond --range", low, high)
+		return out, nil
+	}
 	if j.someUnknown() && (j.subject.logged || j.against.logged) {
 		out.Why = "the probabilities of pairs that were not executed are not known"
 		return out, nil

@@ -3,6 +3,7 @@ package ope
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -90,6 +91,8 @@ func (o *Options) Validate() error {
 		return bad("--level is %v; it is between 0 and 1", o.Level)
 	case o.Resamples < 2:
 		return bad("--resamples is %d; at least 2 are needed", o.Resamples)
+	case float64(o.Resamples)*(1-o.Level) < 2:
+		return bad("--resamples is %d; --level %v needs at least %.0f", o.Resamples, o.Level, math.Ceil(2/(1-o.Level)))
 	case o.Range != nil && !(o.Range[0] < o.Range[1]):
 		return bad("--range is from %v to %v", o.Range[0], o.Range[1])
 	case !o.Log.IsZero() && !o.PriceFile.IsZero():

@@ -3,6 +3,7 @@ package ope
 import (
 	"fmt"
 	"math"
+	"strings"
 
 	"pipe/models"
 	"pipe/pipeline/decide"
@@ -75,15 +76,16 @@ type Decided struct {
 // Limits of the verdict.
 const (
 	mostUntried   = 0.1 // share of choices without support from which the log cannot tell
+	leastUsers    = 20  // with fewer, the bootstrap of users is too narrow
 	leastDecisive = 20  // effective rows on which the two policies differ
 )
 
 // conclude sets verdict and sentence.
 func (r *Report) conclude() {
 	e := r.Estimates[0]
-	s := r.Support
+	s, whose := r.Support, "its choices"
 	if s == nil {
-		s = r.Baseline
+		s, whose = r.Baseline, "the choices of "+r.Against
 	}
 	say := func(bad bool, format string, args ...any) {
 		if bad {
@@ -92,8 +94,15 @@ func (r *Report) conclude() {
 	}
 	say(r.Differ == 0, "the two choose alike on every row")
 	for _, of := range []*Support{r.Support, r.Baseline} {
-		say(of != nil && of.Untried > mostUntried, "%s of the choices were never tried", share(orZero(of)))
+		if of == nil {
+			continue
+		}
+		say(of.Untried > mostUntried, "%s of the choices were never tried", share(of.Untried))
+		if of.Misfit && r.Logged.Fits {
+			say(true, "by the probabilities the executed choices stand for %s of the rows, so these do not fit", share(*of.Covered))
+		}
 	}
+	say(r.Clusters > 0 && r.Clusters < leastUsers, "the rows are of %d users, and %d are needed", r.Clusters, leastUsers)
 	say(r.Differ > 0 && s.Effective < decisionlog.LeastEffective, "there are fewer than %d effective rows", decisionlog.LeastEffective)
 	say(r.Differ > 0 && r.Decisive < leastDecisive, "only %s effective rows tell the two apart", count(r.Decisive))
 	say(!r.Logged.Fits, "the probabilities in the log do not fit what was executed")
@@ -109,14 +118,7 @@ func (r *Report) conclude() {
 	default:
 		r.Verdict = Costs
 	}
-	r.Sentence = r.verdict(e) + fmt.Sprintf("; %s effective rows; %s of its choices were never tried", count(s.Effective), share(s.Untried))
-}
-
-func orZero(s *Support) float64 {
-	if s == nil {
-		return 0
-	}
-	return s.Untried
+	r.Sentence = r.verdict(e) + fmt.Sprintf("; %s effective rows; %s of %s were never tried", count(s.Effective), share(s.Untried), whose)
 }
 
 // verdict is the beginning of the sentence.
@@ -148,15 +150,41 @@ func join(reasons []string) string {
 
 // amount is a gain times a sign, as a share where it has one.
 func amount(e Estimate, sign float64) string {
-	v, unit, factor, digits := e.Gain, "", sign, 4
+	v, unit, scale, text := e.Gain, "", sign, costText
 	if e.Share != nil {
-		v, unit, factor, digits = *e.Share, "%", 100*sign, 1
+		v, unit, scale, text = *e.Share, "%", 100*sign, percentText
 	}
-	low, high := factor*v.Low, factor*v.High
-	if factor < 0 {
-		low, high = high, low
+	low, high := scale*v.Low, scale*v.High
+	return text(models.Interval{Mean: scale * v.Mean, Low: min(low, high), High: max(low, high)}, unit)
+}
+
+func percentText(v models.Interval, unit string) string { return intervalText(v, unit, "%.1f") }
+
+// costText is an interval of costs, with digits for small and large ones.
+func costText(v models.Interval, unit string) string {
+	switch size := max(math.Abs(v.Low), math.Abs(v.High)); {
+	case size >= 1e6 || size > 0 && size < 1e-4:
+		return intervalText(v, unit, "%.3g")
+	case size > 0 && size < 0.01:
+		return intervalText(v, unit, "%.6f")
+	default:
+		return intervalText(v, unit, "%.4f")
 	}
-	return fmt.Sprintf("%.*f%s [%.*f, %.*f]", digits, factor*v.Mean, unit, digits, low, digits, high)
+}
+
+// intervalText is an interval with the unit behind the estimate; what is rounded to 0 has no sign.
+func intervalText(v models.Interval, unit, format string) string {
+	text := func(x float64) string {
+		if math.Abs(x) < 1e-12*max(math.Abs(v.Low), math.Abs(v.High)) {
+			x = 0
+		}
+		t := fmt.Sprintf(format, x)
+		if strings.Trim(t, "-0.") == "" {
+			t = strings.TrimPrefix(t, "-")
+		}
+		return t
+	}
+	return fmt.Sprintf("%s%s [%s, %s]", text(v.Mean), unit, text(v.Low), text(v.High))
 }
 
 // count is a number of effective rows, rounded down.

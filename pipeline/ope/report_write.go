@@ -33,11 +33,11 @@ func (r *Report) tables() (all []table) {
 }
 
 func (r *Report) estimates() table {
-	t := table{title: fmt.Sprintf("Estimates per request, with intervals of %g%%", 100*r.Level), head: []string{"estimator", r.Policy, r.Against, "gain", "share"}}
+	t := table{title: fmt.Sprintf("Estimates per request, with intervals of %.10g%%", 100*r.Level), head: []string{"estimator", r.Policy, r.Against, "gain", "share"}}
 	for _, e := range r.Estimates {
 		row := []string{e.Name, interval(e.Policy), interval(e.Against), interval(e.Gain), ""}
 		if e.Share != nil {
-			row[4] = fmt.Sprintf("%.1f%% [%.1f, %.1f]", 100*e.Share.Mean, 100*e.Share.Low, 100*e.Share.High)
+			row[4] = amount(e, 1)
 		}
 		t.rows = append(t.rows, row)
 	}
@@ -52,7 +52,7 @@ func (r *Report) estimates() table {
 }
 
 func interval(v models.Interval) string {
-	return fmt.Sprintf("%.4f [%.4f, %.4f]", v.Mean, v.Low, v.High)
+	return costText(v, "")
 }
 
 func (r *Report) weights() table {

@@ -180,6 +180,11 @@ func (o *Options) judge(ctx context.Context, r *rows, both []*candidate, estimat
 		if errors.Is(err, models.ErrOneDraw) {
 			return &costs.DataError{File: r.file, Msg: "there is no interval: the rows are one draw", Err: err}
 		}
+		if errors.Is(err, offpolicy.ErrNoMatch) && o.Estimator == All {
+			report.Cautions = append(report.Cautions, fmt.Sprintf("No estimate by %s.", err))
+			bar.Add(1)
+			continue
+		}
 		if err != nil {
 			return err
 		}
@@ -190,8 +195,11 @@ func (o *Options) judge(ctx context.Context, r *rows, both []*candidate, estimat
 	if report.Anytime, err = j.anytime(ctx, o); err != nil {
 		return err
 	}
-	if note := j.wider(o); note != "" {
+	if note := j.wider(o); note != "" && report.Anytime.Why == "" {
 		report.Cautions = append(report.Cautions, note)
+	}
+	if e, _ := offpolicy.EstimatorNamed(report.Estimates[0].Name); e.Trusts {
+		report.Cautions = append(report.Cautions, fmt.Sprintf("%s believes the models of costs: its intervals do not have their error.", e.Name))
 	}
 	j.diagnose(report)
 	if report.Logged.Estimated = estimated; estimated != nil {
@@ -240,11 +248,12 @@ func (j *judged) difference(a, b *candidate) (share, effective float64) {
 	for n := range j.len() {
 		x, y := j.choice(n, a), j.choice(n, b)
 		share += j.apart(n, a, b) / float64(j.len())
-		if x == y {
+		pair := j.executed[n]
+		if x == y || min(x, y) < 0 && pair != max(x, y) {
 			continue
 		}
 		all = true
-		if pair := j.executed[n]; !a.logged && pair == x || !b.logged && pair == y {
+		if !a.logged && pair == x || !b.logged && pair == y {
 			w := 1 / j.propensities(n)[pair]
 			sum, squares = sum+w, squares+w*w
 		}
@@ -266,22 +275,31 @@ func (j *judged) apart(n int, a, b *candidate) float64 {
 		a, b = b, a
 	}
 	choice := a.action[n]
-	switch p := j.propensities(n)[choice]; {
-	case !b.logged && choice == b.action[n]:
-		return 0
-	case !b.logged || math.IsNaN(p):
-		return 1
-	default:
-		return 1 - p
+	other := j.executed[n] // its mean is right where probabilities are not known
+	switch {
+	case !b.logged:
+		other = b.action[n]
+	case !j.partial(n):
+		return 1 - j.propensities(n)[choice]
 	}
+	if choice == other {
+		return 0
+	}
+	return 1
 }
 
-// choice is the choice of a policy, or the most probable one.
+// partial reports whether some probability of row n is not known.
+func (j *judged) partial(n int) bool { return slices.ContainsFunc(j.propensities(n), math.IsNaN) }
+
+// choice is the choice of a policy, or the most probable one; -1: it is not known which that is.
 func (j *judged) choice(n int, c *candidate) int {
 	if !c.logged {
 		return c.action[n]
 	}
 	best, most := j.executed[n], 0.0
+	if j.partial(n) && j.propensities(n)[best] <= 0.5 {
+		return -1
+	}
 	for pair, p := range j.propensities(n) {
 		if p > most {
 			best, most = pair, p

@@ -172,6 +172,7 @@ func TestBadOptions(t *testing.T) {
 		"estimator": func(o *Options) { o.Estimator = "x" },
 		"level":     func(o *Options) { o.Level = 1 },
 		"resamples": func(o *Options) { o.Resamples = 1 },
+		"tail":      func(o *Options) { o.Level = 0.9999 },
 		"range":     func(o *Options) { o.Range = &[2]float64{1, 0} },
 		"pair":      func(o *Options) { o.Policy = "pair:x/y" },
 		"guess":     func(o *Options) { o.Propensity = true },
