@@ -425,7 +425,7 @@ func (j *judge) compared(options [][]option, margin []float64) (mean []float64, 
 }
 
 // gains are those of decisions at a price over what they are compared with, by held-out row, with what the log leaves open of each and
-// with the cost of what they are compared with. On unsupported rows the log could not execute the pair, so no gain is shown.
+// with the cost of what they are compared with. On unsupported rows the log could not execute one of the two, so no gain is shown.
 func (j *judge) gains(p price, options []option, margin []float64) (gains []float64, doubts []doubt, baseline []float64, unsupported int) {
 	count := len(j.t.held)
 	gains, doubts, baseline = make([]float64, count), make([]doubt, count), make([]float64, count)
@@ -442,7 +442,7 @@ func (j *judge) gains(p price, options []option, margin []float64) (gains []floa
 			continue
 		}
 		pair := o.choice(margin[n], p.fixed)
-		if doubts[n] = j.t.doubt(n, pair, against); pair != against && !j.t.supports(n, pair) {
+		if doubts[n] = j.t.doubt(n, pair, against); !j.t.supports(n, pair) || !j.t.supports(n, against) {
 			gains[n] = min(0, gains[n])
 			unsupported++
 		}

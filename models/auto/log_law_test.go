@@ -167,6 +167,22 @@ func TestNothingIsShownWithoutExploration(t *testing.T) {
 	if p != nil || r.Guard.Log.Unsupported == 0 || r.Guard.Gain > 0 {
 		t.Errorf("%+v, %+v", r.Guard, r.Guard.Log)
 	}
+	// On the rows of the other pair, nothing is known of a constant either: it is not beaten there, and the report says so.
+	never := 0
+	for n := range rows {
+		if old(n) != 0 {
+			never++
+		}
+	}
+	s.Deployed = &Deployed{Name: "constant", Actions: make([]int, rows)}
+	p, r = trainLog(t, log, s)
+	if p != nil || r.Guard.Log.Unsupported < never || r.Guard.Gain > 0 {
+		t.Errorf("against a constant: %+v, %+v", r.Guard, r.Guard.Log)
+	}
+	s.Deployed = nil
+	if _, r = trainLog(t, log, s); r.Guard.Log.Unsupported < min(never, rows-never) || r.Guard.Gain > 0 {
+		t.Errorf("without a deployed policy: %+v, %+v", r.Guard, r.Guard.Log)
+	}
 }
 
 // What the losses of a log are taken to be has the right mean for every pair, whatever the estimates are: by how probable executions were.

@@ -224,6 +224,18 @@ func TestLedgerNeedsBound(t *testing.T) {
 	}
 }
 
+// TestLedgerRange checks that losses of a ledger are a range; an empty list is none.
+func TestLedgerRange(t *testing.T) {
+	for _, losses := range [][]float64{{}, {1}, {1, 0}, {0, 0}, {0, math.Inf(1)}, {math.NaN(), 1}, {0, 1, 2}} {
+		if err := withLedger(1, losses, "").Validate(); err == nil || !strings.Contains(err.Error(), "explore.ledger.losses: ") {
+			t.Errorf("%v: %v", losses, err)
+		}
+	}
+	if err := withLedger(1, []float64{0, 1}, "").Validate(); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestLedgerMixture checks the propensities behind a canary when the ledger has room for both policies and for none. The policy
 // "fixed" states no costs and is never explored with a ledger.
 func TestLedgerMixture(t *testing.T) {

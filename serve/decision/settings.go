@@ -173,7 +173,7 @@ func (e Explore) validate() error {
 // validate reports every problem at once.
 func (l *Ledger) validate() error {
 	problems := []error{l.Settings.Validate()}
-	if n := len(l.Losses); n > 0 && (n != 2 || !(l.Losses[0] < l.Losses[1]) || math.IsInf(l.Losses[0], 0) || math.IsInf(l.Losses[1], 0)) {
+	if l.Losses != nil && (len(l.Losses) != 2 || !(l.Losses[0] < l.Losses[1]) || math.IsInf(l.Losses[0], 0) || math.IsInf(l.Losses[1], 0)) {
 		problems = append(problems, fmt.Errorf("losses: %v are not the smallest and the largest possible loss, such as [0, 1]", l.Losses))
 	}
 	return errors.Join(problems...)

@@ -70,8 +70,12 @@ func Open(name string, s Settings, o Options) (*Ledger, error) {
 		return nil, err
 	}
 	l.day = dayOf(l.now())
+	today := l.day
 	if err := l.read(); err != nil {
 		return nil, err
+	}
+	if l.day > today {
+		l.log.Warn("a ledger's day is later than today: there is no new allowance before that day has passed, or its file is removed", "ledger", l.name, "day", textOf(l.day), "today", textOf(today))
 	}
 	if err := l.Reserve(); err != nil {
 		return nil, err
