@@ -48,3 +48,26 @@ func testTensor(seed uint64, n, dim int, a *Actions) *Tensor {
 	}
 	return t
 }
+
+// propensitiesFor returns propensities of a tensor without them: different ones, unknown in every row that one divides.
+func propensitiesFor(t *Tensor, one int) []float64 {
+	mask, all := t.Actions.Mask(), []float64(nil)
+	for n := range t.Len() {
+		sum := 0.0
+		for i, ok := range mask {
+			p := 0.0
+			if ok {
+				p = 1/float64(3+(n+i)%7) + 1e-9
+			}
+			sum += p
+			all = append(all, p)
+		}
+		for i := range all[n*len(mask):] {
+			at := n*len(mask) + i
+			if all[at] /= sum; n%one == 0 {
+				all[at] = math.NaN()
+			}
+		}
+	}
+	return all
+}

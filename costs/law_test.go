@@ -132,7 +132,7 @@ func TestPermutingExpertsPermutesCosts(t *testing.T) {
 		permuted := *tensor
 		b := *a
 		b.Experts, b.Unavailable = nil, nil
-		permuted.Actions, permuted.Loss, permuted.Fee = &b, nil, nil
+		permuted.Actions, permuted.Loss, permuted.Fee, permuted.Propensity = &b, nil, nil, nil
 		for j, from := range order {
 			b.Experts = append(b.Experts, a.Experts[from])
 			for _, u := range a.Unavailable {
@@ -213,6 +213,8 @@ func TestDigestSeesEveryField(t *testing.T) {
 		"fee":         func(t *Tensor) { t.Fee[3]++ },
 		"usage":       func(t *Tensor) { t.Usage[Seconds][3]++ },
 		"no calls":    func(t *Tensor) { t.Usage[Calls] = nil },
+		"propensity":  func(t *Tensor) { t.Propensity = make([]float64, len(t.Loss)) },
+		"known":       func(t *Tensor) { t.Propensity = make([]float64, len(t.Loss)); t.Propensity[3] = math.NaN() },
 		"action fee":  func(t *Tensor) { t.Actions.Experts[1].Fee++ },
 	} {
 		changed := testTensor(9, 30, 3, testActions(2, 2))

@@ -112,6 +112,14 @@ func (c *cursor) fillFloats(dst []float32) error {
 	})
 }
 
+// fillDoubles is fillFloats without narrowing.
+func (c *cursor) fillDoubles(dst []float64) error {
+	return c.fill(len(dst), func(at int, run column.Run) error {
+		run.CopyDoubles(dst[at:])
+		return nil
+	})
+}
+
 // fillTimes reads the next len(dst) points in time, as microseconds.
 func (c *cursor) fillTimes(dst []int64) error {
 	return c.fill(len(dst), func(at int, run column.Run) (err error) {

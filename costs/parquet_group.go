@@ -88,6 +88,9 @@ func (g *groupRead) readers() []columnReader {
 			readers = append(readers, g.usage(Quantity(q), leaf, a))
 		}
 	}
+	if l.propensity != nil {
+		readers = append(readers, g.propensities(l.propensity, a))
+	}
 	if l.label != nil {
 		readers = append(readers, g.text(l.label, 1, func(t *Tensor) []string { return t.Labels }))
 	}
@@ -173,6 +176,13 @@ func (g *groupRead) usage(q Quantity, l *column.Leaf, width int) columnReader {
 		}
 		return shifted(checkUsage(q, t.Usage[q], width), done)
 	}}
+}
+
+// propensities reads them; every element may be null.
+func (g *groupRead) propensities(l *column.Leaf, width int) columnReader {
+	c := g.cursor(l, width)
+	c.absent = slices.Repeat([]bool{true}, width)
+	return columnReader{c, func(t *Tensor) error { return c.fillDoubles(t.Propensity) }}
 }
 
 // times checks what the type of the column does not say.

@@ -26,11 +26,16 @@ func (g *groupWrite) cells(s []float32, width int, nullable bool) {
 		g.floats(s, width)
 		return
 	}
+	valuesOrNull(g, s, width, parquet.FloatValue)
+}
+
+// valuesOrNull writes a list of width numbers per row, NaN as null.
+func valuesOrNull[T float32 | float64](g *groupWrite, s []T, width int, value func(T) parquet.Value) {
 	g.blocks(width, func(first, last int) {
 		for i := first; i < last; i++ {
 			v := parquet.NullValue().Level(min(1, i%width), 1, g.column)
 			if s[i] == s[i] {
-				v = parquet.FloatValue(s[i]).Level(min(1, i%width), 2, g.column)
+				v = value(s[i]).Level(min(1, i%width), 2, g.column)
 			}
 			g.values = append(g.values, v)
 		}

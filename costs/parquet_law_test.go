@@ -56,6 +56,9 @@ func drawTensor(t *rapid.T) *Tensor {
 			tensor.Times = append(tensor.Times, rapid.Int64Range(earliest, latest).Draw(t, "time"))
 		}
 	}
+	if rapid.Bool().Draw(t, "propensity") {
+		tensor.Propensity = propensitiesFor(tensor, rapid.IntRange(1, 9).Draw(t, "known propensities"))
+	}
 	if rapid.Bool().Draw(t, "meta") {
 		tensor.Meta = map[string]string{"made by": "a test", "another": "ключ"}
 	}

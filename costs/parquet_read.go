@@ -82,6 +82,7 @@ func samePresence(a, b *part) error {
 		{colFee, a.cols.fee, b.cols.fee},
 		{colLabel, a.cols.label, b.cols.label},
 		{colPrediction, a.cols.prediction, b.cols.prediction},
+		{colPropensity, a.cols.propensity, b.cols.propensity},
 	}
 	for q, leaf := range a.cols.usage {
 		all = append(all, presence{Quantity(q).String(), leaf, b.cols.usage[q]})
@@ -125,6 +126,9 @@ func (s *source) blank(n int, cols leaves) *Tensor {
 	if cols.prediction != nil {
 		t.Predictions = make([]string, n*a)
 	}
+	if cols.propensity != nil {
+		t.Propensity = make([]float64, n*a)
+	}
 	return t
 }
 
@@ -142,6 +146,7 @@ func (t *Tensor) window(first, n int) *Tensor {
 		w.Predictions = slice(t.Predictions, first, n, a)
 		w.Loss = slice(t.Loss, first, n, a)
 		w.Fee = slice(t.Fee, first, n, a)
+		w.Propensity = slice(t.Propensity, first, n, a)
 		w.Usage = t.Usage.each(func(values []float32) []float32 { return slice(values, first, n, a) })
 	}
 	return w

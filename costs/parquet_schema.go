@@ -11,7 +11,7 @@ import (
 
 // leaves are the columns of one file; nil where the file has none.
 type leaves struct {
-	id, split, group, time, features, loss, fee, label, prediction *column.Leaf
+	id, split, group, time, features, loss, fee, label, prediction, propensity *column.Leaf
 
 	usage [Quantities]*column.Leaf
 }
@@ -41,6 +41,7 @@ func findLeaves(root *parquetfile.Column, o ReadOptions) (leaves, error) {
 		{&l.fee, colFee, true, number, false, featuresOnly},
 		{&l.label, colLabel, false, text, false, featuresOnly},
 		{&l.prediction, colPrediction, true, text, false, featuresOnly},
+		{&l.propensity, colPropensity, true, number, false, featuresOnly},
 	}
 	for q := range l.usage {
 		all = append(all, wanted{&l.usage[q], Quantity(q).String(), true, number, false, featuresOnly})
@@ -92,7 +93,7 @@ func columnNames(root *parquetfile.Column) string {
 
 // otherColumns are the columns that are not part of the contract.
 func otherColumns(root *parquetfile.Column) []string {
-	known := append(quantityNames[:], colID, colSplit, colGroup, colTime, colFeatures, colLoss, colFee, colLabel, colPrediction)
+	known := append(quantityNames[:], colID, colSplit, colGroup, colTime, colFeatures, colLoss, colFee, colLabel, colPrediction, colPropensity)
 	var names []string
 	for _, c := range root.Children {
 		if !slices.Contains(known, c.Name) {

@@ -65,7 +65,7 @@ func (r *Reader) Columns() WriterOptions {
 	c := r.source.parts[0].cols
 	o := WriterOptions{
 		Dim: r.source.dim, Groups: c.group != nil, Times: c.time != nil, Fee: c.fee != nil, Labels: c.label != nil, Predictions: c.prediction != nil,
-		Meta: r.source.meta,
+		Propensity: c.propensity != nil, Meta: r.source.meta,
 	}
 	for q, leaf := range c.usage {
 		o.Usage[q] = leaf != nil

@@ -37,6 +37,7 @@ type WriterOptions struct {
 	Usage       UsageFlags        // quantities that there are
 	Labels      bool              // there are labels
 	Predictions bool              // there are predictions
+	Propensity  bool              // there are propensities
 	Unknown     bool              // outcomes may be unknown: elements of loss and fee may be null
 	Meta        map[string]string // further metadata of the file
 }
@@ -136,6 +137,8 @@ func schema(o WriterOptions) *parquet.Schema {
 	for q, wanted := range o.Usage {
 		add(Quantity(q).String(), parquet.List(parquet.Optional(float)), wanted)
 	}
+	double := parquet.Encoded(parquet.Leaf(parquet.DoubleType), &parquet.Plain)
+	add(colPropensity, parquet.List(parquet.Optional(double)), o.Propensity)
 	add(colPrediction, parquet.List(coded), o.Predictions)
 	return parquet.NewSchema("costs", root)
 }
@@ -197,8 +200,9 @@ func (w *Writer) check(batch *Tensor) error {
 	have := optionsOf(batch, o.Unknown)
 	have.Meta = o.Meta
 	if !reflect.DeepEqual(have, o) {
-		return fmt.Errorf("batch has dimension %d, group %t, time %t, fee %t, usage %t, label %t, prediction %t; the file %d, %t, %t, %t, %t, %t, %t",
-			have.Dim, have.Groups, have.Times, have.Fee, have.Usage, have.Labels, have.Predictions, o.Dim, o.Groups, o.Times, o.Fee, o.Usage, o.Labels, o.Predictions)
+		return fmt.Errorf("batch has dimension %d, group %t, time %t, fee %t, usage %t, label %t, prediction %t, propensity %t; the file %d, %t, %t, %t, %t, %t, %t, %t",
+			have.Dim, have.Groups, have.Times, have.Fee, have.Usage, have.Labels, have.Predictions, have.Propensity,
+			o.Dim, o.Groups, o.Times, o.Fee, o.Usage, o.Labels, o.Predictions, o.Propensity)
 	}
 	for n, id := range batch.IDs {
 		if w.ids.Find(id) >= 0 {
@@ -217,7 +221,7 @@ func (w *Writer) check(batch *Tensor) error {
 func optionsOf(t *Tensor, unknown bool) WriterOptions {
 	return WriterOptions{
 		Dim: t.Dim, Groups: t.Groups != nil, Times: t.Times != nil, Fee: t.Fee != nil, Usage: t.Usage.flags(), Labels: t.Labels != nil,
-		Predictions: t.Predictions != nil, Unknown: unknown, Meta: t.Meta,
+		Predictions: t.Predictions != nil, Propensity: t.Propensity != nil, Unknown: unknown, Meta: t.Meta,
 	}
 }
 
@@ -235,12 +239,13 @@ func (t *Tensor) extend(o *Tensor) {
 	for q, values := range o.Usage {
 		t.Usage[q] = append(t.Usage[q], values...)
 	}
+	t.Propensity = append(t.Propensity, o.Propensity...)
 }
 
 // clear drops all rows and keeps the memory.
 func (t *Tensor) clear() {
 	t.IDs, t.Splits, t.Groups, t.Times = t.IDs[:0], t.Splits[:0], t.Groups[:0], t.Times[:0]
-	t.Labels, t.Predictions = t.Labels[:0], t.Predictions[:0]
+	t.Labels, t.Predictions, t.Propensity = t.Labels[:0], t.Predictions[:0], t.Propensity[:0]
 	t.Features, t.Loss, t.Fee = t.Features[:0], t.Loss[:0], t.Fee[:0]
 	t.Usage = t.Usage.each(func(values []float32) []float32 { return values[:0] })
 }
@@ -269,6 +274,9 @@ func (w *Writer) flush() error {
 		if wanted {
 			g.cells(p.Usage[q], a, true)
 		}
+	}
+	if w.options.Propensity {
+		valuesOrNull(&g, p.Propensity, a, parquet.DoubleValue)
 	}
 	if w.options.Predictions {
 		g.put(a, true, func(i int) parquet.Value { return textValue(p.Predictions[i]) })

@@ -55,6 +55,7 @@ const (
 	colFee        = "fee"
 	colLabel      = "label"
 	colPrediction = "prediction"
+	colPropensity = "propensity"
 )
 
 // Tensor is a cost tensor: the task loss of every action on every instance,
@@ -73,6 +74,7 @@ type Tensor struct {
 	Loss        []float32         // N x A task losses, finite; NaN where the pair is unavailable or the outcome unknown
 	Fee         []float32         // N x A measured fees >= 0, or nil; may be NaN where the loss is
 	Usage       Usage             // what calls used, as far as it is known
+	Propensity  []float64         // N x A, probability with which the system that logged the row executed the pair; NaN: unknown. Or nil
 	Meta        map[string]string // further metadata of the file; only BlocksKey is part of the digest
 }
 
@@ -121,6 +123,7 @@ func (t *Tensor) Subset(rows []int) *Tensor {
 		Loss:        pick(t.Loss, rows, a),
 		Fee:         pick(t.Fee, rows, a),
 		Usage:       t.Usage.each(func(values []float32) []float32 { return pick(values, rows, a) }),
+		Propensity:  pick(t.Propensity, rows, a),
 	}
 }
 
@@ -199,6 +202,7 @@ func (t *Tensor) checkShape() error {
 		{"features", len(t.Features), n * t.Dim, false},
 		{"loss", len(t.Loss), n * a, false},
 		{"fee", len(t.Fee), n * a, t.Fee == nil},
+		{colPropensity, len(t.Propensity), n * a, t.Propensity == nil},
 	}
 	for q, values := range t.Usage {
 		shapes = append(shapes, shape{Quantity(q).String(), len(values), n * a, values == nil})

@@ -51,12 +51,15 @@ func (t *Tensor) complete(n int, mask []bool) bool {
 	return true
 }
 
-// checkCells checks values of a pair against each other.
+// checkCells checks values of a row against each other.
 func (t *Tensor) checkCells() error {
 	if err := t.checkKnownFees(); err != nil {
 		return err
 	}
-	return t.Usage.checkCached(t.Actions.Len())
+	if err := t.Usage.checkCached(t.Actions.Len()); err != nil {
+		return err
+	}
+	return t.checkPropensities()
 }
 
 // checkKnownFees refuses a fee that is NaN beside a loss that is known.

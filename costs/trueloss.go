@@ -86,6 +86,9 @@ func (t *Tensor) Digest() string {
 			hashFloats(h, Quantity(q).String(), values)
 		}
 	}
+	if t.Propensity != nil { // likewise
+		hashDoubles(h, colPropensity, t.Propensity)
+	}
 	if blocks := BlocksText(t.Blocks()); blocks != "" { // likewise
 		hashBytes(h, "blocks", []byte(blocks))
 	}
@@ -123,6 +126,18 @@ func hashTimes(h hash.Hash, name string, values []int64) {
 	buf := make([]byte, 0, 8*len(values))
 	for _, v := range values {
 		buf = binary.LittleEndian.AppendUint64(buf, uint64(v))
+	}
+	h.Write(buf)
+}
+
+func hashDoubles(h hash.Hash, name string, values []float64) {
+	hashLen(h, name, len(values))
+	buf := make([]byte, 0, 8*len(values))
+	for _, v := range values {
+		if v != v {
+			v = math.NaN() // whatever its bits in the file
+		}
+		buf = binary.LittleEndian.AppendUint64(buf, math.Float64bits(v))
 	}
 	h.Write(buf)
 }

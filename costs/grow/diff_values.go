@@ -158,7 +158,7 @@ func (c *valueCount) columns() []ColumnChange {
 	for q := range costs.Quantities {
 		names = append(names, q.String())
 	}
-	for _, name := range append(names, "prediction") {
+	for _, name := range append(names, propensity, "prediction") {
 		if change := c.changes[name]; change != nil {
 			list = append(list, *change)
 		}

@@ -64,8 +64,8 @@ func (in *input) next() (*costs.Tensor, error) {
 }
 
 // shape makes the columns of rows that were read those of the input. Where the
-// file has none it fills in a measured fee of 0, usage that is not known, the
-// time, and for every row a group of its own.
+// file has none it fills in a measured fee of 0, usage and propensities that
+// are not known, the time, and for every row a group of its own.
 func (in *input) shape(t *costs.Tensor) *costs.Tensor {
 	for _, c := range optional {
 		if !*c.flag(&in.columns) {
@@ -77,8 +77,11 @@ func (in *input) shape(t *costs.Tensor) *costs.Tensor {
 	}
 	for q, wanted := range in.columns.Usage {
 		if wanted && t.Usage[q] == nil {
-			t.Usage[q] = unknown(len(t.Loss))
+			t.Usage[q] = unknown[float32](len(t.Loss))
 		}
+	}
+	if in.columns.Propensity && t.Propensity == nil {
+		t.Propensity = unknown[float64](len(t.Loss))
 	}
 	if in.columns.Times && t.Times == nil {
 		t.Times = slices.Repeat([]int64{in.time}, t.Len())
@@ -92,7 +95,7 @@ func (in *input) shape(t *costs.Tensor) *costs.Tensor {
 }
 
 // unknown has n values that are not known.
-func unknown(n int) []float32 { return slices.Repeat([]float32{float32(math.NaN())}, n) }
+func unknown[T float32 | float64](n int) []T { return slices.Repeat([]T{T(math.NaN())}, n) }
 
 // fault is an error about row n of the tensor, which counts from 0.
 func (in *input) fault(n int, column, format string, args ...any) *costs.DataError {
@@ -185,10 +188,14 @@ var optional = append([]column{
 	{"label", func(o *costs.WriterOptions) *bool { return &o.Labels }, func(t *costs.Tensor) { t.Labels = nil }},
 	{"fee", func(o *costs.WriterOptions) *bool { return &o.Fee }, func(t *costs.Tensor) { t.Fee = nil }},
 	{"prediction", func(o *costs.WriterOptions) *bool { return &o.Predictions }, func(t *costs.Tensor) { t.Predictions = nil }},
+	{propensity, func(o *costs.WriterOptions) *bool { return &o.Propensity }, func(t *costs.Tensor) { t.Propensity = nil }},
 }, quantities()...)
 
-func isQuantity(name string) bool {
-	return slices.ContainsFunc(quantities(), func(c column) bool { return c.name == name })
+const propensity = "propensity"
+
+// mayLack reports whether a column of a file without it is filled with unknown values.
+func mayLack(name string) bool {
+	return name == propensity || slices.ContainsFunc(quantities(), func(c column) bool { return c.name == name })
 }
 
 func quantities() (all []column) {

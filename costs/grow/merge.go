@@ -49,7 +49,7 @@ type MergeReport struct {
 	Dim     int            `json:"dim"`
 	Inputs  []MergeInput   `json:"inputs"`
 	Unknown int            `json:"unknown,omitempty"`  // outcomes that are not known
-	NoUsage []string       `json:"no_usage,omitempty"` // quantities that some files do not have, so that they are not known of their calls
+	NoUsage []string       `json:"no_usage,omitempty"` // quantities and propensities that some files do not have, so that they are not known of their rows
 	Same    int            `json:"same,omitempty"`     // rows that were there already, with equal content
 	GroupReport
 	Digests []string `json:"other_digests,omitempty"` // inputs, such as models of experts, that several files were made from and whose digests differ

@@ -31,7 +31,7 @@ func (m *merger) settleColumns() error {
 			for _, in := range without {
 				*c.flag(&in.columns) = true
 				in.time = m.options.FillTime.UnixMicro()
-				if isQuantity(c.name) {
+				if mayLack(c.name) {
 					m.report.NoUsage = append(m.report.NoUsage, c.name+" of "+in.name)
 				}
 			}
@@ -40,8 +40,8 @@ func (m *merger) settleColumns() error {
 	return nil
 }
 
-// fills reports whether a column is filled: by the options, or usage, which is
-// then not known. Files of the same pairs with and without fees do not say that
+// fills reports whether a column is filled: by the options, or usage and propensities,
+// which are then not known. Files of the same pairs with and without fees do not say that
 // the calls of the latter were free.
 func (m *merger) fills(column string) bool {
 	switch column {
@@ -52,7 +52,7 @@ func (m *merger) fills(column string) bool {
 	case "time":
 		return !m.options.FillTime.IsZero()
 	}
-	return isQuantity(column)
+	return mayLack(column)
 }
 
 func divide(inputs []*input, has func(*input) bool) (with, without []*input) {

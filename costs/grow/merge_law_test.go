@@ -125,7 +125,7 @@ func only(t *costs.Tensor, keep []bool) *costs.Tensor {
 	out := t.Subset(all(t.Len()))
 	out.Actions, out.Loss = b, nil
 	fee, predictions := out.Fee, out.Predictions
-	out.Fee, out.Predictions, out.Usage = nil, nil, costs.Usage{}
+	out.Fee, out.Predictions, out.Usage, out.Propensity = nil, nil, costs.Usage{}, nil
 	for n := range t.Len() {
 		for _, i := range from {
 			at := n*a.Len() + i
@@ -141,6 +141,9 @@ func only(t *costs.Tensor, keep []bool) *costs.Tensor {
 				if values != nil {
 					out.Usage[q] = append(out.Usage[q], values[at])
 				}
+			}
+			if t.Propensity != nil {
+				out.Propensity = append(out.Propensity, t.Propensity[at])
 			}
 			if predictions != nil {
 				out.Predictions = append(out.Predictions, predictions[at])
@@ -275,6 +278,9 @@ func spoil(t *rapid.T, tensor *costs.Tensor, row int) string {
 	}
 	if tensor.Fee != nil {
 		changes[fmt.Sprintf("fee[%d]", p)] = func() { tensor.Fee[row*a+p]++ }
+	}
+	if tensor.Propensity != nil && p > 0 {
+		changes[fmt.Sprintf("propensity[%d]", p)] = func() { tensor.Propensity[row*a+p] = 1e-9 }
 	}
 	if tensor.Predictions != nil {
 		changes[fmt.Sprintf("prediction[%d]", p)] = func() { tensor.Predictions[row*a+p] += "x" }

@@ -84,7 +84,7 @@ func (m *merger) widen(batch *costs.Tensor, others []*follower) (*costs.Tensor, 
 	cells := batch.Len() * m.layout.actions.Len()
 	wide := *batch
 	wide.Actions = m.layout.actions
-	wide.Loss = unknown(cells)
+	wide.Loss = unknown[float32](cells)
 	spread(m.layout, 0, batch.Loss, wide.Loss)
 	if batch.Fee != nil {
 		wide.Fee = make([]float32, cells)
@@ -92,9 +92,13 @@ func (m *merger) widen(batch *costs.Tensor, others []*follower) (*costs.Tensor, 
 	}
 	for q, values := range batch.Usage {
 		if values != nil {
-			wide.Usage[q] = unknown(cells)
+			wide.Usage[q] = unknown[float32](cells)
 			spread(m.layout, 0, values, wide.Usage[q])
 		}
+	}
+	if batch.Propensity != nil {
+		wide.Propensity = unknown[float64](cells)
+		spread(m.layout, 0, batch.Propensity, wide.Propensity)
 	}
 	if batch.Predictions != nil {
 		wide.Predictions = make([]string, cells)
@@ -160,6 +164,9 @@ func copyPair(to *costs.Tensor, n, q int, t *costs.Tensor, row, p int) {
 		if values != nil {
 			values[x] = t.Usage[q][y]
 		}
+	}
+	if to.Propensity != nil {
+		to.Propensity[x] = t.Propensity[y]
 	}
 	if to.Predictions != nil {
 		to.Predictions[x] = t.Predictions[y]

@@ -15,7 +15,7 @@ type cell struct {
 	column     string // without the position in a list
 	at         int    // position in the list, -1 in a column without lists
 	text       [2]string
-	number     [2]float32 // in a column of numbers, which has no texts
+	number     [2]float64 // in a column of numbers, which has no texts
 	difference float64    // of two numbers, or of two times in seconds, absolute; NaN if one of them is unknown; 0 for texts
 }
 
@@ -41,7 +41,10 @@ func (c *cell) values() (a, b string) {
 	if c.text != [2]string{} {
 		return c.text[0], c.text[1]
 	}
-	return fmt.Sprint(c.number[0]), fmt.Sprint(c.number[1])
+	if c.column == propensity {
+		return fmt.Sprint(c.number[0]), fmt.Sprint(c.number[1])
+	}
+	return fmt.Sprint(float32(c.number[0])), fmt.Sprint(float32(c.number[1]))
 }
 
 // compareInstance calls found for every value that differs between row i of a
@@ -80,6 +83,9 @@ func comparePair(a *costs.Tensor, i, p int, b *costs.Tensor, j, q int, found fun
 			numbers(found, q.String(), p, a.Usage[q][x], b.Usage[q][y])
 		}
 	}
+	if a.Propensity != nil && b.Propensity != nil {
+		numbers(found, propensity, p, a.Propensity[x], b.Propensity[y])
+	}
 	if a.Predictions != nil && b.Predictions != nil {
 		texts(found, "prediction", p, a.Predictions[x], b.Predictions[y])
 	}
@@ -91,11 +97,11 @@ func texts(found func(cell), column string, at int, a, b string) {
 	}
 }
 
-func numbers(found func(cell), column string, at int, a, b float32) {
+func numbers[T float32 | float64](found func(cell), column string, at int, a, b T) {
 	if a == b || a != a && b != b {
 		return
 	}
-	found(cell{column: column, at: at, number: [2]float32{a, b}, difference: math.Abs(float64(a) - float64(b))})
+	found(cell{column: column, at: at, number: [2]float64{float64(a), float64(b)}, difference: math.Abs(float64(a) - float64(b))})
 }
 
 // rowHash hashes the content of a row. Rows in which compareInstance and
@@ -119,6 +125,9 @@ func (h *rowHash) of(t *costs.Tensor, n int) uint64 {
 	h.numbers(t.Fee, n, a)
 	for _, values := range t.Usage {
 		h.numbers(values, n, a)
+	}
+	if t.Propensity != nil {
+		h.doubles(t.Propensities(n))
 	}
 	return maphash.Bytes(h.seed, h.buf)
 }
@@ -145,5 +154,17 @@ func (h *rowHash) numbers(all []float32, n, width int) {
 			v = float32(math.NaN()) // any NaN
 		}
 		h.buf = binary.LittleEndian.AppendUint32(h.buf, math.Float32bits(v))
+	}
+}
+
+func (h *rowHash) doubles(all []float64) {
+	for _, v := range all {
+		switch {
+		case v == 0:
+			v = 0 // not the negative one
+		case v != v:
+			v = math.NaN() // any NaN
+		}
+		h.buf = binary.LittleEndian.AppendUint64(h.buf, math.Float64bits(v))
 	}
 }

@@ -60,9 +60,19 @@ func tensorOf(seed uint64, n, dim int, a *costs.Actions) *costs.Tensor {
 				t.Usage[q] = append(t.Usage[q], used)
 			}
 			t.Predictions = append(t.Predictions, fmt.Sprint("class ", r.IntN(5)))
+			t.Propensity = append(t.Propensity, propensityOf(r, p, len(mask)))
 		}
 	}
 	return t
+}
+
+// propensityOf draws the probability of a pair. That of the first is never known, so that the others may have any sum.
+func propensityOf(r *rand.Rand, pair, pairs int) float64 {
+	p := r.Float64()
+	if pair == 0 || p < 0.3 {
+		return math.NaN()
+	}
+	return p / float64(pairs)
 }
 
 // draw draws a tensor of any shape, with or without each optional column.

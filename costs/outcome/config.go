@@ -79,9 +79,11 @@ type Table struct {
 	ReferenceList bool `yaml:"reference_list"`
 	// EmptyAnswers says what an empty cell of answers is: missing or "", a missing
 	// outcome; wrong, an answer without a text.
-	EmptyAnswers string   `yaml:"empty_answers"`
-	Wide         WideForm `yaml:"wide"`
-	Layout       `yaml:",inline"`
+	EmptyAnswers string `yaml:"empty_answers"`
+	// Propensity is "unknown" where each row is a decision of which it is not known how probable it was; else "".
+	Propensity string   `yaml:"propensity"`
+	Wide       WideForm `yaml:"wide"`
+	Layout     `yaml:",inline"`
 
 	part *[2]int // the pieces that are read, see tablefile.Layout; nil: all
 }
@@ -105,6 +107,8 @@ type Columns struct {
 	Split      string `yaml:"split"`
 	Group      string `yaml:"group"` // group of instances that belong together: user, session, page
 	Time       string `yaml:"time"`  // when the outcome was recorded; an instance has the latest of its rows
+	// Propensity is the probability with which the pair of the row was executed; every row is one decision then.
+	Propensity string `yaml:"propensity"`
 	Usage      `yaml:",inline"`
 }
 
@@ -276,11 +280,14 @@ func (c *Config) checkLong(add func(bool, string, ...any)) {
 	}
 	add(values != 1, "exactly one of outcomes.columns.loss, correct, score and answer is needed, not %d", values)
 	add(c.Outcomes.ScoreRange != nil && o.Score == "", "outcomes.score_range needs outcomes.columns.score")
+	said := c.Outcomes.Propensity
+	add(said != "" && said != propensityUnknown, "outcomes.propensity is %q; it may only be %s, and outcomes.columns.propensity names a column", said, propensityUnknown)
+	add(said != "" && o.Propensity != "", "outcomes.propensity is %q, but outcomes.columns.propensity names a column; set one of them", said)
 }
 
 func (c *Config) checkWide(add func(bool, string, ...any)) {
 	o, w := c.Outcomes.Columns, c.Outcomes.Wide
-	add(o.Expert+o.Advice+o.Loss+o.Correct+o.Score+o.Answer+o.Fee+o.Prediction != "" || o.Usage != Usage{},
+	add(o.Expert+o.Advice+o.Loss+o.Correct+o.Score+o.Answer+o.Fee+o.Prediction+o.Propensity+c.Outcomes.Propensity != "" || o.Usage != Usage{},
 		"a table in wide form has only id, label, split, group, time, reference and question in outcomes.columns")
 	if w.WidePattern != (WidePattern{}) {
 		c.checkPatterns(add)

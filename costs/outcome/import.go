@@ -53,12 +53,13 @@ type importer struct {
 
 	outcomes   *outcomes
 	features   []*featureBlock
-	labels     *textColumn // nil if no table has labels
-	splits     *textColumn // nil if no table has splits
-	groups     *textColumn // nil if no table has groups
-	times      *timeColumn // nil if no table has times
-	references *textColumn // of answers, nil if no table has them
-	questions  *textColumn // nil if no table has them
+	labels     *textColumn       // nil if no table has labels
+	splits     *textColumn       // nil if no table has splits
+	groups     *textColumn       // nil if no table has groups
+	times      *timeColumn       // nil if no table has times
+	references *textColumn       // of answers, nil if no table has them
+	questions  *textColumn       // nil if no table has them
+	propensity *propensityColumn // nil if the outcomes have none
 }
 
 func (m *importer) run(ctx context.Context) (*costs.Tensor, error) {
@@ -165,6 +166,9 @@ func (m *importer) assemble(ctx context.Context, actions *costs.Actions, order [
 		return nil, err
 	}
 	if err := m.outcomes.fill(t, order, keep); err != nil {
+		return nil, asData(m.config.Outcomes.File.String(), err)
+	}
+	if err := m.addPropensities(t, keep); err != nil {
 		return nil, asData(m.config.Outcomes.File.String(), err)
 	}
 	m.outcomes, t.Meta = nil, make(map[string]string)

@@ -61,6 +61,7 @@ func (m *importer) readLong(ctx context.Context, tab *tablefile.Table) (*outcome
 		},
 		texts: m.instanceTexts(&set, c.instance()),
 	}
+	m.wantPropensity(&set)
 	return o, m.walk(ctx, tab, &set, t.row)
 }
 
@@ -82,6 +83,9 @@ func (t *longTable) row(row tablefile.Row) error {
 	}
 	if err := t.texts(n, row); err != nil {
 		return shiftedTo(err, row.Place())
+	}
+	if err := t.propensity.read(n, t.outcomes.ids.List()[n], row); err != nil {
+		return err
 	}
 	if row.Missing(t.cells.value) && !t.cells.empty {
 		return nil // counted as a missing cell

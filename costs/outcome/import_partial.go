@@ -22,6 +22,7 @@ type Partial struct {
 	Pairs                       []PartialPair
 	Columns                     []PartialTexts // as far as the table has them, sorted by name
 	Times                       []int64        // nil if the table has none
+	Propensity                  []float64      // of the only pair of each instance; nil if the table has none
 }
 
 // PartialPair has the cells of a pair. The slices are parallel; Rows are the instances that have an outcome.
@@ -106,6 +107,9 @@ func (m *importer) partial(ctx context.Context, pieces [2]int) (*Partial, error)
 	if m.times != nil {
 		p.Times = m.times.at
 	}
+	if m.propensity != nil {
+		p.Propensity = m.propensity.at
+	}
 	return p, nil
 }
 
@@ -175,6 +179,7 @@ func (m *importer) mergePartials(ctx context.Context) (*outcomes, error) {
 	}
 	o := m.newOutcomes(texted)
 	m.instanceTexts(&columnSet{}, c.instance())
+	m.wantPropensity(&columnSet{})
 	return o, m.partials(func(p *Partial) error { return m.mergePartial(o, p) })
 }
 
@@ -209,6 +214,9 @@ func (m *importer) mergePartial(o *outcomes, p *Partial) error {
 		}
 	}
 	if err := m.mergeTimes(p.Times, numbers[0]); err != nil {
+		return err
+	}
+	if err := m.mergePropensities(p.Propensity, o.ids, numbers[0]); err != nil {
 		return err
 	}
 	for i := range p.Pairs {

@@ -65,3 +65,19 @@ func (r Run) CopyFloats(dst []float32) {
 		copy(dst, r.Floats())
 	}
 }
+
+// CopyDoubles is CopyFloats without narrowing.
+func (r Run) CopyDoubles(dst []float64) {
+	switch {
+	case r.State != Present:
+		for i := range r.Len {
+			dst[i] = math.NaN()
+		}
+	case len(r.page.Doubles) > 0:
+		copy(dst, r.Doubles())
+	default:
+		for i, v := range r.Floats() {
+			dst[i] = float64(v)
+		}
+	}
+}

@@ -145,7 +145,7 @@ func (f *PolicyFile) Freeze(c policy.PriceChange) (*PolicyFile, *UsedPrices, err
 		fixed := &PolicyFile{path: f.path, model: m}
 		fixed.Info, err = policy.Parse(m)
 		if err == nil {
-			return fixed, newUsedPrices(f.Info.Actions, at, c.Without), nil
+			return fixed, NewUsedPrices(f.Info.Actions, at, c.Without), nil
 		}
 	}
 	return nil, nil, &stage.OptionError{Err: fmt.Errorf("policy %q: %w", f.path, err)}

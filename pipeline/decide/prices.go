@@ -24,8 +24,8 @@ type UsedPrices struct {
 	actions *costs.Actions
 }
 
-// newUsedPrices names prices of a policy with the actions a.
-func newUsedPrices(a *costs.Actions, p *policy.Prices, without []policy.Part) *UsedPrices {
+// NewUsedPrices names prices of a policy with the actions a.
+func NewUsedPrices(a *costs.Actions, p *policy.Prices, without []policy.Part) *UsedPrices {
 	a = p.In(a)
 	fees := a.FeeList()
 	u := &UsedPrices{Lambda: p.Lambda, Experts: fees.Experts, Advice: fees.Advice, Without: without, Unchecked: p.Unchecked, actions: a}

@@ -233,7 +233,7 @@ func TestLambdaWithoutEffectIsSaid(t *testing.T) {
 		a := &costs.Actions{Experts: []costs.Expert{{Name: "a"}}, Advice: []costs.Advice{{Name: "none"}, {Name: "docs", Fee: c.fee}}}
 		at := policy.PricesOf(a, c.lambda)
 		at.Unchecked = c.unchecked
-		used := newUsedPrices(a, at, nil)
+		used := NewUsedPrices(a, at, nil)
 		got := used.Caution()
 		if !strings.Contains(got, c.want) || (c.want == "") != (got == "") || (used.Idle != "") != strings.Contains(c.want, "no effect") {
 			t.Errorf("%s: %q, want %q", name, got, c.want)

@@ -129,7 +129,7 @@ func usedPrices(r *Router, without []policy.Part) *UsedPrices {
 	if r.Info().Prices == nil {
 		return nil
 	}
-	return newUsedPrices(r.Info().Actions, r.Prices(), without)
+	return NewUsedPrices(r.Info().Actions, r.Prices(), without)
 }
 
 // Stream decides on a file of rows and writes a file of decisions. Memory does not grow with the number of rows, and

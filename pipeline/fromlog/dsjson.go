@@ -64,9 +64,9 @@ type dsjsonState struct {
 	Model string `json:"m"`
 }
 
-func (c *dsjson) take(d priced) error {
+func (c *dsjson) take(d Priced) error {
 	row := dsjsonRow{
-		Cost: d.cost, Probability: d.Propensity[d.Action], Timestamp: time.UnixMicro(d.Time).UTC().Format("2006-01-02T15:04:05.000000Z"),
+		Cost: d.Cost, Probability: d.Propensity[d.Action], Timestamp: time.UnixMicro(d.Time).UTC().Format("2006-01-02T15:04:05.000000Z"),
 		Version: "1", EventID: d.ID, PDrop: 1 - d.Keep, State: dsjsonState{d.Digest}, Context: dsjsonContext{Features: d.Features},
 		Policy: d.Policy, Canary: d.Canary, Share: shareOf(d.Record),
 	}
@@ -78,7 +78,7 @@ func (c *dsjson) take(d priced) error {
 		j, k := actions.Pair(i)
 		row.Context.Multi = append(row.Context.Multi, dsjsonAction{
 			Tag: actions.Name(i), Expert: map[string]int{actions.Experts[j].Name: 1}, Advice: map[string]int{actions.Advice[k].Name: 1},
-			Fee: map[string]any{"fee": d.fees[i]},
+			Fee: map[string]any{"fee": d.Fees[i]},
 		})
 		number := len(row.Context.Multi)
 		row.A, row.P = append(row.A, number), append(row.P, d.Propensity[i])

@@ -29,8 +29,6 @@ func Import(ctx context.Context, o Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Result{Format: 1, Log: o.Log.String()}
-	var alone unmixed
 	consumers, err := o.consumers(ctx, log)
 	defer func() {
 		for _, c := range consumers {
@@ -40,6 +38,13 @@ func Import(ctx context.Context, o Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
+	return o.pass(ctx, log, consumers)
+}
+
+// pass gives the decisions of a log to consumers, and has them write what they made.
+func (o Options) pass(ctx context.Context, log *decisionlog.Log, consumers []consumer) (*Result, error) {
+	r := &Result{Format: 1, Log: o.Log.String()}
+	var alone mixtures
 	for d, err := range log.Decisions() {
 		if err == nil {
 			err = ctx.Err()
@@ -51,7 +56,7 @@ func Import(ctx context.Context, o Options) (*Result, error) {
 			return nil, err
 		}
 	}
-	r.Read, r.Unmixed = log.Counts(), alone.count()
+	r.Read, r.Unmixed = log.Counts(), alone.wrong()
 	if len(r.Policies) == 0 {
 		return nil, o.none(log, r)
 	}
@@ -64,21 +69,16 @@ func Import(ctx context.Context, o Options) (*Result, error) {
 }
 
 func (o Options) check(ctx context.Context) error {
-	bad := func(format string, args ...any) error {
-		return &stage.OptionError{Err: fmt.Errorf(format, args...)}
+	if err := o.checkSelection(); err != nil {
+		return err
 	}
 	switch {
-	case !o.Until.IsZero() && !o.Since.Before(o.Until):
-		return bad("--until is %s; it has to be after --since, %s", o.Until.Format(time.RFC3339), o.Since.Format(time.RFC3339))
 	case o.Out.IsZero() && o.Partial.IsZero() && o.DSJSON.IsZero() && o.OBP.IsZero():
 		return bad("none of --out, --partial, --dsjson and --obp names a file to write")
 	case o.Same != SameRequest && o.Same != SameFeatures:
 		return bad("--same is %q; it is %s or %s", o.Same, SameRequest, SameFeatures)
 	case !o.OBP.IsZero() && o.OBP.Ext() != ".npz" && o.OBP.Ext() != ".json":
 		return bad("--obp is %q; it ends in .npz or .json", o.OBP)
-	}
-	if _, err := costs.MoneyFor(nil, o.Money); err != nil {
-		return bad("--money: %w", err)
 	}
 	var writes []stage.Output
 	for _, file := range []storage.Location{o.Out, o.Partial, o.DSJSON, o.OBP} {
@@ -87,6 +87,21 @@ func (o Options) check(ctx context.Context) error {
 		}
 	}
 	return stage.Files{Reads: []stage.Input{{Path: o.Log, Part: stage.Ending(".parquet", ".jsonl", ".ids"), Grow: true, Big: true}}, Writes: writes}.Check(ctx)
+}
+
+func bad(format string, args ...any) error {
+	return &stage.OptionError{Err: fmt.Errorf(format, args...)}
+}
+
+// checkSelection checks which decisions are taken, and at which prices.
+func (o Options) checkSelection() error {
+	if !o.Until.IsZero() && !o.Since.Before(o.Until) {
+		return bad("--until is %s; it has to be after --since, %s", o.Until.Format(time.RFC3339), o.Since.Format(time.RFC3339))
+	}
+	if _, err := costs.MoneyFor(nil, o.Money); err != nil {
+		return bad("--money: %w", err)
+	}
+	return nil
 }
 
 func (o Options) consumers(ctx context.Context, log *decisionlog.Log) (list []consumer, err error) {
@@ -131,7 +146,7 @@ func (o Options) exports(ctx context.Context, log *decisionlog.Log) (*exports, e
 }
 
 // take passes a decision to the consumers if its loss is known and the options select its policy.
-func (o Options) take(d decisionlog.Decision, r *Result, alone *unmixed, to []consumer) error {
+func (o Options) take(d decisionlog.Decision, r *Result, alone *mixtures, to []consumer) error {
 	switch {
 	case !o.wants(d):
 		r.Other++
@@ -150,6 +165,9 @@ func (o Options) take(d decisionlog.Decision, r *Result, alone *unmixed, to []co
 		return nil
 	case !known:
 		r.NoOutcome++
+		if o.missing != nil && !(d.Error != "" && d.Executed < 0) {
+			o.missing(d)
+		}
 		return nil
 	case d.Error != "" && d.Executed < 0:
 		r.Unanswered++
@@ -168,33 +186,6 @@ func (o Options) take(d decisionlog.Decision, r *Result, alone *unmixed, to []co
 		}
 	}
 	return nil
-}
-
-// unmixed counts decisions with the propensities of one policy alone, although a canary gets a share of the requests.
-type unmixed struct {
-	known    int // a share is stated
-	old      int // of earlier versions, which do not state it
-	canaries int // of those
-}
-
-func (u *unmixed) add(r *decisionlog.Record) {
-	switch {
-	case r.Share > 0 && r.OwnPropensity == nil:
-		u.known++
-	case r.Share == decisionlog.ShareUnknown:
-		u.old++
-		if r.Canary {
-			u.canaries++
-		}
-	}
-}
-
-// count leaves out those of earlier versions where there was no canary.
-func (u *unmixed) count() int {
-	if u.canaries == 0 {
-		return u.known
-	}
-	return u.known + u.old
 }
 
 // contains searches from the end, where the policy of the last decision is.

@@ -37,7 +37,7 @@ type obp struct {
 
 func (c *obp) abort() {}
 
-func (c *obp) take(d priced) error {
+func (c *obp) take(d Priced) error {
 	if c.actions == nil {
 		c.actions, c.dim = d.About.Actions, len(d.Features)
 	}
@@ -46,7 +46,7 @@ func (c *obp) take(d priced) error {
 	}
 	c.context = append(c.context, d.Features...)
 	c.action = append(c.action, int64(d.Action))
-	c.reward = append(c.reward, -d.cost)
+	c.reward = append(c.reward, -d.Cost)
 	c.pscore = append(c.pscore, d.Propensity[d.Action])
 	c.pi = append(c.pi, d.Propensity...)
 	c.keep = append(c.keep, d.Keep)

@@ -28,6 +28,11 @@ type Options struct {
 	// pair, fallback included. Without it they are left out.
 	Fallbacks bool
 
+	// Pairs takes only decisions of policies with the same pairs, of which are the prices too; nil: any. Of [Visit] alone.
+	Pairs *costs.Actions
+
+	missing func(d decisionlog.Decision) // takes decisions without an outcome; nil: none does
+
 	Validation, Test float64 // shares of the instances of tensors that are held out, by a hash
 	Seed             uint64  // of the hash
 }
@@ -75,6 +80,7 @@ type Result struct {
 	Averaged   int                    `json:"averaged"`                 // outcomes that repeat a pair of an instance: the mean counts
 	Tensor     string                 `json:"tensor,omitempty"`         // its digest
 	Partial    string                 `json:"partial,omitempty"`        // digest of the partial tensor
+	Propensity *Propensities          `json:"propensity,omitempty"`     // of the partial tensor
 	NotWritten []Empty                `json:"not_written,omitempty"`    // tensors that would have no rows
 	Fallbacks  int                    `json:"fallbacks,omitempty"`      // decisions that another pair answered: not in DSJSON and OBP unless the options keep them
 	Unmixed    int                    `json:"not_mixtures,omitempty"`   // decisions with the propensities of one policy alone, although a canary got a share of the requests

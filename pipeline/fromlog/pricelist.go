@@ -28,7 +28,7 @@ func (o Options) priceList(ctx context.Context, log *decisionlog.Log) (*priceLis
 		switch {
 		case err != nil:
 			return nil, err
-		case !o.wants(d) || !o.during(d) || d.IsFixed():
+		case !o.wants(d) || !o.during(d) || d.IsFixed() || o.Pairs != nil && o.Pairs.SameSet(d.About.Actions) != nil:
 		case d.Canary && o.Policy == "":
 			canary = canary.latest(d)
 		default:
@@ -102,16 +102,16 @@ func (p *priceList) decided(r *decisionlog.Record) bool {
 	return true
 }
 
-// priced is a decision with the prices of an export.
-type priced struct {
+// Priced is a decision with its costs at a price list.
+type Priced struct {
 	decisionlog.Decision
-	cost float64   // measured
-	fees []float64 // of every pair
+	Cost float64   // measured
+	Fees []float64 // A, of every pair, without measured ones; shared
 }
 
 // exporter writes an export.
 type exporter interface {
-	take(d priced) error
+	take(d Priced) error
 	close(ctx context.Context, r *Result) error // writes what it made
 	abort()                                     // removes what is not complete; nothing after close
 }
@@ -152,7 +152,7 @@ func (e *exports) take(d decisionlog.Decision) error {
 		e.repriced++
 	}
 	for _, x := range e.to {
-		if err := x.take(priced{d, cost, e.list.fees}); err != nil {
+		if err := x.take(Priced{d, cost, e.list.fees}); err != nil {
 			return err
 		}
 	}

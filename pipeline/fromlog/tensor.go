@@ -21,6 +21,8 @@ type tensors struct {
 	place     map[string]int // of an instance, by its key
 	instances []instance
 	averaged  int
+	known     Propensities // of the instances of the partial tensor
+	canaries  bool         // some decision of an earlier version is of a canary
 
 	about       *decisionlog.PolicyInfo // of the latest decision
 	meta        map[string]string       // what the policy has in common with its tensor
@@ -39,6 +41,7 @@ type instance struct {
 	money    []float64 // A, of the calls whose money is known
 	paid     []int     // A, how many these are
 	used     []usage   // A, of all calls; NaN where it is not known of one
+	draw     draw
 }
 
 func newTensors(o Options) *tensors {
@@ -67,6 +70,8 @@ func (t *tensors) take(d decisionlog.Decision) error {
 	}
 	at := t.instance(d)
 	pair := d.Answered()
+	at.draw.add(d, t.options.Policy != "")
+	t.canaries = t.canaries || d.Canary && MixingOf(d.Record) == Unsaid
 	loss, _ := d.Outcome.LossOf()
 	if at.count[pair] > 0 {
 		t.averaged++
@@ -140,11 +145,20 @@ func (t *tensors) close(ctx context.Context, r *Result) error {
 			}
 		}
 		t.add(to, n, splits[n], groups, r.Money)
+		if to == rest {
+			t.propensities(rest, &t.instances[n].draw)
+		}
 	}
 	r.Instances, r.Complete, r.Averaged = len(t.instances), complete.Len(), t.averaged
 	var full, part error
 	r.Tensor, full = t.write(ctx, t.options.Out, complete, "no instance has the outcome of every pair", r)
+	if t.known.Known == 0 {
+		rest.Propensity = nil
+	}
 	r.Partial, part = t.write(ctx, t.options.Partial, rest, "every instance has the outcome of every pair", r)
+	if r.Partial != "" {
+		r.Propensity = &t.known
+	}
 	return errors.Join(full, part)
 }
 

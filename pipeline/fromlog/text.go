@@ -45,6 +45,7 @@ func (r *Result) WriteText(w io.Writer) error {
 	if r.Partial != "" {
 		b.Add("partial digest", "%s", r.Partial)
 	}
+	r.Propensity.write(b)
 	for _, e := range r.NotWritten {
 		b.Add("not written", "%s: %s", e.File, e.Reason)
 	}

@@ -33,6 +33,7 @@ func TestInspectCountsUnknownOutcomes(t *testing.T) {
 		Actions: &costs.Actions{Experts: []costs.Expert{{Name: "a"}, {Name: "b"}}, Advice: []costs.Advice{{Name: "none"}}},
 		IDs:     []string{"1", "2", "3"}, Splits: make([]costs.Split, 3), Times: []int64{3_000_000, 0, 2_500_000},
 		Dim: 1, Features: []float32{1, 2, 3}, Loss: []float32{1, nan, 0.5, 0.25, nan, nan},
+		Propensity: []float64{0.125, 0.875, 0, 1, math.NaN(), math.NaN()},
 	}
 	if err := costs.Write(t.Context(), storage.File(path), tensor); err != nil {
 		t.Fatal(err)
@@ -44,7 +45,7 @@ func TestInspectCountsUnknownOutcomes(t *testing.T) {
 	}
 	for _, want := range []string{
 		"1970-01-01T00:00:00Z to 1970-01-01T00:00:03Z", "3; the outcomes of all pairs are known on 1 of 3 rows, and only these are summarised",
-		"a/none 2, b/none 1", "over 1 rows", "b/none at 0.25", "columns          id, split, features, loss, time",
+		"a/none 2, b/none 1", "over 1 rows", "b/none at 0.25", "columns          id, split, features, loss, time, propensity", "of the executed pair on 1 rows, at least 0.125",
 	} {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("no %q in\n%s", want, text.String())

@@ -27,6 +27,7 @@ type tensorExplanation struct {
 	Unavailable  []string          `json:"unavailable,omitempty"`
 	MeasuredFees bool              `json:"measured_fees"`
 	Usage        []pairUsage       `json:"usage,omitempty"` // of the pairs of which some is known
+	Propensity   *propensities     `json:"propensity,omitempty"`
 	Groups       bool              `json:"groups"`
 	Time         *timeSpan         `json:"time,omitempty"`
 	Unknown      *unknownOutcomes  `json:"unknown,omitempty"` // absent if every outcome is known
@@ -90,6 +91,7 @@ func explainTensor(ctx context.Context, path storage.Location, o Options) (Expla
 		e.Time = &timeSpan{costs.TimeText(first), costs.TimeText(last)}
 	}
 	e.Usage, e.quantities = usageOf(t)
+	e.Propensity = propensitiesOf(t)
 	e.Unknown, e.Notes = countUnknown(t), t.IdlePrices(o.Lambdas, false)
 	for _, p := range a.Unavailable {
 		e.Unavailable = append(e.Unavailable, a.Name(a.Index(p.Expert, p.Advice)))
@@ -162,6 +164,7 @@ func (e *tensorExplanation) WriteText(w io.Writer) error {
 	b.Add("unavailable", "%s", strings.Join(e.Unavailable, ", "))
 	b.Add("columns", "%s", e.columns())
 	e.writeUsage(b)
+	e.Propensity.write(b)
 	if e.Time != nil {
 		b.Add("time", "%s to %s", e.Time.First, e.Time.Last)
 	}
@@ -188,7 +191,7 @@ func (e *tensorExplanation) columns() string {
 	for _, c := range []struct {
 		name string
 		is   bool
-	}{{"group", e.Groups}, {"time", e.Time != nil}, {"fee", e.MeasuredFees}, {"label", e.Labels}, {"prediction", e.Predictions}} {
+	}{{"group", e.Groups}, {"time", e.Time != nil}, {"fee", e.MeasuredFees}, {"label", e.Labels}, {"propensity", e.Propensity != nil}, {"prediction", e.Predictions}} {
 		if c.is {
 			names = append(names, c.name)
 		}

@@ -1,0 +1,167 @@
+package ope
+
+import (
+	"fmt"
+	"math"
+
+	"pipe/models"
+	"pipe/pipeline/decide"
+	"pipe/pipeline/decisionlog"
+)
+
+// The verdicts.
+const (
+	Saves   = "saves"   // the interval of the gain is above 0
+	Costs   = "costs"   // it is below 0
+	Unknown = "unknown" // the log cannot tell
+)
+
+// Report is the result of Run. Costs are those of a request: task loss, measured fees and the fees of the price list.
+type Report struct {
+	Format   int      `json:"format"`
+	File     string   `json:"file"`
+	Policy   string   `json:"policy"`
+	Digest   string   `json:"policy_digest,omitempty"`
+	Against  string   `json:"against"`
+	Sentence string   `json:"sentence"`
+	Verdict  string   `json:"verdict"`
+	Why      []string `json:"why,omitempty"` // the log cannot tell
+	Cautions []string `json:"cautions,omitempty"`
+
+	Rows     int     `json:"rows"`
+	Clusters int     `json:"clusters,omitempty"` // of users; 0: each row is a draw of its own
+	Level    float64 `json:"level"`
+	Prices   string  `json:"prices"` // of all costs
+	Lambda   float64 `json:"lambda"`
+
+	Estimates []Estimate `json:"estimates"` // the first one is that of the sentence
+	Anytime   *Anytime   `json:"anytime,omitempty"`
+
+	Differ   float64       `json:"differ"`                    // share of the rows on which the two choose differently
+	Decisive float64       `json:"decisive_rows"`             // effective rows among these
+	Support  *Support      `json:"support,omitempty"`         // nil for the logged policy
+	Baseline *Support      `json:"support_against,omitempty"` // likewise
+	Decided  []Decided     `json:"decided_at,omitempty"`
+	Outcomes *Outcomes     `json:"outcomes"`
+	Logged   *Propensities `json:"propensities"`
+	Loggers  []Logger      `json:"loggers,omitempty"`
+	Left     []Left        `json:"left_out,omitempty"`
+}
+
+// Estimate is what one estimator says, with intervals by the bootstrap.
+type Estimate struct {
+	Name    string           `json:"estimator"`
+	Policy  models.Interval  `json:"cost_policy"`
+	Against models.Interval  `json:"cost_against"`
+	Gain    models.Interval  `json:"gain"`            // cost_against - cost_policy
+	Share   *models.Interval `json:"share,omitempty"` // gain / cost_against; nil: that is not above 0
+}
+
+// Anytime has intervals that hold at all times at once, however often the log is looked at.
+type Anytime struct {
+	Low    float64         `json:"least_cost"` // that is possible
+	High   float64         `json:"largest_cost"`
+	Policy models.Interval `json:"cost_policy"`
+	Gain   models.Interval `json:"gain"`
+	Why    string          `json:"not_known,omitempty"` // why there are none
+}
+
+// Decided says at which prices an any-price policy decided.
+type Decided struct {
+	Policy string             `json:"policy"`
+	Prices *decide.UsedPrices `json:"prices"`
+}
+
+// Limits of the verdict.
+const (
+	mostUntried   = 0.1 // share of choices without support from which the log cannot tell
+	leastDecisive = 20  // effective rows on which the two policies differ
+)
+
+// conclude sets verdict and sentence.
+func (r *Report) conclude() {
+	e := r.Estimates[0]
+	s := r.Support
+	if s == nil {
+		s = r.Baseline
+	}
+	say := func(bad bool, format string, args ...any) {
+		if bad {
+			r.Why = append(r.Why, fmt.Sprintf(format, args...))
+		}
+	}
+	say(r.Differ == 0, "the two choose alike on every row")
+	for _, of := range []*Support{r.Support, r.Baseline} {
+		say(of != nil && of.Untried > mostUntried, "%s of the choices were never tried", share(orZero(of)))
+	}
+	say(r.Differ > 0 && s.Effective < decisionlog.LeastEffective, "there are fewer than %d effective rows", decisionlog.LeastEffective)
+	say(r.Differ > 0 && r.Decisive < leastDecisive, "only %.3g effective rows are among those on which the two differ", r.Decisive)
+	say(!r.Logged.Fits, "the probabilities in the log do not fit what was executed")
+	say(r.Outcomes.Depends, "whether an outcome is known depends on the pair")
+	if len(r.Why) == 0 {
+		say(!(e.Gain.Low > 0 || e.Gain.High < 0), "0 is within the interval")
+	}
+	r.Verdict = Unknown
+	switch {
+	case len(r.Why) > 0:
+	case e.Gain.Low > 0:
+		r.Verdict = Saves
+	default:
+		r.Verdict = Costs
+	}
+	r.Sentence = r.verdict(e) + fmt.Sprintf("; %.0f effective rows; %s of its choices were never tried", math.Floor(s.Effective), share(s.Untried))
+}
+
+func orZero(s *Support) float64 {
+	if s == nil {
+		return 0
+	}
+	return s.Untried
+}
+
+// verdict is the beginning of the sentence.
+func (r *Report) verdict(e Estimate) string {
+	to := "switching to " + r.Policy
+	if r.Against != loggedName {
+		to = fmt.Sprintf("switching from %s to %s", r.Against, r.Policy)
+	}
+	switch r.Verdict {
+	case Saves:
+		return fmt.Sprintf("%s saves %s per request", to, amount(e, 1))
+	case Costs:
+		return fmt.Sprintf("%s costs %s more per request", to, amount(e, -1))
+	}
+	return fmt.Sprintf("it cannot be told whether %s saves: %s per request, but %s", to, amount(e, 1), join(r.Why))
+}
+
+func join(reasons []string) string {
+	text := reasons[0]
+	for i, reason := range reasons[1:] {
+		if i == len(reasons)-2 {
+			text += " and " + reason
+		} else {
+			text += ", " + reason
+		}
+	}
+	return text
+}
+
+// amount is a gain times a sign, as a share where it has one.
+func amount(e Estimate, sign float64) string {
+	v, unit, factor, digits := e.Gain, "", sign, 4
+	if e.Share != nil {
+		v, unit, factor, digits = *e.Share, "%", 100*sign, 1
+	}
+	low, high := factor*v.Low, factor*v.High
+	if factor < 0 {
+		low, high = high, low
+	}
+	return fmt.Sprintf("%.*f%s [%.*f, %.*f]", digits, factor*v.Mean, unit, digits, low, digits, high)
+}
+
+func share(v float64) string {
+	if v > 0 && v < 0.01 {
+		return fmt.Sprintf("%.2g%%", 100*v)
+	}
+	return fmt.Sprintf("%.0f%%", 100*v)
+}
