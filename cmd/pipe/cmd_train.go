@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -10,6 +11,8 @@ import (
 	"pipe/internal/config"
 	"pipe/internal/storage"
 	"pipe/models"
+	"pipe/pipeline/exitcode"
+	"pipe/pipeline/fromlog"
 	"pipe/pipeline/train"
 )
 
@@ -28,6 +31,12 @@ convert makes a file for one price. The range of prices that the guard checks is
 With --prices, measured fees are computed again from the usage that the tensor has (tokens, calls, seconds), at the last
 prices of every model in a price file.
 
+With --log, train learns from a decision log: a row per decision, with the outcome of the pair that answered. Such rows, and
+those of a table with propensities, judge by doubly robust estimates, and the guard by their lower bound. --deployed names the
+policy that the new one must be better than; without it, it is the policy that decided in the log. Where the new one is not
+shown to be better, the deployed policy stays: no policy of the recipe is exported, and the exit code is 6. Pairs that the log
+executed on too few rows are never chosen (--support).
+
 With --half-life, old rows count less. With --warm, an older policy is exported where it is shown to be better than the
 new one on later rows. Rows with unknown outcomes are learned from too, and rows with all outcomes judge.
 
@@ -39,6 +48,8 @@ const trainExamples = `  pipe train --in costs.parquet --out policies
   pipe train --in costs.parquet --any-price --out policies
   pipe train --in costs.parquet --prices prices-2027.yaml --out policies
   pipe train --in costs.parquet --half-life 30d --out policies
+  pipe train --log log --since 2026-06-01 --deployed live.onnx --out policies
+  pipe train --in partial.parquet --deployed live.onnx --weights ips --clip 50 --out policies
   pipe train --in costs.parquet --recipe paper --seeds 4 --config train.yaml --out policies`
 
 // trainFile is the configuration file of pipe train.
@@ -65,6 +76,8 @@ func trainCommand(a *app) *cobra.Command {
 	cli.LocationVar(f, &o.PriceFile, "prices", "price file, YAML or JSON: measured fees at its prices, such as currency: USD, models: {large: [{in: 5, out: 15}]} (default: as measured)")
 	cli.LocationVarP(f, &o.Out, "out", "o", "folder for the policies")
 	cli.LocationVar(f, &config, "config", "YAML file with settings under train:")
+	cli.LocationVar(f, &o.Deployed, "deployed", "recipe auto: the policy that a new one must be better than (default: with --log the one that decided, else the best fixed pair)")
+	addLogFlags(f, &o.Log)
 	cli.LocationVar(f, &o.Warm, "warm", "recipe auto: an older policy, which is exported where it is shown to be better than the new one")
 	f.StringVar(&o.Split, "split", o.Split, "rows for the printed true loss: train, val or test")
 	addTrainFlags(f, &o.Settings)
@@ -76,6 +89,9 @@ func addTrainFlags(f *pflag.FlagSet, c *train.Settings) {
 	f.StringVar(&c.Recipe, "recipe", c.Recipe, "auto or paper")
 	f.Float64SliceVar(&c.Lambdas, "lambda", c.Lambdas, "factors on the fees of advice; one policy for each; not with --any-price")
 	f.Var(&c.HalfLife, "half-life", "recipe auto: age at which a training row counts half, such as 30d or 12h; the tensor needs times")
+	f.StringVar(&c.Auto.Weights, "weights", c.Auto.Weights, "recipe auto: how outcomes of a log count when members are fitted: none (all alike) or ips (by 1/probability)")
+	f.Float64Var(&c.Auto.Clip, "clip", c.Auto.Clip, "recipe auto: largest weight 1/probability of a row of a log")
+	f.IntVar(&c.Auto.Support, "support", c.Auto.Support, "recipe auto: on how many training rows a log must have executed a pair, for a policy to take it")
 	f.BoolVar(&c.AnyPrice, "any-price", c.AnyPrice, "recipe auto: one policy for all prices, instead of one for each lambda")
 	f.StringSliceVar(&c.Methods, "methods", c.Methods, "methods to train besides the recipe's own: "+otherMethods())
 	f.IntVar(&c.Seeds, "seeds", c.Seeds, "number of seeds of recipe paper and of --methods")
@@ -97,8 +113,16 @@ func otherMethods() string {
 }
 
 func runTrain(c *cobra.Command, a *app, o train.Options, config storage.Location) error {
-	if err := required(c, "in", "out"); err != nil {
+	if err := required(c, "out"); err != nil {
 		return err
+	}
+	if o.Log.Log.IsZero() {
+		if err := required(c, "in"); err != nil {
+			return err
+		}
+		if err := needsLog(c); err != nil {
+			return err
+		}
 	}
 	if !config.IsZero() {
 		if err := mergeTrainFile(c, &o.Settings, config); err != nil {
@@ -113,7 +137,30 @@ func runTrain(c *cobra.Command, a *app, o train.Options, config storage.Location
 	if err != nil {
 		return err
 	}
-	return a.Print(r)
+	if err := a.Print(r); err != nil || !r.Stays() {
+		return err
+	}
+	return &cli.Finding{Code: exitcode.Stays, Label: "the deployed policy stays: ", Msg: fmt.Sprintf("the learned one is not shown to be better, so none is in %s", o.Out)}
+}
+
+// addLogFlags are the flags that say which decisions of a log are learned from.
+func addLogFlags(f *pflag.FlagSet, o *fromlog.Options) {
+	cli.LocationVar(f, &o.Log, "log", "in place of --in: the folder of a decision log")
+	f.StringVar(&o.Policy, "policy", "", "with --log: only decisions of this policy, NAME or NAME@DIGEST, with its own probabilities")
+	timeFlag(f, "since", "with --log: only decisions from this `time` on, such as 2026-01-31 or 2026-01-31T12:00:00Z; days are UTC", &o.Since)
+	timeFlag(f, "until", "with --log: only decisions before this `time`", &o.Until)
+	f.StringVar(&o.Money, "money", "", "with --log: what a loss of 1 is worth, `CURRENCY=VALUE`, for measured fees; default: what the policy's tensor says, if it had such")
+	f.BoolVar(&o.NoFees, "no-fees", false, "with --log: no measured fees, although the policy learned from such")
+}
+
+// needsLog reports a flag that needs --log.
+func needsLog(c *cobra.Command) error {
+	for _, name := range []string{"policy", "since", "until", "money", "no-fees"} {
+		if c.Flags().Changed(name) {
+			return usage(c, "--%s needs --log", name)
+		}
+	}
+	return nil
 }
 
 // mergeTrainFile reads the settings of the file and lets flags on the command line override them.

@@ -41,7 +41,12 @@ import (
 // and in the choice of the best fixed pair. Standardisation of features counts all rows alike.
 //
 // Members also learn from rows on which some outcomes are unknown. What is chosen and judged on left-out rows, and the
-// best fixed pair, uses only rows that are complete ([costs.Tensor.CompleteRows]).
+// best fixed pair, uses rows that are complete ([costs.Tensor.CompleteRows]), and those of a log: one pair was executed, with a known
+// probability ([costs.Tensor.Propensity]). Losses of other pairs on such a row are doubly robust estimates, which are noisy, so the guard
+// decides by the lower bound whatever the rule. A pair that the log executed on too few rows is never chosen (Settings.Support).
+//
+// With Settings.Deployed, the guard compares with that policy in place of the best fixed pair, by the lower bound too. Where the learned
+// policy does not pass, the deployed one stays, and the policy in the result is nil.
 //
 // A tensor that is not valid is an error of costs.Tensor.ValidatePartial. If there are too few training rows, the error is a
 // *costs.DataError; other errors are those of models.Train.
@@ -64,6 +69,9 @@ func Train(ctx context.Context, t *costs.Tensor, lambdas []float64, s Settings, 
 func TrainAnyPrice(ctx context.Context, t *costs.Tensor, r policy.PriceRange, s Settings, o models.Options) (*policy.Policy, Report, error) {
 	if err := r.Check(); err != nil {
 		return nil, Report{}, err
+	}
+	if s.Deployed != nil {
+		return nil, Report{}, errors.New("auto: a deployed policy decides at its own prices; an any-price policy is compared with the best fixed pair of each price")
 	}
 	policies, reports, err := train(ctx, t, []target{{lambda: 1, prices: &r}}, s, o)
 	if err != nil {
@@ -104,7 +112,13 @@ func train(ctx context.Context, t *costs.Tensor, targets []target, s Settings, o
 		return nil, nil, fmt.Errorf("auto: %w", err)
 	}
 	tab := newTable(t, s)
-	if paid := len(tab.complete); tab.usage != nil && paid < 2*s.Folds {
+	if err := tab.support.check(s.Support); err != nil {
+		return nil, nil, err
+	}
+	if tab.usage != nil && tab.logged != nil {
+		return nil, nil, errors.New("auto: what calls used is not known of pairs that a log did not execute: without usage, measured fees are part of the losses")
+	}
+	if paid := len(tab.judging); tab.usage != nil && paid < 2*s.Folds {
 		return nil, nil, &costs.DataError{Column: costs.TokensIn.String(), Msg: fmt.Sprintf("what the pairs used is known on %d training rows, %d folds need at least %d", paid, s.Folds, 2*s.Folds)}
 	}
 	if err := checkCosts(tab, targets); err != nil {
@@ -121,6 +135,9 @@ func train(ctx context.Context, t *costs.Tensor, targets []target, s Settings, o
 	}
 	origin := policy.Origin(t)
 	for i, p := range policies {
+		if p == nil {
+			continue
+		}
 		p.Info = reports[i].info(s)
 		maps.Copy(p.Info, origin)
 	}
@@ -140,14 +157,19 @@ func checkRows(t *costs.Tensor, rows []int, s Settings) error {
 			return err
 		}
 	}
+	if s.Deployed != nil {
+		if err := s.Deployed.check(t, rows); err != nil {
+			return err
+		}
+	}
 	for i, known := range t.KnownRows(rows) {
-		if known == 0 && t.Actions.Available(i) {
+		if known == 0 && t.Actions.Available(i) && t.Propensity == nil {
 			return &costs.DataError{Column: "loss", Msg: fmt.Sprintf("the outcome of %s is unknown on all %d training rows; declare the pair unavailable, or record some outcomes", t.Actions.Name(i), len(rows))}
 		}
 	}
-	if complete := len(t.CompleteRows(rows)); complete < 2*s.Folds {
-		return &costs.DataError{Column: "loss", Msg: fmt.Sprintf("the outcomes of all pairs are known on %d training rows, %d folds need at least %d: "+
-			"policies are judged on such rows, so record the outcomes of every pair on some of them", complete, s.Folds, 2*s.Folds)}
+	if judging, _ := judgingRows(t, rows, loggedRows(t, rows, s.Clip)); len(judging) < 2*s.Folds {
+		return &costs.DataError{Column: "loss", Msg: fmt.Sprintf("the outcomes of all pairs, or the probability of the one that was executed, are known on %d training rows, %d folds need at least %d: "+
+			"policies are judged on such rows, so record the outcomes of every pair on some of them, or the probabilities", len(judging), s.Folds, 2*s.Folds)}
 	}
 	return nil
 }
@@ -178,6 +200,9 @@ func learn(ctx context.Context, t *table, targets []target, s Settings, o models
 			return nil, nil, err
 		}
 	}
+	if m != nil && t.logged != nil {
+		t.constant, t.caution = t.meansOfJudged(t.everyHeld()), t.careful(s.Caution)
+	}
 	blends, d := newBlends(t, m), draws{draw{t, m}, s, o}
 	var prices [][]price
 	for _, g := range targets {
@@ -188,16 +213,19 @@ func learn(ctx context.Context, t *table, targets []target, s Settings, o models
 		return nil, nil, err
 	}
 	for i, g := range targets {
-		r := Report{Lambda: g.lambda, Prices: g.prices, Rows: t.data.Len(), Clusters: t.clusters.Len(), Folds: len(t.folds), HalfLife: s.HalfLife}
+		r := Report{Lambda: g.lambda, Prices: g.prices, Rows: t.data.Len(), Clusters: t.clusters.Len(), Folds: len(t.folds), HalfLife: s.HalfLife, Support: t.support}
 		if x := t.full.Ties(t.rows); s.Apart == nil && x.Distinct < x.Rows {
 			r.Ties = &x
 		}
-		if t.data.Known != nil || len(t.complete) < t.data.Len() {
-			r.Complete, r.Unknown = len(t.complete), t.unknown
+		if t.data.Known != nil || t.complete < t.data.Len() {
+			r.Complete, r.Unknown, r.Logged = t.complete, t.unknown, len(t.judging)-t.complete
 		}
 		var learned policy.Estimate
 		if m == nil {
 			r.Guard = policy.Guard{Fixed: g.pricesOf(t)[0].Fixed, Confidence: s.Confidence, Rule: s.Rule, Fallback: true}
+			if s.Deployed != nil {
+				r.Guard.Deployed = s.Deployed.Name
+			}
 		} else if learned, err = r.compare(ctx, verdicts[i], blends, o); err != nil {
 			return nil, nil, err
 		}
@@ -259,14 +287,18 @@ func (r *Report) compare(ctx context.Context, v verdict, b *blends, o models.Opt
 	return learned, err
 }
 
-// deploy is the policy of a target: the learned one, or the fixed pairs.
+// deploy is the policy of a target: the learned one, or the fixed pairs; nil if the deployed policy stays.
 func deploy(t *table, g target, r Report, learned policy.Estimate) *policy.Policy {
+	if r.Guard.Fallback && r.Guard.Deployed != "" {
+		return nil
+	}
 	if r.Guard.Fallback && g.prices == nil {
 		mean := make([]float64, len(t.constant))
 		for i, fee := range t.full.Actions.Fees(g.lambda) {
-			mean[i] = t.constant[i] + fee
+			mean[i] = t.constant[i] + t.careOf(i) + fee
 		}
 		p := policy.NewFixed(t.full.Actions, mean, g.lambda, t.full.Dim)
+		p.Actions = t.source.Actions // untried pairs keep their excluded scores
 		p.Method, p.Recipe = Name, Name
 		return p
 	}
@@ -277,9 +309,9 @@ func deploy(t *table, g target, r Report, learned policy.Estimate) *policy.Polic
 		e = learned
 		e.Margin = r.Margin
 	}
-	e.Prices = g.prices
+	e.Prices, e.Caution = g.prices, t.cautions()
 	return &policy.Policy{
-		Actions: t.full.Actions, Method: Name, Recipe: Name, Lambda: g.lambda,
+		Actions: t.source.Actions, Method: Name, Recipe: Name, Lambda: g.lambda,
 		Decoder: policy.DecoderEstimate, Dim: t.full.Dim, Standard: t.std, Estimate: &e,
 	}
 }

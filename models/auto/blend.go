@@ -41,7 +41,7 @@ func newMoments(t *table, estimates [][]float32, rows span) *moments {
 			for c, e := range estimates {
 				centre(e[at:at+pairs], t.data.Mask, func(k int, v float64) { x.Set(i*exists+k, c, scale*v) })
 			}
-			centre(t.data.Losses(t.held[from+i]), t.data.Mask, func(k int, v float64) {
+			centre(t.outcomes(from+i), t.data.Mask, func(k int, v float64) {
 				v *= scale
 				y.SetVec(i*exists+k, v)
 				out.squares += v * v

@@ -47,18 +47,24 @@ func (j *judge) calibrate(estimates []float32, margin float64) (c calibrated, re
 }
 
 // selection fits what estimates are too high by to how far a pair is behind the chosen one, and returns the points with that
-// subtracted as the other blocks fit it; nothing, if that does not lower the squared error of differences between pairs.
+// subtracted as the other blocks fit it; nothing, if that does not lower the squared error of differences between pairs. Only rows on
+// which all losses are known have such differences.
 func (j *judge) selection(said []policy.CalibrationPoint, estimates []float32, margin float64) (estimate.Curve, []policy.CalibrationPoint) {
 	t, behind := j.t, j.behind(estimates, margin)
 	gap := func(p policy.CalibrationPoint) float64 { return float64(behind[p.Row*t.data.Pairs+p.Pair]) }
 	fit := func(of []policy.CalibrationPoint, weight func(int) float64) estimate.Curve {
-		return fitSelection(t.centred(of), gap, weight)
+		return fitSelection(t.centred(t.whole(of)), gap, weight)
 	}
 	with := t.crossFitted(said, fit, func(curve estimate.Curve, p policy.CalibrationPoint) float64 { return p.Estimate - lift(curve, gap(p)) })
-	if t.squaredError(t.centred(with)) >= t.squaredError(t.centred(said)) {
+	if t.squaredError(t.centred(t.whole(with))) >= t.squaredError(t.centred(t.whole(said))) {
 		return estimate.Curve{}, said
 	}
 	return fit(said, t.weight), with
+}
+
+// whole are the points of rows on which all losses are known.
+func (t *table) whole(of []policy.CalibrationPoint) []policy.CalibrationPoint {
+	return slices.DeleteFunc(slices.Clone(of), func(p policy.CalibrationPoint) bool { return !t.wholly(p.Row) })
 }
 
 // centred are the points with losses moved so that the mean error of every row is 0: rows differ by more than pairs do.
@@ -100,7 +106,7 @@ func (j *judge) behind(estimates []float32, margin float64) []float32 {
 		least := math.Inf(1)
 		cost := make([]float64, pairs)
 		for i := range cost {
-			cost[i] = float64(estimates[n*pairs+i]) + p.expected(t, n, i)
+			cost[i] = float64(estimates[n*pairs+i]) + t.careOf(i) + p.expected(t, n, i)
 			if i == p.fixed {
 				cost[i] -= margin
 			}
@@ -194,14 +200,14 @@ func pool(of []policy.CalibrationPoint, n int, weight func(row int) float64) (ou
 	return out
 }
 
-// pairsSaid has what is said about every existing pair of the held-out rows, by ascending estimate. Rows are positions in
+// pairsSaid has what is said about every existing pair of the held-out rows whose loss is known, by ascending estimate. Rows are positions in
 // held.
 func pairsSaid(t *table, estimates []float32) []policy.CalibrationPoint {
 	var out []policy.CalibrationPoint
 	pairs := t.data.Pairs
 	for n, row := range t.held {
 		for i, y := range t.data.Losses(row) {
-			if t.data.Mask[i] {
+			if t.data.Mask[i] && t.knows(n, i) {
 				out = append(out, policy.CalibrationPoint{Estimate: float64(estimates[n*pairs+i]), Loss: float64(y), Pair: i, Row: n})
 			}
 		}

@@ -56,6 +56,7 @@ func (d draw) again(ctx context.Context, number int, s Settings, o models.Option
 			return next, err
 		}
 	}
+	next.estimated(next.members.plain())
 	return next, nil
 }
 

@@ -11,6 +11,7 @@ type price struct {
 	policy.PriceGuard           // what was changed: lambda, and the fee of one expert or advice
 	fees              []float64 // of every pair, without those of usage
 	rates             []float64 // fees of a unit of usage, by column of usage; nil without usage
+	mean              []float64 // fees of every pair with those of its mean usage
 	fixed             int       // best fixed pair of all training rows
 }
 
@@ -25,10 +26,18 @@ func newPrice(t *table, of policy.PriceGuard, fees []float64, prices policy.Usag
 			mean[i] = p.fee(i, func(c int) float64 { return u.mean[c] })
 		}
 	}
-	for i, loss := range t.constant {
-		// In float32, as a policy file compares them.
-		if t.data.Mask[i] && (p.fixed < 0 || float32(loss)+float32(mean[i]) < float32(t.constant[p.fixed])+float32(mean[p.fixed])) {
-			p.fixed = i
+	p.mean = mean
+	return p.among(t, t.constant)
+}
+
+// among is the price with the best fixed pair by other mean losses.
+func (p price) among(t *table, losses []float64) price {
+	least := float32(0)
+	p.fixed = -1
+	for i, loss := range losses {
+		cost := float32(loss+t.careOf(i)) + float32(p.mean[i]) // in float32, as a policy file compares them
+		if t.data.Mask[i] && (p.fixed < 0 || cost < least) {
+			p.fixed, least = i, cost
 		}
 	}
 	p.Fixed = t.full.Actions.Name(p.fixed)
@@ -58,35 +67,38 @@ func (p price) expected(t *table, n, pair int) float64 {
 
 // constant is the cost of the fixed pair on held-out row n.
 func (p price) constant(t *table, n int) float64 {
-	return float64(t.data.Losses(t.held[n])[p.fixed]) + p.paid(t, n, p.fixed)
+	return float64(t.outcomes(n)[p.fixed]) + p.paid(t, n, p.fixed)
 }
 
 // option is what leaving the best fixed pair means for a held-out row.
 type option struct {
-	promised float32 // estimated cost of the fixed pair minus that of the pair with the smallest
-	gain     float32 // the same with the costs that came true
+	pair     int32   // with the smallest estimated cost
+	promised float32 // estimated cost of the fixed pair minus that of this pair
+	gain     float32 // the same with the costs that came true, or with what they are taken to be
 }
 
 // options are those of every held-out row at a price, for one set of estimates.
 func (p price) options(t *table, estimates []float32) []option {
 	out := make([]option, len(t.held))
 	pairs := t.data.Pairs
-	for n, row := range t.held {
+	for n := range t.held {
 		e, best := estimates[n*pairs:(n+1)*pairs], p.fixed
-		promised := func(i int) float64 { return float64(e[i]) + p.expected(t, n, i) }
+		promised := func(i int) float64 { return float64(e[i]) + t.careOf(i) + p.expected(t, n, i) }
 		least := promised(best)
 		for i := range e {
 			if cost := promised(i); t.data.Mask[i] && cost < least {
 				best, least = i, cost
 			}
 		}
+		out[n].pair = int32(best)
 		if best == p.fixed {
 			continue
 		}
-		y := t.data.Losses(row)
-		saved, paid := p.expected(t, n, p.fixed)-p.expected(t, n, best), p.paid(t, n, p.fixed)-p.paid(t, n, best)
+		y := t.outcomes(n)
+		paid := p.paid(t, n, p.fixed) - p.paid(t, n, best)
 		out[n] = option{
-			promised: float32(float64(e[p.fixed]) - float64(e[best]) + saved),
+			pair:     int32(best),
+			promised: float32(promised(p.fixed) - least),
 			gain:     float32(float64(y[p.fixed]) - float64(y[best]) + paid),
 		}
 	}
@@ -99,6 +111,14 @@ func (o option) at(margin float64) float64 {
 		return float64(o.gain)
 	}
 	return 0
+}
+
+// choice is the pair that is taken behind a gate.
+func (o option) choice(margin float64, fixed int) int {
+	if float64(o.promised) > margin {
+		return int(o.pair)
+	}
+	return fixed
 }
 
 // judge chooses margins and measures gains on held-out rows.
@@ -259,25 +279,49 @@ func (j *judge) nested(m *members) (options [][]option, margin []float64, err er
 	all, each := m.moments(j.t)
 	for b, span := range j.t.blocks {
 		others := all.plus(each[b], -1)
-		own := make([][][]option, len(rules))
+		own, by := make([][][]option, len(rules)), j.without(b)
 		for r, rule := range rules {
-			own[r] = j.options(blended(m.estimates, rule.weights(m.kinds, others)))
+			own[r] = by.options(blended(m.estimates, rule.weights(m.kinds, others)))
 		}
-		chosen, err := j.choose(own, j.rowsWithout(b))
+		chosen, err := by.choose(own, j.rowsWithout(b))
 		if err != nil {
 			return nil, nil, err
 		}
 		for i, o := range own[chosen.rule] {
-			copy(options[i][span.from:span.to], o[span.from:span.to])
-		}
-		for n := span.from; n < span.to; n++ {
-			margin[n] = chosen.margin
+			for n := span.from; n < span.to; n++ {
+				options[i][n], margin[n] = j.prices[i].seen(j.t, n, o[n], by.prices[i], chosen.margin), chosen.margin
+			}
 		}
 	}
 	return options, margin, nil
 }
 
-// guard compares the nested decisions with the best fixed pair of every price.
+// without is the judge with the best fixed pairs that the other blocks choose. Rows that are complete choose them together, as what is
+// compared with; of a log, the best one of few rows is part of what is learned.
+func (j *judge) without(block int) *judge {
+	if j.t.logged == nil {
+		return j
+	}
+	other := *j
+	other.prices = nil
+	mean := j.t.meansOfJudged(j.rowsWithout(block))
+	for _, p := range j.prices {
+		other.prices = append(other.prices, p.among(j.t, mean))
+	}
+	return &other
+}
+
+// seen is an option of another best fixed pair as one of p's: what is chosen and what it costs stay.
+func (p price) seen(t *table, n int, o option, of price, margin float64) option {
+	if p.fixed == of.fixed {
+		return o
+	}
+	pair := o.choice(margin, of.fixed)
+	gain := p.constant(t, n) - of.constant(t, n) + o.at(margin)
+	return option{pair: int32(pair), promised: float32(math.Inf(1)), gain: float32(gain)}
+}
+
+// guard compares the nested decisions with the best fixed pair of every price, or with the deployed policy.
 func (j *judge) guard(options [][]option, margin []float64) (guarded, error) {
 	rows := j.rowsWithout(-1)
 	var g guarded
@@ -286,35 +330,33 @@ func (j *judge) guard(options [][]option, margin []float64) (guarded, error) {
 		g.Clusters = j.t.clusters.Pick(j.t.held).Len()
 	}
 	g.Fixed = j.prices[0].Fixed
-	total := 0.0
-	for _, n := range rows {
-		total += j.t.weight(n)
+	if g.byLog(j, options[0], margin); j.s.Deployed != nil {
+		g.Deployed = j.s.Deployed.Name
 	}
+	mean, spread := make([]float64, len(rows)), make([]float64, len(rows))
 	for i, p := range j.prices {
 		at := p.PriceGuard
-		gains := make([]float64, len(rows))
-		for _, n := range rows {
-			gains[n] = options[i][n].at(margin[n])
-			at.Gain += j.t.weight(n) * gains[n] / total
-			at.FixedLoss += j.t.weight(n) * p.constant(j.t, n) / total
-		}
+		gains, variance, baseline := j.gains(p, options[i], margin)
+		at.FixedLoss, at.Gain = j.t.mean(baseline, rows), j.t.mean(gains, rows)
 		at.Learned = at.FixedLoss - at.Gain
-		low, high, err := j.t.interval(gains, rows, policy.PriceConfidence)
-		if err != nil {
+		var err error
+		if at.LowerBound, at.UpperBound, err = j.t.bounds(gains, variance, rows, policy.PriceConfidence); err != nil {
 			return g, err
 		}
-		at.LowerBound, at.UpperBound = low, high
 		g.FixedLoss += at.FixedLoss / float64(len(j.prices))
 		g.Prices = append(g.Prices, at)
+		for n := range rows {
+			mean[n] += gains[n] / float64(len(j.prices))
+			spread[n] += variance[n] / float64(len(j.prices)) // at most: a mean of dependent values varies no more than they do on average
+		}
 	}
-	gains := j.mean(options, rows, func(o []option, n int) float64 { return o[n].at(margin[n]) })
-	g.Gain = j.t.mean(gains, rows)
+	g.Gain = j.t.mean(mean, rows)
 	g.Learned = g.FixedLoss - g.Gain
 	var err error
-	if g.LowerBound, _, err = j.t.interval(gains, rows, j.s.Confidence); err != nil {
+	if g.LowerBound, _, err = j.t.bounds(mean, spread, rows, j.s.Confidence); err != nil {
 		return g, err
 	}
-	low, _, err := j.t.interval(gains, rows, oneError)
+	low, _, err := j.t.bounds(mean, spread, rows, oneError)
 	if err != nil {
 		return g, err
 	}
@@ -323,6 +365,27 @@ func (j *judge) guard(options [][]option, margin []float64) (guarded, error) {
 		g.Prices = nil
 	}
 	return g, nil
+}
+
+// gains are those of the nested decisions at a price over what they are compared with, by held-out row, with the least variance of each
+// and with the cost of what they are compared with.
+func (j *judge) gains(p price, options []option, margin []float64) (gains, variance, baseline []float64) {
+	count := len(j.t.held)
+	gains, variance, baseline = make([]float64, count), make([]float64, count), make([]float64, count)
+	for n, o := range options {
+		baseline[n], gains[n] = p.constant(j.t, n), o.at(margin[n])
+		against := p.fixed
+		if d := j.s.Deployed; d != nil {
+			against = d.Actions[j.t.place[j.t.held[n]]]
+			own := j.t.outcomeOf(n, against) + p.fees[against]
+			gains[n] += own - baseline[n]
+			baseline[n] = own
+		}
+		if j.t.logged != nil {
+			variance[n] = j.t.variance(n, o.choice(margin[n], p.fixed), against)
+		}
+	}
+	return gains, variance, baseline
 }
 
 // loss is the mean cost of decisions over the held-out rows and the prices, and its standard error.

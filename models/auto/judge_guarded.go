@@ -12,6 +12,19 @@ type guarded struct {
 	failure float64
 }
 
+// byLog sets how the rows of a log judge: by the lower bound, since a few large weights make gains that are none.
+func (g *guarded) byLog(j *judge, options []option, margin []float64) {
+	if j.t.logged == nil && j.s.Deployed == nil {
+		return
+	}
+	g.Rule = policy.RuleBound
+	decisions := make([]int, len(options))
+	for n, o := range options {
+		decisions[n] = o.choice(margin[n], j.prices[0].fixed)
+	}
+	g.Log = j.t.evidence(decisions)
+}
+
 // distance is how far the verdict is from the other one, in standard errors: above 0 if the policy passes. What decides
 // is the worst of the conditions. A policy that never leaves the fixed pair is far from passing.
 func (g guarded) distance() float64 {

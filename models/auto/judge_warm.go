@@ -17,10 +17,9 @@ func (j *judge) warm(w *Warm, options []option, margin []float64, g policy.Guard
 	}
 	overNew, overFixed, constant := make([]float64, len(rows)), make([]float64, len(rows)), make([]float64, len(rows))
 	for i, n := range rows {
-		row := j.t.held[n]
-		a := w.Actions[j.t.place[row]]
+		a := w.Actions[j.t.place[j.t.held[n]]]
 		constant[i] = p.constant(j.t, n)
-		overFixed[i] = constant[i] - float64(j.t.data.Losses(row)[a]) - p.fees[a]
+		overFixed[i] = constant[i] - j.t.outcomeOf(n, a) - p.fees[a]
 		overNew[i] = overFixed[i]
 		if !g.Fallback {
 			overNew[i] -= options[n].at(margin[n])

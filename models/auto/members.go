@@ -35,6 +35,7 @@ func crossFit(ctx context.Context, t *table, s Settings, o models.Options) (*mem
 			return nil, err
 		}
 	}
+	t.estimated(m.plain())
 	if len(s.Networks) == 0 {
 		return m, nil
 	}
@@ -61,6 +62,9 @@ func (m *members) addNetworks(ctx context.Context, t *table, f regress.Networks,
 	m.append(f, folds)
 	return nil
 }
+
+// plain are the estimates of the held-out rows by equal weights, which depend on no losses of these rows.
+func (m *members) plain() []float32 { return blended(m.estimates, equalWeights(m.kinds)) }
 
 // quickFamilies are all families but the networks. They save no checkpoints: a training that was interrupted fits them
 // again.

@@ -16,7 +16,9 @@ type Report struct {
 	Clusters    int                 `json:"clusters"`           // sets of rows that belong together; Rows if none repeat
 	Ties        *costs.Ties         `json:"ties,omitempty"`     // rows with equal features, if their losses decided whether they are copies
 	Complete    int                 `json:"complete,omitempty"` // of the training rows, those with every outcome; absent if all have
+	Logged      int                 `json:"logged,omitempty"`   // of the training rows, those on which one pair was executed with known probabilities
 	Unknown     int                 `json:"unknown,omitempty"`  // unknown outcomes of the training rows
+	Support     []policy.Support    `json:"support,omitempty"`  // on how many training rows a log executed every pair; absent without propensities
 	HalfLife    HalfLife            `json:"half_life,omitempty"`
 	Folds       int                 `json:"folds"`   // 1: one inner split; 0: nothing could be held out, and there is no choice
 	Blends      []policy.Member     `json:"blends"`  // rules by which members can be blended; the weight of the chosen one is 1
@@ -41,7 +43,14 @@ func (r Report) info(s Settings) map[string]string {
 			HalfLife HalfLife `json:"half_life,omitempty"`
 			Complete int      `json:"complete,omitempty"`
 			Unknown  int      `json:"unknown,omitempty"`
-		}{r.Margin, r.Folds, s.Seeds, s.Seed, s.Steps, r.HalfLife, r.Complete, r.Unknown}),
+			// How logged rows counted; absent where there were none.
+			Logged  int     `json:"logged,omitempty"`
+			Weights string  `json:"weights,omitempty"`
+			Clip    float64 `json:"clip,omitempty"`
+		}{r.Margin, r.Folds, s.Seeds, s.Seed, s.Steps, r.HalfLife, r.Complete, r.Unknown, r.Logged, ofLog(r, s.Weights), ofLog(r, s.Clip)}),
+	}
+	if r.Support != nil {
+		out[policy.SupportKey] = jsonOf(r.Support)
 	}
 	if r.Warm != nil {
 		out[policy.WarmKey] = jsonOf(r.Warm)
@@ -59,6 +68,14 @@ func (r Report) info(s Settings) map[string]string {
 		out[policy.CalibrationKey] = jsonOf(c)
 	}
 	return out
+}
+
+// ofLog is a setting of logged rows; zero without such rows.
+func ofLog[T any](r Report, setting T) (none T) {
+	if r.Logged == 0 {
+		return none
+	}
+	return setting
 }
 
 // unweighted is a copy without weights.

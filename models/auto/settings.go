@@ -32,6 +32,11 @@ type Settings struct {
 	HalfLife      HalfLife               `json:"half_life,omitempty" yaml:"-"`         // age at which a training row counts half; 0: all rows count alike
 	Warm          *Warm                  `json:"-" yaml:"-"`                           // an older policy that is a candidate at its lambda; nil: none
 	Usage         *policy.UsagePrices    `json:"-" yaml:"-"`                           // of an any-price policy: the prices that measured fees of usage were made at; nil: no fee is made of usage
+	Weights       string                 `json:"weights,omitempty" yaml:"weights"`     // how outcomes of a log count in members: WeightsNone or WeightsIPS
+	Clip          float64                `json:"clip" yaml:"clip"`                     // largest weight of a logged row, 1/probability, in judging and in WeightsIPS
+	Support       int                    `json:"support" yaml:"support"`               // training rows on which a log must have executed a pair, for policies to take it
+	Caution       float64                `json:"caution" yaml:"caution"`               // standard errors of its mean loss by which a pair that a log seldom executed must be better
+	Deployed      *Deployed              `json:"-" yaml:"-"`                           // what the guard compares with; nil: the best fixed pair
 	Rule          string                 `json:"rule" yaml:"rule"`                     // of the guard: policy.RuleBound or policy.RuleGain
 	Confidence    float64                `json:"confidence" yaml:"confidence"`         // of the guard's bound, one-sided
 	Workers       int                    `json:"workers" yaml:"workers"`               // single-threaded sessions side by side
@@ -53,7 +58,7 @@ func DefaultSettings() Settings {
 			{Hidden: wide, Dropout: 0, WeightDecay: 1e-2, LearningRate: 2e-2},
 		},
 		Steps: 1500, Margins: []float64{0, 0.002, 0.005},
-		CrossFit: 40_000, Folds: 5, Inner: 0.25, Seeds: 3, Rule: policy.RuleGain, Confidence: 0.84, Workers: runtime.GOMAXPROCS(0),
+		CrossFit: 40_000, Folds: 5, Inner: 0.25, Seeds: 3, Weights: WeightsNone, Clip: 100, Support: 10, Caution: 1, Rule: policy.RuleGain, Confidence: 0.84, Workers: runtime.GOMAXPROCS(0),
 	}
 }
 
@@ -102,6 +107,10 @@ func (s Settings) Validate() error {
 	bad(s.Folds >= 2, "folds: %d, at least 2 are needed", s.Folds)
 	bad(s.Inner > 0 && s.Inner < 1, "inner: %g, a share in (0, 1) is needed", s.Inner)
 	bad(s.Seeds > 0 && s.Seeds <= mostMembers, "seeds: %d, not 1 to %d", s.Seeds, mostMembers)
+	bad(s.Weights == WeightsNone || s.Weights == WeightsIPS, "weights: %q, known are %s, %s", s.Weights, WeightsNone, WeightsIPS)
+	bad(s.Clip >= 1 && s.Clip <= math.MaxFloat64, "clip: %g, a finite number of at least 1 is needed", s.Clip)
+	bad(s.Caution >= 0 && s.Caution <= math.MaxFloat64, "caution: %g is not a finite non-negative number", s.Caution)
+	bad(s.Support > 0, "support: %d, at least 1 is needed: of a pair that was never executed nothing can be learned", s.Support)
 	bad(s.Rule == policy.RuleBound || s.Rule == policy.RuleGain, "rule: %q, known are %s, %s", s.Rule, policy.RuleBound, policy.RuleGain)
 	bad(s.Confidence > 0 && s.Confidence < 1, "confidence: %g, a probability in (0, 1) is needed", s.Confidence)
 	bad(s.Workers > 0, "workers: %d, at least 1 is needed", s.Workers)

@@ -1,7 +1,10 @@
 package auto
 
 import (
+	"math"
 	"slices"
+
+	"gonum.org/v1/gonum/stat/distuv"
 
 	"pipe/costs"
 	"pipe/models"
@@ -17,12 +20,20 @@ type table struct {
 	std      network.Standardizer
 	features []span         // blocks of the features; nil: one
 	clusters costs.Clusters // rows that belong together
-	complete []int          // rows on which every outcome is known
-	unknown  int            // outcomes that are not known
-	constant []float64      // mean loss of every pair over these rows
-	low      float64        // smallest loss
-	high     float64        // and the largest
-	usage    *usage         // nil: no fees are made of usage
+	source   *costs.Tensor  // with pairs that may not be chosen, which do not exist in full
+	support  support
+	logged   []*logged // by row; nil: every row that judges is complete
+	judged   []float32 // losses that held-out rows are taken to have, held-out rows x pairs; nil: they are known
+	caution  []float64 // added to the costs of pairs in decisions; nil: nothing
+	noise    float64   // variance of a loss around its estimate, over logged rows
+	clip     float64   // bound on the weights of logged rows
+	judging  []int     // rows that may be held out: complete or logged
+	complete int       // rows on which every outcome is known
+	unknown  int       // outcomes that are not known
+	constant []float64 // mean loss of every pair over the rows that judge
+	low      float64   // smallest loss
+	high     float64   // and the largest
+	usage    *usage    // nil: no fees are made of usage
 	division
 	sets []int // numbers of the sets of rows that belong together, by position in held; nil if no rows do
 }
@@ -41,25 +52,29 @@ func newTable(t *costs.Tensor, s Settings) *table {
 	in := orderOf(t, t.Rows(costs.Train)) // with all fees
 	t, quantities := pricedUsage(t, s.Usage)
 	rows := in.rows
-	tab := &table{full: t, order: in, clusters: t.Together(rows, s.Apart)}
+	tab := &table{source: t, order: in, clusters: t.Together(rows, s.Apart), clip: s.Clip, logged: loggedRows(t, rows, s.Clip)}
+	tab.judging, tab.complete = judgingRows(t, rows, tab.logged)
+	tab.support = supportOf(t, rows, tab.clusters, s.Support)
+	t = withoutPairs(t, tab.support.untried(t.Actions))
+	tab.full = t
 	// Fitted on all training rows, including held-out ones: means and spreads of features contain no information about
 	// losses, and the exported policy uses the same.
 	tab.std, tab.features = network.FitStandardizer(t.Features, t.Dim, rows), featureBlocks(t)
 	balance(tab.std, tab.features)
 	tab.data = regress.NewData(t, rows, tab.std)
 	tab.data.Weight = s.HalfLife.weights(t, rows)
-	tab.complete = tab.data.Complete(everyRow(tab.data))
 	if quantities != nil {
 		tab.usage = newUsage(tab, quantities, s)
-		tab.complete = tab.usage.paid(tab.complete)
-		tab.usage.means(tab.complete)
+		tab.judging = tab.usage.paid(tab.judging)
+		tab.usage.means(tab.judging)
 	}
 	for _, known := range tab.data.Known {
 		if !known {
 			tab.unknown++
 		}
 	}
-	tab.constant, _ = tab.data.Means(tab.complete) // there are rows
+	tab.data.Count = tab.counts(s)
+	tab.constant, _ = tab.data.Means(tab.meaning()) // there are rows
 	tab.low, tab.high = tab.data.Range()
 	return tab.drawn(s, 0)
 }
@@ -70,12 +85,21 @@ func (t table) drawn(s Settings, draw int) *table {
 		own := *t.usage
 		t.usage = &own
 	}
-	t.division = divide(t.clusters, shuffled(t.keys, s.Seed, draw), t.complete, s)
+	t.division = divide(t.clusters, shuffled(t.keys, s.Seed, draw), t.judging, s)
 	t.sets = nil
 	if t.clusters.Repeats() > 0 {
 		t.sets = t.clusters.Pick(t.held).IDs()
 	}
 	return &t
+}
+
+// meaning are the rows whose mean losses are those of pairs before anything is estimated: those that judge, or all if a pair may have
+// no loss on these.
+func (t *table) meaning() []int {
+	if t.logged != nil {
+		return everyRow(t.data)
+	}
+	return t.judging
 }
 
 // everyRow has the positions of all rows.
@@ -97,6 +121,18 @@ func (t *table) interval(values []float64, rows []int, confidence float64) (low,
 	}
 	mean, low, err := models.WeightedGainLowerBound(values, t.weights(rows), sets, confidence)
 	return low, 2*mean - low, err
+}
+
+// bounds are those of interval, and at least as far from the mean as the variances of the rows make them.
+func (t *table) bounds(values, variances []float64, rows []int, confidence float64) (low, high float64, err error) {
+	low, high, err = t.interval(values, rows, confidence)
+	sum, total := 0.0, 0.0
+	for i, n := range rows {
+		w := t.weight(n)
+		sum, total = sum+w*w*variances[i], total+w
+	}
+	mean, far := t.mean(values, rows), distuv.UnitNormal.Quantile(confidence)*math.Sqrt(sum)/total
+	return min(low, mean-far), max(high, mean+far), err
 }
 
 // mean is the weighted mean of a value per row; rows are positions in held.
@@ -126,16 +162,16 @@ func (t *table) weights(rows []int) []float64 {
 
 // divide splits the rows into folds, or into one inner split whose held-out rows form the blocks. Rows that belong
 // together always stay together: if a copy of a held-out row were among the training rows, memorising would look like
-// learning. Only complete rows are held out; others that belong to no held-out row learn in every fold. order has all
+// learning. Only complete and logged rows are held out; others that belong to no held-out row learn in every fold. order has all
 // rows at random.
-func divide(c costs.Clusters, order, complete []int, s Settings) division {
-	if c.Pick(complete).Len() < 2 {
+func divide(c costs.Clusters, order, judges []int, s Settings) division {
+	if c.Pick(judges).Len() < 2 {
 		return division{}
 	}
 	judging := order
-	if len(complete) < len(order) {
+	if len(judges) < len(order) {
 		is := make([]bool, len(order))
-		for _, r := range complete {
+		for _, r := range judges {
 			is[r] = true
 		}
 		judging = slices.DeleteFunc(slices.Clone(order), func(r int) bool { return !is[r] })

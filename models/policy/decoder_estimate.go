@@ -9,17 +9,18 @@ func (decodeEstimate) check(p *Policy) error { return p.Estimate.check(p) }
 
 func (decodeEstimate) scores(dst []float64, p *Policy, x []float64) {
 	p.Estimate.Blend.Estimate(dst, x)
-	fees, mask := p.Actions.Fees(p.Lambda), p.Actions.Mask()
+	fees, mask := p.Actions.Fees(p.Lambda), p.Estimate.choosable(p.Actions)
 	mean := fees
 	if u := p.Estimate.Usage; u != nil {
 		fees, mean = u.fees(fees, u.estimates(x), p.Actions), u.fees(fees, u.Mean, p.Actions)
 	}
-	fixed := -1
+	fixed, least := -1, float32(0)
 	for i, c := range p.Estimate.Constant {
-		if mask[i] && (fixed < 0 || float32(c)+float32(mean[i]) < float32(p.Estimate.Constant[fixed])+float32(mean[fixed])) {
-			fixed = i
+		cost := float32(c+p.Estimate.caution(i)) + float32(mean[i])
+		if mask[i] && (fixed < 0 || cost < least) {
+			fixed, least = i, cost
 		}
-		dst[i] = -(dst[i] + fees[i])
+		dst[i] = -(dst[i] + p.Estimate.caution(i) + fees[i])
 	}
 	dst[fixed] += p.Estimate.Margin
 	exclude(dst, mask)
@@ -35,7 +36,7 @@ func (d decodeEstimate) graph(g *onnx.Graph, p *Policy, features *onnx.Value) va
 		usage = u.graph(g, standard, p.Actions.Len())
 		fees, mean = usageFees(g, fees, rates, usage), usageFees(g, fees, rates, u.means(g, p.Actions.Len()))
 	}
-	scores := g.Neg(g.Add(raw, fees))
+	scores := g.Neg(g.Add(d.careful(g, p, raw), fees))
 	if p.Estimate.Margin > 0 {
 		isFixed := g.Cast(d.fixed(g, p, mean, available), onnx.Float32)
 		scores = g.Add(scores, g.Mul(isFixed, g.Scalar(onnx.Float32, p.Estimate.Margin)))
@@ -50,9 +51,21 @@ func (d decodeEstimate) graph(g *onnx.Graph, p *Policy, features *onnx.Value) va
 	return values{scores: scores, loss: unavailableCosts(g, p, loss), cost: unavailableCosts(g, p, cost), usage: usage}
 }
 
-// unavailableCosts replaces what is said about pairs that do not exist by minus the excluded score.
+// careful adds the caution to estimates.
+func (decodeEstimate) careful(g *onnx.Graph, p *Policy, raw *onnx.Value) *onnx.Value {
+	if p.Estimate.Caution == nil {
+		return raw
+	}
+	caution := make([]float32, len(p.Estimate.Caution))
+	for i := range caution {
+		caution[i] = float32(p.Estimate.caution(i))
+	}
+	return g.Add(raw, g.Const(onnx.Float32s([]int64{1, int64(len(caution))}, caution)))
+}
+
+// unavailableCosts replaces what is said about pairs that are never chosen by minus the excluded score.
 func unavailableCosts(g *onnx.Graph, p *Policy, v *onnx.Value) *onnx.Value {
-	return g.Neg(excludeGraph(g, g.Neg(v), p.Actions.Mask()))
+	return g.Neg(excludeGraph(g, g.Neg(v), p.Estimate.choosable(p.Actions)))
 }
 
 // prices are the fees of every action and the actions that may be chosen, as values that broadcast to batch x J(K+1). They are
@@ -60,7 +73,7 @@ func unavailableCosts(g *onnx.Graph, p *Policy, v *onnx.Value) *onnx.Value {
 func (decodeEstimate) prices(g *onnx.Graph, p *Policy) (fees *onnx.Value, rates []*onnx.Value, available *onnx.Value) {
 	u := p.Estimate.Usage
 	row := []int64{1, int64(p.Actions.Len())}
-	exists := g.Const(onnx.Bools(row, p.Actions.Mask()))
+	exists := g.Const(onnx.Bools(row, p.Estimate.choosable(p.Actions)))
 	if p.Estimate.Prices == nil {
 		constant := make([]float32, p.Actions.Len())
 		for i, fee := range p.Actions.Fees(p.Lambda) {
@@ -99,7 +112,7 @@ func (d decodeEstimate) fixed(g *onnx.Graph, p *Policy, fees, available *onnx.Va
 	row := []int64{1, int64(n)}
 	mean, index := make([]float32, n), make([]float32, n)
 	for i := range index {
-		mean[i], index[i] = float32(p.Estimate.Constant[i]), float32(i)
+		mean[i], index[i] = float32(p.Estimate.Constant[i]+p.Estimate.caution(i)), float32(i)
 	}
 	cost := g.Add(g.Const(onnx.Float32s(row, mean)), fees)
 	cost = g.Where(available, cost, g.Scalar(onnx.Float32, -excludedScore))

@@ -23,10 +23,23 @@ type Guard struct {
 	// that is close with the first draw takes more.
 	Draws int  `json:"draws,omitempty"`
 	Close bool `json:"close,omitempty"` // another seed may decide otherwise
+	// Deployed names what the learned policy was compared with in place of the best fixed pair: Fixed losses are its own then. If the
+	// learned policy does not pass, Fallback says that the deployed one stays. Empty: the best fixed pair.
+	Deployed string `json:"deployed,omitempty"`
+	// Log says how the rows of a log judged; nil: all outcomes of the guarded rows are known.
+	Log *GuardLog `json:"log,omitempty"`
 	// Rule is RuleBound or RuleGain. Files that do not say have the rule bound.
 	Rule string `json:"rule,omitempty"`
 	// Prices are the comparisons of an any-price policy, whose losses above are means over all of them.
 	Prices []PriceGuard `json:"prices,omitempty"`
+}
+
+// Against names what the learned policy was compared with.
+func (g Guard) Against() string {
+	if g.Deployed != "" {
+		return "the deployed policy"
+	}
+	return "the best fixed pair"
 }
 
 // The rules of the guard: when a learned policy is exported.

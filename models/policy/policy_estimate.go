@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
+	"slices"
 
 	"pipe/costs"
 	"pipe/models/estimate"
@@ -16,6 +18,9 @@ type Estimate struct {
 	Blend    estimate.Blend
 	Constant []float64 // J(K+1), mean loss of every pair on the training rows
 	Margin   float64   // in the unit of the task loss, at least 0
+	// Caution is added to the cost of every pair in decisions, J(K+1) values of at least 0: what a log tells of a pair that it seldom
+	// executed is uncertain. A pair with +Inf is never chosen. Expected losses do not have it. nil: none.
+	Caution []float64
 	// Curve makes calibrated losses of estimates, for the outputs expected_loss and expected_cost. Selection is then
 	// subtracted, as a function of how far the score of a pair is below the largest, since the smallest of many estimates is
 	// too small on average; the result stays between the ends of Curve. Decisions use neither. Empty curves change nothing.
@@ -64,6 +69,38 @@ func (r PriceRange) JSON() string {
 	return string(b)
 }
 
+// choosable marks the pairs that may be chosen.
+func (e *Estimate) choosable(a *costs.Actions) []bool {
+	mask := a.Mask()
+	for i, v := range e.Caution {
+		mask[i] = mask[i] && !math.IsInf(v, 1)
+	}
+	return mask
+}
+
+// caution is that of a pair that may be chosen.
+func (e *Estimate) caution(pair int) float64 {
+	if e.Caution == nil || math.IsInf(e.Caution[pair], 1) {
+		return 0
+	}
+	return e.Caution[pair]
+}
+
+func (e *Estimate) checkCaution(a *costs.Actions) error {
+	if e.Caution != nil && len(e.Caution) != a.Len() {
+		return fmt.Errorf("cautions of %d pairs for %d actions", len(e.Caution), a.Len())
+	}
+	for i, v := range e.Caution {
+		if !(v >= 0) {
+			return fmt.Errorf("the caution of %s is %g", a.Name(i), v)
+		}
+	}
+	if !slices.Contains(e.choosable(a), true) {
+		return errors.New("no pair may be chosen")
+	}
+	return nil
+}
+
 // check reports why the estimate does not fit the policy.
 func (e *Estimate) check(p *Policy) error {
 	if e == nil {
@@ -79,6 +116,9 @@ func (e *Estimate) check(p *Policy) error {
 	}
 	if !isFinite(e.Margin) || e.Margin < 0 {
 		return fmt.Errorf("the margin is %g", e.Margin)
+	}
+	if err := e.checkCaution(p.Actions); err != nil {
+		return err
 	}
 	if len(p.Members) > 0 {
 		return errors.New("a policy by estimates has no members")

@@ -18,6 +18,9 @@ type Data struct {
 
 	// Weight is how much each row counts: a row of weight 2 counts as two. nil: 1 each.
 	Weight []float64
+	// Count is by how much more the known losses of a row count than the row, as for rows of a log that are weighted by how probable it was
+	// that they are known. Neighbours, which are means of rows at one place, do not use it. nil: 1 each.
+	Count []float64
 	// Known says which losses are known, rows x Pairs; true for unavailable pairs. nil: all.
 	Known []bool
 
@@ -94,17 +97,38 @@ func (d *Data) Weights(rows []int) []float64 {
 }
 
 // plain reports whether every loss is known and all rows count alike.
-func (d *Data) plain() bool { return d.Weight == nil && d.Known == nil }
+func (d *Data) plain() bool { return d.Weight == nil && d.Count == nil && d.Known == nil }
 
-// cell is how much the loss of a pair on a row counts: the weight of the row, or 0 if the loss is not known.
+// cell is how much the loss of a pair on a row counts: 0 if it is not known.
 func (d *Data) cell(n, pair int) float64 {
-	switch {
-	case d.Known != nil && !d.Known[n*d.Pairs+pair]:
+	if d.Known != nil && !d.Known[n*d.Pairs+pair] {
 		return 0
-	case d.Weight != nil:
-		return d.Weight[n]
 	}
-	return 1
+	return d.count(n)
+}
+
+// count is how much the known losses of a row count.
+func (d *Data) count(n int) float64 {
+	w := 1.0
+	if d.Weight != nil {
+		w = d.Weight[n]
+	}
+	if d.Count != nil {
+		w *= d.Count[n]
+	}
+	return w
+}
+
+// counts are those of rows, nil for 1 each.
+func (d *Data) counts(rows []int) []float64 {
+	if d.Weight == nil && d.Count == nil {
+		return nil
+	}
+	out := make([]float64, len(rows))
+	for i, n := range rows {
+		out[i] = d.count(n)
+	}
+	return out
 }
 
 // together are the pairs in lists of those whose losses are known on the same rows.
@@ -161,4 +185,13 @@ func TooFar(x []float32, dim int) int {
 		}
 	}
 	return -1
+}
+
+// everyRow has the positions of all rows.
+func everyRow(d *Data) []int {
+	rows := make([]int, d.Len())
+	for i := range rows {
+		rows[i] = i
+	}
+	return rows
 }

@@ -110,11 +110,7 @@ func (d *Data) moments(rows []int) *moments {
 		return newMoments(d, rows)
 	}
 	if d.all == nil {
-		every := make([]int, d.Len())
-		for i := range every {
-			every[i] = i
-		}
-		d.all = newMoments(d, every)
+		d.all = newMoments(d, everyRow(d))
 	}
 	used := make([]bool, d.Len())
 	for _, n := range rows {

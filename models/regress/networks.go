@@ -186,7 +186,7 @@ func (d *Data) problem(low, high float64) *models.Problem {
 	if high == low {
 		high = low + 1
 	}
-	for _, w := range d.Weight {
+	for _, w := range d.counts(everyRow(d)) {
 		p.Weight = append(p.Weight, float32(w))
 	}
 	for _, known := range d.Known {

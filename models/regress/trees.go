@@ -112,7 +112,7 @@ func (f Trees) trainPairs(ctx context.Context, d *Data, rows, pairs []int, round
 		}
 	}
 	var weights []float32
-	for _, w := range d.Weights(rows) {
+	for _, w := range d.counts(rows) {
 		weights = append(weights, float32(w))
 	}
 	return f.Library.TrainRegressor(ctx, pick(d.X, d.Dim, rows), d.Dim, targets, weights, len(pairs), f.params(d.Dim, rounds))

@@ -31,6 +31,7 @@ const (
 	BadData     = 3
 	NoRuntime   = 4
 	Alarm       = 5
+	Stays       = 6 // the deployed policy stays
 	Interrupted = 130
 )
 

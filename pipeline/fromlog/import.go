@@ -38,11 +38,11 @@ func Import(ctx context.Context, o Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	return o.pass(ctx, log, consumers)
+	return o.read(ctx, log, consumers)
 }
 
-// pass gives the decisions of a log to consumers, and has them write what they made.
-func (o Options) pass(ctx context.Context, log *decisionlog.Log, consumers []consumer) (*Result, error) {
+// read gives the decisions of a log to consumers, and closes these.
+func (o Options) read(ctx context.Context, log *decisionlog.Log, consumers []consumer) (*Result, error) {
 	r := &Result{Format: 1, Log: o.Log.String()}
 	var alone mixtures
 	for d, err := range log.Decisions() {
@@ -86,7 +86,12 @@ func (o Options) check(ctx context.Context) error {
 			writes = append(writes, stage.Output{Path: file})
 		}
 	}
-	return stage.Files{Reads: []stage.Input{{Path: o.Log, Part: stage.Ending(".parquet", ".jsonl", ".ids"), Grow: true, Big: true}}, Writes: writes}.Check(ctx)
+	return stage.Files{Reads: []stage.Input{Input(o.Log)}, Writes: writes}.Check(ctx)
+}
+
+// Input is the folder of a log among what a stage reads.
+func Input(log storage.Location) stage.Input {
+	return stage.Input{Path: log, Part: stage.Ending(".parquet", ".jsonl", ".ids"), Grow: true, Big: true}
 }
 
 func bad(format string, args ...any) error {

@@ -41,6 +41,7 @@ type Options struct {
 const (
 	SameRequest  = "request"  // and the same request id
 	SameFeatures = "features" // the requests may differ
+	sameDecision = "decision" // none: every decision is an instance
 )
 
 // DefaultOptions hold out what pipe import holds out.

@@ -42,6 +42,7 @@ type instance struct {
 	paid     []int     // A, how many these are
 	used     []usage   // A, of all calls; NaN where it is not known of one
 	draw     draw
+	greedy   int // the pair that the policy alone would have chosen, of the first decision
 }
 
 func newTensors(o Options) *tensors {
@@ -100,9 +101,9 @@ func (t *tensors) version(d decisionlog.Decision) error {
 
 func (t *tensors) instance(d decisionlog.Decision) *instance {
 	key := decisionlog.FeaturesDigest(d.Features)
-	if t.options.Same == SameRequest {
+	if t.options.Same != SameFeatures {
 		request := d.Request
-		if request == "" { // unknown: a request of one decision
+		if request == "" || t.options.Same == sameDecision { // unknown: a request of one decision
 			request = "decision " + d.ID
 		}
 		key += request
@@ -114,7 +115,7 @@ func (t *tensors) instance(d decisionlog.Decision) *instance {
 		t.place[key] = i
 		t.instances = append(t.instances, instance{
 			id: d.ID, user: d.User, time: d.Time, features: d.Features, sum: make([]float64, a), count: make([]int, a),
-			money: make([]float64, a), paid: make([]int, a), used: make([]usage, a),
+			money: make([]float64, a), paid: make([]int, a), used: make([]usage, a), greedy: d.Greedy,
 		})
 	}
 	return &t.instances[i]
@@ -122,16 +123,7 @@ func (t *tensors) instance(d decisionlog.Decision) *instance {
 
 // close divides the instances into complete and partial ones and writes both.
 func (t *tensors) close(ctx context.Context, r *Result) error {
-	if t.actions == nil {
-		return r.noLoss()
-	}
-	if err := t.settle(r); err != nil {
-		return err
-	}
-	if err := t.forget(r); err != nil {
-		return err
-	}
-	splits, groups, err := t.draw()
+	splits, groups, err := t.prepare(r)
 	if err != nil {
 		return err
 	}
@@ -160,6 +152,20 @@ func (t *tensors) close(ctx context.Context, r *Result) error {
 		r.Propensity = &t.known
 	}
 	return errors.Join(full, part)
+}
+
+// prepare returns the split of every instance that has an outcome, and the groups.
+func (t *tensors) prepare(r *Result) (splits []costs.Split, groups []string, err error) {
+	if t.actions == nil {
+		return nil, nil, r.noLoss()
+	}
+	if err := t.settle(r); err != nil {
+		return nil, nil, err
+	}
+	if err := t.forget(r); err != nil {
+		return nil, nil, err
+	}
+	return t.draw()
 }
 
 // table is a tensor without rows. What the policy's training read made neither the outcomes nor the rows of a log: only the

@@ -43,6 +43,7 @@ type PolicyExplanation struct {
 	Blend       []policy.Member            `json:"blend,omitempty"`    // regressors that were candidates for the policy
 	Blends      []policy.Member            `json:"blends,omitempty"`   // rules by which they could be blended
 	Calibration *policy.Calibration        `json:"calibration,omitempty"`
+	Support     []policy.Support           `json:"support,omitempty"` // on how many training rows a log executed every pair
 	Digests     map[string]string          `json:"digests,omitempty"`
 	Info        map[string]json.RawMessage `json:"info,omitempty"`    // everything else in the metadata
 	Encoder     *featurize.EncoderInfo     `json:"encoder,omitempty"` // that was merged in front
@@ -95,6 +96,9 @@ func (e *PolicyExplanation) takeTraining() {
 	if raw, ok := e.Info[policy.BlendsKey]; ok && json.Unmarshal(raw, &e.Blends) == nil {
 		delete(e.Info, policy.BlendsKey)
 	}
+	if raw, ok := e.Info[policy.SupportKey]; ok && json.Unmarshal(raw, &e.Support) == nil {
+		delete(e.Info, policy.SupportKey)
+	}
 	if raw, ok := e.Info[policy.CalibrationKey]; ok && json.Unmarshal(raw, &e.Calibration) == nil {
 		delete(e.Info, policy.CalibrationKey)
 	}
@@ -138,8 +142,8 @@ func (e *PolicyExplanation) verdict() string {
 	if g.Rows == 0 {
 		return chooses
 	}
-	found := fmt.Sprintf("on %d rows%s that training did not see, the learned policy gained %+.4f over the best fixed pair, with a lower bound of %+.4f at %g%%",
-		g.Rows, report.InSets(g), g.Gain, g.LowerBound, 100*g.Confidence)
+	found := fmt.Sprintf("on %d rows%s that training did not see, the learned policy gained %+.4f over %s, with a lower bound of %+.4f at %g%%",
+		g.Rows, report.InSets(g), g.Gain, g.Against(), g.LowerBound, 100*g.Confidence)
 	if g.Fallback {
 		_, reason := g.Verdict()
 		return fmt.Sprintf("%s: %s; the guard fell back to the best fixed pair: %s", chooses, found, reason)
@@ -174,11 +178,21 @@ func (e *PolicyExplanation) WriteText(w io.Writer) error {
 	for _, line := range decide.UsageLines(e.Experts, e.Usage) {
 		b.Add("usage", "%s", line)
 	}
+	e.writeSupport(b)
 	b.Add("left out", "%s", strings.Join(e.LeftOut, ", "))
 	b.Add("unavailable", "%s", strings.Join(e.Unavailable, ", "))
 	b.AddPairs("trained from", e.Digests)
 	e.writeInfo(b)
 	return b.WriteText(w)
+}
+
+// writeSupport says on how many training rows a log executed every pair.
+func (e *PolicyExplanation) writeSupport(b *safetext.Fields) {
+	head := "executed"
+	for _, s := range e.Support {
+		b.Add(head, "%s: on %d training rows%s", safetext.Line(s.Pair), s.Rows, map[bool]string{true: ", which are too few: never chosen"}[s.Untried])
+		head = ""
+	}
 }
 
 // writeBlend lists the candidates for a blend, and says how well its estimates are calibrated.

@@ -15,6 +15,7 @@ import (
 	"pipe/models/paper"
 	"pipe/models/policy"
 	"pipe/onnx/ort"
+	"pipe/pipeline/fromlog"
 	"pipe/pipeline/methods"
 	"pipe/pipeline/replay"
 	"pipe/pipeline/stage"
@@ -109,10 +110,12 @@ func (c Settings) usesLambdas() bool {
 type Options struct {
 	Settings
 	Tensor    storage.Location // cost tensor: a Parquet file or a folder of parts
+	Log       fromlog.Options  // in place of a tensor: the folder of a decision log, and which decisions of it
 	Actions   storage.Location // actions JSON, if the file has no metadata
 	PriceFile storage.Location // prices of models, at which the fees of the tensor are; empty: as they are
 	Config    storage.Location // the file that the settings came from, which must not be replaced; empty: none
 	Out       storage.Location // folder for the policies and train.json
+	Deployed  storage.Location // the policy that a new one must be better than; empty: the one that the log names, or the best fixed pair
 	Warm      storage.Location // an older policy, which is used where it is shown to be better than the new one; empty: none
 	Split     string           // rows that the report's losses are on
 	Runtime   ort.Config
@@ -123,7 +126,7 @@ const ReportFile = "train.json"
 
 // DefaultOptions is DefaultSettings, with losses on validation rows.
 func DefaultOptions() Options {
-	return Options{Settings: DefaultSettings(), Split: "val", Runtime: ort.DefaultConfig()}
+	return Options{Settings: DefaultSettings(), Log: fromlog.DefaultOptions(), Split: "val", Runtime: ort.DefaultConfig()}
 }
 
 // Validate reports every problem at once.
@@ -134,8 +137,12 @@ func (o Options) Validate() error {
 
 // Files are what Run reads and writes.
 func (o Options) Files(ctx context.Context) stage.Files {
+	reads := stage.TensorFiles(ctx, o.Tensor, o.Actions)
+	if !o.Log.Log.IsZero() {
+		reads = []stage.Input{fromlog.Input(o.Log.Log)}
+	}
 	return stage.Files{
-		Reads:  append(stage.TensorFiles(ctx, o.Tensor, o.Actions), stage.NamedFiles(o.PriceFile, o.Config, o.Warm)...),
+		Reads:  append(reads, stage.NamedFiles(o.PriceFile, o.Config, o.Warm, o.Deployed)...),
 		Writes: []stage.Output{{Path: o.Out, Patterns: []string{ReportFile, "*.onnx", "*" + stage.DescriptionEnding}}},
 	}
 }
@@ -162,7 +169,9 @@ type job struct {
 	others     []models.Method // besides the recipe's own
 	othersOnly bool            // the recipe's own method is not trained
 	t          *costs.Tensor
-	table      string // digest of the tensor before a price file replaced its fees; "" without one
+	greedy     []int   // of a log: the pair that its policy alone would have chosen, by row
+	window     *Window // of a log: what was read
+	table      string  // digest of the tensor before a price file replaced its fees; "" without one
 	rt         *ort.Runtime
 }
 
@@ -173,7 +182,7 @@ func (o Options) job() (j job, err error) {
 	if !o.Warm.IsZero() && (o.Recipe != auto.Name || o.AnyPrice) {
 		err = errors.Join(err, errors.New("warm: only policies of the recipe auto for one lambda are compared with an older one"))
 	}
-	return job{Options: o, split: split, others: others}, errors.Join(wrong, err)
+	return job{Options: o, split: split, others: others}, errors.Join(wrong, err, o.checkDeployed(), o.checkLog())
 }
 
 // jobOn is the job on a tensor in memory. Recipe auto can use unknown outcomes.
@@ -202,6 +211,13 @@ func (o Options) jobOnFiles(ctx context.Context) (job, error) {
 }
 
 func (j *job) open(ctx context.Context) (err error) {
+	if !j.Log.Log.IsZero() {
+		if err := j.readLog(ctx); err != nil {
+			return err
+		}
+		j.rt, err = ort.Open(j.Runtime)
+		return err
+	}
 	if j.t, err = costs.Read(ctx, j.Tensor, costs.ReadOptions{Actions: j.Actions, Unknown: j.Recipe == auto.Name}); err != nil {
 		return err
 	}

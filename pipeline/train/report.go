@@ -17,7 +17,8 @@ import (
 // Report describes the trained policies. It is the JSON object of pipe train.
 type Report struct {
 	Format   int             `json:"format"`
-	Tensor   string          `json:"tensor"`
+	Tensor   string          `json:"tensor"`        // or the folder of the log
+	Log      *Window         `json:"log,omitempty"` // of a log: what was learned from
 	Rows     int             `json:"rows"`
 	Repeats  []costs.Repeats `json:"repeats,omitempty"` // of the training rows and of the rows of the losses
 	Policies []Policy        `json:"policies"`
@@ -28,7 +29,8 @@ type Report struct {
 
 // Policy is one policy file.
 type Policy struct {
-	File     string             `json:"file"`
+	File     string             `json:"file,omitempty"`  // absent where the deployed policy stays
+	Stays    string             `json:"stays,omitempty"` // the deployed policy, which the learned one is not shown to be better than
 	Method   string             `json:"method"`
 	Lambda   *float64           `json:"lambda,omitempty"` // absent for l2d, which has none, and for any-price policies
 	Prices   *policy.PriceRange `json:"prices,omitempty"` // of an any-price policy; its losses are at lambda 1
@@ -56,6 +58,9 @@ func (r *Report) WriteText(w io.Writer) error {
 		if p.Fallback != "" {
 			remark = "guard: always " + safetext.Line(p.Fallback)
 		}
+		if p.Stays != "" {
+			p.File, remark = "(none)", fmt.Sprintf("lambda %g: the deployed policy stays, %s", *p.Lambda, safetext.Line(p.Stays))
+		}
 		if p.Warm != "" {
 			remark = "the older policy " + safetext.Line(p.Warm)
 		}
@@ -64,6 +69,7 @@ func (r *Report) WriteText(w io.Writer) error {
 	if err := tab.Flush(); err != nil {
 		return err
 	}
+	r.Log.write(&b)
 	for _, note := range r.Notes {
 		fmt.Fprintf(&b, "\nnote: %s\n", safetext.Line(note))
 	}

@@ -16,9 +16,13 @@ func writeAuto(b *strings.Builder, r auto.Report) {
 	if r.HalfLife > 0 {
 		fmt.Fprintf(b, "\na training row counts half at an age of %s, in learning and in judging\n", r.HalfLife)
 	}
-	if r.Unknown > 0 {
+	switch {
+	case r.Logged > 0:
+		fmt.Fprintf(b, "\n%d outcomes of the training rows are unknown; the %d rows with one outcome and known probabilities judge, and the %d of %d with all outcomes\n", r.Unknown, r.Logged, r.Complete, r.Rows)
+	case r.Unknown > 0:
 		fmt.Fprintf(b, "\n%d outcomes of the training rows are unknown; only the %d of %d rows with all outcomes judge\n", r.Unknown, r.Complete, r.Rows)
 	}
+	writeSupport(b, r.Support)
 	g, at := r.Guard, fmt.Sprintf("lambda %g", r.Lambda)
 	if r.Prices != nil {
 		at = fmt.Sprintf("any price (lambda %g to %g, single fees times %g to %g)", r.Prices.Lambda[0], r.Prices.Lambda[1], r.Prices.Fee[0], r.Prices.Fee[1])
@@ -28,21 +32,30 @@ func writeAuto(b *strings.Builder, r auto.Report) {
 		if r.Prices != nil {
 			constant = "the best fixed pair of every price"
 		}
+		if g.Deployed != "" {
+			constant = "nothing"
+		}
 		fmt.Fprintf(b, "\n%s: all %d training rows belong together, so none could be held out for the guard: %s is exported\n", at, r.Rows, constant)
 		return
 	}
-	against := "always " + safetext.Line(g.Fixed)
+	against, stays := "always "+safetext.Line(g.Fixed), "the constant is exported"
+	if g.Deployed != "" {
+		against, stays = g.Against(), "the deployed policy stays, and nothing is exported"
+	}
 	if len(g.Prices) > 0 { // else all prices are the same, as where everything is free
 		against = fmt.Sprintf("the best fixed pairs of %d prices", len(g.Prices))
 	}
 	fmt.Fprintf(b, "\n%s: learned %.4f against %.4f of %s on %d held-out rows%s; gain %.4f, one-sided %g%% lower bound %.4f: %s\n",
 		at, g.Learned, g.FixedLoss, against, g.Rows, report.InSets(g), g.Gain, 100*g.Confidence, g.LowerBound,
-		map[bool]string{true: "the constant is exported", false: "the learned policy is exported"}[g.Fallback])
+		map[bool]string{true: stays, false: "the learned policy is exported"}[g.Fallback])
 	if g.Fallback {
 		_, reason := g.Verdict()
 		fmt.Fprintf(b, "the reason: %s\n", safetext.Line(reason))
 	} else if note := g.Note(); note != "" {
 		fmt.Fprintf(b, "the gain is %s\n", note)
+	}
+	if l := g.Log; l != nil {
+		fmt.Fprintf(b, "the log executed what the learned policy takes on %d of %d rows, which weigh as much as %.0f equal ones; the largest weight is %.1f, and %d weights are bounded\n", l.Same, l.Rows, l.Effective, l.LargestWeight, l.Clipped)
 	}
 	if w := r.Warm; w != nil {
 		fmt.Fprintf(b, "the older policy on %d later rows: gain %.4f over the new one, %.4f over the best fixed pair; it is %s: %s\n",
@@ -71,6 +84,24 @@ func writeAuto(b *strings.Builder, r auto.Report) {
 		fmt.Fprintf(b, "; calibration error of the expected losses %.4f (%.4f without the curve)", c.Error, c.Raw)
 	}
 	b.WriteString("\n")
+}
+
+// writeSupport names the pairs that a log executed too seldom.
+func writeSupport(b *strings.Builder, of []policy.Support) {
+	for _, s := range of {
+		if s.Untried {
+			fmt.Fprintf(b, "%s was executed on %d training rows, which are too few: no policy takes it (--support)\n", safetext.Line(s.Pair), s.Rows)
+		}
+	}
+}
+
+// write says which part of a log was learned from.
+func (w *Window) write(b *strings.Builder) {
+	if w == nil {
+		return
+	}
+	fmt.Fprintf(b, "\nlearned from %d outcomes of %d decisions, %s to %s, %d of them with known probabilities; decided by %s\n",
+		w.Outcomes, w.Decisions, w.First, w.Last, w.Known, safetext.List(w.Loggers, func(name string) string { return name }))
 }
 
 // worstPrice is the price of an any-price policy at which it gains least.

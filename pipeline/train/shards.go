@@ -55,6 +55,9 @@ func (s *trainingShards) divide(n int) (err error) {
 	s.manifest = shards.Manifest{Stage: "train", Shards: min(n, len(s.parts)), Rows: int64(len(s.t.Rows(costs.Train))), Inputs: map[string]string{
 		"tensor": s.t.Digest(), "settings": settings, "split of the losses": s.Split, "runtime": s.rt.Version() + " on " + s.rt.Device(), "processor family": runtime.GOARCH,
 	}}
+	if !s.Deployed.IsZero() && err == nil {
+		s.manifest.Inputs["deployed policy"], err = costs.FileDigest(context.Background(), s.Deployed)
+	}
 	if !s.Warm.IsZero() && err == nil {
 		s.manifest.Inputs["older policy"], err = costs.FileDigest(context.Background(), s.Warm)
 	}
@@ -117,6 +120,9 @@ func (s *trainingShards) Shard(ctx context.Context, shard int, folder string) (*
 		}
 		add(all, r)
 		for _, p := range r.Policies {
+			if p.Stays != "" {
+				continue
+			}
 			for _, name := range []string{p.File, p.File + ".json"} {
 				if err := atomicfile.Rename(filepath.Join(out, name), filepath.Join(folder, name)); err != nil {
 					return nil, err
@@ -180,7 +186,7 @@ func (s *trainingShards) gather(ctx context.Context, parts *shards.Parts) (*Repo
 	if err != nil {
 		return nil, err
 	}
-	all.Tensor = s.Tensor.String()
+	all.Tensor = s.source().String()
 	return all, atomicfile.WriteAt(ctx, s.Out.Join(ReportFile), all.WriteJSON)
 }
 

@@ -99,15 +99,18 @@ func (j job) into(ctx context.Context, out storage.Location, checkpoints string,
 		}
 		defer func() { err = errors.Join(err, warm.decider.Close()) }()
 	}
+	if j.Auto.Deployed, err = j.openDeployed(ctx); err != nil {
+		return nil, err
+	}
 	policies, reports, err := j.policies(ctx, models.CheckpointPolicy{Dir: checkpoints, Every: 20 * time.Second}, progress)
 	if err != nil {
 		_ = os.Remove(checkpoints) // removed only if empty
 		if errors.Is(err, models.ErrOtherCheckpoint) {
 			err = fmt.Errorf("%w; repeat the command that was interrupted, or remove %q", err, checkpoints)
 		}
-		return nil, fmt.Errorf("train on %q: %w", j.Tensor, err)
+		return nil, fmt.Errorf("train on %q: %w", j.source(), err)
 	}
-	r := &Report{Format: 1, Tensor: j.Tensor.String(), Rows: len(j.t.Rows(costs.Train)), Repeats: repeats, Auto: reports, Notes: j.idle(j.t, policies)}
+	r := &Report{Format: 1, Tensor: j.source().String(), Log: j.window, Rows: len(j.t.Rows(costs.Train)), Repeats: repeats, Auto: reports, Notes: j.idle(j.t, policies)}
 	if !j.PriceFile.IsZero() {
 		r.Notes = append(r.Notes, prices.Note(j.PriceFile))
 	}
@@ -154,8 +157,8 @@ func (j job) policies(ctx context.Context, save models.CheckpointPolicy, progres
 	progress.Done()
 	policies = append(policies, more...)
 	for _, p := range policies {
-		if j.table != "" {
-			p.Info[policy.TableKey] = j.table
+		if p != nil { // the deployed policy stays
+			j.about(p)
 		}
 	}
 	return policies, reports, nil

@@ -12,12 +12,16 @@ import (
 
 // usagePrices are the prices of what calls use, from which an any-price policy makes fees. They are nil, so that measured fees are
 // part of the estimates, if the tensor has no usage, and with a note if it records no prices of it, if its fees are not those of its
-// usage at these prices, or if usage is known on too few rows.
+// usage at these prices, if usage is known on too few rows, or if rows of a log judge.
 func usagePrices(t *costs.Tensor, progress stage.Progress) (*policy.UsagePrices, error) {
 	text, priced := t.Meta[costs.PricesKey]
 	money, worth, err := costs.MoneyOf(t.Meta)
 	if err != nil || t.Fee == nil || !t.Usage.Known() {
 		return nil, err
+	}
+	if t.Propensity != nil && t.UnknownCells() > 0 {
+		progress.Note("measured fees stay part of the expected losses, so prices of tokens cannot be changed: what the pairs used that a log did not execute is not known")
+		return nil, nil
 	}
 	const stay = "measured fees stay part of the expected losses, so prices of tokens cannot be changed: "
 	if !priced || !worth {

@@ -72,7 +72,9 @@ func (c Settings) trained(p *policy.Policy) Policy {
 func (j job) write(ctx context.Context, policies []*policy.Policy, reports []auto.Report, warm *warmPolicy, progress stage.Progress) (lines []Policy, err error) {
 	stay := map[string]bool{}
 	for _, p := range policies {
-		stay[j.trained(p).File] = true
+		if p != nil {
+			stay[j.trained(p).File] = true
+		}
 	}
 	if err := dropPolicies(ctx, j.Out, stay); err != nil {
 		return nil, err
@@ -81,6 +83,11 @@ func (j job) write(ctx context.Context, policies []*policy.Policy, reports []aut
 	defer progress.Done()
 	for i, p := range policies {
 		var line Policy
+		if p == nil {
+			lines = append(lines, j.stays(reports[i].Lambda))
+			progress.Add(1)
+			continue
+		}
 		if i < len(reports) && reports[i].Warm != nil && reports[i].Warm.Used {
 			line, err = j.writeWarm(ctx, p, warm, *reports[i].Warm)
 		} else {

@@ -1,0 +1,74 @@
+package train
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"pipe/costs"
+	"pipe/models/auto"
+	"pipe/models/policy"
+	"pipe/pipeline/fromlog"
+	"pipe/pipeline/stage"
+)
+
+// Window says which part of a decision log was learned from.
+type Window struct {
+	First     string   `json:"first"`     // time of the first decision with an outcome, in RFC 3339
+	Last      string   `json:"last"`      // and of the last one
+	Decisions int      `json:"decisions"` // in the span of time, of the policies that were asked for
+	Outcomes  int      `json:"outcomes"`  // of these, with a known outcome: the rows of the tensor
+	Known     int      `json:"known"`     // of these, with known probabilities
+	Loggers   []string `json:"loggers"`   // policies that decided, NAME@DIGEST
+}
+
+// checkLog reports settings that do not go with a log.
+func (o Options) checkLog() error {
+	switch {
+	case o.Log.Log.IsZero():
+		return nil
+	case !o.Tensor.IsZero():
+		return errors.New("log: a cost tensor is given too; one of the two is learned from")
+	case o.Recipe != auto.Name:
+		return errors.New("log: only the recipe auto learns from a log, in which the outcome of one pair is known on each row")
+	case !o.PriceFile.IsZero():
+		return errors.New("log: fees of a log are those that were paid; pipe import --log and then --in take other prices")
+	}
+	return nil
+}
+
+// readLog makes the tensor of the job of its log.
+func (j *job) readLog(ctx context.Context) error {
+	d, err := fromlog.Read(ctx, j.Log)
+	if err != nil {
+		return err
+	}
+	if d.Tensor.Propensity == nil {
+		return &costs.DataError{File: j.Log.Log.String(), Column: "propensity", Msg: "is not known of any decision, so nothing can be judged: another pair answered than the drawn one, or the log has the probabilities of one policy alone although a canary got a share of the requests"}
+	}
+	j.t, j.greedy, j.window = d.Tensor, d.Greedy, windowOf(d)
+	return nil
+}
+
+func windowOf(d *fromlog.Decisions) *Window {
+	first, last := d.Tensor.Times[0], d.Tensor.Times[0]
+	for _, at := range d.Tensor.Times {
+		first, last = min(first, at), max(last, at)
+	}
+	text := func(micros int64) string { return time.UnixMicro(micros).UTC().Format(time.RFC3339) }
+	r := d.Result
+	return &Window{
+		First: text(first), Last: text(last), Decisions: d.Tensor.Len() + r.NoOutcome + r.Unanswered + r.NoFee, Outcomes: d.Tensor.Len(),
+		Known: r.Propensity.Known, Loggers: r.Policies,
+	}
+}
+
+// about adds what was learned from to the metadata of a policy.
+func (j job) about(p *policy.Policy) {
+	if j.table != "" {
+		p.Info[policy.TableKey] = j.table
+	}
+	if j.window != nil {
+		p.Info[policy.LogKey] = stage.JSON(j.window)
+	}
+}
