@@ -81,7 +81,18 @@ func (d draw) guard(j *judge) (options [][]option, margin []float64, g guarded, 
 	if options, margin, err = j.nested(d.members); err == nil {
 		g, err = j.guard(options, margin)
 	}
-	return options, margin, g, err
+	if err != nil || j.t.logged == nil {
+		return options, margin, g, err
+	}
+	// Of a log, folds may choose quite differently. So what all rows choose must pass too.
+	final, same, err := j.final(d.members)
+	if err != nil {
+		return options, margin, g, err
+	}
+	if of, err := j.guard(final, same); err != nil || of.LowerBound < g.LowerBound {
+		return final, same, of, err
+	}
+	return options, margin, g, nil
 }
 
 // close reports whether a mean over draws may have another sign over other draws.

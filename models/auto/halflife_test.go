@@ -182,7 +182,7 @@ func TestTrainRefusesWhatCannotBeJudged(t *testing.T) {
 				t.Loss[n*9+3] = nan
 			}
 		},
-		"the outcomes of all pairs are known on 9 training rows, 5 folds need at least 10": func(t *costs.Tensor, _ *Settings) {
+		"are known on 9 training rows, 5 folds need at least 10": func(t *costs.Tensor, _ *Settings) {
 			for n := 9; n < t.Len(); n++ {
 				t.Loss[n*9+n%9] = nan
 			}

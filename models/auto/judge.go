@@ -2,6 +2,7 @@ package auto
 
 import (
 	"math"
+	"slices"
 
 	"pipe/models/policy"
 )
@@ -160,6 +161,9 @@ func (j *judge) margins() []float64 {
 // margin is the largest one whose mean gain over the prices is at most half a standard error below that of the best. A
 // margin with which the policy is certainly worse than the fixed pair of some price counts only if every margin is so.
 func (j *judge) margin(options [][]option, rows []int) (float64, error) {
+	if j.t.logged != nil {
+		return j.surest(options, rows)
+	}
 	margins := j.margins()
 	gains := make([][]float64, len(margins)) // by margin and row, mean over prices
 	best, most := -1, math.Inf(-1)
@@ -193,6 +197,31 @@ func (j *judge) margin(options [][]option, rows []int) (float64, error) {
 		}
 	}
 	return chosen, nil
+}
+
+// logMargins are further margins for a log, as shares of the range of losses: what leaves the best fixed pair on fewer rows, for more, is
+// surer.
+var logMargins = []float64{0.02, 0.05, 0.1, 0.2}
+
+// surest is the margin with the largest lower bound, by which the guard decides on a log.
+func (j *judge) surest(options [][]option, rows []int) (margin float64, err error) {
+	most := math.Inf(-1)
+	for _, m := range slices.Concat(j.s.Margins, logMargins) {
+		m *= j.t.high - j.t.low
+		gains, doubts, _ := j.compared(options, slices.Repeat([]float64{m}, len(j.t.held)))
+		own, left := make([]float64, len(rows)), make([]doubt, len(rows))
+		for i, n := range rows {
+			own[i], left[i] = gains[n], doubts[n]
+		}
+		low, _, err := j.t.bounds(own, left, rows, j.s.Confidence)
+		if err != nil {
+			return 0, err
+		}
+		if low > most {
+			margin, most = m, low
+		}
+	}
+	return margin, nil
 }
 
 // choice is a rule of blends and the margin of its gate.
@@ -321,7 +350,21 @@ func (p price) seen(t *table, n int, o option, of price, margin float64) option 
 	return option{pair: int32(pair), promised: float32(math.Inf(1)), gain: float32(gain)}
 }
 
-// guard compares the nested decisions with the best fixed pair of every price, or with the deployed policy.
+// final are the options of every price and the margin of the policy that would be exported, but for members that saw the rows.
+func (j *judge) final(m *members) (options [][]option, margin []float64, err error) {
+	all, _ := m.moments(j.t)
+	own := make([][][]option, len(rules))
+	for r, rule := range rules {
+		own[r] = j.options(blended(m.estimates, rule.weights(m.kinds, all)))
+	}
+	chosen, err := j.choose(own, j.rowsWithout(-1))
+	if err != nil {
+		return nil, nil, err
+	}
+	return own[chosen.rule], slices.Repeat([]float64{chosen.margin}, len(j.t.held)), nil
+}
+
+// guard compares decisions, such as the nested ones, with the best fixed pair of every price, or with the deployed policy.
 func (j *judge) guard(options [][]option, margin []float64) (guarded, error) {
 	rows := j.rowsWithout(-1)
 	var g guarded
@@ -333,24 +376,22 @@ func (j *judge) guard(options [][]option, margin []float64) (guarded, error) {
 	if g.byLog(j, options[0], margin); j.s.Deployed != nil {
 		g.Deployed = j.s.Deployed.Name
 	}
-	mean, spread := make([]float64, len(rows)), make([]float64, len(rows))
 	for i, p := range j.prices {
 		at := p.PriceGuard
-		gains, variance, baseline := j.gains(p, options[i], margin)
+		gains, doubts, baseline, _ := j.gains(p, options[i], margin)
 		at.FixedLoss, at.Gain = j.t.mean(baseline, rows), j.t.mean(gains, rows)
 		at.Learned = at.FixedLoss - at.Gain
 		var err error
-		if at.LowerBound, at.UpperBound, err = j.t.bounds(gains, variance, rows, policy.PriceConfidence); err != nil {
+		if at.LowerBound, at.UpperBound, err = j.t.bounds(gains, doubts, rows, policy.PriceConfidence); err != nil {
 			return g, err
 		}
 		g.FixedLoss += at.FixedLoss / float64(len(j.prices))
 		g.Prices = append(g.Prices, at)
-		for n := range rows {
-			mean[n] += gains[n] / float64(len(j.prices))
-			spread[n] += variance[n] / float64(len(j.prices)) // at most: a mean of dependent values varies no more than they do on average
-		}
 	}
-	g.Gain = j.t.mean(mean, rows)
+	mean, spread, unsupported := j.compared(options, margin)
+	if g.Gain = j.t.mean(mean, rows); g.Log != nil {
+		g.Log.Unsupported = unsupported
+	}
 	g.Learned = g.FixedLoss - g.Gain
 	var err error
 	if g.LowerBound, _, err = j.t.bounds(mean, spread, rows, j.s.Confidence); err != nil {
@@ -367,11 +408,27 @@ func (j *judge) guard(options [][]option, margin []float64) (guarded, error) {
 	return g, nil
 }
 
-// gains are those of the nested decisions at a price over what they are compared with, by held-out row, with the least variance of each
-// and with the cost of what they are compared with.
-func (j *judge) gains(p price, options []option, margin []float64) (gains, variance, baseline []float64) {
+// compared are the gains of decisions by held-out row, means over the prices, with what the log leaves open of each.
+func (j *judge) compared(options [][]option, margin []float64) (mean []float64, left []doubt, unsupported int) {
+	count := float64(len(j.prices))
+	mean, left = make([]float64, len(margin)), make([]doubt, len(margin))
+	for i, p := range j.prices {
+		gains, doubts, _, without := j.gains(p, options[i], margin)
+		unsupported = max(unsupported, without)
+		for n := range margin {
+			mean[n] += gains[n] / count
+			// At most: a mean of dependent values varies no more than they do on average.
+			left[n].variance, left[n].largest = left[n].variance+doubts[n].variance/count, left[n].largest+doubts[n].largest/count
+		}
+	}
+	return mean, left, unsupported
+}
+
+// gains are those of decisions at a price over what they are compared with, by held-out row, with what the log leaves open of each and
+// with the cost of what they are compared with. On unsupported rows the log could not execute the pair, so no gain is shown.
+func (j *judge) gains(p price, options []option, margin []float64) (gains []float64, doubts []doubt, baseline []float64, unsupported int) {
 	count := len(j.t.held)
-	gains, variance, baseline = make([]float64, count), make([]float64, count), make([]float64, count)
+	gains, doubts, baseline = make([]float64, count), make([]doubt, count), make([]float64, count)
 	for n, o := range options {
 		baseline[n], gains[n] = p.constant(j.t, n), o.at(margin[n])
 		against := p.fixed
@@ -381,11 +438,16 @@ func (j *judge) gains(p price, options []option, margin []float64) (gains, varia
 			gains[n] += own - baseline[n]
 			baseline[n] = own
 		}
-		if j.t.logged != nil {
-			variance[n] = j.t.variance(n, o.choice(margin[n], p.fixed), against)
+		if j.t.logged == nil {
+			continue
+		}
+		pair := o.choice(margin[n], p.fixed)
+		if doubts[n] = j.t.doubt(n, pair, against); pair != against && !j.t.supports(n, pair) {
+			gains[n] = min(0, gains[n])
+			unsupported++
 		}
 	}
-	return gains, variance, baseline
+	return gains, doubts, baseline, unsupported
 }
 
 // loss is the mean cost of decisions over the held-out rows and the prices, and its standard error.

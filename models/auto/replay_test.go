@@ -395,7 +395,7 @@ func TestLogsReplayed(t *testing.T) {
 	var all []replayed
 	for seed := range uint64(seeds) {
 		if len(files) == 0 {
-			all = append(all, replayWorld(t, newWorld(t, "planted", structured.tensor(6000, costs.Train, seed, true), seed), rows, seed)...)
+			all = append(all, replayWorld(t, newWorld(t, "planted", crossed.tensor(6000, costs.Train, seed, true), seed), rows, seed)...)
 		}
 		for _, file := range files {
 			table, err := costs.Read(t.Context(), storage.File(file), costs.ReadOptions{})

@@ -123,16 +123,17 @@ func (t *table) interval(values []float64, rows []int, confidence float64) (low,
 	return low, 2*mean - low, err
 }
 
-// bounds are those of interval, and at least as far from the mean as the variances of the rows make them.
-func (t *table) bounds(values, variances []float64, rows []int, confidence float64) (low, high float64, err error) {
+// bounds are those of interval, at least as far from the mean as the probabilities of the log make them, and farther by what one more row
+// can change: with few rows of large weights, those that were not seen count.
+func (t *table) bounds(values []float64, doubts []doubt, rows []int, confidence float64) (low, high float64, err error) {
 	low, high, err = t.interval(values, rows, confidence)
-	sum, total := 0.0, 0.0
+	sum, total, one := 0.0, 0.0, 0.0
 	for i, n := range rows {
 		w := t.weight(n)
-		sum, total = sum+w*w*variances[i], total+w
+		sum, total, one = sum+w*w*doubts[i].variance, total+w, max(one, w*doubts[i].largest)
 	}
 	mean, far := t.mean(values, rows), distuv.UnitNormal.Quantile(confidence)*math.Sqrt(sum)/total
-	return min(low, mean-far), max(high, mean+far), err
+	return min(low, mean-far) - one/total, max(high, mean+far) + one/total, err
 }
 
 // mean is the weighted mean of a value per row; rows are positions in held.

@@ -186,21 +186,33 @@ func (t *table) knows(n, pair int) bool {
 // wholly reports whether all losses of held-out row n are known.
 func (t *table) wholly(n int) bool { return t.logged == nil || t.logged[t.held[n]] == nil }
 
-// variance is that of the difference between two pairs on held-out row n, as the probabilities make it: what few rows with large
-// weights show is often less.
-func (t *table) variance(n, a, b int) float64 {
+// supports reports whether held-out row n can show what a pair costs: it is complete, or the log could execute the pair.
+func (t *table) supports(n, pair int) bool {
 	l := t.logged[t.held[n]]
-	if l == nil || a == b {
-		return 0
+	return l == nil || l.chances[pair] > 0
+}
+
+// doubt is what a log leaves open of the difference between two pairs on a row.
+type doubt struct {
+	variance float64 // as the probabilities make it: what few rows with large weights show is often less
+	largest  float64 // what the row may add if the pair is executed: its weight times the range of losses
+}
+
+// doubt is that of taking a pair against another one on held-out row n.
+func (t *table) doubt(n, pair, against int) (d doubt) {
+	l := t.logged[t.held[n]]
+	if l == nil || pair == against {
+		return d
 	}
-	sum := 0.0
-	for _, pair := range []int{a, b} {
-		if p := l.chances[pair]; p > 0 {
+	for _, i := range []int{pair, against} {
+		if p := l.chances[i]; p > 0 {
 			w, _ := inverse(p, t.clip)
-			sum += p * w * w
+			d.variance += p * w * w * t.noise
 		}
 	}
-	return sum * t.noise
+	w, _ := inverse(l.chances[pair], t.clip)
+	d.largest = w * (t.high - t.low)
+	return d
 }
 
 // evidence is what the logged rows say of decisions, by held-out row.

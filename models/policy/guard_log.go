@@ -8,6 +8,7 @@ type GuardLog struct {
 	Same          int     `json:"same"`                      // logged rows on which the learned policy takes the executed pair
 	Effective     float64 `json:"effective_rows"`            // of these: the squared sum of their weights over the sum of squares
 	LargestWeight float64 `json:"largest_weight"`            // of these; a weight is 1/probability
+	Unsupported   int     `json:"unsupported,omitempty"`     // rows on which the log could not execute what the learned policy takes: no gain is shown there
 	Clipped       int     `json:"clipped_weights,omitempty"` // rows whose weight is the bound on weights
 }
 

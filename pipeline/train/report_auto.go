@@ -55,6 +55,9 @@ func writeAuto(b *strings.Builder, r auto.Report) {
 		fmt.Fprintf(b, "the gain is %s\n", note)
 	}
 	if l := g.Log; l != nil {
+		if l.Unsupported > 0 {
+			fmt.Fprintf(b, "on %d rows the log could not execute what the learned policy takes; no gain is shown there\n", l.Unsupported)
+		}
 		fmt.Fprintf(b, "the log executed what the learned policy takes on %d of %d rows, which weigh as much as %.0f equal ones; the largest weight is %.1f, and %d weights are bounded\n", l.Same, l.Rows, l.Effective, l.LargestWeight, l.Clipped)
 	}
 	if w := r.Warm; w != nil {
