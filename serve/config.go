@@ -154,6 +154,12 @@ func (c *Config) validate() error {
 	p.Add(config.Under("oip", c.OIP.Validate()))
 	p.Add(config.Under("gateway", c.Gateway.Validate()))
 	p.Add(config.Under("log", c.Log.Validate()))
+	if c.Gateway.Panel.Enabled() {
+		p.Check(c.Log.Folder != "", "gateway.panel: its answers are logged; set log.folder")
+		p.Check(c.Log.Sample == 1, "gateway.panel: it makes complete rows, which log.sample %g breaks up; set it to 1", c.Log.Sample)
+		p.Check(c.Log.Features == decisionlog.FullFeatures, "gateway.panel: its rows need features; set log.features to %s", decisionlog.FullFeatures)
+	}
+	p.Check(c.Decision.Explore.Ledger == nil || c.Log.Folder != "", "decision.explore.ledger: it is kept in the folder of the decision log; set log.folder")
 	p.Add(config.Under("monitor", c.Monitor.Validate()))
 	p.Add(config.Under("page", c.Page.Validate()))
 	p.Add(config.Under("access", c.Access.Validate()))
@@ -180,6 +186,7 @@ func (c *Config) checkLocal() error {
 		{"tls.cert", c.TLS.Cert},
 		{"tls.key", c.TLS.Key},
 		{"tls.client_ca", c.TLS.ClientCA},
+		{"gateway.panel.answers", c.Gateway.Panel.Answers},
 		{"policies.prices", config.Path(c.Policies.Prices)},
 	}
 	for _, path := range c.Policies.Paths {

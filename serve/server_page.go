@@ -5,6 +5,7 @@ import (
 	"pipe/pipeline/decisionlog"
 	"pipe/serve/dashboard"
 	"pipe/serve/decision"
+	"pipe/serve/ledger"
 )
 
 // observers forwards to several observers.
@@ -46,6 +47,7 @@ func (s *Server) openPage(version string) error {
 	if s.config.Gateway.Enabled() {
 		from.Breakers = s.breakerStates
 	}
+	from.Exploration = s.explorationState
 	s.parts.decider.Observe(seen)
 	dashboard.New(from).Register(s.mux)
 	return nil
@@ -59,6 +61,31 @@ func (s *Server) breakerStates() []dashboard.Breaker {
 		all = append(all, dashboard.Breaker{Expert: b.Expert, State: b.State.String(), Since: b.Since, Failures: b.Failures})
 	}
 	return all
+}
+
+// ledgers returns the states of all ledgers.
+func (s *Server) ledgers() (all []ledger.State) {
+	if l := s.parts.decider.Exploration().Ledger; l != nil {
+		all = append(all, *l)
+	}
+	if g := s.parts.gateway; g != nil && g.Panel() != nil {
+		all = append(all, g.Panel().Ledger)
+	}
+	return all
+}
+
+// explorationState returns the state of the exploration and of the panel for the dashboard; nil if there is neither.
+func (s *Server) explorationState() *dashboard.ExplorationState {
+	x := s.parts.decider.Exploration()
+	state := &dashboard.ExplorationState{How: x.How, Ledgers: s.ledgers(), SinceOutcome: x.SinceOutcome, Within: x.Within, Silent: x.Silent}
+	if g := s.parts.gateway; g != nil && g.Panel() != nil {
+		p := g.Panel()
+		state.Panel = &dashboard.PanelState{Share: p.Share, Results: p.Results}
+	}
+	if x.How == (decision.Explore{}).String() && state.Panel == nil {
+		return nil
+	}
+	return state
 }
 
 // logState returns the state of the decision log for the dashboard.

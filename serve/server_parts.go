@@ -82,11 +82,14 @@ func (e *LogInUseError) Hint() string {
 
 // openDecider makes the decider, which all protocols share.
 func (s *Server) openDecider() (err error) {
-	s.parts.decider, err = decision.New(s.parts.policies, s.parts.log, s.metrics, s.log, s.config.Decision)
+	settings := s.config.Decision
+	settings.Explore.Folder = string(s.config.Log.Folder)
+	s.parts.decider, err = decision.New(s.parts.policies, s.parts.log, s.metrics, s.log, settings)
 	if err != nil {
 		return err
 	}
 	s.closers = append(s.closers, s.parts.decider.Close)
+	s.metrics.WatchLedgers(s.registry, s.ledgers)
 	return nil
 }
 
@@ -142,7 +145,9 @@ func (s *Server) openGateway() (err error) {
 		gateway.RegisterNone(s.mux)
 		return nil
 	}
-	s.parts.gateway, err = gateway.New(s.parts.decider, s.metrics, s.log, s.config.Gateway)
+	settings := s.config.Gateway
+	settings.Panel.Folder = string(s.config.Log.Folder)
+	s.parts.gateway, err = gateway.New(s.parts.decider, s.metrics, s.log, settings)
 	if err != nil {
 		return err
 	}

@@ -106,6 +106,9 @@ func (s *Server) drain() error {
 		_ = s.http.Close() // this cancels the rest
 	}
 	<-calls
+	if s.parts.gateway != nil && ctx.Err() == nil {
+		s.drainPanel(ctx)
+	}
 	if ctx.Err() != nil {
 		err = &CutError{s.config.Stop.Drain}
 		s.log.Error("cut off", "error", err.Error())
@@ -113,6 +116,16 @@ func (s *Server) drain() error {
 	}
 	s.log.Info("stopped")
 	return nilIfClosed(err)
+}
+
+// drainPanel waits for the panel, and abandons what is left shortly before ctx ends, so that requests of callers are not taken
+// for cut off.
+func (s *Server) drainPanel(ctx context.Context) {
+	end, _ := ctx.Deadline()
+	left := time.Until(end)
+	ctx, cancel := context.WithTimeout(ctx, left-left/10)
+	defer cancel()
+	s.parts.gateway.Drain(ctx)
 }
 
 // stopCalls waits for running gRPC calls, and cancels them when ctx ends.

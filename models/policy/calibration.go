@@ -2,10 +2,13 @@ package policy
 
 import (
 	"cmp"
+	"encoding/json"
+	"fmt"
 	"math"
 	"slices"
 
 	"pipe/costs"
+	"pipe/internal/strictjson"
 )
 
 // CalibrationBins is the number of bins of a reliability diagram.
@@ -20,6 +23,24 @@ type Calibration struct {
 	Points int               `json:"points"` // of the curve
 	Bins   []CalibrationBin  `json:"bins"`   // reliability diagram: bins with the same number of estimates, ascending
 	Pairs  []CalibrationPair `json:"pairs"`
+}
+
+// Calibration returns the calibration in the file, without its bins; nil if it has none.
+func (i *Info) Calibration() (*Calibration, error) {
+	text, ok := i.Info[CalibrationKey]
+	if !ok {
+		return nil, nil
+	}
+	c := new(Calibration)
+	if err := json.Unmarshal([]byte(text), c); err != nil {
+		return nil, fmt.Errorf("metadata %s%s: %w", keyPrefix, CalibrationKey, strictjson.Plain(err))
+	}
+	for _, p := range c.Pairs {
+		if !isFinite(p.Error) || !isFinite(p.Low) || !isFinite(p.High) || p.Error < 0 {
+			return nil, fmt.Errorf("metadata %s%s: the figures of %s are no bounds", keyPrefix, CalibrationKey, p.Pair)
+		}
+	}
+	return c, nil
 }
 
 // CalibrationBin are the means of Count estimates and of the losses that belong to them, in the unit of the task loss.

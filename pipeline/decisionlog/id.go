@@ -6,12 +6,22 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"math"
+	"strings"
 	"time"
 )
 
 // NewID returns a new id of a decision: a UUID of version 7 (RFC 9562), which is random and begins with the time. Ids in the
 // order of their time keep the search for a decision quick. Any other unique text works too.
 func NewID() string { return newID(time.Now()) }
+
+// panelEnding is the end of the ids of panels.
+const panelEnding = ".panel"
+
+// NewPanelID returns a new id of a record of a panel, so that its outcome is known as one of a panel, however late it comes.
+func NewPanelID() string { return NewID() + panelEnding }
+
+// IsPanelID reports whether an id is of a record of a panel.
+func IsPanelID(id string) bool { return strings.HasSuffix(id, panelEnding) }
 
 func newID(now time.Time) string {
 	var b [16]byte

@@ -13,7 +13,7 @@ type Record struct {
 	ID      string `log:"id"`          // of the decision, unique; see [NewID]
 	Time    int64  `log:"time"`        // microseconds since 1970, UTC, of the decision
 	Request string `log:"request"`     // id of the request: its x-request-id, or a generated one
-	Source  string `log:"source,same"` // which interface decided: decide, infer or chat; or SourceFixed
+	Source  string `log:"source,same"` // which interface decided: decide, infer or chat; or SourceFixed or SourcePanel
 	Client  string `log:"client,same"` // name of the caller's key
 	User    string `log:"user,same"`   // hash of the request's user
 	Policy  string `log:"policy,same"` // name
@@ -43,7 +43,7 @@ type Record struct {
 	ExpectedLoss []float32 `log:"expected_loss"` // A, or nil where the policy states none
 	ExpectedCost []float32 `log:"expected_cost"` // A, or nil where the policy states none
 	Guarded      bool      `log:"guarded"`       // the best fixed pair decided, because the guard exported it
-	Keep         float64   `log:"keep"`          // probability with which the record was kept; set by the writer, 1 without sampling
+	Keep         float64   `log:"keep"`          // probability with which the record was kept; set by the writer, 1 without sampling. Of a panel: see SourcePanel
 
 	Executed int       `log:"executed"` // the pair that answered after fallbacks; -1: none, or not known
 	Attempts []Attempt `log:"attempts"` // calls of experts; nil where the service called none
@@ -67,6 +67,14 @@ const SourceFixed = "chat-fixed"
 
 // IsFixed reports whether no policy made the decision; see [SourceFixed].
 func (r *Record) IsFixed() bool { return r.Source == SourceFixed }
+
+// SourcePanel is the Source of an answer of a panel: a random share of the requests is answered by several pairs in the
+// background, after the caller's answer, with a record for each pair. Its Keep is the probability with which this pair
+// answered this request. Nobody saw the answer: it is no decision of the policy, whose name the record has.
+const SourcePanel = "panel"
+
+// IsPanel reports whether the record is of a panel; see [SourcePanel].
+func (r *Record) IsPanel() bool { return r.Source == SourcePanel }
 
 // ShareUnknown is the Share of a record of an earlier version.
 const ShareUnknown = -1

@@ -93,8 +93,12 @@ func newSums(d Decision) *sums {
 
 func (s *sums) add(d Decision) {
 	o, w := &s.out, 1/d.Keep
-	if d.IsFixed() {
+	switch {
+	case d.IsFixed():
 		o.Fixed++
+		return
+	case d.IsPanel():
+		o.Panel++
 		return
 	}
 	s.total += w

@@ -145,7 +145,9 @@ func (w *Writer) Add(r *Record) error {
 	}
 	c := *r
 	c.bound()
-	c.Keep = w.settings.Sample
+	if c.Keep = w.settings.Sample; c.IsPanel() {
+		c.Keep *= r.Keep
+	}
 	if err := c.Check(p); err != nil {
 		return w.refuse(err)
 	}

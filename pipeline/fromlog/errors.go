@@ -26,6 +26,9 @@ func (r *Result) noLoss() error {
 	if r.Fixed > 0 {
 		msg += fmt.Sprintf(" (%d more are conversations that no policy decided on)", r.Fixed)
 	}
+	if r.Panel > 0 {
+		msg += fmt.Sprintf(" (%d more are answers of panels, which are in tensors only)", r.Panel)
+	}
 	return &costs.DataError{File: r.Log, Column: "loss", Msg: msg}
 }
 

@@ -178,7 +178,9 @@ func (o Options) take(d decisionlog.Decision, r *Result, alone *mixtures, to []c
 		r.Unanswered++
 		return nil
 	}
-	if o.Policy == "" && (o.Fallbacks || !d.FellBack()) {
+	if d.IsPanel() {
+		r.Panel++
+	} else if o.Policy == "" && (o.Fallbacks || !d.FellBack()) {
 		alone.add(d.Record)
 	}
 	if o.Policy != "" { // of a part of the requests only, for which the propensities of the policy alone are right

@@ -28,7 +28,7 @@ func (o Options) priceList(ctx context.Context, log *decisionlog.Log) (*priceLis
 		switch {
 		case err != nil:
 			return nil, err
-		case !o.wants(d) || !o.during(d) || d.IsFixed() || o.Pairs != nil && o.Pairs.SameSet(d.About.Actions) != nil:
+		case !o.wants(d) || !o.during(d) || d.IsFixed() || d.IsPanel() || o.Pairs != nil && o.Pairs.SameSet(d.About.Actions) != nil:
 		case d.Canary && o.Policy == "":
 			canary = canary.latest(d)
 		default:
@@ -128,6 +128,9 @@ type exports struct {
 // take leaves out decisions that another pair answered than the chosen one, unless the options keep them: what they cost is not
 // what the chosen pair costs.
 func (e *exports) take(d decisionlog.Decision) error {
+	if d.IsPanel() { // it was not chosen with the propensities of a policy
+		return nil
+	}
 	if e.list == nil {
 		return &costs.DataError{Msg: "came while the log was read, as the first of the policy; import the log again"}
 	}

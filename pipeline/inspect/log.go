@@ -75,6 +75,7 @@ func writePolicy(b *safetext.Fields, p *decisionlog.PolicySummary) {
 	b.Add("policy", "%s, %s", p.Name, p.Digest)
 	b.Add("  decisions", "%d", p.Records)
 	count(b, "  without the policy", "%d conversations besides, without a text or picture that it could see; one pair answered all", p.Fixed)
+	count(b, "  panel", "%d answers besides, in the background, which no caller saw", p.Panel)
 	count(b, "  canary", "%d", p.Canary)
 	if p.Keep < 1 {
 		b.Add("  sampled", "records are kept with probability %v; means are corrected for it", p.Keep)

@@ -28,6 +28,8 @@ type Sources struct {
 	Log       func() *LogState
 	Breakers  func() []Breaker
 	Monitor   func() []MonitorState
+	// Exploration returns nil if nothing is explored.
+	Exploration func() *ExplorationState
 }
 
 // Page has the handlers of the page. Make one with New.
@@ -142,6 +144,9 @@ func (p *Page) view(q query) *view {
 	if p.from.Breakers != nil {
 		v.breakers = p.from.Breakers()
 	}
+	if p.from.Exploration != nil {
+		v.exploration = p.from.Exploration()
+	}
 	if p.from.Monitor != nil {
 		v.monitor = p.monitor.get(p.from.Monitor)
 	}
@@ -202,6 +207,7 @@ type stateParts struct {
 	Log      json.RawMessage   `json:"log,omitempty"`
 	Breakers json.RawMessage   `json:"breakers,omitempty"`
 	Monitor  json.RawMessage   `json:"monitor,omitempty"`
+	Explores json.RawMessage   `json:"exploration,omitempty"`
 	Failed   map[string]string `json:"failed,omitempty"` // parts that could not be encoded, and why
 }
 
@@ -229,6 +235,9 @@ func newStateParts(v *view) *stateParts {
 	}
 	if len(v.monitor) > 0 {
 		s.Monitor = part("monitor", v.monitor)
+	}
+	if v.exploration != nil {
+		s.Explores = part("exploration", v.exploration)
 	}
 	return s
 }

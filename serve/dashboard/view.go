@@ -41,6 +41,8 @@ type view struct {
 	log      *LogState
 	monitor  []MonitorState
 	keys     bool
+
+	exploration *ExplorationState // nil: nothing is explored
 }
 
 func (v *view) window() string {

@@ -104,6 +104,11 @@ func (v *view) problems() (all []page.Answer) {
 			add(page.Keep, "The breaker of the expert %s is half open: a call tries whether it answers again.", b.Expert)
 		}
 	}
+	if v.exploration != nil {
+		for _, text := range v.exploration.warnings() {
+			add(page.Keep, "%s", text)
+		}
+	}
 	for _, m := range v.monitor {
 		switch m.Verdict {
 		case "alarm":

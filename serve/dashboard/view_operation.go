@@ -177,6 +177,9 @@ func (v *view) operation() (all []page.Section) {
 	if s := v.experts(); s != nil {
 		all = append(all, *s)
 	}
+	if v.exploration != nil {
+		all = append(all, v.exploration.section())
+	}
 	if v.log != nil {
 		state := "takes records"
 		if v.log.Stopped {

@@ -21,16 +21,17 @@ import (
 
 // Decider makes the decisions of a server. It is safe for concurrent use.
 type Decider struct {
-	set      *policies.Set
-	log      *decisionlog.Writer // nil: decisions are not logged
-	metrics  *metrics.Metrics
-	slog     *slog.Logger
-	settings Settings
-	source   source
-	versions versions
-	shadows  *shadows // nil: none are configured
-	recent   *recentPolicies
-	observer Observer // nil: none
+	set       *policies.Set
+	log       *decisionlog.Writer // nil: decisions are not logged
+	metrics   *metrics.Metrics
+	slog      *slog.Logger
+	settings  Settings
+	exploring *exploring
+	source    source
+	versions  versions
+	shadows   *shadows // nil: none are configured
+	recent    *recentPolicies
+	observer  Observer // nil: none
 }
 
 // Observer is notified of every decision, for example for the dashboard. Its methods are called from many goroutines at
@@ -62,6 +63,10 @@ func New(set *policies.Set, log *decisionlog.Writer, m *metrics.Metrics, l *slog
 	if err := d.checkPolicies(); err != nil {
 		return nil, err
 	}
+	var err error
+	if d.exploring, err = newExploring(s.Explore, log != nil, l); err != nil {
+		return nil, err
+	}
 	if len(s.Shadow) > 0 {
 		d.shadows = newShadows(d)
 	}
@@ -73,7 +78,7 @@ func (d *Decider) Close() error {
 	if d.shadows != nil {
 		d.shadows.close()
 	}
-	return nil
+	return d.exploring.end()
 }
 
 // Settings returns the settings of the decider.
@@ -272,6 +277,34 @@ func (d *Decider) checkPolicies() error {
 		}
 		p.Release()
 	}
+	return errors.Join(append(problems, d.checkBounds())...)
+}
+
+// checkBounds checks that the extra cost of exploring is bounded for every policy that estimates costs, if there is a ledger.
+func (d *Decider) checkBounds() error {
+	l := d.settings.Explore.Ledger
+	if l == nil {
+		return nil
+	}
+	d.versions.bounded = func(name string, v *version) {
+		var err error
+		if v.bound, err = newLossBound(v.info, l.Losses); err != nil && v.info.Decoder == policy.DecoderEstimate {
+			d.slog.Warn("a version of a policy is not explored: the ledger of exploration cannot bound its losses", "policy", name, "reason", err.Error())
+		}
+	}
+	var problems []error
+	for _, name := range d.set.Names() {
+		p, err := d.set.Acquire(name)
+		if err != nil { // its file changed meanwhile
+			continue
+		}
+		if p.Info().Decoder == policy.DecoderEstimate {
+			if _, err := newLossBound(p.Info(), l.Losses); err != nil {
+				problems = append(problems, fmt.Errorf("decision.explore.ledger: the losses of policy %q are not bounded: %w; set losses there to the smallest and the largest possible loss", name, err))
+			}
+		}
+		p.Release()
+	}
 	return errors.Join(problems...)
 }
 
@@ -308,7 +341,11 @@ func (d *Decider) Outcome(o decisionlog.Outcome) (duplicate bool, err error) {
 	case kept == decisionlog.KeptBefore:
 		return true, nil
 	}
+	if decisionlog.IsPanelID(o.ID) { // no caller saw the answer
+		return false, nil
+	}
 	if loss, ok := o.LossOf(); ok {
+		d.exploring.outcome()
 		if policy := d.recent.policy(o.ID); policy != "" {
 			d.metrics.Outcome(policy, loss)
 		}

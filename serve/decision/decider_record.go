@@ -87,32 +87,18 @@ func (d *Decider) record(res *Result, now time.Time, stages decisionlog.Stages) 
 		if dec.Loss != nil {
 			r.ExpectedLoss, r.ExpectedCost = dec.Loss[first:end:end], dec.Cost[first:end:end]
 		}
-		r.Propensity = explore.propensitiesOf(u, dec, i)
-		if explore.explores(r.ExpectedCost) {
+		own, other := d.explore(explore, res, i)
+		r.Propensity = own.p
+		if own.ok {
 			r.Action = draw(r.Propensity, d.source.draw())
 		}
 		if res.other != nil {
 			r.OwnPropensity = r.Propensity
-			r.Propensity = u.mixture(r.Propensity, explore.propensitiesOf(*u.other, res.other, i))
+			r.Propensity = u.mixture(r.Propensity, other.p)
 		}
 		res.Records[i] = r
 	}
 	return nil
-}
-
-// propensitiesOf returns the propensities of a policy's decision on a row. The slice is shared if nothing is explored.
-func (e Explore) propensitiesOf(u used, dec *policy.Decisions, row int) []float64 {
-	first, end, greedy := row*dec.Actions, (row+1)*dec.Actions, int(dec.Action[row])
-	var cost []float32
-	if dec.Loss != nil {
-		cost = dec.Cost[first:end]
-	}
-	if !e.explores(cost) {
-		return u.version.certain[greedy]
-	}
-	p := make([]float64, dec.Actions)
-	e.propensities(p, allowedPairs(u.prices.Available, dec.Scores[first:end]), greedy, cost)
-	return p
 }
 
 // mixture returns the propensities of a policy and its canary together. own are those of the policy that was drawn.

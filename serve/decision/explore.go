@@ -35,38 +35,35 @@ func (e Explore) propensities(dst []float64, allowed []bool, greedy int, cost []
 
 // explores reports whether exploration applies to a decision with these expected costs.
 func (e Explore) explores(cost []float32) bool {
-	return !e.off() && (cost != nil || e.Softmax == 0 && e.MaxExtraCost == nil)
+	return !e.off() && (cost != nil || e.Epsilon > 0 && e.MaxExtraCost == nil && e.Ledger == nil)
 }
 
-// weigh writes the probabilities before MaxExtraCost is applied.
+// weigh writes the probabilities before MaxExtraCost is applied. Only those of the pairs beside the greedy one are used.
 func (e Explore) weigh(dst []float64, allowed []bool, greedy int, cost []float32) {
-	if e.Softmax == 0 {
-		n := 0
-		for _, ok := range allowed {
-			if ok {
-				n++
-			}
-		}
-		for i, ok := range allowed {
-			dst[i] = 0
-			if ok {
-				dst[i] = e.Epsilon / float64(n)
-			}
-		}
-		dst[greedy] += 1 - e.Epsilon
-		return
-	}
-	least, sum := math.Inf(1), 0.0
+	n, least := 0.0, math.Inf(1)
 	for i, ok := range allowed {
 		if ok {
+			n++
+		}
+		if ok && cost != nil {
 			least = min(least, float64(cost[i]))
 		}
 	}
+	sum := 1.0
+	if e.Softmax > 0 {
+		sum = 0
+	}
 	for i, ok := range allowed {
 		dst[i] = 0
-		if ok {
+		switch {
+		case !ok:
+		case e.Softmax > 0:
 			dst[i] = math.Exp((least - float64(cost[i])) / e.Softmax)
 			sum += dst[i]
+		case e.SquareCB: // arXiv 2002.04926, with the policy's choice as the best pair
+			dst[i] = 1 / (n + e.Gamma*(float64(cost[i])-least))
+		default:
+			dst[i] = e.Epsilon / n
 		}
 	}
 	for i := range dst {

@@ -4,6 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"math"
+
+	"pipe/internal/config"
+	"pipe/serve/ledger"
 )
 
 // Settings configure exploration, canaries, shadow policies, and the inputs from conversations.
@@ -25,17 +28,38 @@ type Settings struct {
 }
 
 // Explore says how often, and how, a pair other than the policy's choice is drawn. The zero value never explores. At most
-// one of Epsilon and Softmax is set.
+// one of Epsilon, Softmax and SquareCB is set.
 type Explore struct {
 	// Epsilon is the probability of a uniform draw from the available pairs, 0 to 1.
 	Epsilon float64 `yaml:"epsilon"`
 	// Softmax is a temperature in the unit of the expected cost, above 0: a pair is drawn with a probability that is
 	// proportional to exp(-cost/temperature). It needs a policy that estimates costs.
 	Softmax float64 `yaml:"softmax"`
+	// SquareCB draws each of the A available pairs besides the policy's choice with probability 1/(A + gamma gap). The gap is the
+	// pair's expected cost minus the lowest one. It needs a policy that estimates costs. Source: arXiv 2002.04926.
+	SquareCB bool `yaml:"squarecb"`
+	// Gamma is that of SquareCB, in pairs per unit of the expected cost. 0: 10 sqrt(t) for decision t of the policy.
+	Gamma float64 `yaml:"gamma"`
 	// MaxExtraCost limits the cost of exploration: the mean expected cost of a decision minus that of the policy's choice, in
 	// the unit of the task loss. Where it would be more, the policy's choice gets a larger probability. nil: no limit. With a
 	// limit, policies that estimate no costs do not explore.
 	MaxExtraCost *float64 `yaml:"max_extra_cost"`
+	// Ledger bounds the extra cost of exploration per day. nil: no bound. It needs a policy that estimates costs.
+	Ledger *Ledger `yaml:"ledger"`
+	// OutcomesWithin is the number of decisions after which exploration stops if no outcome came. 0: it never stops for that.
+	OutcomesWithin int64 `yaml:"outcomes_within"`
+	// Folder keeps the ledger and the counts of decisions over a restart. pipe serve sets it to that of the decision log.
+	// Empty: both begin again.
+	Folder string `yaml:"-"`
+}
+
+// Ledger is the allowance of exploration: the most that it may add to the expected cost of the policy's choices, in the unit
+// of the task loss.
+type Ledger struct {
+	ledger.Settings `yaml:",inline"`
+	// Losses are the smallest and the largest possible task loss, from which the extra cost is bounded. nil: it is bounded by the
+	// calibration that a policy's file has.
+	Losses []float64 `yaml:"losses"`
 }
 
 // Canary gives a share of the requests for one policy to another one. The same user always gets the same policy.
@@ -54,7 +78,7 @@ type Shadow struct {
 
 // DefaultSettings have no exploration, canaries or shadows.
 func DefaultSettings() Settings {
-	return Settings{Prompt: PromptLastUser, ShadowQueue: 1024, ShadowWorkers: 1}
+	return Settings{Prompt: PromptLastUser, ShadowQueue: 1024, ShadowWorkers: 1, Explore: Explore{OutcomesWithin: 100_000}}
 }
 
 // Validate reports every problem at once.
@@ -106,14 +130,61 @@ func (e Explore) validate() error {
 	if !(e.Softmax >= 0) || math.IsInf(e.Softmax, 0) {
 		add("softmax %g is not a temperature: a number above 0, or 0 for none", e.Softmax)
 	}
-	if e.Epsilon > 0 && e.Softmax > 0 {
-		add("epsilon and softmax are both set; choose one")
+	ways := 0
+	for _, set := range []bool{e.Epsilon > 0, e.Softmax > 0, e.SquareCB} {
+		if set {
+			ways++
+		}
+	}
+	if ways > 1 {
+		add("more than one of epsilon, softmax and squarecb is set; choose one")
+	}
+	if !(e.Gamma >= 0) || math.IsInf(e.Gamma, 0) {
+		add("gamma %g is not a number above 0, or 0 for 10 sqrt(t)", e.Gamma)
+	}
+	if e.Gamma > 0 && !e.SquareCB {
+		add("gamma belongs to squarecb, which is not set")
 	}
 	if c := e.MaxExtraCost; c != nil && !(*c >= 0) {
 		add("max_extra_cost %g is not a number of at least 0", *c)
+	}
+	if e.OutcomesWithin < 0 {
+		add("outcomes_within %d is negative; 0 never stops exploration", e.OutcomesWithin)
+	}
+	if e.Ledger != nil {
+		if err := e.Ledger.validate(); err != nil {
+			problems = append(problems, config.Under("explore", config.Under("ledger", err)))
+		}
+		if e.off() {
+			add("ledger: nothing is explored; set epsilon, softmax or squarecb, or leave the ledger out")
+		}
+	}
+	return errors.Join(problems...)
+}
+
+// validate reports every problem at once.
+func (l *Ledger) validate() error {
+	problems := []error{l.Settings.Validate()}
+	if n := len(l.Losses); n > 0 && (n != 2 || !(l.Losses[0] < l.Losses[1]) || math.IsInf(l.Losses[0], 0) || math.IsInf(l.Losses[1], 0)) {
+		problems = append(problems, fmt.Errorf("losses: %v are not the smallest and the largest possible loss, such as [0, 1]", l.Losses))
 	}
 	return errors.Join(problems...)
 }
 
 // off reports whether exploration is turned off.
-func (e Explore) off() bool { return e.Epsilon == 0 && e.Softmax == 0 }
+func (e Explore) off() bool { return e.Epsilon == 0 && e.Softmax == 0 && !e.SquareCB }
+
+// String says how is explored.
+func (e Explore) String() string {
+	switch {
+	case e.Epsilon > 0:
+		return fmt.Sprintf("epsilon %g", e.Epsilon)
+	case e.Softmax > 0:
+		return fmt.Sprintf("softmax, temperature %g", e.Softmax)
+	case e.SquareCB && e.Gamma > 0:
+		return fmt.Sprintf("SquareCB, gamma %g", e.Gamma)
+	case e.SquareCB:
+		return "SquareCB, gamma 10 sqrt(t)"
+	}
+	return "off"
+}

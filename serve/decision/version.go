@@ -16,6 +16,7 @@ type version struct {
 	guarded bool        // the policy is the best fixed pair, because the guard exported that
 	reason  string      // of the guard; empty: the file has no guard
 	fixed   *fixedPair
+	bound   *lossBound // nil: there is no ledger, or the file says nothing that bounds losses
 }
 
 func newVersion(info *policy.Info) *version {
@@ -41,8 +42,10 @@ const maxVersions = 256
 // versions has the versions that have decided, by digest.
 type versions struct {
 	log *decisionlog.Writer // nil: none
-	mu  sync.RWMutex
-	by  map[string]*version
+	// bounded sets the bound of a version; nil: there is no ledger.
+	bounded func(name string, v *version)
+	mu      sync.RWMutex
+	by      map[string]*version
 }
 
 func (vs *versions) of(p *policies.Policy) (*version, error) {
@@ -59,6 +62,9 @@ func (vs *versions) of(p *policies.Policy) (*version, error) {
 	}
 	info := p.Info()
 	v = newVersion(info)
+	if vs.bounded != nil {
+		vs.bounded(p.Name, v)
+	}
 	if vs.log != nil {
 		if err := vs.log.Policy(decisionlog.PolicyInfo{
 			Name: p.Name, Digest: p.Digest, Actions: info.Actions, Lambda: info.Lambda, Dim: info.Dim, AnyPrice: info.Prices != nil,

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -26,6 +27,7 @@ type API struct {
 	reloading      sync.Mutex // held by Reload
 	breakerChanges sync.Map   // of experts by name: when the breaker last changed
 	otherModels    loggedModels
+	panel          *panel // nil: none is configured
 }
 
 // New opens the experts and the advice of the settings. Metrics and log may be nil. The caller closes the API after the
@@ -41,6 +43,11 @@ func New(d *decision.Decider, m *metrics.Metrics, log *slog.Logger, s Settings) 
 	var err error
 	if a.current, err = a.openBackends(s, nil); err != nil {
 		return nil, err
+	}
+	if s.Panel.Enabled() {
+		if a.panel, err = newPanel(a, s.Panel); err != nil {
+			return nil, errors.Join(fmt.Errorf("gateway: panel: %w", err), a.current.close())
+		}
 	}
 	for name := range a.current.experts {
 		m.Breaker(name, int(expert.Closed))
@@ -123,11 +130,14 @@ func (a *API) Secrets() []string {
 	return b.secrets()
 }
 
-// Close ends idle connections and frees the advice. It waits for running searches. It must be called once.
-func (a *API) Close() error {
+// Close abandons the panel, ends idle connections and frees the advice. It waits for running searches. It must be called once.
+func (a *API) Close() (err error) {
+	if a.panel != nil {
+		err = a.panel.close()
+	}
 	a.lock.Lock()
 	defer a.lock.Unlock()
-	return a.current.close()
+	return errors.Join(err, a.current.close())
 }
 
 // Register adds the routes.

@@ -99,6 +99,13 @@ func (a *API) acquire() *backends {
 	return a.current
 }
 
+// hold keeps acquired backends open for one more user, who releases them.
+func (a *API) hold(b *backends) {
+	a.lock.Lock()
+	defer a.lock.Unlock()
+	b.users++
+}
+
 // release ends the use of backends. The last user of backends that were replaced closes them.
 func (a *API) release(b *backends) {
 	a.lock.Lock()
@@ -128,6 +135,9 @@ func (a *API) Reload(s Settings, hide func(secrets []string)) error {
 	}
 	old := a.acquire()
 	defer a.release(old)
+	if changed := s.Panel.fixed() != old.settings.Panel.fixed(); (a.panel == nil) && s.Panel.Enabled() || a.panel != nil && changed {
+		return errors.New("gateway: panel: only share, pairs and call_cost change while the server runs; for the rest, or a panel where there was none, start it again")
+	}
 	next, err := a.openBackends(s, old)
 	if err != nil {
 		return err

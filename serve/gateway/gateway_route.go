@@ -82,6 +82,7 @@ func (c *chat) route(name string) {
 	q.question, _ = conversation.Text(a.decider.Settings().Prompt) // "" for images alone: nothing is found then
 	defer q.finish()
 	q.execute()
+	q.offerPanel()
 }
 
 // finish logs the decision.

@@ -29,6 +29,7 @@ type Settings struct {
 	// WithoutText says which pair answers a conversation without any input for the policy, such as images alone for a policy
 	// of texts: decision.BestFixed, the name of a pair (expert/advice), or withoutTextRefuse.
 	WithoutText string `yaml:"without_text"`
+	Panel       Panel  `yaml:"panel"`
 }
 
 // withoutTextRefuse answers 400 to conversations without any input for the policy.
@@ -50,7 +51,7 @@ type Fallback struct {
 
 // DefaultSettings have no experts, and allow three calls within ten minutes.
 func DefaultSettings() Settings {
-	return Settings{Fallback: Fallback{Tries: 3, Deadline: 10 * time.Minute}, Breaker: expert.DefaultBreaker(), WithoutText: decision.BestFixed}
+	return Settings{Fallback: Fallback{Tries: 3, Deadline: 10 * time.Minute}, Breaker: expert.DefaultBreaker(), WithoutText: decision.BestFixed, Panel: DefaultPanel()}
 }
 
 // Enabled reports whether there is a gateway, which needs at least one expert.
@@ -81,6 +82,8 @@ func (s *Settings) Validate() error {
 	p.Check(s.Fallback.Tries >= 1 && s.Fallback.Tries <= maxTries, "fallback.tries: is %d, not 1 to %d", s.Fallback.Tries, maxTries)
 	p.Check(s.Fallback.Deadline >= time.Millisecond && s.Fallback.Deadline <= maxDeadline, "fallback.deadline: is %v, not 1ms to %v", s.Fallback.Deadline, maxDeadline)
 	p.Add(config.Under("breaker", s.Breaker.Validate()))
+	p.Add(config.Under("panel", s.Panel.Validate()))
+	p.Check(!s.Panel.Enabled() || s.Enabled(), "panel: there are no experts that could answer")
 	for _, h := range s.PassHeaders {
 		name := textproto.CanonicalMIMEHeaderKey(h)
 		p.Check(h != "" && !slices.Contains(neverForwarded, name) && !strings.HasPrefix(name, "Proxy-"),

@@ -10,6 +10,9 @@ type experts struct {
 	breakers  *prometheus.GaugeVec
 	fees      *prometheus.CounterVec
 	others    *prometheus.CounterVec
+	panels    *prometheus.CounterVec
+	calls     *prometheus.CounterVec
+	panelFees *prometheus.CounterVec
 }
 
 func newExperts(r *prometheus.Registry) experts {
@@ -18,6 +21,9 @@ func newExperts(r *prometheus.Registry) experts {
 		breakers:  gauge(r, "pipe_breaker_state", "Circuit breaker of an expert: 0 closed, 1 half open, 2 open.", "expert"),
 		fees:      counter(r, "pipe_fees_total", "Money of answers by the usage that the service returned and the configured prices.", "expert"),
 		others:    counter(r, "pipe_other_model_total", "Answers of another model than the configured one.", "expert"),
+		panels:    counter(r, "pipe_panel_requests_total", "Requests that were drawn for a panel: answered, partly, dropped (queue), budget (no room), abandoned (stop).", "policy", "result"),
+		calls:     counter(r, "pipe_panel_calls_total", "Calls of experts for a panel, by whether they answered.", "expert", "ok"),
+		panelFees: counter(r, "pipe_panel_fees_total", "Money of answers for a panel, by the usage that the service returned and the configured prices.", "expert"),
 	}
 }
 
@@ -52,6 +58,25 @@ func (m *Metrics) Fee(expert string, money float64) {
 		return
 	}
 	m.fees.WithLabelValues(expert).Add(money)
+}
+
+// Panel counts a request that was drawn for a panel, by what became of it.
+func (m *Metrics) Panel(policy, result string) {
+	if m == nil {
+		return
+	}
+	m.panels.WithLabelValues(policy, result).Inc()
+}
+
+// PanelCall counts a call for a panel, with its money if that is positive.
+func (m *Metrics) PanelCall(expert string, ok bool, money float64) {
+	if m == nil {
+		return
+	}
+	m.calls.WithLabelValues(expert, word(ok)).Inc()
+	if isAmount(money) {
+		m.panelFees.WithLabelValues(expert).Add(money)
+	}
 }
 
 // OtherModel counts an answer of another model than the configured one.

@@ -66,6 +66,19 @@ func hasElement(text []byte) bool {
 // Len is the length of the request in bytes.
 func (r *Request) Len() int { return len(r.object.text) }
 
+// Whole returns the request for an answer that is not streamed.
+func (r *Request) Whole() (*Request, error) {
+	if !r.Stream {
+		return r, nil
+	}
+	o := &object{text: r.object.text, fields: r.object.fields, close: r.object.close}
+	o.set("stream", []byte("false"))
+	if o.has("stream_options") {
+		o.set("stream_options", []byte("null"))
+	}
+	return ReadRequest(o.bytes())
+}
+
 // Position says where in a conversation a message is inserted.
 type Position string
 

@@ -1,0 +1,73 @@
+package gateway
+
+import (
+	"strconv"
+
+	"pipe/internal/config"
+	"pipe/serve/ledger"
+)
+
+// Panel says which requests are answered by several pairs in the background, after the caller's answer, so that the costs of
+// every pair become known for them. The zero Share is off.
+type Panel struct {
+	Share float64 `yaml:"share"` // of the requests that a policy decides on, 0 to 1, drawn at random
+	// Pairs is panelAll, or the number of pairs that are drawn at random for each request from those that are available.
+	Pairs string `yaml:"pairs"`
+	// Budget is the most money of a day, in the currency of the prices of the experts.
+	Budget ledger.Settings `yaml:"budget"`
+	// CallCost is the most money that one call can cost. It is taken from the budget before a call; what the call cost less is
+	// given back. A call whose fee is not known costs as much.
+	CallCost float64 `yaml:"call_cost"`
+	// Answers is a file of JSON lines to which every answer is appended with its conversation, for whoever grades them.
+	Answers config.Path `yaml:"answers"`
+	Workers int         `yaml:"workers"` // requests that are answered at once
+	Queue   int         `yaml:"queue"`   // most requests that wait; of more, panels are dropped
+	// Folder keeps the ledger of the budget. pipe serve sets it to that of the decision log. Empty: a restart begins again.
+	Folder string `yaml:"-"`
+}
+
+// panelAll is the value of Panel.Pairs for all available pairs.
+const panelAll = "all"
+
+// DefaultPanel is off.
+func DefaultPanel() Panel { return Panel{Pairs: panelAll, Workers: 2, Queue: 64} }
+
+// Enabled reports whether there is a panel.
+func (p *Panel) Enabled() bool { return p.Share > 0 }
+
+// pairs is the number of pairs for each request; 0: all.
+func (p *Panel) pairs() int {
+	n, err := strconv.Atoi(p.Pairs)
+	if err != nil { // panelAll
+		return 0
+	}
+	return n
+}
+
+// fixed are the settings that hold until the server is started again.
+func (p Panel) fixed() Panel {
+	p.Share, p.Pairs, p.CallCost, p.Folder = 0, "", 0, ""
+	return p
+}
+
+const (
+	maxPanelWorkers = 1024
+	maxPanelQueue   = 1 << 16
+)
+
+// Validate reports every problem.
+func (p *Panel) Validate() error {
+	var all config.Problems
+	all.Check(p.Share >= 0 && p.Share <= 1, "share: is %g, not from 0 to 1", p.Share)
+	n, err := strconv.Atoi(p.Pairs)
+	all.Check(p.Pairs == panelAll || err == nil && n >= 1, "pairs: is %q, neither %s nor a number of at least 1", p.Pairs, panelAll)
+	all.Check(p.Workers >= 1 && p.Workers <= maxPanelWorkers, "workers: is %d, not 1 to %d", p.Workers, maxPanelWorkers)
+	all.Check(p.Queue >= 1 && p.Queue <= maxPanelQueue, "queue: is %d, not 1 to %d", p.Queue, maxPanelQueue)
+	if !p.Enabled() {
+		return all.Err()
+	}
+	all.Add(config.Under("budget", p.Budget.Validate()))
+	all.Check(p.CallCost > 0 && p.CallCost <= p.Budget.Cost, "call_cost: is %g; it is the most that one call can cost, above 0 and at most budget.cost", p.CallCost)
+	all.Check(p.Answers != "", "answers: names no file; without the answers, nobody can grade them")
+	return all.Err()
+}

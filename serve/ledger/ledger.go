@@ -1,0 +1,182 @@
+package ledger
+
+import (
+	"log/slog"
+	"sync"
+	"time"
+
+	"pipe/internal/atomicfile"
+)
+
+// Ledger is an allowance for each day of UTC, and what was spent of it. It is safe for concurrent use. Amounts are spent only
+// from a part of the allowance that the file says is reserved. After a kill, all that was reserved counts as spent.
+type Ledger struct {
+	name      string
+	allowance float64
+	file      string // "": kept in memory only
+	now       func() time.Time
+	log       *slog.Logger
+	save      func(file string, text []byte) error // replaces the file; on disk when it returns
+	wake      chan struct{}
+	stop      chan struct{}
+	done      sync.WaitGroup
+
+	saving sync.Mutex // held while the file is written
+
+	mu       sync.Mutex
+	day      int64 // that the amounts are of; it never goes back
+	spent    float64
+	reserved float64 // of the allowance, as the file says
+	wanted   float64 // the largest amount that the reserved part had no room for, and the allowance has
+	refused  int64   // amounts that were refused on this day
+	full     bool    // one of them because the allowance has no room
+	failure  error   // why nothing could be reserved the last time
+	closed   bool
+}
+
+// State is the state of a ledger.
+type State struct {
+	Name      string  `json:"name"`
+	Day       string  `json:"day"` // such as 2026-01-31
+	Allowance float64 `json:"allowance"`
+	Spent     float64 `json:"spent"`
+	Refused   int64   `json:"refused"` // amounts that were not spent on this day
+	Full      bool    `json:"full"`    // one of them because it was more than is left of the day
+	Failing   bool    `json:"failing"` // the file cannot be written, so nothing is spent beyond what was reserved
+}
+
+// Options say where a ledger is kept.
+type Options struct {
+	File  string           // that keeps it; "": in memory only, so a restart gives a new allowance
+	Every time.Duration    // how often the file is written if amounts were spent; 0: only when a part is used up
+	Now   func() time.Time // nil: time.Now
+	Log   *slog.Logger     // nil: none
+}
+
+// blocks is how many parts of the allowance are reserved one after the other. A kill loses at most about one of them.
+const blocks = 64
+
+// Open opens a ledger and reserves the first part. What a killed process had reserved on this day is spent. The caller closes
+// it. The file must be of no other running process.
+func Open(name string, s Settings, o Options) (*Ledger, error) {
+	l := &Ledger{name: name, allowance: s.Cost, file: o.File, now: o.Now, log: o.Log, save: atomicfile.WriteFile, wake: make(chan struct{}, 1), stop: make(chan struct{})}
+	if l.now == nil {
+		l.now = time.Now
+	}
+	if l.log == nil {
+		l.log = slog.New(slog.DiscardHandler)
+	}
+	if err := s.Validate(); err != nil {
+		return nil, err
+	}
+	l.day = dayOf(l.now())
+	if err := l.read(); err != nil {
+		return nil, err
+	}
+	if err := l.Reserve(); err != nil {
+		return nil, err
+	}
+	l.done.Go(func() { l.keep(o.Every) })
+	return l, nil
+}
+
+// dayOf is the number of the day of UTC since 1970.
+func dayOf(t time.Time) int64 {
+	const seconds = 24 * 60 * 60
+	s := t.Unix()
+	day := s / seconds
+	if s%seconds < 0 {
+		day--
+	}
+	return day
+}
+
+// today is the day that amounts are charged to. A clock that is set back gives no new allowance.
+func (l *Ledger) today() int64 { return max(l.day, dayOf(l.now())) }
+
+// Charge is an amount that was spent.
+type Charge struct {
+	of     *Ledger
+	day    int64
+	amount float64
+}
+
+// Spend spends an amount, at least 0, if the day has room for it. ok is false if not, or if the room is not reserved yet: it
+// does not wait for the disk.
+func (l *Ledger) Spend(amount float64) (c Charge, ok bool) {
+	c, ok, _ = l.SpendBeside(amount, 0)
+	return c, ok
+}
+
+// SpendBeside is Spend, and says whether another amount, which is not spent, would have been spent at that moment.
+func (l *Ledger) SpendBeside(amount, other float64) (c Charge, ok, otherOK bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	otherOK = l.fits(other)
+	if ok = l.fits(amount); !ok {
+		l.refuse(amount)
+		return Charge{}, false, otherOK
+	}
+	l.spent += amount
+	if l.isShort() {
+		poke(l.wake)
+	}
+	return Charge{l, l.day, amount}, true, otherOK
+}
+
+// Fits reports whether an amount would be spent now.
+func (l *Ledger) Fits(amount float64) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.fits(amount)
+}
+
+// fits reports whether an amount can be spent now.
+func (l *Ledger) fits(amount float64) bool {
+	return !l.closed && amount >= 0 && l.today() == l.day && l.spent+amount <= l.reserved
+}
+
+// refuse counts an amount that is not spent.
+func (l *Ledger) refuse(amount float64) {
+	l.refused++
+	switch fresh := l.today() != l.day; {
+	case fresh || l.spent+amount <= l.allowance:
+		l.wanted = max(l.wanted, amount)
+		poke(l.wake)
+	case !l.full:
+		l.full = true
+		l.log.Warn("a ledger is spent: it has no room for the next amount on this day", "ledger", l.name, "day", textOf(l.day), "spent", l.spent, "allowance", l.allowance)
+	}
+}
+
+// isShort reports whether little is left of the reserved part while the allowance has more.
+func (l *Ledger) isShort() bool {
+	return l.reserved < l.allowance && l.reserved-l.spent < l.allowance/blocks/2
+}
+
+// Settle replaces the amount of a charge by what it really was. More than the amount can exceed the allowance; then nothing
+// more is spent on this day. It must be called at most once.
+func (c Charge) Settle(amount float64) {
+	l := c.of
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	more := amount - c.amount
+	if more > 0 || c.day == l.day { // what is given back on a later day is gone
+		l.spent = max(0, l.spent+more)
+	}
+	poke(l.wake)
+}
+
+// State returns the state.
+func (l *Ledger) State() State {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return State{Name: l.name, Day: textOf(l.day), Allowance: l.allowance, Spent: l.spent, Refused: l.refused, Full: l.full, Failing: l.failure != nil}
+}
+
+func poke(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
