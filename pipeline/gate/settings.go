@@ -1,0 +1,84 @@
+package gate
+
+import (
+	"errors"
+	"fmt"
+
+	"pipe/costs"
+	"pipe/models/offpolicy/anytime"
+	"pipe/pipeline/decisionlog"
+)
+
+// Settings of a gate.
+type Settings struct {
+	// Costs are the smallest and the largest possible cost of a decision: task loss plus fee. Nothing follows from costs that
+	// are not within a known range.
+	Costs []float64 `yaml:"costs" json:"costs"`
+	// Alpha is the probability, in (0, 1), that the interval of the gain is ever wrong; half of it on either side. 0: 0.05.
+	Alpha float64 `yaml:"alpha" json:"alpha"`
+}
+
+// defaultAlpha is Settings.Alpha if it is 0.
+const defaultAlpha = 0.05
+
+// truncation is that of the interval. 5 and 20 were compared on the worlds of the tests: docs/candidates.md.
+const truncation = 5
+
+// interval returns the settings of the interval.
+func (s Settings) interval() anytime.Settings {
+	if s.Alpha == 0 {
+		s.Alpha = defaultAlpha
+	}
+	return anytime.Settings{Low: s.Costs[0], High: s.Costs[1], Gain: true, Alpha: s.Alpha, Truncation: truncation}
+}
+
+// Validate returns why the settings cannot be used.
+func (s Settings) Validate() error {
+	if len(s.Costs) != 2 {
+		return errors.New("costs: the smallest and the largest possible cost of a decision are not known; give both, such as [0, 1]: the task loss plus the fee")
+	}
+	if err := s.interval().Validate(); err != nil {
+		return fmt.Errorf("costs or alpha: %w", err)
+	}
+	return nil
+}
+
+// Trial is one version of a candidate that is tried beside one version of a live policy.
+type Trial struct {
+	Live, Candidate *decisionlog.PolicyInfo
+	Started         int64 // microseconds since 1970; earlier decisions do not count
+}
+
+// Validate returns why the costs of the two policies do not compare.
+func (t Trial) Validate() error {
+	a, b := t.Live, t.Candidate
+	if a.Digest == b.Digest {
+		return errors.New("the candidate is the live policy: both files have the same content")
+	}
+	if err := a.Actions.SameSet(b.Actions); err != nil {
+		return fmt.Errorf("the candidate has other pairs than the live policy: %w", err)
+	}
+	if a.Lambda != b.Lambda || !sameFees(a.Actions, b.Actions) {
+		return errors.New("the candidate has another lambda or other fees than the live policy, so their costs do not compare")
+	}
+	for _, p := range []*decisionlog.PolicyInfo{a, b} {
+		if _, measured := p.Meta[costs.MeterKey]; measured && !p.AnyPrice {
+			return fmt.Errorf("what policy %q expects includes measured fees, which outcomes do not have: costs are not known", p.Name)
+		}
+	}
+	return nil
+}
+
+func sameFees(a, b *costs.Actions) bool {
+	for j, e := range a.Experts {
+		if e.Fee != b.Experts[j].Fee {
+			return false
+		}
+	}
+	for k, v := range a.Advice {
+		if v.Fee != b.Advice[k].Fee {
+			return false
+		}
+	}
+	return true
+}
