@@ -8,6 +8,7 @@ import (
 	"pipe/costs"
 	"pipe/models/auto"
 	"pipe/models/policy"
+	"pipe/onnx/ort"
 	"pipe/pipeline/fromlog"
 	"pipe/pipeline/stage"
 )
@@ -43,11 +44,32 @@ func (j *job) readLog(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	return j.take(d)
+}
+
+// take makes the tensor of the job of decisions of its log.
+func (j *job) take(d *fromlog.Decisions) error {
 	if d.Tensor.Propensity == nil {
 		return &costs.DataError{File: j.Log.Log.String(), Column: "propensity", Msg: "is not known of any decision, so nothing can be judged: another pair answered than the drawn one, or the log has the probabilities of one policy alone although a canary got a share of the requests"}
 	}
 	j.t, j.greedy, j.window = d.Tensor, d.Greedy, windowOf(d)
 	return nil
+}
+
+// RunOnLog trains on the decisions of the log o.Log.Log in memory, and writes policies and train.json into o.Out. It removes the
+// checkpoint folder when everything is done. Errors are those of Run.
+func RunOnLog(ctx context.Context, rt *ort.Runtime, d *fromlog.Decisions, o Options, checkpoints string, progress stage.Progress) (*Report, error) {
+	j, err := o.job()
+	if err != nil {
+		return nil, err
+	}
+	if j.rt = rt; rt == nil {
+		return nil, ort.ErrNoRuntime
+	}
+	if err := j.take(d); err != nil {
+		return nil, err
+	}
+	return j.into(ctx, o.Out, checkpoints, stage.OrQuiet(progress))
 }
 
 func windowOf(d *fromlog.Decisions) *Window {
