@@ -268,7 +268,7 @@ func (r *run) source() fromlog.Options {
 
 func (r *run) training(work storage.Location) train.Options {
 	o := train.DefaultOptions()
-	o.Log, o.Deployed, o.Out, o.Runtime = r.source(), r.Deployed.Location(), work.Join("policies"), r.Device
+	o.Log, o.Deployed, o.Out, o.Runtime = r.source(), r.Deployed.Location(), work, r.Device
 	o.Lambdas, o.Methods, o.Auto, o.HalfLife, o.Seed, o.Split = []float64{r.deployed.Info.Lambda}, nil, r.Auto, r.HalfLife, r.Seed, "test"
 	return o
 }

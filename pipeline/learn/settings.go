@@ -45,7 +45,7 @@ type Settings struct {
 
 // DefaultSettings read the whole log and hold out three tenths of it.
 func DefaultSettings() Settings {
-	return Settings{NewOutcomes: 1, LeastRows: 300, HeldOut: 0.3, Level: 0.95, Auto: auto.DefaultSettings()}
+	return Settings{NewOutcomes: 1, LeastRows: 500, HeldOut: 0.3, Level: 0.95, Auto: auto.DefaultSettings()}
 }
 
 // Validate reports every problem at once.
@@ -93,6 +93,11 @@ type Options struct {
 	Device ort.Config
 
 	at func(step string) // tests: is called before each step
+}
+
+// DefaultOptions are DefaultSettings, now.
+func DefaultOptions() Options {
+	return Options{Settings: DefaultSettings(), Device: ort.DefaultConfig()}
 }
 
 // Validate reports every problem of the options; it is a *stage.OptionError.

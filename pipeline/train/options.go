@@ -149,7 +149,7 @@ func (o Options) Files(ctx context.Context) stage.Files {
 
 // idle says, a sentence each, which settings change nothing on a tensor. Of policies with usage, prices of tokens are prices too.
 func (c Settings) idle(t *costs.Tensor, trained []*policy.Policy) (notes []string) {
-	if !slices.ContainsFunc(trained, func(p *policy.Policy) bool { return p.Estimate != nil && p.Estimate.Usage != nil }) {
+	if !slices.ContainsFunc(trained, func(p *policy.Policy) bool { return p != nil && p.Estimate != nil && p.Estimate.Usage != nil }) {
 		notes = t.IdlePrices(c.Lambdas, c.AnyPrice)
 	}
 	if !c.AnyPrice && c.Prices != DefaultSettings().Prices {

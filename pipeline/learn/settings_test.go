@@ -1,0 +1,57 @@
+package learn
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"pipe/internal/config"
+	"pipe/pipeline/stage"
+)
+
+// Each setting that cannot be is named, all at once.
+func TestSettings(t *testing.T) {
+	o := DefaultOptions()
+	o.Log, o.Deployed, o.Candidate = "s3://bucket/log", "live.bin", "live.bin"
+	o.NewOutcomes, o.LeastRows, o.HeldOut, o.Level, o.Losses, o.Promote, o.ReplaceRunning, o.Auto.Folds = 0, 0, 1, 0, []float64{1, 0}, "yes", true, 1
+	_, err := Run(t.Context(), o, nil)
+	var bad *stage.OptionError
+	if !errors.As(err, &bad) {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"log: ", "on a local disk", "deployed: ", "ends in .onnx", "candidate: it is the deployed file", "state: it is not given", "new_outcomes: 0", "least_rows: 0", "held_out: 1",
+		"level: 0", "losses: [1 0]", `promote: "yes"`, "gate.costs: they are needed", "auto.folds",
+	} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("the error lacks %q: %v", want, err)
+		}
+	}
+	o.ReplaceRunning, o.Gate.Costs = false, []float64{1}
+	if err := o.Validate(); err == nil || !strings.Contains(err.Error(), "gate.costs: the smallest and the largest") {
+		t.Errorf("%v", err)
+	}
+}
+
+// Files that are none of their kind are errors that name them.
+func TestBadFiles(t *testing.T) {
+	w := newWorld(t, 9)
+	w.serve(t, 10)
+	for name, c := range map[string]struct {
+		change func(o *Options)
+		want   string
+	}{
+		"no log":    {func(o *Options) { o.Log = config.Path(w.path("none")) }, "read decision log"},
+		"no policy": {func(o *Options) { o.Deployed = config.Path(w.path("none.onnx")) }, "none.onnx"},
+		"no state":  {func(o *Options) { o.State = config.Path(w.path("broken")) }, "is no state of this version"},
+	} {
+		if err := writeFile(w.path("broken"), stateFile, "{"); err != nil {
+			t.Fatal(err)
+		}
+		o := w.options()
+		c.change(&o)
+		if _, err := Run(t.Context(), o, nil); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
