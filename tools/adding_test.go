@@ -85,6 +85,9 @@ var additions = []addition{
 		"models/policy/decoder.go":     {{"map[Decoder]decoder{", `DecoderCheapest: decodeCheapest{},`}},
 		"models/policy/policy_test.go": {{"map[Decoder]func(j, levels int) int{", `DecoderCheapest: func(j, levels int) int { return j * levels },`}},
 	}},
+	{"an estimator of logged decisions", "capped", map[string][]line{
+		"models/offpolicy/estimator.go": {{"[]Estimator{", `capped,`}},
+	}},
 	{"a benchmark", "coin", map[string][]line{
 		"bench/all.go": {{"[]Benchmark{", `coinBenchmark,`}},
 	}},

@@ -58,7 +58,7 @@ func TestAdding(t *testing.T) {
 		for _, folder := range ownPackages {
 			out += command(t, filepath.Join(root, folder), testBinary(own, folder), "-test.v", "-test.run", "^("+strings.Join(ownTests, "|")+")$")
 		}
-		for _, ran := range append(slices.Clone(ownTests), "/squared_3x2", "/cheapest/0") {
+		for _, ran := range append(slices.Clone(ownTests), "/squared_3x2", "/cheapest/0", "/capped") {
 			if !strings.Contains(out, ran+" (") {
 				t.Errorf("%s has not run", ran)
 			}
@@ -68,13 +68,14 @@ func TestAdding(t *testing.T) {
 }
 
 // ownPackages are the folders of ownTests.
-var ownPackages = []string{"./experts/builder", "./models", "./models/policy", "./cmd/pipe"}
+var ownPackages = []string{"./experts/builder", "./models", "./models/offpolicy", "./models/policy", "./cmd/pipe"}
 
 // testBinary is the path that the go command gives the tests of a package.
 func testBinary(dir, folder string) string { return filepath.Join(dir, filepath.Base(folder)+".test") }
 
 // ownTests are tests of the module that see what is added.
 var ownTests = []string{
+	"TestEveryEstimator",
 	"TestSurrogateGradientsEqualFiniteDifferences", "TestExportedGraphEqualsReference", "TestEveryCommandKeepsItsInputs", "TestOutputsKeepInputs", "TestHelp",
 	"TestEverySettingArrivesFromYAML", "TestNoSettingTakesWhatItCannotHold",
 }

@@ -137,6 +137,9 @@ func writeSamples(dir string) error {
 	if err := costs.Write(context.Background(), storage.File(filepath.Join(dir, "partial.parquet")), partialTable(actions, 600)); err != nil {
 		return err
 	}
+	if err := writeLogged(dir, actions); err != nil {
+		return err
+	}
 	newer := sampleTable(actions, 16) // few rows, so that the older policy stays better
 	for n := range newer.IDs {
 		newer.IDs[n] = fmt.Sprint("newer ", n)

@@ -93,6 +93,10 @@ var overwriting = map[string][]struct{ in, args string }{
 		{"parts/a.parquet", "monitor --policy policy.onnx --baseline costs.parquet --in parts --state IN"},
 		{"costs.parquet", "monitor --policy policy.onnx --baseline IN --in rows.csv --state IN"},
 	},
+	"ope": {
+		{"kept/monitor.html", "ope --costs costs.parquet --actions IN --policy policy.onnx --out kept/monitor.html"},
+		{"kept/comparison.html", "ope --log kept --policy IN --out IN"},
+	},
 	"report": {
 		{"kept/comparison.json", "report IN kept/report.json --out kept"},
 		{"kept/comparison.html", "report kept/report.json IN --out kept"},

@@ -88,6 +88,9 @@ type Table struct {
 	part *[2]int // the pieces that are read, see tablefile.Layout; nil: all
 }
 
+// propensityUnknown is the value of Table.Propensity.
+const propensityUnknown = "unknown"
+
 // Columns maps the terms of this program to column names. In long form exactly
 // one of Loss, Correct, Score and Answer is set; Advice may be empty, and then there is
 // none.

@@ -29,7 +29,7 @@ const (
 func DefaultSettings() Settings {
 	b := models.DefaultBootstrap(1)
 	return Settings{
-		Estimator: estimators[0].Name, Tuning: Tuning{Tau: 10, Lambda: 100},
+		Estimator: doublyRobust.Name, Tuning: Tuning{Tau: 10, Lambda: 100},
 		Interval: IntervalBootstrap, Level: b.Level, Resamples: b.Resamples, Seed: b.Seed,
 	}
 }
@@ -132,6 +132,9 @@ func (l *Log) influence(e Estimator, t Tuning, name string, policy []float64) ([
 		out[i], norms[i] = v*value, v*own
 		values += out[i]
 		norm += norms[i]
+		if err := l.tooLarge(i, out[i]*float64(n)); err != nil {
+			return nil, err
+		}
 	}
 	if norm == 0 {
 		return nil, fmt.Errorf("%s: the %s never chooses an executed pair", e.Name, name)
@@ -139,8 +142,8 @@ func (l *Log) influence(e Estimator, t Tuning, name string, policy []float64) ([
 	estimate := values / norm
 	for i := range out {
 		out[i] = estimate + (out[i]-estimate*norms[i])*float64(n)/norm
-		if math.IsNaN(out[i]) || math.IsInf(out[i], 0) {
-			return nil, &DataError{Row: i + 1, Column: "logged", Msg: fmt.Sprintf("probability %v makes a term that is too large", l.propensity(i))}
+		if err := l.tooLarge(i, out[i]); err != nil {
+			return nil, err
 		}
 	}
 	return out, nil

@@ -30,7 +30,7 @@ type Tuning struct {
 	Lambda float64 `json:"lambda"` // dros: ratios are at most sqrt(lambda) / 2, at least 0
 }
 
-// estimators is the registry: a new estimator is a file and a line here. The first is the default.
+// estimators is the registry, in the order of reports: a new estimator is a file and a line here.
 var estimators = []Estimator{
 	doublyRobust,
 	mrdr,
@@ -41,7 +41,7 @@ var estimators = []Estimator{
 	direct,
 }
 
-// Estimators returns all estimators, the default first.
+// Estimators returns all estimators, in the order of reports.
 func Estimators() []Estimator { return slices.Clone(estimators) }
 
 // EstimatorNamed returns the estimator with this name. The error lists the known names.

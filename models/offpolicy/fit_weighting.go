@@ -1,9 +1,6 @@
 package offpolicy
 
-import (
-	"fmt"
-	"math"
-)
+import "fmt"
 
 // Weighting is how much a row counts in a fit of the costs.
 type Weighting string
@@ -32,8 +29,8 @@ func (l *Log) weights(w Weighting, clip float64) ([]float64, error) {
 			return nil, fmt.Errorf("weighting %q, known are %q, %q, %q", w, WeightNone, WeightInverse, WeightMRDR)
 		}
 		out[i] *= l.weight(i)
-		if math.IsInf(out[i], 0) {
-			return nil, &DataError{Row: i + 1, Column: "logged", Msg: fmt.Sprintf("probability %v makes a weight that is too large", p)}
+		if err := l.tooLarge(i, out[i]*float64(len(out))); err != nil {
+			return nil, err
 		}
 		sum += out[i]
 		if out[i] > 0 {

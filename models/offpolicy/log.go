@@ -109,3 +109,11 @@ func (l *Log) clusters() costs.Clusters {
 	}
 	return costs.NewClusters(l.Len(), l.Cluster)
 }
+
+// tooLarge reports a value of row i that is not finite.
+func (l *Log) tooLarge(i int, value float64) error {
+	if math.IsNaN(value) || math.IsInf(value, 0) {
+		return &DataError{Row: i + 1, Column: "logged", Msg: fmt.Sprintf("probability %v makes a term that is too large", l.propensity(i))}
+	}
+	return nil
+}

@@ -114,3 +114,11 @@ type PriceList struct {
 	// Without says that costs lack measured fees that the policy's expected costs have, as the options ask.
 	Without bool `json:"without_fees,omitempty"`
 }
+
+// Propensities counts the instances of the partial tensor by what is known of the probabilities with which pairs were executed.
+type Propensities struct {
+	Known     int `json:"known"`                  // those of the instance's only decision
+	Joined    int `json:"joined,omitempty"`       // none: several decisions
+	Fallbacks int `json:"fallbacks,omitempty"`    // none: another pair answered than the drawn one
+	Unmixed   int `json:"not_mixtures,omitempty"` // none: the record has those of one policy alone, although a canary got a share of the requests
+}

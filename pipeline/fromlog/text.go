@@ -79,3 +79,23 @@ func (r *Result) exportText(b *safetext.Fields) {
 	count("fallbacks", "%d decisions that another pair answered than the chosen one; the exports have them only with --fallbacks", r.Fallbacks)
 	count("not mixtures", "%d decisions have the probabilities of one policy alone, although a canary got a share of the requests: estimates from all together are wrong; --policy chooses one", r.Unmixed)
 }
+
+// write says how many instances have propensities.
+func (p *Propensities) write(b *safetext.Fields) {
+	if p == nil {
+		return
+	}
+	b.Add("propensities", "of %d instances that are one decision", p.Known)
+	for _, c := range []struct {
+		n   int
+		why string
+	}{
+		{p.Joined, "several decisions"},
+		{p.Fallbacks, "another pair answered than the drawn one"},
+		{p.Unmixed, "the log has the probabilities of one policy alone, although a canary got a share of the requests"},
+	} {
+		if c.n > 0 {
+			b.Add("", "not known of %d: %s", c.n, c.why)
+		}
+	}
+}

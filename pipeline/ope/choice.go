@@ -30,7 +30,7 @@ type candidate struct {
 func openCandidate(ctx context.Context, name string) (*candidate, error) {
 	switch {
 	case name == Logged:
-		return &candidate{name: "the logged policy", logged: true}, nil
+		return &candidate{name: loggedName, logged: true}, nil
 	case strings.HasPrefix(name, pairPrefix):
 		pair := strings.TrimPrefix(name, pairPrefix)
 		return &candidate{name: pair, pair: pair}, nil
@@ -183,4 +183,22 @@ func choiceOf(d *policy.Decisions, may, allowed []bool) int {
 		return -1
 	}
 	return int(d.Action[0])
+}
+
+// learned says how many of the rows a policy may have been trained on.
+func (c *candidate) learned(r *rows) []string {
+	if c.file == nil || !r.timed {
+		return nil
+	}
+	until, told := c.file.Info.Until()
+	early := 0
+	for _, at := range r.time {
+		if at <= until {
+			early++
+		}
+	}
+	if !told || early == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("%s was trained on rows up to %s, and %d of these rows are not later: if it learned from them, the estimates flatter it. --since takes later ones.", c.name, costs.TimeText(until), early)}
 }

@@ -1,11 +1,11 @@
 package ope
 
 import (
-	"cmp"
 	"math"
 	"slices"
 
 	"pipe/models/drift"
+	"pipe/models/offpolicy"
 )
 
 // Support says how far the log has evidence of the choices of a policy.
@@ -32,28 +32,21 @@ type PairChoice struct {
 	Share float64 `json:"share"` // of all choices
 }
 
-const mostWeights = 5
-
-// supportOf looks at the choices of a policy.
-func supportOf(r *rows, choices []int) *Support {
-	s := &Support{}
-	var sum, squares float64
+// supportOf describes the choices of a policy; support is what the log says of them.
+func supportOf(r *rows, choices []int, support offpolicy.Support) *Support {
+	s := &Support{Effective: support.Effective}
 	for n, choice := range choices {
-		if r.executed[n] != choice {
-			continue
+		if r.executed[n] == choice {
+			s.Same++
 		}
-		p := r.propensities(n)[choice]
-		w := 1 / (p * r.keep[n])
-		s.Same++
-		sum, squares = sum+w, squares+w*w
-		s.Largest = append(s.Largest, Weight{r.id[n], r.actions.Name(choice), p, 1 / p})
 	}
-	if s.Same > 0 {
-		s.Effective = sum * sum / squares
+	for _, l := range support.Largest {
+		if l.Ratio > 0 {
+			s.Largest = append(s.Largest, Weight{r.id[l.Row], r.actions.Name(l.Pair), 1 / l.Ratio, l.Ratio})
+		}
 	}
-	slices.SortStableFunc(s.Largest, func(a, b Weight) int { return cmp.Compare(b.Weight, a.Weight) })
-	s.Largest = slices.Clip(s.Largest[:min(mostWeights, len(s.Largest))])
 	s.untried(r, choices)
+	s.Untried = support.Unsupported
 	return s
 }
 
@@ -63,11 +56,9 @@ func (s *Support) untried(r *rows, choices []int) {
 	for _, pair := range r.executed {
 		executed[pair] = true
 	}
-	total := 0
 	for n, choice := range choices {
 		if p := r.propensities(n)[choice]; p == 0 || math.IsNaN(p) && !executed[choice] {
 			lacks[choice]++
-			total++
 		}
 	}
 	for pair, rows := range lacks {
@@ -76,7 +67,6 @@ func (s *Support) untried(r *rows, choices []int) {
 		}
 	}
 	slices.SortStableFunc(s.Pairs, func(a, b PairChoice) int { return b.Rows - a.Rows })
-	s.Untried = float64(total) / float64(len(choices))
 }
 
 // Outcomes says which outcomes are missing and how late they come.
@@ -132,12 +122,12 @@ func outcomesOf(r *rows) *Outcomes {
 
 // Propensities says whether the logged probabilities fit what was executed, and whether they change.
 type Propensities struct {
-	Estimated *Calibration     `json:"estimated,omitempty"` // nil: they are those of the log
-	Pairs     []PairPropensity `json:"pairs"`
-	Worst     float64          `json:"worst_z"`         // largest deviation in standard errors
-	Fits      bool             `json:"fits"`            // no deviation that chance would not make once in a thousand logs
-	Changes   bool             `json:"changes"`         // the mean of some pair differs by more than 0.1 between parts of the time
-	Parts     []string         `json:"parts,omitempty"` // first time of each part of the rows, in RFC 3339
+	Estimated []offpolicy.Calibration `json:"estimated,omitempty"` // whether estimated ones come true; nil: they are those of the log
+	Pairs     []PairPropensity        `json:"pairs"`
+	Worst     float64                 `json:"worst_z"`         // largest deviation in standard errors
+	Fits      bool                    `json:"fits"`            // no deviation that chance would not make once in a thousand logs
+	Changes   bool                    `json:"changes"`         // the mean of some pair differs by more than 0.1 between parts of the time
+	Parts     []string                `json:"parts,omitempty"` // first time of each part of the rows, in RFC 3339
 }
 
 // PairPropensity compares the probability of a pair with how often it was executed.

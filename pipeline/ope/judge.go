@@ -1,113 +1,144 @@
 package ope
 
 import (
+	"context"
+	"fmt"
 	"math"
 	"slices"
 
 	"pipe/models"
+	"pipe/models/offpolicy"
 )
 
-// The estimators.
-const (
-	DR    = "dr"
-	IPS   = "ips"
-	SNIPS = "snips"
-	DM    = "dm"
-	All   = "all" // of Options: every one, dr first
-)
-
-// Estimators are the names of all of them, the default one first.
-func Estimators() []string { return []string{DR, IPS, SNIPS, DM} }
-
-func isEstimator(name string) bool { return slices.Contains(Estimators(), name) }
-
-// judged is what an estimator needs of the rows: costs at the fees, and what was expected of every pair by models of other rows.
+// judged is two policies on the rows, at fees.
 type judged struct {
 	*rows
-	fees     []float64 // A
-	expected []float64 // N x A
+	fees             []float64 // A
+	subject, against *candidate
+	log              offpolicy.Log                     // of the subject
+	settings         offpolicy.Settings                // of estimates
+	expected         map[offpolicy.Weighting][]float64 // costs of every pair by models of other rows, N x A
 }
 
-// expect is what was expected of a pair on a row.
-func (j *judged) expect(n, pair int) float64 { return j.expected[n*j.pairs()+pair] }
-
-// terms has a number per row, whose mean is the estimated cost of a policy.
-func (j *judged) terms(name string, c *candidate) []float64 {
-	if c.logged {
-		return j.loggedTerms(name)
+// newJudged prepares the rows for estimators.
+func newJudged(o *Options, r *rows, subject, against *candidate) *judged {
+	j := &judged{
+		rows: r, fees: r.actions.Fees(r.lambda), subject: subject, against: against, settings: offpolicy.DefaultSettings(),
+		expected: map[offpolicy.Weighting][]float64{},
 	}
-	out := make([]float64, j.len())
-	sum := 0.0
-	for n, choice := range c.action {
-		w := 0.0
-		if choice == j.executed[n] {
-			w = 1 / j.propensities(n)[choice]
-		}
-		sum += w
-		switch cost := j.cost(n, j.fees); name {
-		case IPS, SNIPS:
-			out[n] = w * cost
-		case DM:
-			out[n] = j.expect(n, choice)
-		default:
-			out[n] = j.expect(n, choice) + w*(cost-j.expect(n, j.executed[n]))
-		}
+	j.settings.Level, j.settings.Resamples, j.settings.Seed = o.Level, o.Resamples, o.Seed
+	j.log = offpolicy.Log{Pairs: r.pairs(), Executed: r.executed, Logged: r.logged, Cluster: r.clusters(), Weight: make([]float64, r.len())}
+	for n := range r.len() {
+		j.log.Cost, j.log.Weight[n] = append(j.log.Cost, r.cost(n, j.fees)), 1/r.keep[n]
 	}
-	if name == SNIPS {
-		j.normalise(out, c.action, sum)
-	}
-	return out
+	j.log.Target = j.distributions(subject)
+	return j
 }
 
-// normalise makes the terms of IPS those of SNIPS, to first order: the mean is sum(w c) / sum(w).
-func (j *judged) normalise(terms []float64, choices []int, sum float64) {
-	total, mean := 0.0, sum/float64(len(terms))
-	for _, v := range terms {
-		total += v
+// distributions has the probabilities of a policy's choices, N x A. Of the logged policy they are those of the log. Where these are
+// not known, the executed pair has all that is not known: only its cost, which was measured, counts then.
+func (j *judged) distributions(c *candidate) []float64 {
+	if c.logged && !slices.ContainsFunc(j.logged, math.IsNaN) {
+		return j.logged
 	}
-	value := total / sum
-	for n, v := range terms {
-		w := 0.0
-		if choices[n] == j.executed[n] {
-			w = 1 / j.propensities(n)[choices[n]]
-		}
-		terms[n] = value + (v-w*value)/mean
-	}
-}
-
-// loggedTerms are those of the policy that made the log. Its cost was measured; estimators with models also use what was
-// expected of the draw, so that a comparison does not depend on it.
-func (j *judged) loggedTerms(name string) []float64 {
-	out := make([]float64, j.len())
+	out := make([]float64, len(j.logged))
 	for n, pair := range j.executed {
-		out[n] = j.cost(n, j.fees)
-		if name != DR {
-			continue
+		if !c.logged {
+			pair = c.action[n]
 		}
-		mean := 0.0
-		for a, p := range j.propensities(n) {
-			mean += p * j.expect(n, a)
-		}
-		if !math.IsNaN(mean) {
-			out[n] += mean - j.expect(n, pair)
-		}
+		out[n*j.pairs()+pair] = 1
 	}
 	return out
 }
 
-// estimate is what one estimator says of two policies.
-func (j *judged) estimate(name string, policy, against *candidate, b models.BootstrapSettings) (Estimate, error) {
-	e := Estimate{Name: name}
-	target, base, gain, one := j.terms(name, policy), j.terms(name, against), make([]float64, j.len()), make([]float64, j.len())
+// expect makes models of costs of other rows, as an estimator needs them.
+func (j *judged) expect(ctx context.Context, e offpolicy.Estimator) (err error) {
+	if !e.Estimates || j.expected[e.Fit] != nil {
+		return nil
+	}
+	s := offpolicy.DefaultFitSettings(e)
+	s.Seed = j.settings.Seed
+	j.expected[e.Fit], err = offpolicy.FitCosts(ctx, &j.log, offpolicy.Features{Values: j.features, Dim: j.dim}, s)
+	return err
+}
+
+// estimate is what one estimator says of the two policies.
+func (j *judged) estimate(ctx context.Context, name string) (out Estimate, err error) {
+	e, err := offpolicy.EstimatorNamed(name)
+	if err != nil {
+		return out, err
+	}
+	if err := j.expect(ctx, e); err != nil {
+		return out, err
+	}
+	target, err := j.influence(e, j.subject)
+	if err != nil {
+		return out, err
+	}
+	base, err := j.influence(e, j.against)
+	if err != nil {
+		return out, err
+	}
+	gain := make([]float64, j.len())
 	for n := range gain {
-		w := 1 / j.keep[n]
-		target[n], base[n], one[n] = w*target[n], w*base[n], w
 		gain[n] = base[n] - target[n]
 	}
-	values, err := models.PairedRatios(b, [][]float64{target, base, gain, gain}, [][]float64{one, one, one, base})
+	b := models.BootstrapSettings{Resamples: j.settings.Resamples, Level: j.settings.Level, Seed: j.settings.Seed, Clusters: j.log.Cluster}
+	values, err := models.PairedIntervals(b, target, base, gain)
 	if err != nil {
-		return e, err
+		return out, err
 	}
-	e.Policy, e.Against, e.Gain, e.Share = *values[0], *values[1], *values[2], values[3]
-	return e, nil
+	shares, err := models.PairedRatios(b, [][]float64{gain}, [][]float64{base})
+	if err != nil {
+		return out, err
+	}
+	return Estimate{Name: name, Policy: values[0], Against: values[1], Gain: values[2], Share: shares[0]}, nil
+}
+
+// influence has a value per row whose mean is the estimated cost of a policy, as [offpolicy.Estimate] has: V + v (value - V norm)
+// / mean(v norm). It is here again because the cost of the logged policy was measured, also where its probabilities are unknown.
+func (j *judged) influence(e offpolicy.Estimator, c *candidate) ([]float64, error) {
+	values, norms, sum, norm := make([]float64, j.len()), make([]float64, j.len()), 0.0, 0.0
+	for n := range values {
+		v := j.log.Weight[n]
+		value, own := e.Term(j.term(e, c, n), j.settings.Tuning)
+		values[n], norms[n] = v*value, v*own
+		sum, norm = sum+values[n], norm+norms[n]
+	}
+	if norm == 0 {
+		return nil, fmt.Errorf("%s: %s never chooses a pair that was executed; another estimator than %s can judge it", e.Name, c.name, e.Name)
+	}
+	estimate := sum / norm
+	for n := range values {
+		values[n] = estimate + (values[n]-estimate*norms[n])*float64(j.len())/norm
+	}
+	return values, nil
+}
+
+// term is what row n and a policy give an estimator.
+func (j *judged) term(e offpolicy.Estimator, c *candidate, n int) offpolicy.Term {
+	pair := j.executed[n]
+	t := offpolicy.Term{Cost: j.log.Cost[n]}
+	switch {
+	case c.logged:
+		t.Ratio = 1
+	case c.action[n] == pair:
+		t.Ratio = 1 / j.propensities(n)[pair]
+	}
+	if !e.Estimates {
+		return t
+	}
+	expected := j.expected[e.Fit][n*j.pairs() : (n+1)*j.pairs()]
+	t.Estimate = expected[pair]
+	if !c.logged {
+		t.Expected = expected[c.action[n]]
+		return t
+	}
+	for a, p := range j.propensities(n) {
+		t.Expected += p * expected[a]
+	}
+	if math.IsNaN(t.Expected) {
+		t.Expected = t.Estimate
+	}
+	return t
 }

@@ -7,12 +7,13 @@ import (
 	"slices"
 
 	"pipe/models"
+	"pipe/models/offpolicy"
 	"pipe/models/offpolicy/anytime"
 )
 
 // anytime is the exact interval of the rows in the order of their times. What is expected of a row is by models of the rows
 // before it. Why there is none is in the result.
-func (j *judged) anytime(ctx context.Context, o *Options, policy, against *candidate) (*Anytime, error) {
+func (j *judged) anytime(ctx context.Context, o *Options) (*Anytime, error) {
 	out := &Anytime{}
 	out.Low, out.High = j.costRange(o)
 	if !(out.Low < out.High) {
@@ -23,6 +24,11 @@ func (j *judged) anytime(ctx context.Context, o *Options, policy, against *candi
 	if err != nil {
 		return nil, err
 	}
+	if j.someUnknown() && (j.subject.logged || j.against.logged) {
+		out.Why = "the probabilities of pairs that were not executed are not known"
+		return out, nil
+	}
+	target, base := j.distributions(j.subject), j.distributions(j.against)
 	for _, gain := range []bool{false, true} {
 		s := anytime.DefaultSettings(out.Low, out.High)
 		s.Gain, s.Alpha = gain, 1-o.Level
@@ -33,10 +39,10 @@ func (j *judged) anytime(ctx context.Context, o *Options, policy, against *candi
 		for _, unit := range j.units() {
 			rows := make([]anytime.Row, 0, len(unit))
 			for _, n := range unit {
-				row := j.row(n, policy, against)
-				row.Cost = min(out.High, max(out.Low, row.Cost))
+				of := func(list []float64) []float64 { return list[n*j.pairs() : (n+1)*j.pairs()] }
+				row := anytime.Row{Executed: j.executed[n], Cost: min(out.High, max(out.Low, j.log.Cost[n])), Logged: of(j.logged), Target: of(target), Baseline: of(base)}
 				if n >= first {
-					row.Estimates = expected[n*j.pairs() : (n+1)*j.pairs()]
+					row.Estimates = of(expected)
 				}
 				rows = append(rows, row)
 			}
@@ -54,23 +60,8 @@ func bounds(v anytime.Interval) models.Interval {
 	return models.Interval{Mean: v.Mean, Low: v.Low, High: v.High}
 }
 
-// row is what happened on row n.
-func (j *judged) row(n int, policy, against *candidate) anytime.Row {
-	return anytime.Row{
-		Executed: j.executed[n], Cost: j.cost(n, j.fees), Logged: j.propensities(n),
-		Target: j.distribution(n, policy), Baseline: j.distribution(n, against),
-	}
-}
-
-// distribution has the probabilities of a policy's choices.
-func (j *judged) distribution(n int, c *candidate) []float64 {
-	if c.logged {
-		return j.propensities(n)
-	}
-	p := make([]float64, j.pairs())
-	p[c.action[n]] = 1
-	return p
-}
+// someUnknown reports whether some propensity is not known.
+func (j *judged) someUnknown() bool { return slices.ContainsFunc(j.logged, math.IsNaN) }
 
 // units are the rows that were drawn together, in the order of their first rows.
 func (j *judged) units() [][]int {
@@ -92,12 +83,14 @@ func (j *judged) units() [][]int {
 // expectFromPast is what models of the rows before expect, from row first on. Where the probabilities of pairs that were not
 // executed are unknown, models are of no use to the interval.
 func (j *judged) expectFromPast(ctx context.Context) (expected []float64, first int, err error) {
-	folds := j.pastFolds()
-	if len(folds) == 0 || slices.ContainsFunc(j.logged, math.IsNaN) || j.users {
+	if j.someUnknown() || j.users {
 		return nil, j.len(), nil
 	}
-	expected, err = j.rows.expect(ctx, j.fees, folds)
-	return expected, folds[0].Held[0], err
+	e, err := offpolicy.EstimatorNamed(defaultEstimator())
+	if err != nil {
+		return nil, 0, err
+	}
+	return offpolicy.FitCostsOfPast(ctx, &j.log, offpolicy.Features{Values: j.features, Dim: j.dim}, offpolicy.DefaultFitSettings(e))
 }
 
 // costRange is from the least to the largest cost that is possible.

@@ -3,11 +3,13 @@ package ope
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"pipe/costs"
 	"pipe/internal/storage"
+	"pipe/models/offpolicy"
 	"pipe/models/policy"
 	"pipe/onnx/ort"
 	"pipe/pipeline/fromlog"
@@ -17,8 +19,25 @@ import (
 // Logged is the policy that made the log: all its policies, canaries and exploration together.
 const Logged = "logged"
 
+// loggedName is what it is called in reports.
+const loggedName = "the logged policy"
+
 // pairPrefix begins the name of the policy that always chooses one pair.
 const pairPrefix = "pair:"
+
+// All is the estimator of Options that means every one, the default first.
+const All = "all"
+
+// defaultEstimator is the name of the first one.
+func defaultEstimator() string { return offpolicy.DefaultSettings().Estimator }
+
+// Estimators are the names that Options.Estimator may have besides All, the default one first.
+func Estimators() (names []string) {
+	for _, e := range offpolicy.Estimators() {
+		names = append(names, e.Name)
+	}
+	return names
+}
 
 // Options are the options of Run.
 type Options struct {
@@ -52,7 +71,7 @@ type Options struct {
 // DefaultOptions compare with the log itself at 95%.
 func DefaultOptions() Options {
 	return Options{
-		Splits: []costs.Split{costs.Val, costs.Test}, Against: Logged, Estimator: DR, Level: 0.95, Resamples: 2000, Device: ort.DefaultConfig(),
+		Splits: []costs.Split{costs.Val, costs.Test}, Against: Logged, Estimator: defaultEstimator(), Level: 0.95, Resamples: 2000, Device: ort.DefaultConfig(),
 	}
 }
 
@@ -66,7 +85,7 @@ func (o *Options) Validate() error {
 		return bad("--policy is empty; it is a policy file, %sEXPERT/ADVICE or %s", pairPrefix, Logged)
 	case o.Policy == o.Against:
 		return bad("--policy and --against are both %q", o.Policy)
-	case o.Estimator != All && !isEstimator(o.Estimator):
+	case o.Estimator != All && !slices.Contains(Estimators(), o.Estimator):
 		return bad("--estimator is %q; it is %s or %s", o.Estimator, strings.Join(Estimators(), ", "), All)
 	case !(o.Level > 0 && o.Level < 1):
 		return bad("--level is %v; it is between 0 and 1", o.Level)
@@ -76,8 +95,6 @@ func (o *Options) Validate() error {
 		return bad("--range is from %v to %v", o.Range[0], o.Range[1])
 	case !o.Log.IsZero() && !o.PriceFile.IsZero():
 		return bad("--prices needs --costs: pipe import --log DIR --partial FILE makes a tensor of the log with what calls used")
-	case !o.Out.IsZero() && o.Out.Ext() != ".html":
-		return bad("--out is %q; it ends in .html", o.Out)
 	case !o.Costs.IsZero() && (!o.Since.IsZero() || !o.Until.IsZero() || o.Money != "" || o.NoFees || o.Fallbacks):
 		return bad("--since, --until, --money, --no-fees and --fallbacks need --log")
 	}

@@ -2,26 +2,37 @@ package ope
 
 import (
 	"context"
-	"math"
+	"fmt"
+
+	"pipe/costs"
+	"pipe/models"
+	"pipe/models/offpolicy"
+	"pipe/models/regress"
+	"pipe/onnx/ort"
 )
 
-// Calibration says how far estimated propensities are those with which pairs were executed.
-type Calibration struct {
-	Rows  int              `json:"rows"` // whose propensity is estimated
-	Error float64          `json:"error"` // mean difference between estimate and frequency, over the bins
-	Bins  []CalibrationBin `json:"bins"`
+// estimatePropensities replaces all propensities by estimates from the features, by networks that are cross-fitted.
+func (r *rows) estimatePropensities(ctx context.Context, rt *ort.Runtime, seed uint64) ([]offpolicy.Calibration, error) {
+	x := offpolicy.Features{Values: r.features, Dim: r.dim}
+	family := regress.Networks{
+		Candidates: []regress.Architecture{{LearningRate: 0.01, WeightDecay: 0.01}}, Steps: 1000, Seeds: 1, Seed: seed, Workers: 1,
+		Options: models.Options{Runtime: rt},
+	}
+	const floor = 0.01 // as an estimate, a smaller one makes weights that only look exact
+	s := offpolicy.PropensitySettings{CrossFit: offpolicy.CrossFit{Family: family, Folds: 5, Seed: seed}, Floor: min(floor, 1/float64(r.pairs()))}
+	p, err := offpolicy.EstimatePropensities(ctx, r.executed, r.pairs(), r.clusters(), x, s)
+	if err != nil {
+		return nil, &costs.DataError{File: r.file, Err: err}
+	}
+	r.logged = p.Logged
+	return p.Calibration, nil
 }
 
-// CalibrationBin has rows and pairs with similar estimates.
-type CalibrationBin struct {
-	From      float64 `json:"from"`
-	To        float64 `json:"to"`
-	Cells     int     `json:"cells"`
-	Estimated float64 `json:"estimated"` // mean
-	Executed  float64 `json:"executed"`  // share
-}
-
-func (r *rows) estimatePropensities(_ context.Context, _ uint64, _ *Report) error {
-	_ = math.NaN
-	return nil
+// guessed says that propensities are estimates, and how far they come true.
+func guessed(bins []offpolicy.Calibration) string {
+	text := "PROPENSITIES ARE GUESSED from the features: if anything else decided what was executed, all figures here are wrong, and nothing can show it. Estimated and executed shares:"
+	for _, b := range bins {
+		text += fmt.Sprintf(" %.2f/%.2f (%d),", b.Expected, b.Observed, b.Cells)
+	}
+	return text[:len(text)-1] + "."
 }

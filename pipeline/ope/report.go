@@ -37,8 +37,8 @@ type Report struct {
 	Estimates []Estimate `json:"estimates"` // the first one is that of the sentence
 	Anytime   *Anytime   `json:"anytime,omitempty"`
 
-	Differ   float64       `json:"differ"`                    // share of the rows on which the two choose differently
-	Decisive float64       `json:"decisive_rows"`             // effective rows among these
+	Differ   float64       `json:"differ"`                    // probability that the two choose differently on a row
+	Decisive float64       `json:"decisive_rows"`             // effective rows that tell them apart
 	Support  *Support      `json:"support,omitempty"`         // nil for the logged policy
 	Baseline *Support      `json:"support_against,omitempty"` // likewise
 	Decided  []Decided     `json:"decided_at,omitempty"`
@@ -95,7 +95,7 @@ func (r *Report) conclude() {
 		say(of != nil && of.Untried > mostUntried, "%s of the choices were never tried", share(orZero(of)))
 	}
 	say(r.Differ > 0 && s.Effective < decisionlog.LeastEffective, "there are fewer than %d effective rows", decisionlog.LeastEffective)
-	say(r.Differ > 0 && r.Decisive < leastDecisive, "only %.3g effective rows are among those on which the two differ", r.Decisive)
+	say(r.Differ > 0 && r.Decisive < leastDecisive, "only %.3g effective rows tell the two apart", r.Decisive)
 	say(!r.Logged.Fits, "the probabilities in the log do not fit what was executed")
 	say(r.Outcomes.Depends, "whether an outcome is known depends on the pair")
 	if len(r.Why) == 0 {

@@ -139,7 +139,7 @@ func (r *Report) leftOut() table {
 func (r *Report) lines() []string {
 	lines := []string{
 		fmt.Sprintf("%d rows%s of %s; all costs are at prices: %s, lambda %g.", r.Rows, safetext.Counted(" of %d users or other clusters", r.Clusters), r.File, r.Prices, r.Lambda),
-		fmt.Sprintf("The two choose differently on %s of the rows, where there are %.3g effective rows.", share(r.Differ), r.Decisive),
+		fmt.Sprintf("The two choose differently on %s of the rows; there are %.3g effective rows to tell them apart.", share(r.Differ), r.Decisive),
 	}
 	if s := r.Support; s != nil {
 		lines = append(lines, fmt.Sprintf("%s: the executed pair is its choice on %d rows, which count as %.1f rows of equal weight; %s of its choices were never tried.", r.Policy, s.Same, s.Effective, share(s.Untried)))

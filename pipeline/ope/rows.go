@@ -34,6 +34,7 @@ type rows struct {
 
 	missing []absent // answered decisions without an outcome
 	left    reasons
+	notes   []string // on the log
 }
 
 // absent is a decision whose outcome is not known.

@@ -117,6 +117,29 @@ func (l *logReader) add(d fromlog.Priced) {
 	l.mixed = append(l.mixed, fromlog.MixingOf(d.Record))
 }
 
+// notes says what is wrong with the log besides single decisions.
+func (l *logReader) notes(r *fromlog.Result) {
+	for _, c := range []struct {
+		n    int
+		what string
+	}{
+		{r.Read.Conflicts, "outcomes contradict an earlier one of the same decision; the first holds"},
+		{r.Read.OutOfRange, "outcomes have a score that is not from 0 to 1, or a loss beyond float32; they are not known"},
+		{r.Read.Unmatched, "outcomes are of decisions that are not in the log"},
+		{r.Read.Damaged, "lines are damaged, so their decisions or outcomes are lost"},
+		{r.Read.Torn, "lines were left unfinished by a writer that was killed"},
+		{r.Repriced, "decisions were made at other prices; their costs are at these"},
+		{r.LogMoney, "measured fees are the money in the log; their tokens have no price there"},
+	} {
+		if c.n > 0 {
+			l.rows.notes = append(l.rows.notes, fmt.Sprintf("%d %s.", c.n, c.what))
+		}
+	}
+	if r.Prices.Without {
+		l.rows.notes = append(l.rows.notes, "Costs lack the measured fees from which the policy learned.")
+	}
+}
+
 func (l *logReader) miss(d decisionlog.Decision) {
 	l.rows.missing = append(l.rows.missing, absent{d.Action})
 }
@@ -133,6 +156,7 @@ func (l *logReader) leave(r *fromlog.Result) {
 	if !l.options.Fallbacks {
 		left.add(r.Fallbacks, "another pair answered than the drawn one (fallback); --fallbacks keeps them")
 	}
+	l.notes(r)
 	l.rows.leaveOut("the probabilities are those of one policy alone, although a canary got a share of the requests", func(n int) bool {
 		return l.mixed[n] == fromlog.Unmixed || l.canaries && l.mixed[n] == fromlog.Unsaid
 	})

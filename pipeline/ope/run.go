@@ -10,14 +10,12 @@ import (
 	"pipe/costs"
 	"pipe/internal/atomicfile"
 	"pipe/models"
+	"pipe/models/offpolicy"
 	"pipe/models/policy"
 	"pipe/onnx/ort"
 	"pipe/pipeline/decide"
 	"pipe/pipeline/stage"
 )
-
-// loggedName is what the policy that made the log is called.
-const loggedName = "the logged policy"
 
 // Run says what a policy would have cost, and writes the page. Options that cannot be are *stage.OptionError; a log that
 // cannot be used is a *costs.DataError.
@@ -51,17 +49,25 @@ func (o *Options) run(ctx context.Context, bar stage.Progress) (*Report, error) 
 		return nil, err
 	}
 	report := &Report{Format: 1, File: r.file, Policy: subject.name, Digest: subject.digest, Against: against.name, Level: o.Level}
-	if err := o.knowPropensities(ctx, r, report); err != nil {
+	rt, err := o.runtime(both)
+	if err != nil {
+		return nil, err
+	}
+	if rt != nil {
+		defer rt.Close()
+	}
+	estimated, err := o.knowPropensities(ctx, rt, r)
+	if err != nil {
 		return nil, err
 	}
 	prices, err := priceAll(r, o.Prices, both...)
 	if err != nil {
 		return nil, err
 	}
-	if err := o.decideAll(ctx, r, both, prices, report, bar); err != nil {
+	if err := o.decideAll(ctx, rt, r, both, prices, report, bar); err != nil {
 		return nil, err
 	}
-	return report, o.judge(ctx, r, both, report, bar)
+	return report, o.judge(ctx, r, both, estimated, report, bar)
 }
 
 // read reads the rows of the log or the tensor.
@@ -98,16 +104,16 @@ func lambdaOf(o *Options, of []*policy.Info) float64 {
 	return 1
 }
 
-// decideAll has both policies decide, and leaves out rows on which one may choose nothing that was available.
-func (o *Options) decideAll(ctx context.Context, r *rows, both []*candidate, prices []*policy.Prices, report *Report, bar stage.Progress) error {
-	var rt *ort.Runtime
-	if slices.ContainsFunc(both, func(c *candidate) bool { return c.file != nil }) {
-		var err error
-		if rt, err = ort.Open(o.Device); err != nil {
-			return err
-		}
-		defer rt.Close()
+// runtime opens ONNX Runtime if something needs it; else nil.
+func (o *Options) runtime(both []*candidate) (*ort.Runtime, error) {
+	if !o.Propensity && !slices.ContainsFunc(both, func(c *candidate) bool { return c.file != nil }) {
+		return nil, nil
 	}
+	return ort.Open(o.Device)
+}
+
+// decideAll has both policies decide, and leaves out rows on which one may choose nothing that was available.
+func (o *Options) decideAll(ctx context.Context, rt *ort.Runtime, r *rows, both []*candidate, prices []*policy.Prices, report *Report, bar stage.Progress) error {
 	for i, c := range both {
 		if err := c.decideRows(ctx, rt, r, prices[i], o.Prices.Without, bar); err != nil {
 			return err
@@ -134,25 +140,25 @@ func (o *Options) decideAll(ctx context.Context, r *rows, both []*candidate, pri
 	return nil
 }
 
-// knowPropensities estimates the probabilities of executed pairs that are not known, if the options say so; else rows without
-// one are left out, or all are.
-func (o *Options) knowPropensities(ctx context.Context, r *rows, report *Report) error {
-	lacks := 0
-	for n, pair := range r.executed {
-		if math.IsNaN(r.propensities(n)[pair]) {
-			lacks++
+// knowPropensities leaves out rows whose propensity is not known. Where none is, it estimates all if the options say so.
+func (o *Options) knowPropensities(ctx context.Context, rt *ort.Runtime, r *rows) ([]offpolicy.Calibration, error) {
+	lacks := func(n int) bool { return math.IsNaN(r.propensities(n)[r.executed[n]]) }
+	known := 0
+	for n := range r.len() {
+		if !lacks(n) {
+			known++
 		}
 	}
 	switch {
-	case lacks == 0:
-		return nil
+	case known > 0 && o.Propensity:
+		return nil, &stage.OptionError{Err: fmt.Errorf("--estimate-propensities is for logs without any; %d of %d rows have one", known, r.len())}
 	case o.Propensity:
-		return r.estimatePropensities(ctx, o.Seed, report)
-	case lacks == r.len():
-		return &unknownError{costs.DataError{File: r.file, Column: "propensity", Msg: "is known of no executed pair, so it is not known for how much each row counts"}}
+		return r.estimatePropensities(ctx, rt, o.Seed)
+	case known == 0:
+		return nil, &unknownError{costs.DataError{File: r.file, Column: "propensity", Msg: "is known of no executed pair, so it is not known for how much each row counts"}}
 	}
-	r.leaveOut("the propensity of the executed pair is not known", func(n int) bool { return math.IsNaN(r.propensities(n)[r.executed[n]]) })
-	return nil
+	r.leaveOut("the propensity of the executed pair is not known", lacks)
+	return nil, nil
 }
 
 // unknownError means that no propensity is known.
@@ -162,22 +168,16 @@ func (e *unknownError) Unwrap() error { return &e.DataError }
 
 // Hint says what the user can do.
 func (e *unknownError) Hint() string {
-	return "--estimate-propensities estimates them from the features, which is right only if nothing else decided what was executed"
+	return "--estimate-propensities guesses them from the features, which is right only if nothing else decided what was executed"
 }
 
 // judge estimates, and looks at what the estimates depend on.
-func (o *Options) judge(ctx context.Context, r *rows, both []*candidate, report *Report, bar stage.Progress) error {
+func (o *Options) judge(ctx context.Context, r *rows, both []*candidate, estimated []offpolicy.Calibration, report *Report, bar stage.Progress) error {
 	bar.Start(0, "estimates")
 	defer bar.Done()
-	j := &judged{rows: r, fees: r.actions.Fees(r.lambda)}
-	var err error
-	if j.expected, err = r.expect(ctx, j.fees, r.crossFolds(o.Seed)); err != nil {
-		return err
-	}
-	b := models.DefaultBootstrap(o.Seed)
-	b.Level, b.Resamples, b.Clusters = o.Level, o.Resamples, r.clusters()
+	j := newJudged(o, r, both[0], both[1])
 	for _, name := range o.estimators() {
-		e, err := j.estimate(name, both[0], both[1], b)
+		e, err := j.estimate(ctx, name)
 		if errors.Is(err, models.ErrOneDraw) {
 			return &costs.DataError{File: r.file, Msg: "there is no interval: the rows are one draw", Err: err}
 		}
@@ -186,13 +186,18 @@ func (o *Options) judge(ctx context.Context, r *rows, both []*candidate, report 
 		}
 		report.Estimates = append(report.Estimates, e)
 	}
-	if report.Anytime, err = j.anytime(ctx, o, both[0], both[1]); err != nil {
+	var err error
+	if report.Anytime, err = j.anytime(ctx, o); err != nil {
 		return err
 	}
 	if note := j.wider(o); note != "" {
 		report.Cautions = append(report.Cautions, note)
 	}
-	j.diagnose(both[0], both[1], report)
+	j.diagnose(report)
+	if report.Logged.Estimated = estimated; estimated != nil {
+		report.Cautions = append([]string{guessed(estimated)}, report.Cautions...)
+		report.Anytime = &Anytime{Low: report.Anytime.Low, High: report.Anytime.High, Why: "the propensities are guessed"}
+	}
 	report.conclude()
 	return nil
 }
@@ -205,23 +210,19 @@ func (o *Options) estimators() []string {
 }
 
 // diagnose fills in what the estimates depend on.
-func (j *judged) diagnose(subject, against *candidate, report *Report) {
+func (j *judged) diagnose(report *Report) {
 	r := j.rows
 	report.Rows, report.Prices, report.Lambda = r.len(), r.prices, r.lambda
 	if c := r.clusters(); c != nil {
 		report.Clusters = slices.Max(c) + 1
 	}
-	for c, to := range map[*candidate]**Support{subject: &report.Support, against: &report.Baseline} {
-		if !c.logged {
-			*to = supportOf(r, c.action)
-		}
-	}
-	report.Differ, report.Decisive = j.difference(subject, against)
+	report.Support, report.Baseline = j.support(j.subject), j.support(j.against)
+	report.Differ, report.Decisive = j.difference(j.subject, j.against)
 	report.Outcomes, report.Loggers, report.Left = outcomesOf(r), loggersOf(r), r.left
-	estimated := report.Logged
 	report.Logged = propensitiesOf(r)
-	if estimated != nil {
-		report.Logged.Estimated = estimated.Estimated
+	report.Cautions = append(report.Cautions, r.notes...)
+	for _, c := range []*candidate{j.subject, j.against} {
+		report.Cautions = append(report.Cautions, c.learned(r)...)
 	}
 	if low, high := slices.Min(r.keep), slices.Max(r.keep); low < high {
 		report.Cautions = append(report.Cautions, fmt.Sprintf("Rows were kept with probabilities from %g to %g; means count each 1/keep times, the exact interval once.", low, high))
@@ -231,25 +232,48 @@ func (j *judged) diagnose(subject, against *candidate, report *Report) {
 	}
 }
 
-// difference is the share of rows on which two policies choose differently, and the effective rows among these. The choice of
-// the logged policy is the pair that was the most probable.
+// difference is how probable it is that two policies choose differently on a row, and the effective rows among those on which
+// they do. The logged policy differs on rows on which another pair was the most probable; if there are none, its exploration is
+// the difference, and all rows tell of it.
 func (j *judged) difference(a, b *candidate) (share, effective float64) {
-	sum, squares, differ := 0.0, 0.0, 0
+	sum, squares, all := 0.0, 0.0, !a.logged && !b.logged
 	for n := range j.len() {
 		x, y := j.choice(n, a), j.choice(n, b)
+		share += j.apart(n, a, b) / float64(j.len())
 		if x == y {
 			continue
 		}
-		differ++
+		all = true
 		if pair := j.executed[n]; !a.logged && pair == x || !b.logged && pair == y {
 			w := 1 / j.propensities(n)[pair]
 			sum, squares = sum+w, squares+w*w
 		}
 	}
-	if squares > 0 {
+	switch {
+	case !all && a.logged:
+		effective = j.support(b).Effective
+	case !all:
+		effective = j.support(a).Effective
+	case squares > 0:
 		effective = sum * sum / squares
 	}
-	return float64(differ) / float64(j.len()), effective
+	return share, effective
+}
+
+// apart is the probability that two policies choose differently on row n.
+func (j *judged) apart(n int, a, b *candidate) float64 {
+	if a.logged {
+		a, b = b, a
+	}
+	choice := a.action[n]
+	switch p := j.propensities(n)[choice]; {
+	case !b.logged && choice == b.action[n]:
+		return 0
+	case !b.logged || math.IsNaN(p):
+		return 1
+	default:
+		return 1 - p
+	}
 }
 
 // choice is the choice of a policy, or the most probable one.
@@ -264,4 +288,14 @@ func (j *judged) choice(n int, c *candidate) int {
 		}
 	}
 	return best
+}
+
+// support is what the log can say of the choices of a policy; nil for the logged one.
+func (j *judged) support(c *candidate) *Support {
+	if c.logged {
+		return nil
+	}
+	log := j.log
+	log.Target = j.distributions(c)
+	return supportOf(j.rows, c.action, offpolicy.SupportOf(&log))
 }

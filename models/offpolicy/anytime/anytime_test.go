@@ -23,15 +23,27 @@ func TestNeverWrong(t *testing.T) {
 	for name, kind := range kinds {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			wrong, exact, normal := 0, 0.0, 0.0
+			wrong, exact, normal, asymptotic := 0, 0.0, 0.0, 0.0
+			var others [2]int
 			for seed := range uint64(worlds) {
 				s := follow(t, kind.seeded(seed), units)
 				if s.wrong {
 					wrong++
 				}
 				exact, normal = exact+s.width/float64(worlds), normal+s.normal/float64(worlds)
+				asymptotic += s.asymptotic / float64(worlds)
+				for i, w := range s.others {
+					others[i] += map[bool]int{true: 1}[w]
+				}
 			}
-			t.Logf("ever wrong in %d of %d worlds; after %d units the width is %.3f, that of the normal interval %.3f", wrong, worlds, units, exact, normal)
+			t.Logf("ever wrong in %d of %d worlds; from unit %d on the asymptotic one in %d and the normal one in %d", wrong, worlds, firstLook, others[0], others[1])
+			t.Logf("after %d units it is %.3f wide, the asymptotic one %.3f, the normal one %.3f", units, exact, asymptotic, normal)
+			if others[1] <= wrong {
+				t.Error("the normal interval, looked at again and again, is not wrong more often")
+			}
+			if exact < asymptotic || asymptotic < normal {
+				t.Error("an interval that may be looked at more often is narrower")
+			}
 			if 20*wrong > worlds {
 				t.Error("more than 5%")
 			}
@@ -43,9 +55,13 @@ func TestNeverWrong(t *testing.T) {
 }
 
 type followed struct {
-	wrong         bool
-	width, normal float64
+	wrong                     bool
+	others                    [2]bool // the asymptotic and the normal interval, from firstLook on
+	width, asymptotic, normal float64
 }
+
+// firstLook is the unit from which on intervals that are not exact are looked at.
+const firstLook = 100
 
 // follow adds units of a world and looks after each.
 func follow(t *testing.T, w *world, units int) (f followed) {
@@ -57,15 +73,24 @@ func follow(t *testing.T, w *world, units int) (f followed) {
 		t.Fatal(err)
 	}
 	truth := w.truth(s.Gain)
-	for range units {
+	for i := 1; i <= units; i++ {
 		if err := q.Add(w.unit()...); err != nil {
 			t.Fatal(err)
 		}
 		v := q.Interval()
 		f.wrong = f.wrong || truth < v.Low || truth > v.High
 		f.width = v.High - v.Low
+		if i < firstLook {
+			continue
+		}
+		a, err := q.Asymptotic(units)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.asymptotic, f.normal = a.High-a.Low, 2*1.96*math.Sqrt(q.state.Squares)/float64(i)
+		f.others[0] = f.others[0] || truth < a.Low || truth > a.High
+		f.others[1] = f.others[1] || math.Abs(truth-a.Mean) > f.normal/2
 	}
-	f.normal = 2 * 1.96 * math.Sqrt(q.state.Squares) / float64(units)
 	return f
 }
 
@@ -176,6 +201,36 @@ func TestUnknownProbabilities(t *testing.T) {
 	r.Estimates = []float64{1, 1, 1}
 	if _, err := s.terms(&r); err == nil || !strings.Contains(err.Error(), "pair 0") {
 		t.Error(err)
+	}
+}
+
+// The asymptotic interval is narrowest for the planned number of units, and its formula is that of the paper.
+func TestAsymptotic(t *testing.T) {
+	q, err := New(DefaultSettings(0, 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 1000 {
+		if err := q.Add(Row{Cost: float64(i % 2), Logged: []float64{1}, Target: []float64{1}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	width := func(planned int) float64 {
+		v, err := q.Asymptotic(planned)
+		if err != nil || math.Abs(v.Mean-0.5) > 1e-9 {
+			t.Fatal(v, err)
+		}
+		return v.High - v.Low
+	}
+	// alpha 0.05, 1,000 units of deviation 1/2: rho^2 = (-0.0025 + 5.99146 + ln(6.98896)) / 1000 = 0.0079333
+	if w := width(1000); math.Abs(w-2*0.5*math.Sqrt(2*(7.9333+1)/(1000*7.9333)*math.Log(math.Sqrt(7.9333+1)/0.05))) > 1e-5 {
+		t.Error(w)
+	}
+	if width(1000) > width(700) || width(1000) > width(1400) {
+		t.Error(width(700), width(1000), width(1400))
+	}
+	if _, err := q.Asymptotic(0); err == nil {
+		t.Error("0 planned units")
 	}
 }
 
