@@ -218,7 +218,7 @@ var testsMayImport = map[string][]string{
 	"internal/tablefile":       {"internal/judge", "internal/storage/storagetest"},
 	"internal/world":           {"featurize/tabular", "internal/config", "internal/realdata"},
 	"models":                   {"costs/coststest", "onnx/ort/orttest"},
-	"models/auto":              {"costs/coststest", "internal/judge", "models/lightgbm/lightgbmtest", "onnx/ort/orttest"},
+	"models/auto":              {"costs/coststest", "internal/judge", "internal/storage", "models/lightgbm/lightgbmtest", "onnx/ort/orttest"},
 	"models/baseline":          {"costs/coststest", "costs/outcome", "internal/realdata", "onnx/ort/orttest"},
 	"models/drift":             {"internal/judge"},
 	"models/estimate":          {"onnx/ort", "onnx/ort/orttest"},

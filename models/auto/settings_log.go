@@ -30,17 +30,3 @@ func (d *Deployed) check(t *costs.Tensor, rows []int) error {
 	}
 	return nil
 }
-
-// counts are how much the outcomes of logged rows count in members; nil: all alike.
-func (t *table) counts(s Settings) []float64 {
-	if s.Weights != WeightsIPS || t.logged == nil {
-		return nil
-	}
-	out := make([]float64, len(t.logged))
-	for row, l := range t.logged {
-		if out[row] = 1; l != nil {
-			out[row] = l.weight
-		}
-	}
-	return out
-}

@@ -47,6 +47,20 @@ func inverse(chance, clip float64) (weight float64, clipped bool) {
 	return min(1/chance, clip), 1/chance > clip
 }
 
+// counts are how much the outcomes of logged rows count in members; nil: all alike.
+func (t *table) counts(s Settings) []float64 {
+	if s.Weights != WeightsIPS || t.logged == nil {
+		return nil
+	}
+	out := make([]float64, len(t.logged))
+	for row, l := range t.logged {
+		if out[row] = 1; l != nil {
+			out[row] = l.weight
+		}
+	}
+	return out
+}
+
 // judgingRows are the positions in rows of those that can judge: every outcome is known, or the row is logged.
 func judgingRows(t *costs.Tensor, rows []int, of []*logged) (judging []int, complete int) {
 	for at, n := range rows {

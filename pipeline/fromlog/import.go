@@ -38,11 +38,11 @@ func Import(ctx context.Context, o Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	return o.read(ctx, log, consumers)
+	return o.pass(ctx, log, consumers)
 }
 
-// read gives the decisions of a log to consumers, and closes these.
-func (o Options) read(ctx context.Context, log *decisionlog.Log, consumers []consumer) (*Result, error) {
+// pass gives the decisions of a log to consumers, and has them write what they made.
+func (o Options) pass(ctx context.Context, log *decisionlog.Log, consumers []consumer) (*Result, error) {
 	r := &Result{Format: 1, Log: o.Log.String()}
 	var alone mixtures
 	for d, err := range log.Decisions() {

@@ -26,7 +26,7 @@ func Read(ctx context.Context, o Options) (*Decisions, error) {
 	}
 	o.Same = sameDecision
 	rows := &decisions{tensors: newTensors(o)}
-	r, err := o.read(ctx, log, []consumer{rows})
+	r, err := o.pass(ctx, log, []consumer{rows})
 	if err != nil {
 		return nil, err
 	}

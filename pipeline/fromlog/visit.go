@@ -26,7 +26,7 @@ func Visit(ctx context.Context, o Options, take func(Priced) error, missing func
 		return nil, o.noPairs(log)
 	}
 	o.missing = missing
-	return o.read(ctx, log, []consumer{&exports{options: o, list: list, to: []exporter{&visitor{visit: take}}}})
+	return o.pass(ctx, log, []consumer{&exports{options: o, list: list, to: []exporter{&visitor{visit: take}}}})
 }
 
 // noPairs is the error where no decision is of a policy with the wanted pairs.

@@ -4,10 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"pipe/costs"
-	"pipe/internal/storage"
 	"pipe/models/auto"
 	"pipe/pipeline/replay"
 	"pipe/pipeline/stage"
@@ -15,17 +13,6 @@ import (
 
 // byLog names the deployed policies of a log that no file is given for.
 const byLog = "the policy of the log"
-
-// checkDeployed reports a deployed policy that the recipe cannot compare with.
-func (o Options) checkDeployed() error {
-	if !o.Deployed.IsZero() && (o.Recipe != auto.Name || o.AnyPrice) {
-		return errors.New("deployed: only policies of the recipe auto for one lambda are compared with a deployed one; an any-price policy is compared with the best fixed pair of every price")
-	}
-	if !o.Deployed.IsZero() && !o.Warm.IsZero() {
-		return errors.New("deployed and warm: one of them is possible: both are older policies, and the deployed one stays unless the new one is better")
-	}
-	return nil
-}
 
 // openDeployed is what the guard compares with: the decisions of the file on the training rows, at its own prices, or those that the log
 // names. It is nil where neither says it.
@@ -56,12 +43,6 @@ func (j job) openDeployed(ctx context.Context) (*auto.Deployed, error) {
 	return &auto.Deployed{Name: j.Deployed.String() + "@" + l.Digest, Actions: l.Action}, nil
 }
 
-// Stays reports whether no policy of the recipe was exported, because the deployed one is not shown to be worse.
-func (r *Report) Stays() bool {
-	stays := func(p Policy) bool { return p.Stays != "" }
-	return slices.ContainsFunc(r.Policies, stays) && !slices.ContainsFunc(r.Policies, func(p Policy) bool { return p.Method == auto.Name && p.Stays == "" })
-}
-
 // stays is the line of a policy that was not exported, at a lambda.
 func (j job) stays(lambda float64) Policy {
 	line := Policy{Method: auto.Name, Lambda: &lambda, Stays: byLog}
@@ -69,12 +50,4 @@ func (j job) stays(lambda float64) Policy {
 		line.Stays = j.Deployed.String()
 	}
 	return line
-}
-
-// source is the file of a tensor, or the folder of a log.
-func (o Options) source() storage.Location {
-	if !o.Log.Log.IsZero() {
-		return o.Log.Log
-	}
-	return o.Tensor
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -38,6 +39,12 @@ type Policy struct {
 	TrueLoss *float64           `json:"true_loss,omitempty"`
 	Fallback string             `json:"fallback,omitempty"` // the pair that the guard fell back to
 	Warm     string             `json:"warm,omitempty"`     // the older policy that this file is
+}
+
+// Stays reports whether no policy of the recipe was exported, because the deployed one is not shown to be worse.
+func (r *Report) Stays() bool {
+	stays := func(p Policy) bool { return p.Stays != "" }
+	return slices.ContainsFunc(r.Policies, stays) && !slices.ContainsFunc(r.Policies, func(p Policy) bool { return p.Method == auto.Name && p.Stays == "" })
 }
 
 // WriteJSON writes the report as one indented JSON object.

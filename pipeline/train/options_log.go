@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"pipe/costs"
+	"pipe/internal/storage"
 	"pipe/models/auto"
 	"pipe/models/policy"
 	"pipe/onnx/ort"
@@ -93,4 +94,23 @@ func (j job) about(p *policy.Policy) {
 	if j.window != nil {
 		p.Info[policy.LogKey] = stage.JSON(j.window)
 	}
+}
+
+// checkDeployed reports a deployed policy that the recipe cannot compare with.
+func (o Options) checkDeployed() error {
+	if !o.Deployed.IsZero() && (o.Recipe != auto.Name || o.AnyPrice) {
+		return errors.New("deployed: only policies of the recipe auto for one lambda are compared with a deployed one; an any-price policy is compared with the best fixed pair of every price")
+	}
+	if !o.Deployed.IsZero() && !o.Warm.IsZero() {
+		return errors.New("deployed and warm: one of them is possible: both are older policies, and the deployed one stays unless the new one is better")
+	}
+	return nil
+}
+
+// source is the file of a tensor, or the folder of a log.
+func (o Options) source() storage.Location {
+	if !o.Log.Log.IsZero() {
+		return o.Log.Log
+	}
+	return o.Tensor
 }
