@@ -8,6 +8,7 @@
 //   - the logged probabilities are those with which the whole system drew the executed pair, given everything before it;
 //     with a canary of share s they are (1-s) p_live + s p_canary, not those of the policy that was drawn;
 //   - the estimates of the costs were made without the row and the rows after it, as by a deployed policy;
+//   - no row is left out for what it cost, and in a sample of a log every row is kept with the same chance;
 //   - units are rows whose pairs are drawn anew. Where a user keeps a policy for many requests, the user is the unit.
 //
 // It is the predictable plug-in empirical Bernstein confidence sequence with truncated doubly robust terms of Waudby-Smith,
