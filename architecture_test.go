@@ -250,7 +250,7 @@ var testsMayImport = map[string][]string{
 	"serve":                    {"costs", "models/estimate", "models/network", "models/policy", "onnx/ort/orttest", "pipeline/decide/decidetest", "serve/gateway/expert", "serve/gateway/gatewaytest", "serve/oip/inferencepb"},
 	"serve/gateway/expert":     {"experts/service/servicetest", "serve/gateway/gatewaytest"},
 	"experts/retrieval/search": {"experts/service/servicetest", "internal/progress"},
-	"serve/gateway":            {"internal/judge", "internal/parallel", "internal/storage", "models/estimate", "models/network", "onnx/hf/hftest", "onnx/ort/orttest", "pipeline/convert", "serve/gateway/gatewaytest"},
+	"serve/gateway":            {"internal/judge", "internal/parallel", "internal/storage", "models/estimate", "models/network", "onnx/hf/hftest", "onnx/ort/orttest", "pipeline/convert", "pipeline/fromlog", "serve/gateway/gatewaytest"},
 	"tools":                    {"costs", "featurize", "location", "onnx", "onnx/hf/hftest", "onnx/ort", "onnx/ort/orttest", "pipeline/decide/decidetest"},
 	"serve/dashboard":          {"internal/judge", "onnx/ort/orttest", "pipeline/decide/decidetest", "serve/decision"},
 

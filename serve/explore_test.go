@@ -78,6 +78,10 @@ func TestExploration(t *testing.T) {
 			t.Error(err)
 		}
 	}
+	again := start(t, exploring(folder), nil)
+	if x := again.parts.decider.Exploration(); x.SinceOutcome != 7 || !x.Silent || !(x.Ledger.Spent > 0) {
+		t.Errorf("a restart forgets: %+v", x)
+	}
 }
 
 // TestExplorationSettings checks combinations that cannot work.

@@ -52,6 +52,11 @@ func TestDecisionLog(t *testing.T) {
 		if err := w.Add(&fixed); err != nil {
 			t.Fatal(err)
 		}
+		panel := *r // an answer that nobody saw
+		panel.ID, panel.Source, panel.Keep = decisionlog.NewPanelID(), decisionlog.SourcePanel, 0.1
+		if err := w.Add(&panel); err != nil {
+			t.Fatal(err)
+		}
 		r.ID, r.Digest, r.Features = "other "+row.ID, "sha256:2", []float32{1, 2, 3, 4}
 		if err := w.Add(r); err != nil {
 			t.Fatal(err)

@@ -48,6 +48,9 @@ func (w *planted) row() (truth []float64, loss, cost []float32, allowed []bool) 
 // TestMonthsOfExploration is the law of the ledger of exploration: in 1,000 planted months, neither the bound nor the true
 // expected extra cost of any day is above the allowance.
 func TestMonthsOfExploration(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long arithmetic in one goroutine: it has no races to find")
+	}
 	const months = 1000
 	used, real, most, refused := 0.0, 0.0, 0.0, 0
 	for month := range months {
@@ -341,5 +344,42 @@ func TestSilenceWithoutLog(t *testing.T) {
 	}
 	if err := d.Close(); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestLedgerIsFair checks that pairs are drawn as often as their logged propensities say, while the ledger lets some decisions explore
+// and others not, also behind a canary.
+func TestLedgerIsFair(t *testing.T) {
+	const rows = 3000
+	s := withLedger(60, []float64{0, 1}, "")
+	s.Explore.Epsilon, s.Explore.SquareCB, s.Explore.Gamma = 0, true, 20
+	s.Canary = []Canary{{Of: "any", Policy: "more", Share: 0.3}}
+	w, x := newWorld(t, s, "more"), numbers(31, rows)
+	var sum, variance []float64
+	explored, stayed := 0, 0
+	for n := range rows {
+		r := w.ask(t, Request{Inputs: features(x[n*dim : (n+1)*dim])}).Records[0]
+		if sum == nil {
+			sum, variance = make([]float64, len(r.Propensity)), make([]float64, len(r.Propensity))
+		}
+		if r.OwnPropensity[r.Greedy] < 1 {
+			explored++
+		} else {
+			stayed++
+		}
+		for i, p := range r.Propensity {
+			sum[i] -= p
+			variance[i] += p * (1 - p)
+		}
+		sum[r.Action]++
+	}
+	t.Logf("%d explored, %d did not", explored, stayed)
+	if explored < 50 || stayed < 50 {
+		t.Errorf("%d explored, %d did not: the law says little", explored, stayed)
+	}
+	for i := range sum {
+		if z := sum[i] / math.Sqrt(max(variance[i], 1e-12)); math.Abs(z) > 4.5 {
+			t.Errorf("pair %d was drawn %.1f times more often than its propensities say, %.1f standard deviations", i, sum[i], z)
+		}
 	}
 }

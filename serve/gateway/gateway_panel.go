@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"math/rand/v2"
 	"net/http"
@@ -34,6 +35,7 @@ type panel struct {
 
 	mu     sync.Mutex
 	closed bool
+	bytes  int       // of the requests that wait
 	warned time.Time // when dropped requests were last logged
 
 	counts [panelResults]atomic.Int64 // of requests, by result
@@ -47,7 +49,6 @@ type panelJob struct {
 	question  string // the text that advice is fetched for
 	actions   *costs.Actions
 	records   []*decisionlog.Record // one for each pair
-	charge    ledger.Charge
 	callCost  float64
 	fetched   map[int]fetchedAdvice
 }
@@ -87,7 +88,7 @@ func newPanel(a *API, s Panel) (*panel, error) {
 	for range s.Workers {
 		p.workers.Go(func() {
 			for job := range p.jobs {
-				a.metrics.Queue("panel", len(p.jobs))
+				p.taken(job)
 				p.run(job)
 			}
 		})
@@ -104,17 +105,17 @@ func (q *routed) offerPanel() {
 	if p == nil || !s.Enabled() || !q.result.CanPanel() || rand.Float64() >= s.Share {
 		return
 	}
-	if result, ok := p.offer(q, s); !ok {
-		p.count(q.result.Policy.Name, result)
+	if !p.offer(q, s) {
+		p.count(q.result.Policy.Name, panelDropped)
 	}
 }
 
-// offer queues a request. result is why it did not.
-func (p *panel) offer(q *routed, s Panel) (result panelResult, ok bool) {
+// offer queues a request. It returns false if that is not possible.
+func (p *panel) offer(q *routed, s Panel) bool {
 	request, err := q.request.Whole()
 	if err != nil { // the caller's request was read before
 		q.api.log.LogAttrs(q.r.Context(), slog.LevelError, "a request cannot be answered by a panel", q.id(), slog.String("error", err.Error()))
-		return panelDropped, false
+		return false
 	}
 	job := &panelJob{
 		backends: q.backends, request: request, headers: q.headers.Clone(), question: q.question, actions: q.actions, callCost: s.CallCost,
@@ -122,18 +123,14 @@ func (p *panel) offer(q *routed, s Panel) (result panelResult, ok bool) {
 	}
 	job.draw(q, s)
 	if len(job.records) == 0 {
-		return panelDropped, false
-	}
-	if job.charge, ok = p.ledger.Spend(job.reserved()); !ok {
-		return panelBudget, false
+		return false
 	}
 	p.api.hold(job.backends)
 	if p.queue(job) {
-		return 0, true
+		return true
 	}
 	p.api.release(job.backends)
-	job.charge.Settle(0)
-	return panelDropped, false
+	return false
 }
 
 // draw draws the pairs that answer: all that are available, or a number of them, each with the same probability.
@@ -164,11 +161,14 @@ func (p *panel) queue(j *panelJob) bool {
 	if p.closed {
 		return false
 	}
-	select {
-	case p.jobs <- j:
-		p.api.metrics.Queue("panel", len(p.jobs))
-		return true
-	default:
+	if n := p.bytes + j.request.Len(); n <= maxPanelBytes {
+		select {
+		case p.jobs <- j:
+			p.bytes = n
+			p.api.metrics.Queue("panel", len(p.jobs))
+			return true
+		default:
+		}
 	}
 	if now := time.Now(); now.Sub(p.warned) > time.Minute {
 		p.warned = now
@@ -177,33 +177,55 @@ func (p *panel) queue(j *panelJob) bool {
 	return false
 }
 
+// taken says that a job waits no longer.
+func (p *panel) taken(j *panelJob) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.bytes -= j.request.Len()
+	p.api.metrics.Queue("panel", len(p.jobs))
+}
+
+// maxPanelBytes bounds the memory of the requests that wait.
+const maxPanelBytes = 64 << 20
+
 func (p *panel) count(policy string, r panelResult) {
 	p.counts[r].Add(1)
 	p.api.metrics.Panel(policy, r.String())
 }
 
-// run lets all pairs of a job answer, one after the other.
+// run lets all pairs of a job answer, if the budget has room for them.
 func (p *panel) run(j *panelJob) {
 	defer p.api.release(j.backends)
-	result, spent := panelAnswered, 0.0
+	policy := j.records[0].Policy
+	if p.ctx.Err() != nil {
+		p.count(policy, panelAbandoned)
+		return
+	}
+	charge, ok := p.ledger.SpendNow(j.reserved())
+	if !ok {
+		p.count(policy, panelBudget)
+		return
+	}
+	result, spent := p.askAll(j)
+	charge.Settle(spent)
+	p.count(policy, result)
+}
+
+// askAll lets the pairs of a job answer, one after the other. It returns the money that the budget is charged with.
+func (p *panel) askAll(j *panelJob) (result panelResult, spent float64) {
 	for _, rec := range j.records {
-		if p.ctx.Err() != nil {
-			result = panelAbandoned
-			break
-		}
 		cost, err := p.ask(j, rec)
 		spent += cost
 		if err == nil {
 			continue
 		}
-		if result = panelPartly; p.ctx.Err() != nil {
-			result = panelAbandoned
-			break
+		if p.ctx.Err() != nil {
+			return panelAbandoned, spent
 		}
+		result = panelPartly
 		p.api.log.Warn("a pair did not answer a request of a panel", "request", rec.Request, "pair", j.actions.Name(rec.Action), "error", err.Error())
 	}
-	j.charge.Settle(spent)
-	p.count(j.records[0].Policy, result)
+	return result, spent
 }
 
 // ask lets one pair answer, and logs it. It returns the money that the budget is charged with, and why there is no answer.
@@ -333,12 +355,19 @@ func (p *panel) keep(j *panelJob, rec *decisionlog.Record, body []byte) {
 	}
 }
 
+// append appends a line. A line that a kill or a full disk left half written stays a line of its own.
 func (p *panel) append(line []byte) error {
 	p.file.Lock()
 	defer p.file.Unlock()
-	f, err := os.OpenFile(string(p.settings.Answers), os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
+	f, err := os.OpenFile(string(p.settings.Answers), os.O_RDWR|os.O_APPEND|os.O_CREATE, 0o600)
 	if err != nil {
 		return err
+	}
+	if at, err := f.Seek(-1, io.SeekEnd); err == nil { // it is not empty
+		last := []byte{0}
+		if _, err := f.ReadAt(last, at); err == nil && last[0] != '\n' {
+			line = append([]byte{'\n'}, line...)
+		}
 	}
 	_, err = f.Write(line)
 	return errors.Join(err, f.Close())

@@ -16,7 +16,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"pipe/internal/config"
+	"pipe/internal/storage"
 	"pipe/pipeline/decisionlog"
+	"pipe/pipeline/fromlog"
 	"pipe/serve/gateway/gatewaytest"
 	"pipe/serve/ledger"
 )
@@ -109,6 +111,11 @@ func TestPanelMakesCompleteRows(t *testing.T) {
 	}
 	w.grade(t, p)
 	w.checkPanelRecords(t, p)
+	o := fromlog.DefaultOptions()
+	o.Log, o.Out = storage.File(w.logged), storage.File(filepath.Join(t.TempDir(), "costs.parquet"))
+	if r, err := fromlog.Import(t.Context(), o); err != nil || r.Complete != 3 || r.Instances != 3 || r.Panel != 12 || r.NoOutcome != 3 {
+		t.Errorf("the import has %+v: %v", r, err)
+	}
 }
 
 // grade sends an outcome for every answer of a panel.
@@ -266,14 +273,23 @@ func TestPanelFallsBehind(t *testing.T) {
 // TestPanelFailures checks what is recorded of pairs that fail, what the budget is charged with, and that the breaker counts.
 func TestPanelFailures(t *testing.T) {
 	p := panelOf(t, 1, panelAll)
-	w := newWorld(t, func(s *Settings) { s.Panel = p })
+	w := newWorld(t, func(s *Settings) {
+		s.Panel = p
+		for name, e := range s.Experts {
+			e.Timeouts.Answer = time.Minute
+			s.Experts[name] = e
+		}
+	})
+	asked := make(chan struct{})
 	w.large.SetFault(func(_ int, rw http.ResponseWriter, _ *http.Request) bool {
+		<-asked // until all decisions were made, which an open breaker would change
 		http.Error(rw, "out of order", http.StatusInternalServerError)
 		return true
 	})
 	for range 4 {
 		w.post(t, question+`}`)
 	}
+	close(asked)
 	w.api.Drain(t.Context())
 	s := w.api.Panel()
 	if s.Results["partly"] != 4 {
@@ -296,6 +312,20 @@ func TestPanelFailures(t *testing.T) {
 	}
 	if len(p.answers(t)) != 8 {
 		t.Errorf("%d answers", len(p.answers(t)))
+	}
+}
+
+// TestPanelAnswersAfterKill checks that a line that was half written does not spoil the next one.
+func TestPanelAnswersAfterKill(t *testing.T) {
+	p := &panel{settings: panelOf(t, 1, panelAll)}
+	for _, line := range []string{"{\"a\":1}\n", "{\"b\":", "{\"c\":2}\n"} {
+		if err := p.append([]byte(line)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	text, err := os.ReadFile(string(p.settings.Answers))
+	if want := "{\"a\":1}\n{\"b\":\n{\"c\":2}\n"; err != nil || string(text) != want {
+		t.Errorf("%q: %v", text, err)
 	}
 }
 

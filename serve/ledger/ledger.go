@@ -124,6 +124,20 @@ func (l *Ledger) SpendBeside(amount, other float64) (c Charge, ok, otherOK bool)
 	return Charge{l, l.day, amount}, true, otherOK
 }
 
+// SpendNow is Spend, but waits for the disk where the room is not reserved yet.
+func (l *Ledger) SpendNow(amount float64) (c Charge, ok bool) {
+	l.mu.Lock()
+	wait := !l.fits(amount)
+	if wait {
+		l.want(amount)
+	}
+	l.mu.Unlock()
+	if wait {
+		_ = l.Reserve() // it was logged, and then nothing is spent
+	}
+	return l.Spend(amount)
+}
+
 // Fits reports whether an amount would be spent now.
 func (l *Ledger) Fits(amount float64) bool {
 	l.mu.Lock()
@@ -139,14 +153,22 @@ func (l *Ledger) fits(amount float64) bool {
 // refuse counts an amount that is not spent.
 func (l *Ledger) refuse(amount float64) {
 	l.refused++
-	switch fresh := l.today() != l.day; {
-	case fresh || l.spent+amount <= l.allowance:
-		l.wanted = max(l.wanted, amount)
+	switch {
+	case l.want(amount):
 		poke(l.wake)
 	case !l.full:
 		l.full = true
 		l.log.Warn("a ledger is spent: it has no room for the next amount on this day", "ledger", l.name, "day", textOf(l.day), "spent", l.spent, "allowance", l.allowance)
 	}
+}
+
+// want asks for room for an amount, which the next part will have. It reports whether the day can have it.
+func (l *Ledger) want(amount float64) bool {
+	can := l.today() != l.day || l.spent+amount <= l.allowance
+	if can {
+		l.wanted = max(l.wanted, amount)
+	}
+	return can
 }
 
 // isShort reports whether little is left of the reserved part while the allowance has more.

@@ -250,6 +250,9 @@ func TestConcurrent(t *testing.T) {
 // TestMonths is the law of the ledger: in 1,000 months of random traffic, with kills, stops, clocks that jump and failing writes,
 // what a day spends is never above its allowance.
 func TestMonths(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long arithmetic in one goroutine: it has no races to find")
+	}
 	const months, allowance = 1000, 5.0
 	file := filepath.Join(t.TempDir(), "ledger.json")
 	used, unused := 0.0, 0

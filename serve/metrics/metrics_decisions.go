@@ -8,28 +8,28 @@ import (
 
 // decisions has the metrics of decisions and their expected costs.
 type decisions struct {
-	pairs     *prometheus.CounterVec
-	expected  *prometheus.SummaryVec
-	bestFixed *prometheus.SummaryVec
-	saving    *prometheus.SummaryVec
-	explored  *prometheus.CounterVec
-	kept      *prometheus.CounterVec
-	shadows   *prometheus.CounterVec
-	reloads   *prometheus.CounterVec
-	prices    *prometheus.CounterVec
+	pairs      *prometheus.CounterVec
+	expected   *prometheus.SummaryVec
+	bestFixed  *prometheus.SummaryVec
+	saving     *prometheus.SummaryVec
+	explored   *prometheus.CounterVec
+	unexplored *prometheus.CounterVec
+	shadows    *prometheus.CounterVec
+	reloads    *prometheus.CounterVec
+	prices     *prometheus.CounterVec
 }
 
 func newDecisions(r *prometheus.Registry) decisions {
 	return decisions{
-		pairs:     counter(r, "pipe_decisions_total", "Decisions by the pair that was chosen.", "policy", "expert", "advice"),
-		expected:  sum(r, "pipe_expected_cost", "Cost that the policy expects of the chosen pairs: loss plus fees.", "policy"),
-		bestFixed: sum(r, "pipe_expected_cost_best_fixed", "Cost that the policy expects of the best fixed pair, where that is available.", "policy"),
-		saving:    sum(r, "pipe_expected_saving", "Expected cost of the best fixed pair minus that of the chosen pair, where the fixed one is available.", "policy"),
-		explored:  counter(r, "pipe_explored_total", "Decisions for which exploration chose another pair than the policy.", "policy"),
-		kept:      counter(r, "pipe_not_explored_total", "Decisions that could explore and did not: ledger (the day has no room for their extra cost) or outcomes (none came any more).", "policy", "reason"),
-		shadows:   counter(r, "pipe_shadow_decisions_total", "Decisions of shadow policies, by whether they chose the same pair as the live one.", "policy", "shadow", "agrees"),
-		reloads:   counter(r, "pipe_policy_loads_total", "Policy files that were read, by whether they are served now.", "policy", "ok"),
-		prices:    counter(r, "pipe_price_file_loads_total", "Times that the price file of the policies was read, by whether its prices are in use now.", "ok"),
+		pairs:      counter(r, "pipe_decisions_total", "Decisions by the pair that was chosen.", "policy", "expert", "advice"),
+		expected:   sum(r, "pipe_expected_cost", "Cost that the policy expects of the chosen pairs: loss plus fees.", "policy"),
+		bestFixed:  sum(r, "pipe_expected_cost_best_fixed", "Cost that the policy expects of the best fixed pair, where that is available.", "policy"),
+		saving:     sum(r, "pipe_expected_saving", "Expected cost of the best fixed pair minus that of the chosen pair, where the fixed one is available.", "policy"),
+		explored:   counter(r, "pipe_explored_total", "Decisions for which exploration chose another pair than the policy.", "policy"),
+		unexplored: counter(r, "pipe_not_explored_total", "Decisions that could explore and did not: ledger (the day has no room for their extra cost) or outcomes (none came any more).", "policy", "reason"),
+		shadows:    counter(r, "pipe_shadow_decisions_total", "Decisions of shadow policies, by whether they chose the same pair as the live one.", "policy", "shadow", "agrees"),
+		reloads:    counter(r, "pipe_policy_loads_total", "Policy files that were read, by whether they are served now.", "policy", "ok"),
+		prices:     counter(r, "pipe_price_file_loads_total", "Times that the price file of the policies was read, by whether its prices are in use now.", "ok"),
 	}
 }
 
@@ -64,7 +64,7 @@ func (m *Metrics) NotExplored(policy, reason string) {
 	if m == nil {
 		return
 	}
-	m.kept.WithLabelValues(policy, reason).Inc()
+	m.unexplored.WithLabelValues(policy, reason).Inc()
 }
 
 // Shadow counts a decision of a shadow policy. agrees is whether it chose the same pair as the policy.
