@@ -26,7 +26,6 @@ type Gate struct {
 	differ    int64 // of these, with different ones
 	skipped   int64 // users beyond maxUsers
 	outside   int64 // costs that are not within the range
-	last      int64 // when the last outcome that counts came
 	weight    float64
 	squares   float64 // sum of squared weights
 	verdict   Verdict // the first one that was not GoOn
@@ -160,25 +159,22 @@ func newUnit(r *decisionlog.Record) *unit {
 	return u
 }
 
-// Outcome takes the outcome of a decision. Outcomes that state no loss, or are of decisions that do not count or have one
-// already, are ignored.
-func (g *Gate) Outcome(o decisionlog.Outcome) {
+// Outcome takes the outcome of a decision, and returns the verdict. Outcomes that state no loss, or are of decisions that do not
+// count or have one already, change nothing. The first verdict that is not GoOn stays.
+func (g *Gate) Outcome(o decisionlog.Outcome) Verdict {
 	loss, ok := o.LossOf()
-	if !ok {
-		return
-	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	u := g.waiting[o.ID]
-	if u == nil || math.IsNaN(u.fee) {
-		return
+	if !ok || u == nil || math.IsNaN(u.fee) {
+		return g.verdict
 	}
 	delete(g.waiting, o.ID)
 	g.add(u, loss+u.fee)
-	g.last = o.Time
 	if g.verdict == GoOn {
 		g.verdict, _ = g.judge()
 	}
+	return g.verdict
 }
 
 // add adds the term of a user to the interval.

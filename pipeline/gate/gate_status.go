@@ -142,9 +142,9 @@ func (g *Gate) missing() *float64 {
 func (s *Status) next(now time.Time, started int64) string {
 	switch {
 	case s.Verdict == Promote:
-		return "The candidate is promoted: the lower end of the gain is above 0."
+		return "The candidate costs less: the lower end of the gain is above 0."
 	case s.Verdict == Stop:
-		return "The candidate is stopped: the upper end of the gain is below 0."
+		return "The candidate costs more: the upper end of the gain is below 0."
 	case s.Reason == ReasonMissing:
 		return fmt.Sprintf("The lower end of the gain is above 0, but the candidate is not promoted while the shares of missing outcomes differ clearly (%.1f%% and %.1f%%, p = %.2g).", 100**s.Live.Missing, 100**s.Candidate.Missing, *s.MissingP)
 	case s.Reason == ReasonRange:

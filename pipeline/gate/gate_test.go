@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"pipe/costs"
 	"pipe/internal/dataerror/dataerrortest"
 	"pipe/pipeline/decisionlog"
 )
@@ -134,7 +135,6 @@ func TestTrialsThatDoNotCompare(t *testing.T) {
 			tr.Candidate.Actions = planted(t).Live.Actions
 			tr.Candidate.Actions.Experts[1].Name = "c"
 		},
-		"measured fees": func(tr *Trial, _ *Settings) { tr.Live.Meta = map[string]string{"pipe.measured_fees": "x"} },
 	} {
 		tr, s := planted(t), Settings{Costs: []float64{0, 1}}
 		change(&tr, &s)
@@ -255,6 +255,12 @@ func TestLog(t *testing.T) {
 			}
 			return again, again.Read(log)
 		})
+	}
+	meta := reader{candidate: "next", settings: g.settings}
+	measured := *w.trial.Live
+	measured.Meta = map[string]string{costs.MeterKey: "x"}
+	if err := meta.take(decisionlog.Decision{Record: w.record(&user{name: "u"}, 0, 1), About: &measured}); err == nil || !strings.Contains(err.Error(), "measured fees") {
+		t.Errorf("measured fees: %v", err)
 	}
 	_, err = Read(folder, "", "nobody", Settings{Costs: []float64{0, 1}})
 	dataerrortest.Check(t, err, folder, 0, "", "has no decisions of both")

@@ -80,6 +80,9 @@ func (r *reader) take(d decisionlog.Decision) error {
 	if arm < 0 {
 		return nil
 	}
+	if unknownCost(d.About, d.Record) {
+		return fmt.Errorf("what policy %q expects includes measured fees, which outcomes do not have: costs are not known", d.Policy)
+	}
 	if arm == liveArm && r.live == "" {
 		r.live = d.Policy
 	}

@@ -61,12 +61,14 @@ func (t Trial) Validate() error {
 	if a.Lambda != b.Lambda || !sameFees(a.Actions, b.Actions) {
 		return errors.New("the candidate has another lambda or other fees than the live policy, so their costs do not compare")
 	}
-	for _, p := range []*decisionlog.PolicyInfo{a, b} {
-		if _, measured := p.Meta[costs.MeterKey]; measured && !p.AnyPrice {
-			return fmt.Errorf("what policy %q expects includes measured fees, which outcomes do not have: costs are not known", p.Name)
-		}
-	}
 	return nil
+}
+
+// unknownCost reports whether the cost of a decision is not known, because what its policy expects includes measured fees, which
+// outcomes do not have.
+func unknownCost(about *decisionlog.PolicyInfo, r *decisionlog.Record) bool {
+	_, measured := about.Meta[costs.MeterKey]
+	return measured && r.UsagePrices == nil
 }
 
 func sameFees(a, b *costs.Actions) bool {

@@ -32,6 +32,7 @@ type Decider struct {
 	shadows   *shadows // nil: none are configured
 	recent    *recentPolicies
 	observer  Observer // nil: none
+	rivals    []*rival
 }
 
 // Observer is notified of every decision, for example for the dashboard. Its methods are called from many goroutines at
@@ -67,6 +68,9 @@ func New(set *policies.Set, log *decisionlog.Writer, m *metrics.Metrics, l *slog
 	if d.exploring, err = newExploring(s.Explore, log != nil, l); err != nil {
 		return nil, err
 	}
+	if d.rivals, err = newRivals(s, s.Explore.Folder, l); err != nil {
+		return nil, errors.Join(err, closeRivals(d.rivals), d.exploring.end())
+	}
 	if len(s.Shadow) > 0 {
 		d.shadows = newShadows(d)
 	}
@@ -78,7 +82,7 @@ func (d *Decider) Close() error {
 	if d.shadows != nil {
 		d.shadows.close()
 	}
-	return d.exploring.end()
+	return errors.Join(d.exploring.end(), closeRivals(d.rivals))
 }
 
 // Settings returns the settings of the decider.
@@ -114,6 +118,10 @@ func (d *Decider) Decide(ctx context.Context, r Request) (_ *Result, err error) 
 		}
 	}()
 	if err := d.fill(&r, u.policy); err != nil {
+		if u.canary && u.rival.key != nil { // nothing is learned of a candidate here
+			u = u.swapped()
+			u.share = 0
+		}
 		return d.decideFixed(r, u, err)
 	}
 	start := time.Now()
@@ -135,7 +143,11 @@ func (d *Decider) Decide(ctx context.Context, r Request) (_ *Result, err error) 
 	res := &Result{Policy: u.policy, Prices: u.prices, Decisions: decisions, decider: d, used: u, request: r, features: features}
 	stages := decisionlog.Stages{Decode: r.Decode.Microseconds(), Encode: encoded.Sub(start).Microseconds(), Decide: time.Since(encoded).Microseconds()}
 	res.encoded, res.decided = encoded.Sub(start), time.Since(encoded)
-	res.other = d.decideOther(ctx, res)
+	d.decideOther(ctx, res)
+	if err := d.charge(res); err != nil {
+		return nil, err
+	}
+	u = res.used
 	return res, d.record(res, start, stages)
 }
 
@@ -147,6 +159,7 @@ type used struct {
 	requested string // the policy that the request names
 	canary    bool
 	share     float64 // of the canary; 0: no canary can decide on the request
+	rival     *rival  // nil: no canary can decide on the request
 	other     *used   // of a policy and its canary, the one that was not drawn, leased while [Decider.Decide] runs; nil: none
 }
 
@@ -166,34 +179,24 @@ func (d *Decider) pick(r *Request) (used, error) {
 		return used{}, err
 	}
 	u.requested = u.policy.Name
-	c := d.canaryOf(r.Policy, u.policy)
-	if c.Share == 0 {
+	c := d.rivalOf(r.Policy, u.policy)
+	if c == nil {
 		return u, nil
 	}
-	drawn := share(c.Policy, stickyKey(r)) < c.Share
 	other, err := d.leaseCanary(c.Policy, r, u)
 	if err != nil { // such as prices that it does not take
-		if drawn {
+		if c.key != nil || c.draws(u, used{}, stickyKey(r)) {
 			d.slog.Warn("a canary could not decide; the requested policy did", "canary", c.Policy, "policy", u.requested, "error", err)
 		}
 		return u, nil
 	}
 	u.share, other.share, other.requested, other.canary = c.Share, c.Share, u.requested, true
-	if drawn {
-		u, other = other, u
-	}
+	u.rival, other.rival = c, c
 	u.other = &other
-	return u, nil
-}
-
-// canaryOf returns the canary of the policy that a request names; the zero Canary if there is none.
-func (d *Decider) canaryOf(asked string, p *policies.Policy) Canary {
-	for _, c := range d.settings.Canary {
-		if d.isOf(c.Of, asked, p) {
-			return c
-		}
+	if c.draws(u, other, stickyKey(r)) {
+		u = u.swapped()
 	}
-	return Canary{}
+	return u, nil
 }
 
 // leaseCanary leases a canary, if it can decide on the request in place of the policy u.
@@ -252,15 +255,25 @@ func stickyKey(r *Request) string {
 // checkPolicies checks that all canaries and shadows are loaded, and that a record has room for the shadows.
 func (d *Decider) checkPolicies() error {
 	var names []string
+	var problems []error
+	canaries, gated := map[string]bool{}, map[string]bool{} // policies that have one
 	for _, c := range d.settings.Canary {
 		names = append(names, c.Policy, c.Of)
+		canaries[cmp.Or(c.Of, d.set.Default())] = true
+	}
+	for _, c := range d.settings.Candidate {
+		names = append(names, c.Policy, c.Of)
+		of := cmp.Or(c.Of, d.set.Default())
+		if canaries[of] || gated[of] || c.Policy == of {
+			problems = append(problems, fmt.Errorf("candidate: %q has another canary or candidate already, or would be its own", of))
+		}
+		gated[of] = true
 	}
 	shadows := map[string]int{} // of a policy
 	for _, s := range d.settings.Shadow {
 		names = append(names, s.Policy, s.Of)
 		shadows[cmp.Or(s.Of, d.set.Default())]++
 	}
-	var problems []error
 	for _, of := range slices.Sorted(maps.Keys(shadows)) {
 		if n := shadows[of]; n > decisionlog.MaxShadows {
 			problems = append(problems, fmt.Errorf("shadow: %q has %d shadows; a record has room for %d", of, n, decisionlog.MaxShadows))

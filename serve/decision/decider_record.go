@@ -114,33 +114,35 @@ func (u used) mixture(own, other []float64) []float64 {
 	return p
 }
 
-// decideOther lets the policy that was not drawn decide on the rows of a result. It returns nil if there is none, if it has
-// other pairs, or if it fails. Then the records have the propensities of the policy that was drawn.
-func (d *Decider) decideOther(ctx context.Context, r *Result) *policy.Decisions {
+// decideOther lets the policy that was not drawn decide on the rows of a result. It leaves res.other nil if there is none, if it
+// has other pairs, or if it fails. Then the records have the propensities of the policy that was drawn.
+func (d *Decider) decideOther(ctx context.Context, r *Result) {
 	other, of := r.used.other, r.used.version.info.Actions
-	if other == nil || of.SameSet(other.version.info.Actions) != nil {
-		return nil
+	if other == nil {
+		return
 	}
-	dec, err := decideWith(ctx, *other, other.requestPrices(), r.request.Inputs, r.features, of, len(r.Decisions.Action))
-	if err != nil {
-		d.slog.Warn("a decision has the propensities of one policy alone", "policy", r.Policy.Name, "failed", other.policy.Name, "error", err)
-		return nil
+	if r.otherErr = of.SameSet(other.version.info.Actions); r.otherErr != nil {
+		return
 	}
-	return dec
+	r.other, r.otherFeatures, r.otherErr = decideWith(ctx, *other, other.requestPrices(), r.request.Inputs, r.features, of, len(r.Decisions.Action))
+	if r.otherErr != nil {
+		d.slog.Warn("a decision has the propensities of one policy alone", "policy", r.Policy.Name, "failed", other.policy.Name, "error", r.otherErr)
+	}
 }
 
 // decideWith lets a policy decide on n rows after another policy, with the actions of. It reuses the features of that one if
-// both have the same encoder.
-func decideWith(ctx context.Context, u used, at *policy.Prices, in policies.Inputs, features []float32, of *costs.Actions, n int) (_ *policy.Decisions, err error) {
+// both have the same encoder, and returns those that it used.
+func decideWith(ctx context.Context, u used, at *policy.Prices, in policies.Inputs, features []float32, of *costs.Actions, n int) (_ *policy.Decisions, _ []float32, err error) {
 	if in.Features == nil && !sameFeatures(u.version.info.Actions, of) {
 		if features, err = u.policy.Encode(ctx, in); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
 	if len(features) != n*u.version.info.Dim {
-		return nil, &InputError{"features", wrongFeatures(len(features)/n, u.version.info.Dim)}
+		return nil, nil, &InputError{"features", wrongFeatures(len(features)/n, u.version.info.Dim)}
 	}
-	return u.policy.Decide(ctx, at, features, n)
+	dec, err := u.policy.Decide(ctx, at, features, n)
+	return dec, features, err
 }
 
 // allowedPairs returns which pairs are available and not excluded by the policy.

@@ -28,6 +28,8 @@ type Result struct {
 	decider          *Decider
 	used             used
 	other            *policy.Decisions // of the policy that was not drawn; nil: none, or not known
+	otherFeatures    []float32         // as that policy had them
+	otherErr         error             // why that is not known
 	request          Request
 	features         []float32 // n x Dim
 	encoded, decided time.Duration

@@ -183,7 +183,7 @@ func (s *shadows) decide(name string, j shadowJob) error {
 	if err != nil {
 		return err
 	}
-	dec, err := decideWith(context.Background(), u, at, j.request.Inputs, j.features, j.of, len(j.records))
+	dec, _, err := decideWith(context.Background(), u, at, j.request.Inputs, j.features, j.of, len(j.records))
 	if err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"pipe/internal/config"
+	"pipe/pipeline/gate"
 	"pipe/serve/ledger"
 )
 
@@ -13,7 +14,9 @@ import (
 type Settings struct {
 	Explore Explore  `yaml:"explore"`
 	Canary  []Canary `yaml:"canary"`
-	Shadow  []Shadow `yaml:"shadow"`
+	// Candidate are canaries with a gate. A policy has a canary or a candidate, not both.
+	Candidate []Candidate `yaml:"candidate"`
+	Shadow    []Shadow    `yaml:"shadow"`
 	// Prompt selects the messages for an encoder of texts: last_user, users or all, see [Messages.Text].
 	Prompt string `yaml:"prompt"`
 	// UserKey is the key of the hash of users in the log, so that a reader of the log cannot find users by trying names.
@@ -69,6 +72,24 @@ type Canary struct {
 	Share  float64 `yaml:"share"`  // 0 to 1
 }
 
+// Candidate is a canary with a gate: its share ends when the outcomes show that it costs less or more than the policy that it
+// stands in for. Users are assigned by a hash with the key UserKey, so that they cannot choose.
+type Candidate struct {
+	Canary        `yaml:",inline"`
+	gate.Settings `yaml:",inline"`
+	// Promote says what happens when the candidate costs less: PromoteAuto or PromoteReport. Empty: PromoteReport.
+	Promote string `yaml:"promote"`
+	// Ledger bounds the extra cost of the candidate per day, in the unit of the task loss: every decision of the candidate where
+	// the two policies differ counts as the whole range of Costs. nil: no bound.
+	Ledger *ledger.Settings `yaml:"ledger"`
+}
+
+// What Candidate.Promote may be.
+const (
+	PromoteAuto   = "auto"   // the file of the live policy is replaced by that of the candidate
+	PromoteReport = "report" // nothing; the server says what it would do
+)
+
 // Shadow names a policy that decides on the same requests as another one. Its decisions are logged and counted, and never
 // executed.
 type Shadow struct {
@@ -83,21 +104,8 @@ func DefaultSettings() Settings {
 
 // Validate reports every problem at once.
 func (s Settings) Validate() error {
-	problems := []error{s.Explore.validate()}
+	problems := append([]error{s.Explore.validate()}, s.validateCanaries()...)
 	add := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
-	of := map[string]bool{}
-	for i, c := range s.Canary {
-		if c.Policy == "" || c.Policy == c.Of {
-			add("canary: entry %d: policy must name another policy than %q", i+1, c.Of)
-		}
-		if !(c.Share >= 0 && c.Share <= 1) {
-			add("canary: entry %d: share %g is not from 0 to 1", i+1, c.Share)
-		}
-		if of[c.Of] {
-			add("canary: entry %d: %q has a canary already", i+1, c.Of)
-		}
-		of[c.Of] = true
-	}
 	seen := map[Shadow]bool{}
 	for i, sh := range s.Shadow {
 		if sh.Policy == "" || sh.Policy == sh.Of {

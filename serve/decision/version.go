@@ -35,6 +35,15 @@ func newVersion(info *policy.Info) *version {
 	return v
 }
 
+// About describes a version of a policy as the decision log does.
+func About(p *policies.Policy) decisionlog.PolicyInfo {
+	info := p.Info()
+	return decisionlog.PolicyInfo{
+		Name: p.Name, Digest: p.Digest, Actions: info.Actions, Lambda: info.Lambda, Dim: info.Dim, AnyPrice: info.Prices != nil,
+		Meta: info.Shared(),
+	}
+}
+
 // maxVersions is the number of versions after which all are discarded and computed again, so that reloads do not fill the
 // memory.
 const maxVersions = 256
@@ -66,10 +75,7 @@ func (vs *versions) of(p *policies.Policy) (*version, error) {
 		vs.bounded(p.Name, v)
 	}
 	if vs.log != nil {
-		if err := vs.log.Policy(decisionlog.PolicyInfo{
-			Name: p.Name, Digest: p.Digest, Actions: info.Actions, Lambda: info.Lambda, Dim: info.Dim, AnyPrice: info.Prices != nil,
-			Meta: info.Shared(),
-		}); err != nil {
+		if err := vs.log.Policy(About(p)); err != nil {
 			return nil, err
 		}
 	}
