@@ -12,6 +12,7 @@ import (
 
 	"pipe/internal/config"
 	"pipe/onnx/ort/orttest"
+	"pipe/pipeline/learn/learntest"
 )
 
 // TestKilledRun is the process that TestKilled kills: it ends itself by SIGKILL at a step.
@@ -20,7 +21,7 @@ func TestKilledRun(t *testing.T) {
 	if !ok {
 		t.Skip("it is a part of TestKilled")
 	}
-	w := &world{dir: folder, n: 1500}
+	w := world{&learntest.World{Dir: folder, N: 1500}}
 	o := w.options()
 	o.Promote = PromoteFile
 	o.at = func(at string) {
@@ -37,14 +38,14 @@ func TestKilledRun(t *testing.T) {
 func TestKilled(t *testing.T) {
 	orttest.Open(t, 0)
 	at := filepath.Join(t.TempDir(), "world") // a policy states the path of the deployed one
-	begin := func() *world {
+	begin := func() world {
 		t.Helper()
 		w := newWorld(t, 8)
 		w.serve(t, 1500)
-		if err := errors.Join(os.RemoveAll(at), os.Rename(w.dir, at)); err != nil {
+		if err := errors.Join(os.RemoveAll(at), os.Rename(w.Dir, at)); err != nil {
 			t.Fatal(err)
 		}
-		w.dir = at
+		w.Dir = at
 		return w
 	}
 	whole := begin()
@@ -55,12 +56,12 @@ func TestKilled(t *testing.T) {
 		t.Run(step, func(t *testing.T) {
 			w := begin()
 			c := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestKilledRun$")
-			c.Env = append(os.Environ(), "PIPE_LEARN_KILL="+w.dir+" "+step)
+			c.Env = append(os.Environ(), "PIPE_LEARN_KILL="+w.Dir+" "+step)
 			if out, err := c.CombinedOutput(); err == nil || c.ProcessState.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
 				t.Fatalf("%v: %s", err, out)
 			}
 			live := w.info(t, "live.onnx").Digest
-			if promoted := step == "state"; live != map[bool]string{false: w.deployed.Digest, true: want}[promoted] {
+			if promoted := step == "state"; live != map[bool]string{false: w.Live.Digest, true: want}[promoted] {
 				t.Errorf("after the kill, %s is deployed", live)
 			}
 			if f, err := openCandidate(t.Context(), config.Path(w.path("next.onnx")).Location(), &policyFile{}); err != nil || f != nil && f.digest != want {

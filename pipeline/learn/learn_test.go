@@ -93,7 +93,7 @@ func TestLoop(t *testing.T) {
 func TestNothingToGain(t *testing.T) {
 	orttest.Open(t, 0)
 	w := newWorld(t, 2)
-	w.same = true
+	w.Same = true
 	w.serve(t, 800)
 	does(t, w.options(), Nothing, "nothing to gain")
 	if content(t, w.path("next.onnx")) != "" {
@@ -105,43 +105,43 @@ func TestNothingToGain(t *testing.T) {
 func TestProblems(t *testing.T) {
 	orttest.Open(t, 0)
 	for name, c := range map[string]struct {
-		change func(w *world, r *decisionlog.Record, o *decisionlog.Outcome)
+		change func(w world, r *decisionlog.Record, o *decisionlog.Outcome)
 		want   Verdict
 	}{
-		NoDraws: {func(w *world, r *decisionlog.Record, _ *decisionlog.Outcome) {
+		NoDraws: {func(w world, r *decisionlog.Record, _ *decisionlog.Outcome) {
 			r.Action, r.Propensity = 0, []float64{1, 0}
 		}, Refused},
-		NoFeatures: {func(_ *world, r *decisionlog.Record, _ *decisionlog.Outcome) { r.Features = nil }, Refused},
-		Missing: {func(w *world, r *decisionlog.Record, o *decisionlog.Outcome) {
-			if r.Action == 1 && w.rng.Float64() < 0.4 {
+		NoFeatures: {func(_ world, r *decisionlog.Record, _ *decisionlog.Outcome) { r.Features = nil }, Refused},
+		Missing: {func(w world, r *decisionlog.Record, o *decisionlog.Outcome) {
+			if r.Action == 1 && w.Random.Float64() < 0.4 {
 				o.ID = ""
 			}
 		}, Refused},
-		Propensities: {func(_ *world, r *decisionlog.Record, _ *decisionlog.Outcome) {
+		Propensities: {func(_ world, r *decisionlog.Record, _ *decisionlog.Outcome) {
 			r.Propensity = []float64{0.5, 0.5}
 		}, Refused},
-		Drift: {func(w *world, _ *decisionlog.Record, _ *decisionlog.Outcome) {
-			if w.n == 500 {
-				w.epsilon = 0.9
+		Drift: {func(w world, _ *decisionlog.Record, _ *decisionlog.Outcome) {
+			if w.N == 500 {
+				w.Epsilon = 0.9
 			}
 		}, Placed},
-		Prices: {func(w *world, r *decisionlog.Record, _ *decisionlog.Outcome) {
-			if w.n < 300 {
+		Prices: {func(w world, r *decisionlog.Record, _ *decisionlog.Outcome) {
+			if w.N < 300 {
 				r.ExpertFees = []float64{0, 0.5}
 			}
 		}, Placed},
-		Loggers: {func(w *world, r *decisionlog.Record, _ *decisionlog.Outcome) {
-			if w.n > 800 {
-				r.Policy, r.Digest = w.trial.Name, w.trial.Digest
+		Loggers: {func(w world, r *decisionlog.Record, _ *decisionlog.Outcome) {
+			if w.N > 800 {
+				r.Policy, r.Digest = w.Trial.Name, w.Trial.Digest
 			}
 		}, Placed},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, 3)
-			w.change = func(r *decisionlog.Record, o *decisionlog.Outcome) { c.change(w, r, o) }
+			w.Change = func(r *decisionlog.Record, o *decisionlog.Outcome) { c.change(w, r, o) }
 			if name == Loggers {
 				other := w.constant(t, "other.onnx", 1)
-				w.trial = &other
+				w.Trial = &other
 			}
 			w.serve(t, 1200)
 			r := does(t, w.options(), c.want)
@@ -168,7 +168,7 @@ func TestTrial(t *testing.T) {
 	r := does(t, gated(), Placed)
 	does(t, gated(), Nothing, "no decision of it beside")
 	trial := w.info(t, "next.onnx")
-	w.trial, w.share, w.choose = &trial, 0.3, func(x float32) int { return map[bool]int{true: 0, false: 1}[x < 0] }
+	w.Trial, w.Share, w.Choose = &trial, 0.3, func(x []float32) int { return map[bool]int{true: 0, false: 1}[x[0] < 0] }
 	w.serve(t, 60)
 	if got := does(t, gated(), Nothing, "is on trial").Trial; got.Verdict != gate.GoOn {
 		t.Errorf("%+v", got)
@@ -178,11 +178,11 @@ func TestTrial(t *testing.T) {
 	does(t, o, Nothing, "the gate promotes")
 	o.Promote = PromoteFile
 	promoted := does(t, o, Promoted, "its gate shows a gain")
-	if got := w.info(t, "live.onnx"); got.Digest != r.Candidate.Digest || promoted.Deployed.Digest != w.deployed.Digest {
+	if got := w.info(t, "live.onnx"); got.Digest != r.Candidate.Digest || promoted.Deployed.Digest != w.Live.Digest {
 		t.Errorf("%s is deployed, want %s", got.Digest, r.Candidate.Digest)
 	}
-	if got := w.info(t, "loop/previous.onnx"); got.Digest != w.deployed.Digest {
-		t.Errorf("the copy is %s, want %s", got.Digest, w.deployed.Digest)
+	if got := w.info(t, "loop/previous.onnx"); got.Digest != w.Live.Digest {
+		t.Errorf("the copy is %s, want %s", got.Digest, w.Live.Digest)
 	}
 	does(t, o, Nothing, "0 outcomes are new")
 }
@@ -192,8 +192,8 @@ func TestStopped(t *testing.T) {
 	orttest.Open(t, 0)
 	w := newWorld(t, 5)
 	bad := w.constant(t, "next.onnx", 1)
-	w.trial, w.share, w.choose = &bad, 0.5, func(float32) int { return 1 }
-	w.change = func(r *decisionlog.Record, o *decisionlog.Outcome) { // large is always wrong for half of the users
+	w.Trial, w.Share, w.Choose = &bad, 0.5, func([]float32) int { return 1 }
+	w.Change = func(r *decisionlog.Record, o *decisionlog.Outcome) { // large is always wrong for half of the users
 		no := r.Action == 1 && r.Features[0] < 0.8
 		yes := !no
 		o.Correct = &yes

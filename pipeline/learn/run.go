@@ -121,6 +121,10 @@ func (r *run) decide(ctx context.Context) (*Report, error) {
 	return nil, errors.New("no step of the run ended it") // learn always does
 }
 
+func (r *run) deployedName() string { return r.Deployed.Location().Base() }
+
+func (r *run) candidateName() string { return r.Candidate.Location().Base() }
+
 // tryCandidate looks at the trial of a candidate.
 func (r *run) tryCandidate(ctx context.Context) (*Report, error) {
 	if r.candidate == nil || !r.gated() {
@@ -135,14 +139,14 @@ func (r *run) tryCandidate(ctx context.Context) (*Report, error) {
 	case t != nil && t.Verdict == gate.Promote && r.Promote == PromoteFile:
 		return r.promote(ctx, "its gate shows a gain of %.4f [%.4f, %.4f] per decision on which the two differ", t.Gain.Mean, t.Gain.Low, t.Gain.High)
 	case t != nil && t.Verdict == gate.Promote:
-		return r.report.conclude(Nothing, "the gate promotes the candidate %s; the server, or promote: %s, puts it into the place of %s", r.Candidate, PromoteFile, r.Deployed), nil
+		return r.report.conclude(Nothing, "the gate promotes the candidate %s; the server, or promote: %s, puts it into the place of %s", r.candidateName(), PromoteFile, r.deployedName()), nil
 	case t != nil && t.Verdict == gate.Stop:
 		r.last.stop(r.candidate.digest)
 	case r.ReplaceRunning, slices.Contains(r.last.Stopped, r.candidate.digest):
 	case t == nil:
-		return r.report.conclude(Nothing, "the candidate %s is in its place, and the log has no decision of it beside %s yet", r.Candidate, r.Deployed), nil
+		return r.report.conclude(Nothing, "the candidate %s is in its place, and the log has no decision of it beside %s yet", r.candidateName(), r.deployedName()), nil
 	default:
-		return r.report.conclude(Nothing, "the candidate %s is on trial. %s", r.Candidate, t.Next), nil
+		return r.report.conclude(Nothing, "the candidate %s is on trial. %s", r.candidateName(), t.Next), nil
 	}
 	return nil, nil
 }
@@ -252,7 +256,7 @@ func (r *run) train(ctx context.Context, work storage.Location) (*fromlog.Decisi
 	r.report.Training = t
 	if t.Stays() {
 		_, why := t.Auto[0].Guard.Verdict()
-		r.report.conclude(Nothing, "there is nothing to gain: the learned policy is not shown to be better than %s on the decisions that trained it: %s", r.Deployed, why)
+		r.report.conclude(Nothing, "there is nothing to gain: the learned policy is not shown to be better than %s on the decisions that trained it: %s", r.deployedName(), why)
 		return d, storage.Location{}, nil
 	}
 	return d, work.Join(t.Policies[0].File), nil
@@ -302,9 +306,9 @@ func (r *run) place(ctx context.Context, path storage.Location) (*Report, error)
 	case slices.Contains(r.last.Stopped, f.digest):
 		return r.report.conclude(Nothing, "the learned policy is one that the gate stopped: %s", f.digest), nil
 	case r.candidate != nil && r.candidate.digest == f.digest:
-		r.report.conclude(Nothing, "the candidate %s is the learned policy already: %s", r.Candidate, r.report.Gain.Sentence)
+		r.report.conclude(Nothing, "the candidate %s is the learned policy already: %s", r.candidateName(), r.report.Gain.Sentence)
 	default:
-		r.report.conclude(Placed, "%s is the new candidate: %s", r.Candidate, r.report.Gain.Sentence)
+		r.report.conclude(Placed, "%s is the new candidate: %s", r.candidateName(), r.report.Gain.Sentence)
 		r.step("place")
 		if !r.DryRun {
 			if err := replace(ctx, f, r.Candidate.Location()); err != nil {
@@ -322,7 +326,7 @@ func (r *run) place(ctx context.Context, path storage.Location) (*Report, error)
 // promote puts the candidate into the place of the deployed policy, of which it keeps a copy.
 func (r *run) promote(ctx context.Context, why string, args ...any) (*Report, error) {
 	r.looked = true
-	r.report.conclude(Promoted, "%s is now the policy of %s: %s", r.Deployed, r.Candidate, fmt.Sprintf(why, args...))
+	r.report.conclude(Promoted, "%s is now the policy of %s: %s", r.deployedName(), r.candidateName(), fmt.Sprintf(why, args...))
 	if r.DryRun {
 		return r.report, nil
 	}
