@@ -54,7 +54,7 @@ func (w world) serve(t testing.TB, n int) {
 // options are those of a loop in the folder of the world.
 func (w world) options() Options {
 	o := DefaultOptions()
-	o.Now = learntest.Begin.Add(time.Duration(w.N)*time.Minute + 24*time.Hour)
+	o.Now = learntest.Begin.Add(time.Duration(w.N)*5*time.Minute + 24*time.Hour)
 	o.Log, o.Deployed, o.Candidate, o.State = config.Path(w.path("log")), config.Path(w.path("live.onnx")), config.Path(w.path("next.onnx")), config.Path(w.path("loop"))
 	o.Auto.Networks = nil
 	return o

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
@@ -19,7 +20,7 @@ import (
 	"pipe/pipeline/decisionlog"
 )
 
-// Begin is the time of the first decision of a world. There is one a minute.
+// Begin is the time of the first decision of a world. There is one in five minutes.
 var Begin = time.Date(2026, 1, 5, 0, 0, 0, 0, time.UTC)
 
 // World is a service with two models, small and large, which is dearer. Small is wrong on 10% of the requests with a first
@@ -125,7 +126,7 @@ func Wrong(pair int, x float32) float64 {
 func (w *World) Next() (*decisionlog.Record, decisionlog.Outcome) {
 	x := []float32{float32(2*w.Random.Float64() - 1), float32(w.Random.NormFloat64())}
 	r := &decisionlog.Record{
-		Time: Begin.Add(time.Duration(w.N) * time.Minute).UnixMicro(), ID: fmt.Sprintf("%08d", w.N), Request: fmt.Sprintf("r%d", w.N), Source: "decide", Lambda: 1,
+		Time: Begin.Add(time.Duration(w.N) * 5 * time.Minute).UnixMicro(), ID: fmt.Sprintf("%08d", w.N), Request: fmt.Sprintf("r%d", w.N), Source: "decide", Lambda: 1,
 		ExpertFees: []float64{0, 0.1}, AdviceFees: []float64{0}, Keep: 1, Executed: -1, Available: []bool{true, true}, Features: x,
 	}
 	w.draw(r)
@@ -197,4 +198,38 @@ func (w *World) Serve(n int) (err error) {
 		}
 	}
 	return nil
+}
+
+// WeekDecisions are those of a [Week].
+const WeekDecisions = 2000
+
+// Week is the command line of a program: DIR for a first log of a world in a folder, or DIR POLICY SHARE for another one, in which a
+// policy file gets a share of the requests.
+func Week(ctx context.Context, args []string) (err error) {
+	if len(args) != 1 && len(args) != 3 {
+		return errors.New("usage: week DIR [POLICY SHARE]")
+	}
+	w, err := New(ctx, args[0], uint64(len(args)))
+	if err != nil {
+		return err
+	}
+	if len(args) == 1 {
+		return w.Serve(WeekDecisions)
+	}
+	w.N = WeekDecisions
+	share, err := strconv.ParseFloat(args[2], 64)
+	if err != nil || !(share > 0 && share < 1) {
+		return fmt.Errorf("the share %q is not between 0 and 1", args[2])
+	}
+	rt, err := ort.Open(ort.DefaultConfig())
+	if err != nil {
+		return err
+	}
+	defer rt.Close()
+	closeIt, err := w.Try(ctx, rt, args[1], share)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, closeIt()) }()
+	return w.Serve(WeekDecisions)
 }
