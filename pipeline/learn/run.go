@@ -130,20 +130,23 @@ func (r *run) tryCandidate(ctx context.Context) (*Report, error) {
 	if r.candidate == nil || !r.gated() {
 		return nil, nil
 	}
-	t, err := trialOf(r.Log.String(), r.deployed, r.candidate, r.Gate, r.Now)
+	t, why, err := trialOf(r.Log.String(), r.deployed, r.candidate, r.Gate, r.Now)
 	if err != nil {
 		return nil, err
 	}
-	r.report.Trial = t
+	if r.report.Trial = t; t == nil {
+		r.report.Problems = append(r.report.Problems, Problem{Candidate, fmt.Sprintf("%s cannot be tried: %s", r.candidateName(), why), false})
+		return nil, nil
+	}
 	switch {
-	case t != nil && t.Verdict == gate.Promote && r.Promote == PromoteFile:
+	case t.Verdict == gate.Promote && r.Promote == PromoteFile:
 		return r.promote(ctx, "its gate shows a gain of %.4f [%.4f, %.4f] per decision on which the two differ", t.Gain.Mean, t.Gain.Low, t.Gain.High)
-	case t != nil && t.Verdict == gate.Promote:
+	case t.Verdict == gate.Promote:
 		return r.report.conclude(Nothing, "the gate promotes the candidate %s; the server, or promote: %s, puts it into the place of %s", r.candidateName(), PromoteFile, r.deployedName()), nil
-	case t != nil && t.Verdict == gate.Stop:
+	case t.Verdict == gate.Stop:
 		r.last.stop(r.candidate.digest)
 	case r.ReplaceRunning, slices.Contains(r.last.Stopped, r.candidate.digest):
-	case t == nil:
+	case t.Decisions == 0:
 		return r.report.conclude(Nothing, "the candidate %s is in its place, and the log has no decision of it beside %s yet", r.candidateName(), r.deployedName()), nil
 	default:
 		return r.report.conclude(Nothing, "the candidate %s is on trial. %s", r.candidateName(), t.Next), nil
@@ -167,7 +170,7 @@ func (r *run) newOutcomes(context.Context) (*Report, error) {
 // checkSurvey ends the run if the log has too little.
 func (r *run) checkSurvey(context.Context) (*Report, error) {
 	r.looked = true
-	r.report.Problems = r.report.Survey.problems(r.deployed.digest, r.LeastRows)
+	r.report.Problems = append(r.report.Problems, r.report.Survey.problems(r.deployed.digest, r.LeastRows)...)
 	return r.refuse(), nil
 }
 

@@ -23,6 +23,7 @@ const (
 	Drift        = "drift"        // the probabilities of pairs change over time
 	Loggers      = "loggers"      // several policies decided
 	Prices       = "prices"       // decisions were made at other prices than those of the deployed file
+	Candidate    = "candidate"    // it cannot be tried beside the deployed policy
 	OtherPolicy  = "other policy" // the last decision is not by the deployed file
 )
 

@@ -7,11 +7,10 @@ import (
 	"strings"
 	"time"
 
-	"pipe/costs"
 	"pipe/internal/storage"
 	"pipe/pipeline/decide"
+	"pipe/pipeline/decisionlog"
 	"pipe/pipeline/gate"
-	"pipe/pipeline/stage"
 )
 
 // policyFile is a policy file and its version.
@@ -45,22 +44,28 @@ func openCandidate(ctx context.Context, at storage.Location, deployed *policyFil
 	return f, nil
 }
 
-// trialOf judges the candidate beside the deployed policy by the log; nil: the log has no decision of both yet.
-func trialOf(log string, deployed, candidate *policyFile, s gate.Settings, now time.Time) (*gate.Status, error) {
-	g, err := gate.Read(log, deployed.name, candidate.name, s)
-	var none *costs.DataError
-	if errors.As(err, &none) {
-		return nil, nil
+// about is what a log says of the policy in a file.
+func (f *policyFile) about() *decisionlog.PolicyInfo {
+	i := f.Info
+	return &decisionlog.PolicyInfo{Name: f.name, Digest: f.digest, Actions: i.Actions, Lambda: i.Lambda, Dim: i.Dim, AnyPrice: i.Prices != nil, Meta: i.Shared()}
+}
+
+// trialOf judges the candidate beside the deployed policy by all decisions of these versions. why says why they cannot be
+// compared.
+func trialOf(log string, deployed, candidate *policyFile, s gate.Settings, now time.Time) (_ *gate.Status, why string, _ error) {
+	g, err := gate.New(gate.Trial{Live: deployed.about(), Candidate: candidate.about()}, s)
+	if err != nil {
+		return nil, err.Error(), nil
+	}
+	decisions, err := decisionlog.Read(log)
+	if err == nil {
+		err = g.Read(decisions)
 	}
 	if err != nil {
-		return nil, &stage.OptionError{Err: err}
-	}
-	t := g.Trial()
-	if t.Live.Digest != deployed.digest || t.Candidate.Digest != candidate.digest {
-		return nil, nil // of earlier versions
+		return nil, "", err
 	}
 	status := g.Status(now)
-	return &status, nil
+	return &status, "", nil
 }
 
 // replace puts a policy into the place of another one, with its description.
