@@ -244,7 +244,7 @@ func (l *loop) serves() {
 			}
 			text, _ := io.ReadAll(answer.Body)
 			_ = answer.Body.Close()
-			if strings.Contains(string(text), info.Digest) {
+			if strings.Contains(string(text), fmt.Sprintf(`"name":%q,"digest":%q`, name, info.Digest)) {
 				break
 			}
 			if time.Now().After(deadline) {

@@ -2,6 +2,7 @@ package learn
 
 import (
 	"errors"
+	"math"
 	"os"
 	"slices"
 	"strings"
@@ -87,6 +88,28 @@ func TestLoop(t *testing.T) {
 	w.serve(t, 50)
 	few.Now = few.Now.Add(24 * time.Hour)
 	does(t, few, Nothing, "50 outcomes are new", "new_outcomes is 51")
+}
+
+// A window reaches back to what was not learned from yet, and no further.
+func TestWindow(t *testing.T) {
+	orttest.Open(t, 0)
+	w := newWorld(t, 11)
+	run := func(n int) *Survey {
+		t.Helper()
+		w.serve(t, n)
+		o := w.options()
+		o.Now, o.Since = o.Now.Add(-24*time.Hour), Span(time.Hour)
+		r, err := Run(t.Context(), o, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r.Survey
+	}
+	for i, c := range []struct{ serve, want int }{{100, 12}, {100, 112}, {1000, 1112}, {50, 50}} {
+		if got := run(c.serve); got.Decisions != c.want {
+			t.Errorf("run %d had %d decisions, want %d", i+1, got.Decisions, c.want)
+		}
+	}
 }
 
 // Where features say nothing, the deployed policy stays, and the run says why.
@@ -204,6 +227,29 @@ func TestStopped(t *testing.T) {
 	r := does(t, o, Nothing, "nothing to gain")
 	if r.Trial == nil || r.Trial.Verdict != gate.Stop || !strings.Contains(content(t, w.path("loop/"+stateFile)), bad.Digest) {
 		t.Errorf("trial %+v", r.Trial)
+	}
+}
+
+// Decisions beside an earlier candidate say nothing about this one.
+func TestTrialsApart(t *testing.T) {
+	rt := orttest.Open(t, 0)
+	w := newWorld(t, 10)
+	large := w.constant(t, "next.onnx", 1)
+	w.Trial, w.Share, w.Choose = &large, 0.3, func([]float32) int { return 1 }
+	w.serve(t, 2500)
+	o := w.options()
+	o.Gate, o.ReplaceRunning, o.Promote = gate.Settings{Costs: []float64{0, 1.1}}, true, PromoteFile
+	does(t, o, Placed)
+	closeIt, err := w.Try(t.Context(), rt, "next.onnx", 0.3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = closeIt() }()
+	w.serve(t, 2500)
+	// Where they differ, small is wrong on 80%, and large on 10% and costs 0.1. Both explore on 40%.
+	o.Now = w.options().Now
+	if got := does(t, o, Promoted).Trial; math.Abs(got.Gain.Mean-0.6*0.6) > 0.1 || got.Decisions < 2490 {
+		t.Errorf("a gain of %+v by %d decisions", got.Gain, got.Decisions)
 	}
 }
 

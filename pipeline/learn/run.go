@@ -83,8 +83,8 @@ func (r *run) open(ctx context.Context) (err error) {
 	}
 	if r.Since > 0 {
 		r.since = r.Now.Add(-time.Duration(r.Since))
-		if at := r.last.At; !at.IsZero() && at.Before(r.since) {
-			r.since = at
+		if from := r.last.From; !from.IsZero() && from.Before(r.since) {
+			r.since = from
 		}
 	}
 	r.report = &Report{Format: 1, DryRun: r.DryRun, At: r.Now.UTC().Format(time.RFC3339), Log: r.Log.String(), Deployed: Version{r.Deployed.String(), r.deployed.digest}}
@@ -354,6 +354,10 @@ func (r *run) remember(ctx context.Context) error {
 			return err
 		}
 	}
-	s := state{At: r.Now.UTC(), Seen: r.saw, Verdict: r.report.Verdict, Sentence: r.report.Sentence, Stopped: r.last.Stopped}
+	from := r.Now
+	if r.report.Verdict == Refused {
+		from = r.since
+	}
+	s := state{At: r.Now.UTC(), From: from.UTC(), Seen: r.saw, Verdict: r.report.Verdict, Sentence: r.report.Sentence, Stopped: r.last.Stopped}
 	return s.write(ctx, r.in(stateFile))
 }

@@ -18,6 +18,7 @@ import (
 type state struct {
 	Format   int       `json:"format"`
 	At       time.Time `json:"at"`      // of the last run that looked at the log
+	From     time.Time `json:"from"`    // decisions from then on were not learned from yet
 	Seen     seen      `json:"seen"`    // what it saw
 	Verdict  Verdict   `json:"verdict"` // what it did
 	Sentence string    `json:"sentence"`

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"math"
 	"strings"
 	"time"
 
@@ -50,10 +51,14 @@ func (f *policyFile) about() *decisionlog.PolicyInfo {
 	return &decisionlog.PolicyInfo{Name: f.name, Digest: f.digest, Actions: i.Actions, Lambda: i.Lambda, Dim: i.Dim, AnyPrice: i.Prices != nil, Meta: i.Shared()}
 }
 
-// trialOf judges the candidate beside the deployed policy by all decisions of these versions. why says why they cannot be
-// compared.
+// trialOf judges the candidate beside the deployed policy by the decisions since the last ones of other versions. why says why they
+// cannot be compared.
 func trialOf(log string, deployed, candidate *policyFile, s gate.Settings, now time.Time) (_ *gate.Status, why string, _ error) {
-	g, err := gate.New(gate.Trial{Live: deployed.about(), Candidate: candidate.about()}, s)
+	began, err := beginOf(log, deployed, candidate)
+	if err != nil {
+		return nil, "", err
+	}
+	g, err := gate.New(gate.Trial{Live: deployed.about(), Candidate: candidate.about(), Started: began}, s)
 	if err != nil {
 		return nil, err.Error(), nil
 	}
@@ -66,6 +71,28 @@ func trialOf(log string, deployed, candidate *policyFile, s gate.Settings, now t
 	}
 	status := g.Status(now)
 	return &status, "", nil
+}
+
+// beginOf is the time of the first decision of a candidate, after the last one of another version of it, or of the deployed policy: before,
+// what the deployed policy shared its users with was another policy. Without a decision it is the end of time.
+func beginOf(folder string, deployed, candidate *policyFile) (int64, error) {
+	log, err := decisionlog.Read(folder)
+	if err != nil {
+		return 0, err
+	}
+	const never = math.MaxInt64
+	began := int64(never)
+	for d, err := range log.Decisions() {
+		switch {
+		case err != nil:
+			return 0, err
+		case d.Canary && d.Digest != candidate.digest, !d.Canary && d.Policy == deployed.name && d.Digest != deployed.digest:
+			began = never
+		case d.Canary:
+			began = min(began, d.Time)
+		}
+	}
+	return began, nil
 }
 
 // replace puts a policy into the place of another one, with its description.

@@ -151,7 +151,9 @@ func (w *World) draw(r *decisionlog.Record) {
 		pick := w.Choose(r.Features)
 		other := w.probabilities(pick)
 		r.Share, r.Canary = w.Share, w.Random.Float64() < w.Share
-		r.Propensity = []float64{(1-w.Share)*own[0] + w.Share*other[0], (1-w.Share)*own[1] + w.Share*other[1]}
+		if pick != 0 { // else the same, to the bit
+			r.Propensity = []float64{(1-w.Share)*own[0] + w.Share*other[0], (1-w.Share)*own[1] + w.Share*other[1]}
+		}
 		if r.Canary {
 			own, by, r.Greedy = other, w.Trial, pick
 		}
