@@ -103,11 +103,14 @@ func (l *Log) ratio(policy []float64, i int) float64 {
 }
 
 // clusters are those of the rows.
-func (l *Log) clusters() costs.Clusters {
-	if l.Cluster == nil {
-		return costs.NewClusters(l.Len())
+func (l *Log) clusters() costs.Clusters { return clustersOf(l.Len(), l.Cluster) }
+
+// clustersOf are those of n rows; nil: each row is its own.
+func clustersOf(n int, cluster []int) costs.Clusters {
+	if cluster == nil {
+		return costs.NewClusters(n)
 	}
-	return costs.NewClusters(l.Len(), l.Cluster)
+	return costs.NewClusters(n, cluster)
 }
 
 // tooLarge reports a value of row i that is not finite.

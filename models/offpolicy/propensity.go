@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"pipe/costs"
+	"pipe/models/regress"
 )
 
 // PropensitySettings are those of [EstimatePropensities].
@@ -47,31 +47,19 @@ func EstimatePropensities(ctx context.Context, executed []int, pairs int, cluste
 
 func estimatePropensities(ctx context.Context, executed []int, pairs int, cluster []int, x Features, s PropensitySettings) (*Propensities, error) {
 	n := len(executed)
-	if n == 0 || pairs < 1 {
+	switch {
+	case n == 0 || pairs < 1:
 		return nil, errors.New("no rows or no pairs")
-	}
-	if !(s.Floor > 0 && s.Floor <= 1/float64(pairs)) {
+	case !(s.Floor > 0 && s.Floor <= 1/float64(pairs)):
 		return nil, fmt.Errorf("floor %v is not above 0 and at most 1 / %d", s.Floor, pairs)
+	case cluster != nil && len(cluster) != n:
+		return nil, &DataError{Column: "cluster", Msg: fmt.Sprintf("%d values for %d rows", len(cluster), n)}
 	}
-	features, err := x.standardised(n)
+	d, err := indicators(executed, pairs, x)
 	if err != nil {
 		return nil, err
 	}
-	d := regressData(features, x.Dim, pairs, n)
-	for i, a := range executed {
-		if a < 0 || a >= pairs {
-			return nil, &DataError{Row: i + 1, Column: "executed", Msg: fmt.Sprintf("pair %d of %d", a, pairs)}
-		}
-		d.Y[i*pairs+a] = 1
-	}
-	clusters := costs.NewClusters(n)
-	if cluster != nil {
-		if len(cluster) != n {
-			return nil, &DataError{Column: "cluster", Msg: fmt.Sprintf("%d values for %d rows", len(cluster), n)}
-		}
-		clusters = costs.NewClusters(n, cluster)
-	}
-	folds, err := s.divide(clusters)
+	folds, err := s.divide(clustersOf(n, cluster))
 	if err != nil {
 		return nil, err
 	}
@@ -87,6 +75,22 @@ func estimatePropensities(ctx context.Context, executed []int, pairs int, cluste
 	}
 	p.calibrate(d.Y)
 	return p, nil
+}
+
+// indicators has 1 for the executed pair of every row and 0 for the others.
+func indicators(executed []int, pairs int, x Features) (*regress.Data, error) {
+	features, err := x.standardised(len(executed))
+	if err != nil {
+		return nil, err
+	}
+	d := regressData(features, x.Dim, pairs, len(executed))
+	for i, a := range executed {
+		if a < 0 || a >= pairs {
+			return nil, &DataError{Row: i + 1, Column: "executed", Msg: fmt.Sprintf("pair %d of %d", a, pairs)}
+		}
+		d.Y[i*pairs+a] = 1
+	}
+	return d, nil
 }
 
 // fill makes probabilities of estimates: at least the floor before they are made to add up to 1.

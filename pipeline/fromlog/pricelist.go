@@ -79,17 +79,15 @@ func (p *priceList) measure(o Options) error {
 	return err
 }
 
-// cost is the measured cost of a decision at these prices: its loss, and the fee of the pair that answered. ok is false if the
-// measured fee of the call is part of it and not known. same is false if that fee is the money in the log, although the list
-// has prices of models.
-func (p *priceList) cost(d decisionlog.Decision) (cost float64, ok, same bool) {
-	loss, _ := d.Outcome.LossOf()
-	cost = loss + p.fees[d.Answered()]
+// loss is the loss of a decision, with the measured fee of the call where the list has such. ok is false if that fee is not known.
+// same is false if it is the money in the log, although the list has prices of models.
+func (p *priceList) loss(d decisionlog.Decision) (loss float64, ok, same bool) {
+	loss, _ = d.Outcome.LossOf()
 	if p.meter == nil {
-		return cost, true, true
+		return loss, true, true
 	}
 	money, ok, same := p.meter.call(d)
-	return cost + money/p.money.PerLoss, ok, same || p.meter.Table == nil
+	return loss + money/p.money.PerLoss, ok, same || p.meter.Table == nil
 }
 
 // decided reports whether a decision was made at these fees, but for the rounding of float32. Prices of usage do not count.
@@ -105,7 +103,8 @@ func (p *priceList) decided(r *decisionlog.Record) bool {
 // Priced is a decision with its costs at a price list.
 type Priced struct {
 	decisionlog.Decision
-	Cost float64   // measured
+	Loss float64   // with the measured fee of the call, where the list has such
+	Cost float64   // Loss, and the fee of the pair that answered
 	Fees []float64 // A, of every pair, without measured ones; shared
 }
 
@@ -143,7 +142,7 @@ func (e *exports) take(d decisionlog.Decision) error {
 		e.otherPairs++
 		return nil
 	}
-	cost, ok, same := e.list.cost(d)
+	loss, ok, same := e.list.loss(d)
 	if !ok {
 		e.noFee++
 		return nil
@@ -155,7 +154,7 @@ func (e *exports) take(d decisionlog.Decision) error {
 		e.repriced++
 	}
 	for _, x := range e.to {
-		if err := x.take(Priced{d, cost, e.list.fees}); err != nil {
+		if err := x.take(Priced{d, loss, loss + e.list.fees[d.Answered()], e.list.fees}); err != nil {
 			return err
 		}
 	}

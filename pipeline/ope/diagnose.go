@@ -98,8 +98,8 @@ func outcomesOf(r *rows) *Outcomes {
 			delays[pair] = append(delays[pair], d)
 		}
 	}
-	for _, m := range r.missing {
-		missing[m.pair]++
+	for _, pair := range r.missing {
+		missing[pair]++
 	}
 	o := &Outcomes{Known: r.len(), Missing: len(r.missing), Share: float64(len(r.missing)) / float64(r.len()+len(r.missing))}
 	for pair := range known {

@@ -47,11 +47,14 @@ func (j *judged) anytime(ctx context.Context, o *Options) (*Anytime, error) {
 				rows = append(rows, row)
 			}
 			if err := q.Add(rows...); err != nil {
-				out.Why = err.Error()
-				return out, nil
+				return &Anytime{Low: out.Low, High: out.High, Why: err.Error()}, nil
 			}
 		}
-		*map[bool]*models.Interval{false: &out.Policy, true: &out.Gain}[gain] = bounds(q.Interval())
+		if v := bounds(q.Interval()); gain {
+			out.Gain = &v
+		} else {
+			out.Policy = &v
+		}
 	}
 	return out, nil
 }

@@ -59,11 +59,11 @@ type Estimate struct {
 
 // Anytime has intervals that hold at all times at once, however often the log is looked at.
 type Anytime struct {
-	Low    float64         `json:"least_cost"` // that is possible
-	High   float64         `json:"largest_cost"`
-	Policy models.Interval `json:"cost_policy"`
-	Gain   models.Interval `json:"gain"`
-	Why    string          `json:"not_known,omitempty"` // why there are none
+	Low    float64          `json:"least_cost"` // that is possible
+	High   float64          `json:"largest_cost"`
+	Policy *models.Interval `json:"cost_policy,omitempty"` // nil: not known
+	Gain   *models.Interval `json:"gain,omitempty"`        // likewise
+	Why    string           `json:"not_known,omitempty"`   // why not
 }
 
 // Decided says at which prices an any-price policy decided.
@@ -95,7 +95,7 @@ func (r *Report) conclude() {
 		say(of != nil && of.Untried > mostUntried, "%s of the choices were never tried", share(orZero(of)))
 	}
 	say(r.Differ > 0 && s.Effective < decisionlog.LeastEffective, "there are fewer than %d effective rows", decisionlog.LeastEffective)
-	say(r.Differ > 0 && r.Decisive < leastDecisive, "only %.3g effective rows tell the two apart", r.Decisive)
+	say(r.Differ > 0 && r.Decisive < leastDecisive, "only %s effective rows tell the two apart", count(r.Decisive))
 	say(!r.Logged.Fits, "the probabilities in the log do not fit what was executed")
 	say(r.Outcomes.Depends, "whether an outcome is known depends on the pair")
 	if len(r.Why) == 0 {
@@ -109,7 +109,7 @@ func (r *Report) conclude() {
 	default:
 		r.Verdict = Costs
 	}
-	r.Sentence = r.verdict(e) + fmt.Sprintf("; %.0f effective rows; %s of its choices were never tried", math.Floor(s.Effective), share(s.Untried))
+	r.Sentence = r.verdict(e) + fmt.Sprintf("; %s effective rows; %s of its choices were never tried", count(s.Effective), share(s.Untried))
 }
 
 func orZero(s *Support) float64 {
@@ -158,6 +158,9 @@ func amount(e Estimate, sign float64) string {
 	}
 	return fmt.Sprintf("%.*f%s [%.*f, %.*f]", digits, factor*v.Mean, unit, digits, low, digits, high)
 }
+
+// count is a number of effective rows, rounded down.
+func count(rows float64) string { return fmt.Sprintf("%.0f", math.Floor(rows)) }
 
 func share(v float64) string {
 	if v > 0 && v < 0.01 {

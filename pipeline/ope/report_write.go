@@ -46,7 +46,7 @@ func (r *Report) estimates() table {
 	case a.Why != "":
 		t.rows = append(t.rows, []string{"exact, at any time", "not known: " + a.Why, "", "", ""})
 	default:
-		t.rows = append(t.rows, []string{"exact, at any time", interval(a.Policy), "", interval(a.Gain), ""})
+		t.rows = append(t.rows, []string{"exact, at any time", interval(*a.Policy), "", interval(*a.Gain), ""})
 	}
 	return t
 }
@@ -138,11 +138,11 @@ func (r *Report) leftOut() table {
 // lines say what is in no table.
 func (r *Report) lines() []string {
 	lines := []string{
-		fmt.Sprintf("%d rows%s of %s; all costs are at prices: %s, lambda %g.", r.Rows, safetext.Counted(" of %d users or other clusters", r.Clusters), r.File, r.Prices, r.Lambda),
-		fmt.Sprintf("The two choose differently on %s of the rows; there are %.3g effective rows to tell them apart.", share(r.Differ), r.Decisive),
+		fmt.Sprintf("%d rows%s of %s; all costs are at prices: %s, lambda %g.", r.Rows, safetext.Counted(" of %d users", r.Clusters), r.File, r.Prices, r.Lambda),
+		fmt.Sprintf("The two choose differently on %s of the rows; %s effective rows tell them apart.", share(r.Differ), count(r.Decisive)),
 	}
 	if s := r.Support; s != nil {
-		lines = append(lines, fmt.Sprintf("%s: the executed pair is its choice on %d rows, which count as %.1f rows of equal weight; %s of its choices were never tried.", r.Policy, s.Same, s.Effective, share(s.Untried)))
+		lines = append(lines, fmt.Sprintf("%s: the executed pair is its choice on %d rows, which count as %s rows of equal weight; %s of its choices were never tried.", r.Policy, s.Same, count(s.Effective), share(s.Untried)))
 	}
 	if o := r.Outcomes; o.P != nil {
 		lines = append(lines, fmt.Sprintf("The outcome of %d answered decisions is missing (%s). Whether it is missing %s on the pair (p = %.2g).", o.Missing, share(o.Share), map[bool]string{true: "depends", false: "does not visibly depend"}[o.Depends], *o.P))

@@ -2,7 +2,6 @@ package ope
 
 import (
 	"fmt"
-	"math"
 	"slices"
 
 	"pipe/costs"
@@ -32,13 +31,10 @@ type rows struct {
 	keep     []float64 // N, probability with which the row was kept
 	delay    []float64 // N, seconds until the outcome came; NaN: not known
 
-	missing []absent // answered decisions without an outcome
+	missing []int // pairs of answered decisions without an outcome
 	left    reasons
 	notes   []string // on the log
 }
-
-// absent is a decision whose outcome is not known.
-type absent struct{ pair int }
 
 // Left counts rows that were left out for one reason.
 type Left struct {
@@ -157,14 +153,4 @@ func moved[T any](values []T, order []int, width int) []T {
 		out = append(out, values[n*width:(n+1)*width]...)
 	}
 	return out
-}
-
-// known reports whether the propensity of every executed pair is known.
-func (r *rows) known() bool {
-	for n, pair := range r.executed {
-		if math.IsNaN(r.propensities(n)[pair]) {
-			return false
-		}
-	}
-	return true
 }

@@ -18,15 +18,16 @@ type logReader struct {
 	about map[*decisionlog.PolicyInfo]string   // what it says of each
 	named map[string]*costs.Actions            // of each, by name@digest
 
-	mixed    []fromlog.Mixing // of the rows
-	canaries bool             // some decision of an earlier version is of a canary
+	mixed    []fromlog.Mixing          // of the rows
+	missed   []*decisionlog.PolicyInfo // those that decided the missing ones
+	canaries bool                      // some decision of an earlier version is of a canary
 	options  *Options
 	bar      stage.Progress
 }
 
 // readLog reads a decision log. infos are of the policy files in question, whose pairs count; without, those of the log's
 // latest policy.
-func readLog(ctx context.Context, o *Options, infos []*policy.Info, bar stage.Progress) (*rows, *fromlog.Result, error) {
+func readLog(ctx context.Context, o *Options, infos []*policy.Info, bar stage.Progress) (*rows, error) {
 	l := &logReader{
 		rows: &rows{file: o.Log.String(), timed: true}, about: map[*decisionlog.PolicyInfo]string{}, named: map[string]*costs.Actions{}, options: o, bar: bar,
 		fits: func(p *decisionlog.PolicyInfo) string { return featuresOf(p, infos) },
@@ -39,19 +40,24 @@ func readLog(ctx context.Context, o *Options, infos []*policy.Info, bar stage.Pr
 	defer bar.Done()
 	result, err := fromlog.Visit(ctx, o.log(pairs), l.take, l.miss)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	l.leave(result)
 	if l.rows.len() == 0 {
-		return nil, nil, &costs.DataError{File: l.rows.file, Msg: "no decision is left: " + l.rows.left.text()}
+		return nil, &costs.DataError{File: l.rows.file, Msg: "no decision is left: " + l.rows.left.text()}
 	}
 	if a := l.named[result.Prices.Policy]; a != nil {
 		l.rows.actions = a
 	}
 	l.rows.lambda = result.Prices.Lambda
 	l.rows.prices = "those of " + result.Prices.Policy
+	keep := make([]bool, len(l.missed))
+	for i, p := range l.missed {
+		keep[i] = l.rows.actions.SameSet(p.Actions) == nil
+	}
+	l.rows.missing = kept(l.rows.missing, keep, 1)
 	l.rows.sort()
-	return l.rows, result, nil
+	return l.rows, nil
 }
 
 // featuresOf says why the features of a log's policy are none of the policies in question.
@@ -108,10 +114,11 @@ func (l *logReader) add(d fromlog.Priced) {
 	r.id, r.time, r.user, r.loggers = append(r.id, d.ID), append(r.time, d.Time), append(r.user, d.User), append(r.loggers, d.Policy+"@"+d.Digest)
 	r.users = r.users || d.User != ""
 	r.features, r.executed = append(r.features, d.Features...), append(r.executed, d.Action)
-	r.loss = append(r.loss, d.Cost-d.Fees[d.Answered()])
+	loss := d.Loss
 	if d.FellBack() { // the cost is that of choosing the pair, fallback included
-		r.loss[len(r.loss)-1] = d.Cost - d.Fees[d.Action]
+		loss = d.Cost - d.Fees[d.Action]
 	}
+	r.loss = append(r.loss, loss)
 	r.logged, r.open = append(r.logged, d.Propensity...), append(r.open, d.Available...)
 	r.keep, r.delay = append(r.keep, d.Keep), append(r.delay, float64(d.Outcome.Time-d.Time)/1e6)
 	l.mixed = append(l.mixed, fromlog.MixingOf(d.Record))
@@ -140,8 +147,10 @@ func (l *logReader) notes(r *fromlog.Result) {
 	}
 }
 
+// miss notes a decision without an outcome; those of policies with other pairs are left out later, when the pairs are known.
 func (l *logReader) miss(d decisionlog.Decision) {
-	l.rows.missing = append(l.rows.missing, absent{d.Action})
+	l.rows.missing = append(l.rows.missing, d.Action)
+	l.missed = append(l.missed, d.About)
 }
 
 // leave counts what the import left out, and leaves out decisions with the propensities of one policy alone.

@@ -77,8 +77,7 @@ func (o *Options) read(ctx context.Context, both []*candidate, bar stage.Progres
 		return nil, err
 	}
 	if !o.Log.IsZero() {
-		r, _, err := readLog(ctx, o, of, bar)
-		return r, err
+		return readLog(ctx, o, of, bar)
 	}
 	t, r, err := readTensor(ctx, o, bar)
 	if err != nil {
@@ -173,7 +172,7 @@ func (e *unknownError) Hint() string {
 
 // judge estimates, and looks at what the estimates depend on.
 func (o *Options) judge(ctx context.Context, r *rows, both []*candidate, estimated []offpolicy.Calibration, report *Report, bar stage.Progress) error {
-	bar.Start(0, "estimates")
+	bar.Start(int64(len(o.estimators())+1), "estimates")
 	defer bar.Done()
 	j := newJudged(o, r, both[0], both[1])
 	for _, name := range o.estimators() {
@@ -185,6 +184,7 @@ func (o *Options) judge(ctx context.Context, r *rows, both []*candidate, estimat
 			return err
 		}
 		report.Estimates = append(report.Estimates, e)
+		bar.Add(1)
 	}
 	var err error
 	if report.Anytime, err = j.anytime(ctx, o); err != nil {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"pipe/costs"
+	"pipe/models/policy"
 	"pipe/pipeline/decisionlog"
 	"pipe/pipeline/stage"
 )
@@ -53,6 +54,23 @@ func TestRowsThatAreLeftOut(t *testing.T) {
 		if got := leftOut(r, reason); got != 60 || r.Rows != 540 {
 			t.Errorf("%s: %d rows are left, and out are %+v", reason, r.Rows, r.Left)
 		}
+	}
+}
+
+// Decisions of another deployment whose outcome is missing say nothing of the pairs of this one.
+func TestMissingOutcomesOfOthers(t *testing.T) {
+	w := newWorld(5)
+	a := costs.Actions{Experts: []costs.Expert{{Name: "one"}, {Name: "two"}, {Name: "three"}, {Name: "four"}, {Name: "five"}}, Advice: []costs.Advice{{Name: "none"}}}
+	w.about[1] = decisionlog.PolicyInfo{Name: "other", Digest: "sha256:other", Actions: &a, Lambda: 0.5, Dim: 2}
+	w.change = func(n int, r *decisionlog.Record, o *decisionlog.Outcome) {
+		if n%10 == 3 {
+			o.ID = ""
+			r.Policy, r.Digest, r.ExpertFees, r.AdviceFees = "other", "sha256:other", make([]float64, 5), make([]float64, 1)
+			r.Action, r.Greedy, r.Available, r.Propensity = 4, 4, []bool{true, true, true, true, true}, []float64{0, 0, 0, 0, 1}
+		}
+	}
+	if r := w.judged(t, 600, nil); r.Outcomes.Missing != 0 || leftOut(r, "the loss is not known") != 60 || r.Rows != 540 {
+		t.Errorf("%+v, %+v", r.Outcomes, r.Left)
 	}
 }
 
@@ -141,7 +159,7 @@ func TestReport(t *testing.T) {
 	again := newWorld(9)
 	again.share = 0.5
 	b := again.judged(t, 900, nil)
-	if b.File = r.File; fmt.Sprintf("%+v", *b.Estimates[0].Share) != fmt.Sprintf("%+v", *r.Estimates[0].Share) || b.Anytime.Gain != r.Anytime.Gain {
+	if b.File = r.File; fmt.Sprintf("%+v", *b.Estimates[0].Share) != fmt.Sprintf("%+v", *r.Estimates[0].Share) || *b.Anytime.Gain != *r.Anytime.Gain {
 		t.Errorf("%+v and %+v", b, r)
 	}
 }
@@ -166,6 +184,26 @@ func TestBadOptions(t *testing.T) {
 		var bad *stage.OptionError
 		if !errors.As(err, &bad) {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// The features of a log are others than those of a policy if their number, names or digest are.
+func TestFeaturesOfAnotherPolicy(t *testing.T) {
+	actions := func(digest string) *costs.Actions {
+		a := *newWorld(1).about[0].Actions
+		a.Digests = map[string]string{costs.FeatureDigest: digest}
+		return &a
+	}
+	info := &policy.Info{Actions: actions("sha256:a"), Dim: 2, Info: map[string]string{"feature_names": `["a","b"]`}}
+	for want, p := range map[string]decisionlog.PolicyInfo{
+		"":                              {Actions: actions("sha256:a"), Dim: 2, Meta: map[string]string{costs.NamesKey: `["a","b"]`}},
+		"the decision has 3":            {Actions: actions("sha256:a"), Dim: 3},
+		"(another digest)":              {Actions: actions("sha256:b"), Dim: 2},
+		"the features have other names": {Actions: actions(""), Dim: 2, Meta: map[string]string{costs.NamesKey: `["b","a"]`}},
+	} {
+		if got := featuresOf(&p, []*policy.Info{info}); !strings.Contains(got, want) || (got == "") != (want == "") {
+			t.Errorf("%q, expected %q", got, want)
 		}
 	}
 }
