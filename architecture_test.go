@@ -243,7 +243,7 @@ var testsMayImport = map[string][]string{
 	"pipeline/monitor":         {"internal/fuzztest", "onnx/hf/hftest", "onnx/ort/orttest", "pipeline/decide/decidetest"},
 	"pipeline/report/page":     {"internal/judge"},
 	"pipeline/sharded":         {"internal/digest", "internal/world"},
-	"pipeline/train":           {"internal/world", "models/lightgbm", "models/lightgbm/lightgbmtest", "onnx/ort/orttest", "pipeline/eval"},
+	"pipeline/train":           {"internal/world", "models/lightgbm", "models/lightgbm/lightgbmtest", "onnx/ort/orttest", "pipeline/decisionlog", "pipeline/eval"},
 	"serve/oip":                {"costs", "internal/judge", "internal/storage", "onnx/hf/hftest", "onnx/ort/orttest", "pipeline/convert", "pipeline/decide/decidetest", "pipeline/decisionlog"},
 	"serve/decideapi":          {"serve/policies/policiestest", "costs", "featurize", "onnx/hf/hftest", "onnx/ort/orttest", "pipeline/decide/decidetest"},
 	"serve/decision":           {"onnx/ort/orttest", "pipeline/decide/decidetest"},

@@ -211,7 +211,7 @@ func (m *monitoring) Add(name, digest string, info *policy.Info, records []*deci
 			o.Executed = rec.Action
 		}
 		if rec.ExpectedLoss != nil {
-			o.Expected = float64(rec.ExpectedLoss[o.Executed])
+			o.Expected = policy.Expected(rec.ExpectedLoss[o.Executed])
 		}
 		w.ids, w.pairs = append(w.ids, rec.ID), append(w.pairs, o)
 	}

@@ -31,11 +31,11 @@ convert makes a file for one price. The range of prices that the guard checks is
 With --prices, measured fees are computed again from the usage that the tensor has (tokens, calls, seconds), at the last
 prices of every model in a price file.
 
-With --log, train learns from a decision log: a row per decision, with the outcome of the pair that answered. Such rows, and
-those of a table with propensities, judge by doubly robust estimates, and the guard by their lower bound. --deployed names the
-policy that the new one must be better than; without it, it is the policy that decided in the log. Where the new one is not
-shown to be better, the deployed policy stays: no policy of the recipe is exported, and the exit code is 6. Pairs that the log
-executed on too few rows are never chosen (--support).
+With --log, train learns from a decision log: a row per decision, with the outcome of the pair that answered. Such rows,
+and those of a table with propensities, judge by doubly robust estimates, and the guard by their lower bound. --deployed
+names the policy that the new one must be better than; without it, that is the policy that decided in the log. Where the
+new one is not shown to be better, the deployed policy stays: no policy of the recipe is exported, and the exit code is 6.
+Pairs that the log executed on too few rows are never chosen (--support).
 
 With --half-life, old rows count less. With --warm, an older policy is exported where it is shown to be better than the
 new one on later rows. Rows with unknown outcomes are learned from too, and rows with all outcomes judge.

@@ -89,6 +89,9 @@ func (e *evaluation) expected(l entry) ([]policy.CalibrationPoint, error) {
 				return nil, &costs.DataError{Row: n + 1, Msg: fmt.Sprintf("id %q: the expected loss of %s is %v: a damaged file",
 					e.t.IDs[n], e.t.Actions.Name(i), p.Estimate)}
 			}
+			if p.Estimate >= -policy.ExcludedBelow {
+				continue // a pair that a log hardly executed: the file says nothing of it
+			}
 			if j, _ := e.t.Actions.Pair(i); e.t.Fee != nil && !l.Info.Usage.Knows(j) { // else the policy expects the fee apart
 				p.Loss += float64(e.t.Fee[n*len(mask)+i])
 			}

@@ -124,12 +124,12 @@ func (m *Monitor) Decide(ctx context.Context, features []float32, n int) (*polic
 	return m.router.Batch(ctx, features, n)
 }
 
-// ExpectedLoss returns the expected loss of a pair on a row; NaN if the policy estimates no losses.
+// ExpectedLoss returns the expected loss of a pair on a row; NaN if the policy estimates no losses, or none of the pair.
 func ExpectedLoss(d *policy.Decisions, row, pair int) float64 {
 	if d == nil || d.Loss == nil {
 		return math.NaN()
 	}
-	return float64(d.Loss[row*d.Actions+pair])
+	return policy.Expected(d.Loss[row*d.Actions+pair])
 }
 
 // NewWindow restarts the comparison of inputs and decisions, for example once a day. The tests of outcomes continue.

@@ -126,6 +126,8 @@ func guardOf(info *policy.Info) string {
 		return "none"
 	case g.Fallback:
 		return "exported the best fixed pair, " + g.Fixed
+	case g.Deployed != "":
+		return fmt.Sprintf("passed, gain %s over %s", cost(g.Gain), g.Against())
 	default:
 		return fmt.Sprintf("passed, gain %s over %s", cost(g.Gain), g.Fixed)
 	}

@@ -107,9 +107,9 @@ func (r *Result) count() {
 		j, k := u.version.info.Actions.Pair(rec.Action)
 		cost, best := math.NaN(), math.NaN()
 		if rec.ExpectedCost != nil {
-			cost = float64(rec.ExpectedCost[rec.Action])
+			cost = policy.Expected(rec.ExpectedCost[rec.Action])
 			if fixed >= 0 && rec.Available[fixed] {
-				best = float64(rec.ExpectedCost[fixed])
+				best = policy.Expected(rec.ExpectedCost[fixed])
 			}
 		}
 		m.Decision(u.policy.Name, u.version.info.Actions.Experts[j].Name, u.version.info.Actions.Advice[k].Name, cost, best)
