@@ -290,20 +290,15 @@ func (d *Decider) checkPolicies() error {
 		}
 		p.Release()
 	}
-	return errors.Join(append(problems, d.checkBounds())...)
+	return errors.Join(append(problems, d.checkExplored())...)
 }
 
-// checkBounds checks that the extra cost of exploring is bounded for every policy that estimates costs, if there is a ledger.
-func (d *Decider) checkBounds() error {
+// checkExplored checks that the extra cost of exploring is bounded for every policy that estimates costs, if there is a ledger.
+func (d *Decider) checkExplored() error {
 	l := d.settings.Explore.Ledger
+	d.versions.prepare = d.prepareExplored
 	if l == nil {
 		return nil
-	}
-	d.versions.bounded = func(name string, v *version) {
-		var err error
-		if v.bound, err = newLossBound(v.info, l.Losses); err != nil && v.info.Decoder == policy.DecoderEstimate {
-			d.slog.Warn("a version of a policy is not explored: the ledger of exploration cannot bound its losses", "policy", name, "reason", err.Error())
-		}
 	}
 	var problems []error
 	for _, name := range d.set.Names() {
@@ -319,6 +314,28 @@ func (d *Decider) checkBounds() error {
 		p.Release()
 	}
 	return errors.Join(problems...)
+}
+
+// prepareExplored sets the bound of a version of a policy, and warns if it is not explored although others are.
+func (d *Decider) prepareExplored(name string, v *version) {
+	e := d.settings.Explore
+	reason := ""
+	switch {
+	case e.off():
+		return
+	case v.info.Decoder != policy.DecoderEstimate:
+		if !e.explores(nil) {
+			reason = "it states no expected costs"
+		}
+	case e.Ledger != nil:
+		var err error
+		if v.bound, err = newLossBound(v.info, e.Ledger.Losses); err != nil {
+			reason = "the ledger cannot bound its losses: " + err.Error()
+		}
+	}
+	if reason != "" {
+		d.slog.Warn("a policy is not explored", "policy", name, "reason", reason)
+	}
 }
 
 // userHash is the hash of a user for records; "" for none.

@@ -1,7 +1,9 @@
 package decision
 
 import (
+	"bytes"
 	"encoding/json"
+	"log/slog"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -257,6 +259,35 @@ func TestLedgerMixture(t *testing.T) {
 	}
 	if r := w.ask(t, Request{Policy: "fixed", Inputs: features(x)}).Records[0]; r.Propensity[r.Greedy] != 1 {
 		t.Errorf("a policy without costs: %+v", r)
+	}
+}
+
+// TestNotExploredIsSaid checks that the log names a policy that is not explored because it states no costs, once.
+func TestNotExploredIsSaid(t *testing.T) {
+	for e, want := range map[Explore]int{{SquareCB: true}: 1, {Softmax: 1}: 1, {Epsilon: 0.1}: 0, {}: 0} {
+		w := newWorld(t, DefaultSettings())
+		var text bytes.Buffer
+		s := DefaultSettings()
+		s.Explore = e
+		d, err := New(w.set, w.log, nil, slog.New(slog.NewJSONHandler(&text, nil)), s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range []string{"fixed", "any", "fixed"} {
+			res, err := d.Decide(t.Context(), Request{Policy: name, Inputs: features(numbers(1, 1))})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := res.Done(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := strings.Count(text.String(), `"msg":"a policy is not explored","policy":"fixed","reason":"it states no expected costs"`); got != want {
+			t.Errorf("%v: said %d times: %s", e, got, &text)
+		}
+		if err := d.Close(); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 

@@ -16,7 +16,7 @@ type version struct {
 	guarded bool        // the policy is the best fixed pair, because the guard exported that
 	reason  string      // of the guard; empty: the file has no guard
 	fixed   *fixedPair
-	bound   *lossBound // nil: there is no ledger, or the file says nothing that bounds losses
+	bound   *lossBound // nil: there is no ledger, or nothing bounds its losses
 }
 
 func newVersion(info *policy.Info) *version {
@@ -51,8 +51,8 @@ const maxVersions = 256
 // versions has the versions that have decided, by digest.
 type versions struct {
 	log *decisionlog.Writer // nil: none
-	// bounded sets the bound of a version; nil: there is no ledger.
-	bounded func(name string, v *version)
+	// prepare is called with every new version of a policy.
+	prepare func(name string, v *version)
 	mu      sync.RWMutex
 	by      map[string]*version
 }
@@ -71,9 +71,7 @@ func (vs *versions) of(p *policies.Policy) (*version, error) {
 	}
 	info := p.Info()
 	v = newVersion(info)
-	if vs.bounded != nil {
-		vs.bounded(p.Name, v)
-	}
+	vs.prepare(p.Name, v)
 	if vs.log != nil {
 		if err := vs.log.Policy(About(p)); err != nil {
 			return nil, err
