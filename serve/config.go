@@ -160,6 +160,7 @@ func (c *Config) validate() error {
 		p.Check(c.Log.Features == decisionlog.FullFeatures, "gateway.panel: its rows need features; set log.features to %s", decisionlog.FullFeatures)
 	}
 	p.Check(c.Decision.Explore.Ledger == nil || c.Log.Folder != "", "decision.explore.ledger: it is kept in the folder of the decision log; set log.folder")
+	p.Add(c.checkCandidates())
 	p.Add(config.Under("monitor", c.Monitor.Validate()))
 	p.Add(config.Under("page", c.Page.Validate()))
 	p.Add(config.Under("access", c.Access.Validate()))
@@ -171,6 +172,18 @@ func (c *Config) validate() error {
 	p.Check(slices.Contains([]string{"debug", "info", "warn", "error"}, c.Logs.Level), "logs.level: %q is not one of debug, info, warn, error", c.Logs.Level)
 	p.Check(slices.Contains([]string{"all", "errors", "none"}, c.Logs.Requests), "logs.requests: %q is not one of all, errors, none", c.Logs.Requests)
 	p.Check(c.WithoutKeys || c.isClosed(), "without keys, only addresses of this machine are allowed, such as 127.0.0.1; configure access.keys, or allow it by without_keys: true (--without-keys)")
+	return p.Err()
+}
+
+// checkCandidates reports what candidates need of the log: it is counted again after a restart.
+func (c *Config) checkCandidates() error {
+	if len(c.Decision.Candidate) == 0 {
+		return nil
+	}
+	var p config.Problems
+	p.Check(c.Log.Folder != "", "decision.candidate: its decisions are counted by the decision log; set log.folder")
+	p.Check(c.Log.Sample == 1, "decision.candidate: every decision must be in the log; log.sample is %g, not 1", c.Log.Sample)
+	p.Check(c.Log.KeepAge == 0 && c.Log.KeepBytes == 0, "decision.candidate: the log must keep its decisions; log.keep_age and log.keep_bytes must be 0")
 	return p.Err()
 }
 

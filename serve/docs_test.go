@@ -123,6 +123,7 @@ func TestEveryMetricIsDocumented(t *testing.T) {
 	descriptions := make(chan *prometheus.Desc, 1000)
 	r.registry.Describe(descriptions)
 	monitorFigures{}.Describe(descriptions)
+	candidateFigures{}.Describe(descriptions)
 	close(descriptions)
 	want := map[string]string{}
 	for d := range descriptions {

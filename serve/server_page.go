@@ -47,6 +47,10 @@ func (s *Server) openPage(version string) error {
 	if s.config.Gateway.Enabled() {
 		from.Breakers = s.breakerStates
 	}
+	if s.parts.trials != nil {
+		seen = append(seen, s.parts.trials)
+		from.Candidates = s.candidateStates
+	}
 	from.Exploration = s.explorationState
 	s.parts.decider.Observe(seen)
 	dashboard.New(from).Register(s.mux)
@@ -70,6 +74,11 @@ func (s *Server) ledgers() (all []ledger.State) {
 	}
 	if g := s.parts.gateway; g != nil && g.Panel() != nil {
 		all = append(all, g.Panel().Ledger)
+	}
+	for _, c := range s.candidates() {
+		if c.Ledger != nil {
+			all = append(all, *c.Ledger)
+		}
 	}
 	return all
 }

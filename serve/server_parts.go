@@ -15,6 +15,7 @@ import (
 	"pipe/serve/gateway"
 	"pipe/serve/oip"
 	"pipe/serve/policies"
+	"pipe/serve/trials"
 )
 
 // parts are the parts of a server that answer requests.
@@ -24,8 +25,9 @@ type parts struct {
 	decider  *decision.Decider
 	decide   *decideapi.API
 	oip      *oip.API
-	gateway  *gateway.API // nil: no experts are configured
-	monitor  *monitoring  // nil: none
+	trials   *trials.Trials // nil: there are no candidates
+	gateway  *gateway.API   // nil: no experts are configured
+	monitor  *monitoring    // nil: none
 	figures  *dashboard.Collector
 	runtime  *ort.Runtime
 }

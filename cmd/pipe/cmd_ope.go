@@ -25,26 +25,33 @@ chooses pairs that the log never tried, or if the log contradicts itself. The bo
 one beside it holds however often the log is looked at, and for costs within --range.
 
 What the estimates depend on follows: effective rows, the rows with the largest weights, pairs without support, missing and
-late outcomes, whether the probabilities fit what was executed, and every row that was left out, with the reason.`
+late outcomes, whether the probabilities fit what was executed, and every row that was left out, with the reason.` + gateText
 
 const opeExamples = `  pipe ope --log log --policy next.onnx
   pipe ope --log log --policy next.onnx --against live.onnx --since 2026-01-01 --out next.html
   pipe ope --log log --policy pair:large/none --estimator all
   pipe ope --costs partial.parquet --policy anyprice.onnx --lambda 0.5 --fee expert=large:0.02
-  pipe ope --costs decisions.parquet --policy pair:small/none --estimate-propensities --json`
+  pipe ope --costs decisions.parquet --policy pair:small/none --estimate-propensities --json
+  pipe ope --gate --log log --candidate next --range 0,1`
 
 func opeCommand(a *app) *cobra.Command {
 	o := ope.DefaultOptions()
-	splits := []string{"val", "test"}
+	splits, g := []string{"val", "test"}, &gateFlags{}
 	c := &cobra.Command{
-		Use:     "ope --log DIR|--costs FILE --policy FILE|pair:EXPERT/ADVICE",
+		Use:     "ope --log DIR|--costs FILE --policy FILE|pair:EXPERT/ADVICE | --gate --log DIR --candidate NAME",
 		Short:   "Say from a log what another policy would have cost",
 		Long:    opeText,
 		Example: opeExamples,
 		Args:    noArgs,
-		RunE:    func(c *cobra.Command, _ []string) error { return runOPE(c, a, o, splits) },
+		RunE: func(c *cobra.Command, _ []string) error {
+			if g.on {
+				return g.run(c, a, o)
+			}
+			return runOPE(c, a, o, splits)
+		},
 	}
 	f := c.Flags()
+	g.add(f)
 	cli.LocationVar(f, &o.Log, "log", "folder of a decision log")
 	cli.LocationVar(f, &o.Costs, "costs", "cost tensor with a column propensity")
 	cli.LocationVar(f, &o.Actions, "actions", "JSON file with the actions of a tensor that does not carry them")

@@ -32,6 +32,7 @@ const (
 	NoRuntime   = 4
 	Alarm       = 5
 	Stays       = 6 // the deployed policy stays
+	GoOn        = 6 // of a gate: it stays for now, because it is not known yet whether the candidate is better
 	Interrupted = 130
 )
 

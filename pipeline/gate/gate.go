@@ -64,7 +64,7 @@ func New(t Trial, s Settings) (*Gate, error) {
 	if err := t.Validate(); err != nil {
 		return nil, err
 	}
-	gain, err := anytime.New(s.interval())
+	gain, err := anytime.New(s.interval(t.Share))
 	if err != nil {
 		return nil, err
 	}

@@ -47,7 +47,7 @@ type Status struct {
 	Outside  int64    `json:"outside"`       // outcomes whose cost is outside the range; with one, nothing is promoted
 	Skipped  int64    `json:"skipped_users"` // decisions of users beyond the memory of the gate
 	Next     string   `json:"next"`          // what will happen, and when, in one sentence
-	First    string   `json:"started"`       // in RFC 3339
+	Started  string   `json:"started"`       // in RFC 3339
 }
 
 // Arm has the figures of one of the two policies.
@@ -65,9 +65,9 @@ func (g *Gate) Status(now time.Time) Status {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	s := Status{
-		Verdict: g.verdict, Alpha: g.settings.interval().Alpha, Costs: g.settings.Costs, Decisions: g.decisions, Users: len(g.users),
+		Verdict: g.verdict, Alpha: g.settings.interval(g.trial.Share).Alpha, Costs: g.settings.Costs, Decisions: g.decisions, Users: len(g.users),
 		Live: g.arms[liveArm].figures(g.trial.Live), Candidate: g.arms[candidateArm].figures(g.trial.Candidate), MissingP: g.missing(),
-		Outside: g.outside, Skipped: g.skipped, First: time.UnixMicro(g.trial.Started).UTC().Format(time.RFC3339),
+		Outside: g.outside, Skipped: g.skipped, Started: time.UnixMicro(g.trial.Started).UTC().Format(time.RFC3339),
 	}
 	s.Outcomes = s.Live.Outcomes + s.Candidate.Outcomes
 	if g.verdict == GoOn {

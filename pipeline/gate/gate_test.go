@@ -125,6 +125,7 @@ func TestTrialsThatDoNotCompare(t *testing.T) {
 		"smallest and the largest": func(_ *Trial, s *Settings) { s.Costs = nil },
 		"no range":                 func(_ *Trial, s *Settings) { s.Costs = []float64{1, 1} },
 		"alpha":                    func(_ *Trial, s *Settings) { s.Alpha = 2 },
+		"between 0 and 1":          func(tr *Trial, _ *Settings) { tr.Share = 1 },
 		"is the live policy":       func(tr *Trial, _ *Settings) { tr.Candidate = tr.Live },
 		"another lambda":           func(tr *Trial, _ *Settings) { tr.Candidate.Lambda = 2 },
 		"other fees": func(tr *Trial, _ *Settings) {

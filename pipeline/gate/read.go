@@ -93,7 +93,7 @@ func (r *reader) take(d decisionlog.Decision) error {
 		r.now[arm], r.gate, r.told = d.About, nil, nil
 		if r.now[liveArm] != nil && r.now[candidateArm] != nil {
 			var err error
-			if r.gate, err = New(Trial{Live: r.now[liveArm], Candidate: r.now[candidateArm], Started: d.Time}, r.settings); err != nil {
+			if r.gate, err = New(Trial{Live: r.now[liveArm], Candidate: r.now[candidateArm], Share: d.Share, Started: d.Time}, r.settings); err != nil {
 				return err
 			}
 		}

@@ -21,15 +21,13 @@ type Settings struct {
 // defaultAlpha is Settings.Alpha if it is 0.
 const defaultAlpha = 0.05
 
-// truncation is that of the interval. 5 and 20 were compared on the worlds of the tests: docs/candidates.md.
-const truncation = 5
-
-// interval returns the settings of the interval.
-func (s Settings) interval() anytime.Settings {
+// interval returns the settings of the interval for a share of the candidate. The truncation is the largest weight, 1/share, so that
+// estimates are used in full: docs/candidates.md compares it with others.
+func (s Settings) interval(share float64) anytime.Settings {
 	if s.Alpha == 0 {
 		s.Alpha = defaultAlpha
 	}
-	return anytime.Settings{Low: s.Costs[0], High: s.Costs[1], Gain: true, Alpha: s.Alpha, Truncation: truncation}
+	return anytime.Settings{Low: s.Costs[0], High: s.Costs[1], Gain: true, Alpha: s.Alpha, Truncation: 1 / share}
 }
 
 // Validate returns why the settings cannot be used.
@@ -37,7 +35,7 @@ func (s Settings) Validate() error {
 	if len(s.Costs) != 2 {
 		return errors.New("costs: the smallest and the largest possible cost of a decision are not known; give both, such as [0, 1]: the task loss plus the fee")
 	}
-	if err := s.interval().Validate(); err != nil {
+	if err := s.interval(0.5).Validate(); err != nil {
 		return fmt.Errorf("costs or alpha: %w", err)
 	}
 	return nil
@@ -46,12 +44,17 @@ func (s Settings) Validate() error {
 // Trial is one version of a candidate that is tried beside one version of a live policy.
 type Trial struct {
 	Live, Candidate *decisionlog.PolicyInfo
-	Started         int64 // microseconds since 1970; earlier decisions do not count
+	// Share is that of the candidate at the start, above 0 and below 1. Another one in records makes the interval wider, not wrong.
+	Share   float64
+	Started int64 // microseconds since 1970; earlier decisions do not count
 }
 
 // Validate returns why the costs of the two policies do not compare.
 func (t Trial) Validate() error {
 	a, b := t.Live, t.Candidate
+	if !(t.Share > 0 && t.Share < 1) {
+		return fmt.Errorf("the share %g of the candidate is not between 0 and 1: both policies must decide", t.Share)
+	}
 	if a.Digest == b.Digest {
 		return errors.New("the candidate is the live policy: both files have the same content")
 	}

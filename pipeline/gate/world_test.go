@@ -48,6 +48,7 @@ func planted(t testing.TB) Trial {
 	return Trial{
 		Live:      &decisionlog.PolicyInfo{Name: "live", Digest: "d-live", Actions: actions, Dim: 2},
 		Candidate: &decisionlog.PolicyInfo{Name: "next", Digest: "d-next", Actions: actions, Dim: 2},
+		Share:     0.1,
 	}
 }
 
@@ -71,7 +72,9 @@ func (l law) world(t testing.TB, seed uint64) *world {
 	if l.requests == 0 {
 		l.requests = 1
 	}
-	return &world{law: l, r: rand.New(rand.NewPCG(seed, 7)), trial: planted(t), queue: map[int][]decisionlog.Outcome{}}
+	w := &world{law: l, r: rand.New(rand.NewPCG(seed, 7)), trial: planted(t), queue: map[int][]decisionlog.Outcome{}}
+	w.trial.Share = l.share
+	return w
 }
 
 // next is a request and the outcomes that come before the next one.
@@ -175,7 +178,7 @@ func atMost(t *testing.T, wrong, worlds int) {
 var base = law{share: 0.1, differ: 0.3, live: 0.4}
 
 // promotedWithin are the requests within which a candidate that costs 0.03 less per request is promoted in 80% of worlds.
-const promotedWithin = 40000
+const promotedWithin = 25000
 
 func TestWorseIsNotPromoted(t *testing.T) {
 	l, n := base, worlds(t)

@@ -21,13 +21,14 @@ import (
 // Sources provide the figures of the page. The parts of functions that are nil are left out. The functions are called from
 // many goroutines at once.
 type Sources struct {
-	Collector *Collector
-	Policies  *policies.Set
-	Version   string // of the program
-	Keys      bool   // callers need a key, so examples of requests have one
-	Log       func() *LogState
-	Breakers  func() []Breaker
-	Monitor   func() []MonitorState
+	Collector  *Collector
+	Policies   *policies.Set
+	Version    string // of the program
+	Keys       bool   // callers need a key, so examples of requests have one
+	Log        func() *LogState
+	Breakers   func() []Breaker
+	Monitor    func() []MonitorState
+	Candidates func() []CandidateState
 	// Exploration returns nil if nothing is explored.
 	Exploration func() *ExplorationState
 }
@@ -144,6 +145,9 @@ func (p *Page) view(q query) *view {
 	if p.from.Breakers != nil {
 		v.breakers = p.from.Breakers()
 	}
+	if p.from.Candidates != nil {
+		v.candidates = p.from.Candidates()
+	}
 	if p.from.Exploration != nil {
 		v.exploration = p.from.Exploration()
 	}
@@ -207,6 +211,7 @@ type stateParts struct {
 	Log      json.RawMessage   `json:"log,omitempty"`
 	Breakers json.RawMessage   `json:"breakers,omitempty"`
 	Monitor  json.RawMessage   `json:"monitor,omitempty"`
+	Tried    json.RawMessage   `json:"candidates,omitempty"`
 	Explores json.RawMessage   `json:"exploration,omitempty"`
 	Failed   map[string]string `json:"failed,omitempty"` // parts that could not be encoded, and why
 }
@@ -235,6 +240,9 @@ func newStateParts(v *view) *stateParts {
 	}
 	if len(v.monitor) > 0 {
 		s.Monitor = part("monitor", v.monitor)
+	}
+	if len(v.candidates) > 0 {
+		s.Tried = part("candidates", v.candidates)
 	}
 	if v.exploration != nil {
 		s.Explores = part("exploration", v.exploration)

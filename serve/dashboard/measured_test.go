@@ -1,6 +1,7 @@
 package dashboard
 
 import (
+	"math"
 	"math/rand/v2"
 	"strconv"
 	"strings"
@@ -27,22 +28,25 @@ func rightly(r *rand.Rand, info *policy.Info, n int, fee float64) PolicyState {
 	return c.State(1).Policies[0]
 }
 
-// TestDifferenceCoversNothing is the law of measured minus expected cost: where the expectations are right, its interval
-// holds 0 in 95% of the worlds.
+// TestDifferenceCoversNothing is the law of measured minus expected cost: where the expectations are right, its interval holds 0
+// in at least 95% of the worlds. It is wider than a normal one, by half of that.
 func TestDifferenceCoversNothing(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long arithmetic in one goroutine: it has no races to find")
 	}
 	const worlds = 400
-	held, info := 0, planted()
+	held, within, info := 0, 0, planted()
 	for world := range worlds {
 		d := rightly(rand.New(rand.NewPCG(51, uint64(world))), info, 400, 0).Costs.Residual
 		if *d.Low <= 0 && *d.High >= 0 {
 			held++
 		}
+		if middle := 1 / 1.5; math.Abs(d.Mean) < middle*(*d.High-*d.Low)/2 {
+			within++
+		}
 	}
-	if held < worlds*93/100 || held > worlds*98/100 { // 95%, within two standard errors
-		t.Errorf("%d of %d intervals hold 0", held, worlds)
+	if held < worlds*95/100 || within < worlds*93/100 { // of the second 95%, within two standard errors
+		t.Errorf("%d of %d intervals hold 0, %d in their middle", held, worlds, within)
 	}
 }
 

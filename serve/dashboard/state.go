@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"pipe/models/offpolicy/anytime"
 	"pipe/pipeline/decisionlog"
 )
 
@@ -101,8 +102,8 @@ type CostState struct {
 	Fee          *Mean    `json:"fee,omitempty"`           // measured fee of a call, in money
 }
 
-// Mean is a mean with its 95% confidence interval, by the normal approximation and valid for a single look. Low and High are
-// absent below 100 effective rows.
+// Mean is a mean with its 95% confidence interval, which may be looked at after every row: the asymptotic confidence sequence of
+// [anytime.AsymptoticFactor]. Low and High are absent below 100 effective rows.
 type Mean struct {
 	N    int64    `json:"n"`
 	Mean float64  `json:"mean"`
@@ -242,6 +243,12 @@ func ratio(sum float64, n int64) *float64 {
 // meanOf returns the mean of values with its interval; nil without values.
 func meanOf(m moments) *Mean { return meanBy(m, float64(m.n)) }
 
+// Intervals miss with this probability, and are narrowest at this number of rows.
+const (
+	intervalAlpha = 0.05
+	plannedRows   = 1000
+)
+
 // meanBy is meanOf for weighted values, with their effective number of rows.
 func meanBy(m moments, effective float64) *Mean {
 	if m.n == 0 {
@@ -249,7 +256,7 @@ func meanBy(m moments, effective float64) *Mean {
 	}
 	out := &Mean{N: m.n, Mean: m.mean()}
 	if effective >= decisionlog.LeastEffective {
-		half := m.half()
+		half := m.error() * anytime.AsymptoticFactor(effective, intervalAlpha, plannedRows)
 		low, high := out.Mean-half, out.Mean+half
 		out.Low, out.High = &low, &high
 	}

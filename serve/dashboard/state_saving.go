@@ -14,6 +14,9 @@ type Saving struct {
 	Chosen string `json:"chosen"`
 	// By says where the costs come from: "expectations" of the policy, or "outcomes" with importance weights.
 	By string `json:"by"`
+	// Estimator is by what the mean follows from outcomes: "doubly robust", where the policy states expected costs, or "inverse
+	// propensity weights". Empty: by expectations.
+	Estimator string `json:"estimator,omitempty"`
 	Mean
 	Hits      int64   `json:"hits,omitempty"`      // outcomes of this pair
 	Effective float64 `json:"effective,omitempty"` // effective number of them, because their weights differ
@@ -45,6 +48,9 @@ func (v *version) savings(m *minute) []Saving {
 		s, effective := Saving{Against: v.info.Actions.Name(pair), Chosen: chosen, By: by, Masked: m.priced - of[pair].n}, float64(of[pair].n)
 		if by == byOutcomes {
 			effective = m.hits[pair].effective()
+			if s.Estimator = "inverse propensity weights"; m.priced > 0 {
+				s.Estimator = "doubly robust"
+			}
 			s.Hits, s.Effective, s.Uncovered = m.hits[pair].n, effective, m.uncovered[pair]
 			s.Masked = m.compared - of[pair].n - s.Uncovered
 		}

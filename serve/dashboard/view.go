@@ -42,6 +42,7 @@ type view struct {
 	monitor  []MonitorState
 	keys     bool
 
+	candidates  []CandidateState
 	exploration *ExplorationState // nil: nothing is explored
 }
 
@@ -184,7 +185,7 @@ func (v *view) costs() page.Section {
 }
 
 // intervalNote explains the intervals of a table.
-const intervalNote = "Intervals are by the normal approximation and right for one look: who looks often will at times see one that is wrong. Below 100 rows, or as many weighted ones that say as much, none is shown."
+const intervalNote = "Intervals may be looked at at any time: they are asymptotic confidence sequences. Below 100 rows, or as many weighted ones that say as much, none is shown."
 
 // saving compares the decisions with fixed pairs.
 func (v *view) saving() []page.Block {
@@ -202,10 +203,7 @@ func (v *view) saving() []page.Block {
 			which = "on the training rows, by the guard"
 		}
 		if s.By == byOutcomes {
-			by = fmt.Sprintf("outcomes, %s of them of this pair", whole(s.Hits))
-			if s.Low == nil {
-				by += fmt.Sprintf(", which say as much as %.0f with equal weights", s.Effective)
-			}
+			by = fmt.Sprintf("outcomes, %s of them of this pair: %s, %s effective rows", whole(s.Hits), s.Estimator, whole(int64(s.Effective)))
 			if s.Uncovered > 0 {
 				by += fmt.Sprintf("; %s left out, which could not have chosen it", whole(s.Uncovered))
 			}

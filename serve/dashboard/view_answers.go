@@ -10,6 +10,9 @@ import (
 // answers returns the sentences at the top of the page: problems first, then traffic and saving.
 func (v *view) answers() []page.Answer {
 	all := v.problems()
+	for _, c := range v.candidates {
+		all = append(all, page.Answer{Tone: page.Unknown, Text: fmt.Sprintf("Candidate %s of %s: %s", c.Candidate, c.Of, c.Next)})
+	}
 	if v.state.Traffic.TotalDecisions == 0 {
 		return append(all, page.Answer{Tone: page.Unknown, Text: "No decision has been made yet."})
 	}
@@ -40,13 +43,13 @@ func (v *view) answers() []page.Answer {
 			low, high := -*r.High, -*r.Low
 			m = Mean{N: r.N, Mean: -r.Mean, Low: &low, High: &high}
 		}
-		all = append(all, page.Answer{Tone: page.Keep, Text: fmt.Sprintf("Decisions cost %s %s than the policy %s expects, by %s. %s", interval(&m), more, v.policy.Name, plural(r.N, "outcome"), oneLookNote)})
+		all = append(all, page.Answer{Tone: page.Keep, Text: fmt.Sprintf("Decisions cost %s %s than the policy %s expects, by %s. %s", interval(&m), more, v.policy.Name, plural(r.N, "outcome"), anytimeNote)})
 	}
 	return all
 }
 
-// oneLookNote is shown with every interval, because a page that is watched all day will sometimes show a wrong one.
-const oneLookNote = "The interval is right for one look: who looks often will at times see one that is wrong."
+// anytimeNote is shown with the intervals of sentences.
+const anytimeNote = "The interval may be looked at at any time."
 
 // verdict returns the saving in words. It prefers a saving by outcomes with an interval to one by expectations.
 func (v *view) verdict() page.Answer {
@@ -61,7 +64,7 @@ func (v *view) verdict() page.Answer {
 	}
 	by := "by the policy's own expectations"
 	if s.By == byOutcomes {
-		by = "by outcomes with importance weights"
+		by = fmt.Sprintf("by outcomes, %s over %s effective rows", s.Estimator, whole(int64(s.Effective)))
 	}
 	best := "the best single pair of this window"
 	if s.Chosen == fromGuard {
@@ -77,13 +80,13 @@ func (v *view) verdict() page.Answer {
 		if s.By == byExpectations { // nothing was measured
 			tone = page.Unknown
 		}
-		return page.Answer{Tone: tone, Text: fmt.Sprintf("The policy %s saves %s per decision %s. %s", v.policy.Name, interval(&s.Mean), rest, oneLookNote)}
+		return page.Answer{Tone: tone, Text: fmt.Sprintf("The policy %s saves %s per decision %s. %s", v.policy.Name, interval(&s.Mean), rest, anytimeNote)}
 	case *s.High < 0:
 		low, high := -*s.High, -*s.Low
 		m := Mean{N: s.N, Mean: -s.Mean.Mean, Low: &low, High: &high}
-		return page.Answer{Tone: page.Bad, Text: fmt.Sprintf("The policy %s costs %s more per decision %s. %s", v.policy.Name, interval(&m), strings.Replace(rest, "against", "than", 1), oneLookNote)}
+		return page.Answer{Tone: page.Bad, Text: fmt.Sprintf("The policy %s costs %s more per decision %s. %s", v.policy.Name, interval(&m), strings.Replace(rest, "against", "than", 1), anytimeNote)}
 	}
-	return page.Answer{Tone: page.Keep, Text: fmt.Sprintf("A saving of the policy %s is not shown yet: it is %s per decision %s. %s", v.policy.Name, interval(&s.Mean), rest, oneLookNote)}
+	return page.Answer{Tone: page.Keep, Text: fmt.Sprintf("A saving of the policy %s is not shown yet: it is %s per decision %s. %s", v.policy.Name, interval(&s.Mean), rest, anytimeNote)}
 }
 
 // problems returns the states of the server that need attention.

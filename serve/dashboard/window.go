@@ -154,10 +154,8 @@ func (m moments) effective() float64 {
 	return m.sum * m.sum / m.square
 }
 
-// half returns half the width of the 95% interval of the mean, by the normal approximation, for at least two values.
-func (m moments) half() float64 {
+// error returns the standard error of the mean, for at least two values.
+func (m moments) error() float64 {
 	n := float64(m.n)
-	variance := max(0, (m.square-m.sum*m.sum/n)/(n-1))
-	const normal975 = 1.959963984540054
-	return normal975 * math.Sqrt(variance/n)
+	return math.Sqrt(max(0, (m.square-m.sum*m.sum/n)/(n-1)) / n)
 }

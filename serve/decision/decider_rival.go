@@ -42,7 +42,7 @@ func newRivals(s Settings, folder string, log *slog.Logger) (all []*rival, err e
 		if folder != "" {
 			o.File = filepath.Join(folder, "candidate-ledger-"+url.PathEscape(cmp.Or(c.Of, "default"))+".json")
 		}
-		if r.ledger, err = ledger.Open("candidate "+c.Policy, *c.Ledger, o); err != nil {
+		if r.ledger, err = ledger.Open("candidate "+c.Policy+" of "+cmp.Or(c.Of, "the default policy"), *c.Ledger, o); err != nil {
 			return all, fmt.Errorf("candidate: %w", err)
 		}
 	}
@@ -88,21 +88,28 @@ func keyedShare(key []byte, purpose, text string) float64 {
 	return float64(binary.BigEndian.Uint64(h.Sum(nil))>>11) / units
 }
 
-// OpenCandidate gives a candidate its share, or takes it away. Candidates get nothing until this is called.
-func (d *Decider) OpenCandidate(policy string, open bool) {
-	for _, r := range d.rivals {
-		if r.key != nil && r.Policy == policy {
-			r.open.Store(open)
-		}
+// OpenCandidate gives the candidate of a policy its share, or takes it away. Candidates get nothing until this is called.
+func (d *Decider) OpenCandidate(of string, open bool) {
+	if r := d.candidateOf(of); r != nil {
+		r.open.Store(open)
 	}
 }
 
-// CandidateLedger is the state of the ledger of a candidate; nil if it has none.
-func (d *Decider) CandidateLedger(policy string) *ledger.State {
+// CandidateLedger is the state of the ledger of the candidate of a policy; nil if it has none.
+func (d *Decider) CandidateLedger(of string) *ledger.State {
+	r := d.candidateOf(of)
+	if r == nil || r.ledger == nil {
+		return nil
+	}
+	s := r.ledger.State()
+	return &s
+}
+
+// candidateOf is the candidate of a policy; nil if it has none.
+func (d *Decider) candidateOf(of string) *rival {
 	for _, r := range d.rivals {
-		if r.key != nil && r.Policy == policy && r.ledger != nil {
-			s := r.ledger.State()
-			return &s
+		if r.key != nil && cmp.Or(r.Of, d.set.Default()) == of {
+			return r
 		}
 	}
 	return nil

@@ -111,3 +111,15 @@ func TestMixtureOfARow(t *testing.T) {
 		t.Errorf("%d records", n)
 	}
 }
+
+// TestAssignmentOfCanariesStays: a canary gets the users that it got in earlier releases.
+func TestAssignmentOfCanariesStays(t *testing.T) {
+	got := ""
+	for user := range 40 {
+		drawn := (&rival{Canary: Canary{Policy: "next", Share: 0.25}}).draws(used{}, used{}, stickyKey(&Request{User: fmt.Sprint("user ", user)}))
+		got += map[bool]string{true: "1", false: "0"}[drawn]
+	}
+	if want := "0000010001000011010011010000000000000000"; got != want {
+		t.Errorf("%s, was %s", got, want)
+	}
+}

@@ -30,12 +30,13 @@ const (
 
 // trial is the trial of two versions, as the file keeps it.
 type trial struct {
-	Candidate string `json:"candidate"` // name
-	Old       string `json:"old"`       // digest of the live version
-	New       string `json:"new"`       // digest of the candidate
-	Phase     Phase  `json:"phase"`
-	Started   int64  `json:"started"` // microseconds since 1970
-	Ended     int64  `json:"ended"`   // 0: it is not over
+	Candidate string  `json:"candidate"` // name
+	Old       string  `json:"old"`       // digest of the live version
+	New       string  `json:"new"`       // digest of the candidate
+	Phase     Phase   `json:"phase"`
+	Share     float64 `json:"share"`   // of the candidate at the start
+	Started   int64   `json:"started"` // microseconds since 1970
+	Ended     int64   `json:"ended"`   // 0: it is not over
 	// Gain is the interval with which the gate decided. nil: it has not.
 	Gain *anytime.Interval `json:"gain"`
 	Why  string            `json:"why"` // of Refused

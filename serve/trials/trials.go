@@ -54,12 +54,30 @@ func Open(ctx context.Context, d *decision.Decider, folder string, log *slog.Log
 	return open(ctx, d, folder, log, func(string) {})
 }
 
-func open(ctx context.Context, d *decision.Decider, folder string, log *slog.Logger, step func(string)) (*Trials, error) {
-	t := &Trials{decider: d, set: d.Policies(), folder: folder, log: log, step: step, wake: make(chan struct{}, 1)}
+func newTrials(d *decision.Decider) *Trials {
+	t := &Trials{decider: d, set: d.Policies(), wake: make(chan struct{}, 1)}
 	for _, c := range d.Settings().Candidate {
 		c.Of = cmp.Or(c.Of, t.set.Default())
 		t.all = append(t.all, &tried{settings: c, acted: gate.GoOn})
 	}
+	return t
+}
+
+// Check reports candidates that cannot be compared with their live policies. It begins nothing.
+func Check(d *decision.Decider) error {
+	var problems []error
+	t := newTrials(d)
+	for _, c := range t.all {
+		if _, err := t.versions(c); err != nil {
+			problems = append(problems, fmt.Errorf("candidate %q: %w", c.settings.Policy, err))
+		}
+	}
+	return errors.Join(problems...)
+}
+
+func open(ctx context.Context, d *decision.Decider, folder string, log *slog.Logger, step func(string)) (*Trials, error) {
+	t := newTrials(d)
+	t.folder, t.log, t.step = folder, log, step
 	var err error
 	if t.record, err = readRecord(folder); err != nil {
 		return nil, err
@@ -146,7 +164,7 @@ func (t *Trials) check(ctx context.Context, c *tried) error {
 
 // end ends the share of a candidate. The file says so before anything else is done.
 func (t *Trials) end(c *tried, phase Phase, s gate.Status) error {
-	t.decider.OpenCandidate(c.settings.Policy, false)
+	t.decider.OpenCandidate(c.settings.Of, false)
 	now := *c.now
 	now.Phase, now.Gain = phase, s.Gain
 	if phase == Stopped {

@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -125,7 +126,7 @@ func (w *world) ask(live, candidate float64) (*decisionlog.Record, error) {
 	for i := range x {
 		x[i] = float32(w.r.NormFloat64())
 	}
-	res, err := w.Decide(context.Background(), decision.Request{Policy: "live", Inputs: policies.Inputs{Features: x}, User: fmt.Sprint("user ", time.Now().UnixNano(), w.n)})
+	res, err := w.Decide(context.Background(), decision.Request{Policy: "live", Inputs: policies.Inputs{Features: x}, User: fmt.Sprint("user ", w.r.Uint64())})
 	if err != nil {
 		return nil, err
 	}
@@ -208,6 +209,32 @@ func TestPromotionAndBack(t *testing.T) {
 		}
 		w.end(t)
 		w = newWorld(t, folder, settings())
+	}
+}
+
+// TestManyAtOnce: decisions and outcomes of many callers at once are counted once each.
+func TestManyAtOnce(t *testing.T) {
+	folder, s := prepare(t), settings()
+	s.Candidate[0].Promote = ""
+	w := newWorld(t, folder, s)
+	var callers sync.WaitGroup
+	for caller := range 8 {
+		callers.Go(func() {
+			one := *w
+			one.r = rand.New(rand.NewPCG(uint64(caller), 1))
+			for range 60 {
+				if _, err := one.ask(0.5, 0.5); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	callers.Wait()
+	want := w.Status()[0].Gate
+	w.end(t)
+	w = newWorld(t, folder, s)
+	if got := w.Status()[0].Gate; want.Decisions != 480 || got.Decisions != 480 || got.Users != want.Users || got.Outcomes != want.Outcomes || want.Outcomes != want.Users {
+		t.Errorf("%+v, after a restart %+v", want, got)
 	}
 }
 

@@ -141,11 +141,17 @@ func (s *Sequence) Asymptotic(planned int) (Interval, error) {
 	if s.state.Units < 2 {
 		return s.inCost(math.Inf(-1), math.Inf(1)), nil
 	}
-	a, t := s.state.Settings.Alpha, float64(s.state.Units)
-	rho2 := (-a*a - 2*math.Log(a) + math.Log(1-2*math.Log(a)-a*a)) / float64(planned)
-	deviation := math.Sqrt(s.state.Squares / t)
-	half := deviation * math.Sqrt(2*(t*rho2+1)/(t*t*rho2)*math.Log(math.Sqrt(t*rho2+1)/a))
+	t := float64(s.state.Units)
+	half := math.Sqrt(s.state.Squares/t/t) * AsymptoticFactor(t, s.state.Settings.Alpha, planned)
 	return s.inCost(s.state.Mean-half, s.state.Mean+half), nil
+}
+
+// AsymptoticFactor is the number of standard errors of a mean over units that makes half an interval as that of
+// [Sequence.Asymptotic]: about 3 where a normal interval of 95% has 1.96.
+func AsymptoticFactor(units, alpha float64, planned int) float64 {
+	a, t := alpha, units
+	rho2 := (-a*a - 2*math.Log(a) + math.Log(1-2*math.Log(a)-a*a)) / float64(planned)
+	return math.Sqrt(2 * (t*rho2 + 1) / (t * rho2) * math.Log(math.Sqrt(t*rho2+1)/a))
 }
 
 // Unsupported is the share of the target's choices that the system never executes, so that nothing is known of their cost;

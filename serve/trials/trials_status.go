@@ -41,7 +41,7 @@ func (t *Trials) Status() []Status {
 func (t *Trials) status(c *tried, now time.Time) Status {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	s := Status{Of: c.settings.Of, Candidate: c.settings.Policy, Promote: decision.PromoteReport, Why: c.why, Ledger: t.decider.CandidateLedger(c.settings.Policy)}
+	s := Status{Of: c.settings.Of, Candidate: c.settings.Policy, Promote: decision.PromoteReport, Why: c.why, Ledger: t.decider.CandidateLedger(c.settings.Of)}
 	if c.settings.Promote != "" {
 		s.Promote = c.settings.Promote
 	}

@@ -26,13 +26,13 @@ func (t *Trials) begin(c *tried) error {
 		t.rest(c, fmt.Sprintf("these two versions were tried before: the candidate was %s, %s", known.Phase, at(known.Ended)))
 		return nil
 	}
-	now := trial{Candidate: c.settings.Policy, Old: next.Live.Digest, New: next.Candidate.Digest, Phase: Trying, Started: time.Now().UnixMicro()}
+	now := trial{Candidate: c.settings.Policy, Old: next.Live.Digest, New: next.Candidate.Digest, Phase: Trying, Share: c.settings.Share, Started: time.Now().UnixMicro()}
 	last := t.record.latest(c.settings.Of)
 	goesOn := known != nil && last.Started == known.Started && last.New == known.New && c.gate == nil
 	if goesOn {
 		now = *known
 	}
-	next.Started = now.Started
+	next.Started, next.Share = now.Started, now.Share
 	g, err := gate.New(next, c.settings.Settings)
 	if err != nil {
 		t.rest(c, err.Error())
@@ -49,14 +49,14 @@ func (t *Trials) begin(c *tried) error {
 	c.mu.Lock()
 	c.now, c.gate, c.why, c.acted = &now, g, "", gate.GoOn
 	c.mu.Unlock()
-	t.decider.OpenCandidate(c.settings.Policy, true)
+	t.decider.OpenCandidate(c.settings.Of, true)
 	t.log.Info("a candidate is tried", "candidate", c.settings.Policy, "of", c.settings.Of, "live", now.Old, "new", now.New, "since", at(now.Started))
 	return nil
 }
 
 // rest ends the share of a candidate because nothing can be tried.
 func (t *Trials) rest(c *tried, why string) {
-	t.decider.OpenCandidate(c.settings.Policy, false)
+	t.decider.OpenCandidate(c.settings.Of, false)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.why != why {
@@ -88,6 +88,7 @@ func (t *Trials) versions(c *tried) (next gate.Trial, err error) {
 	if !t.set.SameEncoder(c.settings.Of, c.settings.Policy) {
 		return next, errors.New("the two policies have different encoders under policies.encoders")
 	}
+	next.Share = c.settings.Share
 	return next, next.Validate()
 }
 
