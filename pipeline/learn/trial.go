@@ -54,11 +54,11 @@ func (f *policyFile) about() *decisionlog.PolicyInfo {
 // trialOf judges the candidate beside the deployed policy by the decisions since the last ones of other versions. why says why they
 // cannot be compared.
 func trialOf(log string, deployed, candidate *policyFile, s gate.Settings, now time.Time) (_ *gate.Status, why string, _ error) {
-	began, err := beginOf(log, deployed, candidate)
-	if err != nil {
+	trial := gate.Trial{Live: deployed.about(), Candidate: candidate.about()}
+	if err := begin(&trial, log); err != nil {
 		return nil, "", err
 	}
-	g, err := gate.New(gate.Trial{Live: deployed.about(), Candidate: candidate.about(), Started: began}, s)
+	g, err := gate.New(trial, s)
 	if err != nil {
 		return nil, err.Error(), nil
 	}
@@ -73,26 +73,27 @@ func trialOf(log string, deployed, candidate *policyFile, s gate.Settings, now t
 	return &status, "", nil
 }
 
-// beginOf is the time of the first decision of a candidate, after the last one of another version of it, or of the deployed policy: before,
-// what the deployed policy shared its users with was another policy. Without a decision it is the end of time.
-func beginOf(folder string, deployed, candidate *policyFile) (int64, error) {
+// begin sets when a trial started, and with which share: at the first decision of the candidate after the last one of another version of
+// it, or of the deployed policy. Before, what the deployed policy shared its users with was another policy. Without a decision it
+// is the end of time.
+func begin(t *gate.Trial, folder string) error {
 	log, err := decisionlog.Read(folder)
 	if err != nil {
-		return 0, err
+		return err
 	}
-	const never = math.MaxInt64
-	began := int64(never)
+	const never, any = math.MaxInt64, 0.5
+	t.Started, t.Share = never, any
 	for d, err := range log.Decisions() {
 		switch {
 		case err != nil:
-			return 0, err
-		case d.Canary && d.Digest != candidate.digest, !d.Canary && d.Policy == deployed.name && d.Digest != deployed.digest:
-			began = never
-		case d.Canary:
-			began = min(began, d.Time)
+			return err
+		case d.Canary && d.Digest != t.Candidate.Digest, !d.Canary && d.Policy == t.Live.Name && d.Digest != t.Live.Digest:
+			t.Started, t.Share = never, any
+		case d.Canary && t.Started == never:
+			t.Started, t.Share = d.Time, d.Share
 		}
 	}
-	return began, nil
+	return nil
 }
 
 // replace puts a policy into the place of another one, with its description.
