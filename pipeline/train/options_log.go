@@ -9,7 +9,6 @@ import (
 	"pipe/internal/storage"
 	"pipe/models/auto"
 	"pipe/models/policy"
-	"pipe/onnx/ort"
 	"pipe/pipeline/fromlog"
 	"pipe/pipeline/stage"
 )
@@ -55,22 +54,6 @@ func (j *job) take(d *fromlog.Decisions) error {
 	}
 	j.t, j.greedy, j.window = d.Tensor, d.Greedy, windowOf(d)
 	return nil
-}
-
-// RunOnLog trains on the decisions of the log o.Log.Log in memory, and writes policies and train.json into o.Out. It removes the
-// checkpoint folder when everything is done. Errors are those of Run.
-func RunOnLog(ctx context.Context, rt *ort.Runtime, d *fromlog.Decisions, o Options, checkpoints string, progress stage.Progress) (*Report, error) {
-	j, err := o.job()
-	if err != nil {
-		return nil, err
-	}
-	if j.rt = rt; rt == nil {
-		return nil, ort.ErrNoRuntime
-	}
-	if err := j.take(d); err != nil {
-		return nil, err
-	}
-	return j.into(ctx, o.Out, checkpoints, stage.OrQuiet(progress))
 }
 
 func windowOf(d *fromlog.Decisions) *Window {
