@@ -243,7 +243,7 @@ var testsMayImport = map[string][]string{
 	"pipeline/fromlog":         {"internal/judge"},
 	"pipeline/findings":        {"internal/judge"},
 	"pipeline/inspect":         {"pipeline/decide/decidetest"},
-	"pipeline/learn":           {"onnx/ort/orttest", "pipeline/learn/learntest"},
+	"pipeline/learn":           {"models/offpolicy", "onnx/ort/orttest", "pipeline/learn/learntest"},
 	"pipeline/monitor":         {"internal/fuzztest", "onnx/hf/hftest", "onnx/ort/orttest", "pipeline/decide/decidetest"},
 	"pipeline/report/page":     {"internal/judge"},
 	"pipeline/sharded":         {"internal/digest", "internal/world"},

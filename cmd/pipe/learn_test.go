@@ -27,6 +27,7 @@ import (
 type loop struct {
 	*server
 	t       *testing.T
+	way     string
 	world   *learntest.World
 	models  map[string]string // URL by name
 	worse   atomic.Bool       // large is always wrong
@@ -39,7 +40,7 @@ type loop struct {
 const (
 	loopServe = `
 policies: {paths: [policies], default: live, settle: 20ms, poll: 50ms}
-decision: {explore: {epsilon: 0.3}, canary: [{of: live, policy: next, share: 0.3}], seed: 5}
+decision: {explore: {epsilon: 0.3}, user_key: a secret of the service, seed: 5, TRIAL}
 log: {folder: log, flush_interval: 100ms}
 logs: {requests: none}
 `
@@ -51,18 +52,26 @@ state: loop
 since: SINCE
 auto: {networks: []}
 gate: {costs: [0, 1.3]}
-promote: file
+PROMOTE
 replace_running: REPLACE
 `
 )
 
+// The two ways to a promotion: a canary, whose gate and promotion are those of pipe learn, and a candidate of the server.
+var loopWays = map[string]struct{ trial, promote string }{
+	"canary":    {"canary: [{of: live, policy: next, share: 0.3}]", "promote: file"},
+	"candidate": {"candidate: [{of: live, policy: next, share: 0.3, costs: [0, 1.3], promote: auto}]", ""},
+}
+
 // newLoop makes the folder of a service: it always takes small, and its candidate always takes large.
-func newLoop(t *testing.T) *loop {
+func newLoop(t *testing.T, way string) *loop {
 	t.Helper()
 	dir := t.TempDir()
+	serveYAML := strings.ReplaceAll(loopServe, "TRIAL", loopWays[way].trial)
+	learnYAML := strings.ReplaceAll(loopLearn, "PROMOTE", loopWays[way].promote)
 	for name, text := range map[string]string{
-		"serve.yaml": loopServe, "first.yaml": strings.NewReplacer("REPLACE", "true", "SINCE", "1h").Replace(loopLearn),
-		"loop.yaml":     strings.NewReplacer("REPLACE", "false", "SINCE", "1s").Replace(loopLearn), // what came since the last run
+		"serve.yaml": serveYAML, "first.yaml": strings.NewReplacer("REPLACE", "true", "SINCE", "1h").Replace(learnYAML),
+		"loop.yaml":     strings.NewReplacer("REPLACE", "false", "SINCE", "1s").Replace(learnYAML), // what came since the last run
 		"policies/none": "",
 	} {
 		path := filepath.Join(dir, name)
@@ -80,7 +89,7 @@ func newLoop(t *testing.T) *loop {
 	if _, err := w.Constant(t.Context(), "next.onnx", 1); err != nil {
 		t.Fatal(err)
 	}
-	l := &loop{t: t, world: w, models: map[string]string{}, random: rand.New(rand.NewPCG(3, 4)), perStep: 3000}
+	l := &loop{t: t, way: way, world: w, models: map[string]string{}, random: rand.New(rand.NewPCG(3, 4)), perStep: 3000}
 	for pair, name := range []string{"small", "large"} {
 		s := httptest.NewServer(http.HandlerFunc(func(to http.ResponseWriter, r *http.Request) { l.answer(to, r, pair) }))
 		t.Cleanup(s.Close)
@@ -229,14 +238,40 @@ func (l *loop) until(config, want string) {
 	l.t.Fatalf("no run of %s came to %q", config, want)
 }
 
+// promoted sends traffic until the candidate is promoted.
+func (l *loop) promoted() {
+	l.t.Helper()
+	if l.way == "canary" {
+		l.until("loop.yaml", "promoted")
+		return
+	}
+	next := l.digest("next.onnx")
+	for range 8 {
+		l.traffic(l.perStep)
+		for range 20 {
+			if l.digest("live.onnx") == next {
+				return
+			}
+			time.Sleep(100 * time.Millisecond)
+		}
+	}
+	l.t.Fatal("the server did not promote the candidate")
+}
+
+func (l *loop) digest(name string) string {
+	l.t.Helper()
+	info, err := l.world.Info(l.t.Context(), name)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	return info.Digest
+}
+
 // serves waits until the server decides with the versions of both files.
 func (l *loop) serves() {
 	l.t.Helper()
 	for _, name := range []string{"live", "next"} {
-		info, err := l.world.Info(l.t.Context(), name+".onnx")
-		if err != nil {
-			l.t.Fatal(err)
-		}
+		digest := l.digest(name + ".onnx")
 		for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
 			answer, err := http.Get(l.url + "/v1/policies")
 			if err != nil {
@@ -244,11 +279,11 @@ func (l *loop) serves() {
 			}
 			text, _ := io.ReadAll(answer.Body)
 			_ = answer.Body.Close()
-			if strings.Contains(string(text), fmt.Sprintf(`"name":%q,"digest":%q`, name, info.Digest)) {
+			if strings.Contains(string(text), fmt.Sprintf(`"name":%q,"digest":%q`, name, digest)) {
 				break
 			}
 			if time.Now().After(deadline) {
-				l.t.Fatalf("the server does not serve %s of %s: %s", info.Digest, name, text)
+				l.t.Fatalf("the server does not serve %s of %s: %s", digest, name, text)
 			}
 		}
 	}
@@ -292,7 +327,13 @@ func TestLoop(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it serves some ten thousand requests")
 	}
-	l := newLoop(t)
+	for way := range loopWays {
+		t.Run(way, func(t *testing.T) { closeLoop(t, way) })
+	}
+}
+
+func closeLoop(t *testing.T, way string) {
+	l := newLoop(t, way)
 	// Prices change, and the server is killed.
 	l.traffic(600)
 	l.reprice(0.15)
@@ -311,7 +352,7 @@ func TestLoop(t *testing.T) {
 		t.Errorf("before the promotion, the deployed policy takes %s", got)
 	}
 	// The candidate gets its share, and is promoted.
-	l.until("loop.yaml", "promoted")
+	l.promoted()
 	l.serves()
 	if got := l.chosen(); got != "small large" {
 		t.Errorf("the learned policy takes %s", got)
@@ -341,7 +382,7 @@ func (l *loop) relearn(worse bool, want string) {
 	l.killedLearn("loop.yaml", time.Duration(l.random.IntN(1500))*time.Millisecond)
 	l.until("loop.yaml", "candidate")
 	l.serves()
-	l.until("loop.yaml", "promoted")
+	l.promoted()
 	l.serves()
 	if got := l.chosen(); got != want {
 		l.t.Errorf("with large worse: %v, the service takes %s, want %s", worse, got, want)

@@ -2,10 +2,14 @@ package learn
 
 import (
 	"errors"
+	"os"
+	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"pipe/internal/config"
+	"pipe/internal/storage"
 	"pipe/pipeline/stage"
 )
 
@@ -53,5 +57,38 @@ func TestBadFiles(t *testing.T) {
 		if _, err := Run(t.Context(), o, nil); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+// The page of the loop has every setting and every problem.
+func TestPage(t *testing.T) {
+	page, err := os.ReadFile("../../docs/learn.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := reflect.TypeFor[Settings]()
+	for i := range s.NumField() {
+		if key := s.Field(i).Tag.Get("yaml"); !strings.Contains(string(page), "| `"+key+"` |") {
+			t.Errorf("docs/learn.md has no row for the setting %q", key)
+		}
+	}
+	for _, name := range []string{FewOutcomes, NoDraws, NoFeatures, Missing, Propensities, Drift, Loggers, Prices, Candidate, OtherPolicy} {
+		if !strings.Contains(string(page), "| `"+name+"` |") {
+			t.Errorf("docs/learn.md has no row for the problem %q", name)
+		}
+	}
+}
+
+// The configuration that is deployed is valid.
+func TestDeployed(t *testing.T) {
+	for _, name := range []string{"PIPE_LOG", "PIPE_POLICIES", "PIPE_LOOP"} {
+		t.Setenv(name, "/x")
+	}
+	s := DefaultSettings()
+	if err := config.Load(t.Context(), storage.File("../../deploy/loop.yaml"), &s); err != nil {
+		t.Fatal(err)
+	}
+	if s.Deployed != "/x/live.onnx" || s.Promote != PromoteFile || s.Since != Span(30*24*time.Hour) || len(s.Gate.Costs) != 2 {
+		t.Errorf("%+v", s)
 	}
 }
