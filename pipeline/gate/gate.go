@@ -162,19 +162,24 @@ func newUnit(r *decisionlog.Record) *unit {
 // Outcome takes the outcome of a decision, and returns the verdict. Outcomes that state no loss, or are of decisions that do not
 // count or have one already, change nothing. The first verdict that is not GoOn stays.
 func (g *Gate) Outcome(o decisionlog.Outcome) Verdict {
-	loss, ok := o.LossOf()
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	u := g.waiting[o.ID]
-	if !ok || u == nil || math.IsNaN(u.fee) {
-		return g.verdict
-	}
-	delete(g.waiting, o.ID)
-	g.add(u, loss+u.fee)
-	if g.verdict == GoOn {
+	if g.count(o) && g.verdict == GoOn {
 		g.verdict, _ = g.judge()
 	}
 	return g.verdict
+}
+
+// count reports whether an outcome counts, and adds it to the interval.
+func (g *Gate) count(o decisionlog.Outcome) bool {
+	loss, ok := o.LossOf()
+	u := g.waiting[o.ID]
+	if !ok || u == nil || math.IsNaN(u.fee) {
+		return false
+	}
+	delete(g.waiting, o.ID)
+	g.add(u, loss+u.fee)
+	return true
 }
 
 // add adds the term of a user to the interval.

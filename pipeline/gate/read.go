@@ -10,7 +10,8 @@ import (
 )
 
 // Read takes the decisions of a trial from a log, and then their outcomes in the order in which these came. An outcome that was
-// replaced counts as the one that holds. So a gate that is made again from the log counts what it counted before, once.
+// replaced counts as the one that holds. So a gate that is made again from the log counts what it counted before, once. It
+// judges once, at the end.
 func (g *Gate) Read(log *decisionlog.Log) error {
 	var told []decisionlog.Outcome
 	for d, err := range log.Decisions() {
@@ -32,10 +33,17 @@ func (g *Gate) take(d decisionlog.Decision, told []decisionlog.Outcome) []decisi
 	return told
 }
 
+// tell counts outcomes in the order in which they came, and judges once at the end: the decisions were all taken before, so the
+// shares of missing outcomes are only right then.
 func (g *Gate) tell(told []decisionlog.Outcome) {
 	slices.SortStableFunc(told, func(a, b decisionlog.Outcome) int { return cmp.Compare(a.Time, b.Time) })
+	g.mu.Lock()
+	defer g.mu.Unlock()
 	for _, o := range told {
-		g.Outcome(o)
+		g.count(o)
+	}
+	if g.verdict == GoOn {
+		g.verdict, _ = g.judge()
 	}
 }
 

@@ -21,8 +21,8 @@ type Settings struct {
 // defaultAlpha is Settings.Alpha if it is 0.
 const defaultAlpha = 0.05
 
-// interval returns the settings of the interval for a share of the candidate. The truncation is the largest weight, 1/share, so that
-// estimates are used in full: docs/candidates.md compares it with others.
+// interval returns the settings of the interval for a share of the candidate. The truncation is the largest weight, 1/share, so
+// that estimates are used in full: docs/candidates.md compares it with others.
 func (s Settings) interval(share float64) anytime.Settings {
 	if s.Alpha == 0 {
 		s.Alpha = defaultAlpha
