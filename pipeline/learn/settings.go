@@ -108,10 +108,10 @@ func (o *Options) Validate() error {
 	return nil
 }
 
-// files are what a run reads and writes.
+// files are what a run reads and writes. A promotion replaces the deployed file besides.
 func (o *Options) files() stage.Files {
 	return stage.Files{
-		Reads:  stage.NamedFiles(o.Config),
+		Reads:  stage.NamedFiles(o.Config, o.Deployed.Location()),
 		Writes: []stage.Output{{Path: o.Candidate.Location()}, {Path: o.State.Location(), Patterns: []string{stateFile, reportFile, pageFile, gainFile, logFile, previousFile}}},
 	}
 }

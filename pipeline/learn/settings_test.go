@@ -37,6 +37,34 @@ func TestSettings(t *testing.T) {
 	}
 }
 
+// No output is a file that a run reads, under any name.
+func TestOutputsKeepInputs(t *testing.T) {
+	w := newWorld(t, 12)
+	w.serve(t, 10)
+	if err := os.Symlink(w.path("live.onnx"), w.path("link.onnx")); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(os.Mkdir(w.path("loop"), 0o777), os.Link(w.path("live.onnx"), w.path("loop/previous.onnx"))); err != nil {
+		t.Fatal(err)
+	}
+	if err := writeFile(w.path("other"), stateFile, "log: log"); err != nil {
+		t.Fatal(err)
+	}
+	for name, change := range map[string]func(o *Options){
+		"the candidate is a link to the deployed file": func(o *Options) { o.Candidate, o.State = config.Path(w.path("link.onnx")), config.Path(w.path("new")) },
+		"the copy is a hard link to it":                func(o *Options) {},
+		"the state is the configuration":               func(o *Options) { o.State, o.Config = config.Path(w.path("other")), w.Path("other/state.json") },
+	} {
+		o := w.options()
+		change(&o)
+		_, err := Run(t.Context(), o, nil)
+		var bad *stage.OptionError
+		if !errors.As(err, &bad) || !strings.Contains(err.Error(), "would replace") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 // Files that are none of their kind are errors that name them.
 func TestBadFiles(t *testing.T) {
 	w := newWorld(t, 9)
