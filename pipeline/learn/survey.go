@@ -142,7 +142,7 @@ func (s *Survey) problems(deployed string, least int) (list []Problem) {
 		}
 	}
 	add(s.Outcomes < least, true, FewOutcomes, "%d decisions have an outcome; least_rows is %d", s.Outcomes, least)
-	add(s.Decisions > 0 && s.Explored == 0, true, NoDraws, "every decision was certain, so the log says nothing about other pairs: the server needs decision.explore, a candidate or a panel")
+	add(s.Decisions > 0 && s.Explored == 0, true, NoDraws, "every decision was certain, so the log says nothing about other pairs: the server needs decision.explore or a candidate; answers of a panel train, and do not judge")
 	add(s.featureless > 0, s.featureless == s.Outcomes, NoFeatures, "%d decisions have no features in the log; it needs features: full", s.featureless)
 	add(len(s.loggers) > 1, false, Loggers, "%d versions of policies decided: %s", len(s.loggers), s.named())
 	add(s.Repriced > 0, false, Prices, "%d of %d decisions were made at other prices than those of the deployed file; all costs are compared at the last prices of the log", s.Repriced, s.Decisions)
