@@ -22,7 +22,7 @@ var mayImport = map[string][]string{
 	"cloud":                            {"internal/storage"},
 	"cloud/cloudtest":                  {},
 	"cmd/cli":                          {"internal/atomicfile", "internal/interrupt", "internal/progress", "internal/safetext", "internal/storage", "pipeline/exitcode", "pipeline/stage"},
-	"cmd/pipe":                         {"bench", "cloud", "cmd/cli", "costs", "costs/grow", "experts/builder", "experts/chat", "featurize", "featurize/pixel", "internal/config", "internal/storage", "internal/textfile", "internal/world", "models", "models/policy", "onnx/ort", "pipeline/compare", "pipeline/convert", "pipeline/costing", "pipeline/decide", "pipeline/eval", "pipeline/exitcode", "pipeline/features", "pipeline/fromlog", "pipeline/gate", "pipeline/imports", "pipeline/index", "pipeline/inspect", "pipeline/merge", "pipeline/monitor", "pipeline/ope", "pipeline/sharded", "pipeline/shards", "pipeline/stage", "pipeline/train", "serve"},
+	"cmd/pipe":                         {"bench", "cloud", "cmd/cli", "costs", "costs/grow", "experts/builder", "experts/chat", "featurize", "featurize/pixel", "internal/config", "internal/storage", "internal/textfile", "internal/world", "models", "models/policy", "onnx/ort", "pipeline/compare", "pipeline/convert", "pipeline/costing", "pipeline/decide", "pipeline/eval", "pipeline/exitcode", "pipeline/features", "pipeline/fromlog", "pipeline/gate", "pipeline/imports", "pipeline/index", "pipeline/inspect", "pipeline/learn", "pipeline/merge", "pipeline/monitor", "pipeline/ope", "pipeline/sharded", "pipeline/shards", "pipeline/stage", "pipeline/train", "serve"},
 	"cmd/pipe-beam":                    {"cloud", "cmd/cli", "cmd/pipe-beam/engine", "cmd/pipe-beam/job", "internal/config", "internal/storage", "internal/textfile", "onnx/ort", "pipeline/costing", "pipeline/decide", "pipeline/exitcode", "pipeline/features", "pipeline/inspect", "pipeline/sharded", "pipeline/shards", "pipeline/train"},
 	"cmd/pipe-beam/engine":             {},
 	"cmd/pipe-beam/job":                {"cmd/pipe-beam/engine", "experts/chat", "internal/atomicfile", "internal/progress", "internal/storage", "onnx/ort", "pipeline/costing", "pipeline/decide", "pipeline/exitcode", "pipeline/features", "pipeline/sharded", "pipeline/shards", "pipeline/stage", "pipeline/train"},
@@ -133,6 +133,8 @@ var mayImport = map[string][]string{
 	"pipeline/imports":                 {"costs", "costs/grade", "costs/grow", "costs/identity", "costs/outcome", "costs/prices", "experts/builder", "experts/builder/part", "experts/chat", "experts/embedding", "experts/grading", "featurize", "featurize/pixel", "internal/atomicfile", "internal/config", "internal/digest", "internal/filelock", "internal/parallel", "internal/safetext", "internal/storage", "internal/textfile", "onnx/hf", "onnx/ort", "pipeline/merge", "pipeline/stage"},
 	"pipeline/index":                   {"costs", "experts/retrieval/bm25", "internal/atomicfile", "internal/safetext", "internal/storage", "pipeline/inspect", "pipeline/stage"},
 	"pipeline/inspect":                 {"costs", "experts/retrieval/bm25", "experts/retrieval/pagename", "featurize", "featurize/jpegturbo", "featurize/pixel", "featurize/tabular", "internal/dataerror", "internal/safetext", "internal/storage", "internal/textfile", "models", "models/lightgbm", "models/policy", "onnx", "onnx/hf", "onnx/ort", "pipeline/decide", "pipeline/decisionlog", "pipeline/report", "pipeline/stage"},
+	"pipeline/learn":                   {"costs", "internal/atomicfile", "internal/config", "internal/safetext", "internal/storage", "internal/textfile", "models/auto", "models/policy", "onnx/ort", "pipeline/decide", "pipeline/decisionlog", "pipeline/fromlog", "pipeline/gate", "pipeline/ope", "pipeline/report/page", "pipeline/stage", "pipeline/train"},
+	"pipeline/learn/learntest":         {"costs", "internal/storage", "models/policy", "onnx/ort", "pipeline/decide", "pipeline/decisionlog"},
 	"pipeline/merge":                   {"costs/grow", "internal/atomicfile", "internal/safetext", "internal/storage", "pipeline/stage"},
 	"pipeline/methods":                 {"models", "models/auto", "models/baseline"},
 	"pipeline/monitor":                 {"costs", "internal/atomicfile", "internal/digest", "internal/finite", "internal/parallel", "internal/parquetfile", "internal/safetext", "internal/seeded", "internal/storage", "internal/strictjson", "internal/tablefile", "internal/textfile", "models/drift", "models/policy", "onnx/ort", "pipeline/decide", "pipeline/decisionlog", "pipeline/report/page", "pipeline/stage"},
@@ -172,6 +174,7 @@ var mayImport = map[string][]string{
 	"tools/outside/surrogate":          {"location", "models", "models/paper", "models/policy", "onnx", "pipeline/stage", "pipeline/train"},
 	"tools/serve/constant":             {},
 	"tools/serve/policy":               {"pipeline/decide/decidetest"},
+	"tools/week":                       {"pipeline/learn/learntest"},
 }
 
 // testsMayImport lists imports that are allowed only in _test.go files.
@@ -180,7 +183,7 @@ var testsMayImport = map[string][]string{
 	"bench":                    {"internal/realdata", "models/estimate", "models/lightgbm/lightgbmtest", "onnx", "onnx/hf/hftest", "onnx/ort/orttest", "pipeline/costing"},
 	"cloud":                    {"cloud/cloudtest", "internal/storage/storagetest"},
 	"cmd/cli":                  {"costs", "experts/builder", "experts/chat", "experts/service", "internal/config", "onnx/ort"},
-	"cmd/pipe":                 {"cloud/cloudtest", "experts/chat/chattest", "experts/service", "internal/judge", "internal/storage/storagetest", "models/estimate", "models/network", "onnx", "onnx/hf/hftest", "pipeline/decide/decidetest", "pipeline/decisionlog"},
+	"cmd/pipe":                 {"cloud/cloudtest", "experts/chat/chattest", "experts/service", "internal/judge", "internal/storage/storagetest", "models/estimate", "models/network", "onnx", "onnx/hf/hftest", "pipeline/decide/decidetest", "pipeline/decisionlog", "pipeline/learn/learntest"},
 	"costs":                    {"internal/dataerror/dataerrortest", "internal/judge", "internal/realdata", "internal/tablefile"},
 	"experts/advice":           {"experts/builder/parttest", "internal/progress", "internal/realdata"},
 	"experts/builder":          {"experts/builder/parttest", "experts/chat/chattest", "experts/expert", "experts/kinds", "experts/language/languagetest", "experts/retrieval/bm25", "experts/service", "experts/service/servicetest", "featurize", "featurize/tabular", "internal/config", "internal/fuzztest", "internal/realdata", "models/lightgbm", "onnx", "onnx/hf/hftest", "onnx/ort/orttest"},
@@ -240,6 +243,7 @@ var testsMayImport = map[string][]string{
 	"pipeline/fromlog":         {"internal/judge"},
 	"pipeline/findings":        {"internal/judge"},
 	"pipeline/inspect":         {"pipeline/decide/decidetest"},
+	"pipeline/learn":           {"models/offpolicy", "onnx/ort/orttest", "pipeline/learn/learntest"},
 	"pipeline/monitor":         {"internal/fuzztest", "onnx/hf/hftest", "onnx/ort/orttest", "pipeline/decide/decidetest"},
 	"pipeline/report/page":     {"internal/judge"},
 	"pipeline/sharded":         {"internal/digest", "internal/world"},

@@ -18,11 +18,17 @@ import (
 // TestTutorial does what a reader of the tutorial does, in an empty folder: it saves the files, runs the commands in one
 // shell, and compares what they print with the page. Only ~/pipe and $HOME/pipe, which stand for the
 // checkout, are replaced.
-func TestTutorial(t *testing.T) {
+func TestTutorial(t *testing.T) { runPage(t, "tutorial.md") }
+
+// TestLogs does what a reader of the page on logs does.
+func TestLogs(t *testing.T) { runPage(t, "logs.md") }
+
+func runPage(t *testing.T, name string) {
+	t.Helper()
 	if testing.Short() {
 		t.Skip("it trains three times and builds the program")
 	}
-	page := read(t, "tutorial.md")
+	page := read(t, name)
 	python := judge.Python(t, "onnxruntime", "numpy")
 	root := realdata.Root(t)
 	commands, script := shellScript(t, strings.NewReplacer("~/pipe", root, "$HOME/pipe", root).Replace(page))

@@ -28,6 +28,7 @@ import (
 	"pipe/onnx/hf/hftest"
 	"pipe/onnx/ort"
 	"pipe/pipeline/exitcode"
+	"pipe/pipeline/learn/learntest"
 )
 
 // Most tests wait for processes of their own, so more of them run at a time than there are cores.
@@ -35,7 +36,7 @@ func TestMain(m *testing.M) {
 	if err := flag.Set("test.parallel", "8"); err != nil {
 		panic(err)
 	}
-	testscript.Main(m, map[string]func(){"pipe": main, "samples": samples, "edit": edit})
+	testscript.Main(m, map[string]func(){"pipe": main, "samples": samples, "edit": edit, "week": week})
 }
 
 // TestScripts runs the real program over the scripts in testdata/script.
@@ -87,6 +88,14 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 // and a picture.
 func samples() {
 	if err := writeSamples("."); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+// week is a program for the scripts: learntest.Week.
+func week() {
+	if err := learntest.Week(context.Background(), os.Args[1:]); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}

@@ -269,3 +269,28 @@ func TestLog(t *testing.T) {
 		t.Errorf("%v", want.Verdict)
 	}
 }
+
+// Versions that cannot be compared end no reading, if later ones can: a new price list comes to two files one after the other.
+func TestReadOverOtherFees(t *testing.T) {
+	w := law{}.world(t, 3)
+	r := reader{candidate: "next", settings: Settings{Costs: []float64{0, 1}}}
+	take := func(canary bool, about *decisionlog.PolicyInfo, want bool) {
+		t.Helper()
+		rec := w.record(&user{name: "u"}, 0, 1)
+		rec.Canary, rec.Policy, rec.Digest, rec.Share = canary, about.Name, about.Digest, 0.2
+		if err := r.take(decisionlog.Decision{Record: rec, About: about}); err != nil || (r.why == nil) != want {
+			t.Fatalf("%v, %v", err, r.why)
+		}
+	}
+	live, next, dearer := *w.trial.Live, *w.trial.Candidate, *w.trial.Candidate
+	actions := *next.Actions
+	actions.Experts = slices.Clone(actions.Experts)
+	actions.Experts[0].Fee += 0.5
+	dearer.Actions, dearer.Digest = &actions, "d-dearer"
+	take(false, &live, true)
+	take(true, &dearer, false)
+	take(true, &next, true)
+	if r.gate == nil {
+		t.Error("no trial of the last versions")
+	}
+}

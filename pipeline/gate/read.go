@@ -67,6 +67,9 @@ func Read(folder, live, candidate string, s Settings) (*Gate, error) {
 			return nil, err
 		}
 	}
+	if r.why != nil {
+		return nil, r.why
+	}
 	if r.gate == nil {
 		return nil, &dataerror.Error{File: folder, Msg: fmt.Sprintf("has no decisions of both %q and its live policy with the probabilities of both", candidate)}
 	}
@@ -80,6 +83,7 @@ type reader struct {
 	settings        Settings
 	now             [2]*decisionlog.PolicyInfo // the last versions of both
 	gate            *Gate                      // nil: one of them has not decided yet
+	why             error                      // the last versions cannot be compared; earlier ones do not matter
 	told            []decisionlog.Outcome
 }
 
@@ -98,12 +102,9 @@ func (r *reader) take(d decisionlog.Decision) error {
 		return fmt.Errorf("policies %q and %q both share their users with another one: name the live one", r.live, d.Policy)
 	}
 	if before := r.now[arm]; before == nil || before.Digest != d.Digest {
-		r.now[arm], r.gate, r.told = d.About, nil, nil
+		r.now[arm], r.gate, r.why, r.told = d.About, nil, nil, nil
 		if r.now[liveArm] != nil && r.now[candidateArm] != nil {
-			var err error
-			if r.gate, err = New(Trial{Live: r.now[liveArm], Candidate: r.now[candidateArm], Share: d.Share, Started: d.Time}, r.settings); err != nil {
-				return err
-			}
+			r.gate, r.why = New(Trial{Live: r.now[liveArm], Candidate: r.now[candidateArm], Share: d.Share, Started: d.Time}, r.settings)
 		}
 	}
 	if r.gate != nil {

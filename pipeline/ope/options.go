@@ -50,10 +50,11 @@ type Options struct {
 	Policy  string // the policy in question: a policy file, pair:EXPERT/ADVICE or Logged
 	Against string // the policy that it is compared with
 
-	Since, Until time.Time // decisions of the log from the one and before the other; zero: all
-	Money        string    // see fromlog.Options
-	NoFees       bool      // see fromlog.Options
-	Fallbacks    bool      // see fromlog.Options
+	Since, Until time.Time            // decisions of the log from the one and before the other; zero: all
+	Money        string               // see fromlog.Options
+	NoFees       bool                 // see fromlog.Options
+	Fallbacks    bool                 // see fromlog.Options
+	Only         func(id string) bool // decisions of the log that count; nil: all
 
 	Prices    policy.PriceChange // at which policies decide and all costs are, see decide.Options
 	PriceFile storage.Location   // of a tensor with usage: measured fees are at its prices

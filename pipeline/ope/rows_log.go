@@ -79,6 +79,9 @@ func featuresOf(p *decisionlog.PolicyInfo, infos []*policy.Info) string {
 
 // take adds a decision to the rows, or says why it is none.
 func (l *logReader) take(d fromlog.Priced) error {
+	if l.options.Only != nil && !l.options.Only(d.ID) {
+		return nil
+	}
 	l.bar.Add(1)
 	r := l.rows
 	why, known := l.about[d.About]

@@ -44,6 +44,11 @@ func (j *job) readLog(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	return j.take(d)
+}
+
+// take makes the tensor of the job of decisions of its log.
+func (j *job) take(d *fromlog.Decisions) error {
 	if d.Tensor.Propensity == nil {
 		return &costs.DataError{File: j.Log.Log.String(), Column: "propensity", Msg: "is not known of any decision, so nothing can be judged: another pair answered than the drawn one, or the log has the probabilities of one policy alone although a canary got a share of the requests"}
 	}

@@ -20,6 +20,7 @@ import (
 	"pipe/models/paper"
 	"pipe/models/policy"
 	"pipe/onnx/ort"
+	"pipe/pipeline/fromlog"
 	"pipe/pipeline/stage"
 )
 
@@ -61,6 +62,22 @@ func (j job) onFile(ctx context.Context, progress stage.Progress) (*Report, erro
 func RunOn(ctx context.Context, rt *ort.Runtime, t *costs.Tensor, o Options, checkpoints string, progress stage.Progress) (*Report, error) {
 	j, err := o.jobOn(rt, t)
 	if err != nil {
+		return nil, err
+	}
+	return j.into(ctx, o.Out, checkpoints, stage.OrQuiet(progress))
+}
+
+// RunOnLog trains on the decisions of the log o.Log.Log in memory, and writes policies and train.json into o.Out. It removes the
+// checkpoint folder when everything is done. Errors are those of Run.
+func RunOnLog(ctx context.Context, rt *ort.Runtime, d *fromlog.Decisions, o Options, checkpoints string, progress stage.Progress) (*Report, error) {
+	j, err := o.job()
+	if err != nil {
+		return nil, err
+	}
+	if j.rt = rt; rt == nil {
+		return nil, ort.ErrNoRuntime
+	}
+	if err := j.take(d); err != nil {
 		return nil, err
 	}
 	return j.into(ctx, o.Out, checkpoints, stage.OrQuiet(progress))

@@ -1,0 +1,421 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"pipe/models/policy"
+	"pipe/onnx/ort"
+	"pipe/pipeline/decisionlog"
+	"pipe/pipeline/learn/learntest"
+)
+
+// loop is a service with its loop: a server of policies, two models, and clients that say of half of the answers whether they were right.
+type loop struct {
+	*server
+	t       *testing.T
+	way     string
+	world   *learntest.World
+	models  map[string]string // URL by name
+	worse   atomic.Bool       // large is always wrong
+	mu      sync.Mutex
+	random  *rand.Rand
+	told    int // outcomes that the server accepted
+	perStep int
+}
+
+const (
+	loopServe = `
+policies: {paths: [policies], default: live, settle: 20ms, poll: 50ms}
+decision: {explore: {epsilon: 0.3}, user_key: a secret of the service, seed: 5, TRIAL}
+log: {folder: log, flush_interval: 100ms}
+logs: {requests: none}
+`
+	loopLearn = `
+log: log
+deployed: policies/live.onnx
+candidate: policies/next.onnx
+state: loop
+since: SINCE
+auto: {networks: []}
+gate: {costs: [0, 1.3]}
+PROMOTE
+replace_running: REPLACE
+`
+)
+
+// The two ways to a promotion: a canary, whose gate and promotion are those of pipe learn, and a candidate of the server.
+var loopWays = map[string]struct{ trial, promote string }{
+	"canary":    {"canary: [{of: live, policy: next, share: 0.3}]", "promote: file"},
+	"candidate": {"candidate: [{of: live, policy: next, share: 0.3, costs: [0, 1.3], promote: auto}]", ""},
+}
+
+// newLoop makes the folder of a service: it always takes small, and its candidate always takes large.
+func newLoop(t *testing.T, way string) *loop {
+	t.Helper()
+	dir := t.TempDir()
+	serveYAML := strings.ReplaceAll(loopServe, "TRIAL", loopWays[way].trial)
+	learnYAML := strings.ReplaceAll(loopLearn, "PROMOTE", loopWays[way].promote)
+	for name, text := range map[string]string{
+		"serve.yaml": serveYAML, "first.yaml": strings.NewReplacer("REPLACE", "true", "SINCE", "1h").Replace(learnYAML),
+		"loop.yaml":     strings.NewReplacer("REPLACE", "false", "SINCE", "1s").Replace(learnYAML), // what came since the last run
+		"policies/none": "",
+	} {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w, err := learntest.New(t.Context(), filepath.Join(dir, "policies"), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Constant(t.Context(), "next.onnx", 1); err != nil {
+		t.Fatal(err)
+	}
+	l := &loop{t: t, way: way, world: w, models: map[string]string{}, random: rand.New(rand.NewPCG(3, 4)), perStep: 3000}
+	for pair, name := range []string{"small", "large"} {
+		s := httptest.NewServer(http.HandlerFunc(func(to http.ResponseWriter, r *http.Request) { l.answer(to, r, pair) }))
+		t.Cleanup(s.Close)
+		l.models[name] = s.URL
+	}
+	l.start(dir)
+	return l
+}
+
+func (l *loop) start(dir string) { l.server = serveIn(l.t, dir, "--config", "serve.yaml") }
+
+// killServer kills the server and starts it again.
+func (l *loop) killServer() {
+	l.t.Helper()
+	dir := l.Dir
+	if err := l.Process.Kill(); err != nil {
+		l.t.Fatal(err)
+	}
+	l.ends(l.t)
+	l.start(dir)
+}
+
+// answer is a model: whether it is right follows from the law of the world.
+func (l *loop) answer(to http.ResponseWriter, r *http.Request, pair int) {
+	var x float32
+	text, _ := io.ReadAll(r.Body)
+	_, err := fmt.Sscan(string(text), &x)
+	wrong := learntest.Wrong(pair, x)
+	if pair == 1 && l.worse.Load() {
+		wrong = 1
+	}
+	l.mu.Lock()
+	right := l.random.Float64() >= wrong
+	l.mu.Unlock()
+	if err != nil {
+		to.WriteHeader(http.StatusBadRequest)
+		return
+	}
+	fmt.Fprint(to, right)
+}
+
+// traffic sends requests, and an outcome for every second one.
+func (l *loop) traffic(n int) {
+	l.t.Helper()
+	var next atomic.Int64
+	var work sync.WaitGroup
+	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 8}}
+	defer client.CloseIdleConnections()
+	for range 8 {
+		work.Go(func() {
+			var outcomes []string
+			for i := next.Add(1); i <= int64(n); i = next.Add(1) {
+				o, err := l.request(client)
+				if err != nil {
+					l.t.Error(err)
+					return
+				}
+				if i%2 == 0 {
+					outcomes = append(outcomes, o)
+				}
+			}
+			l.tell(client, outcomes)
+		})
+	}
+	work.Wait()
+	if l.t.Failed() {
+		l.t.FailNow()
+	}
+}
+
+// request is one of a client. It returns its outcome.
+func (l *loop) request(c *http.Client) (outcome string, err error) {
+	l.mu.Lock()
+	x, y := float32(2*l.random.Float64()-1), float32(l.random.NormFloat64())
+	l.mu.Unlock()
+	status, text, err := ask(c, l.url+"/v1/decide", fmt.Sprintf(`{"features":[%v,%v]}`, x, y))
+	var a struct {
+		Decisions []struct{ ID, Expert string }
+	}
+	if err != nil || status != 200 || json.Unmarshal([]byte(text), &a) != nil || len(a.Decisions) != 1 {
+		return "", fmt.Errorf("decide: %d %s: %w", status, text, err)
+	}
+	d := a.Decisions[0]
+	status, right, err := ask(c, l.models[d.Expert], fmt.Sprint(x))
+	if err != nil || status != 200 {
+		return "", fmt.Errorf("%s: %d %s: %w", d.Expert, status, right, err)
+	}
+	return fmt.Sprintf(`{"id":%q,"correct":%s}`, d.ID, right), nil
+}
+
+func (l *loop) tell(c *http.Client, outcomes []string) {
+	if len(outcomes) == 0 {
+		return
+	}
+	status, text, err := ask(c, l.url+"/v1/outcomes", "["+strings.Join(outcomes, ",")+"]")
+	if err != nil || status != 200 {
+		l.t.Errorf("outcomes: %d %s: %v", status, text, err)
+		return
+	}
+	l.mu.Lock()
+	l.told += len(outcomes)
+	l.mu.Unlock()
+}
+
+// learns runs pipe learn and returns the status.
+func (l *loop) learns(config string) (verdict, sentence string) {
+	l.t.Helper()
+	c := exec.CommandContext(l.t.Context(), os.Args[0])
+	c.Args, c.Dir, c.Env = []string{"pipe", "learn", "--config", config, "--quiet"}, l.Dir, append(os.Environ(), ort.EnvLibrary+"="+runtimeLibrary(l.t))
+	var stderr strings.Builder
+	c.Stderr = &stderr
+	out, err := c.Output()
+	if err != nil {
+		l.t.Fatalf("%v: %s%s", err, out, stderr.String())
+	}
+	line, _, _ := strings.Cut(string(out), "\n")
+	l.t.Log(string(out))
+	verdict, sentence, _ = strings.Cut(line, ": ")
+	return verdict, sentence
+}
+
+// killedLearn starts pipe learn and kills it after a while.
+func (l *loop) killedLearn(config string, after time.Duration) {
+	l.t.Helper()
+	p := start(l.t, l.Dir, func(c *exec.Cmd) {
+		c.Env = append(os.Environ(), ort.EnvLibrary+"="+runtimeLibrary(l.t))
+	}, "learn", "--config", config, "--quiet")
+	select {
+	case err := <-p.ended:
+		l.t.Logf("pipe learn ended before it was killed: %v", err)
+	case <-time.After(after):
+		_ = p.Process.Signal(syscall.SIGKILL)
+		<-p.ended
+	}
+}
+
+// until sends traffic and learns until a run has the verdict.
+func (l *loop) until(config, want string) {
+	l.t.Helper()
+	for range 8 {
+		l.traffic(l.perStep)
+		if verdict, _ := l.learns(config); verdict == want {
+			return
+		}
+	}
+	l.t.Fatalf("no run of %s came to %q", config, want)
+}
+
+// promoted sends traffic until the candidate is promoted.
+func (l *loop) promoted() {
+	l.t.Helper()
+	if l.way == "canary" {
+		l.until("loop.yaml", "promoted")
+		return
+	}
+	next := l.digest("next.onnx")
+	for range 8 {
+		l.traffic(l.perStep)
+		for range 20 {
+			if l.digest("live.onnx") == next {
+				return
+			}
+			time.Sleep(100 * time.Millisecond)
+		}
+	}
+	l.t.Fatal("the server did not promote the candidate")
+}
+
+func (l *loop) digest(name string) string {
+	l.t.Helper()
+	info, err := l.world.Info(l.t.Context(), name)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	return info.Digest
+}
+
+// serves waits until the server decides with the versions of both files.
+func (l *loop) serves() {
+	l.t.Helper()
+	for _, name := range []string{"live", "next"} {
+		digest := l.digest(name + ".onnx")
+		for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+			answer, err := http.Get(l.url + "/v1/policies")
+			if err != nil {
+				l.t.Fatal(err)
+			}
+			text, _ := io.ReadAll(answer.Body)
+			_ = answer.Body.Close()
+			if strings.Contains(string(text), fmt.Sprintf(`"name":%q,"digest":%q`, name, digest)) {
+				break
+			}
+			if time.Now().After(deadline) {
+				l.t.Fatalf("the server does not serve %s of %s: %s", digest, name, text)
+			}
+		}
+	}
+}
+
+// chosen are the pairs that the deployed policy takes at -0.5 and at 0.5.
+func (l *loop) chosen() string {
+	l.t.Helper()
+	status, text, err := ask(http.DefaultClient, l.url+"/v1/decide", `{"policy":"live","explore":false,"user":"u7","features":[[-0.5,0],[0.5,0]]}`)
+	var a struct {
+		Policy    struct{ Canary bool }
+		Decisions []struct{ Expert string }
+	}
+	if err != nil || status != 200 || json.Unmarshal([]byte(text), &a) != nil || len(a.Decisions) != 2 {
+		l.t.Fatalf("%d %s: %v", status, text, err)
+	}
+	return a.Decisions[0].Expert + " " + a.Decisions[1].Expert
+}
+
+// reprice changes the fee of large in both policies, as a new price list does.
+func (l *loop) reprice(fee float64) {
+	l.t.Helper()
+	for pair, name := range []string{learntest.LiveFile, "next.onnx"} {
+		a := learntest.Actions()
+		a.Experts[1].Fee = fee
+		p := &policy.Policy{Method: "auto", Recipe: "auto", Lambda: 1, Decoder: policy.DecoderFixed, Fixed: pair, Dim: 2, Actions: a, Info: map[string]string{}}
+		m, err := p.Export()
+		if err == nil {
+			err = m.WriteFile(l.world.Path(name).String())
+		}
+		if err != nil {
+			l.t.Fatal(err)
+		}
+	}
+	l.serves()
+}
+
+// TestLoop closes the loop on one machine: the service learns to route, prices change, a model gets worse, and the service learns again. Server
+// and pipe learn are killed in between, and nothing is lost. PIPE_LOOP=N goes round N times more.
+func TestLoop(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it serves some ten thousand requests")
+	}
+	for way := range loopWays {
+		t.Run(way, func(t *testing.T) { closeLoop(t, way) })
+	}
+}
+
+func closeLoop(t *testing.T, way string) {
+	l := newLoop(t, way)
+	// Prices change, and the server is killed.
+	l.traffic(600)
+	l.reprice(0.15)
+	l.traffic(l.perStep)
+	l.killServer()
+	l.traffic(600)
+	// The first candidate is replaced by a learned one, although a run is killed before.
+	l.killedLearn("first.yaml", 700*time.Millisecond)
+	verdict, sentence := l.learns("first.yaml")
+	if verdict != "candidate" && !strings.Contains(sentence, "is on trial") {
+		t.Fatalf("%s: %s", verdict, sentence)
+	}
+	l.reports("prices")
+	l.serves()
+	if got := l.chosen(); got != "small small" {
+		t.Errorf("before the promotion, the deployed policy takes %s", got)
+	}
+	// The candidate gets its share, and is promoted.
+	l.promoted()
+	l.serves()
+	if got := l.chosen(); got != "small large" {
+		t.Errorf("the learned policy takes %s", got)
+	}
+	for range 1 + rounds() {
+		l.relearn(true, "small small")
+		if rounds() > 0 {
+			l.relearn(false, "small large")
+		}
+	}
+	l.killServer()
+	l.lost()
+}
+
+// rounds are how often the world changes again.
+func rounds() (n int) {
+	_, _ = fmt.Sscan(os.Getenv("PIPE_LOOP"), &n)
+	return n
+}
+
+// relearn makes large worse, or well again, and waits until the service has learned it.
+func (l *loop) relearn(worse bool, want string) {
+	l.t.Helper()
+	l.worse.Store(worse)
+	l.traffic(200)
+	l.killServer()
+	l.killedLearn("loop.yaml", time.Duration(l.random.IntN(1500))*time.Millisecond)
+	l.until("loop.yaml", "candidate")
+	l.serves()
+	l.promoted()
+	l.serves()
+	if got := l.chosen(); got != want {
+		l.t.Errorf("with large worse: %v, the service takes %s, want %s", worse, got, want)
+	}
+}
+
+// reports checks that the last report names a problem.
+func (l *loop) reports(problem string) {
+	l.t.Helper()
+	text, err := os.ReadFile(filepath.Join(l.Dir, "loop", "learn.json"))
+	if err != nil || !strings.Contains(string(text), `"name": "`+problem+`"`) {
+		l.t.Errorf("the report does not have %q: %v\n%s", problem, err, text)
+	}
+}
+
+// lost compares the log with what the server accepted.
+func (l *loop) lost() {
+	l.t.Helper()
+	log, err := decisionlog.Read(filepath.Join(l.Dir, "log"))
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	known := 0
+	for d, err := range log.Decisions() {
+		if err != nil {
+			l.t.Fatal(err)
+		}
+		if d.Outcome != nil {
+			known++
+		}
+	}
+	if c := log.Counts(); known != l.told || c.Unmatched != 0 || c.Damaged != 0 {
+		l.t.Errorf("%d outcomes were accepted, and %d are in the log: %+v", l.told, known, c)
+	}
+	l.t.Logf("%d outcomes", known)
+}
