@@ -102,7 +102,7 @@ func (r *Report) conclude() {
 			say(true, "by the probabilities the executed choices stand for %s of the rows, so these do not fit", share(*of.Covered))
 		}
 	}
-	say(r.Clusters > 0 && r.Clusters < leastUsers, "the rows are of %d users, and %d are needed", r.Clusters, leastUsers)
+	say(r.Clusters > 0 && r.Clusters < leastUsers, "there are fewer than %d users", leastUsers)
 	say(r.Differ > 0 && s.Effective < decisionlog.LeastEffective, "there are fewer than %d effective rows", decisionlog.LeastEffective)
 	say(r.Differ > 0 && r.Decisive < leastDecisive, "only %s effective rows tell the two apart", count(r.Decisive))
 	say(!r.Logged.Fits, "the probabilities in the log do not fit what was executed")

@@ -86,7 +86,7 @@ func TestFewUsers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r.Verdict != Unknown || !strings.Contains(r.Sentence, "of 3 users") {
+	if r.Verdict != Unknown || !strings.Contains(r.Sentence, "fewer than 20 users") {
 		t.Errorf("%q", r.Sentence)
 	}
 }
@@ -99,6 +99,11 @@ func TestNoMatch(t *testing.T) {
 			x.Loss[3*n+1], x.Propensity[3*n+1] = float32(math.NaN()), math.NaN()
 		}
 	})
+	o.Estimator = "snips"
+	var data *costs.DataError
+	if _, err := Run(t.Context(), *o, nil); !errors.As(err, &data) {
+		t.Error(err)
+	}
 	o.Estimator = All
 	r, err := Run(t.Context(), *o, nil)
 	if err != nil {
@@ -118,7 +123,7 @@ func TestBeyondRange(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r.Anytime.Gain != nil || !strings.Contains(r.Anytime.Why, "beyond --range") {
+	if r.Differ != 1 || r.Anytime.Gain != nil || !strings.Contains(r.Anytime.Why, "beyond --range") {
 		t.Errorf("%+v", r.Anytime)
 	}
 	o.Range = nil

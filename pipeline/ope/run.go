@@ -182,8 +182,10 @@ func (o *Options) judge(ctx context.Context, r *rows, both []*candidate, estimat
 		}
 		if errors.Is(err, offpolicy.ErrNoMatch) && o.Estimator == All {
 			report.Cautions = append(report.Cautions, fmt.Sprintf("No estimate by %s.", err))
-			bar.Add(1)
 			continue
+		}
+		if errors.Is(err, offpolicy.ErrNoMatch) {
+			return &costs.DataError{File: r.file, Err: err}
 		}
 		if err != nil {
 			return err
@@ -198,8 +200,8 @@ func (o *Options) judge(ctx context.Context, r *rows, both []*candidate, estimat
 	if note := j.wider(o); note != "" && report.Anytime.Why == "" {
 		report.Cautions = append(report.Cautions, note)
 	}
-	if e, _ := offpolicy.EstimatorNamed(report.Estimates[0].Name); e.Trusts {
-		report.Cautions = append(report.Cautions, fmt.Sprintf("%s believes the models of costs: its intervals do not have their error.", e.Name))
+	if e, _ := offpolicy.EstimatorNamed(report.Estimates[0].Name); e.Caution != "" {
+		report.Cautions = append(report.Cautions, e.Name+" "+e.Caution+".")
 	}
 	j.diagnose(report)
 	if report.Logged.Estimated = estimated; estimated != nil {
@@ -247,7 +249,7 @@ func (j *judged) difference(a, b *candidate) (share, effective float64) {
 	sum, squares, all := 0.0, 0.0, !a.logged && !b.logged
 	for n := range j.len() {
 		x, y := j.choice(n, a), j.choice(n, b)
-		share += j.apart(n, a, b) / float64(j.len())
+		share += j.apart(n, a, b)
 		pair := j.executed[n]
 		if x == y || min(x, y) < 0 && pair != max(x, y) {
 			continue
@@ -266,7 +268,7 @@ func (j *judged) difference(a, b *candidate) (share, effective float64) {
 	case squares > 0:
 		effective = sum * sum / squares
 	}
-	return share, effective
+	return share / float64(j.len()), effective
 }
 
 // apart is the probability that two policies choose differently on row n.
