@@ -1,7 +1,6 @@
 package ope
 
 import (
-	"math"
 	"slices"
 
 	"pipe/models/drift"
@@ -55,14 +54,20 @@ func supportOf(r *rows, choices []int, support offpolicy.Support) *Support {
 	return s
 }
 
-// untried counts choices whose probability in the log is 0. Where it is not known, a pair counts that the log never executed.
-func (s *Support) untried(r *rows, choices []int) {
-	executed, lacks := make([]bool, r.pairs()), make([]int, r.pairs())
+// tried says of every pair whether it was executed on some row.
+func (r *rows) tried() []bool {
+	executed := make([]bool, r.pairs())
 	for _, pair := range r.executed {
 		executed[pair] = true
 	}
+	return executed
+}
+
+// untried counts choices whose probability in the log is 0, and those of pairs that the log never executed.
+func (s *Support) untried(r *rows, choices []int) {
+	executed, lacks := r.tried(), make([]int, r.pairs())
 	for n, choice := range choices {
-		if p := r.propensities(n)[choice]; p == 0 || math.IsNaN(p) && !executed[choice] {
+		if r.propensities(n)[choice] == 0 || !executed[choice] {
 			lacks[choice]++
 		}
 	}

@@ -79,17 +79,13 @@ func (s *Support) cover(r *rows, choices []int) {
 	if s.Effective < decisionlog.LeastEffective {
 		return
 	}
-	none := make([]bool, r.pairs())
-	for _, p := range s.Pairs {
-		none[slices.Index(r.actions.Names(), p.Pair)] = true
-	}
-	off, sum, all := make([]float64, r.len()), 0.0, 0.0
+	executed, off, sum, all := r.tried(), make([]float64, r.len()), 0.0, 0.0
 	for n, choice := range choices {
 		p, v := r.propensities(n)[choice], 1/r.keep[n]
 		if r.executed[n] == choice {
 			off[n] = v / p
 		}
-		if p > 0 || math.IsNaN(p) && !none[choice] {
+		if p > 0 || math.IsNaN(p) && executed[choice] {
 			off[n], all = off[n]-v, all+v
 		}
 		sum += off[n]

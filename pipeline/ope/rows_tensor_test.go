@@ -12,6 +12,8 @@ import (
 
 	"pipe/costs"
 	"pipe/internal/storage"
+	"pipe/models"
+	"pipe/pipeline/decisionlog"
 )
 
 // foreign is a log from elsewhere: of each row only the probability of the executed pair is known. Pair a is executed with 0.6, b
@@ -172,5 +174,31 @@ func TestDirectMethod(t *testing.T) {
 	}
 	if !strings.Contains(strings.Join(r.Cautions, "\n"), "dm believes the models") || !strings.HasSuffix(r.Sentence, "of the choices of b/none were never tried") {
 		t.Errorf("%q, %+v", r.Sentence, r.Cautions)
+	}
+}
+
+// One draw has no interval: one row, or the rows of one user.
+func TestOneDraw(t *testing.T) {
+	for rows, change := range map[int]func(x *costs.Tensor, n, pair int){1: nil, 200: func(x *costs.Tensor, _, _ int) { x.Groups = append(x.Groups, "one") }} {
+		_, err := Run(t.Context(), *foreign(t, rows, change), nil)
+		var data *costs.DataError
+		if !errors.As(err, &data) || !errors.Is(err, models.ErrOneDraw) {
+			t.Errorf("%d rows: %v", rows, err)
+		}
+	}
+}
+
+// The sentence and the table name the same choices that were never tried, also where their probability is above 0.
+func TestNeverExecuted(t *testing.T) {
+	w := newWorld(7)
+	w.change = func(_ int, r *decisionlog.Record, _ *decisionlog.Outcome) {
+		if r.Action == 3 {
+			r.Action = 0
+		}
+		r.Propensity = []float64{0.8499, 0.075, 0.075, 0.0001}
+	}
+	r := w.judged(t, 300, func(o *Options) { o.Policy = "pair:large/search" })
+	if r.Support.Untried < 0.999 || len(r.Support.Pairs) != 1 || r.Support.Pairs[0].Rows != 300 {
+		t.Errorf("%q, %+v", r.Sentence, r.Support)
 	}
 }

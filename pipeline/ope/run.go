@@ -175,11 +175,11 @@ func (o *Options) judge(ctx context.Context, r *rows, both []*candidate, estimat
 	bar.Start(int64(len(o.estimators())+1), "estimates")
 	defer bar.Done()
 	j := newJudged(o, r, both[0], both[1])
+	if len(j.units()) < 2 {
+		return &costs.DataError{File: r.file, Msg: fmt.Sprintf("there is no interval: %d rows of one draw", r.len()), Err: models.ErrOneDraw}
+	}
 	for _, name := range o.estimators() {
 		e, err := j.estimate(ctx, name)
-		if errors.Is(err, models.ErrOneDraw) {
-			return &costs.DataError{File: r.file, Msg: "there is no interval: the rows are one draw", Err: err}
-		}
 		if errors.Is(err, offpolicy.ErrNoMatch) && o.Estimator == All {
 			report.Cautions = append(report.Cautions, fmt.Sprintf("No estimate by %s.", err))
 			continue
