@@ -119,6 +119,9 @@ func (r *Report) conclude() {
 		r.Verdict = Costs
 	}
 	r.Sentence = r.verdict(e) + fmt.Sprintf("; %s effective rows; %s of %s were never tried", count(s.Effective), share(s.Untried), whose)
+	if r.Logged.Estimated != nil {
+		r.Sentence += "; THE PROBABILITIES ARE GUESSED"
+	}
 }
 
 // verdict is the beginning of the sentence.

@@ -202,3 +202,16 @@ func TestNeverExecuted(t *testing.T) {
 		t.Errorf("%q, %+v", r.Sentence, r.Support)
 	}
 }
+
+// Guessed probabilities come true where nothing but the features decided, and the sentence says that they are guessed.
+func TestGuessedPropensities(t *testing.T) {
+	o := foreign(t, 2000, func(x *costs.Tensor, n, pair int) { x.Propensity[3*n+pair] = math.NaN() })
+	o.Propensity = true
+	r, err := Run(t.Context(), *o, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !r.Logged.Fits || r.Verdict != Saves || r.Anytime.Gain != nil || !strings.HasSuffix(r.Sentence, "THE PROBABILITIES ARE GUESSED") {
+		t.Errorf("%q, worst %g, %+v", r.Sentence, r.Logged.Worst, r.Logged.Estimated)
+	}
+}

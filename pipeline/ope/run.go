@@ -56,7 +56,7 @@ func (o *Options) run(ctx context.Context, bar stage.Progress) (*Report, error) 
 	if rt != nil {
 		defer rt.Close()
 	}
-	estimated, err := o.knowPropensities(ctx, rt, r)
+	estimated, err := o.knowPropensities(ctx, r)
 	if err != nil {
 		return nil, err
 	}
@@ -105,7 +105,7 @@ func lambdaOf(o *Options, of []*policy.Info) float64 {
 
 // runtime opens ONNX Runtime if something needs it; else nil.
 func (o *Options) runtime(both []*candidate) (*ort.Runtime, error) {
-	if !o.Propensity && !slices.ContainsFunc(both, func(c *candidate) bool { return c.file != nil }) {
+	if !slices.ContainsFunc(both, func(c *candidate) bool { return c.file != nil }) {
 		return nil, nil
 	}
 	return ort.Open(o.Device)
@@ -140,7 +140,7 @@ func (o *Options) decideAll(ctx context.Context, rt *ort.Runtime, r *rows, both 
 }
 
 // knowPropensities leaves out rows whose propensity is not known. Where none is, it estimates all if the options say so.
-func (o *Options) knowPropensities(ctx context.Context, rt *ort.Runtime, r *rows) ([]offpolicy.Calibration, error) {
+func (o *Options) knowPropensities(ctx context.Context, r *rows) ([]offpolicy.Calibration, error) {
 	lacks := func(n int) bool { return math.IsNaN(r.propensities(n)[r.executed[n]]) }
 	known := 0
 	for n := range r.len() {
@@ -152,7 +152,7 @@ func (o *Options) knowPropensities(ctx context.Context, rt *ort.Runtime, r *rows
 	case known > 0 && o.Propensity:
 		return nil, &stage.OptionError{Err: fmt.Errorf("--estimate-propensities is for logs without any; %d of %d rows have one", known, r.len())}
 	case o.Propensity:
-		return r.estimatePropensities(ctx, rt, o.Seed)
+		return r.estimatePropensities(ctx, o.Seed)
 	case known == 0:
 		return nil, &unknownError{costs.DataError{File: r.file, Column: "propensity", Msg: "is known of no executed pair, so it is not known for how much each row counts"}}
 	}
