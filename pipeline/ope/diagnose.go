@@ -15,7 +15,7 @@ type Support struct {
 	Untried   float64      `json:"untried"`               // share of the choices that the log cannot have tried
 	Pairs     []PairChoice `json:"pairs_without_support"` // of which pairs these are
 	// Covered is how many rows the executed choices stand for by their probabilities, over the rows on which the log can have
-	// tried them: about 1. nil: too few rows to tell. Misfit is true where chance would not make that in a thousand logs.
+	// tried them: about 1. nil: too few rows to tell. Misfit is true where chance does not make more, or less by a tenth.
 	Covered *float64 `json:"covered,omitempty"`
 	Misfit  bool     `json:"misfit,omitempty"`
 }

@@ -99,7 +99,7 @@ func (r *Report) conclude() {
 		}
 		say(of.Untried > mostUntried, "%s of the choices were never tried", share(of.Untried))
 		if of.Misfit && r.Logged.Fits {
-			say(true, "by the probabilities the executed choices stand for %s of the rows, so these do not fit", share(*of.Covered))
+			say(true, "by their probabilities the executed choices stand for %s of the rows", share(*of.Covered))
 		}
 	}
 	say(r.Clusters > 0 && r.Clusters < leastUsers, "there are fewer than %d users", leastUsers)

@@ -61,7 +61,7 @@ func TestForeignMisfit(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if r.Verdict != Unknown || !r.Support.Misfit || !strings.Contains(r.Sentence, "so these do not fit") {
+		if r.Verdict != Unknown || !r.Support.Misfit || !strings.Contains(r.Sentence, "by their probabilities the executed choices stand for") {
 			t.Errorf("%s: %q, %+v", name, r.Sentence, r.Support)
 		}
 	}
