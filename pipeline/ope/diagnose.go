@@ -156,7 +156,8 @@ type Logger struct {
 }
 
 const (
-	timeParts  = 4   // of equal numbers of rows
-	mostChange = 0.1 // of a mean probability between these that is no news
-	mostZ      = 4   // standard errors, of the worst of some pairs
+	timeParts   = 4   // of equal numbers of rows
+	mostChange  = 0.1 // of a mean probability between these that is no news
+	mostZ       = 4   // standard errors, of the worst of some pairs
+	mostUntried = 0.1 // share of choices without support from which the log cannot tell
 )

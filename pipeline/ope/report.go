@@ -75,9 +75,8 @@ type Decided struct {
 
 // Limits of the verdict.
 const (
-	mostUntried   = 0.1 // share of choices without support from which the log cannot tell
-	leastUsers    = 20  // with fewer, the bootstrap of users is too narrow
-	leastDecisive = 20  // effective rows on which the two policies differ
+	leastUsers    = 20 // with fewer, the bootstrap of users is too narrow
+	leastDecisive = 20 // effective rows on which the two policies differ
 )
 
 // conclude sets verdict and sentence.
