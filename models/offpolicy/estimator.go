@@ -12,9 +12,8 @@ import (
 // of the norms, both weighted by the rows.
 type Estimator struct {
 	Name      string    // in settings and reports
-	About     string    // one line for reports
 	Estimates bool      // it needs estimates of the costs
-	Trusts    bool      // it believes these estimates: its intervals do not have their error
+	Caution   string    // what a reader of its intervals must know; "": nothing
 	Fit       Weighting // how the estimates of the costs should be fitted
 	Term      func(r Term, t Tuning) (value, norm float64)
 }

@@ -2,6 +2,6 @@ package offpolicy
 
 // ips is the mean of w c: Horvitz and Thompson, "A generalization of sampling without replacement from a finite universe".
 var ips = Estimator{
-	Name: "ips", About: "inverse propensity scoring: unbiased; large weights make it vary much",
+	Name: "ips",
 	Term: func(r Term, _ Tuning) (value, norm float64) { return r.Ratio * r.Cost, 1 },
 }

@@ -11,8 +11,8 @@ import (
 // PropensitySettings are those of [EstimatePropensities].
 type PropensitySettings struct {
 	// CrossFit estimates the probability of every pair: the regression of what was executed, 0 or 1. regress.Constant
-	// serves where the features played no part; else regress.Networks, whose loss is that of probabilities, or
-	// regress.Neighbours.
+	// serves where the features played no part; else regress.Ridge or
+	// regress.Neighbours. regress.Networks does not: its loss also rewards estimates that are right where they decide.
 	CrossFit
 	Floor float64 // smaller estimates are raised to it: above 0, at most 1 / pairs
 }

@@ -1,7 +1,6 @@
 package ope
 
 import (
-	"math"
 	"slices"
 
 	"pipe/models/drift"
@@ -16,7 +15,7 @@ type Support struct {
 	Untried   float64      `json:"untried"`               // share of the choices that the log cannot have tried
 	Pairs     []PairChoice `json:"pairs_without_support"` // of which pairs these are
 	// Covered is how many rows the executed choices stand for by their probabilities, over the rows on which the log can have
-	// tried them: about 1. nil: too few rows to tell. Misfit is true where chance would not make that in a thousand logs.
+	// tried them: about 1. nil: too few rows to tell. Misfit is true where chance does not make more, or less by a tenth.
 	Covered *float64 `json:"covered,omitempty"`
 	Misfit  bool     `json:"misfit,omitempty"`
 }
@@ -55,14 +54,20 @@ func supportOf(r *rows, choices []int, support offpolicy.Support) *Support {
 	return s
 }
 
-// untried counts choices whose probability in the log is 0. Where it is not known, a pair counts that the log never executed.
-func (s *Support) untried(r *rows, choices []int) {
-	executed, lacks := make([]bool, r.pairs()), make([]int, r.pairs())
+// tried says of every pair whether it was executed on some row.
+func (r *rows) tried() []bool {
+	executed := make([]bool, r.pairs())
 	for _, pair := range r.executed {
 		executed[pair] = true
 	}
+	return executed
+}
+
+// untried counts choices whose probability in the log is 0, and those of pairs that the log never executed.
+func (s *Support) untried(r *rows, choices []int) {
+	executed, lacks := r.tried(), make([]int, r.pairs())
 	for n, choice := range choices {
-		if p := r.propensities(n)[choice]; p == 0 || math.IsNaN(p) && !executed[choice] {
+		if r.propensities(n)[choice] == 0 || !executed[choice] {
 			lacks[choice]++
 		}
 	}
@@ -151,7 +156,8 @@ type Logger struct {
 }
 
 const (
-	timeParts  = 4   // of equal numbers of rows
-	mostChange = 0.1 // of a mean probability between these that is no news
-	mostZ      = 4   // standard errors, of the worst of some pairs
+	timeParts   = 4   // of equal numbers of rows
+	mostChange  = 0.1 // of a mean probability between these that is no news
+	mostZ       = 4   // standard errors, of the worst of some pairs
+	mostUntried = 0.1 // share of choices without support from which the log cannot tell
 )

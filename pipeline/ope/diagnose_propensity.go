@@ -74,28 +74,29 @@ func (r *rows) propensityOf(pair int) PairPropensity {
 }
 
 // cover compares the rows that the executed choices stand for with all rows on which the log can have tried the choices. It
-// needs the probabilities of executed pairs only, so it also finds wrong ones in logs that have no others.
+// needs the probabilities of executed pairs only, so it also finds wrong ones in logs that have no others. Large weights that were
+// not drawn make the sum small and seem certain, so less than all rows is news only if more than a tenth is missing.
 func (s *Support) cover(r *rows, choices []int) {
 	if s.Effective < decisionlog.LeastEffective {
 		return
 	}
-	none := make([]bool, r.pairs())
-	for _, p := range s.Pairs {
-		none[slices.Index(r.actions.Names(), p.Pair)] = true
-	}
-	off, sum, all := make([]float64, r.len()), 0.0, 0.0
+	executed, off, sum, all, variance := r.tried(), make([]float64, r.len()), 0.0, 0.0, 0.0
 	for n, choice := range choices {
 		p, v := r.propensities(n)[choice], 1/r.keep[n]
 		if r.executed[n] == choice {
 			off[n] = v / p
 		}
-		if p > 0 || math.IsNaN(p) && !none[choice] {
+		if p > 0 || math.IsNaN(p) && executed[choice] {
 			off[n], all = off[n]-v, all+v
+		}
+		if p > 0 {
+			variance += v * v * (1/p - 1)
 		}
 		sum += off[n]
 	}
 	covered := 1 + sum/all
-	s.Covered, s.Misfit = &covered, math.Abs(sum) > mostZ*math.Sqrt(r.squares(off))+1e-6*all
+	chance := mostZ*math.Sqrt(max(variance, r.squares(off))) + 1e-6*all
+	s.Covered, s.Misfit = &covered, sum > chance || sum < -chance && covered < 1-mostUntried
 }
 
 // squares sums the squares of values, over those that were drawn together: the variance of their sum if their means are 0.

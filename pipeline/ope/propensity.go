@@ -5,19 +5,15 @@ import (
 	"fmt"
 
 	"pipe/costs"
-	"pipe/models"
 	"pipe/models/offpolicy"
 	"pipe/models/regress"
-	"pipe/onnx/ort"
 )
 
-// estimatePropensities replaces all propensities by estimates from the features, by networks that are cross-fitted.
-func (r *rows) estimatePropensities(ctx context.Context, rt *ort.Runtime, seed uint64) ([]offpolicy.Calibration, error) {
+// estimatePropensities replaces all propensities by estimates from the features, by ridge regressions that are cross-fitted. Their squared loss is
+// least at the probability; networks of costs have a loss that rewards good choices, and give no probabilities.
+func (r *rows) estimatePropensities(ctx context.Context, seed uint64) ([]offpolicy.Calibration, error) {
 	x := offpolicy.Features{Values: r.features, Dim: r.dim}
-	family := regress.Networks{
-		Candidates: []regress.Architecture{{LearningRate: 0.01, WeightDecay: 0.01}}, Steps: 1000, Seeds: 1, Seed: seed, Workers: 1,
-		Options: models.Options{Runtime: rt},
-	}
+	family := regress.Ridge{Penalties: []float64{10}}
 	const floor = 0.01 // as an estimate, a smaller one makes weights that only look exact
 	s := offpolicy.PropensitySettings{CrossFit: offpolicy.CrossFit{Family: family, Folds: 5, Seed: seed}, Floor: min(floor, 1/float64(r.pairs()))}
 	p, err := offpolicy.EstimatePropensities(ctx, r.executed, r.pairs(), r.clusters(), x, s)

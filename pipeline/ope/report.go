@@ -75,9 +75,8 @@ type Decided struct {
 
 // Limits of the verdict.
 const (
-	mostUntried   = 0.1 // share of choices without support from which the log cannot tell
-	leastUsers    = 20  // with fewer, the bootstrap of users is too narrow
-	leastDecisive = 20  // effective rows on which the two policies differ
+	leastUsers    = 20 // with fewer, the bootstrap of users is too narrow
+	leastDecisive = 20 // effective rows on which the two policies differ
 )
 
 // conclude sets verdict and sentence.
@@ -99,10 +98,10 @@ func (r *Report) conclude() {
 		}
 		say(of.Untried > mostUntried, "%s of the choices were never tried", share(of.Untried))
 		if of.Misfit && r.Logged.Fits {
-			say(true, "by the probabilities the executed choices stand for %s of the rows, so these do not fit", share(*of.Covered))
+			say(true, "by their probabilities the executed choices stand for %s of the rows", share(*of.Covered))
 		}
 	}
-	say(r.Clusters > 0 && r.Clusters < leastUsers, "the rows are of %d users, and %d are needed", r.Clusters, leastUsers)
+	say(r.Clusters > 0 && r.Clusters < leastUsers, "there are fewer than %d users", leastUsers)
 	say(r.Differ > 0 && s.Effective < decisionlog.LeastEffective, "there are fewer than %d effective rows", decisionlog.LeastEffective)
 	say(r.Differ > 0 && r.Decisive < leastDecisive, "only %s effective rows tell the two apart", count(r.Decisive))
 	say(!r.Logged.Fits, "the probabilities in the log do not fit what was executed")
@@ -119,6 +118,9 @@ func (r *Report) conclude() {
 		r.Verdict = Costs
 	}
 	r.Sentence = r.verdict(e) + fmt.Sprintf("; %s effective rows; %s of %s were never tried", count(s.Effective), share(s.Untried), whose)
+	if r.Logged.Estimated != nil {
+		r.Sentence += "; THE PROBABILITIES ARE GUESSED"
+	}
 }
 
 // verdict is the beginning of the sentence.

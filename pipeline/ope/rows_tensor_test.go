@@ -12,6 +12,8 @@ import (
 
 	"pipe/costs"
 	"pipe/internal/storage"
+	"pipe/models"
+	"pipe/pipeline/decisionlog"
 )
 
 // foreign is a log from elsewhere: of each row only the probability of the executed pair is known. Pair a is executed with 0.6, b
@@ -59,7 +61,7 @@ func TestForeignMisfit(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if r.Verdict != Unknown || !r.Support.Misfit || !strings.Contains(r.Sentence, "so these do not fit") {
+		if r.Verdict != Unknown || !r.Support.Misfit || !strings.Contains(r.Sentence, "by their probabilities the executed choices stand for") {
 			t.Errorf("%s: %q, %+v", name, r.Sentence, r.Support)
 		}
 	}
@@ -86,7 +88,7 @@ func TestFewUsers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r.Verdict != Unknown || !strings.Contains(r.Sentence, "of 3 users") {
+	if r.Verdict != Unknown || !strings.Contains(r.Sentence, "fewer than 20 users") {
 		t.Errorf("%q", r.Sentence)
 	}
 }
@@ -99,6 +101,11 @@ func TestNoMatch(t *testing.T) {
 			x.Loss[3*n+1], x.Propensity[3*n+1] = float32(math.NaN()), math.NaN()
 		}
 	})
+	o.Estimator = "snips"
+	var data *costs.DataError
+	if _, err := Run(t.Context(), *o, nil); !errors.As(err, &data) {
+		t.Error(err)
+	}
 	o.Estimator = All
 	r, err := Run(t.Context(), *o, nil)
 	if err != nil {
@@ -118,7 +125,7 @@ func TestBeyondRange(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r.Anytime.Gain != nil || !strings.Contains(r.Anytime.Why, "beyond --range") {
+	if r.Differ != 1 || r.Anytime.Gain != nil || !strings.Contains(r.Anytime.Why, "beyond --range") {
 		t.Errorf("%+v", r.Anytime)
 	}
 	o.Range = nil
@@ -167,5 +174,44 @@ func TestDirectMethod(t *testing.T) {
 	}
 	if !strings.Contains(strings.Join(r.Cautions, "\n"), "dm believes the models") || !strings.HasSuffix(r.Sentence, "of the choices of b/none were never tried") {
 		t.Errorf("%q, %+v", r.Sentence, r.Cautions)
+	}
+}
+
+// One draw has no interval: one row, or the rows of one user.
+func TestOneDraw(t *testing.T) {
+	for rows, change := range map[int]func(x *costs.Tensor, n, pair int){1: nil, 200: func(x *costs.Tensor, _, _ int) { x.Groups = append(x.Groups, "one") }} {
+		_, err := Run(t.Context(), *foreign(t, rows, change), nil)
+		var data *costs.DataError
+		if !errors.As(err, &data) || !errors.Is(err, models.ErrOneDraw) {
+			t.Errorf("%d rows: %v", rows, err)
+		}
+	}
+}
+
+// The sentence and the table name the same choices that were never tried, also where their probability is above 0.
+func TestNeverExecuted(t *testing.T) {
+	w := newWorld(7)
+	w.change = func(_ int, r *decisionlog.Record, _ *decisionlog.Outcome) {
+		if r.Action == 3 {
+			r.Action = 0
+		}
+		r.Propensity = []float64{0.8499, 0.075, 0.075, 0.0001}
+	}
+	r := w.judged(t, 300, func(o *Options) { o.Policy = "pair:large/search" })
+	if r.Support.Untried < 0.999 || len(r.Support.Pairs) != 1 || r.Support.Pairs[0].Rows != 300 {
+		t.Errorf("%q, %+v", r.Sentence, r.Support)
+	}
+}
+
+// Guessed probabilities come true where nothing but the features decided, and the sentence says that they are guessed.
+func TestGuessedPropensities(t *testing.T) {
+	o := foreign(t, 2000, func(x *costs.Tensor, n, pair int) { x.Propensity[3*n+pair] = math.NaN() })
+	o.Propensity = true
+	r, err := Run(t.Context(), *o, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !r.Logged.Fits || r.Verdict != Saves || r.Anytime.Gain != nil || !strings.HasSuffix(r.Sentence, "THE PROBABILITIES ARE GUESSED") {
+		t.Errorf("%q, worst %g, %+v", r.Sentence, r.Logged.Worst, r.Logged.Estimated)
 	}
 }

@@ -56,7 +56,7 @@ func (o *Options) run(ctx context.Context, bar stage.Progress) (*Report, error) 
 	if rt != nil {
 		defer rt.Close()
 	}
-	estimated, err := o.knowPropensities(ctx, rt, r)
+	estimated, err := o.knowPropensities(ctx, r)
 	if err != nil {
 		return nil, err
 	}
@@ -105,7 +105,7 @@ func lambdaOf(o *Options, of []*policy.Info) float64 {
 
 // runtime opens ONNX Runtime if something needs it; else nil.
 func (o *Options) runtime(both []*candidate) (*ort.Runtime, error) {
-	if !o.Propensity && !slices.ContainsFunc(both, func(c *candidate) bool { return c.file != nil }) {
+	if !slices.ContainsFunc(both, func(c *candidate) bool { return c.file != nil }) {
 		return nil, nil
 	}
 	return ort.Open(o.Device)
@@ -140,7 +140,7 @@ func (o *Options) decideAll(ctx context.Context, rt *ort.Runtime, r *rows, both 
 }
 
 // knowPropensities leaves out rows whose propensity is not known. Where none is, it estimates all if the options say so.
-func (o *Options) knowPropensities(ctx context.Context, rt *ort.Runtime, r *rows) ([]offpolicy.Calibration, error) {
+func (o *Options) knowPropensities(ctx context.Context, r *rows) ([]offpolicy.Calibration, error) {
 	lacks := func(n int) bool { return math.IsNaN(r.propensities(n)[r.executed[n]]) }
 	known := 0
 	for n := range r.len() {
@@ -152,7 +152,7 @@ func (o *Options) knowPropensities(ctx context.Context, rt *ort.Runtime, r *rows
 	case known > 0 && o.Propensity:
 		return nil, &stage.OptionError{Err: fmt.Errorf("--estimate-propensities is for logs without any; %d of %d rows have one", known, r.len())}
 	case o.Propensity:
-		return r.estimatePropensities(ctx, rt, o.Seed)
+		return r.estimatePropensities(ctx, o.Seed)
 	case known == 0:
 		return nil, &unknownError{costs.DataError{File: r.file, Column: "propensity", Msg: "is known of no executed pair, so it is not known for how much each row counts"}}
 	}
@@ -175,15 +175,17 @@ func (o *Options) judge(ctx context.Context, r *rows, both []*candidate, estimat
 	bar.Start(int64(len(o.estimators())+1), "estimates")
 	defer bar.Done()
 	j := newJudged(o, r, both[0], both[1])
+	if len(j.units()) < 2 {
+		return &costs.DataError{File: r.file, Msg: fmt.Sprintf("there is no interval: %d rows of one draw", r.len()), Err: models.ErrOneDraw}
+	}
 	for _, name := range o.estimators() {
 		e, err := j.estimate(ctx, name)
-		if errors.Is(err, models.ErrOneDraw) {
-			return &costs.DataError{File: r.file, Msg: "there is no interval: the rows are one draw", Err: err}
-		}
 		if errors.Is(err, offpolicy.ErrNoMatch) && o.Estimator == All {
 			report.Cautions = append(report.Cautions, fmt.Sprintf("No estimate by %s.", err))
-			bar.Add(1)
 			continue
+		}
+		if errors.Is(err, offpolicy.ErrNoMatch) {
+			return &costs.DataError{File: r.file, Err: err}
 		}
 		if err != nil {
 			return err
@@ -198,8 +200,8 @@ func (o *Options) judge(ctx context.Context, r *rows, both []*candidate, estimat
 	if note := j.wider(o); note != "" && report.Anytime.Why == "" {
 		report.Cautions = append(report.Cautions, note)
 	}
-	if e, _ := offpolicy.EstimatorNamed(report.Estimates[0].Name); e.Trusts {
-		report.Cautions = append(report.Cautions, fmt.Sprintf("%s believes the models of costs: its intervals do not have their error.", e.Name))
+	if e, _ := offpolicy.EstimatorNamed(report.Estimates[0].Name); e.Caution != "" {
+		report.Cautions = append(report.Cautions, e.Name+" "+e.Caution+".")
 	}
 	j.diagnose(report)
 	if report.Logged.Estimated = estimated; estimated != nil {
@@ -247,7 +249,7 @@ func (j *judged) difference(a, b *candidate) (share, effective float64) {
 	sum, squares, all := 0.0, 0.0, !a.logged && !b.logged
 	for n := range j.len() {
 		x, y := j.choice(n, a), j.choice(n, b)
-		share += j.apart(n, a, b) / float64(j.len())
+		share += j.apart(n, a, b)
 		pair := j.executed[n]
 		if x == y || min(x, y) < 0 && pair != max(x, y) {
 			continue
@@ -266,7 +268,7 @@ func (j *judged) difference(a, b *candidate) (share, effective float64) {
 	case squares > 0:
 		effective = sum * sum / squares
 	}
-	return share, effective
+	return share / float64(j.len()), effective
 }
 
 // apart is the probability that two policies choose differently on row n.
