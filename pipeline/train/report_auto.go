@@ -18,7 +18,7 @@ func writeAuto(b *strings.Builder, r auto.Report) {
 	}
 	switch {
 	case r.Logged > 0:
-		fmt.Fprintf(b, "\n%d outcomes of the training rows are unknown; the %d rows with one outcome and known probabilities judge, and the %d of %d with all outcomes\n", r.Unknown, r.Logged, r.Complete, r.Rows)
+		fmt.Fprintf(b, "\n%d outcomes of the training rows are unknown; %d rows with one outcome and known probabilities judge, and %d with all outcomes, of %d rows\n", r.Unknown, r.Logged, r.Complete, r.Rows)
 	case r.Unknown > 0:
 		fmt.Fprintf(b, "\n%d outcomes of the training rows are unknown; only the %d of %d rows with all outcomes judge\n", r.Unknown, r.Complete, r.Rows)
 	}
@@ -58,7 +58,7 @@ func writeAuto(b *strings.Builder, r auto.Report) {
 		if l.Unsupported > 0 {
 			fmt.Fprintf(b, "on %d rows the log could not execute what the learned policy takes, or what it is compared with: losses there are only estimated, and no gain is shown\n", l.Unsupported)
 		}
-		fmt.Fprintf(b, "the log executed what the learned policy takes on %d of %d rows, which weigh as much as %.0f equal ones; the largest weight is %.1f, and %d weights are bounded\n", l.Same, l.Rows, l.Effective, l.LargestWeight, l.Clipped)
+		fmt.Fprintf(b, "the log executed what the learned policy takes on %d of %d rows, which weigh as much as %.0f equal ones; the largest weight is %.1f, and %d are cut to the bound (--clip)\n", l.Same, l.Rows, l.Effective, l.LargestWeight, l.Clipped)
 	}
 	if w := r.Warm; w != nil {
 		fmt.Fprintf(b, "the older policy on %d later rows: gain %.4f over the new one, %.4f over the best fixed pair; it is %s: %s\n",

@@ -337,3 +337,26 @@ func ExampleLedger() {
 	fmt.Println(ok, l.State().Spent, "of", l.State().Allowance)
 	// Output: true 0.05 of 5
 }
+
+// TestDayInTheFuture checks that a ledger says that its day is later than today, and gives what is left of that day only.
+func TestDayInTheFuture(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "ledger.json")
+	if err := os.WriteFile(file, []byte(`{"format":1,"day":"2099-01-01","reserved":1.5}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var said strings.Builder
+	c := &clock{at: noon}
+	l, err := Open("l", Settings{Cost: 2, Per: Day}, Options{File: file, Now: c.now, Log: slog.New(slog.NewTextHandler(&said, nil))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(said.String(), "day is later than today") || l.State().Day != "2099-01-01" {
+		t.Errorf("%q, %+v", said.String(), l.State())
+	}
+	if _, ok := l.SpendNow(0.75); ok {
+		t.Error("more was spent than is left of the day")
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -26,7 +26,7 @@ func newDecisions(r *prometheus.Registry) decisions {
 		bestFixed:  sum(r, "pipe_expected_cost_best_fixed", "Cost that the policy expects of the best fixed pair, where that is available.", "policy"),
 		saving:     sum(r, "pipe_expected_saving", "Expected cost of the best fixed pair minus that of the chosen pair, where the fixed one is available.", "policy"),
 		explored:   counter(r, "pipe_explored_total", "Decisions for which exploration chose another pair than the policy.", "policy"),
-		unexplored: counter(r, "pipe_not_explored_total", "Decisions that could explore and did not: ledger (the day has no room for their extra cost) or outcomes (none came any more).", "policy", "reason"),
+		unexplored: counter(r, "pipe_not_explored_total", "Decisions that could explore and did not: ledger (the day has no room for their extra cost, or none is reserved yet) or outcomes (none came any more).", "policy", "reason"),
 		shadows:    counter(r, "pipe_shadow_decisions_total", "Decisions of shadow policies, by whether they chose the same pair as the live one.", "policy", "shadow", "agrees"),
 		reloads:    counter(r, "pipe_policy_loads_total", "Policy files that were read, by whether they are served now.", "policy", "ok"),
 		prices:     counter(r, "pipe_price_file_loads_total", "Times that the price file of the policies was read, by whether its prices are in use now.", "ok"),
