@@ -27,6 +27,7 @@ var twice = map[string][2]string{
 	"index":          {"index --pages pages --out out.bm25", "index --pages pages --k1 1.5 --out out.bm25"},
 	"merge":          {"merge table.parquet table.parquet --keep-same --out out.parquet", "merge table.parquet table.parquet --keep-same --fee expert=large:0.5 --out out.parquet"},
 	"monitor":        {"monitor --policy policy.onnx --baseline table.parquet --in table.parquet --out out", "monitor --policy policy.onnx --baseline table.parquet --in table.parquet --alpha 0.01 --out out"},
+	"ope":            {"ope --costs logged.parquet --split train,val,test --policy policy.onnx --out out.html", "ope --costs logged.parquet --split train,val,test --policy policy.onnx --estimator ips --out out.html"},
 	"report":         {"report a.JSON b.json --out out", "report b.json a.JSON --out out"},
 	"train": {
 		"train --in table.parquet --recipe paper --config short.yaml --seeds 2 --out out",

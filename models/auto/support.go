@@ -14,11 +14,12 @@ import (
 type support []policy.Support
 
 // supportOf counts the rows on which the outcome of a pair is known. Rows that belong together count once for whether the pair may be
-// chosen: it is tried if there are at least Settings.Support sets of them.
+// chosen: it is tried if there are at least Settings.Support sets of them, or as many complete rows, which judge every pair.
 func supportOf(t *costs.Tensor, rows []int, c costs.Clusters, least int) support {
 	if t.Propensity == nil {
 		return nil
 	}
+	complete := len(t.CompleteRows(rows))
 	var out support
 	for i := range t.Actions.Len() {
 		if !t.Actions.Available(i) {
@@ -32,7 +33,7 @@ func supportOf(t *costs.Tensor, rows []int, c costs.Clusters, least int) support
 				sets[c.Of[at]] = true
 			}
 		}
-		of.Untried = len(sets) < least
+		of.Untried = len(sets) < least && complete < least
 		out = append(out, of)
 	}
 	return out
