@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -44,7 +43,7 @@ func openCandidate(ctx context.Context, name string) (*candidate, error) {
 		return nil, err
 	}
 	digest, err := f.Digest()
-	return &candidate{name: filepath.Base(name), file: f, digest: digest}, err
+	return &candidate{name: at.Base(), file: f, digest: digest}, err
 }
 
 // infos are those of the policy files among candidates, which must have the same pairs.
