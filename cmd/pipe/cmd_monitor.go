@@ -88,17 +88,25 @@ func rangeFlag(f *pflag.FlagSet, to **[2]float64) {
 	})
 }
 
+// parseSplits reads the names of splits.
+func parseSplits(names []string) (splits []costs.Split, err error) {
+	for _, name := range names {
+		s, err := costs.ParseSplit(name)
+		if err != nil {
+			return nil, err
+		}
+		splits = append(splits, s)
+	}
+	return splits, nil
+}
+
 func runMonitor(c *cobra.Command, a *app, o monitor.RunOptions, splits []string) error {
 	if err := required(c, "policy", "baseline", "in"); err != nil {
 		return err
 	}
-	o.Splits = nil
-	for _, name := range splits {
-		s, err := costs.ParseSplit(name)
-		if err != nil {
-			return usage(c, "%v", err)
-		}
-		o.Splits = append(o.Splits, s)
+	var err error
+	if o.Splits, err = parseSplits(splits); err != nil {
+		return usage(c, "%v", err)
 	}
 	if err := o.Validate(); err != nil {
 		return usage(c, "%v", err)

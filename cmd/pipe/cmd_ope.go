@@ -4,7 +4,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"pipe/cmd/cli"
-	"pipe/costs"
 	"pipe/pipeline/ope"
 )
 
@@ -81,13 +80,9 @@ func runOPE(c *cobra.Command, a *app, o ope.Options, splits []string) error {
 	if err := required(c, "policy"); err != nil {
 		return err
 	}
-	o.Splits = nil
-	for _, name := range splits {
-		s, err := costs.ParseSplit(name)
-		if err != nil {
-			return usage(c, "%v", err)
-		}
-		o.Splits = append(o.Splits, s)
+	var err error
+	if o.Splits, err = parseSplits(splits); err != nil {
+		return usage(c, "%v", err)
 	}
 	if err := o.Validate(); err != nil {
 		return usage(c, "%v", err)

@@ -25,15 +25,15 @@ type CrossFit struct {
 	Seed   uint64         // of the order of rows, before they are divided into folds by cluster
 }
 
-// standardised are the features with a mean of 0 and a spread of 1, of n rows.
-func (f Features) standardised(n int) ([]float32, error) {
+// standardised are the features of n rows, with a mean of 0 and a spread of 1 over some of them; nil: over all.
+func (f Features) standardised(n int, over []int) ([]float32, error) {
 	if f.Dim < 1 || len(f.Values) != n*f.Dim {
 		return nil, &DataError{Column: "features", Msg: fmt.Sprintf("%d values of %d features for %d rows", len(f.Values), f.Dim, n)}
 	}
 	if i := finite.First(f.Values); i >= 0 {
 		return nil, &DataError{Row: i/f.Dim + 1, Column: fmt.Sprintf("features[%d]", i%f.Dim), Msg: fmt.Sprint(f.Values[i])}
 	}
-	std := network.FitStandardizer(f.Values, f.Dim, nil)
+	std := network.FitStandardizer(f.Values, f.Dim, over)
 	x := std.Apply(f.Values, f.Dim)
 	if i := finite.First(x); i >= 0 {
 		return nil, &DataError{Row: i/f.Dim + 1, Column: fmt.Sprintf("features[%d]", i%f.Dim), Msg: "too far from the others"}

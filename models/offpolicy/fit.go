@@ -38,14 +38,7 @@ func (l *Log) fitCosts(ctx context.Context, x Features, s FitSettings) ([]float6
 	if err := l.Validate(); err != nil {
 		return nil, err
 	}
-	if s.Weighting == WeightInverse && !(s.Clip >= 1) {
-		return nil, fmt.Errorf("clip %v is not at least 1", s.Clip)
-	}
-	features, err := x.standardised(l.Len())
-	if err != nil {
-		return nil, err
-	}
-	weights, err := l.weights(s.Weighting, s.Clip)
+	f, err := l.newCostFit(x, s, l.everyRow())
 	if err != nil {
 		return nil, err
 	}
@@ -53,7 +46,6 @@ func (l *Log) fitCosts(ctx context.Context, x Features, s FitSettings) ([]float6
 	if err != nil {
 		return nil, err
 	}
-	f := costFit{l, features, x.Dim, weights, make([]float64, l.Len()*l.Pairs)}
 	for _, fold := range folds {
 		if err := f.fold(ctx, s.Family, fold); err != nil {
 			return nil, err
@@ -69,6 +61,19 @@ type costFit struct {
 	dim      int
 	weights  []float64
 	out      []float64 // n x Pairs
+}
+
+// newCostFit prepares a fit. Features are standardised, and weights are scaled, by the given rows.
+func (l *Log) newCostFit(x Features, s FitSettings, by []int) (*costFit, error) {
+	features, err := x.standardised(l.Len(), by)
+	if err != nil {
+		return nil, err
+	}
+	weights, err := l.weights(s.Weighting, s.Clip, by)
+	if err != nil {
+		return nil, err
+	}
+	return &costFit{l, features, x.Dim, weights, make([]float64, l.Len()*l.Pairs)}, nil
 }
 
 // fold estimates the held rows of a fold.

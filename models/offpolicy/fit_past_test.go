@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Estimates of the past know nothing of later costs, and are better than one number for all.
+// Estimates of the past know nothing of later rows, and are better than one number for all.
 func TestFitCostsOfPast(t *testing.T) {
 	w := world{users: 600, requests: 1, logged: exploring(0.6)}
 	l, x := w.draw(3)
@@ -16,12 +16,14 @@ func TestFitCostsOfPast(t *testing.T) {
 		t.Fatal(first, err)
 	}
 	const until = 300
+	other := Features{slices.Clone(x.Values), x.Dim}
 	for i := until; i < l.Len(); i++ {
 		l.Cost[i] = 5
+		other.Values[2*i] *= 3
 	}
-	changed, _, err := FitCostsOfPast(t.Context(), l, x, s)
+	changed, _, err := FitCostsOfPast(t.Context(), l, other, s)
 	if err != nil || !slices.Equal(whole[:until*worldPairs], changed[:until*worldPairs]) || slices.Equal(whole, changed) {
-		t.Error("later costs change earlier estimates, or nothing changes", err)
+		t.Error("later rows change earlier estimates, or nothing changes", err)
 	}
 	off, spread := 0.0, 0.0
 	for i := 400; i < l.Len(); i++ {

@@ -107,7 +107,7 @@ func (v verdict) compare(t *testing.T, seed uint64) {
 	if v.MRDR == nil {
 		return
 	}
-	weights, err := l.weights(WeightMRDR, 0)
+	weights, err := l.weights(WeightMRDR, 0, l.everyRow())
 	if err != nil || len(weights) != len(v.MRDR) {
 		t.Fatal(len(weights), len(v.MRDR), err)
 	}

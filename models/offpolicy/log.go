@@ -33,6 +33,15 @@ type Log struct {
 // Len is the number of rows.
 func (l *Log) Len() int { return len(l.Executed) }
 
+// everyRow has the numbers of all rows.
+func (l *Log) everyRow() []int {
+	rows := make([]int, l.Len())
+	for i := range rows {
+		rows[i] = i
+	}
+	return rows
+}
+
 // Validate returns the first problem of the log as a [DataError]: lengths, an executed pair without a probability,
 // probabilities that are none or do not add up to 1, weights that are not above 0, numbers that are not finite.
 func (l *Log) Validate() error {

@@ -79,7 +79,7 @@ func estimatePropensities(ctx context.Context, executed []int, pairs int, cluste
 
 // indicators has 1 for the executed pair of every row and 0 for the others.
 func indicators(executed []int, pairs int, x Features) (*regress.Data, error) {
-	features, err := x.standardised(len(executed))
+	features, err := x.standardised(len(executed), nil)
 	if err != nil {
 		return nil, err
 	}

@@ -12,8 +12,11 @@ const (
 	WeightMRDR    Weighting = "mrdr"    // t (1 - p) / p^2: for the least variance of a doubly robust estimate
 )
 
-// weights are those of the rows in a fit, times their own, with a mean of 1 over those above 0.
-func (l *Log) weights(w Weighting, clip float64) ([]float64, error) {
+// weights are those of the rows in a fit, times their own, with a mean of 1 over those of the given rows that are above 0.
+func (l *Log) weights(w Weighting, clip float64, by []int) ([]float64, error) {
+	if w == WeightInverse && !(clip >= 1) {
+		return nil, fmt.Errorf("clip %v is not at least 1", clip)
+	}
 	out := make([]float64, l.Len())
 	sum, some := 0.0, 0.0
 	for i := range out {
@@ -32,6 +35,8 @@ func (l *Log) weights(w Weighting, clip float64) ([]float64, error) {
 		if err := l.tooLarge(i, out[i]*float64(len(out))); err != nil {
 			return nil, err
 		}
+	}
+	for _, i := range by {
 		sum += out[i]
 		if out[i] > 0 {
 			some++

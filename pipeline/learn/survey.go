@@ -6,8 +6,8 @@ import (
 	"math"
 	"slices"
 	"strings"
-	"time"
 
+	"pipe/costs"
 	"pipe/models/policy"
 	"pipe/pipeline/decisionlog"
 	"pipe/pipeline/ope"
@@ -59,7 +59,7 @@ func survey(ctx context.Context, folder string, deployed *policy.Info, since, be
 		return nil, err
 	}
 	s := &Survey{loggers: map[string]int{}}
-	fees := feesOf(deployed)
+	fees := deployed.Actions.Fees(deployed.Lambda)
 	for d, err := range log.Decisions() {
 		if err == nil {
 			err = ctx.Err()
@@ -72,12 +72,10 @@ func survey(ctx context.Context, folder string, deployed *policy.Info, since, be
 		}
 	}
 	if s.Decisions > 0 {
-		s.First, s.Last = timeText(s.first), timeText(s.last)
+		s.First, s.Last = costs.TimeText(s.first), costs.TimeText(s.last)
 	}
 	return s, nil
 }
-
-func timeText(micros int64) string { return time.UnixMicro(micros).UTC().Format(time.RFC3339) }
 
 func (s *Survey) add(d decisionlog.Decision, fees []float64, before int64) {
 	if s.Decisions == 0 || d.Time < s.first {
@@ -109,16 +107,6 @@ func (s *Survey) add(d decisionlog.Decision, fees []float64, before int64) {
 	if d.Outcome.Time > before {
 		s.New++
 	}
-}
-
-// feesOf are the fees of every pair of a policy.
-func feesOf(p *policy.Info) []float64 {
-	out := make([]float64, p.Actions.Len())
-	for i := range out {
-		j, k := p.Actions.Pair(i)
-		out[i] = p.Actions.Experts[j].Fee + p.Lambda*p.Actions.Advice[k].Fee
-	}
-	return out
 }
 
 // sameFees compares up to the rounding of float32.

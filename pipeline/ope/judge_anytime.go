@@ -20,10 +20,6 @@ func (j *judged) anytime(ctx context.Context, o *Options) (*Anytime, error) {
 		out.Why = "all costs are equal; --range states what losses can be"
 		return out, nil
 	}
-	expected, first, err := j.expectFromPast(ctx)
-	if err != nil {
-		return nil, err
-	}
 	if low, high := slices.Min(j.loss), slices.Max(j.loss); o.Range != nil && (low < o.Range[0] || high > o.Range[1]) {
 		out.Why = fmt.Sprintf("losses in the log are from %g to %g, beyond --range", low, high)
 		return out, nil
@@ -31,6 +27,10 @@ func (j *judged) anytime(ctx context.Context, o *Options) (*Anytime, error) {
 	if j.someUnknown() && (j.subject.logged || j.against.logged) {
 		out.Why = "the probabilities of pairs that were not executed are not known"
 		return out, nil
+	}
+	expected, first, err := j.expectFromPast(ctx)
+	if err != nil {
+		return nil, err
 	}
 	target, base := j.distributions(j.subject), j.distributions(j.against)
 	for _, gain := range []bool{false, true} {
@@ -44,6 +44,7 @@ func (j *judged) anytime(ctx context.Context, o *Options) (*Anytime, error) {
 			rows := make([]anytime.Row, 0, len(unit))
 			for _, n := range unit {
 				of := func(list []float64) []float64 { return list[n*j.pairs() : (n+1)*j.pairs()] }
+				// Costs are within the range but for rounding.
 				row := anytime.Row{Executed: j.executed[n], Cost: min(out.High, max(out.Low, j.log.Cost[n])), Logged: of(j.logged), Target: of(target), Baseline: of(base)}
 				if n >= first {
 					row.Estimates = of(expected)

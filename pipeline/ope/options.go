@@ -110,7 +110,7 @@ func (o *Options) files(ctx context.Context) stage.Files {
 	if o.Log.IsZero() {
 		f.Reads = stage.TensorFiles(ctx, o.Costs, o.Actions)
 	} else {
-		f.Reads = []stage.Input{{Path: o.Log, Part: stage.Ending(".parquet", ".jsonl", ".ids"), Grow: true, Big: true}}
+		f.Reads = []stage.Input{fromlog.Input(o.Log)}
 	}
 	for _, name := range []string{o.Policy, o.Against} {
 		if isFile(name) {

@@ -3,7 +3,6 @@ package train
 import (
 	"context"
 	"errors"
-	"time"
 
 	"pipe/costs"
 	"pipe/internal/storage"
@@ -57,14 +56,10 @@ func (j *job) take(d *fromlog.Decisions) error {
 }
 
 func windowOf(d *fromlog.Decisions) *Window {
-	first, last := d.Tensor.Times[0], d.Tensor.Times[0]
-	for _, at := range d.Tensor.Times {
-		first, last = min(first, at), max(last, at)
-	}
-	text := func(micros int64) string { return time.UnixMicro(micros).UTC().Format(time.RFC3339) }
+	first, last, _ := d.Tensor.TimeSpan() // every decision has a time
 	r := d.Result
 	return &Window{
-		First: text(first), Last: text(last), Decisions: d.Tensor.Len() + r.NoOutcome + r.Unanswered + r.NoFee, Outcomes: d.Tensor.Len(),
+		First: costs.TimeText(first), Last: costs.TimeText(last), Decisions: d.Tensor.Len() + r.NoOutcome + r.Unanswered + r.NoFee, Outcomes: d.Tensor.Len(),
 		Known: r.Propensity.Known, Loggers: r.Policies,
 	}
 }
