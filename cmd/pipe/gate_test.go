@@ -64,7 +64,7 @@ func TestGate(t *testing.T) {
 		{"--log " + better + " --candidate next --range 0,1", exitcode.OK, "verdict            promote\n"},
 		{"--log " + worse + " --candidate next --range 0,1", exitcode.Alarm, "stop: next costs more than live"},
 		{"--log " + few + " --candidate next --range 0,1 --live live", exitcode.Stays, "go on: it is not known yet"},
-		{"--log " + few + " --candidate nobody --range 0,1", exitcode.BadData, "has no decisions of both"},
+		{"--log " + few + " --candidate nobody --range 0,1", exitcode.BadData, "no decisions of it and of its live policy"},
 		{"--log " + few + "/none --candidate next --range 0,1", exitcode.BadData, "no such file"},
 		{"--log " + few + " --candidate next", exitcode.Usage, "--range"},
 		{"--log " + few + " --candidate next --range 0,1 --policy logged", exitcode.Usage, "do not belong together"},

@@ -289,18 +289,25 @@ func (l *loop) serves() {
 	}
 }
 
-// chosen are the pairs that the deployed policy takes at -0.5 and at 0.5.
+// chosen are the pairs that the deployed policy takes at -0.5 and at 0.5, for a user who does not have the candidate.
 func (l *loop) chosen() string {
 	l.t.Helper()
-	status, text, err := ask(http.DefaultClient, l.url+"/v1/decide", `{"policy":"live","explore":false,"user":"u7","features":[[-0.5,0],[0.5,0]]}`)
-	var a struct {
-		Policy    struct{ Canary bool }
-		Decisions []struct{ Expert string }
+	for user := range 100 {
+		body := fmt.Sprintf(`{"policy":"live","explore":false,"user":"u%d","features":[[-0.5,0],[0.5,0]]}`, user)
+		status, text, err := ask(http.DefaultClient, l.url+"/v1/decide", body)
+		var a struct {
+			Policy    struct{ Canary bool }
+			Decisions []struct{ Expert string }
+		}
+		if err != nil || status != 200 || json.Unmarshal([]byte(text), &a) != nil || len(a.Decisions) != 2 {
+			l.t.Fatalf("%d %s: %v", status, text, err)
+		}
+		if !a.Policy.Canary {
+			return a.Decisions[0].Expert + " " + a.Decisions[1].Expert
+		}
 	}
-	if err != nil || status != 200 || json.Unmarshal([]byte(text), &a) != nil || len(a.Decisions) != 2 {
-		l.t.Fatalf("%d %s: %v", status, text, err)
-	}
-	return a.Decisions[0].Expert + " " + a.Decisions[1].Expert
+	l.t.Fatal("all users have the candidate")
+	return ""
 }
 
 // reprice changes the fee of large in both policies, as a new price list does.

@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"errors"
 	"math"
 	"slices"
 	"strings"
@@ -260,11 +261,11 @@ func TestLog(t *testing.T) {
 	meta := reader{candidate: "next", settings: g.settings}
 	measured := *w.trial.Live
 	measured.Meta = map[string]string{costs.MeterKey: "x"}
-	if err := meta.take(decisionlog.Decision{Record: w.record(&user{name: "u"}, 0, 1), About: &measured}); err == nil || !strings.Contains(err.Error(), "measured fees") {
-		t.Errorf("measured fees: %v", err)
+	if err := meta.take(decisionlog.Decision{Record: w.record(&user{name: "u"}, 0, 1), About: &measured}); err != nil || !errors.Is(meta.why, ErrMeasuredFees) {
+		t.Errorf("measured fees: %v, %v", err, meta.why)
 	}
 	_, err = Read(folder, "", "nobody", Settings{Costs: []float64{0, 1}})
-	dataerrortest.Check(t, err, folder, 0, "", "has no decisions of both")
+	dataerrortest.Check(t, err, folder, 0, "", "no decisions of it and of its live policy")
 	if !slices.Contains([]Verdict{Promote, GoOn}, want.Verdict) {
 		t.Errorf("%v", want.Verdict)
 	}

@@ -2,6 +2,7 @@ package gate
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -13,33 +14,33 @@ import (
 // replaced counts as the one that holds. So a gate that is made again from the log counts what it counted before, once. It
 // judges once, at the end.
 func (g *Gate) Read(log *decisionlog.Log) error {
-	var told []decisionlog.Outcome
+	var outcomes []decisionlog.Outcome
 	for d, err := range log.Decisions() {
 		if err != nil {
 			return err
 		}
-		told = g.take(d, told)
+		outcomes = g.take(d, outcomes)
 	}
-	g.tell(told)
+	g.countAll(outcomes)
 	return nil
 }
 
 // take takes a decision, and appends its outcome if it counts.
-func (g *Gate) take(d decisionlog.Decision, told []decisionlog.Outcome) []decisionlog.Outcome {
+func (g *Gate) take(d decisionlog.Decision, outcomes []decisionlog.Outcome) []decisionlog.Outcome {
 	g.Decision(d.Record)
 	if d.Outcome != nil && g.waiting[d.ID] != nil {
-		told = append(told, *d.Outcome)
+		outcomes = append(outcomes, *d.Outcome)
 	}
-	return told
+	return outcomes
 }
 
-// tell counts outcomes in the order in which they came, and judges once at the end: the decisions were all taken before, so the
+// countAll counts outcomes in the order in which they came, and judges once at the end: the decisions were all taken before, so the
 // shares of missing outcomes are only right then.
-func (g *Gate) tell(told []decisionlog.Outcome) {
-	slices.SortStableFunc(told, func(a, b decisionlog.Outcome) int { return cmp.Compare(a.Time, b.Time) })
+func (g *Gate) countAll(outcomes []decisionlog.Outcome) {
+	slices.SortStableFunc(outcomes, func(a, b decisionlog.Outcome) int { return cmp.Compare(a.Time, b.Time) })
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	for _, o := range told {
+	for _, o := range outcomes {
 		g.count(o)
 	}
 	if g.verdict == GoOn {
@@ -47,9 +48,12 @@ func (g *Gate) tell(told []decisionlog.Outcome) {
 	}
 }
 
+// ErrNoTrial means that a log has no trial of a candidate.
+var ErrNoTrial = errors.New("there are no decisions of it and of its live policy with the probabilities of both")
+
 // Read judges the latest trial in the log of a folder: of the last version of a candidate beside the last version of the live
 // policy. live is the name of that; empty: the only one that has canaries or candidates. A log without such a trial is a
-// *dataerror.Error.
+// *dataerror.Error that wraps [ErrNoTrial]. Costs that are not known are [ErrMeasuredFees].
 func Read(folder, live, candidate string, s Settings) (*Gate, error) {
 	if err := s.Validate(); err != nil {
 		return nil, err
@@ -71,9 +75,9 @@ func Read(folder, live, candidate string, s Settings) (*Gate, error) {
 		return nil, r.why
 	}
 	if r.gate == nil {
-		return nil, &dataerror.Error{File: folder, Msg: fmt.Sprintf("has no decisions of both %q and its live policy with the probabilities of both", candidate)}
+		return nil, &dataerror.Error{File: folder, Msg: fmt.Sprintf("candidate %q", candidate), Err: ErrNoTrial}
 	}
-	r.gate.tell(r.told)
+	r.gate.countAll(r.outcomes)
 	return r.gate, nil
 }
 
@@ -84,16 +88,13 @@ type reader struct {
 	now             [2]*decisionlog.PolicyInfo // the last versions of both
 	gate            *Gate                      // nil: one of them has not decided yet
 	why             error                      // the last versions cannot be compared; earlier ones do not matter
-	told            []decisionlog.Outcome
+	outcomes        []decisionlog.Outcome
 }
 
 func (r *reader) take(d decisionlog.Decision) error {
 	arm := r.armOf(d.Record)
 	if arm < 0 {
 		return nil
-	}
-	if unknownCost(d.About, d.Record) {
-		return fmt.Errorf("what policy %q expects includes measured fees, which outcomes do not have: costs are not known", d.Policy)
 	}
 	if arm == liveArm && r.live == "" {
 		r.live = d.Policy
@@ -102,13 +103,16 @@ func (r *reader) take(d decisionlog.Decision) error {
 		return fmt.Errorf("policies %q and %q both share their users with another one: name the live one", r.live, d.Policy)
 	}
 	if before := r.now[arm]; before == nil || before.Digest != d.Digest {
-		r.now[arm], r.gate, r.why, r.told = d.About, nil, nil, nil
+		r.now[arm], r.gate, r.why, r.outcomes = d.About, nil, nil, nil
 		if r.now[liveArm] != nil && r.now[candidateArm] != nil {
 			r.gate, r.why = New(Trial{Live: r.now[liveArm], Candidate: r.now[candidateArm], Share: d.Share, Started: d.Time}, r.settings)
 		}
 	}
+	if unknownCost(d.About, d.Record) {
+		r.gate, r.why = nil, fmt.Errorf("policy %q: %w", d.Policy, ErrMeasuredFees)
+	}
 	if r.gate != nil {
-		r.told = r.gate.take(d, r.told)
+		r.outcomes = r.gate.take(d, r.outcomes)
 	}
 	return nil
 }

@@ -49,14 +49,17 @@ type Trial struct {
 	Started int64 // microseconds since 1970; earlier decisions do not count
 }
 
-// Validate returns why the costs of the two policies do not compare.
+// ErrSame means that there is nothing to try: another file of the candidate begins a trial.
+var ErrSame = errors.New("the candidate is the live policy: both files have the same content")
+
+// Validate returns why the costs of the two policies do not compare, or [ErrSame].
 func (t Trial) Validate() error {
 	a, b := t.Live, t.Candidate
 	if !(t.Share > 0 && t.Share < 1) {
 		return fmt.Errorf("the share %g of the candidate is not between 0 and 1: both policies must decide", t.Share)
 	}
 	if a.Digest == b.Digest {
-		return errors.New("the candidate is the live policy: both files have the same content")
+		return ErrSame
 	}
 	if err := a.Actions.SameSet(b.Actions); err != nil {
 		return fmt.Errorf("the candidate has other pairs than the live policy: %w", err)
@@ -66,6 +69,9 @@ func (t Trial) Validate() error {
 	}
 	return nil
 }
+
+// ErrMeasuredFees means that costs are not known.
+var ErrMeasuredFees = errors.New("what it expects includes measured fees, which outcomes do not have: costs are not known")
 
 // unknownCost reports whether the cost of a decision is not known, because what its policy expects includes measured fees, which
 // outcomes do not have.

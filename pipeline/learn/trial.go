@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-	"math"
 	"strings"
 	"time"
 
@@ -51,49 +50,25 @@ func (f *policyFile) about() *decisionlog.PolicyInfo {
 	return &decisionlog.PolicyInfo{Name: f.name, Digest: f.digest, Actions: i.Actions, Lambda: i.Lambda, Dim: i.Dim, AnyPrice: i.Prices != nil, Meta: i.Shared()}
 }
 
-// trialOf judges the candidate beside the deployed policy by the decisions since the last ones of other versions. why says why they
-// cannot be compared.
+// trialOf judges the candidate beside the deployed policy by their last trial in the log. why says why they cannot be compared.
 func trialOf(log string, deployed, candidate *policyFile, s gate.Settings, now time.Time) (_ *gate.Status, why string, _ error) {
-	trial := gate.Trial{Live: deployed.about(), Candidate: candidate.about()}
-	if err := begin(&trial, log); err != nil {
-		return nil, "", err
-	}
-	g, err := gate.New(trial, s)
+	none, err := gate.New(gate.Trial{Live: deployed.about(), Candidate: candidate.about(), Share: 0.5, Started: now.UnixMicro()}, s)
 	if err != nil {
 		return nil, err.Error(), nil
 	}
-	decisions, err := decisionlog.Read(log)
-	if err == nil {
-		err = g.Read(decisions)
-	}
-	if err != nil {
+	g, err := gate.Read(log, deployed.name, candidate.name, s)
+	switch {
+	case errors.Is(err, gate.ErrMeasuredFees):
+		return nil, err.Error(), nil
+	case errors.Is(err, gate.ErrNoTrial):
+		g = none
+	case err != nil:
 		return nil, "", err
+	case g.Trial().Live.Digest != deployed.digest || g.Trial().Candidate.Digest != candidate.digest: // of other versions
+		g = none
 	}
 	status := g.Status(now)
 	return &status, "", nil
-}
-
-// begin sets when a trial started, and with which share: at the first decision of the candidate after the last one of another version of
-// it, or of the deployed policy. Before, what the deployed policy shared its users with was another policy. Without a decision it
-// is the end of time.
-func begin(t *gate.Trial, folder string) error {
-	log, err := decisionlog.Read(folder)
-	if err != nil {
-		return err
-	}
-	const never, any = math.MaxInt64, 0.5
-	t.Started, t.Share = never, any
-	for d, err := range log.Decisions() {
-		switch {
-		case err != nil:
-			return err
-		case d.Canary && d.Digest != t.Candidate.Digest, !d.Canary && d.Policy == t.Live.Name && d.Digest != t.Live.Digest:
-			t.Started, t.Share = never, any
-		case d.Canary && t.Started == never:
-			t.Started, t.Share = d.Time, d.Share
-		}
-	}
-	return nil
 }
 
 // replace puts a policy into the place of another one, with its description.

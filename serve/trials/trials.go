@@ -63,16 +63,25 @@ func newTrials(d *decision.Decider) *Trials {
 	return t
 }
 
-// Check reports candidates that cannot be compared with their live policies. It begins nothing.
+// Check reports candidates that cannot be compared with their live policies. One that has the same content waits for another
+// file. It begins nothing.
 func Check(d *decision.Decider) error {
 	var problems []error
 	t := newTrials(d)
 	for _, c := range t.all {
-		if _, err := t.versions(c); err != nil {
+		if err := t.hopeless(c); err != nil {
 			problems = append(problems, fmt.Errorf("candidate %q: %w", c.settings.Policy, err))
 		}
 	}
 	return errors.Join(problems...)
+}
+
+// hopeless says why a candidate cannot be tried; nil if it can, or waits for another file.
+func (t *Trials) hopeless(c *tried) error {
+	if _, err := t.versions(c); !errors.Is(err, gate.ErrSame) {
+		return err
+	}
+	return nil
 }
 
 func open(ctx context.Context, d *decision.Decider, folder string, log *slog.Logger, step func(string)) (*Trials, error) {
@@ -91,8 +100,8 @@ func open(ctx context.Context, d *decision.Decider, folder string, log *slog.Log
 		if err := t.begin(c); err != nil {
 			return nil, err
 		}
-		if c.gate == nil && c.now == nil {
-			return nil, fmt.Errorf("candidate %q: %s", c.settings.Policy, c.why)
+		if err := t.hopeless(c); err != nil && c.now == nil {
+			return nil, fmt.Errorf("candidate %q: %w", c.settings.Policy, err)
 		}
 	}
 	ctx, t.stop = context.WithCancel(context.WithoutCancel(ctx))

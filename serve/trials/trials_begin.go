@@ -74,7 +74,7 @@ func (t *Trials) versions(c *tried) (next gate.Trial, err error) {
 		}
 		defer p.Release()
 		if p.Info().MeasuredFees() {
-			return nil, fmt.Errorf("what policy %q expects includes measured fees, which outcomes do not have: costs are not known", name)
+			return nil, fmt.Errorf("policy %q: %w", name, gate.ErrMeasuredFees)
 		}
 		a := decision.About(p)
 		return &a, nil

@@ -381,15 +381,6 @@ func TestUsersCannotChoose(t *testing.T) {
 // TestCandidatesThatCannotBeTried checks the errors at the start.
 func TestCandidatesThatCannotBeTried(t *testing.T) {
 	for want, change := range map[string]func(s *decision.Settings, folder string){
-		"same content": func(_ *decision.Settings, folder string) {
-			text, err := os.ReadFile(filepath.Join(folder, "policies", "live.onnx"))
-			if err == nil {
-				err = os.WriteFile(filepath.Join(folder, "policies", "next.onnx"), text, 0o666)
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
-		},
 		"user_key":           func(s *decision.Settings, _ string) { s.UserKey = "" },
 		"smallest and the l": func(s *decision.Settings, _ string) { s.Candidate[0].Costs = nil },
 		"between 0 and 1":    func(s *decision.Settings, _ string) { s.Candidate[0].Share = 1 },
@@ -406,6 +397,37 @@ func TestCandidatesThatCannotBeTried(t *testing.T) {
 		if _, err := openWorld(t.Context(), folder, orttest.Open(t, 1), s, func(string) {}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", want, err)
 		}
+	}
+}
+
+// TestTheSameContentWaits: a candidate that is the live policy gets no share, and is tried when its file is another one.
+func TestTheSameContentWaits(t *testing.T) {
+	folder := prepare(t)
+	next := filepath.Join(folder, "policies", "next.onnx")
+	other, err := os.ReadFile(next)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(filepath.Join(folder, "policies", "live.onnx"))
+	if err == nil {
+		err = os.WriteFile(next, text, 0o666)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := newWorld(t, folder, settings())
+	if s := w.Status()[0]; s.Gate != nil || s.Share != 0 || !strings.Contains(s.Next, "same content") || Check(w.Decider) != nil {
+		t.Fatalf("%+v", s)
+	}
+	if r, err := w.ask(0.5, 0.5); err != nil || r.Canary || r.Share != 0 {
+		t.Fatal(r, err)
+	}
+	if err := os.WriteFile(next, other, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	w.set.Reload(t.Context())
+	if err := w.check(t.Context(), w.all[0]); err != nil || w.Status()[0].Phase != Trying {
+		t.Fatalf("%v, %+v", err, w.Status()[0])
 	}
 }
 
