@@ -65,7 +65,7 @@ func (in *input) next() (*costs.Tensor, error) {
 
 // shape makes the columns of rows that were read those of the input. Where the
 // file has none it fills in a measured fee of 0, usage and propensities that
-// are not known, the time, and for every row a group of its own.
+// are not known, the time, and another group for every row.
 func (in *input) shape(t *costs.Tensor) *costs.Tensor {
 	for _, c := range optional {
 		if !*c.flag(&in.columns) {

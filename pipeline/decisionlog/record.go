@@ -70,7 +70,7 @@ func (r *Record) IsFixed() bool { return r.Source == SourceFixed }
 
 // SourcePanel is the Source of an answer of a panel: a random share of the requests is answered by several pairs in the
 // background, after the caller's answer, with a record for each pair. Its Keep is the probability with which this pair
-// answered this request. Nobody saw the answer: it is no decision of the policy, whose name the record has.
+// answered this request. No user saw the answer. It is no decision of the policy that the record names.
 const SourcePanel = "panel"
 
 // IsPanel reports whether the record is of a panel; see [SourcePanel].

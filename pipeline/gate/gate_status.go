@@ -165,7 +165,7 @@ func (s *Status) next(now time.Time, started int64) string {
 	return text + "."
 }
 
-// fewest is the number of outcomes below which nothing is foretold.
+// fewest is the number of outcomes below which nothing is predicted.
 const fewest = 50
 
 // more is about how many more users with an outcome are needed if the gain stays as it is, because the width of the interval

@@ -146,7 +146,7 @@ func TestTrialsThatDoNotCompare(t *testing.T) {
 	}
 }
 
-// TestNext checks what is foretold: about as many users as it then takes.
+// TestNext checks what is predicted: about as many users as it then takes.
 func TestNext(t *testing.T) {
 	l := base
 	l.gain = 0.06
@@ -169,7 +169,7 @@ func TestNext(t *testing.T) {
 	}
 	end := g.Status(now)
 	if more := halfway.more(); end.Verdict != Promote || more > 10*float64(end.Outcomes-2000) || more < float64(end.Outcomes-2000)/10 || !strings.Contains(halfway.Next, "more users") {
-		t.Errorf("foretold %v, took %d: %s; %s", more, end.Outcomes-2000, halfway.Next, end.Next)
+		t.Errorf("predicted %v, took %d: %s; %s", more, end.Outcomes-2000, halfway.Next, end.Next)
 	}
 	if eff := end.Effective / float64(end.Outcomes); math.Abs(eff-4/(1/0.1+1/0.9)) > 0.03 {
 		t.Errorf("effective share %v", eff)

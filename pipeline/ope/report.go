@@ -135,7 +135,7 @@ func (r *Report) verdict(e Estimate) string {
 	case Costs:
 		return fmt.Sprintf("%s costs %s more per request", to, amount(e, -1))
 	}
-	return fmt.Sprintf("it cannot be told whether %s saves: %s per request, but %s", to, amount(e, 1), join(r.Why))
+	return fmt.Sprintf("it is not clear whether %s saves: %s per request, but %s", to, amount(e, 1), join(r.Why))
 }
 
 func join(reasons []string) string {

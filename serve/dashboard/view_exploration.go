@@ -15,7 +15,7 @@ type ExplorationState struct {
 	How          string         `json:"how"` // such as epsilon 0.02
 	Ledgers      []ledger.State `json:"ledgers"`
 	SinceOutcome int64          `json:"since_outcome"` // decisions that could explore since the last outcome
-	Within       int64          `json:"within"`        // after so many nothing is explored; 0: that never stops it
+	Within       int64          `json:"within"`        // decisions without an outcome after which exploration stops; 0: it never does
 	Silent       bool           `json:"silent"`        // nothing is explored until an outcome comes
 	Panel        *PanelState    `json:"panel,omitempty"`
 }

@@ -68,6 +68,6 @@ func (p *Panel) Validate() error {
 	}
 	all.Add(config.Under("budget", p.Budget.Validate()))
 	all.Check(p.CallCost > 0 && p.CallCost <= p.Budget.Cost, "call_cost: is %g; it is the most that one call can cost, above 0 and at most budget.cost", p.CallCost)
-	all.Check(p.Answers != "", "answers: names no file; without the answers, nobody can grade them")
+	all.Check(p.Answers != "", "answers: names no file; without a file, no answer can be graded")
 	return all.Err()
 }
