@@ -18,6 +18,9 @@ type PriceChange struct {
 	Usage   *UsagePrices `json:",omitempty"` // of a policy with usage; nil: those of the policy
 	UsageOf []UsagePrice `json:",omitempty"` // of a policy with usage: what differs from Usage
 	Without []Part       // what must not be chosen, see [Without]
+	// Surcharge are amounts, one for each pair, that are added to the fees of pairs: what a decision costs now beside the
+	// usual fees. In units of the loss, from 0 to MaxFee; nil: 0 for every pair.
+	Surcharge []float64 `json:",omitempty"`
 }
 
 // Fee sets the fee of an expert, an advice or a pair, as in [costs.Actions]: that of an advice is before lambda, and that of
@@ -72,7 +75,7 @@ func wrongAmount(text, amount string) error {
 
 // IsZero reports whether nothing changes.
 func (c PriceChange) IsZero() bool {
-	return c.Lambda == nil && len(c.Fees) == 0 && c.Usage == nil && len(c.UsageOf) == 0 && len(c.Without) == 0
+	return c.Lambda == nil && len(c.Fees) == 0 && c.Usage == nil && len(c.UsageOf) == 0 && len(c.Without) == 0 && len(c.Surcharge) == 0
 }
 
 // ErrFixedPrices is the error for a change of lambda or of a fee of a policy whose prices were fixed when it was trained.
@@ -82,7 +85,7 @@ var ErrFixedPrices = errors.New("the policy has fixed prices")
 // finite, a fee for the absence of advice, and a change that leaves no pair are errors. For a policy that is not an
 // any-price policy, Without is the only possible change; for another, the error is [ErrFixedPrices].
 func (info *Info) Price(c PriceChange) (*Prices, error) {
-	if info.Prices == nil && (c.Lambda != nil || len(c.Fees) > 0 || c.Usage != nil || len(c.UsageOf) > 0) {
+	if info.Prices == nil && (c.Lambda != nil || len(c.Fees) > 0 || c.Usage != nil || len(c.UsageOf) > 0 || len(c.Surcharge) > 0) {
 		return nil, ErrFixedPrices
 	}
 	p := info.base()
@@ -105,6 +108,9 @@ func (info *Info) Price(c PriceChange) (*Prices, error) {
 		p.Lambda = *c.Lambda
 	}
 	if err := p.setFees(info.Actions, c.Fees); err != nil {
+		return nil, err
+	}
+	if err := p.surcharge(info.Actions, c.Surcharge); err != nil {
 		return nil, err
 	}
 	if len(c.Without) > 0 {
@@ -167,6 +173,28 @@ func (p *Prices) setFee(at int, fee float64) {
 		}
 		p.Pairs[pair] = fee
 	}
+}
+
+// surcharge adds amounts to the fees of pairs.
+func (p *Prices) surcharge(a *costs.Actions, amounts []float64) error {
+	if len(amounts) == 0 {
+		return nil
+	}
+	if len(amounts) != a.Len() {
+		return fmt.Errorf("%d surcharges, the policy has %d pairs", len(amounts), a.Len())
+	}
+	pairs := make([]float64, a.Len())
+	copy(pairs, p.Pairs)
+	for i, amount := range amounts {
+		if f := (Fee{Pair(a.Name(i)), amount}); f.check() != nil || pairs[i]+amount > MaxFee {
+			return fmt.Errorf("the surcharge %g of %s, added to its fee %g, is not from 0 to %g", amount, a.Name(i), pairs[i], float64(MaxFee))
+		}
+		pairs[i] += amount
+	}
+	if slices.ContainsFunc(pairs, func(fee float64) bool { return fee > 0 }) {
+		p.Pairs = pairs
+	}
+	return nil
 }
 
 // rounding is how far a factor on a price may be beyond the range, since it is computed.

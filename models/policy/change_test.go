@@ -53,6 +53,36 @@ func TestPriceChanges(t *testing.T) {
 	}
 }
 
+// A surcharge is added to the fees of pairs, also to those that the change sets. Of 0 for every pair it changes nothing.
+func TestSurcharge(t *testing.T) {
+	info := changeable()
+	fee := []Fee{{Of: Pair("A/b"), Amount: 0.5}}
+	p, err := info.Price(PriceChange{Fees: fee, Surcharge: []float64{0, 0.25, 0, 1, 0, 0}})
+	if err != nil || !slices.Equal(p.Pairs, []float64{0, 0.75, 0, 1, 0, 0}) || p.check(info.Actions) != nil {
+		t.Error(p, err)
+	}
+	own, err := info.Price(PriceChange{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p, err = info.Price(PriceChange{Surcharge: make([]float64, 6)}); err != nil || !p.equal(own) {
+		t.Error(p, err)
+	}
+	for want, amounts := range map[string][]float64{
+		"2 surcharges, the policy has 6 pairs": {1, 2}, "surcharge -1 of A/a": {-1, 0, 0, 0, 0, 0}, "surcharge NaN of B/c": {0, 0, 0, 0, 0, math.NaN()},
+		"added to its fee 0.5": {0, MaxFee, 0, 0, 0, 0},
+	} {
+		if _, err := info.Price(PriceChange{Fees: fee, Surcharge: amounts}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v: %v", amounts, err)
+		}
+	}
+	fixed := *info
+	fixed.Prices = nil
+	if _, err := fixed.Price(PriceChange{Surcharge: make([]float64, 6)}); !errors.Is(err, ErrFixedPrices) {
+		t.Error(err)
+	}
+}
+
 func TestPriceChangesRefuse(t *testing.T) {
 	negative, huge := -1.0, math.Inf(1)
 	fee := func(of Part, amounts ...float64) (c PriceChange) {

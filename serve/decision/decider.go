@@ -174,7 +174,7 @@ func (u used) requestPrices() *policy.Prices {
 // pick leases the policy that decides: the one that the request names, or its canary. The other one of the two is leased
 // too, because the propensities of the decision depend on both.
 func (d *Decider) pick(r *Request) (used, error) {
-	u, err := d.lease(r.Policy, r.Prices, r.pricing)
+	u, err := d.lease(r.Policy, r)
 	if err != nil {
 		return used{}, err
 	}
@@ -201,7 +201,7 @@ func (d *Decider) pick(r *Request) (used, error) {
 
 // leaseCanary leases a canary, if it can decide on the request in place of the policy u.
 func (d *Decider) leaseCanary(name string, r *Request, u used) (used, error) {
-	other, err := d.lease(name, r.Prices, r.pricing)
+	other, err := d.lease(name, r)
 	if err == nil && !similar(other.policy, u.policy) {
 		other.policy.Release()
 		err = errors.New("it takes other inputs than the policy that it stands in for")
@@ -210,12 +210,12 @@ func (d *Decider) leaseCanary(name string, r *Request, u used) (used, error) {
 }
 
 // lease leases a policy at the prices of a request, which change those of a state of the price file.
-func (d *Decider) lease(name string, c policy.PriceChange, at *policies.Pricing) (u used, err error) {
+func (d *Decider) lease(name string, r *Request) (u used, err error) {
 	if u.policy, err = d.set.Acquire(name); err != nil {
 		return used{}, err
 	}
 	if u.version, err = d.versions.of(u.policy); err == nil {
-		if u.prices, err = u.policy.Price(at, c); err != nil {
+		if u.prices, err = r.price(u.policy); err != nil {
 			err = &PriceError{u.policy.Name, err}
 		}
 	}
@@ -224,6 +224,17 @@ func (d *Decider) lease(name string, c policy.PriceChange, at *policies.Pricing)
 		return used{}, err
 	}
 	return u, nil
+}
+
+// price returns the prices of a policy for the request.
+func (r *Request) price(p *policies.Policy) (_ *policy.Prices, err error) {
+	c := r.Prices
+	if r.Surcharge != nil {
+		if c.Surcharge, err = r.Surcharge(p); err != nil {
+			return nil, err
+		}
+	}
+	return p.Price(r.pricing, c)
 }
 
 // isOf reports whether the canary of a policy ("" for the default one) applies to a request that named asked and got p. It

@@ -174,7 +174,7 @@ func (s *shadows) run(j shadowJob) {
 // decide lets one shadow policy decide.
 func (s *shadows) decide(name string, j shadowJob) error {
 	d := s.decider
-	u, err := d.lease(name, j.request.Prices, j.request.pricing)
+	u, err := d.lease(name, &j.request)
 	if err != nil {
 		return err
 	}

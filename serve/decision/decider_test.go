@@ -164,6 +164,35 @@ func TestSameAsRouter(t *testing.T) {
 }
 
 // TestErrors checks the types of errors, and that none keeps a lease: the set could not close.
+// TestSurcharge checks that a request with surcharges gets the decision and the record of one with the same fees of pairs.
+func TestSurcharge(t *testing.T) {
+	w, x := newWorld(t, DefaultSettings()), numbers(3, 40)
+	amounts := func(p *policies.Policy) ([]float64, error) {
+		out := make([]float64, p.Info().Actions.Len())
+		for i := range out {
+			out[i] = float64(i) / 10
+		}
+		return out, nil
+	}
+	got := w.ask(t, Request{Policy: "any", Inputs: features(x), Surcharge: amounts})
+	var same policy.PriceChange
+	for i, name := range got.Policy.Info().Actions.Names() {
+		same.Fees = append(same.Fees, policy.Fee{Of: policy.Pair(name), Amount: float64(i) / 10})
+	}
+	want := w.ask(t, Request{Policy: "any", Inputs: features(x), Prices: same})
+	plain := w.ask(t, Request{Policy: "any", Inputs: features(x)})
+	if !slices.Equal(got.Decisions.Action, want.Decisions.Action) || slices.Equal(got.Decisions.Action, plain.Decisions.Action) {
+		t.Errorf("%v, with fees %v, without %v", got.Decisions.Action, want.Decisions.Action, plain.Decisions.Action)
+	}
+	if fees := got.Records[0].PairFees; len(fees) == 0 || !slices.Equal(fees, want.Records[0].PairFees) {
+		t.Errorf("recorded %v", fees)
+	}
+	var unpriced *PriceError
+	if _, err := w.Decide(t.Context(), Request{Policy: "fixed", Inputs: features(x), Surcharge: amounts}); !errors.As(err, &unpriced) {
+		t.Error(err)
+	}
+}
+
 func TestErrors(t *testing.T) {
 	w, lambda := newWorld(t, DefaultSettings()), 2.0
 	nan := numbers(1, 2)

@@ -34,6 +34,10 @@ type Request struct {
 	// FixedPair is the pair that is taken without the policy where Conversation has nothing that it could see: [BestFixed], or a
 	// name, expert/advice. Empty: such a conversation is a *[PromptError].
 	FixedPair string
+	// Surcharge returns what the pairs of a policy cost for this request beside their fees, such as the price of a switch; see
+	// [policy.PriceChange]. It is asked for each policy that could decide, by which it can tell the pairs. nil, and a result
+	// of nil: nothing.
+	Surcharge func(*policies.Policy) ([]float64, error)
 
 	pricing      *policies.Pricing // the state of the price file, for the whole request
 	tensorPrices bool              // prices were tensors, which Prices does not have
