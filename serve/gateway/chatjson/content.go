@@ -70,3 +70,12 @@ func isBlank(quoted []byte) bool {
 	var text string
 	return json.Unmarshal(quoted, &text) == nil && strings.TrimSpace(text) == ""
 }
+
+// IsContent reports whether a field of a message, or of a delta, can have content.
+func IsContent(name string) bool {
+	_, ok := contentFields[name]
+	return ok
+}
+
+// HasContent reports whether the value of such a field has content. The value must be valid JSON.
+func HasContent(name string, value []byte) bool { return hasText(value, contentFields[name]) }

@@ -163,11 +163,8 @@ func (o *Object) Bytes() []byte {
 
 // Quote encodes a string as JSON without escaping the special characters of HTML.
 func Quote(text string) []byte {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	_ = e.Encode(text) // a string has no error
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+	b, _ := Marshal(text) // a string has no error
+	return b
 }
 
 // OrNull returns a value as JSON, null for none.
@@ -236,4 +233,15 @@ func nested(text []byte, at int) int {
 			}
 		}
 	}
+}
+
+// Marshal encodes a value as JSON without escaping the special characters of HTML.
+func Marshal(v any) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
