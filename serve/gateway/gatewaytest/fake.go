@@ -37,7 +37,10 @@ type Dialect struct {
 }
 
 // Dialects are the protocols by name.
-var Dialects = map[string]Dialect{"openai": chatDialect, "responses": responsesDialect, "anthropic": anthropicDialect}
+var Dialects = map[string]Dialect{
+	"openai": chatDialect, "responses": responsesDialect, "anthropic": anthropicDialect,
+	"gemini": geminiDialect, "ollama": ollamaDialect, "bedrock": bedrockDialect, "azure": azureDialect,
+}
 
 // NewFake returns a service of a protocol. The test closes it.
 func NewFake(t testing.TB, protocol string) *Fake {

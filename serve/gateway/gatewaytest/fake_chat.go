@@ -11,6 +11,17 @@ import (
 // chatDialect is OpenAI's API for chat completions.
 var chatDialect = Dialect{Base: "/v1", Read: readChat, Write: writeChat, Event: streamChat}
 
+// azureDialect is the same at Azure.
+var azureDialect = Dialect{Base: "", Read: readAzure, Write: writeChat, Event: streamChat}
+
+// readAzure reads a request whose model is in the path.
+func readAzure(r *http.Request, body []byte) (*Seen, error) {
+	if r.Header.Get("Api-Key") == "" || r.URL.Query().Get("api-version") == "" || !strings.HasPrefix(r.URL.Path, "/openai/deployments/") {
+		return nil, fmt.Errorf("no key, no version or another path: %s", r.URL)
+	}
+	return readChat(r, body)
+}
+
 // openaiError is an error as OpenAI's APIs write it.
 func openaiError(status int, text string) []byte {
 	kind := "invalid_request_error"

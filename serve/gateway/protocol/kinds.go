@@ -37,7 +37,7 @@ type Frames interface {
 }
 
 // kinds are all kinds of experts. A new one is a file and a line here.
-var kinds = []*Kind{OpenAI}
+var kinds = []*Kind{OpenAI, Azure, Gemini, Ollama, Bedrock}
 
 // callers are the protocols of callers, by the path under /v1/.
 var callers = map[string]Caller{"chat/completions": Chat}

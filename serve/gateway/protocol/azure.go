@@ -1,0 +1,25 @@
+package protocol
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+)
+
+// Azure is OpenAI's models at Azure. Its model is the name of a deployment. A base_url that ends in /openai/v1 is that of the
+// API without versions; any other one needs the setting query with an api-version.
+var Azure = &Kind{
+	Name: "azure", Format: Chat,
+	URL: func(base, model string, f Format, _ bool) string {
+		base = strings.TrimSuffix(base, "/")
+		if strings.HasSuffix(base, "/openai/v1") {
+			return base + "/" + pathOf(f)
+		}
+		return strings.TrimSuffix(base, "/openai") + "/openai/deployments/" + url.PathEscape(model) + "/" + pathOf(f)
+	},
+	Authorize: func(h http.Header, key string) {
+		if key != "" {
+			h.Set("Api-Key", key)
+		}
+	},
+}

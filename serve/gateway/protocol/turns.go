@@ -1,0 +1,133 @@
+package protocol
+
+import (
+	"encoding/json"
+	"strings"
+
+	"pipe/serve/gateway/protocol/middle"
+)
+
+// turn is what one side says, in protocols where the sides alternate: results of tools are the user's.
+type turn struct {
+	model bool
+	parts []middle.Part
+}
+
+// turnsOf groups the messages of a request, and returns the texts of the system apart.
+func turnsOf(m *middle.Request, n *notes) (system []string, all []turn, err error) {
+	for _, one := range m.Messages {
+		if one.Role == middle.System || one.Role == middle.Developer {
+			for _, p := range one.Parts {
+				if p.Kind != middle.Text {
+					return nil, nil, lacking("messages", "has %s in a message of the system; this expert takes only text there", aKind(p.Kind))
+				}
+				system = append(system, p.Text)
+			}
+			if len(all) > 0 {
+				n.note("a message of the system within the conversation was put at its beginning")
+			}
+			continue
+		}
+		if one.Name != "" {
+			n.note("the names of participants were left out")
+		}
+		model := one.Role == middle.Assistant
+		if k := len(all) - 1; k >= 0 && all[k].model == model {
+			all[k].parts = append(all[k].parts, one.Parts...)
+			continue
+		}
+		all = append(all, turn{model, append([]middle.Part(nil), one.Parts...)})
+	}
+	return system, all, nil
+}
+
+// fillDeep adds default values for fields that a request does not have, also within objects that both have.
+func fillDeep(body object, fields map[string]json.RawMessage) {
+	for name, v := range fields {
+		in, both := body[name].(object)
+		var more map[string]json.RawMessage
+		if both && json.Unmarshal(v, &more) == nil {
+			fillDeep(in, more)
+		} else if _, has := body[name]; !has {
+			body[name] = v
+		}
+	}
+}
+
+// resultText is the text of the result of a tool. what names the experts that take nothing else.
+func resultText(p middle.Part, what string) (string, error) {
+	texts := make([]string, 0, len(p.Parts))
+	for _, in := range p.Parts {
+		if in.Kind != middle.Text {
+			return "", lacking("messages", "has a result of a tool with %s; %s take only text there", aKind(in.Kind), what)
+		}
+		texts = append(texts, in.Text)
+	}
+	return strings.Join(texts, "\n"), nil
+}
+
+// callNames are the names of the tools of all calls, by the id of the call.
+func callNames(m *middle.Request) map[string]string {
+	names := map[string]string{}
+	for _, one := range m.Messages {
+		for _, p := range one.Parts {
+			if p.Kind == middle.Call {
+				names[p.ID] = p.Name
+			}
+		}
+	}
+	return names
+}
+
+// stepper writes the events of parts that come in pieces, and opens and shuts parts where the kind changes.
+type stepper struct {
+	open middle.PartKind // "": none
+	out  []middle.Event
+}
+
+// text continues the open part, or begins one.
+func (s *stepper) text(kind middle.PartKind, signer, text string) {
+	if text == "" {
+		return
+	}
+	if s.open != kind {
+		s.begin(middle.Part{Kind: kind, Signer: signer})
+	}
+	s.out = append(s.out, middle.Event{Kind: middle.Delta, Text: text})
+}
+
+// call is a whole call of a tool.
+func (s *stepper) call(p middle.Part) {
+	s.begin(middle.Part{Kind: middle.Call, ID: p.ID, Name: p.Name})
+	s.out = append(s.out, middle.Event{Kind: middle.Delta, Text: p.Arguments})
+	s.shut()
+}
+
+// hidden is a reasoning without text, of which only the signature is there.
+func (s *stepper) hidden(signer, signature string) {
+	s.begin(middle.Part{Kind: middle.Reasoning, Signer: signer})
+	s.out = append(s.out, middle.Event{Kind: middle.Sign, Text: signature, Part: middle.Part{Signer: signer}})
+	s.shut()
+}
+
+func (s *stepper) begin(p middle.Part) {
+	s.shut()
+	s.open = p.Kind
+	s.out = append(s.out, middle.Event{Kind: middle.Open, Part: p})
+}
+
+func (s *stepper) shut() {
+	if s.open != "" {
+		s.open = ""
+		s.out = append(s.out, middle.Event{Kind: middle.Shut})
+	}
+}
+
+func (s *stepper) add(e middle.Event) { s.out = append(s.out, e) }
+
+// take returns the events until now.
+func (s *stepper) take() []middle.Event {
+	out := s.out
+	s.out = nil
+	return out
+}
