@@ -42,8 +42,12 @@ func (gemini) Name() string { return "gemini" }
 
 // geminiOptions are fields of the generationConfig.
 var geminiOptions = []option{
-	{"temperature", "temperature", ""}, {"top_p", "topP", ""}, {"top_k", "topK", ""}, {"seed", "seed", ""},
-	{"presence_penalty", "presencePenalty", ""}, {"frequency_penalty", "frequencyPenalty", ""},
+	{"temperature", "temperature", ""},
+	{"top_p", "topP", ""},
+	{"top_k", "topK", ""},
+	{"seed", "seed", ""},
+	{"presence_penalty", "presencePenalty", ""},
+	{"frequency_penalty", "frequencyPenalty", ""},
 }
 
 // Write writes a request.

@@ -32,8 +32,12 @@ func (ollama) Name() string { return "ollama" }
 
 // ollamaOptions are fields of the object options.
 var ollamaOptions = []option{
-	{"temperature", "temperature", ""}, {"top_p", "top_p", ""}, {"top_k", "top_k", ""}, {"seed", "seed", ""},
-	{"presence_penalty", "presence_penalty", ""}, {"frequency_penalty", "frequency_penalty", ""},
+	{"temperature", "temperature", ""},
+	{"top_p", "top_p", ""},
+	{"top_k", "top_k", ""},
+	{"seed", "seed", ""},
+	{"presence_penalty", "presence_penalty", ""},
+	{"frequency_penalty", "frequency_penalty", ""},
 }
 
 // Write writes a request.
