@@ -46,6 +46,7 @@ func (bedrock) Write(m *middle.Request, t Target) ([]byte, []string, error) {
 		return nil, nil, err
 	}
 	w := &bedrockWriter{}
+	m = withoutHints(m, &w.notes)
 	system, turns, err := turnsOf(m, &w.notes)
 	if err != nil {
 		return nil, nil, err
@@ -69,9 +70,6 @@ func (bedrock) Write(m *middle.Request, t Target) ([]byte, []string, error) {
 	body["messages"] = messages
 	if err := errors.Join(w.config(m, t.Model, body), w.tools(m, body)); err != nil {
 		return nil, nil, err
-	}
-	if m.User != "" {
-		w.note("user was left out")
 	}
 	fillDeep(body, t.Fields)
 	return asJSON(body), w.changed, nil

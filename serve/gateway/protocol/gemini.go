@@ -56,6 +56,7 @@ func (gemini) Write(m *middle.Request, t Target) ([]byte, []string, error) {
 		return nil, nil, err
 	}
 	w := &geminiWriter{names: callNames(m), signed: needsSignatures(t.Model)}
+	m = withoutHints(m, &w.notes)
 	system, turns, err := turnsOf(m, &w.notes)
 	if err != nil {
 		return nil, nil, err
@@ -82,9 +83,6 @@ func (gemini) Write(m *middle.Request, t Target) ([]byte, []string, error) {
 	}
 	if len(config) > 0 {
 		body["generationConfig"] = config
-	}
-	if m.User != "" {
-		w.note("user was left out")
 	}
 	fillDeep(body, t.Fields)
 	return asJSON(body), w.changed, nil

@@ -46,6 +46,7 @@ func (ollama) Write(m *middle.Request, t Target) ([]byte, []string, error) {
 		return nil, nil, err
 	}
 	w := &ollamaWriter{names: callNames(m)}
+	m = withoutHints(m, &w.notes)
 	messages, err := w.messages(m)
 	if err != nil {
 		return nil, nil, err
@@ -74,9 +75,6 @@ func (ollama) Write(m *middle.Request, t Target) ([]byte, []string, error) {
 	w.thinking(m, body)
 	if err := w.tools(m, body); err != nil {
 		return nil, nil, err
-	}
-	if m.User != "" {
-		w.note("user was left out")
 	}
 	fillDeep(body, t.Fields)
 	return asJSON(body), w.changed, nil

@@ -2,6 +2,7 @@ package protocol
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"pipe/serve/gateway/protocol/middle"
@@ -39,6 +40,26 @@ func turnsOf(m *middle.Request, n *notes) (system []string, all []turn, err erro
 		all = append(all, turn{model, append([]middle.Part(nil), one.Parts...)})
 	}
 	return system, all, nil
+}
+
+// cacheHints are options that only help a service to keep its cache and to tell users apart.
+var cacheHints = []string{"prompt_cache_key", "prompt_cache_retention", "safety_identifier", "metadata"}
+
+// withoutHints is a request without these options, for services that have none of them. It notes what is left out.
+func withoutHints(m *middle.Request, n *notes) *middle.Request {
+	out := *m
+	out.Options = nil
+	for _, o := range m.Options {
+		if slices.Contains(cacheHints, o.Name) {
+			n.note(o.Field + " was left out")
+			continue
+		}
+		out.Options = append(out.Options, o)
+	}
+	if out.User != "" {
+		n.note("the user was left out")
+	}
+	return &out
 }
 
 // fillDeep adds default values for fields that a request does not have, also within objects that both have.
