@@ -55,11 +55,11 @@ func signAWS(r *http.Request, body []byte, key string) error {
 
 // bedrockFrames splits a stream of binary messages.
 func bedrockFrames(in io.Reader, most int) Frames {
-	return &messages{in: bufio.NewReader(in), decoder: eventstream.NewDecoder(), most: most}
+	return &awsMessages{in: bufio.NewReader(in), decoder: eventstream.NewDecoder(), most: most}
 }
 
-// messages reads AWS's binary messages: headers with the kind of a message, and a JSON object.
-type messages struct {
+// awsMessages reads AWS's binary messages: headers with the kind of a message, and a JSON object.
+type awsMessages struct {
 	in      *bufio.Reader
 	decoder *eventstream.Decoder
 	most    int
@@ -67,7 +67,7 @@ type messages struct {
 
 // Next returns the next message as an event, as [sse.Reader.Next] does. An exception is an event error, whose data are
 // {"error": {"message", "code"}}.
-func (m *messages) Next() (*sse.Event, error) {
+func (m *awsMessages) Next() (*sse.Event, error) {
 	e := &sse.Event{}
 	prelude, err := m.in.Peek(4)
 	if err != nil {
