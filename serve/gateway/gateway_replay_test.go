@@ -20,6 +20,8 @@ import (
 // talk is a conversation that tools/serve/replay.py holds.
 type talk struct {
 	ID          int          `json:"id"`
+	Protocol    string       `json:"protocol"`
+	Base        string       `json:"base"`
 	Model       string       `json:"model"`
 	System      string       `json:"system,omitempty"`
 	Tools       []talkTool   `json:"tools,omitempty"`
@@ -46,16 +48,15 @@ type talkPart struct {
 // A picture of one pixel.
 const pixel = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 
-// talks returns conversations of texts, tools and pictures. Settings that one of the protocols lacks are left out: stop is
-// one, since responses have none.
-func talks(n int, model string) []talk {
-	rng := rand.New(rand.NewPCG(1, 2))
+// talks returns conversations of texts, tools and pictures.
+func talks(n int, seed uint64) []talk {
+	rng := rand.New(rand.NewPCG(1, seed))
 	pick := func(of ...string) string { return of[rng.IntN(len(of))] }
 	schema := map[string]any{"type": "object", "properties": map[string]any{"page": map[string]any{"type": "string"}, "n": map[string]any{"type": "number"}}}
 	tools := []talkTool{{"look_up", "Looks up a page.", schema}, {"count", "Counts \"pages\".", schema}, {"no_description", "", schema}}
 	out := make([]talk, n)
 	for i := range out {
-		c := talk{ID: i, Model: model, Max: 100 + rng.IntN(900), Stream: rng.IntN(2) == 0}
+		c := talk{ID: i, Model: "model-f", Max: 100 + rng.IntN(900), Stream: rng.IntN(2) == 0}
 		if rng.IntN(2) == 0 {
 			c.System = pick("Be brief.", "You are a librarian.\nYou know \"all\" pages: 漢字 \\ 😀.")
 		}
@@ -66,6 +67,9 @@ func talks(n int, model string) []talk {
 		if rng.IntN(3) == 0 {
 			warm := float64(rng.IntN(10)) / 10
 			c.Temperature = &warm
+		}
+		if rng.IntN(4) == 0 {
+			c.Stop = []string{"END", "\n\n---"}
 		}
 		for range 1 + rng.IntN(3) {
 			what := pick("hello", "think of it", "a tool please", "a silent tool", "tools tools", "think and take a tool", "a long text", "Grüße, 世界 😀 \"\\/\b\u2028", "")
@@ -89,8 +93,8 @@ type held struct {
 	Views []map[string]any
 }
 
-// replay holds conversations by the script in Python.
-func replay(t testing.TB, python, protocol, base string, all []talk) []held {
+// replay holds conversations by the official clients.
+func replay(t testing.TB, python string, all []talk) []held {
 	t.Helper()
 	var in, out, errs bytes.Buffer
 	for _, c := range all {
@@ -102,7 +106,7 @@ func replay(t testing.TB, python, protocol, base string, all []talk) []held {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := exec.CommandContext(t.Context(), python, script, protocol, base)
+	c := exec.CommandContext(t.Context(), python, script)
 	c.Stdin, c.Stdout, c.Stderr = &in, &out, &errs
 	if err := c.Run(); err != nil {
 		t.Fatalf("%v\n%s", err, errs.String())
@@ -137,35 +141,113 @@ func replayed(t testing.TB) int {
 	return n
 }
 
-func TestReplayOfTheFakesAlone(t *testing.T) {
-	python := judge.Python(t, "openai", "anthropic")
-	var first []held
-	for _, protocol := range []string{"openai", "responses", "anthropic"} {
-		fake := gatewaytest.NewFake(t, protocol)
-		base := fake.Base()
-		views := replay(t, python, protocol, base, talks(replayed(t), "model-f"))
-		if first == nil {
-			first = views
+// callerBase is the base URL of a gateway or a service for a client.
+func callerBase(url, protocol string) string {
+	if protocol == "anthropic" {
+		return url
+	}
+	return url + "/v1"
+}
+
+// callerProtocols are those that clients speak.
+var callerProtocols = []string{"openai", "responses", "anthropic"}
+
+// to sends a conversation to a base URL.
+func (c talk) to(protocol, base, model string) talk {
+	c.Protocol, c.Base, c.Model = protocol, base, model
+	if protocol == "responses" {
+		c.Stop = nil // they have no such field
+	}
+	return c
+}
+
+// without leaves out what a kind of expert lacks, and refuses by name.
+func (c talk) without(kind string) talk {
+	switch {
+	case kind == "ollama", kind == "bedrock" && c.Choice == "none":
+		c.Choice = ""
+	case kind == "responses":
+		c.Stop = nil
+	}
+	return c
+}
+
+// newWorldOfKind is a gateway whose only expert is a fake service of a kind.
+func newWorldOfKind(t testing.TB, kind string) (*world, *gatewaytest.Fake) {
+	fake := gatewaytest.NewFake(t, kind)
+	t.Setenv("PIPE_FAKE_KEY", "key-of-the-fake")
+	w := newWorld(t, func(s *Settings) {
+		e := s.Experts["small"]
+		e.Kind, e.BaseURL, e.Model, e.Key = kind, fake.Base(), "model-f", "PIPE_FAKE_KEY"
+		if kind == "azure" {
+			e.Query = map[string]string{"api-version": "2024-10-21"}
 		}
-		for i, v := range views {
-			if d := difference(first[i], v, false); d != "" {
-				t.Errorf("%s, conversation %d: %s", protocol, v.ID, d)
+		e.Timeouts = expert.DefaultSettings().Timeouts
+		s.Experts, s.Advice = map[string]expert.Settings{"small": e}, nil
+		s.Breaker.Failures = 1 << 20
+		s.Fallback.Deadline = time.Minute
+	})
+	return w, fake
+}
+
+// TestReplay holds conversations with services directly and through a gateway, for each pair of protocols, and compares all
+// that the callers see. Within a protocol that is all of the client's own objects; across protocols it is the text, the
+// reasoning, the calls with their arguments, the end, the usage and errors. What a service answers depends on all that it
+// read, so what a translation loses is seen, too.
+//
+//	PIPE_REPLAY=1000 go test ./serve/gateway -run TestReplay -timeout 1h
+func TestReplay(t *testing.T) {
+	python := judge.Python(t, "openai", "anthropic")
+	var all []talk
+	type pair struct {
+		caller, kind string
+		from, direct int // of the conversations
+	}
+	var pairs []pair
+	n := replayed(t)
+	for i, kind := range []string{"openai", "responses", "anthropic", "azure", "gemini", "ollama", "bedrock"} {
+		w, _ := newWorldOfKind(t, kind)
+		for k, caller := range callerProtocols {
+			own := gatewaytest.NewFake(t, caller)
+			pairs = append(pairs, pair{caller, kind, len(all), len(all) + n})
+			var direct []talk
+			for _, c := range talks(n, uint64(10*i+k)) {
+				c = c.without(kind)
+				all = append(all, c.to(caller, callerBase(w.URL, caller), "pipe"))
+				direct = append(direct, c.to(caller, callerBase(own.URL, caller), "model-f"))
+			}
+			all = append(all, direct...)
+		}
+	}
+	views := replay(t, python, all)
+	for _, p := range pairs {
+		answers, different := 0, 0
+		for i := range n {
+			want, got := views[p.direct+i], views[p.from+i]
+			answers += len(want.Views)
+			if d := difference(want, got, p.caller, p.kind); d != "" {
+				if different++; different < 4 {
+					t.Errorf("%s to %s, conversation %d, %+v: %s", p.caller, p.kind, i, all[p.from+i].Steps, d)
+				}
 			}
 		}
+		t.Logf("%s to %s: %d conversations, %d answers, %d different", p.caller, p.kind, n, answers, different)
 	}
 }
 
-// difference describes the first difference between what two callers saw, "" if there is none. own compares also the
-// client's own objects.
-func difference(want, got held, own bool) string {
+// difference describes the first difference between what two callers saw, "" if there is none.
+func difference(want, got held, caller, kind string) string {
 	if len(want.Views) != len(got.Views) {
 		return fmt.Sprintf("%d answers, not %d: %v", len(got.Views), len(want.Views), got.Views)
 	}
 	for i, w := range want.Views {
 		g := got.Views[i]
 		for name := range w {
-			if !own && (name == "native" || name == "kinds") {
+			if kind != caller && (name == "native" || name == "kinds") {
 				continue
+			}
+			if kind == "ollama" && name == "usage" {
+				w[name].([]any)[1] = 0 // it does not say how much was cached
 			}
 			a, _ := json.Marshal(w[name])
 			b, _ := json.Marshal(g[name])

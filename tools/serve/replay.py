@@ -1,11 +1,11 @@
-"""Holds conversations with a service through an official client, and prints what the caller sees.
+"""Holds conversations with services through the official clients, and prints what the caller sees.
 
-usage: replay.py PROTOCOL BASE_URL < conversations.jsonl > views.jsonl
+usage: replay.py < conversations.jsonl > views.jsonl
 
-PROTOCOL is openai (chat completions), responses or anthropic. A conversation is {"id", "model", "system", "tools", "choice",
-"max", "temperature", "stop", "stream", "steps": [[part, ...], ...]}; a part is {"text"} or {"image", "data"}. After a step
-whose answer calls tools, each call gets a result, and the model is asked again. A line of output has a view per answer, in
-a form that protocols share, and the client's own object in "native"."""
+A conversation is {"id", "protocol", "base", "model", "system", "tools", "choice", "max", "temperature", "stop", "stream",
+"steps": [[part, ...], ...]}; the protocol is openai (chat completions), responses or anthropic, and a part is {"text"} or
+{"image", "data"}. After a step whose answer calls tools, each call gets a result, and the model is asked again. A line of
+output has a view per answer, in a form that protocols share, and the client's own object in "native"."""
 import concurrent.futures
 import json
 import sys
@@ -206,12 +206,18 @@ def hold(client, c):
     return views
 
 
-def main(protocol, base):
-    client = {"openai": Chat, "responses": Responses, "anthropic": Messages}[protocol](base)
+PROTOCOLS = {"openai": Chat, "responses": Responses, "anthropic": Messages}
+
+
+def main():
     conversations = [json.loads(line) for line in sys.stdin]
+    clients = {}
+    for c in conversations:
+        where = c["protocol"], c["base"]
+        clients[where] = clients.get(where) or PROTOCOLS[c["protocol"]](c["base"])
     with concurrent.futures.ThreadPoolExecutor(4) as pool:
-        for c, views in zip(conversations, pool.map(lambda c: hold(client, c), conversations)):
+        for c, views in zip(conversations, pool.map(lambda c: hold(clients[c["protocol"], c["base"]], c), conversations)):
             print(json.dumps({"id": c["id"], "views": views}, sort_keys=True))
 
 
-main(*sys.argv[1:])
+main()

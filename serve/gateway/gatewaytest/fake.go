@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -24,6 +25,9 @@ type Fake struct {
 	mu      sync.Mutex
 	seen    []Seen
 	headers []http.Header
+	flaky   int // requests that asked for a failure at first
+	gone    int // requests whose client left before the end
+	stored  map[string]*Seen
 }
 
 // Dialect reads and writes one protocol, as a service does.
@@ -87,13 +91,31 @@ func (f *Fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		f.fail(w, http.StatusBadRequest, "the service cannot read the request: "+err.Error())
 		return
 	}
+	if err := f.remember(s); err != nil {
+		f.fail(w, http.StatusBadRequest, err.Error())
+		return
+	}
 	f.keep(s, r.Header)
+	defer f.left(r)
 	a := Answer(s)
-	switch {
+	switch word := s.fault(); {
+	case word == "limit":
+		w.Header().Set("Retry-After", "1")
+		f.fail(w, http.StatusTooManyRequests, "too many requests")
+	case word == "fail", word == "flaky" && f.first():
+		f.fail(w, http.StatusInternalServerError, "the service fails")
+	case word == "slow":
+		wait(r, 5*time.Second)
+	case word == "break" && s.Stream:
+		events := f.dialect.Event(s, a)
+		f.stream(w, r, events[:len(events)-2], 0)
+		panic(http.ErrAbortHandler)
+	case word == "drip" && s.Stream:
+		f.stream(w, r, f.dialect.Event(s, a), 100*time.Millisecond)
 	case a.Status != 0:
 		f.fail(w, a.Status, a.Text)
 	case s.Stream:
-		f.stream(w, r, f.dialect.Event(s, a))
+		f.stream(w, r, f.dialect.Event(s, a), f.Delay)
 	default:
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = w.Write(f.dialect.Write(s, a))
@@ -110,7 +132,76 @@ func (f *Fake) fail(w http.ResponseWriter, status int, text string) {
 	_, _ = w.Write(write(status, text))
 }
 
-func (f *Fake) stream(w http.ResponseWriter, r *http.Request, events []string) {
+// faults are words of the user that make the service fail, or be slow.
+var faults = []string{"limit", "fail", "flaky", "slow", "break", "drip"}
+
+// fault is the last text of the user if it is one of them, else "".
+func (s *Seen) fault() string {
+	for _, it := range slices.Backward(s.Items) {
+		if it.Kind == "user" && slices.Contains(faults, it.Text) {
+			return it.Text
+		}
+		if it.Kind == "user" {
+			break
+		}
+	}
+	return ""
+}
+
+// first reports whether a request is the first one that asks for a failure.
+func (f *Fake) first() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.flaky++
+	return f.flaky == 1
+}
+
+// left counts a request whose client left.
+func (f *Fake) left(r *http.Request) {
+	if r.Context().Err() != nil {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.gone++
+	}
+}
+
+// Gone returns how many clients left before the end of their answer.
+func (f *Fake) Gone() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.gone
+}
+
+func wait(r *http.Request, d time.Duration) {
+	select {
+	case <-r.Context().Done():
+	case <-time.After(d):
+	}
+}
+
+// remember keeps a request that the service is to store, and puts the one that it goes on from before it.
+func (f *Fake) remember(s *Seen) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if s.Previous != "" {
+		before, ok := f.stored[s.Previous]
+		if !ok {
+			return fmt.Errorf("Previous response with id '%s' not found.", s.Previous)
+		}
+		s.Items = append(append([]Item(nil), before.Items...), s.Items...)
+	}
+	if s.Store && len(f.stored) < most {
+		if f.stored == nil {
+			f.stored = map[string]*Seen{}
+		}
+		kept := *s
+		kept.Items = append(append([]Item(nil), s.Items...), Item{"assistant", Answer(s).Text})
+		f.stored["resp_"+s.Digest()] = &kept
+	}
+	return nil
+}
+
+func (f *Fake) stream(w http.ResponseWriter, r *http.Request, events []string, delay time.Duration) {
 	kind := f.dialect.Type
 	if kind == "" {
 		kind = "text/event-stream"
@@ -120,7 +211,7 @@ func (f *Fake) stream(w http.ResponseWriter, r *http.Request, events []string) {
 		if r.Context().Err() != nil {
 			return
 		}
-		time.Sleep(f.Delay)
+		wait(r, delay)
 		_, _ = io.WriteString(w, event)
 		w.(http.Flusher).Flush()
 	}
@@ -131,6 +222,8 @@ type Seen struct {
 	Path, Model string `json:"-"`
 	Stream      bool   `json:"-"`
 	Usage       bool   `json:"-"` // whether the usage of a stream was asked for
+	Previous    string `json:"-"` // the id of the response that this goes on from
+	Store       bool   `json:"-"`
 	System      string
 	Items       []Item
 	Tools       []Tool   `json:",omitempty"`
@@ -278,6 +371,9 @@ func Answer(s *Seen) Said {
 		a.Thinking, a.Reasoned = "Let me see. It is "+d+".", 7
 	}
 	a.Text = fmt.Sprintf("I read %s: \"ü\" \\ 漢字 😀\nand %d results.", d, results)
+	if s.Schema != nil {
+		a.Text = `{"label":"SUPPORTS","page":"Öl"}`
+	}
 	switch n := min(1+strings.Count(last, "tools"), 3); {
 	case strings.Contains(last, "tool") && len(s.Tools) > 0 && results == 0:
 		a.Finish = "calls"

@@ -68,6 +68,7 @@ type responsesRequest struct {
 	}
 	Choice      any `json:"tool_choice"`
 	Stream      bool
+	Store       *bool
 	Max         int `json:"max_output_tokens"`
 	Temperature *float64
 	TopP        *float64 `json:"top_p"`
@@ -85,6 +86,7 @@ func readResponses(r *http.Request, body []byte) (*Seen, error) {
 		return nil, fmt.Errorf("no input at %s", r.URL.Path)
 	}
 	s := &Seen{Path: r.URL.Path, Model: q.Model, Stream: q.Stream, Usage: true, Max: q.Max, Temperature: q.Temperature, TopP: q.TopP, Schema: q.Text.Format.Schema}
+	s.Previous, s.Store = q.Previous, q.Store == nil || *q.Store
 	s.system(q.Instructions)
 	for i, it := range q.Input {
 		if err := s.item(it); err != nil {
