@@ -27,6 +27,7 @@ func newScriptedWorld(t testing.TB, kind string) (*world, *gatewaytest.Scripted)
 	t.Setenv("SCRIPTED_KEY", "key-of-the-service-123")
 	w := newWorld(t, func(s *Settings) {
 		delete(s.Advice, "search")
+		s.Breaker.Failures = 1000
 		for name, e := range s.Experts {
 			e.Kind, e.BaseURL, e.Key, e.Served = kind, service.URL+"/v1", "SCRIPTED_KEY", []string{"*"}
 			s.Experts[name] = e
