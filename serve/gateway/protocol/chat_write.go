@@ -283,7 +283,7 @@ func (w *chatWriter) image(m middle.Media) object {
 	if m.FileID != "" {
 		w.refuse(lacking("messages", "has an image by the id of a file, which only the service that keeps the file knows"))
 	}
-	url := object{"url": dataURL(m)}
+	url := object{"url": m.Link()}
 	addText(url, "detail", m.Detail)
 	return object{"type": "image_url", "image_url": url}
 }
@@ -293,5 +293,5 @@ func (w *chatWriter) file(m middle.Media) object {
 	if m.Data == "" {
 		w.refuse(lacking("messages", "has a file without its data, which experts with the protocol chat do not take"))
 	}
-	return object{"type": "file", "file": object{"filename": orWord(m.Name, "file"), "file_data": dataURL(m)}}
+	return object{"type": "file", "file": object{"filename": orWord(m.Name, "file"), "file_data": m.Link()}}
 }

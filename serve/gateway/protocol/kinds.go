@@ -3,6 +3,7 @@ package protocol
 import (
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -40,7 +41,16 @@ type Frames interface {
 var kinds = []*Kind{OpenAI, OpenAIResponses, Anthropic, Azure, Gemini, Ollama, Bedrock}
 
 // callers are the protocols of callers, by the path under /v1/.
-var callers = map[string]Caller{"chat/completions": Chat, "messages": Messages, "responses": Responses}
+var callers = map[string]Caller{"chat/completions": Chat, "messages": Messages, "responses": Responses, "embeddings": Embeddings, "completions": Completions, "messages/count_tokens": CountTokens}
+
+// Callers are the protocols of callers, by the path under /v1/.
+func Callers() map[string]Caller { return maps.Clone(callers) }
+
+// Routable reports whether a request is routed by a policy, and not only passed on.
+func (in *Incoming) Routable() bool {
+	_, only := in.Format.(*passthrough)
+	return !only
+}
 
 // KindOf returns the kind of a name; "" is that of most services.
 func KindOf(name string) (*Kind, error) {
@@ -60,7 +70,7 @@ var OpenAI = &Kind{
 	URL: func(base, _ string, f Format, _ bool) string {
 		return strings.TrimSuffix(service.ChatURL(base), "chat/completions") + pathOf(f)
 	},
-	Authorize: bearer,
+	Authorize: bearer, Also: []Caller{Embeddings, Completions},
 }
 
 // pathOf is the path of a format under /v1/.

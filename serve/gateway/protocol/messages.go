@@ -20,17 +20,20 @@ type messages struct{}
 func (messages) Name() string { return "messages" }
 
 // Anthropic is a service with Anthropic's protocol.
-var Anthropic = &Kind{Name: "anthropic", Format: Messages, URL: anthropicURL, Authorize: anthropicKey}
+var Anthropic = &Kind{Name: "anthropic", Format: Messages, URL: anthropicURL, Authorize: anthropicKey, Also: []Caller{CountTokens}}
 
 // anthropicVersion is the version of the protocol, if the caller or the settings name none.
 const anthropicVersion = "2023-06-01"
 
 // anthropicURL is the address of a call. A base without a path gets /v1.
-func anthropicURL(base, _ string, _ Format, _ bool) string {
+func anthropicURL(base, _ string, f Format, _ bool) string {
 	base = strings.TrimRight(strings.TrimSpace(base), "/")
 	base = strings.TrimRight(strings.TrimSuffix(base, "/messages"), "/")
 	if _, rest, _ := strings.Cut(base, "://"); !strings.Contains(rest, "/") {
 		base += "/v1"
+	}
+	if f == CountTokens {
+		return base + "/messages/count_tokens"
 	}
 	return base + "/messages"
 }

@@ -160,14 +160,6 @@ func (r *reader) image(path string, m middle.Media) {
 	}
 }
 
-// dataURL is the URL of a media.
-func dataURL(m middle.Media) string {
-	if m.URL != "" {
-		return m.URL
-	}
-	return "data:" + m.Type + ";base64," + m.Data
-}
-
 // asJSON encodes a value without the escapes of HTML. It must have no values that JSON lacks.
 func asJSON(v any) json.RawMessage {
 	b, err := jsonedit.Marshal(v)
