@@ -27,6 +27,8 @@ type chat struct {
 	began   time.Time
 	request *chatjson.Request
 	headers http.Header // for experts
+
+	deadline time.Duration // of the caller, after which an answer is late; 0: that of the settings
 }
 
 // maxBody is the largest request in bytes. The server may have a lower limit.

@@ -66,6 +66,9 @@ func hasElement(text []byte) bool {
 // Len is the length of the request in bytes.
 func (r *Request) Len() int { return len(r.object.text) }
 
+// Tokens is an estimate of the length of the request in tokens: four bytes each.
+func (r *Request) Tokens() int { return r.Len() / 4 }
+
 // Whole returns the request for an answer that is not streamed.
 func (r *Request) Whole() (*Request, error) {
 	if !r.Stream {

@@ -17,6 +17,7 @@ import (
 
 	"pipe/experts/service"
 	"pipe/serve/gateway/chatjson"
+	"pipe/serve/gateway/patience"
 )
 
 // Usage are the tokens that a call used.
@@ -28,6 +29,7 @@ var (
 	errAnswer    = errors.New("no answer in time")
 	errIdle      = errors.New("no further event in time")
 	errWhole     = errors.New("the answer did not end in time")
+	errSilent    = errors.New("no sign of life on this and all later calls")
 )
 
 // Answer is the response of an expert: a complete answer, a stream, an answer without content, or a refused request.
@@ -72,12 +74,19 @@ func (e *Expert) call(ctx context.Context, r *chatjson.Request, add *chatjson.Ad
 	change := chatjson.Change{Model: e.cfg.Model, Add: add, Usage: e.cfg.StreamUsage, Fields: e.fields}
 	inner, cancel := context.WithCancelCause(ctx)
 	c := &call{expert: e, outer: ctx, ctx: inner, cancel: cancel, end: end, timeout: p.after, stripUsage: r.Stream && !r.Usage && e.cfg.StreamUsage}
-	c.timer = c.cancelAfter(p.after, p.cause)
+	c.wait = e.patience.Begin(r.Stream, r.Tokens())
+	if p.cause != errWhole { // another expert could answer
+		c.timeout = c.wait.Allow(p.after, func() { cancel(errSilent) })
+	}
+	c.timer = c.cancelAfter(c.timeout, p.cause)
 	a, err := c.send(r.With(change), headers, r.Stream)
 	if err == nil && c.stripUsage && a.refusesUsage() {
 		_ = c.body.Close() // it was read
 		change.Usage, c.stripUsage = false, false
 		a, err = c.send(r.With(change), headers, r.Stream)
+	}
+	if cut := c.wait.End(err == nil && a.Status == http.StatusOK && !a.Empty); cut && err == nil && a.Stream != nil {
+		a, err = a.Stream.abandon(c.transportError(errSilent)) // it was cut while its first content came
 	}
 	switch {
 	case err != nil:
@@ -103,6 +112,7 @@ type call struct {
 	cancel     context.CancelCauseFunc
 	timer      *time.Timer   // cancels the call
 	timeout    time.Duration // of the timer, which restarts with every event before the first content
+	wait       *patience.Wait
 	end        func(error)
 	body       io.ReadCloser // of the response, nil until there is one
 	stripUsage bool
@@ -178,9 +188,11 @@ func (c *call) transportError(err error) error {
 	e, t := c.expert, c.expert.cfg.Timeouts
 	switch cause := context.Cause(c.ctx); cause {
 	case errFirstByte:
-		return e.failure("timeout", cause, "no event of the stream arrived within %v", t.FirstByte)
+		return e.failure("timeout", cause, "no event of the stream arrived within %v", c.timeout)
 	case errAnswer:
-		return e.failure("timeout", cause, "the answer was not complete after %v", t.Answer)
+		return e.failure("timeout", cause, "the answer was not complete after %v", c.timeout)
+	case errSilent:
+		return e.failure("timeout", cause, "the expert showed no sign of life on this and all later calls")
 	case errIdle:
 		return e.failure("timeout", cause, "the stream stopped for %v", t.Idle)
 	case errWhole:

@@ -50,8 +50,11 @@ func New(s *Settings, m *metrics.Metrics, log *slog.Logger) (*Learner, error) {
 	return l, nil
 }
 
-// Set replaces the settings but for the file. nil: see [New].
+// Set replaces the settings but for the file. nil: see [New]. A nil learner has none.
 func (l *Learner) Set(s *Settings) {
+	if l == nil {
+		return
+	}
 	r := &rules{Settings: DefaultSettings(), cuts: s != nil}
 	if s != nil {
 		r.Settings = *s

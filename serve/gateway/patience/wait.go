@@ -16,8 +16,7 @@ type Wait struct {
 	longest   time.Duration // silence so far
 	allowance time.Duration // of silence; 0: the call is not cut
 	cut       func()        // cuts the call; nil: no other pair could answer
-	ended     bool
-	silenced  bool // it was cut with others
+	silenced  bool          // it was cut with others
 }
 
 // Begin begins to follow a call. The caller ends it.
@@ -34,7 +33,7 @@ func (e *Expert) Begin(stream bool, tokens int) *Wait {
 }
 
 // Allow returns how long the call may be silent: what was learned, or flat if nothing is cut by that. cut is called when the
-// expert is silent on this and all later calls. A call that is not to be cut does without Allow.
+// expert is silent on this and all later calls; it must not call the Wait. A call that is not to be cut does without Allow.
 func (w *Wait) Allow(flat time.Duration, cut func()) time.Duration {
 	if w == nil {
 		return flat
@@ -72,26 +71,24 @@ func (e *Expert) lives(w *Wait) {
 	}
 }
 
-// End ends the wait: an answer began, or the call was cut, failed, or was left by its caller. Further calls do nothing.
-func (w *Wait) End(answered bool) {
+// End ends the wait: an answer began, or the call was cut, failed, or was left by its caller. It reports whether the call was
+// cut together with others, after which cut is not called any more.
+func (w *Wait) End(answered bool) (silenced bool) {
 	if w == nil {
-		return
+		return false
 	}
 	e, now := w.expert, time.Now()
 	r := e.learner.rules.Load()
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if w.ended {
-		return
-	}
-	w.ended, e.unsaved = true, true
+	e.unsaved = true
 	delete(e.waiting, w)
 	c, took, silence := e.cell(w.key), now.Sub(w.began), max(w.longest, now.Sub(w.event))
 	if answered {
 		e.lives(w)
 		c.begins.answered(took, r.keep)
 		c.silence.answered(silence, r.keep)
-		return
+		return w.silenced
 	}
 	w.countCut(now)
 	// Of the calls that are given up while no later one shows a sign of life, only the first ones tell about times. The others
@@ -101,6 +98,7 @@ func (w *Wait) End(answered bool) {
 		c.begins.atLeast(took)
 		c.silence.atLeast(silence)
 	}
+	return w.silenced
 }
 
 // countCut counts a call that ended because it was silent for too long.
@@ -124,29 +122,29 @@ const silenceError = 1e-4
 func (e *Expert) checkSilence() {
 	r, now := e.learner.rules.Load(), time.Now()
 	e.mu.Lock()
-	cut, next := e.unexplained(r, now)
-	if len(e.waiting) > 0 {
-		e.check.Reset(next)
-	} else {
+	defer e.mu.Unlock()
+	if len(e.waiting) == 0 {
 		e.check = nil
+		return
 	}
-	e.mu.Unlock()
-	for _, f := range cut {
-		f()
+	latest, next := e.unexplained(r, now)
+	for _, w := range latest {
+		w.silenced = true
+		w.cut()
 	}
+	e.check.Reset(next)
 }
 
-// unexplained returns what cuts the latest calls, those that began after every call that showed a sign of life, if their
-// silence is none of chance; and when to look again.
+// unexplained returns the latest calls, those that began after every call that showed a sign of life, if their silence is none
+// of chance; and when to look again.
 //
 // While an expert works, the answers to the calls that began after a moment are a point process with the sum of the hazards
 // of those that wait as compensator. By the theorem of time change (Brown et al. 2002, doi:10.1162/08997660252741149), the
 // integral of it until the first answer is exponential with mean 1. So it passes x with probability exp(-x). Each answer can
 // be the last one before such a moment. So cutting n calls at x = ln(n / silenceError) cuts at most this share of the answers.
 // The times of calls are divided by the margin.
-func (e *Expert) unexplained(r *rules, now time.Time) (cut []func(), next time.Duration) {
+func (e *Expert) unexplained(r *rules, now time.Time) (latest []*Wait, next time.Duration) {
 	hazards, sum, first := make(map[cellKey]*[binCount]float64), 0.0, now
-	var latest []*Wait
 	for w := range e.waiting {
 		if !w.began.After(e.newest) {
 			continue
@@ -162,13 +160,10 @@ func (e *Expert) unexplained(r *rules, now time.Time) (cut []func(), next time.D
 	if left := first.Add(r.Silence).Sub(now); left > 0 {
 		return nil, left
 	}
-	if len(latest) > 0 && sum >= math.Log(float64(len(latest))/silenceError) {
-		for _, w := range latest {
-			w.silenced = true
-			cut = append(cut, w.cut)
-		}
+	if sum < math.Log(float64(len(latest))/silenceError) {
+		latest = nil
 	}
-	return cut, max(r.Silence/20, minTime)
+	return latest, max(r.Silence/20, minTime)
 }
 
 // hazardOf is the hazard that a call has passed at an age; 0 if nothing is known about such calls.
