@@ -66,8 +66,17 @@ func (c *chat) readDeadline() *failure {
 	return nil
 }
 
-// lateness returns what the expected lateness of each pair costs, in units of the loss; nil for nothing.
-func (c *chat) lateness(p *policies.Policy) ([]float64, error) {
+// lateness is what the expected lateness of pairs costs; nil if lateness has no price.
+func (c *chat) lateness() surcharge {
+	if c.settings.Latency == nil {
+		return nil
+	}
+	return c.latenessOf
+}
+
+// latenessOf returns what the expected lateness of each pair costs, in units of the loss; nil for nothing.
+func (c *chat) latenessOf(p *policies.Policy) ([]float64, error) {
+	const most = policy.MaxFee / 16 // beyond it no policy chooses a pair
 	l, ok := c.settings.Latency.Of(p.Name)
 	if !ok {
 		return nil, nil
@@ -82,7 +91,7 @@ func (c *chat) lateness(p *policies.Policy) ([]float64, error) {
 		j, _ := actions.Pair(pair)
 		// The lateness of an expert that nothing is known about counts as 0, or it would never be asked and never become known.
 		late, _ := c.experts[actions.Experts[j].Name].Patience().Late(c.request.Stream, c.request.Tokens(), deadline)
-		out[pair] = min(loss*late.Seconds(), policy.MaxFee/2)
+		out[pair] = min(loss*late.Seconds(), most)
 	}
 	return out, nil
 }
@@ -127,21 +136,4 @@ func (a *API) Patience() []patience.State {
 	b := a.acquire()
 	defer a.release(b)
 	return b.learner.States()
-}
-
-// surcharge sums what the pairs of a policy cost for this request beside their fees; nil for nothing.
-func (c *chat) surcharge(p *policies.Policy) (sum []float64, err error) {
-	for _, of := range []func(*policies.Policy) ([]float64, error){c.lateness} {
-		amounts, err := of(p)
-		if err != nil {
-			return nil, err
-		}
-		for i, amount := range amounts {
-			if sum == nil {
-				sum = make([]float64, len(amounts))
-			}
-			sum[i] += amount
-		}
-	}
-	return sum, nil
 }
