@@ -31,7 +31,7 @@ func newExperts(r *prometheus.Registry) experts {
 		calls:     counter(r, "pipe_panel_calls_total", "Calls of experts for a panel, by whether they answered.", "expert", "ok"),
 		panelFees: counter(r, "pipe_panel_fees_total", "Money of answers for a panel, by the usage that the service returned and the configured prices.", "expert"),
 		allowance: gauge(r, "pipe_patience_seconds", "Silence after which a call is cut while another pair could answer, by the most tokens of its prompt (inf: longer ones).", "expert", "stream", "tokens"),
-		cuts:      counter(r, "pipe_cuts_total", "Calls that were cut without an answer: slow (its own silence), silent (that of all calls of the expert).", "expert", "reason"),
+		cuts:      counter(r, "pipe_cuts_total", "Calls that were cut without an answer: slow (its own silence), silent (that of all newer calls of the expert).", "expert", "reason"),
 		hedges:    counter(r, "pipe_hedges_total", "Calls after which a second pair was asked too: won (the second one answered), lost, failed (neither), share (none was asked, since the share is used up).", "expert", "result"),
 	}
 }

@@ -189,17 +189,17 @@ func (e *Expert) known(stream bool, tokens, answers int) (_ *cell, unlock func()
 
 // State is what is known about a class of calls.
 type State struct {
-	Expert    string  `json:"expert"`
-	Stream    bool    `json:"stream"`     // until the first content of a stream, not until a whole answer
-	Tokens    int     `json:"tokens"`     // prompts of at most so many; 0: all longer ones
-	Answers   int     `json:"answers"`    // ever
-	Median    float64 `json:"median_s"`   // seconds until the answer begins
-	P95       float64 `json:"p95_s"`      //
-	P99       float64 `json:"p99_s"`      //
-	Allowance float64 `json:"allowance"`  // seconds of silence; 0: the flat timeouts hold
-	Known     bool    `json:"known"`      // the allowance was learned
-	Slow      int64   `json:"cut_slow"`   // calls of the expert, of all classes, that were cut for their own silence
-	Silent    int64   `json:"cut_silent"` // because the expert was silent on all newer calls
+	Expert    string
+	Stream    bool    // until the first content of a stream, not until a whole answer
+	Tokens    int     // prompts of at most so many; 0: all longer ones
+	Answers   int     // ever
+	Median    float64 // seconds until the answer begins; 0 without answers
+	P95       float64
+	P99       float64
+	Allowance float64 // seconds of silence; 0: the flat timeouts hold
+	Known     bool    // the allowance was learned
+	Slow      int64   // calls of the expert, of all classes, that were cut for their own silence
+	Silent    int64   // calls that were cut because the expert was silent on all newer calls
 }
 
 // States returns what is known, by expert, kind and length. A nil learner knows nothing.
@@ -223,9 +223,9 @@ func (e *Expert) states(r *rules) (list []State) {
 			if c == nil {
 				continue
 			}
-			s := State{
-				Expert: e.name, Stream: stream, Tokens: tokensOf(k), Answers: c.begins.n, Median: c.begins.quantile(0.5).Seconds(),
-				P95: c.begins.quantile(0.95).Seconds(), P99: c.begins.quantile(0.99).Seconds(), Slow: e.slow, Silent: e.silent,
+			s := State{Expert: e.name, Stream: stream, Tokens: tokensOf(k), Answers: c.begins.n, Slow: e.slow, Silent: e.silent}
+			if s.Answers > 0 {
+				s.Median, s.P95, s.P99 = c.begins.quantile(0.5).Seconds(), c.begins.quantile(0.95).Seconds(), c.begins.quantile(0.99).Seconds()
 			}
 			if r.cuts {
 				s.Allowance, s.Known = c.allowance(r).Seconds(), c.silence.n >= r.Answers
