@@ -202,6 +202,9 @@ func (c *Config) checkLocal() error {
 		{"gateway.panel.answers", c.Gateway.Panel.Answers},
 		{"policies.prices", config.Path(c.Policies.Prices)},
 	}
+	if p := c.Gateway.Patience; p != nil {
+		list = append(list, setting{"gateway.patience.file", p.File})
+	}
 	for _, path := range c.Policies.Paths {
 		list = append(list, setting{"policies.paths", config.Path(path)})
 	}

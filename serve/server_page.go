@@ -45,7 +45,7 @@ func (s *Server) openPage(version string) error {
 		from.Monitor = s.monitorState
 	}
 	if s.config.Gateway.Enabled() {
-		from.Breakers = s.breakerStates
+		from.Breakers, from.Patience = s.breakerStates, s.patienceStates
 	}
 	if s.parts.trials != nil {
 		seen = append(seen, s.parts.trials)
@@ -63,6 +63,14 @@ func (s *Server) breakerStates() []dashboard.Breaker {
 	var all []dashboard.Breaker
 	for _, b := range s.parts.gateway.Breakers() {
 		all = append(all, dashboard.Breaker{Expert: b.Expert, State: b.State.String(), Since: b.Since, Failures: b.Failures})
+	}
+	return all
+}
+
+// patienceStates returns what the gateway has learned about the times of experts.
+func (s *Server) patienceStates() (all []dashboard.PatienceState) {
+	for _, p := range s.parts.gateway.Patience() {
+		all = append(all, dashboard.PatienceState(p))
 	}
 	return all
 }

@@ -117,6 +117,10 @@ type Attempt struct {
 	Error  string `log:"error" parquet:"attempt_error"`
 }
 
+// HedgePrefix begins the Error of an attempt that did not fail: it was cancelled, because another pair that was asked at the
+// same time answered first.
+const HedgePrefix = "hedge: "
+
 // Stages are durations in microseconds, 0 for a stage that did not run.
 type Stages struct {
 	Decode    int64 `log:"decode" parquet:"decode_us,plain"`

@@ -27,6 +27,7 @@ type Sources struct {
 	Keys       bool   // callers need a key, so examples of requests have one
 	Log        func() *LogState
 	Breakers   func() []Breaker
+	Patience   func() []PatienceState
 	Monitor    func() []MonitorState
 	Candidates func() []CandidateState
 	// Exploration returns nil if nothing is explored.
@@ -145,6 +146,9 @@ func (p *Page) view(q query) *view {
 	if p.from.Breakers != nil {
 		v.breakers = p.from.Breakers()
 	}
+	if p.from.Patience != nil {
+		v.patience = p.from.Patience()
+	}
 	if p.from.Candidates != nil {
 		v.candidates = p.from.Candidates()
 	}
@@ -210,6 +214,7 @@ type stateParts struct {
 	Policies []json.RawMessage `json:"policies"`
 	Log      json.RawMessage   `json:"log,omitempty"`
 	Breakers json.RawMessage   `json:"breakers,omitempty"`
+	Patience json.RawMessage   `json:"patience,omitempty"`
 	Monitor  json.RawMessage   `json:"monitor,omitempty"`
 	Tried    json.RawMessage   `json:"candidates,omitempty"`
 	Explores json.RawMessage   `json:"exploration,omitempty"`
@@ -237,6 +242,9 @@ func newStateParts(v *view) *stateParts {
 	}
 	if len(v.breakers) > 0 {
 		s.Breakers = part("breakers", v.breakers)
+	}
+	if len(v.patience) > 0 {
+		s.Patience = part("patience", v.patience)
 	}
 	if len(v.monitor) > 0 {
 		s.Monitor = part("monitor", v.monitor)

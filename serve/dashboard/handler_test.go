@@ -98,10 +98,31 @@ func TestMonitorIsAskedSeldom(t *testing.T) {
 	}
 }
 
+// The section about patience says what is learned, what is not known, and what was cut.
+func TestPatience(t *testing.T) {
+	w := newWorld(t, func(s *Sources) {
+		s.Patience = func() []PatienceState {
+			return []PatienceState{
+				{Expert: "large", Stream: true, Tokens: 1024, Answers: 2000, Median: 1.5, P95: 30, P99: 94, Allowance: 280, Known: true, Slow: 3, Silent: 5},
+				{Expert: "large", Stream: true, Answers: 7, Median: 2.5, P95: 3.5, P99: 4.5, Allowance: 180, Slow: 3, Silent: 5},
+				{Expert: "small"},
+			}
+		}
+	})
+	body := w.get(t, "/", 200)
+	balanced(t, body)
+	contains(t, texts(t, body, "td"), "streams", "up to 1,024 tokens", "94.0 s", "280 s", "180 s, not learned yet", "whole", "longer", "–", "the flat timeouts")
+	contains(t, texts(t, body, "li"), "large: 3 calls were cut for its own silence, 5 because the expert was silent on all newer calls too")
+	if state := w.get(t, "/page/state", 200); !strings.Contains(state, `{"expert":"small","stream":false,"tokens":0,"answers":0,"known":false,"cut_slow":0,"cut_silent":0}`) {
+		t.Error(state)
+	}
+}
+
 // What comes from names stays text.
 func TestHostileNames(t *testing.T) {
 	w := newWorld(t, func(s *Sources) {
 		s.Breakers = func() []Breaker { return []Breaker{{Expert: hostile, State: breakerOpen, Failures: 3}} }
+		s.Patience = func() []PatienceState { return []PatienceState{{Expert: hostile, Slow: 1}} }
 		s.Log = func() *LogState { return &LogState{Stopped: true} }
 		s.Monitor = func() []MonitorState {
 			return []MonitorState{{Policy: hostile, Verdict: "alarm", Notes: []string{hostile}}}

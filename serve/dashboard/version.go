@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"pipe/models/policy"
@@ -89,6 +90,9 @@ type agreement struct {
 
 // reasonOf describes why a call failed: the status, or that there was no answer.
 func reasonOf(a decisionlog.Attempt) string {
+	if strings.HasPrefix(a.Error, decisionlog.HedgePrefix) {
+		return "another was faster"
+	}
 	if a.Status == 0 {
 		return "no answer"
 	}

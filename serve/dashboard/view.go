@@ -40,6 +40,7 @@ type view struct {
 	breakers []Breaker
 	log      *LogState
 	monitor  []MonitorState
+	patience []PatienceState
 	keys     bool
 
 	candidates  []CandidateState

@@ -179,6 +179,9 @@ func (v *view) operation() (all []page.Section) {
 	if s := v.experts(); s != nil {
 		all = append(all, *s)
 	}
+	if len(v.patience) > 0 {
+		all = append(all, patienceSection(v.patience))
+	}
 	if len(v.candidates) > 0 {
 		all = append(all, candidatesSection(v.candidates))
 	}

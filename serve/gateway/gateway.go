@@ -30,6 +30,7 @@ type API struct {
 	otherModels    loggedModels
 	panel          *panel // nil: none is configured
 	conversations  conversations
+	hedges         hedges
 }
 
 // New opens the experts and the advice of the settings. Metrics and log may be nil. The caller closes the API after the
@@ -42,13 +43,16 @@ func New(d *decision.Decider, m *metrics.Metrics, log *slog.Logger, s Settings) 
 		log = slog.New(slog.DiscardHandler)
 	}
 	a := &API{decider: d, metrics: m, log: log}
-	var err error
+	err := a.checkLatency(s)
+	if err != nil {
+		return nil, err
+	}
 	if a.current, err = a.openBackends(s, nil); err != nil {
 		return nil, err
 	}
 	if s.Panel.Enabled() {
 		if a.panel, err = newPanel(a, s.Panel); err != nil {
-			return nil, errors.Join(fmt.Errorf("gateway: panel: %w", err), a.current.close())
+			return nil, errors.Join(fmt.Errorf("gateway: panel: %w", err), a.current.close(), a.current.learner.Close())
 		}
 	}
 	for name := range a.current.experts {
@@ -90,6 +94,7 @@ func (a *API) Notes() []string {
 		p.Release()
 	}
 	for _, name := range slices.Sorted(maps.Keys(b.experts)) {
+		notes = append(notes, b.patienceNotes(name)...)
 		s := b.settings.Experts[name]
 		if short := s.Shortened(); short != "" {
 			notes = append(notes, fmt.Sprintf("gateway: base_url of the expert %q was shortened to %s; the service is called at %s", name, short, b.experts[name].URL()))
@@ -111,7 +116,7 @@ func Try(s Settings) error {
 	if err != nil {
 		return err
 	}
-	return b.close()
+	return errors.Join(b.close(), b.learner.Close())
 }
 
 // breakerChanged logs and counts a change of an expert's circuit breaker.
@@ -139,7 +144,7 @@ func (a *API) Close() (err error) {
 	}
 	a.lock.Lock()
 	defer a.lock.Unlock()
-	return errors.Join(err, a.current.close())
+	return errors.Join(err, a.current.close(), a.current.learner.Close())
 }
 
 // Register adds the routes.

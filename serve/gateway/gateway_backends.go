@@ -11,6 +11,7 @@ import (
 	"pipe/pipeline/decide"
 	"pipe/serve/gateway/advice"
 	"pipe/serve/gateway/expert"
+	"pipe/serve/gateway/patience"
 	"pipe/serve/policies"
 )
 
@@ -21,6 +22,7 @@ type backends struct {
 	byModel  map[string]*expert.Expert // by the name of the model at the service; the first expert by name
 	advice   map[string]*advice.Advice
 	retired  map[string]*atomic.Bool // by expert: true once it was replaced and changes of its breaker are no longer reported
+	learner  *patience.Learner       // of the API: it is not closed with the backends; nil: no times are learned
 	users    int                     // the API itself and every running request; guarded by API.lock
 }
 
@@ -66,6 +68,9 @@ func (b *backends) open(a *API, before *backends) error {
 			continue
 		}
 		b.advice[name] = v
+	}
+	if len(errs) == 0 {
+		errs = append(errs, b.openLearner(a, before)) // the last one, as nothing closes it if another fails
 	}
 	return errors.Join(errs...)
 }
@@ -138,10 +143,17 @@ func (a *API) Reload(s Settings, hide func(secrets []string)) error {
 	if changed := s.Panel.fixed() != old.settings.Panel.fixed(); (a.panel == nil) && s.Panel.Enabled() || a.panel != nil && changed {
 		return errors.New("gateway: panel: only share, pairs and call_cost change while the server runs; for the rest, or a panel where there was none, start it again")
 	}
+	if old.fileChanged(s) {
+		return errors.New("gateway: patience: file changes only when the server is started again")
+	}
+	if err := a.checkLatency(s); err != nil {
+		return err
+	}
 	next, err := a.openBackends(s, old)
 	if err != nil {
 		return err
 	}
+	next.learner.Set(s.Patience)
 	hide(append(old.secrets(), next.secrets()...))
 	a.lock.Lock()
 	a.current = next

@@ -29,6 +29,8 @@ type chat struct {
 	headers http.Header // for experts
 	resumed *resumed    // the response that the conversation goes on from; nil: none
 	last    []byte      // the last event of a streamed response, if the conversation is kept
+
+	deadline time.Duration // of the caller, after which an answer is late; 0: that of the settings
 }
 
 // maxBody is the largest request in bytes. The server may have a lower limit.

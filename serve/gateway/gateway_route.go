@@ -35,6 +35,7 @@ type routed struct {
 	refusal       *skippedAnswer // the last refusal that may be specific to its expert; nil: none
 	empty         *skippedAnswer // the last answer without content; nil: none
 	expertFailed  bool           // an expert failed in another way
+	losers        int            // attempts that were cancelled, because another pair answered first
 }
 
 // skippedAnswer is an answer that is held back while another expert is tried. It is sent if none does better.
@@ -64,9 +65,14 @@ func (c *chat) route(name string) {
 		c.failDecision(err)
 		return
 	}
+	if f := c.readDeadline(); f != nil {
+		c.fail(f, "")
+		return
+	}
 	result, err := a.decider.Decide(c.r.Context(), decision.Request{
 		Policy: name, Conversation: conversation, Prices: policy.PriceChange{Without: without}, Source: decision.SourceChat,
 		ID: c.r.Header.Get("X-Request-Id"), Client: access.CallerOf(c.r.Context()).Name, User: c.request.User, Decode: time.Since(c.began), FixedPair: c.settings.fixedPair(),
+		Surcharge: addUp(c.lateness()),
 	})
 	if err != nil {
 		c.failDecision(err)
@@ -165,26 +171,15 @@ func (q *routed) execute() {
 			}
 			continue
 		}
-		call := e.CallLast
-		if q.hasFallback(e, ranked[i+1:]) {
-			call = e.Call
+		k := ask{pair: pair, expert: e, message: message, last: !q.hasFallback(e, ranked[i+1:])}
+		for _, r := range q.askOrHedge(ctx, k, ranked[i+1:]) {
+			if r.isGood() {
+				stop()
+				q.sendAnswer(r.pair, r.expert, r.answer, r.began)
+				return
+			}
+			q.skip(r)
 		}
-		began := time.Now()
-		answer, err := call(ctx, q.requestFor(e), message, q.headers)
-		took := time.Since(began)
-		if err == nil && answer.OtherMayAnswer == "" {
-			stop()
-			q.sendAnswer(pair, e, answer, began)
-			return
-		}
-		if err == nil {
-			q.skipAnswer(&skippedAnswer{pair: pair, before: len(q.record.Attempts), expert: e, answer: answer}, took)
-			continue
-		}
-		charged := q.chargeFailed(e, err)
-		q.failedExperts[e.Name] = true
-		q.addFailedCall(pair, err, took)
-		q.record.Attempts[len(q.record.Attempts)-1].Error += charged
 	}
 	stop()
 	if ctx.Err() != nil && !clientGone(q.r.Context()) {
@@ -193,6 +188,21 @@ func (q *routed) execute() {
 	}
 	q.respondWithoutAnswer()
 }
+
+// skip holds an answer back or records a failure, so that another expert is tried.
+func (q *routed) skip(r asked) {
+	if r.err == nil {
+		q.skipAnswer(&skippedAnswer{pair: r.pair, before: q.before(), expert: r.expert, answer: r.answer}, r.took)
+		return
+	}
+	charged := q.chargeFailed(r.expert, r.err)
+	q.failedExperts[r.expert.Name] = true
+	q.addFailedCall(r.pair, r.err, r.took)
+	q.record.Attempts[len(q.record.Attempts)-1].Error += charged
+}
+
+// before is the number of pairs that failed so far.
+func (q *routed) before() int { return len(q.record.Attempts) - q.losers }
 
 // hasFallback reports whether one of the pairs could still answer if an expert fails.
 func (q *routed) hasFallback(not *expert.Expert, pairs []int) bool {
@@ -314,7 +324,7 @@ func (q *routed) sendSkipped(p *skippedAnswer) {
 // sendAnswer sends the answer of a pair and fills in the record.
 func (q *routed) sendAnswer(pair int, e *expert.Expert, answer *expert.Answer, began time.Time) {
 	took := time.Since(began)
-	q.setHeaders(pair, len(q.record.Attempts))
+	q.setHeaders(pair, q.before())
 	out := q.send(e, answer)
 	q.charge(e, &out)
 	q.fillRecord(pair, e, &out)

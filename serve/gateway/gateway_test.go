@@ -75,6 +75,21 @@ func (l *lockedText) String() string {
 // small/none (0).
 func writePolicy(t testing.TB, folder, name string, info map[string]string) {
 	t.Helper()
+	router, model := filepath.Join(t.TempDir(), "policy.onnx"), filepath.Join(t.TempDir(), "small")
+	writeRouter(t, router, info, nil)
+	o := convert.DefaultOptions()
+	o.Model, o.Merge, o.Out = model, storage.File(router), storage.File(filepath.Join(folder, name+".onnx"))
+	if err := errors.Join(os.Mkdir(model, 0o777), hftest.WriteBERT(model)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := convert.Run(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// writeRouter writes the policy of writePolicy without its encoder. It is an any-price policy if there are prices.
+func writeRouter(t testing.TB, file string, info map[string]string, prices *policy.PriceRange) {
+	t.Helper()
 	features := costs.FeatureSource{Name: "text small", Dim: hftest.Hidden}
 	actions := &costs.Actions{
 		Experts: []costs.Expert{{Name: "small"}, {Name: "large"}}, Advice: []costs.Advice{{Name: "none"}, {Name: "search"}}, Features: features,
@@ -88,20 +103,14 @@ func writePolicy(t testing.TB, folder, name string, info map[string]string) {
 			Blend: estimate.Blend{Parts: []estimate.Part{{Weight: 1, Estimator: estimate.Linear{
 				Affine: network.Affine{Out: 4, In: hftest.Hidden, W: make([]float32, 4*hftest.Hidden), B: loss},
 			}}}},
-			Constant: constant, Margin: 0.01,
+			Constant: constant, Margin: 0.01, Prices: prices,
 		},
 	}
 	m, err := p.Export()
+	if err == nil {
+		err = m.WriteFile(file)
+	}
 	if err != nil {
-		t.Fatal(err)
-	}
-	router, model := filepath.Join(t.TempDir(), "policy.onnx"), filepath.Join(t.TempDir(), "small")
-	o := convert.DefaultOptions()
-	o.Model, o.Merge, o.Out = model, storage.File(router), storage.File(filepath.Join(folder, name+".onnx"))
-	if err := errors.Join(m.WriteFile(router), os.Mkdir(model, 0o777), hftest.WriteBERT(model)); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := convert.Run(t.Context(), o); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -137,6 +146,9 @@ func newWorldOf(t testing.TB, info map[string]string, change func(*Settings), mo
 	}
 	about := policies.DefaultSettings()
 	about.Paths, about.Workers, about.Default = []string{folder}, 1, "claims"
+	if _, err := os.Stat(filepath.Join(folder, "any.onnx")); err == nil { // of writeRouter
+		about.Encoders = map[string]string{"any": hftest.Folder(t)}
+	}
 	set, err := policies.Open(t.Context(), about, orttest.Open(t, 1), nil, nil)
 	if err != nil {
 		t.Fatal(err)

@@ -12,6 +12,7 @@ import (
 	"pipe/serve/decision"
 	"pipe/serve/gateway/advice"
 	"pipe/serve/gateway/expert"
+	"pipe/serve/gateway/patience"
 )
 
 // Settings of the gateway. Without experts there is none.
@@ -32,6 +33,10 @@ type Settings struct {
 	Panel       Panel  `yaml:"panel"`
 	// Responses says how many conversations of OpenAI's Responses are kept for previous_response_id.
 	Responses Responses `yaml:"responses"`
+	// Patience lets calls be cut by what is learned about the times of experts; nil: by the flat timeouts.
+	Patience *patience.Settings `yaml:"patience"`
+	Latency  *patience.Latency  `yaml:"latency"` // the fee of lateness; nil: none
+	Hedge    *patience.Hedge    `yaml:"hedge"`   // second calls; nil: none
 }
 
 // Responses bounds the conversations that are kept in memory. The oldest are forgotten first.
@@ -103,6 +108,15 @@ func (s *Settings) Validate() error {
 	p.Add(config.Under("panel", s.Panel.Validate()))
 	p.Add(config.Under("responses", s.Responses.Validate()))
 	p.Check(!s.Panel.Enabled() || s.Enabled(), "panel: there are no experts that could answer")
+	if s.Patience != nil {
+		p.Add(config.Under("patience", s.Patience.Validate()))
+	}
+	if s.Latency != nil {
+		p.Add(config.Under("latency", s.Latency.Validate()))
+	}
+	if s.Hedge != nil {
+		p.Add(config.Under("hedge", s.Hedge.Validate()))
+	}
 	for _, h := range s.PassHeaders {
 		name := textproto.CanonicalMIMEHeaderKey(h)
 		p.Check(h != "" && !slices.Contains(neverForwarded, name) && !strings.HasPrefix(name, "Proxy-"),

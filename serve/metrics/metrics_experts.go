@@ -1,6 +1,9 @@
 package metrics
 
 import (
+	"strconv"
+	"time"
+
 	"github.com/prometheus/client_golang/prometheus"
 )
 
@@ -13,6 +16,9 @@ type experts struct {
 	panels    *prometheus.CounterVec
 	calls     *prometheus.CounterVec
 	panelFees *prometheus.CounterVec
+	allowance *prometheus.GaugeVec
+	cuts      *prometheus.CounterVec
+	hedges    *prometheus.CounterVec
 }
 
 func newExperts(r *prometheus.Registry) experts {
@@ -24,6 +30,9 @@ func newExperts(r *prometheus.Registry) experts {
 		panels:    counter(r, "pipe_panel_requests_total", "Requests that were drawn for a panel: answered, partly, dropped (queue), budget (no room), abandoned (stop).", "policy", "result"),
 		calls:     counter(r, "pipe_panel_calls_total", "Calls of experts for a panel, by whether they answered.", "expert", "ok"),
 		panelFees: counter(r, "pipe_panel_fees_total", "Money of answers for a panel, by the usage that the service returned and the configured prices.", "expert"),
+		allowance: gauge(r, "pipe_patience_seconds", "Silence after which a call is cut while another pair could answer, by the most tokens of its prompt (inf: longer ones).", "expert", "stream", "tokens"),
+		cuts:      counter(r, "pipe_cuts_total", "Calls that were cut without an answer: slow (its own silence), silent (that of all newer calls of the expert).", "expert", "reason"),
+		hedges:    counter(r, "pipe_hedges_total", "Calls after which a second pair was asked too: won (the second one answered), lost, failed (neither), share (none was asked, since the share is used up).", "expert", "result"),
 	}
 }
 
@@ -85,4 +94,32 @@ func (m *Metrics) OtherModel(expert string) {
 		return
 	}
 	m.others.WithLabelValues(expert).Inc()
+}
+
+// Allowance sets how long a call of an expert may be silent. tokens is the most of the prompt; 0: no end.
+func (m *Metrics) Allowance(expert string, stream bool, tokens int, d time.Duration) {
+	if m == nil {
+		return
+	}
+	most := "inf"
+	if tokens > 0 {
+		most = strconv.Itoa(tokens)
+	}
+	m.allowance.WithLabelValues(expert, word(stream), most).Set(d.Seconds())
+}
+
+// Cut counts a call that was cut for its silence.
+func (m *Metrics) Cut(expert, reason string) {
+	if m == nil {
+		return
+	}
+	m.cuts.WithLabelValues(expert, reason).Inc()
+}
+
+// Hedge counts a call after which a second pair was asked, or would have been.
+func (m *Metrics) Hedge(expert, result string) {
+	if m == nil {
+		return
+	}
+	m.hedges.WithLabelValues(expert, result).Inc()
 }

@@ -19,6 +19,7 @@ import (
 	"pipe/costs/prices"
 	"pipe/experts/service"
 	"pipe/serve/gateway/protocol"
+	"pipe/serve/gateway/patience"
 )
 
 // BreakerSettings configure the circuit breaker of an expert: when its calls are suspended because they fail.
@@ -73,8 +74,9 @@ type Expert struct {
 	fields          map[string]json.RawMessage
 	slots           chan struct{} // one per call
 	breaker         *gobreaker.TwoStepCircuitBreaker[struct{}]
-	breakerSettings BreakerSettings // of the breaker
-	table           *prices.Table   // nil: price
+	breakerSettings BreakerSettings  // of the breaker
+	table           *prices.Table    // nil: price
+	patience        *patience.Expert // nil: timeouts are flat, and no times are learned
 }
 
 // New makes an expert. changed is called when its circuit breaker changes its state. The settings must be valid.
@@ -123,6 +125,17 @@ func (e *Expert) TakeOver(old *Expert) bool {
 	}
 	e.breaker, e.slots = old.breaker, old.slots
 	return true
+}
+
+// Learn gives an expert what is learned about its times; l may be nil. It must be called before the first call.
+func (e *Expert) Learn(l *patience.Learner) { e.patience = l.Expert(e.Name, e.URL()+" "+e.cfg.Model) }
+
+// Patience is what is learned about the expert's times, nil if nothing is. A nil expert has none.
+func (e *Expert) Patience() *patience.Expert {
+	if e == nil {
+		return nil
+	}
+	return e.patience
 }
 
 // callSettings are the settings without prices and names, which do not influence whether calls succeed.

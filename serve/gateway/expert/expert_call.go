@@ -20,6 +20,7 @@ import (
 	"pipe/experts/service"
 	"pipe/serve/gateway/chatjson"
 	"pipe/serve/gateway/protocol"
+	"pipe/serve/gateway/patience"
 )
 
 // Usage are the tokens that a call used.
@@ -31,6 +32,7 @@ var (
 	errAnswer    = errors.New("no answer in time")
 	errIdle      = errors.New("no further event in time")
 	errWhole     = errors.New("the answer did not end in time")
+	errSilent    = errors.New("no sign of life on this and all later calls")
 )
 
 // Answer is the response of an expert: a complete answer, a stream, an answer without content, or a refused request.
@@ -80,7 +82,11 @@ func (e *Expert) call(ctx context.Context, r *protocol.Incoming, add *chatjson.A
 	inner, cancel := context.WithCancelCause(ctx)
 	c := &call{expert: e, outer: ctx, ctx: inner, cancel: cancel, end: end, timeout: p.after, writing: w}
 	c.stripUsage = !w.translate && r.Stream && !r.Usage && e.cfg.StreamUsage
-	c.timer = c.cancelAfter(p.after, p.cause)
+	c.wait = e.patience.Begin(r.Stream, r.Tokens())
+	if p.cause != errWhole { // another expert could answer
+		c.timeout = c.wait.Allow(p.after, func() { cancel(errSilent) })
+	}
+	c.timer = c.cancelAfter(c.timeout, p.cause)
 	a, err := c.send(body, headers, r.Stream)
 	if err == nil && r.Stream && e.cfg.StreamUsage && (c.stripUsage || w.translate) && a.refusesUsage() {
 		_ = c.body.Close() // it was read
@@ -88,6 +94,9 @@ func (e *Expert) call(ctx context.Context, r *protocol.Incoming, add *chatjson.A
 		if body, err = w.write(false); err == nil {
 			a, err = c.send(body, headers, r.Stream)
 		}
+	}
+	if cut := c.wait.End(err == nil && a.Status == http.StatusOK && !a.Empty); cut && err == nil && a.Stream != nil {
+		a, err = a.Stream.abandon(c.transportError(errSilent)) // it was cut while its first content came
 	}
 	switch {
 	case err != nil:
@@ -113,6 +122,7 @@ type call struct {
 	cancel     context.CancelCauseFunc
 	timer      *time.Timer   // cancels the call
 	timeout    time.Duration // of the timer, which restarts with every event before the first content
+	wait       *patience.Wait
 	end        func(error)
 	body       io.ReadCloser // of the response, nil until there is one
 	stripUsage bool
@@ -194,9 +204,11 @@ func (c *call) transportError(err error) error {
 	e, t := c.expert, c.expert.cfg.Timeouts
 	switch cause := context.Cause(c.ctx); cause {
 	case errFirstByte:
-		return e.failure("timeout", cause, "no event of the stream arrived within %v", t.FirstByte)
+		return e.failure("timeout", cause, "no event of the stream arrived within %v", c.timeout)
 	case errAnswer:
-		return e.failure("timeout", cause, "the answer was not complete after %v", t.Answer)
+		return e.failure("timeout", cause, "the answer was not complete after %v", c.timeout)
+	case errSilent:
+		return e.failure("timeout", cause, "the expert showed no sign of life on this and all later calls")
 	case errIdle:
 		return e.failure("timeout", cause, "the stream stopped for %v", t.Idle)
 	case errWhole:

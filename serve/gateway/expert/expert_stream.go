@@ -78,6 +78,7 @@ func (c *call) readStream(response *http.Response, in io.Reader) (*Answer, error
 		if content {
 			return s.start(response), nil
 		}
+		c.wait.Alive()
 		c.timer.Reset(c.timeout)
 	}
 }

@@ -38,6 +38,12 @@ func (in *Incoming) With(c chatjson.Change) []byte { return in.body.With(c) }
 // Len is the length of the request in bytes.
 func (in *Incoming) Len() int { return len(in.object.Text) }
 
+// bytesPerToken is about how many bytes a token has.
+const bytesPerToken = 4
+
+// Tokens is an estimate of the tokens of the request, by its length.
+func (in *Incoming) Tokens() int { return in.Len() / bytesPerToken }
+
 // Field returns the value of a field, nil if the request does not have it or if it is null.
 func (in *Incoming) Field(name string) json.RawMessage { return in.object.Get(name) }
 

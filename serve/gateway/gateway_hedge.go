@@ -1,0 +1,213 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+
+	"pipe/pipeline/decisionlog"
+	"pipe/serve/gateway/chatjson"
+	"pipe/serve/gateway/expert"
+)
+
+// ask is a call of an expert.
+type ask struct {
+	pair    int
+	expert  *expert.Expert
+	message *chatjson.Addition // with the advice
+	last    bool               // no other pair could answer
+	hedge   bool               // it is asked while another one is still waited for
+}
+
+// asked is what came of a call.
+type asked struct {
+	ask
+	answer *expert.Answer
+	err    error
+	began  time.Time
+	took   time.Duration
+}
+
+// isGood reports whether the answer is passed on.
+func (a *asked) isGood() bool { return a.err == nil && a.answer.OtherMayAnswer == "" }
+
+// call makes a call.
+func (q *routed) call(ctx context.Context, k ask) asked {
+	call := k.expert.Call
+	if k.last {
+		call = k.expert.CallLast
+	}
+	r := asked{ask: k, began: time.Now()}
+	r.answer, r.err = call(ctx, q.requestFor(k.expert), k.message, q.headers)
+	r.took = time.Since(r.began)
+	return r
+}
+
+// running is a call that runs.
+type running struct {
+	result chan asked
+	cancel context.CancelCauseFunc // ends it; the context of a call that is passed on ends with the request
+}
+
+func (q *routed) start(ctx context.Context, k ask) running {
+	inner, cancel := context.WithCancelCause(ctx)
+	r := running{make(chan asked, 1), cancel}
+	go func() { r.result <- q.call(inner, k) }()
+	return r
+}
+
+// errHedged is the cause with which a call is cancelled when another one has answered first.
+var errHedged = errors.New("another pair answered first")
+
+// askOrHedge makes a call. If it takes long, and the settings allow it, one of the next pairs is asked too. The results are in
+// the order in which they are to be looked at. At most the last one is passed on.
+func (q *routed) askOrHedge(ctx context.Context, k ask, next []int) []asked {
+	after, ok := q.hedgeAfter(k)
+	if !ok {
+		return []asked{q.call(ctx, k)}
+	}
+	first := q.start(ctx, k)
+	timer := time.NewTimer(after)
+	defer timer.Stop()
+	select {
+	case r := <-first.result:
+		return []asked{r}
+	case <-timer.C:
+	}
+	other, ok := q.hedgeOf(ctx, k, next)
+	if !ok {
+		return []asked{<-first.result}
+	}
+	results := q.race(first, q.start(ctx, other))
+	result := "failed"
+	if won := results[len(results)-1]; won.isGood() {
+		result = map[bool]string{true: "won", false: "lost"}[won.hedge]
+	}
+	q.api.metrics.Hedge(k.expert.Name, result)
+	return results
+}
+
+// race waits for the first good answer of two calls, and cancels the other call.
+func (q *routed) race(first, second running) (results []asked) {
+	for len(results) < 2 {
+		var r asked
+		other := first
+		select {
+		case r = <-first.result:
+			other = second
+		case r = <-second.result:
+		}
+		results = append(results, r)
+		if !r.isGood() {
+			continue
+		}
+		if len(results) == 1 {
+			other.cancel(errHedged)
+			q.addLoser(<-other.result, r.pair)
+		}
+		break
+	}
+	return results
+}
+
+// hedgeAfter returns after which time another pair is asked too; ok is false if none is: because nothing is known about the
+// times of the expert, or a tool was called, whose result belongs to the model that called it.
+func (q *routed) hedgeAfter(k ask) (_ time.Duration, ok bool) {
+	h := q.settings.Hedge
+	if h == nil || len(q.record.Attempts) > 0 || k.last {
+		return 0, false
+	}
+	q.api.hedges.earn(h.Share)
+	if q.calls+2 > q.settings.Fallback.Tries || q.request.ToolLoopOpen() {
+		return 0, false
+	}
+	return k.expert.Patience().Quantile(q.request.Stream, q.request.Tokens(), float64(h.After))
+}
+
+// hedgeOf returns the best of the next pairs whose expert is another one and works, if the share has room for it.
+func (q *routed) hedgeOf(ctx context.Context, k ask, next []int) (_ ask, ok bool) {
+	for i, pair := range next {
+		e := q.experts[q.expertOf(pair)]
+		if e == nil || e == k.expert || e.State() != expert.Closed {
+			continue
+		}
+		if !q.api.hedges.spend() {
+			q.api.metrics.Hedge(k.expert.Name, "share")
+			return ask{}, false
+		}
+		message, err := q.fetchAdvice(ctx, pair)
+		if err != nil { // execute finds it too, if it comes to this pair
+			continue
+		}
+		q.calls++ // the first call; the second one counts when it is looked at
+		last := !q.hasFallback(e, next[i+1:])
+		q.calls--
+		return ask{pair: pair, expert: e, message: message, last: last, hedge: true}, true
+	}
+	return ask{}, false
+}
+
+// addLoser charges and records a call that was cancelled because another pair answered first.
+func (q *routed) addLoser(r asked, winner int) {
+	q.calls++
+	q.losers++
+	charged := q.chargeLoser(r)
+	what := "cancelled"
+	if r.hedge {
+		what = "a second call, cancelled"
+	}
+	text := fmt.Sprintf("%s%s, because %s answered first%s", decisionlog.HedgePrefix, what, q.actions.Name(winner), charged)
+	q.record.Attempts = append(q.record.Attempts, decisionlog.Attempt{Action: r.pair, Micros: r.took.Microseconds(), Error: text})
+	q.record.Stages.Expert += r.took.Microseconds()
+}
+
+// chargeLoser charges the caller for a call that was cancelled, as far as its usage is known, and else for an estimate. It
+// returns a text about it.
+func (q *routed) chargeLoser(r asked) string {
+	switch {
+	case errors.Is(r.err, errHedged):
+		q.chargeEstimate(r.expert, "", 0)
+		return "; charged: an estimate of its prompt"
+	case r.err != nil:
+		return q.chargeFailed(r.expert, r.err)
+	}
+	out := outcome{model: r.answer.Model, usage: r.answer.Usage, estimate: int64(len(r.answer.Body) / bytesPerToken), refused: r.answer.Status != http.StatusOK}
+	if s := r.answer.Stream; s != nil {
+		s.Close()
+		end := s.End()
+		out.model, out.usage, out.estimate = end.Model, end.Usage, int64(end.Chunks)
+	}
+	q.charge(r.expert, &out)
+	return "; its answer was charged"
+}
+
+// hedges bounds the share of requests for which a second pair is asked.
+type hedges struct {
+	mu    sync.Mutex
+	saved float64 // second calls that may be made
+}
+
+// mostSaved bounds how many second calls can follow each other after a quiet time.
+const mostSaved = 10
+
+// earn counts a request.
+func (h *hedges) earn(share float64) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.saved = min(h.saved+share, mostSaved)
+}
+
+// spend reports whether a second call may be made.
+func (h *hedges) spend() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	const rounding = 1e-9
+	if h.saved < 1-rounding {
+		return false
+	}
+	h.saved--
+	return true
+}

@@ -1,0 +1,160 @@
+package gateway
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"pipe/pipeline/decisionlog"
+	"pipe/serve/gateway/expert"
+	"pipe/serve/gateway/patience"
+)
+
+// hedged is a world that has learned that small answers at once, and may ask a second pair for half of the requests.
+func hedged(t *testing.T) *world {
+	w := newWorld(t, func(s *Settings) {
+		s.Hedge = &patience.Hedge{After: 0.95, Share: 0.5}
+		for name, e := range s.Experts {
+			e.Timeouts = expert.DefaultSettings().Timeouts
+			s.Experts[name] = e
+		}
+	})
+	for range 100 {
+		for _, end := range []string{`}`, `,"stream":true}`} {
+			if a := w.post(t, question+end); a.header.Get("X-Pipe-Expert") != "small" {
+				t.Fatalf("%d by %s", a.status, a.header.Get("X-Pipe-Expert"))
+			}
+		}
+	}
+	return w
+}
+
+// after answers after a time, or as its client leaves.
+func after(d time.Duration, fault func(int, http.ResponseWriter, *http.Request) bool) func(int, http.ResponseWriter, *http.Request) bool {
+	return func(n int, rw http.ResponseWriter, r *http.Request) bool {
+		select {
+		case <-time.After(d):
+		case <-r.Context().Done():
+			return true
+		}
+		return fault != nil && fault(n, rw, r)
+	}
+}
+
+// The first answer with content wins, of a stream and of a whole answer. Both calls are charged and logged.
+func TestHedge(t *testing.T) {
+	const never = 10 * time.Second
+	for name, c := range map[string]struct {
+		small, large func(int, http.ResponseWriter, *http.Request) bool
+		by, before   string
+		attempts     []string // pair, status and error
+		counted      string
+	}{
+		"the second wins": {after(never, nil), nil, "large", "", []string{
+			"1 0 hedge: cancelled, because large/search answered first; charged: an estimate of its prompt", "3 200 ",
+		}, "won"},
+		"the first wins": {after(200*time.Millisecond, nil), after(never, nil), "small", "", []string{
+			"3 0 hedge: a second call, cancelled, because small/search answered first; charged: an estimate of its prompt", "1 200 ",
+		}, "lost"},
+		"the first fails late": {after(100*time.Millisecond, fault(500)), after(300*time.Millisecond, nil), "large", "1", []string{"1 500 small: HTTP 500 Internal Server Error", "3 200 "}, "won"},
+		"the second fails":     {after(300*time.Millisecond, nil), fault(500), "small", "1", []string{"3 500 large: HTTP 500 Internal Server Error", "1 200 "}, "lost"},
+		"both fail":            {after(200*time.Millisecond, fault(500)), fault(503), "", "", []string{"3 503 large: HTTP 503 Service Unavailable", "1 500 small: HTTP 500 Internal Server Error"}, "failed"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := hedged(t)
+			before := len(w.large.Requests())
+			w.small.SetFault(c.small)
+			w.large.SetFault(c.large)
+			for i, end := range []string{`}`, `,"stream":true}`} {
+				if i == 1 && c.by == "" {
+					break // the breakers have counted a failure
+				}
+				began := time.Now()
+				a := w.post(t, question+end)
+				if a.header.Get("X-Pipe-Expert") != c.by || a.header.Get("X-Pipe-Fallbacks") != c.before || time.Since(began) > 5*time.Second {
+					t.Errorf("%d by %q after %q in %v: %s", a.status, a.header.Get("X-Pipe-Expert"), a.header.Get("X-Pipe-Fallbacks"), time.Since(began), a.body)
+				}
+				if n := len(w.large.Requests()) - before; n != i+1 {
+					t.Errorf("large got %d requests", n)
+				}
+				if n := hedgeCount(t, w, c.counted); n != float64(i+1) {
+					t.Errorf("%s: %g", c.counted, n)
+				}
+			}
+			for _, rec := range w.records(t)[200:] {
+				var got []string
+				for _, at := range rec.Attempts {
+					got = append(got, fmt.Sprintf("%d %d %s", at.Action, at.Status, at.Error))
+				}
+				if strings.Join(got, "\n") != strings.Join(c.attempts, "\n") || callTime(rec) > 5*time.Second {
+					t.Errorf("%q, %v", got, callTime(rec))
+				}
+			}
+		})
+	}
+}
+
+// hedgeCount is the metric of second calls after small with a result.
+func hedgeCount(t *testing.T, w *world, result string) float64 {
+	t.Helper()
+	families, err := w.registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			if l := m.GetLabel(); f.GetName() == "pipe_hedges_total" && l[0].GetValue() == "small" && l[1].GetValue() == result {
+				return m.GetCounter().GetValue()
+			}
+		}
+	}
+	return 0
+}
+
+// callTime is the time of the call that answered, as it is read from a record.
+func callTime(r *decisionlog.Record) time.Duration {
+	micros := r.Stages.Expert
+	for _, a := range r.Attempts[:len(r.Attempts)-1] {
+		micros -= a.Micros
+	}
+	return time.Duration(micros) * time.Microsecond
+}
+
+// The caller is charged for both calls: for the usage of the answer, and for an estimate of the prompt that was cancelled.
+func TestBothCallsAreCharged(t *testing.T) {
+	w := hedged(t)
+	w.small.SetFault(after(10*time.Second, nil))
+	_, spent := w.ask(t, question+`}`)
+	if tokens := int64(1100 + len(question+`}`)/bytesPerToken); spent.Tokens != tokens {
+		t.Errorf("spent %+v, want %d tokens", spent, tokens)
+	}
+}
+
+// No second pair is asked inside a loop of tools, nor before the times are known, nor for more than the share.
+func TestWhenNotToHedge(t *testing.T) {
+	w := hedged(t)
+	w.small.SetFault(after(100*time.Millisecond, nil))
+	tools := `{"model":"pipe","messages":[{"role":"user","content":"Is oil good?"},{"role":"assistant","content":null,"tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"{}"}}]},{"role":"tool","tool_call_id":"a","content":"x"}]}`
+	if a := w.post(t, tools); a.header.Get("X-Pipe-Expert") != "small" {
+		t.Errorf("%d by %s", a.status, a.header.Get("X-Pipe-Expert"))
+	}
+	long := strings.Replace(question, "Is oil good?", strings.Repeat("Is oil good? ", 2000), 1)
+	if a := w.post(t, long+`}`); a.header.Get("X-Pipe-Expert") != "small" {
+		t.Errorf("%d by %s", a.status, a.header.Get("X-Pipe-Expert"))
+	}
+	if n := len(w.large.Requests()); n != 0 {
+		t.Errorf("large got %d requests", n)
+	}
+	w.api.hedges.saved = 0
+	for range 4 {
+		w.post(t, question+`}`)
+	}
+	if n := len(w.large.Requests()); n != 2 {
+		t.Errorf("large got %d of 4 requests, the share is a half", n)
+	}
+	if n := hedgeCount(t, w, "share"); n != 2 {
+		t.Errorf("%g without a share", n)
+	}
+}
