@@ -60,6 +60,16 @@ type Record struct {
 	Shadows   []Shadow `log:"shadows,same"` // what other policies would have chosen
 	Error     string   `log:"error,same"`   // "" if the decision was served
 
+	// Session is the keyed digest of the conversation that the decision belongs to, and Turn its number in it, from 1; "" and 0
+	// without sessions. SwitchCost is the money by which the best pair of another expert would have cost more than staying, beside
+	// the fees, if SwitchCostKnown; it is negative where leaving is cheaper. Kept says why the expert stayed: price (without the price of
+	// a switch another expert would have been chosen), tool_loop, or "".
+	Session         string  `log:"session,same,later"`
+	Turn            int     `log:"turn,later"`
+	SwitchCost      float64 `log:"switch_cost,later"`
+	SwitchCostKnown bool
+	Kept            string `log:"kept,same,later"`
+
 	FeaturesDigest string    `log:"features_digest"` // of the features; the writer computes it if it keeps the digest only
 	Features       []float32 `log:"features,base64"` // Dim, finite; nil if not at hand
 }

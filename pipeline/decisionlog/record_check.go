@@ -110,6 +110,8 @@ func (r *Record) wrongText() (field, msg string) {
 		{"features_digest", r.FeaturesDigest},
 		{"model", r.Model},
 		{"price_date", r.PriceDate},
+		{"session", r.Session},
+		{"kept", r.Kept},
 	} {
 		if len(t.text) > maxText {
 			return t.name, fmt.Sprintf("has %d bytes; at most %d are logged", len(t.text), maxText)
@@ -199,6 +201,9 @@ func (r *Record) wrongNumbers(p *PolicyInfo, a int) (field, msg string) {
 				return list.name, fmt.Sprintf("of pair %d is %v", i, v)
 			}
 		}
+	}
+	if r.Turn < 0 || r.Turn > math.MaxInt32 || r.SwitchCostKnown && !(math.Abs(r.SwitchCost) <= math.MaxFloat64) {
+		return "turn", fmt.Sprintf("is %d, with a switch_cost of %v", r.Turn, r.SwitchCost)
 	}
 	if r.FeeKnown && !(r.Fee >= 0 && r.Fee <= math.MaxFloat64) {
 		return "fee", fmt.Sprintf("is %v", r.Fee)

@@ -138,6 +138,9 @@ func (a *API) Reload(s Settings, hide func(secrets []string)) error {
 	if changed := s.Panel.fixed() != old.settings.Panel.fixed(); (a.panel == nil) && s.Panel.Enabled() || a.panel != nil && changed {
 		return errors.New("gateway: panel: only share, pairs and call_cost change while the server runs; for the rest, or a panel where there was none, start it again")
 	}
+	if !s.Sessions.Same(old.settings.Sessions) {
+		return errors.New("gateway: sessions: only header, ttl, turns and keep change while the server runs; for the rest, or sessions where there were none, start it again")
+	}
 	next, err := a.openBackends(s, old)
 	if err != nil {
 		return err

@@ -27,6 +27,7 @@ type chat struct {
 	began   time.Time
 	request *chatjson.Request
 	headers http.Header // for experts
+	turn    *turn       // of the conversation; nil: none
 }
 
 // maxBody is the largest request in bytes. The server may have a lower limit.

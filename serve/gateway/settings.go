@@ -12,6 +12,7 @@ import (
 	"pipe/serve/decision"
 	"pipe/serve/gateway/advice"
 	"pipe/serve/gateway/expert"
+	"pipe/serve/gateway/session"
 )
 
 // Settings of the gateway. Without experts there is none.
@@ -30,6 +31,8 @@ type Settings struct {
 	// of texts: decision.BestFixed, the name of a pair (expert/advice), or withoutTextRefuse.
 	WithoutText string `yaml:"without_text"`
 	Panel       Panel  `yaml:"panel"`
+	// Sessions are conversations whose next turn costs less at the expert that has their beginning in its cache.
+	Sessions session.Settings `yaml:"sessions"`
 }
 
 // withoutTextRefuse answers 400 to conversations without any input for the policy.
@@ -51,7 +54,7 @@ type Fallback struct {
 
 // DefaultSettings have no experts, and allow three calls within ten minutes.
 func DefaultSettings() Settings {
-	return Settings{Fallback: Fallback{Tries: 3, Deadline: 10 * time.Minute}, Breaker: expert.DefaultBreaker(), WithoutText: decision.BestFixed, Panel: DefaultPanel()}
+	return Settings{Fallback: Fallback{Tries: 3, Deadline: 10 * time.Minute}, Breaker: expert.DefaultBreaker(), WithoutText: decision.BestFixed, Panel: DefaultPanel(), Sessions: session.DefaultSettings()}
 }
 
 // Enabled reports whether there is a gateway, which needs at least one expert.
@@ -83,6 +86,7 @@ func (s *Settings) Validate() error {
 	p.Check(s.Fallback.Deadline >= time.Millisecond && s.Fallback.Deadline <= maxDeadline, "fallback.deadline: is %v, not 1ms to %v", s.Fallback.Deadline, maxDeadline)
 	p.Add(config.Under("breaker", s.Breaker.Validate()))
 	p.Add(config.Under("panel", s.Panel.Validate()))
+	p.Add(config.Under("sessions", s.Sessions.Validate()))
 	p.Check(!s.Panel.Enabled() || s.Enabled(), "panel: there are no experts that could answer")
 	for _, h := range s.PassHeaders {
 		name := textproto.CanonicalMIMEHeaderKey(h)

@@ -127,6 +127,9 @@ func follow(all []state, mean []float64) (bit []int, caches int) {
 	bit = make([]int, len(all))
 	seen := map[uint64]int{}
 	for _, e := range order {
+		if all[e].absent {
+			continue
+		}
 		b, ok := seen[all[e].cache]
 		if !ok && len(seen) < maxCaches {
 			b = 1 << len(seen)
@@ -153,7 +156,9 @@ func means(rows [][]float64, n int) []float64 {
 func living(bit []int, all []state, within func(time.Duration) float64) []survivors {
 	var ttls []time.Duration
 	for e := range all {
-		ttls = append(ttls, all[e].price.TTL)
+		if !all[e].absent {
+			ttls = append(ttls, all[e].price.TTL)
+		}
 	}
 	slices.Sort(ttls)
 	ttls = slices.Compact(ttls)

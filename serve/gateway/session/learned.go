@@ -48,6 +48,7 @@ type service struct {
 	tokens mean // of a byte
 	warm   mean // share of what can be found in the cache, that was
 	cold   mean // share of prompts that was found where nothing was expected, such as instructions that conversations share
+	writes mean // share of what was not found, that was written to the cache at a price of its own
 }
 
 // Starting points, each with the weight of some tokens.
@@ -58,7 +59,7 @@ const (
 )
 
 // estimate is a copy of what is known of a service.
-type estimate struct{ tokens, warm, cold float64 }
+type estimate struct{ tokens, warm, cold, writes float64 }
 
 // service returns the estimates for a cache.
 func (l *learned) service(cache uint64) estimate {
@@ -66,14 +67,21 @@ func (l *learned) service(cache uint64) estimate {
 	defer l.mu.Unlock()
 	s := l.services[cache]
 	if s == nil {
-		return estimate{startTokens, startWarm, 0}
+		return estimate{startTokens, startWarm, 0, 1}
 	}
-	return estimate{s.tokens.or(startTokens), s.warm.or(startWarm), s.cold.or(0)}
+	return estimate{s.tokens.or(startTokens), s.warm.or(startWarm), s.cold.or(0), s.writes.or(1)}
 }
 
-// sent learns from a prompt: its tokens and bytes, and of the tokens those that could be found in the cache, and that were; found is -1
-// where the service does not say.
-func (l *learned) sent(cache uint64, tokens, bytes, could, found float64) {
+// call is a prompt as a service counted it, in tokens but for the bytes.
+type call struct {
+	tokens, bytes float64
+	could         float64 // be found in the cache
+	found         float64 // in the cache; -1: not known
+	written       float64 // to the cache, at a price of its own
+}
+
+// sent learns from a call.
+func (l *learned) sent(cache uint64, c call) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	s := l.services[cache]
@@ -81,19 +89,19 @@ func (l *learned) sent(cache uint64, tokens, bytes, could, found float64) {
 		if len(l.services) >= maxServices {
 			clear(l.services)
 		}
-		s = &service{
-			tokens: mean{startTokens * startWeight, startWeight, 0.999},
-			warm:   mean{startWarm * startWeight, startWeight, 0.999}, cold: mean{0, startWeight, 0.999},
-		}
+		begin := func(share float64) mean { return mean{share * startWeight, startWeight, 0.999} }
+		s = &service{tokens: begin(startTokens), warm: begin(startWarm), cold: begin(0), writes: begin(1)}
 		l.services[cache] = s
 	}
-	s.tokens.add(tokens, bytes)
-	switch {
-	case found < 0:
-	case could > 0:
-		s.warm.add(min(found, could), could)
-	default:
-		s.cold.add(found, tokens)
+	s.tokens.add(c.tokens, c.bytes)
+	if c.found < 0 {
+		return
+	}
+	s.writes.add(min(c.written, c.tokens-c.found), max(0, c.tokens-c.found))
+	if c.could > 0 {
+		s.warm.add(min(c.found, c.could), c.could)
+	} else {
+		s.cold.add(c.found, c.tokens)
 	}
 }
 

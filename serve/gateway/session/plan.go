@@ -10,7 +10,7 @@ import (
 type Price struct {
 	In    float64       // not cached
 	Read  float64       // from the cache
-	Write float64       // not cached, and written to the cache
+	Write float64       // not cached, and written to the cache; that of In where services do not bill it apart
 	TTL   time.Duration // of the cache
 }
 
@@ -23,7 +23,7 @@ func (p *Price) prompt(tokens, found float64) float64 {
 type Expert struct {
 	Name  string
 	Cache string // service and model: experts with the same ones share a cache
-	// Price returns the prices of a prompt of a number of tokens. ok is false if one is not known.
+	// Price returns the prices of a prompt of a number of tokens. ok is false if one is not known. nil: the expert never answers.
 	Price func(tokens float64) (p Price, ok bool)
 }
 
@@ -66,6 +66,7 @@ type state struct {
 	share  float64 // of what can be found, what is
 	cold   float64 // share of the prompt that is found where nothing is expected
 	lead   uint64  // what stands before the conversation in the cache
+	absent bool    // the expert never answers
 }
 
 // Plan returns what the pairs of a policy cost for this request beside their fees; nil if a price is not known.
@@ -86,12 +87,17 @@ func (t *Turn) Plan(p *Policy) *Plan {
 
 // state returns what is known of the cache of an expert. ok is false if a price is not known.
 func (t *Turn) state(e *Expert) (s state, ok bool) {
+	if e.Price == nil {
+		s.absent = true
+		return s, true
+	}
 	s.cache = t.sessions.digests.word([]byte("cache"), []byte(e.Cache))
 	about := t.sessions.learned.service(s.cache)
 	s.tokens, s.share, s.cold = t.tokens(s.cache, about.tokens), about.warm, about.cold
 	if s.price, ok = e.Price(s.tokens); !ok {
 		return s, false
 	}
+	s.price.Write = s.price.In + about.writes*(s.price.Write-s.price.In)
 	if m := t.entry.find(s.cache); m != nil && t.continues(m) && age(t.now, m.At) < s.price.TTL {
 		if m.Share >= 0 {
 			s.share = m.Share
@@ -151,6 +157,10 @@ func (t *Turn) ahead(p *Policy, all []state) *ahead {
 	grows := l.grows()
 	for e := range all {
 		s, price := &all[e], &all[e].price
+		if s.absent {
+			a.cold[e], a.warm[e] = most, most
+			continue
+		}
 		tokens := s.tokens + grows
 		plain := tokens * price.In
 		if p.Tokens {
@@ -191,11 +201,16 @@ func (t *Turn) extra(p *Policy, all []state, a *ahead) (extra, prompt []float64)
 			later := kept*a.later(e, now|a.bit[e], values) + (1-kept)*a.later(e, now, values)
 			prompt = append(prompt, price)
 			extra = append(extra, price-s.price.In*s.tokens+later)
-			least = min(least, extra[len(extra)-1])
+			if !s.absent {
+				least = min(least, extra[len(extra)-1])
+			}
 		}
 	}
 	for i := range extra {
 		extra[i] -= least
+		if all[i/len(p.Advice)].absent {
+			extra[i] = 0
+		}
 	}
 	return extra, prompt
 }

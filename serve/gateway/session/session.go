@@ -2,6 +2,7 @@ package session
 
 import (
 	"log/slog"
+	"math"
 	"sync"
 	"time"
 )
@@ -116,6 +117,9 @@ const most = 1e28
 func (p *Plan) row(costs []float64, prompt func(pair int) float64) []float64 {
 	row, levels := make([]float64, len(p.states)), len(p.policy.Advice)
 	for e := range row {
+		if p.states[e].absent {
+			continue
+		}
 		row[e] = most
 		for k := range levels {
 			pair := e*levels + k
@@ -139,9 +143,10 @@ type Answer struct {
 	Added  int    // bytes of advice in the prompt
 	ID     string // of the response, in protocols whose next request names it
 	Kept   Kept
-	// Usage of the call. Tokens are those of the prompt, 0 where they are not known; Cached of them were found in the cache, -1 where
-	// that is not known.
-	Tokens, Cached int64
+	// Usage of the call. Tokens are those of the prompt, 0 where they are not known. Of them, Cached were found in the cache, -1 where
+	// that is not known, and Written were written to it.
+	Tokens, Cached, Written int64
+	Billed                  float64 // money of the prompt; NaN where it is not known
 }
 
 // Kept says why the expert of a conversation stayed.
@@ -183,16 +188,15 @@ func (t *Turn) learn(next *entry, a *Answer) (predicted, billed float64) {
 		t.sessions.learned.paused(age(t.now, t.entry.Used), conversation-float64(t.entry.Tokens), t.loop)
 	}
 	s, _ := t.state(a.Expert)
-	if a.Plan != nil && a.Tokens > 0 && a.Cached >= 0 {
-		predicted = a.Plan.Prompt[a.Pair]
-		billed = s.price.prompt(tokens, float64(a.Cached))
+	if a.Plan != nil && a.Tokens > 0 && a.Cached >= 0 && !math.IsNaN(a.Billed) {
+		predicted, billed = a.Plan.Prompt[a.Pair], a.Billed
 	}
 	if a.Tokens > 0 {
 		could, found := s.could, float64(a.Cached)
 		if a.Advice.Breaks || s.lead != t.lead(a.Advice) {
 			could = 0
 		}
-		t.sessions.learned.sent(cache, tokens, float64(t.facts.Bytes+a.Added), could, found)
+		t.sessions.learned.sent(cache, call{tokens, float64(t.facts.Bytes + a.Added), could, found, float64(a.Written)})
 		if could > 0 && found >= 0 {
 			s.share = (s.share + min(1, found/could)) / 2
 		}

@@ -4,12 +4,13 @@ import (
 	"net/textproto"
 	"time"
 
+	"go.yaml.in/yaml/v4"
 	"golang.org/x/net/http/httpguts"
 
 	"pipe/internal/config"
 )
 
-// Settings of sessions. They are off unless On is set.
+// Settings of sessions. A configuration that has the section has sessions.
 type Settings struct {
 	On bool `yaml:"on"`
 	// Header is the request header that names the conversation. Empty, or where a request lacks it: conversations are told by
@@ -37,6 +38,18 @@ type Settings struct {
 // DefaultSettings are off.
 func DefaultSettings() Settings {
 	return Settings{TTL: 5 * time.Minute, Turns: 3, Keep: true, Sessions: 100_000, Memory: 64 << 20, Flush: 10 * time.Second}
+}
+
+// UnmarshalYAML reads the settings over their defaults, with On set.
+func (s *Settings) UnmarshalYAML(n *yaml.Node) error {
+	type plain Settings // avoids recursion into this method
+	v := plain(DefaultSettings())
+	v.On = true
+	if err := n.Load(&v, yaml.WithKnownFields()); err != nil {
+		return err
+	}
+	*s = Settings(v)
+	return nil
 }
 
 // Limits of settings.
