@@ -2,6 +2,7 @@ package decisionlog
 
 import (
 	"bytes"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -178,4 +179,44 @@ func TestUsagePrices(t *testing.T) {
 		t.Fatal(err)
 	}
 	check("Parquet")
+}
+
+// Fields of sessions come back from lines and from Parquet. Records without a session have the lines and columns of before.
+func TestSessions(t *testing.T) {
+	folder := oldLog(t)
+	list, _ := readAll(t, folder)
+	w := openTest(t, folder, quick(), *list[0].About)
+	var want []Record
+	for i, kept := range []string{"", "price", "tool_loop"} {
+		r := *list[0].Record
+		r.ID, r.Session, r.Turn, r.Kept = NewID(), "0123456789abcdef", i+1, kept
+		if r.SwitchCostKnown = i > 0; r.SwitchCostKnown {
+			r.SwitchCost = float64(i) * -0.25
+		}
+		want = append(want, r)
+		if err := w.Add(&r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	plain := *list[0].Record
+	plain.ID = NewID()
+	if err := w.Add(&plain); err != nil {
+		t.Fatal(err)
+	}
+	bad := plain
+	bad.ID, bad.SwitchCost, bad.SwitchCostKnown = NewID(), math.Inf(1), true
+	if err := w.Add(&bad); err == nil {
+		t.Error("an infinite price was logged")
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	list, _ = readAll(t, folder)
+	checkOld(t, list)
+	for i, w := range append(want, plain) {
+		r := list[5+i].Record
+		if r.Session != w.Session || r.Turn != w.Turn || r.SwitchCostKnown != w.SwitchCostKnown || r.SwitchCostKnown && r.SwitchCost != w.SwitchCost || r.Kept != w.Kept {
+			t.Errorf("%d: %q %d %v %v %q", i, r.Session, r.Turn, r.SwitchCost, r.SwitchCostKnown, r.Kept)
+		}
+	}
 }

@@ -149,7 +149,7 @@ func (t *turn) plan(p *policies.Policy) *switching {
 	if !ok {
 		return nil
 	}
-	plan := t.Turn.Plan(t.backends.sessionPolicy(p, t.began))
+	plan := t.Turn.Plan(t.backends.sessionPolicy(p, worth, t.began))
 	if plan == nil {
 		return nil
 	}
@@ -169,10 +169,13 @@ func worthOf(p *policies.Policy) (worth float64, reason string, ok bool) {
 }
 
 // sessionPolicy describes a policy for plans.
-func (b *backends) sessionPolicy(p *policies.Policy, at time.Time) *session.Policy {
+func (b *backends) sessionPolicy(p *policies.Policy, worth float64, at time.Time) *session.Policy {
 	out := &session.Policy{Digest: p.Digest, Tokens: p.Info().Usage != nil && p.Prices().Usage[costs.TokensIn] != nil}
-	for _, e := range p.Info().Actions.Experts {
+	for j, e := range p.Info().Actions.Experts {
 		out.Experts = append(out.Experts, b.sessionExpert(e.Name, at))
+		if !out.Tokens && !p.Info().MeasuredFees() {
+			out.Fees = append(out.Fees, p.Prices().Experts[j]*worth)
+		}
 	}
 	for k := range p.Info().Actions.Advice {
 		out.Advice = append(out.Advice, b.sessionAdvice(p.Info().Actions, k))

@@ -5,12 +5,14 @@
 // # Prices of a switch
 //
 // A service bills a prompt of T tokens of which it has c in its cache as P ((T - c) v + c r): P is the price of a token, r < 1
-// the multiplier of cached ones, and v >= 1 that of tokens that are written to the cache. The fee of a pair in a policy is for
-// a prompt at the plain price, P T. The pair's prompt in this turn costs more than that by
+// the multiplier of cached ones, and v >= 1 that of tokens that are written to the cache. The fee of a pair in a policy has
+// money F for a prompt at the plain price. The pair's prompt in this turn costs more than that by
 //
-//	delta_a = P ((T - c) v + c r) - P T,
+//	delta_a = P ((T - c) v + c r) - F,
 //
-// which is negative where much is cached, and positive where the whole prompt must be written.
+// which is negative where much is cached, and positive where the whole prompt must be written. F is P T for a policy whose fees
+// follow the tokens of each prompt. Fees that are the same for every prompt are for prompts of usual length: F is P times the mean
+// length of the prompts of the traffic, but not more than the fee.
 //
 // The choice also decides which caches later turns find. Let S be the set of experts that have the conversation in their cache.
 // After expert e has answered, that is S with e. With gamma = N / (1 + N) the probability of another turn (N more turns are

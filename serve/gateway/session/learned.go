@@ -46,6 +46,7 @@ func (m *mean) or(other float64) float64 {
 // service is what is known of a service and its model.
 type service struct {
 	tokens mean // of a byte
+	usual  mean // tokens of a prompt
 	warm   mean // share of what can be found in the cache, that was
 	cold   mean // share of prompts that was found where nothing was expected, such as instructions that conversations share
 	writes mean // share of what was not found, that was written to the cache at a price of its own
@@ -90,10 +91,11 @@ func (l *learned) sent(cache uint64, c call) {
 			clear(l.services)
 		}
 		begin := func(share float64) mean { return mean{share * startWeight, startWeight, 0.999} }
-		s = &service{tokens: begin(startTokens), warm: begin(startWarm), cold: begin(0), writes: begin(1)}
+		s = &service{usual: mean{fade: 0.999}, tokens: begin(startTokens), warm: begin(startWarm), cold: begin(0), writes: begin(1)}
 		l.services[cache] = s
 	}
 	s.tokens.add(c.tokens, c.bytes)
+	s.usual.add(c.tokens, 1)
 	if c.found < 0 {
 		return
 	}
@@ -103,6 +105,16 @@ func (l *learned) sent(cache uint64, c call) {
 	} else {
 		s.cold.add(c.found, c.tokens)
 	}
+}
+
+// prompts is the usual length of prompts, in tokens; other at first.
+func (l *learned) prompts(cache uint64, other float64) float64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if s := l.services[cache]; s != nil {
+		return s.usual.or(other)
+	}
+	return other
 }
 
 // paused learns from the time and the growth of a prompt between two turns. A turn in a tool loop has no pause of the caller.

@@ -42,8 +42,10 @@ type Policy struct {
 	Digest  string
 	Experts []Expert
 	Advice  []Advice
-	// Tokens says that the fees of the policy follow the tokens of each prompt. Otherwise they are the same for every prompt.
+	// Tokens says that the fees of the policy follow the tokens of each prompt. Otherwise they are for a prompt of usual length.
 	Tokens bool
+	// Fees are those of the experts, in money, without Tokens. nil: they are part of what the policy expects.
+	Fees []float64
 }
 
 // Plan says what the pairs of a policy cost for one request beside their fees, in money, by pair: expert times the number
@@ -66,6 +68,7 @@ type state struct {
 	share  float64 // of what can be found, what is
 	cold   float64 // share of the prompt that is found where nothing is expected
 	lead   uint64  // what stands before the conversation in the cache
+	plain  float64 // money for the prompt that is in the fee of the policy
 	absent bool    // the expert never answers
 }
 
@@ -77,6 +80,7 @@ func (t *Turn) Plan(p *Policy) *Plan {
 		if out.states[e], ok = t.state(&p.Experts[e]); !ok {
 			return nil
 		}
+		out.states[e].plain = t.plain(p, e, &out.states[e])
 		if t.found && t.entry.Expert == t.sessions.digests.word([]byte(p.Experts[e].Name)) {
 			out.InUse = e
 		}
@@ -106,6 +110,19 @@ func (t *Turn) state(e *Expert) (s state, ok bool) {
 		s.found = max(s.share*s.could, s.cold*s.tokens)
 	}
 	return s, true
+}
+
+// plain is the money for the prompt that is in the fee of the policy: that of this prompt at the plain price, or that of one of
+// usual length, if the fee has so much.
+func (t *Turn) plain(p *Policy, e int, s *state) float64 {
+	if p.Tokens {
+		return s.price.In * s.tokens
+	}
+	usual := s.price.In * t.sessions.learned.prompts(s.cache, s.tokens)
+	if p.Fees != nil {
+		usual = min(usual, p.Fees[e])
+	}
+	return usual
 }
 
 // continues reports whether the request begins with the messages of a mark.
@@ -162,9 +179,9 @@ func (t *Turn) ahead(p *Policy, all []state) *ahead {
 			continue
 		}
 		tokens := s.tokens + grows
-		plain := tokens * price.In
+		plain := s.plain
 		if p.Tokens {
-			plain = 0 // the fee has it not
+			plain = 0 // samples are without it
 		}
 		a.cold[e] = price.prompt(tokens, s.cold*tokens) - plain
 		a.warm[e] = min(a.cold[e], price.prompt(tokens, s.share*s.tokens)-plain)
@@ -200,7 +217,7 @@ func (t *Turn) extra(p *Policy, all []state, a *ahead) (extra, prompt []float64)
 			price := s.price.prompt(s.tokens, found)
 			later := kept*a.later(e, now|a.bit[e], values) + (1-kept)*a.later(e, now, values)
 			prompt = append(prompt, price)
-			extra = append(extra, price-s.price.In*s.tokens+later)
+			extra = append(extra, price-s.plain+later)
 			if !s.absent {
 				least = min(least, extra[len(extra)-1])
 			}

@@ -90,8 +90,10 @@ func (p *planner) choose(c *chat, turn, last int, has caches) int {
 	if has[best] >= 0 {
 		found = cached(p.tokens(has[best]))
 	}
-	t.Done(Answer{Plan: plan, Pair: best, Expert: &p.policy.Experts[best], Advice: &p.policy.Advice[0], Kept: kept, 
-		Tokens: int64(p.tokens(turn)), Cached: int64(found), Written: int64(p.tokens(turn) - found), Billed: p.bill(best, turn, has[best])})
+	t.Done(Answer{
+		Plan: plan, Pair: best, Expert: &p.policy.Experts[best], Advice: &p.policy.Advice[0], Kept: kept,
+		Tokens: int64(p.tokens(turn)), Cached: int64(found), Written: int64(p.tokens(turn) - found), Billed: p.bill(best, turn, has[best]),
+	})
 	return best
 }
 
