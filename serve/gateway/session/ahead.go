@@ -102,15 +102,17 @@ func (a *ahead) pause(set int, w []float64) float64 {
 	return sum
 }
 
-// guess takes every cache that lives through the pause to be used in the next free turn.
+// guess takes the cache that saves most, of those that live through the pause, to be used in the next free turn.
 func (a *ahead) guess(v []float64) {
-	for e, bit := range a.bit {
-		for _, s := range a.living {
-			for set := range v {
+	for _, s := range a.living {
+		for set := range v {
+			saved := 0.0
+			for e, bit := range a.bit {
 				if set&s.set&bit != 0 {
-					v[set] -= s.share * (a.cold[e] - a.warm[e])
+					saved = max(saved, a.cold[e]-a.warm[e])
 				}
 			}
+			v[set] -= s.share * saved
 		}
 	}
 }

@@ -35,8 +35,8 @@
 // A cache that is not used now stays as it is: what was added to the conversation since then is written later instead of
 // now. That is why a warm expert is also asked less for new tokens if it will be asked again anyway: they are written once.
 //
-// Before the policy has made enough decisions for a distribution of l, a cache is taken to be used again with the probability
-// gamma, which saves P (v - r) for each of its tokens.
+// Before the policy has made enough decisions for a distribution of l, the cache that saves most is taken to be used again with the
+// probability gamma.
 //
 // # What is cached
 //

@@ -1,8 +1,8 @@
 package session
 
 import (
-	"crypto/hmac"
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -87,25 +87,25 @@ type digester [sha256.Size]byte
 
 func newDigester(key string) digester { return sha256.Sum256([]byte("sessions\x00" + key)) }
 
-// of is the digest of texts.
+// of is the digest of texts. Half of SHA-256 is kept, so no text can be added to one whose digest is known.
 func (d *digester) of(texts ...[]byte) (k Key) {
-	h := hmac.New(sha256.New, d[:])
+	h := sha256.New()
+	h.Write(d[:])
 	for _, t := range texts {
-		fmt.Fprintf(h, "%d:", len(t))
+		var n [8]byte
+		binary.LittleEndian.PutUint64(n[:], uint64(len(t)))
+		h.Write(n[:])
 		h.Write(t)
 	}
-	copy(k[:], h.Sum(nil))
+	var sum [sha256.Size]byte
+	copy(k[:], h.Sum(sum[:0]))
 	return k
 }
 
 // word is a short digest of a name.
 func (d *digester) word(texts ...[]byte) uint64 {
 	k := d.of(texts...)
-	var w uint64
-	for _, b := range k[:8] {
-		w = w<<8 | uint64(b)
-	}
-	return w
+	return binary.LittleEndian.Uint64(k[:])
 }
 
 // conversation returns the digests of a request.

@@ -208,11 +208,11 @@ func (t *Turn) learn(next *entry, a *Answer) (predicted, billed float64) {
 
 // mark notes what the cache of a service has now.
 func (t *Turn) mark(m *mark, a *Answer, tokens, share float64) {
+	if m.Share = share; a.Advice.Breaks {
+		return // what was there stays there
+	}
 	n, kept := len(t.facts.Messages), 1.0
-	switch {
-	case a.Advice.Breaks:
-		n = 0
-	case a.Advice.Inside:
+	if a.Advice.Inside {
 		n, kept = t.before(), t.inside()
 	}
 	*m = mark{Cache: m.Cache, Lead: t.lead(a.Advice), N: int64(n), Tokens: int64(kept * tokens), At: t.now.UnixNano(), Share: share}
