@@ -2,6 +2,7 @@ package decisionlog
 
 import (
 	"bytes"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -117,6 +118,12 @@ func TestZeroPairFees(t *testing.T) {
 			}
 		}
 	}
+	for _, bad := range [][]float64{{}, {1}, {1, 2, 3, 4, 5, 6, 7}, {-1, 0, 0, 0, 0, 0}, {0.5, 0, 0, 0, 0, 0}, {1e300, 0, 0, 0, 0, 0}} {
+		r := testRecord(rng, &p)
+		if r.TokenParts = bad; w.Add(r) == nil {
+			t.Errorf("%v are logged", bad)
+		}
+	}
 	waitFor(t, w, "written", func(s Stats) bool { return s.Queued == 0 })
 	check("lines")
 	if err := w.Close(); err != nil {
@@ -136,7 +143,7 @@ func TestUsagePrices(t *testing.T) {
 		r.ExpectedLoss, r.ExpectedCost, r.Time = []float32{1, 1, 1, 1}, []float32{3, 3, 3, 3}, int64(i)
 		r.Available = []bool{true, true, true, true}
 		if i%2 == 1 {
-			r.UsagePrices = prices
+			r.UsagePrices, r.TokenParts = prices, []float64{1, 0, 0, 3, 0, 5}
 		}
 		r.Usage = Usage{In: 9, Cached: 4 * int64(i%2), Out: 7, Known: true, CachedKnown: i%2 == 1}
 		if i == 3 {
@@ -155,6 +162,9 @@ func TestUsagePrices(t *testing.T) {
 			if want := [][]float64{nil, prices}[i%2]; !slices.Equal(d.UsagePrices, want) || (d.UsagePrices == nil) != (want == nil) {
 				t.Errorf("%s: record %d has %v", form, i, d.UsagePrices)
 			}
+			if want := [][]float64{nil, {1, 0, 0, 3, 0, 5}}[i%2]; !slices.Equal(d.TokenParts, want) || (d.TokenParts == nil) != (want == nil) {
+				t.Errorf("%s: record %d has %v", form, i, d.TokenParts)
+			}
 			if u := d.Usage; u != (Usage{9, 4 * int64(i%2), 7, true, i%2 == 1}) {
 				t.Errorf("%s: record %d used %+v", form, i, u)
 			}
@@ -169,4 +179,44 @@ func TestUsagePrices(t *testing.T) {
 		t.Fatal(err)
 	}
 	check("Parquet")
+}
+
+// Fields of sessions come back from lines and from Parquet. Records without a session have the lines and columns of before.
+func TestSessions(t *testing.T) {
+	folder := oldLog(t)
+	list, _ := readAll(t, folder)
+	w := openTest(t, folder, quick(), *list[0].About)
+	var want []Record
+	for i, kept := range []string{"", "price", "tool_loop"} {
+		r := *list[0].Record
+		r.ID, r.Session, r.Turn, r.Kept = NewID(), "0123456789abcdef", i+1, kept
+		if r.SwitchCostKnown = i > 0; r.SwitchCostKnown {
+			r.SwitchCost = float64(i) * -0.25
+		}
+		want = append(want, r)
+		if err := w.Add(&r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	plain := *list[0].Record
+	plain.ID = NewID()
+	if err := w.Add(&plain); err != nil {
+		t.Fatal(err)
+	}
+	bad := plain
+	bad.ID, bad.SwitchCost, bad.SwitchCostKnown = NewID(), math.Inf(1), true
+	if err := w.Add(&bad); err == nil {
+		t.Error("an infinite price was logged")
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	list, _ = readAll(t, folder)
+	checkOld(t, list)
+	for i, w := range append(want, plain) {
+		r := list[5+i].Record
+		if r.Session != w.Session || r.Turn != w.Turn || r.SwitchCostKnown != w.SwitchCostKnown || r.SwitchCostKnown && r.SwitchCost != w.SwitchCost || r.Kept != w.Kept {
+			t.Errorf("%d: %q %d %v %v %q", i, r.Session, r.Turn, r.SwitchCost, r.SwitchCostKnown, r.Kept)
+		}
+	}
 }

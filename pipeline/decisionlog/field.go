@@ -128,7 +128,7 @@ func (b *bound) setNone() {
 	switch at := b.at.(type) {
 	case *float64:
 		*at = 0
-		if b.later {
+		if b.later && b.known == nil {
 			*at = ShareUnknown
 		}
 	case *[]float64:

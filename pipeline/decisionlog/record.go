@@ -49,13 +49,26 @@ type Record struct {
 	Attempts []Attempt `log:"attempts"` // calls of experts; nil where the service called none
 	Stages   Stages    `log:"stages_us"`
 	Usage    Usage     `log:"usage,same"`
-	Model    string    `log:"model,same"` // that was served
-	Fee      float64   `log:"fee,same"`   // measured money, if FeeKnown
-	FeeKnown bool
+	// TokenParts are the tokens of Usage of special kinds: of the prompt those written to a cache for its usual time, those written
+	// to it for an hour, those of images and of sound, then of the answer those of reasoning and of sound. nil where all are 0.
+	TokenParts []float64 `log:"token_parts,same,later"`
+	Model      string    `log:"model,same"` // that was served
+	Fee        float64   `log:"fee,same"`   // measured money, if FeeKnown
+	FeeKnown   bool
 	// PriceDate is the date of the prices that made Fee of tokens.
 	PriceDate string   `log:"price_date,same"`
 	Shadows   []Shadow `log:"shadows,same"` // what other policies would have chosen
 	Error     string   `log:"error,same"`   // "" if the decision was served
+
+	// Session is the keyed digest of the conversation that the decision belongs to, and Turn its number in it, from 1; "" and 0
+	// without sessions. SwitchCost is the money by which the best pair of another expert would have cost more than staying, beside
+	// the fees, if SwitchCostKnown; it is negative where leaving is cheaper. Kept says why the expert stayed: price (without the price of
+	// a switch another expert would have been chosen), tool_loop, or "".
+	Session         string  `log:"session,same,later"`
+	Turn            int     `log:"turn,later"`
+	SwitchCost      float64 `log:"switch_cost,later"`
+	SwitchCostKnown bool
+	Kept            string `log:"kept,same,later"`
 
 	FeaturesDigest string    `log:"features_digest"` // of the features; the writer computes it if it keeps the digest only
 	Features       []float32 `log:"features,base64"` // Dim, finite; nil if not at hand

@@ -15,6 +15,7 @@ import (
 	"pipe/serve/decision"
 	"pipe/serve/gateway/expert"
 	"pipe/serve/gateway/protocol"
+	"pipe/serve/gateway/session"
 	"pipe/serve/metrics"
 )
 
@@ -31,6 +32,7 @@ type API struct {
 	panel          *panel // nil: none is configured
 	conversations  conversations
 	hedges         hedges
+	sessions       *session.Sessions // nil: none are configured
 }
 
 // New opens the experts and the advice of the settings. Metrics and log may be nil. The caller closes the API after the
@@ -54,6 +56,9 @@ func New(d *decision.Decider, m *metrics.Metrics, log *slog.Logger, s Settings) 
 		if a.panel, err = newPanel(a, s.Panel); err != nil {
 			return nil, errors.Join(fmt.Errorf("gateway: panel: %w", err), a.current.close(), a.current.learner.Close())
 		}
+	}
+	if err = a.openSessions(s.Sessions); err != nil {
+		return nil, errors.Join(fmt.Errorf("gateway: sessions: %w", err), a.Close())
 	}
 	for name := range a.current.experts {
 		m.Breaker(name, int(expert.Closed))
@@ -91,6 +96,7 @@ func (a *API) Notes() []string {
 				notes = append(notes, fmt.Sprintf("gateway: the advice %q of policy %q is not configured, and is never chosen", v.Name, name))
 			}
 		}
+		notes = append(notes, b.sessionNotes(p)...)
 		p.Release()
 	}
 	for _, name := range slices.Sorted(maps.Keys(b.experts)) {
@@ -141,6 +147,9 @@ func (a *API) Secrets() []string {
 func (a *API) Close() (err error) {
 	if a.panel != nil {
 		err = a.panel.close()
+	}
+	if a.sessions != nil {
+		err = errors.Join(err, a.sessions.Close())
 	}
 	a.lock.Lock()
 	defer a.lock.Unlock()

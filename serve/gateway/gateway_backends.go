@@ -149,6 +149,9 @@ func (a *API) Reload(s Settings, hide func(secrets []string)) error {
 	if err := a.checkLatency(s); err != nil {
 		return err
 	}
+	if !s.Sessions.Same(old.settings.Sessions) {
+		return errors.New("gateway: sessions: only header, ttl, turns and keep change while the server runs; for the rest, or sessions where there were none, start it again")
+	}
 	next, err := a.openBackends(s, old)
 	if err != nil {
 		return err

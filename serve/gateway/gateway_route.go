@@ -59,6 +59,7 @@ func (c *chat) route(name string) {
 	conversation, err := conversationOf(c.request)
 	var without []policy.Part
 	if err == nil {
+		c.turn = c.beginTurn()
 		without, err = c.unavailable(name)
 	}
 	if err != nil {
@@ -72,7 +73,7 @@ func (c *chat) route(name string) {
 	result, err := a.decider.Decide(c.r.Context(), decision.Request{
 		Policy: name, Conversation: conversation, Prices: policy.PriceChange{Without: without}, Source: decision.SourceChat,
 		ID: c.r.Header.Get("X-Request-Id"), Client: access.CallerOf(c.r.Context()).Name, User: c.request.User, Decode: time.Since(c.began), FixedPair: c.settings.fixedPair(),
-		Surcharge: addUp(c.lateness()),
+		Surcharge: addUp(c.turn.surcharge(), c.lateness()),
 	})
 	if err != nil {
 		c.failDecision(err)
@@ -83,6 +84,7 @@ func (c *chat) route(name string) {
 		fetched: make(map[int]fetchedAdvice), failedExperts: make(map[string]bool),
 	}
 	q.record.Executed = -1
+	c.turn.decided(result)
 	q.question, _ = conversation.Text(a.decider.Settings().Prompt) // "" for images alone: nothing is found then
 	defer q.finish()
 	q.execute()
@@ -142,7 +144,7 @@ func (c *chat) unavailable(name string) (without []policy.Part, err error) {
 			without = append(without, policy.Advice(v.Name))
 		}
 	}
-	return without, nil
+	return c.turn.hold(actions, without), nil
 }
 
 // execute tries the pairs in the order of the policy, the chosen one first, until one answers.
@@ -150,7 +152,7 @@ func (q *routed) execute() {
 	limit := q.settings.Fallback
 	ctx, stop, cancel := withDeadline(q.r.Context(), limit.Deadline)
 	defer cancel(nil)
-	ranked := q.result.Ranked(0)
+	ranked := append(q.result.Ranked(0), q.turn.others(q.result)...)
 	for i, pair := range ranked {
 		if q.calls >= limit.Tries || ctx.Err() != nil {
 			break
@@ -328,6 +330,7 @@ func (q *routed) sendAnswer(pair int, e *expert.Expert, answer *expert.Answer, b
 	out := q.send(e, answer)
 	q.charge(e, &out)
 	q.fillRecord(pair, e, &out)
+	q.turn.answered(q, pair, e, &out, q.added(pair))
 	rec := q.record
 	rec.Attempts = append(rec.Attempts, decisionlog.Attempt{Action: pair, Status: out.status, Micros: took.Microseconds(), Error: rec.Error})
 	total := took
@@ -345,6 +348,7 @@ func (q *routed) fillRecord(pair int, e *expert.Expert, out *outcome) {
 	rec.Stages.FirstByte = out.firstByte.Microseconds()
 	u := out.usage
 	rec.Usage = decisionlog.Usage{In: u.In, Cached: u.Cached, Out: u.Out, Known: u.Known, CachedKnown: u.Known && u.CachedKnown}
+	rec.TokenParts = u.Parts.List()
 	rec.Fee, rec.FeeKnown, rec.PriceDate = out.fee.Money, out.fee.Known, out.fee.Since
 	switch {
 	case out.err != nil && q.clientGone():

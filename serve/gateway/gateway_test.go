@@ -115,6 +115,11 @@ func writeRouter(t testing.TB, file string, info map[string]string, prices *poli
 	}
 }
 
+func isFolder(path string) bool {
+	about, err := os.Stat(path)
+	return err == nil && about.IsDir()
+}
+
 func ones(n int) []float32 {
 	x := make([]float32, n)
 	for i := range x {
@@ -148,6 +153,9 @@ func newWorldOf(t testing.TB, info map[string]string, change func(*Settings), mo
 	about.Paths, about.Workers, about.Default = []string{folder}, 1, "claims"
 	if _, err := os.Stat(filepath.Join(folder, "any.onnx")); err == nil { // of writeRouter
 		about.Encoders = map[string]string{"any": hftest.Folder(t)}
+	}
+	if model := filepath.Join(folder, "priced.model"); isFolder(model) {
+		about.Encoders = map[string]string{"priced": model}
 	}
 	set, err := policies.Open(t.Context(), about, orttest.Open(t, 1), nil, nil)
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 	"pipe/serve/gateway/advice"
 	"pipe/serve/gateway/expert"
 	"pipe/serve/gateway/patience"
+	"pipe/serve/gateway/session"
 )
 
 // Settings of the gateway. Without experts there is none.
@@ -37,6 +38,8 @@ type Settings struct {
 	Patience *patience.Settings `yaml:"patience"`
 	Latency  *patience.Latency  `yaml:"latency"` // the fee of lateness; nil: none
 	Hedge    *patience.Hedge    `yaml:"hedge"`   // second calls; nil: none
+	// Sessions are conversations whose next turn costs less at the expert that has their beginning in its cache.
+	Sessions session.Settings `yaml:"sessions"`
 }
 
 // Responses bounds the conversations that are kept in memory. The oldest are forgotten first.
@@ -72,7 +75,7 @@ type Fallback struct {
 
 // DefaultSettings have no experts, and allow three calls within ten minutes.
 func DefaultSettings() Settings {
-	return Settings{Fallback: Fallback{Tries: 3, Deadline: 10 * time.Minute}, Breaker: expert.DefaultBreaker(), WithoutText: decision.BestFixed, Panel: DefaultPanel(), Responses: Responses{Keep: 10_000, Bytes: 256 << 20}}
+	return Settings{Fallback: Fallback{Tries: 3, Deadline: 10 * time.Minute}, Breaker: expert.DefaultBreaker(), WithoutText: decision.BestFixed, Panel: DefaultPanel(), Responses: Responses{Keep: 10_000, Bytes: 256 << 20}, Sessions: session.DefaultSettings()}
 }
 
 // Enabled reports whether there is a gateway, which needs at least one expert.
@@ -107,6 +110,7 @@ func (s *Settings) Validate() error {
 	p.Add(config.Under("breaker", s.Breaker.Validate()))
 	p.Add(config.Under("panel", s.Panel.Validate()))
 	p.Add(config.Under("responses", s.Responses.Validate()))
+	p.Add(config.Under("sessions", s.Sessions.Validate()))
 	p.Check(!s.Panel.Enabled() || s.Enabled(), "panel: there are no experts that could answer")
 	if s.Patience != nil {
 		p.Add(config.Under("patience", s.Patience.Validate()))

@@ -11,6 +11,7 @@ type Metrics struct {
 	experts
 	outcomes
 	inference
+	sessions
 }
 
 // New makes the collectors and registers them.
@@ -21,6 +22,7 @@ func New(r *prometheus.Registry) *Metrics {
 		experts:   newExperts(r),
 		outcomes:  newOutcomes(r),
 		inference: newInference(r),
+		sessions:  newSessions(r),
 	}
 }
 

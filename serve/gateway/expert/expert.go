@@ -18,8 +18,8 @@ import (
 
 	"pipe/costs/prices"
 	"pipe/experts/service"
-	"pipe/serve/gateway/protocol"
 	"pipe/serve/gateway/patience"
+	"pipe/serve/gateway/protocol"
 )
 
 // BreakerSettings configure the circuit breaker of an expert: when its calls are suspended because they fail.
@@ -307,7 +307,7 @@ func (e *Expert) Fee(served string, usage Usage, at time.Time) Fee {
 	if !ok || !usage.Known {
 		return f
 	}
-	money, err := period.Cost(prices.Usage{In: float64(usage.In), Cached: float64(usage.Cached), Out: float64(usage.Out)})
+	money, err := period.Cost(usage.Usage())
 	if err != nil {
 		return f
 	}

@@ -19,8 +19,8 @@ import (
 
 	"pipe/experts/service"
 	"pipe/serve/gateway/chatjson"
-	"pipe/serve/gateway/protocol"
 	"pipe/serve/gateway/patience"
+	"pipe/serve/gateway/protocol"
 )
 
 // Usage are the tokens that a call used.

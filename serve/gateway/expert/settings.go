@@ -46,10 +46,12 @@ type Settings struct {
 
 // Price is money per million tokens, and per call. nil means unknown.
 type Price struct {
-	In     *float64 `yaml:"in"`
-	Cached *float64 `yaml:"cached"` // tokens of the prompt that the service had cached
-	Out    *float64 `yaml:"out"`
-	Call   *float64 `yaml:"call"` // nil: 0
+	In             *float64 `yaml:"in"`
+	Cached         *float64 `yaml:"cached"` // tokens of the prompt that the service had cached
+	Out            *float64 `yaml:"out"`
+	Call           *float64 `yaml:"call"` // nil: 0
+	prices.Special `yaml:",inline"`
+	CacheTTL       time.Duration `yaml:"cache_ttl"` // how long the service keeps what it wrote to its cache; 0: not known
 
 	// Other names of In and Out in files; nil after reading.
 	Prompt     *float64 `yaml:"prompt"`
@@ -173,12 +175,22 @@ func (p *Price) validate() error {
 			problems = append(problems, fmt.Errorf("price.%s: is %v, not 0 to %g", m.name, *m.money, float64(maxMoney)))
 		}
 	}
+	if p.CacheTTL < 0 || p.CacheTTL > maxCacheTTL {
+		problems = append(problems, fmt.Errorf("price.cache_ttl: is %v, not 0s to %v", p.CacheTTL, maxCacheTTL))
+	}
 	return errors.Join(problems...)
 }
 
+// maxCacheTTL is as in price files.
+const maxCacheTTL = 30 * 24 * time.Hour
+
 // period converts the price to the form of price files.
 func (p *Price) period() prices.Period {
-	return prices.Period{In: p.In, Cached: p.Cached, Out: p.Out, Call: p.Call}
+	out := prices.Period{In: p.In, Cached: p.Cached, Out: p.Out, Special: p.Special, Call: p.Call}
+	if p.CacheTTL > 0 {
+		out.CacheTTL = p.CacheTTL.String()
+	}
+	return out
 }
 
 // Missing returns the names of the token prices that are not set. The fee of an answer with such tokens is not known.
