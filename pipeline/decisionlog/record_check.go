@@ -110,6 +110,7 @@ func (r *Record) wrongText() (field, msg string) {
 		{"features_digest", r.FeaturesDigest},
 		{"model", r.Model},
 		{"price_date", r.PriceDate},
+		{"masked", r.Masked},
 	} {
 		if len(t.text) > maxText {
 			return t.name, fmt.Sprintf("has %d bytes; at most %d are logged", len(t.text), maxText)

@@ -10,6 +10,7 @@ type experts struct {
 	breakers     *prometheus.GaugeVec
 	fees         *prometheus.CounterVec
 	others       *prometheus.CounterVec
+	masked       *prometheus.CounterVec
 	panels       *prometheus.CounterVec
 	calls        *prometheus.CounterVec
 	panelFees    *prometheus.CounterVec
@@ -23,6 +24,7 @@ func newExperts(r *prometheus.Registry) experts {
 		fees:         counter(r, "pipe_fees_total", "Money of answers by the usage that the service returned and the configured prices.", "expert"),
 		others:       counter(r, "pipe_other_model_total", "Answers of another model than the configured one.", "expert"),
 		expertPrices: counter(r, "pipe_expert_price_file_loads_total", "Times that a price file of experts was read while the server runs, by whether its prices are in use now.", "ok"),
+		masked:       counter(r, "pipe_masked_total", "Requests for which an expert was left out before the decision, because it cannot take them.", "expert", "reason"),
 		panels:       counter(r, "pipe_panel_requests_total", "Requests that were drawn for a panel: answered, partly, dropped (queue), budget (no room), abandoned (stop).", "policy", "result"),
 		calls:        counter(r, "pipe_panel_calls_total", "Calls of experts for a panel, by whether they answered.", "expert", "ok"),
 		panelFees:    counter(r, "pipe_panel_fees_total", "Money of answers for a panel, by the usage that the service returned and the configured prices.", "expert"),
@@ -35,6 +37,14 @@ func (m *Metrics) ExpertPrices(ok bool) {
 		return
 	}
 	m.expertPrices.WithLabelValues(word(ok)).Inc()
+}
+
+// Masked counts a request for which an expert was left out, because it cannot take it. The reason is one of a short list.
+func (m *Metrics) Masked(expert, reason string) {
+	if m == nil {
+		return
+	}
+	m.masked.WithLabelValues(expert, reason).Inc()
 }
 
 // Fallback counts a call of an expert after which the next best pair was tried. The reason is one of a short list, such as

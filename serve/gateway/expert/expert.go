@@ -123,9 +123,9 @@ func (e *Expert) TakeOver(old *Expert) bool {
 	return true
 }
 
-// callSettings are the settings without prices and names, which do not influence whether calls succeed.
+// callSettings are the settings without prices, names and capabilities, which do not influence whether calls succeed.
 func (s Settings) callSettings() Settings {
-	s.Price, s.Prices, s.Served = nil, "", nil
+	s.Price, s.Prices, s.Served, s.Capabilities = nil, "", nil, prices.Capabilities{}
 	return s
 }
 

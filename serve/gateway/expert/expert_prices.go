@@ -22,3 +22,14 @@ func (e *Expert) SetPrices(list *prices.Table) error {
 	e.table.Store(list)
 	return nil
 }
+
+// Capabilities are what the model can take: by the settings, and else by the price file.
+func (e *Expert) Capabilities() prices.Capabilities {
+	if table := e.table.Load(); table != nil {
+		return e.cfg.Capabilities.Over(table.Capabilities[e.cfg.Model])
+	}
+	return e.cfg.Capabilities
+}
+
+// LimitsKnown reports whether something is known of the capabilities.
+func (e *Expert) LimitsKnown() bool { return e.Capabilities() != prices.Capabilities{} }
