@@ -111,20 +111,19 @@ func writeParquet(s *segment, repeats bool) error {
 		})
 	}
 	err := writeRecords(s, repeats, func(r *Record, p *PolicyInfo) (decisionRow, error) {
-		if r.UsagePrices != nil || r.TokenParts != nil || r.Session != "" {
-			return decisionRow{}, errPriced
+		if r.UsagePrices != nil || r.TokenParts != nil || r.Masked != "" || r.Session != "" {
+			return decisionRow{}, errWide
 		}
 		return rowOf(r, p), nil
 	})
-	if errors.Is(err, errPriced) {
-		return writeRecords(s, repeats, func(r *Record, p *PolicyInfo) (pricedRow, error) { return pricedRowOf(r, p), nil })
+	if errors.Is(err, errWide) {
+		return writeRecords(s, repeats, func(r *Record, p *PolicyInfo) (wideRow, error) { return wideRowOf(r, p), nil })
 	}
 	return err
 }
 
-// errPriced means that usage has prices or tokens of special kinds in a record, or that it belongs to a session, so that the segment
-// has columns for them.
-var errPriced = errors.New("a record has prices of usage, tokens of special kinds, or a session")
+// errWide means that a record has values of a column of [wideRow] that [decisionRow] does not have.
+var errWide = errors.New("a record has values of columns that most segments lack")
 
 func writeRecords[T any](s *segment, repeats bool, rowOf func(r *Record, p *PolicyInfo) (T, error)) error {
 	return writeRows(s, func(w *parquetWriter[T]) ([]*PolicyInfo, error) {

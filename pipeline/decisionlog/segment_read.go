@@ -81,7 +81,7 @@ type columnForm struct {
 }
 
 var (
-	recordColumns  = columnsOf[pricedRow](recordFields)
+	recordColumns  = columnsOf[wideRow](recordFields)
 	outcomeColumns = columnsOf[Outcome](outcomeFields)
 )
 

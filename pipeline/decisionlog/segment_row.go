@@ -50,20 +50,21 @@ type decisionRow struct {
 	Features      []float32  `parquet:"features,list"`
 }
 
-// pricedRow is a row of a segment in which usage has prices or tokens of special kinds, or that has sessions. Others have no such
-// columns.
-type pricedRow struct {
+// wideRow is a row of a segment with values that most segments lack: prices of usage, tokens of special kinds, masked experts,
+// sessions. Others have no such columns.
+type wideRow struct {
 	decisionRow
 	UsagePrices []float64 `parquet:"usage_prices,optional,list"`
 	TokenParts  []float64 `parquet:"token_parts,optional,list"`
+	Masked      string    `parquet:"masked,optional,dict"`
 	Session     string    `parquet:"session,dict"`
 	Turn        int       `parquet:"turn,int(32),plain"`
 	SwitchCost  *float64  `parquet:"switch_cost,optional,plain"`
 	Kept        string    `parquet:"kept,dict"`
 }
 
-func pricedRowOf(r *Record, p *PolicyInfo) pricedRow {
-	row := pricedRow{rowOf(r, p), r.UsagePrices, r.TokenParts, r.Session, r.Turn, nil, r.Kept}
+func wideRowOf(r *Record, p *PolicyInfo) wideRow {
+	row := wideRow{rowOf(r, p), r.UsagePrices, r.TokenParts, r.Masked, r.Session, r.Turn, nil, r.Kept}
 	if r.SwitchCostKnown {
 		row.SwitchCost = &r.SwitchCost
 	}

@@ -14,6 +14,7 @@ import (
 
 	"pipe/serve/access"
 	"pipe/serve/gateway/advice"
+	"pipe/serve/gateway/capability"
 	"pipe/serve/gateway/expert"
 	"pipe/serve/gateway/protocol"
 )
@@ -30,8 +31,10 @@ type chat struct {
 	resumed *resumed    // the response that the conversation goes on from; nil: none
 	last    []byte      // the last event of a streamed response, if the conversation is kept
 
-	deadline time.Duration // of the caller, after which an answer is late; 0: that of the settings
-	turn     *turn         // of the conversation; nil: none
+	deadline time.Duration     // of the caller, after which an answer is late; 0: that of the settings
+	turn     *turn             // of the conversation; nil: none
+	needs    *capability.Needs // of the request; nil: not asked for yet
+	lacking  lacking           // experts that were left out, because they cannot take the request
 }
 
 // maxBody is the largest request in bytes. The server may have a lower limit.

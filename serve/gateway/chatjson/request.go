@@ -67,6 +67,9 @@ func hasElement(text []byte) bool {
 	return false
 }
 
+// Text is the request as it came. It must not be modified.
+func (r *Request) Text() []byte { return r.object.Text }
+
 // Len is the length of the request in bytes.
 func (r *Request) Len() int { return len(r.object.Text) }
 
