@@ -42,7 +42,9 @@ func TestShared(t *testing.T) {
 					k.Settle(x)
 					sum += x
 				}
-				if i == 1000 && period == 1 { // a kill: the process never comes back
+				if i == 1000 && period == 1 { // a kill: nothing is given back
+					close(all[0].stop)
+					all[0].done.Wait()
 					all[0] = openShared(t, folder, s, c)
 				}
 			}
