@@ -49,9 +49,12 @@ type Record struct {
 	Attempts []Attempt `log:"attempts"` // calls of experts; nil where the service called none
 	Stages   Stages    `log:"stages_us"`
 	Usage    Usage     `log:"usage,same"`
-	Model    string    `log:"model,same"` // that was served
-	Fee      float64   `log:"fee,same"`   // measured money, if FeeKnown
-	FeeKnown bool
+	// TokenParts are the tokens of Usage of special kinds: of the prompt those written to a cache for its usual time, those written
+	// to it for an hour, those of images and of sound, then of the answer those of reasoning and of sound. nil where all are 0.
+	TokenParts []float64 `log:"token_parts,same,later"`
+	Model      string    `log:"model,same"` // that was served
+	Fee        float64   `log:"fee,same"`   // measured money, if FeeKnown
+	FeeKnown   bool
 	// PriceDate is the date of the prices that made Fee of tokens.
 	PriceDate string   `log:"price_date,same"`
 	Shadows   []Shadow `log:"shadows,same"` // what other policies would have chosen

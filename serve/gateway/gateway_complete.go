@@ -243,14 +243,13 @@ func (c *chat) charge(e *expert.Expert, out *outcome) {
 	c.chargeEstimate(e, out.model, out.estimate)
 }
 
-// chargeUsage charges the caller for a usage that the service reported, and counts its fee. If cached tokens have no price,
-// the caller is charged as if no token was cached, so that a limit of money cannot be evaded.
+// chargeUsage charges the caller for a usage that the service reported, and counts its fee. If cached tokens or those of special kinds
+// have no price, the caller is charged as if all were plain, so that a limit of money cannot be evaded.
 func (c *chat) chargeUsage(e *expert.Expert, model string, used expert.Usage, fee expert.Fee) {
 	c.api.metrics.Fee(e.Name, fee.Money)
 	money := fee.Money
 	if !fee.Known {
-		used.Cached = 0
-		money = e.Fee(model, used, time.Now()).Money
+		money = e.Fee(model, used.Plain(), time.Now()).Money
 	}
 	access.CallerOf(c.r.Context()).Charge(used.In+used.Out, money)
 }

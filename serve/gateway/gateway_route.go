@@ -334,6 +334,7 @@ func (q *routed) fillRecord(pair int, e *expert.Expert, out *outcome) {
 	rec.Stages.FirstByte = out.firstByte.Microseconds()
 	u := out.usage
 	rec.Usage = decisionlog.Usage{In: u.In, Cached: u.Cached, Out: u.Out, Known: u.Known, CachedKnown: u.Known && u.CachedKnown}
+	rec.TokenParts = u.Parts.List()
 	rec.Fee, rec.FeeKnown, rec.PriceDate = out.fee.Money, out.fee.Known, out.fee.Since
 	switch {
 	case out.err != nil && q.clientGone():

@@ -281,7 +281,7 @@ func (e *Expert) Fee(served string, usage Usage, at time.Time) Fee {
 	if !ok || !usage.Known {
 		return f
 	}
-	money, err := period.Cost(prices.Usage{In: float64(usage.In), Cached: float64(usage.Cached), Out: float64(usage.Out)})
+	money, err := period.Cost(usage.Usage())
 	if err != nil {
 		return f
 	}

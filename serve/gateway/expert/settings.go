@@ -44,10 +44,11 @@ type Settings struct {
 
 // Price is money per million tokens, and per call. nil means unknown.
 type Price struct {
-	In     *float64 `yaml:"in"`
-	Cached *float64 `yaml:"cached"` // tokens of the prompt that the service had cached
-	Out    *float64 `yaml:"out"`
-	Call   *float64 `yaml:"call"` // nil: 0
+	In             *float64 `yaml:"in"`
+	Cached         *float64 `yaml:"cached"` // tokens of the prompt that the service had cached
+	Out            *float64 `yaml:"out"`
+	Call           *float64 `yaml:"call"` // nil: 0
+	prices.Special `yaml:",inline"`
 
 	// Other names of In and Out in files; nil after reading.
 	Prompt     *float64 `yaml:"prompt"`
@@ -170,7 +171,7 @@ func (p *Price) validate() error {
 
 // period converts the price to the form of price files.
 func (p *Price) period() prices.Period {
-	return prices.Period{In: p.In, Cached: p.Cached, Out: p.Out, Call: p.Call}
+	return prices.Period{In: p.In, Cached: p.Cached, Out: p.Out, Special: p.Special, Call: p.Call}
 }
 
 // Missing returns the names of the token prices that are not set. The fee of an answer with such tokens is not known.
