@@ -50,15 +50,19 @@ type decisionRow struct {
 	Features      []float32  `parquet:"features,list"`
 }
 
-// pricedRow is a row of a segment in which usage has prices or tokens of special kinds. Others have no such columns.
+// pricedRow is a row of a segment in which usage has prices or tokens of special kinds, or budgets held. Others have no such columns.
 type pricedRow struct {
 	decisionRow
 	UsagePrices []float64 `parquet:"usage_prices,optional,list"`
 	TokenParts  []float64 `parquet:"token_parts,optional,list"`
+
+	Budgets       string    `parquet:"budgets,dict"`
+	BudgetPrices  []float64 `parquet:"budget_prices,optional,list"`
+	BudgetDecided bool      `parquet:"budget_decided"`
 }
 
 func pricedRowOf(r *Record, p *PolicyInfo) pricedRow {
-	return pricedRow{rowOf(r, p), r.UsagePrices, r.TokenParts}
+	return pricedRow{rowOf(r, p), r.UsagePrices, r.TokenParts, r.Budgets, r.BudgetPrices, r.BudgetDecided}
 }
 
 // rowOf is a record as a row. The row refers to the record's memory.

@@ -26,7 +26,7 @@ type sample struct{ costs, uses []float32 }
 const (
 	window     = 1024       // requests that the price is solved by
 	solveEvery = 16         // requests
-	memory     = 1 - 1./256 // of billed and asked, for each request
+	decay      = 1 - 1./256 // of billed and asked, for each request
 	steps      = 30         // of bisection
 )
 
@@ -62,7 +62,7 @@ func (p *pacer) see(costs, uses []float32, chosen, target float64) {
 func (p *pacer) bill(billed, asked float64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.billed, p.asked = p.billed*memory+billed, p.asked*memory+asked
+	p.billed, p.asked = p.billed*decay+billed, p.asked*decay+asked
 }
 
 // bias is how much more is billed than expected, as a factor.

@@ -73,9 +73,10 @@ func (t *traffic) close(hour int64) {
 
 // closeDay takes how busy the day was that ends with the hour that is counted.
 func (t *traffic) closeDay() {
-	if const_ := 20.0; t.DayDue > 0 {
+	const usual = 20. // requests that are taken to have come as they should
+	if t.DayDue > 0 {
 		at := daysLeft(t.Slot)
-		f := (t.DayCame + const_) / (t.DayDue + const_)
+		f := (t.DayCame + usual) / (t.DayDue + usual)
 		if t.Ends[at] > 0 {
 			f = math.Sqrt(f * t.Ends[at])
 		}
@@ -152,4 +153,14 @@ func (t *traffic) rest(from, to time.Time) float64 {
 		at = end
 	}
 	return sum * t.level()
+}
+
+// resume begins to count again after a time in which nothing was counted.
+func (t *traffic) resume(at time.Time) {
+	now := at.Unix()
+	if t.Last == 0 || now/3600 == t.Slot && now >= t.Last {
+		return
+	}
+	t.Slot, t.Count, t.From, t.Last = now/3600, 0, now, now
+	t.DayCame, t.DayDue = 0, 0
 }

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"pipe/serve/budget"
 	"pipe/serve/decision"
 	"pipe/serve/gateway/expert"
 	"pipe/serve/metrics"
@@ -27,7 +28,8 @@ type API struct {
 	reloading      sync.Mutex // held by Reload
 	breakerChanges sync.Map   // of experts by name: when the breaker last changed
 	otherModels    loggedModels
-	panel          *panel // nil: none is configured
+	panel          *panel          // nil: none is configured
+	budgets        *budget.Budgets // nil: none are configured
 }
 
 // New opens the experts and the advice of the settings. Metrics and log may be nil. The caller closes the API after the
@@ -44,9 +46,14 @@ func New(d *decision.Decider, m *metrics.Metrics, log *slog.Logger, s Settings) 
 	if a.current, err = a.openBackends(s, nil); err != nil {
 		return nil, err
 	}
+	if s.Budgets.Enabled() {
+		if a.budgets, err = budget.Open(context.Background(), s.Budgets, budget.Options{Log: log}); err != nil {
+			return nil, errors.Join(fmt.Errorf("gateway: %w", err), a.current.close())
+		}
+	}
 	if s.Panel.Enabled() {
 		if a.panel, err = newPanel(a, s.Panel); err != nil {
-			return nil, errors.Join(fmt.Errorf("gateway: panel: %w", err), a.current.close())
+			return nil, errors.Join(fmt.Errorf("gateway: panel: %w", err), a.closeBudgets(), a.current.close())
 		}
 	}
 	for name := range a.current.experts {
@@ -75,6 +82,7 @@ func (a *API) Notes() []string {
 		if pair := b.settings.fixedPair(); !decision.NamesPair(p.Info(), pair) {
 			notes = append(notes, fmt.Sprintf("gateway: policy %q has no pair %q for conversations without a text: without_text can name one, such as %s", name, pair, p.Info().Actions.Name(0)))
 		}
+		notes = append(notes, b.budgetNotes(p)...)
 		for _, e := range p.Info().Actions.Experts {
 			if b.experts[e.Name] == nil {
 				notes = append(notes, fmt.Sprintf("gateway: the expert %q of policy %q is not configured, and is never chosen", e.Name, name))
@@ -135,15 +143,24 @@ func (a *API) Close() (err error) {
 	if a.panel != nil {
 		err = a.panel.close()
 	}
+	err = errors.Join(err, a.closeBudgets())
 	a.lock.Lock()
 	defer a.lock.Unlock()
 	return errors.Join(err, a.current.close())
+}
+
+func (a *API) closeBudgets() error {
+	if a.budgets == nil {
+		return nil
+	}
+	return a.budgets.Close()
 }
 
 // Register adds the routes.
 func (a *API) Register(mux *http.ServeMux) {
 	mux.HandleFunc("POST /v1/chat/completions", a.complete)
 	mux.HandleFunc("GET /v1/models", a.models)
+	mux.HandleFunc("GET /v1/budgets", a.serveBudgets)
 	mux.HandleFunc("GET /v1/models/{id...}", a.model)
 	for _, route := range []string{"/v1/completions", "/v1/embeddings", "/v1/responses"} {
 		mux.HandleFunc("POST "+route, notOffered)

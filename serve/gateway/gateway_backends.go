@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"sync/atomic"
 
@@ -67,7 +68,7 @@ func (b *backends) open(a *API, before *backends) error {
 		}
 		b.advice[name] = v
 	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, b.checkBudgets())...)
 }
 
 // close ends idle connections and frees the advice. It waits for running searches.
@@ -137,6 +138,9 @@ func (a *API) Reload(s Settings, hide func(secrets []string)) error {
 	defer a.release(old)
 	if changed := s.Panel.fixed() != old.settings.Panel.fixed(); (a.panel == nil) && s.Panel.Enabled() || a.panel != nil && changed {
 		return errors.New("gateway: panel: only share, pairs and call_cost change while the server runs; for the rest, or a panel where there was none, start it again")
+	}
+	if !reflect.DeepEqual(s.Budgets, old.settings.Budgets.AsRead()) {
+		return errors.New("gateway: budgets: they change when the server is started again")
 	}
 	next, err := a.openBackends(s, old)
 	if err != nil {

@@ -27,6 +27,7 @@ type chat struct {
 	began   time.Time
 	request *chatjson.Request
 	headers http.Header // for experts
+	budgets *spending   // nil: there are none
 }
 
 // maxBody is the largest request in bytes. The server may have a lower limit.
@@ -68,8 +69,18 @@ func (c *chat) callByName() {
 		writeError(c.w, unknownModel(name))
 		return
 	}
+	budgets, err := c.beginSpending("")
+	var hold *held
+	if err == nil {
+		hold, err = budgets.hold(e, nil)
+	}
+	if err != nil {
+		c.spendingFailed(err)
+		return
+	}
 	answer, err := e.CallLast(c.r.Context(), c.request, nil, c.headers)
 	if err != nil {
+		hold.failed(e, err)
 		c.chargeFailed(e, err)
 		if c.clientGone() {
 			return
@@ -81,6 +92,7 @@ func (c *chat) callByName() {
 	c.w.Header().Set(headerExpert, e.Name)
 	out := c.send(e, answer)
 	c.charge(e, &out)
+	hold.answered(&out)
 }
 
 // clientGone reports whether the client has disconnected, and logs it if so.

@@ -40,6 +40,7 @@ type routed struct {
 type skippedAnswer struct {
 	pair   int
 	before int // pairs that failed before
+	hold   *held
 	expert *expert.Expert
 	answer *expert.Answer
 	fee    expert.Fee
@@ -66,9 +67,14 @@ func (c *chat) route(name string) {
 		c.failDecision(err)
 		return
 	}
+	if c.budgets, without, err = c.budgeted(name, without); err != nil {
+		c.spendingFailed(err)
+		return
+	}
 	result, err := a.decider.Decide(c.r.Context(), decision.Request{
 		Policy: name, Conversation: conversation, Prices: policy.PriceChange{Without: without}, Source: decision.SourceChat,
 		ID: c.r.Header.Get("X-Request-Id"), Client: access.CallerOf(c.r.Context()).Name, User: c.request.User, Decode: time.Since(c.began), FixedPair: c.settings.fixedPair(),
+		Surcharge: addUp(c.budgets.surcharge()),
 	})
 	if err != nil {
 		c.failDecision(err)
@@ -81,6 +87,7 @@ func (c *chat) route(name string) {
 	q.record.Executed = -1
 	q.question, _ = conversation.Text(a.decider.Settings().Prompt) // "" for images alone: nothing is found then
 	defer q.finish()
+	c.budgets.decided(q)
 	q.execute()
 	q.offerPanel()
 }
@@ -168,18 +175,26 @@ func (q *routed) execute() {
 		if q.hasFallback(e, ranked[i+1:]) {
 			call = e.Call
 		}
+		hold, err := q.budgets.holdPair(q, pair, e, message)
+		if err != nil {
+			if q.fullBudget(pair, i, err) {
+				return
+			}
+			continue
+		}
 		began := time.Now()
 		answer, err := call(ctx, q.request, message, q.headers)
 		took := time.Since(began)
 		if err == nil && answer.OtherMayAnswer == "" {
 			stop()
-			q.sendAnswer(pair, e, answer, began)
+			q.sendAnswer(pair, e, answer, began, hold)
 			return
 		}
 		if err == nil {
-			q.skipAnswer(&skippedAnswer{pair: pair, before: len(q.record.Attempts), expert: e, answer: answer}, took)
+			q.skipAnswer(&skippedAnswer{pair: pair, before: len(q.record.Attempts), expert: e, answer: answer, hold: hold}, took)
 			continue
 		}
+		hold.failed(e, err)
 		charged := q.chargeFailed(e, err)
 		q.failedExperts[e.Name] = true
 		q.addFailedCall(pair, err, took)
@@ -243,8 +258,10 @@ func (q *routed) skipAnswer(p *skippedAnswer, took time.Duration) {
 	if p.answer.Empty {
 		out := outcome{model: p.answer.Model, usage: p.answer.Usage, estimate: int64(len(p.answer.Body) / bytesPerToken)}
 		q.charge(p.expert, &out)
+		p.hold.answered(&out)
 		reason, p.fee, q.empty = "empty", out.fee, p
 	} else {
+		p.hold.answered(&outcome{refused: true})
 		q.refusal = p
 	}
 	q.api.metrics.Fallback(p.expert.Name, reason)
@@ -297,6 +314,9 @@ func (q *routed) respondWithoutAnswer() {
 		q.last = errors.New("no pair is left")
 	}
 	f, wait := expertsFailure(strings.Join(q.reasons, "; "), q.last)
+	if full, after := budgetErr(q.last); full != nil {
+		f, wait = full, retryText(after)
+	}
 	q.record.Error = f.msg
 	q.setHeaders(-1, 0)
 	q.fail(f, wait)
@@ -311,11 +331,12 @@ func (q *routed) sendSkipped(p *skippedAnswer) {
 }
 
 // sendAnswer sends the answer of a pair and fills in the record.
-func (q *routed) sendAnswer(pair int, e *expert.Expert, answer *expert.Answer, began time.Time) {
+func (q *routed) sendAnswer(pair int, e *expert.Expert, answer *expert.Answer, began time.Time, hold *held) {
 	took := time.Since(began)
 	q.setHeaders(pair, len(q.record.Attempts))
 	out := q.send(e, answer)
 	q.charge(e, &out)
+	hold.answered(&out)
 	q.fillRecord(pair, e, &out)
 	rec := q.record
 	rec.Attempts = append(rec.Attempts, decisionlog.Attempt{Action: pair, Status: out.status, Micros: took.Microseconds(), Error: rec.Error})

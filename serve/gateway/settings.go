@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"pipe/internal/config"
+	"pipe/serve/budget"
 	"pipe/serve/decision"
 	"pipe/serve/gateway/advice"
 	"pipe/serve/gateway/expert"
@@ -30,6 +31,8 @@ type Settings struct {
 	// of texts: decision.BestFixed, the name of a pair (expert/advice), or withoutTextRefuse.
 	WithoutText string `yaml:"without_text"`
 	Panel       Panel  `yaml:"panel"`
+	// Budgets bound what requests spend in a period.
+	Budgets budget.Settings `yaml:"budgets"`
 }
 
 // withoutTextRefuse answers 400 to conversations without any input for the policy.
@@ -84,6 +87,8 @@ func (s *Settings) Validate() error {
 	p.Add(config.Under("breaker", s.Breaker.Validate()))
 	p.Add(config.Under("panel", s.Panel.Validate()))
 	p.Check(!s.Panel.Enabled() || s.Enabled(), "panel: there are no experts that could answer")
+	p.Add(config.Under("budgets", s.Budgets.Validate()))
+	p.Check(!s.Budgets.Enabled() || s.Enabled(), "budgets: there are no experts whose calls cost anything")
 	for _, h := range s.PassHeaders {
 		name := textproto.CanonicalMIMEHeaderKey(h)
 		p.Check(h != "" && !slices.Contains(neverForwarded, name) && !strings.HasPrefix(name, "Proxy-"),
