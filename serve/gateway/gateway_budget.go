@@ -194,35 +194,51 @@ const maxSurcharge = 1e6
 
 // decided lets the prices learn from the decision, and puts them into its record.
 func (s *spending) decided(q *routed) {
-	if s == nil || q.record.ExpectedCost == nil || q.result.Policy.Info().Prices == nil {
+	if s == nil {
 		return
 	}
-	p, perLoss := q.result.Policy, worth(q.result.Policy)
-	best, least := -1, math.Inf(1)
-	chosen := -1
-	var choices []budget.Choice
-	for i, cost := range q.record.ExpectedCost {
-		name := q.expertOf(i)
-		if !q.record.Available[i] && !s.out[name] || cost != cost || q.experts[name] == nil {
+	choices, chosen, best := s.choices(q)
+	s.log(q, choices)
+	q.record.BudgetDecided = len(s.out) > 0 || best != q.record.Greedy
+	// Where a budget left experts out, prices would learn that requests want nothing of them.
+	if len(s.out) == 0 && chosen >= 0 {
+		s.Decided(choices, chosen)
+	}
+}
+
+// choices are the pairs that could answer, at what the policy expects without budgets, by their place the one that was chosen, -1 if
+// it is not among them, and the pair that would have been chosen. Without expected costs, or at fixed prices, only the experts of
+// the choices are known, and the choice without budgets is that of the policy.
+func (s *spending) choices(q *routed) (list []budget.Choice, chosen, best int) {
+	p, perLoss, least := q.result.Policy, worth(q.result.Policy), math.Inf(1)
+	priced := q.record.ExpectedCost != nil && p.Info().Prices != nil
+	chosen, best = -1, q.record.Greedy
+	for i, open := range q.record.Available {
+		c := budget.Choice{Expert: q.expertOf(i)}
+		if !open && !s.out[c.Expert] || q.experts[c.Expert] == nil {
 			continue
 		}
-		use := s.expected(p, i)
-		price, err := s.Price(name, use)
-		if err != nil { // it was found before
-			return
+		if priced && open && q.record.ExpectedCost[i] == q.record.ExpectedCost[i] {
+			c.Use = s.expected(p, i)
+			price, err := s.Price(c.Expert, c.Use)
+			if err != nil { // the budgets of the expert were opened before
+				continue
+			}
+			c.Cost = float64(q.record.ExpectedCost[i])*perLoss - min(price, maxSurcharge*perLoss)
+			if i == q.record.Action {
+				chosen = len(list)
+			}
+			if c.Cost < least {
+				best, least = i, c.Cost
+			}
 		}
-		c := budget.Choice{Expert: name, Cost: float64(cost)*perLoss - min(price, maxSurcharge*perLoss), Use: use}
-		if c.Cost < least {
-			best, least = i, c.Cost
-		}
-		if i == q.record.Action {
-			chosen = len(choices)
-		}
-		choices = append(choices, c)
+		list = append(list, c)
 	}
-	if chosen < 0 {
-		return
-	}
+	return list, chosen, best
+}
+
+// log puts the prices of the budgets into the record.
+func (s *spending) log(q *routed, choices []budget.Choice) {
 	names, prices := s.Prices(choices)
 	if len(names) > maxLogged {
 		names, prices = names[:maxLogged], prices[:maxLogged]
@@ -230,11 +246,10 @@ func (s *spending) decided(q *routed) {
 	for i := range names {
 		names[i] = strings.ReplaceAll(names[i], " ", "%20")
 	}
-	q.record.Budgets, q.record.BudgetDecided = strings.Join(names, " "), best != q.record.Greedy
+	q.record.Budgets = strings.Join(names, " ")
 	if slices.ContainsFunc(prices, func(v float64) bool { return v > 0 }) {
 		q.record.BudgetPrices = prices
 	}
-	s.Decided(choices, chosen)
 }
 
 // maxLogged is the most budgets that a record names.

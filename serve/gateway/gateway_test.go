@@ -106,6 +106,11 @@ func writePolicy(t testing.TB, folder, name string, info map[string]string) {
 	}
 }
 
+func isFolder(path string) bool {
+	about, err := os.Stat(path)
+	return err == nil && about.IsDir()
+}
+
 func ones(n int) []float32 {
 	x := make([]float32, n)
 	for i := range x {
@@ -137,6 +142,9 @@ func newWorldOf(t testing.TB, info map[string]string, change func(*Settings), mo
 	}
 	about := policies.DefaultSettings()
 	about.Paths, about.Workers, about.Default = []string{folder}, 1, "claims"
+	if model := filepath.Join(folder, "priced.model"); isFolder(model) {
+		about.Encoders = map[string]string{"priced": model}
+	}
 	set, err := policies.Open(t.Context(), about, orttest.Open(t, 1), nil, nil)
 	if err != nil {
 		t.Fatal(err)
