@@ -58,6 +58,16 @@ func (p *pacer) see(costs, uses []float32, chosen, target float64) {
 	}
 }
 
+// pass takes a request from which nothing is learned about requests: the rest of the period has changed.
+func (p *pacer) pass(target float64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.since++; p.since >= solveEvery && len(p.last) > 0 {
+		p.since = 0
+		p.solve(target)
+	}
+}
+
 // bill takes what a call really used, and what was expected.
 func (p *pacer) bill(billed, asked float64) {
 	p.mu.Lock()

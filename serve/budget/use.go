@@ -255,6 +255,18 @@ func (u *Use) Decided(choices []Choice, chosen int) {
 	u.of.changed.Store(true)
 }
 
+// Passed takes a request for which a budget did not cover all pairs, so that nothing can be learned of what it would have used.
+func (u *Use) Passed(choices []Choice) {
+	if u == nil {
+		return
+	}
+	for _, m := range u.withExperts(choices) {
+		m.came()
+		m.pacer.pass(m.target())
+	}
+	u.of.changed.Store(true)
+}
+
 // uses is how much of a budget a choice is expected to use.
 func (m *member) uses(c *Choice) float64 {
 	if m.Of == Expert && c.Expert != m.of {

@@ -60,6 +60,9 @@ func (c *chat) budgeted(name string, without []policy.Part) (*spending, []policy
 	if err == nil {
 		without, err = s.leaveOut(p.Info().Actions, without)
 	}
+	if err != nil && s != nil { // the request counts for the traffic, though no policy decides on it
+		s.Passed(nil)
+	}
 	return s, without, err
 }
 
@@ -200,9 +203,10 @@ func (s *spending) decided(q *routed) {
 	choices, chosen, best := s.choices(q)
 	s.log(q, choices)
 	q.record.BudgetDecided = len(s.out) > 0 || best != q.record.Greedy
-	// Where a budget left experts out, prices would learn that requests want nothing of them.
 	if len(s.out) == 0 && chosen >= 0 {
 		s.Decided(choices, chosen)
+	} else { // prices would learn that requests want nothing of an expert that a budget left out
+		s.Passed(choices)
 	}
 }
 
