@@ -92,8 +92,13 @@ func (p *pace) isValid() bool {
 	}
 	for _, m := range p.Members {
 		t := &m.Traffic
-		if !ok(m.Price, t.Count, t.Came, t.Due, t.DayCame, t.DayDue) || !ok(t.Hours[:]...) || !ok(t.Ends[:]...) {
+		if !ok(m.Price, t.Count, t.Came, t.Due) || !ok(t.Hours[:]...) || !ok(t.Ends[:]...) {
 			return false
+		}
+		for _, count := range t.Today {
+			if !(count >= -1) || math.IsInf(count, 0) {
+				return false
+			}
 		}
 	}
 	for _, u := range p.Usage {

@@ -16,12 +16,11 @@ type traffic struct {
 	Slot  int64            `json:"slot"`  // hour since 1970 that is counted
 	Count float64          `json:"count"` // requests in it
 	// Came are the requests of the last time, and Due those that the hours of the week say; both decay.
-	Came    float64 `json:"came"`
-	Due     float64 `json:"due"`
-	DayCame float64 `json:"day_came"` // requests of the day, and those that the hours of the week say
-	DayDue  float64 `json:"day_due"`
-	Last    int64   `json:"last"` // second since 1970 of the last request; 0: none came yet
-	From    int64   `json:"from"` // second since 1970 when counting began
+	Came  float64     `json:"came"`
+	Due   float64     `json:"due"`
+	Today [24]float64 `json:"today"` // requests in each hour of the day that were not learned yet; -1: not known
+	Last  int64       `json:"last"`  // second since 1970 of the last request; 0: none came yet
+	From  int64       `json:"from"`  // second since 1970 when counting began
 }
 
 const (
@@ -38,6 +37,7 @@ func (t *traffic) see(at time.Time, memory time.Duration) {
 	hour := now / 3600
 	if t.Last == 0 {
 		t.Last, t.From, t.Slot = now, now, hour
+		t.forget()
 	}
 	t.close(hour)
 	if passed := float64(now - t.Last); passed > 0 {
@@ -54,15 +54,17 @@ func (t *traffic) see(at time.Time, memory time.Duration) {
 func (t *traffic) close(hour int64) {
 	if hour-t.Slot > 4*hoursOfWeek || hour < t.Slot { // nothing came for long, or the clock was set back
 		t.Slot, t.Count = hour, 0
+		t.forget()
 	}
 	for ; t.Slot < hour; t.Slot++ {
 		seen, at := t.seen(3600*(t.Slot+1)), slotOf(t.Slot)
-		if t.Weeks[at] > 0 {
-			t.DayCame, t.DayDue = t.DayCame+t.Count, t.DayDue+t.Hours[at]*seen
-		}
-		if seen >= least {
-			t.Weeks[at]++
-			t.Hours[at] += (t.Count/seen/t.end(t.Slot) - t.Hours[at]) * max(1/float64(t.Weeks[at]), newest)
+		t.Today[t.Slot%24] = -1
+		switch {
+		case seen < least:
+		case t.Weeks[at] == 0:
+			t.learn(at, t.Count/seen)
+		default:
+			t.Today[t.Slot%24] = t.Count / seen
 		}
 		t.Count = 0
 		if (t.Slot+1)%24 == 0 {
@@ -71,18 +73,51 @@ func (t *traffic) close(hour int64) {
 	}
 }
 
-// closeDay takes how busy the day was that ends with the hour that is counted.
+// learn takes how many requests an hour of the week had.
+func (t *traffic) learn(at int, count float64) {
+	t.Weeks[at]++
+	t.Hours[at] += (count - t.Hours[at]) * max(1/float64(t.Weeks[at]), newest)
+}
+
+const (
+	least  = 0.2 // of an hour that must be seen to count
+	newest = 0.3 // least weight of the last week
+)
+
+// closeDay takes the hours of the day that ends with the hour that is counted. If the day was far from usual, that is taken for a
+// property of its place in the month, and its hours are scaled to a usual day.
 func (t *traffic) closeDay() {
 	const usual = 20. // requests that are taken to have come as they should
-	if t.DayDue > 0 {
-		at := daysLeft(t.Slot)
-		f := (t.DayCame + usual) / (t.DayDue + usual)
-		if t.Ends[at] > 0 {
-			f = math.Sqrt(f * t.Ends[at])
+	came, due, first := usual, usual, t.Slot-23
+	for i, count := range t.Today {
+		if count >= 0 {
+			came, due = came+count, due+t.Hours[slotOf(first+int64(i))]
 		}
-		t.Ends[at] = f
 	}
-	t.DayCame, t.DayDue = 0, 0
+	factor := came / due
+	if factor < far && factor > 1/far {
+		factor = 1
+	}
+	at := daysLeft(t.Slot)
+	if t.Ends[at] > 0 {
+		t.Ends[at] = math.Sqrt(factor * t.Ends[at])
+	} else {
+		t.Ends[at] = factor
+	}
+	for i, count := range t.Today {
+		if count >= 0 {
+			t.learn(slotOf(first+int64(i)), count/factor)
+		}
+		t.Today[i] = -1
+	}
+}
+
+// far is the factor from which a day is not a usual one.
+const far = 1.8
+
+// seen is the part of the hour that is counted which was seen until a second.
+func (t *traffic) seen(until int64) float64 {
+	return float64(until-max(t.From, 3600*t.Slot)) / 3600
 }
 
 // end is the factor of the day of an hour, by the months before.
@@ -98,14 +133,6 @@ func daysLeft(hour int64) int {
 	at := time.Unix(3600*hour, 0).UTC()
 	return time.Date(at.Year(), at.Month()+1, 0, 0, 0, 0, 0, time.UTC).Day() - at.Day()
 }
-
-const (
-	least  = 0.2 // of an hour that must be seen to count
-	newest = 0.3 // least weight of the last week
-)
-
-// seen is the part of the hour that is counted which was seen until a second.
-func (t *traffic) seen(until int64) float64 { return float64(until-max(t.From, 3600*t.Slot)) / 3600 }
 
 // rate is how many requests an hour brings, without the level of the last time; where the hour of the week was not seen yet, that
 // hour of other days, or of all hours.
@@ -155,6 +182,13 @@ func (t *traffic) rest(from, to time.Time) float64 {
 	return sum * t.level()
 }
 
+// forget leaves out the hours of the day that were not learned yet.
+func (t *traffic) forget() {
+	for i := range t.Today {
+		t.Today[i] = -1
+	}
+}
+
 // resume begins to count again after a time in which nothing was counted.
 func (t *traffic) resume(at time.Time) {
 	now := at.Unix()
@@ -162,5 +196,5 @@ func (t *traffic) resume(at time.Time) {
 		return
 	}
 	t.Slot, t.Count, t.From, t.Last = now/3600, 0, now, now
-	t.DayCame, t.DayDue = 0, 0
+	t.forget()
 }
