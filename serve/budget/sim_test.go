@@ -33,7 +33,7 @@ type stream struct {
 
 const pairs = 4
 
-// shape is how traffic and services change within a stream. t is from 0, at its beginning, to 1.
+// shape is how traffic and services change within a stream. t is from 0, at its beginning, to 1, and below 0 before.
 type shape struct {
 	name    string
 	per     ledger.Per
@@ -58,7 +58,7 @@ func weeks(t float64, hour int, day time.Weekday) float64 {
 }
 
 func monthEnd(t float64, _ int, _ time.Weekday) float64 {
-	if t > 0.95 {
+	if t-math.Floor(t) > 0.95 {
 		return 4
 	}
 	return 1
@@ -120,8 +120,8 @@ func newStream(s *shape, seed uint64, n int) *stream {
 	if s.per == ledger.Day {
 		days, ago = 10, 14
 	}
-	out.at = s.draw(r, out.start, days, n)
-	out.before = s.draw(r, out.start.AddDate(0, 0, -ago), ago, n*ago/days)
+	out.at = s.draw(r, out.start, days, n, 0)
+	out.before = s.draw(r, out.start.AddDate(0, 0, -ago), ago, n*ago/days, -1)
 	base := [pairs]float64{0.0002, 0.001, 0.004, 0.02}
 	if s.free {
 		base[0] = 0
@@ -149,12 +149,12 @@ func newStream(s *shape, seed uint64, n int) *stream {
 	return out
 }
 
-// draw draws the times of n requests.
-func (s *shape) draw(r *rand.Rand, from time.Time, days, n int) (list []time.Time) {
+// draw draws the times of n requests, from a time for some days, which begins at t.
+func (s *shape) draw(r *rand.Rand, from time.Time, days, n int, t float64) (list []time.Time) {
 	until, sum := make([]float64, 24*days), 0.0
 	for h := range until {
 		at := from.Add(time.Duration(h) * time.Hour)
-		sum += s.traffic((float64(h)+0.5)/float64(len(until)), at.Hour(), at.Weekday()) * math.Exp(0.2*r.NormFloat64())
+		sum += s.traffic(t+(float64(h)+0.5)/float64(len(until)), at.Hour(), at.Weekday()) * math.Exp(0.2*r.NormFloat64())
 		until[h] = sum
 	}
 	for range n {

@@ -19,8 +19,12 @@ type traffic struct {
 	Came  float64     `json:"came"`
 	Due   float64     `json:"due"`
 	Today [24]float64 `json:"today"` // requests in each hour of the day that were not learned yet; -1: not known
-	Last  int64       `json:"last"`  // second since 1970 of the last request; 0: none came yet
-	From  int64       `json:"from"`  // second since 1970 when counting began
+	// Usual is how many times more requests than by the hours of the week came on the last usual days, and Odd the number of other days
+	// since.
+	Usual float64 `json:"usual"`
+	Odd   int     `json:"odd"`
+	Last  int64   `json:"last"` // second since 1970 of the last request; 0: none came yet
+	From  int64   `json:"from"` // second since 1970 when counting began
 }
 
 const (
@@ -36,7 +40,7 @@ func (t *traffic) see(at time.Time, memory time.Duration) {
 	now := at.Unix()
 	hour := now / 3600
 	if t.Last == 0 {
-		t.Last, t.From, t.Slot = now, now, hour
+		t.Last, t.From, t.Slot, t.Usual = now, now, hour, 1
 		t.forget()
 	}
 	t.close(hour)
@@ -87,16 +91,18 @@ const (
 // closeDay takes the hours of the day that ends with the hour that is counted. If the day was far from usual, that is taken for a
 // property of its place in the month, and its hours are scaled to a usual day.
 func (t *traffic) closeDay() {
-	const usual = 20. // requests that are taken to have come as they should
-	came, due, first := usual, usual, t.Slot-23
+	const some = 20. // requests that are taken to have come as they should
+	came, due, first := some, some, t.Slot-23
 	for i, count := range t.Today {
 		if count >= 0 {
 			came, due = came+count, due+t.Hours[slotOf(first+int64(i))]
 		}
 	}
-	factor := came / due
-	if factor < far && factor > 1/far {
-		factor = 1
+	factor := came / due / t.Usual
+	if usual := factor < far && factor > 1/far; usual || t.Odd >= change {
+		t.Usual, t.Odd, factor = t.Usual*(1+newest*(factor-1)), 0, 1
+	} else {
+		t.Odd++
 	}
 	at := daysLeft(t.Slot)
 	if t.Ends[at] > 0 {
@@ -112,8 +118,10 @@ func (t *traffic) closeDay() {
 	}
 }
 
-// far is the factor from which a day is not a usual one.
-const far = 1.8
+const (
+	far    = 1.8 // factor from which a day is not a usual one
+	change = 4   // such days in a row that are taken for a change of all days
+)
 
 // seen is the part of the hour that is counted which was seen until a second.
 func (t *traffic) seen(until int64) float64 {
