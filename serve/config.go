@@ -159,6 +159,7 @@ func (c *Config) validate() error {
 		p.Check(c.Log.Sample == 1, "gateway.panel: it makes complete rows, which log.sample %g breaks up; set it to 1", c.Log.Sample)
 		p.Check(c.Log.Features == decisionlog.FullFeatures, "gateway.panel: its rows need features; set log.features to %s", decisionlog.FullFeatures)
 	}
+	p.Check(!c.Gateway.Budgets.Enabled() || c.Log.Folder != "" || c.Gateway.Budgets.Shared != "", "gateway.budgets: they are kept in the folder of the decision log; set log.folder, or budgets.shared for several servers")
 	p.Check(c.Decision.Explore.Ledger == nil || c.Log.Folder != "", "decision.explore.ledger: it is kept in the folder of the decision log; set log.folder")
 	p.Add(c.checkCandidates())
 	p.Add(config.Under("monitor", c.Monitor.Validate()))

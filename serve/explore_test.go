@@ -94,7 +94,7 @@ func TestExplorationSettings(t *testing.T) {
 	for want, change := range map[string]func(*Config){
 		"decision.explore.ledger: it is kept in the folder of the decision log; set log.folder": func(c *Config) { c.Log.Folder = "" },
 		"decision.explore.ledger.cost: 0 is not":                                                func(c *Config) { c.Decision.Explore.Ledger.Cost = 0 },
-		"decision.explore.ledger.per: \"month\"":                                                func(c *Config) { c.Decision.Explore.Ledger.Per = "month" },
+		"decision.explore.ledger.per: \"week\"":                                                 func(c *Config) { c.Decision.Explore.Ledger.Per = "week" },
 		"decision.explore.ledger.losses: [1 0]":                                                 func(c *Config) { c.Decision.Explore.Ledger.Losses = []float64{1, 0} },
 		"explore: ledger: nothing is explored":                                                  func(c *Config) { c.Decision.Explore.SquareCB = false },
 		"choose one":                                                                            func(c *Config) { c.Decision.Explore.Epsilon = 0.1 },

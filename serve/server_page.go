@@ -3,6 +3,7 @@ package serve
 import (
 	"pipe/models/policy"
 	"pipe/pipeline/decisionlog"
+	"pipe/serve/budget"
 	"pipe/serve/dashboard"
 	"pipe/serve/decision"
 	"pipe/serve/ledger"
@@ -46,6 +47,7 @@ func (s *Server) openPage(version string) error {
 	}
 	if s.config.Gateway.Enabled() {
 		from.Breakers, from.Patience = s.breakerStates, s.patienceStates
+		from.Budgets = func() []budget.State { return s.parts.gateway.Budgets() } // it is opened later
 	}
 	if s.parts.trials != nil {
 		seen = append(seen, s.parts.trials)

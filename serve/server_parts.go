@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"path/filepath"
 
 	"pipe/internal/filelock"
 	"pipe/onnx/ort"
@@ -133,7 +134,7 @@ func (s *Server) absentTags() (tags []string) {
 	for _, part := range []struct {
 		tag    string
 		served bool
-	}{{"outcomes", s.parts.log != nil}, {"gateway", s.config.Gateway.Enabled()}, {"monitor", s.parts.monitor != nil}} {
+	}{{"outcomes", s.parts.log != nil}, {"gateway", s.config.Gateway.Enabled()}, {"monitor", s.parts.monitor != nil}, {"budgets", s.config.Gateway.Budgets.Enabled()}} {
 		if !part.served {
 			tags = append(tags, part.tag)
 		}
@@ -149,6 +150,12 @@ func (s *Server) openGateway() (err error) {
 	}
 	settings := s.config.Gateway
 	settings.Panel.Folder = string(s.config.Log.Folder)
+	if settings.Panel.Folder != "" {
+		settings.Budgets.Folder = filepath.Join(settings.Panel.Folder, "budgets")
+	}
+	if s.checking { // servers that run may share it
+		settings.Budgets.Shared = ""
+	}
 	s.parts.gateway, err = gateway.New(s.parts.decider, s.metrics, s.log, settings)
 	if err != nil {
 		return err
@@ -157,6 +164,7 @@ func (s *Server) openGateway() (err error) {
 	s.secrets.Set("experts", s.parts.gateway.Secrets())
 	s.parts.gateway.Register(s.mux)
 	s.parts.policies.WatchOther(policies.Other{Files: s.parts.gateway.PriceFiles, Read: s.parts.gateway.ReadPrices})
+	s.metrics.WatchBudgets(s.registry, s.parts.gateway.Budgets)
 	return nil
 }
 

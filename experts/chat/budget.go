@@ -6,6 +6,7 @@ import (
 	"math"
 	"sync"
 
+	"pipe/internal/allowance"
 	"pipe/internal/storage"
 )
 
@@ -34,8 +35,9 @@ func (e *BudgetError) Hint() string {
 // possible cost of a request is reserved before it is sent. It is safe for
 // concurrent use.
 type Budget struct {
-	limit  float64 // +Inf: none
-	ledger *ledger // of all workers; nil: this is the only one
+	limit  float64              // +Inf: none
+	ledger *allowance.Allowance // of all workers; nil: this is the only one
+	turn   sync.Mutex           // held while the part of this worker grows
 
 	mu       sync.Mutex
 	mine     float64 // part of the limit that this worker may spend: all of it without a ledger
@@ -134,7 +136,7 @@ func (b *Budget) wake() {
 // Share makes the budget that of all workers of a folder, and of all their runs: slices of it are claimed there before
 // they are spent. It is called before the first request.
 func (b *Budget) Share(ctx context.Context, folder *storage.Folder) (err error) {
-	b.ledger, err = openLedger(ctx, folder, b.limit)
+	b.ledger, err = allowance.Open(ctx, folder, b.limit, allowance.Slices)
 	b.mine = 0
 	return err
 }
@@ -144,8 +146,8 @@ func (b *Budget) grow(ctx context.Context, most float64) (all bool, err error) {
 	if b.ledger == nil {
 		return true, nil
 	}
-	b.ledger.turn.Lock()
-	defer b.ledger.turn.Unlock()
+	b.turn.Lock()
+	defer b.turn.Unlock()
 	for {
 		b.mu.Lock()
 		fits := !b.exceeds(most)
@@ -153,7 +155,7 @@ func (b *Budget) grow(ctx context.Context, most float64) (all bool, err error) {
 		if fits {
 			return false, nil
 		}
-		money, err := b.ledger.claim(ctx)
+		money, err := b.ledger.Claim(ctx)
 		if err != nil || money == 0 {
 			return true, err
 		}
@@ -172,5 +174,5 @@ func (b *Budget) Return(ctx context.Context) error {
 	rest := b.mine - b.spent - b.reserved
 	b.mine -= max(rest, 0)
 	b.mu.Unlock()
-	return b.ledger.giveBack(ctx, rest)
+	return b.ledger.GiveBack(ctx, rest)
 }

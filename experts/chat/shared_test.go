@@ -80,7 +80,7 @@ func TestLedgerOfManyCallers(t *testing.T) {
 	if err := b.Share(t.Context(), sharedFolder(t)); err != nil {
 		t.Fatal(err)
 	}
-	most := b.ledger.slice * 0.9 // a slice is enough for one request
+	most := b.ledger.Slice() * 0.9 // a slice is enough for one request
 	var group sync.WaitGroup
 	for range 8 {
 		group.Go(func() {

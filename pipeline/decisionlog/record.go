@@ -34,6 +34,13 @@ type Record struct {
 	// Masked names experts that are not available because they cannot take the request, with a word for what they lack each. "": none.
 	Masked string `log:"masked,same,later"`
 
+	// Budgets are the names of the budgets that held for the request, separated by spaces, BudgetPrices what a unit of each cost
+	// beside its own price, in money, nil where all are 0, and BudgetDecided says that another pair would have been chosen
+	// without them.
+	Budgets       string    `log:"budgets,same,later"`
+	BudgetPrices  []float64 `log:"budget_prices,later"`
+	BudgetDecided bool      `log:"budget_decided,same,later"`
+
 	Action int `log:"action"` // the pair that was chosen
 	Greedy int `log:"greedy"` // the pair that the policy alone would choose
 	// OwnPropensity is A: that of the policy alone. nil: Propensity is that of the policy alone, because there is no canary, or

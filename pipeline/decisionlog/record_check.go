@@ -75,6 +75,9 @@ func (r *Record) wrong(p *PolicyInfo) (field, msg string) {
 	if bad := slices.ContainsFunc(r.TokenParts, func(n float64) bool { return !(n >= 0 && n <= mostTokens && n == math.Trunc(n)) }); r.TokenParts != nil && (len(r.TokenParts) != tokenParts || bad) {
 		return "token_parts", fmt.Sprintf("is no list of %d numbers of tokens", tokenParts)
 	}
+	if bad := slices.ContainsFunc(r.BudgetPrices, func(price float64) bool { return !(price >= 0) || math.IsInf(price, 0) }); bad || len(r.BudgetPrices) > maxBudgets {
+		return "budget_prices", fmt.Sprintf("are not at most %d finite numbers of at least 0", maxBudgets)
+	}
 	for _, list := range [...][]float64{r.ExpertFees, r.AdviceFees, r.PairFees, r.UsagePrices, {r.Lambda}} {
 		for _, v := range list {
 			if v != v || math.IsInf(v, 0) {
@@ -90,6 +93,9 @@ func (r *Record) wrong(p *PolicyInfo) (field, msg string) {
 	}
 	return r.wrongNumbers(p, a)
 }
+
+// maxBudgets is the most budgets of one record.
+const maxBudgets = 4096
 
 // Limits of token_parts.
 const (

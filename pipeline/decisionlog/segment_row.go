@@ -51,7 +51,7 @@ type decisionRow struct {
 }
 
 // wideRow is a row of a segment with values that most segments lack: prices of usage, tokens of special kinds, masked experts,
-// sessions. Others have no such columns.
+// sessions, budgets. Others have no such columns.
 type wideRow struct {
 	decisionRow
 	UsagePrices []float64 `parquet:"usage_prices,optional,list"`
@@ -61,10 +61,14 @@ type wideRow struct {
 	Turn        int       `parquet:"turn,int(32),plain"`
 	SwitchCost  *float64  `parquet:"switch_cost,optional,plain"`
 	Kept        string    `parquet:"kept,dict"`
+
+	Budgets       string    `parquet:"budgets,dict"`
+	BudgetPrices  []float64 `parquet:"budget_prices,optional,list"`
+	BudgetDecided bool      `parquet:"budget_decided"`
 }
 
 func wideRowOf(r *Record, p *PolicyInfo) wideRow {
-	row := wideRow{rowOf(r, p), r.UsagePrices, r.TokenParts, r.Masked, r.Session, r.Turn, nil, r.Kept}
+	row := wideRow{rowOf(r, p), r.UsagePrices, r.TokenParts, r.Masked, r.Session, r.Turn, nil, r.Kept, r.Budgets, r.BudgetPrices, r.BudgetDecided}
 	if r.SwitchCostKnown {
 		row.SwitchCost = &r.SwitchCost
 	}

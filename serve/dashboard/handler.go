@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"pipe/pipeline/report/page"
+	"pipe/serve/budget"
 	"pipe/serve/policies"
 )
 
@@ -32,6 +33,7 @@ type Sources struct {
 	Candidates func() []CandidateState
 	// Exploration returns nil if nothing is explored.
 	Exploration func() *ExplorationState
+	Budgets     func() []budget.State
 }
 
 // Page has the handlers of the page. Make one with New.
@@ -154,6 +156,9 @@ func (p *Page) view(q query) *view {
 	}
 	if p.from.Exploration != nil {
 		v.exploration = p.from.Exploration()
+	}
+	if p.from.Budgets != nil {
+		v.budgets = p.from.Budgets()
 	}
 	if p.from.Monitor != nil {
 		v.monitor = p.monitor.get(p.from.Monitor)

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"pipe/pipeline/report/page"
+	"pipe/serve/budget"
 )
 
 // Short forms for cells.
@@ -45,6 +46,7 @@ type view struct {
 
 	candidates  []CandidateState
 	exploration *ExplorationState // nil: nothing is explored
+	budgets     []budget.State
 }
 
 func (v *view) window() string {

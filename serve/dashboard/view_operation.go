@@ -188,6 +188,9 @@ func (v *view) operation() (all []page.Section) {
 	if v.exploration != nil {
 		all = append(all, v.exploration.section())
 	}
+	if len(v.budgets) > 0 {
+		all = append(all, budgetsSection(v.budgets))
+	}
 	if v.log != nil {
 		state := "takes records"
 		if v.log.Stopped {

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"pipe/serve/budget"
 	"pipe/serve/decision"
 	"pipe/serve/gateway/expert"
 	"pipe/serve/gateway/protocol"
@@ -33,6 +34,7 @@ type API struct {
 	conversations  conversations
 	hedges         hedges
 	sessions       *session.Sessions // nil: none are configured
+	budgets        *budget.Budgets   // nil: none are configured
 }
 
 // New opens the experts and the advice of the settings. Metrics and log may be nil. The caller closes the API after the
@@ -52,9 +54,14 @@ func New(d *decision.Decider, m *metrics.Metrics, log *slog.Logger, s Settings) 
 	if a.current, err = a.openBackends(s, nil); err != nil {
 		return nil, err
 	}
+	if s.Budgets.Enabled() {
+		if a.budgets, err = budget.Open(context.Background(), s.Budgets, budget.Options{Log: log}); err != nil {
+			return nil, errors.Join(fmt.Errorf("gateway: %w", err), a.current.close(), a.current.learner.Close())
+		}
+	}
 	if s.Panel.Enabled() {
 		if a.panel, err = newPanel(a, s.Panel); err != nil {
-			return nil, errors.Join(fmt.Errorf("gateway: panel: %w", err), a.current.close(), a.current.learner.Close())
+			return nil, errors.Join(fmt.Errorf("gateway: panel: %w", err), a.closeBudgets(), a.current.close(), a.current.learner.Close())
 		}
 	}
 	if err = a.openSessions(s.Sessions); err != nil {
@@ -86,6 +93,7 @@ func (a *API) Notes() []string {
 		if pair := b.settings.fixedPair(); !decision.NamesPair(p.Info(), pair) {
 			notes = append(notes, fmt.Sprintf("gateway: policy %q has no pair %q for conversations without a text: without_text can name one, such as %s", name, pair, p.Info().Actions.Name(0)))
 		}
+		notes = append(notes, b.budgetNotes(p)...)
 		for _, e := range p.Info().Actions.Experts {
 			if b.experts[e.Name] == nil {
 				notes = append(notes, fmt.Sprintf("gateway: the expert %q of policy %q is not configured, and is never chosen", e.Name, name))
@@ -151,9 +159,17 @@ func (a *API) Close() (err error) {
 	if a.sessions != nil {
 		err = errors.Join(err, a.sessions.Close())
 	}
+	err = errors.Join(err, a.closeBudgets())
 	a.lock.Lock()
 	defer a.lock.Unlock()
 	return errors.Join(err, a.current.close(), a.current.learner.Close())
+}
+
+func (a *API) closeBudgets() error {
+	if a.budgets == nil {
+		return nil
+	}
+	return a.budgets.Close()
 }
 
 // Register adds the routes.
@@ -162,6 +178,7 @@ func (a *API) Register(mux *http.ServeMux) {
 		mux.HandleFunc("POST /v1/"+path, a.answer(caller))
 	}
 	mux.HandleFunc("GET /v1/models", a.models)
+	mux.HandleFunc("GET /v1/budgets", a.serveBudgets)
 	mux.HandleFunc("GET /v1/models/{id...}", a.model)
 }
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"sync/atomic"
 
@@ -69,6 +70,7 @@ func (b *backends) open(a *API, before *backends) error {
 		}
 		b.advice[name] = v
 	}
+	errs = append(errs, b.checkBudgets())
 	if len(errs) == 0 {
 		errs = append(errs, b.openLearner(a, before)) // the last one, as nothing closes it if another fails
 	}
@@ -151,6 +153,9 @@ func (a *API) Reload(s Settings, hide func(secrets []string)) error {
 	}
 	if !s.Sessions.Same(old.settings.Sessions) {
 		return errors.New("gateway: sessions: only header, ttl, turns and keep change while the server runs; for the rest, or sessions where there were none, start it again")
+	}
+	if !reflect.DeepEqual(s.Budgets, old.settings.Budgets.AsRead()) {
+		return errors.New("gateway: budgets: they change when the server is started again")
 	}
 	next, err := a.openBackends(s, old)
 	if err != nil {

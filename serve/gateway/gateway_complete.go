@@ -35,6 +35,7 @@ type chat struct {
 	turn     *turn             // of the conversation; nil: none
 	needs    *capability.Needs // of the request; nil: not asked for yet
 	lacking  lacking           // experts that were left out, because they cannot take the request
+	budgets  *spending         // nil: there are none
 }
 
 // maxBody is the largest request in bytes. The server may have a lower limit.
@@ -107,8 +108,18 @@ func (c *chat) callByName() {
 		c.fail(unknownModel(name), "")
 		return
 	}
+	budgets, err := c.beginSpending("")
+	var hold *held
+	if err == nil {
+		hold, err = budgets.hold(e, nil)
+	}
+	if err != nil {
+		c.spendingFailed(err)
+		return
+	}
 	answer, err := e.CallLast(c.r.Context(), c.requestFor(e), nil, c.headers)
 	if err != nil {
+		hold.failed(e, err)
 		c.chargeFailed(e, err)
 		if c.clientGone() {
 			return
@@ -120,6 +131,7 @@ func (c *chat) callByName() {
 	c.w.Header().Set(headerExpert, e.Name)
 	out := c.send(e, answer)
 	c.charge(e, &out)
+	hold.answered(&out)
 }
 
 // named returns the expert of a name, or of the name of its model; nil: there is none.

@@ -18,6 +18,7 @@ type ask struct {
 	pair    int
 	expert  *expert.Expert
 	message *chatjson.Addition // with the advice
+	hold    *held              // of the budgets
 	last    bool               // no other pair could answer
 	hedge   bool               // it is asked while another one is still waited for
 }
@@ -142,10 +143,14 @@ func (q *routed) hedgeOf(ctx context.Context, k ask, next []int) (_ ask, ok bool
 		if err != nil { // execute finds it too, if it comes to this pair
 			continue
 		}
+		hold, err := q.budgets.holdPair(q, pair, e, message)
+		if err != nil { // a budget has no room for both
+			continue
+		}
 		q.calls++ // the first call; the second one counts when it is looked at
 		last := !q.hasFallback(e, next[i+1:])
 		q.calls--
-		return ask{pair: pair, expert: e, message: message, last: last, hedge: true}, true
+		return ask{pair: pair, expert: e, message: message, hold: hold, last: last, hedge: true}, true
 	}
 	return ask{}, false
 }
@@ -169,9 +174,11 @@ func (q *routed) addLoser(r asked, winner int) {
 func (q *routed) chargeLoser(r asked) string {
 	switch {
 	case errors.Is(r.err, errHedged):
+		r.hold.failed(r.expert, r.err)
 		q.chargeEstimate(r.expert, "", 0)
 		return "; charged: an estimate of its prompt"
 	case r.err != nil:
+		r.hold.failed(r.expert, r.err)
 		return q.chargeFailed(r.expert, r.err)
 	}
 	out := outcome{model: r.answer.Model, usage: r.answer.Usage, estimate: int64(len(r.answer.Body) / bytesPerToken), refused: r.answer.Status != http.StatusOK}
@@ -181,6 +188,7 @@ func (q *routed) chargeLoser(r asked) string {
 		out.model, out.usage, out.estimate = end.Model, end.Usage, int64(end.Chunks)
 	}
 	q.charge(r.expert, &out)
+	r.hold.answered(&out)
 	return "; its answer was charged"
 }
 

@@ -260,15 +260,21 @@ func (p *panel) call(j *panelJob, e *expert.Expert, rec *decisionlog.Record) (_ 
 	if err != nil {
 		return nil, 0, err
 	}
+	hold, err := p.hold(e, j.request, message)
+	if err != nil {
+		return nil, 0, err
+	}
 	began := time.Now()
 	answer, err := e.Call(ctx, j.request, message, j.headers)
 	rec.Stages.Expert = time.Since(began).Microseconds()
 	attempt := decisionlog.Attempt{Action: rec.Action, Micros: rec.Stages.Expert}
 	if err == nil {
 		attempt.Status = answer.Status
+		hold.answered(&outcome{usage: answer.Usage, fee: e.Fee(answer.Model, answer.Usage, time.Now()), refused: answer.Status != http.StatusOK})
 		cost, err = p.take(j, e, rec, answer)
 	} else {
 		attempt.Error = err.Error()
+		hold.failed(e, err)
 		cost = j.costOfFailure(e, err)
 	}
 	rec.Attempts = []decisionlog.Attempt{attempt}

@@ -42,6 +42,7 @@ type routed struct {
 type skippedAnswer struct {
 	pair   int
 	before int // pairs that failed before
+	hold   *held
 	expert *expert.Expert
 	answer *expert.Answer
 	fee    expert.Fee
@@ -70,10 +71,14 @@ func (c *chat) route(name string) {
 		c.fail(f, "")
 		return
 	}
+	if c.budgets, without, err = c.budgeted(name, without); err != nil {
+		c.spendingFailed(err)
+		return
+	}
 	result, err := a.decider.Decide(c.r.Context(), decision.Request{
 		Policy: name, Conversation: conversation, Prices: policy.PriceChange{Without: without}, Source: decision.SourceChat,
 		ID: c.r.Header.Get("X-Request-Id"), Client: access.CallerOf(c.r.Context()).Name, User: c.request.User, Decode: time.Since(c.began), FixedPair: c.settings.fixedPair(),
-		Surcharge: addUp(c.turn.surcharge(), c.lateness()),
+		Surcharge: addUp(c.turn.surcharge(), c.lateness(), c.budgets.surcharge()),
 	})
 	if err != nil {
 		c.failDecision(err)
@@ -87,6 +92,7 @@ func (c *chat) route(name string) {
 	c.turn.decided(result)
 	q.question, _ = conversation.Text(a.decider.Settings().Prompt) // "" for images alone: nothing is found then
 	defer q.finish()
+	c.budgets.decided(q)
 	q.execute()
 	q.offerPanel()
 }
@@ -187,11 +193,18 @@ func (q *routed) execute() {
 			}
 			continue
 		}
-		k := ask{pair: pair, expert: e, message: message, last: !q.hasFallback(e, ranked[i+1:])}
+		hold, err := q.budgets.holdPair(q, pair, e, message)
+		if err != nil {
+			if q.fullBudget(pair, i, err) {
+				return
+			}
+			continue
+		}
+		k := ask{pair: pair, expert: e, message: message, hold: hold, last: !q.hasFallback(e, ranked[i+1:])}
 		for _, r := range q.askOrHedge(ctx, k, ranked[i+1:]) {
 			if r.isGood() {
 				stop()
-				q.sendAnswer(r.pair, r.expert, r.answer, r.began)
+				q.sendAnswer(r.pair, r.expert, r.answer, r.began, r.hold)
 				return
 			}
 			q.skip(r)
@@ -208,9 +221,10 @@ func (q *routed) execute() {
 // skip holds an answer back or records a failure, so that another expert is tried.
 func (q *routed) skip(r asked) {
 	if r.err == nil {
-		q.skipAnswer(&skippedAnswer{pair: r.pair, before: q.before(), expert: r.expert, answer: r.answer}, r.took)
+		q.skipAnswer(&skippedAnswer{pair: r.pair, before: q.before(), expert: r.expert, answer: r.answer, hold: r.hold}, r.took)
 		return
 	}
+	r.hold.failed(r.expert, r.err)
 	charged := q.chargeFailed(r.expert, r.err)
 	q.failedExperts[r.expert.Name] = true
 	q.addFailedCall(r.pair, r.err, r.took)
@@ -270,8 +284,10 @@ func (q *routed) skipAnswer(p *skippedAnswer, took time.Duration) {
 	if p.answer.Empty {
 		out := outcome{model: p.answer.Model, usage: p.answer.Usage, estimate: int64(len(p.answer.Body) / bytesPerToken)}
 		q.charge(p.expert, &out)
+		p.hold.answered(&out)
 		reason, p.fee, q.empty = "empty", out.fee, p
 	} else {
+		p.hold.answered(&outcome{refused: true})
 		q.refusal = p
 	}
 	q.api.metrics.Fallback(p.expert.Name, reason)
@@ -324,6 +340,9 @@ func (q *routed) respondWithoutAnswer() {
 		q.last = errors.New("no pair is left")
 	}
 	f, wait := expertsFailure(strings.Join(q.reasons, "; "), q.last)
+	if full, after := budgetErr(q.last); full != nil {
+		f, wait = full, retryText(after)
+	}
 	q.record.Error = f.msg
 	q.setHeaders(-1, 0)
 	q.fail(f, wait)
@@ -338,11 +357,12 @@ func (q *routed) sendSkipped(p *skippedAnswer) {
 }
 
 // sendAnswer sends the answer of a pair and fills in the record.
-func (q *routed) sendAnswer(pair int, e *expert.Expert, answer *expert.Answer, began time.Time) {
+func (q *routed) sendAnswer(pair int, e *expert.Expert, answer *expert.Answer, began time.Time, hold *held) {
 	took := time.Since(began)
 	q.setHeaders(pair, q.before())
 	out := q.send(e, answer)
 	q.charge(e, &out)
+	hold.answered(&out)
 	q.fillRecord(pair, e, &out)
 	q.turn.answered(q, pair, e, &out, q.added(pair))
 	rec := q.record

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"pipe/internal/config"
+	"pipe/serve/budget"
 	"pipe/serve/decision"
 	"pipe/serve/gateway/advice"
 	"pipe/serve/gateway/expert"
@@ -40,6 +41,8 @@ type Settings struct {
 	Hedge    *patience.Hedge    `yaml:"hedge"`   // second calls; nil: none
 	// Sessions are conversations whose next turn costs less at the expert that has their beginning in its cache.
 	Sessions session.Settings `yaml:"sessions"`
+	// Budgets bound what requests spend in a period.
+	Budgets budget.Settings `yaml:"budgets"`
 }
 
 // Responses bounds the conversations that are kept in memory. The oldest are forgotten first.
@@ -121,6 +124,8 @@ func (s *Settings) Validate() error {
 	if s.Hedge != nil {
 		p.Add(config.Under("hedge", s.Hedge.Validate()))
 	}
+	p.Add(config.Under("budgets", s.Budgets.Validate()))
+	p.Check(!s.Budgets.Enabled() || s.Enabled(), "budgets: there are no experts whose calls cost anything")
 	for _, h := range s.PassHeaders {
 		name := textproto.CanonicalMIMEHeaderKey(h)
 		p.Check(h != "" && !slices.Contains(neverForwarded, name) && !strings.HasPrefix(name, "Proxy-"),

@@ -263,7 +263,7 @@ func TestMonths(t *testing.T) {
 		spent := map[string]float64{}
 		fails := false
 		start := func() *Ledger {
-			l := &Ledger{allowance: allowance, now: c.now, log: slog.New(slog.DiscardHandler), wake: make(chan struct{}, 1), day: dayOf(c.now()), file: file}
+			l := &Ledger{allowance: allowance, now: c.now, log: slog.New(slog.DiscardHandler), wake: make(chan struct{}, 1), per: Day, period: Day.of(c.now()), file: file}
 			l.save = func(_ string, b []byte) error {
 				if fails {
 					return errors.New("no room")
@@ -291,7 +291,7 @@ func TestMonths(t *testing.T) {
 			case 0: // kill
 				l = start()
 			case 1: // stop
-				day, sum := l.day, l.spent
+				day, sum := l.period, l.spent
 				if err := l.write(day, sum); err == nil {
 					l = start()
 				}

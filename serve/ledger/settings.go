@@ -6,13 +6,10 @@ import (
 	"math"
 )
 
-// Day is the only Settings.Per: a day of UTC.
-const Day = "day"
-
 // Settings are an allowance.
 type Settings struct {
 	Cost float64 `yaml:"cost"` // most that is spent in a period
-	Per  string  `yaml:"per"`  // Day
+	Per  Per     `yaml:"per"`  // Minute, Day or Month
 }
 
 // Validate reports every problem.
@@ -21,8 +18,8 @@ func (s Settings) Validate() error {
 	if !(s.Cost > 0) || math.IsInf(s.Cost, 0) {
 		problems = append(problems, fmt.Errorf("cost: %g is not a number above 0", s.Cost))
 	}
-	if s.Per != Day {
-		problems = append(problems, fmt.Errorf("per: %q is not %s", s.Per, Day))
+	if !s.Per.isKnown() {
+		problems = append(problems, fmt.Errorf("per: %q is not %s, %s or %s", s.Per, Minute, Day, Month))
 	}
 	return errors.Join(problems...)
 }

@@ -27,7 +27,7 @@ func newTraffic(r *prometheus.Registry) traffic {
 		stages:    histogram(r, "pipe_stage_seconds", "Time of a stage of a decision: decode, encode, decide, advise, expert.", seconds, "policy", "stage"),
 		queues:    gauge(r, "pipe_queue_length", "What waits at a stage now.", "stage"),
 		batches:   histogram(r, "pipe_batch_rows", "Rows that one run of a model computed together.", prometheus.ExponentialBuckets(1, 2, 11), "stage"),
-		refused:   counter(r, "pipe_refused_total", "Requests that were refused before they were read: key, rate, tokens, money, queue, host, origin.", "reason"),
+		refused:   counter(r, "pipe_refused_total", "Requests that were refused before they were read: key, rate, tokens, money, queue, host, origin; or before a decision: budget.", "reason"),
 		panics: register(r, prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "pipe_panics_total", Help: "Handlers that ended in a panic. Each is a defect; the log has its place.",
 		})),

@@ -75,8 +75,6 @@ type Expert struct {
 	fields          map[string]json.RawMessage
 	slots           chan struct{} // one per call
 	breaker         *gobreaker.TwoStepCircuitBreaker[struct{}]
-	breakerSettings BreakerSettings              // of the breaker
-	table           *prices.Table                // nil: price
 	patience        *patience.Expert             // nil: timeouts are flat, and no times are learned
 	breakerSettings BreakerSettings              // of the breaker
 	table           atomic.Pointer[prices.Table] // nil: price
@@ -143,7 +141,6 @@ func (e *Expert) Patience() *patience.Expert {
 	return e.patience
 }
 
-// callSettings are the settings without prices and names, which do not influence whether calls succeed.
 // callSettings are the settings without prices, names and capabilities, which do not influence whether calls succeed.
 func (s Settings) callSettings() Settings {
 	s.Price, s.Prices, s.Served, s.Capabilities = nil, "", nil, prices.Capabilities{}
