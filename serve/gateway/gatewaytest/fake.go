@@ -390,8 +390,8 @@ func Answer(s *Seen) Said {
 	return a
 }
 
-// words splits a text into the parts of a stream.
-func words(text string) []string {
+// wordsOf splits a text into the parts of a stream.
+func wordsOf(text string) []string {
 	if text == "" {
 		return nil
 	}
