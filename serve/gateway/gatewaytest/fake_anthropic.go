@@ -95,6 +95,10 @@ func readAnthropic(r *http.Request, body []byte) (*Seen, error) {
 	s.system(q.System.text())
 	role := ""
 	for i, m := range q.Messages {
+		if m.Role == "system" && i > 0 { // of agents
+			s.system(m.Content.text())
+			continue
+		}
 		if m.Role != "user" && m.Role != "assistant" || i == 0 && m.Role != "user" {
 			return nil, fmt.Errorf("messages.%d.role %q", i, m.Role)
 		}

@@ -94,10 +94,9 @@ func readResponses(r *http.Request, body []byte) (*Seen, error) {
 		}
 	}
 	for _, t := range q.Tools {
-		if t.Type != "function" {
-			return nil, fmt.Errorf("a tool of type %q", t.Type)
+		if t.Type == "function" { // services have tools of their own, too
+			s.Tools = append(s.Tools, Tool{t.Name, t.Description, t.Parameters})
 		}
-		s.Tools = append(s.Tools, Tool{t.Name, t.Description, t.Parameters})
 	}
 	var err error
 	s.Choice, err = openaiChoice(q.Choice)
