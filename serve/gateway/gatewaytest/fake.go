@@ -382,7 +382,11 @@ func Answer(s *Seen) Said {
 		}
 		for i := range n {
 			tool := s.Tools[i%len(s.Tools)]
-			a.Calls = append(a.Calls, Call{fmt.Sprintf("call_%s_%d", d, i), tool.Name, map[string]any{"page": fmt.Sprintf("Öl %d \"%s\"", i, d), "n": 1.5}})
+			args := map[string]any{"page": fmt.Sprintf("Öl %d \"%s\"", i, d), "n": 1.5}
+			if name := commandOf(tool); name != "" {
+				args = map[string]any{name: "echo the command ran"}
+			}
+			a.Calls = append(a.Calls, Call{fmt.Sprintf("call_%s_%d", d, i), tool.Name, args})
 		}
 	case strings.Contains(last, "long"):
 		a.Finish = "length"
@@ -390,8 +394,20 @@ func Answer(s *Seen) Said {
 	return a
 }
 
-// words splits a text into the parts of a stream.
-func words(text string) []string {
+// commandOf is the argument of a tool of agents that runs a command, "" for other tools.
+func commandOf(t Tool) string {
+	schema, _ := t.Schema.(object)
+	properties, _ := schema["properties"].(object)
+	for _, name := range []string{"command", "cmd"} {
+		if _, ok := properties[name]; ok {
+			return name
+		}
+	}
+	return ""
+}
+
+// wordsOf splits a text into the parts of a stream.
+func wordsOf(text string) []string {
 	if text == "" {
 		return nil
 	}

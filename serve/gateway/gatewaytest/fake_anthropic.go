@@ -95,6 +95,10 @@ func readAnthropic(r *http.Request, body []byte) (*Seen, error) {
 	s.system(q.System.text())
 	role := ""
 	for i, m := range q.Messages {
+		if m.Role == "system" && i > 0 { // of agents
+			s.system(m.Content.text())
+			continue
+		}
 		if m.Role != "user" && m.Role != "assistant" || i == 0 && m.Role != "user" {
 			return nil, fmt.Errorf("messages.%d.role %q", i, m.Role)
 		}
@@ -189,11 +193,11 @@ func streamAnthropic(s *Seen, a Said) []string {
 		n++
 	}
 	if a.Thinking != "" {
-		deltas := pieces("thinking_delta", "thinking", words(a.Thinking))
+		deltas := pieces("thinking_delta", "thinking", wordsOf(a.Thinking))
 		block(object{"type": "thinking", "thinking": "", "signature": ""}, append(deltas, object{"type": "signature_delta", "signature": "c2lnbmF0dXJl"}))
 	}
 	if a.Text != "" {
-		block(object{"type": "text", "text": ""}, pieces("text_delta", "text", words(a.Text)))
+		block(object{"type": "text", "text": ""}, pieces("text_delta", "text", wordsOf(a.Text)))
 	}
 	for _, c := range a.Calls {
 		block(object{"type": "tool_use", "id": c.ID, "name": c.Name, "input": object{}}, pieces("input_json_delta", "partial_json", halves(c.Args)))

@@ -33,6 +33,9 @@ type bedrockBlock struct {
 		ID      string `json:"toolUseId"`
 		Content []struct{ Text string }
 	} `json:"toolResult"`
+	Reasoning *struct {
+		Text struct{ Text, Signature string } `json:"reasoningText"`
+	} `json:"reasoningContent"`
 }
 
 type bedrockRequest struct {
@@ -105,6 +108,10 @@ func (s *Seen) bedrockBlock(role string, b bedrockBlock, tools bool) error {
 	switch {
 	case (b.Use != nil || b.Result != nil) && !tools:
 		return errors.New("The toolConfig field must be defined when using toolUse and toolResult content blocks.")
+	case b.Reasoning != nil:
+		if b.Reasoning.Text.Signature != "c2ln" {
+			return errors.New("a reasoning with another signature")
+		}
 	case b.Image != nil:
 		s.image("image/"+b.Image.Format, b.Image.Source.Bytes)
 	case b.Use != nil:
@@ -164,14 +171,14 @@ func streamBedrock(_ *Seen, a Said) (out []string) {
 	send("messageStart", object{"role": "assistant"})
 	if a.Thinking != "" {
 		var deltas []object
-		for _, w := range words(a.Thinking) {
+		for _, w := range wordsOf(a.Thinking) {
 			deltas = append(deltas, object{"reasoningContent": object{"text": w}})
 		}
 		block(nil, append(deltas, object{"reasoningContent": object{"signature": "c2ln"}}))
 	}
 	if a.Text != "" {
 		var deltas []object
-		for _, w := range words(a.Text) {
+		for _, w := range wordsOf(a.Text) {
 			deltas = append(deltas, object{"text": w})
 		}
 		block(nil, deltas)

@@ -217,10 +217,10 @@ func streamChat(s *Seen, a Said) []string {
 		}))
 	}
 	chunk(object{"role": "assistant", "content": ""}, nil)
-	for _, w := range words(a.Thinking) {
+	for _, w := range wordsOf(a.Thinking) {
 		chunk(object{"reasoning_content": w}, nil)
 	}
-	for _, w := range words(a.Text) {
+	for _, w := range wordsOf(a.Text) {
 		chunk(object{"content": w}, nil)
 	}
 	for i, c := range a.Calls {

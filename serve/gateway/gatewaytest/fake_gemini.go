@@ -174,10 +174,10 @@ func writeGemini(s *Seen, a Said) []byte {
 
 func streamGemini(s *Seen, a Said) (out []string) {
 	send := func(parts ...any) { out = append(out, event("", geminiAnswer(s, a, parts, ""))) }
-	for _, w := range words(a.Thinking) {
+	for _, w := range wordsOf(a.Thinking) {
 		send(object{"text": w, "thought": true})
 	}
-	for _, w := range words(a.Text) {
+	for _, w := range wordsOf(a.Text) {
 		send(object{"text": w})
 	}
 	if calls := geminiCalls(a); calls != nil {

@@ -113,10 +113,10 @@ func writeOllama(s *Seen, a Said) []byte {
 
 func streamOllama(s *Seen, a Said) (out []string) {
 	send := func(o object) { out = append(out, compact(o)+"\n") }
-	for _, w := range words(a.Thinking) {
+	for _, w := range wordsOf(a.Thinking) {
 		send(ollamaAnswer(s, object{"content": "", "thinking": w}))
 	}
-	for _, w := range words(a.Text) {
+	for _, w := range wordsOf(a.Text) {
 		send(ollamaAnswer(s, object{"content": w}))
 	}
 	if calls := ollamaCalls(a); calls != nil {

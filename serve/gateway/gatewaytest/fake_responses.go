@@ -94,10 +94,9 @@ func readResponses(r *http.Request, body []byte) (*Seen, error) {
 		}
 	}
 	for _, t := range q.Tools {
-		if t.Type != "function" {
-			return nil, fmt.Errorf("a tool of type %q", t.Type)
+		if t.Type == "function" { // services have tools of their own, too
+			s.Tools = append(s.Tools, Tool{t.Name, t.Description, t.Parameters})
 		}
-		s.Tools = append(s.Tools, Tool{t.Name, t.Description, t.Parameters})
 	}
 	var err error
 	s.Choice, err = openaiChoice(q.Choice)
@@ -193,7 +192,7 @@ func streamResponses(s *Seen, a Said) []string {
 		case "reasoning":
 			send("response.output_item.added", object{"output_index": n, "item": object{"id": item["id"], "type": "reasoning", "summary": []any{}}})
 			send("response.reasoning_summary_part.added", at(object{"summary_index": 0, "part": object{"type": "summary_text", "text": ""}}))
-			for _, w := range words(a.Thinking) {
+			for _, w := range wordsOf(a.Thinking) {
 				send("response.reasoning_summary_text.delta", at(object{"summary_index": 0, "delta": w}))
 			}
 			send("response.reasoning_summary_text.done", at(object{"summary_index": 0, "text": a.Thinking}))
@@ -201,7 +200,7 @@ func streamResponses(s *Seen, a Said) []string {
 		case "message":
 			send("response.output_item.added", object{"output_index": n, "item": object{"id": item["id"], "type": "message", "status": "in_progress", "role": "assistant", "content": []any{}}})
 			send("response.content_part.added", at(object{"content_index": 0, "part": object{"type": "output_text", "text": "", "annotations": []any{}, "logprobs": []any{}}}))
-			for _, w := range words(a.Text) {
+			for _, w := range wordsOf(a.Text) {
 				send("response.output_text.delta", at(object{"content_index": 0, "delta": w, "logprobs": []any{}}))
 			}
 			send("response.output_text.done", at(object{"content_index": 0, "text": a.Text, "logprobs": []any{}}))
@@ -211,7 +210,7 @@ func streamResponses(s *Seen, a Said) []string {
 				"id": item["id"], "type": "function_call", "status": "in_progress", "call_id": item["call_id"], "name": item["name"], "arguments": "",
 			}})
 			text := item["arguments"].(string)
-			for _, w := range words(text) {
+			for _, w := range wordsOf(text) {
 				send("response.function_call_arguments.delta", at(object{"delta": w}))
 			}
 			send("response.function_call_arguments.done", at(object{"arguments": text, "name": item["name"]}))

@@ -392,6 +392,7 @@ func (d *bedrockDecoder) Decode(e *sse.Event) ([]middle.Event, error) {
 		if u := b.Usage.middle(); u.Reported {
 			d.add(middle.Event{Kind: middle.Count, Usage: u})
 		}
+		d.finished()
 	default:
 		d.add(middle.Event{Kind: middle.Alien, Text: e.Name})
 	}
@@ -417,13 +418,16 @@ func (d *bedrockDecoder) delta(b *bedrockEvent) {
 	}
 }
 
-// End returns the end of the answer: the event after its last one has the usage.
-func (d *bedrockDecoder) End() []middle.Event {
-	d.shut()
+// finished ends the answer. The reason comes before the usage, which other protocols have before the end.
+func (d *bedrockDecoder) finished() {
 	if d.finish != "" {
-		d.add(middle.Event{Kind: middle.End, Finish: d.finish})
-		d.finish = ""
+		d.end(d.finish)
 	}
+}
+
+// End ends an answer whose usage did not come.
+func (d *bedrockDecoder) End() []middle.Event {
+	d.finished()
 	return d.take()
 }
 

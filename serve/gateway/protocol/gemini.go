@@ -388,7 +388,6 @@ func (gemini) Decoder() middle.Decoder { return &geminiDecoder{} }
 type geminiDecoder struct {
 	stepper
 	started, called bool
-	finish          middle.Finish
 }
 
 // Decode reads an event.
@@ -408,8 +407,11 @@ func (d *geminiDecoder) Decode(e *sse.Event) ([]middle.Event, error) {
 		d.started = true
 		d.add(middle.Event{Kind: middle.Start, ID: orWord(g.ID, newID("gemini-")), Model: g.Model})
 	}
+	if u := g.Usage.middle(); u.Reported {
+		d.add(middle.Event{Kind: middle.Count, Usage: u})
+	}
 	if len(g.Candidates) == 0 && g.Feedback.Reason != "" {
-		d.finish = middle.Filter
+		d.end(middle.Filter)
 	}
 	for _, c := range g.Candidates {
 		if c.Index != 0 {
@@ -419,14 +421,12 @@ func (d *geminiDecoder) Decode(e *sse.Event) ([]middle.Event, error) {
 			d.part(&p)
 		}
 		if c.Reason != "" {
-			var ok bool
-			if d.finish, ok = geminiFinish(c.Reason, d.called); !ok {
+			finish, ok := geminiFinish(c.Reason, d.called)
+			if !ok {
 				return append(d.take(), middle.Event{Kind: middle.Fail, Err: &middle.Problem{Message: "the answer ended by " + c.Reason}}), nil
 			}
+			d.end(finish)
 		}
-	}
-	if u := g.Usage.middle(); u.Reported {
-		d.add(middle.Event{Kind: middle.Count, Usage: u})
 	}
 	return d.take(), nil
 }
@@ -449,15 +449,8 @@ func (d *geminiDecoder) part(p *geminiPart) {
 	}
 }
 
-// End returns the end of the answer. The last event of a stream has the reason why it ended, and nothing marks the end.
-func (d *geminiDecoder) End() []middle.Event {
-	d.shut()
-	if d.finish != "" {
-		d.add(middle.Event{Kind: middle.End, Finish: d.finish})
-		d.finish = ""
-	}
-	return d.take()
-}
+// End has nothing left: the event with the reason ended the answer.
+func (d *geminiDecoder) End() []middle.Event { return nil }
 
 // Last is never known.
 func (*geminiDecoder) Last(*sse.Event) bool { return false }

@@ -306,11 +306,10 @@ func (d *ollamaDecoder) Decode(e *sse.Event) ([]middle.Event, error) {
 		d.add(middle.Event{Kind: middle.Alien, Text: "message.images"})
 	}
 	if o.Done {
-		d.shut()
 		if u := o.usage(); u.Reported {
 			d.add(middle.Event{Kind: middle.Count, Usage: u})
 		}
-		d.add(middle.Event{Kind: middle.End, Finish: o.finish(d.called)})
+		d.end(o.finish(d.called))
 		d.add(middle.Event{Kind: middle.Done})
 	}
 	return d.take(), nil

@@ -102,8 +102,9 @@ func callNames(m *middle.Request) map[string]string {
 
 // stepper writes the events of parts that come in pieces, and opens and shuts parts where the kind changes.
 type stepper struct {
-	open middle.PartKind // "": none
-	out  []middle.Event
+	open  middle.PartKind // "": none
+	out   []middle.Event
+	ended bool
 }
 
 // text continues the open part, or begins one.
@@ -141,6 +142,15 @@ func (s *stepper) shut() {
 	if s.open != "" {
 		s.open = ""
 		s.out = append(s.out, middle.Event{Kind: middle.Shut})
+	}
+}
+
+// end ends the answer, once.
+func (s *stepper) end(f middle.Finish) {
+	s.shut()
+	if !s.ended {
+		s.ended = true
+		s.add(middle.Event{Kind: middle.End, Finish: f})
 	}
 }
 
