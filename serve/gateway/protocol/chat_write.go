@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"strings"
 
+	"pipe/serve/gateway/chatjson"
 	"pipe/serve/gateway/protocol/middle"
 )
 
@@ -31,7 +32,7 @@ func (f chat) Write(m *middle.Request, t Target) ([]byte, []string, error) {
 	if w.err != nil {
 		return nil, nil, w.err
 	}
-	fill(body, t.Fields, chatjsonAlias)
+	fill(body, t.Fields, chatAlias)
 	return asJSON(body), w.changed, nil
 }
 
@@ -295,3 +296,20 @@ func (w *chatWriter) file(m middle.Media) object {
 	}
 	return object{"type": "file", "file": object{"filename": orWord(m.Name, "file"), "file_data": m.Link()}}
 }
+
+// ChatMessages returns the conversation as the messages of a chat completion, for programs that read it later. A conversation
+// that has no such form is returned as it came.
+func ChatMessages(in *Incoming) json.RawMessage {
+	if raw := in.Field("messages"); in.Format == Chat && raw != nil {
+		return raw
+	}
+	w := &chatWriter{}
+	messages := asJSON(w.messages(in.Middle()))
+	if w.err != nil {
+		return in.object.Text
+	}
+	return messages
+}
+
+// chatAlias is the other name of a field of chat completions.
+func chatAlias(name string) string { return chatjson.Alias(name) }
