@@ -8,9 +8,6 @@ import (
 	"pipe/serve/gateway/protocol/middle"
 )
 
-// object is a JSON object that is written; fields are sorted by name.
-type object = map[string]any
-
 // Write writes a request.
 func (f chat) Write(m *middle.Request, t Target) ([]byte, []string, error) {
 	if err := refuseForeign(m); err != nil {
@@ -40,18 +37,6 @@ func (f chat) Write(m *middle.Request, t Target) ([]byte, []string, error) {
 type chatWriter struct {
 	notes
 	err error
-}
-
-// notes are changes in words, each once.
-type notes struct{ changed []string }
-
-func (n *notes) note(what string) {
-	for _, c := range n.changed {
-		if c == what {
-			return
-		}
-	}
-	n.changed = append(n.changed, what)
 }
 
 // refuse keeps the first error.
@@ -104,41 +89,6 @@ func effortOf(m *middle.Request, n *notes) string {
 		return "medium"
 	}
 	return "high"
-}
-
-// orWord returns a text, or another one if it is empty.
-func orWord(s, other string) string {
-	if s == "" {
-		return other
-	}
-	return s
-}
-
-// addText and addBool add a field if there is a value.
-func addText(to object, name, s string) {
-	if s != "" {
-		to[name] = s
-	}
-}
-
-// addBool adds a field if there is a value.
-func addBool(to object, name string, b *bool) {
-	if b != nil {
-		to[name] = *b
-	}
-}
-
-// fill adds default values for fields that a request does not have.
-func fill(body object, fields map[string]json.RawMessage, alias func(string) string) {
-	for name, v := range fields {
-		_, has := body[name]
-		if other := alias(name); other != "" && !has {
-			_, has = body[other]
-		}
-		if !has {
-			body[name] = v
-		}
-	}
 }
 
 // tools writes the tools and how they may be called.
@@ -206,19 +156,6 @@ func (w *chatWriter) result(p middle.Part) any {
 		w.note("is_error became the word Error in the result's text")
 	}
 	return text
-}
-
-// aKind names a kind of part in words.
-func aKind(k middle.PartKind) string {
-	switch k {
-	case middle.Image:
-		return "an image"
-	case middle.Audio:
-		return "a sound"
-	case middle.File:
-		return "a file"
-	}
-	return "a part of the kind " + string(k)
 }
 
 // assistant writes a message of the model.
