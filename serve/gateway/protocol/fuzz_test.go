@@ -2,11 +2,13 @@ package protocol
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"pipe/serve/gateway/chatjson"
 	"pipe/serve/gateway/jsonedit"
 	"pipe/serve/gateway/protocol/middle"
+	"pipe/serve/gateway/sse"
 )
 
 // FuzzRequest: whatever a caller sends is refused, or written in every other protocol as JSON, or refused by name.
@@ -70,16 +72,12 @@ func FuzzStream(f *testing.F) {
 			if a, err := ReadFacts(k.Format, []byte(text)); err == nil && (a.Usage.In < 0 || a.Usage.Out < 0) {
 				t.Fatalf("%+v", a)
 			}
-			events, _ := decode(k.Format, []byte(text))
 			for _, caller := range translated {
 				to := &Incoming{Format: caller, object: emptyObject(t)}
 				if out, err := k.TranslateAnswer([]byte(text), to); err == nil && !json.Valid(out) {
 					t.Fatalf("%s to %s: %s", k.Name, caller.Name(), out)
 				}
-				enc := caller.Encoder(to)
-				for _, e := range events {
-					enc.Encode(e)
-				}
+				translate(k.TranslateStream(to), text)
 			}
 		}
 	})
@@ -93,4 +91,19 @@ func emptyObject(t *testing.T) *jsonedit.Object {
 		t.Fatal(err)
 	}
 	return o
+}
+
+// translate translates a stream as far as that is possible.
+func translate(s *Stream, text string) {
+	in := sse.NewReader(strings.NewReader(text), 1<<20)
+	for {
+		e, err := in.Next()
+		if err != nil {
+			_, _ = s.End() // an error is one of the results
+			return
+		}
+		if _, err := s.Event(e); err != nil {
+			return
+		}
+	}
 }

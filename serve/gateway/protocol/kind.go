@@ -73,6 +73,7 @@ func (k *Kind) TranslateAnswer(text []byte, to *Incoming) ([]byte, error) {
 type Stream struct {
 	in   middle.Decoder
 	out  middle.Encoder
+	open bool // a part is
 	done bool // the end was written
 }
 
@@ -98,6 +99,9 @@ func (s *Stream) End() ([]byte, error) {
 
 func (s *Stream) encode(events []middle.Event) (out []byte, err error) {
 	for _, e := range events {
+		if err := s.check(&e); err != nil {
+			return out, err
+		}
 		switch e.Kind {
 		case middle.Alien:
 			return out, lacking("answer", "has %.80q, which the caller's protocol has no place for", e.Text)
@@ -119,3 +123,35 @@ type ServiceError struct{ middle.Problem }
 
 // Error is the service's message, which may quote the conversation.
 func (e *ServiceError) Error() string { return e.Message }
+
+// check refuses events out of order: parts are open one after the other.
+func (s *Stream) check(e *middle.Event) error {
+	wrong := ""
+	switch e.Kind {
+	case middle.Open:
+		if k := e.Part.Kind; k != middle.Text && k != middle.Call && k != middle.Reasoning && k != middle.Refusal {
+			return lacking("answer", "has %s, which the caller's protocol has no place for", aKind(k))
+		}
+		if s.open {
+			wrong = "begins before the one before it has ended"
+		}
+		s.open = true
+	case middle.Delta, middle.Sign:
+		if !s.open {
+			wrong = "goes on that has not begun"
+		}
+	case middle.Shut:
+		if !s.open {
+			wrong = "ends that has not begun"
+		}
+		s.open = false
+	case middle.End:
+		if s.open {
+			wrong = "has not ended at the end of the answer"
+		}
+	}
+	if wrong != "" {
+		return lacking("answer", "has a part that %s", wrong)
+	}
+	return nil
+}
