@@ -17,6 +17,7 @@ var Azure = &Kind{
 		}
 		return strings.TrimSuffix(base, "/openai") + "/openai/deployments/" + url.PathEscape(model) + "/" + pathOf(f)
 	},
+	Also: []Caller{Embeddings, Completions},
 	Authorize: func(h http.Header, key string) {
 		if key != "" {
 			h.Set("Api-Key", key)
