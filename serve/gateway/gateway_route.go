@@ -135,7 +135,8 @@ func (c *chat) unavailable(name string) (without []policy.Part, err error) {
 			without = append(without, policy.Advice(v.Name))
 		}
 	}
-	return without, nil
+	lacking, _ := c.pairsLacking(actions)
+	return append(without, lacking...), nil
 }
 
 // execute tries the pairs in the order of the policy, the chosen one first, until one answers.
@@ -238,7 +239,7 @@ func (q *routed) fetchAdvice(ctx context.Context, pair int) (*chatjson.Addition,
 // service has done the work.
 func (q *routed) skipAnswer(p *skippedAnswer, took time.Duration) {
 	q.calls++
-	q.failedExperts[p.expert.Name] = true
+	q.failedExperts[p.expert.Name] = !p.answer.AdviceRefused
 	reason := fmt.Sprintf("status_%d", p.answer.Status)
 	if p.answer.Empty {
 		out := outcome{model: p.answer.Model, usage: p.answer.Usage, estimate: int64(len(p.answer.Body) / bytesPerToken)}

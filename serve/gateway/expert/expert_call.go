@@ -40,6 +40,7 @@ type Answer struct {
 	Model          string      // that answered, "" if the service did not name it; for a stream see Stream.End
 	Usage          Usage       // of a complete answer
 	OtherMayAnswer string      // why another expert may still answer; "" for an answer with content, and for a request that is wrong
+	AdviceRefused  bool        // a refusal that names a field of the advice: the expert may still answer under another one
 	Empty          bool        // no content, because a token limit or a content filter ended it. That may be the caller's fault, so it is no failure
 }
 
@@ -66,11 +67,14 @@ type callTimeout struct {
 }
 
 func (e *Expert) call(ctx context.Context, r *chatjson.Request, add *chatjson.Addition, headers http.Header, p callTimeout) (*Answer, error) {
+	change := chatjson.Change{Model: e.cfg.Model, Usage: e.cfg.StreamUsage, Fields: e.fields}
+	if err := e.advise(&change, add); err != nil {
+		return nil, err
+	}
 	end, err := e.begin()
 	if err != nil {
 		return nil, err
 	}
-	change := chatjson.Change{Model: e.cfg.Model, Add: add, Usage: e.cfg.StreamUsage, Fields: e.fields}
 	inner, cancel := context.WithCancelCause(ctx)
 	c := &call{expert: e, outer: ctx, ctx: inner, cancel: cancel, end: end, timeout: p.after, stripUsage: r.Stream && !r.Usage && e.cfg.StreamUsage}
 	c.timer = c.cancelAfter(p.after, p.cause)
@@ -79,6 +83,9 @@ func (e *Expert) call(ctx context.Context, r *chatjson.Request, add *chatjson.Ad
 		_ = c.body.Close() // it was read
 		change.Usage, c.stripUsage = false, false
 		a, err = c.send(r.With(change), headers, r.Stream)
+	}
+	if err == nil && refusesFields(a.Status, a.Body, change.Advice) {
+		a.AdviceRefused, a.OtherMayAnswer = true, "it does not take the fields of its advice"
 	}
 	switch {
 	case err != nil:

@@ -1,0 +1,56 @@
+package gateway
+
+import (
+	"errors"
+	"fmt"
+
+	"pipe/costs"
+	"pipe/models/policy"
+)
+
+// lacks is an error if an expert cannot be under an advice, because it does not take the fields that the advice sets. Parts that
+// are not configured are another matter.
+func (b *backends) lacks(expert, advice string) error {
+	e, a := b.experts[expert], b.advice[advice]
+	if e == nil || a == nil || a.Sets() == nil {
+		return nil
+	}
+	if err := e.Lacks(a.Sets()); err != nil {
+		return fmt.Errorf("the expert %q cannot be under the advice %q: %w", expert, advice, err)
+	}
+	return nil
+}
+
+// pairsLacking lists the pairs of a policy whose expert cannot be under their advice, and why.
+func (b *backends) pairsLacking(actions *costs.Actions) (pairs []policy.Part, why []error) {
+	for i := range actions.Len() {
+		j, k := actions.Pair(i)
+		if !actions.Available(i) {
+			continue
+		}
+		if err := b.lacks(actions.Experts[j].Name, actions.Advice[k].Name); err != nil {
+			pairs, why = append(pairs, policy.Pair(actions.Name(i))), append(why, err)
+		}
+	}
+	return pairs, why
+}
+
+// Problems is an error for every pair of a policy that can never be chosen, because its expert does not take the fields that its
+// advice sets.
+func (a *API) Problems() error {
+	b := a.acquire()
+	defer a.release(b)
+	var errs []error
+	for _, name := range a.decider.Policies().Names() {
+		p, err := a.decider.Policies().Acquire(name)
+		if err != nil { // its file changed meanwhile
+			continue
+		}
+		_, why := b.pairsLacking(p.Info().Actions)
+		for _, err := range why {
+			errs = append(errs, fmt.Errorf("gateway: policy %q: %w; the pair is never chosen", name, err))
+		}
+		p.Release()
+	}
+	return errors.Join(errs...)
+}
