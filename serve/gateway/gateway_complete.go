@@ -16,6 +16,7 @@ import (
 	"pipe/serve/gateway/advice"
 	"pipe/serve/gateway/chatjson"
 	"pipe/serve/gateway/expert"
+	"pipe/serve/telemetry"
 )
 
 // chat is one chat request and its state.
@@ -27,6 +28,9 @@ type chat struct {
 	began   time.Time
 	request *chatjson.Request
 	headers http.Header // for experts
+
+	streaming  *telemetry.Call // span of the stream that is passed on; nil: none
+	firstChunk time.Duration   // of it
 }
 
 // maxBody is the largest request in bytes. The server may have a lower limit.
@@ -68,7 +72,7 @@ func (c *chat) callByName() {
 		writeError(c.w, unknownModel(name))
 		return
 	}
-	answer, err := e.CallLast(c.r.Context(), c.request, nil, c.headers)
+	answer, err := c.spanned(e.CallLast, e, "")(c.r.Context(), c.request, nil, c.headers)
 	if err != nil {
 		c.chargeFailed(e, err)
 		if c.clientGone() {
@@ -180,6 +184,7 @@ func (c *chat) send(e *expert.Expert, answer *expert.Answer) outcome {
 	if out.err == nil && end.Failed {
 		out.err = errors.New("the service sent an error within its stream")
 	}
+	c.endStream(e, &out)
 	return out
 }
 

@@ -17,6 +17,7 @@ import (
 	"pipe/serve/decision"
 	"pipe/serve/gateway/chatjson"
 	"pipe/serve/gateway/expert"
+	"pipe/serve/telemetry"
 )
 
 // routed is a chat request for a policy, and the state of its execution.
@@ -170,7 +171,7 @@ func (q *routed) execute() {
 			call = e.Call
 		}
 		began := time.Now()
-		answer, err := call(ctx, q.request, message, q.headers)
+		answer, err := q.spanned(call, e, q.adviceOf(pair))(ctx, q.request, message, q.headers)
 		took := time.Since(began)
 		if err == nil && answer.OtherMayAnswer == "" {
 			stop()
@@ -227,7 +228,11 @@ func (q *routed) fetchAdvice(ctx context.Context, pair int) (*chatjson.Addition,
 		return nil, fmt.Errorf("advice %s is not configured", q.adviceOf(pair))
 	}
 	began := time.Now()
-	message, _, err := a.Fetch(ctx, q.question)
+	ctx, span := telemetry.Start(ctx, "advise")
+	message, found, err := a.Fetch(ctx, q.question)
+	span.Set("advice", a.Name)
+	span.Set("passages", found)
+	span.End(faultOf(err))
 	took := time.Since(began)
 	q.record.Stages.Advise += took.Microseconds()
 	q.api.metrics.Stage(q.result.Policy.Name, "advise", took)
