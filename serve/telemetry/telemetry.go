@@ -10,6 +10,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -215,17 +216,19 @@ func schemeOf(r *http.Request) string {
 	return "http"
 }
 
-// EndRequest ends the span of a request. route is the pattern of its handler, with the method.
+// EndRequest ends the span of a request. route is the pattern of its handler, with the method; another text means that there is none.
 func (s *Span) EndRequest(route string, status int) {
 	if s == nil {
 		return
 	}
-	s.span.SetName(route)
-	_, path, _ := strings.Cut(route, " ")
-	s.span.SetAttributes(semconv.HTTPRoute(path), semconv.HTTPResponseStatusCode(status))
+	if _, path, ok := strings.Cut(route, " "); ok {
+		s.span.SetName(route)
+		s.span.SetAttributes(semconv.HTTPRoute(path))
+	}
+	s.span.SetAttributes(semconv.HTTPResponseStatusCode(status))
 	fault := ""
 	if status >= http.StatusInternalServerError {
-		fault = http.StatusText(status)
+		fault = strconv.Itoa(status)
 	}
 	s.End(fault)
 }
