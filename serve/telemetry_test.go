@@ -30,8 +30,13 @@ func TestTelemetryOfAServer(t *testing.T) {
 	})
 	const rows = `{"features":[[1,2,3,4],[1,2,3,5]]}`
 	for _, one := range [][]string{
-		{"POST", "/v1/decide", rows, "traceparent", tracedCaller}, {"POST", "/v1/decide", rows, "traceparent", ignoredCaller}, {"POST", "/v1/decide", `{"features":"secret text"}`},
-		{"GET", "/healthz", ""}, {"POST", "/panics", ""}, {"POST", "/nowhere/secret", ""}, {"POST", "/echo", "", "traceparent", tracedCaller},
+		{"POST", "/v1/decide", rows, "traceparent", tracedCaller},
+		{"POST", "/v1/decide", rows, "traceparent", ignoredCaller},
+		{"POST", "/v1/decide", `{"features":"secret text"}`},
+		{"GET", "/healthz", ""},
+		{"POST", "/panics", ""},
+		{"POST", "/nowhere/secret", ""},
+		{"POST", "/echo", "", "traceparent", tracedCaller},
 	} {
 		r.do(t, one[0], one[1], one[2], append(one[3:], "Content-Type", "application/json")...)
 	}
