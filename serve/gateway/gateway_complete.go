@@ -29,6 +29,7 @@ type chat struct {
 	request *chatjson.Request
 	headers http.Header       // for experts
 	needs   *capability.Needs // of the request; nil: not asked for yet
+	wishes  wishes            // what the request changes of its decision
 	lacking lacking           // experts that were left out, because they cannot take the request
 }
 
@@ -47,6 +48,9 @@ func (a *API) complete(w http.ResponseWriter, r *http.Request) {
 	text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 	if err == nil {
 		c.request, err = chatjson.ReadRequest(bytes.TrimPrefix(text, []byte("\ufeff"))) // the byte order mark that some programs write
+	}
+	if err == nil {
+		err = c.readWishes()
 	}
 	if err != nil {
 		writeError(w, unreadable(err))

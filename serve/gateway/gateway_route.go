@@ -67,11 +67,11 @@ func (c *chat) route(name string) {
 		return
 	}
 	result, err := a.decider.Decide(c.r.Context(), decision.Request{
-		Policy: name, Conversation: conversation, Prices: policy.PriceChange{Without: without}, Source: decision.SourceChat,
+		Policy: name, Conversation: conversation, Prices: c.wishes.change(without), NoExplore: c.wishes.NoExplore, Source: decision.SourceChat,
 		ID: c.r.Header.Get("X-Request-Id"), Client: access.CallerOf(c.r.Context()).Name, User: c.request.User, Decode: time.Since(c.began), FixedPair: c.settings.fixedPair(),
 	})
 	if err != nil {
-		c.failDecision(err)
+		c.failDecision(c.wishes.explain(err))
 		return
 	}
 	q := &routed{
@@ -122,7 +122,7 @@ func (c *chat) unavailable(name string) (without []policy.Part, err error) {
 		return nil, err
 	}
 	actions := p.Info().Actions
-	closed := false // the circuit breaker of an expert is why it is left out
+	var waiting []policy.Part // experts that are left out because of their circuit breakers
 	for _, e := range actions.Experts {
 		known := c.experts[e.Name]
 		lack, can := c.lackOf(e.Name)
@@ -132,14 +132,15 @@ func (c *chat) unavailable(name string) (without []policy.Part, err error) {
 			c.lacking.add(e.Name, lack)
 			c.api.metrics.Masked(e.Name, lack.Reason)
 		case known.State() == expert.Open:
-			closed = true
+			waiting = append(waiting, policy.Expert(e.Name))
+			continue
 		default:
 			continue
 		}
 		without = append(without, policy.Expert(e.Name))
 	}
-	if len(without) == len(actions.Experts) {
-		if !closed && len(c.lacking.experts) > 0 {
+	if len(without)+len(waiting) == len(actions.Experts) {
+		if waiting == nil && len(c.lacking.experts) > 0 {
 			return nil, &incapableError{c.lacking, p.Name}
 		}
 		return nil, errNoExpert
@@ -149,7 +150,7 @@ func (c *chat) unavailable(name string) (without []policy.Part, err error) {
 			without = append(without, policy.Advice(v.Name))
 		}
 	}
-	return without, nil
+	return c.wishes.exclude(actions, without, waiting)
 }
 
 // execute tries the pairs in the order of the policy, the chosen one first, until one answers.
