@@ -199,6 +199,9 @@ func (m *meter) tokens(at *meterColumns, cells tablefile.Row, model string) (mon
 		return 0, used, &costs.DataError{Msg: fmt.Sprintf("model %s has prices above a number of tokens of a prompt, but no column tokens_in or chars_in is named; name it, or remove %q from the file",
 			textfile.Quoted(model), "above")}
 	}
+	if price.ReasoningApart() {
+		return 0, used, &costs.DataError{Msg: fmt.Sprintf("model %s has another price of reasoning than of other tokens of an answer, and no column can say how many there are; make them equal", textfile.Quoted(model))}
+	}
 	for _, part := range []struct {
 		price  *float64
 		column measured

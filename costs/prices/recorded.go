@@ -94,12 +94,14 @@ func (r *Recorded) Model(expert string) string {
 	return model
 }
 
-// Last returns the prices of an expert in the last period of its model. ok is false if it has none.
+// Last returns the prices of an expert in the last period of its model, outside its hours of other prices. ok is false if it
+// has none.
 func (r *Recorded) Last(expert string) (p Period, ok bool) {
 	if r.Table == nil {
 		return p, false
 	}
-	p, err := r.At(r.Model(expert), math.MaxInt64)
+	p, err := r.periodAt(r.Model(expert), math.MaxInt64)
+	p.Hours = nil
 	return p, err == nil
 }
 
@@ -109,19 +111,15 @@ type Rates struct {
 	Call            float64 // money of a call
 	PerSecond       float64
 	Above           []Tier // of calls with long prompts, which have other prices of tokens
+	// ReasoningApart is that of the period.
+	ReasoningApart bool
 }
 
 // Rates returns the prices of an expert in the last period of its model. ok is false if it has none, so that only its time may
 // have a price.
 func (r *Recorded) Rates(expert string) (rates Rates, ok bool) {
 	p, ok := r.Last(expert)
-	number := func(price *float64) float64 {
-		if price == nil {
-			return math.NaN()
-		}
-		return *price
-	}
-	rates = Rates{In: number(p.In), Cached: number(p.Cached), Out: number(p.Out), PerSecond: r.PerSecond, Above: p.Above}
+	rates = Rates{In: orNaN(p.In), Cached: orNaN(p.Cached), Out: orNaN(p.Out), PerSecond: r.PerSecond, Above: p.Above, ReasoningApart: p.ReasoningApart()}
 	if p.Call != nil {
 		rates.Call = *p.Call
 	}

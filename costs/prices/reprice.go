@@ -102,6 +102,9 @@ func (r *repricing) pair(i int) error {
 	if !ok && !r.free(i) {
 		return &costs.DataError{Column: "prices", Msg: fmt.Sprintf("the expert %q has none: the file has no model %q", expert, r.now.Model(expert))}
 	}
+	if ok && price.ReasoningApart() && !r.free(i) {
+		return &costs.DataError{Column: "prices", Msg: fmt.Sprintf("the model %q of expert %q has a price %q, but it is not known how many tokens of the answers are of reasoning", r.now.Model(expert), expert, "reasoning")}
+	}
 	old, settled := r.priceBefore(expert)
 	for n := range r.t.Len() {
 		at := n*r.t.Actions.Len() + i

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -16,18 +17,37 @@ type Tokens struct {
 // Stated is the usage of a completion as its service states it.
 type Stated struct {
 	Tokens
+	Parts
+	Batch       bool // the service answered as a part of a batch
 	Known       bool
 	CachedKnown bool   // the service says how many are cached; else Cached is 0
 	Reason      string // why a usage that is there is not known
 }
 
+// Usage is the usage in the form that has a cost.
+func (s Stated) Usage() Usage {
+	return Usage{In: float64(s.In), Cached: float64(s.Cached), Out: float64(s.Out), Parts: s.Parts, Batch: s.Batch}
+}
+
+// Plain is the usage as if no token was cached or of a special kind, and the call none of a batch.
+func (s Stated) Plain() Stated {
+	s.Cached, s.Parts, s.Batch = 0, Parts{}, false
+	return s
+}
+
+// Dear reports whether there are tokens that no service bills as others: those of sound, and those that were written to a cache.
+func (s Stated) Dear() bool {
+	return s.Written > 0 || s.WrittenHour > 0 || s.Audio > 0 || s.AudioOut > 0
+}
+
 // unknown is a usage that is not believed.
 func unknown(format string, args ...any) Stated { return Stated{Reason: fmt.Sprintf(format, args...)} }
 
-// ReadStated reads the field usage of a chat completion, in the spellings that services use. The prompt's tokens include
-// those that were cached, and the completion's those of reasoning, also where the service counts them beside. A usage with
-// counts that are missing, not whole numbers from 0 to most, or contradict each other is not known. Nor is one with tokens
-// that have prices of their own: those of sound, and those that were written to a cache.
+// ReadStated reads the field usage of an answer, in the spellings that services use: OpenAI's two APIs and those like them,
+// Anthropic's, Google's (usageMetadata), Bedrock's, and the counts of an answer of Ollama. The prompt's tokens include
+// those that were cached or written to a cache, and the completion's those of reasoning, also where the service counts them
+// beside. A usage with counts that are missing, not whole numbers from 0 to most, or contradict each other is not known. Nor
+// is one with work that prices of files do not have: pictures that were made, and searches of the service.
 func ReadStated(text json.RawMessage, most int64) Stated {
 	if len(text) == 0 || string(text) == "null" {
 		return Stated{}
@@ -37,67 +57,113 @@ func ReadStated(text json.RawMessage, most int64) Stated {
 		return unknown("usage has another form")
 	}
 	u, ok := c.readAll()
+	unpriced := c.any(unpriced...) || c.modality("candidatesTokensDetails", "IMAGE") > 0
 	switch {
 	case c.wrong != "":
 		return unknown("%s", c.wrong)
 	case !ok:
 		return unknown("counts of tokens are missing, or not whole numbers from 0 to %d", most)
-	case c.any(dear...):
-		return unknown("tokens of sound, or written to a cache, have prices of their own")
+	case unpriced:
+		return unknown("pictures that were made, and searches of the service, have prices of their own")
 	case !u.settle():
 		return unknown("the total of the tokens is not their sum, or is so in two ways")
 	}
 	if reason := u.contradiction(); reason != "" {
 		return unknown("%s", reason)
 	}
-	return Stated{Tokens: u.Tokens, Known: true, CachedKnown: u.cached}
+	return Stated{Tokens: u.Tokens, Parts: u.Parts, Batch: string(c.get("service_tier")) == `"batch"`, Known: true, CachedKnown: u.cached}
 }
 
-// dear are the names of tokens with prices of their own.
-var dear = []string{
-	"cache_creation_input_tokens", "prompt_tokens_details.cache_write_tokens", "prompt_tokens_details.cache_creation_tokens",
-	"prompt_tokens_details.audio_tokens", "input_tokens_details.audio_tokens", "completion_tokens_details.audio_tokens", "output_tokens_details.audio_tokens",
-}
+// unpriced are the names of counts of what price files have no prices for.
+var unpriced = []string{"completion_tokens_details.image_tokens", "output_tokens_details.image_tokens", "server_tool_use.web_search_requests"}
 
 // parts are the counts of a usage.
 type parts struct {
 	Tokens
-	cached                   bool  // whether their number is stated
-	reasoning, missed, total int64 // missed are tokens of the prompt that were not cached, -1 if that is not stated
+	Parts
+	cached        bool  // whether their number is stated
+	missed, total int64 // missed are tokens of the prompt that were not cached, -1 if that is not stated
 }
 
 // readAll reads the counts. ok is false if those of the prompt or of the completion are missing.
 func (c *counts) readAll() (u parts, ok bool) {
 	var in, out, is bool
-	u.In, in = c.read("prompt_tokens", "input_tokens")
-	u.Out, out = c.read("completion_tokens", "output_tokens")
-	u.Cached, u.cached = c.read("cached_tokens", "prompt_cache_hit_tokens", "cache_read_input_tokens", "prompt_tokens_details.cached_tokens", "input_tokens_details.cached_tokens")
-	u.reasoning, _ = c.read("reasoning_tokens", "completion_tokens_details.reasoning_tokens", "output_tokens_details.reasoning_tokens")
+	u.In, in = c.read("prompt_tokens", "input_tokens", "promptTokenCount", "inputTokens", "prompt_eval_count")
+	u.Out, out = c.read("completion_tokens", "output_tokens", "candidatesTokenCount", "outputTokens", "eval_count")
+	u.Cached, u.cached = c.read("cached_tokens", "prompt_cache_hit_tokens", "cache_read_input_tokens", "prompt_tokens_details.cached_tokens", "input_tokens_details.cached_tokens",
+		"cachedContentTokenCount", "cacheReadInputTokens")
+	tools, _ := c.read("toolUsePromptTokenCount")
+	u.In += tools
+	u.Parts = c.readParts()
 	if u.missed, is = c.read("prompt_cache_miss_tokens"); !is {
 		u.missed = -1
 	}
-	if u.total, is = c.read("total_tokens"); !is {
+	if u.total, is = c.read("total_tokens", "totalTokenCount", "totalTokens"); !is {
 		u.total = u.In + u.Out
 		if c.beside() {
-			u.total += u.Cached
+			u.total += u.kept()
 		}
 	}
 	return u, in && out
 }
 
+// readParts reads the counts of tokens of special kinds.
+func (c *counts) readParts() (p Parts) {
+	p.Written, _ = c.read("cache_creation_input_tokens", "prompt_tokens_details.cache_write_tokens", "prompt_tokens_details.cache_creation_tokens",
+		"input_tokens_details.cache_write_tokens", "cacheWriteInputTokens")
+	p.WrittenHour, _ = c.read("cache_creation.ephemeral_1h_input_tokens")
+	if p.Written -= p.WrittenHour; p.Written < 0 {
+		c.wrong = "more tokens were written to a cache for an hour than were written to it"
+	}
+	p.Image, _ = c.read("prompt_tokens_details.image_tokens", "input_tokens_details.image_tokens")
+	p.Audio, _ = c.read("prompt_tokens_details.audio_tokens", "input_tokens_details.audio_tokens")
+	p.Reasoning, _ = c.read("reasoning_tokens", "completion_tokens_details.reasoning_tokens", "output_tokens_details.reasoning_tokens", "thoughtsTokenCount")
+	p.AudioOut, _ = c.read("completion_tokens_details.audio_tokens", "output_tokens_details.audio_tokens")
+	p.Image += c.modality("promptTokensDetails", "IMAGE")
+	p.Audio += c.modality("promptTokensDetails", "AUDIO")
+	p.AudioOut += c.modality("candidatesTokensDetails", "AUDIO")
+	return p
+}
+
+// modality is the number of tokens of a modality in a list of Google's, 0 without the list.
+func (c *counts) modality(list, name string) (n int64) {
+	var all []struct {
+		Modality   string
+		TokenCount json.RawMessage
+	}
+	if err := json.Unmarshal(c.fields[list], &all); err != nil {
+		return 0 // not there, or of another form, in which nothing is stated
+	}
+	for _, of := range all {
+		if of.Modality != name || of.TokenCount == nil {
+			continue
+		}
+		v, whole := wholeNumber(of.TokenCount, c.most)
+		if n += v; !whole || n > c.most {
+			c.wrong = fmt.Sprintf("counts of tokens are missing, or not whole numbers from 0 to %d", c.most)
+			return 0
+		}
+	}
+	return n
+}
+
+// kept are the tokens of the prompt that a cache had or got.
+func (u *parts) kept() int64 { return u.Cached + u.Written + u.WrittenHour }
+
 // settle adds what the service counts beside the prompt and the completion, by the total. It returns false if nothing
 // fits the total, or two things do.
 func (u *parts) settle() bool {
+	kept := u.kept()
 	switch extra := u.total - u.In - u.Out; {
 	case extra == 0:
-	case extra == u.Cached && extra == u.reasoning:
+	case extra == kept && extra == u.Reasoning:
 		return false
-	case extra == u.reasoning:
-		u.Out += u.reasoning
-	case extra == u.Cached:
-		u.In += u.Cached
-	case extra == u.Cached+u.reasoning:
-		u.In, u.Out = u.In+u.Cached, u.Out+u.reasoning
+	case extra == u.Reasoning:
+		u.Out += u.Reasoning
+	case extra == kept:
+		u.In += kept
+	case extra == kept+u.Reasoning:
+		u.In, u.Out = u.In+kept, u.Out+u.Reasoning
 	default:
 		return false
 	}
@@ -113,8 +179,12 @@ func (u *parts) contradiction() string {
 		return "more cached tokens than tokens of the prompt"
 	case u.missed >= 0 && u.Cached+u.missed != u.In:
 		return "tokens that were cached and those that were not are not the prompt's"
-	case u.reasoning > u.Out:
-		return "more tokens of reasoning than of the completion"
+	case u.kept() > u.In:
+		return "more tokens that were cached or written to a cache than tokens of the prompt"
+	case u.Image+u.Audio > u.In:
+		return "more tokens of images and sound than of the prompt"
+	case u.Reasoning+u.AudioOut > u.Out:
+		return "more tokens of reasoning and sound than of the completion"
 	}
 	return ""
 }
@@ -179,9 +249,10 @@ func (c *counts) get(name string) json.RawMessage {
 	return nil
 }
 
-// beside reports whether the service counts cached tokens beside those of the prompt, as Anthropic's own API does.
+// beside reports whether the service counts tokens of its cache beside those of the prompt, as the APIs of Anthropic and Bedrock do.
 func (c *counts) beside() bool {
-	return c.get("prompt_tokens") == nil && c.get("cache_read_input_tokens") != nil
+	return c.get("prompt_tokens") == nil && slices.ContainsFunc([]string{"cache_read_input_tokens", "cache_creation_input_tokens", "cacheReadInputTokens", "cacheWriteInputTokens"},
+		func(name string) bool { return c.get(name) != nil })
 }
 
 // wholeNumber reads a whole number from 0 to most, which JSON may write as 100, 100.0 or 1e2.

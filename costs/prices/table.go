@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"slices"
 	"time"
 	"unicode"
@@ -23,17 +24,24 @@ import (
 type Table struct {
 	Currency string              `yaml:"currency" json:"currency"` // such as USD
 	Models   map[string][]Period `yaml:"models" json:"models"`     // after Read, the periods of a model are in order of time
+	// Capabilities are what models can take, by name. They are no prices: what tensors and policies record does not have them.
+	Capabilities map[string]Capabilities `yaml:"capabilities" json:"capabilities,omitempty"`
 }
 
 // Period is what a model costs from a date until its next period begins. A
 // price that is nil is not known.
 type Period struct {
-	From   string   `yaml:"from" json:"from,omitempty"`     // a date, or a time with zone; "": since ever
-	In     *float64 `yaml:"in" json:"in,omitempty"`         // money per million input tokens
-	Cached *float64 `yaml:"cached" json:"cached,omitempty"` // of these, tokens that the service had kept
-	Out    *float64 `yaml:"out" json:"out,omitempty"`       // money per million output tokens
-	Call   *float64 `yaml:"call" json:"call,omitempty"`     // money per call
-	Above  []Tier   `yaml:"above" json:"above,omitempty"`   // of calls with long prompts; after Read, in order of Tokens
+	From    string   `yaml:"from" json:"from,omitempty"`     // a date, or a time with zone; "": since ever
+	In      *float64 `yaml:"in" json:"in,omitempty"`         // money per million input tokens
+	Cached  *float64 `yaml:"cached" json:"cached,omitempty"` // of these, tokens that the service had kept
+	Out     *float64 `yaml:"out" json:"out,omitempty"`       // money per million output tokens
+	Special `yaml:",inline"`
+	Call    *float64 `yaml:"call" json:"call,omitempty"`   // money per call
+	Above   []Tier   `yaml:"above" json:"above,omitempty"` // of calls with long prompts; after Read, in order of Tokens
+	Hours   []Hours  `yaml:"hours" json:"hours,omitempty"` // hours of the day with other prices; nil in what [Table.At] returns
+	Batch   *float64 `yaml:"batch" json:"batch,omitempty"` // the part of the prices of tokens that calls of a batch pay
+	// CacheTTL is how long a service keeps what it wrote to its cache, such as 5m. "": not known; see [Period.CacheLife].
+	CacheTTL string `yaml:"cache_ttl" json:"cache_ttl,omitempty"`
 
 	// Other names of In and Out in files; nil after Read.
 	Prompt     *float64 `yaml:"prompt" json:"-"`
@@ -118,6 +126,10 @@ func (t *Table) Validate() error {
 			seen[period.start()] = true
 		}
 	}
+	for _, model := range slices.Sorted(maps.Keys(t.Capabilities)) {
+		p.Add(config.Under("capabilities."+model, t.Capabilities[model].Validate()))
+		p.Check(t.Models[model] != nil, "capabilities.%s is of a model without prices", model)
+	}
 	return p.Err()
 }
 
@@ -142,16 +154,28 @@ func (p Period) validate() error {
 		key   string
 		value *float64
 	}{{"in", p.In}, {"cached", p.Cached}, {"out", p.Out}, {"call", p.Call}} {
-		if price.value == nil {
-			continue
-		}
-		known = true
-		problems.Check(*price.value >= 0 && *price.value <= mostMoney, "%s is %v; a price must be 0 to %v", price.key, *price.value, float64(mostMoney))
+		known = known || price.value != nil
+		checkPrice(&problems, price.key, price.value)
 	}
 	problems.Check(known, "in, cached, out and call are all missing")
 	problems.Check(p.Cached == nil || p.In != nil, "cached is set, but in is not")
+	p.validateSpecial(&problems)
 	p.validateTiers(&problems)
+	p.validateHours(&problems)
 	return problems.Err()
+}
+
+// checkPrice reports a price that is none; nil is not known.
+func checkPrice(problems *config.Problems, key string, value *float64) {
+	problems.Check(value == nil || *value >= 0 && *value <= mostMoney, "%s is %v; a price must be 0 to %v", key, orNaN(value), float64(mostMoney))
+}
+
+// orNaN is a price as a number.
+func orNaN(price *float64) float64 {
+	if price == nil {
+		return math.NaN()
+	}
+	return *price
 }
 
 // parseDate reads a date, midnight UTC, or a time. "" is before all others.
@@ -178,7 +202,7 @@ func (p Period) start() time.Time {
 // Dated reports whether the price of a model depends on time.
 func (t *Table) Dated(model string) bool {
 	periods := t.Models[model]
-	return len(periods) > 1 || len(periods) == 1 && periods[0].From != ""
+	return len(periods) > 1 || len(periods) == 1 && (periods[0].From != "" || periods[0].Hours != nil)
 }
 
 // EarlyError is a time before the first prices of a model.
@@ -186,10 +210,16 @@ type EarlyError struct{ Msg string }
 
 func (e *EarlyError) Error() string { return e.Msg }
 
-// At returns the prices of a model at a time in microseconds since 1970, UTC.
-// The time does not matter if the model is not Dated. A time before the first
-// period is an *EarlyError.
+// At returns the prices of a model at a time in microseconds since 1970, UTC,
+// which are those of its hour. The time does not matter if the model is not
+// Dated. A time before the first period is an *EarlyError.
 func (t *Table) At(model string, micros int64) (Period, error) {
+	p, err := t.periodAt(model, micros)
+	return p.atHour(micros), err
+}
+
+// periodAt returns the period of a model at a time, with all its hours.
+func (t *Table) periodAt(model string, micros int64) (Period, error) {
 	periods, ok := t.Models[model]
 	if !ok {
 		return Period{}, fmt.Errorf("model %s has no price; the price file has %s",
@@ -219,33 +249,33 @@ func (t *Table) Of(models []string) *Table {
 // had kept from earlier calls, and output tokens.
 type Usage struct {
 	In, Cached, Out float64
+	Parts
+	Batch bool // the call is one of a batch
 }
 
 // UsageError is a usage that the prices do not fit.
 type UsageError struct {
-	Key string // of the usage: in, cached or out
+	Key string // of the usage: in, cached or out, the key of a special price, or batch
 	Msg string
 }
 
 func (e *UsageError) Error() string { return e.Msg }
 
 // Cost is the money of a call: tokens times their prices, and the price of the
-// call. All tokens of a call with a long prompt have the prices of its Tier. Tokens without a price are a *UsageError, and so are more cached tokens
-// than input tokens.
+// call. All tokens of a call with a long prompt have the prices of its Tier.
+// Tokens without a price are a *UsageError, and so are parts that are more
+// than the tokens that they are part of.
 func (p Period) Cost(u Usage) (float64, error) {
 	if u.Cached > u.In {
 		return 0, &UsageError{"cached", fmt.Sprintf("%v cached tokens are more than the %v input tokens that they are part of", u.Cached, u.In)}
 	}
 	p = p.forPrompt(u.In)
-	money := 0.0
-	if p.Call != nil {
-		money = *p.Call
+	parts, err := p.split(u)
+	if err != nil {
+		return 0, err
 	}
-	for _, part := range []struct {
-		key    string
-		tokens float64
-		price  *float64
-	}{{"in", u.In - u.Cached, p.In}, {"cached", u.Cached, p.Cached}, {"out", u.Out, p.Out}} {
+	money := 0.0
+	for _, part := range parts {
 		switch {
 		case part.tokens == 0:
 		case part.price == nil:
@@ -253,6 +283,15 @@ func (p Period) Cost(u Usage) (float64, error) {
 		default:
 			money += part.tokens / 1e6 * *part.price
 		}
+	}
+	if u.Batch {
+		if p.Batch == nil {
+			return 0, &UsageError{"batch", "the call is one of a batch, for which the price file has no \"batch\""}
+		}
+		money *= *p.Batch
+	}
+	if p.Call != nil {
+		money += *p.Call
 	}
 	return money, nil
 }

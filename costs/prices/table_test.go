@@ -81,7 +81,7 @@ func TestCost(t *testing.T) {
 		cached := rapid.IntRange(0, in).Draw(rt, "cached")
 		a, b, c := number.Draw(rt, "a"), number.Draw(rt, "b"), number.Draw(rt, "c")
 		p := Period{In: price(float64(a)), Cached: price(float64(b)), Out: price(float64(c)), Call: price(float64(call))}
-		got, err := p.Cost(Usage{float64(in), float64(cached), float64(out)})
+		got, err := p.Cost(Usage{In: float64(in), Cached: float64(cached), Out: float64(out)})
 		want := float64((in-cached)*a+cached*b+out*c)/1e6 + float64(call)
 		if err != nil || got < want*(1-1e-12) || got > want*(1+1e-12) {
 			rt.Fatalf("%v, want %v (%v)", got, want, err)
@@ -144,22 +144,24 @@ func TestBadFiles(t *testing.T) {
 		"currency: USD":                          "models is empty",
 		"currency: USD\nmodels: {a: []}":         "models.a has no prices",
 		"currency: USD\nmodels: {a: [{in: -1}]}": "models.a[0].in is -1",
-		"currency: USD\nmodels: {a: [{in: 1e300}]}":             "a price must be 0 to",
-		"currency: USD\nmodels: {a: [{in: .nan}]}":              "models.a[0].in is NaN",
-		"currency: USD\nmodels: {a: [{}]}":                      "all missing",
-		"currency: USD\nmodels: {a: [{cached: 1}]}":             "cached is set, but in is not",
-		"currency: USD\nmodels: {a: [{from: May, in: 1}]}":      `from is "May"`,
-		"currency: USD\nmodels: {a: [{in: 1}, {in: 2}]}":        "begins when another period",
-		"currency: USD\nmodels: {a: [{in: cheap}]}":             "line 2: models.a[0].in",
-		"currency: USD\nmodels: {a: [{input: 1}]}":              `unknown key "input"; known are above, cached, call, completion, from, in, out, prompt`,
-		"currency: USD\nmodels: {a: {in: 1}}":                   "expected a list",
-		"currency: USD\nmodels: {a: [{in: 1, completion: 2}]}":  "has either in and out, or prompt and completion",
-		"currency: USD\nmodels: {a: [{in: 1, prompt: 1}]}":      "other names of in and out",
-		"currency: USD\nmodels: {a: [{prompt: -1}]}":            "models.a[0].in is -1",
-		"currency: USD\nmodels: {a: [{prompt: cheap}]}":         "line 2: models.a[0].prompt",
-		"currency: [USD]\nmodels: {a: [{in: 1}]}":               "line 1: currency",
-		`{"currency": "USD", "models": {"a": [], "a": []}}`:     "already defined",
-		"currency: \"US\\nD\"\nmodels: {a: [{from: x, in: 1}]}": `currency is "US\nD"`,
+		"currency: USD\nmodels: {a: [{in: 1e300}]}":                               "a price must be 0 to",
+		"currency: USD\nmodels: {a: [{in: .nan}]}":                                "models.a[0].in is NaN",
+		"currency: USD\nmodels: {a: [{in: 1}]}\ncapabilities: {b: {tools: true}}": "capabilities.b is of a model without prices",
+		"currency: USD\nmodels: {a: [{in: 1}]}\ncapabilities: {a: {context: 0}}":  "capabilities.a.context must be",
+		"currency: USD\nmodels: {a: [{}]}":                                        "all missing",
+		"currency: USD\nmodels: {a: [{cached: 1}]}":                               "cached is set, but in is not",
+		"currency: USD\nmodels: {a: [{from: May, in: 1}]}":                        `from is "May"`,
+		"currency: USD\nmodels: {a: [{in: 1}, {in: 2}]}":                          "begins when another period",
+		"currency: USD\nmodels: {a: [{in: cheap}]}":                               "line 2: models.a[0].in",
+		"currency: USD\nmodels: {a: [{input: 1}]}":                                `unknown key "input"; known are above, audio, audio_out, batch, cache_ttl, cache_write, cache_write_1h, cached, call, completion, from, hours, image, in, out, prompt, reasoning`,
+		"currency: USD\nmodels: {a: {in: 1}}":                                     "expected a list",
+		"currency: USD\nmodels: {a: [{in: 1, completion: 2}]}":                    "has either in and out, or prompt and completion",
+		"currency: USD\nmodels: {a: [{in: 1, prompt: 1}]}":                        "other names of in and out",
+		"currency: USD\nmodels: {a: [{prompt: -1}]}":                              "models.a[0].in is -1",
+		"currency: USD\nmodels: {a: [{prompt: cheap}]}":                           "line 2: models.a[0].prompt",
+		"currency: [USD]\nmodels: {a: [{in: 1}]}":                                 "line 1: currency",
+		`{"currency": "USD", "models": {"a": [], "a": []}}`:                       "already defined",
+		"currency: \"US\\nD\"\nmodels: {a: [{from: x, in: 1}]}":                   `currency is "US\nD"`,
 	} {
 		_, err := read(t, "p.yaml", text)
 		var bad *config.Error
@@ -191,7 +193,7 @@ func FuzzTable(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if money, err := p.Cost(Usage{2e6, 1e6, 1e6}); err == nil && !(money >= 0 && money <= 4*mostMoney) {
+		if money, err := p.Cost(Usage{In: 2e6, Cached: 1e6, Out: 1e6}); err == nil && !(money >= 0 && money <= 4*mostMoney) {
 			t.Fatalf("%v costs %v", p, money)
 		}
 		text, err := json.Marshal(table)

@@ -11,10 +11,11 @@ import (
 // Tier are the prices of a call whose prompt has more than a number of tokens, those from a cache included. They are those of all
 // tokens of the call, also of the answer, as services bill it.
 type Tier struct {
-	Tokens float64  `yaml:"tokens" json:"tokens"`           // of the prompt; with more of them the prices hold
-	In     *float64 `yaml:"in" json:"in,omitempty"`         // these are as in Period
-	Cached *float64 `yaml:"cached" json:"cached,omitempty"` //
-	Out    *float64 `yaml:"out" json:"out,omitempty"`       //
+	Tokens  float64  `yaml:"tokens" json:"tokens"`           // of the prompt; with more of them the prices hold
+	In      *float64 `yaml:"in" json:"in,omitempty"`         // these are as in Period
+	Cached  *float64 `yaml:"cached" json:"cached,omitempty"` //
+	Out     *float64 `yaml:"out" json:"out,omitempty"`       //
+	Special `yaml:",inline"`
 
 	// Other names of In and Out in files; nil after Read.
 	Prompt     *float64 `yaml:"prompt" json:"-"`
@@ -46,13 +47,7 @@ func (p Period) validateTiers(problems *config.Problems) {
 		problems.Check(t.Tokens >= 1 && t.Tokens <= mostTokens, "%s.tokens is %v; it must be the number of tokens of a prompt above which the prices hold, such as 200000", at, t.Tokens)
 		problems.Check(!seen[t.Tokens], "%s begins at %v tokens, as another one does", at, t.Tokens)
 		seen[t.Tokens] = true
-		for _, price := range []struct {
-			key         string
-			value, base *float64
-		}{{"in", t.In, p.In}, {"cached", t.Cached, p.Cached}, {"out", t.Out, p.Out}} {
-			problems.Check((price.value == nil) == (price.base == nil), "%s has other prices than those below it: %q must be in both, or in neither", at, price.key)
-			problems.Check(price.value == nil || *price.value >= 0 && *price.value <= mostMoney, "%s.%s must be 0 to %v", at, price.key, float64(mostMoney))
-		}
+		sameKeys(problems, at, tokenPrices(t.In, t.Cached, t.Out, t.Special), tokenPrices(p.In, p.Cached, p.Out, p.Special))
 	}
 }
 
@@ -60,7 +55,7 @@ func (p Period) validateTiers(problems *config.Problems) {
 func (p Period) forPrompt(tokens float64) Period {
 	for _, t := range p.Above { // in order
 		if tokens > t.Tokens {
-			p.In, p.Cached, p.Out = t.In, t.Cached, t.Out
+			p.In, p.Cached, p.Out, p.Special = t.In, t.Cached, t.Out, t.Special
 		}
 	}
 	return p

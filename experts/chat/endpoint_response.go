@@ -54,7 +54,7 @@ func (e *endpoint) read(key service.Secret, c language.Conversation, text []byte
 	if message.Content != nil && !a.ToolCall { // null if a model refuses or returned only its reasoning
 		a.Text = key.RedactAnswer(*message.Content)
 	}
-	if u := prices.ReadStated(r.Usage, maxTokens).For(a.Text != "" || a.ToolCall); u.Known {
+	if u := prices.ReadStated(r.Usage, maxTokens).For(a.Text != "" || a.ToolCall); u.Known && !u.Dear() && !u.Batch {
 		a.PromptTokens, a.CompletionTokens = int(u.In), int(u.Out)
 		if cached := int(u.Cached); u.CachedKnown {
 			a.CachedTokens = &cached

@@ -28,6 +28,9 @@ func UsageAt(a *costs.Actions, u *policy.UsageInfo, r *prices.Recorded, money co
 	}
 	for j, e := range a.Experts {
 		rates, ok := r.Rates(e.Name)
+		if rates.ReasoningApart && u.Uses(costs.TokensOut, j) {
+			return out, fmt.Errorf("expert %s has another price of reasoning than of other tokens of an answer, which a policy cannot use: it knows the mean number of all of them", textfile.Quoted(e.Name))
+		}
 		for q, price := range pricesOf(rates, ok) {
 			has := known[q] != nil && known[q][j]
 			switch {

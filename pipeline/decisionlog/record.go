@@ -31,6 +31,8 @@ type Record struct {
 	// of ExpectedCost. nil where all are 0.
 	UsagePrices []float64 `log:"usage_prices,same,later"`
 	Available   []bool    `log:"available,same"` // A; at least the chosen pair is true
+	// Masked names experts that are not available because they cannot take the request, with a word for what they lack each. "": none.
+	Masked string `log:"masked,same,later"`
 
 	Action int `log:"action"` // the pair that was chosen
 	Greedy int `log:"greedy"` // the pair that the policy alone would choose
@@ -49,9 +51,12 @@ type Record struct {
 	Attempts []Attempt `log:"attempts"` // calls of experts; nil where the service called none
 	Stages   Stages    `log:"stages_us"`
 	Usage    Usage     `log:"usage,same"`
-	Model    string    `log:"model,same"` // that was served
-	Fee      float64   `log:"fee,same"`   // measured money, if FeeKnown
-	FeeKnown bool
+	// TokenParts are the tokens of Usage of special kinds: of the prompt those written to a cache for its usual time, those written
+	// to it for an hour, those of images and of sound, then of the answer those of reasoning and of sound. nil where all are 0.
+	TokenParts []float64 `log:"token_parts,same,later"`
+	Model      string    `log:"model,same"` // that was served
+	Fee        float64   `log:"fee,same"`   // measured money, if FeeKnown
+	FeeKnown   bool
 	// PriceDate is the date of the prices that made Fee of tokens.
 	PriceDate string   `log:"price_date,same"`
 	Shadows   []Shadow `log:"shadows,same"` // what other policies would have chosen

@@ -3,6 +3,7 @@ package decisionlog
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -71,6 +72,9 @@ func (r *Record) wrong(p *PolicyInfo) (field, msg string) {
 	if n := int(costs.Quantities) * j; r.UsagePrices != nil && len(r.UsagePrices) != n {
 		return "usage_prices", fmt.Sprintf("has %d values; the policy needs %d, or none", len(r.UsagePrices), n)
 	}
+	if bad := slices.ContainsFunc(r.TokenParts, func(n float64) bool { return !(n >= 0 && n <= mostTokens && n == math.Trunc(n)) }); r.TokenParts != nil && (len(r.TokenParts) != tokenParts || bad) {
+		return "token_parts", fmt.Sprintf("is no list of %d numbers of tokens", tokenParts)
+	}
 	for _, list := range [...][]float64{r.ExpertFees, r.AdviceFees, r.PairFees, r.UsagePrices, {r.Lambda}} {
 		for _, v := range list {
 			if v != v || math.IsInf(v, 0) {
@@ -87,6 +91,12 @@ func (r *Record) wrong(p *PolicyInfo) (field, msg string) {
 	return r.wrongNumbers(p, a)
 }
 
+// Limits of token_parts.
+const (
+	tokenParts = 6       // values
+	mostTokens = 1 << 53 // of each
+)
+
 func (r *Record) wrongText() (field, msg string) {
 	if !goodID(r.ID) {
 		return "id", fmt.Sprintf("needs 1 to %d bytes of printable text", maxID)
@@ -100,6 +110,7 @@ func (r *Record) wrongText() (field, msg string) {
 		{"features_digest", r.FeaturesDigest},
 		{"model", r.Model},
 		{"price_date", r.PriceDate},
+		{"masked", r.Masked},
 	} {
 		if len(t.text) > maxText {
 			return t.name, fmt.Sprintf("has %d bytes; at most %d are logged", len(t.text), maxText)

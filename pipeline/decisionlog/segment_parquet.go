@@ -111,7 +111,7 @@ func writeParquet(s *segment, repeats bool) error {
 		})
 	}
 	err := writeRecords(s, repeats, func(r *Record, p *PolicyInfo) (decisionRow, error) {
-		if r.UsagePrices != nil {
+		if r.UsagePrices != nil || r.TokenParts != nil || r.Masked != "" {
 			return decisionRow{}, errPriced
 		}
 		return rowOf(r, p), nil
@@ -122,8 +122,8 @@ func writeParquet(s *segment, repeats bool) error {
 	return err
 }
 
-// errPriced means that usage has prices in a record, so that the segment has a column for them.
-var errPriced = errors.New("usage has prices")
+// errPriced means that usage has prices or tokens of special kinds in a record, or experts were masked, so that the segment has columns for them.
+var errPriced = errors.New("a record has values of columns that most segments lack")
 
 func writeRecords[T any](s *segment, repeats bool, rowOf func(r *Record, p *PolicyInfo) (T, error)) error {
 	return writeRows(s, func(w *parquetWriter[T]) ([]*PolicyInfo, error) {

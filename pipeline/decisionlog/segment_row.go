@@ -50,13 +50,18 @@ type decisionRow struct {
 	Features      []float32  `parquet:"features,list"`
 }
 
-// pricedRow is a row of a segment in which usage has prices. Others have no such column.
+// pricedRow is a row of a segment in which usage has prices or tokens of special kinds, or experts were masked. Others have no such
+// columns.
 type pricedRow struct {
 	decisionRow
 	UsagePrices []float64 `parquet:"usage_prices,optional,list"`
+	TokenParts  []float64 `parquet:"token_parts,optional,list"`
+	Masked      string    `parquet:"masked,optional,dict"`
 }
 
-func pricedRowOf(r *Record, p *PolicyInfo) pricedRow { return pricedRow{rowOf(r, p), r.UsagePrices} }
+func pricedRowOf(r *Record, p *PolicyInfo) pricedRow {
+	return pricedRow{rowOf(r, p), r.UsagePrices, r.TokenParts, r.Masked}
+}
 
 // rowOf is a record as a row. The row refers to the record's memory.
 func rowOf(r *Record, p *PolicyInfo) decisionRow {

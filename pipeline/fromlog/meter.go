@@ -46,7 +46,7 @@ func (m *meter) tokens(d decisionlog.Decision) (money float64, ok bool) {
 	if err != nil {
 		return 0, false
 	}
-	money, err = period.Cost(prices.Usage{In: float64(d.Usage.In), Cached: float64(d.Usage.Cached), Out: float64(d.Usage.Out)})
+	money, err = period.Cost(prices.Usage{In: float64(d.Usage.In), Cached: float64(d.Usage.Cached), Out: float64(d.Usage.Out), Parts: prices.PartsOf(d.TokenParts)})
 	return money, err == nil
 }
 

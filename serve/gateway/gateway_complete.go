@@ -14,6 +14,7 @@ import (
 
 	"pipe/serve/access"
 	"pipe/serve/gateway/advice"
+	"pipe/serve/gateway/capability"
 	"pipe/serve/gateway/chatjson"
 	"pipe/serve/gateway/expert"
 	"pipe/serve/telemetry"
@@ -27,7 +28,10 @@ type chat struct {
 	r       *http.Request
 	began   time.Time
 	request *chatjson.Request
-	headers http.Header // for experts
+	headers http.Header       // for experts
+	needs   *capability.Needs // of the request; nil: not asked for yet
+	wishes  wishes            // what the request changes of its decision
+	lacking lacking           // experts that were left out, because they cannot take the request
 
 	streaming  *telemetry.Call // span of the stream that is passed on; nil: none
 	firstChunk time.Duration   // of it
@@ -48,6 +52,9 @@ func (a *API) complete(w http.ResponseWriter, r *http.Request) {
 	text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 	if err == nil {
 		c.request, err = chatjson.ReadRequest(bytes.TrimPrefix(text, []byte("\ufeff"))) // the byte order mark that some programs write
+	}
+	if err == nil {
+		err = c.readWishes()
 	}
 	if err != nil {
 		writeError(w, unreadable(err))
@@ -248,14 +255,13 @@ func (c *chat) charge(e *expert.Expert, out *outcome) {
 	c.chargeEstimate(e, out.model, out.estimate)
 }
 
-// chargeUsage charges the caller for a usage that the service reported, and counts its fee. If cached tokens have no price,
-// the caller is charged as if no token was cached, so that a limit of money cannot be evaded.
+// chargeUsage charges the caller for a usage that the service reported, and counts its fee. If cached tokens or those of special kinds
+// have no price, the caller is charged as if all were plain, so that a limit of money cannot be evaded.
 func (c *chat) chargeUsage(e *expert.Expert, model string, used expert.Usage, fee expert.Fee) {
 	c.api.metrics.Fee(e.Name, fee.Money)
 	money := fee.Money
 	if !fee.Known {
-		used.Cached = 0
-		money = e.Fee(model, used, time.Now()).Money
+		money = e.Fee(model, used.Plain(), time.Now()).Money
 	}
 	access.CallerOf(c.r.Context()).Charge(used.In+used.Out, money)
 }

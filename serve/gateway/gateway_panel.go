@@ -302,6 +302,7 @@ func (p *panel) take(j *panelJob, e *expert.Expert, rec *decisionlog.Record, a *
 	fee, u := e.Fee(a.Model, a.Usage, time.Now()), a.Usage
 	rec.Model, rec.Fee, rec.FeeKnown, rec.PriceDate = a.Model, fee.Money, fee.Known, fee.Since
 	rec.Usage = decisionlog.Usage{In: u.In, Cached: u.Cached, Out: u.Out, Known: u.Known, CachedKnown: u.Known && u.CachedKnown}
+	rec.TokenParts = u.Parts.List()
 	if cost = j.callCost; fee.Known {
 		cost = fee.Money
 	}

@@ -68,18 +68,18 @@ func (c *chat) route(name string) {
 		return
 	}
 	result, err := a.decider.Decide(c.r.Context(), decision.Request{
-		Policy: name, Conversation: conversation, Prices: policy.PriceChange{Without: without}, Source: decision.SourceChat,
+		Policy: name, Conversation: conversation, Prices: c.wishes.change(without), NoExplore: c.wishes.NoExplore, Source: decision.SourceChat,
 		ID: c.r.Header.Get("X-Request-Id"), Client: access.CallerOf(c.r.Context()).Name, User: c.request.User, Decode: time.Since(c.began), FixedPair: c.settings.fixedPair(),
 	})
 	if err != nil {
-		c.failDecision(err)
+		c.failDecision(c.wishes.explain(err))
 		return
 	}
 	q := &routed{
 		chat: c, result: result, record: result.Records[0], actions: result.Policy.Info().Actions,
 		fetched: make(map[int]fetchedAdvice), failedExperts: make(map[string]bool),
 	}
-	q.record.Executed = -1
+	q.record.Executed, q.record.Masked = -1, c.lacking.text()
 	q.question, _ = conversation.Text(a.decider.Settings().Prompt) // "" for images alone: nothing is found then
 	defer q.finish()
 	q.execute()
@@ -123,12 +123,27 @@ func (c *chat) unavailable(name string) (without []policy.Part, err error) {
 		return nil, err
 	}
 	actions := p.Info().Actions
+	var waiting []policy.Part // experts that are left out because of their circuit breakers
 	for _, e := range actions.Experts {
-		if known := c.experts[e.Name]; known == nil || known.State() == expert.Open {
-			without = append(without, policy.Expert(e.Name))
+		known := c.experts[e.Name]
+		lack, can := c.lackOf(e.Name)
+		switch {
+		case known == nil:
+		case !can:
+			c.lacking.add(e.Name, lack)
+			c.api.metrics.Masked(e.Name, lack.Reason)
+		case known.State() == expert.Open:
+			waiting = append(waiting, policy.Expert(e.Name))
+			continue
+		default:
+			continue
 		}
+		without = append(without, policy.Expert(e.Name))
 	}
-	if len(without) == len(actions.Experts) {
+	if len(without)+len(waiting) == len(actions.Experts) {
+		if waiting == nil && len(c.lacking.experts) > 0 {
+			return nil, &incapableError{c.lacking, p.Name}
+		}
 		return nil, errNoExpert
 	}
 	for _, v := range actions.Advice[1:] {
@@ -137,7 +152,7 @@ func (c *chat) unavailable(name string) (without []policy.Part, err error) {
 		}
 	}
 	lacking, _ := c.pairsLacking(actions)
-	return append(without, lacking...), nil
+	return c.wishes.exclude(actions, append(without, lacking...), waiting)
 }
 
 // execute tries the pairs in the order of the policy, the chosen one first, until one answers.
@@ -340,6 +355,7 @@ func (q *routed) fillRecord(pair int, e *expert.Expert, out *outcome) {
 	rec.Stages.FirstByte = out.firstByte.Microseconds()
 	u := out.usage
 	rec.Usage = decisionlog.Usage{In: u.In, Cached: u.Cached, Out: u.Out, Known: u.Known, CachedKnown: u.Known && u.CachedKnown}
+	rec.TokenParts = u.Parts.List()
 	rec.Fee, rec.FeeKnown, rec.PriceDate = out.fee.Money, out.fee.Known, out.fee.Since
 	switch {
 	case out.err != nil && q.clientGone():

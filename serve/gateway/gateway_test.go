@@ -75,23 +75,7 @@ func (l *lockedText) String() string {
 // small/none (0).
 func writePolicy(t testing.TB, folder, name string, info map[string]string) {
 	t.Helper()
-	features := costs.FeatureSource{Name: "text small", Dim: hftest.Hidden}
-	actions := &costs.Actions{
-		Experts: []costs.Expert{{Name: "small"}, {Name: "large"}}, Advice: []costs.Advice{{Name: "none"}, {Name: "search"}}, Features: features,
-	}
-	loss := []float32{0.4, 0.1, 0.3, 0.2}
-	constant := []float64{0.4, 0.1, 0.3, 0.2}
-	p := &policy.Policy{
-		Actions: actions, Info: info, Method: "auto", Recipe: "auto", Decoder: policy.DecoderEstimate, Dim: hftest.Hidden,
-		Standard: network.Standardizer{Mean: make([]float32, hftest.Hidden), Scale: ones(hftest.Hidden)},
-		Estimate: &policy.Estimate{
-			Blend: estimate.Blend{Parts: []estimate.Part{{Weight: 1, Estimator: estimate.Linear{
-				Affine: network.Affine{Out: 4, In: hftest.Hidden, W: make([]float32, 4*hftest.Hidden), B: loss},
-			}}}},
-			Constant: constant, Margin: 0.01,
-		},
-	}
-	m, err := p.Export()
+	m, err := lossPolicy(info).Export()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,6 +87,26 @@ func writePolicy(t testing.TB, folder, name string, info map[string]string) {
 	}
 	if _, err := convert.Run(t.Context(), o); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// lossPolicy is the policy of writePolicy, without its encoder.
+func lossPolicy(info map[string]string) *policy.Policy {
+	features := costs.FeatureSource{Name: "text small", Dim: hftest.Hidden}
+	actions := &costs.Actions{
+		Experts: []costs.Expert{{Name: "small"}, {Name: "large"}}, Advice: []costs.Advice{{Name: "none"}, {Name: "search"}}, Features: features,
+	}
+	loss := []float32{0.4, 0.1, 0.3, 0.2}
+	constant := []float64{0.4, 0.1, 0.3, 0.2}
+	return &policy.Policy{
+		Actions: actions, Info: info, Method: "auto", Recipe: "auto", Decoder: policy.DecoderEstimate, Dim: hftest.Hidden,
+		Standard: network.Standardizer{Mean: make([]float32, hftest.Hidden), Scale: ones(hftest.Hidden)},
+		Estimate: &policy.Estimate{
+			Blend: estimate.Blend{Parts: []estimate.Part{{Weight: 1, Estimator: estimate.Linear{
+				Affine: network.Affine{Out: 4, In: hftest.Hidden, W: make([]float32, 4*hftest.Hidden), B: loss},
+			}}}},
+			Constant: constant, Margin: 0.01,
+		},
 	}
 }
 
@@ -137,6 +141,9 @@ func newWorldOf(t testing.TB, info map[string]string, change func(*Settings), mo
 	}
 	about := policies.DefaultSettings()
 	about.Paths, about.Workers, about.Default = []string{folder}, 1, "claims"
+	if encoder := filepath.Join(folder, "encoder"); pathExists(encoder) {
+		about.Encoders = map[string]string{"claims": encoder}
+	}
 	set, err := policies.Open(t.Context(), about, orttest.Open(t, 1), nil, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -165,6 +172,11 @@ func newWorldOf(t testing.TB, info map[string]string, change func(*Settings), mo
 		}
 	})
 	return w
+}
+
+func pathExists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
 }
 
 // settings are those of the services of the world, with short times.

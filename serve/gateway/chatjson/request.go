@@ -67,6 +67,20 @@ func hasElement(text []byte) bool {
 	return false
 }
 
+// Cut returns the value of a field, and the request without it. Without the field, the value is nil and the request the same.
+func (r *Request) Cut(name string) (value json.RawMessage, rest *Request, err error) {
+	if !r.object.Has(name) {
+		return nil, r, nil
+	}
+	o := r.object.Copy()
+	o.Remove(name)
+	rest, err = ReadRequest(o.Bytes())
+	return r.object.Get(name), rest, err
+}
+
+// Text is the request as it came. It must not be modified.
+func (r *Request) Text() []byte { return r.object.Text }
+
 // Len is the length of the request in bytes.
 func (r *Request) Len() int { return len(r.object.Text) }
 

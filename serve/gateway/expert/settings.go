@@ -38,6 +38,9 @@ type Settings struct {
 	Price  *Price      `yaml:"price"`  // nil: prices has it
 	Prices config.Path `yaml:"prices"` // a price file, in which models are found by the name under which they answer
 
+	// Capabilities are what the model can take, over what the price file says of it.
+	Capabilities prices.Capabilities `yaml:"capabilities"`
+
 	Concurrency int      `yaml:"concurrency"`  // most concurrent calls; beyond that, the next best pair is tried at once
 	StreamUsage bool     `yaml:"stream_usage"` // request the usage of streams even if the caller does not
 	MaxAnswer   int      `yaml:"max_answer"`   // most bytes of a complete answer, and of one event of a stream
@@ -46,10 +49,11 @@ type Settings struct {
 
 // Price is money per million tokens, and per call. nil means unknown.
 type Price struct {
-	In     *float64 `yaml:"in"`
-	Cached *float64 `yaml:"cached"` // tokens of the prompt that the service had cached
-	Out    *float64 `yaml:"out"`
-	Call   *float64 `yaml:"call"` // nil: 0
+	In             *float64 `yaml:"in"`
+	Cached         *float64 `yaml:"cached"` // tokens of the prompt that the service had cached
+	Out            *float64 `yaml:"out"`
+	Call           *float64 `yaml:"call"` // nil: 0
+	prices.Special `yaml:",inline"`
 
 	// Other names of In and Out in files; nil after reading.
 	Prompt     *float64 `yaml:"prompt"`
@@ -151,6 +155,7 @@ func (s *Settings) Validate() error {
 	if s.Price != nil {
 		p.Add(s.Price.validate())
 	}
+	p.Add(config.Under("capabilities", s.Capabilities.Validate()))
 	p.Check(s.Concurrency >= 1 && s.Concurrency <= 100*service.MaxConcurrency, "concurrency: is %d, not 1 to %d", s.Concurrency, 100*service.MaxConcurrency)
 	p.Check(s.MaxAnswer >= 1024 && s.MaxAnswer <= maxAnswer, "max_answer: is %d, not 1024 to %d bytes", s.MaxAnswer, maxAnswer)
 	for name, d := range map[string]time.Duration{"first_byte": s.Timeouts.FirstByte, "answer": s.Timeouts.Answer, "idle": s.Timeouts.Idle, "whole": s.Timeouts.Whole} {
@@ -175,7 +180,7 @@ func (p *Price) validate() error {
 
 // period converts the price to the form of price files.
 func (p *Price) period() prices.Period {
-	return prices.Period{In: p.In, Cached: p.Cached, Out: p.Out, Call: p.Call}
+	return prices.Period{In: p.In, Cached: p.Cached, Out: p.Out, Special: p.Special, Call: p.Call}
 }
 
 // Missing returns the names of the token prices that are not set. The fee of an answer with such tokens is not known.

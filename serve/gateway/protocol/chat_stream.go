@@ -41,6 +41,7 @@ func (d *chatDecoder) Decode(e *sse.Event) ([]middle.Event, error) {
 	case !e.HasData || d.Alive(e):
 		return []middle.Event{{Kind: middle.Life}}, nil
 	case d.Last(e):
+		d.finish = orFinish(d.finish)
 		return append(d.End(), middle.Event{Kind: middle.Done}), nil
 	}
 	if _, err := jsonedit.ParseLenient(e.Data); err != nil {
@@ -219,6 +220,9 @@ func (c *chatEncoder) Encode(e middle.Event) []byte {
 		if e.Part.Kind == middle.Call {
 			c.call++
 			return c.delta(object{"tool_calls": []object{{"index": c.call, "id": e.Part.ID, "type": "function", "function": object{"name": e.Part.Name, "arguments": ""}}}})
+		}
+		if e.Part.Signature != "" { // hidden reasoning
+			return c.delta(object{"thinking_blocks": []object{writeThinking(e.Part, "chat")}})
 		}
 	case middle.Delta:
 		c.part.Text += e.Text

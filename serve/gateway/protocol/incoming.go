@@ -20,10 +20,11 @@ type Incoming struct {
 	Usage  bool   // the caller wants the usage of a stream, which other services have to be asked for
 	User   string // who the caller acts for; "" if the request does not say
 
-	body   editable
-	object *jsonedit.Object
-	once   sync.Once
-	middle *middle.Request
+	body     editable
+	previous string // the response that the caller's conversation goes on from, where its items took the place of its id
+	object   *jsonedit.Object
+	once     sync.Once
+	middle   *middle.Request
 }
 
 // editable is a request whose bytes stay the same but for a change.

@@ -37,10 +37,10 @@ type Frames interface {
 }
 
 // kinds are all kinds of experts. A new one is a file and a line here.
-var kinds = []*Kind{OpenAI}
+var kinds = []*Kind{OpenAI, OpenAIResponses, Anthropic}
 
 // callers are the protocols of callers, by the path under /v1/.
-var callers = map[string]Caller{"chat/completions": Chat}
+var callers = map[string]Caller{"chat/completions": Chat, "messages": Messages, "responses": Responses}
 
 // KindOf returns the kind of a name; "" is that of most services.
 func KindOf(name string) (*Kind, error) {
@@ -100,7 +100,8 @@ func (k *Kind) Translate(from *Incoming, add *chatjson.Addition, t Target) (body
 	if add != nil && len(m.Messages) > 0 {
 		m.Insert(add.At.Index(len(m.Messages), m.LastUser()), middle.Message{Role: add.Role, Parts: []middle.Part{{Kind: middle.Text, Text: add.Text}}})
 	}
-	return k.Format.Write(&m, t)
+	body, changed, err = k.Format.Write(&m, t)
+	return body, append(changed, m.Left...), err
 }
 
 // TranslateAnswer writes a whole answer of a service for a caller.
@@ -117,13 +118,14 @@ func (k *Kind) TranslateAnswer(text []byte, to *Incoming) ([]byte, error) {
 
 // Stream translates the events of a stream.
 type Stream struct {
-	in  middle.Decoder
-	out middle.Encoder
+	in   middle.Decoder
+	out  middle.Encoder
+	done bool // the end was written
 }
 
 // TranslateStream translates a stream of a service for a caller.
 func (k *Kind) TranslateStream(to *Incoming) *Stream {
-	return &Stream{k.Format.Decoder(), to.Format.Encoder(to)}
+	return &Stream{in: k.Format.Decoder(), out: to.Format.Encoder(to)}
 }
 
 // Event translates an event. An error means that the caller's protocol has no place for it, or that it is none of the
@@ -148,6 +150,11 @@ func (s *Stream) encode(events []middle.Event) (out []byte, err error) {
 			return out, lacking("answer", "has %.80q, which the caller's protocol has no place for", e.Text)
 		case middle.Fail:
 			return out, &ServiceError{*e.Err}
+		case middle.Done:
+			if s.done {
+				continue
+			}
+			s.done = true
 		}
 		out = append(out, s.out.Encode(e)...)
 	}

@@ -111,6 +111,8 @@ func (w *watcher) Read(e *sse.Event) (f Facts, err error) {
 			f.Finished, f.Cut = true, m.Finish.Cut()
 		case middle.Count:
 			f.Usage = m.Usage.Stated
+		case middle.Alien:
+			f.Content = f.Content || m.Part.Kind == middle.Other
 		case middle.Fail:
 			f.Error = json.RawMessage(e.Data)
 		}

@@ -31,6 +31,7 @@ type Request struct {
 	Thinking  int64  // most tokens of reasoning; 0: not said
 	User      string // who the caller acts for
 	Options   []Option
+	Left      []string      // fields that were left out by a rule, in words
 	Malformed []*FieldError // fields that no service could use, in the order of the request
 	Foreign   []*FieldError // fields that have no place in this form
 }
