@@ -3,6 +3,7 @@ package gateway
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"pipe/costs"
 	"pipe/models/policy"
@@ -33,6 +34,30 @@ func (b *backends) pairsLacking(actions *costs.Actions) (pairs []policy.Part, wh
 		}
 	}
 	return pairs, why
+}
+
+// excludeFields adds to the parts that the policy must not choose: pairs whose expert does not take the fields of their advice, and
+// those whose advice sets a field that the caller has set to another value. The answer would come under the caller's value, and the
+// record would say otherwise. Where no pair without advice is left, those of the caller's other values stay.
+func (c *chat) excludeFields(actions *costs.Actions, without []policy.Part) []policy.Part {
+	lacking, _ := c.pairsLacking(actions)
+	var contradicted []policy.Part
+	plain := false // a pair without advice is left
+	for i := range actions.Len() {
+		j, k := actions.Pair(i)
+		e, a := c.experts[actions.Experts[j].Name], c.advice[actions.Advice[k].Name]
+		switch {
+		case e == nil || !actions.Available(i) || slices.Contains(without, policy.Expert(e.Name)):
+		case k == 0:
+			plain = true
+		case a != nil && a.Sets() != nil && c.request.Contradicts(e.Fields(a.Sets())) != nil:
+			contradicted = append(contradicted, policy.Pair(actions.Name(i)))
+		}
+	}
+	if plain {
+		lacking = append(lacking, contradicted...)
+	}
+	return append(without, lacking...)
 }
 
 // Problems is an error for every pair of a policy that can never be chosen, because its expert does not take the fields that its

@@ -40,14 +40,30 @@ func TestEffortIsSent(t *testing.T) {
 	if got := string(w.small.Requests()[0].Body); got != want {
 		t.Errorf("sent %s\nwant %s", got, want)
 	}
-	own := `,"reasoning_effort":"low","max_tokens":5,"temperature":1}`
-	if a := w.post(t, question+own); a.status != 200 {
-		t.Fatalf("%d %s", a.status, a.body)
+	own := `,"reasoning_effort":"high","max_completion_tokens":4000,"temperature":1}`
+	if a := w.post(t, question+own); a.status != 200 || a.header.Get("X-Pipe-Advice") != "search" {
+		t.Fatalf("%d %v %s", a.status, a.header, a.body)
 	}
 	if got := string(w.small.Requests()[1].Body); got != strings.Replace(question, "pipe", "model-s", 1)+own {
 		t.Errorf("the caller's own fields: %s", got)
 	}
 	if rec := w.records(t)[0]; rec.Action != 1 || rec.Executed != 1 || !rec.FeeKnown || rec.Usage.Out != 100 || rec.Stages.Advise < 0 {
+		t.Errorf("%+v", rec)
+	}
+}
+
+// TestCallersOwnEffort: a pair whose advice sets what the caller has set to another value is not chosen. The caller's value is sent
+// with another pair.
+func TestCallersOwnEffort(t *testing.T) {
+	w := effortWorld(t, high)
+	own := `,"reasoning_effort":"low"}`
+	if a := w.post(t, question+own); a.status != 200 || a.header.Get("X-Pipe-Expert") != "large" || a.header.Get("X-Pipe-Advice") != "none" {
+		t.Fatalf("%d %v %s", a.status, a.header, a.body)
+	}
+	if got := string(w.large.Requests()[0].Body); got != strings.Replace(question, "pipe", "model-l", 1)+own {
+		t.Errorf("sent %s", got)
+	}
+	if rec := w.records(t)[0]; rec.Propensity[1] != 0 || rec.Propensity[3] != 0 || rec.Propensity[2] != 1 {
 		t.Errorf("%+v", rec)
 	}
 }

@@ -151,8 +151,7 @@ func (c *chat) unavailable(name string) (without []policy.Part, err error) {
 			without = append(without, policy.Advice(v.Name))
 		}
 	}
-	lacking, _ := c.pairsLacking(actions)
-	return c.wishes.exclude(actions, append(without, lacking...), waiting)
+	return c.wishes.exclude(actions, c.excludeFields(actions, without), waiting)
 }
 
 // execute tries the pairs in the order of the policy, the chosen one first, until one answers.
