@@ -21,6 +21,7 @@ import (
 	"pipe/serve/gateway"
 	"pipe/serve/oip"
 	"pipe/serve/policies"
+	"pipe/serve/telemetry"
 )
 
 // Path names a file or a folder in a [Config].
@@ -52,6 +53,8 @@ type Config struct {
 	Limits access.Limits   `yaml:"limits"`
 	Stop   Stop            `yaml:"stop"`
 	Logs   Logs            `yaml:"logs"`
+
+	Telemetry telemetry.Settings `yaml:"telemetry"`
 
 	hide func(problems []string) []string // replaces the values of environment variables by ${VAR}; nil: no file was read
 }
@@ -167,6 +170,7 @@ func (c *Config) validate() error {
 	p.Add(config.Under("access", c.Access.Validate()))
 	p.Add(config.Under("tls", c.TLS.Validate()))
 	p.Add(config.Under("limits", c.Limits.Validate()))
+	p.Add(config.Under("telemetry", c.Telemetry.Validate()))
 	p.Add(c.checkLocal())
 	p.Check(c.Stop.Notice == nil || *c.Stop.Notice >= 0, "stop.notice must not be negative")
 	p.Check(c.Stop.Drain > 0, "stop.drain must be positive")

@@ -14,6 +14,7 @@ import (
 	"pipe/serve/access"
 	"pipe/serve/dashboard"
 	"pipe/serve/metrics"
+	"pipe/serve/telemetry"
 )
 
 // requestLogger is the outermost middleware. It gives a request an id and time limits, counts and logs it, and answers it if
@@ -24,6 +25,7 @@ type requestLogger struct {
 	metrics  *metrics.Metrics
 	figures  *dashboard.Collector
 	log      *slog.Logger
+	traces   *telemetry.Telemetry // nil: none
 }
 
 // exchange is a request and the state of its response.
@@ -41,6 +43,7 @@ type exchange struct {
 	replaced bool          // an error was sent in place of the response of the mux
 	bodyRead bool          // the handler has read from the body
 	bodyDone bool          // the handler has read all of the body
+	span     *telemetry.Span
 }
 
 type exchangeKey struct{}
@@ -52,6 +55,10 @@ func (o *requestLogger) wrap(next http.Handler) http.Handler {
 		x := &exchange{ResponseWriter: w, control: http.NewResponseController(w), limits: o.limits, http2: r.ProtoMajor > 1}
 		r = r.WithContext(context.WithValue(r.Context(), exchangeKey{}, x))
 		id, trace := requestID(r.Header.Get(headerRequest)), traceFor(r.Header.Get(headerTrace))
+		if r.Method == http.MethodPost && o.traces != nil {
+			r, x.span = o.traces.Request(r)
+			trace, _ = parseTrace(r.Header.Get(headerTrace))
+		}
 		r.Header.Set(headerRequest, id)
 		r.Header.Set(headerTrace, trace.String())
 		w.Header().Set(headerRequest, id)
@@ -96,6 +103,7 @@ func (o *requestLogger) ended(r *http.Request, x *exchange, began time.Time, tra
 	if x.route == "" {
 		x.route = "none"
 	}
+	x.span.EndRequest(x.route, x.status)
 	took := time.Since(began)
 	o.metrics.Request(x.route, x.status, took)
 	if r.Method == http.MethodPost { // the dashboard does not count its own requests

@@ -89,7 +89,7 @@ func prepare(c Config, o Options) *Server {
 
 // openBasics returns functions that open the parts that need no others. They can be called even if one of them fails.
 func (s *Server) openBasics(ctx context.Context, o Options) []func() error {
-	return []func() error{s.openKeys, s.openCertificate, func() error { return s.openPolicies(ctx, o.Runtime) }}
+	return []func() error{s.openKeys, s.openCertificate, func() error { return s.openTelemetry(ctx, o.Version) }, func() error { return s.openPolicies(ctx, o.Runtime) }}
 }
 
 // openServices returns functions that open the parts that need all earlier ones.
@@ -163,7 +163,7 @@ func (s *Server) routeOperation() {
 // buildHTTP makes the HTTP server. Its middleware is, from the outside in: id, time limits and metrics of the request; check
 // of the origin; check of the key; queue.
 func (s *Server) buildHTTP() {
-	w := &requestLogger{s.config.Limits, s.config.Logs.Requests, s.metrics, s.parts.figures, s.log}
+	w := &requestLogger{s.config.Limits, s.config.Logs.Requests, s.metrics, s.parts.figures, s.log, s.parts.telemetry}
 	localOnly := !s.access.Needed() && s.config.isLocal()
 	handler := w.wrap(access.SameSite(localOnly, s.metrics, s.access.Wrap(s.gate.Wrap(innermost(s.mux)))))
 	l := s.config.Limits

@@ -163,6 +163,7 @@ func (s *Server) describe(ctx context.Context, r *Report) {
 	}
 	if s.parts.gateway != nil {
 		r.Notes = append(r.Notes, s.parts.gateway.Notes()...)
+		r.add(s.parts.gateway.Problems())
 	}
 }
 

@@ -3,6 +3,7 @@ package serve
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"path/filepath"
 
@@ -16,6 +17,7 @@ import (
 	"pipe/serve/gateway"
 	"pipe/serve/oip"
 	"pipe/serve/policies"
+	"pipe/serve/telemetry"
 	"pipe/serve/trials"
 )
 
@@ -31,6 +33,8 @@ type parts struct {
 	monitor  *monitoring    // nil: none
 	figures  *dashboard.Collector
 	runtime  *ort.Runtime
+
+	telemetry *telemetry.Telemetry // nil: none
 }
 
 // openPolicies opens the runtime and the policies. The runtime gets one thread, because several runs are concurrent.
@@ -49,6 +53,20 @@ func (s *Server) openPolicies(ctx context.Context, runtime ort.Config) error {
 		return err
 	}
 	s.closers = append(s.closers, s.parts.policies.Close)
+	return nil
+}
+
+// openTelemetry starts the exports of traces and metrics, if an endpoint is configured.
+func (s *Server) openTelemetry(ctx context.Context, version string) (err error) {
+	settings := s.config.Telemetry
+	s.secrets.Set("telemetry", settings.Secrets())
+	if s.checking {
+		return settings.Try()
+	}
+	if s.parts.telemetry, err = telemetry.Open(ctx, settings, version, s.log); err != nil {
+		return fmt.Errorf("telemetry: %w", err)
+	}
+	s.closers = append(s.closers, s.parts.telemetry.Close)
 	return nil
 }
 

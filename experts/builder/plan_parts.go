@@ -115,6 +115,9 @@ func (p *plan) makeExperts(ctx context.Context) error {
 		for k, level := range p.Levels {
 			selective, ok := e.(part.Selective)
 			takes := !slices.Contains(c.Unavailable, level.Name) && (!ok || selective.Takes(level.Name))
+			if err := checkFields(e, level); takes && err != nil {
+				return made(ctx, s.Part, err)
+			}
 			named.Takes = append(named.Takes, takes)
 			if !takes {
 				p.actions.Unavailable = append(p.actions.Unavailable, costs.Pair{Expert: j, Advice: k})
@@ -127,6 +130,22 @@ func (p *plan) makeExperts(ctx context.Context) error {
 			p.options.Usage[q] = p.options.Usage[q] || consumed
 		}
 		p.Experts = append(p.Experts, named)
+	}
+	return nil
+}
+
+// checkFields returns an error if a level sets fields of requests, and the expert cannot take them.
+func checkFields(e part.Expert, level part.Level) error {
+	a, sets := level.Advice.(part.FieldSetter)
+	if !sets {
+		return nil
+	}
+	t, takes := e.(part.FieldTaker)
+	if !takes {
+		return fmt.Errorf("%s sets fields of requests, and only experts behind a chat service (kind endpoint) have any: list it under unavailable", part.AdviceName(level.Name))
+	}
+	if err := t.TakeFields(a); err != nil {
+		return fmt.Errorf("%s %w: list it under unavailable", part.AdviceName(level.Name), err)
 	}
 	return nil
 }

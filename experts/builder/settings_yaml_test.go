@@ -181,6 +181,9 @@ func samples(t *testing.T, of reflect.Type) map[string]any {
 		if of.Elem().Kind() == reflect.Float64 {
 			return map[string]any{"{b: 0.5, A b: 1}": as(map[string]float64{"b": 0.5, "A b": 1})}
 		}
+		if of.Elem().Kind() == reflect.Map {
+			return map[string]any{"{kind: {x: y, n: 0.5}}": as(map[string]map[string]any{"kind": {"x": "y", "n": 0.5}})}
+		}
 		return map[string]any{"{kind: x, n: 0.5}": as(map[string]any{"kind": "x", "n": 0.5})}
 	}
 	t.Fatalf("no sample of %v", of)

@@ -11,6 +11,7 @@ import (
 
 	"pipe/costs"
 	"pipe/experts/builder/part"
+	"pipe/experts/fields"
 	"pipe/experts/language"
 	"pipe/experts/service"
 	"pipe/internal/digest"
@@ -82,7 +83,11 @@ func (e *endpoint) Close() error {
 
 // Complete returns stored answers, and requests the others.
 func (e *endpoint) Complete(ctx context.Context, batch []language.Conversation) ([]Completion, error) {
-	all, err := e.Samples(ctx, batch, 1)
+	prompts := make([]Prompt, len(batch))
+	for n, c := range batch {
+		prompts[n].Turns = c
+	}
+	all, err := e.Samples(ctx, prompts, 1)
 	out := make([]Completion, len(batch))
 	for n := range all {
 		out[n] = all[n][0]
@@ -90,8 +95,8 @@ func (e *endpoint) Complete(ctx context.Context, batch []language.Conversation) 
 	return out, err
 }
 
-// Samples is Complete for several answers to each conversation.
-func (e *endpoint) Samples(ctx context.Context, batch []language.Conversation, samples int) ([][]Completion, error) {
+// Samples is Complete for several answers to each prompt.
+func (e *endpoint) Samples(ctx context.Context, batch []Prompt, samples int) ([][]Completion, error) {
 	out := make([][]Completion, len(batch))
 	for n := range out {
 		out[n] = make([]Completion, samples)
@@ -107,8 +112,8 @@ func (e *endpoint) Samples(ctx context.Context, batch []language.Conversation, s
 	return out, err
 }
 
-func (e *endpoint) complete(ctx context.Context, c language.Conversation, sample int) (Completion, error) {
-	r, err := e.request(c, sample)
+func (e *endpoint) complete(ctx context.Context, p Prompt, sample int) (Completion, error) {
+	r, err := e.request(p, sample)
 	if err != nil {
 		return Completion{}, err
 	}
@@ -177,32 +182,33 @@ type request struct {
 	asked language.Conversation
 	body  []byte
 	key   string // of its answer
+	most  int    // limit on the tokens of the answer; 0: none
 }
 
-// request writes a conversation. A sample after the first is another request, also where the bytes are the same.
-func (e *endpoint) request(c language.Conversation, sample int) (*request, error) {
-	body, err := e.body(c, sample)
-	return &request{c, body, requestKey(e.url, body, sample)}, err
+// request writes a prompt. A sample after the first is another request, also where the bytes are the same.
+func (e *endpoint) request(p Prompt, sample int) (*request, error) {
+	content := fields.Merge(e.fields(p.Turns, sample), p.Fields)
+	body, err := json.Marshal(content) // keys are sorted, so that equal requests have equal bytes
+	return &request{p.Turns, body, requestKey(e.url, body, sample), mostTokens(content)}, err
 }
 
-// body is the request for a conversation. Keys are sorted, so that equal
-// requests have equal bytes.
-func (e *endpoint) body(c language.Conversation, sample int) ([]byte, error) {
-	fields := map[string]any{"model": e.cfg.Model, "messages": c}
+// fields are those of the request for a conversation by the settings.
+func (e *endpoint) fields(c language.Conversation, sample int) map[string]any {
+	out := map[string]any{"model": e.cfg.Model, "messages": c}
 	if e.cfg.Temperature != nil {
-		fields["temperature"] = *e.cfg.Temperature
+		out["temperature"] = *e.cfg.Temperature
 	}
 	if _, other := e.cfg.Extra[otherMaxTokens]; e.cfg.MaxTokens != nil && !other {
-		fields["max_tokens"] = *e.cfg.MaxTokens
+		out["max_tokens"] = *e.cfg.MaxTokens
 	}
 	if e.cfg.Seed != nil {
-		fields["seed"] = *e.cfg.Seed + int64(sample)
+		out["seed"] = *e.cfg.Seed + int64(sample)
 	}
 	if len(e.cfg.ResponseFormat) > 0 {
-		fields["response_format"] = e.cfg.ResponseFormat
+		out["response_format"] = e.cfg.ResponseFormat
 	}
-	maps.Copy(fields, e.cfg.Extra)
-	return json.Marshal(fields)
+	maps.Copy(out, e.cfg.Extra)
+	return out
 }
 
 // requestKey identifies everything that an answer depends on. The API key is
@@ -233,7 +239,7 @@ func (e *endpoint) ask(ctx context.Context, r *request) (answer, error) {
 	}
 	var a answer
 	err = e.account.Do(ctx, e.cfg.RetrySettings, func() (err error) {
-		a, err = e.attempt(ctx, key, r.asked, r.body)
+		a, err = e.attempt(ctx, key, r)
 		return err
 	})
 	a.Request, a.Time = r.key, time.Now().UTC()
@@ -241,9 +247,9 @@ func (e *endpoint) ask(ctx context.Context, r *request) (answer, error) {
 }
 
 // attempt sends a request once, as soon as limits and budget allow.
-func (e *endpoint) attempt(ctx context.Context, key service.Secret, c language.Conversation, body []byte) (answer, error) {
+func (e *endpoint) attempt(ctx context.Context, key service.Secret, r *request) (answer, error) {
+	c, most := r.asked, r.most
 	prompt := characters(c)/charactersPerToken + 1
-	most := e.cfg.mostTokens()
 	if err := e.account.Wait(ctx, prompt+most); err != nil {
 		return answer{}, err
 	}
@@ -257,7 +263,7 @@ func (e *endpoint) attempt(ctx context.Context, key service.Secret, c language.C
 		return answer{}, err
 	}
 	start := time.Now()
-	a, billed, err := e.send(ctx, key, c, body)
+	a, billed, err := e.send(ctx, key, c, r.body)
 	cost := 0.0
 	switch {
 	case err == nil:

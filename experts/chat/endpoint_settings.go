@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 
 	"pipe/costs/prices"
 	"pipe/experts/builder/part"
+	"pipe/experts/fields"
 	"pipe/experts/language"
 	"pipe/experts/service"
 )
@@ -218,15 +218,20 @@ const otherMaxTokens = "max_completion_tokens"
 
 // mostTokens is the limit on tokens of an answer, 0 if there is none.
 func (cfg *EndpointSettings) mostTokens() int {
-	other, is := cfg.Extra[otherMaxTokens]
-	n, ok := other.(float64)
-	switch {
-	case ok && n > 0 && n < math.MaxInt32:
-		return int(n)
-	case !is && cfg.MaxTokens != nil:
+	if _, other := cfg.Extra[otherMaxTokens]; !other && cfg.MaxTokens != nil {
 		return *cfg.MaxTokens
 	}
-	return 0
+	return mostTokens(cfg.Extra)
+}
+
+// mostTokens is the limit on tokens of the answer to a request with these fields, 0 if there is none.
+func mostTokens(content map[string]any) int {
+	limit, ok := content[otherMaxTokens]
+	if !ok {
+		limit = content["max_tokens"]
+	}
+	n, _ := fields.Count(limit)
+	return n
 }
 
 // charactersPerToken is the estimate for a service that does not count tokens.

@@ -183,11 +183,7 @@ func TestRequestsHoldWhatTheSettingsSay(t *testing.T) {
 	c := newChat(t, s, server.Settings(map[string]any{
 		"base_url": server.Base() + "/", "key": servicetest.KeyVariable, "seed": 7, "max_tokens": 9, "extra": map[string]any{"reasoning_effort": "low"},
 	}))
-	b, err := c.(*endpoint).body(say("hi <you>"), 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	got = string(b)
+	got = bodyOf(t, c, Prompt{Turns: say("hi <you>")})
 	if want := `{"max_tokens":9,"messages":[{"role":"user","content":"hi \u003cyou\u003e"}],"model":"m","reasoning_effort":"low","seed":7,"temperature":0}`; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
@@ -199,15 +195,53 @@ func TestRequestsHoldWhatTheSettingsSay(t *testing.T) {
 		t.Errorf("an answer that gives the key away: %q", answers[0].Text)
 	}
 	plain := newChat(t, s, server.Settings(map[string]any{"temperature": nil, "max_tokens": nil}))
-	if b, _ := plain.(*endpoint).body(say("hi"), 0); string(b) != `{"messages":[{"role":"user","content":"hi"}],"model":"m"}` {
+	if b := bodyOf(t, plain, Prompt{Turns: say("hi")}); b != `{"messages":[{"role":"user","content":"hi"}],"model":"m"}` {
 		t.Errorf("without fields: %s", b)
 	}
 	named := newChat(t, s, server.Settings(map[string]any{"temperature": nil, "extra": map[string]any{"max_completion_tokens": 500}})).(*endpoint)
-	if b, _ := named.body(say("hi"), 0); string(b) != `{"max_completion_tokens":500,"messages":[{"role":"user","content":"hi"}],"model":"m"}` || named.cfg.mostTokens() != 500 {
+	if b := bodyOf(t, named, Prompt{Turns: say("hi")}); b != `{"max_completion_tokens":500,"messages":[{"role":"user","content":"hi"}],"model":"m"}` || named.cfg.mostTokens() != 500 {
 		t.Errorf("by its other name: %s, at most %d tokens", b, named.cfg.mostTokens())
 	}
 	if _, err := plain.Complete(t.Context(), []language.Conversation{say("hi")}); err != nil || auth != "" {
 		t.Errorf("without a key: authorisation %q, %v", auth, err)
+	}
+}
+
+// bodyOf is the body of a request.
+func bodyOf(t *testing.T, m Model, p Prompt) string {
+	t.Helper()
+	r, err := m.(*endpoint).request(p, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(r.body)
+}
+
+// TestFieldsOfPrompts: fields of a prompt lie over those of the settings, another field is another request, and the limit on
+// tokens that a budget reserves is that of the request.
+func TestFieldsOfPrompts(t *testing.T) {
+	s, server := chatSetup(t, 0), chattest.NewServer(t)
+	more := map[string]any{"temperature": nil, "max_tokens": 9, "extra": map[string]any{"reasoning": map[string]any{"summary": "auto", "effort": "low"}}}
+	c := newChat(t, s, server.Settings(more)).(*endpoint)
+	keys := make(map[string]bool)
+	for _, one := range []struct {
+		fields map[string]any
+		want   string
+		most   int
+	}{
+		{nil, `{"max_tokens":9,"messages":[{"role":"user","content":"hi"}],"model":"m","reasoning":{"effort":"low","summary":"auto"}}`, 9},
+		{map[string]any{"reasoning": map[string]any{"effort": "high"}}, `{"max_tokens":9,"messages":[{"role":"user","content":"hi"}],"model":"m","reasoning":{"effort":"high","summary":"auto"}}`, 9},
+		{map[string]any{"max_completion_tokens": 4000.0}, `{"max_completion_tokens":4000,"messages":[{"role":"user","content":"hi"}],"model":"m","reasoning":{"effort":"low","summary":"auto"}}`, 4000},
+		{map[string]any{"reasoning": nil, "temperature": 1.0}, `{"max_tokens":9,"messages":[{"role":"user","content":"hi"}],"model":"m","reasoning":null,"temperature":1}`, 9},
+	} {
+		r, err := c.request(Prompt{Turns: say("hi"), Fields: one.fields}, 0)
+		if err != nil || string(r.body) != one.want || r.most != one.most {
+			t.Errorf("%v: %s, at most %d tokens, %v", one.fields, r.body, r.most, err)
+		}
+		keys[r.key] = true
+	}
+	if len(keys) != 4 {
+		t.Errorf("%d keys for 4 requests", len(keys))
 	}
 }
 

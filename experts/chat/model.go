@@ -12,8 +12,14 @@ import (
 // Sampler is a Model that may answer the same conversation in several ways.
 type Sampler interface {
 	Model
-	// Samples returns n answers per conversation.
-	Samples(ctx context.Context, batch []language.Conversation, n int) ([][]Completion, error)
+	// Samples returns n answers per prompt.
+	Samples(ctx context.Context, batch []Prompt, n int) ([][]Completion, error)
+}
+
+// Prompt is a conversation and how it is to be answered.
+type Prompt struct {
+	Turns  language.Conversation
+	Fields map[string]any // of the request, over those of the settings; nil: none. The model must not modify them
 }
 
 // Model answers conversations. It is safe for concurrent use.

@@ -41,7 +41,7 @@ func TestQueryIsPartOfTheIdentity(t *testing.T) {
 		if query != nil {
 			settings["query"] = query
 		}
-		r, err := newChat(t, s, settings).(*endpoint).request(nil, 0)
+		r, err := newChat(t, s, settings).(*endpoint).request(Prompt{}, 0)
 		if err != nil {
 			t.Fatal(err)
 		}

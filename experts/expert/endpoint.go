@@ -10,6 +10,7 @@ import (
 	"pipe/costs/grade"
 	"pipe/experts/builder/part"
 	"pipe/experts/chat"
+	"pipe/experts/fields"
 	"pipe/experts/language"
 )
 
@@ -127,6 +128,14 @@ func (e *chatExpert) makeWriter(ctx context.Context, s *part.Setup, cfg *endpoin
 // Replays is true, since answers are stored.
 func (e *chatExpert) Replays() bool { return true }
 
+// TakeFields is an error if the advice sets nothing in requests for chat completions.
+func (e *chatExpert) TakeFields(a part.FieldSetter) error {
+	if len(a.Fields(fields.OpenAI)) == 0 {
+		return fmt.Errorf("sets nothing for the protocol %s, which the service speaks", fields.OpenAI)
+	}
+	return nil
+}
+
 // Requests is how many answers are asked for each prompt.
 func (e *chatExpert) Requests() int { return e.samples }
 
@@ -140,14 +149,14 @@ func (e *chatExpert) Consumes() costs.UsageFlags {
 
 // Predict asks about every instance under every advice, concurrently.
 func (e *chatExpert) Predict(ctx context.Context, batch []part.Instance, shown [][]part.AdvicePayload) ([][]part.Prediction, error) {
-	var asked []language.Conversation
+	var asked []chat.Prompt
 	for _, level := range shown {
 		for n := range level {
 			c, err := e.prompt.write(&batch[n], level[n])
 			if err != nil {
 				return nil, err
 			}
-			asked = append(asked, c)
+			asked = append(asked, chat.Prompt{Turns: c, Fields: level[n].Fields[fields.OpenAI]})
 		}
 	}
 	answers, err := e.Samples(ctx, asked, e.samples)

@@ -173,6 +173,9 @@ func (e *precomputed) complete(file string, entries []part.Entry, unavailable []
 // Takes reports whether the file has answers for an advice.
 func (e *precomputed) Takes(advice string) bool { return slices.Contains(e.takes, advice) }
 
+// TakeFields returns nil, since the answers were recorded under the advice.
+func (e *precomputed) TakeFields(part.FieldSetter) error { return nil }
+
 // Replays returns true, since the answers come from a file.
 func (e *precomputed) Replays() bool { return true }
 

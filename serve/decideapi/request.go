@@ -3,16 +3,13 @@ package decideapi
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"net/http"
-	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"pipe/models/policy"
 	"pipe/serve/decision"
 	"pipe/serve/policies"
 )
@@ -29,21 +26,8 @@ type body struct {
 	Image    *jsonString    `json:"image"`
 	Images   []jsonString   `json:"images"`
 
-	Prices struct {
-		Lambda  *number `json:"lambda"`
-		Experts fees    `json:"experts"`
-		Advice  fees    `json:"advice"` // before lambda
-		Pairs   fees    `json:"pairs"`  // added to the fees of both
-
-		Usage map[string]fees `json:"usage"` // by expert: prices by quantity
-	} `json:"prices"`
-	Unavailable struct {
-		Experts []jsonString `json:"experts"`
-		Advice  []jsonString `json:"advice"`
-		Pairs   []jsonString `json:"pairs"`
-	} `json:"unavailable"`
+	wishes
 	Top       *integer `json:"top"`
-	Explore   *bool    `json:"explore"`
 	User      string   `json:"user"`
 	RequestID string   `json:"request_id"`
 }
@@ -70,7 +54,7 @@ func parse(raw []byte, h http.Header, rows int) (*parsedRequest, error) {
 	out := &parsedRequest{top: -1}
 	r := &out.request
 	r.Policy, r.User, r.Source = b.Policy, b.User, decision.SourceDecide
-	r.NoExplore = b.Explore != nil && !*b.Explore
+	r.NoExplore = b.noExplore()
 	if b.Top != nil {
 		if out.top = int(*b.Top); out.top < 0 {
 			return nil, invalid("invalid_value", "top", "top is %d, which is negative", out.top)
@@ -197,38 +181,6 @@ func readImages(images []jsonString, param string, in *policies.Inputs) error {
 		in.Images = append(in.Images, file)
 	}
 	return nil
-}
-
-// changes returns the prices and the exclusions of a request.
-func (b *body) changes() (c policy.PriceChange, err error) {
-	c.Lambda = (*float64)(b.Prices.Lambda)
-	f, u := &b.Prices, &b.Unavailable
-	usage := 0
-	for _, of := range f.Usage {
-		usage += 1 + len(of)
-	}
-	if n := usage + len(f.Experts) + len(f.Advice) + len(f.Pairs) + len(u.Experts) + len(u.Advice) + len(u.Pairs); n > maxNames {
-		return c, invalid("invalid_value", "unavailable", "there are %d fees and unavailable pairs; at most %d are read", n, maxNames)
-	}
-	for _, kind := range []struct {
-		of      func(name string) policy.Part
-		fees    fees
-		without []jsonString
-	}{{policy.Expert, f.Experts, u.Experts}, {policy.Advice, f.Advice, u.Advice}, {policy.Pair, f.Pairs, u.Pairs}} {
-		for _, fee := range kind.fees {
-			c.Fees = append(c.Fees, policy.Fee{Of: kind.of(fee.name), Amount: float64(fee.amount)})
-		}
-		slices.Sort(kind.without)
-		for _, name := range slices.Compact(kind.without) {
-			c.Without = append(c.Without, kind.of(string(name)))
-		}
-	}
-	for _, expert := range slices.Sorted(maps.Keys(f.Usage)) {
-		for _, price := range f.Usage[expert] {
-			c.UsageOf = append(c.UsageOf, policy.UsagePrice{Expert: expert, Quantity: price.name, Price: float64(price.amount)})
-		}
-	}
-	return c, nil
 }
 
 // requestID returns the id of a request, from its body or else from its header.

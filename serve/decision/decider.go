@@ -17,6 +17,7 @@ import (
 	"pipe/pipeline/decisionlog"
 	"pipe/serve/metrics"
 	"pipe/serve/policies"
+	"pipe/serve/telemetry"
 )
 
 // Decider makes the decisions of a server. It is safe for concurrent use.
@@ -98,7 +99,9 @@ func (d *Decider) Policies() *policies.Set { return d.set }
 // input for the policy, or *[NoPairError] if [Request.FixedPair] selects a pair that the policy does not have; *[InputError]
 // or *policy.RowError for inputs that do not fit the policy; *[PriceError] for prices that do not fit it. If the log is
 // configured to stop the service when it cannot be written, the error wraps [ErrNotLogged].
-func (d *Decider) Decide(ctx context.Context, r Request) (_ *Result, err error) {
+func (d *Decider) Decide(ctx context.Context, r Request) (decided *Result, err error) {
+	ctx, span := telemetry.Start(ctx, "decide")
+	defer func() { endSpan(span, decided, err) }()
 	if d.log != nil {
 		if err := d.log.Ready(); err != nil {
 			return nil, fmt.Errorf("%w: %w", ErrNotLogged, err)

@@ -55,9 +55,12 @@ const statusGone = 499
 func unreadable(err error) *failure {
 	var long *http.MaxBytesError
 	var field *middle.FieldError
+	var own *failure
 	switch {
 	case errors.As(err, &long):
 		return &failure{http.StatusRequestEntityTooLarge, invalidRequest, "too_large", "", fmt.Sprintf("the request is longer than %d bytes", long.Limit)}
+	case errors.As(err, &own):
+		return own
 	case errors.As(err, &field):
 		return &failure{http.StatusBadRequest, invalidRequest, "invalid_request", field.Param, field.Error()}
 	}
@@ -88,9 +91,12 @@ func decisionFailure(model string, err error) (f *failure, wait time.Duration) {
 	var unusable *unusableError
 	var none *decision.NoPairError
 	var incapable *incapableError
+	var wish *wishError
 	switch {
 	case errors.As(err, &none):
 		return &failure{http.StatusBadRequest, invalidRequest, "no_fixed_pair", "messages", none.Error() + ": the server's setting gateway.without_text can name one, such as " + none.Known}, 0
+	case errors.As(err, &wish):
+		return wish.failure(), 0
 	case errors.As(err, &incapable):
 		return &failure{http.StatusBadRequest, invalidRequest, "not_supported", incapable.field(), incapable.Error()}, 0
 	case errors.As(err, &unusable):

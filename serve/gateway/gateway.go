@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"pipe/internal/config"
 	"pipe/serve/budget"
 	"pipe/serve/decision"
 	"pipe/serve/gateway/expert"
@@ -70,7 +71,7 @@ func New(d *decision.Decider, m *metrics.Metrics, log *slog.Logger, s Settings) 
 	for name := range a.current.experts {
 		m.Breaker(name, int(expert.Closed))
 	}
-	for _, note := range a.Notes() {
+	for _, note := range append(a.Notes(), config.Lines(a.Problems())...) {
 		log.Warn(note)
 	}
 	return a, nil

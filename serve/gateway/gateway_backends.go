@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 
 	"pipe/costs"
+	"pipe/internal/config"
 	"pipe/pipeline/decide"
 	"pipe/serve/gateway/advice"
 	"pipe/serve/gateway/expert"
@@ -168,7 +169,7 @@ func (a *API) Reload(s Settings, hide func(secrets []string)) error {
 	a.lock.Unlock()
 	a.resetBreakerMetrics(old, next)
 	a.release(old) // for the API itself
-	for _, note := range a.Notes() {
+	for _, note := range append(a.Notes(), config.Lines(a.Problems())...) {
 		a.log.Warn(note)
 	}
 	return nil

@@ -34,7 +34,7 @@ func limited(t *testing.T, small, large string) *world {
 const (
 	withTools  = `,"tools":[{"type":"function","function":{"name":"f","parameters":{"type":"object"}}}]`
 	withSchema = `,"response_format":{"type":"json_schema","json_schema":{"name":"n","schema":{"type":"object"}}}`
-	ask        = `{"model":"pipe","messages":[{"role":"user","content":"Is oil good?"}]`
+	asking     = `{"model":"pipe","messages":[{"role":"user","content":"Is oil good?"}]`
 )
 
 func withPart(part string) string {
@@ -55,21 +55,21 @@ func TestCapabilities(t *testing.T) {
 	for name, c := range map[string]struct {
 		limits, request, reason string // reason "": the small expert answers
 	}{
-		"tools":                    {"{tools: false}", ask + withTools + `}`, "tools"},
+		"tools":                    {"{tools: false}", asking + withTools + `}`, "tools"},
 		"a call of a tool":         {"{tools: false}", `{"model":"pipe","messages":[{"role":"user","content":"x"},{"role":"assistant","tool_calls":[{"id":"1","type":"function","function":{"name":"f","arguments":"{}"}}]},{"role":"tool","tool_call_id":"1","content":"y"}]}`, "tools"},
-		"no tools":                 {"{tools: false}", ask + `,"tools":[]}`, ""},
-		"tools that it takes":      {"{tools: true, images: false}", ask + withTools + `}`, ""},
+		"no tools":                 {"{tools: false}", asking + `,"tools":[]}`, ""},
+		"tools that it takes":      {"{tools: true, images: false}", asking + withTools + `}`, ""},
 		"images":                   {"{images: false}", withImage + `}`, "images"},
 		"an image for all":         {"{audio: false, files: false, json_schema: false}", withImage + `}`, ""},
 		"audio":                    {"{audio: false}", withAudio + `}`, "audio"},
 		"files":                    {"{files: false}", withFile + `}`, "files"},
-		"schema":                   {"{json_schema: false}", ask + withSchema + `}`, "json_schema"},
-		"any object":               {"{json_schema: false}", ask + `,"response_format":{"type":"json_object"}}`, ""},
+		"schema":                   {"{json_schema: false}", asking + withSchema + `}`, "json_schema"},
+		"any object":               {"{json_schema: false}", asking + `,"response_format":{"type":"json_object"}}`, ""},
 		"too long":                 {"{context: 900}", withLong + `}`, "context"},
 		"long enough":              {"{context: 1100}", withLong + `}`, ""},
 		"too long with its answer": {"{context: 1100}", withLong + `,"max_tokens":500}`, "context"},
-		"output":                   {"{output: 499}", ask + `,"max_completion_tokens":500}`, "output"},
-		"output that it has":       {"{output: 500}", ask + `,"max_tokens":500}`, ""},
+		"output":                   {"{output: 499}", asking + `,"max_completion_tokens":500}`, "output"},
+		"output that it has":       {"{output: 500}", asking + `,"max_tokens":500}`, ""},
 		"a picture has no tokens":  {"{context: 900}", withPart(`{"type":"image_url","image_url":{"url":"data:image/png;base64,`+strings.Repeat("A", 40000)+`"}}`) + `}`, ""},
 		"nothing is known":         {"{}", withImage + withTools + withSchema + `}`, ""},
 	} {
@@ -105,13 +105,13 @@ func boolTo(b bool) int {
 // If no expert can take a request, the caller gets 400 with the field; an expert that could, but has failed, is a matter of time.
 func TestNoCapableExpert(t *testing.T) {
 	for want, c := range map[string]struct{ small, large, request string }{
-		`400 invalid_request_error not_supported tools: no expert of policy "claims" can take this request: small takes no tools; large takes no tools`:                                           {"{tools: false}", "{tools: false}", ask + withTools + `}`},
-		`400 invalid_request_error not_supported response_format: no expert of policy "claims" can take this request: small cannot answer by a JSON schema; large cannot answer by a JSON schema`: {"{json_schema: false}", "{json_schema: false}", ask + withSchema + `}`},
+		`400 invalid_request_error not_supported tools: no expert of policy "claims" can take this request: small takes no tools; large takes no tools`:                                           {"{tools: false}", "{tools: false}", asking + withTools + `}`},
+		`400 invalid_request_error not_supported response_format: no expert of policy "claims" can take this request: small cannot answer by a JSON schema; large cannot answer by a JSON schema`: {"{json_schema: false}", "{json_schema: false}", asking + withSchema + `}`},
 		`400 invalid_request_error not_supported messages: no expert of policy "claims" can take this request: small has a context of 900 tokens, and the request about 1003; large takes no pictures`: {
 			"{context: 900}", "{images: false}",
 			strings.Replace(withImage, "Is oil good?", long+"Is oil good?", 1) + `}`,
 		},
-		`400 invalid_request_error not_supported max_tokens: no expert of policy "claims" can take this request: small answers with at most 10 tokens, and 11 are asked for; large has a context of 12 tokens, and the request about 3 and 11 for the answer`: {"{output: 10}", "{context: 12}", ask + `,"max_tokens":11}`},
+		`400 invalid_request_error not_supported max_tokens: no expert of policy "claims" can take this request: small answers with at most 10 tokens, and 11 are asked for; large has a context of 12 tokens, and the request about 3 and 11 for the answer`: {"{output: 10}", "{context: 12}", asking + `,"max_tokens":11}`},
 	} {
 		w := limited(t, c.small, c.large)
 		a := w.post(t, c.request)
@@ -134,9 +134,9 @@ func TestNoCapableExpert(t *testing.T) {
 		return true
 	}
 	for range 6 {
-		w.post(t, ask+withTools+`}`)
+		w.post(t, asking+withTools+`}`)
 	}
-	if a := w.post(t, ask+withTools+`}`); a.status != http.StatusServiceUnavailable {
+	if a := w.post(t, asking+withTools+`}`); a.status != http.StatusServiceUnavailable {
 		t.Errorf("%d %s", a.status, a.body)
 	}
 }
@@ -144,7 +144,7 @@ func TestNoCapableExpert(t *testing.T) {
 // An expert that is asked by name gets what its caller sends.
 func TestCapabilitiesByName(t *testing.T) {
 	w := limited(t, "{tools: false}", "{}")
-	if a := w.post(t, strings.Replace(ask, `"pipe"`, `"small"`, 1)+withTools+`}`); a.status != 200 || a.header.Get("X-Pipe-Expert") != "small" {
+	if a := w.post(t, strings.Replace(asking, `"pipe"`, `"small"`, 1)+withTools+`}`); a.status != 200 || a.header.Get("X-Pipe-Expert") != "small" {
 		t.Errorf("%d %s", a.status, a.body)
 	}
 }
@@ -161,7 +161,7 @@ func TestCapabilitiesOfThePriceFile(t *testing.T) {
 		e.Price, e.Prices, e.Capabilities.Tools = nil, config.Path(file), &yes
 		s.Experts["small"] = e
 	})
-	for request, want := range map[string]string{ask + withTools + `}`: "small", withImage + `}`: "large"} {
+	for request, want := range map[string]string{asking + withTools + `}`: "small", withImage + `}`: "large"} {
 		if a := w.post(t, request); a.status != 200 || a.header.Get("X-Pipe-Expert") != want {
 			t.Errorf("%d %v", a.status, a.header)
 		}

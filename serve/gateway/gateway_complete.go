@@ -36,6 +36,8 @@ type chat struct {
 	needs    *capability.Needs // of the request; nil: not asked for yet
 	lacking  lacking           // experts that were left out, because they cannot take the request
 	budgets  *spending         // nil: there are none
+	wishes   wishes            // what the request changes of its decision
+	span     *streamSpan       // of the stream that is passed on; nil: none
 }
 
 // maxBody is the largest request in bytes. The server may have a lower limit.
@@ -75,6 +77,9 @@ func (c *chat) read(caller protocol.Caller) bool {
 	}
 	if err == nil && caller != protocol.Chat && len(c.request.Middle().Malformed) > 0 {
 		err = c.request.Middle().Malformed[0]
+	}
+	if err == nil {
+		err = c.readWishes()
 	}
 	if err != nil {
 		writeErrorTo(w, caller, unreadable(err))
@@ -117,7 +122,8 @@ func (c *chat) callByName() {
 		c.spendingFailed(err)
 		return
 	}
-	answer, err := e.CallLast(c.r.Context(), c.requestFor(e), nil, c.headers)
+	answer, span, err := c.spanned(e.CallLast, e, "")(c.r.Context(), c.requestFor(e), nil, c.headers)
+	c.span = span
 	if err != nil {
 		hold.failed(e, err)
 		c.chargeFailed(e, err)
@@ -253,6 +259,7 @@ func (c *chat) send(e *expert.Expert, answer *expert.Answer) outcome {
 	if out.err == nil {
 		c.keepStream(e)
 	}
+	c.span.end(c.r.Context(), e, &out)
 	return out
 }
 

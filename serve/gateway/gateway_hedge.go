@@ -27,6 +27,7 @@ type ask struct {
 type asked struct {
 	ask
 	answer *expert.Answer
+	span   *streamSpan // of a stream; nil: none
 	err    error
 	began  time.Time
 	took   time.Duration
@@ -42,7 +43,7 @@ func (q *routed) call(ctx context.Context, k ask) asked {
 		call = k.expert.CallLast
 	}
 	r := asked{ask: k, began: time.Now()}
-	r.answer, r.err = call(ctx, q.requestFor(k.expert), k.message, q.headers)
+	r.answer, r.span, r.err = q.spanned(call, k.expert, q.adviceOf(k.pair))(ctx, q.requestFor(k.expert), k.message, q.headers)
 	r.took = time.Since(r.began)
 	return r
 }
@@ -187,6 +188,8 @@ func (q *routed) chargeLoser(r asked) string {
 		end := s.End()
 		out.model, out.usage, out.estimate = end.Model, end.Usage, int64(end.Chunks)
 	}
+	out.err = errHedged
+	r.span.end(q.r.Context(), r.expert, &out)
 	q.charge(r.expert, &out)
 	r.hold.answered(&out)
 	return "; its answer was charged"

@@ -89,14 +89,14 @@ func talks(n int, seed uint64) []talk {
 	return out
 }
 
-// held is what a caller saw of a conversation.
-type held struct {
+// heldTalk is what a caller saw of a conversation.
+type heldTalk struct {
 	ID    int
 	Views []map[string]any
 }
 
 // replay holds conversations by the official clients.
-func replay(t testing.TB, python string, all []talk) []held {
+func replay(t testing.TB, python string, all []talk) []heldTalk {
 	t.Helper()
 	var in, out, errs bytes.Buffer
 	for _, c := range all {
@@ -113,11 +113,11 @@ func replay(t testing.TB, python string, all []talk) []held {
 	if err := c.Run(); err != nil {
 		t.Fatalf("%v\n%s", err, errs.String())
 	}
-	var views []held
+	var views []heldTalk
 	lines := bufio.NewScanner(&out)
 	lines.Buffer(nil, 64<<20)
 	for lines.Scan() {
-		var v held
+		var v heldTalk
 		if err := json.Unmarshal(lines.Bytes(), &v); err != nil {
 			t.Fatal(err)
 		}
@@ -244,7 +244,7 @@ func TestReplay(t *testing.T) {
 }
 
 // difference describes the first difference between what two callers saw, "" if there is none.
-func difference(want, got held, caller, kind string) string {
+func difference(want, got heldTalk, caller, kind string) string {
 	if len(want.Views) != len(got.Views) {
 		return fmt.Sprintf("%d answers, not %d: %.300v", len(got.Views), len(want.Views), got.Views)
 	}

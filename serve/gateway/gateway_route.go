@@ -18,6 +18,7 @@ import (
 	"pipe/serve/gateway/chatjson"
 	"pipe/serve/gateway/expert"
 	"pipe/serve/gateway/protocol"
+	"pipe/serve/telemetry"
 )
 
 // routed is a chat request for a policy, and the state of its execution.
@@ -76,12 +77,12 @@ func (c *chat) route(name string) {
 		return
 	}
 	result, err := a.decider.Decide(c.r.Context(), decision.Request{
-		Policy: name, Conversation: conversation, Prices: policy.PriceChange{Without: without}, Source: decision.SourceChat,
+		Policy: name, Conversation: conversation, Prices: c.wishes.change(without), NoExplore: c.wishes.NoExplore, Source: decision.SourceChat,
 		ID: c.r.Header.Get("X-Request-Id"), Client: access.CallerOf(c.r.Context()).Name, User: c.request.User, Decode: time.Since(c.began), FixedPair: c.settings.fixedPair(),
 		Surcharge: addUp(c.turn.surcharge(), c.lateness(), c.budgets.surcharge()),
 	})
 	if err != nil {
-		c.failDecision(err)
+		c.failDecision(c.wishes.explain(err))
 		return
 	}
 	q := &routed{
@@ -137,7 +138,7 @@ func (c *chat) unavailable(name string) (without []policy.Part, err error) {
 		return nil, err
 	}
 	actions := p.Info().Actions
-	closed := false // the circuit breaker of an expert is why it is left out
+	var waiting []policy.Part // experts that are left out because of their circuit breakers
 	for _, e := range actions.Experts {
 		known := c.experts[e.Name]
 		lack, can := c.lackOf(e.Name)
@@ -147,14 +148,15 @@ func (c *chat) unavailable(name string) (without []policy.Part, err error) {
 			c.lacking.add(e.Name, lack)
 			c.api.metrics.Masked(e.Name, lack.Reason)
 		case known.State() == expert.Open:
-			closed = true
+			waiting = append(waiting, policy.Expert(e.Name))
+			continue
 		default:
 			continue
 		}
 		without = append(without, policy.Expert(e.Name))
 	}
-	if len(without) == len(actions.Experts) {
-		if !closed && len(c.lacking.experts) > 0 {
+	if len(without)+len(waiting) == len(actions.Experts) {
+		if waiting == nil && len(c.lacking.experts) > 0 {
 			return nil, &incapableError{c.lacking, p.Name}
 		}
 		return nil, errNoExpert
@@ -163,6 +165,10 @@ func (c *chat) unavailable(name string) (without []policy.Part, err error) {
 		if c.advice[v.Name] == nil {
 			without = append(without, policy.Advice(v.Name))
 		}
+	}
+	without, err = c.wishes.exclude(actions, c.excludeFields(actions, without), waiting)
+	if err != nil {
+		return nil, err
 	}
 	return c.turn.hold(actions, without), nil
 }
@@ -204,6 +210,7 @@ func (q *routed) execute() {
 		for _, r := range q.askOrHedge(ctx, k, ranked[i+1:]) {
 			if r.isGood() {
 				stop()
+				q.span = r.span
 				q.sendAnswer(r.pair, r.expert, r.answer, r.began, r.hold)
 				return
 			}
@@ -267,7 +274,11 @@ func (q *routed) fetchAdvice(ctx context.Context, pair int) (*chatjson.Addition,
 		return nil, fmt.Errorf("advice %s is not configured", q.adviceOf(pair))
 	}
 	began := time.Now()
-	message, _, err := a.Fetch(ctx, q.question)
+	ctx, span := telemetry.Start(ctx, "advise")
+	message, found, err := a.Fetch(ctx, q.question)
+	span.Set("advice", a.Name)
+	span.Set("passages", found)
+	span.End(faultOf(err))
 	took := time.Since(began)
 	q.record.Stages.Advise += took.Microseconds()
 	q.api.metrics.Stage(q.result.Policy.Name, "advise", took)
@@ -279,7 +290,7 @@ func (q *routed) fetchAdvice(ctx context.Context, pair int) (*chatjson.Addition,
 // service has done the work.
 func (q *routed) skipAnswer(p *skippedAnswer, took time.Duration) {
 	q.calls++
-	q.failedExperts[p.expert.Name] = true
+	q.failedExperts[p.expert.Name] = !p.answer.AdviceRefused
 	reason := fmt.Sprintf("status_%d", p.answer.Status)
 	if p.answer.Empty {
 		out := outcome{model: p.answer.Model, usage: p.answer.Usage, estimate: int64(len(p.answer.Body) / bytesPerToken)}

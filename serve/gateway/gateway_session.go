@@ -14,6 +14,7 @@ import (
 	"pipe/serve/access"
 	"pipe/serve/decision"
 	"pipe/serve/gateway/expert"
+	"pipe/serve/gateway/protocol"
 	"pipe/serve/gateway/session"
 	"pipe/serve/policies"
 )
@@ -43,7 +44,7 @@ func (c *chat) beginTurn() *turn {
 	if s == nil {
 		return nil
 	}
-	messages, err := session.ReadChat(c.request.ChatMessages())
+	messages, err := session.ReadChat(protocol.ChatMessages(c.request))
 	if err != nil {
 		return nil // the decision fails, too
 	}

@@ -90,22 +90,8 @@ func writePolicy(t testing.TB, folder, name string, info map[string]string) {
 // writeRouter writes the policy of writePolicy without its encoder. It is an any-price policy if there are prices.
 func writeRouter(t testing.TB, file string, info map[string]string, prices *policy.PriceRange) {
 	t.Helper()
-	features := costs.FeatureSource{Name: "text small", Dim: hftest.Hidden}
-	actions := &costs.Actions{
-		Experts: []costs.Expert{{Name: "small"}, {Name: "large"}}, Advice: []costs.Advice{{Name: "none"}, {Name: "search"}}, Features: features,
-	}
-	loss := []float32{0.4, 0.1, 0.3, 0.2}
-	constant := []float64{0.4, 0.1, 0.3, 0.2}
-	p := &policy.Policy{
-		Actions: actions, Info: info, Method: "auto", Recipe: "auto", Decoder: policy.DecoderEstimate, Dim: hftest.Hidden,
-		Standard: network.Standardizer{Mean: make([]float32, hftest.Hidden), Scale: ones(hftest.Hidden)},
-		Estimate: &policy.Estimate{
-			Blend: estimate.Blend{Parts: []estimate.Part{{Weight: 1, Estimator: estimate.Linear{
-				Affine: network.Affine{Out: 4, In: hftest.Hidden, W: make([]float32, 4*hftest.Hidden), B: loss},
-			}}}},
-			Constant: constant, Margin: 0.01, Prices: prices,
-		},
-	}
+	p := lossPolicy(info)
+	p.Estimate.Prices = prices
 	m, err := p.Export()
 	if err == nil {
 		err = m.WriteFile(file)
@@ -115,9 +101,24 @@ func writeRouter(t testing.TB, file string, info map[string]string, prices *poli
 	}
 }
 
-func isFolder(path string) bool {
-	about, err := os.Stat(path)
-	return err == nil && about.IsDir()
+// lossPolicy is the policy of writePolicy, without its encoder.
+func lossPolicy(info map[string]string) *policy.Policy {
+	features := costs.FeatureSource{Name: "text small", Dim: hftest.Hidden}
+	actions := &costs.Actions{
+		Experts: []costs.Expert{{Name: "small"}, {Name: "large"}}, Advice: []costs.Advice{{Name: "none"}, {Name: "search"}}, Features: features,
+	}
+	loss := []float32{0.4, 0.1, 0.3, 0.2}
+	constant := []float64{0.4, 0.1, 0.3, 0.2}
+	return &policy.Policy{
+		Actions: actions, Info: info, Method: "auto", Recipe: "auto", Decoder: policy.DecoderEstimate, Dim: hftest.Hidden,
+		Standard: network.Standardizer{Mean: make([]float32, hftest.Hidden), Scale: ones(hftest.Hidden)},
+		Estimate: &policy.Estimate{
+			Blend: estimate.Blend{Parts: []estimate.Part{{Weight: 1, Estimator: estimate.Linear{
+				Affine: network.Affine{Out: 4, In: hftest.Hidden, W: make([]float32, 4*hftest.Hidden), B: loss},
+			}}}},
+			Constant: constant, Margin: 0.01,
+		},
+	}
 }
 
 func ones(n int) []float32 {
@@ -151,11 +152,14 @@ func newWorldOf(t testing.TB, info map[string]string, change func(*Settings), mo
 	}
 	about := policies.DefaultSettings()
 	about.Paths, about.Workers, about.Default = []string{folder}, 1, "claims"
-	if _, err := os.Stat(filepath.Join(folder, "any.onnx")); err == nil { // of writeRouter
-		about.Encoders = map[string]string{"any": hftest.Folder(t)}
+	about.Encoders = make(map[string]string)
+	for name, encoder := range map[string]string{"claims": "encoder", "priced": "priced.model"} {
+		if path := filepath.Join(folder, encoder); pathExists(path) {
+			about.Encoders[name] = path
+		}
 	}
-	if model := filepath.Join(folder, "priced.model"); isFolder(model) {
-		about.Encoders = map[string]string{"priced": model}
+	if pathExists(filepath.Join(folder, "any.onnx")) { // of writeRouter
+		about.Encoders["any"] = hftest.Folder(t)
 	}
 	set, err := policies.Open(t.Context(), about, orttest.Open(t, 1), nil, nil)
 	if err != nil {
@@ -185,6 +189,11 @@ func newWorldOf(t testing.TB, info map[string]string, change func(*Settings), mo
 		}
 	})
 	return w
+}
+
+func pathExists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
 }
 
 // settings are those of the services of the world, with short times.

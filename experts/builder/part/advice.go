@@ -24,6 +24,8 @@ type AdvicePayload struct {
 	Passages []Passage    // found for the instance, best first
 	Query    string       // by which they were found, if it is not the instance's text
 	Prompts  []string     // templates for the names of classes, each with one placeholder
+	// Fields are fields of the requests to a chat model, by the protocol of its service. An expert that reads them is a FieldTaker.
+	Fields map[string]map[string]any
 }
 
 // Placeholder stands for the name of a class in a template of AdvicePayload.Prompts.
@@ -53,6 +55,11 @@ type ModelQuerier interface {
 // PromptLister is advice that shows the same templates of prompts for every instance.
 type PromptLister interface {
 	Templates() []string // each has one placeholder; the caller must not modify them
+}
+
+// FieldSetter is advice that sets fields of the requests to chat models. No other expert than a FieldTaker can be under it.
+type FieldSetter interface {
+	Fields(protocol string) map[string]any // nil: none; the caller must not modify them
 }
 
 // ViewLister is advice that shows the same views of every image.

@@ -59,6 +59,12 @@ type Selective interface {
 	Takes(advice string) bool
 }
 
+// FieldTaker is an expert whose requests can have the fields that a FieldSetter sets.
+type FieldTaker interface {
+	// TakeFields is an error if the expert cannot be under this advice, because its protocol has no such fields.
+	TakeFields(a FieldSetter) error
+}
+
 // Replayer is an expert whose answers may come from a file or be stored. If
 // Replays is true, its time cannot be measured, and it has its own fees.
 type Replayer interface {

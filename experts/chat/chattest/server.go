@@ -3,6 +3,7 @@
 package chattest
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -62,6 +63,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		return
 	}
+	r.Body = io.NopCloser(bytes.NewReader(body))
 	if fault != nil && fault(n, w, r) {
 		return
 	}

@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"pipe/costs/prompt"
+	"pipe/experts/fields"
 	"pipe/internal/config"
 	"pipe/internal/textfile"
 	"pipe/serve/gateway/chatjson"
@@ -37,7 +38,7 @@ func Open(name string, s Settings, note func(format string, args ...any)) (*Advi
 	a := &Advice{Name: name, cfg: s}
 	var err error
 	switch s.Kind {
-	case KindNone:
+	case KindNone, KindFields:
 		return a, nil
 	case KindFile:
 		a.text, err = readText(s.File)
@@ -80,9 +81,12 @@ func (a *Advice) Close() error {
 // maxQuery is the longest query in bytes. A longer text is truncated, which a search by words tolerates.
 const maxQuery = 16 << 10
 
-// Fetch returns the message that shows the advice for a question, and the number of passages in it. The message is nil
-// if nothing is shown: the kind is none, or nothing was found.
+// Fetch returns the message that shows the advice for a question, or the fields that it sets, and the number of passages in the
+// message. It is nil if nothing is shown: the kind is none, or nothing was found.
 func (a *Advice) Fetch(ctx context.Context, question string) (*chatjson.Addition, int, error) {
+	if set := a.Sets(); set != nil {
+		return &chatjson.Addition{Fields: set}, 0, nil
+	}
 	if a.template == nil {
 		return nil, 0, nil
 	}
@@ -106,6 +110,14 @@ func (a *Advice) Fetch(ctx context.Context, question string) (*chatjson.Addition
 		return nil, 0, a.fault(err)
 	}
 	return &chatjson.Addition{Role: a.cfg.Role, Text: text, At: a.cfg.Position}, len(found), nil
+}
+
+// Sets is what the advice sets in requests; nil: it sets no fields.
+func (a *Advice) Sets() *fields.Set {
+	if a.cfg.Kind != KindFields {
+		return nil
+	}
+	return a.cfg.set()
 }
 
 // Error means that advice could not be fetched.

@@ -10,6 +10,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"pipe/costs/prompt"
+	"pipe/experts/fields"
 	"pipe/experts/retrieval/search"
 	"pipe/internal/config"
 	"pipe/serve/gateway/chatjson"
@@ -21,6 +22,7 @@ const (
 	KindBM25   = "bm25"   // passages of an index file of pipe index
 	KindSearch = "search" // passages of an OpenSearch or Elasticsearch service
 	KindFile   = "file"   // the text of a file, the same for every request
+	KindFields = "fields" // nothing is shown; fields of the request are set, such as the effort
 )
 
 // Settings say what is fetched for a request, and how it is shown to an expert.
@@ -39,6 +41,9 @@ type Settings struct {
 	Role     string            `yaml:"role"`     // of the message: user, system or developer
 	Position chatjson.Position `yaml:"position"` // of the message: first, before_last (message of the user) or last
 	Timeout  time.Duration     `yaml:"timeout"`  // of fetching
+
+	Effort string                   `yaml:"effort"` // of fields: one of fields.Efforts; "": none is set
+	Fields map[string]fields.Fields `yaml:"fields"` // of fields: further fields of the request, by protocol
 }
 
 // DefaultSettings show up to three passages in a user message before the last message of the user.
@@ -78,9 +83,12 @@ const (
 func (s *Settings) Validate() error {
 	var p config.Problems
 	switch s.Kind {
-	case KindNone:
-		p.Check(s.Index == "" && s.File == "" && s.Template == "", "kind none has neither index nor file nor template")
-		return p.Err()
+	case KindNone, KindFields:
+		p.Check(s.Index == "" && s.File == "" && s.Template == "" && s.Search == nil && s.CAFile == "", "kind %s has neither index, file, search, ca_file nor template", s.Kind)
+		if s.Kind == KindFields {
+			p.Add(s.set().Validate())
+			return p.Err()
+		}
 	case KindSearch:
 		_, err := s.search()
 		p.Add(err)
@@ -93,6 +101,10 @@ func (s *Settings) Validate() error {
 		p.Check(s.Index == "", "index: is only for the kind bm25")
 	default:
 		p.Check(false, "kind: is %q, none of %s", s.Kind, strings.Join(kinds, ", "))
+	}
+	p.Check(s.Effort == "" && s.Fields == nil, "effort and fields are for the kind fields")
+	if s.Kind == KindNone {
+		return p.Err()
 	}
 	p.Check(s.Top >= 1 && s.Top <= maxTop, "top: is %d, not 1 to %d", s.Top, maxTop)
 	p.Check(s.Bytes >= 16 && s.Bytes <= maxBytes, "bytes: is %d, not 16 to %d", s.Bytes, maxBytes)
@@ -108,7 +120,10 @@ func (s *Settings) Validate() error {
 	return p.Err()
 }
 
-var kinds = []string{KindNone, KindBM25, KindSearch, KindFile}
+var kinds = []string{KindNone, KindBM25, KindSearch, KindFile, KindFields}
+
+// set is what the kind fields sets.
+func (s *Settings) set() *fields.Set { return &fields.Set{Effort: s.Effort, Fields: s.Fields} }
 
 // search reads the settings of the search service. It retries less than a build does, because a caller waits.
 func (s *Settings) search() (*search.Settings, error) {

@@ -155,7 +155,7 @@ func FuzzRequest(f *testing.F) {
 		}
 		add := &Addition{Role: "user", Text: "found\n\"", At: []Position{First, BeforeLast, Last}[at%3]}
 		out := r.With(Change{Model: "other", Add: add, Usage: true, Fields: map[string]json.RawMessage{"seed": json.RawMessage("1")}})
-		before, after := fields(t, in), fields(t, out)
+		before, after := fieldsOf(t, in), fieldsOf(t, out)
 		if string(after["model"]) != `"other"` || string(jsonedit.OrNull(after["seed"])) == "null" && string(before["seed"]) != "null" {
 			t.Fatalf("%q became %q", in, out)
 		}
@@ -196,8 +196,8 @@ func compareMessages(t *testing.T, before, after json.RawMessage) {
 	}
 }
 
-// fields are the values of an object as encoding/json reads them.
-func fields(t *testing.T, text []byte) (m map[string]json.RawMessage) {
+// fieldsOf are the values of an object as encoding/json reads them.
+func fieldsOf(t *testing.T, text []byte) (m map[string]json.RawMessage) {
 	t.Helper()
 	if err := json.Unmarshal(text, &m); err != nil {
 		t.Fatalf("%q: %v", text, err)

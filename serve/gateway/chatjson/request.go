@@ -4,9 +4,9 @@ package chatjson
 
 import (
 	"encoding/json"
-	"maps"
 	"slices"
 
+	"pipe/experts/fields"
 	"pipe/serve/gateway/jsonedit"
 )
 
@@ -77,10 +77,11 @@ const (
 	Last       Position = "last"        // after all messages
 )
 
-// Addition is a message that is inserted into a conversation.
+// Addition is what advice adds to a request: a message that is inserted into the conversation, or fields.
 type Addition struct {
 	Role, Text string
 	At         Position
+	Fields     *fields.Set // nil: it is a message
 }
 
 // Change says how a request is edited before it is sent to a service.
@@ -89,6 +90,7 @@ type Change struct {
 	Add    *Addition                  // nil: none
 	Usage  bool                       // ask for the usage at the end of a stream
 	Fields map[string]json.RawMessage // default values for fields that the request does not have
+	Advice fields.Fields              // of the request, over Fields, where the caller has not set them
 }
 
 // With returns the bytes of the request after a change. The request itself is not modified.
@@ -101,19 +103,12 @@ func (r *Request) With(c Change) []byte {
 	if c.Usage && r.Stream && !r.Usage {
 		askForUsage(o)
 	}
-	for _, name := range slices.Sorted(maps.Keys(c.Fields)) {
-		if !hasField(o, name) && name != "stream_options" {
-			o.Set(name, c.Fields[name])
-		}
-	}
+	Fill(o, c.Fields, c.Advice)
 	return o.Bytes()
 }
 
-// aliases are two names of the same field.
-var aliases = map[string]string{"max_tokens": "max_completion_tokens", "max_completion_tokens": "max_tokens"}
-
 // Alias returns the other name of a field, "" if it has none.
-func Alias(name string) string { return aliases[name] }
+func Alias(name string) string { return fields.Alias(name) }
 
 // hasField reports whether a request has a field under one of its names.
 func hasField(o *jsonedit.Object, name string) bool {

@@ -44,6 +44,7 @@ type Answer struct {
 	Model          string      // that answered, "" if the service did not name it; for a stream see Stream.End
 	Usage          Usage       // of a complete answer
 	OtherMayAnswer string      // why another expert may still answer; "" for an answer with content, and for a request that is wrong
+	AdviceRefused  bool        // a refusal that names a field of the advice: the expert may still answer under another one
 	Empty          bool        // no content, because a token limit or a content filter ended it. That may be the caller's fault, so it is no failure
 }
 
@@ -70,7 +71,10 @@ type callTimeout struct {
 }
 
 func (e *Expert) call(ctx context.Context, r *protocol.Incoming, add *chatjson.Addition, headers http.Header, p callTimeout) (*Answer, error) {
-	w := e.writing(r, add)
+	w, err := e.writing(r, add)
+	if err != nil {
+		return nil, err
+	}
 	body, err := w.write(e.cfg.StreamUsage)
 	if err != nil {
 		return e.refuse(r, err), nil
@@ -97,6 +101,9 @@ func (e *Expert) call(ctx context.Context, r *protocol.Incoming, add *chatjson.A
 	}
 	if cut := c.wait.End(err == nil && a.Status == http.StatusOK && !a.Empty); cut && err == nil && a.Stream != nil {
 		a, err = a.Stream.abandon(c.transportError(errSilent)) // it was cut while its first content came
+	}
+	if err == nil && refusesFields(a.Status, a.Body, w.fields) {
+		a.AdviceRefused, a.OtherMayAnswer = true, "it does not take the fields of its advice"
 	}
 	switch {
 	case err != nil:

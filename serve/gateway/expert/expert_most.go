@@ -18,8 +18,11 @@ type Most struct {
 
 // Most returns the most that a call with a request and advice can use at a time.
 func (e *Expert) Most(r *protocol.Incoming, add *chatjson.Addition, at time.Time) Most {
-	w := e.writing(r, add)
-	body, err := w.write(e.cfg.StreamUsage)
+	w, err := e.writing(r, add)
+	var body []byte
+	if err == nil {
+		body, err = w.write(e.cfg.StreamUsage)
+	}
 	if err != nil { // the expert refuses the request, and is not called
 		return Most{TokensKnown: true, MoneyKnown: true}
 	}

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strings"
 
+	"pipe/experts/fields"
 	"pipe/serve/gateway/chatjson"
 	"pipe/serve/gateway/jsonedit"
 	"pipe/serve/gateway/protocol"
@@ -21,24 +22,36 @@ type writing struct {
 	format    protocol.Format // of the service's side
 	translate bool            // the caller has another one
 	changed   []string        // by the translation, in words
+	fields    fields.Fields   // that advice sets, in the service's protocol; nil: none
 }
 
-// writing returns how a request is written.
-func (e *Expert) writing(r *protocol.Incoming, add *chatjson.Addition) *writing {
-	if e.kind.Passes(r.Format) {
-		return &writing{expert: e, request: r, add: add, format: r.Format}
+// writing returns how a request is written. The error is a *Failure: the expert cannot be under the advice.
+func (e *Expert) writing(r *protocol.Incoming, add *chatjson.Addition) (*writing, error) {
+	w := &writing{expert: e, request: r, add: add, format: r.Format}
+	if !e.kind.Passes(r.Format) {
+		w.format, w.translate = e.kind.Format, true
 	}
-	return &writing{expert: e, request: r, add: add, format: e.kind.Format, translate: true}
+	if add == nil || add.Fields == nil {
+		return w, nil
+	}
+	if err := e.Lacks(add.Fields); err != nil { // such a pair is never chosen, but a canary may name it
+		return nil, e.failure("fields", err, "its advice cannot be followed: %v", err)
+	}
+	w.add, w.fields = nil, e.Fields(add.Fields)
+	return w, nil
 }
 
 // write returns the body for the service. The error is a *middle.FieldError.
 func (w *writing) write(usage bool) (body []byte, err error) {
 	e := w.expert
 	if !w.translate {
-		return w.request.With(chatjson.Change{Model: e.cfg.Model, Add: w.add, Usage: usage, Fields: e.fields}), nil
+		return w.request.With(chatjson.Change{Model: e.cfg.Model, Add: w.add, Usage: usage, Fields: e.fields, Advice: w.fields}), nil
 	}
-	body, w.changed, err = e.kind.Translate(w.request, w.add, protocol.Target{Model: e.cfg.Model, Usage: usage, Fields: e.fields})
-	return body, err
+	body, w.changed, err = e.kind.Translate(w.request, w.add, protocol.Target{Model: e.cfg.Model, Usage: usage, Fields: chatjson.Defaults(e.fields, w.fields)})
+	if err != nil || w.fields == nil {
+		return body, err
+	}
+	return chatjson.SetFields(body, w.fields)
 }
 
 // sign signs a request, if the service needs that.

@@ -53,6 +53,12 @@ var expertRefusals = []struct {
 		"unsupported_value", "unsupported value", "unsupported_parameter", "unsupported parameter", "_tokens is too large",
 		"cannot both be specified for this model",
 	}},
+	{"it does not take the effort", []string{
+		"does not support thinking", "does not support reasoning", "does not support the effort", "does not support parameter reasoningeffort",
+		"unrecognized request argument supplied: reasoning_effort", "reasoning_effort is not supported", "reasoning_effort must be one of",
+		"reasoning effort is not supported", "thinking is not supported", "thinking level is not supported", "thinking is not enabled for",
+		"the thinking budget", "only works in thinking mode", "thinking_budget is out of range", "thinking.type.enabled is not supported",
+	}},
 }
 
 // expertRefusal returns why this expert refuses a request that another one may accept; "" if the request seems to be wrong.

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/net/http/httpguts"
 
 	"pipe/costs/prices"
+	"pipe/experts/fields"
 	"pipe/experts/service"
 	"pipe/internal/config"
 	"pipe/serve/gateway/chatjson"
@@ -33,6 +34,7 @@ type Settings struct {
 	// Headers are extra headers of requests. Their values are treated as secrets.
 	Headers map[string]service.Secret `yaml:"headers"`
 	Fields  map[string]any            `yaml:"fields"`  // default values for fields of the request
+	Efforts []string                  `yaml:"efforts"` // that the model accepts; empty: all of the protocol
 	CAFile  config.Path               `yaml:"ca_file"` // PEM file of certificates to trust besides those of the system
 
 	Price  *Price      `yaml:"price"`  // nil: prices has it
@@ -152,6 +154,9 @@ func (s *Settings) Validate() error {
 		p.Check(!slices.Contains(reservedFields, name), "fields: %s cannot be set here", name)
 		_, twice := s.Fields[chatjson.Alias(name)]
 		p.Check(!twice || name > chatjson.Alias(name), "fields: %s and %s are one field; set one of them", chatjson.Alias(name), name)
+	}
+	for _, effort := range s.Efforts {
+		p.Check(slices.Contains(fields.Efforts, effort), "efforts: %q is none of %s", effort, strings.Join(fields.Efforts, ", "))
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Headers)) {
 		p.Check(httpguts.ValidHeaderFieldName(name) && httpguts.ValidHeaderFieldValue(string(s.Headers[name])) && !slices.Contains(reservedHeaders, textproto.CanonicalMIMEHeaderKey(name)), "headers: %q cannot be set here, or its value has control characters", name)

@@ -124,6 +124,21 @@ func (o *Object) Set(name string, value []byte) {
 	o.edits = append(o.edits, edit{o.close, o.close, slices.Concat(with, Quote(name), []byte(":"), value)})
 }
 
+// Remove removes a field with its comma. It does nothing if the object does not have it. Nothing else may be edited.
+func (o *Object) Remove(name string) {
+	i := slices.IndexFunc(o.Fields, func(f Field) bool { return f.Name == name })
+	if i < 0 {
+		return
+	}
+	from, end := bytes.IndexByte(o.Text, '{')+1, o.Fields[i].End
+	if i > 0 {
+		from = o.Fields[i-1].End
+	} else if len(o.Fields) > 1 {
+		end += bytes.IndexByte(o.Text[end:], ',') + 1
+	}
+	o.edits = append(o.edits, edit{from, end, nil})
+}
+
 // Insert inserts an element into the list of a field, before the element with an index; len inserts it at the end. The field
 // must be a list that is not empty.
 func (o *Object) Insert(name string, index int, element []byte) {

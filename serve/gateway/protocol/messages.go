@@ -2,7 +2,6 @@ package protocol
 
 import (
 	"encoding/json"
-	"slices"
 
 	"pipe/serve/gateway/chatjson"
 	"pipe/serve/gateway/jsonedit"
@@ -76,22 +75,8 @@ func (r messagesRequest) With(c chatjson.Change) []byte {
 	default:
 		addSystem(o, "system", c.Add)
 	}
-	setMissing(o, c.Fields)
+	chatjson.Fill(o, c.Fields, c.Advice)
 	return o.Bytes()
-}
-
-// setMissing sets the fields that an object does not have.
-func setMissing(o *jsonedit.Object, fields map[string]json.RawMessage) {
-	names := make([]string, 0, len(fields))
-	for name := range fields {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	for _, name := range names {
-		if !o.Has(name) {
-			o.Set(name, fields[name])
-		}
-	}
 }
 
 // lastWords is the index of the last message of the user that has no result of a tool: a result must follow its call at once.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"sync"
 
+	"pipe/experts/fields"
 	"pipe/serve/gateway/chatjson"
 	"pipe/serve/gateway/jsonedit"
 	"pipe/serve/gateway/protocol/middle"
@@ -46,6 +47,26 @@ func (in *Incoming) Tokens() int { return in.Len() / bytesPerToken }
 
 // Field returns the value of a field, nil if the request does not have it or if it is null.
 func (in *Incoming) Field(name string) json.RawMessage { return in.object.Get(name) }
+
+// Text is the request as it came. It must not be modified.
+func (in *Incoming) Text() []byte { return in.object.Text }
+
+// Cut returns the value of a field, and the request without it. Without the field, the value is nil and the request the same.
+func (in *Incoming) Cut(name string) (value json.RawMessage, rest *Incoming, err error) {
+	if !in.object.Has(name) {
+		return nil, in, nil
+	}
+	o := in.object.Copy()
+	o.Remove(name)
+	rest, err = in.Format.ReadRequest(o.Bytes())
+	return in.object.Get(name), rest, err
+}
+
+// Contradicts returns the first field that the caller set to another value than advice does in the caller's protocol, as the names
+// that lead to it. Such a request would be answered under another advice than the one that was chosen. nil: there is none.
+func (in *Incoming) Contradicts(advice fields.Fields) []string {
+	return chatjson.Contradicts(in.object, advice)
+}
 
 // Middle returns the request in the middle form. It must not be modified.
 func (in *Incoming) Middle() *middle.Request {

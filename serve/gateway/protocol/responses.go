@@ -47,7 +47,7 @@ func (r responsesRequest) With(c chatjson.Change) []byte {
 			o.Insert("input", c.Add.At.Index(count(input), lastUserItem(input)), item)
 		}
 	}
-	setMissing(o, c.Fields)
+	chatjson.Fill(o, c.Fields, c.Advice)
 	return o.Bytes()
 }
 
