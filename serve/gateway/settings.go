@@ -83,6 +83,7 @@ func (s *Settings) Validate() error {
 	p.Check(s.Fallback.Deadline >= time.Millisecond && s.Fallback.Deadline <= maxDeadline, "fallback.deadline: is %v, not 1ms to %v", s.Fallback.Deadline, maxDeadline)
 	p.Add(config.Under("breaker", s.Breaker.Validate()))
 	p.Add(config.Under("panel", s.Panel.Validate()))
+	p.Add(config.Under("panel.grader", s.checkGrader()))
 	p.Check(!s.Panel.Enabled() || s.Enabled(), "panel: there are no experts that could answer")
 	for _, h := range s.PassHeaders {
 		name := textproto.CanonicalMIMEHeaderKey(h)

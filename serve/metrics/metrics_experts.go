@@ -13,6 +13,7 @@ type experts struct {
 	panels    *prometheus.CounterVec
 	calls     *prometheus.CounterVec
 	panelFees *prometheus.CounterVec
+	grades    *prometheus.CounterVec
 }
 
 func newExperts(r *prometheus.Registry) experts {
@@ -24,6 +25,7 @@ func newExperts(r *prometheus.Registry) experts {
 		panels:    counter(r, "pipe_panel_requests_total", "Requests that were drawn for a panel: answered, partly, dropped (queue), budget (no room), abandoned (stop).", "policy", "result"),
 		calls:     counter(r, "pipe_panel_calls_total", "Calls of experts for a panel, by whether they answered.", "expert", "ok"),
 		panelFees: counter(r, "pipe_panel_fees_total", "Money of answers for a panel, by the usage that the service returned and the configured prices.", "expert"),
+		grades:    counter(r, "pipe_panel_grades_total", "Answers for a panel that its grader looked at, by whether their grade is known.", "policy", "known"),
 	}
 }
 
@@ -77,6 +79,14 @@ func (m *Metrics) PanelCall(expert string, ok bool, money float64) {
 	if isAmount(money) {
 		m.panelFees.WithLabelValues(expert).Add(money)
 	}
+}
+
+// PanelGrade counts an answer for a panel that the grader looked at.
+func (m *Metrics) PanelGrade(policy string, known bool) {
+	if m == nil {
+		return
+	}
+	m.grades.WithLabelValues(policy, word(known)).Inc()
 }
 
 // OtherModel counts an answer of another model than the configured one.
