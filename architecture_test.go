@@ -245,6 +245,7 @@ var testsMayImport = map[string][]string{
 	"pipeline/inspect":         {"pipeline/decide/decidetest"},
 	"pipeline/learn":           {"models/offpolicy", "onnx/ort/orttest", "pipeline/learn/learntest"},
 	"pipeline/monitor":         {"internal/fuzztest", "onnx/hf/hftest", "onnx/ort/orttest", "pipeline/decide/decidetest"},
+	"pipeline/ope":             {"internal/judge"},
 	"pipeline/report/page":     {"internal/judge"},
 	"pipeline/sharded":         {"internal/digest", "internal/world"},
 	"pipeline/train":           {"internal/world", "models/lightgbm", "models/lightgbm/lightgbmtest", "onnx/ort/orttest", "pipeline/decisionlog", "pipeline/eval"},
