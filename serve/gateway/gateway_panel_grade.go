@@ -46,6 +46,7 @@ func (p *panel) grade(j *panelJob) (spent float64) {
 		defer func() { _ = c.Close() }() // it has no model of its own
 	}
 	reference, ok := j.reference(grader, settings.Reference)
+	ok = ok && (j.question != "" || !settings.asks()) // a judge must see what was asked
 	for _, a := range j.answers {
 		var score float64
 		known := ok && p.ctx.Err() == nil

@@ -122,6 +122,16 @@ func TestPanelJudgeFails(t *testing.T) {
 	}
 }
 
+// TestPanelJudgeSeesTheQuestion checks that a judge grades no answers to a question without a text.
+func TestPanelJudgeSeesTheQuestion(t *testing.T) {
+	w, judge := judged(t, asks("{{.Answer}}: GOOD, HALF or BAD?"), func(*Panel) {})
+	settings := w.api.current.settings
+	j := &panelJob{backends: w.api.current, answers: []panelText{{&decisionlog.Record{}, "a picture"}}}
+	if spent := w.api.panel.grade(j); spent != 0 || len(judge.Requests()) != 0 || !settings.Panel.Grader.asks() {
+		t.Errorf("%v spent, %d requests", spent, len(judge.Requests()))
+	}
+}
+
 // TestPanelJudgeBudget checks that a request is left out where the budget has no room for the grades too.
 func TestPanelJudgeBudget(t *testing.T) {
 	w, judge := judged(t, asks("{{.Answer}}: GOOD, HALF or BAD?"), func(p *Panel) { p.Budget.Cost = 7 * p.CallCost })
