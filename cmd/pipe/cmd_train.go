@@ -92,6 +92,7 @@ func addTrainFlags(f *pflag.FlagSet, c *train.Settings) {
 	f.StringVar(&c.Auto.Weights, "weights", c.Auto.Weights, "recipe auto: how outcomes of a log count when members are fitted: none (all alike) or ips (by 1/probability)")
 	f.Float64Var(&c.Auto.Clip, "clip", c.Auto.Clip, "recipe auto: largest weight 1/probability of a row of a log")
 	f.IntVar(&c.Auto.Support, "support", c.Auto.Support, "recipe auto: on how many training rows a log must have executed a pair, for a policy to take it")
+	f.Float64Var(&c.Auto.Confidence, "confidence", c.Auto.Confidence, "recipe auto: of the one-sided bound of the gain, by which the guard decides on a log: 0.5 asks for no bound, 0.84 for one standard error")
 	f.BoolVar(&c.AnyPrice, "any-price", c.AnyPrice, "recipe auto: one policy for all prices, instead of one for each lambda")
 	f.StringSliceVar(&c.Methods, "methods", c.Methods, "methods to train besides the recipe's own: "+otherMethods())
 	f.IntVar(&c.Seeds, "seeds", c.Seeds, "number of seeds of recipe paper and of --methods")

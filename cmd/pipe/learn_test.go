@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -35,6 +36,12 @@ type loop struct {
 	random  *rand.Rand
 	told    int // outcomes that the server accepted
 	perStep int
+	sent    int           // requests
+	every   time.Duration // from one request to the next; 0: as fast as 8 clients are
+	killing atomic.Bool   // the server is killed while clients ask it: they ask again
+	kills   int           // of the server, while clients ask it
+	unknown int           // outcomes of decisions that such a kill lost
+	counts  map[string]int
 }
 
 const (
@@ -70,7 +77,7 @@ func newLoop(t *testing.T, way string) *loop {
 	serveYAML := strings.ReplaceAll(loopServe, "TRIAL", loopWays[way].trial)
 	learnYAML := strings.ReplaceAll(loopLearn, "PROMOTE", loopWays[way].promote)
 	for name, text := range map[string]string{
-		"serve.yaml": serveYAML, "first.yaml": strings.NewReplacer("REPLACE", "true", "SINCE", "1h").Replace(learnYAML),
+		"serve.yaml": serveYAML, "first.yaml": strings.Replace(learnYAML, "REPLACE", "true", 1),
 		"loop.yaml":     strings.NewReplacer("REPLACE", "false", "SINCE", "1s").Replace(learnYAML), // what came since the last run
 		"policies/none": "",
 	} {
@@ -89,7 +96,7 @@ func newLoop(t *testing.T, way string) *loop {
 	if _, err := w.Constant(t.Context(), "next.onnx", 1); err != nil {
 		t.Fatal(err)
 	}
-	l := &loop{t: t, way: way, world: w, models: map[string]string{}, random: rand.New(rand.NewPCG(3, 4)), perStep: 3000}
+	l := &loop{t: t, way: way, world: w, models: map[string]string{}, random: rand.New(rand.NewPCG(3, 4)), perStep: 3000, counts: map[string]int{}}
 	for pair, name := range []string{"small", "large"} {
 		s := httptest.NewServer(http.HandlerFunc(func(to http.ResponseWriter, r *http.Request) { l.answer(to, r, pair) }))
 		t.Cleanup(s.Close)
@@ -99,7 +106,25 @@ func newLoop(t *testing.T, way string) *loop {
 	return l
 }
 
-func (l *loop) start(dir string) { l.server = serveIn(l.t, dir, "--config", "serve.yaml") }
+func (l *loop) start(dir string) {
+	s := serveIn(l.t, dir, "--config", "serve.yaml")
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.server = s
+}
+
+// ask sends a body to the server. While that is killed, it asks again.
+func (l *loop) ask(c *http.Client, path, body string) (status int, text string, err error) {
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+		l.mu.Lock()
+		url := l.url
+		l.mu.Unlock()
+		if status, text, err = ask(c, url+path, body); err == nil || !l.killing.Load() {
+			break
+		}
+	}
+	return status, text, err
+}
 
 // killServer kills the server and starts it again.
 func (l *loop) killServer() {
@@ -109,7 +134,28 @@ func (l *loop) killServer() {
 		l.t.Fatal(err)
 	}
 	l.ends(l.t)
+	l.counts["kills of the server"]++
 	l.start(dir)
+}
+
+// killedTraffic sends requests, and kills the server after half of them where there is time for it.
+func (l *loop) killedTraffic(n int) {
+	l.t.Helper()
+	if l.every == 0 {
+		l.traffic(n)
+		l.killServer()
+		return
+	}
+	l.killing.Store(true)
+	defer l.killing.Store(false)
+	done := make(chan struct{})
+	go func() { defer close(done); l.send(n) }()
+	time.Sleep(l.every * time.Duration(n/2))
+	l.killServer()
+	l.kills++
+	if <-done; l.t.Failed() {
+		l.t.FailNow()
+	}
 }
 
 // answer is a model: whether it is right follows from the law of the world.
@@ -134,6 +180,14 @@ func (l *loop) answer(to http.ResponseWriter, r *http.Request, pair int) {
 // traffic sends requests, and an outcome for every second one.
 func (l *loop) traffic(n int) {
 	l.t.Helper()
+	if l.send(n); l.t.Failed() {
+		l.t.FailNow()
+	}
+}
+
+func (l *loop) send(n int) {
+	l.sent += n
+	began := time.Now()
 	var next atomic.Int64
 	var work sync.WaitGroup
 	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 8}}
@@ -142,6 +196,7 @@ func (l *loop) traffic(n int) {
 		work.Go(func() {
 			var outcomes []string
 			for i := next.Add(1); i <= int64(n); i = next.Add(1) {
+				time.Sleep(time.Until(began.Add(time.Duration(i) * l.every)))
 				o, err := l.request(client)
 				if err != nil {
 					l.t.Error(err)
@@ -155,9 +210,6 @@ func (l *loop) traffic(n int) {
 		})
 	}
 	work.Wait()
-	if l.t.Failed() {
-		l.t.FailNow()
-	}
 }
 
 // request is one of a client. It returns its outcome.
@@ -165,7 +217,7 @@ func (l *loop) request(c *http.Client) (outcome string, err error) {
 	l.mu.Lock()
 	x, y := float32(2*l.random.Float64()-1), float32(l.random.NormFloat64())
 	l.mu.Unlock()
-	status, text, err := ask(c, l.url+"/v1/decide", fmt.Sprintf(`{"features":[%v,%v]}`, x, y))
+	status, text, err := l.ask(c, "/v1/decide", fmt.Sprintf(`{"features":[%v,%v]}`, x, y))
 	var a struct {
 		Decisions []struct{ ID, Expert string }
 	}
@@ -184,14 +236,24 @@ func (l *loop) tell(c *http.Client, outcomes []string) {
 	if len(outcomes) == 0 {
 		return
 	}
-	status, text, err := ask(c, l.url+"/v1/outcomes", "["+strings.Join(outcomes, ",")+"]")
-	if err != nil || status != 200 {
-		l.t.Errorf("outcomes: %d %s: %v", status, text, err)
-		return
+	status, text, err := l.ask(c, "/v1/outcomes", "["+strings.Join(outcomes, ",")+"]")
+	var a struct {
+		Error struct {
+			Code     string
+			Unknown  []string
+			Accepted int
+		}
 	}
 	l.mu.Lock()
-	l.told += len(outcomes)
-	l.mu.Unlock()
+	defer l.mu.Unlock()
+	switch {
+	case err == nil && status == 200:
+		l.told += len(outcomes)
+	case l.killing.Load() && status == http.StatusNotFound && json.Unmarshal([]byte(text), &a) == nil && a.Error.Code == "unknown_decision" && a.Error.Accepted+len(a.Error.Unknown) == len(outcomes):
+		l.told, l.unknown = l.told+a.Error.Accepted, l.unknown+len(a.Error.Unknown)
+	default:
+		l.t.Errorf("outcomes: %d %s: %v", status, text, err)
+	}
 }
 
 // learns runs pipe learn and returns the status.
@@ -208,6 +270,7 @@ func (l *loop) learns(config string) (verdict, sentence string) {
 	line, _, _ := strings.Cut(string(out), "\n")
 	l.t.Log(string(out))
 	verdict, sentence, _ = strings.Cut(line, ": ")
+	l.counts["runs that end with "+verdict]++
 	return verdict, sentence
 }
 
@@ -223,6 +286,7 @@ func (l *loop) killedLearn(config string, after time.Duration) {
 	case <-time.After(after):
 		_ = p.Process.Signal(syscall.SIGKILL)
 		<-p.ended
+		l.counts["kills of pipe learn"]++
 	}
 }
 
@@ -329,7 +393,8 @@ func (l *loop) reprice(fee float64) {
 }
 
 // TestLoop closes the loop on one machine: the service learns to route, prices change, a model gets worse, and the service learns again. Server
-// and pipe learn are killed in between, and nothing is lost. PIPE_LOOP=N goes round N times more.
+// and pipe learn are killed in between, and nothing is lost. PIPE_LOOP=N goes round N times more. PIPE_LOOP_MINUTES=N goes round until N minutes
+// have passed, at 25 requests a second; then the server is killed while clients ask it, too.
 func TestLoop(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it serves some ten thousand requests")
@@ -341,51 +406,78 @@ func TestLoop(t *testing.T) {
 
 func closeLoop(t *testing.T, way string) {
 	l := newLoop(t, way)
-	// Prices change, and the server is killed.
-	l.traffic(600)
-	l.reprice(0.15)
-	l.traffic(l.perStep)
-	l.killServer()
-	l.traffic(600)
-	// The first candidate is replaced by a learned one, although a run is killed before.
-	l.killedLearn("first.yaml", 700*time.Millisecond)
-	verdict, sentence := l.learns("first.yaml")
-	if verdict != "candidate" && !strings.Contains(sentence, "is on trial") {
-		t.Fatalf("%s: %s", verdict, sentence)
+	began, rounds, minutes := time.Now(), setting("PIPE_LOOP"), setting("PIPE_LOOP_MINUTES")
+	if minutes > 0 {
+		l.every = time.Second / 25
 	}
-	l.reports("prices")
-	l.serves()
-	if got := l.chosen(); got != "small small" {
-		t.Errorf("before the promotion, the deployed policy takes %s", got)
-	}
-	// The candidate gets its share, and is promoted.
-	l.promoted()
-	l.serves()
-	if got := l.chosen(); got != "small large" {
-		t.Errorf("the learned policy takes %s", got)
-	}
-	for range 1 + rounds() {
-		l.relearn(true, "small small")
-		if rounds() > 0 {
-			l.relearn(false, "small large")
-		}
+	done := 0
+	for ; done == 0 || done <= rounds || time.Since(began) < time.Duration(minutes)*time.Minute; done++ {
+		l.round(0.15-0.01*float64(done%6), rounds+minutes > 0)
+		t.Logf("%v, round %d: %d requests, %v", time.Since(began).Round(time.Second), done+1, l.sent, l.counts)
 	}
 	l.killServer()
 	l.lost()
 }
 
-// rounds are how often the world changes again.
-func rounds() (n int) {
-	_, _ = fmt.Sscan(os.Getenv("PIPE_LOOP"), &n)
+// setting is a number in the environment; 0 if there is none.
+func setting(name string) (n int) {
+	_, _ = fmt.Sscan(os.Getenv(name), &n)
 	return n
+}
+
+// round begins with small for all, at a new price of large. The service learns to route. Then large gets worse, and well again if the
+// round is whole.
+func (l *loop) round(fee float64, whole bool) {
+	l.t.Helper()
+	time.Sleep(2 * time.Second) // so that a window in whole seconds has nothing of the round before
+	began := time.Now()
+	l.traffic(600)
+	l.reprice(fee)
+	l.killedTraffic(l.perStep)
+	l.traffic(600)
+	// The first candidate is replaced by a learned one, although a run is killed before.
+	l.killedLearn("first.yaml", 700*time.Millisecond)
+	l.window(time.Since(began) + time.Second)
+	verdict, sentence := l.learns("first.yaml")
+	if verdict != "candidate" && !strings.Contains(sentence, "is on trial") {
+		l.t.Fatalf("%s: %s", verdict, sentence)
+	}
+	l.reports("prices")
+	l.serves()
+	if got := l.chosen(); got != "small small" {
+		l.t.Errorf("before the promotion, the deployed policy takes %s", got)
+	}
+	// The candidate gets its share, and is promoted.
+	l.promoted()
+	l.serves()
+	if got := l.chosen(); got != "small large" {
+		l.t.Errorf("the learned policy takes %s", got)
+	}
+	l.relearn(true, "small small")
+	if whole {
+		l.relearn(false, "small large")
+	}
+}
+
+// window has first.yaml read the log of a time.
+func (l *loop) window(d time.Duration) {
+	l.t.Helper()
+	path := filepath.Join(l.Dir, "first.yaml")
+	text, err := os.ReadFile(path)
+	if err == nil {
+		since := fmt.Sprintf("since: %ds", int(d.Seconds())+1)
+		err = os.WriteFile(path, regexp.MustCompile("(?m)^since: .*$").ReplaceAll(text, []byte(since)), 0o666)
+	}
+	if err != nil {
+		l.t.Fatal(err)
+	}
 }
 
 // relearn makes large worse, or well again, and waits until the service has learned it.
 func (l *loop) relearn(worse bool, want string) {
 	l.t.Helper()
 	l.worse.Store(worse)
-	l.traffic(200)
-	l.killServer()
+	l.killedTraffic(200)
 	l.killedLearn("loop.yaml", time.Duration(l.random.IntN(1500))*time.Millisecond)
 	l.until("loop.yaml", "candidate")
 	l.serves()
@@ -421,8 +513,9 @@ func (l *loop) lost() {
 			known++
 		}
 	}
-	if c := log.Counts(); known != l.told || c.Unmatched != 0 || c.Damaged != 0 {
-		l.t.Errorf("%d outcomes were accepted, and %d are in the log: %+v", l.told, known, c)
+	// A kill may lose decisions of the last milliseconds, whose outcomes the server then refuses. Each of 8 clients can have one.
+	if c := log.Counts(); known != l.told || l.unknown > 8*l.kills || c.Unmatched != 0 || c.Damaged != 0 {
+		l.t.Errorf("%d outcomes were accepted, %d were of lost decisions, and %d are in the log: %+v", l.told, l.unknown, known, c)
 	}
-	l.t.Logf("%d outcomes", known)
+	l.t.Logf("%d outcomes; %d kills while clients asked lost %d decisions with an outcome", known, l.kills, l.unknown)
 }

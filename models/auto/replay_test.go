@@ -354,6 +354,9 @@ func replaySettings() Settings {
 	if v, err := strconv.ParseFloat(os.Getenv("PIPE_LOG_CONFIDENCE"), 64); err == nil {
 		s.Confidence = v
 	}
+	if v, err := strconv.ParseFloat(os.Getenv("PIPE_LOG_CLIP"), 64); err == nil {
+		s.Clip = v
+	}
 	return s
 }
 

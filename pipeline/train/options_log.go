@@ -48,7 +48,7 @@ func (j *job) readLog(ctx context.Context) error {
 
 // take makes the tensor of the job of decisions of its log.
 func (j *job) take(d *fromlog.Decisions) error {
-	if d.Tensor.Propensity == nil {
+	if t := d.Tensor; t.Propensity == nil && len(t.CompleteRows(t.Rows(costs.Train))) == 0 { // complete rows, as of a panel, judge without
 		return &costs.DataError{File: j.Log.Log.String(), Column: "propensity", Msg: "is not known of any decision, so nothing can be judged: another pair answered than the drawn one, or the log has the probabilities of one policy alone although a canary got a share of the requests"}
 	}
 	j.t, j.greedy, j.window = d.Tensor, d.Greedy, windowOf(d)

@@ -52,6 +52,7 @@ type panelJob struct {
 	records   []*decisionlog.Record // one for each pair
 	callCost  float64
 	fetched   map[int]fetchedAdvice
+	answers   []panelText // for the grader
 }
 
 // panelResult is what became of a request of a panel.
@@ -152,8 +153,14 @@ func (j *panelJob) draw(q *routed, s Panel) {
 	}
 }
 
-// reserved is the most money that a job can cost.
-func (j *panelJob) reserved() float64 { return float64(len(j.records)) * j.callCost }
+// reserved is the most money that a job can cost: a call for each pair, and one for its grade where a judge is asked.
+func (j *panelJob) reserved() float64 {
+	calls := len(j.records)
+	if j.settings.Panel.Grader.asks() {
+		calls *= 2
+	}
+	return float64(calls) * j.callCost
+}
 
 // queue adds a job unless the queue is full or closed.
 func (p *panel) queue(j *panelJob) bool {
@@ -208,6 +215,7 @@ func (p *panel) run(j *panelJob) {
 		return
 	}
 	result, spent := p.askAll(j)
+	spent += p.grade(j)
 	charge.Settle(spent)
 	p.count(policy, result)
 }
@@ -239,11 +247,15 @@ func (p *panel) ask(j *panelJob, rec *decisionlog.Record) (cost float64, err err
 	if err != nil {
 		rec.Error = err.Error()
 	}
-	if err := p.api.decider.LogPanel(rec); err != nil {
-		p.api.log.Error("an answer of a panel could not be logged", "request", rec.Request, "error", err.Error())
+	notLogged := p.api.decider.LogPanel(rec)
+	if notLogged != nil {
+		p.api.log.Error("an answer of a panel could not be logged", "request", rec.Request, "error", notLogged.Error())
 	}
 	if err == nil {
 		p.keep(j, rec, answer.Body)
+	}
+	if err == nil && notLogged == nil {
+		j.answered(rec, answer.Body)
 	}
 	return cost, err
 }
@@ -310,14 +322,20 @@ func (p *panel) take(j *panelJob, e *expert.Expert, rec *decisionlog.Record, a *
 	rec.Model, rec.Fee, rec.FeeKnown, rec.PriceDate = a.Model, fee.Money, fee.Known, fee.Since
 	rec.Usage = decisionlog.Usage{In: u.In, Cached: u.Cached, Out: u.Out, Known: u.Known, CachedKnown: u.Known && u.CachedKnown}
 	rec.TokenParts = u.Parts.List()
-	if cost = j.callCost; fee.Known {
-		cost = fee.Money
-	}
+	cost = j.costOf(fee)
 	if a.OtherMayAnswer != "" {
 		return cost, fmt.Errorf("%s: %s", e.Name, a.OtherMayAnswer)
 	}
 	rec.Executed = rec.Action
 	return cost, nil
+}
+
+// costOf is what a call is taken to have cost: the most that one can cost if its fee is not known.
+func (j *panelJob) costOf(fee expert.Fee) float64 {
+	if fee.Known {
+		return fee.Money
+	}
+	return j.callCost
 }
 
 // costOfFailure is what a failed call is taken to have cost: nothing if the service did not get it, its usage if it states that,
@@ -348,8 +366,11 @@ type panelAnswer struct {
 	Answer   json.RawMessage `json:"answer"`   // the body of the service
 }
 
-// keep appends an answer to the file. The file is opened for each answer, so that it can be moved away at any time.
+// keep appends an answer to the file, if there is one. The file is opened for each answer, so that it can be moved away at any time.
 func (p *panel) keep(j *panelJob, rec *decisionlog.Record, body []byte) {
+	if p.settings.Answers == "" {
+		return
+	}
 	expertOf, advice := j.actions.Pair(rec.Action)
 	line, err := json.Marshal(panelAnswer{
 		ID: rec.ID, Request: rec.Request, Policy: rec.Policy, Expert: j.actions.Experts[expertOf].Name, Advice: j.actions.Advice[advice].Name,

@@ -114,6 +114,7 @@ func (s *Settings) Validate() error {
 	p.Add(config.Under("panel", s.Panel.Validate()))
 	p.Add(config.Under("responses", s.Responses.Validate()))
 	p.Add(config.Under("sessions", s.Sessions.Validate()))
+	p.Add(config.Under("panel.grader", s.checkGrader()))
 	p.Check(!s.Panel.Enabled() || s.Enabled(), "panel: there are no experts that could answer")
 	if s.Patience != nil {
 		p.Add(config.Under("patience", s.Patience.Validate()))

@@ -18,7 +18,10 @@ type Panel struct {
 	// CallCost is the most money that one call can cost. It is taken from the budget before a call; what the call cost less is
 	// given back. A call whose fee is not known costs as much.
 	CallCost float64 `yaml:"call_cost"`
-	// Answers is a file of JSON lines to which every answer is appended with its conversation, for whoever grades them.
+	// Grader grades the answers; nil: they are only kept in Answers.
+	Grader *PanelGrader `yaml:"grader"`
+	// Answers is a file of JSON lines to which every answer is appended with its conversation, for whoever grades them. With a
+	// grader it can be empty: no file.
 	Answers config.Path `yaml:"answers"`
 	Workers int         `yaml:"workers"` // requests that are answered at once
 	Queue   int         `yaml:"queue"`   // most requests that wait; of more, panels are dropped
@@ -46,7 +49,7 @@ func (p *Panel) pairs() int {
 
 // fixed are the settings that hold until the server is started again.
 func (p Panel) fixed() Panel {
-	p.Share, p.Pairs, p.CallCost, p.Folder = 0, "", 0, ""
+	p.Share, p.Pairs, p.CallCost, p.Folder, p.Grader = 0, "", 0, "", nil
 	return p
 }
 
@@ -68,6 +71,6 @@ func (p *Panel) Validate() error {
 	}
 	all.Add(config.Under("budget", p.Budget.Validate()))
 	all.Check(p.CallCost > 0 && p.CallCost <= p.Budget.Cost, "call_cost: is %g; it is the most that one call can cost, above 0 and at most budget.cost", p.CallCost)
-	all.Check(p.Answers != "", "answers: names no file; without a file, no answer can be graded")
+	all.Check(p.Answers != "" || p.Grader != nil, "answers: names no file; without a file and without a grader, no answer can be graded")
 	return all.Err()
 }

@@ -21,6 +21,7 @@ type experts struct {
 	allowance    *prometheus.GaugeVec
 	cuts         *prometheus.CounterVec
 	hedges       *prometheus.CounterVec
+	grades       *prometheus.CounterVec
 }
 
 func newExperts(r *prometheus.Registry) experts {
@@ -36,6 +37,7 @@ func newExperts(r *prometheus.Registry) experts {
 		panelFees:    counter(r, "pipe_panel_fees_total", "Money of answers for a panel, by the usage that the service returned and the configured prices.", "expert"),
 		allowance:    gauge(r, "pipe_patience_seconds", "Silence after which a call is cut while another pair could answer, by the most tokens of its prompt (inf: longer ones).", "expert", "stream", "tokens"),
 		cuts:         counter(r, "pipe_cuts_total", "Calls that were cut without an answer: slow (its own silence), silent (that of all newer calls of the expert).", "expert", "reason"),
+		grades:       counter(r, "pipe_panel_grades_total", "Answers for a panel that its grader looked at, by whether their grade is known.", "policy", "known"),
 		hedges:       counter(r, "pipe_hedges_total", "Calls after which a second pair was asked too: won (the second one answered), lost, failed (neither), share (none was asked, since the share is used up).", "expert", "result"),
 	}
 }
@@ -106,6 +108,14 @@ func (m *Metrics) PanelCall(expert string, ok bool, money float64) {
 	if isAmount(money) {
 		m.panelFees.WithLabelValues(expert).Add(money)
 	}
+}
+
+// PanelGrade counts an answer for a panel that the grader looked at.
+func (m *Metrics) PanelGrade(policy string, known bool) {
+	if m == nil {
+		return
+	}
+	m.grades.WithLabelValues(policy, word(known)).Inc()
 }
 
 // OtherModel counts an answer of another model than the configured one.

@@ -1,0 +1,209 @@
+package gateway
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"pipe/costs/grade"
+	"pipe/pipeline/decisionlog"
+	"pipe/serve/gateway/expert"
+	"pipe/serve/gateway/protocol"
+)
+
+// panelText is an answer of a panel that can be graded: its record is in the log.
+type panelText struct {
+	record *decisionlog.Record
+	text   string
+}
+
+// answered keeps the text of an answer for the grader. An answer that is no single text, such as the call of a tool, stays without a grade.
+func (j *panelJob) answered(rec *decisionlog.Record, body []byte) {
+	if text, ok := protocol.TextOf(j.request.Format, body); ok {
+		j.answers = append(j.answers, panelText{rec, text})
+	}
+}
+
+// grade grades the answers of a job, and logs their outcomes. An answer whose grade is not known stays without outcome. It returns the
+// money that the budget is charged with.
+func (p *panel) grade(j *panelJob) (spent float64) {
+	settings := j.settings.Panel.Grader
+	if settings == nil {
+		return 0
+	}
+	judge := &panelJudge{panel: p, job: j}
+	grader, err := settings.open(p.ctx, judge)
+	if err != nil { // the settings were checked
+		p.api.log.Error("the grader of the panel cannot be opened", "error", err.Error())
+		return 0
+	}
+	if c, ok := grader.(io.Closer); ok {
+		defer func() { _ = c.Close() }() // it has no model of its own
+	}
+	reference, ok := j.reference(grader, settings.Reference)
+	ok = ok && (j.question != "" || !settings.asks()) // a judge must see what was asked
+	for _, a := range j.answers {
+		var score float64
+		known := ok && p.ctx.Err() == nil
+		if known && j.actions.Name(a.record.Action) == settings.Reference {
+			score = 1
+		} else if known {
+			score, known = p.score(grader, j, a, reference)
+		}
+		p.api.metrics.PanelGrade(a.record.Policy, known)
+		if known {
+			p.tell(a.record, score, settings.Kind)
+		}
+	}
+	return judge.spent
+}
+
+// score grades one answer. known is false if that is not possible.
+func (p *panel) score(g grade.Grader, j *panelJob, a panelText, references []string) (score float64, known bool) {
+	scores, err := g.Grade(p.ctx, []grade.Answer{{Text: a.text, References: references, Question: j.question}})
+	if err == nil {
+		return scores[0], true
+	}
+	why := "what the grader found cannot be read as a score"
+	if f, ok := errors.AsType[*expert.Failure](err); ok {
+		why = f.Label()
+	}
+	request, pair := slog.String("request", a.record.Request), slog.String("pair", j.actions.Name(a.record.Action))
+	p.api.log.LogAttrs(p.ctx, slog.LevelWarn, "an answer of a panel has no grade", request, pair, slog.String("reason", why))
+	p.api.log.LogAttrs(p.ctx, slog.LevelDebug, "an answer of a panel has no grade", request, pair, slog.String("error", err.Error())) // it may quote texts
+	return 0, false
+}
+
+// tell logs a grade as the outcome of an answer.
+func (p *panel) tell(rec *decisionlog.Record, score float64, kind string) {
+	o := decisionlog.Outcome{ID: rec.ID, Time: time.Now().UnixMicro(), Score: &score, Comment: "graded by the panel: " + kind}
+	if _, err := p.api.decider.Outcome(o); err != nil {
+		p.api.log.Error("a grade of a panel could not be logged", "request", rec.Request, "error", err.Error())
+	}
+}
+
+// reference returns what the answers are compared with. ok is false if nothing is: the pair of the reference did not answer, its answer
+// can be no reference, or no answer has a majority.
+func (j *panelJob) reference(g grade.Grader, of string) (references []string, ok bool) {
+	if of == "" {
+		return nil, true
+	}
+	if of == gradeMajority {
+		return j.majority(g)
+	}
+	for _, a := range j.answers {
+		if j.actions.Name(a.record.Action) == of {
+			text := grade.WithoutThoughts(a.text)
+			return []string{text}, g.Check(text) == nil
+		}
+	}
+	return nil, false
+}
+
+// majority is what more than half of the pairs of a job say, by what the grader judges. A pair that failed agrees with none.
+func (j *panelJob) majority(g grade.Grader) (references []string, ok bool) {
+	count := map[string]int{}
+	for _, a := range j.answers {
+		key, ok := g.Key(a.text)
+		if !ok {
+			continue
+		}
+		if count[key]++; count[key] > 1 && 2*count[key] > len(j.records) {
+			text := grade.WithoutThoughts(a.text)
+			return []string{text}, g.Check(text) == nil
+		}
+	}
+	return nil, false
+}
+
+// panelJudge asks an expert of the gateway for the grades of a job.
+type panelJudge struct {
+	panel  *panel
+	job    *panelJob
+	expert *expert.Expert
+	spent  float64 // of the budget
+}
+
+// Pair opens no model: the gateway loads none.
+func (*panelJudge) Pair(context.Context, map[string]any) (grade.PairModel, error) {
+	return nil, errNoPair
+}
+
+// Chat names the expert.
+func (m *panelJudge) Chat(_ context.Context, settings map[string]any) (grade.ChatModel, error) {
+	name, err := judgeName(settings)
+	if err != nil {
+		return nil, err
+	}
+	if m.expert = m.job.experts[name]; m.expert == nil {
+		return nil, fmt.Errorf("model: expert: %q is no expert of the gateway", name)
+	}
+	return m, nil
+}
+
+// Answer asks about all requests, one after the other.
+func (m *panelJudge) Answer(ctx context.Context, requests []grade.Request) ([]string, error) {
+	replies := make([]string, len(requests))
+	for i, r := range requests {
+		var err error
+		if replies[i], err = m.ask(ctx, r); err != nil {
+			return nil, &grade.AnswerError{Index: i, Err: err}
+		}
+	}
+	return replies, nil
+}
+
+// ask asks about one request. The caller's headers are not sent to the judge.
+func (m *panelJudge) ask(ctx context.Context, r grade.Request) (string, error) {
+	request, err := judgeRequest(m.expert.Model(), r)
+	if err != nil {
+		return "", err
+	}
+	inner, stop, cancel := withDeadline(ctx, m.job.settings.Fallback.Deadline)
+	defer cancel(nil)
+	defer stop()
+	a, err := m.expert.Call(inner, request, nil, nil)
+	if err != nil {
+		m.spent += m.job.costOfFailure(m.expert, err)
+		m.panel.api.metrics.PanelCall(m.expert.Name, false, 0)
+		return "", err
+	}
+	fee, text, ok := m.expert.Fee(a.Model, a.Usage, time.Now()), "", false
+	if a.Status == http.StatusOK {
+		m.spent += m.job.costOf(fee)
+		text, ok = protocol.TextOf(protocol.Chat, a.Body)
+	}
+	m.panel.api.metrics.PanelCall(m.expert.Name, ok, fee.Money)
+	if !ok {
+		return "", fmt.Errorf("%s: no reply with one text: HTTP %d", m.expert.Name, a.Status)
+	}
+	return text, nil
+}
+
+// Count does nothing: grades are counted by whether they are known.
+func (*panelJudge) Count(context.Context, bool) {}
+
+// Close does nothing: the expert belongs to the gateway.
+func (*panelJudge) Close() error { return nil }
+
+// judgeRequest is a question to a judge as a request for a chat completion.
+func judgeRequest(model string, r grade.Request) (*protocol.Incoming, error) {
+	type message struct {
+		Role    string `json:"role"`
+		Content string `json:"content"`
+	}
+	var messages []message
+	if r.System != "" {
+		messages = append(messages, message{"system", r.System})
+	}
+	text, err := json.Marshal(map[string]any{"model": model, "messages": append(messages, message{"user", r.User})})
+	if err != nil {
+		return nil, err
+	}
+	return protocol.Chat.ReadRequest(text)
+}
