@@ -66,20 +66,22 @@ func (k *Kind) TranslateAnswer(text []byte, to *Incoming) ([]byte, error) {
 	if len(a.Foreign) > 0 {
 		return nil, a.Foreign[0]
 	}
+	a.Model = orWord(a.Model, to.Model) // some services name none
 	return to.Format.WriteAnswer(a, to)
 }
 
 // Stream translates the events of a stream.
 type Stream struct {
-	in   middle.Decoder
-	out  middle.Encoder
-	open bool // a part is
-	done bool // the end was written
+	in    middle.Decoder
+	out   middle.Encoder
+	model string // that the caller asked for
+	open  bool   // a part is
+	done  bool   // the end was written
 }
 
 // TranslateStream translates a stream of a service for a caller.
 func (k *Kind) TranslateStream(to *Incoming) *Stream {
-	return &Stream{in: k.Format.Decoder(), out: to.Format.Encoder(to)}
+	return &Stream{in: k.Format.Decoder(), out: to.Format.Encoder(to), model: to.Model}
 }
 
 // Event translates an event. An error means that the caller's protocol has no place for it, or that it is none of the
@@ -107,6 +109,8 @@ func (s *Stream) encode(events []middle.Event) (out []byte, err error) {
 			return out, lacking("answer", "has %.80q, which the caller's protocol has no place for", e.Text)
 		case middle.Fail:
 			return out, &ServiceError{*e.Err}
+		case middle.Start:
+			e.Model = orWord(e.Model, s.model)
 		case middle.Done:
 			if s.done {
 				continue
