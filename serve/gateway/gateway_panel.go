@@ -346,7 +346,7 @@ func (p *panel) keep(j *panelJob, rec *decisionlog.Record, body []byte) {
 	expertOf, advice := j.actions.Pair(rec.Action)
 	line, err := json.Marshal(panelAnswer{
 		ID: rec.ID, Request: rec.Request, Policy: rec.Policy, Expert: j.actions.Experts[expertOf].Name, Advice: j.actions.Advice[advice].Name,
-		Messages: j.request.ChatMessages(), Answer: body,
+		Messages: protocol.ChatMessages(j.request), Answer: body,
 	})
 	if err == nil {
 		err = p.append(append(line, '\n'))

@@ -319,7 +319,10 @@ func TestPassedOn(t *testing.T) {
 		t.Errorf("%d %v %s", a.status, a.header, a.body)
 	}
 	w, s = newScriptedWorld(t, "anthropic")
-	s.Set(gatewaytest.Script{}, func(rw http.ResponseWriter, _ *http.Request) bool { io.WriteString(rw, `{"input_tokens":7}`); return true })
+	s.Set(gatewaytest.Script{}, func(rw http.ResponseWriter, _ *http.Request) bool {
+		io.WriteString(rw, `{"input_tokens":7}`)
+		return true
+	})
 	a := w.postTo(t, "/v1/messages/count_tokens", `{"model":"large","messages":[{"role":"user","content":"Is oil good?"}]}`, "Anthropic-Beta", "b")
 	if got := s.Requests(); a.body != `{"input_tokens":7}` || got[0].Header.Get("Path") != "/v1/messages/count_tokens" || got[0].Header.Get("Anthropic-Beta") != "b" {
 		t.Errorf("%d %s %+v", a.status, a.body, got)
@@ -365,4 +368,3 @@ func TestCancelledInEveryPair(t *testing.T) {
 		}
 	}
 }
-

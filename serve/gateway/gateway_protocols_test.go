@@ -451,4 +451,3 @@ func (w *world) postTo(t testing.TB, path, body string, header ...string) answer
 	}
 	return answer{response.StatusCode, response.Header, string(text)}
 }
-

@@ -11,12 +11,16 @@ import (
 var Azure = &Kind{
 	Name: "azure", Format: Chat,
 	URL: func(base, model string, f Format, _ bool) string {
-		base = strings.TrimSuffix(base, "/")
-		if strings.HasSuffix(base, "/openai/v1") {
-			return base + "/" + pathOf(f)
+		base, path := strings.TrimRight(strings.TrimSpace(base), "/"), f.Name()
+		if f == Chat {
+			path = "chat/completions"
 		}
-		return strings.TrimSuffix(base, "/openai") + "/openai/deployments/" + url.PathEscape(model) + "/" + pathOf(f)
+		if strings.HasSuffix(base, "/openai/v1") {
+			return base + "/" + path
+		}
+		return strings.TrimSuffix(base, "/openai") + "/openai/deployments/" + url.PathEscape(model) + "/" + path
 	},
+	Also: []Caller{Embeddings, Completions},
 	Authorize: func(h http.Header, key string) {
 		if key != "" {
 			h.Set("Api-Key", key)

@@ -47,6 +47,7 @@ func (bedrock) Write(m *middle.Request, t Target) ([]byte, []string, error) {
 	}
 	w := &bedrockWriter{}
 	m = withoutHints(m, &w.notes)
+	withoutStrict(m, &w.notes)
 	system, turns, err := turnsOf(m, &w.notes)
 	if err != nil {
 		return nil, nil, err

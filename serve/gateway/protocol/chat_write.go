@@ -4,11 +4,9 @@ import (
 	"encoding/json"
 	"strings"
 
+	"pipe/serve/gateway/chatjson"
 	"pipe/serve/gateway/protocol/middle"
 )
-
-// object is a JSON object that is written; fields are sorted by name.
-type object = map[string]any
 
 // Write writes a request.
 func (f chat) Write(m *middle.Request, t Target) ([]byte, []string, error) {
@@ -31,7 +29,7 @@ func (f chat) Write(m *middle.Request, t Target) ([]byte, []string, error) {
 	if w.err != nil {
 		return nil, nil, w.err
 	}
-	fill(body, t.Fields, chatjsonAlias)
+	fill(body, t.Fields, chatAlias)
 	return asJSON(body), w.changed, nil
 }
 
@@ -39,18 +37,6 @@ func (f chat) Write(m *middle.Request, t Target) ([]byte, []string, error) {
 type chatWriter struct {
 	notes
 	err error
-}
-
-// notes are changes in words, each once.
-type notes struct{ changed []string }
-
-func (n *notes) note(what string) {
-	for _, c := range n.changed {
-		if c == what {
-			return
-		}
-	}
-	n.changed = append(n.changed, what)
 }
 
 // refuse keeps the first error.
@@ -105,41 +91,6 @@ func effortOf(m *middle.Request, n *notes) string {
 	return "high"
 }
 
-// orWord returns a text, or another one if it is empty.
-func orWord(s, other string) string {
-	if s == "" {
-		return other
-	}
-	return s
-}
-
-// addText and addBool add a field if there is a value.
-func addText(to object, name, s string) {
-	if s != "" {
-		to[name] = s
-	}
-}
-
-// addBool adds a field if there is a value.
-func addBool(to object, name string, b *bool) {
-	if b != nil {
-		to[name] = *b
-	}
-}
-
-// fill adds default values for fields that a request does not have.
-func fill(body object, fields map[string]json.RawMessage, alias func(string) string) {
-	for name, v := range fields {
-		_, has := body[name]
-		if other := alias(name); other != "" && !has {
-			_, has = body[other]
-		}
-		if !has {
-			body[name] = v
-		}
-	}
-}
-
 // tools writes the tools and how they may be called.
 func (w *chatWriter) tools(m *middle.Request, body object) {
 	if len(m.Tools) == 0 {
@@ -176,9 +127,7 @@ func (w *chatWriter) messages(m *middle.Request) (all []object) {
 	for _, one := range m.Messages {
 		switch one.Role {
 		case middle.ToolRole:
-			for _, p := range one.Parts {
-				all = append(all, object{"role": "tool", "tool_call_id": p.ID, "content": w.result(p)})
-			}
+			all = append(all, w.results(one.Parts)...)
 			continue
 		case middle.Assistant:
 			all = append(all, w.assistant(one.Parts))
@@ -190,34 +139,33 @@ func (w *chatWriter) messages(m *middle.Request) (all []object) {
 	return all
 }
 
-// result writes the content of a result, which can only be text.
-func (w *chatWriter) result(p middle.Part) any {
-	texts := make([]string, 0, len(p.Parts))
-	for _, in := range p.Parts {
-		if in.Kind != middle.Text {
-			w.refuse(lacking("messages", "has a result of a tool with %s; experts with the protocol chat take only text there", aKind(in.Kind)))
+// results writes results of tools. Their content can only be text; pictures follow in a message of the user.
+func (w *chatWriter) results(parts []middle.Part) (all []object) {
+	var images []middle.Part
+	for _, p := range parts {
+		texts := []string{}
+		for _, in := range p.Parts {
+			switch in.Kind {
+			case middle.Text:
+				texts = append(texts, in.Text)
+			case middle.Image:
+				images = append(images, in)
+			default:
+				w.refuse(lacking("messages", "has a result of a tool with %s; experts with the protocol chat take only text there", aKind(in.Kind)))
+			}
 		}
-		texts = append(texts, in.Text)
+		text := strings.Join(texts, "\n")
+		if p.Failed {
+			text = "Error: " + text
+			w.note("is_error became the word Error in the result's text")
+		}
+		all = append(all, object{"role": "tool", "tool_call_id": p.ID, "content": text})
 	}
-	text := strings.Join(texts, "\n")
-	if p.Failed {
-		text = "Error: " + text
-		w.note("is_error became the word Error in the result's text")
+	if len(images) > 0 {
+		w.note("images in results of tools became a message of the user")
+		all = append(all, object{"role": "user", "content": w.content(images)})
 	}
-	return text
-}
-
-// aKind names a kind of part in words.
-func aKind(k middle.PartKind) string {
-	switch k {
-	case middle.Image:
-		return "an image"
-	case middle.Audio:
-		return "a sound"
-	case middle.File:
-		return "a file"
-	}
-	return "a part of the kind " + string(k)
+	return all
 }
 
 // assistant writes a message of the model.
@@ -295,3 +243,20 @@ func (w *chatWriter) file(m middle.Media) object {
 	}
 	return object{"type": "file", "file": object{"filename": orWord(m.Name, "file"), "file_data": m.Link()}}
 }
+
+// ChatMessages returns the conversation as the messages of a chat completion, for programs that read it later. A conversation
+// that has no such form is returned as it came.
+func ChatMessages(in *Incoming) json.RawMessage {
+	if raw := in.Field("messages"); in.Format == Chat && raw != nil {
+		return raw
+	}
+	w := &chatWriter{}
+	messages := asJSON(w.messages(in.Middle()))
+	if w.err != nil {
+		return in.object.Text
+	}
+	return messages
+}
+
+// chatAlias is the other name of a field of chat completions.
+func chatAlias(name string) string { return chatjson.Alias(name) }

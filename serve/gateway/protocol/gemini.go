@@ -57,6 +57,7 @@ func (gemini) Write(m *middle.Request, t Target) ([]byte, []string, error) {
 	}
 	w := &geminiWriter{names: callNames(m), signed: needsSignatures(t.Model)}
 	m = withoutHints(m, &w.notes)
+	withoutStrict(m, &w.notes)
 	system, turns, err := turnsOf(m, &w.notes)
 	if err != nil {
 		return nil, nil, err

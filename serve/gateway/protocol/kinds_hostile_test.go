@@ -34,6 +34,7 @@ func TestKindsRefuseByName(t *testing.T) {
 		{"bedrock", `"reasoning_effort":"high",` + hello, "reasoning_effort"},
 		{"bedrock", `"seed":1,` + hello, "seed"},
 		{"gemini ollama bedrock", `"logit_bias":{"1":2},` + hello, "logit_bias"},
+		{"gemini ollama bedrock", `"metadata":{"a":"b"},` + hello, "metadata"},
 		{"gemini ollama bedrock", `"verbosity":"low",` + hello, "verbosity"},
 		{"gemini ollama bedrock", `"logprobs":true,` + hello, "logprobs"},
 		{"gemini ollama bedrock", `"n":2,` + hello, "n"},
@@ -69,7 +70,7 @@ func TestKindsSayWhatChanged(t *testing.T) {
 	late := `"messages":[{"role":"user","content":"a"},{"role":"system","content":"b"}]`
 	for _, c := range []struct{ kind, fields, changed, wrote string }{
 		{"gemini", `"reasoning_effort":"max",` + hello, "the effort max became high", `"thinkingLevel":"high"`},
-		{"gemini", `"user":"u","metadata":{"a":"b"},` + hello, "metadata was left out", `"contents"`},
+		{"gemini", `"user":"u","prompt_cache_key":"k",` + hello, "prompt_cache_key was left out", `"contents"`},
 		{"gemini", late, "a message of the system within the conversation was put at its beginning", `"systemInstruction":{"parts":[{"text":"b"}]}`},
 		{"ollama", `"reasoning_effort":"minimal",` + hello, "the effort minimal became low", `"think":"low"`},
 		{"ollama", `"reasoning_effort":"none",` + hello, "", `"think":false`},

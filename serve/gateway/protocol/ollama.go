@@ -129,7 +129,7 @@ func (w *ollamaWriter) messages(m *middle.Request) (all []object, err error) {
 	all = []object{}
 	for _, one := range m.Messages {
 		if one.Name != "" {
-			w.note("the names of participants were left out")
+			w.note("names of participants were left out")
 		}
 		out := object{"role": one.Role}
 		if one.Role == middle.Developer {

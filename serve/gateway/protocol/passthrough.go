@@ -54,6 +54,12 @@ func (f *passthrough) Middle(in *Incoming) *middle.Request {
 	return &middle.Request{From: f.name, Model: in.Model, User: in.User, Foreign: []*middle.FieldError{{Param: "model", Msg: "names an expert that has no " + f.name}}}
 }
 
+// Routable reports whether a request is routed by a policy, and not only passed on.
+func (in *Incoming) Routable() bool {
+	_, only := in.Format.(*passthrough)
+	return !only
+}
+
 var errNotTranslated = errors.New("is not translated")
 
 // Write refuses.

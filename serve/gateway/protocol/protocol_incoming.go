@@ -110,17 +110,3 @@ func (in *Incoming) Beginning() string {
 	}
 	return hex.EncodeToString(h.Sum(nil)[:16])
 }
-
-// ChatMessages returns the conversation as the messages of a chat completion, for programs that read it later. A conversation
-// that has no such form is returned as it came.
-func (in *Incoming) ChatMessages() json.RawMessage {
-	if raw := in.Field("messages"); in.Format == Chat && raw != nil {
-		return raw
-	}
-	w := &chatWriter{}
-	messages := asJSON(w.messages(in.Middle()))
-	if w.err != nil {
-		return in.object.Text
-	}
-	return messages
-}
