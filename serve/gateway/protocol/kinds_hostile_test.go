@@ -126,6 +126,65 @@ func TestBrokenStreams(t *testing.T) {
 	}
 }
 
+// TestAddresses: the addresses of kinds, from what people write as base_url.
+func TestAddresses(t *testing.T) {
+	for _, c := range []struct {
+		kind, base, model string
+		stream            bool
+		want              string
+	}{
+		{"azure", "https://n.openai.azure.com/", "d 1", false, "https://n.openai.azure.com/openai/deployments/d%201/chat/completions"},
+		{"azure", "https://n.openai.azure.com/openai", "d", true, "https://n.openai.azure.com/openai/deployments/d/chat/completions"},
+		{"azure", "https://n.openai.azure.com/openai/v1", "d", false, "https://n.openai.azure.com/openai/v1/chat/completions"},
+		{"gemini", "https://g/v1beta/", "models/gemini-2.5-flash", false, "https://g/v1beta/models/gemini-2.5-flash:generateContent"},
+		{"gemini", "https://g/v1beta", "gemini-2.5-flash", true, "https://g/v1beta/models/gemini-2.5-flash:streamGenerateContent?alt=sse"},
+		{"ollama", "http://o:11434/v1/", "m", false, "http://o:11434/api/chat"},
+		{"ollama", "http://o:11434/api/chat", "m", true, "http://o:11434/api/chat"},
+		{"bedrock", "https://b", "anthropic.claude-v1:0", false, "https://b/model/anthropic.claude-v1%3A0/converse"},
+		{"bedrock", "https://b/", "arn:aws:x/y", true, "https://b/model/arn%3Aaws%3Ax%2Fy/converse-stream"},
+	} {
+		k, err := protocol.KindOf(c.kind)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := k.URL(c.base, c.model, protocol.Chat, c.stream); got != c.want {
+			t.Errorf("%s: %s, want %s", c.kind, got, c.want)
+		}
+	}
+	azure, _ := protocol.KindOf("azure")
+	if azure.Check("https://n", nil) == nil || azure.Check("https://n/openai/v1/", nil) != nil || azure.Check("https://n", map[string]string{"api-version": "1"}) != nil {
+		t.Error("the check of the version")
+	}
+}
+
+// TestSignatures: a request for Bedrock without a key is signed for the region of its address.
+func TestSignatures(t *testing.T) {
+	t.Setenv("AWS_ACCESS_KEY_ID", "AKID")
+	t.Setenv("AWS_SECRET_ACCESS_KEY", "secret")
+	t.Setenv("AWS_REGION", "")
+	t.Setenv("AWS_DEFAULT_REGION", "")
+	t.Setenv("AWS_EC2_METADATA_DISABLED", "true")
+	t.Setenv("AWS_CONFIG_FILE", "/nowhere")
+	t.Setenv("AWS_SHARED_CREDENTIALS_FILE", "/nowhere")
+	k, err := protocol.KindOf("bedrock")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := request(t, k.URL("https://bedrock-runtime.eu-west-1.amazonaws.com", "m:0", protocol.Chat, false))
+	if err := k.Sign(r, []byte("{}"), ""); err != nil {
+		t.Fatal(err)
+	}
+	if auth := r.Header.Get("Authorization"); !strings.HasPrefix(auth, "AWS4-HMAC-SHA256 Credential=AKID/") || !strings.Contains(auth, "/eu-west-1/bedrock/aws4_request") || r.Header.Get("X-Amz-Date") == "" {
+		t.Errorf("%q", auth)
+	}
+	if r := request(t, "https://x"); k.Sign(r, nil, "key") != nil || r.Header.Get("Authorization") != "" {
+		t.Error("a request with a key was signed")
+	}
+	if err := k.Sign(request(t, "https://other"), nil, ""); err == nil || !strings.Contains(err.Error(), "region") {
+		t.Errorf("without a region: %v", err)
+	}
+}
+
 // drain translates a stream to its end.
 func drain(name, stream string) error {
 	kind, err := protocol.KindOf(name)

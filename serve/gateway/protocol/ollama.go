@@ -17,7 +17,11 @@ import (
 var Ollama = &Kind{
 	Name: "ollama", Format: ollama{},
 	URL: func(base, _ string, _ Format, _ bool) string {
-		return strings.TrimSuffix(strings.TrimSuffix(base, "/"), "/api/chat") + "/api/chat"
+		base = strings.TrimRight(strings.TrimSpace(base), "/")
+		for _, path := range []string{"/api/chat", "/v1"} { // the latter is where the server has OpenAI's protocol
+			base = strings.TrimSuffix(base, path)
+		}
+		return base + "/api/chat"
 	},
 	Authorize:   bearer,
 	Frames:      func(in io.Reader, most int) Frames { return &lines{in: bufio.NewReader(in), most: most} },
