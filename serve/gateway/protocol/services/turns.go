@@ -1,4 +1,4 @@
-package protocol
+package services
 
 import (
 	"encoding/json"
@@ -43,7 +43,7 @@ func turnsOf(m *middle.Request, n *notes) (system []string, all []turn, err erro
 }
 
 // cacheHints are options that only help a service to keep its cache and to tell users apart.
-var cacheHints = append([]string{"safety_identifier"}, messagesHints...)
+var cacheHints = []string{"prompt_cache_key", "prompt_cache_retention", "safety_identifier"}
 
 // withoutHints is a request without these options, for services that have none of them. It notes what is left out.
 func withoutHints(m *middle.Request, n *notes) *middle.Request {
