@@ -218,7 +218,7 @@ func TestGoldenStreams(t *testing.T) {
 }
 
 // eventsIn are the events of a stream.
-func eventsIn(t *testing.T, text string) (all []*sse.Event) {
+func eventsIn(t testing.TB, text string) (all []*sse.Event) {
 	t.Helper()
 	in := sse.NewReader(strings.NewReader(text), 1<<20)
 	for {
@@ -229,5 +229,46 @@ func eventsIn(t *testing.T, text string) (all []*sse.Event) {
 		c := *e
 		c.Data, c.Raw = bytes.Clone(e.Data), bytes.Clone(e.Raw)
 		all = append(all, &c)
+	}
+}
+
+// BenchmarkTranslate measures the translation of a request with tools and a picture, and of each event of a stream.
+//
+//	go test ./serve/gateway/protocol -run '^$' -bench Translate
+func BenchmarkTranslate(b *testing.B) {
+	for _, k := range goldenKinds {
+		for _, caller := range translated {
+			if k.Passes(caller) {
+				continue
+			}
+			text := []byte(goldenRequests[caller.Name()])
+			b.Run("request "+caller.Name()+" to "+k.Name, func(b *testing.B) {
+				for b.Loop() {
+					in, err := caller.ReadRequest(text)
+					if err != nil {
+						b.Fatal(err)
+					}
+					if _, _, err := k.Translate(in, nil, Target{Model: "m"}); err != nil {
+						b.Fatal(err)
+					}
+				}
+			})
+			in, err := caller.ReadRequest(text)
+			if err != nil {
+				b.Fatal(err)
+			}
+			events := eventsIn(b, goldenStreams[k.Name])
+			b.Run("event "+k.Name+" to "+caller.Name(), func(b *testing.B) {
+				for b.Loop() {
+					s := k.TranslateStream(in)
+					for _, e := range events {
+						if _, err := s.Event(e); err != nil {
+							b.Fatal(err)
+						}
+					}
+				}
+				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*len(events)), "ns/event")
+			})
+		}
 	}
 }

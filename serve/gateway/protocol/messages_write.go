@@ -91,9 +91,6 @@ func (w *messagesWriter) thinking(m *middle.Request) int64 {
 	if budget == 0 {
 		return 0
 	}
-	if m.Thinking == 0 {
-		w.note("the effort became " + strconv.FormatInt(budget, 10) + " tokens of reasoning at most")
-	}
 	if m.Choice.Mode == "required" || m.Choice.Mode == "tool" {
 		w.note("reasoning was not asked for: the protocol has none where a tool must be called")
 		return 0
@@ -101,6 +98,9 @@ func (w *messagesWriter) thinking(m *middle.Request) int64 {
 	if m.ToolLoopOpen() && !signed(m) {
 		w.note("reasoning was not asked for: the calls in the conversation come without it")
 		return 0
+	}
+	if m.Thinking == 0 {
+		w.note("the effort became " + strconv.FormatInt(budget, 10) + " tokens of reasoning at most")
 	}
 	return max(budget, leastThinking)
 }
