@@ -17,7 +17,7 @@ func ChatURL(base string) string {
 	return strings.TrimRight(strings.TrimSuffix(base, path), "/") + path
 }
 
-// WithQuery is a URL without a query with one, by name. The same query gives the same URL.
+// WithQuery is a URL with a query, by name, after the one that it may have. The same query gives the same URL.
 func WithQuery(address string, query map[string]string) string {
 	if len(query) == 0 {
 		return address
@@ -26,7 +26,11 @@ func WithQuery(address string, query map[string]string) string {
 	for name, value := range query {
 		values.Set(name, value)
 	}
-	return address + "?" + values.Encode()
+	mark := "?"
+	if strings.Contains(address, mark) {
+		mark = "&"
+	}
+	return address + mark + values.Encode()
 }
 
 // CheckBase requires a plain base URL. Its errors do not quote it, since it may contain a password.

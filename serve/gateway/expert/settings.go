@@ -133,8 +133,10 @@ var reservedHeaders = []string{"Accept-Encoding", "Connection", "Content-Encodin
 // Validate reports every problem.
 func (s *Settings) Validate() error {
 	var p config.Problems
-	if _, err := protocol.KindOf(s.Kind); err != nil {
+	if k, err := protocol.KindOf(s.Kind); err != nil {
 		p.Add(fmt.Errorf("kind: %w", err))
+	} else if k.Check != nil {
+		p.Add(k.Check(s.BaseURL, s.Query))
 	}
 	if err := service.CheckBase(s.BaseURL); err != nil {
 		p.Add(fmt.Errorf("base_url: %w", err))

@@ -18,6 +18,8 @@ type Kind struct {
 	// are passed on without a translation.
 	URL  func(base, model string, f Format, stream bool) string
 	Also []Caller
+	// Check checks the settings base_url and query; nil: they need none.
+	Check func(base string, query map[string]string) error
 	// Authorize sets the headers that every request has; key is "" without one.
 	Authorize func(h http.Header, key string)
 	// Sign signs a request with its body, where a service needs that; nil: nothing is signed.

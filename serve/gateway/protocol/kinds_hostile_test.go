@@ -34,6 +34,7 @@ func TestKindsRefuseByName(t *testing.T) {
 		{"bedrock", `"reasoning_effort":"high",` + hello, "reasoning_effort"},
 		{"bedrock", `"seed":1,` + hello, "seed"},
 		{"gemini ollama bedrock", `"logit_bias":{"1":2},` + hello, "logit_bias"},
+		{"gemini ollama bedrock", `"metadata":{"a":"b"},` + hello, "metadata"},
 		{"gemini ollama bedrock", `"verbosity":"low",` + hello, "verbosity"},
 		{"gemini ollama bedrock", `"logprobs":true,` + hello, "logprobs"},
 		{"gemini ollama bedrock", `"n":2,` + hello, "n"},
@@ -69,7 +70,7 @@ func TestKindsSayWhatChanged(t *testing.T) {
 	late := `"messages":[{"role":"user","content":"a"},{"role":"system","content":"b"}]`
 	for _, c := range []struct{ kind, fields, changed, wrote string }{
 		{"gemini", `"reasoning_effort":"max",` + hello, "the effort max became high", `"thinkingLevel":"high"`},
-		{"gemini", `"user":"u","metadata":{"a":"b"},` + hello, "metadata was left out", `"contents"`},
+		{"gemini", `"user":"u","prompt_cache_key":"k",` + hello, "prompt_cache_key was left out", `"contents"`},
 		{"gemini", late, "a message of the system within the conversation was put at its beginning", `"systemInstruction":{"parts":[{"text":"b"}]}`},
 		{"ollama", `"reasoning_effort":"minimal",` + hello, "the effort minimal became low", `"think":"low"`},
 		{"ollama", `"reasoning_effort":"none",` + hello, "", `"think":false`},
@@ -122,6 +123,65 @@ func TestBrokenStreams(t *testing.T) {
 		if err := drain(c.kind, c.stream); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %.60q: %v, want %s", c.kind, c.stream, err, c.want)
 		}
+	}
+}
+
+// TestAddresses: the addresses of kinds, from what people write as base_url.
+func TestAddresses(t *testing.T) {
+	for _, c := range []struct {
+		kind, base, model string
+		stream            bool
+		want              string
+	}{
+		{"azure", "https://n.openai.azure.com/", "d 1", false, "https://n.openai.azure.com/openai/deployments/d%201/chat/completions"},
+		{"azure", "https://n.openai.azure.com/openai", "d", true, "https://n.openai.azure.com/openai/deployments/d/chat/completions"},
+		{"azure", "https://n.openai.azure.com/openai/v1", "d", false, "https://n.openai.azure.com/openai/v1/chat/completions"},
+		{"gemini", "https://g/v1beta/", "models/gemini-2.5-flash", false, "https://g/v1beta/models/gemini-2.5-flash:generateContent"},
+		{"gemini", "https://g/v1beta", "gemini-2.5-flash", true, "https://g/v1beta/models/gemini-2.5-flash:streamGenerateContent?alt=sse"},
+		{"ollama", "http://o:11434/v1/", "m", false, "http://o:11434/api/chat"},
+		{"ollama", "http://o:11434/api/chat", "m", true, "http://o:11434/api/chat"},
+		{"bedrock", "https://b", "anthropic.claude-v1:0", false, "https://b/model/anthropic.claude-v1%3A0/converse"},
+		{"bedrock", "https://b/", "arn:aws:x/y", true, "https://b/model/arn%3Aaws%3Ax%2Fy/converse-stream"},
+	} {
+		k, err := protocol.KindOf(c.kind)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := k.URL(c.base, c.model, protocol.Chat, c.stream); got != c.want {
+			t.Errorf("%s: %s, want %s", c.kind, got, c.want)
+		}
+	}
+	azure, _ := protocol.KindOf("azure")
+	if azure.Check("https://n", nil) == nil || azure.Check("https://n/openai/v1/", nil) != nil || azure.Check("https://n", map[string]string{"api-version": "1"}) != nil {
+		t.Error("the check of the version")
+	}
+}
+
+// TestSignatures: a request for Bedrock without a key is signed for the region of its address.
+func TestSignatures(t *testing.T) {
+	t.Setenv("AWS_ACCESS_KEY_ID", "AKID")
+	t.Setenv("AWS_SECRET_ACCESS_KEY", "secret")
+	t.Setenv("AWS_REGION", "")
+	t.Setenv("AWS_DEFAULT_REGION", "")
+	t.Setenv("AWS_EC2_METADATA_DISABLED", "true")
+	t.Setenv("AWS_CONFIG_FILE", "/nowhere")
+	t.Setenv("AWS_SHARED_CREDENTIALS_FILE", "/nowhere")
+	k, err := protocol.KindOf("bedrock")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := request(t, k.URL("https://bedrock-runtime.eu-west-1.amazonaws.com", "m:0", protocol.Chat, false))
+	if err := k.Sign(r, []byte("{}"), ""); err != nil {
+		t.Fatal(err)
+	}
+	if auth := r.Header.Get("Authorization"); !strings.HasPrefix(auth, "AWS4-HMAC-SHA256 Credential=AKID/") || !strings.Contains(auth, "/eu-west-1/bedrock/aws4_request") || r.Header.Get("X-Amz-Date") == "" {
+		t.Errorf("%q", auth)
+	}
+	if r := request(t, "https://x"); k.Sign(r, nil, "key") != nil || r.Header.Get("Authorization") != "" {
+		t.Error("a request with a key was signed")
+	}
+	if err := k.Sign(request(t, "https://other"), nil, ""); err == nil || !strings.Contains(err.Error(), "region") {
+		t.Errorf("without a region: %v", err)
 	}
 }
 

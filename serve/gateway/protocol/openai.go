@@ -11,7 +11,7 @@ import (
 var OpenAI = &Kind{
 	Name: "openai", Format: Chat,
 	URL: func(base, _ string, f Format, _ bool) string {
-		return strings.TrimSuffix(service.ChatURL(base), chatPath) + pathOf(f)
+		return strings.TrimSuffix(service.ChatURL(base), "chat/completions") + pathOf(f)
 	},
 	Authorize: bearer, Also: []Caller{Embeddings, Completions},
 }
@@ -26,12 +26,10 @@ var OpenAIResponses = &Kind{
 	},
 }
 
-const chatPath = "chat/completions"
-
 // pathOf is the path of a format of OpenAI's after the address of the service.
 func pathOf(f Format) string {
 	if f == Chat {
-		return chatPath
+		return "chat/completions"
 	}
 	return f.Name()
 }

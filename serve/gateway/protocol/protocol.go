@@ -41,11 +41,7 @@ type Caller interface {
 }
 
 // Target says for which service a request is written.
-type Target struct {
-	Model  string                     // its name there
-	Usage  bool                       // ask for the usage of a stream, where the protocol has a field for it
-	Fields map[string]json.RawMessage // default values for fields that the request does not have, in the service's protocol
-}
+type Target = middle.Target
 
 // Facts are what the gateway needs to know of an answer, or of an event of a streamed one.
 type Facts = chatjson.Answer

@@ -190,3 +190,10 @@ func (r *Request) CheckTools(where func(message, part int) string) {
 		}
 	}
 }
+
+// Target says for which service a request is written.
+type Target struct {
+	Model  string                     // its name there
+	Usage  bool                       // ask for the usage of a stream, where the protocol has a field for it
+	Fields map[string]json.RawMessage // default values for fields that the request does not have, in the service's protocol
+}

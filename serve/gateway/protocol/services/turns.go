@@ -1,4 +1,4 @@
-package protocol
+package services
 
 import (
 	"encoding/json"
@@ -30,7 +30,7 @@ func turnsOf(m *middle.Request, n *notes) (system []string, all []turn, err erro
 			continue
 		}
 		if one.Name != "" {
-			n.note("the names of participants were left out")
+			n.note("names of participants were left out")
 		}
 		model := one.Role == middle.Assistant
 		if k := len(all) - 1; k >= 0 && all[k].model == model {
@@ -43,7 +43,7 @@ func turnsOf(m *middle.Request, n *notes) (system []string, all []turn, err erro
 }
 
 // cacheHints are options that only help a service to keep its cache and to tell users apart.
-var cacheHints = []string{"prompt_cache_key", "prompt_cache_retention", "safety_identifier", "metadata"}
+var cacheHints = []string{"prompt_cache_key", "prompt_cache_retention", "safety_identifier"}
 
 // withoutHints is a request without these options, for services that have none of them. It notes what is left out.
 func withoutHints(m *middle.Request, n *notes) *middle.Request {
@@ -59,7 +59,26 @@ func withoutHints(m *middle.Request, n *notes) *middle.Request {
 	if out.User != "" {
 		n.note("the user was left out")
 	}
+	for _, one := range m.Messages {
+		for _, p := range one.Parts {
+			if p.Media.Detail != "" && p.Media.Detail != "auto" {
+				n.note("the detail of images was left out")
+			}
+			if p.Media.Name != "" {
+				n.note("names of files were left out")
+			}
+		}
+	}
 	return &out
+}
+
+// withoutStrict notes that tools must not match their schema, for services that have no such setting.
+func withoutStrict(m *middle.Request, n *notes) {
+	for _, t := range m.Tools {
+		if t.Strict != nil && *t.Strict {
+			n.note("tools.strict was left out")
+		}
+	}
 }
 
 // fillDeep adds default values for fields that a request does not have, also within objects that both have.

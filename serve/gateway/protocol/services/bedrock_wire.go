@@ -1,4 +1,4 @@
-package protocol
+package services
 
 import (
 	"bufio"
@@ -29,8 +29,8 @@ var awsConfig = sync.OnceValues(func() (aws.Config, error) { return config.LoadD
 // regionOf matches the region in the name of a host.
 var regionOf = regexp.MustCompile(`^bedrock-runtime(?:-fips)?\.([a-z0-9-]+)\.`)
 
-// signAWS signs a request by Signature Version 4. A request with a key of Bedrock's own needs no signature.
-func signAWS(r *http.Request, body []byte, key string) error {
+// SignAWS signs a request by Signature Version 4. A request with a key of Bedrock's own needs no signature.
+func SignAWS(r *http.Request, body []byte, key string) error {
 	if key != "" {
 		return nil
 	}
@@ -53,13 +53,13 @@ func signAWS(r *http.Request, body []byte, key string) error {
 	return v4.NewSigner().SignHTTP(r.Context(), credentials, r, hex.EncodeToString(digest[:]), "bedrock", region, time.Now())
 }
 
-// bedrockFrames splits a stream of binary messages.
-func bedrockFrames(in io.Reader, most int) Frames {
-	return &awsMessages{in: bufio.NewReader(in), decoder: eventstream.NewDecoder(), most: most}
+// BedrockFrames splits a stream of binary messages.
+func BedrockFrames(in io.Reader, most int) *Messages {
+	return &Messages{in: bufio.NewReader(in), decoder: eventstream.NewDecoder(), most: most}
 }
 
-// awsMessages reads AWS's binary messages: headers with the kind of a message, and a JSON object.
-type awsMessages struct {
+// Messages reads AWS's binary messages: headers with the kind of a message, and a JSON object.
+type Messages struct {
 	in      *bufio.Reader
 	decoder *eventstream.Decoder
 	most    int
@@ -67,7 +67,7 @@ type awsMessages struct {
 
 // Next returns the next message as an event, as [sse.Reader.Next] does. An exception is an event error, whose data are
 // {"error": {"message", "code"}}.
-func (m *awsMessages) Next() (*sse.Event, error) {
+func (m *Messages) Next() (*sse.Event, error) {
 	e := &sse.Event{}
 	prelude, err := m.in.Peek(4)
 	if err != nil {
