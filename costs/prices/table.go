@@ -24,6 +24,8 @@ import (
 type Table struct {
 	Currency string              `yaml:"currency" json:"currency"` // such as USD
 	Models   map[string][]Period `yaml:"models" json:"models"`     // after Read, the periods of a model are in order of time
+	// Capabilities are what models can take, by name. They are no prices: what tensors and policies record does not have them.
+	Capabilities map[string]Capabilities `yaml:"capabilities" json:"capabilities,omitempty"`
 }
 
 // Period is what a model costs from a date until its next period begins. A
@@ -123,6 +125,10 @@ func (t *Table) Validate() error {
 			p.Check(!seen[period.start()], "%s begins when another period of %s does", at, model)
 			seen[period.start()] = true
 		}
+	}
+	for _, model := range slices.Sorted(maps.Keys(t.Capabilities)) {
+		p.Add(config.Under("capabilities."+model, t.Capabilities[model].Validate()))
+		p.Check(t.Models[model] != nil, "capabilities.%s is of a model without prices", model)
 	}
 	return p.Err()
 }

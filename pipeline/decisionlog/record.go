@@ -31,6 +31,8 @@ type Record struct {
 	// of ExpectedCost. nil where all are 0.
 	UsagePrices []float64 `log:"usage_prices,same,later"`
 	Available   []bool    `log:"available,same"` // A; at least the chosen pair is true
+	// Masked names experts that are not available because they cannot take the request, with a word for what they lack each. "": none.
+	Masked string `log:"masked,same,later"`
 
 	Action int `log:"action"` // the pair that was chosen
 	Greedy int `log:"greedy"` // the pair that the policy alone would choose

@@ -112,6 +112,7 @@ func (r *Record) wrongText() (field, msg string) {
 		{"price_date", r.PriceDate},
 		{"session", r.Session},
 		{"kept", r.Kept},
+		{"masked", r.Masked},
 	} {
 		if len(t.text) > maxText {
 			return t.name, fmt.Sprintf("has %d bytes; at most %d are logged", len(t.text), maxText)

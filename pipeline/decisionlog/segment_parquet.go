@@ -111,7 +111,7 @@ func writeParquet(s *segment, repeats bool) error {
 		})
 	}
 	err := writeRecords(s, repeats, func(r *Record, p *PolicyInfo) (decisionRow, error) {
-		if r.UsagePrices != nil || r.TokenParts != nil || r.Session != "" {
+		if r.UsagePrices != nil || r.TokenParts != nil || r.Masked != "" || r.Session != "" {
 			return decisionRow{}, errPriced
 		}
 		return rowOf(r, p), nil
@@ -122,9 +122,9 @@ func writeParquet(s *segment, repeats bool) error {
 	return err
 }
 
-// errPriced means that usage has prices or tokens of special kinds in a record, or that it belongs to a session, so that the segment
-// has columns for them.
-var errPriced = errors.New("a record has prices of usage, tokens of special kinds, or a session")
+// errPriced means that usage has prices or tokens of special kinds in a record, that experts were masked, or that
+// it belongs to a session, so that the segment has columns for them.
+var errPriced = errors.New("a record has values of columns that most segments lack")
 
 func writeRecords[T any](s *segment, repeats bool, rowOf func(r *Record, p *PolicyInfo) (T, error)) error {
 	return writeRows(s, func(w *parquetWriter[T]) ([]*PolicyInfo, error) {

@@ -50,12 +50,13 @@ type decisionRow struct {
 	Features      []float32  `parquet:"features,list"`
 }
 
-// pricedRow is a row of a segment in which usage has prices or tokens of special kinds, or that has sessions. Others have no such
+// pricedRow is a row of a segment in which usage has prices or tokens of special kinds, experts were masked, or that has sessions. Others have no such
 // columns.
 type pricedRow struct {
 	decisionRow
 	UsagePrices []float64 `parquet:"usage_prices,optional,list"`
 	TokenParts  []float64 `parquet:"token_parts,optional,list"`
+	Masked      string    `parquet:"masked,optional,dict"`
 	Session     string    `parquet:"session,dict"`
 	Turn        int       `parquet:"turn,int(32),plain"`
 	SwitchCost  *float64  `parquet:"switch_cost,optional,plain"`
@@ -63,7 +64,7 @@ type pricedRow struct {
 }
 
 func pricedRowOf(r *Record, p *PolicyInfo) pricedRow {
-	row := pricedRow{rowOf(r, p), r.UsagePrices, r.TokenParts, r.Session, r.Turn, nil, r.Kept}
+	row := pricedRow{rowOf(r, p), r.UsagePrices, r.TokenParts, r.Masked, r.Session, r.Turn, nil, r.Kept}
 	if r.SwitchCostKnown {
 		row.SwitchCost = &r.SwitchCost
 	}

@@ -14,6 +14,7 @@ import (
 
 	"pipe/serve/access"
 	"pipe/serve/gateway/advice"
+	"pipe/serve/gateway/capability"
 	"pipe/serve/gateway/chatjson"
 	"pipe/serve/gateway/expert"
 )
@@ -26,8 +27,10 @@ type chat struct {
 	r       *http.Request
 	began   time.Time
 	request *chatjson.Request
-	headers http.Header // for experts
-	turn    *turn       // of the conversation; nil: none
+	headers http.Header       // for experts
+	needs   *capability.Needs // of the request; nil: not asked for yet
+	lacking lacking           // experts that were left out, because they cannot take the request
+	turn    *turn             // of the conversation; nil: none
 }
 
 // maxBody is the largest request in bytes. The server may have a lower limit.

@@ -80,7 +80,7 @@ func (c *chat) route(name string) {
 		chat: c, result: result, record: result.Records[0], actions: result.Policy.Info().Actions,
 		fetched: make(map[int]fetchedAdvice), failedExperts: make(map[string]bool),
 	}
-	q.record.Executed = -1
+	q.record.Executed, q.record.Masked = -1, c.lacking.text()
 	c.turn.decided(result)
 	q.question, _ = conversation.Text(a.decider.Settings().Prompt) // "" for images alone: nothing is found then
 	defer q.finish()
@@ -125,12 +125,26 @@ func (c *chat) unavailable(name string) (without []policy.Part, err error) {
 		return nil, err
 	}
 	actions := p.Info().Actions
+	closed := false // the circuit breaker of an expert is why it is left out
 	for _, e := range actions.Experts {
-		if known := c.experts[e.Name]; known == nil || known.State() == expert.Open {
-			without = append(without, policy.Expert(e.Name))
+		known := c.experts[e.Name]
+		lack, can := c.lackOf(e.Name)
+		switch {
+		case known == nil:
+		case !can:
+			c.lacking.add(e.Name, lack)
+			c.api.metrics.Masked(e.Name, lack.Reason)
+		case known.State() == expert.Open:
+			closed = true
+		default:
+			continue
 		}
+		without = append(without, policy.Expert(e.Name))
 	}
 	if len(without) == len(actions.Experts) {
+		if !closed && len(c.lacking.experts) > 0 {
+			return nil, &incapableError{c.lacking, p.Name}
+		}
 		return nil, errNoExpert
 	}
 	for _, v := range actions.Advice[1:] {

@@ -15,6 +15,7 @@ import (
 	"pipe/serve/decision"
 	"pipe/serve/gateway/expert"
 	"pipe/serve/gateway/session"
+	"pipe/serve/metrics"
 	"pipe/serve/policies"
 )
 
@@ -329,7 +330,8 @@ func (t *turn) answered(q *routed, pair int, e *expert.Expert, out *outcome, add
 		a.Kept = session.NotKept // it failed
 		q.record.Kept = ""
 	}
-	t.Done(a)
+	r := t.Done(a)
+	q.api.metrics.Session(metrics.SessionTurn{New: r.New, Switched: r.Switched, Kept: string(a.Kept), Predicted: r.Predicted, Billed: r.Billed, Open: r.Open})
 }
 
 // sessionNotes says which policies have no prices of a switch, and why.

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"pipe/costs/prices"
+	"pipe/serve/gateway/jsonedit"
 )
 
 func TestRequestsKeepTheirBytes(t *testing.T) {
@@ -155,7 +156,7 @@ func FuzzRequest(f *testing.F) {
 		add := &Addition{Role: "user", Text: "found\n\"", At: []Position{First, BeforeLast, Last}[at%3]}
 		out := r.With(Change{Model: "other", Add: add, Usage: true, Fields: map[string]json.RawMessage{"seed": json.RawMessage("1")}})
 		before, after := fields(t, in), fields(t, out)
-		if string(after["model"]) != `"other"` || string(orNull(after["seed"])) == "null" && string(before["seed"]) != "null" {
+		if string(after["model"]) != `"other"` || string(jsonedit.OrNull(after["seed"])) == "null" && string(before["seed"]) != "null" {
 			t.Fatalf("%q became %q", in, out)
 		}
 		if r.Messages != nil {

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+
+	"pipe/serve/gateway/jsonedit"
 )
 
 // Fields that describe a part of an answer, and are no content themselves.
@@ -23,14 +25,14 @@ var contentFields = map[string][]string{
 }
 
 // hasContent reports whether a choice has content.
-func hasContent(choice *object) bool {
+func hasContent(choice *jsonedit.Object) bool {
 	for _, name := range []string{"message", "delta"} {
-		part, err := parseValid(orNull(choice.get(name)))
+		part, err := jsonedit.ParseValid(jsonedit.OrNull(choice.Get(name)))
 		if err != nil {
 			continue
 		}
-		for _, f := range part.fields {
-			if labels, ok := contentFields[f.name]; ok && hasText(part.text[f.from:f.end], labels) {
+		for _, f := range part.Fields {
+			if labels, ok := contentFields[f.Name]; ok && hasText(part.Text[f.From:f.End], labels) {
 				return true
 			}
 		}
@@ -45,16 +47,16 @@ func hasText(value []byte, labels []string) bool {
 	case '"':
 		return !isBlank(value)
 	case '[':
-		elements, _ := list(value)
+		elements, _ := jsonedit.List(value)
 		for e := range elements {
-			if hasText(value[e.from:e.end], labels) {
+			if hasText(value[e.From:e.End], labels) {
 				return true
 			}
 		}
 	case '{':
-		o, err := parseValid(value)
-		return err == nil && slices.ContainsFunc(o.fields, func(f field) bool {
-			return !slices.Contains(labels, f.name) && hasText(value[f.from:f.end], labels)
+		o, err := jsonedit.ParseValid(value)
+		return err == nil && slices.ContainsFunc(o.Fields, func(f jsonedit.Field) bool {
+			return !slices.Contains(labels, f.Name) && hasText(value[f.From:f.End], labels)
 		})
 	}
 	return false
@@ -68,3 +70,12 @@ func isBlank(quoted []byte) bool {
 	var text string
 	return json.Unmarshal(quoted, &text) == nil && strings.TrimSpace(text) == ""
 }
+
+// IsContent reports whether a field of a message, or of a delta, can have content.
+func IsContent(name string) bool {
+	_, ok := contentFields[name]
+	return ok
+}
+
+// HasContent reports whether the value of such a field has content. The value must be valid JSON.
+func HasContent(name string, value []byte) bool { return hasText(value, contentFields[name]) }

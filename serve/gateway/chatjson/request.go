@@ -1,9 +1,13 @@
+// Package chatjson reads and edits requests for chat completions, and reads the answers. Requests are edited in place: only
+// the edited values change.
 package chatjson
 
 import (
 	"encoding/json"
 	"maps"
 	"slices"
+
+	"pipe/serve/gateway/jsonedit"
 )
 
 // FieldError means that a field of a request has a wrong value. Param is its name, "" for the request as a whole.
@@ -23,20 +27,20 @@ type Request struct {
 	Stream   bool
 	Usage    bool   // the caller wants the usage at the end of a stream
 	User     string // who the caller acts for; "" if the request does not say
-	object   *object
+	object   *jsonedit.Object
 }
 
 // ReadRequest reads a request. The error is a *FieldError. The request keeps the text.
 func ReadRequest(text []byte) (*Request, error) {
-	o, err := parse(text)
+	o, err := jsonedit.Parse(text)
 	if err != nil {
 		return nil, &FieldError{"", "the body is not a request for a chat completion: " + err.Error()}
 	}
-	r := &Request{object: o, Messages: o.get("messages")}
-	if err := json.Unmarshal(orNull(o.get("model")), &r.Model); err != nil || r.Model == "" {
+	r := &Request{object: o, Messages: o.Get("messages")}
+	if err := json.Unmarshal(jsonedit.OrNull(o.Get("model")), &r.Model); err != nil || r.Model == "" {
 		return nil, &FieldError{"model", "must be the name of a model"}
 	}
-	if err := json.Unmarshal(orNull(o.get("stream")), &r.Stream); err != nil {
+	if err := json.Unmarshal(jsonedit.OrNull(o.Get("stream")), &r.Stream); err != nil {
 		return nil, &FieldError{"stream", "must be true or false"}
 	}
 	if r.Messages != nil && !hasElement(r.Messages) {
@@ -45,38 +49,41 @@ func ReadRequest(text []byte) (*Request, error) {
 	var options struct {
 		Usage bool `json:"include_usage"`
 	}
-	if err := json.Unmarshal(orNull(o.get("stream_options")), &options); err != nil {
+	if err := json.Unmarshal(jsonedit.OrNull(o.Get("stream_options")), &options); err != nil {
 		return nil, &FieldError{"stream_options", "must be an object, whose include_usage is true or false"}
 	}
 	r.Usage = options.Usage
 	// A user that is no string is passed on, because the service may accept it.
-	_ = json.Unmarshal(orNull(o.get("user")), &r.User)
+	_ = json.Unmarshal(jsonedit.OrNull(o.Get("user")), &r.User)
 	return r, nil
 }
 
 // hasElement reports whether a value is a list with at least one element.
 func hasElement(text []byte) bool {
-	elements, _ := list(text)
+	elements, _ := jsonedit.List(text)
 	for range elements {
 		return true
 	}
 	return false
 }
 
+// Text is the request as it came. It must not be modified.
+func (r *Request) Text() []byte { return r.object.Text }
+
 // Len is the length of the request in bytes.
-func (r *Request) Len() int { return len(r.object.text) }
+func (r *Request) Len() int { return len(r.object.Text) }
 
 // Whole returns the request for an answer that is not streamed.
 func (r *Request) Whole() (*Request, error) {
 	if !r.Stream {
 		return r, nil
 	}
-	o := &object{text: r.object.text, fields: r.object.fields, close: r.object.close}
-	o.set("stream", []byte("false"))
-	if o.has("stream_options") {
-		o.set("stream_options", []byte("null"))
+	o := r.object.Copy()
+	o.Set("stream", []byte("false"))
+	if o.Has("stream_options") {
+		o.Set("stream_options", []byte("null"))
 	}
-	return ReadRequest(o.bytes())
+	return ReadRequest(o.Bytes())
 }
 
 // Position says where in a conversation a message is inserted.
@@ -105,20 +112,20 @@ type Change struct {
 
 // With returns the bytes of the request after a change. The request itself is not modified.
 func (r *Request) With(c Change) []byte {
-	o := &object{text: r.object.text, fields: r.object.fields, close: r.object.close}
-	o.set("model", quote(c.Model))
+	o := r.object.Copy()
+	o.Set("model", jsonedit.Quote(c.Model))
 	if c.Add != nil && r.Messages != nil {
-		o.insert(o.find("messages").from, r.Messages, c.Add)
+		insert(o, r.Messages, c.Add)
 	}
 	if c.Usage && r.Stream && !r.Usage {
-		o.askForUsage()
+		askForUsage(o)
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Fields)) {
-		if !o.hasField(name) && name != "stream_options" {
-			o.set(name, c.Fields[name])
+		if !hasField(o, name) && name != "stream_options" {
+			o.Set(name, c.Fields[name])
 		}
 	}
-	return o.bytes()
+	return o.Bytes()
 }
 
 // aliases are two names of the same field.
@@ -128,48 +135,49 @@ var aliases = map[string]string{"max_tokens": "max_completion_tokens", "max_comp
 func Alias(name string) string { return aliases[name] }
 
 // hasField reports whether a request has a field under one of its names.
-func (o *object) hasField(name string) bool {
+func hasField(o *jsonedit.Object, name string) bool {
 	alias := Alias(name)
-	return o.has(name) || alias != "" && o.has(alias)
+	return o.Has(name) || alias != "" && o.Has(alias)
 }
 
 // askForUsage sets include_usage and keeps the other stream options.
-func (o *object) askForUsage() {
-	options, err := parseValid(orNull(o.get("stream_options")))
+func askForUsage(o *jsonedit.Object) {
+	options, err := jsonedit.ParseValid(jsonedit.OrNull(o.Get("stream_options")))
 	if err != nil {
-		o.set("stream_options", []byte(`{"include_usage":true}`))
+		o.Set("stream_options", []byte(`{"include_usage":true}`))
 		return
 	}
-	options.set("include_usage", []byte("true"))
-	o.set("stream_options", options.bytes())
+	options.Set("include_usage", []byte("true"))
+	o.Set("stream_options", options.Bytes())
 }
 
-// insert inserts a message into the list of messages that begins at a position.
-func (o *object) insert(from int, messages json.RawMessage, add *Addition) {
-	text := slices.Concat([]byte(`{"role":`), quote(add.Role), []byte(`,"content":`), quote(add.Text), []byte("}"))
-	all, _ := list(messages)
-	elements, before := slices.Collect(all), 0
-	switch add.At {
-	case First:
-	case Last:
-		end := from + elements[len(elements)-1].end
-		o.edits = append(o.edits, edit{end, end, append([]byte(","), text...)})
-		return
-	default:
-		before = len(elements) - 1
-		if last := lastUserMessage(messages, elements); last >= 0 {
-			before = last
-		}
+// insert inserts a message into the list of messages.
+func insert(o *jsonedit.Object, messages json.RawMessage, add *Addition) {
+	all, _ := jsonedit.List(messages)
+	elements := slices.Collect(all)
+	text := slices.Concat([]byte(`{"role":`), jsonedit.Quote(add.Role), []byte(`,"content":`), jsonedit.Quote(add.Text), []byte("}"))
+	o.Insert("messages", add.At.Index(len(elements), lastUserMessage(messages, elements)), text)
+}
+
+// Index returns the index at which a message is inserted into a list of n, at least 1, messages. lastUser is the index of
+// the last message of the user, -1 if there is none.
+func (p Position) Index(n, lastUser int) int {
+	switch {
+	case p == First:
+		return 0
+	case p == Last:
+		return n
+	case lastUser >= 0:
+		return lastUser
 	}
-	at := from + elements[before].from
-	o.edits = append(o.edits, edit{at, at, append(text, ',')})
+	return n - 1
 }
 
 // lastUserMessage returns the index of the last message with the role user, -1 if there is none.
-func lastUserMessage(messages []byte, elements []field) int {
+func lastUserMessage(messages []byte, elements []jsonedit.Field) int {
 	for i, e := range slices.Backward(elements) {
-		m, err := parseValid(messages[e.from:e.end])
-		if err == nil && string(m.get("role")) == `"user"` {
+		m, err := jsonedit.ParseValid(messages[e.From:e.End])
+		if err == nil && string(m.Get("role")) == `"user"` {
 			return i
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"pipe/costs/prices"
+	"pipe/serve/gateway/jsonedit"
 )
 
 // maxTokens bounds the token counts of a completion. Larger counts are ignored.
@@ -33,23 +34,23 @@ type Answer struct {
 // ReadAnswer reads an answer or a chunk. It returns an error for text that is not a JSON object, and for an object that has
 // neither choices nor an error nor a usage.
 func ReadAnswer(text []byte) (Answer, error) {
-	o, err := parseLenient(text)
+	o, err := jsonedit.ParseLenient(text)
 	if err != nil {
 		return Answer{}, err
 	}
-	a := Answer{Usage: prices.ReadStated(o.get("usage"), maxTokens), Error: o.get("error")}
-	_ = json.Unmarshal(orNull(o.get("model")), &a.Model) // a value that is no string is ignored
-	choices, ok := list(orNull(o.get("choices")))
-	if !ok && a.Error == nil && o.get("usage") == nil {
+	a := Answer{Usage: prices.ReadStated(o.Get("usage"), maxTokens), Error: o.Get("error")}
+	_ = json.Unmarshal(jsonedit.OrNull(o.Get("model")), &a.Model) // a value that is no string is ignored
+	choices, ok := jsonedit.List(jsonedit.OrNull(o.Get("choices")))
+	if !ok && a.Error == nil && o.Get("usage") == nil {
 		return a, errors.New("is not a chat completion: it has no choices")
 	}
-	all := o.get("choices")
+	all := o.Get("choices")
 	for c := range choices {
 		if a.Choices++; a.Choices > maxChoices {
 			return a, fmt.Errorf("is not a chat completion: it has more than %d choices", maxChoices)
 		}
-		if choice, err := parseValid(all[c.from:c.end]); err == nil {
-			a.Finished = a.Finished || choice.get("finish_reason") != nil
+		if choice, err := jsonedit.ParseValid(all[c.From:c.End]); err == nil {
+			a.Finished = a.Finished || choice.Get("finish_reason") != nil
 			a.Cut = cmp.Or(cutReason(choice), a.Cut)
 			a.Content = a.Content || hasContent(choice)
 		}
@@ -58,8 +59,8 @@ func ReadAnswer(text []byte) (Answer, error) {
 }
 
 // cutReason returns the finish reason of a choice that ended early: at a token limit or by a content filter. "" for others.
-func cutReason(choice *object) string {
-	switch reason := string(choice.get("finish_reason")); reason {
+func cutReason(choice *jsonedit.Object) string {
+	switch reason := string(choice.Get("finish_reason")); reason {
 	case `"length"`, `"content_filter"`:
 		return strings.Trim(reason, `"`)
 	}

@@ -17,6 +17,7 @@ import (
 
 	"pipe/experts/service"
 	"pipe/serve/gateway/chatjson"
+	"pipe/serve/gateway/jsonedit"
 )
 
 // Usage are the tokens that a call used.
@@ -257,7 +258,7 @@ func noContent(cut string) string { return "no content, with the finish reason "
 
 // notChat describes a text of a service that is not a chat completion.
 func notChat(what string, err error) string {
-	if errors.Is(err, chatjson.ErrRepeated) {
+	if errors.Is(err, jsonedit.ErrRepeated) {
 		return what + " repeats a key, so that programs would read it differently"
 	}
 	return what + " is not a chat completion"

@@ -32,7 +32,7 @@ func TestPromptPrice(t *testing.T) {
 	if p, ok = e.PromptPrice(1000, time.Now()); ok {
 		t.Errorf("%+v without the price of cached tokens", p)
 	}
-	e.table = &prices.Table{Currency: "USD", Models: map[string][]prices.Period{"m": {{In: money(1), Cached: money(0.1), CacheTTL: "10m", Above: []prices.Tier{{Tokens: 500, In: money(2), Cached: money(0.2)}}}}}}
+	e.table.Store(&prices.Table{Currency: "USD", Models: map[string][]prices.Period{"m": {{In: money(1), Cached: money(0.1), CacheTTL: "10m", Above: []prices.Tier{{Tokens: 500, In: money(2), Cached: money(0.2)}}}}}})
 	short, _ := e.PromptPrice(400, time.Now())
 	long, ok := e.PromptPrice(600, time.Now())
 	if !ok || !near(short.In, 1e-6) || !near(long.In, 2e-6) || !near(long.Read, 0.2e-6) || long.TTL != 10*time.Minute {

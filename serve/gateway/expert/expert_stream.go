@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"pipe/serve/gateway/chatjson"
+	"pipe/serve/gateway/jsonedit"
 	"pipe/serve/gateway/sse"
 )
 
@@ -246,7 +247,7 @@ func (s *Stream) filter(event *sse.Event) []byte {
 	}
 	chunk, err := chatjson.ReadAnswer(event.Data)
 	switch {
-	case errors.Is(err, chatjson.ErrRepeated) && (event.Name == "" || event.Name == "message"):
+	case errors.Is(err, jsonedit.ErrRepeated) && (event.Name == "" || event.Name == "message"):
 		s.err = s.call.expert.failure("invalid", nil, "%s", notChat("an event", err))
 		return nil
 	case err != nil:

@@ -36,6 +36,9 @@ type Settings struct {
 	Price  *Price      `yaml:"price"`  // nil: prices has it
 	Prices config.Path `yaml:"prices"` // a price file, in which models are found by the name under which they answer
 
+	// Capabilities are what the model can take, over what the price file says of it.
+	Capabilities prices.Capabilities `yaml:"capabilities"`
+
 	Concurrency int      `yaml:"concurrency"`  // most concurrent calls; beyond that, the next best pair is tried at once
 	StreamUsage bool     `yaml:"stream_usage"` // request the usage of streams even if the caller does not
 	MaxAnswer   int      `yaml:"max_answer"`   // most bytes of a complete answer, and of one event of a stream
@@ -148,6 +151,7 @@ func (s *Settings) Validate() error {
 	if s.Price != nil {
 		p.Add(s.Price.validate())
 	}
+	p.Add(config.Under("capabilities", s.Capabilities.Validate()))
 	p.Check(s.Concurrency >= 1 && s.Concurrency <= 100*service.MaxConcurrency, "concurrency: is %d, not 1 to %d", s.Concurrency, 100*service.MaxConcurrency)
 	p.Check(s.MaxAnswer >= 1024 && s.MaxAnswer <= maxAnswer, "max_answer: is %d, not 1024 to %d bytes", s.MaxAnswer, maxAnswer)
 	for name, d := range map[string]time.Duration{"first_byte": s.Timeouts.FirstByte, "answer": s.Timeouts.Answer, "idle": s.Timeouts.Idle, "whole": s.Timeouts.Whole} {

@@ -159,20 +159,30 @@ const (
 	ByLoop  Kept = "tool_loop" // the results of its tool calls were sent
 )
 
-// Done records what became of the turn. switched reports whether another expert answered than in the turn before.
-func (t *Turn) Done(a Answer) (switched bool) {
+// Result says what a turn was.
+type Result struct {
+	New       bool    // the conversation was not known
+	Switched  bool    // another expert answered the turn before
+	Predicted float64 // money of the prompt, as it was expected before the call; 0 where it or the bill is not known
+	Billed    float64 // money of the prompt, as the service counted; 0 where it or the prediction is not known
+	Open      int     // conversations that are remembered
+}
+
+// Done records what became of the turn.
+func (t *Turn) Done(a Answer) Result {
 	next, before := t.entry, t.entry.Key
 	expert := t.sessions.digests.word([]byte(a.Expert.Name))
-	switched = t.found && next.Expert != 0 && next.Expert != expert
+	r := Result{New: !t.found, Switched: t.found && next.Expert != 0 && next.Expert != expert}
 	next.ID, next.Key = t.talk.id, t.talk.lookup[0]
 	if a.ID != "" {
 		next.Key = t.sessions.digests.response(t.facts.Client, a.ID)
 	}
 	next.Turn, next.Expert, next.Used = next.Turn+1, expert, t.now.UnixNano()
-	predicted, billed := t.learn(&next, &a)
+	r.Predicted, r.Billed = t.learn(&next, &a)
 	t.sessions.store.put(next, before)
-	t.sessions.count(t, &a, switched, predicted, billed)
-	return switched
+	t.sessions.count(&a, r)
+	r.Open, _ = t.sessions.store.len()
+	return r
 }
 
 // learn moves what the service counted into the entry and the estimates. It returns the money of the prompt as it was predicted and
@@ -224,16 +234,16 @@ func (t *Turn) mark(m *mark, a *Answer, tokens, share float64) {
 }
 
 // count counts a turn.
-func (s *Sessions) count(t *Turn, a *Answer, switched bool, predicted, billed float64) {
+func (s *Sessions) count(a *Answer, r Result) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c := &s.counts
 	c.Turns++
-	c.Predicted, c.Billed = c.Predicted+predicted, c.Billed+billed
+	c.Predicted, c.Billed = c.Predicted+r.Predicted, c.Billed+r.Billed
 	for _, one := range []struct {
 		is bool
 		n  *int64
-	}{{!t.found, &c.Sessions}, {switched, &c.Switches}, {a.Kept == ByPrice, &c.Priced}, {a.Kept == ByLoop, &c.Looped}} {
+	}{{r.New, &c.Sessions}, {r.Switched, &c.Switches}, {a.Kept == ByPrice, &c.Priced}, {a.Kept == ByLoop, &c.Looped}} {
 		if one.is {
 			*one.n++
 		}

@@ -1,0 +1,28 @@
+package protocol
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestChatThroughTheMiddle: a request goes through the middle form and back.
+func TestChatThroughTheMiddle(t *testing.T) {
+	in, err := Chat.ReadRequest([]byte(`{"model":"p","temperature":1.50,"messages":[{"role":"user","content":[{"type":"text","text":"a"},{"type":"image_url","image_url":{"url":"data:image/png;base64,AAAA"}}]},
+		{"role":"assistant","content":null,"tool_calls":[{"id":"c","type":"function","function":{"name":"f","arguments":"{\"x\":1}"}}]},{"role":"tool","tool_call_id":"c","content":"7"}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	body, changed, err := OpenAI.Translate(in, nil, Target{Model: "m"})
+	want := `{"messages":[{"content":[{"text":"a","type":"text"},{"image_url":{"url":"data:image/png;base64,AAAA"},"type":"image_url"}],"role":"user"},` +
+		`{"content":null,"role":"assistant","tool_calls":[{"function":{"arguments":"{\"x\":1}","name":"f"},"id":"c","type":"function"}]},{"content":"7","role":"tool","tool_call_id":"c"}],"model":"m","temperature":1.50}`
+	if err != nil || len(changed) > 0 || string(body) != want {
+		t.Errorf("%s\n%v %v", body, changed, err)
+	}
+	if !in.ToolLoopOpen() || !in.HasImages() || !in.ToolsUsed() {
+		t.Error("facts of the request")
+	}
+	in, _ = Chat.ReadRequest([]byte(`{"model":"p","logprobs":true,"messages":[{"role":"user","content":"a"}]}`))
+	if _, _, err := OpenAI.Translate(in, nil, Target{}); err == nil || !strings.HasPrefix(err.Error(), "logprobs ") {
+		t.Error(err)
+	}
+}

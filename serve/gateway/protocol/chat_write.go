@@ -1,0 +1,297 @@
+package protocol
+
+import (
+	"encoding/json"
+	"strings"
+
+	"pipe/serve/gateway/protocol/middle"
+)
+
+// object is a JSON object that is written; fields are sorted by name.
+type object = map[string]any
+
+// Write writes a request.
+func (f chat) Write(m *middle.Request, t Target) ([]byte, []string, error) {
+	if err := refuseForeign(m); err != nil {
+		return nil, nil, err
+	}
+	w := &chatWriter{}
+	body := object{"model": t.Model, "messages": w.messages(m)}
+	if m.Stream {
+		body["stream"] = true
+		if t.Usage {
+			body["stream_options"] = object{"include_usage": true}
+		}
+	}
+	w.settings(m, t, body)
+	w.tools(m, body)
+	if w.err == nil {
+		w.err = writeOptions(m, chatOptions, body)
+	}
+	if w.err != nil {
+		return nil, nil, w.err
+	}
+	fill(body, t.Fields, chatjsonAlias)
+	return asJSON(body), w.changed, nil
+}
+
+// chatWriter writes a request, and notes what changed.
+type chatWriter struct {
+	notes
+	err error
+}
+
+// notes are changes in words, each once.
+type notes struct{ changed []string }
+
+func (n *notes) note(what string) {
+	for _, c := range n.changed {
+		if c == what {
+			return
+		}
+	}
+	n.changed = append(n.changed, what)
+}
+
+// refuse keeps the first error.
+func (w *chatWriter) refuse(err error) {
+	if w.err == nil {
+		w.err = err
+	}
+}
+
+// settings writes limits and the form of the answer.
+func (w *chatWriter) settings(m *middle.Request, t Target, body object) {
+	if m.MaxTokens > 0 {
+		name := "max_completion_tokens"
+		if _, ok := t.Fields["max_tokens"]; ok {
+			name = "max_tokens" // the service has the older name
+		}
+		body[name] = m.MaxTokens
+	}
+	if len(m.Stop) > 0 {
+		body["stop"] = m.Stop
+	}
+	if m.User != "" {
+		body["user"] = m.User
+	}
+	if effort := effortOf(m, &w.notes); effort != "" {
+		body["reasoning_effort"] = effort
+	}
+	switch o := m.Output; o.Kind {
+	case "json":
+		body["response_format"] = object{"type": "json_object"}
+	case "schema":
+		schema := object{"name": orWord(o.Name, "answer"), "schema": o.Schema}
+		addText(schema, "description", o.Description)
+		addBool(schema, "strict", o.Strict)
+		body["response_format"] = object{"type": "json_schema", "json_schema": schema}
+	}
+}
+
+// effortOf is how much reasoning to ask for. A limit of its tokens becomes a word: up to 2,048 low, up to 8,192 medium, above
+// high.
+func effortOf(m *middle.Request, n *notes) string {
+	if m.Effort != "" || m.Thinking == 0 {
+		return m.Effort
+	}
+	n.note("thinking.budget_tokens became an effort")
+	switch {
+	case m.Thinking <= 2048:
+		return "low"
+	case m.Thinking <= 8192:
+		return "medium"
+	}
+	return "high"
+}
+
+// orWord returns a text, or another one if it is empty.
+func orWord(s, other string) string {
+	if s == "" {
+		return other
+	}
+	return s
+}
+
+// addText and addBool add a field if there is a value.
+func addText(to object, name, s string) {
+	if s != "" {
+		to[name] = s
+	}
+}
+
+// addBool adds a field if there is a value.
+func addBool(to object, name string, b *bool) {
+	if b != nil {
+		to[name] = *b
+	}
+}
+
+// fill adds default values for fields that a request does not have.
+func fill(body object, fields map[string]json.RawMessage, alias func(string) string) {
+	for name, v := range fields {
+		_, has := body[name]
+		if other := alias(name); other != "" && !has {
+			_, has = body[other]
+		}
+		if !has {
+			body[name] = v
+		}
+	}
+}
+
+// tools writes the tools and how they may be called.
+func (w *chatWriter) tools(m *middle.Request, body object) {
+	if len(m.Tools) == 0 {
+		return
+	}
+	var tools []object
+	for _, t := range m.Tools {
+		tools = append(tools, object{"type": "function", "function": function(t)})
+	}
+	body["tools"] = tools
+	addBool(body, "parallel_tool_calls", m.Parallel)
+	switch c := m.Choice; c.Mode {
+	case "":
+	case "tool":
+		body["tool_choice"] = object{"type": "function", "function": object{"name": c.Name}}
+	default:
+		body["tool_choice"] = c.Mode
+	}
+}
+
+// function writes a tool, as OpenAI's two protocols have it.
+func function(t middle.Tool) object {
+	f := object{"name": t.Name}
+	addText(f, "description", t.Description)
+	if t.Parameters != nil {
+		f["parameters"] = t.Parameters
+	}
+	addBool(f, "strict", t.Strict)
+	return f
+}
+
+// messages writes the conversation. Every result of a tool is a message of its own.
+func (w *chatWriter) messages(m *middle.Request) (all []object) {
+	for _, one := range m.Messages {
+		switch one.Role {
+		case middle.ToolRole:
+			for _, p := range one.Parts {
+				all = append(all, object{"role": "tool", "tool_call_id": p.ID, "content": w.result(p)})
+			}
+			continue
+		case middle.Assistant:
+			all = append(all, w.assistant(one.Parts))
+		default:
+			all = append(all, object{"role": one.Role, "content": w.content(one.Parts)})
+		}
+		addText(all[len(all)-1], "name", one.Name)
+	}
+	return all
+}
+
+// result writes the content of a result, which can only be text.
+func (w *chatWriter) result(p middle.Part) any {
+	texts := make([]string, 0, len(p.Parts))
+	for _, in := range p.Parts {
+		if in.Kind != middle.Text {
+			w.refuse(lacking("messages", "has a result of a tool with %s; experts with the protocol chat take only text there", aKind(in.Kind)))
+		}
+		texts = append(texts, in.Text)
+	}
+	text := strings.Join(texts, "\n")
+	if p.Failed {
+		text = "Error: " + text
+		w.note("is_error became the word Error in the result's text")
+	}
+	return text
+}
+
+// aKind names a kind of part in words.
+func aKind(k middle.PartKind) string {
+	switch k {
+	case middle.Image:
+		return "an image"
+	case middle.Audio:
+		return "a sound"
+	case middle.File:
+		return "a file"
+	}
+	return "a part of the kind " + string(k)
+}
+
+// assistant writes a message of the model.
+func (w *chatWriter) assistant(parts []middle.Part) object {
+	out := object{"role": "assistant"}
+	var content []middle.Part
+	var calls []object
+	for _, p := range parts {
+		switch p.Kind {
+		case middle.Call:
+			calls = append(calls, object{"id": p.ID, "type": "function", "function": object{"name": p.Name, "arguments": p.Arguments}})
+		case middle.Refusal:
+			out["refusal"] = p.Text
+		case middle.Reasoning:
+			if p.Signer != "chat" {
+				w.note("reasoning of another service was left out")
+				continue
+			}
+			out["reasoning_content"] = p.Text
+		default:
+			if len(calls) > 0 {
+				w.note("text after a call of a tool was put before it")
+			}
+			content = append(content, p)
+		}
+	}
+	if out["content"] = any(nil); len(content) > 0 {
+		out["content"] = w.content(content)
+	}
+	if len(calls) > 0 {
+		out["tool_calls"] = calls
+	}
+	return out
+}
+
+// content writes one text as it is, and everything else as a list of parts.
+func (w *chatWriter) content(parts []middle.Part) any {
+	if len(parts) == 1 && parts[0].Kind == middle.Text {
+		return parts[0].Text
+	}
+	list := []object{}
+	for _, p := range parts {
+		switch p.Kind {
+		case middle.Text:
+			list = append(list, object{"type": "text", "text": p.Text})
+		case middle.Refusal:
+			list = append(list, object{"type": "refusal", "refusal": p.Text})
+		case middle.Image:
+			list = append(list, w.image(p.Media))
+		case middle.Audio:
+			list = append(list, object{"type": "input_audio", "input_audio": object{"data": p.Media.Data, "format": strings.TrimPrefix(p.Media.Type, "audio/")}})
+		case middle.File:
+			list = append(list, w.file(p.Media))
+		default:
+			w.refuse(lacking("messages", "has %s where experts with the protocol chat take none", aKind(p.Kind)))
+		}
+	}
+	return list
+}
+
+// image writes an image.
+func (w *chatWriter) image(m middle.Media) object {
+	if m.FileID != "" {
+		w.refuse(lacking("messages", "has an image by the id of a file, which only the service that keeps the file knows"))
+	}
+	url := object{"url": dataURL(m)}
+	addText(url, "detail", m.Detail)
+	return object{"type": "image_url", "image_url": url}
+}
+
+// file writes a file, which must have data.
+func (w *chatWriter) file(m middle.Media) object {
+	if m.Data == "" {
+		w.refuse(lacking("messages", "has a file without its data, which experts with the protocol chat do not take"))
+	}
+	return object{"type": "file", "file": object{"filename": orWord(m.Name, "file"), "file_data": dataURL(m)}}
+}

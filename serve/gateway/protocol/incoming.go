@@ -1,0 +1,112 @@
+package protocol
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"sync"
+
+	"pipe/serve/gateway/chatjson"
+	"pipe/serve/gateway/jsonedit"
+	"pipe/serve/gateway/protocol/middle"
+)
+
+// Incoming is a request of a caller as it came. It is safe for concurrent use once it was read.
+type Incoming struct {
+	Format Caller
+	Model  string
+	Stream bool
+	Usage  bool   // the caller wants the usage of a stream, which other services have to be asked for
+	User   string // who the caller acts for; "" if the request does not say
+
+	body     editable
+	previous string // the response that the caller's conversation goes on from, where its items took the place of its id
+	object   *jsonedit.Object
+	once     sync.Once
+	middle   *middle.Request
+}
+
+// editable is a request whose bytes stay the same but for a change.
+type editable interface {
+	With(c chatjson.Change) []byte
+}
+
+// With returns the bytes of the request after a change. The request itself is not modified.
+func (in *Incoming) With(c chatjson.Change) []byte { return in.body.With(c) }
+
+// Len is the length of the request in bytes.
+func (in *Incoming) Len() int { return len(in.object.Text) }
+
+// Field returns the value of a field, nil if the request does not have it or if it is null.
+func (in *Incoming) Field(name string) json.RawMessage { return in.object.Get(name) }
+
+// Middle returns the request in the middle form. It must not be modified.
+func (in *Incoming) Middle() *middle.Request {
+	in.once.Do(func() { in.middle = in.Format.Middle(in) })
+	return in.middle
+}
+
+// Whole returns the request for an answer that is not streamed.
+func (in *Incoming) Whole() (*Incoming, error) {
+	if !in.Stream {
+		return in, nil
+	}
+	o := in.object.Copy()
+	o.Set("stream", []byte("false"))
+	if o.Has("stream_options") {
+		o.Set("stream_options", []byte("null"))
+	}
+	return in.Format.ReadRequest(o.Bytes())
+}
+
+// ToolsUsed reports whether the request offers tools or the conversation has calls of them.
+func (in *Incoming) ToolsUsed() bool {
+	m := in.Middle()
+	return len(m.Tools) > 0 || m.Has(middle.Call) || m.Has(middle.Result)
+}
+
+// ToolLoopOpen reports whether calls of tools wait for the model.
+func (in *Incoming) ToolLoopOpen() bool { return in.Middle().ToolLoopOpen() }
+
+// HasImages and HasAudio report whether the conversation has pictures and sounds.
+func (in *Incoming) HasImages() bool { return in.Middle().Has(middle.Image) }
+
+// HasAudio reports whether the conversation has sounds.
+func (in *Incoming) HasAudio() bool { return in.Middle().Has(middle.Audio) }
+
+// WantsJSON reports whether the answer must be JSON.
+func (in *Incoming) WantsJSON() bool { return in.Middle().WantsJSON() }
+
+// WantsSchema reports whether the answer must match a JSON schema.
+func (in *Incoming) WantsSchema() bool { return in.Middle().Output.Kind == "schema" }
+
+// MaxTokens is the limit of the answer's tokens, 0 if the caller names none.
+func (in *Incoming) MaxTokens() int64 { return in.Middle().MaxTokens }
+
+// Effort is how much reasoning the caller asks for, "" if the request does not say.
+func (in *Incoming) Effort() string { return in.Middle().Effort }
+
+// PreviousResponse is the id of the response that the conversation goes on from, "" without one.
+func (in *Incoming) PreviousResponse() string {
+	var id string
+	_ = json.Unmarshal(jsonedit.OrNull(in.Field("previous_response_id")), &id) // a value that is no text is the service's to refuse
+	return id
+}
+
+// Beginning is a digest of the conversation's beginning, which its later requests have, too: the messages before the first
+// answer of the model, and the tools. It does not tell two conversations apart that begin alike.
+func (in *Incoming) Beginning() string {
+	m := in.Middle()
+	h := sha256.New()
+	for _, t := range m.Tools {
+		fmt.Fprintf(h, "tool %q %q %s\n", t.Name, t.Description, t.Parameters)
+	}
+	for _, one := range m.Messages {
+		if one.Role == middle.Assistant {
+			break
+		}
+		fmt.Fprintf(h, "%s %+v\n", one.Role, one.Parts)
+	}
+	return hex.EncodeToString(h.Sum(nil)[:16])
+}

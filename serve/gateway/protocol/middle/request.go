@@ -1,0 +1,189 @@
+package middle
+
+import (
+	"encoding/json"
+	"slices"
+)
+
+// FieldError means that a field of a request or an answer cannot be used. Param is its name, "" for the whole.
+type FieldError struct{ Param, Msg string }
+
+func (e *FieldError) Error() string {
+	if e.Param == "" {
+		return e.Msg
+	}
+	return e.Param + " " + e.Msg
+}
+
+// Request is a request for an answer of a model.
+type Request struct {
+	From      string // the protocol of the caller, such as chat
+	Model     string
+	Stream    bool
+	Messages  []Message
+	Tools     []Tool
+	Choice    Choice
+	Parallel  *bool // whether an answer may have several calls of tools; nil: not said
+	Output    Output
+	MaxTokens int64 // of the answer with its reasoning; 0: not said
+	Stop      []string
+	Effort    string // none, minimal, low, medium, high, xhigh or max; "": not said
+	Thinking  int64  // most tokens of reasoning; 0: not said
+	User      string // who the caller acts for
+	Options   []Option
+	Left      []string      // fields that were left out by a rule, in words
+	Malformed []*FieldError // fields that no service could use, in the order of the request
+	Foreign   []*FieldError // fields that have no place in this form
+}
+
+// Option is a field whose value has the same meaning in several protocols. Numbers keep their digits.
+type Option struct {
+	Name  string // by which protocols agree on the meaning, such as temperature
+	Field string // its name in the caller's request
+	Value json.RawMessage
+}
+
+// The roles of messages.
+const (
+	System    = "system"
+	Developer = "developer"
+	User      = "user"
+	Assistant = "assistant"
+	ToolRole  = "tool" // its parts are results of tools
+)
+
+// Message is a message of a conversation.
+type Message struct {
+	Role  string
+	Name  string // of the participant, "" if not said
+	Parts []Part
+}
+
+// PartKind is what a part of a message is.
+type PartKind string
+
+// The kinds of parts.
+const (
+	Text      PartKind = "text"
+	Image     PartKind = "image"
+	Audio     PartKind = "audio"
+	File      PartKind = "file"
+	Call      PartKind = "call"      // of a tool, by the model
+	Result    PartKind = "result"    // of a call
+	Reasoning PartKind = "reasoning" // of the model
+	Refusal   PartKind = "refusal"   // of the model, in words
+	Other     PartKind = "other"     // has no place in this form
+)
+
+// Part is a part of a message or of an answer. Which fields it has depends on its kind.
+type Part struct {
+	Kind      PartKind
+	Text      string // of a text, a reasoning or a refusal
+	Media     Media  // of an image, a sound or a file
+	ID        string // of a call; of a result: that of its call
+	Name      string // of the tool of a call
+	Arguments string // of a call: a JSON object as text
+	Parts     []Part // of a result
+	Failed    bool   // a result says that its call failed
+	// Signature lets the service of Signer check a reasoning when it is sent back. A reasoning without a text is hidden: its
+	// signature is all of it.
+	Signature, Signer string
+	Type              string // of an Other: its name in its protocol
+}
+
+// Media is the content of an image, a sound or a file: data in base64, or a link, or an id at the service.
+type Media struct {
+	Type   string // such as image/png; "" if not said
+	Data   string // base64
+	URL    string
+	FileID string
+	Name   string // of the file
+	Detail string // how closely an image is looked at: low, high or auto
+}
+
+// Tool is a function that the model can call.
+type Tool struct {
+	Name, Description string
+	Parameters        json.RawMessage // JSON schema; nil: none is given
+	Strict            *bool           // calls must match the schema; nil: not said
+}
+
+// Choice says which tools may be called.
+type Choice struct {
+	Mode string // "" (not said), auto, none, required, or tool
+	Name string // of the tool, for the mode tool
+}
+
+// Output is the form of an answer.
+type Output struct {
+	Kind              string // "" (not said), text, json (any object), or schema
+	Name, Description string
+	Schema            json.RawMessage
+	Strict            *bool
+}
+
+// Insert inserts a message before the one with an index.
+func (r *Request) Insert(index int, m Message) {
+	r.Messages = slices.Insert(slices.Clone(r.Messages), min(max(index, 0), len(r.Messages)), m)
+}
+
+// LastUser is the index of the last message of a user, -1 if there is none.
+func (r *Request) LastUser() int {
+	for i, m := range slices.Backward(r.Messages) {
+		if m.Role == User {
+			return i
+		}
+	}
+	return -1
+}
+
+// Has reports whether a part of a message is of a kind.
+func (r *Request) Has(kind PartKind) bool {
+	return slices.ContainsFunc(r.Messages, func(m Message) bool {
+		return slices.ContainsFunc(m.Parts, func(p Part) bool {
+			return p.Kind == kind || slices.ContainsFunc(p.Parts, func(in Part) bool { return in.Kind == kind })
+		})
+	})
+}
+
+// ToolLoopOpen reports whether calls of tools wait for the model: the last message has results of tools, or calls without
+// results.
+func (r *Request) ToolLoopOpen() bool {
+	waiting := map[string]bool{}
+	last := PartKind("")
+	for _, m := range r.Messages {
+		for _, p := range m.Parts {
+			switch p.Kind {
+			case Call:
+				waiting[p.ID] = true
+			case Result:
+				delete(waiting, p.ID)
+			}
+			last = p.Kind
+		}
+		if m.Role == User && len(m.Parts) > 0 && last != Result {
+			clear(waiting) // the user went on without the results
+		}
+	}
+	return last == Result || len(waiting) > 0
+}
+
+// WantsJSON reports whether the answer must be JSON.
+func (r *Request) WantsJSON() bool { return r.Output.Kind == "json" || r.Output.Kind == "schema" }
+
+// CheckTools lists results without a call, and calls that an earlier one has the id of. where names the message and part.
+func (r *Request) CheckTools(where func(message, part int) string) {
+	seen := map[string]bool{}
+	for i, m := range r.Messages {
+		for k, p := range m.Parts {
+			switch {
+			case p.Kind == Call && seen[p.ID]:
+				r.Malformed = append(r.Malformed, &FieldError{where(i, k), "has the id of an earlier call"})
+			case p.Kind == Call:
+				seen[p.ID] = true
+			case p.Kind == Result && !seen[p.ID]:
+				r.Malformed = append(r.Malformed, &FieldError{where(i, k), "is the result of a call that no earlier message has"})
+			}
+		}
+	}
+}

@@ -1,0 +1,229 @@
+package protocol
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"pipe/serve/gateway/jsonedit"
+	"pipe/serve/gateway/protocol/middle"
+)
+
+// reader reads JSON values and notes what is wrong with them by the name of the field.
+type reader struct {
+	dots      bool // elements of lists are named a.0, not a[0]
+	malformed []*middle.FieldError
+	foreign   []*middle.FieldError
+}
+
+// wrong notes a value that no service could use.
+func (r *reader) wrong(path, format string, args ...any) {
+	r.malformed = append(r.malformed, &middle.FieldError{Param: path, Msg: fmt.Sprintf(format, args...)})
+}
+
+// alien notes a value that has no place in the middle form.
+func (r *reader) alien(path, format string, args ...any) {
+	r.foreign = append(r.foreign, &middle.FieldError{Param: path, Msg: fmt.Sprintf(format, args...)})
+}
+
+// at names an element of a list.
+func (r *reader) at(path string, i int) string {
+	if r.dots {
+		return fmt.Sprintf("%s.%d", path, i)
+	}
+	return fmt.Sprintf("%s[%d]", path, i)
+}
+
+// in names a field of an object.
+func in(path, name string) string {
+	if path == "" {
+		return name
+	}
+	return path + "." + name
+}
+
+// object reads the fields of an object that are not null. A field that read does not know is noted as alien.
+func (r *reader) object(path string, text json.RawMessage, read func(name, path string, v json.RawMessage) (known bool)) {
+	o, err := jsonedit.ParseValid(jsonedit.OrNull(text))
+	if err != nil {
+		r.wrong(path, "must be an object")
+		return
+	}
+	for _, f := range o.Fields {
+		v := json.RawMessage(o.Text[f.From:f.End])
+		if string(v) != "null" && !read(f.Name, in(path, f.Name), v) {
+			r.alien(in(path, f.Name), "has no counterpart in another protocol")
+		}
+	}
+}
+
+// list reads the elements of a list.
+func (r *reader) list(path string, text json.RawMessage, read func(path string, v json.RawMessage)) {
+	elements, ok := jsonedit.List(text)
+	if !ok {
+		r.wrong(path, "must be a list")
+		return
+	}
+	i := 0
+	for e := range elements {
+		read(r.at(path, i), text[e.From:e.End:e.End])
+		i++
+	}
+}
+
+// value decodes a value; what says what it must be.
+func (r *reader) value(path string, v json.RawMessage, to any, what string) {
+	if json.Unmarshal(v, to) != nil {
+		r.wrong(path, "must be %s", what)
+	}
+}
+
+// text reads a text.
+func (r *reader) text(path string, v json.RawMessage) (s string) {
+	r.value(path, v, &s, "a text")
+	return s
+}
+
+// bool reads true or false.
+func (r *reader) bool(path string, v json.RawMessage) (b bool) {
+	r.value(path, v, &b, "true or false")
+	return b
+}
+
+// count reads a whole number of at least 1.
+func (r *reader) count(path string, v json.RawMessage) (n int64) {
+	if json.Unmarshal(v, &n) != nil || n < 1 {
+		r.wrong(path, "must be a whole number of at least 1")
+	}
+	return n
+}
+
+// isText reports whether a value is a text.
+func isText(v json.RawMessage) bool { return len(v) > 0 && v[0] == '"' }
+
+// typeOf is the field type of an object, "" without one.
+func typeOf(v json.RawMessage) string {
+	var t struct{ Type string }
+	_ = json.Unmarshal(v, &t) // "" for what has no type
+	return t.Type
+}
+
+// schema reads a JSON schema, which is an object.
+func (r *reader) schema(path string, v json.RawMessage) json.RawMessage {
+	if v[0] != '{' {
+		r.wrong(path, "must be a JSON schema, which is an object")
+	}
+	return v
+}
+
+// arguments reads the arguments of a call as text: they must be a JSON object. Some models write none.
+func (r *reader) arguments(path, text string) string {
+	if strings.TrimSpace(text) == "" {
+		return "{}"
+	}
+	if _, err := jsonedit.Parse([]byte(text)); err != nil {
+		r.wrong(path, "must be a JSON object as text, the arguments of a call")
+	}
+	return text
+}
+
+// mediaURL reads a link or a data URL.
+func (r *reader) mediaURL(path, url string) (m middle.Media) {
+	rest, ok := strings.CutPrefix(url, "data:")
+	if !ok {
+		if !strings.HasPrefix(url, "http://") && !strings.HasPrefix(url, "https://") {
+			r.wrong(path, "must be a link or a data URL")
+		}
+		return middle.Media{URL: url}
+	}
+	kind, data, ok := strings.Cut(rest, ";base64,")
+	if !ok || kind == "" {
+		r.wrong(path, "must be a data URL such as data:image/png;base64,...")
+	}
+	m.Type, m.Data = kind, data
+	r.base64(path, data)
+	return m
+}
+
+// base64 checks data in base64.
+func (r *reader) base64(path, data string) {
+	if _, err := base64.StdEncoding.DecodeString(data); err != nil || data == "" {
+		r.wrong(path, "must be data in base64")
+	}
+}
+
+// image checks the kind of an image's data.
+func (r *reader) image(path string, m middle.Media) {
+	if m.Data != "" && !strings.HasPrefix(m.Type, "image/") {
+		r.wrong(path, "is no image, but %.40q", m.Type)
+	}
+}
+
+// dataURL is the URL of a media.
+func dataURL(m middle.Media) string {
+	if m.URL != "" {
+		return m.URL
+	}
+	return "data:" + m.Type + ";base64," + m.Data
+}
+
+// asJSON encodes a value without the escapes of HTML. It must have no values that JSON lacks.
+func asJSON(v any) json.RawMessage {
+	b, err := jsonedit.Marshal(v)
+	if err != nil { // only raw values that are no JSON, which were checked when they were read
+		panic(err)
+	}
+	return b
+}
+
+// option is a field with the same meaning and form in several protocols.
+type option struct {
+	name, field string
+	// absent is the value that means the same as no such field, "" for none.
+	absent string
+}
+
+// readOption reads a field of the list as an option. Null and the absent value are left out.
+func readOption(m *middle.Request, list []option, field string, v json.RawMessage) (known bool) {
+	for _, o := range list {
+		if o.field == field {
+			if string(v) != o.absent {
+				m.Options = append(m.Options, middle.Option{Name: o.name, Field: field, Value: v})
+			}
+			return true
+		}
+	}
+	return false
+}
+
+// writeOptions adds the options that the list has a field for. Another one is an error that names the caller's field.
+func writeOptions(m *middle.Request, list []option, to map[string]any) error {
+	for _, o := range m.Options {
+		known := false
+		for _, l := range list {
+			if l.name == o.Name {
+				to[l.field], known = o.Value, true
+			}
+		}
+		if !known {
+			return &middle.FieldError{Param: o.Field, Msg: "cannot be passed on: the protocol of the expert has no such field"}
+		}
+	}
+	return nil
+}
+
+// refuseForeign returns the first field of a request that cannot be translated.
+func refuseForeign(m *middle.Request) error {
+	for _, list := range [][]*middle.FieldError{m.Malformed, m.Foreign} {
+		if len(list) > 0 {
+			return list[0]
+		}
+	}
+	return nil
+}
+
+// foreign is the error for a part or a field that an expert's protocol lacks.
+func lacking(field, format string, args ...any) error {
+	return &middle.FieldError{Param: field, Msg: fmt.Sprintf(format, args...)}
+}

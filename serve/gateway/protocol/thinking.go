@@ -1,0 +1,62 @@
+package protocol
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"strings"
+
+	"pipe/serve/gateway/protocol/middle"
+)
+
+// thinkingBlock reads a block of reasoning as Anthropic's protocol has it, with or without a signature. Other programs put the
+// same blocks into chat completions.
+func thinkingBlock(r *reader, path string, v json.RawMessage) middle.Part {
+	p := middle.Part{Kind: middle.Reasoning}
+	r.object(path, v, func(name, path string, v json.RawMessage) bool {
+		switch name {
+		case "type":
+		case "thinking":
+			p.Text = r.text(path, v)
+		case "signature", "data":
+			p.Signature = r.text(path, v)
+		default:
+			return false
+		}
+		return true
+	})
+	p.Signature, p.Signer = readSignature(p.Signature, "messages")
+	return p
+}
+
+// writeThinking writes a block of reasoning.
+func writeThinking(p middle.Part, own string) object {
+	if p.Text == "" && p.Signature != "" {
+		return object{"type": "redacted_thinking", "data": writeSignature(p, own)}
+	}
+	return object{"type": "thinking", "thinking": p.Text, "signature": writeSignature(p, own)}
+}
+
+// writeSignature is the signature of a reasoning as a caller gets it. That of another protocol's service has the name of the
+// protocol in front, so that it is sent back to none but such a service.
+func writeSignature(p middle.Part, own string) string {
+	if p.Signer == own || p.Signer == "" {
+		return p.Signature
+	}
+	return p.Signer + ":" + p.Signature
+}
+
+// readSignature is the opposite. Signatures are base64, which has no colon.
+func readSignature(s, own string) (signature, signer string) {
+	if name, rest, ok := strings.Cut(s, ":"); ok {
+		return rest, name
+	}
+	return s, own
+}
+
+// newID is a random id.
+func newID(prefix string) string {
+	var b [12]byte
+	_, _ = rand.Read(b[:]) // it never fails
+	return prefix + hex.EncodeToString(b[:])
+}
