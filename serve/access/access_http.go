@@ -96,13 +96,34 @@ func SetRetryAfter(h http.Header, wait time.Duration) {
 	h.Set("Retry-After", strconv.Itoa(int(math.Ceil(max(wait.Seconds(), 1)))))
 }
 
-// WriteError answers a request with an error in the format of its protocol: {"error": "..."} under /v2, and elsewhere the
-// format of OpenAI's API, {"error": {"message", "type", "param", "code"}}.
+// anthropicTypes are the types of errors under /v1/messages by their status.
+var anthropicTypes = map[int]string{
+	http.StatusUnauthorized: "authentication_error", http.StatusForbidden: "permission_error", http.StatusNotFound: "not_found_error",
+	http.StatusRequestEntityTooLarge: "request_too_large", http.StatusTooManyRequests: "rate_limit_error",
+}
+
+// anthropicError is the body of an error as Anthropic's protocol has it.
+func anthropicError(status int, message string) any {
+	kind := anthropicTypes[status]
+	switch {
+	case kind == "" && status >= http.StatusInternalServerError:
+		kind = "api_error"
+	case kind == "":
+		kind = "invalid_request_error"
+	}
+	return map[string]any{"type": "error", "error": map[string]any{"type": kind, "message": message}}
+}
+
+// WriteError answers a request with an error in the format of its protocol: {"error": "..."} under /v2, that of Anthropic's
+// API under /v1/messages, and elsewhere that of OpenAI's API, {"error": {"message", "type", "param", "code"}}.
 func WriteError(w http.ResponseWriter, r *http.Request, status int, kind, code, message string) {
 	var body any
-	if r.URL.Path == "/v2" || strings.HasPrefix(r.URL.Path, "/v2/") {
+	switch path := r.URL.Path; {
+	case path == "/v2" || strings.HasPrefix(path, "/v2/"):
 		body = map[string]string{"error": message}
-	} else {
+	case path == "/v1/messages" || strings.HasPrefix(path, "/v1/messages/"):
+		body = anthropicError(status, message)
+	default:
 		body = map[string]any{"error": map[string]any{"message": message, "type": kind, "param": nil, "code": code}}
 	}
 	text, err := json.Marshal(body)

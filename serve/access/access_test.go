@@ -56,6 +56,8 @@ func TestKeys(t *testing.T) {
 		{"/v1/decide", []string{"x-api-key", jobKey}, 200, "served job"},
 		{"/v1/decide", nil, 401, `"type":"authentication_error"`},
 		{"/v1/decide", []string{"x-api-key", jobKey + "x"}, 401, `"code":"key"`},
+		{"/v1/messages", []string{"x-api-key", jobKey}, 200, "served job"},
+		{"/v1/messages", []string{"x-api-key", jobKey + "x"}, 401, `"type":"authentication_error"},"type":"error"}`},
 		{"/v1/decide", []string{"x-api-key", hexOf(digest)}, 401, "key"},
 		{"/v2/models/x/infer", nil, 401, `{"error":"the request needs`},
 		{"/metrics", nil, 200, "served "},

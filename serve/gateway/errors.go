@@ -3,7 +3,6 @@ package gateway
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -11,8 +10,9 @@ import (
 
 	"pipe/models/policy"
 	"pipe/serve/decision"
-	"pipe/serve/gateway/chatjson"
 	"pipe/serve/gateway/expert"
+	"pipe/serve/gateway/protocol"
+	"pipe/serve/gateway/protocol/middle"
 	"pipe/serve/policies"
 )
 
@@ -32,22 +32,20 @@ type failure struct {
 
 func (f *failure) Error() string { return f.msg }
 
-// body is the response body, in the format of OpenAI's API.
-func (f *failure) body() []byte {
-	var param *string
-	if f.param != "" {
-		param = &f.param
-	}
-	b, _ := json.Marshal(map[string]any{"error": map[string]any{"message": f.msg, "type": f.kind, "param": param, "code": f.code}}) // strings have no error
-	return b
+// problem is the error as protocols write it.
+func (f *failure) problem() middle.Problem {
+	return middle.Problem{Status: f.status, Type: f.kind, Code: f.code, Param: f.param, Message: f.msg}
 }
 
-// writeError answers with an error.
-func writeError(w http.ResponseWriter, f *failure) {
+// writeError answers with an error in the format of OpenAI's API.
+func writeError(w http.ResponseWriter, f *failure) { writeErrorTo(w, protocol.Chat, f) }
+
+// writeErrorTo answers with an error in the protocol of the caller.
+func writeErrorTo(w http.ResponseWriter, caller protocol.Caller, f *failure) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.WriteHeader(f.status)
-	_, _ = w.Write(f.body()) // the client may be gone
+	_, _ = w.Write(caller.Error(f.problem())) // the client may be gone
 }
 
 // statusGone is the logged status of a request whose client disconnected.
@@ -56,7 +54,7 @@ const statusGone = 499
 // unreadable is the failure of a request that cannot be read.
 func unreadable(err error) *failure {
 	var long *http.MaxBytesError
-	var field *chatjson.FieldError
+	var field *middle.FieldError
 	switch {
 	case errors.As(err, &long):
 		return &failure{http.StatusRequestEntityTooLarge, invalidRequest, "too_large", "", fmt.Sprintf("the request is longer than %d bytes", long.Limit)}

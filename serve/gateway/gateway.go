@@ -14,11 +14,12 @@ import (
 
 	"pipe/serve/decision"
 	"pipe/serve/gateway/expert"
+	"pipe/serve/gateway/protocol"
 	"pipe/serve/gateway/session"
 	"pipe/serve/metrics"
 )
 
-// API answers /v1/chat/completions and /v1/models. It is safe for concurrent use.
+// API answers requests for answers of models in several protocols, and /v1/models. It is safe for concurrent use.
 type API struct {
 	decider        *decision.Decider
 	metrics        *metrics.Metrics
@@ -30,6 +31,7 @@ type API struct {
 	otherModels    loggedModels
 	panel          *panel            // nil: none is configured
 	sessions       *session.Sessions // nil: none are configured
+	conversations  conversations
 }
 
 // New opens the experts and the advice of the settings. Metrics and log may be nil. The caller closes the API after the
@@ -151,26 +153,25 @@ func (a *API) Close() (err error) {
 
 // Register adds the routes.
 func (a *API) Register(mux *http.ServeMux) {
-	mux.HandleFunc("POST /v1/chat/completions", a.complete)
+	for path, caller := range protocol.Callers() {
+		mux.HandleFunc("POST /v1/"+path, a.answer(caller))
+	}
 	mux.HandleFunc("GET /v1/models", a.models)
 	mux.HandleFunc("GET /v1/models/{id...}", a.model)
-	for _, route := range []string{"/v1/completions", "/v1/embeddings", "/v1/responses"} {
-		mux.HandleFunc("POST "+route, notOffered)
-	}
 }
 
 // RegisterNone adds the routes of a server without experts. They answer 404 with the reason.
 func RegisterNone(mux *http.ServeMux) {
-	for _, route := range []string{"POST /v1/chat/completions", "GET /v1/models", "GET /v1/models/{id...}"} {
-		mux.HandleFunc(route, func(w http.ResponseWriter, _ *http.Request) {
-			writeError(w, &failure{http.StatusNotFound, invalidRequest, "no_gateway", "", "this server has no gateway: no experts are configured, under gateway.experts"})
-		})
+	none := func(caller protocol.Caller) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) {
+			writeErrorTo(w, caller, &failure{http.StatusNotFound, invalidRequest, "no_gateway", "", "this server has no gateway: no experts are configured, under gateway.experts"})
+		}
 	}
-}
-
-// notOffered answers calls of OpenAI's API that a policy cannot route.
-func notOffered(w http.ResponseWriter, r *http.Request) {
-	writeError(w, &failure{http.StatusNotFound, invalidRequest, "not_offered", "", r.URL.Path + " is not offered here; POST /v1/chat/completions is"})
+	for path, caller := range protocol.Callers() {
+		mux.HandleFunc("POST /v1/"+path, none(caller))
+	}
+	mux.HandleFunc("GET /v1/models", none(protocol.Chat))
+	mux.HandleFunc("GET /v1/models/{id...}", none(protocol.Chat))
 }
 
 // maxLoggedModels bounds the logged names of models that answered without being configured. A service that makes up names

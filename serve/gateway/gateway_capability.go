@@ -1,9 +1,6 @@
 package gateway
 
-import (
-	"pipe/serve/gateway/capability"
-	"pipe/serve/gateway/protocol"
-)
+import "pipe/serve/gateway/capability"
 
 // lackOf says what an expert lacks for the request. ok is true if nothing is known to be missing. Experts of whose capabilities
 // nothing is configured are not looked at, and then the request is not read further.
@@ -13,11 +10,7 @@ func (c *chat) lackOf(name string) (l capability.Lack, ok bool) {
 		return l, true
 	}
 	if c.needs == nil {
-		in, err := protocol.Chat.ReadRequest(c.request.Text())
-		if err != nil { // the request was read before
-			return l, true
-		}
-		needs := capability.Of(in.Middle())
+		needs := capability.Of(c.request.Middle())
 		c.needs = &needs
 	}
 	return capability.Check(e.Capabilities(), *c.needs)

@@ -15,8 +15,8 @@ import (
 	"pipe/serve/access"
 	"pipe/serve/gateway/advice"
 	"pipe/serve/gateway/capability"
-	"pipe/serve/gateway/chatjson"
 	"pipe/serve/gateway/expert"
+	"pipe/serve/gateway/protocol"
 )
 
 // chat is one chat request and its state.
@@ -26,8 +26,10 @@ type chat struct {
 	w       http.ResponseWriter
 	r       *http.Request
 	began   time.Time
-	request *chatjson.Request
+	request *protocol.Incoming
 	headers http.Header       // for experts
+	resumed *resumed          // the response that the conversation goes on from; nil: none
+	last    []byte            // the last event of a streamed response, if the conversation is kept
 	needs   *capability.Needs // of the request; nil: not asked for yet
 	lacking lacking           // experts that were left out, because they cannot take the request
 	turn    *turn             // of the conversation; nil: none
@@ -36,43 +38,74 @@ type chat struct {
 // maxBody is the largest request in bytes. The server may have a lower limit.
 const maxBody = 256 << 20
 
-// complete answers POST /v1/chat/completions.
-func (a *API) complete(w http.ResponseWriter, r *http.Request) {
-	b := a.acquire()
-	defer a.release(b)
-	c := &chat{api: a, backends: b, w: w, r: r, began: time.Now(), headers: b.settings.forwardedHeaders(r.Header)}
+// answer returns the handler of a protocol of callers.
+func (a *API) answer(caller protocol.Caller) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		b := a.acquire()
+		defer a.release(b)
+		c := &chat{api: a, backends: b, w: w, r: r, began: time.Now(), headers: b.settings.forwardedHeaders(r.Header)}
+		if !c.read(caller) {
+			return
+		}
+		if name, ok := policyOf(c.request.Model); ok && c.request.Routable() {
+			c.route(name)
+			return
+		}
+		c.callByName()
+	}
+}
+
+// read reads the request. It answers one that cannot be read, and returns false.
+func (c *chat) read(caller protocol.Caller) bool {
+	w, r := c.w, c.r
+	if caller == protocol.Messages || caller == protocol.CountTokens {
+		w.Header().Set("Request-Id", r.Header.Get("X-Request-Id")) // where Anthropic's clients look for it
+		copyHeaders(c.headers, r.Header, "Anthropic-Version", "Anthropic-Beta")
+	}
 	if coding := r.Header.Get("Content-Encoding"); coding != "" && !strings.EqualFold(coding, "identity") {
-		writeError(w, &failure{http.StatusUnsupportedMediaType, invalidRequest, "compressed", "", "compressed requests are not read: send the body as it is"})
-		return
+		writeErrorTo(w, caller, &failure{http.StatusUnsupportedMediaType, invalidRequest, "compressed", "", "compressed requests are not read: send the body as it is"})
+		return false
 	}
 	text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 	if err == nil {
-		c.request, err = chatjson.ReadRequest(bytes.TrimPrefix(text, []byte("\ufeff"))) // the byte order mark that some programs write
+		c.request, err = caller.ReadRequest(bytes.TrimPrefix(text, []byte("\ufeff"))) // the byte order mark that some programs write
+	}
+	if err == nil && caller != protocol.Chat && len(c.request.Middle().Malformed) > 0 {
+		err = c.request.Middle().Malformed[0]
 	}
 	if err != nil {
-		writeError(w, unreadable(err))
-		return
+		writeErrorTo(w, caller, unreadable(err))
+		return false
 	}
-	if name, ok := policyOf(c.request.Model); ok {
-		c.route(name)
-		return
+	return caller != protocol.Responses || c.resume()
+}
+
+// copyHeaders copies headers.
+func copyHeaders(to, from http.Header, names ...string) {
+	for _, name := range names {
+		if v := from[name]; len(v) > 0 {
+			to[name] = v
+		}
 	}
-	c.callByName()
 }
 
 // callByName answers a request that names an expert, or the model of one, in place of a policy. No policy decides, and there
 // is no fallback.
 func (c *chat) callByName() {
 	name := c.request.Model
-	e := c.experts[name]
-	if e == nil {
-		e = c.byModel[name]
-	}
-	if e == nil {
-		writeError(c.w, unknownModel(name))
+	e := c.named(name)
+	switch _, isPolicy := policyOf(name); {
+	case c.request.Format == protocol.CountTokens && (isPolicy || e != nil && !e.Kind().Passes(protocol.CountTokens)):
+		c.estimateTokens()
+		return
+	case isPolicy:
+		c.fail(&failure{http.StatusBadRequest, invalidRequest, "not_routed", "model", "a policy routes no " + c.request.Format.Name() + ": name an expert; GET /v1/models lists them"}, "")
+		return
+	case e == nil:
+		c.fail(unknownModel(name), "")
 		return
 	}
-	answer, err := e.CallLast(c.r.Context(), c.request, nil, c.headers)
+	answer, err := e.CallLast(c.r.Context(), c.requestFor(e), nil, c.headers)
 	if err != nil {
 		c.chargeFailed(e, err)
 		if c.clientGone() {
@@ -85,6 +118,24 @@ func (c *chat) callByName() {
 	c.w.Header().Set(headerExpert, e.Name)
 	out := c.send(e, answer)
 	c.charge(e, &out)
+}
+
+// named returns the expert of a name, or of the name of its model; nil: there is none.
+func (c *chat) named(name string) *expert.Expert {
+	if e := c.experts[name]; e != nil {
+		return e
+	}
+	return c.byModel[name]
+}
+
+// headerEstimated says that a count of tokens is an estimate, and how it was made.
+const headerEstimated = "X-Pipe-Estimated"
+
+// estimateTokens answers a count of tokens that no service can make: which expert will answer is not known, or its protocol
+// has no count.
+func (c *chat) estimateTokens() {
+	c.w.Header().Set(headerEstimated, "a token for every 4 bytes of the request")
+	writeJSON(c.w, map[string]int{"input_tokens": max(1, c.request.Len()/bytesPerToken)})
 }
 
 // clientGone reports whether the client has disconnected, and logs it if so.
@@ -127,7 +178,7 @@ func (c *chat) fail(f *failure, wait string) {
 	if wait != "" {
 		c.w.Header().Set("Retry-After", wait)
 	}
-	writeError(c.w, f)
+	writeErrorTo(c.w, c.request.Format, f)
 }
 
 // The response headers of the gateway.
@@ -167,6 +218,7 @@ func (c *chat) send(e *expert.Expert, answer *expert.Answer) outcome {
 		h.Set(headerServed, headerValue(out.model))
 	}
 	if answer.Stream == nil {
+		c.keepWhole(e, answer)
 		h.Set("Content-Length", strconv.Itoa(len(answer.Body)))
 		c.w.WriteHeader(answer.Status)
 		out.firstByte = time.Since(c.began)
@@ -183,6 +235,9 @@ func (c *chat) send(e *expert.Expert, answer *expert.Answer) outcome {
 	out.model, out.usage, out.estimate = end.Model, end.Usage, int64(end.Chunks)
 	if out.err == nil && end.Failed {
 		out.err = errors.New("the service sent an error within its stream")
+	}
+	if out.err == nil {
+		c.keepStream(e)
 	}
 	return out
 }
@@ -201,6 +256,7 @@ func (c *chat) stream(s *expert.Stream) (first time.Duration, err error) {
 			c.abortStream(err)
 			return first, err
 		}
+		c.watchEnd(raw)
 		if _, err := c.w.Write(raw); err != nil {
 			return first, err
 		}
@@ -213,12 +269,12 @@ func (c *chat) stream(s *expert.Stream) (first time.Duration, err error) {
 	}
 }
 
-// abortStream ends a broken stream with an error event of OpenAI's API, so that no client takes a part of an answer for a
+// abortStream ends a broken stream with an error event of the caller's protocol, so that no client takes a part of an answer for a
 // complete one.
 func (c *chat) abortStream(err error) {
 	f, _ := expertsFailure(err.Error(), err)
 	f.msg = "the answer is not complete: " + err.Error()
-	_, _ = c.w.Write([]byte("data: " + string(f.body()) + "\n\n")) // the client may be gone
+	_, _ = c.w.Write(c.request.Format.ErrorEvent(f.problem())) // the client may be gone
 	_ = http.NewResponseController(c.w).Flush()
 }
 

@@ -14,6 +14,7 @@ import (
 	"pipe/serve/access"
 	"pipe/serve/gateway/expert"
 	"pipe/serve/gateway/gatewaytest"
+	"pipe/serve/gateway/protocol"
 )
 
 // stated is a usage without content: 1,000 tokens of a prompt and 8 of reasoning, which cost 0.00108 here.
@@ -53,7 +54,7 @@ func (w *world) ask(t *testing.T, body string) (*httptest.ResponseRecorder, acce
 	}
 	r := httptest.NewRequest(http.MethodPost, "/v1/chat/completions", strings.NewReader(body))
 	out := httptest.NewRecorder()
-	w.api.complete(out, r.WithContext(access.With(r.Context(), caller)))
+	w.api.answer(protocol.Chat)(out, r.WithContext(access.With(r.Context(), caller)))
 	return out, caller.Spent()
 }
 

@@ -17,6 +17,7 @@ import (
 	"pipe/serve/access"
 	"pipe/serve/gateway/expert"
 	"pipe/serve/gateway/gatewaytest"
+	"pipe/serve/gateway/protocol"
 )
 
 // A stream that breaks after its first event ends with an error that clients see, and no other expert is asked.
@@ -261,15 +262,21 @@ func TestRefusedRequests(t *testing.T) {
 	if a := w.post(t, `{}`, "Content-Encoding", "gzip"); a.status != 415 {
 		t.Errorf("compressed: %d %s", a.status, a.body)
 	}
-	for path, want := range map[string]int{"/v1/embeddings": 404, "/v1/completions": 404, "/v1/responses": 404} {
-		response, err := w.Client().Post(w.URL+path, "application/json", strings.NewReader("{}"))
+	for path, c := range map[string]struct{ body, want string }{
+		"/v1/embeddings":            {`{"model":"pipe","input":"x"}`, `400 {"error":{"code":"not_routed","message":"a policy routes no embeddings: name an expert; GET /v1/models lists them","param":"model","type":"invalid_request_error"}}`},
+		"/v1/completions":           {`{}`, `400 {"error":{"code":"invalid_request","message":"model must be the name of a model","param":"model","type":"invalid_request_error"}}`},
+		"/v1/responses":             {`{"model":"pipe"}`, `400 {"error":{"code":"invalid_request","message":"messages: are missing","param":"input","type":"invalid_request_error"}}`},
+		"/v1/messages":              {`{"model":"x","messages":[{"role":"user","content":"a"}]}`, `404 {"error":{"message":"The model \"x\" does not exist here; GET /v1/models lists those that do","type":"not_found_error"},"type":"error"}`},
+		"/v1/messages/count_tokens": {`{"model":7}`, `400 {"error":{"message":"model must be the name of a model","type":"invalid_request_error"},"type":"error"}`},
+	} {
+		response, err := w.Client().Post(w.URL+path, "application/json", strings.NewReader(c.body))
 		if err != nil {
 			t.Fatal(err)
 		}
 		text, _ := io.ReadAll(response.Body)
 		response.Body.Close()
-		if response.StatusCode != want || !strings.Contains(string(text), "is not offered here") {
-			t.Errorf("%s: %d %s", path, response.StatusCode, text)
+		if got := fmt.Sprintf("%d %s", response.StatusCode, text); got != c.want {
+			t.Errorf("%s: %s", path, got)
 		}
 	}
 	if n := len(w.small.Requests()) + len(w.large.Requests()); n != 0 {
@@ -313,7 +320,7 @@ func TestChargesAndOtherModels(t *testing.T) {
 	ask := func() *httptest.ResponseRecorder {
 		r := httptest.NewRequest(http.MethodPost, "/v1/chat/completions", strings.NewReader(question+`}`))
 		out := httptest.NewRecorder()
-		w.api.complete(out, r.WithContext(access.With(r.Context(), caller)))
+		w.api.answer(protocol.Chat)(out, r.WithContext(access.With(r.Context(), caller)))
 		return out
 	}
 	ask()
@@ -372,7 +379,7 @@ func TestUnknownUsageIsEstimated(t *testing.T) {
 		before := caller.Spent()
 		ctx, cancel := context.WithTimeout(access.With(t.Context(), caller), 200*time.Millisecond)
 		r := httptest.NewRequest(http.MethodPost, "/v1/chat/completions", strings.NewReader(body)).WithContext(ctx)
-		w.api.complete(httptest.NewRecorder(), r)
+		w.api.answer(protocol.Chat)(httptest.NewRecorder(), r)
 		cancel()
 		after := caller.Spent()
 		money := float64(in)/1e6 + 10*float64(want-in)/1e6

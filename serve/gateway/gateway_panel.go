@@ -19,6 +19,7 @@ import (
 	"pipe/pipeline/decisionlog"
 	"pipe/serve/gateway/chatjson"
 	"pipe/serve/gateway/expert"
+	"pipe/serve/gateway/protocol"
 	"pipe/serve/ledger"
 )
 
@@ -44,7 +45,7 @@ type panel struct {
 // panelJob is a request that several pairs answer.
 type panelJob struct {
 	*backends // held until the job is done
-	request   *chatjson.Request
+	request   *protocol.Incoming
 	headers   http.Header
 	question  string // the text that advice is fetched for
 	actions   *costs.Actions
@@ -346,7 +347,7 @@ func (p *panel) keep(j *panelJob, rec *decisionlog.Record, body []byte) {
 	expertOf, advice := j.actions.Pair(rec.Action)
 	line, err := json.Marshal(panelAnswer{
 		ID: rec.ID, Request: rec.Request, Policy: rec.Policy, Expert: j.actions.Experts[expertOf].Name, Advice: j.actions.Advice[advice].Name,
-		Messages: j.request.Messages, Answer: body,
+		Messages: protocol.ChatMessages(j.request), Answer: body,
 	})
 	if err == nil {
 		err = p.append(append(line, '\n'))

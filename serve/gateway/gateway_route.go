@@ -17,6 +17,7 @@ import (
 	"pipe/serve/decision"
 	"pipe/serve/gateway/chatjson"
 	"pipe/serve/gateway/expert"
+	"pipe/serve/gateway/protocol"
 )
 
 // routed is a chat request for a policy, and the state of its execution.
@@ -54,10 +55,7 @@ type fetchedAdvice struct {
 // route lets a policy decide on a request and executes the decision.
 func (c *chat) route(name string) {
 	a := c.api
-	conversation, err := decision.ReadMessages(c.request.Messages)
-	if c.request.Messages == nil {
-		err = &decision.PromptError{Reason: "are missing"}
-	}
+	conversation, err := conversationOf(c.request)
 	var without []policy.Part
 	if err == nil {
 		c.turn = c.beginTurn()
@@ -101,13 +99,16 @@ func (c *chat) failDecision(err error) {
 		return
 	}
 	f, wait := decisionFailure(c.request.Model, err)
+	if f.param == "messages" && c.request.Format == protocol.Responses {
+		f.param = "input"
+	}
 	if f.status >= 500 {
 		c.api.log.LogAttrs(c.r.Context(), slog.LevelError, "no decision", c.id(), slog.String("error", err.Error()))
 	}
 	if wait > 0 {
 		access.SetRetryAfter(c.w.Header(), wait)
 	}
-	writeError(c.w, f)
+	c.fail(f, "")
 }
 
 // errNoExpert means that no expert of a policy can be called at present.
@@ -186,7 +187,7 @@ func (q *routed) execute() {
 			call = e.Call
 		}
 		began := time.Now()
-		answer, err := call(ctx, q.request, message, q.headers)
+		answer, err := call(ctx, q.requestFor(e), message, q.headers)
 		took := time.Since(began)
 		if err == nil && answer.OtherMayAnswer == "" {
 			stop()

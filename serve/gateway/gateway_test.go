@@ -215,24 +215,7 @@ func (a answer) message() string {
 // post sends a request.
 func (w *world) post(t testing.TB, body string, header ...string) answer {
 	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, w.URL+"/v1/chat/completions", strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.Header.Set("Content-Type", "application/json")
-	for i := 0; i < len(header); i += 2 {
-		r.Header.Set(header[i], header[i+1])
-	}
-	response, err := w.Client().Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer response.Body.Close()
-	text, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return answer{response.StatusCode, response.Header, string(text)}
+	return w.postTo(t, "/v1/chat/completions", body, append([]string{"Content-Type", "application/json"}, header...)...)
 }
 
 // records closes the log and returns what it has, in order.

@@ -33,6 +33,22 @@ type Settings struct {
 	Panel       Panel  `yaml:"panel"`
 	// Sessions are conversations whose next turn costs less at the expert that has their beginning in its cache.
 	Sessions session.Settings `yaml:"sessions"`
+	// Responses says how many conversations of OpenAI's Responses are kept for previous_response_id.
+	Responses Responses `yaml:"responses"`
+}
+
+// Responses bounds the conversations that are kept in memory. The oldest are forgotten first.
+type Responses struct {
+	Keep  int `yaml:"keep"`  // most responses; 0: none is kept
+	Bytes int `yaml:"bytes"` // most bytes of all of them together
+}
+
+// Validate reports every problem.
+func (r Responses) Validate() error {
+	var p config.Problems
+	p.Check(r.Keep >= 0 && r.Keep <= maxKeep, "keep: is %d, not 0 to %d", r.Keep, maxKeep)
+	p.Check(r.Bytes >= 0 && r.Bytes <= maxKeepBytes, "bytes: is %d, not 0 to %d", r.Bytes, maxKeepBytes)
+	return p.Err()
 }
 
 // withoutTextRefuse answers 400 to conversations without any input for the policy.
@@ -54,7 +70,7 @@ type Fallback struct {
 
 // DefaultSettings have no experts, and allow three calls within ten minutes.
 func DefaultSettings() Settings {
-	return Settings{Fallback: Fallback{Tries: 3, Deadline: 10 * time.Minute}, Breaker: expert.DefaultBreaker(), WithoutText: decision.BestFixed, Panel: DefaultPanel(), Sessions: session.DefaultSettings()}
+	return Settings{Fallback: Fallback{Tries: 3, Deadline: 10 * time.Minute}, Breaker: expert.DefaultBreaker(), WithoutText: decision.BestFixed, Panel: DefaultPanel(), Responses: Responses{Keep: 10_000, Bytes: 256 << 20}, Sessions: session.DefaultSettings()}
 }
 
 // Enabled reports whether there is a gateway, which needs at least one expert.
@@ -62,8 +78,10 @@ func (s *Settings) Enabled() bool { return len(s.Experts) > 0 }
 
 // Limits of settings.
 const (
-	maxTries    = 100
-	maxDeadline = 24 * time.Hour
+	maxTries     = 100
+	maxDeadline  = 24 * time.Hour
+	maxKeep      = 10_000_000
+	maxKeepBytes = 1 << 40
 )
 
 // policyModel is the model name of the default policy. Other policies are policyModel/NAME.
@@ -87,6 +105,7 @@ func (s *Settings) Validate() error {
 	p.Add(config.Under("breaker", s.Breaker.Validate()))
 	p.Add(config.Under("panel", s.Panel.Validate()))
 	p.Add(config.Under("sessions", s.Sessions.Validate()))
+	p.Add(config.Under("responses", s.Responses.Validate()))
 	p.Check(!s.Panel.Enabled() || s.Enabled(), "panel: there are no experts that could answer")
 	for _, h := range s.PassHeaders {
 		name := textproto.CanonicalMIMEHeaderKey(h)

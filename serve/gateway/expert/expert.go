@@ -19,6 +19,7 @@ import (
 
 	"pipe/costs/prices"
 	"pipe/experts/service"
+	"pipe/serve/gateway/protocol"
 )
 
 // BreakerSettings configure the circuit breaker of an expert: when its calls are suspended because they fail.
@@ -65,7 +66,7 @@ func (s State) String() string { return []string{"closed", "half open", "open"}[
 type Expert struct {
 	Name            string
 	cfg             Settings
-	url             string
+	kind            *protocol.Kind
 	key             service.Secret
 	secrets         []service.Secret // texts that must not appear in answers and messages
 	redactor        redactor         // the same
@@ -85,8 +86,12 @@ func New(name string, s Settings, b BreakerSettings, changed func(name string, t
 	}
 	// Streams are passed on event by event, so they must not be compressed.
 	client.Transport.(service.Transport).DisableCompression = true
+	kind, err := protocol.KindOf(s.Kind)
+	if err != nil {
+		return nil, err
+	}
 	e := &Expert{
-		Name: name, cfg: s, url: service.WithQuery(service.ChatURL(s.BaseURL), s.Query),
+		Name: name, cfg: s, kind: kind,
 		client: client, breakerSettings: b, slots: make(chan struct{}, s.Concurrency), fields: make(map[string]json.RawMessage),
 	}
 	if err := e.readSecrets(); err != nil {
@@ -174,8 +179,16 @@ func (e *Expert) Close() { e.client.CloseIdleConnections() }
 // Model is the configured name of the model at the service.
 func (e *Expert) Model() string { return e.cfg.Model }
 
-// URL is the address that is called.
-func (e *Expert) URL() string { return e.url }
+// URL is the address that is called for whole answers.
+func (e *Expert) URL() string { return e.urlOf(e.kind.Format, false) }
+
+// urlOf is the address that is called with a request in a format.
+func (e *Expert) urlOf(f protocol.Format, stream bool) string {
+	return service.WithQuery(e.kind.URL(e.cfg.BaseURL, e.cfg.Model, f, stream), e.cfg.Query)
+}
+
+// Kind is the kind of the service.
+func (e *Expert) Kind() *protocol.Kind { return e.kind }
 
 // State is the state of the circuit breaker. Calls of an expert that is Open fail at once.
 func (e *Expert) State() State { return state(e.breaker.State()) }

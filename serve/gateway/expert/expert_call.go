@@ -2,6 +2,7 @@ package expert
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"context"
 	"encoding/json"
@@ -11,13 +12,14 @@ import (
 	"mime"
 	"net"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"pipe/experts/service"
 	"pipe/serve/gateway/chatjson"
-	"pipe/serve/gateway/jsonedit"
+	"pipe/serve/gateway/protocol"
 )
 
 // Usage are the tokens that a call used.
@@ -45,7 +47,7 @@ type Answer struct {
 
 // Call sends a request and returns when there is something to pass on: the complete answer, or the first content of a
 // stream. headers are sent with it. A *Failure means that another expert can be called. Any other error is that of ctx.
-func (e *Expert) Call(ctx context.Context, r *chatjson.Request, add *chatjson.Addition, headers http.Header) (*Answer, error) {
+func (e *Expert) Call(ctx context.Context, r *protocol.Incoming, add *chatjson.Addition, headers http.Header) (*Answer, error) {
 	t := e.cfg.Timeouts
 	if r.Stream {
 		return e.call(ctx, r, add, headers, callTimeout{t.FirstByte, errFirstByte})
@@ -54,7 +56,7 @@ func (e *Expert) Call(ctx context.Context, r *chatjson.Request, add *chatjson.Ad
 }
 
 // CallLast is Call for the last expert that can answer. A slow call is not cancelled before Timeouts.Whole.
-func (e *Expert) CallLast(ctx context.Context, r *chatjson.Request, add *chatjson.Addition, headers http.Header) (*Answer, error) {
+func (e *Expert) CallLast(ctx context.Context, r *protocol.Incoming, add *chatjson.Addition, headers http.Header) (*Answer, error) {
 	return e.call(ctx, r, add, headers, callTimeout{e.cfg.Timeouts.Whole, errWhole})
 }
 
@@ -65,20 +67,27 @@ type callTimeout struct {
 	cause error
 }
 
-func (e *Expert) call(ctx context.Context, r *chatjson.Request, add *chatjson.Addition, headers http.Header, p callTimeout) (*Answer, error) {
+func (e *Expert) call(ctx context.Context, r *protocol.Incoming, add *chatjson.Addition, headers http.Header, p callTimeout) (*Answer, error) {
+	w := e.writing(r, add)
+	body, err := w.write(e.cfg.StreamUsage)
+	if err != nil {
+		return e.refuse(r, err), nil
+	}
 	end, err := e.begin()
 	if err != nil {
 		return nil, err
 	}
-	change := chatjson.Change{Model: e.cfg.Model, Add: add, Usage: e.cfg.StreamUsage, Fields: e.fields}
 	inner, cancel := context.WithCancelCause(ctx)
-	c := &call{expert: e, outer: ctx, ctx: inner, cancel: cancel, end: end, timeout: p.after, stripUsage: r.Stream && !r.Usage && e.cfg.StreamUsage}
+	c := &call{expert: e, outer: ctx, ctx: inner, cancel: cancel, end: end, timeout: p.after, writing: w}
+	c.stripUsage = !w.translate && r.Stream && !r.Usage && e.cfg.StreamUsage
 	c.timer = c.cancelAfter(p.after, p.cause)
-	a, err := c.send(r.With(change), headers, r.Stream)
-	if err == nil && c.stripUsage && a.refusesUsage() {
+	a, err := c.send(body, headers, r.Stream)
+	if err == nil && r.Stream && e.cfg.StreamUsage && (c.stripUsage || w.translate) && a.refusesUsage() {
 		_ = c.body.Close() // it was read
-		change.Usage, c.stripUsage = false, false
-		a, err = c.send(r.With(change), headers, r.Stream)
+		c.stripUsage = false
+		if body, err = w.write(false); err == nil {
+			a, err = c.send(body, headers, r.Stream)
+		}
 	}
 	switch {
 	case err != nil:
@@ -107,6 +116,7 @@ type call struct {
 	end        func(error)
 	body       io.ReadCloser // of the response, nil until there is one
 	stripUsage bool
+	writing    *writing // of the request
 }
 
 // cancelAfter cancels the call with a cause after a time.
@@ -128,11 +138,14 @@ func (c *call) close(err error) {
 }
 
 func (c *call) send(body []byte, headers http.Header, stream bool) (*Answer, error) {
-	r, err := http.NewRequestWithContext(c.ctx, http.MethodPost, c.expert.url, bytes.NewReader(body))
+	r, err := http.NewRequestWithContext(c.ctx, http.MethodPost, c.expert.urlOf(c.writing.format, stream), bytes.NewReader(body))
 	if err != nil {
 		return nil, c.transportError(err)
 	}
 	c.expert.setHeaders(r.Header, headers, stream)
+	if err := c.writing.sign(r, body); err != nil {
+		return nil, err
+	}
 	response, err := c.expert.client.Do(r)
 	if err != nil {
 		return nil, c.transportError(err)
@@ -163,9 +176,11 @@ func (e *Expert) setHeaders(h, more http.Header, stream bool) {
 	if stream {
 		h.Set("Accept", "text/event-stream")
 	}
-	if e.key != "" {
-		h.Set("Authorization", "Bearer "+string(e.key))
+	if e.kind.Format != protocol.Messages {
+		h.Del("Anthropic-Version")
+		h.Del("Anthropic-Beta")
 	}
+	e.kind.Authorize(h, string(e.key))
 	for name, value := range e.cfg.Headers {
 		h.Set(name, string(value))
 	}
@@ -231,10 +246,10 @@ func (c *call) readAnswer(response *http.Response, in io.Reader) (*Answer, error
 		return nil, e.failure("empty", nil, "the answer is empty")
 	}
 	text = e.redact(text)
-	read, err := chatjson.ReadAnswer(text)
+	read, err := protocol.ReadFacts(c.writing.format, text)
 	switch {
 	case err != nil:
-		f := e.failure("invalid", nil, "%s", notChat("the answer", err))
+		f := e.failure("invalid", nil, "%s", c.writing.notAnswer("the answer", err))
 		f.Detail = e.detail(text)
 		return nil, f
 	case read.Error != nil:
@@ -244,9 +259,14 @@ func (c *call) readAnswer(response *http.Response, in io.Reader) (*Answer, error
 	case !read.Content && read.Cut == "":
 		return nil, e.failure("empty", nil, "the answer has neither text nor a tool call").withUsage(read.Model, read.Usage)
 	}
+	if text, err = c.writing.answer(text); err != nil {
+		f := e.failure("invalid", nil, "the answer cannot be passed on: %s", err.Error())
+		return nil, f.withUsage(read.Model, read.Usage)
+	}
 	header := e.passed(response.Header)
 	header.Set("Content-Type", "application/json") // whatever the service sent: clients parse an answer by its type
-	a := &Answer{Status: http.StatusOK, Header: header, Body: text, Model: read.Model, Usage: read.Usage.For(read.Content)}
+	c.writing.setHeader(header)
+	a := &Answer{Status: http.StatusOK, Header: header, Body: text, Model: read.Model, Usage: read.Usage.For(read.Content && c.writing.format != protocol.Embeddings && c.writing.format != protocol.CountTokens)}
 	if !read.Content {
 		a.Empty, a.OtherMayAnswer = true, noContent(read.Cut)
 	}
@@ -255,14 +275,6 @@ func (c *call) readAnswer(response *http.Response, in io.Reader) (*Answer, error
 
 // noContent describes an answer without content.
 func noContent(cut string) string { return "no content, with the finish reason " + cut }
-
-// notChat describes a text of a service that is not a chat completion.
-func notChat(what string, err error) string {
-	if errors.Is(err, jsonedit.ErrRepeated) {
-		return what + " repeats a key, so that programs would read it differently"
-	}
-	return what + " is not a chat completion"
-}
 
 // readRefusal reads a response with a status other than 200.
 func (c *call) readRefusal(response *http.Response, in io.Reader) (*Answer, error) {
@@ -275,12 +287,15 @@ func (c *call) readRefusal(response *http.Response, in io.Reader) (*Answer, erro
 		for _, h := range e.secrets {
 			text = []byte(h.Redact(string(text)))
 		}
+		other := expertRefusal(code, text)
+		text = c.writing.refusal(code, text)
 		header := e.passed(response.Header)
 		header.Set("Content-Type", "application/json") // whatever the service sent
-		if !json.Valid(text) {                         // such as an HTML page, which a browser must not run
+		c.writing.setHeader(header)
+		if !json.Valid(text) { // such as an HTML page, which a browser must not run
 			header.Set("Content-Type", "text/plain; charset=utf-8")
 		}
-		return &Answer{Status: code, Header: header, Body: text, OtherMayAnswer: expertRefusal(code, text)}, nil
+		return &Answer{Status: code, Header: header, Body: text, OtherMayAnswer: other}, nil
 	}
 	f := e.failure("status", nil, "HTTP %d %s", code, http.StatusText(code))
 	if code >= 300 && code < 400 {
@@ -314,7 +329,7 @@ func (e *Expert) passed(h http.Header) http.Header {
 			out.Set(name, e.header(v))
 		}
 	}
-	if id := h.Get("X-Request-Id"); id != "" {
+	if id := cmp.Or(h.Get("X-Request-Id"), h.Get("Request-Id")); id != "" {
 		out.Set(requestIDHeader, e.header(id))
 	}
 	return out
@@ -327,7 +342,7 @@ func (e *Expert) header(value string) string {
 }
 
 // isStream reports whether a response is a stream of events, or has no content type.
-func isStream(h http.Header) bool {
+func (e *Expert) isStream(h http.Header) bool {
 	kind, _, err := mime.ParseMediaType(h.Get("Content-Type"))
-	return h.Get("Content-Type") == "" || err == nil && kind == "text/event-stream"
+	return h.Get("Content-Type") == "" || err == nil && (kind == "text/event-stream" || slices.Contains(e.kind.StreamTypes, kind))
 }

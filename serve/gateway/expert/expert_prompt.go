@@ -61,6 +61,6 @@ func promptMoney(p prices.Period, u prices.Usage) (money float64, ok bool) {
 
 // Service is a digest of the service, the account and the model. Experts with the same one share a cache of prompts there.
 func (e *Expert) Service() string {
-	of := sha256.Sum256([]byte(e.url + "\n" + e.cfg.Model + "\n" + string(e.key)))
+	of := sha256.Sum256([]byte(e.URL() + "\n" + e.cfg.Model + "\n" + string(e.key)))
 	return hex.EncodeToString(of[:])
 }

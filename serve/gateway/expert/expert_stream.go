@@ -10,20 +10,22 @@ import (
 	"slices"
 	"time"
 
-	"pipe/serve/gateway/chatjson"
 	"pipe/serve/gateway/jsonedit"
+	"pipe/serve/gateway/protocol"
 	"pipe/serve/gateway/sse"
 )
 
 // Stream is a streamed answer whose first content has arrived. It is not safe for concurrent use.
 type Stream struct {
 	call      *call
-	in        *sse.Reader
+	in        protocol.Frames
+	watch     protocol.Watcher
+	translate *protocol.Stream // nil: the caller has the service's protocol
 	timer     *time.Timer
 	buffered  []byte // events up to the first content, until Next returns them
 	end       End
 	cutReason string // why a choice ended early, "" if none did
-	state     string // "" while the stream may go on; "done" after [DONE]
+	state     string // "" while the stream may go on; "done" after its last event
 	err       error
 }
 
@@ -33,16 +35,14 @@ type End struct {
 	Usage    Usage
 	Chunks   int  // parts of the answer that were passed on
 	Failed   bool // the service sent an error as an event, which was passed on
-	Finished bool // a choice had a finish reason, or [DONE] arrived
+	Finished bool // a choice had a finish reason, or the last event arrived
 }
-
-var doneData = []byte("[DONE]")
 
 // readStream reads a stream until its first content. Earlier events are buffered, so that another expert can still answer.
 // Every event and comment restarts the timeout.
 func (c *call) readStream(response *http.Response, in io.Reader) (*Answer, error) {
 	e := c.expert
-	if !isStream(response.Header) {
+	if !e.isStream(response.Header) {
 		text, _ := io.ReadAll(io.LimitReader(in, maxRefusal))
 		f := e.failure("invalid", nil, "the answer is not a stream of events")
 		f.Detail = e.detail(text)
@@ -51,13 +51,18 @@ func (c *call) readStream(response *http.Response, in io.Reader) (*Answer, error
 	if in == response.Body && slices.Contains(response.TransferEncoding, "chunked") {
 		in = byteReader{in}
 	}
-	s := &Stream{call: c, in: sse.NewReader(in, e.cfg.MaxAnswer)}
+	s := &Stream{call: c, in: e.kind.Read(in, e.cfg.MaxAnswer), watch: protocol.Watch(c.writing.format)}
+	if c.writing.translate {
+		s.translate = e.kind.TranslateStream(c.writing.request)
+	}
 	s.timer = c.cancelAfter(e.cfg.Timeouts.Whole, errWhole)
 	for {
 		event, err := s.in.Next()
 		switch {
-		case errors.Is(err, io.EOF), isDone(event, err):
-			return s.ended(response, endOf(event, err))
+		case errors.Is(err, io.EOF):
+			return s.ended(response, event.Raw)
+		case s.isLast(event, err):
+			return s.onlyLast(response, event, err)
 		case errors.Is(err, sse.ErrTooLong) || len(s.buffered)+len(event.Raw) > e.cfg.MaxAnswer:
 			return s.abandon(e.failure("too_large", nil, "the stream is longer than %d bytes before its first content", e.cfg.MaxAnswer))
 		case err != nil:
@@ -84,15 +89,78 @@ func (s *Stream) ended(response *http.Response, last []byte) (*Answer, error) {
 		return s.abandon(e.failure("empty", nil, "the stream ended before its first content"))
 	}
 	s.timer.Stop()
+	if s.translate != nil && s.state != "done" {
+		last = s.translated(s.translate.End())
+	}
+	if s.err != nil {
+		return s.abandon(s.err)
+	}
 	return &Answer{
 		Status: http.StatusOK, Header: s.header(response), Body: e.redact(append(s.buffered, last...)), Model: s.end.Model, Usage: s.end.Usage.For(false),
 		OtherMayAnswer: noContent(s.cutReason), Empty: true,
 	}, nil
 }
 
-// isDone reports whether an event is the end of the stream, [DONE]. The empty line after it may be missing.
-func isDone(event *sse.Event, err error) bool {
-	return (err == nil || errors.Is(err, io.ErrUnexpectedEOF)) && event.HasData && bytes.Equal(event.Data, doneData)
+// isLast reports whether nothing follows an event. The empty line after it may be missing.
+func (s *Stream) isLast(event *sse.Event, err error) bool {
+	return (err == nil || errors.Is(err, io.ErrUnexpectedEOF)) && event.HasData && s.watch.Last(event)
+}
+
+// onlyLast is the result of a stream whose last event came before any content. Some services put the content into it.
+func (s *Stream) onlyLast(response *http.Response, event *sse.Event, err error) (*Answer, error) {
+	facts := s.readLast(event)
+	raw := s.lastBytes(event, err)
+	switch {
+	case facts.Error != nil:
+		f := s.call.expert.failure("error", nil, "an error came instead of an answer")
+		f.Detail = s.call.expert.detail(event.Data)
+		return s.abandon(f)
+	case s.err != nil:
+		return s.abandon(s.err)
+	case facts.Content && s.call.timer.Stop():
+		s.buffered = append(s.buffered, raw...)
+		return s.start(response), nil
+	}
+	return s.ended(response, raw)
+}
+
+// readLast records what the last event says.
+func (s *Stream) readLast(event *sse.Event) protocol.Facts {
+	s.state, s.end.Finished = "done", true
+	facts, err := s.watch.Read(event)
+	if err == nil { // [DONE] says nothing
+		s.record(facts)
+	}
+	return facts
+}
+
+// lastBytes returns the last event for the caller.
+func (s *Stream) lastBytes(event *sse.Event, err error) []byte {
+	if s.translate == nil {
+		return endOf(event, err)
+	}
+	out := s.translated(s.translate.Event(event))
+	if s.err != nil {
+		return nil
+	}
+	return append(out, s.translated(s.translate.End())...)
+}
+
+// translated returns the bytes of a translated event. An event that cannot be translated ends the stream.
+func (s *Stream) translated(out []byte, err error) []byte {
+	e := s.call.expert
+	var said *protocol.ServiceError
+	switch {
+	case err == nil:
+		return out
+	case errors.As(err, &said):
+		f := e.failure("error", nil, "the service sent an error within its stream")
+		f.Detail = e.detail([]byte(said.Message))
+		s.err = f
+	default:
+		s.err = e.failure("invalid", nil, "the answer cannot be passed on: %s", err.Error())
+	}
+	return nil
 }
 
 // endOf returns the bytes of the last event, and adds the empty line after it if it is missing.
@@ -122,36 +190,32 @@ func (r byteReader) Read(p []byte) (int, error) { return r.in.Read(p[:min(len(p)
 // readBeforeContent buffers an event and reports whether it is the first one with content.
 func (s *Stream) readBeforeContent(event *sse.Event) (content bool, err error) {
 	e := s.call.expert
-	if !event.HasData || isKeepAlive(event) {
-		s.buffered = append(s.buffered, event.Raw...)
+	if !event.HasData || s.watch.Alive(event) {
+		s.buffered = append(s.buffered, s.alive(event)...)
 		return false, nil
 	}
-	chunk, err := chatjson.ReadAnswer(event.Data)
+	chunk, err := s.watch.Read(event)
 	if err == nil && (chunk.Error != nil || event.Name == "error") {
 		s.record(chunk) // it may report a usage
 	}
 	if err != nil || chunk.Error != nil || event.Name == "error" {
-		f := e.failure("invalid", nil, "%s", notChat("an event before the first content", err))
+		f := e.failure("invalid", nil, "%s", s.call.writing.notAnswer("an event before the first content", err))
 		if err == nil || event.Name == "error" {
 			f = e.failure("error", nil, "an error came instead of an answer")
 		}
 		f.Detail = e.detail(event.Data)
 		return false, f
 	}
-	s.buffered = append(s.buffered, s.filter(event)...)
-	return chunk.Content, nil
+	s.buffered = append(s.buffered, s.pass(event, chunk, nil)...)
+	return chunk.Content, s.err
 }
 
-// isKeepAlive reports whether an event is only a sign of life: a ping, or an event of an unknown name that is no answer.
-func isKeepAlive(event *sse.Event) bool {
-	switch event.Name {
-	case "", "message":
-		return chatjson.IsPing(event.Data)
-	case "error":
-		return false
+// alive returns a sign of life for the caller.
+func (s *Stream) alive(event *sse.Event) []byte {
+	if s.translate != nil {
+		return []byte(": life\n\n")
 	}
-	_, err := chatjson.ReadAnswer(event.Data)
-	return err != nil
+	return event.Raw
 }
 
 // start is the answer of a stream whose first content has arrived.
@@ -163,7 +227,11 @@ func (s *Stream) start(response *http.Response) *Answer {
 func (s *Stream) header(response *http.Response) http.Header {
 	e := s.call.expert
 	header := e.passed(response.Header)
+	s.call.writing.setHeader(header)
 	header.Set("Content-Type", "text/event-stream")
+	if s.translate != nil {
+		return header
+	}
 	if kind := response.Header.Get("Content-Type"); kind != "" {
 		header.Set("Content-Type", e.header(kind))
 	}
@@ -171,7 +239,7 @@ func (s *Stream) header(response *http.Response) http.Header {
 }
 
 // record updates what is known about the stream from a chunk.
-func (s *Stream) record(a chatjson.Answer) {
+func (s *Stream) record(a protocol.Facts) {
 	if s.end.Model == "" {
 		s.end.Model = string(s.call.expert.redact([]byte(a.Model)))
 	}
@@ -220,9 +288,12 @@ func (s *Stream) next() []byte {
 	event, err := s.in.Next()
 	idle.Stop()
 	switch {
-	case isDone(event, err):
-		s.state, s.end.Finished = "done", true
-		return endOf(event, err)
+	case s.isLast(event, err):
+		s.readLast(event)
+		return s.lastBytes(event, err)
+	case errors.Is(err, io.EOF) && s.translate != nil && s.end.Finished:
+		s.state = "done"
+		return s.translated(s.translate.End())
 	case errors.Is(err, io.EOF) && (s.end.Finished || s.end.Failed):
 		s.err = io.EOF
 		return event.Raw[:len(event.Raw):len(event.Raw)]
@@ -239,21 +310,32 @@ func (s *Stream) next() []byte {
 	return s.filter(event)
 }
 
-// filter returns the bytes of an event to pass on, and records what its chunk says. It drops a chunk that has only the usage
-// if the caller did not ask for that. Events that are no chunks are passed on. A chunk with a repeated key ends the stream.
+// filter returns the bytes of an event to pass on, and records what its chunk says. Events that are no chunks are passed on.
+// A chunk with a repeated key ends the stream.
 func (s *Stream) filter(event *sse.Event) []byte {
 	if !event.HasData {
-		return event.Raw
+		return s.alive(event)
 	}
-	chunk, err := chatjson.ReadAnswer(event.Data)
+	chunk, err := s.watch.Read(event)
+	return s.pass(event, chunk, err)
+}
+
+// pass returns the bytes of an event whose facts were read. It drops a chunk that has only the usage if the caller did not
+// ask for that.
+func (s *Stream) pass(event *sse.Event, chunk protocol.Facts, err error) []byte {
 	switch {
-	case errors.Is(err, jsonedit.ErrRepeated) && (event.Name == "" || event.Name == "message"):
-		s.err = s.call.expert.failure("invalid", nil, "%s", notChat("an event", err))
+	case errors.Is(err, jsonedit.ErrRepeated) && (event.Name == "" || event.Name == "message" || s.call.writing.format != protocol.Chat):
+		s.err = s.call.expert.failure("invalid", nil, "%s", s.call.writing.notAnswer("an event", err))
 		return nil
-	case err != nil:
+	case err != nil && s.translate == nil:
 		return event.Raw
 	}
-	s.record(chunk)
+	if err == nil {
+		s.record(chunk)
+	}
+	if s.translate != nil {
+		return s.translated(s.translate.Event(event))
+	}
 	if s.call.stripUsage && chunk.Choices == 0 && chunk.Usage != (Usage{}) && chunk.Error == nil {
 		return nil
 	}

@@ -18,8 +18,8 @@ import (
 	"pipe/experts/service"
 	"pipe/experts/service/servicetest"
 	"pipe/internal/config"
-	"pipe/serve/gateway/chatjson"
 	"pipe/serve/gateway/gatewaytest"
+	"pipe/serve/gateway/protocol"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -54,9 +54,9 @@ func open(t *testing.T, s Settings, b BreakerSettings) *Expert {
 }
 
 // request is one whose stream is as given.
-func request(t *testing.T, fields string) *chatjson.Request {
+func request(t *testing.T, fields string) *protocol.Incoming {
 	t.Helper()
-	r, err := chatjson.ReadRequest([]byte(`{"model":"pipe","messages":[{"role":"user","content":"x"}]` + fields + `}`))
+	r, err := protocol.Chat.ReadRequest([]byte(`{"model":"pipe","messages":[{"role":"user","content":"x"}]` + fields + `}`))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,10 +17,12 @@ import (
 	"pipe/experts/service"
 	"pipe/internal/config"
 	"pipe/serve/gateway/chatjson"
+	"pipe/serve/gateway/protocol"
 )
 
 // Settings say where an expert is, how it is called, and what it costs.
 type Settings struct {
+	Kind    string `yaml:"kind"`     // the protocol of the service, see [protocol.KindOf]; "" is openai
 	BaseURL string `yaml:"base_url"` // without /chat/completions
 	// Query are query parameters of the URL, such as the version of the API.
 	Query   map[string]string `yaml:"query"`
@@ -101,6 +103,9 @@ func (s *Settings) UnmarshalYAML(n *yaml.Node) error {
 
 // Shortened is BaseURL without surrounding spaces and without the path that is appended anyway; "" if it has neither.
 func (s *Settings) Shortened() string {
+	if k, err := protocol.KindOf(s.Kind); err != nil || k != protocol.OpenAI {
+		return ""
+	}
 	const path = "/chat/completions"
 	called := service.ChatURL(s.BaseURL)
 	if called == strings.TrimRight(s.BaseURL, "/")+path {
@@ -118,7 +123,7 @@ const (
 )
 
 // reservedFields are fields that the gateway or the caller sets.
-var reservedFields = []string{"messages", "model", "n", "stream", "stream_options", "tools", "functions"}
+var reservedFields = []string{"messages", "model", "n", "stream", "stream_options", "tools", "functions", "input", "system", "instructions", "previous_response_id"}
 
 // reservedHeaders are headers that the gateway or the transport sets.
 var reservedHeaders = []string{"Accept-Encoding", "Connection", "Content-Encoding", "Content-Length", "Content-Type", "Host", "Te", "Trailer", "Transfer-Encoding", "Upgrade"}
@@ -126,6 +131,9 @@ var reservedHeaders = []string{"Accept-Encoding", "Connection", "Content-Encodin
 // Validate reports every problem.
 func (s *Settings) Validate() error {
 	var p config.Problems
+	if _, err := protocol.KindOf(s.Kind); err != nil {
+		p.Add(fmt.Errorf("kind: %w", err))
+	}
 	if err := service.CheckBase(s.BaseURL); err != nil {
 		p.Add(fmt.Errorf("base_url: %w", err))
 	}

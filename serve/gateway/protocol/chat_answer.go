@@ -122,10 +122,3 @@ func (chat) WriteAnswer(a *middle.Answer, _ *Incoming) ([]byte, error) {
 	}
 	return asJSON(body), nil
 }
-
-// addList adds a list that is not empty.
-func addList(to object, name string, list []object) {
-	if len(list) > 0 {
-		to[name] = list
-	}
-}

@@ -144,6 +144,10 @@ func (d *chatDecoder) blocks(out []middle.Event, v json.RawMessage) []middle.Eve
 	r := &reader{}
 	r.list("", v, func(path string, v json.RawMessage) {
 		p := thinkingBlock(r, path, v)
+		if p.Text == "" && p.Signature != "" { // hidden reasoning
+			out = append(d.shut(out), middle.Event{Kind: middle.Open, Part: p}, middle.Event{Kind: middle.Shut})
+			return
+		}
 		if d.open == middle.Reasoning && p.Signature != "" && p.Signer != "chat" {
 			out = append(out, middle.Event{Kind: middle.Sign, Text: p.Signature, Part: p})
 			out = d.shut(out)

@@ -4,11 +4,9 @@ import (
 	"encoding/json"
 	"strings"
 
+	"pipe/serve/gateway/chatjson"
 	"pipe/serve/gateway/protocol/middle"
 )
-
-// object is a JSON object that is written; fields are sorted by name.
-type object = map[string]any
 
 // Write writes a request.
 func (f chat) Write(m *middle.Request, t Target) ([]byte, []string, error) {
@@ -31,7 +29,7 @@ func (f chat) Write(m *middle.Request, t Target) ([]byte, []string, error) {
 	if w.err != nil {
 		return nil, nil, w.err
 	}
-	fill(body, t.Fields, chatjsonAlias)
+	fill(body, t.Fields, chatAlias)
 	return asJSON(body), w.changed, nil
 }
 
@@ -39,18 +37,6 @@ func (f chat) Write(m *middle.Request, t Target) ([]byte, []string, error) {
 type chatWriter struct {
 	notes
 	err error
-}
-
-// notes are changes in words, each once.
-type notes struct{ changed []string }
-
-func (n *notes) note(what string) {
-	for _, c := range n.changed {
-		if c == what {
-			return
-		}
-	}
-	n.changed = append(n.changed, what)
 }
 
 // refuse keeps the first error.
@@ -103,41 +89,6 @@ func effortOf(m *middle.Request, n *notes) string {
 		return "medium"
 	}
 	return "high"
-}
-
-// orWord returns a text, or another one if it is empty.
-func orWord(s, other string) string {
-	if s == "" {
-		return other
-	}
-	return s
-}
-
-// addText and addBool add a field if there is a value.
-func addText(to object, name, s string) {
-	if s != "" {
-		to[name] = s
-	}
-}
-
-// addBool adds a field if there is a value.
-func addBool(to object, name string, b *bool) {
-	if b != nil {
-		to[name] = *b
-	}
-}
-
-// fill adds default values for fields that a request does not have.
-func fill(body object, fields map[string]json.RawMessage, alias func(string) string) {
-	for name, v := range fields {
-		_, has := body[name]
-		if other := alias(name); other != "" && !has {
-			_, has = body[other]
-		}
-		if !has {
-			body[name] = v
-		}
-	}
 }
 
 // tools writes the tools and how they may be called.
@@ -207,19 +158,6 @@ func (w *chatWriter) result(p middle.Part) any {
 	return text
 }
 
-// aKind names a kind of part in words.
-func aKind(k middle.PartKind) string {
-	switch k {
-	case middle.Image:
-		return "an image"
-	case middle.Audio:
-		return "a sound"
-	case middle.File:
-		return "a file"
-	}
-	return "a part of the kind " + string(k)
-}
-
 // assistant writes a message of the model.
 func (w *chatWriter) assistant(parts []middle.Part) object {
 	out := object{"role": "assistant"}
@@ -283,7 +221,7 @@ func (w *chatWriter) image(m middle.Media) object {
 	if m.FileID != "" {
 		w.refuse(lacking("messages", "has an image by the id of a file, which only the service that keeps the file knows"))
 	}
-	url := object{"url": dataURL(m)}
+	url := object{"url": m.Link()}
 	addText(url, "detail", m.Detail)
 	return object{"type": "image_url", "image_url": url}
 }
@@ -293,5 +231,22 @@ func (w *chatWriter) file(m middle.Media) object {
 	if m.Data == "" {
 		w.refuse(lacking("messages", "has a file without its data, which experts with the protocol chat do not take"))
 	}
-	return object{"type": "file", "file": object{"filename": orWord(m.Name, "file"), "file_data": dataURL(m)}}
+	return object{"type": "file", "file": object{"filename": orWord(m.Name, "file"), "file_data": m.Link()}}
 }
+
+// ChatMessages returns the conversation as the messages of a chat completion, for programs that read it later. A conversation
+// that has no such form is returned as it came.
+func ChatMessages(in *Incoming) json.RawMessage {
+	if raw := in.Field("messages"); in.Format == Chat && raw != nil {
+		return raw
+	}
+	w := &chatWriter{}
+	messages := asJSON(w.messages(in.Middle()))
+	if w.err != nil {
+		return in.object.Text
+	}
+	return messages
+}
+
+// chatAlias is the other name of a field of chat completions.
+func chatAlias(name string) string { return chatjson.Alias(name) }

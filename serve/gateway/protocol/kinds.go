@@ -2,45 +2,18 @@ package protocol
 
 import (
 	"fmt"
-	"io"
-	"net/http"
-	"slices"
+	"maps"
 	"strings"
-
-	"pipe/experts/service"
-	"pipe/serve/gateway/chatjson"
-	"pipe/serve/gateway/protocol/middle"
-	"pipe/serve/gateway/sse"
 )
-
-// Kind is a kind of expert: the protocol of its service, its addresses, and how the key is sent.
-type Kind struct {
-	Name   string // in the setting kind
-	Format Format
-	// Path is added to the address of the service for a request in a format; Also are further formats of callers whose requests
-	// are passed on without a translation.
-	URL  func(base, model string, f Format, stream bool) string
-	Also []Caller
-	// Authorize sets the headers that every request has; key is "" without one.
-	Authorize func(h http.Header, key string)
-	// Sign signs a request with its body, where a service needs that; nil: nothing is signed.
-	Sign func(r *http.Request, body []byte, key string) error
-	// Frames splits a stream into events, and StreamTypes are the content types of streams. nil: server-sent events.
-	Frames      func(in io.Reader, most int) Frames
-	StreamTypes []string
-}
-
-// Frames are the events of a stream.
-type Frames interface {
-	// Next returns the next event, as [sse.Reader.Next] does.
-	Next() (*sse.Event, error)
-}
 
 // kinds are all kinds of experts. A new one is a file and a line here.
 var kinds = []*Kind{OpenAI, OpenAIResponses, Anthropic}
 
 // callers are the protocols of callers, by the path under /v1/.
-var callers = map[string]Caller{"chat/completions": Chat, "messages": Messages, "responses": Responses}
+var callers = map[string]Caller{"chat/completions": Chat, "messages": Messages, "responses": Responses, "embeddings": Embeddings, "completions": Completions, "messages/count_tokens": CountTokens}
+
+// Callers are the protocols of callers, by the path under /v1/.
+func Callers() map[string]Caller { return maps.Clone(callers) }
 
 // KindOf returns the kind of a name; "" is that of most services.
 func KindOf(name string) (*Kind, error) {
@@ -53,119 +26,3 @@ func KindOf(name string) (*Kind, error) {
 	}
 	return nil, fmt.Errorf("is %q, none of %s", name, strings.Join(names, ", "))
 }
-
-// OpenAI is a service with OpenAI's chat completions.
-var OpenAI = &Kind{
-	Name: "openai", Format: Chat,
-	URL: func(base, _ string, f Format, _ bool) string {
-		return strings.TrimSuffix(service.ChatURL(base), "chat/completions") + pathOf(f)
-	},
-	Authorize: bearer,
-}
-
-// pathOf is the path of a format under /v1/.
-func pathOf(f Format) string {
-	for path, c := range callers {
-		if c.Name() == f.Name() {
-			return path
-		}
-	}
-	return ""
-}
-
-// bearer sends a key as most services read it.
-func bearer(h http.Header, key string) {
-	if key != "" {
-		h.Set("Authorization", "Bearer "+key)
-	}
-}
-
-// Passes reports whether requests of a format are passed on without a translation.
-func (k *Kind) Passes(f Format) bool {
-	return k.Format.Name() == f.Name() || slices.ContainsFunc(k.Also, func(c Caller) bool { return c.Name() == f.Name() })
-}
-
-// Read splits a stream into events.
-func (k *Kind) Read(in io.Reader, most int) Frames {
-	if k.Frames != nil {
-		return k.Frames(in, most)
-	}
-	return sse.NewReader(in, most)
-}
-
-// Translate writes a request of another format for a service. add is a message to insert, nil for none. The error is a
-// *middle.FieldError.
-func (k *Kind) Translate(from *Incoming, add *chatjson.Addition, t Target) (body []byte, changed []string, err error) {
-	m := *from.Middle()
-	if add != nil && len(m.Messages) > 0 {
-		m.Insert(add.At.Index(len(m.Messages), m.LastUser()), middle.Message{Role: add.Role, Parts: []middle.Part{{Kind: middle.Text, Text: add.Text}}})
-	}
-	body, changed, err = k.Format.Write(&m, t)
-	return body, append(changed, m.Left...), err
-}
-
-// TranslateAnswer writes a whole answer of a service for a caller.
-func (k *Kind) TranslateAnswer(text []byte, to *Incoming) ([]byte, error) {
-	a, err := k.Format.Read(text)
-	if err != nil {
-		return nil, err
-	}
-	if len(a.Foreign) > 0 {
-		return nil, a.Foreign[0]
-	}
-	return to.Format.WriteAnswer(a, to)
-}
-
-// Stream translates the events of a stream.
-type Stream struct {
-	in   middle.Decoder
-	out  middle.Encoder
-	done bool // the end was written
-}
-
-// TranslateStream translates a stream of a service for a caller.
-func (k *Kind) TranslateStream(to *Incoming) *Stream {
-	return &Stream{in: k.Format.Decoder(), out: to.Format.Encoder(to)}
-}
-
-// Event translates an event. An error means that the caller's protocol has no place for it, or that it is none of the
-// service's protocol.
-func (s *Stream) Event(e *sse.Event) ([]byte, error) {
-	events, err := s.in.Decode(e)
-	if err != nil {
-		return nil, err
-	}
-	return s.encode(events)
-}
-
-// End translates the end of a stream.
-func (s *Stream) End() ([]byte, error) {
-	return s.encode(append(s.in.End(), middle.Event{Kind: middle.Done}))
-}
-
-func (s *Stream) encode(events []middle.Event) (out []byte, err error) {
-	for _, e := range events {
-		switch e.Kind {
-		case middle.Alien:
-			return out, lacking("answer", "has %.80q, which the caller's protocol has no place for", e.Text)
-		case middle.Fail:
-			return out, &ServiceError{*e.Err}
-		case middle.Done:
-			if s.done {
-				continue
-			}
-			s.done = true
-		}
-		out = append(out, s.out.Encode(e)...)
-	}
-	return out, nil
-}
-
-// ServiceError is an error that a service sent within a stream.
-type ServiceError struct{ middle.Problem }
-
-// Error is the service's message, which may quote the conversation.
-func (e *ServiceError) Error() string { return e.Message }
-
-// chatjsonAlias is the other name of a field of chat completions.
-func chatjsonAlias(name string) string { return chatjson.Alias(name) }

@@ -2,9 +2,7 @@ package protocol
 
 import (
 	"encoding/json"
-	"net/http"
 	"slices"
-	"strings"
 
 	"pipe/serve/gateway/chatjson"
 	"pipe/serve/gateway/jsonedit"
@@ -18,32 +16,6 @@ type messages struct{}
 
 // Name is messages.
 func (messages) Name() string { return "messages" }
-
-// Anthropic is a service with Anthropic's protocol.
-var Anthropic = &Kind{Name: "anthropic", Format: Messages, URL: anthropicURL, Authorize: anthropicKey}
-
-// anthropicVersion is the version of the protocol, if the caller or the settings name none.
-const anthropicVersion = "2023-06-01"
-
-// anthropicURL is the address of a call. A base without a path gets /v1.
-func anthropicURL(base, _ string, _ Format, _ bool) string {
-	base = strings.TrimRight(strings.TrimSpace(base), "/")
-	base = strings.TrimRight(strings.TrimSuffix(base, "/messages"), "/")
-	if _, rest, _ := strings.Cut(base, "://"); !strings.Contains(rest, "/") {
-		base += "/v1"
-	}
-	return base + "/messages"
-}
-
-// anthropicKey sets the headers of a call.
-func anthropicKey(h http.Header, key string) {
-	if h.Get("Anthropic-Version") == "" {
-		h.Set("Anthropic-Version", anthropicVersion)
-	}
-	if key != "" {
-		h.Set("X-Api-Key", key)
-	}
-}
 
 // messagesRequest is a request that is edited in place.
 type messagesRequest struct{ object *jsonedit.Object }

@@ -173,17 +173,6 @@ func (d *messagesDecoder) Decode(e *sse.Event) ([]middle.Event, error) {
 	return one(middle.Event{Kind: middle.Alien, Text: "an event " + v.Type}), nil
 }
 
-// one is a list of one event.
-func one(e middle.Event) []middle.Event { return []middle.Event{e} }
-
-// orFinish is a reason, or stop for one that is not known.
-func orFinish(f middle.Finish) middle.Finish {
-	if f == "" {
-		return middle.Stop
-	}
-	return f
-}
-
 // count adds what a usage reports. Later counts replace earlier ones.
 func (d *messagesDecoder) count(v json.RawMessage) middle.Usage {
 	var u map[string]json.RawMessage
@@ -272,11 +261,6 @@ func (c *messagesEncoder) Encode(e middle.Event) []byte {
 		return namedEvent("ping", object{"type": "ping"})
 	}
 	return nil
-}
-
-// namedEvent is an event with its name, as Anthropic's protocol and OpenAI's Responses have it.
-func namedEvent(name string, data object) []byte {
-	return slices.Concat([]byte("event: "+name+"\ndata: "), asJSON(data), []byte("\n\n"))
 }
 
 // begin writes the first event, once.

@@ -18,7 +18,8 @@ func openAIError(p middle.Problem) []byte {
 	if p.Code != "" {
 		code = p.Code
 	}
-	return asJSON(object{"error": object{"message": p.Message, "type": orWord(p.Type, openAIType(p.Status)), "param": param, "code": code}})
+	text, _ := json.Marshal(object{"error": object{"message": p.Message, "type": orWord(p.Type, openAIType(p.Status)), "param": param, "code": code}}) // texts always marshal
+	return text
 }
 
 // openAIType is the type of an error by the status.

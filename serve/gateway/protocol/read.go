@@ -160,23 +160,6 @@ func (r *reader) image(path string, m middle.Media) {
 	}
 }
 
-// dataURL is the URL of a media.
-func dataURL(m middle.Media) string {
-	if m.URL != "" {
-		return m.URL
-	}
-	return "data:" + m.Type + ";base64," + m.Data
-}
-
-// asJSON encodes a value without the escapes of HTML. It must have no values that JSON lacks.
-func asJSON(v any) json.RawMessage {
-	b, err := jsonedit.Marshal(v)
-	if err != nil { // only raw values that are no JSON, which were checked when they were read
-		panic(err)
-	}
-	return b
-}
-
 // option is a field with the same meaning and form in several protocols.
 type option struct {
 	name, field string
@@ -197,22 +180,6 @@ func readOption(m *middle.Request, list []option, field string, v json.RawMessag
 	return false
 }
 
-// writeOptions adds the options that the list has a field for. Another one is an error that names the caller's field.
-func writeOptions(m *middle.Request, list []option, to map[string]any) error {
-	for _, o := range m.Options {
-		known := false
-		for _, l := range list {
-			if l.name == o.Name {
-				to[l.field], known = o.Value, true
-			}
-		}
-		if !known {
-			return &middle.FieldError{Param: o.Field, Msg: "cannot be passed on: the protocol of the expert has no such field"}
-		}
-	}
-	return nil
-}
-
 // refuseForeign returns the first field of a request that cannot be translated.
 func refuseForeign(m *middle.Request) error {
 	for _, list := range [][]*middle.FieldError{m.Malformed, m.Foreign} {
@@ -221,9 +188,4 @@ func refuseForeign(m *middle.Request) error {
 		}
 	}
 	return nil
-}
-
-// foreign is the error for a part or a field that an expert's protocol lacks.
-func lacking(field, format string, args ...any) error {
-	return &middle.FieldError{Param: field, Msg: fmt.Sprintf(format, args...)}
 }

@@ -3,9 +3,7 @@ package protocol
 import (
 	"encoding/json"
 	"slices"
-	"strings"
 
-	"pipe/experts/service"
 	"pipe/serve/gateway/chatjson"
 	"pipe/serve/gateway/jsonedit"
 	"pipe/serve/gateway/protocol/middle"
@@ -18,16 +16,6 @@ type responses struct{}
 
 // Name is responses.
 func (responses) Name() string { return "responses" }
-
-// OpenAIResponses is a service with OpenAI's responses.
-var OpenAIResponses = &Kind{
-	Name: "responses", Format: Responses, Authorize: bearer,
-	URL: func(base, _ string, _ Format, _ bool) string {
-		base = strings.TrimRight(strings.TrimSpace(base), "/")
-		base = strings.TrimSuffix(service.ChatURL(strings.TrimSuffix(base, "/responses")), "chat/completions")
-		return base + "responses"
-	},
-}
 
 // responsesRequest is a request that is edited in place.
 type responsesRequest struct{ object *jsonedit.Object }

@@ -91,7 +91,7 @@ func (d *responsesDecoder) Decode(e *sse.Event) ([]middle.Event, error) {
 	default:
 		return one(middle.Event{Kind: middle.Alien, Text: "an event " + v.Type}), nil
 	}
-	return one(middle.Event{Kind: middle.Life}), nil
+	return nil, nil
 }
 
 // begin opens a part after it has ended the one before. The parts of a reasoning belong to its item.
@@ -100,7 +100,7 @@ func (d *responsesDecoder) begin(out []middle.Event, p middle.Part) []middle.Eve
 		return append(out, middle.Event{Kind: middle.Alien, Text: "a part of an unknown type", Part: middle.Part{Kind: middle.Other}})
 	}
 	if d.open == middle.Reasoning && p.Kind == middle.Text {
-		return append(out, middle.Event{Kind: middle.Life})
+		return out
 	}
 	out = append(d.shut(out), middle.Event{Kind: middle.Open, Part: p})
 	d.open = p.Kind
@@ -144,7 +144,7 @@ func (d *responsesDecoder) added(v json.RawMessage) []middle.Event {
 	case p.Kind == middle.Reasoning:
 		return d.begin(nil, middle.Part{Kind: p.Kind, Signer: p.Signer})
 	}
-	return one(middle.Event{Kind: middle.Life})
+	return nil
 }
 
 // delta reads the continuation of a part.
@@ -168,7 +168,7 @@ func (d *responsesDecoder) done(v json.RawMessage) (out []middle.Event) {
 	if p.Kind == middle.Reasoning && d.open == middle.Reasoning && p.Signature != "" {
 		out = append(out, middle.Event{Kind: middle.Sign, Text: p.Signature, Part: p})
 	}
-	return append(d.shut(out), middle.Event{Kind: middle.Life})
+	return d.shut(out)
 }
 
 // end reads the end of the response.

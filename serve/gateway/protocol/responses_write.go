@@ -169,7 +169,7 @@ func reasoningItem(p middle.Part) object {
 	if p.Signer == "responses" && ok {
 		addText(item, "id", id)
 		item["encrypted_content"] = sealed
-	} else if p.Signer != "responses" {
+	} else if p.Signer != "responses" && p.Signer != "" {
 		item["encrypted_content"] = p.Signer + ":" + p.Signature
 	}
 	return item
@@ -218,7 +218,7 @@ func (w *responsesWriter) image(m middle.Media) object {
 	if m.FileID != "" {
 		w.refuse("messages", "has an image by the id of a file, which only the service that keeps the file knows")
 	}
-	image := object{"type": "input_image", "image_url": dataURL(m), "detail": orWord(m.Detail, "auto")}
+	image := object{"type": "input_image", "image_url": m.Link(), "detail": orWord(m.Detail, "auto")}
 	return image
 }
 
@@ -226,7 +226,7 @@ func (w *responsesWriter) image(m middle.Media) object {
 func (w *responsesWriter) file(m middle.Media) object {
 	switch {
 	case m.Data != "":
-		return object{"type": "input_file", "filename": orWord(m.Name, "file"), "file_data": dataURL(m)}
+		return object{"type": "input_file", "filename": orWord(m.Name, "file"), "file_data": m.Link()}
 	case m.URL != "":
 		return object{"type": "input_file", "file_url": m.URL}
 	}

@@ -53,16 +53,16 @@ func (p *planner) choose(c *chat, turn, last int, has caches) int {
 	p.now = p.now.Add(5 * time.Second)
 	if turn == 0 {
 		p.name++
-		p.messages = []Message{{Role: "system", Raw: body(100)}, {Role: "user", Raw: append(body(perToken*p.first-100), fmt.Sprint(p.name)...)}}
+		p.messages = []Message{{Raw: body(100)}, {User: true, Raw: append(body(perToken*p.first-100), fmt.Sprint(p.name)...)}}
 	} else if c.long[turn] {
 		p.now = p.now.Add(time.Hour)
 	}
 	loop := c.loop[turn]
 	if turn > 0 {
-		p.messages = append(p.messages, Message{Role: "assistant", Raw: body(perToken * p.grows / 2), Calls: loop})
-		p.messages = append(p.messages, Message{Role: "user", Raw: body(perToken * (p.grows - p.grows/2)), Result: loop})
+		p.messages = append(p.messages, Message{Raw: body(perToken * p.grows / 2)})
+		p.messages = append(p.messages, Message{User: !loop, Raw: body(perToken * (p.grows - p.grows/2))})
 	}
-	t := p.sessions.Begin(p.now, p.settings, Facts{Messages: p.messages, Bytes: perToken * p.tokens(turn)})
+	t := p.sessions.Begin(p.now, p.settings, Facts{Messages: p.messages, Bytes: perToken * p.tokens(turn), Loop: loop})
 	plan := t.Plan(&p.policy)
 	if plan == nil || t.Number() != turn+1 {
 		p.t.Fatalf("turn %d of a conversation is number %d, with the plan %v", turn, t.Number(), plan)

@@ -101,6 +101,14 @@ type Media struct {
 	Detail string // how closely an image is looked at: low, high or auto
 }
 
+// Link is the link of a media, or its data as a data URL.
+func (m Media) Link() string {
+	if m.URL != "" {
+		return m.URL
+	}
+	return "data:" + m.Type + ";base64," + m.Data
+}
+
 // Tool is a function that the model can call.
 type Tool struct {
 	Name, Description string

@@ -1,0 +1,104 @@
+package expert
+
+import (
+	"cmp"
+	"errors"
+	"net/http"
+	"strings"
+
+	"pipe/serve/gateway/chatjson"
+	"pipe/serve/gateway/jsonedit"
+	"pipe/serve/gateway/protocol"
+	"pipe/serve/gateway/protocol/middle"
+)
+
+// writing is how a request of a caller is written for the service of an expert, and its answer for the caller. Between the
+// same protocols both pass, but for the edits of the gateway.
+type writing struct {
+	expert    *Expert
+	request   *protocol.Incoming
+	add       *chatjson.Addition
+	format    protocol.Format // of the service's side
+	translate bool            // the caller has another one
+	changed   []string        // by the translation, in words
+}
+
+// writing returns how a request is written.
+func (e *Expert) writing(r *protocol.Incoming, add *chatjson.Addition) *writing {
+	if e.kind.Passes(r.Format) {
+		return &writing{expert: e, request: r, add: add, format: r.Format}
+	}
+	return &writing{expert: e, request: r, add: add, format: e.kind.Format, translate: true}
+}
+
+// write returns the body for the service. The error is a *middle.FieldError.
+func (w *writing) write(usage bool) (body []byte, err error) {
+	e := w.expert
+	if !w.translate {
+		return w.request.With(chatjson.Change{Model: e.cfg.Model, Add: w.add, Usage: usage, Fields: e.fields}), nil
+	}
+	body, w.changed, err = e.kind.Translate(w.request, w.add, protocol.Target{Model: e.cfg.Model, Usage: usage, Fields: e.fields})
+	return body, err
+}
+
+// sign signs a request, if the service needs that.
+func (w *writing) sign(r *http.Request, body []byte) error {
+	e := w.expert
+	if e.kind.Sign == nil {
+		return nil
+	}
+	if err := e.kind.Sign(r, body, string(e.key)); err != nil {
+		return e.failure("connect", nil, "the request cannot be signed: %v", err)
+	}
+	return nil
+}
+
+// refuse is the answer to a request that cannot be written for this expert. Another one may have the caller's protocol.
+func (e *Expert) refuse(r *protocol.Incoming, err error) *Answer {
+	p := middle.Problem{Status: http.StatusBadRequest, Code: "not_translatable", Message: err.Error()}
+	var field *middle.FieldError
+	if errors.As(err, &field) {
+		p.Param = field.Param
+	}
+	h := make(http.Header)
+	h.Set("Content-Type", "application/json")
+	return &Answer{Status: http.StatusBadRequest, Header: h, Body: r.Format.Error(p), OtherMayAnswer: "its protocol does not take " + cmp.Or(p.Param, "the request")}
+}
+
+// answer returns a whole answer for the caller.
+func (w *writing) answer(text []byte) ([]byte, error) {
+	if !w.translate {
+		return text, nil
+	}
+	return w.expert.kind.TranslateAnswer(text, w.request)
+}
+
+// refusal returns the body of a refusal for the caller.
+func (w *writing) refusal(code int, text []byte) []byte {
+	if !w.translate {
+		return text
+	}
+	return w.request.Format.Error(protocol.ReadProblem(code, text))
+}
+
+// headerChanged is the response header with what a translation changed, in words.
+const headerChanged = "X-Pipe-Changed"
+
+// setHeader tells the caller what a translation changed.
+func (w *writing) setHeader(h http.Header) {
+	const most = 1000
+	if text := strings.Join(w.changed, "; "); text != "" {
+		h.Set(headerChanged, strings.ToValidUTF8(text[:min(len(text), most)], "?"))
+	}
+}
+
+// notAnswer describes a text of a service that is no answer in its protocol.
+func (w *writing) notAnswer(what string, err error) string {
+	switch {
+	case errors.Is(err, jsonedit.ErrRepeated):
+		return what + " repeats a key, so that programs would read it differently"
+	case w.format == protocol.Chat:
+		return what + " is not a chat completion"
+	}
+	return what + " is not one of the protocol " + w.format.Name()
+}

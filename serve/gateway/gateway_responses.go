@@ -1,0 +1,156 @@
+package gateway
+
+import (
+	"bytes"
+	"container/list"
+	"encoding/json"
+	"net/http"
+	"sync"
+
+	"pipe/serve/access"
+	"pipe/serve/gateway/expert"
+	"pipe/serve/gateway/protocol"
+)
+
+// conversations are the responses that requests with previous_response_id go on from. The least recently used are forgotten
+// first.
+type conversations struct {
+	mu    sync.Mutex
+	byKey map[string]*list.Element // of order
+	order list.List                // of *kept, the most recently used first
+	bytes int
+}
+
+// kept is a response with what led to it.
+type kept struct {
+	key    string
+	expert string            // that answered
+	items  []json.RawMessage // of the whole conversation, with the answer
+	bytes  int
+}
+
+// resumed is the response that a request goes on from.
+type resumed struct {
+	kept     *kept
+	original *protocol.Incoming // the request as it came, for the expert that has the response
+}
+
+// get returns a response; nil: it is not kept.
+func (s *conversations) get(key string) *kept {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e := s.byKey[key]
+	if e == nil {
+		return nil
+	}
+	s.order.MoveToFront(e)
+	return e.Value.(*kept)
+}
+
+// put keeps a response within the limits.
+func (s *conversations) put(k *kept, limit Responses) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.byKey == nil {
+		s.byKey = map[string]*list.Element{}
+	}
+	if old := s.byKey[k.key]; old != nil {
+		s.remove(old)
+	}
+	s.byKey[k.key] = s.order.PushFront(k)
+	s.bytes += k.bytes
+	for s.order.Len() > limit.Keep || s.bytes > limit.Bytes {
+		s.remove(s.order.Back())
+	}
+}
+
+func (s *conversations) remove(e *list.Element) {
+	k := s.order.Remove(e).(*kept)
+	delete(s.byKey, k.key)
+	s.bytes -= k.bytes
+}
+
+// keyOf is the key of a response. Callers do not see each other's.
+func (c *chat) keyOf(id string) string { return access.CallerOf(c.r.Context()).Name + "\x00" + id }
+
+// resume puts the items of earlier responses in place of previous_response_id. It answers a request whose response is not
+// known, and returns false. An expert that is called by name may know a response that is not kept here.
+func (c *chat) resume() bool {
+	id := c.request.PreviousResponse()
+	if id == "" {
+		return true
+	}
+	k := c.api.conversations.get(c.keyOf(id))
+	if k == nil {
+		if e := c.named(c.request.Model); e != nil && e.Kind().Passes(protocol.Responses) {
+			return true
+		}
+		c.fail(&failure{http.StatusBadRequest, invalidRequest, "previous_response_not_found", "previous_response_id", "Previous response with id '" + headerValue(id) + "' not found: it was not stored, or is no longer kept."}, "")
+		return false
+	}
+	next, err := c.request.After(k.items)
+	if err != nil {
+		writeErrorTo(c.w, c.request.Format, unreadable(err))
+		return false
+	}
+	c.resumed = &resumed{k, c.request}
+	c.request = next
+	return true
+}
+
+// requestFor is the request for an expert. The one that gave the response gets the request as it came.
+func (c *chat) requestFor(e *expert.Expert) *protocol.Incoming {
+	if r := c.resumed; r != nil && r.kept.expert == e.Name && e.Kind().Passes(protocol.Responses) {
+		return r.original
+	}
+	return c.request
+}
+
+// keeps reports whether the conversation of this request is kept.
+func (c *chat) keeps() bool {
+	return c.request.Format == protocol.Responses && c.settings.Responses.Keep > 0 && string(c.request.Field("store")) != "false"
+}
+
+// keepWhole keeps a whole response.
+func (c *chat) keepWhole(e *expert.Expert, answer *expert.Answer) {
+	if answer.Status == http.StatusOK && c.keeps() {
+		c.keep(e, answer.Body)
+	}
+}
+
+// watchEnd looks for the last event of a streamed response.
+func (c *chat) watchEnd(raw []byte) {
+	if c.keeps() && (bytes.Contains(raw, []byte("response.completed")) || bytes.Contains(raw, []byte("response.incomplete"))) {
+		c.last = bytes.Clone(raw)
+	}
+}
+
+// keepStream keeps a streamed response, which its last event has.
+func (c *chat) keepStream(e *expert.Expert) {
+	for line := range bytes.Lines(c.last) {
+		var event struct {
+			Type     string
+			Response json.RawMessage
+		}
+		data, ok := bytes.CutPrefix(line, []byte("data:"))
+		if ok && json.Unmarshal(data, &event) == nil && (event.Type == "response.completed" || event.Type == "response.incomplete") {
+			c.keep(e, event.Response)
+		}
+	}
+}
+
+// keep keeps a response.
+func (c *chat) keep(e *expert.Expert, body []byte) {
+	var r struct {
+		ID     string
+		Output []json.RawMessage
+	}
+	if json.Unmarshal(body, &r) != nil || r.ID == "" {
+		return
+	}
+	k := &kept{key: c.keyOf(r.ID), expert: e.Name, items: append(c.request.Items(), r.Output...)}
+	for _, item := range k.items {
+		k.bytes += len(item)
+	}
+	c.api.conversations.put(k, c.settings.Responses)
+}
