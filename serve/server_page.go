@@ -47,6 +47,9 @@ func (s *Server) openPage(version string) error {
 	if s.config.Gateway.Enabled() {
 		from.Breakers = s.breakerStates
 	}
+	if s.config.Gateway.Sessions.On {
+		from.Sessions = s.sessionsState
+	}
 	if s.parts.trials != nil {
 		seen = append(seen, s.parts.trials)
 		from.Candidates = s.candidateStates
@@ -65,6 +68,18 @@ func (s *Server) breakerStates() []dashboard.Breaker {
 		all = append(all, dashboard.Breaker{Expert: b.Expert, State: b.State.String(), Since: b.Since, Failures: b.Failures})
 	}
 	return all
+}
+
+// sessionsState returns what was counted of sessions for the dashboard; nil without sessions.
+func (s *Server) sessionsState() *dashboard.SessionsState {
+	if s.parts.gateway == nil || s.parts.gateway.Sessions() == nil {
+		return nil
+	}
+	c := s.parts.gateway.Sessions()
+	return &dashboard.SessionsState{
+		Sessions: c.Sessions, Turns: c.Turns, Switches: c.Switches, Priced: c.Priced, Looped: c.Looped,
+		Predicted: c.Predicted, Billed: c.Billed, Open: c.Open, Evicted: c.Evicted,
+	}
 }
 
 // ledgers returns the states of all ledgers.

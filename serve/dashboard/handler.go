@@ -31,6 +31,7 @@ type Sources struct {
 	Candidates func() []CandidateState
 	// Exploration returns nil if nothing is explored.
 	Exploration func() *ExplorationState
+	Sessions    func() *SessionsState
 }
 
 // Page has the handlers of the page. Make one with New.
@@ -151,6 +152,9 @@ func (p *Page) view(q query) *view {
 	if p.from.Exploration != nil {
 		v.exploration = p.from.Exploration()
 	}
+	if p.from.Sessions != nil {
+		v.sessions = p.from.Sessions()
+	}
 	if p.from.Monitor != nil {
 		v.monitor = p.monitor.get(p.from.Monitor)
 	}
@@ -213,6 +217,7 @@ type stateParts struct {
 	Monitor  json.RawMessage   `json:"monitor,omitempty"`
 	Tried    json.RawMessage   `json:"candidates,omitempty"`
 	Explores json.RawMessage   `json:"exploration,omitempty"`
+	Sessions json.RawMessage   `json:"sessions,omitempty"`
 	Failed   map[string]string `json:"failed,omitempty"` // parts that could not be encoded, and why
 }
 
@@ -246,6 +251,9 @@ func newStateParts(v *view) *stateParts {
 	}
 	if v.exploration != nil {
 		s.Explores = part("exploration", v.exploration)
+	}
+	if v.sessions != nil {
+		s.Sessions = part("sessions", v.sessions)
 	}
 	return s
 }

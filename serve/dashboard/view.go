@@ -44,6 +44,7 @@ type view struct {
 
 	candidates  []CandidateState
 	exploration *ExplorationState // nil: nothing is explored
+	sessions    *SessionsState    // nil: there are none
 }
 
 func (v *view) window() string {

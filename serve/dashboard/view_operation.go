@@ -185,6 +185,9 @@ func (v *view) operation() (all []page.Section) {
 	if v.exploration != nil {
 		all = append(all, v.exploration.section())
 	}
+	if v.sessions != nil {
+		all = append(all, v.sessions.section())
+	}
 	if v.log != nil {
 		state := "takes records"
 		if v.log.Stopped {
