@@ -40,7 +40,7 @@
 //   - decideapi serves decisions and takes outcomes as JSON over HTTP.
 //   - oip serves policies by the Open Inference Protocol, over HTTP and gRPC, for existing clients of Triton and KServe.
 //   - gateway serves OpenAI's API for chat completions, and calls the experts. It consists of gateway/expert (one
-//     service and its circuit breaker), gateway/advice (retrieved text), gateway/chatjson and gateway/sse (formats).
+//     service and its circuit breaker), gateway/advice (retrieved text), gateway/protocol, gateway/chatjson and gateway/sse (formats).
 //   - access has API keys, rate limits, quotas, a bounded request queue and TLS certificates, as middleware.
 //   - dashboard is an HTML page with figures about recent decisions.
 //   - metrics has the Prometheus metrics of all of them.

@@ -368,3 +368,38 @@ func TestCancelledInEveryPair(t *testing.T) {
 		}
 	}
 }
+
+// TestPanelInEveryProtocol: a panel asks the experts as the caller's request does, and keeps the conversation in one form.
+func TestPanelInEveryProtocol(t *testing.T) {
+	for _, caller := range protocolNames {
+		service := gatewaytest.NewScripted(t, gatewaytest.Script{Model: "m", Text: "Yes."})
+		p := panelOf(t, 1, panelAll)
+		w := newWorld(t, func(s *Settings) {
+			delete(s.Advice, "search")
+			s.Panel = p
+			for name, e := range s.Experts {
+				e.BaseURL, e.Kind = service.URL+"/v1", map[string]string{"small": "anthropic", "large": "openai"}[name]
+				s.Experts[name] = e
+			}
+		})
+		if a := w.askIn(t, caller, plainRequest(caller, "pipe", true)); a.status != 200 {
+			t.Fatal(a.body)
+		}
+		w.api.Drain(t.Context())
+		paths := map[string]int{}
+		for _, r := range service.Requests() {
+			paths[r.Header.Get("Path")]++
+		}
+		if paths["/v1/messages"] != 1 || paths["/v1/chat/completions"] != 2 {
+			t.Errorf("%s: %v", caller, paths)
+		}
+		for _, a := range p.answers(t) {
+			if string(a.Messages) != `[{"content":"Is oil good?","role":"user"}]` && string(a.Messages) != `[{"role":"user","content":"Is oil good?"}]` {
+				t.Errorf("%s: %s", caller, a.Messages)
+			}
+			if got := read(t, caller, answer{body: string(a.Answer)}, false); got.text != "Yes." {
+				t.Errorf("%s: %s", caller, a.Answer)
+			}
+		}
+	}
+}

@@ -148,9 +148,11 @@ func (c *chat) keep(e *expert.Expert, body []byte) {
 	if json.Unmarshal(body, &r) != nil || r.ID == "" {
 		return
 	}
-	k := &kept{key: c.keyOf(r.ID), expert: e.Name, items: append(c.request.Items(), r.Output...)}
-	for _, item := range k.items {
-		k.bytes += len(item)
+	k := &kept{key: c.keyOf(r.ID), expert: e.Name}
+	for _, item := range append(c.request.Items(), r.Output...) {
+		const header = 24 // bytes of a slice
+		k.items = append(k.items, bytes.Clone(item))
+		k.bytes += len(item) + header
 	}
 	c.api.conversations.put(k, c.settings.Responses)
 }

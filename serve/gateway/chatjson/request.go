@@ -20,7 +20,7 @@ func (e *FieldError) Error() string {
 	return e.Param + " " + e.Msg
 }
 
-// Request is a request for a chat completion.
+// Request is a request for a chat completion. Package protocol has the requests of all protocols.
 type Request struct {
 	Model    string
 	Messages json.RawMessage // nil: none
@@ -65,25 +65,6 @@ func hasElement(text []byte) bool {
 		return true
 	}
 	return false
-}
-
-// Text is the request as it came. It must not be modified.
-func (r *Request) Text() []byte { return r.object.Text }
-
-// Len is the length of the request in bytes.
-func (r *Request) Len() int { return len(r.object.Text) }
-
-// Whole returns the request for an answer that is not streamed.
-func (r *Request) Whole() (*Request, error) {
-	if !r.Stream {
-		return r, nil
-	}
-	o := r.object.Copy()
-	o.Set("stream", []byte("false"))
-	if o.Has("stream_options") {
-		o.Set("stream_options", []byte("null"))
-	}
-	return ReadRequest(o.Bytes())
 }
 
 // Position says where in a conversation a message is inserted.

@@ -26,3 +26,18 @@ func TestChatThroughTheMiddle(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestHugeRequests: millions of messages, or of fields that nothing knows, take little memory.
+func TestHugeRequests(t *testing.T) {
+	for _, caller := range translated {
+		list := map[string]string{"chat": "messages", "messages": "messages", "responses": "input"}[caller.Name()]
+		in, err := caller.ReadRequest([]byte(`{"model":"m","` + list + `":[{` + strings.TrimSuffix(strings.Repeat(`},{`, 1<<20), ",{") + `]}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := in.Middle()
+		if len(m.Messages) > maxElements || len(m.Malformed) != 1 || !strings.Contains(m.Malformed[0].Error(), "more than 100000 elements") {
+			t.Errorf("%s: %d messages, %d problems, %v", caller.Name(), len(m.Messages), len(m.Malformed), m.Malformed[0])
+		}
+	}
+}

@@ -127,9 +127,7 @@ func (w *chatWriter) messages(m *middle.Request) (all []object) {
 	for _, one := range m.Messages {
 		switch one.Role {
 		case middle.ToolRole:
-			for _, p := range one.Parts {
-				all = append(all, object{"role": "tool", "tool_call_id": p.ID, "content": w.result(p)})
-			}
+			all = append(all, w.results(one.Parts)...)
 			continue
 		case middle.Assistant:
 			all = append(all, w.assistant(one.Parts))
@@ -141,21 +139,33 @@ func (w *chatWriter) messages(m *middle.Request) (all []object) {
 	return all
 }
 
-// result writes the content of a result, which can only be text.
-func (w *chatWriter) result(p middle.Part) any {
-	texts := make([]string, 0, len(p.Parts))
-	for _, in := range p.Parts {
-		if in.Kind != middle.Text {
-			w.refuse(lacking("messages", "has a result of a tool with %s; experts with the protocol chat take only text there", aKind(in.Kind)))
+// results writes results of tools. Their content can only be text; pictures follow in a message of the user.
+func (w *chatWriter) results(parts []middle.Part) (all []object) {
+	var images []middle.Part
+	for _, p := range parts {
+		texts := []string{}
+		for _, in := range p.Parts {
+			switch in.Kind {
+			case middle.Text:
+				texts = append(texts, in.Text)
+			case middle.Image:
+				images = append(images, in)
+			default:
+				w.refuse(lacking("messages", "has a result of a tool with %s; experts with the protocol chat take only text there", aKind(in.Kind)))
+			}
 		}
-		texts = append(texts, in.Text)
+		text := strings.Join(texts, "\n")
+		if p.Failed {
+			text = "Error: " + text
+			w.note("is_error became the word Error in the result's text")
+		}
+		all = append(all, object{"role": "tool", "tool_call_id": p.ID, "content": text})
 	}
-	text := strings.Join(texts, "\n")
-	if p.Failed {
-		text = "Error: " + text
-		w.note("is_error became the word Error in the result's text")
+	if len(images) > 0 {
+		w.note("images in results of tools became a message of the user")
+		all = append(all, object{"role": "user", "content": w.content(images)})
 	}
-	return text
+	return all
 }
 
 // assistant writes a message of the model.

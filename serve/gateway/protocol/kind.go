@@ -66,19 +66,22 @@ func (k *Kind) TranslateAnswer(text []byte, to *Incoming) ([]byte, error) {
 	if len(a.Foreign) > 0 {
 		return nil, a.Foreign[0]
 	}
+	a.Model = orWord(a.Model, to.Model) // some services name none
 	return to.Format.WriteAnswer(a, to)
 }
 
 // Stream translates the events of a stream.
 type Stream struct {
-	in   middle.Decoder
-	out  middle.Encoder
-	done bool // the end was written
+	in    middle.Decoder
+	out   middle.Encoder
+	model string // that the caller asked for
+	open  bool   // a part is
+	done  bool   // the end was written
 }
 
 // TranslateStream translates a stream of a service for a caller.
 func (k *Kind) TranslateStream(to *Incoming) *Stream {
-	return &Stream{in: k.Format.Decoder(), out: to.Format.Encoder(to)}
+	return &Stream{in: k.Format.Decoder(), out: to.Format.Encoder(to), model: to.Model}
 }
 
 // Event translates an event. An error means that the caller's protocol has no place for it, or that it is none of the
@@ -98,11 +101,16 @@ func (s *Stream) End() ([]byte, error) {
 
 func (s *Stream) encode(events []middle.Event) (out []byte, err error) {
 	for _, e := range events {
+		if err := s.check(&e); err != nil {
+			return out, err
+		}
 		switch e.Kind {
 		case middle.Alien:
 			return out, lacking("answer", "has %.80q, which the caller's protocol has no place for", e.Text)
 		case middle.Fail:
 			return out, &ServiceError{*e.Err}
+		case middle.Start:
+			e.Model = orWord(e.Model, s.model)
 		case middle.Done:
 			if s.done {
 				continue
@@ -119,3 +127,35 @@ type ServiceError struct{ middle.Problem }
 
 // Error is the service's message, which may quote the conversation.
 func (e *ServiceError) Error() string { return e.Message }
+
+// check refuses events out of order: parts are open one after the other.
+func (s *Stream) check(e *middle.Event) error {
+	wrong := ""
+	switch e.Kind {
+	case middle.Open:
+		if k := e.Part.Kind; k != middle.Text && k != middle.Call && k != middle.Reasoning && k != middle.Refusal {
+			return lacking("answer", "has %s, which the caller's protocol has no place for", aKind(k))
+		}
+		if s.open {
+			wrong = "begins before the one before it has ended"
+		}
+		s.open = true
+	case middle.Delta, middle.Sign:
+		if !s.open {
+			wrong = "goes on that has not begun"
+		}
+	case middle.Shut:
+		if !s.open {
+			wrong = "ends that has not begun"
+		}
+		s.open = false
+	case middle.End:
+		if s.open {
+			wrong = "has not ended at the end of the answer"
+		}
+	}
+	if wrong != "" {
+		return lacking("answer", "has a part that %s", wrong)
+	}
+	return nil
+}

@@ -7,10 +7,21 @@ import (
 )
 
 // kinds are all kinds of experts. A new one is a file and a line here.
-var kinds = []*Kind{OpenAI, OpenAIResponses, Anthropic}
+var kinds = []*Kind{
+	OpenAI,
+	OpenAIResponses,
+	Anthropic,
+}
 
 // callers are the protocols of callers, by the path under /v1/.
-var callers = map[string]Caller{"chat/completions": Chat, "messages": Messages, "responses": Responses, "embeddings": Embeddings, "completions": Completions, "messages/count_tokens": CountTokens}
+var callers = map[string]Caller{
+	"chat/completions":      Chat,
+	"messages":              Messages,
+	"responses":             Responses,
+	"embeddings":            Embeddings,
+	"completions":           Completions,
+	"messages/count_tokens": CountTokens,
+}
 
 // Callers are the protocols of callers, by the path under /v1/.
 func Callers() map[string]Caller { return maps.Clone(callers) }

@@ -192,8 +192,8 @@ func (r *messagesReader) message(path string, v json.RawMessage) {
 		}
 		return true
 	})
-	if role != middle.User && role != middle.Assistant {
-		r.wrong(in(path, "role"), "is %.40q, none of user and assistant", role)
+	if role != middle.User && role != middle.Assistant && role != middle.System { // agents send messages of the system, too
+		r.wrong(in(path, "role"), "is %.40q, none of user, assistant and system", role)
 	}
 	var results, rest []middle.Part
 	for _, p := range parts {

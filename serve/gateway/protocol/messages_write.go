@@ -91,12 +91,16 @@ func (w *messagesWriter) thinking(m *middle.Request) int64 {
 	if budget == 0 {
 		return 0
 	}
-	if m.Thinking == 0 {
-		w.note("the effort became " + strconv.FormatInt(budget, 10) + " tokens of reasoning at most")
+	if m.Choice.Mode == "required" || m.Choice.Mode == "tool" {
+		w.note("reasoning was not asked for: the protocol has none where a tool must be called")
+		return 0
 	}
 	if m.ToolLoopOpen() && !signed(m) {
 		w.note("reasoning was not asked for: the calls in the conversation come without it")
 		return 0
+	}
+	if m.Thinking == 0 {
+		w.note("the effort became " + strconv.FormatInt(budget, 10) + " tokens of reasoning at most")
 	}
 	return max(budget, leastThinking)
 }
@@ -114,6 +118,9 @@ func signed(m *middle.Request) bool {
 // messagesHints are options that only tell a service how to keep its cache.
 var messagesHints = []string{"prompt_cache_key", "prompt_cache_retention"}
 
+// notWhileThinking are options that the protocol refuses together with reasoning.
+var notWhileThinking = []string{"temperature", "top_p", "top_k"}
+
 // options writes the fields that the protocols have in common.
 func (w *messagesWriter) options(m *middle.Request) {
 	for _, o := range m.Options {
@@ -126,6 +133,9 @@ func (w *messagesWriter) options(m *middle.Request) {
 			continue
 		case slices.Contains(messagesHints, o.Name), o.Name == "safety_identifier":
 			w.note(o.Field + " was left out")
+			continue
+		case w.body["thinking"] != nil && slices.Contains(notWhileThinking, o.Name) && string(o.Value) != "1":
+			w.note(o.Field + " was left out: the protocol takes none with reasoning")
 			continue
 		case o.Name == "temperature" && json.Unmarshal(o.Value, &n) == nil && n > 1:
 			w.refuse(o.Field, "is above 1, which experts with the protocol messages do not take")

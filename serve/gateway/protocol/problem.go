@@ -74,6 +74,9 @@ func problemIn(text []byte) *middle.Problem {
 	if json.Unmarshal(text, &body) != nil {
 		return nil
 	}
+	if !isText(body.Message) {
+		body.Message = nil // Ollama's answers have a message, too
+	}
 	for _, v := range []json.RawMessage{body.Error, body.Message, body.Detail} {
 		if len(v) > 0 && string(v) != "null" {
 			return problemOf(v)

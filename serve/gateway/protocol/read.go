@@ -13,17 +13,30 @@ import (
 // reader reads JSON values and notes what is wrong with them by the name of the field.
 type reader struct {
 	dots      bool // elements of lists are named a.0, not a[0]
+	elements  int  // of lists that were read
 	malformed []*middle.FieldError
 	foreign   []*middle.FieldError
 }
 
+// Limits of what a request may have. Only the first problem is told.
+const (
+	maxElements = 100_000 // of all lists together
+	maxProblems = 100
+)
+
 // wrong notes a value that no service could use.
 func (r *reader) wrong(path, format string, args ...any) {
+	if len(r.malformed) >= maxProblems {
+		return
+	}
 	r.malformed = append(r.malformed, &middle.FieldError{Param: path, Msg: fmt.Sprintf(format, args...)})
 }
 
 // alien notes a value that has no place in the middle form.
 func (r *reader) alien(path, format string, args ...any) {
+	if len(r.foreign) >= maxProblems {
+		return
+	}
 	r.foreign = append(r.foreign, &middle.FieldError{Param: path, Msg: fmt.Sprintf(format, args...)})
 }
 
@@ -67,6 +80,10 @@ func (r *reader) list(path string, text json.RawMessage, read func(path string, 
 	}
 	i := 0
 	for e := range elements {
+		if r.elements++; r.elements > maxElements {
+			r.malformed = append(r.malformed[:0], &middle.FieldError{Param: path, Msg: fmt.Sprintf("makes the request have more than %d elements of lists", maxElements)})
+			return
+		}
 		read(r.at(path, i), text[e.From:e.End:e.End])
 		i++
 	}

@@ -54,9 +54,12 @@ func readSignature(s, own string) (signature, signer string) {
 	return s, own
 }
 
+// readRandom is rand.Read. Tests replace it.
+var readRandom = rand.Read
+
 // newID is a random id.
 func newID(prefix string) string {
 	var b [12]byte
-	_, _ = rand.Read(b[:]) // it never fails
+	_, _ = readRandom(b[:]) // it never fails
 	return prefix + hex.EncodeToString(b[:])
 }

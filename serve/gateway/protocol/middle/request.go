@@ -154,26 +154,21 @@ func (r *Request) Has(kind PartKind) bool {
 	})
 }
 
-// ToolLoopOpen reports whether calls of tools wait for the model: the last message has results of tools, or calls without
-// results.
+// ToolLoopOpen reports whether calls of tools wait for the model: its last message has calls, and either nothing follows, or
+// results do, with or without words of the user. A user who goes on without the results ends the loop.
 func (r *Request) ToolLoopOpen() bool {
-	waiting := map[string]bool{}
-	last := PartKind("")
-	for _, m := range r.Messages {
-		for _, p := range m.Parts {
-			switch p.Kind {
-			case Call:
-				waiting[p.ID] = true
-			case Result:
-				delete(waiting, p.ID)
-			}
-			last = p.Kind
-		}
-		if m.Role == User && len(m.Parts) > 0 && last != Result {
-			clear(waiting) // the user went on without the results
+	is := func(kind PartKind) func(Part) bool { return func(p Part) bool { return p.Kind == kind } }
+	last := -1
+	for i, m := range r.Messages {
+		if m.Role == Assistant {
+			last = i
 		}
 	}
-	return last == Result || len(waiting) > 0
+	if last < 0 || !slices.ContainsFunc(r.Messages[last].Parts, is(Call)) {
+		return false
+	}
+	after := r.Messages[last+1:]
+	return len(after) == 0 || slices.ContainsFunc(after, func(m Message) bool { return slices.ContainsFunc(m.Parts, is(Result)) })
 }
 
 // WantsJSON reports whether the answer must be JSON.
