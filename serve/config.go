@@ -163,6 +163,7 @@ func (c *Config) validate() error {
 		p.Check(c.Log.Features == decisionlog.FullFeatures, "gateway.panel: its rows need features; set log.features to %s", decisionlog.FullFeatures)
 	}
 	p.Check(!c.Gateway.Budgets.Enabled() || c.Log.Folder != "" || c.Gateway.Budgets.Shared != "", "gateway.budgets: they are kept in the folder of the decision log; set log.folder, or budgets.shared for several servers")
+	p.Check(c.Gateway.Sessions.File == "" || c.Decision.UserKey != "", "gateway.sessions.file: its digests need decision.user_key, so that nobody can guess texts from them")
 	p.Check(c.Decision.Explore.Ledger == nil || c.Log.Folder != "", "decision.explore.ledger: it is kept in the folder of the decision log; set log.folder")
 	p.Add(c.checkCandidates())
 	p.Add(config.Under("monitor", c.Monitor.Validate()))
@@ -205,6 +206,7 @@ func (c *Config) checkLocal() error {
 		{"tls.key", c.TLS.Key},
 		{"tls.client_ca", c.TLS.ClientCA},
 		{"gateway.panel.answers", c.Gateway.Panel.Answers},
+		{"gateway.sessions.file", c.Gateway.Sessions.File},
 		{"policies.prices", config.Path(c.Policies.Prices)},
 	}
 	if p := c.Gateway.Patience; p != nil {

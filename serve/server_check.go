@@ -74,7 +74,7 @@ func Check(ctx context.Context, c Config, o Options) *Report {
 	r.add(c.Validate())
 	if len(r.Problems) == 0 {
 		read := c
-		read.Log.Folder, read.Monitor.State = "", "" // they may belong to a running server
+		read.Log.Folder, read.Monitor.State, read.Gateway.Sessions.File = "", "", "" // they may belong to a running server
 		s := prepare(read, o)
 		s.checking = true
 		s.openForCheck(ctx, o, r)

@@ -49,6 +49,9 @@ func (s *Server) openPage(version string) error {
 		from.Breakers, from.Patience = s.breakerStates, s.patienceStates
 		from.Budgets = func() []budget.State { return s.parts.gateway.Budgets() } // it is opened later
 	}
+	if s.config.Gateway.Sessions.On {
+		from.Sessions = s.sessionsState
+	}
 	if s.parts.trials != nil {
 		seen = append(seen, s.parts.trials)
 		from.Candidates = s.candidateStates
@@ -75,6 +78,18 @@ func (s *Server) patienceStates() (all []dashboard.PatienceState) {
 		all = append(all, dashboard.PatienceState(p))
 	}
 	return all
+}
+
+// sessionsState returns what was counted of sessions for the dashboard; nil without sessions.
+func (s *Server) sessionsState() *dashboard.SessionsState {
+	if s.parts.gateway == nil || s.parts.gateway.Sessions() == nil {
+		return nil
+	}
+	c := s.parts.gateway.Sessions()
+	return &dashboard.SessionsState{
+		Sessions: c.Sessions, Turns: c.Turns, Switches: c.Switches, Priced: c.Priced, Looped: c.Looped,
+		Predicted: c.Predicted, Billed: c.Billed, Open: c.Open, Evicted: c.Evicted,
+	}
 }
 
 // ledgers returns the states of all ledgers.

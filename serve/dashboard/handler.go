@@ -34,6 +34,7 @@ type Sources struct {
 	// Exploration returns nil if nothing is explored.
 	Exploration func() *ExplorationState
 	Budgets     func() []budget.State
+	Sessions    func() *SessionsState
 }
 
 // Page has the handlers of the page. Make one with New.
@@ -160,6 +161,9 @@ func (p *Page) view(q query) *view {
 	if p.from.Budgets != nil {
 		v.budgets = p.from.Budgets()
 	}
+	if p.from.Sessions != nil {
+		v.sessions = p.from.Sessions()
+	}
 	if p.from.Monitor != nil {
 		v.monitor = p.monitor.get(p.from.Monitor)
 	}
@@ -223,6 +227,7 @@ type stateParts struct {
 	Monitor  json.RawMessage   `json:"monitor,omitempty"`
 	Tried    json.RawMessage   `json:"candidates,omitempty"`
 	Explores json.RawMessage   `json:"exploration,omitempty"`
+	Sessions json.RawMessage   `json:"sessions,omitempty"`
 	Failed   map[string]string `json:"failed,omitempty"` // parts that could not be encoded, and why
 }
 
@@ -259,6 +264,9 @@ func newStateParts(v *view) *stateParts {
 	}
 	if v.exploration != nil {
 		s.Explores = part("exploration", v.exploration)
+	}
+	if v.sessions != nil {
+		s.Sessions = part("sessions", v.sessions)
 	}
 	return s
 }

@@ -47,6 +47,7 @@ type view struct {
 	candidates  []CandidateState
 	exploration *ExplorationState // nil: nothing is explored
 	budgets     []budget.State
+	sessions    *SessionsState // nil: there are none
 }
 
 func (v *view) window() string {

@@ -191,6 +191,9 @@ func (v *view) operation() (all []page.Section) {
 	if len(v.budgets) > 0 {
 		all = append(all, budgetsSection(v.budgets))
 	}
+	if v.sessions != nil {
+		all = append(all, v.sessions.section())
+	}
 	if v.log != nil {
 		state := "takes records"
 		if v.log.Stopped {

@@ -1,8 +1,6 @@
 package gateway
 
-import (
-	"pipe/serve/gateway/capability"
-)
+import "pipe/serve/gateway/capability"
 
 // lackOf says what an expert lacks for the request. ok is true if nothing is known to be missing. Experts of whose capabilities
 // nothing is configured are not looked at, and then the request is not read further.

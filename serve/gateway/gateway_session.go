@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"encoding/binary"
 	"fmt"
 	"math"
 	"slices"
@@ -14,8 +15,9 @@ import (
 	"pipe/serve/access"
 	"pipe/serve/decision"
 	"pipe/serve/gateway/expert"
-	"pipe/serve/gateway/protocol"
+	"pipe/serve/gateway/protocol/middle"
 	"pipe/serve/gateway/session"
+	"pipe/serve/metrics"
 	"pipe/serve/policies"
 )
 
@@ -44,12 +46,14 @@ func (c *chat) beginTurn() *turn {
 	if s == nil {
 		return nil
 	}
-	messages, err := session.ReadChat(protocol.ChatMessages(c.request))
-	if err != nil {
-		return nil // the decision fails, too
+	set, m := c.settings.Sessions, c.request.Middle()
+	facts := session.Facts{
+		Client: access.CallerOf(c.r.Context()).Name, User: c.request.User, Bytes: c.request.Len(), Loop: m.ToolLoopOpen(), Messages: make([]session.Message, len(m.Messages)),
 	}
-	set := c.settings.Sessions
-	facts := session.Facts{Client: access.CallerOf(c.r.Context()).Name, User: c.request.User, Bytes: c.request.Len(), Messages: messages}
+	for i := range m.Messages {
+		one := &m.Messages[i]
+		facts.Messages[i] = session.Message{User: one.Role == middle.User, Raw: appendParts([]byte(one.Role+"\x00"+one.Name), one.Parts)}
+	}
 	if set.Header != "" {
 		facts.Named = c.r.Header.Get(set.Header)
 	}
@@ -86,6 +90,20 @@ func (q *routed) added(pair int) int {
 		return len(m.Text)
 	}
 	return 0
+}
+
+// appendParts appends the content of parts, such that other parts have another content.
+func appendParts(b []byte, parts []middle.Part) []byte {
+	for i := range parts {
+		p := &parts[i]
+		for _, text := range [...]string{
+			string(p.Kind), p.Text, p.Media.Type, p.Media.Data, p.Media.URL, p.Media.FileID, p.Media.Name, p.Media.Detail, p.ID, p.Name, p.Arguments, p.Signature, p.Signer, p.Type,
+		} {
+			b = append(binary.AppendUvarint(b, uint64(len(text))), text...)
+		}
+		b = appendParts(binary.AppendUvarint(b, uint64(len(p.Parts))), p.Parts)
+	}
+	return b
 }
 
 // hold adds the experts that must not be chosen because the tool calls of another one are open, if that one is available.
@@ -330,7 +348,8 @@ func (t *turn) answered(q *routed, pair int, e *expert.Expert, out *outcome, add
 		a.Kept = session.NotKept // it failed
 		q.record.Kept = ""
 	}
-	t.Done(a)
+	r := t.Done(a)
+	q.api.metrics.Session(metrics.SessionTurn{New: r.New, Switched: r.Switched, Kept: string(a.Kept), Predicted: r.Predicted, Billed: r.Billed, Open: r.Open})
 }
 
 // sessionNotes says which policies have no prices of a switch, and why.

@@ -438,3 +438,41 @@ func TestSessionsReload(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// The requests of a conversation are one session in every protocol: OpenAI's Responses, by the response that they go on from, and
+// Anthropic's Messages.
+func TestSessionsOfProtocols(t *testing.T) {
+	w := newSessions(t, steep, time.Hour, nil)
+	send := func(path, body string) string {
+		t.Helper()
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, w.URL+path, strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Content-Type", "application/json")
+		response, err := w.Client().Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer response.Body.Close()
+		var answer struct{ ID string }
+		if err := json.NewDecoder(response.Body).Decode(&answer); err != nil || response.StatusCode != http.StatusOK || answer.ID == "" {
+			t.Fatalf("%s: %d, %+v, %v", path, response.StatusCode, answer, err)
+		}
+		return answer.ID
+	}
+	id := send("/v1/responses", `{"model":"pipe/priced","input":"hard"}`)
+	id = send("/v1/responses", fmt.Sprintf(`{"model":"pipe/priced","previous_response_id":%q,"input":"easy"}`, id))
+	send("/v1/responses", fmt.Sprintf(`{"model":"pipe/priced","previous_response_id":%q,"input":"easy"}`, id))
+	const first = `{"model":"pipe/priced","max_tokens":10,"system":"s","messages":[{"role":"user","content":"easy"}`
+	send("/v1/messages", first+`]}`)
+	send("/v1/messages", first+`,{"role":"assistant","content":"ok"},{"role":"user","content":"hard"}]}`)
+	var turns []int
+	list := w.records(t)
+	for _, r := range list {
+		turns = append(turns, r.Turn)
+	}
+	if !slices.Equal(turns, []int{1, 2, 3, 1, 2}) || list[0].Session != list[2].Session || list[3].Session != list[4].Session || list[0].Session == list[3].Session {
+		t.Errorf("turns %v", turns)
+	}
+}

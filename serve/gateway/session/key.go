@@ -4,11 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
-	"errors"
-	"fmt"
-
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 )
 
 // Key is a keyed digest.
@@ -22,51 +17,15 @@ type Facts struct {
 	Client   string    // name of the caller's key
 	Named    string    // value of the configured header; empty: none
 	User     string    // field of the request
-	Previous string    // id of the response that the request continues, in protocols that have it
 	Bytes    int       // of the request
-	Messages []Message // all of them, in order; with Previous, the new ones
+	Messages []Message // of the whole conversation, in order
+	Loop     bool      // results of tool calls are at the end
 }
 
 // Message is what a session has to know about a message.
 type Message struct {
-	Role   string
-	Raw    []byte // as it was sent; another text is another message
-	Calls  bool   // it asks for tool calls
-	Result bool   // it is the result of a tool call
-}
-
-// ErrMessages is the error for messages that are not a list of objects.
-var ErrMessages = errors.New("messages are not a list of objects")
-
-// ReadChat reads the messages of a chat completion.
-func ReadChat(raw []byte) ([]Message, error) {
-	var list []jsontext.Value
-	if err := json.Unmarshal(raw, &list); err != nil {
-		return nil, fmt.Errorf("%w: %v", ErrMessages, err)
-	}
-	messages := make([]Message, len(list))
-	for i, text := range list {
-		var m struct {
-			Role  string         `json:"role"`
-			Calls jsontext.Value `json:"tool_calls"`
-			Call  jsontext.Value `json:"function_call"`
-		}
-		if err := json.Unmarshal(text, &m); err != nil {
-			return nil, fmt.Errorf("%w: %v", ErrMessages, err)
-		}
-		calls := m.Calls.Kind() == '[' && len(m.Calls) > len("[]") || m.Call.Kind() == '{'
-		messages[i] = Message{Role: m.Role, Raw: text, Calls: m.Role == "assistant" && calls, Result: m.Role == "tool" || m.Role == "function"}
-	}
-	return messages, nil
-}
-
-// InLoop reports whether the request sends results of tool calls: they are at the end, after the message that asked for them.
-func InLoop(messages []Message) bool {
-	i := len(messages)
-	for i > 0 && messages[i-1].Result {
-		i--
-	}
-	return i > 0 && i < len(messages) && messages[i-1].Calls
+	User bool   // it is one of the user
+	Raw  []byte // its content: another content is another message
 }
 
 // conversation has the digests of a request's conversation.
@@ -75,7 +34,6 @@ type conversation struct {
 	chain  []Key // of the messages up to each one
 	ends   []int // bytes of the messages up to each one
 	lookup []Key // under which the session may be found, best first
-	named  bool  // the caller names the conversation
 }
 
 // maxProbes bounds the earlier requests of a conversation that are looked for: a caller that adds more messages at once begins
@@ -116,7 +74,7 @@ func (d *digester) conversation(f *Facts) conversation {
 		before = d.of(before[:], m.Raw)
 		bytes += len(m.Raw)
 		c.chain[i], c.ends[i] = before, bytes
-		if first < 0 && m.Role == "user" {
+		if first < 0 && m.User {
 			first = i
 		}
 	}
@@ -125,10 +83,7 @@ func (d *digester) conversation(f *Facts) conversation {
 	}
 	switch {
 	case f.Named != "":
-		c.id, c.named = d.of([]byte("named"), []byte(f.Client), []byte(f.Named)), true
-		c.lookup = []Key{c.id}
-	case f.Previous != "":
-		c.id, c.named = d.response(f.Client, f.Previous), true
+		c.id = d.of([]byte("named"), []byte(f.Client), []byte(f.Named))
 		c.lookup = []Key{c.id}
 	case first >= 0:
 		c.id = d.of([]byte("beginning"), []byte(f.Client), []byte(f.User), c.chain[first][:])
@@ -137,9 +92,4 @@ func (d *digester) conversation(f *Facts) conversation {
 		}
 	}
 	return c
-}
-
-// response is the key of a conversation by the id of its last response.
-func (d *digester) response(client, id string) Key {
-	return d.of([]byte("response"), []byte(client), []byte(id))
 }

@@ -71,7 +71,6 @@ type Turn struct {
 	talk     conversation
 	entry    entry // as it was before this turn
 	found    bool  // the conversation is known
-	loop     bool  // results of tool calls are at the end
 }
 
 // Begin looks up the conversation of a request. It is nil for a request without messages.
@@ -81,12 +80,6 @@ func (s *Sessions) Begin(now time.Time, settings Settings, f Facts) *Turn {
 		return nil
 	}
 	t.entry, t.found = s.store.get(t.talk.lookup)
-	if t.found && !t.talk.named {
-		t.talk.id = t.entry.ID
-	} else if t.found && f.Previous != "" {
-		t.talk.id = t.entry.ID
-	}
-	t.loop = InLoop(f.Messages)
 	return t
 }
 
@@ -98,7 +91,7 @@ func (t *Turn) Number() int { return int(t.entry.Turn) + 1 }
 
 // Stays reports whether an expert answered the last turn, and its tool calls are open. No other expert should answer then.
 func (t *Turn) Stays(expert string) bool {
-	return t.settings.Keep && t.loop && t.found && t.entry.Expert == t.sessions.digests.word([]byte(expert))
+	return t.settings.Keep && t.facts.Loop && t.found && t.entry.Expert == t.sessions.digests.word([]byte(expert))
 }
 
 // Decided tells what a policy expected of its pairs, so that later turns of all conversations are planned: what each pair costs
@@ -140,8 +133,7 @@ type Answer struct {
 	Pair   int   // that answered
 	Expert *Expert
 	Advice *Advice
-	Added  int    // bytes of advice in the prompt
-	ID     string // of the response, in protocols whose next request names it
+	Added  int // bytes of advice in the prompt
 	Kept   Kept
 	// Usage of the call. Tokens are those of the prompt, 0 where they are not known. Of them, Cached were found in the cache, -1 where
 	// that is not known, and Written were written to it.
@@ -159,20 +151,27 @@ const (
 	ByLoop  Kept = "tool_loop" // the results of its tool calls were sent
 )
 
-// Done records what became of the turn. switched reports whether another expert answered than in the turn before.
-func (t *Turn) Done(a Answer) (switched bool) {
+// Result says what a turn was.
+type Result struct {
+	New       bool    // the conversation was not known
+	Switched  bool    // another expert answered the turn before
+	Predicted float64 // money of the prompt, as it was expected before the call; 0 where it or the bill is not known
+	Billed    float64 // money of the prompt, as the service counted; 0 where it or the prediction is not known
+	Open      int     // conversations that are remembered
+}
+
+// Done records what became of the turn.
+func (t *Turn) Done(a Answer) Result {
 	next, before := t.entry, t.entry.Key
 	expert := t.sessions.digests.word([]byte(a.Expert.Name))
-	switched = t.found && next.Expert != 0 && next.Expert != expert
+	r := Result{New: !t.found, Switched: t.found && next.Expert != 0 && next.Expert != expert}
 	next.ID, next.Key = t.talk.id, t.talk.lookup[0]
-	if a.ID != "" {
-		next.Key = t.sessions.digests.response(t.facts.Client, a.ID)
-	}
 	next.Turn, next.Expert, next.Used = next.Turn+1, expert, t.now.UnixNano()
-	predicted, billed := t.learn(&next, &a)
+	r.Predicted, r.Billed = t.learn(&next, &a)
 	t.sessions.store.put(next, before)
-	t.sessions.count(t, &a, switched, predicted, billed)
-	return switched
+	t.sessions.count(&a, r)
+	r.Open, _ = t.sessions.store.len()
+	return r
 }
 
 // learn moves what the service counted into the entry and the estimates. It returns the money of the prompt as it was predicted and
@@ -185,7 +184,7 @@ func (t *Turn) learn(next *entry, a *Answer) (predicted, billed float64) {
 	}
 	conversation := tokens * float64(t.facts.Bytes) / float64(max(1, t.facts.Bytes+a.Added))
 	if t.found && t.entry.Tokens > 0 {
-		t.sessions.learned.paused(age(t.now, t.entry.Used), conversation-float64(t.entry.Tokens), t.loop)
+		t.sessions.learned.paused(age(t.now, t.entry.Used), conversation-float64(t.entry.Tokens), t.facts.Loop)
 	}
 	s, _ := t.state(a.Expert)
 	if a.Plan != nil && a.Tokens > 0 && a.Cached >= 0 && !math.IsNaN(a.Billed) {
@@ -224,16 +223,16 @@ func (t *Turn) mark(m *mark, a *Answer, tokens, share float64) {
 }
 
 // count counts a turn.
-func (s *Sessions) count(t *Turn, a *Answer, switched bool, predicted, billed float64) {
+func (s *Sessions) count(a *Answer, r Result) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c := &s.counts
 	c.Turns++
-	c.Predicted, c.Billed = c.Predicted+predicted, c.Billed+billed
+	c.Predicted, c.Billed = c.Predicted+r.Predicted, c.Billed+r.Billed
 	for _, one := range []struct {
 		is bool
 		n  *int64
-	}{{!t.found, &c.Sessions}, {switched, &c.Switches}, {a.Kept == ByPrice, &c.Priced}, {a.Kept == ByLoop, &c.Looped}} {
+	}{{r.New, &c.Sessions}, {r.Switched, &c.Switches}, {a.Kept == ByPrice, &c.Priced}, {a.Kept == ByLoop, &c.Looped}} {
 		if one.is {
 			*one.n++
 		}

@@ -32,9 +32,9 @@ func mustOpen(t testing.TB, s Settings) *Sessions {
 
 // talk answers a turn of a conversation by one expert.
 func talk(s *Sessions, settings Settings, name, turns int, now time.Time) (number int) {
-	messages := []Message{{Role: "user", Raw: fmt.Appendf(nil, "conversation %d", name)}}
+	messages := []Message{{User: true, Raw: fmt.Appendf(nil, "conversation %d", name)}}
 	for i := range turns {
-		messages = append(messages, Message{Role: "assistant", Raw: []byte("a")}, Message{Role: "user", Raw: fmt.Appendf(nil, "turn %d", i)})
+		messages = append(messages, Message{Raw: []byte("a")}, Message{User: true, Raw: fmt.Appendf(nil, "turn %d", i)})
 	}
 	e := Expert{Name: "a", Cache: "a", Price: func(float64) (Price, bool) { return Price{1, 0.1, 1, time.Hour}, true }}
 	p := Policy{Digest: "p", Experts: []Expert{e}, Advice: make([]Advice, 1)}

@@ -53,16 +53,16 @@ func (p *planner) choose(c *chat, turn, last int, has caches) int {
 	p.now = p.now.Add(5 * time.Second)
 	if turn == 0 {
 		p.name++
-		p.messages = []Message{{Role: "system", Raw: body(100)}, {Role: "user", Raw: append(body(perToken*p.first-100), fmt.Sprint(p.name)...)}}
+		p.messages = []Message{{Raw: body(100)}, {User: true, Raw: append(body(perToken*p.first-100), fmt.Sprint(p.name)...)}}
 	} else if c.long[turn] {
 		p.now = p.now.Add(time.Hour)
 	}
 	loop := c.loop[turn]
 	if turn > 0 {
-		p.messages = append(p.messages, Message{Role: "assistant", Raw: body(perToken * p.grows / 2), Calls: loop})
-		p.messages = append(p.messages, Message{Role: "user", Raw: body(perToken * (p.grows - p.grows/2)), Result: loop})
+		p.messages = append(p.messages, Message{Raw: body(perToken * p.grows / 2)})
+		p.messages = append(p.messages, Message{User: !loop, Raw: body(perToken * (p.grows - p.grows/2))})
 	}
-	t := p.sessions.Begin(p.now, p.settings, Facts{Messages: p.messages, Bytes: perToken * p.tokens(turn)})
+	t := p.sessions.Begin(p.now, p.settings, Facts{Messages: p.messages, Bytes: perToken * p.tokens(turn), Loop: loop})
 	plan := t.Plan(&p.policy)
 	if plan == nil || t.Number() != turn+1 {
 		p.t.Fatalf("turn %d of a conversation is number %d, with the plan %v", turn, t.Number(), plan)
@@ -116,24 +116,26 @@ func compare(t *testing.T, l *law, turns, most float64) {
 	best := l.optimum()
 	for seed := range uint64(5) {
 		r := rand.New(rand.NewPCG(seed, 34))
-		chats := make([]chat, 2000)
+		chats := make([]chat, 1000)
 		n := 0
 		for i := range chats {
 			chats[i] = l.draw(r)
 			n += len(chats[i].hard)
 		}
 		p := newPlanner(t, l, turns)
-		total := func(choose chooser) (float64, string) {
+		bills := map[string]float64{}
+		total := func(name string, choose chooser) (float64, string) {
 			loss, bill := l.run(chats, choose)
+			bills[name] = bill
 			return loss + bill, fmt.Sprintf("%.4f (bill %.4f)", loss+bill, bill)
 		}
-		optimum, a := total(best.choose)
-		planned, b := total(p.choose)
-		each, c := total(l.eachTurn)
-		never, d := total(l.never)
+		optimum, a := total("optimum", best.choose)
+		planned, b := total("planner", p.choose)
+		each, c := total("each", l.eachTurn)
+		never, d := total("never", l.never)
 		k := p.sessions.Counts()
-		t.Logf("seed %d, %d turns: optimum %s, planner %s, each turn %s, never %s; ratio %.4f, each turn %.3f, never %.3f; predicted/billed %.4f; switches %d",
-			seed, n, a, b, c, d, planned/optimum, each/optimum, never/optimum, k.Predicted/k.Billed, k.Switches)
+		t.Logf("seed %d, %d turns: optimum %s, planner %s, each turn %s, never %s; ratio %.4f, each turn %.3f, never %.3f; predicted/billed %.4f; switches %d; bill of the optimum %.4f",
+			seed, n, a, b, c, d, planned/optimum, each/optimum, never/optimum, k.Predicted/k.Billed, k.Switches, bills["planner"]/bills["optimum"])
 		if planned > most*optimum {
 			t.Errorf("seed %d: %.4f of the optimum, more than %v", seed, planned/optimum, most)
 		}

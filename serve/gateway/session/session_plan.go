@@ -127,9 +127,6 @@ func (t *Turn) plain(p *Policy, e int, s *state) float64 {
 
 // continues reports whether the request begins with the messages of a mark.
 func (t *Turn) continues(m *mark) bool {
-	if t.facts.Previous != "" {
-		return true // the service continues its own response
-	}
 	return m.N >= 1 && m.N <= int64(len(t.talk.chain)) && t.talk.chain[m.N-1] == m.Chain
 }
 
@@ -256,7 +253,7 @@ func (t *Turn) inside() float64 {
 // before is the number of messages before the last one of the user; all of them if there is none.
 func (t *Turn) before() int {
 	for i, m := range slices.Backward(t.facts.Messages) {
-		if m.Role == "user" {
+		if m.User {
 			return i
 		}
 	}

@@ -32,10 +32,10 @@ func newBench(t *testing.T) *bench {
 // say adds a message of the user of 2,000 bytes, after an answer.
 func (b *bench) say() {
 	if len(b.messages) > 0 {
-		b.messages = append(b.messages, Message{Role: "assistant", Raw: body(2000)})
+		b.messages = append(b.messages, Message{Raw: body(2000)})
 		b.bytes += 2000
 	}
-	b.messages = append(b.messages, Message{Role: "user", Raw: append(body(1999), byte(len(b.messages)))})
+	b.messages = append(b.messages, Message{User: true, Raw: append(body(1999), byte(len(b.messages)))})
 	b.bytes += 2000
 }
 
@@ -164,7 +164,7 @@ func TestObserved(t *testing.T) {
 	b := newBench(t)
 	l, key := b.learned, b.digests.word([]byte("cache"), []byte("a"))
 	for range 30 {
-		b.messages, b.bytes = []Message{{Role: "system", Raw: append(body(1000), byte(b.Counts().Turns))}}, 1000
+		b.messages, b.bytes = []Message{{Raw: append(body(1000), byte(b.Counts().Turns))}}, 1000
 		for range 3 {
 			b.say()
 			turn := b.begin()
@@ -257,7 +257,7 @@ func BenchmarkPlan(b *testing.B) {
 	}
 	var messages []Message
 	for i := range 40 {
-		messages = append(messages, Message{Role: []string{"user", "assistant"}[i%2], Raw: body(2000)})
+		messages = append(messages, Message{User: i%2 == 0, Raw: body(2000)})
 	}
 	facts := Facts{Bytes: 80_000, Messages: messages}
 	t := s.Begin(time.Unix(1e9, 0), settings, facts)
