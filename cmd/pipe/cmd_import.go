@@ -48,6 +48,7 @@ const importExamples = `  pipe import --config outcomes.yaml --out costs.parquet
   pipe import --log log --out costs.parquet --partial partial.parquet
   pipe import --log log --policy ours --dsjson log.dsjson --obp log.npz
   pipe import --log log --since 2026-01-01 --until 2026-02-01 --dsjson january.dsjson
+  pipe import --log log --texts texts --encoder encoder.onnx --partial partial.parquet
   PIPE_DATA=/data pipe import --config configs/import-cifar10.yaml --out out/cifar10.parquet
   pipe import --config outcomes.yaml --out costs.parquet --shards 8 --shard next
   pipe import --config outcomes.yaml --out costs.parquet --gather`
@@ -55,6 +56,7 @@ const importExamples = `  pipe import --config outcomes.yaml --out costs.parquet
 func importCommand(a *app) *cobra.Command {
 	var o imports.Options
 	var fromLog fromlog.Options
+	var texts storage.Location
 	var explain bool
 	var s shardFlags
 	c := &cobra.Command{
@@ -65,7 +67,7 @@ func importCommand(a *app) *cobra.Command {
 		Args:    noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if c.Flags().Changed("log") {
-				return runImportLog(c, a, fromLog, o.Out)
+				return runImportLog(c, a, fromLog, o.Out, texts, o.Encoder)
 			}
 			if explain {
 				return explainPreset(c, a, o)
@@ -88,7 +90,7 @@ func importCommand(a *app) *cobra.Command {
 	c.Flags().BoolVar(&o.Append, "append", false, "add the rows to the tensor at --out, with its features, experts and advice")
 	c.Flags().BoolVar(&o.KeepSame, "keep-same", false, "with --append: leave out rows that the tensor has with equal content; other known ids are errors")
 	c.Flags().StringVar(&o.Fees, "fees", "", "with --append, where fees differ: old (those of the tensor) or new (those of the configuration, for all rows)")
-	logFlags(c.Flags(), &fromLog)
+	logFlags(c.Flags(), &fromLog, &texts)
 	s.add(c.Flags())
 	c.Flags().BoolVar(&o.NewCategories, "new-categories", false, "with --append: accept and count categories without a feature in the tensor; their features are 0")
 	return c
