@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"pipe/cmd/cli"
+	"pipe/internal/storage"
 	"pipe/pipeline/fromlog"
 	"pipe/pipeline/imports"
 	"pipe/pipeline/sharded"
