@@ -31,7 +31,8 @@ Recorded answers that are not judged yet are graded: by rules, or by a chat mode
 --answers. A run stops before a request that could exceed --budget; the same command continues.
 
 With --log it reads a decision log of pipe serve instead. The instances on which every pair was recorded become a cost
-tensor, --partial gets the others, and --dsjson and --obp the decisions in forms of other programs (docs/log.md).
+tensor, --partial gets the others, and --dsjson and --obp the decisions in forms of other programs (docs/log.md). With
+--texts and --encoder the features are made anew from the texts that the server kept.
 
 A missing outcome is an error, unless the configuration drops incomplete instances, or keeps them with outcomes that are
 unknown. The report counts both.
