@@ -23,6 +23,8 @@ var writesItself = map[string]string{
 	"experts/expert/trained/examples_distractors.go Create": "a file in a temporary folder",
 	"internal/filelock/lock.go OpenFile":                    "a lock; the caches that are appended to under it have checksums",
 	"pipeline/decisionlog/writer_stream.go OpenFile":        "lines are appended; each has a checksum, and readers leave half-written ones out",
+	"pipeline/textlog/textlog.go OpenFile":                  "lines are appended, for their owner alone; readers leave a half-written one out and count it",
+	"pipeline/textlog/textlog.go MkdirAll":                  "a folder for its owner alone, of files that are appended",
 	"serve/gateway/gateway_panel.go OpenFile":               "lines are appended; one that was half written stays a line of its own, which readers skip",
 	"pipeline/decide/rows_source.go OpenFile":               "a copy of standard input in a temporary folder",
 }

@@ -14,6 +14,7 @@ import (
 	"pipe/internal/config"
 	"pipe/internal/storage"
 	"pipe/pipeline/decisionlog"
+	"pipe/pipeline/textlog"
 	"pipe/serve/access"
 	"pipe/serve/dashboard"
 	"pipe/serve/decideapi"
@@ -63,6 +64,8 @@ type Config struct {
 type LogSettings struct {
 	Folder               config.Path `yaml:"folder"` // empty: no log
 	decisionlog.Settings `yaml:",inline"`
+	// Texts keep the texts on which policies decide, redacted; without a folder none is kept.
+	Texts textlog.Settings `yaml:"texts"`
 }
 
 // Stop says how the server stops.
@@ -89,7 +92,7 @@ func DefaultConfig() Config {
 		Decide:   decideapi.DefaultSettings(),
 		OIP:      oip.DefaultSettings(),
 		Gateway:  gateway.DefaultSettings(),
-		Log:      LogSettings{Settings: decisionlog.DefaultSettings()},
+		Log:      LogSettings{Settings: decisionlog.DefaultSettings(), Texts: textlog.DefaultSettings()},
 		Page:     dashboard.DefaultSettings(),
 		Monitor:  DefaultMonitorSettings(),
 		Access:   access.DefaultSettings(),
@@ -157,6 +160,8 @@ func (c *Config) validate() error {
 	p.Add(config.Under("oip", c.OIP.Validate()))
 	p.Add(config.Under("gateway", c.Gateway.Validate()))
 	p.Add(config.Under("log", c.Log.Validate()))
+	p.Add(config.Under("log.texts", c.Log.Texts.Validate()))
+	p.Check(c.Log.Texts.Folder == "" || c.Log.Folder != "", "log.texts: texts belong to decisions of the log; set log.folder")
 	if c.Gateway.Panel.Enabled() {
 		p.Check(c.Log.Folder != "", "gateway.panel: its answers are logged; set log.folder")
 		p.Check(c.Log.Sample == 1, "gateway.panel: it makes complete rows, which log.sample %g breaks up; set it to 1", c.Log.Sample)

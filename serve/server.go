@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc"
 
 	"pipe/onnx/ort"
+	"pipe/pipeline/textlog"
 	"pipe/serve/access"
 	"pipe/serve/metrics"
 )
@@ -23,6 +24,8 @@ type Options struct {
 	Log     io.Writer  // of JSON lines; nil: none
 	Runtime ort.Config // which ONNX Runtime, on which device
 	Version string     // of the program
+	// Redactor sees every text that is kept (log.texts) after the patterns of the settings; nil: none.
+	Redactor textlog.Redactor
 	// Reread reads the configuration again for Reload, which uses the section of the gateway. nil: the configuration does not
 	// change, and Reload reads only the files that it names.
 	Reread func() (Config, error)
@@ -48,6 +51,7 @@ type Server struct {
 	draining  atomic.Bool
 	checking  bool           // it is opened by Check: usage of keys is not saved
 	closers   []func() error // in the order of opening
+	redactor  textlog.Redactor
 }
 
 // New opens everything that the configuration names, and starts to listen. Requests are answered by Run. The caller must
@@ -81,7 +85,7 @@ func assemble(ctx context.Context, c Config, o Options) (*Server, error) {
 
 // prepare makes a server that has opened nothing yet.
 func prepare(c Config, o Options) *Server {
-	s := &Server{config: c, reread: o.Reread, mux: http.NewServeMux()}
+	s := &Server{config: c, reread: o.Reread, redactor: o.Redactor, mux: http.NewServeMux()}
 	s.openLog(o.Log)
 	s.openMetrics(o.Version)
 	return s

@@ -111,7 +111,7 @@ func (s *Server) openDecider() (err error) {
 	}
 	s.closers = append(s.closers, s.parts.decider.Close)
 	s.metrics.WatchLedgers(s.registry, s.ledgers)
-	return nil
+	return s.openTexts()
 }
 
 // openMonitor starts to monitor decisions, if a baseline is configured.

@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"pipe/cmd/cli"
+	"pipe/internal/storage"
 	"pipe/pipeline/fromlog"
 	"pipe/pipeline/imports"
 	"pipe/pipeline/sharded"
@@ -30,7 +31,8 @@ Recorded answers that are not judged yet are graded: by rules, or by a chat mode
 --answers. A run stops before a request that could exceed --budget; the same command continues.
 
 With --log it reads a decision log of pipe serve instead. The instances on which every pair was recorded become a cost
-tensor, --partial gets the others, and --dsjson and --obp the decisions in forms of other programs (docs/log.md).
+tensor, --partial gets the others, and --dsjson and --obp the decisions in forms of other programs (docs/log.md). With
+--texts and --encoder the features are made anew from the texts that the server kept.
 
 A missing outcome is an error, unless the configuration drops incomplete instances, or keeps them with outcomes that are
 unknown. The report counts both.
@@ -48,6 +50,7 @@ const importExamples = `  pipe import --config outcomes.yaml --out costs.parquet
   pipe import --log log --out costs.parquet --partial partial.parquet
   pipe import --log log --policy ours --dsjson log.dsjson --obp log.npz
   pipe import --log log --since 2026-01-01 --until 2026-02-01 --dsjson january.dsjson
+  pipe import --log log --texts texts --encoder encoder.onnx --partial partial.parquet
   PIPE_DATA=/data pipe import --config configs/import-cifar10.yaml --out out/cifar10.parquet
   pipe import --config outcomes.yaml --out costs.parquet --shards 8 --shard next
   pipe import --config outcomes.yaml --out costs.parquet --gather`
@@ -55,6 +58,7 @@ const importExamples = `  pipe import --config outcomes.yaml --out costs.parquet
 func importCommand(a *app) *cobra.Command {
 	var o imports.Options
 	var fromLog fromlog.Options
+	var texts storage.Location
 	var explain bool
 	var s shardFlags
 	c := &cobra.Command{
@@ -65,7 +69,7 @@ func importCommand(a *app) *cobra.Command {
 		Args:    noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if c.Flags().Changed("log") {
-				return runImportLog(c, a, fromLog, o.Out)
+				return runImportLog(c, a, fromLog, o.Out, texts, o.Encoder)
 			}
 			if explain {
 				return explainPreset(c, a, o)
@@ -88,7 +92,7 @@ func importCommand(a *app) *cobra.Command {
 	c.Flags().BoolVar(&o.Append, "append", false, "add the rows to the tensor at --out, with its features, experts and advice")
 	c.Flags().BoolVar(&o.KeepSame, "keep-same", false, "with --append: leave out rows that the tensor has with equal content; other known ids are errors")
 	c.Flags().StringVar(&o.Fees, "fees", "", "with --append, where fees differ: old (those of the tensor) or new (those of the configuration, for all rows)")
-	logFlags(c.Flags(), &fromLog)
+	logFlags(c.Flags(), &fromLog, &texts)
 	s.add(c.Flags())
 	c.Flags().BoolVar(&o.NewCategories, "new-categories", false, "with --append: accept and count categories without a feature in the tensor; their features are 0")
 	return c

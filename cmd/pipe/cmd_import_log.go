@@ -11,10 +11,11 @@ import (
 	"pipe/costs"
 	"pipe/internal/storage"
 	"pipe/pipeline/fromlog"
+	"pipe/pipeline/imports"
 )
 
 // logFlags are the flags of an import of a decision log.
-func logFlags(f *pflag.FlagSet, o *fromlog.Options) {
+func logFlags(f *pflag.FlagSet, o *fromlog.Options, texts *storage.Location) {
 	*o = fromlog.DefaultOptions()
 	cli.LocationVar(f, &o.Log, "log", "instead: the folder of a decision log; --out gets the instances with the outcome of every pair")
 	cli.LocationVar(f, &o.Partial, "partial", "with --log: the Parquet file for the instances with unknown outcomes")
@@ -26,11 +27,12 @@ func logFlags(f *pflag.FlagSet, o *fromlog.Options) {
 	timeFlag(f, "until", "with --log: only decisions before this `time`", &o.Until)
 	f.StringVar(&o.Money, "money", "", "with --log: what a loss of 1 is worth, `CURRENCY=VALUE`, for measured fees; default: what the policy's tensor says, if it had such")
 	f.BoolVar(&o.NoFees, "no-fees", false, "with --log: no measured fees, although the policy learned from such")
+	cli.LocationVar(f, texts, "texts", "with --log: the folder of the texts of decisions (log.texts of pipe serve); --encoder makes the features anew from them")
 	f.StringVar(&o.Same, "same", o.Same, "with --log: decisions with equal features are one instance if they have the same request, or whatever the request (features)")
 }
 
 // onlyLog are the flags that need --log.
-var onlyLog = []string{"partial", "dsjson", "obp", "policy", "fallbacks", "since", "until", "same", "money", "no-fees"}
+var onlyLog = []string{"partial", "dsjson", "obp", "policy", "fallbacks", "since", "until", "same", "money", "no-fees", "texts"}
 
 // timeFlag adds a flag that takes a day, or a time as tables of outcomes have it.
 func timeFlag(f *pflag.FlagSet, name, text string, to *time.Time) {
@@ -49,22 +51,25 @@ func timeFlag(f *pflag.FlagSet, name, text string, to *time.Time) {
 }
 
 // runImportLog imports a decision log.
-func runImportLog(c *cobra.Command, a *app, o fromlog.Options, out storage.Location) error {
+func runImportLog(c *cobra.Command, a *app, o fromlog.Options, out, texts storage.Location, encoder string) error {
 	var other string
 	c.Flags().Visit(func(f *pflag.Flag) {
 		switch f.Name {
-		case "config", "preset", "in", "prices", "encoder", "explain", "answers", "budget", "append", "keep-same", "fees", "new-categories":
+		case "config", "preset", "in", "prices", "explain", "answers", "budget", "append", "keep-same", "fees", "new-categories":
 			other = f.Name
 		}
 	})
 	if other != "" {
 		return usage(c, "--%s does not go with --log", other)
 	}
+	if texts.IsZero() != (encoder == "") {
+		return usage(c, "--log takes --texts and --encoder together: the features are made anew from texts, by an encoder")
+	}
 	if err := oneOf(c, "same", o.Same, fromlog.SameRequest, fromlog.SameFeatures); err != nil {
 		return err
 	}
 	o.Out = out
-	r, err := fromlog.Import(c.Context(), o)
+	r, err := imports.Log(c.Context(), o, texts, encoder, a.runtime)
 	if err != nil {
 		return err
 	}

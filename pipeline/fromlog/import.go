@@ -178,6 +178,17 @@ func (o Options) take(d decisionlog.Decision, r *Result, alone *mixtures, to []c
 		r.Unanswered++
 		return nil
 	}
+	if o.Anew != nil {
+		again, ok, err := o.Anew.again(d)
+		if err != nil {
+			return fmt.Errorf("decision log %q: decision %q: %w", o.Log, d.ID, err)
+		}
+		if !ok {
+			r.WithoutText++
+			return nil
+		}
+		d = again
+	}
 	if d.IsPanel() {
 		r.Panel++
 	} else if o.Policy == "" && (o.Fallbacks || !d.FellBack()) {

@@ -31,6 +31,9 @@ type Options struct {
 	// Pairs takes only decisions of policies with the same pairs, of which are the prices too; nil: any. Of [Visit] alone.
 	Pairs *costs.Actions
 
+	// Anew makes the features anew from texts; nil: those of the log count.
+	Anew *Anew
+
 	missing func(d decisionlog.Decision) // takes decisions without an outcome; nil: none does
 
 	Validation, Test float64 // shares of the instances of tensors that are held out, by a hash
@@ -67,26 +70,28 @@ func (o Options) during(d decisionlog.Decision) bool {
 
 // Result is the result of Import.
 type Result struct {
-	Format     int                    `json:"format"`
-	Log        string                 `json:"log"`
-	Read       decisionlog.ReadCounts `json:"read"`
-	Policies   []string               `json:"policies"`                 // name@digest of those whose decisions were taken
-	Other      int                    `json:"other_policies"`           // decisions of other policies
-	Outside    int                    `json:"outside_time"`             // decisions before Since, or not before Until
-	Fixed      int                    `json:"without_policy,omitempty"` // conversations that no policy decided on, see [decisionlog.SourceFixed]
-	Panel      int                    `json:"panel,omitempty"`          // answers of panels with a known loss: in tensors, and not in DSJSON and OBP, see [decisionlog.SourcePanel]
-	NoOutcome  int                    `json:"without_outcome"`          // decisions whose loss is not known
-	Unanswered int                    `json:"unanswered"`               // decisions that failed, so that no pair answered
-	Instances  int                    `json:"instances"`                // with at least one outcome
-	Complete   int                    `json:"complete"`                 // of these, with the outcome of every pair
-	Averaged   int                    `json:"averaged"`                 // outcomes that repeat a pair of an instance: the mean counts
-	Tensor     string                 `json:"tensor,omitempty"`         // its digest
-	Partial    string                 `json:"partial,omitempty"`        // digest of the partial tensor
-	Propensity *Propensities          `json:"propensity,omitempty"`     // of the partial tensor
-	NotWritten []Empty                `json:"not_written,omitempty"`    // tensors that would have no rows
-	Fallbacks  int                    `json:"fallbacks,omitempty"`      // decisions that another pair answered: not in DSJSON and OBP unless the options keep them
-	Unmixed    int                    `json:"not_mixtures,omitempty"`   // decisions with the propensities of one policy alone, although a canary got a share of the requests
-	Exported   int                    `json:"exported,omitempty"`       // decisions in DSJSON and OBP
+	Format       int                    `json:"format"`
+	Log          string                 `json:"log"`
+	Read         decisionlog.ReadCounts `json:"read"`
+	Policies     []string               `json:"policies"`                 // name@digest of those whose decisions were taken
+	Other        int                    `json:"other_policies"`           // decisions of other policies
+	Outside      int                    `json:"outside_time"`             // decisions before Since, or not before Until
+	Fixed        int                    `json:"without_policy,omitempty"` // conversations that no policy decided on, see [decisionlog.SourceFixed]
+	Panel        int                    `json:"panel,omitempty"`          // answers of panels with a known loss: in tensors, and not in DSJSON and OBP, see [decisionlog.SourcePanel]
+	NoOutcome    int                    `json:"without_outcome"`          // decisions whose loss is not known
+	Unanswered   int                    `json:"unanswered"`               // decisions that failed, so that no pair answered
+	WithoutText  int                    `json:"without_text,omitempty"`   // decisions whose text was not kept, where features are made anew
+	DamagedTexts int                    `json:"damaged_texts,omitempty"`  // lines of the log of texts that could not be read
+	Instances    int                    `json:"instances"`                // with at least one outcome
+	Complete     int                    `json:"complete"`                 // of these, with the outcome of every pair
+	Averaged     int                    `json:"averaged"`                 // outcomes that repeat a pair of an instance: the mean counts
+	Tensor       string                 `json:"tensor,omitempty"`         // its digest
+	Partial      string                 `json:"partial,omitempty"`        // digest of the partial tensor
+	Propensity   *Propensities          `json:"propensity,omitempty"`     // of the partial tensor
+	NotWritten   []Empty                `json:"not_written,omitempty"`    // tensors that would have no rows
+	Fallbacks    int                    `json:"fallbacks,omitempty"`      // decisions that another pair answered: not in DSJSON and OBP unless the options keep them
+	Unmixed      int                    `json:"not_mixtures,omitempty"`   // decisions with the propensities of one policy alone, although a canary got a share of the requests
+	Exported     int                    `json:"exported,omitempty"`       // decisions in DSJSON and OBP
 
 	// Of DSJSON and OBP. Decisions are left out whose cost at the prices is not known.
 	Prices      *PriceList `json:"prices,omitempty"`             // of all costs

@@ -186,6 +186,9 @@ func (t *tensors) table(money *costs.Money) *costs.Tensor {
 	if d, ok := t.actions.Digests[costs.FeatureDigest]; ok {
 		actions.Digests = map[string]string{costs.FeatureDigest: d}
 	}
+	if t.options.Anew != nil {
+		actions = t.options.Anew.actions(actions)
+	}
 	return &costs.Tensor{Actions: &actions, Dim: t.dim, Meta: t.header(money)}
 }
 

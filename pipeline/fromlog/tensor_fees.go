@@ -138,7 +138,7 @@ func dropUnknown(u *costs.Usage) {
 // header is the metadata of the tensors.
 func (t *tensors) header(money *costs.Money) map[string]string {
 	meta := map[string]string{}
-	if names, ok := t.meta[costs.NamesKey]; ok {
+	if names, ok := t.meta[costs.NamesKey]; ok && t.options.Anew == nil {
 		meta[costs.NamesKey] = names
 	}
 	if money != nil {

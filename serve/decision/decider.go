@@ -34,6 +34,7 @@ type Decider struct {
 	recent    *recentPolicies
 	observer  Observer // nil: none
 	rivals    []*rival
+	texts     func(r *decisionlog.Record, text string) // nil: texts are not kept
 }
 
 // Observer is notified of every decision, for example for the dashboard. Its methods are called from many goroutines at
@@ -151,7 +152,11 @@ func (d *Decider) Decide(ctx context.Context, r Request) (decided *Result, err e
 		return nil, err
 	}
 	u = res.used
-	return res, d.record(res, start, stages)
+	if err := d.record(res, start, stages); err != nil {
+		return res, err
+	}
+	d.keepTexts(res)
+	return res, nil
 }
 
 // used is the leased version of a policy that decides on a request, with the prices of the request.

@@ -17,6 +17,7 @@ type decisions struct {
 	shadows    *prometheus.CounterVec
 	reloads    *prometheus.CounterVec
 	prices     *prometheus.CounterVec
+	texts      *prometheus.CounterVec
 }
 
 func newDecisions(r *prometheus.Registry) decisions {
@@ -29,6 +30,7 @@ func newDecisions(r *prometheus.Registry) decisions {
 		unexplored: counter(r, "pipe_not_explored_total", "Decisions that could explore and did not: ledger (the day has no room for their extra cost, or none is reserved yet) or outcomes (none came any more).", "policy", "reason"),
 		shadows:    counter(r, "pipe_shadow_decisions_total", "Decisions of shadow policies, by whether they chose the same pair as the live one.", "policy", "shadow", "agrees"),
 		reloads:    counter(r, "pipe_policy_loads_total", "Policy files that were read, by whether they are served now.", "policy", "ok"),
+		texts:      counter(r, "pipe_log_texts_total", "Texts of decisions, by whether they were kept.", "ok"),
 		prices:     counter(r, "pipe_price_file_loads_total", "Times that the price file of the policies was read, by whether its prices are in use now.", "ok"),
 	}
 }

@@ -25,6 +25,7 @@ func every(m *Metrics) {
 	m.Reload("p", false)
 	m.Fallback("large", "timeout")
 	m.ExpertPrices(true)
+	m.Text(true)
 	m.Masked("large", "tools")
 	m.Breaker("large", 2)
 	m.Fee("large", 0.125)
