@@ -171,7 +171,7 @@ func TestGoodAnswersStay(t *testing.T) {
 // longer are rates of calls so low that so many would not come within the time of a flat rule.
 func TestDeadServiceIsLeft(t *testing.T) {
 	for _, rate := range []float64{0.1, 0.2, 0.5, 2, 10} {
-		var ours, ratio, waited []float64
+		var ours, rule, ratio, waited []float64
 		for seed := range uint64(replays) {
 			synctest.Test(t, func(t *testing.T) {
 				p := newReplay(t, seed, rate)
@@ -185,13 +185,14 @@ func TestDeadServiceIsLeft(t *testing.T) {
 					left = p.fifth(died)
 				}
 				p.wg.Wait()
-				ours, ratio, waited = append(ours, left.Seconds()), append(ratio, left.Seconds()/byFlat.Seconds()), append(waited, p.longest().Seconds())
+				ours, rule, ratio, waited = append(ours, left.Seconds()), append(rule, byFlat.Seconds()), append(ratio, left.Seconds()/byFlat.Seconds()), append(waited, p.longest().Seconds())
 			})
 		}
 		low, middle, high := spread(ours)
 		_, _, longest := spread(waited)
 		_, times, most := spread(ratio)
-		t.Logf("%4g calls a second: left after %.0f s (%.0f s to %.0f s), %.1f times the flat 20 s (at most %.1f); the longest wait of a call is %.0f s", rate, middle, low, high, times, most, longest)
+		_, byRule, _ := spread(rule)
+		t.Logf("%4g calls a second: left after %.0f s (%.0f s to %.0f s), %.1f times the %.0f s of the flat rule (at most %.1f); the longest wait of a call is %.0f s", rate, middle, low, high, times, byRule, most, longest)
 		if most > 2 {
 			t.Errorf("%g calls a second: it took %.1f times as long as by the flat rule", rate, most)
 		}
@@ -226,5 +227,55 @@ func TestSlowerService(t *testing.T) {
 	t.Logf("three times slower: of 1,000 answers at most %.1f%% are cut (%.1f%% to %.1f%%), %.2f%% after 8,000; a flat 20 s cuts %.0f%%", 100*middle, 100*low, 100*high, 100*settled, 100*rule)
 	if high > 0.01 {
 		t.Error("too many good answers are cut")
+	}
+}
+
+// TestLatenessOfTheLaw compares the learned mean lateness with that of the law, though the latest answers were cut.
+func TestLatenessOfTheLaw(t *testing.T) {
+	const deadline = 5 * time.Second
+	var off []float64
+	var sum, n [6]float64
+	r := rand.New(rand.NewPCG(1, 2))
+	for range 1_000_000 {
+		tokens, begins := law(r, 1)
+		k := keyOf(true, tokens).length
+		sum[k], n[k] = sum[k]+max(0, begins-deadline).Seconds(), n[k]+1
+	}
+	for seed := range uint64(replays) {
+		synctest.Test(t, func(t *testing.T) {
+			p := newReplay(t, seed, 2)
+			p.send(answers, 1)
+			p.wg.Wait()
+			for k, tokens := range lengths[:4] {
+				late, known := p.expert.Late(true, tokens, deadline)
+				if !known {
+					t.Fatal(tokens)
+				}
+				off = append(off, late.Seconds()/(sum[k]/n[k])-1)
+			}
+		})
+	}
+	low, middle, high := spread(off)
+	t.Logf("mean lateness after 5 s by length: %+.0f%% of the law's (%+.0f%% to %+.0f%%)", 100*middle, 100*low, 100*high)
+	if math.Abs(middle) > 0.1 || low < -0.5 || high > 0.5 {
+		t.Error("too far")
+	}
+}
+
+// BenchmarkCall measures what a call costs: its beginning, its allowance, its end, and the lateness that a decision asks for.
+func BenchmarkCall(b *testing.B) {
+	s := DefaultSettings()
+	l, err := New(&s, nil, slog.New(slog.DiscardHandler))
+	if err != nil {
+		b.Fatal(err)
+	}
+	e := l.Expert("e", "")
+	r := rand.New(rand.NewPCG(1, 1))
+	for b.Loop() {
+		tokens, _ := law(r, 1)
+		w := e.Begin(true, tokens)
+		w.Allow(time.Second, func() {})
+		e.Late(true, tokens, time.Second)
+		w.End(true)
 	}
 }
