@@ -255,6 +255,7 @@ var testsMayImport = map[string][]string{
 	"serve/trials":             {"onnx/ort", "onnx/ort/orttest", "pipeline/decide/decidetest"},
 	"serve/policies":           {"serve/policies/policiestest", "costs", "featurize", "featurize/tokenizer", "internal/realdata", "onnx/hf/hftest", "onnx/ort/orttest", "pipeline/decide/decidetest"},
 	"serve":                    {"costs", "models/estimate", "models/network", "models/policy", "onnx/ort/orttest", "pipeline/decide/decidetest", "serve/gateway/expert", "serve/gateway/gatewaytest", "serve/oip/inferencepb"},
+	"serve/gateway/patience":   {"internal/storage"},
 	"serve/gateway/expert":     {"experts/service/servicetest", "serve/gateway/gatewaytest"},
 	"experts/retrieval/search": {"experts/service/servicetest", "internal/progress"},
 	"serve/gateway":            {"internal/judge", "internal/parallel", "internal/storage", "models/estimate", "models/network", "onnx/hf/hftest", "onnx/ort/orttest", "pipeline/convert", "pipeline/fromlog", "serve/gateway/gatewaytest"},
