@@ -139,7 +139,7 @@ func spread(of []float64) (low, middle, high float64) {
 // replays is the number of seeds.
 func replays() uint64 {
 	if testing.Short() {
-		return 2
+		return 1
 	}
 	return 8
 }
