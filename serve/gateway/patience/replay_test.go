@@ -240,7 +240,7 @@ func TestSlowerService(t *testing.T) {
 	var worst, after, flat []float64
 	for seed := range replays() {
 		synctest.Test(t, func(t *testing.T) {
-			p := newReplay(t, seed, 2)
+			p := newReplay(t, seed, []float64{0.3, 2, 20}[seed%3])
 			p.send(10_000, 1)
 			p.shares()
 			var cut []float64
