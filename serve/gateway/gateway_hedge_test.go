@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -149,7 +150,12 @@ func TestHedgeWaitsForNoAdvice(t *testing.T) {
 	defer p.Release()
 	chosen.actions, chosen.result = p.Info().Actions, &decision.Result{Policy: p}
 	found := w.found
-	w.found = func(_ http.ResponseWriter, r *http.Request) {
+	var answers atomic.Bool
+	w.found = func(rw http.ResponseWriter, r *http.Request) {
+		if answers.Load() {
+			found(rw, r)
+			return
+		}
 		_, _ = io.Copy(io.Discard, r.Body) // else nobody sees that the client left
 		<-r.Context().Done()
 	}
@@ -159,7 +165,7 @@ func TestHedgeWaitsForNoAdvice(t *testing.T) {
 	if _, err := chosen.fetchUnless(t.Context(), 3, first); err == nil || time.Since(began) > 2*time.Second || len(first.result) != 1 || len(chosen.fetched) != 0 {
 		t.Errorf("%v after %v, %d results, fetched %v", err, time.Since(began), len(first.result), chosen.fetched)
 	}
-	w.found = found
+	answers.Store(true)
 	<-first.result
 	if m, err := chosen.fetchUnless(t.Context(), 3, first); err != nil || m == nil {
 		t.Error(m, err)
