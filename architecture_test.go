@@ -270,6 +270,7 @@ var testsMayImport = map[string][]string{
 	"serve":                    {"costs", "experts/service", "models/estimate", "models/network", "models/policy", "onnx/ort/orttest", "pipeline/decide/decidetest", "serve/gateway/expert", "serve/gateway/gatewaytest", "serve/oip/inferencepb", "serve/telemetry/telemetrytest"},
 	"serve/gateway/protocol":   {"serve/gateway/gatewaytest"},
 	"serve/gateway/session":    {"internal/storage"},
+	"serve/gateway/patience":   {"internal/storage"},
 	"serve/gateway/expert":     {"experts/service/servicetest", "serve/gateway/gatewaytest"},
 	"experts/retrieval/search": {"experts/service/servicetest", "internal/progress"},
 	"serve/gateway":            {"experts/service", "internal/judge", "internal/parallel", "internal/storage", "models/estimate", "models/network", "onnx/hf/hftest", "onnx/ort/orttest", "pipeline/convert", "pipeline/fromlog", "serve/gateway/gatewaytest", "serve/telemetry/telemetrytest"},

@@ -79,7 +79,7 @@ func (q *routed) askOrHedge(ctx context.Context, k ask, next []int) []asked {
 		return []asked{r}
 	case <-timer.C:
 	}
-	other, ok := q.hedgeOf(ctx, k, next)
+	other, ok := q.hedgeOf(ctx, k, next, first)
 	if !ok {
 		return []asked{<-first.result}
 	}
@@ -130,7 +130,7 @@ func (q *routed) hedgeAfter(k ask) (_ time.Duration, ok bool) {
 }
 
 // hedgeOf returns the best of the next pairs whose expert is another one and works, if the share has room for it.
-func (q *routed) hedgeOf(ctx context.Context, k ask, next []int) (_ ask, ok bool) {
+func (q *routed) hedgeOf(ctx context.Context, k ask, next []int, first running) (_ ask, ok bool) {
 	for i, pair := range next {
 		e := q.experts[q.expertOf(pair)]
 		if e == nil || e == k.expert || e.State() != expert.Closed {
@@ -140,8 +140,9 @@ func (q *routed) hedgeOf(ctx context.Context, k ask, next []int) (_ ask, ok bool
 			q.api.metrics.Hedge(k.expert.Name, "share")
 			return ask{}, false
 		}
-		message, err := q.fetchAdvice(ctx, pair)
+		message, err := q.fetchUnless(ctx, pair, first)
 		if err != nil { // execute finds it too, if it comes to this pair
+			q.api.hedges.earn(1)
 			continue
 		}
 		hold, err := q.budgets.holdPair(q, pair, e, message)
@@ -154,6 +155,29 @@ func (q *routed) hedgeOf(ctx context.Context, k ask, next []int) (_ ask, ok bool
 		return ask{pair: pair, expert: e, message: message, hold: hold, last: last, hedge: true}, true
 	}
 	return ask{}, false
+}
+
+// fetchUnless fetches the advice of a pair, and stops when a call has a result.
+func (q *routed) fetchUnless(ctx context.Context, pair int, first running) (*chatjson.Addition, error) {
+	inner, cancel := context.WithCancelCause(ctx)
+	watched := make(chan struct{})
+	go func() {
+		defer close(watched)
+		select {
+		case r := <-first.result:
+			first.result <- r
+			cancel(errHedged)
+		case <-inner.Done():
+		}
+	}()
+	message, err := q.fetchAdvice(inner, pair)
+	cancel(nil)
+	<-watched
+	if context.Cause(inner) == errHedged && err != nil {
+		_, k := q.actions.Pair(pair)
+		delete(q.fetched, k) // it has not failed
+	}
+	return message, err
 }
 
 // addLoser charges and records a call that was cancelled because another pair answered first.

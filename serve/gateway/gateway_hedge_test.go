@@ -2,12 +2,15 @@ package gateway
 
 import (
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"pipe/pipeline/decisionlog"
+	"pipe/serve/decision"
 	"pipe/serve/gateway/expert"
 	"pipe/serve/gateway/patience"
 )
@@ -129,6 +132,43 @@ func TestBothCallsAreCharged(t *testing.T) {
 	_, spent := w.ask(t, question+`}`)
 	if tokens := int64(1100 + len(question+`}`)/bytesPerToken); spent.Tokens != tokens {
 		t.Errorf("spent %+v, want %d tokens", spent, tokens)
+	}
+}
+
+// The first answer does not wait for the advice of the second pair, and the advice has not failed.
+func TestHedgeWaitsForNoAdvice(t *testing.T) {
+	w := newWorld(t, func(s *Settings) {
+		a := s.Advice["search"]
+		a.Timeout = 5 * time.Second
+		s.Advice["search"] = a
+	})
+	chosen := &routed{chat: &chat{api: w.api, backends: w.api.current}, fetched: map[int]fetchedAdvice{}, record: &decisionlog.Record{}}
+	p, err := w.decider.Policies().Acquire("claims")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Release()
+	chosen.actions, chosen.result = p.Info().Actions, &decision.Result{Policy: p}
+	found := w.found
+	var answers atomic.Bool
+	w.found = func(rw http.ResponseWriter, r *http.Request) {
+		if answers.Load() {
+			found(rw, r)
+			return
+		}
+		_, _ = io.Copy(io.Discard, r.Body) // else nobody sees that the client left
+		<-r.Context().Done()
+	}
+	first := running{result: make(chan asked, 1)}
+	time.AfterFunc(50*time.Millisecond, func() { first.result <- asked{} })
+	began := time.Now()
+	if _, err := chosen.fetchUnless(t.Context(), 3, first); err == nil || time.Since(began) > 2*time.Second || len(first.result) != 1 || len(chosen.fetched) != 0 {
+		t.Errorf("%v after %v, %d results, fetched %v", err, time.Since(began), len(first.result), chosen.fetched)
+	}
+	answers.Store(true)
+	<-first.result
+	if m, err := chosen.fetchUnless(t.Context(), 3, first); err != nil || m == nil {
+		t.Error(m, err)
 	}
 }
 

@@ -26,10 +26,13 @@ func binOf(d time.Duration) int {
 	return min(max(int(math.Floor(perOctave*math.Log2(max(ms, 1)))), 0), binCount-1)
 }
 
-// endOf is the end of a bin.
-func endOf(bin int) time.Duration {
-	return time.Duration(math.Exp2(float64(bin+1)/perOctave) * float64(time.Millisecond))
-}
+// ends are the ends of the bins.
+var ends = func() (d [binCount]time.Duration) {
+	for k := range d {
+		d[k] = time.Duration(math.Exp2(float64(k+1)/perOctave) * float64(time.Millisecond))
+	}
+	return d
+}()
 
 // answered adds the time of an answer. keep is the factor by which all earlier times fade.
 func (c *curve) answered(d time.Duration, keep float64) {
@@ -72,26 +75,26 @@ func (c *curve) quantile(share float64) time.Duration {
 	s, last := c.survival()
 	for k := range last + 1 {
 		if s[k] <= 1-share {
-			return endOf(k)
+			return ends[k]
 		}
 	}
 	if last < 0 {
 		return 0
 	}
-	return endOf(last)
+	return ends[last]
 }
 
 // beyond is the mean time by which answers are later than d. What was never seen to its end counts as the longest time.
 func (c *curve) beyond(d time.Duration) time.Duration {
 	s, last := c.survival()
-	sum, before := 0.0, 1.0
+	sum, before, half := 0.0, 1.0, math.Exp2(-0.5/perOctave)
 	for k := range last + 1 {
-		mid := float64(endOf(k)) * math.Exp2(-0.5/perOctave)
+		mid := float64(ends[k]) * half
 		sum += (before - s[k]) * max(0, mid-float64(d))
 		before = s[k]
 	}
 	if last >= 0 {
-		sum += before * max(0, float64(endOf(last)-d))
+		sum += before * max(0, float64(ends[last]-d))
 	}
 	return time.Duration(sum)
 }

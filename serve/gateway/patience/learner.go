@@ -126,7 +126,8 @@ type Expert struct {
 	cells   map[cellKey]*cell
 	waiting map[*Wait]struct{} // calls without content
 	newest  time.Time          // when the latest call began that showed a sign of life
-	unheard int                // calls that were given up since newest changed
+	changed time.Time          // when newest last changed
+	unheard int                // calls that were given up since then
 	check   *time.Timer        // of the silence; nil: nothing waits
 	unsaved bool               // the file lacks something
 	slow    int64              // calls that were cut one by one

@@ -124,8 +124,14 @@ func (l *Learner) load() error {
 	if err != nil {
 		return fmt.Errorf("patience: %w", err)
 	}
+	return l.parse(text)
+}
+
+// parse takes over the content of the file.
+func (l *Learner) parse(text []byte) error {
 	var s saved
-	if err = strictjson.Unmarshal(text, &s); err == nil {
+	err := strictjson.Unmarshal(text, &s)
+	if err == nil {
 		err = s.check()
 	}
 	if err != nil {

@@ -232,12 +232,8 @@ func FuzzFile(f *testing.F) {
 	f.Add(cellText(`[3,1,0.5]`))
 	f.Fuzz(func(t *testing.T, text string) {
 		s := DefaultSettings()
-		file := filepath.Join(t.TempDir(), "times.json")
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
 		l := newLearner(t, &s)
-		if l.file = file; l.load() != nil {
+		if l.parse([]byte(text)) != nil {
 			return
 		}
 		e := l.Expert("e", "a")
@@ -287,4 +283,40 @@ func TestPage(t *testing.T) {
 			}
 		}
 	}
+}
+
+// A service that answers one call after the other is no dead service, though many calls wait for long.
+func TestQueueAtTheService(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := DefaultSettings()
+		e := newLearner(t, &s).Expert("e", "")
+		answer(e, 300, time.Second)
+		var waits []*Wait
+		for range 50 {
+			w := e.Begin(true, 10)
+			w.Allow(0, func() { t.Error("it was cut") })
+			waits = append(waits, w)
+			time.Sleep(time.Millisecond)
+		}
+		for _, w := range waits {
+			time.Sleep(time.Second)
+			w.End(true)
+		}
+		for range 10 { // and then it dies
+			e.Begin(true, 10).Allow(0, func() {})
+		}
+		time.Sleep(25 * time.Second)
+		if e.mu.Lock(); e.silent != 0 || len(e.waiting) != 10 {
+			t.Error(e.silent, len(e.waiting))
+		}
+		for w := range e.waiting {
+			if !w.silenced {
+				t.Error("a dead service was not left")
+			}
+		}
+		e.mu.Unlock()
+		for w := range e.waiting {
+			w.End(false)
+		}
+	})
 }

@@ -60,14 +60,14 @@ func (w *Wait) Alive() {
 	now := time.Now()
 	w.expert.mu.Lock()
 	defer w.expert.mu.Unlock()
-	w.expert.lives(w)
+	w.expert.lives(w, now)
 	w.longest, w.event = max(w.longest, now.Sub(w.event)), now
 }
 
 // lives says that a call showed a sign of life.
-func (e *Expert) lives(w *Wait) {
+func (e *Expert) lives(w *Wait, now time.Time) {
 	if w.began.After(e.newest) {
-		e.newest, e.unheard = w.began, 0
+		e.newest, e.changed, e.unheard = w.began, now, 0
 	}
 }
 
@@ -85,7 +85,7 @@ func (w *Wait) End(answered bool) (silenced bool) {
 	delete(e.waiting, w)
 	c, took, silence := e.cell(w.key), now.Sub(w.began), max(w.longest, now.Sub(w.event))
 	if answered {
-		e.lives(w)
+		e.lives(w, now)
 		c.begins.answered(took, r.keep)
 		c.silence.answered(silence, r.keep)
 		return w.silenced
@@ -142,9 +142,11 @@ func (e *Expert) checkSilence() {
 // of those that wait as compensator. By the theorem of time change (Brown et al. 2002, doi:10.1162/08997660252741149), the
 // integral of it until the first answer is exponential with mean 1. So it passes x with probability exp(-x). Each answer can
 // be the last one before such a moment. So cutting n calls at x = ln(n / silenceError) cuts at most this share of the answers.
-// The times of calls are divided by the margin.
+// What passed before the last such answer came is left out, since calls may queue at the service. The times of calls are divided
+// by the margin.
 func (e *Expert) unexplained(r *rules, now time.Time) (latest []*Wait, next time.Duration) {
 	hazards, sum, first := make(map[cellKey]*[binCount]float64), 0.0, now
+	scaled := func(t time.Time, w *Wait) time.Duration { return time.Duration(float64(t.Sub(w.began)) / r.Margin) }
 	for w := range e.waiting {
 		if !w.began.After(e.newest) {
 			continue
@@ -155,7 +157,10 @@ func (e *Expert) unexplained(r *rules, now time.Time) (latest []*Wait, next time
 		if w.cut != nil && !w.silenced {
 			latest = append(latest, w)
 		}
-		sum += e.hazardOf(w, time.Duration(float64(now.Sub(w.began))/r.Margin), r, hazards)
+		sum += e.hazardOf(w, scaled(now, w), r, hazards) - e.hazardOf(w, scaled(e.changed, w), r, hazards)
+	}
+	if e.changed.After(first) {
+		first = e.changed
 	}
 	if left := first.Add(r.Silence).Sub(now); left > 0 {
 		return nil, left

@@ -136,26 +136,42 @@ func spread(of []float64) (low, middle, high float64) {
 	return of[0], of[len(of)/2], of[len(of)-1]
 }
 
+// replays is the number of seeds.
+func replays() uint64 {
+	if testing.Short() {
+		return 1
+	}
+	return 8
+}
+
 const (
-	replays = 8
-	answers = 30_000 // of each replay, with those that are learned from at first
+	answers  = 30_000 // of each replay, with those that are learned from at first
+	deadline = 5 * time.Second
 )
 
 // TestGoodAnswersStay replays times with heavy tails: of good answers at most 0.1% are cut, with those before anything is
-// learned, where a flat 20 s cuts 6%.
+// learned, where a flat 20 s cuts 6%. The learned lateness is that of the law, though the latest answers were cut.
 func TestGoodAnswersStay(t *testing.T) {
-	var cut, flat []float64
-	for seed := range uint64(replays) {
+	var cut, flat, off []float64
+	mean := lateness()
+	for seed := range replays() {
 		synctest.Test(t, func(t *testing.T) {
 			p := newReplay(t, seed, 2)
 			p.send(answers, 1)
 			p.wg.Wait()
 			c, f := p.shares()
 			cut, flat = append(cut, c), append(flat, f)
+			for k, tokens := range lengths[:len(mean)] {
+				late, known := p.expert.Late(true, tokens, deadline)
+				if !known {
+					t.Fatal(tokens)
+				}
+				off = append(off, late.Seconds()/mean[k]-1)
+			}
 		})
 	}
 	low, middle, high := spread(cut)
-	t.Logf("%d replays of %d answers: cut %.3f%% (%.3f%% to %.3f%%)", replays, answers, 100*middle, 100*low, 100*high)
+	t.Logf("%d replays of %d answers: cut %.3f%% (%.3f%% to %.3f%%)", replays(), answers, 100*middle, 100*low, 100*high)
 	if high > 0.001 {
 		t.Error("more than 0.1% of the good answers are cut")
 	}
@@ -164,6 +180,25 @@ func TestGoodAnswersStay(t *testing.T) {
 	if low < 0.05 || high > 0.07 {
 		t.Error("the law is not the planted one")
 	}
+	low, middle, high = spread(off)
+	t.Logf("mean lateness after %v, by length: %+.0f%% of the law's (%+.0f%% to %+.0f%%)", deadline, 100*middle, 100*low, 100*high)
+	if math.Abs(middle) > 0.1 || low < -0.5 || high > 0.5 {
+		t.Error("the lateness is wrong")
+	}
+}
+
+// lateness is the mean lateness in seconds of the law, by length of the prompt.
+func lateness() (mean [4]float64) {
+	var n [4]float64
+	r := rand.New(rand.NewPCG(1, 2))
+	for range 500_000 {
+		if tokens, begins := law(r, 1); keyOf(true, tokens).length < len(mean) {
+			k := keyOf(true, tokens).length
+			n[k]++
+			mean[k] += (max(0, begins-deadline).Seconds() - mean[k]) / n[k]
+		}
+	}
+	return mean
 }
 
 // TestDeadServiceIsLeft lets the service die after it was learned: further calls come in, and none is answered. The service
@@ -171,8 +206,8 @@ func TestGoodAnswersStay(t *testing.T) {
 // longer are rates of calls so low that so many would not come within the time of a flat rule.
 func TestDeadServiceIsLeft(t *testing.T) {
 	for _, rate := range []float64{0.1, 0.2, 0.5, 2, 10} {
-		var ours, ratio, waited []float64
-		for seed := range uint64(replays) {
+		var ours, rule, ratio, waited []float64
+		for seed := range replays() {
 			synctest.Test(t, func(t *testing.T) {
 				p := newReplay(t, seed, rate)
 				p.send(5000, 1)
@@ -185,13 +220,14 @@ func TestDeadServiceIsLeft(t *testing.T) {
 					left = p.fifth(died)
 				}
 				p.wg.Wait()
-				ours, ratio, waited = append(ours, left.Seconds()), append(ratio, left.Seconds()/byFlat.Seconds()), append(waited, p.longest().Seconds())
+				ours, rule, ratio, waited = append(ours, left.Seconds()), append(rule, byFlat.Seconds()), append(ratio, left.Seconds()/byFlat.Seconds()), append(waited, p.longest().Seconds())
 			})
 		}
 		low, middle, high := spread(ours)
 		_, _, longest := spread(waited)
 		_, times, most := spread(ratio)
-		t.Logf("%4g calls a second: left after %.0f s (%.0f s to %.0f s), %.1f times the flat 20 s (at most %.1f); the longest wait of a call is %.0f s", rate, middle, low, high, times, most, longest)
+		_, byRule, _ := spread(rule)
+		t.Logf("%4g calls a second: left after %.0f s (%.0f s to %.0f s), %.1f times the %.0f s of the flat rule (at most %.1f); the longest wait of a call is %.0f s", rate, middle, low, high, times, byRule, most, longest)
 		if most > 2 {
 			t.Errorf("%g calls a second: it took %.1f times as long as by the flat rule", rate, most)
 		}
@@ -202,9 +238,9 @@ func TestDeadServiceIsLeft(t *testing.T) {
 // because the service seemed to be dead.
 func TestSlowerService(t *testing.T) {
 	var worst, after, flat []float64
-	for seed := range uint64(replays) {
+	for seed := range replays() {
 		synctest.Test(t, func(t *testing.T) {
-			p := newReplay(t, seed, 2)
+			p := newReplay(t, seed, []float64{0.3, 2, 20}[seed%3])
 			p.send(10_000, 1)
 			p.shares()
 			var cut []float64
@@ -226,5 +262,23 @@ func TestSlowerService(t *testing.T) {
 	t.Logf("three times slower: of 1,000 answers at most %.1f%% are cut (%.1f%% to %.1f%%), %.2f%% after 8,000; a flat 20 s cuts %.0f%%", 100*middle, 100*low, 100*high, 100*settled, 100*rule)
 	if high > 0.01 {
 		t.Error("too many good answers are cut")
+	}
+}
+
+// BenchmarkCall measures what a call costs: its beginning, its allowance, its end, and the lateness that a decision asks for.
+func BenchmarkCall(b *testing.B) {
+	s := DefaultSettings()
+	l, err := New(&s, nil, slog.New(slog.DiscardHandler))
+	if err != nil {
+		b.Fatal(err)
+	}
+	e := l.Expert("e", "")
+	r := rand.New(rand.NewPCG(1, 1))
+	for b.Loop() {
+		tokens, _ := law(r, 1)
+		w := e.Begin(true, tokens)
+		w.Allow(time.Second, func() {})
+		e.Late(true, tokens, time.Second)
+		w.End(true)
 	}
 }
