@@ -47,7 +47,7 @@ func (s *Server) openPage(version string) error {
 	}
 	if s.config.Gateway.Enabled() {
 		from.Breakers = s.breakerStates
-		from.Budgets = func() []budget.State { return s.parts.gateway.Budgets() } // it is opened later
+		from.Budgets = s.budgets
 	}
 	if s.parts.trials != nil {
 		seen = append(seen, s.parts.trials)
@@ -83,6 +83,14 @@ func (s *Server) ledgers() (all []ledger.State) {
 		}
 	}
 	return all
+}
+
+// budgets returns the states of all budgets.
+func (s *Server) budgets() []budget.State {
+	if s.parts.gateway == nil {
+		return nil
+	}
+	return s.parts.gateway.Budgets()
 }
 
 // explorationState returns the state of the exploration and of the panel for the dashboard; nil if there is neither.

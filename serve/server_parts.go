@@ -93,6 +93,7 @@ func (s *Server) openDecider() (err error) {
 	}
 	s.closers = append(s.closers, s.parts.decider.Close)
 	s.metrics.WatchLedgers(s.registry, s.ledgers)
+	s.metrics.WatchBudgets(s.registry, s.budgets)
 	return nil
 }
 
@@ -163,7 +164,6 @@ func (s *Server) openGateway() (err error) {
 	s.closers = append(s.closers, s.parts.gateway.Close)
 	s.secrets.Set("experts", s.parts.gateway.Secrets())
 	s.parts.gateway.Register(s.mux)
-	s.metrics.WatchBudgets(s.registry, s.parts.gateway.Budgets)
 	return nil
 }
 
