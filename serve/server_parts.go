@@ -164,6 +164,7 @@ func (s *Server) openGateway() (err error) {
 	s.closers = append(s.closers, s.parts.gateway.Close)
 	s.secrets.Set("experts", s.parts.gateway.Secrets())
 	s.parts.gateway.Register(s.mux)
+	s.parts.policies.WatchOther(policies.Other{Files: s.parts.gateway.PriceFiles, Read: s.parts.gateway.ReadPrices})
 	return nil
 }
 

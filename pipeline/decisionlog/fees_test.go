@@ -117,6 +117,12 @@ func TestZeroPairFees(t *testing.T) {
 			}
 		}
 	}
+	for _, bad := range [][]float64{{}, {1}, {1, 2, 3, 4, 5, 6, 7}, {-1, 0, 0, 0, 0, 0}, {0.5, 0, 0, 0, 0, 0}, {1e300, 0, 0, 0, 0, 0}} {
+		r := testRecord(rng, &p)
+		if r.TokenParts = bad; w.Add(r) == nil {
+			t.Errorf("%v are logged", bad)
+		}
+	}
 	waitFor(t, w, "written", func(s Stats) bool { return s.Queued == 0 })
 	check("lines")
 	if err := w.Close(); err != nil {
@@ -136,7 +142,7 @@ func TestUsagePrices(t *testing.T) {
 		r.ExpectedLoss, r.ExpectedCost, r.Time = []float32{1, 1, 1, 1}, []float32{3, 3, 3, 3}, int64(i)
 		r.Available = []bool{true, true, true, true}
 		if i%2 == 1 {
-			r.UsagePrices = prices
+			r.UsagePrices, r.TokenParts = prices, []float64{1, 0, 0, 3, 0, 5}
 		}
 		r.Usage = Usage{In: 9, Cached: 4 * int64(i%2), Out: 7, Known: true, CachedKnown: i%2 == 1}
 		if i == 3 {
@@ -154,6 +160,9 @@ func TestUsagePrices(t *testing.T) {
 		for i, d := range list {
 			if want := [][]float64{nil, prices}[i%2]; !slices.Equal(d.UsagePrices, want) || (d.UsagePrices == nil) != (want == nil) {
 				t.Errorf("%s: record %d has %v", form, i, d.UsagePrices)
+			}
+			if want := [][]float64{nil, {1, 0, 0, 3, 0, 5}}[i%2]; !slices.Equal(d.TokenParts, want) || (d.TokenParts == nil) != (want == nil) {
+				t.Errorf("%s: record %d has %v", form, i, d.TokenParts)
 			}
 			if u := d.Usage; u != (Usage{9, 4 * int64(i%2), 7, true, i%2 == 1}) {
 				t.Errorf("%s: record %d used %+v", form, i, u)

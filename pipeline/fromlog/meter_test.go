@@ -70,6 +70,22 @@ func measured(prices string) map[string]string {
 	return map[string]string{costs.NamesKey: worldNames, costs.MoneyKey: worldMoney, costs.MeterKey: prices}
 }
 
+// Tokens of special kinds have their own prices in a record, too; without one, the money is not known.
+func TestMeteredParts(t *testing.T) {
+	m, err := newMeter(`{"currency":"USD","models":{"tiny":[{"in":1,"out":2,"cache_write":1.25}]}}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := decisionlog.Decision{Record: &decisionlog.Record{Model: "tiny", Usage: decisionlog.Usage{In: 1000, Out: 100, Known: true}, TokenParts: []float64{400, 0, 0, 0, 60, 0}}}
+	if money, ok := m.tokens(d); !ok || math.Abs(money-(600+400*1.25+200)/1e6) > 1e-15 {
+		t.Error(money, ok)
+	}
+	d.TokenParts = []float64{0, 400, 0, 0, 0, 0}
+	if _, ok := m.tokens(d); ok {
+		t.Error("tokens without a price have one")
+	}
+}
+
 // A fee is that of the tokens at the prices of the tensor that the policy learned from, and else the money in the log; the
 // time of the call that answered is added. What is not known is unknown.
 func TestMeasuredFees(t *testing.T) {

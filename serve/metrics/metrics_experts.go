@@ -6,25 +6,35 @@ import (
 
 // experts has the metrics of the gateway's calls of experts.
 type experts struct {
-	fallbacks *prometheus.CounterVec
-	breakers  *prometheus.GaugeVec
-	fees      *prometheus.CounterVec
-	others    *prometheus.CounterVec
-	panels    *prometheus.CounterVec
-	calls     *prometheus.CounterVec
-	panelFees *prometheus.CounterVec
+	fallbacks    *prometheus.CounterVec
+	breakers     *prometheus.GaugeVec
+	fees         *prometheus.CounterVec
+	others       *prometheus.CounterVec
+	panels       *prometheus.CounterVec
+	calls        *prometheus.CounterVec
+	panelFees    *prometheus.CounterVec
+	expertPrices *prometheus.CounterVec
 }
 
 func newExperts(r *prometheus.Registry) experts {
 	return experts{
-		fallbacks: counter(r, "pipe_fallbacks_total", "Calls of an expert after which the next best pair was tried.", "expert", "reason"),
-		breakers:  gauge(r, "pipe_breaker_state", "Circuit breaker of an expert: 0 closed, 1 half open, 2 open.", "expert"),
-		fees:      counter(r, "pipe_fees_total", "Money of answers by the usage that the service returned and the configured prices.", "expert"),
-		others:    counter(r, "pipe_other_model_total", "Answers of another model than the configured one.", "expert"),
-		panels:    counter(r, "pipe_panel_requests_total", "Requests that were drawn for a panel: answered, partly, dropped (queue), budget (no room), abandoned (stop).", "policy", "result"),
-		calls:     counter(r, "pipe_panel_calls_total", "Calls of experts for a panel, by whether they answered.", "expert", "ok"),
-		panelFees: counter(r, "pipe_panel_fees_total", "Money of answers for a panel, by the usage that the service returned and the configured prices.", "expert"),
+		fallbacks:    counter(r, "pipe_fallbacks_total", "Calls of an expert after which the next best pair was tried.", "expert", "reason"),
+		breakers:     gauge(r, "pipe_breaker_state", "Circuit breaker of an expert: 0 closed, 1 half open, 2 open.", "expert"),
+		fees:         counter(r, "pipe_fees_total", "Money of answers by the usage that the service returned and the configured prices.", "expert"),
+		others:       counter(r, "pipe_other_model_total", "Answers of another model than the configured one.", "expert"),
+		expertPrices: counter(r, "pipe_expert_price_file_loads_total", "Times that a price file of experts was read while the server runs, by whether its prices are in use now.", "ok"),
+		panels:       counter(r, "pipe_panel_requests_total", "Requests that were drawn for a panel: answered, partly, dropped (queue), budget (no room), abandoned (stop).", "policy", "result"),
+		calls:        counter(r, "pipe_panel_calls_total", "Calls of experts for a panel, by whether they answered.", "expert", "ok"),
+		panelFees:    counter(r, "pipe_panel_fees_total", "Money of answers for a panel, by the usage that the service returned and the configured prices.", "expert"),
 	}
+}
+
+// ExpertPrices counts a price file of experts that was read. ok is whether its prices are in use now.
+func (m *Metrics) ExpertPrices(ok bool) {
+	if m == nil {
+		return
+	}
+	m.expertPrices.WithLabelValues(word(ok)).Inc()
 }
 
 // Fallback counts a call of an expert after which the next best pair was tried. The reason is one of a short list, such as

@@ -24,6 +24,7 @@ func every(m *Metrics) {
 	m.Shadow("p", "q", true)
 	m.Reload("p", false)
 	m.Fallback("large", "timeout")
+	m.ExpertPrices(true)
 	m.Breaker("large", 2)
 	m.Fee("large", 0.125)
 	m.Outcome("p", -1)

@@ -35,6 +35,8 @@ type Set struct {
 	live      sync.WaitGroup       // open versions
 	seen      map[string]fileState // the last known state of files, by path
 	prices    priceSource
+
+	others others
 }
 
 // Open reads, checks and warms up the policies. It returns an error if a named file cannot be served, or if no policy can be

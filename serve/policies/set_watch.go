@@ -50,7 +50,8 @@ func (s *Set) Watch(ctx context.Context) error {
 		case <-settled.C:
 		}
 		s.watchFolders(w)
-		if _, again := s.reload(ctx, true); again {
+		_, again := s.reload(ctx, true)
+		if unsettled := s.readOthers(ctx); again || unsettled {
 			settled.Reset(max(s.settings.Settle, 10*time.Millisecond))
 		}
 	}
@@ -65,6 +66,10 @@ func (s *Set) watchFolders(w *fsnotify.Watcher) {
 		}
 	}
 	if file := s.settings.Prices; file != "" {
+		add(filepath.Dir(file))
+		addTarget(add, file)
+	}
+	for file := range s.otherFiles() {
 		add(filepath.Dir(file))
 		addTarget(add, file)
 	}

@@ -12,6 +12,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/sony/gobreaker/v2"
@@ -72,8 +73,8 @@ type Expert struct {
 	fields          map[string]json.RawMessage
 	slots           chan struct{} // one per call
 	breaker         *gobreaker.TwoStepCircuitBreaker[struct{}]
-	breakerSettings BreakerSettings // of the breaker
-	table           *prices.Table   // nil: price
+	breakerSettings BreakerSettings              // of the breaker
+	table           atomic.Pointer[prices.Table] // nil: price
 }
 
 // New makes an expert. changed is called when its circuit breaker changes its state. The settings must be valid.
@@ -97,9 +98,11 @@ func New(name string, s Settings, b BreakerSettings, changed func(name string, t
 		}
 	}
 	if s.Prices != "" {
-		if e.table, err = prices.Read(context.Background(), s.Prices.Location()); err != nil {
+		list, err := ReadPrices(context.Background(), s.Prices)
+		if err != nil {
 			return nil, err
 		}
+		e.table.Store(list)
 	}
 	e.breaker = gobreaker.NewTwoStepCircuitBreaker[struct{}](gobreaker.Settings{
 		Name: name, MaxRequests: b.Probes, Timeout: b.Open,
@@ -291,11 +294,11 @@ func (e *Expert) Fee(served string, usage Usage, at time.Time) Fee {
 
 // period returns the prices of the model that answered.
 func (e *Expert) period(served string, other bool, at time.Time) (prices.Period, bool) {
-	switch {
-	case e.table != nil:
-		p, err := e.table.At(cmp.Or(served, e.cfg.Model), at.UnixMicro())
+	switch table := e.table.Load(); {
+	case table != nil:
+		p, err := table.At(cmp.Or(served, e.cfg.Model), at.UnixMicro())
 		if err != nil && !other {
-			p, err = e.table.At(e.cfg.Model, at.UnixMicro())
+			p, err = table.At(e.cfg.Model, at.UnixMicro())
 		}
 		return p, err == nil
 	case e.cfg.Price != nil && !other:

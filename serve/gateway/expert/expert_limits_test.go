@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -114,7 +115,8 @@ func TestConcurrency(t *testing.T) {
 
 func TestFees(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "prices.yaml")
-	text := "currency: USD\nmodels:\n  m: [{in: 1, out: 10}, {from: 2026-06-01, in: 2, out: 20, cached: 0.5}]\n  dear: [{in: 100, out: 100}]\n"
+	text := "currency: USD\nmodels:\n  m: [{in: 1, out: 10}, {from: 2026-06-01, in: 2, out: 20, cached: 0.5}]\n  dear: [{in: 100, out: 100}]\n  long: [{in: 1, cached: 0.1, cache_write: 1.25, out: 10, above: [{tokens: 200000, in: 2, cached: 0.2, cache_write: 2.5, out: 20}]}]\n" +
+		"  night: [{in: 4, out: 40, hours: [{from: '22:00', to: '06:00', in: 1, out: 10}]}]\n"
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -143,13 +145,18 @@ func TestFees(t *testing.T) {
 		{byFile, "m", cached, late, Fee{Money: 1.4, Known: true, Since: "2026-06-01"}},
 		{byFile, "m", cached, early, Fee{}}, // cached tokens have no price then
 		{byFile, "m", Usage{}, late, Fee{}},
+		{byFile, "m", Usage{Tokens: prices.Tokens{In: 1_000_000}, Parts: prices.Parts{Written: 1}, Known: true}, late, Fee{}}, // nor these
+		{byFile, "long", Usage{Tokens: prices.Tokens{In: 200_000, Cached: 100_000, Out: 1000}, Parts: prices.Parts{Written: 100_000}, Known: true}, late, Fee{Money: 0.145, Known: true, Other: true}},
+		{byFile, "long", Usage{Tokens: prices.Tokens{In: 400_000, Cached: 100_000, Out: 1000}, Parts: prices.Parts{Written: 100_000}, Known: true}, late, Fee{Money: 0.69, Known: true, Other: true}},
+		{byFile, "night", used, late, Fee{Money: 2, Known: true, Other: true}},
+		{byFile, "night", used, late.Add(6 * time.Hour), Fee{Money: 8, Known: true, Other: true}},
 		{byPrice, "m-1", used, late, Fee{Money: 2, Known: true}},
 		{byPrice, "m", cached, late, Fee{}}, // as in a price file
 		{discount, "m", cached, late, Fee{Money: 0.8, Known: true}},
 		{byPrice, "dear", used, late, Fee{Other: true}},
 		{none, "m", used, late, Fee{}},
 	} {
-		if got := open(t, c.s, DefaultBreaker()).Fee(c.served, c.usage, c.at); got != c.want {
+		if got := open(t, c.s, DefaultBreaker()).Fee(c.served, c.usage, c.at); math.Abs(got.Money-c.want.Money) > 1e-12 || got.Known != c.want.Known || got.Since != c.want.Since || got.Other != c.want.Other {
 			t.Errorf("%q: %+v, want %+v", c.served, got, c.want)
 		}
 	}
