@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -222,8 +223,9 @@ type result struct {
 
 // play lets budgets decide on a stream, one request after the other. known says whether they saw the traffic before.
 func (s *stream) play(t *testing.T, known bool) (r result) {
-	now := s.start
-	b, err := Open(t.Context(), Settings{List: []Budget{{Name: "all", Money: s.budget, Per: s.shape.per, Of: Total}}}, Options{Now: func() time.Time { return now }})
+	var now atomic.Pointer[time.Time]
+	now.Store(&s.start)
+	b, err := Open(t.Context(), Settings{List: []Budget{{Name: "all", Money: s.budget, Per: s.shape.per, Of: Total}}}, Options{Now: func() time.Time { return *now.Load() }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -241,7 +243,7 @@ func (s *stream) play(t *testing.T, known bool) (r result) {
 	for i := 0; i < len(s.at); {
 		from, spent := i, 0.0
 		for end := s.shape.per.Until(s.at[i]); i < len(s.at) && s.at[i].Before(end); i++ {
-			now = s.at[i]
+			now.Store(&s.at[i])
 			cost, billed := s.decide(t, b, i)
 			r.cost, spent = r.cost+cost, spent+billed
 			if cost == 1 && billed == 0 {
