@@ -47,7 +47,7 @@ func (s *Server) openPage(version string) error {
 	}
 	if s.config.Gateway.Enabled() {
 		from.Breakers, from.Patience = s.breakerStates, s.patienceStates
-		from.Budgets = func() []budget.State { return s.parts.gateway.Budgets() } // it is opened later
+		from.Budgets = s.budgets
 	}
 	if s.config.Gateway.Sessions.On {
 		from.Sessions = s.sessionsState
@@ -106,6 +106,14 @@ func (s *Server) ledgers() (all []ledger.State) {
 		}
 	}
 	return all
+}
+
+// budgets returns the states of all budgets.
+func (s *Server) budgets() []budget.State {
+	if s.parts.gateway == nil {
+		return nil
+	}
+	return s.parts.gateway.Budgets()
 }
 
 // explorationState returns the state of the exploration and of the panel for the dashboard; nil if there is neither.

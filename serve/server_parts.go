@@ -111,6 +111,7 @@ func (s *Server) openDecider() (err error) {
 	}
 	s.closers = append(s.closers, s.parts.decider.Close)
 	s.metrics.WatchLedgers(s.registry, s.ledgers)
+	s.metrics.WatchBudgets(s.registry, s.budgets)
 	return s.openTexts()
 }
 
@@ -182,7 +183,6 @@ func (s *Server) openGateway() (err error) {
 	s.secrets.Set("experts", s.parts.gateway.Secrets())
 	s.parts.gateway.Register(s.mux)
 	s.parts.policies.WatchOther(policies.Other{Files: s.parts.gateway.PriceFiles, Read: s.parts.gateway.ReadPrices})
-	s.metrics.WatchBudgets(s.registry, s.parts.gateway.Budgets)
 	return nil
 }
 

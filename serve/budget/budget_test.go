@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -151,14 +152,16 @@ func TestWait(t *testing.T) {
 
 // A killed process loses at most what it had reserved; prices, traffic and usage come back as they were saved.
 func TestRestart(t *testing.T) {
-	folder, at := t.TempDir(), noon
-	now := func() time.Time { return at }
+	folder := t.TempDir()
+	var at atomic.Int64 // seconds
+	at.Store(noon.Unix())
+	now := func() time.Time { return time.Unix(at.Load(), 0) }
 	one := Budget{Name: "all", Money: 64, Per: ledger.Month, Of: Total}
 	b := open(t, folder, now, one)
 	u := use(t, b, "", "")
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 200 {
-		at = at.Add(time.Minute)
+		at.Add(60)
 		h, err := u.Spend("e", Amount{Money: 0.2})
 		if err != nil {
 			t.Fatal(err)

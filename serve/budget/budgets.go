@@ -7,13 +7,13 @@ import (
 	"fmt"
 	"log/slog"
 	"net/url"
-	"os"
 	"path/filepath"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"pipe/internal/atomicfile"
 	"pipe/internal/storage"
 	"pipe/serve/ledger"
 )
@@ -79,7 +79,7 @@ func Open(ctx context.Context, s Settings, o Options) (*Budgets, error) {
 		}
 	}
 	if s.Folder != "" {
-		if err := os.MkdirAll(s.Folder, 0o700); err != nil {
+		if _, err := atomicfile.MkdirAll(s.Folder); err != nil {
 			return nil, fmt.Errorf("budgets: %w", err)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -72,7 +73,7 @@ func evening(_ float64, hour int, _ time.Weekday) float64 {
 }
 
 func growing(t float64, hour int, day time.Weekday) float64 {
-	return weeks(t, hour, day) * (0.7 + 0.6*t)
+	return weeks(t, hour, day) * (0.8 + 0.4*t)
 }
 
 func same(float64, int) float64 { return 1 }
@@ -120,8 +121,10 @@ func newStream(s *shape, seed uint64, n int) *stream {
 	if s.per == ledger.Day {
 		days, ago = 10, 14
 	}
-	out.at = s.draw(r, out.start, days, n, 0)
-	out.before = s.draw(r, out.start.AddDate(0, 0, -ago), ago, n*ago/days, -1)
+	law, sum := s.law(r, out.start, days, 0)
+	out.at = draw(r, out.start, law, n)
+	law, before := s.law(r, out.start.AddDate(0, 0, -ago), ago, -1)
+	out.before = draw(r, out.start.AddDate(0, 0, -ago), law, int(float64(n)*before/sum))
 	base := [pairs]float64{0.0002, 0.001, 0.004, 0.02}
 	if s.free {
 		base[0] = 0
@@ -149,17 +152,21 @@ func newStream(s *shape, seed uint64, n int) *stream {
 	return out
 }
 
-// draw draws the times of n requests, from a time for some days, which begins at t.
-func (s *shape) draw(r *rand.Rand, from time.Time, days, n int, t float64) (list []time.Time) {
-	until, sum := make([]float64, 24*days), 0.0
+// law draws how busy the hours of some days are, from a time on, where a stream is at t: sums up to the end of each hour, and of all.
+func (s *shape) law(r *rand.Rand, from time.Time, days int, t float64) (until []float64, sum float64) {
+	until = make([]float64, 24*days)
 	for h := range until {
 		at := from.Add(time.Duration(h) * time.Hour)
 		sum += s.traffic(t+(float64(h)+0.5)/float64(len(until)), at.Hour(), at.Weekday()) * math.Exp(0.2*r.NormFloat64())
 		until[h] = sum
 	}
+	return until, sum
+}
+
+// draw draws the times of n requests.
+func draw(r *rand.Rand, from time.Time, law []float64, n int) (list []time.Time) {
 	for range n {
-		u := r.Float64() * sum
-		h, _ := slices.BinarySearch(until, u)
+		h, _ := slices.BinarySearch(law, r.Float64()*law[len(law)-1])
 		list = append(list, from.Add(time.Duration((float64(h)+r.Float64())*float64(time.Hour))))
 	}
 	slices.SortFunc(list, time.Time.Compare)
@@ -216,8 +223,9 @@ type result struct {
 
 // play lets budgets decide on a stream, one request after the other. known says whether they saw the traffic before.
 func (s *stream) play(t *testing.T, known bool) (r result) {
-	now := s.start
-	b, err := Open(t.Context(), Settings{List: []Budget{{Name: "all", Money: s.budget, Per: s.shape.per, Of: Total}}}, Options{Now: func() time.Time { return now }})
+	var now atomic.Pointer[time.Time]
+	now.Store(&s.start)
+	b, err := Open(t.Context(), Settings{List: []Budget{{Name: "all", Money: s.budget, Per: s.shape.per, Of: Total}}}, Options{Now: func() time.Time { return *now.Load() }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -235,7 +243,7 @@ func (s *stream) play(t *testing.T, known bool) (r result) {
 	for i := 0; i < len(s.at); {
 		from, spent := i, 0.0
 		for end := s.shape.per.Until(s.at[i]); i < len(s.at) && s.at[i].Before(end); i++ {
-			now = s.at[i]
+			now.Store(&s.at[i])
 			cost, billed := s.decide(t, b, i)
 			r.cost, spent = r.cost+cost, spent+billed
 			if cost == 1 && billed == 0 {
