@@ -134,7 +134,7 @@ func replayed(t testing.TB) int {
 	t.Helper()
 	text := os.Getenv("PIPE_REPLAY")
 	if text == "" {
-		return 40
+		return 10
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil {
