@@ -161,7 +161,7 @@ var mayImport = map[string][]string{
 	"serve/gateway/expert":             {"costs/prices", "experts/fields", "experts/service", "internal/config", "internal/storage", "serve/gateway/chatjson", "serve/gateway/jsonedit", "serve/gateway/patience", "serve/gateway/protocol", "serve/gateway/protocol/middle", "serve/gateway/sse"},
 	"serve/gateway/jsonedit":           {"internal/strictjson"},
 	"serve/gateway/capability":         {"costs/prices", "serve/gateway/protocol/middle"},
-	"serve/gateway/protocol":           {"costs/prices", "experts/service", "serve/gateway/chatjson", "serve/gateway/jsonedit", "serve/gateway/protocol/middle", "serve/gateway/protocol/services", "serve/gateway/sse"},
+	"serve/gateway/protocol":           {"costs/prices", "experts/fields", "experts/service", "serve/gateway/chatjson", "serve/gateway/jsonedit", "serve/gateway/protocol/middle", "serve/gateway/protocol/services", "serve/gateway/sse"},
 	"serve/gateway/protocol/services":  {"serve/gateway/jsonedit", "serve/gateway/protocol/middle", "serve/gateway/sse"},
 	"serve/gateway/protocol/middle":    {"costs/prices", "serve/gateway/sse"},
 	"serve/gateway/gatewaytest":        {},

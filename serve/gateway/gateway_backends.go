@@ -71,7 +71,9 @@ func (b *backends) open(a *API, before *backends) error {
 		}
 		b.advice[name] = v
 	}
-	errs = append(errs, b.checkBudgets())
+	if err := b.checkBudgets(); err != nil {
+		errs = append(errs, err)
+	}
 	if len(errs) == 0 {
 		errs = append(errs, b.openLearner(a, before)) // the last one, as nothing closes it if another fails
 	}

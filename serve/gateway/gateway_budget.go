@@ -428,12 +428,12 @@ func (c *chat) spendingFailed(err error) {
 	if f, wait := budgetErr(err); f != nil {
 		access.SetRetryAfter(c.w.Header(), wait)
 		c.api.metrics.Refused("budget")
-		writeError(c.w, f)
+		c.fail(f, "")
 		return
 	}
-	var field *chatjson.FieldError
+	var field *middle.FieldError
 	if errors.As(err, &field) {
-		writeError(c.w, unreadable(err))
+		c.fail(unreadable(err), "")
 		return
 	}
 	var unknown *policies.UnknownError
@@ -442,5 +442,5 @@ func (c *chat) spendingFailed(err error) {
 		return
 	}
 	c.api.log.LogAttrs(c.r.Context(), slog.LevelError, "a budget could not be used", c.id(), slog.String("error", err.Error()))
-	writeError(c.w, &failure{http.StatusServiceUnavailable, serverError, "no_budget", "", "a budget cannot be used at present; the server's log has the reason"})
+	c.fail(&failure{http.StatusServiceUnavailable, serverError, "no_budget", "", "a budget cannot be used at present; the server's log has the reason"}, "")
 }

@@ -35,6 +35,7 @@ type Ledger struct {
 	share    float64   // of this process in what was claimed
 	asked    time.Time // when the others were asked again, though they had all the rest
 	wanted   float64   // the largest amount that the reserved part had no room for, and the allowance has
+	wishes   int       // how often wanted was asked for
 	refused  int64     // amounts that were refused in this period
 	full     bool      // one of them because the allowance has no room
 	failure  error     // why nothing could be reserved the last time
@@ -181,6 +182,7 @@ func (l *Ledger) want(amount float64) bool {
 	}
 	if can {
 		l.wanted = max(l.wanted, amount)
+		l.wishes++
 	}
 	return can
 }

@@ -67,7 +67,7 @@ func (l *Ledger) Reserve() error {
 	defer l.saving.Unlock()
 	l.mu.Lock()
 	period, fresh, next, needed := l.next()
-	have := l.reserved
+	have, wishes := l.reserved, l.wishes
 	l.mu.Unlock()
 	if !needed {
 		return nil
@@ -93,9 +93,9 @@ func (l *Ledger) Reserve() error {
 	l.reserved, l.all = next, all
 	l.look()
 	switch more := l.spent + l.wanted; {
-	case more <= l.reserved || more > l.limit():
+	case more <= l.reserved || more > l.limit() && wishes == l.wishes:
 		l.wanted = 0
-	default: // it was wanted while the file was written
+	default: // it was wanted while the file was written, or while the folder was asked
 		poke(l.wake)
 	}
 	return nil

@@ -60,18 +60,18 @@ func LimitsOf(f Format, body []byte) Limits {
 	}
 	fields := limitFields[f.Name()]
 	for _, path := range fields[0] {
-		if value := at(o, path); value != nil {
-			if n := wholeNumber(value); n > 0 {
-				l.Out = max(l.Out, n)
-			}
-			if l.Field == "" {
-				l.Field = path[len(path)-1]
-			}
+		value, has := at(o, path)
+		if n := wholeNumber(value); n > 0 {
+			l.Out = max(l.Out, n)
+		}
+		if has && l.Field == "" {
+			l.Field = path[len(path)-1]
 		}
 	}
 	answers := int64(1)
 	for _, path := range fields[1] {
-		answers = max(answers, wholeNumber(at(o, path)))
+		n, _ := at(o, path)
+		answers = max(answers, wholeNumber(n))
 	}
 	if l.Out > 0 {
 		l.Out *= answers
@@ -113,15 +113,15 @@ func addsToPrompt(o *jsonedit.Object) bool {
 	return false
 }
 
-// at returns the value at a path of names, nil if there is none.
-func at(o *jsonedit.Object, path []string) json.RawMessage {
-	value := o.Get(path[0])
+// at returns the value at a path of names, nil for null. has is whether the request has the field, even with the value null.
+func at(o *jsonedit.Object, path []string) (value json.RawMessage, has bool) {
+	value, has = o.Get(path[0]), o.Has(path[0])
 	if len(path) == 1 || value == nil {
-		return value
+		return value, has
 	}
 	inner, err := jsonedit.Parse(value)
 	if err != nil {
-		return nil
+		return nil, false
 	}
 	return at(inner, path[1:])
 }

@@ -11,7 +11,7 @@ func TestLimitsOf(t *testing.T) {
 		`{"max_tokens":-1}`:                                {17, -1, "max_tokens"},
 		`{"max_tokens":"9"}`:                               {18, -1, "max_tokens"},
 		`{"max_tokens":1e99}`:                              {19, -1, "max_tokens"},
-		`{"max_tokens":null}`:                              {19, -1, ""},
+		`{"max_tokens":null}`:                              {19, -1, "max_tokens"},
 		`{"max_output_tokens":3}`:                          {23, -1, ""},
 		`{"type":"image_url","image_url":{"url":""}}`:      {43 + 2*mostOfMedia, -1, ""},
 		`{"tools":[]}`:                                     {12 + mostOfTools, -1, ""},
