@@ -5,7 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
+	"slices"
+	"strings"
 	"time"
 
 	"pipe/models/policy"
@@ -46,6 +49,34 @@ func writeErrorTo(w http.ResponseWriter, caller protocol.Caller, f *failure) {
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.WriteHeader(f.status)
 	_, _ = w.Write(caller.Error(f.problem())) // the client may be gone
+}
+
+// failAs answers with an error in a protocol, and counts and logs why.
+func (c *chat) failAs(caller protocol.Caller, f *failure) {
+	field := fieldOf(f.param)
+	c.api.metrics.Failed(caller.Name(), f.code, field)
+	c.api.log.LogAttrs(c.r.Context(), slog.LevelDebug, "a request is answered with an error", c.id(), slog.String("protocol", caller.Name()),
+		slog.Int("status", f.status), slog.String("code", f.code), slog.String("field", field))
+	writeErrorTo(c.w, caller, f)
+}
+
+// countedFields are the fields of requests, in all protocols, by which errors are counted. A caller can make up any other name.
+var countedFields = []string{
+	"content", "input", "instructions", "max_completion_tokens", "max_output_tokens", "max_tokens", "messages", "metadata", "modalities", "model", "n", "output_config", "pipe",
+	"previous_response_id", "reasoning", "reasoning_effort", "response_format", "service_tier", "stop", "stop_sequences", "store", "stream", "stream_options",
+	"system", "temperature", "text", "thinking", "tool_choice", "tools", "top_p", "user", "x-pipe-deadline", "x-pipe-explore", "x-pipe-fees", "x-pipe-lambda", "x-pipe-without",
+}
+
+// fieldOf is the field of a request that a path such as messages.2.content begins with; "other" for one that is not counted.
+func fieldOf(path string) string {
+	end := strings.IndexAny(path, ".[")
+	if end < 0 {
+		end = len(path)
+	}
+	if path = strings.ToLower(path[:end]); path != "" && !slices.Contains(countedFields, path) {
+		return "other"
+	}
+	return path
 }
 
 // statusGone is the logged status of a request whose client disconnected.

@@ -68,7 +68,7 @@ func (c *chat) read(caller protocol.Caller) bool {
 		copyHeaders(c.headers, r.Header, "Anthropic-Version", "Anthropic-Beta")
 	}
 	if coding := r.Header.Get("Content-Encoding"); coding != "" && !strings.EqualFold(coding, "identity") {
-		writeErrorTo(w, caller, &failure{http.StatusUnsupportedMediaType, invalidRequest, "compressed", "", "compressed requests are not read: send the body as it is"})
+		c.failAs(caller, &failure{http.StatusUnsupportedMediaType, invalidRequest, "compressed", "", "compressed requests are not read: send the body as it is"})
 		return false
 	}
 	text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
@@ -82,7 +82,7 @@ func (c *chat) read(caller protocol.Caller) bool {
 		err = c.readWishes()
 	}
 	if err != nil {
-		writeErrorTo(w, caller, unreadable(err))
+		c.failAs(caller, unreadable(err))
 		return false
 	}
 	return caller != protocol.Responses || c.resume()
@@ -198,7 +198,7 @@ func (c *chat) fail(f *failure, wait string) {
 	if wait != "" {
 		c.w.Header().Set("Retry-After", wait)
 	}
-	writeErrorTo(c.w, c.request.Format, f)
+	c.failAs(c.request.Format, f)
 }
 
 // The response headers of the gateway.

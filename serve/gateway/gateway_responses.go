@@ -90,7 +90,7 @@ func (c *chat) resume() bool {
 	}
 	next, err := c.request.After(k.items)
 	if err != nil {
-		writeErrorTo(c.w, c.request.Format, unreadable(err))
+		c.fail(unreadable(err), "")
 		return false
 	}
 	c.resumed = &resumed{k, c.request}

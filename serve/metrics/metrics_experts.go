@@ -22,6 +22,7 @@ type experts struct {
 	cuts         *prometheus.CounterVec
 	hedges       *prometheus.CounterVec
 	grades       *prometheus.CounterVec
+	failed       *prometheus.CounterVec
 }
 
 func newExperts(r *prometheus.Registry) experts {
@@ -38,6 +39,7 @@ func newExperts(r *prometheus.Registry) experts {
 		allowance:    gauge(r, "pipe_patience_seconds", "Silence after which a call is cut while another pair could answer, by the most tokens of its prompt (inf: longer ones).", "expert", "stream", "tokens"),
 		cuts:         counter(r, "pipe_cuts_total", "Calls that were cut without an answer: slow (its own silence), silent (that of all newer calls of the expert).", "expert", "reason"),
 		grades:       counter(r, "pipe_panel_grades_total", "Answers for a panel that its grader looked at, by whether their grade is known.", "policy", "known"),
+		failed:       counter(r, "pipe_chat_errors_total", "Requests to the gateway that were answered with an error of its own, by the caller's protocol, the code of the error, and the field of the request that it names.", "protocol", "code", "field"),
 		hedges:       counter(r, "pipe_hedges_total", "Calls after which a second pair was asked too: won (the second one answered), lost, failed (neither), share (none was asked, since the share is used up).", "expert", "result"),
 	}
 }
@@ -48,6 +50,14 @@ func (m *Metrics) ExpertPrices(ok bool) {
 		return
 	}
 	m.expertPrices.WithLabelValues(word(ok)).Inc()
+}
+
+// Failed counts a request that was answered with an error of the gateway. Code and field are of short lists; field "" names none.
+func (m *Metrics) Failed(protocol, code, field string) {
+	if m == nil {
+		return
+	}
+	m.failed.WithLabelValues(protocol, code, field).Inc()
 }
 
 // Masked counts a request for which an expert was left out, because it cannot take it. The reason is one of a short list.
