@@ -186,7 +186,7 @@ func (f *Fake) remember(s *Seen) error {
 	if s.Previous != "" {
 		before, ok := f.stored[s.Previous]
 		if !ok {
-			return fmt.Errorf("Previous response with id '%s' not found.", s.Previous)
+			return refusal("Previous response with id '" + s.Previous + "' not found.")
 		}
 		s.Items = append(append([]Item(nil), before.Items...), s.Items...)
 	}
@@ -413,6 +413,11 @@ func wordsOf(text string) []string {
 	}
 	return strings.SplitAfter(text, " ")
 }
+
+// refusal is a message of a service, in its words.
+type refusal string
+
+func (r refusal) Error() string { return string(r) }
 
 // halves splits the arguments of a call into two parts of a stream.
 func halves(args any) []string {

@@ -107,7 +107,7 @@ func readBedrock(r *http.Request, body []byte) (*Seen, error) {
 func (s *Seen) bedrockBlock(role string, b bedrockBlock, tools bool) error {
 	switch {
 	case (b.Use != nil || b.Result != nil) && !tools:
-		return errors.New("The toolConfig field must be defined when using toolUse and toolResult content blocks.")
+		return refusal("The toolConfig field must be defined when using toolUse and toolResult content blocks.")
 	case b.Reasoning != nil:
 		if b.Reasoning.Text.Signature != "c2ln" {
 			return errors.New("a reasoning with another signature")
@@ -123,7 +123,7 @@ func (s *Seen) bedrockBlock(role string, b bedrockBlock, tools bool) error {
 		}
 		return s.result(b.Result.ID, strings.Join(texts, "\n"))
 	case strings.TrimSpace(b.Text) == "":
-		return errors.New("The text field in the ContentBlock object is blank.")
+		return refusal("The text field in the ContentBlock object is blank.")
 	default:
 		s.add(role, b.Text)
 	}

@@ -110,7 +110,7 @@ func (s *Seen) geminiContent(c geminiContent) error {
 			s.image(p.Inline.Type, p.Inline.Data)
 		case p.Call != nil:
 			if strings.HasPrefix(s.Model, "gemini-3") && p.Signature == "" {
-				return errors.New("Function call is missing a thought_signature")
+				return refusal("Function call is missing a thought_signature")
 			}
 			s.call(p.Call.ID, p.Call.Name, p.Call.Args)
 		case p.Result != nil:

@@ -17,10 +17,8 @@ type planner struct {
 	settings Settings
 	policy   Policy
 	now      time.Time
-	chat     *chat
 	name     int
 	messages []Message
-	turn     *Turn
 }
 
 func newPlanner(t testing.TB, l *law, turns float64) *planner {
