@@ -48,6 +48,9 @@ var additions = []addition{
 	{"a chat model", "parrot", map[string][]line{
 		"experts/chat/kinds.go": {{"map[string]any) (Model, error){", `"parrot": newParrot,`}},
 	}},
+	{"a kind of expert behind the gateway", "twin", map[string][]line{
+		"serve/gateway/protocol/kinds.go": {{"[]*Kind{", "Twin,"}},
+	}},
 	{"a grader of open answers", "prefix", map[string][]line{
 		"costs/grade/kinds.go": {{"map[string]newGrader{", `"prefix": newPrefix,`}},
 	}},

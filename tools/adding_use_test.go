@@ -43,6 +43,7 @@ func TestAdding(t *testing.T) {
 	command(t, root, "go", "build", "-ldflags=-w", o, "-o", pipe, "./cmd/pipe")
 	t.Run("parts", func(t *testing.T) { useParts(t, pipe) })
 	t.Run("models", func(t *testing.T) { useModels(t, pipe) })
+	t.Run("gateway", func(t *testing.T) { useKind(t, pipe) })
 	t.Run("grader", func(t *testing.T) { useGrader(t, pipe) })
 	t.Run("texts", func(t *testing.T) { useTexts(t, pipe, rt) })
 	t.Run("images", func(t *testing.T) { useImages(t, pipe, rt) })
@@ -78,6 +79,21 @@ var ownTests = []string{
 	"TestEveryEstimator",
 	"TestSurrogateGradientsEqualFiniteDifferences", "TestExportedGraphEqualsReference", "TestEveryCommandKeepsItsInputs", "TestOutputsKeepInputs", "TestHelp",
 	"TestEverySettingArrivesFromYAML", "TestNoSettingTakesWhatItCannotHold",
+}
+
+// useKind: the server takes an expert of the kind that is added. Without a policy it has one other problem, which comes later.
+func useKind(t *testing.T, pipe string) {
+	dir := t.TempDir()
+	save(t, filepath.Join(dir, "policies", "none.txt"), "")
+	for kind, want := range map[string]string{"twin": "no policy can be served", "triplet": "none of "} {
+		save(t, filepath.Join(dir, "serve.yaml"), "policies: {paths: [policies]}\ngateway: {experts: {a: {kind: "+kind+", base_url: 'https://x.example/v1', model: m}}}\n")
+		cmd := exec.Command(pipe, "serve", "--config", "serve.yaml", "--check")
+		cmd.Dir = dir
+		out, err := cmd.CombinedOutput()
+		if code(t, err) != 3 || !strings.Contains(string(out), want) {
+			t.Errorf("%s: %v: %s", kind, err, out)
+		}
+	}
 }
 
 // usePages: the test of the pages asks for the kinds of parts that are added, and for nothing else. What is written there

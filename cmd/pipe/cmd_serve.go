@@ -22,7 +22,8 @@ const serveText = `Serve answers requests with policies, over HTTP and gRPC.
   /v2/...               the Open Inference Protocol, for clients of Triton, KServe and MLServer, also over gRPC
   /v1/decide            which pair should answer: for features, raw rows, texts, messages and images
   /v1/outcomes          what became of a decision
-  /v1/chat/completions  a gateway that decides, calls the expert and returns its answer
+  /v1/chat/completions  a gateway that decides, calls the expert and returns its answer; also /v1/responses and /v1/messages
+  /v1/budgets           what the gateway's budgets have left
   /                     a page about what is decided now
   /metrics, /healthz, /readyz, /openapi.json
 
@@ -34,7 +35,7 @@ if there is one. With --json it is one object on one line. Port 0 takes a free p
 
 SIGTERM and SIGINT end the server when running requests have been answered. A second signal ends it at once. SIGHUP, and
 POST /v1/policies/reload, read the price file, policies, keys, certificates and the gateway's part of the configuration
-again; what cannot be read is refused, and the old one stays.
+again; what cannot be read is refused, and the old one stays. docs/serve.md and docs/gateway.md describe the file.
 
 Addresses that other machines can reach need keys, unless --without-keys says that everybody may call.`
 
