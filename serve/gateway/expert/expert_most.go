@@ -45,7 +45,7 @@ func (e *Expert) Bounded(money bool, at time.Time) (why string) {
 	}
 	switch m := e.Most(r, nil, at); {
 	case !m.TokensKnown:
-		return "nothing bounds its answers: set max_tokens or max_completion_tokens in its fields"
+		return "nothing bounds its answers: set " + protocol.LimitField(e.kind.Format) + " in its fields"
 	case money && !m.MoneyKnown:
 		return "it has no price of prompts and answers (in, out)"
 	}

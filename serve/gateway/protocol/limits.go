@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"slices"
+	"strings"
 
 	"pipe/serve/gateway/jsonedit"
 )
@@ -38,6 +39,14 @@ var limitFields = map[string][2][][]string{
 	Gemini.Format.Name():  {{{"generationConfig", "maxOutputTokens"}}, {{"generationConfig", "candidateCount"}}},
 	Ollama.Format.Name():  {{{"options", "num_predict"}}, nil},
 	Bedrock.Format.Name(): {{{"inferenceConfig", "maxTokens"}}, nil},
+}
+
+// LimitField is the field that bounds the tokens of an answer in a format, such as generationConfig.maxOutputTokens.
+func LimitField(f Format) string {
+	if paths := limitFields[f.Name()][0]; len(paths) > 0 {
+		return strings.Join(paths[0], ".")
+	}
+	return ""
 }
 
 // Limits are those of the request itself, without what is added to it.

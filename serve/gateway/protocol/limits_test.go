@@ -31,6 +31,9 @@ func TestLimitsOf(t *testing.T) {
 			t.Errorf("%s %s: %+v", f.Name(), text, got)
 		}
 	}
+	if got := LimitField(Gemini.Format); got != "generationConfig.maxOutputTokens" {
+		t.Error(got)
+	}
 	if got := LimitsOf(Responses, []byte(`{"max_output_tokens":7,"previous_response_id":"a"}`)); got.In != -1 || got.Out != 7 {
 		t.Errorf("a prompt that the service keeps: %+v", got)
 	}
