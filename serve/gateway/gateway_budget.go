@@ -30,6 +30,8 @@ type spending struct {
 	of  *chat
 	at  time.Time
 	out map[string]bool // experts that a budget does not cover
+	// full is that of their budgets that has room first; nil: every expert is covered.
+	full *budget.FullError
 }
 
 // beginSpending looks up the budgets of a request that a policy decides on; "" if it names an expert.
@@ -89,14 +91,12 @@ func retryText(after time.Duration) string {
 	return strconv.Itoa(int(math.Ceil(max(after.Seconds(), 1))))
 }
 
-// leaveOut adds the experts to those that must not be chosen which a budget does not cover. If none is left because of that, the
-// error is a *budget.FullError.
+// leaveOut adds the experts to those that must not be chosen which a budget does not cover. If that is the expert whose tool calls are
+// open, others may answer. If no pair is left because of that, the error is a *budget.FullError.
 func (s *spending) leaveOut(p *costs.Actions, without []policy.Part) ([]policy.Part, error) {
 	if s == nil {
 		return without, nil
 	}
-	left := 0
-	var least *budget.FullError
 	for _, e := range p.Experts {
 		part := policy.Expert(e.Name)
 		if slices.Contains(without, part) {
@@ -108,18 +108,20 @@ func (s *spending) leaveOut(p *costs.Actions, without []policy.Part) ([]policy.P
 		case err != nil:
 			return nil, err
 		case full == nil:
-			left++
 			continue
-		case least == nil || full.Wait < least.Wait:
-			least = full
+		case s.full == nil || full.Wait < s.full.Wait:
+			s.full = full
 		}
 		s.out[e.Name] = true
 		without = append(without, part)
 	}
-	if left == 0 && least != nil {
-		return nil, least
+	if _, err := policy.Without(p, without); err == nil || s.full == nil {
+		return without, nil
 	}
-	return without, nil
+	if spare := s.of.turn.release(); spare != nil {
+		return s.leaveOut(p, slices.DeleteFunc(without, func(part policy.Part) bool { return slices.Contains(spare, part) }))
+	}
+	return nil, s.full
 }
 
 func (s *spending) most(e *expert.Expert, add *chatjson.Addition) budget.Amount {

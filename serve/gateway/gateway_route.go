@@ -166,7 +166,7 @@ func (c *chat) unavailable(name string) (without []policy.Part, err error) {
 			without = append(without, policy.Advice(v.Name))
 		}
 	}
-	without, err = c.wishes.exclude(actions, c.excludeFields(actions, without), waiting)
+	without, err = c.wishes.exclude(actions, c.excludeFields(actions, without, waiting), waiting)
 	if err != nil {
 		return nil, err
 	}

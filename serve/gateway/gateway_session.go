@@ -124,7 +124,21 @@ func (t *turn) hold(actions *costs.Actions, without []policy.Part) []policy.Part
 			t.spare = append(t.spare, part)
 		}
 	}
-	return append(without, t.spare...)
+	all := append(slices.Clone(without), t.spare...)
+	if _, err := policy.Without(actions, all); err != nil { // no pair of the expert is left
+		t.release()
+		return without
+	}
+	return all
+}
+
+// release lets other experts answer though tool calls are open. It returns those that were left out.
+func (t *turn) release() (spare []policy.Part) {
+	if t == nil {
+		return nil
+	}
+	spare, t.held, t.spare = t.spare, "", nil
+	return spare
 }
 
 // surcharge is what a switch costs for the pairs of a policy; nil without sessions.
