@@ -30,6 +30,9 @@ type spending struct {
 	of  *chat
 	at  time.Time
 	out map[string]bool // experts that a budget does not cover
+	// amounts are the surcharges of the pairs of a policy, by its digest. Other requests change the prices before the decision is
+	// looked at.
+	amounts map[string][]float64
 	// full is that of their budgets that has room first; nil: every expert is covered.
 	full *budget.FullError
 }
@@ -46,7 +49,7 @@ func (c *chat) beginSpending(policy string) (*spending, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &spending{Use: use, of: c, at: time.Now(), out: map[string]bool{}}, nil
+	return &spending{Use: use, of: c, at: time.Now(), out: map[string]bool{}, amounts: map[string][]float64{}}, nil
 }
 
 // budgeted looks up the budgets of a request that a policy decides on, and adds the experts that they do not cover to those that
@@ -180,8 +183,8 @@ func (s *spending) surcharge() surcharge {
 		return nil
 	}
 	return func(p *policies.Policy) ([]float64, error) {
-		if p.Info().Prices == nil {
-			return nil, nil
+		if p.Info().Prices == nil || s.amounts[p.Digest] != nil {
+			return s.amounts[p.Digest], nil
 		}
 		amounts, perLoss := make([]float64, p.Info().Actions.Len()), worth(p)
 		for i := range amounts {
@@ -192,6 +195,7 @@ func (s *spending) surcharge() surcharge {
 			}
 			amounts[i] = min(price/perLoss, maxSurcharge)
 		}
+		s.amounts[p.Digest] = amounts
 		return amounts, nil
 	}
 }
@@ -204,9 +208,9 @@ func (s *spending) decided(q *routed) {
 	if s == nil {
 		return
 	}
-	choices, chosen, best := s.choices(q)
+	choices, chosen, decided := s.choices(q)
 	s.log(q, choices)
-	q.record.BudgetDecided = len(s.out) > 0 || best != q.record.Greedy
+	q.record.BudgetDecided = len(s.out) > 0 || decided
 	if len(s.out) == 0 && chosen >= 0 {
 		s.Decided(choices, chosen)
 	} else { // prices would learn that requests want nothing of an expert that a budget left out
@@ -215,12 +219,15 @@ func (s *spending) decided(q *routed) {
 }
 
 // choices are the pairs that could answer, at what the policy expects without budgets, by their place the one that was chosen, -1 if
-// it is not among them, and the pair that would have been chosen. Without expected costs, or at fixed prices, only the experts of
-// the choices are known, and the choice without budgets is that of the policy.
-func (s *spending) choices(q *routed) (list []budget.Choice, chosen, best int) {
-	p, perLoss, least := q.result.Policy, worth(q.result.Policy), math.Inf(1)
-	priced := q.record.ExpectedCost != nil && p.Info().Prices != nil
-	chosen, best = -1, q.record.Greedy
+// it is not among them, and whether another pair is expected to cost least without budgets. The choice of the policy does not say
+// that, since it may prefer a pair by its margin. Without expected costs, or at fixed prices, only the experts of the choices are
+// known, and budgets decide nothing.
+func (s *spending) choices(q *routed) (list []budget.Choice, chosen int, decided bool) {
+	p, perLoss := q.result.Policy, worth(q.result.Policy)
+	amounts := s.amounts[p.Digest]
+	priced := q.record.ExpectedCost != nil && amounts != nil
+	var without, with cheapest
+	chosen = -1
 	for i, open := range q.record.Available {
 		c := budget.Choice{Expert: q.expertOf(i)}
 		if !open && !s.out[c.Expert] || q.experts[c.Expert] == nil {
@@ -228,21 +235,30 @@ func (s *spending) choices(q *routed) (list []budget.Choice, chosen, best int) {
 		}
 		if priced && open && q.record.ExpectedCost[i] == q.record.ExpectedCost[i] {
 			c.Use = s.expected(p, i)
-			price, err := s.Price(c.Expert, c.Use)
-			if err != nil { // the budgets of the expert were opened before
-				continue
-			}
-			c.Cost = float64(q.record.ExpectedCost[i])*perLoss - min(price, maxSurcharge*perLoss)
+			cost := float64(q.record.ExpectedCost[i])
+			c.Cost = (cost - amounts[i]) * perLoss
 			if i == q.record.Action {
 				chosen = len(list)
 			}
-			if c.Cost < least {
-				best, least = i, c.Cost
-			}
+			with.see(i, cost)
+			without.see(i, cost-amounts[i])
 		}
 		list = append(list, c)
 	}
-	return list, chosen, best
+	return list, chosen, with.pair != without.pair
+}
+
+// cheapest is the pair with the least cost of those that were seen. The zero value has seen none.
+type cheapest struct {
+	seen bool
+	pair int
+	cost float64
+}
+
+func (c *cheapest) see(pair int, cost float64) {
+	if !c.seen || cost < c.cost {
+		*c = cheapest{true, pair, cost}
+	}
 }
 
 // log puts the prices of the budgets into the record.

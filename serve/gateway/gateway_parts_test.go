@@ -2,14 +2,23 @@ package gateway
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"pipe/costs"
+	"pipe/internal/config"
+	"pipe/models/estimate"
+	"pipe/models/policy"
+	"pipe/onnx/hf/hftest"
 	"pipe/serve/budget"
+	"pipe/serve/decision"
 	"pipe/serve/gateway/advice"
 	"pipe/serve/gateway/gatewaytest"
 	"pipe/serve/ledger"
@@ -213,5 +222,94 @@ func TestLimitOfReasoningContradicts(t *testing.T) {
 	a := w.postTo(t, "/v1/messages", `{"model":"pipe","max_tokens":5000,"thinking":{"type":"enabled","budget_tokens":1024},"messages":[{"role":"user","content":"Is oil good?"}]}`)
 	if a.status != 200 || a.header.Get(headerAdvice) != "none" || strings.Contains(string(w.large.Requests()[0].Body), `"high"`) {
 		t.Errorf("%d %v %s", a.status, a.header, a.body)
+	}
+}
+
+// marginWorld is a world whose policy prefers small/search by its margin, though it expects large/search to cost a little less.
+func marginWorld(t *testing.T, change func(*Settings)) *world {
+	info := map[string]string{strings.TrimPrefix(costs.MoneyKey, "pipe."): costs.Money{Currency: "USD", PerLoss: 1}.Text()}
+	return newWorldOf(t, nil, change, func(folder string, _ *decision.Settings) {
+		r := policy.DefaultPriceRange()
+		p := lossPolicy(info)
+		p.Estimate.Prices = &r
+		p.Estimate.Blend.Parts[0].Estimator.(estimate.Linear).Affine.B[3] = 0.095
+		m, err := p.Export()
+		if err != nil {
+			t.Fatal(err)
+		}
+		encoder := filepath.Join(folder, "encoder")
+		if err := errors.Join(m.WriteFile(filepath.Join(folder, "claims.onnx")), os.Mkdir(encoder, 0o777), hftest.WriteBERT(encoder)); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+// What the margin of a policy decides was decided neither by a budget nor by the price of a switch.
+func TestMarginIsNoPrice(t *testing.T) {
+	w := marginWorld(t, func(s *Settings) {
+		s.Sessions.On = true
+		budgeted(budget.Budget{Name: "all", Money: 1000, Per: ledger.Month, Of: budget.Total})(s)
+		for name, e := range s.Experts {
+			cached := 0.1
+			e.Price.Cached = &cached
+			s.Experts[name] = e
+		}
+	})
+	const first = `{"role":"system","content":"Be brief."},{"role":"user","content":"Is oil good?"}`
+	for _, messages := range []string{first, first + `,{"role":"assistant","content":"Yes."},{"role":"user","content":"Why?"}`} {
+		if a := w.post(t, `{"model":"pipe","messages":[`+messages+`]}`); a.header.Get(headerExpert) != "small" {
+			t.Fatalf("%d %v %s", a.status, a.header, a.body)
+		}
+	}
+	for i, r := range w.records(t) {
+		if r.Turn != i+1 || r.Kept != "" || r.BudgetDecided || r.SwitchCostKnown != (i == 1) || !(r.ExpectedCost[3] < r.ExpectedCost[1]) {
+			t.Errorf("%+v", r)
+		}
+	}
+}
+
+// A count of tokens is free at the services, so it uses nothing of a budget.
+func TestCountsOfTokensAreFree(t *testing.T) {
+	w := newWorld(t, func(s *Settings) {
+		budgeted(budget.Budget{Name: "all", Tokens: 10, Per: ledger.Month, Of: budget.Total})(s)
+		e := s.Experts["small"]
+		e.Kind = "anthropic"
+		s.Experts["small"] = e
+	})
+	w.small.SetFault(func(_ int, rw http.ResponseWriter, _ *http.Request) bool {
+		_, _ = io.WriteString(rw, `{"input_tokens":7}`)
+		return true
+	})
+	a := w.postTo(t, "/v1/messages/count_tokens", `{"model":"small","messages":[{"role":"user","content":"Is oil good?"}]}`)
+	if s := w.state(t); a.status != 200 || a.body != `{"input_tokens":7}` || s.Spent != 0 || s.Held != 0 || s.Refused != 0 {
+		t.Errorf("%d %s %+v", a.status, a.body, s)
+	}
+}
+
+// A price file without the prices by which a budget is bounded changes nothing.
+func TestPricesThatBoundNoBudget(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "prices.yaml")
+	write := func(models string) {
+		if err := os.WriteFile(file, []byte("currency: USD\nmodels: {"+models+"}\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(`model-s: [{in: 1, cached: 1, out: 10}]`)
+	w := newWorld(t, func(s *Settings) {
+		budgeted(budget.Budget{Name: "all", Money: 1, Per: ledger.Month, Of: budget.Total})(s)
+		e := s.Experts["small"]
+		e.Price, e.Prices = nil, config.Path(file)
+		s.Experts["small"] = e
+	})
+	write(`model-s: [{in: 2, cached: 2}]`)
+	if err := w.api.ReadPrices(t.Context(), file); err == nil || !strings.Contains(err.Error(), `budgets: all: the most that a call of the expert "small" can cost is not known`) {
+		t.Error(err)
+	}
+	if a := w.post(t, question+`}`); a.status != 200 || a.header.Get(headerExpert) != "small" || w.state(t).Spent == 0 {
+		t.Errorf("%d %s %+v", a.status, a.body, w.state(t))
+	}
+	write(`model-s: [{in: 2, cached: 2, out: 10}]`)
+	if err := w.api.ReadPrices(t.Context(), file); err != nil {
+		t.Error(err)
 	}
 }

@@ -268,8 +268,8 @@ func (t *turn) compare(s *switching, r *decision.Result) {
 		return
 	}
 	actions := r.Policy.Info().Actions
-	stay, other := math.Inf(1), -1
-	best, bestCost, otherCost := -1, math.Inf(1), math.Inf(1)
+	stay := math.Inf(1)
+	var other, without, with cheapest
 	for pair := range s.plan.Extra {
 		j, _ := actions.Pair(pair)
 		if j == now {
@@ -280,23 +280,22 @@ func (t *turn) compare(s *switching, r *decision.Result) {
 		}
 		cost := s.plan.Extra[pair] // where the policy expects nothing
 		if rec.ExpectedCost != nil && rec.Available[pair] {
+			with.see(pair, float64(rec.ExpectedCost[pair]))
 			cost = float64(rec.ExpectedCost[pair]) - s.amount(pair)
+			without.see(pair, cost)
 		}
-		if j != now && cost < otherCost {
-			other, otherCost = pair, cost
-		}
-		if cost < bestCost {
-			best, bestCost = pair, cost
+		if j != now {
+			other.see(pair, cost)
 		}
 	}
-	if other < 0 {
+	if !other.seen {
 		return
 	}
-	rec.SwitchCost, rec.SwitchCostKnown = s.plan.Extra[other]-stay, true
-	if chosen, _ := actions.Pair(rec.Greedy); t.kept == session.NotKept && chosen == now && rec.ExpectedCost != nil {
-		if j, _ := actions.Pair(best); j != now {
-			t.kept = session.ByPrice
-		}
+	rec.SwitchCost, rec.SwitchCostKnown = s.plan.Extra[other.pair]-stay, true
+	of := func(pair int) int { j, _ := actions.Pair(pair); return j }
+	// The least costs are compared, since the policy may prefer a pair by its margin.
+	if t.kept == session.NotKept && with.seen && of(rec.Greedy) == now && of(with.pair) == now && of(without.pair) != now {
+		t.kept = session.ByPrice
 	}
 }
 
