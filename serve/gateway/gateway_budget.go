@@ -27,9 +27,10 @@ import (
 // spending is the use of budgets by one chat request. nil: there are no budgets.
 type spending struct {
 	*budget.Use
-	of  *chat
-	at  time.Time
-	out map[string]bool // experts that a budget does not cover
+	of    *chat
+	at    time.Time
+	calls []*held         // that the request made
+	out   map[string]bool // experts that a budget does not cover
 	// amounts are the surcharges of the pairs of a policy, by its digest. Other requests change the prices before the decision is
 	// looked at.
 	amounts map[string][]float64
@@ -285,6 +286,15 @@ type held struct {
 	of       *spending
 	advice   string
 	expected budget.Amount
+	settled  bool
+}
+
+// settle charges what the call used, the first time.
+func (h *held) settle(used budget.Amount) {
+	if !h.settled {
+		h.settled = true
+		h.Settle(used)
+	}
 }
 
 // hold takes the most that a call can use from the budgets. The error is a *budget.FullError if they have no room.
@@ -296,7 +306,19 @@ func (s *spending) hold(e *expert.Expert, add *chatjson.Addition) (*held, error)
 	if err != nil {
 		return nil, err
 	}
-	return &held{Held: h, of: s}, nil
+	all := &held{Held: h, of: s}
+	s.calls = append(s.calls, all)
+	return all, nil
+}
+
+// end settles the calls of which nothing was said, because the request ended in a panic.
+func (s *spending) end() {
+	if s == nil {
+		return
+	}
+	for _, h := range s.calls {
+		h.settle(h.Most())
+	}
 }
 
 // holdPair is hold for a pair of a policy.
@@ -313,10 +335,10 @@ func (h *held) answered(out *outcome) {
 	switch {
 	case h == nil:
 	case out.refused:
-		h.Settle(budget.Amount{})
+		h.settle(budget.Amount{})
 	default:
 		used := h.used(out.usage, out.fee)
-		h.Settle(used)
+		h.settle(used)
 		if out.usage.Known && h.advice != "" {
 			u := out.usage
 			h.Learn(h.advice, h.of.of.request.Len(), budget.Tokens{In: float64(u.In), Cached: float64(u.Cached), Out: float64(u.Out)}, used, h.expected)
@@ -344,17 +366,17 @@ func (h *held) failed(e *expert.Expert, err error) {
 	}
 	var f *expert.Failure
 	if !errors.As(err, &f) {
-		h.Settle(h.Most())
+		h.settle(h.Most())
 		return
 	}
 	switch f.Reason {
 	case "busy", "open", "connect", "status", "redirect":
 		if !f.Usage.Known {
-			h.Settle(budget.Amount{})
+			h.settle(budget.Amount{})
 			return
 		}
 	}
-	h.Settle(h.used(f.Usage, e.Fee(f.Model, f.Usage, time.Now())))
+	h.settle(h.used(f.Usage, e.Fee(f.Model, f.Usage, time.Now())))
 }
 
 // hold takes the most that a call of a panel can use from the budgets of all calls together and of experts.

@@ -119,6 +119,7 @@ func (c *chat) callByName() {
 	if !free {
 		c.budgets, err = c.beginSpending("")
 	}
+	defer c.budgets.end()
 	if err == nil {
 		hold, err = c.budgets.hold(e, nil)
 	}

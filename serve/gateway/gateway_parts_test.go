@@ -313,3 +313,27 @@ func TestPricesThatBoundNoBudget(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// panics is a connection whose handler panics when it writes.
+type panics struct{ *httptest.ResponseRecorder }
+
+func (panics) Write([]byte) (int, error) { panic(http.ErrAbortHandler) }
+
+// A request that ends in a panic holds nothing of a budget any more, and its call counts as the most that it could use.
+func TestPanicHoldsNoBudget(t *testing.T) {
+	for _, model := range []string{"pipe", "small"} {
+		w := newWorld(t, budgeted(budget.Budget{Name: "all", Tokens: 10000, Per: ledger.Month, Of: budget.Total}))
+		r := httptest.NewRequest(http.MethodPost, "/v1/chat/completions", strings.NewReader(`{"model":"`+model+`","messages":[{"role":"user","content":"a"}]}`))
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Error("no panic")
+				}
+			}()
+			w.Config.Handler.ServeHTTP(panics{httptest.NewRecorder()}, r)
+		}()
+		if s := w.state(t); s.Held != 0 || !(s.Spent > 100) || s.Spent > 1000 {
+			t.Errorf("%s: %+v", model, s)
+		}
+	}
+}

@@ -76,6 +76,7 @@ func (c *chat) route(name string) {
 		c.spendingFailed(err)
 		return
 	}
+	defer c.budgets.end()
 	result, err := a.decider.Decide(c.r.Context(), decision.Request{
 		Policy: name, Conversation: conversation, Prices: c.wishes.change(without), NoExplore: c.wishes.NoExplore, Source: decision.SourceChat,
 		ID: c.r.Header.Get("X-Request-Id"), Client: access.CallerOf(c.r.Context()).Name, User: c.request.User, Decode: time.Since(c.began), FixedPair: c.settings.fixedPair(),
