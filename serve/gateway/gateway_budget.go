@@ -90,8 +90,11 @@ func (q *routed) fullBudget(pair, at int, err error) bool {
 	return true
 }
 
-// retryText is the value of Retry-After.
+// retryText is the value of Retry-After, "" for a time of 0.
 func retryText(after time.Duration) string {
+	if after == 0 {
+		return ""
+	}
 	return strconv.Itoa(int(math.Ceil(max(after.Seconds(), 1))))
 }
 
@@ -113,7 +116,7 @@ func (s *spending) leaveOut(p *costs.Actions, without []policy.Part) ([]policy.P
 			return nil, err
 		case full == nil:
 			continue
-		case s.full == nil || full.Wait < s.full.Wait:
+		case s.full == nil || s.full.Unbounded || !full.Unbounded && full.Wait < s.full.Wait:
 			s.full = full
 		}
 		s.out[e.Name] = true
@@ -393,6 +396,9 @@ func (p *panel) hold(e *expert.Expert, r *protocol.Incoming, add *chatjson.Addit
 
 // budgetFailure is the failure of a request that a budget has no room for.
 func budgetFailure(full *budget.FullError) *failure {
+	if full.Unbounded {
+		return &failure{http.StatusBadRequest, invalidRequest, "unbounded", "", full.Error()}
+	}
 	return &failure{http.StatusTooManyRequests, "insufficient_quota", "budget", "", full.Error()}
 }
 
@@ -466,7 +472,9 @@ func budgetErr(err error) (*failure, time.Duration) {
 // spendingFailed answers a request whose budgets could not be looked up, or have no room.
 func (c *chat) spendingFailed(err error) {
 	if f, wait := budgetErr(err); f != nil {
-		access.SetRetryAfter(c.w.Header(), wait)
+		if wait > 0 {
+			access.SetRetryAfter(c.w.Header(), wait)
+		}
 		c.api.metrics.Refused("budget")
 		c.fail(f, "")
 		return

@@ -337,3 +337,61 @@ func TestPanicHoldsNoBudget(t *testing.T) {
 		}
 	}
 }
+
+// A call that nothing bounds is refused as such, and not as one for which there is no room today.
+func TestUnboundedCall(t *testing.T) {
+	w := newWorld(t, budgeted(budget.Budget{Name: "all", Tokens: 10000, Per: ledger.Month, Of: budget.Total}))
+	w.small.SetFault(func(_ int, rw http.ResponseWriter, _ *http.Request) bool {
+		_, _ = io.WriteString(rw, `{"model":"model-s","choices":[{"text":"x"}],"usage":{"prompt_tokens":1,"completion_tokens":1}}`)
+		return true
+	})
+	for body, want := range map[string]int{`"prompt":"a"`: 400, `"prompt":"a","max_tokens":10`: 200} {
+		a := w.postTo(t, "/v1/completions", `{"model":"small",`+body+`}`)
+		if a.status != want || want == 400 && (!strings.Contains(a.body, "nothing bounds its answer") || a.header.Get("Retry-After") != "") {
+			t.Errorf("%s: %d %v %s", body, a.status, a.header, a.body)
+		}
+	}
+	a := w.postTo(t, "/v1/responses", `{"model":"pipe","input":"a","max_output_tokens":10,"tools":[{"type":"web_search"}]}`)
+	if a.status == 200 || a.status == 429 {
+		t.Errorf("%d %s", a.status, a.body)
+	}
+}
+
+// An expert that has lost the response from which a conversation goes on is replaced by one of another kind, which gets it whole.
+func TestLostResponse(t *testing.T) {
+	service := gatewaytest.NewScripted(t, gatewaytest.Script{Model: "model-s", Text: "It is a test."})
+	w := newWorld(t, func(s *Settings) {
+		delete(s.Advice, "search")
+		s.Sessions.On = true
+		large := s.Experts["large"]
+		large.Kind, large.BaseURL = "responses", service.URL+"/v1"
+		s.Experts["large"] = large
+	})
+	first := w.postTo(t, "/v1/responses", `{"model":"pipe","input":"One?"}`)
+	id := responseID(t, first, false)
+	if first.header.Get(headerExpert) != "large" {
+		t.Fatalf("%d %v %s", first.status, first.header, first.body)
+	}
+	service.Set(gatewaytest.Script{}, func(rw http.ResponseWriter, _ *http.Request) bool {
+		rw.WriteHeader(http.StatusBadRequest)
+		_, _ = io.WriteString(rw, `{"error":{"message":"Previous response with id '`+id+`' not found.","type":"invalid_request_error","param":"previous_response_id","code":"previous_response_not_found"}}`)
+		return true
+	})
+	a := w.postTo(t, "/v1/responses", `{"model":"pipe","previous_response_id":"`+id+`","input":"Two?"}`)
+	if a.status != 200 || a.header.Get(headerExpert) != "small" {
+		t.Fatalf("%d %v %s", a.status, a.header, a.body)
+	}
+	if sent := string(w.small.Requests()[0].Body); !strings.Contains(sent, "One?") || !strings.Contains(sent, "It is a test.") || !strings.Contains(sent, "Two?") || strings.Contains(sent, id) {
+		t.Errorf("sent %s", sent)
+	}
+	if r := w.records(t)[1]; r.Turn != 2 || r.Session == "" {
+		t.Errorf("%+v", r)
+	}
+}
+
+// A call that ends because another one answered first is cancelled, in the terms of traces.
+func TestCancelledCallInTraces(t *testing.T) {
+	if got := faultOf(errHedged); got != "canceled" {
+		t.Error(got)
+	}
+}
