@@ -395,3 +395,13 @@ func TestCancelledCallInTraces(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// An expert that failed may work again soon, though a budget has no room for the other one until its period ends.
+func TestFailureBeforeAFullBudget(t *testing.T) {
+	w := newWorld(t, budgeted(budget.Budget{Name: "large", Tokens: 10, Per: ledger.Month, Of: budget.Expert, Only: []string{"large"}, AtEnd: budget.Refuse}))
+	w.small.SetFault(fault(500))
+	a := w.post(t, question+`}`)
+	if a.status != 502 || a.header.Get("Retry-After") != "" || !strings.Contains(a.body, "small: HTTP 500") || !strings.Contains(a.body, "the budget large:large has no tokens left") {
+		t.Errorf("%d %v %s", a.status, a.header, a.body)
+	}
+}

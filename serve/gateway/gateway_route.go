@@ -352,7 +352,7 @@ func (q *routed) respondWithoutAnswer() {
 		q.last = errors.New("no pair is left")
 	}
 	f, wait := expertsFailure(strings.Join(q.reasons, "; "), q.last)
-	if full, after := budgetErr(q.last); full != nil {
+	if full, after := budgetErr(q.last); full != nil && !q.expertFailed { // an expert that failed may work again before
 		f, wait = full, retryText(after)
 	}
 	q.record.Error = f.msg
