@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net/http"
 	"slices"
 	"strings"
@@ -49,15 +48,6 @@ func writeErrorTo(w http.ResponseWriter, caller protocol.Caller, f *failure) {
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.WriteHeader(f.status)
 	_, _ = w.Write(caller.Error(f.problem())) // the client may be gone
-}
-
-// failAs answers with an error in a protocol, and counts and logs why.
-func (c *chat) failAs(caller protocol.Caller, f *failure) {
-	field := fieldOf(f.param)
-	c.api.metrics.Failed(caller.Name(), f.code, field)
-	c.api.log.LogAttrs(c.r.Context(), slog.LevelDebug, "a request is answered with an error", c.id(), slog.String("protocol", caller.Name()),
-		slog.Int("status", f.status), slog.String("code", f.code), slog.String("field", field))
-	writeErrorTo(c.w, caller, f)
 }
 
 // countedFields are the fields of requests, in all protocols, by which errors are counted. A caller can make up any other name.

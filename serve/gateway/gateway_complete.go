@@ -208,6 +208,15 @@ func (c *chat) fail(f *failure, wait string) {
 	c.failAs(c.request.Format, f)
 }
 
+// failAs answers with an error in a protocol, and counts and logs why.
+func (c *chat) failAs(caller protocol.Caller, f *failure) {
+	field := fieldOf(f.param)
+	c.api.metrics.Failed(caller.Name(), f.code, field)
+	c.api.log.LogAttrs(c.r.Context(), slog.LevelDebug, "a request is answered with an error", c.id(), slog.String("protocol", caller.Name()),
+		slog.Int("status", f.status), slog.String("code", f.code), slog.String("field", field))
+	writeErrorTo(c.w, caller, f)
+}
+
 // The response headers of the gateway.
 const (
 	headerDecision  = "X-Pipe-Decision"      // id of the decision, for /v1/outcomes

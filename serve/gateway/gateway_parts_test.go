@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io"
 	"net/http"
@@ -404,4 +405,47 @@ func TestFailureBeforeAFullBudget(t *testing.T) {
 	if a.status != 502 || a.header.Get("Retry-After") != "" || !strings.Contains(a.body, "small: HTTP 500") || !strings.Contains(a.body, "the budget large:large has no tokens left") {
 		t.Errorf("%d %v %s", a.status, a.header, a.body)
 	}
+}
+
+// A second call that a settled race, a failure or the caller's leaving ends holds nothing of a budget, and each call was charged once.
+func TestHedgesSettleBudgets(t *testing.T) {
+	w := hedgedWith(t, budgeted(budget.Budget{Name: "all", Tokens: 1e9, Per: ledger.Month, Of: budget.Total}))
+	for name, c := range map[string]struct {
+		small, large func(int, http.ResponseWriter, *http.Request) bool
+		min, max     float64
+	}{
+		"the second wins": {after(10*time.Second, nil), nil, 1200, 1900}, // the most of the first, and what the second used
+		"the first wins":  {after(200*time.Millisecond, nil), after(10*time.Second, nil), 1200, 1900},
+		"both fail":       {after(200*time.Millisecond, fault(500)), fault(503), 0, 0},
+		"the first fails": {after(200*time.Millisecond, fault(500)), after(300*time.Millisecond, nil), 1100, 1100},
+	} {
+		for _, end := range []string{`}`, `,"stream":true}`} {
+			w.small.SetFault(c.small)
+			w.large.SetFault(c.large)
+			before := w.state(t)
+			w.post(t, question+end)
+			if s := w.state(t); s.Held != 0 || s.Spent-before.Spent < c.min || s.Spent-before.Spent > c.max {
+				t.Errorf("%s, %s: %v spent, %v held", name, end, s.Spent-before.Spent, s.Held)
+			}
+		}
+	}
+	w.small.SetFault(after(10*time.Second, nil))
+	w.large.SetFault(after(10*time.Second, nil))
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, w.URL+"/v1/chat/completions", strings.NewReader(question+`}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if response, err := w.Client().Do(r); err == nil {
+		response.Body.Close()
+		t.Error("an answer")
+	}
+	for range 100 {
+		if w.state(t).Held == 0 {
+			return
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	t.Errorf("%+v", w.state(t))
 }
