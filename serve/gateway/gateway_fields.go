@@ -45,22 +45,25 @@ func (b *backends) pairsLacking(actions *costs.Actions) (pairs []policy.Part, wh
 func (c *chat) excludeFields(actions *costs.Actions, without, waiting []policy.Part) []policy.Part {
 	lacking, _ := c.pairsLacking(actions)
 	without = appendNew(without, lacking...)
-	all := appendNew(appendNew(slices.Clone(without), waiting...), c.wishes.Prices.Without...)
 	var contradicted []policy.Part
 	for i := range actions.Len() {
 		j, k := actions.Pair(i)
 		e, a := c.experts[actions.Experts[j].Name], c.advice[actions.Advice[k].Name]
-		if e == nil || a == nil || a.Sets() == nil || !actions.Available(i) || slices.Contains(all, policy.Expert(e.Name)) {
+		if e == nil || a == nil || a.Sets() == nil || !actions.Available(i) || slices.Contains(without, policy.Expert(e.Name)) {
 			continue
 		}
 		if c.contradicts(e, a.Sets()) {
 			contradicted = append(contradicted, policy.Pair(actions.Name(i)))
 		}
 	}
-	if _, err := policy.Without(actions, appendNew(all, contradicted...)); err != nil {
+	if len(contradicted) == 0 {
 		return without
 	}
-	return appendNew(without, contradicted...)
+	most := appendNew(slices.Clone(without), contradicted...)
+	if _, err := policy.Without(actions, appendNew(appendNew(slices.Clone(most), waiting...), c.wishes.Prices.Without...)); err != nil {
+		return without
+	}
+	return most
 }
 
 // contradicts reports whether the caller set a field to another value than advice does. Between two protocols, efforts and limits of

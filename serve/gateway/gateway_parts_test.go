@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -22,6 +23,7 @@ import (
 	"pipe/serve/decision"
 	"pipe/serve/gateway/advice"
 	"pipe/serve/gateway/gatewaytest"
+	"pipe/serve/gateway/patience"
 	"pipe/serve/ledger"
 )
 
@@ -448,4 +450,73 @@ func TestHedgesSettleBudgets(t *testing.T) {
 		time.Sleep(20 * time.Millisecond)
 	}
 	t.Errorf("%+v", w.state(t))
+}
+
+// A reload keeps conversations, what budgets have spent, and what is known of times; it takes new prices.
+func TestReloadOfAllParts(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "prices.yaml")
+	write := func(in string) {
+		if err := os.WriteFile(file, []byte("currency: USD\nmodels: {model-s: [{in: "+in+", cached: 0.1, out: 10}], model-l: [{in: "+in+", cached: 0.1, out: 10}]}\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("1")
+	var settings Settings
+	w := newSessions(t, steep, time.Hour, func(s *Settings) {
+		budgeted(budget.Budget{Name: "all", Money: 1000, Per: ledger.Month, Of: budget.Total})(s)
+		s.Budgets.Folder = t.TempDir()
+		p := patience.DefaultSettings()
+		p.File = config.Path(filepath.Join(t.TempDir(), "times.json"))
+		loss := 0.001
+		s.Patience, s.Hedge, s.Latency = &p, &patience.Hedge{After: 0.95, Share: 0.5}, &patience.Latency{Policies: map[string]patience.Lateness{"priced": {Loss: &loss, Deadline: time.Minute}}}
+		for name, e := range s.Experts {
+			e.Price, e.Prices = nil, config.Path(file)
+			s.Experts[name] = e
+		}
+		settings = *s
+		settings.Budgets.Folder = "" // as it is read
+	})
+	d := begin(1)
+	first := d.ask(t, w, "hard")
+	spent := w.state(t).Spent
+	write("2")
+	for range 2 {
+		if err := w.api.Reload(settings, func([]string) {}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if s := w.state(t); s.Spent != spent || spent == 0 {
+		t.Errorf("%v spent, %v before", s.Spent, spent)
+	}
+	if e := d.ask(t, w, "hard"); e != first {
+		t.Error(e)
+	}
+	known := 0
+	for _, s := range w.api.Patience() {
+		if s.Answers > 0 {
+			known++
+		}
+	}
+	list := w.records(t)
+	if known != 1 || list[1].Turn != 2 || list[1].Session != list[0].Session || list[0].Session == "" {
+		t.Errorf("%d experts whose times are known, %+v", known, list[1])
+	}
+	if now := w.state(t).Spent - spent; math.Abs(now-list[1].Fee) > 1e-9 || !list[1].FeeKnown {
+		t.Errorf("%v spent, fee %v", now, list[1].Fee)
+	}
+	for name, change := range map[string]func(s *Settings){
+		"budgets: they change":  func(s *Settings) { s.Budgets.List = nil },
+		"sessions: only header": func(s *Settings) { s.Sessions.On = false },
+		"patience: file":        func(s *Settings) { p := *s.Patience; p.File = "other"; s.Patience = &p },
+	} {
+		s := settings
+		change(&s)
+		if err := w.api.Reload(s, func([]string) { t.Error("it was used") }); err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	write("3, out: 1") // a mistake
+	if err := w.api.Reload(settings, func([]string) { t.Error("it was used") }); err == nil {
+		t.Error("no error")
+	}
 }
