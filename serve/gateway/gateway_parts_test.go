@@ -520,3 +520,21 @@ func TestReloadOfAllParts(t *testing.T) {
 		t.Error("no error")
 	}
 }
+
+// What the caller excludes does not answer either where the expert fails whose tool calls are open.
+func TestToolLoopKeepsExclusions(t *testing.T) {
+	w := newSessions(t, steep, time.Hour, nil)
+	d := begin(1)
+	d.messages = append(d.messages, `{"role":"user","content":"hard"}`)
+	if e := d.send(t, w); e != "large" {
+		t.Fatal(e)
+	}
+	w.large.SetFault(fault(500))
+	d.messages = append(d.messages, `{"role":"assistant","content":null,"tool_calls":[{"id":"t1","type":"function","function":{"name":"f","arguments":"{}"}}]}`, `{"role":"tool","tool_call_id":"t1","content":"r"}`)
+	if e := d.send(t, w, "X-Pipe-Without", "pair=small/none"); e != "small" {
+		t.Error(e)
+	}
+	if r := w.records(t)[1]; r.Action/2 != 1 || r.Executed != 1 {
+		t.Errorf("%+v", r)
+	}
+}

@@ -31,7 +31,9 @@ type turn struct {
 
 	held  string // the only expert that may answer, because its tool calls are open; "": any
 	spare []policy.Part
-	kept  session.Kept
+	// without is what must not be chosen beside spare.
+	without []policy.Part
+	kept    session.Kept
 }
 
 // switching says what a switch costs under one policy.
@@ -129,6 +131,7 @@ func (t *turn) hold(actions *costs.Actions, without []policy.Part) []policy.Part
 		t.release()
 		return without
 	}
+	t.without = without
 	return all
 }
 
@@ -269,13 +272,14 @@ func (t *turn) compare(s *switching, r *decision.Result) {
 	}
 	actions := r.Policy.Info().Actions
 	stay := math.Inf(1)
+	possible := t.possible(rec, actions)
 	var other, without, with cheapest
 	for pair := range s.plan.Extra {
 		j, _ := actions.Pair(pair)
 		if j == now {
 			stay = min(stay, s.plan.Extra[pair])
 		}
-		if t.backends.experts[actions.Experts[j].Name] == nil || j != now && !t.possible(rec, actions, pair) {
+		if t.backends.experts[actions.Experts[j].Name] == nil || j != now && !possible[pair] {
 			continue
 		}
 		cost := s.plan.Extra[pair] // where the policy expects nothing
@@ -299,10 +303,16 @@ func (t *turn) compare(s *switching, r *decision.Result) {
 	}
 }
 
-// possible reports whether a pair could answer if no tool calls were open.
-func (t *turn) possible(rec *decisionlog.Record, a *costs.Actions, pair int) bool {
-	j, _ := a.Pair(pair)
-	return rec.Available[pair] || a.Mask()[pair] && slices.Contains(t.spare, policy.Expert(a.Experts[j].Name))
+// possible are the pairs that could answer if no tool calls were open.
+func (t *turn) possible(rec *decisionlog.Record, a *costs.Actions) []bool {
+	if t.held == "" {
+		return rec.Available
+	}
+	all, err := policy.Without(a, t.without)
+	if err != nil { // the policy that decided has all of these parts, and more were left out
+		return rec.Available
+	}
+	return all
 }
 
 // learn tells the sessions what the policy expected of its pairs.
@@ -328,8 +338,8 @@ func (t *turn) others(r *decision.Result) (pairs []int) {
 		return nil
 	}
 	a := r.Policy.Info().Actions
-	for pair := range a.Len() {
-		if !r.Prices.Available[pair] && t.possible(r.Records[0], a, pair) {
+	for pair, can := range t.possible(r.Records[0], a) {
+		if can && !r.Prices.Available[pair] {
 			pairs = append(pairs, pair)
 		}
 	}
