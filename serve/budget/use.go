@@ -99,7 +99,11 @@ func (u *Use) Full(expert string, most Amount) (*FullError, error) {
 
 // full is the error of a budget that has no room for a call.
 func (m *member) full(most Amount) *FullError {
-	return &FullError{m.label(), m.Unit(), m.Per, m.AtEnd, m.wait(m.amount(most))}
+	f := &FullError{Budget: m.label(), Unit: m.Unit(), Per: m.Per, AtEnd: m.AtEnd}
+	if f.Unbounded = math.IsInf(m.amount(most), 1); !f.Unbounded {
+		f.Wait = m.wait(m.amount(most))
+	}
+	return f
 }
 
 // FullError means that a budget has no room for a call.
@@ -109,9 +113,14 @@ type FullError struct {
 	Per    ledger.Per // of which it has no room
 	AtEnd  AtEnd
 	Wait   time.Duration // after which the request may be sent again
+	// Unbounded says that the most that the call can use is not known, so that no budget has room for it at any time.
+	Unbounded bool
 }
 
 func (e *FullError) Error() string {
+	if e.Unbounded {
+		return fmt.Sprintf("the budget %s covers no call of which the most %s that it can use are not known: nothing bounds its answer, or the service adds to its prompt", e.Budget, e.Unit)
+	}
 	return fmt.Sprintf("the budget %s has no %s left in this %s for a call that can use so much", e.Budget, e.Unit, e.Per)
 }
 

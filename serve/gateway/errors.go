@@ -116,12 +116,12 @@ func decisionFailure(model string, err error) (f *failure, wait time.Duration) {
 	switch {
 	case errors.As(err, &none):
 		return &failure{http.StatusBadRequest, invalidRequest, "no_fixed_pair", "messages", none.Error() + ": the server's setting gateway.without_text can name one, such as " + none.Known}, 0
+	case errors.As(err, &unusable):
+		return &failure{http.StatusBadRequest, invalidRequest, "unusable_policy", "model", unusable.Error()}, 0
 	case errors.As(err, &wish):
 		return wish.failure(), 0
 	case errors.As(err, &incapable):
 		return &failure{http.StatusBadRequest, invalidRequest, "not_supported", incapable.field(), incapable.Error()}, 0
-	case errors.As(err, &unusable):
-		return &failure{http.StatusBadRequest, invalidRequest, "unusable_policy", "model", unusable.Error()}, 0
 	case errors.As(err, &unknown):
 		return unknownModel(model), 0
 	case errors.As(err, &prompt):

@@ -27,9 +27,15 @@ import (
 // spending is the use of budgets by one chat request. nil: there are no budgets.
 type spending struct {
 	*budget.Use
-	of  *chat
-	at  time.Time
-	out map[string]bool // experts that a budget does not cover
+	of    *chat
+	at    time.Time
+	calls []*held         // that the request made
+	out   map[string]bool // experts that a budget does not cover
+	// amounts are the surcharges of the pairs of a policy, by its digest. Other requests change the prices before the decision is
+	// looked at.
+	amounts map[string][]float64
+	// full is that of their budgets that has room first; nil: every expert is covered.
+	full *budget.FullError
 }
 
 // beginSpending looks up the budgets of a request that a policy decides on; "" if it names an expert.
@@ -44,7 +50,7 @@ func (c *chat) beginSpending(policy string) (*spending, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &spending{Use: use, of: c, at: time.Now(), out: map[string]bool{}}, nil
+	return &spending{Use: use, of: c, at: time.Now(), out: map[string]bool{}, amounts: map[string][]float64{}}, nil
 }
 
 // budgeted looks up the budgets of a request that a policy decides on, and adds the experts that they do not cover to those that
@@ -84,19 +90,20 @@ func (q *routed) fullBudget(pair, at int, err error) bool {
 	return true
 }
 
-// retryText is the value of Retry-After.
+// retryText is the value of Retry-After, "" for a time of 0.
 func retryText(after time.Duration) string {
+	if after == 0 {
+		return ""
+	}
 	return strconv.Itoa(int(math.Ceil(max(after.Seconds(), 1))))
 }
 
-// leaveOut adds the experts to those that must not be chosen which a budget does not cover. If none is left because of that, the
-// error is a *budget.FullError.
+// leaveOut adds the experts to those that must not be chosen which a budget does not cover. If that is the expert whose tool calls are
+// open, others may answer. If no pair is left because of that, the error is a *budget.FullError.
 func (s *spending) leaveOut(p *costs.Actions, without []policy.Part) ([]policy.Part, error) {
 	if s == nil {
 		return without, nil
 	}
-	left := 0
-	var least *budget.FullError
 	for _, e := range p.Experts {
 		part := policy.Expert(e.Name)
 		if slices.Contains(without, part) {
@@ -108,18 +115,20 @@ func (s *spending) leaveOut(p *costs.Actions, without []policy.Part) ([]policy.P
 		case err != nil:
 			return nil, err
 		case full == nil:
-			left++
 			continue
-		case least == nil || full.Wait < least.Wait:
-			least = full
+		case s.full == nil || s.full.Unbounded || !full.Unbounded && full.Wait < s.full.Wait:
+			s.full = full
 		}
 		s.out[e.Name] = true
 		without = append(without, part)
 	}
-	if left == 0 && least != nil {
-		return nil, least
+	if _, err := policy.Without(p, without); err == nil || s.full == nil {
+		return without, nil
 	}
-	return without, nil
+	if spare := s.of.turn.release(); spare != nil {
+		return s.leaveOut(p, slices.DeleteFunc(without, func(part policy.Part) bool { return slices.Contains(spare, part) }))
+	}
+	return nil, s.full
 }
 
 func (s *spending) most(e *expert.Expert, add *chatjson.Addition) budget.Amount {
@@ -178,8 +187,8 @@ func (s *spending) surcharge() surcharge {
 		return nil
 	}
 	return func(p *policies.Policy) ([]float64, error) {
-		if p.Info().Prices == nil {
-			return nil, nil
+		if p.Info().Prices == nil || s.amounts[p.Digest] != nil {
+			return s.amounts[p.Digest], nil
 		}
 		amounts, perLoss := make([]float64, p.Info().Actions.Len()), worth(p)
 		for i := range amounts {
@@ -190,6 +199,7 @@ func (s *spending) surcharge() surcharge {
 			}
 			amounts[i] = min(price/perLoss, maxSurcharge)
 		}
+		s.amounts[p.Digest] = amounts
 		return amounts, nil
 	}
 }
@@ -202,9 +212,9 @@ func (s *spending) decided(q *routed) {
 	if s == nil {
 		return
 	}
-	choices, chosen, best := s.choices(q)
+	choices, chosen, decided := s.choices(q)
 	s.log(q, choices)
-	q.record.BudgetDecided = len(s.out) > 0 || best != q.record.Greedy
+	q.record.BudgetDecided = len(s.out) > 0 || decided
 	if len(s.out) == 0 && chosen >= 0 {
 		s.Decided(choices, chosen)
 	} else { // prices would learn that requests want nothing of an expert that a budget left out
@@ -213,12 +223,15 @@ func (s *spending) decided(q *routed) {
 }
 
 // choices are the pairs that could answer, at what the policy expects without budgets, by their place the one that was chosen, -1 if
-// it is not among them, and the pair that would have been chosen. Without expected costs, or at fixed prices, only the experts of
-// the choices are known, and the choice without budgets is that of the policy.
-func (s *spending) choices(q *routed) (list []budget.Choice, chosen, best int) {
-	p, perLoss, least := q.result.Policy, worth(q.result.Policy), math.Inf(1)
-	priced := q.record.ExpectedCost != nil && p.Info().Prices != nil
-	chosen, best = -1, q.record.Greedy
+// it is not among them, and whether another pair is expected to cost least without budgets. The choice of the policy does not say
+// that, since it may prefer a pair by its margin. Without expected costs, or at fixed prices, only the experts of the choices are
+// known, and budgets decide nothing.
+func (s *spending) choices(q *routed) (list []budget.Choice, chosen int, decided bool) {
+	p, perLoss := q.result.Policy, worth(q.result.Policy)
+	amounts := s.amounts[p.Digest]
+	priced := q.record.ExpectedCost != nil && amounts != nil
+	var without, with cheapest
+	chosen = -1
 	for i, open := range q.record.Available {
 		c := budget.Choice{Expert: q.expertOf(i)}
 		if !open && !s.out[c.Expert] || q.experts[c.Expert] == nil {
@@ -226,21 +239,30 @@ func (s *spending) choices(q *routed) (list []budget.Choice, chosen, best int) {
 		}
 		if priced && open && q.record.ExpectedCost[i] == q.record.ExpectedCost[i] {
 			c.Use = s.expected(p, i)
-			price, err := s.Price(c.Expert, c.Use)
-			if err != nil { // the budgets of the expert were opened before
-				continue
-			}
-			c.Cost = float64(q.record.ExpectedCost[i])*perLoss - min(price, maxSurcharge*perLoss)
+			cost := float64(q.record.ExpectedCost[i])
+			c.Cost = (cost - amounts[i]) * perLoss
 			if i == q.record.Action {
 				chosen = len(list)
 			}
-			if c.Cost < least {
-				best, least = i, c.Cost
-			}
+			with.see(i, cost)
+			without.see(i, cost-amounts[i])
 		}
 		list = append(list, c)
 	}
-	return list, chosen, best
+	return list, chosen, with.pair != without.pair
+}
+
+// cheapest is the pair with the least cost of those that were seen. The zero value has seen none.
+type cheapest struct {
+	seen bool
+	pair int
+	cost float64
+}
+
+func (c *cheapest) see(pair int, cost float64) {
+	if !c.seen || cost < c.cost {
+		*c = cheapest{true, pair, cost}
+	}
 }
 
 // log puts the prices of the budgets into the record.
@@ -267,6 +289,15 @@ type held struct {
 	of       *spending
 	advice   string
 	expected budget.Amount
+	settled  bool
+}
+
+// settle charges what the call used, the first time.
+func (h *held) settle(used budget.Amount) {
+	if !h.settled {
+		h.settled = true
+		h.Settle(used)
+	}
 }
 
 // hold takes the most that a call can use from the budgets. The error is a *budget.FullError if they have no room.
@@ -278,7 +309,19 @@ func (s *spending) hold(e *expert.Expert, add *chatjson.Addition) (*held, error)
 	if err != nil {
 		return nil, err
 	}
-	return &held{Held: h, of: s}, nil
+	all := &held{Held: h, of: s}
+	s.calls = append(s.calls, all)
+	return all, nil
+}
+
+// end settles the calls of which nothing was said, because the request ended in a panic.
+func (s *spending) end() {
+	if s == nil {
+		return
+	}
+	for _, h := range s.calls {
+		h.settle(h.Most())
+	}
 }
 
 // holdPair is hold for a pair of a policy.
@@ -295,10 +338,10 @@ func (h *held) answered(out *outcome) {
 	switch {
 	case h == nil:
 	case out.refused:
-		h.Settle(budget.Amount{})
+		h.settle(budget.Amount{})
 	default:
 		used := h.used(out.usage, out.fee)
-		h.Settle(used)
+		h.settle(used)
 		if out.usage.Known && h.advice != "" {
 			u := out.usage
 			h.Learn(h.advice, h.of.of.request.Len(), budget.Tokens{In: float64(u.In), Cached: float64(u.Cached), Out: float64(u.Out)}, used, h.expected)
@@ -326,17 +369,17 @@ func (h *held) failed(e *expert.Expert, err error) {
 	}
 	var f *expert.Failure
 	if !errors.As(err, &f) {
-		h.Settle(h.Most())
+		h.settle(h.Most())
 		return
 	}
 	switch f.Reason {
 	case "busy", "open", "connect", "status", "redirect":
 		if !f.Usage.Known {
-			h.Settle(budget.Amount{})
+			h.settle(budget.Amount{})
 			return
 		}
 	}
-	h.Settle(h.used(f.Usage, e.Fee(f.Model, f.Usage, time.Now())))
+	h.settle(h.used(f.Usage, e.Fee(f.Model, f.Usage, time.Now())))
 }
 
 // hold takes the most that a call of a panel can use from the budgets of all calls together and of experts.
@@ -353,6 +396,9 @@ func (p *panel) hold(e *expert.Expert, r *protocol.Incoming, add *chatjson.Addit
 
 // budgetFailure is the failure of a request that a budget has no room for.
 func budgetFailure(full *budget.FullError) *failure {
+	if full.Unbounded {
+		return &failure{http.StatusBadRequest, invalidRequest, "unbounded", "", full.Error()}
+	}
 	return &failure{http.StatusTooManyRequests, "insufficient_quota", "budget", "", full.Error()}
 }
 
@@ -426,7 +472,9 @@ func budgetErr(err error) (*failure, time.Duration) {
 // spendingFailed answers a request whose budgets could not be looked up, or have no room.
 func (c *chat) spendingFailed(err error) {
 	if f, wait := budgetErr(err); f != nil {
-		access.SetRetryAfter(c.w.Header(), wait)
+		if wait > 0 {
+			access.SetRetryAfter(c.w.Header(), wait)
+		}
 		c.api.metrics.Refused("budget")
 		c.fail(f, "")
 		return

@@ -113,10 +113,15 @@ func (c *chat) callByName() {
 		c.fail(unknownModel(name), "")
 		return
 	}
-	budgets, err := c.beginSpending("")
 	var hold *held
+	var err error
+	free := c.request.Format == protocol.CountTokens // services count tokens without charge
+	if !free {
+		c.budgets, err = c.beginSpending("")
+	}
+	defer c.budgets.end()
 	if err == nil {
-		hold, err = budgets.hold(e, nil)
+		hold, err = c.budgets.hold(e, nil)
 	}
 	if err != nil {
 		c.spendingFailed(err)
@@ -136,7 +141,9 @@ func (c *chat) callByName() {
 	}
 	c.w.Header().Set(headerExpert, e.Name)
 	out := c.send(e, answer)
-	c.charge(e, &out)
+	if !free {
+		c.charge(e, &out)
+	}
 	hold.answered(&out)
 }
 

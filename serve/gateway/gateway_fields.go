@@ -40,26 +40,30 @@ func (b *backends) pairsLacking(actions *costs.Actions) (pairs []policy.Part, wh
 
 // excludeFields adds to the parts that the policy must not choose: pairs whose expert does not take the fields of their advice, and
 // those whose advice sets a field that the caller has set to another value. The answer would come under the caller's value, and the
-// record would say otherwise. Where no pair without advice is left, those of the caller's other values stay.
-func (c *chat) excludeFields(actions *costs.Actions, without []policy.Part) []policy.Part {
+// record would say otherwise. Where no other pair could answer, those of the caller's other values stay. waiting are experts that
+// cannot answer at present.
+func (c *chat) excludeFields(actions *costs.Actions, without, waiting []policy.Part) []policy.Part {
 	lacking, _ := c.pairsLacking(actions)
+	without = appendNew(without, lacking...)
 	var contradicted []policy.Part
-	plain := false // a pair without advice is left
 	for i := range actions.Len() {
 		j, k := actions.Pair(i)
 		e, a := c.experts[actions.Experts[j].Name], c.advice[actions.Advice[k].Name]
-		switch {
-		case e == nil || !actions.Available(i) || slices.Contains(without, policy.Expert(e.Name)):
-		case k == 0:
-			plain = true
-		case a != nil && a.Sets() != nil && c.contradicts(e, a.Sets()):
+		if e == nil || a == nil || a.Sets() == nil || !actions.Available(i) || slices.Contains(without, policy.Expert(e.Name)) {
+			continue
+		}
+		if c.contradicts(e, a.Sets()) {
 			contradicted = append(contradicted, policy.Pair(actions.Name(i)))
 		}
 	}
-	if plain {
-		lacking = append(lacking, contradicted...)
+	if len(contradicted) == 0 {
+		return without
 	}
-	return append(without, lacking...)
+	most := appendNew(slices.Clone(without), contradicted...)
+	if _, err := policy.Without(actions, appendNew(appendNew(slices.Clone(most), waiting...), c.wishes.Prices.Without...)); err != nil {
+		return without
+	}
+	return most
 }
 
 // contradicts reports whether the caller set a field to another value than advice does. Between two protocols, efforts and limits of
@@ -72,8 +76,8 @@ func (c *chat) contradicts(e *expert.Expert, set *fields.Set) bool {
 	if e.Kind().Passes(in.Format) {
 		return false
 	}
-	own, limit := in.Effort(), set.Limit(expert.FieldProtocol(e.Kind().Format))
-	return own != "" && set.Effort != "" && own != set.Effort || in.MaxTokens() > 0 && limit > 0 && in.MaxTokens() != int64(limit)
+	limit := set.Limit(expert.FieldProtocol(e.Kind().Format))
+	return in.OtherEffort(set.Effort) || in.MaxTokens() > 0 && limit > 0 && in.MaxTokens() != int64(limit)
 }
 
 // Problems is an error for every pair of a policy that can never be chosen, because its expert does not take the fields that its

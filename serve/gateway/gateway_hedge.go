@@ -141,12 +141,16 @@ func (q *routed) hedgeOf(ctx context.Context, k ask, next []int, first running) 
 			return ask{}, false
 		}
 		message, err := q.fetchUnless(ctx, pair, first)
-		if err != nil { // execute finds it too, if it comes to this pair
-			q.api.hedges.earn(1)
-			continue
+		answered := len(first.result) > 0
+		var hold *held
+		if err == nil && !answered {
+			hold, err = q.budgets.holdPair(q, pair, e, message)
 		}
-		hold, err := q.budgets.holdPair(q, pair, e, message)
-		if err != nil { // a budget has no room for both
+		if answered || err != nil { // execute finds an error of the advice too, if it comes to this pair; or a budget has no room for both
+			q.api.hedges.earn(1)
+			if answered {
+				return ask{}, false
+			}
 			continue
 		}
 		q.calls++ // the first call; the second one counts when it is looked at

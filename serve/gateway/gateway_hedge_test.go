@@ -16,8 +16,12 @@ import (
 )
 
 // hedged is a world that has learned that small answers at once, and may ask a second pair for half of the requests.
-func hedged(t *testing.T) *world {
+func hedged(t *testing.T) *world { return hedgedWith(t, func(*Settings) {}) }
+
+// hedgedWith is hedged with other settings.
+func hedgedWith(t *testing.T, change func(*Settings)) *world {
 	w := newWorld(t, func(s *Settings) {
+		defer change(s)
 		s.Hedge = &patience.Hedge{After: 0.95, Share: 0.5}
 		for name, e := range s.Experts {
 			e.Timeouts = expert.DefaultSettings().Timeouts

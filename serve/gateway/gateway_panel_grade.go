@@ -12,6 +12,7 @@ import (
 
 	"pipe/costs/grade"
 	"pipe/pipeline/decisionlog"
+	"pipe/serve/budget"
 	"pipe/serve/gateway/expert"
 	"pipe/serve/gateway/protocol"
 )
@@ -72,6 +73,8 @@ func (p *panel) score(g grade.Grader, j *panelJob, a panelText, references []str
 	why := "what the grader found cannot be read as a score"
 	if f, ok := errors.AsType[*expert.Failure](err); ok {
 		why = f.Label()
+	} else if full := budget.IsFull(err); full != nil {
+		why = full.Error()
 	}
 	request, pair := slog.String("request", a.record.Request), slog.String("pair", j.actions.Name(a.record.Action))
 	p.api.log.LogAttrs(p.ctx, slog.LevelWarn, "an answer of a panel has no grade", request, pair, slog.String("reason", why))
@@ -167,13 +170,19 @@ func (m *panelJudge) ask(ctx context.Context, r grade.Request) (string, error) {
 	inner, stop, cancel := withDeadline(ctx, m.job.settings.Fallback.Deadline)
 	defer cancel(nil)
 	defer stop()
+	hold, err := m.panel.hold(m.expert, request, nil)
+	if err != nil {
+		return "", err
+	}
 	a, err := m.expert.Call(inner, request, nil, nil)
 	if err != nil {
+		hold.failed(m.expert, err)
 		m.spent += m.job.costOfFailure(m.expert, err)
 		m.panel.api.metrics.PanelCall(m.expert.Name, false, 0)
 		return "", err
 	}
 	fee, text, ok := m.expert.Fee(a.Model, a.Usage, time.Now()), "", false
+	hold.answered(&outcome{usage: a.Usage, fee: fee, refused: a.Status != http.StatusOK})
 	if a.Status == http.StatusOK {
 		m.spent += m.job.costOf(fee)
 		text, ok = protocol.TextOf(protocol.Chat, a.Body)

@@ -45,13 +45,22 @@ func (b *backends) readPrices(ctx context.Context, file config.Path) error {
 	if err != nil {
 		return err
 	}
+	var before []func()
 	for name, e := range b.experts {
 		if b.settings.Experts[name].Prices != file {
 			continue
 		}
-		if err := e.SetPrices(list); err != nil {
+		back, err := e.SetPrices(list)
+		if err != nil {
 			return fmt.Errorf("%s: %w", file, err) // the first one: all have the same file
 		}
+		before = append(before, back)
+	}
+	if err := b.checkBudgets(); err != nil {
+		for _, back := range before {
+			back()
+		}
+		return fmt.Errorf("%s: %w", file, err)
 	}
 	return nil
 }

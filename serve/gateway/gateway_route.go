@@ -76,6 +76,7 @@ func (c *chat) route(name string) {
 		c.spendingFailed(err)
 		return
 	}
+	defer c.budgets.end()
 	result, err := a.decider.Decide(c.r.Context(), decision.Request{
 		Policy: name, Conversation: conversation, Prices: c.wishes.change(without), NoExplore: c.wishes.NoExplore, Source: decision.SourceChat,
 		ID: c.r.Header.Get("X-Request-Id"), Client: access.CallerOf(c.r.Context()).Name, User: c.request.User, Decode: time.Since(c.began), FixedPair: c.settings.fixedPair(),
@@ -166,7 +167,7 @@ func (c *chat) unavailable(name string) (without []policy.Part, err error) {
 			without = append(without, policy.Advice(v.Name))
 		}
 	}
-	without, err = c.wishes.exclude(actions, c.excludeFields(actions, without), waiting)
+	without, err = c.wishes.exclude(actions, c.excludeFields(actions, without, waiting), waiting)
 	if err != nil {
 		return nil, err
 	}
@@ -351,7 +352,7 @@ func (q *routed) respondWithoutAnswer() {
 		q.last = errors.New("no pair is left")
 	}
 	f, wait := expertsFailure(strings.Join(q.reasons, "; "), q.last)
-	if full, after := budgetErr(q.last); full != nil {
+	if full, after := budgetErr(q.last); full != nil && !q.expertFailed { // an expert that failed may work again before
 		f, wait = full, retryText(after)
 	}
 	q.record.Error = f.msg

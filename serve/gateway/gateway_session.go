@@ -31,7 +31,9 @@ type turn struct {
 
 	held  string // the only expert that may answer, because its tool calls are open; "": any
 	spare []policy.Part
-	kept  session.Kept
+	// without is what must not be chosen beside spare.
+	without []policy.Part
+	kept    session.Kept
 }
 
 // switching says what a switch costs under one policy.
@@ -124,7 +126,22 @@ func (t *turn) hold(actions *costs.Actions, without []policy.Part) []policy.Part
 			t.spare = append(t.spare, part)
 		}
 	}
-	return append(without, t.spare...)
+	all := append(slices.Clone(without), t.spare...)
+	if _, err := policy.Without(actions, all); err != nil { // no pair of the expert is left
+		t.release()
+		return without
+	}
+	t.without = without
+	return all
+}
+
+// release lets other experts answer though tool calls are open. It returns those that were left out.
+func (t *turn) release() (spare []policy.Part) {
+	if t == nil {
+		return nil
+	}
+	spare, t.held, t.spare = t.spare, "", nil
+	return spare
 }
 
 // surcharge is what a switch costs for the pairs of a policy; nil without sessions.
@@ -254,42 +271,48 @@ func (t *turn) compare(s *switching, r *decision.Result) {
 		return
 	}
 	actions := r.Policy.Info().Actions
-	stay, other := math.Inf(1), -1
-	best, bestCost, otherCost := -1, math.Inf(1), math.Inf(1)
+	stay := math.Inf(1)
+	possible := t.possible(rec, actions)
+	var other, without, with cheapest
 	for pair := range s.plan.Extra {
 		j, _ := actions.Pair(pair)
 		if j == now {
 			stay = min(stay, s.plan.Extra[pair])
 		}
-		if t.backends.experts[actions.Experts[j].Name] == nil || j != now && !t.possible(rec, actions, pair) {
+		if t.backends.experts[actions.Experts[j].Name] == nil || j != now && !possible[pair] {
 			continue
 		}
 		cost := s.plan.Extra[pair] // where the policy expects nothing
 		if rec.ExpectedCost != nil && rec.Available[pair] {
+			with.see(pair, float64(rec.ExpectedCost[pair]))
 			cost = float64(rec.ExpectedCost[pair]) - s.amount(pair)
+			without.see(pair, cost)
 		}
-		if j != now && cost < otherCost {
-			other, otherCost = pair, cost
-		}
-		if cost < bestCost {
-			best, bestCost = pair, cost
+		if j != now {
+			other.see(pair, cost)
 		}
 	}
-	if other < 0 {
+	if !other.seen {
 		return
 	}
-	rec.SwitchCost, rec.SwitchCostKnown = s.plan.Extra[other]-stay, true
-	if chosen, _ := actions.Pair(rec.Greedy); t.kept == session.NotKept && chosen == now && rec.ExpectedCost != nil {
-		if j, _ := actions.Pair(best); j != now {
-			t.kept = session.ByPrice
-		}
+	rec.SwitchCost, rec.SwitchCostKnown = s.plan.Extra[other.pair]-stay, true
+	of := func(pair int) int { j, _ := actions.Pair(pair); return j }
+	// The least costs are compared, since the policy may prefer a pair by its margin.
+	if t.kept == session.NotKept && with.seen && of(rec.Greedy) == now && of(with.pair) == now && of(without.pair) != now {
+		t.kept = session.ByPrice
 	}
 }
 
-// possible reports whether a pair could answer if no tool calls were open.
-func (t *turn) possible(rec *decisionlog.Record, a *costs.Actions, pair int) bool {
-	j, _ := a.Pair(pair)
-	return rec.Available[pair] || a.Mask()[pair] && slices.Contains(t.spare, policy.Expert(a.Experts[j].Name))
+// possible are the pairs that could answer if no tool calls were open.
+func (t *turn) possible(rec *decisionlog.Record, a *costs.Actions) []bool {
+	if t.held == "" {
+		return rec.Available
+	}
+	all, err := policy.Without(a, t.without)
+	if err != nil { // the policy that decided has all of these parts, and more were left out
+		return rec.Available
+	}
+	return all
 }
 
 // learn tells the sessions what the policy expected of its pairs.
@@ -315,8 +338,8 @@ func (t *turn) others(r *decision.Result) (pairs []int) {
 		return nil
 	}
 	a := r.Policy.Info().Actions
-	for pair := range a.Len() {
-		if !r.Prices.Available[pair] && t.possible(r.Records[0], a, pair) {
+	for pair, can := range t.possible(r.Records[0], a) {
+		if can && !r.Prices.Available[pair] {
 			pairs = append(pairs, pair)
 		}
 	}

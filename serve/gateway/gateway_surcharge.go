@@ -1,6 +1,10 @@
 package gateway
 
-import "pipe/serve/policies"
+import (
+	"slices"
+
+	"pipe/serve/policies"
+)
 
 // surcharge returns what the pairs of a policy cost for a request beside their fees, in units of the loss; nil: nothing.
 type surcharge func(*policies.Policy) ([]float64, error)
@@ -23,7 +27,7 @@ func addUp(all ...surcharge) surcharge {
 			case err != nil:
 				return nil, err
 			case sum == nil:
-				sum = amounts
+				sum = slices.Clone(amounts)
 			case amounts != nil:
 				for i := range sum {
 					sum[i] += amounts[i]

@@ -103,7 +103,7 @@ func faultOf(err error) string {
 		return fault.Label()
 	case errors.Is(err, errDeadline) || errors.Is(err, context.DeadlineExceeded):
 		return "timeout"
-	case errors.Is(err, context.Canceled):
+	case errors.Is(err, context.Canceled) || errors.Is(err, errHedged):
 		return "canceled"
 	}
 	return "_OTHER"

@@ -14,13 +14,14 @@ func ReadPrices(ctx context.Context, file config.Path) (*prices.Table, error) {
 }
 
 // SetPrices replaces the prices of an expert that has a price file, for calls that end from now on. Sums of money have one
-// currency, so another one is an error.
-func (e *Expert) SetPrices(list *prices.Table) error {
-	if old := e.table.Load(); old != nil && old.Currency != list.Currency {
-		return fmt.Errorf("the prices are in %s now, and were in %s; start the server again for another currency", list.Currency, old.Currency)
+// currency, so another one is an error. back takes the prices back that were there before.
+func (e *Expert) SetPrices(list *prices.Table) (back func(), err error) {
+	old := e.table.Load()
+	if old != nil && old.Currency != list.Currency {
+		return nil, fmt.Errorf("the prices are in %s now, and were in %s; start the server again for another currency", list.Currency, old.Currency)
 	}
 	e.table.Store(list)
-	return nil
+	return func() { e.table.Store(old) }, nil
 }
 
 // Capabilities are what the model can take: by the settings, and else by the price file.

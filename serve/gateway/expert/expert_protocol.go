@@ -37,7 +37,11 @@ func (e *Expert) writing(r *protocol.Incoming, add *chatjson.Addition) (*writing
 	if err := e.Lacks(add.Fields); err != nil { // such a pair is never chosen, but a canary may name it
 		return nil, e.failure("fields", err, "its advice cannot be followed: %v", err)
 	}
-	w.add, w.fields = nil, e.Fields(add.Fields)
+	set := *add.Fields
+	if w.translate && r.OtherEffort(set.Effort) { // a protocol may have the caller's in another field than that of the advice
+		set.Effort = ""
+	}
+	w.add, w.fields = nil, e.Fields(&set)
 	return w, nil
 }
 

@@ -53,6 +53,7 @@ var expertRefusals = []struct {
 		"unsupported_value", "unsupported value", "unsupported_parameter", "unsupported parameter", "_tokens is too large",
 		"cannot both be specified for this model",
 	}},
+	{"it has not kept the response that the conversation goes on from", []string{"previous_response_not_found", "previous response with id"}},
 	{"it does not take the effort", []string{
 		"does not support thinking", "does not support reasoning", "does not support the effort", "does not support parameter reasoningeffort",
 		"unrecognized request argument supplied: reasoning_effort", "reasoning_effort is not supported", "reasoning_effort must be one of",

@@ -114,6 +114,13 @@ func (in *Incoming) MaxTokens() int64 { return in.Middle().MaxTokens }
 // Effort is how much reasoning the caller asks for, "" if the request does not say.
 func (in *Incoming) Effort() string { return in.Middle().Effort }
 
+// OtherEffort reports whether the caller asks for reasoning by something else than an effort: by another effort, or by a limit of
+// tokens alone. "" is no effort.
+func (in *Incoming) OtherEffort(than string) bool {
+	m := in.Middle()
+	return than != "" && m.Effort != than && (m.Effort != "" || m.Thinking > 0)
+}
+
 // PreviousResponse is the id of the response that the conversation goes on from, "" without one.
 func (in *Incoming) PreviousResponse() string {
 	var id string
