@@ -37,6 +37,8 @@ type Telemetry struct {
 	traces  *sdktrace.TracerProvider
 	metrics *sdkmetric.MeterProvider
 	client  *http.Client
+	// stop ends exports that are still tried again when nothing more is waited for.
+	stop []func(context.Context) error
 
 	duration   genaiconv.ClientOperationDuration
 	firstChunk genaiconv.ClientOperationTimeToFirstChunk
@@ -111,6 +113,7 @@ func (t *Telemetry) openTraces(ctx context.Context, s *Settings, about *resource
 	if err != nil {
 		return err
 	}
+	t.stop = append(t.stop, exporter.Shutdown)
 	of := []sdktrace.TracerProviderOption{sdktrace.WithResource(about), sdktrace.WithBatcher(exporter)}
 	if s.Sample != nil {
 		of = append(of, sdktrace.WithSampler(sdktrace.ParentBased(sdktrace.TraceIDRatioBased(*s.Sample))))
@@ -133,6 +136,7 @@ func (t *Telemetry) openMetrics(ctx context.Context, s *Settings, about *resourc
 	if err != nil {
 		return err
 	}
+	t.stop = append(t.stop, exporter.Shutdown)
 	t.metrics = sdkmetric.NewMeterProvider(sdkmetric.WithResource(about), sdkmetric.WithReader(sdkmetric.NewPeriodicReader(exporter)), sdkmetric.WithCardinalityLimit(mostSeries))
 	return nil
 }
@@ -165,6 +169,9 @@ func (t *Telemetry) Close() error {
 		if err := stop(ctx); err != nil {
 			otel.Handle(err)
 		}
+	}
+	for _, stop := range t.stop {
+		_ = stop(ctx) // most have stopped, which is an error the second time
 	}
 	t.client.CloseIdleConnections()
 	return nil
