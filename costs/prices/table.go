@@ -53,14 +53,10 @@ type Period struct {
 // UnmarshalYAML reads the prices of tokens under either of their names.
 func (p *Period) UnmarshalYAML(n *yaml.Node) error {
 	type plain Period // avoids recursion into this method
-	v := plain(*p)
-	err := n.Load(&v, yaml.WithKnownFields())
-	if err == nil {
-		v.In, v.Out, err = OneName(v.In, v.Out, v.Prompt, v.Completion)
+	if err := n.Load((*plain)(p), yaml.WithKnownFields()); err != nil {
+		return err
 	}
-	v.Prompt, v.Completion = nil, nil
-	*p = Period(v)
-	return err
+	return OneName(&p.In, &p.Out, &p.Prompt, &p.Completion)
 }
 
 // mostMoney is the highest price, so that sums do not overflow.

@@ -26,14 +26,10 @@ type Hours struct {
 // UnmarshalYAML reads the prices of tokens under either of their names.
 func (h *Hours) UnmarshalYAML(n *yaml.Node) error {
 	type plain Hours // avoids recursion into this method
-	v := plain(*h)
-	err := n.Load(&v, yaml.WithKnownFields())
-	if err == nil {
-		v.In, v.Out, err = OneName(v.In, v.Out, v.Prompt, v.Completion)
+	if err := n.Load((*plain)(h), yaml.WithKnownFields()); err != nil {
+		return err
 	}
-	v.Prompt, v.Completion = nil, nil
-	*h = Hours(v)
-	return err
+	return OneName(&h.In, &h.Out, &h.Prompt, &h.Completion)
 }
 
 // dayMinutes are the minutes of a day.

@@ -1,7 +1,8 @@
 package prices
 
-// Most is the most money of a call whose prompt has at most so many tokens, and whose answer at most so many, whichever of them
-// are cached, written to a cache, of images, sound or reasoning. ok is false if the tokens of prompts or of answers have no price.
+// Most is the most that a call can cost with at most in tokens of the prompt and out tokens of the answer, of whatever kind
+// they are: cached, written to a cache, or of images, sound or reasoning. ok is false if the tokens of prompts or of answers
+// have no price.
 func (p Period) Most(in, out float64) (money float64, ok bool) {
 	money, ok = p.mostAt(in, out)
 	for _, t := range p.Above {

@@ -25,14 +25,10 @@ type Tier struct {
 // UnmarshalYAML reads the prices of tokens under either of their names.
 func (t *Tier) UnmarshalYAML(n *yaml.Node) error {
 	type plain Tier // avoids recursion into this method
-	v := plain(*t)
-	err := n.Load(&v, yaml.WithKnownFields())
-	if err == nil {
-		v.In, v.Out, err = OneName(v.In, v.Out, v.Prompt, v.Completion)
+	if err := n.Load((*plain)(t), yaml.WithKnownFields()); err != nil {
+		return err
 	}
-	v.Prompt, v.Completion = nil, nil
-	*t = Tier(v)
-	return err
+	return OneName(&t.In, &t.Out, &t.Prompt, &t.Completion)
 }
 
 // mostTokens is more than any prompt has.

@@ -53,10 +53,10 @@ type TokenPrice struct {
 }
 
 // settle takes the prices from either of their names, and 0 for those that are not set.
-func (p *TokenPrice) settle() (err error) {
+func (p *TokenPrice) settle() error {
 	free := 0.0
-	p.Prompt, p.Completion, err = prices.OneName(p.In, p.Out, p.Prompt, p.Completion)
-	p.Prompt, p.Completion, p.In, p.Out = cmp.Or(p.Prompt, &free), cmp.Or(p.Completion, &free), nil, nil
+	err := prices.OneName(&p.Prompt, &p.Completion, &p.In, &p.Out)
+	p.Prompt, p.Completion = cmp.Or(p.Prompt, &free), cmp.Or(p.Completion, &free)
 	return err
 }
 

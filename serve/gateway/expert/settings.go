@@ -66,14 +66,10 @@ type Price struct {
 // UnmarshalYAML reads the prices of tokens under either of their names.
 func (p *Price) UnmarshalYAML(n *yaml.Node) error {
 	type plain Price // avoids recursion into this method
-	v := plain(*p)
-	err := n.Load(&v, yaml.WithKnownFields())
-	if err == nil {
-		v.In, v.Out, err = prices.OneName(v.In, v.Out, v.Prompt, v.Completion)
+	if err := n.Load((*plain)(p), yaml.WithKnownFields()); err != nil {
+		return err
 	}
-	v.Prompt, v.Completion = nil, nil
-	*p = Price(v)
-	return err
+	return prices.OneName(&p.In, &p.Out, &p.Prompt, &p.Completion)
 }
 
 // Timeouts bound the phases of a call.
