@@ -221,6 +221,20 @@ func answer() http.HandlerFunc {
 	}
 }
 
+// measuredFolder returns a folder with a table of measured fees, costs.parquet of it, the given files, of which train.yaml says how to
+// train, and the trained policy served.onnx.
+func measuredFolder(t *testing.T, files map[string]string) (folder string) {
+	t.Helper()
+	folder = samplesIn(t)
+	questions, answers := measuredAnswers()
+	write(t, folder, map[string]string{"questions.csv": questions, "answers.csv": answers, "outcomes.yaml": measuredTable, "prices.yaml": measuredPrices})
+	write(t, folder, files)
+	runIn(t, folder, "import", "--config", "outcomes.yaml", "--out", "costs.parquet")
+	runIn(t, folder, "train", "--in", "costs.parquet", "--config", "train.yaml", "--out", "first")
+	runIn(t, folder, "convert", "small", "--merge", "first/auto-lambda1.onnx", "--out", "served.onnx")
+	return folder
+}
+
 // TestCircleOfMeasuredFees walks the circle of a table with measured fees through the gateway. A call whose fee is not known
 // is unknown in the tensor.
 func TestCircleOfMeasuredFees(t *testing.T) {
@@ -228,17 +242,11 @@ func TestCircleOfMeasuredFees(t *testing.T) {
 		t.Skip("TestCircleOfTheTutorial runs the same code in the short form")
 	}
 	t.Parallel()
-	folder := samplesIn(t)
 	service := httptest.NewServer(answer())
 	t.Cleanup(service.Close)
-	questions, answers := measuredAnswers()
-	write(t, folder, map[string]string{
-		"questions.csv": questions, "answers.csv": answers, "outcomes.yaml": measuredTable, "prices.yaml": measuredPrices,
+	folder := measuredFolder(t, map[string]string{
 		"train.yaml": "train: {methods: [], auto: {steps: 50, seeds: 1}}\n", "serve.yaml": fmt.Sprintf(measuredGateway, service.URL),
 	})
-	runIn(t, folder, "import", "--config", "outcomes.yaml", "--out", "costs.parquet")
-	runIn(t, folder, "train", "--in", "costs.parquet", "--config", "train.yaml", "--out", "first")
-	runIn(t, folder, "convert", "small", "--merge", "first/auto-lambda1.onnx", "--out", "served.onnx")
 	s := serveIn(t, folder, "--config", "serve.yaml")
 	const calls = 20
 	for n := range calls {

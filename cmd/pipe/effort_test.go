@@ -21,8 +21,7 @@ import (
 // easy ones are answered right. The effort is in reasoning_effort.
 type thinker struct{}
 
-// tokens of an answer by effort. A request without an effort is answered as one with a medium effort of a model that thinks
-// much and to no end.
+// thoughts are the tokens of an answer by effort. Without an effort the model thinks long, and is no better than with a low one.
 var thoughts = map[string]int{"": 300, "low": 20, "high": 1000}
 
 func (thinker) ServeHTTP(w http.ResponseWriter, r *http.Request) {

@@ -15,23 +15,17 @@ import (
 // TestTextsAreEncodedAnew serves with a log of texts, encodes the log by another encoder than the policy's, and trains a policy on it.
 func TestTextsAreEncodedAnew(t *testing.T) {
 	if testing.Short() {
-		t.Skip("it trains two policies")
+		t.Skip("runs of separate processes, in which the race detector finds nothing new")
 	}
 	t.Parallel()
-	folder := samplesIn(t)
 	service := httptest.NewServer(answer())
 	t.Cleanup(service.Close)
-	questions, answers := measuredAnswers()
 	gateway := fmt.Sprintf(measuredGateway, service.URL)
 	gateway = strings.Replace(gateway, "log: {folder: log", `log: {texts: {folder: texts, redact: ['\d{6,}']}, folder: log`, 1)
-	write(t, folder, map[string]string{
-		"questions.csv": questions, "answers.csv": answers, "outcomes.yaml": measuredTable, "prices.yaml": measuredPrices,
+	folder := measuredFolder(t, map[string]string{
 		"train.yaml": "train: {methods: [], auto: {steps: 50, seeds: 1}}\n", "serve.yaml": gateway,
 		"anew.yaml": "train: {methods: [], auto: {steps: 50, seeds: 1, apart: true}}\n", // numbers that the encoder has not seen are alike to it
 	})
-	runIn(t, folder, "import", "--config", "outcomes.yaml", "--out", "costs.parquet")
-	runIn(t, folder, "train", "--in", "costs.parquet", "--config", "train.yaml", "--out", "first")
-	runIn(t, folder, "convert", "small", "--merge", "first/auto-lambda1.onnx", "--out", "served.onnx")
 	runIn(t, folder, "featurize", "--text", "text", "--in", "questions.csv", "--dim", "3", "--out", "other.onnx")
 	s := serveIn(t, folder, "--config", "serve.yaml")
 	const calls = 60
