@@ -24,7 +24,7 @@ import (
 // budgetServerEnv names the configuration of a server that TestBudgetOfServers starts and kills.
 const budgetServerEnv = "PIPE_BUDGET_SERVER"
 
-// budgetServer is a server in a process of its own.
+// budgetServer is a server in a separate process.
 type budgetServer struct {
 	*exec.Cmd
 	url string
@@ -85,7 +85,7 @@ func TestBudgetOfServers(t *testing.T) {
 		return
 	}
 	if testing.Short() {
-		t.Skip("runs processes, which no detector of races sees")
+		t.Skip("runs of separate processes, in which the race detector finds nothing new")
 	}
 	const limit, fee, kills = 1.0, 0.002, 8 // an answer is billed for 1,000 tokens of the prompt at 1 and 100 of the answer at 10 per million
 	service, folder, policy := gatewaytest.New(t), t.TempDir(), aPolicy(t)

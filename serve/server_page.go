@@ -82,10 +82,13 @@ func (s *Server) patienceStates() (all []dashboard.PatienceState) {
 
 // sessionsState returns what was counted of sessions for the dashboard; nil without sessions.
 func (s *Server) sessionsState() *dashboard.SessionsState {
-	if s.parts.gateway == nil || s.parts.gateway.Sessions() == nil {
+	if s.parts.gateway == nil {
 		return nil
 	}
 	c := s.parts.gateway.Sessions()
+	if c == nil {
+		return nil
+	}
 	return &dashboard.SessionsState{
 		Sessions: c.Sessions, Turns: c.Turns, Switches: c.Switches, Priced: c.Priced, Looped: c.Looped,
 		Predicted: c.Predicted, Billed: c.Billed, Open: c.Open, Evicted: c.Evicted,

@@ -45,7 +45,7 @@ func budgetTerm(b *budget.State) page.Term {
 	case b.Price > 0:
 		about += fmt.Sprintf("; each unit costs %s more, so that it lasts for %s more", cost(b.Price), plural(int64(b.Due), "request"))
 	default:
-		about += "; it lasts, at no price of its own"
+		about += "; it lasts without a price"
 	}
 	switch {
 	case b.Failing:

@@ -11,7 +11,7 @@ import (
 type PatienceState struct {
 	Expert    string  `json:"expert"`
 	Stream    bool    `json:"stream"`                // until the first content of a stream, not until a whole answer
-	Tokens    int     `json:"tokens"`                // prompts of at most so many; 0: all longer ones
+	Tokens    int     `json:"tokens"`                // prompts of at most this many; 0: all longer ones
 	Answers   int     `json:"answers"`               // that were learned from
 	Median    float64 `json:"median_s,omitempty"`    // seconds until the answer begins; 0 without answers
 	P95       float64 `json:"p95_s,omitempty"`       //

@@ -21,7 +21,7 @@ func TestErrorsAreCounted(t *testing.T) {
 		w.postTo(t, "/v1/messages", fmt.Sprintf(`{"model":"pipe","max_tokens":9,"made_up_%d":1,"messages":[{"role":"user","content":"a"}]}`, i))
 	}
 	const want = `
-# HELP pipe_chat_errors_total Requests to the gateway that were answered with an error of its own, by the caller's protocol, the code of the error, and the field of the request that it names.
+# HELP pipe_chat_errors_total Requests that the gateway itself answered with an error, by the protocol of the caller, the code of the error and the field that it names.
 # TYPE pipe_chat_errors_total counter
 pipe_chat_errors_total{code="invalid_request",field="messages",protocol="chat"} 1
 pipe_chat_errors_total{code="invalid_request",field="messages",protocol="messages"} 1

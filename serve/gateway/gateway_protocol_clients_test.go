@@ -101,7 +101,8 @@ func TestAgents(t *testing.T) {
 	}
 }
 
-// agentOf is the path of a program. Codex is larger than all other judges together, and is used only where it is there.
+// agentOf is the path of a program. Without it the test is skipped, or fails under CI=true if it is Claude Code. Codex is larger than
+// all other judges together, so it is not installed.
 func agentOf(t *testing.T, name string) string {
 	t.Helper()
 	found := ""
@@ -116,6 +117,9 @@ func agentOf(t *testing.T, name string) string {
 	}
 	if found == "" {
 		found = os.Getenv("PIPE_" + strings.ToUpper(name))
+	}
+	if found == "" && name == "claude" && os.Getenv("CI") == "true" {
+		t.Fatal("the installed package of Claude Code has no program")
 	}
 	if found == "" {
 		t.Skipf("no %s (PIPE_%s can name it)", name, strings.ToUpper(name))

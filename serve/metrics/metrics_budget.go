@@ -14,9 +14,9 @@ var budgetFigures = []struct {
 	about *prometheus.Desc
 	value func(s *budget.State) float64
 }{
-	{budgetDesc("pipe_budget_limit", "Most that a budget lets be used in a period, in its unit: money or tokens."), func(s *budget.State) float64 { return s.Limit }},
-	{budgetDesc("pipe_budget_spent", "What was used of a budget in its period by this server. Calls that run count as the most that they can use."), func(s *budget.State) float64 { return s.Spent }},
-	{budgetDesc("pipe_budget_held", "Part of pipe_budget_spent that calls hold which run."), func(s *budget.State) float64 { return s.Held }},
+	{budgetDesc("pipe_budget_limit", "Limit of a budget for a period, in its unit: money or tokens."), func(s *budget.State) float64 { return s.Limit }},
+	{budgetDesc("pipe_budget_spent", "What was used of a budget in its period by this server. Running calls count as the most that they can use."), func(s *budget.State) float64 { return s.Spent }},
+	{budgetDesc("pipe_budget_held", "Part of pipe_budget_spent that is reserved for running calls."), func(s *budget.State) float64 { return s.Held }},
 	{budgetDesc("pipe_budget_left", "What this server can still use of a budget in its period."), func(s *budget.State) float64 { return s.Left }},
 	{budgetDesc("pipe_budget_price", "What a unit of a budget costs beside its own price, in money, so that the budget lasts."), func(s *budget.State) float64 { return s.Price }},
 	{budgetDesc("pipe_budget_refused", "Calls that a budget had no room for in its period."), func(s *budget.State) float64 { return float64(s.Refused) }},

@@ -39,7 +39,7 @@ func newExperts(r *prometheus.Registry) experts {
 		allowance:    gauge(r, "pipe_patience_seconds", "Silence after which a call is cut while another pair could answer, by the most tokens of its prompt (inf: longer ones).", "expert", "stream", "tokens"),
 		cuts:         counter(r, "pipe_cuts_total", "Calls that were cut without an answer: slow (its own silence), silent (that of all newer calls of the expert).", "expert", "reason"),
 		grades:       counter(r, "pipe_panel_grades_total", "Answers for a panel that its grader looked at, by whether their grade is known.", "policy", "known"),
-		failed:       counter(r, "pipe_chat_errors_total", "Requests to the gateway that were answered with an error of its own, by the caller's protocol, the code of the error, and the field of the request that it names.", "protocol", "code", "field"),
+		failed:       counter(r, "pipe_chat_errors_total", "Requests that the gateway itself answered with an error, by the protocol of the caller, the code of the error and the field that it names.", "protocol", "code", "field"),
 		hedges:       counter(r, "pipe_hedges_total", "Calls after which a second pair was asked too: won (the second one answered), lost, failed (neither), share (none was asked, since the share is used up).", "expert", "result"),
 	}
 }
@@ -136,7 +136,7 @@ func (m *Metrics) OtherModel(expert string) {
 	m.others.WithLabelValues(expert).Inc()
 }
 
-// Allowance sets how long a call of an expert may be silent. tokens is the most of the prompt; 0: no end.
+// Allowance sets how long a call of an expert may be silent. The prompts have at most this many tokens; 0: any number.
 func (m *Metrics) Allowance(expert string, stream bool, tokens int, d time.Duration) {
 	if m == nil {
 		return

@@ -37,7 +37,7 @@ type Telemetry struct {
 	traces  *sdktrace.TracerProvider
 	metrics *sdkmetric.MeterProvider
 	client  *http.Client
-	// stop ends exports that are still tried again when nothing more is waited for.
+	// stop ends the exporters, with retries that Shutdown of the providers left running.
 	stop []func(context.Context) error
 
 	duration   genaiconv.ClientOperationDuration
@@ -250,7 +250,7 @@ func Start(ctx context.Context, name string) (context.Context, *Span) {
 	return ctx, &Span{span, t}
 }
 
-// Set sets an attribute of the program's own, whose name begins with pipe. The value is a string, an int, a float64 or a bool.
+// Set sets the attribute pipe.NAME. The value is a string, an int, a float64 or a bool.
 func (s *Span) Set(name string, value any) {
 	if s == nil {
 		return
