@@ -2,6 +2,6 @@
 // instance.
 //
 // A kind is a file with its settings and its constructor, and a line in Kinds. Advice for images is views and prompts,
-// advice for tables is columns and groups, and advice for texts is passages. The kind fields sets fields of requests to chat models. Package experts/retrieval finds the
-// passages, and a model in it may write the queries.
+// advice for tables is columns and groups, and advice for texts is passages. Package experts/retrieval finds the
+// passages, and a model in it may write the queries. The kind fields sets fields of requests to chat models.
 package advice

@@ -37,7 +37,7 @@ func thinks(t *testing.T, server *chattest.Server) {
 	}
 }
 
-// TestBuildWithEfforts: the same model under three efforts is three pairs, whose losses and fees are those of their own answers.
+// TestBuildWithEfforts: the same model under three efforts is three pairs, each with the losses and fees of its answers.
 // The answers of each are kept, so that a second build asks nothing.
 func TestBuildWithEfforts(t *testing.T) {
 	server := chattest.NewServer(t)

@@ -17,7 +17,7 @@ func ChatURL(base string) string {
 	return strings.TrimRight(strings.TrimSuffix(base, path), "/") + path
 }
 
-// WithQuery is a URL with a query, by name, after the one that it may have. The same query gives the same URL.
+// WithQuery adds parameters to the query of a URL, sorted by name.
 func WithQuery(address string, query map[string]string) string {
 	if len(query) == 0 {
 		return address

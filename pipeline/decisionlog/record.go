@@ -31,7 +31,7 @@ type Record struct {
 	// of ExpectedCost. nil where all are 0.
 	UsagePrices []float64 `log:"usage_prices,same,later"`
 	Available   []bool    `log:"available,same"` // A; at least the chosen pair is true
-	// Masked names experts that are not available because they cannot take the request, with a word for what they lack each. "": none.
+	// Masked names the experts that are not available because they cannot take the request, each with a word for what it lacks. "": none.
 	Masked string `log:"masked,same,later"`
 
 	// Budgets are the names of the budgets that held for the request, separated by spaces, BudgetPrices what a unit of each cost

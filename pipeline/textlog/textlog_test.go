@@ -70,7 +70,7 @@ func TestTexts(t *testing.T) {
 func TestTextsAreBounded(t *testing.T) {
 	s := DefaultSettings()
 	s.Folder, s.FileBytes, s.KeepBytes = config.Path(t.TempDir()), 1<<10, 4<<10
-	for i := range 20 { // each writer leaves files of its own
+	for i := range 20 { // each writer opens new files
 		w, err := Open(s, nil, nil)
 		if err != nil {
 			t.Fatal(err)
