@@ -155,7 +155,7 @@ func (p Period) validate() error {
 	}
 	problems.Check(known, "in, cached, out and call are all missing")
 	problems.Check(p.Cached == nil || p.In != nil, "cached is set, but in is not")
-	p.validateSpecial(&problems)
+	problems.Add(p.ValidateSpecial())
 	p.validateTiers(&problems)
 	p.validateHours(&problems)
 	return problems.Err()

@@ -1,7 +1,6 @@
 package prices
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -10,7 +9,7 @@ import (
 )
 
 // Special are prices of a million tokens of special kinds, each a part of the input or the output tokens. A price that is nil
-// is not known, but see [Period.Cost] and [Period.CacheWritePrice] for what stands in for it.
+// is not known, but see [Period.Cost] for what stands in for it.
 type Special struct {
 	CacheWrite     *float64 `yaml:"cache_write" json:"cache_write,omitempty"`       // of the prompt, written to the cache of the service
 	CacheWriteHour *float64 `yaml:"cache_write_1h" json:"cache_write_1h,omitempty"` // the same, to be kept for an hour
@@ -119,10 +118,11 @@ func (p Period) ReasoningApart() bool {
 	return p.Reasoning != nil && (p.Out == nil || *p.Reasoning != *p.Out) || slices.ContainsFunc(p.Above, func(t Tier) bool { return t.Reasoning != nil && (t.Out == nil || *t.Reasoning != *t.Out) })
 }
 
-// validateSpecial reports every problem of the special prices, of batch and of cache_ttl.
-func (p Period) validateSpecial(problems *config.Problems) {
+// ValidateSpecial reports every problem of the special prices, of batch and of cache_ttl, each beginning with a key.
+func (p Period) ValidateSpecial() error {
+	var problems config.Problems
 	for _, s := range p.list() {
-		checkPrice(problems, s.key, s.price)
+		checkPrice(&problems, s.key, s.price)
 		base := p.In
 		if s.whole == "out" {
 			base = p.Out
@@ -133,6 +133,7 @@ func (p Period) validateSpecial(problems *config.Problems) {
 	const longest = 30 * 24 * time.Hour
 	life, err := time.ParseDuration(p.CacheTTL)
 	problems.Check(p.CacheTTL == "" || err == nil && life > 0 && life <= longest, "cache_ttl is %q; it must be a time such as 5m, at most %v", p.CacheTTL, longest)
+	return problems.Err()
 }
 
 // sameKeys reports every price that one of two lists has and the other has not: one that is left out could mean the lower
@@ -149,12 +150,8 @@ func tokenPrices(in, cached, out *float64, s Special) []priceOf {
 	return append([]priceOf{{key: "in", price: in}, {key: "cached", price: cached}, {key: "out", price: out}}, s.list()...)
 }
 
-// CacheWritePrice is what a million tokens cost that a caller lets a service write to its cache: cache_write, or else that of the
-// prompt, which services charge that cache by themselves. nil: not known.
-func (p Period) CacheWritePrice() *float64 { return cmp.Or(p.CacheWrite, p.In) }
-
-// CacheLife is how long a service keeps what was written to its cache: cache_ttl, or else 5 minutes.
+// CacheLife is how long a service keeps what was written to its cache, by cache_ttl. 0: not known.
 func (p Period) CacheLife() time.Duration {
 	life, _ := time.ParseDuration(p.CacheTTL) // checked; 0 for ""
-	return cmp.Or(life, 5*time.Minute)
+	return life
 }

@@ -35,9 +35,7 @@ func (e *Expert) PromptPrice(tokens float64, at time.Time) (p PromptPrice, ok bo
 	if p.Write = p.In; period.CacheWrite != nil {
 		p.Write = one(prices.Usage{Parts: prices.Parts{Written: n}})
 	}
-	if period.CacheTTL != "" {
-		p.TTL = period.CacheLife()
-	}
+	p.TTL = period.CacheLife()
 	return p, ok
 }
 

@@ -171,7 +171,7 @@ func (s *Settings) Validate() error {
 	return p.Err()
 }
 
-// validate reports amounts that are negative or too large.
+// validate reports amounts that are negative or too large, special prices without those that they replace, and a wrong time of the cache.
 func (p *Price) validate() error {
 	var problems []error
 	for _, m := range []struct {
@@ -182,19 +182,13 @@ func (p *Price) validate() error {
 			problems = append(problems, fmt.Errorf("price.%s: is %v, not 0 to %g", m.name, *m.money, float64(maxMoney)))
 		}
 	}
-	if p.CacheTTL < 0 || p.CacheTTL > maxCacheTTL {
-		problems = append(problems, fmt.Errorf("price.cache_ttl: is %v, not 0s to %v", p.CacheTTL, maxCacheTTL))
-	}
-	return errors.Join(problems...)
+	return errors.Join(append(problems, config.Under("price", p.period().ValidateSpecial()))...)
 }
-
-// maxCacheTTL is as in price files.
-const maxCacheTTL = 30 * 24 * time.Hour
 
 // period converts the price to the form of price files.
 func (p *Price) period() prices.Period {
 	out := prices.Period{In: p.In, Cached: p.Cached, Out: p.Out, Special: p.Special, Call: p.Call}
-	if p.CacheTTL > 0 {
+	if p.CacheTTL != 0 {
 		out.CacheTTL = p.CacheTTL.String()
 	}
 	return out
