@@ -77,7 +77,7 @@ func (w *chatWriter) tools(m *middle.Request, body object) {
 	}
 }
 
-// messages writes the conversation. Every result of a tool is a message of its own.
+// messages writes the conversation. Every result of a tool is a separate message.
 func (w *chatWriter) messages(m *middle.Request) (all []object) {
 	for _, one := range m.Messages {
 		switch one.Role {

@@ -173,7 +173,7 @@ func (r *messagesReader) choice(path string, v json.RawMessage) {
 	})
 }
 
-// message reads a message. Results of tools become a message of their own, before the rest.
+// message reads a message. Results of tools become a separate message, before the rest.
 func (r *messagesReader) message(path string, v json.RawMessage) {
 	role, parts := "", []middle.Part(nil)
 	r.object(path, v, func(name, path string, v json.RawMessage) bool {

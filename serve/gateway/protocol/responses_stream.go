@@ -130,7 +130,7 @@ func (d *responsesDecoder) item(v json.RawMessage) (p middle.Part, foreign strin
 	return r.to.Messages[0].Parts[0], ""
 }
 
-// added reads the beginning of an item. A message has parts of its own.
+// added reads the beginning of an item. The parts of a message begin with separate events.
 func (d *responsesDecoder) added(v json.RawMessage) []middle.Event {
 	p, foreign := d.item(v)
 	switch {

@@ -101,7 +101,7 @@ func (w *responsesWriter) tools(m *middle.Request) {
 	}
 }
 
-// input writes the conversation. Instructions of the system at its beginning have a field of their own.
+// input writes the conversation. Instructions of the system at its beginning have a separate field.
 func (w *responsesWriter) input(m *middle.Request) {
 	items := []object{}
 	for i, one := range m.Messages {

@@ -213,7 +213,7 @@ func (u *bedrockUsage) middle() middle.Usage {
 	}
 	out := middle.NewUsage(u.In+u.Read+u.Written, u.Read, u.Out, 0)
 	if out.Written = u.Written; u.Written > 0 {
-		out.Stated.Known, out.Stated.Reason = false, "tokens written to a cache have prices of their own"
+		out.Stated.Known, out.Stated.Reason = false, "tokens written to a cache have separate prices"
 	}
 	return out
 }
