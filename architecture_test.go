@@ -163,7 +163,7 @@ var mayImport = map[string][]string{
 	"serve/gateway/capability":         {"costs/prices", "serve/gateway/protocol/middle"},
 	"serve/gateway/protocol":           {"costs/prices", "experts/fields", "experts/service", "serve/gateway/chatjson", "serve/gateway/jsonedit", "serve/gateway/protocol/middle", "serve/gateway/protocol/services", "serve/gateway/sse"},
 	"serve/gateway/protocol/services":  {"serve/gateway/jsonedit", "serve/gateway/protocol/middle", "serve/gateway/sse"},
-	"serve/gateway/protocol/middle":    {"costs/prices", "serve/gateway/sse"},
+	"serve/gateway/protocol/middle":    {"costs/prices", "serve/gateway/jsonedit", "serve/gateway/sse"},
 	"serve/gateway/gatewaytest":        {},
 	"serve/gateway/patience":           {"internal/atomicfile", "internal/config", "internal/strictjson", "serve/metrics"},
 	"serve/gateway/session":            {"internal/atomicfile", "internal/config"},

@@ -39,7 +39,7 @@ func Of(r *middle.Request) Needs {
 	}
 	bytes := len(r.Output.Schema)
 	for _, t := range r.Tools {
-		bytes += len(t.Name) + len(t.Description) + len(t.Parameters)
+		bytes += len(t.Name) + len(t.Description) + len(t.Schema)
 	}
 	for _, m := range r.Messages {
 		bytes += textBytes(m.Parts)

@@ -220,7 +220,7 @@ func label(err error) string {
 	return err.Error()
 }
 
-// keys are so many fields of an object.
+// keys are n fields of an object.
 func keys(n int) string {
 	var b strings.Builder
 	for i := range n {

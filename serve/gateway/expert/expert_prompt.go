@@ -16,8 +16,8 @@ type PromptPrice struct {
 	TTL   time.Duration // of the cache; 0: not known
 }
 
-// PromptPrice returns the prices of a prompt of a number of tokens, which may have prices of its own (above). ok is false if one of them
-// is not known.
+// PromptPrice returns the prices of a prompt with a number of tokens: long prompts may have other prices (above). ok is false if
+// one of the prices is not known.
 func (e *Expert) PromptPrice(tokens float64, at time.Time) (p PromptPrice, ok bool) {
 	period, ok := e.period("", false, at)
 	if !ok || period.In == nil || period.Cached == nil {

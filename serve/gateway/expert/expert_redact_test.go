@@ -22,7 +22,7 @@ func hiderOf(keys ...string) *redactor {
 	return h
 }
 
-// quoted is a text as JSON, so many times, without the quotes around it.
+// quoted is a text that is encoded as JSON a number of times, without the quotes around it.
 func quoted(text string, times int) string {
 	for range times {
 		b, _ := json.Marshal(text)

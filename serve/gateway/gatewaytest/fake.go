@@ -251,7 +251,7 @@ type Tool struct {
 // Call is what a model calls.
 type Call struct {
 	ID, Name string
-	Args     map[string]any
+	Args     any // an object
 }
 
 // Said is an answer.

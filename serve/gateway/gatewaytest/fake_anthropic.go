@@ -200,7 +200,7 @@ func streamAnthropic(s *Seen, a Said) []string {
 		block(object{"type": "text", "text": ""}, pieces("text_delta", "text", wordsOf(a.Text)))
 	}
 	for _, c := range a.Calls {
-		block(object{"type": "tool_use", "id": c.ID, "name": c.Name, "input": object{}}, pieces("input_json_delta", "partial_json", halves(c.Args)))
+		block(object{"type": "tool_use", "id": c.ID, "name": c.Name, "input": object{}}, pieces("input_json_delta", "partial_json", append([]string{""}, halves(c.Args)...)))
 	}
 	send(object{"type": "message_delta", "delta": object{"stop_reason": anthropicStop(a), "stop_sequence": nil}, "usage": anthropicUsage(a, a.Out)})
 	send(object{"type": "message_stop"})

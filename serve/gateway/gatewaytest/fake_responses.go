@@ -94,7 +94,7 @@ func readResponses(r *http.Request, body []byte) (*Seen, error) {
 		}
 	}
 	for _, t := range q.Tools {
-		if t.Type == "function" { // services have tools of their own, too
+		if t.Type == "function" { // other types are tools of the service
 			s.Tools = append(s.Tools, Tool{t.Name, t.Description, t.Parameters})
 		}
 	}
@@ -132,7 +132,7 @@ func (s *Seen) item(it responsesItem) error {
 func responsesOutput(s *Seen, a Said) []object {
 	var out []object
 	if a.Thinking != "" {
-		out = append(out, object{"id": "rs_" + s.Digest(), "type": "reasoning", "summary": []any{object{"type": "summary_text", "text": a.Thinking}}})
+		out = append(out, object{"id": "rs_" + s.Digest(), "type": "reasoning", "summary": []any{object{"type": "summary_text", "text": a.Thinking}}, "encrypted_content": "c2lnbmF0dXJl"})
 	}
 	if a.Text != "" {
 		out = append(out, object{

@@ -65,6 +65,15 @@ func ParseLenient(text []byte) (*Object, error) {
 	return ParseValid(text)
 }
 
+// Decode reads an object in the answer of another program, as [ParseLenient] does, into a struct.
+func Decode[T any](text []byte) (*T, error) {
+	if _, err := ParseLenient(text); err != nil {
+		return nil, err
+	}
+	v := new(T)
+	return v, json.Unmarshal(text, v)
+}
+
 // ParseValid finds the fields of valid JSON.
 func ParseValid(text []byte) (*Object, error) {
 	at := strictjson.SkipSpace(text, 0)
@@ -177,10 +186,7 @@ func (o *Object) Bytes() []byte {
 }
 
 // Quote encodes a string as JSON without escaping the special characters of HTML.
-func Quote(text string) []byte {
-	b, _ := Marshal(text) // a string has no error
-	return b
-}
+func Quote(text string) []byte { return Encode(text) }
 
 // OrNull returns a value as JSON, null for none.
 func OrNull(v json.RawMessage) []byte {
@@ -250,13 +256,14 @@ func nested(text []byte, at int) int {
 	}
 }
 
-// Marshal encodes a value as JSON without escaping the special characters of HTML.
-func Marshal(v any) ([]byte, error) {
+// Encode encodes a value without escaping the special characters of HTML. It panics for one that has no JSON, so it is only for
+// values that were made here or read as JSON.
+func Encode(v any) json.RawMessage {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
 	if err := e.Encode(v); err != nil {
-		return nil, err
+		panic(err)
 	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }

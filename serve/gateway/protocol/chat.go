@@ -19,21 +19,21 @@ type chat struct{}
 func (chat) Name() string { return "chat" }
 
 // chatOptions are the fields that other protocols may have, too. Some are no field of OpenAI's API but of services like it.
-var chatOptions = []option{
-	{"temperature", "temperature", ""},
-	{"top_p", "top_p", ""},
-	{"top_k", "top_k", ""},
-	{"seed", "seed", ""},
-	{"presence_penalty", "presence_penalty", "0"},
-	{"frequency_penalty", "frequency_penalty", "0"},
-	{"logit_bias", "logit_bias", "{}"},
-	{"metadata", "metadata", "{}"},
-	{"service_tier", "service_tier", `"auto"`},
-	{"store", "store", "false"},
-	{"safety_identifier", "safety_identifier", ""},
-	{"prompt_cache_key", "prompt_cache_key", ""},
-	{"prompt_cache_retention", "prompt_cache_retention", ""},
-	{"verbosity", "verbosity", ""},
+var chatOptions = options{
+	"temperature":            "",
+	"top_p":                  "",
+	"top_k":                  "",
+	"seed":                   "",
+	"presence_penalty":       "0",
+	"frequency_penalty":      "0",
+	"logit_bias":             "{}",
+	"metadata":               "{}",
+	"service_tier":           `"auto"`,
+	"store":                  "false",
+	"safety_identifier":      "",
+	"prompt_cache_key":       "",
+	"prompt_cache_retention": "",
+	"verbosity":              "",
 }
 
 // chatDefaults are fields that other protocols lack, with the value that means the same as no such field.
@@ -92,7 +92,7 @@ func (f chat) field(r *reader, m *middle.Request, name, path string, v json.RawM
 	case "response_format":
 		m.Output = chatOutput(r, path, v)
 	default:
-		return chatDefaults[name] == string(v) || readOption(m, chatOptions, name, v)
+		return chatDefaults[name] == string(v) || chatOptions.read(m, name, v)
 	}
 	return true
 }

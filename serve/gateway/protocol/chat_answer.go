@@ -1,6 +1,7 @@
 package protocol
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"time"
@@ -23,7 +24,7 @@ func chatFinish(f middle.Finish) string {
 	if f == middle.Pause {
 		return string(middle.Stop)
 	}
-	return orWord(string(f), string(middle.Stop))
+	return cmp.Or(string(f), string(middle.Stop))
 }
 
 // chatPlain are fields of a message in an answer that say nothing by themselves.
@@ -31,18 +32,15 @@ var chatPlain = []string{"role", "annotations", "name", "prefix", "provider_spec
 
 // Read reads a whole answer.
 func (chat) Read(text []byte) (*middle.Answer, error) {
-	var body struct {
+	body, err := jsonedit.Decode[struct {
 		ID, Model string
 		Choices   []struct {
 			Message json.RawMessage
 			Reason  string `json:"finish_reason"`
 		}
 		Usage json.RawMessage
-	}
-	if _, err := jsonedit.ParseLenient(text); err != nil {
-		return nil, err
-	}
-	if err := json.Unmarshal(text, &body); err != nil {
+	}](text)
+	if err != nil {
 		return nil, err
 	}
 	a := &middle.Answer{ID: body.ID, Model: body.Model, Usage: readUsage(body.Usage)}
@@ -107,12 +105,12 @@ func (chat) WriteAnswer(a *middle.Answer, _ *Incoming) ([]byte, error) {
 				blocks = append(blocks, writeThinking(p, "chat"))
 			}
 		default:
-			return nil, lacking("answer", "has %s, which the protocol chat has no place for", aKind(p.Kind))
+			return nil, middle.FieldErrorf("answer", "has %s, which the protocol chat has no place for", p.Kind.Words())
 		}
 	}
-	addText(message, "reasoning_content", reasoning)
-	addList(message, "tool_calls", calls)
-	addList(message, "thinking_blocks", blocks)
+	message.AddText("reasoning_content", reasoning)
+	message.AddList("tool_calls", calls)
+	message.AddList("thinking_blocks", blocks)
 	body := object{
 		"id": a.ID, "object": "chat.completion", "created": now().Unix(), "model": a.Model,
 		"choices": []object{{"index": 0, "message": message, "logprobs": nil, "finish_reason": chatFinish(a.Finish)}},
@@ -120,5 +118,5 @@ func (chat) WriteAnswer(a *middle.Answer, _ *Incoming) ([]byte, error) {
 	if a.Usage.Reported {
 		body["usage"] = chatUsage(a.Usage)
 	}
-	return asJSON(body), nil
+	return jsonedit.Encode(body), nil
 }

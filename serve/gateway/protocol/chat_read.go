@@ -81,12 +81,8 @@ func (t *thoughts) parts() []middle.Part {
 }
 
 // chatContent reads a text or a list of parts.
-func chatContent(r *reader, path string, v json.RawMessage) (parts []middle.Part) {
-	if isText(v) {
-		return []middle.Part{{Kind: middle.Text, Text: r.text(path, v)}}
-	}
-	r.list(path, v, func(path string, v json.RawMessage) { parts = append(parts, chatPart(r, path, v)) })
-	return parts
+func chatContent(r *reader, path string, v json.RawMessage) []middle.Part {
+	return r.parts(path, v, func(path string, v json.RawMessage) middle.Part { return chatPart(r, path, v) })
 }
 
 // chatPart reads a part of a message.
@@ -214,7 +210,7 @@ func chatCall(r *reader, path string, v json.RawMessage) middle.Part {
 }
 
 // chatTool reads a tool; ok is false for one that is no function.
-func chatTool(r *reader, path string, v json.RawMessage) (t middle.Tool, ok bool) {
+func chatTool(r *reader, path string, v json.RawMessage) (t middle.NamedSchema, ok bool) {
 	if kind := typeOf(v); kind != "function" {
 		r.alien(in(path, "type"), "%.40q has no counterpart in another protocol", kind)
 		return t, false
@@ -223,7 +219,7 @@ func chatTool(r *reader, path string, v json.RawMessage) (t middle.Tool, ok bool
 		switch name {
 		case "type":
 		case "function":
-			r.object(path, v, func(name, path string, v json.RawMessage) bool { return functionField(r, &t, name, path, v) })
+			r.object(path, v, func(name, path string, v json.RawMessage) bool { return r.namedSchema(&t, "parameters", name, path, v) })
 		default:
 			return false
 		}
@@ -238,24 +234,6 @@ func (r *reader) named(path, name string) {
 	if name == "" {
 		r.wrong(path, "is missing: a tool has a name")
 	}
-}
-
-// functionField reads a field of a function, which OpenAI's two protocols have in common.
-func functionField(r *reader, t *middle.Tool, name, path string, v json.RawMessage) bool {
-	switch name {
-	case "name":
-		t.Name = r.text(path, v)
-	case "description":
-		t.Description = r.text(path, v)
-	case "parameters":
-		t.Parameters = r.schema(path, v)
-	case "strict":
-		yes := r.bool(path, v)
-		t.Strict = &yes
-	default:
-		return false
-	}
-	return true
 }
 
 // chatChoice reads which tools may be called.
@@ -286,29 +264,13 @@ func chatOutput(r *reader, path string, v json.RawMessage) (o middle.Output) {
 				r.alien(path, "%.40q has no counterpart in another protocol", kind)
 			}
 		case "json_schema":
-			r.object(path, v, func(name, path string, v json.RawMessage) bool { return schemaField(r, &o, name, path, v) })
+			r.object(path, v, func(name, path string, v json.RawMessage) bool {
+				return r.namedSchema(&o.NamedSchema, "schema", name, path, v)
+			})
 		default:
 			return false
 		}
 		return true
 	})
 	return o
-}
-
-// schemaField reads a field of the schema of an answer, which OpenAI's two protocols have in common.
-func schemaField(r *reader, o *middle.Output, name, path string, v json.RawMessage) bool {
-	switch name {
-	case "name":
-		o.Name = r.text(path, v)
-	case "description":
-		o.Description = r.text(path, v)
-	case "schema":
-		o.Schema = r.schema(path, v)
-	case "strict":
-		yes := r.bool(path, v)
-		o.Strict = &yes
-	default:
-		return false
-	}
-	return true
 }

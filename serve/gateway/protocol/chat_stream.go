@@ -1,6 +1,7 @@
 package protocol
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 
@@ -41,14 +42,11 @@ func (d *chatDecoder) Decode(e *sse.Event) ([]middle.Event, error) {
 	case !e.HasData || d.Alive(e):
 		return []middle.Event{{Kind: middle.Life}}, nil
 	case d.Last(e):
-		d.finish = orFinish(d.finish)
+		d.finish = cmp.Or(d.finish, middle.Stop)
 		return append(d.End(), middle.Event{Kind: middle.Done}), nil
 	}
-	if _, err := jsonedit.ParseLenient(e.Data); err != nil {
-		return nil, err
-	}
-	var c chatChunk
-	if err := json.Unmarshal(e.Data, &c); err != nil {
+	c, err := jsonedit.Decode[chatChunk](e.Data)
+	if err != nil {
 		return nil, err
 	}
 	if len(c.Error) > 0 && string(c.Error) != "null" || e.Name == "error" {
@@ -66,10 +64,7 @@ func (d *chatDecoder) Decode(e *sse.Event) ([]middle.Event, error) {
 		}
 		out = d.delta(out, choice.Delta)
 		if choice.Reason != "" {
-			d.finish = chatFinishes[choice.Reason]
-			if d.finish == "" {
-				d.finish = middle.Stop
-			}
+			d.finish = cmp.Or(chatFinishes[choice.Reason], middle.Stop)
 		}
 	}
 	if u := readUsage(c.Usage); u.Reported {
@@ -175,7 +170,7 @@ func (d *chatDecoder) calls(out []middle.Event, v json.RawMessage) []middle.Even
 			if c.Function.Name == "" {
 				return append(out, middle.Event{Kind: middle.Alien, Text: "a call of a tool that goes on after another one, or has no name"})
 			}
-			out = append(d.shut(out), middle.Event{Kind: middle.Open, Part: middle.Part{Kind: middle.Call, ID: orWord(c.ID, newID("call_")), Name: c.Function.Name}})
+			out = append(d.shut(out), middle.Event{Kind: middle.Open, Part: middle.Part{Kind: middle.Call, ID: cmp.Or(c.ID, newID("call_")), Name: c.Function.Name}})
 			d.open, d.call = middle.Call, index
 		}
 		if c.Function.Arguments != "" {
@@ -232,7 +227,7 @@ func (c *chatEncoder) Encode(e middle.Event) []byte {
 		c.part.Text += e.Text
 		return c.delta(c.text(e.Text))
 	case middle.Sign:
-		c.part.Signature, c.part.Signer = e.Text, orWord(e.Part.Signer, c.part.Signer)
+		c.part.Signature, c.part.Signer = e.Text, cmp.Or(e.Part.Signer, c.part.Signer)
 		return c.delta(object{"thinking_blocks": []object{writeThinking(c.part, "chat")}})
 	case middle.Count:
 		c.counted = e.Usage
@@ -284,7 +279,7 @@ func (c *chatEncoder) event(choices []object, usage object) []byte {
 	if usage != nil {
 		body["usage"] = usage
 	}
-	return slices.Concat([]byte("data: "), asJSON(body), []byte("\n\n"))
+	return slices.Concat([]byte("data: "), jsonedit.Encode(body), []byte("\n\n"))
 }
 
 // done writes the usage, if it was asked for and is known, and the end.

@@ -3,6 +3,8 @@ package protocol
 import (
 	"strings"
 	"testing"
+
+	"pipe/serve/gateway/protocol/middle"
 )
 
 // TestChatThroughTheMiddle: a request goes through the middle form and back.
@@ -24,6 +26,16 @@ func TestChatThroughTheMiddle(t *testing.T) {
 	in, _ = Chat.ReadRequest([]byte(`{"model":"p","logprobs":true,"messages":[{"role":"user","content":"a"}]}`))
 	if _, _, err := OpenAI.Translate(in, nil, Target{}); err == nil || !strings.HasPrefix(err.Error(), "logprobs ") {
 		t.Error(err)
+	}
+}
+
+// TestEmptyContentBesideCalls: services write no text as null or as an empty text.
+func TestEmptyContentBesideCalls(t *testing.T) {
+	for _, content := range []string{`null`, `""`} {
+		a, err := Chat.Read([]byte(`{"choices":[{"message":{"content":` + content + `,"tool_calls":[{"id":"c","type":"function","function":{"name":"f","arguments":"{}"}}]},"finish_reason":"tool_calls"}]}`))
+		if err != nil || len(a.Parts) != 1 || a.Parts[0].Kind != middle.Call {
+			t.Errorf("%s: %+v, %v", content, a, err)
+		}
 	}
 }
 

@@ -1,18 +1,17 @@
 package protocol
 
 import (
+	"cmp"
 	"encoding/json"
 	"strings"
 
 	"pipe/serve/gateway/chatjson"
+	"pipe/serve/gateway/jsonedit"
 	"pipe/serve/gateway/protocol/middle"
 )
 
 // Write writes a request.
 func (f chat) Write(m *middle.Request, t Target) ([]byte, []string, error) {
-	if err := refuseForeign(m); err != nil {
-		return nil, nil, err
-	}
 	w := &chatWriter{}
 	body := object{"model": t.Model, "messages": w.messages(m)}
 	if m.Stream {
@@ -23,28 +22,13 @@ func (f chat) Write(m *middle.Request, t Target) ([]byte, []string, error) {
 	}
 	w.settings(m, t, body)
 	w.tools(m, body)
-	if w.err == nil {
-		w.err = writeOptions(m, chatOptions, body)
-	}
-	if w.err != nil {
-		return nil, nil, w.err
-	}
-	fill(body, t.Fields, chatAlias)
-	return asJSON(body), w.changed, nil
+	w.Options(m.Options, body, chatOptions.field)
+	fill(body, t.Fields, chatjson.Alias)
+	return w.Finish(body)
 }
 
 // chatWriter writes a request, and notes what changed.
-type chatWriter struct {
-	notes
-	err error
-}
-
-// refuse keeps the first error.
-func (w *chatWriter) refuse(err error) {
-	if w.err == nil {
-		w.err = err
-	}
-}
+type chatWriter struct{ middle.Writer }
 
 // settings writes limits and the form of the answer.
 func (w *chatWriter) settings(m *middle.Request, t Target, body object) {
@@ -61,34 +45,16 @@ func (w *chatWriter) settings(m *middle.Request, t Target, body object) {
 	if m.User != "" {
 		body["user"] = m.User
 	}
-	if effort := effortOf(m, &w.notes); effort != "" {
+	if effort := w.Effort(m); effort != "" {
 		body["reasoning_effort"] = effort
 	}
 	switch o := m.Output; o.Kind {
 	case "json":
 		body["response_format"] = object{"type": "json_object"}
 	case "schema":
-		schema := object{"name": orWord(o.Name, "answer"), "schema": o.Schema}
-		addText(schema, "description", o.Description)
-		addBool(schema, "strict", o.Strict)
-		body["response_format"] = object{"type": "json_schema", "json_schema": schema}
+		o.Name = cmp.Or(o.Name, "answer")
+		body["response_format"] = object{"type": "json_schema", "json_schema": o.Object("schema")}
 	}
-}
-
-// effortOf is how much reasoning to ask for. A limit of its tokens becomes a word: up to 2,048 low, up to 8,192 medium, above
-// high.
-func effortOf(m *middle.Request, n *notes) string {
-	if m.Effort != "" || m.Thinking == 0 {
-		return m.Effort
-	}
-	n.note("thinking.budget_tokens became an effort")
-	switch {
-	case m.Thinking <= 2048:
-		return "low"
-	case m.Thinking <= 8192:
-		return "medium"
-	}
-	return "high"
 }
 
 // tools writes the tools and how they may be called.
@@ -98,10 +64,10 @@ func (w *chatWriter) tools(m *middle.Request, body object) {
 	}
 	var tools []object
 	for _, t := range m.Tools {
-		tools = append(tools, object{"type": "function", "function": function(t)})
+		tools = append(tools, object{"type": "function", "function": t.Object("parameters")})
 	}
 	body["tools"] = tools
-	addBool(body, "parallel_tool_calls", m.Parallel)
+	body.AddBool("parallel_tool_calls", m.Parallel)
 	switch c := m.Choice; c.Mode {
 	case "":
 	case "tool":
@@ -111,18 +77,7 @@ func (w *chatWriter) tools(m *middle.Request, body object) {
 	}
 }
 
-// function writes a tool, as OpenAI's two protocols have it.
-func function(t middle.Tool) object {
-	f := object{"name": t.Name}
-	addText(f, "description", t.Description)
-	if t.Parameters != nil {
-		f["parameters"] = t.Parameters
-	}
-	addBool(f, "strict", t.Strict)
-	return f
-}
-
-// messages writes the conversation. Every result of a tool is a message of its own.
+// messages writes the conversation. Every result of a tool is a separate message.
 func (w *chatWriter) messages(m *middle.Request) (all []object) {
 	for _, one := range m.Messages {
 		switch one.Role {
@@ -134,7 +89,7 @@ func (w *chatWriter) messages(m *middle.Request) (all []object) {
 		default:
 			all = append(all, object{"role": one.Role, "content": w.content(one.Parts)})
 		}
-		addText(all[len(all)-1], "name", one.Name)
+		all[len(all)-1].AddText("name", one.Name)
 	}
 	return all
 }
@@ -151,18 +106,18 @@ func (w *chatWriter) results(parts []middle.Part) (all []object) {
 			case middle.Image:
 				images = append(images, in)
 			default:
-				w.refuse(lacking("messages", "has a result of a tool with %s; experts with the protocol chat take only text there", aKind(in.Kind)))
+				w.Refuse("messages", "has a result of a tool with %s; experts with the protocol chat take only text there", in.Kind.Words())
 			}
 		}
 		text := strings.Join(texts, "\n")
 		if p.Failed {
 			text = "Error: " + text
-			w.note("is_error became the word Error in the result's text")
+			w.Note("is_error became the word Error in the result's text")
 		}
 		all = append(all, object{"role": "tool", "tool_call_id": p.ID, "content": text})
 	}
 	if len(images) > 0 {
-		w.note("images in results of tools became a message of the user")
+		w.Note("images in results of tools became a message of the user")
 		all = append(all, object{"role": "user", "content": w.content(images)})
 	}
 	return all
@@ -181,13 +136,13 @@ func (w *chatWriter) assistant(parts []middle.Part) object {
 			out["refusal"] = p.Text
 		case middle.Reasoning:
 			if p.Signer != "chat" {
-				w.note("reasoning of another service was left out")
+				w.Note("reasoning of another service was left out")
 				continue
 			}
 			out["reasoning_content"] = p.Text
 		default:
 			if len(calls) > 0 {
-				w.note("text after a call of a tool was put before it")
+				w.Note("text after a call of a tool was put before it")
 			}
 			content = append(content, p)
 		}
@@ -220,7 +175,7 @@ func (w *chatWriter) content(parts []middle.Part) any {
 		case middle.File:
 			list = append(list, w.file(p.Media))
 		default:
-			w.refuse(lacking("messages", "has %s where experts with the protocol chat take none", aKind(p.Kind)))
+			w.Refuse("messages", "has %s where experts with the protocol chat take none", p.Kind.Words())
 		}
 	}
 	return list
@@ -229,19 +184,19 @@ func (w *chatWriter) content(parts []middle.Part) any {
 // image writes an image.
 func (w *chatWriter) image(m middle.Media) object {
 	if m.FileID != "" {
-		w.refuse(lacking("messages", "has an image by the id of a file, which only the service that keeps the file knows"))
+		w.Refuse("messages", "has an image by the id of a file, which only the service that keeps the file knows")
 	}
 	url := object{"url": m.Link()}
-	addText(url, "detail", m.Detail)
+	url.AddText("detail", m.Detail)
 	return object{"type": "image_url", "image_url": url}
 }
 
 // file writes a file, which must have data.
 func (w *chatWriter) file(m middle.Media) object {
 	if m.Data == "" {
-		w.refuse(lacking("messages", "has a file without its data, which experts with the protocol chat do not take"))
+		w.Refuse("messages", "has a file without its data, which experts with the protocol chat do not take")
 	}
-	return object{"type": "file", "file": object{"filename": orWord(m.Name, "file"), "file_data": m.Link()}}
+	return object{"type": "file", "file": object{"filename": cmp.Or(m.Name, "file"), "file_data": m.Link()}}
 }
 
 // ChatMessages returns the conversation as the messages of a chat completion, for programs that read it later. A conversation
@@ -251,12 +206,9 @@ func ChatMessages(in *Incoming) json.RawMessage {
 		return raw
 	}
 	w := &chatWriter{}
-	messages := asJSON(w.messages(in.Middle()))
-	if w.err != nil {
+	messages := jsonedit.Encode(w.messages(in.Middle()))
+	if w.Err != nil {
 		return in.object.Text
 	}
 	return messages
 }
-
-// chatAlias is the other name of a field of chat completions.
-func chatAlias(name string) string { return chatjson.Alias(name) }

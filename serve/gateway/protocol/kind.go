@@ -1,6 +1,7 @@
 package protocol
 
 import (
+	"cmp"
 	"io"
 	"net/http"
 	"slices"
@@ -49,9 +50,12 @@ func (k *Kind) Read(in io.Reader, most int) Frames {
 }
 
 // Translate writes a request of another format for a service. add is a message to insert, nil for none. The error is a
-// *middle.FieldError.
+// *middle.FieldError. It names the first field of the caller that cannot be translated.
 func (k *Kind) Translate(from *Incoming, add *chatjson.Addition, t Target) (body []byte, changed []string, err error) {
 	m := *from.Middle()
+	if err := m.Untranslatable(); err != nil {
+		return nil, nil, err
+	}
 	if add != nil && len(m.Messages) > 0 {
 		m.Insert(add.At.Index(len(m.Messages), m.LastUser()), middle.Message{Role: add.Role, Parts: []middle.Part{{Kind: middle.Text, Text: add.Text}}})
 	}
@@ -68,7 +72,7 @@ func (k *Kind) TranslateAnswer(text []byte, to *Incoming) ([]byte, error) {
 	if len(a.Foreign) > 0 {
 		return nil, a.Foreign[0]
 	}
-	a.Model = orWord(a.Model, to.Model) // some services name none
+	a.Model = cmp.Or(a.Model, to.Model) // some services name none
 	return to.Format.WriteAnswer(a, to)
 }
 
@@ -108,11 +112,11 @@ func (s *Stream) encode(events []middle.Event) (out []byte, err error) {
 		}
 		switch e.Kind {
 		case middle.Alien:
-			return out, lacking("answer", "has %.80q, which the caller's protocol has no place for", e.Text)
+			return out, middle.FieldErrorf("answer", "has %.80q, which the caller's protocol has no place for", e.Text)
 		case middle.Fail:
 			return out, &ServiceError{*e.Err}
 		case middle.Start:
-			e.Model = orWord(e.Model, s.model)
+			e.Model = cmp.Or(e.Model, s.model)
 		case middle.Done:
 			if s.done {
 				continue
@@ -136,7 +140,7 @@ func (s *Stream) check(e *middle.Event) error {
 	switch e.Kind {
 	case middle.Open:
 		if k := e.Part.Kind; k != middle.Text && k != middle.Call && k != middle.Reasoning && k != middle.Refusal {
-			return lacking("answer", "has %s, which the caller's protocol has no place for", aKind(k))
+			return middle.FieldErrorf("answer", "has %s, which the caller's protocol has no place for", k.Words())
 		}
 		if s.open {
 			wrong = "begins before the one before it has ended"
@@ -157,7 +161,7 @@ func (s *Stream) check(e *middle.Event) error {
 		}
 	}
 	if wrong != "" {
-		return lacking("answer", "has a part that %s", wrong)
+		return middle.FieldErrorf("answer", "has a part that %s", wrong)
 	}
 	return nil
 }

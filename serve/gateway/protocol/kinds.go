@@ -1,6 +1,7 @@
 package protocol
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"strings"
@@ -34,7 +35,7 @@ func Callers() map[string]Caller { return maps.Clone(callers) }
 func KindOf(name string) (*Kind, error) {
 	var names []string
 	for _, k := range kinds {
-		if k.Name == orWord(name, OpenAI.Name) {
+		if k.Name == cmp.Or(name, OpenAI.Name) {
 			return k, nil
 		}
 		names = append(names, k.Name)

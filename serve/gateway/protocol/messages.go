@@ -71,7 +71,7 @@ func (r messagesRequest) With(c chatjson.Change) []byte {
 	case c.Add == nil:
 	case c.Add.Role == middle.User:
 		list := o.Get("messages")
-		o.Insert("messages", c.Add.At.Index(count(list), lastWords(list)), asJSON(object{"role": "user", "content": c.Add.Text}))
+		o.Insert("messages", c.Add.At.Index(count(list), lastWords(list)), jsonedit.Encode(object{"role": "user", "content": c.Add.Text}))
 	default:
 		addSystem(o, "system", c.Add)
 	}
@@ -122,7 +122,7 @@ func addSystem(o *jsonedit.Object, field string, add *chatjson.Addition) {
 		if add.At == chatjson.First {
 			index = 0
 		}
-		o.Insert(field, index, asJSON(object{"type": "text", "text": add.Text}))
+		o.Insert(field, index, jsonedit.Encode(object{"type": "text", "text": add.Text}))
 	default: // another form is the service's to refuse
 	}
 }

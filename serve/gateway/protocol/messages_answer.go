@@ -1,6 +1,7 @@
 package protocol
 
 import (
+	"cmp"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -45,11 +46,8 @@ type messagesBody struct {
 
 // Read reads a whole answer.
 func (messages) Read(text []byte) (*middle.Answer, error) {
-	if _, err := jsonedit.ParseLenient(text); err != nil {
-		return nil, err
-	}
-	var b messagesBody
-	if err := json.Unmarshal(text, &b); err != nil {
+	b, err := jsonedit.Decode[messagesBody](text)
+	if err != nil {
 		return nil, err
 	}
 	if b.Type != "message" || len(b.Content) == 0 {
@@ -73,13 +71,13 @@ func (messages) WriteAnswer(a *middle.Answer, _ *Incoming) ([]byte, error) {
 			content = append(content, object{"type": "text", "text": p.Text})
 		case middle.Call:
 			if !json.Valid([]byte(p.Arguments)) {
-				return nil, lacking("answer", "has a call of a tool whose arguments are no JSON")
+				return nil, middle.FieldErrorf("answer", "has a call of a tool whose arguments are no JSON")
 			}
 			content = append(content, object{"type": "tool_use", "id": p.ID, "name": p.Name, "input": json.RawMessage(p.Arguments)})
 		case middle.Reasoning:
 			content = append(content, writeThinking(p, "messages"))
 		default:
-			return nil, lacking("answer", "has %s, which the protocol messages has no place for", aKind(p.Kind))
+			return nil, middle.FieldErrorf("answer", "has %s, which the protocol messages has no place for", p.Kind.Words())
 		}
 	}
 	body := messageObject(a.ID, a.Model, a.Usage)
@@ -87,7 +85,7 @@ func (messages) WriteAnswer(a *middle.Answer, _ *Incoming) ([]byte, error) {
 	if a.StopSequence != "" {
 		body["stop_sequence"] = a.StopSequence
 	}
-	return asJSON(body), nil
+	return jsonedit.Encode(body), nil
 }
 
 // messageObject is a message without content and without an end.
@@ -138,11 +136,8 @@ func (d *messagesDecoder) Decode(e *sse.Event) ([]middle.Event, error) {
 	if !e.HasData {
 		return one(middle.Event{Kind: middle.Life}), nil
 	}
-	if _, err := jsonedit.ParseLenient(e.Data); err != nil {
-		return nil, err
-	}
-	var v messagesEvent
-	if err := json.Unmarshal(e.Data, &v); err != nil {
+	v, err := jsonedit.Decode[messagesEvent](e.Data)
+	if err != nil {
 		return nil, err
 	}
 	switch v.Type {
@@ -151,13 +146,13 @@ func (d *messagesDecoder) Decode(e *sse.Event) ([]middle.Event, error) {
 	case "content_block_start":
 		return d.open(v.Block), nil
 	case "content_block_delta":
-		return one(d.delta(&v)), nil
+		return one(d.delta(v)), nil
 	case "content_block_stop":
 		return one(middle.Event{Kind: middle.Shut}), nil
 	case "message_delta":
 		out := one(middle.Event{Kind: middle.Count, Usage: d.count(v.Usage)})
 		if v.Delta.StopReason != "" {
-			out = append(out, middle.Event{Kind: middle.End, Finish: orFinish(messagesFinishes[v.Delta.StopReason]), StopSequence: v.Delta.StopSequence})
+			out = append(out, middle.Event{Kind: middle.End, Finish: cmp.Or(messagesFinishes[v.Delta.StopReason], middle.Stop), StopSequence: v.Delta.StopSequence})
 		}
 		return out, nil
 	case "message_stop":
@@ -185,7 +180,7 @@ func (d *messagesDecoder) count(v json.RawMessage) middle.Usage {
 	if len(d.usage) == 0 {
 		return middle.Usage{}
 	}
-	return readUsage(asJSON(d.usage))
+	return readUsage(jsonedit.Encode(d.usage))
 }
 
 // open reads the beginning of a block.
@@ -269,7 +264,7 @@ func (c *messagesEncoder) begin(id, model string) []byte {
 		return nil
 	}
 	c.began = true
-	return namedEvent("message_start", object{"type": "message_start", "message": messageObject(orWord(id, newID("msg_")), model, c.usage)})
+	return namedEvent("message_start", object{"type": "message_start", "message": messageObject(cmp.Or(id, newID("msg_")), model, c.usage)})
 }
 
 // open writes the beginning of a block.

@@ -1,15 +1,17 @@
 package protocol
 
 import (
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
+	"slices"
 
 	"pipe/serve/gateway/protocol/middle"
 )
 
 // messagesOptions are the fields that other protocols may have, too.
-var messagesOptions = []option{
-	{"temperature", "temperature", ""}, {"top_p", "top_p", ""}, {"top_k", "top_k", ""},
+var messagesOptions = options{
+	"temperature": "", "top_p": "", "top_k": "",
 }
 
 // messagesDefaults are fields that other protocols lack, with the value that means the same as no such field.
@@ -33,12 +35,9 @@ type messagesReader struct {
 
 // left notes a field that is left out by a rule.
 func (r *messagesReader) left(what string) bool {
-	for _, l := range r.to.Left {
-		if l == what {
-			return true
-		}
+	if !slices.Contains(r.to.Left, what) {
+		r.to.Left = append(r.to.Left, what)
 	}
-	r.to.Left = append(r.to.Left, what)
 	return true
 }
 
@@ -70,7 +69,7 @@ func (r *messagesReader) field(name, path string, v json.RawMessage) bool {
 	case "cache_control", "context_management":
 		return r.left(name + " was left out")
 	default:
-		return messagesDefaults[name] == string(v) || readOption(m, messagesOptions, name, v)
+		return messagesDefaults[name] == string(v) || messagesOptions.read(m, name, v)
 	}
 	return true
 }
@@ -135,18 +134,14 @@ func (r *messagesReader) tool(path string, v json.RawMessage) {
 		r.alien(in(path, "type"), "%.40q, a tool of the service, has no counterpart in another protocol", kind)
 		return
 	}
-	var t middle.Tool
+	var t middle.NamedSchema
 	r.object(path, v, func(name, path string, v json.RawMessage) bool {
 		switch name {
 		case "type":
-		case "input_schema":
-			t.Parameters = r.schema(path, v)
 		case "cache_control", "eager_input_streaming":
 			return r.left(name + " was left out")
-		case "parameters":
-			return false
 		default:
-			return functionField(&r.reader, &t, name, path, v)
+			return r.namedSchema(&t, "input_schema", name, path, v)
 		}
 		return true
 	})
@@ -178,7 +173,7 @@ func (r *messagesReader) choice(path string, v json.RawMessage) {
 	})
 }
 
-// message reads a message. Results of tools become a message of their own, before the rest.
+// message reads a message. Results of tools become a separate message, before the rest.
 func (r *messagesReader) message(path string, v json.RawMessage) {
 	role, parts := "", []middle.Part(nil)
 	r.object(path, v, func(name, path string, v json.RawMessage) bool {
@@ -213,12 +208,8 @@ func (r *messagesReader) message(path string, v json.RawMessage) {
 }
 
 // content reads a text or a list of blocks.
-func (r *messagesReader) content(path string, v json.RawMessage) (parts []middle.Part) {
-	if isText(v) {
-		return []middle.Part{{Kind: middle.Text, Text: r.text(path, v)}}
-	}
-	r.list(path, v, func(path string, v json.RawMessage) { parts = append(parts, r.block(path, v)) })
-	return parts
+func (r *messagesReader) content(path string, v json.RawMessage) []middle.Part {
+	return r.parts(path, v, r.block)
 }
 
 // blockKinds are the blocks that other protocols have, too.
@@ -304,7 +295,7 @@ func (r *messagesReader) checkBlock(path string, p *middle.Part) {
 		if p.ID == "" || p.Name == "" {
 			r.wrong(path, "needs an id and the name of a tool")
 		}
-		p.Arguments = orWord(p.Arguments, "{}")
+		p.Arguments = cmp.Or(p.Arguments, "{}")
 	case middle.Result:
 		if p.ID == "" {
 			r.wrong(in(path, "tool_use_id"), "is missing: a result names its call")

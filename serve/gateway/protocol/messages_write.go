@@ -1,6 +1,7 @@
 package protocol
 
 import (
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"regexp"
@@ -13,9 +14,6 @@ import (
 
 // Write writes a request.
 func (f messages) Write(m *middle.Request, t Target) ([]byte, []string, error) {
-	if err := refuseForeign(m); err != nil {
-		return nil, nil, err
-	}
 	w := &messagesWriter{body: object{"model": t.Model}}
 	if m.Stream {
 		w.body["stream"] = true
@@ -24,24 +22,14 @@ func (f messages) Write(m *middle.Request, t Target) ([]byte, []string, error) {
 	w.limits(m, t)
 	w.tools(m)
 	w.options(m)
-	if w.err != nil {
-		return nil, nil, w.err
-	}
-	fill(w.body, t.Fields, func(string) string { return "" })
-	return asJSON(w.body), w.changed, nil
+	fill(w.body, t.Fields, nil)
+	return w.Finish(w.body)
 }
 
 // messagesWriter writes a request, and notes what changed.
 type messagesWriter struct {
-	notes
+	middle.Writer
 	body object
-	err  error
-}
-
-func (w *messagesWriter) refuse(field, format string, args ...any) {
-	if w.err == nil {
-		w.err = lacking(field, format, args...)
-	}
 }
 
 // Limits of tokens. Anthropic's protocol requires a limit of the answer.
@@ -59,13 +47,13 @@ func (w *messagesWriter) limits(m *middle.Request, t Target) {
 	limit := m.MaxTokens
 	if limit == 0 && json.Unmarshal(t.Fields["max_tokens"], &limit) != nil {
 		limit = messagesMaxTokens + thinking
-		w.note("max_tokens, which the expert's protocol requires, is " + strconv.FormatInt(limit, 10))
+		w.Note("max_tokens, which the expert's protocol requires, is " + strconv.FormatInt(limit, 10))
 	}
 	w.body["max_tokens"] = limit
 	if thinking = min(thinking, limit/2); thinking >= leastThinking {
 		w.body["thinking"] = object{"type": "enabled", "budget_tokens": thinking}
 	} else if thinking > 0 {
-		w.note("reasoning was not asked for: max_tokens leaves no room for it")
+		w.Note("reasoning was not asked for: max_tokens leaves no room for it")
 	}
 	if len(m.Stop) > 0 {
 		w.body["stop_sequences"] = m.Stop
@@ -77,7 +65,7 @@ func (w *messagesWriter) limits(m *middle.Request, t Target) {
 	case "schema":
 		w.body["output_config"] = object{"format": object{"type": "json_schema", "schema": o.Schema}}
 	case "json":
-		w.refuse("response_format", "asks for any JSON object, which experts with the protocol messages cannot be asked for; a JSON schema can")
+		w.Refuse("response_format", "asks for any JSON object, which experts with the protocol messages cannot be asked for; a JSON schema can")
 	}
 }
 
@@ -92,15 +80,15 @@ func (w *messagesWriter) thinking(m *middle.Request) int64 {
 		return 0
 	}
 	if m.Choice.Mode == "required" || m.Choice.Mode == "tool" {
-		w.note("reasoning was not asked for: the protocol has none where a tool must be called")
+		w.Note("reasoning was not asked for: the protocol has none where a tool must be called")
 		return 0
 	}
 	if m.ToolLoopOpen() && !signed(m) {
-		w.note("reasoning was not asked for: the calls in the conversation come without it")
+		w.Note("reasoning was not asked for: the calls in the conversation come without it")
 		return 0
 	}
 	if m.Thinking == 0 {
-		w.note("the effort became " + strconv.FormatInt(budget, 10) + " tokens of reasoning at most")
+		w.Note("the effort became " + strconv.FormatInt(budget, 10) + " tokens of reasoning at most")
 	}
 	return max(budget, leastThinking)
 }
@@ -132,18 +120,16 @@ func (w *messagesWriter) options(m *middle.Request) {
 			w.body["metadata"] = object{"user_id": id}
 			continue
 		case slices.Contains(messagesHints, o.Name), o.Name == "safety_identifier":
-			w.note(o.Field + " was left out")
+			w.Note(o.Field + " was left out")
 			continue
 		case w.body["thinking"] != nil && slices.Contains(notWhileThinking, o.Name) && string(o.Value) != "1":
-			w.note(o.Field + " was left out: the protocol takes none with reasoning")
+			w.Note(o.Field + " was left out: the protocol takes none with reasoning")
 			continue
 		case o.Name == "temperature" && json.Unmarshal(o.Value, &n) == nil && n > 1:
-			w.refuse(o.Field, "is above 1, which experts with the protocol messages do not take")
+			w.Refuse(o.Field, "is above 1, which experts with the protocol messages do not take")
 			continue
 		}
-		if err := writeOptions(&middle.Request{Options: []middle.Option{o}}, messagesOptions, w.body); err != nil && w.err == nil {
-			w.err = err
-		}
+		w.Options([]middle.Option{o}, w.body, messagesOptions.field)
 	}
 }
 
@@ -154,11 +140,11 @@ func (w *messagesWriter) tools(m *middle.Request) {
 	}
 	var tools []object
 	for _, t := range m.Tools {
-		tool := object{"name": t.Name, "input_schema": t.Parameters}
-		if t.Parameters == nil {
+		tool := object{"name": t.Name, "input_schema": t.Schema}
+		if t.Schema == nil {
 			tool["input_schema"] = object{"type": "object"}
 		}
-		addText(tool, "description", t.Description)
+		tool.AddText("description", t.Description)
 		if t.Strict != nil && *t.Strict {
 			tool["strict"] = true
 		}
@@ -172,7 +158,7 @@ func (w *messagesWriter) tools(m *middle.Request) {
 	case "tool":
 		choice["type"], choice["name"] = "tool", m.Choice.Name
 	default:
-		choice["type"] = orWord(m.Choice.Mode, "auto")
+		choice["type"] = cmp.Or(m.Choice.Mode, "auto")
 	}
 	one := m.Parallel != nil && !*m.Parallel
 	if one && choice["type"] != "none" {
@@ -196,13 +182,13 @@ func (w *messagesWriter) conversation(m *middle.Request) {
 			continue
 		}
 		if isSystem {
-			w.note("a message of the system within the conversation became one of the user")
+			w.Note("a message of the system within the conversation became one of the user")
 		}
 		if role != middle.Assistant {
 			role = middle.User
 		}
 		if one.Name != "" {
-			w.note("names of participants were left out")
+			w.Note("names of participants were left out")
 		}
 		blocks := w.blocks(one.Parts)
 		if n := len(all); n > 0 && roles[n-1] == role {
@@ -215,7 +201,7 @@ func (w *messagesWriter) conversation(m *middle.Request) {
 		one["content"] = plain(one["content"].([]object))
 	}
 	if w.body["messages"] = all; all == nil {
-		w.refuse("messages", "has only instructions of the system, and experts with the protocol messages need one of the user")
+		w.Refuse("messages", "has only instructions of the system, and experts with the protocol messages need one of the user")
 	}
 	if len(system) > 0 {
 		w.body["system"] = plain(system)
@@ -237,7 +223,7 @@ func (w *messagesWriter) blocks(parts []middle.Part) []object {
 		switch p.Kind {
 		case middle.Text, middle.Refusal:
 			if p.Text == "" && len(parts) > 1 {
-				w.note("empty texts were left out")
+				w.Note("empty texts were left out")
 				continue
 			}
 			all = append(all, object{"type": "text", "text": p.Text})
@@ -251,12 +237,12 @@ func (w *messagesWriter) blocks(parts []middle.Part) []object {
 			all = append(all, w.result(p))
 		case middle.Reasoning:
 			if p.Signer != "messages" || p.Signature == "" {
-				w.note("reasoning of another service was left out")
+				w.Note("reasoning of another service was left out")
 				continue
 			}
 			all = append(all, writeThinking(p, "messages"))
 		default:
-			w.refuse("messages", "has %s, which experts with the protocol messages do not take", aKind(p.Kind))
+			w.Refuse("messages", "has %s, which experts with the protocol messages do not take", p.Kind.Words())
 		}
 	}
 	return all
@@ -269,7 +255,7 @@ var badID = regexp.MustCompile(`[^a-zA-Z0-9_-]`)
 func (w *messagesWriter) id(id string) string {
 	good := badID.ReplaceAllString(id, "_")
 	if good != id {
-		w.note("other characters than letters, digits, _ and - in ids of calls became _")
+		w.Note("other characters than letters, digits, _ and - in ids of calls became _")
 	}
 	return good
 }
@@ -289,7 +275,7 @@ func (w *messagesWriter) result(p middle.Part) object {
 // source writes where the data of an image or a document are.
 func (w *messagesWriter) source(m middle.Media) object {
 	if m.Detail != "" && m.Detail != "auto" {
-		w.note("the detail of images was left out")
+		w.Note("the detail of images was left out")
 	}
 	switch {
 	case m.Data != "":
@@ -297,14 +283,14 @@ func (w *messagesWriter) source(m middle.Media) object {
 	case m.URL != "":
 		return object{"type": "url", "url": m.URL}
 	}
-	w.refuse("messages", "has an image or a file by an id, which only the service that keeps it knows")
+	w.Refuse("messages", "has an image or a file by an id, which only the service that keeps it knows")
 	return nil
 }
 
 // document writes a file: a PDF or a text.
 func (w *messagesWriter) document(m middle.Media) object {
 	out := object{"type": "document"}
-	addText(out, "title", m.Name)
+	out.AddText("title", m.Name)
 	text, err := base64.StdEncoding.DecodeString(m.Data)
 	switch {
 	case m.Data == "" || m.Type == "application/pdf":
@@ -312,7 +298,7 @@ func (w *messagesWriter) document(m middle.Media) object {
 	case err == nil && strings.HasPrefix(m.Type, "text/"):
 		out["source"] = object{"type": "text", "media_type": "text/plain", "data": string(text)}
 	default:
-		w.refuse("messages", "has a file of the kind %.60q; experts with the protocol messages take PDF and text", m.Type)
+		w.Refuse("messages", "has a file of the kind %.60q; experts with the protocol messages take PDF and text", m.Type)
 	}
 	return out
 }

@@ -1,10 +1,12 @@
 package protocol
 
 import (
+	"cmp"
 	"encoding/json"
 	"net/http"
 	"strings"
 
+	"pipe/serve/gateway/jsonedit"
 	"pipe/serve/gateway/protocol/middle"
 )
 
@@ -18,7 +20,7 @@ func openAIError(p middle.Problem) []byte {
 	if p.Code != "" {
 		code = p.Code
 	}
-	text, _ := json.Marshal(object{"error": object{"message": p.Message, "type": orWord(p.Type, openAIType(p.Status)), "param": param, "code": code}}) // texts always marshal
+	text, _ := json.Marshal(object{"error": object{"message": p.Message, "type": cmp.Or(p.Type, openAIType(p.Status)), "param": param, "code": code}}) // texts always marshal
 	return text
 }
 
@@ -54,7 +56,7 @@ func anthropicError(p middle.Problem) []byte {
 	if p.Param != "" && !strings.Contains(message, p.Param) {
 		message = p.Param + ": " + message
 	}
-	return asJSON(object{"type": "error", "error": object{"type": kind, "message": message}})
+	return jsonedit.Encode(object{"type": "error", "error": object{"type": kind, "message": message}})
 }
 
 // ReadProblem reads the error of a service in the forms that services use. A text that is none of them is the message.
@@ -65,7 +67,7 @@ func ReadProblem(status int, text []byte) middle.Problem {
 	}
 	const most = 1000
 	message := strings.TrimSpace(strings.ToValidUTF8(string(text[:min(len(text), most)]), "?"))
-	return middle.Problem{Status: status, Message: orWord(message, "HTTP "+http.StatusText(status))}
+	return middle.Problem{Status: status, Message: cmp.Or(message, "HTTP "+http.StatusText(status))}
 }
 
 // problemIn reads the error in a JSON object; nil: there is none.
@@ -97,7 +99,7 @@ func problemOf(v json.RawMessage) *middle.Problem {
 		s, _ := v.(string)
 		return s
 	}
-	p := &middle.Problem{Message: word(e.Message), Type: word(e.Type), Code: orWord(word(e.Code), word(e.Status)), Param: word(e.Param)}
+	p := &middle.Problem{Message: word(e.Message), Type: word(e.Type), Code: cmp.Or(word(e.Code), word(e.Status)), Param: word(e.Param)}
 	if p.Message == "" {
 		p.Message = string(v)
 	}

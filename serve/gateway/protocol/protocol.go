@@ -15,7 +15,7 @@ import (
 type Format interface {
 	// Name is one word, such as chat.
 	Name() string
-	// Write writes a request. It returns what it changed, in words for the caller. The error is a *middle.FieldError that names
+	// Write writes a request that can be translated. It returns what it changed, in words for the caller. The error is a *middle.FieldError that names
 	// a field of the caller which the protocol has no place for.
 	Write(r *middle.Request, t Target) (body []byte, changed []string, err error)
 	// Read reads a whole answer. An error means that it is none of this protocol.

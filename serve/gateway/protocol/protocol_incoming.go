@@ -134,7 +134,7 @@ func (in *Incoming) Beginning() string {
 	m := in.Middle()
 	h := sha256.New()
 	for _, t := range m.Tools {
-		fmt.Fprintf(h, "tool %q %q %s\n", t.Name, t.Description, t.Parameters)
+		fmt.Fprintf(h, "tool %q %q %s\n", t.Name, t.Description, t.Schema)
 	}
 	for _, one := range m.Messages {
 		if one.Role == middle.Assistant {

@@ -29,7 +29,7 @@ func (r *reader) wrong(path, format string, args ...any) {
 	if len(r.malformed) >= maxProblems {
 		return
 	}
-	r.malformed = append(r.malformed, &middle.FieldError{Param: path, Msg: fmt.Sprintf(format, args...)})
+	r.malformed = append(r.malformed, middle.FieldErrorf(path, format, args...))
 }
 
 // alien notes a value that has no place in the middle form.
@@ -37,7 +37,7 @@ func (r *reader) alien(path, format string, args ...any) {
 	if len(r.foreign) >= maxProblems {
 		return
 	}
-	r.foreign = append(r.foreign, &middle.FieldError{Param: path, Msg: fmt.Sprintf(format, args...)})
+	r.foreign = append(r.foreign, middle.FieldErrorf(path, format, args...))
 }
 
 // at names an element of a list.
@@ -81,7 +81,7 @@ func (r *reader) list(path string, text json.RawMessage, read func(path string, 
 	i := 0
 	for e := range elements {
 		if r.elements++; r.elements > maxElements {
-			r.malformed = append(r.malformed[:0], &middle.FieldError{Param: path, Msg: fmt.Sprintf("makes the request have more than %d elements of lists", maxElements)})
+			r.malformed = append(r.malformed[:0], middle.FieldErrorf(path, "makes the request have more than %d elements of lists", maxElements))
 			return
 		}
 		read(r.at(path, i), text[e.From:e.End:e.End])
@@ -177,32 +177,50 @@ func (r *reader) image(path string, m middle.Media) {
 	}
 }
 
-// option is a field with the same meaning and form in several protocols.
-type option struct {
-	name, field string
-	// absent is the value that means the same as no such field, "" for none.
-	absent string
+// options are fields with the same name, meaning and form in several protocols, with the value that means the same as no such
+// field, "" for none.
+type options map[string]string
+
+// read reads a field as an option. The value that means the same as no such field is left out.
+func (o options) read(m *middle.Request, field string, v json.RawMessage) (known bool) {
+	absent, known := o[field]
+	if known && string(v) != absent {
+		m.Options = append(m.Options, middle.Option{Name: field, Field: field, Value: v})
+	}
+	return known
 }
 
-// readOption reads a field of the list as an option. Null and the absent value are left out.
-func readOption(m *middle.Request, list []option, field string, v json.RawMessage) (known bool) {
-	for _, o := range list {
-		if o.field == field {
-			if string(v) != o.absent {
-				m.Options = append(m.Options, middle.Option{Name: o.name, Field: field, Value: v})
-			}
-			return true
-		}
+// field is the name of an option's field, "" for none.
+func (o options) field(name string) string {
+	if _, known := o[name]; known {
+		return name
 	}
-	return false
+	return ""
 }
 
-// refuseForeign returns the first field of a request that cannot be translated.
-func refuseForeign(m *middle.Request) error {
-	for _, list := range [][]*middle.FieldError{m.Malformed, m.Foreign} {
-		if len(list) > 0 {
-			return list[0]
-		}
+// parts reads a text or a list of parts.
+func (r *reader) parts(path string, v json.RawMessage, part func(path string, v json.RawMessage) middle.Part) (all []middle.Part) {
+	if isText(v) {
+		return []middle.Part{{Kind: middle.Text, Text: r.text(path, v)}}
 	}
-	return nil
+	r.list(path, v, func(path string, v json.RawMessage) { all = append(all, part(path, v)) })
+	return all
+}
+
+// namedSchema reads a field of a tool or of the form of an answer. schema is the name of the schema itself.
+func (r *reader) namedSchema(to *middle.NamedSchema, schema, name, path string, v json.RawMessage) (known bool) {
+	switch name {
+	case "name":
+		to.Name = r.text(path, v)
+	case "description":
+		to.Description = r.text(path, v)
+	case schema:
+		to.Schema = r.schema(path, v)
+	case "strict":
+		yes := r.bool(path, v)
+		to.Strict = &yes
+	default:
+		return false
+	}
+	return true
 }

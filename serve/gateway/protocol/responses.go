@@ -39,10 +39,10 @@ func (r responsesRequest) With(c chatjson.Change) []byte {
 	o := r.object.Copy()
 	o.Set("model", jsonedit.Quote(c.Model))
 	if input := o.Get("input"); c.Add != nil && input != nil {
-		item := asJSON(object{"role": c.Add.Role, "content": c.Add.Text})
+		item := jsonedit.Encode(object{"role": c.Add.Role, "content": c.Add.Text})
 		if isText(input) {
 			items := []json.RawMessage{userItem(input)}
-			o.Set("input", asJSON(slices.Insert(items, c.Add.At.Index(1, 0), json.RawMessage(item))))
+			o.Set("input", jsonedit.Encode(slices.Insert(items, c.Add.At.Index(1, 0), json.RawMessage(item))))
 		} else {
 			o.Insert("input", c.Add.At.Index(count(input), lastUserItem(input)), item)
 		}
@@ -53,7 +53,7 @@ func (r responsesRequest) With(c chatjson.Change) []byte {
 
 // userItem is the item that a text stands for.
 func userItem(text json.RawMessage) json.RawMessage {
-	return asJSON(object{"type": "message", "role": "user", "content": text})
+	return jsonedit.Encode(object{"type": "message", "role": "user", "content": text})
 }
 
 // lastUserItem is the index of the last message of the user, -1 if there is none.
@@ -97,7 +97,7 @@ func (in *Incoming) After(earlier []json.RawMessage) (*Incoming, error) {
 		all = append(all, item)
 	}
 	o := in.object.Copy()
-	o.Set("input", asJSON(append(all, in.Items()...)))
+	o.Set("input", jsonedit.Encode(append(all, in.Items()...)))
 	o.Set("previous_response_id", []byte("null"))
 	next, err := in.Format.ReadRequest(o.Bytes())
 	if err == nil {

@@ -33,11 +33,8 @@ func (b *responseBody) finish(calls bool) middle.Finish {
 
 // Read reads a whole answer.
 func (responses) Read(text []byte) (*middle.Answer, error) {
-	if _, err := jsonedit.ParseLenient(text); err != nil {
-		return nil, err
-	}
-	var b responseBody
-	if err := json.Unmarshal(text, &b); err != nil {
+	b, err := jsonedit.Decode[responseBody](text)
+	if err != nil {
 		return nil, err
 	}
 	if len(b.Output) == 0 {
@@ -106,13 +103,13 @@ func (responses) WriteAnswer(a *middle.Answer, to *Incoming) ([]byte, error) {
 	for _, p := range a.Parts {
 		item := outputItem(p)
 		if item == nil {
-			return nil, lacking("answer", "has %s, which the protocol responses has no place for", aKind(p.Kind))
+			return nil, middle.FieldErrorf("answer", "has %s, which the protocol responses has no place for", p.Kind.Words())
 		}
 		output = append(output, item)
 	}
 	out["output"] = output
 	endResponse(out, a.Finish, a.Usage)
-	return asJSON(out), nil
+	return jsonedit.Encode(out), nil
 }
 
 // outputItem is the item of a whole part, nil for one that the protocol has no place for.

@@ -5,18 +5,19 @@ import (
 	"slices"
 	"strings"
 
+	"pipe/serve/gateway/jsonedit"
 	"pipe/serve/gateway/protocol/middle"
 )
 
 // responsesOptions are the fields that other protocols may have, too.
-var responsesOptions = []option{
-	{"temperature", "temperature", ""},
-	{"top_p", "top_p", ""},
-	{"metadata", "metadata", "{}"},
-	{"service_tier", "service_tier", `"auto"`},
-	{"safety_identifier", "safety_identifier", ""},
-	{"prompt_cache_key", "prompt_cache_key", ""},
-	{"prompt_cache_retention", "prompt_cache_retention", ""},
+var responsesOptions = options{
+	"temperature":            "",
+	"top_p":                  "",
+	"metadata":               "{}",
+	"service_tier":           `"auto"`,
+	"safety_identifier":      "",
+	"prompt_cache_key":       "",
+	"prompt_cache_retention": "",
 }
 
 // responsesDefaults are fields that other protocols lack, with the value that means the same as no such field.
@@ -60,13 +61,13 @@ func (r *responsesReader) field(name, path string, v json.RawMessage) bool {
 	case "include":
 		return string(v) == "[]" || compact(v) == `["reasoning.encrypted_content"]` // it is always given
 	default:
-		return responsesDefaults[name] == string(v) || readOption(m, responsesOptions, name, v)
+		return responsesDefaults[name] == string(v) || responsesOptions.read(m, name, v)
 	}
 	return true
 }
 
 // compact is JSON without white space outside of texts, for a comparison.
-func compact(v json.RawMessage) string { return string(asJSON(v)) }
+func compact(v json.RawMessage) string { return string(jsonedit.Encode(v)) }
 
 // reasoning reads how much reasoning is asked for.
 func (r *responsesReader) reasoning(name, path string, v json.RawMessage) bool {
@@ -90,7 +91,7 @@ func (r *responsesReader) form(name, path string, v json.RawMessage) bool {
 		kind, o := typeOf(v), &r.to.Output
 		r.object(path, v, func(name, path string, v json.RawMessage) bool {
 			if name != "type" {
-				return schemaField(&r.reader, o, name, path, v)
+				return r.namedSchema(&o.NamedSchema, "schema", name, path, v)
 			}
 			if o.Kind = map[string]string{"text": "text", "json_object": "json", "json_schema": "schema"}[kind]; o.Kind == "" {
 				r.alien(path, "%.40q has no counterpart in another protocol", kind)
@@ -109,9 +110,9 @@ func (r *responsesReader) tool(path string, v json.RawMessage) {
 		r.alien(in(path, "type"), "%.40q has no counterpart in another protocol", kind)
 		return
 	}
-	var t middle.Tool
+	var t middle.NamedSchema
 	r.object(path, v, func(name, path string, v json.RawMessage) bool {
-		return name == "type" || functionField(&r.reader, &t, name, path, v)
+		return name == "type" || r.namedSchema(&t, "parameters", name, path, v)
 	})
 	r.named(in(path, "name"), t.Name)
 	r.to.Tools = append(r.to.Tools, t)
@@ -189,12 +190,8 @@ func (r *responsesReader) message(path string, v json.RawMessage) {
 }
 
 // itemContent reads a text or a list of parts.
-func (r *responsesReader) itemContent(path string, v json.RawMessage) (parts []middle.Part) {
-	if isText(v) {
-		return []middle.Part{{Kind: middle.Text, Text: r.text(path, v)}}
-	}
-	r.list(path, v, func(path string, v json.RawMessage) { parts = append(parts, r.part(path, v)) })
-	return parts
+func (r *responsesReader) itemContent(path string, v json.RawMessage) []middle.Part {
+	return r.parts(path, v, r.part)
 }
 
 // itemKinds are the parts that other protocols have, too.

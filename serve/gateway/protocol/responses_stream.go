@@ -1,6 +1,7 @@
 package protocol
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 
@@ -45,11 +46,8 @@ func (d *responsesDecoder) Decode(e *sse.Event) ([]middle.Event, error) {
 	if !e.HasData {
 		return one(middle.Event{Kind: middle.Life}), nil
 	}
-	if _, err := jsonedit.ParseLenient(e.Data); err != nil {
-		return nil, err
-	}
-	var v responsesEvent
-	if err := json.Unmarshal(e.Data, &v); err != nil {
+	v, err := jsonedit.Decode[responsesEvent](e.Data)
+	if err != nil {
 		return nil, err
 	}
 	switch v.Type {
@@ -77,7 +75,7 @@ func (d *responsesDecoder) Decode(e *sse.Event) ([]middle.Event, error) {
 		return d.end(&v.Response), nil
 	case "response.failed", "response.cancelled":
 		p := middle.Problem{Message: "the response failed"}
-		if inside := problemIn(asJSON(object{"error": v.Response.Error})); inside != nil {
+		if inside := problemIn(jsonedit.Encode(object{"error": v.Response.Error})); inside != nil {
 			p = *inside
 		}
 		return one(middle.Event{Kind: middle.Fail, Err: &p}), nil
@@ -132,7 +130,7 @@ func (d *responsesDecoder) item(v json.RawMessage) (p middle.Part, foreign strin
 	return r.to.Messages[0].Parts[0], ""
 }
 
-// added reads the beginning of an item. A message has parts of its own.
+// added reads the beginning of an item. The parts of a message begin with separate events.
 func (d *responsesDecoder) added(v json.RawMessage) []middle.Event {
 	p, foreign := d.item(v)
 	switch {
@@ -177,7 +175,7 @@ func (d *responsesDecoder) end(b *responseBody) []middle.Event {
 	if u := readUsage(b.Usage); u.Reported {
 		out = append(out, middle.Event{Kind: middle.Count, Usage: u})
 	}
-	return append(out, middle.Event{Kind: middle.End, Finish: orFinish(b.finish(d.calls))}, middle.Event{Kind: middle.Done})
+	return append(out, middle.Event{Kind: middle.End, Finish: cmp.Or(b.finish(d.calls), middle.Stop)}, middle.Event{Kind: middle.Done})
 }
 
 // Encoder writes a stream.
@@ -213,7 +211,7 @@ func (c *responsesEncoder) Encode(e middle.Event) []byte {
 	case middle.Delta:
 		return c.delta(e.Text)
 	case middle.Sign:
-		c.part.Signature, c.part.Signer = e.Text, orWord(e.Part.Signer, c.part.Signer)
+		c.part.Signature, c.part.Signer = e.Text, cmp.Or(e.Part.Signer, c.part.Signer)
 	case middle.Shut:
 		return c.shut()
 	case middle.Count:
@@ -309,7 +307,7 @@ func (c *responsesEncoder) shut() (out []byte) {
 	item["id"] = c.item
 	switch c.part.Kind {
 	case middle.Call:
-		c.part.Arguments = orWord(c.part.Arguments, "{}")
+		c.part.Arguments = cmp.Or(c.part.Arguments, "{}")
 		item["arguments"] = c.part.Arguments
 		out = c.event(c.textEvent()+".done", c.about(object{"arguments": c.part.Arguments, "name": c.part.Name}))
 	case middle.Reasoning:

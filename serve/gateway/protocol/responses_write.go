@@ -1,6 +1,7 @@
 package protocol
 
 import (
+	"cmp"
 	"strings"
 
 	"pipe/serve/gateway/protocol/middle"
@@ -8,9 +9,6 @@ import (
 
 // Write writes a request.
 func (f responses) Write(m *middle.Request, t Target) ([]byte, []string, error) {
-	if err := refuseForeign(m); err != nil {
-		return nil, nil, err
-	}
 	w := &responsesWriter{body: object{"model": t.Model, "store": false}}
 	if m.Stream {
 		w.body["stream"] = true
@@ -19,24 +17,14 @@ func (f responses) Write(m *middle.Request, t Target) ([]byte, []string, error) 
 	w.settings(m)
 	w.tools(m)
 	w.options(m)
-	if w.err != nil {
-		return nil, nil, w.err
-	}
-	fill(w.body, t.Fields, func(string) string { return "" })
-	return asJSON(w.body), w.changed, nil
+	fill(w.body, t.Fields, nil)
+	return w.Finish(w.body)
 }
 
 // responsesWriter writes a request, and notes what changed.
 type responsesWriter struct {
-	notes
+	middle.Writer
 	body object
-	err  error
-}
-
-func (w *responsesWriter) refuse(field, format string, args ...any) {
-	if w.err == nil {
-		w.err = lacking(field, format, args...)
-	}
 }
 
 // settings writes limits, reasoning and the form of the answer.
@@ -49,10 +37,10 @@ func (w *responsesWriter) settings(m *middle.Request) {
 		if m.From == "messages" {
 			field = "stop_sequences"
 		}
-		w.refuse(field, "cannot be passed on: the protocol responses has no such field")
+		w.Refuse(field, "cannot be passed on: the protocol responses has no such field")
 	}
-	addText(w.body, "user", m.User)
-	if effort := effortOf(m, &w.notes); effort != "" {
+	w.body.AddText("user", m.User)
+	if effort := w.Effort(m); effort != "" {
 		w.body["reasoning"] = object{"effort": effort}
 		w.body["include"] = []string{"reasoning.encrypted_content"} // so that the reasoning can be sent back
 	}
@@ -60,16 +48,16 @@ func (w *responsesWriter) settings(m *middle.Request) {
 	case "json":
 		w.body["text"] = object{"format": object{"type": "json_object"}}
 	case "schema":
-		format := object{"type": "json_schema", "name": orWord(o.Name, "answer"), "schema": o.Schema}
-		addText(format, "description", o.Description)
-		addBool(format, "strict", o.Strict)
+		o.Name = cmp.Or(o.Name, "answer")
+		format := o.Object("schema")
+		format["type"] = "json_schema"
 		w.body["text"] = object{"format": format}
 	}
 }
 
 // options writes the fields that the protocols have in common.
 func (w *responsesWriter) options(m *middle.Request) {
-	rest := &middle.Request{}
+	var rest []middle.Option
 	for _, o := range m.Options {
 		switch o.Name {
 		case "verbosity":
@@ -82,12 +70,10 @@ func (w *responsesWriter) options(m *middle.Request) {
 		case "store":
 			w.body["store"] = o.Value
 		default:
-			rest.Options = append(rest.Options, o)
+			rest = append(rest, o)
 		}
 	}
-	if err := writeOptions(rest, responsesOptions, w.body); err != nil && w.err == nil {
-		w.err = err
-	}
+	w.Options(rest, w.body, responsesOptions.field)
 }
 
 // tools writes the tools and how they may be called.
@@ -97,7 +83,7 @@ func (w *responsesWriter) tools(m *middle.Request) {
 	}
 	var tools []object
 	for _, t := range m.Tools {
-		tool := function(t)
+		tool := t.Object("parameters")
 		tool["type"] = "function"
 		if t.Strict == nil {
 			tool["strict"] = false // the protocol's own default is true, which changes schemas
@@ -105,7 +91,7 @@ func (w *responsesWriter) tools(m *middle.Request) {
 		tools = append(tools, tool)
 	}
 	w.body["tools"] = tools
-	addBool(w.body, "parallel_tool_calls", m.Parallel)
+	w.body.AddBool("parallel_tool_calls", m.Parallel)
 	switch c := m.Choice; c.Mode {
 	case "":
 	case "tool":
@@ -115,12 +101,12 @@ func (w *responsesWriter) tools(m *middle.Request) {
 	}
 }
 
-// input writes the conversation. Instructions of the system at its beginning have a field of their own.
+// input writes the conversation. Instructions of the system at its beginning have a separate field.
 func (w *responsesWriter) input(m *middle.Request) {
 	items := []object{}
 	for i, one := range m.Messages {
 		if one.Name != "" {
-			w.note("names of participants were left out")
+			w.Note("names of participants were left out")
 		}
 		switch {
 		case i == 0 && one.Role == middle.System && len(one.Parts) == 1 && one.Parts[0].Kind == middle.Text:
@@ -148,12 +134,12 @@ func (w *responsesWriter) assistant(parts []middle.Part) (items []object) {
 			items = append(items, object{"type": "function_call", "call_id": p.ID, "name": p.Name, "arguments": p.Arguments})
 		case middle.Reasoning:
 			if p.Signer != "responses" || p.Signature == "" {
-				w.note("reasoning of another service was left out")
+				w.Note("reasoning of another service was left out")
 				continue
 			}
 			items = append(items, reasoningItem(p))
 		default:
-			w.refuse("messages", "has %s in an answer of the model, which experts with the protocol responses do not take", aKind(p.Kind))
+			w.Refuse("messages", "has %s in an answer of the model, which experts with the protocol responses do not take", p.Kind.Words())
 		}
 	}
 	return items
@@ -167,7 +153,7 @@ func reasoningItem(p middle.Part) object {
 	}
 	id, sealed, ok := strings.Cut(p.Signature, "~")
 	if p.Signer == "responses" && ok {
-		addText(item, "id", id)
+		item.AddText("id", id)
 		item["encrypted_content"] = sealed
 	} else if p.Signer != "responses" && p.Signer != "" {
 		item["encrypted_content"] = p.Signer + ":" + p.Signature
@@ -179,7 +165,7 @@ func reasoningItem(p middle.Part) object {
 func (w *responsesWriter) result(p middle.Part) object {
 	content := w.content(p.Parts)
 	if p.Failed {
-		w.note("is_error became the word Error in the result's text")
+		w.Note("is_error became the word Error in the result's text")
 		if text, ok := content.(string); ok {
 			content = "Error: " + text
 		} else {
@@ -207,7 +193,7 @@ func (w *responsesWriter) content(parts []middle.Part) any {
 		case middle.File:
 			list = append(list, w.file(p.Media))
 		default:
-			w.refuse("messages", "has %s, which experts with the protocol responses do not take", aKind(p.Kind))
+			w.Refuse("messages", "has %s, which experts with the protocol responses do not take", p.Kind.Words())
 		}
 	}
 	return list
@@ -216,9 +202,9 @@ func (w *responsesWriter) content(parts []middle.Part) any {
 // image writes an image.
 func (w *responsesWriter) image(m middle.Media) object {
 	if m.FileID != "" {
-		w.refuse("messages", "has an image by the id of a file, which only the service that keeps the file knows")
+		w.Refuse("messages", "has an image by the id of a file, which only the service that keeps the file knows")
 	}
-	image := object{"type": "input_image", "image_url": m.Link(), "detail": orWord(m.Detail, "auto")}
+	image := object{"type": "input_image", "image_url": m.Link(), "detail": cmp.Or(m.Detail, "auto")}
 	return image
 }
 
@@ -226,10 +212,10 @@ func (w *responsesWriter) image(m middle.Media) object {
 func (w *responsesWriter) file(m middle.Media) object {
 	switch {
 	case m.Data != "":
-		return object{"type": "input_file", "filename": orWord(m.Name, "file"), "file_data": m.Link()}
+		return object{"type": "input_file", "filename": cmp.Or(m.Name, "file"), "file_data": m.Link()}
 	case m.URL != "":
 		return object{"type": "input_file", "file_url": m.URL}
 	}
-	w.refuse("messages", "has a file by an id, which only the service that keeps it knows")
+	w.Refuse("messages", "has a file by an id, which only the service that keeps it knows")
 	return nil
 }

@@ -103,7 +103,7 @@ func anyRequest(t *rapid.T, f Caller) *middle.Request {
 	}
 	if rapid.Bool().Draw(t, "tools") {
 		no := false
-		m.Tools = []middle.Tool{{Name: anyWord.Draw(t, "name"), Description: "d", Parameters: []byte(`{"type":"object"}`)}}
+		m.Tools = []middle.NamedSchema{{Name: anyWord.Draw(t, "name"), Description: "d", Schema: []byte(`{"type":"object"}`)}}
 		if f == Responses {
 			m.Tools[0].Strict = &no
 		}
@@ -114,7 +114,7 @@ func anyRequest(t *rapid.T, f Caller) *middle.Request {
 	}
 	if rapid.Bool().Draw(t, "schema") {
 		yes := true
-		m.Output = middle.Output{Kind: "schema", Schema: []byte(`{"type":"object"}`), Strict: &yes}
+		m.Output = middle.Output{Kind: "schema", NamedSchema: middle.NamedSchema{Schema: []byte(`{"type":"object"}`), Strict: &yes}}
 		if f != Messages {
 			m.Output.Name = "answer"
 		}

@@ -2,6 +2,7 @@ package middle
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 )
 
@@ -15,13 +16,18 @@ func (e *FieldError) Error() string {
 	return e.Param + " " + e.Msg
 }
 
+// FieldErrorf is a FieldError whose message is formatted.
+func FieldErrorf(param, format string, args ...any) *FieldError {
+	return &FieldError{param, fmt.Sprintf(format, args...)}
+}
+
 // Request is a request for an answer of a model.
 type Request struct {
 	From      string // the protocol of the caller, such as chat
 	Model     string
 	Stream    bool
 	Messages  []Message
-	Tools     []Tool
+	Tools     []NamedSchema // functions that the model can call, with the schemas of their arguments
 	Choice    Choice
 	Parallel  *bool // whether an answer may have several calls of tools; nil: not said
 	Output    Output
@@ -75,6 +81,19 @@ const (
 	Other     PartKind = "other"     // has no place in this form
 )
 
+// Words names a part of the kind in a sentence.
+func (k PartKind) Words() string {
+	switch k {
+	case Image:
+		return "an image"
+	case Audio:
+		return "a sound"
+	case File:
+		return "a file"
+	}
+	return "a part of the kind " + string(k)
+}
+
 // Part is a part of a message or of an answer. Which fields it has depends on its kind.
 type Part struct {
 	Kind      PartKind
@@ -109,11 +128,11 @@ func (m Media) Link() string {
 	return "data:" + m.Type + ";base64," + m.Data
 }
 
-// Tool is a function that the model can call.
-type Tool struct {
+// NamedSchema is a JSON schema with a name: of the arguments of a tool, or of an answer.
+type NamedSchema struct {
 	Name, Description string
-	Parameters        json.RawMessage // JSON schema; nil: none is given
-	Strict            *bool           // calls must match the schema; nil: not said
+	Schema            json.RawMessage // nil: none is given
+	Strict            *bool           // the model must keep to the schema; nil: not said
 }
 
 // Choice says which tools may be called.
@@ -124,10 +143,16 @@ type Choice struct {
 
 // Output is the form of an answer.
 type Output struct {
-	Kind              string // "" (not said), text, json (any object), or schema
-	Name, Description string
-	Schema            json.RawMessage
-	Strict            *bool
+	Kind string // "" (not said), text, json (any object), or schema
+	NamedSchema
+}
+
+// Untranslatable is the error for the first field that cannot be translated, a *FieldError; nil: there is none.
+func (r *Request) Untranslatable() error {
+	if all := slices.Concat(r.Malformed, r.Foreign); len(all) > 0 {
+		return all[0]
+	}
+	return nil
 }
 
 // Insert inserts a message before the one with an index.

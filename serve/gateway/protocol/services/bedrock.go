@@ -1,8 +1,8 @@
 package services
 
 import (
+	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -23,16 +23,10 @@ var bedrockOptions = map[string]string{"temperature": "temperature", "top_p": "t
 
 // Write writes a request. The model is part of the URL.
 func (Bedrock) Write(m *middle.Request, t middle.Target) ([]byte, []string, error) {
-	if err := refuseForeign(m); err != nil {
-		return nil, nil, err
-	}
 	w := &bedrockWriter{}
-	m = withoutHints(m, &w.notes)
-	withoutStrict(m, &w.notes)
-	system, turns, err := turnsOf(m, &w.notes)
-	if err != nil {
-		return nil, nil, err
-	}
+	options := w.withoutHints(m)
+	w.withoutStrict(m)
+	system, turns := w.turns(m)
 	body := object{}
 	if len(system) > 0 {
 		texts := []object{}
@@ -43,25 +37,20 @@ func (Bedrock) Write(m *middle.Request, t middle.Target) ([]byte, []string, erro
 	}
 	messages := []object{}
 	for _, turn := range turns {
-		content, err := w.content(turn)
-		if err != nil {
-			return nil, nil, err
-		}
-		messages = append(messages, object{"role": map[bool]string{true: middle.Assistant, false: middle.User}[turn.model], "content": content})
+		messages = append(messages, object{"role": map[bool]string{true: middle.Assistant, false: middle.User}[turn.model], "content": w.content(turn)})
 	}
 	body["messages"] = messages
-	if err := errors.Join(w.config(m, t.Model, body), w.tools(m, body)); err != nil {
-		return nil, nil, err
-	}
+	w.config(m, options, t.Model, body)
+	w.tools(m, body)
 	fillDeep(body, t.Fields)
-	return asJSON(body), w.changed, nil
+	return w.Finish(body)
 }
 
 // bedrockWriter writes a request.
-type bedrockWriter struct{ notes }
+type bedrockWriter struct{ writer }
 
 // config writes limits.
-func (w *bedrockWriter) config(m *middle.Request, model string, body object) error {
+func (w *bedrockWriter) config(m *middle.Request, options []middle.Option, model string, body object) {
 	c := object{}
 	if m.MaxTokens > 0 {
 		c["maxTokens"] = m.MaxTokens
@@ -69,43 +58,40 @@ func (w *bedrockWriter) config(m *middle.Request, model string, body object) err
 	if len(m.Stop) > 0 {
 		c["stopSequences"] = m.Stop
 	}
-	if err := writeOptions(m, bedrockOptions, c); err != nil {
-		return err
-	}
+	w.Options(options, c, func(name string) string { return bedrockOptions[name] })
 	if len(c) > 0 {
 		body["inferenceConfig"] = c
 	}
 	switch {
 	case m.WantsJSON():
-		return lacking("response_format", "cannot be passed on: experts of the kind bedrock have no form of answers")
+		w.Refuse("response_format", "cannot be passed on: experts of the kind bedrock have no form of answers")
 	case m.Thinking > 0 && strings.Contains(model, "anthropic."):
 		body["additionalModelRequestFields"] = object{"thinking": object{"type": "enabled", "budget_tokens": m.Thinking}}
 	case m.Thinking > 0 || m.Effort != "" && m.Effort != "none":
-		return lacking("reasoning_effort", "cannot be passed on: experts of the kind bedrock have no such field for all models; fields may set that of a model")
+		w.Refuse("reasoning_effort", "cannot be passed on: experts of the kind bedrock have no such field for all models; fields may set that of a model")
 	}
-	return nil
 }
 
 // tools writes the tools and how they may be called. A conversation with calls must have them.
-func (w *bedrockWriter) tools(m *middle.Request, body object) error {
+func (w *bedrockWriter) tools(m *middle.Request, body object) {
 	called := m.Has(middle.Call) || m.Has(middle.Result)
 	switch {
 	case len(m.Tools) == 0 && called:
-		return lacking("tools", "are missing: experts of the kind bedrock need them in a conversation with calls of tools")
+		w.Refuse("tools", "are missing: experts of the kind bedrock need them in a conversation with calls of tools")
 	case len(m.Tools) == 0:
-		return nil
+		return
 	case m.Choice.Mode == "none" && called:
-		return lacking("tool_choice", "cannot be none for experts of the kind bedrock in a conversation with calls of tools")
+		w.Refuse("tool_choice", "cannot be none for experts of the kind bedrock in a conversation with calls of tools")
 	case m.Choice.Mode == "none":
-		w.note("tools were left out, since none may be called")
-		return nil
+		w.Note("tools were left out, since none may be called")
+		return
 	case m.Parallel != nil && !*m.Parallel:
-		return lacking("parallel_tool_calls", "cannot be false for experts of the kind bedrock, which have no such setting")
+		w.Refuse("parallel_tool_calls", "cannot be false for experts of the kind bedrock, which have no such setting")
 	}
 	var list []object
 	for _, t := range m.Tools {
-		spec := object{"name": t.Name, "inputSchema": object{"json": json.RawMessage(orWord(string(t.Parameters), `{"type":"object"}`))}}
-		addText(spec, "description", t.Description)
+		spec := object{"name": t.Name, "inputSchema": object{"json": json.RawMessage(cmp.Or(string(t.Schema), `{"type":"object"}`))}}
+		spec.AddText("description", t.Description)
 		list = append(list, object{"toolSpec": spec})
 	}
 	config := object{"tools": list}
@@ -118,87 +104,74 @@ func (w *bedrockWriter) tools(m *middle.Request, body object) error {
 		config["toolChoice"] = object{"tool": object{"name": c.Name}}
 	}
 	body["toolConfig"] = config
-	return nil
 }
 
 // content writes a turn. Blank texts are refused by the service, so they are left out.
-func (w *bedrockWriter) content(t turn) ([]object, error) {
+func (w *bedrockWriter) content(t turn) []object {
 	all := []object{}
 	for _, p := range t.parts {
 		switch p.Kind {
 		case middle.Text, middle.Refusal:
 			if strings.TrimSpace(p.Text) == "" {
-				w.note("blank texts were left out")
+				w.Note("blank texts were left out")
 				continue
 			}
 			all = append(all, object{"text": p.Text})
 		case middle.Image:
-			image, err := bedrockImage(p.Media)
-			if err != nil {
-				return nil, err
-			}
-			all = append(all, image)
+			all = append(all, w.image(p.Media))
 		case middle.Call:
 			all = append(all, object{"toolUse": object{"toolUseId": p.ID, "name": p.Name, "input": json.RawMessage(p.Arguments)}})
 		case middle.Result:
-			result, err := bedrockResult(p)
-			if err != nil {
-				return nil, err
-			}
-			all = append(all, result)
+			all = append(all, w.result(p))
 		case middle.Reasoning:
 			if p.Signer != "bedrock" {
-				w.note("reasoning of another service was left out")
+				w.Note("reasoning of another service was left out")
 				continue
 			}
 			all = append(all, object{"reasoningContent": bedrockReasoning(p)})
 		default:
-			return nil, lacking("messages", "has %s, which experts of the kind bedrock do not take", aKind(p.Kind))
+			w.Refuse("messages", "has %s, which experts of the kind bedrock do not take", p.Kind.Words())
 		}
 	}
 	if len(all) == 0 {
-		return nil, lacking("messages", "has a message without content")
+		w.Refuse("messages", "has a message without content")
 	}
-	return all, nil
+	return all
 }
 
 // bedrockFormats are the kinds of images.
 var bedrockFormats = []string{"png", "jpeg", "gif", "webp"}
 
-// bedrockImage writes an image.
-func bedrockImage(m middle.Media) (object, error) {
+// image writes an image.
+func (w *bedrockWriter) image(m middle.Media) object {
 	format := strings.TrimPrefix(m.Type, "image/")
 	switch {
 	case m.Data == "":
-		return nil, lacking("messages", "has an image by a link or the id of a file; experts of the kind bedrock take only data")
+		w.Refuse("messages", "has an image by a link or the id of a file; experts of the kind bedrock take only data")
 	case !slices.Contains(bedrockFormats, format):
-		return nil, lacking("messages", "has an image of the type %.40q; experts of the kind bedrock take png, jpeg, gif and webp", m.Type)
+		w.Refuse("messages", "has an image of the type %.40q; experts of the kind bedrock take png, jpeg, gif and webp", m.Type)
 	}
-	return object{"image": object{"format": format, "source": object{"bytes": m.Data}}}, nil
+	return object{"image": object{"format": format, "source": object{"bytes": m.Data}}}
 }
 
-// bedrockResult writes the result of a call.
-func bedrockResult(p middle.Part) (object, error) {
+// result writes the result of a call.
+func (w *bedrockWriter) result(p middle.Part) object {
 	content := []object{}
 	for _, in := range p.Parts {
 		switch in.Kind {
 		case middle.Text:
 			content = append(content, object{"text": in.Text})
 		case middle.Image:
-			image, err := bedrockImage(in.Media)
-			if err != nil {
-				return nil, err
-			}
-			content = append(content, image)
+			content = append(content, w.image(in.Media))
 		default:
-			return nil, lacking("messages", "has a result of a tool with %s, which experts of the kind bedrock do not take", aKind(in.Kind))
+			w.Refuse("messages", "has a result of a tool with %s, which experts of the kind bedrock do not take", in.Kind.Words())
 		}
 	}
 	out := object{"toolUseId": p.ID, "content": content}
 	if p.Failed {
 		out["status"] = "error"
 	}
-	return object{"toolResult": out}, nil
+	return object{"toolResult": out}
 }
 
 // bedrockReasoning writes a reasoning of the service.
@@ -207,7 +180,7 @@ func bedrockReasoning(p middle.Part) object {
 		return object{"redactedContent": p.Signature}
 	}
 	text := object{"text": p.Text}
-	addText(text, "signature", p.Signature)
+	text.AddText("signature", p.Signature)
 	return object{"reasoningText": text}
 }
 
@@ -240,7 +213,7 @@ func (u *bedrockUsage) middle() middle.Usage {
 	}
 	out := middle.NewUsage(u.In+u.Read+u.Written, u.Read, u.Out, 0)
 	if out.Written = u.Written; u.Written > 0 {
-		out.Stated.Known, out.Stated.Reason = false, "tokens written to a cache have prices of their own"
+		out.Stated.Known, out.Stated.Reason = false, "tokens written to a cache have separate prices"
 	}
 	return out
 }
@@ -262,17 +235,14 @@ func bedrockFinish(reason string) (f middle.Finish, ok bool) {
 
 // Read reads a whole answer. It does not name a model.
 func (Bedrock) Read(text []byte) (*middle.Answer, error) {
-	if _, err := jsonedit.ParseLenient(text); err != nil {
-		return nil, err
-	}
-	var b struct {
+	b, err := jsonedit.Decode[struct {
 		Output struct {
 			Message struct{ Content []json.RawMessage }
 		}
 		Reason string `json:"stopReason"`
 		Usage  *bedrockUsage
-	}
-	if err := json.Unmarshal(text, &b); err != nil {
+	}](text)
+	if err != nil {
 		return nil, err
 	}
 	finish, ok := bedrockFinish(b.Reason)
@@ -299,10 +269,10 @@ func (Bedrock) Read(text []byte) (*middle.Answer, error) {
 func (b *bedrockBlock) middle(text json.RawMessage) (p middle.Part, ok bool) {
 	switch {
 	case b.Call != nil:
-		return middle.Part{Kind: middle.Call, ID: b.Call.ID, Name: b.Call.Name, Arguments: orWord(string(b.Call.Input), "{}")}, true
+		return middle.Part{Kind: middle.Call, ID: b.Call.ID, Name: b.Call.Name, Arguments: cmp.Or(string(b.Call.Input), "{}")}, true
 	case b.Reasoning != nil:
 		r := b.Reasoning
-		return middle.Part{Kind: middle.Reasoning, Text: r.Text.Text, Signature: orWord(r.Text.Signature, r.Hidden), Signer: "bedrock"}, true
+		return middle.Part{Kind: middle.Reasoning, Text: r.Text.Text, Signature: cmp.Or(r.Text.Signature, r.Hidden), Signer: "bedrock"}, true
 	}
 	var fields map[string]json.RawMessage
 	_ = json.Unmarshal(text, &fields) // it was read before
@@ -345,11 +315,8 @@ func (d *bedrockDecoder) Decode(e *sse.Event) ([]middle.Event, error) {
 		p := problemOf(e.Data)
 		return []middle.Event{{Kind: middle.Fail, Err: &p}}, nil
 	}
-	if _, err := jsonedit.ParseLenient(e.Data); err != nil {
-		return nil, err
-	}
-	var b bedrockEvent
-	if err := json.Unmarshal(e.Data, &b); err != nil {
+	b, err := jsonedit.Decode[bedrockEvent](e.Data)
+	if err != nil {
 		return nil, err
 	}
 	switch e.Name {
@@ -362,7 +329,7 @@ func (d *bedrockDecoder) Decode(e *sse.Event) ([]middle.Event, error) {
 			d.add(middle.Event{Kind: middle.Alien, Text: e.Name})
 		}
 	case "contentBlockDelta":
-		d.delta(&b)
+		d.delta(b)
 	case "contentBlockStop":
 		d.shut()
 	case "messageStop":

@@ -2,6 +2,7 @@ package services
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -19,6 +20,7 @@ import (
 	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
 	"github.com/aws/aws-sdk-go-v2/config"
 
+	"pipe/serve/gateway/jsonedit"
 	"pipe/serve/gateway/sse"
 )
 
@@ -92,8 +94,8 @@ func (m *Messages) Next() (*sse.Event, error) {
 	}
 	e.Name, e.Data, e.HasData = header(":event-type"), message.Payload, true
 	if kind := header(":message-type"); kind != "event" {
-		code := orWord(header(":exception-type"), header(":error-code"))
-		e.Name, e.Data = "error", exception(code, orWord(header(":error-message"), string(message.Payload)))
+		code := cmp.Or(header(":exception-type"), header(":error-code"))
+		e.Name, e.Data = "error", exception(code, cmp.Or(header(":error-message"), string(message.Payload)))
 	}
 	e.Raw = e.Data
 	return e, nil
@@ -105,5 +107,5 @@ func exception(code, text string) []byte {
 	if json.Unmarshal([]byte(text), &body) == nil && body.Message != "" {
 		text = body.Message
 	}
-	return asJSON(object{"error": object{"message": orWord(text, code), "code": code}})
+	return jsonedit.Encode(object{"error": object{"message": cmp.Or(text, code), "code": code}})
 }

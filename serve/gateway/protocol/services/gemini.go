@@ -1,6 +1,7 @@
 package services
 
 import (
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -32,46 +33,30 @@ var geminiOptions = map[string]string{
 
 // Write writes a request.
 func (Gemini) Write(m *middle.Request, t middle.Target) ([]byte, []string, error) {
-	if err := refuseForeign(m); err != nil {
-		return nil, nil, err
-	}
 	w := &geminiWriter{names: callNames(m), signed: needsSignatures(t.Model)}
-	m = withoutHints(m, &w.notes)
-	withoutStrict(m, &w.notes)
-	system, turns, err := turnsOf(m, &w.notes)
-	if err != nil {
-		return nil, nil, err
-	}
+	options := w.withoutHints(m)
+	w.withoutStrict(m)
+	system, turns := w.turns(m)
 	body := object{}
 	if len(system) > 0 {
 		body["systemInstruction"] = object{"parts": []object{{"text": strings.Join(system, "\n\n")}}}
 	}
 	contents := []object{}
 	for _, turn := range turns {
-		parts, err := w.parts(turn)
-		if err != nil {
-			return nil, nil, err
-		}
-		contents = append(contents, object{"role": map[bool]string{true: "model", false: "user"}[turn.model], "parts": parts})
+		contents = append(contents, object{"role": map[bool]string{true: "model", false: "user"}[turn.model], "parts": w.parts(turn)})
 	}
 	body["contents"] = contents
-	config, err := w.config(m, t)
-	if err == nil {
-		err = geminiTools(m, body)
-	}
-	if err != nil {
-		return nil, nil, err
-	}
-	if len(config) > 0 {
+	if config := w.config(m, options, t); len(config) > 0 {
 		body["generationConfig"] = config
 	}
+	w.tools(m, body)
 	fillDeep(body, t.Fields)
-	return asJSON(body), w.changed, nil
+	return w.Finish(body)
 }
 
 // geminiWriter writes a request.
 type geminiWriter struct {
-	notes
+	writer
 	names  map[string]string // of the tools of calls, by id
 	signed bool              // calls of tools must have a signature
 }
@@ -85,7 +70,7 @@ func needsSignatures(model string) bool { return generations.MatchString(model) 
 var noSignature = base64.StdEncoding.EncodeToString([]byte("skip_thought_signature_validator"))
 
 // parts writes a turn. The signature of a call is a hidden reasoning before it.
-func (w *geminiWriter) parts(t turn) ([]object, error) {
+func (w *geminiWriter) parts(t turn) []object {
 	all := []object{}
 	signature := ""
 	for _, p := range t.parts {
@@ -95,7 +80,7 @@ func (w *geminiWriter) parts(t turn) ([]object, error) {
 			out = object{"text": p.Text}
 		case middle.Image, middle.Audio, middle.File:
 			if p.Media.Data == "" {
-				return nil, lacking("messages", "has %s by a link or the id of a file; experts of the kind gemini take only data", aKind(p.Kind))
+				w.Refuse("messages", "has %s by a link or the id of a file; experts of the kind gemini take only data", p.Kind.Words())
 			}
 			out = object{"inlineData": object{"mimeType": p.Media.Type, "data": p.Media.Data}}
 		case middle.Call:
@@ -104,35 +89,32 @@ func (w *geminiWriter) parts(t turn) ([]object, error) {
 			if signature == "" && w.signed {
 				signature = noSignature
 			}
-			addText(out, "thoughtSignature", signature)
+			out.AddText("thoughtSignature", signature)
 			signature = ""
 		case middle.Result:
-			text, err := resultText(p, "experts of the kind gemini")
-			if err != nil {
-				return nil, err
-			}
+			text := w.resultText(p, "experts of the kind gemini")
 			field := map[bool]string{true: "error", false: "output"}[p.Failed]
 			out = object{"functionResponse": object{"name": w.names[p.ID], "id": p.ID, "response": object{field: text}}}
 		case middle.Reasoning:
 			if p.Signer == "gemini" && p.Text == "" {
 				signature = p.Signature
 			} else {
-				w.note("reasoning of earlier answers was left out")
+				w.Note("reasoning of earlier answers was left out")
 			}
 			continue
 		default:
-			return nil, lacking("messages", "has %s, which experts of the kind gemini do not take", aKind(p.Kind))
+			w.Refuse("messages", "has %s, which experts of the kind gemini do not take", p.Kind.Words())
 		}
 		all = append(all, out)
 	}
 	if len(all) == 0 {
-		return nil, lacking("messages", "has a message without content")
+		w.Refuse("messages", "has a message without content")
 	}
-	return all, nil
+	return all
 }
 
 // config writes limits, and the form of the answer.
-func (w *geminiWriter) config(m *middle.Request, t middle.Target) (object, error) {
+func (w *geminiWriter) config(m *middle.Request, options []middle.Option, t middle.Target) object {
 	c := object{}
 	if m.MaxTokens > 0 {
 		c["maxOutputTokens"] = m.MaxTokens
@@ -149,7 +131,8 @@ func (w *geminiWriter) config(m *middle.Request, t middle.Target) (object, error
 	if thinking := w.thinking(m, t.Model); thinking != nil {
 		c["thinkingConfig"] = thinking
 	}
-	return c, writeOptions(m, geminiOptions, c)
+	w.Options(options, c, func(name string) string { return geminiOptions[name] })
+	return c
 }
 
 // geminiBudgets are the tokens of reasoning that Google gives for a word in its own translation of OpenAI's requests.
@@ -167,43 +150,38 @@ func (w *geminiWriter) thinking(m *middle.Request, model string) object {
 		return nil
 	case needsSignatures(model):
 		if geminiLevels[m.Effort] != m.Effort {
-			w.note("the effort " + m.Effort + " became " + geminiLevels[m.Effort])
+			w.Note("the effort " + m.Effort + " became " + geminiLevels[m.Effort])
 		}
 		return object{"thinkingLevel": geminiLevels[m.Effort], "includeThoughts": m.Effort != "none"}
 	}
-	w.note("the effort " + m.Effort + " became a limit of tokens")
+	w.Note("the effort " + m.Effort + " became a limit of tokens")
 	return object{"thinkingBudget": geminiBudgets[m.Effort], "includeThoughts": m.Effort != "none"}
 }
 
-// geminiTools writes the tools and how they may be called.
-func geminiTools(m *middle.Request, body object) error {
+// tools writes the tools and how they may be called.
+func (w *geminiWriter) tools(m *middle.Request, body object) {
 	if len(m.Tools) == 0 {
-		return nil
+		return
 	}
 	if m.Parallel != nil && !*m.Parallel {
-		return lacking("parallel_tool_calls", "cannot be false for experts of the kind gemini, which have no such setting")
+		w.Refuse("parallel_tool_calls", "cannot be false for experts of the kind gemini, which have no such setting")
 	}
 	var list []object
 	for _, t := range m.Tools {
-		f := object{"name": t.Name}
-		addText(f, "description", t.Description)
-		if t.Parameters != nil {
-			f["parametersJsonSchema"] = t.Parameters
-		}
-		list = append(list, f)
+		t.Strict = nil // the service has no such setting
+		list = append(list, t.Object("parametersJsonSchema"))
 	}
 	body["tools"] = []object{{"functionDeclarations": list}}
 	choice := object{}
 	switch c := m.Choice; c.Mode {
 	case "":
-		return nil
+		return
 	case "tool":
 		choice["mode"], choice["allowedFunctionNames"] = "ANY", []string{c.Name}
 	default:
 		choice["mode"] = map[string]string{"auto": "AUTO", "none": "NONE", "required": "ANY"}[c.Mode]
 	}
 	body["toolConfig"] = object{"functionCallingConfig": choice}
-	return nil
 }
 
 // geminiAnswer is an answer, or an event of a stream.
@@ -287,25 +265,13 @@ func geminiFinish(reason string, called bool) (f middle.Finish, ok bool) {
 	return "", false
 }
 
-// readGemini reads an answer or an event.
-func readGemini(text []byte) (*geminiAnswer, error) {
-	if _, err := jsonedit.ParseLenient(text); err != nil {
-		return nil, err
-	}
-	var a geminiAnswer
-	if err := json.Unmarshal(text, &a); err != nil {
-		return nil, err
-	}
-	return &a, nil
-}
-
 // Read reads a whole answer.
 func (Gemini) Read(text []byte) (*middle.Answer, error) {
-	g, err := readGemini(text)
+	g, err := jsonedit.Decode[geminiAnswer](text)
 	if err != nil {
 		return nil, err
 	}
-	a := &middle.Answer{ID: orWord(g.ID, newID("gemini-")), Model: g.Model, Usage: g.Usage.middle()}
+	a := &middle.Answer{ID: cmp.Or(g.ID, newID("gemini-")), Model: g.Model, Usage: g.Usage.middle()}
 	switch {
 	case len(g.Candidates) == 0 && g.Feedback.Reason != "":
 		a.Finish = middle.Filter
@@ -336,7 +302,7 @@ func (Gemini) Read(text []byte) (*middle.Answer, error) {
 func (p *geminiPart) middle() []middle.Part {
 	switch {
 	case p.Call != nil:
-		call := middle.Part{Kind: middle.Call, ID: orWord(p.Call.ID, newID("call_")), Name: p.Call.Name, Arguments: orWord(string(p.Call.Args), "{}")}
+		call := middle.Part{Kind: middle.Call, ID: cmp.Or(p.Call.ID, newID("call_")), Name: p.Call.Name, Arguments: cmp.Or(string(p.Call.Args), "{}")}
 		if p.Signature != "" {
 			return []middle.Part{{Kind: middle.Reasoning, Signature: p.Signature, Signer: "gemini"}, call}
 		}
@@ -376,7 +342,7 @@ func (d *geminiDecoder) Decode(e *sse.Event) ([]middle.Event, error) {
 	if !e.HasData {
 		return []middle.Event{{Kind: middle.Life}}, nil
 	}
-	g, err := readGemini(e.Data)
+	g, err := jsonedit.Decode[geminiAnswer](e.Data)
 	if err != nil {
 		return nil, err
 	}
@@ -386,7 +352,7 @@ func (d *geminiDecoder) Decode(e *sse.Event) ([]middle.Event, error) {
 	}
 	if !d.started {
 		d.started = true
-		d.add(middle.Event{Kind: middle.Start, ID: orWord(g.ID, newID("gemini-")), Model: g.Model})
+		d.add(middle.Event{Kind: middle.Start, ID: cmp.Or(g.ID, newID("gemini-")), Model: g.Model})
 	}
 	if u := g.Usage.middle(); u.Reported {
 		d.add(middle.Event{Kind: middle.Count, Usage: u})

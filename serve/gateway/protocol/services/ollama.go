@@ -3,6 +3,7 @@ package services
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"io"
@@ -31,17 +32,10 @@ var ollamaOptions = map[string]string{
 
 // Write writes a request.
 func (Ollama) Write(m *middle.Request, t middle.Target) ([]byte, []string, error) {
-	if err := refuseForeign(m); err != nil {
-		return nil, nil, err
-	}
 	w := &ollamaWriter{names: callNames(m)}
-	m = withoutHints(m, &w.notes)
-	messages, err := w.messages(m)
-	if err != nil {
-		return nil, nil, err
-	}
+	allowed := w.withoutHints(m)
 	// Without truncate and shift, a conversation that is too long loses its beginning in silence.
-	body := object{"model": t.Model, "messages": messages, "stream": m.Stream, "truncate": false, "shift": false}
+	body := object{"model": t.Model, "messages": w.messages(m), "stream": m.Stream, "truncate": false, "shift": false}
 	options := object{}
 	if m.MaxTokens > 0 {
 		options["num_predict"] = m.MaxTokens
@@ -49,9 +43,7 @@ func (Ollama) Write(m *middle.Request, t middle.Target) ([]byte, []string, error
 	if len(m.Stop) > 0 {
 		options["stop"] = m.Stop
 	}
-	if err := writeOptions(m, ollamaOptions, options); err != nil {
-		return nil, nil, err
-	}
+	w.Options(allowed, options, func(name string) string { return ollamaOptions[name] })
 	if len(options) > 0 {
 		body["options"] = options
 	}
@@ -62,32 +54,20 @@ func (Ollama) Write(m *middle.Request, t middle.Target) ([]byte, []string, error
 		body["format"] = o.Schema
 	}
 	w.thinking(m, body)
-	if err := w.tools(m, body); err != nil {
-		return nil, nil, err
-	}
+	w.tools(m, body)
 	fillDeep(body, t.Fields)
-	return asJSON(body), w.changed, nil
+	return w.Finish(body)
 }
 
 // ollamaWriter writes a request.
 type ollamaWriter struct {
-	notes
+	writer
 	names map[string]string // of the tools of calls, by id
 }
 
 // thinking writes whether to reason. Some models take the words low, medium and high, all others yes or no.
 func (w *ollamaWriter) thinking(m *middle.Request, body object) {
-	effort := m.Effort
-	if effort == "" && m.Thinking > 0 {
-		w.note("thinking.budget_tokens became an effort")
-		switch effort = "high"; {
-		case m.Thinking <= 2048:
-			effort = "low"
-		case m.Thinking <= 8192:
-			effort = "medium"
-		}
-	}
-	switch effort {
+	switch effort := w.Effort(m); effort {
 	case "":
 	case "none":
 		body["think"] = false
@@ -95,48 +75,39 @@ func (w *ollamaWriter) thinking(m *middle.Request, body object) {
 		body["think"] = effort
 	case "minimal":
 		body["think"] = "low"
-		w.note("the effort minimal became low")
+		w.Note("the effort minimal became low")
 	default:
 		body["think"] = "high"
-		w.note("the effort " + effort + " became high")
+		w.Note("the effort " + effort + " became high")
 	}
 }
 
 // tools writes the tools. The protocol cannot say that one must or must not be called.
-func (w *ollamaWriter) tools(m *middle.Request, body object) error {
+func (w *ollamaWriter) tools(m *middle.Request, body object) {
 	switch {
 	case len(m.Tools) == 0:
-		return nil
+		return
 	case m.Choice.Mode == "none":
-		w.note("tools were left out, since none may be called")
-		return nil
+		w.Note("tools were left out, since none may be called")
+		return
 	case m.Choice.Mode == "required" || m.Choice.Mode == "tool":
-		return lacking("tool_choice", "cannot require a call from experts of the kind ollama, which have no such setting")
+		w.Refuse("tool_choice", "cannot require a call from experts of the kind ollama, which have no such setting")
 	case m.Parallel != nil && !*m.Parallel:
-		return lacking("parallel_tool_calls", "cannot be false for experts of the kind ollama, which have no such setting")
+		w.Refuse("parallel_tool_calls", "cannot be false for experts of the kind ollama, which have no such setting")
 	}
 	var list []object
 	for _, t := range m.Tools {
-		f := object{"name": t.Name}
-		addText(f, "description", t.Description)
-		if t.Parameters != nil {
-			f["parameters"] = t.Parameters
-		}
-		if t.Strict != nil {
-			f["strict"] = *t.Strict
-		}
-		list = append(list, object{"type": "function", "function": f})
+		list = append(list, object{"type": "function", "function": t.Object("parameters")})
 	}
 	body["tools"] = list
-	return nil
 }
 
 // messages writes the conversation. A message has one text, with its images beside it.
-func (w *ollamaWriter) messages(m *middle.Request) (all []object, err error) {
-	all = []object{}
+func (w *ollamaWriter) messages(m *middle.Request) []object {
+	all := []object{}
 	for _, one := range m.Messages {
 		if one.Name != "" {
-			w.note("names of participants were left out")
+			w.Note("names of participants were left out")
 		}
 		out := object{"role": one.Role}
 		if one.Role == middle.Developer {
@@ -150,50 +121,46 @@ func (w *ollamaWriter) messages(m *middle.Request) (all []object, err error) {
 				texts = append(texts, p.Text)
 			case middle.Image:
 				if p.Media.Data == "" {
-					return nil, lacking("messages", "has an image by a link or the id of a file; experts of the kind ollama take only data")
+					w.Refuse("messages", "has an image by a link or the id of a file; experts of the kind ollama take only data")
 				}
 				images = append(images, p.Media.Data)
 			case middle.Call:
 				calls = append(calls, object{"id": p.ID, "type": "function", "function": object{"name": p.Name, "arguments": json.RawMessage(p.Arguments)}})
 			case middle.Reasoning:
 				if p.Signer != "ollama" && p.Signer != "chat" || p.Text == "" {
-					w.note("reasoning of another service was left out")
+					w.Note("reasoning of another service was left out")
 					continue
 				}
 				out["thinking"] = p.Text
 			case middle.Result:
-				if all, err = w.result(all, p); err != nil {
-					return nil, err
-				}
+				all = append(all, w.result(p))
 			default:
-				return nil, lacking("messages", "has %s, which experts of the kind ollama do not take", aKind(p.Kind))
+				w.Refuse("messages", "has %s, which experts of the kind ollama do not take", p.Kind.Words())
 			}
 		}
 		if len(images) > 0 {
 			out["images"] = images
 		}
 		if len(texts) > 1 {
-			w.note("the texts of a message were joined")
+			w.Note("the texts of a message were joined")
 		}
 		out["content"] = strings.Join(texts, "\n")
-		if len(calls) > 0 {
-			out["tool_calls"] = calls
-		}
+		out.AddList("tool_calls", calls)
 		if one.Role != middle.ToolRole && (len(texts) > 0 || len(images) > 0 || calls != nil) {
 			all = append(all, out)
 		}
 	}
-	return all, nil
+	return all
 }
 
 // result writes the result of a call.
-func (w *ollamaWriter) result(all []object, p middle.Part) ([]object, error) {
-	text, err := resultText(p, "experts of the kind ollama")
+func (w *ollamaWriter) result(p middle.Part) object {
+	text := w.resultText(p, "experts of the kind ollama")
 	if p.Failed {
 		text = "Error: " + text
-		w.note("is_error became the word Error in the result's text")
+		w.Note("is_error became the word Error in the result's text")
 	}
-	return append(all, object{"role": "tool", "content": text, "tool_call_id": p.ID, "tool_name": w.names[p.ID]}), err
+	return object{"role": "tool", "content": text, "tool_call_id": p.ID, "tool_name": w.names[p.ID]}
 }
 
 // ollamaAnswer is an answer, or a line of a stream.
@@ -215,18 +182,6 @@ type ollamaAnswer struct {
 	In     int64  `json:"prompt_eval_count"`
 	Out    int64  `json:"eval_count"`
 	Error  json.RawMessage
-}
-
-// readOllama reads an answer or a line.
-func readOllama(text []byte) (*ollamaAnswer, error) {
-	if _, err := jsonedit.ParseLenient(text); err != nil {
-		return nil, err
-	}
-	var a ollamaAnswer
-	if err := json.Unmarshal(text, &a); err != nil {
-		return nil, err
-	}
-	return &a, nil
 }
 
 // usage are the tokens of an answer. The server does not say how many were cached: nobody pays for them.
@@ -251,14 +206,14 @@ func (a *ollamaAnswer) finish(called bool) middle.Finish {
 // calls are the calls of an answer.
 func (a *ollamaAnswer) calls() (all []middle.Part) {
 	for _, c := range a.Message.Calls {
-		all = append(all, middle.Part{Kind: middle.Call, ID: orWord(c.ID, newID("call_")), Name: c.Function.Name, Arguments: orWord(string(c.Function.Arguments), "{}")})
+		all = append(all, middle.Part{Kind: middle.Call, ID: cmp.Or(c.ID, newID("call_")), Name: c.Function.Name, Arguments: cmp.Or(string(c.Function.Arguments), "{}")})
 	}
 	return all
 }
 
 // Read reads a whole answer.
 func (Ollama) Read(text []byte) (*middle.Answer, error) {
-	o, err := readOllama(text)
+	o, err := jsonedit.Decode[ollamaAnswer](text)
 	switch {
 	case err != nil:
 		return nil, err
@@ -293,7 +248,7 @@ func (d *ollamaDecoder) Decode(e *sse.Event) ([]middle.Event, error) {
 	if !e.HasData {
 		return []middle.Event{{Kind: middle.Life}}, nil
 	}
-	o, err := readOllama(e.Data)
+	o, err := jsonedit.Decode[ollamaAnswer](e.Data)
 	if err != nil {
 		return nil, err
 	}

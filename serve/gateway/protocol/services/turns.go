@@ -8,29 +8,32 @@ import (
 	"pipe/serve/gateway/protocol/middle"
 )
 
+// writer has what the writers of these protocols have in common.
+type writer struct{ middle.Writer }
+
 // turn is what one side says, in protocols where the sides alternate: results of tools are the user's.
 type turn struct {
 	model bool
 	parts []middle.Part
 }
 
-// turnsOf groups the messages of a request, and returns the texts of the system apart.
-func turnsOf(m *middle.Request, n *notes) (system []string, all []turn, err error) {
+// turns groups the messages of a request, and returns the texts of the system apart.
+func (w *writer) turns(m *middle.Request) (system []string, all []turn) {
 	for _, one := range m.Messages {
 		if one.Role == middle.System || one.Role == middle.Developer {
 			for _, p := range one.Parts {
 				if p.Kind != middle.Text {
-					return nil, nil, lacking("messages", "has %s in a message of the system; this expert takes only text there", aKind(p.Kind))
+					w.Refuse("messages", "has %s in a message of the system; this expert takes only text there", p.Kind.Words())
 				}
 				system = append(system, p.Text)
 			}
 			if len(all) > 0 {
-				n.note("a message of the system within the conversation was put at its beginning")
+				w.Note("a message of the system within the conversation was put at its beginning")
 			}
 			continue
 		}
 		if one.Name != "" {
-			n.note("names of participants were left out")
+			w.Note("names of participants were left out")
 		}
 		model := one.Role == middle.Assistant
 		if k := len(all) - 1; k >= 0 && all[k].model == model {
@@ -39,44 +42,42 @@ func turnsOf(m *middle.Request, n *notes) (system []string, all []turn, err erro
 		}
 		all = append(all, turn{model, append([]middle.Part(nil), one.Parts...)})
 	}
-	return system, all, nil
+	return system, all
 }
 
 // cacheHints are options that only help a service to keep its cache and to tell users apart.
 var cacheHints = []string{"prompt_cache_key", "prompt_cache_retention", "safety_identifier"}
 
-// withoutHints is a request without these options, for services that have none of them. It notes what is left out.
-func withoutHints(m *middle.Request, n *notes) *middle.Request {
-	out := *m
-	out.Options = nil
+// withoutHints returns the options of a request without these, for services that have none of them. It notes what is left out.
+func (w *writer) withoutHints(m *middle.Request) (options []middle.Option) {
 	for _, o := range m.Options {
 		if slices.Contains(cacheHints, o.Name) {
-			n.note(o.Field + " was left out")
+			w.Note(o.Field + " was left out")
 			continue
 		}
-		out.Options = append(out.Options, o)
+		options = append(options, o)
 	}
-	if out.User != "" {
-		n.note("the user was left out")
+	if m.User != "" {
+		w.Note("the user was left out")
 	}
 	for _, one := range m.Messages {
 		for _, p := range one.Parts {
 			if p.Media.Detail != "" && p.Media.Detail != "auto" {
-				n.note("the detail of images was left out")
+				w.Note("the detail of images was left out")
 			}
 			if p.Media.Name != "" {
-				n.note("names of files were left out")
+				w.Note("names of files were left out")
 			}
 		}
 	}
-	return &out
+	return options
 }
 
 // withoutStrict notes that tools must not match their schema, for services that have no such setting.
-func withoutStrict(m *middle.Request, n *notes) {
+func (w *writer) withoutStrict(m *middle.Request) {
 	for _, t := range m.Tools {
 		if t.Strict != nil && *t.Strict {
-			n.note("tools.strict was left out")
+			w.Note("tools.strict was left out")
 		}
 	}
 }
@@ -95,15 +96,15 @@ func fillDeep(body object, fields map[string]json.RawMessage) {
 }
 
 // resultText is the text of the result of a tool. what names the experts that take nothing else.
-func resultText(p middle.Part, what string) (string, error) {
+func (w *writer) resultText(p middle.Part, what string) string {
 	texts := make([]string, 0, len(p.Parts))
 	for _, in := range p.Parts {
 		if in.Kind != middle.Text {
-			return "", lacking("messages", "has a result of a tool with %s; %s take only text there", aKind(in.Kind), what)
+			w.Refuse("messages", "has a result of a tool with %s; %s take only text there", in.Kind.Words(), what)
 		}
 		texts = append(texts, in.Text)
 	}
-	return strings.Join(texts, "\n"), nil
+	return strings.Join(texts, "\n")
 }
 
 // callNames are the names of the tools of all calls, by the id of the call.
