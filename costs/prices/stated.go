@@ -64,7 +64,7 @@ func ReadStated(text json.RawMessage, most int64) Stated {
 	case !ok:
 		return unknown("counts of tokens are missing, or not whole numbers from 0 to %d", most)
 	case unpriced:
-		return unknown("pictures that were made, and searches of the service, have prices of their own")
+		return unknown("pictures that were made, and searches of the service, have separate prices")
 	case !u.settle():
 		return unknown("the total of the tokens is not their sum, or is so in two ways")
 	}
