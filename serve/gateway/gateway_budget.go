@@ -237,9 +237,12 @@ func (s *spending) choices(q *routed) (list []budget.Choice, chosen int, decided
 		if !open && !s.out[c.Expert] || q.experts[c.Expert] == nil {
 			continue
 		}
-		if priced && open && q.record.ExpectedCost[i] == q.record.ExpectedCost[i] {
+		if priced && open {
+			cost := policy.Expected(q.record.ExpectedCost[i])
+			if math.IsNaN(cost) { // never chosen
+				continue
+			}
 			c.Use = s.expected(p, i)
-			cost := float64(q.record.ExpectedCost[i])
 			c.Cost = (cost - amounts[i]) * perLoss
 			if i == q.record.Action {
 				chosen = len(list)

@@ -3,7 +3,6 @@ package gateway
 import (
 	"bytes"
 	"context"
-	"errors"
 	"io"
 	"math"
 	"net/http"
@@ -14,11 +13,9 @@ import (
 	"testing"
 	"time"
 
-	"pipe/costs"
 	"pipe/internal/config"
 	"pipe/models/estimate"
 	"pipe/models/policy"
-	"pipe/onnx/hf/hftest"
 	"pipe/serve/budget"
 	"pipe/serve/decision"
 	"pipe/serve/gateway/advice"
@@ -230,20 +227,11 @@ func TestLimitOfReasoningContradicts(t *testing.T) {
 
 // marginWorld is a world whose policy prefers small/search by its margin, though it expects large/search to cost a little less.
 func marginWorld(t *testing.T, change func(*Settings)) *world {
-	info := map[string]string{strings.TrimPrefix(costs.MoneyKey, "pipe."): costs.Money{Currency: "USD", PerLoss: 1}.Text()}
 	return newWorldOf(t, nil, change, func(folder string, _ *decision.Settings) {
-		r := policy.DefaultPriceRange()
-		p := lossPolicy(info)
-		p.Estimate.Prices = &r
-		p.Estimate.Blend.Parts[0].Estimator.(estimate.Linear).Affine.B[3] = 0.095
-		m, err := p.Export()
-		if err != nil {
-			t.Fatal(err)
-		}
-		encoder := filepath.Join(folder, "encoder")
-		if err := errors.Join(m.WriteFile(filepath.Join(folder, "claims.onnx")), os.Mkdir(encoder, 0o777), hftest.WriteBERT(encoder)); err != nil {
-			t.Fatal(err)
-		}
+		writeAnyPrice(t, folder, "claims", func(p *policy.Policy) {
+			p.Info = worthOfLoss(1)
+			p.Estimate.Blend.Parts[0].Estimator.(estimate.Linear).Affine.B[3] = 0.095
+		})
 	})
 }
 
