@@ -73,6 +73,28 @@ func TestValidate(t *testing.T) {
 	}
 }
 
+// A request keeps the prices that it first saw, though others move them before they are read again.
+func TestPricesOfARequest(t *testing.T) {
+	b := open(t, "", nil, Budget{Name: "all", Money: 1, Per: ledger.Month, Of: Total}, Budget{Name: "each", Money: 1, Per: ledger.Month, Of: Expert})
+	defer closing(t, b)
+	u := use(t, b, "", "")
+	choices := []Choice{{Expert: "e", Cost: 1, Use: Amount{Money: 1}}}
+	if price, err := u.Price("e", Amount{Money: 1}); price != 0 || err != nil {
+		t.Fatal(price, err)
+	}
+	for _, m := range b.all() {
+		m.pacer.mu.Lock()
+		m.pacer.price = 2
+		m.pacer.mu.Unlock()
+	}
+	if names, prices := u.Prices(choices); len(names) != 2 || prices[0] != 0 || prices[1] != 0 {
+		t.Errorf("%v %v", names, prices)
+	}
+	if price, err := use(t, b, "", "").Price("e", Amount{Money: 1}); price != 4 || err != nil {
+		t.Error(price, err)
+	}
+}
+
 // Calls of many goroutines at once never take more than the budget, and what they hold is all given back.
 func TestConcurrent(t *testing.T) {
 	b := open(t, t.TempDir(), nil, Budget{Name: "all", Money: 1, Per: ledger.Month, Of: Total}, Budget{Name: "each", Tokens: 400, Per: ledger.Month, Of: Key})

@@ -59,7 +59,7 @@ func (b *Budgets) save() error {
 	return atomicfile.WriteFile(b.path(), append(text, '\n'))
 }
 
-// load reads the file. A file that is not one is an error: its budgets would begin at another price without anybody knowing.
+// load reads the file if there is one. A damaged file is an error: prices would silently begin at 0.
 func (b *Budgets) load() error {
 	if b.path() == "" {
 		return nil

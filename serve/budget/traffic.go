@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Traffic is how many requests come at each hour of the week, and how that compares with the last hours. The zero Traffic has seen
+// traffic is how many requests come at each hour of the week, and how that compares with the last hours. The zero value has seen
 // nothing.
 type traffic struct {
 	Hours [hoursOfWeek]float64 `json:"hours"` // requests in each hour of the week of UTC, from Monday

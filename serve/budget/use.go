@@ -16,6 +16,17 @@ type Use struct {
 	of      *Budgets
 	members []*member // that hold for the request, those of experts excepted
 	experts []int     // budgets of experts, by their place in the settings
+	prices  map[*member]float64
+}
+
+// price is the price of a budget as the request first saw it. Other requests move it meanwhile.
+func (u *Use) price(m *member) float64 {
+	v, ok := u.prices[m]
+	if !ok {
+		v = m.pacer.now()
+		u.prices[m] = v
+	}
+	return v
 }
 
 // For returns the budgets that hold for a request of a key that a policy decides on. Without a policy, policy is "". It is nil for
@@ -54,7 +65,7 @@ func (b *Budgets) ForAll() *Use {
 	if b == nil {
 		return nil
 	}
-	return &Use{of: b, members: slices.Clone(b.totals), experts: b.experts}
+	return &Use{of: b, members: slices.Clone(b.totals), experts: b.experts, prices: map[*member]float64{}}
 }
 
 // KeyName is the name of a key, or else what stands for callers without one.
@@ -121,7 +132,7 @@ func (e *FullError) Error() string {
 	if e.Unbounded {
 		return fmt.Sprintf("the budget %s covers no call of which the most %s that it can use are not known: nothing bounds its answer, or the service adds to its prompt", e.Budget, e.Unit)
 	}
-	return fmt.Sprintf("the budget %s has no %s left in this %s for a call that can use so much", e.Budget, e.Unit, e.Per)
+	return fmt.Sprintf("the budget %s has no %s left in this %s for the most that the call can use", e.Budget, e.Unit, e.Per)
 }
 
 // Held is the most that a running call can use, taken from budgets. A nil Held holds nothing.
@@ -200,18 +211,18 @@ func (u *Use) Price(expert string, expected Amount) (float64, error) {
 	}
 	sum := 0.0
 	for _, m := range members {
-		sum += m.pacer.now() * m.amount(expected)
+		sum += u.price(m) * m.amount(expected)
 	}
 	return sum, nil
 }
 
-// Prices are the prices of the budgets that hold for the pairs of a request, with their names.
+// Prices are the prices of the budgets that hold for the pairs of a request, as [Use.Price] took them, with their names.
 func (u *Use) Prices(choices []Choice) (names []string, prices []float64) {
 	if u == nil {
 		return nil, nil
 	}
 	for _, m := range u.withExperts(choices) {
-		names, prices = append(names, m.label()), append(prices, m.pacer.now())
+		names, prices = append(names, m.label()), append(prices, u.price(m))
 	}
 	return names, prices
 }
@@ -242,18 +253,14 @@ func (u *Use) Decided(choices []Choice, chosen int) {
 		return
 	}
 	members := u.withExperts(choices)
-	prices := make([]float64, len(members))
-	for i, m := range members {
-		prices[i] = m.pacer.now()
-	}
-	for i, m := range members {
+	for _, m := range members {
 		costs, uses := make([]float32, len(choices)), make([]float32, len(choices))
 		for a := range choices {
 			c := &choices[a]
 			costs[a] = float32(c.Cost)
-			for k, other := range members {
-				if k != i {
-					costs[a] += float32(prices[k] * other.uses(c))
+			for _, other := range members {
+				if other != m {
+					costs[a] += float32(u.price(other) * other.uses(c))
 				}
 			}
 			uses[a] = float32(m.uses(c))
@@ -287,7 +294,8 @@ func (m *member) uses(c *Choice) float64 {
 	return 0
 }
 
-// Learn takes what a call used: of a request of so many bytes, by tokens, and what was expected of it.
+// Learn learns from a call that was answered: from its tokens, what later calls of the pair will use by the length of their request in
+// bytes, and from what it used and what was expected, how far prices must rise or fall.
 func (h *Held) Learn(advice string, bytes int, t Tokens, used, expected Amount) {
 	if h == nil {
 		return

@@ -34,7 +34,7 @@ type spending struct {
 	// amounts are the surcharges of the pairs of a policy, by its digest. Other requests change the prices before the decision is
 	// looked at.
 	amounts map[string][]float64
-	// full is that of their budgets that has room first; nil: every expert is covered.
+	// full is the budget, of those that leave an expert out, that has room again first; nil: every expert is covered.
 	full *budget.FullError
 }
 
@@ -98,8 +98,8 @@ func retryText(after time.Duration) string {
 	return strconv.Itoa(int(math.Ceil(max(after.Seconds(), 1))))
 }
 
-// leaveOut adds the experts to those that must not be chosen which a budget does not cover. If that is the expert whose tool calls are
-// open, others may answer. If no pair is left because of that, the error is a *budget.FullError.
+// leaveOut adds the experts that a budget does not cover to the parts that must not be chosen. If one of them is the expert whose tool
+// calls are open, others may answer. If no pair is left because of that, the error is a *budget.FullError.
 func (s *spending) leaveOut(p *costs.Actions, without []policy.Part) ([]policy.Part, error) {
 	if s == nil {
 		return without, nil
@@ -222,10 +222,10 @@ func (s *spending) decided(q *routed) {
 	}
 }
 
-// choices are the pairs that could answer, at what the policy expects without budgets, by their place the one that was chosen, -1 if
-// it is not among them, and whether another pair is expected to cost least without budgets. The choice of the policy does not say
-// that, since it may prefer a pair by its margin. Without expected costs, or at fixed prices, only the experts of the choices are
-// known, and budgets decide nothing.
+// choices returns the pairs that could answer, with what the policy expects without budgets. chosen is the index of the pair that was
+// chosen, -1 if it is not among them. decided is whether another pair is expected to cost least without budgets; the choice of the
+// policy does not say that, since it may prefer a pair by its margin. Without expected costs, or at fixed prices, only the experts of
+// the choices are known, and budgets decide nothing.
 func (s *spending) choices(q *routed) (list []budget.Choice, chosen int, decided bool) {
 	p, perLoss := q.result.Policy, worth(q.result.Policy)
 	amounts := s.amounts[p.Digest]
@@ -237,9 +237,12 @@ func (s *spending) choices(q *routed) (list []budget.Choice, chosen int, decided
 		if !open && !s.out[c.Expert] || q.experts[c.Expert] == nil {
 			continue
 		}
-		if priced && open && q.record.ExpectedCost[i] == q.record.ExpectedCost[i] {
+		if priced && open {
+			cost := policy.Expected(q.record.ExpectedCost[i])
+			if math.IsNaN(cost) { // never chosen
+				continue
+			}
 			c.Use = s.expected(p, i)
-			cost := float64(q.record.ExpectedCost[i])
 			c.Cost = (cost - amounts[i]) * perLoss
 			if i == q.record.Action {
 				chosen = len(list)

@@ -2,20 +2,13 @@ package gateway
 
 import (
 	"encoding/json"
-	"errors"
 	"math"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
-	"pipe/costs"
-	"pipe/models/estimate"
-	"pipe/models/network"
 	"pipe/models/policy"
-	"pipe/onnx/hf/hftest"
 	"pipe/serve/access"
 	"pipe/serve/budget"
 	"pipe/serve/decision"
@@ -234,58 +227,46 @@ func TestNoBudgets(t *testing.T) {
 	}
 }
 
-// writeAnyPrice writes an any-price policy, priced, that expects the same losses of every text, with its encoder beside it. A loss of 1
-// is worth a cent. The large expert is the best without prices.
-func writeAnyPrice(t testing.TB, folder string) {
+// writePriced writes an any-price policy, priced, without a margin. A loss of 1 is worth a cent. The large expert is the best without
+// prices.
+func writePriced(t testing.TB, folder string, caution []float64) {
 	t.Helper()
-	loss, constant, r := []float32{0.4, 0.35, 0.1, 0.15}, []float64{0.4, 0.35, 0.1, 0.15}, policy.DefaultPriceRange()
-	p := &policy.Policy{
-		Actions: &costs.Actions{
-			Experts: []costs.Expert{{Name: "small"}, {Name: "large"}}, Advice: []costs.Advice{{Name: "none"}, {Name: "search"}},
-			Features: costs.FeatureSource{Name: "text small", Dim: hftest.Hidden},
-		},
-		Info: map[string]string{"money": costs.Money{Currency: "USD", PerLoss: 0.01}.Text()}, Method: "auto", Recipe: "auto", Decoder: policy.DecoderEstimate,
-		Dim: hftest.Hidden, Standard: network.Standardizer{Mean: make([]float32, hftest.Hidden), Scale: ones(hftest.Hidden)},
-		Estimate: &policy.Estimate{Constant: constant, Prices: &r, Blend: estimate.Blend{Parts: []estimate.Part{{Weight: 1, Estimator: estimate.Linear{
-			Affine: network.Affine{Out: 4, In: hftest.Hidden, W: make([]float32, 4*hftest.Hidden), B: loss},
-		}}}}},
-	}
-	file, err := p.Export()
-	if err != nil {
-		t.Fatal(err)
-	}
-	model := filepath.Join(folder, "priced.model")
-	if err := errors.Join(file.WriteFile(filepath.Join(folder, "priced.onnx")), os.Mkdir(model, 0o777), hftest.WriteBERT(model)); err != nil {
-		t.Fatal(err)
-	}
+	writeAnyPrice(t, folder, "priced", func(p *policy.Policy) {
+		p.Info, p.Estimate.Margin, p.Estimate.Caution = worthOfLoss(0.01), 0, caution
+		expect(p, 0.4, 0.35, 0.1, 0.15)
+	})
 }
 
 // The price of a budget rises while it would not last, so that cheaper pairs are chosen before it has no room; the records have the
-// price and say that it decided.
+// price and say that it decided. A pair of which the policy knows too little to choose it does not change that.
 func TestBudgetPaces(t *testing.T) {
 	cheap := 0.01
-	w := newWorldOf(t, nil, func(s *Settings) {
-		budgeted(budget.Budget{Name: "all", Money: 10, Per: ledger.Day, Of: budget.Total}, budget.Budget{Name: "large", Tokens: 1e9, Per: ledger.Month, Of: budget.Expert})(s)
-		e := s.Experts["small"]
-		e.Price = &expert.Price{In: &cheap, Cached: &cheap, Out: &cheap}
-		s.Experts["small"] = e
-	}, func(folder string, _ *decision.Settings) { writeAnyPrice(t, folder) })
-	body := strings.Replace(question, `"pipe"`, `"pipe/priced"`, 1) + `}`
-	for i := range 64 {
-		if out := w.post(t, body); out.status != 200 {
-			t.Fatalf("%d: %s", i, out.body)
-		}
-	}
-	all := w.records(t)
-	first, last := all[0], all[len(all)-1]
-	if first.Action != 2 || first.BudgetPrices != nil || first.BudgetDecided || first.Budgets != "all large:large large:small" {
-		t.Errorf("first: %+v", first)
-	}
-	if last.Action > 1 || !last.BudgetDecided || len(last.BudgetPrices) < 1 || !(last.BudgetPrices[0] > 0) || last.PairFees == nil {
-		t.Errorf("last: %+v", last)
-	}
-	if s := w.api.Budgets()[0]; !(s.Price > 0) || s.Spent > 1 || s.Due < 1000 {
-		t.Errorf("%+v", s)
+	for name, caution := range map[string][]float64{"all are known": nil, "one is not": {0, math.Inf(1), 0, 0}} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorldOf(t, nil, func(s *Settings) {
+				budgeted(budget.Budget{Name: "all", Money: 10, Per: ledger.Day, Of: budget.Total}, budget.Budget{Name: "large", Tokens: 1e9, Per: ledger.Month, Of: budget.Expert})(s)
+				e := s.Experts["small"]
+				e.Price = &expert.Price{In: &cheap, Cached: &cheap, Out: &cheap}
+				s.Experts["small"] = e
+			}, func(folder string, _ *decision.Settings) { writePriced(t, folder, caution) })
+			body := strings.Replace(question, `"pipe"`, `"pipe/priced"`, 1) + `}`
+			for i := range 64 {
+				if out := w.post(t, body); out.status != 200 {
+					t.Fatalf("%d: %s", i, out.body)
+				}
+			}
+			all := w.records(t)
+			first, last := all[0], all[len(all)-1]
+			if first.Action != 2 || first.BudgetPrices != nil || first.BudgetDecided || first.Budgets != "all large:large large:small" {
+				t.Errorf("first: %+v", first)
+			}
+			if last.Action > 1 || !last.BudgetDecided || len(last.BudgetPrices) < 1 || !(last.BudgetPrices[0] > 0) || last.PairFees == nil {
+				t.Errorf("last: %+v", last)
+			}
+			if s := w.api.Budgets()[0]; !(s.Price > 0) || s.Price > 100 || s.Spent > 1 || s.Due < 1000 {
+				t.Errorf("%+v", s)
+			}
+		})
 	}
 }
 

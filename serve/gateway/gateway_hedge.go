@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -31,10 +32,29 @@ type asked struct {
 	err    error
 	began  time.Time
 	took   time.Duration
+
+	panicked error // of a call that ended in a panic; nil: it did not
 }
 
 // isGood reports whether the answer is passed on.
-func (a *asked) isGood() bool { return a.err == nil && a.answer.OtherMayAnswer == "" }
+func (a *asked) isGood() bool {
+	return a.panicked == nil && a.err == nil && a.answer.OtherMayAnswer == ""
+}
+
+// orPanic returns the result, or goes on with the panic of the call in the goroutine of the request, which the server recovers.
+func (a asked) orPanic() asked {
+	if a.panicked != nil {
+		panic(a.panicked)
+	}
+	return a
+}
+
+// close closes the stream of an answer that is not passed on.
+func (a *asked) close() {
+	if a.answer != nil && a.answer.Stream != nil {
+		a.answer.Stream.Close()
+	}
+}
 
 // call makes a call.
 func (q *routed) call(ctx context.Context, k ask) asked {
@@ -54,10 +74,24 @@ type running struct {
 	cancel context.CancelCauseFunc // ends it; the context of a call that is passed on ends with the request
 }
 
+// start makes a call in a goroutine, and keeps a panic for the goroutine of the request: it would end the whole server here.
 func (q *routed) start(ctx context.Context, k ask) running {
 	inner, cancel := context.WithCancelCause(ctx)
 	r := running{make(chan asked, 1), cancel}
-	go func() { r.result <- q.call(inner, k) }()
+	go func() {
+		result := asked{ask: k}
+		defer func() {
+			switch p := recover(); p {
+			case nil:
+			case http.ErrAbortHandler:
+				result.panicked = http.ErrAbortHandler
+			default:
+				result.panicked = fmt.Errorf("%v, in a call of the expert %s\n%s", p, k.expert.Name, debug.Stack())
+			}
+			r.result <- result
+		}()
+		result = q.call(inner, k)
+	}()
 	return r
 }
 
@@ -76,12 +110,12 @@ func (q *routed) askOrHedge(ctx context.Context, k ask, next []int) []asked {
 	defer timer.Stop()
 	select {
 	case r := <-first.result:
-		return []asked{r}
+		return []asked{r.orPanic()}
 	case <-timer.C:
 	}
 	other, ok := q.hedgeOf(ctx, k, next, first)
 	if !ok {
-		return []asked{<-first.result}
+		return []asked{(<-first.result).orPanic()}
 	}
 	results := q.race(first, q.start(ctx, other))
 	result := "failed"
@@ -92,7 +126,8 @@ func (q *routed) askOrHedge(ctx context.Context, k ask, next []int) []asked {
 	return results
 }
 
-// race waits for the first good answer of two calls, and cancels the other call.
+// race waits for the first good answer of two calls, and cancels the other call. If one of them panics, so does race, after both
+// have ended.
 func (q *routed) race(first, second running) (results []asked) {
 	for len(results) < 2 {
 		var r asked
@@ -102,15 +137,20 @@ func (q *routed) race(first, second running) (results []asked) {
 			other = second
 		case r = <-second.result:
 		}
-		results = append(results, r)
-		if !r.isGood() {
-			continue
-		}
-		if len(results) == 1 {
+		if len(results) == 0 && (r.isGood() || r.panicked != nil) {
 			other.cancel(errHedged)
-			q.addLoser(<-other.result, r.pair)
+			loser := <-other.result
+			if r.panicked != nil {
+				loser.close()
+			} else if loser.panicked != nil {
+				r.close()
+			}
+			q.addLoser(loser.orPanic(), r.orPanic().pair)
 		}
-		break
+		results = append(results, r.orPanic())
+		if r.isGood() {
+			break
+		}
 	}
 	return results
 }

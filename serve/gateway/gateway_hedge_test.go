@@ -1,18 +1,25 @@
 package gateway
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
+	"runtime/debug"
+	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"pipe/pipeline/decisionlog"
+	"pipe/serve/budget"
 	"pipe/serve/decision"
 	"pipe/serve/gateway/expert"
 	"pipe/serve/gateway/patience"
+	"pipe/serve/ledger"
 )
 
 // hedged is a world that has learned that small answers at once, and may ask a second pair for half of the requests.
@@ -173,6 +180,72 @@ func TestHedgeWaitsForNoAdvice(t *testing.T) {
 	<-first.result
 	if m, err := chosen.fetchUnless(t.Context(), 3, first); err != nil || m == nil {
 		t.Error(m, err)
+	}
+}
+
+// panicking is a context that panics in one of the two calls of a request, after a time.
+type panicking struct {
+	context.Context
+	call  int // 1 or 2
+	after time.Duration
+
+	mu    sync.Mutex
+	calls []string // their goroutines, in the order in which they started
+}
+
+func (p *panicking) Value(key any) any {
+	if stack := string(debug.Stack()); strings.Contains(stack, "(*routed).start.func") {
+		routine, _, _ := strings.Cut(stack, " [")
+		p.mu.Lock()
+		if !slices.Contains(p.calls, routine) {
+			p.calls = append(p.calls, routine)
+		}
+		call := slices.Index(p.calls, routine) + 1
+		p.mu.Unlock()
+		if call == p.call {
+			time.Sleep(p.after)
+			panic("a fault of the program")
+		}
+	}
+	return p.Context.Value(key)
+}
+
+// A panic in one of two calls ends the request and not the server, and holds nothing of a budget: of a call alone, before the other
+// one answers, and after it has.
+func TestPanicInHedgedCall(t *testing.T) {
+	w := hedgedWith(t, budgeted(budget.Budget{Name: "all", Tokens: 1e9, Per: ledger.Month, Of: budget.Total}))
+	for name, c := range map[string]struct {
+		call  int
+		after time.Duration // until the panic
+		small time.Duration // until the first call answers
+	}{
+		"the only call":              {1, 0, 0},
+		"the first, the second runs": {1, 300 * time.Millisecond, 0},
+		"the second, the first runs": {2, 0, 10 * time.Second},
+		"the loser":                  {2, 600 * time.Millisecond, 300 * time.Millisecond},
+	} {
+		for _, end := range []string{`}`, `,"stream":true}`} {
+			w.small.SetFault(after(c.small, nil))
+			if c.call == 1 {
+				w.large.SetFault(after(10*time.Second, nil))
+			} else {
+				w.large.SetFault(nil)
+			}
+			before := w.state(t)
+			ctx := &panicking{Context: t.Context(), call: c.call, after: c.after}
+			r := httptest.NewRequestWithContext(ctx, http.MethodPost, "/v1/chat/completions", strings.NewReader(question+end))
+			func() {
+				defer func() {
+					if p := fmt.Sprint(recover()); !strings.HasPrefix(p, "a fault of the program, in a call of the expert ") || !strings.Contains(p, "(*panicking).Value") {
+						t.Errorf("%s, %s: panic %s", name, end, p)
+					}
+				}()
+				w.Config.Handler.ServeHTTP(httptest.NewRecorder(), r)
+			}()
+			if s := w.state(t); s.Held != 0 || !(s.Spent > before.Spent) || c.after+c.small > 0 != (len(ctx.calls) == 2) {
+				t.Errorf("%s, %s: %v spent, %v held, %d calls", name, end, s.Spent-before.Spent, s.Held, len(ctx.calls))
+			}
+		}
 	}
 }
 

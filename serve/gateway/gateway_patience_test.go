@@ -202,8 +202,7 @@ func lateWorld(t *testing.T, info map[string]string, of patience.Lateness) *worl
 	return newWorldOf(t, nil, func(s *Settings) {
 		s.Latency = &patience.Latency{Policies: map[string]patience.Lateness{"any": of}}
 	}, func(folder string, _ *decision.Settings) {
-		prices := policy.DefaultPriceRange()
-		writeRouter(t, filepath.Join(folder, "any.onnx"), info, &prices)
+		writeAnyPrice(t, folder, "any", func(p *policy.Policy) { p.Info = info })
 	})
 }
 

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"math"
@@ -319,7 +320,7 @@ func (t *turn) possible(rec *decisionlog.Record, a *costs.Actions) []bool {
 func (t *turn) learn(s *switching, r *decision.Result) {
 	rec, money := r.Records[0], make([]float64, len(s.plan.Extra))
 	for i := range money {
-		money[i] = (float64(rec.ExpectedCost[i]) - s.amount(i)) * s.worth
+		money[i] = (policy.Expected(rec.ExpectedCost[i]) - s.amount(i)) * s.worth
 	}
 	prompt := func(int) float64 { return 0 }
 	if used := r.Decisions.Usage; used[costs.TokensIn] != nil {
@@ -332,7 +333,8 @@ func (t *turn) learn(s *switching, r *decision.Result) {
 	t.Decided(s.plan, money, prompt)
 }
 
-// others returns the pairs that answer only if the expert fails whose tool calls are open.
+// others returns the pairs that answer only if the expert fails whose tool calls are open: those that the policy expects to cost least
+// first, and those without an expected cost last.
 func (t *turn) others(r *decision.Result) (pairs []int) {
 	if t == nil || t.held == "" {
 		return nil
@@ -342,6 +344,9 @@ func (t *turn) others(r *decision.Result) (pairs []int) {
 		if can && !r.Prices.Available[pair] {
 			pairs = append(pairs, pair)
 		}
+	}
+	if cost := r.Records[0].ExpectedCost; cost != nil { // far above all others where nothing is expected of a pair
+		slices.SortStableFunc(pairs, func(x, y int) int { return cmp.Compare(cost[x], cost[y]) })
 	}
 	return pairs
 }

@@ -2,20 +2,16 @@ package gateway
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
 	"net/http"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
-	"pipe/costs"
 	"pipe/models/estimate"
 	"pipe/models/network"
 	"pipe/models/policy"
@@ -78,24 +74,11 @@ func (m *money) write(t testing.TB, folder, name string) {
 			a.B[k] -= float32(w * float64(easy[i]))
 		}
 	}
-	r := policy.DefaultPriceRange()
-	e := &policy.Policy{
-		Actions: &costs.Actions{
-			Experts: []costs.Expert{{Name: "small", Fee: m.fees[0]}, {Name: "large", Fee: m.fees[1]}}, Advice: []costs.Advice{{Name: "none"}, {Name: "search"}},
-			Features: costs.FeatureSource{Name: "text small", Dim: dim},
-		},
-		Info: map[string]string{strings.TrimPrefix(costs.MoneyKey, "pipe."): costs.Money{Currency: "USD", PerLoss: 1}.Text()}, Method: "auto", Recipe: "auto", Decoder: policy.DecoderEstimate, Dim: dim,
-		Standard: network.Standardizer{Mean: make([]float32, dim), Scale: ones(dim)},
-		Estimate: &policy.Estimate{Blend: estimate.Blend{Parts: []estimate.Part{{Weight: 1, Estimator: estimate.Linear{Affine: a}}}}, Constant: m.easy, Margin: 0, Prices: &r},
-	}
-	file, err := e.Export()
-	if err != nil {
-		t.Fatal(err)
-	}
-	model := filepath.Join(folder, name+".model")
-	if err := errors.Join(file.WriteFile(filepath.Join(folder, name+".onnx")), os.Mkdir(model, 0o777), hftest.WriteBERT(model)); err != nil {
-		t.Fatal(err)
-	}
+	writeAnyPrice(t, folder, name, func(p *policy.Policy) {
+		p.Info, p.Estimate.Margin, p.Estimate.Constant = worthOfLoss(1), 0, m.easy
+		p.Actions.Experts[0].Fee, p.Actions.Experts[1].Fee = m.fees[0], m.fees[1]
+		p.Estimate.Blend.Parts[0].Estimator = estimate.Linear{Affine: a}
+	})
 }
 
 // caching is a service that keeps prompts in a cache, as real ones do: whole blocks of the longest prefix that a request shares
@@ -339,6 +322,27 @@ func TestToolLoopOfABrokenExpert(t *testing.T) {
 	}
 	r := w.records(t)[1]
 	if r.Action/2 != 1 || r.Executed/2 != 0 || r.Kept != "" || r.Propensity[r.Executed] != 0 {
+		t.Errorf("%+v", r)
+	}
+}
+
+// Where the expert fails whose tool calls are open, the best of the other pairs answers, and not the first one of the policy.
+func TestToolLoopGoesToTheNextBest(t *testing.T) {
+	w := newWorld(t, func(s *Settings) { s.Sessions.On = true })
+	d := begin(1)
+	d.messages = append(d.messages, `{"role":"user","content":"Is oil good?"}`)
+	send := func() answer {
+		return w.post(t, `{"model":"pipe","messages":[`+strings.Join(d.messages, ",")+`]}`)
+	}
+	if a := send(); a.header.Get(headerExpert) != "small" {
+		t.Fatalf("%d %v %s", a.status, a.header, a.body)
+	}
+	w.small.SetFault(fault(500))
+	d.messages = append(d.messages, `{"role":"assistant","content":null,"tool_calls":[{"id":"t1","type":"function","function":{"name":"f","arguments":"{}"}}]}`, `{"role":"tool","tool_call_id":"t1","content":"r"}`)
+	if a := send(); a.header.Get(headerExpert) != "large" || a.header.Get(headerAdvice) != "search" {
+		t.Errorf("%d %v %s", a.status, a.header, a.body)
+	}
+	if r := w.records(t)[1]; r.Action != 1 || r.Available[2] || r.Available[3] || r.Executed != 3 {
 		t.Errorf("%+v", r)
 	}
 }

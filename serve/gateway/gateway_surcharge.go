@@ -9,7 +9,7 @@ import (
 // surcharge returns what the pairs of a policy cost for a request beside their fees, in units of the loss; nil: nothing.
 type surcharge func(*policies.Policy) ([]float64, error)
 
-// addUp returns the sum of surcharges; nil if there are none. It leaves out those that are nil.
+// addUp returns the sum of the surcharges that are not nil; nil if all are.
 func addUp(all ...surcharge) surcharge {
 	var some []surcharge
 	for _, s := range all {

@@ -76,7 +76,7 @@ func (l *lockedText) String() string {
 func writePolicy(t testing.TB, folder, name string, info map[string]string) {
 	t.Helper()
 	router, model := filepath.Join(t.TempDir(), "policy.onnx"), filepath.Join(t.TempDir(), "small")
-	writeRouter(t, router, info, nil)
+	exportPolicy(t, lossPolicy(info), router)
 	o := convert.DefaultOptions()
 	o.Model, o.Merge, o.Out = model, storage.File(router), storage.File(filepath.Join(folder, name+".onnx"))
 	if err := errors.Join(os.Mkdir(model, 0o777), hftest.WriteBERT(model)); err != nil {
@@ -87,11 +87,38 @@ func writePolicy(t testing.TB, folder, name string, info map[string]string) {
 	}
 }
 
-// writeRouter writes the policy of writePolicy without its encoder. It is an any-price policy if there are prices.
-func writeRouter(t testing.TB, file string, info map[string]string, prices *policy.PriceRange) {
+// writeAnyPrice writes the policy of writePolicy as an any-price policy, after a change, with its encoder beside it.
+func writeAnyPrice(t testing.TB, folder, name string, change func(*policy.Policy)) {
 	t.Helper()
-	p := lossPolicy(info)
-	p.Estimate.Prices = prices
+	p, r := lossPolicy(nil), policy.DefaultPriceRange()
+	p.Estimate.Prices = &r
+	change(p)
+	exportPolicy(t, p, filepath.Join(folder, name+".onnx"))
+	encoder := encoderOf(folder, name)
+	if err := errors.Join(os.Mkdir(encoder, 0o777), hftest.WriteBERT(encoder)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// encoderOf is the folder of the encoder that writeAnyPrice writes.
+func encoderOf(folder, name string) string { return filepath.Join(folder, name+".model") }
+
+// worthOfLoss says in the metadata of a policy what a loss of 1 is worth.
+func worthOfLoss(dollars float64) map[string]string {
+	return map[string]string{strings.TrimPrefix(costs.MoneyKey, "pipe."): costs.Money{Currency: "USD", PerLoss: dollars}.Text()}
+}
+
+// expect makes a policy of lossPolicy expect other losses.
+func expect(p *policy.Policy, losses ...float64) {
+	p.Estimate.Constant = losses
+	for i, v := range losses {
+		p.Estimate.Blend.Parts[0].Estimator.(estimate.Linear).Affine.B[i] = float32(v)
+	}
+}
+
+// exportPolicy writes a policy without its encoder.
+func exportPolicy(t testing.TB, p *policy.Policy, file string) {
+	t.Helper()
 	m, err := p.Export()
 	if err == nil {
 		err = m.WriteFile(file)
@@ -153,13 +180,10 @@ func newWorldOf(t testing.TB, info map[string]string, change func(*Settings), mo
 	about := policies.DefaultSettings()
 	about.Paths, about.Workers, about.Default = []string{folder}, 1, "claims"
 	about.Encoders = make(map[string]string)
-	for name, encoder := range map[string]string{"claims": "encoder", "priced": "priced.model"} {
-		if path := filepath.Join(folder, encoder); pathExists(path) {
-			about.Encoders[name] = path
+	for _, name := range []string{"claims", "priced", "any"} {
+		if encoder := encoderOf(folder, name); pathExists(encoder) {
+			about.Encoders[name] = encoder
 		}
-	}
-	if pathExists(filepath.Join(folder, "any.onnx")) { // of writeRouter
-		about.Encoders["any"] = hftest.Folder(t)
 	}
 	set, err := policies.Open(t.Context(), about, orttest.Open(t, 1), nil, nil)
 	if err != nil {

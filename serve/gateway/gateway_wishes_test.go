@@ -2,15 +2,11 @@ package gateway
 
 import (
 	"encoding/json"
-	"errors"
 	"net/http"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"pipe/models/policy"
-	"pipe/onnx/hf/hftest"
 	"pipe/serve/decision"
 )
 
@@ -19,17 +15,7 @@ import (
 func anyPrice(t *testing.T, change func(*Settings)) *world {
 	t.Helper()
 	return newWorldOf(t, nil, change, func(folder string, _ *decision.Settings) {
-		r := policy.DefaultPriceRange()
-		p := lossPolicy(nil)
-		p.Estimate.Prices = &r
-		m, err := p.Export()
-		if err != nil {
-			t.Fatal(err)
-		}
-		encoder := filepath.Join(folder, "encoder")
-		if err := errors.Join(m.WriteFile(filepath.Join(folder, "claims.onnx")), os.Mkdir(encoder, 0o777), hftest.WriteBERT(encoder)); err != nil {
-			t.Fatal(err)
-		}
+		writeAnyPrice(t, folder, "claims", func(*policy.Policy) {})
 	})
 }
 
