@@ -79,11 +79,12 @@ func (e *Expert) call(ctx context.Context, r *protocol.Incoming, add *chatjson.A
 	if err != nil {
 		return e.refuse(r, err), nil
 	}
+	inner, cancel := context.WithCancelCause(ctx)
 	end, err := e.begin()
 	if err != nil {
+		cancel(nil)
 		return nil, err
 	}
-	inner, cancel := context.WithCancelCause(ctx)
 	c := &call{expert: e, outer: ctx, ctx: inner, cancel: cancel, end: end, timeout: p.after, writing: w}
 	c.stripUsage = !w.translate && r.Stream && !r.Usage && e.cfg.StreamUsage
 	c.wait = e.patience.Begin(r.Stream, r.Tokens())
@@ -91,6 +92,12 @@ func (e *Expert) call(ctx context.Context, r *protocol.Incoming, add *chatjson.A
 		c.timeout = c.wait.Allow(p.after, func() { cancel(errSilent) })
 	}
 	c.timer = c.cancelAfter(c.timeout, p.cause)
+	returned := false
+	defer func() {
+		if !returned { // after a panic, which is the server's to handle
+			c.close(context.Canceled)
+		}
+	}()
 	a, err := c.send(body, headers, r.Stream)
 	if err == nil && r.Stream && e.cfg.StreamUsage && (c.stripUsage || w.translate) && a.refusesUsage() {
 		_ = c.body.Close() // it was read
@@ -113,6 +120,7 @@ func (e *Expert) call(ctx context.Context, r *protocol.Incoming, add *chatjson.A
 	case a.Stream == nil:
 		c.close(nil)
 	}
+	returned = true
 	return a, err
 }
 
