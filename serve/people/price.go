@@ -97,8 +97,7 @@ func (p *People) price(expert string, now time.Time) float64 {
 	return work.Seconds() / e.Full.Seconds() * p.expected(expert).Seconds() / e.Seconds
 }
 
-// there reports whether one of a set of people can answer for an expert: the hours that they have until Expert.Within, less the work
-// that waits and that they may do, are enough.
+// there reports whether one of a set of people has the hours to answer for an expert until Expert.Within, beside the work that waits.
 func (p *People) there(of wanted, now time.Time) bool {
 	l := p.waiting(now)
 	yes, known := l.there[of]
@@ -110,20 +109,70 @@ func (p *People) there(of wanted, now time.Time) bool {
 }
 
 func (p *People) haveTime(of wanted, l *load, now time.Time) bool {
-	need := p.expected(of.expert)
-	for who, work := range l.able {
-		if who&of.set != 0 {
-			need += work
+	s := shares{left: make([]time.Duration, len(p.list)), done: map[uint64][]time.Duration{}}
+	need, longest := p.expected(of.expert), time.Duration(0)
+	for i := range p.list {
+		o := &p.list[i]
+		s.left[i] = o.schedule.Capacity(now, now.Add(p.experts[of.expert].Within), p.used(o))
+		if of.set&(1<<i) != 0 {
+			longest = max(longest, s.left[i])
 		}
 	}
-	longest := time.Duration(0) // of one person: an answer is not divided
-	for rest := of.set; rest != 0; rest &= rest - 1 {
-		o := &p.list[bits.TrailingZeros64(rest)]
-		able := o.schedule.Capacity(now, now.Add(p.experts[of.expert].Within), p.used(o))
-		need -= able
-		longest = max(longest, able)
+	if longest < need { // an answer is not divided
+		return false
 	}
-	return of.set != 0 && need <= 0 && longest >= p.expected(of.expert)
+	for _, set := range slices.Sorted(maps.Keys(l.able)) {
+		s.give(set, l.able[set])
+	}
+	return s.give(of.set, need) == need
+}
+
+// shares divide work among people: a maximum flow from sets of people to their hours.
+type shares struct {
+	left []time.Duration            // hours of people that have no work
+	done map[uint64][]time.Duration // by the set of people who may do the work: what each of them does
+}
+
+// give gives work to a set of people, who may hand on other work for it. It returns how much of it there is room for.
+func (s *shares) give(set uint64, work time.Duration) (given time.Duration) {
+	if s.done[set] == nil {
+		s.done[set] = make([]time.Duration, len(s.left))
+	}
+	for given < work {
+		more := s.push(set, work-given, map[uint64]bool{set: true})
+		if more == 0 {
+			break
+		}
+		given += more
+	}
+	return given
+}
+
+// push finds room for some work of a set along one path, which passes every set once.
+func (s *shares) push(set uint64, work time.Duration, seen map[uint64]bool) time.Duration {
+	for rest := set; rest != 0; rest &= rest - 1 {
+		i := bits.TrailingZeros64(rest)
+		if n := min(work, s.left[i]); n > 0 {
+			s.left[i] -= n
+			s.done[set][i] += n
+			return n
+		}
+	}
+	for rest := set; rest != 0; rest &= rest - 1 {
+		i := bits.TrailingZeros64(rest)
+		for other, done := range s.done {
+			if seen[other] || done[i] == 0 {
+				continue
+			}
+			seen[other] = true
+			if n := s.push(other, min(work, done[i]), seen); n > 0 {
+				done[i] -= n
+				s.done[set][i] += n
+				return n
+			}
+		}
+	}
+	return 0
 }
 
 // maxPrice is far above any loss, and leaves room for other fees.
