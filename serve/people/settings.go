@@ -70,7 +70,7 @@ func (e Expert) withDefaults() Expert {
 		e.Within = 24 * time.Hour
 	}
 	if e.Full == 0 {
-		e.Full = 2 * time.Hour
+		e.Full = 30 * time.Minute
 	}
 	return e
 }
