@@ -21,6 +21,7 @@ import (
 	"pipe/serve/decision"
 	"pipe/serve/gateway"
 	"pipe/serve/oip"
+	"pipe/serve/people"
 	"pipe/serve/policies"
 	"pipe/serve/telemetry"
 )
@@ -44,6 +45,8 @@ type Config struct {
 	OIP      oip.Settings       `yaml:"oip"`
 	Gateway  gateway.Settings   `yaml:"gateway"`
 	Log      LogSettings        `yaml:"log"`
+
+	People people.Settings `yaml:"people"`
 
 	Monitor MonitorSettings `yaml:"monitor"`
 
@@ -93,6 +96,7 @@ func DefaultConfig() Config {
 		OIP:      oip.DefaultSettings(),
 		Gateway:  gateway.DefaultSettings(),
 		Log:      LogSettings{Settings: decisionlog.DefaultSettings(), Texts: textlog.DefaultSettings()},
+		People:   people.DefaultSettings(),
 		Page:     dashboard.DefaultSettings(),
 		Monitor:  DefaultMonitorSettings(),
 		Access:   access.DefaultSettings(),
@@ -159,6 +163,8 @@ func (c *Config) validate() error {
 	p.Add(config.Under("decide", c.Decide.Validate()))
 	p.Add(config.Under("oip", c.OIP.Validate()))
 	p.Add(config.Under("gateway", c.Gateway.Validate()))
+	p.Add(config.Under("people", c.People.Validate()))
+	p.Add(c.checkPeople())
 	p.Add(config.Under("log", c.Log.Validate()))
 	p.Add(config.Under("log.texts", c.Log.Texts.Validate()))
 	p.Check(c.Log.Texts.Folder == "" || c.Log.Folder != "", "log.texts: texts belong to decisions of the log; set log.folder")
@@ -183,6 +189,16 @@ func (c *Config) validate() error {
 	p.Check(slices.Contains([]string{"debug", "info", "warn", "error"}, c.Logs.Level), "logs.level: %q is not one of debug, info, warn, error", c.Logs.Level)
 	p.Check(slices.Contains([]string{"all", "errors", "none"}, c.Logs.Requests), "logs.requests: %q is not one of all, errors, none", c.Logs.Requests)
 	p.Check(c.WithoutKeys || c.isClosed(), "without keys, only addresses of this machine are allowed, such as 127.0.0.1; configure access.keys, or allow it by without_keys: true (--without-keys)")
+	return p.Err()
+}
+
+// checkPeople reports experts that are people and services, too.
+func (c *Config) checkPeople() error {
+	var p config.Problems
+	for name := range c.People.Experts {
+		_, both := c.Gateway.Experts[name]
+		p.Check(!both, "people.experts.%s: gateway.experts has a service of this name", name)
+	}
 	return p.Err()
 }
 
@@ -211,6 +227,7 @@ func (c *Config) checkLocal() error {
 		{"tls.key", c.TLS.Key},
 		{"tls.client_ca", c.TLS.ClientCA},
 		{"gateway.panel.answers", c.Gateway.Panel.Answers},
+		{"people.folder", c.People.Folder},
 		{"gateway.sessions.file", c.Gateway.Sessions.File},
 		{"policies.prices", config.Path(c.Policies.Prices)},
 	}

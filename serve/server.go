@@ -101,6 +101,7 @@ func (s *Server) openServices(ctx context.Context, o Options) []func() error {
 	return []func() error{
 		s.openDecisionLog,
 		s.openDecider,
+		s.openPeople,
 		func() error { return s.openCandidates(ctx) },
 		func() error { return s.openMonitor(ctx) },
 		func() error { return s.openPage(o.Version) },

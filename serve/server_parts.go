@@ -16,6 +16,7 @@ import (
 	"pipe/serve/decision"
 	"pipe/serve/gateway"
 	"pipe/serve/oip"
+	"pipe/serve/people"
 	"pipe/serve/policies"
 	"pipe/serve/telemetry"
 	"pipe/serve/trials"
@@ -29,6 +30,7 @@ type parts struct {
 	decide   *decideapi.API
 	oip      *oip.API
 	trials   *trials.Trials // nil: there are no candidates
+	people   *people.People // nil: no expert is people
 	gateway  *gateway.API   // nil: no experts are configured
 	monitor  *monitoring    // nil: none
 	figures  *dashboard.Collector
@@ -153,12 +155,29 @@ func (s *Server) absentTags() (tags []string) {
 	for _, part := range []struct {
 		tag    string
 		served bool
-	}{{"outcomes", s.parts.log != nil}, {"gateway", s.config.Gateway.Enabled()}, {"monitor", s.parts.monitor != nil}, {"budgets", s.config.Gateway.Budgets.Enabled()}} {
+	}{{"outcomes", s.parts.log != nil}, {"gateway", s.config.Gateway.Enabled()}, {"monitor", s.parts.monitor != nil}, {"budgets", s.config.Gateway.Budgets.Enabled()}, {"people", s.parts.people != nil}} {
 		if !part.served {
 			tags = append(tags, part.tag)
 		}
 	}
 	return tags
+}
+
+// openPeople opens the queue of the experts that are people, if there are any.
+func (s *Server) openPeople() (err error) {
+	settings := s.config.People
+	if !settings.Enabled() {
+		people.RegisterNone(s.mux)
+		return nil
+	}
+	if s.parts.people, err = people.Open(settings, people.Options{Log: s.log}); err != nil {
+		return err
+	}
+	s.closers = append(s.closers, s.parts.people.Close)
+	s.metrics.WatchPeople(s.registry, s.parts.people.Figures)
+	s.parts.decider.UsePeople(s.parts.people.Ask)
+	s.parts.people.Register(s.mux)
+	return nil
 }
 
 // openGateway opens the experts and their advice, if there are any.
@@ -175,6 +194,7 @@ func (s *Server) openGateway() (err error) {
 	if s.checking { // servers that run may share it
 		settings.Budgets.Shared = ""
 	}
+	settings.People = s.parts.people
 	s.parts.gateway, err = gateway.New(s.parts.decider, s.metrics, s.log, settings)
 	if err != nil {
 		return err

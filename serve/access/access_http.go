@@ -36,7 +36,7 @@ func (a *Access) isOpen(path string) bool {
 		return a.open["metrics"]
 	case "/openapi.json":
 		return a.open["openapi"]
-	case "/page/page.css", "/page/page.js": // they contain no secrets, and a browser does not send them a password from the address
+	case "/page/page.css", "/page/page.js", "/people/page.css", "/people/page.js": // they contain no secrets, and a browser does not send them a password from the address
 		return true
 	case "/":
 		return a.open["page"]

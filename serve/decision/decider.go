@@ -35,6 +35,7 @@ type Decider struct {
 	observer  Observer // nil: none
 	rivals    []*rival
 	texts     func(r *decisionlog.Record, text string) // nil: texts are not kept
+	people    People                                   // nil: no expert is people
 }
 
 // Observer is notified of every decision, for example for the dashboard. Its methods are called from many goroutines at
@@ -109,6 +110,9 @@ func (d *Decider) Decide(ctx context.Context, r Request) (decided *Result, err e
 		}
 	}
 	r.pricing = d.set.Pricing()
+	if d.people != nil {
+		r.people = d.people(r.Tags)
+	}
 	u, err := d.pick(&r)
 	if err != nil {
 		return nil, err
@@ -241,6 +245,9 @@ func (r *Request) price(p *policies.Policy) (_ *policy.Prices, err error) {
 		if c.Surcharge, err = r.Surcharge(p); err != nil {
 			return nil, err
 		}
+	}
+	if r.people != nil {
+		c = r.withPeople(c, p)
 	}
 	return p.Price(r.pricing, c)
 }

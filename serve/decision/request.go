@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"pipe/costs"
 	"pipe/models/policy"
 	"pipe/serve/policies"
 )
@@ -39,8 +40,12 @@ type Request struct {
 	// of nil: nothing.
 	Surcharge func(*policies.Policy) ([]float64, error)
 
-	pricing      *policies.Pricing // the state of the price file, for the whole request
-	tensorPrices bool              // prices were tensors, which Prices does not have
+	// Tags say what a person must know to answer the request. Experts that are no people do not look at them.
+	Tags []string
+
+	people       func(*costs.Actions) ([]float64, []policy.Part) // nil: no expert is people
+	pricing      *policies.Pricing                               // the state of the price file, for the whole request
+	tensorPrices bool                                            // prices were tensors, which Prices does not have
 }
 
 // BestFixed selects the pair that is best for all rows together: that of the training or, after a hundred rows with expected

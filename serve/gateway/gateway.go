@@ -96,7 +96,7 @@ func (a *API) Notes() []string {
 		}
 		notes = append(notes, b.budgetNotes(p)...)
 		for _, e := range p.Info().Actions.Experts {
-			if b.experts[e.Name] == nil {
+			if b.experts[e.Name] == nil && !b.settings.People.Has(e.Name) {
 				notes = append(notes, fmt.Sprintf("gateway: the expert %q of policy %q is not configured, and is never chosen", e.Name, name))
 			}
 		}
@@ -178,6 +178,7 @@ func (a *API) Register(mux *http.ServeMux) {
 	for path, caller := range protocol.Callers() {
 		mux.HandleFunc("POST /v1/"+path, a.answer(caller))
 	}
+	mux.HandleFunc("GET /v1/people/tickets/{id}", a.serveTicket)
 	mux.HandleFunc("GET /v1/models", a.models)
 	mux.HandleFunc("GET /v1/budgets", a.serveBudgets)
 	mux.HandleFunc("GET /v1/models/{id...}", a.model)

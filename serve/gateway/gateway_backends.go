@@ -160,6 +160,7 @@ func (a *API) Reload(s Settings, hide func(secrets []string)) error {
 	if !reflect.DeepEqual(s.Budgets, old.settings.Budgets.AsRead()) {
 		return errors.New("gateway: budgets: they change when the server is started again")
 	}
+	s.People = old.settings.People
 	next, err := a.openBackends(s, old)
 	if err != nil {
 		return err
@@ -199,7 +200,7 @@ func (b *backends) usable(p *policies.Policy) error {
 	if in := p.Input(); in != decide.InputText && in != decide.InputImage {
 		return &unusableError{fmt.Sprintf("policy %q takes neither texts nor images, so it cannot decide on a conversation: put its encoder in front (pipe convert --merge), or name it in policies.encoders", p.Name)}
 	}
-	if !slices.ContainsFunc(p.Info().Actions.Experts, func(e costs.Expert) bool { return b.experts[e.Name] != nil }) {
+	if !slices.ContainsFunc(p.Info().Actions.Experts, func(e costs.Expert) bool { return b.experts[e.Name] != nil || b.settings.People.Has(e.Name) }) {
 		return &unusableError{fmt.Sprintf("no expert of policy %q is configured, so it cannot answer: add them under gateway.experts", p.Name)}
 	}
 	return nil

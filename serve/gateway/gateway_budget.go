@@ -106,7 +106,7 @@ func (s *spending) leaveOut(p *costs.Actions, without []policy.Part) ([]policy.P
 	}
 	for _, e := range p.Experts {
 		part := policy.Expert(e.Name)
-		if slices.Contains(without, part) {
+		if slices.Contains(without, part) || s.of.experts[e.Name] == nil { // people cost no money
 			continue
 		}
 		most := s.most(s.of.experts[e.Name], nil)

@@ -79,7 +79,7 @@ func (c *chat) route(name string) {
 	defer c.budgets.end()
 	result, err := a.decider.Decide(c.r.Context(), decision.Request{
 		Policy: name, Conversation: conversation, Prices: c.wishes.change(without), NoExplore: c.wishes.NoExplore, Source: decision.SourceChat,
-		ID: c.r.Header.Get("X-Request-Id"), Client: access.CallerOf(c.r.Context()).Name, User: c.request.User, Decode: time.Since(c.began), FixedPair: c.settings.fixedPair(),
+		ID: c.r.Header.Get("X-Request-Id"), Client: access.CallerOf(c.r.Context()).Name, User: c.request.User, Decode: time.Since(c.began), FixedPair: c.settings.fixedPair(), Tags: c.tags(),
 		Surcharge: addUp(c.turn.surcharge(), c.lateness(), c.budgets.surcharge()),
 	})
 	if err != nil {
@@ -144,6 +144,8 @@ func (c *chat) unavailable(name string) (without []policy.Part, err error) {
 		known := c.experts[e.Name]
 		lack, can := c.lackOf(e.Name)
 		switch {
+		case known == nil && c.settings.People.Has(e.Name): // the decider knows whether somebody is there
+			continue
 		case known == nil:
 		case !can:
 			c.lacking.add(e.Name, lack)
@@ -186,6 +188,12 @@ func (q *routed) execute() {
 		}
 		e := q.experts[q.expertOf(pair)]
 		if q.failedExperts[q.expertOf(pair)] {
+			continue
+		}
+		if q.settings.People.Has(q.expertOf(pair)) {
+			if q.giveToPeople(pair) {
+				return
+			}
 			continue
 		}
 		if e == nil { // a canary may name experts that the policy does not

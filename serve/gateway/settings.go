@@ -15,6 +15,7 @@ import (
 	"pipe/serve/gateway/expert"
 	"pipe/serve/gateway/patience"
 	"pipe/serve/gateway/session"
+	"pipe/serve/people"
 )
 
 // Settings of the gateway. Without experts there is none.
@@ -43,6 +44,8 @@ type Settings struct {
 	Sessions session.Settings `yaml:"sessions"`
 	// Budgets bound what requests spend in a period.
 	Budgets budget.Settings `yaml:"budgets"`
+	// People are the experts that are people. pipe serve sets it. nil: there are none.
+	People *people.People `yaml:"-"`
 }
 
 // Responses bounds the conversations that are kept in memory. The oldest are forgotten first.

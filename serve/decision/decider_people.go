@@ -1,0 +1,39 @@
+package decision
+
+import (
+	"slices"
+
+	"pipe/costs"
+	"pipe/models/policy"
+	"pipe/serve/policies"
+)
+
+// People knows the experts that are people. For a request with tags it returns a function that says what the pairs of a policy cost
+// beside their fees, in units of the loss, and which of them nobody can answer at present. Both are nil where no expert of a policy
+// is people.
+type People func(tags []string) func(*costs.Actions) (fees []float64, without []policy.Part)
+
+// UsePeople sets who knows the experts that are people. It must be called before the first decision.
+func (d *Decider) UsePeople(p People) { d.people = p }
+
+// withPeople adds to the prices of a request what people cost, and leaves out those who are not there. Fixed prices do not change.
+func (r *Request) withPeople(c policy.PriceChange, p *policies.Policy) policy.PriceChange {
+	fees, without := r.people(p.Info().Actions)
+	for _, part := range without {
+		if !slices.Contains(c.Without, part) {
+			c.Without = append(slices.Clip(c.Without), part)
+		}
+	}
+	if fees == nil || p.Info().Prices == nil {
+		return c
+	}
+	sum := slices.Clone(c.Surcharge)
+	if sum == nil {
+		sum = make([]float64, len(fees))
+	}
+	for i, fee := range fees {
+		sum[i] += fee
+	}
+	c.Surcharge = sum
+	return c
+}

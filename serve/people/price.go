@@ -1,0 +1,219 @@
+package people
+
+import (
+	"maps"
+	"math/bits"
+	"slices"
+	"time"
+
+	"pipe/costs"
+	"pipe/models/policy"
+	"pipe/serve/people/queue"
+)
+
+// priorAnswers is how many answers the configured time counts as.
+const priorAnswers = 5
+
+// expected is how long an answer of an expert takes: the mean of the last answers and of the configured time.
+func (p *People) expected(expert string) time.Duration {
+	t := p.queue.Times(expert)
+	seconds := (priorAnswers*p.experts[expert].Seconds + t.Seconds) / (priorAnswers + t.Answers)
+	return time.Duration(seconds * float64(time.Second))
+}
+
+// step is how often work falls due. Schedules need not be looked at for every request.
+const step = time.Second
+
+// advance lets work fall due up to now: Q_j <- [Q_j - served_j]+ of the drift-plus-penalty method (Neely, Stochastic Network
+// Optimization, 2010), where what a person could have served is divided among the queues in proportion to their length.
+func (p *People) advance() (now time.Time) {
+	now = p.now()
+	if now.Sub(p.debtAt) < step {
+		return now
+	}
+	for i := range p.list {
+		o := &p.list[i]
+		sum := time.Duration(0)
+		for _, e := range o.experts {
+			sum += p.debt[e]
+		}
+		if sum <= 0 {
+			continue
+		}
+		due := float64(o.schedule.Released(p.debtAt, now)) / float64(sum)
+		for _, e := range o.experts {
+			if d := p.debt[e]; d > 0 {
+				p.debt[e] = max(0, d-time.Duration(due*float64(d)))
+			}
+		}
+	}
+	p.debtAt = now
+	return now
+}
+
+// debtWith is the debt with more work of an expert.
+func (p *People) debtWith(expert string, more time.Duration) map[string]time.Duration {
+	debt := maps.Clone(p.debt)
+	debt[expert] = max(0, debt[expert]+more)
+	return debt
+}
+
+// load is the work that waits, as it was at a time.
+type load struct {
+	changes int
+	at      time.Time
+	expert  map[string]time.Duration // by expert, with what people have in their hands
+	able    map[uint64]time.Duration // by the set of people who may do it, without that
+	there   map[wanted]bool          // what was found about answers
+}
+
+// wanted is an answer of an expert by one of a set of people.
+type wanted struct {
+	expert string
+	set    uint64
+}
+
+// waiting returns the work that waits. It is looked at again after every change, and every step.
+func (p *People) waiting(now time.Time) *load {
+	if l := &p.load; l.expert != nil && l.changes == p.changes && now.Sub(l.at) < step && !now.Before(l.at) {
+		return l
+	}
+	l := load{changes: p.changes, at: now, expert: map[string]time.Duration{}, able: map[uint64]time.Duration{}, there: map[wanted]bool{}}
+	for _, i := range p.queue.Waiting() {
+		l.expert[i.Expert] += i.Expected
+		if i.State(now) == queue.StateOpen {
+			l.able[p.able(i.Expert, i.Advice, i.Tags)] += i.Expected
+		}
+	}
+	p.load = l
+	return &p.load
+}
+
+// price is what an answer of an expert costs beside its fee, in units of the loss: Q_j / V h_j. Q_j is the work that was sent and
+// has not fallen due, or the work that waits if that is more. V is Expert.Full times the configured time of an answer.
+func (p *People) price(expert string, now time.Time) float64 {
+	e := p.experts[expert]
+	work := max(p.debt[expert], p.waiting(now).expert[expert])
+	return work.Seconds() / e.Full.Seconds() * p.expected(expert).Seconds() / e.Seconds
+}
+
+// there reports whether one of a set of people has the hours to answer for an expert until Expert.Within, beside the work that waits.
+func (p *People) there(of wanted, now time.Time) bool {
+	l := p.waiting(now)
+	yes, known := l.there[of]
+	if !known {
+		yes = p.haveTime(of, l, now)
+		l.there[of] = yes
+	}
+	return yes
+}
+
+func (p *People) haveTime(of wanted, l *load, now time.Time) bool {
+	s := shares{left: make([]time.Duration, len(p.list)), done: map[uint64][]time.Duration{}}
+	need, longest := p.expected(of.expert), time.Duration(0)
+	for i := range p.list {
+		o := &p.list[i]
+		s.left[i] = o.schedule.Capacity(now, now.Add(p.experts[of.expert].Within), p.used(o))
+		if of.set&(1<<i) != 0 {
+			longest = max(longest, s.left[i])
+		}
+	}
+	if longest < need { // an answer is not divided
+		return false
+	}
+	for _, set := range slices.Sorted(maps.Keys(l.able)) {
+		s.give(set, l.able[set])
+	}
+	return s.give(of.set, need) == need
+}
+
+// shares divide work among people: a maximum flow from sets of people to their hours.
+type shares struct {
+	left []time.Duration            // hours of people that have no work
+	done map[uint64][]time.Duration // by the set of people who may do the work: what each of them does
+}
+
+// give gives work to a set of people, who may hand on other work for it. It returns how much of it there is room for.
+func (s *shares) give(set uint64, work time.Duration) (given time.Duration) {
+	if s.done[set] == nil {
+		s.done[set] = make([]time.Duration, len(s.left))
+	}
+	for given < work {
+		more := s.push(set, work-given, map[uint64]bool{set: true})
+		if more == 0 {
+			break
+		}
+		given += more
+	}
+	return given
+}
+
+// push finds room for some work of a set along one path, which passes every set once.
+func (s *shares) push(set uint64, work time.Duration, seen map[uint64]bool) time.Duration {
+	for rest := set; rest != 0; rest &= rest - 1 {
+		i := bits.TrailingZeros64(rest)
+		if n := min(work, s.left[i]); n > 0 {
+			s.left[i] -= n
+			s.done[set][i] += n
+			return n
+		}
+	}
+	for rest := set; rest != 0; rest &= rest - 1 {
+		i := bits.TrailingZeros64(rest)
+		for other, done := range s.done {
+			if seen[other] || done[i] == 0 {
+				continue
+			}
+			seen[other] = true
+			if n := s.push(other, min(work, done[i]), seen); n > 0 {
+				done[i] -= n
+				s.done[set][i] += n
+				return n
+			}
+		}
+	}
+	return 0
+}
+
+// maxPrice is far above any loss, and leaves room for other fees.
+const maxPrice = 1e6
+
+// Ask returns what the pairs of policies cost by the work that waits, and those that nobody has the hours or the skills for. The tags
+// are those of the request. What a pair costs is the same for all policies that are asked for one request. Both results are nil for
+// a policy without experts that are people.
+func (p *People) Ask(tags []string) func(*costs.Actions) (fees []float64, without []policy.Part) {
+	type pair struct{ expert, advice string }
+	type offer struct {
+		price float64
+		there bool
+	}
+	seen := map[pair]offer{}
+	return func(a *costs.Actions) (fees []float64, without []policy.Part) {
+		if !slices.ContainsFunc(a.Experts, func(e costs.Expert) bool { return p.Has(e.Name) }) {
+			return nil, nil
+		}
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		now := p.advance()
+		fees = make([]float64, a.Len())
+		for i := range a.Len() {
+			j, k := a.Pair(i)
+			of := pair{a.Experts[j].Name, ""}
+			if k > 0 {
+				of.advice = a.Advice[k].Name
+			}
+			if !p.Has(of.expert) || !a.Available(i) {
+				continue
+			}
+			o, ok := seen[of]
+			if !ok {
+				o = offer{min(p.price(of.expert, now), maxPrice), p.there(wanted{of.expert, p.able(of.expert, of.advice, tags)}, now)}
+				seen[of] = o
+			}
+			if fees[i] = o.price; !o.there {
+				without = append(without, policy.Pair(a.Name(i)))
+			}
+		}
+		return fees, without
+	}
+}
