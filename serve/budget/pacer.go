@@ -2,6 +2,7 @@ package budget
 
 import (
 	"math"
+	"slices"
 	"sync"
 )
 
@@ -27,6 +28,7 @@ const (
 	window     = 1024       // requests that the price is solved by
 	solveEvery = 16         // requests
 	decay      = 1 - 1./256 // of billed and asked, for each request
+	doublings  = 64         // of the price where the search begins, at most
 	steps      = 30         // of bisection
 )
 
@@ -83,18 +85,15 @@ func (p *pacer) bias() float64 {
 	return min(max(p.billed/p.asked, 0.1), 10)
 }
 
-// solve finds the smallest price at which the last requests would use at most the target on average.
+// solve finds the smallest price at which the last requests would use at most the target on average, or the least that they can.
 func (p *pacer) solve(target float64) {
-	target /= p.bias()
+	target = max(target/p.bias(), p.least()*(1+1e-9))
 	if p.mean(0) <= target {
 		p.price = 0
 		return
 	}
-	low, high := 0.0, p.price
-	if high == 0 {
-		high = p.unit()
-	}
-	for range 64 {
+	low, high := 0.0, p.unit()
+	for range doublings {
 		if p.mean(high) <= target {
 			break
 		}
@@ -108,6 +107,15 @@ func (p *pacer) solve(target float64) {
 		}
 	}
 	p.price = high
+}
+
+// least is what the last requests would use at the highest price, on average.
+func (p *pacer) least() float64 {
+	sum := 0.0
+	for _, s := range p.last {
+		sum += float64(slices.Min(s.uses))
+	}
+	return sum / float64(len(p.last))
 }
 
 // mean is what the last requests would use at a price, on average.

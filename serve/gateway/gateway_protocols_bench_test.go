@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -21,7 +22,11 @@ func plainAsk(protocol, model string, stream bool) (path, body string) {
 	if path, body := plainAskOf(protocol, model, stream); path != "" {
 		return path, body
 	}
-	return "/v1/chat/completions", fmt.Sprintf(`{"model":%q,"messages":[{"role":"user","content":"Is oil good?"}],"stream":%v}`, model, stream)
+	usage := ""
+	if stream {
+		usage = `,"stream_options":{"include_usage":true}`
+	}
+	return "/v1/chat/completions", fmt.Sprintf(`{"model":%q,"messages":[{"role":"user","content":"Is oil good?"}],"stream":%v%s}`, model, stream, usage)
 }
 
 // plainAskOf is a request of a protocol that callers do not speak; "" for the others.
@@ -40,9 +45,13 @@ func plainAskOf(kind, model string, stream bool) (path, body string) {
 	return "", ""
 }
 
-// BenchmarkProtocols measures what the gateway adds for each pair of protocols to the time of the last byte, of a whole answer
-// and of a stream whose service waits 2 ms before each event. Direct calls, which speak the protocol of the service, and calls
-// through the gateway alternate. The policy's encoder is tiny.
+// BenchmarkProtocols measures what the gateway adds for each pair of protocols, whose policy has a tiny encoder. Direct calls, which
+// speak the protocol of the service, and calls through the gateway alternate. Both ask for the usage of streams.
+//
+// Of whole answers it is the time to the last byte. Of streams, whose service waits 2 ms before each event, it is how late events
+// are: from the moment before the service writes one until the caller has read what it says, for the first text, the last text,
+// and the last event of all. "start" is how late the first text is together with the time that the request needs to the service.
+// What the service waits is in none of these.
 //
 //	chrt -r 5 go test ./serve/gateway -run '^$' -bench Protocols -benchtime 300x
 func BenchmarkProtocols(b *testing.B) {
@@ -57,35 +66,76 @@ func BenchmarkProtocols(b *testing.B) {
 
 func benchmarkPair(b *testing.B, caller, kind string, stream bool) {
 	w, fake := newWorldOfKind(b, kind)
+	var service marked
 	if stream {
 		fake.Delay = 2 * time.Millisecond
+		fake.Sending = func(event string) { service.add(event, time.Now()) }
+		fake.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			service.begin = time.Now()
+			fake.ServeHTTP(w, r)
+		})
 	}
 	there, direct := plainAsk(kind, "model-f", stream)
 	path, through := plainAsk(caller, "pipe", stream)
 	urls, bodies := [2]string{fake.URL + there, w.URL + path}, [2]string{direct, through}
-	var last [2][]time.Duration
+	var times [2]map[string][]time.Duration
 	for n := range b.N + 20 {
 		if n == 20 { // connections, and memory that grows at first
 			b.ResetTimer()
+			times = [2]map[string][]time.Duration{{}, {}}
 		}
 		for i := range urls {
-			if took := timeOf(b, w.Client(), urls[i], bodies[i]); n >= 20 {
-				last[i] = append(last[i], took)
+			service = marked{}
+			began := time.Now()
+			read := askMarked(b, w.Client(), urls[i], bodies[i])
+			if times[i] == nil {
+				continue
 			}
+			if !stream {
+				times[i]["whole"] = append(times[i]["whole"], read.end.Sub(began))
+				continue
+			}
+			times[i]["start"] = append(times[i]["start"], service.begin.Sub(began)+read.first.Sub(service.first))
+			times[i]["first"] = append(times[i]["first"], read.first.Sub(service.first))
+			times[i]["last"] = append(times[i]["last"], read.last.Sub(service.last))
+			times[i]["end"] = append(times[i]["end"], read.end.Sub(service.end))
 		}
 	}
-	at := func(i int, share float64) float64 {
-		slices.Sort(last[i])
-		return float64(last[i][int(share*float64(len(last[i])-1))].Microseconds()) / 1000
+	for what, direct := range times[0] {
+		through := times[1][what]
+		slices.Sort(direct)
+		slices.Sort(through)
+		for name, share := range map[string]float64{"p50": 0.5, "p99": 0.99} {
+			at := func(all []time.Duration) float64 {
+				return float64(all[int(share*float64(len(all)-1))].Microseconds()) / 1000
+			}
+			b.ReportMetric(at(direct), what+"-direct-"+name+"-ms")
+			b.ReportMetric(at(through)-at(direct), what+"-added-"+name+"-ms")
+		}
 	}
-	b.ReportMetric(at(0, 0.5), "direct-p50-ms")
-	b.ReportMetric(at(1, 0.5)-at(0, 0.5), "added-p50-ms")
-	b.ReportMetric(at(1, 0.99)-at(0, 0.99), "added-p99-ms")
 	b.ReportMetric(0, "ns/op")
 }
 
-// timeOf sends a request and returns the time to the last byte of the answer.
-func timeOf(b *testing.B, client *http.Client, url, body string) time.Duration {
+// marked has the times at which parts of an answer were written or read.
+type marked struct {
+	text                    strings.Builder
+	begin, first, last, end time.Time // the request, the first text, the last text, the last byte
+}
+
+// add takes a part. The texts are those of [gatewaytest.Answer]; each word has an event.
+func (m *marked) add(part string, at time.Time) {
+	m.text.WriteString(part)
+	m.end = at
+	if m.first.IsZero() && strings.Contains(m.text.String(), `"I "`) {
+		m.first = at
+	}
+	if m.last.IsZero() && strings.Contains(m.text.String(), `"results."`) {
+		m.last = at
+	}
+}
+
+// askMarked sends a request and reads the answer.
+func askMarked(b *testing.B, client *http.Client, url, body string) *marked {
 	b.Helper()
 	r, err := http.NewRequestWithContext(b.Context(), http.MethodPost, url, strings.NewReader(body))
 	if err != nil {
@@ -94,15 +144,27 @@ func timeOf(b *testing.B, client *http.Client, url, body string) time.Duration {
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("Anthropic-Version", "2023-06-01")
 	r.Header.Set("Authorization", "Bearer caller")
-	began := time.Now()
 	response, err := client.Do(r)
 	if err != nil {
 		b.Fatal(err)
 	}
 	defer response.Body.Close()
-	text, err := io.ReadAll(response.Body)
-	if err != nil || response.StatusCode != http.StatusOK {
-		b.Fatalf("%s %v %s", response.Status, err, text)
+	var read marked
+	part := make([]byte, 64<<10)
+	for {
+		n, err := response.Body.Read(part)
+		if n > 0 {
+			read.add(string(part[:n]), time.Now())
+		}
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			b.Fatal(err)
+		}
 	}
-	return time.Since(began)
+	if response.StatusCode != http.StatusOK {
+		b.Fatalf("%s %s", response.Status, read.text.String())
+	}
+	return &read
 }

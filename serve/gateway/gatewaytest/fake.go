@@ -20,6 +20,8 @@ type Fake struct {
 	*httptest.Server
 	Protocol string        // a name of Dialects
 	Delay    time.Duration // before each event of a stream
+	// Sending is called with each event of a stream just before it is written; nil: nothing is.
+	Sending func(event string)
 
 	dialect Dialect
 	mu      sync.Mutex
@@ -212,6 +214,9 @@ func (f *Fake) stream(w http.ResponseWriter, r *http.Request, events []string, d
 			return
 		}
 		wait(r, delay)
+		if f.Sending != nil {
+			f.Sending(event)
+		}
 		_, _ = io.WriteString(w, event)
 		w.(http.Flusher).Flush()
 	}
