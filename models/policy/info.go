@@ -33,24 +33,24 @@ var reservedKeys = map[string]bool{
 
 // Info is the metadata of a policy file.
 type Info struct {
-	Format  int               // version of the file
-	Actions *costs.Actions    // names and fees that it was trained with
-	Method  string            // such as "ours" or "l2d"
-	Recipe  string            // such as "paper" or "auto"
-	Lambda  float64           // multiplier of the advice fees that it was trained for
-	Tau     float64           // of the surrogate
-	Decoder Decoder           // how scores are made
-	Dim     int               // width of the features
-	Members int               // networks averaged
-	Fixed   int               // the action of a fixed policy, else -1
-	Guard   *Guard            // result of the guard of recipe auto; nil if not in the file
-	Prices  *PriceRange       // of an any-price policy, whose fees are inputs; nil: fees are those of Actions at Lambda
-	Usage   *UsageInfo        // of a policy that makes fees of what calls use; nil: measured fees are part of the expected losses
-	Names   []string          // names of the features; nil if not in the file
+	Format  int            // version of the file
+	Actions *costs.Actions // names and fees that it was trained with
+	Method  string         // such as "ours" or "l2d"
+	Recipe  string         // such as "paper" or "auto"
+	Lambda  float64        // multiplier of the advice fees that it was trained for
+	Tau     float64        // of the surrogate
+	Decoder Decoder        // how scores are made
+	Dim     int            // width of the features
+	Members int            // networks averaged
+	Fixed   int            // the action of a fixed policy, else -1
+	Guard   *Guard         // result of the guard of recipe auto; nil if not in the file
+	Prices  *PriceRange    // of an any-price policy, whose fees are inputs; nil: fees are those of Actions at Lambda
+	Usage   *UsageInfo     // of a policy that makes fees of what calls use; nil: measured fees are part of the expected losses
+	Names   []string       // names of the features; nil if not in the file
 	// Guarantee is what the output accepted promises; nil: the file does not have it.
 	Guarantee *Guarantee
-	Encoded bool              // an encoder is in front: the inputs are the encoder's, and Info describes it
-	Info    map[string]string // everything else, as Policy.Info
+	Encoded   bool              // an encoder is in front: the inputs are the encoder's, and Info describes it
+	Info      map[string]string // everything else, as Policy.Info
 }
 
 // Keys of Policy.Info that recipes set.

@@ -47,7 +47,7 @@ func Choose(thresholds []float32, rows Rows, s Settings) (Choice, bool, error) {
 	})
 	for i := len(rejected) - 1; i >= 0; i-- {
 		if rejected[i] {
-			return choiceOf(thresholds[i], rows, s), true, nil
+			return Measure(thresholds[i], rows, s), true, nil
 		}
 	}
 	return Choice{}, false, nil
@@ -103,7 +103,8 @@ func (s Settings) losses(threshold float32, d Decisions, cluster []int) (losses 
 	return losses, alone
 }
 
-func choiceOf(threshold float32, rows Rows, s Settings) Choice {
+// Measure is what a threshold does on the calibration rows, without a promise.
+func Measure(threshold float32, rows Rows, s Settings) Choice {
 	c := Choice{Threshold: threshold}
 	s.Method = LTT // what is seen is of accepted decisions
 	for _, d := range rows.At {
@@ -130,6 +131,45 @@ func (c Choice) Share() float64 {
 		share = min(share, seen.Accepted)
 	}
 	return share
+}
+
+// Reach is what a promised risk costs on the calibration rows.
+type Reach struct {
+	Risk     float64  `json:"risk"`
+	Accepted *float64 `json:"accepted"` // largest share of rows that can be accepted under the promise; absent: no threshold keeps it
+	Seen     float64  `json:"seen"`     // largest share whose mean loss on these rows is at most Risk, without a promise
+}
+
+// Reaches says of several risks how much can be accepted. Those that are not between 0 and the bound are left out.
+func Reaches(risks []float64, thresholds []float32, rows Rows, s Settings) ([]Reach, error) {
+	var out []Reach
+	var measured []Choice
+	for _, threshold := range thresholds {
+		measured = append(measured, Measure(threshold, rows, s))
+	}
+	for _, level := range risks {
+		if !(level > 0 && level < s.Bound) {
+			continue
+		}
+		at := s
+		at.Risk = level
+		r := Reach{Risk: level}
+		c, ok, err := Choose(thresholds, rows, at)
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			share := c.Share()
+			r.Accepted = &share
+		}
+		for _, m := range measured {
+			if !slices.ContainsFunc(m.At, func(v Seen) bool { return v.Risk > level }) {
+				r.Seen = max(r.Seen, m.Share())
+			}
+		}
+		out = append(out, r)
+	}
+	return out, nil
 }
 
 // LossError says that the loss of a row cannot be used.
