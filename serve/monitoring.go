@@ -213,9 +213,21 @@ func (m *monitoring) Add(name, digest string, info *policy.Info, records []*deci
 		if rec.ExpectedLoss != nil {
 			o.Expected = policy.Expected(rec.ExpectedLoss[o.Executed])
 		}
+		o.Accepted = accepted(rec, info.Guarantee) && o.Executed == rec.Greedy
 		w.ids, w.pairs = append(w.ids, rec.ID), append(w.pairs, o)
 	}
 	m.enqueue(w)
+}
+
+// accepted reports whether a policy accepts its choice for a record.
+func accepted(rec *decisionlog.Record, g *policy.Guarantee) bool {
+	switch {
+	case g == nil:
+		return false
+	case rec.ExpectedLoss == nil: // a policy that estimates nothing accepts every decision
+		return g.Threshold == nil
+	}
+	return g.Accepts(rec.ExpectedLoss[rec.Greedy])
 }
 
 // atPrices reports whether a decision was made at the fees of the file and prices of usage, with all of its pairs available.

@@ -44,6 +44,9 @@ func (f monitorFigures) Collect(to chan<- prometheus.Metric) {
 	set(monitorVerdict, verdictNumber(s.Inputs.Verdict), monitor.Inputs)
 	set(monitorVerdict, verdictNumber(s.Decisions.Verdict), monitor.Decisions)
 	set(monitorVerdict, verdictNumber(s.Outcomes.Verdict), monitor.Outcomes)
+	if s.Guarantee != nil {
+		set(monitorVerdict, verdictNumber(s.Guarantee.Verdict), monitor.Guarantee)
+	}
 	set(monitorSkipped, float64(f.of.skipped.Load()))
 	if !s.Watched {
 		set(monitorWatched, 0)

@@ -17,6 +17,10 @@ func (m *monitoring) status() *monitor.Status {
 	s := *of
 	s.Watched, s.Served = false, served
 	s.Verdict, s.Inputs.Verdict, s.Decisions.Verdict, s.Outcomes.Verdict = monitor.Untested, monitor.Untested, monitor.Untested, monitor.Untested
+	if s.Guarantee != nil {
+		g := *s.Guarantee
+		g.Verdict, s.Guarantee = monitor.Untested, &g
+	}
 	s.Notes = append([]string{why}, slices.Clone(of.Notes)...)
 	return &s
 }

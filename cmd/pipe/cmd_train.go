@@ -40,6 +40,9 @@ Pairs that the log executed on too few rows are never chosen (--support).
 With --half-life, old rows count less. With --warm, an older policy is exported where it is shown to be better than the
 new one on later rows. Rows with unknown outcomes are learned from too, and rows with all outcomes judge.
 
+With --risk, policies of the recipe auto say which decisions they accept, so that an accepted one has an expected loss of at
+most that much: as pipe calibrate does, on the rows of --split.
+
 A configuration file has all settings under train:, and flags override it. After an interruption, the same command
 continues.`
 
@@ -50,6 +53,7 @@ const trainExamples = `  pipe train --in costs.parquet --out policies
   pipe train --in costs.parquet --half-life 30d --out policies
   pipe train --log log --since 2026-06-01 --deployed live.onnx --out policies
   pipe train --in partial.parquet --deployed live.onnx --weights ips --clip 50 --out policies
+  pipe train --in costs.parquet --risk 0.05 --risk-confidence 0.95 --abstain-fee 0.3 --out policies
   pipe train --in costs.parquet --recipe paper --seeds 4 --config train.yaml --out policies`
 
 // trainFile is the configuration file of pipe train.
@@ -98,6 +102,7 @@ func addTrainFlags(f *pflag.FlagSet, c *train.Settings) {
 	f.IntVar(&c.Seeds, "seeds", c.Seeds, "number of seeds of recipe paper and of --methods")
 	f.Uint64Var(&c.Seed, "seed", c.Seed, "the first seed")
 	f.Float64Var(&c.Tau, "tau", c.Tau, "tau of the surrogate, 0 to 3")
+	addRiskFlags(f, &c.Guarantee, "risk-")
 }
 
 // otherMethods lists the values of --methods.

@@ -242,6 +242,9 @@ func (info *Info) unchecked(p *Prices) []string {
 	if !slices.Equal(p.Available, info.Actions.Mask()) {
 		add("pairs are left out")
 	}
+	if g := info.Guarantee; g != nil && g.Law == "" && !g.at(info, p) {
+		add("the guarantee of a risk of at most %g is for other prices", g.Risk)
+	}
 	return why
 }
 

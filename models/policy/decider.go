@@ -116,6 +116,9 @@ type Decisions struct {
 	Loss, Cost []float32
 	// Usage is what a policy with usage expects of every pair, n x Actions by quantity, NaN where it is not known; else nil.
 	Usage costs.Usage
+	// Accepted says which decisions the guarantee of the policy is about, n; nil: the policy has none. What is not accepted should be
+	// left to [Guarantee].Instead.
+	Accepted []bool
 }
 
 // Rows are the decisions of rows [from, to), sharing memory.
@@ -125,6 +128,9 @@ func (d *Decisions) Rows(from, to int) *Decisions {
 	part.Scores = d.Scores[from*d.Actions : to*d.Actions]
 	if d.Loss != nil {
 		part.Loss, part.Cost = d.Loss[from*d.Actions:to*d.Actions], d.Cost[from*d.Actions:to*d.Actions]
+	}
+	if d.Accepted != nil {
+		part.Accepted = d.Accepted[from:to]
 	}
 	for q, values := range d.Usage {
 		if values != nil {
@@ -184,7 +190,12 @@ func (d *Decider) collect(out *Decisions, b *batchBuffers) {
 	for _, q := range d.info.quantities() {
 		out.Usage[q] = append(out.Usage[q], d.floats(b, UsageOutput(q))...)
 	}
+	if d.info.Guarantee != nil {
+		out.Accepted = append(out.Accepted, d.bools(b, AcceptedOutput)...)
+	}
 }
+
+func (d *Decider) bools(b *batchBuffers, output string) []bool { return b.out[d.at[output]].Bools() }
 
 func (d *Decider) ints(b *batchBuffers, output string) []int64 { return b.out[d.at[output]].Int64s() }
 
@@ -266,7 +277,7 @@ func (d *Decider) check(b *batchBuffers, first, rows int) error {
 			return &RowError{n, err}
 		}
 	}
-	return nil
+	return d.checkAccepted(b, first, action)
 }
 
 // checkAction is check for one row of finite scores.
@@ -370,7 +381,8 @@ func (d *Decider) put(b *batchBuffers) {
 }
 
 // Masked decides again on the same scores, among the actions i for which available[i] is true (see [Without]): it
-// takes the best of them, the smallest index on ties. If no action remains that the policy may choose, the error is a
+// takes the best of them, the smallest index on ties. A decision that changes is not accepted: the guarantee is about the
+// decisions of the file. If no action remains that the policy may choose, the error is a
 // *[RowError] and d is unchanged. This happens for an l2d policy if every pair without advice is masked out.
 func (d *Decisions) Masked(available []bool) error {
 	if len(available) != d.Actions {
@@ -390,6 +402,9 @@ func (d *Decisions) Masked(available []bool) error {
 		chosen[n] = int64(at)
 	}
 	for n, i := range chosen {
+		if d.Accepted != nil && d.Action[n] != i {
+			d.Accepted[n] = false
+		}
 		d.Action[n], d.Expert[n], d.Advice[n] = i, i/int64(d.Levels), i%int64(d.Levels)
 	}
 	return nil

@@ -202,6 +202,9 @@ func (d *Decider) answer(b *batchBuffers, first, rows int) *Decisions {
 		ints = append(ints, d.ints(b, to.name)[first:first+rows]...)
 		*to.dst = slices.Clip(ints[start:])
 	}
+	if d.info.Guarantee != nil {
+		out.Accepted = slices.Clone(d.bools(b, AcceptedOutput)[first : first+rows])
+	}
 	floats := func(dst *[]float32, all []float32, name string) []float32 {
 		start := len(all)
 		all = append(all, d.floats(b, name)[first*actions:(first+rows)*actions]...)

@@ -43,6 +43,9 @@ func Freeze(m *onnx.Model, c PriceChange) (*onnx.Model, *Prices, error) {
 	if at.Pairs != nil {
 		return nil, nil, errors.New("a file with fixed prices has no place for fees of pairs")
 	}
+	if g := info.Guarantee; g != nil && !g.at(info, at) {
+		return nil, nil, errors.New("its guarantee is for other prices: fix the prices of the policy without a guarantee, and calibrate the result")
+	}
 	out, err := m.WithConstants(at.Tensors())
 	if err != nil {
 		return nil, nil, fmt.Errorf("freeze policy: %w", err)
@@ -67,6 +70,9 @@ func frozen(meta map[string]string, a *costs.Actions, at *Prices, c PriceChange,
 	if text, ok := meta[keyPrefix+UsageKey]; ok {
 		set("format", strconv.Itoa(3))
 		set(UsageKey, pricedUsage(text, at.Usage))
+	}
+	if _, ok := meta[keyPrefix+RiskKey]; ok {
+		set("format", strconv.Itoa(formatGuarantee))
 	}
 	set("lambda", formatFloat(at.Lambda))
 	set("actions", string(at.In(a).JSON()))

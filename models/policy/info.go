@@ -15,9 +15,9 @@ import (
 	"pipe/onnx"
 )
 
-// newestFormat is the newest version of the policy file that this package reads. A policy with usage has version 3,
-// another any-price policy version 2. All others are version 1, which earlier releases read too.
-const newestFormat = 3
+// newestFormat is the newest version of the policy file that this package reads. A policy with a guarantee has version 4, another
+// with usage version 3, another any-price policy version 2. All others are version 1, which earlier releases read too.
+const newestFormat = formatGuarantee
 
 const (
 	keyPrefix  = "pipe."
@@ -28,26 +28,29 @@ const (
 var reservedKeys = map[string]bool{
 	"format": true, "kind": true, "actions": true, "lambda": true, "tau": true, "method": true, "recipe": true,
 	"decoder": true, "dim": true, "feature_source": true, "members": true, "fixed": true, PricesKey: true, UsageKey: true,
+	RiskKey: true,
 }
 
 // Info is the metadata of a policy file.
 type Info struct {
-	Format  int               // version of the file
-	Actions *costs.Actions    // names and fees that it was trained with
-	Method  string            // such as "ours" or "l2d"
-	Recipe  string            // such as "paper" or "auto"
-	Lambda  float64           // multiplier of the advice fees that it was trained for
-	Tau     float64           // of the surrogate
-	Decoder Decoder           // how scores are made
-	Dim     int               // width of the features
-	Members int               // networks averaged
-	Fixed   int               // the action of a fixed policy, else -1
-	Guard   *Guard            // result of the guard of recipe auto; nil if not in the file
-	Prices  *PriceRange       // of an any-price policy, whose fees are inputs; nil: fees are those of Actions at Lambda
-	Usage   *UsageInfo        // of a policy that makes fees of what calls use; nil: measured fees are part of the expected losses
-	Names   []string          // names of the features; nil if not in the file
-	Encoded bool              // an encoder is in front: the inputs are the encoder's, and Info describes it
-	Info    map[string]string // everything else, as Policy.Info
+	Format  int            // version of the file
+	Actions *costs.Actions // names and fees that it was trained with
+	Method  string         // such as "ours" or "l2d"
+	Recipe  string         // such as "paper" or "auto"
+	Lambda  float64        // multiplier of the advice fees that it was trained for
+	Tau     float64        // of the surrogate
+	Decoder Decoder        // how scores are made
+	Dim     int            // width of the features
+	Members int            // networks averaged
+	Fixed   int            // the action of a fixed policy, else -1
+	Guard   *Guard         // result of the guard of recipe auto; nil if not in the file
+	Prices  *PriceRange    // of an any-price policy, whose fees are inputs; nil: fees are those of Actions at Lambda
+	Usage   *UsageInfo     // of a policy that makes fees of what calls use; nil: measured fees are part of the expected losses
+	Names   []string       // names of the features; nil if not in the file
+	// Guarantee is what the output accepted promises; nil: the file does not have it.
+	Guarantee *Guarantee
+	Encoded   bool              // an encoder is in front: the inputs are the encoder's, and Info describes it
+	Info      map[string]string // everything else, as Policy.Info
 }
 
 // Keys of Policy.Info that recipes set.
@@ -197,6 +200,9 @@ func parseInfo(meta map[string]string) (*Info, error) {
 		return nil, err
 	}
 	if err := info.readUsage(meta); err != nil {
+		return nil, err
+	}
+	if err := info.readGuarantee(meta); err != nil {
 		return nil, err
 	}
 	source, ok := meta[keyPrefix+"feature_source"]
@@ -411,6 +417,9 @@ func (info *Info) outputs() []output {
 	}
 	for _, q := range info.quantities() {
 		out = append(out, output{UsageOutput(q), onnx.Float32, 2})
+	}
+	if info.Guarantee != nil {
+		out = append(out, output{AcceptedOutput, onnx.Bool, 1})
 	}
 	return out
 }

@@ -19,10 +19,12 @@ type MergeOptions struct {
 	FirstPrefix, SecondPrefix string
 	// Share names inputs that both models have and the result has once.
 	Share []string
+	Keep  bool // the outputs of first are outputs of the result too, before those of second
 }
 
 // Merge puts first in front of second: connect maps outputs of first to the inputs of second that they feed. The result
-// has the inputs of first and the inputs of second that are not fed; its outputs are those of second. The lower
+// has the inputs of first and the inputs of second that are not fed; its outputs are those of second, and with Keep those of
+// first before them. The lower
 // operator set is raised to the higher one: nodes that the newer one interprets differently are rewritten. Split is the
 // inverse. Metadata of second wins over that of first. The models are not changed; the result shares their constants.
 //
@@ -150,6 +152,9 @@ func joinGraphs(a, b *onnxpb.GraphProto, names *renamer, connect map[string]stri
 		QuantizationAnnotation: slices.Concat(a.QuantizationAnnotation, b.QuantizationAnnotation),
 		Input:                  a.Input,
 		Output:                 b.Output,
+	}
+	if o.Keep {
+		g.Output = slices.Concat(a.Output, b.Output)
 	}
 	for _, v := range b.Input {
 		switch {

@@ -16,7 +16,9 @@ type Decision struct {
 	// Loss and Cost are what a policy by estimates expects of every pair, by action: the task loss with measured fees, and
 	// the same plus the fees. nil for other policies. Those of pairs that do not exist are above 1e29.
 	Loss, Cost []float32     `json:",omitempty"`
-	Excluded   []policy.Part `json:",omitempty"` // what Router.Without has excluded so far
+	// Accepted says whether the guarantee of the policy is about the decision, as long as it is executed as it is; nil: the policy has none.
+	Accepted *bool         `json:",omitempty"`
+	Excluded []policy.Part `json:",omitempty"` // what Router.Without has excluded so far
 }
 
 // decisions are those of a batch by name.
@@ -27,6 +29,9 @@ func decisions(a *costs.Actions, d *policy.Decisions) []Decision {
 		out[n] = decisionOf(a, int(d.Action[n]), d.Scores[first:end:end])
 		if d.Loss != nil {
 			out[n].Loss, out[n].Cost = d.Loss[first:end:end], d.Cost[first:end:end]
+		}
+		if d.Accepted != nil {
+			out[n].Accepted = &d.Accepted[n]
 		}
 	}
 	return out

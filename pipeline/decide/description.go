@@ -39,6 +39,9 @@ type Description struct {
 	Unavailable []DescribedPair  `json:"unavailable,omitempty"` // pairs that do not exist
 	Fixed       *DescribedPair   `json:"fixed,omitempty"`       // of a policy that always takes the same pair
 	Prices      *DescribedPrices `json:"prices,omitempty"`      // of an any-price policy
+	// Guarantee is what the output accepted promises, in numbers and in words; absent: the policy has none.
+	Guarantee *policy.Guarantee `json:"guarantee,omitempty"`
+	Promise   []string          `json:"promise,omitempty"`
 
 	// Of a file that was cut from an any-price policy, see the metadata of the same names.
 	FrozenFrom string   `json:"frozen_from,omitempty"`
@@ -132,6 +135,9 @@ func describe(m *onnx.Model, file []byte) (*Description, error) {
 		}
 	}
 	d.takePrices(info)
+	if d.Guarantee = info.Guarantee; d.Guarantee != nil {
+		d.Promise = d.Guarantee.Promise()
+	}
 	if d.Digest, err = f.Digest(); err != nil {
 		return nil, err
 	}

@@ -290,6 +290,9 @@ func (r *Router) Without(d Decision, excluded ...policy.Part) (Decision, error) 
 	}
 	next := decisionOf(a, int(again.Action[0]), d.Scores)
 	next.Loss, next.Cost, next.Excluded = d.Loss, d.Cost, all
+	if d.Accepted != nil {
+		next.Accepted = new(bool) // another decision than that of the guarantee
+	}
 	return next, nil
 }
 

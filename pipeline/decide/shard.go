@@ -10,7 +10,6 @@ import (
 	"pipe/costs"
 	"pipe/internal/dataerror"
 	"pipe/internal/storage"
-	"pipe/models/policy"
 	"pipe/onnx/ort"
 	"pipe/pipeline/stage"
 )
@@ -129,7 +128,7 @@ func (s *sharded) run(ctx context.Context, rows span, path storage.Location) (*S
 		sink.abort()
 		return nil, err
 	}
-	done.Rows, done.Chosen = run.done, run.chosen(s.router.Info().Actions)
+	done.Rows, done.Chosen, done.Accepted = run.done, run.chosen(s.router.Info().Actions), run.acceptedRows()
 	return done, sink.commit()
 }
 
@@ -150,8 +149,7 @@ func (s *sharded) stream(ctx context.Context, run *stream, rows span, sink decis
 
 // columns are what the files of decisions have.
 func (s *sharded) columns() columns {
-	info := s.router.Info()
-	return columns{actions: info.Actions, scores: s.options.Scores, estimates: info.Decoder == policy.DecoderEstimate}
+	return columnsOf(s.router.Info(), s.options.Scores)
 }
 
 // head is how every file of decisions begins.

@@ -156,6 +156,9 @@ func (s *shardStage) Shard(ctx context.Context, shard int, folder string) (*shar
 	for pair, n := range done.Chosen {
 		r.Counts[countChosen+pair] = n
 	}
+	if done.Accepted != nil {
+		r.Counts[policy.AcceptedOutput] = *done.Accepted
+	}
 	return r, nil
 }
 
@@ -175,6 +178,10 @@ func (s *shardStage) Gather(ctx context.Context, parts *shards.Parts) (any, erro
 		if pair, ok := strings.CutPrefix(name, countChosen); ok {
 			done.Chosen[pair] = n
 		}
+	}
+	if s.router.Info().Guarantee != nil {
+		n := parts.Counts()[policy.AcceptedOutput]
+		done.Accepted = &n
 	}
 	if done.Rows = parts.Counts()["rows"]; s.manifest.Rows > 0 && done.Rows != s.manifest.Rows {
 		return nil, &costs.DataError{File: s.options.In.String(), Msg: fmt.Sprintf("has %d rows, but the shards decided on %d", s.manifest.Rows, done.Rows)}

@@ -38,6 +38,12 @@ type columns struct {
 	actions   *costs.Actions
 	scores    bool // of every pair; with estimates also those of every pair
 	estimates bool // expected loss and cost of the chosen pair
+	accepted  bool // whether the guarantee of the policy is about the decision
+}
+
+// columnsOf are those of a policy.
+func columnsOf(info *policy.Info, scores bool) columns {
+	return columns{actions: info.Actions, scores: scores, estimates: info.Decoder == policy.DecoderEstimate, accepted: info.Guarantee != nil}
 }
 
 // estimate is one of the two estimates of decisions, under the name that files have for it.
@@ -121,7 +127,7 @@ func (s *textSink) commit() error {
 
 func (s *textSink) abort() { s.out.Abort() }
 
-// csvRows is id, action, expert, advice, expert_index, advice_index, the estimates of the chosen pair, then a column
+// csvRows is id, action, expert, advice, expert_index, advice_index, the estimates of the chosen pair, accepted, then a column
 // "score EXPERT/ADVICE" per pair, and so on for the estimates. A pair that does not exist has empty estimates.
 func csvRows(c columns) rowFormat {
 	a := c.actions
@@ -139,6 +145,9 @@ func csvRows(c columns) rowFormat {
 	if c.estimates {
 		head += "," + policy.LossOutput + "," + policy.CostOutput
 	}
+	if c.accepted {
+		head += "," + policy.AcceptedOutput
+	}
 	if c.scores {
 		perPair("score")
 	}
@@ -153,6 +162,9 @@ func csvRows(c columns) rowFormat {
 			for _, e := range estimates {
 				dst = appendNumber(append(dst, ','), e.of(d)[first+int(d.Action[n])])
 			}
+		}
+		if c.accepted {
+			dst = strconv.AppendBool(append(dst, ','), d.Accepted[n])
 		}
 		if !c.scores {
 			return append(dst, '\n')
@@ -212,6 +224,9 @@ func jsonlRows(c columns) rowFormat {
 			for _, e := range estimates {
 				dst = appendNumber(append(dst, `,"`+e.name+`":`...), e.of(d)[first+int(d.Action[n])])
 			}
+		}
+		if c.accepted {
+			dst = strconv.AppendBool(append(dst, `,"`+policy.AcceptedOutput+`":`...), d.Accepted[n])
 		}
 		if c.scores {
 			dst = append(dst, `,"scores":[`...)

@@ -48,6 +48,31 @@ type estimatedScoredRow struct {
 	Costs  []float32 `parquet:"expected_costs,list"`
 }
 
+// acceptance is the column of a policy with a guarantee.
+type acceptance struct {
+	Accepted bool `parquet:"accepted"`
+}
+
+// The same rows of a policy with a guarantee.
+type (
+	acceptedRow struct {
+		decisionRow
+		acceptance
+	}
+	acceptedScoredRow struct {
+		scoredRow
+		acceptance
+	}
+	acceptedEstimatedRow struct {
+		estimatedRow
+		acceptance
+	}
+	acceptedEstimatedScoredRow struct {
+		estimatedScoredRow
+		acceptance
+	}
+)
+
 // parquetRows is the writer of a parquetSink for one kind of row.
 type parquetRows interface {
 	write(ids []string, d *policy.Decisions) error
@@ -80,25 +105,51 @@ func newParquetSink(out output, c columns) *parquetSink {
 	row := func(values []float32, d *policy.Decisions, n int) []float32 {
 		return values[n*d.Actions : (n+1)*d.Actions]
 	}
-	switch {
-	case c.scores && c.estimates:
-		return &parquetSink{out, newRowWriter(out, a, func(dst *estimatedScoredRow, id string, d *policy.Decisions, n int) {
-			decided(&dst.decisionRow, id, d, n)
-			estimated(&dst.expected, d, n)
-			dst.Scores, dst.Losses, dst.Costs = row(d.Scores, d, n), orNaN(row(d.Loss, d, n)), orNaN(row(d.Cost, d, n))
-		})}
-	case c.scores:
-		return &parquetSink{out, newRowWriter(out, a, func(dst *scoredRow, id string, d *policy.Decisions, n int) {
-			decided(&dst.decisionRow, id, d, n)
-			dst.Scores = row(d.Scores, d, n)
-		})}
-	case c.estimates:
-		return &parquetSink{out, newRowWriter(out, a, func(dst *estimatedRow, id string, d *policy.Decisions, n int) {
-			decided(&dst.decisionRow, id, d, n)
-			estimated(&dst.expected, d, n)
-		})}
+	scored := func(dst *scoredRow, id string, d *policy.Decisions, n int) {
+		decided(&dst.decisionRow, id, d, n)
+		dst.Scores = row(d.Scores, d, n)
 	}
-	return &parquetSink{out, newRowWriter(out, a, decided)}
+	estimatedOnly := func(dst *estimatedRow, id string, d *policy.Decisions, n int) {
+		decided(&dst.decisionRow, id, d, n)
+		estimated(&dst.expected, d, n)
+	}
+	both := func(dst *estimatedScoredRow, id string, d *policy.Decisions, n int) {
+		decided(&dst.decisionRow, id, d, n)
+		estimated(&dst.expected, d, n)
+		dst.Scores, dst.Losses, dst.Costs = row(d.Scores, d, n), orNaN(row(d.Loss, d, n)), orNaN(row(d.Cost, d, n))
+	}
+	var rows parquetRows
+	switch {
+	case c.accepted && c.scores && c.estimates:
+		rows = newRowWriter(out, a, func(dst *acceptedEstimatedScoredRow, id string, d *policy.Decisions, n int) {
+			both(&dst.estimatedScoredRow, id, d, n)
+			dst.Accepted = d.Accepted[n]
+		})
+	case c.accepted && c.scores:
+		rows = newRowWriter(out, a, func(dst *acceptedScoredRow, id string, d *policy.Decisions, n int) {
+			scored(&dst.scoredRow, id, d, n)
+			dst.Accepted = d.Accepted[n]
+		})
+	case c.accepted && c.estimates:
+		rows = newRowWriter(out, a, func(dst *acceptedEstimatedRow, id string, d *policy.Decisions, n int) {
+			estimatedOnly(&dst.estimatedRow, id, d, n)
+			dst.Accepted = d.Accepted[n]
+		})
+	case c.accepted:
+		rows = newRowWriter(out, a, func(dst *acceptedRow, id string, d *policy.Decisions, n int) {
+			decided(&dst.decisionRow, id, d, n)
+			dst.Accepted = d.Accepted[n]
+		})
+	case c.scores && c.estimates:
+		rows = newRowWriter(out, a, both)
+	case c.scores:
+		rows = newRowWriter(out, a, scored)
+	case c.estimates:
+		rows = newRowWriter(out, a, estimatedOnly)
+	default:
+		rows = newRowWriter(out, a, decided)
+	}
+	return &parquetSink{out, rows}
 }
 
 // orNaN has NaN where values have no estimate.

@@ -122,6 +122,7 @@ type Summary struct {
 
 	ChangedFees []costs.FeeChange `json:"changed_fees,omitempty"` // of the input, if it has actions; decisions use the policy's fees
 	Prices      *UsedPrices       `json:"prices,omitempty"`       // of an any-price policy
+	Accepted    *int64            `json:"accepted,omitempty"`     // rows that the guarantee of the policy is about; absent: it has none
 }
 
 // usedPrices are nil for a policy with fixed prices.
@@ -167,7 +168,7 @@ func Stream(ctx context.Context, rt *ort.Runtime, o StreamOptions, stdin io.Read
 		return nil, err
 	}
 	done.ChangedFees = changedFees(src, r.Prices().In(r.Info().Actions))
-	sink, err := openSink(ctx, o.Out, o.OutFormat, columns{actions: r.Info().Actions, scores: o.Scores, estimates: r.Info().Decoder == policy.DecoderEstimate}, stdout)
+	sink, err := openSink(ctx, o.Out, o.OutFormat, columnsOf(r.Info(), o.Scores), stdout)
 	if err != nil {
 		src.close()
 		return nil, err
@@ -181,6 +182,7 @@ func Stream(ctx context.Context, rt *ort.Runtime, o StreamOptions, stdin io.Read
 		return nil, err
 	}
 	done.Rows, done.Seconds, done.Chosen = s.done, time.Since(begin).Seconds(), s.chosen(r.Info().Actions)
+	done.Accepted = s.acceptedRows()
 	return done, nil
 }
 

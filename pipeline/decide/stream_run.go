@@ -19,6 +19,7 @@ type stream struct {
 	progress stage.Progress
 	done     int64
 	counts   []int64
+	accepted int64
 }
 
 // job is one batch in progress; ready is closed when decisions or err are set.
@@ -137,9 +138,22 @@ func (s *stream) write(ctx context.Context, j *job, sink decisionSink) error {
 	for _, i := range decisions.Action {
 		s.counts[i]++
 	}
+	for _, ok := range decisions.Accepted {
+		if ok {
+			s.accepted++
+		}
+	}
 	s.done += int64(len(ids))
 	s.progress.Add(int64(len(ids)))
 	return nil
+}
+
+// acceptedRows are those that the guarantee of the policy is about; nil: it has none.
+func (s *stream) acceptedRows() *int64 {
+	if s.router.Info().Guarantee == nil {
+		return nil
+	}
+	return &s.accepted
 }
 
 func (s *stream) chosen(a *costs.Actions) map[string]int64 {

@@ -35,13 +35,14 @@ type PolicyExplanation struct {
 	Advice      []costs.Advice             `json:"advice"`
 	Fees        map[string]float64         `json:"fees"` // deployed fee of every available pair
 	Unavailable []string                   `json:"unavailable,omitempty"`
-	LeftOut     []string                   `json:"left_out,omitempty"` // pairs that a file with fixed prices was cut without
-	Fixed       string                     `json:"fixed,omitempty"`    // the pair of a policy that always chooses one
-	Verdict     string                     `json:"verdict"`            // one sentence in plain words
-	Prices      *policy.PriceRange         `json:"prices,omitempty"`   // of an any-price policy: those that it was checked on
-	Usage       decide.UsageList           `json:"usage,omitempty"`    // of a policy with usage: the prices of its training
-	Blend       []policy.Member            `json:"blend,omitempty"`    // regressors that were candidates for the policy
-	Blends      []policy.Member            `json:"blends,omitempty"`   // rules by which they could be blended
+	LeftOut     []string                   `json:"left_out,omitempty"`  // pairs that a file with fixed prices was cut without
+	Fixed       string                     `json:"fixed,omitempty"`     // the pair of a policy that always chooses one
+	Verdict     string                     `json:"verdict"`             // one sentence in plain words
+	Guarantee   *policy.Guarantee          `json:"guarantee,omitempty"` // what the output accepted promises
+	Prices      *policy.PriceRange         `json:"prices,omitempty"`    // of an any-price policy: those that it was checked on
+	Usage       decide.UsageList           `json:"usage,omitempty"`     // of a policy with usage: the prices of its training
+	Blend       []policy.Member            `json:"blend,omitempty"`     // regressors that were candidates for the policy
+	Blends      []policy.Member            `json:"blends,omitempty"`    // rules by which they could be blended
 	Calibration *policy.Calibration        `json:"calibration,omitempty"`
 	Support     []policy.Support           `json:"support,omitempty"` // on how many training rows a log executed every pair
 	Digests     map[string]string          `json:"digests,omitempty"`
@@ -68,7 +69,7 @@ func explainPolicy(ctx context.Context, at storage.Location, _ Options) (Explana
 			e.Unavailable = append(e.Unavailable, a.Name(i))
 		}
 	}
-	e.Encoder, e.Prices = f.About, info.Prices
+	e.Encoder, e.Prices, e.Guarantee = f.About, info.Prices, info.Guarantee
 	if info.Usage != nil {
 		e.Usage = decide.ListUsage(info.Actions, info.Usage.Prices)
 	}
@@ -155,6 +156,11 @@ func (e *PolicyExplanation) verdict() string {
 func (e *PolicyExplanation) WriteText(w io.Writer) error {
 	b := safetext.Titled(e.File, "policy")
 	b.Add("in words", "%s", e.Verdict)
+	if e.Guarantee != nil {
+		for i, line := range e.Guarantee.Promise() {
+			b.Add(map[bool]string{true: "guarantee"}[i == 0], "%s", line)
+		}
+	}
 	method := fmt.Sprintf("%s, recipe %s, decoder %s", e.Method, e.Recipe, e.Decoder)
 	if e.Members > 0 {
 		method += fmt.Sprintf(", %d networks averaged", e.Members)

@@ -23,6 +23,7 @@ type logRows struct {
 	times    []int64         // n, or nil
 	executed []int           // n, -1 if not known; nil: the choices of the policy
 	loss     []float64       // n, NaN if unknown; nil: tensor has them
+	fee      []float64       // n, what loss has of measured fees; nil: nothing
 	tensor   *costs.Tensor   // of rows with the outcomes of all pairs; nil for logs
 	place    func(i int) int // the row of the file, or line of a text file, from 1
 }
@@ -148,22 +149,22 @@ func newPairColumns(file string, have []string, info *policy.Info, fees bool) (*
 	return c, nil
 }
 
-// read returns the executed pair of a row, -1 if not known, and its outcome, NaN if not known.
-func (c *pairColumns) read(cells []tablefile.Cell, row int) (executed int, loss float64, err error) {
+// read returns the executed pair of a row, -1 if not known, and its outcome, NaN if not known, with the measured fee that is in it.
+func (c *pairColumns) read(cells []tablefile.Cell, row int) (executed int, loss, paid float64, err error) {
 	executed, loss = -1, math.NaN()
 	if c.pair {
 		if executed, err = c.executed(cells, row); err != nil {
-			return 0, 0, err
+			return 0, 0, 0, err
 		}
 	}
 	if c.loss < 0 || cells[c.loss].Missing() {
-		return executed, loss, nil
+		return executed, loss, 0, nil
 	}
 	if c.pair && executed < 0 {
-		return 0, 0, c.bad(row, colLoss, errors.New("is known, but the row does not say what was executed"))
+		return 0, 0, 0, c.bad(row, colLoss, errors.New("is known, but the row does not say what was executed"))
 	}
 	if loss, err = cells[c.loss].FlagOrFloat(); err != nil {
-		return 0, 0, c.bad(row, colLoss, err)
+		return 0, 0, 0, c.bad(row, colLoss, err)
 	}
 	if c.fee >= 0 && !cells[c.fee].Missing() {
 		fee, err := cells[c.fee].Float()
@@ -171,15 +172,15 @@ func (c *pairColumns) read(cells []tablefile.Cell, row int) (executed int, loss 
 			err = fmt.Errorf("is %v; measured fees are not negative", fee)
 		}
 		if err != nil {
-			return 0, 0, c.bad(row, colFee, err)
+			return 0, 0, 0, c.bad(row, colFee, err)
 		}
 		if c.fees {
-			loss += fee
+			loss, paid = loss+fee, fee
 		}
 	} else if c.fee >= 0 && c.fees {
 		loss = math.NaN() // what it cost is not known
 	}
-	return executed, loss, nil
+	return executed, loss, paid, nil
 }
 
 // executed finds the pair by its names.

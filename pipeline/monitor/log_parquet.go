@@ -142,7 +142,7 @@ func (s *parquetLog) next(ctx context.Context) (*logRows, error) {
 
 // readPairs reads the other columns of the rows.
 func (r *logRows) readPairs(table *tablefile.Table, pair *pairColumns, cells []tablefile.Cell) error {
-	r.loss = make([]float64, r.n)
+	r.loss, r.fee = make([]float64, r.n), make([]float64, r.n)
 	if pair.pair {
 		r.executed = make([]int, r.n)
 	}
@@ -151,11 +151,11 @@ func (r *logRows) readPairs(table *tablefile.Table, pair *pairColumns, cells []t
 		if err != nil {
 			return fmt.Errorf("read rows: %w", err)
 		}
-		executed, loss, err := pair.read(cells, row)
+		executed, loss, paid, err := pair.read(cells, row)
 		if err != nil {
 			return fmt.Errorf("read rows: %w", err)
 		}
-		r.loss[i] = loss
+		r.loss[i], r.fee[i] = loss, paid
 		if pair.pair {
 			r.executed[i] = executed
 		}

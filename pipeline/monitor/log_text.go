@@ -148,7 +148,7 @@ func (s *textLog) encode(ctx context.Context, r *logRows, values [][]string) (er
 
 // add adds the row in the cells.
 func (s *textLog) add(r *logRows, row int) error {
-	executed, loss, err := s.pair.read(s.cells, row)
+	executed, loss, paid, err := s.pair.read(s.cells, row)
 	if err != nil {
 		return err
 	}
@@ -156,7 +156,7 @@ func (s *textLog) add(r *logRows, row int) error {
 		r.executed = append(r.executed, executed)
 	}
 	if len(s.pair.names) > 0 {
-		r.loss = append(r.loss, loss)
+		r.loss, r.fee = append(r.loss, loss), append(r.fee, paid)
 	}
 	if s.time >= 0 {
 		at, err := costs.ParseTime(s.cells[s.time].String())

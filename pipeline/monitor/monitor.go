@@ -29,8 +29,9 @@ type Monitor struct {
 	seen    seen
 	alarm   *drift.Alarm // nil: there is no level below the top of the range
 	adwin   *drift.ADWIN
-	cached  *Status // the last result of Status; nil: rows were added since
-	current NewInfo // what a run says about its file
+	promise *promise // of the policy's guarantee; nil: it has none
+	cached  *Status  // the last result of Status; nil: rows were added since
+	current NewInfo  // what a run says about its file
 	notes   []string
 }
 
@@ -66,6 +67,8 @@ type Outcome struct {
 	Executed int     // the pair that was executed
 	Loss     float64 // its task loss, with its measured fee if there is one; NaN if it is not known yet
 	Expected float64 // the loss that the policy expected; NaN: the mean of the pair on the baseline is used
+	Accepted bool    // the guarantee of the policy is about the decision, and it was executed
+	Fee      float64 // the measured fee in Loss; the guarantee is about the task loss alone
 	Time     int64   // microseconds since 1970 UTC, or NoTime
 }
 
@@ -102,6 +105,9 @@ func (m *Monitor) startTests() (err error) {
 	}
 	if level := m.unitLevel(); m.base.known > 0 && level < 1 {
 		m.alarm, err = drift.NewAlarm(level, m.o.Alpha/2)
+	}
+	if err == nil {
+		m.promise, err = newPromise(m.router.Info().Guarantee, m.o.Alpha)
 	}
 	return err
 }
@@ -237,6 +243,7 @@ func (m *Monitor) addOutcome(o Outcome) {
 		m.alarm.Add(m.base.unit(o.Loss))
 	}
 	m.addResidual(o)
+	m.promise.add(o)
 }
 
 // feesCount reports whether outcomes include measured fees.

@@ -20,13 +20,14 @@ const stateFormat = 1
 
 // state is the saved state of a monitor.
 type state struct {
-	Format int               `json:"format"`
-	Of     string            `json:"of"` // digest of policy, baseline and options
-	Window *window           `json:"window"`
-	Seen   seen              `json:"seen"`
-	Alarm  *drift.AlarmState `json:"alarm"`
-	ADWIN  drift.ADWINState  `json:"adwin"`
-	Inputs []string          `json:"inputs"` // digests of files that runs have added
+	Format  int               `json:"format"`
+	Of      string            `json:"of"` // digest of policy, baseline and options
+	Window  *window           `json:"window"`
+	Seen    seen              `json:"seen"`
+	Alarm   *drift.AlarmState `json:"alarm"`
+	ADWIN   drift.ADWINState  `json:"adwin"`
+	Promise *promiseState     `json:"guarantee,omitempty"`
+	Inputs  []string          `json:"inputs"` // digests of files that runs have added
 }
 
 // identity is the digest of everything that a state depends on.
@@ -47,7 +48,7 @@ func (m *Monitor) Save(w io.Writer) error { return m.save(w, nil) }
 func (m *Monitor) save(w io.Writer, inputs []string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	s := state{Format: stateFormat, Of: m.identity(), Window: &m.window, Seen: m.seen, ADWIN: m.adwin.State(), Inputs: inputs}
+	s := state{Format: stateFormat, Of: m.identity(), Window: &m.window, Seen: m.seen, ADWIN: m.adwin.State(), Promise: m.promise.state(), Inputs: inputs}
 	if m.window.Rows+m.window.Decided == 0 {
 		s.Window = nil
 	}
@@ -121,11 +122,17 @@ func (m *Monitor) resume(s state) error {
 		if s.Alarm.N != s.Seen.Known {
 			return fmt.Errorf("the alarm has %d outcomes of %d", s.Alarm.N, s.Seen.Known)
 		}
+	}
+	promise, err := m.resumed(s.Promise)
+	if err != nil {
+		return err
+	}
+	if m.alarm != nil {
 		if err := m.alarm.SetState(*s.Alarm); err != nil {
 			return err
 		}
 	}
-	m.window, m.seen, m.adwin, m.cached = *s.Window, s.Seen, adwin, nil
+	m.window, m.seen, m.adwin, m.promise, m.cached = *s.Window, s.Seen, adwin, promise, nil
 	return nil
 }
 

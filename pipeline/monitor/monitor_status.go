@@ -3,6 +3,7 @@ package monitor
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"pipe/internal/parallel"
 	"pipe/models/drift"
@@ -29,16 +30,19 @@ func (m *Monitor) Status() *Status {
 	s.New.Rows = m.window.Rows
 	s.New.First, s.New.Last = timeText(m.seen.First), timeText(m.seen.Last)
 	s.Verdict = worst(s.Inputs.Verdict, s.Decisions.Verdict, s.Outcomes.Verdict)
+	if s.Guarantee = m.promise.status(m.o.Alpha, m.found(Guarantee)); s.Guarantee != nil {
+		s.Verdict = worst(s.Verdict, s.Guarantee.Verdict)
+	}
 	s.Notes = slices.Concat(m.notes, m.remarks(s))
 	m.cached = s
 	return s
 }
 
-// Risen reports whether the alarm of outcomes has risen. It is cheap.
+// Risen reports whether the alarm of outcomes, or that of a guarantee, has risen. It is cheap.
 func (m *Monitor) Risen() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.alarm != nil && m.alarm.Risen() > 0
+	return m.alarm != nil && m.alarm.Risen() > 0 || m.promise != nil && m.promise.alarm.Risen() > 0
 }
 
 // found returns the verdict of a family that found a change.
@@ -211,6 +215,9 @@ func (m *Monitor) remarks(s *Status) (notes []string) {
 	}
 	if o.Known > 0 && m.base.fees && !m.feesCount() {
 		add("The outcomes have no measured fees: those of the baseline are left out, too, and what the policy expects of a pair, with its fee, is not compared.")
+	}
+	if g := m.router.Info().Guarantee; g != nil && slices.ContainsFunc(m.router.Prices().Unchecked, func(why string) bool { return strings.Contains(why, "guarantee") }) {
+		add("The guarantee is about %s, and the policy decides here at other prices.", g.Prices())
 	}
 	if m.seen.Late > 0 {
 		add("%d outcomes are earlier than one that was added before them.", m.seen.Late)

@@ -21,7 +21,7 @@ const (
 )
 
 // Families are all of them.
-var Families = []string{Inputs, Decisions, Outcomes}
+var Families = []string{Inputs, Decisions, Outcomes, Guarantee}
 
 // Options are the options of Open.
 type Options struct {
@@ -52,10 +52,10 @@ type Options struct {
 	Runtime *ort.Runtime `json:"-"`
 }
 
-// DefaultOptions compares with validation and test rows, and alarms for outcomes only.
+// DefaultOptions compares with validation and test rows, and alarms for outcomes and guarantees only.
 func DefaultOptions() Options {
 	return Options{
-		Splits: []costs.Split{costs.Val, costs.Test}, Alpha: 0.05, Tolerance: 0.02, Warn: 0.01, FailOn: []string{Outcomes},
+		Splits: []costs.Split{costs.Val, costs.Test}, Alpha: 0.05, Tolerance: 0.02, Warn: 0.01, FailOn: []string{Outcomes, Guarantee},
 		Sample: 10_000, ADWIN: drift.DefaultADWIN(),
 	}
 }

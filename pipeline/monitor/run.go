@@ -260,6 +260,7 @@ func (m *Monitor) addRows(ctx context.Context, path string, rows *logRows, keep 
 		decided[i] = int(d.Action[i])
 		if o, ok := rows.outcome(i, decided[i], m.feesCount()); ok {
 			o.Expected = ExpectedLoss(d, i, o.Executed)
+			o.Accepted = d.Accepted != nil && d.Accepted[i] && o.Executed == decided[i]
 			outcomes = append(outcomes, o)
 		}
 	}
@@ -278,6 +279,7 @@ func (r *logRows) outcome(i, decided int, fees bool) (o Outcome, ok bool) {
 	switch {
 	case r.tensor != nil:
 		o.Loss, o.Decided = outcomeOf(r.tensor, i, decided, fees), -1
+		o.Fee = o.Loss - outcomeOf(r.tensor, i, decided, false)
 	case r.executed != nil:
 		o.Executed = r.executed[i]
 		if r.loss != nil {
@@ -287,6 +289,9 @@ func (r *logRows) outcome(i, decided int, fees bool) (o Outcome, ok bool) {
 		o.Loss, o.Decided = r.loss[i], -1
 	default:
 		return o, false
+	}
+	if r.fee != nil {
+		o.Fee = r.fee[i]
 	}
 	return o, o.Executed >= 0
 }

@@ -23,15 +23,16 @@ type Status struct {
 	Verdict Verdict `json:"verdict"` // the worst of the families
 	// Watched is false if a server serves another version of the policy than the one of these figures. All verdicts are then
 	// untested.
-	Watched   bool            `json:"watched"`
-	Served    string          `json:"served,omitempty"` // digest of that other version
-	Policy    PolicyInfo      `json:"policy"`
-	Baseline  BaselineInfo    `json:"baseline"`
-	New       NewInfo         `json:"new"`
-	Inputs    InputsStatus    `json:"inputs"`
-	Decisions DecisionsStatus `json:"decisions"`
-	Outcomes  OutcomesStatus  `json:"outcomes"`
-	Notes     []string        `json:"notes,omitempty"`
+	Watched   bool             `json:"watched"`
+	Served    string           `json:"served,omitempty"` // digest of that other version
+	Policy    PolicyInfo       `json:"policy"`
+	Baseline  BaselineInfo     `json:"baseline"`
+	New       NewInfo          `json:"new"`
+	Inputs    InputsStatus     `json:"inputs"`
+	Decisions DecisionsStatus  `json:"decisions"`
+	Outcomes  OutcomesStatus   `json:"outcomes"`
+	Guarantee *GuaranteeStatus `json:"guarantee,omitempty"` // nil: the policy has none
+	Notes     []string         `json:"notes,omitempty"`
 }
 
 // PolicyInfo identifies the policy.

@@ -125,11 +125,15 @@ type table struct {
 }
 
 func (s *Status) families() []family {
-	return []family{
+	list := []family{
 		{"Outcomes", s.Outcomes.Verdict, s.Outcomes.lines()},
 		{"Decisions", s.Decisions.Verdict, s.Decisions.lines()},
 		{"Inputs", s.Inputs.Verdict, s.Inputs.lines()},
 	}
+	if g := s.Guarantee; g != nil {
+		list = append([]family{{"Guarantee", g.Verdict, g.lines()}}, list...)
+	}
+	return list
 }
 
 // Alarms returns the families whose verdict is an alarm.

@@ -15,6 +15,7 @@ import (
 	"pipe/models/paper"
 	"pipe/models/policy"
 	"pipe/onnx/ort"
+	"pipe/pipeline/calibrate"
 	"pipe/pipeline/fromlog"
 	"pipe/pipeline/methods"
 	"pipe/pipeline/replay"
@@ -31,6 +32,9 @@ type Settings struct {
 	Methods        []string          `yaml:"methods" json:"methods"` // besides the recipe's own: l2d, separated, separated_softmax
 	paper.Settings `yaml:",inline"`  // recipe paper and the other methods
 	Auto           auto.Settings     `yaml:"auto" json:"auto"`
+	// Guarantee is what policies of the recipe auto promise of the decisions that they accept; a risk of 0: nothing. It is calibrated on
+	// the rows of Options.Split.
+	Guarantee calibrate.Settings `yaml:"guarantee" json:"guarantee"`
 	// Own are methods from outside package models that Methods may name.
 	Own []models.Method `yaml:"-" json:"-"`
 }
@@ -39,7 +43,7 @@ type Settings struct {
 func DefaultSettings() Settings {
 	return Settings{
 		Recipe: auto.Name, Lambdas: []float64{1}, Methods: []string{models.L2D}, Prices: policy.DefaultPriceRange(),
-		Settings: paper.DefaultSettings(), Auto: auto.DefaultSettings(),
+		Guarantee: calibrate.DefaultSettings(), Settings: paper.DefaultSettings(), Auto: auto.DefaultSettings(),
 	}
 }
 
@@ -97,9 +101,16 @@ func (c Settings) check() (list []models.Method, err error) {
 		bad(!slices.Contains(c.Methods[:i], name), "methods: %q is a duplicate", name)
 		bad(name != models.Ours || c.Recipe != paper.Name, "methods: %q is always trained by the recipe paper", name)
 	}
+	if c.promises() {
+		bad(c.Recipe == auto.Name, "guarantee: only the recipe auto estimates losses; pipe calibrate can accept all decisions of another policy, or none")
+		errs = append(errs, config.Under("guarantee", c.Guarantee.Validate()))
+	}
 	errs = append(errs, methods.CheckOwn(c.Own))
 	return list, errors.Join(append(errs, c.Settings.Validate(), config.Under("auto", c.Auto.Validate()))...)
 }
+
+// promises reports whether policies of the recipe auto have a guarantee.
+func (c Settings) promises() bool { return c.Guarantee.Risk != 0 }
 
 // usesLambdas reports whether a method besides the recipe's own depends on lambda.
 func (c Settings) usesLambdas() bool {
@@ -181,6 +192,13 @@ func (o Options) job() (j job, err error) {
 	split, err := costs.ParseSplit(o.Split)
 	if !o.Warm.IsZero() && (o.Recipe != auto.Name || o.AnyPrice) {
 		err = errors.Join(err, errors.New("warm: only policies of the recipe auto for one lambda are compared with an older one"))
+	}
+	if o.promises() {
+		_, wrongSplit := calibrate.ParseSplit(o.Split)
+		err = errors.Join(err, wrongSplit)
+		if !o.Warm.IsZero() || !o.Log.Log.IsZero() {
+			err = errors.Join(err, errors.New("guarantee: not with an older policy (warm) or a log, of which only the losses of executed pairs are known; pipe calibrate takes any policy, and a table with all losses"))
+		}
 	}
 	return job{Options: o, split: split, others: others}, errors.Join(wrong, err, o.checkDeployed(), o.checkLog())
 }

@@ -12,6 +12,7 @@ import (
 	"pipe/internal/safetext"
 	"pipe/models/auto"
 	"pipe/models/policy"
+	"pipe/pipeline/calibrate"
 	"pipe/pipeline/report"
 )
 
@@ -39,6 +40,8 @@ type Policy struct {
 	TrueLoss *float64           `json:"true_loss,omitempty"`
 	Fallback string             `json:"fallback,omitempty"` // the pair that the guard fell back to
 	Warm     string             `json:"warm,omitempty"`     // the older policy that this file is
+	// Guarantee is what the file promises, and what else it could; nil: nothing.
+	Guarantee *calibrate.Report `json:"guarantee,omitempty"`
 }
 
 // Stays reports whether no policy of the recipe was exported, because the deployed one is not shown to be worse.
@@ -75,6 +78,14 @@ func (r *Report) WriteText(w io.Writer) error {
 	}
 	if err := tab.Flush(); err != nil {
 		return err
+	}
+	for _, p := range r.Policies {
+		if p.Guarantee != nil {
+			fmt.Fprintf(&b, "\n%s: ", p.File)
+			if err := p.Guarantee.WriteText(&b); err != nil {
+				return err
+			}
+		}
 	}
 	r.Log.write(&b)
 	for _, note := range r.Notes {

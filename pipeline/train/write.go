@@ -12,6 +12,7 @@ import (
 	"pipe/internal/textfile"
 	"pipe/models/auto"
 	"pipe/models/policy"
+	"pipe/pipeline/calibrate"
 	"pipe/pipeline/decide"
 	"pipe/pipeline/methods"
 	"pipe/pipeline/replay"
@@ -114,6 +115,9 @@ func (j job) writePolicy(ctx context.Context, p *policy.Policy) (Policy, error) 
 		p.Info["validation"] = stage.JSON(map[string]any{"split": j.Split, "rows": len(rows), "true_loss": line.TrueLoss, "lambda": p.Lambda})
 	}
 	m, err := p.Export()
+	if err == nil && j.promises() && p.Method == auto.Name {
+		m, line.Guarantee, err = calibrate.Policy(ctx, j.rt, m, j.t, j.split, j.Guarantee)
+	}
 	if err != nil {
 		return line, err
 	}

@@ -88,6 +88,12 @@ func appendDecision(b []byte, r *decision.Result, texts *pairJSONs, row, top int
 	b = appendPair(b, r, texts, row, rec.Action)
 	b = append(b, `,"explored":`...)
 	b = strconv.AppendBool(b, rec.Action != rec.Greedy)
+	if accepted, instead := r.Accepted(row); instead != nil {
+		b = strconv.AppendBool(append(b, `,"accepted":`...), accepted)
+		if !accepted {
+			b = appendText(append(b, `,"instead":`...), instead.Name)
+		}
+	}
 	b = append(b, `,"ranked":[`...)
 	for n, i := range r.Ranked(row) {
 		if n == top {

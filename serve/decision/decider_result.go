@@ -74,6 +74,17 @@ func (r *Result) Ranked(row int) []int {
 	return order
 }
 
+// Accepted reports whether the guarantee of the policy is about the decision on a row, and what should take it if not: [policy.Instead]. It is
+// nil if the policy has no guarantee. A pair that was drawn by exploration, or given, is not accepted.
+func (r *Result) Accepted(row int) (accepted bool, instead *policy.Instead) {
+	g := r.used.version.info.Guarantee
+	if g == nil {
+		return false, nil
+	}
+	d := r.Decisions.Accepted
+	return d != nil && d[row] && int64(r.Records[row].Action) == r.Decisions.Action[row], &g.Instead
+}
+
 // ErrNotLogged is wrapped by the error of a decision that could not be logged, if the log is configured to stop the service
 // in that case. The decision must not be executed.
 var ErrNotLogged = errors.New("the decision could not be logged")

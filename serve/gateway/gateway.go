@@ -68,6 +68,9 @@ func New(d *decision.Decider, m *metrics.Metrics, log *slog.Logger, s Settings) 
 	if err = a.openSessions(s.Sessions); err != nil {
 		return nil, errors.Join(fmt.Errorf("gateway: sessions: %w", err), a.Close())
 	}
+	if err = a.checkGuarantees(); err != nil {
+		return nil, errors.Join(err, a.Close())
+	}
 	for name := range a.current.experts {
 		m.Breaker(name, int(expert.Closed))
 	}
@@ -75,6 +78,25 @@ func New(d *decision.Decider, m *metrics.Metrics, log *slog.Logger, s Settings) 
 		log.Warn(note)
 	}
 	return a, nil
+}
+
+// checkGuarantees refuses policies that accept only some of their decisions: a chat would be answered all the same. One that is loaded
+// later cannot be used, as its error says.
+func (a *API) checkGuarantees() error {
+	for _, name := range a.decider.Policies().Names() {
+		p, err := a.decider.Policies().Acquire(name)
+		if err != nil { // its file changed meanwhile
+			continue
+		}
+		if in := p.Input(); p.Info().Guarantee != nil && (in == decide.InputText || in == decide.InputImage) {
+			err = a.current.usable(p)
+		}
+		p.Release()
+		if err != nil {
+			return fmt.Errorf("gateway: %w", err)
+		}
+	}
+	return nil
 }
 
 // Notes are warnings about the configuration: experts and advice of the policies that the settings lack, and experts

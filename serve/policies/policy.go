@@ -261,6 +261,9 @@ func (p *Policy) decide(ctx context.Context, prices []*policy.Prices, features [
 		}
 		out.Action, out.Expert, out.Advice = append(out.Action, d.Action...), append(out.Expert, d.Expert...), append(out.Advice, d.Advice...)
 		out.Scores, out.Loss, out.Cost = append(out.Scores, d.Scores...), append(out.Loss, d.Loss...), append(out.Cost, d.Cost...)
+		if d.Accepted != nil {
+			out.Accepted = append(out.Accepted, d.Accepted...)
+		}
 		for q, values := range d.Usage {
 			out.Usage[q] = append(out.Usage[q], values...)
 		}

@@ -289,6 +289,8 @@ func (g *Graph) Tensors(d *policy.Decisions, names ...string) (map[string]*onnx.
 		}
 		if v, ok := ints[name]; ok {
 			out[name] = onnx.Int64s([]int64{rows}, v)
+		} else if name == policy.AcceptedOutput {
+			out[name] = onnx.Bools([]int64{rows}, d.Accepted)
 		} else if v := usageOf(d, name); v != nil {
 			out[name] = onnx.Float32s([]int64{rows, int64(d.Actions)}, v)
 		} else {

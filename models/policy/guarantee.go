@@ -1,0 +1,265 @@
+package policy
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"pipe/costs"
+	"pipe/internal/strictjson"
+	"pipe/onnx"
+	"pipe/onnx/rewrite"
+)
+
+// RiskKey is the key of the metadata of a policy with a guarantee, whose value is the [Guarantee] in JSON.
+const RiskKey = "risk"
+
+// formatGuarantee is the version of a file with a guarantee.
+const formatGuarantee = 4
+
+// Guarantee is a promise about the decisions that a policy file accepts: those whose chosen pair has an expected loss of at most
+// Threshold. Losses are task losses, without fees.
+type Guarantee struct {
+	Risk       float64 `json:"risk"`                 // the promised largest expected loss of an accepted decision
+	Confidence float64 `json:"confidence,omitempty"` // with which the promise holds; absent: it holds on average over calibrations
+	Method     string  `json:"method"`               // of package models/risk: ltt, rcps or crc
+	Joint      bool    `json:"joint,omitempty"`      // the promise is about all decisions, of which those that are not accepted count as 0
+	Bound      float64 `json:"bound"`                // largest possible loss
+	// Threshold is a float32, in the unit of the loss. Absent: every decision is accepted.
+	Threshold *float64 `json:"threshold,omitempty"`
+
+	Split  string            `json:"split"`            // of the calibration rows
+	Tensor string            `json:"tensor,omitempty"` // digest of their tensor
+	Rows   int               `json:"rows"`
+	At     []GuaranteedPrice `json:"at"`            // prices at which the promise holds, at least one
+	Law    string            `json:"law,omitempty"` // the promise is on average over random prices, drawn like this; At has one entry then
+	// Instead takes what is not accepted.
+	Instead Instead `json:"instead"`
+}
+
+// GuaranteedPrice is a price of a [Guarantee], and what was seen on the calibration rows.
+type GuaranteedPrice struct {
+	Lambda   float64  `json:"lambda"`         // multiplier of the fees of advice, which are those of the file; without meaning under a law
+	Accepted float64  `json:"accepted"`       // share of the rows
+	Samples  int      `json:"samples"`        // accepted rows, where rows that belong together count as one
+	Loss     *float64 `json:"loss,omitempty"` // mean loss of these samples; absent if there are none
+}
+
+// Instead names what takes a decision that is not accepted.
+type Instead struct {
+	Name string   `json:"name"`          // an expert of the file, or Abstain
+	Fee  *float64 `json:"fee,omitempty"` // in the unit of the loss; absent: not stated
+}
+
+// Abstain is the name of [Instead] where no expert takes over: nobody answers.
+const Abstain = "abstain"
+
+// Check returns why the guarantee is not one for a policy.
+func (g *Guarantee) Check(info *Info) error {
+	finite := func(v float64) bool { return isFinite(v) && v >= 0 }
+	switch {
+	case !(g.Bound > 0) || !isFinite(g.Bound) || !(g.Risk > 0 && g.Risk < g.Bound):
+		return fmt.Errorf("a risk of %g under a largest loss of %g", g.Risk, g.Bound)
+	case !(g.Confidence >= 0 && g.Confidence < 1):
+		return fmt.Errorf("a confidence of %g", g.Confidence)
+	case g.Threshold != nil && (!isFinite(*g.Threshold) || float64(float32(*g.Threshold)) != *g.Threshold):
+		return fmt.Errorf("the threshold %g is not a float32", *g.Threshold)
+	case g.Threshold != nil && !info.estimates():
+		return fmt.Errorf("a threshold, but the decoder %s estimates no losses", info.Decoder)
+	case len(g.At) == 0 || g.Law != "" && len(g.At) != 1:
+		return fmt.Errorf("%d prices", len(g.At))
+	case g.Instead.Name == "" || g.Instead.Fee != nil && !finite(*g.Instead.Fee):
+		return errors.New("what takes over is not named, or its fee is not a number of at least 0")
+	}
+	return g.checkInstead(info.Actions)
+}
+
+// checkInstead checks the expert that takes over.
+func (g *Guarantee) checkInstead(a *costs.Actions) error {
+	if g.Instead.Name == Abstain {
+		return nil
+	}
+	j := slices.IndexFunc(a.Experts, func(e costs.Expert) bool { return e.Name == g.Instead.Name })
+	if j < 0 || !a.Available(j*len(a.Advice)) {
+		return fmt.Errorf("%q should take over, which is no expert of the policy that answers without advice", g.Instead.Name)
+	}
+	return nil
+}
+
+// at reports whether the promise is about a single price. Under a law it is about none alone.
+func (g *Guarantee) at(info *Info, p *Prices) bool {
+	experts, _ := info.changedUsage(&p.Usage)
+	same := len(info.Actions.ChangedFees(p.In(info.Actions))) == 0 && len(experts) == 0 && p.Pairs == nil && slices.Equal(p.Available, info.Actions.Mask())
+	return same && g.Law == "" && slices.ContainsFunc(g.At, func(v GuaranteedPrice) bool { return v.Lambda == p.Lambda })
+}
+
+// Promise is the guarantee in words: what is promised, where it was calibrated and what was accepted there. The words are a
+// sentence each.
+func (g *Guarantee) Promise() []string {
+	what := fmt.Sprintf("an accepted decision has an expected loss of at most %g", g.Risk)
+	if g.Joint {
+		what = fmt.Sprintf("the expected loss of a decision, where one that is not accepted counts as 0, is at most %g", g.Risk)
+	}
+	how := fmt.Sprintf("with a confidence of %g%%", 100*g.Confidence)
+	if g.Confidence == 0 {
+		how = "on average over calibrations"
+	}
+	where := "at " + g.Prices()
+	seen := g.least()
+	out := []string{
+		fmt.Sprintf("%s, %s, %s (%s).", what, how, where, g.Method),
+		fmt.Sprintf("%.1f%% of the %d calibration rows (split %s) are accepted%s%s.", 100*seen.Accepted, g.Rows, g.Split, g.atLeast(), meanLoss(seen)),
+	}
+	rule := "every decision is accepted"
+	if g.Threshold != nil {
+		rule = fmt.Sprintf("a decision is accepted if the expected loss of its pair is at most %.6g", *g.Threshold)
+	}
+	takes := g.Instead.Name
+	if g.Instead.Fee != nil {
+		takes = fmt.Sprintf("%s, at a fee of %g", takes, *g.Instead.Fee)
+	}
+	return append(out, rule+"; what is not accepted is for "+takes+".", "it holds as long as later rows are drawn like the calibration rows.")
+}
+
+func meanLoss(v GuaranteedPrice) string {
+	if v.Loss == nil {
+		return ""
+	}
+	return fmt.Sprintf(", with a mean loss of %.4f", *v.Loss)
+}
+
+func (g *Guarantee) atLeast() string {
+	if len(g.At) == 1 {
+		return ""
+	}
+	return " at the price where fewest are"
+}
+
+// least is the price at which fewest decisions were accepted.
+func (g *Guarantee) least() GuaranteedPrice {
+	return slices.MinFunc(g.At, func(a, b GuaranteedPrice) int {
+		if a.Accepted < b.Accepted {
+			return -1
+		}
+		return 1
+	})
+}
+
+// Prices names the prices of the promise.
+func (g *Guarantee) Prices() string {
+	if g.Law != "" {
+		return "random prices (" + g.Law + ")"
+	}
+	var list []string
+	for _, v := range g.At {
+		list = append(list, strconv.FormatFloat(v.Lambda, 'g', -1, 64))
+	}
+	return "lambda " + strings.Join(list, ", ")
+}
+
+// readGuarantee reads the guarantee of a policy.
+func (info *Info) readGuarantee(meta map[string]string) error {
+	text, ok := meta[keyPrefix+RiskKey]
+	if !ok {
+		return nil
+	}
+	g := new(Guarantee)
+	err := json.Unmarshal([]byte(text), g)
+	if err == nil {
+		err = g.Check(info)
+	}
+	if err != nil {
+		return fmt.Errorf("metadata %s%s: %w", keyPrefix, RiskKey, strictjson.Plain(err))
+	}
+	info.Guarantee = g
+	return nil
+}
+
+// acceptPrefix is that of the names of what [WithGuarantee] adds to a graph.
+const acceptPrefix = "accept/"
+
+// WithGuarantee is a policy file with the output [AcceptedOutput] and the guarantee in its metadata. m is not changed, and its
+// constants are shared. A policy with a guarantee, and one with an encoder in front, are errors.
+func WithGuarantee(m *onnx.Model, g Guarantee) (*onnx.Model, error) {
+	info, err := Parse(m)
+	switch {
+	case err != nil:
+		return nil, err
+	case info.Guarantee != nil:
+		return nil, errors.New("the policy has a guarantee already: calibrate the one without")
+	case info.Encoded:
+		return nil, errors.New("the policy has an encoder in front: calibrate the policy alone, then put the encoder in front of it (pipe convert --merge)")
+	}
+	if err := g.Check(info); err != nil {
+		return nil, fmt.Errorf("guarantee: %w", err)
+	}
+	accept, err := g.graph(info)
+	if err != nil {
+		return nil, err
+	}
+	connect := map[string]string{ActionOutput: ActionOutput}
+	if g.Threshold != nil {
+		connect[LossOutput] = LossOutput
+	}
+	out, err := rewrite.Merge(m, accept, connect, rewrite.MergeOptions{Name: m.Proto.GetGraph().GetName(), SecondPrefix: acceptPrefix, Keep: true})
+	if err != nil {
+		return nil, err
+	}
+	text, err := json.Marshal(g)
+	if err != nil {
+		return nil, err
+	}
+	meta := maps.Clone(m.Metadata())
+	meta[keyPrefix+RiskKey] = string(text)
+	meta[keyPrefix+"format"] = strconv.Itoa(formatGuarantee)
+	out.SetMetadata(meta)
+	_, err = Parse(out)
+	return out, err
+}
+
+// graph computes accepted from the action and the expected losses of a policy.
+func (g *Guarantee) graph(info *Info) (*onnx.Model, error) {
+	b := onnx.NewGraph("accept")
+	batch := onnx.Sym("batch")
+	action := b.Input(ActionOutput, onnx.Int64, onnx.Shape{batch})
+	if g.Threshold == nil {
+		b.Output(AcceptedOutput, b.Less(action, b.Scalar(onnx.Int64, float64(info.Actions.Len()))))
+		return b.Build(onnx.BuildOptions{})
+	}
+	loss := b.Input(LossOutput, onnx.Float32, onnx.Shape{batch, onnx.Fix(int64(info.Actions.Len()))})
+	// Invalid features give the action J(K+1), of which there is no loss; the decider refuses such a row.
+	inside := b.Min(action, b.Scalar(onnx.Int64, float64(info.Actions.Len()-1)))
+	chosen := b.Squeeze(b.GatherElements(loss, b.Unsqueeze(inside, 1), 1), 1)
+	threshold := b.NamedConst("threshold", onnx.Float32s([]int64{1}, []float32{float32(*g.Threshold)}))
+	b.Output(AcceptedOutput, b.And(b.LessOrEqual(chosen, threshold), b.Less(action, b.Scalar(onnx.Int64, float64(info.Actions.Len())))))
+	return b.Build(onnx.BuildOptions{})
+}
+
+// Accepts reports whether a decision with an expected loss of its pair is accepted. Without a threshold every one is.
+func (g *Guarantee) Accepts(loss float32) bool {
+	return g.Threshold == nil || loss <= float32(*g.Threshold)
+}
+
+// checkAccepted compares what a graph accepts with its own expected losses, as check does with its scores.
+func (d *Decider) checkAccepted(b *batchBuffers, first int, action []int64) error {
+	g, actions := d.info.Guarantee, d.info.Actions.Len()
+	if g == nil {
+		return nil
+	}
+	accepted := d.bools(b, AcceptedOutput)[first:]
+	for n, i := range action {
+		loss := float32(math.Inf(-1))
+		if g.Threshold != nil {
+			loss = d.floats(b, LossOutput)[(first+n)*actions+int(i)]
+		}
+		if accepted[n] != g.Accepts(loss) {
+			return &RowError{n, fmt.Errorf("accepted is %v, which contradicts the expected loss %g: a damaged file", accepted[n], loss)}
+		}
+	}
+	return nil
+}
