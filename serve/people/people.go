@@ -227,7 +227,7 @@ func (p *People) able(expert, advice string, tags []string) (set uint64) {
 }
 
 func (o *person) able(expert, advice string, tags []string) bool {
-	if !slices.Contains(o.Answers, expert) && !slices.Contains(o.Answers, expert+"/"+advice) {
+	if !slices.Contains(o.Answers, expert) && (advice == "" || !slices.Contains(o.Answers, expert+"/"+advice)) {
 		return false
 	}
 	return !slices.ContainsFunc(tags, func(t string) bool { return !slices.Contains(o.Tags, t) })
