@@ -16,6 +16,7 @@ import (
 	"pipe/serve/decision"
 	"pipe/serve/gateway/gatewaytest"
 	"pipe/serve/ledger"
+	"pipe/serve/people"
 )
 
 // openAPI is what the test reads of the file that the server hands out.
@@ -58,11 +59,13 @@ func TestOpenAPI(t *testing.T) {
 		e := read.Gateway.Experts["small"]
 		e.Fields = map[string]any{"max_tokens": 100}
 		read.Gateway.Experts["small"] = e
+		c.People.Folder, c.People.Experts = config.Path(filepath.Join(folder, "people")), map[string]people.Expert{"reviewer": {Seconds: 60}}
+		c.People.List = []people.Person{{Name: "ana", Answers: []string{"reviewer"}}}
 		c.Gateway, c.Monitor.Baseline, c.Log.Folder = read.Gateway, config.Path(baseline), config.Path(filepath.Join(folder, "log"))
 	}
 	for name, c := range map[string]struct {
 		change func(*Config)
-		want   int // outcomes, monitor, gateway and budgets
+		want   int // outcomes, monitor, gateway, budgets and people
 	}{"nothing else": {nil, 0}, "everything": {whole, 1}} {
 		t.Run(name, func(t *testing.T) {
 			r := start(t, c.change, nil)
@@ -72,7 +75,7 @@ func TestOpenAPI(t *testing.T) {
 					t.Errorf("the schema %q is missing", name)
 				}
 			}
-			for _, pattern := range []string{"/v1/outcomes", "/v1/monitor", "/v1/budgets", "/v1/chat/completions", "/v1/models", "/v1/models/*"} {
+			for _, pattern := range []string{"/v1/outcomes", "/v1/monitor", "/v1/budgets", "/v1/people", "/v1/people/items", "/v1/people/tickets/*", "/v1/chat/completions", "/v1/models", "/v1/models/*"} {
 				if n := pathsOf(api, pattern); n != c.want {
 					t.Errorf("%s is %d times in the file, want %d", pattern, n, c.want)
 				}
@@ -101,7 +104,7 @@ func (r *running) hasRoute(t *testing.T, method, path string) {
 	if pattern == "" || pattern == "/v2/" || strings.HasSuffix(pattern, " /{$}") {
 		t.Errorf("the file has %s %s, the server has not", method, path)
 	}
-	for _, code := range []string{"no_log", "no_monitor", "no_gateway", "no_budgets"} {
+	for _, code := range []string{"no_log", "no_monitor", "no_gateway", "no_budgets", "no_people"} {
 		if _, _, body := r.do(t, method, at, `{"id":"x","loss":1}`, "Content-Type", "application/json"); strings.Contains(body, code) {
 			t.Errorf("the file has %s %s, the server answers %s", method, path, body)
 		}

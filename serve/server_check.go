@@ -161,6 +161,7 @@ func (s *Server) describe(ctx context.Context, r *Report) {
 	if s.parts.policies != nil {
 		s.describePolicies(ctx, r)
 	}
+	r.Notes = append(r.Notes, s.peopleNotes(r)...)
 	if s.parts.gateway != nil {
 		r.Notes = append(r.Notes, s.parts.gateway.Notes()...)
 		r.add(s.parts.gateway.Problems())
@@ -189,6 +190,18 @@ func (s *Server) describePolicies(ctx context.Context, r *Report) {
 			r.add(fmt.Errorf("policy %s: %s", c.Name, c.Reason))
 		}
 	}
+}
+
+// peopleNotes are remarks about experts that are people and that no policy has.
+func (s *Server) peopleNotes(r *Report) (notes []string) {
+	for _, name := range slices.Sorted(maps.Keys(s.config.People.Experts)) {
+		if !slices.ContainsFunc(r.Policies, func(p PolicyReport) bool {
+			return slices.ContainsFunc(p.Pairs, func(pair string) bool { return strings.HasPrefix(pair, name+"/") })
+		}) {
+			notes = append(notes, fmt.Sprintf("people: no policy has the expert %q, so only callers give it questions", name))
+		}
+	}
+	return notes
 }
 
 // notes adds remarks about the configuration that are no problems.

@@ -15,6 +15,7 @@ import (
 	"pipe/serve/decideapi"
 	"pipe/serve/decision"
 	"pipe/serve/gateway"
+	"pipe/serve/metrics"
 	"pipe/serve/oip"
 	"pipe/serve/people"
 	"pipe/serve/policies"
@@ -114,6 +115,7 @@ func (s *Server) openDecider() (err error) {
 	s.closers = append(s.closers, s.parts.decider.Close)
 	s.metrics.WatchLedgers(s.registry, s.ledgers)
 	s.metrics.WatchBudgets(s.registry, s.budgets)
+	s.metrics.WatchPeople(s.registry, s.peopleFigures)
 	return s.openTexts()
 }
 
@@ -170,14 +172,21 @@ func (s *Server) openPeople() (err error) {
 		people.RegisterNone(s.mux)
 		return nil
 	}
-	if s.parts.people, err = people.Open(settings, people.Options{Log: s.log}); err != nil {
+	if s.parts.people, err = people.Open(settings, people.Options{Log: s.log, InMemory: s.checking}); err != nil {
 		return err
 	}
 	s.closers = append(s.closers, s.parts.people.Close)
-	s.metrics.WatchPeople(s.registry, s.parts.people.Figures)
 	s.parts.decider.UsePeople(s.parts.people.Ask)
 	s.parts.people.Register(s.mux)
 	return nil
+}
+
+// peopleFigures are the figures of people for metrics.
+func (s *Server) peopleFigures() metrics.People {
+	if s.parts.people == nil {
+		return metrics.People{}
+	}
+	return s.parts.people.Figures()
 }
 
 // openGateway opens the experts and their advice, if there are any.

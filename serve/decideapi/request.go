@@ -29,6 +29,7 @@ type body struct {
 	wishes
 	Top       *integer `json:"top"`
 	User      string   `json:"user"`
+	Tags      []string `json:"tags"` // what people must know
 	RequestID string   `json:"request_id"`
 }
 
@@ -43,6 +44,7 @@ const (
 	maxRequestID = 128  // bytes
 	maxUser      = 256  // characters
 	maxNames     = 4096 // of fees and exclusions
+	maxTags      = 32
 )
 
 // parse reads a request of at most rows rows. The result does not keep the bytes.
@@ -53,7 +55,7 @@ func parse(raw []byte, h http.Header, rows int) (*parsedRequest, error) {
 	}
 	out := &parsedRequest{top: -1}
 	r := &out.request
-	r.Policy, r.User, r.Source = b.Policy, b.User, decision.SourceDecide
+	r.Policy, r.User, r.Source, r.Tags = b.Policy, b.User, decision.SourceDecide, b.Tags
 	r.NoExplore = b.noExplore()
 	if b.Top != nil {
 		if out.top = int(*b.Top); out.top < 0 {
@@ -62,6 +64,9 @@ func parse(raw []byte, h http.Header, rows int) (*parsedRequest, error) {
 	}
 	if utf8.RuneCountInString(b.User) > maxUser {
 		return nil, invalid("invalid_value", "user", "user has more than %d characters", maxUser)
+	}
+	if len(b.Tags) > maxTags {
+		return nil, invalid("invalid_value", "tags", "there are %d tags; at most %d are read", len(b.Tags), maxTags)
 	}
 	if r.ID, err = requestID(b.RequestID, h.Get("X-Request-Id")); err != nil {
 		return nil, err

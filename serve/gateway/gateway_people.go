@@ -57,15 +57,10 @@ func (q *routed) giveToPeople(pair int) bool {
 	if err != nil {
 		panic(err)
 	}
-	_, k := q.actions.Pair(pair)
-	ask := people.New{
-		Expert: q.expertOf(pair), Tags: q.tags(), Question: question, Note: note,
+	item, _, err := q.settings.People.Put(people.New{
+		Expert: q.expertOf(pair), Advice: q.adviceOf(pair), Tags: q.tags(), Question: question, Note: note,
 		From: access.CallerOf(q.r.Context()).Name, Key: "decision " + q.record.ID,
-	}
-	if k > 0 {
-		ask.Advice = q.adviceOf(pair)
-	}
-	item, _, err := q.settings.People.Put(ask)
+	})
 	if err != nil {
 		q.api.metrics.Fallback(q.expertOf(pair), "people")
 		q.addFailure(pair, 0, 0, err)

@@ -45,6 +45,8 @@ type person struct {
 type Options struct {
 	Log *slog.Logger     // nil: none
 	Now func() time.Time // nil: the clock
+	// InMemory leaves the folder alone, which another server may use: nothing is read or kept.
+	InMemory bool
 }
 
 // Open opens the queue. The caller closes the people after the last request.
@@ -76,7 +78,11 @@ func Open(s Settings, o Options) (*People, error) {
 		p.list = append(p.list, who)
 	}
 	var err error
-	if p.queue, err = queue.Open(string(s.Folder), queue.Settings{Most: s.Queue, Keep: s.Keep, KeepItems: s.KeepItems}); err != nil {
+	folder := string(s.Folder)
+	if o.InMemory {
+		folder = ""
+	}
+	if p.queue, err = queue.Open(folder, queue.Settings{Most: s.Queue, Keep: s.Keep, KeepItems: s.KeepItems}); err != nil {
 		return nil, fmt.Errorf("people: %w", err)
 	}
 	p.debt, p.debtAt = p.queue.Debt()
@@ -227,7 +233,7 @@ func (p *People) able(expert, advice string, tags []string) (set uint64) {
 }
 
 func (o *person) able(expert, advice string, tags []string) bool {
-	if !slices.Contains(o.Answers, expert) && !slices.Contains(o.Answers, expert+"/"+advice) {
+	if !slices.Contains(o.Answers, expert) && (advice == "" || !slices.Contains(o.Answers, expert+"/"+advice)) {
 		return false
 	}
 	return !slices.ContainsFunc(tags, func(t string) bool { return !slices.Contains(o.Tags, t) })

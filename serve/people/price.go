@@ -198,10 +198,7 @@ func (p *People) Ask(tags []string) func(*costs.Actions) (fees []float64, withou
 		fees = make([]float64, a.Len())
 		for i := range a.Len() {
 			j, k := a.Pair(i)
-			of := pair{a.Experts[j].Name, ""}
-			if k > 0 {
-				of.advice = a.Advice[k].Name
-			}
+			of := pair{a.Experts[j].Name, a.Advice[k].Name}
 			if !p.Has(of.expert) || !a.Available(i) {
 				continue
 			}

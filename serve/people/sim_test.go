@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"pipe/costs"
-	"pipe/internal/config"
 	"pipe/internal/realdata"
 	"pipe/serve/people/hours"
 	"pipe/serve/people/queue"
@@ -330,16 +329,11 @@ func (w *week) checkHours(t testing.TB, p *People, used []time.Duration) {
 // inMemory opens people without a journal.
 func inMemory(t testing.TB, s Settings, c *clock) *People {
 	t.Helper()
-	s.Folder = config.Path(t.TempDir())
-	p := open(t, s, c)
-	q, err := queue.Open("", queue.Settings{Most: s.Queue, Keep: s.Keep, KeepItems: s.KeepItems})
+	s.Folder = "unused"
+	p, err := Open(s, Options{Now: c.now, InMemory: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := p.queue.Close(); err != nil {
-		t.Fatal(err)
-	}
-	p.queue = q
 	return p
 }
 

@@ -9,7 +9,7 @@ import (
 type Item struct {
 	ID       string          `json:"id"`
 	Expert   string          `json:"expert"`
-	Advice   string          `json:"advice,omitempty"` // "": none
+	Advice   string          `json:"advice,omitempty"` // "": not said
 	Tags     []string        `json:"tags,omitempty"`   // what a person must know
 	Question json.RawMessage `json:"question"`
 	Choices  []string        `json:"choices,omitempty"` // the answers that are allowed; none: any text

@@ -1,0 +1,121 @@
+package people
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"testing"
+
+	"pipe/internal/judge"
+)
+
+// drive answers three questions on the page in a frame of 390 pixels, by keys alone, and leaves what it saw in the title.
+const drive = `
+const frame = document.querySelector("iframe");
+const wait = async (what, test) => { for (let i = 0; 100 > i; i++) { const v = test(); if (v) return v; await new Promise(r => setTimeout(r, 100)); } throw new Error("no " + what + ": " + frame.contentDocument.getElementById("said").textContent); };
+// contrast of the color of an element and what is behind it, by WCAG 2.2
+const rgb = text => text.match(/[\d.]+/g).map(Number);
+const light = c => c.slice(0, 3).map(v => v / 255).map(v => v > .03928 ? ((v + .055) / 1.055) ** 2.4 : v / 12.92).reduce((s, v, i) => s + v * [.2126, .7152, .0722][i], 0);
+const behind = (e, w) => { for (; e; e = e.parentElement) { const c = rgb(w.getComputedStyle(e).backgroundColor); if (c.length < 4 || c[3] > .99) return c; } return [255, 255, 255]; };
+const contrast = (e, w) => { const [a, b] = [light(rgb(w.getComputedStyle(e).color)), light(behind(e, w))].sort((x, y) => y - x); return (a + .05) / (b + .05); };
+frame.addEventListener("load", async () => {
+  try {
+    const w = frame.contentWindow, d = frame.contentDocument, text = id => d.getElementById(id).textContent;
+    const press = (key, more) => d.activeElement.dispatchEvent(new w.KeyboardEvent("keydown", { key, bubbles: true, cancelable: true, ...more }));
+    const person = d.getElementById("person");
+    person.value = "ana"; person.dispatchEvent(new w.Event("change")); person.blur();
+    await wait("list", () => text("count") === "3 questions wait" && d.querySelectorAll("#list button").length === 3);
+    press("n");
+    await wait("question", () => !d.getElementById("item").hidden);
+    const first = text("question"), focus = d.activeElement.id, raw = d.querySelector("#question b");
+    const wide = d.documentElement.scrollWidth - d.documentElement.clientWidth, width = w.innerWidth;
+    const faint = [...d.querySelectorAll("h1, h2, p, button, label, legend, dd, kbd, .note, #question div")].filter(e => e.textContent.trim() && e.offsetParent && 4.5 > contrast(e, w)).map(e => e.id || e.tagName).join("+");
+    const unlabelled = [...d.querySelectorAll("input, select, textarea")].filter(e => !e.labels?.length && !e.getAttribute("aria-label")).length;
+    press("Enter", { ctrlKey: true });
+    await wait("warning", () => text("said") === "There is no answer yet.");
+    press("2"); press("Enter", { ctrlKey: true });
+    await wait("answer", () => text("count") === "2 questions wait" && d.getElementById("item").hidden);
+    press("j"); press("j");
+    const at = [...d.querySelectorAll("#list button")].indexOf(d.activeElement);
+    d.activeElement.click();
+    await wait("second", () => !d.getElementById("item").hidden);
+    press("b");
+    await wait("back", () => d.getElementById("item").hidden && text("count") === "2 questions wait");
+    press("n");
+    await wait("third", () => !d.getElementById("item").hidden);
+    d.getElementById("text").value = "So it is."; d.getElementById("confidence").value = "80"; d.getElementById("send").click();
+    await wait("end", () => text("count") === "1 question waits" && d.getElementById("item").hidden);
+    const outline = w.getComputedStyle(d.getElementById("next")).outlineStyle;
+    const dark = w.matchMedia("(prefers-color-scheme: dark)").matches;
+    document.title = ["width", width, "wide", wide, "focus", focus, "row", at, "raw", raw, "faint", faint || "none", "unlabelled", unlabelled, dark ? "dark" : "light", JSON.stringify(first)].join(" ");
+  } catch (err) { document.title = "error: " + err.message; }
+});
+`
+
+// TestInChromium answers questions on the page in a browser, in light and dark.
+func TestInChromium(t *testing.T) {
+	browser := judge.Chromium(t)
+	for _, scheme := range []string{"light", "dark"} {
+		w := newWorld(t, false)
+		for _, n := range []New{
+			{Expert: "reviewer", Question: json.RawMessage(`{"messages":[{"role":"user","content":"Is <b>this</b> so?"}]}`), Choices: []string{"yes", "no"}},
+			{Expert: "chief", Question: json.RawMessage(`{"text":"` + "Averylongwordwithoutanyspace" + `Averylongwordwithoutanyspace and more words"}`)},
+			{Expert: "reviewer", Question: json.RawMessage(`[1,2]`), Tags: []string{"de"}},
+		} {
+			put(t, w.p, n)
+		}
+		framed := w.framed(t)
+		args := []string{
+			"--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run", "--virtual-time-budget=20000",
+			"--user-data-dir=" + filepath.Join(t.TempDir(), "profile"), "--dump-dom", "--window-size=800,900",
+		}
+		if scheme == "dark" {
+			args = append(args, "--blink-settings=preferredColorScheme=0")
+		}
+		out, err := exec.CommandContext(t.Context(), browser, append(args, framed.URL+"/frame")...).Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		title := regexp.MustCompile(`<title>([^<]*)</title>`).FindSubmatch(out)
+		want := `width 390 wide 0 focus item-title row 1 raw  faint none unlabelled 0 ` + scheme + ` "userIs &lt;b&gt;this&lt;/b&gt; so?"`
+		if title == nil || string(title[1]) != want {
+			t.Errorf("%s\nwant: %s", title, want)
+		}
+		answers := w.p.Answers()
+		if len(answers) != 2 || answers[0].Answer.Text != "no" || answers[1].Answer.Text != "So it is." || answers[1].Answer.Confidence == nil || *answers[1].Answer.Confidence != 0.8 {
+			t.Errorf("%s: %+v", scheme, answers)
+		}
+	}
+}
+
+// framed serves the page so that it can be shown in a frame of 390 pixels: a browser without a window has none that is so narrow.
+func (w *world) framed(t *testing.T) *httptest.Server {
+	s := httptest.NewServer(http.HandlerFunc(func(to http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/frame":
+			to.Header().Set("Content-Type", "text/html")
+			_, _ = to.Write([]byte(`<!doctype html><title>none</title><body><script src="/drive.js" defer></script><iframe src="/people/" width="390" height="800" style="border:0"></iframe></body>`))
+			return
+		case "/drive.js":
+			to.Header().Set("Content-Type", "text/javascript")
+			_, _ = to.Write([]byte(drive))
+			return
+		}
+		answer := httptest.NewRecorder()
+		w.Config.Handler.ServeHTTP(answer, r)
+		for key, values := range answer.Header() {
+			to.Header()[key] = values
+		}
+		to.Header().Del("X-Frame-Options")
+		policy := to.Header().Get("Content-Security-Policy")
+		to.Header().Set("Content-Security-Policy", string(bytes.Replace([]byte(policy), []byte("frame-ancestors 'none'"), nil, 1)))
+		to.WriteHeader(answer.Code)
+		_, _ = to.Write(answer.Body.Bytes())
+	}))
+	t.Cleanup(s.Close)
+	return s
+}
