@@ -70,7 +70,7 @@ func frugal(t *testing.T, name string) *costs.Tensor {
 		value, _ := slices.BinarySearch(label.Values, l[3])
 		out.Loss[at], label.Data[at], confidence.Data[at] = number(t, l[2]), float32(value), number(t, l[4])
 	}
-	out.Facts = []costs.Facts{label, confidence}
+	out.Facts = []costs.Facts{confidence, label}
 	return out
 }
 
@@ -126,7 +126,7 @@ func TestFrugalML(t *testing.T) {
 			train := min(rows, whole.Len()*3/4)
 			fresh := order[train:min(len(order), train+8000)]
 			s := frugalSettings()
-			one, _, err := newLearner(with.Subset(order[:train]), 1, s, o, "").oneShot(t.Context())
+			one, _, err := newLearner(with.Subset(order[:train]), 1, s, o).oneShot(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -182,7 +182,7 @@ func cascaded(t *testing.T, whole *costs.Tensor, train, fresh []int, s Settings,
 	t.Helper()
 	own := whole.Subset(train)
 	own.Groups = groupsOf(together(own, s.Auto.Apart))
-	l := newLearner(own, 1, s, o, "")
+	l := newLearner(own, 1, s, o)
 	one, _, err := l.oneShot(t.Context())
 	if err != nil {
 		t.Fatal(err)

@@ -27,7 +27,7 @@ func TestPermutedFacts(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.Logf("seed %d: guard %+.4f, fallback %t", seed, r.Guard.Gain, r.Guard.Fallback)
+		t.Logf("seed %d: guard %+.4f (%.4f to %.4f), fallback %t", seed, r.Guard.Gain, r.Guard.LowerBound, r.Guard.UpperBound, r.Guard.Fallback)
 		if r.Guard.Fallback {
 			if len(p.States) != 1 || r.States != nil {
 				t.Errorf("seed %d: %d states", seed, len(p.States))
@@ -68,7 +68,7 @@ func TestHigherFees(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 3))
 	train, _ := w.sample(rng, 1500)
 	s := quick(3)
-	l := newLearner(train, 1, s, o, "")
+	l := newLearner(train, 1, s, o)
 	states, _, err := l.states(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -116,9 +116,9 @@ func TestUnknownFacts(t *testing.T) {
 	sample := func(rows int) (*costs.Tensor, []int) {
 		out, levels := w.sample(rng, rows)
 		for at, loss := range out.Loss {
-			out.Facts[1].Data[at] = 0.7
+			out.Facts[0].Data[at] = 0.7
 			if at%2 == 0 && loss == 1 {
-				out.Facts[1].Data[at] = float32(math.NaN())
+				out.Facts[0].Data[at] = float32(math.NaN())
 			}
 		}
 		return out, levels

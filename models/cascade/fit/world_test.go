@@ -100,7 +100,7 @@ func (w world) sample(rng *rand.Rand, rows int) (*costs.Tensor, []int) {
 			confidence.Data = append(confidence.Data, float32(w.levels[l]))
 		}
 	}
-	t.Facts = []costs.Facts{label, confidence}
+	t.Facts = []costs.Facts{confidence, label}
 	return t, levels
 }
 
