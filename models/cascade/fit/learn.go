@@ -126,6 +126,11 @@ func (l *learner) state(ctx context.Context, executed []int) (cascade.State, Sta
 	for _, i := range executed {
 		report.Executed = append(report.Executed, l.t.Actions.Name(i))
 	}
+	for i, name := range t.Actions.Names() {
+		if name == r.Guard.Fixed {
+			report.Guard.Fixed = l.t.Actions.Name(i)
+		}
+	}
 	return cascade.State{Executed: executed, Encoding: e, Policy: p}, report, nil
 }
 

@@ -157,6 +157,9 @@ func quick(stages int) Settings {
 
 // On fresh rows, what is learned costs at most .005 more than the best cascade that there is.
 func TestPlantedWorlds(t *testing.T) {
+	if testing.Short() {
+		t.Skip("learns six cascades")
+	}
 	o := models.Options{Runtime: orttest.Open(t, 0)}
 	for name, w := range map[string]world{"two stages": twoStages(), "three stages": threeStages()} {
 		t.Run(name, func(t *testing.T) {
