@@ -176,8 +176,13 @@ func TestPlantedWorlds(t *testing.T) {
 					t.Fatal(err)
 				}
 				got, best := w.expected(played, levels), w.best(fresh, levels)
-				t.Logf("seed %d: %.4f, best %.4f, one-shot %.4f, guard %+.4f", seed, got, best, r.Guard.OneShot, r.Guard.Gain)
-				if got > best+0.005 || r.Guard.Fallback {
+				off := 0.0 // expected losses of accepted answers, against what they lose in truth
+				for row, pair := range played.Accepted {
+					off += (float64(played.Expected[row]) - (1 - w.levels[levels[row*len(w.fees)+pair]])) / float64(fresh.Len())
+				}
+				t.Logf("seed %d: %.4f, best %.4f, one-shot %.4f, guard %+.4f, calibration error %.4f, expected loss off by %+.4f",
+					seed, got, best, r.Guard.OneShot, r.Guard.Gain, r.Calibration.Error, off)
+				if got > best+0.005 || r.Guard.Fallback || r.Calibration.Error > 0.03 || math.Abs(off) > 0.015 {
 					t.Errorf("seed %d: %.4f, the best cascade costs %.4f: %+v", seed, got, best, r.Guard)
 				}
 			}
