@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"pipe/models/policy"
 	"pipe/onnx"
 )
 
@@ -51,6 +52,8 @@ type builder struct {
 	p     *Policy
 	pairs int64
 	err   error // the first that a policy has
+	// What the policy of the empty state says, where it also decides in all others: its constants are in the file once.
+	shared *policy.Outputs
 }
 
 // inputs are those of some rows.
@@ -69,6 +72,9 @@ func (b *builder) all(g *onnx.Graph, in inputs) *onnx.Value {
 		found := body.Op("NonZero", []*onnx.Value{body.Equal(numbers, state)}, onnx.Int64, onnx.Shape{onnx.Fix(1), count})
 		rows := body.Squeeze(found, 0)
 		own := inputs{body.Gather(in.features, rows, 0), body.Gather(in.observed, rows, 0), body.Gather(in.executed, rows, 0)}
+		if len(b.p.States) == 1 && b.p.Rest == b.p.States[0].Policy {
+			b.shared = b.decide(body, b.p.Rest, own.features)
+		}
 		said := b.among(body, state, 0, len(b.p.States)+1, own)
 		if body.Err() != nil {
 			return carried, nil
@@ -126,15 +132,29 @@ func (b *builder) size(state int) int {
 	return len(b.p.States[state].Executed)
 }
 
+// decide adds a policy to the graph; nil, with the error kept, if it cannot.
+func (b *builder) decide(g *onnx.Graph, p *policy.Policy, features *onnx.Value) *policy.Outputs {
+	if b.shared != nil {
+		return b.shared
+	}
+	out, err := p.Graph(g, features)
+	if err == nil {
+		return &out
+	}
+	if b.err == nil {
+		b.err = err
+	}
+	return nil
+}
+
 // one is what one state says: rows x width.
 func (b *builder) one(g *onnx.Graph, state int, in inputs) *onnx.Value {
 	if state == len(b.p.States) {
 		return b.rest(g, in)
 	}
 	s := b.p.States[state]
-	out, err := s.Policy.Graph(g, s.Encoding.graph(g, in.features, in.observed))
-	if err != nil {
-		b.fail(err)
+	out := b.decide(g, s.Policy, s.Encoding.graph(g, in.features, in.observed))
+	if out == nil {
 		return in.features
 	}
 	loss := row(g, []float32{float32(math.NaN())})
@@ -155,9 +175,8 @@ func (b *builder) one(g *onnx.Graph, state int, in inputs) *onnx.Value {
 
 // rest is what a state without a policy says: the answer with the smallest loss by the features is accepted.
 func (b *builder) rest(g *onnx.Graph, in inputs) *onnx.Value {
-	out, err := b.p.Rest.Graph(g, in.features)
-	if err != nil {
-		b.fail(err)
+	out := b.decide(g, b.p.Rest, in.features)
+	if out == nil {
 		return in.features
 	}
 	cost := g.Where(in.executed, out.Loss, g.Scalar(onnx.Float32, none))
@@ -192,12 +211,6 @@ func first(g *onnx.Graph, marked *onnx.Value, n int64) *onnx.Value {
 		index[i] = float32(i)
 	}
 	return g.ReduceMin(g.Where(marked, row(g, index), g.Scalar(onnx.Float32, float64(n))), true, 1)
-}
-
-func (b *builder) fail(err error) {
-	if b.err == nil {
-		b.err = err
-	}
 }
 
 // outputs are those of the file, of what the states say.
