@@ -31,7 +31,7 @@ func (p *Policy) Export() (*onnx.Model, error) {
 		observed: g.Input(ObservedInput, onnx.Float32, onnx.Shape{batch, onnx.Fix(b.pairs * int64(len(p.Facts)))}),
 		executed: g.Input(ExecutedInput, onnx.Bool, onnx.Shape{batch, onnx.Fix(b.pairs)}),
 	}
-	b.outputs(g, b.all(g, in))
+	b.outputs(g, in, b.all(g, in))
 	if b.err != nil {
 		return nil, fmt.Errorf("export cascade: %w", b.err)
 	}
@@ -52,6 +52,8 @@ type builder struct {
 	p     *Policy
 	pairs int64
 	err   error // the first that a policy has
+	// What the policy of the empty state says, where it also decides in all others: its constants are in the file once.
+	shared *policy.Outputs
 }
 
 // inputs are those of some rows.
@@ -70,6 +72,9 @@ func (b *builder) all(g *onnx.Graph, in inputs) *onnx.Value {
 		found := body.Op("NonZero", []*onnx.Value{body.Equal(numbers, state)}, onnx.Int64, onnx.Shape{onnx.Fix(1), count})
 		rows := body.Squeeze(found, 0)
 		own := inputs{body.Gather(in.features, rows, 0), body.Gather(in.observed, rows, 0), body.Gather(in.executed, rows, 0)}
+		if len(b.p.States) == 1 && b.p.Rest == b.p.States[0].Policy {
+			b.shared = b.decide(body, b.p.Rest, own.features)
+		}
 		said := b.among(body, state, 0, len(b.p.States)+1, own)
 		if body.Err() != nil {
 			return carried, nil
@@ -127,20 +132,30 @@ func (b *builder) size(state int) int {
 	return len(b.p.States[state].Executed)
 }
 
+// decide adds a policy to the graph; nil, with the error kept, if it cannot.
+func (b *builder) decide(g *onnx.Graph, p *policy.Policy, features *onnx.Value) *policy.Outputs {
+	if b.shared != nil {
+		return b.shared
+	}
+	out, err := p.Graph(g, features)
+	if err == nil {
+		return &out
+	}
+	if b.err == nil {
+		b.err = err
+	}
+	return nil
+}
+
 // one is what one state says: rows x width.
 func (b *builder) one(g *onnx.Graph, state int, in inputs) *onnx.Value {
 	if state == len(b.p.States) {
 		return b.rest(g, in)
 	}
 	s := b.p.States[state]
-	out, err := s.Policy.Graph(g, s.Encoding.graph(g, in.features, in.observed))
-	if err != nil {
-		b.fail(err)
+	out := b.decide(g, s.Policy, s.Encoding.graph(g, in.features, in.observed))
+	if out == nil {
 		return in.features
-	}
-	if s.Policy.Decoder == policy.DecoderFixed { // it does not look at the features
-		out.Cost = g.Add(out.Cost, zero(g, in.features))
-		out.Action = g.Where(knownGraph(g, g.ReduceSum(out.Cost, false, 1)), out.Action, g.Scalar(onnx.Int64, float64(b.pairs)))
 	}
 	loss := row(g, []float32{float32(math.NaN())})
 	if n := len(s.Executed); n > 0 {
@@ -152,38 +167,30 @@ func (b *builder) one(g *onnx.Graph, state int, in inputs) *onnx.Value {
 	for _, i := range s.Executed {
 		accept[i] = 1
 	}
-	return b.said(g, g.Unsqueeze(out.Action, 1), g.Const(onnx.Float32s([]int64{b.pairs + 1}, accept)), loss, out.Cost)
-}
-
-// said is the row of numbers of a state. action is rows x 1, int64; accept has a value per action, and one for none.
-func (b *builder) said(g *onnx.Graph, action, accept, loss, cost *onnx.Value) *onnx.Value {
-	at := g.Min(action, g.Scalar(onnx.Int64, float64(b.pairs-1)))
-	remaining := g.GatherElements(cost, at, 1)
-	return g.Concat(1, g.Cast(action, onnx.Float32), g.Gather(accept, action, 0), g.Add(loss, zero(g, remaining)), remaining, cost)
-}
-
-// zero is 0 for every row of v, rows x any width; NaN for a row that has a value that is not finite.
-func zero(g *onnx.Graph, v *onnx.Value) *onnx.Value {
-	v = g.Mul(v, g.Scalar(onnx.Float32, 0))
-	if g.Err() == nil && v.Shape()[1].Size == 1 {
-		return v
-	}
-	return g.ReduceSum(v, true, 1)
+	action := g.Unsqueeze(out.Action, 1)
+	remaining := g.GatherElements(out.Cost, g.Min(action, g.Scalar(onnx.Int64, float64(b.pairs-1))), 1)
+	return g.Concat(1, g.Cast(action, onnx.Float32), g.Gather(g.Const(onnx.Float32s([]int64{b.pairs + 1}, accept)), action, 0),
+		g.Add(loss, g.Mul(remaining, g.Scalar(onnx.Float32, 0))), remaining, out.Cost)
 }
 
 // rest is what a state without a policy says: the answer with the smallest loss by the features is accepted.
 func (b *builder) rest(g *onnx.Graph, in inputs) *onnx.Value {
-	out, err := b.p.Rest.Graph(g, in.features)
-	if err != nil {
-		b.fail(err)
+	out := b.decide(g, b.p.Rest, in.features)
+	if out == nil {
 		return in.features
 	}
-	cost := g.Add(g.Where(in.executed, out.Loss, g.Scalar(onnx.Float32, none)), zero(g, in.features))
+	cost := g.Where(in.executed, out.Loss, g.Scalar(onnx.Float32, none))
 	least := g.ReduceMin(cost, true, 1)
-	best := g.And(g.Equal(cost, least), g.Less(cost, g.Scalar(onnx.Float32, noneAbove)))
-	accept := slices.Repeat([]float32{1}, int(b.pairs+1))
-	accept[b.pairs] = 0
-	return b.said(g, g.Cast(first(g, best, b.pairs), onnx.Int64), g.Const(onnx.Float32s([]int64{b.pairs + 1}, accept)), least, cost)
+	exists := g.Less(least, g.Scalar(onnx.Float32, noneAbove))
+	said := g.Concat(1, first(g, g.Equal(cost, least), b.pairs), g.Cast(exists, onnx.Float32), least, least, cost)
+	return g.Where(exists, said, b.invalid(g))
+}
+
+// invalid is what is said about a row on which no decision is possible.
+func (b *builder) invalid(g *onnx.Graph) *onnx.Value {
+	v := slices.Repeat([]float32{float32(math.NaN())}, int(head+b.pairs))
+	v[0], v[1] = float32(b.pairs), 0
+	return row(g, v)
 }
 
 // best is the element of v, rows x n, where by is largest, the first on ties. It is rows x 1.
@@ -206,15 +213,11 @@ func first(g *onnx.Graph, marked *onnx.Value, n int64) *onnx.Value {
 	return g.ReduceMin(g.Where(marked, row(g, index), g.Scalar(onnx.Float32, float64(n))), true, 1)
 }
 
-func (b *builder) fail(err error) {
-	if b.err == nil {
-		b.err = err
-	}
-}
-
 // outputs are those of the file, of what the states say.
-func (b *builder) outputs(g *onnx.Graph, said *onnx.Value) {
-	parts := g.Split(said, 1, 1, 1, 1, 1, b.pairs)
+func (b *builder) outputs(g *onnx.Graph, in inputs, said *onnx.Value) {
+	zero := g.Scalar(onnx.Float32, 0)
+	finite := g.Equal(g.ReduceSum(g.Mul(in.features, zero), true, 1), zero)
+	parts := g.Split(g.Where(finite, said, b.invalid(g)), 1, 1, 1, 1, 1, b.pairs)
 	if g.Err() != nil {
 		return
 	}

@@ -1,9 +1,11 @@
 package fit
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"math"
 	"slices"
 
@@ -28,8 +30,8 @@ type judged struct {
 // groups say which belong together.
 func guard(ctx context.Context, t *costs.Tensor, c costs.Clusters, lambda float64, s Settings, o models.Options) (cascade.Guard, *policy.Calibration, error) {
 	var all judged
-	for f, held := range foldsOf(c, s) {
-		if err := all.fold(ctx, t, held, lambda, s, o, fmt.Sprintf("guard %d of %d, ", f+1, s.Folds)); err != nil {
+	for f, held := range foldsOf(t, c, s) {
+		if err := all.fold(ctx, t, held, f, lambda, s, o); err != nil {
 			return cascade.Guard{}, nil, err
 		}
 	}
@@ -46,20 +48,16 @@ func guard(ctx context.Context, t *costs.Tensor, c costs.Clusters, lambda float6
 	return g, calibration, err
 }
 
-// foldsOf are the rows of every fold: whole clusters, at random.
-func foldsOf(c costs.Clusters, s Settings) [][]int {
-	order := seeded.Source(s.Auto.Seed, "cascade/guard", uint64(len(c.Of)))
-	rows := make([]int, len(c.Of))
-	rank := make([]uint64, len(c.Of))
+// foldsOf are the rows of every fold: whole clusters, at random. Which one a row is in follows from its id and the others that belong
+// to it, so another order of the rows changes little.
+func foldsOf(t *costs.Tensor, c costs.Clusters, s Settings) [][]int {
+	rows, rank := make([]int, len(c.Of)), make([]uint64, len(c.Of))
 	for n := range rows {
-		rows[n], rank[n] = n, order.Uint64()
+		h := fnv.New64a()
+		h.Write([]byte(t.IDs[n]))
+		rows[n], rank[n] = n, seeded.Source(s.Auto.Seed, "cascade/guard", h.Sum64()).Uint64()
 	}
-	slices.SortStableFunc(rows, func(a, b int) int {
-		if rank[a] < rank[b] {
-			return -1
-		}
-		return 1
-	})
+	slices.SortStableFunc(rows, func(a, b int) int { return cmp.Compare(rank[a], rank[b]) })
 	out := make([][]int, s.Folds)
 	for at, f := range c.Pick(rows).Folds(s.Folds) {
 		out[f] = append(out[f], rows[at])
@@ -71,7 +69,7 @@ func foldsOf(c costs.Clusters, s Settings) [][]int {
 }
 
 // fold learns from the other rows, and plays on the complete ones of held.
-func (j *judged) fold(ctx context.Context, t *costs.Tensor, held []int, lambda float64, s Settings, o models.Options, prefix string) error {
+func (j *judged) fold(ctx context.Context, t *costs.Tensor, held []int, number int, lambda float64, s Settings, o models.Options) error {
 	in := make([]bool, t.Len())
 	for _, n := range held {
 		in[n] = true
@@ -82,7 +80,8 @@ func (j *judged) fold(ctx context.Context, t *costs.Tensor, held []int, lambda f
 			others = append(others, n)
 		}
 	}
-	l := newLearner(t.Subset(others), lambda, s, o, prefix)
+	l := newLearner(t.Subset(others), lambda, s, o)
+	l.prefix, l.folder = fmt.Sprintf("guard %d of %d, ", number+1, s.Folds), fmt.Sprintf("guard-%d", number)
 	one, _, err := l.oneShot(ctx)
 	if err != nil {
 		return err
@@ -135,7 +134,7 @@ func play(ctx context.Context, p *cascade.Policy, t *costs.Tensor, rows []int, l
 
 // verdict compares the costs.
 func (j *judged) verdict(sets costs.Clusters, s Settings) (g cascade.Guard, err error) {
-	g = cascade.Guard{Rows: len(j.rows), Clusters: sets.Len(), Rule: s.Auto.Rule, Confidence: s.Auto.Confidence}
+	g = cascade.Guard{Rows: len(j.rows), Clusters: sets.Len(), Rule: s.Rule, Confidence: s.Confidence}
 	g.OneShot, _ = models.MeanStd(j.oneShot)
 	g.Fixed, _ = models.MeanStd(j.fixed)
 	g.Cascade, _ = models.MeanStd(j.cascade)
