@@ -291,6 +291,10 @@ func TestFactsOfOpenAnswers(t *testing.T) {
 	w.cfg.Features = append(w.cfg.Features, part.Part{Kind: "text", Settings: map[string]any{"encoder": "words"}})
 	w.cfg.Observe = observe.Names()
 	o := Options{Kinds: w.allKinds(), OpenText: w.openText, Out: storage.File(w.out()), Dir: storage.File(w.dir), Runtime: openRuntime(t)}
+	// An estimate asks for some answers and embeds none.
+	if e, err := EstimateCalls(t.Context(), w.cfg, o); err != nil || e.Sample == 0 || len(words.Asked()) > 0 {
+		t.Errorf("estimate %+v, %v; embedded %q", e, err, words.Asked())
+	}
 	if _, err := Run(t.Context(), w.cfg, o); err != nil {
 		t.Fatal(err)
 	}
