@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"math"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"pipe/costs"
+	"pipe/costs/observe"
 	"pipe/experts/builder/part"
 	"pipe/experts/kinds"
 	"pipe/internal/realdata"
@@ -37,6 +39,7 @@ func TestPredictionsOfFEVERSystems(t *testing.T) {
 	cfg := predictionsConfig(filepath.Join(dir, "paper_dev.jsonl"), map[string]string{
 		"kgat": filepath.Join(dir, "predictions-kgat.jsonl"), "baseline": filepath.Join(dir, "predictions-baseline2018.jsonl"),
 	})
+	cfg.Observe = observe.Names()
 	out := filepath.Join(t.TempDir(), "out.parquet")
 	if _, err := Run(context.Background(), cfg, Options{Kinds: kinds.Builtin(), Out: storage.File(out)}); err != nil {
 		t.Fatal(err)
@@ -47,6 +50,15 @@ func TestPredictionsOfFEVERSystems(t *testing.T) {
 	}
 	if got := fmt.Sprint(tensor.Actions.Unavailable); got != "[{0 1} {1 1}]" {
 		t.Errorf("unavailable %s, want top1 of both", got)
+	}
+	said := tensor.Fact(observe.Label)
+	if len(tensor.Facts) != 1 || !slices.Equal(said.Values, []string{"NOT ENOUGH INFO", "REFUTES", "SUPPORTS"}) {
+		t.Fatalf("facts %+v", tensor.Facts)
+	}
+	for cell, label := range tensor.Predictions {
+		if said.Text(cell) != label {
+			t.Fatalf("cell %d: %q, but the system said %q", cell, said.Text(cell), label)
+		}
 	}
 	for j, want := range []float64{0.786, 0.521} {
 		right := 0

@@ -48,6 +48,9 @@ func readAnswer(line []byte) (answer, error) {
 	if a.CachedTokens != nil {
 		counts = append(counts, *a.CachedTokens, a.PromptTokens-*a.CachedTokens)
 	}
+	if err == nil && a.LogProb != nil && !(*a.LogProb <= 0) {
+		err = fmt.Errorf("it claims a log-probability of %v", *a.LogProb)
+	}
 	for _, tokens := range counts {
 		if err == nil && (tokens < 0 || tokens > maxTokens) {
 			err = fmt.Errorf("it claims %d tokens", tokens)

@@ -204,7 +204,7 @@ func (e *chatExpert) read(t *chat.Tally, answers []chat.Completion) part.Predict
 	p, count := e.answer.read(chosen.Text)
 	t.Add(e.part, count)
 	seen := observe.Unknown()
-	seen.Written, seen.Text, seen.Finish = true, chosen.Text, chosen.Finish
+	seen.Written, seen.Text, seen.Finish = !chosen.ToolCall, chosen.Text, chosen.Finish
 	if chosen.LogProb != nil {
 		seen.LogProb = *chosen.LogProb
 	}

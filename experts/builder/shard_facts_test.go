@@ -176,18 +176,21 @@ func finishing(t *testing.T) *chattest.Server {
 			t.Error(err)
 		}
 		user := asked.Messages[len(asked.Messages)-1].Content
+		call := "[]"
 		text, reason, logs := "It SUPPORTS.", `"stop"`, `{"content":[{"token":"It","logprob":-0.25},{"token":"S","logprob":-0.5}]}`
 		switch {
 		case strings.Contains(user, "Claim 3 "):
 			text, reason, logs = "<think>hm", `"length"`, "null"
 		case strings.Contains(user, "Claim 6 "):
 			text, reason, logs = `"REFUTES"`, `{"odd": 1}`, `{"content":[{"token":"R","logprob":0.5}]}`
+		case strings.Contains(user, "Claim 7 "):
+			reason, logs, call = `"tool_calls"`, "null", `[{"id":"1","function":{"name":"search"}}]`
 		}
 		if !asked.LogProbs {
 			logs = "null"
 		}
 		said, _ := json.Marshal(text)
-		fmt.Fprintf(w, `{"choices":[{"message":{"content":%s},"logprobs":%s,"finish_reason":%s}],"usage":{"prompt_tokens":100,"completion_tokens":5}}`, said, logs, reason)
+		fmt.Fprintf(w, `{"choices":[{"message":{"content":%s,"tool_calls":%s},"logprobs":%s,"finish_reason":%s}],"usage":{"prompt_tokens":100,"completion_tokens":5}}`, said, call, logs, reason)
 		return true
 	}
 	return server
@@ -211,6 +214,7 @@ func TestFactsOfAnEndpoint(t *testing.T) {
 		{3, 1}: {"finish length, json 0, length 0", "finish length, json 0, length 0"},
 		{6, 0}: {"json 1, label REFUTES, length 9", "json 1, label REFUTES, length 9"},
 		{6, 1}: {"json 1, label REFUTES, length 9", "json 1, label REFUTES, length 9"},
+		{7, 0}: {"finish tool_calls", ""}, // a call is no text
 	}
 	check := func(tensor *costs.Tensor, which int) {
 		t.Helper()
@@ -256,6 +260,7 @@ func forget(t *testing.T, file string) {
 		PromptTokens     int    `json:"prompt_tokens"`
 		CompletionTokens int    `json:"completion_tokens"`
 		Truncated        bool   `json:"truncated,omitempty"`
+		ToolCall         bool   `json:"tool_call,omitempty"`
 		Time             string `json:"time"`
 		Check            string `json:"check"`
 	}
@@ -286,6 +291,10 @@ func TestFactsOfOpenAnswers(t *testing.T) {
 	w.cfg.Features = append(w.cfg.Features, part.Part{Kind: "text", Settings: map[string]any{"encoder": "words"}})
 	w.cfg.Observe = observe.Names()
 	o := Options{Kinds: w.allKinds(), OpenText: w.openText, Out: storage.File(w.out()), Dir: storage.File(w.dir), Runtime: openRuntime(t)}
+	// An estimate asks for some answers and embeds none.
+	if e, err := EstimateCalls(t.Context(), w.cfg, o); err != nil || e.Sample == 0 || len(words.Asked()) > 0 {
+		t.Errorf("estimate %+v, %v; embedded %q", e, err, words.Asked())
+	}
 	if _, err := Run(t.Context(), w.cfg, o); err != nil {
 		t.Fatal(err)
 	}
