@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"pipe/internal/config"
+	"pipe/pipeline/decide"
 	"pipe/serve/budget"
 	"pipe/serve/decision"
 	"pipe/serve/gateway/expert"
