@@ -21,15 +21,15 @@ import (
 
 // TestRiskOnRealTables trains an any-price policy on half of the rows of a table, once, and splits the other half many times into 40%
 // calibration rows and 60% later rows: the mean loss of accepted later decisions is above alpha in at most 5% of the splits, at the
-// prices of the file and at random prices, but for conformal risk control, which promises another thing. $PIPE_SPLITS sets the number
-// of splits, of which more are a sharper test.
+// prices of the file and at random prices, but for conformal risk control, which promises another thing. $PIPE_SPLITS, such as
+// 500, sets the number of splits and adds three tables.
 func TestRiskOnRealTables(t *testing.T) {
 	if testing.Short() {
 		t.Skip("trains on real tables")
 	}
-	splits := 60
+	splits, tables := 60, 1
 	if n, err := strconv.Atoi(os.Getenv("PIPE_SPLITS")); err == nil && n > 0 {
-		splits = n
+		splits, tables = n, 4
 	}
 	rt := orttest.Open(t, 0)
 	for _, c := range []struct {
@@ -38,8 +38,9 @@ func TestRiskOnRealTables(t *testing.T) {
 	}{
 		{"import-frugalml-ferplus.yaml", 0.1},
 		{"import-mmlu-pro.yaml", 0.2},
-		{"import-cifar10.yaml", 0.15},
-	} {
+		{"import-cifar10.yaml", 0.25},
+		{"import-frugalml-yelp.yaml", 0.045},
+	}[:tables] {
 		table := realTable(t, c.config)
 		pool := halve(table, 1)
 		model := anyPriceModel(t, rt, table)
