@@ -16,7 +16,7 @@ import (
 const calibrateText = `Calibrate adds a guarantee to a policy: an output that says which decisions it accepts, so that with a confidence of 95% an
 accepted decision has an expected loss of at most --risk. It accepts a decision if the expected loss of its pair is at most
 a threshold, which it chooses on rows that trained nothing: the validation rows of the tensor, or its test rows with --split.
-Rows of one group count as one sample. What is not accepted is for the expert of --instead, or for nobody (abstain), at a
+Rows of one group count as one sample. What is not accepted is for the expert of --instead, or for no one (abstain), at a
 fee of --abstain-fee.
 
 It first prints which risks can be promised, and how many decisions can be accepted at most. If none can at --risk, it
@@ -66,7 +66,7 @@ func addRiskFlags(f *pflag.FlagSet, s *calibrate.Settings, prefix string) {
 	f.Float64Var(&s.Confidence, prefix+"confidence", s.Confidence, "with which the guarantee of --risk holds")
 	f.StringVar((*string)(&s.Method), prefix+"method", string(s.Method), "how the threshold of --risk is chosen: "+string(risk.LTT)+", "+string(risk.RCPS)+" or "+string(risk.CRC))
 	f.Float64Var(&s.Bound, prefix+"bound", s.Bound, "with --risk: the largest possible loss")
-	f.StringVar(&s.Instead, "instead", s.Instead, "with --risk: expert that takes what is not accepted, such as a person (default: nobody, "+policy.Abstain+")")
+	f.StringVar(&s.Instead, "instead", s.Instead, "with --risk: expert that takes what is not accepted, such as a person (default: no one, "+policy.Abstain+")")
 	f.Var(&optionalNumber{&s.AbstainFee}, "abstain-fee", "with --risk: what it costs if a decision is not accepted, in the unit of the loss (default: not stated)")
 	f.BoolVar(&s.Random, "random-prices", s.Random, "with --risk, any-price policy: the guarantee is on average over random prices of its range")
 }

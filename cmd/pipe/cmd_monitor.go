@@ -20,6 +20,7 @@ const monitorText = `Monitor compares new rows with a baseline: the validation a
   outcomes   An alarm rises when the mean outcome of executed pairs exceeds that of the baseline by more than --tolerance.
              If it does not, the alarm ever rises with a probability of at most --alpha. ADWIN also looks for changes over
              time.
+  guarantee  Of a policy with a guarantee: the same for the mean loss of accepted decisions and the promised risk.
   decisions  Is each pair chosen as often as on the baseline?
   inputs     Has a feature changed, or the way in which features go together?
 
@@ -65,7 +66,7 @@ func monitorCommand(a *app) *cobra.Command {
 	f.Float64Var(&o.Alpha, "alpha", o.Alpha, "most probability that the alarm of outcomes ever rises by mistake")
 	f.Float64Var(&o.Tolerance, "tolerance", o.Tolerance, "by how much the mean outcome may exceed that of the baseline")
 	f.Float64Var(&o.Warn, "warn", o.Warn, "level of the tests of inputs, and of those of decisions")
-	f.StringSliceVar(&o.FailOn, "fail-on", o.FailOn, "families whose findings are alarms: inputs, decisions, outcomes")
+	f.StringSliceVar(&o.FailOn, "fail-on", o.FailOn, "families whose findings are alarms: inputs, decisions, outcomes, guarantee")
 	rangeFlag(f, &o.Range)
 	f.IntVar(&o.Sample, "sample", o.Sample, "most rows of the baseline that features are compared with")
 	f.Uint64Var(&o.Seed, "seed", o.Seed, "seed of the sample and of the random features")

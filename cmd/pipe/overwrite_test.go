@@ -38,6 +38,11 @@ var overwriting = map[string][]struct{ in, args string }{
 		{"kept/served.onnx.json", "convert small --tokenizer IN --merge policy.onnx --out kept/served.onnx"},
 		{"kept/small.json", "convert small --tokenizer IN --merge policy.onnx --out kept/small"},
 	},
+	"calibrate": {
+		{"anyprice.onnx", "calibrate --policy IN --in costs.parquet --risk 0.5 --out IN"},
+		{"kept/guarded.onnx.json", "calibrate --policy anyprice.onnx --in costs.parquet --actions IN --risk 0.5 --out kept/guarded.onnx"},
+		{"costs.parquet", "calibrate --policy anyprice.onnx --in IN --risk 0.5 --out IN"},
+	},
 	"costs": {
 		{"costs.yaml.parquet", "costs --config costs.yaml --out IN"},
 		{"rows.csv.parquet", "costs --config costs.yaml --out IN"},

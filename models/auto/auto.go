@@ -276,7 +276,7 @@ func (r *Report) compare(ctx context.Context, v verdict, b *blends, o models.Opt
 		}
 	}
 	var c calibrated
-	if c, r.Calibration, err = j.calibrate(b.estimates(chosen.rule), chosen.margin); err != nil || r.Guard.Fallback {
+	if c, r.Calibration, err = j.calibrate(b.estimates(chosen.rule), chosen.margin); err != nil || r.Guard.Fallback && !j.s.KeepEstimates {
 		return learned, err
 	}
 	learned = policy.Estimate{Constant: j.t.constant, Curve: j.t.within(c.curve), Selection: c.selection}
@@ -289,12 +289,16 @@ func (r *Report) compare(ctx context.Context, v verdict, b *blends, o models.Opt
 	return learned, err
 }
 
+// alwaysFixed is a margin, as a multiple of the range of losses, that no estimate overcomes, and beside which float32 keeps four digits.
+const alwaysFixed = 1000
+
 // deploy is the policy of a target: the learned one, or the fixed pairs; nil if the deployed policy stays.
 func deploy(t *table, g target, r Report, learned policy.Estimate) *policy.Policy {
 	if r.Guard.Fallback && r.Guard.Deployed != "" {
 		return nil
 	}
-	if r.Guard.Fallback && g.prices == nil {
+	kept := r.Guard.Fallback && len(learned.Blend.Parts) > 0
+	if r.Guard.Fallback && g.prices == nil && !kept {
 		mean := make([]float64, len(t.constant))
 		for i, fee := range t.full.Actions.Fees(g.lambda) {
 			mean[i] = t.constant[i] + t.careOf(i) + fee
@@ -310,6 +314,9 @@ func deploy(t *table, g target, r Report, learned policy.Estimate) *policy.Polic
 	if !r.Guard.Fallback {
 		e = learned
 		e.Margin = r.Margin
+	} else if kept {
+		e = learned
+		e.Margin = alwaysFixed * max(1, t.high-t.low)
 	}
 	e.Prices, e.Caution = g.prices, t.cautions()
 	return &policy.Policy{

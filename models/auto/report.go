@@ -61,13 +61,13 @@ func (r Report) info(s Settings) map[string]string {
 		out[policy.WarmKey] = jsonOf(r.Warm)
 	}
 	members, blends := r.Members, r.Blends
-	if r.Guard.Fallback { // none of them is in the file
+	if r.Guard.Fallback && !s.KeepEstimates { // none of them is in the file
 		members, blends = unweighted(members), unweighted(blends)
 	}
 	if len(members) > 0 {
 		out[policy.BlendKey], out[policy.BlendsKey] = jsonOf(members), jsonOf(blends)
 	}
-	if r.Calibration != nil && !r.Guard.Fallback {
+	if r.Calibration != nil && (!r.Guard.Fallback || s.KeepEstimates) {
 		c := *r.Calibration
 		c.Bins = nil
 		out[policy.CalibrationKey] = jsonOf(c)

@@ -39,6 +39,7 @@ type Settings struct {
 	Deployed      *Deployed              `json:"-" yaml:"-"`                           // what the guard compares with; nil: the best fixed pair
 	Rule          string                 `json:"rule" yaml:"rule"`                     // of the guard: policy.RuleBound or policy.RuleGain
 	Confidence    float64                `json:"confidence" yaml:"confidence"`         // of the guard's bound, one-sided
+	KeepEstimates bool                   `json:"keep_estimates,omitempty" yaml:"-"`    // where the guard falls back, the file estimates losses all the same: its margin is so large that it always takes the best fixed pair
 	Workers       int                    `json:"workers" yaml:"workers"`               // single-threaded sessions side by side
 	Narrow        bool                   `json:"-" yaml:"-"`                           // blocks of few features count as blocks too: each of them tells much
 }

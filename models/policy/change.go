@@ -248,6 +248,13 @@ func (info *Info) unchecked(p *Prices) []string {
 	return why
 }
 
+// at reports whether the promise is about a single price. Under a law it is about none alone.
+func (g *Guarantee) at(info *Info, p *Prices) bool {
+	experts, _ := info.changedUsage(&p.Usage)
+	same := len(info.Actions.ChangedFees(p.In(info.Actions))) == 0 && len(experts) == 0 && p.Pairs == nil && slices.Equal(p.Available, info.Actions.Mask())
+	return same && g.Law == "" && slices.ContainsFunc(g.At, func(v GuaranteedPrice) bool { return v.Lambda == p.Lambda })
+}
+
 // base are the prices of the file.
 func (info *Info) base() *Prices {
 	p := PricesOf(info.Actions, info.Lambda)

@@ -280,6 +280,25 @@ func (d *Decider) check(b *batchBuffers, first, rows int) error {
 	return d.checkAccepted(b, first, action)
 }
 
+// checkAccepted compares what a graph accepts with its own expected losses, as check does with its scores.
+func (d *Decider) checkAccepted(b *batchBuffers, first int, action []int64) error {
+	g, actions := d.info.Guarantee, d.info.Actions.Len()
+	if g == nil {
+		return nil
+	}
+	accepted := d.bools(b, AcceptedOutput)[first:]
+	for n, i := range action {
+		loss := float32(math.Inf(-1))
+		if g.Threshold != nil {
+			loss = d.floats(b, LossOutput)[(first+n)*actions+int(i)]
+		}
+		if accepted[n] != g.Accepts(loss) {
+			return &RowError{n, fmt.Errorf("accepted is %v, which contradicts the expected loss %g: a damaged file", accepted[n], loss)}
+		}
+	}
+	return nil
+}
+
 // checkAction is check for one row of finite scores.
 func (d *Decider) checkAction(action, expert, advice int64, scores []float32) error {
 	a, levels := d.info.Actions, int64(len(d.info.Actions.Advice))

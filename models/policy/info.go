@@ -270,7 +270,7 @@ func (info *Info) agrees(source string) error {
 		return fmt.Errorf("metadata %smembers is %d under the decoder %s", keyPrefix, info.Members, info.Decoder)
 	case fixed && !info.Actions.Available(info.Fixed):
 		return fmt.Errorf("metadata %sfixed is %s, which is unavailable", keyPrefix, info.Actions.Name(info.Fixed))
-	case info.Guard != nil && info.Guard.Fallback && !fixed && info.Prices == nil:
+	case info.Guard != nil && info.Guard.Fallback && !fixed && !info.estimates():
 		return fmt.Errorf("metadata %s%s says that the guard fell back to a fixed pair, but the decoder is %s", keyPrefix, GuardKey, info.Decoder)
 	}
 	return nil

@@ -357,7 +357,7 @@ func TestParsePolicyRefuses(t *testing.T) {
 	}{
 		{"another model", func(m map[string]string) { delete(m, "pipe.kind") }, "not a policy"},
 		{"another kind", func(m map[string]string) { m["pipe.kind"] = "expert" }, `"expert"`},
-		{"newer", func(m map[string]string) { m["pipe.format"] = "4" }, "newer"},
+		{"newer", func(m map[string]string) { m["pipe.format"] = "5" }, "newer"},
 		{"no format", func(m map[string]string) { delete(m, "pipe.format") }, "pipe.format"},
 		{"actions", func(m map[string]string) { m["pipe.actions"] = "{}" }, "pipe.actions"},
 		{"other actions", func(m map[string]string) {

@@ -112,9 +112,10 @@ func Measure(threshold float32, rows Rows, s Settings) Choice {
 		seen, sum := Seen{Samples: len(losses)}, 0.0
 		for _, score := range d.Score {
 			if score <= threshold {
-				seen.Accepted += 1 / float64(len(d.Score))
+				seen.Accepted++
 			}
 		}
+		seen.Accepted /= float64(len(d.Score))
 		for _, loss := range losses {
 			sum += loss
 		}

@@ -130,7 +130,7 @@ func (c *calibration) setPrices() error {
 	case info.Prices == nil:
 		lambdas = []float64{info.Lambda}
 	case c.s.Random:
-		c.law, c.prices = randomPrices(info, len(c.rows), c.s.Seed)
+		c.law, c.prices = RandomPrices(info, len(c.rows), c.s.Seed)
 		return nil
 	case len(lambdas) == 0:
 		lambdas = slices.DeleteFunc(slices.Clone(DefaultLambdas), func(l float64) bool { return l < info.Prices.Lambda[0] || l > info.Prices.Lambda[1] })
@@ -188,7 +188,7 @@ func (c *calibration) thresholds(ctx context.Context, split costs.Split) ([]floa
 	var all []float32
 	prices := c.prices
 	if c.law != "" {
-		_, c.prices = randomPrices(c.decider.Info(), len(others), c.s.Seed+1)
+		_, c.prices = RandomPrices(c.decider.Info(), len(others), c.s.Seed+1)
 		defer func() { c.prices = prices }()
 	}
 	err := c.eachPrice(ctx, others, func(_ []int, scores []float32) { all = append(all, scores...) })

@@ -15,7 +15,7 @@ type Decision struct {
 	Scores      []float32 // of every pair, by action; higher is better. Pairs that are not available have the lowest
 	// Loss and Cost are what a policy by estimates expects of every pair, by action: the task loss with measured fees, and
 	// the same plus the fees. nil for other policies. Those of pairs that do not exist are above 1e29.
-	Loss, Cost []float32     `json:",omitempty"`
+	Loss, Cost []float32 `json:",omitempty"`
 	// Accepted says whether the guarantee of the policy is about the decision, as long as it is executed as it is; nil: the policy has none.
 	Accepted *bool         `json:",omitempty"`
 	Excluded []policy.Part `json:",omitempty"` // what Router.Without has excluded so far

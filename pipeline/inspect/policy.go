@@ -137,8 +137,11 @@ func (e *PolicyExplanation) verdict() string {
 	if raw, ok := e.Info["guard"]; !ok || json.Unmarshal(raw, &g) != nil {
 		return chooses
 	}
-	if g.Fallback && e.Prices != nil {
+	switch {
+	case g.Fallback && e.Prices != nil:
 		chooses = "this policy takes the best fixed pair of every price, whatever the features"
+	case g.Fallback && e.Fixed == "":
+		chooses = fmt.Sprintf("this policy always plays %s, whatever the features", g.Fixed)
 	}
 	if g.Rows == 0 {
 		return chooses

@@ -2,30 +2,10 @@ package monitor
 
 import (
 	"errors"
-	"fmt"
 
-	"pipe/internal/safetext"
 	"pipe/models/drift"
 	"pipe/models/policy"
 )
-
-// Guarantee is the family of tests of the losses of accepted decisions, of a policy with a guarantee.
-const Guarantee = "guarantee"
-
-// GuaranteeStatus compares the losses of accepted decisions with what the policy promises.
-type GuaranteeStatus struct {
-	Verdict  Verdict  `json:"verdict"`
-	Risk     float64  `json:"risk"`            // the promised largest expected loss
-	Joint    bool     `json:"joint,omitempty"` // of all decisions, where one that is not accepted counts as 0
-	Accepted int64    `json:"accepted"`        // accepted decisions that were executed and whose loss is known; with Joint all decisions with a known loss
-	Clipped  int64    `json:"clipped"`         // losses outside of 0 to the largest possible one, cut to it
-	Mean     *float64 `json:"mean,omitempty"`
-	Alpha    float64  `json:"alpha"` // bounds the probability of a false alarm, ever
-	Evidence float64  `json:"evidence"`
-	RisesAt  float64  `json:"rises_at"`
-	Risen    int64    `json:"risen,omitempty"` // number of the accepted decision, from 1
-	Time     string   `json:"time,omitempty"`
-}
 
 // promise watches the guarantee of a policy.
 type promise struct {
@@ -117,22 +97,4 @@ func (m *Monitor) resumed(s *promiseState) (*promise, error) {
 	}
 	p.seen = s.Seen
 	return p, p.alarm.SetState(s.Alarm)
-}
-
-func (g *GuaranteeStatus) lines() []string {
-	what := "accepted decisions"
-	if g.Joint {
-		what = "decisions, where those that are not accepted count as 0,"
-	}
-	if g.Mean == nil {
-		return []string{fmt.Sprintf("the promised risk is %g; no loss of an accepted decision is known", g.Risk)}
-	}
-	where := "has not risen"
-	if g.Risen > 0 {
-		where = fmt.Sprintf("rose at decision %d%s", g.Risen, safetext.After(", ", g.Time))
-	}
-	return []string{
-		fmt.Sprintf("mean loss of %d %s %s; promised is at most %g", g.Accepted, what, digits(*g.Mean), g.Risk),
-		fmt.Sprintf("alarm: %s; evidence %.3g, it rises at %g (false with a probability of at most %g, ever)", where, g.Evidence, g.RisesAt, g.Alpha),
-	}
 }

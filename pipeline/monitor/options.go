@@ -18,6 +18,7 @@ const (
 	Inputs    = "inputs"    // the features of the new rows
 	Decisions = "decisions" // the pairs that the policy chooses
 	Outcomes  = "outcomes"  // the losses of the pairs that were executed
+	Guarantee = "guarantee" // the losses of accepted decisions, of a policy with a guarantee
 )
 
 // Families are all of them.

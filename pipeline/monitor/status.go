@@ -142,6 +142,21 @@ type AlarmStatus struct {
 	Time      string     `json:"time,omitempty"`  // of that outcome
 }
 
+// GuaranteeStatus compares the losses of accepted decisions with what the policy promises.
+type GuaranteeStatus struct {
+	Verdict  Verdict  `json:"verdict"`
+	Risk     float64  `json:"risk"`            // the promised largest expected loss
+	Joint    bool     `json:"joint,omitempty"` // of all decisions, where one that is not accepted counts as 0
+	Accepted int64    `json:"accepted"`        // accepted decisions that were executed and whose loss is known; with Joint all decisions with a known loss
+	Clipped  int64    `json:"clipped"`         // losses outside of 0 to the largest possible one, cut to it
+	Mean     *float64 `json:"mean,omitempty"`
+	Alpha    float64  `json:"alpha"` // bounds the probability of a false alarm, ever
+	Evidence float64  `json:"evidence"`
+	RisesAt  float64  `json:"rises_at"`
+	Risen    int64    `json:"risen,omitempty"` // number of the accepted decision, from 1
+	Time     string   `json:"time,omitempty"`
+}
+
 // ADWINStatus has the changes of the residual over time. This test has no guarantee.
 type ADWINStatus struct {
 	Expected string   `json:"expected"` // where expected outcomes come from

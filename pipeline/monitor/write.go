@@ -173,6 +173,24 @@ func (o OutcomesStatus) lines() (lines []string) {
 	return lines
 }
 
+func (g *GuaranteeStatus) lines() []string {
+	what := "accepted decisions"
+	if g.Joint {
+		what = "decisions, where those that are not accepted count as 0,"
+	}
+	if g.Mean == nil {
+		return []string{fmt.Sprintf("the promised risk is %g; no loss of an accepted decision is known", g.Risk)}
+	}
+	where := "has not risen"
+	if g.Risen > 0 {
+		where = fmt.Sprintf("rose at decision %d%s", g.Risen, safetext.After(", ", g.Time))
+	}
+	return []string{
+		fmt.Sprintf("mean loss of %d %s %s; promised is at most %g", g.Accepted, what, digits(*g.Mean), g.Risk),
+		fmt.Sprintf("alarm: %s; evidence %.3g, it rises at %g (false with a probability of at most %g, ever)", where, g.Evidence, g.RisesAt, g.Alpha),
+	}
+}
+
 // digits formats a number for a sentence.
 func digits(v float64) string { return decisionlog.Digits(v) }
 

@@ -222,7 +222,7 @@ func (j job) trainRecipe(ctx context.Context, save models.CheckpointPolicy, o mo
 	o.Save = folder(save, auto.Name)
 	o.Stage = func(name string, steps int) { progress.Start(int64(steps), "train auto: "+name) }
 	s := j.Auto
-	s.Seed, s.HalfLife = j.Seed, j.HalfLife
+	s.Seed, s.HalfLife, s.KeepEstimates = j.Seed, j.HalfLife, j.promises()
 	if !j.AnyPrice {
 		return auto.Train(ctx, j.t, j.Lambdas, s, o)
 	}

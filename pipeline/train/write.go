@@ -62,8 +62,11 @@ func (c Settings) trained(p *policy.Policy) Policy {
 	if p.Decoder == policy.DecoderFixed {
 		line.Fallback = p.Actions.Name(p.Fixed)
 	}
-	if g := new(policy.Guard); line.Prices != nil && json.Unmarshal([]byte(p.Info[policy.GuardKey]), g) == nil && g.Fallback {
-		line.Fallback = "the best fixed pair of the price"
+	if g := new(policy.Guard); p.Estimate != nil && json.Unmarshal([]byte(p.Info[policy.GuardKey]), g) == nil && g.Fallback {
+		line.Fallback = g.Fixed
+		if line.Prices != nil {
+			line.Fallback = "the best fixed pair of the price"
+		}
 	}
 	line.File = policyName(line)
 	return line

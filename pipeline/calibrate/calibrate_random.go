@@ -15,10 +15,10 @@ import (
 
 const maxFloat32 = math.MaxFloat32
 
-// randomPrices draws prices of an any-price policy, one for each row, and says by which law: lambda is uniform in its range, and the fee
+// RandomPrices draws prices of an any-price policy, one for each row, and says by which law: lambda is uniform in its range, and the fee
 // of every expert and advice is multiplied by a number whose logarithm is uniform in that of its range. Prices of usage follow the
 // factor of their expert.
-func randomPrices(info *policy.Info, rows int, seed uint64) (law string, prices []*policy.Prices) {
+func RandomPrices(info *policy.Info, rows int, seed uint64) (law string, prices []*policy.Prices) {
 	r := info.Prices
 	low, high := max(r.Fee[0], 1e-3), max(r.Fee[1], 1e-3)
 	law = fmt.Sprintf("lambda uniform from %g to %g, every fee times a number from %g to %g whose logarithm is uniform", r.Lambda[0], r.Lambda[1], low, high)

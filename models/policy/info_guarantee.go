@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -89,13 +88,6 @@ func (g *Guarantee) checkInstead(a *costs.Actions) error {
 		return fmt.Errorf("%q should take over, which is no expert of the policy that answers without advice", g.Instead.Name)
 	}
 	return nil
-}
-
-// at reports whether the promise is about a single price. Under a law it is about none alone.
-func (g *Guarantee) at(info *Info, p *Prices) bool {
-	experts, _ := info.changedUsage(&p.Usage)
-	same := len(info.Actions.ChangedFees(p.In(info.Actions))) == 0 && len(experts) == 0 && p.Pairs == nil && slices.Equal(p.Available, info.Actions.Mask())
-	return same && g.Law == "" && slices.ContainsFunc(g.At, func(v GuaranteedPrice) bool { return v.Lambda == p.Lambda })
 }
 
 // Promise is the guarantee in words: what is promised, where it was calibrated and what was accepted there. The words are a
@@ -243,23 +235,4 @@ func (g *Guarantee) graph(info *Info) (*onnx.Model, error) {
 // Accepts reports whether a decision with an expected loss of its pair is accepted. Without a threshold every one is.
 func (g *Guarantee) Accepts(loss float32) bool {
 	return g.Threshold == nil || loss <= float32(*g.Threshold)
-}
-
-// checkAccepted compares what a graph accepts with its own expected losses, as check does with its scores.
-func (d *Decider) checkAccepted(b *batchBuffers, first int, action []int64) error {
-	g, actions := d.info.Guarantee, d.info.Actions.Len()
-	if g == nil {
-		return nil
-	}
-	accepted := d.bools(b, AcceptedOutput)[first:]
-	for n, i := range action {
-		loss := float32(math.Inf(-1))
-		if g.Threshold != nil {
-			loss = d.floats(b, LossOutput)[(first+n)*actions+int(i)]
-		}
-		if accepted[n] != g.Accepts(loss) {
-			return &RowError{n, fmt.Errorf("accepted is %v, which contradicts the expected loss %g: a damaged file", accepted[n], loss)}
-		}
-	}
-	return nil
 }
