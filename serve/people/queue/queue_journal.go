@@ -61,7 +61,7 @@ func Open(folder string, s Settings) (*Queue, error) {
 	if folder == "" {
 		return q, nil
 	}
-	lock, err := filelock.Folder(folder, atomicfile.MkdirAll)
+	lock, err := filelock.Folder(folder, ownFolder)
 	if err != nil {
 		return nil, err
 	}
@@ -70,6 +70,14 @@ func Open(folder string, s Settings) (*Queue, error) {
 		return nil, errors.Join(err, lock.Release())
 	}
 	return q, nil
+}
+
+// ownFolder makes the folder for its owner alone, since questions can be private.
+func ownFolder(path string) (made bool, err error) {
+	if made, err = atomicfile.MkdirAll(path); made && err == nil {
+		err = os.Chmod(path, 0o700)
+	}
+	return made, err
 }
 
 // open reads the journal and opens it for appending.
