@@ -257,13 +257,16 @@ func TestTraffic(t *testing.T) {
 	play := func(from, to time.Time) {
 		for at := from; at.Before(to); at = at.Add(time.Hour) {
 			for i := range rate(at) {
-				tr.see(at.Add(time.Duration(i)*time.Minute), memory(ledger.Day))
+				tr.see(at.Add(time.Duration(i)*time.Minute), memory(ledger.Day, 24*time.Hour))
 			}
 		}
 	}
 	play(start, start.AddDate(0, 0, 10))
 	tr.resume(start.AddDate(0, 0, 13))
 	play(start.AddDate(0, 0, 13), start.AddDate(0, 0, 14))
+	for i := range tr.Ends {
+		tr.Ends[i] = 1 // as if months had been seen
+	}
 	for hours, want := range map[int]float64{1: 0, 12: 4 * 60, 24: 16 * 60, 48: 32 * 60} {
 		from := start.AddDate(0, 0, 14)
 		if got := tr.rest(from, from.Add(time.Duration(hours)*time.Hour)); math.Abs(got-want) > 0.03*want+1 {
@@ -295,5 +298,47 @@ func TestSolve(t *testing.T) {
 		if p.price > 0 && target > least && p.mean(p.price*(1-1e-6)) <= target && p.mean(p.price*0.999) <= target {
 			t.Errorf("a lower price than %v keeps %v", p.price, target)
 		}
+	}
+}
+
+// A target that no price can keep leaves a price at which every request uses its least, and the next target is kept at once.
+func TestSolveOutOfReach(t *testing.T) {
+	p := &pacer{}
+	for range 20 * solveEvery {
+		p.see([]float32{0.1, 0.5}, []float32{2, 1}, 1, 1e-9)
+	}
+	if high := p.now(); p.mean(high) != 1 || high > 10 {
+		t.Errorf("price %v, uses %v", high, p.mean(high))
+	}
+	for range solveEvery {
+		p.see([]float32{0.1, 0.5}, []float32{2, 1}, 1, 3)
+	}
+	if p.now() != 0 {
+		t.Errorf("price %v where all fits", p.now())
+	}
+}
+
+// The first day is guessed from its first hours: a flat one stays flat, and after a rise from a quiet night a quiet evening follows.
+func TestShapeOfTheFirstDay(t *testing.T) {
+	day := func(rate func(hour float64) float64, until int) *traffic {
+		tr := &traffic{}
+		start := time.Date(2026, 1, 5, 0, 0, 0, 0, time.UTC)
+		for hour := range until + 1 {
+			n := max(1, int(rate(float64(hour))))
+			for i := range n {
+				tr.see(start.Add(time.Duration(hour)*time.Hour+time.Duration(i)*time.Hour/time.Duration(n)), memory(ledger.Day, 24*time.Hour))
+			}
+		}
+		return tr
+	}
+	flat := day(func(float64) float64 { return 80 }, 14).shape()
+	wave := day(func(hour float64) float64 { return 80 * math.Exp(-1.5*math.Cos(hourAngle*(hour-2))) }, 14).shape()
+	for hour := range 24 {
+		if got := flat.rate(hour); math.Abs(got-80) > 1 {
+			t.Errorf("a flat day: %v at %d", got, hour)
+		}
+	}
+	if peak, evening := wave.rate(14), wave.rate(23); peak < 250 || evening > 60 {
+		t.Errorf("%v at 14, %v at 23", peak, evening)
 	}
 }

@@ -92,7 +92,7 @@ func (p *pace) isValid() bool {
 	}
 	for _, m := range p.Members {
 		t := &m.Traffic
-		if !ok(m.Price, t.Count, t.Came, t.Due, t.Usual) || !ok(t.Hours[:]...) || !ok(t.Ends[:]...) {
+		if !ok(m.Price, t.Count, t.Came, t.Due, t.NewCame, t.NewDue, t.Usual) || !ok(t.Hours[:]...) || !ok(t.Ends[:]...) {
 			return false
 		}
 		for _, count := range t.Today {

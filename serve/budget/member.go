@@ -31,22 +31,25 @@ func (m *member) label() string {
 	return m.Name + ":" + m.of
 }
 
-// memory is how long what came counts for the level of the traffic.
-func memory(per ledger.Per) time.Duration {
+// memory is how long what came counts for the level of the traffic: less as the period ends, since what the last minutes brought then
+// says more of the rest.
+func memory(per ledger.Per, left time.Duration) time.Duration {
+	longest := 3 * time.Hour
 	switch per {
 	case ledger.Minute:
 		return 5 * time.Minute
 	case ledger.Month:
-		return 24 * time.Hour
+		longest = 24 * time.Hour
 	}
-	return 3 * time.Hour
+	return min(longest, max(left/4, 15*time.Minute))
 }
 
 // came counts a request that was decided on.
 func (m *member) came() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.traffic.see(m.now(), memory(m.Per))
+	now := m.now()
+	m.traffic.see(now, memory(m.Per, m.Per.Until(now).Sub(now)))
 	m.counted++
 }
 

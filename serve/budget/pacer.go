@@ -55,8 +55,8 @@ func (p *pacer) see(costs, uses []float32, chosen, target float64) {
 		p.solve(target)
 		return
 	}
-	if target > 0 { // a step of the descent; its length is a part of the price for a use of twice the target
-		p.price = max(0, p.price*(1+(chosen*p.bias()/target-1)/window))
+	if target > 0 { // a step of the descent; its length is a part of the price for a use of twice the target, and at most the price
+		p.price = max(0, p.price*(1+(min(chosen*p.bias()/target, window)-1)/window))
 	}
 }
 

@@ -236,7 +236,7 @@ func (s *stream) play(t *testing.T, known bool) (r result) {
 	}()
 	if known {
 		for _, at := range s.before {
-			b.totals[0].traffic.see(at, memory(s.shape.per))
+			b.totals[0].traffic.see(at, memory(s.shape.per, s.shape.per.Until(at).Sub(at)))
 		}
 	}
 	r.least = math.Inf(1)
@@ -299,13 +299,16 @@ func (s *stream) decide(t *testing.T, b *Budgets, i int) (cost, billed float64) 
 	return s.costs[i][pick], used.Money
 }
 
+var firstSeed = flag.Int("first-seed", 0, "seed of the first of the streams of TestStreams")
+
 // Budgets on 20 drifting streams are never exceeded, are used where that pays, and cost little more than the linear program that
 // knew the future. Without the traffic of the weeks before, a burst at the end of the period is not known, and costs more.
 func TestStreams(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long arithmetic in one goroutine: it has no races to find")
 	}
-	for seed := range 20 {
+	unknown := 0.
+	for seed := *firstSeed; seed < *firstSeed+20; seed++ {
 		s := newStream(&shapes[seed%len(shapes)], uint64(seed), 20_000)
 		if *streamsTo != "" {
 			s.write(t, seed)
@@ -313,6 +316,9 @@ func TestStreams(t *testing.T) {
 		for _, known := range []bool{true, false} {
 			r := s.play(t, known)
 			ratio := r.cost / r.best
+			if !known {
+				unknown += ratio / 20
+			}
 			t.Logf("seed %2d, %-42s traffic known %-5v cost %.4f of the best, %.4f used, %.4f in the worst period, over by %g, %d requests refused",
 				seed, s.shape.name, known, ratio, r.used/r.possible, r.least, max(0, r.over), r.refused)
 			switch {
@@ -320,9 +326,39 @@ func TestStreams(t *testing.T) {
 				t.Errorf("the budget was exceeded by %g", r.over)
 			case known && (ratio > 1.02 || r.used < 0.98*r.possible):
 				t.Errorf("cost %.4f of the best, %.4f of what could be used", ratio, r.used/r.possible)
-			case !known && ratio > 1.1:
-				t.Errorf("without known traffic: cost %.4f of the best", ratio)
+			case !known && (ratio > 1.06 || r.used < 0.98*r.possible):
+				t.Errorf("without known traffic: cost %.4f of the best, %.4f of what could be used", ratio, r.used/r.possible)
 			}
+		}
+	}
+	if t.Logf("traffic not known: cost %.4f of the best on average", unknown); unknown > 1.02 {
+		t.Errorf("without known traffic: cost %.4f of the best on average", unknown)
+	}
+}
+
+// TestBurstBound prints what no rule can beat that does not foresee a burst at the end of a month. The requests before it are the same
+// with the burst and without, so the same money is spent before it in both. All the rest is by the linear program in hindsight.
+func TestBurstBound(t *testing.T) {
+	for _, seed := range []uint64{4, 14} {
+		s := newStream(&shapes[4], seed, 20_000)
+		burst := slices.IndexFunc(s.at, func(at time.Time) bool { return at.Sub(s.start).Hours() > 0.95*24*31 })
+		ends := [2]int{len(s.at), burst + (len(s.at)-burst)/4} // with the burst, and without
+		budget := s.budget
+		for _, part := range []float64{0.82, 0.86, 0.88, 0.9, 0.92, 0.94, 0.96, 0.98} {
+			var over, used [2]float64
+			for i, end := range ends {
+				s.budget = budget
+				best, possible := s.hindsight(0, end)
+				s.budget = budget * part
+				cost, before := s.hindsight(0, burst)
+				s.budget = budget - before
+				more, after := s.hindsight(burst, end)
+				over[i], used[i] = (cost+more)/best, (before+after)/possible
+				if over[i] < 1-1e-9 {
+					t.Errorf("%v of the best", over[i])
+				}
+			}
+			t.Logf("seed %2d, %.2f of the budget spent before: cost %.4f of the best with the burst, %.4f without, where %.4f of what could be used is", seed, part, over[0], over[1], used[1])
 		}
 	}
 }
@@ -358,4 +394,6 @@ func (s *stream) write(t *testing.T, seed int) {
 	}
 }
 
-func (s *stream) name(seed int) string { return "stream-" + string(rune('a'+seed)) + ".json" }
+func (s *stream) name(seed int) string {
+	return "stream-" + string(rune('a'+seed-*firstSeed)) + ".json"
+}

@@ -16,9 +16,12 @@ type traffic struct {
 	Slot  int64            `json:"slot"`  // hour since 1970 that is counted
 	Count float64          `json:"count"` // requests in it
 	// Came are the requests of the last time, and Due those that the hours of the week say; both decay.
-	Came  float64     `json:"came"`
-	Due   float64     `json:"due"`
-	Today [24]float64 `json:"today"` // requests in each hour of the day that were not learned yet; -1: not known
+	Came float64 `json:"came"`
+	Due  float64 `json:"due"`
+	// NewCame and NewDue are the parts of them since the hour that is counted began.
+	NewCame float64     `json:"new_came"`
+	NewDue  float64     `json:"new_due"`
+	Today   [24]float64 `json:"today"` // requests in each hour of the day that were not learned yet; -1: not known
 	// Usual is how many times more requests than by the hours of the week came on the last usual days, and Odd the number of other days
 	// since.
 	Usual float64 `json:"usual"`
@@ -46,18 +49,19 @@ func (t *traffic) see(at time.Time, memory time.Duration) {
 	t.close(hour)
 	if passed := float64(now - t.Last); passed > 0 {
 		decay := math.Exp(-passed / memory.Seconds())
-		t.Came *= decay
-		t.Due = t.Due*decay + t.rate(hour)*t.end(hour)/3600*min(passed, memory.Seconds())
+		due := t.rates()(hour) * t.end(hour) / 3600 * min(passed, memory.Seconds())
+		t.Came, t.NewCame = t.Came*decay, t.NewCame*decay
+		t.Due, t.NewDue = t.Due*decay+due, t.NewDue*decay+due
 		t.Last = now
 	}
-	t.Came++
+	t.Came, t.NewCame = t.Came+1, t.NewCame+1
 	t.Count++
 }
 
 // close ends the hours before one.
 func (t *traffic) close(hour int64) {
 	if hour-t.Slot > 4*hoursOfWeek || hour < t.Slot { // nothing came for long, or the clock was set back
-		t.Slot, t.Count = hour, 0
+		t.Slot, t.Count, t.NewCame, t.NewDue = hour, 0, 0, 0
 		t.forget()
 	}
 	for ; t.Slot < hour; t.Slot++ {
@@ -65,16 +69,31 @@ func (t *traffic) close(hour int64) {
 		t.Today[t.Slot%24] = -1
 		switch {
 		case seen < least:
-		case t.Weeks[at] == 0:
-			t.learn(at, t.Count/seen)
-		default:
+			t.NewCame, t.NewDue = 0, 0
+		case t.Weeks[at] > 0:
 			t.Today[t.Slot%24] = t.Count / seen
+			t.NewCame, t.NewDue = 0, 0
+		case t.ofDay(at) == 0:
+			t.learn(at, t.Count/seen)
+			t.settle(t.shape().rate(at) * seen / t.Count)
+		default:
+			t.learn(at, t.Count/seen)
 		}
 		t.Count = 0
 		if (t.Slot+1)%24 == 0 {
+			t.settle(1)
 			t.closeDay()
 		}
 	}
+}
+
+// settle makes what came in new hours count as expected, as far as what is expected of other hours now knows of it: that part of it.
+// Otherwise it would raise these and the level.
+func (t *traffic) settle(part float64) {
+	if t.NewCame > 0 {
+		t.Due = max(0, t.Due+part*t.NewCame-t.NewDue)
+	}
+	t.NewCame, t.NewDue = 0, 0
 }
 
 // learn takes how many requests an hour of the week had.
@@ -142,31 +161,35 @@ func daysLeft(hour int64) int {
 	return time.Date(at.Year(), at.Month()+1, 0, 0, 0, 0, 0, time.UTC).Day() - at.Day()
 }
 
-// rate is how many requests an hour brings, without the level of the last time; where the hour of the week was not seen yet, that
-// hour of other days, or of all hours.
-func (t *traffic) rate(hour int64) float64 {
-	at := slotOf(hour)
-	if t.Weeks[at] > 0 {
-		return t.Hours[at]
+// rates returns how many requests an hour brings, without the level of the last time; where the hour of the week was not seen yet,
+// as that hour of other days, or by the shape of a day that was found from other hours.
+func (t *traffic) rates() func(hour int64) float64 {
+	var day *dayShape
+	return func(hour int64) float64 {
+		at := slotOf(hour)
+		if t.Weeks[at] > 0 {
+			return t.Hours[at]
+		}
+		if days := t.ofDay(at); days > 0 {
+			sum := 0.0
+			for i := at % 24; i < hoursOfWeek; i += 24 {
+				sum += t.Hours[i]
+			}
+			return sum / float64(days)
+		}
+		if day == nil {
+			day = t.shape()
+		}
+		return day.rate(at)
 	}
-	sum, n := 0.0, 0
+}
+
+// ofDay is on how many days of the week the hour of the day was seen.
+func (t *traffic) ofDay(at int) (days int) {
 	for i := at % 24; i < hoursOfWeek; i += 24 {
-		if t.Weeks[i] > 0 {
-			sum, n = sum+t.Hours[i], n+1
-		}
+		days += min(t.Weeks[i], 1)
 	}
-	if n > 0 {
-		return sum / float64(n)
-	}
-	for i, weeks := range t.Weeks {
-		if weeks > 0 {
-			sum, n = sum+t.Hours[i], n+1
-		}
-	}
-	if n > 0 {
-		return sum / float64(n)
-	}
-	return t.Count / max(t.seen(t.Last), 1./60)
+	return days
 }
 
 // level is how much more comes in the last time than at that hour of other weeks, as a factor.
@@ -177,18 +200,29 @@ func (t *traffic) level() float64 {
 
 // rest is how many requests are expected from a time to another.
 func (t *traffic) rest(from, to time.Time) float64 {
-	sum := 0.0
+	sum, rate := 0.0, t.rates()
 	for at := from; at.Before(to); {
 		hour := at.Unix() / 3600
 		end := time.Unix(3600*(hour+1), 0)
 		if end.After(to) {
 			end = to
 		}
-		sum += t.rate(hour) * t.end(hour) * end.Sub(at).Hours()
+		sum += rate(hour) * t.end(hour) * t.caution(hour) * end.Sub(at).Hours()
 		at = end
 	}
 	return sum * t.level()
 }
+
+// caution is by how much more requests are counted in an hour ahead of which nothing is known: its hour of the day was never seen, or
+// its day of a month. To have spent too much before a burst costs far more than to spend what is left late.
+func (t *traffic) caution(hour int64) float64 {
+	if ahead := hour > t.Slot && t.ofDay(slotOf(hour)) == 0; ahead || hour/24 > t.Slot/24 && t.Ends[daysLeft(hour)] == 0 {
+		return unknown
+	}
+	return 1
+}
+
+const unknown = 1.1 // factor of requests that are counted where nothing is known
 
 // forget leaves out the hours of the day that were not learned yet.
 func (t *traffic) forget() {
@@ -204,5 +238,6 @@ func (t *traffic) resume(at time.Time) {
 		return
 	}
 	t.Slot, t.Count, t.From, t.Last = now/3600, 0, now, now
+	t.NewCame, t.NewDue = 0, 0
 	t.forget()
 }

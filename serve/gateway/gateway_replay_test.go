@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -183,10 +184,15 @@ func (c talk) without(kind string) talk {
 // newWorldOfKind is a gateway whose only expert is a fake service of a kind.
 func newWorldOfKind(t testing.TB, kind string) (*world, *gatewaytest.Fake) {
 	fake := gatewaytest.NewFake(t, kind)
+	return newWorldAt(t, kind, fake.Base()), fake
+}
+
+// newWorldAt is a gateway whose only expert is at an address.
+func newWorldAt(t testing.TB, kind, base string) *world {
 	t.Setenv("PIPE_FAKE_KEY", "key-of-the-fake")
-	w := newWorld(t, func(s *Settings) {
+	return newWorld(t, func(s *Settings) {
 		e := s.Experts["small"]
-		e.Kind, e.BaseURL, e.Model, e.Key = kind, fake.Base(), "model-f", "PIPE_FAKE_KEY"
+		e.Kind, e.BaseURL, e.Model, e.Key = kind, base, "model-f", "PIPE_FAKE_KEY"
 		if kind == "azure" {
 			e.Query = map[string]string{"api-version": "2024-10-21"}
 		}
@@ -195,7 +201,6 @@ func newWorldOfKind(t testing.TB, kind string) (*world, *gatewaytest.Fake) {
 		s.Breaker.Failures = 1 << 20
 		s.Fallback.Deadline = time.Minute
 	})
-	return w, fake
 }
 
 // TestReplay holds conversations with services directly and through a gateway, for each pair of protocols, and compares all
@@ -265,4 +270,68 @@ func difference(want, got heldTalk, caller, kind string) string {
 		}
 	}
 	return ""
+}
+
+// TestModelServer holds conversations with a server of a real model, directly in chat completions and through the gateway, whose
+// expert is the server in each protocol that it speaks, by callers of all protocols, whole and as streams. It compares texts, ends, usage
+// and errors. At temperature 0 the model must answer the same again. tools/serve/model_server.py starts such a server, llama.cpp's.
+// That one never says in Responses that its limit of tokens ended an answer, and its streams of them break OpenAI's client, which
+// therefore only translated ones are read by.
+//
+//	PIPE_MODEL_SERVER=http://127.0.0.1:PORT go test ./serve/gateway -run TestModelServer -v
+func TestModelServer(t *testing.T) {
+	server := os.Getenv("PIPE_MODEL_SERVER")
+	if server == "" {
+		t.Skip("PIPE_MODEL_SERVER has the address of no server")
+	}
+	python := judge.Python(t, "openai", "anthropic")
+	cold := 0.
+	var said []talk
+	for i, text := range []string{"Is oil good?", "Grüße, 世界 😀 \"\\/\b\u2028", "one\n\ntwo"} {
+		for _, stream := range []bool{false, true} {
+			c := talk{ID: len(said), Max: 12, Temperature: &cold, Stream: stream, Steps: [][]talkPart{{{Text: text}}, {{Text: "And why?"}}}}
+			c.System = []string{"", "Be brief."}[i%2]
+			said = append(said, c)
+		}
+	}
+	var direct []talk
+	for _, c := range said {
+		direct = append(direct, c.to("openai", callerBase(server, "openai"), "model-f"))
+	}
+	want := replay(t, python, direct)
+	for _, kind := range callerProtocols { // the server speaks them, too
+		w := newWorldAt(t, kind, callerBase(server, kind))
+		for _, caller := range callerProtocols {
+			var through []talk
+			for _, c := range said {
+				c.Stream = c.Stream && (kind != "responses" || caller != "responses")
+				through = append(through, c.to(caller, callerBase(w.URL, caller), "pipe"))
+			}
+			answers := 0
+			for i, got := range replay(t, python, through) {
+				answers += len(got.Views)
+				if d := difference(comparableTalk(want[i], kind), comparableTalk(got, kind), "", kind); d != "" {
+					t.Errorf("%s to %s, stream %v, %+v: %s", caller, kind, through[i].Stream, through[i].Steps, d)
+				}
+			}
+			t.Logf("%s to %s: %d answers", caller, kind, answers)
+		}
+	}
+}
+
+// comparableTalk leaves out what a server may say otherwise of the same answer: how much of the prompt it had in its cache, and in
+// Responses the end.
+func comparableTalk(h heldTalk, kind string) heldTalk {
+	out := heldTalk{ID: h.ID}
+	for _, v := range h.Views {
+		v = maps.Clone(v)
+		if u, ok := v["usage"].([]any); ok {
+			v["usage"] = []any{u[0], u[2]}
+		}
+		if kind == "responses" {
+			delete(v, "finish")
+		}
+		out.Views = append(out.Views, v)
+	}
+	return out
 }

@@ -118,10 +118,15 @@ func (w *responsesWriter) input(m *middle.Request) {
 				items = append(items, w.result(p))
 			}
 		default:
-			items = append(items, object{"role": one.Role, "content": w.content(one.Parts)})
+			items = append(items, message(one.Role, w.content(one.Parts)))
 		}
 	}
 	w.body["input"] = items
+}
+
+// message is a message of a role. Its type can be left out, but not all services guess it.
+func message(role string, content any) object {
+	return object{"type": "message", "role": role, "content": content}
 }
 
 // assistant writes what the model said, item by item.
@@ -129,7 +134,7 @@ func (w *responsesWriter) assistant(parts []middle.Part) (items []object) {
 	for _, p := range parts {
 		switch p.Kind {
 		case middle.Text, middle.Refusal:
-			items = append(items, object{"role": "assistant", "content": p.Text})
+			items = append(items, message("assistant", p.Text))
 		case middle.Call:
 			items = append(items, object{"type": "function_call", "call_id": p.ID, "name": p.Name, "arguments": p.Arguments})
 		case middle.Reasoning:
