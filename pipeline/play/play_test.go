@@ -1,0 +1,247 @@
+package play
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"pipe/costs"
+	"pipe/models/cascade"
+)
+
+// planted is a cascade by a rule: which pair is next on a row, by what was executed on it and what is seen of that.
+type planted struct {
+	info *cascade.Info
+	next func(features []float32, executed []bool, seen []float32) (pair int, accept bool)
+}
+
+func (p planted) Info() *cascade.Info { return p.info }
+
+func (p planted) Next(_ context.Context, r cascade.Rows) (*cascade.Decisions, error) {
+	pairs, facts := p.info.Actions.Len(), len(p.info.Facts)
+	d := &cascade.Decisions{}
+	for k := range r.N {
+		executed := r.Executed[k*pairs : (k+1)*pairs]
+		pair, accept := p.next(r.Features[k*p.info.Dim:(k+1)*p.info.Dim], executed, r.Observed[k*pairs*facts:(k+1)*pairs*facts])
+		d.Action, d.Accept = append(d.Action, int64(pair)), append(d.Accept, accept)
+		d.Loss, d.Remaining = append(d.Loss, float32(pair)), append(d.Remaining, float32(100+pair))
+	}
+	return d, nil
+}
+
+// table is a random table of n rows: three experts, two kinds of advice, measured fees, a label and a confidence. The last pair does
+// not exist.
+func table(n int, seed uint64) *costs.Tensor {
+	r := rand.New(rand.NewPCG(seed, 1))
+	t := &costs.Tensor{
+		Actions: &costs.Actions{
+			Experts: []costs.Expert{{Name: "a", Fee: 0.01}, {Name: "b", Fee: 0.1}, {Name: "c", Fee: 0.3}},
+			Advice:  []costs.Advice{{Name: "none"}, {Name: "search", Fee: 0.05}}, Unavailable: []costs.Pair{{Expert: 2, Advice: 1}},
+		},
+		Dim: 2,
+	}
+	label := costs.Facts{Fact: costs.Fact{Name: "label", Values: []string{"no", "perhaps", "yes"}}}
+	sure := costs.Facts{Fact: costs.Fact{Name: "confidence"}}
+	for i := range n {
+		t.IDs = append(t.IDs, fmt.Sprintf("r%d", i))
+		t.Splits = append(t.Splits, costs.Split(i%2))
+		t.Features = append(t.Features, r.Float32(), r.Float32())
+		for a, exists := range t.Actions.Mask() {
+			loss := r.Float32()
+			if !exists {
+				loss = float32(math.NaN())
+			}
+			t.Loss, t.Fee = append(t.Loss, loss), append(t.Fee, 0.01*r.Float32())
+			label.Data, sure.Data = append(label.Data, float32(r.IntN(3))), append(sure.Data, float32(a)+r.Float32())
+		}
+	}
+	t.Facts = []costs.Facts{sure, label}
+	return t
+}
+
+// infoOf is that of a cascade for a table, which looks at its label alone, or at both facts.
+func infoOf(t *costs.Tensor, stages int, lambda float64, facts ...string) *cascade.Info {
+	info := &cascade.Info{Actions: t.Actions, Dim: t.Dim, Stages: stages, Lambda: lambda}
+	for _, name := range facts {
+		i := slices.IndexFunc(t.Facts, func(f costs.Facts) bool { return f.Name == name })
+		info.Facts = append(info.Facts, t.Facts[i].Fact)
+	}
+	return info
+}
+
+func played(t *testing.T, d Decider, table *costs.Tensor, rows []int) []Path {
+	t.Helper()
+	columns, err := Columns(d.Info(), table.Facts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	paths, err := Rows(t.Context(), d, table, columns, rows)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return paths
+}
+
+func all(t *costs.Tensor) []int {
+	rows := make([]int, t.Len())
+	for n := range rows {
+		rows[n] = n
+	}
+	return rows
+}
+
+// byChance chooses a pair by a hash of the features and of what was executed, and accepts one of the executed ones in half of the cases,
+// or where no other is possible.
+func byChance(info *cascade.Info) planted {
+	return planted{info, func(x []float32, executed []bool, _ []float32) (int, bool) {
+		var h uint64 = 7
+		done := []int(nil)
+		for i, e := range executed {
+			if e {
+				done, h = append(done, i), h*31+uint64(i)
+			}
+		}
+		r := rand.New(rand.NewPCG(uint64(math.Float32bits(x[0])), h))
+		if len(done) == info.Stages || len(done) > 0 && r.IntN(2) == 0 {
+			return done[r.IntN(len(done))], true
+		}
+		for {
+			if i := r.IntN(len(executed)); !executed[i] && info.Actions.Available(i) {
+				return i, false
+			}
+		}
+	}}
+}
+
+// A cascade that accepts the first answer everywhere is its first decision: the same pairs, at the same costs.
+func TestFirstAnswerIsOneShot(t *testing.T) {
+	tensor := table(300, 1)
+	pick := func(x []float32) int { return int(5 * x[1]) }
+	d := planted{infoOf(tensor, 3, 0.5, "label"), func(x []float32, executed []bool, _ []float32) (int, bool) { return pick(x), executed[pick(x)] }}
+	prices := PricesAt(tensor.Actions, 0.5)
+	for n, p := range played(t, d, tensor, all(tensor)) {
+		want := pick(tensor.Row(n))
+		if !slices.Equal(p.Pairs, []int{want}) || p.Accepted != want || p.Loss != float32(want) || p.Cost != float32(100+want) {
+			t.Fatalf("row %d: %+v, want the pair %d alone", n, p, want)
+		}
+		if got, cost := prices.Of(tensor, n, p).Cost, tensor.Cost(n, want, 0.5); math.Abs(got-cost) > 1e-12 {
+			t.Fatalf("row %d: cost %g, that of the pair is %g", n, got, cost)
+		}
+	}
+}
+
+// All executed pairs are paid, measured fees too; lambda multiplies the fees of advice; only the accepted answer's loss counts.
+func TestEveryExecutedPairIsPaid(t *testing.T) {
+	tensor := table(500, 2)
+	const lambda = 3
+	prices := PricesAt(tensor.Actions, lambda)
+	experts, advice := []float64{0.01, 0.1, 0.3}, []float64{0, 0.05}
+	lengths := map[int]int{}
+	for m, p := range played(t, byChance(infoOf(tensor, 3, lambda, "confidence")), tensor, tensor.Rows(costs.Val)) {
+		n := 2*m + 1 // the rows of the split
+		money, fees := 0.0, 0.0
+		for i := range 6 {
+			if slices.Contains(p.Pairs, i) {
+				measured := float64(tensor.Fee[6*n+i])
+				money += experts[i/2] + advice[i%2] + measured
+				fees += experts[i/2] + lambda*advice[i%2] + measured
+			}
+		}
+		loss := float64(tensor.Loss[6*n+p.Accepted])
+		got := prices.Of(tensor, n, p)
+		if math.Abs(got.Money-money) > 1e-12 || got.Loss != loss || math.Abs(got.Cost-loss-fees) > 1e-12 {
+			t.Fatalf("row %d, %+v: paid %+v, want money %g, loss %g, cost %g", n, p, got, money, loss, loss+fees)
+		}
+		lengths[len(p.Pairs)]++
+	}
+	if lengths[1] == 0 || lengths[2] == 0 || lengths[3] == 0 || len(lengths) != 3 {
+		t.Errorf("paths of these lengths: %v", lengths)
+	}
+}
+
+// A cascade sees the facts of the pairs that it executed, by the names and values of its own file, and nothing of the others.
+func TestOnlyExecutedAnswersAreSeen(t *testing.T) {
+	tensor := table(200, 3)
+	info := infoOf(tensor, 3, 1, "label", "confidence")
+	info.Facts[0].Values = []string{"no", "other", "yes"} // "perhaps" is not known to the cascade
+	chance, states := byChance(info), 0
+	d := planted{info, func(x []float32, executed []bool, seen []float32) (int, bool) {
+		n := slices.IndexFunc(all(tensor), func(n int) bool { return tensor.Row(n)[0] == x[0] })
+		for i, e := range executed {
+			label, sure := float32(math.NaN()), float32(math.NaN())
+			if e {
+				sure = tensor.Facts[0].Data[6*n+i]
+				if v := tensor.Facts[1].Data[6*n+i]; v != 1 {
+					label = v
+				}
+			}
+			same := func(a, b float32) bool { return a == b || a != a && b != b }
+			if !same(seen[2*i], label) || !same(seen[2*i+1], sure) {
+				t.Errorf("row %d, pair %d, executed %t: seen %v, want %v and %v", n, i, e, seen[2*i:2*i+2], label, sure)
+			}
+		}
+		states++
+		return chance.next(x, executed, seen)
+	}}
+	played(t, d, tensor, all(tensor))
+	if states < 400 {
+		t.Errorf("only %d states", states)
+	}
+}
+
+// Large batches are played in parts, with the same result.
+func TestPartsAreTheWhole(t *testing.T) {
+	tensor := table(7, 4)
+	wide := *tensor
+	wide.Dim, wide.Features = batchCells/2, make([]float32, 7*batchCells/2)
+	for n := range 7 {
+		wide.Features[n*wide.Dim] = tensor.Row(n)[0]
+	}
+	want := played(t, byChance(infoOf(tensor, 2, 1)), tensor, all(tensor))
+	if got := played(t, byChance(infoOf(&wide, 2, 1)), &wide, all(tensor)); fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+}
+
+// A decision that cannot be followed is an error that names the row, and not a path.
+func TestImpossibleDecisions(t *testing.T) {
+	tensor := table(3, 5)
+	info := infoOf(tensor, 2, 1)
+	for want, next := range map[string]func(executed []bool) (int, bool){
+		`id "r0": the cascade chooses the pair 6, which does not exist`:      func([]bool) (int, bool) { return 6, false },
+		`the pair 5, which does not exist`:                                   func([]bool) (int, bool) { return 5, false },
+		`chooses a/search, which was executed: false, and says that it acce`: func([]bool) (int, bool) { return 1, true },
+		`chooses a/search, which was executed: true, and says that it accep`: func([]bool) (int, bool) { return 1, false },
+		`goes on after 2 pairs`: func(executed []bool) (int, bool) { return slices.Index(executed, false), false },
+	} {
+		d := planted{info, func(_ []float32, executed []bool, _ []float32) (int, bool) { return next(executed) }}
+		var data *costs.DataError
+		if _, err := Rows(t.Context(), d, tensor, nil, all(tensor)); !errors.As(err, &data) || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want %q", err, want)
+		}
+	}
+}
+
+// A table without the facts of a cascade is refused by the names of what it lacks, and told how to get them.
+func TestMissingFacts(t *testing.T) {
+	tensor := table(3, 6)
+	info := infoOf(tensor, 2, 1, "label", "confidence")
+	var missing *MissingError
+	if _, err := Columns(info, tensor.Facts[:1]); !errors.As(err, &missing) || !slices.Equal(missing.Facts, []string{"label"}) || missing.All || !strings.Contains(err.Error(), "observed_label") {
+		t.Errorf("one is missing: %v", err)
+	}
+	if _, err := Columns(info, nil); !errors.As(err, &missing) || !missing.All || !strings.Contains(missing.Hint(), "pipe costs") {
+		t.Errorf("all are missing: %v", err)
+	}
+	numbers := slices.Clone(tensor.Facts)
+	numbers[1].Values = nil
+	var data *costs.DataError
+	if _, err := Columns(info, numbers); !errors.As(err, &data) || data.Column != "observed_label" || !strings.Contains(err.Error(), "has numbers, the cascade looks at categories") {
+		t.Errorf("other kind: %v", err)
+	}
+}
