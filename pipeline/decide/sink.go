@@ -56,9 +56,6 @@ func exists(v float32) bool { return v < -policy.ExcludedBelow }
 
 // openSink starts the output at path, "-" for stdout, in a format.
 func openSink(ctx context.Context, path storage.Location, format string, c columns, stdout io.Writer) (decisionSink, error) {
-	if format == formatAuto && path.String() != "-" {
-		format = formatOf(ctx, path)
-	}
 	var out output = streamOutput{stdout}
 	if path.String() != "-" {
 		file, err := atomicfile.CreateBufferedAt(ctx, path)
@@ -67,7 +64,7 @@ func openSink(ctx context.Context, path storage.Location, format string, c colum
 		}
 		out = file
 	}
-	switch format {
+	switch written(ctx, path, format) {
 	case formatParquet:
 		return newParquetSink(out, c), nil
 	case formatJSONL:
@@ -76,6 +73,20 @@ func openSink(ctx context.Context, path storage.Location, format string, c colum
 		return newTextSink(out, csvRows(c)), nil
 	}
 }
+
+// written is the format of decisions: parquet, jsonl or csv.
+func written(ctx context.Context, path storage.Location, format string) string {
+	if format == formatAuto && path.String() != "-" {
+		format = formatOf(ctx, path)
+	}
+	if format == formatAuto {
+		return formatCSV
+	}
+	return format
+}
+
+// Written is the format of the decisions: parquet, jsonl or csv.
+func (o StreamOptions) Written(ctx context.Context) string { return written(ctx, o.Out, o.OutFormat) }
 
 // rowFormat appends rows to a buffer: a header once, then one row per call.
 type rowFormat struct {

@@ -23,16 +23,20 @@ func PricesAt(a *costs.Actions, lambda float64) Prices {
 // Of is what a path cost on row n of t. It is NaN where a measured fee of an executed pair, or the loss of the accepted answer, is
 // not known.
 func (p Prices) Of(t *costs.Tensor, n int, path Path) Paid {
-	first := n * t.Actions.Len()
-	loss := float64(t.Loss[first+path.Accepted])
-	paid := Paid{Loss: loss, Cost: loss}
+	loss := float64(t.Loss[n*t.Actions.Len()+path.Accepted])
+	money, fees := p.paid(t, n, path)
+	return Paid{Loss: loss, Money: money, Cost: loss + fees}
+}
+
+// paid are the fees of all executed pairs: as they are paid, and as they decide.
+func (p Prices) paid(t *costs.Tensor, n int, path Path) (money, fees float64) {
 	for _, i := range path.Pairs {
 		measured := 0.0
 		if t.Fee != nil {
-			measured = float64(t.Fee[first+i])
+			measured = float64(t.Fee[n*t.Actions.Len()+i])
 		}
-		paid.Money += p.Money[i] + measured
-		paid.Cost += p.Fees[i] + measured
+		money += p.Money[i] + measured
+		fees += p.Fees[i] + measured
 	}
-	return paid
+	return money, fees
 }

@@ -217,7 +217,7 @@ func TestImpossibleDecisions(t *testing.T) {
 		`the pair 5, which does not exist`:                                   func([]bool) (int, bool) { return 5, false },
 		`chooses a/search, which was executed: false, and says that it acce`: func([]bool) (int, bool) { return 1, true },
 		`chooses a/search, which was executed: true, and says that it accep`: func([]bool) (int, bool) { return 1, false },
-		`goes on after 2 pairs`: func(executed []bool) (int, bool) { return slices.Index(executed, false), false },
+		`goes on after 2 pairs`:                                              func(executed []bool) (int, bool) { return slices.Index(executed, false), false },
 	} {
 		d := planted{info, func(_ []float32, executed []bool, _ []float32) (int, bool) { return next(executed) }}
 		var data *costs.DataError
