@@ -2,7 +2,6 @@ package play
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
@@ -16,7 +15,7 @@ type Column struct {
 	values []float32 // of a category: what an index into the values of the table is for the cascade; nil: a number
 }
 
-// at is the fact in a cell as the cascade sees it, NaN where it is not known, or is a value that the cascade has not learned.
+// at is the fact in a cell as the cascade sees it, NaN where it is not known.
 func (c Column) at(cell int) float32 {
 	v := c.data[cell]
 	if c.values == nil || v != v {
@@ -36,7 +35,7 @@ func Columns(info *cascade.Info, facts []costs.Facts) ([]Column, error) {
 			continue
 		}
 		have := facts[i]
-		if (have.Values == nil) != (want.Values == nil) {
+		if have.Category() != want.Category() {
 			return nil, &costs.DataError{Column: "observed_" + want.Name, Msg: fmt.Sprintf("has %s, the cascade looks at %s", kindOf(have.Fact), kindOf(want))}
 		}
 		out = append(out, Column{have.Data, renumbered(have.Values, want.Values)})
@@ -48,13 +47,14 @@ func Columns(info *cascade.Info, facts []costs.Facts) ([]Column, error) {
 }
 
 func kindOf(f costs.Fact) string {
-	if f.Values == nil {
-		return "numbers"
+	if f.Category() {
+		return "categories"
 	}
-	return "categories"
+	return "numbers"
 }
 
-// renumbered are the indices into to of the values of from, NaN for those that it lacks.
+// renumbered are the indices into to of the values of from. Those that it lacks come after it: a cascade has not learned from them, but
+// two answers can agree on one.
 func renumbered(from, to []string) []float32 {
 	if from == nil {
 		return nil
@@ -63,7 +63,7 @@ func renumbered(from, to []string) []float32 {
 	for i, v := range from {
 		k, found := slices.BinarySearch(to, v)
 		if out[i] = float32(k); !found {
-			out[i] = float32(math.NaN())
+			out[i] = float32(len(to) + i)
 		}
 	}
 	return out
