@@ -80,11 +80,14 @@ func (r *Report) expertUseTable() table {
 	return t
 }
 
-// sentences are the verdicts and what is said of more rows, safe for a line.
+// sentences are the verdicts, what is said of cascades and of more rows, safe for a line.
 func (r *Report) sentences() []string {
 	var out []string
 	for _, v := range r.Verdicts() {
 		out = append(out, safetext.Line(v.Sentence))
+	}
+	for _, c := range r.cascades() {
+		out = append(out, safetext.Line(c.Sentence))
 	}
 	for _, l := range r.taught() {
 		out = append(out, safetext.Line(l.Sentence))

@@ -1,0 +1,212 @@
+package eval
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+
+	"pipe/costs"
+	"pipe/internal/storage"
+	"pipe/models"
+	"pipe/models/baseline"
+	"pipe/models/cascade"
+	"pipe/onnx/ort"
+	"pipe/pipeline/findings"
+	"pipe/pipeline/play"
+	"pipe/pipeline/report"
+)
+
+// played is a cascade with what it does on the reported rows.
+type played struct {
+	file  string
+	info  *cascade.Info
+	paths []play.Path // per row
+}
+
+// openCascade opens a cascade file that matches t, and plays the given rows.
+func openCascade(ctx context.Context, rt *ort.Runtime, file storage.Location, t *costs.Tensor, rows []int) (p played, err error) {
+	d, err := play.Open(ctx, rt, file)
+	if err != nil {
+		return p, err
+	}
+	defer func() {
+		if err = errors.Join(err, d.Close()); err != nil {
+			err = fmt.Errorf("cascade %q: %w", file, err)
+		}
+	}()
+	columns, err := play.Match(d.Info(), t)
+	if err != nil {
+		return p, err
+	}
+	p = played{file: file.String(), info: d.Info()}
+	p.paths, err = play.Rows(ctx, d, t, columns, rows)
+	return p, err
+}
+
+// oneOfEach refuses two cascades that would have one name in tables.
+func oneOfEach(cascades []played) error {
+	for i, c := range cascades {
+		for _, before := range cascades[:i] {
+			if before.info.Lambda == c.info.Lambda && before.method() == c.method() {
+				return &costs.DataError{File: c.file, Msg: fmt.Sprintf("is a second cascade of %d stages at lambda %g, beside %s: name one of them", c.info.Stages, c.info.Lambda, before.file)}
+			}
+		}
+	}
+	return nil
+}
+
+// method is the name of the cascade in tables of methods.
+func (p *played) method() string { return fmt.Sprintf("cascade_%d", p.info.Stages) }
+
+// cascadesAt are the cascades for a lambda.
+func (e *evaluation) cascadesAt(lambda float64) (out []*played) {
+	for i := range e.cascades {
+		if e.cascades[i].info.Lambda == lambda {
+			out = append(out, &e.cascades[i])
+		}
+	}
+	return out
+}
+
+// playedPaid is what a cascade loses, spends and costs per reported row, at a lambda and the fees of a.
+func (e *evaluation) playedPaid(c *played, a *costs.Actions, lambda float64) paid {
+	n := len(e.rows)
+	p := paid{make([]float64, n), make([]float64, n), make([]float64, n)}
+	prices := play.Prices{Money: e.t.Actions.Fees(1), Fees: a.Fees(lambda)}
+	for k, row := range e.rows {
+		of := prices.Of(e.t, row, c.paths[k])
+		p.loss[k], p.money[k], p.cost[k] = of.Loss, of.Money, of.Cost
+	}
+	return p
+}
+
+// adviceRate is the share of the rows on which a cascade buys advice.
+func (e *evaluation) adviceRate(c *played) float64 {
+	var bought float64
+	for _, p := range c.paths {
+		if e.t.Actions.AdviceRate(p.Pairs) > 0 {
+			bought++
+		}
+	}
+	return bought / float64(len(c.paths))
+}
+
+// reportCascades adds to the report what the cascades did at every lambda.
+func (e *evaluation) reportCascades(r *report.Report, lambdas []float64) error {
+	for _, lambda := range lambdas {
+		for _, c := range e.cascadesAt(lambda) {
+			out, err := e.reportCascade(c)
+			if err != nil {
+				return err
+			}
+			r.Cascades = append(r.Cascades, out)
+		}
+	}
+	return nil
+}
+
+// compared is what decides once, with what it loses, spends and costs.
+type compared struct {
+	name, role string
+	paid       paid
+}
+
+func (e *evaluation) reportCascade(c *played) (report.Cascade, error) {
+	lambda := c.info.Lambda
+	out := report.Cascade{
+		Lambda: lambda, Policy: filepath.Base(c.file), OneShot: c.info.OneShot(), Origin: e.otherTable(c.info.Info), Rows: len(e.rows),
+		Share: make([]float64, c.info.Stages), Pairs: e.pairUse(c), Fees: c.info.Actions.ChangedFees(e.t.Actions),
+	}
+	for _, p := range c.paths {
+		out.Share[len(p.Pairs)-1] += 1 / float64(len(c.paths))
+		out.Expected += float64(p.Loss) / float64(len(c.paths))
+	}
+	ours := e.playedPaid(c, e.t.Actions, lambda)
+	others, err := e.decidingOnce(lambda)
+	if err != nil {
+		return out, err
+	}
+	series := [][]float64{ours.loss, ours.money}
+	out.Paid = summed(ours)
+	for _, o := range others {
+		diff := make([]float64, len(ours.cost))
+		for k := range diff {
+			diff[k] = ours.cost[k] - o.paid.cost[k]
+		}
+		series = append(series, o.paid.loss, o.paid.money, diff)
+		out.Others = append(out.Others, report.CascadeOther{Name: o.name, Role: o.role, Paid: summed(o.paid)})
+	}
+	s := models.DefaultBootstrap(e.o.Seed)
+	s.Resamples, s.Clusters = e.o.Resamples, e.together.IDs()
+	all, err := models.PairedIntervals(s, series...)
+	if errors.Is(err, models.ErrOneDraw) {
+		return out, nil
+	}
+	if err != nil {
+		return out, err
+	}
+	at := func(i int) *report.Interval { return (*report.Interval)(&all[i]) }
+	out.Paid.LossInterval, out.Paid.MoneyInterval = at(0), at(1)
+	for i := range out.Others {
+		o := &out.Others[i]
+		o.Paid.LossInterval, o.Paid.MoneyInterval, o.Diff = at(3*i+2), at(3*i+3), at(3*i+4)
+	}
+	return out, nil
+}
+
+// summed are the means of what is paid.
+func summed(p paid) (out report.CascadePaid) {
+	out.Loss, _ = models.MeanStd(p.loss)
+	out.Money, _ = models.MeanStd(p.money)
+	out.TrueLoss, _ = models.MeanStd(p.cost)
+	return out
+}
+
+// decidingOnce are the policy of the verdict, the best fixed pair of the training rows, and the oracle, as far as they are there.
+func (e *evaluation) decidingOnce(lambda float64) (out []compared, err error) {
+	a := e.t.Actions
+	add := func(name, role string, actions []int) {
+		out = append(out, compared{name, role, e.paid([][]int{actions}, a, pricePoint{lambda, 1, false})})
+	}
+	if p := findings.Preferred(e.policies(lambda)); p != nil {
+		add(p.Name, report.CascadePolicy, p.Action)
+	}
+	if len(e.train) > 0 {
+		best := e.bestConstant(a, lambda)
+		add(a.Name(best), report.CascadeConstant, e.always(best))
+	}
+	i := slices.IndexFunc(baseline.All(), func(b baseline.Rule) bool { return b.Name == report.CascadeOracle })
+	oracle, err := baseline.All()[i].Run(baseline.Input{Tensor: e.t, Rows: e.rows, Train: e.train, Lambda: lambda, Seed: e.o.Seed})
+	if err != nil {
+		return nil, err
+	}
+	add(report.CascadeOracle, report.CascadeOracle, oracle)
+	return out, nil
+}
+
+// pairUse is what a cascade does with every pair that it executes at all.
+func (e *evaluation) pairUse(c *played) (out []report.CascadePairUse) {
+	a, share := e.t.Actions, 1/float64(len(c.paths))
+	uses, loss := make([]report.CascadePairUse, a.Len()), make([]float64, a.Len())
+	for k, p := range c.paths {
+		uses[p.Pairs[0]].First += share
+		for _, i := range p.Pairs {
+			uses[i].Executed += share
+		}
+		uses[p.Accepted].Accepted += share
+		loss[p.Accepted] += share * float64(e.t.Loss[e.rows[k]*a.Len()+p.Accepted])
+	}
+	for i, u := range uses {
+		if u.Executed == 0 {
+			continue
+		}
+		u.Pair = a.Name(i)
+		if u.Accepted > 0 {
+			u.Loss = report.Num(loss[i] / u.Accepted)
+		}
+		out = append(out, u)
+	}
+	return out
+}
