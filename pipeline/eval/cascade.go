@@ -20,9 +20,9 @@ import (
 
 // played is a cascade with what it does on the reported rows.
 type played struct {
-	file  string
-	info  *cascade.Info
-	paths []play.Path // per row
+	*cascade.Played // per row
+	file            string
+	info            *cascade.Info
 }
 
 // openCascade opens a cascade file that matches t, and plays the given rows.
@@ -33,15 +33,11 @@ func openCascade(ctx context.Context, rt *ort.Runtime, file storage.Location, t 
 	}
 	defer func() {
 		if err = errors.Join(err, d.Close()); err != nil {
-			err = fmt.Errorf("cascade %q: %w", file, err)
+			err = &costs.DataError{Err: fmt.Errorf("cascade %q: %w", file, err)} // for the user, two files that do not match
 		}
 	}()
-	columns, err := play.Match(d.Info(), t)
-	if err != nil {
-		return p, err
-	}
 	p = played{file: file.String(), info: d.Info()}
-	p.paths, err = play.Rows(ctx, d, t, columns, rows)
+	p.Played, err = cascade.Play(ctx, d, t, rows, d.Info().Lambda)
 	return p, err
 }
 
@@ -74,10 +70,18 @@ func (e *evaluation) cascadesAt(lambda float64) (out []*played) {
 func (e *evaluation) playedPaid(c *played, a *costs.Actions, lambda float64) paid {
 	n := len(e.rows)
 	p := paid{make([]float64, n), make([]float64, n), make([]float64, n)}
-	prices := play.Prices{Money: e.t.Actions.Fees(1), Fees: a.Fees(lambda)}
+	money, fees := e.t.Actions.Fees(1), a.Fees(lambda)
 	for k, row := range e.rows {
-		of := prices.Of(e.t, row, c.paths[k])
-		p.loss[k], p.money[k], p.cost[k] = of.Loss, of.Money, of.Cost
+		p.loss[k] = float64(e.t.Loss[row*len(fees)+c.Accepted[k]])
+		p.cost[k] = p.loss[k]
+		for _, i := range c.Order[k] {
+			measured := 0.0
+			if e.t.Fee != nil {
+				measured = float64(e.t.Fee[row*len(fees)+i])
+			}
+			p.money[k] += money[i] + measured
+			p.cost[k] += fees[i] + measured
+		}
 	}
 	return p
 }
@@ -85,12 +89,12 @@ func (e *evaluation) playedPaid(c *played, a *costs.Actions, lambda float64) pai
 // adviceRate is the share of the rows on which a cascade buys advice.
 func (e *evaluation) adviceRate(c *played) float64 {
 	var bought float64
-	for _, p := range c.paths {
-		if e.t.Actions.AdviceRate(p.Pairs) > 0 {
+	for _, pairs := range c.Order {
+		if e.t.Actions.AdviceRate(pairs) > 0 {
 			bought++
 		}
 	}
-	return bought / float64(len(c.paths))
+	return bought / float64(len(c.Order))
 }
 
 // reportCascades adds to the report what the cascades did at every lambda.
@@ -119,9 +123,9 @@ func (e *evaluation) reportCascade(c *played) (report.Cascade, error) {
 		Lambda: lambda, Policy: filepath.Base(c.file), OneShot: c.info.OneShot(), Origin: e.otherTable(c.info.Info), Rows: len(e.rows),
 		Share: make([]float64, c.info.Stages), Pairs: e.pairUse(c), Fees: c.info.Actions.ChangedFees(e.t.Actions),
 	}
-	for _, p := range c.paths {
-		out.Share[len(p.Pairs)-1] += 1 / float64(len(c.paths))
-		out.Expected += float64(p.Loss) / float64(len(c.paths))
+	for k, pairs := range c.Order {
+		out.Share[len(pairs)-1] += 1 / float64(len(c.Order))
+		out.Expected += float64(c.Played.Expected[k]) / float64(len(c.Order))
 	}
 	ours := e.playedPaid(c, e.t.Actions, lambda)
 	others, err := e.decidingOnce(lambda)
@@ -188,15 +192,16 @@ func (e *evaluation) decidingOnce(lambda float64) (out []compared, err error) {
 
 // pairUse is what a cascade does with every pair that it executes at all.
 func (e *evaluation) pairUse(c *played) (out []report.CascadePairUse) {
-	a, share := e.t.Actions, 1/float64(len(c.paths))
+	a, share := e.t.Actions, 1/float64(len(c.Order))
 	uses, loss := make([]report.CascadePairUse, a.Len()), make([]float64, a.Len())
-	for k, p := range c.paths {
-		uses[p.Pairs[0]].First += share
-		for _, i := range p.Pairs {
+	for k, pairs := range c.Order {
+		uses[pairs[0]].First += share
+		for _, i := range pairs {
 			uses[i].Executed += share
 		}
-		uses[p.Accepted].Accepted += share
-		loss[p.Accepted] += share * float64(e.t.Loss[e.rows[k]*a.Len()+p.Accepted])
+		accepted := c.Accepted[k]
+		uses[accepted].Accepted += share
+		loss[accepted] += share * float64(e.t.Loss[e.rows[k]*a.Len()+accepted])
 	}
 	for i, u := range uses {
 		if u.Executed == 0 {

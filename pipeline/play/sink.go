@@ -63,19 +63,23 @@ func openSink(ctx context.Context, o decide.StreamOptions, info *cascade.Info, s
 	return s, nil
 }
 
-// write writes what was done on the rows of t, at the fees of prices.
-func (s *sink) write(t *costs.Tensor, paths []Path, prices Prices) error {
-	lines := make([]line, len(paths))
-	for n, p := range paths {
-		j, k := s.actions.Pair(p.Accepted)
+// write writes what was done on the rows of t.
+func (s *sink) write(t *costs.Tensor, p *cascade.Played) error {
+	lines := make([]line, len(p.Order))
+	for n, pairs := range p.Order {
+		j, k := s.actions.Pair(p.Accepted[n])
 		l := line{
-			ID: t.IDs[n], Action: int32(p.Accepted), Expert: s.actions.Experts[j].Name, Advice: s.actions.Advice[k].Name,
-			ExpertIndex: int32(j), AdviceIndex: int32(k), Stages: int32(len(p.Pairs)), ExpectedLoss: p.Loss, ExpectedCost: p.Cost,
+			ID: t.IDs[n], Action: int32(p.Accepted[n]), Expert: s.actions.Experts[j].Name, Advice: s.actions.Advice[k].Name,
+			ExpertIndex: int32(j), AdviceIndex: int32(k), Stages: int32(len(pairs)), ExpectedLoss: p.Expected[n], ExpectedCost: p.Planned[n],
 		}
-		if _, fees := prices.paid(t, n, p); !math.IsNaN(fees) {
+		fees := 0.0
+		for _, fee := range p.Fees[n] {
+			fees += fee
+		}
+		if !math.IsNaN(fees) {
 			l.Fees = &fees
 		}
-		for _, i := range p.Pairs {
+		for _, i := range pairs {
 			l.Executed = append(l.Executed, s.actions.Name(i))
 		}
 		lines[n] = l

@@ -59,7 +59,7 @@ func Stream(ctx context.Context, rt *ort.Runtime, o decide.StreamOptions, stdout
 		return nil, err
 	}
 	defer r.Close()
-	s := &stream{d: d, file: o.Policy, done: &Summary{Format: 1, Policy: o.Policy.String()}}
+	s := &stream{d: d, file: o.Policy, in: o.In, done: &Summary{Format: 1, Policy: o.Policy.String()}}
 	s.done.ChangedFees = d.Info().Actions.ChangedFees(r.Actions())
 	if s.sink, err = openSink(ctx, o, d.Info(), stdout); err != nil {
 		return nil, err
@@ -99,14 +99,14 @@ func unused(o decide.StreamOptions) error {
 // stream plays batches of a table.
 type stream struct {
 	d    *cascade.Decider
-	file storage.Location
+	file storage.Location // of the cascade
+	in   storage.Location // the table
 	sink *sink
 	done *Summary
 }
 
 func (s *stream) run(ctx context.Context, r *costs.Reader, p stage.Progress) error {
 	info := s.d.Info()
-	prices := PricesAt(r.Actions(), info.Lambda)
 	chosen, executed, stages := make([]int64, info.Actions.Len()), make([]int64, info.Actions.Len()), make([]int64, info.Stages)
 	for {
 		if err := ctx.Err(); err != nil {
@@ -123,21 +123,21 @@ func (s *stream) run(ctx context.Context, r *costs.Reader, p stage.Progress) err
 		for n := range rows {
 			rows[n] = n
 		}
-		paths, err := s.play(ctx, t, rows)
+		played, err := cascade.Play(ctx, s.d, t, rows, info.Lambda)
 		if err != nil {
-			return err
+			return &costs.DataError{File: s.in.String(), Err: fmt.Errorf("cascade %q: %w", s.file, err)} // for the user, two files that do not match
 		}
-		for n, path := range paths {
-			chosen[path.Accepted]++
-			stages[len(path.Pairs)-1]++
-			for _, i := range path.Pairs {
+		for n, pairs := range played.Order {
+			chosen[played.Accepted[n]]++
+			stages[len(pairs)-1]++
+			for _, i := range pairs {
 				executed[i]++
 			}
-			if unseen(t, n, path) {
+			if unseen(t, n, pairs) {
 				s.done.Unseen++
 			}
 		}
-		if err := s.sink.write(t, paths, prices); err != nil {
+		if err := s.sink.write(t, played); err != nil {
 			return err
 		}
 		s.done.Rows += int64(len(rows))
@@ -147,21 +147,9 @@ func (s *stream) run(ctx context.Context, r *costs.Reader, p stage.Progress) err
 	return nil
 }
 
-func (s *stream) play(ctx context.Context, t *costs.Tensor, rows []int) ([]Path, error) {
-	columns, err := Match(s.d.Info(), t)
-	if err != nil {
-		return nil, errFile(s.file, err)
-	}
-	paths, err := Rows(ctx, s.d, t, columns, rows)
-	if err != nil {
-		return nil, errFile(s.file, err)
-	}
-	return paths, nil
-}
-
 // unseen reports whether nothing is known of the answer of a pair that was executed on row n, such as a pair that was never run on it.
-func unseen(t *costs.Tensor, n int, path Path) bool {
-	for _, i := range path.Pairs {
+func unseen(t *costs.Tensor, n int, pairs []int) bool {
+	for _, i := range pairs {
 		known := false
 		for _, f := range t.Facts {
 			known = known || !math.IsNaN(float64(f.Data[n*t.Actions.Len()+i]))

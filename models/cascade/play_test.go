@@ -1,4 +1,4 @@
-package play
+package cascade
 
 import (
 	"context"
@@ -11,20 +11,19 @@ import (
 	"testing"
 
 	"pipe/costs"
-	"pipe/models/cascade"
 )
 
-// planted is a cascade by a rule: which pair is next on a row, by what was executed on it and what is seen of that.
-type planted struct {
-	info *cascade.Info
+// ruled is a cascade by a rule: which pair is next on a row, by what was executed on it and what is seen of that.
+type ruled struct {
+	info *Info
 	next func(features []float32, executed []bool, seen []float32) (pair int, accept bool)
 }
 
-func (p planted) Info() *cascade.Info { return p.info }
+func (p ruled) Info() *Info { return p.info }
 
-func (p planted) Next(_ context.Context, r cascade.Rows) (*cascade.Decisions, error) {
+func (p ruled) Next(_ context.Context, r Rows) (*Decisions, error) {
 	pairs, facts := p.info.Actions.Len(), len(p.info.Facts)
-	d := &cascade.Decisions{}
+	d := &Decisions{}
 	for k := range r.N {
 		executed := r.Executed[k*pairs : (k+1)*pairs]
 		pair, accept := p.next(r.Features[k*p.info.Dim:(k+1)*p.info.Dim], executed, r.Observed[k*pairs*facts:(k+1)*pairs*facts])
@@ -65,8 +64,8 @@ func table(n int, seed uint64) *costs.Tensor {
 }
 
 // infoOf is that of a cascade for a table, which looks at its label alone, or at both facts.
-func infoOf(t *costs.Tensor, stages int, lambda float64, facts ...string) *cascade.Info {
-	info := &cascade.Info{Actions: t.Actions, Dim: t.Dim, Stages: stages, Lambda: lambda}
+func infoOf(t *costs.Tensor, stages int, lambda float64, facts ...string) *Info {
+	info := &Info{Actions: t.Actions, Dim: t.Dim, Stages: stages, Lambda: lambda}
 	for _, name := range facts {
 		i := slices.IndexFunc(t.Facts, func(f costs.Facts) bool { return f.Name == name })
 		info.Facts = append(info.Facts, t.Facts[i].Fact)
@@ -74,17 +73,13 @@ func infoOf(t *costs.Tensor, stages int, lambda float64, facts ...string) *casca
 	return info
 }
 
-func played(t *testing.T, d Decider, table *costs.Tensor, rows []int) []Path {
+func played(t *testing.T, d Stepper, table *costs.Tensor, rows []int) *Played {
 	t.Helper()
-	columns, err := Columns(d.Info(), table.Facts)
+	p, err := Play(t.Context(), d, table, rows, d.Info().Lambda)
 	if err != nil {
 		t.Fatal(err)
 	}
-	paths, err := Rows(t.Context(), d, table, columns, rows)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return paths
+	return p
 }
 
 func all(t *costs.Tensor) []int {
@@ -97,8 +92,8 @@ func all(t *costs.Tensor) []int {
 
 // byChance chooses a pair by a hash of the features and of what was executed, and accepts one of the executed ones in half of the cases,
 // or where no other is possible.
-func byChance(info *cascade.Info) planted {
-	return planted{info, func(x []float32, executed []bool, _ []float32) (int, bool) {
+func byChance(info *Info) ruled {
+	return ruled{info, func(x []float32, executed []bool, _ []float32) (int, bool) {
 		var h uint64 = 7
 		done := []int(nil)
 		for i, e := range executed {
@@ -122,14 +117,14 @@ func byChance(info *cascade.Info) planted {
 func TestFirstAnswerIsOneShot(t *testing.T) {
 	tensor := table(300, 1)
 	pick := func(x []float32) int { return int(5 * x[1]) }
-	d := planted{infoOf(tensor, 3, 0.5, "label"), func(x []float32, executed []bool, _ []float32) (int, bool) { return pick(x), executed[pick(x)] }}
-	prices := PricesAt(tensor.Actions, 0.5)
-	for n, p := range played(t, d, tensor, all(tensor)) {
+	d := ruled{infoOf(tensor, 3, 0.5, "label"), func(x []float32, executed []bool, _ []float32) (int, bool) { return pick(x), executed[pick(x)] }}
+	p := played(t, d, tensor, all(tensor))
+	for n := range tensor.Len() {
 		want := pick(tensor.Row(n))
-		if !slices.Equal(p.Pairs, []int{want}) || p.Accepted != want || p.Loss != float32(want) || p.Cost != float32(100+want) {
-			t.Fatalf("row %d: %+v, want the pair %d alone", n, p, want)
+		if !slices.Equal(p.Order[n], []int{want}) || p.Accepted[n] != want || p.Expected[n] != float32(want) || p.Planned[n] != float32(100+want) {
+			t.Fatalf("row %d: %v, accepted %d, expected %g and %g, want the pair %d alone", n, p.Order[n], p.Accepted[n], p.Expected[n], p.Planned[n], want)
 		}
-		if got, cost := prices.Of(tensor, n, p).Cost, tensor.Cost(n, want, 0.5); math.Abs(got-cost) > 1e-12 {
+		if got, cost := p.Cost(n), tensor.Cost(n, want, 0.5); math.Abs(got-cost) > 1e-12 {
 			t.Fatalf("row %d: cost %g, that of the pair is %g", n, got, cost)
 		}
 	}
@@ -139,25 +134,22 @@ func TestFirstAnswerIsOneShot(t *testing.T) {
 func TestEveryExecutedPairIsPaid(t *testing.T) {
 	tensor := table(500, 2)
 	const lambda = 3
-	prices := PricesAt(tensor.Actions, lambda)
 	experts, advice := []float64{0.01, 0.1, 0.3}, []float64{0, 0.05}
 	lengths := map[int]int{}
-	for m, p := range played(t, byChance(infoOf(tensor, 3, lambda, "confidence")), tensor, tensor.Rows(costs.Val)) {
+	p := played(t, byChance(infoOf(tensor, 3, lambda, "confidence")), tensor, tensor.Rows(costs.Val))
+	for m, pairs := range p.Order {
 		n := 2*m + 1 // the rows of the split
-		money, fees := 0.0, 0.0
+		fees := 0.0
 		for i := range 6 {
-			if slices.Contains(p.Pairs, i) {
-				measured := float64(tensor.Fee[6*n+i])
-				money += experts[i/2] + advice[i%2] + measured
-				fees += experts[i/2] + lambda*advice[i%2] + measured
+			if slices.Contains(pairs, i) {
+				fees += experts[i/2] + lambda*advice[i%2] + float64(tensor.Fee[6*n+i])
 			}
 		}
-		loss := float64(tensor.Loss[6*n+p.Accepted])
-		got := prices.Of(tensor, n, p)
-		if math.Abs(got.Money-money) > 1e-12 || got.Loss != loss || math.Abs(got.Cost-loss-fees) > 1e-12 {
-			t.Fatalf("row %d, %+v: paid %+v, want money %g, loss %g, cost %g", n, p, got, money, loss, loss+fees)
+		loss := float64(tensor.Loss[6*n+p.Accepted[m]])
+		if got := p.Cost(m); p.Loss[m] != loss || math.Abs(got-loss-fees) > 1e-12 {
+			t.Fatalf("row %d, %v: loss %g and cost %g, want %g and %g", n, pairs, p.Loss[m], got, loss, loss+fees)
 		}
-		lengths[len(p.Pairs)]++
+		lengths[len(pairs)]++
 	}
 	if lengths[1] == 0 || lengths[2] == 0 || lengths[3] == 0 || len(lengths) != 3 {
 		t.Errorf("paths of these lengths: %v", lengths)
@@ -170,7 +162,7 @@ func TestOnlyExecutedAnswersAreSeen(t *testing.T) {
 	info := infoOf(tensor, 3, 1, "label", "confidence")
 	info.Facts[0].Values = []string{"no", "other", "yes"} // "perhaps" is not known to the cascade
 	chance, states := byChance(info), 0
-	d := planted{info, func(x []float32, executed []bool, seen []float32) (int, bool) {
+	d := ruled{info, func(x []float32, executed []bool, seen []float32) (int, bool) {
 		n := slices.IndexFunc(all(tensor), func(n int) bool { return tensor.Row(n)[0] == x[0] })
 		for i, e := range executed {
 			label, sure := float32(math.NaN()), float32(math.NaN())
@@ -194,54 +186,43 @@ func TestOnlyExecutedAnswersAreSeen(t *testing.T) {
 	}
 }
 
-// Large batches are played in parts, with the same result.
-func TestPartsAreTheWhole(t *testing.T) {
-	tensor := table(7, 4)
-	wide := *tensor
-	wide.Dim, wide.Features = batchCells/2, make([]float32, 7*batchCells/2)
-	for n := range 7 {
-		wide.Features[n*wide.Dim] = tensor.Row(n)[0]
-	}
-	want := played(t, byChance(infoOf(tensor, 2, 1)), tensor, all(tensor))
-	if got := played(t, byChance(infoOf(&wide, 2, 1)), &wide, all(tensor)); fmt.Sprint(got) != fmt.Sprint(want) {
-		t.Errorf("%v, want %v", got, want)
+// A cascade that goes on after all pairs that it may execute is an error that names a row, and not an endless run.
+func TestCascadesEnd(t *testing.T) {
+	tensor := table(3, 5)
+	d := ruled{infoOf(tensor, 2, 1, "label"), func(_ []float32, executed []bool, _ []float32) (int, bool) {
+		return slices.Index(executed, false), false
+	}}
+	if _, err := Play(t.Context(), d, tensor, []int{2, 1}, 1); err == nil || !strings.Contains(err.Error(), `id "r2" has no accepted answer after 2 pairs`) {
+		t.Errorf("error %v", err)
 	}
 }
 
-// A decision that cannot be followed is an error that names the row, and not a path.
-func TestImpossibleDecisions(t *testing.T) {
-	tensor := table(3, 5)
-	info := infoOf(tensor, 2, 1)
-	for want, next := range map[string]func(executed []bool) (int, bool){
-		`id "r0": the cascade chooses the pair 6, which does not exist`:      func([]bool) (int, bool) { return 6, false },
-		`the pair 5, which does not exist`:                                   func([]bool) (int, bool) { return 5, false },
-		`chooses a/search, which was executed: false, and says that it acce`: func([]bool) (int, bool) { return 1, true },
-		`chooses a/search, which was executed: true, and says that it accep`: func([]bool) (int, bool) { return 1, false },
-		`goes on after 2 pairs`:                                              func(executed []bool) (int, bool) { return slices.Index(executed, false), false },
+// A table without the facts of a cascade is refused by the names of what it lacks, and told how to get them. So are other actions
+// and other features.
+func TestPlayRefusesTables(t *testing.T) {
+	whole := table(3, 6)
+	d := byChance(infoOf(whole, 2, 1, "label", "confidence"))
+	for want, change := range map[string]func(t *costs.Tensor){
+		"does not have: observed_label (categories)":                           func(t *costs.Tensor) { t.Facts = t.Facts[:1] },
+		"it has no observed_label (categories), observed_confidence (numbers)": func(t *costs.Tensor) { t.Facts = nil },
+		"this table does not have: observed_label (categories)":                func(t *costs.Tensor) { t.Facts = slices.Clone(t.Facts); t.Facts[1].Values = nil },
+		"experts and 2 advice levels":                                          func(t *costs.Tensor) { a := *t.Actions; a.Experts = a.Experts[:2]; t.Actions = &a },
+		"features with digest one, the tensor's have two": func(t *costs.Tensor) {
+			a := *t.Actions
+			a.Digests = map[string]string{costs.FeatureDigest: "two"}
+			t.Actions = &a
+		},
 	} {
-		d := planted{info, func(_ []float32, executed []bool, _ []float32) (int, bool) { return next(executed) }}
-		var data *costs.DataError
-		if _, err := Rows(t.Context(), d, tensor, nil, all(tensor)); !errors.As(err, &data) || !strings.Contains(err.Error(), want) {
+		other := *whole
+		change(&other)
+		whole.Actions.Digests = map[string]string{costs.FeatureDigest: "one"}
+		var missing *MissingError
+		_, err := Play(t.Context(), d, &other, []int{0}, 1)
+		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %q", err, want)
 		}
-	}
-}
-
-// A table without the facts of a cascade is refused by the names of what it lacks, and told how to get them.
-func TestMissingFacts(t *testing.T) {
-	tensor := table(3, 6)
-	info := infoOf(tensor, 2, 1, "label", "confidence")
-	var missing *MissingError
-	if _, err := Columns(info, tensor.Facts[:1]); !errors.As(err, &missing) || !slices.Equal(missing.Facts, []string{"label"}) || missing.All || !strings.Contains(err.Error(), "observed_label") {
-		t.Errorf("one is missing: %v", err)
-	}
-	if _, err := Columns(info, nil); !errors.As(err, &missing) || !missing.All || !strings.Contains(missing.Hint(), "pipe costs") {
-		t.Errorf("all are missing: %v", err)
-	}
-	numbers := slices.Clone(tensor.Facts)
-	numbers[1].Values = nil
-	var data *costs.DataError
-	if _, err := Columns(info, numbers); !errors.As(err, &data) || data.Column != "observed_label" || !strings.Contains(err.Error(), "has numbers, the cascade looks at categories") {
-		t.Errorf("other kind: %v", err)
+		if errors.As(err, &missing) && !strings.Contains(missing.Hint(), "pipe costs") {
+			t.Errorf("hint %q", missing.Hint())
+		}
 	}
 }
