@@ -168,9 +168,12 @@ func calibrationOf(said []policy.CalibrationPoint, sets costs.Clusters, a *costs
 	c.Raw = c.Error
 	ids := sets.IDs()
 	for i, own := range of {
-		over, set := make([]float64, len(own)), make([]int, len(own))
+		over := make([]float64, len(own))
+		var set []int
 		for n, p := range own {
-			over[n], set[n] = p.Loss-p.Estimate, ids[p.Row]
+			if over[n] = p.Loss - p.Estimate; ids != nil {
+				set = append(set, ids[p.Row])
+			}
 		}
 		mean, low, err := models.GainLowerBound(over, set, 0.95)
 		if err != nil {
