@@ -38,15 +38,17 @@ func (p *Played) Cost(row int) float64 {
 }
 
 // Play plays a cascade through on rows of a tensor that it matches (see [Info.Matches]): step by step, until every
-// row has an accepted answer. Fees are those of the tensor at lambda. An error of [Observed] or [Decider.Next] ends it.
+// row has an accepted answer. Fees are those of the tensor at lambda. A tensor that does not match, and a row that cannot be
+// decided, are a *costs.DataError.
 func Play(ctx context.Context, d Stepper, t *costs.Tensor, rows []int, lambda float64) (*Played, error) {
 	info := d.Info()
-	if err := info.Matches(t); err != nil {
-		return nil, fmt.Errorf("play cascade: %w", err)
+	err := info.Matches(t)
+	var seen []float32
+	if err == nil {
+		seen, err = Observed(info, t, rows)
 	}
-	seen, err := Observed(info, t, rows)
-	if err != nil {
-		return nil, fmt.Errorf("play cascade: %w", err)
+	if err != nil { // for the user, two files that do not match
+		return nil, fmt.Errorf("play cascade: %w", &costs.DataError{Err: err})
 	}
 	out := &Played{
 		Order: make([][]int, len(rows)), Fees: make([][]float64, len(rows)), Accepted: make([]int, len(rows)),
@@ -58,7 +60,7 @@ func Play(ctx context.Context, d Stepper, t *costs.Tensor, rows []int, lambda fl
 	}
 	for stage := 0; len(left) > 0; stage++ {
 		if stage > info.Stages {
-			return nil, fmt.Errorf("play cascade: id %q has no accepted answer after %d pairs, which is all that may be executed: a damaged file", t.IDs[rows[left[0]]], info.Stages)
+			return nil, fmt.Errorf("play cascade: %w", &costs.DataError{Msg: fmt.Sprintf("id %q has no accepted answer after %d pairs, which is all that may be executed: a damaged file", t.IDs[rows[left[0]]], info.Stages)})
 		}
 		next, err := d.Next(ctx, out.rows(info, t, rows, left, seen))
 		var bad *policy.RowError

@@ -33,7 +33,7 @@ func openCascade(ctx context.Context, rt *ort.Runtime, file storage.Location, t 
 	}
 	defer func() {
 		if err = errors.Join(err, d.Close()); err != nil {
-			err = &costs.DataError{Err: fmt.Errorf("cascade %q: %w", file, err)} // for the user, two files that do not match
+			err = fmt.Errorf("cascade %q: %w", file, err)
 		}
 	}()
 	p = played{file: file.String(), info: d.Info()}

@@ -125,7 +125,7 @@ func (s *stream) run(ctx context.Context, r *costs.Reader, p stage.Progress) err
 		}
 		played, err := cascade.Play(ctx, s.d, t, rows, info.Lambda)
 		if err != nil {
-			return &costs.DataError{File: s.in.String(), Err: fmt.Errorf("cascade %q: %w", s.file, err)} // for the user, two files that do not match
+			return fmt.Errorf("cascade %q on %q: %w", s.file, s.in, err)
 		}
 		for n, pairs := range played.Order {
 			chosen[played.Accepted[n]]++

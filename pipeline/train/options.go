@@ -12,6 +12,7 @@ import (
 	"pipe/internal/storage"
 	"pipe/models"
 	"pipe/models/auto"
+	"pipe/models/cascade/fit"
 	"pipe/models/paper"
 	"pipe/models/policy"
 	"pipe/onnx/ort"
@@ -28,7 +29,9 @@ type Settings struct {
 	HalfLife       auto.HalfLife     `yaml:"half_life" json:"half_life,omitempty"` // recipe auto: age at which a training row counts half; 0: all rows count alike
 	AnyPrice       bool              `yaml:"any_price" json:"any_price"`           // recipe auto: one policy for all prices of Prices, instead of one for each of Lambdas
 	Prices         policy.PriceRange `yaml:"prices" json:"prices"`
-	Methods        []string          `yaml:"methods" json:"methods"` // besides the recipe's own: l2d, separated, separated_softmax
+	Cascade        bool              `yaml:"cascade" json:"cascade,omitempty"` // recipe auto: also one cascade for each of Lambdas, which looks at answers
+	Stages         int               `yaml:"stages" json:"stages"`             // of a cascade: pairs that are executed on a row, at most
+	Methods        []string          `yaml:"methods" json:"methods"`           // besides the recipe's own: l2d, separated, separated_softmax
 	paper.Settings `yaml:",inline"`  // recipe paper and the other methods
 	Auto           auto.Settings     `yaml:"auto" json:"auto"`
 	// Own are methods from outside package models that Methods may name.
@@ -38,7 +41,7 @@ type Settings struct {
 // DefaultSettings is the recipe auto at lambda 1, and L2D.
 func DefaultSettings() Settings {
 	return Settings{
-		Recipe: auto.Name, Lambdas: []float64{1}, Methods: []string{models.L2D}, Prices: policy.DefaultPriceRange(),
+		Recipe: auto.Name, Lambdas: []float64{1}, Stages: fit.DefaultSettings().Stages, Methods: []string{models.L2D}, Prices: policy.DefaultPriceRange(),
 		Settings: paper.DefaultSettings(), Auto: auto.DefaultSettings(),
 	}
 }
@@ -87,6 +90,8 @@ func (c Settings) check() (list []models.Method, err error) {
 	bad(c.HalfLife >= 0, "half_life: it is negative")
 	bad(c.HalfLife == 0 || c.Recipe == auto.Name, "half_life: only the recipe auto counts rows by their age")
 	bad(!c.AnyPrice || c.Recipe == auto.Name, "any_price: only the recipe auto trains any-price policies")
+	bad(!c.Cascade || c.Recipe == auto.Name, "cascade: only the recipe auto trains cascades")
+	bad(!c.Cascade || c.Stages >= 2, "stages: %d, a cascade has at least 2", c.Stages)
 	bad(!c.AnyPrice || c.usesLambdas() || slices.Equal(c.Lambdas, DefaultSettings().Lambdas),
 		"lambdas: no policy is trained for %v, since an any-price policy serves every lambda; prices.lambda is the range that its guard checks", c.Lambdas)
 	errs = append(errs, costs.CheckLambdas(c.Lambdas), config.Under("prices", c.Prices.Check()))
@@ -152,6 +157,9 @@ func (c Settings) idle(t *costs.Tensor, trained []*policy.Policy) (notes []strin
 	if !slices.ContainsFunc(trained, func(p *policy.Policy) bool { return p != nil && p.Estimate != nil && p.Estimate.Usage != nil }) {
 		notes = t.IdlePrices(c.Lambdas, c.AnyPrice)
 	}
+	if !c.Cascade && c.Stages != DefaultSettings().Stages {
+		notes = append(notes, "stages has no effect without cascade.")
+	}
 	if !c.AnyPrice && c.Prices != DefaultSettings().Prices {
 		notes = append(notes, "prices has no effect without any_price: it is the range of an any-price policy.")
 	}
@@ -182,7 +190,7 @@ func (o Options) job() (j job, err error) {
 	if !o.Warm.IsZero() && (o.Recipe != auto.Name || o.AnyPrice) {
 		err = errors.Join(err, errors.New("warm: only policies of the recipe auto for one lambda are compared with an older one"))
 	}
-	return job{Options: o, split: split, others: others}, errors.Join(wrong, err, o.checkDeployed(), o.checkLog())
+	return job{Options: o, split: split, others: others}, errors.Join(wrong, err, o.checkDeployed(), o.checkLog(), o.checkCascade())
 }
 
 // jobOn is the job on a tensor in memory. Recipe auto can use unknown outcomes.
