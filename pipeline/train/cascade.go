@@ -100,11 +100,9 @@ func (j job) writeCascade(ctx context.Context, c trainedCascade) (line Policy, e
 		if err = errors.Join(err, d.Close()); err != nil {
 			return line, err
 		}
-		sum := 0.0
-		for n := range rows {
-			sum += played.Cost(n) / float64(len(rows))
-		}
-		line.TrueLoss = report.Num(sum)
+		s := cascade.Summarize(d.Info(), j.t, j.split, rows, played)
+		line.TrueLoss = report.Num(s.TrueLoss)
+		policy.Annotate(m, cascade.SummaryKey, stage.JSON(s))
 	}
 	_, err = decide.WritePolicy(ctx, j.Out.Join(line.File), m)
 	return line, err
