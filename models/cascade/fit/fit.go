@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 	"strconv"
 
 	"pipe/costs"
@@ -40,7 +41,7 @@ func train(ctx context.Context, t *costs.Tensor, lambda float64, s Settings, o m
 	}
 	own := t.Subset(t.Rows(costs.Train))
 	every := own.Rows(costs.Train)
-	c := own.Together(every, s.Auto.Apart)
+	c := together(own, s.Auto.Apart)
 	own.Groups = groupsOf(c)
 	r := Report{Lambda: lambda, Rows: len(every), Clusters: c.Len(), Stages: s.Stages}
 	r.Guard = cascade.Guard{Rule: s.Auto.Rule, Confidence: s.Auto.Confidence, Fallback: true}
@@ -98,6 +99,25 @@ func check(t *costs.Tensor, lambda float64, s Settings, o models.Options) error 
 		return ort.ErrNoRuntime
 	}
 	return s.Auto.Ready(t.Actions.Len())
+}
+
+// together are the rows that belong together: what is seen of answers tells instances apart as features do.
+func together(t *costs.Tensor, apart *bool) costs.Clusters {
+	seen, columns := *t, seenColumns(t)
+	width := len(columns) / t.Len()
+	seen.Dim, seen.Features = t.Dim+width, nil
+	rows := make([]int, t.Len())
+	for n := range rows {
+		rows[n] = n
+		seen.Features = append(seen.Features, t.Row(n)...)
+		for _, v := range columns[n*width : (n+1)*width] {
+			if v != v {
+				v = -math.MaxFloat32 // any number: NaN equals nothing
+			}
+			seen.Features = append(seen.Features, v)
+		}
+	}
+	return seen.Together(rows, apart)
 }
 
 // groupsOf are names of sets of rows that belong together.

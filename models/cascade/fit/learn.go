@@ -56,7 +56,14 @@ func seenColumns(t *costs.Tensor) []float32 {
 func (l *learner) oneShot(ctx context.Context) (*policy.Policy, auto.Report, error) {
 	plain := *l.t
 	plain.Facts = nil
-	return l.auto(ctx, &plain, l.lambda, "one-shot", l.s.Auto)
+	return l.auto(ctx, &plain, l.lambda, "one-shot", l.grouped())
+}
+
+// grouped are the settings of the recipe for rows whose groups say which belong together.
+func (l *learner) grouped() auto.Settings {
+	s, apart := l.s.Auto, true
+	s.Apart = &apart
+	return s
 }
 
 // auto is the recipe for one lambda.
