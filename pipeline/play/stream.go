@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -87,6 +88,7 @@ func unused(o decide.StreamOptions) error {
 			names = append(names, name)
 		}
 	}
+	slices.Sort(names)
 	switch {
 	case names != nil:
 		return &stage.OptionError{Err: fmt.Errorf("decide: %q is a cascade, which is played through a cost tensor at its own prices, without %s", o.Policy, strings.Join(names, ", "))}
