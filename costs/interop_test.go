@@ -191,12 +191,18 @@ func TestDocumentedExample(t *testing.T) {
 	if !found || strings.Count(script, "\n") > 10 {
 		t.Fatalf("the documentation has no example of at most ten lines:\n%s", script)
 	}
+	_, rest, _ = strings.Cut(rest, "```python\n")
+	facts, _, _ := strings.Cut(rest, "```")
 	py := judge.Python(t, "numpy", "pyarrow")
 	dir := t.TempDir()
-	judge.Run(t, py, dir, script)
+	judge.Run(t, py, dir, script+facts)
 	got, err := Read(t.Context(), storage.File(filepath.Join(dir, "costs.parquet")), ReadOptions{})
 	if err != nil || got.Len() != 1000 || got.Dim != 16 || got.Actions.Len() != 4 || len(got.Rows(Val)) != 250 {
 		t.Errorf("read %v: %v", got, err)
+	}
+	confidence, label := got.Fact("confidence"), got.Fact("label")
+	if len(got.Facts) != 2 || confidence.Data[4] != 0.9 || confidence.Data[5] == confidence.Data[5] || label.Text(6) != "no" || label.Text(7) != "" {
+		t.Errorf("facts %+v", got.Facts)
 	}
 }
 

@@ -3,7 +3,6 @@ package costs
 import (
 	"errors"
 	"fmt"
-	"hash"
 	"math"
 	"slices"
 	"strings"
@@ -269,13 +268,4 @@ func (f Facts) used() Facts {
 	}
 	f.renumber(values)
 	return f
-}
-
-// hash writes what is known. Values that do not occur do not count.
-func (f Facts) hash(h hash.Hash) {
-	if f.Category() {
-		f = f.used()
-		hashStrings(h, f.Column()+" values", f.Values)
-	}
-	hashFloats(h, f.Column(), f.Data)
 }

@@ -90,12 +90,21 @@ func (t *Tensor) Digest() string {
 		hashDoubles(h, colPropensity, t.Propensity)
 	}
 	for _, f := range t.Facts { // likewise
-		f.hash(h)
+		hashFact(h, f)
 	}
 	if blocks := BlocksText(t.Blocks()); blocks != "" { // likewise
 		hashBytes(h, "blocks", []byte(blocks))
 	}
 	return hex.EncodeToString(h.Sum(nil))
+}
+
+// hashFact hashes what is known. Values that do not occur do not count.
+func hashFact(h hash.Hash, f Facts) {
+	if f.Category() {
+		f = f.used()
+		hashStrings(h, f.Column()+" values", f.Values)
+	}
+	hashFloats(h, f.Column(), f.Data)
 }
 
 // hashBytes writes name, length and content, so that no two fields can be

@@ -178,6 +178,22 @@ func feeChanges(a, b *costs.Actions) []FeeChange {
 	return list
 }
 
+// factChanges are the facts that only one of two inputs has, or that are of another kind in the other.
+func factChanges(a, b *input) (list []Change) {
+	kind := func(in *input, name string) string {
+		if place, found := findFact(in.columns.Facts, name); found {
+			return in.columns.Facts[place].Kind()
+		}
+		return ""
+	}
+	for _, f := range factsOf(a, b) {
+		if x, y := kind(a, f.Name), kind(b, f.Name); x != y {
+			list = append(list, Change{f.Column(), x, y})
+		}
+	}
+	return list
+}
+
 // compareRows compares the rows that both have.
 func (d *differ) compareRows(ctx context.Context) error {
 	match, err := matchRows(ctx, d.a, d.b)

@@ -34,6 +34,11 @@ func TestInspectCountsUnknownOutcomes(t *testing.T) {
 		IDs:     []string{"1", "2", "3"}, Splits: make([]costs.Split, 3), Times: []int64{3_000_000, 0, 2_500_000},
 		Dim: 1, Features: []float32{1, 2, 3}, Loss: []float32{1, nan, 0.5, 0.25, nan, nan},
 		Propensity: []float64{0.125, 0.875, 0, 1, math.NaN(), math.NaN()},
+		Facts: []costs.Facts{
+			{Fact: costs.Fact{Name: "confidence"}, Data: []float32{0.5, nan, 0.25, 0.75, nan, nan}},
+			{Fact: costs.Fact{Name: "finish", Values: []string{}}, Data: []float32{nan, nan, nan, nan, nan, nan}},
+			{Fact: costs.Fact{Name: "label", Values: []string{"no", "yes"}}, Data: []float32{1, 1, 0, 1, 1, 1}},
+		},
 	}
 	if err := costs.Write(t.Context(), storage.File(path), tensor); err != nil {
 		t.Fatal(err)
@@ -45,7 +50,8 @@ func TestInspectCountsUnknownOutcomes(t *testing.T) {
 	}
 	for _, want := range []string{
 		"1970-01-01T00:00:00Z to 1970-01-01T00:00:03Z", "3; the outcomes of all pairs are known on 1 of 3 rows, and only these are summarised",
-		"a/none 2, b/none 1", "over 1 rows", "b/none at 0.25", "columns          id, split, features, loss, time, propensity", "of the executed pair on 1 rows, at least 0.125",
+		"a/none 2, b/none 1", "over 1 rows", "b/none at 0.25", "columns          id, split, features, loss, time, propensity, observed_confidence, observed_finish, observed_label", "of the executed pair on 1 rows, at least 0.125",
+		"seen of answers  confidence: numbers from 0.25 to 0.75; known of 3 of 6 answers\n", "finish: texts, not known of any answer\n", `label: texts "yes" 5, "no" 1` + "\n",
 	} {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("no %q in\n%s", want, text.String())

@@ -28,6 +28,7 @@ type tensorExplanation struct {
 	MeasuredFees bool              `json:"measured_fees"`
 	Usage        []pairUsage       `json:"usage,omitempty"` // of the pairs of which some is known
 	Propensity   *propensities     `json:"propensity,omitempty"`
+	Facts        []factSummary     `json:"facts,omitempty"`
 	Groups       bool              `json:"groups"`
 	Time         *timeSpan         `json:"time,omitempty"`
 	Unknown      *unknownOutcomes  `json:"unknown,omitempty"` // absent if every outcome is known
@@ -91,7 +92,7 @@ func explainTensor(ctx context.Context, path storage.Location, o Options) (Expla
 		e.Time = &timeSpan{costs.TimeText(first), costs.TimeText(last)}
 	}
 	e.Usage, e.quantities = usageOf(t)
-	e.Propensity = propensitiesOf(t)
+	e.Propensity, e.Facts = propensitiesOf(t), factsOf(t)
 	e.Unknown, e.Notes = countUnknown(t), t.IdlePrices(o.Lambdas, false)
 	for _, p := range a.Unavailable {
 		e.Unavailable = append(e.Unavailable, a.Name(a.Index(p.Expert, p.Advice)))
@@ -165,6 +166,7 @@ func (e *tensorExplanation) WriteText(w io.Writer) error {
 	b.Add("columns", "%s", e.columns())
 	e.writeUsage(b)
 	e.Propensity.write(b)
+	e.writeFacts(b)
 	if e.Time != nil {
 		b.Add("time", "%s to %s", e.Time.First, e.Time.Last)
 	}
@@ -196,7 +198,11 @@ func (e *tensorExplanation) columns() string {
 			names = append(names, c.name)
 		}
 	}
-	return strings.Join(append(names, e.quantities...), ", ")
+	names = append(names, e.quantities...)
+	for _, f := range e.Facts {
+		names = append(names, costs.FactPrefix+f.Name)
+	}
+	return strings.Join(names, ", ")
 }
 
 // writeUnknown names the pairs that have unknown outcomes, at most ten.
