@@ -48,8 +48,11 @@ func Summarize(i *Info, t *costs.Tensor, split costs.Split, rows []int, p *Playe
 	of := make([][]int, i.Actions.Len()) // by pair: the rows, as places in rows, on which it was the first
 	for n, order := range p.Order {
 		s.TrueLoss += p.Cost(n) / float64(len(rows))
-		s.Stages[len(order)-1] += 1 / float64(len(rows))
+		s.Stages[len(order)-1]++
 		of[order[0]] = append(of[order[0]], n)
+	}
+	for n := range s.Stages {
+		s.Stages[n] /= float64(len(rows))
 	}
 	for pair, own := range of {
 		if len(own) > 0 {
@@ -65,14 +68,15 @@ func (i *Info) first(t *costs.Tensor, rows []int, p *Played, pair int, own []int
 	next := make([]float64, i.Actions.Len())
 	for _, n := range own {
 		if len(p.Order[n]) == 1 {
-			out.Accepted += 1 / float64(len(own))
+			out.Accepted++
 		} else {
-			next[p.Order[n][1]] += 1 / float64(len(own))
+			next[p.Order[n][1]]++
 		}
 	}
-	for other, share := range next {
-		if share > 0 {
-			out.Next = append(out.Next, NextPair{i.Actions.Name(other), share})
+	out.Accepted /= float64(len(own))
+	for other, count := range next {
+		if count > 0 {
+			out.Next = append(out.Next, NextPair{i.Actions.Name(other), count / float64(len(own))})
 		}
 	}
 	for _, fact := range i.Facts {

@@ -124,8 +124,11 @@ func (e *evaluation) reportCascade(c *played) (report.Cascade, error) {
 		Share: make([]float64, c.info.Stages), Pairs: e.pairUse(c), Fees: c.info.Actions.ChangedFees(e.t.Actions),
 	}
 	for k, pairs := range c.Order {
-		out.Share[len(pairs)-1] += 1 / float64(len(c.Order))
+		out.Share[len(pairs)-1]++
 		out.Expected += float64(c.Played.Expected[k]) / float64(len(c.Order))
+	}
+	for n := range out.Share {
+		out.Share[n] /= float64(len(c.Order))
 	}
 	ours := e.playedPaid(c, e.t.Actions, lambda)
 	others, err := e.decidingOnce(lambda)
@@ -192,25 +195,25 @@ func (e *evaluation) decidingOnce(lambda float64) (out []compared, err error) {
 
 // pairUse is what a cascade does with every pair that it executes at all.
 func (e *evaluation) pairUse(c *played) (out []report.CascadePairUse) {
-	a, share := e.t.Actions, 1/float64(len(c.Order))
+	a, all := e.t.Actions, float64(len(c.Order))
 	uses, loss := make([]report.CascadePairUse, a.Len()), make([]float64, a.Len())
 	for k, pairs := range c.Order {
-		uses[pairs[0]].First += share
+		uses[pairs[0]].First++
 		for _, i := range pairs {
-			uses[i].Executed += share
+			uses[i].Executed++
 		}
 		accepted := c.Accepted[k]
-		uses[accepted].Accepted += share
-		loss[accepted] += share * float64(e.t.Loss[e.rows[k]*a.Len()+accepted])
+		uses[accepted].Accepted++
+		loss[accepted] += float64(e.t.Loss[e.rows[k]*a.Len()+accepted])
 	}
 	for i, u := range uses {
 		if u.Executed == 0 {
 			continue
 		}
-		u.Pair = a.Name(i)
 		if u.Accepted > 0 {
 			u.Loss = report.Num(loss[i] / u.Accepted)
 		}
+		u.Pair, u.First, u.Executed, u.Accepted = a.Name(i), u.First/all, u.Executed/all, u.Accepted/all
 		out = append(out, u)
 	}
 	return out
