@@ -132,7 +132,7 @@ tables() { # without the tables of times
 }
 import() {
 	local t
-	for t in cifar10 frugalml-ferplus frugalml-yelp mmlu-pro mmlu-pro-text gsm8k mba-retrieval mtrag; do
+	for t in cifar10 frugalml-ferplus frugalml-yelp frugalml-waimai frugalml-digit frugalml-fluent frugalml-command mmlu-pro mmlu-pro-text gsm8k mba-retrieval mtrag; do
 		"$1" import --config "$work/configs/import-$t.yaml" --out "$t.parquet"
 	done
 	"$1" train --in cifar10.parquet --recipe paper --seeds 1 --out paper

@@ -2,6 +2,7 @@ package outcome
 
 import (
 	"math"
+	"slices"
 
 	"pipe/costs"
 	"pipe/internal/tablefile"
@@ -19,6 +20,7 @@ type outcomes struct {
 	fees    bool
 	usage   costs.UsageFlags
 	texted  bool
+	facts   []factCells // sorted by name
 	held    *textfile.MemoryBudget
 }
 
@@ -29,6 +31,7 @@ type outcomeColumn struct {
 	fee   vector[float32]
 	usage [costs.Quantities]vector[float32]
 	text  vector[int32]
+	facts []vector[int32] // numbers of the values, -1 where none is known
 }
 
 func newOutcomes(fees bool, usage costs.UsageFlags, texted bool, held *textfile.MemoryBudget) *outcomes {
@@ -58,6 +61,7 @@ func (o *outcomes) column(p costs.Pair) (*outcomeColumn, error) {
 	for q := range c.usage {
 		c.usage[q] = unknown
 	}
+	c.facts = slices.Repeat([]vector[int32]{{gap: -1, held: o.held}}, len(o.facts))
 	o.pairs[p.Expert][p.Advice] = c
 	return c, nil
 }
@@ -80,8 +84,8 @@ func (c *outcomeColumn) put(n int, loss float64) (free bool, err error) {
 	return true, nil
 }
 
-// putRest stores the fee, the usage and the prediction of an outcome.
-func (o *outcomes) putRest(c *outcomeColumn, n int, made call, prediction *keys, row tablefile.Row) error {
+// putRest stores the fee, the usage, the facts and the prediction of an outcome.
+func (o *outcomes) putRest(c *outcomeColumn, n int, made call, at *outcomeCells, row tablefile.Row) error {
 	if o.fees {
 		if err := set(&c.fee, n, float32(made.fee)); err != nil {
 			return err
@@ -95,10 +99,13 @@ func (o *outcomes) putRest(c *outcomeColumn, n int, made call, prediction *keys,
 			return err
 		}
 	}
-	if prediction == nil {
+	if err := c.putFacts(o, n, at.facts, row); err != nil {
+		return err
+	}
+	if at.prediction == nil {
 		return nil
 	}
-	number, err := prediction.add(row)
+	number, err := at.prediction.add(row)
 	if err != nil {
 		return err
 	}
@@ -162,7 +169,7 @@ func (o *outcomes) fill(t *costs.Tensor, order []int, keep []int) error {
 			o.fillAction(t, first*a+i, a, o.number(order[i]), mask[i], some)
 		}
 	}
-	return nil
+	return o.fillFacts(t, order, keep)
 }
 
 // fillAction copies the cells of one action, into places that begin at start and

@@ -80,6 +80,9 @@ type Table struct {
 	// EmptyAnswers says what an empty cell of answers is: missing or "", a missing
 	// outcome; wrong, an answer without a text.
 	EmptyAnswers string `yaml:"empty_answers"`
+	// ObservedKinds says of facts whether they are numbers or texts. Of others the
+	// values decide, but for those of package observe.
+	ObservedKinds map[string]string `yaml:"observed_kinds"`
 	// Propensity is "unknown" where each row is a decision of which it is not known how probable it was; else "".
 	Propensity string   `yaml:"propensity"`
 	Wide       WideForm `yaml:"wide"`
@@ -111,7 +114,8 @@ type Columns struct {
 	Group      string `yaml:"group"` // group of instances that belong together: user, session, page
 	Time       string `yaml:"time"`  // when the outcome was recorded; an instance has the latest of its rows
 	// Propensity is the probability with which the pair of the row was executed; every row is one decision then.
-	Propensity string `yaml:"propensity"`
+	Propensity string   `yaml:"propensity"`
+	Observed   Observed `yaml:"observed"` // what could be seen of the answer
 	Usage      `yaml:",inline"`
 }
 
@@ -130,11 +134,12 @@ type WideForm struct {
 
 // WideColumn is one pair of a wide table. An empty advice is no advice.
 type WideColumn struct {
-	Expert     string `yaml:"expert"`
-	Advice     string `yaml:"advice"`
-	Column     string `yaml:"column"`
-	Fee        string `yaml:"fee"`
-	Prediction string `yaml:"prediction"`
+	Expert     string   `yaml:"expert"`
+	Advice     string   `yaml:"advice"`
+	Column     string   `yaml:"column"`
+	Fee        string   `yaml:"fee"`
+	Prediction string   `yaml:"prediction"`
+	Observed   Observed `yaml:"observed"`
 	Usage      `yaml:",inline"`
 }
 
@@ -248,6 +253,7 @@ func (c *Config) Validate() error {
 	add(c.Missing != "" && c.DropIncomplete, "missing and drop_incomplete are both set; set missing only")
 	add(len(c.Features) == 0, "features is empty")
 	c.checkFees(add)
+	c.checkFacts(add)
 	c.checkFeatures(add)
 	s := c.Split
 	if err := s.Draw().Validate(); err != nil {
@@ -290,9 +296,9 @@ func (c *Config) checkLong(add func(bool, string, ...any)) {
 
 func (c *Config) checkWide(add func(bool, string, ...any)) {
 	o, w := c.Outcomes.Columns, c.Outcomes.Wide
-	add(o.Expert+o.Advice+o.Loss+o.Correct+o.Score+o.Answer+o.Fee+o.Prediction+o.Propensity+c.Outcomes.Propensity != "" || o.Usage != Usage{},
+	add(o.Expert+o.Advice+o.Loss+o.Correct+o.Score+o.Answer+o.Fee+o.Prediction+o.Propensity+c.Outcomes.Propensity != "" || o.Usage != Usage{} || len(o.Observed) > 0,
 		"a table in wide form has only id, label, split, group, time, reference and question in outcomes.columns")
-	if w.WidePattern != (WidePattern{}) {
+	if w.WidePattern.isSet() {
 		c.checkPatterns(add)
 		return
 	}

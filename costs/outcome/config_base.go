@@ -8,6 +8,7 @@ type Base struct {
 	Actions *costs.Actions
 	// FeatureNames are the names of its features; nil if it does not record them.
 	FeatureNames []string
+	Facts        []costs.Fact // of its answers; their kinds are those of the new rows
 	// NewCategories accepts values of categorical columns for which the tensor has
 	// no feature: all features of the column are 0, and the report counts them.
 	// Otherwise they are an error.

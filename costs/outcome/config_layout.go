@@ -1,6 +1,7 @@
 package outcome
 
 import (
+	"maps"
 	"slices"
 
 	"pipe/internal/storage"
@@ -26,12 +27,13 @@ type Layout struct {
 // "{expert}|total_cost" or "{expert}.{advice}.fee". Exactly one of Loss,
 // Correct, Score and Answer is set.
 type WidePattern struct {
-	Loss       string `yaml:"loss"`
-	Correct    string `yaml:"correct"`
-	Score      string `yaml:"score"`
-	Answer     string `yaml:"answer"`
-	Fee        string `yaml:"fee"`
-	Prediction string `yaml:"prediction"`
+	Loss       string   `yaml:"loss"`
+	Correct    string   `yaml:"correct"`
+	Score      string   `yaml:"score"`
+	Answer     string   `yaml:"answer"`
+	Fee        string   `yaml:"fee"`
+	Prediction string   `yaml:"prediction"`
+	Observed   Observed `yaml:"observed"`
 	Usage      `yaml:",inline"`
 }
 
@@ -43,8 +45,11 @@ const (
 
 // isWide reports whether a row has all outcomes of an instance.
 func (t *Table) isWide() bool {
-	return len(t.Wide.Pairs) > 0 || t.Wide.WidePattern != WidePattern{}
+	return len(t.Wide.Pairs) > 0 || t.Wide.WidePattern.isSet()
 }
+
+// isSet reports whether there are patterns.
+func (w *WidePattern) isSet() bool { return len(w.keys()) > 0 }
 
 // at is where a table is.
 func (l *Layout) at(path storage.Location) tablefile.Layout {
@@ -54,7 +59,7 @@ func (l *Layout) at(path storage.Location) tablefile.Layout {
 // layout is where the table is.
 func (t *Table) layout() tablefile.Layout {
 	l := t.Layout.at(t.File)
-	l.Part, l.All = t.part, t.Wide.WidePattern != WidePattern{} // a model of which the first row has nothing is a model
+	l.Part, l.All = t.part, t.Wide.WidePattern.isSet() // a model of which the first row has nothing is a model
 	return l
 }
 
@@ -89,22 +94,26 @@ func (w *WidePattern) value() (kind, pattern string) {
 type patternKey struct {
 	key     string
 	pattern string
-	column  func(*WideColumn) *string
+	column  func(*WideColumn) *string // nil for a fact
+	fact    string
 }
 
 // keys are the patterns that are set.
 func (w *WidePattern) keys() []patternKey {
 	kind, value := w.value()
 	all := []patternKey{
-		{kind, value, func(c *WideColumn) *string { return &c.Column }},
-		{"fee", w.Fee, func(c *WideColumn) *string { return &c.Fee }},
-		{"prediction", w.Prediction, func(c *WideColumn) *string { return &c.Prediction }},
-		{"tokens_in", w.TokensIn, func(c *WideColumn) *string { return &c.TokensIn }},
-		{"tokens_cached", w.TokensCached, func(c *WideColumn) *string { return &c.TokensCached }},
-		{"tokens_out", w.TokensOut, func(c *WideColumn) *string { return &c.TokensOut }},
-		{"chars_in", w.CharsIn, func(c *WideColumn) *string { return &c.CharsIn }},
-		{"chars_out", w.CharsOut, func(c *WideColumn) *string { return &c.CharsOut }},
-		{"latency", w.Latency, func(c *WideColumn) *string { return &c.Latency }},
+		{kind, value, func(c *WideColumn) *string { return &c.Column }, ""},
+		{"fee", w.Fee, func(c *WideColumn) *string { return &c.Fee }, ""},
+		{"prediction", w.Prediction, func(c *WideColumn) *string { return &c.Prediction }, ""},
+		{"tokens_in", w.TokensIn, func(c *WideColumn) *string { return &c.TokensIn }, ""},
+		{"tokens_cached", w.TokensCached, func(c *WideColumn) *string { return &c.TokensCached }, ""},
+		{"tokens_out", w.TokensOut, func(c *WideColumn) *string { return &c.TokensOut }, ""},
+		{"chars_in", w.CharsIn, func(c *WideColumn) *string { return &c.CharsIn }, ""},
+		{"chars_out", w.CharsOut, func(c *WideColumn) *string { return &c.CharsOut }, ""},
+		{"latency", w.Latency, func(c *WideColumn) *string { return &c.Latency }, ""},
+	}
+	for _, name := range slices.Sorted(maps.Keys(w.Observed)) {
+		all = append(all, patternKey{key: "observed." + name, pattern: w.Observed[name], fact: name})
 	}
 	return slices.DeleteFunc(all, func(k patternKey) bool { return k.pattern == "" })
 }

@@ -89,6 +89,10 @@ func TestImportFrugalML(t *testing.T) {
 	}{
 		{"import-frugalml-ferplus.yaml", 0.244, 0.052},
 		{"import-frugalml-yelp.yaml", 0.114, 0.030},
+		{"import-frugalml-waimai.yaml", 0.198, 0.057},
+		{"import-frugalml-digit.yaml", 0.242, 0.134},
+		{"import-frugalml-fluent.yaml", 0.090, 0.017},
+		{"import-frugalml-command.yaml", 0.114, 0.034},
 	} {
 		t.Run(c.config, func(t *testing.T) {
 			tensor, _ := importReal(t, c.config)
@@ -100,7 +104,28 @@ func TestImportFrugalML(t *testing.T) {
 			if tensor.Actions.Len() != 4 || len(tensor.Actions.Advice) != 1 {
 				t.Errorf("actions are %v", tensor.Actions.Names())
 			}
+			checkServices(t, tensor)
 		})
+	}
+}
+
+// checkServices checks what is seen of the answers of services: the label is the prediction, and the first feature
+// is the confidence of the cheapest service, which is the last expert.
+func checkServices(t *testing.T, tensor *costs.Tensor) {
+	label, confidence := tensor.Fact("label"), tensor.Fact("confidence")
+	if label == nil || confidence == nil || !label.Category() || confidence.Category() {
+		t.Fatalf("facts are %+v", tensor.Facts)
+	}
+	a := tensor.Actions.Len()
+	for n := range tensor.Len() {
+		for i := n * a; i < (n+1)*a; i++ {
+			if label.Text(i) != tensor.Predictions[i] || !(confidence.Data[i] >= 0 && confidence.Data[i] <= 1) {
+				t.Fatalf("row %d: %q for %q, %v", n, label.Text(i), tensor.Predictions[i], confidence.Data[i])
+			}
+		}
+		if c, v := confidence.Data[n*a+a-1], tensor.Row(n)[0]; math.Abs(float64(c-v)) > 1e-6 {
+			t.Fatalf("row %d: confidence %v, but the feature is %v", n, c, v)
+		}
 	}
 }
 

@@ -28,6 +28,7 @@ func FuzzImport(f *testing.F) {
 			}
 		}
 		c.Fees = FeeTable{}
+		c.Outcomes.Columns.Observed = Observed{"label": "answer", "seen": "answer", "confidence": "paid"}
 		for _, missing := range []string{MissingError, MissingDrop, MissingKeep} {
 			c.Missing = missing
 			tensor, report, err := Import(context.Background(), c)

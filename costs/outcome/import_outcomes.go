@@ -25,7 +25,11 @@ func (m *importer) readOutcomes(ctx context.Context) (*outcomes, error) {
 
 // newOutcomes has no outcomes yet.
 func (m *importer) newOutcomes(texted bool) *outcomes {
-	return newOutcomes(m.meter.on, m.meter.keeps(m.config), texted, m.held)
+	o := newOutcomes(m.meter.on, m.meter.keeps(m.config), texted, m.held)
+	for _, name := range m.config.factNames() {
+		o.facts = append(o.facts, factCells{name, m.config.factKind(name), textfile.NewNames(m.held)})
+	}
+	return o
 }
 
 // longTable reads outcomes in long form.
@@ -57,7 +61,7 @@ func (m *importer) readLong(ctx context.Context, tab *tablefile.Table) (*outcome
 		cells: outcomeCells{
 			value: set.want(c.Loss + c.Correct + c.Score + c.Answer), name: c.Loss + c.Correct + c.Score + c.Answer, loss: m.lossOf(kind),
 			fee: m.meter.columns(&set, c.Fee, c.Usage), prediction: set.wantKeys(c.Prediction+c.Answer, o.texts),
-			empty: m.config.Outcomes.EmptyAnswers == emptyWrong,
+			facts: o.wantFacts(&set, c.Observed), empty: m.config.Outcomes.EmptyAnswers == emptyWrong,
 		},
 		texts: m.instanceTexts(&set, c.instance()),
 	}
@@ -126,7 +130,8 @@ type outcomeCells struct {
 	loss       func(row tablefile.Row, value int) (float64, error)
 	fee        meterColumns
 	prediction *keys // nil if there are no predictions
-	empty      bool  // whether an empty value is an outcome
+	facts      []factColumn
+	empty      bool // whether an empty value is an outcome
 }
 
 // store checks and stores one outcome.
@@ -157,7 +162,7 @@ func (m *importer) store(o *outcomes, n int, p costs.Pair, at *outcomeCells, row
 		return &costs.DataError{Row: row.Place(), Column: at.name, Msg: fmt.Sprintf("instance %s, expert %s, advice %s is a duplicate",
 			textfile.Quoted(o.ids.List()[n]), textfile.Quoted(o.experts.List()[p.Expert]), textfile.Quoted(o.advice.List()[p.Advice]))}
 	}
-	return o.putRest(c, n, made, at.prediction, row)
+	return o.putRest(c, n, made, at, row)
 }
 
 // lossOf returns the conversion of a kind of value to a loss.
@@ -289,7 +294,7 @@ func (m *importer) readWide(ctx context.Context, tab *tablefile.Table) (*outcome
 		t.pairs = append(t.pairs, widePair{who, outcomeCells{
 			value: set.want(p.Column), name: p.Column, loss: toLoss,
 			fee: m.meter.columns(&set, p.Fee, p.Usage), prediction: set.wantKeys(p.Prediction, o.texts),
-			empty: m.config.Outcomes.EmptyAnswers == emptyWrong,
+			facts: o.wantFacts(&set, p.Observed), empty: m.config.Outcomes.EmptyAnswers == emptyWrong,
 		}})
 	}
 	t.texts = m.instanceTexts(&set, c.instance())

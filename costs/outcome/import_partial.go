@@ -18,7 +18,8 @@ import (
 type Partial struct {
 	Rows, Ignored, MissingUsage int // counts for the report
 
-	IDs, Experts, Advice, Texts []string // in the order of their first appearance
+	IDs, Experts, Advice, Texts []string   // in the order of their first appearance
+	Facts                       [][]string // values of every fact, by the names of the facts
 	Pairs                       []PartialPair
 	Columns                     []PartialTexts // as far as the table has them, sorted by name
 	Times                       []int64        // nil if the table has none
@@ -31,7 +32,8 @@ type PartialPair struct {
 	Rows           []int32
 	Loss, Fee      []float32 // Fee is nil if no fees are measured
 	Usage          costs.Usage
-	Text           []int32 // predictions, numbers in Texts; nil if there are none
+	Text           []int32   // predictions, numbers in Texts; nil if there are none
+	Facts          [][]int32 // numbers in the values of every fact, -1 where none is known
 }
 
 // PartialTexts is a text per instance.
@@ -87,6 +89,9 @@ func (m *importer) partial(ctx context.Context, pieces [2]int) (*Partial, error)
 		Rows: m.report.OutcomeRows, Ignored: m.report.IgnoredRows, MissingUsage: m.report.MissingUsage,
 		IDs: o.ids.List(), Experts: o.experts.List(), Advice: o.advice.List(), Texts: o.texts.List(),
 	}
+	for _, f := range o.facts {
+		p.Facts = append(p.Facts, f.values.List())
+	}
 	for expert, levels := range o.pairs {
 		for advice, c := range levels {
 			if c != nil {
@@ -122,7 +127,7 @@ func (m *importer) instanceColumns() map[string]**textColumn {
 
 // partial are the cells of a column that are set.
 func (c *outcomeColumn) partial(expert, advice int, o *outcomes) PartialPair {
-	p := PartialPair{Expert: expert, Advice: advice}
+	p := PartialPair{Expert: expert, Advice: advice, Facts: make([][]int32, len(o.facts))}
 	for n := range o.ids.Len() {
 		if !c.has(n) {
 			continue
@@ -138,6 +143,9 @@ func (c *outcomeColumn) partial(expert, advice int, o *outcomes) PartialPair {
 		}
 		if o.texted {
 			p.Text = append(p.Text, c.text.get(n))
+		}
+		for i := range p.Facts {
+			p.Facts[i] = append(p.Facts[i], c.facts[i].get(n))
 		}
 	}
 	return p
@@ -187,11 +195,19 @@ func (m *importer) mergePartial(o *outcomes, p *Partial) error {
 	m.report.OutcomeRows += p.Rows
 	m.report.IgnoredRows += p.Ignored
 	m.report.MissingUsage += p.MissingUsage
-	numbers := make([][]int, 4)
-	for i, from := range []struct {
+	type renamed struct {
 		list []string
 		to   *textfile.Names
-	}{{p.IDs, o.ids}, {p.Experts, o.experts}, {p.Advice, o.advice}, {p.Texts, o.texts}} {
+	}
+	lists := []renamed{{p.IDs, o.ids}, {p.Experts, o.experts}, {p.Advice, o.advice}, {p.Texts, o.texts}}
+	if len(p.Facts) != len(o.facts) && len(p.IDs) > 0 {
+		return m.again("", "the outcomes of a shard have other facts than the configuration")
+	}
+	for i, values := range p.Facts {
+		lists = append(lists, renamed{values, o.facts[i].values})
+	}
+	numbers := make([][]int, len(lists))
+	for i, from := range lists {
 		before := from.to.Len()
 		for k, name := range from.list {
 			n, err := from.to.Add(name)
@@ -290,6 +306,11 @@ func (m *importer) mergePair(o *outcomes, p *PartialPair, numbers [][]int) error
 		}
 		if err == nil && o.texted && p.Text != nil {
 			err = set(&c.text, n, int32(numbers[3][p.Text[k]]))
+		}
+		for i, values := range p.Facts {
+			if v := values[k]; err == nil && v >= 0 {
+				err = set(&c.facts[i], n, int32(numbers[4+i][v]))
+			}
 		}
 		if err != nil {
 			return asData(m.config.Outcomes.File.String(), err)

@@ -14,7 +14,7 @@ import (
 // patterns.
 func (m *importer) expandWide(tab *tablefile.Table) error {
 	w := m.config.Outcomes.Wide
-	if w.WidePattern == (WidePattern{}) {
+	if !w.WidePattern.isSet() {
 		return nil
 	}
 	x := expander{config: m.config, keys: w.keys(), names: tab.Names(), at: make(map[string]int)}
@@ -126,7 +126,7 @@ func (x *expander) ignored(p PairName) bool {
 
 // columns returns the columns of a pair, one for each pattern.
 func (x *expander) columns(pair PairName) (WideColumn, error) {
-	c := WideColumn{Expert: pair.Expert, Advice: pair.Advice}
+	c := WideColumn{Expert: pair.Expert, Advice: pair.Advice, Observed: Observed{}}
 	for _, k := range x.keys {
 		p, err := tablefile.ParsePattern(k.pattern)
 		if err != nil {
@@ -138,6 +138,10 @@ func (x *expander) columns(pair PairName) (WideColumn, error) {
 		if _, ok := x.at[name]; !ok {
 			return c, &costs.DataError{Column: name, Msg: fmt.Sprintf("is missing, although the table has other columns of the expert %s; the table has %s",
 				textfile.Quoted(pair.Expert), textfile.Listed(x.names, 12))}
+		}
+		if k.fact != "" {
+			c.Observed[k.fact] = name
+			continue
 		}
 		*k.column(&c) = name
 	}

@@ -29,7 +29,28 @@ type Report struct {
 	Unserved      string              `json:"unserved,omitempty"`       // which features are not computed from raw rows, and what to do
 	Graded        *Graded             `json:"graded,omitempty"`         // of recorded answers
 	MeasuredFees  *MeasuredFees       `json:"measured_fees,omitempty"`  // where there are any
+	Observed      []ObservedFact      `json:"observed,omitempty"`       // facts of answers
 	Constants     []Constants         `json:"constants"`                // per split, what a constant choice costs at lambda 1
+}
+
+// ObservedFact is a fact of answers that a tensor has.
+type ObservedFact struct {
+	Name  string `json:"name"`
+	Kind  string `json:"kind"`
+	Known int    `json:"known"` // of how many outcomes
+}
+
+func observedFacts(t *costs.Tensor) (all []ObservedFact) {
+	for _, f := range t.Facts {
+		o := ObservedFact{Name: f.Name, Kind: f.Kind()}
+		for _, v := range f.Data {
+			if v == v {
+				o.Known++
+			}
+		}
+		all = append(all, o)
+	}
+	return all
 }
 
 // NewCategory is a value of a categorical column for which the tensor that rows
@@ -97,7 +118,7 @@ func (r *Report) summarise(t *costs.Tensor) {
 		all[n] = n
 		r.Splits[t.Splits[n].String()]++
 	}
-	r.Unknown = countUnknown(t, all)
+	r.Unknown, r.Observed = countUnknown(t, all), observedFacts(t)
 	add := func(name string, rows []int) {
 		if rows = t.CompleteRows(rows); len(rows) == 0 {
 			return

@@ -57,7 +57,7 @@ func baseOf(ctx context.Context, path storage.Location) (*outcome.Base, error) {
 		return nil, err
 	}
 	defer r.Close()
-	base := &outcome.Base{Actions: r.Actions()}
+	base := &outcome.Base{Actions: r.Actions(), Facts: r.Columns().Facts}
 	if text, ok := r.Meta()[costs.NamesKey]; ok {
 		if err := json.Unmarshal([]byte(text), &base.FeatureNames); err != nil {
 			return nil, &costs.DataError{File: path.String(), Column: costs.NamesKey, Msg: "is not a list of names", Err: err}

@@ -89,6 +89,9 @@ func (r *Report) WriteText(w io.Writer) error {
 	b.Add("time", "%s", timeLine(r.Time))
 	b.Add("features", "%d", len(r.FeatureNames))
 	b.Add("to serve", "%s", r.Unserved)
+	for _, f := range r.Observed {
+		b.Add("observed", "%s, %s: known of %d answers", f.Name, f.Kind, f.Known)
+	}
 	if g := r.Graded; g != nil {
 		b.Add("graded", "%d answers by %s%s", g.Answers, g.Kind, safetext.Counted("; %d have nothing to judge, and count as wrong", g.Without))
 	}
