@@ -22,7 +22,7 @@ const Name = "cascade"
 // Every state is learned by the recipe auto, from what later states made of each row by what its other folds learned. So no
 // state is learned from an answer that a later one decided after it had learned from it. The cascade is then compared with
 // the one-shot policy of the recipe, and with the best fixed pair, on folds of rows that trained none of them. If it does
-// not pass the rule of the recipe ([cascade.Guard]), the result is the one-shot policy: it accepts every first answer.
+// not pass the rule ([cascade.Guard]), the result is the one-shot policy: it accepts every first answer.
 //
 // Rows whose outcomes are not all known learn, but do not judge, and do not tell what later states cost. A tensor without facts, or
 // with fewer than two pairs, is a *costs.DataError, and so is a log: what a pair would have answered that was not executed is
@@ -44,7 +44,7 @@ func train(ctx context.Context, t *costs.Tensor, lambda float64, s Settings, o m
 	c := together(own, s.Auto.Apart)
 	own.Groups = groupsOf(c)
 	r := Report{Lambda: lambda, Rows: len(every), Clusters: c.Len(), Stages: s.Stages}
-	r.Guard = cascade.Guard{Rule: s.Auto.Rule, Confidence: s.Auto.Confidence, Fallback: true}
+	r.Guard = cascade.Guard{Rule: s.Rule, Confidence: s.Auto.Confidence, Fallback: true}
 	var err error
 	if c.Len() >= 2*s.Folds {
 		if r.Guard, r.Calibration, err = guard(ctx, own, c, lambda, s, o); err != nil {
@@ -127,19 +127,6 @@ func groupsOf(c costs.Clusters) []string {
 		out[n] = strconv.Itoa(k)
 	}
 	return out
-}
-
-// once is the one-shot policy as a cascade: after the first answer there is no state.
-func once(t *costs.Tensor, lambda float64, s Settings, one *policy.Policy) *cascade.Policy {
-	return staged(t, lambda, s, one, []cascade.State{{Encoding: cascade.Encoding{Dim: t.Dim}, Policy: one}})
-}
-
-func staged(t *costs.Tensor, lambda float64, s Settings, one *policy.Policy, states []cascade.State) *cascade.Policy {
-	p := &cascade.Policy{Actions: t.Actions, Dim: t.Dim, Stages: s.Stages, Lambda: lambda, States: states, Rest: one}
-	for _, f := range t.Facts {
-		p.Facts = append(p.Facts, f.Fact)
-	}
-	return p
 }
 
 // names are the pairs that may be executed after another, and those that may not.

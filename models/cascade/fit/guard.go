@@ -135,7 +135,7 @@ func play(ctx context.Context, p *cascade.Policy, t *costs.Tensor, rows []int, l
 
 // verdict compares the costs.
 func (j *judged) verdict(sets costs.Clusters, s Settings) (g cascade.Guard, err error) {
-	g = cascade.Guard{Rows: len(j.rows), Clusters: sets.Len(), Rule: s.Auto.Rule, Confidence: s.Auto.Confidence}
+	g = cascade.Guard{Rows: len(j.rows), Clusters: sets.Len(), Rule: s.Rule, Confidence: s.Auto.Confidence}
 	g.OneShot, _ = models.MeanStd(j.oneShot)
 	g.Fixed, _ = models.MeanStd(j.fixed)
 	g.Cascade, _ = models.MeanStd(j.cascade)

@@ -198,3 +198,16 @@ func (l *learner) outcomes(t *costs.Tensor, executed []int) {
 		}
 	}
 }
+
+// once is the one-shot policy as a cascade: after the first answer there is no state.
+func once(t *costs.Tensor, lambda float64, s Settings, one *policy.Policy) *cascade.Policy {
+	return staged(t, lambda, s, one, []cascade.State{{Encoding: cascade.Encoding{Dim: t.Dim}, Policy: one}})
+}
+
+func staged(t *costs.Tensor, lambda float64, s Settings, one *policy.Policy, states []cascade.State) *cascade.Policy {
+	p := &cascade.Policy{Actions: t.Actions, Dim: t.Dim, Stages: s.Stages, Lambda: lambda, States: states, Rest: one}
+	for _, f := range t.Facts {
+		p.Facts = append(p.Facts, f.Fact)
+	}
+	return p
+}
