@@ -85,9 +85,6 @@ func written(ctx context.Context, path storage.Location, format string) string {
 	return format
 }
 
-// Written is the format of the decisions: parquet, jsonl or csv.
-func (o StreamOptions) Written(ctx context.Context) string { return written(ctx, o.Out, o.OutFormat) }
-
 // rowFormat appends rows to a buffer: a header once, then one row per call.
 type rowFormat struct {
 	head string

@@ -117,9 +117,6 @@ type frontier struct {
 	take   []func(p []report.FrontierPoint, v *report.Interval) // where the interval of a series goes
 }
 
-// paid is what one method loses, spends and costs per reported row, averaged over its seeds.
-type paid struct{ loss, money, cost []float64 }
-
 // addPrice adds the points at one price.
 func (e *evaluation) addPrice(ctx context.Context, f *frontier, price pricePoint, own []entry) error {
 	a := e.actionsAt(price)

@@ -76,9 +76,9 @@ func (c *Cascade) sentence() string {
 	for n, share := range c.Share {
 		switch {
 		case n == 0:
-			fmt.Fprintf(&b, " It executes one pair on %s%% of the rows", percent(&share))
+			fmt.Fprintf(&b, " It executes one pair on %s%% of the rows", fixed(100*share, 1))
 		default:
-			fmt.Fprintf(&b, ", %d on %s%%", n+1, percent(&share))
+			fmt.Fprintf(&b, ", %d on %s%%", n+1, fixed(100*share, 1))
 		}
 	}
 	b.WriteString(".")

@@ -140,6 +140,21 @@ func (o Options) Validate() error {
 	return err
 }
 
+// checkCascade reports what does not go with cascades.
+func (o Options) checkCascade() error {
+	switch {
+	case !o.Cascade:
+		return nil
+	case o.AnyPrice:
+		return errors.New("cascade and any_price: a cascade is trained for the prices of the table, one for each lambda")
+	case !o.Log.Log.IsZero():
+		return errors.New("cascade: a log has the answer of one pair for each request, and a cascade learns from those of all pairs; pipe costs and pipe import make such tables")
+	case !o.Deployed.IsZero() || !o.Warm.IsZero():
+		return errors.New("cascade: a cascade is compared with the policy that decides once, and not with an older one (deployed, warm)")
+	}
+	return nil
+}
+
 // Files are what Run reads and writes.
 func (o Options) Files(ctx context.Context) stage.Files {
 	reads := stage.TensorFiles(ctx, o.Tensor, o.Actions)
