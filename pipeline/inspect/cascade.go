@@ -11,7 +11,6 @@ import (
 	"pipe/internal/textfile"
 	"pipe/models/cascade"
 	"pipe/onnx"
-	"pipe/pipeline/report"
 )
 
 // CascadeExplanation describes a cascade file.
@@ -114,7 +113,7 @@ func habits(s *cascade.Summary) (lines []string) {
 		}
 		for _, n := range f.Seen {
 			if n.Accepted != nil && n.WentOn != nil {
-				line += fmt.Sprintf("; %s is %s on average where it accepts, and %s where it goes on", n.Fact, report.Number(n.Accepted), report.Number(n.WentOn))
+				line += fmt.Sprintf("; %s is %.3g on average where it accepts, and %.3g where it goes on", n.Fact, *n.Accepted, *n.WentOn)
 			}
 		}
 		lines = append(lines, line)

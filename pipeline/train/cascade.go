@@ -104,7 +104,7 @@ func writeCascade(b *strings.Builder, r fit.Report) {
 		r.Lambda, g.Cascade, g.OneShot, g.Fixed, g.Rows, g.Gain, 100*g.Confidence, g.LowerBound,
 		map[bool]string{true: "it accepts every first answer", false: "it is exported"}[g.Fallback])
 	tab := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(tab, "pairs executed\trows %\tfees of the last of them, per row of the table")
+	fmt.Fprintln(tab, "pairs executed\trows %\tfees of the last of these, mean over all rows")
 	for n, share := range g.Stages {
 		fmt.Fprintf(tab, "%d\t%.1f\t%.4f\n", n+1, 100*share, g.Money[n])
 	}
