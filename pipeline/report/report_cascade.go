@@ -101,7 +101,7 @@ func (c *Cascade) compared() string {
 		case d.Low > 0:
 			parts = append(parts, fmt.Sprintf("costs %s per request more than %s, %s", Amount(d), o.Name, o.words()))
 		default:
-			parts = append(parts, fmt.Sprintf("is not certain to differ from %s, %s: it costs %s per request more", o.Name, o.words(), Amount(d)))
+			parts = append(parts, fmt.Sprintf("saves %s per request against %s, %s, which is not certain", Amount(d.negative()), o.Name, o.words()))
 		}
 	}
 	if parts == nil {
