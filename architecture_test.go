@@ -249,7 +249,7 @@ var testsMayImport = map[string][]string{
 	"models/offpolicy":         {"internal/judge", "onnx/ort/orttest"},
 	"models/paper":             {"onnx", "onnx/ort", "onnx/ort/orttest"},
 	"models/cascade":           {"internal/judge", "models/estimate", "models/network", "onnx/ort/orttest"},
-	"models/cascade/fit":       {"internal/realdata", "onnx/ort/orttest"},
+	"models/cascade/fit":       {"internal/realdata", "models/lightgbm/lightgbmtest", "onnx/ort/orttest"},
 	"models/policy":            {"costs/coststest", "internal/judge", "onnx/ort/orttest"},
 	"models/regress":           {"costs/coststest", "models/lightgbm/lightgbmtest", "onnx/ort/orttest"},
 	"onnx":                     {"internal/judge", "internal/realdata", "onnx/internal/conform", "onnx/internal/onnxtest", "onnx/ort/orttest", "onnx/rewrite"},

@@ -5,7 +5,6 @@ import (
 	"math"
 	"slices"
 
-	"pipe/models/policy"
 	"pipe/onnx"
 )
 
@@ -31,7 +30,7 @@ func (p *Policy) Export() (*onnx.Model, error) {
 		observed: g.Input(ObservedInput, onnx.Float32, onnx.Shape{batch, onnx.Fix(b.pairs * int64(len(p.Facts)))}),
 		executed: g.Input(ExecutedInput, onnx.Bool, onnx.Shape{batch, onnx.Fix(b.pairs)}),
 	}
-	b.outputs(g, b.all(g, in))
+	b.outputs(g, in, b.all(g, in))
 	if b.err != nil {
 		return nil, fmt.Errorf("export cascade: %w", b.err)
 	}
@@ -138,10 +137,6 @@ func (b *builder) one(g *onnx.Graph, state int, in inputs) *onnx.Value {
 		b.fail(err)
 		return in.features
 	}
-	if s.Policy.Decoder == policy.DecoderFixed { // it does not look at the features
-		out.Cost = g.Add(out.Cost, zero(g, in.features))
-		out.Action = g.Where(knownGraph(g, g.ReduceSum(out.Cost, false, 1)), out.Action, g.Scalar(onnx.Int64, float64(b.pairs)))
-	}
 	loss := row(g, []float32{float32(math.NaN())})
 	if n := len(s.Executed); n > 0 {
 		// The answer that would be accepted is that of the largest score, the first on ties.
@@ -152,23 +147,10 @@ func (b *builder) one(g *onnx.Graph, state int, in inputs) *onnx.Value {
 	for _, i := range s.Executed {
 		accept[i] = 1
 	}
-	return b.said(g, g.Unsqueeze(out.Action, 1), g.Const(onnx.Float32s([]int64{b.pairs + 1}, accept)), loss, out.Cost)
-}
-
-// said is the row of numbers of a state. action is rows x 1, int64; accept has a value per action, and one for none.
-func (b *builder) said(g *onnx.Graph, action, accept, loss, cost *onnx.Value) *onnx.Value {
-	at := g.Min(action, g.Scalar(onnx.Int64, float64(b.pairs-1)))
-	remaining := g.GatherElements(cost, at, 1)
-	return g.Concat(1, g.Cast(action, onnx.Float32), g.Gather(accept, action, 0), g.Add(loss, zero(g, remaining)), remaining, cost)
-}
-
-// zero is 0 for every row of v, rows x any width; NaN for a row that has a value that is not finite.
-func zero(g *onnx.Graph, v *onnx.Value) *onnx.Value {
-	v = g.Mul(v, g.Scalar(onnx.Float32, 0))
-	if g.Err() == nil && v.Shape()[1].Size == 1 {
-		return v
-	}
-	return g.ReduceSum(v, true, 1)
+	action := g.Unsqueeze(out.Action, 1)
+	remaining := g.GatherElements(out.Cost, g.Min(action, g.Scalar(onnx.Int64, float64(b.pairs-1))), 1)
+	return g.Concat(1, g.Cast(action, onnx.Float32), g.Gather(g.Const(onnx.Float32s([]int64{b.pairs + 1}, accept)), action, 0),
+		g.Add(loss, g.Mul(remaining, g.Scalar(onnx.Float32, 0))), remaining, out.Cost)
 }
 
 // rest is what a state without a policy says: the answer with the smallest loss by the features is accepted.
@@ -178,12 +160,18 @@ func (b *builder) rest(g *onnx.Graph, in inputs) *onnx.Value {
 		b.fail(err)
 		return in.features
 	}
-	cost := g.Add(g.Where(in.executed, out.Loss, g.Scalar(onnx.Float32, none)), zero(g, in.features))
+	cost := g.Where(in.executed, out.Loss, g.Scalar(onnx.Float32, none))
 	least := g.ReduceMin(cost, true, 1)
-	best := g.And(g.Equal(cost, least), g.Less(cost, g.Scalar(onnx.Float32, noneAbove)))
-	accept := slices.Repeat([]float32{1}, int(b.pairs+1))
-	accept[b.pairs] = 0
-	return b.said(g, g.Cast(first(g, best, b.pairs), onnx.Int64), g.Const(onnx.Float32s([]int64{b.pairs + 1}, accept)), least, cost)
+	exists := g.Less(least, g.Scalar(onnx.Float32, noneAbove))
+	said := g.Concat(1, first(g, g.Equal(cost, least), b.pairs), g.Cast(exists, onnx.Float32), least, least, cost)
+	return g.Where(exists, said, b.invalid(g))
+}
+
+// invalid is what is said about a row on which no decision is possible.
+func (b *builder) invalid(g *onnx.Graph) *onnx.Value {
+	v := slices.Repeat([]float32{float32(math.NaN())}, int(head+b.pairs))
+	v[0], v[1] = float32(b.pairs), 0
+	return row(g, v)
 }
 
 // best is the element of v, rows x n, where by is largest, the first on ties. It is rows x 1.
@@ -213,8 +201,10 @@ func (b *builder) fail(err error) {
 }
 
 // outputs are those of the file, of what the states say.
-func (b *builder) outputs(g *onnx.Graph, said *onnx.Value) {
-	parts := g.Split(said, 1, 1, 1, 1, 1, b.pairs)
+func (b *builder) outputs(g *onnx.Graph, in inputs, said *onnx.Value) {
+	zero := g.Scalar(onnx.Float32, 0)
+	finite := g.Equal(g.ReduceSum(g.Mul(in.features, zero), true, 1), zero)
+	parts := g.Split(g.Where(finite, said, b.invalid(g)), 1, 1, 1, 1, 1, b.pairs)
 	if g.Err() != nil {
 		return
 	}

@@ -44,14 +44,14 @@ func train(ctx context.Context, t *costs.Tensor, lambda float64, s Settings, o m
 	c := together(own, s.Auto.Apart)
 	own.Groups = groupsOf(c)
 	r := Report{Lambda: lambda, Rows: len(every), Clusters: c.Len(), Stages: s.Stages}
-	r.Guard = cascade.Guard{Rule: s.Rule, Confidence: s.Auto.Confidence, Fallback: true}
+	r.Guard = cascade.Guard{Rule: s.Rule, Confidence: s.Confidence, Fallback: true}
 	var err error
 	if c.Len() >= 2*s.Folds {
 		if r.Guard, r.Calibration, err = guard(ctx, own, c, lambda, s, o); err != nil {
 			return nil, r, err
 		}
 	}
-	l := newLearner(own, lambda, s, o, "")
+	l := newLearner(own, lambda, s, o)
 	r.Pairs, r.FirstOnly = l.names()
 	one, report, err := l.oneShot(ctx)
 	if err != nil {

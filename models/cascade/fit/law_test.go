@@ -11,6 +11,8 @@ import (
 	"pipe/costs"
 	"pipe/models"
 	"pipe/models/cascade"
+	"pipe/models/lightgbm/lightgbmtest"
+	"pipe/models/policy"
 	"pipe/onnx/ort/orttest"
 )
 
@@ -27,7 +29,7 @@ func TestPermutedFacts(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.Logf("seed %d: guard %+.4f, fallback %t", seed, r.Guard.Gain, r.Guard.Fallback)
+		t.Logf("seed %d: guard %+.4f (%.4f to %.4f), fallback %t", seed, r.Guard.Gain, r.Guard.LowerBound, r.Guard.UpperBound, r.Guard.Fallback)
 		if r.Guard.Fallback {
 			if len(p.States) != 1 || r.States != nil {
 				t.Errorf("seed %d: %d states", seed, len(p.States))
@@ -68,7 +70,7 @@ func TestHigherFees(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 3))
 	train, _ := w.sample(rng, 1500)
 	s := quick(3)
-	l := newLearner(train, 1, s, o, "")
+	l := newLearner(train, 1, s, o)
 	states, _, err := l.states(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -116,9 +118,9 @@ func TestUnknownFacts(t *testing.T) {
 	sample := func(rows int) (*costs.Tensor, []int) {
 		out, levels := w.sample(rng, rows)
 		for at, loss := range out.Loss {
-			out.Facts[1].Data[at] = 0.7
+			out.Facts[0].Data[at] = 0.7
 			if at%2 == 0 && loss == 1 {
-				out.Facts[1].Data[at] = float32(math.NaN())
+				out.Facts[0].Data[at] = float32(math.NaN())
 			}
 		}
 		return out, levels
@@ -279,5 +281,39 @@ func TestUnknownOutcomes(t *testing.T) {
 	}
 	if r.Guard.Fallback || r.Guard.Rows != 2000 || r.States[0].Rows != 2000 {
 		t.Errorf("%+v", r)
+	}
+}
+
+// Networks and trees are members of states too, and what is measured of fees is paid once.
+func TestMembersAndMeasuredFees(t *testing.T) {
+	lightgbmtest.Open(t)
+	o := models.Options{Runtime: orttest.Open(t, 0)}
+	train, _ := twoStages().sample(rand.New(rand.NewPCG(13, 13)), 600)
+	plain := train.Actions.Experts
+	train.Actions.Experts = []costs.Expert{{Name: "e0"}, {Name: "e1"}}
+	for n := range train.Len() {
+		train.Fee = append(train.Fee, float32(plain[0].Fee), float32(2*plain[1].Fee*float64(n%2)))
+	}
+	s := quick(2)
+	s.Auto.Networks, s.Auto.Steps, s.Auto.Trees, s.Rule = DefaultSettings().Auto.Networks[:2], 60, []int{10}, policy.RuleGain
+	p, r, err := Train(t.Context(), train, 1, s, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	played, err := play(t.Context(), p, train, everyRow(train), 1, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n, order := range played.Order {
+		fee := 0.0
+		for _, i := range order {
+			fee += float64(train.Fee[n*2+i])
+		}
+		if cost := fee + float64(train.Losses(n)[played.Accepted[n]]); math.Abs(cost-played.Cost(n)) > 1e-6 {
+			t.Fatalf("row %d costs %g, not %g", n, played.Cost(n), cost)
+		}
+	}
+	if r.Guard.Fallback || len(r.States) != 4 || r.Calibration == nil || !strings.Contains(p.Info[policy.CalibrationKey], "e0/none") {
+		t.Errorf("%+v", r.Guard)
 	}
 }

@@ -21,6 +21,7 @@ type learner struct {
 	s      Settings
 	o      models.Options
 	prefix string // of stages that are announced
+	folder string // of checkpoints, below that of the options
 
 	fees    []float64
 	pairs   []int                // that may be executed after another
@@ -29,8 +30,8 @@ type learner struct {
 	cost    map[string][]float32 // by state that was learned: what every row cost from there on; NaN where it is not known
 }
 
-func newLearner(t *costs.Tensor, lambda float64, s Settings, o models.Options, prefix string) *learner {
-	l := &learner{t: t, lambda: lambda, s: s, o: o, prefix: prefix, fees: t.Actions.Fees(lambda), cost: make(map[string][]float32)}
+func newLearner(t *costs.Tensor, lambda float64, s Settings, o models.Options) *learner {
+	l := &learner{t: t, lambda: lambda, s: s, o: o, folder: "all", fees: t.Actions.Fees(lambda), cost: make(map[string][]float32)}
 	l.pairs = promising(t, lambda, s)
 	l.allowed = make([]bool, t.Actions.Len())
 	for _, i := range l.pairs {
@@ -56,7 +57,7 @@ func seenColumns(t *costs.Tensor) []float32 {
 func (l *learner) oneShot(ctx context.Context) (*policy.Policy, auto.Report, error) {
 	plain := *l.t
 	plain.Facts = nil
-	return l.auto(ctx, &plain, l.lambda, "one-shot", l.grouped())
+	return l.auto(ctx, &plain, l.lambda, "one-shot", "one-shot", l.grouped())
 }
 
 // grouped are the settings of the recipe for rows whose groups say which belong together.
@@ -66,11 +67,11 @@ func (l *learner) grouped() auto.Settings {
 	return s
 }
 
-// auto is the recipe for one lambda.
-func (l *learner) auto(ctx context.Context, t *costs.Tensor, lambda float64, name string, s auto.Settings) (*policy.Policy, auto.Report, error) {
+// auto is the recipe for one lambda. Its checkpoints are in a folder.
+func (l *learner) auto(ctx context.Context, t *costs.Tensor, lambda float64, name, folder string, s auto.Settings) (*policy.Policy, auto.Report, error) {
 	o := l.o
 	if o.Save.Dir != "" {
-		o.Save.Dir = filepath.Join(o.Save.Dir, l.prefix+name)
+		o.Save.Dir = filepath.Join(o.Save.Dir, l.folder, folder)
 	}
 	if say := o.Stage; say != nil {
 		o.Stage = func(stage string, steps int) { say(l.prefix+name+": "+stage, steps) }
@@ -107,8 +108,11 @@ func (l *learner) state(ctx context.Context, executed []int) (cascade.State, Sta
 	s := l.s.Auto
 	apart := true                                             // groups say it
 	s.Apart, s.Narrow, s.CrossFit = &apart, true, math.MaxInt // every row needs a decision by what others learned
-	name := l.name(executed)
-	p, r, err := l.auto(ctx, t, 1, name, s)
+	folder := "state"
+	for _, i := range executed {
+		folder += fmt.Sprintf("-%d", i)
+	}
+	p, r, err := l.auto(ctx, t, 1, l.name(executed), folder, s)
 	if err != nil {
 		return cascade.State{}, StateReport{}, err
 	}
@@ -121,6 +125,11 @@ func (l *learner) state(ctx context.Context, executed []int) (cascade.State, Sta
 	report := StateReport{Executed: []string{}, Rows: len(r.Held), Guard: r.Guard, Members: r.Members}
 	for _, i := range executed {
 		report.Executed = append(report.Executed, l.t.Actions.Name(i))
+	}
+	for i, name := range t.Actions.Names() {
+		if name == r.Guard.Fixed {
+			report.Guard.Fixed = l.t.Actions.Name(i)
+		}
 	}
 	return cascade.State{Executed: executed, Encoding: e, Policy: p}, report, nil
 }
