@@ -85,7 +85,7 @@ func (c *outcomeColumn) put(n int, loss float64) (free bool, err error) {
 }
 
 // putRest stores the fee, the usage, the facts and the prediction of an outcome.
-func (o *outcomes) putRest(c *outcomeColumn, n int, made call, at *outcomeCells, row tablefile.Row) error {
+func (o *outcomes) putRest(c *outcomeColumn, n int, made call, prediction *keys, facts []factColumn, row tablefile.Row) error {
 	if o.fees {
 		if err := set(&c.fee, n, float32(made.fee)); err != nil {
 			return err
@@ -99,13 +99,13 @@ func (o *outcomes) putRest(c *outcomeColumn, n int, made call, at *outcomeCells,
 			return err
 		}
 	}
-	if err := c.putFacts(o, n, at.facts, row); err != nil {
+	if err := c.putFacts(o, n, facts, row); err != nil {
 		return err
 	}
-	if at.prediction == nil {
+	if prediction == nil {
 		return nil
 	}
-	number, err := at.prediction.add(row)
+	number, err := prediction.add(row)
 	if err != nil {
 		return err
 	}

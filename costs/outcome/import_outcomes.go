@@ -162,7 +162,7 @@ func (m *importer) store(o *outcomes, n int, p costs.Pair, at *outcomeCells, row
 		return &costs.DataError{Row: row.Place(), Column: at.name, Msg: fmt.Sprintf("instance %s, expert %s, advice %s is a duplicate",
 			textfile.Quoted(o.ids.List()[n]), textfile.Quoted(o.experts.List()[p.Expert]), textfile.Quoted(o.advice.List()[p.Advice]))}
 	}
-	return o.putRest(c, n, made, at, row)
+	return o.putRest(c, n, made, at.prediction, at.facts, row)
 }
 
 // lossOf returns the conversion of a kind of value to a loss.
