@@ -23,6 +23,9 @@ func TestTutorial(t *testing.T) { runPage(t, "tutorial.md") }
 // TestLogs does what a reader of the page on logs does.
 func TestLogs(t *testing.T) { runPage(t, "logs.md") }
 
+// TestCascades does what a reader of the page on cascades does.
+func TestCascades(t *testing.T) { runPage(t, "cascades.md") }
+
 func runPage(t *testing.T, name string) {
 	t.Helper()
 	if testing.Short() {

@@ -7,8 +7,10 @@ import (
 
 	"pipe/cmd/cli"
 	"pipe/costs"
+	"pipe/models/policy"
 	"pipe/onnx/ort"
 	"pipe/pipeline/decide"
+	"pipe/pipeline/play"
 	"pipe/pipeline/shards"
 )
 
@@ -35,6 +37,10 @@ table with usage (tokens, calls, seconds) also takes --prices: a price file of m
 The decisions have the expected loss of the chosen pair and its expected cost, which is the loss plus the fees. A note
 names prices outside of those that the policy was checked on.
 
+A cascade (pipe train --cascade) is played through a cost tensor that has what can be seen of the answers, as pipe costs and
+pipe import write it: it executes a pair, looks at that answer, and accepts it or executes another one. Every row gets the
+executed pairs in their order, the accepted pair, its expected loss, and all fees that were paid.
+
 Several machines can share the rows (docs/scale.md): --shards N --shard I decides on one of N ranges of them, and --gather
 writes the file that one run writes, byte for byte, or with --parts a folder with a file of every shard. Gzipped text and
 standard input cannot be cut.`
@@ -47,6 +53,7 @@ const decideExamples = `  pipe decide --policy policy.onnx --in costs.parquet --
   pipe decide --policy policy.onnx --encoder encoder.onnx --in claims.jsonl --text claim
   pipe decide --policy policy.onnx --encoder encoder.onnx --in photos.csv --image file --decoder auto
   pipe decide --policy merged.onnx --in claims.jsonl --text claim
+  pipe decide --policy cascade-lambda1.onnx --in costs.parquet --out played.csv
   head -n 1000 rows.jsonl | pipe decide --policy policy.onnx --scores
   pipe decide --policy policy.onnx --in archive.parquet --out decisions.parquet --shards 40 --shard 7
   pipe decide --policy policy.onnx --in archive.parquet --out decisions.parquet --gather`
@@ -144,10 +151,33 @@ func runDecide(c *cobra.Command, a *app, o decide.StreamOptions) error {
 	}
 	defer rt.Close()
 	done, err := decide.Stream(c.Context(), rt, o, a.Stdin, a.Stdout, a.Progress())
+	var cascade *policy.CascadeError
+	if errors.As(err, &cascade) {
+		return playCascade(c, a, rt, o)
+	}
 	if err != nil {
 		return err
 	}
 	return tellAll(a, done, o.Out.String())
+}
+
+// playCascade plays a cascade through a table.
+func playCascade(c *cobra.Command, a *app, rt *ort.Runtime, o decide.StreamOptions) error {
+	done, err := play.Stream(c.Context(), rt, o, a.Stdout, a.Progress())
+	if err != nil {
+		return err
+	}
+	if done.Unseen > 0 {
+		a.Say("note: on %d rows nothing is known of the answer of an executed pair; the cascade went on without it", done.Unseen)
+	}
+	if len(done.ChangedFees) > 0 {
+		a.Say("note: the fees of the table differ from those that the cascade was trained with; it decides by its own, and those of the table are paid: %s", costs.ListFees(done.ChangedFees))
+	}
+	a.Say("played %d rows in %.2f s (%.0f rows/s)", done.Rows, done.Seconds, float64(done.Rows)/done.Seconds)
+	if a.JSON && o.Out.String() != "-" {
+		return a.Print(done)
+	}
+	return nil
 }
 
 // tellAll writes what a run did: notes, and with --json the summary, unless the decisions are on standard output.

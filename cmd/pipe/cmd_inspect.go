@@ -14,6 +14,7 @@ const inspectText = `Inspect explains files:
   policy       its metadata, and a plain description of what it does; also by the JSON file beside it, which must match
   decision log its folder: policies, pairs, exploration, expected and measured cost, saving
   index        settings and size; every byte is checked against its checksum
+  cascade      what it looks at, which pairs come first, and when it goes on
 It also explains trained experts, tables and encoders of pipe featurize, encoders of pipe convert, and training checkpoints.`
 
 const inspectExamples = `  pipe inspect costs.parquet --lambda 0,0.5,1

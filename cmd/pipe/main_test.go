@@ -21,6 +21,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"pipe/costs"
+	"pipe/costs/coststest"
 	"pipe/internal/storage"
 	"pipe/models/estimate"
 	"pipe/models/network"
@@ -84,7 +85,7 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 
 // samples is a program for the scripts. It writes into the working folder a policy of two features (expert by the sign
 // of the first, advice by the sign of the second), a fixed one, an any-price one, a matching cost tensor of four rows, a larger one to
-// train from, and one with other experts; a small encoder of texts and a small CLIP, with policies on their vectors,
+// train from, one on which it pays to look at answers, and one with other experts; a small encoder of texts and a small CLIP, with policies on their vectors,
 // and a picture.
 func samples() {
 	if err := writeSamples("."); err != nil {
@@ -147,6 +148,9 @@ func writeSamples(dir string) error {
 		return err
 	}
 	if err := writeLogged(dir, actions); err != nil {
+		return err
+	}
+	if err := costs.Write(context.Background(), storage.File(filepath.Join(dir, "looks.parquet")), coststest.Looks(1200, 1)); err != nil {
 		return err
 	}
 	newer := sampleTable(actions, 16) // few rows, so that the older policy stays better

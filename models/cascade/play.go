@@ -2,12 +2,21 @@ package cascade
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"pipe/costs"
+	"pipe/models/policy"
 )
+
+// Stepper decides the next steps on rows, as Decider.Next does. A *[Decider] is one.
+type Stepper interface {
+	Info() *Info
+	Next(ctx context.Context, rows Rows) (*Decisions, error)
+}
 
 // Played is what a cascade did on rows whose outcomes are known.
 type Played struct {
@@ -15,6 +24,7 @@ type Played struct {
 	Fees     [][]float64 // by row: what each of them cost, measured fees included; NaN where a measured fee is not known
 	Accepted []int       // by row: the pair whose answer was accepted
 	Expected []float32   // by row: the loss that was expected of it
+	Planned  []float32   // by row: the cost that was expected before the first pair was executed, all fees and the loss
 	Loss     []float64   // by row: its true task loss; NaN where it is not known
 }
 
@@ -27,32 +37,36 @@ func (p *Played) Cost(row int) float64 {
 	return cost
 }
 
-// Play plays a cascade through on rows of a tensor with the same actions, with all its facts: step by step, until every
-// row has an accepted answer. Fees are those of the tensor at lambda. An error of [Observed] or [Decider.Next] ends it.
-func Play(ctx context.Context, d *Decider, t *costs.Tensor, rows []int, lambda float64) (*Played, error) {
-	if err := t.Actions.SameSet(d.info.Actions); err != nil {
-		return nil, fmt.Errorf("play cascade: %w", err)
+// Play plays a cascade through on rows of a tensor that it matches (see [Info.Matches]): step by step, until every
+// row has an accepted answer. Fees are those of the tensor at lambda. A tensor that does not match, and a row that cannot be
+// decided, are a *costs.DataError.
+func Play(ctx context.Context, d Stepper, t *costs.Tensor, rows []int, lambda float64) (*Played, error) {
+	info := d.Info()
+	err := info.Matches(t)
+	var seen []float32
+	if err == nil {
+		seen, err = Observed(info, t, rows)
 	}
-	if t.Dim != d.info.Dim {
-		return nil, fmt.Errorf("play cascade: rows have %d features, it takes %d", t.Dim, d.info.Dim)
-	}
-	seen, err := Observed(d.info, t, rows)
-	if err != nil {
-		return nil, fmt.Errorf("play cascade: %w", err)
+	if err != nil { // for the user, two files that do not match
+		return nil, fmt.Errorf("play cascade: %w", &costs.DataError{Err: err})
 	}
 	out := &Played{
 		Order: make([][]int, len(rows)), Fees: make([][]float64, len(rows)), Accepted: make([]int, len(rows)),
-		Expected: make([]float32, len(rows)), Loss: make([]float64, len(rows)),
+		Expected: make([]float32, len(rows)), Planned: make([]float32, len(rows)), Loss: make([]float64, len(rows)),
 	}
 	fees, left := t.Actions.Fees(lambda), make([]int, len(rows))
 	for n := range left {
 		left[n] = n
 	}
 	for stage := 0; len(left) > 0; stage++ {
-		if stage > t.Actions.Len() {
-			return nil, fmt.Errorf("play cascade: %d rows have no accepted answer after every pair: a damaged file", len(left))
+		if stage > info.Stages {
+			return nil, fmt.Errorf("play cascade: %w", &costs.DataError{Msg: fmt.Sprintf("id %q has no accepted answer after %d pairs, which is all that may be executed: a damaged file", t.IDs[rows[left[0]]], info.Stages)})
 		}
-		next, err := d.Next(ctx, out.rows(d.info, t, rows, left, seen))
+		next, err := d.Next(ctx, out.rows(info, t, rows, left, seen))
+		var bad *policy.RowError
+		if errors.As(err, &bad) {
+			err = &costs.DataError{Msg: fmt.Sprintf("id %q", t.IDs[rows[left[bad.Row]]]), Err: bad.Err}
+		}
 		if err != nil {
 			return nil, fmt.Errorf("play cascade: stage %d: %w", stage+1, err)
 		}
@@ -61,6 +75,9 @@ func Play(ctx context.Context, d *Decider, t *costs.Tensor, rows []int, lambda f
 			if action := int(next.Action[at]); next.Accept[at] {
 				out.Accepted[n], out.Expected[n], out.Loss[n] = action, next.Loss[at], float64(t.Losses(rows[n])[action])
 			} else {
+				if stage == 0 {
+					out.Planned[n] = next.Remaining[at]
+				}
 				out.Order[n], out.Fees[n] = append(out.Order[n], action), append(out.Fees[n], fees[action]+measured(t, rows[n], action))
 				more = append(more, n)
 			}
@@ -81,36 +98,82 @@ func measured(t *costs.Tensor, row, pair int) float64 {
 // rows are the states of those rows that have no accepted answer yet.
 func (p *Played) rows(i *Info, t *costs.Tensor, all, left []int, seen []float32) Rows {
 	pairs, columns := i.Actions.Len(), i.Columns()
-	r := Rows{N: len(left), Executed: make([]bool, len(left)*pairs)}
+	r := Rows{N: len(left), Observed: slices.Repeat([]float32{float32(math.NaN())}, len(left)*columns), Executed: make([]bool, len(left)*pairs)}
 	for at, n := range left {
 		r.Features = append(r.Features, t.Row(all[n])...)
-		r.Observed = append(r.Observed, seen[n*columns:(n+1)*columns]...)
 		for _, pair := range p.Order[n] {
 			r.Executed[at*pairs+pair] = true
+			from, to := pair*len(i.Facts), (pair+1)*len(i.Facts)
+			copy(r.Observed[at*columns+from:at*columns+to], seen[n*columns+from:n*columns+to])
 		}
 	}
 	return r
 }
 
+// Matches returns nil if the cascade can be played through t: with the same experts and advice in the same order, the same
+// unavailable pairs, and features of the same width, source and digest, as policy.Info.Matches has it. Fees may differ.
+func (i *Info) Matches(t *costs.Tensor) error {
+	once := policy.Info{Actions: i.Actions, Dim: i.Dim}
+	return once.Matches(t)
+}
+
 // Observed has what is seen of all answers on rows of a tensor, as the input of the file: rows x A*F. A value of a
-// category that the file does not know is one past its last. It is an error if the tensor lacks a fact of the file, or has
-// it as another kind.
+// category that the file does not know comes after its last, so that two answers can agree on it. It is a *[MissingError] if the
+// tensor lacks a fact of the file, or has it as another kind.
 func Observed(i *Info, t *costs.Tensor, rows []int) ([]float32, error) {
+	if err := i.missing(t); err != nil {
+		return nil, err
+	}
 	pairs := t.Actions.Len()
 	out := make([]float32, len(rows)*i.Columns())
 	for f, fact := range i.Facts {
-		at := slices.IndexFunc(t.Facts, func(own costs.Facts) bool { return own.Name == fact.Name })
-		if at < 0 || (t.Facts[at].Values == nil) != (fact.Values == nil) {
-			return nil, fmt.Errorf("the table has no observed %s of the kind that the cascade looks at", fact.Name)
-		}
-		value := valuesOf(t.Facts[at].Fact, fact)
+		own := t.Fact(fact.Name)
+		value := valuesOf(own.Fact, fact)
 		for n, row := range rows {
 			for pair := range pairs {
-				out[n*i.Columns()+pair*len(i.Facts)+f] = value(t.Facts[at].Data[row*pairs+pair])
+				out[n*i.Columns()+pair*len(i.Facts)+f] = value(own.Data[row*pairs+pair])
 			}
 		}
 	}
 	return out, nil
+}
+
+// MissingError says what a table lacks that a cascade looks at.
+type MissingError struct {
+	Columns []string // that are missing, or have another kind
+	All     bool     // the table does not say at all what can be seen of answers
+}
+
+// Error names the columns.
+func (e *MissingError) Error() string {
+	columns := strings.Join(e.Columns, ", ")
+	if e.All {
+		return "the table does not say what can be seen of answers, and the cascade looks at them: it has no " + columns
+	}
+	return "the cascade looks at what this table does not have: " + columns
+}
+
+// Hint says where the columns come from.
+func (e *MissingError) Hint() string {
+	return "pipe costs writes such columns for the experts that it runs, and pipe import takes them from a log (docs/cascades.md)"
+}
+
+// missing returns a *MissingError if t lacks facts.
+func (i *Info) missing(t *costs.Tensor) error {
+	e := &MissingError{All: len(t.Facts) == 0}
+	for _, fact := range i.Facts {
+		kind := "numbers"
+		if fact.Category() {
+			kind = "categories"
+		}
+		if own := t.Fact(fact.Name); own == nil || own.Category() != fact.Category() {
+			e.Columns = append(e.Columns, fmt.Sprintf("observed_%s (%s)", fact.Name, kind))
+		}
+	}
+	if e.Columns == nil {
+		return nil
+	}
+	return e
 }
 
 // valuesOf turns values of one fact into those of another with the same name.
@@ -123,7 +186,7 @@ func valuesOf(own, fact costs.Fact) func(float32) float32 {
 		if at, ok := slices.BinarySearch(fact.Values, text); ok {
 			index[v] = float32(at)
 		} else {
-			index[v] = float32(len(fact.Values))
+			index[v] = float32(len(fact.Values) + v)
 		}
 	}
 	return func(v float32) float32 {

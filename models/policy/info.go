@@ -148,7 +148,27 @@ func Parse(m *onnx.Model) (*Info, error) {
 	return info, info.checkInputs(m)
 }
 
+// CascadeError is the error for a cascade, which looks at an answer before it decides again, where a policy that decides once is
+// needed. It is an [ErrNotPolicy].
+type CascadeError struct{}
+
+// Error says what the file is.
+func (*CascadeError) Error() string {
+	return ErrNotPolicy.Error() + " that decides once: the file is a cascade, which looks at answers before it decides again"
+}
+
+// Unwrap returns ErrNotPolicy.
+func (*CascadeError) Unwrap() error { return ErrNotPolicy }
+
+// Hint says what takes a cascade.
+func (*CascadeError) Hint() string {
+	return "pipe decide and pipe eval play a cascade through a table, pipe inspect explains it, and the gateway of pipe serve runs it (docs/cascades.md); here, use a policy that pipe train makes without --cascade"
+}
+
 func notPolicy(m *onnx.Model, kind string) error {
+	if kind == "cascade" { // of package models/cascade, which imports this one
+		return &CascadeError{}
+	}
 	if kind != "" {
 		return fmt.Errorf("%w: the file says that it is a %q", ErrNotPolicy, kind)
 	}

@@ -17,6 +17,7 @@ import (
 	"pipe/internal/storage"
 	"pipe/internal/strictjson"
 	"pipe/internal/textfile"
+	"pipe/models/cascade"
 	"pipe/models/policy"
 	"pipe/onnx"
 )
@@ -25,15 +26,15 @@ import (
 // cannot read the metadata of a model; see [DescriptionFile].
 type Description struct {
 	Format int    `json:"format"` // descriptionFormat
-	Kind   string `json:"kind"`   // descriptionKind
+	Kind   string `json:"kind"`   // policy or cascade
 	Digest string `json:"digest"` // of the policy, see policy.Digest
 	SHA256 string `json:"sha256"` // of the bytes of the policy file, in hexadecimal
 	Bytes  int    `json:"bytes"`  // of the policy file
 
 	Method      string           `json:"method"`
 	Recipe      string           `json:"recipe"`
-	Decoder     policy.Decoder   `json:"decoder"`
-	Lambda      float64          `json:"lambda"` // of the training, or as it was fixed
+	Decoder     policy.Decoder   `json:"decoder,omitempty"` // absent for cascades
+	Lambda      float64          `json:"lambda"`            // of the training, or as it was fixed
 	Experts     []costs.Expert   `json:"experts"`
 	Advice      []costs.Advice   `json:"advice"`                // fees before lambda
 	Unavailable []DescribedPair  `json:"unavailable,omitempty"` // pairs that do not exist
@@ -42,6 +43,10 @@ type Description struct {
 	// Guarantee is what the output accepted promises, in numbers and in words; absent: the policy has none.
 	Guarantee *policy.Guarantee `json:"guarantee,omitempty"`
 	Promise   []string          `json:"promise,omitempty"`
+
+	// Of a cascade: what it looks at in answers, in the order of its input, and how many pairs it may execute.
+	Facts  []costs.Fact `json:"facts,omitempty"`
+	Stages int          `json:"stages,omitempty"`
 
 	// Of a file that was cut from an any-price policy, see the metadata of the same names.
 	FrozenFrom string   `json:"frozen_from,omitempty"`
@@ -99,9 +104,13 @@ type DescribedValue struct {
 // DescriptionFile is the name of the description beside the policy file at path: ".json" is appended to the name.
 func DescriptionFile(path storage.Location) storage.Location { return path.Suffix(".json") }
 
-// describe describes the policy file that holds the bytes of m. If m is not a policy, the error is that of policy.Parse.
+// describe describes the policy or cascade file that holds the bytes of m. If m is neither, the error is that of policy.Parse.
 func describe(m *onnx.Model, file []byte) (*Description, error) {
 	info, err := policy.Parse(m)
+	var looks *policy.CascadeError
+	if errors.As(err, &looks) {
+		return describeCascade(m, file)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -114,14 +123,9 @@ func describe(m *onnx.Model, file []byte) (*Description, error) {
 	sum, a := sha256.Sum256(file), info.Actions
 	d := &Description{
 		Format: descriptionFormat, Kind: descriptionKind, SHA256: hex.EncodeToString(sum[:]), Bytes: len(file),
-		Method: info.Method, Recipe: info.Recipe, Decoder: info.Decoder, Lambda: info.Lambda, Experts: a.Experts, Advice: a.Advice,
+		Method: info.Method, Recipe: info.Recipe, Decoder: info.Decoder, Lambda: info.Lambda, Experts: a.Experts, Advice: a.Advice, Unavailable: unavailable(a),
 		FrozenFrom: info.Info[policy.FrozenKey],
 		Dim:        info.Dim, Source: a.Features.Name, Names: info.Names, Inputs: describedValues(m.Inputs()), Outputs: describedValues(m.Outputs()),
-	}
-	for i, exists := range a.Mask() {
-		if !exists {
-			d.Unavailable = append(d.Unavailable, describedPair(a, i))
-		}
 	}
 	if info.Fixed >= 0 {
 		fixed := describedPair(a, info.Fixed)
@@ -142,6 +146,16 @@ func describe(m *onnx.Model, file []byte) (*Description, error) {
 		return nil, err
 	}
 	return d, d.takeEncoder(f, m.Metadata())
+}
+
+// unavailable are the pairs that do not exist.
+func unavailable(a *costs.Actions) (out []DescribedPair) {
+	for i, exists := range a.Mask() {
+		if !exists {
+			out = append(out, describedPair(a, i))
+		}
+	}
+	return out
 }
 
 func describedPair(a *costs.Actions, action int) DescribedPair {
@@ -216,7 +230,7 @@ func (d *Description) WriteJSON(w io.Writer) error {
 	return err
 }
 
-// WritePolicy writes the policy m to the file at path, and its description beside it. It returns the size of the policy
+// WritePolicy writes the policy or cascade m to the file at path, and its description beside it. It returns the size of the policy
 // file. Each of the two files is replaced whole, the description first, so that it is there when the policy appears.
 func WritePolicy(ctx context.Context, path storage.Location, m *onnx.Model) (size int, err error) {
 	b, err := m.Marshal()
@@ -263,7 +277,7 @@ func ReadDescription(ctx context.Context, path storage.Location) (*Description, 
 	}
 	switch {
 	case err != nil:
-	case d.Kind != descriptionKind || d.SHA256 == "":
+	case d.Kind != descriptionKind && d.Kind != cascade.Kind || d.SHA256 == "":
 		err = errors.New("is not the description of a policy")
 	case d.Format > descriptionFormat:
 		err = fmt.Errorf("format %d is newer than %d, the newest this version reads", d.Format, descriptionFormat)

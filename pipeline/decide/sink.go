@@ -62,9 +62,6 @@ func exists(v float32) bool { return v < -policy.ExcludedBelow }
 
 // openSink starts the output at path, "-" for stdout, in a format.
 func openSink(ctx context.Context, path storage.Location, format string, c columns, stdout io.Writer) (decisionSink, error) {
-	if format == formatAuto && path.String() != "-" {
-		format = formatOf(ctx, path)
-	}
 	var out output = streamOutput{stdout}
 	if path.String() != "-" {
 		file, err := atomicfile.CreateBufferedAt(ctx, path)
@@ -73,7 +70,7 @@ func openSink(ctx context.Context, path storage.Location, format string, c colum
 		}
 		out = file
 	}
-	switch format {
+	switch written(ctx, path, format) {
 	case formatParquet:
 		return newParquetSink(out, c), nil
 	case formatJSONL:
@@ -81,6 +78,17 @@ func openSink(ctx context.Context, path storage.Location, format string, c colum
 	default:
 		return newTextSink(out, csvRows(c)), nil
 	}
+}
+
+// written is the format of decisions: parquet, jsonl or csv.
+func written(ctx context.Context, path storage.Location, format string) string {
+	if format == formatAuto && path.String() != "-" {
+		format = formatOf(ctx, path)
+	}
+	if format == formatAuto {
+		return formatCSV
+	}
+	return format
 }
 
 // rowFormat appends rows to a buffer: a header once, then one row per call.

@@ -109,6 +109,9 @@ func (o StreamOptions) input() string {
 	return InputFeatures
 }
 
+// Written is the format of the decisions: parquet, jsonl or csv.
+func (o StreamOptions) Written(ctx context.Context) string { return written(ctx, o.Out, o.OutFormat) }
+
 // Summary is the result of a run of Stream.
 type Summary struct {
 	Format  int              `json:"format"`

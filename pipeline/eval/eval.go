@@ -1,6 +1,7 @@
 package eval
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -60,16 +61,16 @@ func (p *plan) fromFiles(ctx context.Context, progress stage.Progress) (_ *repor
 	if left != "" || p.whole != nil {
 		p.whole = append(p.whole, all.Digest())
 	}
-	learned, err := p.decideBy(ctx, rt, files, t, progress)
+	learned, cascades, err := p.decideBy(ctx, rt, files, t, progress)
 	defer func() { err = errors.Join(err, closeAll(learned)) }()
 	if err != nil {
 		return nil, err
 	}
 	kept, notes := once(learned)
-	if err := sameTraining(kept); err != nil {
+	if err := cmp.Or(sameTraining(kept), oneOfEach(cascades)); err != nil {
 		return nil, err
 	}
-	r, err := p.evaluate(ctx, rt, t, kept, progress)
+	r, err := p.evaluate(ctx, rt, t, kept, cascades, progress)
 	if err != nil {
 		return nil, err
 	}
@@ -92,19 +93,30 @@ func (p *plan) fromFiles(ctx context.Context, progress stage.Progress) (_ *repor
 	return r, nil
 }
 
-// decideBy opens policy files and has them decide. The caller closes those that are returned, also with an error.
-func (p *plan) decideBy(ctx context.Context, rt *ort.Runtime, files []storage.Location, t *costs.Tensor, progress stage.Progress) (learned []entry, err error) {
+// decideBy opens policy files and has them decide, and plays cascades. The caller closes the policies that are returned, also with an
+// error.
+func (p *plan) decideBy(ctx context.Context, rt *ort.Runtime, files []storage.Location, t *costs.Tensor, progress stage.Progress) (learned []entry, cascades []played, err error) {
 	progress.Start(int64(len(files)), "decide by policies")
 	rows := t.Rows(p.split)
 	for _, f := range files {
 		l, err := openEntry(ctx, rt, f, t, rows)
+		var looks *policy.CascadeError
+		if errors.As(err, &looks) {
+			c, err := openCascade(ctx, rt, f, t, rows)
+			if err != nil {
+				return learned, nil, err
+			}
+			cascades = append(cascades, c)
+			progress.Add(1)
+			continue
+		}
 		if err != nil {
-			return learned, err
+			return learned, nil, err
 		}
 		learned = append(learned, l)
 		progress.Add(1)
 	}
-	return learned, nil
+	return learned, cascades, nil
 }
 
 // PolicyFiles lists the given files and the *.onnx files of given folders.
@@ -135,7 +147,7 @@ func Policies(ctx context.Context, rt *ort.Runtime, t *costs.Tensor, policies []
 		}
 		learned = append(learned, l)
 	}
-	return p.evaluate(ctx, rt, t, learned, stage.OrQuiet(progress))
+	return p.evaluate(ctx, rt, t, learned, nil, stage.OrQuiet(progress))
 }
 
 // Decisions is Run on a tensor and decisions in memory. Policies of one method and lambda are seeds of one method.
@@ -153,7 +165,7 @@ func Decisions(ctx context.Context, rt *ort.Runtime, t *costs.Tensor, decisions 
 	for i, d := range decisions {
 		learned[i].Decisions = d
 	}
-	return p.evaluate(ctx, rt, t, learned, stage.OrQuiet(progress))
+	return p.evaluate(ctx, rt, t, learned, nil, stage.OrQuiet(progress))
 }
 
 // planOn is plan for a tensor in memory, which it checks.
@@ -166,8 +178,8 @@ func (o Options) planOn(rt *ort.Runtime, t *costs.Tensor) (*plan, error) {
 }
 
 // evaluate reports on decisions that are known to fit the tensor.
-func (p *plan) evaluate(ctx context.Context, rt *ort.Runtime, t *costs.Tensor, learned []entry, progress stage.Progress) (*report.Report, error) {
-	e, err := newEvaluation(t, learned, p)
+func (p *plan) evaluate(ctx context.Context, rt *ort.Runtime, t *costs.Tensor, learned []entry, cascades []played, progress stage.Progress) (*report.Report, error) {
+	e, err := newEvaluation(t, learned, cascades, p)
 	if err != nil {
 		return nil, err
 	}
@@ -187,6 +199,9 @@ func (p *plan) evaluate(ctx context.Context, rt *ort.Runtime, t *costs.Tensor, l
 	}
 	progress.Start(-1, "calibration")
 	if r.Calibration, err = e.calibrations(lambdas, own); err != nil {
+		return nil, err
+	}
+	if err := e.reportCascades(r, lambdas); err != nil {
 		return nil, err
 	}
 	progress.Start(-1, "frontier")

@@ -19,6 +19,7 @@ type evaluation struct {
 	o           *plan
 	learned     []entry
 	anyPrice    []entry // which decide when the prices are known
+	cascades    []played
 	rows, train []int
 	together    costs.Clusters // of rows
 	knn         *baseline.KNN
@@ -26,8 +27,8 @@ type evaluation struct {
 }
 
 // newEvaluation sorts the policies, and finds the reported rows and those that belong together.
-func newEvaluation(t *costs.Tensor, learned []entry, o *plan) (*evaluation, error) {
-	e := &evaluation{t: t, o: o, rows: t.Rows(o.split), train: t.Rows(costs.Train)}
+func newEvaluation(t *costs.Tensor, learned []entry, cascades []played, o *plan) (*evaluation, error) {
+	e := &evaluation{t: t, o: o, cascades: cascades, rows: t.Rows(o.split), train: t.Rows(costs.Train)}
 	for _, l := range learned {
 		if l.prices != nil {
 			e.anyPrice = append(e.anyPrice, l)
@@ -46,15 +47,18 @@ func newEvaluation(t *costs.Tensor, learned []entry, o *plan) (*evaluation, erro
 func (e *evaluation) regimes() []float64 {
 	var out []float64
 	for _, l := range slices.Concat(e.learned, e.anyPrice) {
-		if !e.method(l).NoAdvice && !slices.Contains(out, l.Info.Lambda) {
+		if !e.method(l).NoAdvice {
 			out = append(out, l.Info.Lambda)
 		}
+	}
+	for _, c := range e.cascades {
+		out = append(out, c.info.Lambda)
 	}
 	if len(out) == 0 {
 		out = []float64{1}
 	}
 	slices.Sort(out)
-	return out
+	return slices.Compact(out)
 }
 
 // method describes the method of a policy.
@@ -73,6 +77,9 @@ func (e *evaluation) outcomes(lambda float64) ([]methodActions, error) {
 		}
 		outs[i].actions = append(outs[i].actions, l.Action)
 		outs[i].policies = append(outs[i].policies, l)
+	}
+	for _, c := range e.cascadesAt(lambda) {
+		outs = append(outs, methodActions{method: c.method(), played: c})
 	}
 	outs, err := e.baselines(outs, lambda)
 	if err != nil {
@@ -134,15 +141,15 @@ func (e *evaluation) policyNames(policies []entry) []string {
 	return names
 }
 
-// otherTable reports whether a policy was trained on another table than that of the report, whatever its prices.
-func (e *evaluation) otherTable(l entry) bool {
-	trained := l.Info.Info[policy.OriginKey]
+// otherTable reports whether the policy with this metadata was trained on another table than that of the report, whatever its prices.
+func (e *evaluation) otherTable(info map[string]string) bool {
+	trained := info[policy.OriginKey]
 	if trained != "" && e.digests == nil {
 		if e.digests = e.o.whole; e.digests == nil {
 			e.digests = []string{e.t.Digest()}
 		}
 	}
-	return trained != "" && !slices.Contains(e.digests, trained) && !slices.Contains(e.digests, l.Info.Info[policy.TableKey])
+	return trained != "" && !slices.Contains(e.digests, trained) && !slices.Contains(e.digests, info[policy.TableKey])
 }
 
 // hasFees reports whether any pair costs anything.

@@ -17,6 +17,7 @@ type methodActions struct {
 	actions  [][]int
 	pair     string  // of a constant
 	policies []entry // one per seed; nil: not a policy
+	played   *played // of a cascade, which has no actions; else nil
 }
 
 // regime adds the results at one lambda to the report.
@@ -116,6 +117,10 @@ func (e *evaluation) composite(lambda float64) (chosen [][]int, scores [][]float
 // row is the row of a method in the report.
 func (e *evaluation) row(out methodActions, lambda float64) report.Row {
 	var losses, rates []float64
+	if out.played != nil {
+		loss, _ := models.MeanStd(e.meanCosts(out, lambda))
+		losses, rates = append(losses, loss), append(rates, e.adviceRate(out.played))
+	}
 	for _, actions := range out.actions {
 		losses = append(losses, e.t.TrueLoss(e.rows, actions, lambda))
 		rates = append(rates, e.t.Actions.AdviceRate(actions))
@@ -136,6 +141,9 @@ func (e *evaluation) row(out methodActions, lambda float64) report.Row {
 // describe adds what the figures of policies do not show.
 func (e *evaluation) describe(row *report.Row, out methodActions) {
 	a := e.t.Actions
+	if out.played != nil {
+		row.ChangedFees = out.played.info.Actions.ChangedFees(a)
+	}
 	fixed, played := map[int]bool{}, map[int]bool{}
 	for _, l := range out.policies {
 		fixed[l.Info.Fixed] = true
@@ -168,6 +176,9 @@ func (e *evaluation) describe(row *report.Row, out methodActions) {
 
 // meanCosts are the realised costs per reported row, averaged over seeds.
 func (e *evaluation) meanCosts(out methodActions, lambda float64) []float64 {
+	if out.played != nil {
+		return e.playedPaid(out.played, e.t.Actions, lambda).cost
+	}
 	c := make([]float64, len(e.rows))
 	for _, actions := range out.actions {
 		for k, n := range e.rows {

@@ -102,7 +102,7 @@ func (e *evaluation) policies(lambda float64) []findings.Policy {
 	for i, l := range served {
 		out = append(out, findings.Policy{
 			Name: names[i], Method: l.Info.Method, Action: l.Action, Expected: l.Loss,
-			GuardFell: e.guardFell(l), OtherTable: e.otherTable(l),
+			GuardFell: e.guardFell(l), OtherTable: e.otherTable(l.Info.Info),
 		})
 	}
 	return out

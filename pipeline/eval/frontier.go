@@ -117,9 +117,6 @@ type frontier struct {
 	take   []func(p []report.FrontierPoint, v *report.Interval) // where the interval of a series goes
 }
 
-// paid is what one method loses, spends and costs per reported row, averaged over its seeds.
-type paid struct{ loss, money, cost []float64 }
-
 // addPrice adds the points at one price.
 func (e *evaluation) addPrice(ctx context.Context, f *frontier, price pricePoint, own []entry) error {
 	a := e.actionsAt(price)
@@ -132,24 +129,58 @@ func (e *evaluation) addPrice(ctx context.Context, f *frontier, price pricePoint
 	if decided == nil {
 		name, first, second = method, trained, nil
 	}
-	if first == nil {
+	var cascades []*played
+	if price.experts == 1 {
+		cascades = e.cascadesAt(price.lambda)
+	}
+	if first == nil && cascades == nil {
 		return nil
 	}
-	ours := e.paid(first, a, price)
-	at := f.add(name, price, ours)
+	var constant paid
+	best := -1
 	if len(e.train) > 0 {
-		best := e.bestConstant(a, price.lambda)
-		constant := e.paid([][]int{e.always(best)}, a, price)
-		f.points[f.add(baseline.BestFixedTrain, price, constant)].Pair = a.Name(best)
-		f.difference(ours, constant, func(p []report.FrontierPoint, v *report.Interval) { p[at].DiffConstant = v })
+		best = e.bestConstant(a, price.lambda)
+		constant = e.paid([][]int{e.always(best)}, a, price)
 	}
-	if second != nil {
-		theirs := e.paid(second, a, price)
-		f.add(method, price, theirs)
-		f.points[at].Own = method
-		f.difference(ours, theirs, func(p []report.FrontierPoint, v *report.Interval) { p[at].Regret = v })
+	// against adds the interval of the difference to the constant.
+	against := func(at int, ours paid) {
+		if best >= 0 {
+			f.difference(ours, constant, func(p []report.FrontierPoint, v *report.Interval) { p[at].DiffConstant = v })
+		}
+	}
+	var once paid // the policy for this lambda alone
+	if first != nil {
+		once = e.paid(first, a, price)
+		at := f.add(name, price, once)
+		f.addConstant(price, constant, a, best)
+		against(at, once)
+		if second != nil {
+			ours := once
+			once = e.paid(second, a, price)
+			f.add(method, price, once)
+			f.points[at].Own = method
+			f.difference(ours, once, func(p []report.FrontierPoint, v *report.Interval) { p[at].Regret = v })
+		}
+	} else {
+		f.addConstant(price, constant, a, best)
+	}
+	for _, c := range cascades {
+		ours := e.playedPaid(c, a, price.lambda)
+		at := f.add(c.method(), price, ours)
+		against(at, ours)
+		if first != nil {
+			f.points[at].Own = cmp.Or(method, name)
+			f.difference(ours, once, func(p []report.FrontierPoint, v *report.Interval) { p[at].Regret = v })
+		}
 	}
 	return nil
+}
+
+// addConstant adds the point of the best constant, -1 if there is none.
+func (f *frontier) addConstant(price pricePoint, p paid, a *costs.Actions, best int) {
+	if best >= 0 {
+		f.points[f.add(baseline.BestFixedTrain, price, p)].Pair = a.Name(best)
+	}
 }
 
 // anyPriceAt are the decisions of the any-price policies at a price, nil if there are none.

@@ -2,6 +2,7 @@ package eval
 
 import (
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -40,8 +41,18 @@ func (e *evaluation) cautions(lambdas []float64) []string {
 		if l.Encoder != "" {
 			add("%s has the encoder %s in front, which did not run: the policy behind it took the features of the tensor.", e.called(l), l.Encoder)
 		}
-		if e.otherTable(l) {
+		if e.otherTable(l.Info.Info) {
 			add("%s was trained on another table than this one: rows that are reported here may be among those that it learned from.", e.called(l))
+		}
+	}
+	for _, c := range e.cascades {
+		name := filepath.Base(c.file)
+		if !slices.Contains(lambdas, c.info.Lambda) {
+			add("%s is left out: it was trained for lambda %g, and a cascade is reported at its own lambda.", name, c.info.Lambda)
+			continue
+		}
+		if fees := c.info.Actions.ChangedFees(e.t.Actions); len(fees) > 0 {
+			add("%s was trained with other fees than this tensor has: %s. True losses count the fees of the tensor; the cascade chose by its own.", name, costs.ListFees(fees))
 		}
 	}
 	return notes

@@ -34,5 +34,5 @@ func explainJSON(ctx context.Context, path storage.Location, o Options) (Explana
 	if !same {
 		return nil, &costs.DataError{File: path.String(), Msg: fmt.Sprintf("describes another file than %q: the digests of their bytes differ", file)}
 	}
-	return explainPolicy(ctx, file, o)
+	return explainModel(ctx, file, o)
 }

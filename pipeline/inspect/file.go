@@ -27,7 +27,7 @@ var explainers = []explainer{
 	{"index of pages", func(head []byte, _ bool) bool { return string(head) == bm25.Magic }, explainIndex},
 	{"checkpoint", func(head []byte, _ bool) bool { return bytes.HasPrefix(head, []byte("PIPECKPT")) }, explainCheckpoint},
 	{"encoder, description of a policy", func(head []byte, _ bool) bool { return len(head) > 0 && head[0] == '{' }, explainJSON},
-	{"policy, trained expert, encoder of texts or images", func(head []byte, _ bool) bool { return len(head) > 0 && head[0] == 0x08 }, explainModel},
+	{"policy, cascade, trained expert, encoder of texts or images", func(head []byte, _ bool) bool { return len(head) > 0 && head[0] == 0x08 }, explainModel},
 }
 
 // File explains a cost tensor, a decision log, a table or encoder of pipe featurize, a policy or the description beside it,

@@ -5,10 +5,11 @@ import (
 
 	"pipe/featurize"
 	"pipe/internal/storage"
+	"pipe/models/cascade"
 	"pipe/onnx"
 )
 
-// explainModel explains an ONNX file: a trained expert, an encoder, or else a policy.
+// explainModel explains an ONNX file: a trained expert, an encoder, a cascade, or else a policy.
 func explainModel(ctx context.Context, at storage.Location, o Options) (Explanation, error) {
 	path, err := at.Fetch(ctx)
 	if err != nil {
@@ -22,6 +23,8 @@ func explainModel(ctx context.Context, at storage.Location, o Options) (Explanat
 	switch about["pipe.kind"] {
 	case featurize.EncoderKind:
 		return explainEncoderFile(at.String(), m)
+	case cascade.Kind:
+		return explainCascade(at.String(), m)
 	case "expert":
 		return explainExpert(at.String(), m, about)
 	}

@@ -191,7 +191,7 @@ func (e *PolicyExplanation) WriteText(w io.Writer) error {
 	b.Add("left out", "%s", strings.Join(e.LeftOut, ", "))
 	b.Add("unavailable", "%s", strings.Join(e.Unavailable, ", "))
 	b.AddPairs("trained from", e.Digests)
-	e.writeInfo(b)
+	writeInfo(b, e.Info)
 	return b.WriteText(w)
 }
 
@@ -230,9 +230,9 @@ func (e *PolicyExplanation) writeBlend(b *safetext.Fields) {
 }
 
 // writeInfo lists the rest of the metadata; nested JSON becomes lines of dotted names.
-func (e *PolicyExplanation) writeInfo(b *safetext.Fields) {
+func writeInfo(b *safetext.Fields, info map[string]json.RawMessage) {
 	flat := map[string]string{}
-	for key, raw := range e.Info {
+	for key, raw := range info {
 		var value any
 		if err := json.Unmarshal(raw, &value); err == nil {
 			flatten(flat, key, value)

@@ -16,6 +16,7 @@ var parts = []struct {
 	id, title string
 }{
 	{onVerdict, "savings", "Verdict"},
+	{onCascades, "cascades", "Cascades"},
 	{onFrontier, "frontier", "Quality against money"},
 	{onSegments, "segments", "Where it helps and harms"},
 	{onUse, "experts", "What each expert gets"},
@@ -34,6 +35,9 @@ func (r *Report) page() *page.Page {
 	p := &page.Page{Title: r.heading(), Kind: "pipe report · " + r.Benchmark, Warning: r.standIn()}
 	for _, v := range r.Verdicts() {
 		p.Answers = append(p.Answers, page.Answer{Tone: v.tone(), Text: safetext.Line(v.Sentence)})
+	}
+	for _, c := range r.cascades() {
+		p.Answers = append(p.Answers, page.Answer{Tone: c.tone(), Text: safetext.Line(c.Sentence)})
 	}
 	blocks := r.blocks()
 	for _, s := range parts {
@@ -71,6 +75,16 @@ func (v *Verdict) tone() string {
 		return page.Keep
 	}
 	return page.Unknown
+}
+
+// tone is good where the cascade is certain to cost less than all that decides once.
+func (c *Cascade) tone() string {
+	for _, o := range c.Others {
+		if o.Role != CascadeOracle && (o.Diff == nil || o.Diff.High >= 0) {
+			return page.Keep
+		}
+	}
+	return page.Good
 }
 
 // blocks are the contents of the parts: figures before tables, except that the table of methods comes before its figures.

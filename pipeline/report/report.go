@@ -33,6 +33,7 @@ type Report struct {
 	Segments     []Segments               `json:"segments,omitempty"` // where the policy helps and harms
 	Examples     []Examples               `json:"examples,omitempty"` // rows that the policy wins and loses
 	Learning     []Learning               `json:"learning,omitempty"` // whether more rows would help
+	Cascades     []Cascade                `json:"cascades,omitempty"` // policies that look at answers, beside what decides once
 	Rows         []Row                    `json:"rows"`
 	Deployable   []Deployable             `json:"deployable,omitempty"`  // computed from the rows when the report is written
 	Frontier     []FrontierPoint          `json:"frontier,omitempty"`    // what policies lose and spend, per price
@@ -160,7 +161,7 @@ func (r *Report) WriteJSON(w io.Writer) error {
 		out.Rows[i].Role = methods.Named(out.Rows[i].Method).Role
 	}
 	out.Deployable = r.deployable()
-	out.Verdict, out.Learning = r.Verdicts(), r.taught()
+	out.Verdict, out.Learning, out.Cascades = r.Verdicts(), r.taught(), r.cascades()
 	e := json.NewEncoder(w)
 	e.SetIndent("", "  ")
 	e.SetEscapeHTML(false)
@@ -192,6 +193,9 @@ func Read(rd io.Reader) (*Report, error) {
 	}
 	for i := range r.Learning {
 		r.Learning[i].Sentence = ""
+	}
+	for i := range r.Cascades {
+		r.Cascades[i].Sentence = ""
 	}
 	return &r, nil
 }

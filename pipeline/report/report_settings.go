@@ -30,6 +30,7 @@ func (r *Report) Of(setting string) *Report {
 		Segments:     lists.Keep(r.Segments, func(v Segments) bool { return v.Setting == setting }),
 		Examples:     lists.Keep(r.Examples, func(v Examples) bool { return v.Setting == setting }),
 		Learning:     lists.Keep(r.Learning, func(v Learning) bool { return v.Setting == setting }),
+		Cascades:     lists.Keep(r.Cascades, func(v Cascade) bool { return v.Setting == setting }),
 		Rows:         lists.Keep(r.Rows, func(v Row) bool { return v.Setting == setting }),
 		Frontier:     lists.Keep(r.Frontier, func(v FrontierPoint) bool { return v.Setting == setting }),
 		Constants:    lists.Keep(r.Constants, func(v ConstantPoint) bool { return v.Setting == setting }),
@@ -53,6 +54,7 @@ func (r *Report) Join(setting string, part *Report) {
 	r.Segments = appendAs(setting, r.Segments, part.Segments, func(v *Segments) *string { return &v.Setting })
 	r.Examples = appendAs(setting, r.Examples, part.Examples, func(v *Examples) *string { return &v.Setting })
 	r.Learning = appendAs(setting, r.Learning, part.Learning, func(v *Learning) *string { return &v.Setting })
+	r.Cascades = appendAs(setting, r.Cascades, part.Cascades, func(v *Cascade) *string { return &v.Setting })
 	r.Rows = appendAs(setting, r.Rows, part.Rows, func(v *Row) *string { return &v.Setting })
 	r.Frontier = appendAs(setting, r.Frontier, part.Frontier, func(v *FrontierPoint) *string { return &v.Setting })
 	r.Constants = appendAs(setting, r.Constants, part.Constants, func(v *ConstantPoint) *string { return &v.Setting })

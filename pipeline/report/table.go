@@ -30,6 +30,7 @@ type place int
 const (
 	onMethods place = iota
 	onVerdict
+	onCascades
 	onFrontier
 	onSegments
 	onUse
@@ -103,7 +104,7 @@ func (r *Report) layOut() []table {
 // is the verdict, and all methods are its last explanation; without a verdict they are the result.
 func (r *Report) settingTables() []table {
 	if len(r.Verdict) == 0 {
-		return append([]table{r.methodTable()}, r.explained()...)
+		return slices.Concat(r.cascadeTables(), []table{r.methodTable()}, r.explained())
 	}
 	return slices.Concat(r.answers(), r.explained(), []table{r.methodTable()})
 }
@@ -114,6 +115,7 @@ func (r *Report) answers() []table {
 	if t := r.expertUseTable(); len(t.rows) > 0 {
 		ts = append(ts, t)
 	}
+	ts = append(ts, r.cascadeTables()...)
 	for _, s := range r.Segments {
 		ts = append(ts, s.table())
 	}

@@ -1,6 +1,10 @@
 package report
 
-import "fmt"
+import (
+	"fmt"
+
+	"pipe/costs"
+)
 
 // frontierTable has one line per price and method.
 func (r *Report) frontierTable() table {
@@ -34,4 +38,78 @@ func around(mean float64, v *Interval) string {
 		return fmt.Sprintf("%.4f", mean)
 	}
 	return fmt.Sprintf("%.4f [%.4f, %.4f]", mean, v.Low, v.High)
+}
+
+func (r *Report) cascadeTables() []table {
+	if len(r.Cascades) == 0 {
+		return nil
+	}
+	return []table{r.cascadeTable(), r.cascadePairTable()}
+}
+
+// cascadeTable has a line for every cascade, and for each of what it is compared with.
+func (r *Report) cascadeTable() table {
+	t := table{
+		title: "Cascades", left: 2, place: onCascades, head: []string{"lambda", "what", "true loss", "task loss (95%)", "fees paid (95%)" + r.moneyUnit(), "cascade minus this (95%)"},
+		caption: "A cascade executes a pair, looks at its answer, and accepts it or executes another one. The fees of all executed pairs are paid, those of advice before lambda" + worth(r.Money) +
+			"; true loss is the task loss of the accepted answer plus these fees, those of advice times lambda. In brackets: what decides once. The oracle is the cheapest pair of every row.",
+	}
+	most := 0
+	for _, c := range r.Cascades {
+		most = max(most, len(c.Share))
+	}
+	for n := range most {
+		t.head = append(t.head, fmt.Sprintf("%d executed %%", n+1))
+	}
+	for _, c := range r.Cascades {
+		line := c.Paid.cells(fixed(c.Lambda, -1), c.Policy, r.Money)
+		line = append(line, "")
+		for n := range most {
+			cell := ""
+			if n < len(c.Share) {
+				cell = percent(&c.Share[n])
+			}
+			line = append(line, cell)
+		}
+		t.rows = append(t.rows, line)
+		for _, o := range c.Others {
+			line := append(o.Paid.cells(fixed(c.Lambda, -1), "("+o.Name+")", r.Money), finely(o.Diff))
+			t.rows = append(t.rows, append(line, make([]string, most)...))
+		}
+	}
+	t.dropEmpty()
+	return t
+}
+
+func worth(m *costs.Money) string {
+	if m == nil {
+		return ", in the unit of the table"
+	}
+	return ", where a loss of 1 is worth " + fixed(m.PerLoss, -1) + " " + m.Currency
+}
+
+func (p CascadePaid) cells(lambda, name string, m *costs.Money) []string {
+	money, ends := p.Money, p.MoneyInterval
+	if m != nil {
+		money *= m.PerLoss
+		if ends != nil {
+			ends = new(ends.times(m.PerLoss))
+		}
+	}
+	return []string{lambda, name, fmt.Sprintf("%.4f", p.TrueLoss), around(p.Loss, p.LossInterval), around(money, ends)}
+}
+
+// cascadePairTable says what cascades do with every pair.
+func (r *Report) cascadePairTable() table {
+	t := table{
+		title: "What cascades do with each pair", left: 3, place: onCascades, folded: true,
+		caption: "Shares of the rows: on how many the pair is executed first, executed at all, and its answer accepted; and the mean task loss of the accepted answers.",
+		head:    []string{"lambda", "cascade", "pair", "first %", "executed %", "accepted %", "task loss"},
+	}
+	for _, c := range r.Cascades {
+		for _, p := range c.Pairs {
+			t.rows = append(t.rows, []string{fixed(c.Lambda, -1), c.Policy, p.Pair, percent(&p.First), percent(&p.Executed), percent(&p.Accepted), PlusMinus(p.Loss, nil)})
+		}
+	}
+	return t
 }

@@ -2,6 +2,7 @@ package report
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
 	"pipe/internal/safetext"
@@ -80,14 +81,32 @@ func (r *Report) expertUseTable() table {
 	return t
 }
 
-// sentences are the verdicts and what is said of more rows, safe for a line.
+// sentences are the verdicts, what is said of cascades and of more rows, safe for a line.
 func (r *Report) sentences() []string {
 	var out []string
 	for _, v := range r.Verdicts() {
 		out = append(out, safetext.Line(v.Sentence))
 	}
+	for _, c := range r.cascades() {
+		out = append(out, safetext.Line(c.Sentence))
+	}
 	for _, l := range r.taught() {
 		out = append(out, safetext.Line(l.Sentence))
 	}
 	return slices.DeleteFunc(out, func(s string) bool { return s == "" })
+}
+
+// learningTable has one line per number of training rows.
+func (r *Report) learningTable() table {
+	t := table{
+		title: "Learning curve", left: 2, place: onLearning, head: []string{"lambda", "method", "training rows", "policies", "cost (95%)"},
+		caption: "Cost on the reported rows of policies that learned from some of the training rows, with the method named here: " +
+			"a cheaper one than that of the policies above.",
+	}
+	for _, l := range r.Learning {
+		for _, p := range l.Points {
+			t.rows = append(t.rows, []string{fixed(l.Lambda, -1), l.Method, strconv.Itoa(p.Rows), strconv.Itoa(p.Draws), Amount(p.Cost)})
+		}
+	}
+	return t
 }

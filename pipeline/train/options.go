@@ -12,6 +12,7 @@ import (
 	"pipe/internal/storage"
 	"pipe/models"
 	"pipe/models/auto"
+	"pipe/models/cascade/fit"
 	"pipe/models/paper"
 	"pipe/models/policy"
 	"pipe/onnx/ort"
@@ -29,7 +30,9 @@ type Settings struct {
 	HalfLife       auto.HalfLife     `yaml:"half_life" json:"half_life,omitempty"` // recipe auto: age at which a training row counts half; 0: all rows count alike
 	AnyPrice       bool              `yaml:"any_price" json:"any_price"`           // recipe auto: one policy for all prices of Prices, instead of one for each of Lambdas
 	Prices         policy.PriceRange `yaml:"prices" json:"prices"`
-	Methods        []string          `yaml:"methods" json:"methods"` // besides the recipe's own: l2d, separated, separated_softmax
+	Cascade        bool              `yaml:"cascade" json:"cascade,omitempty"` // recipe auto: also one cascade for each of Lambdas, which looks at answers
+	Stages         int               `yaml:"stages" json:"stages"`             // of a cascade: pairs that are executed on a row, at most
+	Methods        []string          `yaml:"methods" json:"methods"`           // besides the recipe's own: l2d, separated, separated_softmax
 	paper.Settings `yaml:",inline"`  // recipe paper and the other methods
 	Auto           auto.Settings     `yaml:"auto" json:"auto"`
 	// Guarantee is what policies of the recipe auto promise of the decisions that they accept; a risk of 0: nothing. It is calibrated on
@@ -42,7 +45,7 @@ type Settings struct {
 // DefaultSettings is the recipe auto at lambda 1, and L2D.
 func DefaultSettings() Settings {
 	return Settings{
-		Recipe: auto.Name, Lambdas: []float64{1}, Methods: []string{models.L2D}, Prices: policy.DefaultPriceRange(),
+		Recipe: auto.Name, Lambdas: []float64{1}, Stages: fit.DefaultSettings().Stages, Methods: []string{models.L2D}, Prices: policy.DefaultPriceRange(),
 		Guarantee: calibrate.DefaultSettings(), Settings: paper.DefaultSettings(), Auto: auto.DefaultSettings(),
 	}
 }
@@ -91,6 +94,8 @@ func (c Settings) check() (list []models.Method, err error) {
 	bad(c.HalfLife >= 0, "half_life: it is negative")
 	bad(c.HalfLife == 0 || c.Recipe == auto.Name, "half_life: only the recipe auto counts rows by their age")
 	bad(!c.AnyPrice || c.Recipe == auto.Name, "any_price: only the recipe auto trains any-price policies")
+	bad(!c.Cascade || c.Recipe == auto.Name, "cascade: only the recipe auto trains cascades")
+	bad(!c.Cascade || c.Stages >= 2, "stages: %d, a cascade has at least 2", c.Stages)
 	bad(!c.AnyPrice || c.usesLambdas() || slices.Equal(c.Lambdas, DefaultSettings().Lambdas),
 		"lambdas: no policy is trained for %v, since an any-price policy serves every lambda; prices.lambda is the range that its guard checks", c.Lambdas)
 	errs = append(errs, costs.CheckLambdas(c.Lambdas), config.Under("prices", c.Prices.Check()))
@@ -146,6 +151,21 @@ func (o Options) Validate() error {
 	return err
 }
 
+// checkCascade reports what does not go with cascades.
+func (o Options) checkCascade() error {
+	switch {
+	case !o.Cascade:
+		return nil
+	case o.AnyPrice:
+		return errors.New("cascade and any_price: a cascade is trained for the prices of the table, one for each lambda")
+	case !o.Log.Log.IsZero():
+		return errors.New("cascade: a log has the answer of one pair for each request, and a cascade learns from those of all pairs; pipe costs and pipe import make such tables")
+	case !o.Deployed.IsZero() || !o.Warm.IsZero():
+		return errors.New("cascade: a cascade is compared with the policy that decides once, and not with an older one (deployed, warm)")
+	}
+	return nil
+}
+
 // Files are what Run reads and writes.
 func (o Options) Files(ctx context.Context) stage.Files {
 	reads := stage.TensorFiles(ctx, o.Tensor, o.Actions)
@@ -162,6 +182,9 @@ func (o Options) Files(ctx context.Context) stage.Files {
 func (c Settings) idle(t *costs.Tensor, trained []*policy.Policy) (notes []string) {
 	if !slices.ContainsFunc(trained, func(p *policy.Policy) bool { return p != nil && p.Estimate != nil && p.Estimate.Usage != nil }) {
 		notes = t.IdlePrices(c.Lambdas, c.AnyPrice)
+	}
+	if !c.Cascade && c.Stages != DefaultSettings().Stages {
+		notes = append(notes, "stages has no effect without cascade.")
 	}
 	if !c.AnyPrice && c.Prices != DefaultSettings().Prices {
 		notes = append(notes, "prices has no effect without any_price: it is the range of an any-price policy.")
@@ -200,7 +223,7 @@ func (o Options) job() (j job, err error) {
 			err = errors.Join(err, errors.New("guarantee: not with an older policy (warm) or a log, of which only the losses of executed pairs are known; pipe calibrate takes any policy, and a table with all losses"))
 		}
 	}
-	return job{Options: o, split: split, others: others}, errors.Join(wrong, err, o.checkDeployed(), o.checkLog())
+	return job{Options: o, split: split, others: others}, errors.Join(wrong, err, o.checkDeployed(), o.checkLog(), o.checkCascade())
 }
 
 // jobOn is the job on a tensor in memory. Recipe auto can use unknown outcomes.

@@ -11,6 +11,7 @@ import (
 	"pipe/costs"
 	"pipe/internal/safetext"
 	"pipe/models/auto"
+	"pipe/models/cascade/fit"
 	"pipe/models/policy"
 	"pipe/pipeline/calibrate"
 	"pipe/pipeline/report"
@@ -25,6 +26,7 @@ type Report struct {
 	Repeats  []costs.Repeats `json:"repeats,omitempty"` // of the training rows and of the rows of the losses
 	Policies []Policy        `json:"policies"`
 	Auto     []auto.Report   `json:"auto,omitempty"`
+	Cascades []fit.Report    `json:"cascades,omitempty"`
 	Notes    []string        `json:"notes,omitempty"`   // settings that change nothing, and other prices
 	Seconds  float64         `json:"seconds,omitempty"` // not in train.json, whose bytes do not depend on the machine
 }
@@ -42,6 +44,7 @@ type Policy struct {
 	Warm     string             `json:"warm,omitempty"`     // the older policy that this file is
 	// Guarantee is what the file promises, and what else it could; nil: nothing.
 	Guarantee *calibrate.Report `json:"guarantee,omitempty"`
+	OneShot  bool               `json:"one_shot,omitempty"` // of a cascade: the guard lets it accept every first answer
 }
 
 // Stays reports whether no policy of the recipe was exported, because the deployed one is not shown to be worse.
@@ -71,6 +74,9 @@ func (r *Report) WriteText(w io.Writer) error {
 		if p.Stays != "" {
 			p.File, remark = "(none)", fmt.Sprintf("lambda %g: the deployed policy stays, %s", *p.Lambda, safetext.Line(p.Stays))
 		}
+		if p.OneShot {
+			remark = "guard: accepts every first answer"
+		}
 		if p.Warm != "" {
 			remark = "the older policy " + safetext.Line(p.Warm)
 		}
@@ -93,6 +99,9 @@ func (r *Report) WriteText(w io.Writer) error {
 	}
 	for _, a := range r.Auto {
 		writeAuto(&b, a)
+	}
+	for _, c := range r.Cascades {
+		writeCascade(&b, c)
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

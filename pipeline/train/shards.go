@@ -138,9 +138,9 @@ func (s *trainingShards) Shard(ctx context.Context, shard int, folder string) (*
 
 // add appends what another report says about other policies.
 func add(r, other *Report) {
-	policies, reports := append(r.Policies, other.Policies...), append(r.Auto, other.Auto...)
+	policies, reports, cascades := append(r.Policies, other.Policies...), append(r.Auto, other.Auto...), append(r.Cascades, other.Cascades...)
 	*r = *other
-	r.Policies, r.Auto = policies, reports
+	r.Policies, r.Auto, r.Cascades = policies, reports, cascades
 }
 
 // Gather implements shards.Stage: it writes the policies and json into the output. The report is a *Report.

@@ -119,7 +119,13 @@ func (j job) into(ctx context.Context, out storage.Location, checkpoints string,
 	if j.Auto.Deployed, err = j.openDeployed(ctx); err != nil {
 		return nil, err
 	}
-	policies, reports, err := j.policies(ctx, models.CheckpointPolicy{Dir: checkpoints, Every: 20 * time.Second}, progress)
+	save := models.CheckpointPolicy{Dir: checkpoints, Every: 20 * time.Second}
+	cascades, err := j.cascades(ctx, save, progress) // first, so that a table that has nothing to look at is reported at once
+	var policies []*policy.Policy
+	var reports []auto.Report
+	if err == nil {
+		policies, reports, err = j.policies(ctx, save, progress)
+	}
 	if err != nil {
 		_ = os.Remove(checkpoints) // removed only if empty
 		if errors.Is(err, models.ErrOtherCheckpoint) {
@@ -131,8 +137,11 @@ func (j job) into(ctx context.Context, out storage.Location, checkpoints string,
 	if !j.PriceFile.IsZero() {
 		r.Notes = append(r.Notes, prices.Note(j.PriceFile))
 	}
-	if r.Policies, err = j.write(ctx, policies, reports, warm, progress); err != nil {
+	if r.Policies, err = j.write(ctx, policies, cascades, reports, warm, progress); err != nil {
 		return nil, err
+	}
+	for _, c := range cascades {
+		r.Cascades = append(r.Cascades, c.report)
 	}
 	if err := atomicfile.WriteAt(ctx, out.Join(ReportFile), r.WriteJSON); err != nil {
 		return nil, err

@@ -73,8 +73,11 @@ func (c Settings) trained(p *policy.Policy) Policy {
 }
 
 // write writes the files of policies, in place of those of an earlier training.
-func (j job) write(ctx context.Context, policies []*policy.Policy, reports []auto.Report, warm *warmPolicy, progress stage.Progress) (lines []Policy, err error) {
+func (j job) write(ctx context.Context, policies []*policy.Policy, cascades []trainedCascade, reports []auto.Report, warm *warmPolicy, progress stage.Progress) (lines []Policy, err error) {
 	stay := map[string]bool{}
+	for _, c := range cascades {
+		stay[c.line().File] = true
+	}
 	for _, p := range policies {
 		if p != nil {
 			stay[j.trained(p).File] = true
@@ -83,7 +86,7 @@ func (j job) write(ctx context.Context, policies []*policy.Policy, reports []aut
 	if err := dropPolicies(ctx, j.Out, stay); err != nil {
 		return nil, err
 	}
-	progress.Start(int64(len(policies)), "write policies")
+	progress.Start(int64(len(policies)+len(cascades)), "write policies")
 	defer progress.Done()
 	for i, p := range policies {
 		var line Policy
@@ -97,6 +100,14 @@ func (j job) write(ctx context.Context, policies []*policy.Policy, reports []aut
 		} else {
 			line, err = j.writePolicy(ctx, p)
 		}
+		if err != nil {
+			return nil, err
+		}
+		progress.Add(1)
+		lines = append(lines, line)
+	}
+	for _, c := range cascades {
+		line, err := j.writeCascade(ctx, c)
 		if err != nil {
 			return nil, err
 		}

@@ -1,0 +1,128 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+
+	"pipe/costs"
+)
+
+// Cascade is, for one lambda, what a policy that looks at answers did on the reported rows, beside what decides once. Means are over
+// these rows. Money is what is paid: the fees of all executed pairs, those of advice before lambda.
+type Cascade struct {
+	Setting  string            `json:"setting,omitempty"`
+	Lambda   float64           `json:"lambda"`
+	Sentence string            `json:"sentence"` // made of the other fields when the report is written
+	Policy   string            `json:"policy"`   // the file
+	OneShot  bool              `json:"one_shot,omitempty"`
+	Origin   bool              `json:"other_table,omitempty"` // it was trained on another table
+	Rows     int               `json:"rows"`
+	Share    []float64         `json:"share"` // of the rows, by how many pairs were executed, from one on; sums to 1
+	Expected float64           `json:"expected_loss"`
+	Paid     CascadePaid       `json:"paid"`
+	Others   []CascadeOther    `json:"others"`
+	Pairs    []CascadePairUse  `json:"pairs"` // that were executed at all
+	Fees     []costs.FeeChange `json:"changed_fees,omitempty"`
+}
+
+// CascadePaid is what something loses, spends and costs per row: TrueLoss is the task loss plus all fees, those of advice times
+// lambda.
+type CascadePaid struct {
+	Loss          float64   `json:"loss"`
+	LossInterval  *Interval `json:"loss_interval,omitempty"`
+	Money         float64   `json:"money"`
+	MoneyInterval *Interval `json:"money_interval,omitempty"`
+	TrueLoss      float64   `json:"true_loss"`
+}
+
+// The roles of what a cascade is compared with.
+const (
+	CascadePolicy   = "policy"   // the policy of the verdict, which decides once
+	CascadeConstant = "constant" // the best fixed pair of the training rows
+	CascadeOracle   = "oracle"   // the cheapest pair of every row: a floor, which no cascade goes below
+)
+
+// CascadeOther is what a cascade is compared with.
+type CascadeOther struct {
+	Name string      `json:"name"` // of the policy's file or of the pair
+	Role string      `json:"role"`
+	Paid CascadePaid `json:"paid"`
+	// Diff is the true loss of the cascade minus that of the other, paired by row; nil if all rows are one draw.
+	Diff *Interval `json:"diff,omitempty"`
+}
+
+// CascadePairUse is what a cascade does with a pair, as shares of the rows.
+type CascadePairUse struct {
+	Pair     string   `json:"pair"`
+	First    float64  `json:"first"` // executed before any other
+	Executed float64  `json:"executed"`
+	Accepted float64  `json:"accepted"`
+	Loss     *float64 `json:"loss,omitempty"` // mean task loss of the accepted answers; absent if there are none
+}
+
+// sentence is what the cascade is worth, in words.
+func (c *Cascade) sentence() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "At lambda %s the cascade %s", fixed(c.Lambda, -1), c.Policy)
+	if c.Setting != "" {
+		b.Reset()
+		fmt.Fprintf(&b, "%s: at lambda %s the cascade %s", c.Setting, fixed(c.Lambda, -1), c.Policy)
+	}
+	if c.OneShot {
+		fmt.Fprintf(&b, " accepts every first answer: in training, to look at answers was not shown to be better. It costs %.4f per request.", c.Paid.TrueLoss)
+		return b.String()
+	}
+	b.WriteString(c.compared())
+	for n, share := range c.Share {
+		switch {
+		case n == 0:
+			fmt.Fprintf(&b, " It executes one pair on %s%% of the rows", fixed(100*share, 1))
+		default:
+			fmt.Fprintf(&b, ", %d on %s%%", n+1, fixed(100*share, 1))
+		}
+	}
+	b.WriteString(".")
+	if c.Origin {
+		b.WriteString(" But it was trained on another table: it may have learned from some of these rows.")
+	}
+	return b.String()
+}
+
+// compared says what the cascade saves against what decides once: the policy and the constant, as far as there are any.
+func (c *Cascade) compared() string {
+	var parts []string
+	for _, o := range c.Others {
+		if o.Role == CascadeOracle || o.Diff == nil {
+			continue
+		}
+		switch d := *o.Diff; {
+		case d.High < 0:
+			parts = append(parts, fmt.Sprintf("saves %s per request against %s, %s", Amount(d.negative()), o.Name, o.words()))
+		case d.Low > 0:
+			parts = append(parts, fmt.Sprintf("costs %s per request more than %s, %s", Amount(d), o.Name, o.words()))
+		default:
+			parts = append(parts, fmt.Sprintf("saves %s per request against %s, %s, which is not certain", Amount(d.negative()), o.Name, o.words()))
+		}
+	}
+	if parts == nil {
+		return fmt.Sprintf(" costs %.4f per request.", c.Paid.TrueLoss)
+	}
+	return " " + strings.Join(parts, "; it ") + "."
+}
+
+func (o *CascadeOther) words() string {
+	if o.Role == CascadePolicy {
+		return "which decides once"
+	}
+	return "the best fixed pair of the training rows"
+}
+
+// cascades are those of the report with their sentences.
+func (r *Report) cascades() []Cascade {
+	var out []Cascade
+	for _, c := range r.Cascades {
+		c.Sentence = c.sentence()
+		out = append(out, c)
+	}
+	return out
+}

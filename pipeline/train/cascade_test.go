@@ -1,0 +1,136 @@
+package train
+
+import (
+	"encoding/json"
+	"errors"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"pipe/costs"
+	"pipe/costs/coststest"
+	"pipe/internal/storage"
+	"pipe/models/cascade"
+	"pipe/onnx/ort/orttest"
+	"pipe/pipeline/decide"
+	"pipe/pipeline/stage"
+)
+
+// cascadeOptions train a cascade without networks on a table in a file.
+func cascadeOptions(t *testing.T, tensor *costs.Tensor) Options {
+	t.Helper()
+	orttest.Open(t, 0) // skips without the runtime
+	o := DefaultOptions()
+	o.Tensor, o.Out = storage.File(filepath.Join(t.TempDir(), "costs.parquet")), storage.File(filepath.Join(t.TempDir(), "out"))
+	o.Methods, o.Auto.Networks, o.Cascade = nil, nil, true
+	if err := costs.Write(t.Context(), o.Tensor, tensor); err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+// A cascade is a file beside the policy that decides once: it looks where that pays, its description names what it looks at, and its
+// loss in the report is that of the played rows. Without --cascade in a later training, it goes.
+func TestTrainCascade(t *testing.T) {
+	tensor := coststest.Looks(1600, 1)
+	o := cascadeOptions(t, tensor)
+	r, err := Run(t.Context(), o, stage.Quiet)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(r.Policies) != 2 || r.Policies[1].File != "cascade-lambda1.onnx" || r.Policies[1].Method != "cascade" || r.Policies[1].OneShot || len(r.Cascades) != 1 {
+		t.Fatalf("policies %+v, %d reports of cascades", r.Policies, len(r.Cascades))
+	}
+	once, looks := *r.Policies[0].TrueLoss, *r.Policies[1].TrueLoss
+	if looks > once-0.02 {
+		t.Errorf("the cascade costs %.4f, the policy that decides once %.4f", looks, once)
+	}
+	file := o.Out.Join("cascade-lambda1.onnx")
+	d, err := cascade.Open(orttest.Open(t, 1), file.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	rows := tensor.Rows(costs.Val)
+	p, err := cascade.Play(t.Context(), d, tensor, rows, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum, second := 0.0, 0
+	for n := range rows {
+		sum += p.Cost(n)
+		second += len(p.Order[n]) - 1
+	}
+	if got := sum / float64(len(rows)); math.Abs(got-looks) > 1e-9 || second == 0 || second == len(rows) {
+		t.Errorf("played the rows cost %.6f, the report says %.6f; two pairs on %d of %d rows", got, looks, second, len(rows))
+	}
+	about, err := decide.ReadDescription(t.Context(), decide.DescriptionFile(file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if same, err := about.Describes(t.Context(), file); err != nil || !same || about.Kind != "cascade" || about.Stages != 2 || len(about.Facts) != 2 || about.Facts[1].Name != "label" {
+		t.Errorf("%v, %v: %+v", same, err, about)
+	}
+	var text strings.Builder
+	if err := r.WriteText(&text); err != nil || !strings.Contains(text.String(), "cascade at lambda 1:") || !strings.Contains(text.String(), "it is exported") {
+		t.Errorf("%v\n%s", err, &text)
+	}
+	var kept Report
+	if b, err := os.ReadFile(o.Out.Join(ReportFile).String()); err != nil || json.Unmarshal(b, &kept) != nil || len(kept.Cascades) != 1 || kept.Cascades[0].Guard.Rows == 0 {
+		t.Errorf("%v: train.json has %+v", err, kept.Cascades)
+	}
+	o.Cascade = false
+	if _, err := Run(t.Context(), o, stage.Quiet); err != nil {
+		t.Fatal(err)
+	}
+	left, err := filepath.Glob(o.Out.Join("cascade*").String())
+	if err != nil || len(left) > 0 {
+		t.Errorf("the next training left %v, %v", left, err)
+	}
+}
+
+// Where answers show nothing, the file accepts every first answer, and costs what the policy that decides once costs.
+func TestCascadeThatLooksInVain(t *testing.T) {
+	tensor := coststest.Looks(1200, 2)
+	for _, f := range tensor.Facts {
+		shifted := slices.Clone(f.Data)
+		for i := range f.Data { // the facts of another row
+			f.Data[i] = shifted[(i+4*111)%len(shifted)]
+		}
+	}
+	r, err := Run(t.Context(), cascadeOptions(t, tensor), stage.Quiet)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c := r.Policies[1]; !c.OneShot || math.Abs(*c.TrueLoss-*r.Policies[0].TrueLoss) > 1e-6 {
+		t.Errorf("cascade %+v, loss %.6f, that of the policy %.6f", c, *c.TrueLoss, *r.Policies[0].TrueLoss)
+	}
+}
+
+// What does not go with a cascade is an error before anything is trained.
+func TestCascadeRefuses(t *testing.T) {
+	blind := coststest.Looks(400, 3)
+	blind.Facts = nil
+	for want, change := range map[string]func(o *Options){
+		"does not say what can be seen of answers":              func(*Options) {},
+		"only the recipe auto trains cascades":                  func(o *Options) { o.Recipe = "paper" },
+		"stages: 1, a cascade has at least 2":                   func(o *Options) { o.Stages = 1 },
+		"a cascade is trained for the prices of the table":      func(o *Options) { o.AnyPrice = true },
+		"a log has the answer of one pair for each request":     func(o *Options) { o.Log.Log, o.Tensor = storage.File("log"), storage.Location{} },
+		"a cascade is compared with the policy that decides on": func(o *Options) { o.Deployed = storage.File("live.onnx") },
+	} {
+		o := cascadeOptions(t, blind)
+		change(&o)
+		_, err := Run(t.Context(), o, stage.Quiet)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want %q", err, want)
+		}
+		var facts *noFactsError
+		if want == "does not say what can be seen of answers" && (!errors.As(err, &facts) || !strings.Contains(facts.Hint(), "pipe costs")) {
+			t.Errorf("%v has no hint", err)
+		}
+	}
+}
