@@ -1,0 +1,22 @@
+package cascade
+
+// Guard compares a cascade with the best that decides once, on rows that trained neither. Costs are means per row, in the
+// unit of the task loss, with all fees that were paid.
+type Guard struct {
+	OneShot    float64 `json:"one_shot"`    // of the one-shot policy of the recipe auto, trained on the same rows
+	Fixed      float64 `json:"fixed"`       // of the best fixed pair of the same rows
+	Cascade    float64 `json:"cascade"`     // of the cascade
+	Gain       float64 `json:"gain"`        // the smaller of OneShot and Fixed, minus Cascade
+	LowerBound float64 `json:"lower_bound"` // one-sided, of the gain
+	UpperBound float64 `json:"upper_bound"` // one-sided, of the gain
+	Confidence float64 `json:"confidence"`  // of each bound
+	Rows       int     `json:"rows"`
+	Clusters   int     `json:"clusters"` // sets of rows that belong together; the bounds treat each as one sample
+	Rule       string  `json:"rule"`     // policy.RuleGain or policy.RuleBound
+	Fallback   bool    `json:"fallback"` // the file accepts the first answer: it is the one-shot policy
+	// Stages are the shares of the guarded rows on which the cascade executed 1, 2, ... pairs, and Money the fees that it
+	// paid for the first, the second, ... of them, means per row. With Fallback they are those of the cascade that was
+	// not exported.
+	Stages []float64 `json:"stages"`
+	Money  []float64 `json:"money"`
+}
