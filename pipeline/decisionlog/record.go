@@ -1,6 +1,7 @@
 package decisionlog
 
 import (
+	"math"
 	"slices"
 
 	"pipe/costs"
@@ -116,6 +117,21 @@ func (r *Record) PathPropensity() float64 {
 		p *= r.Cascade[i].Propensity
 	}
 	return p
+}
+
+// Paid is the measured money of all answers of the decision; NaN where a fee is not known.
+func (r *Record) Paid() float64 {
+	switch {
+	case r.IsCascade():
+		sum := 0.0
+		for i := range r.Cascade {
+			sum += r.Cascade[i].Fee
+		}
+		return sum
+	case r.FeeKnown:
+		return r.Fee
+	}
+	return math.NaN()
 }
 
 // SourceFixed is the Source of a conversation on which no policy decided, because it has nothing that the policy could see: one

@@ -43,6 +43,7 @@ type Survey struct {
 	New       int    `json:"new_outcomes"`    // of these, that came after the run before
 	Explored  int    `json:"explored"`        // decisions of which the executed pair was not certain
 	Repriced  int    `json:"repriced"`        // decisions at other fees than those of the deployed file
+	Cascades  int    `json:"cascades,omitempty"` // further decisions, of cascades, from which nothing is learned
 
 	featureless int
 	first, last int64
@@ -67,7 +68,11 @@ func survey(ctx context.Context, folder string, deployed *policy.Info, since, be
 		if err != nil {
 			return nil, err
 		}
-		if d.Time >= since && !d.IsFixed() && !d.IsPanel() {
+		switch {
+		case d.Time < since || d.IsFixed() || d.IsPanel():
+		case d.IsCascade():
+			s.Cascades++
+		default:
 			s.add(d, fees, before)
 		}
 	}
