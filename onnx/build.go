@@ -24,7 +24,7 @@ func (g *Graph) Build(o BuildOptions) (*Model, error) {
 		return nil, err
 	}
 	if g.parent != nil {
-		return nil, fmt.Errorf("build graph %q: it is the body of a loop", g.name)
+		return nil, fmt.Errorf("build graph %q: it is within another one", g.name)
 	}
 	if len(g.outputs) == 0 {
 		return nil, fmt.Errorf("build graph %q: no outputs", g.name)
@@ -86,8 +86,8 @@ func (w *writer) mark(v *Value) {
 			w.mark(in)
 		}
 	}
-	if v.node.body != nil {
-		for _, out := range v.node.body.outputs {
+	for _, body := range v.node.bodies {
+		for _, out := range body.outputs {
 			w.mark(out)
 		}
 	}
@@ -160,13 +160,16 @@ func (w *writer) node(g *onnxpb.GraphProto, n *node) *onnxpb.NodeProto {
 		}
 		p.Attribute = append(p.Attribute, attribute(a))
 	}
-	if n.body != nil {
+	for i, body := range n.bodies {
 		p.Attribute = append(p.Attribute, &onnxpb.AttributeProto{
-			Name: proto.String("body"), Type: onnxpb.AttributeProto_GRAPH.Enum(), G: w.graph(n.body),
+			Name: proto.String(bodyNames[n.op][i]), Type: onnxpb.AttributeProto_GRAPH.Enum(), G: w.graph(body),
 		})
 	}
 	return p
 }
+
+// bodyNames are the attributes for the graphs within a node, by op.
+var bodyNames = map[string][]string{"Loop": {"body"}, "If": {"then_branch", "else_branch"}}
 
 // axesAreInput reports whether the axes of an op are an input or still an attribute: the remaining reductions changed
 // with opset 18.

@@ -12,7 +12,8 @@ import (
 // it. A graph is not safe for concurrent use.
 type Graph struct {
 	name    string
-	parent  *Graph // of a Loop body
+	parent  *Graph // of a Loop body or a branch
+	scope   string // in front of the names of constants, within a branch
 	shared  *shared
 	nodes   []*node
 	inputs  []*Value
@@ -21,7 +22,7 @@ type Graph struct {
 	seen    map[string][]*Value // results of nodes and small constants by content
 }
 
-// shared is what a graph and its Loop bodies have in common.
+// shared is what a graph, its Loop bodies and its branches have in common.
 type shared struct {
 	err   error
 	count int // of nodes and constants made, for names and order
@@ -50,7 +51,8 @@ type node struct {
 	in    []*Value
 	out   []*Value
 	attrs []attr
-	body  *Graph
+	// of a Loop its body, of an If its branches
+	bodies []*Graph
 }
 
 // attr is an attribute: int64, float32, string, a list of one of these, or a *Tensor.
@@ -197,7 +199,7 @@ func (g *Graph) freshUntaken(prefix string) string {
 	return name
 }
 
-// NamedConst adds a constant with the given name. It is never merged.
+// NamedConst adds a constant with the given name, after that of the branch of an [Graph.If] that it is in. It is never merged.
 func (g *Graph) NamedConst(name string, t *Tensor) *Value {
 	if g.Err() != nil {
 		return &Value{g: g}
@@ -205,6 +207,7 @@ func (g *Graph) NamedConst(name string, t *Tensor) *Value {
 	if err := t.Validate(); err != nil {
 		return g.fail("constant "+name, err)
 	}
+	name = g.scope + name
 	if err := g.take(name); err != nil {
 		return g.fail("constant", err)
 	}

@@ -91,6 +91,6 @@ func (g *Graph) closeLoop(b *Graph, trip *Value, state, scan []*Value) (final, s
 		g.fail("Loop", fmt.Errorf("no carried values and nothing collected"))
 		return nil, nil
 	}
-	g.append("Loop", in, out, nil).body = b
+	g.append("Loop", in, out, nil).bodies = []*Graph{b}
 	return out[:len(state)], out[len(state):]
 }

@@ -241,7 +241,9 @@ func learn(ctx context.Context, t *table, targets []target, s Settings, o models
 
 // compare fills the parts of the report that depend on prices, and returns the estimate if the guard lets it through.
 func (r *Report) compare(ctx context.Context, v verdict, b *blends, o models.Options) (learned policy.Estimate, err error) {
-	r.Guard = v.guard
+	if r.Guard = v.guard; r.Prices == nil {
+		r.Held = v.decided()
+	}
 	j, own := v.judge, make([][][]option, len(rules))
 	for i := range rules {
 		own[i] = j.options(b.estimates(i))

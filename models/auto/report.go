@@ -27,6 +27,24 @@ type Report struct {
 	Calibration *policy.Calibration `json:"calibration,omitempty"`
 	Guard       policy.Guard        `json:"guard"`
 	Warm        *WarmReport         `json:"warm,omitempty"` // of the older policy, at its lambda
+	Held        []Decided           `json:"-"`              // decisions on the held-out rows, of a policy for one price
+}
+
+// Decided is the decision on a row by what the other folds learned: neither members nor their weights and margin have seen
+// the row.
+type Decided struct{ Row, Action int } // of the tensor
+
+// decided are the decisions behind the verdict: those of the best fixed pair if the policy does not pass.
+func (v verdict) decided() (out []Decided) {
+	t, fixed := v.judge.t, v.judge.prices[0].fixed
+	for n, row := range t.held {
+		of := Decided{Row: t.rows[row], Action: fixed}
+		if !v.guard.Fallback {
+			of.Action = v.options[0][n].choice(v.margin[n], fixed)
+		}
+		out = append(out, of)
+	}
+	return out
 }
 
 // info is the metadata of a policy file about its training.

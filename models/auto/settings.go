@@ -40,6 +40,7 @@ type Settings struct {
 	Rule          string                 `json:"rule" yaml:"rule"`                     // of the guard: policy.RuleBound or policy.RuleGain
 	Confidence    float64                `json:"confidence" yaml:"confidence"`         // of the guard's bound, one-sided
 	Workers       int                    `json:"workers" yaml:"workers"`               // single-threaded sessions side by side
+	Narrow        bool                   `json:"-" yaml:"-"`                           // blocks of few features count as blocks too: each of them tells much
 }
 
 // DefaultSettings has members from simple, strongly regularised regressors, which suit small and noisy tables, to

@@ -59,7 +59,7 @@ func newTable(t *costs.Tensor, s Settings) *table {
 	tab.full = t
 	// Fitted on all training rows, including held-out ones: means and spreads of features contain no information about
 	// losses, and the exported policy uses the same.
-	tab.std, tab.features = network.FitStandardizer(t.Features, t.Dim, rows), featureBlocks(t)
+	tab.std, tab.features = network.FitStandardizer(t.Features, t.Dim, rows), featureBlocks(t, s.Narrow)
 	balance(tab.std, tab.features)
 	tab.data = regress.NewData(t, rows, tab.std)
 	tab.data.Weight = s.HalfLife.weights(t, rows)

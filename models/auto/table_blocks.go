@@ -12,12 +12,12 @@ import (
 // after it.
 const leastBlock = 8
 
-// featureBlocks are the blocks of the features of a tensor; nil if they are one.
-func featureBlocks(t *costs.Tensor) (out []span) {
+// featureBlocks are the blocks of the features of a tensor; nil if they are one. Narrow ones may have any width.
+func featureBlocks(t *costs.Tensor, narrow bool) (out []span) {
 	at := 0
 	for _, width := range t.Blocks() {
 		last := len(out) - 1
-		if last >= 0 && min(width, out[last].to-out[last].from) < leastBlock {
+		if last >= 0 && !narrow && min(width, out[last].to-out[last].from) < leastBlock {
 			out[last].to += width
 		} else {
 			out = append(out, span{at, at + width})

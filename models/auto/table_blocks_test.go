@@ -29,7 +29,7 @@ func TestFeatureBlocks(t *testing.T) {
 		for _, w := range widths {
 			tensor.Dim += w
 		}
-		if got := featureBlocks(tensor); !slices.Equal(got, want) {
+		if got := featureBlocks(tensor, false); !slices.Equal(got, want) {
 			t.Errorf("%s: %v, not %v", text, got, want)
 		}
 	}

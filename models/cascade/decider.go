@@ -3,7 +3,13 @@ package cascade
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
+	"sync"
 
+	"pipe/internal/finite"
+	"pipe/models/policy"
+	"pipe/onnx"
 	"pipe/onnx/ort"
 )
 
@@ -11,7 +17,7 @@ import (
 type Rows struct {
 	N        int
 	Features []float32 // N x Dim, not standardised
-	Observed []float32 // N x A*F: fact f of pair i at i*F+f, NaN where it is not known
+	Observed []float32 // N x A*F: fact f of pair i at i*F+f, NaN where it is not known; not looked at where the pair was not executed
 	Executed []bool    // N x A
 }
 
@@ -26,22 +32,239 @@ type Decisions struct {
 	Cost      []float32 // N x A: Remaining for every action; above 1e29 where there is no such action
 }
 
-// Decider runs a cascade file. It is safe for concurrent use. Close waits for running calls.
+// Decider runs a cascade file. It is safe for concurrent use. Close waits for running calls; later ones fail with
+// ort.ErrClosed.
 type Decider struct {
 	info    *Info
+	mask    []bool // pairs that exist
 	session *ort.Session
+	runtime *ort.Runtime
+
+	mu     sync.Mutex
+	idle   []*buffers
+	closed bool
 }
 
-// Open opens the cascade file at path on rt. The decider must be closed before rt.
-func Open(rt *ort.Runtime, path string) (*Decider, error) { return nil, errors.New("not yet") }
+// A decider keeps at most keptBuffers idle batches for reuse. The graph sees at most blockRows rows at once: neighbours
+// need a number for every training row.
+const (
+	keptBuffers = 16
+	blockRows   = 1024
+)
+
+// Open opens the cascade file at path on rt. The decider must be closed before rt. The errors are those of [Read].
+func Open(rt *ort.Runtime, path string) (*Decider, error) {
+	m, _, err := Read(path)
+	if err != nil {
+		return nil, err
+	}
+	d, err := NewDecider(rt, m)
+	if err != nil {
+		return nil, fmt.Errorf("open cascade %q: %w", path, err)
+	}
+	return d, nil
+}
+
+// NewDecider is [Open] for a model in memory, such as the result of [Policy.Export].
+func NewDecider(rt *ort.Runtime, m *onnx.Model) (*Decider, error) {
+	if rt == nil {
+		return nil, ort.ErrNoRuntime
+	}
+	info, err := Parse(m)
+	if err != nil {
+		return nil, err
+	}
+	b, err := m.Marshal()
+	if err != nil {
+		return nil, err
+	}
+	s, err := rt.Session(b, rt.SessionOptions())
+	if err != nil {
+		return nil, err
+	}
+	return &Decider{info: info, mask: info.Actions.Mask(), session: s, runtime: rt}, nil
+}
 
 // Info is the metadata of the file; do not change it.
 func (d *Decider) Info() *Info { return d.info }
 
-// Next decides the next step on rows.
-func (d *Decider) Next(ctx context.Context, rows Rows) (*Decisions, error) {
-	return nil, errors.New("not yet")
+// Close frees the session and the idle buffers. It is idempotent.
+func (d *Decider) Close() error {
+	d.mu.Lock()
+	d.closed = true
+	idle := d.idle
+	d.idle = nil
+	d.mu.Unlock()
+	var errs []error
+	for _, b := range idle {
+		errs = append(errs, b.close())
+	}
+	return errors.Join(append(errs, d.session.Close())...)
 }
 
-// Close frees the session. It is idempotent.
-func (d *Decider) Close() error { return nil }
+// Next decides the next step on rows. A value that is seen of an answer and is not finite is taken as not known. The error
+// is a *policy.RowError if a feature is NaN or infinite, if a pair was executed that does not exist, or if the answer of
+// the graph is not one.
+func (d *Decider) Next(ctx context.Context, rows Rows) (*Decisions, error) {
+	if err := d.check(rows); err != nil {
+		return nil, fmt.Errorf("next step: %w", err)
+	}
+	out := new(Decisions)
+	for first := 0; first < rows.N; first += blockRows {
+		part := rows.slice(first, min(rows.N, first+blockRows), d.info)
+		if err := d.run(ctx, part, out); err != nil {
+			var row *policy.RowError
+			if errors.As(err, &row) {
+				err = &policy.RowError{Row: first + row.Row, Err: row.Err}
+			}
+			return nil, fmt.Errorf("next step: %w", err)
+		}
+	}
+	return out, nil
+}
+
+// slice are the rows from up to to, sharing memory.
+func (r Rows) slice(from, to int, i *Info) Rows {
+	pairs, columns := i.Actions.Len(), i.Columns()
+	return Rows{
+		to - from, r.Features[from*i.Dim : to*i.Dim], r.Observed[from*columns : to*columns],
+		r.Executed[from*pairs : to*pairs],
+	}
+}
+
+func (d *Decider) check(rows Rows) error {
+	i, pairs := d.info, d.info.Actions.Len()
+	if rows.N < 0 || len(rows.Features) != rows.N*i.Dim || len(rows.Observed) != rows.N*i.Columns() || len(rows.Executed) != rows.N*pairs {
+		return fmt.Errorf("%d features, %d observed values and %d executed pairs for %d rows of %d, %d and %d",
+			len(rows.Features), len(rows.Observed), len(rows.Executed), rows.N, i.Dim, i.Columns(), pairs)
+	}
+	if at := finite.First(rows.Features); at >= 0 {
+		return &policy.RowError{Row: at / i.Dim, Err: fmt.Errorf("feature %d is %v", at%i.Dim, rows.Features[at])}
+	}
+	for at, executed := range rows.Executed {
+		if executed && !d.mask[at%pairs] {
+			return &policy.RowError{Row: at / pairs, Err: fmt.Errorf("%s was executed, but does not exist", i.Actions.Name(at%pairs))}
+		}
+	}
+	return nil
+}
+
+// run decides a block of rows, and appends.
+func (d *Decider) run(ctx context.Context, rows Rows, out *Decisions) error {
+	b, err := d.take(rows.N)
+	if err != nil {
+		return err
+	}
+	defer d.put(b)
+	copy(b.in[0].Float32s(), rows.Features)
+	copy(b.in[1].Float32s(), rows.Observed)
+	copy(b.in[2].Bools(), rows.Executed)
+	if err := d.session.RunBuffers(ctx, b.ordered.in, b.ordered.out); err != nil {
+		return err
+	}
+	own := Decisions{b.out[0].Int64s(), b.out[1].Bools(), b.out[2].Float32s(), b.out[3].Float32s(), b.out[4].Float32s()}
+	if err := d.verify(rows, own); err != nil {
+		return err
+	}
+	out.Action, out.Accept = append(out.Action, own.Action...), append(out.Accept, own.Accept...)
+	out.Loss, out.Remaining = append(out.Loss, own.Loss...), append(out.Remaining, own.Remaining...)
+	out.Cost = append(out.Cost, own.Cost...)
+	return nil
+}
+
+// verify compares the answer of the graph with the contract of the file. Features so large that costs overflow violate it,
+// and so does a damaged or foreign file.
+func (d *Decider) verify(rows Rows, out Decisions) error {
+	pairs := d.info.Actions.Len()
+	for n, action := range out.Action {
+		executed := rows.Executed[n*pairs : (n+1)*pairs]
+		var problem string
+		switch {
+		case action < 0 || action >= int64(pairs) || !d.mask[action]:
+			problem = fmt.Sprintf("the cascade answers action %d of %d, which does not exist", action, pairs)
+		case out.Accept[n] != executed[action]:
+			problem = fmt.Sprintf("the cascade answers %s and accept=%t, but executed=%t", d.info.Actions.Name(int(action)), out.Accept[n], executed[action])
+		case !known(out.Remaining[n]) || out.Remaining[n] > noneAbove || out.Remaining[n] != out.Cost[n*pairs+int(action)]:
+			problem = fmt.Sprintf("the cascade expects %g of %s", out.Remaining[n], d.info.Actions.Name(int(action)))
+		case slices.Contains(executed, true) != known(out.Loss[n]):
+			problem = fmt.Sprintf("the cascade expects a loss of %g", out.Loss[n])
+		}
+		if problem != "" {
+			return &policy.RowError{Row: n, Err: errors.New(problem + ": features out of range, or a damaged file")}
+		}
+	}
+	return nil
+}
+
+// buffers are the runtime's tensors for one call, in the order of the contract.
+type buffers struct {
+	rows    int
+	in, out []*ort.Buffer
+	ordered struct{ in, out []*ort.Buffer } // as the session has them
+}
+
+func (b *buffers) close() error {
+	var errs []error
+	for _, buf := range slices.Concat(b.in, b.out) {
+		if buf != nil {
+			errs = append(errs, buf.Close())
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// take returns buffers for n rows that no other call uses.
+func (d *Decider) take(n int) (*buffers, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.closed {
+		return nil, ort.ErrClosed
+	}
+	if at := slices.IndexFunc(d.idle, func(b *buffers) bool { return b.rows == n }); at >= 0 {
+		b := d.idle[at]
+		d.idle = slices.Delete(d.idle, at, at+1)
+		return b, nil
+	}
+	b := &buffers{rows: n}
+	var errs [2]error
+	b.in, b.ordered.in, errs[0] = d.allocate(n, d.info.inputs(), d.session.Inputs())
+	b.out, b.ordered.out, errs[1] = d.allocate(n, d.info.outputs(), d.session.Outputs())
+	if err := errors.Join(errs[:]...); err != nil {
+		return nil, errors.Join(err, b.close())
+	}
+	return b, nil
+}
+
+// allocate makes buffers of the contract, also in the order of the session.
+func (d *Decider) allocate(n int, contract, session []onnx.IO) (own, ordered []*ort.Buffer, err error) {
+	ordered = make([]*ort.Buffer, len(session))
+	for _, io := range contract {
+		shape := []int64{int64(n)}
+		if len(io.Shape) > 1 {
+			shape = append(shape, io.Shape[1].Size)
+		}
+		b, err := d.runtime.NewBuffer(io.DType, shape...)
+		if err != nil {
+			return own, ordered, err
+		}
+		own = append(own, b)
+		ordered[slices.IndexFunc(session, func(s onnx.IO) bool { return s.Name == io.Name })] = b
+	}
+	return own, ordered, nil
+}
+
+// put keeps b for the next call, in place of the oldest idle one.
+func (d *Decider) put(b *buffers) {
+	d.mu.Lock()
+	drop := b
+	if !d.closed {
+		d.idle, drop = append(d.idle, b), nil
+		if len(d.idle) > keptBuffers {
+			drop, d.idle = d.idle[0], d.idle[1:]
+		}
+	}
+	d.mu.Unlock()
+	if drop != nil {
+		_ = drop.close() // freeing memory has no error that a caller could act on
+	}
+}

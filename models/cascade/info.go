@@ -1,20 +1,256 @@
 package cascade
 
-import "pipe/costs"
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"pipe/costs"
+	"pipe/internal/strictjson"
+	"pipe/onnx"
+)
+
+// newestFormat is the newest version of the cascade file that this package reads.
+const newestFormat = 1
+
+const keyPrefix = "pipe."
+
+// Keys of the metadata, without the prefix "pipe.", besides those of package policy.
+const (
+	formatKey  = "format"
+	kindKey    = "kind"
+	actionsKey = "actions"
+	lambdaKey  = "lambda"
+	dimKey     = "dim"
+	factsKey   = "facts"
+	stagesKey  = "stages"
+	statesKey  = "states"
+
+	// GuardKey is the key of Policy.Info for the [Guard] in JSON.
+	GuardKey = "guard"
+	// NamesKey is the key of Policy.Info for the names of the features, a JSON list.
+	NamesKey = "feature_names"
+	// LimitsKey is the key of Policy.Info for the names of the pairs that are executed only as the first one, a JSON list: the number of
+	// states was limited.
+	LimitsKey = "first_only"
+)
+
+// reserved are the keys that only Export writes.
+var reserved = map[string]bool{
+	formatKey: true, kindKey: true, actionsKey: true, lambdaKey: true, dimKey: true, factsKey: true, stagesKey: true, statesKey: true,
+}
 
 // Info is the metadata of a cascade file.
 type Info struct {
-	Format  int            // version of the file
-	Actions *costs.Actions // names and fees that it was trained with
-	Dim     int            // width of the features
-	Facts   []costs.Fact   // what is seen of an answer, F of them
-	Stages  int            // pairs that are executed on a row, at most
-	Lambda  float64        // multiplier of the advice fees that it was trained for
-	States  [][]int        // pairs that were executed in every state that has a policy, ascending; the first is empty
-	Guard   *Guard         // nil if not in the file
-	Names   []string       // names of the features; nil if not in the file
-	Info    map[string]string
+	Format  int               // version of the file
+	Actions *costs.Actions    // names and fees that it was trained with
+	Dim     int               // width of the features
+	Facts   []costs.Fact      // what is seen of an answer, F of them
+	Stages  int               // pairs that are executed on a row, at most
+	Lambda  float64           // multiplier of the advice fees that it was trained for
+	States  [][]int           // pairs that were executed in every state that has a policy, ascending; the first is empty
+	Guard   *Guard            // nil if not in the file
+	Names   []string          // names of the features; nil if not in the file
+	Info    map[string]string // everything else, as Policy.Info
 }
 
 // OneShot reports whether the file accepts every first answer.
 func (i *Info) OneShot() bool { return len(i.States) == 1 }
+
+// Columns is the number of values that are seen of a row, A*F.
+func (i *Info) Columns() int { return i.Actions.Len() * len(i.Facts) }
+
+// metadata returns the key-value pairs of the file.
+func (p *Policy) metadata() map[string]string {
+	m := make(map[string]string, len(p.Info)+len(reserved))
+	set := func(key, value string) { m[keyPrefix+key] = value }
+	for key, value := range p.Info {
+		set(key, value)
+	}
+	set(formatKey, strconv.Itoa(newestFormat))
+	set(kindKey, Kind)
+	set(actionsKey, string(p.Actions.JSON()))
+	set(lambdaKey, strconv.FormatFloat(p.Lambda, 'g', -1, 64))
+	set(dimKey, strconv.Itoa(p.Dim))
+	set(factsKey, jsonOf(p.Facts))
+	set(stagesKey, strconv.Itoa(p.Stages))
+	set(statesKey, jsonOf(p.executed()))
+	return m
+}
+
+func jsonOf(v any) string {
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic(err) // plain numbers and strings
+	}
+	return string(b)
+}
+
+// ErrNotCascade is wrapped by the error for an ONNX model that is not a cascade.
+var ErrNotCascade = errors.New("not a cascade")
+
+// Read reads a cascade file and its metadata. The error names the first reason why the file is not a usable cascade: it is
+// not ONNX, it is another model ([ErrNotCascade]), its format is newer, or its inputs and outputs differ from the metadata.
+func Read(path string) (*onnx.Model, *Info, error) {
+	m, err := onnx.ReadFile(path)
+	var info *Info
+	if err == nil {
+		info, err = Parse(m)
+	}
+	if err == nil {
+		err = m.Check()
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("read cascade %q: %w", path, err)
+	}
+	return m, info, nil
+}
+
+// Parse is [Read] for a model in memory.
+func Parse(m *onnx.Model) (*Info, error) {
+	meta := m.Metadata()
+	if kind := meta[keyPrefix+kindKey]; kind != Kind {
+		return nil, fmt.Errorf("%w: %skind in the metadata of the file is %q", ErrNotCascade, keyPrefix, kind)
+	}
+	info, err := parseInfo(meta)
+	if err != nil {
+		return nil, err
+	}
+	return info, errors.Join(
+		sameIO("input", m.Inputs(), info.inputs()), sameIO("output", m.Outputs(), info.outputs()))
+}
+
+func parseInfo(meta map[string]string) (*Info, error) {
+	r := reader{meta: meta}
+	i := &Info{Format: r.integer(formatKey, 1)}
+	if r.err == nil && i.Format > newestFormat {
+		return nil, fmt.Errorf("cascade format %d is newer than %d, the newest this version reads", i.Format, newestFormat)
+	}
+	i.Dim, i.Stages, i.Lambda = r.integer(dimKey, 1), r.integer(stagesKey, 1), r.number(lambdaKey)
+	actions := r.text(actionsKey)
+	r.json(factsKey, &i.Facts)
+	r.json(statesKey, &i.States)
+	if _, ok := meta[keyPrefix+GuardKey]; ok {
+		i.Guard = new(Guard)
+		r.json(GuardKey, i.Guard)
+	}
+	if _, ok := meta[keyPrefix+NamesKey]; ok {
+		r.json(NamesKey, &i.Names)
+	}
+	if r.err != nil {
+		return nil, r.err
+	}
+	var err error
+	if i.Actions, err = costs.ParseActions([]byte(actions)); err != nil {
+		return nil, fmt.Errorf("metadata %s%s: %w", keyPrefix, actionsKey, err)
+	}
+	i.Info = make(map[string]string)
+	for key, value := range meta {
+		if k, ours := strings.CutPrefix(key, keyPrefix); ours && !reserved[k] {
+			i.Info[k] = value
+		}
+	}
+	return i, i.agrees()
+}
+
+// agrees reports contradictions within the metadata.
+func (i *Info) agrees() error {
+	switch d := i.Actions.Features.Dim; {
+	case d != 0 && d != i.Dim:
+		return fmt.Errorf("metadata %s%s is %d, its actions say %d features", keyPrefix, dimKey, i.Dim, d)
+	case i.Names != nil && len(i.Names) != i.Dim:
+		return fmt.Errorf("metadata %s%s has %d names for %d features", keyPrefix, NamesKey, len(i.Names), i.Dim)
+	case len(i.Facts) == 0:
+		return fmt.Errorf("metadata %s%s is empty", keyPrefix, factsKey)
+	case len(i.States) == 0 || len(i.States[0]) > 0:
+		return fmt.Errorf("metadata %s%s does not begin with the empty state", keyPrefix, statesKey)
+	}
+	return checkStates(i.States, i.Stages, i.Actions)
+}
+
+// reader keeps the first error.
+type reader struct {
+	meta map[string]string
+	err  error
+}
+
+func (r *reader) text(key string) string {
+	v, ok := r.meta[keyPrefix+key]
+	if !ok && r.err == nil {
+		r.err = fmt.Errorf("metadata has no %s%s", keyPrefix, key)
+	}
+	return v
+}
+
+func (r *reader) integer(key string, low int) int {
+	v, err := strconv.ParseInt(r.text(key), 10, 32)
+	if r.err == nil && (err != nil || v < int64(low)) {
+		r.err = fmt.Errorf("metadata %s%s is %q, not a number of at least %d", keyPrefix, key, r.meta[keyPrefix+key], low)
+	}
+	return int(v)
+}
+
+func (r *reader) number(key string) float64 {
+	v, err := strconv.ParseFloat(r.text(key), 64)
+	if r.err == nil && (err != nil || !(v >= 0) || math.IsInf(v, 0)) {
+		r.err = fmt.Errorf("metadata %s%s is %q, not a finite number of at least 0", keyPrefix, key, r.meta[keyPrefix+key])
+	}
+	return v
+}
+
+func (r *reader) json(key string, into any) {
+	text := r.text(key)
+	if r.err != nil {
+		return
+	}
+	if err := json.Unmarshal([]byte(text), into); err != nil {
+		r.err = fmt.Errorf("metadata %s%s: %w", keyPrefix, key, strictjson.Plain(err))
+	}
+}
+
+// inputs are those of the contract. The first axis of each is free.
+func (i *Info) inputs() []onnx.IO {
+	return []onnx.IO{
+		matrix(FeaturesInput, onnx.Float32, i.Dim), matrix(ObservedInput, onnx.Float32, i.Columns()),
+		matrix(ExecutedInput, onnx.Bool, i.Actions.Len()),
+	}
+}
+
+// outputs are those of the contract.
+func (i *Info) outputs() []onnx.IO {
+	return []onnx.IO{
+		vector(ActionOutput, onnx.Int64), vector(AcceptOutput, onnx.Bool), vector(LossOutput, onnx.Float32),
+		vector(RemainingOutput, onnx.Float32), matrix(CostOutput, onnx.Float32, i.Actions.Len()),
+	}
+}
+
+func vector(name string, t onnx.DType) onnx.IO {
+	return onnx.IO{Name: name, DType: t, Shape: onnx.Shape{onnx.Sym("batch")}}
+}
+
+func matrix(name string, t onnx.DType, width int) onnx.IO {
+	return onnx.IO{Name: name, DType: t, Shape: onnx.Shape{onnx.Sym("batch"), onnx.Fix(int64(width))}}
+}
+
+// sameIO compares what a model has with the contract.
+func sameIO(kind string, have, want []onnx.IO) error {
+	byName := make(map[string]onnx.IO)
+	for _, io := range have {
+		byName[io.Name] = io
+	}
+	for _, w := range want {
+		io, ok := byName[w.Name]
+		if !ok || len(have) != len(want) {
+			return fmt.Errorf("the %ss are %q, but a cascade has %q", kind, slices.Sorted(maps.Keys(byName)), w.Name)
+		}
+		if io.DType != w.DType || len(io.Shape) != len(w.Shape) || len(w.Shape) > 1 && io.Shape[1] != w.Shape[1] {
+			return fmt.Errorf("%s %q is %v %v, not %v %v, as the metadata says", kind, io.Name, io.DType, io.Shape, w.DType, w.Shape)
+		}
+	}
+	return nil
+}

@@ -1,6 +1,9 @@
 package cascade
 
 import (
+	"errors"
+	"fmt"
+	"math"
 	"slices"
 
 	"pipe/costs"
@@ -16,7 +19,7 @@ type Policy struct {
 	Lambda  float64        // multiplier of the fees of advice
 	States  []State        // the first is the empty one; no two have the same pairs
 	// Rest decides which answer is accepted in a state that has no policy: it estimates the loss of every pair from the
-	// features alone. Its actions are those of [PairActions].
+	// features alone.
 	Rest *policy.Policy
 	// Info is further metadata, by key without the prefix "pipe.".
 	Info map[string]string
@@ -26,8 +29,8 @@ type Policy struct {
 type State struct {
 	Executed []int // ascending
 	Encoding Encoding
-	// Policy takes the encoded state. Its actions are those of [PairActions]: pairs that were executed are free. Those that
-	// must not be executed next are unavailable.
+	// Policy takes the encoded state, and has as many actions as the cascade has pairs, in their order: that of an executed
+	// pair is free, and those that must not be executed next are unavailable. [PairActions] makes them.
 	Policy *policy.Policy
 }
 
@@ -47,4 +50,91 @@ func PairActions(a *costs.Actions, lambda float64, executed []int, allowed []boo
 		}
 	}
 	return out
+}
+
+// Validate reports why the policy cannot be exported.
+func (p *Policy) Validate() error {
+	switch {
+	case p == nil || p.Actions == nil:
+		return errors.New("there is no policy, or it has no actions")
+	case p.Stages < 1:
+		return fmt.Errorf("%d stages", p.Stages)
+	case len(p.Facts) == 0:
+		return errors.New("nothing is seen of an answer")
+	case math.IsNaN(p.Lambda) || math.IsInf(p.Lambda, 0) || p.Lambda < 0:
+		return fmt.Errorf("lambda is %g", p.Lambda)
+	case len(p.States) == 0 || len(p.States[0].Executed) > 0:
+		return errors.New("the first state is not the empty one")
+	}
+	if err := p.Actions.Validate(); err != nil {
+		return err
+	}
+	for key := range p.Info {
+		if reserved[key] || key == "" {
+			return fmt.Errorf("info key %q is reserved", key)
+		}
+	}
+	if err := p.checkPolicy("a state without a policy", p.Rest, p.Dim); err != nil {
+		return err
+	}
+	if err := checkStates(p.executed(), p.Stages, p.Actions); err != nil {
+		return err
+	}
+	for _, s := range p.States {
+		if s.Encoding.Dim != p.Dim {
+			return fmt.Errorf("state %v has %d features, the policy %d", s.Executed, s.Encoding.Dim, p.Dim)
+		}
+		if err := s.Encoding.check(s.Executed, p.Facts); err != nil {
+			return fmt.Errorf("state %v: %w", s.Executed, err)
+		}
+		if err := p.checkPolicy(fmt.Sprintf("state %v", s.Executed), s.Policy, s.Encoding.Width()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *Policy) checkPolicy(of string, own *policy.Policy, dim int) error {
+	if err := own.Validate(); err != nil {
+		return fmt.Errorf("%s: %w", of, err)
+	}
+	if own.Actions.Len() != p.Actions.Len() || own.FeatureDim() != dim {
+		return fmt.Errorf("%s: its policy has %d pairs and %d inputs, not %d and %d", of, own.Actions.Len(), own.FeatureDim(), p.Actions.Len(), dim)
+	}
+	return nil
+}
+
+// executed are the executed pairs of every state.
+func (p *Policy) executed() [][]int {
+	out := make([][]int, len(p.States))
+	for i, s := range p.States {
+		if out[i] = s.Executed; s.Executed == nil {
+			out[i] = []int{}
+		}
+	}
+	return out
+}
+
+// checkStates reports sets of pairs that are not ascending, that are there twice, or that no row can come to.
+func checkStates(states [][]int, stages int, a *costs.Actions) error {
+	mask := a.Mask()
+	seen := make(map[string]bool, len(states))
+	for _, executed := range states {
+		name := fmt.Sprint(executed)
+		if seen[name] || len(executed) > stages {
+			return fmt.Errorf("state %s is there twice, or has more than %d pairs", name, stages)
+		}
+		seen[name] = true
+		for n, i := range executed {
+			if i < 0 || i >= len(mask) || !mask[i] || n > 0 && i <= executed[n-1] {
+				return fmt.Errorf("state %s is not a list of ascending pairs that exist", name)
+			}
+		}
+	}
+	return nil
+}
+
+// State is the position among States of the one with these pairs, ascending; -1 if there is none.
+func (p *Policy) State(executed []int) int {
+	return slices.IndexFunc(p.States, func(s State) bool { return slices.Equal(s.Executed, executed) })
 }

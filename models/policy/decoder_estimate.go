@@ -48,7 +48,8 @@ func (d decodeEstimate) graph(g *onnx.Graph, p *Policy, features *onnx.Value) va
 		loss = p.Estimate.Curve.Within(g, g.Sub(loss, c.Graph(g, behind, "selection_")))
 	}
 	cost := g.Add(loss, fees)
-	return values{scores: scores, loss: unavailableCosts(g, p, loss), cost: unavailableCosts(g, p, cost), usage: usage}
+	may := p.Estimate.choosable(p.Actions)
+	return values{scores: scores, loss: unavailable(g, loss, may), cost: unavailable(g, cost, may), usage: usage}
 }
 
 // careful adds the caution to estimates.
@@ -63,9 +64,9 @@ func (decodeEstimate) careful(g *onnx.Graph, p *Policy, raw *onnx.Value) *onnx.V
 	return g.Add(raw, g.Const(onnx.Float32s([]int64{1, int64(len(caution))}, caution)))
 }
 
-// unavailableCosts replaces what is said about pairs that are never chosen by minus the excluded score.
-func unavailableCosts(g *onnx.Graph, p *Policy, v *onnx.Value) *onnx.Value {
-	return g.Neg(excludeGraph(g, g.Neg(v), p.Estimate.choosable(p.Actions)))
+// unavailable replaces what is said about pairs that may not be chosen by minus the excluded score.
+func unavailable(g *onnx.Graph, v *onnx.Value, may []bool) *onnx.Value {
+	return g.Neg(excludeGraph(g, g.Neg(v), may))
 }
 
 // prices are the fees of every action and the actions that may be chosen, as values that broadcast to batch x J(K+1). They are
@@ -75,14 +76,10 @@ func (decodeEstimate) prices(g *onnx.Graph, p *Policy) (fees *onnx.Value, rates 
 	row := []int64{1, int64(p.Actions.Len())}
 	exists := g.Const(onnx.Bools(row, p.Estimate.choosable(p.Actions)))
 	if p.Estimate.Prices == nil {
-		constant := make([]float32, p.Actions.Len())
-		for i, fee := range p.Actions.Fees(p.Lambda) {
-			constant[i] = float32(fee)
-		}
 		if u != nil {
 			rates = u.rates(g, p.Actions, nil)
 		}
-		return g.Const(onnx.Float32s(row, constant)), rates, exists
+		return p.feesGraph(g), rates, exists
 	}
 	// The graph is built as for one row of prices; operators broadcast, so that it takes a row per row of features too.
 	input := func(name string, t onnx.DType, width int) *onnx.Value {

@@ -1,0 +1,193 @@
+package cascade
+
+import (
+	"fmt"
+	"math"
+
+	"pipe/onnx"
+)
+
+// none is the expected cost of an action that there is not.
+const none = 1e30
+
+// noneAbove is below it and above every cost.
+const noneAbove = 1e29
+
+// Export builds the cascade file: one graph of standard ONNX operators. Only the policies of states that a row of the
+// batch is in are computed. A row with a feature that is NaN or infinite has the action A, one past the last, is not
+// accepted, and expects NaN; so does one of which only pairs were executed that do not exist. The same policy gives the
+// same bytes.
+func (p *Policy) Export() (*onnx.Model, error) {
+	if err := p.Validate(); err != nil {
+		return nil, fmt.Errorf("export cascade: %w", err)
+	}
+	g := onnx.NewGraph("cascade")
+	b := builder{p: p, pairs: int64(p.Actions.Len())}
+	batch := onnx.Sym("batch")
+	in := inputs{
+		features: g.Input(FeaturesInput, onnx.Float32, onnx.Shape{batch, onnx.Fix(int64(p.Dim))}),
+		observed: g.Input(ObservedInput, onnx.Float32, onnx.Shape{batch, onnx.Fix(b.pairs * int64(len(p.Facts)))}),
+		executed: g.Input(ExecutedInput, onnx.Bool, onnx.Shape{batch, onnx.Fix(b.pairs)}),
+	}
+	b.outputs(g, in, b.all(g, in))
+	if b.err != nil {
+		return nil, fmt.Errorf("export cascade: %w", b.err)
+	}
+	m, err := g.Build(onnx.BuildOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("export cascade: %w", err)
+	}
+	m.SetMetadata(p.metadata())
+	return m, nil
+}
+
+// builder builds the graph of a file. What a state computes is a row of numbers: the action, the expected loss, and the
+// expected cost of every pair. So the states of a batch are written into one value.
+type builder struct {
+	p     *Policy
+	pairs int64
+	err   error // the first that a policy has
+}
+
+// inputs are those of some rows.
+type inputs struct{ features, observed, executed *onnx.Value }
+
+// all decides every row: a loop over the states that rows of the batch are in.
+func (b *builder) all(g *onnx.Graph, in inputs) *onnx.Value {
+	width := onnx.Fix(2 + b.pairs)
+	numbers := b.numbers(g, in)
+	present := g.Op("Unique", []*onnx.Value{numbers}, onnx.Int64, onnx.Shape{onnx.Sym("present")}, onnx.Attr{Name: "sorted", Value: int64(1)})
+	trips := g.Gather(g.ShapeOf(present), g.Scalar(onnx.Int64, 0), 0)
+	empty := g.Mul(g.ReduceSum(g.Cast(in.executed, onnx.Float32), true, 1), row(g, make([]float32, 2+b.pairs)))
+	final, _ := g.Loop(trips, []*onnx.Value{empty}, func(body *onnx.Graph, n *onnx.Value, carried []*onnx.Value) (next, _ []*onnx.Value) {
+		state := body.Gather(present, n, 0)
+		count := onnx.Sym("rows")
+		found := body.Op("NonZero", []*onnx.Value{body.Equal(numbers, state)}, onnx.Int64, onnx.Shape{onnx.Fix(1), count})
+		rows := body.Squeeze(found, 0)
+		own := inputs{body.Gather(in.features, rows, 0), body.Gather(in.observed, rows, 0), body.Gather(in.executed, rows, 0)}
+		said := b.among(body, state, 0, len(b.p.States)+1, own)
+		if body.Err() != nil {
+			return carried, nil
+		}
+		said = body.AssumeShape(said, onnx.Shape{count, width})
+		return []*onnx.Value{body.Op("ScatterND", []*onnx.Value{carried[0], body.Unsqueeze(rows, 1), said}, onnx.Float32, carried[0].Shape())}, nil
+	})
+	return final[0]
+}
+
+// numbers are the positions of the rows' states among those of the policy, int64, batch; their number where it has none.
+func (b *builder) numbers(g *onnx.Graph, in inputs) *onnx.Value {
+	count := int64(len(b.p.States))
+	members, sizes, index := make([]float32, b.pairs*count), make([]float32, count), make([]float32, count)
+	for s, state := range b.p.States {
+		for _, i := range state.Executed {
+			members[int64(i)*count+int64(s)] = 1
+		}
+		sizes[s], index[s] = float32(len(state.Executed)), float32(s)
+	}
+	executed := g.Cast(in.executed, onnx.Float32)
+	common := g.MatMul(executed, g.Const(onnx.Float32s([]int64{b.pairs, count}, members)))
+	same := g.And(g.Equal(common, row(g, sizes)), g.Equal(g.ReduceSum(executed, true, 1), row(g, sizes)))
+	return g.Cast(g.ReduceMin(g.Where(same, row(g, index), g.Scalar(onnx.Float32, float64(count))), false, 1), onnx.Int64)
+}
+
+// among is what the policy of a state says, one of those from up to to. Most rows are in the empty state, which is
+// decided first; the others are found by halves.
+func (b *builder) among(g *onnx.Graph, state *onnx.Value, from, to int, in inputs) *onnx.Value {
+	if to == from+1 {
+		return b.one(g, from, in)
+	}
+	middle := (from + to) / 2
+	if from == 0 {
+		middle = 1
+	}
+	before := g.Less(state, g.Scalar(onnx.Int64, float64(middle)))
+	branch := func(from, to int) func(*onnx.Graph) []*onnx.Value {
+		return func(g *onnx.Graph) []*onnx.Value { return []*onnx.Value{b.among(g, state, from, to, in)} }
+	}
+	out := g.If(before, branch(from, middle), branch(middle, to))
+	if len(out) == 0 {
+		return state // the graph has an error
+	}
+	return out[0]
+}
+
+// one is what one state says: rows x (2 + pairs).
+func (b *builder) one(g *onnx.Graph, state int, in inputs) *onnx.Value {
+	if state == len(b.p.States) {
+		return b.rest(g, in)
+	}
+	s := b.p.States[state]
+	out, err := s.Policy.Graph(g, s.Encoding.graph(g, in.features, in.observed))
+	if err != nil {
+		b.fail(err)
+		return in.features
+	}
+	loss := g.Mul(g.Slice(out.Cost, []int64{0}, []int64{1}, []int64{1}, nil), g.Scalar(onnx.Float32, math.NaN()))
+	if n := len(s.Executed); n > 0 {
+		// The answer that would be accepted is that of the largest score, the first on ties.
+		of := func(v *onnx.Value) *onnx.Value { return columns(g, v, n, func(i int) int { return s.Executed[i] }) }
+		loss = b.best(g, of(out.Loss), of(out.Scores))
+	}
+	return g.Concat(1, g.Unsqueeze(g.Cast(out.Action, onnx.Float32), 1), loss, out.Cost)
+}
+
+// rest is what a state without a policy says: the answer with the smallest loss by the features is accepted.
+func (b *builder) rest(g *onnx.Graph, in inputs) *onnx.Value {
+	out, err := b.p.Rest.Graph(g, in.features)
+	if err != nil {
+		b.fail(err)
+		return in.features
+	}
+	cost := g.Where(in.executed, out.Loss, g.Scalar(onnx.Float32, none))
+	least := g.ReduceMin(cost, true, 1)
+	exists := g.Less(least, g.Scalar(onnx.Float32, noneAbove))
+	action := g.Where(exists, first(g, g.Equal(cost, least), b.pairs), g.Scalar(onnx.Float32, float64(b.pairs)))
+	return g.Concat(1, action, least, cost)
+}
+
+// best is the element of v, rows x n, where by is largest, the first on ties. It is rows x 1.
+func (b *builder) best(g *onnx.Graph, v, by *onnx.Value) *onnx.Value {
+	if g.Err() == nil && v.Shape()[1].Size == 1 {
+		return v
+	}
+	n := v.Shape()[1].Size
+	at := g.Min(first(g, g.Equal(by, g.ReduceMax(by, true, 1)), n), g.Scalar(onnx.Float32, float64(n-1)))
+	return g.GatherElements(v, g.Cast(at, onnx.Int64), 1)
+}
+
+// first is the position of the first of n marked columns, rows x 1; n where none is. It is float32, which represents it
+// exactly.
+func first(g *onnx.Graph, marked *onnx.Value, n int64) *onnx.Value {
+	index := make([]float32, n)
+	for i := range index {
+		index[i] = float32(i)
+	}
+	return g.ReduceMin(g.Where(marked, row(g, index), g.Scalar(onnx.Float32, float64(n))), true, 1)
+}
+
+func (b *builder) fail(err error) {
+	if b.err == nil {
+		b.err = err
+	}
+}
+
+// outputs are those of the file, of what the states say.
+func (b *builder) outputs(g *onnx.Graph, in inputs, said *onnx.Value) {
+	part := func(from, to int64) *onnx.Value {
+		return g.Slice(said, []int64{from}, []int64{to}, []int64{1}, nil)
+	}
+	pairs, unknown := g.Scalar(onnx.Float32, float64(b.pairs)), g.Scalar(onnx.Float32, math.NaN())
+	finite := knownGraph(g, g.ReduceSum(g.Mul(in.features, g.Scalar(onnx.Float32, 0)), true, 1))
+	action := g.Where(finite, part(0, 1), pairs)
+	valid := g.Less(action, pairs)
+	action = g.Cast(action, onnx.Int64)
+	at := g.Min(action, g.Scalar(onnx.Int64, float64(b.pairs-1)))
+	cost := part(2, 2+b.pairs)
+	g.Output(ActionOutput, g.Squeeze(action, 1))
+	executed := g.Cast(g.GatherElements(g.Cast(in.executed, onnx.Float32), at, 1), onnx.Bool)
+	g.Output(AcceptOutput, g.Squeeze(g.And(valid, executed), 1))
+	g.Output(LossOutput, g.Squeeze(g.Where(valid, part(1, 2), unknown), 1))
+	g.Output(RemainingOutput, g.Squeeze(g.Where(valid, g.GatherElements(cost, at, 1), unknown), 1))
+	g.Output(CostOutput, g.Where(valid, cost, unknown))
+}

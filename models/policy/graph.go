@@ -1,0 +1,50 @@
+package policy
+
+import (
+	"errors"
+	"fmt"
+
+	"pipe/onnx"
+)
+
+// Outputs are what a policy computes for a batch within a graph. All but Action are batch x J(K+1).
+type Outputs struct {
+	Action     *onnx.Value // int64, batch; J(K+1) where a feature that the policy uses is NaN
+	Scores     *onnx.Value // higher is better
+	Loss, Cost *onnx.Value // expected task loss, and that with fees; 1e30 for pairs that are never chosen
+}
+
+// Graph adds the policy on features, batch x FeatureDim and not standardised, to a graph, for files that hold several
+// policies. Of a fixed policy, what pairs cost are the means that order them. The error says why the policy is not valid,
+// that it estimates no costs, or that its prices are inputs.
+func (p *Policy) Graph(g *onnx.Graph, features *onnx.Value) (Outputs, error) {
+	if err := p.Validate(); err != nil {
+		return Outputs{}, err
+	}
+	if p.Estimate != nil && p.Estimate.Prices != nil {
+		return Outputs{}, errors.New("an any-price policy has inputs of its own")
+	}
+	d, err := p.decoder()
+	if err != nil {
+		return Outputs{}, err
+	}
+	v := d.graph(g, p, features)
+	out := Outputs{Action: p.actionGraph(g, v.scores), Scores: v.scores, Loss: v.loss, Cost: v.cost}
+	switch {
+	case p.Decoder == DecoderFixed && p.FixedScores != nil:
+		out.Cost = g.Neg(v.scores)
+		out.Loss = unavailable(g, g.Sub(out.Cost, p.feesGraph(g)), p.Actions.Mask())
+	case v.loss == nil:
+		return Outputs{}, fmt.Errorf("a policy with the decoder %s estimates no costs", p.Decoder)
+	}
+	return out, nil
+}
+
+// feesGraph are the fees of the policy's own prices, 1 x J(K+1).
+func (p *Policy) feesGraph(g *onnx.Graph) *onnx.Value {
+	fees := make([]float32, p.Actions.Len())
+	for i, fee := range p.Actions.Fees(p.Lambda) {
+		fees[i] = float32(fee)
+	}
+	return g.Const(onnx.Float32s([]int64{1, int64(len(fees))}, fees))
+}
