@@ -32,6 +32,7 @@ var mayImport = map[string][]string{
 	"costs/grade":                      {"costs/prompt", "internal/config", "internal/strictjson", "internal/textfile"},
 	"costs/grow":                       {"costs", "internal/digest", "internal/lists", "internal/parquetfile", "internal/progress", "internal/storage", "internal/strictjson", "internal/textfile"},
 	"costs/identity":                   {"costs", "featurize", "featurize/tabular", "internal/digest"},
+	"costs/observe":                    {"costs", "costs/grade"},
 	"costs/outcome":                    {"costs", "costs/grade", "costs/prices", "internal/config", "internal/dataerror", "internal/digest", "internal/parquetfile", "internal/storage", "internal/strictjson", "internal/tablefile", "internal/textfile"},
 	"costs/prices":                     {"costs", "internal/config", "internal/dataerror", "internal/digest", "internal/storage", "internal/textfile"},
 	"costs/prompt":                     {"internal/outside", "internal/textfile"},

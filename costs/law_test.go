@@ -132,7 +132,7 @@ func TestPermutingExpertsPermutesCosts(t *testing.T) {
 		permuted := *tensor
 		b := *a
 		b.Experts, b.Unavailable = nil, nil
-		permuted.Actions, permuted.Loss, permuted.Fee, permuted.Propensity = &b, nil, nil, nil
+		permuted.Actions, permuted.Loss, permuted.Fee, permuted.Propensity, permuted.Facts = &b, nil, nil, nil, nil
 		for j, from := range order {
 			b.Experts = append(b.Experts, a.Experts[from])
 			for _, u := range a.Unavailable {
@@ -216,6 +216,13 @@ func TestDigestSeesEveryField(t *testing.T) {
 		"propensity":  func(t *Tensor) { t.Propensity = make([]float64, len(t.Loss)) },
 		"known":       func(t *Tensor) { t.Propensity = make([]float64, len(t.Loss)); t.Propensity[3] = math.NaN() },
 		"action fee":  func(t *Tensor) { t.Actions.Experts[1].Fee++ },
+		"facts":       func(t *Tensor) { t.Facts = factsFor(t, 1, 4) },
+		"other facts": func(t *Tensor) { t.Facts = factsFor(t, 2, 4) },
+		"no fact":     func(t *Tensor) { t.Facts = factsFor(t, 1, 4)[1:] },
+		"fact's name": func(t *Tensor) { t.Facts = factsFor(t, 1, 4); t.Facts[3].Name = "logprob" },
+		"fact's text": func(t *Tensor) { t.Facts = factsFor(t, 1, 4); t.Facts[2].Values[0] = "A" },
+		"number":      func(t *Tensor) { t.Facts = factsFor(t, 1, 4); t.Facts[2].Values = nil },
+		"fact":        func(t *Tensor) { t.Facts = factsFor(t, 1, 4); t.Facts[0].Data[3]++ },
 	} {
 		changed := testTensor(9, 30, 3, testActions(2, 2))
 		change(changed)

@@ -97,6 +97,9 @@ func (g *groupRead) readers() []columnReader {
 	if l.prediction != nil {
 		readers = append(readers, g.text(l.prediction, a, func(t *Tensor) []string { return t.Predictions }))
 	}
+	for i, f := range l.facts {
+		readers = append(readers, g.fact(i, f, a))
+	}
 	return readers
 }
 

@@ -31,13 +31,23 @@ func (g *groupWrite) cells(s []float32, width int, nullable bool) {
 
 // valuesOrNull writes a list of width numbers per row, NaN as null.
 func valuesOrNull[T float32 | float64](g *groupWrite, s []T, width int, value func(T) parquet.Value) {
+	g.orNull(width, func(i int) (parquet.Value, bool) { return value(s[i]), s[i] == s[i] })
+}
+
+// textsOrNull writes a list of width texts per row, an empty one as null.
+func (g *groupWrite) textsOrNull(s []string, width int) {
+	g.orNull(width, func(i int) (parquet.Value, bool) { return textValue(s[i]), s[i] != "" })
+}
+
+func (g *groupWrite) orNull(width int, at func(i int) (v parquet.Value, known bool)) {
 	g.blocks(width, func(first, last int) {
 		for i := first; i < last; i++ {
-			v := parquet.NullValue().Level(min(1, i%width), 1, g.column)
-			if s[i] == s[i] {
-				v = value(s[i]).Level(min(1, i%width), 2, g.column)
+			v, known := at(i)
+			definition := 2
+			if !known {
+				v, definition = parquet.NullValue(), 1
 			}
-			g.values = append(g.values, v)
+			g.values = append(g.values, v.Level(min(1, i%width), definition, g.column))
 		}
 	})
 }

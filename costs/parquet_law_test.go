@@ -59,6 +59,12 @@ func drawTensor(t *rapid.T) *Tensor {
 	if rapid.Bool().Draw(t, "propensity") {
 		tensor.Propensity = propensitiesFor(tensor, rapid.IntRange(1, 9).Draw(t, "known propensities"))
 	}
+	if rapid.Bool().Draw(t, "facts") {
+		tensor.Facts = factsFor(tensor, 7, rapid.IntRange(1, 9).Draw(t, "known facts"))
+		for i, f := range tensor.Facts {
+			tensor.Facts[i] = f.used()
+		}
+	}
 	if rapid.Bool().Draw(t, "meta") {
 		tensor.Meta = map[string]string{"made by": "a test", "another": "ключ"}
 	}
@@ -136,6 +142,7 @@ func TestPartsAndBatchesReadTheSame(t *testing.T) {
 				t.Fatal(err)
 			}
 			streamed.extend(batch)
+			extendFacts(streamed, batch)
 		}
 		if d := diffTensors(want, streamed); d != "" {
 			t.Fatalf("stream differs:\n%s", d)

@@ -39,12 +39,17 @@ func read(ctx context.Context, path storage.Location, o ReadOptions) (*Tensor, e
 		}
 	}
 	var tasks []task
+	var windows []*Tensor
 	for _, g := range s.groups() {
-		for order, read := range g.columns(t.window(g.base(), g.Rows)) {
+		windows = append(windows, t.window(g.base(), g.Rows))
+		for order, read := range g.columns(windows[len(windows)-1]) {
 			tasks = append(tasks, task{part: g.part.base, order: order, path: g.part.path, run: read})
 		}
 	}
 	if err := runTasks(tasks); err != nil {
+		return nil, err
+	}
+	if err := t.uniteWindows(windows); err != nil {
 		return nil, err
 	}
 	if t.IDs == nil {
@@ -83,6 +88,9 @@ func samePresence(a, b *part) error {
 		{colLabel, a.cols.label, b.cols.label},
 		{colPrediction, a.cols.prediction, b.cols.prediction},
 		{colPropensity, a.cols.propensity, b.cols.propensity},
+	}
+	if err := sameFacts(a, b); err != nil {
+		return err
 	}
 	for q, leaf := range a.cols.usage {
 		all = append(all, presence{Quantity(q).String(), leaf, b.cols.usage[q]})
@@ -129,6 +137,9 @@ func (s *source) blank(n int, cols leaves) *Tensor {
 	if cols.propensity != nil {
 		t.Propensity = make([]float64, n*a)
 	}
+	for _, f := range cols.facts {
+		t.Facts = append(t.Facts, Facts{Fact: f.Fact, Data: make([]float32, n*a)})
+	}
 	return t
 }
 
@@ -148,6 +159,7 @@ func (t *Tensor) window(first, n int) *Tensor {
 		w.Fee = slice(t.Fee, first, n, a)
 		w.Propensity = slice(t.Propensity, first, n, a)
 		w.Usage = t.Usage.each(func(values []float32) []float32 { return slice(values, first, n, a) })
+		w.Facts = t.eachFact(func(data []float32) []float32 { return slice(data, first, n, a) })
 	}
 	return w
 }

@@ -14,6 +14,7 @@ type leaves struct {
 	id, split, group, time, features, loss, fee, label, prediction, propensity *column.Leaf
 
 	usage [Quantities]*column.Leaf
+	facts []factLeaf // sorted by name
 }
 
 // findLeaves looks up the columns that the mode of reading needs. The error is
@@ -59,10 +60,15 @@ func findLeaves(root *parquetfile.Column, o ReadOptions) (leaves, error) {
 		}
 		*c.at = found
 	}
+	var err error
+	if !featuresOnly {
+		if l.facts, err = findFacts(root); err != nil {
+			return l, err
+		}
+	}
 	if featuresOnly && !o.Times {
 		return l, nil
 	}
-	var err error
 	l.time, err = findTime(root)
 	return l, err
 }
@@ -96,7 +102,7 @@ func otherColumns(root *parquetfile.Column) []string {
 	known := append(quantityNames[:], colID, colSplit, colGroup, colTime, colFeatures, colLoss, colFee, colLabel, colPrediction, colPropensity)
 	var names []string
 	for _, c := range root.Children {
-		if !slices.Contains(known, c.Name) {
+		if !slices.Contains(known, c.Name) && !strings.HasPrefix(c.Name, factPrefix) {
 			names = append(names, c.Name)
 		}
 	}

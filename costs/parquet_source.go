@@ -202,7 +202,7 @@ func (s *source) findDim() error {
 	for _, p := range s.parts {
 		width := s.dim
 		if s.actions != nil {
-			width += s.actions.Len()
+			width += s.actions.Len() * (1 + len(p.cols.facts))
 		}
 		if err := p.file.CheckValues(p.rows, width); err != nil {
 			return &DataError{File: p.path, Err: err}

@@ -15,8 +15,8 @@ const defaultBatchBytes = 4 << 20
 
 // Reader reads a cost tensor batch by batch, in memory that does not grow with
 // the number of rows. It checks everything that Read checks except for
-// duplicate ids, since that check needs memory for every id. A Reader must not
-// be used concurrently.
+// duplicate ids, since that check needs memory for every id. The values of facts
+// are those that occur in the batch. A Reader must not be used concurrently.
 type Reader struct {
 	source  *source
 	batch   int
@@ -69,6 +69,9 @@ func (r *Reader) Columns() WriterOptions {
 	}
 	for q, leaf := range c.usage {
 		o.Usage[q] = leaf != nil
+	}
+	for _, f := range c.facts {
+		o.Facts = append(o.Facts, f.Fact)
 	}
 	return o
 }

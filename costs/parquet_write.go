@@ -38,6 +38,7 @@ type WriterOptions struct {
 	Labels      bool              // there are labels
 	Predictions bool              // there are predictions
 	Propensity  bool              // there are propensities
+	Facts       []Fact            // facts that there are, sorted by name; their values, if any, are not looked at
 	Unknown     bool              // outcomes may be unknown: elements of loss and fee may be null
 	Meta        map[string]string // further metadata of the file
 }
@@ -51,7 +52,8 @@ type Writer struct {
 	parquet *parquet.GenericWriter[any]
 	actions *Actions
 	options WriterOptions
-	pending *Tensor         // rows of the row group being collected
+	pending *Tensor         // rows of the row group being collected, without facts
+	facts   []pendingFact   // of these rows
 	rows    int             // rows per row group
 	ids     *textfile.Names // of the batches that were appended
 	written int             // rows
@@ -99,11 +101,16 @@ func newWriter(ctx context.Context, path storage.Location, actions *Actions, o W
 	for _, key := range slices.Sorted(maps.Keys(o.Meta)) {
 		options = append(options, parquet.KeyValueMetadata(key, o.Meta[key]))
 	}
+	o.Facts = slices.Clone(o.Facts)
+	for i := range o.Facts {
+		o.Facts[i] = o.Facts[i].kind()
+	}
 	return &Writer{
 		file: file, path: path.String(), parquet: parquet.NewGenericWriter[any](file, options...),
 		actions: actions, options: o,
 		pending: &Tensor{Actions: actions, Dim: o.Dim},
 		rows:    max(minGroupRows, min(maxGroupRows, groupBytes/(4*o.Dim))),
+		facts:   make([]pendingFact, len(o.Facts)),
 		ids:     textfile.NewIndex(0),
 	}, nil
 }
@@ -140,6 +147,13 @@ func schema(o WriterOptions) *parquet.Schema {
 	double := parquet.Encoded(parquet.Leaf(parquet.DoubleType), &parquet.Plain)
 	add(colPropensity, parquet.List(parquet.Optional(double)), o.Propensity)
 	add(colPrediction, parquet.List(coded), o.Predictions)
+	for _, f := range o.Facts {
+		values := float
+		if f.Category() {
+			values = coded
+		}
+		add(f.column(), parquet.List(parquet.Optional(values)), true)
+	}
 	return parquet.NewSchema("costs", root)
 }
 
@@ -178,7 +192,7 @@ func (w *Writer) add(batch *Tensor) error {
 	w.written += batch.Len()
 	for first := 0; first < batch.Len(); {
 		n := min(batch.Len()-first, w.rows-w.pending.Len())
-		w.pending.extend(batch.window(first, n))
+		w.extend(batch.window(first, n))
 		first += n
 		if w.pending.Len() == w.rows {
 			if w.err = w.flush(); w.err != nil {
@@ -199,6 +213,9 @@ func (w *Writer) check(batch *Tensor) error {
 	o := w.options
 	have := optionsOf(batch, o.Unknown)
 	have.Meta = o.Meta
+	if !reflect.DeepEqual(have.Facts, o.Facts) {
+		return fmt.Errorf("batch has the facts %s; the file %s", factNames(have.Facts), factNames(o.Facts))
+	}
 	if !reflect.DeepEqual(have, o) {
 		return fmt.Errorf("batch has dimension %d, group %t, time %t, fee %t, usage %t, label %t, prediction %t, propensity %t; the file %d, %t, %t, %t, %t, %t, %t, %t",
 			have.Dim, have.Groups, have.Times, have.Fee, have.Usage, have.Labels, have.Predictions, have.Propensity,
@@ -221,11 +238,19 @@ func (w *Writer) check(batch *Tensor) error {
 func optionsOf(t *Tensor, unknown bool) WriterOptions {
 	return WriterOptions{
 		Dim: t.Dim, Groups: t.Groups != nil, Times: t.Times != nil, Fee: t.Fee != nil, Usage: t.Usage.flags(), Labels: t.Labels != nil,
-		Predictions: t.Predictions != nil, Propensity: t.Propensity != nil, Unknown: unknown, Meta: t.Meta,
+		Predictions: t.Predictions != nil, Propensity: t.Propensity != nil, Facts: factKinds(t.Facts), Unknown: unknown, Meta: t.Meta,
 	}
 }
 
-// extend appends the rows of o, which has the same columns.
+// extend appends rows to the pending ones.
+func (w *Writer) extend(rows *Tensor) {
+	w.pending.extend(rows)
+	for i, f := range rows.Facts {
+		w.facts[i].extend(f)
+	}
+}
+
+// extend appends the rows of o, which has the same columns, but for its facts.
 func (t *Tensor) extend(o *Tensor) {
 	t.IDs = append(t.IDs, o.IDs...)
 	t.Splits = append(t.Splits, o.Splits...)
@@ -280,6 +305,9 @@ func (w *Writer) flush() error {
 	}
 	if w.options.Predictions {
 		g.put(a, true, func(i int) parquet.Value { return textValue(p.Predictions[i]) })
+	}
+	for i, f := range w.options.Facts {
+		w.facts[i].flush(f, &g, a)
 	}
 	w.values = g.values
 	if g.err == nil {

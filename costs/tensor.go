@@ -75,7 +75,7 @@ type Tensor struct {
 	Fee         []float32         // N x A measured fees >= 0, or nil; may be NaN where the loss is
 	Usage       Usage             // what calls used, as far as it is known
 	Propensity  []float64         // N x A, probability with which the system that logged the row executed the pair; NaN: unknown. Or nil
-	Facts       []Facts           // what may be seen of the answer of a pair once it was executed; names are unique
+	Facts       []Facts           // what may be seen of the answer of a pair once it was executed, sorted by name; names are unique
 	Meta        map[string]string // further metadata of the file; only BlocksKey is part of the digest
 }
 
@@ -125,7 +125,7 @@ func (t *Tensor) Subset(rows []int) *Tensor {
 		Fee:         pick(t.Fee, rows, a),
 		Usage:       t.Usage.each(func(values []float32) []float32 { return pick(values, rows, a) }),
 		Propensity:  pick(t.Propensity, rows, a),
-		Facts:       pickFacts(t.Facts, rows, a),
+		Facts:       t.eachFact(func(data []float32) []float32 { return pick(data, rows, a) }),
 	}
 }
 
@@ -260,6 +260,9 @@ func (t *Tensor) checkValues(unknown bool) error {
 		if err := checkUsage(Quantity(q), values, len(mask)); err != nil {
 			return err
 		}
+	}
+	if err := t.checkFacts(); err != nil {
+		return err
 	}
 	return t.checkCells()
 }

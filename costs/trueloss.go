@@ -89,6 +89,9 @@ func (t *Tensor) Digest() string {
 	if t.Propensity != nil { // likewise
 		hashDoubles(h, colPropensity, t.Propensity)
 	}
+	for _, f := range t.Facts { // likewise
+		f.hash(h)
+	}
 	if blocks := BlocksText(t.Blocks()); blocks != "" { // likewise
 		hashBytes(h, "blocks", []byte(blocks))
 	}

@@ -60,7 +60,7 @@ func expected(list bool, kinds []Kind) string {
 		}
 	}
 	what := strings.Join(names, " or ")
-	if slices.Contains(kinds, Int64) {
+	if slices.Contains(kinds, Int64) && !slices.Contains(kinds, Float) {
 		what = "string or integer"
 	}
 	if list {
