@@ -1,5 +1,11 @@
 package cascade
 
+import (
+	"math"
+
+	"pipe/models/policy"
+)
+
 // Guard compares a cascade with the best that decides once, on rows that trained neither. Costs are means per row, in the
 // unit of the task loss, with all fees that were paid.
 type Guard struct {
@@ -19,4 +25,16 @@ type Guard struct {
 	// not exported.
 	Stages []float64 `json:"stages"`
 	Money  []float64 `json:"money"`
+}
+
+// Passes applies the rule: the gain, or its lower bound, is above what policy.LeastGain or 0 asks for. With Rows 0 nothing
+// was compared, and nothing passes.
+func (g Guard) Passes() bool {
+	if g.Rows == 0 {
+		return false
+	}
+	if g.Rule == policy.RuleGain {
+		return g.Gain > policy.LeastGain*math.Abs(min(g.OneShot, g.Fixed))
+	}
+	return g.LowerBound > 0
 }

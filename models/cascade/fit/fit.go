@@ -1,0 +1,167 @@
+package fit
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+
+	"pipe/costs"
+	"pipe/models"
+	"pipe/models/cascade"
+	"pipe/models/policy"
+	"pipe/onnx/ort"
+)
+
+// Name is the method and the recipe of a cascade in its metadata.
+const Name = "cascade"
+
+// Train learns a cascade on the training rows of a tensor with facts. lambda multiplies the fees of advice.
+//
+// Every state is learned by the recipe auto, from what later states made of each row by what its other folds learned. So no
+// state is learned from an answer that a later one decided after it had learned from it. The cascade is then compared with
+// the one-shot policy of the recipe, and with the best fixed pair, on folds of rows that trained none of them. If it does
+// not pass the rule of the recipe ([cascade.Guard]), the result is the one-shot policy: it accepts every first answer.
+//
+// Rows whose outcomes are not all known learn, but do not judge, and do not tell what later states cost. A tensor without facts, or
+// with fewer than two pairs, is a *costs.DataError, and so is a log: what a pair would have answered that was not executed is
+// not known. Other errors are those of auto.Train.
+func Train(ctx context.Context, t *costs.Tensor, lambda float64, s Settings, o models.Options) (*cascade.Policy, Report, error) {
+	p, r, err := train(ctx, t, lambda, s, o)
+	if err != nil {
+		return nil, r, fmt.Errorf("cascade: %w", err)
+	}
+	return p, r, nil
+}
+
+func train(ctx context.Context, t *costs.Tensor, lambda float64, s Settings, o models.Options) (*cascade.Policy, Report, error) {
+	if err := check(t, lambda, s, o); err != nil {
+		return nil, Report{}, err
+	}
+	own := t.Subset(t.Rows(costs.Train))
+	every := own.Rows(costs.Train)
+	c := own.Together(every, s.Auto.Apart)
+	own.Groups = groupsOf(c)
+	r := Report{Lambda: lambda, Rows: len(every), Clusters: c.Len(), Stages: s.Stages}
+	r.Guard = cascade.Guard{Rule: s.Auto.Rule, Confidence: s.Auto.Confidence, Fallback: true}
+	var err error
+	if c.Len() >= 2*s.Folds {
+		if r.Guard, r.Calibration, err = guard(ctx, own, c, lambda, s, o); err != nil {
+			return nil, r, err
+		}
+	}
+	l := newLearner(own, lambda, s, o, "")
+	r.Pairs, r.FirstOnly = l.names()
+	one, report, err := l.oneShot(ctx)
+	if err != nil {
+		return nil, r, err
+	}
+	r.OneShot = report
+	p := once(t, lambda, s, one)
+	if !r.Guard.Fallback {
+		var states []cascade.State
+		if states, r.States, err = l.states(ctx); err != nil {
+			return nil, r, err
+		}
+		p = staged(t, lambda, s, one, states)
+	}
+	p.Info = r.info(t, s)
+	return p, r, nil
+}
+
+func check(t *costs.Tensor, lambda float64, s Settings, o models.Options) error {
+	if err := s.Validate(); err != nil {
+		return err
+	}
+	if err := costs.CheckLambdas([]float64{lambda}); err != nil {
+		return err
+	}
+	if err := t.ValidatePartial(); err != nil {
+		return err
+	}
+	pairs := 0
+	for _, ok := range t.Actions.Mask() {
+		if ok {
+			pairs++
+		}
+	}
+	switch rows := len(t.Rows(costs.Train)); {
+	case len(t.Facts) == 0:
+		return &costs.DataError{Msg: "nothing is recorded of what is seen of answers, such as a label or a confidence: a cascade has nothing to look at"}
+	case t.Propensity != nil:
+		return &costs.DataError{Column: "propensity", Msg: "this is a log: what pairs would have answered that were not executed is not known, so a cascade cannot be learned from it"}
+	case pairs < 2:
+		return &costs.DataError{Msg: fmt.Sprintf("there are %d pairs; a cascade needs at least 2", pairs)}
+	case rows < s.Folds*s.Auto.Folds:
+		return &costs.DataError{Column: "split", Msg: fmt.Sprintf("there are %d training rows, a cascade needs at least %d", rows, s.Folds*s.Auto.Folds)}
+	case o.Runtime == nil:
+		return ort.ErrNoRuntime
+	}
+	return s.Auto.Ready(t.Actions.Len())
+}
+
+// groupsOf are names of sets of rows that belong together.
+func groupsOf(c costs.Clusters) []string {
+	out := make([]string, len(c.Of))
+	for n, k := range c.Of {
+		out[n] = strconv.Itoa(k)
+	}
+	return out
+}
+
+// once is the one-shot policy as a cascade: after the first answer there is no state.
+func once(t *costs.Tensor, lambda float64, s Settings, one *policy.Policy) *cascade.Policy {
+	return staged(t, lambda, s, one, []cascade.State{{Encoding: cascade.Encoding{Dim: t.Dim}, Policy: one}})
+}
+
+func staged(t *costs.Tensor, lambda float64, s Settings, one *policy.Policy, states []cascade.State) *cascade.Policy {
+	p := &cascade.Policy{Actions: t.Actions, Dim: t.Dim, Stages: s.Stages, Lambda: lambda, States: states, Rest: one}
+	for _, f := range t.Facts {
+		p.Facts = append(p.Facts, f.Fact)
+	}
+	return p
+}
+
+// names are the pairs that may be executed after another, and those that may not.
+func (l *learner) names() (pairs, firstOnly []string) {
+	for i, ok := range l.t.Actions.Mask() {
+		switch {
+		case l.allowed[i]:
+			pairs = append(pairs, l.t.Actions.Name(i))
+		case ok:
+			firstOnly = append(firstOnly, l.t.Actions.Name(i))
+		}
+	}
+	return pairs, firstOnly
+}
+
+// info is the metadata of the file about its training.
+func (r Report) info(t *costs.Tensor, s Settings) map[string]string {
+	out := policy.Origin(t)
+	out["method"], out["recipe"] = Name, Name
+	set := func(key string, v any) {
+		b, err := json.Marshal(v)
+		if err != nil {
+			panic(err) // plain numbers and strings
+		}
+		out[key] = string(b)
+	}
+	set(cascade.GuardKey, r.Guard)
+	set(policy.SettingsKey, struct {
+		Folds  int    `json:"folds"`
+		States int    `json:"states"`
+		Values int    `json:"values"`
+		Seed   uint64 `json:"seed"`
+		Seeds  int    `json:"seeds"`
+		Steps  int    `json:"steps"`
+	}{s.Folds, s.States, s.Values, s.Auto.Seed, s.Auto.Seeds, s.Auto.Steps})
+	if r.FirstOnly != nil {
+		set(cascade.LimitsKey, r.FirstOnly)
+	}
+	if r.Calibration != nil {
+		c := *r.Calibration
+		c.Bins = nil
+		set(policy.CalibrationKey, c)
+	}
+	return out
+}

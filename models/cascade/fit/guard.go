@@ -1,0 +1,185 @@
+package fit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"pipe/costs"
+	"pipe/internal/seeded"
+	"pipe/models"
+	"pipe/models/cascade"
+	"pipe/models/policy"
+)
+
+// judged is what came of the guarded rows, by row.
+type judged struct {
+	rows             []int // of the tensor
+	oneShot, cascade []float64
+	fixed            []float64
+	stages           []int // pairs that the cascade executed
+	money            [][]float64
+	said             [2][]policy.CalibrationPoint // of accepted answers: of the one-shot policy, of the cascade
+}
+
+// guard plays cascades and one-shot policies on the folds that they did not learn from. t has training rows only, whose
+// groups say which belong together.
+func guard(ctx context.Context, t *costs.Tensor, c costs.Clusters, lambda float64, s Settings, o models.Options) (cascade.Guard, *policy.Calibration, error) {
+	var all judged
+	for f, held := range foldsOf(c, s) {
+		if err := all.fold(ctx, t, held, lambda, s, o, fmt.Sprintf("guard %d of %d, ", f+1, s.Folds)); err != nil {
+			return cascade.Guard{}, nil, err
+		}
+	}
+	sets := c.Pick(all.rows)
+	g, err := all.verdict(sets, s)
+	if err != nil {
+		return g, nil, err
+	}
+	said := all.said[1]
+	if g.Fallback {
+		said = all.said[0]
+	}
+	calibration, err := calibrationOf(said, sets, t.Actions)
+	return g, calibration, err
+}
+
+// foldsOf are the rows of every fold: whole clusters, at random.
+func foldsOf(c costs.Clusters, s Settings) [][]int {
+	order := seeded.Source(s.Auto.Seed, "cascade/guard", uint64(len(c.Of)))
+	rows := make([]int, len(c.Of))
+	rank := make([]uint64, len(c.Of))
+	for n := range rows {
+		rows[n], rank[n] = n, order.Uint64()
+	}
+	slices.SortStableFunc(rows, func(a, b int) int {
+		if rank[a] < rank[b] {
+			return -1
+		}
+		return 1
+	})
+	out := make([][]int, s.Folds)
+	for at, f := range c.Pick(rows).Folds(s.Folds) {
+		out[f] = append(out[f], rows[at])
+	}
+	for f := range out {
+		slices.Sort(out[f])
+	}
+	return out
+}
+
+// fold learns from the other rows, and plays on the complete ones of held.
+func (j *judged) fold(ctx context.Context, t *costs.Tensor, held []int, lambda float64, s Settings, o models.Options, prefix string) error {
+	in := make([]bool, t.Len())
+	for _, n := range held {
+		in[n] = true
+	}
+	var others []int
+	for n, is := range in {
+		if !is {
+			others = append(others, n)
+		}
+	}
+	l := newLearner(t.Subset(others), lambda, s, o, prefix)
+	one, _, err := l.oneShot(ctx)
+	if err != nil {
+		return err
+	}
+	states, _, err := l.states(ctx)
+	if err != nil {
+		return err
+	}
+	rows := t.CompleteRows(held)
+	base, err := play(ctx, once(t, lambda, s, one), t, rows, lambda, o)
+	if err != nil {
+		return err
+	}
+	played, err := play(ctx, staged(t, lambda, s, one, states), t, rows, lambda, o)
+	if err != nil {
+		return err
+	}
+	best := costs.Summarize(l.t, l.t.CompleteRows(l.t.Rows(costs.Train)), lambda).Best
+	j.add(t, rows, best, lambda, base, played)
+	return nil
+}
+
+// add appends what came of rows.
+func (j *judged) add(t *costs.Tensor, rows []int, fixed int, lambda float64, base, played *cascade.Played) {
+	fee := t.Actions.Fees(lambda)[fixed]
+	for n, row := range rows {
+		j.rows = append(j.rows, row)
+		j.fixed = append(j.fixed, costOf(t, row, fixed, fee))
+		j.oneShot, j.cascade = append(j.oneShot, base.Cost(n)), append(j.cascade, played.Cost(n))
+		j.stages, j.money = append(j.stages, len(played.Order[n])), append(j.money, played.Fees[n])
+		for k, p := range []*cascade.Played{base, played} {
+			j.said[k] = append(j.said[k], policy.CalibrationPoint{Estimate: float64(p.Expected[n]), Loss: p.Loss[n], Pair: p.Accepted[n], Row: len(j.rows) - 1})
+		}
+	}
+}
+
+// play plays a policy as its file.
+func play(ctx context.Context, p *cascade.Policy, t *costs.Tensor, rows []int, lambda float64, o models.Options) (played *cascade.Played, err error) {
+	m, err := p.Export()
+	if err != nil {
+		return nil, err
+	}
+	d, err := cascade.NewDecider(o.Runtime, m)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, d.Close()) }()
+	return cascade.Play(ctx, d, t, rows, lambda)
+}
+
+// verdict compares the costs.
+func (j *judged) verdict(sets costs.Clusters, s Settings) (g cascade.Guard, err error) {
+	g = cascade.Guard{Rows: len(j.rows), Clusters: sets.Len(), Rule: s.Auto.Rule, Confidence: s.Auto.Confidence}
+	g.OneShot, _ = models.MeanStd(j.oneShot)
+	g.Fixed, _ = models.MeanStd(j.fixed)
+	g.Cascade, _ = models.MeanStd(j.cascade)
+	against := j.oneShot
+	if g.Fixed < g.OneShot {
+		against = j.fixed
+	}
+	gains := make([]float64, len(against))
+	for n, cost := range against {
+		gains[n] = cost - j.cascade[n]
+	}
+	if g.Gain, g.LowerBound, err = models.GainLowerBound(gains, sets.IDs(), g.Confidence); err != nil {
+		return g, err
+	}
+	g.UpperBound = 2*g.Gain - g.LowerBound
+	g.Stages, g.Money = make([]float64, s.Stages), make([]float64, s.Stages)
+	for n, stages := range j.stages {
+		g.Stages[stages-1] += 1 / float64(len(j.stages))
+		for at, fee := range j.money[n] {
+			g.Money[at] += fee / float64(len(j.stages))
+		}
+	}
+	g.Fallback = !g.Passes()
+	return g, nil
+}
+
+// calibrationOf compares what was expected of accepted answers with their losses.
+func calibrationOf(said []policy.CalibrationPoint, sets costs.Clusters, a *costs.Actions) (*policy.Calibration, error) {
+	c, of := policy.MeasureCalibration(said, a)
+	c.Raw = c.Error
+	ids := sets.IDs()
+	for i, own := range of {
+		over, set := make([]float64, len(own)), make([]int, len(own))
+		for n, p := range own {
+			over[n], set[n] = p.Loss-p.Estimate, ids[p.Row]
+		}
+		mean, low, err := models.GainLowerBound(over, set, 0.95)
+		if err != nil {
+			return nil, err
+		}
+		if math.IsInf(low, 0) { // a single set of rows has no bound
+			low = mean
+		}
+		c.Pairs[i].Low, c.Pairs[i].High = low, 2*mean-low
+	}
+	return c, nil
+}
