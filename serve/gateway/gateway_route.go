@@ -37,6 +37,7 @@ type routed struct {
 	empty         *skippedAnswer // the last answer without content; nil: none
 	expertFailed  bool           // an expert failed in another way
 	losers        int            // attempts that were cancelled, because another pair answered first
+	staged        *staged        // the stages of a cascade; nil: one pair answers
 }
 
 // skippedAnswer is an answer that is held back while another expert is tried. It is sent if none does better.
@@ -47,6 +48,7 @@ type skippedAnswer struct {
 	expert *expert.Expert
 	answer *expert.Answer
 	fee    expert.Fee
+	stream []byte // the answer as the stream that the caller asked for; nil: the caller asked for none
 }
 
 // fetchedAdvice is the result of fetching advice for this request.
@@ -95,7 +97,11 @@ func (c *chat) route(name string) {
 	q.question, _ = conversation.Text(a.decider.Settings().Prompt) // "" for images alone: nothing is found then
 	defer q.finish()
 	c.budgets.decided(q)
-	q.execute()
+	if q.staged = q.cascade(); q.staged != nil {
+		q.staged.run()
+	} else {
+		q.execute()
+	}
 	q.offerPanel()
 }
 
@@ -184,30 +190,14 @@ func (q *routed) execute() {
 		if q.calls >= limit.Tries || ctx.Err() != nil {
 			break
 		}
-		e := q.experts[q.expertOf(pair)]
-		if q.failedExperts[q.expertOf(pair)] {
+		k, ok, refused := q.prepare(ctx, pair, i)
+		if refused {
+			return
+		}
+		if !ok {
 			continue
 		}
-		if e == nil { // a canary may name experts that the policy does not
-			q.addFailure(pair, 0, 0, errors.New("expert "+q.expertOf(pair)+" is not configured"))
-			continue
-		}
-		message, err := q.fetchAdvice(ctx, pair)
-		if err != nil {
-			if ctx.Err() == nil {
-				q.api.metrics.Fallback(q.expertOf(pair), "advice")
-				q.addFailure(pair, 0, 0, err)
-			}
-			continue
-		}
-		hold, err := q.budgets.holdPair(q, pair, e, message)
-		if err != nil {
-			if q.fullBudget(pair, i, err) {
-				return
-			}
-			continue
-		}
-		k := ask{pair: pair, expert: e, message: message, hold: hold, last: !q.hasFallback(e, ranked[i+1:])}
+		k.last = !q.hasFallback(k.expert, ranked[i+1:])
 		for _, r := range q.askOrHedge(ctx, k, ranked[i+1:]) {
 			if r.isGood() {
 				stop()
@@ -219,11 +209,42 @@ func (q *routed) execute() {
 		}
 	}
 	stop()
+	q.noneAnswered(ctx)
+}
+
+// noneAnswered answers a request when no pair is left, or when ctx, which has the deadline, has ended.
+func (q *routed) noneAnswered(ctx context.Context) {
 	if ctx.Err() != nil && !clientGone(q.r.Context()) {
 		q.last, q.expertFailed = errDeadline, true
-		q.reasons = append(q.reasons, fmt.Sprintf("not within %v", limit.Deadline))
+		q.reasons = append(q.reasons, fmt.Sprintf("not within %v", q.settings.Fallback.Deadline))
 	}
 	q.respondWithoutAnswer()
+}
+
+// prepare does what a call of a pair needs, and notes it if that fails. at is the place of the pair in the order. refused: a budget
+// refuses the request, which was answered.
+func (q *routed) prepare(ctx context.Context, pair, at int) (k ask, ok, refused bool) {
+	e := q.experts[q.expertOf(pair)]
+	if q.failedExperts[q.expertOf(pair)] {
+		return k, false, false
+	}
+	if e == nil { // a canary may name experts that the policy does not
+		q.addFailure(pair, 0, 0, errors.New("expert "+q.expertOf(pair)+" is not configured"))
+		return k, false, false
+	}
+	message, err := q.fetchAdvice(ctx, pair)
+	if err != nil {
+		if ctx.Err() == nil {
+			q.api.metrics.Fallback(q.expertOf(pair), "advice")
+			q.addFailure(pair, 0, 0, err)
+		}
+		return k, false, false
+	}
+	hold, err := q.budgets.holdPair(q, pair, e, message)
+	if err != nil {
+		return k, false, q.fullBudget(pair, at, err)
+	}
+	return ask{pair: pair, expert: e, message: message, hold: hold}, true, false
 }
 
 // skip holds an answer back or records a failure, so that another expert is tried.
@@ -240,7 +261,7 @@ func (q *routed) skip(r asked) {
 }
 
 // before is the number of pairs that failed so far.
-func (q *routed) before() int { return len(q.record.Attempts) - q.losers }
+func (q *routed) before() int { return len(q.record.Attempts) - q.losers - len(q.record.Cascade) }
 
 // hasFallback reports whether one of the pairs could still answer if an expert fails.
 func (q *routed) hasFallback(not *expert.Expert, pairs []int) bool {
@@ -390,12 +411,9 @@ func (q *routed) sendAnswer(pair int, e *expert.Expert, answer *expert.Answer, b
 // fillRecord puts the answer of a pair into the record of the decision.
 func (q *routed) fillRecord(pair int, e *expert.Expert, out *outcome) {
 	rec := q.record
-	rec.Executed, rec.Model = pair, out.model
+	rec.Executed = pair
 	rec.Stages.FirstByte = out.firstByte.Microseconds()
-	u := out.usage
-	rec.Usage = decisionlog.Usage{In: u.In, Cached: u.Cached, Out: u.Out, Known: u.Known, CachedKnown: u.Known && u.CachedKnown}
-	rec.TokenParts = u.Parts.List()
-	rec.Fee, rec.FeeKnown, rec.PriceDate = out.fee.Money, out.fee.Known, out.fee.Since
+	q.note(out)
 	switch {
 	case out.err != nil && q.clientGone():
 		rec.Error = "the client left"
@@ -405,6 +423,14 @@ func (q *routed) fillRecord(pair int, e *expert.Expert, out *outcome) {
 	case out.refused:
 		rec.Error = fmt.Sprintf("the expert refused the request: HTTP %d", out.status)
 	}
+}
+
+// note puts what an answer used and cost into the record.
+func (q *routed) note(out *outcome) {
+	rec, u := q.record, out.usage
+	rec.Model, rec.TokenParts = out.model, u.Parts.List()
+	rec.Usage = decisionlog.Usage{In: u.In, Cached: u.Cached, Out: u.Out, Known: u.Known, CachedKnown: u.Known && u.CachedKnown}
+	rec.Fee, rec.FeeKnown, rec.PriceDate = out.fee.Money, out.fee.Known, out.fee.Since
 }
 
 // setHeaders sets the headers of the response. pair is -1 if none answered, and before is the number of failed pairs before
@@ -423,9 +449,13 @@ func (q *routed) setHeaders(pair, before int) {
 	h.Set(headerExpert, headerValue(q.expertOf(pair)))
 	h.Set(headerAdvice, headerValue(q.adviceOf(pair)))
 	if cost := q.record.ExpectedCost; cost != nil {
+		if q.staged != nil { // up to the end, by the first decision
+			pair = q.record.Action
+		}
 		h.Set(headerCost, strconv.FormatFloat(float64(cost[pair]), 'g', 6, 64))
 	}
 	if before > 0 {
 		h.Set(headerFallbacks, strconv.Itoa(before))
 	}
+	q.staged.setHeader(h)
 }

@@ -22,8 +22,8 @@ type Policy struct {
 	Loaded time.Time // when it was read
 
 	router  *decide.Router
-	encoder *encoder // of texts or images; nil: there is none
-	content string   // identifies the content of the files of policy and encoder
+	encoder *encoder         // of texts or images; nil: there is none
+	content string           // identifies the content of the files of policy and encoder
 	cascade *cascade.Decider // nil: the file is no cascade
 	fees    []float64        // of the pairs of a cascade
 	queues  *queues
