@@ -28,6 +28,7 @@ type feverConfig struct {
 	Settings  []feverSetting      `yaml:"settings"`
 	Shard     int                 `yaml:"shard"`     // instances per shard of the cost builder
 	Audit     bool                `yaml:"audit"`     // keep the text of every advice beside the costs
+	Observe   part.Observe        `yaml:"observe"`   // facts of answers that the costs have
 	KNN       bool                `yaml:"knn"`       // report nearest neighbours
 	Resample  int                 `yaml:"resamples"` // of the paired bootstrap, within a split
 }
@@ -136,7 +137,7 @@ func (c *feverConfig) costs(s feverSetting, draw int) part.Config {
 		b.Experts = append(b.Experts, e)
 	}
 	b.Features = []part.Part{{Kind: "text", Settings: map[string]any{"encoder": c.Encoder}}}
-	b.CrossFit, b.Shard, b.Audit = 0, c.Shard, c.Audit
+	b.CrossFit, b.Shard, b.Audit, b.Observe = 0, c.Shard, c.Audit, c.Observe
 	return b
 }
 

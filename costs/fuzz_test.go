@@ -24,6 +24,7 @@ func FuzzRead(f *testing.F) {
 		func(r *rawFile) { r.codec = &parquet.Lz4Raw },
 		func(r *rawFile) { r.codec = &parquet.Zstd },
 		func(r *rawFile) { r.lists[colLoss][1] = nil },
+		func(r *rawFile) { r.lists["observed_c"] = r.lists["tokens_in"] },
 	} {
 		raw := goodRaw()
 		spoil(raw)
@@ -40,6 +41,7 @@ func FuzzRead(f *testing.F) {
 	}
 	f.Add(b)
 	small.Times = make([]int64, small.Len())
+	small.Facts = factsFor(small, 1, 3)
 	small.Loss[3], small.Fee[3] = float32(math.NaN()), float32(math.NaN())
 	if err := Write(f.Context(), storage.File(path), small); err != nil {
 		f.Fatal(err)

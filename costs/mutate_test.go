@@ -22,7 +22,9 @@ import (
 // and take no more memory than their size allows.
 func TestDamagedFilesNeverPanic(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "t.parquet")
-	if err := Write(t.Context(), storage.File(path), testTensor(1, 40, 3, testActions(2, 2))); err != nil {
+	tensor := testTensor(1, 40, 3, testActions(2, 2))
+	tensor.Facts = factsFor(tensor, 1, 3)
+	if err := Write(t.Context(), storage.File(path), tensor); err != nil {
 		t.Fatal(err)
 	}
 	ours, err := os.ReadFile(path)

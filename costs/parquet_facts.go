@@ -20,7 +20,7 @@ type factLeaf struct {
 // findFacts finds the columns of facts. Text is a category, integers and booleans are numbers.
 func findFacts(root *parquetfile.Column) (facts []factLeaf, err error) {
 	for _, top := range root.Children {
-		name, ok := strings.CutPrefix(top.Name, factPrefix)
+		name, ok := strings.CutPrefix(top.Name, FactPrefix)
 		if !ok {
 			continue
 		}
@@ -37,7 +37,7 @@ func findFacts(root *parquetfile.Column) (facts []factLeaf, err error) {
 	slices.SortFunc(facts, func(a, b factLeaf) int { return strings.Compare(a.Name, b.Name) })
 	for i := 1; i < len(facts); i++ {
 		if facts[i].Name == facts[i-1].Name {
-			return nil, &DataError{Column: facts[i].column(), Msg: "is there twice"}
+			return nil, &DataError{Column: facts[i].Column(), Msg: "is there twice"}
 		}
 	}
 	return facts, nil
@@ -47,7 +47,7 @@ func findFact(root *parquetfile.Column, name string) (*column.Leaf, error) {
 	if err := CheckFactName(name); err != nil {
 		return nil, err
 	}
-	return column.Find(root, factPrefix+name, true, parquetfile.ByteArray, parquetfile.Float, parquetfile.Double, parquetfile.Int32,
+	return column.Find(root, FactPrefix+name, true, parquetfile.ByteArray, parquetfile.Float, parquetfile.Double, parquetfile.Int32,
 		parquetfile.Int64, parquetfile.Boolean)
 }
 
@@ -73,7 +73,7 @@ func factNames(facts []Fact) string {
 	}
 	var names []string
 	for _, f := range facts {
-		names = append(names, f.Name+" ("+f.kindText()+")")
+		names = append(names, f.Name+" ("+f.Kind()+")")
 	}
 	return strings.Join(names, ", ")
 }
@@ -82,12 +82,11 @@ func factNames(facts []Fact) string {
 func (g *groupRead) fact(i int, f factLeaf, width int) columnReader {
 	c := g.cursor(f.leaf, width)
 	c.absent = slices.Repeat([]bool{true}, width)
-	return columnReader{c, func(t *Tensor) (err error) {
+	return columnReader{c, func(t *Tensor) error {
 		done := c.passed()
 		into := &t.Facts[i]
 		if f.Category() {
-			into.Values, err = c.fillCategory(into.Data)
-			return err
+			return c.fillCategory(into)
 		}
 		if err := c.fillNumbers(into.Data); err != nil {
 			return err
@@ -115,40 +114,23 @@ func (c *cursor) fillNumbers(dst []float32) error {
 	})
 }
 
-// fillCategory reads the next len(dst) texts or nulls. It returns the texts, sorted, and writes the place of each among
-// them, NaN for null.
-func (c *cursor) fillCategory(dst []float32) ([]string, error) {
-	found := Facts{Fact: Fact{Values: []string{}}, Data: dst}
-	index := map[string]float32{}
-	err := c.fill(len(dst), func(at int, run column.Run) error {
+// fillCategory reads texts or nulls into the cells of a fact without values.
+func (c *cursor) fillCategory(f *Facts) error {
+	b := NewFactBuilder(f)
+	err := c.fill(len(f.Data), func(at int, run column.Run) error {
 		if run.State != column.Present {
-			run.CopyFloats(dst[at:])
+			run.CopyFloats(f.Data[at:])
 			return nil
 		}
 		for i := range run.Len {
-			text := run.Text(i)
-			number, ok := index[text]
-			if !ok {
-				if err := checkFactValue(text); err != nil {
-					return c.Error(run, i, err)
-				}
-				if len(found.Values) == maxValues {
-					return c.Error(run, i, errTooManyValues(maxValues+1))
-				}
-				text, number = strings.Clone(text), float32(len(found.Values)) // so that the page can be freed
-				index[text] = number
-				found.Values = append(found.Values, text)
+			if err := b.SetText(at+i, run.Text(i)); err != nil {
+				return c.Error(run, i, err)
 			}
-			dst[at+i] = number
 		}
 		return nil
 	})
-	if err == nil {
-		values := slices.Clone(found.Values)
-		slices.Sort(values)
-		found.renumber(values)
-	}
-	return found.Values, err
+	b.Sort()
+	return err
 }
 
 // uniteWindows takes the values of facts from windows that cover the tensor and were read one by one.
@@ -161,7 +143,7 @@ func (t *Tensor) uniteWindows(windows []*Tensor) error {
 		UniteFacts(all...)
 		t.Facts[i].Values = all[0].Values
 		if len(t.Facts[i].Values) > maxValues {
-			return &DataError{Column: t.Facts[i].column(), Err: errTooManyValues(len(t.Facts[i].Values))}
+			return &DataError{Column: t.Facts[i].Column(), Err: errTooManyValues(len(t.Facts[i].Values))}
 		}
 	}
 	return nil
@@ -178,12 +160,8 @@ func (p *pendingFact) extend(f Facts) {
 		p.numbers = append(p.numbers, f.Data...)
 		return
 	}
-	for _, v := range f.Data {
-		text := ""
-		if v == v {
-			text = f.Values[int(v)]
-		}
-		p.texts = append(p.texts, text)
+	for i := range f.Data {
+		p.texts = append(p.texts, f.Text(i))
 	}
 }
 

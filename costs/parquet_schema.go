@@ -102,7 +102,7 @@ func otherColumns(root *parquetfile.Column) []string {
 	known := append(quantityNames[:], colID, colSplit, colGroup, colTime, colFeatures, colLoss, colFee, colLabel, colPrediction, colPropensity)
 	var names []string
 	for _, c := range root.Children {
-		if !slices.Contains(known, c.Name) && !strings.HasPrefix(c.Name, factPrefix) {
+		if !slices.Contains(known, c.Name) && !strings.HasPrefix(c.Name, FactPrefix) {
 			names = append(names, c.Name)
 		}
 	}

@@ -103,7 +103,7 @@ func newWriter(ctx context.Context, path storage.Location, actions *Actions, o W
 	}
 	o.Facts = slices.Clone(o.Facts)
 	for i := range o.Facts {
-		o.Facts[i] = o.Facts[i].kind()
+		o.Facts[i] = o.Facts[i].bare()
 	}
 	return &Writer{
 		file: file, path: path.String(), parquet: parquet.NewGenericWriter[any](file, options...),
@@ -152,7 +152,7 @@ func schema(o WriterOptions) *parquet.Schema {
 		if f.Category() {
 			values = coded
 		}
-		add(f.column(), parquet.List(parquet.Optional(values)), true)
+		add(f.Column(), parquet.List(parquet.Optional(values)), true)
 	}
 	return parquet.NewSchema("costs", root)
 }
@@ -238,7 +238,7 @@ func (w *Writer) check(batch *Tensor) error {
 func optionsOf(t *Tensor, unknown bool) WriterOptions {
 	return WriterOptions{
 		Dim: t.Dim, Groups: t.Groups != nil, Times: t.Times != nil, Fee: t.Fee != nil, Usage: t.Usage.flags(), Labels: t.Labels != nil,
-		Predictions: t.Predictions != nil, Propensity: t.Propensity != nil, Facts: factKinds(t.Facts), Unknown: unknown, Meta: t.Meta,
+		Predictions: t.Predictions != nil, Propensity: t.Propensity != nil, Facts: bareFacts(t.Facts), Unknown: unknown, Meta: t.Meta,
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"hash"
+	"math"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -29,10 +30,19 @@ type Facts struct {
 // maxValues is how many values a category may have: float32 tells so many indices apart.
 const maxValues = 1 << 24
 
-// factPrefix begins the names of the columns of facts.
-const factPrefix = "observed_"
+// FactPrefix begins the names of the columns of facts.
+const FactPrefix = "observed_"
 
-func (f Fact) column() string { return factPrefix + f.Name }
+// Column returns the name of the column.
+func (f Fact) Column() string { return FactPrefix + f.Name }
+
+// Kind says what the values are: "numbers" or "texts".
+func (f Fact) Kind() string {
+	if f.Category() {
+		return "texts"
+	}
+	return "numbers"
+}
 
 // CheckFactName says what is wrong with the name of a fact.
 func CheckFactName(name string) error {
@@ -58,7 +68,7 @@ func (t *Tensor) checkFacts() error {
 			err = f.checkValues()
 		}
 		if err != nil {
-			return &DataError{Column: f.column(), Err: err}
+			return &DataError{Column: f.Column(), Err: err}
 		}
 		if err := checkFact(f, t.Actions.Len()); err != nil {
 			return err
@@ -104,9 +114,9 @@ func checkFact(f Facts, pairs int) error {
 		switch {
 		case v != v:
 		case !isFinite(v):
-			return cellError(f.column(), i, pairs, fmt.Sprintf("is %v; it must be finite, or null where it is not known", v))
+			return cellError(f.Column(), i, pairs, fmt.Sprintf("is %v; it must be finite, or null where it is not known", v))
 		case f.Category() && (v < 0 || int(v) >= len(f.Values) || v != float32(int(v))):
-			return cellError(f.column(), i, pairs, fmt.Sprintf("is %v, which is no index into %d values", v, len(f.Values)))
+			return cellError(f.Column(), i, pairs, fmt.Sprintf("is %v, which is no index into %d values", v, len(f.Values)))
 		}
 	}
 	return nil
@@ -130,27 +140,77 @@ func (t *Tensor) eachFact(f func(data []float32) []float32) (out []Facts) {
 	return out
 }
 
-// factKinds are the facts without their values.
-func factKinds(facts []Facts) (kinds []Fact) {
+// bareFacts are the facts without their values.
+func bareFacts(facts []Facts) (bare []Fact) {
 	for _, f := range facts {
-		kinds = append(kinds, f.kind())
+		bare = append(bare, f.bare())
 	}
-	return kinds
+	return bare
 }
 
-func (f Fact) kind() Fact {
+func (f Fact) bare() Fact {
 	if f.Category() {
 		f.Values = []string{}
 	}
 	return f
 }
 
-// kindText says what the values of a fact are.
-func (f Fact) kindText() string {
-	if f.Category() {
-		return "texts"
+// Text returns the value of cell i of a category, "" where it is not known.
+func (f *Facts) Text(i int) string {
+	if v := f.Data[i]; v == v {
+		return f.Values[int(v)]
 	}
-	return "numbers"
+	return ""
+}
+
+// NewFacts returns a fact with a name and the kind of f whose cells are not known.
+func NewFacts(f Fact, cells int) Facts {
+	return Facts{Fact: f.bare(), Data: slices.Repeat([]float32{float32(math.NaN())}, cells)}
+}
+
+// FactBuilder sets the cells of a fact one by one.
+type FactBuilder struct {
+	*Facts // its values are in the order of their first use until they are sorted
+	index  map[string]float32
+}
+
+// NewFactBuilder returns a builder of a fact that has no values yet.
+func NewFactBuilder(f *Facts) FactBuilder { return FactBuilder{f, map[string]float32{}} }
+
+// SetText sets cell i of a category.
+func (b FactBuilder) SetText(i int, text string) error {
+	number, ok := b.index[text]
+	if !ok {
+		if err := checkFactValue(text); err != nil {
+			return err
+		}
+		if len(b.Values) == maxValues {
+			return errTooManyValues(maxValues + 1)
+		}
+		text, number = strings.Clone(text), float32(len(b.Values)) // a piece of a page would keep the page
+		b.index[text] = number
+		b.Values = append(b.Values, text)
+	}
+	b.Data[i] = number
+	return nil
+}
+
+// Copy copies cell j of a fact of the same kind to cell i.
+func (b FactBuilder) Copy(i int, from *Facts, j int) error {
+	if v := from.Data[j]; !b.Category() || v != v {
+		b.Data[i] = v
+		return nil
+	}
+	return b.SetText(i, from.Text(j))
+}
+
+// Sort sorts the values. The builder must not be used any more.
+func (b FactBuilder) Sort() {
+	if b.Category() {
+		values := slices.Clone(b.Values)
+		slices.Sort(values)
+		b.renumber(values)
+	}
 }
 
 // UniteFacts gives facts of several tensors, which have the same name, one list of values, that of all of them. The data
@@ -215,7 +275,7 @@ func (f Facts) used() Facts {
 func (f Facts) hash(h hash.Hash) {
 	if f.Category() {
 		f = f.used()
-		hashStrings(h, f.column()+" values", f.Values)
+		hashStrings(h, f.Column()+" values", f.Values)
 	}
-	hashFloats(h, f.column(), f.Data)
+	hashFloats(h, f.Column(), f.Data)
 }

@@ -40,7 +40,7 @@ func mergeCommand(a *app) *cobra.Command {
 	f.BoolVar(&o.KeepSame, "keep-same", false, "keep one of two rows with the same id and equal content; other repeated ids are errors")
 	f.StringArrayVar(&fees, "fee", nil, "fee of the result, `expert=NAME:FEE` or advice=NAME:FEE; may be repeated")
 	cli.LocationVar(f, &o.FeeFile, "fees", "JSON file with fees of the result, as in pipe import; --fee takes precedence")
-	f.StringSliceVar(&o.Drop, "drop", nil, "what the result does not get although a file has it, `names` separated by commas: group, time, label, fee, prediction, pipe.money, pipe.prices")
+	f.StringSliceVar(&o.Drop, "drop", nil, "what the result does not get although a file has it, `names` separated by commas: group, time, label, fee, prediction, observed_NAME, pipe.money, pipe.prices")
 	f.BoolVar(&o.FillFee, "fill-fee", false, "where experts or advice differ: take 0 as the measured fee in files without the column fee")
 	f.BoolVar(&o.FillGroup, "fill-group", false, "put each row of files without the column group into a group by itself")
 	timeFlag(f, "fill-time", "the `time`, such as 2026-01-31 (UTC), of rows of files without the column time", &o.FillTime)
@@ -61,8 +61,8 @@ func runMerge(c *cobra.Command, a *app, o merge.Options, fees []string) error {
 		}
 	}
 	for _, column := range o.Drop {
-		if err := oneOf(c, "drop", column, grow.Droppable()...); err != nil {
-			return err
+		if err := grow.CheckDrop(column); err != nil {
+			return usage(c, "--drop: %v", err)
 		}
 	}
 	for _, text := range fees {

@@ -134,6 +134,7 @@ func (d *differ) describe() (err error) {
 			r.Columns = append(r.Columns, Change{c.name, presence(has), presence(there)})
 		}
 	}
+	r.Columns = append(r.Columns, factChanges(d.a, d.b)...)
 	r.Provenance = mapChanges(x.Digests, y.Digests, costs.FeatureDigest)
 	if d.a.columns.Meta[partsKey] != d.b.columns.Meta[partsKey] {
 		parts, err := d.partChange()

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strings"
 
 	"pipe/costs"
 )
@@ -158,7 +159,13 @@ func (c *valueCount) columns() []ColumnChange {
 	for q := range costs.Quantities {
 		names = append(names, q.String())
 	}
-	for _, name := range append(names, propensity, "prediction") {
+	names = append(names, propensity, "prediction")
+	for _, name := range slices.Sorted(maps.Keys(c.changes)) {
+		if strings.HasPrefix(name, costs.FactPrefix) {
+			names = append(names, name)
+		}
+	}
+	for _, name := range names {
 		if change := c.changes[name]; change != nil {
 			list = append(list, *change)
 		}

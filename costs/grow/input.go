@@ -64,14 +64,15 @@ func (in *input) next() (*costs.Tensor, error) {
 }
 
 // shape makes the columns of rows that were read those of the input. Where the
-// file has none it fills in a measured fee of 0, usage and propensities that
-// are not known, the time, and another group for every row.
+// file has none it fills in a measured fee of 0, usage, propensities and facts
+// that are not known, the time, and another group for every row.
 func (in *input) shape(t *costs.Tensor) *costs.Tensor {
 	for _, c := range optional {
 		if !*c.flag(&in.columns) {
 			c.drop(t)
 		}
 	}
+	in.shapeFacts(t)
 	if in.columns.Fee && t.Fee == nil {
 		t.Fee = make([]float32, len(t.Loss))
 	}
@@ -205,12 +206,15 @@ func quantities() (all []column) {
 	return all
 }
 
-// Droppable are the columns and the metadata of a tensor that MergeOptions.Drop
-// may name.
-func Droppable() []string {
+// CheckDrop says why MergeOptions.Drop may not name a column, or a key of the
+// metadata.
+func CheckDrop(name string) error {
 	names := []string{costs.MoneyKey, costs.PricesKey}
 	for _, c := range optional {
 		names = append(names, c.name)
 	}
-	return names
+	if slices.Contains(names, name) || strings.HasPrefix(name, costs.FactPrefix) {
+		return nil
+	}
+	return fmt.Errorf("%q cannot be left out; what can is %s, and facts such as %slabel", name, strings.Join(names, ", "), costs.FactPrefix)
 }

@@ -40,9 +40,9 @@ for case in sys.argv[1:]:
     want = q('select count(*) from x join y using (id) where x."%s" is distinct from y."%s"' % (column, column))[0]
     have = values.get(column, {"rows": 0, "values": 0})
     assert have["rows"] == have["values"] == want, (case, column, have, want)
-  for column in ("features", "loss", "fee", "prediction"):
+  for column in ("features", "loss", "fee", "prediction", "observed_confidence", "observed_finish", "observed_label"):
     rows, count, largest = q('''with p as (select x.id, unnest(x."%s") u, unnest(y."%s") v from x join y using (id))
-      select count(distinct id), count(*), max(%s) from p where u is distinct from v''' % (column, column, "0" if column == "prediction" else "abs(u::double - v::double)"))
+      select count(distinct id), count(*), max(%s) from p where u is distinct from v''' % (column, column, "0" if column in ("prediction", "observed_finish", "observed_label") else "abs(u::double - v::double)"))
     have = values.get(column, {"rows": 0, "values": 0})
     assert (have["rows"], have["values"]) == (rows, count), (case, column, have, rows, count)
     if largest:
@@ -105,7 +105,7 @@ func judgeCase(t *testing.T, w writer, seed uint64) {
 // change changes a value of a row, or several.
 func change(t *costs.Tensor, row int, r *rand.Rand) {
 	pair := row*t.Actions.Len() + r.IntN(t.Actions.Len())
-	switch r.IntN(8) {
+	switch r.IntN(11) {
 	case 0:
 		t.Splits[row] = (t.Splits[row] + 1) % 3
 	case 1:
@@ -124,5 +124,7 @@ func change(t *costs.Tensor, row int, r *rand.Rand) {
 		t.Fee[pair] += 0.5
 	case 7:
 		t.Predictions[pair] = "class x"
+	default:
+		spoilFact(&t.Facts[r.IntN(3)], pair)
 	}
 }

@@ -25,7 +25,7 @@ type MergeOptions struct {
 	KeepSame    bool             // of rows with the same id and the same content keep the first; otherwise they are an error
 	Fees        costs.FeeList    // fees that replace those of the files; all others must be equal
 	FeeFile     storage.Location // a file for costs.ReadFees; Fees take precedence
-	Drop        []string         // what is left out of the result although not all files have it, see Droppable
+	Drop        []string         // what is left out of the result although not all files have it, see CheckDrop
 	FillFee     bool             // in the mode Pairs, measured fees that a file does not have are 0
 	FillGroup   bool             // rows of a file without groups are each a group of their own
 	FillTime    time.Time        // of the rows of a file without times; zero: such a file is an error where others have times
@@ -49,7 +49,7 @@ type MergeReport struct {
 	Dim     int            `json:"dim"`
 	Inputs  []MergeInput   `json:"inputs"`
 	Unknown int            `json:"unknown,omitempty"`  // outcomes that are not known
-	NoUsage []string       `json:"no_usage,omitempty"` // quantities and propensities that some files do not have, so that they are not known of their rows
+	NoUsage []string       `json:"no_usage,omitempty"` // quantities, propensities and facts that some files do not have, so that they are not known of their rows
 	Same    int            `json:"same,omitempty"`     // rows that were there already, with equal content
 	GroupReport
 	Digests []string `json:"other_digests,omitempty"` // inputs, such as models of experts, that several files were made from and whose digests differ

@@ -3,7 +3,6 @@ package grow
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"pipe/costs"
 )
@@ -13,8 +12,8 @@ import (
 // inputs have is an error.
 func (m *merger) settleColumns() error {
 	for _, name := range m.options.Drop {
-		if !slices.Contains(Droppable(), name) {
-			return fmt.Errorf("%q cannot be left out; what can is %s", name, strings.Join(Droppable(), ", "))
+		if err := CheckDrop(name); err != nil {
+			return err
 		}
 	}
 	for _, c := range optional {
@@ -37,7 +36,7 @@ func (m *merger) settleColumns() error {
 			}
 		}
 	}
-	return nil
+	return m.settleFacts()
 }
 
 // fills reports whether a column is filled: by the options, or usage and propensities,

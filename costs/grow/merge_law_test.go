@@ -82,6 +82,22 @@ func sameUsage(a *costs.Tensor, x int, b *costs.Tensor, y int) bool {
 	return true
 }
 
+// sameFacts compares the facts of a cell of two tensors.
+func sameFacts(a *costs.Tensor, x int, b *costs.Tensor, y int) bool {
+	for i, f := range a.Facts {
+		g := b.Facts[i]
+		switch {
+		case f.Name != g.Name || f.Kind() != g.Kind():
+			return false
+		case f.Category() && f.Text(x) != g.Text(y):
+			return false
+		case !f.Category() && math.Float32bits(f.Data[x]) != math.Float32bits(g.Data[y]):
+			return false
+		}
+	}
+	return len(a.Facts) == len(b.Facts)
+}
+
 func checkGroups(t *rapid.T, whole *costs.Tensor, r *MergeReport, files int) {
 	distinct, divided := costs.CountGroups(whole.Groups, whole.Splits)
 	if r.Groups != distinct || r.Divided != divided || r.Across > divided || r.Shared > distinct {
@@ -126,6 +142,9 @@ func only(t *costs.Tensor, keep []bool) *costs.Tensor {
 	out.Actions, out.Loss = b, nil
 	fee, predictions := out.Fee, out.Predictions
 	out.Fee, out.Predictions, out.Usage, out.Propensity = nil, nil, costs.Usage{}, nil
+	for f := range out.Facts {
+		out.Facts[f].Data = nil
+	}
 	for n := range t.Len() {
 		for _, i := range from {
 			at := n*a.Len() + i
@@ -147,6 +166,9 @@ func only(t *costs.Tensor, keep []bool) *costs.Tensor {
 			}
 			if predictions != nil {
 				out.Predictions = append(out.Predictions, predictions[at])
+			}
+			for f := range out.Facts {
+				out.Facts[f].Data = append(out.Facts[f].Data, t.Facts[f].Data[at])
 			}
 		}
 	}
@@ -204,7 +226,7 @@ func checkPairs(t *rapid.T, whole, got *costs.Tensor, in [][]bool) {
 		}
 		for n := range whole.IDs {
 			x, y := n*len(names)+p, n*len(mask)+q
-			if there && (math.Float32bits(whole.Loss[x]) != math.Float32bits(got.Loss[y]) || whole.Fee != nil && whole.Fee[x] != got.Fee[y] || !sameUsage(whole, x, got, y) || whole.Predictions != nil && whole.Predictions[x] != got.Predictions[y]) {
+			if there && (math.Float32bits(whole.Loss[x]) != math.Float32bits(got.Loss[y]) || whole.Fee != nil && whole.Fee[x] != got.Fee[y] || !sameUsage(whole, x, got, y) || !sameFacts(whole, x, got, y) || whole.Predictions != nil && whole.Predictions[x] != got.Predictions[y]) {
 				t.Fatalf("%s, row %d: %v, want %v", name, n, got.Loss[y], whole.Loss[x])
 			}
 		}
@@ -282,6 +304,10 @@ func spoil(t *rapid.T, tensor *costs.Tensor, row int) string {
 	if tensor.Propensity != nil && p > 0 {
 		changes[fmt.Sprintf("propensity[%d]", p)] = func() { tensor.Propensity[row*a+p] = 1e-9 }
 	}
+	for i := range tensor.Facts {
+		f := &tensor.Facts[i]
+		changes[fmt.Sprintf("%s[%d]", f.Column(), p)] = func() { spoilFact(f, row*a+p) }
+	}
 	if tensor.Predictions != nil {
 		changes[fmt.Sprintf("prediction[%d]", p)] = func() { tensor.Predictions[row*a+p] += "x" }
 	}
@@ -289,6 +315,19 @@ func spoil(t *rapid.T, tensor *costs.Tensor, row int) string {
 	column := rapid.SampledFrom(names).Draw(t, "column")
 	changes[column]()
 	return column
+}
+
+// spoilFact makes a cell another number, or another text.
+func spoilFact(f *costs.Facts, i int) {
+	switch {
+	case !f.Category():
+		f.Data[i] = 9
+	case f.Text(i) != "":
+		f.Data[i] = nan
+	default:
+		f.Values = append(slices.Clone(f.Values), strings.Repeat("z", 1+len(f.Values)))
+		f.Data[i] = float32(len(f.Values) - 1)
+	}
 }
 
 func isData(err error, column string, row int) bool {

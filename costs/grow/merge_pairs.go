@@ -104,20 +104,27 @@ func (m *merger) widen(batch *costs.Tensor, others []*follower) (*costs.Tensor, 
 		wide.Predictions = make([]string, cells)
 		spread(m.layout, 0, batch.Predictions, wide.Predictions)
 	}
+	facts, err := m.spreadFacts(&wide)
+	if err != nil {
+		return nil, err
+	}
 	there := make([]bool, m.layout.actions.Len()) // which pairs have their values
 	m.layout.mark(0, m.inputs[0].actions.Mask(), there)
 	for f, other := range others {
-		if err := m.fill(&wide, f+1, other, there); err != nil {
+		if err := m.fill(&wide, facts, f+1, other, there); err != nil {
 			return nil, err
 		}
 		m.layout.mark(f+1, other.in.actions.Mask(), there)
+	}
+	for _, f := range facts {
+		f.Sort()
 	}
 	return &wide, nil
 }
 
 // fill adds the pairs of file f to rows of the first file. Pairs that are there
 // already must be equal.
-func (m *merger) fill(wide *costs.Tensor, f int, other *follower, there []bool) error {
+func (m *merger) fill(wide *costs.Tensor, facts []costs.FactBuilder, f int, other *follower, there []bool) error {
 	first := m.inputs[0].rows - wide.Len()
 	mask := other.in.actions.Mask()
 	for n, id := range wide.IDs {
@@ -132,7 +139,9 @@ func (m *merger) fill(wide *costs.Tensor, f int, other *follower, there []bool) 
 			switch {
 			case !available:
 			case !there[to]:
-				copyPair(wide, n, to, t, row, p)
+				if err := copyPair(wide, facts, n, to, t, row, p); err != nil {
+					return err
+				}
 			default:
 				comparePair(t, row, p, wide, n, to, differs.note)
 			}
@@ -154,7 +163,7 @@ func finishAll(others []*follower) error {
 }
 
 // copyPair copies pair p of a row to pair q of another tensor.
-func copyPair(to *costs.Tensor, n, q int, t *costs.Tensor, row, p int) {
+func copyPair(to *costs.Tensor, facts []costs.FactBuilder, n, q int, t *costs.Tensor, row, p int) error {
 	x, y := n*to.Actions.Len()+q, row*t.Actions.Len()+p
 	to.Loss[x] = t.Loss[y]
 	if to.Fee != nil {
@@ -171,4 +180,10 @@ func copyPair(to *costs.Tensor, n, q int, t *costs.Tensor, row, p int) {
 	if to.Predictions != nil {
 		to.Predictions[x] = t.Predictions[y]
 	}
+	for i, f := range facts {
+		if err := f.Copy(x, &t.Facts[i], y); err != nil {
+			return err
+		}
+	}
+	return nil
 }

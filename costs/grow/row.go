@@ -89,6 +89,7 @@ func comparePair(a *costs.Tensor, i, p int, b *costs.Tensor, j, q int, found fun
 	if a.Predictions != nil && b.Predictions != nil {
 		texts(found, "prediction", p, a.Predictions[x], b.Predictions[y])
 	}
+	compareFacts(found, p, a, x, b, y)
 }
 
 func texts(found func(cell), column string, at int, a, b string) {
@@ -129,6 +130,7 @@ func (h *rowHash) of(t *costs.Tensor, n int) uint64 {
 	if t.Propensity != nil {
 		h.doubles(t.Propensities(n))
 	}
+	h.facts(t, n)
 	return maphash.Bytes(h.seed, h.buf)
 }
 

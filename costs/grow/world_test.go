@@ -63,7 +63,29 @@ func tensorOf(seed uint64, n, dim int, a *costs.Actions) *costs.Tensor {
 			t.Propensity = append(t.Propensity, propensityOf(r, p, len(mask)))
 		}
 	}
+	t.Facts = factsOfTensor(r, len(t.Loss))
 	return t
+}
+
+// factsOfTensor are a number and two categories, of which some is not known; every row has other labels.
+func factsOfTensor(r *rand.Rand, cells int) []costs.Facts {
+	facts := []costs.Facts{costs.NewFacts(costs.Fact{Name: "confidence"}, cells)}
+	for _, name := range []string{"finish", "label"} {
+		facts = append(facts, costs.NewFacts(costs.Fact{Name: name, Values: []string{}}, cells))
+	}
+	finish, label := costs.NewFactBuilder(&facts[1]), costs.NewFactBuilder(&facts[2])
+	for i := range cells {
+		if r.IntN(4) > 0 {
+			facts[0].Data[i] = r.Float32()
+		}
+		finish.SetText(i, []string{"stop", "length"}[r.IntN(2)])
+		if r.IntN(4) > 0 {
+			label.SetText(i, fmt.Sprint("class ", r.IntN(cells)))
+		}
+	}
+	finish.Sort()
+	label.Sort()
+	return facts
 }
 
 // propensityOf draws the probability of a pair. That of the first is never known, so that the others may have any sum.
@@ -90,6 +112,7 @@ func draw(t *rapid.T) *costs.Tensor {
 			c.drop(tensor)
 		}
 	}
+	tensor.Facts = tensor.Facts[rapid.IntRange(0, len(tensor.Facts)).Draw(t, "without facts"):]
 	if rapid.Bool().Draw(t, "unknown outcomes") {
 		for i := 0; i < len(tensor.Loss); i += 7 {
 			tensor.Loss[i] = float32(math.NaN())

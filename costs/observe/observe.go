@@ -65,8 +65,15 @@ func Unknown() Answer {
 // Content is the text without thoughts and outer white space. Facts of texts are facts of it.
 func (a *Answer) Content() string { return strings.TrimSpace(grade.WithoutThoughts(a.Text)) }
 
-// Number returns a fact that is a number, NaN if it is not known.
+// Number returns a fact that is a number, finite as float32; NaN if it is not known.
 func (a *Answer) Number(name string) float64 {
+	if v := a.number(name); math.Abs(v) <= math.MaxFloat32 {
+		return v
+	}
+	return math.NaN()
+}
+
+func (a *Answer) number(name string) float64 {
 	switch {
 	case name == Confidence:
 		return a.Confidence
@@ -115,4 +122,14 @@ func fill(f costs.Fact, a *Answer) float32 {
 		return float32(at)
 	}
 	return float32(math.NaN())
+}
+
+// CosineOf returns the cosine of two vectors of the same length, NaN if one of them is 0.
+func CosineOf(a, b []float32) float64 {
+	var dot, aa, bb float64
+	for i := range a {
+		x, y := float64(a[i]), float64(b[i])
+		dot, aa, bb = dot+x*y, aa+x*x, bb+y*y
+	}
+	return dot / math.Sqrt(aa*bb)
 }

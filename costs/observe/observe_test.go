@@ -104,6 +104,33 @@ func TestLawsOfTexts(t *testing.T) {
 	})
 }
 
+// TestNumbersAreFinite checks that what no table could hold is not known.
+func TestNumbersAreFinite(t *testing.T) {
+	a := Answer{Confidence: math.Inf(1), LogProb: math.Inf(-1), Cosine: 1e300}
+	for _, name := range []string{Confidence, LogProb, Cosine} {
+		if v := a.Number(name); v == v {
+			t.Errorf("%s is %v", name, v)
+		}
+	}
+}
+
+func TestCosines(t *testing.T) {
+	for _, c := range []struct {
+		a, b []float32
+		want float64
+	}{
+		{[]float32{3, 4}, []float32{6, 8}, 1},
+		{[]float32{3, 4}, []float32{-3, -4}, -1},
+		{[]float32{3, 4}, []float32{4, -3}, 0},
+		{[]float32{1, 0}, []float32{3, 4}, 0.6},
+		{[]float32{0, 0}, []float32{3, 4}, math.NaN()},
+	} {
+		if got := CosineOf(c.a, c.b); !same(got, c.want) && !(math.Abs(got-c.want) < 1e-12) {
+			t.Errorf("%v, %v: %v, not %v", c.a, c.b, got, c.want)
+		}
+	}
+}
+
 func TestCheckNames(t *testing.T) {
 	if err := CheckNames(Names()); err != nil {
 		t.Error(err)

@@ -86,6 +86,7 @@ func (e slow) Predict(ctx context.Context, batch []part.Instance, shown [][]part
 
 func (e slow) Takes(advice string) bool { return e.Expert.(part.Selective).Takes(advice) }
 func (e slow) Metered() bool            { return e.Expert.(part.Metered).Metered() }
+func (e slow) Observes() []string       { return e.Expert.(part.Observable).Observes() }
 
 func (c *child) start(t *testing.T) *exec.Cmd {
 	t.Helper()

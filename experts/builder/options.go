@@ -36,6 +36,7 @@ type Options struct {
 	checkpoints time.Duration       // least time between two checkpoints of training; 0: checkpointEvery; negative: none
 	share       func(*chat.Session) // has the session work with those of other workers; nil: it is alone
 	divide      part.Divider        // shares passes with other workers; nil: it is alone
+	someExperts bool                // the configuration has only some of the experts of a build
 	memory      int64               // bytes of the tables that are kept; 0: textfile.MaxHeld, as everywhere but in tests
 }
 

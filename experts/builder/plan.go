@@ -25,12 +25,15 @@ type plan struct {
 	known      map[string]bool // the labels
 	splits     []costs.Split   // per instance
 	features   []part.Feature
-	dims       []int // values per instance of each feature
+	vectors    part.TextFeature // gives the vectors of answers; nil: there is none, or no answer is a text
+	dims       []int            // values per instance of each feature
 	actions    *costs.Actions
 	session    *chat.Session
 	options    costs.WriterOptions // what the rows have
 	latency    []PairLatency       // nil until it is known
 	latencyFee []float32           // per action; nil until it is known
+
+	someExperts bool // the experts are some of those of a build: the others may know facts that these do not
 }
 
 // PartError says that a part of the configuration cannot be made, because of
@@ -50,7 +53,7 @@ func (e *PartError) Unwrap() error { return e.Err }
 // for their digests. The caller closes the plan.
 func newPlan(ctx context.Context, cfg *part.Config, o *Options) (*plan, error) {
 	p := blankPlan(cfg, o)
-	err := p.make(ctx, p.makeSource, p.makeSplit, p.makeLoss, p.makeAdvice, p.makeExperts, p.recordPrices, p.makeFeatures, p.makeLatency)
+	err := p.make(ctx, p.makeSource, p.makeSplit, p.makeLoss, p.makeAdvice, p.makeExperts, p.recordPrices, p.makeFeatures, p.makeFacts, p.makeLatency)
 	if err != nil {
 		return nil, errors.Join(err, p.Close())
 	}
@@ -66,7 +69,7 @@ func newPlan(ctx context.Context, cfg *part.Config, o *Options) (*plan, error) {
 
 // blankPlan returns a plan without parts.
 func blankPlan(cfg *part.Config, o *Options) *plan {
-	p := &plan{cfg: cfg, kinds: o.Kinds, actions: cfg.Actions()}
+	p := &plan{cfg: cfg, kinds: o.Kinds, actions: cfg.Actions(), someExperts: o.someExperts}
 	p.Build = &part.Build{
 		SourceKind: cfg.Instances.Kind, SplitKind: cfg.Split.Kind, Dir: o.Dir, Folder: o.Experts, Workers: cfg.WorkerCount(),
 		CrossFit: cfg.CrossFit, FoldSeed: cfg.FoldSeed, SkipBad: o.SkipBad, Progress: o.Progress,
@@ -116,8 +119,9 @@ func (p *plan) shape() any {
 		Kinds        []string
 		Experts      []expert
 		Advice       []level
-		Audit        bool `json:",omitempty"`
-	}{Labels: p.cfg.Labels, Shard: p.cfg.Shard, Batch: p.cfg.Batch, Audit: p.cfg.Audit}
+		Audit        bool         `json:",omitempty"`
+		Observe      []costs.Fact `json:",omitempty"`
+	}{Labels: p.cfg.Labels, Shard: p.cfg.Shard, Batch: p.cfg.Batch, Audit: p.cfg.Audit, Observe: p.options.Facts}
 	out.Kinds = []string{p.cfg.Instances.Kind, p.cfg.Split.Kind, p.cfg.TaskLoss.Kind}
 	for j, e := range p.Experts {
 		out.Experts = append(out.Experts, expert{e.Name, p.cfg.Experts[j].Kind, e.Takes})

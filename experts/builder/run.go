@@ -38,6 +38,7 @@ type Report struct {
 	BadList string             `json:"bad_list,omitempty"` // file that lists them, too
 	Answers []chat.AnswerCount `json:"answers,omitempty"`  // of parts that ask a chat model
 	Latency []PairLatency      `json:"latency,omitempty"`  // of every pair, where time is a fee
+	Facts   []string           `json:"facts,omitempty"`    // of answers, that the tensor has
 }
 
 // Run builds the cost tensor of a configuration, or resumes an earlier Run of
@@ -160,6 +161,9 @@ func (p *plan) report(out string) *Report {
 	}
 	if s, ok := p.Source.(part.SkipLister); ok {
 		r.Skipped = s.Skipped()
+	}
+	for _, f := range p.options.Facts {
+		r.Facts = append(r.Facts, f.Name)
 	}
 	groups := make([]string, 0, len(p.splits))
 	for _, e := range p.Source.Entries() {

@@ -34,7 +34,7 @@ func (p *plan) addExperts(ctx context.Context, w *work, r *Report, o *Options) e
 	added := *p.cfg
 	added.Experts = p.cfg.Experts[known:]
 	sub := *o
-	sub.Base, sub.Reuse, sub.Out = "", "", storage.File(w.file(addedName))
+	sub.someExperts, sub.Base, sub.Reuse, sub.Out = true, "", "", storage.File(w.file(addedName))
 	made, err := run(ctx, &added, &sub)
 	if err != nil {
 		return err
@@ -112,7 +112,9 @@ func (p *plan) expertsOf(ctx context.Context, file string) (int, error) {
 func (p *plan) inputsOf(ctx context.Context, experts int, o *Options) (part.Inputs, error) {
 	cfg := *p.cfg
 	cfg.Experts = p.cfg.Experts[:experts]
-	plan, err := newPlan(ctx, &cfg, o)
+	sub := *o
+	sub.someExperts = true
+	plan, err := newPlan(ctx, &cfg, &sub)
 	if err != nil {
 		return nil, err
 	}

@@ -14,14 +14,16 @@ import (
 func (p *plan) build(ctx context.Context, shard int, log *audit) (*costs.Tensor, error) {
 	rows := p.rows(shard)
 	t := p.blank(rows)
+	facts := p.factSheet(t)
 	for _, b := range p.cut(rows) {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		if err := p.fill(ctx, t, b.rows, b.at, log); err != nil {
+		if err := p.fill(ctx, t, facts, b.rows, b.at, log); err != nil {
 			return nil, err
 		}
 	}
+	facts.finish()
 	return t, nil
 }
 
@@ -82,8 +84,9 @@ func (p *plan) blank(rows []int) *costs.Tensor {
 	return t
 }
 
-// complete gives a tensor the columns of usage of this build. In one that an earlier program began, usage is not known.
+// complete gives a tensor the columns of usage and facts of this build. In one that lacks them they are not known.
 func (p *plan) complete(t *costs.Tensor) {
+	p.completeFacts(t)
 	for q, wanted := range p.options.Usage {
 		switch {
 		case !wanted:
@@ -95,7 +98,7 @@ func (p *plan) complete(t *costs.Tensor) {
 }
 
 // fill computes the cells of a batch, which starts at row at of the tensor.
-func (p *plan) fill(ctx context.Context, t *costs.Tensor, rows []int, at int, log *audit) error {
+func (p *plan) fill(ctx context.Context, t *costs.Tensor, facts *factSheet, rows []int, at int, log *audit) error {
 	instances, err := p.Load(ctx, rows)
 	if err != nil {
 		return err
@@ -113,6 +116,9 @@ func (p *plan) fill(ctx context.Context, t *costs.Tensor, rows []int, at int, lo
 				return err
 			}
 		}
+	}
+	if err := facts.add(ctx, b, at); err != nil {
+		return err
 	}
 	return p.encode(ctx, t, b, at)
 }

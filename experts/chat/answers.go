@@ -22,6 +22,8 @@ type answer struct {
 	Estimated        bool      `json:"estimated,omitempty"`     // the service did not count the tokens
 	Truncated        bool      `json:"truncated,omitempty"`     // the limit on tokens ended the text
 	ToolCall         bool      `json:"tool_call,omitempty"`     // the model called a tool: the text is empty
+	Finish           string    `json:"finish,omitempty"`        // why the text ends, as the service says; "": not known, as of answers that earlier programs kept
+	LogProb          *float64  `json:"logprob,omitempty"`       // natural logarithm of the text's probability; nil: the service did not say
 	Time             time.Time `json:"time"`
 	Check            string    `json:"check"` // CRC-32 of the line without this field
 }

@@ -130,7 +130,19 @@ func (e *endpoint) complete(ctx context.Context, p Prompt, sample int) (Completi
 		return Completion{}, e.fault(0, "the answer has no token counts, but a price per token is set").
 			Advise("the answer is kept; set estimate_tokens: true to assume four characters per token, or remove price")
 	}
-	return Completion{Text: a.Text, Fee: money * e.cfg.FeeScale, Used: e.used(a), Truncated: a.Truncated, ToolCall: a.ToolCall}, nil
+	c := a.completion()
+	c.Fee, c.Used = money*e.cfg.FeeScale, e.used(a)
+	return c, nil
+}
+
+// completion is the answer without its fee. An answer that was kept before programs kept how it ends ends for a reason that
+// is not known, but for the limit on tokens.
+func (a *answer) completion() Completion {
+	c := Completion{Text: a.Text, Finish: a.Finish, LogProb: a.LogProb, Truncated: a.Truncated, ToolCall: a.ToolCall}
+	if a.Truncated {
+		c.Finish = finishLength
+	}
+	return c
 }
 
 // used is what the call of an answer used. Tokens that were estimated are known if the settings take them for those of the fee.
@@ -153,7 +165,7 @@ func (e *endpoint) rehearse(ctx context.Context, rehearsal rehearsing, r *reques
 		return Completion{}, err
 	}
 	rehearsal.add(r.key, kept)
-	return Completion{Text: a.Text, Truncated: a.Truncated, ToolCall: a.ToolCall}, nil
+	return a.completion(), nil
 }
 
 // count adds an answer to the counts of the run and of the tensor.

@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"math"
 	"net/http"
+	"strings"
 
 	"pipe/costs/prices"
 	"pipe/experts/language"
@@ -20,7 +22,8 @@ type chatResponse struct {
 			ToolCalls json.RawMessage `json:"tool_calls"`
 			Function  json.RawMessage `json:"function_call"`
 		} `json:"message"`
-		Finish json.RawMessage `json:"finish_reason"` // some services send other things than a string
+		Finish   json.RawMessage `json:"finish_reason"` // some services send other things than a string
+		LogProbs json.RawMessage `json:"logprobs"`
 	} `json:"choices"`
 	Usage json.RawMessage `json:"usage"`
 }
@@ -50,7 +53,8 @@ func (e *endpoint) read(key service.Secret, c language.Conversation, text []byte
 			Advise("check base_url: what is there sends answers that programs read differently")
 	}
 	message := r.Choices[0].Message
-	a := answer{Truncated: string(r.Choices[0].Finish) == `"length"`, ToolCall: hasElements(message.ToolCalls) || hasElements(message.Function)}
+	a := answer{Finish: finishOf(key, r.Choices[0].Finish), LogProb: logProbOf(r.Choices[0].LogProbs), ToolCall: hasElements(message.ToolCalls) || hasElements(message.Function)}
+	a.Truncated = a.Finish == finishLength
 	if message.Content != nil && !a.ToolCall { // null if a model refuses or returned only its reasoning
 		a.Text = key.RedactAnswer(*message.Content)
 	}
@@ -90,4 +94,41 @@ func (e *endpoint) refused(r *http.Response, key service.Secret, text []byte) er
 		return fault.Later(r.Header)
 	}
 	return fault.Advise("check model, max_tokens, temperature and extra against what the service accepts")
+}
+
+// finishLength is the reason of an answer that the limit on tokens ended.
+const finishLength = "length"
+
+// finishOf is why an answer ends: a short word, else not known.
+func finishOf(key service.Secret, reason json.RawMessage) string {
+	const most = 40
+	var word string
+	if json.Unmarshal(reason, &word) != nil || len(word) > most || key.RedactAnswer(word) != word ||
+		strings.ContainsFunc(word, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return ""
+	}
+	return word
+}
+
+// logProbOf sums the log-probabilities of the tokens of an answer. It is nil if they are not there, or cannot be.
+func logProbOf(stated json.RawMessage) *float64 {
+	var list struct {
+		Content []struct {
+			LogProb *float64 `json:"logprob"`
+		} `json:"content"`
+	}
+	if json.Unmarshal(stated, &list) != nil || len(list.Content) == 0 {
+		return nil
+	}
+	sum := 0.0
+	for _, token := range list.Content {
+		if token.LogProb == nil || *token.LogProb > 0 {
+			return nil
+		}
+		sum += *token.LogProb
+	}
+	if math.IsInf(sum, 0) {
+		return nil
+	}
+	return &sum
 }

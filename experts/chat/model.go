@@ -65,6 +65,8 @@ type Completion struct {
 	Text      string
 	Fee       float64 // cost at the model's prices; 0 for local models
 	Used      part.Usage
-	Truncated bool // the limit on tokens ended it
-	ToolCall  bool // the model called a tool, though none is offered to it; Text is then empty
+	Finish    string   // why it ends, as the service says; "": not known
+	LogProb   *float64 // natural logarithm of its probability, if the request asks for it; nil: not known
+	Truncated bool     // the limit on tokens ended it
+	ToolCall  bool     // the model called a tool, though none is offered to it; Text is then empty
 }

@@ -8,6 +8,7 @@ import (
 
 	"pipe/costs"
 	"pipe/costs/grade"
+	"pipe/costs/observe"
 	"pipe/experts/builder/part"
 	"pipe/experts/chat"
 	"pipe/experts/fields"
@@ -22,6 +23,7 @@ type chatExpert struct {
 	answer  answerReader
 	samples int
 	metered bool
+	facts   []string
 }
 
 // promptWriter writes the conversation about an instance.
@@ -60,7 +62,7 @@ func newEndpointExpert(ctx context.Context, s *part.Setup, settings map[string]a
 	if err := cfg.validate(open, settings); err != nil {
 		return nil, err
 	}
-	e := &chatExpert{part: s.Part, samples: cfg.Samples, metered: cfg.Price != nil}
+	e := &chatExpert{part: s.Part, samples: cfg.Samples, metered: cfg.Price != nil, facts: cfg.observes(open)}
 	if err := e.makeReader(s, &cfg); err != nil {
 		return nil, err
 	}
@@ -96,6 +98,21 @@ func (cfg *endpointExpertSettings) validate(open bool, given map[string]any) err
 	add(cfg.Samples < 1 || cfg.Samples > mostSamples, "samples is %d, not 1 to %d", cfg.Samples, mostSamples)
 	add(cfg.Samples > 1 && (cfg.Temperature == nil || !(*cfg.Temperature > 0)), "samples is %d, but temperature is not above 0: all answers would be the same", cfg.Samples)
 	return errors.Join(problems...)
+}
+
+// observes are the facts of texts, the label where there is one, and what the requests ask for.
+func (cfg *endpointExpertSettings) observes(open bool) []string {
+	facts := []string{observe.Length, observe.Finish, observe.JSON}
+	if !open {
+		facts = append(facts, observe.Label)
+	}
+	if cfg.Samples > 1 {
+		facts = append(facts, observe.Confidence)
+	}
+	if cfg.Extra["logprobs"] == true {
+		facts = append(facts, observe.LogProb)
+	}
+	return facts
 }
 
 // makeReader chooses how answers are read.
@@ -139,6 +156,9 @@ func (e *chatExpert) TakeFields(a part.FieldSetter) error {
 // Requests is how many answers are asked for each prompt.
 func (e *chatExpert) Requests() int { return e.samples }
 
+// Observes are what the text and the service show.
+func (e *chatExpert) Observes() []string { return e.facts }
+
 // Metered reports whether answers have a price.
 func (e *chatExpert) Metered() bool { return e.metered }
 
@@ -179,8 +199,19 @@ func (e *chatExpert) Predict(ctx context.Context, batch []part.Instance, shown [
 
 // read turns the answers to one prompt into a prediction.
 func (e *chatExpert) read(t *chat.Tally, answers []chat.Completion) part.Prediction {
-	p, count := e.answer.read(answers[vote(answers, e.answer.key)].Text)
+	winner, votes := vote(answers, e.answer.key)
+	chosen := &answers[winner]
+	p, count := e.answer.read(chosen.Text)
 	t.Add(e.part, count)
+	seen := observe.Unknown()
+	seen.Written, seen.Text, seen.Finish = true, chosen.Text, chosen.Finish
+	if chosen.LogProb != nil {
+		seen.LogProb = *chosen.LogProb
+	}
+	if len(answers) > 1 && votes > 0 {
+		seen.Confidence = float64(votes) / float64(len(answers))
+	}
+	p.Seen = &seen
 	var used part.Usage
 	for _, a := range answers {
 		p.Fee += float32(a.Fee)
@@ -192,9 +223,9 @@ func (e *chatExpert) read(t *chat.Tally, answers []chat.Completion) part.Predict
 	return p
 }
 
-// vote returns the first of the answers with the most frequent key. Of keys that are equally frequent, the one that
+// vote returns the first of the answers with the most frequent key, and how many have it. Of keys that are equally frequent, the one that
 // occurs first counts. Answers without a key do not vote.
-func vote(answers []chat.Completion, key func(string) (string, bool)) int {
+func vote(answers []chat.Completion, key func(string) (string, bool)) (winner, most int) {
 	votes, first := make(map[string]int), make(map[string]int)
 	for i, a := range answers {
 		if k, ok := key(a.Text); ok {
@@ -203,13 +234,12 @@ func vote(answers []chat.Completion, key func(string) (string, bool)) int {
 			}
 		}
 	}
-	winner, most := 0, 0
 	for k, n := range votes {
 		if n > most || n == most && first[k] < winner {
 			winner, most = first[k], n
 		}
 	}
-	return winner
+	return winner, most
 }
 
 // labelReader reads one of the labels.

@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"sort"
 	"strings"
 
 	"pipe/costs"
 	"pipe/costs/grade"
+	"pipe/costs/observe"
 	"pipe/experts/builder/part"
 	"pipe/experts/language"
 )
@@ -58,6 +60,11 @@ func newCausalExpert(ctx context.Context, s *part.Setup, settings map[string]any
 
 // Labels returns the labels in the order of the probabilities.
 func (e *causalExpert) Labels() []string { return e.labels }
+
+// Observes are those of classifiers, and the log-probability of the label after the prompt.
+func (e *causalExpert) Observes() []string {
+	return []string{observe.Label, observe.Confidence, observe.LogProb}
+}
 
 // Predict scores every label after every prompt. Batches are formed within a
 // level, so that an answer does not depend on which other levels are requested.
@@ -118,7 +125,7 @@ func (e *causalExpert) fitting(in *part.Instance, shown part.AdvicePayload) ([]i
 
 // choose turns the labels' log-probabilities into a prediction.
 func (e *causalExpert) choose(scores []float64) part.Prediction {
-	total, top := 0.0, math.Inf(-1)
+	total, top, sums := 0.0, math.Inf(-1), slices.Clone(scores)
 	for i := range scores {
 		if e.mean {
 			scores[i] /= float64(len(e.next[i]))
@@ -132,7 +139,9 @@ func (e *causalExpert) choose(scores []float64) part.Prediction {
 	for i, v := range scores {
 		p.Probabilities[i] = float32(math.Exp(v-top) / total)
 		if v == top && p.Label == "" {
-			p.Label = e.labels[i]
+			seen := observe.Unknown()
+			seen.LogProb = sums[i]
+			p.Label, p.Seen = e.labels[i], &seen
 		}
 	}
 	return p

@@ -74,19 +74,23 @@ func TestCausalExpertChoosesTheLikeliestLabel(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				var scores []float64
+				var scores, sums []float64
 				for _, l := range []string{"SUPPORTS", "REFUTES", "NOT_ENOUGH_INFO"} {
 					next := e.Encode(l)
 					p, err := e.LogProbabilities(ctx, []language.Continuation{{Prompt: prompt, Next: next}})
 					if err != nil {
 						t.Fatal(err)
 					}
+					sums = append(sums, p[0])
 					if normalise == "mean" {
 						p[0] /= float64(len(next))
 					}
 					scores = append(scores, p[0])
 				}
 				best := slices.Index(scores, slices.Max(scores))
+				if seen := got[k][n].Seen.LogProb; math.Abs(seen-sums[best]) > 1e-3 {
+					t.Errorf("%s, level %d, claim %d: the log-probability is %v, not %v", normalise, k, n, seen, sums[best])
+				}
 				odds := math.Log(float64(got[k][n].Probabilities[0] / got[k][n].Probabilities[1]))
 				if got[k][n].Label != e.labels[best] || math.Abs(odds-(scores[0]-scores[1])) > 1e-3 {
 					t.Errorf("%s, level %d, claim %d: %+v for scores %v", normalise, k, n, got[k][n], scores)

@@ -3,10 +3,12 @@ package expert
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
 	"pipe/costs"
+	"pipe/costs/observe"
 	"pipe/experts/builder/part"
 	"pipe/internal/storage"
 	"pipe/internal/textfile"
@@ -20,6 +22,7 @@ type precomputed struct {
 	takes   []string // advice for which the file has answers
 	advice  []string // all levels
 	metered bool
+	facts   []string
 }
 
 type answerKey struct{ id, advice string }
@@ -33,6 +36,9 @@ type precomputedSettings struct {
 	Prediction string            `json:"prediction"`   // "": the file has losses
 	Loss       string            `json:"loss"`         // "": the build's task loss judges the predictions
 	Fee        string            `json:"measured_fee"` // "": none. The key fee is the expert's own fee
+	Confidence string            `json:"confidence"`   // in the prediction, 0..1; "": none. An empty cell is not known
+	LogProb    string            `json:"logprob"`      // of the prediction; "": none
+	Finish     string            `json:"finish"`       // why the prediction ends; "": none
 	LabelNames map[string]string `json:"label_names"`  // label in the file -> label here
 }
 
@@ -48,7 +54,7 @@ func newPrecomputed(ctx context.Context, s *part.Setup, settings map[string]any)
 	if err := s.File(ctx, "answers", file); err != nil {
 		return nil, err
 	}
-	e := &precomputed{advice: s.LevelNames(), metered: cfg.Fee != ""}
+	e := &precomputed{advice: s.LevelNames(), metered: cfg.Fee != "", facts: cfg.observes(s.Loss)}
 	if cfg.As == "" {
 		cfg.As = s.Name
 	}
@@ -64,7 +70,7 @@ func (e *precomputed) read(ctx context.Context, file storage.Location, cfg *prec
 	e.answers = make(map[answerKey]part.Prediction)
 	found := make(map[string]bool)
 	err := part.EachRow(ctx, file, func(have *part.Columns) ([]string, error) {
-		return have.Existing(cfg.ID, cfg.Expert, cfg.Advice, cfg.Prediction, cfg.Loss, cfg.Fee)
+		return have.Existing(cfg.ID, cfg.Expert, cfg.Advice, cfg.Prediction, cfg.Loss, cfg.Fee, cfg.Confidence, cfg.LogProb, cfg.Finish)
 	}, func(cells []string, line int) error {
 		bad := func(name, format string, args ...any) error {
 			return &costs.DataError{File: file.String(), Row: line, Column: name, Msg: fmt.Sprintf(format, args...)}
@@ -100,6 +106,19 @@ func (e *precomputed) read(ctx context.Context, file storage.Location, cfg *prec
 			return err
 		}
 		key.id, p.Label = ids.List()[id], texts.List()[label]
+		if p.Seen, err = cfg.seen(cells[6], cells[7], cells[8], bad); err != nil {
+			return err
+		}
+		if p.Seen != nil {
+			finish, err := texts.Add(p.Seen.Finish)
+			if err == nil {
+				err = held.Add(seenBytes)
+			}
+			if err != nil {
+				return err
+			}
+			p.Seen.Finish = texts.List()[finish]
+		}
 		e.answers[key] = p
 		found[key.advice] = true
 		return nil
@@ -120,6 +139,9 @@ func (e *precomputed) read(ctx context.Context, file storage.Location, cfg *prec
 
 // answerBytes is about the memory of an answer in the map, without its texts.
 const answerBytes = 160
+
+// seenBytes is about the memory of the facts of an answer.
+const seenBytes = 96
 
 // prediction checks one answer.
 func (cfg *precomputedSettings) prediction(label, loss, fee string, labels []string, bad func(string, string, ...any) error) (part.Prediction, error) {
@@ -145,6 +167,51 @@ func (cfg *precomputedSettings) prediction(label, loss, fee string, labels []str
 	}
 	p.Judged = cfg.Loss != ""
 	return p, nil
+}
+
+// observes are the facts of columns, the label, and of open answers what their text shows.
+func (cfg *precomputedSettings) observes(loss part.TaskLoss) (facts []string) {
+	_, open := loss.(part.OpenLoss)
+	switch {
+	case cfg.Prediction == "":
+	case open:
+		facts = append(facts, observe.Length, observe.JSON)
+	default:
+		facts = append(facts, observe.Label)
+	}
+	for name, column := range map[string]string{observe.Confidence: cfg.Confidence, observe.LogProb: cfg.LogProb, observe.Finish: cfg.Finish} {
+		if column != "" {
+			facts = append(facts, name)
+		}
+	}
+	return facts
+}
+
+// seen checks the facts of one answer. It returns nil if there are no columns of facts. An empty cell is not known.
+func (cfg *precomputedSettings) seen(confidence, logprob, finish string, bad func(string, string, ...any) error) (*observe.Answer, error) {
+	if cfg.Confidence == "" && cfg.LogProb == "" && cfg.Finish == "" {
+		return nil, nil
+	}
+	s := observe.Unknown()
+	s.Finish = finish
+	for _, n := range []struct {
+		name, text, what string
+		least, most      float32
+		to               *float64
+	}{
+		{cfg.Confidence, confidence, "a number from 0 to 1", 0, 1, &s.Confidence},
+		{cfg.LogProb, logprob, "a logarithm of a probability: a finite number of at most 0", -math.MaxFloat32, 0, &s.LogProb},
+	} {
+		if n.name == "" || n.text == "" {
+			continue
+		}
+		v, err := textfile.ParseFloat32(n.text)
+		if err != nil || v < n.least || v > n.most {
+			return nil, bad(n.name, "%q is not %s", textfile.Short(n.text), n.what)
+		}
+		*n.to = float64(v)
+	}
+	return &s, nil
 }
 
 // complete returns an error about answers that are missing from the file, with
@@ -178,6 +245,9 @@ func (e *precomputed) TakeFields(part.FieldSetter) error { return nil }
 
 // Replays returns true, since the answers come from a file.
 func (e *precomputed) Replays() bool { return true }
+
+// Observes are the facts that the file has, and those of its predictions.
+func (e *precomputed) Observes() []string { return e.facts }
 
 // Metered reports whether the file has a fee column.
 func (e *precomputed) Metered() bool { return e.metered }

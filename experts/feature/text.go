@@ -41,7 +41,7 @@ func (f *textFeatures) Encode(ctx context.Context, dst []float32, b *part.Batch)
 	for n := range b.Instances {
 		texts[n] = b.Instances[n].Text
 	}
-	vectors, err := f.embedder.Vectors(ctx, texts)
+	vectors, err := f.Vectors(ctx, texts)
 	if err != nil {
 		return err
 	}
@@ -50,3 +50,10 @@ func (f *textFeatures) Encode(ctx context.Context, dst []float32, b *part.Batch)
 	}
 	return nil
 }
+
+// Vectors are those of the encoder.
+func (f *textFeatures) Vectors(ctx context.Context, texts []string) ([][]float32, error) {
+	return f.embedder.Vectors(ctx, texts)
+}
+
+var _ part.TextFeature = (*textFeatures)(nil)

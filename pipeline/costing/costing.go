@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"strings"
 	"text/tabwriter"
 
 	"pipe/costs"
@@ -171,6 +172,9 @@ func (r *Report) WriteText(w io.Writer) error {
 	fmt.Fprintf(w, "%d shards, %d of them done before; %.1f s\n", r.Shards, r.Resumed, r.Seconds)
 	if line := stage.GroupsLine(r.Groups, r.Divided); line != "" {
 		fmt.Fprintf(w, "groups of instances: %s\n", line)
+	}
+	if len(r.Facts) > 0 {
+		fmt.Fprintf(w, "facts of answers: %s\n", strings.Join(r.Facts, ", "))
 	}
 	writeSkipped(w, &r.Report)
 	fmt.Fprintln(w)

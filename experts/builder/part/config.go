@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"pipe/costs"
+	"pipe/costs/observe"
 )
 
 // Config describes one build. Durable parts come first; every field that can
@@ -21,11 +22,12 @@ type Config struct {
 	Features  []Part         `yaml:"features" json:"features"`
 	CrossFit  int            `yaml:"cross_fit" json:"cross_fit"` // folds for the cross-fitting of trained experts; 0: they also answer for their own training rows
 	FoldSeed  uint64         `yaml:"fold_seed" json:"fold_seed,omitempty"`
-	Latency   LatencyConfig  `yaml:"latency" json:"latency,omitzero"` // time as a fee
-	Audit     bool           `yaml:"audit" json:"audit,omitempty"`    // keep the texts that advice shows, in OUT-advice.jsonl.gz
-	Shard     int            `yaml:"shard" json:"shard"`              // instances per shard; a killed build loses at most one shard per worker
-	Batch     int            `yaml:"batch" json:"batch"`              // instances in memory per worker
-	Workers   int            `yaml:"workers" json:"workers"`          // shards built concurrently; 0: one per core
+	Latency   LatencyConfig  `yaml:"latency" json:"latency,omitzero"`  // time as a fee
+	Observe   Observe        `yaml:"observe" json:"observe,omitempty"` // what is kept of answers for policies that look at them
+	Audit     bool           `yaml:"audit" json:"audit,omitempty"`     // keep the texts that advice shows, in OUT-advice.jsonl.gz
+	Shard     int            `yaml:"shard" json:"shard"`               // instances per shard; a killed build loses at most one shard per worker
+	Batch     int            `yaml:"batch" json:"batch"`               // instances in memory per worker
+	Workers   int            `yaml:"workers" json:"workers"`           // shards built concurrently; 0: one per core
 }
 
 // Part is a component chosen by kind; every other key is a setting of that kind.
@@ -96,6 +98,9 @@ func (c *Config) Validate(kinds *Kinds) error {
 	}
 	if err := c.Latency.validate(); err != nil {
 		add("%w", err)
+	}
+	if err := observe.CheckNames(c.Observe); err != nil {
+		add("observe: %w", err)
 	}
 	if len(c.Features) == 0 {
 		add("features: not set; known kinds are %s", Known(kinds.Features))

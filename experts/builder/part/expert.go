@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"pipe/costs"
+	"pipe/costs/observe"
 )
 
 // Expert answers for instances. It is safe for concurrent use.
@@ -35,6 +36,8 @@ type Prediction struct {
 	Judged        bool      // the expert has its own loss, used instead of the build's task loss
 	Fee           float32   // measured fee of a Metered expert, finite and >= 0; of another expert 0
 	Usage         *Usage    // what the calls used of which the fee is, by a Consumer; nil: not known
+
+	Seen *observe.Answer // facts of the answer besides its label and probability, by an Observable; nil: there are none
 }
 
 // Usage has what the calls of an answer used, by quantity: finite and >= 0, NaN where it is not known.

@@ -19,6 +19,13 @@ type DerivedFeature interface {
 	From() string
 }
 
+// TextFeature is a Feature of vectors of texts.
+type TextFeature interface {
+	Feature
+	// Vectors returns the vector of every text, which the caller must not modify.
+	Vectors(ctx context.Context, texts []string) ([][]float32, error)
+}
+
 // Batch is a group of instances with the answers that were given for them.
 type Batch struct {
 	Instances []Instance
