@@ -3,7 +3,6 @@ package stages
 import (
 	"context"
 	"encoding/json"
-	"math"
 	"slices"
 	"strings"
 
@@ -64,7 +63,7 @@ func Compare(ctx context.Context, info *cascade.Info, a *observe.Answer, questio
 	}
 	answer, err := encode(ctx, text)
 	if err == nil && len(answer) == len(question) {
-		a.Cosine = cosineOf(question, answer)
+		a.Cosine = observe.CosineOf(question, answer)
 	}
 	return err
 }
@@ -82,14 +81,4 @@ func OneShot(r *protocol.Incoming) string {
 		return "tools"
 	}
 	return ""
-}
-
-// cosineOf returns the cosine of two vectors of the same length, NaN if one of them is 0.
-func cosineOf(a, b []float32) float64 {
-	var dot, aa, bb float64
-	for i := range a {
-		x, y := float64(a[i]), float64(b[i])
-		dot, aa, bb = dot+x*y, aa+x*x, bb+y*y
-	}
-	return dot / math.Sqrt(aa*bb)
 }
