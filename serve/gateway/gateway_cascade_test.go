@@ -292,7 +292,7 @@ func TestCascadeMasks(t *testing.T) {
 	if a := w.post(t, staging+`,"max_tokens":100}`); a.status != 200 || !strings.Contains(a.body, unsure) || len(w.large.Requests()) != 0 {
 		t.Errorf("%d %s", a.status, a.body)
 	}
-	if a := w.post(t, staging+`,"max_tokens":100}`, headerWithout, "expert=small"); a.status != 429 {
+	if a := w.post(t, staging+`,"max_tokens":100}`, "X-Pipe-Without", "expert=small"); a.status != 429 {
 		t.Errorf("%d %s", a.status, a.body)
 	}
 	for _, s := range w.api.Budgets() {

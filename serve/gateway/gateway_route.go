@@ -18,6 +18,7 @@ import (
 	"pipe/serve/gateway/chatjson"
 	"pipe/serve/gateway/expert"
 	"pipe/serve/gateway/protocol"
+	"pipe/serve/gateway/wishes"
 	"pipe/serve/telemetry"
 )
 
@@ -80,12 +81,12 @@ func (c *chat) route(name string) {
 	}
 	defer c.budgets.end()
 	result, err := a.decider.Decide(c.r.Context(), decision.Request{
-		Policy: name, Conversation: conversation, Prices: c.wishes.change(without), NoExplore: c.wishes.NoExplore, Source: decision.SourceChat,
+		Policy: name, Conversation: conversation, Prices: c.wishes.Change(without), NoExplore: c.wishes.NoExplore, Source: decision.SourceChat,
 		ID: c.r.Header.Get("X-Request-Id"), Client: access.CallerOf(c.r.Context()).Name, User: c.request.User, Decode: time.Since(c.began), FixedPair: c.settings.fixedPair(),
 		Surcharge: addUp(c.turn.surcharge(), c.lateness(), c.budgets.surcharge()),
 	})
 	if err != nil {
-		c.failDecision(c.wishes.explain(err))
+		c.failDecision(c.wishes.Explain(err))
 		return
 	}
 	q := &routed{
@@ -130,9 +131,6 @@ func (c *chat) failDecision(err error) {
 	c.fail(f, "")
 }
 
-// errNoExpert means that no expert of a policy can be called at present.
-var errNoExpert = &decision.PriceError{Err: errors.New("the circuit breakers of all experts are open")}
-
 // unavailable lists what the policy must not choose: experts that are not configured or whose circuit breaker is open, and
 // advice that is not configured.
 func (c *chat) unavailable(name string) (without []policy.Part, err error) {
@@ -166,14 +164,14 @@ func (c *chat) unavailable(name string) (without []policy.Part, err error) {
 		if waiting == nil && len(c.lacking.experts) > 0 {
 			return nil, &incapableError{c.lacking, p.Name}
 		}
-		return nil, errNoExpert
+		return nil, wishes.ErrNoExpert
 	}
 	for _, v := range actions.Advice[1:] {
 		if c.advice[v.Name] == nil {
 			without = append(without, policy.Advice(v.Name))
 		}
 	}
-	without, err = c.wishes.exclude(actions, c.excludeFields(actions, without, waiting), waiting)
+	without, err = c.wishes.Exclude(actions, c.excludeFields(actions, without, waiting), waiting)
 	if err != nil {
 		return nil, err
 	}

@@ -15,6 +15,7 @@ import (
 	"pipe/models/network"
 	"pipe/models/policy"
 	"pipe/onnx"
+	"pipe/onnx/ort"
 	"pipe/pipeline/decide"
 )
 
@@ -82,12 +83,12 @@ func ones(n int) []float32 {
 }
 
 // openCascade opens a cascade for a policy; nil: the file is none.
-func (p *Policy) openCascade(s *Set, m *onnx.Model) (err error) {
+func (p *Policy) openCascade(rt *ort.Runtime, m *onnx.Model) (err error) {
 	if m == nil {
 		return nil
 	}
 	p.fees = p.Info().Actions.Fees(p.Info().Lambda)
-	p.cascade, err = cascade.NewDecider(s.runtime, m)
+	p.cascade, err = cascade.NewDecider(rt, m)
 	return err
 }
 

@@ -59,7 +59,7 @@ func (s *Set) open(ctx context.Context, f file, old *Policy, at *Pricing) (*Poli
 	p.graph = &Graph{policy: p, inputs: r.GraphInputs(), outputs: r.GraphOutputs()}
 	p.leases.Store(1)
 	p.live.Add(1)
-	if err = p.openCascade(s, graph); err == nil {
+	if err = p.openCascade(s.runtime, graph); err == nil {
 		err = s.checkPrices(p, at)
 	}
 	if err == nil {
