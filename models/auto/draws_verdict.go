@@ -103,3 +103,16 @@ func (d draws) close(v verdict) bool {
 	}
 	return math.Abs(v.mean.distance()) < by/math.Sqrt(float64(len(v.draws)))
 }
+
+// decided are the decisions behind the verdict: those of the best fixed pair if the policy does not pass.
+func (v verdict) decided() (out []Decided) {
+	t, fixed := v.judge.t, v.judge.prices[0].fixed
+	for n, row := range t.held {
+		of := Decided{Row: t.rows[row], Action: fixed}
+		if !v.guard.Fallback {
+			of.Action = v.options[0][n].choice(v.margin[n], fixed)
+		}
+		out = append(out, of)
+	}
+	return out
+}

@@ -34,19 +34,6 @@ type Report struct {
 // the row.
 type Decided struct{ Row, Action int } // of the tensor
 
-// decided are the decisions behind the verdict: those of the best fixed pair if the policy does not pass.
-func (v verdict) decided() (out []Decided) {
-	t, fixed := v.judge.t, v.judge.prices[0].fixed
-	for n, row := range t.held {
-		of := Decided{Row: t.rows[row], Action: fixed}
-		if !v.guard.Fallback {
-			of.Action = v.options[0][n].choice(v.margin[n], fixed)
-		}
-		out = append(out, of)
-	}
-	return out
-}
-
 // info is the metadata of a policy file about its training.
 func (r Report) info(s Settings) map[string]string {
 	out := map[string]string{

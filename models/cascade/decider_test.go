@@ -1,15 +1,21 @@
 package cascade
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"pipe/costs"
 	"pipe/models/estimate"
 	"pipe/models/network"
 	"pipe/models/policy"
+	"pipe/onnx"
 	"pipe/onnx/ort"
 	"pipe/onnx/ort/orttest"
 )
@@ -218,28 +224,38 @@ func TestDeciderAgreesWithGo(t *testing.T) {
 	}
 }
 
+// BenchmarkNext has the time of one step on one row, beside a decision of an ordinary policy with the same network. The median is what
+// a machine with other work tells too.
 func BenchmarkNext(b *testing.B) {
 	rt := orttest.Open(b, 1)
 	rng := rand.New(rand.NewPCG(1, 1))
 	p := planted(rng, 5, 32, 128)
 	d := open(b, rt, p)
-	bench := func(name string, executed ...int) {
+	bench := func(name string, step func() error) {
+		b.Run(name, func(b *testing.B) {
+			var took []float64
+			for b.Loop() {
+				start := time.Now()
+				if err := step(); err != nil {
+					b.Fatal(err)
+				}
+				took = append(took, float64(time.Since(start).Nanoseconds())/1000)
+			}
+			slices.Sort(took)
+			b.ReportMetric(took[len(took)/2], "median-us")
+		})
+	}
+	for n, executed := range [][]int{{}, {1}, {1, 2}} {
 		rows := randomRows(rng, p, 1)
 		clear(rows.Executed)
 		for _, i := range executed {
 			rows.Executed[i] = true
 		}
-		b.Run(name, func(b *testing.B) {
-			for b.Loop() {
-				if _, err := d.Next(b.Context(), rows); err != nil {
-					b.Fatal(err)
-				}
-			}
+		bench(fmt.Sprintf("step=%d/states=%d", n+1, len(p.States)), func() error {
+			_, err := d.Next(b.Context(), rows)
+			return err
 		})
 	}
-	bench(fmt.Sprintf("first of %d states", len(p.States)))
-	bench("second", 1)
-	bench("third", 1, 2)
 	m, err := p.Rest.Export()
 	if err != nil {
 		b.Fatal(err)
@@ -250,11 +266,117 @@ func BenchmarkNext(b *testing.B) {
 	}
 	defer one.Close()
 	x := make([]float32, p.Dim)
-	b.Run("policy of today", func(b *testing.B) {
-		for b.Loop() {
-			if _, err := one.DecideOne(b.Context(), nil, x); err != nil {
-				b.Fatal(err)
+	bench("policy", func() error {
+		_, err := one.Decide(b.Context(), x, 1)
+		return err
+	})
+}
+
+// What is not a row in a state that can be is refused, and the row is named.
+func TestDeciderRefuses(t *testing.T) {
+	rng := rand.New(rand.NewPCG(2, 2))
+	p := planted(rng, 3, 4, 8)
+	d := open(t, orttest.Open(t, 0), p)
+	for want, change := range map[string]func(*Rows){
+		"row 1: feature 2 is NaN":                   func(r *Rows) { r.Features[1*p.Dim+2] = nan },
+		"row 2: feature 0 is +Inf":                  func(r *Rows) { r.Features[2*p.Dim] = float32(math.Inf(1)) },
+		"row 1: e2/docs was executed, but does not": func(r *Rows) { r.Executed[6+5] = true },
+		"for 3 rows of 4, 18 and 6":                 func(r *Rows) { r.Observed = r.Observed[1:] },
+	} {
+		r := randomRows(rng, p, 3)
+		change(&r)
+		_, err := d.Next(t.Context(), r)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+	late := randomRows(rng, p, 1500)
+	late.Features[1400*p.Dim] = nan
+	if _, err := d.Next(t.Context(), late); err == nil || !strings.Contains(err.Error(), "row 1400") {
+		t.Error(err)
+	}
+	if got, err := d.Next(t.Context(), Rows{}); err != nil || len(got.Action) != 0 {
+		t.Error(got, err)
+	}
+	if err := d.Close(); err != nil {
+		t.Error(err)
+	}
+	if _, err := d.Next(t.Context(), randomRows(rng, p, 1)); !errors.Is(err, ort.ErrClosed) {
+		t.Error(err)
+	}
+}
+
+// In the file itself, a row with a NaN feature has no action, in every state.
+func TestFileMarksInvalidRows(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 3))
+	p := planted(rng, 3, 4, 8)
+	m, err := p.Export()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := randomRows(rng, p, 400)
+	for n := range r.N {
+		r.Features[n*p.Dim+n%p.Dim] = []float32{nan, float32(math.Inf(1)), float32(math.Inf(-1))}[n%3]
+	}
+	a := int64(p.Actions.Len())
+	out := orttest.Evaluate(t, m, map[string]*onnx.Tensor{
+		FeaturesInput: onnx.Float32s([]int64{400, int64(p.Dim)}, r.Features), ObservedInput: onnx.Float32s([]int64{400, 3 * a}, r.Observed),
+		ExecutedInput: onnx.Bools([]int64{400, a}, r.Executed),
+	})
+	for n, action := range out[ActionOutput].Int64s() {
+		loss, remaining := out[LossOutput].Float32s()[n], out[RemainingOutput].Float32s()[n]
+		if action != a || out[AcceptOutput].Bools()[n] || loss == loss || remaining == remaining {
+			t.Errorf("row %d: action %d, loss %g, remaining %g, executed %v", n, action, loss, remaining, r.Executed[n*int(a):(n+1)*int(a)])
+		}
+	}
+}
+
+// In a state that the file has no policy for, the answer with the smallest loss by the features is accepted.
+func TestRest(t *testing.T) {
+	rng := rand.New(rand.NewPCG(4, 4))
+	p := planted(rng, 3, 4, 8)
+	d := open(t, orttest.Open(t, 0), p)
+	r := randomRows(rng, p, 50)
+	clear(r.Executed)
+	for n := range r.N {
+		r.Executed[n*6], r.Executed[n*6+2], r.Executed[n*6+3] = true, true, true
+	}
+	got, err := d.Next(t.Context(), r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n, action := range got.Action {
+		best := int64(0)
+		for _, i := range []int64{2, 3} {
+			if got.Cost[n*6+int(i)] < got.Cost[n*6+int(best)] {
+				best = i
 			}
 		}
-	})
+		if action != best || !got.Accept[n] || got.Loss[n] != got.Remaining[n] || got.Cost[n*6+1] < noneAbove {
+			t.Errorf("row %d: action %d, %v", n, action, got.Cost[n*6:n*6+6])
+		}
+	}
+}
+
+// Calls side by side, with other numbers of rows, do not disturb each other.
+func TestDeciderConcurrently(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 5))
+	p := planted(rng, 3, 4, 8)
+	d := open(t, orttest.Open(t, 0), p)
+	var wait sync.WaitGroup
+	for n := range 8 {
+		r := randomRows(rng, p, 1+n%3)
+		want, err := d.Next(t.Context(), r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		wait.Go(func() {
+			for range 20 {
+				if got, err := d.Next(t.Context(), r); err != nil || !slices.Equal(got.Action, want.Action) {
+					t.Error(got, err)
+				}
+			}
+		})
+	}
+	wait.Wait()
 }

@@ -3,6 +3,7 @@ package cascade
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"pipe/onnx"
 )
@@ -41,8 +42,11 @@ func (p *Policy) Export() (*onnx.Model, error) {
 	return m, nil
 }
 
-// builder builds the graph of a file. What a state computes is a row of numbers: the action, the expected loss, and the
-// expected cost of every pair. So the states of a batch are written into one value.
+// head is the number of values in front of the expected costs in what a state says.
+const head = 4
+
+// builder builds the graph of a file. What a state says is a row of numbers: the action, whether it accepts, the expected
+// loss, the remaining cost, and the expected cost of every pair. So the states of a batch are written into one value.
 type builder struct {
 	p     *Policy
 	pairs int64
@@ -54,11 +58,11 @@ type inputs struct{ features, observed, executed *onnx.Value }
 
 // all decides every row: a loop over the states that rows of the batch are in.
 func (b *builder) all(g *onnx.Graph, in inputs) *onnx.Value {
-	width := onnx.Fix(2 + b.pairs)
+	width := onnx.Fix(head + b.pairs)
 	numbers := b.numbers(g, in)
 	present := g.Op("Unique", []*onnx.Value{numbers}, onnx.Int64, onnx.Shape{onnx.Sym("present")}, onnx.Attr{Name: "sorted", Value: int64(1)})
 	trips := g.Gather(g.ShapeOf(present), g.Scalar(onnx.Int64, 0), 0)
-	empty := g.Mul(g.ReduceSum(g.Cast(in.executed, onnx.Float32), true, 1), row(g, make([]float32, 2+b.pairs)))
+	empty := g.Mul(g.ReduceSum(g.Cast(in.executed, onnx.Float32), true, 1), row(g, make([]float32, head+b.pairs)))
 	final, _ := g.Loop(trips, []*onnx.Value{empty}, func(body *onnx.Graph, n *onnx.Value, carried []*onnx.Value) (next, _ []*onnx.Value) {
 		state := body.Gather(present, n, 0)
 		count := onnx.Sym("rows")
@@ -78,28 +82,30 @@ func (b *builder) all(g *onnx.Graph, in inputs) *onnx.Value {
 // numbers are the positions of the rows' states among those of the policy, int64, batch; their number where it has none.
 func (b *builder) numbers(g *onnx.Graph, in inputs) *onnx.Value {
 	count := int64(len(b.p.States))
-	members, sizes, index := make([]float32, b.pairs*count), make([]float32, count), make([]float32, count)
+	members, sizes, index := slices.Repeat([]float32{-1}, int(b.pairs*count)), make([]float32, count), make([]float32, count)
 	for s, state := range b.p.States {
 		for _, i := range state.Executed {
 			members[int64(i)*count+int64(s)] = 1
 		}
 		sizes[s], index[s] = float32(len(state.Executed)), float32(s)
 	}
-	executed := g.Cast(in.executed, onnx.Float32)
-	common := g.MatMul(executed, g.Const(onnx.Float32s([]int64{b.pairs, count}, members)))
-	same := g.And(g.Equal(common, row(g, sizes)), g.Equal(g.ReduceSum(executed, true, 1), row(g, sizes)))
+	// The pairs of a state that were executed, less all others that were, are as many as the state has only there.
+	same := g.Equal(g.MatMul(g.Cast(in.executed, onnx.Float32), g.Const(onnx.Float32s([]int64{b.pairs, count}, members))), row(g, sizes))
 	return g.Cast(g.ReduceMin(g.Where(same, row(g, index), g.Scalar(onnx.Float32, float64(count))), false, 1), onnx.Int64)
 }
 
-// among is what the policy of a state says, one of those from up to to. Most rows are in the empty state, which is
-// decided first; the others are found by halves.
+// among is what the policy of a state says, one of those from up to to. States of fewer pairs, which more rows are in, are
+// told apart first; the others are found by halves.
 func (b *builder) among(g *onnx.Graph, state *onnx.Value, from, to int, in inputs) *onnx.Value {
 	if to == from+1 {
 		return b.one(g, from, in)
 	}
-	middle := (from + to) / 2
-	if from == 0 {
-		middle = 1
+	middle := from + 1
+	for middle < to && b.size(middle) == b.size(from) {
+		middle++
+	}
+	if middle == to {
+		middle = (from + to) / 2
 	}
 	before := g.Less(state, g.Scalar(onnx.Int64, float64(middle)))
 	branch := func(from, to int) func(*onnx.Graph) []*onnx.Value {
@@ -112,7 +118,15 @@ func (b *builder) among(g *onnx.Graph, state *onnx.Value, from, to int, in input
 	return out[0]
 }
 
-// one is what one state says: rows x (2 + pairs).
+// size is the number of executed pairs of a state; that of rows without a policy is the largest.
+func (b *builder) size(state int) int {
+	if state == len(b.p.States) {
+		return math.MaxInt
+	}
+	return len(b.p.States[state].Executed)
+}
+
+// one is what one state says: rows x width.
 func (b *builder) one(g *onnx.Graph, state int, in inputs) *onnx.Value {
 	if state == len(b.p.States) {
 		return b.rest(g, in)
@@ -123,13 +137,20 @@ func (b *builder) one(g *onnx.Graph, state int, in inputs) *onnx.Value {
 		b.fail(err)
 		return in.features
 	}
-	loss := g.Mul(g.Slice(out.Cost, []int64{0}, []int64{1}, []int64{1}, nil), g.Scalar(onnx.Float32, math.NaN()))
+	loss := row(g, []float32{float32(math.NaN())})
 	if n := len(s.Executed); n > 0 {
 		// The answer that would be accepted is that of the largest score, the first on ties.
 		of := func(v *onnx.Value) *onnx.Value { return columns(g, v, n, func(i int) int { return s.Executed[i] }) }
 		loss = b.best(g, of(out.Loss), of(out.Scores))
 	}
-	return g.Concat(1, g.Unsqueeze(g.Cast(out.Action, onnx.Float32), 1), loss, out.Cost)
+	accept := make([]float32, b.pairs+1)
+	for _, i := range s.Executed {
+		accept[i] = 1
+	}
+	action := g.Unsqueeze(out.Action, 1)
+	remaining := g.GatherElements(out.Cost, g.Min(action, g.Scalar(onnx.Int64, float64(b.pairs-1))), 1)
+	return g.Concat(1, g.Cast(action, onnx.Float32), g.Gather(g.Const(onnx.Float32s([]int64{b.pairs + 1}, accept)), action, 0),
+		g.Add(loss, g.Mul(remaining, g.Scalar(onnx.Float32, 0))), remaining, out.Cost)
 }
 
 // rest is what a state without a policy says: the answer with the smallest loss by the features is accepted.
@@ -142,8 +163,15 @@ func (b *builder) rest(g *onnx.Graph, in inputs) *onnx.Value {
 	cost := g.Where(in.executed, out.Loss, g.Scalar(onnx.Float32, none))
 	least := g.ReduceMin(cost, true, 1)
 	exists := g.Less(least, g.Scalar(onnx.Float32, noneAbove))
-	action := g.Where(exists, first(g, g.Equal(cost, least), b.pairs), g.Scalar(onnx.Float32, float64(b.pairs)))
-	return g.Concat(1, action, least, cost)
+	said := g.Concat(1, first(g, g.Equal(cost, least), b.pairs), g.Cast(exists, onnx.Float32), least, least, cost)
+	return g.Where(exists, said, b.invalid(g))
+}
+
+// invalid is what is said about a row on which no decision is possible.
+func (b *builder) invalid(g *onnx.Graph) *onnx.Value {
+	v := slices.Repeat([]float32{float32(math.NaN())}, int(head+b.pairs))
+	v[0], v[1] = float32(b.pairs), 0
+	return row(g, v)
 }
 
 // best is the element of v, rows x n, where by is largest, the first on ties. It is rows x 1.
@@ -174,20 +202,15 @@ func (b *builder) fail(err error) {
 
 // outputs are those of the file, of what the states say.
 func (b *builder) outputs(g *onnx.Graph, in inputs, said *onnx.Value) {
-	part := func(from, to int64) *onnx.Value {
-		return g.Slice(said, []int64{from}, []int64{to}, []int64{1}, nil)
+	zero := g.Scalar(onnx.Float32, 0)
+	finite := g.Equal(g.ReduceSum(g.Mul(in.features, zero), true, 1), zero)
+	parts := g.Split(g.Where(finite, said, b.invalid(g)), 1, 1, 1, 1, 1, b.pairs)
+	if g.Err() != nil {
+		return
 	}
-	pairs, unknown := g.Scalar(onnx.Float32, float64(b.pairs)), g.Scalar(onnx.Float32, math.NaN())
-	finite := knownGraph(g, g.ReduceSum(g.Mul(in.features, g.Scalar(onnx.Float32, 0)), true, 1))
-	action := g.Where(finite, part(0, 1), pairs)
-	valid := g.Less(action, pairs)
-	action = g.Cast(action, onnx.Int64)
-	at := g.Min(action, g.Scalar(onnx.Int64, float64(b.pairs-1)))
-	cost := part(2, 2+b.pairs)
-	g.Output(ActionOutput, g.Squeeze(action, 1))
-	executed := g.Cast(g.GatherElements(g.Cast(in.executed, onnx.Float32), at, 1), onnx.Bool)
-	g.Output(AcceptOutput, g.Squeeze(g.And(valid, executed), 1))
-	g.Output(LossOutput, g.Squeeze(g.Where(valid, part(1, 2), unknown), 1))
-	g.Output(RemainingOutput, g.Squeeze(g.Where(valid, g.GatherElements(cost, at, 1), unknown), 1))
-	g.Output(CostOutput, g.Where(valid, cost, unknown))
+	g.Output(ActionOutput, g.Cast(g.Squeeze(parts[0], 1), onnx.Int64))
+	g.Output(AcceptOutput, g.Cast(g.Squeeze(parts[1], 1), onnx.Bool))
+	g.Output(LossOutput, g.Squeeze(parts[2], 1))
+	g.Output(RemainingOutput, g.Squeeze(parts[3], 1))
+	g.Output(CostOutput, parts[4])
 }

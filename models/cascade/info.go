@@ -65,32 +65,6 @@ func (i *Info) OneShot() bool { return len(i.States) == 1 }
 // Columns is the number of values that are seen of a row, A*F.
 func (i *Info) Columns() int { return i.Actions.Len() * len(i.Facts) }
 
-// metadata returns the key-value pairs of the file.
-func (p *Policy) metadata() map[string]string {
-	m := make(map[string]string, len(p.Info)+len(reserved))
-	set := func(key, value string) { m[keyPrefix+key] = value }
-	for key, value := range p.Info {
-		set(key, value)
-	}
-	set(formatKey, strconv.Itoa(newestFormat))
-	set(kindKey, Kind)
-	set(actionsKey, string(p.Actions.JSON()))
-	set(lambdaKey, strconv.FormatFloat(p.Lambda, 'g', -1, 64))
-	set(dimKey, strconv.Itoa(p.Dim))
-	set(factsKey, jsonOf(p.Facts))
-	set(stagesKey, strconv.Itoa(p.Stages))
-	set(statesKey, jsonOf(p.executed()))
-	return m
-}
-
-func jsonOf(v any) string {
-	b, err := json.Marshal(v)
-	if err != nil {
-		panic(err) // plain numbers and strings
-	}
-	return string(b)
-}
-
 // ErrNotCascade is wrapped by the error for an ONNX model that is not a cascade.
 var ErrNotCascade = errors.New("not a cascade")
 
@@ -171,6 +145,25 @@ func (i *Info) agrees() error {
 		return fmt.Errorf("metadata %s%s does not begin with the empty state", keyPrefix, statesKey)
 	}
 	return checkStates(i.States, i.Stages, i.Actions)
+}
+
+// checkStates reports sets of pairs that are not ascending, that are there twice, or that no row can come to.
+func checkStates(states [][]int, stages int, a *costs.Actions) error {
+	mask := a.Mask()
+	seen := make(map[string]bool, len(states))
+	for _, executed := range states {
+		name := fmt.Sprint(executed)
+		if seen[name] || len(executed) > stages {
+			return fmt.Errorf("state %s is there twice, or has more than %d pairs", name, stages)
+		}
+		seen[name] = true
+		for n, i := range executed {
+			if i < 0 || i >= len(mask) || !mask[i] || n > 0 && i <= executed[n-1] {
+				return fmt.Errorf("state %s is not a list of ascending pairs that exist", name)
+			}
+		}
+	}
+	return nil
 }
 
 // reader keeps the first error.

@@ -115,25 +115,6 @@ func (p *Policy) executed() [][]int {
 	return out
 }
 
-// checkStates reports sets of pairs that are not ascending, that are there twice, or that no row can come to.
-func checkStates(states [][]int, stages int, a *costs.Actions) error {
-	mask := a.Mask()
-	seen := make(map[string]bool, len(states))
-	for _, executed := range states {
-		name := fmt.Sprint(executed)
-		if seen[name] || len(executed) > stages {
-			return fmt.Errorf("state %s is there twice, or has more than %d pairs", name, stages)
-		}
-		seen[name] = true
-		for n, i := range executed {
-			if i < 0 || i >= len(mask) || !mask[i] || n > 0 && i <= executed[n-1] {
-				return fmt.Errorf("state %s is not a list of ascending pairs that exist", name)
-			}
-		}
-	}
-	return nil
-}
-
 // State is the position among States of the one with these pairs, ascending; -1 if there is none.
 func (p *Policy) State(executed []int) int {
 	return slices.IndexFunc(p.States, func(s State) bool { return slices.Equal(s.Executed, executed) })

@@ -55,6 +55,15 @@ func argmaxFirst(v []float64) int {
 	return best
 }
 
+// feesGraph are the fees of the policy's own prices, 1 x J(K+1).
+func (p *Policy) feesGraph(g *onnx.Graph) *onnx.Value {
+	fees := make([]float32, p.Actions.Len())
+	for i, fee := range p.Actions.Fees(p.Lambda) {
+		fees[i] = float32(fee)
+	}
+	return g.Const(onnx.Float32s([]int64{1, int64(len(fees))}, fees))
+}
+
 // memberGraphs returns the outputs of every member, batch x width.
 func (p *Policy) memberGraphs(g *onnx.Graph, features *onnx.Value) []*onnx.Value {
 	x := p.standardGraph(g, features)

@@ -39,12 +39,3 @@ func (p *Policy) Graph(g *onnx.Graph, features *onnx.Value) (Outputs, error) {
 	}
 	return out, nil
 }
-
-// feesGraph are the fees of the policy's own prices, 1 x J(K+1).
-func (p *Policy) feesGraph(g *onnx.Graph) *onnx.Value {
-	fees := make([]float32, p.Actions.Len())
-	for i, fee := range p.Actions.Fees(p.Lambda) {
-		fees[i] = float32(fee)
-	}
-	return g.Const(onnx.Float32s([]int64{1, int64(len(fees))}, fees))
-}

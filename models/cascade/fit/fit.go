@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 	"strconv"
 
 	"pipe/costs"
@@ -21,7 +22,7 @@ const Name = "cascade"
 // Every state is learned by the recipe auto, from what later states made of each row by what its other folds learned. So no
 // state is learned from an answer that a later one decided after it had learned from it. The cascade is then compared with
 // the one-shot policy of the recipe, and with the best fixed pair, on folds of rows that trained none of them. If it does
-// not pass the rule of the recipe ([cascade.Guard]), the result is the one-shot policy: it accepts every first answer.
+// not pass the rule ([cascade.Guard]), the result is the one-shot policy: it accepts every first answer.
 //
 // Rows whose outcomes are not all known learn, but do not judge, and do not tell what later states cost. A tensor without facts, or
 // with fewer than two pairs, is a *costs.DataError, and so is a log: what a pair would have answered that was not executed is
@@ -40,17 +41,17 @@ func train(ctx context.Context, t *costs.Tensor, lambda float64, s Settings, o m
 	}
 	own := t.Subset(t.Rows(costs.Train))
 	every := own.Rows(costs.Train)
-	c := own.Together(every, s.Auto.Apart)
+	c := together(own, s.Auto.Apart)
 	own.Groups = groupsOf(c)
 	r := Report{Lambda: lambda, Rows: len(every), Clusters: c.Len(), Stages: s.Stages}
-	r.Guard = cascade.Guard{Rule: s.Auto.Rule, Confidence: s.Auto.Confidence, Fallback: true}
+	r.Guard = cascade.Guard{Rule: s.Rule, Confidence: s.Confidence, Fallback: true}
 	var err error
 	if c.Len() >= 2*s.Folds {
 		if r.Guard, r.Calibration, err = guard(ctx, own, c, lambda, s, o); err != nil {
 			return nil, r, err
 		}
 	}
-	l := newLearner(own, lambda, s, o, "")
+	l := newLearner(own, lambda, s, o)
 	r.Pairs, r.FirstOnly = l.names()
 	one, report, err := l.oneShot(ctx)
 	if err != nil {
@@ -100,6 +101,25 @@ func check(t *costs.Tensor, lambda float64, s Settings, o models.Options) error 
 	return s.Auto.Ready(t.Actions.Len())
 }
 
+// together are the rows that belong together: what is seen of answers tells instances apart as features do.
+func together(t *costs.Tensor, apart *bool) costs.Clusters {
+	seen, columns := *t, seenColumns(t)
+	width := len(columns) / t.Len()
+	seen.Dim, seen.Features = t.Dim+width, nil
+	rows := make([]int, t.Len())
+	for n := range rows {
+		rows[n] = n
+		seen.Features = append(seen.Features, t.Row(n)...)
+		for _, v := range columns[n*width : (n+1)*width] {
+			if v != v {
+				v = -math.MaxFloat32 // any number: NaN equals nothing
+			}
+			seen.Features = append(seen.Features, v)
+		}
+	}
+	return seen.Together(rows, apart)
+}
+
 // groupsOf are names of sets of rows that belong together.
 func groupsOf(c costs.Clusters) []string {
 	out := make([]string, len(c.Of))
@@ -107,19 +127,6 @@ func groupsOf(c costs.Clusters) []string {
 		out[n] = strconv.Itoa(k)
 	}
 	return out
-}
-
-// once is the one-shot policy as a cascade: after the first answer there is no state.
-func once(t *costs.Tensor, lambda float64, s Settings, one *policy.Policy) *cascade.Policy {
-	return staged(t, lambda, s, one, []cascade.State{{Encoding: cascade.Encoding{Dim: t.Dim}, Policy: one}})
-}
-
-func staged(t *costs.Tensor, lambda float64, s Settings, one *policy.Policy, states []cascade.State) *cascade.Policy {
-	p := &cascade.Policy{Actions: t.Actions, Dim: t.Dim, Stages: s.Stages, Lambda: lambda, States: states, Rest: one}
-	for _, f := range t.Facts {
-		p.Facts = append(p.Facts, f.Fact)
-	}
-	return p
 }
 
 // names are the pairs that may be executed after another, and those that may not.

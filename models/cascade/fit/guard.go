@@ -29,7 +29,7 @@ type judged struct {
 func guard(ctx context.Context, t *costs.Tensor, c costs.Clusters, lambda float64, s Settings, o models.Options) (cascade.Guard, *policy.Calibration, error) {
 	var all judged
 	for f, held := range foldsOf(c, s) {
-		if err := all.fold(ctx, t, held, lambda, s, o, fmt.Sprintf("guard %d of %d, ", f+1, s.Folds)); err != nil {
+		if err := all.fold(ctx, t, held, f, lambda, s, o); err != nil {
 			return cascade.Guard{}, nil, err
 		}
 	}
@@ -71,7 +71,7 @@ func foldsOf(c costs.Clusters, s Settings) [][]int {
 }
 
 // fold learns from the other rows, and plays on the complete ones of held.
-func (j *judged) fold(ctx context.Context, t *costs.Tensor, held []int, lambda float64, s Settings, o models.Options, prefix string) error {
+func (j *judged) fold(ctx context.Context, t *costs.Tensor, held []int, number int, lambda float64, s Settings, o models.Options) error {
 	in := make([]bool, t.Len())
 	for _, n := range held {
 		in[n] = true
@@ -82,7 +82,8 @@ func (j *judged) fold(ctx context.Context, t *costs.Tensor, held []int, lambda f
 			others = append(others, n)
 		}
 	}
-	l := newLearner(t.Subset(others), lambda, s, o, prefix)
+	l := newLearner(t.Subset(others), lambda, s, o)
+	l.prefix, l.folder = fmt.Sprintf("guard %d of %d, ", number+1, s.Folds), fmt.Sprintf("guard-%d", number)
 	one, _, err := l.oneShot(ctx)
 	if err != nil {
 		return err
@@ -135,7 +136,7 @@ func play(ctx context.Context, p *cascade.Policy, t *costs.Tensor, rows []int, l
 
 // verdict compares the costs.
 func (j *judged) verdict(sets costs.Clusters, s Settings) (g cascade.Guard, err error) {
-	g = cascade.Guard{Rows: len(j.rows), Clusters: sets.Len(), Rule: s.Auto.Rule, Confidence: s.Auto.Confidence}
+	g = cascade.Guard{Rows: len(j.rows), Clusters: sets.Len(), Rule: s.Rule, Confidence: s.Confidence}
 	g.OneShot, _ = models.MeanStd(j.oneShot)
 	g.Fixed, _ = models.MeanStd(j.fixed)
 	g.Cascade, _ = models.MeanStd(j.cascade)
@@ -168,9 +169,12 @@ func calibrationOf(said []policy.CalibrationPoint, sets costs.Clusters, a *costs
 	c.Raw = c.Error
 	ids := sets.IDs()
 	for i, own := range of {
-		over, set := make([]float64, len(own)), make([]int, len(own))
+		over := make([]float64, len(own))
+		var set []int
 		for n, p := range own {
-			over[n], set[n] = p.Loss-p.Estimate, ids[p.Row]
+			if over[n] = p.Loss - p.Estimate; ids != nil {
+				set = append(set, ids[p.Row])
+			}
 		}
 		mean, low, err := models.GainLowerBound(over, set, 0.95)
 		if err != nil {

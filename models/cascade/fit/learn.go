@@ -21,6 +21,7 @@ type learner struct {
 	s      Settings
 	o      models.Options
 	prefix string // of stages that are announced
+	folder string // of checkpoints, below that of the options
 
 	fees    []float64
 	pairs   []int                // that may be executed after another
@@ -29,8 +30,8 @@ type learner struct {
 	cost    map[string][]float32 // by state that was learned: what every row cost from there on; NaN where it is not known
 }
 
-func newLearner(t *costs.Tensor, lambda float64, s Settings, o models.Options, prefix string) *learner {
-	l := &learner{t: t, lambda: lambda, s: s, o: o, prefix: prefix, fees: t.Actions.Fees(lambda), cost: make(map[string][]float32)}
+func newLearner(t *costs.Tensor, lambda float64, s Settings, o models.Options) *learner {
+	l := &learner{t: t, lambda: lambda, s: s, o: o, folder: "all", fees: t.Actions.Fees(lambda), cost: make(map[string][]float32)}
 	l.pairs = promising(t, lambda, s)
 	l.allowed = make([]bool, t.Actions.Len())
 	for _, i := range l.pairs {
@@ -56,14 +57,21 @@ func seenColumns(t *costs.Tensor) []float32 {
 func (l *learner) oneShot(ctx context.Context) (*policy.Policy, auto.Report, error) {
 	plain := *l.t
 	plain.Facts = nil
-	return l.auto(ctx, &plain, l.lambda, "one-shot", l.s.Auto)
+	return l.auto(ctx, &plain, l.lambda, "one-shot", "one-shot", l.grouped())
 }
 
-// auto is the recipe for one lambda.
-func (l *learner) auto(ctx context.Context, t *costs.Tensor, lambda float64, name string, s auto.Settings) (*policy.Policy, auto.Report, error) {
+// grouped are the settings of the recipe for rows whose groups say which belong together.
+func (l *learner) grouped() auto.Settings {
+	s, apart := l.s.Auto, true
+	s.Apart = &apart
+	return s
+}
+
+// auto is the recipe for one lambda. Its checkpoints are in a folder.
+func (l *learner) auto(ctx context.Context, t *costs.Tensor, lambda float64, name, folder string, s auto.Settings) (*policy.Policy, auto.Report, error) {
 	o := l.o
 	if o.Save.Dir != "" {
-		o.Save.Dir = filepath.Join(o.Save.Dir, l.prefix+name)
+		o.Save.Dir = filepath.Join(o.Save.Dir, l.folder, folder)
 	}
 	if say := o.Stage; say != nil {
 		o.Stage = func(stage string, steps int) { say(l.prefix+name+": "+stage, steps) }
@@ -100,8 +108,11 @@ func (l *learner) state(ctx context.Context, executed []int) (cascade.State, Sta
 	s := l.s.Auto
 	apart := true                                             // groups say it
 	s.Apart, s.Narrow, s.CrossFit = &apart, true, math.MaxInt // every row needs a decision by what others learned
-	name := l.name(executed)
-	p, r, err := l.auto(ctx, t, 1, name, s)
+	folder := "state"
+	for _, i := range executed {
+		folder += fmt.Sprintf("-%d", i)
+	}
+	p, r, err := l.auto(ctx, t, 1, l.name(executed), folder, s)
 	if err != nil {
 		return cascade.State{}, StateReport{}, err
 	}
@@ -190,4 +201,17 @@ func (l *learner) outcomes(t *costs.Tensor, executed []int) {
 			}
 		}
 	}
+}
+
+// once is the one-shot policy as a cascade: after the first answer there is no state.
+func once(t *costs.Tensor, lambda float64, s Settings, one *policy.Policy) *cascade.Policy {
+	return staged(t, lambda, s, one, []cascade.State{{Encoding: cascade.Encoding{Dim: t.Dim}, Policy: one}})
+}
+
+func staged(t *costs.Tensor, lambda float64, s Settings, one *policy.Policy, states []cascade.State) *cascade.Policy {
+	p := &cascade.Policy{Actions: t.Actions, Dim: t.Dim, Stages: s.Stages, Lambda: lambda, States: states, Rest: one}
+	for _, f := range t.Facts {
+		p.Facts = append(p.Facts, f.Fact)
+	}
+	return p
 }

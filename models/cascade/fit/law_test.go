@@ -1,0 +1,283 @@
+package fit
+
+import (
+	"bytes"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"pipe/costs"
+	"pipe/models"
+	"pipe/models/cascade"
+	"pipe/onnx/ort/orttest"
+)
+
+// What is seen of the answers of other rows tells nothing: the one-shot policy comes out, or what comes out costs no more
+// than .002 more.
+func TestPermutedFacts(t *testing.T) {
+	o := models.Options{Runtime: orttest.Open(t, 0)}
+	w := twoStages()
+	for seed := range uint64(3) {
+		rng := rand.New(rand.NewPCG(seed, 11))
+		train, _ := w.sample(rng, 2000)
+		permute(rng, train)
+		p, r, err := Train(t.Context(), train, 1, quick(2), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Logf("seed %d: guard %+.4f (%.4f to %.4f), fallback %t", seed, r.Guard.Gain, r.Guard.LowerBound, r.Guard.UpperBound, r.Guard.Fallback)
+		if r.Guard.Fallback {
+			if len(p.States) != 1 || r.States != nil {
+				t.Errorf("seed %d: %d states", seed, len(p.States))
+			}
+			continue
+		}
+		fresh, levels := w.sample(rng, 10_000)
+		permute(rng, fresh)
+		s := quick(2)
+		got, err := play(t.Context(), p, fresh, everyRow(fresh), 1, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		one, err := play(t.Context(), once(train, 1, s, p.Rest), fresh, everyRow(fresh), 1, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if a, b := w.expected(got, levels), w.expected(one, levels); a > b+0.002 {
+			t.Errorf("seed %d: %.4f, one-shot %.4f", seed, a, b)
+		}
+	}
+}
+
+func permute(rng *rand.Rand, t *costs.Tensor) {
+	pairs, order := t.Actions.Len(), rng.Perm(t.Len())
+	for f, fact := range t.Facts {
+		t.Facts[f].Data = make([]float32, 0, len(fact.Data))
+		for _, n := range order {
+			t.Facts[f].Data = append(t.Facts[f].Data, fact.Data[n*pairs:(n+1)*pairs]...)
+		}
+	}
+}
+
+// In no state does a higher fee of a pair make it the one that is executed next.
+func TestHigherFees(t *testing.T) {
+	o := models.Options{Runtime: orttest.Open(t, 0)}
+	w := threeStages()
+	rng := rand.New(rand.NewPCG(3, 3))
+	train, _ := w.sample(rng, 1500)
+	s := quick(3)
+	l := newLearner(train, 1, s, o)
+	states, _, err := l.states(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	fresh, _ := w.sample(rng, 300)
+	seen, changed := seenColumns(fresh), 0
+	for _, state := range states {
+		for pair := range w.fees {
+			if slices.Contains(state.Executed, pair) {
+				continue
+			}
+			dearer, a := *state.Policy, *state.Policy.Actions
+			a.Experts = slices.Clone(a.Experts)
+			a.Experts[pair].Fee += 0.03
+			dearer.Actions = &a
+			for n := range fresh.Len() {
+				x := state.Encoding.Encode(nil, fresh.Row(n), seen[n*6:n*6+6])
+				before, err := state.Policy.Decide(x)
+				if err != nil {
+					t.Fatal(err)
+				}
+				after, err := dearer.Decide(x)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if before != after {
+					changed++
+				}
+				if after == pair && before != pair {
+					t.Errorf("after %v, row %d: %d is executed at a higher fee, in place of %d", state.Executed, n, pair, before)
+				}
+			}
+		}
+	}
+	if changed == 0 {
+		t.Error("no fee changed a decision")
+	}
+}
+
+// Facts that are not known on some rows are a fact too: here an expert does not say how sure it is where it is wrong.
+func TestUnknownFacts(t *testing.T) {
+	o := models.Options{Runtime: orttest.Open(t, 0)}
+	w := twoStages()
+	rng := rand.New(rand.NewPCG(4, 4))
+	sample := func(rows int) (*costs.Tensor, []int) {
+		out, levels := w.sample(rng, rows)
+		for at, loss := range out.Loss {
+			out.Facts[0].Data[at] = 0.7
+			if at%2 == 0 && loss == 1 {
+				out.Facts[0].Data[at] = float32(math.NaN())
+			}
+		}
+		return out, levels
+	}
+	train, _ := sample(2000)
+	p, r, err := Train(t.Context(), train, 1, quick(2), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Guard.Fallback {
+		t.Fatalf("%+v", r.Guard)
+	}
+	fresh, _ := sample(2000)
+	played, err := play(t.Context(), p, fresh, everyRow(fresh), 1, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n, order := range played.Order {
+		if order[0] == 0 && fresh.Losses(n)[0] == 1 && played.Accepted[n] == 0 && fresh.Losses(n)[1] == 0 {
+			t.Fatalf("row %d: a wrong answer is accepted, %+v", n, r.Guard)
+		}
+	}
+}
+
+// The same rows and seed give the same file, in any order of the rows.
+func TestSameFile(t *testing.T) {
+	o := models.Options{Runtime: orttest.Open(t, 0)}
+	train, _ := twoStages().sample(rand.New(rand.NewPCG(6, 6)), 400)
+	var files [][]byte
+	for range 2 {
+		p, _, err := Train(t.Context(), train, 1, quick(2), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, err := p.Export()
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := m.Marshal()
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, b)
+	}
+	if !bytes.Equal(files[0], files[1]) {
+		t.Error("two trainings give two files")
+	}
+}
+
+// Copies of a row are on one side of the guard.
+func TestFoldsKeepRowsTogether(t *testing.T) {
+	train, _ := twoStages().sample(rand.New(rand.NewPCG(7, 7)), 100)
+	twice := append(everyRow(train), everyRow(train)...)
+	copies := train.Subset(twice)
+	c := together(copies, nil)
+	if c.Len() != 100 {
+		t.Fatalf("%d sets of rows", c.Len())
+	}
+	side := make(map[int]int)
+	for f, rows := range foldsOf(c, quick(2)) {
+		if len(rows) < 50 {
+			t.Errorf("fold %d has %d rows", f, len(rows))
+		}
+		for _, n := range rows {
+			if other, ok := side[n%100]; ok && other != f {
+				t.Errorf("row %d is in folds %d and %d", n, f, other)
+			}
+			side[n%100] = f
+		}
+	}
+}
+
+func TestLimitedStates(t *testing.T) {
+	s := DefaultSettings()
+	for _, c := range []struct{ pairs, stages, states, want int }{
+		{4, 2, 64, 4}, {30, 2, 64, 10}, {30, 3, 64, 7}, {3, 3, 4, 2}, {8, 2, 37, 8}, {8, 2, 36, 7},
+	} {
+		if s.Stages, s.States = c.stages, c.states; mostPairs(c.pairs, s) != c.want {
+			t.Errorf("%+v: %d", c, mostPairs(c.pairs, s))
+		}
+	}
+	o := models.Options{Runtime: orttest.Open(t, 0)}
+	train, _ := threeStages().sample(rand.New(rand.NewPCG(8, 8)), 300)
+	own := quick(2)
+	own.States = 4
+	p, r, err := Train(t.Context(), train, 1, own, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(r.FirstOnly) != 1 || len(r.Pairs) != 2 || !strings.Contains(p.Info[cascade.LimitsKey], r.FirstOnly[0]) {
+		t.Errorf("%v and %v, %v", r.Pairs, r.FirstOnly, p.Info)
+	}
+}
+
+func TestTrainRefuses(t *testing.T) {
+	o := models.Options{Runtime: orttest.Open(t, 0)}
+	for want, change := range map[string]func(*costs.Tensor, *Settings){
+		"nothing is recorded": func(c *costs.Tensor, _ *Settings) { c.Facts = nil },
+		"this is a log": func(c *costs.Tensor, _ *Settings) {
+			c.Propensity = slices.Repeat([]float64{0.5}, len(c.Loss))
+		},
+		"stages: 1":             func(_ *costs.Tensor, s *Settings) { s.Stages = 1 },
+		"there are 1 pairs":     func(c *costs.Tensor, _ *Settings) { alone(c) },
+		"there are 9 training":  func(c *costs.Tensor, _ *Settings) { *c = *c.Subset(everyRow(c)[:9]) },
+		"folds: 1":              func(_ *costs.Tensor, s *Settings) { s.Folds = 1 },
+		"states: 2, not 4 to":   func(_ *costs.Tensor, s *Settings) { s.States = 2 },
+		"values: 0, at least 1": func(_ *costs.Tensor, s *Settings) { s.Values = 0 },
+	} {
+		train, _ := twoStages().sample(rand.New(rand.NewPCG(9, 9)), 100)
+		s := quick(2)
+		change(train, &s)
+		if _, _, err := Train(t.Context(), train, 1, s, o); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+}
+
+// alone leaves one pair.
+func alone(t *costs.Tensor) {
+	t.Actions.Unavailable = []costs.Pair{{Expert: 1}}
+	for at := range t.Loss {
+		if at%2 == 1 {
+			t.Loss[at] = float32(math.NaN())
+		}
+	}
+}
+
+// Rows that all belong together cannot be judged: every first answer is accepted.
+func TestOneGroup(t *testing.T) {
+	o := models.Options{Runtime: orttest.Open(t, 0)}
+	train, _ := twoStages().sample(rand.New(rand.NewPCG(10, 10)), 100)
+	train.Groups = slices.Repeat([]string{"all"}, train.Len())
+	p, r, err := Train(t.Context(), train, 1, quick(2), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !r.Guard.Fallback || r.Guard.Rows != 0 || len(p.States) != 1 || r.Calibration != nil {
+		t.Errorf("%+v", r)
+	}
+	if _, err := p.Export(); err != nil {
+		t.Error(err)
+	}
+}
+
+// Where outcomes are not all known, the rest is learned from.
+func TestUnknownOutcomes(t *testing.T) {
+	o := models.Options{Runtime: orttest.Open(t, 0)}
+	rng := rand.New(rand.NewPCG(12, 12))
+	train, _ := twoStages().sample(rng, 3000)
+	for n := range train.Len() {
+		if n%3 == 0 {
+			train.Loss[n*2+rng.IntN(2)] = float32(math.NaN())
+		}
+	}
+	_, r, err := Train(t.Context(), train, 1, quick(2), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Guard.Fallback || r.Guard.Rows != 2000 || r.States[0].Rows != 2000 {
+		t.Errorf("%+v", r)
+	}
+}
