@@ -3,9 +3,7 @@ package policies
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math"
-	"math/rand/v2"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -14,45 +12,15 @@ import (
 
 	"pipe/costs"
 	"pipe/models/cascade"
-	"pipe/models/estimate"
-	"pipe/models/network"
 	"pipe/models/policy"
+	"pipe/serve/policies/policiestest"
 )
 
-// writeCascade writes a cascade of three experts and two advice, whose last pair does not exist, with random weights.
+// writeCascade writes a cascade into a folder.
 func writeCascade(t testing.TB, folder, name string, seed uint64) string {
 	t.Helper()
-	r := rand.New(rand.NewPCG(seed, 2))
-	a := &costs.Actions{Advice: []costs.Advice{{Name: "none"}, {Name: "docs", Fee: 0.02}}, Features: costs.FeatureSource{Dim: dim}, Unavailable: []costs.Pair{{Expert: 2, Advice: 1}}}
-	for j := range 3 {
-		a.Experts = append(a.Experts, costs.Expert{Name: fmt.Sprint("e", j), Fee: 0.05 * float64(j)})
-	}
-	p := &cascade.Policy{Actions: a, Dim: dim, Stages: 2, Lambda: 1, Facts: []costs.Fact{{Name: "length"}}, Info: map[string]string{"method": "auto", "note": name}}
-	of := func(executed []int) cascade.State {
-		e := cascade.Encoding{Dim: dim}
-		for _, i := range executed {
-			e.Numbers = append(e.Numbers, cascade.Number{Column: i, Low: -1, High: 1})
-		}
-		l := network.Affine{Out: a.Len(), In: e.Width(), W: make([]float32, a.Len()*e.Width()), B: make([]float32, a.Len())}
-		for i := range l.W {
-			l.W[i] = float32(r.NormFloat64())
-		}
-		return cascade.State{Executed: executed, Encoding: e, Policy: &policy.Policy{
-			Actions: cascade.PairActions(a, 1, executed, nil, e.Width()), Method: "auto", Recipe: "auto", Lambda: 1, Decoder: policy.DecoderEstimate, Dim: e.Width(),
-			Standard: network.Standardizer{Mean: make([]float32, e.Width()), Scale: ones(e.Width())},
-			Estimate: &policy.Estimate{Blend: estimate.Blend{Parts: []estimate.Part{{Weight: 1, Estimator: estimate.Linear{Affine: l}}}}, Constant: make([]float64, a.Len()), Margin: 0.1},
-		}}
-	}
-	p.Rest = of(nil).Policy
-	p.States = []cascade.State{of(nil), of([]int{0}), of([]int{2})}
-	m, err := p.Export()
 	path := filepath.Join(folder, name+".onnx")
-	if err == nil {
-		err = m.WriteFile(path)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	policiestest.WriteCascade(t, path, dim, seed)
 	return path
 }
 
@@ -150,7 +118,7 @@ func BenchmarkCascadeStage(b *testing.B) {
 	folder := b.TempDir()
 	writeCascade(b, folder, "stages", 1)
 	p := acquire(b, open(b, settings(folder)), "stages")
-	rows := cascade.Rows{N: 1, Features: numbers(1, 1), Executed: make([]bool, 6), Observed: make([]float32, 6)}
+	rows := cascade.Rows{N: 1, Features: numbers(1, 1), Executed: make([]bool, 6), Observed: make([]float32, 12)}
 	rows.Executed[0] = true
 	b.Run("next", func(b *testing.B) {
 		for b.Loop() {

@@ -9,7 +9,6 @@ import (
 
 	"pipe/costs/observe"
 	"pipe/models/cascade"
-	"pipe/models/policy"
 )
 
 // Next decides in any state of a cascade, as [cascade.Decider.Next] does.
@@ -146,33 +145,12 @@ func (p *Play) step(ctx context.Context) (pair int, free bool, err error) {
 	if err != nil {
 		return -1, false, err
 	}
-	if at := int(d.Action[0]); p.possible(at, d.Cost) {
-		return at, true, nil
-	}
-	return p.least(d.Cost, p.possible), false, nil
+	pair, free = d.Possible(0, len(p.executed), func(i int) bool { return p.executed[i] || !p.failed[i] && p.settings.Can(i) })
+	return pair, free, nil
 }
 
 func (p *Play) decide(ctx context.Context) (*cascade.Decisions, error) {
 	return p.settings.Next(ctx, cascade.Rows{N: 1, Features: p.settings.Features, Observed: p.observed, Executed: p.executed})
-}
-
-// possible reports whether an action exists and can be taken.
-func (p *Play) possible(pair int, cost []float32) bool {
-	return exists(cost[pair]) && (p.executed[pair] || !p.failed[pair] && p.settings.Can(pair))
-}
-
-// exists reports whether a cost is that of an action that there is.
-func exists(cost float32) bool { return cost < -policy.ExcludedBelow }
-
-// least is the pair with the smallest cost of those that are allowed, -1 for none.
-func (p *Play) least(cost []float32, allowed func(pair int, cost []float32) bool) int {
-	best := -1
-	for i, c := range cost {
-		if allowed(i, cost) && (best < 0 || c < cost[best]) {
-			best = i
-		}
-	}
-	return best
 }
 
 // best accepts the best of the answers at hand, or the last one where the policy cannot compare them.
@@ -185,7 +163,7 @@ func (p *Play) best(ctx context.Context) (pair int, end End, err error) {
 	}
 	d, err := p.decide(context.WithoutCancel(ctx)) // the time for calls may be used up
 	if err == nil {
-		if pair = p.least(d.Cost, func(i int, cost []float32) bool { return p.executed[i] && exists(cost[i]) }); pair >= 0 {
+		if pair, _ = d.Possible(0, len(p.executed), func(i int) bool { return p.executed[i] }); pair >= 0 {
 			return pair, InHand, nil
 		}
 	}
