@@ -76,6 +76,8 @@ func (s *staged) run() {
 	}
 	policy, a := s.result.Policy.Name, s.kept[pair]
 	switch {
+	case end == stages.Live && len(s.record.Cascade) == 0: // a refusal
+		end = stages.None
 	case end == stages.Live || s.refused:
 	case a == nil:
 		s.noneAnswered(ctx)
@@ -141,9 +143,12 @@ func (s *staged) ask(ctx context.Context, pair int, last, inHand bool) stages.As
 // pass passes the answer of the last stage on as it comes, or a refusal.
 func (s *staged) pass(r asked, asked int) {
 	s.span = r.span
-	s.names = append(s.names, s.actions.Name(r.pair))
+	answered := r.answer.Status == http.StatusOK
+	if answered {
+		s.names = append(s.names, s.actions.Name(r.pair))
+	}
 	s.sendAnswer(r.pair, r.expert, r.answer, r.began, r.hold)
-	if r.answer.Status == http.StatusOK {
+	if answered {
 		s.addStage(r.pair, asked, time.Since(r.began))
 	}
 }

@@ -236,7 +236,7 @@ func TestCascadeStagesFail(t *testing.T) {
 		"the last is refused":  {nil, refuse, 200, "small/none", "in_hand"},
 		"the first fails":      {fault(500), nil, 200, "large/none", "accepted"},
 		"both fail":            {fault(500), fault(503), 502, "", "none"},
-		"the first is refused": {refuse, nil, 400, "small/none", "live"},
+		"the first is refused": {refuse, nil, 400, "", "none"},
 	} {
 		for _, stream := range []string{`}`, `,"stream":true}`} {
 			t.Run(name+stream, func(t *testing.T) {
