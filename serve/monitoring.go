@@ -199,7 +199,7 @@ func (m *monitoring) Add(name, digest string, info *policy.Info, records []*deci
 	}
 	w := observation{digest: digest, usage: m.usage.Load()}
 	for _, rec := range records {
-		if rec.IsFixed() {
+		if rec.IsFixed() || rec.IsCascade() { // the outcome of a cascade is that of an answer that was chosen among several
 			continue
 		}
 		w.features = append(w.features, rec.Features...)

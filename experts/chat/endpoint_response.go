@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strings"
 
+	"pipe/costs/observe"
 	"pipe/costs/prices"
 	"pipe/experts/language"
 	"pipe/experts/service"
@@ -110,25 +111,10 @@ func finishOf(key service.Secret, reason json.RawMessage) string {
 	return word
 }
 
-// logProbOf sums the log-probabilities of the tokens of an answer. It is nil if they are not there, or cannot be.
+// logProbOf is the log-probability of an answer; nil if it is not known.
 func logProbOf(stated json.RawMessage) *float64 {
-	var list struct {
-		Content []struct {
-			LogProb *float64 `json:"logprob"`
-		} `json:"content"`
+	if v := observe.TokenLogProb(stated); !math.IsNaN(v) {
+		return &v
 	}
-	if json.Unmarshal(stated, &list) != nil || len(list.Content) == 0 {
-		return nil
-	}
-	sum := 0.0
-	for _, token := range list.Content {
-		if token.LogProb == nil || *token.LogProb > 0 {
-			return nil
-		}
-		sum += *token.LogProb
-	}
-	if math.IsInf(sum, 0) {
-		return nil
-	}
-	return &sum
+	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"pipe/costs"
@@ -218,5 +219,63 @@ func TestSessions(t *testing.T) {
 		if r.Session != w.Session || r.Turn != w.Turn || r.SwitchCostKnown != w.SwitchCostKnown || r.SwitchCostKnown && r.SwitchCost != w.SwitchCost || r.Kept != w.Kept {
 			t.Errorf("%d: %q %d %v %v %q", i, r.Session, r.Turn, r.SwitchCost, r.SwitchCostKnown, r.Kept)
 		}
+	}
+}
+
+// The stages of a cascade come back from lines and from Parquet, with what is not known of them. Other records have the lines and
+// columns of before, also those with values that most segments lack.
+func TestCascades(t *testing.T) {
+	folder := oldLog(t)
+	list, _ := readAll(t, folder)
+	w := openTest(t, folder, quick(), *list[0].About)
+	none := math.NaN()
+	stages := [][]CascadeStage{
+		nil,
+		{{Action: 1, Propensity: 0.25, Fee: 0.5, In: 10, Cached: 4, Out: 3, Micros: 7, Facts: `{"label":"yes"}`}},
+		{{Action: 0, Propensity: none, Fee: none, In: none, Cached: none, Out: none}, {Action: 1, Propensity: 1, Fee: 0.25, In: 1, Cached: none, Out: 0, Micros: 9, Facts: "{}"}},
+	}
+	var want []Record
+	for _, s := range stages {
+		r := *list[0].Record
+		r.ID, r.Masked, r.Cascade = NewID(), "a: tools", s
+		want = append(want, r)
+		if err := w.Add(&r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, bad := range []CascadeStage{{Action: 99}, {Propensity: 2}, {Fee: -1}, {In: math.Inf(1)}, {Facts: strings.Repeat("x", 5000)}} {
+		r := want[1]
+		r.ID, r.Cascade = NewID(), []CascadeStage{bad}
+		if err := w.Add(&r); err == nil {
+			t.Errorf("%+v was logged", bad)
+		}
+	}
+	check := func(form string) {
+		t.Helper()
+		list, _ := readAll(t, folder)
+		for i, w := range want {
+			r := list[5+i].Record
+			same := func(a, b float64) bool { return a == b || a != a && b != b }
+			if !slices.EqualFunc(r.Cascade, w.Cascade, func(a, b CascadeStage) bool {
+				return a.Action == b.Action && same(a.Propensity, b.Propensity) && same(a.Fee, b.Fee) && same(a.In, b.In) && same(a.Cached, b.Cached) && same(a.Out, b.Out) && a.Micros == b.Micros && a.Facts == b.Facts
+			}) || r.IsCascade() != (w.Cascade != nil) || r.Masked != w.Masked {
+				t.Errorf("%s: %d: %+v", form, i, r.Cascade)
+			}
+		}
+	}
+	waitFor(t, w, "written", func(s Stats) bool { return s.Queued == 0 })
+	check("lines")
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	check("Parquet")
+	if p := want[1].PathPropensity(); p != 0.25 || want[1].Paid() != 0.5 {
+		t.Errorf("%v %v", p, want[1].Paid())
+	}
+	if p, paid := want[2].PathPropensity(), want[2].Paid(); p == p || paid == paid {
+		t.Errorf("%v %v", p, paid)
+	}
+	if r := want[0]; r.PathPropensity() != r.Propensity[r.Action] {
+		t.Errorf("%v", r.PathPropensity())
 	}
 }

@@ -12,7 +12,7 @@ func (r *Record) Answered() int {
 }
 
 // FellBack reports whether a pair other than the chosen one answered.
-func (r *Record) FellBack() bool { return r.Executed >= 0 && r.Executed != r.Action }
+func (r *Record) FellBack() bool { return r.Executed >= 0 && r.Executed != r.Action && !r.IsCascade() }
 
 // FeeOf is the fee of a pair at the prices of the decision: that of the expert, lambda times that of the advice, and that of
 // the pair itself. If usage had prices, it is what the policy expected: NaN if it expected nothing.

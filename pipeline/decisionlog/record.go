@@ -1,6 +1,7 @@
 package decisionlog
 
 import (
+	"math"
 	"slices"
 
 	"pipe/costs"
@@ -79,8 +80,58 @@ type Record struct {
 	SwitchCostKnown bool
 	Kept            string `log:"kept,same,later"`
 
+	// Cascade are the answers that were read for the decision of a cascade, in order, with the one in Executed among them. nil: the
+	// decision is no cascade's, or one pair alone was to answer it. The other fields about an answer are of Executed alone.
+	Cascade []CascadeStage `log:"stages,later"`
+
 	FeaturesDigest string    `log:"features_digest"` // of the features; the writer computes it if it keeps the digest only
 	Features       []float32 `log:"features,base64"` // Dim, finite; nil if not at hand
+}
+
+// CascadeStage is an answer that was read for a decision of a cascade. What is not known is NaN.
+type CascadeStage struct {
+	Action int `log:"action" parquet:"stage_action"` // the pair
+	// Propensity is the probability with which the pair was asked, given the stages before; NaN where a pair of an earlier stage
+	// failed, or a canary could have decided otherwise.
+	Propensity float64 `log:"propensity" parquet:"stage_propensity"`
+	Fee        float64 `log:"fee" parquet:"stage_fee"`              // measured money
+	In         float64 `log:"in" parquet:"stage_tokens_in"`         // tokens of the prompt
+	Cached     float64 `log:"cached" parquet:"stage_tokens_cached"` // of these, read from a cache
+	Out        float64 `log:"out" parquet:"stage_tokens_out"`       // tokens of the answer
+	Micros     int64   `log:"us" parquet:"stage_us"`                // from the call to its answer
+	Facts      string  `log:"facts" parquet:"stage_facts"`          // what the policy saw of the answer, a JSON object; "" for an answer that nothing was decided on
+}
+
+// IsCascade reports whether answers were read before the decision was final. The probability of the chosen pair is then not that
+// of the pair that answered.
+func (r *Record) IsCascade() bool { return r.Cascade != nil }
+
+// PathPropensity is the probability of the pairs that a cascade asked, in their order; NaN if it is not known. Of another
+// decision it is the probability of the chosen pair.
+func (r *Record) PathPropensity() float64 {
+	if !r.IsCascade() {
+		return r.Propensity[r.Action]
+	}
+	p := 1.0
+	for i := range r.Cascade {
+		p *= r.Cascade[i].Propensity
+	}
+	return p
+}
+
+// Paid is the measured money of all answers of the decision; NaN where a fee is not known.
+func (r *Record) Paid() float64 {
+	switch {
+	case r.IsCascade():
+		sum := 0.0
+		for i := range r.Cascade {
+			sum += r.Cascade[i].Fee
+		}
+		return sum
+	case r.FeeKnown:
+		return r.Fee
+	}
+	return math.NaN()
 }
 
 // SourceFixed is the Source of a conversation on which no policy decided, because it has nothing that the policy could see: one

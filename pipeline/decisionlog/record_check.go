@@ -19,6 +19,7 @@ const (
 	maxLongText = 1 << 12 // bytes of an error or a comment; the rest is cut off
 	maxDim      = 1 << 16
 	maxAttempts = 64
+	maxStages   = 64
 )
 
 // MaxShadows is the most shadows of one record.
@@ -223,12 +224,38 @@ func (r *Record) wrongNumbers(p *PolicyInfo, a int) (field, msg string) {
 			return "attempts", fmt.Sprintf("name pair %d of %d", t.Action, a)
 		}
 	}
+	if len(r.Cascade) > maxStages {
+		return "stages", fmt.Sprintf("are %d; at most %d are logged", len(r.Cascade), maxStages)
+	}
+	for i := range r.Cascade {
+		if msg := r.Cascade[i].wrong(a); msg != "" {
+			return "stages", msg
+		}
+	}
 	for _, s := range r.Shadows {
 		if s.Action < 0 || len(s.Policy) > maxText || len(s.Digest) > maxText {
 			return "shadows", "name a negative pair, or have a name that is too long"
 		}
 	}
 	return "", ""
+}
+
+// wrong says what is wrong with a stage of a policy with a pairs; "" for nothing.
+func (s *CascadeStage) wrong(a int) string {
+	switch {
+	case s.Action < 0 || s.Action >= a:
+		return fmt.Sprintf("name pair %d of %d", s.Action, a)
+	case s.Propensity < 0 || s.Propensity > 1:
+		return fmt.Sprintf("have a propensity of %v", s.Propensity)
+	case len(s.Facts) > maxLongText:
+		return fmt.Sprintf("have %d bytes of facts; at most %d are logged", len(s.Facts), maxLongText)
+	}
+	for _, v := range [...]float64{s.Fee, s.In, s.Cached, s.Out} {
+		if v < 0 || math.IsInf(v, 0) {
+			return fmt.Sprintf("have a fee or a number of tokens of %v", v)
+		}
+	}
+	return ""
 }
 
 // Check reports the first thing that is wrong with an outcome.

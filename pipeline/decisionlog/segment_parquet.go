@@ -111,18 +111,26 @@ func writeParquet(s *segment, repeats bool) error {
 		})
 	}
 	err := writeRecords(s, repeats, func(r *Record, p *PolicyInfo) (decisionRow, error) {
-		if r.UsagePrices != nil || r.TokenParts != nil || r.Masked != "" || r.Session != "" || r.Budgets != "" {
+		if r.IsCascade() || r.UsagePrices != nil || r.TokenParts != nil || r.Masked != "" || r.Session != "" || r.Budgets != "" {
 			return decisionRow{}, errWide
 		}
 		return rowOf(r, p), nil
 	})
 	if errors.Is(err, errWide) {
-		return writeRecords(s, repeats, func(r *Record, p *PolicyInfo) (wideRow, error) { return wideRowOf(r, p), nil })
+		err = writeRecords(s, repeats, func(r *Record, p *PolicyInfo) (wideRow, error) {
+			if r.IsCascade() {
+				return wideRow{}, errWide
+			}
+			return wideRowOf(r, p), nil
+		})
+	}
+	if errors.Is(err, errWide) {
+		return writeRecords(s, repeats, func(r *Record, p *PolicyInfo) (stagedRow, error) { return stagedRowOf(r, p), nil })
 	}
 	return err
 }
 
-// errWide means that a record has values of a column of [wideRow] that [decisionRow] does not have.
+// errWide means that a record has values of columns that the rows of the segment do not have.
 var errWide = errors.New("a record has values of columns that most segments lack")
 
 func writeRecords[T any](s *segment, repeats bool, rowOf func(r *Record, p *PolicyInfo) (T, error)) error {

@@ -81,7 +81,7 @@ type columnForm struct {
 }
 
 var (
-	recordColumns  = columnsOf[wideRow](recordFields)
+	recordColumns  = columnsOf[stagedRow](recordFields)
 	outcomeColumns = columnsOf[Outcome](outcomeFields)
 )
 

@@ -67,6 +67,30 @@ type wideRow struct {
 	BudgetDecided bool      `parquet:"budget_decided"`
 }
 
+// stagedRow is a row of a segment with decisions of cascades. Others have no such columns.
+type stagedRow struct {
+	wideRow
+	StageAction     []int32    `parquet:"stage_action,list"`
+	StagePropensity []*float64 `parquet:"stage_propensity,list"`
+	StageFee        []*float64 `parquet:"stage_fee,list"`
+	StageIn         []*float64 `parquet:"stage_tokens_in,list"`
+	StageCached     []*float64 `parquet:"stage_tokens_cached,list"`
+	StageOut        []*float64 `parquet:"stage_tokens_out,list"`
+	StageMicros     []int64    `parquet:"stage_us,list"`
+	StageFacts      []string   `parquet:"stage_facts,list"`
+}
+
+func stagedRowOf(r *Record, p *PolicyInfo) stagedRow {
+	out := stagedRow{wideRow: wideRowOf(r, p)}
+	for i := range r.Cascade {
+		s := &r.Cascade[i]
+		out.StageAction, out.StageMicros, out.StageFacts = append(out.StageAction, int32(s.Action)), append(out.StageMicros, s.Micros), append(out.StageFacts, s.Facts)
+		out.StagePropensity, out.StageFee = append(out.StagePropensity, unlessNaN(&s.Propensity)), append(out.StageFee, unlessNaN(&s.Fee))
+		out.StageIn, out.StageCached, out.StageOut = append(out.StageIn, unlessNaN(&s.In)), append(out.StageCached, unlessNaN(&s.Cached)), append(out.StageOut, unlessNaN(&s.Out))
+	}
+	return out
+}
+
 func wideRowOf(r *Record, p *PolicyInfo) wideRow {
 	row := wideRow{rowOf(r, p), r.UsagePrices, r.TokenParts, r.Masked, r.Session, r.Turn, nil, r.Kept, r.Budgets, r.BudgetPrices, r.BudgetDecided}
 	if r.SwitchCostKnown {

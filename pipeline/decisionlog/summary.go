@@ -22,6 +22,8 @@ type PolicySummary struct {
 	Digest    string  `json:"digest"`
 	Records   int     `json:"records"`
 	Fixed     int     `json:"without_policy,omitempty"` // further records, of [SourceFixed], which nothing else here counts
+	Cascades  int     `json:"cascades,omitempty"`       // of Records, those of cascades; figures of losses and costs leave them out
+	Asked     int     `json:"asked,omitempty"`          // pairs that answered for these
 	Panel     int     `json:"panel,omitempty"`          // further records, of [SourcePanel], which nothing else here counts
 	Canary    int     `json:"canary"`                   // records of these that a canary decided
 	Keep      float64 `json:"keep"`                     // the lowest probability with which a record was kept

@@ -157,6 +157,11 @@ func (s *sums) addExpected(d Decision, w float64) {
 }
 
 func (s *sums) addMeasured(d Decision, w float64) {
+	if d.IsCascade() { // its outcome is that of an answer that was chosen among several
+		s.out.Cascades++
+		s.out.Asked += len(d.Cascade)
+		return
+	}
 	loss, ok := d.Outcome.LossOf()
 	if !ok {
 		return

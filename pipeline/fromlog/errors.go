@@ -26,6 +26,9 @@ func (r *Result) noLoss() error {
 	if r.Fixed > 0 {
 		msg += fmt.Sprintf(" (%d more are conversations that no policy decided on)", r.Fixed)
 	}
+	if r.Cascades > 0 {
+		msg += fmt.Sprintf(" (%d more are decisions of cascades, from which nothing can be estimated)", r.Cascades)
+	}
 	if r.Panel > 0 {
 		msg += fmt.Sprintf(" (%d more are answers of panels, which are in tensors only)", r.Panel)
 	}

@@ -168,6 +168,9 @@ func (o Options) take(d decisionlog.Decision, r *Result, alone *mixtures, to []c
 	case d.IsFixed():
 		r.Fixed++
 		return nil
+	case d.IsCascade(): // the answer was chosen among several, with a probability that depends on what they said
+		r.Cascades++
+		return nil
 	case !known:
 		r.NoOutcome++
 		if o.missing != nil && !d.IsPanel() && !(d.Error != "" && d.Executed < 0) {

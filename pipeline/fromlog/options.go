@@ -77,6 +77,7 @@ type Result struct {
 	Other        int                    `json:"other_policies"`           // decisions of other policies
 	Outside      int                    `json:"outside_time"`             // decisions before Since, or not before Until
 	Fixed        int                    `json:"without_policy,omitempty"` // conversations that no policy decided on, see [decisionlog.SourceFixed]
+	Cascades     int                    `json:"cascades,omitempty"`       // decisions that looked at answers, see [decisionlog.Record.IsCascade]
 	Panel        int                    `json:"panel,omitempty"`          // answers of panels with a known loss: in tensors, and not in DSJSON and OBP, see [decisionlog.SourcePanel]
 	NoOutcome    int                    `json:"without_outcome"`          // decisions whose loss is not known
 	Unanswered   int                    `json:"unanswered"`               // decisions that failed, so that no pair answered

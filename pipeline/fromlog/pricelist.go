@@ -28,7 +28,7 @@ func (o Options) priceList(ctx context.Context, log *decisionlog.Log) (*priceLis
 		switch {
 		case err != nil:
 			return nil, err
-		case !o.wants(d) || !o.during(d) || d.IsFixed() || d.IsPanel() || o.Pairs != nil && o.Pairs.SameSet(d.About.Actions) != nil:
+		case !o.wants(d) || !o.during(d) || d.IsFixed() || d.IsPanel() || d.IsCascade() || o.Pairs != nil && o.Pairs.SameSet(d.About.Actions) != nil:
 		case d.Canary && o.Policy == "":
 			canary = canary.latest(d)
 		default:

@@ -22,6 +22,7 @@ func (r *Result) WriteText(w io.Writer) error {
 	count("left out", "%d decisions of other policies", r.Other)
 	count("left out", "%d decisions of other times", r.Outside)
 	count("left out", "%d conversations without a text or picture, on which no policy decided", r.Fixed)
+	count("left out", "%d decisions of cascades, whose answers were chosen after they were looked at: nothing can be estimated from these", r.Cascades)
 	count("panel", "%d answers of panels, which are in tensors and not in exports", r.Panel)
 	count("left out", "%d decisions whose loss is not known", r.NoOutcome)
 	count("left out", "%d decisions that no pair answered", r.Unanswered)

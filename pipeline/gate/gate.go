@@ -111,7 +111,7 @@ func (g *Gate) has(r *decisionlog.Record) bool {
 	if r.Canary {
 		of = g.trial.Candidate
 	}
-	return r.Digest == of.Digest && r.Policy == of.Name && r.Time >= g.trial.Started && r.OwnPropensity != nil && r.Share > 0 && r.Share < 1 && !r.IsFixed() && !r.IsPanel()
+	return r.Digest == of.Digest && r.Policy == of.Name && r.Time >= g.trial.Started && r.OwnPropensity != nil && r.Share > 0 && r.Share < 1 && !r.IsFixed() && !r.IsPanel() && !r.IsCascade()
 }
 
 // userOf is the user of a decision: the hash of its name, or the request if it names none.

@@ -74,6 +74,9 @@ func (r *Report) line() string {
 func (r *Report) lines() []string {
 	s := r.Survey
 	lines := []string{fmt.Sprintf("log: %d decisions%s, %d with an outcome, %d of these new; %d were draws", s.Decisions, r.span(), s.Outcomes, s.New, s.Explored)}
+	if s.Cascades > 0 {
+		lines = append(lines, fmt.Sprintf("left out: %d decisions of cascades, from which nothing can be learned", s.Cascades))
+	}
 	lines = append(lines, fmt.Sprintf("deployed: %s, %s", r.Deployed.File, r.Deployed.Digest))
 	if c := r.Candidate; c != nil {
 		lines = append(lines, fmt.Sprintf("candidate: %s, %s", c.File, c.Digest))

@@ -36,13 +36,14 @@ type Problem struct {
 
 // Survey counts what a log has in the window.
 type Survey struct {
-	First     string `json:"first,omitempty"` // time of the first decision in the window, in RFC 3339
-	Last      string `json:"last,omitempty"`  // and of the last one
-	Decisions int    `json:"decisions"`       // on which a policy decided
-	Outcomes  int    `json:"outcomes"`        // of these, with a known loss
-	New       int    `json:"new_outcomes"`    // of these, that came after the run before
-	Explored  int    `json:"explored"`        // decisions of which the executed pair was not certain
-	Repriced  int    `json:"repriced"`        // decisions at other fees than those of the deployed file
+	First     string `json:"first,omitempty"`    // time of the first decision in the window, in RFC 3339
+	Last      string `json:"last,omitempty"`     // and of the last one
+	Decisions int    `json:"decisions"`          // on which a policy decided
+	Outcomes  int    `json:"outcomes"`           // of these, with a known loss
+	New       int    `json:"new_outcomes"`       // of these, that came after the run before
+	Explored  int    `json:"explored"`           // decisions of which the executed pair was not certain
+	Repriced  int    `json:"repriced"`           // decisions at other fees than those of the deployed file
+	Cascades  int    `json:"cascades,omitempty"` // further decisions, of cascades, from which nothing is learned
 
 	featureless int
 	first, last int64
@@ -67,7 +68,11 @@ func survey(ctx context.Context, folder string, deployed *policy.Info, since, be
 		if err != nil {
 			return nil, err
 		}
-		if d.Time >= since && !d.IsFixed() && !d.IsPanel() {
+		switch {
+		case d.Time < since || d.IsFixed() || d.IsPanel():
+		case d.IsCascade():
+			s.Cascades++
+		default:
 			s.add(d, fees, before)
 		}
 	}

@@ -58,7 +58,7 @@ func (s *decisionLog) next(ctx context.Context) (*logRows, error) {
 		case !ok:
 			return nil, io.EOF
 		}
-		if d.IsFixed() || d.IsPanel() || !s.fit(d) {
+		if d.IsFixed() || d.IsPanel() || d.IsCascade() || !s.fit(d) {
 			continue
 		}
 		if err := s.add(r, d); err != nil {

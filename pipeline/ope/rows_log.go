@@ -158,6 +158,7 @@ func (l *logReader) leave(r *fromlog.Result) {
 	left := &l.rows.left
 	left.add(r.Outside, "of another time than --since and --until say")
 	left.add(r.Fixed, "conversations on which no policy decided")
+	left.add(r.Cascades, "decisions of cascades, whose answers were chosen after they were looked at: what other policies would have cost cannot be estimated from these")
 	left.add(r.NoOutcome, "the loss is not known (yet)")
 	left.add(r.Unanswered, "no pair answered")
 	left.add(r.OtherPairs, "decided by a policy with other pairs: another deployment")

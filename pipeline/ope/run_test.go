@@ -33,7 +33,10 @@ func TestRowsThatAreLeftOut(t *testing.T) {
 		"the features are not in the log":                                    func(r *decisionlog.Record, _ *decisionlog.Outcome) { r.Features = nil },
 		"conversations on which no policy decided":                           func(r *decisionlog.Record, _ *decisionlog.Outcome) { r.Source = decisionlog.SourceFixed },
 		"the probabilities are those of one policy alone, although a canary": func(r *decisionlog.Record, _ *decisionlog.Outcome) { r.Share = 0.5 },
-		"decided by a policy with other pairs: another deployment":           func(r *decisionlog.Record, _ *decisionlog.Outcome) { r.Policy, r.Digest = "other", "sha256:other" },
+		"decisions of cascades, whose answers were chosen after": func(r *decisionlog.Record, _ *decisionlog.Outcome) {
+			r.Cascade = []decisionlog.CascadeStage{{Propensity: 1}, {Action: 1, Propensity: 1}}
+		},
+		"decided by a policy with other pairs: another deployment": func(r *decisionlog.Record, _ *decisionlog.Outcome) { r.Policy, r.Digest = "other", "sha256:other" },
 		"no pair that the policy may choose was available": func(r *decisionlog.Record, _ *decisionlog.Outcome) {
 			r.Available = []bool{true, true, false, true}
 			r.Action, r.Propensity = 0, []float64{0.8, 0.1, 0, 0.1}

@@ -93,6 +93,10 @@ func (c *Collector) Add(name, digest string, info *policy.Info, records []*decis
 		if record.IsFixed() { // its outcome would say nothing about the policy
 			continue
 		}
+		if record.IsCascade() { // nor would that of an answer that was chosen among several say what a pair costs
+			v.sample.add(now, record.Features)
+			continue
+		}
 		c.keepForOutcome(now, v, record)
 		v.sample.add(now, record.Features)
 	}

@@ -145,10 +145,10 @@ func (v *version) addDecision(now time.Duration, r *decisionlog.Record) {
 	increment(&m.otherPrices, v.hasOtherPrices(r))
 	if r.Executed >= 0 && r.Executed < pairs {
 		ensureLen(&m.executed, pairs)[r.Executed]++
-		increment(&m.fellBack, r.Executed != r.Action)
+		increment(&m.fellBack, r.FellBack())
 	}
-	if r.FeeKnown && !r.IsFixed() {
-		m.fee.add(r.Fee)
+	if paid := r.Paid(); paid == paid && !r.IsFixed() {
+		m.fee.add(paid)
 	}
 	if len(r.ExpectedCost) == pairs && r.Greedy >= 0 && r.Greedy < pairs {
 		m.addExpectations(r)

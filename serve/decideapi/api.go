@@ -76,6 +76,9 @@ func (a *API) decide(w http.ResponseWriter, r *http.Request) error {
 	}
 	ask.request.Client = access.CallerOf(r.Context()).Name
 	ask.request.Decode = time.Since(start)
+	if ask.executed != nil {
+		return a.next(w, r, ask)
+	}
 	result, err := a.decider.Decide(r.Context(), ask.request)
 	if err != nil {
 		return err

@@ -26,6 +26,8 @@ type body struct {
 	Image    *jsonString    `json:"image"`
 	Images   []jsonString   `json:"images"`
 
+	Executed executed `json:"executed"`
+
 	wishes
 	Top       *integer `json:"top"`
 	User      string   `json:"user"`
@@ -37,6 +39,8 @@ type body struct {
 type parsedRequest struct {
 	request decision.Request
 	top     int // ranked pairs per row; -1: all
+	// executed are the pairs that a cascade executed, with what is seen of their answers; nil: the first decision is asked for.
+	executed executed
 }
 
 // Limits on the texts of a request.
@@ -53,7 +57,7 @@ func parse(raw []byte, h http.Header, rows int) (*parsedRequest, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &parsedRequest{top: -1}
+	out := &parsedRequest{top: -1, executed: b.Executed}
 	r := &out.request
 	r.Policy, r.User, r.Source, r.Tags = b.Policy, b.User, decision.SourceDecide, b.Tags
 	r.NoExplore = b.noExplore()

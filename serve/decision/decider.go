@@ -283,6 +283,7 @@ func (d *Decider) checkPolicies() error {
 	var names []string
 	var problems []error
 	canaries, gated := map[string]bool{}, map[string]bool{} // policies that have one
+	tried := map[string]bool{}                              // policies of a trial
 	for _, c := range d.settings.Canary {
 		names = append(names, c.Policy, c.Of)
 		canaries[cmp.Or(c.Of, d.set.Default())] = true
@@ -294,6 +295,7 @@ func (d *Decider) checkPolicies() error {
 			problems = append(problems, fmt.Errorf("candidate: %q has another canary or candidate already, or would be its own", of))
 		}
 		gated[of] = true
+		tried[of], tried[c.Policy] = true, true
 	}
 	shadows := map[string]int{} // of a policy
 	for _, s := range d.settings.Shadow {
@@ -313,6 +315,9 @@ func (d *Decider) checkPolicies() error {
 		if err != nil {
 			problems = append(problems, err)
 			continue
+		}
+		if p.Cascade() != nil && tried[p.Name] {
+			problems = append(problems, fmt.Errorf("candidate: %q is a cascade, and what a cascade costs cannot be estimated from a log; it can be a canary", p.Name))
 		}
 		p.Release()
 	}

@@ -46,6 +46,25 @@ func (d *Decider) fill(r *Request, p *policies.Policy) error {
 	return nil
 }
 
+// Features leases the policy that a request names, whatever its canary, and computes the features of its rows, n x Info().Dim. The
+// caller releases the policy. The errors are those of [Decider.Decide].
+func (d *Decider) Features(ctx context.Context, r Request) (p *policies.Policy, features []float32, err error) {
+	if p, err = d.set.Acquire(r.Policy); err != nil {
+		return nil, nil, err
+	}
+	if err = d.fill(&r, p); err == nil {
+		features, err = p.Encode(ctx, r.Inputs)
+	}
+	if dim := p.Info().Dim; err == nil && len(features)%dim != 0 {
+		err = &InputError{"features", wrongFeatures(len(features), dim)}
+	}
+	if err != nil {
+		p.Release()
+		return nil, nil, err
+	}
+	return p, features, nil
+}
+
 // inputWords are the names of inputs in messages.
 var inputWords = map[string]string{
 	decide.InputFeatures: "features", decide.InputRow: "rows of raw columns", decide.InputText: "texts", decide.InputImage: "images",

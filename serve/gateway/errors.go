@@ -15,6 +15,7 @@ import (
 	"pipe/serve/gateway/expert"
 	"pipe/serve/gateway/protocol"
 	"pipe/serve/gateway/protocol/middle"
+	"pipe/serve/gateway/wishes"
 	"pipe/serve/policies"
 )
 
@@ -77,9 +78,12 @@ func unreadable(err error) *failure {
 	var long *http.MaxBytesError
 	var field *middle.FieldError
 	var own *failure
+	var wish *wishes.Error
 	switch {
 	case errors.As(err, &long):
 		return &failure{http.StatusRequestEntityTooLarge, invalidRequest, "too_large", "", fmt.Sprintf("the request is longer than %d bytes", long.Limit)}
+	case errors.As(err, &wish):
+		return &failure{http.StatusBadRequest, invalidRequest, "invalid_request", wish.Param, wish.Msg}
 	case errors.As(err, &own):
 		return own
 	case errors.As(err, &field):
@@ -112,14 +116,14 @@ func decisionFailure(model string, err error) (f *failure, wait time.Duration) {
 	var unusable *unusableError
 	var none *decision.NoPairError
 	var incapable *incapableError
-	var wish *wishError
+	var wish *wishes.UnfitError
 	switch {
 	case errors.As(err, &none):
 		return &failure{http.StatusBadRequest, invalidRequest, "no_fixed_pair", "messages", none.Error() + ": the server's setting gateway.without_text can name one, such as " + none.Known}, 0
 	case errors.As(err, &unusable):
 		return &failure{http.StatusBadRequest, invalidRequest, "unusable_policy", "model", unusable.Error()}, 0
 	case errors.As(err, &wish):
-		return wish.failure(), 0
+		return &failure{http.StatusBadRequest, invalidRequest, "wrong_prices", wish.From[0], wish.Error()}, 0
 	case errors.As(err, &incapable):
 		return &failure{http.StatusBadRequest, invalidRequest, "not_supported", incapable.field(), incapable.Error()}, 0
 	case errors.As(err, &unknown):

@@ -97,3 +97,49 @@ func BenchmarkStream(b *testing.B) {
 	}
 	b.ReportMetric(float64(b.N*events)/b.Elapsed().Seconds(), "events/s")
 }
+
+// BenchmarkCascade measures what the gateway adds to the calls of a cascade: of one stage, and of two. Direct calls and calls through
+// the gateway alternate.
+//
+//	go test ./serve/gateway -run '^$' -bench Cascade -benchtime 3000x
+func BenchmarkCascade(b *testing.B) {
+	for _, c := range []struct {
+		name, model, text string
+		calls             int
+	}{{"one pair", "pipe", sure, 1}, {"one stage", "pipe/any", sure, 1}, {"two stages", "pipe/any", unsure, 2}} {
+		b.Run(c.name, func(b *testing.B) {
+			w := newCascade(b, func(s *Settings) { delete(s.Advice, "search") })
+			w.small.Text, w.large.Text = c.text, sure
+			body := strings.Replace(staging, "pipe/any", c.model, 1) + `}`
+			direct := strings.Replace(body, c.model, "model-l", 1)
+			var times [2][]time.Duration
+			ask := func(keep bool) {
+				began := time.Now()
+				for range c.calls {
+					firstByte(b, w.Client(), w.large.URL+"/v1/chat/completions", direct, false)
+				}
+				between := time.Now()
+				firstByte(b, w.Client(), w.URL+"/v1/chat/completions", body, false)
+				if keep {
+					times[0], times[1] = append(times[0], between.Sub(began)), append(times[1], time.Since(between))
+				}
+			}
+			for range 50 {
+				ask(false)
+			}
+			b.ResetTimer()
+			for range b.N {
+				ask(true)
+			}
+			b.StopTimer()
+			var p50 [2]float64
+			for i := range times {
+				slices.Sort(times[i])
+				p50[i] = float64(times[i][len(times[i])/2].Microseconds()) / 1000
+			}
+			b.ReportMetric(p50[0], "direct-p50-ms")
+			b.ReportMetric(p50[1], "gateway-p50-ms")
+			b.ReportMetric(p50[1]-p50[0], "added-p50-ms")
+		})
+	}
+}

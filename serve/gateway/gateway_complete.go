@@ -17,6 +17,7 @@ import (
 	"pipe/serve/gateway/capability"
 	"pipe/serve/gateway/expert"
 	"pipe/serve/gateway/protocol"
+	"pipe/serve/gateway/wishes"
 )
 
 // chat is one chat request and its state.
@@ -36,7 +37,7 @@ type chat struct {
 	needs    *capability.Needs // of the request; nil: not asked for yet
 	lacking  lacking           // experts that were left out, because they cannot take the request
 	budgets  *spending         // nil: there are none
-	wishes   wishes            // what the request changes of its decision
+	wishes   wishes.Wishes     // what the request changes of its decision
 	span     *streamSpan       // of the stream that is passed on; nil: none
 }
 
@@ -86,6 +87,17 @@ func (c *chat) read(caller protocol.Caller) bool {
 		return false
 	}
 	return caller != protocol.Responses || c.resume()
+}
+
+// readWishes takes what the request changes of its decision from its headers and its body.
+func (c *chat) readWishes() error {
+	text, rest, err := c.request.Cut(wishes.Field)
+	if err != nil {
+		return err
+	}
+	c.request = rest
+	c.wishes, err = wishes.Read(text, c.r.Header)
+	return err
 }
 
 // copyHeaders copies headers.

@@ -9,6 +9,7 @@ import (
 	"pipe/experts/fields"
 	"pipe/models/policy"
 	"pipe/serve/gateway/expert"
+	"pipe/serve/gateway/wishes"
 )
 
 // lacks is an error if an expert cannot be under an advice, because it does not take the fields that the advice sets. Parts that
@@ -44,7 +45,7 @@ func (b *backends) pairsLacking(actions *costs.Actions) (pairs []policy.Part, wh
 // cannot answer at present.
 func (c *chat) excludeFields(actions *costs.Actions, without, waiting []policy.Part) []policy.Part {
 	lacking, _ := c.pairsLacking(actions)
-	without = appendNew(without, lacking...)
+	without = wishes.Add(without, lacking...)
 	var contradicted []policy.Part
 	for i := range actions.Len() {
 		j, k := actions.Pair(i)
@@ -59,8 +60,8 @@ func (c *chat) excludeFields(actions *costs.Actions, without, waiting []policy.P
 	if len(contradicted) == 0 {
 		return without
 	}
-	most := appendNew(slices.Clone(without), contradicted...)
-	if _, err := policy.Without(actions, appendNew(appendNew(slices.Clone(most), waiting...), c.wishes.Prices.Without...)); err != nil {
+	most := wishes.Add(slices.Clone(without), contradicted...)
+	if _, err := policy.Without(actions, wishes.Add(wishes.Add(slices.Clone(most), waiting...), c.wishes.Prices.Without...)); err != nil {
 		return without
 	}
 	return most

@@ -22,6 +22,7 @@ type ask struct {
 	hold    *held              // of the budgets
 	last    bool               // no other pair could answer
 	hedge   bool               // it is asked while another one is still waited for
+	whole   bool               // the answer is read whole, though the caller asked for a stream
 }
 
 // asked is what came of a call.
@@ -63,7 +64,13 @@ func (q *routed) call(ctx context.Context, k ask) asked {
 		call = k.expert.CallLast
 	}
 	r := asked{ask: k, began: time.Now()}
-	r.answer, r.span, r.err = q.spanned(call, k.expert, q.adviceOf(k.pair))(ctx, q.requestFor(k.expert), k.message, q.headers)
+	request := q.requestFor(k.expert)
+	if k.whole {
+		if request, r.err = request.Whole(); r.err != nil { // the caller's request was read before
+			return r
+		}
+	}
+	r.answer, r.span, r.err = q.spanned(call, k.expert, q.adviceOf(k.pair))(ctx, request, k.message, q.headers)
 	r.took = time.Since(r.began)
 	return r
 }
@@ -166,7 +173,7 @@ func (q *routed) hedgeAfter(k ask) (_ time.Duration, ok bool) {
 	if q.calls+2 > q.settings.Fallback.Tries || q.request.ToolLoopOpen() {
 		return 0, false
 	}
-	return k.expert.Patience().Quantile(q.request.Stream, q.request.Tokens(), float64(h.After))
+	return k.expert.Patience().Quantile(q.request.Stream && !k.whole, q.request.Tokens(), float64(h.After))
 }
 
 // hedgeOf returns the best of the next pairs whose expert is another one and works, if the share has room for it.
@@ -196,7 +203,7 @@ func (q *routed) hedgeOf(ctx context.Context, k ask, next []int, first running) 
 		q.calls++ // the first call; the second one counts when it is looked at
 		last := !q.hasFallback(e, next[i+1:])
 		q.calls--
-		return ask{pair: pair, expert: e, message: message, hold: hold, last: last, hedge: true}, true
+		return ask{pair: pair, expert: e, message: message, hold: hold, last: last, hedge: true, whole: k.whole}, true
 	}
 	return ask{}, false
 }

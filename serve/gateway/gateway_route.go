@@ -18,6 +18,7 @@ import (
 	"pipe/serve/gateway/chatjson"
 	"pipe/serve/gateway/expert"
 	"pipe/serve/gateway/protocol"
+	"pipe/serve/gateway/wishes"
 	"pipe/serve/telemetry"
 )
 
@@ -37,6 +38,7 @@ type routed struct {
 	empty         *skippedAnswer // the last answer without content; nil: none
 	expertFailed  bool           // an expert failed in another way
 	losers        int            // attempts that were cancelled, because another pair answered first
+	staged        *staged        // the stages of a cascade; nil: one pair answers
 }
 
 // skippedAnswer is an answer that is held back while another expert is tried. It is sent if none does better.
@@ -47,6 +49,7 @@ type skippedAnswer struct {
 	expert *expert.Expert
 	answer *expert.Answer
 	fee    expert.Fee
+	stream []byte // the answer as the stream that the caller asked for; nil: the caller asked for none
 }
 
 // fetchedAdvice is the result of fetching advice for this request.
@@ -78,12 +81,12 @@ func (c *chat) route(name string) {
 	}
 	defer c.budgets.end()
 	result, err := a.decider.Decide(c.r.Context(), decision.Request{
-		Policy: name, Conversation: conversation, Prices: c.wishes.change(without), NoExplore: c.wishes.NoExplore, Source: decision.SourceChat,
+		Policy: name, Conversation: conversation, Prices: c.wishes.Change(without), NoExplore: c.wishes.NoExplore, Source: decision.SourceChat,
 		ID: c.r.Header.Get("X-Request-Id"), Client: access.CallerOf(c.r.Context()).Name, User: c.request.User, Decode: time.Since(c.began), FixedPair: c.settings.fixedPair(), Tags: c.tags(),
 		Surcharge: addUp(c.turn.surcharge(), c.lateness(), c.budgets.surcharge()),
 	})
 	if err != nil {
-		c.failDecision(c.wishes.explain(err))
+		c.failDecision(c.wishes.Explain(err))
 		return
 	}
 	q := &routed{
@@ -95,7 +98,11 @@ func (c *chat) route(name string) {
 	q.question, _ = conversation.Text(a.decider.Settings().Prompt) // "" for images alone: nothing is found then
 	defer q.finish()
 	c.budgets.decided(q)
-	q.execute()
+	if q.staged = q.cascade(); q.staged != nil {
+		q.staged.run()
+	} else {
+		q.execute()
+	}
 	q.offerPanel()
 }
 
@@ -123,9 +130,6 @@ func (c *chat) failDecision(err error) {
 	}
 	c.fail(f, "")
 }
-
-// errNoExpert means that no expert of a policy can be called at present.
-var errNoExpert = &decision.PriceError{Err: errors.New("the circuit breakers of all experts are open")}
 
 // unavailable lists what the policy must not choose: experts that are not configured or whose circuit breaker is open, and
 // advice that is not configured.
@@ -162,14 +166,14 @@ func (c *chat) unavailable(name string) (without []policy.Part, err error) {
 		if waiting == nil && len(c.lacking.experts) > 0 {
 			return nil, &incapableError{c.lacking, p.Name}
 		}
-		return nil, errNoExpert
+		return nil, wishes.ErrNoExpert
 	}
 	for _, v := range actions.Advice[1:] {
 		if c.advice[v.Name] == nil {
 			without = append(without, policy.Advice(v.Name))
 		}
 	}
-	without, err = c.wishes.exclude(actions, c.excludeFields(actions, without, waiting), waiting)
+	without, err = c.wishes.Exclude(actions, c.excludeFields(actions, without, waiting), waiting)
 	if err != nil {
 		return nil, err
 	}
@@ -186,36 +190,20 @@ func (q *routed) execute() {
 		if q.calls >= limit.Tries || ctx.Err() != nil {
 			break
 		}
-		e := q.experts[q.expertOf(pair)]
-		if q.failedExperts[q.expertOf(pair)] {
-			continue
-		}
 		if q.settings.People.Has(q.expertOf(pair)) {
 			if q.giveToPeople(pair) {
 				return
 			}
 			continue
 		}
-		if e == nil { // a canary may name experts that the policy does not
-			q.addFailure(pair, 0, 0, errors.New("expert "+q.expertOf(pair)+" is not configured"))
+		k, ok, refused := q.prepare(ctx, pair, i)
+		if refused {
+			return
+		}
+		if !ok {
 			continue
 		}
-		message, err := q.fetchAdvice(ctx, pair)
-		if err != nil {
-			if ctx.Err() == nil {
-				q.api.metrics.Fallback(q.expertOf(pair), "advice")
-				q.addFailure(pair, 0, 0, err)
-			}
-			continue
-		}
-		hold, err := q.budgets.holdPair(q, pair, e, message)
-		if err != nil {
-			if q.fullBudget(pair, i, err) {
-				return
-			}
-			continue
-		}
-		k := ask{pair: pair, expert: e, message: message, hold: hold, last: !q.hasFallback(e, ranked[i+1:])}
+		k.last = !q.hasFallback(k.expert, ranked[i+1:])
 		for _, r := range q.askOrHedge(ctx, k, ranked[i+1:]) {
 			if r.isGood() {
 				stop()
@@ -227,11 +215,46 @@ func (q *routed) execute() {
 		}
 	}
 	stop()
+	q.noneAnswered(ctx)
+}
+
+// noneAnswered answers a request when no pair is left, or when ctx, which has the deadline, has ended.
+func (q *routed) noneAnswered(ctx context.Context) {
 	if ctx.Err() != nil && !clientGone(q.r.Context()) {
 		q.last, q.expertFailed = errDeadline, true
-		q.reasons = append(q.reasons, fmt.Sprintf("not within %v", limit.Deadline))
+		q.reasons = append(q.reasons, fmt.Sprintf("not within %v", q.settings.Fallback.Deadline))
 	}
 	q.respondWithoutAnswer()
+}
+
+// prepare does what a call of a pair needs, and notes it if that fails. at is the place of the pair in the order. refused: a budget
+// refuses the request, which was answered.
+func (q *routed) prepare(ctx context.Context, pair, at int) (k ask, ok, refused bool) {
+	e := q.experts[q.expertOf(pair)]
+	if q.failedExperts[q.expertOf(pair)] {
+		return k, false, false
+	}
+	if e == nil { // a person, whom no cascade waits for; or a canary names experts that the policy does not
+		err := errors.New("expert " + q.expertOf(pair) + " is not configured")
+		if q.settings.People.Has(q.expertOf(pair)) {
+			err = errPeople
+		}
+		q.addFailure(pair, 0, 0, err)
+		return k, false, false
+	}
+	message, err := q.fetchAdvice(ctx, pair)
+	if err != nil {
+		if ctx.Err() == nil {
+			q.api.metrics.Fallback(q.expertOf(pair), "advice")
+			q.addFailure(pair, 0, 0, err)
+		}
+		return k, false, false
+	}
+	hold, err := q.budgets.holdPair(q, pair, e, message)
+	if err != nil {
+		return k, false, q.fullBudget(pair, at, err)
+	}
+	return ask{pair: pair, expert: e, message: message, hold: hold}, true, false
 }
 
 // skip holds an answer back or records a failure, so that another expert is tried.
@@ -248,7 +271,7 @@ func (q *routed) skip(r asked) {
 }
 
 // before is the number of pairs that failed so far.
-func (q *routed) before() int { return len(q.record.Attempts) - q.losers }
+func (q *routed) before() int { return len(q.record.Attempts) - q.losers - len(q.record.Cascade) }
 
 // hasFallback reports whether one of the pairs could still answer if an expert fails.
 func (q *routed) hasFallback(not *expert.Expert, pairs []int) bool {
@@ -398,12 +421,9 @@ func (q *routed) sendAnswer(pair int, e *expert.Expert, answer *expert.Answer, b
 // fillRecord puts the answer of a pair into the record of the decision.
 func (q *routed) fillRecord(pair int, e *expert.Expert, out *outcome) {
 	rec := q.record
-	rec.Executed, rec.Model = pair, out.model
+	rec.Executed = pair
 	rec.Stages.FirstByte = out.firstByte.Microseconds()
-	u := out.usage
-	rec.Usage = decisionlog.Usage{In: u.In, Cached: u.Cached, Out: u.Out, Known: u.Known, CachedKnown: u.Known && u.CachedKnown}
-	rec.TokenParts = u.Parts.List()
-	rec.Fee, rec.FeeKnown, rec.PriceDate = out.fee.Money, out.fee.Known, out.fee.Since
+	q.note(out)
 	switch {
 	case out.err != nil && q.clientGone():
 		rec.Error = "the client left"
@@ -413,6 +433,14 @@ func (q *routed) fillRecord(pair int, e *expert.Expert, out *outcome) {
 	case out.refused:
 		rec.Error = fmt.Sprintf("the expert refused the request: HTTP %d", out.status)
 	}
+}
+
+// note puts what an answer used and cost into the record.
+func (q *routed) note(out *outcome) {
+	rec, u := q.record, out.usage
+	rec.Model, rec.TokenParts = out.model, u.Parts.List()
+	rec.Usage = decisionlog.Usage{In: u.In, Cached: u.Cached, Out: u.Out, Known: u.Known, CachedKnown: u.Known && u.CachedKnown}
+	rec.Fee, rec.FeeKnown, rec.PriceDate = out.fee.Money, out.fee.Known, out.fee.Since
 }
 
 // setHeaders sets the headers of the response. pair is -1 if none answered, and before is the number of failed pairs before
@@ -431,9 +459,13 @@ func (q *routed) setHeaders(pair, before int) {
 	h.Set(headerExpert, headerValue(q.expertOf(pair)))
 	h.Set(headerAdvice, headerValue(q.adviceOf(pair)))
 	if cost := q.record.ExpectedCost; cost != nil {
+		if q.staged != nil { // up to the end, by the first decision
+			pair = q.record.Action
+		}
 		h.Set(headerCost, strconv.FormatFloat(float64(cost[pair]), 'g', 6, 64))
 	}
 	if before > 0 {
 		h.Set(headerFallbacks, strconv.Itoa(before))
 	}
+	q.staged.setHeader(h)
 }

@@ -131,23 +131,3 @@ func TestWrongWishes(t *testing.T) {
 		t.Errorf("%d requests were sent", n)
 	}
 }
-
-// FuzzWishes: headers are read, or are an error that names one of them.
-func FuzzWishes(f *testing.F) {
-	f.Add("0.5", "expert=small:0.5", "expert=a,pair=a/b", "false")
-	f.Add("1e999", "advice=:,", "=", "")
-	f.Fuzz(func(t *testing.T, lambda, fees, without, explore string) {
-		var w wishes
-		h := http.Header{headerLambda: {lambda}, headerFees: {fees}, headerWithout: {without, without}, headerExplore: {explore}}
-		if err := w.readHeaders(h); err != nil {
-			own, ok := err.(*failure)
-			if !ok || !strings.HasPrefix(own.param, "x-pipe-") || own.status != http.StatusBadRequest {
-				t.Fatal(err)
-			}
-			return
-		}
-		if len(w.from) != 4 || w.Prices.Lambda == nil {
-			t.Fatalf("%+v", w)
-		}
-	})
-}

@@ -12,6 +12,7 @@ type Metrics struct {
 	outcomes
 	inference
 	sessions
+	cascades cascades
 }
 
 // New makes the collectors and registers them.
@@ -23,6 +24,7 @@ func New(r *prometheus.Registry) *Metrics {
 		outcomes:  newOutcomes(r),
 		inference: newInference(r),
 		sessions:  newSessions(r),
+		cascades:  newCascades(r),
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"pipe/internal/parallel"
+	"pipe/models/cascade"
 	"pipe/models/policy"
 	"pipe/pipeline/decide"
 )
@@ -21,8 +22,10 @@ type Policy struct {
 	Loaded time.Time // when it was read
 
 	router  *decide.Router
-	encoder *encoder // of texts or images; nil: there is none
-	content string   // identifies the content of the files of policy and encoder
+	encoder *encoder         // of texts or images; nil: there is none
+	content string           // identifies the content of the files of policy and encoder
+	cascade *cascade.Decider // nil: the file is no cascade
+	fees    []float64        // of the pairs of a cascade
 	queues  *queues
 	graph   *Graph
 	current *atomic.Pointer[Pricing] // of the set
@@ -55,7 +58,7 @@ func (p *Policy) Release() {
 	case n < 0:
 		panic("policies: a policy was released twice")
 	case n == 0:
-		p.failed = errors.Join(p.router.Close(), p.encoder.release())
+		p.failed = errors.Join(p.router.Close(), p.closeCascade(), p.encoder.release())
 		p.live.Done()
 	}
 }
@@ -291,5 +294,10 @@ func runDecideJobs(ctx context.Context, jobs []*job) {
 	for i, j := range jobs {
 		asks[i] = &j.work.(*decideJob).request
 	}
-	jobs[0].work.(*decideJob).policy.router.Together(context.WithoutCancel(ctx), asks)
+	p, ctx := jobs[0].work.(*decideJob).policy, context.WithoutCancel(ctx)
+	if p.cascade != nil {
+		p.decideFirst(ctx, asks)
+		return
+	}
+	p.router.Together(ctx, asks)
 }

@@ -35,7 +35,7 @@ func (s *Set) open(ctx context.Context, f file, old *Policy, at *Pricing) (*Poli
 	if old != nil && old.content == identity && old.File == f.path {
 		return nil, nil
 	}
-	parsed, err := decide.ParsePolicy(f.path, content)
+	parsed, graph, err := parse(f.path, content)
 	if err != nil {
 		return nil, err
 	}
@@ -59,7 +59,10 @@ func (s *Set) open(ctx context.Context, f file, old *Policy, at *Pricing) (*Poli
 	p.graph = &Graph{policy: p, inputs: r.GraphInputs(), outputs: r.GraphOutputs()}
 	p.leases.Store(1)
 	p.live.Add(1)
-	if err = s.checkPrices(p, at); err == nil {
+	if err = p.openCascade(s.runtime, graph); err == nil {
+		err = s.checkPrices(p, at)
+	}
+	if err == nil {
 		_, err = p.PricesAt(at)
 	}
 	if err == nil {
@@ -100,7 +103,7 @@ func readWhole(f file) ([]byte, error) {
 func (s *Set) warmUp(ctx context.Context, p *Policy) error {
 	ctx, cancel := context.WithTimeout(ctx, s.settings.WarmUp)
 	defer cancel()
-	if _, err := p.router.Batch(ctx, make([]float32, p.Info().Dim), 1); err != nil {
+	if _, err := p.Decide(ctx, nil, make([]float32, p.Info().Dim), 1); err != nil {
 		return fmt.Errorf("warm up: %w", err)
 	}
 	var features []float32
@@ -116,7 +119,7 @@ func (s *Set) warmUp(ctx context.Context, p *Policy) error {
 		}
 	}
 	if err == nil && features != nil {
-		_, err = p.router.Batch(ctx, features, 1)
+		_, err = p.Decide(ctx, nil, features, 1)
 	}
 	if err != nil {
 		return fmt.Errorf("warm up: %w", err)

@@ -241,7 +241,8 @@ func decode(f Format, stream []byte) (all []middle.Event, err error) {
 	}
 }
 
-// TestAnswersKeepTheirMeaning: an answer that is written in a protocol, whole or as a stream, and read again is the same.
+// TestAnswersKeepTheirMeaning: an answer that is written in a protocol, whole or as a stream, and read again is the same. So is a whole
+// answer that is turned into a stream.
 func TestAnswersKeepTheirMeaning(t *testing.T) {
 	for _, f := range translated {
 		t.Run(f.Name(), func(t *testing.T) {
@@ -260,17 +261,28 @@ func TestAnswersKeepTheirMeaning(t *testing.T) {
 					t.Fatalf("%s: %v", body, err)
 				}
 				compareAnswers(t, got, a)
+				again, err := AsStream(to, body)
+				if err != nil {
+					t.Fatalf("%s: %v", body, err)
+				}
+				events, err := decode(f, again)
+				if err != nil {
+					t.Fatalf("%s: %v", again, err)
+				}
+				got, done := collect(events)
+				if !done {
+					t.Fatalf("no end: %s", again)
+				}
+				compareAnswers(t, got, a)
 				var stream []byte
 				enc := f.Encoder(to)
 				for _, e := range eventsOf(t, a) {
 					stream = append(stream, enc.Encode(e)...)
 				}
-				events, err := decode(f, stream)
-				if err != nil {
+				if events, err = decode(f, stream); err != nil {
 					t.Fatalf("%s: %v", stream, err)
 				}
-				got, done := collect(events)
-				if !done {
+				if got, done = collect(events); !done {
 					t.Fatalf("no end: %s", stream)
 				}
 				compareAnswers(t, got, a)

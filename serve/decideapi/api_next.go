@@ -1,0 +1,171 @@
+package decideapi
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"net/http"
+	"slices"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"pipe/costs"
+	"pipe/models/cascade"
+	"pipe/pipeline/decisionlog"
+	"pipe/serve/decision"
+	"pipe/serve/policies"
+)
+
+// executed are the pairs that were executed on a row, with what is seen of their answers by the name of the fact: a number, a text, or
+// null where it is not known.
+type executed map[string]map[string]jsontext.Value
+
+// nextAnswer is the answer about the next step of a cascade.
+type nextAnswer struct {
+	RequestID string     `json:"request_id"`
+	Policy    nextPolicy `json:"policy"`
+	Accept    bool       `json:"accept"` // the answer of the pair, which was executed
+	nextPair
+	Loss      *float32   `json:"expected_loss"` // of the best answer at hand, if it is accepted; null: there is none
+	Remaining float32    `json:"remaining_cost"`
+	Ranked    []nextPair `json:"ranked"`
+}
+
+type nextPolicy struct {
+	Name   string `json:"name"`
+	Digest string `json:"digest"`
+}
+
+// nextPair is a pair that was executed, to accept its answer, or one to execute.
+type nextPair struct {
+	Index  int     `json:"index"`
+	Pair   string  `json:"pair"`
+	Expert string  `json:"expert"`
+	Advice string  `json:"advice"`
+	Done   bool    `json:"executed"`
+	Cost   float32 `json:"expected_cost"` // that is still to come
+}
+
+// next answers what a cascade does next on one row. It is not logged: the first decision was.
+func (a *API) next(w http.ResponseWriter, r *http.Request, ask *parsedRequest) error {
+	p, features, err := a.decider.Features(r.Context(), ask.request)
+	if err != nil {
+		return err
+	}
+	defer p.Release()
+	info := p.Cascade()
+	switch {
+	case info == nil:
+		return unfit("executed", "policy %q is no cascade: it decides once", p.Name)
+	case len(features) != info.Dim:
+		return unfit("executed", "of a cascade, the next step of one row is decided; there are %d", len(features)/info.Dim)
+	}
+	at, err := p.Price(a.decider.Policies().Pricing(), ask.request.Prices)
+	if err != nil {
+		return &decision.PriceError{Policy: p.Name, Err: err}
+	}
+	rows, err := ask.executed.rows(info)
+	if err != nil {
+		return err
+	}
+	rows.Features = features
+	d, err := p.Next(r.Context(), rows)
+	if err != nil {
+		return err
+	}
+	pair, _ := d.Possible(0, info.Actions.Len(), func(i int) bool { return rows.Executed[i] || at.Available[i] })
+	if pair < 0 {
+		return unfit("unavailable", "no pair is left that could be executed")
+	}
+	if ask.request.ID == "" {
+		ask.request.ID = decisionlog.NewID()
+	}
+	w.Header().Set("X-Request-Id", ask.request.ID)
+	body, err := json.Marshal(answerOf(p, info, rows, d, pair, at.Available, ask))
+	if err != nil {
+		return err
+	}
+	writeJSON(w, http.StatusOK, append(body, '\n'))
+	return nil
+}
+
+func answerOf(p *policies.Policy, info *cascade.Info, rows cascade.Rows, d *cascade.Decisions, pair int, available []bool, ask *parsedRequest) *nextAnswer {
+	describe := func(i int) nextPair {
+		j, k := info.Actions.Pair(i)
+		return nextPair{i, info.Actions.Name(i), info.Actions.Experts[j].Name, info.Actions.Advice[k].Name, rows.Executed[i], d.Cost[i]}
+	}
+	out := &nextAnswer{RequestID: ask.request.ID, Policy: nextPolicy{p.Name, p.Digest}, Accept: rows.Executed[pair], nextPair: describe(pair), Remaining: d.Cost[pair], Ranked: []nextPair{}}
+	if loss := d.Loss[0]; loss == loss {
+		out.Loss = &loss
+	}
+	left := slices.Clone(available)
+	for i := range left {
+		left[i] = left[i] || rows.Executed[i]
+	}
+	for next := pair; next >= 0 && len(out.Ranked) != ask.top; {
+		out.Ranked = append(out.Ranked, describe(next))
+		left[next] = false
+		next, _ = d.Possible(0, len(left), func(i int) bool { return left[i] })
+	}
+	return out
+}
+
+// rows is the state of one row, without its features.
+func (e executed) rows(info *cascade.Info) (cascade.Rows, error) {
+	names, facts := info.Actions.Names(), len(info.Facts)
+	rows := cascade.Rows{N: 1, Executed: make([]bool, len(names)), Observed: make([]float32, info.Columns())}
+	for i := range rows.Observed {
+		rows.Observed[i] = float32(math.NaN())
+	}
+	if len(e) > info.Stages {
+		return rows, unfit("executed", "has %d pairs; the cascade executes %d on a row", len(e), info.Stages)
+	}
+	for _, name := range slices.Sorted(maps.Keys(e)) {
+		pair := slices.Index(names, name)
+		if pair < 0 || !info.Actions.Available(pair) {
+			return rows, unfit("executed", "%.200q is no pair of the cascade", name)
+		}
+		rows.Executed[pair] = true
+		for _, fact := range slices.Sorted(maps.Keys(e[name])) {
+			at := slices.IndexFunc(info.Facts, func(f costs.Fact) bool { return f.Name == fact })
+			if at < 0 {
+				return rows, unfit("executed", "%.200q is no fact that the cascade looks at", fact)
+			}
+			v, err := valueOf(info.Facts[at], e[name][fact])
+			if err != nil {
+				return rows, unfit("executed", "%s: %s %v", name, fact, err)
+			}
+			rows.Observed[pair*facts+at] = v
+		}
+	}
+	return rows, nil
+}
+
+// valueOf is a fact as the file has it: NaN where it is not known, or has a value that the training did not see.
+func valueOf(f costs.Fact, v jsontext.Value) (float32, error) {
+	none := float32(math.NaN())
+	switch {
+	case v.Kind() == 'n':
+		return none, nil
+	case f.Values != nil:
+		var text string
+		if json.Unmarshal(v, &text) != nil {
+			return none, fmt.Errorf("is neither a text nor null")
+		}
+		if at, ok := slices.BinarySearch(f.Values, text); ok {
+			return float32(at), nil
+		}
+		return none, nil
+	}
+	var number float32
+	if json.Unmarshal(v, &number) != nil || math.IsInf(float64(number), 0) {
+		return none, fmt.Errorf("is neither a number nor null")
+	}
+	return number, nil
+}
+
+// unfit is the error for a request that can be read and does not fit the policy.
+func unfit(param, format string, args ...any) *requestError {
+	return &requestError{status: http.StatusUnprocessableEntity, code: "wrong_state", param: param, message: fmt.Sprintf(format, args...)}
+}

@@ -1,0 +1,135 @@
+package decideapi
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"net/http"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"pipe/models/cascade"
+	"pipe/onnx/ort/orttest"
+	"pipe/serve/policies/policiestest"
+)
+
+// nextJSON is what a client reads about the next step of a cascade.
+type nextJSON struct {
+	Policy struct{ Name, Digest string }
+	Accept bool
+	Pair   string
+	Index  int
+	Loss   *float32 `json:"expected_loss"`
+	Cost   float32  `json:"remaining_cost"`
+	Ranked []struct {
+		Index    int
+		Executed bool
+		Cost     float32 `json:"expected_cost"`
+	}
+}
+
+func cascadeWorld(t *testing.T) (*world, *cascade.Decider) {
+	t.Helper()
+	o := defaults()
+	o.files = t.TempDir()
+	path := filepath.Join(o.files, "stages.onnx")
+	policiestest.WriteCascade(t, path, dim, 7)
+	d, err := cascade.Open(orttest.Open(t, 1), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := d.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return newWorld(t, o), d
+}
+
+// TestNextStep: the steps of a cascade over HTTP are those of its file in the same state, with and without pairs that must not be
+// executed, and they are not logged.
+func TestNextStep(t *testing.T) {
+	w, d := cascadeWorld(t)
+	none := float32(math.NaN())
+	for i, row := range numbers(3, 20) {
+		for _, c := range []struct {
+			text, more string
+			executed   []int
+			observed   map[int]float32
+			without    []int
+		}{
+			{`{}`, "", nil, nil, nil},
+			{`{"e0/none":{"label":"yes","length":0.5}}`, "", []int{0}, map[int]float32{0: 1, 1: 0.5}, nil},
+			{`{"e0/none":{"label":"maybe","length":null}}`, "", []int{0}, nil, nil},
+			{`{"e1/none":null}`, `,"unavailable":{"experts":["e2"]}`, []int{2}, nil, []int{4}},
+			{`{"e0/none":{},"e2/none":{"length":-1}}`, `,"top":1`, []int{0, 4}, map[int]float32{9: -1}, nil},
+		} {
+			rows := cascade.Rows{N: 1, Features: row, Executed: make([]bool, 6), Observed: slices.Repeat([]float32{none}, 12)}
+			for _, e := range c.executed {
+				rows.Executed[e] = true
+			}
+			for at, v := range c.observed {
+				rows.Observed[at] = v
+			}
+			want, err := d.Next(t.Context(), rows)
+			if err != nil {
+				t.Fatal(err)
+			}
+			action, _ := want.Possible(0, 6, func(i int) bool { return !slices.Contains(c.without, i) })
+			resp, err := http.Post(w.server.URL+"/v1/decide", "application/json", strings.NewReader(fmt.Sprintf(`{"policy":"stages","features":%s,"executed":%s%s}`, inJSON(t, row), c.text, c.more)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got nextJSON
+			err = json.NewDecoder(resp.Body).Decode(&got)
+			resp.Body.Close()
+			if err != nil || resp.StatusCode != 200 || resp.Header.Get("X-Request-Id") == "" || got.Policy.Name != "stages" {
+				t.Fatalf("%d %v %+v", resp.StatusCode, err, got)
+			}
+			if got.Index != action || got.Accept != rows.Executed[action] || got.Cost != want.Cost[action] || (got.Loss == nil) != (len(c.executed) == 0) || got.Loss != nil && *got.Loss != want.Loss[0] {
+				t.Errorf("row %d, %s: %+v, want %d of %v", i, c.text, got, action, want.Cost)
+			}
+			if n := len(got.Ranked); got.Ranked[0].Index != action || c.more == `,"top":1` && n != 1 || c.more == "" && n < 2 {
+				t.Errorf("row %d, %s: %+v", i, c.text, got.Ranked)
+			}
+			for n, r := range got.Ranked {
+				if slices.Contains(c.without, r.Index) || r.Executed != rows.Executed[r.Index] || n > 1 && r.Cost < got.Ranked[n-1].Cost {
+					t.Errorf("row %d, %s: %+v", i, c.text, got.Ranked)
+				}
+			}
+		}
+	}
+	if s := w.log.Stats(); s.Queued != 0 || s.Records != 0 {
+		t.Errorf("%+v", s)
+	}
+}
+
+// A state that the policy cannot be in is refused, with the member and why.
+func TestWrongState(t *testing.T) {
+	w, _ := cascadeWorld(t)
+	row := inJSON(t, numbers(3, 1)[0])
+	for body, want := range map[string]string{
+		`"policy":"fixed","features":` + row + `,"executed":{}`:                                                                              "is no cascade",
+		`"policy":"stages","features":` + row + `,"executed":{"nobody/none":{}}`:                                                             "is no pair",
+		`"policy":"stages","features":` + row + `,"executed":{"e2/docs":{}}`:                                                                 "is no pair",
+		`"policy":"stages","features":` + row + `,"executed":{"e0/none":{"height":1}}`:                                                       "is no fact",
+		`"policy":"stages","features":` + row + `,"executed":{"e0/none":{"label":1}}`:                                                        "neither a text nor null",
+		`"policy":"stages","features":` + row + `,"executed":{"e0/none":{"length":"1"}}`:                                                     "neither a number nor null",
+		`"policy":"stages","features":` + row + `,"executed":{"e0/none":{},"e0/docs":{},"e1/none":{}}`:                                       "executes 2 on a row",
+		`"policy":"stages","features":[` + row + `,` + row + `],"executed":{"e0/none":{}}`:                                                   "one row",
+		`"policy":"stages","features":` + row + `,"executed":{"e0/none":{}},"prices":{"lambda":2}`:                                           "fixed prices",
+		`"policy":"stages","features":` + row + `,"executed":{},"unavailable":{"pairs":["e0/none","e0/docs","e1/none","e1/docs","e2/none"]}`: "no action remains",
+	} {
+		status, answer := w.post(t, "/v1/decide", "{"+body+"}")
+		if text := fmt.Sprint(answer); status != 422 || !strings.Contains(text, want) {
+			t.Errorf("%s: %d %s", body, status, text)
+		}
+	}
+	for _, body := range []string{`"executed":[]`, `"executed":{"e0/none":1}`, `"executed":{"a":{},"a":{}}`} {
+		if status, answer := w.post(t, "/v1/decide", `{"policy":"stages","features":`+row+`,`+body+`}`); status != 400 {
+			t.Errorf("%s: %d %v", body, status, answer)
+		}
+	}
+}

@@ -1,0 +1,193 @@
+package stages
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"math"
+	"slices"
+
+	"pipe/costs/observe"
+	"pipe/models/cascade"
+)
+
+// Next decides in any state of a cascade, as [cascade.Decider.Next] does.
+type Next func(ctx context.Context, rows cascade.Rows) (*cascade.Decisions, error)
+
+// Asked is what came of asking a pair.
+type Asked struct {
+	Pair   int             // that answered; it may be another one than the pair that was asked, see [Settings.Ask]
+	Answer *observe.Answer // nil: the pair failed
+	Sent   bool            // its answer was passed on as it came, so nothing is left to decide
+	Stop   bool            // no other pair may be asked: the caller left, or time or calls are used up
+}
+
+// Settings say how a cascade is played for one request.
+type Settings struct {
+	Info     *cascade.Info
+	Next     Next
+	Features []float32 // of the request, as many as Info.Dim
+	// Can reports whether a pair could be asked now, and whether the answer of one that was asked may be accepted.
+	Can func(pair int) bool
+	// Ask asks a pair. With last, nothing is decided after its answer, unless it fails. inHand is whether another answer is at
+	// hand. A hedge may let another pair answer.
+	Ask func(ctx context.Context, pair int, last, inHand bool) Asked
+	// Live says that the answer of a stage that is certain to be the last is passed on as it comes: last is never true without.
+	Live bool
+}
+
+// Play is a cascade that is played for one request.
+type Play struct {
+	settings Settings
+	executed []bool
+	observed []float32
+	failed   []bool
+	Order    []int // pairs that answered, in order
+	Chosen   bool  // every pair of Order was asked because the policy chose it, and answered
+	Unknown  []int // by fact: answers of which it was not known
+}
+
+// New returns a play in the empty state.
+func New(s Settings) *Play {
+	pairs := s.Info.Actions.Len()
+	p := &Play{settings: s, executed: make([]bool, pairs), failed: make([]bool, pairs), observed: make([]float32, s.Info.Columns()), Chosen: true, Unknown: make([]int, len(s.Info.Facts))}
+	for i := range p.observed {
+		p.observed[i] = float32(math.NaN())
+	}
+	return p
+}
+
+// End says how a play ended. Metrics have it.
+type End string
+
+// The ends.
+const (
+	Accepted End = "accepted" // the policy accepted an answer
+	Live     End = "live"     // the last answer was passed on as it came
+	InHand   End = "in_hand"  // an answer was returned because no other one could be asked, or none came in time
+	None     End = "none"     // no pair answered
+)
+
+// Run plays to the end, beginning with a pair. It returns the pair whose answer is accepted, -1 for none. err is why the policy could
+// not decide; then the last answer is accepted.
+func (p *Play) Run(ctx context.Context, first int) (pair int, end End, err error) {
+	for next := first; ; {
+		a := p.settings.Ask(ctx, next, p.settings.Live && p.last(next), len(p.Order) > 0)
+		switch {
+		case a.Sent:
+			p.Order, p.Chosen = append(p.Order, a.Pair), p.Chosen && a.Pair == next
+			return a.Pair, Live, nil
+		case a.Answer != nil:
+			p.see(a.Pair, a.Answer)
+			p.Chosen = p.Chosen && a.Pair == next
+		default:
+			p.failed[next], p.Chosen = true, false
+		}
+		if a.Stop {
+			return p.best(ctx)
+		}
+		free := true
+		next, free, err = p.step(ctx)
+		switch {
+		case err != nil || next < 0:
+			at, end, failed := p.best(ctx)
+			return at, end, errors.Join(err, failed)
+		case p.executed[next] && free:
+			return next, Accepted, nil
+		case p.executed[next]:
+			return next, InHand, nil
+		}
+		p.Chosen = p.Chosen && free
+	}
+}
+
+// last reports whether only acceptance is left after a pair answers.
+func (p *Play) last(pair int) bool {
+	info := p.settings.Info
+	then := append(p.pairs(), pair)
+	slices.Sort(then)
+	return len(then) >= info.Stages || !slices.ContainsFunc(info.States, func(s []int) bool { return slices.Equal(s, then) })
+}
+
+// pairs are those that answered, ascending.
+func (p *Play) pairs() (all []int) {
+	for i, done := range p.executed {
+		if done {
+			all = append(all, i)
+		}
+	}
+	return all
+}
+
+// see notes the answer of a pair.
+func (p *Play) see(pair int, a *observe.Answer) {
+	facts := p.settings.Info.Facts
+	row := p.row(pair)
+	observe.Fill(row, facts, a)
+	for i, v := range row {
+		if v != v {
+			p.Unknown[i]++
+		}
+	}
+	p.executed[pair], p.Order = true, append(p.Order, pair)
+}
+
+// row are the facts of a pair.
+func (p *Play) row(pair int) []float32 {
+	n := len(p.settings.Info.Facts)
+	return p.observed[pair*n : (pair+1)*n : (pair+1)*n]
+}
+
+// step decides in the state: the pair to accept or to ask; -1: none is left. Where the policy's choice is not possible, because the
+// pair failed or must not be asked, it is the possible action that is expected to cost least, and free is false.
+func (p *Play) step(ctx context.Context) (pair int, free bool, err error) {
+	d, err := p.decide(ctx)
+	if err != nil {
+		return -1, false, err
+	}
+	pair, free = d.Possible(0, len(p.executed), func(i int) bool { return p.executed[i] || !p.failed[i] && p.settings.Can(i) })
+	return pair, free, nil
+}
+
+func (p *Play) decide(ctx context.Context) (*cascade.Decisions, error) {
+	return p.settings.Next(ctx, cascade.Rows{N: 1, Features: p.settings.Features, Observed: p.observed, Executed: p.executed})
+}
+
+// best accepts the best of the answers at hand, or the last one where the policy cannot compare them.
+func (p *Play) best(ctx context.Context) (pair int, end End, err error) {
+	switch len(p.Order) {
+	case 0:
+		return -1, None, nil
+	case 1:
+		return p.Order[0], InHand, nil
+	}
+	d, err := p.decide(context.WithoutCancel(ctx)) // the time for calls may be used up
+	if err == nil {
+		if pair, _ = d.Possible(0, len(p.executed), func(i int) bool { return p.executed[i] }); pair >= 0 {
+			return pair, InHand, nil
+		}
+	}
+	return p.Order[len(p.Order)-1], InHand, err
+}
+
+// Facts are what was seen of the answer of a pair, as a JSON object for logs: null where it was not known. It is "" if it is longer
+// than a log takes.
+func (p *Play) Facts(pair int) string {
+	const most = 4096 // bytes
+	facts := make(map[string]any, len(p.settings.Info.Facts))
+	for i, v := range p.row(pair) {
+		switch f := p.settings.Info.Facts[i]; {
+		case v != v:
+			facts[f.Name] = nil
+		case f.Values != nil:
+			facts[f.Name] = f.Values[int(v)]
+		default:
+			facts[f.Name] = v
+		}
+	}
+	text, err := json.Marshal(facts)
+	if err != nil || len(text) > most { // an infinite number is none that can be written
+		return ""
+	}
+	return string(text)
+}

@@ -1,0 +1,137 @@
+package policies
+
+import (
+	"context"
+	"errors"
+	"math"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"pipe/costs"
+	"pipe/models/cascade"
+	"pipe/models/policy"
+	"pipe/serve/policies/policiestest"
+)
+
+// writeCascade writes a cascade into a folder.
+func writeCascade(t testing.TB, folder, name string, seed uint64) string {
+	t.Helper()
+	path := filepath.Join(folder, name+".onnx")
+	policiestest.WriteCascade(t, path, dim, seed)
+	return path
+}
+
+// The first decisions of a cascade are those of its file in the empty state, for requests alone and together, at their fees, and among
+// the pairs that may be chosen.
+func TestFirstDecisionsOfACascade(t *testing.T) {
+	folder := t.TempDir()
+	writeCascade(t, folder, "stages", 1)
+	write(t, folder, "plain", version("plain"))
+	set := open(t, settings(folder))
+	p := acquire(t, set, "stages")
+	info := p.Cascade()
+	if info == nil || p.Info().Method != MethodCascade || p.Info().Decoder != policy.DecoderEstimate || p.Info().Prices != nil || acquire(t, set, "plain").Cascade() != nil {
+		t.Fatalf("%+v", p.Info())
+	}
+	const n = 50
+	x, pairs := numbers(1, n), info.Actions.Len()
+	rows := cascade.Rows{N: n, Features: x, Executed: make([]bool, n*pairs), Observed: slices.Repeat([]float32{float32(math.NaN())}, n*info.Columns())}
+	want, err := p.Next(t.Context(), rows)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all sync.WaitGroup
+	for i := range n {
+		all.Go(func() {
+			d, err := p.Decide(context.Background(), nil, x[i*dim:(i+1)*dim], 1)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			if d.Action[0] != want.Action[i] || !slices.Equal(d.Cost, want.Cost[i*pairs:(i+1)*pairs]) || d.Expert[0]*2+d.Advice[0] != d.Action[0] {
+				t.Errorf("row %d: %d at %v, want %d at %v", i, d.Action[0], d.Cost, want.Action[i], want.Cost[i*pairs:(i+1)*pairs])
+			}
+			for k, fee := range info.Actions.Fees(1) {
+				if info.Actions.Available(k) != (d.Scores[k] > policy.ExcludedBelow) || info.Actions.Available(k) && math.Abs(float64(d.Loss[k])+fee-float64(d.Cost[k])) > 1e-5 {
+					t.Errorf("pair %d: loss %v, cost %v, score %v", k, d.Loss[k], d.Cost[k], d.Scores[k])
+				}
+				if k != int(d.Action[0]) && d.Scores[k] >= d.Scores[d.Action[0]] {
+					t.Errorf("pair %d scores more than the action", k)
+				}
+			}
+		})
+	}
+	all.Wait()
+	without, err := p.Info().Price(policy.PriceChange{Without: []policy.Part{policy.Expert("e0")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := p.Decide(t.Context(), without, x, n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, action := range d.Action {
+		if least := slices.Min(want.Cost[i*pairs+2 : (i+1)*pairs]); action < 2 || want.Action[i] < 2 && want.Cost[i*pairs+int(action)] != least {
+			t.Errorf("row %d: %d without e0, costs %v", i, action, want.Cost[i*pairs:(i+1)*pairs])
+		}
+	}
+	if _, err := p.Decide(t.Context(), nil, slices.Repeat([]float32{float32(math.NaN())}, dim), 1); !errors.As(err, new(*policy.RowError)) {
+		t.Errorf("a feature that is not finite: %v", err)
+	}
+}
+
+// A cascade is replaced like a policy, and one whose graph does not fit its metadata is refused.
+func TestReloadOfACascade(t *testing.T) {
+	folder := t.TempDir()
+	path := writeCascade(t, folder, "stages", 1)
+	set := open(t, settings(folder))
+	before := acquire(t, set, "stages").Digest
+	writeCascade(t, folder, "stages", 2)
+	set.Reload(t.Context())
+	after := acquire(t, set, "stages")
+	if after.Digest == before || after.Cascade() == nil {
+		t.Errorf("%s stays", before)
+	}
+	m, _, err := cascade.Read(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	meta := m.Metadata()
+	meta["pipe.dim"] = "7"
+	m.SetMetadata(meta)
+	if err := m.WriteFile(path); err != nil {
+		t.Fatal(err)
+	}
+	changes := set.Reload(t.Context())
+	if len(changes) != 1 || changes[0].Err == nil || !strings.Contains(changes[0].Err.Error(), "read cascade") || !errors.As(changes[0].Err, new(*costs.DataError)) {
+		t.Errorf("%+v", changes)
+	}
+	if acquire(t, set, "stages").Digest != after.Digest {
+		t.Error("a damaged file took the place")
+	}
+}
+
+func BenchmarkCascadeStage(b *testing.B) {
+	folder := b.TempDir()
+	writeCascade(b, folder, "stages", 1)
+	p := acquire(b, open(b, settings(folder)), "stages")
+	rows := cascade.Rows{N: 1, Features: numbers(1, 1), Executed: make([]bool, 6), Observed: make([]float32, 12)}
+	rows.Executed[0] = true
+	b.Run("next", func(b *testing.B) {
+		for b.Loop() {
+			if _, err := p.Next(b.Context(), rows); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("first", func(b *testing.B) {
+		for b.Loop() {
+			if _, err := p.Decide(b.Context(), nil, rows.Features, 1); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}
