@@ -157,12 +157,6 @@ func (b *builder) one(g *onnx.Graph, state int, in inputs) *onnx.Value {
 	if out == nil {
 		return in.features
 	}
-	loss := row(g, []float32{float32(math.NaN())})
-	if n := len(s.Executed); n > 0 {
-		// The answer that would be accepted is that of the largest score, the first on ties.
-		of := func(v *onnx.Value) *onnx.Value { return columns(g, v, n, func(i int) int { return s.Executed[i] }) }
-		loss = b.best(g, of(out.Loss), of(out.Scores))
-	}
 	accept := make([]float32, b.pairs+1)
 	for _, i := range s.Executed {
 		accept[i] = 1
@@ -170,7 +164,21 @@ func (b *builder) one(g *onnx.Graph, state int, in inputs) *onnx.Value {
 	action := g.Unsqueeze(out.Action, 1)
 	remaining := g.GatherElements(out.Cost, g.Min(action, g.Scalar(onnx.Int64, float64(b.pairs-1))), 1)
 	return g.Concat(1, g.Cast(action, onnx.Float32), g.Gather(g.Const(onnx.Float32s([]int64{b.pairs + 1}, accept)), action, 0),
-		g.Add(loss, g.Mul(remaining, g.Scalar(onnx.Float32, 0))), remaining, out.Cost)
+		b.loss(g, s, out, remaining), remaining, out.Cost)
+}
+
+// loss is what the answer is expected to lose that would be accepted: that of the largest score, the first on ties. It is
+// rows x 1.
+func (b *builder) loss(g *onnx.Graph, s State, out *policy.Outputs, remaining *onnx.Value) *onnx.Value {
+	switch n := len(s.Executed); {
+	case n == 0:
+		return g.Mul(remaining, g.Scalar(onnx.Float32, math.NaN()))
+	case s.ends():
+		return remaining
+	default:
+		of := func(v *onnx.Value) *onnx.Value { return columns(g, v, n, func(i int) int { return s.Executed[i] }) }
+		return b.best(g, of(out.Loss), of(out.Scores))
+	}
 }
 
 // rest is what a state without a policy says: the answer with the smallest loss by the features is accepted.
