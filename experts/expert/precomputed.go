@@ -19,6 +19,7 @@ type precomputed struct {
 	answers map[answerKey]part.Prediction
 	takes   []string // advice for which the file has answers
 	advice  []string // all levels
+	timed   bool     // the file has the time of answers
 	metered bool
 }
 
@@ -34,6 +35,7 @@ type precomputedSettings struct {
 	Loss       string            `json:"loss"`         // "": the build's task loss judges the predictions
 	Fee        string            `json:"measured_fee"` // "": none. The key fee is the expert's own fee
 	LabelNames map[string]string `json:"label_names"`  // label in the file -> label here
+	Seconds    string            `json:"seconds"`      // how long the answer took; "": not known
 }
 
 func newPrecomputed(ctx context.Context, s *part.Setup, settings map[string]any) (part.Expert, error) {
@@ -53,6 +55,9 @@ func newPrecomputed(ctx context.Context, s *part.Setup, settings map[string]any)
 		cfg.As = s.Name
 	}
 	if err := e.read(ctx, file, &cfg, s.Labels, s.Held); err != nil {
+		return nil, err
+	}
+	if err := e.readSeconds(ctx, file, &cfg, s.Held); err != nil {
 		return nil, err
 	}
 	return e, e.complete(file.String(), s.Source.Entries(), s.Unavailable)
