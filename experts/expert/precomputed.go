@@ -21,6 +21,7 @@ type precomputed struct {
 	answers map[answerKey]part.Prediction
 	takes   []string // advice for which the file has answers
 	advice  []string // all levels
+	timed   bool     // the file has the time of answers
 	metered bool
 	facts   []string
 }
@@ -40,6 +41,7 @@ type precomputedSettings struct {
 	LogProb    string            `json:"logprob"`      // of the prediction; "": none
 	Finish     string            `json:"finish"`       // why the prediction ends; "": none
 	LabelNames map[string]string `json:"label_names"`  // label in the file -> label here
+	Seconds    string            `json:"seconds"`      // how long the answer took; "": not known
 }
 
 func newPrecomputed(ctx context.Context, s *part.Setup, settings map[string]any) (part.Expert, error) {
@@ -59,6 +61,9 @@ func newPrecomputed(ctx context.Context, s *part.Setup, settings map[string]any)
 		cfg.As = s.Name
 	}
 	if err := e.read(ctx, file, &cfg, s.Labels, s.Held); err != nil {
+		return nil, err
+	}
+	if err := e.readSeconds(ctx, file, &cfg, s.Held); err != nil {
 		return nil, err
 	}
 	return e, e.complete(file.String(), s.Source.Entries(), s.Unavailable)

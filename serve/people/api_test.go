@@ -6,7 +6,10 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"pipe/serve/access"
 )
@@ -182,5 +185,63 @@ func TestKeys(t *testing.T) {
 	}
 	if a := w.ask(t, "GET", "/people/page.js", ""); a.status != 200 {
 		t.Error("the script needs a key:", a)
+	}
+}
+
+// TestTogether: many people and callers at once. Every question is answered once.
+func TestTogether(t *testing.T) {
+	s := killSettings(t.TempDir())
+	s.Queue = 1000
+	p, err := Open(s, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	const callers, each = 6, 20
+	var all sync.WaitGroup
+	var answered atomic.Int32
+	done := make(chan struct{})
+	for range 3 { // of one person: several pages
+		for _, name := range []string{"ana", "ben"} {
+			all.Go(func() {
+				for {
+					select {
+					case <-done:
+						return
+					default:
+					}
+					i, found, err := p.ClaimNext(name)
+					if !found || err != nil {
+						continue
+					}
+					if _, err := p.Answer(i.ID, name, i.Claim.Token, Said{Text: "of " + name}); err == nil {
+						answered.Add(1)
+					} else if code(err) != "done" { // another page of the person was faster
+						t.Error(err)
+					}
+				}
+			})
+		}
+	}
+	var putting sync.WaitGroup
+	for range callers {
+		putting.Go(func() {
+			for range each {
+				if _, _, err := p.Put(New{Expert: "reviewer", Question: json.RawMessage("1")}); err != nil {
+					t.Error(err)
+				}
+				p.Ask(nil)(actions())
+				p.Status()
+			}
+		})
+	}
+	putting.Wait()
+	for len(p.Answers()) < callers*each {
+		time.Sleep(time.Millisecond)
+	}
+	close(done)
+	all.Wait()
+	if n := int(answered.Load()); n < callers*each {
+		t.Errorf("%d answers were confirmed of %d", n, callers*each)
 	}
 }
