@@ -1,6 +1,8 @@
 package gateway
 
 import (
+	"io"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -34,7 +36,7 @@ func TestProtocolClients(t *testing.T) {
 					module = "anthropic"
 				}
 				w, fake := newWorldOfKind(t, kind)
-				run := scriptOf(t, c.script, module, w.URL+base)
+				run := scriptOf(t, c.script, module, w.URL+base, "stored")
 				out, err := run.CombinedOutput()
 				if got := strings.Count(string(out), "ok "); err != nil || got != c.parts {
 					t.Errorf("%d of %d parts, %v\n%s\n%s", got, c.parts, err, out, w.text.String())
@@ -148,4 +150,32 @@ func agentRun(t *testing.T, agent, program, url string) *exec.Cmd {
 	c.Dir = t.TempDir()
 	c.WaitDelay = time.Second
 	return c
+}
+
+// TestEmbeddingsOfTheClient: OpenAI's client reads embeddings through the gateway as numbers. It asks for base64 by itself, which the
+// service therefore must see.
+func TestEmbeddingsOfTheClient(t *testing.T) {
+	python := judge.Python(t, "openai")
+	w, s := newScriptedWorld(t, "openai")
+	s.Set(gatewaytest.Script{}, func(rw http.ResponseWriter, _ *http.Request) bool {
+		io.WriteString(rw, `{"object":"list","data":[{"object":"embedding","index":0,"embedding":"AACAPgAAwL8="},{"object":"embedding","index":1,"embedding":"AAAAAAAAgD8="}],"model":"model-l","usage":{"prompt_tokens":3,"total_tokens":3}}`)
+		return true
+	})
+	const script = `
+import sys, openai
+client = openai.OpenAI(base_url=sys.argv[1], api_key="caller", max_retries=0, timeout=10)
+e = client.embeddings.create(model="large", input=["Öl", "b"], dimensions=2)
+print([d.embedding for d in e.data], e.usage.total_tokens, e.model)
+try:
+    client.embeddings.create(model="pipe", input="a")
+except openai.BadRequestError as e:
+    print(e.code, e.param)
+`
+	if got := judge.Run(t, python, "", script, w.URL+"/v1"); got != "[[0.25, -1.5], [0.0, 1.0]] 3 model-l\nnot_routed model\n" {
+		t.Error(got)
+	}
+	got := s.Requests()
+	if len(got) != 1 || !strings.Contains(string(got[0].Body), `"encoding_format":"base64"`) || !strings.Contains(string(got[0].Body), `"dimensions":2`) || !strings.Contains(string(got[0].Body), "Öl") {
+		t.Errorf("%+v", got)
+	}
 }

@@ -89,6 +89,9 @@ func (c *chat) resume() bool {
 		return false
 	}
 	next, err := c.request.After(k.items)
+	if err == nil && len(next.Middle().Malformed) > 0 {
+		err = next.Middle().Malformed[0]
+	}
 	if err != nil {
 		c.fail(unreadable(err), "")
 		return false

@@ -73,8 +73,15 @@ def main(base, stored=""):
 
     if stored:
         first = create(model="pipe", input="hello", store=True)
-        second = create(model="pipe", input="and now a tool", previous_response_id=first.id, tools=TOOLS, store=False)
+        second = create(model="pipe", input="a tool please", previous_response_id=first.id, tools=TOOLS, store=True)
         assert second.usage.input_tokens == first.usage.input_tokens + 2, (first, second)
+        call = [o for o in second.output if o.type == "function_call"][0]
+        found = [{"type": "function_call_output", "call_id": call.call_id, "output": "found"}]
+        with client.responses.stream(model="pipe", input=found, previous_response_id=second.id, tools=TOOLS, store=True) as stream:
+            third = stream.get_final_response()
+        assert "1 results" in third.output_text and third.previous_response_id in (second.id, None), third
+        fourth = create(model="pipe", input="and then?", previous_response_id=third.id, store=False)
+        assert fourth.usage.input_tokens > third.usage.input_tokens > second.usage.input_tokens, (second, third, fourth)
     assert "nowhere" in str(raises(openai.BadRequestError, lambda: create(**ask("hello"), previous_response_id="resp_nowhere")))
     print("ok previous response")
 

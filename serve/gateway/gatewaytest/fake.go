@@ -308,7 +308,7 @@ func (s *Seen) call(id, name string, args any) {
 // result adds the result of a call.
 func (s *Seen) result(id, text string) error {
 	n, ok := s.ids[id]
-	if !ok {
+	if !ok && s.Previous == "" { // else the service has kept the call
 		return fmt.Errorf("the result of a call %q that is not there", id)
 	}
 	s.add("result", fmt.Sprint(n)+" "+text)

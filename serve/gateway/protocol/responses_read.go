@@ -29,7 +29,9 @@ func (f responses) Middle(from *Incoming) *middle.Request {
 	r := &responsesReader{messagesReader{reader{}, m}}
 	r.object("", from.object.Text, r.field)
 	m.Malformed, m.Foreign = r.malformed, r.foreign
-	m.CheckTools(func(_, _ int) string { return "input" })
+	if from.PreviousResponse() == "" { // else the calls are in what it goes on from
+		m.CheckTools(func(_, _ int) string { return "input" })
+	}
 	return m
 }
 
