@@ -136,51 +136,65 @@ func (e *evaluation) addPrice(ctx context.Context, f *frontier, price pricePoint
 	if first == nil && cascades == nil {
 		return nil
 	}
-	var constant paid
-	best := -1
-	if len(e.train) > 0 {
-		best = e.bestConstant(a, price.lambda)
-		constant = e.paid([][]int{e.always(best)}, a, price)
-	}
-	// against adds the interval of the difference to the constant.
-	against := func(at int, ours paid) {
-		if best >= 0 {
-			f.difference(ours, constant, func(p []report.FrontierPoint, v *report.Interval) { p[at].DiffConstant = v })
-		}
-	}
-	var once paid // the policy for this lambda alone
+	c := e.constantAt(a, price)
+	var once paid // the policy for this lambda alone, or else the any-price policy
 	if first != nil {
 		once = e.paid(first, a, price)
 		at := f.add(name, price, once)
-		f.addConstant(price, constant, a, best)
-		against(at, once)
+		f.addConstant(price, c)
+		f.against(at, once, c)
 		if second != nil {
 			ours := once
 			once = e.paid(second, a, price)
 			f.add(method, price, once)
-			f.points[at].Own = method
-			f.difference(ours, once, func(p []report.FrontierPoint, v *report.Interval) { p[at].Regret = v })
+			f.regret(at, method, ours, once)
 		}
 	} else {
-		f.addConstant(price, constant, a, best)
+		f.addConstant(price, c)
 	}
-	for _, c := range cascades {
-		ours := e.playedPaid(c, a, price.lambda)
-		at := f.add(c.method(), price, ours)
-		against(at, ours)
+	for _, looks := range cascades {
+		ours := e.playedPaid(looks, a, price.lambda)
+		at := f.add(looks.method(), price, ours)
+		f.against(at, ours, c)
 		if first != nil {
-			f.points[at].Own = cmp.Or(method, name)
-			f.difference(ours, once, func(p []report.FrontierPoint, v *report.Interval) { p[at].Regret = v })
+			f.regret(at, cmp.Or(method, name), ours, once)
 		}
 	}
 	return nil
 }
 
-// addConstant adds the point of the best constant, -1 if there is none.
-func (f *frontier) addConstant(price pricePoint, p paid, a *costs.Actions, best int) {
-	if best >= 0 {
-		f.points[f.add(baseline.BestFixedTrain, price, p)].Pair = a.Name(best)
+// constantPaid is the best constant pair of the training rows at a price; nil without training rows.
+type constantPaid struct {
+	paid
+	name string
+}
+
+func (e *evaluation) constantAt(a *costs.Actions, price pricePoint) *constantPaid {
+	if len(e.train) == 0 {
+		return nil
 	}
+	best := e.bestConstant(a, price.lambda)
+	return &constantPaid{e.paid([][]int{e.always(best)}, a, price), a.Name(best)}
+}
+
+// addConstant adds the point of the best constant, if there is one.
+func (f *frontier) addConstant(price pricePoint, c *constantPaid) {
+	if c != nil {
+		f.points[f.add(baseline.BestFixedTrain, price, c.paid)].Pair = c.name
+	}
+}
+
+// against adds the interval of a point's difference to the constant, if there is one.
+func (f *frontier) against(at int, ours paid, c *constantPaid) {
+	if c != nil {
+		f.difference(ours, c.paid, func(p []report.FrontierPoint, v *report.Interval) { p[at].DiffConstant = v })
+	}
+}
+
+// regret adds the interval of a point's difference to the policy of a method that was trained for this lambda alone.
+func (f *frontier) regret(at int, method string, ours, theirs paid) {
+	f.points[at].Own = method
+	f.difference(ours, theirs, func(p []report.FrontierPoint, v *report.Interval) { p[at].Regret = v })
 }
 
 // anyPriceAt are the decisions of the any-price policies at a price, nil if there are none.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 
 	"pipe/costs"
@@ -270,4 +271,12 @@ func (j *job) open(ctx context.Context) (err error) {
 	}
 	j.rt, err = ort.Open(j.Runtime)
 	return err
+}
+
+// folder is a checkpoint folder within that of the run.
+func folder(p models.CheckpointPolicy, name string) models.CheckpointPolicy {
+	if p.Dir != "" {
+		p.Dir = filepath.Join(p.Dir, name)
+	}
+	return p
 }

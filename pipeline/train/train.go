@@ -241,10 +241,3 @@ func (j job) trainRecipe(ctx context.Context, save models.CheckpointPolicy, o mo
 	p, r, err := auto.TrainAnyPrice(ctx, j.t, j.Prices, s, o)
 	return []*policy.Policy{p}, []auto.Report{r}, err
 }
-
-func folder(p models.CheckpointPolicy, name string) models.CheckpointPolicy {
-	if p.Dir != "" {
-		p.Dir = filepath.Join(p.Dir, name)
-	}
-	return p
-}

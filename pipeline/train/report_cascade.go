@@ -1,0 +1,34 @@
+package train
+
+import (
+	"fmt"
+	"strings"
+	"text/tabwriter"
+
+	"pipe/internal/safetext"
+	"pipe/models/cascade/fit"
+)
+
+// writeCascade writes what was found in the training of one cascade.
+func writeCascade(b *strings.Builder, r fit.Report) {
+	g := r.Guard
+	if g.Rows == 0 {
+		fmt.Fprintf(b, "\ncascade at lambda %g: the %d training rows are too few sets that belong together to hold some out for the guard: it accepts every first answer\n", r.Lambda, r.Rows)
+		return
+	}
+	fmt.Fprintf(b, "\ncascade at lambda %g: %.4f against %.4f of the policy that decides once and %.4f of the best fixed pair, on %d held-out rows; gain %.4f, one-sided %g%% lower bound %.4f: %s\n",
+		r.Lambda, g.Cascade, g.OneShot, g.Fixed, g.Rows, g.Gain, 100*g.Confidence, g.LowerBound,
+		map[bool]string{true: "it accepts every first answer", false: "it is exported"}[g.Fallback])
+	tab := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(tab, "pairs executed\trows %\tfees of the last of these, mean over all rows")
+	for n, share := range g.Stages {
+		fmt.Fprintf(tab, "%d\t%.1f\t%.4f\n", n+1, 100*share, g.Money[n])
+	}
+	_ = tab.Flush() // into memory
+	if r.FirstOnly != nil {
+		fmt.Fprintf(b, "executed only before any other, since the number of states is limited: %s\n", safetext.List(r.FirstOnly, safetext.Line))
+	}
+	if c := r.Calibration; c != nil {
+		fmt.Fprintf(b, "calibration error of the expected losses of accepted answers %.4f\n", c.Error)
+	}
+}
