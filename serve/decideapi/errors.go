@@ -35,6 +35,11 @@ func invalid(code, param, format string, args ...any) *requestError {
 	return &requestError{status: http.StatusBadRequest, code: code, param: param, message: fmt.Sprintf(format, args...)}
 }
 
+// unfit is the error for a request that can be read and does not fit the policy.
+func unfit(param, format string, args ...any) *requestError {
+	return &requestError{status: http.StatusUnprocessableEntity, code: "wrong_state", param: param, message: fmt.Sprintf(format, args...)}
+}
+
 // statusClientGone is the status in metrics for a client that has disconnected.
 const statusClientGone = 499
 
