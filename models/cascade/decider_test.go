@@ -380,3 +380,48 @@ func TestDeciderConcurrently(t *testing.T) {
 	}
 	wait.Wait()
 }
+
+// A file that accepts every first answer has the constants of its policy once. It decides as the policy does.
+func TestOneShotFile(t *testing.T) {
+	rng := rand.New(rand.NewPCG(6, 6))
+	p := planted(rng, 3, 4, 300)
+	p.States = []State{{Encoding: Encoding{Dim: 4}, Policy: p.Rest}}
+	m, err := p.Export()
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, err := m.Marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m, err = p.Rest.Export(); err != nil {
+		t.Fatal(err)
+	}
+	if one, err := m.Marshal(); err != nil || len(file) > len(one)+12_000 {
+		t.Errorf("%d bytes, the policy has %d: %v", len(file), len(one), err)
+	}
+	d, r := open(t, orttest.Open(t, 0), p), randomRows(rng, p, 100)
+	got, err := d.Next(t.Context(), r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n, action := range got.Action {
+		want, err := p.Rest.Decide(r.Features[n*4 : n*4+4])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if executed := slices.Contains(r.Executed[n*6:n*6+6], true); got.Accept[n] != executed || !executed && action != int64(want) {
+			t.Errorf("row %d: action %d, accept %t, the policy takes %d", n, action, got.Accept[n], want)
+		}
+	}
+}
+
+// A policy that estimates no costs cannot be a state.
+func TestExportRefusesPoliciesWithoutCosts(t *testing.T) {
+	p := planted(rand.New(rand.NewPCG(7, 7)), 3, 4, 8)
+	p.States[2].Policy = policy.NewFixed(p.States[2].Policy.Actions, make([]float64, 6), 1, p.States[2].Encoding.Width())
+	p.States[2].Policy.FixedScores = nil
+	if _, err := p.Export(); err == nil || !strings.Contains(err.Error(), "estimates no costs") {
+		t.Error(err)
+	}
+}

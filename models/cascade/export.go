@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"pipe/models/policy"
 	"pipe/onnx"
 )
 
@@ -51,6 +52,8 @@ type builder struct {
 	p     *Policy
 	pairs int64
 	err   error // the first that a policy has
+	// What the policy of the empty state says, where it also decides in all others: its constants are in the file once.
+	shared *policy.Outputs
 }
 
 // inputs are those of some rows.
@@ -69,6 +72,9 @@ func (b *builder) all(g *onnx.Graph, in inputs) *onnx.Value {
 		found := body.Op("NonZero", []*onnx.Value{body.Equal(numbers, state)}, onnx.Int64, onnx.Shape{onnx.Fix(1), count})
 		rows := body.Squeeze(found, 0)
 		own := inputs{body.Gather(in.features, rows, 0), body.Gather(in.observed, rows, 0), body.Gather(in.executed, rows, 0)}
+		if len(b.p.States) == 1 && b.p.Rest == b.p.States[0].Policy {
+			b.shared = b.decide(body, b.p.Rest, own.features)
+		}
 		said := b.among(body, state, 0, len(b.p.States)+1, own)
 		if body.Err() != nil {
 			return carried, nil
@@ -126,22 +132,30 @@ func (b *builder) size(state int) int {
 	return len(b.p.States[state].Executed)
 }
 
+// decide adds a policy to the graph; nil, with the error kept, if it cannot.
+func (b *builder) decide(g *onnx.Graph, p *policy.Policy, features *onnx.Value) *policy.Outputs {
+	if b.shared != nil {
+		return b.shared
+	}
+	out, err := p.Graph(g, features)
+	if err == nil {
+		return &out
+	}
+	if b.err == nil {
+		b.err = err
+	}
+	return nil
+}
+
 // one is what one state says: rows x width.
 func (b *builder) one(g *onnx.Graph, state int, in inputs) *onnx.Value {
 	if state == len(b.p.States) {
 		return b.rest(g, in)
 	}
 	s := b.p.States[state]
-	out, err := s.Policy.Graph(g, s.Encoding.graph(g, in.features, in.observed))
-	if err != nil {
-		b.fail(err)
+	out := b.decide(g, s.Policy, s.Encoding.graph(g, in.features, in.observed))
+	if out == nil {
 		return in.features
-	}
-	loss := row(g, []float32{float32(math.NaN())})
-	if n := len(s.Executed); n > 0 {
-		// The answer that would be accepted is that of the largest score, the first on ties.
-		of := func(v *onnx.Value) *onnx.Value { return columns(g, v, n, func(i int) int { return s.Executed[i] }) }
-		loss = b.best(g, of(out.Loss), of(out.Scores))
 	}
 	accept := make([]float32, b.pairs+1)
 	for _, i := range s.Executed {
@@ -150,14 +164,27 @@ func (b *builder) one(g *onnx.Graph, state int, in inputs) *onnx.Value {
 	action := g.Unsqueeze(out.Action, 1)
 	remaining := g.GatherElements(out.Cost, g.Min(action, g.Scalar(onnx.Int64, float64(b.pairs-1))), 1)
 	return g.Concat(1, g.Cast(action, onnx.Float32), g.Gather(g.Const(onnx.Float32s([]int64{b.pairs + 1}, accept)), action, 0),
-		g.Add(loss, g.Mul(remaining, g.Scalar(onnx.Float32, 0))), remaining, out.Cost)
+		b.loss(g, s, out, remaining), remaining, out.Cost)
+}
+
+// loss is what the answer is expected to lose that would be accepted: that of the largest score, the first on ties. It is
+// rows x 1.
+func (b *builder) loss(g *onnx.Graph, s State, out *policy.Outputs, remaining *onnx.Value) *onnx.Value {
+	switch n := len(s.Executed); {
+	case n == 0:
+		return g.Mul(remaining, g.Scalar(onnx.Float32, math.NaN()))
+	case s.ends():
+		return remaining
+	default:
+		of := func(v *onnx.Value) *onnx.Value { return columns(g, v, n, func(i int) int { return s.Executed[i] }) }
+		return b.best(g, of(out.Loss), of(out.Scores))
+	}
 }
 
 // rest is what a state without a policy says: the answer with the smallest loss by the features is accepted.
 func (b *builder) rest(g *onnx.Graph, in inputs) *onnx.Value {
-	out, err := b.p.Rest.Graph(g, in.features)
-	if err != nil {
-		b.fail(err)
+	out := b.decide(g, b.p.Rest, in.features)
+	if out == nil {
 		return in.features
 	}
 	cost := g.Where(in.executed, out.Loss, g.Scalar(onnx.Float32, none))
@@ -192,12 +219,6 @@ func first(g *onnx.Graph, marked *onnx.Value, n int64) *onnx.Value {
 		index[i] = float32(i)
 	}
 	return g.ReduceMin(g.Where(marked, row(g, index), g.Scalar(onnx.Float32, float64(n))), true, 1)
-}
-
-func (b *builder) fail(err error) {
-	if b.err == nil {
-		b.err = err
-	}
 }
 
 // outputs are those of the file, of what the states say.

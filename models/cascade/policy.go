@@ -34,6 +34,16 @@ type State struct {
 	Policy *policy.Policy
 }
 
+// ends reports whether nothing more may be executed: an answer is accepted.
+func (s State) ends() bool {
+	for i, may := range s.Policy.Actions.Mask() {
+		if may && !slices.Contains(s.Executed, i) {
+			return false
+		}
+	}
+	return true
+}
+
 // PairActions are the pairs of a as experts without advice, at the fees that executing one next has: 0 for those that
 // were executed already. Pairs that are not allowed are unavailable; nil: all that exist are allowed. dim is the width of
 // what the state's policy sees.

@@ -1,9 +1,11 @@
 package fit
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"math"
 	"slices"
 
@@ -28,7 +30,7 @@ type judged struct {
 // groups say which belong together.
 func guard(ctx context.Context, t *costs.Tensor, c costs.Clusters, lambda float64, s Settings, o models.Options) (cascade.Guard, *policy.Calibration, error) {
 	var all judged
-	for f, held := range foldsOf(c, s) {
+	for f, held := range foldsOf(t, c, s) {
 		if err := all.fold(ctx, t, held, f, lambda, s, o); err != nil {
 			return cascade.Guard{}, nil, err
 		}
@@ -46,20 +48,16 @@ func guard(ctx context.Context, t *costs.Tensor, c costs.Clusters, lambda float6
 	return g, calibration, err
 }
 
-// foldsOf are the rows of every fold: whole clusters, at random.
-func foldsOf(c costs.Clusters, s Settings) [][]int {
-	order := seeded.Source(s.Auto.Seed, "cascade/guard", uint64(len(c.Of)))
-	rows := make([]int, len(c.Of))
-	rank := make([]uint64, len(c.Of))
+// foldsOf are the rows of every fold: whole clusters, at random. Which one a row is in follows from its id and the others that belong
+// to it, so another order of the rows changes little.
+func foldsOf(t *costs.Tensor, c costs.Clusters, s Settings) [][]int {
+	rows, rank := make([]int, len(c.Of)), make([]uint64, len(c.Of))
 	for n := range rows {
-		rows[n], rank[n] = n, order.Uint64()
+		h := fnv.New64a()
+		h.Write([]byte(t.IDs[n]))
+		rows[n], rank[n] = n, seeded.Source(s.Auto.Seed, "cascade/guard", h.Sum64()).Uint64()
 	}
-	slices.SortStableFunc(rows, func(a, b int) int {
-		if rank[a] < rank[b] {
-			return -1
-		}
-		return 1
-	})
+	slices.SortStableFunc(rows, func(a, b int) int { return cmp.Compare(rank[a], rank[b]) })
 	out := make([][]int, s.Folds)
 	for at, f := range c.Pick(rows).Folds(s.Folds) {
 		out[f] = append(out[f], rows[at])

@@ -145,7 +145,7 @@ func TestUnknownFacts(t *testing.T) {
 	}
 }
 
-// The same rows and seed give the same file, in any order of the rows.
+// The same rows and seed give the same file.
 func TestSameFile(t *testing.T) {
 	o := models.Options{Runtime: orttest.Open(t, 0)}
 	train, _ := twoStages().sample(rand.New(rand.NewPCG(6, 6)), 400)
@@ -180,7 +180,7 @@ func TestFoldsKeepRowsTogether(t *testing.T) {
 		t.Fatalf("%d sets of rows", c.Len())
 	}
 	side := make(map[int]int)
-	for f, rows := range foldsOf(c, quick(2)) {
+	for f, rows := range foldsOf(copies, c, quick(2)) {
 		if len(rows) < 50 {
 			t.Errorf("fold %d has %d rows", f, len(rows))
 		}

@@ -87,9 +87,6 @@ func (l *learner) auto(ctx context.Context, t *costs.Tensor, lambda float64, nam
 func (l *learner) states(ctx context.Context) (out []cascade.State, reports []StateReport, err error) {
 	for size := min(l.s.Stages, len(l.pairs)); size >= 0; size-- {
 		for _, executed := range sets(l.pairs, size) {
-			if size == 1 && len(l.pairs) == 1 {
-				continue // nothing can follow
-			}
 			state, report, err := l.state(ctx, executed)
 			if err != nil {
 				return nil, nil, err
