@@ -184,16 +184,17 @@ pq.write_table(t.set_column(i, "observed_label", coded), "dictionary.parquet")
 
 const readFacts = factsTable + `
 import pandas as pd
-path = sys.argv[1]
-types = {name: str(pq.read_schema(path).field("observed_" + name).type) for name in ("confidence", "json", "label", "length")}
-assert types == {"confidence": "list<element: float>", "json": "list<element: float>", "label": "list<element: string>", "length": "list<element: float>"}, types
 none = lambda v: None if v != v else v
-for name, want in (("confidence", conf), ("json", parses), ("label", said), ("length", length)):
-  name = "observed_" + name
-  assert pq.read_table(path)[name].to_pylist() == want
-  assert pl.read_parquet(path)[name].to_list() == want
-  assert [list(v) for v, in duckdb.sql("select %s from '%s'" % (name, path)).fetchall()] == want
-  assert [[none(v) for v in row] for row in pd.read_parquet(path)[name]] == want
+for path in sys.argv[1:]:
+  types = {name: str(pq.read_schema(path).field("observed_" + name).type) for name in ("confidence", "json", "label", "length")}
+  assert types == {"confidence": "list<element: float>", "json": "list<element: float>", "label": "list<element: string>", "length": "list<element: float>"}, types
+  tables = pq.read_table(path), pl.read_parquet(path), pd.read_parquet(path)
+  for name, want in (("confidence", conf), ("json", parses), ("label", said), ("length", length)):
+    name = "observed_" + name
+    assert tables[0][name].to_pylist() == want, (path, name)
+    assert tables[1][name].to_list() == want, (path, name)
+    assert [[none(v) for v in row] for row in tables[2][name]] == want, (path, name)
+    assert [list(v) for v, in duckdb.sql("select %s from '%s'" % (name, path)).fetchall()] == want, (path, name)
 `
 
 // Facts of other programs are read, numbers of any type, and they read ours.
@@ -201,17 +202,18 @@ func TestOthersKnowFacts(t *testing.T) {
 	py := judge.Python(t, "numpy", "pyarrow", "polars", "pandas", "duckdb")
 	dir := t.TempDir()
 	judge.Run(t, py, dir, writeFacts)
+	var all []string
 	for _, who := range []string{"pyarrow", "polars", "duckdb", "pandas", "dictionary"} {
 		got, err := Read(t.Context(), storage.File(filepath.Join(dir, who+".parquet")), ReadOptions{})
 		if err != nil {
 			t.Fatal(who, err)
 		}
-		ours := filepath.Join(t.TempDir(), "ours.parquet")
-		if err := Write(t.Context(), storage.File(ours), got); err != nil {
+		all = append(all, filepath.Join(dir, "ours-of-"+who+".parquet"))
+		if err := Write(t.Context(), storage.File(all[len(all)-1]), got); err != nil {
 			t.Fatal(who, err)
 		}
-		judge.Run(t, py, "", readFacts, ours)
 	}
+	judge.Run(t, py, "", readFacts, all...)
 }
 
 // extendFacts appends the facts of a batch.
