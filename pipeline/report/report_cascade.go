@@ -101,7 +101,7 @@ func (c *Cascade) compared() string {
 		case d.Low > 0:
 			parts = append(parts, fmt.Sprintf("costs %s per request more than %s, %s", Amount(d), o.Name, o.words()))
 		default:
-			parts = append(parts, fmt.Sprintf("saves %s per request against %s, %s, which is not certain", Amount(d.negative()), o.Name, o.words()))
+			parts = append(parts, fmt.Sprintf("saves %s per request against %s, %s, but that is not certain", Amount(d.negative()), o.Name, o.words()))
 		}
 	}
 	if parts == nil {

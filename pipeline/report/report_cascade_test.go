@@ -57,7 +57,7 @@ func TestCascadeWords(t *testing.T) {
 		t.Errorf("%v\n%s", err, &page)
 	}
 	r.Cascades[0].Others[0].Diff.High = 0.01
-	if got := r.cascades()[0].Sentence; !strings.Contains(got, "which decides once, which is not certain") {
+	if got := r.cascades()[0].Sentence; !strings.Contains(got, "which decides once, but that is not certain") {
 		t.Errorf("%q", got)
 	}
 	whole := &Report{}
