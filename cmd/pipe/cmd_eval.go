@@ -29,9 +29,9 @@ An any-price policy is reported at every lambda of --lambda, at the fees of the 
 task loss against money spent over a range of lambda, beside the best constant of the training rows. Where a policy that was
 trained for one of these lambdas alone is given too, the frontier has the regret against it.
 
-A cascade (pipe train --cascade) is played through the rows, which must have what can be seen of answers, and is reported beside
-the policy that decides once, the best fixed pair and the oracle: cost, task loss, fees of all executed pairs, and on how many
-rows it executed one pair, two, and so on.
+A cascade (pipe train --cascade) is played through the rows, which must have what can be seen of answers. It is reported
+beside the policy that decides once, the best fixed pair and the oracle: cost, task loss, fees of all executed pairs, and on
+how many rows it executed one pair, two, and so on.
 
 With --prices, measured fees are computed again from the usage that the tensor has (tokens, calls, seconds), at the last
 prices of every model in a price file: what is the policy worth after a service changed its prices?

@@ -37,10 +37,10 @@ names the policy that the new one must be better than; without it, that is the p
 new one is not shown to be better, the deployed policy stays: no policy of the recipe is exported, and the exit code is 6.
 Pairs that the log executed on too few rows are never chosen (--support).
 
-With --cascade, train also learns a cascade for every lambda: a policy that executes a pair, looks at its answer, and then accepts
-it or executes another pair, at most --stages of them. The tensor must say what can be seen of answers (observed_ columns).
-Where looking is not shown to be better than deciding once, the cascade accepts every first answer. pipe decide and
-pipe eval play it through a table.
+With --cascade, train also learns a cascade for every lambda: a policy that executes a pair, looks at its answer, and then
+accepts it or executes another pair, at most --stages of them. The tensor must say what can be seen of answers (observed_
+columns). Where looking is not shown to be better than deciding once, the cascade accepts every first answer. pipe decide
+and pipe eval play it through a table.
 
 With --half-life, old rows count less. With --warm, an older policy is exported where it is shown to be better than the
 new one on later rows. Rows with unknown outcomes are learned from too, and rows with all outcomes judge.

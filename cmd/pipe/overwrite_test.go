@@ -165,7 +165,7 @@ func inputsFor(t *testing.T) {
 		"pages/wiki-001.jsonl": `{"id": "A", "text": "x", "lines": ""}` + "\n",
 		"parts/a.parquet":      "x",
 		"kept/table.parquet":   "x", "kept/encoder.json": "x", "kept/featurize.json": "x", "kept/train.json": "x", "kept/ours.onnx": "train: {}",
-		"kept/ours.onnx.json": "{}", "kept/served.onnx.json": "{}", "kept/small.json": "{}",
+		"kept/ours.onnx.json": "{}", "kept/guarded.onnx.json": "{}", "kept/served.onnx.json": "{}", "kept/small.json": "{}",
 		"kept/more.onnx": "x", "kept/monitor.json": "x", "kept/monitor.html": "x", "monitor.state": "x", "kept/comparison.json": "x", "kept/comparison.html": "x", "kept/report.json": "x", "kept/report.csv": "x", "kept/report.md": "x", "kept/x.png": "x",
 		"kept/costs.parquet": "x", "kept/answers.jsonl": "x",
 	} {

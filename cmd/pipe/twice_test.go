@@ -16,6 +16,7 @@ import (
 // use the same flags with different settings.
 var twice = map[string][2]string{
 	"bench":          {"bench synthetic --config tiny.yaml --out out", "bench synthetic --config tiny2.yaml --out out"},
+	"calibrate":      {"calibrate --policy policy.onnx --in table.parquet --risk 0.9 --out out.onnx", "calibrate --policy policy.onnx --in table.parquet --risk 0.95 --out out.onnx"},
 	"convert":        {"convert small --out out.onnx", "convert clip --out out.onnx"},
 	"costs":          {"costs --config costs.yaml --out out", "costs --config costs2.yaml --out out"},
 	"decide":         {"decide --policy policy.onnx --in table.parquet --out out.csv", "decide --policy policy.onnx --in table.parquet --scores --out out.csv"},
