@@ -44,7 +44,7 @@ type Policy struct {
 	Warm     string             `json:"warm,omitempty"`     // the older policy that this file is
 	// Guarantee is what the file promises, and what else it could; nil: nothing.
 	Guarantee *calibrate.Report `json:"guarantee,omitempty"`
-	OneShot  bool               `json:"one_shot,omitempty"` // of a cascade: the guard lets it accept every first answer
+	OneShot   bool              `json:"one_shot,omitempty"` // of a cascade: the guard lets it accept every first answer
 }
 
 // Stays reports whether no policy of the recipe was exported, because the deployed one is not shown to be worse.
