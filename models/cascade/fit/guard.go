@@ -26,12 +26,13 @@ type judged struct {
 	said             [2][]policy.CalibrationPoint // of accepted answers: of the one-shot policy, of the cascade
 }
 
-// guard plays cascades and one-shot policies on the folds that they did not learn from. t has training rows only, whose
-// groups say which belong together.
+// guard plays cascades and one-shot policies on the folds that they did not learn from. t has training rows only, of which c says
+// which belong together.
 func guard(ctx context.Context, t *costs.Tensor, c costs.Clusters, lambda float64, s Settings, o models.Options) (cascade.Guard, *policy.Calibration, error) {
 	var all judged
+	groups := groupsOf(c)
 	for f, held := range foldsOf(t, c, s) {
-		if err := all.fold(ctx, t, held, f, lambda, s, o); err != nil {
+		if err := all.fold(ctx, t, groups, held, f, lambda, s, o); err != nil {
 			return cascade.Guard{}, nil, err
 		}
 	}
@@ -69,18 +70,19 @@ func foldsOf(t *costs.Tensor, c costs.Clusters, s Settings) [][]int {
 }
 
 // fold learns from the other rows, and plays on the complete ones of held.
-func (j *judged) fold(ctx context.Context, t *costs.Tensor, held []int, number int, lambda float64, s Settings, o models.Options) error {
+func (j *judged) fold(ctx context.Context, t *costs.Tensor, groups []string, held []int, number int, lambda float64, s Settings, o models.Options) error {
 	in := make([]bool, t.Len())
 	for _, n := range held {
 		in[n] = true
 	}
 	var others []int
+	var own []string // groups of the others
 	for n, is := range in {
 		if !is {
-			others = append(others, n)
+			others, own = append(others, n), append(own, groups[n])
 		}
 	}
-	l := newLearner(t.Subset(others), lambda, s, o)
+	l := newLearner(t.Subset(others), own, lambda, s, o)
 	l.prefix, l.folder = fmt.Sprintf("guard %d of %d, ", number+1, s.Folds), fmt.Sprintf("guard-%d", number)
 	one, _, err := l.oneShot(ctx)
 	if err != nil {

@@ -4,12 +4,15 @@ import (
 	"bytes"
 	"math"
 	"math/rand/v2"
+	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
 	"pipe/costs"
 	"pipe/models"
+	"pipe/models/auto"
 	"pipe/models/cascade"
 	"pipe/models/lightgbm/lightgbmtest"
 	"pipe/models/policy"
@@ -53,6 +56,34 @@ func TestPermutedFacts(t *testing.T) {
 	}
 }
 
+// Where the guard falls back, the file has the policy that auto.Train gives, also where facts tell rows apart that features do not.
+func TestFallbackIsThePolicyOfAuto(t *testing.T) {
+	o := models.Options{Runtime: orttest.Open(t, 0)}
+	train, _ := twoStages().sample(rand.New(rand.NewPCG(14, 14)), 400)
+	for i, v := range train.Features {
+		train.Features[i] = float32(math.Round(float64(v)))
+	}
+	for n := range train.Len() {
+		train.Groups = append(train.Groups, strconv.Itoa(n/2))
+	}
+	s := quick(3)
+	s.Confidence = 1 - 1e-12
+	p, r, err := Train(t.Context(), train, 1, s, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !r.Guard.Fallback || p.Stages != 2 || r.Stages != 2 {
+		t.Fatalf("%d stages, %+v", p.Stages, r)
+	}
+	want, _, err := auto.Train(t.Context(), train, []float64{0, 1}, s.Auto, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(p.States[0].Policy.Estimate, want[1].Estimate) || want[1].Estimate == nil {
+		t.Errorf("%+v, want %+v", p.States[0].Policy.Estimate, want[1].Estimate)
+	}
+}
+
 func permute(rng *rand.Rand, t *costs.Tensor) {
 	pairs, order := t.Actions.Len(), rng.Perm(t.Len())
 	for f, fact := range t.Facts {
@@ -70,7 +101,7 @@ func TestHigherFees(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 3))
 	train, _ := w.sample(rng, 1500)
 	s := quick(3)
-	l := newLearner(train, 1, s, o)
+	l := newLearner(train, nil, 1, s, o)
 	states, _, err := l.states(t.Context())
 	if err != nil {
 		t.Fatal(err)
