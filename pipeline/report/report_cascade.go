@@ -70,9 +70,18 @@ func (c *Cascade) sentence() string {
 	fmt.Fprintf(&b, "%s lambda %s the cascade %s", at, fixed(c.Lambda, -1), c.Policy)
 	if c.OneShot {
 		fmt.Fprintf(&b, " accepts every first answer: in training, to look at answers was not shown to be better. It costs %.4f per request.", c.Paid.TrueLoss)
-		return b.String()
+	} else {
+		b.WriteString(c.compared() + c.executed())
 	}
-	b.WriteString(c.compared())
+	if c.Origin {
+		b.WriteString(" But it was trained on another table: it may have learned from some of these rows.")
+	}
+	return b.String()
+}
+
+// executed says on how many rows it executed one pair, two, and so on.
+func (c *Cascade) executed() string {
+	var b strings.Builder
 	for n, share := range c.Share {
 		if n == 0 {
 			fmt.Fprintf(&b, " It executes one pair on %s%% of the rows", fixed(100*share, 1))
@@ -80,11 +89,7 @@ func (c *Cascade) sentence() string {
 			fmt.Fprintf(&b, ", %d on %s%%", n+1, fixed(100*share, 1))
 		}
 	}
-	b.WriteString(".")
-	if c.Origin {
-		b.WriteString(" But it was trained on another table: it may have learned from some of these rows.")
-	}
-	return b.String()
+	return b.String() + "."
 }
 
 // compared says what the cascade saves against what decides once: the policy and the constant, as far as there are any.

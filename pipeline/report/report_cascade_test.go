@@ -65,6 +65,10 @@ func TestCascadeWords(t *testing.T) {
 	if got := r.cascades()[0].Sentence; !strings.Contains(got, "it costs 0.050 [-0.010, 0.070] per request more than small/none, the best fixed pair of the training rows, but that is not certain") {
 		t.Errorf("%q", got)
 	}
+	r.Cascades[1].Origin = true
+	if got := r.cascades()[1].Sentence; got != want[1]+" But it was trained on another table: it may have learned from some of these rows." {
+		t.Errorf("%q", got)
+	}
 	whole := &Report{}
 	whole.Join("one", r)
 	if got := whole.Of("one").cascades(); len(got) != 2 || !strings.HasPrefix(got[0].Sentence, "one: at lambda 1 the cascade looks.onnx") || len(whole.Of("two").Cascades) != 0 {
