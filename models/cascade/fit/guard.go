@@ -37,7 +37,7 @@ func guard(ctx context.Context, t *costs.Tensor, c costs.Clusters, lambda float6
 		}
 	}
 	sets := c.Pick(all.rows)
-	g, err := all.verdict(sets, s)
+	g, err := all.verdict(sets, all.weights(t, s), s)
 	if err != nil {
 		return g, nil, err
 	}
@@ -84,7 +84,7 @@ func (j *judged) fold(ctx context.Context, t *costs.Tensor, groups []string, hel
 	}
 	l := newLearner(t.Subset(others), own, lambda, s, o)
 	l.prefix, l.folder = fmt.Sprintf("guard %d of %d, ", number+1, s.Folds), fmt.Sprintf("guard-%d", number)
-	one, _, err := l.oneShot(ctx)
+	one, report, err := l.oneShot(ctx)
 	if err != nil {
 		return err
 	}
@@ -101,8 +101,7 @@ func (j *judged) fold(ctx context.Context, t *costs.Tensor, groups []string, hel
 	if err != nil {
 		return err
 	}
-	best := costs.Summarize(l.t, l.t.CompleteRows(l.t.Rows(costs.Train)), lambda).Best
-	j.add(t, rows, best, lambda, base, played)
+	j.add(t, rows, slices.Index(t.Actions.Names(), report.Guard.Fixed), lambda, base, played)
 	return nil
 }
 
@@ -134,12 +133,21 @@ func play(ctx context.Context, p *cascade.Policy, t *costs.Tensor, rows []int, l
 	return cascade.Play(ctx, d, t, rows, lambda)
 }
 
+// weights are those of the judged rows by their age; nil: all count alike.
+func (j *judged) weights(t *costs.Tensor, s Settings) (out []float64) {
+	every := s.Auto.HalfLife.Weights(t, t.Rows(costs.Train))
+	for _, row := range j.rows {
+		if every != nil {
+			out = append(out, every[row])
+		}
+	}
+	return out
+}
+
 // verdict compares the costs.
-func (j *judged) verdict(sets costs.Clusters, s Settings) (g cascade.Guard, err error) {
+func (j *judged) verdict(sets costs.Clusters, weights []float64, s Settings) (g cascade.Guard, err error) {
 	g = cascade.Guard{Rows: len(j.rows), Clusters: sets.Len(), Rule: s.Rule, Confidence: s.Confidence}
-	g.OneShot, _ = models.MeanStd(j.oneShot)
-	g.Fixed, _ = models.MeanStd(j.fixed)
-	g.Cascade, _ = models.MeanStd(j.cascade)
+	g.OneShot, g.Fixed, g.Cascade = models.WeightedMean(j.oneShot, weights), models.WeightedMean(j.fixed, weights), models.WeightedMean(j.cascade, weights)
 	against := j.oneShot
 	if g.Fixed < g.OneShot {
 		against = j.fixed
@@ -148,7 +156,7 @@ func (j *judged) verdict(sets costs.Clusters, s Settings) (g cascade.Guard, err 
 	for n, cost := range against {
 		gains[n] = cost - j.cascade[n]
 	}
-	if g.Gain, g.LowerBound, err = models.GainLowerBound(gains, sets.IDs(), g.Confidence); err != nil {
+	if g.Gain, g.LowerBound, err = models.WeightedGainLowerBound(gains, weights, sets.IDs(), g.Confidence); err != nil {
 		return g, err
 	}
 	g.UpperBound = 2*g.Gain - g.LowerBound

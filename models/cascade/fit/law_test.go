@@ -84,6 +84,37 @@ func TestFallbackIsThePolicyOfAuto(t *testing.T) {
 	}
 }
 
+// With a half-life, old rows judge less, as they do in auto.
+func TestHalfLifeOfTheGuard(t *testing.T) {
+	o := models.Options{Runtime: orttest.Open(t, 0)}
+	w := twoStages()
+	train, _ := w.sample(rand.New(rand.NewPCG(15, 15)), 300)
+	s, at := quick(2), make([]float64, 2)
+	sum := 0.0
+	for n := range train.Len() {
+		age := n % 5 // in days
+		train.Times = append(train.Times, int64(10-age)*24*3600*1e6)
+		if age > 2 {
+			train.Losses(n)[0] = 1
+		}
+		weight := math.Exp2(-float64(age))
+		sum += weight
+		for i, fee := range w.fees {
+			at[i] += weight * (float64(train.Losses(n)[i]) + fee)
+		}
+	}
+	if err := s.Auto.HalfLife.Set("1d"); err != nil {
+		t.Fatal(err)
+	}
+	_, r, err := Train(t.Context(), train, 1, s, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := min(at[0], at[1]) / sum; math.Abs(r.Guard.Fixed-want) > 1e-6 {
+		t.Errorf("the fixed pair costs %.5f, want %.5f", r.Guard.Fixed, want)
+	}
+}
+
 func permute(rng *rand.Rand, t *costs.Tensor) {
 	pairs, order := t.Actions.Len(), rng.Perm(t.Len())
 	for f, fact := range t.Facts {
