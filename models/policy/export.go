@@ -51,7 +51,11 @@ func (p *Policy) Export() (*onnx.Model, error) {
 // for the largest score, and estimates by trees are finite where a feature is NaN.
 func (p *Policy) actionGraph(g *onnx.Graph, scores *onnx.Value, inputs ...*onnx.Value) *onnx.Value {
 	if p.Decoder != DecoderFixed {
-		scores = g.Add(scores, nanMark(g, g.Concat(1, append(inputs, scores)...)))
+		all := scores
+		if len(inputs) > 0 {
+			all = g.Concat(1, append(inputs, scores)...)
+		}
+		scores = g.Add(scores, nanMark(g, all))
 	}
 	n := p.Actions.Len()
 	index := make([]float32, n)
