@@ -42,15 +42,16 @@ func train(ctx context.Context, t *costs.Tensor, lambda float64, s Settings, o m
 	own := t.Subset(t.Rows(costs.Train))
 	c := together(own, s.Auto.Apart)
 	s.Stages = min(s.Stages, available(t))
+	groups := groupsOf(c)
 	r := Report{Lambda: lambda, Rows: own.Len(), Clusters: c.Len(), Stages: s.Stages}
 	r.Guard = cascade.Guard{Rule: s.Rule, Confidence: s.Confidence, Fallback: true}
 	var err error
 	if c.Len() >= 2*s.Folds {
-		if r.Guard, r.Calibration, err = guard(ctx, own, c, lambda, s, o); err != nil {
+		if r.Guard, r.Calibration, err = guard(ctx, own, c, groups, lambda, s, o); err != nil {
 			return nil, r, err
 		}
 	}
-	l := newLearner(own, groupsOf(c), lambda, s, o)
+	l := newLearner(own, groups, lambda, s, o)
 	r.Pairs, r.FirstOnly = l.names()
 	one, report, err := l.oneShot(ctx)
 	if err != nil {

@@ -27,10 +27,9 @@ type judged struct {
 }
 
 // guard plays cascades and one-shot policies on the folds that they did not learn from. t has training rows only, of which c says
-// which belong together.
-func guard(ctx context.Context, t *costs.Tensor, c costs.Clusters, lambda float64, s Settings, o models.Options) (cascade.Guard, *policy.Calibration, error) {
+// which belong together; groups are the names of these sets, by row.
+func guard(ctx context.Context, t *costs.Tensor, c costs.Clusters, groups []string, lambda float64, s Settings, o models.Options) (cascade.Guard, *policy.Calibration, error) {
 	var all judged
-	groups := groupsOf(c)
 	for f, held := range foldsOf(t, c, s) {
 		if err := all.fold(ctx, t, groups, held, f, lambda, s, o); err != nil {
 			return cascade.Guard{}, nil, err
