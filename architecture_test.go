@@ -271,7 +271,7 @@ var testsMayImport = map[string][]string{
 	"pipeline/gate":            {"internal/dataerror/dataerrortest"},
 	"pipeline/fromlog":         {"internal/judge"},
 	"pipeline/findings":        {"internal/judge"},
-	"pipeline/inspect":         {"pipeline/decide/decidetest"},
+	"pipeline/inspect":         {"costs/coststest", "models/cascade/cascadetest", "pipeline/decide/decidetest"},
 	"pipeline/learn":           {"models/offpolicy", "onnx/ort/orttest", "pipeline/learn/learntest"},
 	"pipeline/monitor":         {"internal/fuzztest", "onnx/hf/hftest", "onnx/ort/orttest", "pipeline/decide/decidetest"},
 	"pipeline/ope":             {"internal/judge"},

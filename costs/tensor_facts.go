@@ -54,7 +54,7 @@ func CheckFactName(name string) error {
 // checkFacts checks names, values and sizes.
 func (t *Tensor) checkFacts() error {
 	for i, f := range t.Facts {
-		err := CheckFactName(f.Name)
+		err := f.Validate()
 		switch {
 		case err != nil:
 		case i > 0 && f.Name == t.Facts[i-1].Name:
@@ -63,8 +63,6 @@ func (t *Tensor) checkFacts() error {
 			err = fmt.Errorf("comes after %q, but facts are sorted by name", t.Facts[i-1].Name)
 		case len(f.Data) != t.Len()*t.Actions.Len():
 			err = fmt.Errorf("has %d values for %d rows, expected %d", len(f.Data), t.Len(), t.Len()*t.Actions.Len())
-		default:
-			err = f.checkValues()
 		}
 		if err != nil {
 			return &DataError{Column: f.Column(), Err: err}
@@ -76,8 +74,11 @@ func (t *Tensor) checkFacts() error {
 	return nil
 }
 
-// checkValues checks the values of a category.
-func (f Fact) checkValues() error {
+// Validate says what is wrong with the name, or with the values of a category.
+func (f Fact) Validate() error {
+	if err := CheckFactName(f.Name); err != nil {
+		return err
+	}
 	if len(f.Values) > maxValues {
 		return errTooManyValues(len(f.Values))
 	}

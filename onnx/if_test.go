@@ -44,6 +44,30 @@ func choices(t *testing.T) *onnx.Model {
 	return m
 }
 
+// A loop in each branch has constants of the same name.
+func TestLoopsInBranches(t *testing.T) {
+	g := onnx.NewGraph("loops")
+	power := func(by float32) func(*onnx.Graph) []*onnx.Value {
+		return func(b *onnx.Graph) []*onnx.Value {
+			one := b.Const(onnx.Float32s([]int64{1}, []float32{1}))
+			final, _ := b.Loop(b.Scalar(onnx.Int64, 3), []*onnx.Value{one}, func(b *onnx.Graph, _ *onnx.Value, carried []*onnx.Value) (next, scan []*onnx.Value) {
+				return []*onnx.Value{b.Mul(carried[0], b.NamedConst("by", onnx.Float32s([]int64{1}, []float32{by})))}, nil
+			})
+			return final
+		}
+	}
+	g.Output("y", g.If(g.Input("c", onnx.Bool, nil), power(2), power(3))[0])
+	m, err := g.Build(onnx.BuildOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for c, want := range map[bool]float32{true: 8, false: 27} {
+		if y := orttest.Evaluate(t, m, map[string]*onnx.Tensor{"c": onnx.Bools(nil, []bool{c})})["y"].Float32s(); y[0] != want {
+			t.Errorf("%t: %v", c, y)
+		}
+	}
+}
+
 func TestIf(t *testing.T) {
 	out := orttest.Evaluate(t, choices(t), map[string]*onnx.Tensor{"x": onnx.Float32s([]int64{4, 1}, []float32{1, 2, 3, 4})})
 	if y := out["y"].Float32s(); !slices.Equal(y, []float32{2, -2, 6, 16}) {

@@ -23,7 +23,7 @@ func (g *Graph) Loop(trip *Value, state []*Value,
 		g.fail("Loop", fmt.Errorf("trip count is %s %s", trip.dtype, trip.shape))
 		return g.inert(len(state)), nil
 	}
-	b := &Graph{name: g.fresh("body"), parent: g, shared: g.shared, seen: map[string][]*Value{}}
+	b := &Graph{name: g.fresh("body"), parent: g, scope: g.scope, shared: g.shared, seen: map[string][]*Value{}}
 	iter := b.Input(b.freshUntaken("iter"), Int64, nil)
 	again := b.Input(b.freshUntaken("cond"), Bool, nil)
 	carried := make([]*Value, len(state))

@@ -168,7 +168,7 @@ func playCascade(c *cobra.Command, a *app, rt *ort.Runtime, o decide.StreamOptio
 		return err
 	}
 	if done.Unseen > 0 {
-		a.Say("note: on %d rows nothing is known of the answer of an executed pair; the cascade went on without it", done.Unseen)
+		a.Say("note: on %d rows nothing that the cascade looks at is known of the answer of an executed pair; it went on without it", done.Unseen)
 	}
 	if len(done.ChangedFees) > 0 {
 		a.Say("note: the fees of the table differ from those that the cascade was trained with; it decides by its own, and those of the table are paid: %s", costs.ListFees(done.ChangedFees))

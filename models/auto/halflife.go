@@ -70,8 +70,8 @@ func (h *HalfLife) UnmarshalText(text []byte) error {
 // leastWeight keeps the weights of very old rows above 0: those of rows that are older than 20 half-lives.
 const leastRowWeight = 1.0 / (1 << 20)
 
-// weights are those of rows by their age before the latest of them, nil without a half-life: 2^(-age/half-life).
-func (h HalfLife) weights(t *costs.Tensor, rows []int) []float64 {
+// Weights are those of rows by their age before the latest of them: 2^(-age/half-life). nil: all rows count alike.
+func (h HalfLife) Weights(t *costs.Tensor, rows []int) []float64 {
 	if h == 0 {
 		return nil
 	}

@@ -63,13 +63,13 @@ func TestWeightsHalveWithAge(t *testing.T) {
 	tensor := noise(5, 1)
 	tensor.Times = []int64{10 * day, 0, 5 * day, -1e6 * day, 10 * day}
 	h := HalfLife(5 * 24 * time.Hour)
-	got := h.weights(tensor, []int{0, 1, 2, 3, 4})
+	got := h.Weights(tensor, []int{0, 1, 2, 3, 4})
 	for i, want := range []float64{1, 0.25, 0.5, leastRowWeight, 1} {
 		if math.Abs(got[i]-want) > 1e-12 {
 			t.Errorf("row %d counts %g, want %g", i, got[i], want)
 		}
 	}
-	if h.weights(tensor, []int{0, 4}) != nil || HalfLife(0).weights(tensor, []int{0, 1}) != nil {
+	if h.Weights(tensor, []int{0, 4}) != nil || HalfLife(0).Weights(tensor, []int{0, 1}) != nil {
 		t.Error("rows of equal weight have weights")
 	}
 }

@@ -62,7 +62,7 @@ func newTable(t *costs.Tensor, s Settings) *table {
 	tab.std, tab.features = network.FitStandardizer(t.Features, t.Dim, rows), featureBlocks(t, s.Narrow)
 	balance(tab.std, tab.features)
 	tab.data = regress.NewData(t, rows, tab.std)
-	tab.data.Weight = s.HalfLife.weights(t, rows)
+	tab.data.Weight = s.HalfLife.Weights(t, rows)
 	if quantities != nil {
 		tab.usage = newUsage(tab, quantities, s)
 		tab.judging = tab.usage.paid(tab.judging)

@@ -33,6 +33,10 @@ func TestFeatureBlocks(t *testing.T) {
 			t.Errorf("%s: %v, not %v", text, got, want)
 		}
 	}
+	narrow := &costs.Tensor{Dim: 23, Meta: map[string]string{costs.BlocksKey: "[3,20]"}}
+	if got := featureBlocks(narrow, true); !slices.Equal(got, []span{{0, 3}, {3, 23}}) {
+		t.Errorf("narrow ones: %v", got)
+	}
 }
 
 // Features that are constant have no part in the variance of their block.

@@ -7,7 +7,7 @@ import (
 )
 
 // Guard compares a cascade with the best that decides once, on rows that trained neither. Costs are means per row, in the
-// unit of the task loss, with all fees that were paid.
+// unit of the task loss, with all fees that were paid. With a half-life they are weighted by the age of the rows.
 type Guard struct {
 	OneShot    float64 `json:"one_shot"`    // of the one-shot policy of the recipe auto, trained on the same rows
 	Fixed      float64 `json:"fixed"`       // of the best fixed pair of the same rows

@@ -139,17 +139,38 @@ func (i *Info) agrees() error {
 		return fmt.Errorf("metadata %s%s is %d, its actions say %d features", keyPrefix, dimKey, i.Dim, d)
 	case i.Names != nil && len(i.Names) != i.Dim:
 		return fmt.Errorf("metadata %s%s has %d names for %d features", keyPrefix, NamesKey, len(i.Names), i.Dim)
-	case len(i.Facts) == 0:
-		return fmt.Errorf("metadata %s%s is empty", keyPrefix, factsKey)
 	case len(i.States) == 0 || len(i.States[0]) > 0:
 		return fmt.Errorf("metadata %s%s does not begin with the empty state", keyPrefix, statesKey)
+	}
+	if err := checkFacts(i.Facts); err != nil {
+		return fmt.Errorf("metadata %s%s: %w", keyPrefix, factsKey, err)
 	}
 	return checkStates(i.States, i.Stages, i.Actions)
 }
 
-// checkStates reports sets of pairs that are not ascending, that are there twice, or that no row can come to.
+// checkFacts reports facts that no table can have.
+func checkFacts(facts []costs.Fact) error {
+	if len(facts) == 0 {
+		return errors.New("nothing is seen of an answer")
+	}
+	for n, f := range facts {
+		if err := f.Validate(); err != nil {
+			return fmt.Errorf("%s: %w", f.Name, err)
+		}
+		if slices.ContainsFunc(facts[:n], func(other costs.Fact) bool { return other.Name == f.Name }) {
+			return fmt.Errorf("%s is there twice", f.Name)
+		}
+	}
+	return nil
+}
+
+// checkStates reports more stages than there are pairs, and sets of pairs that are not ascending, that are there twice, or that no row
+// can come to.
 func checkStates(states [][]int, stages int, a *costs.Actions) error {
 	mask := a.Mask()
+	if pairs := a.Len() - len(a.Unavailable); stages > pairs {
+		return fmt.Errorf("%d stages for %d pairs that exist", stages, pairs)
+	}
 	seen := make(map[string]bool, len(states))
 	for _, executed := range states {
 		name := fmt.Sprint(executed)

@@ -48,9 +48,13 @@ func TestInfoIsWhatExportWrote(t *testing.T) {
 func TestParseRefuses(t *testing.T) {
 	p := planted(rand.New(rand.NewPCG(1, 3)), 3, 4, 8)
 	for key, values := range map[string][]string{
-		"format": {"0", "x", "2"}, "dim": {"5", "-1", "1e3"}, "stages": {"0", "1"}, "lambda": {"NaN", "-1", "Inf"}, "actions": {"{}", "x"},
-		"facts": {"[]", "x", `[{"name":"label"}]`}, "states": {"[]", "[[1]]", "[[],[0],[0]]", "[[],[1,0]]", "[[],[5]]", "[[],[-1]]", "[[],[0,1,2]]", "x"},
-		"guard": {"x"}, "feature_names": {`["a"]`, "x"}, "kind": {"policy", ""},
+		"format": {"0", "x", "2"}, "dim": {"5", "-1", "1e3"}, "stages": {"0", "1", "6", "2147483647"}, "lambda": {"NaN", "-1", "Inf"}, "actions": {"{}", "x"},
+		"facts": {
+			"[]", "x", `[{"name":"label"}]`, `[{"name":"a"},{"name":"b"},{"name":"a"}]`, `[{"name":"a"},{"name":"b"},{"name":"C c"}]`,
+			`[{"name":"label","values":["yes","no"]},{"name":"confidence"},{"name":"length"}]`,
+		},
+		"states": {"[]", "[[1]]", "[[],[0],[0]]", "[[],[1,0]]", "[[],[5]]", "[[],[-1]]", "[[],[0,1,2]]", "x"},
+		"guard":  {"x"}, "feature_names": {`["a"]`, "x"}, "kind": {"policy", ""},
 	} {
 		for _, value := range values {
 			m, err := p.Export()
@@ -73,6 +77,8 @@ func TestValidateRefuses(t *testing.T) {
 		"stages":                    func(p *Policy) { p.Stages = 0 },
 		"more than 1 pairs":         func(p *Policy) { p.Stages = 1 },
 		"nothing is seen":           func(p *Policy) { p.Facts = nil },
+		"confidence is there twice": func(p *Policy) { p.Facts[2].Name = "confidence" },
+		"6 stages for 5 pairs":      func(p *Policy) { p.Stages = 6 },
 		"first state":               func(p *Policy) { p.States = p.States[1:] },
 		"is there twice":            func(p *Policy) { p.States = append(p.States, p.States[1]) },
 		"column 99 is no number":    func(p *Policy) { p.States[1].Encoding.Numbers[0].Column = 99 },

@@ -69,14 +69,15 @@ func (p *Policy) Validate() error {
 		return errors.New("there is no policy, or it has no actions")
 	case p.Stages < 1:
 		return fmt.Errorf("%d stages", p.Stages)
-	case len(p.Facts) == 0:
-		return errors.New("nothing is seen of an answer")
 	case math.IsNaN(p.Lambda) || math.IsInf(p.Lambda, 0) || p.Lambda < 0:
 		return fmt.Errorf("lambda is %g", p.Lambda)
 	case len(p.States) == 0 || len(p.States[0].Executed) > 0:
 		return errors.New("the first state is not the empty one")
 	}
 	if err := p.Actions.Validate(); err != nil {
+		return err
+	}
+	if err := checkFacts(p.Facts); err != nil {
 		return err
 	}
 	for key := range p.Info {

@@ -153,25 +153,31 @@ func TestDecideRefusesOverflow(t *testing.T) {
 	}
 }
 
-// A NaN that gets into the file in another way must not become a decision.
+// NaN and infinity that get into the file in another way must not become a decision, whichever pairs are unavailable.
 func TestFileMarksNaN(t *testing.T) {
 	rt := orttest.Open(t, 0)
-	for _, decoder := range []Decoder{DecoderComposite, DecoderL2D, DecoderSeparated, DecoderSeparatedSoftmax} {
-		p := randomPolicy(rand.New(rand.NewPCG(1, 1)), decoder, 2, true)
-		s, err := rt.Session(exportBytes(t, p), rt.SessionOptions())
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer s.Close()
-		x := make([]float32, p.FeatureDim())
-		x[len(x)-1] = float32(math.NaN())
-		in := onnx.Float32s([]int64{1, int64(len(x))}, x)
-		out, err := s.Run(context.Background(), map[string]*onnx.Tensor{FeaturesInput: in})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := out[ActionOutput].Int64s()[0]; got != int64(p.Actions.Len()) {
-			t.Errorf("%s: action %d, want %d, one past the last", decoder, got, p.Actions.Len())
+	for seed := range uint64(40) {
+		for _, decoder := range []Decoder{DecoderComposite, DecoderL2D, DecoderSeparated, DecoderSeparatedSoftmax, DecoderEstimate} {
+			p := randomPolicy(rand.New(rand.NewPCG(seed, 1)), decoder, 2, true)
+			s, err := rt.Session(exportBytes(t, p), rt.SessionOptions())
+			if err != nil {
+				t.Fatal(err)
+			}
+			const rows = 6
+			dim := p.FeatureDim()
+			x := make([]float32, rows*dim)
+			for n := range rows {
+				x[n*dim+n/2%dim] = float32([]float64{math.NaN(), math.Inf(1), math.NaN(), math.Inf(-1)}[n%4])
+			}
+			out, err := s.Run(context.Background(), map[string]*onnx.Tensor{FeaturesInput: onnx.Float32s([]int64{rows, int64(dim)}, x)})
+			if err = errors.Join(err, s.Close()); err != nil {
+				t.Fatal(err)
+			}
+			for n, got := range out[ActionOutput].Int64s() {
+				if got != int64(p.Actions.Len()) {
+					t.Errorf("seed %d, %s, row %d: action %d, want %d, one past the last", seed, decoder, n, got, p.Actions.Len())
+				}
+			}
 		}
 	}
 }

@@ -10,8 +10,8 @@ import (
 // everything about the policy in its metadata. The same policy gives the same bytes.
 //
 // The action is the smallest index of the largest score, on every runtime. It is not computed by ArgMax, whose result
-// on ties depends on the kernel. If a feature is NaN, no score equals the largest, and the action is J(K+1), one past
-// the last, so invalid input remains visible. A fixed policy ignores the features.
+// on ties depends on the kernel. If a feature or a score is NaN or infinite, the action is J(K+1), one past the last, so
+// invalid input remains visible. A fixed policy ignores the features.
 func (p *Policy) Export() (*onnx.Model, error) {
 	if err := p.Validate(); err != nil {
 		return nil, fmt.Errorf("export policy: %w", err)
@@ -23,7 +23,7 @@ func (p *Policy) Export() (*onnx.Model, error) {
 	g := onnx.NewGraph("policy")
 	features := g.Input(FeaturesInput, onnx.Float32, onnx.Shape{onnx.Sym("batch"), onnx.Fix(int64(p.FeatureDim()))})
 	v := d.graph(g, p, features)
-	action := p.actionGraph(g, v.scores)
+	action := p.actionGraph(g, v.scores, features)
 	levels := g.Scalar(onnx.Int64, float64(len(p.Actions.Advice)))
 	expert := g.Div(action, levels)
 	g.Output(ActionOutput, action)
@@ -46,8 +46,17 @@ func (p *Policy) Export() (*onnx.Model, error) {
 }
 
 // actionGraph returns the smallest index of the largest score, int64, batch. Indices are float32 in between, which
-// every provider can reduce and which represents them exactly: costs.Actions allows 2^20 actions, float32 2^24.
-func (p *Policy) actionGraph(g *onnx.Graph, scores *onnx.Value) *onnx.Value {
+// every provider can reduce and which represents them exactly: costs.Actions allows 2^20 actions, float32 2^24. It is
+// J(K+1) in rows where a score or one of the inputs, batch x any width, is not finite: a runtime may skip NaN when it looks
+// for the largest score, and estimates by trees are finite where a feature is NaN.
+func (p *Policy) actionGraph(g *onnx.Graph, scores *onnx.Value, inputs ...*onnx.Value) *onnx.Value {
+	if p.Decoder != DecoderFixed {
+		all := scores
+		if len(inputs) > 0 {
+			all = g.Concat(1, append(inputs, scores)...)
+		}
+		scores = g.Add(scores, nanMark(g, all))
+	}
 	n := p.Actions.Len()
 	index := make([]float32, n)
 	for i := range index {

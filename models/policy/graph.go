@@ -9,12 +9,12 @@ import (
 
 // Outputs are what a policy computes for a batch within a graph. All but Action are batch x J(K+1).
 type Outputs struct {
-	Action     *onnx.Value // int64, batch; J(K+1) where a feature that the policy uses is NaN
+	Action     *onnx.Value // int64, batch; J(K+1) where a score is not finite
 	Scores     *onnx.Value // higher is better
 	Loss, Cost *onnx.Value // expected task loss, and that with fees; 1e30 for pairs that are never chosen
 }
 
-// Graph adds the policy on features, batch x FeatureDim and not standardised, to a graph, for files that hold several
+// Graph adds the policy on features, batch x FeatureDim, finite and not standardised, to a graph, for files that hold several
 // policies. Of a fixed policy, what pairs cost are the means that order them. The error says why the policy is not valid,
 // that it estimates no costs, or that its prices are inputs.
 func (p *Policy) Graph(g *onnx.Graph, features *onnx.Value) (Outputs, error) {

@@ -71,7 +71,7 @@ func explainCascade(path string, m *onnx.Model) (Explanation, error) {
 		}
 	}
 	var s cascade.Summary
-	if raw, ok := e.Info[cascade.SummaryKey]; ok && json.Unmarshal(raw, &s) == nil && s.Rows > 0 {
+	if raw, ok := e.Info[cascade.SummaryKey]; ok && json.Unmarshal(raw, &s) == nil && s.Rows > 0 && len(s.Stages) == info.Stages {
 		e.Summary = &s
 		delete(e.Info, cascade.SummaryKey)
 	}

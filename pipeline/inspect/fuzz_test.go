@@ -4,13 +4,16 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"pipe/costs"
+	"pipe/costs/coststest"
 	"pipe/internal/storage"
+	"pipe/models/cascade/cascadetest"
 	"pipe/onnx"
 	"pipe/pipeline/decide/decidetest"
 )
@@ -24,8 +27,7 @@ func FuzzInspectPolicy(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	good := m.Metadata()
-	for key, value := range good {
+	for key, value := range m.Metadata() {
 		f.Add(key, value, "", "")
 	}
 	for _, pair := range [][4]string{
@@ -40,12 +42,27 @@ func FuzzInspectPolicy(f *testing.F) {
 	} {
 		f.Add(pair[0], pair[1], pair[2], pair[3])
 	}
-	path := filepath.Join(f.TempDir(), "policy.onnx")
+	fuzzMetadata(f, m)
+}
+
+// FuzzInspectCascade is the same for cascades.
+func FuzzInspectCascade(f *testing.F) {
+	m, err := cascadetest.Looks(coststest.Looks(4, 1), 1).Export()
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add("pipe.validation", `{"rows": 3}`, "pipe.guard", `{"rows": 3, "stages": []}`)
+	f.Add("pipe.validation", `{"rows": 3, "stages": [0.5, 0.5], "first": [{"pair": "a"}, {}]}`, "pipe.stages", "4")
+	f.Add("pipe.validation", `[]`, "pipe.stages", "2147483647")
+	f.Add("pipe.guard", `null`, "pipe.facts", `null`)
+	fuzzMetadata(f, m)
+}
+
+// fuzzMetadata explains a model with two entries of its metadata changed.
+func fuzzMetadata(f *testing.F, m *onnx.Model) {
+	good, path := m.Metadata(), filepath.Join(f.TempDir(), "model.onnx")
 	f.Fuzz(func(t *testing.T, key, value, key2, value2 string) {
-		meta := map[string]string{}
-		for k, v := range good {
-			meta[k] = v
-		}
+		meta := maps.Clone(good)
 		meta[key] = value
 		if key2 != "" {
 			meta[key2] = value2

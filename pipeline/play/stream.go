@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"slices"
 	"strings"
 	"time"
@@ -27,7 +26,7 @@ type Summary struct {
 	Chosen   map[string]int64 `json:"chosen"`   // rows per pair whose answer was accepted
 	Executed map[string]int64 `json:"executed"` // rows per pair that was executed
 	Stages   []int64          `json:"stages"`   // rows by how many pairs were executed on them, from one on
-	Unseen   int64            `json:"unseen"`   // rows on which nothing is known of the answer of an executed pair
+	Unseen   int64            `json:"unseen"`   // rows on which nothing that the cascade looks at is known of the answer of an executed pair
 
 	ChangedFees []costs.FeeChange `json:"changed_fees,omitempty"` // of the table; the cascade decides by its own
 }
@@ -135,7 +134,7 @@ func (s *stream) run(ctx context.Context, r *costs.Reader, p stage.Progress) err
 			for _, i := range pairs {
 				executed[i]++
 			}
-			if unseen(t, n, pairs) {
+			if unseen(info, t, n, pairs) {
 				s.done.Unseen++
 			}
 		}
@@ -149,18 +148,16 @@ func (s *stream) run(ctx context.Context, r *costs.Reader, p stage.Progress) err
 	return nil
 }
 
-// unseen reports whether nothing is known of the answer of a pair that was executed on row n, such as a pair that was never run on it.
-func unseen(t *costs.Tensor, n int, pairs []int) bool {
-	for _, i := range pairs {
-		known := false
-		for _, f := range t.Facts {
-			known = known || !math.IsNaN(float64(f.Data[n*t.Actions.Len()+i]))
-		}
-		if !known {
-			return true
-		}
+// unseen reports whether nothing that the cascade looks at is known of the answer of a pair that was executed on row n, such as a pair
+// that was never run on it.
+func unseen(info *cascade.Info, t *costs.Tensor, n int, pairs []int) bool {
+	known := func(pair int) bool {
+		return slices.ContainsFunc(info.Facts, func(f costs.Fact) bool {
+			v := t.Fact(f.Name).Data[n*t.Actions.Len()+pair]
+			return v == v
+		})
 	}
-	return false
+	return slices.ContainsFunc(pairs, func(pair int) bool { return !known(pair) })
 }
 
 // named are the counts that are not 0, by pair.

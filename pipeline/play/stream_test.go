@@ -59,6 +59,7 @@ func TestStream(t *testing.T) {
 		}
 		tensor.Fee[4*7+0], tensor.Loss[4*7+0] = float32(math.NaN()), float32(math.NaN()) // unknown: the pair was not run on the row
 		tensor.Facts[0].Data[4*7], tensor.Facts[1].Data[4*7] = float32(math.NaN()), float32(math.NaN())
+		tensor.Facts = append(tensor.Facts, costs.Facts{Fact: costs.Fact{Name: "length"}, Data: make([]float32, len(tensor.Loss))}) // which the cascade does not look at
 	})
 	var want []line
 	for n := range tensor.Len() {

@@ -77,14 +77,19 @@ func (v *Verdict) tone() string {
 	return page.Unknown
 }
 
-// tone is good where the cascade is certain to cost less than all that decides once.
+// tone is good where the cascade is certain to cost less than all that decides once, and unknown where there is nothing to compare.
 func (c *Cascade) tone() string {
+	tone := page.Unknown
 	for _, o := range c.Others {
-		if o.Role != CascadeOracle && (o.Diff == nil || o.Diff.High >= 0) {
+		switch {
+		case o.Role == CascadeOracle:
+		case o.Diff == nil || o.Diff.High >= 0:
 			return page.Keep
+		default:
+			tone = page.Good
 		}
 	}
-	return page.Good
+	return tone
 }
 
 // blocks are the contents of the parts: figures before tables, except that the table of methods comes before its figures.

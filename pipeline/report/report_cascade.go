@@ -63,29 +63,33 @@ type CascadePairUse struct {
 // sentence is what the cascade is worth, in words.
 func (c *Cascade) sentence() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "At lambda %s the cascade %s", fixed(c.Lambda, -1), c.Policy)
+	at := "At"
 	if c.Setting != "" {
-		b.Reset()
-		fmt.Fprintf(&b, "%s: at lambda %s the cascade %s", c.Setting, fixed(c.Lambda, -1), c.Policy)
+		at = c.Setting + ": at"
 	}
+	fmt.Fprintf(&b, "%s lambda %s the cascade %s", at, fixed(c.Lambda, -1), c.Policy)
 	if c.OneShot {
 		fmt.Fprintf(&b, " accepts every first answer: in training, to look at answers was not shown to be better. It costs %.4f per request.", c.Paid.TrueLoss)
-		return b.String()
+	} else {
+		b.WriteString(c.compared() + c.executed())
 	}
-	b.WriteString(c.compared())
-	for n, share := range c.Share {
-		switch {
-		case n == 0:
-			fmt.Fprintf(&b, " It executes one pair on %s%% of the rows", fixed(100*share, 1))
-		default:
-			fmt.Fprintf(&b, ", %d on %s%%", n+1, fixed(100*share, 1))
-		}
-	}
-	b.WriteString(".")
 	if c.Origin {
 		b.WriteString(" But it was trained on another table: it may have learned from some of these rows.")
 	}
 	return b.String()
+}
+
+// executed says on how many rows it executed one pair, two, and so on.
+func (c *Cascade) executed() string {
+	var b strings.Builder
+	for n, share := range c.Share {
+		if n == 0 {
+			fmt.Fprintf(&b, " It executes one pair on %s%% of the rows", fixed(100*share, 1))
+		} else {
+			fmt.Fprintf(&b, ", %d on %s%%", n+1, fixed(100*share, 1))
+		}
+	}
+	return b.String() + "."
 }
 
 // compared says what the cascade saves against what decides once: the policy and the constant, as far as there are any.
@@ -95,14 +99,15 @@ func (c *Cascade) compared() string {
 		if o.Role == CascadeOracle || o.Diff == nil {
 			continue
 		}
-		switch d := *o.Diff; {
-		case d.High < 0:
-			parts = append(parts, fmt.Sprintf("saves %s per request against %s, %s", Amount(d.negative()), o.Name, o.words()))
-		case d.Low > 0:
-			parts = append(parts, fmt.Sprintf("costs %s per request more than %s, %s", Amount(d), o.Name, o.words()))
-		default:
-			parts = append(parts, fmt.Sprintf("saves %s per request against %s, %s, but that is not certain", Amount(d.negative()), o.Name, o.words()))
+		d := *o.Diff
+		part := fmt.Sprintf("saves %s per request against %s, %s", Amount(d.negative()), o.Name, o.words())
+		if d.Mean > 0 {
+			part = fmt.Sprintf("costs %s per request more than %s, %s", Amount(d), o.Name, o.words())
 		}
+		if d.Low <= 0 && d.High >= 0 {
+			part += ", but that is not certain"
+		}
+		parts = append(parts, part)
 	}
 	if parts == nil {
 		return fmt.Sprintf(" costs %.4f per request.", c.Paid.TrueLoss)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"pipe/costs"
+	"pipe/pipeline/report/page"
 )
 
 // cascadeReport has a cascade that is better than one and worse than another of what decides once, and one that looks at nothing.
@@ -38,7 +39,7 @@ func TestCascadeWords(t *testing.T) {
 			t.Errorf("%q, want %q", c.Sentence, want[i])
 		}
 	}
-	var file, text, page bytes.Buffer
+	var file, text, html bytes.Buffer
 	if err := r.WriteJSON(&file); err != nil {
 		t.Fatal(err)
 	}
@@ -53,16 +54,41 @@ func TestCascadeWords(t *testing.T) {
 	if err := r.WriteText(&text); err != nil || !strings.Contains(text.String(), "20.0000 [10.0000, 30.0000]") || !strings.Contains(text.String(), "2.5000") || !strings.Contains(text.String(), "fees paid (95%), USD") {
 		t.Errorf("%v\n%s", err, &text)
 	}
-	if err := r.WriteHTML(&page); err != nil || !strings.Contains(page.String(), "What cascades do with each pair") || !strings.Contains(page.String(), want[1]) {
-		t.Errorf("%v\n%s", err, &page)
+	if err := r.WriteHTML(&html); err != nil || !strings.Contains(html.String(), "What cascades do with each pair") || !strings.Contains(html.String(), want[1]) {
+		t.Errorf("%v\n%s", err, &html)
 	}
 	r.Cascades[0].Others[0].Diff.High = 0.01
 	if got := r.cascades()[0].Sentence; !strings.Contains(got, "which decides once, but that is not certain") {
+		t.Errorf("%q", got)
+	}
+	r.Cascades[0].Others[1].Diff.Low = -0.01
+	if got := r.cascades()[0].Sentence; !strings.Contains(got, "it costs 0.050 [-0.010, 0.070] per request more than small/none, the best fixed pair of the training rows, but that is not certain") {
+		t.Errorf("%q", got)
+	}
+	r.Cascades[1].Origin = true
+	if got := r.cascades()[1].Sentence; got != want[1]+" But it was trained on another table: it may have learned from some of these rows." {
 		t.Errorf("%q", got)
 	}
 	whole := &Report{}
 	whole.Join("one", r)
 	if got := whole.Of("one").cascades(); len(got) != 2 || !strings.HasPrefix(got[0].Sentence, "one: at lambda 1 the cascade looks.onnx") || len(whole.Of("two").Cascades) != 0 {
 		t.Errorf("joined: %+v", got)
+	}
+}
+
+// A cascade is good news only where it is certain to cost less than something, and than all that there is.
+func TestCascadeTone(t *testing.T) {
+	less, unsure := &Interval{Mean: -2, Low: -3, High: -1}, &Interval{Mean: -1, Low: -3, High: 1}
+	oracle := CascadeOther{Role: CascadeOracle, Diff: unsure}
+	for want, others := range map[string][][]CascadeOther{
+		page.Good:    {{{Role: CascadeConstant, Diff: less}, oracle}, {{Role: CascadePolicy, Diff: less}, {Role: CascadeConstant, Diff: less}}},
+		page.Keep:    {{{Role: CascadePolicy, Diff: less}, {Role: CascadeConstant, Diff: unsure}}, {{Role: CascadePolicy}, oracle}},
+		page.Unknown: {{oracle}, nil},
+	} {
+		for _, o := range others {
+			if got := (&Cascade{Others: o}).tone(); got != want {
+				t.Errorf("%s, want %s: %+v", got, want, o)
+			}
+		}
 	}
 }

@@ -110,6 +110,19 @@ func TestCascadeThatLooksInVain(t *testing.T) {
 	}
 }
 
+// Trained in shards, files and the report are the same, byte by byte.
+func TestShardsOfCascades(t *testing.T) {
+	o := cascadeOptions(t, coststest.Looks(240, 4))
+	o.Methods, o.Lambdas, o.Seeds, o.Network.Epochs, o.Auto.Neighbours = []string{"l2d"}, []float64{0, 1}, 1, 2, []int{20}
+	if _, err := Run(t.Context(), o, stage.Quiet); err != nil {
+		t.Fatal(err)
+	}
+	whole := o.Out
+	o.Out = storage.File(filepath.Join(t.TempDir(), "gathered"))
+	gatherTraining(t, o, 0, 2)
+	sameFiles(t, whole.String(), o.Out.String())
+}
+
 // What does not go with a cascade is an error before anything is trained.
 func TestCascadeRefuses(t *testing.T) {
 	blind := coststest.Looks(400, 3)

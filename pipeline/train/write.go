@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"strconv"
 
 	"pipe/internal/storage"
@@ -106,13 +107,13 @@ func (j job) write(ctx context.Context, policies []*policy.Policy, cascades []tr
 		progress.Add(1)
 		lines = append(lines, line)
 	}
-	for _, c := range cascades {
+	for i, c := range cascades {
 		line, err := j.writeCascade(ctx, c)
 		if err != nil {
 			return nil, err
 		}
 		progress.Add(1)
-		lines = append(lines, line)
+		lines = slices.Insert(lines, len(reports)+i, line) // behind the policies of the recipe, as in shards
 	}
 	return lines, nil
 }

@@ -22,7 +22,7 @@ const Name = "cascade"
 // Every state is learned by the recipe auto, from what later states made of each row by what its other folds learned. So no
 // state is learned from an answer that a later one decided after it had learned from it. The cascade is then compared with
 // the one-shot policy of the recipe, and with the best fixed pair, on folds of rows that trained none of them. If it does
-// not pass the rule ([cascade.Guard]), the result is the one-shot policy: it accepts every first answer.
+// not pass the rule ([cascade.Guard]), the result is the policy of auto.Train: it accepts every first answer.
 //
 // Rows whose outcomes are not all known learn, but do not judge, and do not tell what later states cost. A tensor without facts, or
 // with fewer than two pairs, is a *costs.DataError, and so is a log: what a pair would have answered that was not executed is
@@ -40,18 +40,18 @@ func train(ctx context.Context, t *costs.Tensor, lambda float64, s Settings, o m
 		return nil, Report{}, err
 	}
 	own := t.Subset(t.Rows(costs.Train))
-	every := own.Rows(costs.Train)
 	c := together(own, s.Auto.Apart)
-	own.Groups = groupsOf(c)
-	r := Report{Lambda: lambda, Rows: len(every), Clusters: c.Len(), Stages: s.Stages}
+	s.Stages = min(s.Stages, available(t))
+	groups := groupsOf(c)
+	r := Report{Lambda: lambda, Rows: own.Len(), Clusters: c.Len(), Stages: s.Stages}
 	r.Guard = cascade.Guard{Rule: s.Rule, Confidence: s.Confidence, Fallback: true}
 	var err error
 	if c.Len() >= 2*s.Folds {
-		if r.Guard, r.Calibration, err = guard(ctx, own, c, lambda, s, o); err != nil {
+		if r.Guard, r.Calibration, err = guard(ctx, own, c, groups, lambda, s, o); err != nil {
 			return nil, r, err
 		}
 	}
-	l := newLearner(own, lambda, s, o)
+	l := newLearner(own, groups, lambda, s, o)
 	r.Pairs, r.FirstOnly = l.names()
 	one, report, err := l.oneShot(ctx)
 	if err != nil {
@@ -80,13 +80,7 @@ func check(t *costs.Tensor, lambda float64, s Settings, o models.Options) error 
 	if err := t.ValidatePartial(); err != nil {
 		return err
 	}
-	pairs := 0
-	for _, ok := range t.Actions.Mask() {
-		if ok {
-			pairs++
-		}
-	}
-	switch rows := len(t.Rows(costs.Train)); {
+	switch rows, pairs := len(t.Rows(costs.Train)), available(t); {
 	case len(t.Facts) == 0:
 		return &costs.DataError{Msg: "nothing is recorded of what is seen of answers, such as a label or a confidence: a cascade has nothing to look at"}
 	case t.Propensity != nil:
@@ -100,6 +94,9 @@ func check(t *costs.Tensor, lambda float64, s Settings, o models.Options) error 
 	}
 	return s.Auto.Ready(t.Actions.Len())
 }
+
+// available is the number of pairs that exist.
+func available(t *costs.Tensor) int { return t.Actions.Len() - len(t.Actions.Unavailable) }
 
 // together are the rows that belong together: what is seen of answers tells instances apart as features do.
 func together(t *costs.Tensor, apart *bool) costs.Clusters {

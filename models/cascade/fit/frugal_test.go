@@ -135,7 +135,7 @@ func TestFrugalML(t *testing.T) {
 			train := min(rows, whole.Len()*3/4)
 			fresh := order[train:min(len(order), train+8000)]
 			s := frugalSettings()
-			one, _, err := newLearner(with.Subset(order[:train]), 1, s, o).oneShot(t.Context())
+			one, _, err := newLearner(with.Subset(order[:train]), nil, 1, s, o).oneShot(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -190,8 +190,7 @@ func frugalSettings() Settings {
 func cascaded(t *testing.T, whole *costs.Tensor, train, fresh []int, s Settings, o models.Options) *cascade.Played {
 	t.Helper()
 	own := whole.Subset(train)
-	own.Groups = groupsOf(together(own, s.Auto.Apart))
-	l := newLearner(own, 1, s, o)
+	l := newLearner(own, groupsOf(together(own, s.Auto.Apart)), 1, s, o)
 	one, _, err := l.oneShot(t.Context())
 	if err != nil {
 		t.Fatal(err)

@@ -26,17 +26,17 @@ type judged struct {
 	said             [2][]policy.CalibrationPoint // of accepted answers: of the one-shot policy, of the cascade
 }
 
-// guard plays cascades and one-shot policies on the folds that they did not learn from. t has training rows only, whose
-// groups say which belong together.
-func guard(ctx context.Context, t *costs.Tensor, c costs.Clusters, lambda float64, s Settings, o models.Options) (cascade.Guard, *policy.Calibration, error) {
+// guard plays cascades and one-shot policies on the folds that they did not learn from. t has training rows only, of which c says
+// which belong together; groups are the names of these sets, by row.
+func guard(ctx context.Context, t *costs.Tensor, c costs.Clusters, groups []string, lambda float64, s Settings, o models.Options) (cascade.Guard, *policy.Calibration, error) {
 	var all judged
 	for f, held := range foldsOf(t, c, s) {
-		if err := all.fold(ctx, t, held, f, lambda, s, o); err != nil {
+		if err := all.fold(ctx, t, groups, held, f, lambda, s, o); err != nil {
 			return cascade.Guard{}, nil, err
 		}
 	}
 	sets := c.Pick(all.rows)
-	g, err := all.verdict(sets, s)
+	g, err := all.verdict(sets, all.weights(t, s), s)
 	if err != nil {
 		return g, nil, err
 	}
@@ -69,20 +69,21 @@ func foldsOf(t *costs.Tensor, c costs.Clusters, s Settings) [][]int {
 }
 
 // fold learns from the other rows, and plays on the complete ones of held.
-func (j *judged) fold(ctx context.Context, t *costs.Tensor, held []int, number int, lambda float64, s Settings, o models.Options) error {
+func (j *judged) fold(ctx context.Context, t *costs.Tensor, groups []string, held []int, number int, lambda float64, s Settings, o models.Options) error {
 	in := make([]bool, t.Len())
 	for _, n := range held {
 		in[n] = true
 	}
 	var others []int
+	var own []string // groups of the others
 	for n, is := range in {
 		if !is {
-			others = append(others, n)
+			others, own = append(others, n), append(own, groups[n])
 		}
 	}
-	l := newLearner(t.Subset(others), lambda, s, o)
+	l := newLearner(t.Subset(others), own, lambda, s, o)
 	l.prefix, l.folder = fmt.Sprintf("guard %d of %d, ", number+1, s.Folds), fmt.Sprintf("guard-%d", number)
-	one, _, err := l.oneShot(ctx)
+	one, report, err := l.oneShot(ctx)
 	if err != nil {
 		return err
 	}
@@ -99,8 +100,7 @@ func (j *judged) fold(ctx context.Context, t *costs.Tensor, held []int, number i
 	if err != nil {
 		return err
 	}
-	best := costs.Summarize(l.t, l.t.CompleteRows(l.t.Rows(costs.Train)), lambda).Best
-	j.add(t, rows, best, lambda, base, played)
+	j.add(t, rows, slices.Index(t.Actions.Names(), report.Guard.Fixed), lambda, base, played)
 	return nil
 }
 
@@ -132,12 +132,21 @@ func play(ctx context.Context, p *cascade.Policy, t *costs.Tensor, rows []int, l
 	return cascade.Play(ctx, d, t, rows, lambda)
 }
 
+// weights are those of the judged rows by their age; nil: all count alike.
+func (j *judged) weights(t *costs.Tensor, s Settings) (out []float64) {
+	every := s.Auto.HalfLife.Weights(t, t.Rows(costs.Train))
+	for _, row := range j.rows {
+		if every != nil {
+			out = append(out, every[row])
+		}
+	}
+	return out
+}
+
 // verdict compares the costs.
-func (j *judged) verdict(sets costs.Clusters, s Settings) (g cascade.Guard, err error) {
+func (j *judged) verdict(sets costs.Clusters, weights []float64, s Settings) (g cascade.Guard, err error) {
 	g = cascade.Guard{Rows: len(j.rows), Clusters: sets.Len(), Rule: s.Rule, Confidence: s.Confidence}
-	g.OneShot, _ = models.MeanStd(j.oneShot)
-	g.Fixed, _ = models.MeanStd(j.fixed)
-	g.Cascade, _ = models.MeanStd(j.cascade)
+	g.OneShot, g.Fixed, g.Cascade = models.WeightedMean(j.oneShot, weights), models.WeightedMean(j.fixed, weights), models.WeightedMean(j.cascade, weights)
 	against := j.oneShot
 	if g.Fixed < g.OneShot {
 		against = j.fixed
@@ -146,7 +155,7 @@ func (j *judged) verdict(sets costs.Clusters, s Settings) (g cascade.Guard, err 
 	for n, cost := range against {
 		gains[n] = cost - j.cascade[n]
 	}
-	if g.Gain, g.LowerBound, err = models.GainLowerBound(gains, sets.IDs(), g.Confidence); err != nil {
+	if g.Gain, g.LowerBound, err = models.WeightedGainLowerBound(gains, weights, sets.IDs(), g.Confidence); err != nil {
 		return g, err
 	}
 	g.UpperBound = 2*g.Gain - g.LowerBound

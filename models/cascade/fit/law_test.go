@@ -4,12 +4,15 @@ import (
 	"bytes"
 	"math"
 	"math/rand/v2"
+	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
 	"pipe/costs"
 	"pipe/models"
+	"pipe/models/auto"
 	"pipe/models/cascade"
 	"pipe/models/lightgbm/lightgbmtest"
 	"pipe/models/policy"
@@ -53,6 +56,65 @@ func TestPermutedFacts(t *testing.T) {
 	}
 }
 
+// Where the guard falls back, the file has the policy that auto.Train gives, also where facts tell rows apart that features do not.
+func TestFallbackIsThePolicyOfAuto(t *testing.T) {
+	o := models.Options{Runtime: orttest.Open(t, 0)}
+	train, _ := twoStages().sample(rand.New(rand.NewPCG(14, 14)), 400)
+	for i, v := range train.Features {
+		train.Features[i] = float32(math.Round(float64(v)))
+	}
+	for n := range train.Len() {
+		train.Groups = append(train.Groups, strconv.Itoa(n/2))
+	}
+	s := quick(3)
+	s.Confidence = 1 - 1e-12
+	p, r, err := Train(t.Context(), train, 1, s, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !r.Guard.Fallback || p.Stages != 2 || r.Stages != 2 {
+		t.Fatalf("%d stages, %+v", p.Stages, r)
+	}
+	want, _, err := auto.Train(t.Context(), train, []float64{0, 1}, s.Auto, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(p.States[0].Policy.Estimate, want[1].Estimate) || want[1].Estimate == nil {
+		t.Errorf("%+v, want %+v", p.States[0].Policy.Estimate, want[1].Estimate)
+	}
+}
+
+// With a half-life, old rows judge less, as they do in auto.
+func TestHalfLifeOfTheGuard(t *testing.T) {
+	o := models.Options{Runtime: orttest.Open(t, 0)}
+	w := twoStages()
+	train, _ := w.sample(rand.New(rand.NewPCG(15, 15)), 300)
+	s, at := quick(2), make([]float64, 2)
+	sum := 0.0
+	for n := range train.Len() {
+		age := n % 5 // in days
+		train.Times = append(train.Times, int64(10-age)*24*3600*1e6)
+		if age > 2 {
+			train.Losses(n)[0] = 1
+		}
+		weight := math.Exp2(-float64(age))
+		sum += weight
+		for i, fee := range w.fees {
+			at[i] += weight * (float64(train.Losses(n)[i]) + fee)
+		}
+	}
+	if err := s.Auto.HalfLife.Set("1d"); err != nil {
+		t.Fatal(err)
+	}
+	_, r, err := Train(t.Context(), train, 1, s, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := min(at[0], at[1]) / sum; math.Abs(r.Guard.Fixed-want) > 1e-6 {
+		t.Errorf("the fixed pair costs %.5f, want %.5f", r.Guard.Fixed, want)
+	}
+}
+
 func permute(rng *rand.Rand, t *costs.Tensor) {
 	pairs, order := t.Actions.Len(), rng.Perm(t.Len())
 	for f, fact := range t.Facts {
@@ -70,7 +132,7 @@ func TestHigherFees(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 3))
 	train, _ := w.sample(rng, 1500)
 	s := quick(3)
-	l := newLearner(train, 1, s, o)
+	l := newLearner(train, nil, 1, s, o)
 	states, _, err := l.states(t.Context())
 	if err != nil {
 		t.Fatal(err)

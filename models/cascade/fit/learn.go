@@ -14,24 +14,24 @@ import (
 	"pipe/models/policy"
 )
 
-// learner learns a cascade from rows that are all training rows, and whose groups say which belong together.
+// learner learns a cascade from rows that are all training rows.
 type learner struct {
 	t      *costs.Tensor
+	groups []string // say which rows belong together, in states
 	lambda float64
 	s      Settings
 	o      models.Options
 	prefix string // of stages that are announced
 	folder string // of checkpoints, below that of the options
 
-	fees    []float64
 	pairs   []int                // that may be executed after another
 	allowed []bool               // the same, by pair
 	columns []float32            // what is seen, rows x A*F
 	cost    map[string][]float32 // by state that was learned: what every row cost from there on; NaN where it is not known
 }
 
-func newLearner(t *costs.Tensor, lambda float64, s Settings, o models.Options) *learner {
-	l := &learner{t: t, lambda: lambda, s: s, o: o, folder: "all", fees: t.Actions.Fees(lambda), cost: make(map[string][]float32)}
+func newLearner(t *costs.Tensor, groups []string, lambda float64, s Settings, o models.Options) *learner {
+	l := &learner{t: t, groups: groups, lambda: lambda, s: s, o: o, folder: "all", cost: make(map[string][]float32)}
 	l.pairs = promising(t, lambda, s)
 	l.allowed = make([]bool, t.Actions.Len())
 	for _, i := range l.pairs {
@@ -53,18 +53,9 @@ func seenColumns(t *costs.Tensor) []float32 {
 	return out
 }
 
-// oneShot is the policy of the recipe on the features alone.
+// oneShot is the policy of the recipe, on the features alone.
 func (l *learner) oneShot(ctx context.Context) (*policy.Policy, auto.Report, error) {
-	plain := *l.t
-	plain.Facts = nil
-	return l.auto(ctx, &plain, l.lambda, "one-shot", "one-shot", l.grouped())
-}
-
-// grouped are the settings of the recipe for rows whose groups say which belong together.
-func (l *learner) grouped() auto.Settings {
-	s, apart := l.s.Auto, true
-	s.Apart = &apart
-	return s
+	return l.auto(ctx, l.t, l.lambda, "one-shot", "one-shot", l.s.Auto)
 }
 
 // auto is the recipe for one lambda. Its checkpoints are in a folder.
@@ -152,7 +143,7 @@ func (l *learner) table(executed []int) (*costs.Tensor, cascade.Encoding) {
 	}
 	e := encodingOf(l.t, rows, executed, l.s.Values)
 	t := &costs.Tensor{
-		IDs: l.t.IDs, Splits: l.t.Splits, Groups: l.t.Groups, Times: l.t.Times, Dim: e.Width(),
+		IDs: l.t.IDs, Splits: l.t.Splits, Groups: l.groups, Times: l.t.Times, Dim: e.Width(),
 		Actions: cascade.PairActions(l.t.Actions, l.lambda, executed, l.next(executed), e.Width()),
 	}
 	columns := len(l.columns) / l.t.Len()
