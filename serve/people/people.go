@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode"
 	"unicode/utf8"
 
 	"pipe/serve/people/hours"
@@ -169,13 +170,17 @@ func (p *People) Put(n New) (_ queue.Item, created bool, err error) {
 	if err := p.check(n); err != nil {
 		return queue.Item{}, false, err
 	}
+	question, err := json.Marshal(n.Question) // as the journal has it, so that a retry is the same after a restart
+	if err != nil {
+		return queue.Item{}, false, err
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := p.advance()
 	takes := p.expected(n.Expert)
 	debt := p.debtWith(n.Expert, takes)
 	i, created, err := p.queue.Put(queue.Item{
-		Expert: n.Expert, Advice: n.Advice, Tags: n.Tags, Question: n.Question, Choices: n.Choices,
+		Expert: n.Expert, Advice: n.Advice, Tags: n.Tags, Question: question, Choices: n.Choices,
 		From: n.From, Key: n.Key, Note: n.Note, Put: now, Expected: takes,
 	}, debt)
 	if created {
@@ -189,7 +194,7 @@ func (p *People) check(n New) error {
 	bad := func(format string, args ...any) error {
 		return refuse(http.StatusBadRequest, "invalid_request", format, args...)
 	}
-	size := len(n.Question) + len(n.Note) + len(n.Key)
+	size := len(n.Question) + len(n.Note) + len(n.Key) + len(n.Advice)
 	for _, c := range n.Choices {
 		size += len(c)
 		if c == "" || !utf8.ValidString(c) {
@@ -201,8 +206,8 @@ func (p *People) check(n New) error {
 		return bad("expert: %.100q is no expert that is people", n.Expert)
 	case len(n.Question) == 0 || !json.Valid(n.Question):
 		return bad("question: it must be a JSON value")
-	case len(n.Key) > 256 || strings.ContainsFunc(n.Key, func(r rune) bool { return r < ' ' }):
-		return bad("the idempotency key is longer than 256 bytes, or has control characters")
+	case len(n.Key) > 256 || !utf8.ValidString(n.Key) || strings.ContainsFunc(n.Key, unicode.IsControl):
+		return bad("the idempotency key is longer than 256 bytes, has control characters, or is no text")
 	case size > p.settings.ItemBytes:
 		return refuse(http.StatusRequestEntityTooLarge, "too_large", "the item has %d bytes; at most %d are kept", size, p.settings.ItemBytes)
 	}
@@ -369,11 +374,7 @@ func (p *People) Answer(id, name, token string, said Said) (queue.Item, error) {
 	if err := p.checkSaid(&i, said); err != nil {
 		return queue.Item{}, err
 	}
-	var took time.Duration
-	if i.Claim != nil {
-		took = now.Sub(i.Claim.Since)
-	}
-	debt := p.debtWith(i.Expert, took-i.Expected)
+	debt := p.debtWith(i.Expert, i.Claim.Took(now)-i.Expected)
 	before := i.State(now)
 	if i, err = p.queue.Answer(id, token, queue.Answer{Text: said.Text, Confidence: said.Confidence, Person: o.Name, Time: now}, debt); err == nil && before == queue.StateClaimed {
 		p.debt = debt

@@ -203,6 +203,64 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
+// TestRestart: after a restart a retry is still one, however its question is written, and the price goes on from where it was.
+func TestRestart(t *testing.T) {
+	c := newClock()
+	s := settings(t.TempDir())
+	p := open(t, s, c)
+	n := New{Expert: "reviewer", Key: "claim-17", Question: json.RawMessage(`{"text": "Is it <b>so</b>?"}`)}
+	first := put(t, p, n)
+	for range 29 {
+		put(t, p, New{Expert: "reviewer"})
+	}
+	c.wait(2 * time.Hour)
+	if _, err := p.Claim(first.ID, "ana"); err != nil {
+		t.Fatal(err)
+	}
+	before := p.debt["reviewer"]
+	p.Close()
+	p = open(t, s, c)
+	if again, created, err := p.Put(n); err != nil || created || again.ID != first.ID {
+		t.Errorf("a retry after a restart: created %v, %v", created, err)
+	}
+	if after := p.debt["reviewer"]; before > 25*time.Minute || (after-before).Abs() > time.Second {
+		t.Errorf("%v had not fallen due, after the restart %v", before, after)
+	}
+	if _, _, err := p.Put(New{Expert: "reviewer", Key: "\xff", Question: n.Question}); code(err) != "invalid_request" {
+		t.Error("a key that the journal cannot keep:", err)
+	}
+}
+
+// TestTook: an answer took all the time for which the person had the question, also under claims that ran out. Clocks that are set
+// back make no time negative.
+func TestTook(t *testing.T) {
+	c := newClock()
+	p := open(t, settings(t.TempDir()), c)
+	first, second := put(t, p, New{Expert: "reviewer"}), put(t, p, New{Expert: "reviewer"})
+	claim := func(id string) queue.Item {
+		i, err := p.Claim(id, "ana")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return i
+	}
+	claim(first.ID)
+	c.wait(7 * time.Minute) // the lease ended after 5
+	i := claim(first.ID)
+	c.wait(time.Second)
+	i, err := p.Answer(i.ID, "ana", i.Claim.Token, Said{Text: "yes"})
+	if err != nil || i.Answer.Took != 5*time.Minute+time.Second {
+		t.Errorf("it took %v, %v", i.Answer.Took, err)
+	}
+	learned, used := p.expected("reviewer"), p.queue.Used("ana", "2026-03-02")
+	i = claim(second.ID)
+	c.wait(-time.Minute)
+	i, err = p.Answer(i.ID, "ana", i.Claim.Token, Said{Text: "yes"})
+	if err != nil || i.Answer.Took != 0 || p.queue.Used("ana", "2026-03-02") != used || p.expected("reviewer") >= learned || p.expected("reviewer") <= 0 {
+		t.Errorf("took %v, expected %v, used %v, before %v; %v", i.Answer.Took, p.expected("reviewer"), p.queue.Used("ana", "2026-03-02"), used, err)
+	}
+}
+
 // TestHours: a claim ends with the hours of its person, and there is none without enough of them.
 func TestHours(t *testing.T) {
 	c := newClock()

@@ -40,7 +40,7 @@ type state struct {
 	used    map[string]map[string]time.Duration // by person and day
 	times   map[string]Times                    // by expert
 	debt    map[string]time.Duration            // by expert: work that was sent and has not fallen due
-	at      time.Time                           // of the last change
+	debtAt  time.Time                           // when that was so
 }
 
 // Times says how long the answers of an expert took. Later answers weigh more.
@@ -101,8 +101,8 @@ func (q *Queue) Used(person, day string) time.Duration { return q.used[person][d
 // Times are the learned times of an expert.
 func (q *Queue) Times(expert string) Times { return q.times[expert] }
 
-// Debt is the work that was sent to experts and had not fallen due at the last change.
-func (q *Queue) Debt() (debt map[string]time.Duration, at time.Time) { return maps.Clone(q.debt), q.at }
+// Debt is the work that was sent to experts and had not fallen due at a time.
+func (q *Queue) Debt() (debt map[string]time.Duration, at time.Time) { return maps.Clone(q.debt), q.debtAt }
 
 // Put adds an item under a new id. An item with the key of an earlier one of the same caller is a retry: the earlier one is
 // returned if it is the same, else ErrKey. debt is what experts are sent with it.
@@ -146,9 +146,11 @@ func (q *Queue) Claim(id, person, day string, now, until time.Time) (Item, error
 	case s == StateClaimed && i.Claim.Person != person:
 		return Item{}, ErrClaimed
 	case s == StateClaimed:
-		c.Token, c.Since, c.Day = i.Claim.Token, i.Claim.Since, i.Claim.Day
+		c.Token, c.Since, c.Day, c.Before = i.Claim.Token, i.Claim.Since, i.Claim.Day, i.Claim.Before
 	case q.Held(person, now) != nil:
 		return Item{}, ErrHolding
+	case i.Claim != nil && i.Claim.Person == person:
+		c.Before = i.Claim.Took(now)
 	}
 	if err := q.commit(&record{Op: opClaim, At: now, ID: id, Claim: c}); err != nil {
 		return Item{}, err
@@ -175,7 +177,7 @@ func (q *Queue) Answer(id, token string, a Answer, debt map[string]time.Duration
 	if err != nil {
 		return Item{}, err
 	}
-	a.Took = a.Time.Sub(i.Claim.Since)
+	a.Took = i.Claim.Took(a.Time)
 	if err := q.commit(&record{Op: opAnswer, At: a.Time, ID: id, Answer: &a, Debt: debt}); err != nil {
 		return Item{}, err
 	}
@@ -239,9 +241,8 @@ func (q *Queue) Withdraw(id string, now time.Time, debt map[string]time.Duration
 
 // apply makes a change that was checked. It is the same when the journal is read.
 func (s *state) apply(r *record) error {
-	s.at = r.At
 	if r.Debt != nil {
-		s.debt = maps.Clone(r.Debt)
+		s.debt, s.debtAt = maps.Clone(r.Debt), r.At
 	}
 	switch r.Op {
 	case opState:
@@ -327,6 +328,9 @@ func (s *state) endClaim(i *Item, at time.Time) {
 		return
 	}
 	c.Ended = true
+	if at.Before(c.Since) { // clocks were set back
+		at = c.Since
+	}
 	if at.Before(c.Until) {
 		s.use(c.Person, c.Day, -c.Until.Sub(at))
 		c.Until = at

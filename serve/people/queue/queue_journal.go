@@ -201,7 +201,7 @@ func (q *Queue) Compact() error {
 	err := atomicfile.Write(q.path, func(w io.Writer) error {
 		n, err := io.WriteString(w, header)
 		size = int64(n)
-		first := record{Op: opState, At: q.at, Debt: q.debt, Used: q.used, Times: q.times}
+		first := record{Op: opState, At: q.debtAt, Debt: q.debt, Used: q.used, Times: q.times}
 		for _, r := range append([]*record{&first}, q.itemRecords()...) {
 			if err != nil {
 				break
@@ -229,7 +229,7 @@ func (q *Queue) Compact() error {
 func (q *Queue) itemRecords() (all []*record) {
 	for _, list := range [][]*Item{q.done, q.waiting} {
 		for _, i := range list {
-			all = append(all, &record{Op: opItem, At: q.at, Item: i})
+			all = append(all, &record{Op: opItem, At: i.Put, Item: i})
 		}
 	}
 	return all
