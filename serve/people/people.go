@@ -206,6 +206,8 @@ func (p *People) check(n New) error {
 		return bad("expert: %.100q is no expert that is people", n.Expert)
 	case len(n.Question) == 0 || !json.Valid(n.Question):
 		return bad("question: it must be a JSON value")
+	case !fits(n.Question) || len(n.Note) > 0 && !fits(n.Note):
+		return bad("question: it is nested too deeply")
 	case len(n.Key) > 256 || !utf8.ValidString(n.Key) || strings.ContainsFunc(n.Key, unicode.IsControl):
 		return bad("the idempotency key is longer than 256 bytes, has control characters, or is no text")
 	case size > p.settings.ItemBytes:
@@ -218,6 +220,12 @@ func (p *People) check(n New) error {
 		return refuse(http.StatusUnprocessableEntity, "skills", "nobody answers for %s with the tags %q", pairName(n.Expert, n.Advice), n.Tags)
 	}
 	return nil
+}
+
+// fits reports whether a JSON value can be read again within a line of the journal: readers bound how deeply values are nested.
+func fits(value json.RawMessage) bool {
+	const around = 10 // more than the journal and a list of items put around it
+	return json.Valid([]byte(strings.Repeat("[", around) + string(value) + strings.Repeat("]", around)))
 }
 
 func pairName(expert, advice string) string {

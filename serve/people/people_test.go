@@ -231,6 +231,36 @@ func TestRestart(t *testing.T) {
 	}
 }
 
+// TestDeep: what the journal could not be read with is refused, not confirmed and lost.
+func TestDeep(t *testing.T) {
+	c := newClock()
+	s := settings(t.TempDir())
+	p := open(t, s, c)
+	put(t, p, New{Expert: "reviewer"})
+	kept := map[string]bool{}
+	for n := 9980; n <= 10001; n++ {
+		deep := json.RawMessage(strings.Repeat("[", n) + strings.Repeat("]", n))
+		for _, item := range []New{{Expert: "reviewer", Question: deep}, {Expert: "reviewer", Question: json.RawMessage("1"), Note: deep}} {
+			i, _, err := p.Put(item)
+			if err == nil {
+				kept[i.ID] = true
+			} else if code(err) != "invalid_request" {
+				t.Fatal(err)
+			}
+		}
+	}
+	p.Close()
+	p = open(t, s, c)
+	for id := range kept {
+		if _, err := p.Get(id); err != nil {
+			t.Error("a confirmed question is lost:", err)
+		}
+	}
+	if len(kept) == 0 || len(kept) == 44 {
+		t.Errorf("%d of 44 were taken", len(kept))
+	}
+}
+
 // TestTook: an answer took all the time for which the person had the question, also under claims that ran out. Clocks that are set
 // back make no time negative.
 func TestTook(t *testing.T) {
@@ -652,9 +682,10 @@ func TestJournal(t *testing.T) {
 		t.Fatal(err)
 	}
 	for want, broken := range map[string]string{
-		"line 3 cannot be read": strings.Replace(string(text), "reviewer", "reviewed", 1),
-		"is not a journal":      "x" + string(text),
-		"item without an id":    string(text) + strings.SplitAfter(string(text), "\n")[2] + strings.SplitAfter(string(text), "\n")[3],
+		"line 3 cannot be read":  strings.Replace(string(text), "reviewer", "reviewed", 1),
+		"is not a journal":       "x" + string(text),
+		"unexpected end of JSON": string(text) + "ba6cac67 {\n",
+		"item without an id":     string(text) + strings.SplitAfter(string(text), "\n")[2] + strings.SplitAfter(string(text), "\n")[3],
 	} {
 		if err := os.WriteFile(file, []byte(broken), 0o600); err != nil {
 			t.Fatal(err)

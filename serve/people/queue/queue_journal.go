@@ -117,7 +117,7 @@ func (q *Queue) read() error {
 			return err
 		}
 		r, err := parse(line)
-		if _, more := in.Peek(1); err != nil && errors.Is(more, io.EOF) {
+		if _, more := in.Peek(1); errors.Is(err, errSum) && errors.Is(more, io.EOF) {
 			return nil // a last line that a power cut left behind, which was never reported either
 		}
 		if err == nil {
@@ -149,12 +149,14 @@ func (r *record) line() ([]byte, error) {
 	return fmt.Appendf(nil, "%08x %s\n", crc32.Checksum(text, checksums), text), nil
 }
 
+var errSum = errors.New("its checksum is wrong")
+
 // parse reads a line.
 func parse(line []byte) (*record, error) {
 	sum, text, ok := bytes.Cut(bytes.TrimSuffix(line, []byte("\n")), []byte(" "))
 	want, err := strconv.ParseUint(string(sum), 16, 32)
 	if !ok || err != nil || uint64(crc32.Checksum(text, checksums)) != want {
-		return nil, errors.New("its checksum is wrong")
+		return nil, errSum
 	}
 	r := &record{}
 	return r, json.Unmarshal(text, r)
