@@ -28,8 +28,6 @@ type People struct {
 
 	mu      sync.Mutex
 	queue   *queue.Queue
-	debt    map[string]time.Duration // by expert: work that was sent and has not fallen due
-	debtAt  time.Time
 	changes int
 	load    load // of one number of changes
 	warned  bool // that the disk failed
@@ -86,7 +84,6 @@ func Open(s Settings, o Options) (*People, error) {
 	if p.queue, err = queue.Open(folder, queue.Settings{Most: s.Queue, Keep: s.Keep, KeepItems: s.KeepItems}); err != nil {
 		return nil, fmt.Errorf("people: %w", err)
 	}
-	p.debt, p.debtAt = p.queue.Debt()
 	return p, nil
 }
 
@@ -176,16 +173,10 @@ func (p *People) Put(n New) (_ queue.Item, created bool, err error) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	now := p.advance()
-	takes := p.expected(n.Expert)
-	debt := p.debtWith(n.Expert, takes)
 	i, created, err := p.queue.Put(queue.Item{
 		Expert: n.Expert, Advice: n.Advice, Tags: n.Tags, Question: question, Choices: n.Choices,
-		From: n.From, Key: n.Key, Note: n.Note, Put: now, Expected: takes,
-	}, debt)
-	if created {
-		p.debt = debt
-	}
+		From: n.From, Key: n.Key, Note: n.Note, Put: p.advance(), Expected: p.expected(n.Expert),
+	})
 	return i, created, p.changed(err)
 }
 
@@ -382,11 +373,7 @@ func (p *People) Answer(id, name, token string, said Said) (queue.Item, error) {
 	if err := p.checkSaid(&i, said); err != nil {
 		return queue.Item{}, err
 	}
-	debt := p.debtWith(i.Expert, i.Claim.Took(now)-i.Expected)
-	before := i.State(now)
-	if i, err = p.queue.Answer(id, token, queue.Answer{Text: said.Text, Confidence: said.Confidence, Person: o.Name, Time: now}, debt); err == nil && before == queue.StateClaimed {
-		p.debt = debt
-	}
+	i, err = p.queue.Answer(id, token, queue.Answer{Text: said.Text, Confidence: said.Confidence, Person: o.Name, Time: now})
 	return i, p.changed(err)
 }
 
@@ -424,16 +411,7 @@ func (p *People) Back(id, name, token string) (queue.Item, error) {
 func (p *People) Withdraw(id string) (queue.Item, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	now := p.advance()
-	i, err := p.queue.Get(id)
-	if err != nil {
-		return i, p.changed(err)
-	}
-	before := i.State(now)
-	debt := p.debtWith(i.Expert, -i.Expected)
-	if i, err = p.queue.Withdraw(id, now, debt); err == nil && before != queue.StateWithdrawn {
-		p.debt = debt
-	}
+	i, err := p.queue.Withdraw(id, p.advance())
 	return i, p.changed(err)
 }
 

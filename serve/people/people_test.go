@@ -203,6 +203,32 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
+func debtOf(p *People) time.Duration { debt, _ := p.queue.Debt(); return debt["reviewer"] }
+
+// TestBusy: work falls due by the clock, however often something changes.
+func TestBusy(t *testing.T) {
+	left := map[time.Duration]time.Duration{}
+	for _, pause := range []time.Duration{100 * time.Millisecond, 10 * time.Second} {
+		c := newClock()
+		p := open(t, settings(t.TempDir()), c)
+		for range 20 {
+			put(t, p, New{Expert: "reviewer"})
+		}
+		first := put(t, p, New{Expert: "reviewer"})
+		for start := c.at; c.at.Sub(start) < 30*time.Second; c.wait(pause) {
+			if _, err := p.Withdraw(first.ID); err != nil {
+				t.Fatal(err)
+			}
+			first = put(t, p, New{Expert: "reviewer"})
+		}
+		p.advance()
+		left[pause] = debtOf(p)
+	}
+	if a, b := left[100*time.Millisecond], left[10*time.Second]; b >= 21*time.Minute || (a-b).Abs() > 3*time.Second {
+		t.Errorf("what is left: %v", left)
+	}
+}
+
 // TestRestart: after a restart a retry is still one, however its question is written, and the price goes on from where it was.
 func TestRestart(t *testing.T) {
 	c := newClock()
@@ -217,13 +243,13 @@ func TestRestart(t *testing.T) {
 	if _, err := p.Claim(first.ID, "ana"); err != nil {
 		t.Fatal(err)
 	}
-	before := p.debt["reviewer"]
+	before := debtOf(p)
 	p.Close()
 	p = open(t, s, c)
 	if again, created, err := p.Put(n); err != nil || created || again.ID != first.ID {
 		t.Errorf("a retry after a restart: created %v, %v", created, err)
 	}
-	if after := p.debt["reviewer"]; before > 25*time.Minute || (after-before).Abs() > time.Second {
+	if after := debtOf(p); before > 25*time.Minute || (after-before).Abs() > time.Second {
 		t.Errorf("%v had not fallen due, after the restart %v", before, after)
 	}
 	if _, _, err := p.Put(New{Expert: "reviewer", Key: "\xff", Question: n.Question}); code(err) != "invalid_request" {

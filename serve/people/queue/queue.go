@@ -102,11 +102,21 @@ func (q *Queue) Used(person, day string) time.Duration { return q.used[person][d
 func (q *Queue) Times(expert string) Times { return q.times[expert] }
 
 // Debt is the work that was sent to experts and had not fallen due at a time.
-func (q *Queue) Debt() (debt map[string]time.Duration, at time.Time) { return maps.Clone(q.debt), q.debtAt }
+func (q *Queue) Debt() (debt map[string]time.Duration, at time.Time) { return q.debt, q.debtAt }
+
+// SetDebt takes over what is left of the debt at a later time. The journal has it with the next change.
+func (q *Queue) SetDebt(debt map[string]time.Duration, at time.Time) { q.debt, q.debtAt = debt, at }
+
+// debtWith is the debt with more work of an expert.
+func (q *Queue) debtWith(expert string, more time.Duration) map[string]time.Duration {
+	debt := maps.Clone(q.debt)
+	debt[expert] = max(0, debt[expert]+more)
+	return debt
+}
 
 // Put adds an item under a new id. An item with the key of an earlier one of the same caller is a retry: the earlier one is
-// returned if it is the same, else ErrKey. debt is what experts are sent with it.
-func (q *Queue) Put(i Item, debt map[string]time.Duration) (_ Item, created bool, err error) {
+// returned if it is the same, else ErrKey.
+func (q *Queue) Put(i Item) (_ Item, created bool, err error) {
 	if before := q.keys[keyOf(&i)]; i.Key != "" && before != nil {
 		if !before.same(&i) {
 			return Item{}, false, ErrKey
@@ -117,7 +127,7 @@ func (q *Queue) Put(i Item, debt map[string]time.Duration) (_ Item, created bool
 		return Item{}, false, ErrFull
 	}
 	i.ID, i.Claim, i.Answer, i.Withdrawn = newName(), nil, nil, nil
-	if err := q.commit(&record{Op: opPut, At: i.Put, Item: &i, Debt: debt}); err != nil {
+	if err := q.commit(&record{Op: opPut, At: i.Put, Item: &i, Debt: q.debtWith(i.Expert, i.Expected)}); err != nil {
 		return Item{}, false, err
 	}
 	return i.copy(), true, nil
@@ -169,7 +179,7 @@ func (q *Queue) Held(person string, now time.Time) *Item {
 }
 
 // Answer takes the answer of a person under a claim. The same answer once more is a retry, and changes nothing.
-func (q *Queue) Answer(id, token string, a Answer, debt map[string]time.Duration) (Item, error) {
+func (q *Queue) Answer(id, token string, a Answer) (Item, error) {
 	i, err := q.underClaim(id, a.Person, token, a.Time)
 	if errors.Is(err, ErrDone) && i.Answer != nil && i.Claim.is(a.Person, token) && i.Answer.Text == a.Text && equal(i.Answer.Confidence, a.Confidence) {
 		return i.copy(), nil
@@ -178,7 +188,7 @@ func (q *Queue) Answer(id, token string, a Answer, debt map[string]time.Duration
 		return Item{}, err
 	}
 	a.Took = i.Claim.Took(a.Time)
-	if err := q.commit(&record{Op: opAnswer, At: a.Time, ID: id, Answer: &a, Debt: debt}); err != nil {
+	if err := q.commit(&record{Op: opAnswer, At: a.Time, ID: id, Answer: &a, Debt: q.debtWith(i.Expert, a.Took-i.Expected)}); err != nil {
 		return Item{}, err
 	}
 	return i.copy(), nil
@@ -223,7 +233,7 @@ func (q *Queue) Back(id, person, token string, now time.Time) (Item, error) {
 }
 
 // Withdraw takes an item out of the queue. A withdrawn item stays as it is.
-func (q *Queue) Withdraw(id string, now time.Time, debt map[string]time.Duration) (Item, error) {
+func (q *Queue) Withdraw(id string, now time.Time) (Item, error) {
 	i := q.items[id]
 	switch {
 	case i == nil:
@@ -233,7 +243,7 @@ func (q *Queue) Withdraw(id string, now time.Time, debt map[string]time.Duration
 	case i.Withdrawn != nil:
 		return i.copy(), nil
 	}
-	if err := q.commit(&record{Op: opWithdraw, At: now, ID: id, Debt: debt}); err != nil {
+	if err := q.commit(&record{Op: opWithdraw, At: now, ID: id, Debt: q.debtWith(i.Expert, -i.Expected)}); err != nil {
 		return Item{}, err
 	}
 	return i.copy(), nil
@@ -242,7 +252,7 @@ func (q *Queue) Withdraw(id string, now time.Time, debt map[string]time.Duration
 // apply makes a change that was checked. It is the same when the journal is read.
 func (s *state) apply(r *record) error {
 	if r.Debt != nil {
-		s.debt, s.debtAt = maps.Clone(r.Debt), r.At
+		s.debt, s.debtAt = maps.Clone(r.Debt), r.DebtAt
 	}
 	switch r.Op {
 	case opState:

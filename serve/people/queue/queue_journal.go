@@ -29,6 +29,7 @@ type record struct {
 	Claim  *Claim                              `json:"claim,omitempty"`
 	Answer *Answer                             `json:"answer,omitempty"`
 	Debt   map[string]time.Duration            `json:"debt,omitempty"`
+	DebtAt time.Time                           `json:"debt_at,omitzero"` // when Debt was so; it falls due from then on
 	Used   map[string]map[string]time.Duration `json:"used,omitempty"`
 	Times  map[string]Times                    `json:"times,omitempty"`
 }
@@ -168,6 +169,9 @@ func (q *Queue) commit(r *record) error {
 	if q.failure != nil {
 		return q.failure
 	}
+	if r.Debt != nil {
+		r.DebtAt = q.debtAt
+	}
 	if q.path != "" {
 		line, err := r.line()
 		if err != nil {
@@ -203,7 +207,7 @@ func (q *Queue) Compact() error {
 	err := atomicfile.Write(q.path, func(w io.Writer) error {
 		n, err := io.WriteString(w, header)
 		size = int64(n)
-		first := record{Op: opState, At: q.debtAt, Debt: q.debt, Used: q.used, Times: q.times}
+		first := record{Op: opState, At: q.debtAt, Debt: q.debt, DebtAt: q.debtAt, Used: q.used, Times: q.times}
 		for _, r := range append([]*record{&first}, q.itemRecords()...) {
 			if err != nil {
 				break
