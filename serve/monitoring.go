@@ -203,7 +203,7 @@ func (m *monitoring) Add(name, digest string, info *policy.Info, records []*deci
 			continue
 		}
 		w.features = append(w.features, rec.Features...)
-		if atPrices(rec, info, *w.usage) { // as the baseline was decided
+		if atPrices(rec, info.Lambda, info, *w.usage) { // as the baseline was decided
 			w.decided = append(w.decided, rec.Greedy)
 		}
 		o := monitor.Outcome{Decided: rec.Greedy, Executed: rec.Executed, Expected: math.NaN(), Time: rec.Time}
@@ -213,26 +213,42 @@ func (m *monitoring) Add(name, digest string, info *policy.Info, records []*deci
 		if rec.ExpectedLoss != nil {
 			o.Expected = policy.Expected(rec.ExpectedLoss[o.Executed])
 		}
-		o.Accepted = accepted(rec, info.Guarantee) && o.Executed == rec.Greedy
+		if promised(rec, info) {
+			if accepts := accepts(rec, info.Guarantee); !accepts || o.Executed == rec.Greedy {
+				o.Accepted = &accepts
+			}
+		}
 		w.ids, w.pairs = append(w.ids, rec.ID), append(w.pairs, o)
 	}
 	m.enqueue(w)
 }
 
-// accepted reports whether a policy accepts its choice for a record.
-func accepted(rec *decisionlog.Record, g *policy.Guarantee) bool {
-	switch {
-	case g == nil:
-		return false
-	case rec.ExpectedLoss == nil: // a policy that estimates nothing accepts every decision
+// promised reports whether the guarantee of a policy is about its choice for a record: at one of the prices of the promise, among all
+// pairs. A promise over random prices is taken to be about all decisions.
+func promised(rec *decisionlog.Record, info *policy.Info) bool {
+	g := info.Guarantee
+	if g == nil || g.Law != "" {
+		return g != nil && slices.Equal(rec.Available, info.Actions.Mask())
+	}
+	var own policy.UsagePrices
+	if info.Usage != nil {
+		own = info.Usage.Prices
+	}
+	usage := decisionlog.FlatPrices(own, len(info.Actions.Experts))
+	return slices.ContainsFunc(g.At, func(at policy.GuaranteedPrice) bool { return atPrices(rec, at.Lambda, info, usage) })
+}
+
+// accepts reports whether a policy with a guarantee accepts its choice for a record.
+func accepts(rec *decisionlog.Record, g *policy.Guarantee) bool {
+	if rec.ExpectedLoss == nil { // a policy that estimates nothing accepts every decision
 		return g.Threshold == nil
 	}
 	return g.Accepts(rec.ExpectedLoss[rec.Greedy])
 }
 
-// atPrices reports whether a decision was made at the fees of the file and prices of usage, with all of its pairs available.
-func atPrices(rec *decisionlog.Record, info *policy.Info, usage []float64) bool {
-	if rec.Lambda != info.Lambda || rec.PairFees != nil || !slices.Equal(rec.UsagePrices, usage) || !slices.Equal(rec.Available, info.Actions.Mask()) {
+// atPrices reports whether a decision was made at the fees of the file under lambda and prices of usage, with all of its pairs available.
+func atPrices(rec *decisionlog.Record, lambda float64, info *policy.Info, usage []float64) bool {
+	if rec.Lambda != lambda || rec.PairFees != nil || !slices.Equal(rec.UsagePrices, usage) || !slices.Equal(rec.Available, info.Actions.Mask()) {
 		return false
 	}
 	for j, e := range info.Actions.Experts {

@@ -27,7 +27,7 @@ func TestPricesOfTheBaseline(t *testing.T) {
 	} {
 		r := &decisionlog.Record{Lambda: 0.5, ExpertFees: []float64{0, 0.25}, AdviceFees: []float64{0, 0.125}, Available: []bool{true, true, true, true}}
 		c.change(r)
-		if got := atPrices(r, info, nil); got != c.same {
+		if got := atPrices(r, info.Lambda, info, nil); got != c.same {
 			t.Errorf("%s: %t", name, got)
 		}
 	}

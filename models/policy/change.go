@@ -242,17 +242,18 @@ func (info *Info) unchecked(p *Prices) []string {
 	if !slices.Equal(p.Available, info.Actions.Mask()) {
 		add("pairs are left out")
 	}
-	if g := info.Guarantee; g != nil && g.Law == "" && !g.at(info, p) {
+	if g := info.Guarantee; g != nil && g.Law == "" && !info.Promises(p) {
 		add("the guarantee of a risk of at most %g is for other prices", g.Risk)
 	}
 	return why
 }
 
-// at reports whether the promise is about a single price. Under a law it is about none alone.
-func (g *Guarantee) at(info *Info, p *Prices) bool {
+// Promises reports whether the guarantee of the policy is about decisions at prices. A promise over random prices is about none alone.
+func (info *Info) Promises(p *Prices) bool {
 	experts, _ := info.changedUsage(&p.Usage)
 	same := len(info.Actions.ChangedFees(p.In(info.Actions))) == 0 && len(experts) == 0 && p.Pairs == nil && slices.Equal(p.Available, info.Actions.Mask())
-	return same && g.Law == "" && slices.ContainsFunc(g.At, func(v GuaranteedPrice) bool { return v.Lambda == p.Lambda })
+	g := info.Guarantee
+	return same && g != nil && g.Law == "" && slices.ContainsFunc(g.At, func(v GuaranteedPrice) bool { return v.Lambda == p.Lambda })
 }
 
 // base are the prices of the file.

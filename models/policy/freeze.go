@@ -43,7 +43,7 @@ func Freeze(m *onnx.Model, c PriceChange) (*onnx.Model, *Prices, error) {
 	if at.Pairs != nil {
 		return nil, nil, errors.New("a file with fixed prices has no place for fees of pairs")
 	}
-	if g := info.Guarantee; g != nil && !g.at(info, at) {
+	if info.Guarantee != nil && !info.Promises(at) {
 		return nil, nil, errors.New("its guarantee is for other prices: fix the prices of the policy without a guarantee, and calibrate the result")
 	}
 	out, err := m.WithConstants(at.Tensors())

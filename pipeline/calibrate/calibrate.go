@@ -150,16 +150,24 @@ func (c *calibration) decided(ctx context.Context) (rows risk.Rows, err error) {
 	err = c.eachPrice(ctx, c.rows, func(actions []int, scores []float32) {
 		d := risk.Decisions{Score: scores}
 		for m, n := range c.rows {
-			d.Loss = append(d.Loss, float64(c.t.Losses(n)[actions[m]]))
+			d.Loss = append(d.Loss, c.loss(c.t.Losses(n)[actions[m]]))
 		}
 		rows.At = append(rows.At, d)
 	})
 	return rows, err
 }
 
+// loss is a loss of the table. The largest one is exactly the bound, of which a table has 24 bits.
+func (c *calibration) loss(v float32) float64 {
+	if v == float32(c.s.Bound) {
+		return c.s.Bound
+	}
+	return float64(v)
+}
+
 // binary reports whether every loss of the table is 0 or the largest one, also of pairs that are not chosen.
 func (c *calibration) binary() bool {
-	return !slices.ContainsFunc(c.t.Loss, func(v float32) bool { return v == v && v != 0 && float64(v) != c.s.Bound })
+	return !slices.ContainsFunc(c.t.Loss, func(v float32) bool { return v == v && v != 0 && c.loss(v) != c.s.Bound })
 }
 
 // mostOthers bounds the rows that thresholds are taken from.

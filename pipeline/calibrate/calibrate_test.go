@@ -161,6 +161,29 @@ func TestAllIsAcceptedOnAnEasyTable(t *testing.T) {
 	}
 }
 
+// The largest loss may be a number that float32 has not exactly: what is accepted is the same as for losses of 0 and 1.
+func TestBoundIsRounded(t *testing.T) {
+	rt := orttest.Open(t, 0)
+	w := world(t, rt, 1, 3000, 0.5)
+	_, one, err := Policy(t.Context(), rt, model(t), w, costs.Val, at(0.05))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range w.Loss {
+		w.Loss[i] *= 0.7
+	}
+	s := at(0.05 * 0.7)
+	s.Bound = 0.7
+	_, other, err := Policy(t.Context(), rt, model(t), w, costs.Val, s)
+	if err != nil || other.Guarantee.At[0].Accepted != one.Guarantee.At[0].Accepted || *other.Guarantee.Threshold != *one.Guarantee.Threshold {
+		t.Errorf("%+v and %+v, %v", one, other, err)
+	}
+	s.Bound, s.Risk = 3, 0.3
+	if got := levels(s.Settings); !slices.Equal(got, []float64{0.03, 0.06, 0.15, 0.3, 0.45, 0.6, 0.9, 1.5}) {
+		t.Errorf("%v", got)
+	}
+}
+
 // Rows of one group are one sample: with ten rows in each, the same share is no longer shown to be safe.
 func TestGroupsAreOneSample(t *testing.T) {
 	rt := orttest.Open(t, 0)

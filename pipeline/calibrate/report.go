@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 
@@ -28,7 +29,10 @@ type Report struct {
 func levels(s risk.Settings) []float64 {
 	out := []float64{s.Risk}
 	for _, share := range []float64{0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.5} {
-		out = append(out, share*s.Bound)
+		level, err := strconv.ParseFloat(strconv.FormatFloat(share*s.Bound, 'g', 12, 64), 64) // 0.3, not 0.30000000000000004
+		if err == nil {
+			out = append(out, level)
+		}
 	}
 	slices.Sort(out)
 	return slices.Compact(out)

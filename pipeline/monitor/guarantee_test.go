@@ -25,12 +25,12 @@ func stream(t *testing.T, random *rand.Rand, g policy.Guarantee, n int, p float6
 		t.Fatal(err)
 	}
 	for range n {
-		o := Outcome{Accepted: true, Time: NoTime}
+		o := Outcome{Accepted: new(true), Time: NoTime}
 		if random.Float64() < p {
 			o.Loss = g.Bound
 		}
 		w.add(o)
-		w.add(Outcome{Loss: g.Bound, Time: NoTime}) // not accepted: nothing is promised about it
+		w.add(Outcome{Accepted: new(false), Loss: g.Bound, Time: NoTime}) // nothing is promised about it
 	}
 	return w.alarm.Risen()
 }
@@ -63,18 +63,7 @@ func TestAlarmOfAGuarantee(t *testing.T) {
 func guaranteed(t *testing.T, risk float64, joint bool) *lab {
 	t.Helper()
 	l := newLab(t)
-	m, err := decidetest.AnyPrice(dim).Export()
-	if err != nil {
-		t.Fatal(err)
-	}
-	threshold := float64(float32(0.35))
-	m, err = policy.WithGuarantee(m, policy.Guarantee{
-		Risk: risk, Confidence: 0.95, Method: "ltt", Joint: joint, Bound: 1, Threshold: &threshold, Split: "val", Rows: 1000,
-		At: []policy.GuaranteedPrice{{Lambda: 1, Accepted: 0.5, Samples: 500}}, Instead: policy.Instead{Name: policy.Abstain},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := decidetest.Guarded(t, decidetest.AnyPrice(dim), func(g *policy.Guarantee) { g.Risk, g.Joint = risk, joint })
 	l.policy = filepath.Join(t.TempDir(), "guarded.onnx")
 	if _, err := decide.WritePolicy(t.Context(), storage.File(l.policy), m); err != nil {
 		t.Fatal(err)
@@ -157,6 +146,22 @@ func TestGuaranteeOfALog(t *testing.T) {
 	}
 	if g := m.Status().Guarantee; g.Accepted != 2 || *g.Mean != (0.25+1)/2 {
 		t.Errorf("%+v", g)
+	}
+	joint := guaranteed(t, 0.5, true).open(t, DefaultOptions())
+	if _, err := joint.addRows(t.Context(), "log", log, false); err != nil {
+		t.Fatal(err)
+	}
+	if g := joint.Status().Guarantee; g.Accepted != 2 || *g.Mean != (0.25+1)/2 {
+		t.Errorf("an accepted decision with an unknown loss counts as 0: %+v", g)
+	}
+	o := DefaultOptions()
+	o.Prices.Lambda = new(4.0)
+	at4 := l.open(t, o)
+	if _, err := at4.addRows(t.Context(), "log", log, false); err != nil {
+		t.Fatal(err)
+	}
+	if s := at4.Status(); s.Guarantee.Accepted != 0 || s.Guarantee.Mean != nil || s.Guarantee.Verdict != Untested || !slices.ContainsFunc(s.Notes, func(n string) bool { return strings.Contains(n, "at other prices") }) {
+		t.Errorf("at prices without a promise: %+v %q", s.Guarantee, s.Notes)
 	}
 	if _, err := os.Stat(decide.DescriptionFile(storage.File(l.policy)).String()); err != nil {
 		t.Error(err)

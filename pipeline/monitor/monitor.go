@@ -67,7 +67,7 @@ type Outcome struct {
 	Executed int     // the pair that was executed
 	Loss     float64 // its task loss, with its measured fee if there is one; NaN if it is not known yet
 	Expected float64 // the loss that the policy expected; NaN: the mean of the pair on the baseline is used
-	Accepted bool    // the guarantee of the policy is about the decision, and it was executed
+	Accepted *bool   // whether the policy accepts the decision; nil: the guarantee is not about it, or it is accepted and was not executed
 	Fee      float64 // the measured fee in Loss; the guarantee is about the task loss alone
 	Time     int64   // microseconds since 1970 UTC, or NoTime
 }

@@ -39,17 +39,17 @@ func newPromise(g *policy.Guarantee, alpha float64) (*promise, error) {
 
 // add takes the next outcome whose loss is known.
 func (p *promise) add(o Outcome) {
-	if p == nil || !o.Accepted && !p.of.Joint {
+	if p == nil || o.Accepted == nil || !*o.Accepted && !p.of.Joint {
 		return
 	}
 	loss := 0.0
-	if o.Accepted {
+	if *o.Accepted {
 		loss = o.Loss - o.Fee
 	}
 	s, risen := &p.seen, p.alarm.Risen() > 0
 	s.Known++
 	s.Sum += loss
-	if loss < 0 || loss > p.of.Bound {
+	if rounding := 1e-6 * p.of.Bound; loss < -rounding || loss > p.of.Bound+rounding {
 		s.Clipped++
 	}
 	if p.alarm.Add(loss/p.of.Bound) && !risen {

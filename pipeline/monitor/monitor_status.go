@@ -3,7 +3,6 @@ package monitor
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"pipe/internal/parallel"
 	"pipe/models/drift"
@@ -216,8 +215,11 @@ func (m *Monitor) remarks(s *Status) (notes []string) {
 	if o.Known > 0 && m.base.fees && !m.feesCount() {
 		add("The outcomes have no measured fees: those of the baseline are left out, too, and what the policy expects of a pair, with its fee, is not compared.")
 	}
-	if g := m.router.Info().Guarantee; g != nil && slices.ContainsFunc(m.router.Prices().Unchecked, func(why string) bool { return strings.Contains(why, "guarantee") }) {
-		add("The guarantee is about %s, and the policy decides here at other prices.", g.Prices())
+	if g := s.Guarantee; g != nil && g.Clipped > 0 {
+		add("%d losses of accepted decisions are outside of 0 to %g and count as its ends.", g.Clipped, m.promise.of.Bound)
+	}
+	if info := m.router.Info(); info.Guarantee != nil && !info.Promises(m.router.Prices()) {
+		add("The guarantee is about %s, and the policy decides here at other prices.", info.Guarantee.Prices())
 	}
 	if m.seen.Late > 0 {
 		add("%d outcomes are earlier than one that was added before them.", m.seen.Late)

@@ -255,12 +255,15 @@ func (m *Monitor) addRows(ctx context.Context, path string, rows *logRows, keep 
 		return nil, err
 	}
 	decided := make([]int, rows.n)
+	promises := d.Accepted != nil && m.router.Info().Promises(m.router.Prices())
 	var outcomes []Outcome
 	for i := range decided {
 		decided[i] = int(d.Action[i])
 		if o, ok := rows.outcome(i, decided[i], m.feesCount()); ok {
 			o.Expected = ExpectedLoss(d, i, o.Executed)
-			o.Accepted = d.Accepted != nil && d.Accepted[i] && o.Executed == decided[i]
+			if promises && (!d.Accepted[i] || o.Executed == decided[i]) {
+				o.Accepted = &d.Accepted[i]
+			}
 			outcomes = append(outcomes, o)
 		}
 	}

@@ -2,9 +2,7 @@ package dashboard
 
 import (
 	"bytes"
-	"crypto/sha256"
 	_ "embed"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"net/http"
@@ -77,8 +75,7 @@ func (p *Page) Register(mux *http.ServeMux) {
 	mux.HandleFunc("GET /page/parts", p.parts)
 	mux.HandleFunc("GET /page/frontier", p.frontier)
 	mux.Handle("POST /page/try", http.NewCrossOriginProtection().Handler(http.HandlerFunc(p.try)))
-	mux.HandleFunc("GET /page/page.css", asset("text/css; charset=utf-8", styles))
-	mux.HandleFunc("GET /page/page.js", asset("text/javascript; charset=utf-8", []byte(script)))
+	assets.Register(mux, "/page")
 }
 
 var (
@@ -86,37 +83,8 @@ var (
 	ownStyle string
 	//go:embed page.js
 	script string
-	styles = []byte(page.Style() + ownStyle)
-	// assets is a digest of style and script for their URLs, so that browsers can cache them.
-	assets = func() string {
-		sum := sha256.Sum256(append([]byte(script), styles...))
-		return hex.EncodeToString(sum[:6])
-	}()
+	assets = page.NewAssets(ownStyle, script)
 )
-
-// asset returns a handler for a static file.
-func asset(kind string, content []byte) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		setHeaders(w)
-		w.Header().Set("Content-Type", kind)
-		if r.URL.RawQuery == assets {
-			w.Header().Set("Cache-Control", "private, max-age=31536000, immutable")
-		}
-		_, _ = w.Write(content)
-	}
-}
-
-// setHeaders sets the security headers of every response: nothing is loaded from other sites, scripts and styles are not
-// inline, no other page embeds this one, and nothing is cached.
-func setHeaders(w http.ResponseWriter) {
-	h := w.Header()
-	h.Set("Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'")
-	h.Set("X-Content-Type-Options", "nosniff")
-	h.Set("X-Frame-Options", "DENY")
-	h.Set("Referrer-Policy", "no-referrer")
-	h.Set("Cross-Origin-Resource-Policy", "same-origin")
-	h.Set("Cache-Control", "no-store")
-}
 
 // query selects the figures of a request.
 type query struct {
@@ -322,7 +290,7 @@ func writeJSON(w http.ResponseWriter, status int, v any) {
 		http.Error(w, "the figures are not JSON: "+err.Error(), http.StatusInternalServerError)
 		return
 	}
-	setHeaders(w)
+	page.SetHeaders(w.Header())
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
 	_, _ = w.Write(append(b, '\n')) // the client may be gone

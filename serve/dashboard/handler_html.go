@@ -91,7 +91,7 @@ func (p *Page) page(w http.ResponseWriter, r *http.Request) {
 func (p *Page) write(w http.ResponseWriter, r *http.Request, q query, status int, t *tryResult) {
 	v := p.view(q)
 	c := &content{
-		Title: "pipe serve", Kind: v.subtitle(p.from.Version), Assets: assets, Minutes: q.minutes,
+		Title: "pipe serve", Kind: v.subtitle(p.from.Version), Assets: assets.Digest, Minutes: q.minutes,
 		Choices: v.choices(q.policy), MostInput: maxInput,
 	}
 	for _, m := range windows {
@@ -125,7 +125,7 @@ func (p *Page) write(w http.ResponseWriter, r *http.Request, q query, status int
 		http.Error(w, "write page: "+err.Error(), http.StatusInternalServerError)
 		return
 	}
-	setHeaders(w)
+	page.SetHeaders(w.Header())
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(status)
 	_, _ = safetext.Writer(w).Write(b.Bytes()) // the client may be gone

@@ -90,14 +90,19 @@ func writePolicy(t testing.TB, folder, name string, info map[string]string) {
 // writeAnyPrice writes the policy of writePolicy as an any-price policy, after a change, with its encoder beside it.
 func writeAnyPrice(t testing.TB, folder, name string, change func(*policy.Policy)) {
 	t.Helper()
-	p, r := lossPolicy(nil), policy.DefaultPriceRange()
-	p.Estimate.Prices = &r
-	change(p)
-	exportPolicy(t, p, filepath.Join(folder, name+".onnx"))
+	exportPolicy(t, anyPricePolicy(change), filepath.Join(folder, name+".onnx"))
 	encoder := encoderOf(folder, name)
 	if err := errors.Join(os.Mkdir(encoder, 0o777), hftest.WriteBERT(encoder)); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// anyPricePolicy is the policy of writePolicy as an any-price policy, after a change.
+func anyPricePolicy(change func(*policy.Policy)) *policy.Policy {
+	p, r := lossPolicy(nil), policy.DefaultPriceRange()
+	p.Estimate.Prices = &r
+	change(p)
+	return p
 }
 
 // encoderOf is the folder of the encoder that writeAnyPrice writes.

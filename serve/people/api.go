@@ -202,7 +202,7 @@ type answerView struct {
 	Confidence *float64  `json:"confidence,omitempty"`
 	Person     string    `json:"person"`
 	Time       time.Time `json:"time"`
-	Seconds    float64   `json:"seconds"` // since the claim
+	Seconds    float64   `json:"seconds"` // for which the person had the item
 }
 
 // view is an item for a person; "" for others.

@@ -13,7 +13,8 @@ import (
 	"pipe/internal/judge"
 )
 
-// drive answers three questions on the page in a frame of 390 pixels, by keys alone, and leaves what it saw in the title.
+// drive answers questions on the page in a frame of 390 pixels, by keys alone, leaves one that was withdrawn meanwhile, and puts what
+// it saw into the title.
 const drive = `
 const frame = document.querySelector("iframe");
 const wait = async (what, test) => { for (let i = 0; 100 > i; i++) { const v = test(); if (v) return v; await new Promise(r => setTimeout(r, 100)); } throw new Error("no " + what + ": " + frame.contentDocument.getElementById("said").textContent); };
@@ -49,6 +50,14 @@ frame.addEventListener("load", async () => {
     await wait("third", () => !d.getElementById("item").hidden);
     d.getElementById("text").value = "So it is."; d.getElementById("confidence").value = "80"; d.getElementById("send").click();
     await wait("end", () => text("count") === "1 question waits" && d.getElementById("item").hidden);
+    press("n");
+    await wait("fourth", () => !d.getElementById("item").hidden);
+    const last = (await (await w.fetch("/v1/people/items")).json()).items[0].id;
+    await w.fetch("/v1/people/items/" + last, { method: "DELETE" });
+    d.getElementById("text").value = "Too late."; press("Enter", { ctrlKey: true });
+    await wait("refusal", () => text("said").includes("withdrawn") && !d.getElementById("item").hidden);
+    press("b");
+    await wait("exit", () => text("count") === "0 questions wait" && d.getElementById("item").hidden);
     const outline = w.getComputedStyle(d.getElementById("next")).outlineStyle;
     const dark = w.matchMedia("(prefers-color-scheme: dark)").matches;
     document.title = ["width", width, "wide", wide, "focus", focus, "row", at, "raw", raw, "faint", faint || "none", "unlabelled", unlabelled, dark ? "dark" : "light", JSON.stringify(first)].join(" ");

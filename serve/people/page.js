@@ -119,7 +119,8 @@ async function again() {
   const whole = (new Date(item.claim.until) - new Date(item.claim.since)) / 1000;
   if (left < Math.min(60, whole / 3) && Date.now() > (again.next || 0)) {
     again.next = Date.now() + 10000;
-    try { item.claim = (await call("POST", "/items/" + item.id + "/claim")).claim; } catch (err) { say(err.message + "."); }
+    const mine = item;
+    try { mine.claim = (await call("POST", "/items/" + mine.id + "/claim")).claim; } catch (err) { if (item === mine) say(err.message + "."); }
   }
 }
 
@@ -128,7 +129,8 @@ const end = (path, body) => run(async () => {
   say("");
   const send = () => call("POST", "/items/" + item.id + path, { claim: item.claim.token, ...body });
   try { await send(); } catch (err) {
-    if (err.code !== "lease") throw err;
+    const lost = ["lease", "claimed", "done", "not_found"].includes(err.code); // nothing to give back
+    if (err.code !== "lease" && !(lost && path === "/back")) throw err;
     if (path === "/answer") { item.claim = (await call("POST", "/items/" + item.id + "/claim")).claim; await send(); } // it was still open
   }
   show(null);

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode"
 	"unicode/utf8"
 
 	"pipe/serve/people/hours"
@@ -27,8 +28,6 @@ type People struct {
 
 	mu      sync.Mutex
 	queue   *queue.Queue
-	debt    map[string]time.Duration // by expert: work that was sent and has not fallen due
-	debtAt  time.Time
 	changes int
 	load    load // of one number of changes
 	warned  bool // that the disk failed
@@ -85,7 +84,6 @@ func Open(s Settings, o Options) (*People, error) {
 	if p.queue, err = queue.Open(folder, queue.Settings{Most: s.Queue, Keep: s.Keep, KeepItems: s.KeepItems}); err != nil {
 		return nil, fmt.Errorf("people: %w", err)
 	}
-	p.debt, p.debtAt = p.queue.Debt()
 	return p, nil
 }
 
@@ -169,18 +167,16 @@ func (p *People) Put(n New) (_ queue.Item, created bool, err error) {
 	if err := p.check(n); err != nil {
 		return queue.Item{}, false, err
 	}
+	question, err := json.Marshal(n.Question) // as the journal has it, so that a retry is the same after a restart
+	if err != nil {
+		return queue.Item{}, false, err
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	now := p.advance()
-	takes := p.expected(n.Expert)
-	debt := p.debtWith(n.Expert, takes)
 	i, created, err := p.queue.Put(queue.Item{
-		Expert: n.Expert, Advice: n.Advice, Tags: n.Tags, Question: n.Question, Choices: n.Choices,
-		From: n.From, Key: n.Key, Note: n.Note, Put: now, Expected: takes,
-	}, debt)
-	if created {
-		p.debt = debt
-	}
+		Expert: n.Expert, Advice: n.Advice, Tags: n.Tags, Question: question, Choices: n.Choices,
+		From: n.From, Key: n.Key, Note: n.Note, Put: p.advance(), Expected: p.expected(n.Expert),
+	})
 	return i, created, p.changed(err)
 }
 
@@ -189,7 +185,7 @@ func (p *People) check(n New) error {
 	bad := func(format string, args ...any) error {
 		return refuse(http.StatusBadRequest, "invalid_request", format, args...)
 	}
-	size := len(n.Question) + len(n.Note) + len(n.Key)
+	size := len(n.Question) + len(n.Note) + len(n.Key) + len(n.Advice)
 	for _, c := range n.Choices {
 		size += len(c)
 		if c == "" || !utf8.ValidString(c) {
@@ -201,8 +197,10 @@ func (p *People) check(n New) error {
 		return bad("expert: %.100q is no expert that is people", n.Expert)
 	case len(n.Question) == 0 || !json.Valid(n.Question):
 		return bad("question: it must be a JSON value")
-	case len(n.Key) > 256 || strings.ContainsFunc(n.Key, func(r rune) bool { return r < ' ' }):
-		return bad("the idempotency key is longer than 256 bytes, or has control characters")
+	case !fits(n.Question) || len(n.Note) > 0 && !fits(n.Note):
+		return bad("question: it is nested too deeply")
+	case len(n.Key) > 256 || !utf8.ValidString(n.Key) || strings.ContainsFunc(n.Key, unicode.IsControl):
+		return bad("the idempotency key is longer than 256 bytes, has control characters, or is no text")
 	case size > p.settings.ItemBytes:
 		return refuse(http.StatusRequestEntityTooLarge, "too_large", "the item has %d bytes; at most %d are kept", size, p.settings.ItemBytes)
 	}
@@ -213,6 +211,12 @@ func (p *People) check(n New) error {
 		return refuse(http.StatusUnprocessableEntity, "skills", "nobody answers for %s with the tags %q", pairName(n.Expert, n.Advice), n.Tags)
 	}
 	return nil
+}
+
+// fits reports whether a JSON value can be read again within a line of the journal: readers bound how deeply values are nested.
+func fits(value json.RawMessage) bool {
+	const around = 10 // more than the journal and a list of items put around it
+	return json.Valid([]byte(strings.Repeat("[", around) + string(value) + strings.Repeat("]", around)))
 }
 
 func pairName(expert, advice string) string {
@@ -369,15 +373,7 @@ func (p *People) Answer(id, name, token string, said Said) (queue.Item, error) {
 	if err := p.checkSaid(&i, said); err != nil {
 		return queue.Item{}, err
 	}
-	var took time.Duration
-	if i.Claim != nil {
-		took = now.Sub(i.Claim.Since)
-	}
-	debt := p.debtWith(i.Expert, took-i.Expected)
-	before := i.State(now)
-	if i, err = p.queue.Answer(id, token, queue.Answer{Text: said.Text, Confidence: said.Confidence, Person: o.Name, Time: now}, debt); err == nil && before == queue.StateClaimed {
-		p.debt = debt
-	}
+	i, err = p.queue.Answer(id, token, queue.Answer{Text: said.Text, Confidence: said.Confidence, Person: o.Name, Time: now})
 	return i, p.changed(err)
 }
 
@@ -415,16 +411,7 @@ func (p *People) Back(id, name, token string) (queue.Item, error) {
 func (p *People) Withdraw(id string) (queue.Item, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	now := p.advance()
-	i, err := p.queue.Get(id)
-	if err != nil {
-		return i, p.changed(err)
-	}
-	before := i.State(now)
-	debt := p.debtWith(i.Expert, -i.Expected)
-	if i, err = p.queue.Withdraw(id, now, debt); err == nil && before != queue.StateWithdrawn {
-		p.debt = debt
-	}
+	i, err := p.queue.Withdraw(id, p.advance())
 	return i, p.changed(err)
 }
 

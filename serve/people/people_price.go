@@ -28,34 +28,28 @@ const step = time.Second
 // Optimization, 2010), where what a person could have served is divided among the queues in proportion to their length.
 func (p *People) advance() (now time.Time) {
 	now = p.now()
-	if now.Sub(p.debtAt) < step {
+	debt, at := p.queue.Debt()
+	if now.Sub(at) < step {
 		return now
 	}
 	for i := range p.list {
 		o := &p.list[i]
 		sum := time.Duration(0)
 		for _, e := range o.experts {
-			sum += p.debt[e]
+			sum += debt[e]
 		}
 		if sum <= 0 {
 			continue
 		}
-		due := float64(o.schedule.Released(p.debtAt, now)) / float64(sum)
+		due := float64(o.schedule.Released(at, now)) / float64(sum)
 		for _, e := range o.experts {
-			if d := p.debt[e]; d > 0 {
-				p.debt[e] = max(0, d-time.Duration(due*float64(d)))
+			if d := debt[e]; d > 0 {
+				debt[e] = max(0, d-time.Duration(due*float64(d)))
 			}
 		}
 	}
-	p.debtAt = now
+	p.queue.SetDebt(debt, now)
 	return now
-}
-
-// debtWith is the debt with more work of an expert.
-func (p *People) debtWith(expert string, more time.Duration) map[string]time.Duration {
-	debt := maps.Clone(p.debt)
-	debt[expert] = max(0, debt[expert]+more)
-	return debt
 }
 
 // load is the work that waits, as it was at a time.
@@ -93,7 +87,8 @@ func (p *People) waiting(now time.Time) *load {
 // has not fallen due, or the work that waits if that is more. V is Expert.Full times the configured time of an answer.
 func (p *People) price(expert string, now time.Time) float64 {
 	e := p.experts[expert]
-	work := max(p.debt[expert], p.waiting(now).expert[expert])
+	debt, _ := p.queue.Debt()
+	work := max(debt[expert], p.waiting(now).expert[expert])
 	return work.Seconds() / e.Full.Seconds() * p.expected(expert).Seconds() / e.Seconds
 }
 

@@ -203,6 +203,120 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
+func debtOf(p *People) time.Duration { debt, _ := p.queue.Debt(); return debt["reviewer"] }
+
+// TestBusy: work falls due by the clock, however often something changes.
+func TestBusy(t *testing.T) {
+	left := map[time.Duration]time.Duration{}
+	for _, pause := range []time.Duration{100 * time.Millisecond, 10 * time.Second} {
+		c := newClock()
+		p := open(t, settings(t.TempDir()), c)
+		for range 20 {
+			put(t, p, New{Expert: "reviewer"})
+		}
+		first := put(t, p, New{Expert: "reviewer"})
+		for start := c.at; c.at.Sub(start) < 30*time.Second; c.wait(pause) {
+			if _, err := p.Withdraw(first.ID); err != nil {
+				t.Fatal(err)
+			}
+			first = put(t, p, New{Expert: "reviewer"})
+		}
+		p.advance()
+		left[pause] = debtOf(p)
+	}
+	if a, b := left[100*time.Millisecond], left[10*time.Second]; b >= 21*time.Minute || (a-b).Abs() > 3*time.Second {
+		t.Errorf("what is left: %v", left)
+	}
+}
+
+// TestRestart: after a restart a retry is still one, however its question is written, and the price goes on from where it was.
+func TestRestart(t *testing.T) {
+	c := newClock()
+	s := settings(t.TempDir())
+	p := open(t, s, c)
+	n := New{Expert: "reviewer", Key: "claim-17", Question: json.RawMessage(`{"text": "Is it <b>so</b>?"}`)}
+	first := put(t, p, n)
+	for range 29 {
+		put(t, p, New{Expert: "reviewer"})
+	}
+	c.wait(2 * time.Hour)
+	if _, err := p.Claim(first.ID, "ana"); err != nil {
+		t.Fatal(err)
+	}
+	before := debtOf(p)
+	p.Close()
+	p = open(t, s, c)
+	if again, created, err := p.Put(n); err != nil || created || again.ID != first.ID {
+		t.Errorf("a retry after a restart: created %v, %v", created, err)
+	}
+	if after := debtOf(p); before > 25*time.Minute || (after-before).Abs() > time.Second {
+		t.Errorf("%v had not fallen due, after the restart %v", before, after)
+	}
+	if _, _, err := p.Put(New{Expert: "reviewer", Key: "\xff", Question: n.Question}); code(err) != "invalid_request" {
+		t.Error("a key that the journal cannot keep:", err)
+	}
+}
+
+// TestDeep: what the journal could not be read with is refused, not confirmed and lost.
+func TestDeep(t *testing.T) {
+	c := newClock()
+	s := settings(t.TempDir())
+	p := open(t, s, c)
+	put(t, p, New{Expert: "reviewer"})
+	kept := map[string]bool{}
+	for n := 9980; n <= 10001; n++ {
+		deep := json.RawMessage(strings.Repeat("[", n) + strings.Repeat("]", n))
+		for _, item := range []New{{Expert: "reviewer", Question: deep}, {Expert: "reviewer", Question: json.RawMessage("1"), Note: deep}} {
+			i, _, err := p.Put(item)
+			if err == nil {
+				kept[i.ID] = true
+			} else if code(err) != "invalid_request" {
+				t.Fatal(err)
+			}
+		}
+	}
+	p.Close()
+	p = open(t, s, c)
+	for id := range kept {
+		if _, err := p.Get(id); err != nil {
+			t.Error("a confirmed question is lost:", err)
+		}
+	}
+	if len(kept) == 0 || len(kept) == 44 {
+		t.Errorf("%d of 44 were taken", len(kept))
+	}
+}
+
+// TestTook: an answer took all the time for which the person had the question, also under claims that ran out. Clocks that are set
+// back make no time negative.
+func TestTook(t *testing.T) {
+	c := newClock()
+	p := open(t, settings(t.TempDir()), c)
+	first, second := put(t, p, New{Expert: "reviewer"}), put(t, p, New{Expert: "reviewer"})
+	claim := func(id string) queue.Item {
+		i, err := p.Claim(id, "ana")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return i
+	}
+	claim(first.ID)
+	c.wait(7 * time.Minute) // the lease ended after 5
+	i := claim(first.ID)
+	c.wait(time.Second)
+	i, err := p.Answer(i.ID, "ana", i.Claim.Token, Said{Text: "yes"})
+	if err != nil || i.Answer.Took != 5*time.Minute+time.Second {
+		t.Errorf("it took %v, %v", i.Answer.Took, err)
+	}
+	learned, used := p.expected("reviewer"), p.queue.Used("ana", "2026-03-02")
+	i = claim(second.ID)
+	c.wait(-time.Minute)
+	i, err = p.Answer(i.ID, "ana", i.Claim.Token, Said{Text: "yes"})
+	if err != nil || i.Answer.Took != 0 || p.queue.Used("ana", "2026-03-02") != used || p.expected("reviewer") >= learned || p.expected("reviewer") <= 0 {
+		t.Errorf("took %v, expected %v, used %v, before %v; %v", i.Answer.Took, p.expected("reviewer"), p.queue.Used("ana", "2026-03-02"), used, err)
+	}
+}
+
 // TestHours: a claim ends with the hours of its person, and there is none without enough of them.
 func TestHours(t *testing.T) {
 	c := newClock()
@@ -594,9 +708,10 @@ func TestJournal(t *testing.T) {
 		t.Fatal(err)
 	}
 	for want, broken := range map[string]string{
-		"line 3 cannot be read": strings.Replace(string(text), "reviewer", "reviewed", 1),
-		"is not a journal":      "x" + string(text),
-		"item without an id":    string(text) + strings.SplitAfter(string(text), "\n")[2] + strings.SplitAfter(string(text), "\n")[3],
+		"line 3 cannot be read":  strings.Replace(string(text), "reviewer", "reviewed", 1),
+		"is not a journal":       "x" + string(text),
+		"unexpected end of JSON": string(text) + "ba6cac67 {\n",
+		"item without an id":     string(text) + strings.SplitAfter(string(text), "\n")[2] + strings.SplitAfter(string(text), "\n")[3],
 	} {
 		if err := os.WriteFile(file, []byte(broken), 0o600); err != nil {
 			t.Fatal(err)

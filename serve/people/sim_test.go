@@ -21,8 +21,12 @@ import (
 	"pipe/serve/people/queue"
 )
 
-// daysTo is a folder for what TestDays decided, for judges that are other programs.
-var daysTo = flag.String("days", "", "folder to which TestDays writes its requests as JSON")
+// daysTo is a folder for what TestDays decided, for judges that are other programs. daysFrom is its first seed: the defaults of the
+// settings were chosen on the seeds 0 to 9.
+var (
+	daysTo   = flag.String("days", "", "folder to which TestDays writes its requests as JSON")
+	daysFrom = flag.Int("days-from", 0, "first seed of TestDays")
+)
 
 // image is a row of the table of four networks, with what a policy would expect.
 type image struct {
@@ -344,7 +348,7 @@ func TestDays(t *testing.T) {
 	if testing.Short() {
 		weeks, n = 2, 2_000
 	}
-	for seed := range weeks {
+	for seed := *daysFrom; seed < *daysFrom+weeks; seed++ {
 		w := draw(all, rand.New(rand.NewPCG(uint64(seed), 7)), n)
 		var results []played
 		for _, choose := range []rule{priced, greedy, oneVersusAll} {

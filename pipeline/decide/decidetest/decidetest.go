@@ -18,6 +18,7 @@ import (
 	"pipe/models/estimate"
 	"pipe/models/network"
 	"pipe/models/policy"
+	"pipe/onnx"
 	"pipe/onnx/ort"
 )
 
@@ -79,6 +80,27 @@ func WritePolicy(t testing.TB, p *policy.Policy) string {
 		t.Fatal(err)
 	}
 	return path
+}
+
+// Guarded is the file of a policy with a guarantee at lambda 1: it accepts pairs with an expected loss of at most 0.35. change may be nil.
+func Guarded(t testing.TB, p *policy.Policy, change func(*policy.Guarantee)) *onnx.Model {
+	t.Helper()
+	threshold := float64(float32(0.35))
+	g := policy.Guarantee{
+		Risk: 0.2, Confidence: 0.95, Method: "ltt", Bound: 1, Threshold: &threshold, Split: "val", Rows: 1000,
+		At: []policy.GuaranteedPrice{{Lambda: 1, Accepted: 0.5, Samples: 500}}, Instead: policy.Instead{Name: policy.Abstain},
+	}
+	if change != nil {
+		change(&g)
+	}
+	m, err := p.Export()
+	if err == nil {
+		m, err = policy.WithGuarantee(m, g)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
 }
 
 // EncoderPolicy writes the policy of WriteEncoderPolicy into dir, and returns its path.

@@ -145,10 +145,7 @@ type Picture struct {
 	Wrong       bool
 }
 
-// Style is the style of all pages, for other pages that are made of sections.
-func Style() string { return style }
-
-// Write writes the section alone, for a page of another frame that has the [Style]. Control characters in its texts are
+// Write writes the section alone, for a page of another frame that has the style of [Assets]. Control characters in its texts are
 // made visible.
 func (s Section) Write(w io.Writer) error {
 	if err := parsed.ExecuteTemplate(safetext.Writer(w), "section", s); err != nil {

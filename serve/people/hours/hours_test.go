@@ -69,6 +69,31 @@ func TestOffice(t *testing.T) {
 	}
 }
 
+// TestSkippedMidnight: where clocks are set forward at midnight, the day begins then. Hours that clocks skip are none.
+func TestSkippedMidnight(t *testing.T) {
+	for zone, first := range map[string]string{"America/Havana": "2026-03-08", "America/Santiago": "2026-09-06", "Africa/Cairo": "2026-04-24", "Asia/Beirut": "2026-03-29"} {
+		s := schedule(t, Settings{Zone: zone})
+		noon, err := time.ParseInLocation(time.DateOnly+" 15", first+" 12", s.zone)
+		if err != nil {
+			t.Fatal(err)
+		}
+		midnight := s.midnight(noon, 0)
+		if s.Day(midnight) != first || s.Day(midnight.Add(-1)) == first {
+			t.Errorf("%s: %s begins at %v", zone, first, midnight)
+		}
+		if got := s.Capacity(midnight.Add(-time.Hour), midnight.Add(24*time.Hour), none); got != 25*time.Hour {
+			t.Errorf("%s: %v of 25 hours", zone, got)
+		}
+		if left := s.Left(noon, none); left != 12*time.Hour {
+			t.Errorf("%s: %v is left at noon", zone, left)
+		}
+	}
+	s := schedule(t, Settings{Zone: "America/New_York", Office: []string{"sun 02:00-03:00"}})
+	if end, open := s.Open(at(t, "2026-03-08T06:30:00Z")); open {
+		t.Error("half past one is no office hour:", end)
+	}
+}
+
 // TestNoLimits: without settings a person works at all hours.
 func TestNoLimits(t *testing.T) {
 	s, now := schedule(t, Settings{}), at(t, "2026-01-01T22:00:00Z")
@@ -98,7 +123,7 @@ func TestBad(t *testing.T) {
 
 // TestLaws: what is left is no more than the capacity of the day, capacity adds up over times, and nothing exceeds the limits.
 func TestLaws(t *testing.T) {
-	zones := []string{"", "Europe/Zurich", "America/St_Johns", "Pacific/Auckland", "Asia/Kathmandu"}
+	zones := []string{"", "Europe/Zurich", "America/St_Johns", "Pacific/Auckland", "Asia/Kathmandu", "America/Havana", "Africa/Cairo"}
 	rapid.Check(t, func(t *rapid.T) {
 		s := Settings{
 			Zone:   rapid.SampledFrom(zones).Draw(t, "zone"),

@@ -24,10 +24,9 @@ func (s *Schedule) Day(t time.Time) string { return t.In(s.zone).Format(time.Dat
 // spans returns the office hours of the day that begins at midnight.
 func (s *Schedule) spans(midnight time.Time) []span {
 	y, m, d := midnight.Date()
-	at := func(minute int) time.Time { return time.Date(y, m, d, 0, minute, 0, 0, s.zone) }
 	var all []span
 	for _, w := range s.windows[midnight.Weekday()] {
-		if sp := (span{at(w.from), at(w.to)}); sp.from.Before(sp.to) { // an hour that clocks skip can be empty
+		if sp := (span{s.clock(y, m, d, w.from), s.clock(y, m, d, w.to)}); sp.from.Before(sp.to) { // an hour that clocks skip can be empty
 			all = append(all, sp)
 		}
 	}
@@ -37,7 +36,22 @@ func (s *Schedule) spans(midnight time.Time) []span {
 // midnight is the begin of the day of t, and the days after it.
 func (s *Schedule) midnight(t time.Time, days int) time.Time {
 	y, m, d := t.In(s.zone).Date()
-	return time.Date(y, m, d+days, 0, 0, 0, 0, s.zone)
+	return s.clock(y, m, d+days, 0)
+}
+
+// clock is when clocks show a minute of a day. It is the moment at which they are set forward, if they skip that minute: some zones
+// skip midnight.
+func (s *Schedule) clock(y int, m time.Month, d, minute int) time.Time {
+	t := time.Date(y, m, d, 0, minute, 0, 0, s.zone)
+	_, offset := t.Zone()
+	start, end := t.ZoneBounds()
+	switch shown, want := t.Unix()+int64(offset), time.Date(y, m, d, 0, minute, 0, 0, time.UTC).Unix(); {
+	case shown < want:
+		return end.In(s.zone)
+	case shown > want:
+		return start.In(s.zone)
+	}
+	return t
 }
 
 // monday is the begin of the week of t.

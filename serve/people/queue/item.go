@@ -32,6 +32,20 @@ type Claim struct {
 	Since  time.Time `json:"since"`
 	Until  time.Time `json:"until"`
 	Ended  bool      `json:"ended,omitempty"` // the item was answered, given back or withdrawn
+	// Before is the time of the person's last claims of the item, which ran out or were given back, in nanoseconds.
+	Before time.Duration `json:"before,omitempty"`
+}
+
+// Took is the time for which the person has had the item, at a time or when the claim has ended; 0 without a claim. It is not negative,
+// even if clocks are set back.
+func (c *Claim) Took(at time.Time) time.Duration {
+	if c == nil {
+		return 0
+	}
+	if at.After(c.Until) {
+		at = c.Until
+	}
+	return c.Before + max(0, at.Sub(c.Since))
 }
 
 // Answer is what a person said.
@@ -40,7 +54,7 @@ type Answer struct {
 	Confidence *float64      `json:"confidence,omitempty"` // from 0 to 1; nil: the person did not say
 	Person     string        `json:"person"`
 	Time       time.Time     `json:"time"`
-	Took       time.Duration `json:"took"` // since the claim, in nanoseconds
+	Took       time.Duration `json:"took"` // for which the person had the item, in nanoseconds
 }
 
 // State says where an item is.

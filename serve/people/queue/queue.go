@@ -40,7 +40,7 @@ type state struct {
 	used    map[string]map[string]time.Duration // by person and day
 	times   map[string]Times                    // by expert
 	debt    map[string]time.Duration            // by expert: work that was sent and has not fallen due
-	at      time.Time                           // of the last change
+	debtAt  time.Time                           // when that was so
 }
 
 // Times says how long the answers of an expert took. Later answers weigh more.
@@ -101,12 +101,22 @@ func (q *Queue) Used(person, day string) time.Duration { return q.used[person][d
 // Times are the learned times of an expert.
 func (q *Queue) Times(expert string) Times { return q.times[expert] }
 
-// Debt is the work that was sent to experts and had not fallen due at the last change.
-func (q *Queue) Debt() (debt map[string]time.Duration, at time.Time) { return maps.Clone(q.debt), q.at }
+// Debt is the work that was sent to experts and had not fallen due at a time.
+func (q *Queue) Debt() (debt map[string]time.Duration, at time.Time) { return q.debt, q.debtAt }
+
+// SetDebt takes over what is left of the debt at a later time. The journal has it with the next change.
+func (q *Queue) SetDebt(debt map[string]time.Duration, at time.Time) { q.debt, q.debtAt = debt, at }
+
+// debtWith is the debt with more work of an expert.
+func (q *Queue) debtWith(expert string, more time.Duration) map[string]time.Duration {
+	debt := maps.Clone(q.debt)
+	debt[expert] = max(0, debt[expert]+more)
+	return debt
+}
 
 // Put adds an item under a new id. An item with the key of an earlier one of the same caller is a retry: the earlier one is
-// returned if it is the same, else ErrKey. debt is what experts are sent with it.
-func (q *Queue) Put(i Item, debt map[string]time.Duration) (_ Item, created bool, err error) {
+// returned if it is the same, else ErrKey.
+func (q *Queue) Put(i Item) (_ Item, created bool, err error) {
 	if before := q.keys[keyOf(&i)]; i.Key != "" && before != nil {
 		if !before.same(&i) {
 			return Item{}, false, ErrKey
@@ -117,7 +127,7 @@ func (q *Queue) Put(i Item, debt map[string]time.Duration) (_ Item, created bool
 		return Item{}, false, ErrFull
 	}
 	i.ID, i.Claim, i.Answer, i.Withdrawn = newName(), nil, nil, nil
-	if err := q.commit(&record{Op: opPut, At: i.Put, Item: &i, Debt: debt}); err != nil {
+	if err := q.commit(&record{Op: opPut, At: i.Put, Item: &i, Debt: q.debtWith(i.Expert, i.Expected)}); err != nil {
 		return Item{}, false, err
 	}
 	return i.copy(), true, nil
@@ -146,9 +156,11 @@ func (q *Queue) Claim(id, person, day string, now, until time.Time) (Item, error
 	case s == StateClaimed && i.Claim.Person != person:
 		return Item{}, ErrClaimed
 	case s == StateClaimed:
-		c.Token, c.Since, c.Day = i.Claim.Token, i.Claim.Since, i.Claim.Day
+		c.Token, c.Since, c.Day, c.Before = i.Claim.Token, i.Claim.Since, i.Claim.Day, i.Claim.Before
 	case q.Held(person, now) != nil:
 		return Item{}, ErrHolding
+	case i.Claim != nil && i.Claim.Person == person:
+		c.Before = i.Claim.Took(now)
 	}
 	if err := q.commit(&record{Op: opClaim, At: now, ID: id, Claim: c}); err != nil {
 		return Item{}, err
@@ -167,7 +179,7 @@ func (q *Queue) Held(person string, now time.Time) *Item {
 }
 
 // Answer takes the answer of a person under a claim. The same answer once more is a retry, and changes nothing.
-func (q *Queue) Answer(id, token string, a Answer, debt map[string]time.Duration) (Item, error) {
+func (q *Queue) Answer(id, token string, a Answer) (Item, error) {
 	i, err := q.underClaim(id, a.Person, token, a.Time)
 	if errors.Is(err, ErrDone) && i.Answer != nil && i.Claim.is(a.Person, token) && i.Answer.Text == a.Text && equal(i.Answer.Confidence, a.Confidence) {
 		return i.copy(), nil
@@ -175,8 +187,8 @@ func (q *Queue) Answer(id, token string, a Answer, debt map[string]time.Duration
 	if err != nil {
 		return Item{}, err
 	}
-	a.Took = a.Time.Sub(i.Claim.Since)
-	if err := q.commit(&record{Op: opAnswer, At: a.Time, ID: id, Answer: &a, Debt: debt}); err != nil {
+	a.Took = i.Claim.Took(a.Time)
+	if err := q.commit(&record{Op: opAnswer, At: a.Time, ID: id, Answer: &a, Debt: q.debtWith(i.Expert, a.Took-i.Expected)}); err != nil {
 		return Item{}, err
 	}
 	return i.copy(), nil
@@ -221,7 +233,7 @@ func (q *Queue) Back(id, person, token string, now time.Time) (Item, error) {
 }
 
 // Withdraw takes an item out of the queue. A withdrawn item stays as it is.
-func (q *Queue) Withdraw(id string, now time.Time, debt map[string]time.Duration) (Item, error) {
+func (q *Queue) Withdraw(id string, now time.Time) (Item, error) {
 	i := q.items[id]
 	switch {
 	case i == nil:
@@ -231,7 +243,7 @@ func (q *Queue) Withdraw(id string, now time.Time, debt map[string]time.Duration
 	case i.Withdrawn != nil:
 		return i.copy(), nil
 	}
-	if err := q.commit(&record{Op: opWithdraw, At: now, ID: id, Debt: debt}); err != nil {
+	if err := q.commit(&record{Op: opWithdraw, At: now, ID: id, Debt: q.debtWith(i.Expert, -i.Expected)}); err != nil {
 		return Item{}, err
 	}
 	return i.copy(), nil
@@ -239,9 +251,8 @@ func (q *Queue) Withdraw(id string, now time.Time, debt map[string]time.Duration
 
 // apply makes a change that was checked. It is the same when the journal is read.
 func (s *state) apply(r *record) error {
-	s.at = r.At
 	if r.Debt != nil {
-		s.debt = maps.Clone(r.Debt)
+		s.debt, s.debtAt = maps.Clone(r.Debt), r.DebtAt
 	}
 	switch r.Op {
 	case opState:
@@ -327,6 +338,9 @@ func (s *state) endClaim(i *Item, at time.Time) {
 		return
 	}
 	c.Ended = true
+	if at.Before(c.Since) { // clocks were set back
+		at = c.Since
+	}
 	if at.Before(c.Until) {
 		s.use(c.Person, c.Day, -c.Until.Sub(at))
 		c.Until = at

@@ -29,6 +29,7 @@ type record struct {
 	Claim  *Claim                              `json:"claim,omitempty"`
 	Answer *Answer                             `json:"answer,omitempty"`
 	Debt   map[string]time.Duration            `json:"debt,omitempty"`
+	DebtAt time.Time                           `json:"debt_at,omitzero"` // when Debt was so; it falls due from then on
 	Used   map[string]map[string]time.Duration `json:"used,omitempty"`
 	Times  map[string]Times                    `json:"times,omitempty"`
 }
@@ -117,7 +118,7 @@ func (q *Queue) read() error {
 			return err
 		}
 		r, err := parse(line)
-		if _, more := in.Peek(1); err != nil && errors.Is(more, io.EOF) {
+		if _, more := in.Peek(1); errors.Is(err, errSum) && errors.Is(more, io.EOF) {
 			return nil // a last line that a power cut left behind, which was never reported either
 		}
 		if err == nil {
@@ -149,12 +150,14 @@ func (r *record) line() ([]byte, error) {
 	return fmt.Appendf(nil, "%08x %s\n", crc32.Checksum(text, checksums), text), nil
 }
 
+var errSum = errors.New("its checksum is wrong")
+
 // parse reads a line.
 func parse(line []byte) (*record, error) {
 	sum, text, ok := bytes.Cut(bytes.TrimSuffix(line, []byte("\n")), []byte(" "))
 	want, err := strconv.ParseUint(string(sum), 16, 32)
 	if !ok || err != nil || uint64(crc32.Checksum(text, checksums)) != want {
-		return nil, errors.New("its checksum is wrong")
+		return nil, errSum
 	}
 	r := &record{}
 	return r, json.Unmarshal(text, r)
@@ -165,6 +168,9 @@ func parse(line []byte) (*record, error) {
 func (q *Queue) commit(r *record) error {
 	if q.failure != nil {
 		return q.failure
+	}
+	if r.Debt != nil {
+		r.DebtAt = q.debtAt
 	}
 	if q.path != "" {
 		line, err := r.line()
@@ -201,7 +207,7 @@ func (q *Queue) Compact() error {
 	err := atomicfile.Write(q.path, func(w io.Writer) error {
 		n, err := io.WriteString(w, header)
 		size = int64(n)
-		first := record{Op: opState, At: q.at, Debt: q.debt, Used: q.used, Times: q.times}
+		first := record{Op: opState, At: q.debtAt, Debt: q.debt, DebtAt: q.debtAt, Used: q.used, Times: q.times}
 		for _, r := range append([]*record{&first}, q.itemRecords()...) {
 			if err != nil {
 				break
@@ -229,7 +235,7 @@ func (q *Queue) Compact() error {
 func (q *Queue) itemRecords() (all []*record) {
 	for _, list := range [][]*Item{q.done, q.waiting} {
 		for _, i := range list {
-			all = append(all, &record{Op: opItem, At: q.at, Item: i})
+			all = append(all, &record{Op: opItem, At: i.Put, Item: i})
 		}
 	}
 	return all
