@@ -71,9 +71,11 @@ func (c *chat) route(name string) {
 		c.failDecision(err)
 		return
 	}
-	if f := c.readDeadline(); f != nil {
-		c.fail(f, "")
-		return
+	if c.settings.Latency != nil { // else the header says nothing to a policy that decides once
+		if f := c.readDeadline(); f != nil {
+			c.fail(f, "")
+			return
+		}
 	}
 	if c.budgets, without, err = c.budgeted(name, without); err != nil {
 		c.spendingFailed(err)
