@@ -239,7 +239,7 @@ func (q *routed) prepare(ctx context.Context, pair, at int) (k ask, ok, refused 
 	if e == nil { // a person, whom no cascade waits for; or a canary names experts that the policy does not
 		err := errors.New("expert " + q.expertOf(pair) + " is not configured")
 		if q.settings.People.Has(q.expertOf(pair)) {
-			err = errPeople
+			err = errors.New("a cascade does not wait for people")
 		}
 		q.addFailure(pair, 0, 0, err)
 		return k, false, false
