@@ -18,9 +18,8 @@ type nextAnswer struct {
 	Policy    nextPolicy `json:"policy"`
 	Accept    bool       `json:"accept"` // the answer of the pair, which was executed
 	nextPair
-	Loss      *float32   `json:"expected_loss"` // of the best answer at hand, if it is accepted; null: there is none
-	Remaining float32    `json:"remaining_cost"`
-	Ranked    []nextPair `json:"ranked"`
+	Loss   *float32   `json:"expected_loss"` // of the best answer at hand, if it is accepted; null: there is none
+	Ranked []nextPair `json:"ranked"`
 }
 
 type nextPolicy struct {
@@ -86,7 +85,7 @@ func answerOf(p *policies.Policy, info *cascade.Info, rows cascade.Rows, d *casc
 		j, k := info.Actions.Pair(i)
 		return nextPair{i, info.Actions.Name(i), info.Actions.Experts[j].Name, info.Actions.Advice[k].Name, rows.Executed[i], d.Cost[i]}
 	}
-	out := &nextAnswer{RequestID: ask.request.ID, Policy: nextPolicy{p.Name, p.Digest}, Accept: rows.Executed[pair], nextPair: describe(pair), Remaining: d.Cost[pair], Ranked: []nextPair{}}
+	out := &nextAnswer{RequestID: ask.request.ID, Policy: nextPolicy{p.Name, p.Digest}, Accept: rows.Executed[pair], nextPair: describe(pair), Ranked: []nextPair{}}
 	if loss := d.Loss[0]; loss == loss {
 		out.Loss = &loss
 	}

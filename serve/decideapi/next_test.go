@@ -23,7 +23,7 @@ type nextJSON struct {
 	Pair   string
 	Index  int
 	Loss   *float32 `json:"expected_loss"`
-	Cost   float32  `json:"remaining_cost"`
+	Cost   float32  `json:"expected_cost"`
 	Ranked []struct {
 		Index    int
 		Executed bool
