@@ -155,7 +155,7 @@ func (s *staged) read(ctx context.Context, r asked, asked int) *observe.Answer {
 		var err error
 		if kept.stream, err = protocol.AsStream(s.request, r.answer.Body); err != nil {
 			s.failedExperts[r.expert.Name], s.expertFailed = true, true
-			s.addFailure(r.pair, r.answer.Status, r.took, fmt.Errorf("%s: the answer cannot be passed on as a stream", r.expert.Name))
+			s.addFailure(r.pair, r.answer.Status, r.took, fmt.Errorf("%s: the answer was charged, and cannot be passed on as a stream: %w", r.expert.Name, err))
 			return nil
 		}
 	}

@@ -272,11 +272,35 @@ func TestCascadeStagesFail(t *testing.T) {
 				if c.status == 200 && (rec.Executed < 0 || len(rec.Cascade) != 1 || rec.Paid() != 0.002) || c.status != 200 && rec.IsCascade() {
 					t.Errorf("%+v", rec)
 				}
+				for _, tried := range rec.Attempts {
+					if strings.HasSuffix(tried.Error, ", ") {
+						t.Errorf("%q gives no reason", tried.Error)
+					}
+				}
 				if p := rec.PathPropensity(); c.status == 200 && (p == 1) == (name == "the first fails") {
 					t.Errorf("propensity %v", p)
 				}
 			})
 		}
+	}
+}
+
+// An answer that cannot be made a stream is paid, and its pair counts as failed: the caller gets another one, and the log says why.
+func TestCascadeAnswerThatIsNoStream(t *testing.T) {
+	w := newCascade(t, nil)
+	w.large.Text = sure
+	w.small.Fault = func(_ int, rw http.ResponseWriter, _ *http.Request) bool {
+		rw.Header().Set("Content-Type", "application/json")
+		io.WriteString(rw, strings.Replace(gatewaytest.Completion("model-s", sure), `"role":`, `"reasoning_details":[{"type":"reasoning.encrypted","data":"x"}],"role":`, 1))
+		return true
+	}
+	if a := w.post(t, staging+`,"stream":true}`); a.status != 200 || a.header.Get(headerStages) != "large/none" {
+		t.Errorf("%d %v %s", a.status, a.header, a.body)
+	}
+	paid := counted(t, w, "pipe_fees_total", "small")
+	rec := w.records(t)[0]
+	if why := rec.Attempts[0].Error; paid != 0.002 || !strings.Contains(why, "charged") || !strings.Contains(why, "reasoning_details") || len(rec.Cascade) != 1 || rec.Executed != largeNone || rec.PathPropensity() == 1 {
+		t.Errorf("%v paid, %q, %+v", paid, why, rec)
 	}
 }
 

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -336,7 +337,8 @@ func (q *routed) skipAnswer(p *skippedAnswer, took time.Duration) {
 		q.refusal = p
 	}
 	q.api.metrics.Fallback(p.expert.Name, reason)
-	q.addFailure(p.pair, p.answer.Status, took, fmt.Errorf("%s: HTTP %d, %s", p.expert.Name, p.answer.Status, p.answer.OtherMayAnswer))
+	why := cmp.Or(p.answer.OtherMayAnswer, "a refusal of the caller's making") // while an answer of a cascade is at hand
+	q.addFailure(p.pair, p.answer.Status, took, fmt.Errorf("%s: HTTP %d, %s", p.expert.Name, p.answer.Status, why))
 }
 
 // addFailedCall records a call that failed.
