@@ -101,10 +101,11 @@ func newWriter(ctx context.Context, path storage.Location, actions *Actions, o W
 	for _, key := range slices.Sorted(maps.Keys(o.Meta)) {
 		options = append(options, parquet.KeyValueMetadata(key, o.Meta[key]))
 	}
-	o.Facts = slices.Clone(o.Facts)
-	for i := range o.Facts {
-		o.Facts[i] = o.Facts[i].bare()
+	var facts []Fact // nil where there are none, as in batches
+	for _, f := range o.Facts {
+		facts = append(facts, f.bare())
 	}
+	o.Facts = facts
 	return &Writer{
 		file: file, path: path.String(), parquet: parquet.NewGenericWriter[any](file, options...),
 		actions: actions, options: o,

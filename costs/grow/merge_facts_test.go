@@ -55,6 +55,9 @@ func TestFactsOfOneFile(t *testing.T) {
 	if _, err = merge("observed_label"); err != nil {
 		t.Error(err)
 	}
+	if _, err = merge("observed_label", "observed_finish", "observed_confidence"); err != nil || read(t, out).Facts != nil {
+		t.Error("without facts:", err)
+	}
 	if _, err = merge("loss"); err == nil || !strings.Contains(err.Error(), `"loss" cannot be left out`) {
 		t.Error(err)
 	}

@@ -1,5 +1,10 @@
 package cascade
 
+import (
+	"cmp"
+	"slices"
+)
+
 // Possible is the action on a row of n pairs where only some can be taken: Action if it can, and else the one with the smallest cost of
 // those that exist. free is whether it is Action. The pair is -1 if none can be taken. The costs assume that all pairs can be executed later.
 func (d *Decisions) Possible(row, n int, can func(pair int) bool) (pair int, free bool) {
@@ -15,4 +20,25 @@ func (d *Decisions) Possible(row, n int, can func(pair int) bool) (pair int, fre
 		}
 	}
 	return pair, false
+}
+
+// Ranked are all actions that can be taken on a row of n pairs: that of [Decisions.Possible] first, then the others by their cost.
+func (d *Decisions) Ranked(row, n int, can func(pair int) bool) (order []int) {
+	first, _ := d.Possible(row, n, can)
+	cost := d.Cost[row*n : (row+1)*n]
+	for i, c := range cost {
+		if i == first || c <= noneAbove && can(i) {
+			order = append(order, i)
+		}
+	}
+	slices.SortStableFunc(order, func(a, b int) int {
+		switch first {
+		case a:
+			return -1
+		case b:
+			return 1
+		}
+		return cmp.Compare(cost[a], cost[b])
+	})
+	return order
 }

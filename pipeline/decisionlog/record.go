@@ -80,8 +80,9 @@ type Record struct {
 	SwitchCostKnown bool
 	Kept            string `log:"kept,same,later"`
 
-	// Cascade are the answers that were read for the decision of a cascade, in order, with the one in Executed among them. nil: the
-	// decision is no cascade's, or one pair alone was to answer it. The other fields about an answer are of Executed alone.
+	// Cascade are the answers that were read for the decision of a cascade, in order, with the one in Executed among them. Where the
+	// caller executes the pairs, it is the first pair alone, of which nothing is known. nil: the decision is no cascade's, or one pair
+	// alone was to answer it. The other fields about an answer are of Executed alone.
 	Cascade []CascadeStage `log:"stages,later"`
 
 	FeaturesDigest string    `log:"features_digest"` // of the features; the writer computes it if it keeps the digest only
@@ -106,7 +107,7 @@ type CascadeStage struct {
 // of the pair that answered.
 func (r *Record) IsCascade() bool { return r.Cascade != nil }
 
-// PathPropensity is the probability of the pairs that a cascade asked, in their order; NaN if it is not known. Of another
+// PathPropensity is the probability of the pairs in Cascade, in their order; NaN if it is not known. Of another
 // decision it is the probability of the chosen pair.
 func (r *Record) PathPropensity() float64 {
 	if !r.IsCascade() {

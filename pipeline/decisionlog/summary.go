@@ -23,7 +23,7 @@ type PolicySummary struct {
 	Records   int     `json:"records"`
 	Fixed     int     `json:"without_policy,omitempty"` // further records, of [SourceFixed], which nothing else here counts
 	Cascades  int     `json:"cascades,omitempty"`       // of Records, those of cascades; figures of losses and costs leave them out
-	Asked     int     `json:"asked,omitempty"`          // pairs that answered for these
+	Asked     int     `json:"asked,omitempty"`          // pairs that were asked for these, as far as the log knows
 	Panel     int     `json:"panel,omitempty"`          // further records, of [SourcePanel], which nothing else here counts
 	Canary    int     `json:"canary"`                   // records of these that a canary decided
 	Keep      float64 `json:"keep"`                     // the lowest probability with which a record was kept

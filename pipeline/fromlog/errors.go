@@ -22,7 +22,11 @@ func noOutcomes(r *Result) error {
 
 // noLoss is the error where no decision of a policy has a known loss.
 func (r *Result) noLoss() error {
-	msg := fmt.Sprintf("is known of none of the %d decisions; send outcomes first", r.NoOutcome+r.Unanswered)
+	decided := r.NoOutcome + r.Unanswered
+	msg := fmt.Sprintf("is known of none of the %d decisions", decided)
+	if decided > 0 {
+		msg += "; send outcomes first"
+	}
 	if r.Fixed > 0 {
 		msg += fmt.Sprintf(" (%d more are conversations that no policy decided on)", r.Fixed)
 	}

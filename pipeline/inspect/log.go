@@ -75,7 +75,7 @@ func writePolicy(b *safetext.Fields, p *decisionlog.PolicySummary) {
 	b.Add("policy", "%s, %s", p.Name, p.Digest)
 	b.Add("  decisions", "%d", p.Records)
 	count(b, "  cascades", "%d decisions that looked at answers; figures of losses and costs leave them out", p.Cascades)
-	count(b, "  asked", "%d pairs answered for these", p.Asked)
+	count(b, "  asked", "%d pairs for these, or more where their callers execute the pairs", p.Asked)
 	count(b, "  without the policy", "%d conversations besides, without a text or picture that it could see; one pair answered all", p.Fixed)
 	count(b, "  panel", "%d answers besides, in the background, which no caller saw", p.Panel)
 	count(b, "  canary", "%d", p.Canary)

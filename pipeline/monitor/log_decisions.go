@@ -14,15 +14,16 @@ import (
 )
 
 // decisionLog reads the decision log of a service. It reads the decisions of policies with the same pairs and the same number
-// of features. Those of other policies, and conversations on which no policy decided, are left out.
+// of features. Those of other policies and of cascades, and conversations on which no policy decided, are left out.
 type decisionLog struct {
-	path  string
-	info  *policy.Info
-	more  func() (decisionlog.Decision, error, bool)
-	stop  func()
-	taken int
-	fits  map[*decisionlog.PolicyInfo]bool
-	names []string // of policies that do not fit
+	path     string
+	info     *policy.Info
+	more     func() (decisionlog.Decision, error, bool)
+	stop     func()
+	taken    int
+	cascades int // decisions of cascades
+	fits     map[*decisionlog.PolicyInfo]bool
+	names    []string // of policies that do not fit
 }
 
 func openDecisions(path string, info *policy.Info) (logSource, error) {
@@ -58,7 +59,11 @@ func (s *decisionLog) next(ctx context.Context) (*logRows, error) {
 		case !ok:
 			return nil, io.EOF
 		}
-		if d.IsFixed() || d.IsPanel() || d.IsCascade() || !s.fit(d) {
+		if d.IsFixed() || d.IsPanel() || !s.fit(d) {
+			continue
+		}
+		if d.IsCascade() {
+			s.cascades++
 			continue
 		}
 		if err := s.add(r, d); err != nil {
@@ -82,10 +87,13 @@ func (s *decisionLog) fit(d decisionlog.Decision) bool {
 }
 
 func (s *decisionLog) others() string {
-	if len(s.names) == 0 {
-		return ""
+	switch {
+	case s.cascades > 0:
+		return fmt.Sprintf("; it has %d decisions of cascades, from which nothing can be estimated", s.cascades)
+	case len(s.names) > 0:
+		return fmt.Sprintf("; it has decisions of %q", s.names[0])
 	}
-	return fmt.Sprintf("; it has decisions of %q", s.names[0])
+	return ""
 }
 
 // add appends a decision: the pair that answered, and the loss of its outcome.

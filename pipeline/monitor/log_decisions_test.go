@@ -57,6 +57,11 @@ func TestDecisionLog(t *testing.T) {
 		if err := w.Add(&panel); err != nil {
 			t.Fatal(err)
 		}
+		looked := *r // an answer that was accepted after it was looked at
+		looked.ID, looked.Cascade = "cascade "+row.ID, []decisionlog.CascadeStage{{Action: r.Action, Propensity: 1}}
+		if err := w.Add(&looked); err != nil {
+			t.Fatal(err)
+		}
 		r.ID, r.Digest, r.Features = "other "+row.ID, "sha256:2", []float32{1, 2, 3, 4}
 		if err := w.Add(r); err != nil {
 			t.Fatal(err)
@@ -75,22 +80,25 @@ func TestDecisionLog(t *testing.T) {
 		t.Errorf("with a state: %v", err)
 	}
 
-	for want, change := range map[string]func(s *decisionlog.Settings, digest *string){
-		"setting features: full": func(s *decisionlog.Settings, _ *string) { s.Features = decisionlog.DigestFeatures },
-		"has no decision":        func(_ *decisionlog.Settings, digest *string) { *digest = "sha256:2" },
+	for want, change := range map[string]func(s *decisionlog.Settings, r *decisionlog.Record){
+		"setting features: full":              func(s *decisionlog.Settings, _ *decisionlog.Record) { s.Features = decisionlog.DigestFeatures },
+		"features; it has decisions of \"p\"": func(_ *decisionlog.Settings, r *decisionlog.Record) { r.Digest = "sha256:2" },
+		"features; it has 1 decisions of cascades, from which nothing can be estimated": func(_ *decisionlog.Settings, r *decisionlog.Record) {
+			r.Cascade = []decisionlog.CascadeStage{{Propensity: 1}}
+		},
 	} {
-		s, digest, folder := decisionlog.DefaultSettings(), "sha256:1", t.TempDir()
-		change(&s, &digest)
+		s, folder := decisionlog.DefaultSettings(), t.TempDir()
+		r := &decisionlog.Record{
+			ID: "a", Digest: "sha256:1", ExpertFees: make([]float64, len(a.Experts)), AdviceFees: make([]float64, len(a.Advice)),
+			Available: a.Mask(), Propensity: make([]float64, a.Len()), Executed: -1,
+		}
+		change(&s, r)
 		w, err := decisionlog.Open(folder, s)
 		if err != nil {
 			t.Fatal(err)
 		}
-		p := decisionlog.PolicyInfo{Name: "p", Digest: digest, Actions: a, Dim: 3 + int(digest[len(digest)-1]-'1')}
-		r := &decisionlog.Record{
-			ID: "a", Digest: digest, ExpertFees: make([]float64, len(a.Experts)), AdviceFees: make([]float64, len(a.Advice)),
-			Available: a.Mask(), Features: make([]float32, p.Dim), Propensity: make([]float64, a.Len()), Executed: -1,
-		}
-		r.Propensity[0] = 1
+		p := decisionlog.PolicyInfo{Name: "p", Digest: r.Digest, Actions: a, Dim: 3 + int(r.Digest[len(r.Digest)-1]-'1')}
+		r.Features, r.Propensity[0] = make([]float32, p.Dim), 1
 		if err := w.Policy(p); err != nil {
 			t.Fatal(err)
 		}

@@ -93,11 +93,9 @@ func (c *Collector) Add(name, digest string, info *policy.Info, records []*decis
 		if record.IsFixed() { // its outcome would say nothing about the policy
 			continue
 		}
-		if record.IsCascade() { // nor would that of an answer that was chosen among several say what a pair costs
-			v.sample.add(now, record.Features)
-			continue
+		if !record.IsCascade() { // the outcome of an answer that was chosen among several does not say what a pair costs
+			c.keepForOutcome(now, v, record)
 		}
-		c.keepForOutcome(now, v, record)
 		v.sample.add(now, record.Features)
 	}
 	n := int64(len(records))

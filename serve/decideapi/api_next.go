@@ -2,7 +2,6 @@ package decideapi
 
 import (
 	"net/http"
-	"slices"
 
 	"github.com/go-json-experiment/json"
 
@@ -18,9 +17,8 @@ type nextAnswer struct {
 	Policy    nextPolicy `json:"policy"`
 	Accept    bool       `json:"accept"` // the answer of the pair, which was executed
 	nextPair
-	Loss      *float32   `json:"expected_loss"` // of the best answer at hand, if it is accepted; null: there is none
-	Remaining float32    `json:"remaining_cost"`
-	Ranked    []nextPair `json:"ranked"`
+	Loss   *float32   `json:"expected_loss"` // of the best answer at hand, if it is accepted; null: there is none
+	Ranked []nextPair `json:"ranked"`
 }
 
 type nextPolicy struct {
@@ -65,15 +63,15 @@ func (a *API) next(w http.ResponseWriter, r *http.Request, ask *parsedRequest) e
 	if err != nil {
 		return err
 	}
-	pair, _ := d.Possible(0, info.Actions.Len(), func(i int) bool { return rows.Executed[i] || at.Available[i] })
-	if pair < 0 {
+	order := d.Ranked(0, info.Actions.Len(), func(i int) bool { return rows.Executed[i] || at.Available[i] })
+	if len(order) == 0 {
 		return unfit("unavailable", "no pair is left that could be executed")
 	}
 	if ask.request.ID == "" {
 		ask.request.ID = decisionlog.NewID()
 	}
 	w.Header().Set("X-Request-Id", ask.request.ID)
-	body, err := json.Marshal(answerOf(p, info, rows, d, pair, at.Available, ask))
+	body, err := json.Marshal(answerOf(p, info, rows, d, order, ask))
 	if err != nil {
 		return err
 	}
@@ -81,23 +79,21 @@ func (a *API) next(w http.ResponseWriter, r *http.Request, ask *parsedRequest) e
 	return nil
 }
 
-func answerOf(p *policies.Policy, info *cascade.Info, rows cascade.Rows, d *cascade.Decisions, pair int, available []bool, ask *parsedRequest) *nextAnswer {
+// answerOf describes the first of the pairs, and as many of all as the request asks for.
+func answerOf(p *policies.Policy, info *cascade.Info, rows cascade.Rows, d *cascade.Decisions, order []int, ask *parsedRequest) *nextAnswer {
 	describe := func(i int) nextPair {
 		j, k := info.Actions.Pair(i)
 		return nextPair{i, info.Actions.Name(i), info.Actions.Experts[j].Name, info.Actions.Advice[k].Name, rows.Executed[i], d.Cost[i]}
 	}
-	out := &nextAnswer{RequestID: ask.request.ID, Policy: nextPolicy{p.Name, p.Digest}, Accept: rows.Executed[pair], nextPair: describe(pair), Remaining: d.Cost[pair], Ranked: []nextPair{}}
+	out := &nextAnswer{RequestID: ask.request.ID, Policy: nextPolicy{p.Name, p.Digest}, Accept: rows.Executed[order[0]], nextPair: describe(order[0]), Ranked: []nextPair{}}
 	if loss := d.Loss[0]; loss == loss {
 		out.Loss = &loss
 	}
-	left := slices.Clone(available)
-	for i := range left {
-		left[i] = left[i] || rows.Executed[i]
+	if ask.top >= 0 {
+		order = order[:min(ask.top, len(order))]
 	}
-	for next := pair; next >= 0 && len(out.Ranked) != ask.top; {
-		out.Ranked = append(out.Ranked, describe(next))
-		left[next] = false
-		next, _ = d.Possible(0, len(left), func(i int) bool { return left[i] })
+	for _, i := range order {
+		out.Ranked = append(out.Ranked, describe(i))
 	}
 	return out
 }

@@ -33,6 +33,7 @@ type world struct {
 	server *httptest.Server
 	folder string // of the policies
 	log    *decisionlog.Writer
+	logged string // its folder
 }
 
 type options struct {
@@ -53,7 +54,7 @@ func defaults() options {
 
 func newWorld(t testing.TB, o options) *world {
 	t.Helper()
-	w := &world{folder: t.TempDir()}
+	w := &world{folder: t.TempDir(), logged: filepath.Join(t.TempDir(), "log")}
 	for name, p := range o.policies {
 		if err := os.Rename(decidetest.WritePolicy(t, p), filepath.Join(w.folder, name+".onnx")); err != nil {
 			t.Fatal(err)
@@ -68,7 +69,7 @@ func newWorld(t testing.TB, o options) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if w.log, err = decisionlog.Open(filepath.Join(t.TempDir(), "log"), o.log); err != nil {
+	if w.log, err = decisionlog.Open(w.logged, o.log); err != nil {
 		t.Fatal(err)
 	}
 	d, err := decision.New(set, w.log, nil, nil, o.decision)

@@ -12,6 +12,7 @@ import (
 
 	"pipe/models/cascade"
 	"pipe/onnx/ort/orttest"
+	"pipe/pipeline/decisionlog"
 	"pipe/serve/policies/policiestest"
 )
 
@@ -22,7 +23,7 @@ type nextJSON struct {
 	Pair   string
 	Index  int
 	Loss   *float32 `json:"expected_loss"`
-	Cost   float32  `json:"remaining_cost"`
+	Cost   float32  `json:"expected_cost"`
 	Ranked []struct {
 		Index    int
 		Executed bool
@@ -103,6 +104,36 @@ func TestNextStep(t *testing.T) {
 	}
 	if s := w.log.Stats(); s.Queued != 0 || s.Records != 0 {
 		t.Errorf("%+v", s)
+	}
+}
+
+// The record of a first decision says that it is one of a cascade: its outcome is that of an answer that was accepted later, and not that
+// of its pair.
+func TestFirstStepIsLogged(t *testing.T) {
+	w, _ := cascadeWorld(t)
+	for _, name := range []string{"stages", "any"} {
+		w.decide(t, `{"policy":"`+name+`","features":`+inJSON(t, numbers(3, 1)[0])+`}`)
+	}
+	if err := w.log.Close(); err != nil {
+		t.Fatal(err)
+	}
+	log, err := decisionlog.Read(w.logged)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var records []*decisionlog.Record
+	for d, err := range log.Decisions() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		records = append(records, d.Record)
+	}
+	if len(records) != 2 || records[1].IsCascade() {
+		t.Fatalf("%d records", len(records))
+	}
+	first := records[0]
+	if !first.IsCascade() || len(first.Cascade) != 1 || first.Cascade[0].Action != first.Action || first.PathPropensity() != 1 || !math.IsNaN(first.Paid()) || first.Cascade[0].Facts != "" {
+		t.Errorf("%+v", first)
 	}
 }
 

@@ -3,6 +3,7 @@ package decision
 import (
 	"context"
 	"fmt"
+	"math"
 	"time"
 
 	"pipe/costs"
@@ -115,9 +116,23 @@ func (d *Decider) record(res *Result, now time.Time, stages decisionlog.Stages) 
 			r.OwnPropensity = r.Propensity
 			r.Propensity = u.mixture(r.Propensity, other.p)
 		}
+		if u.policy.Cascade() != nil && r.Source != SourceChat {
+			r.Cascade = firstStage(r)
+		}
 		res.Records[i] = r
 	}
 	return nil
+}
+
+// firstStage is what is known of a cascade whose pairs the caller executes: the first one. What it said, and which pairs came next, is not
+// known here, and the outcome is that of the answer that was accepted in the end.
+func firstStage(r *decisionlog.Record) []decisionlog.CascadeStage {
+	none := math.NaN()
+	first := decisionlog.CascadeStage{Action: r.Action, Propensity: none, Fee: none, In: none, Cached: none, Out: none}
+	if r.Share == 0 {
+		first.Propensity = r.Propensity[r.Action]
+	}
+	return []decisionlog.CascadeStage{first}
 }
 
 // mixture returns the propensities of a policy and its canary together. own are those of the policy that was drawn.

@@ -12,7 +12,6 @@ import (
 
 	"pipe/costs/observe"
 	"pipe/pipeline/decisionlog"
-	"pipe/serve/gateway/patience"
 	"pipe/serve/gateway/protocol"
 	"pipe/serve/gateway/stages"
 	"pipe/serve/policies"
@@ -61,7 +60,7 @@ func (s *staged) run() {
 	ctx, stop, cancel := withDeadline(s.r.Context(), s.settings.Fallback.Deadline)
 	defer cancel(nil)
 	s.stop = stop
-	if f := s.readLimit(); f != nil {
+	if f := s.readDeadline(); f != nil {
 		s.record.Error = f.msg
 		s.fail(f, "")
 		return
@@ -93,24 +92,15 @@ func (s *staged) run() {
 	}
 }
 
-// readLimit reads the caller's deadline, after which no answer is waited for where one is at hand.
-func (s *staged) readLimit() *failure {
-	text := s.r.Header.Get(headerDeadline)
-	if text == "" {
-		return nil
-	}
-	var err error
-	if s.deadline, err = patience.ParseDeadline(text); err != nil {
-		return &failure{http.StatusBadRequest, invalidRequest, "invalid_request", headerDeadline, fmt.Sprintf("the header %s %v", headerDeadline, err)}
-	}
-	return nil
-}
-
 // ask asks a pair for the next answer.
 func (s *staged) ask(ctx context.Context, pair int, last, inHand bool) stages.Asked {
 	stop := s.stop
 	if inHand && s.deadline > 0 {
-		inner, first, cancel := withDeadline(ctx, s.deadline-time.Since(s.began))
+		left := s.deadline - time.Since(s.began)
+		if left <= 0 {
+			return stages.Asked{Stop: true}
+		}
+		inner, first, cancel := withDeadline(ctx, left)
 		defer cancel(nil)
 		ctx, stop = inner, func() bool { return first() && s.stop() }
 	}
@@ -165,7 +155,7 @@ func (s *staged) read(ctx context.Context, r asked, asked int) *observe.Answer {
 		var err error
 		if kept.stream, err = protocol.AsStream(s.request, r.answer.Body); err != nil {
 			s.failedExperts[r.expert.Name], s.expertFailed = true, true
-			s.addFailure(r.pair, r.answer.Status, r.took, fmt.Errorf("%s: the answer cannot be passed on as a stream", r.expert.Name))
+			s.addFailure(r.pair, r.answer.Status, r.took, fmt.Errorf("%s: the answer was charged, and cannot be passed on as a stream: %w", r.expert.Name, err))
 			return nil
 		}
 	}

@@ -165,7 +165,7 @@ func checkStages(t *testing.T, w *world, asked, executed int, live bool, end str
 		t.Errorf("propensity %v", rec.PathPropensity())
 	}
 	for i, s := range rec.Cascade {
-		if s.Action != []int{smallNone, largeNone}[i] || s.Propensity != 1 || s.Fee != 0.002 || s.In != 1000 || s.Cached != 400 || s.Out != 100 || s.Micros == 0 || (s.Facts == `{"label":null,"logprob":null}`) == (s.Facts == `{"label":"yes","logprob":null}`) && !(live && i == 1) {
+		if s.Action != []int{smallNone, largeNone}[i] || s.Propensity != 1 || s.Fee != 0.002 || s.In != 1000 || s.Cached != 400 || s.Out != 100 || s.Micros == 0 || (s.Facts == "") != (live && i == 1) || s.Facts != "" && (s.Facts == `{"label":null,"logprob":null}`) == (s.Facts == `{"label":"yes","logprob":null}`) {
 			t.Errorf("%+v", s)
 		}
 	}
@@ -209,6 +209,21 @@ func TestCascadeInTime(t *testing.T) {
 	w := newCascade(t, nil)
 	if a := w.post(t, staging+`}`, headerDeadline, "soon"); a.status != 400 || !strings.Contains(a.body, headerDeadline) || len(w.small.Requests()) != 0 {
 		t.Errorf("%d %s", a.status, a.body)
+	}
+}
+
+// A stage that takes longer than the caller waits is the last one: no other pair is asked, or charged for.
+func TestCascadeTooLate(t *testing.T) {
+	for _, end := range []string{`}`, `,"stream":true}`} {
+		w := newCascade(t, nil)
+		w.small.Text = unsure
+		w.small.Fault = func(int, http.ResponseWriter, *http.Request) bool { time.Sleep(150 * time.Millisecond); return false }
+		if a := w.post(t, staging+end, headerDeadline, "100ms"); a.status != 200 || !strings.Contains(a.body, unsure) || a.header.Get(headerFallbacks) != "" {
+			t.Errorf("%d %v %s", a.status, a.header, a.body)
+		}
+		if rec := w.records(t)[0]; len(w.large.Requests()) != 0 || len(rec.Attempts) != 1 || rec.PathPropensity() != 1 {
+			t.Errorf("%d requests, %+v", len(w.large.Requests()), rec)
+		}
 	}
 }
 
@@ -257,11 +272,35 @@ func TestCascadeStagesFail(t *testing.T) {
 				if c.status == 200 && (rec.Executed < 0 || len(rec.Cascade) != 1 || rec.Paid() != 0.002) || c.status != 200 && rec.IsCascade() {
 					t.Errorf("%+v", rec)
 				}
+				for _, tried := range rec.Attempts {
+					if strings.HasSuffix(tried.Error, ", ") {
+						t.Errorf("%q gives no reason", tried.Error)
+					}
+				}
 				if p := rec.PathPropensity(); c.status == 200 && (p == 1) == (name == "the first fails") {
 					t.Errorf("propensity %v", p)
 				}
 			})
 		}
+	}
+}
+
+// An answer that cannot be made a stream is paid, and its pair counts as failed: the caller gets another one, and the log says why.
+func TestCascadeAnswerThatIsNoStream(t *testing.T) {
+	w := newCascade(t, nil)
+	w.large.Text = sure
+	w.small.Fault = func(_ int, rw http.ResponseWriter, _ *http.Request) bool {
+		rw.Header().Set("Content-Type", "application/json")
+		io.WriteString(rw, strings.Replace(gatewaytest.Completion("model-s", sure), `"role":`, `"reasoning_details":[{"type":"reasoning.encrypted","data":"x"}],"role":`, 1))
+		return true
+	}
+	if a := w.post(t, staging+`,"stream":true}`); a.status != 200 || a.header.Get(headerStages) != "large/none" {
+		t.Errorf("%d %v %s", a.status, a.header, a.body)
+	}
+	paid := counted(t, w, "pipe_fees_total", "small")
+	rec := w.records(t)[0]
+	if why := rec.Attempts[0].Error; paid != 0.002 || !strings.Contains(why, "charged") || !strings.Contains(why, "reasoning_details") || len(rec.Cascade) != 1 || rec.Executed != largeNone || rec.PathPropensity() == 1 {
+		t.Errorf("%v paid, %q, %+v", paid, why, rec)
 	}
 }
 

@@ -53,10 +53,10 @@ func (b *backends) patienceNotes(name string) (notes []string) {
 // headerDeadline is the header of a request with the time after which its answer is late.
 const headerDeadline = "X-Pipe-Deadline"
 
-// readDeadline reads the header with the deadline, if lateness has a price.
+// readDeadline reads the header with the deadline.
 func (c *chat) readDeadline() *failure {
 	text := c.r.Header.Get(headerDeadline)
-	if text == "" || c.settings.Latency == nil {
+	if text == "" {
 		return nil
 	}
 	var err error

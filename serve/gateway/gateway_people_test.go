@@ -17,6 +17,14 @@ import (
 // withPeople is a world in which the expert small is people, whom the policy any expects to be best.
 func withPeople(t *testing.T, on people.OnChosen, change func(*people.Settings)) (*world, *people.People) {
 	t.Helper()
+	return peopleIn(t, on, change, func(folder string) {
+		writeAnyPrice(t, folder, "any", func(p *policy.Policy) { expect(p, 0.1, 0.5, 0.3, 0.4) })
+	})
+}
+
+// peopleIn is withPeople for a policy any that write writes.
+func peopleIn(t *testing.T, on people.OnChosen, change func(*people.Settings), write func(folder string)) (*world, *people.People) {
+	t.Helper()
 	s := people.DefaultSettings()
 	s.Folder, s.OnChosen = config.Path(t.TempDir()), on
 	s.Experts = map[string]people.Expert{"small": {Seconds: 60}}
@@ -32,11 +40,22 @@ func withPeople(t *testing.T, on people.OnChosen, change func(*people.Settings))
 	w := newWorldOf(t, nil, func(s *Settings) {
 		delete(s.Experts, "small")
 		s.People = p
-	}, func(folder string, _ *decision.Settings) {
-		writeAnyPrice(t, folder, "any", func(p *policy.Policy) { expect(p, 0.1, 0.5, 0.3, 0.4) })
-	})
+	}, func(folder string, _ *decision.Settings) { write(folder) })
 	w.decider.UsePeople(p.Ask)
 	return w, p
+}
+
+// A cascade does not wait for people: where it chooses them, the next best pair is asked, and the log says why.
+func TestPeopleInCascade(t *testing.T) {
+	w, p := peopleIn(t, people.Ticket, nil, func(folder string) { writeCascade(t, folder) })
+	a := w.post(t, askPeople, "X-Pipe-Tags", "de")
+	if _, found, err := p.ClaimNext("ana"); a.status != 200 || a.header.Get(headerStages) != "large/none" || found || err != nil {
+		t.Error(a, found, err)
+	}
+	rec := w.records(t)[0]
+	if len(rec.Attempts) != 2 || rec.Attempts[0].Error != "a cascade does not wait for people" || rec.Action != smallNone || rec.Executed != largeNone {
+		t.Errorf("%+v", rec)
+	}
 }
 
 const askPeople = `{"model":"pipe/any","messages":[{"role":"user","content":"Is it so?"}]}`

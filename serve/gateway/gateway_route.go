@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -71,9 +72,11 @@ func (c *chat) route(name string) {
 		c.failDecision(err)
 		return
 	}
-	if f := c.readDeadline(); f != nil {
-		c.fail(f, "")
-		return
+	if c.settings.Latency != nil { // else the header says nothing to a policy that decides once
+		if f := c.readDeadline(); f != nil {
+			c.fail(f, "")
+			return
+		}
 	}
 	if c.budgets, without, err = c.budgeted(name, without); err != nil {
 		c.spendingFailed(err)
@@ -237,7 +240,7 @@ func (q *routed) prepare(ctx context.Context, pair, at int) (k ask, ok, refused 
 	if e == nil { // a person, whom no cascade waits for; or a canary names experts that the policy does not
 		err := errors.New("expert " + q.expertOf(pair) + " is not configured")
 		if q.settings.People.Has(q.expertOf(pair)) {
-			err = errPeople
+			err = errors.New("a cascade does not wait for people")
 		}
 		q.addFailure(pair, 0, 0, err)
 		return k, false, false
@@ -334,7 +337,8 @@ func (q *routed) skipAnswer(p *skippedAnswer, took time.Duration) {
 		q.refusal = p
 	}
 	q.api.metrics.Fallback(p.expert.Name, reason)
-	q.addFailure(p.pair, p.answer.Status, took, fmt.Errorf("%s: HTTP %d, %s", p.expert.Name, p.answer.Status, p.answer.OtherMayAnswer))
+	why := cmp.Or(p.answer.OtherMayAnswer, "a refusal of the caller's making") // while an answer of a cascade is at hand
+	q.addFailure(p.pair, p.answer.Status, took, fmt.Errorf("%s: HTTP %d, %s", p.expert.Name, p.answer.Status, why))
 }
 
 // addFailedCall records a call that failed.

@@ -149,8 +149,9 @@ func (p *Play) step(ctx context.Context) (pair int, free bool, err error) {
 	return pair, free, nil
 }
 
+// decide decides also when the time for calls is used up: that takes no time, and an answer at hand is chosen by it.
 func (p *Play) decide(ctx context.Context) (*cascade.Decisions, error) {
-	return p.settings.Next(ctx, cascade.Rows{N: 1, Features: p.settings.Features, Observed: p.observed, Executed: p.executed})
+	return p.settings.Next(context.WithoutCancel(ctx), cascade.Rows{N: 1, Features: p.settings.Features, Observed: p.observed, Executed: p.executed})
 }
 
 // best accepts the best of the answers at hand, or the last one where the policy cannot compare them.
@@ -161,7 +162,7 @@ func (p *Play) best(ctx context.Context) (pair int, end End, err error) {
 	case 1:
 		return p.Order[0], InHand, nil
 	}
-	d, err := p.decide(context.WithoutCancel(ctx)) // the time for calls may be used up
+	d, err := p.decide(ctx)
 	if err == nil {
 		if pair, _ = d.Possible(0, len(p.executed), func(i int) bool { return p.executed[i] }); pair >= 0 {
 			return pair, InHand, nil
@@ -170,10 +171,13 @@ func (p *Play) best(ctx context.Context) (pair int, end End, err error) {
 	return p.Order[len(p.Order)-1], InHand, err
 }
 
-// Facts are what was seen of the answer of a pair, as a JSON object for logs: null where it was not known. It is "" if it is longer
-// than a log takes.
+// Facts are what was seen of the answer of a pair, as a JSON object for logs: null where it was not known. It is "" for an answer that
+// was passed on as it came, and if it is longer than a log takes.
 func (p *Play) Facts(pair int) string {
 	const most = 4096 // bytes
+	if !p.executed[pair] {
+		return ""
+	}
 	facts := make(map[string]any, len(p.settings.Info.Facts))
 	for i, v := range p.row(pair) {
 		switch f := p.settings.Info.Facts[i]; {
