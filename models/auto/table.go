@@ -59,7 +59,8 @@ func newTable(t *costs.Tensor, s Settings) *table {
 	tab.full = t
 	// Fitted on all training rows, including held-out ones: means and spreads of features contain no information about
 	// losses, and the exported policy uses the same.
-	tab.std, tab.features = network.FitStandardizer(t.Features, t.Dim, rows), featureBlocks(t, s.Narrow)
+	tab.std = network.FitStandardizer(t.Features, t.Dim, rows)
+	tab.features = featureBlocks(t, tab.std, s.Narrow)
 	balance(tab.std, tab.features)
 	tab.data = regress.NewData(t, rows, tab.std)
 	tab.data.Weight = s.HalfLife.Weights(t, rows)

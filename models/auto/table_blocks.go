@@ -2,6 +2,7 @@ package auto
 
 import (
 	"math"
+	"slices"
 
 	"pipe/costs"
 	"pipe/models/network"
@@ -12,8 +13,9 @@ import (
 // after it.
 const leastBlock = 8
 
-// featureBlocks are the blocks of the features of a tensor; nil if they are one. Narrow ones may have any width.
-func featureBlocks(t *costs.Tensor, narrow bool) (out []span) {
+// featureBlocks are the blocks of the features of a tensor, without those in which nothing varies; nil if they are one. Narrow ones may
+// have any width.
+func featureBlocks(t *costs.Tensor, s network.Standardizer, narrow bool) (out []span) {
 	at := 0
 	for _, width := range t.Blocks() {
 		last := len(out) - 1
@@ -24,30 +26,32 @@ func featureBlocks(t *costs.Tensor, narrow bool) (out []span) {
 		}
 		at += width
 	}
+	out = slices.DeleteFunc(out, func(b span) bool { return varying(s, b) == 0 })
 	if len(out) < 2 {
 		return nil
 	}
 	return out
 }
 
-// balance gives blocks of standardised features the same total variance, so that a wide block does not outweigh the others
-// in distances and penalties. The variance of a feature stays 1 on average. Features without variance, whose scale is 0, do
-// not count.
-func balance(s network.Standardizer, blocks []span) {
-	varying := make([]int, len(blocks))
-	all, several := 0, 0
-	for i, b := range blocks {
-		for _, scale := range s.Scale[b.from:b.to] {
-			if scale != 0 {
-				varying[i]++
-			}
-		}
-		if all += varying[i]; varying[i] > 0 {
-			several++
+// varying is the number of features of a block that are not constant: their scale is not 0.
+func varying(s network.Standardizer, b span) (n int) {
+	for _, scale := range s.Scale[b.from:b.to] {
+		if scale != 0 {
+			n++
 		}
 	}
-	for i, b := range blocks {
-		factor := math.Sqrt(float64(all) / float64(max(1, several*varying[i])))
+	return n
+}
+
+// balance gives blocks of standardised features the same total variance, so that a wide block does not outweigh the others
+// in distances and penalties. The variance of a feature stays 1 on average. Features without variance do not count.
+func balance(s network.Standardizer, blocks []span) {
+	all := 0
+	for _, b := range blocks {
+		all += varying(s, b)
+	}
+	for _, b := range blocks {
+		factor := math.Sqrt(float64(all) / float64(len(blocks)*varying(s, b)))
 		for c := b.from; c < b.to; c++ {
 			s.Scale[c] *= float32(factor)
 		}

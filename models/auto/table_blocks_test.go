@@ -29,13 +29,21 @@ func TestFeatureBlocks(t *testing.T) {
 		for _, w := range widths {
 			tensor.Dim += w
 		}
-		if got := featureBlocks(tensor, false); !slices.Equal(got, want) {
+		all := network.Standardizer{Scale: slices.Repeat([]float32{1}, tensor.Dim)}
+		if got := featureBlocks(tensor, all, false); !slices.Equal(got, want) {
 			t.Errorf("%s: %v, not %v", text, got, want)
 		}
 	}
-	narrow := &costs.Tensor{Dim: 23, Meta: map[string]string{costs.BlocksKey: "[3,20]"}}
-	if got := featureBlocks(narrow, true); !slices.Equal(got, []span{{0, 3}, {3, 23}}) {
+	// Narrow ones count, but those in which nothing varies.
+	narrow := &costs.Tensor{Dim: 26, Meta: map[string]string{costs.BlocksKey: "[3,20,2,1]"}}
+	scale := slices.Repeat([]float32{1}, 26)
+	scale[25] = 0
+	if got := featureBlocks(narrow, network.Standardizer{Scale: scale}, true); !slices.Equal(got, []span{{0, 3}, {3, 23}, {23, 25}}) {
 		t.Errorf("narrow ones: %v", got)
+	}
+	clear(scale[3:])
+	if got := featureBlocks(narrow, network.Standardizer{Scale: scale}, true); got != nil {
+		t.Errorf("one that varies: %v", got)
 	}
 }
 
@@ -46,10 +54,8 @@ func TestBalanceOfConstantFeatures(t *testing.T) {
 		blocks []span
 		want   []float64 // variances of the blocks
 	}{
-		"none":               {[]float32{1, 1, 1, 1, 1, 1}, []span{{0, 2}, {2, 6}}, []float64{3, 3}},
-		"some":               {[]float32{1, 1, 1, 1, 0, 0}, []span{{0, 1}, {1, 6}}, []float64{2, 2}},
-		"all of a block":     {[]float32{1, 1, 1, 0, 0, 0}, []span{{0, 1}, {1, 3}, {3, 6}}, []float64{1.5, 1.5, 0}},
-		"all of every block": {[]float32{0, 0, 0}, []span{{0, 1}, {1, 3}}, []float64{0, 0}},
+		"none": {[]float32{1, 1, 1, 1, 1, 1}, []span{{0, 2}, {2, 6}}, []float64{3, 3}},
+		"some": {[]float32{1, 1, 1, 1, 0, 0}, []span{{0, 1}, {1, 6}}, []float64{2, 2}},
 	} {
 		balance(network.Standardizer{Scale: c.scale}, c.blocks)
 		for i, b := range c.blocks {
