@@ -17,15 +17,19 @@ func (t *Tensor) Cost(n, i int, lambda float64) float64 {
 // cost adds a fee that the caller has computed. An unavailable action has a NaN
 // loss.
 func (t *Tensor) cost(n, i int, fee float64) float64 {
-	at := n*t.Actions.Len() + i
-	c := float64(t.Loss[at])
+	c := float64(t.Losses(n)[i])
 	if math.IsNaN(c) {
 		return math.Inf(1)
 	}
-	if t.Fee != nil {
-		c += float64(t.Fee[at])
+	return c + t.MeasuredFee(n, i) + fee
+}
+
+// MeasuredFee returns the measured fee of action i on instance n: 0 if the tensor has no measured fees, NaN where it is not known.
+func (t *Tensor) MeasuredFee(n, i int) float64 {
+	if t.Fee == nil {
+		return 0
 	}
-	return c + fee
+	return float64(t.Fee[n*t.Actions.Len()+i])
 }
 
 // Costs writes the costs of instance n in the regime lambda to dst, one per

@@ -78,21 +78,13 @@ func Play(ctx context.Context, d Stepper, t *costs.Tensor, rows []int, lambda fl
 				if stage == 0 {
 					out.Planned[n] = next.Remaining[at]
 				}
-				out.Order[n], out.Fees[n] = append(out.Order[n], action), append(out.Fees[n], fees[action]+measured(t, rows[n], action))
+				out.Order[n], out.Fees[n] = append(out.Order[n], action), append(out.Fees[n], fees[action]+t.MeasuredFee(rows[n], action))
 				more = append(more, n)
 			}
 		}
 		left = more
 	}
 	return out, nil
-}
-
-// measured is the measured fee of a pair on a row.
-func measured(t *costs.Tensor, row, pair int) float64 {
-	if t.Fee == nil {
-		return 0
-	}
-	return float64(t.Fee[row*t.Actions.Len()+pair])
 }
 
 // rows are the states of those rows that have no accepted answer yet.

@@ -66,13 +66,10 @@ func (e *evaluation) playedPaid(c *played, a *costs.Actions, lambda float64) pai
 	p := paid{make([]float64, n), make([]float64, n), make([]float64, n)}
 	money, fees := e.t.Actions.Fees(1), a.Fees(lambda)
 	for k, row := range e.rows {
-		p.loss[k] = float64(e.t.Loss[row*len(fees)+c.Accepted[k]])
+		p.loss[k] = float64(e.t.Losses(row)[c.Accepted[k]])
 		p.cost[k] = p.loss[k]
 		for _, i := range c.Order[k] {
-			measured := 0.0
-			if e.t.Fee != nil {
-				measured = float64(e.t.Fee[row*len(fees)+i])
-			}
+			measured := e.t.MeasuredFee(row, i)
 			p.money[k] += money[i] + measured
 			p.cost[k] += fees[i] + measured
 		}

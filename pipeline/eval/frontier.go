@@ -247,11 +247,7 @@ func (e *evaluation) paid(seeds [][]int, a *costs.Actions, price pricePoint) pai
 	for _, actions := range seeds {
 		for k, row := range e.rows {
 			i, share := actions[k], 1/float64(len(seeds))
-			at := row*len(fees) + i
-			loss, measured := float64(e.t.Loss[at]), 0.0
-			if e.t.Fee != nil {
-				measured = float64(e.t.Fee[at])
-			}
+			loss, measured := float64(e.t.Losses(row)[i]), e.t.MeasuredFee(row, i)
 			p.loss[k] += share * loss
 			p.money[k] += share * (money[i] + measured)
 			p.cost[k] += share * (loss + measured + fees[i])

@@ -58,7 +58,7 @@ func (c *comparison) surprise() func(k int) float64 {
 	observed := make([]float64, len(c.Rows))
 	for k := range observed {
 		pair := c.policy.Action[k]
-		observed[k] = float64(c.Tensor.Loss[c.Rows[k]*c.Tensor.Actions.Len()+pair]) + c.measuredFee(k, pair)
+		observed[k] = float64(c.Tensor.Loss[c.Rows[k]*c.Tensor.Actions.Len()+pair]) + c.Tensor.MeasuredFee(c.Rows[k], pair)
 	}
 	half := (slices.Max(observed) - slices.Min(observed)) / 2
 	return func(k int) float64 { return observed[k] - c.expected(k) - half }
@@ -72,18 +72,11 @@ func (c *comparison) expected(k int) float64 {
 func (c *comparison) outcome(k, pair int) report.Outcome {
 	t := c.Tensor
 	at := c.Rows[k]*t.Actions.Len() + pair
-	o := report.Outcome{Pair: t.Actions.Name(pair), Loss: float64(t.Loss[at]), Fee: t.Actions.Fees(c.lambda)[pair] + c.measuredFee(k, pair)}
+	o := report.Outcome{Pair: t.Actions.Name(pair), Loss: float64(t.Loss[at]), Fee: t.Actions.Fees(c.lambda)[pair] + c.Tensor.MeasuredFee(c.Rows[k], pair)}
 	if t.Predictions != nil {
 		o.Answer = t.Predictions[at]
 	}
 	return o
-}
-
-func (c *comparison) measuredFee(k, pair int) float64 {
-	if c.Tensor.Fee == nil {
-		return 0
-	}
-	return float64(c.Tensor.Fee[c.Rows[k]*c.Tensor.Actions.Len()+pair])
 }
 
 func (c *comparison) example(k int) report.Example {

@@ -140,13 +140,12 @@ func TestFrugalML(t *testing.T) {
 				t.Fatal(err)
 			}
 			base := 0.0
-			fees := with.Actions.Fees(1)
 			for _, n := range fresh {
 				i, err := one.Decide(with.Row(n))
 				if err != nil {
 					t.Fatal(err)
 				}
-				base += costOf(with, n, i, fees[i]) / float64(len(fresh))
+				base += with.Cost(n, i, 1) / float64(len(fresh))
 			}
 			fixed := costs.Summarize(whole, fresh, 1).BestCost
 			for stages := 2; stages <= most; stages++ {

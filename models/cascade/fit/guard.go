@@ -106,10 +106,9 @@ func (j *judged) fold(ctx context.Context, t *costs.Tensor, groups []string, hel
 
 // add appends what came of rows.
 func (j *judged) add(t *costs.Tensor, rows []int, fixed int, lambda float64, base, played *cascade.Played) {
-	fee := t.Actions.Fees(lambda)[fixed]
 	for n, row := range rows {
 		j.rows = append(j.rows, row)
-		j.fixed = append(j.fixed, costOf(t, row, fixed, fee))
+		j.fixed = append(j.fixed, t.Cost(row, fixed, lambda))
 		j.oneShot, j.cascade = append(j.oneShot, base.Cost(n)), append(j.cascade, played.Cost(n))
 		j.stages, j.money = append(j.stages, len(played.Order[n])), append(j.money, played.Fees[n])
 		for k, p := range []*cascade.Played{base, played} {

@@ -105,9 +105,8 @@ func (l *learner) state(ctx context.Context, executed []int) (cascade.State, Sta
 		return cascade.State{}, StateReport{}, err
 	}
 	cost := slices.Repeat([]float32{float32(math.NaN())}, t.Len())
-	fees := t.Actions.Fees(1)
 	for _, d := range r.Held {
-		cost[d.Row] = float32(costOf(t, d.Row, d.Action, fees[d.Action]))
+		cost[d.Row] = float32(t.Cost(d.Row, d.Action, 1))
 	}
 	l.cost[fmt.Sprint(executed)] = cost
 	report := StateReport{Executed: []string{}, Rows: len(r.Held), Guard: r.Guard, Members: r.Members}

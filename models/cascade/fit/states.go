@@ -22,13 +22,12 @@ func promising(t *costs.Tensor, lambda float64, s Settings) []int {
 	}
 	rows := t.CompleteRows(t.Rows(costs.Train))
 	least := slices.Repeat([]float64{math.Inf(1)}, len(rows))
-	fees := t.Actions.Fees(lambda)
 	for len(out) < most {
 		best, bestCost := 0, math.Inf(1)
 		for at, i := range left {
 			sum := 0.0
 			for n, row := range rows {
-				sum += min(least[n], costOf(t, row, i, fees[i]))
+				sum += min(least[n], t.Cost(row, i, lambda))
 			}
 			if sum < bestCost {
 				best, bestCost = at, sum
@@ -36,25 +35,12 @@ func promising(t *costs.Tensor, lambda float64, s Settings) []int {
 		}
 		i := left[best]
 		for n, row := range rows {
-			least[n] = min(least[n], costOf(t, row, i, fees[i]))
+			least[n] = min(least[n], t.Cost(row, i, lambda))
 		}
 		out, left = append(out, i), slices.Delete(left, best, best+1)
 	}
 	slices.Sort(out)
 	return out
-}
-
-// costOf is what one pair costs on a row.
-func costOf(t *costs.Tensor, row, pair int, fee float64) float64 {
-	return float64(t.Losses(row)[pair]) + fee + feeOf(t, row, pair)
-}
-
-// feeOf is the measured fee of a pair on a row.
-func feeOf(t *costs.Tensor, row, pair int) float64 {
-	if t.Fee == nil {
-		return 0
-	}
-	return float64(t.Fee[row*t.Actions.Len()+pair])
 }
 
 // mostPairs is how many of the pairs there are states for: one for every set of up to Stages of them.
