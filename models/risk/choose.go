@@ -42,7 +42,7 @@ func Choose(thresholds []float32, rows Rows, s Settings) (Choice, bool, error) {
 	if err := errorOf(thresholds, rows, s); err != nil {
 		return Choice{}, false, err
 	}
-	rejected := FixedSequence(len(thresholds), s.starts(), 1-s.Confidence, func(i int, level float64) bool {
+	rejected := fixedSequence(len(thresholds), s.starts(), 1-s.Confidence, func(i int, level float64) bool {
 		return !slices.ContainsFunc(rows.At, func(d Decisions) bool { return !s.holds(thresholds[i], d, rows, level) })
 	})
 	for i := len(rejected) - 1; i >= 0; i-- {
@@ -72,9 +72,9 @@ func (s Settings) holds(threshold float32, d Decisions, rows Rows, level float64
 	case RCPS:
 		return betsWin(losses, alpha, level)
 	case CRC:
-		return Conformal(sum, len(losses)) <= alpha
+		return conformal(sum, len(losses)) <= alpha
 	}
-	return HoeffdingBentkus(sum, len(losses), alpha, rows.Binary && alone) <= level
+	return hoeffdingBentkus(sum, len(losses), alpha, rows.Binary && alone) <= level
 }
 
 // losses are the samples of a threshold, from 0 to 1, in the order of their first rows. alone: none is of several rows.

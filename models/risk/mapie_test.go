@@ -83,16 +83,16 @@ func newMAPIECase(t *testing.T, random *rand.Rand) mapieCase {
 	s := Settings{Risk: c.Alpha, Confidence: 1 - c.Delta, Method: LTT, Bound: 1, Starts: c.Starts}
 	for _, threshold := range c.Thresholds {
 		losses, _ := s.losses(threshold, r.At[0], r.Cluster)
-		c.P = append(c.P, HoeffdingBentkus(total(losses), len(losses), c.Alpha, c.Binary))
+		c.P = append(c.P, hoeffdingBentkus(total(losses), len(losses), c.Alpha, c.Binary))
 		joint := s
 		joint.Method = CRC
 		losses, _ = joint.losses(threshold, r.At[0], r.Cluster)
-		c.Conformal = append(c.Conformal, Conformal(total(losses), len(losses)))
+		c.Conformal = append(c.Conformal, conformal(total(losses), len(losses)))
 	}
 	c.LTT = chosen(t, c.Thresholds, r, s)
 	s.Method = CRC
 	c.CRC = chosen(t, c.Thresholds, r, s)
-	c.Bound = BettingBound(c.Losses[:min(200, rows)], c.Delta)
+	c.Bound = bettingBound(c.Losses[:min(200, rows)], c.Delta)
 	return c
 }
 
@@ -106,6 +106,22 @@ func chosen(t *testing.T, thresholds []float32, r Rows, s Settings) int {
 		return -1
 	}
 	return slices.Index(thresholds, c.Threshold)
+}
+
+// bettingBound is the smallest r against which bets win, an upper bound of the expectation; 1 if they win against none.
+func bettingBound(losses []float64, delta float64) float64 {
+	if !betsWin(losses, 1, delta) {
+		return 1
+	}
+	low, high := 0.0, 1.0 // wealth grows with R
+	for range 50 {
+		if m := (low + high) / 2; betsWin(losses, m, delta) {
+			high = m
+		} else {
+			low = m
+		}
+	}
+	return high
 }
 
 func total(v []float64) (sum float64) {

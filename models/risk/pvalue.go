@@ -6,10 +6,10 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// HoeffdingBentkus is a p-value of the hypothesis that n independent losses from 0 to 1, whose sum is given, have an expectation
+// hoeffdingBentkus is a p-value of the hypothesis that n independent losses from 0 to 1, whose sum is given, have an expectation
 // above alpha: the smaller one of Hoeffding's exp(-n h(mean, alpha)) and Bentkus' e P(Bin(n, alpha) <= ceil(sum)). If losses are
 // 0 or 1 (binary), the latter is exact without the factor e. With n = 0 it is 1.
-func HoeffdingBentkus(sum float64, n int, alpha float64, binary bool) float64 {
+func hoeffdingBentkus(sum float64, n int, alpha float64, binary bool) float64 {
 	if n == 0 {
 		return 1
 	}
@@ -37,26 +37,9 @@ func divergence(a, b float64) float64 {
 	return d
 }
 
-// BettingBound is an upper bound of the expectation of independent losses from 0 to 1, in the order in which they were drawn,
-// which is too small with a probability of at most delta. It is the smallest R against which bets that losses are lower win more
-// than 1/delta at some time: max over t of prod (i <= t) 1 - nu_i (L_i - R). It is 1 if no bet wins that much.
-func BettingBound(losses []float64, delta float64) float64 {
-	if !betsWin(losses, 1, delta) {
-		return 1
-	}
-	low, high := 0.0, 1.0 // wealth grows with R
-	for range 50 {
-		if m := (low + high) / 2; betsWin(losses, m, delta) {
-			high = m
-		} else {
-			low = m
-		}
-	}
-	return high
-}
-
-// betsWin reports whether bets that losses are below r win more than 1/delta at some time. The stake of a bet depends on the losses
-// before it: nu_i = min(1, sqrt(2 ln(1/delta) / (n var_i-1))), with var_0 = 1/4.
+// betsWin reports whether bets that losses are below r win more than 1/delta at some time t: prod (i <= t) 1 - nu_i (L_i - r). While
+// the expectation of independent losses from 0 to 1, in the order in which they were drawn, is at least r, that has a probability of at
+// most delta. The stake of a bet depends on the losses before it: nu_i = min(1, sqrt(2 ln(1/delta) / (n var_i-1))), with var_0 = 1/4.
 func betsWin(losses []float64, r, delta float64) bool {
 	n, wealth, sum, squares := float64(len(losses)), 0.0, 0.5, 0.25
 	least := -math.Log(delta)
@@ -74,5 +57,5 @@ func betsWin(losses []float64, r, delta float64) bool {
 	return false
 }
 
-// Conformal is what conformal risk control compares with alpha: (n mean + 1) / (n + 1), for the sum of n losses from 0 to 1.
-func Conformal(sum float64, n int) float64 { return (sum + 1) / float64(n+1) }
+// conformal is what conformal risk control compares with alpha: (n mean + 1) / (n + 1), for the sum of n losses from 0 to 1.
+func conformal(sum float64, n int) float64 { return (sum + 1) / float64(n+1) }

@@ -15,20 +15,20 @@ func TestGoldens(t *testing.T) {
 		name      string
 		got, want float64
 	}{
-		{"no error in 59", HoeffdingBentkus(0, 59, 0.05, true), math.Pow(0.95, 59)},
-		{"no error in 59, losses between", HoeffdingBentkus(0, 59, 0.05, false), math.Pow(0.95, 59)}, // Hoeffding's
-		{"one error in 10", HoeffdingBentkus(1, 10, 0.5, true), 11.0 / 1024},
-		{"one error in 10, losses between", HoeffdingBentkus(1, 10, 0.5, false), math.Exp(-10 * (0.1*math.Log(0.2) + 0.9*math.Log(1.8)))},
-		{"no error in 1", HoeffdingBentkus(0.5, 1, 0.9, false), math.Exp(-(0.5*math.Log(0.5/0.9) + 0.5*math.Log(5)))},
-		{"3 of 200, by MAPIE", HoeffdingBentkus(3, 200, 0.05, false), 0.0245960403},
-		{"3 of 200 wrong, by MAPIE", HoeffdingBentkus(3, 200, 0.05, true), 0.0090483770},
-		{"a mean above alpha", HoeffdingBentkus(9, 10, 0.5, false), 1},
-		{"no samples", HoeffdingBentkus(0, 0, 0.5, true), 1},
-		{"conformal", Conformal(3, 99), 0.04},
-		{"no bet wins", BettingBound([]float64{1, 1, 1}, 0.05), 1},
-		{"nothing to bet on", BettingBound(nil, 0.05), 1},
-		{"one bet of stake 1", BettingBound([]float64{0}, 0.5), 1},                 // 1 + R > 2 for no R below 1
-		{"two bets of stake 1", BettingBound([]float64{0, 0}, 0.26), 0.9611613513}, // (1+R)^2 = 1/0.26
+		{"no error in 59", hoeffdingBentkus(0, 59, 0.05, true), math.Pow(0.95, 59)},
+		{"no error in 59, losses between", hoeffdingBentkus(0, 59, 0.05, false), math.Pow(0.95, 59)}, // Hoeffding's
+		{"one error in 10", hoeffdingBentkus(1, 10, 0.5, true), 11.0 / 1024},
+		{"one error in 10, losses between", hoeffdingBentkus(1, 10, 0.5, false), math.Exp(-10 * (0.1*math.Log(0.2) + 0.9*math.Log(1.8)))},
+		{"no error in 1", hoeffdingBentkus(0.5, 1, 0.9, false), math.Exp(-(0.5*math.Log(0.5/0.9) + 0.5*math.Log(5)))},
+		{"3 of 200, by MAPIE", hoeffdingBentkus(3, 200, 0.05, false), 0.0245960403},
+		{"3 of 200 wrong, by MAPIE", hoeffdingBentkus(3, 200, 0.05, true), 0.0090483770},
+		{"a mean above alpha", hoeffdingBentkus(9, 10, 0.5, false), 1},
+		{"no samples", hoeffdingBentkus(0, 0, 0.5, true), 1},
+		{"conformal", conformal(3, 99), 0.04},
+		{"no bet wins", bettingBound([]float64{1, 1, 1}, 0.05), 1},
+		{"nothing to bet on", bettingBound(nil, 0.05), 1},
+		{"one bet of stake 1", bettingBound([]float64{0}, 0.5), 1},                 // 1 + R > 2 for no R below 1
+		{"two bets of stake 1", bettingBound([]float64{0, 0}, 0.26), 0.9611613513}, // (1+R)^2 = 1/0.26
 	} {
 		if !(math.Abs(g.got-g.want) <= 1e-8) {
 			t.Errorf("%s: %.10f, want %.10f", g.name, g.got, g.want)
@@ -46,7 +46,7 @@ func TestFixedSequenceStopsAtTheFirstThatIsNotRejected(t *testing.T) {
 		{2, []bool{true, true, false, true, true, false}},
 		{9, []bool{true, false, false, true, true, false}}, // as many starts as hypotheses: Bonferroni at 0.05/6
 	} {
-		got := FixedSequence(len(p), c.starts, 0.05, func(i int, level float64) bool { return p[i] <= level })
+		got := fixedSequence(len(p), c.starts, 0.05, func(i int, level float64) bool { return p[i] <= level })
 		if !slices.Equal(got, c.want) {
 			t.Errorf("%d starts: %v, want %v", c.starts, got, c.want)
 		}

@@ -147,7 +147,7 @@ type GuaranteeStatus struct {
 	Verdict  Verdict  `json:"verdict"`
 	Risk     float64  `json:"risk"`            // the promised largest expected loss
 	Joint    bool     `json:"joint,omitempty"` // of all decisions, where one that is not accepted counts as 0
-	Accepted int64    `json:"accepted"`        // accepted decisions that were executed and whose loss is known; with Joint all decisions with a known loss
+	Accepted int64    `json:"accepted"`        // accepted decisions that were executed and whose loss is known; with Joint also those that are not accepted
 	Clipped  int64    `json:"clipped"`         // losses outside of 0 to the largest possible one, cut to it
 	Mean     *float64 `json:"mean,omitempty"`
 	Alpha    float64  `json:"alpha"` // bounds the probability of a false alarm, ever

@@ -104,7 +104,7 @@ func (a *API) serveTicket(w http.ResponseWriter, r *http.Request) {
 	b := a.acquire()
 	defer a.release(b)
 	if b.settings.People == nil {
-		writeError(w, &failure{http.StatusNotFound, invalidRequest, "no_people", "", "this server has no people: no experts are configured, under people.experts"})
+		people.ServeNone(w, r)
 		return
 	}
 	item, err := b.settings.People.Find(r)

@@ -42,9 +42,12 @@ func (p *People) Register(mux *http.ServeMux) {
 
 // RegisterNone adds the routes of a server without people. They answer 404 with the reason.
 func RegisterNone(mux *http.ServeMux) {
-	mux.HandleFunc("/v1/people/", func(w http.ResponseWriter, r *http.Request) {
-		access.WriteError(w, r, http.StatusNotFound, "invalid_request_error", "no_people", "this server has no people: no experts are configured, under people.experts")
-	})
+	mux.HandleFunc("/v1/people/", ServeNone)
+}
+
+// ServeNone answers a request to a server without people.
+func ServeNone(w http.ResponseWriter, r *http.Request) {
+	WriteError(w, r, refuse(http.StatusNotFound, "no_people", "this server has no people: no experts are configured, under people.experts"))
 }
 
 // handler answers a request, or returns why not.

@@ -39,7 +39,7 @@ func TestKill(t *testing.T) {
 	items, answers := map[string]bool{}, map[string]string{}
 	killed := 0
 	for range 25 {
-		if runAndKill(t, folder, time.Duration(20+r.IntN(60))*time.Millisecond, items, answers) {
+		if runAndKill(t, folder, 5+r.IntN(30), time.Duration(r.IntN(4000))*time.Microsecond, items, answers) {
 			killed++
 		}
 		p, err := Open(killSettings(folder), Options{})
@@ -61,8 +61,8 @@ func TestKill(t *testing.T) {
 	}
 }
 
-// runAndKill starts a process and kills it after a while. It collects what the process confirmed.
-func runAndKill(t *testing.T, folder string, after time.Duration, items map[string]bool, answers map[string]string) (killed bool) {
+// runAndKill starts a process and kills it a moment after it has confirmed some changes. It collects what the process confirmed.
+func runAndKill(t *testing.T, folder string, changes int, after time.Duration, items map[string]bool, answers map[string]string) (killed bool) {
 	t.Helper()
 	c := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestKill$")
 	c.Env = append(os.Environ(), killEnv+"="+folder)
@@ -76,9 +76,10 @@ func runAndKill(t *testing.T, folder string, after time.Duration, items map[stri
 	lines := bufio.NewScanner(out)
 	for lines.Scan() {
 		words := strings.Fields(lines.Text())
-		switch {
-		case len(words) == 1 && words[0] == "ready":
+		if changes--; changes == 0 {
 			time.AfterFunc(after, func() { _ = c.Process.Signal(syscall.SIGKILL) })
+		}
+		switch {
 		case len(words) == 3 && words[0] == "put" && words[2] == ";":
 			items[words[1]] = true
 		case len(words) == 4 && words[0] == "answered" && words[3] == ";":
@@ -102,7 +103,6 @@ func workUntilKilled(folder string) {
 		fmt.Println("bad", err)
 		return
 	}
-	fmt.Println("ready")
 	for n := 0; ; n++ {
 		i, _, err := p.Put(New{Expert: "reviewer", Question: json.RawMessage(fmt.Sprint(n))})
 		if code(err) == "full" {

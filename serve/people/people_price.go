@@ -4,6 +4,7 @@ import (
 	"maps"
 	"math/bits"
 	"slices"
+	"strings"
 	"time"
 
 	"pipe/costs"
@@ -73,11 +74,19 @@ func (p *People) waiting(now time.Time) *load {
 		return l
 	}
 	l := load{changes: p.changes, at: now, expert: map[string]time.Duration{}, able: map[uint64]time.Duration{}, there: map[wanted]bool{}}
+	sets := map[string]uint64{} // many items want the same
 	for _, i := range p.queue.Waiting() {
 		l.expert[i.Expert] += i.Expected
-		if i.State(now) == queue.StateOpen {
-			l.able[p.able(i.Expert, i.Advice, i.Tags)] += i.Expected
+		if i.State(now) != queue.StateOpen {
+			continue
 		}
+		wants := strings.Join(append([]string{i.Expert, i.Advice}, i.Tags...), "\x00")
+		set, known := sets[wants]
+		if !known {
+			set = p.able(i.Expert, i.Advice, i.Tags)
+			sets[wants] = set
+		}
+		l.able[set] += i.Expected
 	}
 	p.load = l
 	return &p.load
