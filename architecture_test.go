@@ -130,7 +130,7 @@ var mayImport = map[string][]string{
 	"pipeline/convert":                 {"experts/builder/part", "featurize", "featurize/pixel", "internal/atomicfile", "internal/safetext", "internal/storage", "models/policy", "onnx", "onnx/hf", "pipeline/decide", "pipeline/inspect", "pipeline/stage"},
 	"pipeline/costing":                 {"costs", "experts/builder", "experts/builder/part", "experts/chat", "experts/kinds", "internal/config", "internal/safetext", "internal/storage", "onnx/ort", "pipeline/stage"},
 	"pipeline/decide":                  {"costs", "costs/identity", "costs/prices", "featurize", "featurize/pixel", "featurize/tabular", "internal/atomicfile", "internal/dataerror", "internal/parquetfile", "internal/parquetjoin", "internal/safetext", "internal/storage", "internal/strictjson", "internal/textfile", "models/cascade", "models/policy", "onnx", "onnx/ort", "onnx/rewrite", "pipeline/shards", "pipeline/stage"},
-	"pipeline/decide/decidetest":       {"costs", "featurize", "featurize/pixel", "models/estimate", "models/network", "models/policy", "onnx/ort"},
+	"pipeline/decide/decidetest":       {"costs", "featurize", "featurize/pixel", "models/estimate", "models/network", "models/policy", "onnx", "onnx/ort"},
 	"pipeline/decisionlog":             {"costs", "internal/atomicfile", "internal/column", "internal/dataerror", "internal/digest", "internal/filelock", "internal/finite", "internal/parquetfile"},
 	"pipeline/eval":                    {"costs", "costs/prices", "experts/builder", "featurize/pixel", "internal/storage", "internal/tablefile", "models", "models/auto", "models/baseline", "models/cascade", "models/policy", "onnx/ort", "pipeline/costing", "pipeline/decide", "pipeline/findings", "pipeline/methods", "pipeline/play", "pipeline/replay", "pipeline/report", "pipeline/stage"},
 	"pipeline/exitcode":                {"costs", "experts/builder", "experts/builder/part", "experts/chat", "experts/retrieval/bm25", "experts/service", "featurize/jpegturbo", "featurize/tokenizer", "internal/config", "internal/outside", "internal/textfile", "models/lightgbm", "onnx/hf", "onnx/ort", "pipeline/stage"},
@@ -291,7 +291,7 @@ var testsMayImport = map[string][]string{
 	"serve/gateway/patience":   {"internal/storage"},
 	"serve/gateway/expert":     {"experts/service/servicetest", "serve/gateway/gatewaytest"},
 	"experts/retrieval/search": {"experts/service/servicetest", "internal/progress"},
-	"serve/gateway":            {"experts/service", "internal/judge", "internal/parallel", "internal/storage", "models/cascade", "models/estimate", "models/network", "onnx/hf/hftest", "onnx/ort/orttest", "pipeline/convert", "pipeline/fromlog", "serve/gateway/gatewaytest", "serve/people/hours", "serve/telemetry/telemetrytest"},
+	"serve/gateway":            {"experts/service", "internal/judge", "internal/parallel", "internal/storage", "models/cascade", "models/estimate", "models/network", "onnx/hf/hftest", "onnx/ort/orttest", "pipeline/convert", "pipeline/decide/decidetest", "pipeline/fromlog", "serve/gateway/gatewaytest", "serve/people/hours", "serve/telemetry/telemetrytest"},
 	"tools":                    {"costs", "featurize", "location", "onnx", "onnx/hf/hftest", "onnx/ort", "onnx/ort/orttest", "pipeline/decide/decidetest"},
 	"serve/dashboard":          {"internal/judge", "onnx/ort/orttest", "pipeline/decide/decidetest", "serve/decision"},
 
