@@ -227,6 +227,7 @@ func TestSessions(t *testing.T) {
 func TestCascades(t *testing.T) {
 	folder := oldLog(t)
 	list, _ := readAll(t, folder)
+	rows, paid := moneyOf(t, folder)
 	w := openTest(t, folder, quick(), *list[0].About)
 	none := math.NaN()
 	stages := [][]CascadeStage{
@@ -237,7 +238,7 @@ func TestCascades(t *testing.T) {
 	var want []Record
 	for _, s := range stages {
 		r := *list[0].Record
-		r.ID, r.Masked, r.Cascade = NewID(), "a: tools", s
+		r.ID, r.Masked, r.Cascade, r.Fee, r.FeeKnown = NewID(), "a: tools", s, 0.125, true
 		want = append(want, r)
 		if err := w.Add(&r); err != nil {
 			t.Fatal(err)
@@ -269,6 +270,9 @@ func TestCascades(t *testing.T) {
 		t.Fatal(err)
 	}
 	check("Parquet")
+	if n, sum := moneyOf(t, folder); n != rows+2 || math.Abs(sum-paid-0.625) > 1e-9 { // of the last one a fee is not known
+		t.Errorf("%d rows paid %v, before %d and %v", n, sum, rows, paid)
+	}
 	if p := want[1].PathPropensity(); p != 0.25 || want[1].Paid() != 0.5 {
 		t.Errorf("%v %v", p, want[1].Paid())
 	}
@@ -278,4 +282,18 @@ func TestCascades(t *testing.T) {
 	if r := want[0]; r.PathPropensity() != r.Propensity[r.Action] {
 		t.Errorf("%v", r.PathPropensity())
 	}
+}
+
+// moneyOf is how many records of a log have a known fee, and their sum.
+func moneyOf(t *testing.T, folder string) (rows int, sum float64) {
+	t.Helper()
+	s, err := Summarize(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range s.Policies {
+		rows += p.Money.Rows
+		sum += p.Money.Mean * float64(p.Money.Rows)
+	}
+	return rows, sum
 }

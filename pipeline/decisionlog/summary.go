@@ -47,7 +47,7 @@ type PolicySummary struct {
 	Proven       WeightedMean    `json:"proven_saving"`                        // the same from measured costs, by inverse propensity weights, without fallbacks; needs exploration
 	SavingLacks  int             `json:"saving_without_pair,omitempty"`        // decisions that Saving leaves out, because that pair was not available
 	ProvenLacks  int             `json:"proven_saving_without_pair,omitempty"` // outcomes that Proven leaves out for that
-	Money        WeightedMean    `json:"money"`                                // measured fee of a record, where it is known
+	Money        WeightedMean    `json:"money"`                                // measured fee of a record, of all answers of a cascade, where it is known
 	Pairs        []PairSummary   `json:"pairs"`                                // in the order of the actions
 	Shadows      []ShadowSummary `json:"shadows"`                              // by name and digest
 }

@@ -128,8 +128,8 @@ func (s *sums) add(d Decision) {
 			o.Explores = o.Explores || p > 0 && i != d.Greedy
 		}
 	}
-	if d.FeeKnown {
-		s.money.add(d.Fee, w)
+	if paid := d.Paid(); paid == paid {
+		s.money.add(paid, w)
 	}
 	s.addExpected(d, w)
 	s.addMeasured(d, w)

@@ -107,7 +107,7 @@ func (s *staged) ask(ctx context.Context, pair int, last, inHand bool) stages.As
 	if s.calls >= s.settings.Fallback.Tries || ctx.Err() != nil {
 		return stages.Asked{Stop: true}
 	}
-	k, ok, refused := s.prepare(ctx, pair, len(s.play.Order))
+	k, ok, refused := s.prepare(ctx, pair, len(s.record.Attempts))
 	if s.refused = refused; !ok {
 		return stages.Asked{Stop: refused || ctx.Err() != nil}
 	}

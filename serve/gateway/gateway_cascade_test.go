@@ -30,7 +30,7 @@ import (
 	"pipe/serve/ledger"
 )
 
-// The pairs of planted cascades, whose advice is never chosen.
+// The pairs of planted cascades. Those with advice cost so much that they are asked only where nothing else is left.
 const (
 	smallNone = 0
 	largeNone = 2
@@ -52,7 +52,7 @@ func stateOf(a *costs.Actions, executed []int, base, step [4]float32, of int) ca
 		}
 	}
 	return cascade.State{Executed: executed, Encoding: e, Policy: &policy.Policy{
-		Actions: cascade.PairActions(a, 1, executed, []bool{true, false, true, false}, width), Method: "auto", Recipe: "auto", Lambda: 1,
+		Actions: cascade.PairActions(a, 1, executed, nil, width), Method: "auto", Recipe: "auto", Lambda: 1,
 		Decoder: policy.DecoderEstimate, Dim: width, Standard: network.Standardizer{Mean: make([]float32, width), Scale: ones(width)},
 		Estimate: &policy.Estimate{Blend: estimate.Blend{Parts: []estimate.Part{{Weight: 1, Estimator: estimate.Linear{Affine: l}}}}, Constant: constant},
 	}}
@@ -338,6 +338,16 @@ func TestCascadeMasks(t *testing.T) {
 		if s.Held != 0 {
 			t.Errorf("%+v", s)
 		}
+	}
+}
+
+// A budget refuses a request for the first pair alone: where another pair was tried before, the next one is.
+func TestCascadeBudgetAfterAFailure(t *testing.T) {
+	w := newCascade(t, budgeted(budget.Budget{Name: "large", Tokens: 1, Per: ledger.Day, Of: budget.Expert, Only: []string{"large"}, AtEnd: budget.Refuse}))
+	w.small.Fault = fault(500)
+	a := w.post(t, staging+`,"max_tokens":100}`)
+	if rec := w.records(t)[0]; a.status != 502 || len(rec.Attempts) != 3 {
+		t.Errorf("%d %s: %+v", a.status, a.body, rec.Attempts)
 	}
 }
 
