@@ -5,8 +5,12 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"os/exec"
 	"strings"
 	"testing"
+
+	"pipe/onnx/ort"
 )
 
 // A table on which it pays to look at the answers of small: they are right where they are JSON. The answers of large are right.
@@ -104,6 +108,7 @@ func TestServeCascade(t *testing.T) {
 	if out := runIn(t, folder, "inspect", "log"); !strings.Contains(out, "2 decisions that looked at answers") || !strings.Contains(out, "3 pairs for these") {
 		t.Error(out)
 	}
+	found := ort.EnvLibrary + "=" + runtimeLibrary(t)
 	for command, want := range map[string]string{
 		"import --log log --partial partial.parquet": "2 more are decisions of cascades",
 		"learn --config live.yaml":                   "the file is a cascade",
@@ -111,7 +116,7 @@ func TestServeCascade(t *testing.T) {
 		"monitor --policy trained/cascade-lambda1.onnx --baseline costs.parquet --in log": "the file is a cascade",
 		"ope --log log --policy trained/cascade-lambda1.onnx":                             "the file is a cascade",
 	} {
-		p := start(t, folder, nil, strings.Fields(command)...)
+		p := start(t, folder, func(c *exec.Cmd) { c.Env = append(os.Environ(), found) }, strings.Fields(command)...)
 		if err := <-p.ended; err == nil || !strings.Contains(p.stderr.String(), want) {
 			t.Errorf("pipe %s: %v\n%s", command, err, p.stderr.String())
 		}
