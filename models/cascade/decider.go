@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 
 	"pipe/internal/finite"
 	"pipe/models/policy"
@@ -40,17 +39,11 @@ type Decider struct {
 	session *ort.Session
 	runtime *ort.Runtime
 
-	mu     sync.Mutex
-	idle   []*buffers
-	closed bool
+	idle ort.Pool[*buffers]
 }
 
-// A decider keeps at most keptBuffers idle batches for reuse. The graph sees at most blockRows rows at once: neighbours
-// need a number for every training row.
-const (
-	keptBuffers = 16
-	blockRows   = 1024
-)
+// blockRows is the most rows that the graph sees at once: neighbours need a number for every training row.
+const blockRows = 1024
 
 // Open opens the cascade file at path on rt. The decider must be closed before rt. The errors are those of [Read].
 func Open(rt *ort.Runtime, path string) (*Decider, error) {
@@ -89,18 +82,7 @@ func NewDecider(rt *ort.Runtime, m *onnx.Model) (*Decider, error) {
 func (d *Decider) Info() *Info { return d.info }
 
 // Close frees the session and the idle buffers. It is idempotent.
-func (d *Decider) Close() error {
-	d.mu.Lock()
-	d.closed = true
-	idle := d.idle
-	d.idle = nil
-	d.mu.Unlock()
-	var errs []error
-	for _, b := range idle {
-		errs = append(errs, b.close())
-	}
-	return errors.Join(append(errs, d.session.Close())...)
-}
+func (d *Decider) Close() error { return errors.Join(d.idle.Close(), d.session.Close()) }
 
 // Next decides the next step on rows. A value that is seen of an answer and is not finite is taken as not known. The error
 // is a *policy.RowError if a feature is NaN or infinite, if a pair was executed that does not exist, or if the answer of
@@ -155,7 +137,7 @@ func (d *Decider) run(ctx context.Context, rows Rows, out *Decisions) error {
 	if err != nil {
 		return err
 	}
-	defer d.put(b)
+	defer d.idle.Put(b)
 	copy(b.in[0].Float32s(), rows.Features)
 	copy(b.in[1].Float32s(), rows.Observed)
 	copy(b.in[2].Bools(), rows.Executed)
@@ -203,7 +185,8 @@ type buffers struct {
 	ordered struct{ in, out []*ort.Buffer } // as the session has them
 }
 
-func (b *buffers) close() error {
+// Close frees the buffers.
+func (b *buffers) Close() error {
 	var errs []error
 	for _, buf := range slices.Concat(b.in, b.out) {
 		if buf != nil {
@@ -215,22 +198,16 @@ func (b *buffers) close() error {
 
 // take returns buffers for n rows that no other call uses.
 func (d *Decider) take(n int) (*buffers, error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.closed {
-		return nil, ort.ErrClosed
-	}
-	if at := slices.IndexFunc(d.idle, func(b *buffers) bool { return b.rows == n }); at >= 0 {
-		b := d.idle[at]
-		d.idle = slices.Delete(d.idle, at, at+1)
-		return b, nil
-	}
+	return d.idle.Take(func(b *buffers) bool { return b.rows == n }, func() (*buffers, error) { return d.newBuffers(n) })
+}
+
+func (d *Decider) newBuffers(n int) (*buffers, error) {
 	b := &buffers{rows: n}
 	var errs [2]error
 	b.in, b.ordered.in, errs[0] = d.allocate(n, d.info.inputs(), d.session.Inputs())
 	b.out, b.ordered.out, errs[1] = d.allocate(n, d.info.outputs(), d.session.Outputs())
 	if err := errors.Join(errs[:]...); err != nil {
-		return nil, errors.Join(err, b.close())
+		return nil, errors.Join(err, b.Close())
 	}
 	return b, nil
 }
@@ -251,20 +228,4 @@ func (d *Decider) allocate(n int, contract, session []onnx.IO) (own, ordered []*
 		ordered[slices.IndexFunc(session, func(s onnx.IO) bool { return s.Name == io.Name })] = b
 	}
 	return own, ordered, nil
-}
-
-// put keeps b for the next call, in place of the oldest idle one.
-func (d *Decider) put(b *buffers) {
-	d.mu.Lock()
-	drop := b
-	if !d.closed {
-		d.idle, drop = append(d.idle, b), nil
-		if len(d.idle) > keptBuffers {
-			drop, d.idle = d.idle[0], d.idle[1:]
-		}
-	}
-	d.mu.Unlock()
-	if drop != nil {
-		_ = drop.close() // freeing memory has no error that a caller could act on
-	}
 }

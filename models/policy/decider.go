@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"sync"
 
 	"pipe/costs"
 	"pipe/internal/finite"
@@ -26,17 +25,11 @@ type Decider struct {
 	available []bool  // per action
 	base      *Prices // those of the file, which Decide uses
 
-	mu     sync.Mutex
-	idle   []*batchBuffers
-	closed bool
+	idle ort.Pool[*batchBuffers]
 }
 
-// A decider keeps at most keptBuffers idle batches for reuse, none with more than keptRows rows, so that one huge call
-// does not hold its memory forever.
-const (
-	keptBuffers = 16
-	keptRows    = 1 << 16
-)
+// A decider keeps no batches with more than keptRows rows, so that one huge call does not hold its memory forever.
+const keptRows = 1 << 16
 
 // Open opens the policy file at path on rt. The decider must be closed before rt. The errors are those of [Read]. A
 // policy with an encoder in front is an error too, because it takes texts or images instead of features.
@@ -90,18 +83,7 @@ func NewDecider(rt *ort.Runtime, m *onnx.Model) (*Decider, error) {
 func (d *Decider) Info() *Info { return d.info }
 
 // Close frees the session and the idle buffers. It is idempotent.
-func (d *Decider) Close() error {
-	d.mu.Lock()
-	d.closed = true
-	idle := d.idle
-	d.idle = nil
-	d.mu.Unlock()
-	var errs []error
-	for _, b := range idle {
-		errs = append(errs, b.close())
-	}
-	return errors.Join(append(errs, d.session.Close())...)
-}
+func (d *Decider) Close() error { return errors.Join(d.idle.Close(), d.session.Close()) }
 
 // Decisions are the decisions on n rows, for J experts and K+1 levels of advice.
 type Decisions struct {
@@ -332,7 +314,8 @@ type batchBuffers struct {
 	out    []*ort.Buffer // in the order of the session's outputs
 }
 
-func (b *batchBuffers) close() error {
+// Close frees the buffers.
+func (b *batchBuffers) Close() error {
 	var errs []error
 	for _, buf := range slices.Concat(b.in, b.out) {
 		if buf != nil {
@@ -344,20 +327,8 @@ func (b *batchBuffers) close() error {
 
 // take returns buffers for n rows, with some rows of prices, that no other call uses.
 func (d *Decider) take(n, prices int) (*batchBuffers, error) {
-	d.mu.Lock()
-	if d.closed {
-		d.mu.Unlock()
-		return nil, ort.ErrClosed
-	}
-	for i := len(d.idle) - 1; i >= 0; i-- {
-		if b := d.idle[i]; b.rows == n && b.prices == prices {
-			d.idle = append(d.idle[:i], d.idle[i+1:]...)
-			d.mu.Unlock()
-			return b, nil
-		}
-	}
-	d.mu.Unlock()
-	return d.newBuffers(n, prices)
+	return d.idle.Take(func(b *batchBuffers) bool { return b.rows == n && b.prices == prices },
+		func() (*batchBuffers, error) { return d.newBuffers(n, prices) })
 }
 
 func (d *Decider) newBuffers(n, prices int) (*batchBuffers, error) {
@@ -378,25 +349,18 @@ func (d *Decider) newBuffers(n, prices int) (*batchBuffers, error) {
 		b.out[d.at[o.name]], errs = buf, append(errs, err)
 	}
 	if err := errors.Join(errs...); err != nil {
-		return nil, errors.Join(err, b.close())
+		return nil, errors.Join(err, b.Close())
 	}
 	return b, nil
 }
 
-// put keeps b for the next call, in place of the oldest idle one.
+// put keeps b for later calls.
 func (d *Decider) put(b *batchBuffers) {
-	d.mu.Lock()
-	drop := b
-	if !d.closed && b.rows <= keptRows {
-		d.idle, drop = append(d.idle, b), nil
-		if len(d.idle) > keptBuffers {
-			drop, d.idle = d.idle[0], d.idle[1:]
-		}
+	if b.rows > keptRows {
+		_ = b.Close() // freeing memory has no error that a caller could act on
+		return
 	}
-	d.mu.Unlock()
-	if drop != nil {
-		_ = drop.close() // freeing memory has no error that a caller could act on
-	}
+	d.idle.Put(b)
 }
 
 // Masked decides again on the same scores, among the actions i for which available[i] is true (see [Without]): it
