@@ -26,7 +26,7 @@ type Facts struct {
 	Data []float32 // N x A: the number, or the index into Values; NaN where it is not known
 }
 
-// maxValues is how many values a category may have: float32 tells so many indices apart.
+// maxValues is how many values a category may have. Indices are kept as float32, which is exact up to this number.
 const maxValues = 1 << 24
 
 // FactPrefix begins the names of the columns of facts.

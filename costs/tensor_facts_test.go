@@ -13,13 +13,14 @@ import (
 	"pipe/internal/storage"
 )
 
-// factsFor returns facts for a tensor: numbers and two categories, one of which is never known. One in so many is unknown.
-func factsFor(t *Tensor, seed uint64, one int) []Facts {
+// factsFor returns facts for a tensor: two numbers and two categories, one of which is never known. Each other value is
+// unknown with probability 1/every.
+func factsFor(t *Tensor, seed uint64, every int) []Facts {
 	r, n := rand.New(rand.NewPCG(seed, 2)), len(t.Loss)
 	draw := func(value func() float32) (data []float32) {
 		for range n {
 			v := nan32
-			if r.IntN(one) > 0 {
+			if r.IntN(every) > 0 {
 				v = value()
 			}
 			data = append(data, v)

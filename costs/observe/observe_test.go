@@ -87,12 +87,10 @@ func TestFilledFacts(t *testing.T) {
 func TestLawsOfTexts(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a := Unknown()
-		a.Written, a.Text = true, rapid.String().Draw(t, "text")
+		plain := rapid.String().Filter(func(text string) bool { return !strings.Contains(text, "think>") })
+		a.Written, a.Text = true, plain.Draw(t, "text")
 		padded := a
 		padded.Text = "\n <think>a thought</think> " + a.Text + "\t"
-		if strings.Contains(a.Text, "think>") {
-			t.Skip("it has thoughts of its own")
-		}
 		for _, name := range []string{Length, JSON} {
 			if x, y := a.Number(name), padded.Number(name); x != y || x < 0 || x != x {
 				t.Fatalf("%s is %v, and %v with thoughts and space around it", name, x, y)

@@ -118,8 +118,8 @@ func TestFactsOfRecordedAnswers(t *testing.T) {
 	}
 }
 
-// TestFactsThatNobodyKnows names what cannot be.
-func TestFactsThatNobodyKnows(t *testing.T) {
+// TestRefusedFacts: facts that no expert reports, and values that are not possible, are errors that name them.
+func TestRefusedFacts(t *testing.T) {
 	for says, change := range map[string]func(*world){
 		`observe: unknown fact "lable"; known are label, `:                                      func(w *world) { w.cfg.Observe = part.Observe{"lable"} },
 		`observe: fact "label" is named twice`:                                                  func(w *world) { w.cfg.Observe = part.Observe{"label", "label"} },

@@ -1,17 +1,15 @@
 package cascade
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 
 	"pipe/costs"
-	"pipe/internal/strictjson"
+	"pipe/models/policy"
 	"pipe/onnx"
 )
 
@@ -100,28 +98,24 @@ func Parse(m *onnx.Model) (*Info, error) {
 }
 
 func parseInfo(meta map[string]string) (*Info, error) {
-	r := reader{meta: meta}
-	i := &Info{Format: r.integer(formatKey, 1)}
-	if r.err == nil && i.Format > newestFormat {
+	r := policy.Metadata{Values: meta}
+	i := &Info{Format: r.Integer(formatKey, 1, math.MaxInt32)}
+	if r.Err() == nil && i.Format > newestFormat {
 		return nil, fmt.Errorf("cascade format %d is newer than %d, the newest this version reads", i.Format, newestFormat)
 	}
-	i.Dim, i.Stages, i.Lambda = r.integer(dimKey, 1), r.integer(stagesKey, 1), r.number(lambdaKey)
-	actions := r.text(actionsKey)
-	r.json(factsKey, &i.Facts)
-	r.json(statesKey, &i.States)
-	if _, ok := meta[keyPrefix+GuardKey]; ok {
+	i.Dim, i.Stages, i.Lambda = r.Integer(dimKey, 1, math.MaxInt32), r.Integer(stagesKey, 1, math.MaxInt32), r.Number(lambdaKey)
+	i.Actions = r.Actions()
+	r.JSON(factsKey, &i.Facts)
+	r.JSON(statesKey, &i.States)
+	if r.Has(GuardKey) {
 		i.Guard = new(Guard)
-		r.json(GuardKey, i.Guard)
+		r.JSON(GuardKey, i.Guard)
 	}
-	if _, ok := meta[keyPrefix+NamesKey]; ok {
-		r.json(NamesKey, &i.Names)
+	if r.Has(NamesKey) {
+		r.JSON(NamesKey, &i.Names)
 	}
-	if r.err != nil {
-		return nil, r.err
-	}
-	var err error
-	if i.Actions, err = costs.ParseActions([]byte(actions)); err != nil {
-		return nil, fmt.Errorf("metadata %s%s: %w", keyPrefix, actionsKey, err)
+	if r.Err() != nil {
+		return nil, r.Err()
 	}
 	i.Info = make(map[string]string)
 	for key, value := range meta {
@@ -185,46 +179,6 @@ func checkStates(states [][]int, stages int, a *costs.Actions) error {
 		}
 	}
 	return nil
-}
-
-// reader keeps the first error.
-type reader struct {
-	meta map[string]string
-	err  error
-}
-
-func (r *reader) text(key string) string {
-	v, ok := r.meta[keyPrefix+key]
-	if !ok && r.err == nil {
-		r.err = fmt.Errorf("metadata has no %s%s", keyPrefix, key)
-	}
-	return v
-}
-
-func (r *reader) integer(key string, low int) int {
-	v, err := strconv.ParseInt(r.text(key), 10, 32)
-	if r.err == nil && (err != nil || v < int64(low)) {
-		r.err = fmt.Errorf("metadata %s%s is %q, not a number of at least %d", keyPrefix, key, r.meta[keyPrefix+key], low)
-	}
-	return int(v)
-}
-
-func (r *reader) number(key string) float64 {
-	v, err := strconv.ParseFloat(r.text(key), 64)
-	if r.err == nil && (err != nil || !(v >= 0) || math.IsInf(v, 0)) {
-		r.err = fmt.Errorf("metadata %s%s is %q, not a finite number of at least 0", keyPrefix, key, r.meta[keyPrefix+key])
-	}
-	return v
-}
-
-func (r *reader) json(key string, into any) {
-	text := r.text(key)
-	if r.err != nil {
-		return
-	}
-	if err := json.Unmarshal([]byte(text), into); err != nil {
-		r.err = fmt.Errorf("metadata %s%s: %w", keyPrefix, key, strictjson.Plain(err))
-	}
 }
 
 // inputs are those of the contract. The first axis of each is free.

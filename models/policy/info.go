@@ -191,23 +191,23 @@ func ioNames(ios []onnx.IO) string {
 
 // parseInfo reads the metadata and stops at the first invalid field.
 func parseInfo(meta map[string]string) (*Info, error) {
-	r := metaReader{meta: meta}
-	info := &Info{Format: r.integer("format", 1, math.MaxInt32)}
-	if r.err == nil && info.Format > newestFormat {
+	r := Metadata{Values: meta}
+	info := &Info{Format: r.Integer("format", 1, math.MaxInt32)}
+	if r.Err() == nil && info.Format > newestFormat {
 		return nil, fmt.Errorf("policy format %d is newer than %d, the newest this version reads", info.Format, newestFormat)
 	}
-	info.Method, info.Recipe = r.text("method"), r.text("recipe")
-	info.Decoder = r.decoder()
-	info.Lambda, info.Tau = r.number("lambda"), r.number("tau")
-	info.Dim = r.integer("dim", 1, math.MaxInt32)
-	info.Members = r.integer("members", 0, math.MaxInt32)
-	info.Actions = r.actions()
+	info.Method, info.Recipe = r.Text("method"), r.Text("recipe")
+	info.Decoder = decoderOf(&r)
+	info.Lambda, info.Tau = r.Number("lambda"), r.Number("tau")
+	info.Dim = r.Integer("dim", 1, math.MaxInt32)
+	info.Members = r.Integer("members", 0, math.MaxInt32)
+	info.Actions = r.Actions()
 	info.Fixed = -1
-	if r.err == nil && info.Decoder == DecoderFixed {
-		info.Fixed = r.integer("fixed", 0, info.Actions.Len()-1)
+	if r.Err() == nil && info.Decoder == DecoderFixed {
+		info.Fixed = r.Integer("fixed", 0, info.Actions.Len()-1)
 	}
-	if r.err != nil {
-		return nil, r.err
+	if r.Err() != nil {
+		return nil, r.Err()
 	}
 	info.Info = make(map[string]string)
 	for key, value := range meta {
@@ -296,62 +296,13 @@ func (info *Info) agrees(source string) error {
 	return nil
 }
 
-// metaReader keeps the first error.
-type metaReader struct {
-	meta map[string]string
-	err  error
-}
-
-func (r *metaReader) text(key string) string {
-	v, ok := r.meta[keyPrefix+key]
-	if !ok && r.err == nil {
-		r.err = fmt.Errorf("metadata has no %s%s", keyPrefix, key)
-	}
-	return v
-}
-
-func (r *metaReader) decoder() Decoder {
-	d := Decoder(r.text("decoder"))
-	if _, known := decoders[d]; !known && r.err == nil {
-		r.err = fmt.Errorf("metadata %sdecoder is %q, known are %s", keyPrefix, d, quoted(slices.Sorted(maps.Keys(decoders)), func(d Decoder) string { return string(d) }))
+// decoderOf reads the decoder.
+func decoderOf(r *Metadata) Decoder {
+	d := Decoder(r.Text("decoder"))
+	if _, known := decoders[d]; !known {
+		r.fail("metadata %sdecoder is %q, known are %s", keyPrefix, d, quoted(slices.Sorted(maps.Keys(decoders)), func(d Decoder) string { return string(d) }))
 	}
 	return d
-}
-
-func (r *metaReader) integer(key string, low, high int) int {
-	s := r.text(key)
-	if r.err != nil {
-		return 0
-	}
-	v, err := strconv.Atoi(s)
-	if err != nil || v < low || v > high {
-		r.err = fmt.Errorf("metadata %s%s is %q, not a number from %d to %d", keyPrefix, key, s, low, high)
-	}
-	return v
-}
-
-func (r *metaReader) number(key string) float64 {
-	s := r.text(key)
-	if r.err != nil {
-		return 0
-	}
-	v, err := strconv.ParseFloat(s, 64)
-	if err != nil || !isFinite(v) || v < 0 || math.Signbit(v) {
-		r.err = fmt.Errorf("metadata %s%s is %q, not a finite number of at least 0", keyPrefix, key, s)
-	}
-	return v
-}
-
-func (r *metaReader) actions() *costs.Actions {
-	s := r.text("actions")
-	if r.err != nil {
-		return nil
-	}
-	a, err := costs.ParseActions([]byte(s))
-	if err != nil {
-		r.err = fmt.Errorf("metadata %sactions: %w", keyPrefix, err)
-	}
-	return a
 }
 
 // checkInputs compares the model's inputs with the contract. It does not check the inputs of an encoder in front.

@@ -112,7 +112,7 @@ func TestPeopleTicket(t *testing.T) {
 	}
 }
 
-// TestPeopleNext: without tickets, the next best pair answers, and the log says so. Nobody is asked.
+// TestPeopleNext: without tickets, the next best pair answers, and the log says so. The queue stays empty.
 func TestPeopleNext(t *testing.T) {
 	w, p := withPeople(t, people.Next, nil)
 	a := w.post(t, askPeople)

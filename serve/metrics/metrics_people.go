@@ -32,7 +32,7 @@ var (
 		{peopleDesc("pipe_people_expected_seconds", "Expected time of an answer of people.", "expert"), func(e *PeopleExpert) float64 { return e.Seconds }},
 		{peopleDesc("pipe_people_waiting_seconds", "Expected work of the items that are not answered.", "expert"), func(e *PeopleExpert) float64 { return e.Waiting }},
 		{peopleDesc("pipe_people_price", "What an answer costs beside its fee, because work waits, in units of the loss.", "expert"), func(e *PeopleExpert) float64 { return e.Price }},
-		{peopleDesc("pipe_people_there", "1 if somebody has the hours for another item without tags.", "expert"), func(e *PeopleExpert) float64 {
+		{peopleDesc("pipe_people_there", "1 if a person has the hours for another item without tags, else 0.", "expert"), func(e *PeopleExpert) float64 {
 			if e.There {
 				return 1
 			}
