@@ -100,7 +100,7 @@ var mayImport = map[string][]string{
 	"models":                           {"costs", "internal/atomicfile", "internal/finite", "internal/parallel", "internal/seeded", "internal/textfile", "models/network", "models/policy", "onnx", "onnx/ort"},
 	"models/auto":                      {"costs", "internal/seeded", "models", "models/estimate", "models/lightgbm", "models/network", "models/policy", "models/regress", "onnx/ort"},
 	"models/baseline":                  {"costs", "internal/seeded", "models/network", "models/regress", "onnx/ort"},
-	"models/cascade":                   {"costs", "internal/finite", "internal/strictjson", "models/policy", "onnx", "onnx/ort"},
+	"models/cascade":                   {"costs", "internal/finite", "models/policy", "onnx", "onnx/ort"},
 	"models/cascade/cascadetest":       {"costs", "models/cascade", "models/estimate", "models/network", "models/policy"},
 	"models/cascade/fit":               {"costs", "internal/seeded", "models", "models/auto", "models/cascade", "models/policy", "onnx/ort"},
 	"models/drift":                     {"internal/seeded"},

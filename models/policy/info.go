@@ -19,10 +19,7 @@ import (
 // with usage version 3, another any-price policy version 2. All others are version 1, which earlier releases read too.
 const newestFormat = formatGuarantee
 
-const (
-	keyPrefix  = "pipe."
-	policyKind = "policy"
-)
+const policyKind = "policy"
 
 // reservedKeys are the metadata keys, without prefix, that only Export writes.
 var reservedKeys = map[string]bool{

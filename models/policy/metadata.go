@@ -10,6 +10,8 @@ import (
 	"pipe/internal/strictjson"
 )
 
+const keyPrefix = "pipe."
+
 // Metadata reads the metadata of a file that decides, such as a policy, and keeps the first error. Keys are without the prefix
 // "pipe.". After an error all values are zero.
 type Metadata struct {
@@ -58,7 +60,7 @@ func (m *Metadata) Integer(key string, low, high int) int {
 func (m *Metadata) Number(key string) float64 {
 	s := m.Text(key)
 	v, err := strconv.ParseFloat(s, 64)
-	if err != nil || !isFinite(v) || v < 0 || math.Signbit(v) {
+	if err != nil || !(v >= 0) || math.IsInf(v, 1) || math.Signbit(v) {
 		m.fail("metadata %s%s is %q, not a finite number of at least 0", keyPrefix, key, s)
 		return 0
 	}
