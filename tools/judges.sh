@@ -23,8 +23,19 @@ clients() {
 	echo "judges: installing clients for node into $there" >&2
 	mkdir -p "$there" && rm -f "$there/installed.json"
 	cp "$here/package.json" "$here/package-lock.json" "$here/.npmrc" "$there/" &&
-		(cd "$there" && npm ci --ignore-scripts --silent >&2) &&
+		install_clients &&
 		cp "$here/package-lock.json" "$there/installed.json"
+}
+
+# install_clients tries three times. npm counts a package for this machine only as optional, and says nothing if it
+# could not get it.
+install_clients() {
+	for try in 1 2 3; do
+		(cd "$there" && npm ci --ignore-scripts --silent >&2) &&
+			ls "$there"/node_modules/@anthropic-ai/claude-code-*/claude* >/dev/null 2>&1 && return 0
+		echo "judges: try $try did not install every client for node" >&2
+	done
+	return 1
 }
 clients || {
 	echo "judges: npm could not install the clients for node" >&2

@@ -51,10 +51,19 @@ func Take(path string) (*Lock, error) {
 	return &Lock{File: f}, nil
 }
 
-// Wait takes a lock as soon as no other run holds it. If it has to wait, it calls waits once; waits may be nil.
+// Wait takes the lock of a file as [Take] does, as soon as no other run holds it. If it has to wait, it calls waits once; waits may be nil.
 func Wait(ctx context.Context, path string, waits func(*InUseError)) (*Lock, error) {
+	return wait(ctx, func() (*Lock, error) { return Take(path) }, waits)
+}
+
+// WaitFolder locks a folder as [Folder] does, as soon as no other run holds it.
+func WaitFolder(ctx context.Context, path string, mkdirAll func(string) (made bool, err error)) (*Lock, error) {
+	return wait(ctx, func() (*Lock, error) { return Folder(path, mkdirAll) }, nil)
+}
+
+func wait(ctx context.Context, take func() (*Lock, error), waits func(*InUseError)) (*Lock, error) {
 	for {
-		l, err := Take(path)
+		l, err := take()
 		var used *InUseError
 		if !errors.As(err, &used) {
 			return l, err

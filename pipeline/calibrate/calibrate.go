@@ -60,8 +60,10 @@ func Run(ctx context.Context, o Options, progress stage.Progress) (*Report, erro
 		return nil, fmt.Errorf("calibrate %q on %q: %w", o.Policy, o.Tensor, err)
 	}
 	r.Policy, r.Tensor, r.Out = o.Policy.String(), o.Tensor.String(), o.Out.String()
-	_, err = decide.WritePolicy(ctx, o.Out, m)
-	return r, err
+	return r, stage.InTurn(ctx, o.Out.Dir(), func() error {
+		_, err := decide.WritePolicy(ctx, o.Out, m)
+		return err
+	})
 }
 
 // Policy returns a policy file with a guarantee that is calibrated on the rows of a split of t, which must match the policy and have

@@ -6,9 +6,11 @@ import (
 	"io"
 
 	"pipe/internal/atomicfile"
+	"pipe/onnx"
 	"pipe/onnx/hf"
 	"pipe/pipeline/decide"
 	"pipe/pipeline/inspect"
+	"pipe/pipeline/stage"
 )
 
 // Run makes one ONNX file of an encoder, of an encoder and a policy, or of an any-price policy at fixed prices. The
@@ -38,19 +40,25 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 		return nil, err
 	}
 	r.Inputs, r.Outputs = inspect.Shapes(m.Inputs()), inspect.Shapes(m.Outputs())
-	if r.Kind == policyKind {
-		r.Bytes, err = decide.WritePolicy(ctx, o.Out, m)
-		return r, err
+	return r, stage.InTurn(ctx, o.Out.Dir(), func() error {
+		r.Bytes, err = o.write(ctx, m, r.Kind)
+		return err
+	})
+}
+
+// write writes a model, and for a policy the description beside it. It returns the size of the model in bytes.
+func (o *Options) write(ctx context.Context, m *onnx.Model, kind string) (int, error) {
+	if kind == policyKind {
+		return decide.WritePolicy(ctx, o.Out, m)
 	}
 	b, err := m.Marshal()
 	if err != nil {
-		return nil, fmt.Errorf("convert %q: %w", o.Model, err)
+		return 0, fmt.Errorf("convert %q: %w", o.Model, err)
 	}
 	if err := decide.RemoveDescription(ctx, o.Out); err != nil { // of a policy that the encoder replaces
-		return nil, err
+		return 0, err
 	}
-	r.Bytes = len(b)
-	return r, atomicfile.WriteAt(ctx, o.Out, func(w io.Writer) error {
+	return len(b), atomicfile.WriteAt(ctx, o.Out, func(w io.Writer) error {
 		_, err := w.Write(b)
 		return err
 	})

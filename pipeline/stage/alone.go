@@ -23,6 +23,19 @@ func Alone[T any](folder storage.Location, work func() (T, error)) (result T, er
 	return work()
 }
 
+// InTurn writes several files that belong together into a folder. It waits for other runs that write there.
+func InTurn(ctx context.Context, folder storage.Location, write func() error) (err error) {
+	if folder.IsRemote() {
+		return write()
+	}
+	lock, err := filelock.WaitFolder(ctx, folder.String(), atomicfile.MkdirAll)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, lock.Release()) }()
+	return write()
+}
+
 // IsFolder reports whether path is a folder, or a link to one.
 func IsFolder(ctx context.Context, path storage.Location) bool {
 	s, err := path.Stat(ctx)
