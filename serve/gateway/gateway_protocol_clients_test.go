@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"io"
 	"net/http"
 	"os"
@@ -111,9 +112,13 @@ func agentOf(t *testing.T, name string) string {
 	if name == "claude" {
 		modules := judge.Node(t, "@anthropic-ai/claude-code", "").Env
 		for _, e := range modules {
-			if folder, ok := strings.CutPrefix(e, "NODE_PATH="); ok {
+			folders, ok := strings.CutPrefix(e, "NODE_PATH=")
+			if !ok {
+				continue
+			}
+			for _, folder := range filepath.SplitList(folders) {
 				all, _ := filepath.Glob(filepath.Join(folder, "@anthropic-ai", "claude-code-linux-*", "claude"))
-				found = strings.Join(all, "")
+				found = cmp.Or(found, strings.Join(all, ""))
 			}
 		}
 	}
