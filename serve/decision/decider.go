@@ -246,6 +246,9 @@ func (r *Request) price(p *policies.Policy) (_ *policy.Prices, err error) {
 			return nil, err
 		}
 	}
+	if r.Without != nil {
+		c.Without = leaveOut(c.Without, r.Without(p))
+	}
 	if r.people != nil {
 		c = r.withPeople(c, p)
 	}

@@ -16,14 +16,21 @@ type People func(tags []string) func(*costs.Actions) (fees []float64, without []
 // UsePeople sets who knows the experts that are people. It must be called before the first decision.
 func (d *Decider) UsePeople(p People) { d.people = p }
 
+// leaveOut adds parts to those that must not be chosen. It does not change the list.
+func leaveOut(list, more []policy.Part) []policy.Part {
+	list = slices.Clip(list)
+	for _, part := range more {
+		if !slices.Contains(list, part) {
+			list = append(list, part)
+		}
+	}
+	return list
+}
+
 // withPeople adds to the prices of a request what people cost, and leaves out those who are not there. Fixed prices do not change.
 func (r *Request) withPeople(c policy.PriceChange, p *policies.Policy) policy.PriceChange {
 	fees, without := r.people(p.Info().Actions)
-	for _, part := range without {
-		if !slices.Contains(c.Without, part) {
-			c.Without = append(slices.Clip(c.Without), part)
-		}
-	}
+	c.Without = leaveOut(c.Without, without)
 	if fees == nil || p.Info().Prices == nil {
 		return c
 	}

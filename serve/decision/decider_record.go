@@ -14,23 +14,10 @@ import (
 )
 
 // fill sets the inputs from the conversation of a request, and checks that the policy takes inputs of that kind.
-func (d *Decider) fill(r *Request, p *policies.Policy) error {
+func (d *Decider) fill(r *Request, p *policies.Policy) (err error) {
 	if r.Conversation != nil {
-		switch p.Input() {
-		case decide.InputText:
-			text, err := r.Conversation.Text(d.settings.Prompt)
-			if err != nil {
-				return err
-			}
-			r.Inputs = policies.Inputs{Texts: []string{text}}
-		case decide.InputImage:
-			file, err := r.Conversation.Image()
-			if err != nil {
-				return err
-			}
-			r.Inputs = policies.Inputs{Images: [][]byte{file}}
-		default:
-			return &InputError{"messages", fmt.Sprintf("policy %q takes %s, not messages: its encoder is not loaded", p.Name, inputWords[p.Input()])}
+		if r.Inputs, err = d.see(r.Conversation, p); err != nil {
+			return err
 		}
 	}
 	given := ""
@@ -45,6 +32,25 @@ func (d *Decider) fill(r *Request, p *policies.Policy) error {
 		return &InputError{given, fmt.Sprintf("policy %q takes %s, not %s", p.Name, inputWords[p.Input()], inputWords[given])}
 	}
 	return nil
+}
+
+// see is what a policy sees of a conversation.
+func (d *Decider) see(m Messages, p *policies.Policy) (policies.Inputs, error) {
+	switch p.Input() {
+	case decide.InputText:
+		text, err := m.Text(d.settings.Prompt)
+		return policies.Inputs{Texts: []string{text}}, err
+	case decide.InputImage:
+		file, err := m.Image()
+		return policies.Inputs{Images: [][]byte{file}}, err
+	}
+	return policies.Inputs{}, &InputError{"messages", fmt.Sprintf("policy %q takes %s, not messages: its encoder is not loaded", p.Name, inputWords[p.Input()])}
+}
+
+// Sees reports whether a conversation has something that a policy can decide on; else [Request.FixedPair] may be taken.
+func (d *Decider) Sees(m Messages, p *policies.Policy) bool {
+	_, err := d.see(m, p)
+	return err == nil
 }
 
 // Features leases the policy that a request names, whatever its canary, and computes the features of its rows, n x Info().Dim. The

@@ -39,6 +39,9 @@ type Request struct {
 	// [policy.PriceChange]. It is asked for each policy that could decide, by which it can tell the pairs. nil, and a result
 	// of nil: nothing.
 	Surcharge func(*policies.Policy) ([]float64, error)
+	// Without returns what a policy must not choose for this request beside Prices.Without, such as people where nobody waits for
+	// them. It is asked for each policy that could decide. nil: nothing.
+	Without func(*policies.Policy) []policy.Part
 
 	// Tags say what a person must know to answer the request. Experts that are no people do not look at them.
 	Tags []string

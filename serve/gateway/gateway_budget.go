@@ -131,6 +131,15 @@ func (s *spending) leaveOut(p *costs.Actions, without []policy.Part) ([]policy.P
 	return nil, s.full
 }
 
+// isFull reports whether a budget has no room for a call of an expert, and leaves such calls out. An error is found by the call itself.
+func (s *spending) isFull(e *expert.Expert) bool {
+	if s == nil {
+		return false
+	}
+	full, err := s.Full(e.Name, s.most(e, nil))
+	return full != nil && err == nil
+}
+
 func (s *spending) most(e *expert.Expert, add *chatjson.Addition) budget.Amount {
 	return mostOf(e, s.of.request, add, s.at)
 }

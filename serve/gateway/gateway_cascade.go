@@ -12,6 +12,7 @@ import (
 
 	"pipe/costs/observe"
 	"pipe/pipeline/decisionlog"
+	"pipe/serve/gateway/expert"
 	"pipe/serve/gateway/protocol"
 	"pipe/serve/gateway/stages"
 	"pipe/serve/policies"
@@ -49,10 +50,14 @@ func (q *routed) cascade() *staged {
 	return s
 }
 
-// canAsk reports whether a pair could be called.
+// canAsk reports whether a pair could be called now: its expert and advice work, and budgets have room.
 func (q *routed) canAsk(pair int) bool {
-	name := q.expertOf(pair)
-	return q.experts[name] != nil && !q.failedExperts[name]
+	_, k := q.actions.Pair(pair)
+	e := q.experts[q.expertOf(pair)]
+	if e == nil || q.failedExperts[e.Name] || e.State() == expert.Open || q.fetched[k].err != nil {
+		return false
+	}
+	return !q.budgets.isFull(e)
 }
 
 // run answers the request.

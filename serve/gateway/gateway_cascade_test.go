@@ -486,3 +486,28 @@ func counted(t *testing.T, w *world, name string, labels ...string) float64 {
 	}
 	return 0
 }
+
+// What cannot be asked any more is left out before a stage is decided on: nothing is tried with it.
+func TestCascadeMasksOfStages(t *testing.T) {
+	for name, change := range map[string]func(*Settings){
+		"an open breaker": func(s *Settings) { s.Breaker.Failures = 1 },
+		"a full budget":   budgeted(budget.Budget{Name: "large", Tokens: 700, Per: ledger.Day, Of: budget.Expert, Only: []string{"large"}}),
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newCascade(t, change)
+			w.small.Text = unsure
+			w.small.Fault = func(int, http.ResponseWriter, *http.Request) bool {
+				w.post(t, `{"model":"large","messages":[{"role":"user","content":"Is oil good?"}]}`)
+				return false
+			}
+			if name == "an open breaker" {
+				w.large.Fault = fault(500)
+			}
+			a := w.post(t, staging+`}`)
+			rec := w.records(t)[0]
+			if a.status != 200 || a.header.Get(headerStages) != "small/none" || len(w.large.Requests()) != 1 || !rec.Available[largeNone] || len(rec.Attempts) != 1 || counted(t, w, "pipe_cascade_requests_total", "any", "in_hand") != 1 {
+				t.Errorf("%d %s %v\n%+v", a.status, a.body, a.header, rec)
+			}
+		})
+	}
+}

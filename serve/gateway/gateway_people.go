@@ -7,11 +7,15 @@ import (
 	"net/http"
 	"strings"
 
+	"pipe/models/policy"
 	"pipe/pipeline/decisionlog"
 	"pipe/serve/access"
+	"pipe/serve/decision"
 	"pipe/serve/gateway/protocol"
 	"pipe/serve/gateway/protocol/middle"
+	"pipe/serve/gateway/stages"
 	"pipe/serve/people"
+	"pipe/serve/policies"
 )
 
 // headerTags has the tags of a request, with commas between them: what a person must know to answer it.
@@ -32,6 +36,25 @@ type ticket struct {
 	Decision string          `json:"decision"`
 	Protocol string          `json:"protocol"` // the caller's path below /v1
 	Request  json.RawMessage `json:"request"`
+}
+
+// withoutPeople lists the people of a cascade that answers a request in stages, of which none waits for a person. nil: no expert is
+// people.
+func (c *chat) withoutPeople(conversation decision.Messages) func(*policies.Policy) []policy.Part {
+	if c.settings.People == nil {
+		return nil
+	}
+	return func(p *policies.Policy) (without []policy.Part) {
+		if p.Cascade() == nil || stages.OneShot(c.request) != "" || !c.api.decider.Sees(conversation, p) {
+			return nil
+		}
+		for _, e := range p.Info().Actions.Experts {
+			if c.settings.People.Has(e.Name) {
+				without = append(without, policy.Expert(e.Name))
+			}
+		}
+		return without
+	}
 }
 
 // errPeople is why a pair of people does not answer at once.

@@ -19,11 +19,11 @@ func withPeople(t *testing.T, on people.OnChosen, change func(*people.Settings))
 	t.Helper()
 	return peopleIn(t, on, change, func(folder string) {
 		writeAnyPrice(t, folder, "any", func(p *policy.Policy) { expect(p, 0.1, 0.5, 0.3, 0.4) })
-	})
+	}, nil)
 }
 
 // peopleIn is withPeople for a policy any that write writes.
-func peopleIn(t *testing.T, on people.OnChosen, change func(*people.Settings), write func(folder string)) (*world, *people.People) {
+func peopleIn(t *testing.T, on people.OnChosen, change func(*people.Settings), write func(folder string), more func(*Settings), deciding ...func(*decision.Settings)) (*world, *people.People) {
 	t.Helper()
 	s := people.DefaultSettings()
 	s.Folder, s.OnChosen = config.Path(t.TempDir()), on
@@ -40,25 +40,67 @@ func peopleIn(t *testing.T, on people.OnChosen, change func(*people.Settings), w
 	w := newWorldOf(t, nil, func(s *Settings) {
 		delete(s.Experts, "small")
 		s.People = p
-	}, func(folder string, _ *decision.Settings) { write(folder) })
+		if more != nil {
+			more(s)
+		}
+	}, func(folder string, s *decision.Settings) {
+		write(folder)
+		for _, change := range deciding {
+			change(s)
+		}
+	})
 	w.decider.UsePeople(p.Ask)
 	return w, p
 }
 
-// A cascade does not wait for people: where it chooses them, the next best pair is asked, and the log says why.
+// A cascade does not wait for people, so it decides without them: nothing was tried with them, and their propensity is 0. A request that
+// one pair answers can get a ticket, if somebody is there, and so can one without a text, by the setting.
 func TestPeopleInCascade(t *testing.T) {
-	w, p := peopleIn(t, people.Ticket, nil, func(folder string) { writeCascade(t, folder) })
-	a := w.post(t, askPeople, "X-Pipe-Tags", "de")
-	if _, found, err := p.ClaimNext("ana"); a.status != 200 || a.header.Get(headerStages) != "large/none" || found || err != nil {
-		t.Error(a, found, err)
-	}
-	rec := w.records(t)[0]
-	if len(rec.Attempts) != 2 || rec.Attempts[0].Error != "a cascade does not wait for people" || rec.Action != smallNone || rec.Executed != largeNone {
-		t.Errorf("%+v", rec)
+	for name, c := range map[string]struct {
+		body, tag string
+		status    int
+		action    int
+	}{
+		"in stages":        {askPeople, "de", 200, largeNone},
+		"one pair":         {askTools, "de", 202, smallNone},
+		"one pair, closed": {askTools, "fr", 200, largeNone},
+		"without text":     {`{"model":"pipe/any","messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:image/png;base64,` + pixel + `"}}]}]}`, "de", 202, smallNone},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w, p := peopleIn(t, people.Ticket, nil, func(folder string) { writeCascade(t, folder) }, func(s *Settings) { s.WithoutText = "small/none" })
+			a := w.post(t, c.body, "X-Pipe-Tags", c.tag)
+			if _, found, err := p.ClaimNext("ana"); a.status != c.status || found != (c.status == 202) || err != nil {
+				t.Error(a, found, err)
+			}
+			rec := w.records(t)[0]
+			if len(rec.Attempts) != 1 || rec.Attempts[0].Error != "" || rec.Action != c.action || rec.Executed != c.action || rec.Available[smallNone] != (c.status == 202) || rec.Propensity[c.action] != 1 {
+				t.Errorf("%+v", rec)
+			}
+			if name == "in stages" && (a.header.Get(headerStages) != "large/none" || rec.PathPropensity() != 1) {
+				t.Errorf("%v %+v", a.header, rec)
+			}
+		})
 	}
 }
 
-const askPeople = `{"model":"pipe/any","messages":[{"role":"user","content":"Is it so?"}]}`
+// A policy that decides once has its people where its canary, a cascade, has none.
+func TestPeopleInCascadeCanary(t *testing.T) {
+	for _, share := range []float64{0, 1} {
+		w, _ := peopleIn(t, people.Ticket, nil, func(folder string) {
+			writeAnyPrice(t, folder, "priced", func(p *policy.Policy) { expect(p, 0.1, 0.5, 0.3, 0.4) })
+			writeCascade(t, folder)
+		}, nil, func(s *decision.Settings) { s.Canary = []decision.Canary{{Policy: "any", Of: "priced", Share: share}} })
+		a := w.post(t, strings.Replace(askPeople, "pipe/any", "pipe/priced", 1), "X-Pipe-Tags", "de")
+		if rec := w.records(t)[0]; a.status != 202-int(2*share) || rec.Canary != (share == 1) || rec.Available[smallNone] != (share == 0) || len(rec.Attempts) != 1 {
+			t.Errorf("%d %s %+v", a.status, a.body, rec)
+		}
+	}
+}
+
+const (
+	askPeople = `{"model":"pipe/any","messages":[{"role":"user","content":"Is it so?"}]}`
+	askTools  = `{"model":"pipe/any","messages":[{"role":"user","content":"Is it so?"}]` + withTools + `}`
+)
 
 // TestPeopleTicket: a caller gets a ticket, and later the answer of a person in its own protocol.
 func TestPeopleTicket(t *testing.T) {

@@ -86,7 +86,7 @@ func (c *chat) route(name string) {
 	result, err := a.decider.Decide(c.r.Context(), decision.Request{
 		Policy: name, Conversation: conversation, Prices: c.wishes.Change(without), NoExplore: c.wishes.NoExplore, Source: decision.SourceChat,
 		ID: c.r.Header.Get("X-Request-Id"), Client: access.CallerOf(c.r.Context()).Name, User: c.request.User, Decode: time.Since(c.began), FixedPair: c.settings.fixedPair(), Tags: c.tags(),
-		Surcharge: addUp(c.turn.surcharge(), c.lateness(), c.budgets.surcharge()),
+		Surcharge: addUp(c.turn.surcharge(), c.lateness(), c.budgets.surcharge()), Without: c.withoutPeople(conversation),
 	})
 	if err != nil {
 		c.failDecision(c.wishes.Explain(err))
@@ -237,12 +237,8 @@ func (q *routed) prepare(ctx context.Context, pair, at int) (k ask, ok, refused 
 	if q.failedExperts[q.expertOf(pair)] {
 		return k, false, false
 	}
-	if e == nil { // a person, whom no cascade waits for; or a canary names experts that the policy does not
-		err := errors.New("expert " + q.expertOf(pair) + " is not configured")
-		if q.settings.People.Has(q.expertOf(pair)) {
-			err = errors.New("a cascade does not wait for people")
-		}
-		q.addFailure(pair, 0, 0, err)
+	if e == nil { // a canary names experts that the policy does not
+		q.addFailure(pair, 0, 0, errors.New("expert "+q.expertOf(pair)+" is not configured"))
 		return k, false, false
 	}
 	message, err := q.fetchAdvice(ctx, pair)
