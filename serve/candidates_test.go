@@ -15,6 +15,7 @@ import (
 	"pipe/pipeline/decide/decidetest"
 	"pipe/pipeline/gate"
 	"pipe/serve/decision"
+	"pipe/serve/policies/policiestest"
 	"pipe/serve/trials"
 )
 
@@ -76,6 +77,31 @@ func (r *running) askAs(t *testing.T, user string, x [4]float64) decided {
 		t.Fatalf("%d: %s", status, body)
 	}
 	return d
+}
+
+// A cascade cannot take the place of a policy that is tried, nor of the one that it is compared with: it would never be judged. The
+// reload says so, and the version before is still served.
+func TestCandidateBecomesACascade(t *testing.T) {
+	folder := t.TempDir()
+	r := start(t, tried(t, folder), nil)
+	before := r.candidate(t)
+	for _, name := range []string{"next", "live"} {
+		path := filepath.Join(folder, "policies", name+".onnx")
+		old, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		policiestest.WriteCascade(t, path, 4, 1)
+		if _, _, body := r.do(t, "POST", "/v1/policies/reload", ""); !strings.Contains(body, `"refused"`) || !strings.Contains(body, "is a cascade, and what a cascade costs cannot be estimated") {
+			t.Errorf("%s: %s", name, body)
+		}
+		if err := os.WriteFile(path, old, 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if after := r.candidate(t); after.Phase != trials.Trying || after.New != before.New || after.Old != before.Old {
+		t.Errorf("%+v, before %+v", after, before)
+	}
 }
 
 // TestCandidate is the whole procedure over HTTP: decisions, outcomes, a restart in the middle, the promotion, another restart, and

@@ -286,7 +286,7 @@ func (d *Decider) checkPolicies() error {
 	var names []string
 	var problems []error
 	canaries, gated := map[string]bool{}, map[string]bool{} // policies that have one
-	tried := map[string]bool{}                              // policies of a trial
+	tried := trials{}
 	for _, c := range d.settings.Canary {
 		names = append(names, c.Policy, c.Of)
 		canaries[cmp.Or(c.Of, d.set.Default())] = true
@@ -319,12 +319,22 @@ func (d *Decider) checkPolicies() error {
 			problems = append(problems, err)
 			continue
 		}
-		if p.Cascade() != nil && tried[p.Name] {
-			problems = append(problems, fmt.Errorf("candidate: %q is a cascade, and what a cascade costs cannot be estimated from a log; it can be a canary", p.Name))
-		}
+		problems = append(problems, tried.fit(p))
 		p.Release()
 	}
+	d.set.Require(tried.fit)
 	return errors.Join(append(problems, d.checkExplored())...)
+}
+
+// trials are the names of policies that are tried, and of those that they are compared with.
+type trials map[string]bool
+
+// fit is an error for a policy that cannot be judged.
+func (t trials) fit(p *policies.Policy) error {
+	if p.Cascade() == nil || !t[p.Name] {
+		return nil
+	}
+	return fmt.Errorf("candidate: %q is a cascade, and what a cascade costs cannot be estimated from a log; it can be a canary", p.Name)
 }
 
 // checkExplored checks that the extra cost of exploring is bounded for every policy that estimates costs, if there is a ledger.

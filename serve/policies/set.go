@@ -35,6 +35,7 @@ type Set struct {
 	live      sync.WaitGroup       // open versions
 	seen      map[string]fileState // the last known state of files, by path
 	prices    priceSource
+	fits      func(*Policy) error // nil: every valid policy
 
 	others others
 }
@@ -104,6 +105,13 @@ func (s *Set) openAll(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// Require refuses policies that are loaded from now on if fits returns why they cannot take the place of their name.
+func (s *Set) Require(fits func(*Policy) error) {
+	s.reloading.Lock()
+	defer s.reloading.Unlock()
+	s.fits = fits
 }
 
 // Names returns the names of the policies, sorted.

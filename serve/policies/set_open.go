@@ -62,6 +62,9 @@ func (s *Set) open(ctx context.Context, f file, old *Policy, at *Pricing) (*Poli
 	if err = p.openCascade(s.runtime, graph); err == nil {
 		err = s.checkPrices(p, at)
 	}
+	if err == nil && s.fits != nil {
+		err = s.fits(p)
+	}
 	if err == nil {
 		_, err = p.PricesAt(at)
 	}
