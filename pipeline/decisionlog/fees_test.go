@@ -236,9 +236,17 @@ func TestCascades(t *testing.T) {
 		{{Action: 0, Propensity: none, Fee: none, In: none, Cached: none, Out: none}, {Action: 1, Propensity: 1, Fee: 0.25, In: 1, Cached: none, Out: 0, Micros: 9, Facts: "{}"}},
 	}
 	var want []Record
-	for _, s := range stages {
+	pairs := len(list[0].Record.Available)
+	for i, s := range stages {
 		r := *list[0].Record
 		r.ID, r.Masked, r.Cascade, r.Fee, r.FeeKnown = NewID(), "a: tools", s, 0.125, true
+		if i > 0 { // the fees of the later decisions: zeros, which are another value than none, and then others
+			r.PairFees, r.StagePairFees, r.StageAvailable = slices.Repeat([]float64{0.5}, pairs), make([]float64, pairs), make([]bool, pairs)
+			if i == 2 {
+				r.StagePairFees = append(r.StagePairFees, slices.Repeat([]float64{0.25}, pairs)...)
+			}
+			r.StageAvailable[1] = true
+		}
 		want = append(want, r)
 		if err := w.Add(&r); err != nil {
 			t.Fatal(err)
@@ -251,6 +259,17 @@ func TestCascades(t *testing.T) {
 			t.Errorf("%+v was logged", bad)
 		}
 	}
+	for name, change := range map[string]func(*Record){
+		"half a decision":  func(r *Record) { r.StagePairFees = make([]float64, pairs-1) },
+		"three decisions":  func(r *Record) { r.StageAvailable = make([]bool, 3*pairs) },
+		"a fee that is no": func(r *Record) { r.StagePairFees = slices.Repeat([]float64{none}, pairs) },
+	} {
+		r := want[2]
+		r.ID = NewID()
+		if change(&r); w.Add(&r) == nil {
+			t.Errorf("%s was logged", name)
+		}
+	}
 	check := func(form string) {
 		t.Helper()
 		list, _ := readAll(t, folder)
@@ -259,7 +278,7 @@ func TestCascades(t *testing.T) {
 			same := func(a, b float64) bool { return a == b || a != a && b != b }
 			if !slices.EqualFunc(r.Cascade, w.Cascade, func(a, b CascadeStage) bool {
 				return a.Action == b.Action && same(a.Propensity, b.Propensity) && same(a.Fee, b.Fee) && same(a.In, b.In) && same(a.Cached, b.Cached) && same(a.Out, b.Out) && a.Micros == b.Micros && a.Facts == b.Facts
-			}) || r.IsCascade() != (w.Cascade != nil) || r.Masked != w.Masked {
+			}) || r.IsCascade() != (w.Cascade != nil) || r.Masked != w.Masked || !slices.Equal(r.StagePairFees, w.StagePairFees) || (r.StagePairFees == nil) != (w.StagePairFees == nil) || !slices.Equal(r.StageAvailable, w.StageAvailable) {
 				t.Errorf("%s: %d: %+v", form, i, r.Cascade)
 			}
 		}
@@ -278,6 +297,10 @@ func TestCascades(t *testing.T) {
 	}
 	if p, paid := want[2].PathPropensity(), want[2].Paid(); p == p || paid == paid {
 		t.Errorf("%v %v", p, paid)
+	}
+	plain := want[2].ExpertFees[0]
+	if r := want[2]; r.StagePrice(0) != plain+0.5 || r.StagePrice(1) != r.ExpertFees[0]+r.Lambda*r.AdviceFees[1] {
+		t.Errorf("prices %v and %v of %+v", r.StagePrice(0), r.StagePrice(1), r)
 	}
 	if r := want[0]; r.PathPropensity() != r.Propensity[r.Action] {
 		t.Errorf("%v", r.PathPropensity())

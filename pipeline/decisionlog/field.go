@@ -18,6 +18,7 @@ type field struct {
 	same   bool
 	later  bool
 	base64 bool
+	zeros  bool
 }
 
 var (
@@ -30,6 +31,7 @@ var (
 //	same    most records have the value of the record before: its text is compared before it is parsed. Only in Record
 //	later   earlier versions did not write the field, so it may be missing; without a value it is not written
 //	base64  a list of numbers is written as one base64 text
+//	zeros   a list of zeros is another value than none
 //
 // The tag parquet has the name of the column, and options of the Parquet library where the library writes the struct. If a field
 // has only one of the two tags, its name holds for lines and columns. A field X is null if a bool field XKnown beside it is false.
@@ -45,7 +47,7 @@ func fieldsOf(t reflect.Type) (fields []field) {
 		if len(fields) == 0 {
 			f.key = `{"` + tag[0] + `":`
 		}
-		f.same, f.later, f.base64 = slices.Contains(tag, "same"), slices.Contains(tag, "later"), slices.Contains(tag, "base64")
+		f.same, f.later, f.base64, f.zeros = slices.Contains(tag, "same"), slices.Contains(tag, "later"), slices.Contains(tag, "base64"), slices.Contains(tag, "zeros")
 		fields = append(fields, f)
 	}
 	return fields
@@ -115,7 +117,7 @@ func (b *bound) none() bool {
 	case *float64:
 		return *at == ShareUnknown
 	case *[]float64:
-		return !slices.ContainsFunc(*at, func(v float64) bool { return v != 0 })
+		return len(*at) == 0 || !b.zeros && !slices.ContainsFunc(*at, func(v float64) bool { return v != 0 })
 	}
 	return reflect.ValueOf(b.at).Elem().IsZero()
 }

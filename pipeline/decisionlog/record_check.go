@@ -232,12 +232,28 @@ func (r *Record) wrongNumbers(p *PolicyInfo, a int) (field, msg string) {
 			return "stages", msg
 		}
 	}
+	if msg := r.wrongStages(a); msg != "" {
+		return "stages", msg
+	}
 	for _, s := range r.Shadows {
 		if s.Action < 0 || len(s.Policy) > maxText || len(s.Digest) > maxText {
 			return "shadows", "name a negative pair, or have a name that is too long"
 		}
 	}
 	return "", ""
+}
+
+// wrongStages says what is wrong with the prices of later decisions on a pairs; "" for nothing.
+func (r *Record) wrongStages(a int) string {
+	for _, n := range [...]int{len(r.StagePairFees), len(r.StageAvailable)} {
+		if later := n / a; n%a != 0 || n > 0 && later != len(r.Cascade) && later != len(r.Cascade)-1 {
+			return fmt.Sprintf("are %d, with %d values of later decisions on %d pairs", len(r.Cascade), n, a)
+		}
+	}
+	if slices.ContainsFunc(r.StagePairFees, func(v float64) bool { return v != v || math.IsInf(v, 0) }) {
+		return "have a fee of a pair that is not finite"
+	}
+	return ""
 }
 
 // wrong says what is wrong with a stage of a policy with a pairs; "" for nothing.

@@ -78,10 +78,13 @@ type stagedRow struct {
 	StageOut        []*float64 `parquet:"stage_tokens_out,list"`
 	StageMicros     []int64    `parquet:"stage_us,list"`
 	StageFacts      []string   `parquet:"stage_facts,list"`
+
+	StagePairFees  []float64 `parquet:"stage_pair_fees,optional,list"`
+	StageAvailable []bool    `parquet:"stage_available,optional,list"`
 }
 
 func stagedRowOf(r *Record, p *PolicyInfo) stagedRow {
-	out := stagedRow{wideRow: wideRowOf(r, p)}
+	out := stagedRow{wideRow: wideRowOf(r, p), StagePairFees: r.StagePairFees, StageAvailable: r.StageAvailable}
 	for i := range r.Cascade {
 		s := &r.Cascade[i]
 		out.StageAction, out.StageMicros, out.StageFacts = append(out.StageAction, int32(s.Action)), append(out.StageMicros, s.Micros), append(out.StageFacts, s.Facts)
