@@ -240,8 +240,8 @@ func TestCascades(t *testing.T) {
 	for i, s := range stages {
 		r := *list[0].Record
 		r.ID, r.Masked, r.Cascade, r.Fee, r.FeeKnown = NewID(), "a: tools", s, 0.125, true
-		if i > 0 { // the fees of the later decisions: zeros, which are another value than none, and then others
-			r.PairFees, r.StagePairFees, r.StageAvailable = slices.Repeat([]float64{0.5}, pairs), make([]float64, pairs), make([]bool, pairs)
+		if i > 0 { // the fees of the decisions: zeros, which are another value than none, and then others
+			r.PairFees, r.StagePairFees, r.StageAvailable = slices.Repeat([]float64{0.5}, pairs), make([]float64, i*pairs), make([]bool, i*pairs)
 			if i == 2 {
 				r.StagePairFees = append(r.StagePairFees, slices.Repeat([]float64{0.25}, pairs)...)
 			}
@@ -260,9 +260,10 @@ func TestCascades(t *testing.T) {
 		}
 	}
 	for name, change := range map[string]func(*Record){
-		"half a decision":  func(r *Record) { r.StagePairFees = make([]float64, pairs-1) },
-		"three decisions":  func(r *Record) { r.StageAvailable = make([]bool, 3*pairs) },
-		"a fee that is no": func(r *Record) { r.StagePairFees = slices.Repeat([]float64{none}, pairs) },
+		"half a decision":  func(r *Record) { r.StagePairFees = make([]float64, 2*pairs-1) },
+		"one decision":     func(r *Record) { r.StageAvailable = make([]bool, pairs) },
+		"four decisions":   func(r *Record) { r.StageAvailable = make([]bool, 4*pairs) },
+		"a fee that is no": func(r *Record) { r.StagePairFees = slices.Repeat([]float64{none}, 2*pairs) },
 	} {
 		r := want[2]
 		r.ID = NewID()
@@ -298,8 +299,9 @@ func TestCascades(t *testing.T) {
 	if p, paid := want[2].PathPropensity(), want[2].Paid(); p == p || paid == paid {
 		t.Errorf("%v %v", p, paid)
 	}
-	plain := want[2].ExpertFees[0]
-	if r := want[2]; r.StagePrice(0) != plain+0.5 || r.StagePrice(1) != r.ExpertFees[0]+r.Lambda*r.AdviceFees[1] {
+	asFirst := want[2]
+	asFirst.StagePairFees = nil
+	if r := want[2]; asFirst.StagePrice(0) != r.ExpertFees[0]+0.5 || r.StagePrice(0) != r.ExpertFees[0] || r.StagePrice(1) != r.ExpertFees[0]+r.Lambda*r.AdviceFees[1] {
 		t.Errorf("prices %v and %v of %+v", r.StagePrice(0), r.StagePrice(1), r)
 	}
 	if r := want[0]; r.PathPropensity() != r.Propensity[r.Action] {

@@ -84,9 +84,9 @@ type Record struct {
 	// caller executes the pairs, it is the first pair alone, of which nothing is known. nil: the decision is no cascade's, or one pair
 	// alone was to answer it. The other fields about an answer are of Executed alone.
 	Cascade []CascadeStage `log:"stages,later"`
-	// StagePairFees and StageAvailable are PairFees and Available of the later decisions of a cascade, A for each: of the ones that
-	// chose the pairs in Cascade after the first, in order, and then of the one that accepted an answer, if one did. The answers at hand
-	// are available. nil: as in the first decision.
+	// StagePairFees and StageAvailable are PairFees and Available of all decisions of a cascade, A for each: of the ones that chose the
+	// pairs in Cascade, in order, and then of the one that accepted an answer, if one did. Answers at hand are available. nil: as in
+	// the first decision.
 	StagePairFees  []float64 `log:"stage_pair_fees,later,zeros"`
 	StageAvailable []bool    `log:"stage_available,later"`
 
@@ -130,8 +130,8 @@ func (r *Record) StagePrice(stage int) float64 {
 	pair, levels := r.Cascade[stage].Action, len(r.AdviceFees)
 	fee := r.ExpertFees[pair/levels] + r.Lambda*r.AdviceFees[pair%levels]
 	own := r.PairFees
-	if a := len(r.Available); stage > 0 && r.StagePairFees != nil {
-		own = r.StagePairFees[(stage-1)*a : stage*a]
+	if a := len(r.Available); r.StagePairFees != nil {
+		own = r.StagePairFees[stage*a : (stage+1)*a]
 	}
 	if own != nil {
 		fee += own[pair]

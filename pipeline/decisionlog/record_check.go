@@ -243,11 +243,11 @@ func (r *Record) wrongNumbers(p *PolicyInfo, a int) (field, msg string) {
 	return "", ""
 }
 
-// wrongStages says what is wrong with the prices of later decisions on a pairs; "" for nothing.
+// wrongStages says what is wrong with the prices of the decisions of a cascade on a pairs; "" for nothing.
 func (r *Record) wrongStages(a int) string {
 	for _, n := range [...]int{len(r.StagePairFees), len(r.StageAvailable)} {
-		if later := n / a; n%a != 0 || n > 0 && later != len(r.Cascade) && later != len(r.Cascade)-1 {
-			return fmt.Sprintf("are %d, with %d values of later decisions on %d pairs", len(r.Cascade), n, a)
+		if more := n/a - len(r.Cascade); n%a != 0 || n > 0 && more != 0 && more != 1 {
+			return fmt.Sprintf("are %d, with %d values of decisions on %d pairs", len(r.Cascade), n, a)
 		}
 	}
 	if slices.ContainsFunc(r.StagePairFees, func(v float64) bool { return v != v || math.IsInf(v, 0) }) {

@@ -190,7 +190,7 @@ func TestRestart(t *testing.T) {
 		}
 		h.Settle(Amount{Money: 0.1})
 		h.Learn("none", 1000, Tokens{In: 300, Cached: 30, Out: 70}, Amount{Money: 0.1}, Amount{Money: 0.1})
-		u.Decided([]Choice{{"e", 1, Amount{Money: 0.01}}, {"e", r.Float64(), Amount{Money: 0.3}}}, 1)
+		u.Decided([]Choice{{Expert: "e", Cost: 1, Use: Amount{Money: 0.01}}, {Expert: "e", Cost: r.Float64(), Use: Amount{Money: 0.3}}}, 1)
 	}
 	before := b.States()[0]
 	if err := b.save(); err != nil {

@@ -198,6 +198,13 @@ type Choice struct {
 	Expert string
 	Cost   float64 // what the policy expects it to cost, in money, without prices of budgets
 	Use    Amount  // that is expected
+	Later  []Call  // that are expected after it, of a policy that looks at the answer
+}
+
+// Call is what is expected of a call of an expert.
+type Call struct {
+	Expert string
+	Use    Amount
 }
 
 // Price is what a call costs by the prices of all budgets beside its own price, in money.
@@ -285,10 +292,16 @@ func (u *Use) Passed(choices []Choice) {
 
 // uses is how much of a budget a choice is expected to use.
 func (m *member) uses(c *Choice) float64 {
-	if m.Of == Expert && c.Expert != m.of {
-		return 0
+	sum := m.usesOf(c.Expert, c.Use)
+	for _, l := range c.Later {
+		sum += m.usesOf(l.Expert, l.Use)
 	}
-	if v := m.amount(c.Use); !math.IsNaN(v) {
+	return sum
+}
+
+// usesOf is how much of a budget a call is expected to use.
+func (m *member) usesOf(expert string, use Amount) float64 {
+	if v := m.amount(use); (m.Of != Expert || expert == m.of) && !math.IsNaN(v) {
 		return v
 	}
 	return 0

@@ -6,8 +6,8 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"pipe/models/cascade"
+	"pipe/models/policy"
 	"pipe/pipeline/decisionlog"
-	"pipe/serve/decision"
 	"pipe/serve/policies"
 )
 
@@ -50,23 +50,20 @@ func (a *API) next(w http.ResponseWriter, r *http.Request, ask *parsedRequest) e
 	case len(features) != info.Dim:
 		return unfit("executed", "of a cascade, the next step of one row is decided; there are %d", len(features)/info.Dim)
 	}
-	at, err := p.Price(a.decider.Policies().Pricing(), ask.request.Prices)
-	if err != nil {
-		return &decision.PriceError{Policy: p.Name, Err: err}
-	}
 	rows, err := ask.executed.rows(info)
 	if err != nil {
 		return err
 	}
 	rows.Features = features
-	d, err := p.Next(r.Context(), rows)
+	at, err := a.decider.Prices(ask.request, p, rows.Executed)
 	if err != nil {
 		return err
 	}
-	order := d.Ranked(0, info.Actions.Len(), func(i int) bool { return rows.Executed[i] || at.Available[i] })
-	if len(order) == 0 {
-		return unfit("unavailable", "no pair is left that could be executed")
+	d, err := p.Next(r.Context(), []*policy.Prices{at}, rows)
+	if err != nil {
+		return err
 	}
+	order := d.Ranked(0, info.Actions.Len(), func(int) bool { return true })
 	if ask.request.ID == "" {
 		ask.request.ID = decisionlog.NewID()
 	}

@@ -110,9 +110,7 @@ func (d *Decider) Decide(ctx context.Context, r Request) (decided *Result, err e
 		}
 	}
 	r.pricing = d.set.Pricing()
-	if d.people != nil {
-		r.people = d.people(r.Tags)
-	}
+	d.askPeople(&r)
 	u, err := d.pick(&r)
 	if err != nil {
 		return nil, err
@@ -227,9 +225,7 @@ func (d *Decider) lease(name string, r *Request) (u used, err error) {
 		return used{}, err
 	}
 	if u.version, err = d.versions.of(u.policy); err == nil {
-		if u.prices, err = r.price(u.policy); err != nil {
-			err = &PriceError{u.policy.Name, err}
-		}
+		u.prices, err = r.price(u.policy)
 	}
 	if err != nil {
 		u.policy.Release()
@@ -238,8 +234,27 @@ func (d *Decider) lease(name string, r *Request) (u used, err error) {
 	return u, nil
 }
 
-// price returns the prices of a policy for the request.
-func (r *Request) price(p *policies.Policy) (_ *policy.Prices, err error) {
+// Prices gathers the prices of a request for a policy as they are now, as [Decider.Decide] does for its decision. executed are pairs whose
+// answers are at hand, by pair: they stay available, whatever must not be chosen. nil: none. The error is a *[PriceError].
+func (d *Decider) Prices(r Request, p *policies.Policy, executed []bool) (*policy.Prices, error) {
+	if r.pricing == nil {
+		r.pricing = d.set.Pricing()
+	}
+	d.askPeople(&r)
+	r.executed = executed
+	return r.price(p)
+}
+
+// price returns the prices of a policy for the request. The error is a *[PriceError].
+func (r *Request) price(p *policies.Policy) (*policy.Prices, error) {
+	at, err := r.gather(p)
+	if err != nil {
+		return nil, &PriceError{p.Name, err}
+	}
+	return at, nil
+}
+
+func (r *Request) gather(p *policies.Policy) (_ *policy.Prices, err error) {
 	c := r.Prices
 	if r.Surcharge != nil {
 		if c.Surcharge, err = r.Surcharge(p); err != nil {
@@ -252,6 +267,7 @@ func (r *Request) price(p *policies.Policy) (_ *policy.Prices, err error) {
 	if r.people != nil {
 		c = r.withPeople(c, p)
 	}
+	c.Without = sparing(p.Info().Actions, c.Without, r.executed)
 	return p.Price(r.pricing, c)
 }
 

@@ -49,6 +49,12 @@ func (r *Result) row(i int) []float32 {
 	return r.features[i*dim : (i+1)*dim : (i+1)*dim]
 }
 
+// PricesNow gathers the prices of the request again, for a later decision on it; see [Decider.Prices]. The price file has the state of
+// the first decision.
+func (r *Result) PricesNow(executed []bool) (*policy.Prices, error) {
+	return r.decider.Prices(r.request, r.Policy, executed)
+}
+
 // Name is the name of a pair, expert/advice.
 func (r *Result) Name(pair int) string { return r.used.version.names[pair] }
 

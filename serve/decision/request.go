@@ -48,6 +48,7 @@ type Request struct {
 
 	people       func(*costs.Actions) ([]float64, []policy.Part) // nil: no expert is people
 	pricing      *policies.Pricing                               // the state of the price file, for the whole request
+	executed     []bool                                          // pairs whose answers are at hand; nil: none
 	tensorPrices bool                                            // prices were tensors, which Prices does not have
 }
 

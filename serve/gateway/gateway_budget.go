@@ -174,6 +174,17 @@ func (s *spending) expected(p *policies.Policy, pair int) budget.Amount {
 	return budget.Amount{Money: money, Tokens: t.In + t.Out}
 }
 
+// later are the calls that are expected after that of a pair: none, unless a cascade looks at its answer.
+func (s *spending) later(q *routed, first int) (calls []budget.Call) {
+	for i := range q.record.Available {
+		if n := q.executions(first, i); n > 0 && i != first {
+			use := s.expected(q.result.Policy, i)
+			calls = append(calls, budget.Call{Expert: q.expertOf(i), Use: budget.Amount{Money: n * use.Money, Tokens: n * use.Tokens}})
+		}
+	}
+	return calls
+}
+
 // mean is what a pair used of a quantity when the policy was trained; 0 if that is not known.
 func mean(u *costs.Usage, q costs.Quantity, pair int) float64 {
 	if u[q] == nil || !(u[q][pair] > 0) {
@@ -251,13 +262,14 @@ func (s *spending) choices(q *routed) (list []budget.Choice, chosen int, decided
 			if math.IsNaN(cost) { // never chosen
 				continue
 			}
-			c.Use = s.expected(p, i)
-			c.Cost = (cost - amounts[i]) * perLoss
+			c.Use, c.Later = s.expected(p, i), s.later(q, i)
+			own := q.surcharged(i, func(of int) float64 { return amounts[of] })
+			c.Cost = (cost - own) * perLoss
 			if i == q.record.Action {
 				chosen = len(list)
 			}
 			with.see(i, cost)
-			without.see(i, cost-amounts[i])
+			without.see(i, cost-own)
 		}
 		list = append(list, c)
 	}

@@ -11,9 +11,12 @@ import (
 	"time"
 
 	"pipe/costs/observe"
+	"pipe/models/cascade"
+	"pipe/models/policy"
 	"pipe/pipeline/decisionlog"
 	"pipe/serve/gateway/expert"
 	"pipe/serve/gateway/protocol"
+	"pipe/serve/gateway/session"
 	"pipe/serve/gateway/stages"
 	"pipe/serve/policies"
 )
@@ -29,6 +32,18 @@ type staged struct {
 	names   []string               // of the pairs that answered
 	stop    func() bool            // of the deadline
 	refused bool                   // a budget refused the request, which was answered
+	at      *policy.Prices         // of the latest decision
+	prices  []*policy.Prices       // of the decisions that chose the stages, and of the one that accepted an answer, if one did
+}
+
+// inStages reports whether a policy answers the request in stages: it is a cascade, and not for one pair alone.
+func (c *chat) inStages(p *policies.Policy) bool {
+	return p.Cascade() != nil && stages.OneShot(c.request) == "" && c.api.decider.Sees(c.conversation, p)
+}
+
+// streams reports whether a pair would be asked for a stream.
+func (c *chat) streams(p *policies.Policy, pair int) bool {
+	return c.request.Stream && (!c.inStages(p) || stages.Last(p.Cascade(), c.executed, pair))
 }
 
 // cascade begins the play of a cascade; nil where one pair answers: the policy is no cascade, or the request is not answered in
@@ -42,9 +57,9 @@ func (q *routed) cascade() *staged {
 		q.api.metrics.Cascade(q.result.Policy.Name, "one_shot", 0)
 		return nil
 	}
-	s := &staged{routed: q, kept: make(map[int]*skippedAnswer)}
+	s := &staged{routed: q, kept: make(map[int]*skippedAnswer), at: q.result.Prices}
 	s.play = stages.New(stages.Settings{
-		Info: info, Next: q.result.Policy.Next, Features: q.record.Features, Live: q.request.Stream, Ask: s.ask,
+		Info: info, Next: s.next, Features: q.record.Features, Live: q.request.Stream, Ask: s.ask,
 		Can: func(pair int) bool { return q.result.Prices.Available[pair] && q.canAsk(pair) },
 	})
 	return s
@@ -58,6 +73,22 @@ func (q *routed) canAsk(pair int) bool {
 		return false
 	}
 	return !q.budgets.isFull(e)
+}
+
+// next decides in a state at the prices of now: those of the request, and what switches, lateness, budgets and people add at this time.
+func (s *staged) next(ctx context.Context, can []bool, rows cascade.Rows) (*cascade.Decisions, error) {
+	s.executed, s.spent = rows.Executed, time.Since(s.began)
+	at, err := s.result.PricesNow(rows.Executed)
+	if err != nil {
+		return nil, err
+	}
+	now := *at
+	now.Available = make([]bool, len(can))
+	for i := range can {
+		now.Available[i] = can[i] && at.Available[i]
+	}
+	s.at = &now
+	return s.result.Policy.Next(ctx, []*policy.Prices{&now}, rows)
 }
 
 // run answers the request.
@@ -78,7 +109,11 @@ func (s *staged) run() {
 	for i := range s.record.Cascade {
 		s.record.Cascade[i].Facts = s.play.Facts(s.record.Cascade[i].Action)
 	}
-	policy, a := s.result.Policy.Name, s.kept[pair]
+	if s.play.Decided {
+		s.prices = append(s.prices, s.at)
+	}
+	s.logPrices()
+	name, a := s.result.Policy.Name, s.kept[pair]
 	switch {
 	case end == stages.Live && len(s.record.Cascade) == 0: // a refusal
 		end = stages.None
@@ -91,9 +126,9 @@ func (s *staged) run() {
 	default:
 		s.sendRead(a)
 	}
-	s.api.metrics.Cascade(policy, string(end), len(s.record.Cascade))
+	s.api.metrics.Cascade(name, string(end), len(s.record.Cascade))
 	for i, n := range s.play.Unknown {
-		s.api.metrics.UnknownFact(policy, s.result.Policy.Cascade().Facts[i].Name, n)
+		s.api.metrics.UnknownFact(name, s.result.Policy.Cascade().Facts[i].Name, n)
 	}
 }
 
@@ -183,6 +218,28 @@ func (s *staged) encode(ctx context.Context, text string) ([]float32, error) {
 	return s.result.Policy.Encode(ctx, policies.Inputs{Texts: []string{text}})
 }
 
+// logPrices puts the prices of all decisions into the record, where they differ from those of the first one.
+func (s *staged) logPrices() {
+	rec, pairs := s.record, len(s.record.Available)
+	fees, differ := make([]float64, 0, len(s.prices)*pairs), false
+	available, masked := make([]bool, 0, len(s.prices)*pairs), false
+	for _, at := range s.prices {
+		own := at.Pairs
+		if own == nil {
+			own = make([]float64, pairs)
+		}
+		fees, available = append(fees, own...), append(available, at.Available...)
+		differ = differ || !slices.Equal(at.Pairs, rec.PairFees)
+		masked = masked || !slices.Equal(at.Available, rec.Available)
+	}
+	if differ {
+		rec.StagePairFees = fees
+	}
+	if masked {
+		rec.StageAvailable = available
+	}
+}
+
 // addStage adds the answer that the record describes to the stages of the decision. asked is the pair that was asked at first.
 func (s *staged) addStage(pair, asked int, took time.Duration) {
 	rec, none := s.record, math.NaN()
@@ -203,7 +260,21 @@ func (s *staged) addStage(pair, asked int, took time.Duration) {
 			stage.Cached = float64(u.Cached)
 		}
 	}
-	rec.Cascade = append(rec.Cascade, stage)
+	rec.Cascade, s.prices = append(rec.Cascade, stage), append(s.prices, s.at)
+}
+
+// beside are the answers that were read whole beside the one of a pair, for the sessions. They are nil where one pair answers.
+func (s *staged) beside(pair int) (others []session.Answer) {
+	if s == nil || s.turn == nil {
+		return nil
+	}
+	for _, i := range s.play.Order {
+		if a := s.kept[i]; a != nil && i != pair {
+			out := outcome{model: a.answer.Model, usage: a.answer.Usage}
+			others = append(others, s.turn.answer(s.routed, i, a.expert, &out, s.added(i)))
+		}
+	}
+	return others
 }
 
 // sendRead sends an answer that was read whole and charged before.

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"pipe/serve/access"
+	"pipe/serve/decision"
 	"pipe/serve/gateway/advice"
 	"pipe/serve/gateway/capability"
 	"pipe/serve/gateway/expert"
@@ -39,6 +40,10 @@ type chat struct {
 	budgets  *spending         // nil: there are none
 	wishes   wishes.Wishes     // what the request changes of its decision
 	span     *streamSpan       // of the stream that is passed on; nil: none
+
+	conversation decision.Messages // that a policy decides on
+	executed     []bool            // pairs whose answers are at hand, at a later decision of a cascade; nil: it is the first one
+	spent        time.Duration     // until then
 }
 
 // maxBody is the largest request in bytes. The server may have a lower limit.

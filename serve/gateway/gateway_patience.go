@@ -90,7 +90,7 @@ func (c *chat) latenessOf(p *policies.Policy) ([]float64, error) {
 	for pair := range out {
 		j, _ := actions.Pair(pair)
 		// The lateness of an expert that nothing is known about counts as 0, or it would never be asked and never become known.
-		late, _ := c.experts[actions.Experts[j].Name].Patience().Late(c.request.Stream, c.request.Tokens(), deadline)
+		late, _ := c.experts[actions.Experts[j].Name].Patience().Late(c.streams(p, pair), c.request.Tokens(), max(0, deadline-c.spent))
 		out[pair] = min(loss*late.Seconds(), most)
 	}
 	return out, nil

@@ -10,10 +10,8 @@ import (
 	"pipe/models/policy"
 	"pipe/pipeline/decisionlog"
 	"pipe/serve/access"
-	"pipe/serve/decision"
 	"pipe/serve/gateway/protocol"
 	"pipe/serve/gateway/protocol/middle"
-	"pipe/serve/gateway/stages"
 	"pipe/serve/people"
 	"pipe/serve/policies"
 )
@@ -38,23 +36,17 @@ type ticket struct {
 	Request  json.RawMessage `json:"request"`
 }
 
-// withoutPeople lists the people of a cascade that answers a request in stages, of which none waits for a person. nil: no expert is
-// people.
-func (c *chat) withoutPeople(conversation decision.Messages) func(*policies.Policy) []policy.Part {
-	if c.settings.People == nil {
+// withoutPeople lists the people of a cascade that answers the request in stages: no stage waits for a person.
+func (c *chat) withoutPeople(p *policies.Policy) (without []policy.Part) {
+	if c.settings.People == nil || !c.inStages(p) {
 		return nil
 	}
-	return func(p *policies.Policy) (without []policy.Part) {
-		if p.Cascade() == nil || stages.OneShot(c.request) != "" || !c.api.decider.Sees(conversation, p) {
-			return nil
+	for _, e := range p.Info().Actions.Experts {
+		if c.settings.People.Has(e.Name) {
+			without = append(without, policy.Expert(e.Name))
 		}
-		for _, e := range p.Info().Actions.Experts {
-			if c.settings.People.Has(e.Name) {
-				without = append(without, policy.Expert(e.Name))
-			}
-		}
-		return without
 	}
+	return without
 }
 
 // errPeople is why a pair of people does not answer at once.

@@ -40,6 +40,9 @@ type routed struct {
 	expertFailed  bool           // an expert failed in another way
 	losers        int            // attempts that were cancelled, because another pair answered first
 	staged        *staged        // the stages of a cascade; nil: one pair answers
+
+	runs    []float64 // how often a cascade is expected to ask each pair, by the first one, see executions; nil: the first one alone
+	counted bool      // that is known
 }
 
 // skippedAnswer is an answer that is held back while another expert is tried. It is sent if none does better.
@@ -62,7 +65,8 @@ type fetchedAdvice struct {
 // route lets a policy decide on a request and executes the decision.
 func (c *chat) route(name string) {
 	a := c.api
-	conversation, err := conversationOf(c.request)
+	var err error
+	c.conversation, err = conversationOf(c.request)
 	var without []policy.Part
 	if err == nil {
 		c.turn = c.beginTurn()
@@ -84,9 +88,9 @@ func (c *chat) route(name string) {
 	}
 	defer c.budgets.end()
 	result, err := a.decider.Decide(c.r.Context(), decision.Request{
-		Policy: name, Conversation: conversation, Prices: c.wishes.Change(without), NoExplore: c.wishes.NoExplore, Source: decision.SourceChat,
+		Policy: name, Conversation: c.conversation, Prices: c.wishes.Change(without), NoExplore: c.wishes.NoExplore, Source: decision.SourceChat,
 		ID: c.r.Header.Get("X-Request-Id"), Client: access.CallerOf(c.r.Context()).Name, User: c.request.User, Decode: time.Since(c.began), FixedPair: c.settings.fixedPair(), Tags: c.tags(),
-		Surcharge: addUp(c.turn.surcharge(), c.lateness(), c.budgets.surcharge()), Without: c.withoutPeople(conversation),
+		Surcharge: addUp(c.turn.surcharge(), c.lateness(), c.budgets.surcharge()), Without: c.withoutPeople,
 	})
 	if err != nil {
 		c.failDecision(c.wishes.Explain(err))
@@ -97,8 +101,8 @@ func (c *chat) route(name string) {
 		fetched: make(map[int]fetchedAdvice), failedExperts: make(map[string]bool),
 	}
 	q.record.Executed, q.record.Masked = -1, c.lacking.text()
-	c.turn.decided(result)
-	q.question, _ = conversation.Text(a.decider.Settings().Prompt) // "" for images alone: nothing is found then
+	c.turn.decided(q)
+	q.question, _ = c.conversation.Text(a.decider.Settings().Prompt) // "" for images alone: nothing is found then
 	defer q.finish()
 	c.budgets.decided(q)
 	if q.staged = q.cascade(); q.staged != nil {

@@ -246,19 +246,19 @@ func (b *backends) sessionAdvice(a *costs.Actions, k int) session.Advice {
 }
 
 // decided notes in the record what a switch would have cost, and tells the sessions what the policy expected.
-func (t *turn) decided(r *decision.Result) {
+func (t *turn) decided(q *routed) {
 	if t == nil {
 		return
 	}
-	rec := r.Records[0]
+	r, rec := q.result, q.record
 	rec.Session, rec.Turn = t.ID(), t.Number()
 	if t.held != "" {
 		t.kept = session.ByLoop
 	}
 	if s := t.switching(r.Policy); s != nil {
-		t.compare(s, r)
+		t.compare(s, q)
 		if rec.ExpectedCost != nil {
-			t.learn(s, r)
+			t.learn(s, q)
 		}
 	}
 	rec.Kept = string(t.kept)
@@ -266,12 +266,12 @@ func (t *turn) decided(r *decision.Result) {
 
 // compare notes what a switch would have cost: by how much more the best pair of another expert costs, beside the fees, than the
 // expert of the last turn does at its best.
-func (t *turn) compare(s *switching, r *decision.Result) {
-	rec, now := r.Records[0], s.plan.InUse
+func (t *turn) compare(s *switching, q *routed) {
+	rec, now := q.record, s.plan.InUse
 	if now < 0 {
 		return
 	}
-	actions := r.Policy.Info().Actions
+	actions := q.actions
 	stay := math.Inf(1)
 	possible := t.possible(rec, actions)
 	var other, without, with cheapest
@@ -286,7 +286,7 @@ func (t *turn) compare(s *switching, r *decision.Result) {
 		cost := s.plan.Extra[pair] // where the policy expects nothing
 		if rec.ExpectedCost != nil && rec.Available[pair] {
 			with.see(pair, float64(rec.ExpectedCost[pair]))
-			cost = float64(rec.ExpectedCost[pair]) - s.amount(pair)
+			cost = float64(rec.ExpectedCost[pair]) - q.surcharged(pair, s.amount)
 			without.see(pair, cost)
 		}
 		if j != now {
@@ -317,10 +317,10 @@ func (t *turn) possible(rec *decisionlog.Record, a *costs.Actions) []bool {
 }
 
 // learn tells the sessions what the policy expected of its pairs.
-func (t *turn) learn(s *switching, r *decision.Result) {
-	rec, money := r.Records[0], make([]float64, len(s.plan.Extra))
+func (t *turn) learn(s *switching, q *routed) {
+	r, money := q.result, make([]float64, len(s.plan.Extra))
 	for i := range money {
-		money[i] = (policy.Expected(rec.ExpectedCost[i]) - s.amount(i)) * s.worth
+		money[i] = (policy.Expected(q.record.ExpectedCost[i]) - q.surcharged(i, s.amount)) * s.worth
 	}
 	prompt := func(int) float64 { return 0 }
 	if used := r.Decisions.Usage; used[costs.TokensIn] != nil {
@@ -351,15 +351,28 @@ func (t *turn) others(r *decision.Result) (pairs []int) {
 	return pairs
 }
 
-// answered tells the sessions which pair answered, and what its service counted. added is the number of bytes of the advice.
+// answered tells the sessions which pair answered, what its service counted, and what those of the other answers of a cascade did.
+// added is the number of bytes of the advice.
 func (t *turn) answered(q *routed, pair int, e *expert.Expert, out *outcome, added int) {
 	if t == nil || out.refused {
 		return
 	}
-	j, k := q.actions.Pair(pair)
-	about := t.backends.sessionExpert(q.actions.Experts[j].Name, t.began)
+	a := t.answer(q, pair, e, out, added)
+	a.Kept = t.kept
+	if t.held != "" && t.held != q.expertOf(pair) {
+		a.Kept = session.NotKept // it failed
+		q.record.Kept = ""
+	}
+	r := t.Done(a, q.staged.beside(pair)...)
+	q.api.metrics.Session(metrics.SessionTurn{New: r.New, Switched: r.Switched, Kept: string(a.Kept), Predicted: r.Predicted, Billed: r.Billed, Open: r.Open})
+}
+
+// answer describes an answer for the sessions.
+func (t *turn) answer(q *routed, pair int, e *expert.Expert, out *outcome, added int) session.Answer {
+	_, k := q.actions.Pair(pair)
+	about := t.backends.sessionExpert(q.expertOf(pair), t.began)
 	advice := t.backends.sessionAdvice(q.actions, k)
-	a := session.Answer{Pair: pair, Expert: &about, Advice: &advice, Added: added, Kept: t.kept, Cached: -1, Billed: math.NaN()}
+	a := session.Answer{Pair: pair, Expert: &about, Advice: &advice, Added: added, Cached: -1, Billed: math.NaN()}
 	if s := t.switching(q.result.Policy); s != nil {
 		a.Plan = s.plan
 	}
@@ -372,12 +385,7 @@ func (t *turn) answered(q *routed, pair int, e *expert.Expert, out *outcome, add
 			a.Billed = money
 		}
 	}
-	if t.held != "" && t.held != q.actions.Experts[j].Name {
-		a.Kept = session.NotKept // it failed
-		q.record.Kept = ""
-	}
-	r := t.Done(a)
-	q.api.metrics.Session(metrics.SessionTurn{New: r.New, Switched: r.Switched, Kept: string(a.Kept), Predicted: r.Predicted, Billed: r.Billed, Open: r.Open})
+	return a
 }
 
 // sessionNotes says which policies have no prices of a switch, and why.

@@ -25,7 +25,6 @@ type Policy struct {
 	encoder *encoder         // of texts or images; nil: there is none
 	content string           // identifies the content of the files of policy and encoder
 	cascade *cascade.Decider // nil: the file is no cascade
-	fees    []float64        // of the pairs of a cascade
 	queues  *queues
 	graph   *Graph
 	current *atomic.Pointer[Pricing] // of the set

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"slices"
 
 	"pipe/costs"
 	"pipe/models/cascade"
@@ -61,7 +62,7 @@ func firstOf(path string, info *cascade.Info, content []byte) (*decide.PolicyFil
 	p := &policy.Policy{
 		Actions: info.Actions, Dim: info.Dim, Lambda: info.Lambda, Method: MethodCascade, Recipe: MethodCascade, Decoder: policy.DecoderEstimate,
 		Standard: network.Standardizer{Mean: make([]float32, info.Dim), Scale: ones(info.Dim)}, Info: about,
-		Estimate: &policy.Estimate{Blend: estimate.Blend{Parts: []estimate.Part{{Weight: 1, Estimator: estimate.NewConstant(none, info.Dim)}}}, Constant: none},
+		Estimate: &policy.Estimate{Blend: estimate.Blend{Parts: []estimate.Part{{Weight: 1, Estimator: estimate.NewConstant(none, info.Dim)}}}, Constant: none, Prices: info.Prices},
 	}
 	m, err := p.Export()
 	if err != nil {
@@ -87,7 +88,6 @@ func (p *Policy) openCascade(rt *ort.Runtime, m *onnx.Model) (err error) {
 	if m == nil {
 		return nil
 	}
-	p.fees = p.Info().Actions.Fees(p.Info().Lambda)
 	p.cascade, err = cascade.NewDecider(rt, m)
 	return err
 }
@@ -108,9 +108,9 @@ func (p *Policy) Cascade() *cascade.Info {
 	return p.cascade.Info()
 }
 
-// Next decides on rows in any state of the cascade in the policy's file, see [cascade.Decider.Next].
-func (p *Policy) Next(ctx context.Context, rows cascade.Rows) (*cascade.Decisions, error) {
-	w := &nextJob{policy: p, rows: rows}
+// Next decides on rows in any state of the cascade in the policy's file, see [cascade.Decider.NextAt].
+func (p *Policy) Next(ctx context.Context, at []*policy.Prices, rows cascade.Rows) (*cascade.Decisions, error) {
+	w := &nextJob{policy: p, at: at, rows: rows}
 	if err := p.queues.decide.do(ctx, &job{batchKey: w, rows: rows.N, run: runNextJob, work: w}); err != nil {
 		return nil, err
 	}
@@ -120,28 +120,33 @@ func (p *Policy) Next(ctx context.Context, rows cascade.Rows) (*cascade.Decision
 // nextJob is the work of a job of the queue decide. It runs alone.
 type nextJob struct {
 	policy *Policy
+	at     []*policy.Prices
 	rows   cascade.Rows
 	next   *cascade.Decisions
 }
 
 func runNextJob(ctx context.Context, jobs []*job) {
 	w := jobs[0].work.(*nextJob)
-	w.next, jobs[0].err = w.policy.cascade.Next(context.WithoutCancel(ctx), w.rows)
+	w.next, jobs[0].err = w.policy.cascade.NextAt(context.WithoutCancel(ctx), w.at, w.rows)
+}
+
+// firstRows are n rows on which nothing was executed.
+func (p *Policy) firstRows(features []float32, n int) cascade.Rows {
+	info, none := p.cascade.Info(), float32(math.NaN())
+	return cascade.Rows{N: n, Features: features, Executed: make([]bool, n*info.Actions.Len()), Observed: slices.Repeat([]float32{none}, n*info.Columns())}
 }
 
 // decideFirst makes the first decisions of a cascade on the rows of several calls.
 func (p *Policy) decideFirst(ctx context.Context, asks []*decide.Ask) {
-	rows := cascade.Rows{}
+	var features []float32
+	var at []*policy.Prices
 	for _, a := range asks {
-		rows.N += a.Rows
-		rows.Features = append(rows.Features, a.Features...)
+		features = append(features, a.Features...)
+		for i := range a.Rows {
+			at = append(at, p.pricesOf(a, i))
+		}
 	}
-	info := p.cascade.Info()
-	rows.Executed, rows.Observed = make([]bool, rows.N*info.Actions.Len()), make([]float32, rows.N*info.Columns())
-	for i := range rows.Observed {
-		rows.Observed[i] = float32(math.NaN())
-	}
-	next, err := p.cascade.Next(ctx, rows)
+	next, err := p.cascade.NextAt(ctx, at, p.firstRows(features, len(at)))
 	if err != nil && len(asks) > 1 { // only the call with the error fails
 		for _, a := range asks {
 			p.decideFirst(ctx, []*decide.Ask{a})
@@ -151,14 +156,62 @@ func (p *Policy) decideFirst(ctx context.Context, asks []*decide.Ask) {
 	first := 0
 	for _, a := range asks {
 		if a.Err = err; err == nil {
-			a.Answer = p.firstDecisions(next, first, first+a.Rows)
+			a.Answer = p.firstDecisions(next, at, first, first+a.Rows)
 		}
 		first += a.Rows
 	}
 }
 
+// pricesOf are the prices of a row of a call.
+func (p *Policy) pricesOf(a *decide.Ask, row int) *policy.Prices {
+	switch len(a.Prices) {
+	case 0:
+		return p.Prices()
+	case 1:
+		return a.Prices[0]
+	}
+	return a.Prices[row]
+}
+
+// Executions are how often a cascade is expected to execute each pair of a row if it executes one first: A x A, by the first one, from 0
+// to 1. They are the slopes of its expected costs, of which cost are those at the prices at, in the fees of pairs: with the policies of
+// later stages as they are, a cost rises by what is paid more. Of a pair that cannot be executed first, all are 0.
+func (p *Policy) Executions(ctx context.Context, at *policy.Prices, features, cost []float32) ([]float64, error) {
+	const part = 1. / 1024 // of the largest cost: far above its rounding, and far below what changes a decision
+	pairs, more := len(cost), 0.0
+	exists := func(i int) bool { return cost[i] < -policy.ExcludedBelow }
+	for i, c := range cost {
+		if exists(i) {
+			more = max(more, part*math.Abs(float64(c)))
+		}
+	}
+	all := make([]*policy.Prices, pairs)
+	for i := range all {
+		dearer := *at
+		dearer.Pairs = make([]float64, pairs)
+		copy(dearer.Pairs, at.Pairs)
+		dearer.Pairs[i] += more
+		all[i] = &dearer
+	}
+	next, err := p.Next(ctx, all, p.firstRows(slices.Repeat(features, pairs), pairs))
+	if err != nil || more == 0 {
+		return nil, err
+	}
+	out := make([]float64, pairs*pairs)
+	for first := range pairs {
+		for i := range pairs {
+			if exists(first) && i == first {
+				out[first*pairs+i] = 1
+			} else if exists(first) {
+				out[first*pairs+i] = min(max(0, float64(next.Cost[i*pairs+first]-cost[first])/more), 1)
+			}
+		}
+	}
+	return out, nil
+}
+
 // firstDecisions are the rows [from, to) as decisions of a policy.
-func (p *Policy) firstDecisions(next *cascade.Decisions, from, to int) *policy.Decisions {
+func (p *Policy) firstDecisions(next *cascade.Decisions, at []*policy.Prices, from, to int) *policy.Decisions {
 	pairs, levels := p.Info().Actions.Len(), len(p.Info().Actions.Advice)
 	out := &policy.Decisions{Actions: pairs, Levels: levels}
 	for n := from; n < to; n++ {
@@ -168,7 +221,7 @@ func (p *Policy) firstDecisions(next *cascade.Decisions, from, to int) *policy.D
 		for i, c := range cost {
 			loss := c
 			if c < -policy.ExcludedBelow {
-				loss -= float32(p.fees[i])
+				loss -= float32(at[n].Fee(i))
 			}
 			out.Cost, out.Loss, out.Scores = append(out.Cost, c), append(out.Loss, loss), append(out.Scores, -c)
 			best = max(best, -c)

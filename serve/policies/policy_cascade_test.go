@@ -39,7 +39,7 @@ func TestFirstDecisionsOfACascade(t *testing.T) {
 	const n = 50
 	x, pairs := numbers(1, n), info.Actions.Len()
 	rows := cascade.Rows{N: n, Features: x, Executed: make([]bool, n*pairs), Observed: slices.Repeat([]float32{float32(math.NaN())}, n*info.Columns())}
-	want, err := p.Next(t.Context(), rows)
+	want, err := p.Next(t.Context(), nil, rows)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,7 +122,7 @@ func BenchmarkCascadeStage(b *testing.B) {
 	rows.Executed[0] = true
 	b.Run("next", func(b *testing.B) {
 		for b.Loop() {
-			if _, err := p.Next(b.Context(), rows); err != nil {
+			if _, err := p.Next(b.Context(), nil, rows); err != nil {
 				b.Fatal(err)
 			}
 		}

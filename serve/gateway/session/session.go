@@ -160,13 +160,19 @@ type Result struct {
 	Open      int     // conversations that are remembered
 }
 
-// Done records what became of the turn.
-func (t *Turn) Done(a Answer) Result {
+// Done records what became of the turn. others are answers of other services to the same request, whose caches have it now, too.
+func (t *Turn) Done(a Answer, others ...Answer) Result {
 	next, before := t.entry, t.entry.Key
 	expert := t.sessions.digests.word([]byte(a.Expert.Name))
 	r := Result{New: !t.found, Switched: t.found && next.Expert != 0 && next.Expert != expert}
 	next.ID, next.Key = t.talk.id, t.talk.lookup[0]
 	next.Turn, next.Expert, next.Used = next.Turn+1, expert, t.now.UnixNano()
+	for i := range others {
+		t.learn(&next, &others[i])
+	}
+	if c := t.conversation(&a); t.found && t.entry.Tokens > 0 {
+		t.sessions.learned.paused(age(t.now, t.entry.Used), c-float64(t.entry.Tokens), t.facts.Loop)
+	}
 	r.Predicted, r.Billed = t.learn(&next, &a)
 	t.sessions.store.put(next, before)
 	t.sessions.count(&a, r)
@@ -177,15 +183,8 @@ func (t *Turn) Done(a Answer) Result {
 // learn moves what the service counted into the entry and the estimates. It returns the money of the prompt as it was predicted and
 // billed, 0 where one of them is not known.
 func (t *Turn) learn(next *entry, a *Answer) (predicted, billed float64) {
-	cache := t.sessions.digests.word([]byte("cache"), []byte(a.Expert.Cache))
-	tokens := float64(a.Tokens)
-	if a.Tokens == 0 {
-		tokens = t.tokens(cache, t.sessions.learned.service(cache).tokens)
-	}
-	conversation := tokens * float64(t.facts.Bytes) / float64(max(1, t.facts.Bytes+a.Added))
-	if t.found && t.entry.Tokens > 0 {
-		t.sessions.learned.paused(age(t.now, t.entry.Used), conversation-float64(t.entry.Tokens), t.facts.Loop)
-	}
+	tokens, conversation := float64(a.Tokens), t.conversation(a)
+	cache := t.cache(a.Expert)
 	s, _ := t.state(a.Expert)
 	if a.Plan != nil && a.Tokens > 0 && a.Cached >= 0 && !math.IsNaN(a.Billed) {
 		predicted, billed = a.Plan.Prompt[a.Pair], a.Billed
@@ -203,6 +202,21 @@ func (t *Turn) learn(next *entry, a *Answer) (predicted, billed float64) {
 	}
 	t.mark(next.place(cache), a, conversation, s.share)
 	return predicted, billed
+}
+
+// conversation is the number of tokens of the prompt of an answer without its advice.
+func (t *Turn) conversation(a *Answer) float64 {
+	tokens := float64(a.Tokens)
+	if a.Tokens == 0 {
+		cache := t.cache(a.Expert)
+		tokens = t.tokens(cache, t.sessions.learned.service(cache).tokens)
+	}
+	return tokens * float64(t.facts.Bytes) / float64(max(1, t.facts.Bytes+a.Added))
+}
+
+// cache is the digest that names the cache of an expert.
+func (t *Turn) cache(e *Expert) uint64 {
+	return t.sessions.digests.word([]byte("cache"), []byte(e.Cache))
 }
 
 // mark notes what the cache of a service has now.

@@ -95,7 +95,7 @@ func (t *Turn) state(e *Expert) (s state, ok bool) {
 		s.absent = true
 		return s, true
 	}
-	s.cache = t.sessions.digests.word([]byte("cache"), []byte(e.Cache))
+	s.cache = t.cache(e)
 	about := t.sessions.learned.service(s.cache)
 	s.tokens, s.share, s.cold = t.tokens(s.cache, about.tokens), about.warm, about.cold
 	if s.price, ok = e.Price(s.tokens); !ok {

@@ -11,8 +11,9 @@ import (
 	"pipe/models/cascade"
 )
 
-// Next decides in any state of a cascade, as [cascade.Decider.Next] does.
-type Next func(ctx context.Context, rows cascade.Rows) (*cascade.Decisions, error)
+// Next decides in any state of a cascade, as [cascade.Decider.NextAt] does at the prices of the moment. Only the pairs in can may be
+// asked, or were asked and may be accepted.
+type Next func(ctx context.Context, can []bool, rows cascade.Rows) (*cascade.Decisions, error)
 
 // Asked is what came of asking a pair.
 type Asked struct {
@@ -27,7 +28,7 @@ type Settings struct {
 	Info     *cascade.Info
 	Next     Next
 	Features []float32 // of the request, as many as Info.Dim
-	// Can reports whether a pair could be asked now, and whether the answer of one that was asked may be accepted.
+	// Can reports whether a pair could be asked now.
 	Can func(pair int) bool
 	// Ask asks a pair. With last, nothing is decided after its answer, unless it fails. inHand is whether another answer is at
 	// hand. A hedge may let another pair answer.
@@ -42,9 +43,11 @@ type Play struct {
 	executed []bool
 	observed []float32
 	failed   []bool
-	Order    []int // pairs that answered, in order
-	Chosen   bool  // every pair of Order was asked because the policy chose it, and answered
-	Unknown  []int // by fact: answers of which it was not known
+	open     []bool // pairs that could be asked at first
+	Order    []int  // pairs that answered, in order
+	Chosen   bool   // every pair of Order was asked because the policy chose it, and answered
+	Decided  bool   // the policy accepted the answer by a decision, because it chose so or nothing else was left
+	Unknown  []int  // by fact: answers of which it was not known
 }
 
 // New returns a play in the empty state.
@@ -53,6 +56,10 @@ func New(s Settings) *Play {
 	p := &Play{settings: s, executed: make([]bool, pairs), failed: make([]bool, pairs), observed: make([]float32, s.Info.Columns()), Chosen: true, Unknown: make([]int, len(s.Info.Facts))}
 	for i := range p.observed {
 		p.observed[i] = float32(math.NaN())
+	}
+	p.open = make([]bool, pairs)
+	for i := range p.open {
+		p.open[i] = s.Can(i)
 	}
 	return p
 }
@@ -72,7 +79,7 @@ const (
 // not decide; then the last answer is accepted.
 func (p *Play) Run(ctx context.Context, first int) (pair int, end End, err error) {
 	for next := first; ; {
-		a := p.settings.Ask(ctx, next, p.settings.Live && p.last(next), len(p.Order) > 0)
+		a := p.settings.Ask(ctx, next, p.settings.Live && Last(p.settings.Info, p.executed, next), len(p.Order) > 0)
 		switch {
 		case a.Sent:
 			p.Order, p.Chosen = append(p.Order, a.Pair), p.Chosen && a.Pair == next
@@ -92,31 +99,24 @@ func (p *Play) Run(ctx context.Context, first int) (pair int, end End, err error
 		case err != nil || next < 0:
 			at, end, failed := p.best(ctx)
 			return at, end, errors.Join(err, failed)
-		case p.executed[next] && free:
-			return next, Accepted, nil
 		case p.executed[next]:
+			if p.Decided = true; free {
+				return next, Accepted, nil
+			}
 			return next, InHand, nil
 		}
-		p.Chosen = p.Chosen && free
 	}
 }
 
-// last reports whether only acceptance is left after a pair answers.
-func (p *Play) last(pair int) bool {
-	info := p.settings.Info
-	then := append(p.pairs(), pair)
-	slices.Sort(then)
-	return len(then) >= info.Stages || !slices.ContainsFunc(info.States, func(s []int) bool { return slices.Equal(s, then) })
-}
-
-// pairs are those that answered, ascending.
-func (p *Play) pairs() (all []int) {
-	for i, done := range p.executed {
-		if done {
-			all = append(all, i)
+// Last reports whether only acceptance is left after a pair answers, in the state after others were executed; nil: none was.
+func Last(info *cascade.Info, executed []bool, pair int) bool {
+	var then []int
+	for i := range info.Actions.Len() {
+		if i == pair || executed != nil && executed[i] {
+			then = append(then, i)
 		}
 	}
-	return all
+	return len(then) >= info.Stages || !slices.ContainsFunc(info.States, func(s []int) bool { return slices.Equal(s, then) })
 }
 
 // see notes the answer of a pair.
@@ -138,20 +138,41 @@ func (p *Play) row(pair int) []float32 {
 	return p.observed[pair*n : (pair+1)*n : (pair+1)*n]
 }
 
-// step decides in the state: the pair to accept or to ask; -1: none is left. Where the policy's choice is not possible, because the
-// pair failed or must not be asked, it is the possible action that is expected to cost least, and free is false.
+// step decides in the state: the pair to accept or to ask; -1: none is left. free is false where the policy accepts an answer only
+// because a pair failed, or can be asked no more.
 func (p *Play) step(ctx context.Context) (pair int, free bool, err error) {
-	d, err := p.decide(ctx)
-	if err != nil {
-		return -1, false, err
+	can, before, lost := slices.Clone(p.executed), slices.Clone(p.executed), false
+	for i := range can {
+		can[i] = can[i] || !p.failed[i] && p.settings.Can(i)
+		before[i] = before[i] || p.open[i]
+		lost = lost || before[i] && !can[i]
 	}
-	pair, free = d.Possible(0, len(p.executed), func(i int) bool { return p.executed[i] || !p.failed[i] && p.settings.Can(i) })
-	return pair, free, nil
+	if !slices.Contains(can, true) {
+		return -1, false, nil
+	}
+	would := -1
+	if lost && len(p.Order) > 0 {
+		if would, err = p.choose(ctx, before); err != nil {
+			return -1, false, err
+		}
+	}
+	pair, err = p.choose(ctx, can)
+	return pair, would < 0 || p.executed[would], err
+}
+
+// choose decides among pairs that can be asked or accepted.
+func (p *Play) choose(ctx context.Context, can []bool) (pair int, err error) {
+	d, err := p.decide(ctx, can)
+	if err != nil {
+		return -1, err
+	}
+	pair, _ = d.Possible(0, len(can), func(i int) bool { return can[i] })
+	return pair, nil
 }
 
 // decide decides also when the time for calls is used up: that takes no time, and an answer at hand is chosen by it.
-func (p *Play) decide(ctx context.Context) (*cascade.Decisions, error) {
-	return p.settings.Next(context.WithoutCancel(ctx), cascade.Rows{N: 1, Features: p.settings.Features, Observed: p.observed, Executed: p.executed})
+func (p *Play) decide(ctx context.Context, can []bool) (*cascade.Decisions, error) {
+	return p.settings.Next(context.WithoutCancel(ctx), can, cascade.Rows{N: 1, Features: p.settings.Features, Observed: p.observed, Executed: p.executed})
 }
 
 // best accepts the best of the answers at hand, or the last one where the policy cannot compare them.
@@ -162,11 +183,9 @@ func (p *Play) best(ctx context.Context) (pair int, end End, err error) {
 	case 1:
 		return p.Order[0], InHand, nil
 	}
-	d, err := p.decide(ctx)
-	if err == nil {
-		if pair, _ = d.Possible(0, len(p.executed), func(i int) bool { return p.executed[i] }); pair >= 0 {
-			return pair, InHand, nil
-		}
+	if pair, err = p.choose(ctx, p.executed); pair >= 0 {
+		p.Decided = true
+		return pair, InHand, nil
 	}
 	return p.Order[len(p.Order)-1], InHand, err
 }

@@ -26,12 +26,15 @@ func fourPairs() *cascade.Info {
 // costly decides by a cost for every state and pair, of which the largest do not exist. It fails a test that sees another state than
 // asked says.
 func costly(t *rapid.T, cost func(state string, pair int) float32) Next {
-	return func(_ context.Context, rows cascade.Rows) (*cascade.Decisions, error) {
+	return func(_ context.Context, can []bool, rows cascade.Rows) (*cascade.Decisions, error) {
 		d := &cascade.Decisions{Cost: make([]float32, 4)}
-		best := 0
+		best := slices.Index(can, true)
 		for i := range d.Cost {
-			if d.Cost[i] = cost(fmt.Sprint(rows.Executed), i); d.Cost[i] < d.Cost[best] {
+			if d.Cost[i] = cost(fmt.Sprint(rows.Executed), i); can[i] && d.Cost[i] < d.Cost[best] {
 				best = i
+			}
+			if rows.Executed[i] && !can[i] {
+				t.Fatalf("the answer of pair %d is at hand, and cannot be accepted", i)
 			}
 			seen := rows.Observed[i*2+1]
 			if rows.Executed[i] != (seen == float32(i+1)) {
@@ -98,7 +101,7 @@ func TestPlay(t *testing.T) {
 			t.Fatalf("%s of %d after %v", end, pair, asked)
 		case end == Accepted:
 			for i := range 4 {
-				if state := fmt.Sprint(p.executed); cost(state, i) < cost(state, pair) {
+				if state := fmt.Sprint(p.executed); cost(state, i) < cost(state, pair) && (p.executed[i] || !masked[i] && !p.failed[i]) {
 					t.Fatalf("%d was accepted in %s, and %d costs less", pair, state, i)
 				}
 			}
@@ -113,7 +116,7 @@ func TestPlay(t *testing.T) {
 func TestPlayWithoutDecision(t *testing.T) {
 	p := New(Settings{
 		Info: fourPairs(), Features: []float32{1}, Can: func(int) bool { return true },
-		Next: func(context.Context, cascade.Rows) (*cascade.Decisions, error) { return nil, errors.New("closed") },
+		Next: func(context.Context, []bool, cascade.Rows) (*cascade.Decisions, error) { return nil, errors.New("closed") },
 		Ask: func(_ context.Context, pair int, _, _ bool) Asked {
 			a := observe.Unknown()
 			return Asked{Pair: pair, Answer: &a}
