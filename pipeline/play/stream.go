@@ -124,7 +124,7 @@ func (s *stream) run(ctx context.Context, r *costs.Reader, p stage.Progress) err
 		for n := range rows {
 			rows[n] = n
 		}
-		played, err := cascade.Play(ctx, s.d, t, rows, info.Lambda)
+		played, err := cascade.Play(ctx, s.d, t, rows, nil)
 		if err != nil {
 			return fmt.Errorf("cascade %q on %q: %w", s.file, s.in, err)
 		}

@@ -78,7 +78,7 @@ func (j job) writeCascade(ctx context.Context, c trainedCascade) (line Policy, e
 		if err != nil {
 			return line, err
 		}
-		played, err := cascade.Play(ctx, d, j.t, rows, c.policy.Lambda)
+		played, err := cascade.Play(ctx, d, j.t, rows, nil)
 		if err = errors.Join(err, d.Close()); err != nil {
 			return line, err
 		}
