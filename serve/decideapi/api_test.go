@@ -41,6 +41,7 @@ type options struct {
 	log      decisionlog.Settings
 	api      Settings
 	policies map[string]*policy.Policy
+	people   decision.People   // nil: no expert is people
 	files    string            // a folder with more policies
 	encoders map[string]string // of them
 }
@@ -75,6 +76,9 @@ func newWorld(t testing.TB, o options) *world {
 	d, err := decision.New(set, w.log, nil, nil, o.decision)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if o.people != nil {
+		d.UsePeople(o.people)
 	}
 	a, err := New(d, slog.New(slog.DiscardHandler), o.api)
 	if err != nil {

@@ -10,7 +10,9 @@ import (
 	"strings"
 	"testing"
 
+	"pipe/costs"
 	"pipe/models/cascade"
+	"pipe/models/policy"
 	"pipe/onnx/ort/orttest"
 	"pipe/pipeline/decisionlog"
 	"pipe/serve/policies/policiestest"
@@ -31,9 +33,12 @@ type nextJSON struct {
 	}
 }
 
-func cascadeWorld(t *testing.T) (*world, *cascade.Decider) {
+func cascadeWorld(t *testing.T, change ...func(*options)) (*world, *cascade.Decider) {
 	t.Helper()
 	o := defaults()
+	for _, c := range change {
+		c(&o)
+	}
 	o.files = t.TempDir()
 	path := filepath.Join(o.files, "stages.onnx")
 	policiestest.WriteCascade(t, path, dim, 7)
@@ -104,6 +109,51 @@ func TestNextStep(t *testing.T) {
 	}
 	if s := w.log.Stats(); s.Queued != 0 || s.Records != 0 {
 		t.Errorf("%+v", s)
+	}
+}
+
+// People who are not there are left out of a next step, as of the first decision, and so is what must not be chosen. The answers at hand
+// stay, whatever is left out.
+func TestNextStepWithoutPeople(t *testing.T) {
+	closed := []policy.Part{policy.Pair("e1/none"), policy.Pair("e1/docs")}
+	w, d := cascadeWorld(t, func(o *options) {
+		o.people = func(tags []string) func(*costs.Actions) ([]float64, []policy.Part) {
+			return func(*costs.Actions) ([]float64, []policy.Part) {
+				if slices.Contains(tags, "night") {
+					return make([]float64, 6), closed
+				}
+				return make([]float64, 6), nil
+			}
+		}
+	})
+	met := map[bool]bool{}
+	for i, row := range numbers(3, 40) {
+		rows := cascade.Rows{N: 1, Features: row, Executed: []bool{true, false, false, false, false, false}, Observed: slices.Repeat([]float32{float32(math.NaN())}, 12)}
+		want, err := d.Next(t.Context(), rows)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for text, left := range map[string][]int{
+			`"tags":["day"]`:   {0, 1, 2, 3, 4},
+			`"tags":["night"]`: {0, 1, 4},
+			`"tags":["night"],"unavailable":{"experts":["e0"]}`:                                            {0, 4}, // e0/none was executed
+			`"tags":["night"],"unavailable":{"experts":["e0","e2"],"pairs":["e0/none"],"advice":["docs"]}`: {0},
+		} {
+			best, _ := want.Possible(0, 6, func(i int) bool { return slices.Contains(left, i) })
+			status, got := w.post(t, "/v1/decide", fmt.Sprintf(`{"policy":"stages","features":%s,"executed":{"e0/none":{}},%s}`, inJSON(t, row), text))
+			ranked, _ := got["ranked"].([]any)
+			if status != 200 || got["index"] != float64(best) || len(ranked) != len(left) {
+				t.Errorf("row %d, %s: %d %v, want %d", i, text, status, got, best)
+			}
+			met[best == int(want.Action[0])] = true
+		}
+		first, _ := w.post(t, "/v1/decide", fmt.Sprintf(`{"policy":"stages","features":%s,"executed":{},"tags":["night"],"unavailable":{"experts":["e0","e2"]}}`, inJSON(t, row)))
+		if first != 422 {
+			t.Errorf("%d where no pair is left", first)
+		}
+	}
+	if !met[true] || !met[false] {
+		t.Error("the people are always, or never, the best ones")
 	}
 }
 

@@ -41,9 +41,12 @@ func (c *chat) inStages(p *policies.Policy) bool {
 	return p.Cascade() != nil && stages.OneShot(c.request) == "" && c.api.decider.Sees(c.conversation, p)
 }
 
-// streams reports whether a pair would be asked for a stream.
-func (c *chat) streams(p *policies.Policy, pair int) bool {
-	return c.request.Stream && (!c.inStages(p) || stages.Last(p.Cascade(), c.executed, pair))
+// streams says which pairs of a policy would be asked for a stream: of a cascade those after which nothing is decided.
+func (c *chat) streams(p *policies.Policy) func(pair int) bool {
+	if !c.request.Stream || !c.inStages(p) {
+		return func(int) bool { return c.request.Stream }
+	}
+	return func(pair int) bool { return stages.Last(p.Cascade(), c.executed, pair) }
 }
 
 // cascade begins the play of a cascade; nil where one pair answers: the policy is no cascade, or the request is not answered in

@@ -86,11 +86,11 @@ func (c *chat) latenessOf(p *policies.Policy) ([]float64, error) {
 		return nil, &unusableError{fmt.Sprintf("latency: policy %q %v", p.Name, err)}
 	}
 	deadline, actions := cmp.Or(c.deadline, l.Deadline), p.Info().Actions
-	out := make([]float64, actions.Len())
+	out, streams := make([]float64, actions.Len()), c.streams(p)
 	for pair := range out {
 		j, _ := actions.Pair(pair)
 		// The lateness of an expert that nothing is known about counts as 0, or it would never be asked and never become known.
-		late, _ := c.experts[actions.Experts[j].Name].Patience().Late(c.streams(p, pair), c.request.Tokens(), max(0, deadline-c.spent))
+		late, _ := c.experts[actions.Experts[j].Name].Patience().Late(streams(pair), c.request.Tokens(), max(0, deadline-c.spent))
 		out[pair] = min(loss*late.Seconds(), most)
 	}
 	return out, nil

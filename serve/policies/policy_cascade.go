@@ -146,7 +146,11 @@ func (p *Policy) decideFirst(ctx context.Context, asks []*decide.Ask) {
 			at = append(at, p.pricesOf(a, i))
 		}
 	}
-	next, err := p.cascade.NextAt(ctx, at, p.firstRows(features, len(at)))
+	one := at
+	if !slices.ContainsFunc(at, func(other *policy.Prices) bool { return other != at[0] }) {
+		one = at[:1]
+	}
+	next, err := p.cascade.NextAt(ctx, one, p.firstRows(features, len(at)))
 	if err != nil && len(asks) > 1 { // only the call with the error fails
 		for _, a := range asks {
 			p.decideFirst(ctx, []*decide.Ask{a})

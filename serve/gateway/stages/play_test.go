@@ -116,7 +116,9 @@ func TestPlay(t *testing.T) {
 func TestPlayWithoutDecision(t *testing.T) {
 	p := New(Settings{
 		Info: fourPairs(), Features: []float32{1}, Can: func(int) bool { return true },
-		Next: func(context.Context, []bool, cascade.Rows) (*cascade.Decisions, error) { return nil, errors.New("closed") },
+		Next: func(context.Context, []bool, cascade.Rows) (*cascade.Decisions, error) {
+			return nil, errors.New("closed")
+		},
 		Ask: func(_ context.Context, pair int, _, _ bool) Asked {
 			a := observe.Unknown()
 			return Asked{Pair: pair, Answer: &a}
