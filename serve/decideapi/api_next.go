@@ -15,6 +15,7 @@ import (
 type nextAnswer struct {
 	RequestID string     `json:"request_id"`
 	Policy    nextPolicy `json:"policy"`
+	Prices    nextPrices `json:"prices"`
 	Accept    bool       `json:"accept"` // the answer of the pair, which was executed
 	nextPair
 	Loss   *float32   `json:"expected_loss"` // of the best answer at hand, if it is accepted; null: there is none
@@ -26,6 +27,11 @@ type nextPolicy struct {
 	Digest string `json:"digest"`
 }
 
+type nextPrices struct {
+	Lambda    float64  `json:"lambda"`
+	Unchecked []string `json:"unchecked"`
+}
+
 // nextPair is a pair that was executed, to accept its answer, or one to execute.
 type nextPair struct {
 	Index  int     `json:"index"`
@@ -33,6 +39,7 @@ type nextPair struct {
 	Expert string  `json:"expert"`
 	Advice string  `json:"advice"`
 	Done   bool    `json:"executed"`
+	Fee    float64 `json:"fee"`           // 0 for an answer at hand
 	Cost   float32 `json:"expected_cost"` // that is still to come
 }
 
@@ -68,7 +75,7 @@ func (a *API) next(w http.ResponseWriter, r *http.Request, ask *parsedRequest) e
 		ask.request.ID = decisionlog.NewID()
 	}
 	w.Header().Set("X-Request-Id", ask.request.ID)
-	body, err := json.Marshal(answerOf(p, info, rows, d, order, ask))
+	body, err := json.Marshal(answerOf(p, at, rows, d, order, ask))
 	if err != nil {
 		return err
 	}
@@ -77,12 +84,20 @@ func (a *API) next(w http.ResponseWriter, r *http.Request, ask *parsedRequest) e
 }
 
 // answerOf describes the first of the pairs, and as many of all as the request asks for.
-func answerOf(p *policies.Policy, info *cascade.Info, rows cascade.Rows, d *cascade.Decisions, order []int, ask *parsedRequest) *nextAnswer {
+func answerOf(p *policies.Policy, at *policy.Prices, rows cascade.Rows, d *cascade.Decisions, order []int, ask *parsedRequest) *nextAnswer {
+	actions := p.Info().Actions
 	describe := func(i int) nextPair {
-		j, k := info.Actions.Pair(i)
-		return nextPair{i, info.Actions.Name(i), info.Actions.Experts[j].Name, info.Actions.Advice[k].Name, rows.Executed[i], d.Cost[i]}
+		j, k := actions.Pair(i)
+		out := nextPair{Index: i, Pair: actions.Name(i), Expert: actions.Experts[j].Name, Advice: actions.Advice[k].Name, Done: rows.Executed[i], Cost: d.Cost[i]}
+		if !out.Done {
+			out.Fee = at.Fee(i)
+		}
+		return out
 	}
-	out := &nextAnswer{RequestID: ask.request.ID, Policy: nextPolicy{p.Name, p.Digest}, Accept: rows.Executed[order[0]], nextPair: describe(order[0]), Ranked: []nextPair{}}
+	out := &nextAnswer{
+		RequestID: ask.request.ID, Policy: nextPolicy{p.Name, p.Digest}, Prices: nextPrices{at.Lambda, append([]string{}, at.Unchecked...)},
+		Accept: rows.Executed[order[0]], nextPair: describe(order[0]), Ranked: []nextPair{},
+	}
 	if loss := d.Loss[0]; loss == loss {
 		out.Loss = &loss
 	}
