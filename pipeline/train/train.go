@@ -128,7 +128,7 @@ func (j job) into(ctx context.Context, out storage.Location, checkpoints string,
 	var policies []*policy.Policy
 	var reports []auto.Report
 	if err = j.ready(progress); err == nil {
-		cascades, err = j.cascades(ctx, save, progress) // first, so that a table that has nothing to look at is reported at once
+		cascades, err = j.cascades(ctx, save, progress) // first, since what they need of a table is checked when their training begins
 	}
 	if err == nil {
 		policies, reports, err = j.policies(ctx, save, progress)
@@ -160,6 +160,9 @@ func (j job) into(ctx context.Context, out storage.Location, checkpoints string,
 func (j *job) ready(progress stage.Progress) (err error) {
 	if len(j.t.Rows(costs.Train)) == 0 {
 		return &costs.DataError{Column: "split", Msg: "there are no training rows"}
+	}
+	if err := j.checkFacts(); err != nil {
+		return err
 	}
 	if j.others, err = j.trainable(progress); err != nil {
 		return err
