@@ -3,7 +3,6 @@ package cascade
 import (
 	"errors"
 	"fmt"
-	"strconv"
 
 	"pipe/models/policy"
 	"pipe/onnx"
@@ -36,7 +35,7 @@ func Freeze(m *onnx.Model, c policy.PriceChange) (*onnx.Model, *policy.Prices, e
 		return nil, nil, fmt.Errorf("freeze cascade: %w", err)
 	}
 	meta := policy.FrozenMetadata(m.Metadata(), info.Actions, at, c, digest)
-	meta[keyPrefix+formatKey] = strconv.Itoa(fixedFormat)
+	meta[keyPrefix+formatKey] = "1"
 	out.SetMetadata(meta)
 	if _, err := Parse(out); err != nil {
 		return nil, nil, fmt.Errorf("freeze cascade: %w", err)

@@ -13,8 +13,9 @@ import (
 	"pipe/onnx"
 )
 
-// newestFormat is the newest version of the cascade file that this package reads.
-const newestFormat = 1
+// newestFormat is the newest version of the cascade file that this package reads. An any-price cascade has version 2, another one
+// version 1, which earlier releases read too.
+const newestFormat = 2
 
 const keyPrefix = "pipe."
 
@@ -41,20 +42,23 @@ const (
 // reserved are the keys that only Export writes.
 var reserved = map[string]bool{
 	formatKey: true, kindKey: true, actionsKey: true, lambdaKey: true, dimKey: true, factsKey: true, stagesKey: true, statesKey: true,
+	policy.PricesKey: true,
 }
 
 // Info is the metadata of a cascade file.
 type Info struct {
-	Format  int               // version of the file
-	Actions *costs.Actions    // names and fees that it was trained with
-	Dim     int               // width of the features
-	Facts   []costs.Fact      // what is seen of an answer, F of them
-	Stages  int               // pairs that are executed on a row, at most
-	Lambda  float64           // multiplier of the advice fees that it was trained for
-	States  [][]int           // pairs that were executed in every state that has a policy, ascending; the first is empty
-	Guard   *Guard            // nil if not in the file
-	Names   []string          // names of the features; nil if not in the file
-	Info    map[string]string // everything else, as Policy.Info
+	Format  int            // version of the file
+	Actions *costs.Actions // names and fees that it was trained with
+	Dim     int            // width of the features
+	Facts   []costs.Fact   // what is seen of an answer, F of them
+	Stages  int            // pairs that are executed on a row, at most
+	Lambda  float64        // multiplier of the advice fees that it was trained for
+	// Prices are those that an any-price cascade was compared for, whose fees are inputs; nil: they are those of Actions at Lambda.
+	Prices *policy.PriceRange
+	States [][]int           // pairs that were executed in every state that has a policy, ascending; the first is empty
+	Guard  *Guard            // nil if not in the file
+	Names  []string          // names of the features; nil if not in the file
+	Info   map[string]string // everything else, as Policy.Info
 }
 
 // OneShot reports whether the file accepts every first answer.
@@ -62,6 +66,26 @@ func (i *Info) OneShot() bool { return len(i.States) == 1 }
 
 // Columns is the number of values that are seen of a row, A*F.
 func (i *Info) Columns() int { return i.Actions.Len() * len(i.Facts) }
+
+// once is a policy that decides once, with the actions and the prices of the cascade.
+func (i *Info) once() *policy.Info {
+	return &policy.Info{Actions: i.Actions, Dim: i.Dim, Lambda: i.Lambda, Prices: i.Prices}
+}
+
+// Base are the prices of the file.
+func (i *Info) Base() *policy.Prices { return i.once().Base() }
+
+// Price applies a change to the prices of the file, see policy.Info.Price. A cascade has no prices of usage: what was measured of fees
+// is part of its losses.
+func (i *Info) Price(c policy.PriceChange) (*policy.Prices, error) { return i.once().Price(c) }
+
+// PriceAt are prices with the fees of a, see policy.Info.PriceAt.
+func (i *Info) PriceAt(a *costs.Actions, lambda float64) *policy.Prices {
+	return i.once().PriceAt(a, lambda, nil)
+}
+
+// CheckPrices reports why the cascade cannot decide at prices, see policy.Info.CheckPrices.
+func (i *Info) CheckPrices(p *policy.Prices) error { return i.once().CheckPrices(p) }
 
 // ErrNotCascade is wrapped by the error for an ONNX model that is not a cascade.
 var ErrNotCascade = errors.New("not a cascade")
@@ -114,6 +138,10 @@ func parseInfo(meta map[string]string) (*Info, error) {
 	if r.Has(NamesKey) {
 		r.JSON(NamesKey, &i.Names)
 	}
+	if r.Has(policy.PricesKey) {
+		i.Prices = new(policy.PriceRange)
+		r.JSON(policy.PricesKey, i.Prices)
+	}
 	if r.Err() != nil {
 		return nil, r.Err()
 	}
@@ -135,6 +163,11 @@ func (i *Info) agrees() error {
 		return fmt.Errorf("metadata %s%s has %d names for %d features", keyPrefix, NamesKey, len(i.Names), i.Dim)
 	case len(i.States) == 0 || len(i.States[0]) > 0:
 		return fmt.Errorf("metadata %s%s does not begin with the empty state", keyPrefix, statesKey)
+	}
+	if i.Prices != nil {
+		if err := i.Prices.Check(); err != nil {
+			return fmt.Errorf("metadata %s%s: %w", keyPrefix, policy.PricesKey, err)
+		}
 	}
 	if err := checkFacts(i.Facts); err != nil {
 		return fmt.Errorf("metadata %s%s: %w", keyPrefix, factsKey, err)
@@ -183,10 +216,10 @@ func checkStates(states [][]int, stages int, a *costs.Actions) error {
 
 // inputs are those of the contract. The first axis of each is free.
 func (i *Info) inputs() []onnx.IO {
-	return []onnx.IO{
+	return append([]onnx.IO{
 		matrix(FeaturesInput, onnx.Float32, i.Dim), matrix(ObservedInput, onnx.Float32, i.Columns()),
 		matrix(ExecutedInput, onnx.Bool, i.Actions.Len()),
-	}
+	}, i.once().PriceInputs()...)
 }
 
 // outputs are those of the contract.

@@ -12,10 +12,10 @@ import (
 	"pipe/models/policy"
 )
 
-// Stepper decides the next steps on rows, as Decider.Next does. A *[Decider] is one.
+// Stepper decides the next steps on rows, as Decider.NextAt does. A *[Decider] is one.
 type Stepper interface {
 	Info() *Info
-	Next(ctx context.Context, rows Rows) (*Decisions, error)
+	NextAt(ctx context.Context, at []*policy.Prices, rows Rows) (*Decisions, error)
 }
 
 // Played is what a cascade did on rows whose outcomes are known.
@@ -38,9 +38,10 @@ func (p *Played) Cost(row int) float64 {
 }
 
 // Play plays a cascade through on rows of a tensor that it matches (see [Info.Matches]): step by step, until every
-// row has an accepted answer. Fees are those of the tensor at lambda. A tensor that does not match, and a row that cannot be
-// decided, are a *costs.DataError.
-func Play(ctx context.Context, d Stepper, t *costs.Tensor, rows []int, lambda float64) (*Played, error) {
+// row has an accepted answer. What is paid are the fees of at, and measured ones; nil: at are those of the tensor at the lambda of the
+// file ([Info.PriceAt]). An any-price file decides at these prices, another one at its own, among the pairs that are available at at. A
+// tensor that does not match, and a row that cannot be decided, are a *costs.DataError.
+func Play(ctx context.Context, d Stepper, t *costs.Tensor, rows []int, at *policy.Prices) (*Played, error) {
 	info := d.Info()
 	err := info.Matches(t)
 	var seen []float32
@@ -54,7 +55,15 @@ func Play(ctx context.Context, d Stepper, t *costs.Tensor, rows []int, lambda fl
 		Order: make([][]int, len(rows)), Fees: make([][]float64, len(rows)), Accepted: make([]int, len(rows)),
 		Expected: make([]float32, len(rows)), Planned: make([]float32, len(rows)), Loss: make([]float64, len(rows)),
 	}
-	fees, left := t.Actions.Fees(lambda), make([]int, len(rows))
+	if at == nil {
+		at = info.PriceAt(t.Actions, info.Lambda)
+	}
+	decide := at
+	if info.Prices == nil {
+		decide = info.Base()
+		decide.Available = at.Available
+	}
+	fees, left := at.Fees(), make([]int, len(rows))
 	for n := range left {
 		left[n] = n
 	}
@@ -62,7 +71,7 @@ func Play(ctx context.Context, d Stepper, t *costs.Tensor, rows []int, lambda fl
 		if stage > info.Stages {
 			return nil, fmt.Errorf("play cascade: %w", &costs.DataError{Msg: fmt.Sprintf("id %q has no accepted answer after %d pairs, which is all that may be executed: a damaged file", t.IDs[rows[left[0]]], info.Stages)})
 		}
-		next, err := d.Next(ctx, out.rows(info, t, rows, left, seen))
+		next, err := d.NextAt(ctx, []*policy.Prices{decide}, out.rows(info, t, rows, left, seen))
 		var bad *policy.RowError
 		if errors.As(err, &bad) {
 			err = &costs.DataError{Msg: fmt.Sprintf("id %q", t.IDs[rows[left[bad.Row]]]), Err: bad.Err}
@@ -105,8 +114,7 @@ func (p *Played) rows(i *Info, t *costs.Tensor, all, left []int, seen []float32)
 // Matches returns nil if the cascade can be played through t: with the same experts and advice in the same order, the same
 // unavailable pairs, and features of the same width, source and digest, as policy.Info.Matches has it. Fees may differ.
 func (i *Info) Matches(t *costs.Tensor) error {
-	once := policy.Info{Actions: i.Actions, Dim: i.Dim}
-	return once.Matches(t)
+	return i.once().Matches(t)
 }
 
 // Observed has what is seen of all answers on rows of a tensor, as the input of the file: rows x A*F. A value of a

@@ -124,7 +124,7 @@ func describe(m *onnx.Model, file []byte) (*Description, error) {
 	d := &Description{
 		Format: descriptionFormat, Kind: descriptionKind, SHA256: hex.EncodeToString(sum[:]), Bytes: len(file),
 		Method: info.Method, Recipe: info.Recipe, Decoder: info.Decoder, Lambda: info.Lambda, Experts: a.Experts, Advice: a.Advice, Unavailable: unavailable(a),
-		Dim:        info.Dim, Source: a.Features.Name, Names: info.Names, Inputs: describedValues(m.Inputs()), Outputs: describedValues(m.Outputs()),
+		Dim: info.Dim, Source: a.Features.Name, Names: info.Names, Inputs: describedValues(m.Inputs()), Outputs: describedValues(m.Outputs()),
 	}
 	if info.Fixed >= 0 {
 		fixed := describedPair(a, info.Fixed)

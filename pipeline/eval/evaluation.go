@@ -18,7 +18,7 @@ type evaluation struct {
 	t           *costs.Tensor
 	o           *plan
 	learned     []entry
-	anyPrice    []entry // which decide when the prices are known
+	anyPrice    []entry  // which decide when the prices are known
 	cascades    []played // that were played
 	anyCascades []played // which are played when the prices are known
 	rows, train []int

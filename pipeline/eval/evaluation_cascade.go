@@ -57,7 +57,7 @@ func openCascade(ctx context.Context, rt *ort.Runtime, file storage.Location, t 
 			err = fmt.Errorf("cascade %q: %w", file, err)
 		}
 	}()
-	p.Played, err = cascade.Play(ctx, d, t, rows, p.info.Base())
+	p.Played, err = cascade.Play(ctx, d, t, rows, nil)
 	return p, err
 }
 

@@ -116,7 +116,7 @@ func unused(o decide.StreamOptions) error {
 // stream plays batches of a table.
 type stream struct {
 	d    *cascade.Decider
-	at   *policy.Prices // that are paid
+	at   *policy.Prices   // that are paid
 	file storage.Location // of the cascade
 	in   storage.Location // the table
 	sink *sink

@@ -284,13 +284,13 @@ func TestTrainRefuses(t *testing.T) {
 		"this is a log": func(c *costs.Tensor, _ *Settings) {
 			c.Propensity = slices.Repeat([]float64{0.5}, len(c.Loss))
 		},
-		"stages: 1":             func(_ *costs.Tensor, s *Settings) { s.Stages = 1 },
-		"there are 1 pairs":     func(c *costs.Tensor, _ *Settings) { alone(c) },
-		"there are 9 training":  func(c *costs.Tensor, _ *Settings) { *c = *c.Subset(everyRow(c)[:9]) },
+		"stages: 1":                       func(_ *costs.Tensor, s *Settings) { s.Stages = 1 },
+		"there are 1 pairs":               func(c *costs.Tensor, _ *Settings) { alone(c) },
+		"there are 9 training":            func(c *costs.Tensor, _ *Settings) { *c = *c.Subset(everyRow(c)[:9]) },
 		`two pairs are called "e/0/none"`: func(c *costs.Tensor, _ *Settings) { slashes(c) },
-		"folds: 1":              func(_ *costs.Tensor, s *Settings) { s.Folds = 1 },
-		"states: 2, not 4 to":   func(_ *costs.Tensor, s *Settings) { s.States = 2 },
-		"values: 0, at least 1": func(_ *costs.Tensor, s *Settings) { s.Values = 0 },
+		"folds: 1":                        func(_ *costs.Tensor, s *Settings) { s.Folds = 1 },
+		"states: 2, not 4 to":             func(_ *costs.Tensor, s *Settings) { s.States = 2 },
+		"values: 0, at least 1":           func(_ *costs.Tensor, s *Settings) { s.Values = 0 },
 	} {
 		train, _ := twoStages().sample(rand.New(rand.NewPCG(9, 9)), 100)
 		s := quick(2)
