@@ -22,8 +22,8 @@ JSON beside it, FILE.json.
 
 An any-price policy (pipe train --any-price) becomes a smaller file with fixed prices: those of its training, or as --lambda
 and --fee change them, without what --without leaves out. Its scores are those of the any-price policy at these prices. An
-encoder can only precede fixed prices, so --merge of an any-price policy needs --lambda or --fee. An any-price cascade becomes
-a cascade with fixed prices in the same way.`
+encoder can only precede fixed prices, so --merge of an any-price policy needs --lambda or --fee. An any-price cascade
+becomes a cascade with fixed prices in the same way.`
 
 const convertExamples = `  pipe convert sentence-transformers/all-MiniLM-L6-v2 --out encoder.onnx
   pipe convert models/all-MiniLM-L6-v2 --out served.onnx --merge policy.onnx
