@@ -110,6 +110,7 @@ func TestStreamAtPrices(t *testing.T) {
 	large := func(fee float64) policy.PriceChange {
 		return policy.PriceChange{Fees: []policy.Fee{{Of: policy.Expert("large"), Amount: fee}}}
 	}
+	alone := []policy.Part{policy.Expert("large"), policy.Advice("search")} // small alone is left
 	for name, c := range map[string]struct {
 		file         storage.Location
 		change       policy.PriceChange
@@ -120,10 +121,10 @@ func TestStreamAtPrices(t *testing.T) {
 		"as trained":    {o.Policy, policy.PriceChange{}, 0.02, 0.2, 0.25, true},
 		"cheap":         {o.Policy, large(0.1), 0.02, 0.1, 0.15, true},
 		"dear":          {o.Policy, large(0.6), 0.02, 0.6, 0.65, true},
-		"very dear":     {o.Policy, large(2), 0.02, 2, 9, false},
-		"without large": {o.Policy, policy.PriceChange{Without: []policy.Part{policy.Expert("large")}}, 0.02, 0, 9, false},
+		"very dear":     {o.Policy, large(0.9), 0.02, 0.9, 0.95, false},
+		"without large": {o.Policy, policy.PriceChange{Without: alone}, 0.02, 0, 9, false},
 		"fixed":         {fixed, policy.PriceChange{}, 0.03, 0.2, 0.25, true},
-		"fixed without": {fixed, policy.PriceChange{Without: []policy.Part{policy.Expert("large")}}, 0.03, 0, 9, true},
+		"fixed without": {fixed, policy.PriceChange{Without: alone}, 0.03, 0, 9, true},
 	} {
 		o.Policy, o.Prices, o.Out = c.file, c.change, storage.File(filepath.Join(t.TempDir(), "out.jsonl"))
 		done, err := Stream(t.Context(), rt, o, nil, stage.Quiet)
