@@ -31,7 +31,7 @@ func budgetFlag(f *pflag.FlagSet, to **chat.Budget) {
 // priceFlags adds the flags of commands that change the prices of a policy.
 func priceFlags(f *pflag.FlagSet, to *policy.PriceChange, file *storage.Location) {
 	cli.LocationVar(f, file, "prices", "any-price policy with usage: price file of models, YAML or JSON, whose last prices of tokens, calls and time hold (default: as in training)")
-	f.Func("lambda", "any-price policy: the `multiplier` of the fees of advice (default: as in training)", func(text string) error {
+	f.Func("lambda", "any-price policy or cascade: the `multiplier` of the fees of advice (default: as in training)", func(text string) error {
 		v, err := textfile.ParseNumber(text)
 		if err != nil || !costs.UsableLambda(v) {
 			return fmt.Errorf("it is not a number from 0 to %g", costs.MaxLambda)
@@ -39,7 +39,7 @@ func priceFlags(f *pflag.FlagSet, to *policy.PriceChange, file *storage.Location
 		to.Lambda = &v
 		return nil
 	})
-	f.Func("fee", "any-price policy: `expert=NAME:FEE` or advice=NAME:FEE, in the unit of the costs configuration, so before lambda; may be repeated", func(text string) error {
+	f.Func("fee", "any-price policy or cascade: `expert=NAME:FEE` or advice=NAME:FEE, in the unit of the costs configuration, so before lambda; may be repeated", func(text string) error {
 		fee, err := policy.ParseFee(text)
 		to.Fees = append(to.Fees, fee)
 		return err

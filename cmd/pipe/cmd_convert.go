@@ -22,12 +22,14 @@ JSON beside it, FILE.json.
 
 An any-price policy (pipe train --any-price) becomes a smaller file with fixed prices: those of its training, or as --lambda
 and --fee change them, without what --without leaves out. Its scores are those of the any-price policy at these prices. An
-encoder can only precede fixed prices, so --merge of an any-price policy needs --lambda or --fee.`
+encoder can only precede fixed prices, so --merge of an any-price policy needs --lambda or --fee. An any-price cascade
+becomes a cascade with fixed prices in the same way.`
 
 const convertExamples = `  pipe convert sentence-transformers/all-MiniLM-L6-v2 --out encoder.onnx
   pipe convert models/all-MiniLM-L6-v2 --out served.onnx --merge policy.onnx
   pipe convert openai/clip-vit-base-patch32 --merge policy.onnx --out served.onnx --json
   pipe convert anyprice.onnx --lambda 0.5 --fee expert=large:0.02 --out fixed.onnx
+  pipe convert cascade-any-price.onnx --fee expert=large:0.02 --out cascade.onnx
   pipe convert mobilenet.onnx --size 224 --resize 256 --mean 0.5 --std 0.5 --out encoder.onnx`
 
 func convertCommand(a *app) *cobra.Command {

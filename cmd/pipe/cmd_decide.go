@@ -39,7 +39,8 @@ names prices outside of those that the policy was checked on.
 
 A cascade (pipe train --cascade) is played through a cost tensor that has what can be seen of the answers, as pipe costs and
 pipe import write it: it executes a pair, looks at that answer, and accepts it or executes another one. Every row gets the
-executed pairs in their order, the accepted pair, its expected loss, and all fees that were paid.
+executed pairs in their order, the accepted pair, its expected loss, and all fees that were paid. An any-price cascade (pipe
+train --cascade --any-price) takes --lambda and --fee too, and pays these fees. --without leaves pairs out of either.
 
 Several machines can share the rows (docs/scale.md): --shards N --shard I decides on one of N ranges of them, and --gather
 writes the file that one run writes, byte for byte, or with --parts a folder with a file of every shard. Gzipped text and
@@ -54,6 +55,7 @@ const decideExamples = `  pipe decide --policy policy.onnx --in costs.parquet --
   pipe decide --policy policy.onnx --encoder encoder.onnx --in photos.csv --image file --decoder auto
   pipe decide --policy merged.onnx --in claims.jsonl --text claim
   pipe decide --policy cascade-lambda1.onnx --in costs.parquet --out played.csv
+  pipe decide --policy cascade-any-price.onnx --in costs.parquet --fee expert=large:0.02 --out played.csv
   head -n 1000 rows.jsonl | pipe decide --policy policy.onnx --scores
   pipe decide --policy policy.onnx --in archive.parquet --out decisions.parquet --shards 40 --shard 7
   pipe decide --policy policy.onnx --in archive.parquet --out decisions.parquet --gather`
@@ -171,8 +173,13 @@ func playCascade(c *cobra.Command, a *app, rt *ort.Runtime, o decide.StreamOptio
 		a.Say("note: on %d rows nothing that the cascade looks at is known of the answer of an executed pair; it went on without it", done.Unseen)
 	}
 	if len(done.ChangedFees) > 0 {
-		a.Say("note: the fees of the table differ from those that the cascade was trained with; it decides by its own, and those of the table are paid: %s", costs.ListFees(done.ChangedFees))
+		note := "the fees of the table differ from those that the cascade was trained with; it decides by its own, and those of the table are paid"
+		if done.Prices != nil {
+			note = "the fees of the table differ from those that the cascade decides by; its own are paid"
+		}
+		a.Say("note: %s: %s", note, costs.ListFees(done.ChangedFees))
 	}
+	tellPrices(a, done.Prices)
 	a.Say("played %d rows in %.2f s (%.0f rows/s)", done.Rows, done.Seconds, float64(done.Rows)/done.Seconds)
 	if a.JSON && o.Out.String() != "-" {
 		return a.Print(done)
@@ -204,7 +211,12 @@ func tellDecided(a *app, done *decide.Summary) {
 	if len(done.ChangedFees) > 0 {
 		a.Say("note: the fees of the input differ from those that the policy was trained with; the policy uses its own: %s", costs.ListFees(done.ChangedFees))
 	}
-	if p := done.Prices; p != nil && p.Caution() != "" {
+	tellPrices(a, done.Prices)
+}
+
+// tellPrices notes prices that a policy or a cascade was not checked on, or that change nothing; nil: it has fixed prices.
+func tellPrices(a *app, p *decide.UsedPrices) {
+	if p != nil && p.Caution() != "" {
 		a.Say("note: %s", p.Caution())
 	}
 }

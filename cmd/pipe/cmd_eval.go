@@ -31,7 +31,8 @@ trained for one of these lambdas alone is given too, the frontier has the regret
 
 A cascade (pipe train --cascade) is played through the rows, which must have what can be seen of answers. It is reported
 beside the policy that decides once, the best fixed pair and the oracle: cost, task loss, fees of all executed pairs, and on
-how many rows it executed one pair, two, and so on.
+how many rows it executed one pair, two, and so on. An any-price cascade is played at every lambda of --lambda, and in the
+frontier at all its prices, beside what decides once.
 
 With --prices, measured fees are computed again from the usage that the tensor has (tokens, calls, seconds), at the last
 prices of every model in a price file: what is the policy worth after a service changed its prices?

@@ -37,10 +37,10 @@ names the policy that the new one must be better than; without it, that is the p
 new one is not shown to be better, the deployed policy stays: no policy of the recipe is exported, and the exit code is 6.
 Pairs that the log executed on too few rows are never chosen (--support).
 
-With --cascade, train also learns a cascade for every lambda: a policy that executes a pair, looks at its answer, and then
-accepts it or executes another pair, at most --stages of them. The tensor must say what can be seen of answers (observed_
-columns). Where looking is not shown to be better than deciding once, the cascade accepts every first answer. pipe decide
-and pipe eval play it through a table.
+With --cascade, train also learns a cascade for every lambda, or with --any-price one for all prices: a policy that
+executes a pair, looks at its answer, and then accepts it or executes another pair, at most --stages of them. The tensor
+must say what can be seen of answers (observed_ columns). Where looking is not shown to be better than deciding once, the
+cascade accepts every first answer. pipe decide and pipe eval play it through a table.
 
 With --half-life, old rows count less. With --warm, an older policy is exported where it is shown to be better than the
 new one on later rows. Rows with unknown outcomes are learned from too, and rows with all outcomes judge.
@@ -55,6 +55,7 @@ const trainExamples = `  pipe train --in costs.parquet --out policies
   pipe train --in costs.parquet --lambda 0,0.5,1 --methods l2d,separated_softmax --out policies
   pipe train --in costs.parquet --any-price --out policies
   pipe train --in costs.parquet --cascade --stages 3 --out policies
+  pipe train --in costs.parquet --cascade --any-price --out policies
   pipe train --in costs.parquet --prices prices-2027.yaml --out policies
   pipe train --in costs.parquet --half-life 30d --out policies
   pipe train --log log --since 2026-06-01 --deployed live.onnx --out policies
@@ -103,8 +104,8 @@ func addTrainFlags(f *pflag.FlagSet, c *train.Settings) {
 	f.Float64Var(&c.Auto.Clip, "clip", c.Auto.Clip, "recipe auto: largest weight 1/probability of a row of a log")
 	f.IntVar(&c.Auto.Support, "support", c.Auto.Support, "recipe auto: on how many training rows a log must have executed a pair, for a policy to take it")
 	f.Float64Var(&c.Auto.Confidence, "confidence", c.Auto.Confidence, "recipe auto: of the one-sided bound of the gain, by which the guard decides on a log: 0.5 asks for no bound, 0.84 for one standard error")
-	f.BoolVar(&c.AnyPrice, "any-price", c.AnyPrice, "recipe auto: one policy for all prices, instead of one for each lambda")
-	f.BoolVar(&c.Cascade, "cascade", c.Cascade, "recipe auto: also learn a cascade for each lambda, which looks at an answer before it accepts it")
+	f.BoolVar(&c.AnyPrice, "any-price", c.AnyPrice, "recipe auto: one policy, and with --cascade one cascade, for all prices, instead of one for each lambda")
+	f.BoolVar(&c.Cascade, "cascade", c.Cascade, "recipe auto: also learn a cascade, which looks at an answer before it accepts it")
 	f.IntVar(&c.Stages, "stages", c.Stages, "with --cascade: how many pairs may be executed on a row, 2 or more")
 	f.StringSliceVar(&c.Methods, "methods", c.Methods, "methods to train besides the recipe's own: "+otherMethods())
 	f.IntVar(&c.Seeds, "seeds", c.Seeds, "number of seeds of recipe paper and of --methods")

@@ -63,8 +63,7 @@ func Freeze(m *onnx.Model, c PriceChange) (*onnx.Model, *Prices, error) {
 
 // frozen is the metadata of the frozen policy.
 func frozen(meta map[string]string, a *costs.Actions, at *Prices, c PriceChange, digest string) map[string]string {
-	meta = maps.Clone(meta)
-	delete(meta, keyPrefix+PricesKey)
+	meta = FrozenMetadata(meta, a, at, c, digest)
 	set := func(key, value string) { meta[keyPrefix+key] = value }
 	set("format", strconv.Itoa(1))
 	if text, ok := meta[keyPrefix+UsageKey]; ok {
@@ -74,6 +73,15 @@ func frozen(meta map[string]string, a *costs.Actions, at *Prices, c PriceChange,
 	if _, ok := meta[keyPrefix+RiskKey]; ok {
 		set("format", strconv.Itoa(formatGuarantee))
 	}
+	return meta
+}
+
+// FrozenMetadata is the metadata of a file of any kind whose prices were fixed, but for the version of its format: meta is that of the file with
+// the actions a and this [Digest], at are its fixed prices, and c is what made them.
+func FrozenMetadata(meta map[string]string, a *costs.Actions, at *Prices, c PriceChange, digest string) map[string]string {
+	meta = maps.Clone(meta)
+	delete(meta, keyPrefix+PricesKey)
+	set := func(key, value string) { meta[keyPrefix+key] = value }
 	set("lambda", formatFloat(at.Lambda))
 	set("actions", string(at.In(a).JSON()))
 	set(FrozenKey, digest)

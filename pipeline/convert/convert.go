@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 
+	"pipe/featurize"
 	"pipe/internal/atomicfile"
 	"pipe/onnx"
 	"pipe/onnx/hf"
@@ -13,7 +14,7 @@ import (
 	"pipe/pipeline/stage"
 )
 
-// Run makes one ONNX file of an encoder, of an encoder and a policy, or of an any-price policy at fixed prices. The
+// Run makes one ONNX file of an encoder, of an encoder and a policy, or of an any-price policy or cascade at fixed prices. The
 // metadata of an encoder has everything needed to read texts or images. It runs no graph. The file appears when it is complete,
 // a policy with its description beside it.
 //
@@ -46,9 +47,9 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	})
 }
 
-// write writes a model, and for a policy the description beside it. It returns the size of the model in bytes.
+// write writes a model, and for a policy or a cascade the description beside it. It returns the size of the model in bytes.
 func (o *Options) write(ctx context.Context, m *onnx.Model, kind string) (int, error) {
-	if kind == policyKind {
+	if kind != featurize.EncoderKind {
 		return decide.WritePolicy(ctx, o.Out, m)
 	}
 	b, err := m.Marshal()

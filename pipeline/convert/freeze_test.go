@@ -9,7 +9,10 @@ import (
 	"testing"
 
 	"pipe/costs"
+	"pipe/costs/coststest"
 	"pipe/internal/storage"
+	"pipe/models/cascade"
+	"pipe/models/cascade/cascadetest"
 	"pipe/models/policy"
 	"pipe/onnx/hf/hftest"
 	"pipe/onnx/ort/orttest"
@@ -66,6 +69,81 @@ func TestConvertFixesPrices(t *testing.T) {
 	}
 	if e, err = inspect.File(t.Context(), storage.File(anyPrice), inspect.DefaultOptions()); err != nil || e.(*inspect.PolicyExplanation).Prices.Lambda[1] != 8 {
 		t.Errorf("explanation %+v, %v", e, err)
+	}
+}
+
+// A cascade whose prices were fixed decides as the any-price cascade does at these prices, without its other inputs.
+func TestConvertFixesPricesOfACascade(t *testing.T) {
+	rt, dir, tensor := orttest.Open(t, 1), t.TempDir(), coststest.Looks(300, 8)
+	anyPrice, fixed := storage.File(filepath.Join(dir, "any.onnx")), storage.File(filepath.Join(dir, "fixed.onnx"))
+	m, err := cascadetest.AnyPrice(tensor).Export()
+	if err == nil {
+		err = m.WriteFile(anyPrice.String())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := DefaultOptions()
+	o.Model, o.Out = anyPrice.String(), fixed
+	o.Prices = policy.PriceChange{Lambda: new(3.0), Fees: []policy.Fee{{Of: policy.Expert("large"), Amount: 0.1}}, Without: []policy.Part{policy.Pair("large/search")}}
+	r, err := Run(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Kind != "cascade" || r.Prices.Lambda != 3 || len(r.Inputs) != 3 {
+		t.Errorf("report %+v", r)
+	}
+	var played [2]*cascade.Played
+	for i, file := range []storage.Location{anyPrice, fixed} {
+		f, err := decide.ReadCascade(t.Context(), file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		at := f.Info.Base()
+		if i == 0 {
+			if at, err = f.Price(o.Prices, storage.Location{}); err != nil {
+				t.Fatal(err)
+			}
+		} else if f.Info.Prices != nil || f.Info.Lambda != 3 || f.Info.Actions.Experts[1].Fee != 0.1 || f.Info.Info[policy.FrozenKey] == "" || f.Info.Format != 1 {
+			t.Errorf("%+v", f.Info)
+		}
+		d, err := f.Open(rt)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer d.Close()
+		if played[i], err = cascade.Play(t.Context(), d, tensor, tensor.Rows(costs.Val), at); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if stage.JSON(played[0]) != stage.JSON(played[1]) || len(played[0].Order[0]) == 0 {
+		t.Error("the fixed file plays otherwise than the any-price file at these prices")
+	}
+	about, err := decide.ReadDescription(t.Context(), decide.DescriptionFile(fixed))
+	if err != nil || about.Kind != "cascade" || about.FrozenFrom == "" || fmt.Sprint(about.Without) != "[pair=large/search]" || about.Prices != nil {
+		t.Errorf("%v: %+v", err, about)
+	}
+	e, err := inspect.File(t.Context(), fixed, inspect.DefaultOptions())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c := e.(*inspect.CascadeExplanation); c.Lambda != 3 || c.Prices != nil || fmt.Sprint(c.LeftOut) != "[large/search]" || c.Fees["large/none"] != 0.1 {
+		t.Errorf("%+v", c)
+	}
+	if e, err = inspect.File(t.Context(), anyPrice, inspect.DefaultOptions()); err != nil || e.(*inspect.CascadeExplanation).Prices.Lambda[1] != 8 {
+		t.Errorf("explanation %+v, %v", e, err)
+	}
+	for want, o := range map[string]Options{
+		"pipe train --any-price":       {Model: fixed.String(), Prices: o.Prices},
+		"which has no settings of enc": {Model: anyPrice.String(), MaxLength: 3},
+		"no policy can follow it":      {Model: anyPrice.String(), Merge: fixed},
+		"knows nothing of what calls":  {Model: anyPrice.String(), PriceFile: anyPrice},
+		"is a cascade, not an encoder": {Model: fixed.String()},
+	} {
+		o.Out = storage.File(filepath.Join(dir, "out.onnx"))
+		if _, err := Run(t.Context(), o); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want %s", err, want)
+		}
 	}
 }
 

@@ -2,10 +2,13 @@ package convert
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"pipe/featurize"
 	"pipe/internal/storage"
+	"pipe/models/cascade"
+	"pipe/models/policy"
 	"pipe/onnx"
 	"pipe/pipeline/decide"
 	"pipe/pipeline/stage"
@@ -16,15 +19,56 @@ func (o Options) changesPrices() bool {
 	return !o.Prices.IsZero() || !o.PriceFile.IsZero()
 }
 
-// policy reads the model as a policy.
-func (o Options) policy(ctx context.Context) (*decide.PolicyFile, error) {
-	return decide.ReadPolicy(ctx, storage.File(o.Model))
+// priced is a file that decides: a policy or a cascade.
+type priced struct {
+	kind     string
+	anyPrice bool
+	// at makes a file with fixed prices of it, as the options change them.
+	at func(ctx context.Context) (*onnx.Model, *decide.UsedPrices, error)
+}
+
+// priced reads the model as a policy or a cascade.
+func (o Options) priced(ctx context.Context) (*priced, error) {
+	file := storage.File(o.Model)
+	f, err := decide.ReadPolicy(ctx, file)
+	var looks *policy.CascadeError
+	switch {
+	case errors.As(err, &looks):
+		f, err := decide.ReadCascade(ctx, file)
+		if err != nil {
+			return nil, err
+		}
+		return &priced{cascade.Kind, f.Info.Prices != nil, func(context.Context) (*onnx.Model, *decide.UsedPrices, error) {
+			fixed, used, err := f.Freeze(o.Prices, o.PriceFile)
+			if err != nil {
+				return nil, nil, err
+			}
+			return fixed.Model(), used, nil
+		}}, nil
+	case err != nil:
+		return nil, err
+	}
+	return &priced{policyKind, f.Info.Prices != nil, func(ctx context.Context) (*onnx.Model, *decide.UsedPrices, error) {
+		fixed, used, err := o.fixed(ctx, f)
+		if err != nil {
+			return nil, nil, err
+		}
+		return fixed.Model(), used, nil
+	}}, nil
+}
+
+// fixed is a policy at the prices of the options.
+func (o Options) fixed(ctx context.Context, f *decide.PolicyFile) (*decide.PolicyFile, *decide.UsedPrices, error) {
+	if err := f.PriceUsage(ctx, o.PriceFile, &o.Prices); err != nil {
+		return nil, nil, err
+	}
+	return f.Freeze(o.Prices)
 }
 
 // model is what the options ask for, and its report.
 func (o Options) model(ctx context.Context) (*onnx.Model, *Report, error) {
 	if o.changesPrices() && o.Merge.IsZero() { // only policies have prices
-		f, err := o.policy(ctx)
+		f, err := o.priced(ctx)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -32,7 +76,7 @@ func (o Options) model(ctx context.Context) (*onnx.Model, *Report, error) {
 	}
 	encoder, err := readEncoderModel(o)
 	if err != nil {
-		if f, failed := o.policy(ctx); failed == nil && f.Info.Prices != nil {
+		if f, failed := o.priced(ctx); failed == nil && f.anyPrice {
 			return o.freeze(ctx, f)
 		}
 		return nil, nil, err
@@ -48,22 +92,19 @@ func (o Options) model(ctx context.Context) (*onnx.Model, *Report, error) {
 	return m, r, err
 }
 
-// freeze makes a policy with fixed prices of the any-price policy that the options name as the model.
-func (o Options) freeze(ctx context.Context, f *decide.PolicyFile) (*onnx.Model, *Report, error) {
+// freeze makes a file with fixed prices of the any-price policy or cascade that the options name as the model.
+func (o Options) freeze(ctx context.Context, f *priced) (*onnx.Model, *Report, error) {
 	if !o.Merge.IsZero() {
-		return nil, nil, &stage.OptionError{Err: fmt.Errorf("convert: %q is a policy, so that no policy can follow it", o.Model)}
+		return nil, nil, &stage.OptionError{Err: fmt.Errorf("convert: %q is a %s, so that no policy can follow it", o.Model, f.kind)}
 	}
 	if unused := o.unused(""); len(unused) > 0 || o.Tower != "" {
-		return nil, nil, &stage.OptionError{Err: fmt.Errorf("convert: %q is a policy, which has no settings of encoders", o.Model)}
+		return nil, nil, &stage.OptionError{Err: fmt.Errorf("convert: %q is a %s, which has no settings of encoders", o.Model, f.kind)}
 	}
-	if err := f.PriceUsage(ctx, o.PriceFile, &o.Prices); err != nil {
-		return nil, nil, err
-	}
-	fixed, used, err := f.Freeze(o.Prices)
+	fixed, used, err := f.at(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
-	return fixed.Model(), &Report{Format: 1, Out: o.Out.String(), Kind: policyKind, Policy: o.Model, Prices: used}, nil
+	return fixed, &Report{Format: 1, Out: o.Out.String(), Kind: f.kind, Policy: o.Model, Prices: used}, nil
 }
 
 // merge puts the policy of the options behind an encoder, at the prices of the options if it is an any-price policy.
@@ -73,10 +114,7 @@ func (o Options) merge(ctx context.Context, encoder *onnx.Model, r *Report) (*on
 		return nil, err
 	}
 	if o.changesPrices() {
-		if err := f.PriceUsage(ctx, o.PriceFile, &o.Prices); err != nil {
-			return nil, err
-		}
-		if f, r.Prices, err = f.Freeze(o.Prices); err != nil {
+		if f, r.Prices, err = o.fixed(ctx, f); err != nil {
 			return nil, err
 		}
 	}

@@ -27,8 +27,8 @@ type Options struct {
 	Preprocess *pixel.Preprocess   // of images; nil: as the model says
 	Output     string              // of images: the output that is the vector; empty: the only one
 	Precision  featurize.Precision // of images; empty: as an encoder's file has it, else float32
-	// Prices are those of the policy with fixed prices that is made of an any-price policy. The model is then this policy,
-	// or Merge is.
+	// Prices are those of the file with fixed prices that is made of an any-price policy or cascade. The model is then this file, or Merge is
+	// the policy.
 	Prices    policy.PriceChange
 	PriceFile storage.Location // prices of what calls use, for a policy with usage; empty: those of its training
 }

@@ -14,7 +14,7 @@ import (
 type Report struct {
 	Format  int                   `json:"format"`
 	Out     string                `json:"out"`
-	Kind    string                `json:"kind"` // encoder, or policy if one was merged
+	Kind    string                `json:"kind"` // encoder, policy if one was merged or fixed, or cascade
 	Bytes   int                   `json:"bytes"`
 	Encoder featurize.EncoderInfo `json:"encoder,omitzero"` // zero if there is none
 	Policy  string                `json:"policy,omitempty"` // the file that was merged, or whose prices were fixed

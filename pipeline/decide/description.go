@@ -124,21 +124,16 @@ func describe(m *onnx.Model, file []byte) (*Description, error) {
 	d := &Description{
 		Format: descriptionFormat, Kind: descriptionKind, SHA256: hex.EncodeToString(sum[:]), Bytes: len(file),
 		Method: info.Method, Recipe: info.Recipe, Decoder: info.Decoder, Lambda: info.Lambda, Experts: a.Experts, Advice: a.Advice, Unavailable: unavailable(a),
-		FrozenFrom: info.Info[policy.FrozenKey],
-		Dim:        info.Dim, Source: a.Features.Name, Names: info.Names, Inputs: describedValues(m.Inputs()), Outputs: describedValues(m.Outputs()),
+		Dim: info.Dim, Source: a.Features.Name, Names: info.Names, Inputs: describedValues(m.Inputs()), Outputs: describedValues(m.Outputs()),
 	}
 	if info.Fixed >= 0 {
 		fixed := describedPair(a, info.Fixed)
 		d.Fixed = &fixed
 	}
-	for key, list := range map[string]*[]string{policy.WithoutKey: &d.Without, policy.UncheckedKey: &d.Unchecked} {
-		if text, ok := info.Info[key]; ok {
-			if err := json.Unmarshal([]byte(text), list); err != nil {
-				return nil, fmt.Errorf("metadata pipe.%s: %w", key, strictjson.Plain(err))
-			}
-		}
+	if err := d.takeFrozen(info.Info); err != nil {
+		return nil, err
 	}
-	d.takePrices(info)
+	d.takePrices(info.Prices, info.PriceAt(info.Actions, info.Lambda, nil))
 	if d.Guarantee = info.Guarantee; d.Guarantee != nil {
 		d.Promise = d.Guarantee.Promise()
 	}
@@ -176,13 +171,26 @@ func describedValues(values []onnx.IO) []DescribedValue {
 	return out
 }
 
-// takePrices describes the prices of an any-price policy.
-func (d *Description) takePrices(info *policy.Info) {
-	if info.Prices == nil {
+// takeFrozen describes how a file was cut from an any-price one, by its metadata.
+func (d *Description) takeFrozen(meta map[string]string) error {
+	d.FrozenFrom = meta[policy.FrozenKey]
+	for key, list := range map[string]*[]string{policy.WithoutKey: &d.Without, policy.UncheckedKey: &d.Unchecked} {
+		if text, ok := meta[key]; ok {
+			if err := json.Unmarshal([]byte(text), list); err != nil {
+				return fmt.Errorf("metadata pipe.%s: %w", key, strictjson.Plain(err))
+			}
+		}
+	}
+	return nil
+}
+
+// takePrices describes the prices of an any-price policy or cascade: the range, which is nil for others, and those of the training.
+func (d *Description) takePrices(r *policy.PriceRange, at *policy.Prices) {
+	if r == nil {
 		return
 	}
-	d.Prices = &DescribedPrices{PriceRange: *info.Prices}
-	trained, in := info.PriceAt(info.Actions, info.Lambda, nil).Tensors(), &d.Prices.Inputs
+	d.Prices = &DescribedPrices{PriceRange: *r}
+	trained, in := at.Tensors(), &d.Prices.Inputs
 	in.Experts, in.Advice = trained[policy.ExpertFeesInput].Float32s(), trained[policy.AdviceFeesInput].Float32s()
 	in.Pairs, in.Available = trained[policy.PairFeesInput].Float32s(), trained[policy.AvailableInput].Bools()
 	for q, to := range [costs.Quantities]*[]float32{&in.In, &in.Cached, &in.Out, &in.Call, &in.Second} {

@@ -22,6 +22,10 @@ func describeCascade(m *onnx.Model, file []byte) (*Description, error) {
 		Facts: info.Facts, Stages: info.Stages, Dim: info.Dim, Source: a.Features.Name, Names: info.Names,
 		Inputs: describedValues(m.Inputs()), Outputs: describedValues(m.Outputs()),
 	}
+	d.takePrices(info.Prices, info.Base())
+	if err := d.takeFrozen(info.Info); err != nil {
+		return nil, err
+	}
 	d.Digest, err = policy.Digest(m, &policy.Info{Actions: a})
 	return d, err
 }

@@ -137,9 +137,6 @@ func (f *PolicyFile) Open(rt *ort.Runtime) (*policy.Decider, error) {
 
 // Freeze makes a policy with fixed prices of an any-price policy. The errors are *stage.OptionError.
 func (f *PolicyFile) Freeze(c policy.PriceChange) (*PolicyFile, *UsedPrices, error) {
-	if _, err := f.price(c); err != nil {
-		return nil, nil, err
-	}
 	m, at, err := policy.Freeze(f.model, c)
 	if err == nil {
 		fixed := &PolicyFile{path: f.path, model: m}
@@ -148,7 +145,7 @@ func (f *PolicyFile) Freeze(c policy.PriceChange) (*PolicyFile, *UsedPrices, err
 			return fixed, NewUsedPrices(f.Info.Actions, at, c.Without), nil
 		}
 	}
-	return nil, nil, &stage.OptionError{Err: fmt.Errorf("policy %q: %w", f.path, err)}
+	return nil, nil, priceError(f.path, f.Info.Lambda, err)
 }
 
 // Model is the policy's graph with its metadata, without an encoder in front. Do not change it.
@@ -157,13 +154,18 @@ func (f *PolicyFile) Model() *onnx.Model { return f.model }
 // price applies a change to the prices of the policy. One that does not fit it is an *stage.OptionError.
 func (f *PolicyFile) price(c policy.PriceChange) (*policy.Prices, error) {
 	p, err := f.Info.Price(c)
-	if errors.Is(err, policy.ErrFixedPrices) {
-		err = fmt.Errorf("%w, those of lambda %g: pipe train --any-price makes policies whose lambda and fees can be set", err, f.Info.Lambda)
-	}
 	if err != nil {
-		return nil, &stage.OptionError{Err: fmt.Errorf("policy %q: %w", f.path, err)}
+		return nil, priceError(f.path, f.Info.Lambda, err)
 	}
 	return p, nil
+}
+
+// priceError says why the file at path, of a policy or a cascade, does not take a change of its prices: an *stage.OptionError.
+func priceError(path string, lambda float64, err error) error {
+	if errors.Is(err, policy.ErrFixedPrices) {
+		err = fmt.Errorf("%w, those of lambda %g: pipe train --any-price makes policies and cascades whose lambda and fees can be set", err, lambda)
+	}
+	return &stage.OptionError{Err: fmt.Errorf("policy %q: %w", path, err)}
 }
 
 // Digest identifies the policy, independent of its file name and of an encoder in front; see policy.Digest.

@@ -35,14 +35,10 @@ func (e *evaluation) reportCascade(c *played) (report.Cascade, error) {
 	lambda := c.info.Lambda
 	out := report.Cascade{
 		Lambda: lambda, Policy: filepath.Base(c.file), OneShot: c.info.OneShot(), Origin: e.otherTable(c.info.Info), Rows: len(e.rows),
-		Share: make([]float64, c.info.Stages), Pairs: e.pairUse(c), Fees: c.info.Actions.ChangedFees(e.t.Actions),
+		Share: c.share(), Pairs: e.pairUse(c), Fees: c.info.Actions.ChangedFees(e.t.Actions),
 	}
-	for k, pairs := range c.Order {
-		out.Share[len(pairs)-1]++
-		out.Expected += float64(c.Played.Expected[k]) / float64(len(c.Order))
-	}
-	for n := range out.Share {
-		out.Share[n] /= float64(len(c.Order))
+	for _, loss := range c.Played.Expected {
+		out.Expected += float64(loss) / float64(len(c.Order))
 	}
 	ours := e.playedPaid(c, e.t.Actions, lambda)
 	others, err := e.decidingOnce(lambda)

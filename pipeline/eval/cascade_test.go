@@ -45,21 +45,21 @@ func cascadeWorld(t *testing.T, lambdas ...float64) (*costs.Tensor, Options) {
 	return tensor, o
 }
 
-// byHand is what the rule of the cascade costs on the rows of a split, computed from the table alone.
-func byHand(t *costs.Tensor, rows []int) (p report.CascadePaid, twice float64) {
-	for _, n := range rows {
-		loss, money := t.Losses(n)[0], 0.02+float64(t.Fee[4*n])
-		if 1-t.Facts[0].Data[4*n] > 0.25 {
-			loss, money = t.Losses(n)[2], money+0.2+float64(t.Fee[4*n+2])
-			twice++
-		}
-		p.Loss += float64(loss)
-		p.Money += money
-	}
+// byHand is what the rule of the cascade costs on the rows of a split, computed from the table alone, where fees of experts are multiplied by
+// a factor and no advice is bought.
+func byHand(t *costs.Tensor, rows []int, factor float64) (p report.CascadePaid, twice float64) {
 	all := float64(len(rows))
-	p.Loss, p.Money = p.Loss/all, p.Money/all
-	p.TrueLoss = p.Loss + p.Money // no advice is bought
-	return p, twice / all
+	for _, n := range rows {
+		loss, measured, fees := t.Losses(n)[0], float64(t.Fee[4*n]), 0.02
+		if 1-t.Facts[0].Data[4*n] > float32(0.05+0.2*factor) {
+			loss, measured, fees = t.Losses(n)[2], measured+float64(t.Fee[4*n+2]), fees+0.2
+			twice += 1 / all
+		}
+		p.Loss += float64(loss) / all
+		p.Money += (fees + measured) / all
+		p.TrueLoss += (float64(loss) + factor*fees + measured) / all
+	}
+	return p, twice
 }
 
 // A report says of a cascade what a plain computation from the table says: losses of the accepted answers, fees of all executed pairs, and
@@ -70,7 +70,7 @@ func TestCascadeReport(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want, twice := byHand(tensor, tensor.Rows(costs.Val))
+	want, twice := byHand(tensor, tensor.Rows(costs.Val), 1)
 	if len(r.Cascades) != 2 {
 		t.Fatalf("%d cascades", len(r.Cascades))
 	}
@@ -115,6 +115,65 @@ func TestCascadeReport(t *testing.T) {
 	}
 	if _, err := Run(t.Context(), o, stage.Quiet); err == nil || !strings.Contains(err.Error(), "does not say what can be seen of answers") {
 		t.Errorf("without facts: %v", err)
+	}
+}
+
+// An any-price cascade is reported at every lambda, and in the frontier at factors on all fees: its losses, money and shares are those of a
+// plain computation. It is compared with the cascade for one lambda alone where there is one.
+func TestAnyPriceCascadeReport(t *testing.T) {
+	tensor, o := cascadeWorld(t, 1)
+	m, err := cascadetest.AnyPrice(tensor).Export()
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := storage.File(filepath.Join(t.TempDir(), "cascade-any-price.onnx"))
+	if err := m.WriteFile(file.String()); err != nil {
+		t.Fatal(err)
+	}
+	o.Policies, o.Lambdas = append(o.Policies, file), []float64{1, 2, 9}
+	r, err := Run(t.Context(), o, stage.Quiet)
+	if err != nil {
+		t.Fatal(err)
+	}
+	near := func(a, b float64) bool { return math.Abs(a-b) < 1e-6 }
+	var reported []float64
+	for _, c := range r.Cascades {
+		want, twice := byHand(tensor, tensor.Rows(costs.Val), 1)
+		if !near(c.Paid.Loss, want.Loss) || !near(c.Paid.TrueLoss, want.TrueLoss) || !near(c.Share[1], twice) {
+			t.Errorf("%+v, want %+v and %g of the rows twice", c, want, twice)
+		}
+		if c.Policy == "cascade-any-price.onnx" {
+			reported = append(reported, c.Lambda)
+		}
+	}
+	if !slices.Equal(reported, o.Lambdas) {
+		t.Errorf("reported at lambda %v", reported)
+	}
+	if notes := strings.Join(r.Notes, "\n"); !strings.Contains(notes, "cascade-any-price.onnx was not checked on the prices at lambda 9: lambda 9 is not from 0 to 8") || strings.Contains(notes, "at lambda 2:") {
+		t.Errorf("notes %s", notes)
+	}
+	var factors []float64
+	for _, p := range r.Frontier {
+		if p.Method != "any_price_cascade_2" {
+			continue
+		}
+		if p.Scale != nil {
+			factors = append(factors, *p.Scale)
+		}
+		want, twice := byHand(tensor, tensor.Rows(costs.Val), p.ExpertFactor)
+		if !near(p.Loss, want.Loss) || !near(p.Money, want.Money) || !near(p.TrueLoss, want.TrueLoss) || len(p.Share) != 2 || !near(p.Share[1], twice) || p.DiffConstant == nil {
+			t.Errorf("%+v, want %+v and %g of the rows twice", p, want, twice)
+		}
+		if own := p.Own == "cascade_2" && p.Regret != nil && p.Regret.Mean == 0; own != (p.Lambda == 1 && p.ExpertFactor == 1) {
+			t.Errorf("at lambda %g and %g times the fees of experts the regret is %v against %q", p.Lambda, p.ExpertFactor, p.Regret, p.Own)
+		}
+	}
+	if !slices.Equal(factors, scales) {
+		t.Errorf("factors on all fees %v", factors)
+	}
+	o.Policies = append(o.Policies, file)
+	if _, err := Run(t.Context(), o, stage.Quiet); err == nil || !strings.Contains(err.Error(), "is a second cascade of 2 stages for any price") {
+		t.Errorf("the same twice: %v", err)
 	}
 }
 

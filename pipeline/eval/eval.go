@@ -62,7 +62,7 @@ func (p *plan) fromFiles(ctx context.Context, progress stage.Progress) (_ *repor
 		p.whole = append(p.whole, all.Digest())
 	}
 	learned, cascades, err := p.decideBy(ctx, rt, files, t, progress)
-	defer func() { err = errors.Join(err, closeAll(learned)) }()
+	defer func() { err = errors.Join(err, closeAll(learned), closeCascades(cascades)) }()
 	if err != nil {
 		return nil, err
 	}
@@ -93,8 +93,7 @@ func (p *plan) fromFiles(ctx context.Context, progress stage.Progress) (_ *repor
 	return r, nil
 }
 
-// decideBy opens policy files and has them decide, and plays cascades. The caller closes the policies that are returned, also with an
-// error.
+// decideBy opens policy files and has them decide, and plays cascades. The caller closes what is returned, also with an error.
 func (p *plan) decideBy(ctx context.Context, rt *ort.Runtime, files []storage.Location, t *costs.Tensor, progress stage.Progress) (learned []entry, cascades []played, err error) {
 	progress.Start(int64(len(files)), "decide by policies")
 	rows := t.Rows(p.split)
@@ -104,14 +103,14 @@ func (p *plan) decideBy(ctx context.Context, rt *ort.Runtime, files []storage.Lo
 		if errors.As(err, &looks) {
 			c, err := openCascade(ctx, rt, f, t, rows)
 			if err != nil {
-				return learned, nil, err
+				return learned, cascades, err
 			}
 			cascades = append(cascades, c)
 			progress.Add(1)
 			continue
 		}
 		if err != nil {
-			return learned, nil, err
+			return learned, cascades, err
 		}
 		learned = append(learned, l)
 		progress.Add(1)

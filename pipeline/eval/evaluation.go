@@ -18,8 +18,9 @@ type evaluation struct {
 	t           *costs.Tensor
 	o           *plan
 	learned     []entry
-	anyPrice    []entry // which decide when the prices are known
-	cascades    []played
+	anyPrice    []entry  // which decide when the prices are known
+	cascades    []played // that were played
+	anyCascades []played // which are played when the prices are known
 	rows, train []int
 	together    costs.Clusters // of rows
 	knn         *baseline.KNN
@@ -28,12 +29,19 @@ type evaluation struct {
 
 // newEvaluation sorts the policies, and finds the reported rows and those that belong together.
 func newEvaluation(t *costs.Tensor, learned []entry, cascades []played, o *plan) (*evaluation, error) {
-	e := &evaluation{t: t, o: o, cascades: cascades, rows: t.Rows(o.split), train: t.Rows(costs.Train)}
+	e := &evaluation{t: t, o: o, rows: t.Rows(o.split), train: t.Rows(costs.Train)}
 	for _, l := range learned {
 		if l.prices != nil {
 			e.anyPrice = append(e.anyPrice, l)
 		} else {
 			e.learned = append(e.learned, l)
+		}
+	}
+	for _, c := range cascades {
+		if c.prices != nil {
+			e.anyCascades = append(e.anyCascades, c)
+		} else {
+			e.cascades = append(e.cascades, c)
 		}
 	}
 	if len(e.rows) == 0 {
@@ -51,7 +59,7 @@ func (e *evaluation) regimes() []float64 {
 			out = append(out, l.Info.Lambda)
 		}
 	}
-	for _, c := range e.cascades {
+	for _, c := range slices.Concat(e.cascades, e.anyCascades) {
 		out = append(out, c.info.Lambda)
 	}
 	if len(out) == 0 {
@@ -92,7 +100,7 @@ func (e *evaluation) outcomes(lambda float64) ([]methodActions, error) {
 	return outs, nil
 }
 
-// decideAt adds the decisions of the any-price policies at every lambda of the report.
+// decideAt adds the decisions of the any-price policies at every lambda of the report, and what any-price cascades do there.
 func (e *evaluation) decideAt(ctx context.Context, lambdas []float64) error {
 	for _, l := range e.anyPrice {
 		for _, lambda := range lambdas {
@@ -101,6 +109,11 @@ func (e *evaluation) decideAt(ctx context.Context, lambdas []float64) error {
 				return err
 			}
 			e.learned = append(e.learned, at)
+		}
+	}
+	for _, lambda := range lambdas {
+		if err := e.playAt(ctx, lambda); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -9,30 +9,67 @@ import (
 	"pipe/internal/storage"
 	"pipe/models/cascade"
 	"pipe/onnx/ort"
+	"pipe/pipeline/methods"
 	"pipe/pipeline/play"
 )
 
 // played is a cascade with what it does on the reported rows.
 type played struct {
-	*cascade.Played // per row
+	*cascade.Played // per row; nil for an any-price cascade that was not played yet
 	file            string
 	info            *cascade.Info
+	prices          *anyPriceCascade // of an any-price cascade; else nil
 }
 
-// openCascade opens a cascade file that matches t, and plays the given rows.
+// anyPriceCascade is an any-price cascade that is played through the reported rows at the prices that are asked.
+type anyPriceCascade struct {
+	decider *cascade.Decider
+	t       *costs.Tensor
+	rows    []int
+}
+
+// at is the cascade played at the fees of a, with the lambda of the report. True losses count the fees of the tensor.
+func (p *anyPriceCascade) at(ctx context.Context, c played, a *costs.Actions, lambda float64) (played, error) {
+	did, err := cascade.Play(ctx, p.decider, p.t, p.rows, c.info.PriceAt(a, lambda))
+	if err != nil {
+		return c, fmt.Errorf("cascade %q: %w", c.file, err)
+	}
+	info := *c.info
+	info.Lambda, info.Actions = lambda, p.t.Actions
+	c.Played, c.info = did, &info
+	return c, nil
+}
+
+// openCascade opens a cascade file that matches t. It is played through the given rows, unless it is an any-price cascade, which is played at
+// all prices of the report: the caller closes it.
 func openCascade(ctx context.Context, rt *ort.Runtime, file storage.Location, t *costs.Tensor, rows []int) (p played, err error) {
 	d, err := play.Open(ctx, rt, file)
 	if err != nil {
 		return p, err
+	}
+	p = played{file: file.String(), info: d.Info()}
+	if p.info.Prices != nil {
+		p.prices = &anyPriceCascade{d, t, rows}
+		return p, nil
 	}
 	defer func() {
 		if err = errors.Join(err, d.Close()); err != nil {
 			err = fmt.Errorf("cascade %q: %w", file, err)
 		}
 	}()
-	p = played{file: file.String(), info: d.Info()}
 	p.Played, err = cascade.Play(ctx, d, t, rows, nil)
 	return p, err
+}
+
+// closeCascades closes those that are played at many prices.
+func closeCascades(cascades []played) error {
+	var errs []error
+	for _, c := range cascades {
+		if c.prices != nil {
+			errs = append(errs, c.prices.decider.Close())
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // oneOfEach refuses two cascades that would have one name in tables.
@@ -40,7 +77,11 @@ func oneOfEach(cascades []played) error {
 	for i, c := range cascades {
 		for _, before := range cascades[:i] {
 			if before.info.Lambda == c.info.Lambda && before.method() == c.method() {
-				return &costs.DataError{File: c.file, Msg: fmt.Sprintf("is a second cascade of %d stages at lambda %g, beside %s: name one of them", c.info.Stages, c.info.Lambda, before.file)}
+				at := fmt.Sprintf("at lambda %g", c.info.Lambda)
+				if c.prices != nil {
+					at = "for any price"
+				}
+				return &costs.DataError{File: c.file, Msg: fmt.Sprintf("is a second cascade of %d stages %s, beside %s: name one of them", c.info.Stages, at, before.file)}
 			}
 		}
 	}
@@ -48,9 +89,46 @@ func oneOfEach(cascades []played) error {
 }
 
 // method is the name of the cascade in tables of methods.
-func (p *played) method() string { return fmt.Sprintf("cascade_%d", p.info.Stages) }
+func (p *played) method() string {
+	name := fmt.Sprintf("cascade_%d", p.info.Stages)
+	if p.prices != nil {
+		name = methods.AnyPrice + "_" + name
+	}
+	return name
+}
 
-// cascadesAt are the cascades for a lambda.
+// share are the shares of the rows on which it executed 1, 2, ... pairs.
+func (p *played) share() []float64 {
+	out := make([]float64, p.info.Stages)
+	for _, pairs := range p.Order {
+		out[len(pairs)-1]++
+	}
+	for n := range out {
+		out[n] /= float64(len(p.Order))
+	}
+	return out
+}
+
+// playAt adds what the any-price cascades do at a lambda of the report.
+func (e *evaluation) playAt(ctx context.Context, lambda float64) error {
+	at, err := e.anyCascadesAt(ctx, e.t.Actions, lambda)
+	e.cascades = append(e.cascades, at...)
+	return err
+}
+
+// anyCascadesAt are the any-price cascades, played at the fees of a.
+func (e *evaluation) anyCascadesAt(ctx context.Context, a *costs.Actions, lambda float64) (out []played, err error) {
+	for _, c := range e.anyCascades {
+		at, err := c.prices.at(ctx, c, a, lambda)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, at)
+	}
+	return out, nil
+}
+
+// cascadesAt are the cascades that were played at a lambda.
 func (e *evaluation) cascadesAt(lambda float64) (out []*played) {
 	for i := range e.cascades {
 		if e.cascades[i].info.Lambda == lambda {

@@ -9,6 +9,7 @@ import (
 	"pipe/costs"
 	"pipe/models"
 	"pipe/models/baseline"
+	"pipe/models/policy"
 	"pipe/pipeline/methods"
 	"pipe/pipeline/report"
 )
@@ -34,7 +35,7 @@ func (p pricePoint) scale() *float64 {
 	return &p.lambda
 }
 
-// pricePoints are the prices of the frontier: the lambdas of the report and, if there is an any-price policy, others in
+// pricePoints are the prices of the frontier: the lambdas of the report and, if there is an any-price policy or cascade, others in
 // the ranges of all of them, and factors on all fees. Without any fee there are none.
 func (e *evaluation) pricePoints(lambdas []float64) []pricePoint {
 	a := e.t.Actions
@@ -49,7 +50,7 @@ func (e *evaluation) pricePoints(lambdas []float64) []pricePoint {
 	switch {
 	case !e.hasFees():
 		return nil
-	case len(e.anyPrice) == 0 || !advice && !experts:
+	case len(e.ranges()) == 0 || !advice && !experts:
 		for _, l := range lambdas {
 			add(pricePoint{l, 1, false})
 		}
@@ -74,10 +75,21 @@ func (e *evaluation) pricePoints(lambdas []float64) []pricePoint {
 	return out
 }
 
-// inRange are the lambdas that are in the ranges of all any-price policies.
+// ranges are those of the any-price policies and cascades.
+func (e *evaluation) ranges() (out []*policy.PriceRange) {
+	for _, l := range e.anyPrice {
+		out = append(out, l.Info.Prices)
+	}
+	for _, c := range e.anyCascades {
+		out = append(out, c.info.Prices)
+	}
+	return out
+}
+
+// inRange are the lambdas that are in all of these ranges.
 func (e *evaluation) inRange(lambdas []float64) (out []float64) {
 	for _, l := range lambdas {
-		if !slices.ContainsFunc(e.anyPrice, func(p entry) bool { r := p.Info.Prices.Lambda; return l < r[0] || l > r[1] }) {
+		if !slices.ContainsFunc(e.ranges(), func(r *policy.PriceRange) bool { return l < r.Lambda[0] || l > r.Lambda[1] }) {
 			out = append(out, l)
 		}
 	}
@@ -94,8 +106,8 @@ func (e *evaluation) actionsAt(p pricePoint) *costs.Actions {
 	return &a
 }
 
-// frontier has, for every price, the any-price policies, the best constant of the training rows, and the policies of own
-// that were trained for this price. Without an any-price policy its prices are the lambdas of the report.
+// frontier has, for every price, the any-price policies and cascades, the best constant of the training rows, and the policies of own
+// and the cascades that were trained for this price. Without any price its prices are the lambdas of the report.
 func (e *evaluation) frontier(ctx context.Context, lambdas []float64, own []entry) ([]report.FrontierPoint, error) {
 	prices := e.pricePoints(lambdas)
 	var f frontier
@@ -129,12 +141,9 @@ func (e *evaluation) addPrice(ctx context.Context, f *frontier, price pricePoint
 	if decided == nil {
 		name, first, second = method, trained, nil
 	}
-	var cascades []*played
-	if price.experts == 1 {
-		cascades = e.cascadesAt(price.lambda)
-	}
-	if first == nil && cascades == nil {
-		return nil
+	cascades, err := e.cascadesFor(ctx, a, price)
+	if err != nil || first == nil && cascades == nil {
+		return err
 	}
 	c := e.constantAt(a, price)
 	var once paid // the policy for this lambda alone, or else the any-price policy
@@ -152,15 +161,43 @@ func (e *evaluation) addPrice(ctx context.Context, f *frontier, price pricePoint
 	} else {
 		f.addConstant(price, c)
 	}
-	for _, looks := range cascades {
+	for i := range cascades {
+		looks := &cascades[i]
 		ours := e.playedPaid(looks, a, price.lambda)
 		at := f.add(looks.method(), price, ours)
+		f.points[at].Share = looks.share()
 		f.against(at, ours, c)
-		if first != nil {
+		if own := looks.ownOf(cascades); own != nil {
+			f.regret(at, own.method(), ours, e.playedPaid(own, a, price.lambda))
+		} else if first != nil {
 			f.regret(at, cmp.Or(method, name), ours, once)
 		}
 	}
 	return nil
+}
+
+// cascadesFor are the any-price cascades played at a price, and those that were trained for this price alone.
+func (e *evaluation) cascadesFor(ctx context.Context, a *costs.Actions, price pricePoint) ([]played, error) {
+	out, err := e.anyCascadesAt(ctx, a, price.lambda)
+	if price.experts == 1 {
+		for _, c := range e.cascadesAt(price.lambda) {
+			if c.prices == nil {
+				out = append(out, *c)
+			}
+		}
+	}
+	return out, err
+}
+
+// ownOf is the cascade among others that was trained for the price at which this any-price cascade was played; nil if there is none.
+func (p *played) ownOf(others []played) *played {
+	i := slices.IndexFunc(others, func(o played) bool {
+		return p.prices != nil && o.prices == nil && o.info.Stages == p.info.Stages
+	})
+	if i < 0 {
+		return nil
+	}
+	return &others[i]
 }
 
 // constantPaid is the best constant pair of the training rows at a price; nil without training rows.

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"pipe/costs"
+	"pipe/models/policy"
 )
 
 // cautions are notes on what a reader of the report could otherwise miss.
@@ -45,8 +46,12 @@ func (e *evaluation) cautions(lambdas []float64) []string {
 			add("%s was trained on another table than this one: rows that are reported here may be among those that it learned from.", e.called(l))
 		}
 	}
-	for _, c := range e.cascades {
+	for _, c := range slices.Concat(e.cascades, e.anyCascades) {
 		name := filepath.Base(c.file)
+		if c.prices != nil {
+			uncheckedNotes(add, name, lambdas, func(lambda float64) *policy.Prices { return c.info.PriceAt(e.t.Actions, lambda) })
+			continue
+		}
 		if !slices.Contains(lambdas, c.info.Lambda) {
 			add("%s is left out: it was trained for lambda %g, and a cascade is reported at its own lambda.", name, c.info.Lambda)
 			continue
@@ -74,9 +79,14 @@ func (e *evaluation) priceCautions(add func(format string, args ...any), l entry
 	if l.prices.info.Usage != nil && l.prices.usage == nil {
 		add("%s decided at the prices of what calls use of its training: this tensor records none. With --prices FILE it decides at those of a file.", e.called(l))
 	}
+	uncheckedNotes(add, e.called(l), lambdas, func(lambda float64) *policy.Prices { return l.prices.info.PriceAt(e.t.Actions, lambda, l.prices.usage) })
+}
+
+// uncheckedNotes are notes on the prices of the report that what has this name was not checked on.
+func uncheckedNotes(add func(format string, args ...any), name string, lambdas []float64, at func(lambda float64) *policy.Prices) {
 	for _, lambda := range lambdas {
-		if why := l.prices.info.PriceAt(e.t.Actions, lambda, l.prices.usage).Unchecked; len(why) > 0 {
-			add("%s was not checked on the prices at lambda %g: %s.", e.called(l), lambda, strings.Join(why, "; "))
+		if why := at(lambda).Unchecked; len(why) > 0 {
+			add("%s was not checked on the prices at lambda %g: %s.", name, lambda, strings.Join(why, "; "))
 		}
 	}
 }

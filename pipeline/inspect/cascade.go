@@ -10,6 +10,7 @@ import (
 	"pipe/internal/safetext"
 	"pipe/internal/textfile"
 	"pipe/models/cascade"
+	"pipe/models/policy"
 	"pipe/onnx"
 )
 
@@ -30,6 +31,8 @@ type CascadeExplanation struct {
 	Advice      []costs.Advice             `json:"advice"`
 	Fees        map[string]float64         `json:"fees"` // deployed fee of every available pair
 	Unavailable []string                   `json:"unavailable,omitempty"`
+	LeftOut     []string                   `json:"left_out,omitempty"` // pairs that a file with fixed prices was cut without
+	Prices      *policy.PriceRange         `json:"prices,omitempty"`   // of an any-price cascade: those that it was checked on
 	Guard       *cascade.Guard             `json:"guard,omitempty"`
 	Summary     *cascade.Summary           `json:"validation,omitempty"` // what it did on rows that training did not see
 	Digests     map[string]string          `json:"digests,omitempty"`
@@ -48,7 +51,10 @@ func explainCascade(path string, m *onnx.Model) (Explanation, error) {
 	e := &CascadeExplanation{
 		Format: 1, Kind: cascade.Kind, File: path, Lambda: info.Lambda, Stages: info.Stages, Facts: info.Facts, Features: a.Features.Name,
 		Dim: info.Dim, Names: info.Names, Experts: a.Experts, Advice: a.Advice, Fees: map[string]float64{}, Guard: info.Guard,
-		Digests: a.Digests, Info: map[string]json.RawMessage{},
+		Digests: a.Digests, Info: map[string]json.RawMessage{}, Prices: info.Prices,
+	}
+	if e.LeftOut, err = leftOut(a, info.Info); err != nil {
+		return nil, &costs.DataError{File: path, Err: err}
 	}
 	fees := a.Fees(info.Lambda)
 	for i, exists := range a.Mask() {
@@ -153,6 +159,8 @@ func (e *CascadeExplanation) WriteText(w io.Writer) error {
 	}
 	b.Add("experts", "%s", safetext.List(e.Experts, func(x costs.Expert) string { return fmt.Sprintf("%s (fee %g)", x.Name, x.Fee) }))
 	b.Add("advice", "%s", safetext.List(e.Advice, func(x costs.Advice) string { return fmt.Sprintf("%s (deployed fee %g)", x.Name, e.Lambda*x.Fee) }))
+	addPrices(b, e.Prices)
+	b.Add("left out", "%s", strings.Join(e.LeftOut, ", "))
 	b.Add("unavailable", "%s", strings.Join(e.Unavailable, ", "))
 	b.AddPairs("trained from", e.Digests)
 	writeInfo(b, e.Info)

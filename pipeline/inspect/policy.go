@@ -73,7 +73,7 @@ func explainPolicy(ctx context.Context, at storage.Location, _ Options) (Explana
 	if info.Usage != nil {
 		e.Usage = decide.ListUsage(info.Actions, info.Usage.Prices)
 	}
-	if e.LeftOut, err = leftOut(info); err != nil {
+	if e.LeftOut, err = leftOut(info.Actions, info.Info); err != nil {
 		return nil, &costs.DataError{File: at.String(), Err: err}
 	}
 	for key, value := range info.Info {
@@ -106,22 +106,22 @@ func (e *PolicyExplanation) takeTraining() {
 }
 
 // leftOut names the pairs that exist and that a file with fixed prices was cut without.
-func leftOut(info *policy.Info) (names []string, err error) {
-	text, ok := info.Info[policy.WithoutKey]
+func leftOut(a *costs.Actions, meta map[string]string) (names []string, err error) {
+	text, ok := meta[policy.WithoutKey]
 	if !ok {
 		return nil, nil
 	}
 	var without []policy.Part
 	left := []bool(nil)
 	if err = json.Unmarshal([]byte(text), &without); err == nil {
-		left, err = policy.Without(info.Actions, without)
+		left, err = policy.Without(a, without)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("metadata pipe.%s: %w", policy.WithoutKey, err)
 	}
-	for i, exists := range info.Actions.Mask() {
+	for i, exists := range a.Mask() {
 		if exists && !left[i] {
-			names = append(names, info.Actions.Name(i))
+			names = append(names, a.Name(i))
 		}
 	}
 	return names, nil
@@ -180,10 +180,7 @@ func (e *PolicyExplanation) WriteText(w io.Writer) error {
 	}
 	b.Add("experts", "%s", safetext.List(e.Experts, func(x costs.Expert) string { return fmt.Sprintf("%s (fee %g)", x.Name, x.Fee) }))
 	b.Add("advice", "%s", safetext.List(e.Advice, func(x costs.Advice) string { return fmt.Sprintf("%s (deployed fee %g)", x.Name, e.Lambda*x.Fee) }))
-	if r := e.Prices; r != nil {
-		b.Add("any price", "lambda and fees are inputs, and the ones above those of the training; checked for lambda from %g to %g, and for one fee from %g to %g times that of the training",
-			r.Lambda[0], r.Lambda[1], r.Fee[0], r.Fee[1])
-	}
+	addPrices(b, e.Prices)
 	for _, line := range decide.UsageLines(e.Experts, e.Usage) {
 		b.Add("usage", "%s", line)
 	}
@@ -193,6 +190,14 @@ func (e *PolicyExplanation) WriteText(w io.Writer) error {
 	b.AddPairs("trained from", e.Digests)
 	writeInfo(b, e.Info)
 	return b.WriteText(w)
+}
+
+// addPrices says which prices an any-price policy or cascade was checked for; nil: it has fixed prices.
+func addPrices(b *safetext.Fields, r *policy.PriceRange) {
+	if r != nil {
+		b.Add("any price", "lambda and fees are inputs, and the ones above those of the training; checked for lambda from %g to %g, and for one fee from %g to %g times that of the training",
+			r.Lambda[0], r.Lambda[1], r.Fee[0], r.Fee[1])
+	}
 }
 
 // writeSupport says on how many training rows a log executed every pair.

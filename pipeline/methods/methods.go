@@ -42,6 +42,8 @@ func anyPrice() models.Method {
 var compared = []models.Method{
 	{Name: "cascade_2", Role: models.RolePolicy, About: "executes a pair, looks at its answer, and accepts it or executes a second one"},
 	{Name: "cascade_3", Role: models.RolePolicy, About: "the same with at most three pairs"},
+	{Name: AnyPrice + "_cascade_2", Role: models.RolePolicy, About: "one cascade for all prices, of at most two pairs, at the prices of the table"},
+	{Name: AnyPrice + "_cascade_3", Role: models.RolePolicy, About: "the same with at most three pairs"},
 	{Name: baseline.NameKNN, Role: models.RoleReference, About: "cost regression by nearest neighbours, k chosen on inner rows"},
 	{Name: KNN20, Role: models.RoleReference, About: "cost regression by the 20 nearest neighbours"},
 	{Name: KNN100, Role: models.RoleReference, About: "cost regression by the 100 nearest neighbours"},

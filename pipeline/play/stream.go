@@ -12,6 +12,7 @@ import (
 	"pipe/costs"
 	"pipe/internal/storage"
 	"pipe/models/cascade"
+	"pipe/models/policy"
 	"pipe/onnx/ort"
 	"pipe/pipeline/decide"
 	"pipe/pipeline/stage"
@@ -28,10 +29,12 @@ type Summary struct {
 	Stages   []int64          `json:"stages"`   // rows by how many pairs were executed on them, from one on
 	Unseen   int64            `json:"unseen"`   // rows on which nothing that the cascade looks at is known of the answer of an executed pair
 
-	ChangedFees []costs.FeeChange `json:"changed_fees,omitempty"` // of the table; the cascade decides by its own
+	ChangedFees []costs.FeeChange  `json:"changed_fees,omitempty"` // of the table; the cascade decides by its own
+	Prices      *decide.UsedPrices `json:"prices,omitempty"`       // of an any-price cascade
 }
 
-// Stream plays the rows of the cost tensor o.In through the cascade o.Policy and writes what was done, in the order of the rows. Losses
+// Stream plays the rows of the cost tensor o.In through the cascade o.Policy and writes what was done, in the order of the rows. An
+// any-price cascade decides at its own prices as o.Prices changes them, and these are paid. Of another one, those of the table are. Losses
 // of the tensor are not looked at, and may be unknown. Memory does not grow with the number of rows. An output file appears when
 // it is complete. Options that a cascade does not have are an *stage.OptionError, bad input is a *costs.DataError.
 func Stream(ctx context.Context, rt *ort.Runtime, o decide.StreamOptions, stdout io.Writer, p stage.Progress) (_ *Summary, err error) {
@@ -49,7 +52,15 @@ func Stream(ctx context.Context, rt *ort.Runtime, o decide.StreamOptions, stdout
 	begin := time.Now()
 	p.Start(-1, "open cascade and table")
 	defer p.Done()
-	d, err := Open(ctx, rt, o.Policy)
+	f, err := decide.ReadCascade(ctx, o.Policy)
+	if err != nil {
+		return nil, err
+	}
+	at, err := f.Price(o.Prices, o.PriceFile)
+	if err != nil {
+		return nil, err
+	}
+	d, err := f.Open(rt)
 	if err != nil {
 		return nil, err
 	}
@@ -59,8 +70,14 @@ func Stream(ctx context.Context, rt *ort.Runtime, o decide.StreamOptions, stdout
 		return nil, err
 	}
 	defer r.Close()
-	s := &stream{d: d, file: o.Policy, in: o.In, done: &Summary{Format: 1, Policy: o.Policy.String()}}
-	s.done.ChangedFees = d.Info().Actions.ChangedFees(r.Actions())
+	s := &stream{d: d, at: at, file: o.Policy, in: o.In, done: &Summary{Format: 1, Policy: o.Policy.String()}}
+	s.done.ChangedFees = at.In(f.Info.Actions).ChangedFees(r.Actions())
+	if f.Info.Prices != nil {
+		s.done.Prices = decide.NewUsedPrices(f.Info.Actions, at, o.Prices.Without)
+	} else {
+		s.at = f.Info.PriceAt(r.Actions(), f.Info.Lambda)
+		s.at.Available = at.Available
+	}
 	if s.sink, err = openSink(ctx, o, d.Info(), stdout); err != nil {
 		return nil, err
 	}
@@ -81,7 +98,6 @@ func unused(o decide.StreamOptions) error {
 	var names []string
 	for name, given := range map[string]bool{
 		"--encoder": o.Encoder != "", "--text": o.Text != "", "--image": o.Image != "", "--decoder": o.Decoder != "", "--scores": o.Scores,
-		"--prices": !o.PriceFile.IsZero(), "--lambda": o.Prices.Lambda != nil, "--fee": o.Prices.Fees != nil, "--without": o.Prices.Without != nil,
 	} {
 		if given {
 			names = append(names, name)
@@ -90,7 +106,7 @@ func unused(o decide.StreamOptions) error {
 	slices.Sort(names)
 	switch {
 	case names != nil:
-		return &stage.OptionError{Err: fmt.Errorf("decide: %q is a cascade, which is played through a cost tensor at its own prices, without %s", o.Policy, strings.Join(names, ", "))}
+		return &stage.OptionError{Err: fmt.Errorf("decide: %q is a cascade, which is played through a cost tensor without %s", o.Policy, strings.Join(names, ", "))}
 	case o.In.String() == "-" || o.InFormat != "auto" && o.InFormat != "parquet":
 		return &stage.OptionError{Err: fmt.Errorf("decide: %q is a cascade: --in has to be a cost tensor with what can be seen of answers, a Parquet file or a folder of parts", o.Policy)}
 	}
@@ -100,6 +116,7 @@ func unused(o decide.StreamOptions) error {
 // stream plays batches of a table.
 type stream struct {
 	d    *cascade.Decider
+	at   *policy.Prices   // that are paid
 	file storage.Location // of the cascade
 	in   storage.Location // the table
 	sink *sink
@@ -124,7 +141,7 @@ func (s *stream) run(ctx context.Context, r *costs.Reader, p stage.Progress) err
 		for n := range rows {
 			rows[n] = n
 		}
-		played, err := cascade.Play(ctx, s.d, t, rows, nil)
+		played, err := cascade.Play(ctx, s.d, t, rows, s.at)
 		if err != nil {
 			return fmt.Errorf("cascade %q on %q: %w", s.file, s.in, err)
 		}

@@ -21,6 +21,7 @@ import (
 	"pipe/costs/coststest"
 	"pipe/internal/storage"
 	"pipe/models/cascade/cascadetest"
+	"pipe/models/policy"
 	"pipe/onnx/ort/orttest"
 	"pipe/pipeline/decide"
 	"pipe/pipeline/stage"
@@ -89,6 +90,79 @@ func TestStream(t *testing.T) {
 		if done.Rows != 500 || done.Unseen != 1 || done.Chosen["small/none"] != done.Stages[0] || done.Executed["large/none"] != done.Stages[1] || done.Stages[0]+done.Stages[1] != 500 {
 			t.Errorf("%s: %+v", format, done)
 		}
+	}
+}
+
+// An any-price cascade plays and pays at the prices that are asked, whatever the fees of the table; left out pairs are not executed. One with
+// fixed prices is played without pairs too, at the fees of the table.
+func TestStreamAtPrices(t *testing.T) {
+	rt := orttest.Open(t, 1)
+	tensor, o := world(t, func(tensor *costs.Tensor) { tensor.Actions.Experts[0].Fee = 0.03 })
+	fixed := o.Policy
+	m, err := cascadetest.AnyPrice(coststest.Looks(500, 4)).Export()
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.Policy = storage.File(filepath.Join(t.TempDir(), "any.onnx"))
+	if err := m.WriteFile(o.Policy.String()); err != nil {
+		t.Fatal(err)
+	}
+	large := func(fee float64) policy.PriceChange {
+		return policy.PriceChange{Fees: []policy.Fee{{Of: policy.Expert("large"), Amount: fee}}}
+	}
+	alone := []policy.Part{policy.Expert("large"), policy.Advice("search")} // small alone is left
+	for name, c := range map[string]struct {
+		file         storage.Location
+		change       policy.PriceChange
+		small, large float64 // what is paid
+		follows      float32 // the expected loss above which large follows
+		checked      bool
+	}{
+		"as trained":    {o.Policy, policy.PriceChange{}, 0.02, 0.2, 0.25, true},
+		"cheap":         {o.Policy, large(0.1), 0.02, 0.1, 0.15, true},
+		"dear":          {o.Policy, large(0.6), 0.02, 0.6, 0.65, true},
+		"very dear":     {o.Policy, large(0.9), 0.02, 0.9, 0.95, false},
+		"without large": {o.Policy, policy.PriceChange{Without: alone}, 0.02, 0, 9, false},
+		"fixed":         {fixed, policy.PriceChange{}, 0.03, 0.2, 0.25, true},
+		"fixed without": {fixed, policy.PriceChange{Without: alone}, 0.03, 0, 9, true},
+	} {
+		o.Policy, o.Prices, o.Out = c.file, c.change, storage.File(filepath.Join(t.TempDir(), "out.jsonl"))
+		done, err := Stream(t.Context(), rt, o, nil, stage.Quiet)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if got := done.Prices != nil; got != (c.file != fixed) || got && (len(done.Prices.Unchecked) == 0) != c.checked {
+			t.Errorf("%s: prices %+v", name, done.Prices)
+		}
+		if len(done.ChangedFees) == 0 {
+			t.Errorf("%s: nothing is said of the fees of the table", name)
+		}
+		for n, l := range readLines(t, "jsonl", o.Out.String()) {
+			want, fees := []string{"small/none"}, c.small
+			if 1-tensor.Facts[0].Data[4*n] > c.follows {
+				want, fees = append(want, "large/none"), fees+c.large
+			}
+			if !slices.Equal(l.Executed, want) || math.Abs(*l.Fees-fees) > 1e-9 {
+				t.Fatalf("%s, row %d: %+v, want %v for %g", name, n, l, want, fees)
+			}
+		}
+	}
+	for _, c := range []struct {
+		want   string
+		change policy.PriceChange
+		list   storage.Location
+	}{
+		{"the policy has fixed prices, those of lambda 3", large(1), storage.Location{}},
+		{"knows nothing of what calls use", policy.PriceChange{}, o.In},
+		{`unknown expert "other"`, policy.PriceChange{Without: []policy.Part{policy.Expert("other")}}, storage.Location{}},
+	} {
+		o.Policy, o.Prices, o.PriceFile, o.Out = fixed, c.change, c.list, storage.File(filepath.Join(t.TempDir(), "out.csv"))
+		_, err := Stream(t.Context(), rt, o, nil, stage.Quiet)
+		var option *stage.OptionError
+		if !errors.As(err, &option) || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("error %v, want %q", err, c.want)
+		}
+		left(t, o)
 	}
 }
 

@@ -12,16 +12,29 @@ import (
 // empty field.
 func (r *Report) WriteFrontierCSV(w io.Writer) error {
 	c := csv.NewWriter(w)
-	_ = c.Write([]string{
+	most := mostExecuted(r.Frontier)
+	head := []string{
 		"setting", "method", "lambda", "expert_factor", "scale", "pair", "loss", "loss_low", "loss_high", "money", "money_low", "money_high", "true_loss",
 		"diff_best_fixed_train", "diff_best_fixed_train_low", "diff_best_fixed_train_high", "own", "regret", "regret_low", "regret_high",
-	})
+	}
+	for n := range most {
+		head = append(head, fmt.Sprintf("share_%d", n+1))
+	}
+	_ = c.Write(head)
 	ends := func(v *Interval) []string { return intervalFields(v)[1:] }
 	for _, p := range r.Frontier {
 		record := append([]string{p.Setting, p.Method, exact(&p.Lambda), exact(&p.ExpertFactor), exact(p.Scale), p.Pair, exact(&p.Loss)}, ends(p.LossInterval)...)
 		record = append(append(record, exact(&p.Money)), ends(p.MoneyInterval)...)
 		record = append(append(record, exact(&p.TrueLoss)), intervalFields(p.DiffConstant)...)
-		_ = c.Write(append(append(record, p.Own), intervalFields(p.Regret)...))
+		record = append(append(record, p.Own), intervalFields(p.Regret)...)
+		for n := range most {
+			share := ""
+			if n < len(p.Share) {
+				share = exact(&p.Share[n])
+			}
+			record = append(record, share)
+		}
+		_ = c.Write(record)
 	}
 	c.Flush()
 	return c.Error()

@@ -22,10 +22,20 @@ type FrontierPoint struct {
 	MoneyInterval *Interval `json:"money_interval,omitempty"`
 	TrueLoss      float64   `json:"true_loss"`                       // at the price
 	DiffConstant  *Interval `json:"diff_best_fixed_train,omitempty"` // true loss minus that of the best constant, paired by row
-	// Own is the method whose policy was trained for this lambda alone, and Regret the true loss minus that of this policy,
-	// paired by row.
+	// Own is the method that a point is compared with: for a policy, that whose policy was trained for this lambda alone; for a cascade
+	// too, or else what decides once. Regret is the true loss minus that of this one, paired by row.
 	Own    string    `json:"own,omitempty"`
 	Regret *Interval `json:"regret,omitempty"`
+	// Share is of a cascade: shares of the rows on which 1, 2, ... pairs were executed.
+	Share []float64 `json:"share,omitempty"`
+}
+
+// mostExecuted is the largest number of pairs that a cascade executes on a row.
+func mostExecuted(points []FrontierPoint) (most int) {
+	for _, p := range points {
+		most = max(most, len(p.Share))
+	}
+	return most
 }
 
 // ConstantPoint is what one pair loses and spends if it is used on every reported row: means over these rows. Loss and

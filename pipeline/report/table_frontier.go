@@ -13,8 +13,10 @@ func (r *Report) frontierTable() table {
 		head: []string{"lambda", "method", "all fees", "expert fees", "task loss (95%)", "fees paid (95%)", "true loss", "vs constant (95%)", "regret (95%)", "vs", "pair"},
 		caption: "What is lost and what is paid at every price: other lambdas, or all fees times a factor. Task loss is without fees; fees paid, in the unit of the loss, are those of experts, those of advice before " +
 			"lambda, and measured ones. True loss is at the price. Vs constant: against best_fixed_train at this price. Regret: against a policy " +
-			"that was trained for this lambda alone. Intervals are paired by row.",
+			"that was trained for this lambda alone; of a cascade without such a one, against what decides once. Intervals are paired by row.",
 	}
+	most := mostExecuted(r.Frontier)
+	t.head = append(t.head, executedHead(most)...)
 	for _, p := range r.Frontier {
 		all, factor := "", ""
 		if p.Scale != nil {
@@ -23,13 +25,30 @@ func (r *Report) frontierTable() table {
 		if p.ExpertFactor != 1 {
 			factor = "x " + Number(&p.ExpertFactor)
 		}
-		t.rows = append(t.rows, []string{
+		t.rows = append(t.rows, append([]string{
 			Number(&p.Lambda), p.Method, all, factor, around(p.Loss, p.LossInterval), around(p.Money, p.MoneyInterval), fmt.Sprintf("%.4f", p.TrueLoss),
 			finely(p.DiffConstant), finely(p.Regret), p.Own, p.Pair,
-		})
+		}, executedCells(p.Share, most)...))
 	}
 	t.dropEmpty()
 	return t
+}
+
+// executedHead are the columns of the shares of the rows on which 1, 2, ... pairs were executed.
+func executedHead(most int) (head []string) {
+	for n := range most {
+		head = append(head, fmt.Sprintf("%d executed %%", n+1))
+	}
+	return head
+}
+
+// executedCells are the cells of these columns, empty beyond the shares.
+func executedCells(share []float64, most int) []string {
+	cells := make([]string, most)
+	for n := range share {
+		cells[n] = percent(&share[n])
+	}
+	return cells
 }
 
 // around prints a mean with the ends of its interval, if it has one.
@@ -58,20 +77,10 @@ func (r *Report) cascadeTable() table {
 	for _, c := range r.Cascades {
 		most = max(most, len(c.Share))
 	}
-	for n := range most {
-		t.head = append(t.head, fmt.Sprintf("%d executed %%", n+1))
-	}
+	t.head = append(t.head, executedHead(most)...)
 	for _, c := range r.Cascades {
-		line := c.Paid.cells(fixed(c.Lambda, -1), c.Policy, r.Money)
-		line = append(line, "")
-		for n := range most {
-			cell := ""
-			if n < len(c.Share) {
-				cell = percent(&c.Share[n])
-			}
-			line = append(line, cell)
-		}
-		t.rows = append(t.rows, line)
+		line := append(c.Paid.cells(fixed(c.Lambda, -1), c.Policy, r.Money), "")
+		t.rows = append(t.rows, append(line, executedCells(c.Share, most)...))
 		for _, o := range c.Others {
 			line := append(o.Paid.cells(fixed(c.Lambda, -1), "("+o.Name+")", r.Money), finely(o.Diff))
 			t.rows = append(t.rows, append(line, make([]string, most)...))

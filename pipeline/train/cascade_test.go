@@ -131,7 +131,9 @@ func TestCascadeRefuses(t *testing.T) {
 		"does not say what can be seen of answers":              func(*Options) {},
 		"only the recipe auto trains cascades":                  func(o *Options) { o.Recipe = "paper" },
 		"stages: 1, a cascade has at least 2":                   func(o *Options) { o.Stages = 1 },
-		"a cascade is trained for the prices of the table":      func(o *Options) { o.AnyPrice = true },
+		"no policy is trained for [0 1]":                        func(o *Options) { o.AnyPrice, o.Lambdas = true, []float64{0, 1} },
+		"only policies that decide once get a guarantee":        func(o *Options) { o.Guarantee.Risk = 0.1 },
+		"older one (deployed, warm)":                            func(o *Options) { o.Warm = storage.File("old.onnx") },
 		"a log has the answer of one pair for each request":     func(o *Options) { o.Log.Log, o.Tensor = storage.File("log"), storage.Location{} },
 		"a cascade is compared with the policy that decides on": func(o *Options) { o.Deployed = storage.File("live.onnx") },
 	} {
@@ -145,5 +147,35 @@ func TestCascadeRefuses(t *testing.T) {
 		if want == "does not say what can be seen of answers" && (!errors.As(err, &facts) || !strings.Contains(facts.Hint(), "pipe costs")) {
 			t.Errorf("%v has no hint", err)
 		}
+	}
+}
+
+// began records which phases began.
+type began struct {
+	stage.Progress
+	phases *[]string
+}
+
+func (p began) Start(_ int64, phase string) { *p.phases = append(*p.phases, phase) }
+
+// A method that cannot be trained on the table is an error before the cascade is trained.
+func TestNothingIsTrainedInVain(t *testing.T) {
+	tensor := coststest.Looks(400, 5)
+	tensor.Actions.Unavailable = []costs.Pair{{Expert: 0}, {Expert: 1}} // nobody answers without advice
+	for i := range tensor.Loss {
+		if i%2 == 0 {
+			tensor.Loss[i] = float32(math.NaN())
+		}
+	}
+	o := cascadeOptions(t, tensor)
+	o.Methods = []string{"l2d"}
+	var phases []string
+	_, err := Run(t.Context(), o, began{stage.Quiet, &phases})
+	var option *stage.OptionError
+	if !errors.As(err, &option) || !strings.Contains(err.Error(), "no expert is available without advice") {
+		t.Errorf("error %v", err)
+	}
+	if slices.ContainsFunc(phases, func(phase string) bool { return strings.HasPrefix(phase, "train") }) {
+		t.Errorf("began %q", phases)
 	}
 }

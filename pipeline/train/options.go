@@ -29,9 +29,9 @@ type Settings struct {
 	Recipe         string            `yaml:"recipe" json:"recipe"`                 // "auto" or "paper"
 	Lambdas        []float64         `yaml:"lambdas" json:"lambdas"`               // one policy (per seed) for each
 	HalfLife       auto.HalfLife     `yaml:"half_life" json:"half_life,omitempty"` // recipe auto: age at which a training row counts half; 0: all rows count alike
-	AnyPrice       bool              `yaml:"any_price" json:"any_price"`           // recipe auto: one policy for all prices of Prices, instead of one for each of Lambdas
+	AnyPrice       bool              `yaml:"any_price" json:"any_price"`           // recipe auto: one policy, and one cascade, for all prices of Prices, instead of one for each of Lambdas
 	Prices         policy.PriceRange `yaml:"prices" json:"prices"`
-	Cascade        bool              `yaml:"cascade" json:"cascade,omitempty"` // recipe auto: also one cascade for each of Lambdas, which looks at answers
+	Cascade        bool              `yaml:"cascade" json:"cascade,omitempty"` // recipe auto: also cascades, which look at answers
 	Stages         int               `yaml:"stages" json:"stages"`             // of a cascade: pairs that are executed on a row, at most
 	Methods        []string          `yaml:"methods" json:"methods"`           // besides the recipe's own: l2d, separated, separated_softmax
 	paper.Settings `yaml:",inline"`  // recipe paper and the other methods
@@ -157,12 +157,12 @@ func (o Options) checkCascade() error {
 	switch {
 	case !o.Cascade:
 		return nil
-	case o.AnyPrice:
-		return errors.New("cascade and any_price: a cascade is trained for the prices of the table, one for each lambda")
 	case !o.Log.Log.IsZero():
 		return errors.New("cascade: a log has the answer of one pair for each request, and a cascade learns from those of all pairs; pipe costs and pipe import make such tables")
 	case !o.Deployed.IsZero() || !o.Warm.IsZero():
 		return errors.New("cascade: a cascade is compared with the policy that decides once, and not with an older one (deployed, warm)")
+	case o.promises():
+		return errors.New("cascade and guarantee: only policies that decide once get a guarantee in training; pipe calibrate adds one to a file")
 	}
 	return nil
 }

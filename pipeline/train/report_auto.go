@@ -1,7 +1,9 @@
 package train
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -23,10 +25,7 @@ func writeAuto(b *strings.Builder, r auto.Report) {
 		fmt.Fprintf(b, "\n%d outcomes of the training rows are unknown; only the %d of %d rows with all outcomes judge\n", r.Unknown, r.Complete, r.Rows)
 	}
 	writeSupport(b, r.Support)
-	g, at := r.Guard, fmt.Sprintf("lambda %g", r.Lambda)
-	if r.Prices != nil {
-		at = fmt.Sprintf("any price (lambda %g to %g, single fees times %g to %g)", r.Prices.Lambda[0], r.Prices.Lambda[1], r.Prices.Fee[0], r.Prices.Fee[1])
-	}
+	g, at := r.Guard, atPrice(r.Lambda, r.Prices)
 	if g.Rows == 0 {
 		constant := "always " + safetext.Line(g.Fixed)
 		if r.Prices != nil {
@@ -64,9 +63,7 @@ func writeAuto(b *strings.Builder, r auto.Report) {
 		fmt.Fprintf(b, "the older policy on %d later rows: gain %.4f over the new one, %.4f over the best fixed pair; it is %s: %s\n",
 			w.Rows, w.Gain, w.FixedGain, map[bool]string{true: "exported", false: "not used"}[w.Used], safetext.Line(w.Reason))
 	}
-	if p, ok := worstPrice(g); ok {
-		fmt.Fprintf(b, "smallest gain of a price: %.4f (95%% bounds %.4f and %.4f) at %s\n", p.Gain, p.LowerBound, p.UpperBound, safetext.Line(p.Name()))
-	}
+	writeWorst(b, g.Prices)
 	tab := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(tab, "candidate\tloss\tstandard error\tweight in the blend")
 	line := func(m policy.Member, name, weight string) {
@@ -107,12 +104,19 @@ func (w *Window) write(b *strings.Builder) {
 		w.Outcomes, w.Decisions, w.First, w.Last, w.Known, safetext.List(w.Loggers, func(name string) string { return name }))
 }
 
-// worstPrice is the price of an any-price policy at which it gains least.
-func worstPrice(g policy.Guard) (worst policy.PriceGuard, ok bool) {
-	for i, p := range g.Prices {
-		if i == 0 || p.Gain < worst.Gain {
-			worst = p
-		}
+// atPrice names what something was trained for: a lambda, or a range of prices.
+func atPrice(lambda float64, r *policy.PriceRange) string {
+	if r == nil {
+		return fmt.Sprintf("lambda %g", lambda)
 	}
-	return worst, len(g.Prices) > 0
+	return fmt.Sprintf("any price (lambda %g to %g, single fees times %g to %g)", r.Lambda[0], r.Lambda[1], r.Fee[0], r.Fee[1])
+}
+
+// writeWorst writes the price at which something for any price gains least, of those at which it was compared.
+func writeWorst(b *strings.Builder, prices []policy.PriceGuard) {
+	if len(prices) == 0 {
+		return
+	}
+	p := slices.MinFunc(prices, func(a, b policy.PriceGuard) int { return cmp.Compare(a.Gain, b.Gain) })
+	fmt.Fprintf(b, "smallest gain of a price: %.4f (95%% bounds %.4f and %.4f) at %s\n", p.Gain, p.LowerBound, p.UpperBound, safetext.Line(p.Name()))
 }

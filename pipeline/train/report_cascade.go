@@ -11,14 +11,18 @@ import (
 
 // writeCascade writes what was found in the training of one cascade.
 func writeCascade(b *strings.Builder, r fit.Report) {
-	g := r.Guard
+	g, at, means := r.Guard, atPrice(r.Lambda, r.Prices), ""
 	if g.Rows == 0 {
-		fmt.Fprintf(b, "\ncascade at lambda %g: the %d training rows are too few sets that belong together to hold some out for the guard: it accepts every first answer\n", r.Lambda, r.Rows)
+		fmt.Fprintf(b, "\ncascade at %s: the %d training rows are too few sets that belong together to hold some out for the guard: it accepts every first answer\n", at, r.Rows)
 		return
 	}
-	fmt.Fprintf(b, "\ncascade at lambda %g: %.4f against %.4f of the policy that decides once and %.4f of the best fixed pair, on %d held-out rows; gain %.4f, one-sided %g%% lower bound %.4f: %s\n",
-		r.Lambda, g.Cascade, g.OneShot, g.Fixed, g.Rows, g.Gain, 100*g.Confidence, g.LowerBound,
+	if len(g.Prices) > 0 {
+		means = fmt.Sprintf(" of every price, means over %d prices", len(g.Prices))
+	}
+	fmt.Fprintf(b, "\ncascade at %s: %.4f against %.4f of the policy that decides once and %.4f of the best fixed pair%s, on %d held-out rows; gain %.4f, one-sided %g%% lower bound %.4f: %s\n",
+		at, g.Cascade, g.OneShot, g.Fixed, means, g.Rows, g.Gain, 100*g.Confidence, g.LowerBound,
 		map[bool]string{true: "it accepts every first answer", false: "it is exported"}[g.Fallback])
+	writeWorst(b, g.Prices)
 	tab := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(tab, "pairs executed\trows %\tfees of the last of these, mean over all rows")
 	for n, share := range g.Stages {

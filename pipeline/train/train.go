@@ -91,7 +91,11 @@ func Policies(ctx context.Context, rt *ort.Runtime, t *costs.Tensor, c Settings,
 	if err != nil {
 		return nil, nil, err
 	}
-	return j.policies(ctx, save, stage.OrQuiet(progress))
+	progress = stage.OrQuiet(progress)
+	if err := j.ready(progress); err != nil {
+		return nil, nil, err
+	}
+	return j.policies(ctx, save, progress)
 }
 
 // into is RunOn for a job, with another folder for the policies and train.json.
@@ -120,9 +124,12 @@ func (j job) into(ctx context.Context, out storage.Location, checkpoints string,
 		return nil, err
 	}
 	save := models.CheckpointPolicy{Dir: checkpoints, Every: 20 * time.Second}
-	cascades, err := j.cascades(ctx, save, progress) // first, so that a table that has nothing to look at is reported at once
+	var cascades []trainedCascade
 	var policies []*policy.Policy
 	var reports []auto.Report
+	if err = j.ready(progress); err == nil {
+		cascades, err = j.cascades(ctx, save, progress) // first, since what they need of a table is checked when their training begins
+	}
 	if err == nil {
 		policies, reports, err = j.policies(ctx, save, progress)
 	}
@@ -149,26 +156,31 @@ func (j job) into(ctx context.Context, out storage.Location, checkpoints string,
 	return r, os.RemoveAll(checkpoints)
 }
 
-// policies trains the policies of the recipe, then those of the other methods.
-func (j job) policies(ctx context.Context, save models.CheckpointPolicy, progress stage.Progress) ([]*policy.Policy, []auto.Report, error) {
+// ready reports what cannot be trained on the table, before anything is trained. It leaves out methods by default that cannot be.
+func (j *job) ready(progress stage.Progress) (err error) {
 	if len(j.t.Rows(costs.Train)) == 0 {
-		return nil, nil, &costs.DataError{Column: "split", Msg: "there are no training rows"}
+		return &costs.DataError{Column: "split", Msg: "there are no training rows"}
 	}
-	others, err := j.trainable(progress)
-	if err != nil {
-		return nil, nil, err
+	if err := j.checkFacts(); err != nil {
+		return err
+	}
+	if j.others, err = j.trainable(progress); err != nil {
+		return err
 	}
 	if j.Recipe == auto.Name {
 		if err := j.Auto.Ready(j.t.Actions.Len()); err != nil {
-			return nil, nil, fmt.Errorf("auto: %w", err)
+			return fmt.Errorf("auto: %w", err)
 		}
 	}
+	return nil
+}
+
+// policies trains the policies of the recipe, then those of the other methods.
+func (j job) policies(ctx context.Context, save models.CheckpointPolicy, progress stage.Progress) ([]*policy.Policy, []auto.Report, error) {
 	o := models.Options{Runtime: j.rt, Save: save, Progress: func(n int) { progress.Add(int64(n)) }}
 	o.Stage = func(name string, steps int) { progress.Start(int64(steps), "train "+name) }
-	// The other methods come first, so that a method that cannot be trained for the actions is reported before the long
-	// search.
 	var more []*policy.Policy
-	for _, m := range others {
+	for _, m := range j.others {
 		o.Save = folder(save, m.Name)
 		trained, err := paper.Train(ctx, j.t, m, j.Lambdas, j.Settings.Settings, o)
 		if err != nil {

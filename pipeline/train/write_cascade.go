@@ -21,34 +21,50 @@ type trainedCascade struct {
 	report fit.Report
 }
 
-// cascades trains a cascade for every lambda, if there are to be any.
+// cascades trains a cascade for every lambda, or one for any price, if there are to be any.
 func (j job) cascades(ctx context.Context, save models.CheckpointPolicy, progress stage.Progress) (out []trainedCascade, err error) {
 	if !j.Cascade || j.othersOnly {
 		return nil, nil
 	}
-	if len(j.t.Facts) == 0 {
-		return nil, &noFactsError{costs.DataError{Msg: "does not say what can be seen of answers, such as observed_label or observed_confidence: a cascade has nothing to look at"}}
-	}
 	s := fit.DefaultSettings()
 	s.Auto, s.Stages = j.Auto, j.Stages
 	s.Auto.Seed, s.Auto.HalfLife = j.Seed, j.HalfLife
-	o := models.Options{Runtime: j.rt, Progress: func(n int) { progress.Add(int64(n)) }}
-	for _, lambda := range j.Lambdas {
-		o.Save = folder(save, fmt.Sprintf("%s-lambda%g", fit.Name, lambda))
+	// train trains one cascade, which is named for its prices.
+	train := func(name, at string, run func(o models.Options) (*cascade.Policy, fit.Report, error)) error {
+		o := models.Options{Runtime: j.rt, Progress: func(n int) { progress.Add(int64(n)) }, Save: folder(save, fit.Name+name)}
 		o.Stage = func(name string, steps int) {
-			progress.Start(int64(steps), fmt.Sprintf("train cascade at lambda %g: %s", lambda, name))
+			progress.Start(int64(steps), fmt.Sprintf("train cascade at %s: %s", at, name))
 		}
-		p, r, err := fit.Train(ctx, j.t, lambda, s, o)
+		p, r, err := run(o)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		if j.table != "" {
 			p.Info[policy.TableKey] = j.table
 		}
 		out = append(out, trainedCascade{p, r})
+		return nil
+	}
+	if j.AnyPrice {
+		if j.t.Fee != nil {
+			progress.Note("measured fees are part of the losses of the cascade, so prices of tokens cannot be changed")
+		}
+		err = train("-any-price", "any price", func(o models.Options) (*cascade.Policy, fit.Report, error) {
+			return fit.TrainAnyPrice(ctx, j.t, j.Prices, s, o)
+		})
+	} else {
+		for _, lambda := range j.Lambdas {
+			at := fmt.Sprintf("lambda %g", lambda)
+			err = train(fmt.Sprintf("-lambda%g", lambda), at, func(o models.Options) (*cascade.Policy, fit.Report, error) {
+				return fit.Train(ctx, j.t, lambda, s, o)
+			})
+			if err != nil {
+				break
+			}
+		}
 	}
 	progress.Done()
-	return out, nil
+	return out, err
 }
 
 // noFactsError means that a table has no facts of answers.
@@ -56,12 +72,23 @@ type noFactsError struct{ costs.DataError }
 
 func (e *noFactsError) Unwrap() error { return &e.DataError }
 
+// checkFacts reports a table in which a cascade would have nothing to look at.
+func (j job) checkFacts() error {
+	if !j.Cascade || j.othersOnly || len(j.t.Facts) > 0 {
+		return nil
+	}
+	return &noFactsError{costs.DataError{Msg: "does not say what can be seen of answers, such as observed_label or observed_confidence: a cascade has nothing to look at"}}
+}
+
 // Hint says where they come from.
 func (e *noFactsError) Hint() string { return (&cascade.MissingError{}).Hint() }
 
 // line is the cascade in the report.
 func (c trainedCascade) line() Policy {
-	p := Policy{Method: fit.Name, Lambda: report.Num(c.policy.Lambda), OneShot: c.report.Guard.Fallback}
+	p := Policy{Method: fit.Name, Prices: c.policy.Prices, OneShot: c.report.Guard.Fallback}
+	if p.Prices == nil {
+		p.Lambda = report.Num(c.policy.Lambda)
+	}
 	p.File = policyName(p)
 	return p
 }

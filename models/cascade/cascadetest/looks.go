@@ -9,6 +9,13 @@ import (
 	"pipe/models/policy"
 )
 
+// AnyPrice is [Looks] with prices as inputs.
+func AnyPrice(t *costs.Tensor) *cascade.Policy {
+	p, r := Looks(t, 1), policy.DefaultPriceRange()
+	p.Prices, p.Range = &r, 1
+	return p
+}
+
 // Looks is a cascade of two stages for the tables of coststest.Looks: small without advice first; its loss is expected to be 1 minus its
 // confidence, and that of large 0.05, so large follows where that is less with its fee.
 func Looks(t *costs.Tensor, lambda float64) *cascade.Policy {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 
 	"pipe/costs"
@@ -104,6 +105,8 @@ func check(t *costs.Tensor, s Settings, o models.Options) error {
 		return &costs.DataError{Msg: "nothing is recorded of what is seen of answers, such as a label or a confidence: a cascade has nothing to look at"}
 	case t.Propensity != nil:
 		return &costs.DataError{Column: "propensity", Msg: "this is a log: what pairs would have answered that were not executed is not known, so a cascade cannot be learned from it"}
+	case repeated(t.Actions) != "":
+		return &costs.DataError{Msg: fmt.Sprintf("two pairs are called %q, since a name has a slash in it: a cascade tells pairs apart by their names", repeated(t.Actions))}
 	case pairs < 2:
 		return &costs.DataError{Msg: fmt.Sprintf("there are %d pairs; a cascade needs at least 2", pairs)}
 	case rows < s.Folds*s.Auto.Folds:
@@ -116,6 +119,17 @@ func check(t *costs.Tensor, s Settings, o models.Options) error {
 
 // available is the number of pairs that exist.
 func available(t *costs.Tensor) int { return t.Actions.Len() - len(t.Actions.Unavailable) }
+
+// repeated is a name that two pairs have; empty if there is none.
+func repeated(a *costs.Actions) string {
+	names := a.Names()
+	for i, name := range names {
+		if slices.Contains(names[:i], name) {
+			return name
+		}
+	}
+	return ""
+}
 
 // together are the rows that belong together: what is seen of answers tells instances apart as features do.
 func together(t *costs.Tensor, apart *bool) costs.Clusters {

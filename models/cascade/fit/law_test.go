@@ -284,12 +284,13 @@ func TestTrainRefuses(t *testing.T) {
 		"this is a log": func(c *costs.Tensor, _ *Settings) {
 			c.Propensity = slices.Repeat([]float64{0.5}, len(c.Loss))
 		},
-		"stages: 1":             func(_ *costs.Tensor, s *Settings) { s.Stages = 1 },
-		"there are 1 pairs":     func(c *costs.Tensor, _ *Settings) { alone(c) },
-		"there are 9 training":  func(c *costs.Tensor, _ *Settings) { *c = *c.Subset(everyRow(c)[:9]) },
-		"folds: 1":              func(_ *costs.Tensor, s *Settings) { s.Folds = 1 },
-		"states: 2, not 4 to":   func(_ *costs.Tensor, s *Settings) { s.States = 2 },
-		"values: 0, at least 1": func(_ *costs.Tensor, s *Settings) { s.Values = 0 },
+		"stages: 1":                       func(_ *costs.Tensor, s *Settings) { s.Stages = 1 },
+		"there are 1 pairs":               func(c *costs.Tensor, _ *Settings) { alone(c) },
+		"there are 9 training":            func(c *costs.Tensor, _ *Settings) { *c = *c.Subset(everyRow(c)[:9]) },
+		`two pairs are called "e/0/none"`: func(c *costs.Tensor, _ *Settings) { slashes(c) },
+		"folds: 1":                        func(_ *costs.Tensor, s *Settings) { s.Folds = 1 },
+		"states: 2, not 4 to":             func(_ *costs.Tensor, s *Settings) { s.States = 2 },
+		"values: 0, at least 1":           func(_ *costs.Tensor, s *Settings) { s.Values = 0 },
 	} {
 		train, _ := twoStages().sample(rand.New(rand.NewPCG(9, 9)), 100)
 		s := quick(2)
@@ -297,6 +298,23 @@ func TestTrainRefuses(t *testing.T) {
 		if _, _, err := Train(t.Context(), train, 1, s, o); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)
 		}
+	}
+}
+
+// slashes names experts and advice so that two of the pairs have one name.
+func slashes(t *costs.Tensor) {
+	t.Actions.Experts = []costs.Expert{{Name: "e/0"}, {Name: "e"}}
+	t.Actions.Advice = []costs.Advice{{Name: "none"}, {Name: "0/none"}}
+	t.Actions.Unavailable = []costs.Pair{{Expert: 0, Advice: 1}, {Expert: 1, Advice: 0}}
+	twice := func(v []float32) (out []float32) {
+		for at := 0; at < len(v); at += 2 {
+			out = append(out, v[at], float32(math.NaN()), float32(math.NaN()), v[at+1])
+		}
+		return out
+	}
+	t.Loss = twice(t.Loss)
+	for f := range t.Facts {
+		t.Facts[f].Data = twice(t.Facts[f].Data)
 	}
 }
 
