@@ -14,7 +14,7 @@ import (
 )
 
 // newestFormat is the newest version of the cascade file that this package reads.
-const newestFormat = 1
+const newestFormat = formatGuarantee
 
 const keyPrefix = "pipe."
 
@@ -45,16 +45,18 @@ var reserved = map[string]bool{
 
 // Info is the metadata of a cascade file.
 type Info struct {
-	Format  int               // version of the file
-	Actions *costs.Actions    // names and fees that it was trained with
-	Dim     int               // width of the features
-	Facts   []costs.Fact      // what is seen of an answer, F of them
-	Stages  int               // pairs that are executed on a row, at most
-	Lambda  float64           // multiplier of the advice fees that it was trained for
-	States  [][]int           // pairs that were executed in every state that has a policy, ascending; the first is empty
-	Guard   *Guard            // nil if not in the file
-	Names   []string          // names of the features; nil if not in the file
-	Info    map[string]string // everything else, as Policy.Info
+	Format  int            // version of the file
+	Actions *costs.Actions // names and fees that it was trained with
+	Dim     int            // width of the features
+	Facts   []costs.Fact   // what is seen of an answer, F of them
+	Stages  int            // pairs that are executed on a row, at most
+	Lambda  float64        // multiplier of the advice fees that it was trained for
+	States  [][]int        // pairs that were executed in every state that has a policy, ascending; the first is empty
+	Guard   *Guard         // nil if not in the file
+	// Guarantee is what the output accepted promises; nil: the file does not have it.
+	Guarantee *policy.Guarantee
+	Names     []string          // names of the features; nil if not in the file
+	Info      map[string]string // everything else, as Policy.Info
 }
 
 // OneShot reports whether the file accepts every first answer.
@@ -116,6 +118,10 @@ func parseInfo(meta map[string]string) (*Info, error) {
 	}
 	if r.Err() != nil {
 		return nil, r.Err()
+	}
+	var err error
+	if i.Guarantee, err = policy.ReadGuarantee(meta, i.Actions); err != nil {
+		return nil, err
 	}
 	i.Info = make(map[string]string)
 	for key, value := range meta {
@@ -191,10 +197,14 @@ func (i *Info) inputs() []onnx.IO {
 
 // outputs are those of the contract.
 func (i *Info) outputs() []onnx.IO {
-	return []onnx.IO{
+	out := []onnx.IO{
 		vector(ActionOutput, onnx.Int64), vector(AcceptOutput, onnx.Bool), vector(LossOutput, onnx.Float32),
 		vector(RemainingOutput, onnx.Float32), matrix(CostOutput, onnx.Float32, i.Actions.Len()),
 	}
+	if i.Guarantee != nil {
+		out = append(out, vector(AcceptedOutput, onnx.Bool))
+	}
+	return out
 }
 
 func vector(name string, t onnx.DType) onnx.IO {

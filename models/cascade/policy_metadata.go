@@ -12,7 +12,7 @@ func (p *Policy) metadata() map[string]string {
 	for key, value := range p.Info {
 		set(key, value)
 	}
-	set(formatKey, strconv.Itoa(newestFormat))
+	set(formatKey, strconv.Itoa(formatPlain))
 	set(kindKey, Kind)
 	set(actionsKey, string(p.Actions.JSON()))
 	set(lambdaKey, strconv.FormatFloat(p.Lambda, 'g', -1, 64))
