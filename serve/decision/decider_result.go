@@ -85,20 +85,11 @@ func (r *Result) Accepted(row int) (accepted bool, instead *policy.Instead) {
 	return d != nil && d[row] && int64(r.Records[row].Action) == r.Decisions.Action[row], &g.Instead
 }
 
-// Guarantee is that of the file that decided; that of a cascade is about the answer that it accepts in the end. It is nil if the file has
-// none.
-func (r *Result) Guarantee() *policy.Guarantee {
-	if info := r.Policy.Cascade(); info != nil {
-		return info.Guarantee
-	}
-	return r.used.version.info.Guarantee
-}
-
 // Settle notes in the record of a row whether the guarantee is about what is executed, and if not, what takes over. Decisions of policies
 // that decide once are settled already; the caller settles them again where the accepted pair does not answer. Without a guarantee it
 // does nothing.
 func (r *Result) Settle(row int, accepted bool) {
-	g, rec := r.Guarantee(), r.Records[row]
+	g, rec := r.Policy.Guarantee(), r.Records[row]
 	if g == nil {
 		return
 	}

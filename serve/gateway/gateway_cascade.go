@@ -43,7 +43,7 @@ func (q *routed) cascade() *staged {
 	}
 	s := &staged{routed: q, kept: make(map[int]*skippedAnswer)}
 	s.play = stages.New(stages.Settings{
-		Info: info, Next: q.result.Policy.Next, Features: q.record.Features, Live: q.request.Stream, Ask: s.ask,
+		Info: info, Next: q.result.Policy.Next, Features: q.record.Features, Live: q.request.Stream && info.Guarantee == nil, Ask: s.ask,
 		Can: func(pair int) bool { return q.result.Prices.Available[pair] && q.canAsk(pair) },
 	})
 	return s
@@ -66,7 +66,10 @@ func (s *staged) run() {
 		return
 	}
 	pair, end, err := s.play.Run(ctx, s.record.Action)
-	stop()
+	instead := s.settle(pair, end)
+	if !instead {
+		stop()
+	}
 	if err != nil && !clientGone(s.r.Context()) {
 		s.api.log.LogAttrs(s.r.Context(), slog.LevelError, "a cascade could not decide; the last answer at hand is returned", s.id(), slog.String("error", err.Error()))
 	}
@@ -78,6 +81,9 @@ func (s *staged) run() {
 	case end == stages.Live && len(s.record.Cascade) == 0: // a refusal
 		end = stages.None
 	case end == stages.Live || s.refused:
+	case instead:
+		end = stages.Instead
+		s.takeOver(ctx, stop)
 	case a == nil:
 		s.noneAnswered(ctx)
 	case s.clientGone():
@@ -206,7 +212,7 @@ func (s *staged) sendRead(a *skippedAnswer) {
 	s.setHeaders(a.pair, s.before())
 	if a.stream != nil {
 		s.watchEnd(a.stream)
-		s.keepStream(a.expert)
+		s.keepStream(a.expert.Name)
 		a.answer.Header.Set("Content-Type", "text/event-stream")
 		a.answer.Header.Set("Cache-Control", "no-cache")
 		a.answer.Body = a.stream

@@ -34,6 +34,8 @@ type Settings struct {
 	// of texts: decision.BestFixed, the name of a pair (expert/advice), or withoutTextRefuse.
 	WithoutText string `yaml:"without_text"`
 	Panel       Panel  `yaml:"panel"`
+	// Abstain is what a caller gets where the guarantee of a policy accepts no answer and nobody takes over.
+	Abstain Abstain `yaml:"abstain"`
 	// Responses says how many conversations of OpenAI's Responses are kept for previous_response_id.
 	Responses Responses `yaml:"responses"`
 	// Patience lets calls be cut by what is learned about the times of experts; nil: by the flat timeouts.
@@ -81,7 +83,7 @@ type Fallback struct {
 
 // DefaultSettings have no experts, and allow three calls within ten minutes.
 func DefaultSettings() Settings {
-	return Settings{Fallback: Fallback{Tries: 3, Deadline: 10 * time.Minute}, Breaker: expert.DefaultBreaker(), WithoutText: decision.BestFixed, Panel: DefaultPanel(), Responses: Responses{Keep: 10_000, Bytes: 256 << 20}, Sessions: session.DefaultSettings()}
+	return Settings{Fallback: Fallback{Tries: 3, Deadline: 10 * time.Minute}, Breaker: expert.DefaultBreaker(), WithoutText: decision.BestFixed, Abstain: Abstain{Status: http.StatusUnprocessableEntity}, Panel: DefaultPanel(), Responses: Responses{Keep: 10_000, Bytes: 256 << 20}, Sessions: session.DefaultSettings()}
 }
 
 // Enabled reports whether there is a gateway, which needs at least one expert.
@@ -115,6 +117,7 @@ func (s *Settings) Validate() error {
 	p.Check(s.Fallback.Deadline >= time.Millisecond && s.Fallback.Deadline <= maxDeadline, "fallback.deadline: is %v, not 1ms to %v", s.Fallback.Deadline, maxDeadline)
 	p.Add(config.Under("breaker", s.Breaker.Validate()))
 	p.Add(config.Under("panel", s.Panel.Validate()))
+	p.Add(config.Under("abstain", s.Abstain.Validate()))
 	p.Add(config.Under("responses", s.Responses.Validate()))
 	p.Add(config.Under("sessions", s.Sessions.Validate()))
 	p.Add(config.Under("panel.grader", s.checkGrader()))

@@ -108,6 +108,14 @@ func (p *Policy) Cascade() *cascade.Info {
 	return p.cascade.Info()
 }
 
+// Guarantee is that of the policy's file. That of a cascade is about the answer that it accepts in the end. nil: the file has none.
+func (p *Policy) Guarantee() *policy.Guarantee {
+	if p.cascade != nil {
+		return p.cascade.Info().Guarantee
+	}
+	return p.Info().Guarantee
+}
+
 // Next decides on rows in any state of the cascade in the policy's file, see [cascade.Decider.Next].
 func (p *Policy) Next(ctx context.Context, rows cascade.Rows) (*cascade.Decisions, error) {
 	w := &nextJob{policy: p, rows: rows}

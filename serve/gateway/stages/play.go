@@ -44,6 +44,7 @@ type Play struct {
 	failed   []bool
 	Order    []int // pairs that answered, in order
 	Chosen   bool  // every pair of Order was asked because the policy chose it, and answered
+	Accepted bool  // the guarantee of the cascade accepts the answer that the last decision accepts
 	Unknown  []int // by fact: answers of which it was not known
 }
 
@@ -66,6 +67,7 @@ const (
 	Live     End = "live"     // the last answer was passed on as it came
 	InHand   End = "in_hand"  // an answer was returned because no other one could be asked, or none came in time
 	None     End = "none"     // no pair answered
+	Instead  End = "instead"  // the guarantee did not accept the answer, and something else took over; whoever plays says so
 )
 
 // Run plays to the end, beginning with a pair. It returns the pair whose answer is accepted, -1 for none. err is why the policy could
@@ -145,6 +147,7 @@ func (p *Play) step(ctx context.Context) (pair int, free bool, err error) {
 	if err != nil {
 		return -1, false, err
 	}
+	p.Accepted = d.Accepted != nil && d.Accepted[0]
 	pair, free = d.Possible(0, len(p.executed), func(i int) bool { return p.executed[i] || !p.failed[i] && p.settings.Can(i) })
 	return pair, free, nil
 }
