@@ -63,7 +63,7 @@ func TestGuarantee(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if want.Accepted != nil || !slices.Equal(got.Action, want.Action) || !slices.Equal(got.Cost, want.Cost) || d.Info().Guarantee == nil {
+		if want.Accepted != nil || d.Info().Info[policy.RiskKey] != "" || !slices.Equal(got.Action, want.Action) || !slices.Equal(got.Cost, want.Cost) || d.Info().Guarantee == nil {
 			t.Error("the guarantee changes decisions")
 		}
 		counts := map[bool]int{}

@@ -41,6 +41,7 @@ const (
 // reserved are the keys that only Export writes.
 var reserved = map[string]bool{
 	formatKey: true, kindKey: true, actionsKey: true, lambdaKey: true, dimKey: true, factsKey: true, stagesKey: true, statesKey: true,
+	policy.RiskKey: true,
 }
 
 // Info is the metadata of a cascade file.

@@ -482,6 +482,7 @@ func (q *routed) setHeaders(pair, before int) {
 	if q.result.Fixed() {
 		h.Set(headerWithoutText, headerValue(q.settings.WithoutText))
 	}
+	q.staged.setHeader(h)
 	if pair < 0 {
 		return
 	}
@@ -496,5 +497,4 @@ func (q *routed) setHeaders(pair, before int) {
 	if before > 0 {
 		h.Set(headerFallbacks, strconv.Itoa(before))
 	}
-	q.staged.setHeader(h)
 }
