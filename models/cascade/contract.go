@@ -10,6 +10,7 @@ const (
 	FeaturesInput = "features" // float32, batch x dim, not standardised
 	ObservedInput = "observed" // float32, batch x A*F: fact f of pair i at i*F+f, NaN where it is not known; pairs that were not executed are not looked at
 	ExecutedInput = "executed" // bool, batch x A
+	// An any-price file has the price inputs of an any-price policy too, see package policy.
 
 	ActionOutput    = "action"         // int64, batch: a pair that was executed to accept its answer, another one to execute it; A where no decision is possible
 	AcceptOutput    = "accept"         // bool, batch: whether the action is to accept

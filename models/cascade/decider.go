@@ -38,7 +38,8 @@ type Decisions struct {
 // ort.ErrClosed.
 type Decider struct {
 	info    *Info
-	mask    []bool // pairs that exist
+	mask    []bool         // pairs that exist
+	base    *policy.Prices // those of the file
 	session *ort.Session
 	runtime *ort.Runtime
 
@@ -78,7 +79,7 @@ func NewDecider(rt *ort.Runtime, m *onnx.Model) (*Decider, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Decider{info: info, mask: info.Actions.Mask(), session: s, runtime: rt}, nil
+	return &Decider{info: info, mask: info.Actions.Mask(), base: info.Base(), session: s, runtime: rt}, nil
 }
 
 // Info is the metadata of the file; do not change it.
@@ -87,17 +88,38 @@ func (d *Decider) Info() *Info { return d.info }
 // Close frees the session and the idle buffers. It is idempotent.
 func (d *Decider) Close() error { return errors.Join(d.idle.Close(), d.session.Close()) }
 
-// Next decides the next step on rows. A value that is seen of an answer and is not finite is taken as not known. The error
-// is a *policy.RowError if a feature is NaN or infinite, if a pair was executed that does not exist, or if the answer of
-// the graph is not one.
+// Next decides the next step on rows at the prices of the file, see [Decider.NextAt].
 func (d *Decider) Next(ctx context.Context, rows Rows) (*Decisions, error) {
-	if err := d.check(rows); err != nil {
+	return d.NextAt(ctx, nil, rows)
+}
+
+// NextAt decides the next step on rows at prices: those of the file if there are none, of all rows if there is one, else one for each
+// row. A pair that is not available is not executed next, and its cost is that of an action that there is not; the answer of one that
+// was executed is always available. A file with fixed prices takes what is available, and else returns [policy.ErrFixedPrices] at
+// other prices than its own: its costs assume that all pairs can be executed later.
+//
+// A value that is seen of an answer and is not finite is taken as not known. The error is a *policy.RowError if a feature is NaN or
+// infinite, if a pair was executed that does not exist, if no pair is available on a row without an answer, or if the answer of the
+// graph is not one.
+func (d *Decider) NextAt(ctx context.Context, at []*policy.Prices, rows Rows) (*Decisions, error) {
+	if len(at) == 0 {
+		at = []*policy.Prices{d.base}
+	}
+	err := d.check(rows)
+	if err == nil {
+		err = d.checkPrices(at, rows)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("next step: %w", err)
 	}
 	out := new(Decisions)
 	for first := 0; first < rows.N; first += blockRows {
-		part := rows.slice(first, min(rows.N, first+blockRows), d.info)
-		if err := d.run(ctx, part, out); err != nil {
+		last := min(rows.N, first+blockRows)
+		prices := at
+		if len(at) > 1 {
+			prices = at[first:last]
+		}
+		if err := d.run(ctx, prices, rows.slice(first, last, d.info), out); err != nil {
 			var row *policy.RowError
 			if errors.As(err, &row) {
 				err = &policy.RowError{Row: first + row.Row, Err: row.Err}
@@ -134,9 +156,57 @@ func (d *Decider) check(rows Rows) error {
 	return nil
 }
 
+// checkPrices reports prices that the file cannot decide at.
+func (d *Decider) checkPrices(at []*policy.Prices, rows Rows) error {
+	if len(at) > 1 && len(at) != rows.N {
+		return fmt.Errorf("prices of %d rows for %d rows", len(at), rows.N)
+	}
+	for n, p := range at {
+		err := d.info.CheckPrices(p)
+		if err == nil && d.info.Prices == nil && !p.SameFees(d.base) {
+			err = policy.ErrFixedPrices
+		}
+		if err != nil && len(at) > 1 {
+			err = &policy.RowError{Row: n, Err: err}
+		}
+		if err != nil {
+			return err
+		}
+	}
+	pairs := len(d.mask)
+	for n := range rows.N {
+		p := priceOf(at, n)
+		if slices.Contains(rows.Executed[n*pairs:(n+1)*pairs], true) {
+			continue
+		}
+		if !anyOf(d.mask, p.Available) {
+			return &policy.RowError{Row: n, Err: errors.New("no pair may be executed")}
+		}
+	}
+	return nil
+}
+
+// priceOf are the prices of a row.
+func priceOf(at []*policy.Prices, row int) *policy.Prices {
+	if len(at) == 1 {
+		return at[0]
+	}
+	return at[row]
+}
+
+// anyOf reports whether some position is true in both.
+func anyOf(a, b []bool) bool {
+	for i, is := range a {
+		if is && b[i] {
+			return true
+		}
+	}
+	return false
+}
+
 // run decides a block of rows, and appends.
-func (d *Decider) run(ctx context.Context, rows Rows, out *Decisions) error {
-	b, err := d.take(rows.N)
+func (d *Decider) run(ctx context.Context, at []*policy.Prices, rows Rows, out *Decisions) error {
+	b, err := d.take(rows.N, len(at))
 	if err != nil {
 		return err
 	}
@@ -144,6 +214,9 @@ func (d *Decider) run(ctx context.Context, rows Rows, out *Decisions) error {
 	copy(b.in[0].Float32s(), rows.Features)
 	copy(b.in[1].Float32s(), rows.Observed)
 	copy(b.in[2].Bools(), rows.Executed)
+	if d.info.Prices != nil {
+		b.price(at)
+	}
 	if err := d.session.RunBuffers(ctx, b.ordered.in, b.ordered.out); err != nil {
 		return err
 	}
@@ -152,6 +225,9 @@ func (d *Decider) run(ctx context.Context, rows Rows, out *Decisions) error {
 		own.Accepted = b.out[5].Bools()
 	}
 	if err := d.verify(rows, own); err != nil {
+		return err
+	}
+	if own, err = d.masked(at, rows, own); err != nil {
 		return err
 	}
 	out.Action, out.Accept = append(out.Action, own.Action...), append(out.Accept, own.Accept...)
@@ -189,6 +265,7 @@ func (d *Decider) verify(rows Rows, out Decisions) error {
 // buffers are the runtime's tensors for one call, in the order of the contract.
 type buffers struct {
 	rows    int
+	prices  int // rows of prices: 1, or rows
 	in, out []*ort.Buffer
 	ordered struct{ in, out []*ort.Buffer } // as the session has them
 }
@@ -204,27 +281,40 @@ func (b *buffers) Close() error {
 	return errors.Join(errs...)
 }
 
-// take returns buffers for n rows that no other call uses.
-func (d *Decider) take(n int) (*buffers, error) {
-	return d.idle.Take(func(b *buffers) bool { return b.rows == n }, func() (*buffers, error) { return d.newBuffers(n) })
+// price writes the rows of prices.
+func (b *buffers) price(at []*policy.Prices) {
+	experts, advice, pairs, available := b.in[3].Float32s(), b.in[4].Float32s(), b.in[5].Float32s(), b.in[6].Bools()
+	j, k, a := len(experts)/b.prices, len(advice)/b.prices, len(pairs)/b.prices
+	for n, p := range at {
+		p.Fill(experts[n*j:(n+1)*j], advice[n*k:(n+1)*k], pairs[n*a:(n+1)*a], available[n*a:(n+1)*a])
+	}
 }
 
-func (d *Decider) newBuffers(n int) (*buffers, error) {
-	b := &buffers{rows: n}
+// take returns buffers for n rows and some rows of prices that no other call uses.
+func (d *Decider) take(n, prices int) (*buffers, error) {
+	return d.idle.Take(func(b *buffers) bool { return b.rows == n && b.prices == prices }, func() (*buffers, error) { return d.newBuffers(n, prices) })
+}
+
+func (d *Decider) newBuffers(n, prices int) (*buffers, error) {
+	b := &buffers{rows: n, prices: prices}
 	var errs [2]error
-	b.in, b.ordered.in, errs[0] = d.allocate(n, d.info.inputs(), d.session.Inputs())
-	b.out, b.ordered.out, errs[1] = d.allocate(n, d.info.outputs(), d.session.Outputs())
+	b.in, b.ordered.in, errs[0] = d.allocate(n, prices, d.info.inputs(), d.session.Inputs())
+	b.out, b.ordered.out, errs[1] = d.allocate(n, prices, d.info.outputs(), d.session.Outputs())
 	if err := errors.Join(errs[:]...); err != nil {
 		return nil, errors.Join(err, b.Close())
 	}
 	return b, nil
 }
 
-// allocate makes buffers of the contract, also in the order of the session.
-func (d *Decider) allocate(n int, contract, session []onnx.IO) (own, ordered []*ort.Buffer, err error) {
+// allocate makes buffers of the contract, also in the order of the session. Inputs of prices have that many rows, all others n.
+func (d *Decider) allocate(n, prices int, contract, session []onnx.IO) (own, ordered []*ort.Buffer, err error) {
 	ordered = make([]*ort.Buffer, len(session))
+	priced := d.info.once().PriceInputs()
 	for _, io := range contract {
 		shape := []int64{int64(n)}
+		if slices.ContainsFunc(priced, func(p onnx.IO) bool { return p.Name == io.Name }) {
+			shape[0] = int64(prices)
+		}
 		if len(io.Shape) > 1 {
 			shape = append(shape, io.Shape[1].Size)
 		}

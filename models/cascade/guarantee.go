@@ -8,11 +8,11 @@ import (
 	"pipe/onnx"
 )
 
-// The versions of the file.
-const (
-	formatPlain     = 1
-	formatGuarantee = 3 // with a guarantee
-)
+// formatGuarantee is the version of a file with a guarantee.
+const formatGuarantee = 3
+
+// Promises reports whether the guarantee of the file is about prices, see policy.Info.Promises.
+func (i *Info) Promises(p *policy.Prices) bool { return i.once().Promises(p) }
 
 // WithGuarantee is a cascade file with the output [AcceptedOutput] and the guarantee in its metadata: an answer that the cascade accepts
 // is accepted by the guarantee, too, if the loss that is expected of it then is at most the threshold. m is not changed, and its constants

@@ -25,6 +25,9 @@ type Guard struct {
 	// not exported.
 	Stages []float64 `json:"stages"`
 	Money  []float64 `json:"money"`
+	// Prices are the comparisons of an any-price cascade, whose figures above are means over all of them. Fixed names the best fixed pair of
+	// the price, and FixedLoss is the smaller cost of it and of the one-shot policy at the price. Learned is that of the cascade.
+	Prices []policy.PriceGuard `json:"prices,omitempty"`
 }
 
 // Passes applies the rule: the gain, or its lower bound, is above what policy.LeastGain or 0 asks for. With Rows 0 nothing

@@ -13,7 +13,8 @@ import (
 	"pipe/onnx"
 )
 
-// newestFormat is the newest version of the cascade file that this package reads.
+// newestFormat is the newest version of the cascade file that this package reads. A cascade with fixed prices has version 1, which earlier
+// releases read too, and an any-price cascade version 2.
 const newestFormat = formatGuarantee
 
 const keyPrefix = "pipe."
@@ -41,7 +42,7 @@ const (
 // reserved are the keys that only Export writes.
 var reserved = map[string]bool{
 	formatKey: true, kindKey: true, actionsKey: true, lambdaKey: true, dimKey: true, factsKey: true, stagesKey: true, statesKey: true,
-	policy.RiskKey: true,
+	policy.PricesKey: true, policy.RiskKey: true,
 }
 
 // Info is the metadata of a cascade file.
@@ -52,8 +53,10 @@ type Info struct {
 	Facts   []costs.Fact   // what is seen of an answer, F of them
 	Stages  int            // pairs that are executed on a row, at most
 	Lambda  float64        // multiplier of the advice fees that it was trained for
-	States  [][]int        // pairs that were executed in every state that has a policy, ascending; the first is empty
-	Guard   *Guard         // nil if not in the file
+	// Prices are those that an any-price cascade was compared for, whose fees are inputs; nil: they are those of Actions at Lambda.
+	Prices *policy.PriceRange
+	States [][]int // pairs that were executed in every state that has a policy, ascending; the first is empty
+	Guard  *Guard  // nil if not in the file
 	// Guarantee is what the output accepted promises; nil: the file does not have it.
 	Guarantee *policy.Guarantee
 	Names     []string          // names of the features; nil if not in the file
@@ -65,6 +68,26 @@ func (i *Info) OneShot() bool { return len(i.States) == 1 }
 
 // Columns is the number of values that are seen of a row, A*F.
 func (i *Info) Columns() int { return i.Actions.Len() * len(i.Facts) }
+
+// once is a policy that decides once, with the actions and the prices of the cascade.
+func (i *Info) once() *policy.Info {
+	return &policy.Info{Actions: i.Actions, Dim: i.Dim, Lambda: i.Lambda, Prices: i.Prices, Guarantee: i.Guarantee}
+}
+
+// Base are the prices of the file.
+func (i *Info) Base() *policy.Prices { return i.once().Base() }
+
+// Price applies a change to the prices of the file, see policy.Info.Price. A cascade has no prices of usage: what was measured of fees
+// is part of its losses.
+func (i *Info) Price(c policy.PriceChange) (*policy.Prices, error) { return i.once().Price(c) }
+
+// PriceAt are prices with the fees of a, see policy.Info.PriceAt.
+func (i *Info) PriceAt(a *costs.Actions, lambda float64) *policy.Prices {
+	return i.once().PriceAt(a, lambda, nil)
+}
+
+// CheckPrices reports why the cascade cannot decide at prices, see policy.Info.CheckPrices.
+func (i *Info) CheckPrices(p *policy.Prices) error { return i.once().CheckPrices(p) }
 
 // ErrNotCascade is wrapped by the error for an ONNX model that is not a cascade.
 var ErrNotCascade = errors.New("not a cascade")
@@ -117,6 +140,10 @@ func parseInfo(meta map[string]string) (*Info, error) {
 	if r.Has(NamesKey) {
 		r.JSON(NamesKey, &i.Names)
 	}
+	if r.Has(policy.PricesKey) {
+		i.Prices = new(policy.PriceRange)
+		r.JSON(policy.PricesKey, i.Prices)
+	}
 	if r.Err() != nil {
 		return nil, r.Err()
 	}
@@ -142,6 +169,11 @@ func (i *Info) agrees() error {
 		return fmt.Errorf("metadata %s%s has %d names for %d features", keyPrefix, NamesKey, len(i.Names), i.Dim)
 	case len(i.States) == 0 || len(i.States[0]) > 0:
 		return fmt.Errorf("metadata %s%s does not begin with the empty state", keyPrefix, statesKey)
+	}
+	if i.Prices != nil {
+		if err := i.Prices.Check(); err != nil {
+			return fmt.Errorf("metadata %s%s: %w", keyPrefix, policy.PricesKey, err)
+		}
 	}
 	if err := checkFacts(i.Facts); err != nil {
 		return fmt.Errorf("metadata %s%s: %w", keyPrefix, factsKey, err)
@@ -190,10 +222,10 @@ func checkStates(states [][]int, stages int, a *costs.Actions) error {
 
 // inputs are those of the contract. The first axis of each is free.
 func (i *Info) inputs() []onnx.IO {
-	return []onnx.IO{
+	return append([]onnx.IO{
 		matrix(FeaturesInput, onnx.Float32, i.Dim), matrix(ObservedInput, onnx.Float32, i.Columns()),
 		matrix(ExecutedInput, onnx.Bool, i.Actions.Len()),
-	}
+	}, i.once().PriceInputs()...)
 }
 
 // outputs are those of the contract.

@@ -12,10 +12,10 @@ import (
 	"pipe/models/policy"
 )
 
-// Stepper decides the next steps on rows, as Decider.Next does. A *[Decider] is one.
+// Stepper decides the next steps on rows, as Decider.NextAt does. A *[Decider] is one.
 type Stepper interface {
 	Info() *Info
-	Next(ctx context.Context, rows Rows) (*Decisions, error)
+	NextAt(ctx context.Context, at []*policy.Prices, rows Rows) (*Decisions, error)
 }
 
 // Played is what a cascade did on rows whose outcomes are known.
@@ -26,6 +26,9 @@ type Played struct {
 	Expected []float32   // by row: the loss that was expected of it
 	Planned  []float32   // by row: the cost that was expected before the first pair was executed, all fees and the loss
 	Loss     []float64   // by row: its true task loss; NaN where it is not known
+	// Guaranteed says by row that the guarantee of the file accepts the answer; nil: the file has none. Where pairs are left out at fixed
+	// prices, nothing is: the guarantee is about the choice among all.
+	Guaranteed []bool
 }
 
 // Cost is the loss of the accepted answer of a row plus all fees that were paid.
@@ -38,9 +41,10 @@ func (p *Played) Cost(row int) float64 {
 }
 
 // Play plays a cascade through on rows of a tensor that it matches (see [Info.Matches]): step by step, until every
-// row has an accepted answer. Fees are those of the tensor at lambda. A tensor that does not match, and a row that cannot be
-// decided, are a *costs.DataError.
-func Play(ctx context.Context, d Stepper, t *costs.Tensor, rows []int, lambda float64) (*Played, error) {
+// row has an accepted answer. What is paid are the fees of at, and measured ones; nil: at are those of the tensor at the lambda of the
+// file ([Info.PriceAt]). An any-price file decides at these prices, another one at its own, among the pairs that are available at at. A
+// tensor that does not match, and a row that cannot be decided, are a *costs.DataError.
+func Play(ctx context.Context, d Stepper, t *costs.Tensor, rows []int, at *policy.Prices) (*Played, error) {
 	info := d.Info()
 	err := info.Matches(t)
 	var seen []float32
@@ -54,15 +58,27 @@ func Play(ctx context.Context, d Stepper, t *costs.Tensor, rows []int, lambda fl
 		Order: make([][]int, len(rows)), Fees: make([][]float64, len(rows)), Accepted: make([]int, len(rows)),
 		Expected: make([]float32, len(rows)), Planned: make([]float32, len(rows)), Loss: make([]float64, len(rows)),
 	}
-	fees, left := t.Actions.Fees(lambda), make([]int, len(rows))
+	if at == nil {
+		at = info.PriceAt(t.Actions, info.Lambda)
+	}
+	decide := at
+	if info.Prices == nil {
+		decide = info.Base()
+		decide.Available = at.Available
+	}
+	fees, left := at.Fees(), make([]int, len(rows))
 	for n := range left {
 		left[n] = n
+	}
+	whole := info.Prices != nil || slices.Equal(decide.Available, info.Actions.Mask())
+	if info.Guarantee != nil {
+		out.Guaranteed = make([]bool, len(rows))
 	}
 	for stage := 0; len(left) > 0; stage++ {
 		if stage > info.Stages {
 			return nil, fmt.Errorf("play cascade: %w", &costs.DataError{Msg: fmt.Sprintf("id %q has no accepted answer after %d pairs, which is all that may be executed: a damaged file", t.IDs[rows[left[0]]], info.Stages)})
 		}
-		next, err := d.Next(ctx, out.rows(info, t, rows, left, seen))
+		next, err := d.NextAt(ctx, []*policy.Prices{decide}, out.rows(info, t, rows, left, seen))
 		var bad *policy.RowError
 		if errors.As(err, &bad) {
 			err = &costs.DataError{Msg: fmt.Sprintf("id %q", t.IDs[rows[left[bad.Row]]]), Err: bad.Err}
@@ -74,6 +90,9 @@ func Play(ctx context.Context, d Stepper, t *costs.Tensor, rows []int, lambda fl
 		for at, n := range left {
 			if action := int(next.Action[at]); next.Accept[at] {
 				out.Accepted[n], out.Expected[n], out.Loss[n] = action, next.Loss[at], float64(t.Losses(rows[n])[action])
+				if out.Guaranteed != nil {
+					out.Guaranteed[n] = whole && next.Accepted[at]
+				}
 			} else {
 				if stage == 0 {
 					out.Planned[n] = next.Remaining[at]
@@ -105,8 +124,7 @@ func (p *Played) rows(i *Info, t *costs.Tensor, all, left []int, seen []float32)
 // Matches returns nil if the cascade can be played through t: with the same experts and advice in the same order, the same
 // unavailable pairs, and features of the same width, source and digest, as policy.Info.Matches has it. Fees may differ.
 func (i *Info) Matches(t *costs.Tensor) error {
-	once := policy.Info{Actions: i.Actions, Dim: i.Dim}
-	return once.Matches(t)
+	return i.once().Matches(t)
 }
 
 // Observed has what is seen of all answers on rows of a tensor, as the input of the file: rows x A*F. A value of a

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"pipe/costs"
+	"pipe/models/policy"
 )
 
 // ruled is a cascade by a rule: which pair is next on a row, by what was executed on it and what is seen of that.
@@ -21,7 +22,7 @@ type ruled struct {
 
 func (p ruled) Info() *Info { return p.info }
 
-func (p ruled) Next(_ context.Context, r Rows) (*Decisions, error) {
+func (p ruled) NextAt(_ context.Context, _ []*policy.Prices, r Rows) (*Decisions, error) {
 	pairs, facts := p.info.Actions.Len(), len(p.info.Facts)
 	d := &Decisions{}
 	for k := range r.N {
@@ -75,7 +76,7 @@ func infoOf(t *costs.Tensor, stages int, lambda float64, facts ...string) *Info 
 
 func played(t *testing.T, d Stepper, table *costs.Tensor, rows []int) *Played {
 	t.Helper()
-	p, err := Play(t.Context(), d, table, rows, d.Info().Lambda)
+	p, err := Play(t.Context(), d, table, rows, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -192,7 +193,7 @@ func TestCascadesEnd(t *testing.T) {
 	d := ruled{infoOf(tensor, 2, 1, "label"), func(_ []float32, executed []bool, _ []float32) (int, bool) {
 		return slices.Index(executed, false), false
 	}}
-	if _, err := Play(t.Context(), d, tensor, []int{2, 1}, 1); err == nil || !strings.Contains(err.Error(), `id "r2" has no accepted answer after 2 pairs`) {
+	if _, err := Play(t.Context(), d, tensor, []int{2, 1}, nil); err == nil || !strings.Contains(err.Error(), `id "r2" has no accepted answer after 2 pairs`) {
 		t.Errorf("error %v", err)
 	}
 }
@@ -217,7 +218,7 @@ func TestPlayRefusesTables(t *testing.T) {
 		change(&other)
 		whole.Actions.Digests = map[string]string{costs.FeatureDigest: "one"}
 		var missing *MissingError
-		_, err := Play(t.Context(), d, &other, []int{0}, 1)
+		_, err := Play(t.Context(), d, &other, []int{0}, nil)
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %q", err, want)
 		}

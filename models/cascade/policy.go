@@ -17,7 +17,9 @@ type Policy struct {
 	Facts   []costs.Fact   // what is seen of an answer
 	Stages  int            // pairs that are executed on a row, at most
 	Lambda  float64        // multiplier of the fees of advice
-	States  []State        // the first is the empty one; no two have the same pairs
+	// Prices makes an any-price cascade: fees are inputs of its file. nil: they are those of Actions at Lambda.
+	Prices *policy.PriceRange
+	States []State // the first is the empty one; no two have the same pairs
 	// Rest decides which answer is accepted in a state that has no policy: it estimates the loss of every pair from the
 	// features alone.
 	Rest *policy.Policy

@@ -3,6 +3,8 @@ package cascade
 import (
 	"encoding/json"
 	"strconv"
+
+	"pipe/models/policy"
 )
 
 // metadata returns the key-value pairs of the file.
@@ -12,7 +14,11 @@ func (p *Policy) metadata() map[string]string {
 	for key, value := range p.Info {
 		set(key, value)
 	}
-	set(formatKey, strconv.Itoa(formatPlain))
+	set(formatKey, "1")
+	if p.Prices != nil {
+		set(formatKey, "2")
+		set(policy.PricesKey, p.Prices.JSON())
+	}
 	set(kindKey, Kind)
 	set(actionsKey, string(p.Actions.JSON()))
 	set(lambdaKey, strconv.FormatFloat(p.Lambda, 'g', -1, 64))

@@ -88,7 +88,7 @@ func (info *Info) Price(c PriceChange) (*Prices, error) {
 	if info.Prices == nil && (c.Lambda != nil || len(c.Fees) > 0 || c.Usage != nil || len(c.UsageOf) > 0 || len(c.Surcharge) > 0) {
 		return nil, ErrFixedPrices
 	}
-	p := info.base()
+	p := info.Base()
 	if c.Usage != nil {
 		p.Usage = *c.Usage
 	}
@@ -126,7 +126,7 @@ func (info *Info) Price(c PriceChange) (*Prices, error) {
 // calls use; nil: those of the policy.
 func (info *Info) PriceAt(a *costs.Actions, lambda float64, usage *UsagePrices) *Prices {
 	p := PricesOf(a, lambda)
-	if p.Usage = info.base().Usage; usage != nil {
+	if p.Usage = info.Base().Usage; usage != nil {
 		p.Usage = *usage
 	}
 	p.Available = info.Actions.Mask()
@@ -256,8 +256,8 @@ func (info *Info) Promises(p *Prices) bool {
 	return same && g != nil && g.Law == "" && slices.ContainsFunc(g.At, func(v GuaranteedPrice) bool { return v.Lambda == p.Lambda })
 }
 
-// base are the prices of the file.
-func (info *Info) base() *Prices {
+// Base are the prices of the file.
+func (info *Info) Base() *Prices {
 	p := PricesOf(info.Actions, info.Lambda)
 	if info.Usage != nil {
 		p.Usage = info.Usage.Prices

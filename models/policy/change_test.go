@@ -31,7 +31,7 @@ func TestPriceChanges(t *testing.T) {
 	if want := []bool{false, false, false, false, true, true}; !slices.Equal(p.Available, want) || !slices.Equal(at[AvailableInput].Bools(), want) {
 		t.Errorf("available %v", p.Available)
 	}
-	if err := p.check(info.Actions); err != nil {
+	if err := info.CheckPrices(p); err != nil {
 		t.Error(err)
 	}
 	if info.Actions.Experts[1].Fee != 0.2 || info.Lambda != 1 {
@@ -40,13 +40,13 @@ func TestPriceChanges(t *testing.T) {
 	if p, err = info.Price(PriceChange{Lambda: &half, Fees: []Fee{{Of: Pair("B/b"), Amount: 0.5}, {Of: Pair("A/a"), Amount: 0}}}); err != nil || len(p.Unchecked) != 1 {
 		t.Fatal(p, err)
 	}
-	if pairs := p.Tensors()[PairFeesInput].Float32s(); !slices.Equal(pairs, []float32{0, 0, 0, 0, 0.5, 0}) || p.check(info.Actions) != nil || p.Fees()[4] != 0.2+0.5*0.3+0.5 || p.Fees()[1] != 0.1+0.5*0.3 {
+	if pairs := p.Tensors()[PairFeesInput].Float32s(); !slices.Equal(pairs, []float32{0, 0, 0, 0, 0.5, 0}) || info.CheckPrices(p) != nil || p.Fees()[4] != 0.2+0.5*0.3+0.5 || p.Fees()[1] != 0.1+0.5*0.3 {
 		t.Errorf("%+v, fees %v", p, p.Fees())
 	}
 	if p, err = info.Price(PriceChange{Fees: []Fee{{Of: Pair("B/b"), Amount: 0}}}); err != nil || p.Pairs != nil || p.Unchecked != nil {
 		t.Errorf("a fee of 0: %+v, %v", p, err)
 	}
-	if same, err := info.Price(PriceChange{}); err != nil || !same.equal(&Prices{
+	if same, err := info.Price(PriceChange{}); err != nil || !same.Equal(&Prices{
 		Lambda: 1, Experts: []float64{0.1, 0.2}, Advice: []float64{0, 0.3, 0}, Available: info.Actions.Mask(),
 	}) {
 		t.Errorf("no change: %v, %v", same, err)
@@ -58,14 +58,14 @@ func TestSurcharge(t *testing.T) {
 	info := changeable()
 	fee := []Fee{{Of: Pair("A/b"), Amount: 0.5}}
 	p, err := info.Price(PriceChange{Fees: fee, Surcharge: []float64{0, 0.25, 0, 1, 0, 0}})
-	if err != nil || !slices.Equal(p.Pairs, []float64{0, 0.75, 0, 1, 0, 0}) || p.check(info.Actions) != nil {
+	if err != nil || !slices.Equal(p.Pairs, []float64{0, 0.75, 0, 1, 0, 0}) || info.CheckPrices(p) != nil {
 		t.Error(p, err)
 	}
 	own, err := info.Price(PriceChange{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if p, err = info.Price(PriceChange{Surcharge: make([]float64, 6)}); err != nil || !p.equal(own) {
+	if p, err = info.Price(PriceChange{Surcharge: make([]float64, 6)}); err != nil || !p.Equal(own) {
 		t.Error(p, err)
 	}
 	for want, amounts := range map[string][]float64{

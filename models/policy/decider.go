@@ -66,7 +66,7 @@ func NewDecider(rt *ort.Runtime, m *onnx.Model) (*Decider, error) {
 		return nil, err
 	}
 	d := &Decider{info: info, session: s, runtime: rt, outputs: info.outputs(), at: map[string]int{}, available: info.Actions.Mask()}
-	d.base = info.base()
+	d.base = info.Base()
 	for i, io := range s.Outputs() {
 		d.at[io.Name] = i
 	}

@@ -127,7 +127,7 @@ func (d *Decider) samePrices(asks []*Ask) bool {
 	first := d.pricesAt(asks[0], 0)
 	for _, a := range asks {
 		for n := range max(1, len(a.Prices)) {
-			if !d.pricesAt(a, n).equal(first) {
+			if !d.pricesAt(a, n).Equal(first) {
 				return false
 			}
 		}
@@ -227,13 +227,13 @@ func (d *Decider) answer(b *batchBuffers, first, rows int) *Decisions {
 // checkPrices reports prices that the policy cannot decide at.
 func (d *Decider) checkPrices(p *Prices) error {
 	if d.info.Prices == nil {
-		if !p.equal(d.base) {
+		if !p.Equal(d.base) {
 			return errors.New("the policy has fixed prices: only an any-price policy decides at others")
 		}
 		return nil
 	}
-	if err := p.check(d.info.Actions); err != nil {
-		return err
+	if !slices.Contains(p.Available, true) {
+		return errors.New("no pair may be chosen")
 	}
-	return d.info.checkUsage(&p.Usage)
+	return d.info.CheckPrices(p)
 }

@@ -329,21 +329,27 @@ func (info *Info) checkInputs(m *onnx.Model) error {
 
 // inputs are those of the contract. The first axis of each is free.
 func (info *Info) inputs() []onnx.IO {
-	io := func(name string, t onnx.DType, width int) onnx.IO {
-		return onnx.IO{Name: name, DType: t, Shape: onnx.Shape{onnx.Sym("batch"), onnx.Fix(int64(width))}}
-	}
-	in := []onnx.IO{io(FeaturesInput, onnx.Float32, info.Dim)}
+	return append([]onnx.IO{matrix(FeaturesInput, onnx.Float32, info.Dim)}, info.PriceInputs()...)
+}
+
+// PriceInputs are the inputs of the file besides those that say what is decided on: none unless it is an any-price file. The first
+// axis of each is free.
+func (info *Info) PriceInputs() (in []onnx.IO) {
 	if info.Prices == nil {
-		return in
+		return nil
 	}
 	a := info.Actions
 	in = append(in,
-		io(ExpertFeesInput, onnx.Float32, len(a.Experts)), io(AdviceFeesInput, onnx.Float32, len(a.Advice)),
-		io(PairFeesInput, onnx.Float32, a.Len()), io(AvailableInput, onnx.Bool, a.Len()))
+		matrix(ExpertFeesInput, onnx.Float32, len(a.Experts)), matrix(AdviceFeesInput, onnx.Float32, len(a.Advice)),
+		matrix(PairFeesInput, onnx.Float32, a.Len()), matrix(AvailableInput, onnx.Bool, a.Len()))
 	for _, q := range info.quantities() {
-		in = append(in, io(UsagePriceInput(q), onnx.Float32, len(a.Experts)))
+		in = append(in, matrix(UsagePriceInput(q), onnx.Float32, len(a.Experts)))
 	}
 	return in
+}
+
+func matrix(name string, t onnx.DType, width int) onnx.IO {
+	return onnx.IO{Name: name, DType: t, Shape: onnx.Shape{onnx.Sym("batch"), onnx.Fix(int64(width))}}
 }
 
 // checkOutputs compares the model's outputs with the contract.

@@ -115,19 +115,25 @@ type inputs struct {
 	usage                  [costs.Quantities][]float32
 }
 
-// set writes prices.
-func (in inputs) set(p *Prices) {
+// Fill writes one row of the inputs of an any-price file but those of usage: fees of experts, of advice multiplied by lambda, and of
+// pairs, and what is available.
+func (p *Prices) Fill(experts, advice, pairs []float32, available []bool) {
 	for j, fee := range p.Experts {
-		in.experts[j] = float32(fee)
+		experts[j] = float32(fee)
 	}
 	for k, fee := range p.Advice {
-		in.advice[k] = float32(p.Lambda * fee)
+		advice[k] = float32(p.Lambda * fee)
 	}
-	clear(in.pairs)
+	clear(pairs)
 	for i, fee := range p.Pairs {
-		in.pairs[i] = float32(fee)
+		pairs[i] = float32(fee)
 	}
-	copy(in.available, p.Available)
+	copy(available, p.Available)
+}
+
+// set writes prices.
+func (in inputs) set(p *Prices) {
+	p.Fill(in.experts, in.advice, in.pairs, in.available)
 	for q, prices := range p.Usage {
 		for j, price := range prices {
 			in.usage[q][j] = float32(price)
@@ -149,8 +155,10 @@ func (p *Policy) At(lambda float64) *Policy {
 	return &fixed
 }
 
-// check reports why the prices do not fit the actions.
-func (p *Prices) check(a *costs.Actions) error {
+// CheckPrices reports why an any-price policy cannot decide at prices: they do not fit its actions, or are not finite. Whether a pair
+// may be chosen at all is not checked.
+func (info *Info) CheckPrices(p *Prices) error {
+	a := info.Actions
 	pairs := a.Len()
 	switch {
 	case len(p.Experts) != len(a.Experts) || len(p.Advice) != len(a.Advice):
@@ -161,10 +169,8 @@ func (p *Prices) check(a *costs.Actions) error {
 		return errors.New("a fee is not finite")
 	case p.Advice[0] != 0:
 		return fmt.Errorf("the fee of %q is %g, but no advice is free", a.Advice[0].Name, p.Advice[0])
-	case !slices.Contains(p.Available, true):
-		return errors.New("no pair may be chosen")
 	}
-	return nil
+	return info.checkUsage(&p.Usage)
 }
 
 // areFees reports whether fees are finite as the graph sees them.
@@ -177,8 +183,13 @@ func areFees(fees []float64, factor float64) bool {
 	return true
 }
 
-// equal reports whether a policy decides the same at two prices.
-func (p *Prices) equal(o *Prices) bool {
-	return p == o || p.Lambda == o.Lambda && slices.Equal(p.Experts, o.Experts) && slices.Equal(p.Advice, o.Advice) &&
-		slices.Equal(p.Pairs, o.Pairs) && slices.Equal(p.Available, o.Available) && p.Usage.Equal(&o.Usage)
+// Equal reports whether a policy decides the same at two prices.
+func (p *Prices) Equal(o *Prices) bool {
+	return p == o || p.SameFees(o) && slices.Equal(p.Available, o.Available)
+}
+
+// SameFees reports whether two prices differ in nothing but what is available.
+func (p *Prices) SameFees(o *Prices) bool {
+	return p.Lambda == o.Lambda && slices.Equal(p.Experts, o.Experts) && slices.Equal(p.Advice, o.Advice) &&
+		slices.Equal(p.Pairs, o.Pairs) && p.Usage.Equal(&o.Usage)
 }

@@ -67,11 +67,11 @@ type staged struct{ *cascade.Decider }
 
 func (d staged) info() *policy.Info {
 	i := d.Info()
-	return &policy.Info{Actions: i.Actions, Dim: i.Dim, Lambda: i.Lambda}
+	return &policy.Info{Actions: i.Actions, Dim: i.Dim, Lambda: i.Lambda, Prices: i.Prices}
 }
 
 func (d staged) at(ctx context.Context, t *costs.Tensor, rows []int, p *policy.Prices) (actions []int, scores []float32, err error) {
-	l, err := cascade.Play(ctx, d.Decider, t, rows, p.Lambda)
+	l, err := cascade.Play(ctx, d.Decider, t, rows, p)
 	if err != nil {
 		return nil, nil, err
 	}

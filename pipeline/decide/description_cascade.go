@@ -22,6 +22,9 @@ func describeCascade(m *onnx.Model, file []byte) (*Description, error) {
 		Facts: info.Facts, Stages: info.Stages, Dim: info.Dim, Source: a.Features.Name, Names: info.Names,
 		Inputs: describedValues(m.Inputs()), Outputs: describedValues(m.Outputs()),
 	}
+	if d.Guarantee = info.Guarantee; d.Guarantee != nil {
+		d.Promise = d.Guarantee.Promise()
+	}
 	d.Digest, err = policy.Digest(m, &policy.Info{Actions: a})
 	return d, err
 }

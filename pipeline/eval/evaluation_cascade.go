@@ -31,7 +31,7 @@ func openCascade(ctx context.Context, rt *ort.Runtime, file storage.Location, t 
 		}
 	}()
 	p = played{file: file.String(), info: d.Info()}
-	p.Played, err = cascade.Play(ctx, d, t, rows, d.Info().Lambda)
+	p.Played, err = cascade.Play(ctx, d, t, rows, nil)
 	return p, err
 }
 

@@ -55,7 +55,7 @@ func TestTrainCascade(t *testing.T) {
 	}
 	defer d.Close()
 	rows := tensor.Rows(costs.Val)
-	p, err := cascade.Play(t.Context(), d, tensor, rows, 1)
+	p, err := cascade.Play(t.Context(), d, tensor, rows, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"pipe/models/cascade"
 	"pipe/models/cascade/fit"
 	"pipe/models/policy"
+	"pipe/pipeline/calibrate"
 	"pipe/pipeline/decide"
 	"pipe/pipeline/report"
 	"pipe/pipeline/stage"
@@ -78,13 +79,18 @@ func (j job) writeCascade(ctx context.Context, c trainedCascade) (line Policy, e
 		if err != nil {
 			return line, err
 		}
-		played, err := cascade.Play(ctx, d, j.t, rows, c.policy.Lambda)
+		played, err := cascade.Play(ctx, d, j.t, rows, nil)
 		if err = errors.Join(err, d.Close()); err != nil {
 			return line, err
 		}
 		s := cascade.Summarize(d.Info(), j.t, j.split, rows, played)
 		line.TrueLoss = report.Num(s.TrueLoss)
 		policy.Annotate(m, cascade.SummaryKey, stage.JSON(s))
+	}
+	if j.promises() {
+		if m, line.Guarantee, err = calibrate.Policy(ctx, j.rt, m, j.t, j.split, j.Guarantee); err != nil {
+			return line, err
+		}
 	}
 	_, err = decide.WritePolicy(ctx, j.Out.Join(line.File), m)
 	return line, err

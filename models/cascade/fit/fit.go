@@ -3,6 +3,7 @@ package fit
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"strconv"
@@ -168,4 +169,9 @@ func (r Report) info(t *costs.Tensor, s Settings) map[string]string {
 		set(policy.CalibrationKey, c)
 	}
 	return out
+}
+
+// TrainAnyPrice learns one cascade for all prices of a range, as [Train] does for one price: fees are inputs of its file.
+func TrainAnyPrice(_ context.Context, _ *costs.Tensor, r policy.PriceRange, _ Settings, _ models.Options) (*cascade.Policy, Report, error) {
+	return nil, Report{}, errors.ErrUnsupported
 }

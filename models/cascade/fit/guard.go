@@ -128,7 +128,7 @@ func play(ctx context.Context, p *cascade.Policy, t *costs.Tensor, rows []int, l
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, d.Close()) }()
-	return cascade.Play(ctx, d, t, rows, lambda)
+	return cascade.Play(ctx, d, t, rows, policy.PricesOf(t.Actions, lambda))
 }
 
 // weights are those of the judged rows by their age; nil: all count alike.

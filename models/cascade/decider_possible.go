@@ -2,7 +2,10 @@ package cascade
 
 import (
 	"cmp"
+	"errors"
 	"slices"
+
+	"pipe/models/policy"
 )
 
 // Possible is the action on a row of n pairs where only some can be taken: Action if it can, and else the one with the smallest cost of
@@ -20,6 +23,32 @@ func (d *Decisions) Possible(row, n int, can func(pair int) bool) (pair int, fre
 		}
 	}
 	return pair, false
+}
+
+// masked are decisions without the pairs that are not available on a row and were not executed.
+func (d *Decider) masked(at []*policy.Prices, rows Rows, out Decisions) (Decisions, error) {
+	pairs := len(d.mask)
+	for n := range rows.N {
+		executed, available := rows.Executed[n*pairs:(n+1)*pairs], priceOf(at, n).Available
+		can := func(i int) bool { return executed[i] || available[i] }
+		pair, free := out.Possible(n, pairs, can)
+		if pair < 0 {
+			return out, &policy.RowError{Row: n, Err: errors.New("no pair may be executed")}
+		}
+		cost := out.Cost[n*pairs : (n+1)*pairs]
+		if !free {
+			out.Action[n], out.Accept[n], out.Remaining[n] = int64(pair), executed[pair], cost[pair]
+			if executed[pair] {
+				out.Loss[n] = cost[pair]
+			}
+		}
+		for i := range cost {
+			if !can(i) {
+				cost[i] = none
+			}
+		}
+	}
+	return out, nil
 }
 
 // Ranked are all actions that can be taken on a row of n pairs: that of [Decisions.Possible] first, then the others by their cost.
