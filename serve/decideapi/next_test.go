@@ -135,7 +135,8 @@ func TestNextAccepted(t *testing.T) {
 		nextJSON
 		Accepted *bool
 		Instead  string
-	}) {
+	},
+	) {
 		t.Helper()
 		resp, err := http.Post(w.server.URL+"/v1/decide", "application/json", strings.NewReader(fmt.Sprintf(`{"policy":"stages","features":%s,"executed":%s%s}`, inJSON(t, row), executed, more)))
 		if err != nil {

@@ -145,7 +145,7 @@ func (a *API) Reload(s Settings, hide func(secrets []string)) error {
 	}
 	old := a.acquire()
 	defer a.release(old)
-	if changed := s.Panel.fixed() != old.settings.Panel.fixed(); (a.panel == nil) && s.Panel.Enabled() || a.panel != nil && changed {
+	if changed := s.Panel.Fixed() != old.settings.Panel.Fixed(); (a.panel == nil) && s.Panel.Enabled() || a.panel != nil && changed {
 		return errors.New("gateway: panel: only share, pairs, call_cost and grader change while the server runs; for the rest, or a panel where there was none, start it again")
 	}
 	if old.fileChanged(s) {

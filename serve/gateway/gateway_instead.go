@@ -2,34 +2,17 @@ package gateway
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"slices"
 	"strconv"
 
-	"pipe/internal/config"
 	"pipe/models/policy"
 	"pipe/serve/gateway/expert"
-	"pipe/serve/gateway/protocol"
-	"pipe/serve/gateway/protocol/middle"
 	"pipe/serve/gateway/stages"
 	"pipe/serve/people"
 	"pipe/serve/policies"
 )
-
-// Abstain is what a caller gets if the guarantee of a policy does not accept the decision, and nobody takes over.
-type Abstain struct {
-	Text   string `yaml:"text"`   // answered in place of an expert; empty: the answer is an error
-	Status int    `yaml:"status"` // of the error
-}
-
-// Validate reports every problem.
-func (a Abstain) Validate() error {
-	var p config.Problems
-	p.Check(a.Status >= http.StatusBadRequest && a.Status <= 599, "status: is %d, not an HTTP status of an error, 400 to 599", a.Status)
-	return p.Err()
-}
 
 // headerAccepted says whether the guarantee of the policy is about the answer.
 const headerAccepted = "X-Pipe-Accepted"
@@ -128,7 +111,7 @@ func (q *routed) abstain() {
 	q.record.Error = "abstained: the guarantee of the policy accepts no answer, and nobody takes over"
 	q.setHeaders(-1, 0)
 	a := q.settings.Abstain
-	body, err := q.abstention(a.Text)
+	body, err := a.Answer(q.request, q.record.ID)
 	if err != nil {
 		kind := invalidRequest
 		if a.Status >= http.StatusInternalServerError {
@@ -151,19 +134,4 @@ func (q *routed) abstain() {
 	h.Set("Content-Length", strconv.Itoa(len(body)))
 	q.w.WriteHeader(http.StatusOK)
 	_, _ = q.w.Write(body) // the client may be gone
-}
-
-// abstention is a text as an answer in the protocol of the request, or as its stream. It is an error without a text, and in a protocol
-// without answers of its own.
-func (q *routed) abstention(text string) ([]byte, error) {
-	if text == "" {
-		return nil, errors.New("there is no text")
-	}
-	body, err := q.request.Format.WriteAnswer(&middle.Answer{
-		ID: "abstain-" + q.record.ID, Model: policy.Abstain, Finish: middle.Stop, Parts: []middle.Part{{Kind: middle.Text, Text: text}},
-	}, q.request)
-	if err == nil && q.request.Stream {
-		body, err = protocol.AsStream(q.request, body)
-	}
-	return body, err
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"pipe/serve/gateway/gatewaytest"
+	"pipe/serve/gateway/panels"
 )
 
 // errorIn is the error in the body of a protocol, as its type, its parameter and its message.
@@ -373,7 +374,7 @@ func TestCancelledInEveryPair(t *testing.T) {
 func TestPanelInEveryProtocol(t *testing.T) {
 	for _, caller := range protocolNames {
 		service := gatewaytest.NewScripted(t, gatewaytest.Script{Model: "m", Text: "Yes."})
-		p := panelOf(t, 1, panelAll)
+		p := panelOf(t, 1, panels.All)
 		w := newWorld(t, func(s *Settings) {
 			delete(s.Advice, "search")
 			s.Panel = p
