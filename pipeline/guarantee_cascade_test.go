@@ -32,8 +32,8 @@ func TestRiskOfCascades(t *testing.T) {
 		table func() *costs.Tensor
 		alpha float64
 	}{
-		"planted":          {func() *costs.Tensor { return coststest.Looks(6000, 3) }, 0.06},
-		"FrugalML FERPLUS": {func() *costs.Tensor { return realTable(t, "import-frugalml-ferplus.yaml") }, 0.1},
+		"planted":        {func() *costs.Tensor { return coststest.Looks(6000, 3) }, 0.06},
+		"FrugalML DIGIT": {func() *costs.Tensor { return realTable(t, "import-frugalml-digit.yaml") }, 0.1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			table := c.table()

@@ -10,7 +10,6 @@ import (
 	"pipe/internal/config"
 	"pipe/onnx/ort/orttest"
 	"pipe/serve/decision"
-	"pipe/serve/gateway"
 	"pipe/serve/gateway/panels"
 	"pipe/serve/ledger"
 )

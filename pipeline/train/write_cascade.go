@@ -32,7 +32,7 @@ func (j job) cascades(ctx context.Context, save models.CheckpointPolicy, progres
 	}
 	s := fit.DefaultSettings()
 	s.Auto, s.Stages = j.Auto, j.Stages
-	s.Auto.Seed, s.Auto.HalfLife = j.Seed, j.HalfLife
+	s.Auto.Seed, s.Auto.HalfLife, s.Auto.KeepEstimates = j.Seed, j.HalfLife, j.promises()
 	o := models.Options{Runtime: j.rt, Progress: func(n int) { progress.Add(int64(n)) }}
 	for _, lambda := range j.Lambdas {
 		o.Save = folder(save, fmt.Sprintf("%s-lambda%g", fit.Name, lambda))

@@ -32,8 +32,8 @@ func panelOf(t *testing.T, share float64, pairs string) panels.Settings {
 	return p
 }
 
-// answers reads the file of answers.
-func (p panels.Settings) answers(t *testing.T) (all []panelAnswer) {
+// answersOf reads the file of answers.
+func answersOf(t *testing.T, p panels.Settings) (all []panelAnswer) {
 	t.Helper()
 	text, err := os.ReadFile(string(p.Answers))
 	if err != nil {
@@ -122,7 +122,7 @@ func TestPanelMakesCompleteRows(t *testing.T) {
 // grade sends an outcome for every answer of a panel.
 func (w *world) grade(t *testing.T, p panels.Settings) {
 	t.Helper()
-	for _, a := range p.answers(t) {
+	for _, a := range answersOf(t, p) {
 		if !strings.Contains(string(a.Messages), "Is oil good?") || strings.Contains(string(a.Messages), "Oil is good.") || !strings.Contains(string(a.Answer), "It is a test.") {
 			t.Errorf("%+v", a)
 		}
@@ -162,8 +162,8 @@ func (w *world) checkPanelRecords(t *testing.T, p panels.Settings) {
 			t.Errorf("%s: the pairs %v", request, pairs[request])
 		}
 	}
-	if len(users) != 3 || len(p.answers(t)) != 12 {
-		t.Errorf("%d requests, %d answers", len(users), len(p.answers(t)))
+	if len(users) != 3 || len(answersOf(t, p)) != 12 {
+		t.Errorf("%d requests, %d answers", len(users), len(answersOf(t, p)))
 	}
 }
 
@@ -311,8 +311,8 @@ func TestPanelFailures(t *testing.T) {
 	if want := 8*0.002 + float64(8-open)*0.003; open == 0 || math.Abs(s.Ledger.Spent-want) > 1e-9 {
 		t.Errorf("%d calls were left out, %v spent, want %v", open, s.Ledger.Spent, want)
 	}
-	if len(p.answers(t)) != 8 {
-		t.Errorf("%d answers", len(p.answers(t)))
+	if len(answersOf(t, p)) != 8 {
+		t.Errorf("%d answers", len(answersOf(t, p)))
 	}
 }
 

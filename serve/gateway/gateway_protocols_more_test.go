@@ -394,7 +394,7 @@ func TestPanelInEveryProtocol(t *testing.T) {
 		if paths["/v1/messages"] != 1 || paths["/v1/chat/completions"] != 2 {
 			t.Errorf("%s: %v", caller, paths)
 		}
-		for _, a := range p.answers(t) {
+		for _, a := range answersOf(t, p) {
 			if string(a.Messages) != `[{"content":"Is oil good?","role":"user"}]` && string(a.Messages) != `[{"role":"user","content":"Is oil good?"}]` {
 				t.Errorf("%s: %s", caller, a.Messages)
 			}
