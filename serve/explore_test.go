@@ -10,7 +10,7 @@ import (
 	"pipe/internal/config"
 	"pipe/onnx/ort/orttest"
 	"pipe/serve/decision"
-	"pipe/serve/gateway"
+	"pipe/serve/gateway/panels"
 	"pipe/serve/ledger"
 )
 
@@ -87,7 +87,7 @@ func TestExploration(t *testing.T) {
 // TestExplorationSettings checks combinations that cannot work.
 func TestExplorationSettings(t *testing.T) {
 	panel := func(c *Config) {
-		p := gateway.DefaultPanel()
+		p := panels.Default()
 		p.Share, p.Budget, p.CallCost, p.Answers = 0.1, ledger.Settings{Cost: 1, Per: ledger.Day}, 0.1, "answers.jsonl"
 		c.Gateway.Panel = p
 	}

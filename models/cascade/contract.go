@@ -1,5 +1,7 @@
 package cascade
 
+import "pipe/models/policy"
+
 // Kind is the kind of a cascade file in its metadata.
 const Kind = "cascade"
 
@@ -15,4 +17,7 @@ const (
 	LossOutput      = "expected_loss"  // float32, batch: of the best answer at hand if it is accepted; NaN in the empty state
 	RemainingOutput = "remaining_cost" // float32, batch: expected cost that is still to come with the action: fees not yet paid, and the loss
 	CostOutput      = "expected_cost"  // float32, batch x A: that of every action; 1e30 where there is no such action
+
+	// AcceptedOutput is bool, batch: whether the action is to accept, and the guarantee of the file accepts it. Other files do not have it.
+	AcceptedOutput = policy.AcceptedOutput
 )

@@ -29,6 +29,9 @@ type Decisions struct {
 	// Remaining is the expected cost that is still to come: fees that are not yet paid, and the loss.
 	Remaining []float32
 	Cost      []float32 // N x A: Remaining for every action; above 1e29 where there is no such action
+	// Accepted says that the guarantee of the file accepts the answer that is accepted; false where another pair is executed. nil: the
+	// file has no guarantee.
+	Accepted []bool
 }
 
 // Decider runs a cascade file. It is safe for concurrent use. Close waits for running calls; later ones fail with
@@ -217,7 +220,10 @@ func (d *Decider) run(ctx context.Context, at []*policy.Prices, rows Rows, out *
 	if err := d.session.RunBuffers(ctx, b.ordered.in, b.ordered.out); err != nil {
 		return err
 	}
-	own := Decisions{b.out[0].Int64s(), b.out[1].Bools(), b.out[2].Float32s(), b.out[3].Float32s(), b.out[4].Float32s()}
+	own := Decisions{b.out[0].Int64s(), b.out[1].Bools(), b.out[2].Float32s(), b.out[3].Float32s(), b.out[4].Float32s(), nil}
+	if d.info.Guarantee != nil {
+		own.Accepted = b.out[5].Bools()
+	}
 	if err := d.verify(rows, own); err != nil {
 		return err
 	}
@@ -226,7 +232,7 @@ func (d *Decider) run(ctx context.Context, at []*policy.Prices, rows Rows, out *
 	}
 	out.Action, out.Accept = append(out.Action, own.Action...), append(out.Accept, own.Accept...)
 	out.Loss, out.Remaining = append(out.Loss, own.Loss...), append(out.Remaining, own.Remaining...)
-	out.Cost = append(out.Cost, own.Cost...)
+	out.Cost, out.Accepted = append(out.Cost, own.Cost...), append(out.Accepted, own.Accepted...)
 	return nil
 }
 
@@ -244,6 +250,8 @@ func (d *Decider) verify(rows Rows, out Decisions) error {
 			problem = fmt.Sprintf("the cascade answers %s and accept=%t, but executed=%t", d.info.Actions.Name(int(action)), out.Accept[n], executed[action])
 		case !known(out.Remaining[n]) || out.Remaining[n] > noneAbove || out.Remaining[n] != out.Cost[n*pairs+int(action)]:
 			problem = fmt.Sprintf("the cascade expects %g of %s", out.Remaining[n], d.info.Actions.Name(int(action)))
+		case out.Accepted != nil && out.Accepted[n] != (out.Accept[n] && d.info.Guarantee.Accepts(out.Loss[n])):
+			problem = fmt.Sprintf("the guarantee of the cascade answers %t of an expected loss of %g", out.Accepted[n], out.Loss[n])
 		case slices.Contains(executed, true) != known(out.Loss[n]):
 			problem = fmt.Sprintf("the cascade expects a loss of %g", out.Loss[n])
 		}

@@ -13,9 +13,9 @@ import (
 	"pipe/onnx"
 )
 
-// newestFormat is the newest version of the cascade file that this package reads. An any-price cascade has version 2, another one
-// version 1, which earlier releases read too.
-const newestFormat = 2
+// newestFormat is the newest version of the cascade file that this package reads. A cascade with fixed prices has version 1, which earlier
+// releases read too, and an any-price cascade version 2.
+const newestFormat = formatGuarantee
 
 const keyPrefix = "pipe."
 
@@ -42,7 +42,7 @@ const (
 // reserved are the keys that only Export writes.
 var reserved = map[string]bool{
 	formatKey: true, kindKey: true, actionsKey: true, lambdaKey: true, dimKey: true, factsKey: true, stagesKey: true, statesKey: true,
-	policy.PricesKey: true,
+	policy.PricesKey: true, policy.RiskKey: true,
 }
 
 // Info is the metadata of a cascade file.
@@ -55,10 +55,12 @@ type Info struct {
 	Lambda  float64        // multiplier of the advice fees that it was trained for
 	// Prices are those that an any-price cascade was compared for, whose fees are inputs; nil: they are those of Actions at Lambda.
 	Prices *policy.PriceRange
-	States [][]int           // pairs that were executed in every state that has a policy, ascending; the first is empty
-	Guard  *Guard            // nil if not in the file
-	Names  []string          // names of the features; nil if not in the file
-	Info   map[string]string // everything else, as Policy.Info
+	States [][]int // pairs that were executed in every state that has a policy, ascending; the first is empty
+	Guard  *Guard  // nil if not in the file
+	// Guarantee is what the output accepted promises; nil: the file does not have it.
+	Guarantee *policy.Guarantee
+	Names     []string          // names of the features; nil if not in the file
+	Info      map[string]string // everything else, as Policy.Info
 }
 
 // OneShot reports whether the file accepts every first answer.
@@ -69,7 +71,7 @@ func (i *Info) Columns() int { return i.Actions.Len() * len(i.Facts) }
 
 // once is a policy that decides once, with the actions and the prices of the cascade.
 func (i *Info) once() *policy.Info {
-	return &policy.Info{Actions: i.Actions, Dim: i.Dim, Lambda: i.Lambda, Prices: i.Prices}
+	return &policy.Info{Actions: i.Actions, Dim: i.Dim, Lambda: i.Lambda, Prices: i.Prices, Guarantee: i.Guarantee}
 }
 
 // Base are the prices of the file.
@@ -144,6 +146,10 @@ func parseInfo(meta map[string]string) (*Info, error) {
 	}
 	if r.Err() != nil {
 		return nil, r.Err()
+	}
+	var err error
+	if i.Guarantee, err = policy.ReadGuarantee(meta, i.Actions); err != nil {
+		return nil, err
 	}
 	i.Info = make(map[string]string)
 	for key, value := range meta {
@@ -224,10 +230,14 @@ func (i *Info) inputs() []onnx.IO {
 
 // outputs are those of the contract.
 func (i *Info) outputs() []onnx.IO {
-	return []onnx.IO{
+	out := []onnx.IO{
 		vector(ActionOutput, onnx.Int64), vector(AcceptOutput, onnx.Bool), vector(LossOutput, onnx.Float32),
 		vector(RemainingOutput, onnx.Float32), matrix(CostOutput, onnx.Float32, i.Actions.Len()),
 	}
+	if i.Guarantee != nil {
+		out = append(out, vector(AcceptedOutput, onnx.Bool))
+	}
+	return out
 }
 
 func vector(name string, t onnx.DType) onnx.IO {

@@ -48,7 +48,7 @@ func TestInfoIsWhatExportWrote(t *testing.T) {
 func TestParseRefuses(t *testing.T) {
 	p := planted(rand.New(rand.NewPCG(1, 3)), 3, 4, 8)
 	for key, values := range map[string][]string{
-		"format": {"0", "x", "3"}, "dim": {"5", "-1", "1e3"}, "stages": {"0", "1", "6", "2147483647"}, "lambda": {"NaN", "-1", "Inf"}, "actions": {"{}", "x"},
+		"format": {"0", "x", "4"}, "dim": {"5", "-1", "1e3"}, "stages": {"0", "1", "6", "2147483647"}, "lambda": {"NaN", "-1", "Inf"}, "actions": {"{}", "x"},
 		"facts": {
 			"[]", "x", `[{"name":"label"}]`, `[{"name":"a"},{"name":"b"},{"name":"a"}]`, `[{"name":"a"},{"name":"b"},{"name":"C c"}]`,
 			`[{"name":"label","values":["yes","no"]},{"name":"confidence"},{"name":"length"}]`,

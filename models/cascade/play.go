@@ -26,6 +26,9 @@ type Played struct {
 	Expected []float32   // by row: the loss that was expected of it
 	Planned  []float32   // by row: the cost that was expected before the first pair was executed, all fees and the loss
 	Loss     []float64   // by row: its true task loss; NaN where it is not known
+	// Guaranteed says by row that the guarantee of the file accepts the answer; nil: the file has none. Where pairs are left out at fixed
+	// prices, nothing is: the guarantee is about the choice among all.
+	Guaranteed []bool
 }
 
 // Cost is the loss of the accepted answer of a row plus all fees that were paid.
@@ -67,6 +70,10 @@ func Play(ctx context.Context, d Stepper, t *costs.Tensor, rows []int, at *polic
 	for n := range left {
 		left[n] = n
 	}
+	whole := info.Prices != nil || slices.Equal(decide.Available, info.Actions.Mask())
+	if info.Guarantee != nil {
+		out.Guaranteed = make([]bool, len(rows))
+	}
 	for stage := 0; len(left) > 0; stage++ {
 		if stage > info.Stages {
 			return nil, fmt.Errorf("play cascade: %w", &costs.DataError{Msg: fmt.Sprintf("id %q has no accepted answer after %d pairs, which is all that may be executed: a damaged file", t.IDs[rows[left[0]]], info.Stages)})
@@ -83,6 +90,9 @@ func Play(ctx context.Context, d Stepper, t *costs.Tensor, rows []int, at *polic
 		for at, n := range left {
 			if action := int(next.Action[at]); next.Accept[at] {
 				out.Accepted[n], out.Expected[n], out.Loss[n] = action, next.Loss[at], float64(t.Losses(rows[n])[action])
+				if out.Guaranteed != nil {
+					out.Guaranteed[n] = whole && next.Accepted[at]
+				}
 			} else {
 				if stage == 0 {
 					out.Planned[n] = next.Remaining[at]

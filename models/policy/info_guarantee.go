@@ -51,15 +51,30 @@ type GuaranteedPrice struct {
 
 // Instead names what takes a decision that is not accepted.
 type Instead struct {
-	Name string   `json:"name"`          // an expert of the file, or Abstain
+	Name string   `json:"name"`          // an expert of the file without advice, a pair (expert/advice), or Abstain
 	Fee  *float64 `json:"fee,omitempty"` // in the unit of the loss; absent: not stated
 }
 
 // Abstain is the name of [Instead] where no expert takes over: nobody answers.
 const Abstain = "abstain"
 
-// Check returns why the guarantee is not one for a policy.
-func (g *Guarantee) Check(info *Info) error {
+// Pair is the pair that takes over, -1 for [Abstain]. It is an error if a has no such pair.
+func (i Instead) Pair(a *costs.Actions) (int, error) {
+	if i.Name == Abstain {
+		return -1, nil
+	}
+	pair := slices.Index(a.Names(), i.Name)
+	if j := a.ExpertIndex(i.Name); j >= 0 {
+		pair = a.Index(j, 0)
+	}
+	if pair < 0 || !a.Available(pair) {
+		return -1, fmt.Errorf("%q should take over, which is neither a pair of the policy nor an expert of it that answers without advice", i.Name)
+	}
+	return pair, nil
+}
+
+// Check returns why the guarantee is not one for a policy with the pairs of a.
+func (g *Guarantee) Check(a *costs.Actions) error {
 	finite := func(v float64) bool { return isFinite(v) && v >= 0 }
 	switch {
 	case !(g.Bound > 0) || !isFinite(g.Bound) || !(g.Risk > 0 && g.Risk < g.Bound):
@@ -68,26 +83,13 @@ func (g *Guarantee) Check(info *Info) error {
 		return fmt.Errorf("a confidence of %g", g.Confidence)
 	case g.Threshold != nil && (!isFinite(*g.Threshold) || float64(float32(*g.Threshold)) != *g.Threshold):
 		return fmt.Errorf("the threshold %g is not a float32", *g.Threshold)
-	case g.Threshold != nil && !info.estimates():
-		return fmt.Errorf("a threshold, but the decoder %s estimates no losses", info.Decoder)
 	case len(g.At) == 0 || g.Law != "" && len(g.At) != 1:
 		return fmt.Errorf("%d prices", len(g.At))
 	case g.Instead.Name == "" || g.Instead.Fee != nil && !finite(*g.Instead.Fee):
 		return errors.New("what takes over is not named, or its fee is not a number of at least 0")
 	}
-	return g.checkInstead(info.Actions)
-}
-
-// checkInstead checks the expert that takes over.
-func (g *Guarantee) checkInstead(a *costs.Actions) error {
-	if g.Instead.Name == Abstain {
-		return nil
-	}
-	j := slices.IndexFunc(a.Experts, func(e costs.Expert) bool { return e.Name == g.Instead.Name })
-	if j < 0 || !a.Available(j*len(a.Advice)) {
-		return fmt.Errorf("%q should take over, which is no expert of the policy that answers without advice", g.Instead.Name)
-	}
-	return nil
+	_, err := g.Instead.Pair(a)
+	return err
 }
 
 // Promise is the guarantee in words: what is promised, where it was calibrated and what was accepted there. The words are a
@@ -109,7 +111,7 @@ func (g *Guarantee) Promise() []string {
 	}
 	rule := "every decision is accepted"
 	if g.Threshold != nil {
-		rule = fmt.Sprintf("a decision is accepted if the expected loss of its pair is at most %.6g", *g.Threshold)
+		rule = fmt.Sprintf("a decision is accepted if its expected loss is at most %.6g", *g.Threshold)
 	}
 	takes := g.Instead.Name
 	if g.Instead.Fee != nil {
@@ -154,21 +156,36 @@ func (g *Guarantee) Prices() string {
 	return "lambda " + strings.Join(list, ", ")
 }
 
-// readGuarantee reads the guarantee of a policy.
-func (info *Info) readGuarantee(meta map[string]string) error {
+// ReadGuarantee reads the guarantee in the metadata of a file with the pairs of a; nil: it has none.
+func ReadGuarantee(meta map[string]string, a *costs.Actions) (*Guarantee, error) {
 	text, ok := meta[keyPrefix+RiskKey]
 	if !ok {
-		return nil
+		return nil, nil
 	}
 	g := new(Guarantee)
 	err := json.Unmarshal([]byte(text), g)
 	if err == nil {
-		err = g.Check(info)
+		err = g.Check(a)
 	}
 	if err != nil {
-		return fmt.Errorf("metadata %s%s: %w", keyPrefix, RiskKey, strictjson.Plain(err))
+		return nil, fmt.Errorf("metadata %s%s: %w", keyPrefix, RiskKey, strictjson.Plain(err))
 	}
-	info.Guarantee = g
+	return g, nil
+}
+
+// readGuarantee reads the guarantee of a policy.
+func (info *Info) readGuarantee(meta map[string]string) (err error) {
+	if info.Guarantee, err = ReadGuarantee(meta, info.Actions); err == nil && info.Guarantee != nil {
+		err = info.checkThreshold(info.Guarantee)
+	}
+	return err
+}
+
+// checkThreshold refuses a threshold on estimates that the policy does not have.
+func (info *Info) checkThreshold(g *Guarantee) error {
+	if g.Threshold != nil && !info.estimates() {
+		return fmt.Errorf("a threshold, but the decoder %s estimates no losses", info.Decoder)
+	}
 	return nil
 }
 
@@ -187,7 +204,7 @@ func WithGuarantee(m *onnx.Model, g Guarantee) (*onnx.Model, error) {
 	case info.Encoded:
 		return nil, errors.New("the policy has an encoder in front: calibrate the policy alone, then put the encoder in front of it (pipe convert --merge)")
 	}
-	if err := g.Check(info); err != nil {
+	if err := errors.Join(g.Check(info.Actions), info.checkThreshold(&g)); err != nil {
 		return nil, fmt.Errorf("guarantee: %w", err)
 	}
 	accept, err := g.graph(info)
@@ -198,6 +215,16 @@ func WithGuarantee(m *onnx.Model, g Guarantee) (*onnx.Model, error) {
 	if g.Threshold != nil {
 		connect[LossOutput] = LossOutput
 	}
+	out, err := g.Add(m, accept, connect, formatGuarantee)
+	if err == nil {
+		_, err = Parse(out)
+	}
+	return out, err
+}
+
+// Add is a file of any kind with a graph behind it that makes the output [AcceptedOutput] of what connect names, with the guarantee in its
+// metadata, and a version of its format that readers without guarantees refuse. m is not changed.
+func (g *Guarantee) Add(m, accept *onnx.Model, connect map[string]string, format int) (*onnx.Model, error) {
 	out, err := rewrite.Merge(m, accept, connect, rewrite.MergeOptions{Name: m.Proto.GetGraph().GetName(), SecondPrefix: acceptPrefix, Keep: true})
 	if err != nil {
 		return nil, err
@@ -208,10 +235,9 @@ func WithGuarantee(m *onnx.Model, g Guarantee) (*onnx.Model, error) {
 	}
 	meta := maps.Clone(m.Metadata())
 	meta[keyPrefix+RiskKey] = string(text)
-	meta[keyPrefix+"format"] = strconv.Itoa(formatGuarantee)
+	meta[keyPrefix+"format"] = strconv.Itoa(format)
 	out.SetMetadata(meta)
-	_, err = Parse(out)
-	return out, err
+	return out, nil
 }
 
 // graph computes accepted from the action and the expected losses of a policy.

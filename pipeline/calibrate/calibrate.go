@@ -4,16 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 
 	"pipe/costs"
 	"pipe/internal/seeded"
+	"pipe/models/cascade"
 	"pipe/models/policy"
 	"pipe/models/risk"
 	"pipe/onnx"
 	"pipe/onnx/ort"
 	"pipe/pipeline/decide"
-	"pipe/pipeline/replay"
 	"pipe/pipeline/stage"
 )
 
@@ -38,15 +39,9 @@ func Run(ctx context.Context, o Options, progress stage.Progress) (*Report, erro
 		return nil, err
 	}
 	defer rt.Close()
-	f, err := decide.ReadPolicy(ctx, o.Policy)
+	file, err := o.read(ctx, t)
 	if err != nil {
 		return nil, err
-	}
-	if f.About != nil {
-		return nil, &stage.OptionError{Err: fmt.Errorf("policy %q: has an encoder in front: calibrate the policy alone, then put the encoder in front of it (pipe convert --merge)", o.Policy)}
-	}
-	if err := f.Info.Matches(t); err != nil {
-		return nil, fmt.Errorf("policy %q: %w", o.Policy, &costs.DataError{Err: err})
 	}
 	split, err := ParseSplit(o.Split)
 	if err != nil {
@@ -55,7 +50,7 @@ func Run(ctx context.Context, o Options, progress stage.Progress) (*Report, erro
 	for _, note := range costs.RepeatNotes(costs.RepeatsIn(t, nil, costs.Train, split)) {
 		progress.Note("%s", note)
 	}
-	m, r, err := Policy(ctx, rt, f.Model(), t, split, o.Settings)
+	m, r, err := Policy(ctx, rt, file, t, split, o.Settings)
 	if err != nil {
 		return nil, fmt.Errorf("calibrate %q on %q: %w", o.Policy, o.Tensor, err)
 	}
@@ -66,16 +61,42 @@ func Run(ctx context.Context, o Options, progress stage.Progress) (*Report, erro
 	})
 }
 
-// Policy returns a policy file with a guarantee that is calibrated on the rows of a split of t, which must match the policy and have
-// trained nothing of it. An expert that the policy lacks, and prices that it cannot have, are a *stage.OptionError; losses that do not fit are a
+// read reads the policy or the cascade, and checks that it matches t.
+func (o Options) read(ctx context.Context, t *costs.Tensor) (*onnx.Model, error) {
+	f, err := decide.ReadPolicy(ctx, o.Policy)
+	var staged *policy.CascadeError
+	if errors.As(err, &staged) {
+		local, err := o.Policy.Fetch(ctx)
+		if err != nil {
+			return nil, err
+		}
+		m, _, err := cascade.Read(local) // it is matched when it is played
+		if err != nil {
+			return nil, &costs.DataError{Err: err}
+		}
+		return m, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if f.About != nil {
+		return nil, &stage.OptionError{Err: fmt.Errorf("policy %q: has an encoder in front: calibrate the policy alone, then put the encoder in front of it (pipe convert --merge)", o.Policy)}
+	}
+	if err := f.Info.Matches(t); err != nil {
+		return nil, fmt.Errorf("policy %q: %w", o.Policy, &costs.DataError{Err: err})
+	}
+	return f.Model(), nil
+}
+
+// Policy returns a policy file, or a cascade file, with a guarantee that is calibrated on the rows of a split of t, which must match the
+// policy and have trained nothing of it. That of a cascade is about the answer that it accepts in the end. An expert that the policy lacks, and prices that it cannot have, are a *stage.OptionError; losses that do not fit are a
 // *costs.DataError; if no threshold keeps the promise, the error is an *InfeasibleError.
 func Policy(ctx context.Context, rt *ort.Runtime, m *onnx.Model, t *costs.Tensor, split costs.Split, s Settings) (_ *onnx.Model, _ *Report, err error) {
-	d, err := policy.NewDecider(rt, m)
-	if err != nil {
+	c := calibration{t: t, s: s, rows: t.Rows(split)}
+	if c.decider, err = open(rt, m); err != nil {
 		return nil, nil, err
 	}
-	defer func() { err = errors.Join(err, d.Close()) }()
-	c := calibration{decider: d, t: t, s: s, rows: t.Rows(split)}
+	defer func() { err = errors.Join(err, c.decider.Close()) }()
 	if len(c.rows) == 0 {
 		return nil, nil, &costs.DataError{Column: "split", Msg: fmt.Sprintf("there are no rows of split %s, on which the guarantee would be calibrated", split)}
 	}
@@ -105,7 +126,7 @@ func Policy(ctx context.Context, rt *ort.Runtime, m *onnx.Model, t *costs.Tensor
 		return nil, nil, &InfeasibleError{Risk: s.Risk, Confidence: s.confidence(), Rows: len(c.rows), Reach: r.Reach}
 	}
 	r.Guarantee = c.guarantee(choice, split)
-	out, err := policy.WithGuarantee(m, r.Guarantee)
+	out, err := c.decider.withGuarantee(m, r.Guarantee)
 	if err != nil {
 		err = &stage.OptionError{Err: err}
 	}
@@ -114,7 +135,7 @@ func Policy(ctx context.Context, rt *ort.Runtime, m *onnx.Model, t *costs.Tensor
 
 // calibration are the rows and the prices of one guarantee.
 type calibration struct {
-	decider *policy.Decider
+	decider decider
 	t       *costs.Tensor
 	s       Settings
 	rows    []int
@@ -124,7 +145,7 @@ type calibration struct {
 
 // setPrices lists the prices of the promise.
 func (c *calibration) setPrices() error {
-	info := c.decider.Info()
+	info := c.decider.info()
 	lambdas := c.s.Lambdas
 	switch {
 	case info.Prices == nil && (len(lambdas) > 0 || c.s.Random):
@@ -198,7 +219,7 @@ func (c *calibration) thresholds(ctx context.Context, split costs.Split) ([]floa
 	var all []float32
 	prices := c.prices
 	if c.law != "" {
-		_, c.prices = RandomPrices(c.decider.Info(), len(others), c.s.Seed+1)
+		_, c.prices = RandomPrices(c.decider.info(), len(others), c.s.Seed+1)
 		defer func() { c.prices = prices }()
 	}
 	err := c.eachPrice(ctx, others, func(_ []int, scores []float32) { all = append(all, scores...) })
@@ -214,31 +235,21 @@ func even(bound float64) []float32 {
 	return risk.Thresholds(scores)
 }
 
-// eachPrice decides rows at every price. Scores are the expected losses of the chosen pairs; 0 for a policy that estimates none, which
-// accepts every row or none.
+// eachPrice decides rows at every price. Scores are the expected losses of what is decided.
 func (c *calibration) eachPrice(ctx context.Context, rows []int, use func(actions []int, scores []float32)) error {
-	add := func(l replay.Decisions) {
-		scores, pairs := make([]float32, len(rows)), c.t.Actions.Len()
-		for m, action := range l.Action {
-			if l.Loss != nil {
-				scores[m] = l.Loss[m*pairs+action]
-			}
-		}
-		use(l.Action, scores)
-	}
 	if c.law != "" {
-		l, err := c.atRandom(ctx, rows)
+		actions, scores, err := c.decider.atRandom(ctx, c.t, rows, c.prices)
 		if err == nil {
-			add(l)
+			use(actions, scores)
 		}
 		return err
 	}
 	for _, p := range c.prices {
-		l, err := replay.At(ctx, c.decider, p, c.t, rows)
+		actions, scores, err := c.decider.at(ctx, c.t, rows, p)
 		if err != nil {
 			return err
 		}
-		add(l)
+		use(actions, scores)
 	}
 	return nil
 }
@@ -261,7 +272,7 @@ func (c *calibration) guarantee(choice risk.Choice, split costs.Split) policy.Gu
 	if c.s.Instead != "" {
 		g.Instead.Name = c.s.Instead
 	}
-	if threshold := float64(choice.Threshold); threshold <= maxFloat32 {
+	if threshold := float64(choice.Threshold); threshold <= math.MaxFloat32 {
 		g.Threshold = &threshold
 	}
 	for i, seen := range choice.At {

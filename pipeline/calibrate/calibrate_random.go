@@ -13,8 +13,6 @@ import (
 	"pipe/pipeline/replay"
 )
 
-const maxFloat32 = math.MaxFloat32
-
 // RandomPrices draws prices of an any-price policy, one for each row, and says by which law: lambda is uniform in its range, and the fee
 // of every expert and advice is multiplied by a number whose logarithm is uniform in that of its range. Prices of usage follow the
 // factor of their expert.
@@ -42,27 +40,28 @@ func RandomPrices(info *policy.Info, rows int, seed uint64) (law string, prices 
 	return law, prices
 }
 
-// atRandom decides every row at its own price.
-func (c *calibration) atRandom(ctx context.Context, rows []int) (l replay.Decisions, err error) {
+func (d once) atRandom(ctx context.Context, t *costs.Tensor, rows []int, prices []*policy.Prices) (actions []int, scores []float32, err error) {
+	var l replay.Decisions
 	for first := 0; first < len(rows); first += policy.MostTogether {
 		part := rows[first:min(first+policy.MostTogether, len(rows))]
-		ask := &policy.Ask{Rows: len(part), Prices: c.prices[first : first+len(part)]}
+		ask := &policy.Ask{Rows: len(part), Prices: prices[first : first+len(part)]}
 		for _, n := range part {
-			ask.Features = append(ask.Features, c.t.Row(n)...)
+			ask.Features = append(ask.Features, t.Row(n)...)
 		}
-		c.decider.DecideTogether(ctx, []*policy.Ask{ask})
+		d.DecideTogether(ctx, []*policy.Ask{ask})
 		var bad *policy.RowError
 		if errors.As(ask.Err, &bad) {
 			n := part[bad.Row]
-			return l, &costs.DataError{Row: n + 1, Msg: fmt.Sprintf("id %q", c.t.IDs[n]), Err: bad.Err}
+			return nil, nil, &costs.DataError{Row: n + 1, Msg: fmt.Sprintf("id %q", t.IDs[n]), Err: bad.Err}
 		}
 		if ask.Err != nil {
-			return l, ask.Err
+			return nil, nil, ask.Err
 		}
 		for _, a := range ask.Answer.Action {
 			l.Action = append(l.Action, int(a))
 		}
 		l.Loss = append(l.Loss, ask.Answer.Loss...)
 	}
-	return l, nil
+	actions, scores = scored(l, t.Actions.Len())
+	return actions, scores, nil
 }

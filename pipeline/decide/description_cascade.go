@@ -26,6 +26,9 @@ func describeCascade(m *onnx.Model, file []byte) (*Description, error) {
 	if err := d.takeFrozen(info.Info); err != nil {
 		return nil, err
 	}
+	if d.Guarantee = info.Guarantee; d.Guarantee != nil {
+		d.Promise = d.Guarantee.Promise()
+	}
 	d.Digest, err = policy.Digest(m, &policy.Info{Actions: a})
 	return d, err
 }

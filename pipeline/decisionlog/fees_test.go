@@ -222,6 +222,51 @@ func TestSessions(t *testing.T) {
 	}
 }
 
+// What a guarantee says comes back from lines and from Parquet, null where it is not known. Records without one have the lines and
+// columns of before.
+func TestGuarantees(t *testing.T) {
+	folder := oldLog(t)
+	list, _ := readAll(t, folder)
+	w := openTest(t, folder, quick(), *list[0].About)
+	var want []Record
+	for i := range 5 {
+		r := *list[0].Record
+		r.ID, r.AcceptedKnown, r.Accepted = NewID(), i > 0, i == 1
+		if i > 1 {
+			r.Instead, r.InsteadFeeKnown, r.InsteadFee = "abstain", i > 2, float64(i-3)
+		}
+		if r.InsteadFee < 0 {
+			r.InsteadFee = 0
+		}
+		want = append(want, r)
+		if err := w.Add(&r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	bad := *list[0].Record
+	bad.ID, bad.InsteadFee, bad.InsteadFeeKnown = NewID(), -1, true
+	if err := w.Add(&bad); err == nil {
+		t.Error("a negative fee was logged")
+	}
+	check := func(form string) {
+		list, _ := readAll(t, folder)
+		for i, w := range want {
+			r := list[5+i].Record
+			if r.Accepted != w.Accepted || r.AcceptedKnown != w.AcceptedKnown || r.Instead != w.Instead || r.InsteadFeeKnown != w.InsteadFeeKnown || r.InsteadFee != w.InsteadFee {
+				t.Errorf("%s: %d: %+v", form, i, r)
+			}
+		}
+	}
+	waitFor(t, w, "written", func(s Stats) bool { return s.Queued == 0 })
+	check("lines")
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	check("Parquet")
+	list, _ = readAll(t, folder)
+	checkOld(t, list)
+}
+
 // The stages of a cascade come back from lines and from Parquet, with what is not known of them. Other records have the lines and
 // columns of before, also those with values that most segments lack.
 func TestCascades(t *testing.T) {

@@ -55,6 +55,15 @@ type Record struct {
 	Guarded      bool      `log:"guarded"`       // the best fixed pair decided, because the guard exported it
 	Keep         float64   `log:"keep"`          // probability with which the record was kept; set by the writer, 1 without sampling. Of a panel: see SourcePanel
 
+	// Accepted says that the guarantee of the policy is about what was executed, if AcceptedKnown: the policy has one, and the decision is
+	// final. If it is false, Instead is what takes over, as the guarantee names it, and InsteadFee what that costs, in the unit of the loss, if
+	// it is stated.
+	Accepted        bool `log:"accepted,same,later"`
+	AcceptedKnown   bool
+	Instead         string  `log:"instead,same,later"`
+	InsteadFee      float64 `log:"instead_fee,same,later"`
+	InsteadFeeKnown bool
+
 	Executed int       `log:"executed"` // the pair that answered after fallbacks; -1: none, or not known
 	Attempts []Attempt `log:"attempts"` // calls of experts; nil where the service called none
 	Stages   Stages    `log:"stages_us"`

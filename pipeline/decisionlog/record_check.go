@@ -213,6 +213,9 @@ func (r *Record) wrongNumbers(p *PolicyInfo, a int) (field, msg string) {
 	if r.Turn < 0 || r.Turn > math.MaxInt32 || r.SwitchCostKnown && !(math.Abs(r.SwitchCost) <= math.MaxFloat64) {
 		return "turn", fmt.Sprintf("is %d, with a switch_cost of %v", r.Turn, r.SwitchCost)
 	}
+	if r.InsteadFeeKnown && !(r.InsteadFee >= 0 && r.InsteadFee <= math.MaxFloat64) || len(r.Instead) > maxText {
+		return "instead", fmt.Sprintf("is %.100q, with a fee of %v", r.Instead, r.InsteadFee)
+	}
 	if r.FeeKnown && !(r.Fee >= 0 && r.Fee <= math.MaxFloat64) {
 		return "fee", fmt.Sprintf("is %v", r.Fee)
 	}

@@ -111,7 +111,7 @@ func writeParquet(s *segment, repeats bool) error {
 		})
 	}
 	err := writeRecords(s, repeats, func(r *Record, p *PolicyInfo) (decisionRow, error) {
-		if r.IsCascade() || r.UsagePrices != nil || r.TokenParts != nil || r.Masked != "" || r.Session != "" || r.Budgets != "" {
+		if r.IsCascade() || r.UsagePrices != nil || r.TokenParts != nil || r.Masked != "" || r.Session != "" || r.Budgets != "" || r.AcceptedKnown {
 			return decisionRow{}, errWide
 		}
 		return rowOf(r, p), nil

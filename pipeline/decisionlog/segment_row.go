@@ -51,7 +51,7 @@ type decisionRow struct {
 }
 
 // wideRow is a row of a segment with values that most segments lack: prices of usage, tokens of special kinds, masked experts,
-// sessions, budgets. Others have no such columns.
+// sessions, budgets, guarantees. Others have no such columns.
 type wideRow struct {
 	decisionRow
 	UsagePrices []float64 `parquet:"usage_prices,optional,list"`
@@ -65,6 +65,10 @@ type wideRow struct {
 	Budgets       string    `parquet:"budgets,dict"`
 	BudgetPrices  []float64 `parquet:"budget_prices,optional,list"`
 	BudgetDecided bool      `parquet:"budget_decided"`
+
+	Accepted   *bool    `parquet:"accepted,optional"`
+	Instead    string   `parquet:"instead,dict"`
+	InsteadFee *float64 `parquet:"instead_fee,optional,plain"`
 }
 
 // stagedRow is a row of a segment with decisions of cascades. Others have no such columns.
@@ -95,9 +99,15 @@ func stagedRowOf(r *Record, p *PolicyInfo) stagedRow {
 }
 
 func wideRowOf(r *Record, p *PolicyInfo) wideRow {
-	row := wideRow{rowOf(r, p), r.UsagePrices, r.TokenParts, r.Masked, r.Session, r.Turn, nil, r.Kept, r.Budgets, r.BudgetPrices, r.BudgetDecided}
+	row := wideRow{rowOf(r, p), r.UsagePrices, r.TokenParts, r.Masked, r.Session, r.Turn, nil, r.Kept, r.Budgets, r.BudgetPrices, r.BudgetDecided, nil, r.Instead, nil}
 	if r.SwitchCostKnown {
 		row.SwitchCost = &r.SwitchCost
+	}
+	if r.AcceptedKnown {
+		row.Accepted = &r.Accepted
+	}
+	if r.InsteadFeeKnown {
+		row.InsteadFee = &r.InsteadFee
 	}
 	return row
 }

@@ -40,6 +40,7 @@ func (e *evaluation) reportCascade(c *played) (report.Cascade, error) {
 	for _, loss := range c.Played.Expected {
 		out.Expected += float64(loss) / float64(len(c.Order))
 	}
+	out.Guarantee = e.guaranteed(c)
 	ours := e.playedPaid(c, e.t.Actions, lambda)
 	others, err := e.decidingOnce(lambda)
 	if err != nil {
@@ -71,6 +72,31 @@ func (e *evaluation) reportCascade(c *played) (report.Cascade, error) {
 		o.Paid.LossInterval, o.Paid.MoneyInterval, o.Diff = at(3*i+2), at(3*i+3), at(3*i+4)
 	}
 	return out, nil
+}
+
+// guaranteed is what the guarantee of a cascade accepts; nil: it has none.
+func (e *evaluation) guaranteed(c *played) *report.CascadeGuarantee {
+	g := c.info.Guarantee
+	if g == nil {
+		return nil
+	}
+	out, sum, accepted := &report.CascadeGuarantee{Risk: g.Risk, Joint: g.Joint}, 0.0, 0.0
+	for k, is := range c.Guaranteed {
+		if is {
+			accepted++
+			sum += c.Loss[k]
+		}
+	}
+	out.Accepted = accepted / float64(len(c.Guaranteed))
+	of := accepted
+	if g.Joint {
+		of = float64(len(c.Guaranteed))
+	}
+	if of > 0 {
+		mean := sum / of
+		out.Loss = &mean
+	}
+	return out
 }
 
 // summed are the means of what is paid.

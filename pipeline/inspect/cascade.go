@@ -34,6 +34,7 @@ type CascadeExplanation struct {
 	LeftOut     []string                   `json:"left_out,omitempty"` // pairs that a file with fixed prices was cut without
 	Prices      *policy.PriceRange         `json:"prices,omitempty"`   // of an any-price cascade: those that it was checked on
 	Guard       *cascade.Guard             `json:"guard,omitempty"`
+	Guarantee   *policy.Guarantee          `json:"guarantee,omitempty"`  // what the output accepted promises
 	Summary     *cascade.Summary           `json:"validation,omitempty"` // what it did on rows that training did not see
 	Digests     map[string]string          `json:"digests,omitempty"`
 	Info        map[string]json.RawMessage `json:"info,omitempty"` // everything else in the metadata
@@ -50,7 +51,7 @@ func explainCascade(path string, m *onnx.Model) (Explanation, error) {
 	a := info.Actions
 	e := &CascadeExplanation{
 		Format: 1, Kind: cascade.Kind, File: path, Lambda: info.Lambda, Stages: info.Stages, Facts: info.Facts, Features: a.Features.Name,
-		Dim: info.Dim, Names: info.Names, Experts: a.Experts, Advice: a.Advice, Fees: map[string]float64{}, Guard: info.Guard,
+		Dim: info.Dim, Names: info.Names, Experts: a.Experts, Advice: a.Advice, Fees: map[string]float64{}, Guard: info.Guard, Guarantee: info.Guarantee,
 		Digests: a.Digests, Info: map[string]json.RawMessage{}, Prices: info.Prices,
 	}
 	if e.LeftOut, err = leftOut(a, info.Info); err != nil {
@@ -150,6 +151,11 @@ func (e *CascadeExplanation) WriteText(w io.Writer) error {
 	}
 	if g := e.Guard; g != nil && g.Rows > 0 {
 		b.Add("guard", "on %d held-out rows: cascade %.4f, policy that decides once %.4f, best fixed pair %.4f", g.Rows, g.Cascade, g.OneShot, g.Fixed)
+	}
+	if e.Guarantee != nil {
+		for i, line := range e.Guarantee.Promise() {
+			b.Add(map[bool]string{true: "guarantee"}[i == 0], "%s", safetext.Line(line))
+		}
 	}
 	b.Add("states", "%d, of at most %d executed pairs", len(e.States), e.Stages)
 	b.Add("regime", "lambda %g", e.Lambda)

@@ -31,6 +31,13 @@ type line struct {
 	ExpectedLoss float32  `json:"expected_loss" parquet:"expected_loss"` // of the accepted answer
 	ExpectedCost float32  `json:"expected_cost" parquet:"expected_cost"` // before the first pair was executed
 	Fees         *float64 `json:"fees" parquet:"fees,optional"`          // of all executed pairs, those of advice times lambda; nil where a measured one is not known
+	Accepted     *bool    `json:"accepted,omitempty" parquet:"-"`        // the guarantee of the cascade accepts the answer; nil: it has none
+}
+
+// guardedLine is a line with the column of a cascade with a guarantee.
+type guardedLine struct {
+	line
+	Accepted bool `parquet:"accepted"`
 }
 
 // sink writes lines in one of the formats of decisions.
@@ -52,13 +59,15 @@ func openSink(ctx context.Context, o decide.StreamOptions, info *cascade.Info, s
 		}
 		s.out, s.commit, s.abort = file, file.Commit, file.Abort
 	}
-	switch o.Written(ctx) {
-	case "parquet":
-		s.toParquet()
-	case "jsonl":
+	switch kind := o.Written(ctx); {
+	case kind == "parquet" && info.Guarantee != nil:
+		toParquet(s, func(l line) guardedLine { return guardedLine{l, *l.Accepted} })
+	case kind == "parquet":
+		toParquet(s, func(l line) line { return l })
+	case kind == "jsonl":
 		s.lines = s.toJSON
 	default:
-		s.toCSV(info.Stages)
+		s.toCSV(info.Stages, info.Guarantee != nil)
 	}
 	return s, nil
 }
@@ -79,6 +88,9 @@ func (s *sink) write(t *costs.Tensor, p *cascade.Played) error {
 		if !math.IsNaN(fees) {
 			l.Fees = &fees
 		}
+		if p.Guaranteed != nil {
+			l.Accepted = &p.Guaranteed[n]
+		}
 		for _, i := range pairs {
 			l.Executed = append(l.Executed, s.actions.Name(i))
 		}
@@ -90,11 +102,15 @@ func (s *sink) write(t *costs.Tensor, p *cascade.Played) error {
 	return nil
 }
 
-func (s *sink) toParquet() {
-	w := parquet.NewGenericWriter[line](s.out, parquet.CreatedBy("pipe", "1", "0"), parquet.MaxRowsPerRowGroup(1<<17),
+func toParquet[T any](s *sink, as func(line) T) {
+	w := parquet.NewGenericWriter[T](s.out, parquet.CreatedBy("pipe", "1", "0"), parquet.MaxRowsPerRowGroup(1<<17),
 		parquet.DataPageStatistics(false), parquet.KeyValueMetadata(costs.ActionsKey, string(s.actions.JSON())))
 	s.lines = func(lines []line) error {
-		_, err := w.Write(lines)
+		rows := make([]T, len(lines))
+		for n, l := range lines {
+			rows[n] = as(l)
+		}
+		_, err := w.Write(rows)
 		return err
 	}
 	commit := s.commit
@@ -120,14 +136,18 @@ func (s *sink) toJSON(lines []line) error {
 	return err
 }
 
-// toCSV has a column for each of the pairs that may be executed, empty where fewer were.
-func (s *sink) toCSV(stages int) {
+// toCSV has a column for each of the pairs that may be executed, empty where fewer were, and with a guarantee one for what it accepts.
+func (s *sink) toCSV(stages int, guarantee bool) {
 	head := []string{"id", "action", "expert", "advice", "expert_index", "advice_index", "stages"}
 	for n := range stages {
 		head = append(head, fmt.Sprintf("executed_%d", n+1))
 	}
 	w := csv.NewWriter(s.out)
-	_ = w.Write(append(head, "expected_loss", "expected_cost", "fees")) // an error stays until it is asked for
+	head = append(head, "expected_loss", "expected_cost", "fees")
+	if guarantee {
+		head = append(head, "accepted")
+	}
+	_ = w.Write(head) // an error stays until it is asked for
 	s.lines = func(lines []line) error {
 		for _, l := range lines {
 			_ = w.Write(l.cells(stages)) // likewise
@@ -146,5 +166,9 @@ func (l line) cells(stages int) []string {
 	if l.Fees != nil {
 		fees = strconv.FormatFloat(*l.Fees, 'g', -1, 64)
 	}
-	return append(out, number(l.ExpectedLoss), number(l.ExpectedCost), fees)
+	out = append(out, number(l.ExpectedLoss), number(l.ExpectedCost), fees)
+	if l.Accepted != nil {
+		out = append(out, strconv.FormatBool(*l.Accepted))
+	}
+	return out
 }

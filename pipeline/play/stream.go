@@ -24,10 +24,11 @@ type Summary struct {
 	Policy   string           `json:"policy"` // the cascade file
 	Rows     int64            `json:"rows"`
 	Seconds  float64          `json:"seconds"`
-	Chosen   map[string]int64 `json:"chosen"`   // rows per pair whose answer was accepted
-	Executed map[string]int64 `json:"executed"` // rows per pair that was executed
-	Stages   []int64          `json:"stages"`   // rows by how many pairs were executed on them, from one on
-	Unseen   int64            `json:"unseen"`   // rows on which nothing that the cascade looks at is known of the answer of an executed pair
+	Chosen   map[string]int64 `json:"chosen"`             // rows per pair whose answer was accepted
+	Executed map[string]int64 `json:"executed"`           // rows per pair that was executed
+	Stages   []int64          `json:"stages"`             // rows by how many pairs were executed on them, from one on
+	Accepted *int64           `json:"accepted,omitempty"` // rows whose answer the guarantee of the cascade accepts; absent: it has none
+	Unseen   int64            `json:"unseen"`             // rows on which nothing that the cascade looks at is known of the answer of an executed pair
 
 	ChangedFees []costs.FeeChange  `json:"changed_fees,omitempty"` // of the table; the cascade decides by its own
 	Prices      *decide.UsedPrices `json:"prices,omitempty"`       // of an any-price cascade
@@ -126,6 +127,9 @@ type stream struct {
 func (s *stream) run(ctx context.Context, r *costs.Reader, p stage.Progress) error {
 	info := s.d.Info()
 	chosen, executed, stages := make([]int64, info.Actions.Len()), make([]int64, info.Actions.Len()), make([]int64, info.Stages)
+	if info.Guarantee != nil {
+		s.done.Accepted = new(int64)
+	}
 	for {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -150,6 +154,9 @@ func (s *stream) run(ctx context.Context, r *costs.Reader, p stage.Progress) err
 			stages[len(pairs)-1]++
 			for _, i := range pairs {
 				executed[i]++
+			}
+			if s.done.Accepted != nil && played.Guaranteed[n] {
+				*s.done.Accepted++
 			}
 			if unseen(info, t, n, pairs) {
 				s.done.Unseen++

@@ -20,6 +20,7 @@ import (
 	"pipe/costs"
 	"pipe/costs/coststest"
 	"pipe/internal/storage"
+	"pipe/models/cascade"
 	"pipe/models/cascade/cascadetest"
 	"pipe/models/policy"
 	"pipe/onnx/ort/orttest"
@@ -219,6 +220,91 @@ func readLines(t *testing.T, format, path string) (out []line) {
 				l.Fees = &fees
 			}
 			out = append(out, l)
+		}
+	}
+	return out
+}
+
+// A cascade with a guarantee has one more column, and the others are as without.
+func TestStreamOfAGuarantee(t *testing.T) {
+	rt := orttest.Open(t, 1)
+	_, o := world(t, func(*costs.Tensor) {})
+	plain, err := cascade.Open(rt, o.Policy.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer plain.Close()
+	lines := map[string][]line{}
+	for _, format := range []string{"csv", "jsonl", "parquet"} {
+		o.Out = storage.File(filepath.Join(t.TempDir(), "out."+format))
+		if _, err := Stream(t.Context(), rt, o, nil, stage.Quiet); err != nil {
+			t.Fatal(err)
+		}
+		lines[format] = readLines(t, format, o.Out.String())
+	}
+	m, _, err := cascade.Read(o.Policy.String())
+	if err == nil {
+		m, err = cascadetest.Guarded(m, 0.1)
+	}
+	if err == nil {
+		err = m.WriteFile(o.Policy.String())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for format, want := range lines {
+		o.Out = storage.File(filepath.Join(t.TempDir(), "out."+format))
+		done, err := Stream(t.Context(), rt, o, nil, stage.Quiet)
+		if err != nil {
+			t.Fatal(err)
+		}
+		accepted := acceptedIn(t, format, o.Out.String())
+		count := int64(0)
+		for n, l := range want {
+			if accepts := l.ExpectedLoss <= 0.1; accepted[n] != accepts {
+				t.Fatalf("%s, row %d: accepted %v, with a loss of %g", format, n, accepted[n], l.ExpectedLoss)
+			} else if accepts {
+				count++
+			}
+		}
+		if done.Accepted == nil || *done.Accepted != count || count < 100 || count > 450 {
+			t.Errorf("%s: %d are accepted: %+v", format, count, done)
+		}
+		got := readLines(t, format, o.Out.String())
+		for n := range got {
+			got[n].Accepted = nil
+		}
+		compareLines(t, format, got, want)
+	}
+}
+
+// acceptedIn is the last column of an output.
+func acceptedIn(t *testing.T, format, path string) (out []bool) {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	switch format {
+	case "parquet":
+		rows, err := parquet.Read[guardedLine](bytes.NewReader(text), int64(len(text)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range rows {
+			out = append(out, r.Accepted)
+		}
+	case "jsonl":
+		for _, l := range readLines(t, format, path) {
+			out = append(out, *l.Accepted)
+		}
+	default:
+		rows, err := csv.NewReader(bytes.NewReader(text)).ReadAll()
+		if err != nil || rows[0][len(rows[0])-1] != "accepted" {
+			t.Fatal(err, rows[0])
+		}
+		for _, r := range rows[1:] {
+			out = append(out, r[len(r)-1] == "true")
 		}
 	}
 	return out

@@ -23,6 +23,31 @@ type Cascade struct {
 	Others   []CascadeOther    `json:"others"`
 	Pairs    []CascadePairUse  `json:"pairs"` // that were executed at all
 	Fees     []costs.FeeChange `json:"changed_fees,omitempty"`
+	// Guarantee is what the guarantee of the file accepts; nil: it has none.
+	Guarantee *CascadeGuarantee `json:"guarantee,omitempty"`
+}
+
+// CascadeGuarantee is what the guarantee of a cascade accepts of the rows, and what it promises.
+type CascadeGuarantee struct {
+	Risk     float64  `json:"risk"`            // the largest expected loss of an accepted answer, as promised
+	Joint    bool     `json:"joint,omitempty"` // the promise is about all rows, of which those that are not accepted count as 0
+	Accepted float64  `json:"accepted"`        // share of the rows
+	Loss     *float64 `json:"loss,omitempty"`  // mean task loss of what the promise is about; nil: of none
+}
+
+// words are a sentence.
+func (g *CascadeGuarantee) words() string {
+	if g == nil {
+		return ""
+	}
+	of, loss := "", "none"
+	if g.Loss != nil {
+		loss = fmt.Sprintf("%.4f", *g.Loss)
+	}
+	if g.Joint {
+		of = " per row, where the others count as 0"
+	}
+	return fmt.Sprintf(" Its guarantee accepts %s%% of the rows, with a mean loss of %s%s; it promises at most %g.", fixed(100*g.Accepted, 1), loss, of, g.Risk)
 }
 
 // CascadePaid is what something loses, spends and costs per row: TrueLoss is the task loss plus all fees, those of advice times
@@ -73,6 +98,7 @@ func (c *Cascade) sentence() string {
 	} else {
 		b.WriteString(c.compared() + c.executed())
 	}
+	b.WriteString(c.Guarantee.words())
 	if c.Origin {
 		b.WriteString(" But it was trained on another table: it may have learned from some of these rows.")
 	}

@@ -10,6 +10,7 @@ import (
 	"pipe/models/cascade"
 	"pipe/models/cascade/fit"
 	"pipe/models/policy"
+	"pipe/pipeline/calibrate"
 	"pipe/pipeline/decide"
 	"pipe/pipeline/report"
 	"pipe/pipeline/stage"
@@ -28,7 +29,7 @@ func (j job) cascades(ctx context.Context, save models.CheckpointPolicy, progres
 	}
 	s := fit.DefaultSettings()
 	s.Auto, s.Stages = j.Auto, j.Stages
-	s.Auto.Seed, s.Auto.HalfLife = j.Seed, j.HalfLife
+	s.Auto.Seed, s.Auto.HalfLife, s.Auto.KeepEstimates = j.Seed, j.HalfLife, j.promises()
 	// train trains one cascade, which is named for its prices.
 	train := func(name, at string, run func(o models.Options) (*cascade.Policy, fit.Report, error)) error {
 		o := models.Options{Runtime: j.rt, Progress: func(n int) { progress.Add(int64(n)) }, Save: folder(save, fit.Name+name)}
@@ -112,6 +113,11 @@ func (j job) writeCascade(ctx context.Context, c trainedCascade) (line Policy, e
 		s := cascade.Summarize(d.Info(), j.t, j.split, rows, played)
 		line.TrueLoss = report.Num(s.TrueLoss)
 		policy.Annotate(m, cascade.SummaryKey, stage.JSON(s))
+	}
+	if j.promises() {
+		if m, line.Guarantee, err = calibrate.Policy(ctx, j.rt, m, j.t, j.split, j.Guarantee); err != nil {
+			return line, err
+		}
 	}
 	_, err = decide.WritePolicy(ctx, j.Out.Join(line.File), m)
 	return line, err

@@ -18,8 +18,12 @@ type nextAnswer struct {
 	Prices    nextPrices `json:"prices"`
 	Accept    bool       `json:"accept"` // the answer of the pair, which was executed
 	nextPair
-	Loss   *float32   `json:"expected_loss"` // of the best answer at hand, if it is accepted; null: there is none
-	Ranked []nextPair `json:"ranked"`
+	// Accepted says, of an answer that is accepted, whether the guarantee of the cascade accepts it, and Instead what takes over if not;
+	// nil: the cascade has no guarantee, or another pair is to be executed.
+	Accepted *bool      `json:"accepted,omitempty"`
+	Instead  string     `json:"instead,omitempty"`
+	Loss     *float32   `json:"expected_loss"` // of the best answer at hand, if it is accepted; null: there is none
+	Ranked   []nextPair `json:"ranked"`
 }
 
 type nextPolicy struct {
@@ -75,7 +79,11 @@ func (a *API) next(w http.ResponseWriter, r *http.Request, ask *parsedRequest) e
 		ask.request.ID = decisionlog.NewID()
 	}
 	w.Header().Set("X-Request-Id", ask.request.ID)
-	body, err := json.Marshal(answerOf(p, at, rows, d, order, ask))
+	answer := answerOf(p, at, rows, d, order, ask)
+	if answer.Accepted, answer.Instead, err = accepted(r.Context(), p, rows, order[0]); err != nil {
+		return err
+	}
+	body, err := json.Marshal(answer)
 	if err != nil {
 		return err
 	}

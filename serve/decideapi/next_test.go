@@ -12,6 +12,7 @@ import (
 
 	"pipe/costs"
 	"pipe/models/cascade"
+	"pipe/models/cascade/cascadetest"
 	"pipe/models/policy"
 	"pipe/onnx/ort/orttest"
 	"pipe/pipeline/decisionlog"
@@ -154,6 +155,82 @@ func TestNextStepWithoutPeople(t *testing.T) {
 	}
 	if !met[true] || !met[false] {
 		t.Error("the people are always, or never, the best ones")
+	}
+}
+
+// TestNextAccepted: the guarantee of a cascade accepts an answer where its file does, on the path that it takes itself. Another path, and
+// another answer, are not accepted.
+func TestNextAccepted(t *testing.T) {
+	o := defaults()
+	o.files = t.TempDir()
+	path := filepath.Join(o.files, "stages.onnx")
+	policiestest.WriteCascade(t, path, dim, 7)
+	m, _, err := cascade.Read(path)
+	if err == nil {
+		m, err = cascadetest.Guarded(m, 0.2)
+	}
+	if err == nil {
+		err = m.WriteFile(path)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := cascade.Open(orttest.Open(t, 1), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	w := newWorld(t, o)
+	ask := func(row []float32, executed, more string) (got struct {
+		nextJSON
+		Accepted *bool
+		Instead  string
+	},
+	) {
+		t.Helper()
+		resp, err := http.Post(w.server.URL+"/v1/decide", "application/json", strings.NewReader(fmt.Sprintf(`{"policy":"stages","features":%s,"executed":%s%s}`, inJSON(t, row), executed, more)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		if err := json.NewDecoder(resp.Body).Decode(&got); err != nil || resp.StatusCode != 200 {
+			t.Fatal(resp.Status, err)
+		}
+		return got
+	}
+	counts := map[string]int{}
+	for _, row := range numbers(3, 60) {
+		first := ask(row, `{}`, "")
+		if first.Accepted != nil || first.Instead != "" {
+			t.Fatalf("nothing is accepted yet: %+v", first)
+		}
+		executed := map[string]any{first.Pair: map[string]any{"length": 0.1}}
+		for {
+			got := ask(row, inJSON(t, executed), "")
+			if !got.Accept {
+				if got.Accepted != nil {
+					t.Fatalf("%+v", got)
+				}
+				executed[got.Pair] = map[string]any{"length": 0.1}
+				continue
+			}
+			accepts := *got.Loss <= 0.2
+			counts[fmt.Sprint("on its path ", accepts)]++
+			if got.Accepted == nil || *got.Accepted != accepts || (got.Instead == "") != accepts {
+				t.Fatalf("%v: %+v", executed, got)
+			}
+			break
+		}
+		for _, other := range []string{"e0/none", "e1/none", "e2/none"} {
+			if got := ask(row, `{"`+other+`":{"length":0.1}}`, ""); got.Accept && other != first.Pair {
+				if counts["another path"]++; got.Accepted == nil || *got.Accepted || got.Instead != "abstain" {
+					t.Fatalf("%s, not %s first: %+v", other, first.Pair, got)
+				}
+			}
+		}
+	}
+	if len(counts) < 3 {
+		t.Errorf("the rows test too little: %v", counts)
 	}
 }
 

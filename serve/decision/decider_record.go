@@ -126,6 +126,9 @@ func (d *Decider) record(res *Result, now time.Time, stages decisionlog.Stages) 
 			r.Cascade = firstStage(r)
 		}
 		res.Records[i] = r
+		if accepted, instead := res.Accepted(i); instead != nil {
+			res.Settle(i, accepted)
+		}
 	}
 	return nil
 }

@@ -91,6 +91,31 @@ func (r *Result) Accepted(row int) (accepted bool, instead *policy.Instead) {
 	return d != nil && d[row] && int64(r.Records[row].Action) == r.Decisions.Action[row], &g.Instead
 }
 
+// Settle notes in the record of a row whether the guarantee is about what is executed, and if not, what takes over. Decisions of policies
+// that decide once are settled already; the caller settles them again where the accepted pair does not answer. Without a guarantee it
+// does nothing.
+func (r *Result) Settle(row int, accepted bool) {
+	g, rec := r.Policy.Guarantee(), r.Records[row]
+	if g == nil {
+		return
+	}
+	rec.Accepted, rec.AcceptedKnown, rec.Instead, rec.InsteadFee, rec.InsteadFeeKnown = accepted, true, "", 0, false
+	if accepted {
+		return
+	}
+	rec.Instead = g.Instead.Name
+	if rec.InsteadFeeKnown = g.Instead.Fee != nil; rec.InsteadFeeKnown {
+		rec.InsteadFee = *g.Instead.Fee
+	}
+}
+
+// promised reports whether the guarantee is about the prices of the decisions. One over random prices is taken to be about all, and that
+// of a file with fixed prices is about the choices that masks do not change.
+func (r *Result) promised() bool {
+	info := r.used.version.info
+	return info.Prices == nil || info.Guarantee == nil || info.Guarantee.Law != "" || info.Promises(r.Prices)
+}
+
 // ErrNotLogged is wrapped by the error of a decision that could not be logged, if the log is configured to stop the service
 // in that case. The decision must not be executed.
 var ErrNotLogged = errors.New("the decision could not be logged")
@@ -132,6 +157,9 @@ func (r *Result) count() {
 		m.Decision(u.policy.Name, u.version.info.Actions.Experts[j].Name, u.version.info.Actions.Advice[k].Name, cost, best)
 		if rec.Action != rec.Greedy {
 			m.Explored(u.policy.Name)
+		}
+		if rec.AcceptedKnown {
+			m.Guaranteed(u.policy.Name, rec.Accepted, r.promised(), rec.Instead, rec.InsteadFee)
 		}
 	}
 }

@@ -81,15 +81,15 @@ func New(d *decision.Decider, m *metrics.Metrics, log *slog.Logger, s Settings) 
 	return a, nil
 }
 
-// checkGuarantees refuses policies that accept only some of their decisions: a chat would be answered all the same. One that is loaded
-// later cannot be used, as its error says.
+// checkGuarantees refuses policies that leave what they do not accept to an expert that is not there. One that is loaded later cannot be
+// used, as its error says.
 func (a *API) checkGuarantees() error {
 	for _, name := range a.decider.Policies().Names() {
 		p, err := a.decider.Policies().Acquire(name)
 		if err != nil { // its file changed meanwhile
 			continue
 		}
-		if in := p.Input(); p.Info().Guarantee != nil && (in == decide.InputText || in == decide.InputImage) {
+		if in := p.Input(); p.Guarantee() != nil && (in == decide.InputText || in == decide.InputImage) {
 			err = a.current.usable(p)
 		}
 		p.Release()

@@ -145,7 +145,7 @@ func (a *API) Reload(s Settings, hide func(secrets []string)) error {
 	}
 	old := a.acquire()
 	defer a.release(old)
-	if changed := s.Panel.fixed() != old.settings.Panel.fixed(); (a.panel == nil) && s.Panel.Enabled() || a.panel != nil && changed {
+	if changed := s.Panel.Fixed() != old.settings.Panel.Fixed(); (a.panel == nil) && s.Panel.Enabled() || a.panel != nil && changed {
 		return errors.New("gateway: panel: only share, pairs, call_cost and grader change while the server runs; for the rest, or a panel where there was none, start it again")
 	}
 	if old.fileChanged(s) {
@@ -200,8 +200,8 @@ func (b *backends) usable(p *policies.Policy) error {
 	if in := p.Input(); in != decide.InputText && in != decide.InputImage {
 		return &unusableError{fmt.Sprintf("policy %q takes neither texts nor images, so it cannot decide on a conversation: put its encoder in front (pipe convert --merge), or name it in policies.encoders", p.Name)}
 	}
-	if p.Info().Guarantee != nil {
-		return &unusableError{fmt.Sprintf("policy %q accepts only some of its decisions (a guarantee), and the gateway would answer all: serve the policy without the guarantee here, or decide by the decide API", p.Name)}
+	if err := b.checkInstead(p); err != nil {
+		return err
 	}
 	if !slices.ContainsFunc(p.Info().Actions.Experts, func(e costs.Expert) bool { return b.experts[e.Name] != nil || b.settings.People.Has(e.Name) }) {
 		return &unusableError{fmt.Sprintf("no expert of policy %q is configured, so it cannot answer: add them under gateway.experts", p.Name)}

@@ -17,6 +17,7 @@ import (
 	"pipe/models/policy"
 	"pipe/serve/budget"
 	"pipe/serve/decision"
+	"pipe/serve/gateway/panels"
 	"pipe/serve/gateway/patience"
 	"pipe/serve/ledger"
 )
@@ -43,7 +44,7 @@ func TestBudgetLeavesNoPair(t *testing.T) {
 func TestPanelJudgeIsBudgeted(t *testing.T) {
 	g := asks("{{.Answer}}: GOOD, HALF or BAD?")
 	w := newWorld(t, func(s *Settings) {
-		s.Panel = panelOf(t, 1, panelAll)
+		s.Panel = panelOf(t, 1, panels.All)
 		s.Panel.Answers, s.Panel.Grader = "", &g
 		s.Experts["judge"] = s.Experts["large"]
 		budgeted(budget.Budget{Name: "judge", Tokens: 2300, Per: ledger.Month, Of: budget.Expert, Only: []string{"judge"}})(s)

@@ -62,7 +62,7 @@ func (q *routed) cascade() *staged {
 	}
 	s := &staged{routed: q, kept: make(map[int]*skippedAnswer), at: q.result.Prices}
 	s.play = stages.New(stages.Settings{
-		Info: info, Next: s.next, Features: q.record.Features, Live: q.request.Stream, Ask: s.ask,
+		Info: info, Next: s.next, Features: q.record.Features, Live: q.request.Stream && info.Guarantee == nil, Ask: s.ask,
 		Can: func(pair int) bool { return q.result.Prices.Available[pair] && q.canAsk(pair) },
 	})
 	return s
@@ -105,7 +105,10 @@ func (s *staged) run() {
 		return
 	}
 	pair, end, err := s.play.Run(ctx, s.record.Action)
-	stop()
+	instead := s.settle(pair, end)
+	if !instead {
+		stop()
+	}
 	if err != nil && !clientGone(s.r.Context()) {
 		s.api.log.LogAttrs(s.r.Context(), slog.LevelError, "a cascade could not decide; the last answer at hand is returned", s.id(), slog.String("error", err.Error()))
 	}
@@ -121,6 +124,9 @@ func (s *staged) run() {
 	case end == stages.Live && len(s.record.Cascade) == 0: // a refusal
 		end = stages.None
 	case end == stages.Live || s.refused:
+	case instead:
+		end = stages.Instead
+		s.takeOver(ctx, stop)
 	case a == nil:
 		s.noneAnswered(ctx)
 	case s.clientGone():
@@ -285,7 +291,7 @@ func (s *staged) sendRead(a *skippedAnswer) {
 	s.setHeaders(a.pair, s.before())
 	if a.stream != nil {
 		s.watchEnd(a.stream)
-		s.keepStream(a.expert)
+		s.keepStream(a.expert.Name)
 		a.answer.Header.Set("Content-Type", "text/event-stream")
 		a.answer.Header.Set("Cache-Control", "no-cache")
 		a.answer.Body = a.stream

@@ -271,7 +271,7 @@ func (c *chat) send(e *expert.Expert, answer *expert.Answer) outcome {
 		h.Set(headerServed, headerValue(out.model))
 	}
 	if answer.Stream == nil {
-		c.keepWhole(e, answer)
+		c.keepWhole(e.Name, answer)
 		h.Set("Content-Length", strconv.Itoa(len(answer.Body)))
 		c.w.WriteHeader(answer.Status)
 		out.firstByte = time.Since(c.began)
@@ -290,7 +290,7 @@ func (c *chat) send(e *expert.Expert, answer *expert.Answer) outcome {
 		out.err = errors.New("the service sent an error within its stream")
 	}
 	if out.err == nil {
-		c.keepStream(e)
+		c.keepStream(e.Name)
 	}
 	c.span.end(c.r.Context(), e, &out)
 	return out

@@ -19,6 +19,7 @@ import (
 	"pipe/pipeline/decisionlog"
 	"pipe/serve/gateway/chatjson"
 	"pipe/serve/gateway/expert"
+	"pipe/serve/gateway/panels"
 	"pipe/serve/gateway/protocol"
 	"pipe/serve/ledger"
 )
@@ -26,7 +27,7 @@ import (
 // panel answers requests by several pairs in the background.
 type panel struct {
 	api      *API
-	settings Panel // of the start
+	settings panels.Settings // of the start
 	ledger   *ledger.Ledger
 	jobs     chan *panelJob
 	ctx      context.Context // of the calls
@@ -76,7 +77,7 @@ func (r panelResult) String() string {
 const panelLedgerFile = "panel-ledger.json"
 
 // newPanel opens the ledger and starts the workers.
-func newPanel(a *API, s Panel) (*panel, error) {
+func newPanel(a *API, s panels.Settings) (*panel, error) {
 	o := ledger.Options{Every: time.Second, Log: a.log}
 	if s.Folder != "" {
 		o.File = filepath.Join(s.Folder, panelLedgerFile)
@@ -113,7 +114,7 @@ func (q *routed) offerPanel() {
 }
 
 // offer queues a request. It returns false if that is not possible.
-func (p *panel) offer(q *routed, s Panel) bool {
+func (p *panel) offer(q *routed, s panels.Settings) bool {
 	request, err := q.request.Whole()
 	if err != nil { // the caller's request was read before
 		q.api.log.LogAttrs(q.r.Context(), slog.LevelError, "a request cannot be answered by a panel", q.id(), slog.String("error", err.Error()))
@@ -136,14 +137,14 @@ func (p *panel) offer(q *routed, s Panel) bool {
 }
 
 // draw draws the pairs that answer: all that are available, or a number of them, each with the same probability.
-func (j *panelJob) draw(q *routed, s Panel) {
+func (j *panelJob) draw(q *routed, s panels.Settings) {
 	var pairs []int
 	for _, pair := range q.result.Pairs(0) {
 		if q.experts[q.expertOf(pair)] != nil { // a canary may name others
 			pairs = append(pairs, pair)
 		}
 	}
-	n := s.pairs()
+	n := s.Number()
 	if n == 0 || n > len(pairs) {
 		n = len(pairs)
 	}
@@ -156,7 +157,7 @@ func (j *panelJob) draw(q *routed, s Panel) {
 // reserved is the most money that a job can cost: a call for each pair, and one for its grade where a judge is asked.
 func (j *panelJob) reserved() float64 {
 	calls := len(j.records)
-	if j.settings.Panel.Grader.asks() {
+	if j.settings.Panel.Grader.Asks() {
 		calls *= 2
 	}
 	return float64(calls) * j.callCost

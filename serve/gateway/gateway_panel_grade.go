@@ -14,6 +14,7 @@ import (
 	"pipe/pipeline/decisionlog"
 	"pipe/serve/budget"
 	"pipe/serve/gateway/expert"
+	"pipe/serve/gateway/panels"
 	"pipe/serve/gateway/protocol"
 )
 
@@ -38,7 +39,7 @@ func (p *panel) grade(j *panelJob) (spent float64) {
 		return 0
 	}
 	judge := &panelJudge{panel: p, job: j}
-	grader, err := settings.open(p.ctx, judge)
+	grader, err := settings.Open(p.ctx, judge)
 	if err != nil { // the settings were checked
 		p.api.log.Error("the grader of the panel cannot be opened", "error", err.Error())
 		return 0
@@ -47,7 +48,7 @@ func (p *panel) grade(j *panelJob) (spent float64) {
 		defer func() { _ = c.Close() }() // it has no model of its own
 	}
 	reference, ok := j.reference(grader, settings.Reference)
-	ok = ok && (j.question != "" || !settings.asks()) // a judge must see what was asked
+	ok = ok && (j.question != "" || !settings.Asks()) // a judge must see what was asked
 	for _, a := range j.answers {
 		var score float64
 		known := ok && p.ctx.Err() == nil
@@ -96,7 +97,7 @@ func (j *panelJob) reference(g grade.Grader, of string) (references []string, ok
 	if of == "" {
 		return nil, true
 	}
-	if of == gradeMajority {
+	if of == panels.Majority {
 		return j.majority(g)
 	}
 	for _, a := range j.answers {
@@ -134,12 +135,12 @@ type panelJudge struct {
 
 // Pair opens no model: the gateway loads none.
 func (*panelJudge) Pair(context.Context, map[string]any) (grade.PairModel, error) {
-	return nil, errNoPair
+	return nil, panels.ErrNoPair
 }
 
 // Chat names the expert.
 func (m *panelJudge) Chat(_ context.Context, settings map[string]any) (grade.ChatModel, error) {
-	name, err := judgeName(settings)
+	name, err := panels.JudgeName(settings)
 	if err != nil {
 		return nil, err
 	}

@@ -12,14 +12,15 @@ import (
 	"pipe/pipeline/decisionlog"
 	"pipe/pipeline/fromlog"
 	"pipe/serve/gateway/gatewaytest"
+	"pipe/serve/gateway/panels"
 )
 
 // judged is a gateway with a panel of all pairs whose answers are graded. The third service is the expert judge.
-func judged(t *testing.T, g PanelGrader, change func(*Panel)) (*world, *gatewaytest.Server) {
+func judged(t *testing.T, g panels.Grader, change func(*panels.Settings)) (*world, *gatewaytest.Server) {
 	t.Helper()
 	judge := gatewaytest.New(t)
 	w := newWorld(t, func(s *Settings) {
-		s.Panel = panelOf(t, 1, panelAll)
+		s.Panel = panelOf(t, 1, panels.All)
 		s.Panel.Answers, s.Panel.Grader = "", &g
 		change(&s.Panel)
 		e := s.Experts["large"]
@@ -29,8 +30,8 @@ func judged(t *testing.T, g PanelGrader, change func(*Panel)) (*world, *gatewayt
 	return w, judge
 }
 
-func asks(prompt string) PanelGrader {
-	return PanelGrader{Kind: "judge", Settings: map[string]any{"model": map[string]any{"expert": "judge"}, "prompt": prompt, "scores": map[string]any{"GOOD": 1, "HALF": 0.5, "BAD": 0}}}
+func asks(prompt string) panels.Grader {
+	return panels.Grader{Kind: "judge", Settings: map[string]any{"model": map[string]any{"expert": "judge"}, "prompt": prompt, "scores": map[string]any{"GOOD": 1, "HALF": 0.5, "BAD": 0}}}
 }
 
 // losses are the losses of the answers of a panel by pair, -1 without outcome.
@@ -65,7 +66,7 @@ func (w *world) losses(t *testing.T) map[int]float64 {
 // TestPanelJudge checks that a judge grades the answers of a panel, that its calls count against the budget, and that an answer without a
 // grade has no outcome.
 func TestPanelJudge(t *testing.T) {
-	w, judge := judged(t, asks("{{.Question}} has {{.Answer}}: GOOD, HALF or BAD?"), func(*Panel) {})
+	w, judge := judged(t, asks("{{.Question}} has {{.Answer}}: GOOD, HALF or BAD?"), func(*panels.Settings) {})
 	w.large.Text = "It is rubbish."
 	judge.SetFault(func(n int, rw http.ResponseWriter, r *http.Request) bool {
 		text := []string{"HALF", "GOOD", "no idea", "BAD"}[n]
@@ -103,7 +104,7 @@ func TestPanelJudge(t *testing.T) {
 
 // TestPanelJudgeFails checks that a judge that fails gives no outcome, and what the budget is charged with.
 func TestPanelJudgeFails(t *testing.T) {
-	w, judge := judged(t, asks("{{.Answer}}: GOOD, HALF or BAD?"), func(*Panel) {})
+	w, judge := judged(t, asks("{{.Answer}}: GOOD, HALF or BAD?"), func(*panels.Settings) {})
 	judge.SetFault(func(_ int, rw http.ResponseWriter, _ *http.Request) bool {
 		http.Error(rw, "out of order", http.StatusInternalServerError)
 		return true
@@ -123,17 +124,17 @@ func TestPanelJudgeFails(t *testing.T) {
 
 // TestPanelJudgeSeesTheQuestion checks that a judge grades no answers to a question without a text.
 func TestPanelJudgeSeesTheQuestion(t *testing.T) {
-	w, judge := judged(t, asks("{{.Answer}}: GOOD, HALF or BAD?"), func(*Panel) {})
+	w, judge := judged(t, asks("{{.Answer}}: GOOD, HALF or BAD?"), func(*panels.Settings) {})
 	settings := w.api.current.settings
 	j := &panelJob{backends: w.api.current, answers: []panelText{{&decisionlog.Record{}, "a picture"}}}
-	if spent := w.api.panel.grade(j); spent != 0 || len(judge.Requests()) != 0 || !settings.Panel.Grader.asks() {
+	if spent := w.api.panel.grade(j); spent != 0 || len(judge.Requests()) != 0 || !settings.Panel.Grader.Asks() {
 		t.Errorf("%v spent, %d requests", spent, len(judge.Requests()))
 	}
 }
 
 // TestPanelJudgeBudget checks that a request is left out where the budget has no room for the grades too.
 func TestPanelJudgeBudget(t *testing.T) {
-	w, judge := judged(t, asks("{{.Answer}}: GOOD, HALF or BAD?"), func(p *Panel) { p.Budget.Cost = 7 * p.CallCost })
+	w, judge := judged(t, asks("{{.Answer}}: GOOD, HALF or BAD?"), func(p *panels.Settings) { p.Budget.Cost = 7 * p.CallCost })
 	w.post(t, question+`}`)
 	w.api.Drain(t.Context())
 	if s := w.api.Panel(); s.Results["budget"] != 1 || s.Ledger.Spent != 0 || len(judge.Requests()) != 0 {
@@ -144,18 +145,18 @@ func TestPanelJudgeBudget(t *testing.T) {
 // TestPanelReference checks grades by the answer of a pair, and by what most pairs say.
 func TestPanelReference(t *testing.T) {
 	for name, c := range map[string]struct {
-		grader       PanelGrader
+		grader       panels.Grader
 		small, large string
 		want         map[int]float64 // by pair: small/none, small/search, large/none, large/search
 	}{
-		"a pair":                     {PanelGrader{Kind: "number", Reference: "large/none"}, "It is 5.", "So 7", map[int]float64{0: 1, 1: 1, 2: 0, 3: 0}},
-		"a pair whose answer is bad": {PanelGrader{Kind: "number", Reference: "large/none"}, "It is 5.", "so what", map[int]float64{0: -1, 1: -1, 2: -1, 3: -1}},
-		"a majority":                 {PanelGrader{Kind: "exact", Reference: gradeMajority}, "Yes", "yes ", map[int]float64{0: 0, 1: 0, 2: 0, 3: 0}},
-		"no majority":                {PanelGrader{Kind: "exact", Reference: gradeMajority}, "Yes", "no", map[int]float64{0: -1, 1: -1, 2: -1, 3: -1}},
-		"none":                       {PanelGrader{Kind: "regexp", Settings: map[string]any{"pattern": "^Yes", "match_only": true}}, "Yes", "no", map[int]float64{0: 0, 1: 0, 2: 1, 3: 1}},
+		"a pair":                     {panels.Grader{Kind: "number", Reference: "large/none"}, "It is 5.", "So 7", map[int]float64{0: 1, 1: 1, 2: 0, 3: 0}},
+		"a pair whose answer is bad": {panels.Grader{Kind: "number", Reference: "large/none"}, "It is 5.", "so what", map[int]float64{0: -1, 1: -1, 2: -1, 3: -1}},
+		"a majority":                 {panels.Grader{Kind: "exact", Reference: panels.Majority}, "Yes", "yes ", map[int]float64{0: 0, 1: 0, 2: 0, 3: 0}},
+		"no majority":                {panels.Grader{Kind: "exact", Reference: panels.Majority}, "Yes", "no", map[int]float64{0: -1, 1: -1, 2: -1, 3: -1}},
+		"none":                       {panels.Grader{Kind: "regexp", Settings: map[string]any{"pattern": "^Yes", "match_only": true}}, "Yes", "no", map[int]float64{0: 0, 1: 0, 2: 1, 3: 1}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w, _ := judged(t, c.grader, func(*Panel) {})
+			w, _ := judged(t, c.grader, func(*panels.Settings) {})
 			w.small.Text, w.large.Text = c.small, c.large
 			w.post(t, question+`}`)
 			w.api.Drain(t.Context())
@@ -178,10 +179,10 @@ func TestPanelReference(t *testing.T) {
 func TestPanelGraderReload(t *testing.T) {
 	var settings Settings
 	w := newWorld(t, func(s *Settings) {
-		s.Panel = panelOf(t, 1, panelAll)
+		s.Panel = panelOf(t, 1, panels.All)
 		settings = *s
 	})
-	settings.Panel.Grader = &PanelGrader{Kind: "exact", Reference: "small/none"}
+	settings.Panel.Grader = &panels.Grader{Kind: "exact", Reference: "small/none"}
 	if err := w.api.Reload(settings, func([]string) {}); err != nil {
 		t.Fatal(err)
 	}
@@ -195,7 +196,7 @@ func TestPanelGraderReload(t *testing.T) {
 // TestPanelGraderSettings checks the errors of settings.
 func TestPanelGraderSettings(t *testing.T) {
 	model := map[string]any{"expert": "large"}
-	for text, g := range map[string]PanelGrader{
+	for text, g := range map[string]panels.Grader{
 		"panel.grader.kind: not set":                              {},
 		"panel.grader.kind: \"guess\" is none of exact, ":         {Kind: "guess"},
 		"panel.grader.reference: the grader compares answers":     {Kind: "exact"},
@@ -204,14 +205,14 @@ func TestPanelGraderSettings(t *testing.T) {
 		"\"huge\" is no expert of the gateway":                    {Kind: "judge", Settings: map[string]any{"model": map[string]any{"expert": "huge"}}},
 		"model: expert: not set":                                  {Kind: "judge", Settings: map[string]any{"model": map[string]any{"expert": ""}}},
 		"model: not set":                                          {Kind: "judge"},
-		"the gateway loads no models":                             {Kind: "pair", Reference: gradeMajority, Settings: map[string]any{"model": map[string]any{"model": "x"}, "class": "y"}},
+		"the gateway loads no models":                             {Kind: "pair", Reference: panels.Majority, Settings: map[string]any{"model": map[string]any{"model": "x"}, "class": "y"}},
 		"but the grader compares answers with nothing":            {Kind: "judge", Reference: "large/none", Settings: map[string]any{"model": model, "prompt": "{{.Answer}}: CORRECT or WRONG?"}},
 		"unknown key \"promt\"":                                   {Kind: "judge", Settings: map[string]any{"model": model, "promt": "x"}},
 		"large/none does not answer every request of the panel, ": {Kind: "exact", Reference: "large/none", Settings: map[string]any{"ignore": []string{"case"}}},
 	} {
 		w := newWorld(t, func(*Settings) {})
 		s := w.api.current.settings
-		s.Panel = panelOf(t, 0.01, panelAll)
+		s.Panel = panelOf(t, 0.01, panels.All)
 		s.Panel.Grader = &g
 		if strings.Contains(text, "answer every") {
 			s.Panel.Pairs = "2"

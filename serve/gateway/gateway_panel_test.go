@@ -20,19 +20,20 @@ import (
 	"pipe/pipeline/decisionlog"
 	"pipe/pipeline/fromlog"
 	"pipe/serve/gateway/gatewaytest"
+	"pipe/serve/gateway/panels"
 	"pipe/serve/ledger"
 )
 
 // panelOf are the settings of a panel. The fee of every call is 0.002.
-func panelOf(t *testing.T, share float64, pairs string) Panel {
-	p := DefaultPanel()
+func panelOf(t *testing.T, share float64, pairs string) panels.Settings {
+	p := panels.Default()
 	p.Share, p.Pairs, p.Budget, p.CallCost = share, pairs, ledger.Settings{Cost: 1, Per: ledger.Day}, 0.003
 	p.Answers = config.Path(filepath.Join(t.TempDir(), "answers.jsonl"))
 	return p
 }
 
-// answers reads the file of answers.
-func (p Panel) answers(t *testing.T) (all []panelAnswer) {
+// answersOf reads the file of answers.
+func answersOf(t *testing.T, p panels.Settings) (all []panelAnswer) {
 	t.Helper()
 	text, err := os.ReadFile(string(p.Answers))
 	if err != nil {
@@ -72,7 +73,7 @@ func (w *world) value(t *testing.T, name, labels string) float64 {
 // TestPanelMakesCompleteRows checks that all pairs answer a request after the caller's answer, with records of the same request
 // and features that no figure of decisions counts, and that their outcomes are taken.
 func TestPanelMakesCompleteRows(t *testing.T) {
-	p := panelOf(t, 1, panelAll)
+	p := panelOf(t, 1, panels.All)
 	w := newWorld(t, func(s *Settings) { s.Panel = p })
 	plain := w.post(t, question+`}`, "X-Request-Id", "r0")
 	if plain.status != 200 || plain.body != gatewaytest.Completion("model-s", w.small.Text) || plain.header.Get("X-Pipe-Expert") != "small" {
@@ -119,9 +120,9 @@ func TestPanelMakesCompleteRows(t *testing.T) {
 }
 
 // grade sends an outcome for every answer of a panel.
-func (w *world) grade(t *testing.T, p Panel) {
+func (w *world) grade(t *testing.T, p panels.Settings) {
 	t.Helper()
-	for _, a := range p.answers(t) {
+	for _, a := range answersOf(t, p) {
 		if !strings.Contains(string(a.Messages), "Is oil good?") || strings.Contains(string(a.Messages), "Oil is good.") || !strings.Contains(string(a.Answer), "It is a test.") {
 			t.Errorf("%+v", a)
 		}
@@ -136,7 +137,7 @@ func (w *world) grade(t *testing.T, p Panel) {
 }
 
 // checkPanelRecords checks the records of three requests with panels of all pairs.
-func (w *world) checkPanelRecords(t *testing.T, p Panel) {
+func (w *world) checkPanelRecords(t *testing.T, p panels.Settings) {
 	t.Helper()
 	pairs, users := map[string][]int{}, map[string]*decisionlog.Record{}
 	all := w.records(t)
@@ -161,8 +162,8 @@ func (w *world) checkPanelRecords(t *testing.T, p Panel) {
 			t.Errorf("%s: the pairs %v", request, pairs[request])
 		}
 	}
-	if len(users) != 3 || len(p.answers(t)) != 12 {
-		t.Errorf("%d requests, %d answers", len(users), len(p.answers(t)))
+	if len(users) != 3 || len(answersOf(t, p)) != 12 {
+		t.Errorf("%d requests, %d answers", len(users), len(answersOf(t, p)))
 	}
 }
 
@@ -203,7 +204,7 @@ func TestPanelDraws(t *testing.T) {
 
 // TestPanelBudget checks that the calls of a day cost no more than the budget, and that callers notice nothing.
 func TestPanelBudget(t *testing.T) {
-	p := panelOf(t, 1, panelAll)
+	p := panelOf(t, 1, panels.All)
 	p.Budget.Cost, p.CallCost = 0.1, 0.004 // a panel reserves 0.016 and costs 0.008
 	w := newWorld(t, func(s *Settings) { s.Panel = p })
 	for range 30 {
@@ -224,7 +225,7 @@ func TestPanelBudget(t *testing.T) {
 
 // TestPanelFallsBehind checks that a panel that cannot follow drops requests, and that neither callers nor a stop wait for it.
 func TestPanelFallsBehind(t *testing.T) {
-	p := panelOf(t, 1, panelAll)
+	p := panelOf(t, 1, panels.All)
 	p.Workers, p.Queue = 1, 2
 	w := newWorld(t, func(s *Settings) {
 		s.Panel = p
@@ -272,7 +273,7 @@ func TestPanelFallsBehind(t *testing.T) {
 
 // TestPanelFailures checks what is recorded of pairs that fail, what the budget is charged with, and that the breaker counts.
 func TestPanelFailures(t *testing.T) {
-	p := panelOf(t, 1, panelAll)
+	p := panelOf(t, 1, panels.All)
 	w := newWorld(t, func(s *Settings) {
 		s.Panel = p
 		for name, e := range s.Experts {
@@ -310,14 +311,14 @@ func TestPanelFailures(t *testing.T) {
 	if want := 8*0.002 + float64(8-open)*0.003; open == 0 || math.Abs(s.Ledger.Spent-want) > 1e-9 {
 		t.Errorf("%d calls were left out, %v spent, want %v", open, s.Ledger.Spent, want)
 	}
-	if len(p.answers(t)) != 8 {
-		t.Errorf("%d answers", len(p.answers(t)))
+	if len(answersOf(t, p)) != 8 {
+		t.Errorf("%d answers", len(answersOf(t, p)))
 	}
 }
 
 // TestPanelAnswersAfterKill checks that a line that was half written does not spoil the next one.
 func TestPanelAnswersAfterKill(t *testing.T) {
-	p := &panel{settings: panelOf(t, 1, panelAll)}
+	p := &panel{settings: panelOf(t, 1, panels.All)}
 	for _, line := range []string{"{\"a\":1}\n", "{\"b\":", "{\"c\":2}\n"} {
 		if err := p.append([]byte(line)); err != nil {
 			t.Fatal(err)
@@ -333,18 +334,18 @@ func TestPanelAnswersAfterKill(t *testing.T) {
 func TestPanelReload(t *testing.T) {
 	var settings Settings
 	w := newWorld(t, func(s *Settings) {
-		s.Panel = panelOf(t, 1, panelAll)
+		s.Panel = panelOf(t, 1, panels.All)
 		settings = *s
 	})
-	reload := func(change func(*Panel)) error {
+	reload := func(change func(*panels.Settings)) error {
 		s := settings
 		change(&s.Panel)
 		return w.api.Reload(s, func([]string) {})
 	}
-	if err := reload(func(p *Panel) { p.Budget.Cost = 9 }); err == nil || !strings.Contains(err.Error(), "start it again") {
+	if err := reload(func(p *panels.Settings) { p.Budget.Cost = 9 }); err == nil || !strings.Contains(err.Error(), "start it again") {
 		t.Errorf("%v", err)
 	}
-	if err := reload(func(p *Panel) { p.Share = 0 }); err != nil {
+	if err := reload(func(p *panels.Settings) { p.Share = 0 }); err != nil {
 		t.Error(err)
 	}
 	w.post(t, question+`}`)
@@ -356,17 +357,17 @@ func TestPanelReload(t *testing.T) {
 
 // TestPanelSettings checks the errors of settings.
 func TestPanelSettings(t *testing.T) {
-	for text, change := range map[string]func(*Panel){
-		"share: is 2":              func(p *Panel) { p.Share = 2 },
-		"pairs: is \"some\"":       func(p *Panel) { p.Pairs = "some" },
-		"pairs: is \"0\"":          func(p *Panel) { p.Pairs = "0" },
-		"budget.cost: 0":           func(p *Panel) { p.Budget.Cost = 0 },
-		"budget.per: \"week\"":     func(p *Panel) { p.Budget.Per = "week" },
-		"call_cost: is 0":          func(p *Panel) { p.CallCost = 0 },
-		"call_cost: is 2":          func(p *Panel) { p.CallCost = 2 },
-		"answers: names no file":   func(p *Panel) { p.Answers = "" },
-		"workers: is 0":            func(p *Panel) { p.Workers = 0 },
-		"queue: is 0, not 1 to 65": func(p *Panel) { p.Queue = 0 },
+	for text, change := range map[string]func(*panels.Settings){
+		"share: is 2":              func(p *panels.Settings) { p.Share = 2 },
+		"pairs: is \"some\"":       func(p *panels.Settings) { p.Pairs = "some" },
+		"pairs: is \"0\"":          func(p *panels.Settings) { p.Pairs = "0" },
+		"budget.cost: 0":           func(p *panels.Settings) { p.Budget.Cost = 0 },
+		"budget.per: \"week\"":     func(p *panels.Settings) { p.Budget.Per = "week" },
+		"call_cost: is 0":          func(p *panels.Settings) { p.CallCost = 0 },
+		"call_cost: is 2":          func(p *panels.Settings) { p.CallCost = 2 },
+		"answers: names no file":   func(p *panels.Settings) { p.Answers = "" },
+		"workers: is 0":            func(p *panels.Settings) { p.Workers = 0 },
+		"queue: is 0, not 1 to 65": func(p *panels.Settings) { p.Queue = 0 },
 	} {
 		p := panelOf(t, 0.01, "3")
 		if err := p.Validate(); err != nil {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"pipe/serve/gateway/gatewaytest"
+	"pipe/serve/gateway/panels"
 )
 
 // errorIn is the error in the body of a protocol, as its type, its parameter and its message.
@@ -373,7 +374,7 @@ func TestCancelledInEveryPair(t *testing.T) {
 func TestPanelInEveryProtocol(t *testing.T) {
 	for _, caller := range protocolNames {
 		service := gatewaytest.NewScripted(t, gatewaytest.Script{Model: "m", Text: "Yes."})
-		p := panelOf(t, 1, panelAll)
+		p := panelOf(t, 1, panels.All)
 		w := newWorld(t, func(s *Settings) {
 			delete(s.Advice, "search")
 			s.Panel = p
@@ -393,7 +394,7 @@ func TestPanelInEveryProtocol(t *testing.T) {
 		if paths["/v1/messages"] != 1 || paths["/v1/chat/completions"] != 2 {
 			t.Errorf("%s: %v", caller, paths)
 		}
-		for _, a := range p.answers(t) {
+		for _, a := range answersOf(t, p) {
 			if string(a.Messages) != `[{"content":"Is oil good?","role":"user"}]` && string(a.Messages) != `[{"role":"user","content":"Is oil good?"}]` {
 				t.Errorf("%s: %s", caller, a.Messages)
 			}

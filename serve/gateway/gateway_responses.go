@@ -24,7 +24,7 @@ type conversations struct {
 // kept is a response with what led to it.
 type kept struct {
 	key    string
-	expert string            // that answered
+	expert string            // that answered; "": none, the gateway did
 	items  []json.RawMessage // of the whole conversation, with the answer
 	bytes  int
 }
@@ -114,10 +114,10 @@ func (c *chat) keeps() bool {
 	return c.request.Format == protocol.Responses && c.settings.Responses.Keep > 0 && string(c.request.Field("store")) != "false"
 }
 
-// keepWhole keeps a whole response.
-func (c *chat) keepWhole(e *expert.Expert, answer *expert.Answer) {
+// keepWhole keeps a whole response by an expert, "" for none.
+func (c *chat) keepWhole(by string, answer *expert.Answer) {
 	if answer.Status == http.StatusOK && c.keeps() {
-		c.keep(e, answer.Body)
+		c.keep(by, answer.Body)
 	}
 }
 
@@ -129,7 +129,7 @@ func (c *chat) watchEnd(raw []byte) {
 }
 
 // keepStream keeps a streamed response, which its last event has.
-func (c *chat) keepStream(e *expert.Expert) {
+func (c *chat) keepStream(by string) {
 	for line := range bytes.Lines(c.last) {
 		var event struct {
 			Type     string
@@ -137,13 +137,13 @@ func (c *chat) keepStream(e *expert.Expert) {
 		}
 		data, ok := bytes.CutPrefix(line, []byte("data:"))
 		if ok && json.Unmarshal(data, &event) == nil && (event.Type == "response.completed" || event.Type == "response.incomplete") {
-			c.keep(e, event.Response)
+			c.keep(by, event.Response)
 		}
 	}
 }
 
 // keep keeps a response.
-func (c *chat) keep(e *expert.Expert, body []byte) {
+func (c *chat) keep(by string, body []byte) {
 	var r struct {
 		ID     string
 		Output []json.RawMessage
@@ -151,7 +151,7 @@ func (c *chat) keep(e *expert.Expert, body []byte) {
 	if json.Unmarshal(body, &r) != nil || r.ID == "" {
 		return
 	}
-	k := &kept{key: c.keyOf(r.ID), expert: e.Name}
+	k := &kept{key: c.keyOf(r.ID), expert: by}
 	for _, item := range append(c.request.Items(), r.Output...) {
 		const header = 24 // bytes of a slice
 		k.items = append(k.items, bytes.Clone(item))

@@ -187,15 +187,33 @@ func (c *chat) unavailable(name string) (without []policy.Part, err error) {
 	return c.turn.hold(actions, without), nil
 }
 
-// execute tries the pairs in the order of the policy, the chosen one first, until one answers.
+// execute answers by one pair.
 func (q *routed) execute() {
-	limit := q.settings.Fallback
-	ctx, stop, cancel := withDeadline(q.r.Context(), limit.Deadline)
+	ctx, stop, cancel := withDeadline(q.r.Context(), q.settings.Fallback.Deadline)
 	defer cancel(nil)
-	ranked := append(q.result.Ranked(0), q.turn.others(q.result)...)
+	g, instead := q.guard()
+	accepted, _ := q.result.Accepted(0)
+	q.result.Settle(0, accepted) // also where no policy decided, and where a cascade was not played
+	switch {
+	case g == nil:
+		q.try(ctx, stop, append(q.result.Ranked(0), q.turn.others(q.result)...))
+	case accepted:
+		q.try(ctx, stop, q.withInstead([]int{q.record.Action}, instead))
+	case instead < 0:
+		q.abstain()
+	default:
+		q.try(ctx, stop, q.withInstead(nil, instead))
+	}
+}
+
+// try tries pairs in their order, until one answers. With a guarantee, only the first one is accepted.
+func (q *routed) try(ctx context.Context, stop func() bool, ranked []int) {
 	for i, pair := range ranked {
-		if q.calls >= limit.Tries || ctx.Err() != nil {
+		if q.calls >= q.settings.Fallback.Tries || ctx.Err() != nil {
 			break
+		}
+		if i > 0 {
+			q.result.Settle(0, false)
 		}
 		if q.settings.People.Has(q.expertOf(pair)) {
 			if q.giveToPeople(pair) {
@@ -214,6 +232,10 @@ func (q *routed) execute() {
 		for _, r := range q.askOrHedge(ctx, k, ranked[i+1:]) {
 			if r.isGood() {
 				stop()
+				if q.staged != nil {
+					q.staged.pass(r, pair)
+					return
+				}
 				q.span = r.span
 				q.sendAnswer(r.pair, r.expert, r.answer, r.began, r.hold)
 				return
@@ -454,9 +476,13 @@ func (q *routed) setHeaders(pair, before int) {
 	h, p := q.w.Header(), q.result.Policy
 	h.Set(headerDecision, q.record.ID)
 	h.Set(headerPolicy, headerValue(p.Name)+"@"+p.Digest[:min(digits, len(p.Digest))])
+	if q.record.AcceptedKnown {
+		h.Set(headerAccepted, strconv.FormatBool(q.record.Accepted))
+	}
 	if q.result.Fixed() {
 		h.Set(headerWithoutText, headerValue(q.settings.WithoutText))
 	}
+	q.staged.setHeader(h)
 	if pair < 0 {
 		return
 	}
@@ -471,5 +497,4 @@ func (q *routed) setHeaders(pair, before int) {
 	if before > 0 {
 		h.Set(headerFallbacks, strconv.Itoa(before))
 	}
-	q.staged.setHeader(h)
 }

@@ -11,8 +11,10 @@ import (
 	"pipe/internal/config"
 	"pipe/serve/budget"
 	"pipe/serve/decision"
+	"pipe/serve/gateway/abstain"
 	"pipe/serve/gateway/advice"
 	"pipe/serve/gateway/expert"
+	"pipe/serve/gateway/panels"
 	"pipe/serve/gateway/patience"
 	"pipe/serve/gateway/session"
 	"pipe/serve/people"
@@ -32,8 +34,10 @@ type Settings struct {
 	PassHeaders []string `yaml:"pass_headers"`
 	// WithoutText says which pair answers a conversation without any input for the policy, such as images alone for a policy
 	// of texts: decision.BestFixed, the name of a pair (expert/advice), or withoutTextRefuse.
-	WithoutText string `yaml:"without_text"`
-	Panel       Panel  `yaml:"panel"`
+	WithoutText string          `yaml:"without_text"`
+	Panel       panels.Settings `yaml:"panel"`
+	// Abstain is what a caller gets where the guarantee of a policy accepts no answer and nobody takes over.
+	Abstain abstain.Settings `yaml:"abstain"`
 	// Responses says how many conversations of OpenAI's Responses are kept for previous_response_id.
 	Responses Responses `yaml:"responses"`
 	// Patience lets calls be cut by what is learned about the times of experts; nil: by the flat timeouts.
@@ -81,7 +85,7 @@ type Fallback struct {
 
 // DefaultSettings have no experts, and allow three calls within ten minutes.
 func DefaultSettings() Settings {
-	return Settings{Fallback: Fallback{Tries: 3, Deadline: 10 * time.Minute}, Breaker: expert.DefaultBreaker(), WithoutText: decision.BestFixed, Panel: DefaultPanel(), Responses: Responses{Keep: 10_000, Bytes: 256 << 20}, Sessions: session.DefaultSettings()}
+	return Settings{Fallback: Fallback{Tries: 3, Deadline: 10 * time.Minute}, Breaker: expert.DefaultBreaker(), WithoutText: decision.BestFixed, Abstain: abstain.Default(), Panel: panels.Default(), Responses: Responses{Keep: 10_000, Bytes: 256 << 20}, Sessions: session.DefaultSettings()}
 }
 
 // Enabled reports whether there is a gateway, which needs at least one expert.
@@ -115,9 +119,10 @@ func (s *Settings) Validate() error {
 	p.Check(s.Fallback.Deadline >= time.Millisecond && s.Fallback.Deadline <= maxDeadline, "fallback.deadline: is %v, not 1ms to %v", s.Fallback.Deadline, maxDeadline)
 	p.Add(config.Under("breaker", s.Breaker.Validate()))
 	p.Add(config.Under("panel", s.Panel.Validate()))
+	p.Add(config.Under("abstain", s.Abstain.Validate()))
 	p.Add(config.Under("responses", s.Responses.Validate()))
 	p.Add(config.Under("sessions", s.Sessions.Validate()))
-	p.Add(config.Under("panel.grader", s.checkGrader()))
+	p.Add(config.Under("panel.grader", s.Panel.CheckGrader(slices.Collect(maps.Keys(s.Experts)))))
 	p.Check(!s.Panel.Enabled() || s.Enabled(), "panel: there are no experts that could answer")
 	if s.Patience != nil {
 		p.Add(config.Under("patience", s.Patience.Validate()))

@@ -12,19 +12,21 @@ type Metrics struct {
 	outcomes
 	inference
 	sessions
-	cascades cascades
+	cascades   cascades
+	guarantees guarantees
 }
 
 // New makes the collectors and registers them.
 func New(r *prometheus.Registry) *Metrics {
 	return &Metrics{
-		traffic:   newTraffic(r),
-		decisions: newDecisions(r),
-		experts:   newExperts(r),
-		outcomes:  newOutcomes(r),
-		inference: newInference(r),
-		sessions:  newSessions(r),
-		cascades:  newCascades(r),
+		traffic:    newTraffic(r),
+		decisions:  newDecisions(r),
+		experts:    newExperts(r),
+		outcomes:   newOutcomes(r),
+		inference:  newInference(r),
+		sessions:   newSessions(r),
+		cascades:   newCascades(r),
+		guarantees: newGuarantees(r),
 	}
 }
 

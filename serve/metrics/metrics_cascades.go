@@ -11,7 +11,7 @@ type cascades struct {
 
 func newCascades(r *prometheus.Registry) cascades {
 	return cascades{
-		requests: counter(r, "pipe_cascade_requests_total", "Requests by how a cascade ended: accepted, live (the last answer was passed on as it came), in_hand (no other answer could be had, or not in time), none, one_shot (one pair was to answer).", "policy", "end"),
+		requests: counter(r, "pipe_cascade_requests_total", "Requests by how a cascade ended: accepted, live (the last answer was passed on as it came), in_hand (no other answer could be had, or not in time), none, one_shot (one pair was to answer), instead (the guarantee did not accept the answer, and something else took over).", "policy", "end"),
 		stages:   counter(r, "pipe_cascade_stages_total", "Answers that cascades had.", "policy"),
 		unknown:  counter(r, "pipe_cascade_unknown_facts_total", "Facts that a cascade looks at and that were not known of an answer.", "policy", "fact"),
 	}

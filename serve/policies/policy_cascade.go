@@ -108,6 +108,14 @@ func (p *Policy) Cascade() *cascade.Info {
 	return p.cascade.Info()
 }
 
+// Guarantee is that of the policy's file. That of a cascade is about the answer that it accepts in the end. nil: the file has none.
+func (p *Policy) Guarantee() *policy.Guarantee {
+	if p.cascade != nil {
+		return p.cascade.Info().Guarantee
+	}
+	return p.Info().Guarantee
+}
+
 // Next decides on rows in any state of the cascade in the policy's file, see [cascade.Decider.NextAt].
 func (p *Policy) Next(ctx context.Context, at []*policy.Prices, rows cascade.Rows) (*cascade.Decisions, error) {
 	w := &nextJob{policy: p, at: at, rows: rows}
@@ -115,6 +123,33 @@ func (p *Policy) Next(ctx context.Context, at []*policy.Prices, rows cascade.Row
 		return nil, err
 	}
 	return w.next, nil
+}
+
+// Guarantees reports whether the guarantee of a cascade accepts the answer of a pair on one row: the cascade itself, at the prices of its
+// file and with every pair, executes those of the row, accepts this answer, and the promise covers it. Other prices, pairs that were left
+// out and calls that failed lead to another path than that of the promise, on which nothing is accepted.
+func (p *Policy) Guarantees(ctx context.Context, rows cascade.Rows, pair int) (bool, error) {
+	path, left := rows, 0
+	path.Executed = make([]bool, len(rows.Executed))
+	for _, executed := range rows.Executed {
+		if executed {
+			left++
+		}
+	}
+	for ; ; left-- {
+		d, err := p.Next(ctx, nil, path)
+		if err != nil {
+			return false, err
+		}
+		next := int(d.Action[0])
+		switch {
+		case left == 0:
+			return d.Accepted != nil && d.Accepted[0] && next == pair, nil
+		case d.Accept[0] || !rows.Executed[next]:
+			return false, nil
+		}
+		path.Executed[next] = true
+	}
 }
 
 // nextJob is the work of a job of the queue decide. It runs alone.

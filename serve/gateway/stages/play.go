@@ -73,6 +73,7 @@ const (
 	Live     End = "live"     // the last answer was passed on as it came
 	InHand   End = "in_hand"  // an answer was returned because no other one could be asked, or none came in time
 	None     End = "none"     // no pair answered
+	Instead  End = "instead"  // the guarantee did not accept the answer, and something else took over; whoever plays says so
 )
 
 // Run plays to the end, beginning with a pair. It returns the pair whose answer is accepted, -1 for none. err is why the policy could
@@ -170,9 +171,14 @@ func (p *Play) choose(ctx context.Context, can []bool) (pair int, err error) {
 	return pair, nil
 }
 
+// State are the pairs that answered, with what is seen of their answers.
+func (p *Play) State() cascade.Rows {
+	return cascade.Rows{N: 1, Features: p.settings.Features, Observed: p.observed, Executed: p.executed}
+}
+
 // decide decides also when the time for calls is used up: that takes no time, and an answer at hand is chosen by it.
 func (p *Play) decide(ctx context.Context, can []bool) (*cascade.Decisions, error) {
-	return p.settings.Next(context.WithoutCancel(ctx), can, cascade.Rows{N: 1, Features: p.settings.Features, Observed: p.observed, Executed: p.executed})
+	return p.settings.Next(context.WithoutCancel(ctx), can, p.State())
 }
 
 // best accepts the best of the answers at hand, or the last one where the policy cannot compare them.

@@ -1,4 +1,6 @@
-package gateway
+// Package panels has the settings of panels: which requests several pairs answer in the background, and how their answers are graded. The
+// gateway runs them.
+package panels
 
 import (
 	"strconv"
@@ -7,11 +9,11 @@ import (
 	"pipe/serve/ledger"
 )
 
-// Panel says which requests are answered by several pairs in the background, after the caller's answer, so that the costs of
+// Settings say which requests are answered by several pairs in the background, after the caller's answer, so that the costs of
 // every pair become known for them. The zero Share is off.
-type Panel struct {
+type Settings struct {
 	Share float64 `yaml:"share"` // of the requests that a policy decides on, 0 to 1, drawn at random
-	// Pairs is panelAll, or the number of pairs that are drawn at random for each request from those that are available.
+	// Pairs is All, or the number of pairs that are drawn at random for each request from those that are available.
 	Pairs string `yaml:"pairs"`
 	// Budget is the most money of a day, in the currency of the prices of the experts.
 	Budget ledger.Settings `yaml:"budget"`
@@ -19,7 +21,7 @@ type Panel struct {
 	// given back. A call whose fee is not known costs as much.
 	CallCost float64 `yaml:"call_cost"`
 	// Grader grades the answers; nil: they are only kept in Answers.
-	Grader *PanelGrader `yaml:"grader"`
+	Grader *Grader `yaml:"grader"`
 	// Answers is a file of JSON lines to which every answer is appended with its conversation, for whoever grades them. With a
 	// grader it can be empty: no file.
 	Answers config.Path `yaml:"answers"`
@@ -29,43 +31,43 @@ type Panel struct {
 	Folder string `yaml:"-"`
 }
 
-// panelAll is the value of Panel.Pairs for all available pairs.
-const panelAll = "all"
+// All is the value of Settings.Pairs for all available pairs.
+const All = "all"
 
-// DefaultPanel is off.
-func DefaultPanel() Panel { return Panel{Pairs: panelAll, Workers: 2, Queue: 64} }
+// Default is off.
+func Default() Settings { return Settings{Pairs: All, Workers: 2, Queue: 64} }
 
 // Enabled reports whether there is a panel.
-func (p *Panel) Enabled() bool { return p.Share > 0 }
+func (p *Settings) Enabled() bool { return p.Share > 0 }
 
-// pairs is the number of pairs for each request; 0: all.
-func (p *Panel) pairs() int {
+// Number is the number of pairs for each request; 0: all.
+func (p *Settings) Number() int {
 	n, err := strconv.Atoi(p.Pairs)
-	if err != nil { // panelAll
+	if err != nil { // All
 		return 0
 	}
 	return n
 }
 
-// fixed are the settings that hold until the server is started again.
-func (p Panel) fixed() Panel {
+// Fixed are the settings that hold until the server is started again.
+func (p Settings) Fixed() Settings {
 	p.Share, p.Pairs, p.CallCost, p.Folder, p.Grader = 0, "", 0, "", nil
 	return p
 }
 
 const (
-	maxPanelWorkers = 1024
-	maxPanelQueue   = 1 << 16
+	maxWorkers = 1024
+	maxQueue   = 1 << 16
 )
 
 // Validate reports every problem.
-func (p *Panel) Validate() error {
+func (p *Settings) Validate() error {
 	var all config.Problems
 	all.Check(p.Share >= 0 && p.Share <= 1, "share: is %g, not from 0 to 1", p.Share)
 	n, err := strconv.Atoi(p.Pairs)
-	all.Check(p.Pairs == panelAll || err == nil && n >= 1, "pairs: is %q, neither %s nor a number of at least 1", p.Pairs, panelAll)
-	all.Check(p.Workers >= 1 && p.Workers <= maxPanelWorkers, "workers: is %d, not 1 to %d", p.Workers, maxPanelWorkers)
-	all.Check(p.Queue >= 1 && p.Queue <= maxPanelQueue, "queue: is %d, not 1 to %d", p.Queue, maxPanelQueue)
+	all.Check(p.Pairs == All || err == nil && n >= 1, "pairs: is %q, neither %s nor a number of at least 1", p.Pairs, All)
+	all.Check(p.Workers >= 1 && p.Workers <= maxWorkers, "workers: is %d, not 1 to %d", p.Workers, maxWorkers)
+	all.Check(p.Queue >= 1 && p.Queue <= maxQueue, "queue: is %d, not 1 to %d", p.Queue, maxQueue)
 	if !p.Enabled() {
 		return all.Err()
 	}
