@@ -15,12 +15,13 @@ import (
 // priorAnswers is how many answers the configured time counts as.
 const priorAnswers = 5
 
-// expected is how long an answer of an expert takes: the mean of the last answers and of the configured time.
-func (p *People) expected(expert string) time.Duration {
+// expected is how many seconds an answer of an expert takes: the mean of the last answers and of the configured time.
+func (p *People) expected(expert string) float64 {
 	t := p.queue.Times(expert)
-	seconds := (priorAnswers*p.experts[expert].Seconds + t.Seconds) / (priorAnswers + t.Answers)
-	return time.Duration(seconds * float64(time.Second))
+	return (priorAnswers*p.team.Load().Experts[expert].Seconds + t.Seconds) / (priorAnswers + t.Answers)
 }
+
+func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
 
 // step is how often work falls due. Schedules need not be looked at for every request.
 const step = time.Second
@@ -29,24 +30,22 @@ const step = time.Second
 // Optimization, 2010), where what a person could have served is divided among the queues in proportion to their length.
 func (p *People) advance() (now time.Time) {
 	now = p.now()
-	debt, at := p.queue.Debt()
+	last, at := p.queue.Debt()
 	if now.Sub(at) < step {
 		return now
 	}
-	for i := range p.list {
-		o := &p.list[i]
-		sum := time.Duration(0)
+	debt := maps.Clone(last)
+	for _, o := range p.team.Load().people {
+		sum := 0.0
 		for _, e := range o.experts {
 			sum += debt[e]
 		}
 		if sum <= 0 {
 			continue
 		}
-		due := float64(o.schedule.Released(at, now)) / float64(sum)
+		left := max(0, 1-o.schedule.Released(at, now).Seconds()/sum)
 		for _, e := range o.experts {
-			if d := debt[e]; d > 0 {
-				debt[e] = max(0, d-time.Duration(due*float64(d)))
-			}
+			debt[e] *= left
 		}
 	}
 	p.queue.SetDebt(debt, now)
@@ -55,11 +54,16 @@ func (p *People) advance() (now time.Time) {
 
 // load is the work that waits, as it was at a time.
 type load struct {
-	changes int
-	at      time.Time
-	expert  map[string]time.Duration // by expert, with what people have in their hands
-	able    map[uint64]time.Duration // by the set of people who may do it, without that
-	there   map[wanted]bool          // what was found about answers
+	at     time.Time
+	expert map[string]waiting
+	able   map[uint64]time.Duration // open work by the set of people who may do it
+	there  map[wanted]bool          // what was found about answers
+}
+
+// waiting is the work of an expert that is not finished.
+type waiting struct {
+	open, claimed int
+	seconds       float64 // expected, of both
 }
 
 // wanted is an answer of an expert by one of a set of people.
@@ -70,23 +74,27 @@ type wanted struct {
 
 // waiting returns the work that waits. It is looked at again after every change, and every step.
 func (p *People) waiting(now time.Time) *load {
-	if l := &p.load; l.expert != nil && l.changes == p.changes && now.Sub(l.at) < step && !now.Before(l.at) {
+	if l := &p.load; l.expert != nil && now.Sub(l.at) < step && !now.Before(l.at) {
 		return l
 	}
-	l := load{changes: p.changes, at: now, expert: map[string]time.Duration{}, able: map[uint64]time.Duration{}, there: map[wanted]bool{}}
+	l := load{at: now, expert: map[string]waiting{}, able: map[uint64]time.Duration{}, there: map[wanted]bool{}}
 	sets := map[string]uint64{} // many items want the same
 	for _, i := range p.queue.Waiting() {
-		l.expert[i.Expert] += i.Expected
-		if i.State(now) != queue.StateOpen {
-			continue
+		w := l.expert[i.Expert]
+		w.seconds += i.Expected
+		if i.State(now) == queue.StateOpen {
+			w.open++
+			wants := strings.Join(append([]string{i.Expert, i.Advice}, i.Tags...), "\x00")
+			set, known := sets[wants]
+			if !known {
+				set = p.team.Load().able(i.Expert, i.Advice, i.Tags)
+				sets[wants] = set
+			}
+			l.able[set] += seconds(i.Expected)
+		} else {
+			w.claimed++
 		}
-		wants := strings.Join(append([]string{i.Expert, i.Advice}, i.Tags...), "\x00")
-		set, known := sets[wants]
-		if !known {
-			set = p.able(i.Expert, i.Advice, i.Tags)
-			sets[wants] = set
-		}
-		l.able[set] += i.Expected
+		l.expert[i.Expert] = w
 	}
 	p.load = l
 	return &p.load
@@ -95,10 +103,10 @@ func (p *People) waiting(now time.Time) *load {
 // price is what an answer of an expert costs beside its fee, in units of the loss: Q_j / V h_j. Q_j is the work that was sent and
 // has not fallen due, or the work that waits if that is more. V is Expert.Full times the configured time of an answer.
 func (p *People) price(expert string, now time.Time) float64 {
-	e := p.experts[expert]
+	e := p.team.Load().Experts[expert]
 	debt, _ := p.queue.Debt()
-	work := max(debt[expert], p.waiting(now).expert[expert])
-	return work.Seconds() / e.Full.Seconds() * p.expected(expert).Seconds() / e.Seconds
+	work := max(debt[expert], p.waiting(now).expert[expert].seconds)
+	return work / e.Full.Seconds() * p.expected(expert) / e.Seconds
 }
 
 // there reports whether one of a set of people has the hours to answer for an expert until Expert.Within, beside the work that waits.
@@ -113,11 +121,12 @@ func (p *People) there(of wanted, now time.Time) bool {
 }
 
 func (p *People) haveTime(of wanted, l *load, now time.Time) bool {
-	s := shares{left: make([]time.Duration, len(p.list)), done: map[uint64][]time.Duration{}}
-	need, longest := p.expected(of.expert), time.Duration(0)
-	for i := range p.list {
-		o := &p.list[i]
-		s.left[i] = o.schedule.Capacity(now, now.Add(p.experts[of.expert].Within), p.used(o))
+	t := p.team.Load()
+	s := shares{left: make([]time.Duration, len(t.people)), done: map[uint64][]time.Duration{}}
+	need, longest := seconds(p.expected(of.expert)), time.Duration(0)
+	for i := range t.people {
+		o := &t.people[i]
+		s.left[i] = o.schedule.Capacity(now, now.Add(t.Experts[of.expert].Within), p.used(o))
 		if of.set&(1<<i) != 0 {
 			longest = max(longest, s.left[i])
 		}
@@ -125,8 +134,8 @@ func (p *People) haveTime(of wanted, l *load, now time.Time) bool {
 	if longest < need { // an answer is not divided
 		return false
 	}
-	for _, set := range slices.Sorted(maps.Keys(l.able)) {
-		s.give(set, l.able[set])
+	for set, work := range l.able {
+		s.give(set, work)
 	}
 	return s.give(of.set, need) == need
 }
@@ -142,38 +151,33 @@ func (s *shares) give(set uint64, work time.Duration) (given time.Duration) {
 	if s.done[set] == nil {
 		s.done[set] = make([]time.Duration, len(s.left))
 	}
-	for given < work {
-		more := s.push(set, work-given, map[uint64]bool{set: true})
-		if more == 0 {
-			break
-		}
-		given += more
+	for more := work; more > 0; given += more {
+		seen := uint64(0)
+		more = s.push(set, work-given, &seen)
 	}
 	return given
 }
 
-// push finds room for some work of a set along one path, which passes every set once.
-func (s *shares) push(set uint64, work time.Duration, seen map[uint64]bool) time.Duration {
+// push finds room for some work of a set along one path, which passes every person once.
+func (s *shares) push(set uint64, work time.Duration, seen *uint64) time.Duration {
 	for rest := set; rest != 0; rest &= rest - 1 {
 		i := bits.TrailingZeros64(rest)
-		if n := min(work, s.left[i]); n > 0 {
-			s.left[i] -= n
+		if *seen&(1<<i) != 0 || work == 0 {
+			continue
+		}
+		*seen |= 1 << i
+		n := min(work, s.left[i])
+		s.left[i] -= n
+		for other, done := range s.done {
+			if n > 0 {
+				break
+			}
+			n = s.push(other, min(work, done[i]), seen)
+			done[i] -= n
+		}
+		if n > 0 {
 			s.done[set][i] += n
 			return n
-		}
-	}
-	for rest := set; rest != 0; rest &= rest - 1 {
-		i := bits.TrailingZeros64(rest)
-		for other, done := range s.done {
-			if seen[other] || done[i] == 0 {
-				continue
-			}
-			seen[other] = true
-			if n := s.push(other, min(work, done[i]), seen); n > 0 {
-				done[i] -= n
-				s.done[set][i] += n
-				return n
-			}
 		}
 	}
 	return 0
@@ -208,7 +212,7 @@ func (p *People) Ask(tags []string) func(*costs.Actions) (fees []float64, withou
 			}
 			o, ok := seen[of]
 			if !ok {
-				o = offer{min(p.price(of.expert, now), maxPrice), p.there(wanted{of.expert, p.able(of.expert, of.advice, tags)}, now)}
+				o = offer{min(p.price(of.expert, now), maxPrice), p.there(wanted{of.expert, p.team.Load().able(of.expert, of.advice, tags)}, now)}
 				seen[of] = o
 			}
 			if fees[i] = o.price; !o.there {

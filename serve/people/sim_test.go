@@ -233,7 +233,7 @@ func (w *week) play(t testing.TB, choose rule, r *rand.Rand) (out played) {
 	p := inMemory(t, s, c)
 	a := &costs.Actions{Experts: []costs.Expert{{Name: "network"}, {Name: "reviewers"}, {Name: "eva"}}, Advice: []costs.Advice{{Name: "none"}}}
 	type busy struct {
-		item  queue.Item
+		item  *queue.Item
 		until time.Time
 	}
 	hands, of := map[string]busy{}, map[string]int{} // of items: the request

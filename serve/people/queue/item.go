@@ -2,22 +2,23 @@ package queue
 
 import (
 	"encoding/json"
+	"slices"
 	"time"
 )
 
-// Item is something that waits for the answer of a person.
+// Item is something that waits for the answer of a person. It never changes: a change makes another one.
 type Item struct {
 	ID       string          `json:"id"`
 	Expert   string          `json:"expert"`
 	Advice   string          `json:"advice,omitempty"` // "": not said
 	Tags     []string        `json:"tags,omitempty"`   // what a person must know
-	Question json.RawMessage `json:"question"`
+	Question json.RawMessage `json:"question,omitempty"`
 	Choices  []string        `json:"choices,omitempty"` // the answers that are allowed; none: any text
 	From     string          `json:"from,omitempty"`    // name of the caller's key
-	Key      string          `json:"key,omitempty"`     // by which the caller tells a retry from a new item
+	Key      string          `json:"key,omitempty"`     // by which the caller tells a retry from a new item; "": every one is new
 	Note     json.RawMessage `json:"note,omitempty"`    // of the program that put it; people do not see it
 	Put      time.Time       `json:"put"`
-	Expected time.Duration   `json:"expected"` // time that an answer was expected to take, in nanoseconds
+	Expected float64         `json:"expected_seconds"` // time that an answer was expected to take
 
 	Claim     *Claim     `json:"claim,omitempty"`  // the last one, also of an answered item
 	Answer    *Answer    `json:"answer,omitempty"` // nil: not answered
@@ -27,8 +28,8 @@ type Item struct {
 // Claim is an item in the hands of a person.
 type Claim struct {
 	Person string    `json:"person"`
-	Token  string    `json:"token"` // names the claim, so that a retry is told from another claim
-	Day    string    `json:"day"`   // whose time it uses
+	Token  string    `json:"token,omitempty"` // names the claim, so that a retry is told from another claim
+	Day    string    `json:"day,omitempty"`   // whose time it uses
 	Since  time.Time `json:"since"`
 	Until  time.Time `json:"until"`
 	Ended  bool      `json:"ended,omitempty"` // the item was answered, given back or withdrawn
@@ -36,25 +37,45 @@ type Claim struct {
 	Before time.Duration `json:"before,omitempty"`
 }
 
-// Took is the time for which the person has had the item, at a time or when the claim has ended; 0 without a claim. It is not negative,
-// even if clocks are set back.
-func (c *Claim) Took(at time.Time) time.Duration {
-	if c == nil {
-		return 0
-	}
+// took is the time for which the person has had the item, at a time or when the claim has ended. It is not negative, even if clocks are
+// set back.
+func (c *Claim) took(at time.Time) time.Duration {
 	if at.After(c.Until) {
 		at = c.Until
 	}
 	return c.Before + max(0, at.Sub(c.Since))
 }
 
+// holds reports whether the claim keeps others away.
+func (c *Claim) holds(now time.Time) bool { return c != nil && !c.Ended && now.Before(c.Until) }
+
+func (c *Claim) is(person, token string) bool {
+	return c != nil && c.Person == person && c.Token == token
+}
+
+// end is the claim after its end, and the time that it did not need.
+func (c *Claim) end(at time.Time) (_ *Claim, unused time.Duration) {
+	if c == nil || c.Ended {
+		return c, 0
+	}
+	ended := *c
+	ended.Ended = true
+	if at.Before(c.Since) { // clocks were set back
+		at = c.Since
+	}
+	if at.Before(c.Until) {
+		ended.Until = at
+	}
+	return &ended, c.Until.Sub(ended.Until)
+}
+
 // Answer is what a person said.
 type Answer struct {
-	Text       string        `json:"text"`
-	Confidence *float64      `json:"confidence,omitempty"` // from 0 to 1; nil: the person did not say
-	Person     string        `json:"person"`
-	Time       time.Time     `json:"time"`
-	Took       time.Duration `json:"took"` // for which the person had the item, in nanoseconds
+	Text       string    `json:"text"`
+	Confidence *float64  `json:"confidence,omitempty"` // from 0 to 1; nil: the person did not say
+	Person     string    `json:"person"`
+	Time       time.Time `json:"time"`
+	Seconds    float64   `json:"seconds"` // for which the person had the item
 }
 
 // State says where an item is.
@@ -81,16 +102,16 @@ func (i *Item) State(now time.Time) State {
 	return StateOpen
 }
 
-// Finished reports whether nothing more can become of the item, and since when.
-func (i *Item) Finished() (at time.Time, yes bool) {
-	switch {
-	case i.Answer != nil:
-		return i.Answer.Time, true
-	case i.Withdrawn != nil:
-		return *i.Withdrawn, true
+// finished is when the item was answered or withdrawn; nil: nothing of both.
+func (i *Item) finished() *time.Time {
+	if i.Answer != nil {
+		return &i.Answer.Time
 	}
-	return time.Time{}, false
+	return i.Withdrawn
 }
 
-// holds reports whether the claim keeps others away.
-func (c *Claim) holds(now time.Time) bool { return c != nil && !c.Ended && now.Before(c.Until) }
+// same reports whether two items ask the same.
+func (i *Item) same(o *Item) bool {
+	return i.Expert == o.Expert && i.Advice == o.Advice && string(i.Question) == string(o.Question) &&
+		slices.Equal(i.Tags, o.Tags) && slices.Equal(i.Choices, o.Choices)
+}
