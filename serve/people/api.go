@@ -13,7 +13,6 @@ import (
 
 	"pipe/internal/strictjson"
 	"pipe/serve/access"
-	"pipe/serve/people/queue"
 )
 
 // HeaderPerson names the person on whose behalf a request is sent, on a server without keys. With keys, the key says it.
@@ -149,41 +148,42 @@ func (p *People) personOf(r *http.Request) (name string, err error) {
 }
 
 // sees reports whether a caller may see an item: who put it, who may answer it, and operators.
-func (w who) sees(i *queue.Item) bool {
-	return w.Admin || i.From == w.Name || w.person != nil && w.person.mayAnswer(i)
+func (w who) sees(i *Item) bool {
+	return w.Admin || i.From == w.Name || w.person != nil && w.person.able(&i.New)
 }
 
 // Find returns the item of a request's path, if the caller may see it.
-func (p *People) Find(r *http.Request) (*queue.Item, error) {
+func (p *People) Find(r *http.Request) (*Item, error) {
 	_, i, err := p.find(r)
 	return i, err
 }
 
-func (p *People) find(r *http.Request) (w who, i *queue.Item, err error) {
+func (p *People) find(r *http.Request) (w who, i *Item, err error) {
 	if w, err = p.whoAsks(r); err != nil {
 		return w, nil, err
 	}
 	if i, err = p.Get(r.PathValue("id")); err == nil && !w.sees(i) {
-		err = p.refusal(queue.ErrUnknown)
+		err = errUnknown
 	}
 	return w, i, err
 }
 
 // itemView is an item as callers see it.
 type itemView struct {
-	queue.Item
-	State queue.State `json:"state"`
+	Item
+	State   State   `json:"state"`
+	Seconds float64 `json:"expected_seconds"`
 }
 
 // view is an item for a person, who alone sees the token of a claim; "" for others.
-func (p *People) view(i *queue.Item, person string, err error) (any, error) {
+func (p *People) view(i *Item, person string, err error) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	v := &itemView{Item: *i, State: i.State(p.now())}
-	v.Key, v.Note, v.Claim, v.Withdrawn = "", nil, nil, nil
-	if c := i.Claim; v.State == queue.StateClaimed {
-		v.Claim = &queue.Claim{Person: c.Person, Since: c.Since, Until: c.Until}
+	v := &itemView{*i, i.State(p.now()), i.Expected.Seconds()}
+	v.Key, v.Note, v.Expected, v.Claim, v.Withdrawn = "", nil, 0, nil, nil
+	if c := i.Claim; v.State == StateClaimed {
+		v.Claim = &Claim{Person: c.Person, Since: c.Since, Until: c.Until}
 		if person == c.Person {
 			v.Claim.Token = c.Token
 		}
@@ -202,10 +202,11 @@ func (p *People) serveStatus(_ http.ResponseWriter, r *http.Request) (any, error
 }
 
 func (p *People) servePut(w http.ResponseWriter, r *http.Request) (any, error) {
-	n := New{From: access.CallerOf(r.Context()).Name, Key: r.Header.Get(HeaderKey)}
+	var n New
 	if err := p.read(w, r, &n); err != nil {
 		return nil, err
 	}
+	n.From, n.Key, n.Note = access.CallerOf(r.Context()).Name, r.Header.Get(HeaderKey), nil
 	i, created, err := p.Put(n)
 	if err == nil {
 		w.Header().Set("Location", "/v1/people/items/"+i.ID)
@@ -283,17 +284,17 @@ type said struct {
 }
 
 func (p *People) serveAnswer(w http.ResponseWriter, r *http.Request) (any, error) {
-	return p.end(w, r, func(id, name string, b said) (*queue.Item, error) {
+	return p.end(w, r, func(id, name string, b said) (*Item, error) {
 		return p.Answer(id, name, b.Claim, Said{b.Answer, b.Confidence})
 	})
 }
 
 func (p *People) serveBack(w http.ResponseWriter, r *http.Request) (any, error) {
-	return p.end(w, r, func(id, name string, b said) (*queue.Item, error) { return p.Back(id, name, b.Claim) })
+	return p.end(w, r, func(id, name string, b said) (*Item, error) { return p.Back(id, name, b.Claim) })
 }
 
 // end answers a request that ends a claim.
-func (p *People) end(w http.ResponseWriter, r *http.Request, do func(id, name string, b said) (*queue.Item, error)) (any, error) {
+func (p *People) end(w http.ResponseWriter, r *http.Request, do func(id, name string, b said) (*Item, error)) (any, error) {
 	var b said
 	name, err := p.personOf(r)
 	if err == nil {

@@ -1,6 +1,7 @@
 package people
 
 import (
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -15,7 +16,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"pipe/serve/people/queue"
+	"pipe/serve/people/hours"
 )
 
 // People has the items of a server and those who answer them. It is safe for concurrent use.
@@ -26,7 +27,7 @@ type People struct {
 
 	changes sync.Mutex // held by who changes items or the team, also while the disk works
 	mu      sync.Mutex // held by who looks at what follows
-	queue   *queue.Queue
+	queue   *journal
 	load    load
 	warned  bool // that the disk failed
 }
@@ -58,7 +59,7 @@ func Open(s Settings, o Options) (*People, error) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.queue, err = queue.Open(folder, t.queue(), &p.mu); err != nil {
+	if p.queue, err = openJournal(folder, &p.mu); err != nil {
 		return nil, fmt.Errorf("people: %w", err)
 	}
 	p.use(t)
@@ -68,15 +69,9 @@ func Open(s Settings, o Options) (*People, error) {
 // use takes over a team, and warns of items that it does not answer.
 func (p *People) use(t *team) {
 	p.team.Store(t)
-	p.queue.Settings, p.load = t.queue(), load{}
-	left := 0
-	for _, i := range p.queue.Waiting() {
-		if t.able(i.Expert, i.Advice, i.Tags) == 0 {
-			left++
-		}
-	}
-	if left > 0 {
-		p.log.Warn("nobody of the people answers for some of the items that wait; withdraw them, or let somebody answer", "items", left)
+	p.load = load{}
+	if left := slices.DeleteFunc(slices.Clone(p.queue.waiting), func(i *Item) bool { return t.able(&i.New) != 0 }); len(left) > 0 {
+		p.log.Warn("nobody of the people answers for some of the items that wait; withdraw them, or let somebody answer", "items", len(left))
 	}
 }
 
@@ -102,7 +97,7 @@ func (p *People) Reload(s Settings) error {
 func (p *People) Close() error {
 	p.changes.Lock()
 	defer p.changes.Unlock()
-	return p.queue.Close()
+	return p.queue.close()
 }
 
 // Has reports whether an expert is people.
@@ -127,84 +122,95 @@ func invalid(format string, args ...any) error {
 	return refuse(http.StatusBadRequest, "invalid_request", format, args...)
 }
 
-// change makes a change: others can look at the items meanwhile, but not change them.
-func (p *People) change(do func(now time.Time) (*queue.Item, error)) (*queue.Item, error) {
+// The refusals of changes.
+var (
+	errUnknown = &Error{http.StatusNotFound, "not_found", "there is no such item; finished ones are kept for a while only"}
+	errFull    = &Error{http.StatusTooManyRequests, "full", "the queue is full"}
+	errKey     = &Error{http.StatusConflict, "key", "the same key was used for another item"}
+	errClaimed = &Error{http.StatusConflict, "claimed", "another person has the item"}
+	errHolding = &Error{http.StatusConflict, "holding", "this person has another item: answer it or give it back first"}
+	errDone    = &Error{http.StatusConflict, "done", "the item is answered or withdrawn already"}
+	errLease   = &Error{http.StatusConflict, "lease", "the claim has ended, and the item is open again: claim it again"}
+	errDisk    = &Error{http.StatusServiceUnavailable, "disk", "the queue of people cannot be written at present; nothing was changed that was not confirmed"}
+)
+
+// errSame means that a request is a retry: nothing changes, and the item is confirmed as it is.
+var errSame = errors.New("the item is so already")
+
+// change makes a change: do returns an item as it will be. Others can look at the items meanwhile, but not change them.
+func (p *People) change(do func(now time.Time) (Item, more, error)) (*Item, error) {
 	p.changes.Lock()
 	defer p.changes.Unlock()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	i, err := do(p.advance())
-	if err == nil && i != nil {
-		p.load = load{}
-	}
-	return i, p.refusal(err)
-}
-
-// changeBy is change for a person.
-func (p *People) changeBy(name string, do func(o *person, now time.Time) (*queue.Item, error)) (*queue.Item, error) {
-	return p.change(func(now time.Time) (*queue.Item, error) {
-		o, err := p.team.Load().person(name)
-		if err != nil {
-			return nil, err
-		}
-		return do(o, now)
-	})
-}
-
-// refusal makes an error of the queue one of this package.
-func (p *People) refusal(err error) error {
-	var mine *Error
-	var of *queue.Refusal
+	now, t := p.now(), p.team.Load()
+	i, m, err := do(now)
 	switch {
-	case err == nil || errors.As(err, &mine):
-		return err
-	case !errors.As(err, &of):
+	case errors.Is(err, errSame):
+		return p.queue.items[i.ID], nil
+	case err != nil:
+		return nil, err
+	}
+	p.advance()
+	next, err := p.queue.commit(i, m)
+	if err != nil {
 		if !p.warned {
 			p.warned = true
 			p.log.Error("items of people cannot be written; start the server again when the disk works", "error", err.Error())
 		}
-		return refuse(http.StatusServiceUnavailable, "disk", "the queue of people cannot be written at present; nothing was changed that was not confirmed")
-	case of == queue.ErrUnknown:
-		return &Error{http.StatusNotFound, of.Code, of.Msg}
-	case of == queue.ErrFull:
-		return &Error{http.StatusTooManyRequests, of.Code, of.Msg}
+		return nil, errDisk
 	}
-	return &Error{http.StatusConflict, of.Code, of.Msg}
+	p.load = load{}
+	p.queue.tidy(now, t.KeepItems, t.Keep)
+	p.queue.shorten()
+	return next, nil
 }
 
-// New is an item to put.
-type New struct {
-	Expert   string          `json:"expert"`
-	Advice   string          `json:"advice"`
-	Tags     []string        `json:"tags"`
-	Question json.RawMessage `json:"question"` // any JSON value; people see it
-	Choices  []string        `json:"choices"`  // the answers that are allowed; none: any text
-	From     string          `json:"-"`        // name of the caller's key
-	Key      string          `json:"-"`        // by which a retry is told from a new item; "": every one is new
-	Note     json.RawMessage `json:"-"`        // for the program that put it
-}
-
-// Put adds an item. created is false for a retry.
-func (p *People) Put(n New) (_ *queue.Item, created bool, err error) {
-	if err := p.team.Load().check(n); err != nil {
-		return nil, false, err
-	}
-	question, err := json.Marshal(n.Question) // as the journal has it, so that a retry is the same after a restart
-	if err != nil {
-		return nil, false, err
-	}
-	i, err := p.change(func(now time.Time) (i *queue.Item, err error) {
-		i, created, err = p.queue.Put(queue.Item{
-			Expert: n.Expert, Advice: n.Advice, Tags: n.Tags, Question: question, Choices: n.Choices,
-			From: n.From, Key: n.Key, Note: n.Note, Put: now, Expected: p.expected(n.Expert),
-		})
-		return i, err
+// edit is change for an item, of which do gets a copy.
+func (p *People) edit(id string, do func(i *Item, now time.Time) (more, error)) (*Item, error) {
+	return p.change(func(now time.Time) (Item, more, error) {
+		was := p.queue.items[id]
+		if was == nil {
+			return Item{}, more{}, errUnknown
+		}
+		next := *was
+		m, err := do(&next, now)
+		return next, m, err
 	})
-	return i, created, err
 }
+
+// Put adds an item. The key of an earlier one of the same caller means a retry: created is false.
+func (p *People) Put(n New) (_ *Item, created bool, err error) {
+	t := p.team.Load()
+	if err := t.check(&n); err != nil {
+		return nil, false, err
+	}
+	if n.Question, err = json.Marshal(n.Question); err != nil { // as the journal has it, so that a retry is the same after a restart
+		return nil, false, err
+	}
+	i, err := p.change(func(now time.Time) (Item, more, error) {
+		q := p.queue
+		if before := q.items[q.keys[[2]string{n.From, n.Key}]]; before != nil {
+			if !before.same(&n) {
+				return Item{}, more{}, errKey
+			}
+			return *before, more{}, errSame
+		}
+		if len(q.waiting) >= t.Queue {
+			return Item{}, more{}, errFull
+		}
+		created = true
+		expected := p.expected(n.Expert)
+		return Item{ID: newName(), New: n, Put: now, Expected: expected}, more{work: expected}, nil
+	})
+	return i, created && err == nil, err
+}
+
+// newName is a name that nobody can guess.
+func newName() string { return strings.ToLower(rand.Text()) }
 
 // check reports what an item must not be.
-func (t *team) check(n New) error {
+func (t *team) check(n *New) error {
 	size := len(n.Question) + len(n.Note) + len(n.Key) + len(n.Advice)
 	for _, c := range n.Choices {
 		size += len(c)
@@ -227,8 +233,8 @@ func (t *team) check(n New) error {
 	if err := checkTags(n.Tags); err != nil {
 		return invalid("%v", err)
 	}
-	if t.able(n.Expert, n.Advice, n.Tags) == 0 {
-		return refuse(http.StatusUnprocessableEntity, "skills", "nobody answers for %s with the tags %q", pairName(n.Expert, n.Advice), n.Tags)
+	if t.able(n) == 0 {
+		return refuse(http.StatusUnprocessableEntity, "skills", "nobody answers for %s with the tags %q", n.pair(), n.Tags)
 	}
 	return nil
 }
@@ -239,80 +245,99 @@ func fits(value json.RawMessage) bool {
 	return json.Valid([]byte(strings.Repeat("[", around) + string(value) + strings.Repeat("]", around)))
 }
 
-func pairName(expert, advice string) string {
-	if advice == "" {
-		return expert
-	}
-	return expert + "/" + advice
-}
-
 // Get returns an item.
-func (p *People) Get(id string) (*queue.Item, error) {
+func (p *People) Get(id string) (*Item, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	i, err := p.queue.Get(id)
-	return i, p.refusal(err)
+	if i := p.queue.items[id]; i != nil {
+		return i, nil
+	}
+	return nil, errUnknown
 }
 
 // Claim gives an item to a person, for as long as the lease, the person's hours and their limits allow. To one who has it, it gives
 // more time.
-func (p *People) Claim(id, name string) (*queue.Item, error) {
-	return p.changeBy(name, func(o *person, now time.Time) (*queue.Item, error) {
-		i, err := p.queue.Get(id)
+func (p *People) Claim(id, name string) (*Item, error) {
+	return p.edit(id, func(i *Item, now time.Time) (more, error) {
+		o, err := p.team.Load().person(name)
 		if err != nil {
-			return nil, err
+			return more{}, err
 		}
 		return p.claim(i, o, now)
 	})
 }
 
 // ClaimNext gives a person the oldest item that waits, or the one that the person has. It is false if nothing waits.
-func (p *People) ClaimNext(name string) (_ *queue.Item, found bool, err error) {
-	i, err := p.changeBy(name, func(o *person, now time.Time) (*queue.Item, error) {
-		next, all := p.queue.Held(o.Name, now), p.queue.Waiting()
-		if at := slices.IndexFunc(all, func(i *queue.Item) bool { return i.State(now) == queue.StateOpen && o.mayAnswer(i) }); next == nil && at >= 0 {
-			next = all[at]
+func (p *People) ClaimNext(name string) (_ *Item, found bool, err error) {
+	i, err := p.change(func(now time.Time) (next Item, m more, err error) {
+		o, err := p.team.Load().person(name)
+		if err != nil {
+			return next, m, err
 		}
-		if next == nil {
-			return nil, nil
+		i := p.held(name, now)
+		if i == nil {
+			i = p.first(func(i *Item) bool { return i.State(now) == StateOpen && o.able(&i.New) })
 		}
-		return p.claim(next, o, now)
+		if i == nil {
+			return next, m, errSame
+		}
+		next = *i
+		m, err = p.claim(&next, o, now)
+		return next, m, err
 	})
 	return i, i != nil, err
 }
 
-func (p *People) claim(i *queue.Item, o *person, now time.Time) (*queue.Item, error) {
-	if !o.mayAnswer(i) {
-		return nil, refuse(http.StatusForbidden, "skills", "%s does not answer for %s with the tags %q", o.Name, pairName(i.Expert, i.Advice), i.Tags)
+// first returns the oldest item that waits and is so; nil: none.
+func (p *People) first(is func(i *Item) bool) *Item {
+	if at := slices.IndexFunc(p.queue.waiting, is); at >= 0 {
+		return p.queue.waiting[at]
 	}
-	until, err := p.until(i, o, now)
-	if err != nil {
-		return nil, err
-	}
-	return p.queue.Claim(i.ID, o.Name, o.schedule.Day(now), now, until)
+	return nil
 }
 
-// until is when a claim ends. A claim counts as used time up to then, so that no hours are used twice.
-func (p *People) until(i *queue.Item, o *person, now time.Time) (time.Time, error) {
-	lease := p.team.Load().Experts[i.Expert].Lease
-	if i.State(now) == queue.StateClaimed && i.Claim.Person == o.Name {
+// held returns the item that a person has; nil: none.
+func (p *People) held(name string, now time.Time) *Item {
+	return p.first(func(i *Item) bool { return i.Claim != nil && i.Claim.Person == name && i.State(now) == StateClaimed })
+}
+
+// claim lets a person have an item. A claim counts as used time up to its end, so that no hours are used twice.
+func (p *People) claim(i *Item, o *person, now time.Time) (more, error) {
+	was, lease := i.Claim, p.team.Load().Experts[i.Expert].Lease
+	if !o.able(&i.New) {
+		return more{}, refuse(http.StatusForbidden, "skills", "%s does not answer for %s with the tags %q", o.Name, i.pair(), i.Tags)
+	}
+	c := Claim{Person: o.Name, Token: newName(), Day: o.schedule.Day(now), Since: now}
+	switch state := i.State(now); {
+	case i.finished() != nil:
+		return more{}, errDone
+	case state == StateClaimed && was.Person != o.Name:
+		return more{}, errClaimed
+	case state == StateClaimed: // more time under the same token
 		left := o.schedule.Left(now, func(day string) time.Duration {
-			used := p.queue.Used(o.Name, day)
-			if day == i.Claim.Day { // the rest of the claim is counted already
-				used -= i.Claim.Until.Sub(now)
+			used := p.queue.used[o.Name][day]
+			if day == was.Day { // the rest of the claim is counted already
+				used -= was.Until.Sub(now)
 			}
 			return used
 		})
-		if more := now.Add(min(lease, left)); more.After(i.Claim.Until) {
-			return more, nil
+		c = *was
+		if c.Until = now.Add(min(lease, left)); !c.Until.After(was.Until) {
+			return more{}, errSame
 		}
-		return i.Claim.Until, nil
+		i.Claim = &c
+		return more{used: c.Until.Sub(was.Until)}, nil
+	case p.held(o.Name, now) != nil:
+		return more{}, errHolding
+	case was != nil && was.Person == o.Name:
+		c.Before = was.took(now)
 	}
 	left := o.schedule.Left(now, p.used(o))
-	if need := min(seconds(p.expected(i.Expert)), lease); left < need {
-		return time.Time{}, o.noTime(now, left, need)
+	if need := min(p.expected(i.Expert), lease); left < need {
+		return more{}, o.noTime(now, left, need)
 	}
-	return now.Add(min(lease, left)), nil
+	c.Until, i.Claim = now.Add(min(lease, left)), &c
+	return more{used: min(lease, left)}, nil
 }
 
 // noTime says why a person gets no item.
@@ -326,73 +351,109 @@ func (o *person) noTime(now time.Time, left, need time.Duration) error {
 	return refuse(http.StatusConflict, "closed", "%s has no office hours in the next days", o.Name)
 }
 
-func (p *People) used(o *person) func(day string) time.Duration {
-	return func(day string) time.Duration { return p.queue.Used(o.Name, day) }
+func (p *People) used(o *person) hours.Used {
+	return func(day string) time.Duration { return p.queue.used[o.Name][day] }
 }
 
-// Said is the answer of a person.
-type Said struct {
-	Text       string
-	Confidence *float64 // from 0 to 1; nil: not said
+// under reports why a person does not have an item under a token.
+func (i *Item) under(name, token string, now time.Time) (mine bool, err error) {
+	mine = i.Claim != nil && i.Claim.Person == name && i.Claim.Token == token
+	switch s := i.State(now); {
+	case s == StateAnswered || s == StateWithdrawn:
+		err = errDone
+	case s == StateClaimed && !mine:
+		err = errClaimed
+	case s == StateOpen:
+		err = errLease
+	}
+	return mine, err
 }
 
-// Answer takes the answer of a person under a claim.
-func (p *People) Answer(id, name, token string, said Said) (*queue.Item, error) {
-	return p.changeBy(name, func(o *person, now time.Time) (*queue.Item, error) {
-		i, err := p.queue.Get(id)
+// Answer takes the answer of a person under a claim. The same answer once more is a retry.
+func (p *People) Answer(id, name, token string, said Said) (*Item, error) {
+	return p.edit(id, func(i *Item, now time.Time) (more, error) {
+		t := p.team.Load()
+		_, err := t.person(name)
+		if err == nil {
+			err = t.checkSaid(i, said)
+		}
 		if err != nil {
-			return nil, err
+			return more{}, err
 		}
-		switch c, most := said.Confidence, p.team.Load().ItemBytes; {
-		case strings.TrimSpace(said.Text) == "" || !utf8.ValidString(said.Text):
-			return nil, invalid("answer: it must be a text that is not empty")
-		case len(said.Text) > most:
-			return nil, refuse(http.StatusRequestEntityTooLarge, "too_large", "the answer has %d bytes; at most %d are kept", len(said.Text), most)
-		case len(i.Choices) > 0 && !slices.Contains(i.Choices, said.Text):
-			return nil, invalid("answer: %.100q is not one of the choices", said.Text)
-		case c != nil && (math.IsNaN(*c) || *c < 0 || *c > 1):
-			return nil, invalid("confidence: is %g, not 0 to 1", *c)
+		switch mine, err := i.under(name, token, now); {
+		case mine && i.Answer != nil && i.Answer.Said.same(said):
+			return more{}, errSame
+		case err != nil:
+			return more{}, err
 		}
-		return p.queue.Answer(id, token, queue.Answer{Text: said.Text, Confidence: said.Confidence, Person: o.Name, Time: now})
+		took := i.Claim.took(now)
+		i.Answer = &Answer{said, name, now, took.Seconds()}
+		return more{used: -i.end(now), work: took - i.Expected}, nil
 	})
 }
 
-// Back gives an item back, so that others can claim it.
-func (p *People) Back(id, name, token string) (*queue.Item, error) {
-	return p.changeBy(name, func(o *person, now time.Time) (*queue.Item, error) { return p.queue.Back(id, o.Name, token, now) })
+// checkSaid reports what an answer must not be.
+func (t *team) checkSaid(i *Item, said Said) error {
+	switch c := said.Confidence; {
+	case strings.TrimSpace(said.Text) == "" || !utf8.ValidString(said.Text):
+		return invalid("answer: it must be a text that is not empty")
+	case len(said.Text) > t.ItemBytes:
+		return refuse(http.StatusRequestEntityTooLarge, "too_large", "the answer has %d bytes; at most %d are kept", len(said.Text), t.ItemBytes)
+	case len(i.Choices) > 0 && !slices.Contains(i.Choices, said.Text):
+		return invalid("answer: %.100q is not one of the choices", said.Text)
+	case c != nil && (math.IsNaN(*c) || *c < 0 || *c > 1):
+		return invalid("confidence: is %g, not 0 to 1", *c)
+	}
+	return nil
 }
 
-// Withdraw takes an item out of the queue, for the caller who put it.
-func (p *People) Withdraw(id string) (*queue.Item, error) {
-	return p.change(func(now time.Time) (*queue.Item, error) { return p.queue.Withdraw(id, now) })
+// Back gives an item back, so that others can claim it. Once more under the same claim is a retry.
+func (p *People) Back(id, name, token string) (*Item, error) {
+	return p.edit(id, func(i *Item, now time.Time) (more, error) {
+		if _, err := p.team.Load().person(name); err != nil {
+			return more{}, err
+		}
+		switch mine, err := i.under(name, token, now); {
+		case mine && errors.Is(err, errLease):
+			return more{}, errSame
+		case err != nil:
+			return more{}, err
+		}
+		return more{used: -i.end(now)}, nil
+	})
+}
+
+// Withdraw takes an item out of the queue, for the caller who put it. A withdrawn item stays as it is.
+func (p *People) Withdraw(id string) (*Item, error) {
+	return p.edit(id, func(i *Item, now time.Time) (more, error) {
+		switch i.State(now) {
+		case StateAnswered:
+			return more{}, errDone
+		case StateWithdrawn:
+			return more{}, errSame
+		}
+		i.Withdrawn = &now
+		return more{used: -i.end(now), work: -i.Expected}, nil
+	})
 }
 
 // Waiting returns the items that are not finished and that a person may answer, the oldest first; "": all of them.
-func (p *People) Waiting(name string) (all []*queue.Item, err error) {
-	var o *person
+func (p *People) Waiting(name string) ([]*Item, error) {
+	o := &person{}
 	if name != "" {
+		var err error
 		if o, err = p.team.Load().person(name); err != nil {
 			return nil, err
 		}
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for _, i := range p.queue.Waiting() {
-		if o == nil || o.mayAnswer(i) {
-			all = append(all, i)
-		}
-	}
-	return all, nil
+	return slices.DeleteFunc(slices.Clone(p.queue.waiting), func(i *Item) bool { return name != "" && !o.able(&i.New) }), nil
 }
 
 // Answers returns the answered items that are kept, the oldest answer first.
-func (p *People) Answers() (all []*queue.Item) {
+func (p *People) Answers() []*Item {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for _, i := range p.queue.Done() {
-		if i.Answer != nil {
-			all = append(all, i)
-		}
-	}
-	return all
+	return slices.DeleteFunc(slices.Clone(p.queue.done), func(i *Item) bool { return i.Answer == nil })
 }

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"pipe/internal/config"
-	"pipe/serve/people/queue"
 )
 
 // crash copies a queue as a kill leaves it: the journal up to the last confirmed change, and some of what came after it.
@@ -38,7 +37,7 @@ type play struct {
 	c     *clock
 	s     Settings
 	p     *People
-	items map[string]*queue.Item // as they were confirmed last
+	items map[string]*Item // as they were confirmed last
 	order []string
 	spans map[string][]span // of people: when they had an item
 	open  map[string]span   // of people: the item that they have
@@ -94,7 +93,7 @@ func (y *play) step() {
 		sp := y.open[name]
 		if i, err := y.p.Back(sp.item, name, sp.token); err == nil {
 			y.confirm(i)
-			if i.State(y.c.at) == queue.StateOpen {
+			if i.State(y.c.at) == StateOpen {
 				y.ended(name)
 			}
 		}
@@ -123,7 +122,7 @@ func (y *play) any() string {
 }
 
 // confirm takes over what the queue said of an item. An answer never changes.
-func (y *play) confirm(i *queue.Item) {
+func (y *play) confirm(i *Item) {
 	before := y.items[i.ID]
 	if before == nil {
 		before = i
@@ -135,7 +134,7 @@ func (y *play) confirm(i *queue.Item) {
 }
 
 // claimed notes a claim, which must be of an item that nobody else has.
-func (y *play) claimed(name string, i *queue.Item) {
+func (y *play) claimed(name string, i *Item) {
 	for who, sp := range y.open {
 		if who != name && sp.item == i.ID && y.c.at.Before(sp.until) {
 			y.t.Fatalf("%s has what %s has", name, who)
@@ -171,7 +170,7 @@ func (y *play) restart() {
 		y.t.Fatal(err)
 	}
 	if y.r.IntN(3) == 0 {
-		if err := y.p.locked(y.p.queue.Compact); err != nil {
+		if err := y.p.locked(y.p.queue.compact); err != nil {
 			y.t.Fatal(err)
 		}
 	}
@@ -191,7 +190,7 @@ func (y *play) check() {
 			y.t.Fatalf("confirmed %s\nis %s", a, b)
 		}
 	}
-	if n := len(y.p.queue.Waiting()) + len(y.p.queue.Done()); n != len(y.items) {
+	if n := len(y.p.queue.waiting) + len(y.p.queue.done); n != len(y.items) {
 		y.t.Fatalf("%d items are there, %d were confirmed", n, len(y.items))
 	}
 }
@@ -216,8 +215,8 @@ func (y *play) checkHours() {
 			week[w] += sp.until.Sub(sp.since)
 		}
 		for d, sum := range day {
-			if sum > o.PerDay || sum != y.p.queue.Used(o.Name, d) && y.p.queue.Held(o.Name, y.c.at) == nil {
-				y.t.Fatalf("%s worked %v on %s; the queue says %v", o.Name, sum, d, y.p.queue.Used(o.Name, d))
+			if sum > o.PerDay || sum != y.p.queue.used[o.Name][d] && y.p.held(o.Name, y.c.at) == nil {
+				y.t.Fatalf("%s worked %v on %s; the queue says %v", o.Name, sum, d, y.p.queue.used[o.Name][d])
 			}
 		}
 		for w, sum := range week {
@@ -238,7 +237,7 @@ func TestInterleavings(t *testing.T) {
 	answered, restarts := 0, 0
 	for seed := range runs {
 		c := newClock()
-		y := &play{t: t, r: rand.New(rand.NewPCG(uint64(seed), 1)), c: c, s: settings(t.TempDir()), items: map[string]*queue.Item{}, spans: map[string][]span{}, open: map[string]span{}}
+		y := &play{t: t, r: rand.New(rand.NewPCG(uint64(seed), 1)), c: c, s: settings(t.TempDir()), items: map[string]*Item{}, spans: map[string][]span{}, open: map[string]span{}}
 		y.p = open(t, y.s, c)
 		first := y.s.Folder
 		for range 120 {
@@ -248,9 +247,9 @@ func TestInterleavings(t *testing.T) {
 		if y.s.Folder != first {
 			restarts++
 		}
-		for rest := 0; len(y.p.queue.Waiting()) > 0; rest++ {
+		for rest := 0; len(y.p.queue.waiting) > 0; rest++ {
 			if rest > 20000 {
-				t.Fatalf("seed %d: %d items are never answered", seed, len(y.p.queue.Waiting()))
+				t.Fatalf("seed %d: %d items are never answered", seed, len(y.p.queue.waiting))
 			}
 			for _, name := range []string{"ana", "ben", "eva"} {
 				if i, found, err := y.p.ClaimNext(name); found && err == nil {
@@ -266,7 +265,7 @@ func TestInterleavings(t *testing.T) {
 					y.ended(name)
 				}
 			}
-			if len(y.p.queue.Waiting()) > 0 && y.p.Status().People[0].Left < 60 && y.p.Status().People[1].Left < 60 {
+			if len(y.p.queue.waiting) > 0 && y.p.Status().People[0].Left < 60 && y.p.Status().People[1].Left < 60 {
 				c.wait(30 * time.Minute)
 			}
 		}

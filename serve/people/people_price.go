@@ -9,19 +9,17 @@ import (
 
 	"pipe/costs"
 	"pipe/models/policy"
-	"pipe/serve/people/queue"
 )
 
 // priorAnswers is how many answers the configured time counts as.
 const priorAnswers = 5
 
-// expected is how many seconds an answer of an expert takes: the mean of the last answers and of the configured time.
-func (p *People) expected(expert string) float64 {
-	t := p.queue.Times(expert)
-	return (priorAnswers*p.team.Load().Experts[expert].Seconds + t.Seconds) / (priorAnswers + t.Answers)
+// expected is how long an answer of an expert takes: the mean of the last answers and of the configured time.
+func (p *People) expected(expert string) time.Duration {
+	t := p.queue.times[expert]
+	seconds := (priorAnswers*p.team.Load().Experts[expert].Seconds + t.Seconds) / (priorAnswers + t.Answers)
+	return time.Duration(seconds * float64(time.Second))
 }
-
-func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
 
 // step is how often work falls due. Schedules need not be looked at for every request.
 const step = time.Second
@@ -30,25 +28,25 @@ const step = time.Second
 // Optimization, 2010), where what a person could have served is divided among the queues in proportion to their length.
 func (p *People) advance() (now time.Time) {
 	now = p.now()
-	last, at := p.queue.Debt()
+	at := p.queue.debtAt
 	if now.Sub(at) < step {
 		return now
 	}
-	debt := maps.Clone(last)
+	debt := maps.Clone(p.queue.debt)
 	for _, o := range p.team.Load().people {
-		sum := 0.0
+		sum := time.Duration(0)
 		for _, e := range o.experts {
 			sum += debt[e]
 		}
 		if sum <= 0 {
 			continue
 		}
-		left := max(0, 1-o.schedule.Released(at, now).Seconds()/sum)
+		due := float64(o.schedule.Released(at, now)) / float64(sum)
 		for _, e := range o.experts {
-			debt[e] *= left
+			debt[e] = max(0, debt[e]-time.Duration(due*float64(debt[e])))
 		}
 	}
-	p.queue.SetDebt(debt, now)
+	p.queue.debt, p.queue.debtAt = debt, now
 	return now
 }
 
@@ -63,7 +61,7 @@ type load struct {
 // waiting is the work of an expert that is not finished.
 type waiting struct {
 	open, claimed int
-	seconds       float64 // expected, of both
+	work          time.Duration // expected, of both
 }
 
 // wanted is an answer of an expert by one of a set of people.
@@ -79,18 +77,18 @@ func (p *People) waiting(now time.Time) *load {
 	}
 	l := load{at: now, expert: map[string]waiting{}, able: map[uint64]time.Duration{}, there: map[wanted]bool{}}
 	sets := map[string]uint64{} // many items want the same
-	for _, i := range p.queue.Waiting() {
+	for _, i := range p.queue.waiting {
 		w := l.expert[i.Expert]
-		w.seconds += i.Expected
-		if i.State(now) == queue.StateOpen {
+		w.work += i.Expected
+		if i.State(now) == StateOpen {
 			w.open++
 			wants := strings.Join(append([]string{i.Expert, i.Advice}, i.Tags...), "\x00")
 			set, known := sets[wants]
 			if !known {
-				set = p.team.Load().able(i.Expert, i.Advice, i.Tags)
+				set = p.team.Load().able(&i.New)
 				sets[wants] = set
 			}
-			l.able[set] += seconds(i.Expected)
+			l.able[set] += i.Expected
 		} else {
 			w.claimed++
 		}
@@ -104,9 +102,8 @@ func (p *People) waiting(now time.Time) *load {
 // has not fallen due, or the work that waits if that is more. V is Expert.Full times the configured time of an answer.
 func (p *People) price(expert string, now time.Time) float64 {
 	e := p.team.Load().Experts[expert]
-	debt, _ := p.queue.Debt()
-	work := max(debt[expert], p.waiting(now).expert[expert].seconds)
-	return work / e.Full.Seconds() * p.expected(expert) / e.Seconds
+	work := max(p.queue.debt[expert], p.waiting(now).expert[expert].work)
+	return work.Seconds() / e.Full.Seconds() * p.expected(expert).Seconds() / e.Seconds
 }
 
 // there reports whether one of a set of people has the hours to answer for an expert until Expert.Within, beside the work that waits.
@@ -123,7 +120,7 @@ func (p *People) there(of wanted, now time.Time) bool {
 func (p *People) haveTime(of wanted, l *load, now time.Time) bool {
 	t := p.team.Load()
 	s := shares{left: make([]time.Duration, len(t.people)), done: map[uint64][]time.Duration{}}
-	need, longest := seconds(p.expected(of.expert)), time.Duration(0)
+	need, longest := p.expected(of.expert), time.Duration(0)
 	for i := range t.people {
 		o := &t.people[i]
 		s.left[i] = o.schedule.Capacity(now, now.Add(t.Experts[of.expert].Within), p.used(o))
@@ -190,12 +187,11 @@ const maxPrice = 1e6
 // are those of the request. What a pair costs is the same for all policies that are asked for one request. Both results are nil for
 // a policy without experts that are people.
 func (p *People) Ask(tags []string) func(*costs.Actions) (fees []float64, without []policy.Part) {
-	type pair struct{ expert, advice string }
 	type offer struct {
 		price float64
 		there bool
 	}
-	seen := map[pair]offer{}
+	seen := map[string]offer{} // by pair
 	return func(a *costs.Actions) (fees []float64, without []policy.Part) {
 		if !slices.ContainsFunc(a.Experts, func(e costs.Expert) bool { return p.Has(e.Name) }) {
 			return nil, nil
@@ -206,14 +202,14 @@ func (p *People) Ask(tags []string) func(*costs.Actions) (fees []float64, withou
 		fees = make([]float64, a.Len())
 		for i := range a.Len() {
 			j, k := a.Pair(i)
-			of := pair{a.Experts[j].Name, a.Advice[k].Name}
-			if !p.Has(of.expert) || !a.Available(i) {
+			n := New{Expert: a.Experts[j].Name, Advice: a.Advice[k].Name, Tags: tags}
+			if !p.Has(n.Expert) || !a.Available(i) {
 				continue
 			}
-			o, ok := seen[of]
+			o, ok := seen[n.pair()]
 			if !ok {
-				o = offer{min(p.price(of.expert, now), maxPrice), p.there(wanted{of.expert, p.team.Load().able(of.expert, of.advice, tags)}, now)}
-				seen[of] = o
+				o = offer{min(p.price(n.Expert, now), maxPrice), p.there(wanted{n.Expert, p.team.Load().able(&n)}, now)}
+				seen[n.pair()] = o
 			}
 			if fees[i] = o.price; !o.there {
 				without = append(without, policy.Pair(a.Name(i)))

@@ -48,10 +48,10 @@ func (p *People) Status() Status {
 	for _, name := range slices.Sorted(maps.Keys(t.Experts)) {
 		w := p.waiting(now).expert[name]
 		s := ExpertStatus{
-			Name: name, Open: w.open, Claimed: w.claimed, Seconds: p.expected(name), Waiting: w.seconds, Price: p.price(name, now),
-			There: p.there(wanted{name, t.able(name, "", nil)}, now),
+			Name: name, Open: w.open, Claimed: w.claimed, Seconds: p.expected(name).Seconds(), Waiting: w.work.Seconds(), Price: p.price(name, now),
+			There: p.there(wanted{name, t.able(&New{Expert: name})}, now),
 		}
-		for _, i := range p.queue.Done() {
+		for _, i := range p.queue.done {
 			if i.Expert == name && i.Answer != nil {
 				s.Answered++
 			}
@@ -65,13 +65,13 @@ func (p *People) Status() Status {
 }
 
 func (p *People) personStatus(o *person, now time.Time) PersonStatus {
-	s := PersonStatus{Name: o.Name, Answers: o.Answers, Tags: o.Tags, UsedToday: p.queue.Used(o.Name, o.schedule.Day(now)).Seconds(), Left: o.schedule.Left(now, p.used(o)).Seconds()}
+	s := PersonStatus{Name: o.Name, Answers: o.Answers, Tags: o.Tags, UsedToday: p.queue.used[o.Name][o.schedule.Day(now)].Seconds(), Left: o.schedule.Left(now, p.used(o)).Seconds()}
 	if _, s.Open = o.schedule.Open(now); !s.Open {
 		if next := o.schedule.Next(now); !next.IsZero() {
 			s.Next = &next
 		}
 	}
-	if i := p.queue.Held(o.Name, now); i != nil {
+	if i := p.held(o.Name, now); i != nil {
 		s.Item = i.ID
 	}
 	return s

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"pipe/serve/people/hours"
-	"pipe/serve/people/queue"
 )
 
 // team are settings with what follows from them. It does not change.
@@ -49,34 +48,35 @@ func newTeam(s Settings) (*team, error) {
 	return t, nil
 }
 
-// queue are the settings of the queue.
-func (t *team) queue() queue.Settings {
-	return queue.Settings{Most: t.Queue, Keep: t.Keep, KeepItems: t.KeepItems}
-}
-
 func (t *team) has(expert string) bool {
 	_, ok := t.Experts[expert]
 	return ok
 }
 
-// able is the set of people, one bit each, who may answer an item.
-func (t *team) able(expert, advice string, tags []string) (set uint64) {
+// able is the set of people, one bit each, who may answer.
+func (t *team) able(n *New) (set uint64) {
 	for i := range t.people {
-		if t.people[i].able(expert, advice, tags) {
+		if t.people[i].able(n) {
 			set |= 1 << i
 		}
 	}
 	return set
 }
 
-func (o *person) able(expert, advice string, tags []string) bool {
-	if !slices.Contains(o.Answers, expert) && (advice == "" || !slices.Contains(o.Answers, expert+"/"+advice)) {
+func (o *person) able(n *New) bool {
+	if !slices.Contains(o.Answers, n.Expert) && !slices.Contains(o.Answers, n.pair()) {
 		return false
 	}
-	return !slices.ContainsFunc(tags, func(t string) bool { return !slices.Contains(o.Tags, t) })
+	return !slices.ContainsFunc(n.Tags, func(t string) bool { return !slices.Contains(o.Tags, t) })
 }
 
-func (o *person) mayAnswer(i *queue.Item) bool { return o.able(i.Expert, i.Advice, i.Tags) }
+// pair is the name of the pair, or of the expert alone.
+func (n *New) pair() string {
+	if n.Advice == "" {
+		return n.Expert
+	}
+	return n.Expert + "/" + n.Advice
+}
 
 // person returns a person by name.
 func (t *team) person(name string) (*person, error) {

@@ -1,4 +1,4 @@
-package queue
+package people
 
 import (
 	"bufio"
@@ -21,26 +21,62 @@ import (
 	"pipe/internal/filelock"
 )
 
-// record is a line of the journal: what an item and totals became.
+// journal has the items, also on disk. Its methods need its lock, which a change lets go of while the disk works: others look at the
+// state as it was then. One change is made at a time.
+type journal struct {
+	state
+	held    sync.Locker            // the lock
+	sync    func(f *os.File) error // puts the file on disk
+	file    *os.File               // open for appending; nil: in memory only
+	folder  *filelock.Lock
+	path    string
+	size    int64  // of the file
+	least   int64  // its size after it was last replaced
+	sum     uint32 // of its last line
+	failure error  // of the disk: what the file has is not known, so nothing changes any more
+}
+
+// state is what the journal says.
+type state struct {
+	items   map[string]*Item
+	waiting []*Item                             // not finished, in the order in which they were put
+	done    []*Item                             // finished, in the order of their end
+	keys    map[[2]string]string                // ids by caller and key
+	used    map[string]map[string]time.Duration // by person and day; a claim counts as the whole time that it can last
+	times   map[string]times                    // by expert
+	debt    map[string]time.Duration            // by expert: work that was sent and has not fallen due; replaced, not changed
+	debtAt  time.Time                           // when that was so
+}
+
+// times says how long the answers of an expert took. Later answers weigh more.
+type times struct {
+	Answers float64 `json:"answers"` // sum of the weights
+	Seconds float64 `json:"seconds"` // weighted sum
+}
+
+// forget is the weight that an answer loses with each later one: the last hundred or so count.
+const forget = 0.99
+
+// record is a line: what an item and totals became. Times are in nanoseconds.
 type record struct {
 	Item  *Item                               `json:"item,omitempty"` // question and note only the first time
-	Used  map[string]map[string]time.Duration `json:"used,omitempty"` // in nanoseconds
-	Times map[string]Times                    `json:"times,omitempty"`
-	Debt  map[string]float64                  `json:"debt,omitempty"`
+	Used  map[string]map[string]time.Duration `json:"used,omitempty"`
+	Times map[string]times                    `json:"times,omitempty"`
+	Debt  map[string]time.Duration            `json:"debt,omitempty"`
 	At    time.Time                           `json:"at,omitzero"` // when Debt was so; it falls due from then on
 }
 
 const (
 	fileName = "journal.jsonl"
 	header   = "pipe people 2\n"
-	// growth is how much longer than at its begin a journal may get before it is replaced.
+	// growth is how much longer than at its begin a file may get before it is replaced.
 	growth = 1 << 20
 )
 
-// Open opens the queue in a folder, which is locked until Close. Without a folder it is in memory only. The caller holds the lock.
-func Open(folder string, s Settings, held sync.Locker) (*Queue, error) {
-	q := &Queue{Settings: s, Sync: (*os.File).Sync, held: held, state: state{
-		items: map[string]*Item{}, keys: map[[2]string]string{}, used: map[string]map[string]time.Duration{}, times: map[string]Times{}, debt: map[string]float64{},
+// openJournal opens the journal of a folder, which is locked until close. Without a folder it is in memory only. The caller holds the lock.
+func openJournal(folder string, held sync.Locker) (*journal, error) {
+	q := &journal{sync: (*os.File).Sync, held: held, state: state{
+		items: map[string]*Item{}, keys: map[[2]string]string{}, used: map[string]map[string]time.Duration{}, times: map[string]times{}, debt: map[string]time.Duration{},
 	}}
 	if folder == "" {
 		return q, nil
@@ -64,11 +100,11 @@ func ownFolder(path string) (made bool, err error) {
 	return made, err
 }
 
-// open reads the journal, removes what follows the last whole line, and opens it for appending.
-func (q *Queue) open() error {
+// open reads the file, removes what follows the last whole line, and opens it for appending.
+func (q *journal) open() error {
 	err := q.read()
 	if errors.Is(err, fs.ErrNotExist) {
-		return q.Compact()
+		return q.compact()
 	}
 	if err != nil {
 		return err
@@ -80,8 +116,8 @@ func (q *Queue) open() error {
 	return errors.Join(q.file.Truncate(q.size), q.file.Sync())
 }
 
-// read reads the journal up to a last line that a kill left half written.
-func (q *Queue) read() error {
+// read reads the file up to a last line that a kill left half written.
+func (q *journal) read() error {
 	f, err := os.Open(q.path)
 	if err != nil {
 		return err
@@ -123,7 +159,7 @@ func (r *record) line(last uint32) (line []byte, sum uint32, err error) {
 }
 
 // take reads the next line.
-func (q *Queue) take(line []byte) error {
+func (q *journal) take(line []byte) error {
 	sum, text, _ := bytes.Cut(bytes.TrimSuffix(line, []byte("\n")), []byte(" "))
 	want, err := strconv.ParseUint(string(sum), 16, 32)
 	if err != nil || crc32.Update(q.sum, checksums, text) != uint32(want) {
@@ -137,7 +173,7 @@ func (q *Queue) take(line []byte) error {
 	return q.apply(r)
 }
 
-// apply takes over a record. It does the same for a change and when the journal is read.
+// apply takes over a record. It does the same for a change and when the file is read.
 func (s *state) apply(r *record) error {
 	if r.Debt != nil {
 		s.debt, s.debtAt = r.Debt, r.At
@@ -179,79 +215,76 @@ func (s *state) apply(r *record) error {
 	return nil
 }
 
-// change is what an item becomes, and what is added to totals.
-type change struct {
-	item Item
-	at   time.Time
+// more is what a change adds to totals.
+type more struct {
 	used time.Duration // by the person of the claim, on its day
-	work float64       // seconds that were sent to the expert
+	work time.Duration // that was sent to the expert
 }
 
-// record is the change as a line.
-func (q *Queue) record(c change) *record {
-	r := &record{Item: &c.item}
-	if q.items[c.item.ID] != nil {
-		r.Item.Question, r.Item.Note = nil, nil
+// record is a change as a line.
+func (q *journal) record(i Item, m more) *record {
+	r := &record{Item: &i}
+	if q.items[i.ID] != nil {
+		i.Question, i.Note = nil, nil
 	}
-	if c.used != 0 {
-		of := c.item.Claim
-		r.Used = map[string]map[string]time.Duration{of.Person: {of.Day: q.Used(of.Person, of.Day) + c.used}}
+	if c := i.Claim; m.used != 0 {
+		r.Used = map[string]map[string]time.Duration{c.Person: {c.Day: q.used[c.Person][c.Day] + m.used}}
 	}
-	if c.work != 0 {
+	if m.work != 0 {
 		r.Debt, r.At = maps.Clone(q.debt), q.debtAt
-		r.Debt[c.item.Expert] = max(0, r.Debt[c.item.Expert]+c.work)
+		r.Debt[i.Expert] = max(0, r.Debt[i.Expert]+m.work)
 	}
-	if c.item.Answer != nil {
-		t := q.times[c.item.Expert]
-		r.Times = map[string]Times{c.item.Expert: {forget*t.Answers + 1, forget*t.Seconds + c.item.Answer.Seconds}}
+	if i.Answer != nil {
+		t := q.times[i.Expert]
+		r.Times = map[string]times{i.Expert: {forget*t.Answers + 1, forget*t.Seconds + i.Answer.Seconds}}
 	}
 	return r
 }
 
 // commit puts a change on disk and makes it. After an error of the disk nothing changes any more: whether the line is there will be
-// known when the journal is read again.
-func (q *Queue) commit(c change) (*Item, error) {
+// known when the file is read again.
+func (q *journal) commit(i Item, m more) (*Item, error) {
 	if q.failure != nil {
 		return nil, q.failure
 	}
-	r := q.record(c)
+	r := q.record(i, m)
 	if q.file != nil {
 		if q.failure = q.unlocked(func() error { return q.write(r) }); q.failure != nil {
 			return nil, q.failure
 		}
 	}
-	if err := q.apply(r); err != nil {
-		return nil, err
-	}
-	q.tidy(c.at)
-	if q.file != nil && q.size > 2*q.least+growth {
-		q.failure = q.Compact() // the change is on disk; the next one reports the failure
-	}
-	return r.Item, nil
+	return r.Item, q.apply(r)
 }
 
-// unlocked does something while others may look at the queue.
-func (q *Queue) unlocked(do func() error) error {
+// shorten replaces a file that has grown. The changes are on disk; the next one reports a failure.
+func (q *journal) shorten() {
+	if q.file != nil && q.failure == nil && q.size > 2*q.least+growth {
+		q.failure = q.compact()
+	}
+}
+
+// unlocked does something while others may look at the state.
+func (q *journal) unlocked(do func() error) error {
 	q.held.Unlock()
 	defer q.held.Lock()
 	return do()
 }
 
 // write appends a line. When it returns, the line is on disk.
-func (q *Queue) write(r *record) error {
+func (q *journal) write(r *record) error {
 	line, sum, err := r.line(q.sum)
 	if err == nil {
 		_, err = q.file.Write(line)
 	}
 	if err == nil {
-		err = q.Sync(q.file)
+		err = q.sync(q.file)
 	}
 	q.size, q.sum = q.size+int64(len(line)), sum
 	return err
 }
 
-// Compact replaces the journal by one that has only the state.
-func (q *Queue) Compact() error {
+// compact replaces the file by one that has only the state.
+func (q *journal) compact() error {
 	all := []*record{{Used: q.used, Times: q.times, Debt: q.debt, At: q.debtAt}}
 	for _, list := range [][]*Item{q.done, q.waiting} {
 		for _, i := range list {
@@ -261,8 +294,8 @@ func (q *Queue) Compact() error {
 	return q.unlocked(func() error { return q.replace(all) })
 }
 
-// replace replaces the journal by one with these lines.
-func (q *Queue) replace(all []*record) error {
+// replace replaces the file by one with these lines.
+func (q *journal) replace(all []*record) error {
 	size, sum := len(header), uint32(0)
 	err := atomicfile.Write(q.path, func(w io.Writer) error {
 		_, err := io.WriteString(w, header)
@@ -289,10 +322,29 @@ func (q *Queue) replace(all []*record) error {
 	return err
 }
 
-// Close closes the journal and frees the folder.
-func (q *Queue) Close() error {
+// close closes the file and frees the folder.
+func (q *journal) close() error {
 	if q.path == "" {
 		return nil
 	}
 	return errors.Join(q.file.Close(), q.folder.Release())
+}
+
+// tidy forgets finished items that need not be kept, and time that was used more than five weeks ago.
+func (q *journal) tidy(now time.Time, most int, keep time.Duration) {
+	n := max(0, len(q.done)-most)
+	for n < len(q.done) && now.Sub(*q.done[n].finished()) > keep {
+		n++
+	}
+	for _, i := range q.done[:n] {
+		delete(q.items, i.ID)
+		if key := [2]string{i.From, i.Key}; q.keys[key] == i.ID {
+			delete(q.keys, key)
+		}
+	}
+	q.done = slices.Delete(q.done, 0, n)
+	oldest := now.AddDate(0, 0, -35).Format(time.DateOnly)
+	for _, days := range q.used {
+		maps.DeleteFunc(days, func(day string, _ time.Duration) bool { return day < oldest })
+	}
 }
