@@ -80,10 +80,13 @@ func (p *People) use(t *team) {
 func (p *People) Reload(s Settings) error {
 	t, err := newTeam(s)
 	if err != nil {
-		return err
+		return fmt.Errorf("people: %w", err)
 	}
-	if was := p.team.Load().Folder; s.Folder != was {
-		return fmt.Errorf("folder: is %q and was %q; a server with another folder must be started again", s.Folder, was)
+	switch was := p.team.Load().Folder; {
+	case !s.Enabled():
+		return errors.New("people: experts: there are none; a server without its people must be started again")
+	case s.Folder != was:
+		return fmt.Errorf("people: folder: is %q and was %q; a server with another folder must be started again", s.Folder, was)
 	}
 	p.changes.Lock()
 	defer p.changes.Unlock()
