@@ -96,7 +96,10 @@ func TestSlowDisk(t *testing.T) {
 		go func() { done <- do() }()
 		<-begun
 	}
-	change(func() error { _, _, err := p.Put(New{Expert: "reviewer", Key: "1", Question: first.Question}); return err })
+	change(func() error {
+		_, _, err := p.Put(New{Expert: "reviewer", Key: "1", Question: first.Question})
+		return err
+	})
 	if fees, _ := p.Ask(nil)(actions()); fees[2] == 0 {
 		t.Error("the first item has no price")
 	}
