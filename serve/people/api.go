@@ -23,19 +23,28 @@ const HeaderKey = "Idempotency-Key"
 
 // Register adds the routes under /v1/people, and the page at /people/.
 func (p *People) Register(mux *http.ServeMux) {
-	for pattern, do := range map[string]handler{
-		"GET /v1/people":                    p.serveStatus,
-		"GET /v1/people/answers":            p.serveAnswers,
-		"POST /v1/people/claim":             p.serveClaimNext,
-		"POST /v1/people/items":             p.servePut,
-		"GET /v1/people/items":              p.serveList,
-		"GET /v1/people/items/{id}":         p.serveGet,
-		"DELETE /v1/people/items/{id}":      p.serveWithdraw,
-		"POST /v1/people/items/{id}/claim":  p.serveClaim,
-		"POST /v1/people/items/{id}/answer": p.serveAnswer,
-		"POST /v1/people/items/{id}/back":   p.serveBack,
+	routes := map[string]handler{"GET /v1/people": p.serveStatus, "GET /v1/people/answers": p.serveAnswers, "GET /v1/people/items": p.serveList}
+	for pattern, do := range map[string]itemHandler{
+		"POST /v1/people/items":            p.put,
+		"GET /v1/people/items/{id}":        func(q *request) (*Item, error) { return p.Find(q.Request) },
+		"DELETE /v1/people/items/{id}":     p.withdraw,
+		"POST /v1/people/claim":            p.byPerson(p.claimNext),
+		"POST /v1/people/items/{id}/claim": p.byPerson(func(id, name string, _ *said) (*Item, error) { return p.Claim(id, name) }),
+		"POST /v1/people/items/{id}/answer": p.byPerson(func(id, name string, b *said) (*Item, error) {
+			return p.Answer(id, name, b.Claim, Said{b.Answer, b.Confidence})
+		}),
+		"POST /v1/people/items/{id}/back": p.byPerson(func(id, name string, b *said) (*Item, error) { return p.Back(id, name, b.Claim) }),
 	} {
-		mux.Handle(pattern, http.NewCrossOriginProtection().Handler(do))
+		routes[pattern] = func(q *request) (any, error) {
+			i, err := do(q)
+			if i == nil || err != nil {
+				return nil, err
+			}
+			return p.view(i, q.name()), nil
+		}
+	}
+	for pattern, do := range routes {
+		mux.Handle(pattern, http.NewCrossOriginProtection().Handler(p.answer(do)))
 	}
 	p.registerPage(mux)
 }
@@ -45,25 +54,35 @@ func ServeNone(w http.ResponseWriter, r *http.Request) {
 	WriteError(w, r, refuse(http.StatusNotFound, "no_people", "this server has no people: no experts are configured, under people.experts"))
 }
 
-// handler answers a request with a value as JSON, or returns why not. Without a value it has answered itself.
-type handler func(w http.ResponseWriter, r *http.Request) (any, error)
+// request is a request with its caller.
+type request struct {
+	*http.Request
+	who
+	w http.ResponseWriter
+}
 
-// ServeHTTP implements http.Handler.
-func (h handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	head := w.Header()
-	head.Set("Content-Type", "application/json")
-	head.Set("X-Content-Type-Options", "nosniff")
-	head.Set("Cache-Control", "no-store")
-	value, err := h(w, r)
-	var text []byte
-	if err == nil && value != nil {
-		text, err = json.Marshal(value)
-	}
-	switch {
-	case err != nil:
-		WriteError(w, r, err)
-	case value != nil:
-		_, _ = w.Write(append(text, '\n')) // the client may be gone
+// handler returns what a request is answered with, as JSON, or why not. Without a value it has answered itself.
+type handler func(q *request) (any, error)
+
+// itemHandler is a handler that answers with an item.
+type itemHandler func(q *request) (*Item, error)
+
+func (p *People) answer(do handler) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		head := w.Header()
+		head.Set("Content-Type", "application/json")
+		head.Set("X-Content-Type-Options", "nosniff")
+		head.Set("Cache-Control", "no-store")
+		var value any
+		asks, err := p.whoAsks(r)
+		if err == nil {
+			value, err = do(&request{r, asks, w})
+		}
+		if err != nil {
+			WriteError(w, r, err)
+		} else if value != nil {
+			_ = json.NewEncoder(w).Encode(value) // the client may be gone
+		}
 	}
 }
 
@@ -87,8 +106,8 @@ func WriteError(w http.ResponseWriter, r *http.Request, err error) {
 }
 
 // read reads the body of a request as JSON. An empty body is an empty object.
-func (p *People) read(w http.ResponseWriter, r *http.Request, to any) error {
-	text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, int64(2*p.team.Load().ItemBytes)+4096))
+func (p *People) read(q *request, to any) error {
+	text, err := io.ReadAll(http.MaxBytesReader(q.w, q.Body, int64(2*p.team.Load().ItemBytes)+4096))
 	var long *http.MaxBytesError
 	switch {
 	case errors.As(err, &long):
@@ -135,16 +154,39 @@ func (p *People) whoAsks(r *http.Request) (who, error) {
 	return w, nil
 }
 
-// personOf is whoAsks for what only people do.
-func (p *People) personOf(r *http.Request) (name string, err error) {
-	w, err := p.whoAsks(r)
-	switch {
-	case err != nil || w.person != nil:
-		return w.name(), err
-	case w.Name == "":
-		return "", refuse(http.StatusBadRequest, "nobody", "the header %s must say who asks, since this server has no keys", HeaderPerson)
+// said is the body of what a person does with an item.
+type said struct {
+	Claim      string   `json:"claim"` // the token
+	Answer     string   `json:"answer"`
+	Confidence *float64 `json:"confidence"`
+}
+
+// byPerson answers a request of what only people do.
+func (p *People) byPerson(do func(id, name string, b *said) (*Item, error)) itemHandler {
+	return func(q *request) (*Item, error) {
+		switch {
+		case q.person == nil && q.Name == "":
+			return nil, refuse(http.StatusBadRequest, "nobody", "the header %s must say who asks, since this server has no keys", HeaderPerson)
+		case q.person == nil:
+			return nil, refuse(http.StatusForbidden, "nobody", "the key %q is not that of one of the people of this server", q.Name)
+		}
+		var b said
+		if err := p.read(q, &b); err != nil {
+			return nil, err
+		}
+		i, err := do(q.PathValue("id"), q.name(), &b)
+		if i == nil && err == nil {
+			q.w.Header().Del("Content-Type")
+			q.w.WriteHeader(http.StatusNoContent)
+		}
+		return i, err
 	}
-	return "", refuse(http.StatusForbidden, "nobody", "the key %q is not that of one of the people of this server", w.Name)
+}
+
+// claimNext answers POST /v1/people/claim, with 204 if nothing waits.
+func (p *People) claimNext(_, name string, _ *said) (*Item, error) {
+	i, _, err := p.ClaimNext(name)
+	return i, err
 }
 
 // sees reports whether a caller may see an item: who put it, who may answer it, and operators.
@@ -154,18 +196,15 @@ func (w who) sees(i *Item) bool {
 
 // Find returns the item of a request's path, if the caller may see it.
 func (p *People) Find(r *http.Request) (*Item, error) {
-	_, i, err := p.find(r)
+	w, err := p.whoAsks(r)
+	if err != nil {
+		return nil, err
+	}
+	i, err := p.Get(r.PathValue("id"))
+	if err == nil && !w.sees(i) {
+		return nil, errUnknown
+	}
 	return i, err
-}
-
-func (p *People) find(r *http.Request) (w who, i *Item, err error) {
-	if w, err = p.whoAsks(r); err != nil {
-		return w, nil, err
-	}
-	if i, err = p.Get(r.PathValue("id")); err == nil && !w.sees(i) {
-		err = errUnknown
-	}
-	return w, i, err
 }
 
 // itemView is an item as callers see it.
@@ -176,10 +215,7 @@ type itemView struct {
 }
 
 // view is an item for a person, who alone sees the token of a claim; "" for others.
-func (p *People) view(i *Item, person string, err error) (any, error) {
-	if err != nil {
-		return nil, err
-	}
+func (p *People) view(i *Item, person string) *itemView {
 	v := &itemView{*i, i.State(p.now()), i.Expected.Seconds()}
 	v.Key, v.Note, v.Expected, v.Claim, v.Withdrawn = "", nil, 0, nil, nil
 	if c := i.Claim; v.State == StateClaimed {
@@ -188,134 +224,69 @@ func (p *People) view(i *Item, person string, err error) (any, error) {
 			v.Claim.Token = c.Token
 		}
 	}
-	return v, nil
+	return v
 }
 
 // serveStatus answers GET /v1/people. Operators see all people, and a person only itself.
-func (p *People) serveStatus(_ http.ResponseWriter, r *http.Request) (any, error) {
-	asks, err := p.whoAsks(r)
+func (p *People) serveStatus(q *request) (any, error) {
 	s := p.Status()
-	if err == nil && !asks.Admin {
-		s.People = slices.DeleteFunc(s.People, func(o PersonStatus) bool { return o.Name != asks.name() })
+	if !q.Admin {
+		s.People = slices.DeleteFunc(s.People, func(o PersonStatus) bool { return o.Name != q.name() })
 	}
-	return s, err
+	return s, nil
 }
 
-func (p *People) servePut(w http.ResponseWriter, r *http.Request) (any, error) {
-	var n New
-	if err := p.read(w, r, &n); err != nil {
+func (p *People) withdraw(q *request) (*Item, error) {
+	i, err := p.Find(q.Request)
+	if err == nil && !q.Admin && i.From != q.Name {
+		err = refuse(http.StatusForbidden, "not_yours", "only who put an item, or an operator, can withdraw it")
+	}
+	if err != nil {
 		return nil, err
 	}
-	n.From, n.Key, n.Note = access.CallerOf(r.Context()).Name, r.Header.Get(HeaderKey), nil
+	return p.Withdraw(i.ID)
+}
+
+func (p *People) put(q *request) (*Item, error) {
+	var n New
+	if err := p.read(q, &n); err != nil {
+		return nil, err
+	}
+	n.From, n.Key, n.Note = q.Name, q.Header.Get(HeaderKey), nil
 	i, created, err := p.Put(n)
-	if err == nil {
-		w.Header().Set("Location", "/v1/people/items/"+i.ID)
+	if err != nil {
+		return nil, err
 	}
+	q.w.Header().Set("Location", "/v1/people/items/"+i.ID)
 	if created {
-		w.WriteHeader(http.StatusCreated)
+		q.w.WriteHeader(http.StatusCreated)
 	}
-	return p.view(i, "", err)
+	return i, nil
 }
 
 // mostListed bounds a list.
 const mostListed = 1000
 
-func (p *People) serveList(_ http.ResponseWriter, r *http.Request) (any, error) {
-	asks, err := p.whoAsks(r)
-	if err != nil {
-		return nil, err
-	}
-	items, err := p.Waiting(asks.name())
-	list := []any{}
+func (p *People) serveList(q *request) (any, error) {
+	items, err := p.Waiting(q.name())
+	list := []*itemView{}
 	for _, i := range items {
-		if asks.sees(i) && len(list) < mostListed {
-			v, _ := p.view(i, asks.name(), nil)
-			list = append(list, v)
+		if q.sees(i) && len(list) < mostListed {
+			list = append(list, p.view(i, q.name()))
 		}
 	}
 	return map[string]any{"items": list}, err
 }
 
-func (p *People) serveGet(_ http.ResponseWriter, r *http.Request) (any, error) {
-	asks, i, err := p.find(r)
-	return p.view(i, asks.name(), err)
-}
-
-func (p *People) serveWithdraw(_ http.ResponseWriter, r *http.Request) (any, error) {
-	asks, i, err := p.find(r)
-	if err == nil && !asks.Admin && i.From != asks.Name {
-		err = refuse(http.StatusForbidden, "not_yours", "only who put an item, or an operator, can withdraw it")
-	}
-	if err == nil {
-		i, err = p.Withdraw(i.ID)
-	}
-	return p.view(i, asks.name(), err)
-}
-
-func (p *People) serveClaim(_ http.ResponseWriter, r *http.Request) (any, error) {
-	name, err := p.personOf(r)
-	if err != nil {
-		return nil, err
-	}
-	i, err := p.Claim(r.PathValue("id"), name)
-	return p.view(i, name, err)
-}
-
-// serveClaimNext answers POST /v1/people/claim, with 204 if nothing waits.
-func (p *People) serveClaimNext(w http.ResponseWriter, r *http.Request) (any, error) {
-	name, err := p.personOf(r)
-	if err != nil {
-		return nil, err
-	}
-	i, found, err := p.ClaimNext(name)
-	if err == nil && !found {
-		w.Header().Del("Content-Type")
-		w.WriteHeader(http.StatusNoContent)
-		return nil, nil
-	}
-	return p.view(i, name, err)
-}
-
-// said is the body of POST /v1/people/items/{id}/answer and /back.
-type said struct {
-	Claim      string   `json:"claim"` // the token
-	Answer     string   `json:"answer"`
-	Confidence *float64 `json:"confidence"`
-}
-
-func (p *People) serveAnswer(w http.ResponseWriter, r *http.Request) (any, error) {
-	return p.end(w, r, func(id, name string, b said) (*Item, error) {
-		return p.Answer(id, name, b.Claim, Said{b.Answer, b.Confidence})
-	})
-}
-
-func (p *People) serveBack(w http.ResponseWriter, r *http.Request) (any, error) {
-	return p.end(w, r, func(id, name string, b said) (*Item, error) { return p.Back(id, name, b.Claim) })
-}
-
-// end answers a request that ends a claim.
-func (p *People) end(w http.ResponseWriter, r *http.Request, do func(id, name string, b said) (*Item, error)) (any, error) {
-	var b said
-	name, err := p.personOf(r)
-	if err == nil {
-		err = p.read(w, r, &b)
-	}
-	if err != nil {
-		return nil, err
-	}
-	i, err := do(r.PathValue("id"), name, b)
-	return p.view(i, name, err)
-}
-
 // serveAnswers answers GET /v1/people/answers with a table that pipe costs reads, for operators. The id of a row is the idempotency
 // key of the item, or else its id.
-func (p *People) serveAnswers(w http.ResponseWriter, r *http.Request) (any, error) {
-	if err := access.Admin(r.Context()); err != nil {
-		access.WriteRefusal(w, r, err)
+func (p *People) serveAnswers(q *request) (any, error) {
+	if err := access.Admin(q.Context()); err != nil {
+		access.WriteRefusal(q.w, q.Request, err)
 		return nil, nil
 	}
-	w.Header().Set("Content-Type", "text/csv; charset=utf-8")
-	out := csv.NewWriter(w)
+	q.w.Header().Set("Content-Type", "text/csv; charset=utf-8")
+	out := csv.NewWriter(q.w)
 	_ = out.Write([]string{"id", "expert", "advice", "answer", "seconds", "confidence", "person", "time"}) // Flush reports it
 	for _, i := range p.Answers() {
 		a, confidence := i.Answer, ""

@@ -151,13 +151,6 @@ var (
 	errSum    = errors.New("its checksum is wrong")
 )
 
-// line writes a record after a line with a checksum: the checksum of both, a space, JSON. So no line can be lost, changed or doubled.
-func (r *record) line(last uint32) (line []byte, sum uint32, err error) {
-	text, err := json.Marshal(r)
-	sum = crc32.Update(last, checksums, text)
-	return fmt.Appendf(nil, "%08x %s\n", sum, text), sum, err
-}
-
 // take reads the next line.
 func (q *journal) take(line []byte) error {
 	sum, text, _ := bytes.Cut(bytes.TrimSuffix(line, []byte("\n")), []byte(" "))
@@ -270,16 +263,24 @@ func (q *journal) unlocked(do func() error) error {
 	return do()
 }
 
-// write appends a line. When it returns, the line is on disk.
+// write puts a line on disk.
 func (q *journal) write(r *record) error {
-	line, sum, err := r.line(q.sum)
-	if err == nil {
-		_, err = q.file.Write(line)
+	if err := q.append(q.file, r); err != nil {
+		return err
 	}
-	if err == nil {
-		err = q.sync(q.file)
+	return q.sync(q.file)
+}
+
+// append appends a line: a checksum, a space, JSON. The checksum is that of all lines up to this one, so none can be lost, changed or
+// doubled.
+func (q *journal) append(w io.Writer, r *record) error {
+	text, err := json.Marshal(r)
+	if err != nil {
+		return err
 	}
-	q.size, q.sum = q.size+int64(len(line)), sum
+	q.sum = crc32.Update(q.sum, checksums, text)
+	n, err := fmt.Fprintf(w, "%08x %s\n", q.sum, text)
+	q.size += int64(n)
 	return err
 }
 
@@ -296,18 +297,11 @@ func (q *journal) compact() error {
 
 // replace replaces the file by one with these lines.
 func (q *journal) replace(all []*record) error {
-	size, sum := len(header), uint32(0)
+	q.size, q.sum = int64(len(header)), 0
 	err := atomicfile.Write(q.path, func(w io.Writer) error {
 		_, err := io.WriteString(w, header)
-		for _, r := range all {
-			var line []byte
-			if err == nil {
-				line, sum, err = r.line(sum)
-			}
-			if err == nil {
-				_, err = w.Write(line)
-			}
-			size += len(line)
+		for i := 0; i < len(all) && err == nil; i++ {
+			err = q.append(w, all[i])
 		}
 		return err
 	})
@@ -318,7 +312,7 @@ func (q *journal) replace(all []*record) error {
 		_ = q.file.Close() // every line was synced
 	}
 	q.file, err = os.OpenFile(q.path, os.O_WRONLY|os.O_APPEND, 0)
-	q.size, q.least, q.sum = int64(size), int64(size), sum
+	q.least = q.size
 	return err
 }
 
