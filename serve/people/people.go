@@ -1,6 +1,7 @@
 package people
 
 import (
+	"cmp"
 	"crypto/rand"
 	"encoding/json"
 	"errors"
@@ -46,10 +47,7 @@ func Open(s Settings, o Options) (*People, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &People{log: o.Log, now: o.Now}
-	if p.log == nil {
-		p.log = slog.New(slog.DiscardHandler)
-	}
+	p := &People{log: cmp.Or(o.Log, slog.New(slog.DiscardHandler)), now: o.Now}
 	if p.now == nil {
 		p.now = time.Now
 	}
@@ -125,16 +123,20 @@ func invalid(format string, args ...any) error {
 	return refuse(http.StatusBadRequest, "invalid_request", format, args...)
 }
 
+func conflict(code, format string, args ...any) error {
+	return refuse(http.StatusConflict, code, format, args...)
+}
+
 // The refusals of changes.
 var (
-	errUnknown = &Error{http.StatusNotFound, "not_found", "there is no such item; finished ones are kept for a while only"}
-	errFull    = &Error{http.StatusTooManyRequests, "full", "the queue is full"}
-	errKey     = &Error{http.StatusConflict, "key", "the same key was used for another item"}
-	errClaimed = &Error{http.StatusConflict, "claimed", "another person has the item"}
-	errHolding = &Error{http.StatusConflict, "holding", "this person has another item: answer it or give it back first"}
-	errDone    = &Error{http.StatusConflict, "done", "the item is answered or withdrawn already"}
-	errLease   = &Error{http.StatusConflict, "lease", "the claim has ended, and the item is open again: claim it again"}
-	errDisk    = &Error{http.StatusServiceUnavailable, "disk", "the queue of people cannot be written at present; nothing was changed that was not confirmed"}
+	errUnknown = refuse(http.StatusNotFound, "not_found", "there is no such item; finished ones are kept for a while only")
+	errFull    = refuse(http.StatusTooManyRequests, "full", "the queue is full")
+	errKey     = conflict("key", "the same key was used for another item")
+	errClaimed = conflict("claimed", "another person has the item")
+	errHolding = conflict("holding", "this person has another item: answer it or give it back first")
+	errDone    = conflict("done", "the item is answered or withdrawn already")
+	errLease   = conflict("lease", "the claim has ended, and the item is open again: claim it again")
+	errDisk    = refuse(http.StatusServiceUnavailable, "disk", "the queue of people cannot be written at present; nothing was changed that was not confirmed")
 )
 
 // errSame means that a request is a retry: nothing changes, and the item is confirmed as it is.
@@ -169,17 +171,27 @@ func (p *People) change(do func(now time.Time) (Item, more, error)) (*Item, erro
 	return next, nil
 }
 
-// edit is change for an item, of which do gets a copy.
-func (p *People) edit(id string, do func(i *Item, now time.Time) (more, error)) (*Item, error) {
-	return p.change(func(now time.Time) (Item, more, error) {
-		was := p.queue.items[id]
-		if was == nil {
-			return Item{}, more{}, errUnknown
+// edit is change for an item that there is: do gets a copy of it, and the person; no name: nil.
+func (p *People) edit(name string, find func(o *person, now time.Time) *Item, do func(i *Item, o *person, now time.Time) (more, error)) (*Item, error) {
+	return p.change(func(now time.Time) (next Item, m more, err error) {
+		var o *person
+		if name != "" {
+			if o, err = p.team.Load().person(name); err != nil {
+				return next, m, err
+			}
 		}
-		next := *was
-		m, err := do(&next, now)
+		i := find(o, now)
+		if i == nil {
+			return next, m, errUnknown
+		}
+		next = *i
+		m, err = do(&next, o, now)
 		return next, m, err
 	})
+}
+
+func (p *People) byID(id string) func(*person, time.Time) *Item {
+	return func(*person, time.Time) *Item { return p.queue.items[id] }
 }
 
 // Put adds an item. The key of an earlier one of the same caller means a retry: created is false.
@@ -260,34 +272,19 @@ func (p *People) Get(id string) (*Item, error) {
 
 // Claim gives an item to a person, for as long as the lease, the person's hours and their limits allow. To one who has it, it gives
 // more time.
-func (p *People) Claim(id, name string) (*Item, error) {
-	return p.edit(id, func(i *Item, now time.Time) (more, error) {
-		o, err := p.team.Load().person(name)
-		if err != nil {
-			return more{}, err
-		}
-		return p.claim(i, o, now)
-	})
-}
+func (p *People) Claim(id, name string) (*Item, error) { return p.edit(name, p.byID(id), p.claim) }
 
 // ClaimNext gives a person the oldest item that waits, or the one that the person has. It is false if nothing waits.
 func (p *People) ClaimNext(name string) (_ *Item, found bool, err error) {
-	i, err := p.change(func(now time.Time) (next Item, m more, err error) {
-		o, err := p.team.Load().person(name)
-		if err != nil {
-			return next, m, err
+	i, err := p.edit(name, func(o *person, now time.Time) *Item {
+		if mine := p.held(name, now); mine != nil {
+			return mine
 		}
-		i := p.held(name, now)
-		if i == nil {
-			i = p.first(func(i *Item) bool { return i.State(now) == StateOpen && o.able(&i.New) })
-		}
-		if i == nil {
-			return next, m, errSame
-		}
-		next = *i
-		m, err = p.claim(&next, o, now)
-		return next, m, err
-	})
+		return p.first(func(i *Item) bool { return i.State(now) == StateOpen && o.able(&i.New) })
+	}, p.claim)
+	if errors.Is(err, errUnknown) {
+		err = nil
+	}
 	return i, i != nil, err
 }
 
@@ -305,17 +302,17 @@ func (p *People) held(name string, now time.Time) *Item {
 }
 
 // claim lets a person have an item. A claim counts as used time up to its end, so that no hours are used twice.
-func (p *People) claim(i *Item, o *person, now time.Time) (more, error) {
+func (p *People) claim(i *Item, o *person, now time.Time) (m more, err error) {
 	was, lease := i.Claim, p.team.Load().Experts[i.Expert].Lease
 	if !o.able(&i.New) {
-		return more{}, refuse(http.StatusForbidden, "skills", "%s does not answer for %s with the tags %q", o.Name, i.pair(), i.Tags)
+		return m, refuse(http.StatusForbidden, "skills", "%s does not answer for %s with the tags %q", o.Name, i.pair(), i.Tags)
 	}
 	c := Claim{Person: o.Name, Token: newName(), Day: o.schedule.Day(now), Since: now}
 	switch state := i.State(now); {
 	case i.finished() != nil:
-		return more{}, errDone
+		return m, errDone
 	case state == StateClaimed && was.Person != o.Name:
-		return more{}, errClaimed
+		return m, errClaimed
 	case state == StateClaimed: // more time under the same token
 		left := o.schedule.Left(now, func(day string) time.Duration {
 			used := p.queue.used[o.Name][day]
@@ -326,18 +323,18 @@ func (p *People) claim(i *Item, o *person, now time.Time) (more, error) {
 		})
 		c = *was
 		if c.Until = now.Add(min(lease, left)); !c.Until.After(was.Until) {
-			return more{}, errSame
+			return m, errSame
 		}
 		i.Claim = &c
 		return more{used: c.Until.Sub(was.Until)}, nil
 	case p.held(o.Name, now) != nil:
-		return more{}, errHolding
+		return m, errHolding
 	case was != nil && was.Person == o.Name:
 		c.Before = was.took(now)
 	}
 	left := o.schedule.Left(now, p.used(o))
 	if need := min(p.expected(i.Expert), lease); left < need {
-		return more{}, o.noTime(now, left, need)
+		return m, o.noTime(now, left, need)
 	}
 	c.Until, i.Claim = now.Add(min(lease, left)), &c
 	return more{used: min(lease, left)}, nil
@@ -346,23 +343,23 @@ func (p *People) claim(i *Item, o *person, now time.Time) (more, error) {
 // noTime says why a person gets no item.
 func (o *person) noTime(now time.Time, left, need time.Duration) error {
 	if _, open := o.schedule.Open(now); open {
-		return refuse(http.StatusConflict, "hours", "%s has %v left of the hours of the day, the week or the office, and an answer takes about %v", o.Name, left.Round(time.Second), need.Round(time.Second))
+		return conflict("hours", "%s has %v left of the hours of the day, the week or the office, and an answer takes about %v", o.Name, left.Round(time.Second), need.Round(time.Second))
 	}
 	if next := o.schedule.Next(now); !next.IsZero() {
-		return refuse(http.StatusConflict, "closed", "these are not the office hours of %s; the next ones begin at %s", o.Name, next.Format(time.RFC3339))
+		return conflict("closed", "these are not the office hours of %s; the next ones begin at %s", o.Name, next.Format(time.RFC3339))
 	}
-	return refuse(http.StatusConflict, "closed", "%s has no office hours in the next days", o.Name)
+	return conflict("closed", "%s has no office hours in the next days", o.Name)
 }
 
 func (p *People) used(o *person) hours.Used {
 	return func(day string) time.Duration { return p.queue.used[o.Name][day] }
 }
 
-// under reports why a person does not have an item under a token.
+// under reports whether a person has or had an item under a token, and why not now.
 func (i *Item) under(name, token string, now time.Time) (mine bool, err error) {
 	mine = i.Claim != nil && i.Claim.Person == name && i.Claim.Token == token
 	switch s := i.State(now); {
-	case s == StateAnswered || s == StateWithdrawn:
+	case i.finished() != nil:
 		err = errDone
 	case s == StateClaimed && !mine:
 		err = errClaimed
@@ -374,20 +371,15 @@ func (i *Item) under(name, token string, now time.Time) (mine bool, err error) {
 
 // Answer takes the answer of a person under a claim. The same answer once more is a retry.
 func (p *People) Answer(id, name, token string, said Said) (*Item, error) {
-	return p.edit(id, func(i *Item, now time.Time) (more, error) {
-		t := p.team.Load()
-		_, err := t.person(name)
-		if err == nil {
-			err = t.checkSaid(i, said)
-		}
-		if err != nil {
-			return more{}, err
+	return p.edit(name, p.byID(id), func(i *Item, _ *person, now time.Time) (m more, err error) {
+		if err := p.team.Load().checkSaid(i, said); err != nil {
+			return m, err
 		}
 		switch mine, err := i.under(name, token, now); {
 		case mine && i.Answer != nil && i.Answer.Said.same(said):
-			return more{}, errSame
+			return m, errSame
 		case err != nil:
-			return more{}, err
+			return m, err
 		}
 		took := i.Claim.took(now)
 		i.Answer = &Answer{said, name, now, took.Seconds()}
@@ -412,28 +404,26 @@ func (t *team) checkSaid(i *Item, said Said) error {
 
 // Back gives an item back, so that others can claim it. Once more under the same claim is a retry.
 func (p *People) Back(id, name, token string) (*Item, error) {
-	return p.edit(id, func(i *Item, now time.Time) (more, error) {
-		if _, err := p.team.Load().person(name); err != nil {
-			return more{}, err
+	return p.edit(name, p.byID(id), func(i *Item, _ *person, now time.Time) (m more, err error) {
+		mine, err := i.under(name, token, now)
+		if mine && errors.Is(err, errLease) {
+			err = errSame
 		}
-		switch mine, err := i.under(name, token, now); {
-		case mine && errors.Is(err, errLease):
-			return more{}, errSame
-		case err != nil:
-			return more{}, err
+		if err == nil {
+			m.used = -i.end(now)
 		}
-		return more{used: -i.end(now)}, nil
+		return m, err
 	})
 }
 
 // Withdraw takes an item out of the queue, for the caller who put it. A withdrawn item stays as it is.
 func (p *People) Withdraw(id string) (*Item, error) {
-	return p.edit(id, func(i *Item, now time.Time) (more, error) {
+	return p.edit("", p.byID(id), func(i *Item, _ *person, now time.Time) (m more, err error) {
 		switch i.State(now) {
 		case StateAnswered:
-			return more{}, errDone
+			return m, errDone
 		case StateWithdrawn:
-			return more{}, errSame
+			return m, errSame
 		}
 		i.Withdrawn = &now
 		return more{used: -i.end(now), work: -i.Expected}, nil
