@@ -71,7 +71,7 @@ function showList() {
   $("count").textContent = rows.length === 1 ? "1 question waits" : rows.length + " questions wait";
   list.replaceChildren(...rows.map(i => make("li", {}, make("button", { type: "button", onclick: () => take("/items/" + i.id + "/claim") },
     (partsOf(i.question).at(-1)?.[1] || "").slice(0, 160) || "no text",
-    make("span", { className: "note" }, [...about(i), "about " + minutes(i.expected_seconds), "since " + new Date(i.put).toLocaleTimeString()].join(", "))))));
+    make("span", { className: "note" }, [...about(i), "about " + minutes(i.expected_seconds), "since " + new Date(i.put).toLocaleString()].join(", "))))));
   if (at >= 0) list.querySelectorAll("button")[Math.min(at, rows.length - 1)]?.focus();
 }
 
