@@ -130,17 +130,14 @@ func (q *journal) read() error {
 	q.size = int64(len(header))
 	for n := 2; ; n++ {
 		line, err := in.ReadBytes('\n')
-		if errors.Is(err, io.EOF) {
-			return nil // with what may be half a line, which was never reported
+		if err == nil {
+			err = q.take(line)
 		}
-		if err != nil {
-			return err
-		}
-		err = q.take(line)
-		if _, more := in.Peek(1); errors.Is(err, errSum) && errors.Is(more, io.EOF) {
-			return nil // a last line that a power cut left behind, which was never reported either
-		}
-		if err != nil {
+		_, more := in.Peek(1)
+		switch torn := errors.Is(err, io.EOF) || errors.Is(err, errSum) && errors.Is(more, io.EOF); {
+		case torn && n > 2: // the end, or what a kill or a power cut left of a line, which was never reported; the totals are written whole
+			return nil
+		case err != nil:
 			return fmt.Errorf("%q: line %d cannot be read: %w; restore the file, or move it away to begin with an empty queue", q.path, n, err)
 		}
 	}

@@ -171,14 +171,12 @@ func (p *People) change(do func(now time.Time) (Item, more, error)) (*Item, erro
 	return next, nil
 }
 
-// edit is change for an item that there is: do gets a copy of it, and the person; no name: nil.
+// edit is change by a person for an item that there is: do gets a copy of it.
 func (p *People) edit(name string, find func(o *person, now time.Time) *Item, do func(i *Item, o *person, now time.Time) (more, error)) (*Item, error) {
 	return p.change(func(now time.Time) (next Item, m more, err error) {
-		var o *person
-		if name != "" {
-			if o, err = p.team.Load().person(name); err != nil {
-				return next, m, err
-			}
+		o, err := p.team.Load().person(name)
+		if err != nil {
+			return next, m, err
 		}
 		i := find(o, now)
 		if i == nil {
@@ -418,15 +416,19 @@ func (p *People) Back(id, name, token string) (*Item, error) {
 
 // Withdraw takes an item out of the queue, for the caller who put it. A withdrawn item stays as it is.
 func (p *People) Withdraw(id string) (*Item, error) {
-	return p.edit("", p.byID(id), func(i *Item, _ *person, now time.Time) (m more, err error) {
-		switch i.State(now) {
-		case StateAnswered:
-			return m, errDone
-		case StateWithdrawn:
-			return m, errSame
+	return p.change(func(now time.Time) (next Item, m more, err error) {
+		i := p.queue.items[id]
+		if i == nil {
+			return next, m, errUnknown
 		}
-		i.Withdrawn = &now
-		return more{used: -i.end(now), work: -i.Expected}, nil
+		switch next = *i; i.State(now) {
+		case StateAnswered:
+			err = errDone
+		case StateWithdrawn:
+			err = errSame
+		}
+		next.Withdrawn = &now
+		return next, more{used: -next.end(now), work: -i.Expected}, err
 	})
 }
 

@@ -311,6 +311,7 @@ func TestJournal(t *testing.T) {
 	for want, broken := range map[string]string{
 		"line 3 cannot be read":  strings.Replace(string(text), "reviewer", "reviewed", 1),
 		"is not a journal":       "x" + string(text),
+		"line 2 cannot be read":  lines[0] + lines[1][:9],
 		"unexpected end of JSON": after("{"),
 		"item without an id":     after(`{"item":{}}`),
 		"line 6 cannot be read":  string(text) + lines[2] + lines[3], // doubled

@@ -173,8 +173,10 @@ func TestRefusals(t *testing.T) {
 	if _, err := p.Claim(forAna.ID, "ben"); code(err) != "skills" {
 		t.Error(err)
 	}
-	if _, err := p.Claim(forAna.ID, "joe"); code(err) != "nobody" {
-		t.Error(err)
+	for _, name := range []string{"joe", ""} {
+		if _, err := p.Claim(forAna.ID, name); code(err) != "nobody" {
+			t.Error(err)
+		}
 	}
 	if _, err := p.Claim("nothing", "ben"); code(err) != "not_found" {
 		t.Error(err)
