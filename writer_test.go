@@ -26,7 +26,7 @@ var writesItself = map[string]string{
 	"pipeline/textlog/textlog.go OpenFile":                  "lines are appended, for their owner alone; readers leave a half-written one out and count it",
 	"pipeline/textlog/textlog.go MkdirAll":                  "a folder for its owner alone, of files that are appended",
 	"serve/gateway/gateway_panel.go OpenFile":               "lines are appended; one that was half written stays a line of its own, which readers skip",
-	"serve/people/queue/queue_journal.go OpenFile":          "lines are appended and synced one by one; a half-written one is cut off",
+	"serve/people/journal.go OpenFile":                      "lines are appended and synced one by one; a half-written one is cut off",
 	"pipeline/decide/rows_source.go OpenFile":               "a copy of standard input in a temporary folder",
 }
 

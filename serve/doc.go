@@ -23,7 +23,7 @@
 // Call [Server.Close] only for a server that is never run. A server runs once.
 //
 // [Check] reports everything that is wrong with a configuration without serving it. [Server.Reload] reads policies, keys,
-// certificates and the settings of the gateway again while requests are answered. Whatever cannot be read is refused, and
+// certificates and the settings of people and of the gateway again while requests are answered. Whatever cannot be read is refused, and
 // the previous version stays in use.
 //
 // All methods of a Server are safe for concurrent use, except that Run and Close are for one goroutine.

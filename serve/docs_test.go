@@ -15,6 +15,7 @@ import (
 
 	"pipe/internal/config"
 	"pipe/internal/storage"
+	"pipe/serve/people"
 )
 
 // page reads a page of the documentation.
@@ -124,6 +125,7 @@ func TestEveryMetricIsDocumented(t *testing.T) {
 	r.registry.Describe(descriptions)
 	monitorFigures{}.Describe(descriptions)
 	candidateFigures{}.Describe(descriptions)
+	(*people.People)(nil).Describe(descriptions)
 	close(descriptions)
 	want := map[string]string{}
 	for d := range descriptions {

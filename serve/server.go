@@ -26,8 +26,8 @@ type Options struct {
 	Version string     // of the program
 	// Redactor sees every text that is kept (log.texts) after the patterns of the settings; nil: none.
 	Redactor textlog.Redactor
-	// Reread reads the configuration again for Reload, which uses the section of the gateway. nil: the configuration does not
-	// change, and Reload reads only the files that it names.
+	// Reread reads the configuration again for Reload, which uses the sections of people and of the gateway. nil: the configuration
+	// does not change, and Reload reads only the files that it names.
 	Reread func() (Config, error)
 }
 

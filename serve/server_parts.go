@@ -15,7 +15,6 @@ import (
 	"pipe/serve/decideapi"
 	"pipe/serve/decision"
 	"pipe/serve/gateway"
-	"pipe/serve/metrics"
 	"pipe/serve/oip"
 	"pipe/serve/people"
 	"pipe/serve/policies"
@@ -115,7 +114,6 @@ func (s *Server) openDecider() (err error) {
 	s.closers = append(s.closers, s.parts.decider.Close)
 	s.metrics.WatchLedgers(s.registry, s.ledgers)
 	s.metrics.WatchBudgets(s.registry, s.budgets)
-	s.metrics.WatchPeople(s.registry, s.peopleFigures)
 	return s.openTexts()
 }
 
@@ -169,7 +167,7 @@ func (s *Server) absentTags() (tags []string) {
 func (s *Server) openPeople() (err error) {
 	settings := s.config.People
 	if !settings.Enabled() {
-		people.RegisterNone(s.mux)
+		s.mux.HandleFunc("/v1/people/", people.ServeNone)
 		return nil
 	}
 	if s.parts.people, err = people.Open(settings, people.Options{Log: s.log, InMemory: s.checking}); err != nil {
@@ -178,15 +176,8 @@ func (s *Server) openPeople() (err error) {
 	s.closers = append(s.closers, s.parts.people.Close)
 	s.parts.decider.UsePeople(s.parts.people.Ask)
 	s.parts.people.Register(s.mux)
+	s.registry.MustRegister(s.parts.people)
 	return nil
-}
-
-// peopleFigures are the figures of people for metrics.
-func (s *Server) peopleFigures() metrics.People {
-	if s.parts.people == nil {
-		return metrics.People{}
-	}
-	return s.parts.people.Figures()
 }
 
 // openGateway opens the experts and their advice, if there are any.

@@ -2,15 +2,15 @@ package serve
 
 import (
 	"context"
-	"errors"
+	"fmt"
 	"net/http"
 
 	"pipe/serve/access"
 )
 
-// Change is the result of a reload for one policy, or for the price file, the keys, the certificate or the gateway.
+// Change is the result of a reload for one policy, or for another part of the server.
 type Change struct {
-	Kind   string `json:"kind"`             // policy, prices, keys, certificate or gateway
+	Kind   string `json:"kind"`             // policy, prices, keys, certificate, people, gateway, or configuration if it cannot be read
 	Name   string `json:"name,omitempty"`   // of the policy
 	Old    string `json:"old,omitempty"`    // digest of the policy that was served, or of the prices that were used, before
 	New    string `json:"new,omitempty"`    // digest of the policy that is served, or of the prices that are used, now
@@ -18,8 +18,8 @@ type Change struct {
 	Reason string `json:"reason,omitempty"` // why it was refused or kept
 }
 
-// Reload reads the price file, policies, keys, certificates and the settings of the gateway again. Whatever cannot be read is refused, and
-// the previous version stays in use.
+// Reload reads the price file, policies, keys, certificates and the settings of people and of the gateway again. Whatever cannot be
+// read is refused, and the previous version stays in use.
 func (s *Server) Reload(ctx context.Context) []Change {
 	var changes []Change
 	for _, c := range s.parts.policies.Reload(ctx) {
@@ -33,30 +33,34 @@ func (s *Server) Reload(ctx context.Context) []Change {
 	if s.certs != nil {
 		changes = append(changes, s.reloaded("certificate", s.certs.Reload()))
 	}
-	if changed, err := s.reloadGateway(); changed || err != nil {
-		changes = append(changes, s.reloaded("gateway", err))
-	}
-	return changes
+	return append(changes, s.reloadSections()...)
 }
 
-// reloadGateway reads the configuration of the gateway again, with its keys, prices and indexes. It does nothing if there
-// is no gateway before and after.
-func (s *Server) reloadGateway() (changed bool, err error) {
-	next := s.config.Gateway
+// reloadSections reads the configuration again, and takes over its sections of people and of the gateway, with the keys, prices and
+// indexes that they name.
+func (s *Server) reloadSections() (changes []Change) {
+	next, err := s.config, error(nil)
 	if s.reread != nil {
-		c, err := s.reread()
-		if err != nil {
-			return false, err
-		}
-		next = c.Gateway
+		next, err = s.reread()
 	}
-	if s.parts.gateway == nil {
-		if next.Enabled() {
-			return false, errors.New("gateway: experts are configured now; a server without its gateway must be started again")
+	take := func(kind string, there, wanted bool, reload func() error) {
+		switch {
+		case there && err == nil:
+			changes = append(changes, s.reloaded(kind, reload()))
+		case there:
+			changes = append(changes, s.reloaded(kind, err))
+		case wanted:
+			changes = append(changes, s.reloaded(kind, fmt.Errorf("%s: experts are configured now; a server that had none must be started again", kind)))
 		}
-		return false, nil
 	}
-	return true, s.parts.gateway.Reload(next, func(secrets []string) { s.secrets.Set("experts", secrets) })
+	take("people", s.parts.people != nil, next.People.Enabled(), func() error { return s.parts.people.Reload(next.People) })
+	take("gateway", s.parts.gateway != nil, next.Gateway.Enabled(), func() error {
+		return s.parts.gateway.Reload(next.Gateway, func(secrets []string) { s.secrets.Set("experts", secrets) })
+	})
+	if err != nil && len(changes) == 0 {
+		changes = append(changes, s.reloaded("configuration", err))
+	}
+	return changes
 }
 
 func (s *Server) reloaded(kind string, err error) Change {

@@ -1,6 +1,7 @@
 package people
 
 import (
+	"cmp"
 	"encoding/csv"
 	"encoding/json"
 	"errors"
@@ -12,7 +13,6 @@ import (
 
 	"pipe/internal/strictjson"
 	"pipe/serve/access"
-	"pipe/serve/people/queue"
 )
 
 // HeaderPerson names the person on whose behalf a request is sent, on a server without keys. With keys, the key says it.
@@ -23,26 +23,30 @@ const HeaderKey = "Idempotency-Key"
 
 // Register adds the routes under /v1/people, and the page at /people/.
 func (p *People) Register(mux *http.ServeMux) {
-	for pattern, do := range map[string]handler{
-		"GET /v1/people":                    p.serveStatus,
-		"GET /v1/people/answers":            p.serveAnswers,
-		"POST /v1/people/claim":             p.serveClaimNext,
-		"POST /v1/people/items":             p.servePut,
-		"GET /v1/people/items":              p.serveList,
-		"GET /v1/people/items/{id}":         p.serveGet,
-		"DELETE /v1/people/items/{id}":      p.serveWithdraw,
-		"POST /v1/people/items/{id}/claim":  p.serveClaim,
-		"POST /v1/people/items/{id}/answer": p.serveAnswer,
-		"POST /v1/people/items/{id}/back":   p.serveBack,
+	routes := map[string]handler{"GET /v1/people": p.serveStatus, "GET /v1/people/answers": p.serveAnswers, "GET /v1/people/items": p.serveList}
+	for pattern, do := range map[string]itemHandler{
+		"POST /v1/people/items":            p.put,
+		"GET /v1/people/items/{id}":        func(q *request) (*Item, error) { return p.Find(q.Request) },
+		"DELETE /v1/people/items/{id}":     p.withdraw,
+		"POST /v1/people/claim":            p.byPerson(p.claimNext),
+		"POST /v1/people/items/{id}/claim": p.byPerson(func(id, name string, _ *said) (*Item, error) { return p.Claim(id, name) }),
+		"POST /v1/people/items/{id}/answer": p.byPerson(func(id, name string, b *said) (*Item, error) {
+			return p.Answer(id, name, b.Claim, Said{b.Answer, b.Confidence})
+		}),
+		"POST /v1/people/items/{id}/back": p.byPerson(func(id, name string, b *said) (*Item, error) { return p.Back(id, name, b.Claim) }),
 	} {
-		mux.Handle(pattern, http.NewCrossOriginProtection().Handler(do))
+		routes[pattern] = func(q *request) (any, error) {
+			i, err := do(q)
+			if i == nil || err != nil {
+				return nil, err
+			}
+			return p.view(i, q.name()), nil
+		}
+	}
+	for pattern, do := range routes {
+		mux.Handle(pattern, http.NewCrossOriginProtection().Handler(p.answer(do)))
 	}
 	p.registerPage(mux)
-}
-
-// RegisterNone adds the routes of a server without people. They answer 404 with the reason.
-func RegisterNone(mux *http.ServeMux) {
-	mux.HandleFunc("/v1/people/", ServeNone)
 }
 
 // ServeNone answers a request to a server without people.
@@ -50,13 +54,35 @@ func ServeNone(w http.ResponseWriter, r *http.Request) {
 	WriteError(w, r, refuse(http.StatusNotFound, "no_people", "this server has no people: no experts are configured, under people.experts"))
 }
 
-// handler answers a request, or returns why not.
-type handler func(w http.ResponseWriter, r *http.Request) error
+// request is a request with its caller.
+type request struct {
+	*http.Request
+	who
+	w http.ResponseWriter
+}
 
-// ServeHTTP implements http.Handler.
-func (h handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if err := h(w, r); err != nil {
-		WriteError(w, r, err)
+// handler returns what a request is answered with, as JSON, or why not. Without a value it has answered itself.
+type handler func(q *request) (any, error)
+
+// itemHandler is a handler that answers with an item.
+type itemHandler func(q *request) (*Item, error)
+
+func (p *People) answer(do handler) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		head := w.Header()
+		head.Set("Content-Type", "application/json")
+		head.Set("X-Content-Type-Options", "nosniff")
+		head.Set("Cache-Control", "no-store")
+		var value any
+		asks, err := p.whoAsks(r)
+		if err == nil {
+			value, err = do(&request{r, asks, w})
+		}
+		if err != nil {
+			WriteError(w, r, err)
+		} else if value != nil {
+			_ = json.NewEncoder(w).Encode(value) // the client may be gone
+		}
 	}
 }
 
@@ -79,324 +105,196 @@ func WriteError(w http.ResponseWriter, r *http.Request, err error) {
 	access.WriteError(w, r, e.Status, kind, e.Code, e.Msg)
 }
 
-func writeJSON(w http.ResponseWriter, status int, v any) error {
-	text, err := json.Marshal(v)
-	if err != nil {
-		return err
-	}
-	h := w.Header()
-	h.Set("Content-Type", "application/json")
-	h.Set("X-Content-Type-Options", "nosniff")
-	h.Set("Cache-Control", "no-store")
-	w.WriteHeader(status)
-	_, _ = w.Write(append(text, '\n')) // the client may be gone
-	return nil
-}
-
 // read reads the body of a request as JSON. An empty body is an empty object.
-func (p *People) read(w http.ResponseWriter, r *http.Request, to any) error {
-	text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, int64(2*p.settings.ItemBytes)+4096))
+func (p *People) read(q *request, to any) error {
+	text, err := io.ReadAll(http.MaxBytesReader(q.w, q.Body, int64(2*p.team.Load().ItemBytes)+4096))
 	var long *http.MaxBytesError
 	switch {
 	case errors.As(err, &long):
 		return refuse(http.StatusRequestEntityTooLarge, "too_large", "the body has more than %d bytes", long.Limit)
 	case err != nil:
-		return refuse(http.StatusBadRequest, "invalid_request", "the body is not complete")
+		return invalid("the body is not complete")
 	case len(text) == 0:
 		return nil
 	}
 	if err := strictjson.Unmarshal(text, to); err != nil {
-		return refuse(http.StatusBadRequest, "invalid_request", "the body cannot be read: %v", err)
+		return invalid("the body cannot be read: %v", err)
 	}
 	return nil
 }
 
 // who is the caller of a request.
 type who struct {
-	caller *access.Caller
-	person string // "": not one of the people
+	*access.Caller
+	person *person // nil: not one of the people
+}
+
+// name is the name of the person, if the caller is one.
+func (w who) name() string {
+	if w.person == nil {
+		return ""
+	}
+	return w.person.Name
 }
 
 // whoAsks returns the caller. A key says who the person is. Without keys, the header does.
 func (p *People) whoAsks(r *http.Request) (who, error) {
-	c := access.CallerOf(r.Context())
-	named := r.Header.Get(HeaderPerson)
-	if c.Name == "" {
-		if named == "" {
-			return who{c, ""}, nil
-		}
-		_, err := p.person(named)
-		return who{c, named}, err
+	c, named, t := access.CallerOf(r.Context()), r.Header.Get(HeaderPerson), p.team.Load()
+	w := who{Caller: c}
+	if c.Name == "" && named != "" {
+		o, err := t.person(named)
+		return who{c, o}, err
 	}
-	i := slices.IndexFunc(p.list, func(o person) bool { return o.key() == c.Name })
-	switch {
-	case i >= 0 && (named == "" || named == p.list[i].Name):
-		return who{c, p.list[i].Name}, nil
-	case named != "":
-		return who{}, refuse(http.StatusForbidden, "nobody", "the key of this request is not that of %.100q", named)
+	if i := slices.IndexFunc(t.people, func(o person) bool { return o.key() == c.Name }); i >= 0 {
+		w.person = &t.people[i]
 	}
-	return who{c, ""}, nil
+	if named != "" && named != w.name() {
+		return w, refuse(http.StatusForbidden, "nobody", "the key of this request is not that of %.100q", named)
+	}
+	return w, nil
 }
 
-// personOf is whoAsks for what only people do.
-func (p *People) personOf(r *http.Request) (string, error) {
-	w, err := p.whoAsks(r)
-	switch {
-	case err != nil:
-		return "", err
-	case w.person == "" && w.caller.Name == "":
-		return "", refuse(http.StatusBadRequest, "nobody", "the header %s must say who asks, since this server has no keys", HeaderPerson)
-	case w.person == "":
-		return "", refuse(http.StatusForbidden, "nobody", "the key %q is not that of one of the people of this server", w.caller.Name)
-	}
-	return w.person, nil
-}
-
-// sees reports whether a caller may see an item: who put it, who may answer it, and operators.
-func (p *People) sees(w who, i *queue.Item) bool {
-	if w.caller.Admin || i.From == w.caller.Name {
-		return true
-	}
-	o, err := p.person(w.person)
-	return err == nil && o.able(i.Expert, i.Advice, i.Tags)
-}
-
-// Find returns the item of a request's path, if the caller may see it.
-func (p *People) Find(r *http.Request) (queue.Item, error) {
-	_, i, err := p.find(r)
-	return i, err
-}
-
-func (p *People) find(r *http.Request) (w who, i queue.Item, err error) {
-	if w, err = p.whoAsks(r); err != nil {
-		return w, i, err
-	}
-	if i, err = p.Get(r.PathValue("id")); err == nil && !p.sees(w, &i) {
-		err = &Error{http.StatusNotFound, "not_found", queue.ErrUnknown.Error()}
-	}
-	return w, i, err
-}
-
-// itemView is an item as callers see it.
-type itemView struct {
-	ID       string          `json:"id"`
-	State    queue.State     `json:"state"`
-	Expert   string          `json:"expert"`
-	Advice   string          `json:"advice,omitempty"`
-	Tags     []string        `json:"tags,omitempty"`
-	Question json.RawMessage `json:"question"`
-	Choices  []string        `json:"choices,omitempty"`
-	From     string          `json:"from,omitempty"`
-	Put      time.Time       `json:"put"`
-	Expected float64         `json:"expected_seconds"`
-	Claim    *claimView      `json:"claim,omitempty"`
-	Answer   *answerView     `json:"answer,omitempty"`
-}
-
-type claimView struct {
-	Person string    `json:"person"`
-	Token  string    `json:"token,omitempty"` // for the person alone
-	Since  time.Time `json:"since"`
-	Until  time.Time `json:"until"`
-}
-
-type answerView struct {
-	Text       string    `json:"text"`
-	Confidence *float64  `json:"confidence,omitempty"`
-	Person     string    `json:"person"`
-	Time       time.Time `json:"time"`
-	Seconds    float64   `json:"seconds"` // for which the person had the item
-}
-
-// view is an item for a person; "" for others.
-func (p *People) view(i *queue.Item, person string) itemView {
-	v := itemView{
-		ID: i.ID, State: i.State(p.now()), Expert: i.Expert, Advice: i.Advice, Tags: i.Tags, Question: i.Question, Choices: i.Choices,
-		From: i.From, Put: i.Put, Expected: i.Expected.Seconds(),
-	}
-	if c := i.Claim; v.State == queue.StateClaimed {
-		v.Claim = &claimView{Person: c.Person, Since: c.Since, Until: c.Until}
-		if person == c.Person {
-			v.Claim.Token = c.Token
-		}
-	}
-	if a := i.Answer; a != nil {
-		v.Answer = &answerView{a.Text, a.Confidence, a.Person, a.Time, a.Took.Seconds()}
-	}
-	return v
-}
-
-// serveStatus answers GET /v1/people: to operators and people. People see the others' names only as far as they work with them.
-func (p *People) serveStatus(w http.ResponseWriter, r *http.Request) error {
-	asks, err := p.whoAsks(r)
-	if err != nil {
-		return err
-	}
-	s := p.Status()
-	if !asks.caller.Admin {
-		s.People = slices.DeleteFunc(s.People, func(o PersonStatus) bool { return o.Name != asks.person })
-	}
-	return writeJSON(w, http.StatusOK, s)
-}
-
-// putBody is the body of POST /v1/people/items.
-type putBody struct {
-	Expert   string          `json:"expert"`
-	Advice   string          `json:"advice"`
-	Tags     []string        `json:"tags"`
-	Question json.RawMessage `json:"question"`
-	Choices  []string        `json:"choices"`
-}
-
-func (p *People) servePut(w http.ResponseWriter, r *http.Request) error {
-	var b putBody
-	if err := p.read(w, r, &b); err != nil {
-		return err
-	}
-	i, created, err := p.Put(New{
-		Expert: b.Expert, Advice: b.Advice, Tags: b.Tags, Question: b.Question, Choices: b.Choices,
-		From: access.CallerOf(r.Context()).Name, Key: r.Header.Get(HeaderKey),
-	})
-	if err != nil {
-		return err
-	}
-	w.Header().Set("Location", "/v1/people/items/"+i.ID)
-	status := http.StatusOK
-	if created {
-		status = http.StatusCreated
-	}
-	return writeJSON(w, status, p.view(&i, ""))
-}
-
-// mostListed bounds a list.
-const mostListed = 1000
-
-func (p *People) serveList(w http.ResponseWriter, r *http.Request) error {
-	asks, err := p.whoAsks(r)
-	if err != nil {
-		return err
-	}
-	items, err := p.Waiting(asks.person)
-	if err != nil {
-		return err
-	}
-	list := []itemView{}
-	for i := range items {
-		if p.sees(asks, &items[i]) && len(list) < mostListed {
-			list = append(list, p.view(&items[i], asks.person))
-		}
-	}
-	return writeJSON(w, http.StatusOK, map[string]any{"items": list})
-}
-
-func (p *People) serveGet(w http.ResponseWriter, r *http.Request) error {
-	asks, i, err := p.find(r)
-	if err != nil {
-		return err
-	}
-	return writeJSON(w, http.StatusOK, p.view(&i, asks.person))
-}
-
-func (p *People) serveWithdraw(w http.ResponseWriter, r *http.Request) error {
-	asks, i, err := p.find(r)
-	if err != nil {
-		return err
-	}
-	if !asks.caller.Admin && i.From != asks.caller.Name {
-		return refuse(http.StatusForbidden, "not_yours", "only who put an item, or an operator, can withdraw it")
-	}
-	if i, err = p.Withdraw(i.ID); err != nil {
-		return err
-	}
-	return writeJSON(w, http.StatusOK, p.view(&i, asks.person))
-}
-
-func (p *People) serveClaim(w http.ResponseWriter, r *http.Request) error {
-	name, err := p.personOf(r)
-	if err != nil {
-		return err
-	}
-	i, err := p.Claim(r.PathValue("id"), name)
-	if err != nil {
-		return err
-	}
-	return writeJSON(w, http.StatusOK, p.view(&i, name))
-}
-
-// serveClaimNext answers POST /v1/people/claim, with 204 if nothing waits.
-func (p *People) serveClaimNext(w http.ResponseWriter, r *http.Request) error {
-	name, err := p.personOf(r)
-	if err != nil {
-		return err
-	}
-	i, found, err := p.ClaimNext(name)
-	if err != nil {
-		return err
-	}
-	if !found {
-		w.WriteHeader(http.StatusNoContent)
-		return nil
-	}
-	return writeJSON(w, http.StatusOK, p.view(&i, name))
-}
-
-// answerBody is the body of POST /v1/people/items/{id}/answer and /back.
-type answerBody struct {
+// said is the body of what a person does with an item.
+type said struct {
 	Claim      string   `json:"claim"` // the token
 	Answer     string   `json:"answer"`
 	Confidence *float64 `json:"confidence"`
 }
 
-func (p *People) serveAnswer(w http.ResponseWriter, r *http.Request) error {
-	return p.end(w, r, func(id, name string, b answerBody) (queue.Item, error) {
-		return p.Answer(id, name, b.Claim, Said{b.Answer, b.Confidence})
-	})
+// byPerson answers a request of what only people do.
+func (p *People) byPerson(do func(id, name string, b *said) (*Item, error)) itemHandler {
+	return func(q *request) (*Item, error) {
+		switch {
+		case q.person == nil && q.Name == "":
+			return nil, refuse(http.StatusBadRequest, "nobody", "the header %s must say who asks, since this server has no keys", HeaderPerson)
+		case q.person == nil:
+			return nil, refuse(http.StatusForbidden, "nobody", "the key %q is not that of one of the people of this server", q.Name)
+		}
+		var b said
+		if err := p.read(q, &b); err != nil {
+			return nil, err
+		}
+		i, err := do(q.PathValue("id"), q.name(), &b)
+		if i == nil && err == nil {
+			q.w.Header().Del("Content-Type")
+			q.w.WriteHeader(http.StatusNoContent)
+		}
+		return i, err
+	}
 }
 
-func (p *People) serveBack(w http.ResponseWriter, r *http.Request) error {
-	return p.end(w, r, func(id, name string, b answerBody) (queue.Item, error) { return p.Back(id, name, b.Claim) })
+// claimNext answers POST /v1/people/claim, with 204 if nothing waits.
+func (p *People) claimNext(_, name string, _ *said) (*Item, error) {
+	i, _, err := p.ClaimNext(name)
+	return i, err
 }
 
-// end answers a request that ends a claim.
-func (p *People) end(w http.ResponseWriter, r *http.Request, do func(id, name string, b answerBody) (queue.Item, error)) error {
-	name, err := p.personOf(r)
+// sees reports whether a caller may see an item: who put it, who may answer it, and operators.
+func (w who) sees(i *Item) bool {
+	return w.Admin || i.From == w.Name || w.person != nil && w.person.able(&i.New)
+}
+
+// Find returns the item of a request's path, if the caller may see it.
+func (p *People) Find(r *http.Request) (*Item, error) {
+	w, err := p.whoAsks(r)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	var b answerBody
-	if err := p.read(w, r, &b); err != nil {
-		return err
+	i, err := p.Get(r.PathValue("id"))
+	if err == nil && !w.sees(i) {
+		return nil, errUnknown
 	}
-	i, err := do(r.PathValue("id"), name, b)
+	return i, err
+}
+
+// itemView is an item as callers see it.
+type itemView struct {
+	Item
+	State   State   `json:"state"`
+	Seconds float64 `json:"expected_seconds"`
+}
+
+// view is an item for a person, who alone sees the token of a claim; "" for others.
+func (p *People) view(i *Item, person string) *itemView {
+	v := &itemView{*i, i.State(p.now()), i.Expected.Seconds()}
+	v.Key, v.Note, v.Expected, v.Claim, v.Withdrawn = "", nil, 0, nil, nil
+	if c := i.Claim; v.State == StateClaimed {
+		v.Claim = &Claim{Person: c.Person, Since: c.Since, Until: c.Until}
+		if person == c.Person {
+			v.Claim.Token = c.Token
+		}
+	}
+	return v
+}
+
+// serveStatus answers GET /v1/people. Operators see all people, and a person only itself.
+func (p *People) serveStatus(q *request) (any, error) {
+	s := p.Status()
+	if !q.Admin {
+		s.People = slices.DeleteFunc(s.People, func(o PersonStatus) bool { return o.Name != q.name() })
+	}
+	return s, nil
+}
+
+func (p *People) withdraw(q *request) (*Item, error) {
+	i, err := p.Find(q.Request)
+	if err == nil && !q.Admin && i.From != q.Name {
+		err = refuse(http.StatusForbidden, "not_yours", "only who put an item, or an operator, can withdraw it")
+	}
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return writeJSON(w, http.StatusOK, p.view(&i, name))
+	return p.Withdraw(i.ID)
+}
+
+func (p *People) put(q *request) (*Item, error) {
+	var n New
+	if err := p.read(q, &n); err != nil {
+		return nil, err
+	}
+	n.From, n.Key, n.Note = q.Name, q.Header.Get(HeaderKey), nil
+	i, created, err := p.Put(n)
+	if err != nil {
+		return nil, err
+	}
+	q.w.Header().Set("Location", "/v1/people/items/"+i.ID)
+	if created {
+		q.w.WriteHeader(http.StatusCreated)
+	}
+	return i, nil
+}
+
+// mostListed bounds a list.
+const mostListed = 1000
+
+func (p *People) serveList(q *request) (any, error) {
+	items, err := p.Waiting(q.name())
+	list := []*itemView{}
+	for _, i := range items {
+		if q.sees(i) && len(list) < mostListed {
+			list = append(list, p.view(i, q.name()))
+		}
+	}
+	return map[string]any{"items": list}, err
 }
 
 // serveAnswers answers GET /v1/people/answers with a table that pipe costs reads, for operators. The id of a row is the idempotency
 // key of the item, or else its id.
-func (p *People) serveAnswers(w http.ResponseWriter, r *http.Request) error {
-	if err := access.Admin(r.Context()); err != nil {
-		access.WriteRefusal(w, r, err)
-		return nil
+func (p *People) serveAnswers(q *request) (any, error) {
+	if err := access.Admin(q.Context()); err != nil {
+		access.WriteRefusal(q.w, q.Request, err)
+		return nil, nil
 	}
-	h := w.Header()
-	h.Set("Content-Type", "text/csv; charset=utf-8")
-	h.Set("X-Content-Type-Options", "nosniff")
-	h.Set("Cache-Control", "no-store")
-	out := csv.NewWriter(w)
+	q.w.Header().Set("Content-Type", "text/csv; charset=utf-8")
+	out := csv.NewWriter(q.w)
 	_ = out.Write([]string{"id", "expert", "advice", "answer", "seconds", "confidence", "person", "time"}) // Flush reports it
 	for _, i := range p.Answers() {
-		id, confidence := i.Key, ""
-		if id == "" {
-			id = i.ID
+		a, confidence := i.Answer, ""
+		if a.Confidence != nil {
+			confidence = strconv.FormatFloat(*a.Confidence, 'g', -1, 64)
 		}
-		if c := i.Answer.Confidence; c != nil {
-			confidence = strconv.FormatFloat(*c, 'g', -1, 64)
-		}
-		_ = out.Write([]string{id, i.Expert, i.Advice, i.Answer.Text, strconv.FormatFloat(i.Answer.Took.Seconds(), 'f', 3, 64), confidence, i.Answer.Person, i.Answer.Time.UTC().Format(time.RFC3339)})
+		_ = out.Write([]string{cmp.Or(i.Key, i.ID), i.Expert, i.Advice, a.Text, strconv.FormatFloat(a.Seconds, 'f', 3, 64), confidence, a.Person, a.Time.UTC().Format(time.RFC3339)})
 	}
 	out.Flush() // an error means that the client is gone
-	return nil
+	return nil, nil
 }

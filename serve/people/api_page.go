@@ -40,9 +40,9 @@ func (p *People) servePage(w http.ResponseWriter, r *http.Request) {
 		WriteError(w, r, err)
 		return
 	}
-	v := pageView{Assets: assets.Digest, Person: asks.person, Nobody: asks.person == "" && asks.caller.Name != ""}
-	if asks.caller.Name == "" {
-		for _, o := range p.list {
+	v := pageView{Assets: assets.Digest, Person: asks.name(), Nobody: asks.person == nil && asks.Name != ""}
+	if asks.Name == "" {
+		for _, o := range p.team.Load().List {
 			v.People = append(v.People, o.Name)
 		}
 	}

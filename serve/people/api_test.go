@@ -91,7 +91,7 @@ func TestHTTP(t *testing.T) {
 	w := newWorld(t, false)
 	const body = `{"expert":"reviewer","question":{"text":"Is it so?"},"choices":["yes","no"],"tags":["de"]}`
 	put := w.ask(t, "POST", "/v1/people/items", body, "Idempotency-Key", "row-7")
-	if put.status != 201 || put.header.Get("Location") != "/v1/people/items/"+put.item.ID || put.item.State != "open" || put.item.Expected != 60 {
+	if put.status != 201 || put.header.Get("Location") != "/v1/people/items/"+put.item.ID || put.item.State != "open" || put.item.Seconds != 60 {
 		t.Fatal(put)
 	}
 	if again := w.ask(t, "POST", "/v1/people/items", body, "Idempotency-Key", "row-7"); again.status != 200 || again.item.ID != put.item.ID {

@@ -56,21 +56,22 @@ function partsOf(question) {
   return [["", text(question)]];
 }
 
+// make makes an element with properties and children.
+const make = (tag, properties, ...children) => {
+  const made = Object.assign(document.createElement(tag), properties);
+  made.append(...children);
+  return made;
+};
+
+const about = i => [i.expert, i.advice, ...(i.tags || [])].filter(Boolean);
+
 function showList() {
   const list = $("list"), at = [...list.querySelectorAll("button")].indexOf(document.activeElement);
   const rows = waiting.filter(i => i.id !== item?.id);
   $("count").textContent = rows.length === 1 ? "1 question waits" : rows.length + " questions wait";
-  list.replaceChildren(...rows.map(i => {
-    const button = document.createElement("button"), note = document.createElement("span"), row = document.createElement("li");
-    button.type = "button";
-    button.textContent = (partsOf(i.question).at(-1)?.[1] || "").slice(0, 160) || "no text";
-    note.className = "note";
-    note.textContent = [i.expert, i.advice, ...(i.tags || []), "about " + minutes(i.expected_seconds), "since " + new Date(i.put).toLocaleTimeString()].filter(Boolean).join(", ");
-    button.append(note);
-    button.addEventListener("click", () => take("/items/" + i.id + "/claim"));
-    row.append(button);
-    return row;
-  }));
+  list.replaceChildren(...rows.map(i => make("li", {}, make("button", { type: "button", onclick: () => take("/items/" + i.id + "/claim") },
+    (partsOf(i.question).at(-1)?.[1] || "").slice(0, 160) || "no text",
+    make("span", { className: "note" }, [...about(i), "about " + minutes(i.expected_seconds), "since " + new Date(i.put).toLocaleString()].join(", "))))));
   if (at >= 0) list.querySelectorAll("button")[Math.min(at, rows.length - 1)]?.focus();
 }
 
@@ -78,28 +79,13 @@ function show(next, focus) {
   item = next;
   $("item").hidden = !item;
   if (!item) return;
-  $("about").textContent = [item.expert, item.advice, ...(item.tags || [])].filter(Boolean).join(", ");
-  $("question").replaceChildren(...partsOf(item.question).map(([role, text]) => {
-    const part = document.createElement("div");
-    if (role) {
-      const name = document.createElement("span");
-      name.className = "role";
-      name.textContent = role;
-      part.append(name);
-    }
-    part.append(text);
-    return part;
-  }));
+  $("about").textContent = about(item).join(", ");
+  $("question").replaceChildren(...partsOf(item.question).map(([role, text]) => make("div", {}, ...(role ? [make("span", { className: "role" }, role)] : []), text)));
   const choices = item.choices || [];
   $("choices").hidden = !choices.length;
   $("text-part").hidden = choices.length > 0;
-  $("choices").replaceChildren($("choices").firstElementChild, ...choices.map((c, n) => {
-    const label = document.createElement("label"), input = document.createElement("input"), key = document.createElement("kbd");
-    input.type = "radio"; input.name = "choice"; input.value = c;
-    key.textContent = n + 1;
-    label.append(input, ...(9 > n ? [key] : []), c);
-    return label;
-  }));
+  $("choices").replaceChildren($("choices").firstElementChild, ...choices.map((c, n) =>
+    make("label", {}, make("input", { type: "radio", name: "choice", value: c }), ...(9 > n ? [make("kbd", {}, n + 1)] : []), c)));
   $("text").value = $("confidence").value = "";
   if (focus) $("item-title").focus();
 }

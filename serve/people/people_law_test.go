@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -13,7 +14,6 @@ import (
 	"time"
 
 	"pipe/internal/config"
-	"pipe/serve/people/queue"
 )
 
 // crash copies a queue as a kill leaves it: the journal up to the last confirmed change, and some of what came after it.
@@ -37,7 +37,7 @@ type play struct {
 	c     *clock
 	s     Settings
 	p     *People
-	items map[string]queue.Item // as they were confirmed last
+	items map[string]*Item // as they were confirmed last
 	order []string
 	spans map[string][]span // of people: when they had an item
 	open  map[string]span   // of people: the item that they have
@@ -93,7 +93,7 @@ func (y *play) step() {
 		sp := y.open[name]
 		if i, err := y.p.Back(sp.item, name, sp.token); err == nil {
 			y.confirm(i)
-			if i.State(y.c.at) == queue.StateOpen {
+			if i.State(y.c.at) == StateOpen {
 				y.ended(name)
 			}
 		}
@@ -122,15 +122,19 @@ func (y *play) any() string {
 }
 
 // confirm takes over what the queue said of an item. An answer never changes.
-func (y *play) confirm(i queue.Item) {
-	if a, b := y.items[i.ID].Answer, i.Answer; a != nil && (b == nil || a.Text != b.Text || a.Person != b.Person || !a.Time.Equal(b.Time)) {
+func (y *play) confirm(i *Item) {
+	before := y.items[i.ID]
+	if before == nil {
+		before = i
+	}
+	if a, b := before.Answer, i.Answer; a != nil && (b == nil || a.Text != b.Text || a.Person != b.Person || !a.Time.Equal(b.Time)) {
 		y.t.Fatalf("the answer of %s changed: %+v, %+v", i.ID, a, b)
 	}
 	y.items[i.ID] = i
 }
 
 // claimed notes a claim, which must be of an item that nobody else has.
-func (y *play) claimed(name string, i queue.Item) {
+func (y *play) claimed(name string, i *Item) {
 	for who, sp := range y.open {
 		if who != name && sp.item == i.ID && y.c.at.Before(sp.until) {
 			y.t.Fatalf("%s has what %s has", name, who)
@@ -166,7 +170,7 @@ func (y *play) restart() {
 		y.t.Fatal(err)
 	}
 	if y.r.IntN(3) == 0 {
-		if err := y.p.queue.Compact(); err != nil {
+		if err := y.p.locked(y.p.queue.compact); err != nil {
 			y.t.Fatal(err)
 		}
 	}
@@ -186,15 +190,15 @@ func (y *play) check() {
 			y.t.Fatalf("confirmed %s\nis %s", a, b)
 		}
 	}
-	if n := len(y.p.queue.Waiting()) + len(y.p.queue.Done()); n != len(y.items) {
+	if n := len(y.p.queue.waiting) + len(y.p.queue.done); n != len(y.items) {
 		y.t.Fatalf("%d items are there, %d were confirmed", n, len(y.items))
 	}
 }
 
 // checkHours compares the times in which people had items with their hours.
 func (y *play) checkHours() {
-	for i := range y.p.list {
-		o := &y.p.list[i]
+	for i := range y.p.team.Load().people {
+		o := &y.p.team.Load().people[i]
 		day, week := map[string]time.Duration{}, map[int]time.Duration{}
 		list := y.spans[o.Name]
 		slices.SortFunc(list, func(a, b span) int { return a.since.Compare(b.since) })
@@ -211,8 +215,8 @@ func (y *play) checkHours() {
 			week[w] += sp.until.Sub(sp.since)
 		}
 		for d, sum := range day {
-			if sum > o.PerDay || sum != y.p.queue.Used(o.Name, d) && y.p.queue.Held(o.Name, y.c.at) == nil {
-				y.t.Fatalf("%s worked %v on %s; the queue says %v", o.Name, sum, d, y.p.queue.Used(o.Name, d))
+			if sum > o.PerDay || sum != y.p.queue.used[o.Name][d] && y.p.held(o.Name, y.c.at) == nil {
+				y.t.Fatalf("%s worked %v on %s; the queue says %v", o.Name, sum, d, y.p.queue.used[o.Name][d])
 			}
 		}
 		for w, sum := range week {
@@ -233,7 +237,7 @@ func TestInterleavings(t *testing.T) {
 	answered, restarts := 0, 0
 	for seed := range runs {
 		c := newClock()
-		y := &play{t: t, r: rand.New(rand.NewPCG(uint64(seed), 1)), c: c, s: settings(t.TempDir()), items: map[string]queue.Item{}, spans: map[string][]span{}, open: map[string]span{}}
+		y := &play{t: t, r: rand.New(rand.NewPCG(uint64(seed), 1)), c: c, s: settings(t.TempDir()), items: map[string]*Item{}, spans: map[string][]span{}, open: map[string]span{}}
 		y.p = open(t, y.s, c)
 		first := y.s.Folder
 		for range 120 {
@@ -243,9 +247,9 @@ func TestInterleavings(t *testing.T) {
 		if y.s.Folder != first {
 			restarts++
 		}
-		for rest := 0; len(y.p.queue.Waiting()) > 0; rest++ {
+		for rest := 0; len(y.p.queue.waiting) > 0; rest++ {
 			if rest > 20000 {
-				t.Fatalf("seed %d: %d items are never answered", seed, len(y.p.queue.Waiting()))
+				t.Fatalf("seed %d: %d items are never answered", seed, len(y.p.queue.waiting))
 			}
 			for _, name := range []string{"ana", "ben", "eva"} {
 				if i, found, err := y.p.ClaimNext(name); found && err == nil {
@@ -261,7 +265,7 @@ func TestInterleavings(t *testing.T) {
 					y.ended(name)
 				}
 			}
-			if len(y.p.queue.Waiting()) > 0 && y.p.Status().People[0].Left < 60 && y.p.Status().People[1].Left < 60 {
+			if len(y.p.queue.waiting) > 0 && y.p.Status().People[0].Left < 60 && y.p.Status().People[1].Left < 60 {
 				c.wait(30 * time.Minute)
 			}
 		}
@@ -296,11 +300,22 @@ func TestJournal(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	lines := strings.SplitAfter(string(text), "\n")
+	var last uint32
+	if _, err := fmt.Sscanf(lines[4], "%08x ", &last); err != nil {
+		t.Fatal(err)
+	}
+	after := func(record string) string {
+		return fmt.Sprintf("%s%08x %s\n", text, crc32.Update(last, crc32.MakeTable(crc32.Castagnoli), []byte(record)), record)
+	}
 	for want, broken := range map[string]string{
 		"line 3 cannot be read":  strings.Replace(string(text), "reviewer", "reviewed", 1),
 		"is not a journal":       "x" + string(text),
-		"unexpected end of JSON": string(text) + "ba6cac67 {\n",
-		"item without an id":     string(text) + strings.SplitAfter(string(text), "\n")[2] + strings.SplitAfter(string(text), "\n")[3],
+		"line 2 cannot be read":  lines[0] + lines[1][:9],
+		"unexpected end of JSON": after("{"),
+		"item without an id":     after(`{"item":{}}`),
+		"line 6 cannot be read":  string(text) + lines[2] + lines[3], // doubled
+		"line 4 cannot be read":  strings.Join(lines[:3], "") + lines[4] + lines[4],
 	} {
 		if err := os.WriteFile(file, []byte(broken), 0o600); err != nil {
 			t.Fatal(err)

@@ -9,7 +9,6 @@ import (
 
 	"pipe/costs"
 	"pipe/models/policy"
-	"pipe/serve/people/queue"
 )
 
 // priorAnswers is how many answers the configured time counts as.
@@ -17,8 +16,8 @@ const priorAnswers = 5
 
 // expected is how long an answer of an expert takes: the mean of the last answers and of the configured time.
 func (p *People) expected(expert string) time.Duration {
-	t := p.queue.Times(expert)
-	seconds := (priorAnswers*p.experts[expert].Seconds + t.Seconds) / (priorAnswers + t.Answers)
+	t := p.queue.times[expert]
+	seconds := (priorAnswers*p.team.Load().Experts[expert].Seconds + t.Seconds) / (priorAnswers + t.Answers)
 	return time.Duration(seconds * float64(time.Second))
 }
 
@@ -29,12 +28,12 @@ const step = time.Second
 // Optimization, 2010), where what a person could have served is divided among the queues in proportion to their length.
 func (p *People) advance() (now time.Time) {
 	now = p.now()
-	debt, at := p.queue.Debt()
+	at := p.queue.debtAt
 	if now.Sub(at) < step {
 		return now
 	}
-	for i := range p.list {
-		o := &p.list[i]
+	debt := maps.Clone(p.queue.debt)
+	for _, o := range p.team.Load().people {
 		sum := time.Duration(0)
 		for _, e := range o.experts {
 			sum += debt[e]
@@ -44,22 +43,25 @@ func (p *People) advance() (now time.Time) {
 		}
 		due := float64(o.schedule.Released(at, now)) / float64(sum)
 		for _, e := range o.experts {
-			if d := debt[e]; d > 0 {
-				debt[e] = max(0, d-time.Duration(due*float64(d)))
-			}
+			debt[e] = max(0, debt[e]-time.Duration(due*float64(debt[e])))
 		}
 	}
-	p.queue.SetDebt(debt, now)
+	p.queue.debt, p.queue.debtAt = debt, now
 	return now
 }
 
 // load is the work that waits, as it was at a time.
 type load struct {
-	changes int
-	at      time.Time
-	expert  map[string]time.Duration // by expert, with what people have in their hands
-	able    map[uint64]time.Duration // by the set of people who may do it, without that
-	there   map[wanted]bool          // what was found about answers
+	at     time.Time
+	expert map[string]waiting
+	able   map[uint64]time.Duration // open work by the set of people who may do it
+	there  map[wanted]bool          // what was found about answers
+}
+
+// waiting is the work of an expert that is not finished.
+type waiting struct {
+	open, claimed int
+	work          time.Duration // expected, of both
 }
 
 // wanted is an answer of an expert by one of a set of people.
@@ -70,23 +72,27 @@ type wanted struct {
 
 // waiting returns the work that waits. It is looked at again after every change, and every step.
 func (p *People) waiting(now time.Time) *load {
-	if l := &p.load; l.expert != nil && l.changes == p.changes && now.Sub(l.at) < step && !now.Before(l.at) {
+	if l := &p.load; l.expert != nil && now.Sub(l.at) < step && !now.Before(l.at) {
 		return l
 	}
-	l := load{changes: p.changes, at: now, expert: map[string]time.Duration{}, able: map[uint64]time.Duration{}, there: map[wanted]bool{}}
+	l := load{at: now, expert: map[string]waiting{}, able: map[uint64]time.Duration{}, there: map[wanted]bool{}}
 	sets := map[string]uint64{} // many items want the same
-	for _, i := range p.queue.Waiting() {
-		l.expert[i.Expert] += i.Expected
-		if i.State(now) != queue.StateOpen {
-			continue
+	for _, i := range p.queue.waiting {
+		w := l.expert[i.Expert]
+		w.work += i.Expected
+		if i.State(now) == StateOpen {
+			w.open++
+			wants := strings.Join(append([]string{i.Expert, i.Advice}, i.Tags...), "\x00")
+			set, known := sets[wants]
+			if !known {
+				set = p.team.Load().able(&i.New)
+				sets[wants] = set
+			}
+			l.able[set] += i.Expected
+		} else {
+			w.claimed++
 		}
-		wants := strings.Join(append([]string{i.Expert, i.Advice}, i.Tags...), "\x00")
-		set, known := sets[wants]
-		if !known {
-			set = p.able(i.Expert, i.Advice, i.Tags)
-			sets[wants] = set
-		}
-		l.able[set] += i.Expected
+		l.expert[i.Expert] = w
 	}
 	p.load = l
 	return &p.load
@@ -95,9 +101,8 @@ func (p *People) waiting(now time.Time) *load {
 // price is what an answer of an expert costs beside its fee, in units of the loss: Q_j / V h_j. Q_j is the work that was sent and
 // has not fallen due, or the work that waits if that is more. V is Expert.Full times the configured time of an answer.
 func (p *People) price(expert string, now time.Time) float64 {
-	e := p.experts[expert]
-	debt, _ := p.queue.Debt()
-	work := max(debt[expert], p.waiting(now).expert[expert])
+	e := p.team.Load().Experts[expert]
+	work := max(p.queue.debt[expert], p.waiting(now).expert[expert].work)
 	return work.Seconds() / e.Full.Seconds() * p.expected(expert).Seconds() / e.Seconds
 }
 
@@ -113,11 +118,12 @@ func (p *People) there(of wanted, now time.Time) bool {
 }
 
 func (p *People) haveTime(of wanted, l *load, now time.Time) bool {
-	s := shares{left: make([]time.Duration, len(p.list)), done: map[uint64][]time.Duration{}}
+	t := p.team.Load()
+	s := shares{left: make([]time.Duration, len(t.people)), done: map[uint64][]time.Duration{}}
 	need, longest := p.expected(of.expert), time.Duration(0)
-	for i := range p.list {
-		o := &p.list[i]
-		s.left[i] = o.schedule.Capacity(now, now.Add(p.experts[of.expert].Within), p.used(o))
+	for i := range t.people {
+		o := &t.people[i]
+		s.left[i] = o.schedule.Capacity(now, now.Add(t.Experts[of.expert].Within), p.used(o))
 		if of.set&(1<<i) != 0 {
 			longest = max(longest, s.left[i])
 		}
@@ -125,8 +131,8 @@ func (p *People) haveTime(of wanted, l *load, now time.Time) bool {
 	if longest < need { // an answer is not divided
 		return false
 	}
-	for _, set := range slices.Sorted(maps.Keys(l.able)) {
-		s.give(set, l.able[set])
+	for set, work := range l.able {
+		s.give(set, work)
 	}
 	return s.give(of.set, need) == need
 }
@@ -142,38 +148,33 @@ func (s *shares) give(set uint64, work time.Duration) (given time.Duration) {
 	if s.done[set] == nil {
 		s.done[set] = make([]time.Duration, len(s.left))
 	}
-	for given < work {
-		more := s.push(set, work-given, map[uint64]bool{set: true})
-		if more == 0 {
-			break
-		}
-		given += more
+	for more := work; more > 0; given += more {
+		seen := uint64(0)
+		more = s.push(set, work-given, &seen)
 	}
 	return given
 }
 
-// push finds room for some work of a set along one path, which passes every set once.
-func (s *shares) push(set uint64, work time.Duration, seen map[uint64]bool) time.Duration {
+// push finds room for some work of a set along one path, which passes every person once.
+func (s *shares) push(set uint64, work time.Duration, seen *uint64) time.Duration {
 	for rest := set; rest != 0; rest &= rest - 1 {
 		i := bits.TrailingZeros64(rest)
-		if n := min(work, s.left[i]); n > 0 {
-			s.left[i] -= n
+		if *seen&(1<<i) != 0 || work == 0 {
+			continue
+		}
+		*seen |= 1 << i
+		n := min(work, s.left[i])
+		s.left[i] -= n
+		for other, done := range s.done {
+			if n > 0 {
+				break
+			}
+			n = s.push(other, min(work, done[i]), seen)
+			done[i] -= n
+		}
+		if n > 0 {
 			s.done[set][i] += n
 			return n
-		}
-	}
-	for rest := set; rest != 0; rest &= rest - 1 {
-		i := bits.TrailingZeros64(rest)
-		for other, done := range s.done {
-			if seen[other] || done[i] == 0 {
-				continue
-			}
-			seen[other] = true
-			if n := s.push(other, min(work, done[i]), seen); n > 0 {
-				done[i] -= n
-				s.done[set][i] += n
-				return n
-			}
 		}
 	}
 	return 0
@@ -186,12 +187,11 @@ const maxPrice = 1e6
 // are those of the request. What a pair costs is the same for all policies that are asked for one request. Both results are nil for
 // a policy without experts that are people.
 func (p *People) Ask(tags []string) func(*costs.Actions) (fees []float64, without []policy.Part) {
-	type pair struct{ expert, advice string }
 	type offer struct {
 		price float64
 		there bool
 	}
-	seen := map[pair]offer{}
+	seen := map[string]offer{} // by pair
 	return func(a *costs.Actions) (fees []float64, without []policy.Part) {
 		if !slices.ContainsFunc(a.Experts, func(e costs.Expert) bool { return p.Has(e.Name) }) {
 			return nil, nil
@@ -202,14 +202,14 @@ func (p *People) Ask(tags []string) func(*costs.Actions) (fees []float64, withou
 		fees = make([]float64, a.Len())
 		for i := range a.Len() {
 			j, k := a.Pair(i)
-			of := pair{a.Experts[j].Name, a.Advice[k].Name}
-			if !p.Has(of.expert) || !a.Available(i) {
+			n := New{Expert: a.Experts[j].Name, Advice: a.Advice[k].Name, Tags: tags}
+			if !p.Has(n.Expert) || !a.Available(i) {
 				continue
 			}
-			o, ok := seen[of]
+			o, ok := seen[n.pair()]
 			if !ok {
-				o = offer{min(p.price(of.expert, now), maxPrice), p.there(wanted{of.expert, p.able(of.expert, of.advice, tags)}, now)}
-				seen[of] = o
+				o = offer{min(p.price(n.Expert, now), maxPrice), p.there(wanted{n.Expert, p.team.Load().able(&n)}, now)}
+				seen[n.pair()] = o
 			}
 			if fees[i] = o.price; !o.there {
 				without = append(without, policy.Pair(a.Name(i)))

@@ -5,8 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"pipe/serve/metrics"
-	"pipe/serve/people/queue"
+	"github.com/prometheus/client_golang/prometheus"
 )
 
 // Status says how much waits, and who works.
@@ -44,60 +43,79 @@ type PersonStatus struct {
 func (p *People) Status() Status {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	now := p.advance()
-	out := Status{OnChosen: p.settings.OnChosen, Experts: []ExpertStatus{}, People: []PersonStatus{}}
-	for _, name := range slices.Sorted(maps.Keys(p.experts)) {
-		out.Experts = append(out.Experts, p.expertStatus(name, now))
+	now, t := p.advance(), p.team.Load()
+	out := Status{OnChosen: t.OnChosen, Experts: []ExpertStatus{}, People: []PersonStatus{}}
+	for _, name := range slices.Sorted(maps.Keys(t.Experts)) {
+		w := p.waiting(now).expert[name]
+		s := ExpertStatus{
+			Name: name, Open: w.open, Claimed: w.claimed, Seconds: p.expected(name).Seconds(), Waiting: w.work.Seconds(), Price: p.price(name, now),
+			There: p.there(wanted{name, t.able(&New{Expert: name})}, now),
+		}
+		for _, i := range p.queue.done {
+			if i.Expert == name && i.Answer != nil {
+				s.Answered++
+			}
+		}
+		out.Experts = append(out.Experts, s)
 	}
-	for i := range p.list {
-		out.People = append(out.People, p.personStatus(&p.list[i], now))
+	for i := range t.people {
+		out.People = append(out.People, p.personStatus(&t.people[i], now))
 	}
 	return out
 }
 
-func (p *People) expertStatus(name string, now time.Time) ExpertStatus {
-	s := ExpertStatus{
-		Name: name, Seconds: p.expected(name).Seconds(), Waiting: p.waiting(now).expert[name].Seconds(), Price: p.price(name, now),
-		There: p.there(wanted{name, p.able(name, "", nil)}, now),
-	}
-	for _, i := range p.queue.Waiting() {
-		switch {
-		case i.Expert != name:
-		case i.State(now) == queue.StateOpen:
-			s.Open++
-		default:
-			s.Claimed++
-		}
-	}
-	for _, i := range p.queue.Done() {
-		if i.Expert == name && i.Answer != nil {
-			s.Answered++
-		}
-	}
-	return s
-}
-
 func (p *People) personStatus(o *person, now time.Time) PersonStatus {
-	s := PersonStatus{Name: o.Name, Answers: o.Answers, Tags: o.Tags, UsedToday: p.queue.Used(o.Name, o.schedule.Day(now)).Seconds(), Left: o.schedule.Left(now, p.used(o)).Seconds()}
+	s := PersonStatus{Name: o.Name, Answers: o.Answers, Tags: o.Tags, UsedToday: p.queue.used[o.Name][o.schedule.Day(now)].Seconds(), Left: o.schedule.Left(now, p.used(o)).Seconds()}
 	if _, s.Open = o.schedule.Open(now); !s.Open {
 		if next := o.schedule.Next(now); !next.IsZero() {
 			s.Next = &next
 		}
 	}
-	if i := p.queue.Held(o.Name, now); i != nil {
+	if i := p.held(o.Name, now); i != nil {
 		s.Item = i.ID
 	}
 	return s
 }
 
-// Figures are the figures of experts and people for metrics.
-func (p *People) Figures() (f metrics.People) {
-	s := p.Status()
-	for _, e := range s.Experts {
-		f.Experts = append(f.Experts, metrics.PeopleExpert{Name: e.Name, Open: e.Open, Claimed: e.Claimed, Seconds: e.Seconds, Waiting: e.Waiting, Price: e.Price, There: e.There})
+// The metrics of people.
+var (
+	openItems     = describe("people_open", "Items that wait for people.", "expert")
+	claimedItems  = describe("people_claimed", "Items in the hands of people.", "expert")
+	expectedTime  = describe("people_expected_seconds", "Expected time of an answer of people.", "expert")
+	waitingTime   = describe("people_waiting_seconds", "Expected work of the items that are not answered.", "expert")
+	waitingPrice  = describe("people_price", "What an answer costs beside its fee, because work waits, in units of the loss.", "expert")
+	somebodyThere = describe("people_there", "1 if a person has the hours for another item without tags, else 0.", "expert")
+	personUsed    = describe("person_used_seconds", "Time that a person has used today. A claim counts as all of its time.", "person")
+	personLeft    = describe("person_left_seconds", "Time for which a person can work from now on without a break.", "person")
+)
+
+func describe(name, help, label string) *prometheus.Desc {
+	return prometheus.NewDesc("pipe_"+name, help, []string{label}, nil)
+}
+
+// Describe implements prometheus.Collector.
+func (p *People) Describe(to chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{openItems, claimedItems, expectedTime, waitingTime, waitingPrice, somebodyThere, personUsed, personLeft} {
+		to <- d
 	}
-	for _, o := range s.People {
-		f.People = append(f.People, metrics.Person{Name: o.Name, Used: o.UsedToday, Left: o.Left})
+}
+
+// Collect implements prometheus.Collector.
+func (p *People) Collect(to chan<- prometheus.Metric) {
+	set := func(d *prometheus.Desc, value float64, name string) {
+		to <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, name)
 	}
-	return f
+	all := p.Status()
+	for _, e := range all.Experts {
+		set(openItems, float64(e.Open), e.Name)
+		set(claimedItems, float64(e.Claimed), e.Name)
+		set(expectedTime, e.Seconds, e.Name)
+		set(waitingTime, e.Waiting, e.Name)
+		set(waitingPrice, e.Price, e.Name)
+		set(somebodyThere, map[bool]float64{true: 1}[e.There], e.Name)
+	}
+	for _, o := range all.People {
+		set(personUsed, o.UsedToday, o.Name)
+		set(personLeft, o.Left, o.Name)
+	}
 }

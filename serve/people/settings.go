@@ -1,6 +1,7 @@
 package people
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"regexp"
@@ -63,15 +64,7 @@ func DefaultSettings() Settings {
 
 // withDefaults fills in what is not set.
 func (e Expert) withDefaults() Expert {
-	if e.Lease == 0 {
-		e.Lease = 10 * time.Minute
-	}
-	if e.Within == 0 {
-		e.Within = 24 * time.Hour
-	}
-	if e.Full == 0 {
-		e.Full = 30 * time.Minute
-	}
+	e.Lease, e.Within, e.Full = cmp.Or(e.Lease, 10*time.Minute), cmp.Or(e.Within, 24*time.Hour), cmp.Or(e.Full, 30*time.Minute)
 	return e
 }
 
@@ -146,12 +139,7 @@ func (s *Settings) checkList() error {
 }
 
 // key is the name of the person's access key.
-func (p *Person) key() string {
-	if p.Key == "" {
-		return p.Name
-	}
-	return p.Key
-}
+func (p *Person) key() string { return cmp.Or(p.Key, p.Name) }
 
 // checkTags reports tags that cannot be.
 func checkTags(tags []string) error {

@@ -18,7 +18,6 @@ import (
 	"pipe/costs"
 	"pipe/internal/realdata"
 	"pipe/serve/people/hours"
-	"pipe/serve/people/queue"
 )
 
 // daysTo is a folder for what TestDays decided, for judges that are other programs. daysFrom is its first seed: the defaults of the
@@ -233,7 +232,7 @@ func (w *week) play(t testing.TB, choose rule, r *rand.Rand) (out played) {
 	p := inMemory(t, s, c)
 	a := &costs.Actions{Experts: []costs.Expert{{Name: "network"}, {Name: "reviewers"}, {Name: "eva"}}, Advice: []costs.Advice{{Name: "none"}}}
 	type busy struct {
-		item  queue.Item
+		item  *Item
 		until time.Time
 	}
 	hands, of := map[string]busy{}, map[string]int{} // of items: the request
@@ -304,7 +303,7 @@ func (w *week) play(t testing.TB, choose rule, r *rand.Rand) (out played) {
 		}
 		of[item.ID] = i
 	}
-	for step := 0; len(p.queue.Waiting()) > 0; step++ {
+	for step := 0; len(p.queue.waiting) > 0; step++ {
 		if step > 1_000_000 {
 			t.Fatal("questions are never answered")
 		}
@@ -319,7 +318,7 @@ func (w *week) checkHours(t testing.TB, p *People, used []time.Duration) {
 	for k, who := range crew {
 		var sum time.Duration
 		for day := range 12 {
-			d := p.queue.Used(who.name, newClock().at.AddDate(0, 0, day).Format(time.DateOnly))
+			d := p.queue.used[who.name][newClock().at.AddDate(0, 0, day).Format(time.DateOnly)]
 			if sum += d; d > who.perDay {
 				t.Errorf("%s worked %v on day %d", who.name, d, day)
 			}

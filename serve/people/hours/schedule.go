@@ -1,11 +1,17 @@
+// Package hours knows when a person works: office hours in a time zone, and limits of a day and of a week. It has no clock
+// and keeps nothing.
 package hours
 
-import "time"
+import (
+	"iter"
+	"time"
+)
 
 // Schedule are the hours of a person. It does not change.
 type Schedule struct {
 	zone            *time.Location
 	windows         [7][]window // by weekday, in order
+	share           [7]float64  // by weekday: the part of the office hours that the limits allow
 	perDay, perWeek time.Duration
 }
 
@@ -22,9 +28,8 @@ type Used func(day string) time.Duration
 func (s *Schedule) Day(t time.Time) string { return t.In(s.zone).Format(time.DateOnly) }
 
 // spans returns the office hours of the day that begins at midnight.
-func (s *Schedule) spans(midnight time.Time) []span {
+func (s *Schedule) spans(midnight time.Time) (all []span) {
 	y, m, d := midnight.Date()
-	var all []span
 	for _, w := range s.windows[midnight.Weekday()] {
 		if sp := (span{s.clock(y, m, d, w.from), s.clock(y, m, d, w.to)}); sp.from.Before(sp.to) { // an hour that clocks skip can be empty
 			all = append(all, sp)
@@ -59,30 +64,32 @@ func (s *Schedule) monday(t time.Time) time.Time {
 	return s.midnight(t, -(int(t.In(s.zone).Weekday())+6)%7)
 }
 
-// Open returns the end of the office hours that t is in, and false outside of them.
-func (s *Schedule) Open(t time.Time) (end time.Time, open bool) {
-	for _, sp := range s.spans(s.midnight(t, 0)) {
-		if !t.Before(sp.from) && t.Before(sp.to) {
-			return sp.to, true
+// next returns the first office hours that end after t, of the day of t and those after it.
+func (s *Schedule) next(t time.Time, days int) (_ span, found bool) {
+	for d := range days {
+		for _, sp := range s.spans(s.midnight(t, d)) {
+			if sp.to.After(t) {
+				return sp, true
+			}
 		}
 	}
-	return time.Time{}, false
+	return span{}, false
+}
+
+// Open returns the end of the office hours that t is in, and false outside of them.
+func (s *Schedule) Open(t time.Time) (end time.Time, open bool) {
+	sp, found := s.next(t, 1)
+	return sp.to, found && !t.Before(sp.from)
 }
 
 // Next returns when the next office hours begin, if t is outside of them, and t if it is in them. It is the zero time if there
 // are none within eight days.
 func (s *Schedule) Next(t time.Time) time.Time {
-	if _, open := s.Open(t); open {
+	sp, found := s.next(t, 9)
+	if found && sp.from.Before(t) {
 		return t
 	}
-	for d := range 9 {
-		for _, sp := range s.spans(s.midnight(t, d)) {
-			if sp.from.After(t) {
-				return sp.from
-			}
-		}
-	}
-	return time.Time{}
+	return sp.from
 }
 
 // Left is the time for which the person may work from t on without a break: until the office hours end, or a limit is reached.
@@ -91,56 +98,43 @@ func (s *Schedule) Left(t time.Time, used Used) time.Duration {
 	if !open {
 		return 0
 	}
-	return max(0, min(end.Sub(t), s.leftOfDay(t, used), s.leftOfWeek(t, used)))
-}
-
-func (s *Schedule) leftOfDay(t time.Time, used Used) time.Duration {
-	if s.perDay == 0 {
-		return week
-	}
-	return max(0, s.perDay-used(s.Day(t)))
+	return max(0, min(end.Sub(t), s.perDay-used(s.Day(t)), s.leftOfWeek(t, used)))
 }
 
 func (s *Schedule) leftOfWeek(t time.Time, used Used) time.Duration {
-	if s.perWeek == 0 {
-		return week
-	}
-	monday, sum := s.monday(t), time.Duration(0)
+	monday, left := s.monday(t), s.perWeek
 	for d := range 7 {
-		sum += used(s.Day(s.midnight(monday, d)))
+		left -= used(s.Day(s.midnight(monday, d)))
 	}
-	return max(0, s.perWeek-sum)
+	return left
+}
+
+// days are the days from one time to another by their midnights, at most 33, each with its office hours between both times.
+func (s *Schedule) days(from, to time.Time) iter.Seq2[time.Time, time.Duration] {
+	return func(yield func(midnight time.Time, office time.Duration) bool) {
+		for d := range 33 {
+			midnight, office := s.midnight(from, d), time.Duration(0)
+			for _, sp := range s.spans(midnight) {
+				office += max(0, min(sp.to.Sub(from), to.Sub(from))-max(0, sp.from.Sub(from)))
+			}
+			if !midnight.Before(to) || !yield(midnight, office) {
+				return
+			}
+		}
+	}
 }
 
 // Capacity is the time that the person may work from one time to another, at most 32 days later.
 func (s *Schedule) Capacity(from, to time.Time, used Used) (sum time.Duration) {
-	weekLeft, monday := s.leftOfWeek(from, used), s.monday(from)
-	for d := range 33 {
-		midnight := s.midnight(from, d)
-		if !midnight.Before(to) {
-			break
-		}
+	var monday time.Time
+	var left time.Duration // of the week
+	for midnight, office := range s.days(from, to) {
 		if m := s.monday(midnight); !m.Equal(monday) {
-			weekLeft, monday = s.leftOfWeek(midnight, used), m
+			monday, left = m, s.leftOfWeek(midnight, used)
 		}
-		able := min(s.within(midnight, from, to), s.leftOfDay(midnight, used), weekLeft)
-		weekLeft -= able
+		able := max(0, min(office, s.perDay-used(s.Day(midnight)), left))
+		left -= able
 		sum += able
-	}
-	return sum
-}
-
-// within is the part of the office hours of a day that lies between two times.
-func (s *Schedule) within(midnight, from, to time.Time) (sum time.Duration) {
-	for _, sp := range s.spans(midnight) {
-		a, b := sp.from, sp.to
-		if a.Before(from) {
-			a = from
-		}
-		if b.After(to) {
-			b = to
-		}
-		sum += max(0, b.Sub(a))
 	}
 	return sum
 }
@@ -148,36 +142,8 @@ func (s *Schedule) within(midnight, from, to time.Time) (sum time.Duration) {
 // Released is the part of the person's hours that falls due from one time to another, if the limits of a day and a week are spread
 // evenly over the office hours. Of more than 32 days, only the first ones count.
 func (s *Schedule) Released(from, to time.Time) (sum time.Duration) {
-	for d := range 33 {
-		midnight := s.midnight(from, d)
-		if !midnight.Before(to) {
-			break
-		}
-		if office := s.within(midnight, from, to); office > 0 {
-			sum += time.Duration(float64(office) * s.share(midnight))
-		}
+	for midnight, office := range s.days(from, to) {
+		sum += time.Duration(float64(office) * s.share[midnight.Weekday()])
 	}
 	return sum
-}
-
-// share is the part of the office hours of a day that the limits allow.
-func (s *Schedule) share(midnight time.Time) float64 {
-	of := func(midnight time.Time) (office, able time.Duration) {
-		office = s.within(midnight, midnight, midnight.Add(2*day))
-		if able = office; s.perDay > 0 {
-			able = min(office, s.perDay)
-		}
-		return office, able
-	}
-	office, able := of(midnight)
-	share := float64(able) / float64(office)
-	if s.perWeek == 0 {
-		return share
-	}
-	var all time.Duration
-	for d := range 7 {
-		_, able := of(s.midnight(s.monday(midnight), d))
-		all += able
-	}
-	return share * min(1, float64(s.perWeek)/float64(all))
 }

@@ -1,6 +1,7 @@
 package hours
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -43,20 +44,43 @@ func (s *Settings) Schedule() (*Schedule, error) {
 	p.Check(err == nil && s.Zone != "Local", "zone: %q is not a time zone such as Europe/Zurich", s.Zone)
 	p.Check(s.PerDay >= 0 && s.PerDay <= day, "per_day: is %v, not 0s to 24h", s.PerDay)
 	p.Check(s.PerWeek >= 0 && s.PerWeek <= week, "per_week: is %v, not 0s to 168h", s.PerWeek)
-	out := &Schedule{zone: zone, perDay: s.PerDay, perWeek: s.PerWeek}
+	out := &Schedule{zone: zone, perDay: cmp.Or(s.PerDay, 2*day), perWeek: cmp.Or(s.PerWeek, 2*week)} // a day can have 25 hours
+	var minutes [7]minutes
 	for i, text := range s.Office {
-		p.Add(config.Under(fmt.Sprintf("office.%d", i), out.add(text)))
+		p.Add(config.Under(fmt.Sprintf("office.%d", i), add(&minutes, text)))
 	}
-	for i := range out.windows {
-		if len(s.Office) == 0 {
-			out.windows[i] = []window{{0, 24 * 60}}
+	if len(s.Office) == 0 {
+		p.Add(add(&minutes, "mon-sun 00:00-24:00"))
+	}
+	out.take(&minutes)
+	return out, p.Err()
+}
+
+// minutes are the minutes of a day that are office hours, and the first one of the next day, which is none.
+type minutes [24*60 + 1]bool
+
+// take takes over the minutes of a week.
+func (s *Schedule) take(week *[7]minutes) {
+	var office, able [7]time.Duration
+	var sum time.Duration
+	for d := range week {
+		from := -1
+		for m, in := range week[d] {
+			switch {
+			case in && from < 0:
+				from = m
+			case !in && from >= 0:
+				s.windows[d] = append(s.windows[d], window{from, m})
+				office[d] += time.Duration(m-from) * time.Minute
+				from = -1
+			}
 		}
-		p.Add(out.join(time.Weekday(i)))
+		able[d] = min(office[d], s.perDay)
+		sum += able[d]
 	}
-	if err := p.Err(); err != nil {
-		return nil, err
+	for d := range week {
+		s.share[d] = float64(able[d]) / max(1, float64(office[d])) * min(1, float64(s.perWeek)/float64(sum))
 	}
-	return out, nil
 }
 
 var (
@@ -65,7 +89,7 @@ var (
 )
 
 // add adds an element of Settings.Office.
-func (s *Schedule) add(text string) error {
+func add(to *[7]minutes, text string) error {
 	m := officeOf.FindStringSubmatch(strings.ToLower(text))
 	if m == nil {
 		return fmt.Errorf("%q is not like \"mon-fri 09:00-17:00\"", text)
@@ -75,13 +99,18 @@ func (s *Schedule) add(text string) error {
 		of, _ := strconv.Atoi(m)
 		return 60*hour + of
 	}
-	w := window{minute(m[2], m[3]), minute(m[4], m[5])}
-	if w.from >= w.to || w.to > 24*60 || m[3] > "59" || m[5] > "59" {
+	from, until := minute(m[2], m[3]), minute(m[4], m[5])
+	if from >= until || until > 24*60 || m[3] > "59" || m[5] > "59" {
 		return fmt.Errorf("%q does not end after it begins on the same day; write hours over midnight as two", text)
 	}
 	days, err := daysOf(m[1])
 	for _, d := range days {
-		s.windows[d] = append(s.windows[d], w)
+		for minute := from; minute < until; minute++ {
+			if to[d][minute] {
+				return fmt.Errorf("hours of %s overlap", dayNames[d])
+			}
+			to[d][minute] = true
+		}
 	}
 	return err
 }
@@ -105,24 +134,4 @@ func daysOf(text string) (days []int, err error) {
 		}
 	}
 	return days, nil
-}
-
-// join puts the windows of a day into order, and joins those that meet.
-func (s *Schedule) join(d time.Weekday) error {
-	list := s.windows[d]
-	slices.SortFunc(list, func(a, b window) int { return a.from - b.from })
-	var out []window
-	for _, w := range list {
-		last := len(out) - 1
-		switch {
-		case last >= 0 && w.from < out[last].to:
-			return fmt.Errorf("office: hours of %s overlap", dayNames[d])
-		case last >= 0 && w.from == out[last].to:
-			out[last].to = w.to
-		default:
-			out = append(out, w)
-		}
-	}
-	s.windows[d] = out
-	return nil
 }
