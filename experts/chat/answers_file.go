@@ -100,8 +100,7 @@ func (s *answerStore) start() (err error) {
 		return err
 	}
 	if s.lock, err = filelock.Take(filepath.Join(s.folder, answersLock)); err != nil {
-		var used *filelock.InUseError
-		if errors.As(err, &used) {
+		if used, ok := errors.AsType[*filelock.InUseError](err); ok {
 			err = &inUseError{used}
 		}
 		return err

@@ -197,8 +197,7 @@ func Step(ctx context.Context, out storage.Location, split string, inputs map[st
 
 func (t *Rows) write(ctx context.Context, out storage.Location, split Split, draw int) error {
 	names, err := split.draw(t.frame.IDs, t.labels, t.frame.Groups, draw)
-	var data *costs.DataError
-	if errors.As(err, &data) {
+	if data, ok := errors.AsType[*costs.DataError](err); ok {
 		data.File = t.files.Primary.String()
 	}
 	if err != nil {

@@ -255,8 +255,7 @@ func (t *tensors) write(ctx context.Context, path storage.Location, rows *costs.
 	}
 	dropUnknown(&rows.Usage)
 	if err := costs.Write(ctx, path, rows); err != nil {
-		var data *costs.DataError
-		if errors.As(err, &data) && strings.Contains(data.Column, "loss") {
+		if data, ok := errors.AsType[*costs.DataError](err); ok && strings.Contains(data.Column, "loss") {
 			return "", fmt.Errorf("an outcome cannot be in a tensor: %w", err)
 		}
 		return "", err

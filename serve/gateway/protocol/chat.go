@@ -43,8 +43,7 @@ var chatDefaults = map[string]string{"n": "1", "logprobs": "false", "modalities"
 func (f chat) ReadRequest(text []byte) (*Incoming, error) {
 	r, err := chatjson.ReadRequest(text)
 	if err != nil {
-		var field *chatjson.FieldError
-		if errors.As(err, &field) {
+		if field, ok := errors.AsType[*chatjson.FieldError](err); ok {
 			return nil, &middle.FieldError{Param: field.Param, Msg: field.Msg}
 		}
 		return nil, err
