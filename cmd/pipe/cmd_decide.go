@@ -151,7 +151,7 @@ func runDecide(c *cobra.Command, a *app, o decide.StreamOptions) error {
 	}
 	defer rt.Close()
 	done, err := decide.Stream(c.Context(), rt, o, a.Stdin, a.Stdout, a.Progress())
-	if cascade, ok := errors.AsType[*policy.CascadeError](err); ok {
+	if _, ok := errors.AsType[*policy.CascadeError](err); ok {
 		return playCascade(c, a, rt, o)
 	}
 	if err != nil {

@@ -179,7 +179,7 @@ func (m *meter) price(at *meterColumns, cells tablefile.Row, model string) (pric
 		}
 	}
 	p, err := m.prices.At(model, micros)
-	if early, ok := errors.AsType[*prices.EarlyError](err); ok {
+	if _, ok := errors.AsType[*prices.EarlyError](err); ok {
 		return p, &costs.DataError{Column: at.time.name, Err: err}
 	}
 	if err != nil {

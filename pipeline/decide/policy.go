@@ -37,7 +37,7 @@ func ReadPolicy(ctx context.Context, at storage.Location) (*PolicyFile, error) {
 		return nil, err
 	}
 	m, info, err := policy.Read(local)
-	if onDisk, ok := errors.AsType[*fs.PathError](err); ok {
+	if _, ok := errors.AsType[*fs.PathError](err); ok {
 		return nil, err
 	}
 	return newPolicyFile(at.String(), m, info, err)

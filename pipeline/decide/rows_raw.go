@@ -154,7 +154,7 @@ func (s *rawSource) bad(line int, column, msg string) error {
 
 // badText turns an error of a text reader into one about rows or features; it adds the file name to read errors.
 func badText(what, file string, err error) error {
-	if text, ok := errors.AsType[*textfile.Error](err); ok {
+	if _, ok := errors.AsType[*textfile.Error](err); ok {
 		return fmt.Errorf("read %s: %w", what, dataerror.FromText(err))
 	}
 	return fmt.Errorf("read %s %q: %w", what, file, err)

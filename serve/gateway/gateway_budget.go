@@ -482,7 +482,7 @@ func (c *chat) spendingFailed(err error) {
 		c.fail(f, "")
 		return
 	}
-	if field, ok := errors.AsType[*middle.FieldError](err); ok {
+	if _, ok := errors.AsType[*middle.FieldError](err); ok {
 		c.fail(unreadable(err), "")
 		return
 	}
