@@ -221,7 +221,7 @@ func (t *Rows) write(ctx context.Context, out storage.Location, split Split, dra
 	if err := e.WriteFile(ctx, out.Join(EncoderFile)); err != nil {
 		return err
 	}
-	return atomicfile.WriteAt(ctx, out.Join(ReportFile), t.describe(e, f, used).WriteJSON)
+	return atomicfile.WriteAt(ctx, out.Join(ReportFile), stage.Indented(t.describe(e, f, used)))
 }
 
 // framePart returns the rows that are in a split, with their splits.
@@ -300,14 +300,6 @@ func readReport(ctx context.Context, path storage.Location) (*Report, error) {
 		return nil, fmt.Errorf("read featurize report %q: %w", path, err)
 	}
 	return &r, nil
-}
-
-// WriteJSON writes the report as one indented JSON object.
-func (r *Report) WriteJSON(w io.Writer) error {
-	e := json.NewEncoder(w)
-	e.SetIndent("", "  ")
-	e.SetEscapeHTML(false)
-	return e.Encode(r)
 }
 
 // WriteText writes the report for a reader at a terminal.

@@ -86,8 +86,7 @@ func (f chat) field(r *reader, m *middle.Request, name, path string, v json.RawM
 	case "tool_choice":
 		m.Choice = chatChoice(r, path, v)
 	case "parallel_tool_calls":
-		yes := r.bool(path, v)
-		m.Parallel = &yes
+		m.Parallel = new(r.bool(path, v))
 	case "response_format":
 		m.Output = chatOutput(r, path, v)
 	default:
