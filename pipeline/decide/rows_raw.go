@@ -19,16 +19,14 @@ import (
 // rawSource reads raw rows, as they were before pipe featurize: CSV with a header in any order. An encoder computes the
 // policy's features of every row.
 type rawSource struct {
+	csvFile
 	file    string
-	in      io.Closer
-	csv     *textfile.CSV
 	encoder *tableEncoder
 	columns map[string]int // by name, of those that the policy uses
 	id      int            // -1 if the file has none
 	values  []float32      // of one row
 	record  []string       // the row being read
 	scores  int            // of a row: the policy's actions
-	seen    int
 }
 
 // openRaw opens raw rows for a policy with the given number of actions. absent are the columns that the policy uses and
@@ -93,13 +91,6 @@ func (s *rawSource) match(header []string) (absent []string, err error) {
 		return nil, s.bad(1, "", fmt.Sprintf("has none of the %d columns that the policy uses, such as %s", len(absent), absent[0]))
 	}
 	return absent, nil
-}
-
-func (s *rawSource) rows() int64 { return -1 }
-func (s *rawSource) close()      { _ = s.in.Close() } // only read from: nothing is lost
-
-func (s *rawSource) move(in io.Reader, at textfile.Place) {
-	s.csv, s.seen = s.csv.At(in, int(at.Line)), int(at.Row)
 }
 
 func (s *rawSource) next(ctx context.Context) (*rowBatch, error) {

@@ -2,7 +2,6 @@ package protocol
 
 import (
 	"encoding/json"
-	"errors"
 
 	"pipe/serve/gateway/chatjson"
 	"pipe/serve/gateway/jsonedit"
@@ -43,9 +42,6 @@ var chatDefaults = map[string]string{"n": "1", "logprobs": "false", "modalities"
 func (f chat) ReadRequest(text []byte) (*Incoming, error) {
 	r, err := chatjson.ReadRequest(text)
 	if err != nil {
-		if field, ok := errors.AsType[*chatjson.FieldError](err); ok {
-			return nil, &middle.FieldError{Param: field.Param, Msg: field.Msg}
-		}
 		return nil, err
 	}
 	o, err := jsonedit.ParseValid(text)
