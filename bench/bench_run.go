@@ -2,8 +2,10 @@ package bench
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"path/filepath"
 
 	"pipe/experts/builder"
@@ -11,6 +13,7 @@ import (
 	"pipe/internal/atomicfile"
 	"pipe/internal/config"
 	"pipe/internal/storage"
+	"pipe/internal/textfile"
 	"pipe/onnx/ort"
 	"pipe/pipeline/report"
 	"pipe/pipeline/stage"
@@ -26,6 +29,27 @@ type benchRun struct {
 	rt       *ort.Runtime
 	progress stage.Progress
 	notes    []string
+}
+
+// recorded computes a result, or reads that of an earlier run with the same inputs. result is a pointer to its type.
+func (b *benchRun) recorded(ctx context.Context, name string, inputs map[string]string, result any, compute func() (any, error)) error {
+	file := filepath.Join(b.out, name+".json")
+	s := stage.Step{Folder: storage.File(b.out), Name: name, Inputs: inputs}
+	err := s.Run(ctx, func() ([]string, error) {
+		made, err := compute()
+		if err != nil {
+			return nil, err
+		}
+		return []string{filepath.Base(file)}, atomicfile.Write(file, func(w io.Writer) error { return json.NewEncoder(w).Encode(made) })
+	})
+	if err != nil {
+		return err
+	}
+	text, err := textfile.ReadFile(file, textfile.MaxWhole)
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(text, result)
 }
 
 // configured is a benchmark that needs a configuration file.

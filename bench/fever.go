@@ -2,8 +2,6 @@ package bench
 
 import (
 	"context"
-	"encoding/json"
-	"io"
 	"path/filepath"
 
 	"pipe/costs"
@@ -11,7 +9,6 @@ import (
 	"pipe/experts/retrieval"
 	"pipe/internal/atomicfile"
 	"pipe/internal/storage"
-	"pipe/internal/textfile"
 	"pipe/pipeline/report"
 	"pipe/pipeline/stage"
 )
@@ -90,23 +87,8 @@ func (r *feverRun) recall(ctx context.Context) (out []retrieval.RecallReport, er
 	if err != nil {
 		return nil, err
 	}
-	const file = "recall.json"
-	s := stage.Step{Folder: storage.File(r.out), Name: "recall", Inputs: map[string]string{
+	err = r.recorded(ctx, "recall", map[string]string{
 		"costs": tensor, "advice": stage.Digest(x.costs.Advice), "at": stage.Digest(recallAt), "format": "1",
-	}}
-	err = s.Run(ctx, func() ([]string, error) {
-		found, err := builder.Recall(ctx, x.costs, x.options, recallAt)
-		if err != nil {
-			return nil, err
-		}
-		return []string{file}, atomicfile.Write(filepath.Join(r.out, file), func(w io.Writer) error { return json.NewEncoder(w).Encode(found) })
-	})
-	if err != nil {
-		return nil, err
-	}
-	text, err := textfile.ReadFile(filepath.Join(r.out, file), textfile.MaxWhole)
-	if err != nil {
-		return nil, err
-	}
-	return out, json.Unmarshal(text, &out)
+	}, &out, func() (any, error) { return builder.Recall(ctx, x.costs, x.options, recallAt) })
+	return out, err
 }

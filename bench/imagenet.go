@@ -2,9 +2,7 @@ package bench
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"io"
 	"path/filepath"
 	"strings"
 
@@ -13,7 +11,6 @@ import (
 	"pipe/experts/builder/part"
 	"pipe/internal/atomicfile"
 	"pipe/internal/storage"
-	"pipe/internal/textfile"
 	"pipe/pipeline/report"
 	"pipe/pipeline/stage"
 )
@@ -133,24 +130,8 @@ func (r *imagenetRun) album(ctx context.Context, ids []string) (out *builder.Alb
 	if err != nil {
 		return nil, err
 	}
-	const file = "pictures.json"
-	s := stage.Step{Folder: storage.File(r.out), Name: "pictures", Inputs: map[string]string{
+	err = r.recorded(ctx, "pictures", map[string]string{
 		"costs": tensor, "ids": stage.Digest(ids), "pictures": stage.Digest(r.c.Pictures), "format": "1",
-	}}
-	err = s.Run(ctx, func() ([]string, error) {
-		made, err := builder.Pictures(ctx, x.costs, x.options, ids, r.c.Pictures.Side)
-		if err != nil {
-			return nil, err
-		}
-		return []string{file}, atomicfile.Write(filepath.Join(r.out, file), func(w io.Writer) error { return json.NewEncoder(w).Encode(made) })
-	})
-	if err != nil {
-		return nil, err
-	}
-	text, err := textfile.ReadFile(filepath.Join(r.out, file), textfile.MaxWhole)
-	if err != nil {
-		return nil, err
-	}
-	err = json.Unmarshal(text, &out)
+	}, &out, func() (any, error) { return builder.Pictures(ctx, x.costs, x.options, ids, r.c.Pictures.Side) })
 	return out, err
 }

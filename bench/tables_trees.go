@@ -19,8 +19,7 @@ var byTrees = tableMethod{
 
 func decideByTrees(ctx context.Context, x *tableSplit) (*decisions, error) {
 	library, err := lightgbm.Open("")
-	var missing *lightgbm.MissingLibraryError
-	if errors.As(err, &missing) {
+	if missing, ok := errors.AsType[*lightgbm.MissingLibraryError](err); ok {
 		return nil, fmt.Errorf("the LightGBM library was not found; %s", missing.Hint())
 	}
 	if err != nil {

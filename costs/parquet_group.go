@@ -216,8 +216,7 @@ func (g *groupRead) mayBeNull(mask []bool) []bool {
 
 // shifted adds the number of preceding rows to the row of a *DataError.
 func shifted(err error, rows int) error {
-	var data *DataError
-	if errors.As(err, &data) {
+	if data, ok := errors.AsType[*DataError](err); ok {
 		data.Row += rows
 	}
 	return err

@@ -2,6 +2,7 @@ package costs
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -117,7 +118,7 @@ func TestPartsAndBatchesReadTheSame(t *testing.T) {
 		want := drawPartial(t)
 		folder := filepath.Join(dir, "parts")
 		os.RemoveAll(folder)
-		if err := WriteParts(t.Context(), folder, want, rapid.IntRange(max(1, want.Len()/5), want.Len()+1).Draw(t, "part")); err != nil {
+		if err := writeParts(t.Context(), folder, want, rapid.IntRange(max(1, want.Len()/5), want.Len()+1).Draw(t, "part")); err != nil {
 			t.Fatal(err)
 		}
 		got, err := Read(t.Context(), storage.File(folder), ReadOptions{Unknown: true})
@@ -247,23 +248,16 @@ func TestWriterRefusesBadRows(t *testing.T) {
 	}
 }
 
-func TestWritePartsRefusesFullFolder(t *testing.T) {
-	dir := t.TempDir()
-	folder := filepath.Join(dir, "out")
-	want := testTensor(7, 20, 3, testActions(2, 2))
-	if err := WriteParts(t.Context(), folder, want, 7); err != nil {
-		t.Fatal(err)
+// writeParts writes a tensor as a folder of part files of at most the given number of rows.
+func writeParts(ctx context.Context, folder string, t *Tensor, rows int) error {
+	err := os.Mkdir(folder, 0o755)
+	for i, first := 0, 0; err == nil && first < t.Len(); i, first = i+1, first+rows {
+		var w *Writer
+		if w, err = NewWriter(ctx, storage.File(filepath.Join(folder, fmt.Sprintf("part-%05d.parquet", i))), t.Actions, t.Columns()); err == nil {
+			err = errors.Join(w.Append(t.window(first, min(rows, t.Len()-first))), w.Close())
+		}
 	}
-	if err := WriteParts(t.Context(), folder, want, 7); err == nil {
-		t.Error("a folder with parts was replaced")
-	}
-	entries, _ := os.ReadDir(dir)
-	if len(entries) != 1 {
-		t.Errorf("left behind: %v", entries)
-	}
-	if got, err := Read(t.Context(), storage.File(folder), ReadOptions{}); err != nil || got.Len() != 20 {
-		t.Error(fmt.Sprint("folder damaged: ", err))
-	}
+	return err
 }
 
 // Read allocates little more, garbage included, than the float32 values that it

@@ -66,8 +66,7 @@ func read(ctx context.Context, path storage.Location, o ReadOptions) (*Tensor, e
 
 // locate turns a row of the tensor into file and row.
 func (s *source) locate(err error) error {
-	var data *DataError
-	if errors.As(err, &data) {
+	if data, ok := errors.AsType[*DataError](err); ok {
 		data.File, data.Row = s.at(data.Row - 1)
 	}
 	return err

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
-	"path/filepath"
 	"reflect"
 	"slices"
 
@@ -367,52 +365,15 @@ func Write(ctx context.Context, path storage.Location, t *Tensor) error {
 	if err := t.ValidatePartial(); err != nil {
 		return fmt.Errorf("write costs %q: %w", path, err)
 	}
-	return writeWindow(ctx, path, t, 0, t.Len(), optionsOf(t, t.UnknownCells() > 0))
-}
-
-// writeWindow writes rows of a valid tensor.
-func writeWindow(ctx context.Context, path storage.Location, t *Tensor, first, n int, o WriterOptions) error {
-	w, err := NewWriter(ctx, path, t.Actions, o)
+	w, err := NewWriter(ctx, path, t.Actions, t.Columns())
 	if err != nil {
 		return err
 	}
 	defer w.Abort()
-	if err := w.add(t.window(first, n)); err != nil {
+	if err := w.add(t); err != nil {
 		return err
 	}
 	return w.Close()
-}
-
-// WriteParts writes a tensor as a folder of part files of at most the given
-// number of rows. The folder appears only when it is complete; it must not
-// exist yet, unless it is empty.
-func WriteParts(ctx context.Context, folder string, t *Tensor, rows int) error {
-	if rows <= 0 {
-		return fmt.Errorf("write costs %q: parts of %d rows", folder, rows)
-	}
-	if err := t.ValidatePartial(); err != nil {
-		return fmt.Errorf("write costs %q: %w", folder, err)
-	}
-	options := optionsOf(t, t.UnknownCells() > 0)
-	folder = filepath.Clean(folder)
-	temp, remove, err := atomicfile.TempFolder(filepath.Dir(folder), "."+filepath.Base(folder)+".*.tmp")
-	if err != nil {
-		return fmt.Errorf("write costs %q: %w", folder, err)
-	}
-	defer remove()
-	if err := os.Chmod(temp, 0o755); err != nil { // first, so that the syncs of the parts include it
-		return fmt.Errorf("write costs %q: %w", folder, err)
-	}
-	for i, first := 0, 0; first < t.Len(); i, first = i+1, first+rows {
-		name := filepath.Join(temp, fmt.Sprintf("part-%05d.parquet", i))
-		if err := writeWindow(ctx, storage.File(name), t, first, min(rows, t.Len()-first), options); err != nil {
-			return err
-		}
-	}
-	if err := atomicfile.Rename(temp, folder); err != nil {
-		return fmt.Errorf("write costs %q: %w", folder, err)
-	}
-	return nil
 }
 
 // Columns returns the columns that the tensor has, with the metadata: what a

@@ -37,7 +37,7 @@ func partialTensor() *Tensor {
 func TestUnknownOutcomesAreRefusedUnlessPermitted(t *testing.T) {
 	dir, tensor := t.TempDir(), partialTensor()
 	path, parts := filepath.Join(dir, "t.parquet"), filepath.Join(dir, "parts")
-	if err := errors.Join(Write(t.Context(), storage.File(path), tensor), WriteParts(t.Context(), parts, tensor, 1500)); err != nil {
+	if err := errors.Join(Write(t.Context(), storage.File(path), tensor), writeParts(t.Context(), parts, tensor, 1500)); err != nil {
 		t.Fatal(err)
 	}
 	_, err := Read(t.Context(), storage.File(path), ReadOptions{})

@@ -55,8 +55,7 @@ func ParseTime(text string) (int64, error) {
 		micros = at.UnixMicro()
 		err = checkTimes([]int64{micros})
 	}
-	var data *DataError
-	if errors.As(err, &data) {
+	if data, ok := errors.AsType[*DataError](err); ok {
 		return 0, errors.New(data.Msg)
 	}
 	return micros, nil

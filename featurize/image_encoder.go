@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 
 	"pipe/featurize/pixel"
 	"pipe/internal/dataerror"
@@ -45,23 +44,11 @@ func OpenImageEncoder(rt *ort.Runtime, name string, o ImageModelOptions, workers
 
 // Open loads the graph. workers is as in OpenImageEncoder, negative like 0.
 func (m *ImageModel) Open(rt *ort.Runtime, workers int) (*ImageEncoder, error) {
-	graph, err := m.Graph.Marshal()
+	s, device, workers, err := openEncoder(rt, m.Graph, ImageEmbedding, workers)
 	if err != nil {
 		return nil, err
 	}
-	o := rt.SessionOptions()
-	if o.Device == ort.CPU {
-		o.Threads = 1 // as for texts
-	}
-	o.Outputs = []string{ImageEmbedding}
-	s, err := rt.Session(graph, o)
-	if err != nil {
-		return nil, err
-	}
-	if workers < 1 {
-		workers = runtime.GOMAXPROCS(0)
-	}
-	e := &ImageEncoder{name: m.Name, digest: m.Digest(), preprocess: m.Preprocess, session: s, device: o.Device, batch: batchImages, workers: workers}
+	e := &ImageEncoder{name: m.Name, digest: m.Digest(), preprocess: m.Preprocess, session: s, device: device, batch: batchImages, workers: workers}
 	if d := m.Graph.Inputs()[0].Shape[0]; d.Known() {
 		e.batch, e.fixed = int(d.Size), true
 	}

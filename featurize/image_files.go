@@ -73,8 +73,7 @@ func (f *ImageFiles) pixels(dst []uint8, file []byte) error {
 // system do not name the path.
 func (f *ImageFiles) ReadFile(ctx context.Context, path storage.Location) ([]byte, error) {
 	b, err := f.limits.ReadFile(ctx, path)
-	var at *fs.PathError
-	if errors.As(err, &at) {
+	if at, ok := errors.AsType[*fs.PathError](err); ok {
 		return nil, at.Err
 	}
 	return b, err

@@ -66,26 +66,12 @@ func OpenTextEncoder(rt *ort.Runtime, name string, o TextEncoderOptions) (*TextE
 
 // Open loads the graph. workers is as in TextEncoderOptions, negative like 0.
 func (m *TextModel) Open(rt *ort.Runtime, workers int) (*TextEncoder, error) {
-	graph, err := m.Graph.Marshal()
+	s, device, workers, err := openEncoder(rt, m.Graph, hf.SentenceEmbedding, workers)
 	if err != nil {
 		return nil, err
-	}
-	o := rt.SessionOptions()
-	if o.Device == ort.CPU {
-		// Concurrent batches keep the cores busier than threads within an
-		// operator, and one thread always adds in the same order.
-		o.Threads = 1
-	}
-	o.Outputs = []string{hf.SentenceEmbedding}
-	s, err := rt.Session(graph, o)
-	if err != nil {
-		return nil, err
-	}
-	if workers < 1 {
-		workers = runtime.GOMAXPROCS(0)
 	}
 	e := &TextEncoder{
-		name: m.Name, digest: m.Digest(), vocab: m.Vocab, end: m.end, tokenizer: m.Tokenizer, session: s, device: o.Device, workers: workers,
+		name: m.Name, digest: m.Digest(), vocab: m.Vocab, end: m.end, tokenizer: m.Tokenizer, session: s, device: device, workers: workers,
 		tokens: m.textTokens(),
 	}
 	for _, in := range s.Inputs() {
@@ -95,6 +81,27 @@ func (m *TextModel) Open(rt *ort.Runtime, workers int) (*TextEncoder, error) {
 		return nil, errors.Join(err, e.Close())
 	}
 	return e, nil
+}
+
+// openEncoder loads a graph with one output, and returns the device that it runs on and the number of workers, one per core where
+// none is given.
+func openEncoder(rt *ort.Runtime, m *onnx.Model, output string, workers int) (*ort.Session, string, int, error) {
+	graph, err := m.Marshal()
+	if err != nil {
+		return nil, "", 0, err
+	}
+	o := rt.SessionOptions()
+	if o.Device == ort.CPU {
+		// Concurrent batches keep the cores busier than threads within an
+		// operator, and one thread always adds in the same order.
+		o.Threads = 1
+	}
+	o.Outputs = []string{output}
+	if workers < 1 {
+		workers = runtime.GOMAXPROCS(0)
+	}
+	s, err := rt.Session(graph, o)
+	return s, o.Device, workers, err
 }
 
 // probe encodes a text to learn the length of a vector, and to check early that

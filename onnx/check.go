@@ -134,8 +134,7 @@ func (c *checker) constants(g *onnxpb.GraphProto, s *scope) error {
 func (c *checker) nodes(nodes []*onnxpb.NodeProto, s *scope, depth int) error {
 	for i, n := range nodes {
 		if err := c.node(n, s, depth); err != nil {
-			var u *undefinedError
-			if errors.As(err, &u) {
+			if u, ok := errors.AsType[*undefinedError](err); ok {
 				err = u.explain(nodes[i:])
 			}
 			return fmt.Errorf("node %s: %w", protos.NodeTitle(n, i), err)

@@ -78,8 +78,7 @@ func (s *Server) openDecisionLog() (err error) {
 		return nil
 	}
 	s.parts.log, err = decisionlog.Open(string(s.config.Log.Folder), s.config.Log.Settings)
-	var used *filelock.InUseError
-	if errors.As(err, &used) {
+	if used, ok := errors.AsType[*filelock.InUseError](err); ok {
 		return &LogInUseError{used}
 	}
 	if err != nil {

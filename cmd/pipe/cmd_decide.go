@@ -153,8 +153,7 @@ func runDecide(c *cobra.Command, a *app, o decide.StreamOptions) error {
 	}
 	defer rt.Close()
 	done, err := decide.Stream(c.Context(), rt, o, a.Stdin, a.Stdout, a.Progress())
-	var cascade *policy.CascadeError
-	if errors.As(err, &cascade) {
+	if _, ok := errors.AsType[*policy.CascadeError](err); ok {
 		return playCascade(c, a, rt, o)
 	}
 	if err != nil {

@@ -181,8 +181,7 @@ func (g *chatJudge) Grade(ctx context.Context, answers []Answer) ([]float64, err
 
 // about turns the number of a request in an error into that of its answer.
 func about(err error, of []int) error {
-	var one *AnswerError
-	if errors.As(err, &one) {
+	if one, ok := errors.AsType[*AnswerError](err); ok {
 		return &AnswerError{of[one.Index], one.Err}
 	}
 	return err

@@ -23,8 +23,11 @@ func TestPartsAreRecorded(t *testing.T) {
 	second.Actions = actionsOf(2, 2)
 	second.Actions.Digests["table"] = "t2"
 	folder := w.path("folder")
-	if err := costs.WriteParts(t.Context(), folder, second, 2); err != nil {
+	if err := os.Mkdir(folder, 0o755); err != nil {
 		t.Fatal(err)
+	}
+	for i := range 2 {
+		w.write(t, fmt.Sprintf("folder/part-%d.parquet", i), second.Subset(all(4)[2*i:2*i+2]))
 	}
 	a := w.write(t, "a.parquet", first)
 	r, err := Merge(context.Background(), storage.Files(a, folder), storage.File(w.path("m.parquet")), MergeOptions{Names: []string{"", "later"}})

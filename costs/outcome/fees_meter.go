@@ -179,8 +179,7 @@ func (m *meter) price(at *meterColumns, cells tablefile.Row, model string) (pric
 		}
 	}
 	p, err := m.prices.At(model, micros)
-	var early *prices.EarlyError
-	if errors.As(err, &early) {
+	if _, ok := errors.AsType[*prices.EarlyError](err); ok {
 		return p, &costs.DataError{Column: at.time.name, Err: err}
 	}
 	if err != nil {
@@ -216,8 +215,7 @@ func (m *meter) tokens(at *meterColumns, cells tablefile.Row, model string) (mon
 		return 0, used, err
 	}
 	money, err = price.Cost(used)
-	var usage *prices.UsageError
-	if errors.As(err, &usage) {
+	if usage, ok := errors.AsType[*prices.UsageError](err); ok {
 		column := map[string]measured{"in": at.in, "cached": at.cached, "out": at.out}[usage.Key]
 		err = &costs.DataError{Column: column.name, Err: err}
 	}

@@ -95,8 +95,7 @@ func (g *grading) judgeRows(ctx context.Context, t *costs.Tensor, references, qu
 		}
 	}
 	scores, err := g.grader.Grade(ctx, answers)
-	var one *grade.AnswerError
-	if errors.As(err, &one) {
+	if one, ok := errors.AsType[*grade.AnswerError](err); ok {
 		i := cells[one.Index]
 		err = fmt.Errorf("grade the answer of %s to instance %s: %w", t.Actions.Name(i%a), textfile.Quoted(t.IDs[i/a]), err)
 	}

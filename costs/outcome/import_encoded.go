@@ -16,8 +16,7 @@ func (m *importer) encodeColumns(ctx context.Context, keep []int, ids []string) 
 		for _, e := range b.encoded {
 			f := m.config.Features[i]
 			err := m.encode(ctx, e, f, keep)
-			var bad *BadValueError
-			if errors.As(err, &bad) {
+			if bad, ok := errors.AsType[*BadValueError](err); ok {
 				err = &costs.DataError{
 					File: m.featureFile(f).String(), Column: e.columns[0].name,
 					Msg: fmt.Sprintf("instance %s: %s", textfile.Quoted(ids[bad.Index]), textfile.Quoted(e.joined(keep)[bad.Index])), Err: bad.Err,

@@ -30,8 +30,7 @@ func (m *importer) drawSplits(t *costs.Tensor) ([]costs.Split, error) {
 	}
 	draw.Times = t.Times
 	splits, err := draw.Draw(t.IDs, t.Labels, t.Groups)
-	var data *costs.DataError
-	if errors.As(err, &data) {
+	if data, ok := errors.AsType[*costs.DataError](err); ok {
 		data.File, data.Msg = m.config.Outcomes.File.String(), "split: "+data.Msg
 	}
 	if !draw.Partial {

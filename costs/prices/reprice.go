@@ -214,8 +214,7 @@ func (r *repricing) cost(at int, price Period, perSecond float64) (float64, erro
 	one := price
 	one.Call = nil
 	money, err := one.Cost(u)
-	var usage *UsageError
-	if errors.As(err, &usage) {
+	if usage, ok := errors.AsType[*UsageError](err); ok {
 		err = &costs.DataError{Column: "tokens_" + usage.Key, Err: err}
 	}
 	if price.Call != nil {
@@ -236,8 +235,7 @@ func (p Period) discounts() bool {
 
 // fault adds the row and the pair to an error.
 func (r *repricing) fault(n, action int, err error) error {
-	var data *costs.DataError
-	if errors.As(err, &data) {
+	if data, ok := errors.AsType[*costs.DataError](err); ok {
 		data.Row, data.Msg = n+1, strings.TrimSpace(fmt.Sprintf("of %s %s", r.t.Actions.Name(action), data.Msg))
 	}
 	return err

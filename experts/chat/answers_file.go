@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 
 	"pipe/costs"
+	"pipe/internal/advice"
 	"pipe/internal/atomicfile"
 	"pipe/internal/filelock"
 	"pipe/internal/textfile"
@@ -100,9 +101,8 @@ func (s *answerStore) start() (err error) {
 		return err
 	}
 	if s.lock, err = filelock.Take(filepath.Join(s.folder, answersLock)); err != nil {
-		var used *filelock.InUseError
-		if errors.As(err, &used) {
-			err = &inUseError{used}
+		if used, ok := errors.AsType[*filelock.InUseError](err); ok {
+			err = advice.With(used, "wait for it, or name another folder with --answers")
 		}
 		return err
 	}
@@ -146,37 +146,21 @@ func readAnswers(in io.Reader, file string, take func(answer)) (whole int64, err
 		}
 		a, err := readAnswer(line)
 		if err != nil {
-			return &damagedError{costs.DataError{File: file, Row: row, Msg: "the answer is damaged", Err: err}}
+			return errDamaged(costs.DataError{File: file, Row: row, Msg: "the answer is damaged", Err: err})
 		}
 		take(a)
 		return nil
 	})
 	if errors.Is(err, errLongLine) {
-		err = &damagedError{costs.DataError{File: file, Row: row + 1, Err: err}}
+		err = errDamaged(costs.DataError{File: file, Row: row + 1, Err: err})
 	}
 	return whole, err
 }
 
-// damagedError is about a damaged line of the file of answers, perhaps from a
-// failing disk. It stops the build, since asking again costs money.
-type damagedError struct{ costs.DataError }
-
-// Unwrap returns the data error.
-func (e *damagedError) Unwrap() error { return &e.DataError }
-
-// Hint returns what to do.
-func (e *damagedError) Hint() string {
-	return "restore the line from a copy, or remove it: its answer is then requested again"
+// errDamaged is about a damaged answer, perhaps from a failing disk. It stops the build, since asking again costs money.
+func errDamaged(at costs.DataError) error {
+	return advice.With(&at, "restore the line from a copy, or remove it: its answer is then requested again")
 }
-
-// inUseError says that another build uses the folder of answers.
-type inUseError struct{ error }
-
-// Unwrap returns the error of the lock.
-func (e *inUseError) Unwrap() error { return e.error }
-
-// Hint returns what to do.
-func (e *inUseError) Hint() string { return "wait for it, or name another folder with --answers" }
 
 // errLongLine is the error of a line longer than this program writes.
 var errLongLine = fmt.Errorf("the line is longer than %d MiB", textfile.MaxLine>>20)

@@ -92,7 +92,7 @@ func (s *sharedAnswers) get(ctx context.Context, request string) (a answer, kept
 		err = errors.New("it answers another request")
 	}
 	if err != nil {
-		return answer{}, false, &damagedError{costs.DataError{File: s.folder.Location(name).String(), Msg: "the answer is damaged", Err: err}}
+		return answer{}, false, errDamaged(costs.DataError{File: s.folder.Location(name).String(), Msg: "the answer is damaged", Err: err})
 	}
 	return a, true, nil
 }

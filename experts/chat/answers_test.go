@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"pipe/costs"
+	"pipe/internal/advice"
 )
 
 // keepAnswers writes answers into a folder and returns their file.
@@ -117,7 +118,7 @@ func TestAnswersAreLocked(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := reread(folder, 1)
-	var used *inUseError
+	var used *advice.Error
 	if !errors.As(err, &used) || !strings.Contains(used.Hint(), "--answers") {
 		t.Errorf("a second store: %v", err)
 	}

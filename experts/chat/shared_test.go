@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"pipe/internal/advice"
 	"pipe/internal/digest"
 	"pipe/internal/storage"
 )
@@ -132,7 +133,7 @@ func TestSharedAnswers(t *testing.T) {
 	if err := folder.WriteFile(context.Background(), objectOf(request), []byte("{}"), storage.WriteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	var damaged *damagedError
+	var damaged *advice.Error
 	if _, _, err := open().once(t.Context(), request, ask(request)); !errors.As(err, &damaged) {
 		t.Error(err)
 	}

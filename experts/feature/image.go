@@ -144,8 +144,7 @@ func (f *imageFeatures) run(ctx context.Context, dst []float32, batch []part.Ins
 		}
 		return prepared.Pixels(dst, pixel.Centre())
 	})
-	var bad *featurize.ImageError
-	if errors.As(err, &bad) {
+	if bad, ok := errors.AsType[*featurize.ImageError](err); ok {
 		return &costs.DataError{Msg: fmt.Sprintf("instance %q", batch[rows[bad.Index]].ID), Err: bad.Err}
 	}
 	return err

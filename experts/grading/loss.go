@@ -78,8 +78,7 @@ func (l *loss) Losses(ctx context.Context, batch []part.Instance, given []part.P
 		answers[n] = grade.Answer{Text: given[n].Label, References: batch[n].References, Question: batch[n].Text}
 	}
 	scores, err := l.Grade(ctx, answers)
-	var one *grade.AnswerError
-	if errors.As(err, &one) {
+	if one, ok := errors.AsType[*grade.AnswerError](err); ok {
 		return nil, fmt.Errorf("instance %q: %w", batch[one.Index].ID, err)
 	}
 	if err != nil {

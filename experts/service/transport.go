@@ -95,8 +95,7 @@ func CertificateHint(err error) string {
 
 // WithoutURL removes the address from an error, since the message names it already.
 func WithoutURL(err error) error {
-	var named *url.Error
-	if errors.As(err, &named) {
+	if named, ok := errors.AsType[*url.Error](err); ok {
 		return named.Err
 	}
 	return err

@@ -135,8 +135,7 @@ func isImageName(id string) bool {
 
 // cause is the message of a system error without the path.
 func cause(err error) string {
-	var at *fs.PathError
-	if errors.As(err, &at) {
+	if at, ok := errors.AsType[*fs.PathError](err); ok {
 		return at.Err.Error()
 	}
 	return err.Error()

@@ -68,8 +68,7 @@ func valueInWords(value string) string {
 // settingsError translates an error of the JSON package for a user who wrote
 // YAML.
 func settingsError(err error) error {
-	var wrong *json.UnmarshalTypeError
-	if errors.As(err, &wrong) {
+	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		advice := ""
 		if wrong.Type.Kind() == reflect.String && wrong.Value != "object" && wrong.Value != "array" {
 			advice = "; write it in quotes"

@@ -43,8 +43,7 @@ func (e *Error) Unwrap() error { return e.Err }
 
 // InFile returns err with the name of the file, if err is an *Error without one. It does not change err.
 func InFile(path string, err error) error {
-	var data *Error
-	if errors.As(err, &data) && data.File == "" {
+	if data, ok := errors.AsType[*Error](err); ok && data.File == "" {
 		named := *data
 		named.File = path
 		return &named
@@ -56,8 +55,7 @@ func InFile(path string, err error) error {
 // codec library may raise on damaged bytes, becomes an *Error about that file.
 func Guard(path string, read func() error) error {
 	err := outside.Check(read)
-	var caught *outside.PanicError
-	if errors.As(err, &caught) {
+	if _, ok := errors.AsType[*outside.PanicError](err); ok {
 		return &Error{File: path, Msg: "cannot be read", Err: err}
 	}
 	return InFile(path, err)

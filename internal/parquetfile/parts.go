@@ -52,8 +52,7 @@ func isFolder(ctx context.Context, path storage.Location, e fs.DirEntry) bool {
 // InColumn turns an error about the content of a file into a *dataerror.Error and returns other errors unchanged.
 // column may be "".
 func InColumn(column string, err error) error {
-	var content *Error
-	if errors.As(err, &content) {
+	if _, ok := errors.AsType[*Error](err); ok {
 		return &dataerror.Error{Column: column, Err: err}
 	}
 	return err

@@ -8,8 +8,7 @@ import (
 
 // InLine rewords an error about a line that should have a whole JSON value.
 func InLine(err error) error {
-	var syntax *json.SyntaxError
-	if errors.As(err, &syntax) && syntax.Error() == "unexpected end of JSON input" {
+	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok && syntax.Error() == "unexpected end of JSON input" {
 		return errors.New("the line ends within a JSON value; write one object per line, as jq -c . does, or jq -c '.[]' for a list")
 	}
 	return Plain(err)

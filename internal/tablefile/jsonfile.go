@@ -218,8 +218,7 @@ func (t *jsonFile) end() error {
 	if errors.Is(err, io.EOF) {
 		err = t.inside.fields.end(t.file.String())
 	}
-	var data *dataerror.Error
-	if errors.As(err, &data) && slices.Contains(t.inside.fields.names, data.Column) {
+	if data, ok := errors.AsType[*dataerror.Error](err); ok && slices.Contains(t.inside.fields.names, data.Column) {
 		data.Column = t.prefix() + data.Column
 	}
 	return err

@@ -32,8 +32,7 @@ type MergeOptions struct {
 // an *OpsetError.
 func Merge(first, second *onnx.Model, connect map[string]string, o MergeOptions) (*onnx.Model, error) {
 	m, err := merge(first, second, connect, o)
-	var old *OpsetError
-	if errors.As(err, &old) {
+	if _, ok := errors.AsType[*OpsetError](err); ok {
 		return nil, err // about one model, not about the merge
 	}
 	if err != nil {

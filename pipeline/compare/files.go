@@ -3,7 +3,6 @@ package compare
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"io"
 
 	"pipe/costs"
@@ -73,18 +72,10 @@ func readReport(ctx context.Context, file storage.Location) (*report.Report, err
 }
 
 func (c *Comparison) write(ctx context.Context, out storage.Location) error {
-	for name, write := range map[string]func(io.Writer) error{jsonName: c.WriteJSON, htmlName: c.WriteHTML} {
+	for name, write := range map[string]func(io.Writer) error{jsonName: stage.Indented(c), htmlName: c.WriteHTML} {
 		if err := atomicfile.WriteAt(ctx, out.Join(name), write); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// WriteJSON writes the comparison as one object.
-func (c *Comparison) WriteJSON(w io.Writer) error {
-	e := json.NewEncoder(w)
-	e.SetIndent("", "  ")
-	e.SetEscapeHTML(false)
-	return e.Encode(c)
 }

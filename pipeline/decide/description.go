@@ -107,8 +107,7 @@ func DescriptionFile(path storage.Location) storage.Location { return path.Suffi
 // describe describes the policy or cascade file that holds the bytes of m. If m is neither, the error is that of policy.Parse.
 func describe(m *onnx.Model, file []byte) (*Description, error) {
 	info, err := policy.Parse(m)
-	var looks *policy.CascadeError
-	if errors.As(err, &looks) {
+	if _, ok := errors.AsType[*policy.CascadeError](err); ok {
 		return describeCascade(m, file)
 	}
 	if err != nil {
@@ -275,8 +274,7 @@ func RemoveDescription(ctx context.Context, path storage.Location) error {
 // ReadDescription reads a description. A file that is none is a *costs.DataError.
 func ReadDescription(ctx context.Context, path storage.Location) (*Description, error) {
 	b, err := textfile.ReadFileAt(ctx, path, textfile.MaxWhole)
-	var onDisk *fs.PathError
-	if errors.As(err, &onDisk) {
+	if _, ok := errors.AsType[*fs.PathError](err); ok {
 		return nil, err
 	}
 	d := &Description{}

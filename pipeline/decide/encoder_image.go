@@ -48,8 +48,7 @@ func (e *imageEncoder) most() int { return 256 }
 func (e *imageEncoder) field(folder storage.Location) func(ctx context.Context, dst []float32, paths []string) error {
 	return func(ctx context.Context, dst []float32, paths []string) error {
 		err := e.encodeFiles(ctx, dst, len(paths), func(i int) ([]byte, error) { return e.readFile(ctx, folder, paths[i]) })
-		var bad *policy.RowError
-		if errors.As(err, &bad) {
+		if bad, ok := errors.AsType[*policy.RowError](err); ok {
 			return &policy.RowError{Row: bad.Row, Err: fmt.Errorf("image %q: %w", paths[bad.Row], bad.Err)}
 		}
 		return err
@@ -63,8 +62,7 @@ func (e *imageEncoder) encodeFiles(ctx context.Context, dst []float32, n int, re
 
 // rowOfImage makes a *RowError of the error about an image.
 func rowOfImage(err error) error {
-	var bad *featurize.ImageError
-	if errors.As(err, &bad) {
+	if bad, ok := errors.AsType[*featurize.ImageError](err); ok {
 		return &policy.RowError{Row: bad.Index, Err: bad.Err}
 	}
 	return err

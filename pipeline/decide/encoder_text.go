@@ -47,8 +47,7 @@ func (e *textEncoder) field(storage.Location) func(ctx context.Context, dst []fl
 
 // rowOfText makes a *RowError of the error about a text.
 func rowOfText(err error) error {
-	var bad *featurize.TextError
-	if errors.As(err, &bad) {
+	if bad, ok := errors.AsType[*featurize.TextError](err); ok {
 		return &policy.RowError{Row: bad.Index, Err: bad.Err}
 	}
 	return err

@@ -37,8 +37,7 @@ func ReadPolicy(ctx context.Context, at storage.Location) (*PolicyFile, error) {
 		return nil, err
 	}
 	m, info, err := policy.Read(local)
-	var onDisk *fs.PathError
-	if errors.As(err, &onDisk) {
+	if _, ok := errors.AsType[*fs.PathError](err); ok {
 		return nil, err
 	}
 	return newPolicyFile(at.String(), m, info, err)

@@ -179,8 +179,7 @@ func (r *Router) Encode(ctx context.Context, folder storage.Location, values []s
 			if err == nil {
 				err = encode(ctx, dst[first*dim:(first+len(part))*dim], part)
 			}
-			var row *RowError
-			if errors.As(err, &row) {
+			if row, ok := errors.AsType[*RowError](err); ok {
 				return &RowError{Row: first + row.Row, Err: row.Err}
 			}
 			if err != nil {

@@ -240,8 +240,7 @@ func (r *Router) EncodeTensors(ctx context.Context, in map[string]*onnx.Tensor) 
 		return nil, &InputError{Takes: r.input, Given: "token"}
 	}
 	features, err := e.EncodeTensors(ctx, in)
-	var bad *featurize.RowError
-	if errors.As(err, &bad) {
+	if bad, ok := errors.AsType[*featurize.RowError](err); ok {
 		err = fmt.Errorf("decide: %w", &RowError{Row: bad.Row, Err: bad.Err})
 	}
 	return features, err

@@ -117,8 +117,7 @@ func (s *encodedSource) next(ctx context.Context) (*rowBatch, error) {
 
 // bad adds the place in the file to an error about rows; lines are the lines of the rows.
 func (s *encodedSource) bad(err error, lines []int) error {
-	var row *policy.RowError
-	if errors.As(err, &row) {
+	if row, ok := errors.AsType[*policy.RowError](err); ok {
 		return badRows(&costs.DataError{File: s.file, Row: lines[row.Row], Column: s.encoder.field, Err: row.Err})
 	}
 	return fmt.Errorf("rows %d to %d of %s: %w", s.seen-len(lines)+1, s.seen, s.file, err)

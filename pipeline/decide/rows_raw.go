@@ -19,16 +19,14 @@ import (
 // rawSource reads raw rows, as they were before pipe featurize: CSV with a header in any order. An encoder computes the
 // policy's features of every row.
 type rawSource struct {
+	csvFile
 	file    string
-	in      io.Closer
-	csv     *textfile.CSV
 	encoder *tableEncoder
 	columns map[string]int // by name, of those that the policy uses
 	id      int            // -1 if the file has none
 	values  []float32      // of one row
 	record  []string       // the row being read
 	scores  int            // of a row: the policy's actions
-	seen    int
 }
 
 // openRaw opens raw rows for a policy with the given number of actions. absent are the columns that the policy uses and
@@ -95,13 +93,6 @@ func (s *rawSource) match(header []string) (absent []string, err error) {
 	return absent, nil
 }
 
-func (s *rawSource) rows() int64 { return -1 }
-func (s *rawSource) close()      { _ = s.in.Close() } // only read from: nothing is lost
-
-func (s *rawSource) move(in io.Reader, at textfile.Place) {
-	s.csv, s.seen = s.csv.At(in, int(at.Line)), int(at.Row)
-}
-
 func (s *rawSource) next(ctx context.Context) (*rowBatch, error) {
 	dim := s.encoder.groups.Dim()
 	b, rows := batchOf(dim, s.scores)
@@ -154,8 +145,7 @@ func (s *rawSource) bad(line int, column, msg string) error {
 
 // badText turns an error of a text reader into one about rows or features; it adds the file name to read errors.
 func badText(what, file string, err error) error {
-	var text *textfile.Error
-	if errors.As(err, &text) {
+	if _, ok := errors.AsType[*textfile.Error](err); ok {
 		return fmt.Errorf("read %s: %w", what, dataerror.FromText(err))
 	}
 	return fmt.Errorf("read %s %q: %w", what, file, err)

@@ -28,7 +28,7 @@ func FuzzDecideRaw(f *testing.F) {
 		f.Add([]byte(text))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		s := &rawSource{file: "rows", in: io.NopCloser(nil), encoder: table, values: make([]float32, table.width()), scores: 2}
+		s := &rawSource{file: "rows", csvFile: csvFile{in: io.NopCloser(nil)}, encoder: table, values: make([]float32, table.width()), scores: 2}
 		_, err := s.start(bytes.NewReader(text))
 		for err == nil {
 			var b *rowBatch

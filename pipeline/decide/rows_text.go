@@ -33,15 +33,27 @@ func batchOf(dim, actions int) (b *rowBatch, rows int) {
 // csvSource reads a table with a header: an optional column id (without it, rows are numbered from 0) and the features.
 // They are matched by name if the policy has feature names, else taken in order.
 type csvSource struct {
+	csvFile
 	file   string
-	in     io.Closer
-	csv    *textfile.CSV
 	header []string
 	id     int   // column of the id, -1 if there is none
 	to     []int // per column: the feature that it holds
 	dim    int
 	scores int // of a row: the policy's actions
-	seen   int
+}
+
+// csvFile is what sources of rows in a CSV file have in common.
+type csvFile struct {
+	in   io.Closer
+	csv  *textfile.CSV
+	seen int // rows that were read
+}
+
+func (s *csvFile) rows() int64 { return -1 }
+func (s *csvFile) close()      { _ = s.in.Close() } // only read from: nothing is lost
+
+func (s *csvFile) move(in io.Reader, at textfile.Place) {
+	s.csv, s.seen = s.csv.At(in, int(at.Line)), int(at.Row)
 }
 
 func newCSVSource(file string, in io.Closer, r io.Reader, info *policy.Info) (*csvSource, error) {
@@ -50,7 +62,7 @@ func newCSVSource(file string, in io.Closer, r io.Reader, info *policy.Info) (*c
 		return nil, badText("features", file, err)
 	}
 	header := text.Header()
-	s := &csvSource{file: file, in: in, csv: text, header: header, id: -1, dim: info.Dim, scores: info.Actions.Len()}
+	s := &csvSource{csvFile: csvFile{in: in, csv: text}, file: file, header: header, id: -1, dim: info.Dim, scores: info.Actions.Len()}
 	seen := make(map[string]bool, len(header))
 	for c, name := range header {
 		if seen[name] {
@@ -73,13 +85,6 @@ func newCSVSource(file string, in io.Closer, r io.Reader, info *policy.Info) (*c
 	}
 	s.to, err = featurePlaces(file, header, s.id, info.Names)
 	return s, err
-}
-
-func (s *csvSource) rows() int64 { return -1 }
-func (s *csvSource) close()      { _ = s.in.Close() } // only read from: nothing is lost
-
-func (s *csvSource) move(in io.Reader, at textfile.Place) {
-	s.csv, s.seen = s.csv.At(in, int(at.Line)), int(at.Row)
 }
 
 func (s *csvSource) next(ctx context.Context) (*rowBatch, error) {

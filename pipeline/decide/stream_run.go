@@ -113,8 +113,7 @@ func (s *stream) work(ctx context.Context, work <-chan *job) {
 func (s *stream) decide(ctx context.Context, j *job) {
 	defer close(j.ready)
 	j.decisions, j.err = s.router.batch(ctx, j.batch.features, len(j.batch.ids))
-	var row *policy.RowError
-	if errors.As(j.err, &row) {
+	if row, ok := errors.AsType[*policy.RowError](j.err); ok {
 		j.err = &costs.DataError{Msg: fmt.Sprintf("decide: id %q", j.batch.ids[row.Row]), Err: row.Err}
 	}
 }

@@ -62,8 +62,7 @@ func rowsOfParquet[T any](s *segment, columns []columnForm, empty T, start func(
 }
 
 func inColumn(name string, err error) error {
-	var data *dataerror.Error
-	if errors.As(err, &data) && data.Column == "" {
+	if data, ok := errors.AsType[*dataerror.Error](err); ok && data.Column == "" {
 		data.Column = name
 	}
 	return err

@@ -197,8 +197,7 @@ func Step(ctx context.Context, out storage.Location, split string, inputs map[st
 
 func (t *Rows) write(ctx context.Context, out storage.Location, split Split, draw int) error {
 	names, err := split.draw(t.frame.IDs, t.labels, t.frame.Groups, draw)
-	var data *costs.DataError
-	if errors.As(err, &data) {
+	if data, ok := errors.AsType[*costs.DataError](err); ok {
 		data.File = t.files.Primary.String()
 	}
 	if err != nil {
@@ -222,7 +221,7 @@ func (t *Rows) write(ctx context.Context, out storage.Location, split Split, dra
 	if err := e.WriteFile(ctx, out.Join(EncoderFile)); err != nil {
 		return err
 	}
-	return atomicfile.WriteAt(ctx, out.Join(ReportFile), t.describe(e, f, used).WriteJSON)
+	return atomicfile.WriteAt(ctx, out.Join(ReportFile), stage.Indented(t.describe(e, f, used)))
 }
 
 // framePart returns the rows that are in a split, with their splits.
@@ -301,14 +300,6 @@ func readReport(ctx context.Context, path storage.Location) (*Report, error) {
 		return nil, fmt.Errorf("read featurize report %q: %w", path, err)
 	}
 	return &r, nil
-}
-
-// WriteJSON writes the report as one indented JSON object.
-func (r *Report) WriteJSON(w io.Writer) error {
-	e := json.NewEncoder(w)
-	e.SetIndent("", "  ")
-	e.SetEscapeHTML(false)
-	return e.Encode(r)
 }
 
 // WriteText writes the report for a reader at a terminal.

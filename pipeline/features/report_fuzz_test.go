@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"pipe/internal/storage"
+	"pipe/pipeline/stage"
 )
 
 // FuzzFeaturizeReport: the report of a stage gives an error that names its file, or can be displayed.
@@ -27,7 +28,7 @@ func FuzzFeaturizeReport(f *testing.F) {
 			}
 			return
 		}
-		if err := errors.Join(r.WriteText(io.Discard), r.WriteJSON(io.Discard)); err != nil {
+		if err := errors.Join(r.WriteText(io.Discard), stage.Indented(r)(io.Discard)); err != nil {
 			t.Fatal(err)
 		}
 	})

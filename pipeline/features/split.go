@@ -54,8 +54,7 @@ func (s Split) draw(ids, labels, groups []string, draw int) ([]string, error) {
 		d.Validation, d.Test = float64(s.ValidationRows)/float64(n), float64(n-s.TrainRows-s.ValidationRows)/float64(n)
 	}
 	splits, err := d.Draw(ids, labels, groups)
-	var data *costs.DataError
-	if errors.As(err, &data) {
+	if data, ok := errors.AsType[*costs.DataError](err); ok {
 		data.Msg = "split: " + data.Msg
 	}
 	if err != nil {

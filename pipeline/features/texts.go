@@ -2,7 +2,6 @@ package features
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -150,14 +149,6 @@ func writeEncoder(ctx context.Context, m *lexical.Model, o TextOptions) (*TextRe
 		return nil, fmt.Errorf("featurize: write encoder: %w", err)
 	}
 	return &TextReport{Report: m.Report, Encoder: model.Info(), File: o.Out.String()}, nil
-}
-
-// WriteJSON writes the report as one indented JSON object.
-func (r *TextReport) WriteJSON(w io.Writer) error {
-	e := json.NewEncoder(w)
-	e.SetIndent("", "  ")
-	e.SetEscapeHTML(false)
-	return e.Encode(r)
 }
 
 // WriteText writes the report for a reader at a terminal.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"pipe/costs"
+	"pipe/internal/advice"
 )
 
 // noOutcomes says why no decision could be exported.
@@ -41,30 +42,12 @@ func (r *Result) noLoss() error {
 
 // noFees is the error where no call of n decisions has a known fee.
 func noFees(log string, n int) error {
-	return &feeError{costs.DataError{File: log, Column: "fee", Msg: fmt.Sprintf("is known of none of the %d decisions with an outcome, so none of their costs is known", n)}}
-}
-
-// feeError means that no call of the log has a known fee.
-type feeError struct{ costs.DataError }
-
-func (e *feeError) Unwrap() error { return &e.DataError }
-
-// Hint says what the user can do.
-func (e *feeError) Hint() string {
-	return "the gateway logs fees of experts that have prices (docs/gateway.md); --no-fees leaves measured fees out"
+	msg := fmt.Sprintf("is known of none of the %d decisions with an outcome, so none of their costs is known", n)
+	return advice.With(&costs.DataError{File: log, Column: "fee", Msg: msg}, "the gateway logs fees of experts that have prices (docs/gateway.md); --no-fees leaves measured fees out")
 }
 
 // noMoney is the error where it is not known what a fee is in the unit of the loss.
 func noMoney(log string) error {
-	return &moneyError{costs.DataError{File: log, Column: "fee", Msg: "is of money, and the policy learned from measured fees; it is not known what a loss of 1 is worth"}}
-}
-
-// moneyError means that the fees of the log cannot be part of costs.
-type moneyError struct{ costs.DataError }
-
-func (e *moneyError) Unwrap() error { return &e.DataError }
-
-// Hint says what the user can do.
-func (e *moneyError) Hint() string {
-	return "--money USD=40 says that it is worth 40 USD; --no-fees leaves measured fees out"
+	const msg = "is of money, and the policy learned from measured fees; it is not known what a loss of 1 is worth"
+	return advice.With(&costs.DataError{File: log, Column: "fee", Msg: msg}, "--money USD=40 says that it is worth 40 USD; --no-fees leaves measured fees out")
 }

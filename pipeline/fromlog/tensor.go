@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"pipe/costs"
+	"pipe/internal/advice"
 	"pipe/internal/storage"
 	"pipe/pipeline/decisionlog"
 )
@@ -245,7 +246,11 @@ func (t *tensors) write(ctx context.Context, path storage.Location, rows *costs.
 	case path.IsZero():
 		return "", nil
 	case rows.Len() == 0 && t.alone():
-		return "", &emptyError{costs.DataError{File: t.options.Log.String(), Msg: none}, path == t.options.Out}
+		hint := "leave --partial out"
+		if path == t.options.Out {
+			hint = "--partial writes the instances with unknown outcomes; docs/log.md states how every pair is recorded"
+		}
+		return "", advice.With(&costs.DataError{File: t.options.Log.String(), Msg: none}, hint)
 	case rows.Len() == 0:
 		if _, err := path.Stat(ctx); err == nil { // readers would take it for the result of this import
 			return "", &costs.DataError{File: path.String(), Msg: "is of an earlier import and is out of date: " + none + "; remove it"}
@@ -255,8 +260,7 @@ func (t *tensors) write(ctx context.Context, path storage.Location, rows *costs.
 	}
 	dropUnknown(&rows.Usage)
 	if err := costs.Write(ctx, path, rows); err != nil {
-		var data *costs.DataError
-		if errors.As(err, &data) && strings.Contains(data.Column, "loss") {
+		if data, ok := errors.AsType[*costs.DataError](err); ok && strings.Contains(data.Column, "loss") {
 			return "", fmt.Errorf("an outcome cannot be in a tensor: %w", err)
 		}
 		return "", err
@@ -268,20 +272,4 @@ func (t *tensors) write(ctx context.Context, path storage.Location, rows *costs.
 func (t *tensors) alone() bool {
 	o := t.options
 	return o.DSJSON.IsZero() && o.OBP.IsZero() && (o.Out.IsZero() || o.Partial.IsZero())
-}
-
-// emptyError means that a tensor would have no rows.
-type emptyError struct {
-	costs.DataError
-	complete bool
-}
-
-func (e *emptyError) Unwrap() error { return &e.DataError }
-
-// Hint says what the user can do.
-func (e *emptyError) Hint() string {
-	if e.complete {
-		return "--partial writes the instances with unknown outcomes; docs/log.md states how every pair is recorded"
-	}
-	return "leave --partial out"
 }

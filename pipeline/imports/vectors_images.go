@@ -84,8 +84,7 @@ func (f *imageFiles) Encode(ctx context.Context, dst []float32, keys []string) e
 		}
 		return b, err
 	})
-	var bad *featurize.ImageError
-	if errors.As(err, &bad) {
+	if bad, ok := errors.AsType[*featurize.ImageError](err); ok {
 		return &outcome.BadValueError{Index: f.first[keys[bad.Index]], Err: bad.Err}
 	}
 	if err != nil {

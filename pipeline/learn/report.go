@@ -1,7 +1,6 @@
 package learn
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
@@ -51,14 +50,6 @@ type Version struct {
 func (r *Report) conclude(v Verdict, format string, args ...any) *Report {
 	r.Verdict, r.Sentence = v, fmt.Sprintf(format, args...)
 	return r
-}
-
-// WriteJSON writes the report as one indented JSON object.
-func (r *Report) WriteJSON(w io.Writer) error {
-	e := json.NewEncoder(w)
-	e.SetIndent("", "  ")
-	e.SetEscapeHTML(false)
-	return e.Encode(r)
 }
 
 // line is the line of status.

@@ -349,7 +349,7 @@ func (r *run) remember(ctx context.Context) error {
 	for _, f := range []struct {
 		name  string
 		write func(io.Writer) error
-	}{{pageFile, r.report.WriteHTML}, {reportFile, r.report.WriteJSON}} {
+	}{{pageFile, r.report.WriteHTML}, {reportFile, stage.Indented(r.report)}} {
 		if err := atomicfile.WriteAt(ctx, r.in(f.name), f.write); err != nil {
 			return err
 		}

@@ -136,8 +136,7 @@ func (s *textLog) addRaw(values [][]string, row int) ([][]string, error) {
 // encode computes the features of raw rows.
 func (s *textLog) encode(ctx context.Context, r *logRows, values [][]string) (err error) {
 	r.features, err = s.raw.encode(ctx, s.names, values)
-	var bad *policy.RowError
-	if errors.As(err, &bad) {
+	if bad, ok := errors.AsType[*policy.RowError](err); ok {
 		err = &costs.DataError{File: s.path, Row: r.place(bad.Row), Err: bad.Err}
 	}
 	if err != nil {

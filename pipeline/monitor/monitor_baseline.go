@@ -128,8 +128,7 @@ func (c *baselineReader) add(ctx context.Context, t *costs.Tensor) error {
 
 // rowError turns an error about a row into one about data.
 func rowError(err error, ids []string) error {
-	var row *policy.RowError
-	if errors.As(err, &row) && row.Row < len(ids) {
+	if row, ok := errors.AsType[*policy.RowError](err); ok && row.Row < len(ids) {
 		return &costs.DataError{Msg: fmt.Sprintf("id %q", ids[row.Row]), Err: row.Err}
 	}
 	return err

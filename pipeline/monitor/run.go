@@ -247,8 +247,7 @@ func (m *Monitor) addFile(ctx context.Context, path storage.Location, raw *rawCo
 // addRows decides on rows and adds them. Outcomes are returned instead if they are to be added later.
 func (m *Monitor) addRows(ctx context.Context, path string, rows *logRows, keep bool) (later []Outcome, err error) {
 	d, err := m.Decide(ctx, rows.features, rows.n)
-	var bad *policy.RowError
-	if errors.As(err, &bad) {
+	if bad, ok := errors.AsType[*policy.RowError](err); ok {
 		err = fmt.Errorf("read rows: %w", &costs.DataError{File: path, Row: rows.place(bad.Row), Err: bad.Err})
 	}
 	if err != nil {

@@ -2,7 +2,6 @@ package monitor
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"math"
@@ -14,6 +13,7 @@ import (
 	"pipe/internal/storage"
 	"pipe/pipeline/decisionlog"
 	"pipe/pipeline/report/page"
+	"pipe/pipeline/stage"
 )
 
 // Patterns match the files that Write writes.
@@ -21,18 +21,10 @@ var Patterns = []string{"monitor.json", "monitor.html"}
 
 // Write writes the status into a folder, as monitor.json and as the page monitor.html.
 func Write(ctx context.Context, folder storage.Location, s *Status) error {
-	if err := atomicfile.WriteAt(ctx, folder.Join("monitor.json"), s.WriteJSON); err != nil {
+	if err := atomicfile.WriteAt(ctx, folder.Join("monitor.json"), stage.Indented(s)); err != nil {
 		return err
 	}
 	return atomicfile.WriteAt(ctx, folder.Join("monitor.html"), s.WriteHTML)
-}
-
-// WriteJSON writes the status as an indented JSON object.
-func (s *Status) WriteJSON(w io.Writer) error {
-	e := json.NewEncoder(w)
-	e.SetIndent("", "  ")
-	e.SetEscapeHTML(false)
-	return e.Encode(s)
 }
 
 // WriteHTML writes the status as one self-contained page.

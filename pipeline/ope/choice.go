@@ -154,8 +154,7 @@ func (c *candidate) run(ctx context.Context, d *policy.Decider, r *rows, at *pol
 		} else {
 			out, err = d.Decide(ctx, features, n)
 		}
-		var row *policy.RowError
-		if errors.As(err, &row) {
+		if row, ok := errors.AsType[*policy.RowError](err); ok {
 			err = &costs.DataError{File: r.file, Msg: fmt.Sprintf("decision %q", r.id[first+row.Row]), Err: row.Err}
 		}
 		if err != nil {

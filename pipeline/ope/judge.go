@@ -106,8 +106,7 @@ func (j *judged) estimate(ctx context.Context, name string) (out Estimate, err e
 func (j *judged) influence(e offpolicy.Estimator, c *candidate) ([]float64, error) {
 	weight, term := func(n int) float64 { return j.log.Weight[n] }, func(n int) offpolicy.Term { return j.term(e, c, n) }
 	values, err := e.Influence(j.len(), weight, term, j.settings.Tuning)
-	var row *offpolicy.DataError
-	if errors.As(err, &row) {
+	if row, ok := errors.AsType[*offpolicy.DataError](err); ok {
 		return nil, &costs.DataError{File: j.file, Column: "propensity", Msg: fmt.Sprintf("decision %q", j.id[row.Row-1]), Err: errors.New(row.Msg)}
 	}
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"pipe/costs"
+	"pipe/internal/advice"
 	"pipe/internal/atomicfile"
 	"pipe/models"
 	"pipe/models/offpolicy"
@@ -154,20 +155,11 @@ func (o *Options) knowPropensities(ctx context.Context, r *rows) ([]offpolicy.Ca
 	case o.Propensity:
 		return r.estimatePropensities(ctx, o.Seed)
 	case known == 0:
-		return nil, &unknownError{costs.DataError{File: r.file, Column: "propensity", Msg: "is known of no executed pair, so it is not known for how much each row counts"}}
+		err := &costs.DataError{File: r.file, Column: "propensity", Msg: "is known of no executed pair, so it is not known for how much each row counts"}
+		return nil, advice.With(err, "--estimate-propensities guesses them from the features, which is right only if nothing else decided what was executed")
 	}
 	r.leaveOut("the propensity of the executed pair is not known", lacks)
 	return nil, nil
-}
-
-// unknownError means that no propensity is known.
-type unknownError struct{ costs.DataError }
-
-func (e *unknownError) Unwrap() error { return &e.DataError }
-
-// Hint says what the user can do.
-func (e *unknownError) Hint() string {
-	return "--estimate-propensities guesses them from the features, which is right only if nothing else decided what was executed"
 }
 
 // judge estimates, and looks at what the estimates depend on.

@@ -115,8 +115,7 @@ func At(ctx context.Context, d *policy.Decider, p *policy.Prices, t *costs.Tenso
 			features = append(features, t.Row(n)...)
 		}
 		out, err := decideBatch(ctx, d, p, features, len(part))
-		var bad *policy.RowError
-		if errors.As(err, &bad) {
+		if bad, ok := errors.AsType[*policy.RowError](err); ok {
 			n := part[bad.Row]
 			err = &costs.DataError{Row: n + 1, Msg: fmt.Sprintf("id %q", t.IDs[n]), Err: bad.Err}
 		}

@@ -163,7 +163,7 @@ func (s *featurize) write(ctx context.Context, out storage.Location, parts *shar
 	}
 	f := s.fitted
 	report := &features.Report{Load: f.Load, Train: f.Train, Validation: f.Load.Rows - f.Train}
-	return atomicfile.WriteAt(ctx, out.Join(features.ReportFile), report.Complete(s.encoder, f.Positive).WriteJSON)
+	return atomicfile.WriteAt(ctx, out.Join(features.ReportFile), stage.Indented(report.Complete(s.encoder, f.Positive)))
 }
 
 // join puts the tables of the shards together.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"pipe/internal/advice"
 	"pipe/internal/dataerror"
 	"pipe/internal/storage"
 )
@@ -84,25 +85,13 @@ func (e *unrecordedError) Error() string {
 // Unwrap returns both errors.
 func (e *unrecordedError) Unwrap() []error { return []error{e.failed, e.record} }
 
-// strangerError is about an object that the work folder should not have, or not in this form.
-type strangerError struct {
-	DataError
-	name string
-}
-
-// Unwrap returns the data error.
-func (e *strangerError) Unwrap() error { return &e.DataError }
-
-// Hint returns a remedy.
-func (e *strangerError) Hint() string {
-	if e.name == manifestName || strings.HasPrefix(e.name, sharedName) {
-		return "check --work: if that is a work folder, remove the file: the next worker writes it again, and finished shards of the same work stay"
-	}
-	return "remove that file from the work folder; --list then shows whether its shard has to be run again"
-}
-
+// damaged is about an object that the work folder should not have, or not in this form.
 func damaged(folder *storage.Folder, name, msg string, err error) error {
-	return &strangerError{DataError{File: folder.Location(name).String(), Msg: msg, Err: err}, name}
+	hint := "remove that file from the work folder; --list then shows whether its shard has to be run again"
+	if name == manifestName || strings.HasPrefix(name, sharedName) {
+		hint = "check --work: if that is a work folder, remove the file: the next worker writes it again, and finished shards of the same work stay"
+	}
+	return advice.With(&DataError{File: folder.Location(name).String(), Msg: msg, Err: err}, hint)
 }
 
 // some lists the first of many things.

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"sync"
 
+	"pipe/internal/advice"
 	"pipe/internal/atomicfile"
 	"pipe/internal/storage"
 )
@@ -128,22 +129,9 @@ func damagedPart(folder *storage.Folder, file File, size int64) error {
 	return brokenPart(folder, file, msg)
 }
 
+// brokenPart is about a part that is missing, truncated or damaged.
 func brokenPart(folder *storage.Folder, file File, msg string) error {
 	shard, _, _ := shardOf(file.Part, partsName)
-	return &brokenError{DataError{File: folder.Location(file.Part).String(), Msg: msg}, folder.Location(doneOf(shard)).String(), shard}
-}
-
-// brokenError is about a part that is missing, truncated or damaged.
-type brokenError struct {
-	DataError
-	done  string
-	shard int
-}
-
-// Unwrap returns the data error.
-func (e *brokenError) Unwrap() error { return &e.DataError }
-
-// Hint returns a remedy.
-func (e *brokenError) Hint() string {
-	return fmt.Sprintf("remove %q, and run the shard again with --shard %d", e.done, e.shard)
+	return advice.With(&DataError{File: folder.Location(file.Part).String(), Msg: msg},
+		fmt.Sprintf("remove %q, and run the shard again with --shard %d", folder.Location(doneOf(shard)).String(), shard))
 }

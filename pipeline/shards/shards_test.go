@@ -280,8 +280,7 @@ func takesOver(t *testing.T, work string) {
 	if err != nil || l.Shards[0].State != StateDone || l.Shards[1].State != stateRunning {
 		t.Errorf("%+v, %v", l, err)
 	}
-	var busy *busyError
-	if err := Drop(t.Context(), quick(t, work)); !errors.As(err, &busy) {
+	if err := Drop(t.Context(), quick(t, work)); !errors.Is(err, errBusy) {
 		t.Errorf("dropped while a worker is alive: %v", err)
 	}
 	alive()
@@ -455,8 +454,7 @@ func TestEndedAttemptIsNotRepeated(t *testing.T) {
 	if _, err := w.claim(t.Context(), 0, 7); err != nil {
 		t.Fatal(err)
 	}
-	var busy *busyError
-	if err := w.idle(t.Context()); !errors.As(err, &busy) {
+	if err := w.idle(t.Context()); !errors.Is(err, errBusy) {
 		t.Errorf("while a claim is alive: %v", err)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"pipe/internal/advice"
 	"pipe/internal/digest"
 	"pipe/internal/storage"
 	"pipe/internal/storage/storagetest"
@@ -131,7 +132,7 @@ func TestShare(t *testing.T) {
 			t.Fatal(err)
 		}
 		var bad *DataError
-		var hint *strangerError
+		var hint *advice.Error
 		if _, err := share(); !errors.As(err, &bad) || bad.File != path || !errors.As(err, &hint) || !strings.Contains(hint.Hint(), "writes it again") {
 			t.Errorf("%.60q: %v", text, err)
 		}

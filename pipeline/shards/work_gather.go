@@ -2,8 +2,11 @@ package shards
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"strings"
 
+	"pipe/internal/advice"
 	"pipe/internal/parallel"
 	"pipe/internal/progress"
 )
@@ -125,6 +128,9 @@ func Drop(ctx context.Context, o Options) error {
 	return nil
 }
 
+// errBusy says that a worker is at a shard.
+var errBusy = errors.New("a worker is alive")
+
 // idle is an error if a worker is alive.
 func (w *Work) idle(ctx context.Context) error {
 	now, err := now(ctx, w.folder, w.machine.Worker)
@@ -145,17 +151,7 @@ func (w *Work) idle(ctx context.Context) error {
 				continue
 			}
 		}
-		return &busyError{w.folder.String(), info.Name}
+		return advice.With(fmt.Errorf("work folder %q: %w (%s)", w.folder.String(), errBusy, info.Name), "stop all workers, and wait for the time of --lease")
 	}
 	return nil
 }
-
-// busyError says that a worker is at a shard.
-type busyError struct{ work, claim string }
-
-func (e *busyError) Error() string {
-	return "work folder \"" + e.work + "\": a worker is alive (" + e.claim + ")"
-}
-
-// Hint says what to do.
-func (e *busyError) Hint() string { return "stop all workers, and wait for the time of --lease" }

@@ -10,6 +10,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"pipe/internal/advice"
 	"pipe/internal/safetext"
 	"pipe/internal/storage"
 )
@@ -123,27 +124,12 @@ func List(ctx context.Context, work storage.Location) (*Listing, error) {
 // ErrNoWork is the error of a folder in which no worker has begun.
 var ErrNoWork = errors.New("no worker has begun")
 
-// noWorkError is ErrNoWork of a folder.
-type noWorkError struct{ work string }
-
-// orNoWork is a *noWorkError where the manifest is not there, else the error.
+// orNoWork is ErrNoWork where the manifest is not there, else the error.
 func orNoWork(folder *storage.Folder, err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
-		return &noWorkError{folder.String()}
+		return advice.With(fmt.Errorf("work folder %q: it has no manifest.json: %w", folder.String(), ErrNoWork), "start workers with --shards N --shard next, or check --work and --out")
 	}
 	return err
-}
-
-func (e *noWorkError) Error() string {
-	return fmt.Sprintf("work folder %q: it has no manifest.json: %v", e.work, ErrNoWork)
-}
-
-// Unwrap returns ErrNoWork.
-func (e *noWorkError) Unwrap() error { return ErrNoWork }
-
-// Hint says how to begin.
-func (e *noWorkError) Hint() string {
-	return "start workers with --shards N --shard next, or check --work and --out"
 }
 
 func (w *Work) state(ctx context.Context, shard int, s slot, now time.Time) (State, error) {

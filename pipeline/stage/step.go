@@ -103,6 +103,16 @@ func (s Step) Files(ctx context.Context) ([]string, error) {
 // Digest is the digest of a value's JSON form.
 func Digest(v any) string { return digest.Of([]byte(JSON(v))) }
 
+// Indented writes a value as one indented JSON object, as the reports of stages are written.
+func Indented(v any) func(w io.Writer) error {
+	return func(w io.Writer) error {
+		e := json.NewEncoder(w)
+		e.SetIndent("", "  ")
+		e.SetEscapeHTML(false)
+		return e.Encode(v)
+	}
+}
+
 // JSON is the JSON form of settings, in one line. It panics if there is none: settings are numbers, strings, lists and
 // structures of them.
 func JSON(v any) string {

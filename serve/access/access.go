@@ -191,8 +191,7 @@ func Admin(ctx context.Context) *Refusal {
 
 // asRefusal returns the Refusal in an error.
 func asRefusal(err error) *Refusal {
-	var r *Refusal
-	if errors.As(err, &r) {
+	if r, ok := errors.AsType[*Refusal](err); ok {
 		return r
 	}
 	return &Refusal{Reason: "key"}

@@ -177,9 +177,6 @@ func (b *Budgets) States() []State {
 }
 
 // NeedsMoney reports whether one of the budgets is one of money.
-func (b *Budgets) NeedsMoney() bool { return b.settings.NeedsMoney() }
-
-// NeedsMoney reports whether one of the budgets is one of money.
 func (s *Settings) NeedsMoney() bool {
 	return slices.ContainsFunc(s.List, func(b Budget) bool { return b.Money != 0 })
 }

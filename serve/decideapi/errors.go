@@ -104,8 +104,7 @@ func isLogStopped(err error) bool {
 
 // asRequestError returns the error for the response. It hides internal errors.
 func asRequestError(err error) *requestError {
-	var own *requestError
-	if errors.As(err, &own) {
+	if own, ok := errors.AsType[*requestError](err); ok {
 		return own
 	}
 	e := &requestError{status: http.StatusUnprocessableEntity, message: messageOf(err)}

@@ -129,40 +129,45 @@ const maxColumns = textfile.MaxColumns
 
 // UnmarshalJSONFrom reads the columns.
 func (r *row) UnmarshalJSONFrom(d *jsontext.Decoder) error {
+	if d.PeekKind() == '{' {
+		*r = row{}
+	}
+	return members(d, "columns", func(name string) error {
+		if len(*r) >= maxColumns {
+			return wrongValue("has more than %d columns", maxColumns)
+		}
+		kind := d.PeekKind()
+		if kind != '"' && kind != '0' && kind != 'n' {
+			return wrongKind(d, fmt.Sprintf("column %q is not a string, a number or null; write true and false as the table does that the policy was trained on", textfile.Short(name)))
+		}
+		value, err := d.ReadToken()
+		if err == nil && kind != 'n' {
+			(*r)[name] = value.String()
+		}
+		return err
+	})
+}
+
+// members calls read for each member of an object of things, with the decoder before its value. null has none.
+func members(d *jsontext.Decoder, things string, read func(name string) error) error {
 	switch d.PeekKind() {
 	case 'n':
 		_, err := d.ReadToken()
 		return err
 	case '{':
 	default:
-		return wrongKind(d, "is not an object of columns")
+		return wrongKind(d, "is not an object of "+things)
 	}
 	if _, err := d.ReadToken(); err != nil {
 		return err
 	}
-	*r = row{}
 	for d.PeekKind() != '}' {
 		key, err := d.ReadToken()
 		if err != nil {
 			return err
 		}
-		name := key.String()
-		if len(*r) >= maxColumns {
-			return wrongValue("has more than %d columns", maxColumns)
-		}
-		switch d.PeekKind() {
-		case '"', '0':
-			value, err := d.ReadToken()
-			if err != nil {
-				return err
-			}
-			(*r)[name] = value.String()
-		case 'n':
-			if _, err := d.ReadToken(); err != nil {
-				return err
-			}
-		default:
-			return wrongKind(d, fmt.Sprintf("column %q is not a string, a number or null; write true and false as the table does that the policy was trained on", textfile.Short(name)))
+		if err := read(key.String()); err != nil { // a key is valid only until the next token is read
+			return err
 		}
 	}
 	_, err := d.ReadToken()
@@ -220,33 +225,15 @@ type fees []struct {
 
 // UnmarshalJSONFrom reads an object of numbers.
 func (f *fees) UnmarshalJSONFrom(d *jsontext.Decoder) error {
-	switch d.PeekKind() {
-	case 'n':
-		_, err := d.ReadToken()
-		return err
-	case '{':
-	default:
-		return wrongKind(d, "is not an object of fees")
-	}
-	if _, err := d.ReadToken(); err != nil {
-		return err
-	}
-	for d.PeekKind() != '}' {
-		key, err := d.ReadToken()
-		if err != nil {
-			return err
-		}
-		name, amount := key.String(), number(0)
-		if err := json.UnmarshalDecode(d, &amount); err != nil {
-			return err
-		}
+	return members(d, "fees", func(name string) error {
+		amount := number(0)
+		err := json.UnmarshalDecode(d, &amount)
 		*f = append(*f, struct {
 			name   string
 			amount number
 		}{name, amount})
-	}
-	_, err := d.ReadToken()
-	return err
+		return err
+	})
 }
 
 // integer is a whole number that must not be null. It may be written as 2.0.

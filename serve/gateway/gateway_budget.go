@@ -503,8 +503,7 @@ func (c *chat) spendingFailed(err error) {
 		c.fail(f, "")
 		return
 	}
-	var field *middle.FieldError
-	if errors.As(err, &field) {
+	if _, ok := errors.AsType[*middle.FieldError](err); ok {
 		c.fail(unreadable(err), "")
 		return
 	}

@@ -371,8 +371,7 @@ func (c *chat) chargeUsage(e *expert.Expert, model string, used expert.Usage, fe
 // chargeFailed charges the caller for a failed call: for the usage that the service reported, or for an estimate if the
 // caller disconnected. It returns a text about the reported usage for the log, "" without one.
 func (c *chat) chargeFailed(e *expert.Expert, err error) string {
-	var fault *expert.Failure
-	if errors.As(err, &fault) && fault.Usage.Known {
+	if fault, ok := errors.AsType[*expert.Failure](err); ok && fault.Usage.Known {
 		used := fault.Usage
 		c.chargeUsage(e, fault.Model, used, e.Fee(fault.Model, used, time.Now()))
 		return fmt.Sprintf("; charged: %d tokens of the prompt, %d of the completion", used.In, used.Out)

@@ -69,8 +69,7 @@ func writeJSON(w http.ResponseWriter, status int, v any) {
 // writeProblem writes an error response.
 func writeProblem(w http.ResponseWriter, err error) {
 	k := internal
-	var p *problem
-	if errors.As(err, &p) {
+	if p, ok := errors.AsType[*problem](err); ok {
 		k = p.kind
 	}
 	var again interface{ RetryAfter() time.Duration }

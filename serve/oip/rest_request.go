@@ -66,8 +66,7 @@ func readHeader(r *request, header, rest []byte, lists []cutList) error {
 
 // restProblem adds the position to a JSON error.
 func restProblem(err error) error {
-	var p *problem
-	if errors.As(err, &p) {
+	if p, ok := errors.AsType[*problem](err); ok {
 		return p
 	}
 	var syntax *jsontext.SyntacticError

@@ -76,8 +76,7 @@ type rpc struct {
 // rpcError converts an error to a gRPC status.
 func rpcError(err error) error {
 	k := internal
-	var p *problem
-	if errors.As(err, &p) {
+	if p, ok := errors.AsType[*problem](err); ok {
 		k = p.kind
 	}
 	return status.Error(k.code, strings.ToValidUTF8(err.Error(), "?"))

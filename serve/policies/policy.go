@@ -151,8 +151,7 @@ func (p *Policy) encode(ctx context.Context, in Inputs) ([]float32, error) {
 				copy(out[at*dim:(at+1)*dim], features[n*dim:])
 			}
 		}
-		var row *decide.RowError
-		if errors.As(err, &row) {
+		if row, ok := errors.AsType[*decide.RowError](err); ok {
 			err = fmt.Errorf("decide: %w", &decide.RowError{Row: parts[i].At[row.Row], Err: row.Err})
 		}
 		return err

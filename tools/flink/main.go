@@ -29,8 +29,7 @@ func main() {
 		os.Exit(2)
 	}
 	err := command(ctx, os.Args[1], os.Args[2:])
-	var ended *exec.ExitError
-	if errors.As(err, &ended) {
+	if ended, ok := errors.AsType[*exec.ExitError](err); ok {
 		os.Exit(ended.ExitCode())
 	}
 	if err != nil {

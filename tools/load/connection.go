@@ -84,8 +84,7 @@ func (c *connection) close() {
 
 // reason is an error without addresses, so that equal ones are counted together.
 func reason(err error) string {
-	var op *net.OpError
-	if errors.As(err, &op) {
+	if op, ok := errors.AsType[*net.OpError](err); ok {
 		return op.Op + ": " + op.Err.Error()
 	}
 	return err.Error()

@@ -84,8 +84,7 @@ func (u *submitter) finish(ctx context.Context) error {
 			return err
 		}
 		err = u.submit(ctx, missing)
-		var lost *engine.UnreachableError
-		if errors.As(err, &lost) && lost.Lost {
+		if lost, ok := errors.AsType[*engine.UnreachableError](err); ok && lost.Lost {
 			u.progress.Note("%v; waiting for the workers that go on without it", lost)
 			err = u.outlast(ctx)
 		} else if err == nil {

@@ -32,8 +32,7 @@ func (p *PerChannel) UnmarshalJSON(b []byte) error {
 		return nil
 	}
 	err := json.Unmarshal(b, (*[]float32)(p))
-	var wrong *json.UnmarshalTypeError
-	if errors.As(err, &wrong) && wrong.Type == reflect.TypeFor[[]float32]() {
+	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && wrong.Type == reflect.TypeFor[[]float32]() {
 		wrong.Type = reflect.TypeFor[PerChannel]()
 	}
 	return err

@@ -54,8 +54,7 @@ func open(path string) (_ *Index, err error) {
 	defer f.Close() // the mapping remains valid
 	x := &Index{path: path, size: size}
 	if x.header, x.digest, err = readHeader(f, x.size); err != nil {
-		var system *fs.PathError
-		if errors.As(err, &system) {
+		if _, ok := errors.AsType[*fs.PathError](err); ok {
 			return nil, err
 		}
 		return nil, x.bad("%v", err)

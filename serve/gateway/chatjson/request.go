@@ -10,15 +10,8 @@ import (
 	"pipe/serve/gateway/jsonedit"
 )
 
-// FieldError means that a field of a request has a wrong value. Param is its name, "" for the request as a whole.
-type FieldError struct{ Param, Msg string }
-
-func (e *FieldError) Error() string {
-	if e.Param == "" {
-		return e.Msg
-	}
-	return e.Param + " " + e.Msg
-}
+// FieldError means that a field of a request has a wrong value.
+type FieldError = jsonedit.FieldError
 
 // Request is a request for a chat completion. Package protocol has the requests of all protocols.
 type Request struct {
@@ -34,23 +27,23 @@ type Request struct {
 func ReadRequest(text []byte) (*Request, error) {
 	o, err := jsonedit.Parse(text)
 	if err != nil {
-		return nil, &FieldError{"", "the body is not a request for a chat completion: " + err.Error()}
+		return nil, &FieldError{Msg: "the body is not a request for a chat completion: " + err.Error()}
 	}
 	r := &Request{object: o, Messages: o.Get("messages")}
 	if err := json.Unmarshal(jsonedit.OrNull(o.Get("model")), &r.Model); err != nil || r.Model == "" {
-		return nil, &FieldError{"model", "must be the name of a model"}
+		return nil, &FieldError{Param: "model", Msg: "must be the name of a model"}
 	}
 	if err := json.Unmarshal(jsonedit.OrNull(o.Get("stream")), &r.Stream); err != nil {
-		return nil, &FieldError{"stream", "must be true or false"}
+		return nil, &FieldError{Param: "stream", Msg: "must be true or false"}
 	}
 	if r.Messages != nil && !hasElement(r.Messages) {
-		return nil, &FieldError{"messages", "must be a list with at least one message"}
+		return nil, &FieldError{Param: "messages", Msg: "must be a list with at least one message"}
 	}
 	var options struct {
 		Usage bool `json:"include_usage"`
 	}
 	if err := json.Unmarshal(jsonedit.OrNull(o.Get("stream_options")), &options); err != nil {
-		return nil, &FieldError{"stream_options", "must be an object, whose include_usage is true or false"}
+		return nil, &FieldError{Param: "stream_options", Msg: "must be an object, whose include_usage is true or false"}
 	}
 	r.Usage = options.Usage
 	// A user that is no string is passed on, because the service may accept it.

@@ -73,8 +73,7 @@ func (w *writing) sign(r *http.Request, body []byte) error {
 // refuse is the answer to a request that cannot be written for this expert. Another one may have the caller's protocol.
 func (e *Expert) refuse(r *protocol.Incoming, err error) *Answer {
 	p := middle.Problem{Status: http.StatusBadRequest, Code: "not_translatable", Message: err.Error()}
-	var field *middle.FieldError
-	if errors.As(err, &field) {
+	if field, ok := errors.AsType[*middle.FieldError](err); ok {
 		p.Param = field.Param
 	}
 	h := make(http.Header)

@@ -175,8 +175,7 @@ func endOf(event *sse.Event, err error) []byte {
 // abandon gives up a stream that failed, and adds the usage that it reported to the failure.
 func (s *Stream) abandon(err error) (*Answer, error) {
 	s.timer.Stop()
-	var fault *Failure
-	if errors.As(err, &fault) {
+	if fault, ok := errors.AsType[*Failure](err); ok {
 		fault.withUsage(s.end.Model, s.end.Usage)
 	}
 	return nil, err

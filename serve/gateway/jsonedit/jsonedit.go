@@ -14,6 +14,16 @@ import (
 	"pipe/internal/strictjson"
 )
 
+// FieldError means that a field of an object cannot be used. Param is its name, "" for the object as a whole.
+type FieldError struct{ Param, Msg string }
+
+func (e *FieldError) Error() string {
+	if e.Param == "" {
+		return e.Msg
+	}
+	return e.Param + " " + e.Msg
+}
+
 // Object is a JSON object as text. Fields can be read and set. Everything else keeps its bytes.
 type Object struct {
 	Text   []byte

@@ -2,7 +2,6 @@ package protocol
 
 import (
 	"encoding/json"
-	"errors"
 
 	"pipe/serve/gateway/chatjson"
 	"pipe/serve/gateway/jsonedit"
@@ -43,10 +42,6 @@ var chatDefaults = map[string]string{"n": "1", "logprobs": "false", "modalities"
 func (f chat) ReadRequest(text []byte) (*Incoming, error) {
 	r, err := chatjson.ReadRequest(text)
 	if err != nil {
-		var field *chatjson.FieldError
-		if errors.As(err, &field) {
-			return nil, &middle.FieldError{Param: field.Param, Msg: field.Msg}
-		}
 		return nil, err
 	}
 	o, err := jsonedit.ParseValid(text)
@@ -87,8 +82,7 @@ func (f chat) field(r *reader, m *middle.Request, name, path string, v json.RawM
 	case "tool_choice":
 		m.Choice = chatChoice(r, path, v)
 	case "parallel_tool_calls":
-		yes := r.bool(path, v)
-		m.Parallel = &yes
+		m.Parallel = new(r.bool(path, v))
 	case "response_format":
 		m.Output = chatOutput(r, path, v)
 	default:

@@ -117,17 +117,12 @@ func chatPart(r *reader, path string, v json.RawMessage) (p middle.Part) {
 // chatImage reads the link of an image.
 func chatImage(r *reader, path string, v json.RawMessage) (m middle.Media) {
 	detail, found := "", false
-	r.object(path, v, func(name, path string, v json.RawMessage) bool {
-		switch name {
-		case "url":
+	r.members(path, v, members{
+		"detail": r.textTo(&detail),
+		"url": func(path string, v json.RawMessage) {
 			m, found = r.mediaURL(path, r.text(path, v)), true
 			r.image(path, m)
-		case "detail":
-			detail = r.text(path, v)
-		default:
-			return false
-		}
-		return true
+		},
 	})
 	if !found {
 		r.wrong(in(path, "url"), "is missing")
@@ -138,40 +133,24 @@ func chatImage(r *reader, path string, v json.RawMessage) (m middle.Media) {
 
 // chatAudio reads a sound.
 func chatAudio(r *reader, path string, v json.RawMessage) (m middle.Media) {
-	r.object(path, v, func(name, path string, v json.RawMessage) bool {
-		switch name {
-		case "data":
+	r.members(path, v, members{
+		"format": func(path string, v json.RawMessage) { m.Type = "audio/" + r.text(path, v) },
+		"data": func(path string, v json.RawMessage) {
 			m.Data = r.text(path, v)
 			r.base64(path, m.Data)
-		case "format":
-			m.Type = "audio/" + r.text(path, v)
-		default:
-			return false
-		}
-		return true
+		},
 	})
 	return m
 }
 
 // chatFile reads a file.
 func chatFile(r *reader, path string, v json.RawMessage) (m middle.Media) {
-	name := ""
-	r.object(path, v, func(field, path string, v json.RawMessage) bool {
-		switch field {
-		case "file_data":
-			id := m.FileID
-			m = r.mediaURL(path, r.text(path, v))
-			m.FileID = id
-		case "file_id":
-			m.FileID = r.text(path, v)
-		case "filename":
-			name = r.text(path, v)
-		default:
-			return false
-		}
-		return true
+	id, name := "", ""
+	r.members(path, v, members{
+		"file_id": r.textTo(&id), "filename": r.textTo(&name),
+		"file_data": func(path string, v json.RawMessage) { m = r.mediaURL(path, r.text(path, v)) },
 	})
-	m.Name = name
+	m.FileID, m.Name = id, name
 	return m
 }
 
@@ -179,27 +158,13 @@ func chatFile(r *reader, path string, v json.RawMessage) (m middle.Media) {
 func chatCall(r *reader, path string, v json.RawMessage) middle.Part {
 	p := middle.Part{Kind: middle.Call, Arguments: "{}"}
 	kind := typeOf(v)
-	r.object(path, v, func(name, path string, v json.RawMessage) bool {
-		switch name {
-		case "type", "index":
-		case "id":
-			p.ID = r.text(path, v)
-		case "function":
-			r.object(path, v, func(name, path string, v json.RawMessage) bool {
-				switch name {
-				case "name":
-					p.Name = r.text(path, v)
-				case "arguments":
-					p.Arguments = r.arguments(path, r.text(path, v))
-				default:
-					return false
-				}
-				return true
-			})
-		default:
-			return false
-		}
-		return true
+	function := members{
+		"name":      r.textTo(&p.Name),
+		"arguments": func(path string, v json.RawMessage) { p.Arguments = r.arguments(path, r.text(path, v)) },
+	}
+	r.members(path, v, members{
+		"type": ignored, "index": ignored, "id": r.textTo(&p.ID),
+		"function": func(path string, v json.RawMessage) { r.members(path, v, function) },
 	})
 	if kind != "" && kind != "function" {
 		r.alien(in(path, "type"), "%.40q has no counterpart in another protocol", kind)
@@ -215,15 +180,9 @@ func chatTool(r *reader, path string, v json.RawMessage) (t middle.NamedSchema, 
 		r.alien(in(path, "type"), "%.40q has no counterpart in another protocol", kind)
 		return t, false
 	}
-	r.object(path, v, func(name, path string, v json.RawMessage) bool {
-		switch name {
-		case "type":
-		case "function":
-			r.object(path, v, func(name, path string, v json.RawMessage) bool { return r.namedSchema(&t, "parameters", name, path, v) })
-		default:
-			return false
-		}
-		return true
+	r.members(path, v, members{
+		"type":     ignored,
+		"function": func(path string, v json.RawMessage) { r.members(path, v, r.namedSchema(&t, "parameters")) },
 	})
 	r.named(in(path, "function.name"), t.Name)
 	return t, true
@@ -253,24 +212,23 @@ func chatChoice(r *reader, path string, v json.RawMessage) middle.Choice {
 	return middle.Choice{Mode: "tool", Name: c.Function.Name}
 }
 
+// outputKind is what the middle form calls a type of OpenAI's forms of answers.
+func (r *reader) outputKind(path, kind string) string {
+	known := map[string]string{"text": "text", "json_object": "json", "json_schema": "schema"}[kind]
+	if known == "" {
+		r.alien(path, "%.40q has no counterpart in another protocol", kind)
+	}
+	return known
+}
+
 // chatOutput reads the form of the answer.
 func chatOutput(r *reader, path string, v json.RawMessage) (o middle.Output) {
 	kind := typeOf(v)
-	r.object(path, v, func(name, path string, v json.RawMessage) bool {
-		switch name {
-		case "type":
-			o.Kind = map[string]string{"text": "text", "json_object": "json", "json_schema": "schema"}[kind]
-			if o.Kind == "" {
-				r.alien(path, "%.40q has no counterpart in another protocol", kind)
-			}
-		case "json_schema":
-			r.object(path, v, func(name, path string, v json.RawMessage) bool {
-				return r.namedSchema(&o.NamedSchema, "schema", name, path, v)
-			})
-		default:
-			return false
-		}
-		return true
+	r.members(path, v, members{
+		"type": func(path string, _ json.RawMessage) { o.Kind = r.outputKind(path, kind) },
+		"json_schema": func(path string, v json.RawMessage) {
+			r.members(path, v, r.namedSchema(&o.NamedSchema, "schema"))
+		},
 	})
 	return o
 }

@@ -20,7 +20,7 @@ func TestChatThroughTheMiddle(t *testing.T) {
 	if err != nil || len(changed) > 0 || string(body) != want {
 		t.Errorf("%s\n%v %v", body, changed, err)
 	}
-	if !in.ToolLoopOpen() || !in.HasImages() || !in.ToolsUsed() {
+	if !in.ToolLoopOpen() || !in.ToolsUsed() {
 		t.Error("facts of the request")
 	}
 	in, _ = Chat.ReadRequest([]byte(`{"model":"p","logprobs":true,"messages":[{"role":"user","content":"a"}]}`))

@@ -27,7 +27,6 @@ func FuzzRequest(f *testing.F) {
 			if err != nil {
 				return
 			}
-			in.Beginning()
 			in.ToolLoopOpen()
 			ChatMessages(in)
 			for _, at := range []chatjson.Position{chatjson.First, chatjson.BeforeLast, chatjson.Last} {

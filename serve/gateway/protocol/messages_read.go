@@ -41,6 +41,11 @@ func (r *messagesReader) left(what string) bool {
 	return true
 }
 
+// leftOut reads a field that is left out.
+func (r *messagesReader) leftOut(name string) func(path string, v json.RawMessage) {
+	return func(string, json.RawMessage) { r.left(name + " was left out") }
+}
+
 // field reads a field of a request.
 func (r *messagesReader) field(name, path string, v json.RawMessage) bool {
 	m := r.to
@@ -61,11 +66,14 @@ func (r *messagesReader) field(name, path string, v json.RawMessage) bool {
 	case "tool_choice":
 		r.choice(path, v)
 	case "thinking":
-		r.object(path, v, r.thinking)
+		r.thinking(path, v)
 	case "output_config":
-		r.object(path, v, r.output)
+		r.members(path, v, members{
+			"effort": func(path string, v json.RawMessage) { m.Effort = r.effort(path, v) },
+			"format": r.format,
+		})
 	case "output_format":
-		r.object(path, v, r.format)
+		r.format(path, v)
 	case "cache_control", "context_management":
 		return r.left(name + " was left out")
 	default:
@@ -75,57 +83,36 @@ func (r *messagesReader) field(name, path string, v json.RawMessage) bool {
 }
 
 // thinking reads how much reasoning is asked for. An adaptive one is the service's default.
-func (r *messagesReader) thinking(name, path string, v json.RawMessage) bool {
-	switch name {
-	case "type":
-		switch kind := r.text(path, v); kind {
-		case "disabled":
-			r.left("thinking disabled became no effort")
-		case "enabled":
-		case "adaptive":
-			r.left("adaptive thinking became the expert's default")
-		default:
-			r.wrong(path, "is %.40q, none of enabled, disabled and adaptive", kind)
-		}
-	case "budget_tokens":
-		r.to.Thinking = r.count(path, v)
-	case "display":
-		return r.left("thinking.display was left out")
-	default:
-		return false
-	}
-	return true
-}
-
-// output reads the effort and the form of the answer.
-func (r *messagesReader) output(name, path string, v json.RawMessage) bool {
-	switch name {
-	case "effort":
-		r.to.Effort = r.effort(path, v)
-	case "format":
-		r.object(path, v, r.format)
-	default:
-		return false
-	}
-	return true
+func (r *messagesReader) thinking(path string, v json.RawMessage) {
+	r.members(path, v, members{
+		"display":       r.leftOut("thinking.display"),
+		"budget_tokens": func(path string, v json.RawMessage) { r.to.Thinking = r.count(path, v) },
+		"type": func(path string, v json.RawMessage) {
+			switch kind := r.text(path, v); kind {
+			case "disabled":
+				r.left("thinking disabled became no effort")
+			case "enabled":
+			case "adaptive":
+				r.left("adaptive thinking became the expert's default")
+			default:
+				r.wrong(path, "is %.40q, none of enabled, disabled and adaptive", kind)
+			}
+		},
+	})
 }
 
 // format reads the form of the answer.
-func (r *messagesReader) format(name, path string, v json.RawMessage) bool {
-	switch name {
-	case "type":
-		if kind := r.text(path, v); kind != "json_schema" {
-			r.alien(path, "%.40q has no counterpart in another protocol", kind)
-		}
-		r.to.Output.Kind = "schema"
-		yes := true
-		r.to.Output.Strict = &yes
-	case "schema":
-		r.to.Output.Schema = r.schema(path, v)
-	default:
-		return false
-	}
-	return true
+func (r *messagesReader) format(path string, v json.RawMessage) {
+	o := &r.to.Output
+	r.members(path, v, members{
+		"schema": func(path string, v json.RawMessage) { o.Schema = r.schema(path, v) },
+		"type": func(path string, v json.RawMessage) {
+			if kind := r.text(path, v); kind != "json_schema" {
+				r.alien(path, "%.40q has no counterpart in another protocol", kind)
+			}
+			o.Kind, o.Strict = "schema", new(true)
+		},
+	})
 }
 
 // tool reads a tool.
@@ -135,16 +122,9 @@ func (r *messagesReader) tool(path string, v json.RawMessage) {
 		return
 	}
 	var t middle.NamedSchema
-	r.object(path, v, func(name, path string, v json.RawMessage) bool {
-		switch name {
-		case "type":
-		case "cache_control", "eager_input_streaming":
-			return r.left(name + " was left out")
-		default:
-			return r.namedSchema(&t, "input_schema", name, path, v)
-		}
-		return true
-	})
+	known := r.namedSchema(&t, "input_schema")
+	known["type"], known["cache_control"], known["eager_input_streaming"] = ignored, r.leftOut("cache_control"), r.leftOut("eager_input_streaming")
+	r.members(path, v, known)
 	r.named(in(path, "name"), t.Name)
 	r.to.Tools = append(r.to.Tools, t)
 }
@@ -152,40 +132,28 @@ func (r *messagesReader) tool(path string, v json.RawMessage) {
 // choice reads which tools may be called.
 func (r *messagesReader) choice(path string, v json.RawMessage) {
 	c := &r.to.Choice
-	r.object(path, v, func(name, path string, v json.RawMessage) bool {
-		switch name {
-		case "type":
+	r.members(path, v, members{
+		"name": r.textTo(&c.Name),
+		"type": func(path string, v json.RawMessage) {
 			kind := r.text(path, v)
 			if c.Mode = map[string]string{"auto": "auto", "any": "required", "tool": "tool", "none": "none"}[kind]; c.Mode == "" {
 				r.wrong(path, "is %.40q, none of auto, any, tool and none", kind)
 			}
-		case "name":
-			c.Name = r.text(path, v)
-		case "disable_parallel_tool_use":
+		},
+		"disable_parallel_tool_use": func(path string, v json.RawMessage) {
 			if r.bool(path, v) {
-				no := false
-				r.to.Parallel = &no
+				r.to.Parallel = new(false)
 			}
-		default:
-			return false
-		}
-		return true
+		},
 	})
 }
 
 // message reads a message. Results of tools become a separate message, before the rest.
 func (r *messagesReader) message(path string, v json.RawMessage) {
 	role, parts := "", []middle.Part(nil)
-	r.object(path, v, func(name, path string, v json.RawMessage) bool {
-		switch name {
-		case "role":
-			role = r.text(path, v)
-		case "content":
-			parts = r.content(path, v)
-		default:
-			return false
-		}
-		return true
+	r.members(path, v, members{
+		"role":    r.textTo(&role),
+		"content": func(path string, v json.RawMessage) { parts = r.content(path, v) },
 	})
 	if role != middle.User && role != middle.Assistant && role != middle.System { // agents send messages of the system, too
 		r.wrong(in(path, "role"), "is %.40q, none of user, assistant and system", role)

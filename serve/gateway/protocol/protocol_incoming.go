@@ -1,10 +1,7 @@
 package protocol
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
-	"fmt"
 	"sync"
 
 	"pipe/experts/fields"
@@ -96,23 +93,8 @@ func (in *Incoming) ToolsUsed() bool {
 // ToolLoopOpen reports whether calls of tools wait for the model.
 func (in *Incoming) ToolLoopOpen() bool { return in.Middle().ToolLoopOpen() }
 
-// HasImages and HasAudio report whether the conversation has pictures and sounds.
-func (in *Incoming) HasImages() bool { return in.Middle().Has(middle.Image) }
-
-// HasAudio reports whether the conversation has sounds.
-func (in *Incoming) HasAudio() bool { return in.Middle().Has(middle.Audio) }
-
-// WantsJSON reports whether the answer must be JSON.
-func (in *Incoming) WantsJSON() bool { return in.Middle().WantsJSON() }
-
-// WantsSchema reports whether the answer must match a JSON schema.
-func (in *Incoming) WantsSchema() bool { return in.Middle().Output.Kind == "schema" }
-
 // MaxTokens is the limit of the answer's tokens, 0 if the caller names none.
 func (in *Incoming) MaxTokens() int64 { return in.Middle().MaxTokens }
-
-// Effort is how much reasoning the caller asks for, "" if the request does not say.
-func (in *Incoming) Effort() string { return in.Middle().Effort }
 
 // OtherEffort reports whether the caller asks for reasoning by something else than an effort: by another effort, or by a limit of
 // tokens alone. "" is no effort.
@@ -126,21 +108,4 @@ func (in *Incoming) PreviousResponse() string {
 	var id string
 	_ = json.Unmarshal(jsonedit.OrNull(in.Field("previous_response_id")), &id) // a value that is no text is the service's to refuse
 	return id
-}
-
-// Beginning is a digest of the conversation's beginning, which its later requests have, too: the messages before the first
-// answer of the model, and the tools. It does not tell two conversations apart that begin alike.
-func (in *Incoming) Beginning() string {
-	m := in.Middle()
-	h := sha256.New()
-	for _, t := range m.Tools {
-		fmt.Fprintf(h, "tool %q %q %s\n", t.Name, t.Description, t.Schema)
-	}
-	for _, one := range m.Messages {
-		if one.Role == middle.Assistant {
-			break
-		}
-		fmt.Fprintf(h, "%s %+v\n", one.Role, one.Parts)
-	}
-	return hex.EncodeToString(h.Sum(nil)[:16])
 }

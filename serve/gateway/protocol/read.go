@@ -71,6 +71,28 @@ func (r *reader) object(path string, text json.RawMessage, read func(name, path 
 	}
 }
 
+// members are the fields of an object that are known, and how each is read.
+type members map[string]func(path string, v json.RawMessage)
+
+// members reads an object. Fields that are not known are noted as alien.
+func (r *reader) members(path string, text json.RawMessage, known members) {
+	r.object(path, text, func(name, path string, v json.RawMessage) bool {
+		read, ok := known[name]
+		if ok {
+			read(path, v)
+		}
+		return ok
+	})
+}
+
+// ignored reads a field that says nothing by itself.
+func ignored(string, json.RawMessage) {}
+
+// textTo reads a text into a variable.
+func (r *reader) textTo(to *string) func(path string, v json.RawMessage) {
+	return func(path string, v json.RawMessage) { *to = r.text(path, v) }
+}
+
 // list reads the elements of a list.
 func (r *reader) list(path string, text json.RawMessage, read func(path string, v json.RawMessage)) {
 	elements, ok := jsonedit.List(text)
@@ -207,20 +229,11 @@ func (r *reader) parts(path string, v json.RawMessage, part func(path string, v 
 	return all
 }
 
-// namedSchema reads a field of a tool or of the form of an answer. schema is the name of the schema itself.
-func (r *reader) namedSchema(to *middle.NamedSchema, schema, name, path string, v json.RawMessage) (known bool) {
-	switch name {
-	case "name":
-		to.Name = r.text(path, v)
-	case "description":
-		to.Description = r.text(path, v)
-	case schema:
-		to.Schema = r.schema(path, v)
-	case "strict":
-		yes := r.bool(path, v)
-		to.Strict = &yes
-	default:
-		return false
+// namedSchema reads a tool or the form of an answer. schema is the name of the schema itself.
+func (r *reader) namedSchema(to *middle.NamedSchema, schema string) members {
+	return members{
+		"name": r.textTo(&to.Name), "description": r.textTo(&to.Description),
+		schema:   func(path string, v json.RawMessage) { to.Schema = r.schema(path, v) },
+		"strict": func(path string, v json.RawMessage) { to.Strict = new(r.bool(path, v)) },
 	}
-	return true
 }

@@ -54,12 +54,14 @@ func (r *responsesReader) field(name, path string, v json.RawMessage) bool {
 	case "tool_choice":
 		r.choice(path, v)
 	case "parallel_tool_calls":
-		yes := r.bool(path, v)
-		m.Parallel = &yes
+		m.Parallel = new(r.bool(path, v))
 	case "reasoning":
-		r.object(path, v, r.reasoning)
+		r.members(path, v, members{
+			"effort":  func(path string, v json.RawMessage) { m.Effort = r.effort(path, v) },
+			"summary": r.leftOut("reasoning.summary"), "generate_summary": r.leftOut("reasoning.generate_summary"),
+		})
 	case "text":
-		r.object(path, v, r.form)
+		r.form(path, v)
 	case "include":
 		return string(v) == "[]" || compact(v) == `["reasoning.encrypted_content"]` // it is always given
 	default:
@@ -71,39 +73,19 @@ func (r *responsesReader) field(name, path string, v json.RawMessage) bool {
 // compact is JSON without white space outside of texts, for a comparison.
 func compact(v json.RawMessage) string { return string(jsonedit.Encode(v)) }
 
-// reasoning reads how much reasoning is asked for.
-func (r *responsesReader) reasoning(name, path string, v json.RawMessage) bool {
-	switch name {
-	case "effort":
-		r.to.Effort = r.effort(path, v)
-	case "summary", "generate_summary":
-		r.left(path + " was left out")
-	default:
-		return false
-	}
-	return true
-}
-
 // form reads the form of the answer.
-func (r *responsesReader) form(name, path string, v json.RawMessage) bool {
-	switch name {
-	case "verbosity":
-		r.to.Options = append(r.to.Options, middle.Option{Name: name, Field: path, Value: v})
-	case "format":
-		kind, o := typeOf(v), &r.to.Output
-		r.object(path, v, func(name, path string, v json.RawMessage) bool {
-			if name != "type" {
-				return r.namedSchema(&o.NamedSchema, "schema", name, path, v)
-			}
-			if o.Kind = map[string]string{"text": "text", "json_object": "json", "json_schema": "schema"}[kind]; o.Kind == "" {
-				r.alien(path, "%.40q has no counterpart in another protocol", kind)
-			}
-			return true
-		})
-	default:
-		return false
-	}
-	return true
+func (r *responsesReader) form(path string, v json.RawMessage) {
+	r.members(path, v, members{
+		"verbosity": func(path string, v json.RawMessage) {
+			r.to.Options = append(r.to.Options, middle.Option{Name: "verbosity", Field: path, Value: v})
+		},
+		"format": func(path string, v json.RawMessage) {
+			kind, o := typeOf(v), &r.to.Output
+			known := r.namedSchema(&o.NamedSchema, "schema")
+			known["type"] = func(path string, _ json.RawMessage) { o.Kind = r.outputKind(path, kind) }
+			r.members(path, v, known)
+		},
+	})
 }
 
 // tool reads a tool.
@@ -113,9 +95,9 @@ func (r *responsesReader) tool(path string, v json.RawMessage) {
 		return
 	}
 	var t middle.NamedSchema
-	r.object(path, v, func(name, path string, v json.RawMessage) bool {
-		return name == "type" || r.namedSchema(&t, "parameters", name, path, v)
-	})
+	known := r.namedSchema(&t, "parameters")
+	known["type"] = ignored
+	r.members(path, v, known)
 	r.named(in(path, "name"), t.Name)
 	r.to.Tools = append(r.to.Tools, t)
 }
@@ -173,17 +155,9 @@ func (r *responsesReader) item(path string, v json.RawMessage) {
 // message reads a message.
 func (r *responsesReader) message(path string, v json.RawMessage) {
 	role, parts := "", []middle.Part(nil)
-	r.object(path, v, func(name, path string, v json.RawMessage) bool {
-		switch name {
-		case "type", "id", "status", "phase":
-		case "role":
-			role = r.text(path, v)
-		case "content":
-			parts = r.itemContent(path, v)
-		default:
-			return false
-		}
-		return true
+	r.members(path, v, members{
+		"type": ignored, "id": ignored, "status": ignored, "phase": ignored, "role": r.textTo(&role),
+		"content": func(path string, v json.RawMessage) { parts = r.itemContent(path, v) },
 	})
 	if role == middle.ToolRole || !slices.Contains(chatRoles, role) {
 		r.wrong(in(path, "role"), "is %.40q, none of system, developer, user and assistant", role)
@@ -246,19 +220,9 @@ func (r *responsesReader) part(path string, v json.RawMessage) middle.Part {
 // call reads a call of a tool.
 func (r *responsesReader) call(path string, v json.RawMessage) middle.Part {
 	p := middle.Part{Kind: middle.Call, Arguments: "{}"}
-	r.object(path, v, func(name, path string, v json.RawMessage) bool {
-		switch name {
-		case "type", "id", "status":
-		case "call_id":
-			p.ID = r.text(path, v)
-		case "name":
-			p.Name = r.text(path, v)
-		case "arguments":
-			p.Arguments = r.arguments(path, r.text(path, v))
-		default:
-			return false
-		}
-		return true
+	r.members(path, v, members{
+		"type": ignored, "id": ignored, "status": ignored, "call_id": r.textTo(&p.ID), "name": r.textTo(&p.Name),
+		"arguments": func(path string, v json.RawMessage) { p.Arguments = r.arguments(path, r.text(path, v)) },
 	})
 	if p.ID == "" || p.Name == "" {
 		r.wrong(path, "needs a call_id and the name of a function")
@@ -269,17 +233,9 @@ func (r *responsesReader) call(path string, v json.RawMessage) middle.Part {
 // result reads the result of a call. Results in a row are one message.
 func (r *responsesReader) result(path string, v json.RawMessage) {
 	p := middle.Part{Kind: middle.Result}
-	r.object(path, v, func(name, path string, v json.RawMessage) bool {
-		switch name {
-		case "type", "id", "status":
-		case "call_id":
-			p.ID = r.text(path, v)
-		case "output":
-			p.Parts = r.itemContent(path, v)
-		default:
-			return false
-		}
-		return true
+	r.members(path, v, members{
+		"type": ignored, "id": ignored, "status": ignored, "call_id": r.textTo(&p.ID),
+		"output": func(path string, v json.RawMessage) { p.Parts = r.itemContent(path, v) },
 	})
 	if p.ID == "" {
 		r.wrong(in(path, "call_id"), "is missing: a result names its call")
@@ -297,21 +253,10 @@ func (r *responsesReader) thought(path string, v json.RawMessage) middle.Part {
 	p := middle.Part{Kind: middle.Reasoning, Signer: "responses"}
 	id, sealed := "", ""
 	var summary, content []middle.Part
-	r.object(path, v, func(name, path string, v json.RawMessage) bool {
-		switch name {
-		case "type", "status":
-		case "id":
-			id = r.text(path, v)
-		case "encrypted_content":
-			sealed = r.text(path, v)
-		case "summary":
-			summary = r.itemContent(path, v)
-		case "content":
-			content = r.itemContent(path, v)
-		default:
-			return false
-		}
-		return true
+	r.members(path, v, members{
+		"type": ignored, "status": ignored, "id": r.textTo(&id), "encrypted_content": r.textTo(&sealed),
+		"summary": func(path string, v json.RawMessage) { summary = r.itemContent(path, v) },
+		"content": func(path string, v json.RawMessage) { content = r.itemContent(path, v) },
 	})
 	if len(summary) == 0 {
 		summary = content

@@ -13,18 +13,8 @@ import (
 // same blocks into chat completions.
 func thinkingBlock(r *reader, path string, v json.RawMessage) middle.Part {
 	p := middle.Part{Kind: middle.Reasoning}
-	r.object(path, v, func(name, path string, v json.RawMessage) bool {
-		switch name {
-		case "type":
-		case "thinking":
-			p.Text = r.text(path, v)
-		case "signature", "data":
-			p.Signature = r.text(path, v)
-		default:
-			return false
-		}
-		return true
-	})
+	signature := r.textTo(&p.Signature)
+	r.members(path, v, members{"type": ignored, "thinking": r.textTo(&p.Text), "signature": signature, "data": signature})
 	p.Signature, p.Signer = readSignature(p.Signature, "messages")
 	return p
 }

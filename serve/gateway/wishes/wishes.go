@@ -84,8 +84,7 @@ func (w *Wishes) readHeaders(h http.Header) error {
 // wrongField is the error of a field that cannot be read.
 func wrongField(err error) *Error {
 	param := Field
-	var wrong *decideapi.WishError
-	if errors.As(err, &wrong) && wrong.Param != "" {
+	if wrong, ok := errors.AsType[*decideapi.WishError](err); ok && wrong.Param != "" {
 		param += "." + wrong.Param
 	}
 	return &Error{param, "the field " + Field + ": " + err.Error()}

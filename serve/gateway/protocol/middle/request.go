@@ -4,21 +4,16 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+
+	"pipe/serve/gateway/jsonedit"
 )
 
-// FieldError means that a field of a request or an answer cannot be used. Param is its name, "" for the whole.
-type FieldError struct{ Param, Msg string }
-
-func (e *FieldError) Error() string {
-	if e.Param == "" {
-		return e.Msg
-	}
-	return e.Param + " " + e.Msg
-}
+// FieldError means that a field of a request or an answer cannot be used.
+type FieldError = jsonedit.FieldError
 
 // FieldErrorf is a FieldError whose message is formatted.
 func FieldErrorf(param, format string, args ...any) *FieldError {
-	return &FieldError{param, fmt.Sprintf(format, args...)}
+	return &FieldError{Param: param, Msg: fmt.Sprintf(format, args...)}
 }
 
 // Request is a request for an answer of a model.
@@ -206,11 +201,11 @@ func (r *Request) CheckTools(where func(message, part int) string) {
 		for k, p := range m.Parts {
 			switch {
 			case p.Kind == Call && seen[p.ID]:
-				r.Malformed = append(r.Malformed, &FieldError{where(i, k), "has the id of an earlier call"})
+				r.Malformed = append(r.Malformed, &FieldError{Param: where(i, k), Msg: "has the id of an earlier call"})
 			case p.Kind == Call:
 				seen[p.ID] = true
 			case p.Kind == Result && !seen[p.ID]:
-				r.Malformed = append(r.Malformed, &FieldError{where(i, k), "is the result of a call that no earlier message has"})
+				r.Malformed = append(r.Malformed, &FieldError{Param: where(i, k), Msg: "is the result of a call that no earlier message has"})
 			}
 		}
 	}
