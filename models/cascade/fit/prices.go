@@ -1,13 +1,11 @@
 package fit
 
 import (
-	"fmt"
 	"math"
 	"slices"
 
 	"pipe/costs"
 	"pipe/models/auto"
-	"pipe/models/cascade"
 	"pipe/models/policy"
 )
 
@@ -33,7 +31,11 @@ func fixedPricing(a *costs.Actions, lambda float64) pricing {
 	return pricing{lambda: lambda, at: []point{pointAt(a, policy.PriceGuard{Lambda: lambda})}, references: 1}
 }
 
-// anyPricing is for a range: references are its centre, both ends of the factor on all fees at once, and both ends of lambda.
+// mostReferences bounds how often an early state is learned.
+const mostReferences = 5
+
+// anyPricing is for a range: references are its centre, both ends of the factor on all fees at once, both ends of lambda, and, where there
+// are less than the most, what is between the centre and those factors.
 func anyPricing(a *costs.Actions, r policy.PriceRange) pricing {
 	p := pricing{lambda: 1, any: &r}
 	add := func(of policy.PriceGuard) {
@@ -50,6 +52,11 @@ func anyPricing(a *costs.Actions, r policy.PriceRange) pricing {
 	for _, lambda := range r.Lambda {
 		add(policy.PriceGuard{Lambda: lambda})
 	}
+	for _, factor := range r.Fee {
+		if len(p.at) < mostReferences {
+			add(policy.PriceGuard{Lambda: one, Scaled: policy.AllFees, Factor: math.Sqrt(factor)})
+		}
+	}
 	p.references = len(p.at)
 	for _, of := range auto.PointsIn(a, r) {
 		add(of.PriceGuard)
@@ -62,14 +69,14 @@ func pointAt(a *costs.Actions, of policy.PriceGuard) point {
 	return point{of, prices, prices.Fees()}
 }
 
-// of are points as auto takes them, for the pairs of a state: an executed pair has no fee.
-func (p pricing) of(points []point, executed []int) (out []auto.Point) {
-	for _, at := range points {
-		fees := slices.Clone(at.fees)
+// points are prices as auto takes them, for the pairs of a state: an executed pair has no fee.
+func points(at []point, executed []int) (out []auto.Point) {
+	for _, of := range at {
+		fees := slices.Clone(of.fees)
 		for _, i := range executed {
 			fees[i] = 0
 		}
-		out = append(out, auto.Point{PriceGuard: at.PriceGuard, Fees: fees})
+		out = append(out, auto.Point{PriceGuard: of.PriceGuard, Fees: fees})
 	}
 	return out
 }
@@ -88,49 +95,6 @@ func fixedPair(one *policy.Policy, fees []float64) int {
 	return best
 }
 
-// later is how often pairs are executed after one was executed next, means over the rows at a reference: A x A.
-func (l *learner) later(executed []int, reference int) []float64 {
-	pairs := l.t.Actions.Len()
-	out := make([]float64, pairs*pairs)
-	for b := range pairs {
-		first := with(executed, b)
-		if slices.Contains(executed, b) || l.action[fmt.Sprint(first)] == nil {
-			continue
-		}
-		rows := 0.0
-		for n := range l.t.Len() {
-			if path, known := l.path(first, reference, n); known {
-				rows++
-				for _, c := range path {
-					out[b*pairs+c]++
-				}
-			}
-		}
-		for c := range pairs {
-			out[b*pairs+c] /= max(1, rows)
-		}
-	}
-	return out
-}
-
-// path are the pairs that are executed on a row from a state on, by what other folds learned; false if that is not known.
-func (l *learner) path(executed []int, reference, row int) (pairs []int, known bool) {
-	for {
-		next := l.action[fmt.Sprint(executed)]
-		if next == nil {
-			return pairs, true
-		}
-		switch i := next[reference][row]; {
-		case i < 0:
-			return nil, false
-		case slices.Contains(executed, i):
-			return pairs, true
-		default:
-			pairs, executed = append(pairs, i), with(executed, i)
-		}
-	}
-}
-
 // spread is the range of the losses.
 func spread(t *costs.Tensor) float64 {
 	low, high := math.Inf(1), math.Inf(-1)
@@ -140,9 +104,4 @@ func spread(t *costs.Tensor) float64 {
 		}
 	}
 	return high - low
-}
-
-// reference is what a state decides by at reference prices.
-func (l *learner) reference(executed []int, n int, p *policy.Policy) cascade.Reference {
-	return cascade.Reference{Policy: p, Fees: l.p.at[n].fees, Later: l.later(executed, n)}
 }
