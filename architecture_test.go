@@ -55,7 +55,7 @@ var mayImport = map[string][]string{
 	"experts/language":                 {"costs", "costs/grade", "experts/builder/part", "featurize/tokenizer", "internal/dataerror", "internal/storage", "internal/strictjson", "internal/textfile", "onnx", "onnx/hf", "onnx/ort", "onnx/rewrite"},
 	"experts/language/languagetest":    {"onnx"},
 	"experts/retrieval":                {"costs/grade", "experts/builder/part", "experts/chat", "experts/language", "experts/retrieval/bm25", "experts/retrieval/search", "experts/service", "internal/atomicfile", "internal/digest", "internal/parallel", "internal/storage"},
-	"experts/retrieval/bm25":           {"experts/retrieval/pagename", "internal/atomicfile", "internal/digest", "internal/progress", "internal/storage", "internal/strictjson", "internal/textfile"},
+	"experts/retrieval/bm25":           {"experts/retrieval/pagename", "internal/atomicfile", "internal/dataerror", "internal/digest", "internal/progress", "internal/storage", "internal/strictjson", "internal/textfile"},
 	"experts/retrieval/pagename":       {},
 	"experts/retrieval/search":         {"experts/builder/part", "experts/service", "internal/parallel"},
 	"experts/service":                  {"experts/builder/part", "internal/textfile"},

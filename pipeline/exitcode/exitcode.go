@@ -63,7 +63,6 @@ var codes = []struct {
 	{BadData, is[*config.Error]},
 	{BadData, is[*part.BadImagesError]},
 	{BadData, is[*builder.PartError]},
-	{BadData, is[*bm25.PageError]},
 	{BadData, is[*bm25.IndexError]},
 	{BadData, func(err error) bool { return errors.Is(err, fs.ErrNotExist) }},
 	{BadData, func(err error) bool { return errors.Is(err, syscall.EISDIR) }}, // a folder where a file is to be read

@@ -210,7 +210,7 @@ func (w *gatherer) take(p piece) error {
 	err := p.lines(func(line int, text []byte) error {
 		page, err := parsePage(text)
 		if err != nil {
-			return &PageError{w.source.files[p.file].String(), line, err.Error()}
+			return &PageError{File: w.source.files[p.file].String(), Line: line, Msg: err.Error()}
 		}
 		if page.Text == "" {
 			w.skipped++

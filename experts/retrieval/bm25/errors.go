@@ -1,21 +1,13 @@
 package bm25
 
-import "fmt"
+import (
+	"fmt"
+
+	"pipe/internal/dataerror"
+)
 
 // PageError is an error in the pages of which an index is to be made.
-type PageError struct {
-	File string
-	Line int // counted from 1; 0 for the file as a whole
-	Msg  string
-}
-
-// Error returns `"file": line 7: msg`.
-func (e *PageError) Error() string {
-	if e.Line == 0 {
-		return fmt.Sprintf("%q: %s", e.File, e.Msg)
-	}
-	return fmt.Sprintf("%q: line %d: %s", e.File, e.Line, e.Msg)
-}
+type PageError = dataerror.Error
 
 // IndexError is returned for a file that is not an index this program can use.
 type IndexError struct {

@@ -178,7 +178,7 @@ func (m merge[T]) down(i int) {
 // twice is the error of two pages with the same id.
 func (s *source) twice(id []byte, first, again place) error {
 	return &PageError{
-		s.files[again.file].String(), int(again.line),
-		fmt.Sprintf("duplicate page %q, first in line %d of %q", id, first.line, s.files[first.file]),
+		File: s.files[again.file].String(), Line: int(again.line),
+		Msg: fmt.Sprintf("duplicate page %q, first in line %d of %q", id, first.line, s.files[first.file]),
 	}
 }

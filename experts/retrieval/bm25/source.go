@@ -142,7 +142,7 @@ func (s *source) pieces(ctx context.Context, in io.Reader, index, line, length i
 		}
 		rest = slices.Clone(buffer[end:])
 		if len(rest) > textfile.MaxLine {
-			return false, &PageError{s.files[index].String(), line + bytes.Count(buffer[:end], newline), fmt.Sprintf("is longer than %d bytes", textfile.MaxLine)}
+			return false, &PageError{File: s.files[index].String(), Line: line + bytes.Count(buffer[:end], newline), Msg: fmt.Sprintf("is longer than %d bytes", textfile.MaxLine)}
 		}
 		if end > 0 && !take(piece{index, line, buffer[:end]}) {
 			return false, nil
