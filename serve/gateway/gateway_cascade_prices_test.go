@@ -18,6 +18,7 @@ import (
 	"pipe/pipeline/decisionlog"
 	"pipe/serve/budget"
 	"pipe/serve/decision"
+	"pipe/serve/gateway/expert"
 	"pipe/serve/gateway/patience"
 	"pipe/serve/ledger"
 )
@@ -250,6 +251,38 @@ func TestCascadeLateness(t *testing.T) {
 	}
 	for _, rec := range recs[len(recs)-3:] {
 		w.checkRecord(t, rec)
+	}
+}
+
+// A switch has its price in every stage, and all services that were asked have the conversation in their caches.
+func TestCascadeSessions(t *testing.T) {
+	for stages, text := range map[string]string{"small/none,large/none": unsure, "small/none": sure} {
+		w := newPricedCascade(t, func(s *Settings) {
+			s.Sessions.On = true
+			in, cached, out := 10_000.0, 1000.0, 10.0
+			for name, e := range s.Experts {
+				e.Price = &expert.Price{In: &in, Cached: &cached, Out: &out}
+				s.Experts[name] = e
+			}
+		})
+		w.small.Text, w.large.Text = text, sure
+		const first = `{"model":"pipe/any","messages":[{"role":"user","content":"Is oil good?"}`
+		if a := w.post(t, first+`]}`); a.header.Get(headerStages) != stages {
+			t.Fatalf("%v", a.header)
+		}
+		if a := w.post(t, first+`,{"role":"assistant","content":"yes"},{"role":"user","content":"And now?"}]}`); a.status != 200 {
+			t.Fatal(a)
+		}
+		one, two := w.records(t)[0], w.records(t)[1]
+		if one.Session == "" || one.Session != two.Session || two.Turn != 2 || !two.SwitchCostKnown {
+			t.Errorf("%+v", two)
+		}
+		// Both are warm after two stages, and so a switch is free; after one, large would have to read all that small has in its cache.
+		if dear := two.PairFees != nil && two.PairFees[largeNone] > two.PairFees[smallNone]+1; dear != (stages == "small/none") {
+			t.Errorf("%s: fees %v", stages, two.PairFees)
+		}
+		w.checkRecord(t, one)
+		w.checkRecord(t, two)
 	}
 }
 
