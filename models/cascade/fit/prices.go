@@ -7,7 +7,6 @@ import (
 
 	"pipe/costs"
 	"pipe/models/auto"
-	"pipe/models/cascade"
 	"pipe/models/policy"
 )
 
@@ -62,15 +61,30 @@ func pointAt(a *costs.Actions, of policy.PriceGuard) point {
 	return point{of, prices, prices.Fees()}
 }
 
-// of are points as auto takes them, for the pairs of a state: an executed pair has no fee.
-func (p pricing) of(points []point, executed []int) (out []auto.Point) {
-	for _, at := range points {
-		fees := slices.Clone(at.fees)
+// points are prices as auto takes them, for the pairs of a state: an executed pair has no fee.
+func points(at []point, executed []int) (out []auto.Point) {
+	for _, of := range at {
+		fees := slices.Clone(of.fees)
 		for _, i := range executed {
 			fees[i] = 0
 		}
-		out = append(out, auto.Point{PriceGuard: at.PriceGuard, Fees: fees})
+		out = append(out, auto.Point{PriceGuard: of.PriceGuard, Fees: fees})
 	}
+	return out
+}
+
+// around are the points of a state if later states decide as they do at a reference, which is the first: fees have what later executions
+// cost more than at the reference.
+func (p pricing) around(reference int, executed []int, later []float64) []auto.Point {
+	out := points(p.at, executed)
+	for n := range out {
+		for b := range out[n].Fees {
+			for c, count := range later[b*len(out[n].Fees) : (b+1)*len(out[n].Fees)] {
+				out[n].Fees[b] += count * (p.at[n].fees[c] - p.at[reference].fees[c])
+			}
+		}
+	}
+	out[0], out[reference] = out[reference], out[0]
 	return out
 }
 
@@ -140,9 +154,4 @@ func spread(t *costs.Tensor) float64 {
 		}
 	}
 	return high - low
-}
-
-// reference is what a state decides by at reference prices.
-func (l *learner) reference(executed []int, n int, p *policy.Policy) cascade.Reference {
-	return cascade.Reference{Policy: p, Fees: l.p.at[n].fees, Later: l.later(executed, n)}
 }
