@@ -213,9 +213,33 @@ func TestReloadOfACascade(t *testing.T) {
 func BenchmarkCascadeStage(b *testing.B) {
 	folder := b.TempDir()
 	writeCascade(b, folder, "stages", 1)
-	p := acquire(b, open(b, settings(folder)), "stages")
+	policiestest.WritePricedCascade(b, filepath.Join(folder, "priced.onnx"), dim, 1)
+	set := open(b, settings(folder))
+	p, priced := acquire(b, set, "stages"), acquire(b, set, "priced")
 	rows := cascade.Rows{N: 1, Features: numbers(1, 1), Executed: make([]bool, 6), Observed: make([]float32, 12)}
 	rows.Executed[0] = true
+	at, err := priced.Price(priced.Pricing(), policy.PriceChange{Lambda: new(2.)})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Run("next at prices", func(b *testing.B) {
+		for b.Loop() {
+			if _, err := priced.Next(b.Context(), []*policy.Prices{at}, rows); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("executions", func(b *testing.B) {
+		d, err := priced.Decide(b.Context(), at, rows.Features, 1)
+		if err != nil {
+			b.Fatal(err)
+		}
+		for b.Loop() {
+			if _, err := priced.Executions(b.Context(), at, rows.Features, d.Cost); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
 	b.Run("next", func(b *testing.B) {
 		for b.Loop() {
 			if _, err := p.Next(b.Context(), nil, rows); err != nil {
