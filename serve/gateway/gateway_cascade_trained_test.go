@@ -65,8 +65,12 @@ func TestTrainedCascadeAtPrices(t *testing.T) {
 		small, large float64 // fees
 		text, stages string
 	}{
-		{0.02, 0.2, sure, "small/none"}, {0.02, 0.2, unsure, "small/none,large/none"}, {0.02, 0.4, unsure, "small/none,large/none"},
-		{0.02, 1.5, unsure, "small/none"}, {0.7, 0.05, unsure, "large/none"}, {0.7, 0.2, sure, "large/none"},
+		{0.02, 0.2, sure, "small/none"},
+		{0.02, 0.2, unsure, "small/none,large/none"},
+		{0.02, 0.4, unsure, "small/none,large/none"},
+		{0.02, 1.5, unsure, "small/none"},
+		{0.7, 0.05, unsure, "large/none"},
+		{0.7, 0.2, sure, "large/none"},
 	} {
 		for _, caller := range protocolNames {
 			w.small.Text = c.text
