@@ -125,15 +125,18 @@ func (l *learner) state(ctx context.Context, executed []int) (cascade.State, Sta
 	}
 	var report StateReport
 	for n, at := range l.p.at[:l.p.references] {
-		later := l.later(executed, n)
-		p, e, r, err := l.decides(ctx, executed, n, 1, l.p.around(n, executed, later))
+		p, e, r, err := l.decides(ctx, executed, n, 1, points(l.p.at[n:n+1], executed))
 		if err != nil {
 			return state, report, err
 		}
 		if state.Encoding = e; n == 0 {
 			report = l.report(executed, r)
 		}
-		state.At = append(state.At, cascade.Reference{Policy: p, Fees: at.fees, Later: later})
+		own := cascade.Reference{Policy: p, Fees: at.fees}
+		if own.Later, own.Count, err = l.later(ctx, executed, n, e); err != nil {
+			return state, report, err
+		}
+		state.At = append(state.At, own)
 	}
 	return state, report, nil
 }
@@ -145,8 +148,8 @@ func (l *learner) decides(ctx context.Context, executed []int, reference, keep i
 	s := l.s.Auto
 	apart := true                                             // groups say it
 	s.Apart, s.Narrow, s.CrossFit = &apart, true, math.MaxInt // every row needs a decision by what others learned
-	one := keep < l.p.references // of the references
-	s.KeepEstimates = one        // what is not better than a fixed pair with later states of one reference may be so with those of others
+	one := keep < l.p.references                              // of the references
+	s.KeepEstimates = one                                     // what is not better than a fixed pair with later states of one reference may be so with those of others
 	folder, name := "state", l.name(executed)
 	for _, i := range executed {
 		folder += fmt.Sprintf("-%d", i)

@@ -1,13 +1,18 @@
 package fit
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"slices"
 
 	"pipe/costs"
 	"pipe/models/auto"
+	"pipe/models/cascade"
+	"pipe/models/estimate"
+	"pipe/models/network"
 	"pipe/models/policy"
+	"pipe/models/regress"
 )
 
 // pricing says at which prices a cascade is learned and judged.
@@ -32,7 +37,11 @@ func fixedPricing(a *costs.Actions, lambda float64) pricing {
 	return pricing{lambda: lambda, at: []point{pointAt(a, policy.PriceGuard{Lambda: lambda})}, references: 1}
 }
 
-// anyPricing is for a range: references are its centre, both ends of the factor on all fees at once, and both ends of lambda.
+// mostReferences bounds how often an early state is learned.
+const mostReferences = 5
+
+// anyPricing is for a range: references are its centre, both ends of the factor on all fees at once, both ends of lambda, and, where there
+// are less than the most, what is between the centre and those factors.
 func anyPricing(a *costs.Actions, r policy.PriceRange) pricing {
 	p := pricing{lambda: 1, any: &r}
 	add := func(of policy.PriceGuard) {
@@ -48,6 +57,11 @@ func anyPricing(a *costs.Actions, r policy.PriceRange) pricing {
 	}
 	for _, lambda := range r.Lambda {
 		add(policy.PriceGuard{Lambda: lambda})
+	}
+	for _, factor := range r.Fee {
+		if len(p.at) < mostReferences {
+			add(policy.PriceGuard{Lambda: one, Scaled: policy.AllFees, Factor: math.Sqrt(factor)})
+		}
 	}
 	p.references = len(p.at)
 	for _, of := range auto.PointsIn(a, r) {
@@ -73,21 +87,6 @@ func points(at []point, executed []int) (out []auto.Point) {
 	return out
 }
 
-// around are the points of a state if later states decide as they do at a reference, which is the first: fees have what later executions
-// cost more than at the reference.
-func (p pricing) around(reference int, executed []int, later []float64) []auto.Point {
-	out := points(p.at, executed)
-	for n := range out {
-		for b := range out[n].Fees {
-			for c, count := range later[b*len(out[n].Fees) : (b+1)*len(out[n].Fees)] {
-				out[n].Fees[b] += count * (p.at[n].fees[c] - p.at[reference].fees[c])
-			}
-		}
-	}
-	out[0], out[reference] = out[reference], out[0]
-	return out
-}
-
 // fixedPair is the best fixed pair of a policy that decides once, at fees.
 func fixedPair(one *policy.Policy, fees []float64) int {
 	if one.Estimate == nil {
@@ -102,29 +101,84 @@ func fixedPair(one *policy.Policy, fees []float64) int {
 	return best
 }
 
-// later is how often pairs are executed after one was executed next, means over the rows at a reference: A x A.
-func (l *learner) later(executed []int, reference int) []float64 {
+// countPenalty is that of the ridge regression that estimates how often pairs are executed later.
+const countPenalty = 100
+
+// later are the pairs that are executed after one that a state executes next, at a reference, and estimates of how often.
+func (l *learner) later(ctx context.Context, executed []int, reference int, e cascade.Encoding) (later []cascade.Later, count estimate.Linear, err error) {
 	pairs := l.t.Actions.Len()
-	out := make([]float64, pairs*pairs)
-	for b := range pairs {
-		first := with(executed, b)
-		if slices.Contains(executed, b) || l.action[fmt.Sprint(first)] == nil {
+	often := make([][]float32, l.t.Len()) // by row: A x A; nil where it is not known
+	total := make([]float32, pairs*pairs)
+	var rows []int
+	for n := range often {
+		if often[n] = l.counts(executed, reference, n); often[n] == nil {
 			continue
 		}
-		rows := 0.0
-		for n := range l.t.Len() {
-			if path, known := l.path(first, reference, n); known {
-				rows++
-				for _, c := range path {
-					out[b*pairs+c]++
-				}
-			}
+		rows = append(rows, n)
+		for at, v := range often[n] {
+			total[at] += v
 		}
-		for c := range pairs {
-			out[b*pairs+c] /= max(1, rows)
+	}
+	for at, v := range total {
+		if v > 0 {
+			later = append(later, cascade.Later{First: at / pairs, Pair: at % pairs})
+		}
+	}
+	if len(later) == 0 {
+		return nil, count, nil
+	}
+	d := &regress.Data{Dim: e.Width(), Pairs: len(later), Mask: slices.Repeat([]bool{true}, len(later)), ExpertFees: make([]float64, len(later)), AdviceFees: []float64{0}}
+	columns := len(l.columns) / l.t.Len()
+	for _, n := range rows {
+		d.X = e.Encode(d.X, l.t.Row(n), l.columns[n*columns:(n+1)*columns])
+		for _, of := range later {
+			d.Y = append(d.Y, often[n][of.First*pairs+of.Pair])
+		}
+	}
+	count, err = ridge(ctx, d)
+	return later, count, err
+}
+
+// counts are how often pairs are executed on a row after each that a state executes next: A x A; nil if that is not known.
+func (l *learner) counts(executed []int, reference, row int) []float32 {
+	pairs := l.t.Actions.Len()
+	out := make([]float32, pairs*pairs)
+	for b := range pairs {
+		if slices.Contains(executed, b) {
+			continue
+		}
+		path, known := l.path(with(executed, b), reference, row)
+		if !known {
+			return nil
+		}
+		for _, c := range path {
+			out[b*pairs+c] = 1
 		}
 	}
 	return out
+}
+
+// ridge estimates what d has by its features, which it standardises.
+func ridge(ctx context.Context, d *regress.Data) (out estimate.Linear, err error) {
+	raw, every := d.X, make([]int, len(d.X)/d.Dim)
+	for n := range every {
+		every[n] = n
+	}
+	std := network.FitStandardizer(raw, d.Dim, every)
+	d.X = std.Apply(raw, d.Dim)
+	parts, err := regress.Ridge{Penalties: []float64{countPenalty}}.Fit(ctx, d, every, []float64{1})
+	if err != nil {
+		return out, err
+	}
+	out = parts[0].Estimator.(estimate.Linear)
+	for c := range d.Pairs {
+		for i := range d.Dim {
+			w := &out.W[c*d.Dim+i]
+			*w *= std.Scale[i]
+			out.B[c] -= *w * std.Mean[i]
+		}
+	}
+	return out, nil
 }
 
 // path are the pairs that are executed on a row from a state on, by what other folds learned; false if that is not known.
