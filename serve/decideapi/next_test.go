@@ -113,6 +113,80 @@ func TestNextStep(t *testing.T) {
 	}
 }
 
+// TestNextStepAtPrices: the steps of an any-price cascade over HTTP, the first one too, are those of its file at the prices of the request,
+// with what waits for people as a fee.
+func TestNextStepAtPrices(t *testing.T) {
+	o := defaults()
+	o.files = t.TempDir()
+	path := filepath.Join(o.files, "stages.onnx")
+	policiestest.WritePricedCascade(t, path, dim, 7)
+	queue := []float64{0, 0, 0.25, 0.25, 0, 0}
+	o.people = func([]string) func(*costs.Actions) ([]float64, []policy.Part) {
+		return func(a *costs.Actions) ([]float64, []policy.Part) {
+			if a.Len() != len(queue) {
+				return nil, nil
+			}
+			return queue, nil
+		}
+	}
+	w := newWorld(t, o)
+	d, err := cascade.Open(orttest.Open(t, 1), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	met := map[bool]bool{}
+	for i, row := range numbers(3, 40) {
+		lambda, fee := float64(i%4), 0.1*float64(i%7)
+		at, err := d.Info().Price(policy.PriceChange{
+			Lambda: &lambda, Fees: []policy.Fee{{Of: policy.Expert("e2"), Amount: fee}, {Of: policy.Pair("e0/docs"), Amount: 0.1}}, Surcharge: queue,
+			Without: []policy.Part{policy.Pair("e1/docs")},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		prices := fmt.Sprintf(`"prices":{"lambda":%g,"experts":{"e2":%g},"pairs":{"e0/docs":0.1}},"unavailable":{"pairs":["e1/docs"]}`, lambda, fee)
+		for text, executed := range map[string]int{"": -1, `"executed":{"e0/none":{"label":"yes"}},`: 0, `"executed":{"e1/none":{}},`: 2} {
+			rows := cascade.Rows{N: 1, Features: row, Executed: make([]bool, 6), Observed: slices.Repeat([]float32{float32(math.NaN())}, 12)}
+			if executed >= 0 {
+				rows.Executed[executed] = true
+			}
+			if executed == 0 {
+				rows.Observed[0] = 1
+			}
+			want, err := d.NextAt(t.Context(), []*policy.Prices{at}, rows)
+			if err != nil {
+				t.Fatal(err)
+			}
+			own, err := d.Next(t.Context(), rows)
+			if err != nil {
+				t.Fatal(err)
+			}
+			met[own.Action[0] == want.Action[0]] = true
+			status, got := w.post(t, "/v1/decide", fmt.Sprintf(`{"policy":"stages","features":%s,%s%s}`, inJSON(t, row), text, prices))
+			step := got
+			if text == "" {
+				step = got["decisions"].([]any)[0].(map[string]any)
+			}
+			action, fees := int(want.Action[0]), at.Fee(int(want.Action[0]))
+			if want.Accept[0] {
+				fees = 0
+			}
+			if status != 200 || step["index"] != float64(action) || math.Abs(step["fee"].(float64)-fees) > 1e-9 || math.Abs(step["expected_cost"].(float64)-float64(want.Remaining[0])) > 1e-5 || got["prices"].(map[string]any)["lambda"] != lambda {
+				t.Errorf("row %d, %s: %d %v, want %d with a fee of %v", i, text, status, got, action, fees)
+			}
+		}
+	}
+	if !met[true] || !met[false] {
+		t.Error("prices change all decisions, or none")
+	}
+	for prices, want := range map[string]string{`{"lambda":-1}`: "lambda", `{"experts":{"nobody":1}}`: "unknown expert", `{"usage":{"e0":{"tokens_in":1}}}`: "usage"} {
+		if status, got := w.post(t, "/v1/decide", `{"policy":"stages","features":`+inJSON(t, numbers(3, 1)[0])+`,"executed":{"e0/none":{}},"prices":`+prices+`}`); status != 422 || !strings.Contains(fmt.Sprint(got), want) {
+			t.Errorf("%s: %d %v", prices, status, got)
+		}
+	}
+}
+
 // People who are not there are left out of a next step, as of the first decision, and so is what must not be chosen. The answers at hand
 // stay, whatever is left out.
 func TestNextStepWithoutPeople(t *testing.T) {

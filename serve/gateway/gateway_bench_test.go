@@ -10,7 +10,9 @@ import (
 	"testing"
 	"time"
 
+	"pipe/serve/budget"
 	"pipe/serve/gateway/gatewaytest"
+	"pipe/serve/ledger"
 )
 
 // BenchmarkOverhead measures what the gateway adds to a call of an expert on this machine: the time of the whole answer,
@@ -98,17 +100,34 @@ func BenchmarkStream(b *testing.B) {
 	b.ReportMetric(float64(b.N*events)/b.Elapsed().Seconds(), "events/s")
 }
 
-// BenchmarkCascade measures what the gateway adds to the calls of a cascade: of one stage, and of two. Direct calls and calls through
-// the gateway alternate.
+// BenchmarkCascade measures what the gateway adds to the calls of a cascade: of one stage, and of two, at fixed prices and at those of the
+// request, with a budget that has a price. Direct calls and calls through the gateway alternate.
 //
 //	go test ./serve/gateway -run '^$' -bench Cascade -benchtime 3000x
 func BenchmarkCascade(b *testing.B) {
 	for _, c := range []struct {
 		name, model, text string
 		calls             int
-	}{{"one pair", "pipe", sure, 1}, {"one stage", "pipe/any", sure, 1}, {"two stages", "pipe/any", unsure, 2}} {
+		priced            bool
+		budgets           []budget.Budget
+	}{
+		{"one pair", "pipe", sure, 1, false, nil},
+		{"one stage", "pipe/any", sure, 1, false, nil},
+		{"two stages", "pipe/any", unsure, 2, false, nil},
+		{"one stage, any price", "pipe/any", sure, 1, true, nil},
+		{"two stages, any price", "pipe/any", unsure, 2, true, nil},
+		{"two stages, any price, a budget", "pipe/any", unsure, 2, true, []budget.Budget{{Name: "all", Money: 1e6, Per: ledger.Day, Of: budget.Total}}},
+	} {
 		b.Run(c.name, func(b *testing.B) {
-			w := newCascade(b, func(s *Settings) { delete(s.Advice, "search") })
+			world := newCascade
+			if c.priced {
+				world = newPricedCascade
+			}
+			w := world(b, func(s *Settings) {
+				if delete(s.Advice, "search"); c.budgets != nil {
+					budgeted(c.budgets...)(s)
+				}
+			})
 			w.small.Text, w.large.Text = c.text, sure
 			body := strings.Replace(staging, "pipe/any", c.model, 1) + `}`
 			direct := strings.Replace(body, c.model, "model-l", 1)

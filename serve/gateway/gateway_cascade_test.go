@@ -60,7 +60,10 @@ func stateOf(a *costs.Actions, executed []int, base, step [4]float32, of int) ca
 
 // writeCascade writes a cascade, any, with its encoder: small/none is asked first. Its answer is accepted if it names a label, else
 // large/none is asked. If both were read, the answer of large/none is accepted if it names a label, else that of small/none.
-func writeCascade(t testing.TB, folder string) {
+func writeCascade(t testing.TB, folder string) { writeCascadeOf(t, folder, nil) }
+
+// writeCascadeOf is writeCascade for a cascade after a change.
+func writeCascadeOf(t testing.TB, folder string, change func(*cascade.Policy)) {
 	t.Helper()
 	a := &costs.Actions{
 		Experts: []costs.Expert{{Name: "small", Fee: 0.01}, {Name: "large", Fee: 0.05}}, Advice: []costs.Advice{{Name: "none"}, {Name: "search"}},
@@ -75,6 +78,9 @@ func writeCascade(t testing.TB, folder string) {
 		},
 	}
 	p.Rest = stateOf(a, nil, [4]float32{0.4, 5, 0.2, 5}, [4]float32{}, 0).Policy
+	if change != nil {
+		change(p)
+	}
 	m, err := p.Export()
 	if err == nil {
 		err = m.WriteFile(filepath.Join(folder, "any.onnx"))

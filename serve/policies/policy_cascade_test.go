@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"math/rand/v2"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -83,6 +84,101 @@ func TestFirstDecisionsOfACascade(t *testing.T) {
 	}
 }
 
+// The first decisions of an any-price cascade are those of its file at the prices of each request, also where requests at different prices
+// are decided together. Masks are masked before it decides.
+func TestFirstDecisionsAtPrices(t *testing.T) {
+	folder := t.TempDir()
+	policiestest.WritePricedCascade(t, filepath.Join(folder, "stages.onnx"), dim, 1)
+	p := acquire(t, open(t, settings(folder)), "stages")
+	info := p.Cascade()
+	if info.Prices == nil || p.Info().Prices == nil || *p.Info().Prices != *info.Prices {
+		t.Fatalf("%+v", p.Info())
+	}
+	const n = 60
+	x, pairs, r := numbers(1, n), info.Actions.Len(), rand.New(rand.NewPCG(1, 1))
+	changed := 0
+	var all sync.WaitGroup
+	for i := range n {
+		c := policy.PriceChange{
+			Lambda: new(3 * r.Float64()), Fees: []policy.Fee{{Of: policy.Expert("e1"), Amount: 2 * r.Float64()}, {Of: policy.Pair("e0/docs"), Amount: r.Float64()}},
+			Surcharge: []float64{r.Float64(), r.Float64(), r.Float64(), r.Float64(), r.Float64(), 0},
+		}
+		if i%3 == 0 {
+			c.Without = []policy.Part{policy.Expert("e2"), policy.Pair("e0/none")}
+		}
+		at, err := p.Price(p.Pricing(), c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		row := p.firstRows(x[i*dim:(i+1)*dim], 1)
+		want, err := p.Next(t.Context(), []*policy.Prices{at}, row)
+		if err != nil {
+			t.Fatal(err)
+		}
+		plain, err := p.Next(t.Context(), nil, row)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if plain.Action[0] != want.Action[0] {
+			changed++
+		}
+		all.Go(func() {
+			d, err := p.Decide(context.Background(), at, row.Features, 1)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			if d.Action[0] != want.Action[0] || !slices.Equal(d.Cost, want.Cost) || !at.Available[d.Action[0]] {
+				t.Errorf("row %d: %d at %v, want %d at %v", i, d.Action[0], d.Cost, want.Action[0], want.Cost)
+			}
+			for k := range pairs {
+				if at.Available[k] != (d.Scores[k] > policy.ExcludedBelow) || at.Available[k] && math.Abs(float64(d.Loss[k])+at.Fee(k)-float64(d.Cost[k])) > 1e-5 {
+					t.Errorf("row %d, pair %d: loss %v, cost %v, score %v", i, k, d.Loss[k], d.Cost[k], d.Scores[k])
+				}
+			}
+		})
+	}
+	all.Wait()
+	if changed < n/10 {
+		t.Errorf("prices change %d decisions of %d", changed, n)
+	}
+}
+
+// The executions that a cascade expects are those of its file, whatever the prices and the scale of the losses.
+func TestExecutions(t *testing.T) {
+	folder := t.TempDir()
+	later := policiestest.WritePricedCascade(t, filepath.Join(folder, "stages.onnx"), dim, 3)
+	p := acquire(t, open(t, settings(folder)), "stages")
+	x := numbers(1, 10)
+	for i := range 10 {
+		at, err := p.Price(p.Pricing(), policy.PriceChange{Lambda: new(float64(i)), Without: []policy.Part{policy.Pair("e1/docs")}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		row := x[i*dim : (i+1)*dim]
+		d, err := p.Decide(t.Context(), at, row, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := p.Executions(t.Context(), at, row, d.Cost)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for k, v := range got {
+			want := later[k]
+			switch first, then := k/6, k%6; {
+			case !at.Available[first] || !at.Available[then]: // a pair that is left out is executed never
+				want = 0
+			case first == then:
+				want = 1
+			}
+			if math.Abs(v-want) > 1e-3 {
+				t.Errorf("row %d: %v of %d after %d, want %v", i, v, k%6, k/6, want)
+			}
+		}
+	}
+}
+
 // A cascade is replaced like a policy, and one whose graph does not fit its metadata is refused.
 func TestReloadOfACascade(t *testing.T) {
 	folder := t.TempDir()
@@ -117,9 +213,33 @@ func TestReloadOfACascade(t *testing.T) {
 func BenchmarkCascadeStage(b *testing.B) {
 	folder := b.TempDir()
 	writeCascade(b, folder, "stages", 1)
-	p := acquire(b, open(b, settings(folder)), "stages")
+	policiestest.WritePricedCascade(b, filepath.Join(folder, "priced.onnx"), dim, 1)
+	set := open(b, settings(folder))
+	p, priced := acquire(b, set, "stages"), acquire(b, set, "priced")
 	rows := cascade.Rows{N: 1, Features: numbers(1, 1), Executed: make([]bool, 6), Observed: make([]float32, 12)}
 	rows.Executed[0] = true
+	at, err := priced.Price(priced.Pricing(), policy.PriceChange{Lambda: new(2.)})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Run("next at prices", func(b *testing.B) {
+		for b.Loop() {
+			if _, err := priced.Next(b.Context(), []*policy.Prices{at}, rows); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("executions", func(b *testing.B) {
+		d, err := priced.Decide(b.Context(), at, rows.Features, 1)
+		if err != nil {
+			b.Fatal(err)
+		}
+		for b.Loop() {
+			if _, err := priced.Executions(b.Context(), at, rows.Features, d.Cost); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
 	b.Run("next", func(b *testing.B) {
 		for b.Loop() {
 			if _, err := p.Next(b.Context(), nil, rows); err != nil {

@@ -90,6 +90,27 @@ func (p *Policy) price() Price {
 	return price
 }
 
+// Services that answered beside the one that is remembered have the conversation in their caches, too.
+func TestAnswersBeside(t *testing.T) {
+	b := newBench(t)
+	b.say()
+	one := b.begin()
+	of := func(pair int) Answer {
+		return Answer{Pair: pair, Expert: &b.policy.Experts[pair/4], Advice: &b.policy.Advice[pair%4], Tokens: int64(b.bytes / 4), Billed: math.NaN()}
+	}
+	if r := one.Done(of(4), of(0)); !r.New || r.Switched {
+		t.Errorf("%+v", r)
+	}
+	b.say()
+	p := b.begin().Plan(&b.policy)
+	if p.InUse != 1 || p.states[0].could != 500 || p.states[1].could != 500 || p.Extra[0] != 0 || p.Extra[4] != 0 {
+		t.Errorf("in use %d, extra %v, %+v", p.InUse, p.Extra, p.states)
+	}
+	if c := b.Counts(); c.Turns != 1 || c.Sessions != 1 {
+		t.Errorf("%+v", c)
+	}
+}
+
 // Several experts have the conversation in their caches, each as far as it got, and for its time.
 func TestSeveralCaches(t *testing.T) {
 	b := newBench(t)

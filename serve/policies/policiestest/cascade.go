@@ -16,6 +16,38 @@ import (
 // sees labels, no or yes, and lengths, executes at most two pairs, and knows the states after the pairs 0 and 2.
 func WriteCascade(t testing.TB, path string, dim int, seed uint64) {
 	t.Helper()
+	writeCascade(t, path, dim, seed, nil)
+}
+
+// WritePricedCascade is [WriteCascade] for a cascade for any price. Later is how often a pair is expected to be executed after another one
+// was first, c after b at 6*b+c.
+func WritePricedCascade(t testing.TB, path string, dim int, seed uint64) (later []float64) {
+	t.Helper()
+	r := rand.New(rand.NewPCG(seed, 3))
+	later = make([]float64, 36)
+	for i := range later {
+		if later[i] = r.Float64(); i/6 == i%6 || i/6 == 5 || i%6 == 5 {
+			later[i] = 0
+		}
+	}
+	writeCascade(t, path, dim, seed, func(p *cascade.Policy) {
+		prices := policy.DefaultPriceRange()
+		p.Prices, p.Range = &prices, 1
+		of := cascade.Reference{Policy: p.States[0].Policy, Fees: p.Actions.Fees(1)}
+		var often []float64
+		for i, n := range later {
+			if n > 0 {
+				of.Later, often = append(of.Later, cascade.Later{First: i / 6, Pair: i % 6}), append(often, n)
+			}
+		}
+		of.Count = estimate.NewConstant(often, dim)
+		p.States[0].At, p.States[0].Policy = []cascade.Reference{of}, nil
+	})
+	return later
+}
+
+func writeCascade(t testing.TB, path string, dim int, seed uint64, change func(*cascade.Policy)) {
+	t.Helper()
 	r := rand.New(rand.NewPCG(seed, 2))
 	a := &costs.Actions{Advice: []costs.Advice{{Name: "none"}, {Name: "docs", Fee: 0.02}}, Features: costs.FeatureSource{Dim: dim}, Unavailable: []costs.Pair{{Expert: 2, Advice: 1}}}
 	for j := range 3 {
@@ -44,6 +76,9 @@ func WriteCascade(t testing.TB, path string, dim int, seed uint64) {
 	}
 	p.Rest = of(nil).Policy
 	p.States = []cascade.State{of(nil), of([]int{0}), of([]int{2})}
+	if change != nil {
+		change(p)
+	}
 	m, err := p.Export()
 	if err == nil {
 		err = m.WriteFile(path)
