@@ -256,6 +256,18 @@ func BenchmarkNext(b *testing.B) {
 			return err
 		})
 	}
+	priced := plantedAny(rng, 5, 32, 128, 5)
+	any, rows := open(b, rt, priced), randomRows(rng, p, 1)
+	clear(rows.Executed)
+	bench("any-price/step=1", func() error {
+		_, err := any.Next(b.Context(), rows)
+		return err
+	})
+	rows.Executed[1] = true
+	bench("any-price/step=2", func() error {
+		_, err := any.Next(b.Context(), rows)
+		return err
+	})
 	m, err := p.Rest.Export()
 	if err != nil {
 		b.Fatal(err)

@@ -159,7 +159,7 @@ func (b *builder) decide(g *onnx.Graph, s State, features *onnx.Value, in inputs
 		all[n].Policy = r.Policy
 	}
 	if in.fees != nil {
-		for n, fees := range b.fees(g, s, in) {
+		for n, fees := range b.fees(g, s, features, in) {
 			all[n].Fees, all[n].Available = fees, in.available
 		}
 	}
@@ -176,34 +176,34 @@ func (b *builder) decide(g *onnx.Graph, s State, features *onnx.Value, in inputs
 	return nil
 }
 
-// fees are what every pair costs besides what a reference of a state estimates, by reference: rows x A. It is a linear function of the
-// fees at hand: the pair's own unless it was executed, and what is executed later, less what that cost at the reference.
-func (b *builder) fees(g *onnx.Graph, s State, in inputs) []*onnx.Value {
-	a, all := int(b.pairs), s.references()
-	if s.At == nil {
-		own := slices.Repeat([]float32{1}, a)
-		for _, i := range s.Executed {
-			own[i] = 0
-		}
-		return []*onnx.Value{g.Mul(in.fees, row(g, own))}
+// fees are what every pair costs besides what a reference of a state estimates, by reference: rows x A. That is its own fee unless it was
+// executed, and of what is executed later the difference of the fee from that at the reference. features are the encoded state.
+func (b *builder) fees(g *onnx.Graph, s State, features *onnx.Value, in inputs) (out []*onnx.Value) {
+	own := slices.Repeat([]float32{1}, int(b.pairs))
+	for _, i := range s.Executed {
+		own[i] = 0
 	}
-	width := a * len(all)
-	factor, less := make([]float32, a*width), make([]float32, width)
-	for n, r := range all {
-		for i := range a {
-			at := n*a + i
-			if !slices.Contains(s.Executed, i) {
-				factor[i*width+at] = 1
-			}
-			for c, count := range r.Later[i*a : (i+1)*a] {
-				factor[c*width+at] += float32(count)
-				less[at] += float32(count * r.Fees[c])
-			}
+	fees := g.Mul(in.fees, row(g, own))
+	for n, r := range s.references() {
+		if len(r.Later) == 0 {
+			out = append(out, fees)
+			continue
 		}
+		out = append(out, g.Add(fees, b.later(g, r, features, in, fmt.Sprintf("later%d_", n))))
 	}
-	fees := g.Where(in.available, in.fees, g.Scalar(onnx.Float32, b.p.Range))
-	fees = g.Sub(g.MatMul(fees, g.Const(onnx.Float32s([]int64{int64(a), int64(width)}, factor))), row(g, less))
-	return g.Split(fees, 1, slices.Repeat([]int64{b.pairs}, len(all))...)
+	return out
+}
+
+// later is what later executions cost more than at a reference, after each pair: rows x A.
+func (b *builder) later(g *onnx.Graph, r Reference, features *onnx.Value, in inputs, prefix string) *onnx.Value {
+	count, fees, sum := len(r.Later), make([]float32, len(r.Later)), make([]float32, len(r.Later)*int(b.pairs))
+	for i, of := range r.Later {
+		fees[i], sum[i*int(b.pairs)+of.First] = float32(r.Fees[of.Pair]), 1
+	}
+	now := g.Where(in.available, in.fees, g.Scalar(onnx.Float32, b.p.Range))
+	more := g.Sub(columns(g, now, count, func(i int) int { return r.Later[i].Pair }), row(g, fees))
+	often := g.Clip(r.Count.Graph(g, features, prefix), 0, 1)
+	return g.MatMul(g.Mul(often, more), g.Const(onnx.Float32s([]int64{int64(count), b.pairs}, sum)))
 }
 
 // one is what one state says: rows x width.

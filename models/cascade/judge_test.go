@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"pipe/internal/judge"
+	"pipe/models/policy"
 	"pipe/onnx/ort/orttest"
 )
 
@@ -23,7 +24,8 @@ model = onnx.load(path)
 assert {o.domain for o in model.opset_import} <= {"", "ai.onnx"}
 s = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
 floats = lambda rows: np.array([[np.nan if v is None else v for v in row] for row in rows], np.float32)
-feeds = {"features": floats(case["features"]), "observed": floats(case["observed"]), "executed": np.array(case["executed"], bool)}
+feeds = {k: np.array(case[k], bool) if k in ("executed", "available") else floats(case[k])
+         for k in ("features", "observed", "executed", "expert_fees", "advice_fees", "pair_fees", "available") if k in case}
 assert [i.name for i in s.get_inputs()] == list(feeds)
 names = [o.name for o in s.get_outputs()]
 assert names == ["action", "accept", "expected_loss", "remaining_cost", "expected_cost"]
@@ -52,11 +54,14 @@ const ort = require("onnxruntime-web"), fs = require("fs");
 })();
 `
 
-// judgedCase writes a file and rows in all kinds of states, and returns what Go decides on them.
-func judgedCase(t *testing.T, dir string) (file, rows string, want *Decisions) {
+// judgedCase writes a file and rows in all kinds of states, and returns what Go decides on them. For any price, every row has its own.
+func judgedCase(t *testing.T, dir string, anyPrice bool) (file, rows string, want *Decisions) {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(5, 5))
 	p := planted(rng, 3, 4, 16)
+	if anyPrice {
+		p = plantedAny(rng, 3, 4, 16, 3)
+	}
 	m, err := p.Export()
 	if err != nil {
 		t.Fatal(err)
@@ -71,13 +76,34 @@ func judgedCase(t *testing.T, dir string) (file, rows string, want *Decisions) {
 			r.Observed[i] = nan
 		}
 	}
-	if want, err = open(t, orttest.Open(t, 0), p).Next(t.Context(), r); err != nil {
+	d := open(t, orttest.Open(t, 0), p)
+	boolean := func(v bool) any { return v }
+	values := map[string]any{
+		"features": split(r.Features, r.N, number), "observed": split(r.Observed, r.N, number), "executed": split(r.Executed, r.N, boolean),
+	}
+	var at []*policy.Prices
+	if anyPrice {
+		at = randomPrices(rng, d.Info(), r.N)
+		for name, of := range map[string]int{policy.ExpertFeesInput: 3, policy.AdviceFeesInput: 2, policy.PairFeesInput: 6} {
+			var all []float32
+			for _, p := range at {
+				all = append(all, p.Tensors()[name].Float32s()...)
+			}
+			if len(all) != of*r.N {
+				t.Fatalf("%d values of %s", len(all), name)
+			}
+			values[name] = split(all, r.N, number)
+		}
+		var all []bool
+		for _, p := range at {
+			all = append(all, p.Available...)
+		}
+		values[policy.AvailableInput] = split(all, r.N, boolean)
+	}
+	if want, err = d.NextAt(t.Context(), at, r); err != nil {
 		t.Fatal(err)
 	}
-	text, err := json.Marshal(map[string]any{
-		"features": split(r.Features, r.N, number), "observed": split(r.Observed, r.N, number),
-		"executed": split(r.Executed, r.N, func(v bool) any { return v }),
-	})
+	text, err := json.Marshal(values)
 	if err == nil {
 		err = os.WriteFile(rows, text, 0o666)
 	}
@@ -129,8 +155,10 @@ func (d *Decisions) compare(t *testing.T, by, text string) {
 // the file.
 func TestPythonDecides(t *testing.T) {
 	py := judge.Python(t, "onnx", "onnxruntime")
-	file, rows, want := judgedCase(t, t.TempDir())
-	want.compare(t, "Python", judge.Run(t, py, "", judged, file, rows))
+	for _, anyPrice := range []bool{false, true} {
+		file, rows, want := judgedCase(t, t.TempDir(), anyPrice)
+		want.compare(t, "Python", judge.Run(t, py, "", judged, file, rows))
+	}
 }
 
 // So does the runtime of browsers.
@@ -140,7 +168,7 @@ func TestNodeDecides(t *testing.T) {
 	if err := os.WriteFile(script, []byte(judgedInNode), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	file, rows, want := judgedCase(t, dir)
+	file, rows, want := judgedCase(t, dir, false)
 	out, err := judge.Node(t, "onnxruntime-web", script, file, rows).Output()
 	if err != nil {
 		t.Fatal(err)

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"pipe/costs"
+	"pipe/models/estimate"
 	"pipe/models/policy"
 )
 
@@ -48,8 +49,14 @@ type State struct {
 type Reference struct {
 	Policy *policy.Policy // by estimates of all that an action costs at the reference but its own fee
 	Fees   []float64      // A, of pairs at the reference
-	Later  []float64      // A x A: how often a pair is executed after another one at the reference, c after b at b*A+c, from 0 to 1
+	// Later are pairs that are executed after another one at the reference, and Count estimates how often, of the encoded state, which is
+	// not standardised: an output for each, taken from 0 to 1.
+	Later []Later
+	Count estimate.Linear
 }
+
+// Later is a pair that is executed after another one, which the state executes.
+type Later struct{ First, Pair int }
 
 // references are those of the state; a policy of its own is one after which nothing depends on prices.
 func (s State) references() []Reference {
@@ -141,16 +148,30 @@ func (p *Policy) checkReferences(s State) error {
 		if err := p.checkPolicy(fmt.Sprintf("state %v", s.Executed), r.Policy, s.Encoding.Width()); err != nil {
 			return err
 		}
-		if s.At != nil && (len(r.Fees) != pairs || len(r.Later) != pairs*pairs) {
-			return fmt.Errorf("state %v: a reference has %d fees and %d later executions of %d pairs", s.Executed, len(r.Fees), len(r.Later), pairs)
+		if s.At == nil {
+			continue
 		}
-		for i, v := range r.Later {
-			if !(v >= 0 && v <= 1) || math.IsInf(r.Fees[i%pairs], 0) || math.IsNaN(r.Fees[i%pairs]) {
-				return fmt.Errorf("state %v: %g executions of %s at a fee of %g", s.Executed, v, p.Actions.Name(i%pairs), r.Fees[i%pairs])
-			}
+		if err := r.check(pairs, s.Encoding.Width()); err != nil {
+			return fmt.Errorf("state %v: %w", s.Executed, err)
 		}
 	}
 	return nil
+}
+
+// check reports fees and later executions that do not fit the pairs.
+func (r Reference) check(pairs, dim int) error {
+	if len(r.Fees) != pairs || slices.ContainsFunc(r.Fees, func(fee float64) bool { return fee-fee != 0 }) {
+		return fmt.Errorf("the fees of a reference are %v", r.Fees)
+	}
+	for _, of := range r.Later {
+		if of.First < 0 || of.First >= pairs || of.Pair < 0 || of.Pair >= pairs || of.First == of.Pair {
+			return fmt.Errorf("there is no pair %d after %d", of.Pair, of.First)
+		}
+	}
+	if len(r.Later) == 0 {
+		return nil
+	}
+	return r.Count.Check(dim, len(r.Later))
 }
 
 func (p *Policy) checkPolicy(of string, own *policy.Policy, dim int) error {

@@ -2,10 +2,14 @@ package cascade
 
 import (
 	"errors"
+	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
+	"pipe/costs"
+	"pipe/models/estimate"
 	"pipe/models/policy"
 	"pipe/onnx/ort/orttest"
 )
@@ -79,5 +83,207 @@ func TestNextAtRefuses(t *testing.T) {
 	}
 	if _, err := d.NextAt(t.Context(), []*policy.Prices{nothing}, r.slice(0, 1, d.Info())); err != nil {
 		t.Error(err) // its answer is accepted
+	}
+}
+
+// plantedAny is planted for any price: the empty state has references, of which each executes some pairs after others.
+func plantedAny(rng *rand.Rand, experts, dim, hidden, references int) *Policy {
+	p := planted(rng, experts, dim, hidden)
+	r := policy.DefaultPriceRange()
+	p.Prices, p.Range = &r, 1
+	for n, s := range p.States {
+		if s.Policy.Estimate == nil {
+			p.States[n].Policy = estimated(rng, s.Policy.Actions, s.Encoding.Width(), hidden)
+		}
+	}
+	empty := &p.States[0]
+	for range references {
+		of := Reference{Policy: estimated(rng, empty.Policy.Actions, dim, hidden), Fees: p.Actions.Fees(3 * rng.Float64())}
+		for i, ok := range p.Actions.Mask() {
+			for j, may := range p.Actions.Mask() {
+				if ok && may && i != j && rng.IntN(2) == 0 {
+					of.Later = append(of.Later, Later{i, j})
+				}
+			}
+		}
+		of.Count = estimate.Linear{Affine: affine(rng, dim, len(of.Later))}
+		empty.At = append(empty.At, of)
+	}
+	empty.Policy = nil
+	return p
+}
+
+// randomPrices are prices of every row, with pairs left out, but not all of them.
+func randomPrices(rng *rand.Rand, i *Info, n int) []*policy.Prices {
+	at := make([]*policy.Prices, n)
+	for row := range at {
+		p := i.Base()
+		p.Lambda = 4 * rng.Float64()
+		for j := range p.Experts {
+			p.Experts[j] *= 3 * rng.Float64()
+		}
+		if p.Pairs = make([]float64, len(p.Available)); rng.IntN(2) == 0 {
+			p.Pairs[rng.IntN(len(p.Pairs))] = rng.Float64()
+		}
+		if rng.IntN(3) == 0 {
+			p.Available[rng.IntN(len(p.Pairs))] = false
+		}
+		at[row] = p
+	}
+	return at
+}
+
+// scoresAt are the scores of a row at prices, computed in Go.
+func (p *Policy) scoresAt(t *testing.T, s State, x []float32, executed []bool, at *policy.Prices) []float64 {
+	t.Helper()
+	best := slices.Repeat([]float64{math.Inf(-1)}, len(executed))
+	for _, r := range s.references() {
+		own, a := *r.Policy, *r.Policy.Actions
+		a.Experts, a.Unavailable = slices.Clone(a.Experts), slices.Clone(a.Unavailable)
+		count := make([]float64, len(r.Later))
+		if len(r.Later) > 0 {
+			in := make([]float64, len(x))
+			for i, v := range x {
+				in[i] = float64(v)
+			}
+			r.Count.Estimate(count, in)
+		}
+		for i := range a.Experts {
+			if a.Experts[i].Fee = at.Fee(i); executed[i] {
+				a.Experts[i].Fee = 0
+			} else if !at.Available[i] && a.Available(i) {
+				a.Unavailable = append(a.Unavailable, costs.Pair{Expert: i})
+			}
+		}
+		for k, of := range r.Later {
+			fee := at.Fee(of.Pair)
+			if !at.Available[of.Pair] && !executed[of.Pair] {
+				fee = p.Range
+			}
+			a.Experts[of.First].Fee += max(0, min(1, count[k])) * (fee - r.Fees[of.Pair])
+		}
+		own.Actions = &a
+		scores := make([]float64, len(executed))
+		if err := own.Scores(scores, x); err != nil {
+			t.Fatal(err)
+		}
+		for i, v := range scores {
+			best[i] = max(best[i], v)
+		}
+	}
+	return best
+}
+
+// A file for any price decides rows with prices of their own as Go does, and a row alone as in a batch.
+func TestAnyPriceDecidesAsGo(t *testing.T) {
+	rt := orttest.Open(t, 0)
+	for seed := range uint64(3) {
+		rng := rand.New(rand.NewPCG(seed, 21))
+		p := plantedAny(rng, 3, 4, 16, 3)
+		d, r := open(t, rt, p), randomRows(rng, p, 1200)
+		at := randomPrices(rng, d.Info(), r.N)
+		got, err := d.NextAt(t.Context(), at, r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		compared := 0
+		for n, action := range got.Action {
+			executed := r.Executed[n*6 : n*6+6]
+			var set []int
+			for i, is := range executed {
+				if is {
+					set = append(set, i)
+				}
+			}
+			x := r.Features[n*4 : n*4+4]
+			if s := p.State(set); s >= 0 {
+				compared++
+				own := p.States[s]
+				scores := p.scoresAt(t, own, own.Encoding.Encode(nil, x, r.Observed[n*18:n*18+18]), executed, at[n])
+				if best := slices.Max(scores); scores[action] < best-1e-4*max(1, math.Abs(best)) {
+					t.Errorf("seed %d, row %d in %v: %d, scores %v", seed, n, set, action, scores)
+				}
+			}
+			for i, c := range got.Cost[n*6 : n*6+6] {
+				if !at[n].Available[i] && !executed[i] && c != none {
+					t.Errorf("row %d: pair %d is not available and costs %g", n, i, c)
+				}
+			}
+			if n%40 == 0 {
+				one, err := d.NextAt(t.Context(), at[n:n+1], r.slice(n, n+1, d.Info()))
+				if err != nil || one.Action[0] != action || math.Abs(float64(one.Remaining[0]-got.Remaining[n])) > 1e-4 {
+					t.Errorf("row %d: %d in a batch, %v alone, %v", n, action, one, err)
+				}
+			}
+		}
+		if compared < 500 {
+			t.Errorf("%d rows in known states", compared)
+		}
+	}
+}
+
+// In no state does a higher fee of a pair make it the one that is executed next.
+func TestHigherFeesAtAnyPrice(t *testing.T) {
+	rng := rand.New(rand.NewPCG(4, 22))
+	p := plantedAny(rng, 3, 4, 16, 3)
+	d, r := open(t, orttest.Open(t, 0), p), randomRows(rng, p, 900)
+	at := randomPrices(rng, d.Info(), r.N)
+	before, err := d.NextAt(t.Context(), at, r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	changed := 0
+	for pair := range 5 {
+		for n := range at {
+			own := *at[n]
+			own.Pairs = slices.Clone(own.Pairs)
+			own.Pairs[pair] += 0.3
+			at[n] = &own
+		}
+		after, err := d.NextAt(t.Context(), at, r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for n, action := range after.Action {
+			if action != before.Action[n] {
+				changed++
+			}
+			if int(action) == pair && before.Action[n] != action && !after.Accept[n] {
+				t.Errorf("row %d: %d is executed at a higher fee, in place of %d", n, pair, before.Action[n])
+			}
+		}
+		before = after
+	}
+	if changed < 100 {
+		t.Errorf("%d changed decisions", changed)
+	}
+}
+
+func TestAnyPriceMetadata(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 23))
+	p := plantedAny(rng, 3, 4, 8, 2)
+	m, err := p.Export()
+	if err != nil {
+		t.Fatal(err)
+	}
+	info, err := Parse(m)
+	if err != nil || info.Format != 2 || info.Prices == nil || *info.Prices != *p.Prices {
+		t.Fatalf("%+v, %v", info, err)
+	}
+	two := 2.0
+	at, err := info.Price(policy.PriceChange{Lambda: &two, Fees: []policy.Fee{{Of: policy.Expert("e1"), Amount: 0.1}}, Without: []policy.Part{policy.Expert("e0")}})
+	if err != nil || at.Lambda != 2 || at.Experts[1] != 0.1 || at.Available[0] || len(at.Unchecked) == 0 {
+		t.Errorf("%+v, %v", at, err)
+	}
+	if _, err := info.Price(policy.PriceChange{UsageOf: []policy.UsagePrice{{Expert: "e1", Quantity: "tokens_in", Price: 1}}}); err == nil || !strings.Contains(err.Error(), "tokens") {
+		t.Error(err)
+	}
+	p.States[0].At[0].Fees = p.States[0].At[0].Fees[1:]
+	if _, err := p.Export(); err == nil || !strings.Contains(err.Error(), "fees of a reference") {
+		t.Error(err)
+	}
+	p = plantedAny(rng, 3, 4, 8, 2)
+	if p.Prices = nil; p.Validate() == nil {
+		t.Error("references without inputs for prices")
 	}
 }

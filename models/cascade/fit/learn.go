@@ -115,9 +115,8 @@ func (l *learner) stages() int { return min(l.s.Stages, len(l.pairs)) }
 // learned at every reference.
 func (l *learner) state(ctx context.Context, executed []int) (cascade.State, StateReport, error) {
 	state := cascade.State{Executed: executed}
-	references := l.p.at[:l.p.references]
 	if l.p.any == nil || len(executed) >= l.stages()-1 {
-		p, e, r, err := l.decides(ctx, executed, 0, l.p.of(l.p.at, executed))
+		p, e, r, err := l.decides(ctx, executed, 0, l.p.references, points(l.p.at, executed))
 		if err != nil {
 			return state, StateReport{}, err
 		}
@@ -125,26 +124,32 @@ func (l *learner) state(ctx context.Context, executed []int) (cascade.State, Sta
 		return state, l.report(executed, r), nil
 	}
 	var report StateReport
-	for n := range references {
-		p, e, r, err := l.decides(ctx, executed, n, l.p.of(references[n:n+1], executed))
+	for n, at := range l.p.at[:l.p.references] {
+		p, e, r, err := l.decides(ctx, executed, n, 1, points(l.p.at[n:n+1], executed))
 		if err != nil {
 			return state, report, err
 		}
 		if state.Encoding = e; n == 0 {
 			report = l.report(executed, r)
 		}
-		state.At = append(state.At, l.reference(executed, n, p))
+		own := cascade.Reference{Policy: p, Fees: at.fees}
+		if own.Later, own.Count, err = l.later(ctx, executed, n, e); err != nil {
+			return state, report, err
+		}
+		state.At = append(state.At, own)
 	}
 	return state, report, nil
 }
 
-// decides learns what a state does at points, with later states as they are at a reference, and keeps what it makes of every row: from
-// that reference on, at as many references as there are points.
-func (l *learner) decides(ctx context.Context, executed []int, reference int, at []auto.Point) (*policy.Policy, cascade.Encoding, auto.Report, error) {
+// decides learns what a state does at points, with later states as they are at a reference, and keeps what it makes of every row at the
+// first points, which are that reference and those after it.
+func (l *learner) decides(ctx context.Context, executed []int, reference, keep int, at []auto.Point) (*policy.Policy, cascade.Encoding, auto.Report, error) {
 	t, e := l.table(executed, reference)
 	s := l.s.Auto
 	apart := true                                             // groups say it
 	s.Apart, s.Narrow, s.CrossFit = &apart, true, math.MaxInt // every row needs a decision by what others learned
+	one := keep < l.p.references                              // of the references
+	s.KeepEstimates = one                                     // what is not better than a fixed pair with later states of one reference may be so with those of others
 	folder, name := "state", l.name(executed)
 	for _, i := range executed {
 		folder += fmt.Sprintf("-%d", i)
@@ -156,7 +161,10 @@ func (l *learner) decides(ctx context.Context, executed []int, reference int, at
 	if err != nil {
 		return nil, e, r, err
 	}
-	l.keep(t, executed, reference, at, r.Held)
+	if one {
+		p.Estimate.Margin = r.Margin
+	}
+	l.keep(t, executed, at[:keep], r.Held)
 	names := t.Actions.Names() // those of the table are shorter
 	r.Guard.Fixed = l.t.Actions.Name(slices.Index(names, r.Guard.Fixed))
 	for i, at := range r.Guard.Prices {
@@ -165,10 +173,10 @@ func (l *learner) decides(ctx context.Context, executed []int, reference int, at
 	return p, e, r, nil
 }
 
-// keep keeps the decisions of other folds at some points, of which the first is a reference.
-func (l *learner) keep(t *costs.Tensor, executed []int, reference int, at []auto.Point, held [][]auto.Decided) {
+// keep keeps the decisions of other folds at the next references.
+func (l *learner) keep(t *costs.Tensor, executed []int, at []auto.Point, held [][]auto.Decided) {
 	key := fmt.Sprint(executed)
-	for n := range min(len(at), l.p.references-reference) {
+	for n := range at {
 		cost, action := slices.Repeat([]float32{float32(math.NaN())}, t.Len()), slices.Repeat([]int{-1}, t.Len())
 		if n < len(held) {
 			for _, d := range held[n] {

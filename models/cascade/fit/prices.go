@@ -1,6 +1,7 @@
 package fit
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"slices"
@@ -8,7 +9,10 @@ import (
 	"pipe/costs"
 	"pipe/models/auto"
 	"pipe/models/cascade"
+	"pipe/models/estimate"
+	"pipe/models/network"
 	"pipe/models/policy"
+	"pipe/models/regress"
 )
 
 // pricing says at which prices a cascade is learned and judged.
@@ -33,7 +37,11 @@ func fixedPricing(a *costs.Actions, lambda float64) pricing {
 	return pricing{lambda: lambda, at: []point{pointAt(a, policy.PriceGuard{Lambda: lambda})}, references: 1}
 }
 
-// anyPricing is for a range: references are its centre, both ends of the factor on all fees at once, and both ends of lambda.
+// mostReferences bounds how often an early state is learned.
+const mostReferences = 5
+
+// anyPricing is for a range: references are its centre, both ends of the factor on all fees at once, both ends of lambda, and, where there
+// are less than the most, what is between the centre and those factors.
 func anyPricing(a *costs.Actions, r policy.PriceRange) pricing {
 	p := pricing{lambda: 1, any: &r}
 	add := func(of policy.PriceGuard) {
@@ -50,6 +58,11 @@ func anyPricing(a *costs.Actions, r policy.PriceRange) pricing {
 	for _, lambda := range r.Lambda {
 		add(policy.PriceGuard{Lambda: lambda})
 	}
+	for _, factor := range r.Fee {
+		if len(p.at) < mostReferences {
+			add(policy.PriceGuard{Lambda: one, Scaled: policy.AllFees, Factor: math.Sqrt(factor)})
+		}
+	}
 	p.references = len(p.at)
 	for _, of := range auto.PointsIn(a, r) {
 		add(of.PriceGuard)
@@ -62,14 +75,14 @@ func pointAt(a *costs.Actions, of policy.PriceGuard) point {
 	return point{of, prices, prices.Fees()}
 }
 
-// of are points as auto takes them, for the pairs of a state: an executed pair has no fee.
-func (p pricing) of(points []point, executed []int) (out []auto.Point) {
-	for _, at := range points {
-		fees := slices.Clone(at.fees)
+// points are prices as auto takes them, for the pairs of a state: an executed pair has no fee.
+func points(at []point, executed []int) (out []auto.Point) {
+	for _, of := range at {
+		fees := slices.Clone(of.fees)
 		for _, i := range executed {
 			fees[i] = 0
 		}
-		out = append(out, auto.Point{PriceGuard: at.PriceGuard, Fees: fees})
+		out = append(out, auto.Point{PriceGuard: of.PriceGuard, Fees: fees})
 	}
 	return out
 }
@@ -88,29 +101,84 @@ func fixedPair(one *policy.Policy, fees []float64) int {
 	return best
 }
 
-// later is how often pairs are executed after one was executed next, means over the rows at a reference: A x A.
-func (l *learner) later(executed []int, reference int) []float64 {
+// countPenalty is that of the ridge regression that estimates how often pairs are executed later.
+const countPenalty = 100
+
+// later are the pairs that are executed after one that a state executes next, at a reference, and estimates of how often.
+func (l *learner) later(ctx context.Context, executed []int, reference int, e cascade.Encoding) (later []cascade.Later, count estimate.Linear, err error) {
 	pairs := l.t.Actions.Len()
-	out := make([]float64, pairs*pairs)
-	for b := range pairs {
-		first := with(executed, b)
-		if slices.Contains(executed, b) || l.action[fmt.Sprint(first)] == nil {
+	often := make([][]float32, l.t.Len()) // by row: A x A; nil where it is not known
+	total := make([]float32, pairs*pairs)
+	var rows []int
+	for n := range often {
+		if often[n] = l.counts(executed, reference, n); often[n] == nil {
 			continue
 		}
-		rows := 0.0
-		for n := range l.t.Len() {
-			if path, known := l.path(first, reference, n); known {
-				rows++
-				for _, c := range path {
-					out[b*pairs+c]++
-				}
-			}
+		rows = append(rows, n)
+		for at, v := range often[n] {
+			total[at] += v
 		}
-		for c := range pairs {
-			out[b*pairs+c] /= max(1, rows)
+	}
+	for at, v := range total {
+		if v > 0 {
+			later = append(later, cascade.Later{First: at / pairs, Pair: at % pairs})
+		}
+	}
+	if len(later) == 0 {
+		return nil, count, nil
+	}
+	d := &regress.Data{Dim: e.Width(), Pairs: len(later), Mask: slices.Repeat([]bool{true}, len(later)), ExpertFees: make([]float64, len(later)), AdviceFees: []float64{0}}
+	columns := len(l.columns) / l.t.Len()
+	for _, n := range rows {
+		d.X = e.Encode(d.X, l.t.Row(n), l.columns[n*columns:(n+1)*columns])
+		for _, of := range later {
+			d.Y = append(d.Y, often[n][of.First*pairs+of.Pair])
+		}
+	}
+	count, err = ridge(ctx, d)
+	return later, count, err
+}
+
+// counts are how often pairs are executed on a row after each that a state executes next: A x A; nil if that is not known.
+func (l *learner) counts(executed []int, reference, row int) []float32 {
+	pairs := l.t.Actions.Len()
+	out := make([]float32, pairs*pairs)
+	for b := range pairs {
+		if slices.Contains(executed, b) {
+			continue
+		}
+		path, known := l.path(with(executed, b), reference, row)
+		if !known {
+			return nil
+		}
+		for _, c := range path {
+			out[b*pairs+c] = 1
 		}
 	}
 	return out
+}
+
+// ridge estimates what d has by its features, which it standardises.
+func ridge(ctx context.Context, d *regress.Data) (out estimate.Linear, err error) {
+	raw, every := d.X, make([]int, len(d.X)/d.Dim)
+	for n := range every {
+		every[n] = n
+	}
+	std := network.FitStandardizer(raw, d.Dim, every)
+	d.X = std.Apply(raw, d.Dim)
+	parts, err := regress.Ridge{Penalties: []float64{countPenalty}}.Fit(ctx, d, every, []float64{1})
+	if err != nil {
+		return out, err
+	}
+	out = parts[0].Estimator.(estimate.Linear)
+	for c := range d.Pairs {
+		for i := range d.Dim {
+			w := &out.W[c*d.Dim+i]
+			*w *= std.Scale[i]
+			out.B[c] -= *w * std.Mean[i]
+		}
+	}
+	return out, nil
 }
 
 // path are the pairs that are executed on a row from a state on, by what other folds learned; false if that is not known.
@@ -140,9 +208,4 @@ func spread(t *costs.Tensor) float64 {
 		}
 	}
 	return high - low
-}
-
-// reference is what a state decides by at reference prices.
-func (l *learner) reference(executed []int, n int, p *policy.Policy) cascade.Reference {
-	return cascade.Reference{Policy: p, Fees: l.p.at[n].fees, Later: l.later(executed, n)}
 }

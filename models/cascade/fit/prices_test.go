@@ -82,7 +82,7 @@ func TestPlantedWorldsAtAnyPrice(t *testing.T) {
 				rng := rand.New(rand.NewPCG(seed, 7))
 				train, _ := w.sample(rng, 4000)
 				p := unguarded(t, train, policy.DefaultPriceRange(), quick(w.stages), o)
-				fresh, levels := w.sample(rng, 20_000)
+				fresh, levels := w.sample(rng, 8_000)
 				names, factors := priced(len(w.fees))
 				var at []point
 				for _, f := range factors {
