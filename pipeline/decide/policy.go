@@ -162,7 +162,7 @@ func (f *PolicyFile) price(c policy.PriceChange) (*policy.Prices, error) {
 // priceError says why the file at path, of a policy or a cascade, does not take a change of its prices: an *stage.OptionError.
 func priceError(path string, lambda float64, err error) error {
 	if errors.Is(err, policy.ErrFixedPrices) {
-		err = fmt.Errorf("%w, those of lambda %g: pipe train --any-price makes policies and cascades whose lambda and fees can be set", err, lambda)
+		err = fmt.Errorf("%w, those of lambda %g: pipe train --any-price makes policies whose lambda and fees can be set", err, lambda)
 	}
 	return &stage.OptionError{Err: fmt.Errorf("policy %q: %w", path, err)}
 }

@@ -150,7 +150,11 @@ func (e *CascadeExplanation) WriteText(w io.Writer) error {
 		}
 	}
 	if g := e.Guard; g != nil && g.Rows > 0 {
-		b.Add("guard", "on %d held-out rows: cascade %.4f, policy that decides once %.4f, best fixed pair %.4f", g.Rows, g.Cascade, g.OneShot, g.Fixed)
+		means := ""
+		if len(g.Prices) > 0 {
+			means = fmt.Sprintf(", means over %d prices", len(g.Prices))
+		}
+		b.Add("guard", "on %d held-out rows%s: cascade %.4f, policy that decides once %.4f, best fixed pair %.4f", g.Rows, means, g.Cascade, g.OneShot, g.Fixed)
 	}
 	if e.Guarantee != nil {
 		for i, line := range e.Guarantee.Promise() {
