@@ -73,7 +73,17 @@ func TrainAnyPrice(ctx context.Context, t *costs.Tensor, r policy.PriceRange, s 
 	if s.Deployed != nil {
 		return nil, Report{}, errors.New("auto: a deployed policy decides at its own prices; an any-price policy is compared with the best fixed pair of each price")
 	}
-	policies, reports, err := train(ctx, t, []target{{lambda: 1, prices: &r}}, s, o)
+	return trainPriced(ctx, t, target{lambda: 1, prices: &r}, s, o)
+}
+
+// TrainAt is [TrainAnyPrice] compared at given points, and not at those of the range. Report.Held has the decisions at each of them.
+func TrainAt(ctx context.Context, t *costs.Tensor, r policy.PriceRange, at []Point, s Settings, o models.Options) (*policy.Policy, Report, error) {
+	s.Usage = nil
+	return trainPriced(ctx, t, target{lambda: 1, prices: &r, at: at}, s, o)
+}
+
+func trainPriced(ctx context.Context, t *costs.Tensor, g target, s Settings, o models.Options) (*policy.Policy, Report, error) {
+	policies, reports, err := train(ctx, t, []target{g}, s, o)
 	if err != nil {
 		return nil, Report{}, err
 	}
@@ -84,9 +94,16 @@ func TrainAnyPrice(ctx context.Context, t *costs.Tensor, r policy.PriceRange, s 
 type target struct {
 	lambda float64
 	prices *policy.PriceRange
+	at     []Point // where it is compared; nil: at the lambda, or as pricesIn says
 }
 
-func (g target) pricesOf(t *table) []price {
+func (g target) pricesOf(t *table) (out []price) {
+	for _, p := range g.at {
+		out = append(out, newPrice(t, p.PriceGuard, p.Fees, policy.UsagePrices{}))
+	}
+	if out != nil {
+		return out
+	}
 	if g.prices != nil {
 		return pricesIn(t, *g.prices)
 	}
@@ -229,6 +246,9 @@ func learn(ctx context.Context, t *table, targets []target, s Settings, o models
 		} else if learned, err = r.compare(ctx, verdicts[i], blends, o); err != nil {
 			return nil, nil, err
 		}
+		if m != nil && (g.prices == nil || g.at != nil) {
+			r.Held = verdicts[i].decided()
+		}
 		if learned.Usage == nil && t.usage != nil {
 			if learned.Usage, err = t.usage.fit(ctx, false); err != nil {
 				return nil, nil, err
@@ -241,9 +261,7 @@ func learn(ctx context.Context, t *table, targets []target, s Settings, o models
 
 // compare fills the parts of the report that depend on prices, and returns the estimate if the guard lets it through.
 func (r *Report) compare(ctx context.Context, v verdict, b *blends, o models.Options) (learned policy.Estimate, err error) {
-	if r.Guard = v.guard; r.Prices == nil {
-		r.Held = v.decided()
-	}
+	r.Guard = v.guard
 	j, own := v.judge, make([][][]option, len(rules))
 	for i := range rules {
 		own[i] = j.options(b.estimates(i))

@@ -104,15 +104,17 @@ func (d draws) close(v verdict) bool {
 	return math.Abs(v.mean.distance()) < by/math.Sqrt(float64(len(v.draws)))
 }
 
-// decided are the decisions behind the verdict: those of the best fixed pair if the policy does not pass.
-func (v verdict) decided() (out []Decided) {
-	t, fixed := v.judge.t, v.judge.prices[0].fixed
-	for n, row := range t.held {
-		of := Decided{Row: t.rows[row], Action: fixed}
-		if !v.guard.Fallback {
-			of.Action = v.options[0][n].choice(v.margin[n], fixed)
+// decided are the decisions behind the verdict, by price: those of the best fixed pair if the policy does not pass.
+func (v verdict) decided() [][]Decided {
+	t, out := v.judge.t, make([][]Decided, len(v.judge.prices))
+	for i, p := range v.judge.prices {
+		for n, row := range t.held {
+			of := Decided{Row: t.rows[row], Action: p.fixed}
+			if !v.guard.Fallback {
+				of.Action = v.options[i][n].choice(v.margin[n], p.fixed)
+			}
+			out[i] = append(out[i], of)
 		}
-		out = append(out, of)
 	}
 	return out
 }

@@ -3,6 +3,7 @@ package auto
 import (
 	"slices"
 
+	"pipe/costs"
 	"pipe/models/policy"
 )
 
@@ -18,16 +19,34 @@ var lambdas = []float64{0, 0.25, 0.5, 1, 1.5, 2, 3, 4, 6, 8}
 // pricesIn are the prices of a range: every lambda with the fees as they are, and at lambda 1, or the nearest one of the
 // range, the fee of every single expert and advice at both ends of its range. Prices with the same fees for every pair
 // count once.
-func pricesIn(t *table, r policy.PriceRange) []price {
-	a := t.full.Actions
-	var out []price
-	usual := t.usagePrices()
-	add := func(of policy.PriceGuard, fees []float64, usage policy.UsagePrices) {
+func pricesIn(t *table, r policy.PriceRange) (out []price) {
+	eachPrice(t.full.Actions, t.usagePrices(), r, func(of policy.PriceGuard, fees []float64, usage policy.UsagePrices) {
 		next := newPrice(t, of, fees, usage)
 		if !slices.ContainsFunc(out, func(p price) bool { return slices.Equal(p.fees, fees) && slices.Equal(p.rates, next.rates) }) {
 			out = append(out, next)
 		}
-	}
+	})
+	return out
+}
+
+// Point are prices at which an any-price policy is compared: what was changed, and the fees of every pair of a table.
+type Point struct {
+	policy.PriceGuard
+	Fees []float64
+}
+
+// PointsIn are the prices of a range at which [TrainAnyPrice] compares, without usage.
+func PointsIn(a *costs.Actions, r policy.PriceRange) (out []Point) {
+	eachPrice(a, policy.UsagePrices{}, r, func(of policy.PriceGuard, fees []float64, _ policy.UsagePrices) {
+		if !slices.ContainsFunc(out, func(p Point) bool { return slices.Equal(p.Fees, fees) }) {
+			out = append(out, Point{of, fees})
+		}
+	})
+	return out
+}
+
+// eachPrice calls add for the prices of a range, also for some that are equal.
+func eachPrice(a *costs.Actions, usual policy.UsagePrices, r policy.PriceRange, add func(of policy.PriceGuard, fees []float64, usage policy.UsagePrices)) {
 	scales := slices.DeleteFunc(append([]float64{r.Lambda[0], r.Lambda[1]}, lambdas...), func(l float64) bool {
 		return l < r.Lambda[0] || l > r.Lambda[1]
 	})
@@ -53,7 +72,6 @@ func pricesIn(t *table, r policy.PriceRange) []price {
 			scaled("advice="+v.Name, usual, func(_, own int) float64 { return feeIf(own == k, one*v.Fee) })
 		}
 	}
-	return out
 }
 
 func feeIf(is bool, fee float64) float64 {

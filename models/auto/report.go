@@ -27,7 +27,7 @@ type Report struct {
 	Calibration *policy.Calibration `json:"calibration,omitempty"`
 	Guard       policy.Guard        `json:"guard"`
 	Warm        *WarmReport         `json:"warm,omitempty"` // of the older policy, at its lambda
-	Held        []Decided           `json:"-"`              // decisions on the held-out rows, of a policy for one price
+	Held        [][]Decided         `json:"-"`              // decisions on the held-out rows: of a policy for one price, or by point of [TrainAt]
 }
 
 // Decided is the decision on a row by what the other folds learned: neither members nor their weights and margin have seen

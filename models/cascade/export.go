@@ -31,6 +31,9 @@ func (p *Policy) Export() (*onnx.Model, error) {
 		observed: g.Input(ObservedInput, onnx.Float32, onnx.Shape{batch, onnx.Fix(b.pairs * int64(len(p.Facts)))}),
 		executed: g.Input(ExecutedInput, onnx.Bool, onnx.Shape{batch, onnx.Fix(b.pairs)}),
 	}
+	if p.Prices != nil {
+		in.fees, in.available = policy.PricesGraph(g, p.Actions, nil)
+	}
 	b.outputs(g, in, b.all(g, in))
 	if b.err != nil {
 		return nil, fmt.Errorf("export cascade: %w", b.err)
@@ -56,8 +59,17 @@ type builder struct {
 	shared *policy.Outputs
 }
 
-// inputs are those of some rows.
-type inputs struct{ features, observed, executed *onnx.Value }
+// inputs are those of some rows. Fees of pairs, and those that may be executed, are nil in a file with fixed prices.
+type inputs struct{ features, observed, executed, fees, available *onnx.Value }
+
+// rows are some of the rows.
+func (in inputs) rows(g *onnx.Graph, rows *onnx.Value) inputs {
+	out := inputs{features: g.Gather(in.features, rows, 0), observed: g.Gather(in.observed, rows, 0), executed: g.Gather(in.executed, rows, 0)}
+	if in.fees != nil {
+		out.fees, out.available = g.Gather(in.fees, rows, 0), g.Gather(in.available, rows, 0)
+	}
+	return out
+}
 
 // all decides every row: a loop over the states that rows of the batch are in.
 func (b *builder) all(g *onnx.Graph, in inputs) *onnx.Value {
@@ -65,15 +77,20 @@ func (b *builder) all(g *onnx.Graph, in inputs) *onnx.Value {
 	numbers := b.numbers(g, in)
 	present := g.Op("Unique", []*onnx.Value{numbers}, onnx.Int64, onnx.Shape{onnx.Sym("present")}, onnx.Attr{Name: "sorted", Value: int64(1)})
 	trips := g.Gather(g.ShapeOf(present), g.Scalar(onnx.Int64, 0), 0)
-	empty := g.Mul(g.ReduceSum(g.Cast(in.executed, onnx.Float32), true, 1), row(g, make([]float32, head+b.pairs)))
+	count := g.ReduceSum(g.Cast(in.executed, onnx.Float32), true, 1)
+	empty := g.Mul(count, row(g, make([]float32, head+b.pairs)))
+	if in.fees != nil { // as many rows as the batch, and what was executed is always available
+		in.fees = g.Add(in.fees, g.Mul(count, g.Scalar(onnx.Float32, 0)))
+		in.available = g.Or(in.executed, in.available)
+	}
 	final, _ := g.Loop(trips, []*onnx.Value{empty}, func(body *onnx.Graph, n *onnx.Value, carried []*onnx.Value) (next, _ []*onnx.Value) {
 		state := body.Gather(present, n, 0)
 		count := onnx.Sym("rows")
 		found := body.Op("NonZero", []*onnx.Value{body.Equal(numbers, state)}, onnx.Int64, onnx.Shape{onnx.Fix(1), count})
 		rows := body.Squeeze(found, 0)
-		own := inputs{body.Gather(in.features, rows, 0), body.Gather(in.observed, rows, 0), body.Gather(in.executed, rows, 0)}
+		own := in.rows(body, rows)
 		if len(b.p.States) == 1 && b.p.Rest == b.p.States[0].Policy {
-			b.shared = b.decide(body, b.p.Rest, own.features)
+			b.shared = b.decide(body, State{Policy: b.p.Rest}, own.features, own)
 		}
 		said := b.among(body, state, 0, len(b.p.States)+1, own)
 		if body.Err() != nil {
@@ -132,12 +149,24 @@ func (b *builder) size(state int) int {
 	return len(b.p.States[state].Executed)
 }
 
-// decide adds a policy to the graph; nil, with the error kept, if it cannot.
-func (b *builder) decide(g *onnx.Graph, p *policy.Policy, features *onnx.Value) *policy.Outputs {
+// decide adds the policies of a state to the graph; nil, with the error kept, if it cannot.
+func (b *builder) decide(g *onnx.Graph, s State, features *onnx.Value, in inputs) *policy.Outputs {
 	if b.shared != nil {
 		return b.shared
 	}
-	out, err := p.Graph(g, features)
+	all := make([]policy.Priced, len(s.references()))
+	for n, r := range s.references() {
+		all[n].Policy = r.Policy
+	}
+	if in.fees != nil {
+		for n, fees := range b.fees(g, s, in) {
+			all[n].Fees, all[n].Available = fees, in.available
+		}
+	}
+	out, err := policy.GraphAt(g, features, all)
+	if in.fees != nil && err == nil {
+		out.Cost = g.Where(in.available, out.Cost, g.Scalar(onnx.Float32, none))
+	}
 	if err == nil {
 		return &out
 	}
@@ -147,13 +176,43 @@ func (b *builder) decide(g *onnx.Graph, p *policy.Policy, features *onnx.Value) 
 	return nil
 }
 
+// fees are what every pair costs besides what a reference of a state estimates, by reference: rows x A. It is a linear function of the
+// fees at hand: the pair's own unless it was executed, and what is executed later, less what that cost at the reference.
+func (b *builder) fees(g *onnx.Graph, s State, in inputs) []*onnx.Value {
+	a, all := int(b.pairs), s.references()
+	if s.At == nil {
+		own := slices.Repeat([]float32{1}, a)
+		for _, i := range s.Executed {
+			own[i] = 0
+		}
+		return []*onnx.Value{g.Mul(in.fees, row(g, own))}
+	}
+	width := a * len(all)
+	factor, less := make([]float32, a*width), make([]float32, width)
+	for n, r := range all {
+		for i := range a {
+			at := n*a + i
+			if !slices.Contains(s.Executed, i) {
+				factor[i*width+at] = 1
+			}
+			for c, count := range r.Later[i*a : (i+1)*a] {
+				factor[c*width+at] += float32(count)
+				less[at] += float32(count * r.Fees[c])
+			}
+		}
+	}
+	fees := g.Where(in.available, in.fees, g.Scalar(onnx.Float32, b.p.Range))
+	fees = g.Sub(g.MatMul(fees, g.Const(onnx.Float32s([]int64{int64(a), int64(width)}, factor))), row(g, less))
+	return g.Split(fees, 1, slices.Repeat([]int64{b.pairs}, len(all))...)
+}
+
 // one is what one state says: rows x width.
 func (b *builder) one(g *onnx.Graph, state int, in inputs) *onnx.Value {
 	if state == len(b.p.States) {
 		return b.rest(g, in)
 	}
 	s := b.p.States[state]
-	out := b.decide(g, s.Policy, s.Encoding.graph(g, in.features, in.observed))
+	out := b.decide(g, s, s.Encoding.graph(g, in.features, in.observed), in)
 	if out == nil {
 		return in.features
 	}
@@ -183,7 +242,7 @@ func (b *builder) loss(g *onnx.Graph, s State, out *policy.Outputs, remaining *o
 
 // rest is what a state without a policy says: the answer with the smallest loss by the features is accepted.
 func (b *builder) rest(g *onnx.Graph, in inputs) *onnx.Value {
-	out := b.decide(g, b.p.Rest, in.features)
+	out := b.decide(g, State{Policy: b.p.Rest}, in.features, in)
 	if out == nil {
 		return in.features
 	}
@@ -225,6 +284,10 @@ func first(g *onnx.Graph, marked *onnx.Value, n int64) *onnx.Value {
 func (b *builder) outputs(g *onnx.Graph, in inputs, said *onnx.Value) {
 	zero := g.Scalar(onnx.Float32, 0)
 	finite := g.Equal(g.ReduceSum(g.Mul(in.features, zero), true, 1), zero)
+	if in.fees != nil { // where nothing is available there is no action
+		remaining := g.Slice(said, []int64{head - 1}, []int64{head}, []int64{1}, []int64{1})
+		finite = g.And(finite, g.Less(remaining, g.Scalar(onnx.Float32, noneAbove)))
+	}
 	parts := g.Split(g.Where(finite, said, b.invalid(g)), 1, 1, 1, 1, 1, b.pairs)
 	if g.Err() != nil {
 		return

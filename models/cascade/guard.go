@@ -2,6 +2,7 @@ package cascade
 
 import (
 	"math"
+	"slices"
 
 	"pipe/models/policy"
 )
@@ -31,9 +32,9 @@ type Guard struct {
 }
 
 // Passes applies the rule: the gain, or its lower bound, is above what policy.LeastGain or 0 asks for. With Rows 0 nothing
-// was compared, and nothing passes.
+// was compared, and nothing passes. An any-price cascade must be worse at no price with policy.PriceConfidence.
 func (g Guard) Passes() bool {
-	if g.Rows == 0 {
+	if g.Rows == 0 || slices.ContainsFunc(g.Prices, func(p policy.PriceGuard) bool { return p.UpperBound < 0 }) {
 		return false
 	}
 	if g.Rule == policy.RuleGain {

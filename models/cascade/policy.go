@@ -19,6 +19,9 @@ type Policy struct {
 	Lambda  float64        // multiplier of the fees of advice
 	// Prices makes an any-price cascade: fees are inputs of its file. nil: they are those of Actions at Lambda.
 	Prices *policy.PriceRange
+	// Range is what the execution of a pair that is not available counts as in later states of an any-price cascade, where another answer
+	// is accepted instead: the range of the losses.
+	Range  float64
 	States []State // the first is the empty one; no two have the same pairs
 	// Rest decides which answer is accepted in a state that has no policy: it estimates the loss of every pair from the
 	// features alone.
@@ -32,13 +35,33 @@ type State struct {
 	Executed []int // ascending
 	Encoding Encoding
 	// Policy takes the encoded state, and has as many actions as the cascade has pairs, in their order: that of an executed
-	// pair is free, and those that must not be executed next are unavailable. [PairActions] makes them.
+	// pair is free, and those that must not be executed next are unavailable. [PairActions] makes them. In an any-price cascade its fees are
+	// those of the file's inputs.
 	Policy *policy.Policy
+	// At is for a state of an any-price cascade after which pairs are executed by decisions that depend on prices; Policy is nil then.
+	At []Reference
+}
+
+// Reference is what a state does if later states decide as they do at reference prices. What an action costs is linear in prices then:
+// its cost at the reference, and for every pair that is executed later the difference of its fee. As later states decide better at any other
+// price, the true cost is at most that, so the smallest of several references is taken.
+type Reference struct {
+	Policy *policy.Policy // by estimates of all that an action costs at the reference but its own fee
+	Fees   []float64      // A, of pairs at the reference
+	Later  []float64      // A x A: how often a pair is executed after another one at the reference, c after b at b*A+c, from 0 to 1
+}
+
+// references are those of the state; a policy of its own is one after which nothing depends on prices.
+func (s State) references() []Reference {
+	if s.Policy != nil {
+		return []Reference{{Policy: s.Policy}}
+	}
+	return s.At
 }
 
 // ends reports whether nothing more may be executed: an answer is accepted.
 func (s State) ends() bool {
-	for i, may := range s.Policy.Actions.Mask() {
+	for i, may := range s.references()[0].Policy.Actions.Mask() {
 		if may && !slices.Contains(s.Executed, i) {
 			return false
 		}
@@ -73,6 +96,8 @@ func (p *Policy) Validate() error {
 		return fmt.Errorf("%d stages", p.Stages)
 	case math.IsNaN(p.Lambda) || math.IsInf(p.Lambda, 0) || p.Lambda < 0:
 		return fmt.Errorf("lambda is %g", p.Lambda)
+	case math.IsNaN(p.Range) || math.IsInf(p.Range, 0) || p.Range < 0:
+		return fmt.Errorf("the range of losses is %g", p.Range)
 	case len(p.States) == 0 || len(p.States[0].Executed) > 0:
 		return errors.New("the first state is not the empty one")
 	}
@@ -100,8 +125,29 @@ func (p *Policy) Validate() error {
 		if err := s.Encoding.check(s.Executed, p.Facts); err != nil {
 			return fmt.Errorf("state %v: %w", s.Executed, err)
 		}
-		if err := p.checkPolicy(fmt.Sprintf("state %v", s.Executed), s.Policy, s.Encoding.Width()); err != nil {
+		if err := p.checkReferences(s); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+func (p *Policy) checkReferences(s State) error {
+	all, pairs := s.references(), p.Actions.Len()
+	if len(all) == 0 || s.At != nil && (s.Policy != nil || p.Prices == nil) {
+		return fmt.Errorf("state %v has no policy, or one and references, or references without price inputs", s.Executed)
+	}
+	for _, r := range all {
+		if err := p.checkPolicy(fmt.Sprintf("state %v", s.Executed), r.Policy, s.Encoding.Width()); err != nil {
+			return err
+		}
+		if s.At != nil && (len(r.Fees) != pairs || len(r.Later) != pairs*pairs) {
+			return fmt.Errorf("state %v: a reference has %d fees and %d later executions of %d pairs", s.Executed, len(r.Fees), len(r.Later), pairs)
+		}
+		for i, v := range r.Later {
+			if !(v >= 0 && v <= 1) || math.IsInf(r.Fees[i%pairs], 0) || math.IsNaN(r.Fees[i%pairs]) {
+				return fmt.Errorf("state %v: %g executions of %s at a fee of %g", s.Executed, v, p.Actions.Name(i%pairs), r.Fees[i%pairs])
+			}
 		}
 	}
 	return nil

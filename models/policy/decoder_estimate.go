@@ -1,6 +1,9 @@
 package policy
 
-import "pipe/onnx"
+import (
+	"pipe/costs"
+	"pipe/onnx"
+)
 
 // decodeEstimate scores actions by minus their estimated cost. The score of the best fixed pair is higher by the margin.
 type decodeEstimate struct{}
@@ -27,25 +30,36 @@ func (decodeEstimate) scores(dst []float64, p *Policy, x []float64) {
 }
 
 func (d decodeEstimate) graph(g *onnx.Graph, p *Policy, features *onnx.Value) values {
-	fees, rates, available := d.prices(g, p)
-	standard := p.standardGraph(g, features)
-	raw := p.Estimate.Blend.Graph(g, standard, "")
-	mean := fees
+	return d.priced(g, p, features, d.prices(g, p), "")
+}
+
+// graphPrices are prices within a graph: the fees of every action and the actions that may be chosen, as values that broadcast to batch x
+// J(K+1). rates are the fees of a unit of usage, by quantity; none without usage.
+type graphPrices struct {
+	fees, available *onnx.Value
+	rates           []*onnx.Value
+}
+
+// priced is graph at given prices, with constants of names with a prefix.
+func (d decodeEstimate) priced(g *onnx.Graph, p *Policy, features *onnx.Value, at graphPrices, prefix string) values {
+	standard := p.standardGraph(g, features, prefix)
+	raw := p.Estimate.Blend.Graph(g, standard, prefix)
+	fees, mean := at.fees, at.fees
 	var usage []*onnx.Value
 	if u := p.Estimate.Usage; u != nil {
 		usage = u.graph(g, standard, p.Actions.Len())
-		fees, mean = usageFees(g, fees, rates, usage), usageFees(g, fees, rates, u.means(g, p.Actions.Len()))
+		fees, mean = usageFees(g, fees, at.rates, usage), usageFees(g, fees, at.rates, u.means(g, p.Actions.Len()))
 	}
 	scores := g.Neg(g.Add(d.careful(g, p, raw), fees))
 	if p.Estimate.Margin > 0 {
-		isFixed := g.Cast(d.fixed(g, p, mean, available), onnx.Float32)
+		isFixed := g.Cast(d.fixed(g, p, mean, at.available), onnx.Float32)
 		scores = g.Add(scores, g.Mul(isFixed, g.Scalar(onnx.Float32, p.Estimate.Margin)))
 	}
-	scores = g.Where(available, scores, g.Scalar(onnx.Float32, excludedScore))
-	loss := p.Estimate.Curve.Graph(g, raw, "curve_")
+	scores = g.Where(at.available, scores, g.Scalar(onnx.Float32, excludedScore))
+	loss := p.Estimate.Curve.Graph(g, raw, prefix+"curve_")
 	if c := p.Estimate.Selection; len(c.X) > 0 {
 		behind := g.Sub(g.ReduceMax(scores, true, 1), scores)
-		loss = p.Estimate.Curve.Within(g, g.Sub(loss, c.Graph(g, behind, "selection_")))
+		loss = p.Estimate.Curve.Within(g, g.Sub(loss, c.Graph(g, behind, prefix+"selection_")))
 	}
 	cost := g.Add(loss, fees)
 	may := p.Estimate.choosable(p.Actions)
@@ -69,38 +83,50 @@ func unavailable(g *onnx.Graph, v *onnx.Value, may []bool) *onnx.Value {
 	return g.Neg(excludeGraph(g, g.Neg(v), may))
 }
 
-// prices are the fees of every action and the actions that may be chosen, as values that broadcast to batch x J(K+1). They are
-// constants, or the inputs of an any-price policy. rates are the fees of a unit of usage, by quantity; none without usage.
-func (decodeEstimate) prices(g *onnx.Graph, p *Policy) (fees *onnx.Value, rates []*onnx.Value, available *onnx.Value) {
+// prices are constants, or the inputs of an any-price policy.
+func (decodeEstimate) prices(g *onnx.Graph, p *Policy) (at graphPrices) {
 	u := p.Estimate.Usage
 	row := []int64{1, int64(p.Actions.Len())}
 	exists := g.Const(onnx.Bools(row, p.Estimate.choosable(p.Actions)))
 	if p.Estimate.Prices == nil {
 		if u != nil {
-			rates = u.rates(g, p.Actions, nil)
+			at.rates = u.rates(g, p.Actions, nil)
 		}
-		return p.feesGraph(g), rates, exists
+		at.fees, at.available = p.feesGraph(g), exists
+		return at
 	}
+	at.fees, at.available = PricesGraph(g, p.Actions, func(input func(name string, t onnx.DType, width int) *onnx.Value) {
+		if u != nil {
+			at.rates = u.rates(g, p.Actions, input)
+		}
+	})
+	at.available = g.And(at.available, exists)
+	return at
+}
+
+// PricesGraph adds the price inputs of an any-price file to a graph: the fee of every pair, and which pairs may be chosen, each for one
+// row or for as many as the batch. more adds further inputs after these; nil: there are none.
+func PricesGraph(g *onnx.Graph, a *costs.Actions, more func(input func(name string, t onnx.DType, width int) *onnx.Value)) (fees, available *onnx.Value) {
 	// The graph is built as for one row of prices; operators broadcast, so that it takes a row per row of features too.
 	input := func(name string, t onnx.DType, width int) *onnx.Value {
 		v := g.Input(name, t, onnx.Shape{onnx.Sym(name + "_rows"), onnx.Fix(int64(width))})
 		return g.AssumeShape(v, onnx.Dims(1, int64(width)))
 	}
-	expert := input(ExpertFeesInput, onnx.Float32, len(p.Actions.Experts))
-	advice := input(AdviceFeesInput, onnx.Float32, len(p.Actions.Advice))
-	pair := input(PairFeesInput, onnx.Float32, p.Actions.Len())
-	available = input(AvailableInput, onnx.Bool, p.Actions.Len())
-	if u != nil {
-		rates = u.rates(g, p.Actions, input)
+	expert := input(ExpertFeesInput, onnx.Float32, len(a.Experts))
+	advice := input(AdviceFeesInput, onnx.Float32, len(a.Advice))
+	pair := input(PairFeesInput, onnx.Float32, a.Len())
+	available = input(AvailableInput, onnx.Bool, a.Len())
+	if more != nil {
+		more(input)
 	}
 	var ofExpert, ofAdvice []int64
-	for i := range p.Actions.Len() {
-		j, k := p.Actions.Pair(i)
+	for i := range a.Len() {
+		j, k := a.Pair(i)
 		ofExpert, ofAdvice = append(ofExpert, int64(j)), append(ofAdvice, int64(k))
 	}
-	columns := []int64{int64(p.Actions.Len())}
+	columns := []int64{int64(a.Len())}
 	fees = g.Add(g.Gather(expert, g.Const(onnx.Int64s(columns, ofExpert)), 1), g.Gather(advice, g.Const(onnx.Int64s(columns, ofAdvice)), 1))
-	return g.Add(fees, pair), rates, g.And(available, exists)
+	return g.Add(fees, pair), available
 }
 
 // fixed marks the best fixed pair: the first of the available ones with the smallest mean loss plus mean fee.

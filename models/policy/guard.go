@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+
+	"pipe/costs"
 )
 
 // Guard compares a learned policy with the best fixed pair, on rows that were not used to train or to choose it. Losses
@@ -116,7 +118,7 @@ func threshold(least float64) string {
 // PriceGuard compares an any-price policy with the best fixed pair of one price. Losses are as in [Guard].
 type PriceGuard struct {
 	Lambda     float64 `json:"lambda"`           // multiplier of the fees of advice
-	Scaled     string  `json:"scaled,omitempty"` // expert or advice whose fee is multiplied by Factor, such as "expert=large"
+	Scaled     string  `json:"scaled,omitempty"` // expert or advice whose fee is multiplied by Factor, such as "expert=large"; AllFees
 	Factor     float64 `json:"factor,omitempty"`
 	Fixed      string  `json:"fixed"` // best fixed pair on the training rows
 	FixedLoss  float64 `json:"fixed_loss"`
@@ -124,6 +126,25 @@ type PriceGuard struct {
 	Gain       float64 `json:"gain"`        // fixed minus learned
 	LowerBound float64 `json:"lower_bound"` // one-sided, of the gain, at PriceConfidence
 	UpperBound float64 `json:"upper_bound"`
+}
+
+// AllFees is the value of PriceGuard.Scaled for the fees of all experts and advice.
+const AllFees = "fees"
+
+// Prices are those of the comparison, of actions with the fees of the training. A comparison of usage has them all.
+func (p PriceGuard) Prices(a *costs.Actions) *Prices {
+	out := PricesOf(a, p.Lambda)
+	for j, e := range a.Experts {
+		if p.Scaled == AllFees || p.Scaled == Expert(e.Name).String() {
+			out.Experts[j] *= p.Factor
+		}
+	}
+	for k, v := range a.Advice {
+		if p.Scaled == AllFees || p.Scaled == Advice(v.Name).String() {
+			out.Advice[k] *= p.Factor
+		}
+	}
+	return out
 }
 
 // JSON is the value that a policy file has under [GuardKey].

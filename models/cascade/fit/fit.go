@@ -29,55 +29,73 @@ const Name = "cascade"
 // with fewer than two pairs, is a *costs.DataError, and so is a log: what a pair would have answered that was not executed is
 // not known. Other errors are those of auto.Train.
 func Train(ctx context.Context, t *costs.Tensor, lambda float64, s Settings, o models.Options) (*cascade.Policy, Report, error) {
-	p, r, err := train(ctx, t, lambda, s, o)
+	err := costs.CheckLambdas([]float64{lambda})
+	if err = errors.Join(s.Validate(), err); err != nil {
+		return nil, Report{}, fmt.Errorf("cascade: %w", err)
+	}
+	return train(ctx, t, func(a *costs.Actions) pricing { return fixedPricing(a, lambda) }, s, o)
+}
+
+// TrainAnyPrice learns one cascade for all prices of a range, as [Train] does for one price: fees are inputs of its file.
+//
+// Where what is left depends on no later decision about prices, a state is learned as auto.TrainAnyPrice does. Earlier states are learned at
+// reference prices ([cascade.Reference]): the centre of the range, both ends of the factor on all fees at once, and both ends of lambda. The
+// guard compares with the any-price policy of auto.TrainAnyPrice, and with the best fixed pair, at many prices of the range: the cascade
+// must pass the rule on average over them, and must at none be worse with policy.PriceConfidence. If it does not pass, the
+// result is that policy. Measured fees are part of the losses. A range that is not one is an error; others are those of Train.
+func TrainAnyPrice(ctx context.Context, t *costs.Tensor, r policy.PriceRange, s Settings, o models.Options) (*cascade.Policy, Report, error) {
+	if err := errors.Join(s.Validate(), r.Check()); err != nil {
+		return nil, Report{}, fmt.Errorf("cascade: %w", err)
+	}
+	return train(ctx, t, func(a *costs.Actions) pricing { return anyPricing(a, r) }, s, o)
+}
+
+func train(ctx context.Context, t *costs.Tensor, prices func(*costs.Actions) pricing, s Settings, o models.Options) (*cascade.Policy, Report, error) {
+	err := check(t, s, o)
+	var p *cascade.Policy
+	var r Report
+	if err == nil {
+		p, r, err = trainChecked(ctx, t, prices(t.Actions), s, o)
+	}
 	if err != nil {
 		return nil, r, fmt.Errorf("cascade: %w", err)
 	}
 	return p, r, nil
 }
 
-func train(ctx context.Context, t *costs.Tensor, lambda float64, s Settings, o models.Options) (*cascade.Policy, Report, error) {
-	if err := check(t, lambda, s, o); err != nil {
-		return nil, Report{}, err
-	}
+func trainChecked(ctx context.Context, t *costs.Tensor, at pricing, s Settings, o models.Options) (*cascade.Policy, Report, error) {
 	own := t.Subset(t.Rows(costs.Train))
 	c := together(own, s.Auto.Apart)
 	s.Stages = min(s.Stages, available(t))
 	groups := groupsOf(c)
-	r := Report{Lambda: lambda, Rows: own.Len(), Clusters: c.Len(), Stages: s.Stages}
+	r := Report{Lambda: at.lambda, Prices: at.any, Rows: own.Len(), Clusters: c.Len(), Stages: s.Stages}
 	r.Guard = cascade.Guard{Rule: s.Rule, Confidence: s.Confidence, Fallback: true}
 	var err error
 	if c.Len() >= 2*s.Folds {
-		if r.Guard, r.Calibration, err = guard(ctx, own, c, groups, lambda, s, o); err != nil {
+		if r.Guard, r.Calibration, err = guard(ctx, own, c, groups, at, s, o); err != nil {
 			return nil, r, err
 		}
 	}
-	l := newLearner(own, groups, lambda, s, o)
+	l := newLearner(own, groups, at, s, o)
 	r.Pairs, r.FirstOnly = l.names()
 	one, report, err := l.oneShot(ctx)
 	if err != nil {
 		return nil, r, err
 	}
 	r.OneShot = report
-	p := once(t, lambda, s, one)
+	p := once(t, at, s, one)
 	if !r.Guard.Fallback {
 		var states []cascade.State
 		if states, r.States, err = l.states(ctx); err != nil {
 			return nil, r, err
 		}
-		p = staged(t, lambda, s, one, states)
+		p = staged(t, at, s, one, states)
 	}
 	p.Info = r.info(t, s)
 	return p, r, nil
 }
 
-func check(t *costs.Tensor, lambda float64, s Settings, o models.Options) error {
-	if err := s.Validate(); err != nil {
-		return err
-	}
-	if err := costs.CheckLambdas([]float64{lambda}); err != nil {
-		return err
-	}
+func check(t *costs.Tensor, s Settings, o models.Options) error {
 	if err := t.ValidatePartial(); err != nil {
 		return err
 	}
@@ -169,9 +187,4 @@ func (r Report) info(t *costs.Tensor, s Settings) map[string]string {
 		set(policy.CalibrationKey, c)
 	}
 	return out
-}
-
-// TrainAnyPrice learns one cascade for all prices of a range, as [Train] does for one price: fees are inputs of its file.
-func TrainAnyPrice(_ context.Context, _ *costs.Tensor, r policy.PriceRange, _ Settings, _ models.Options) (*cascade.Policy, Report, error) {
-	return nil, Report{}, errors.ErrUnsupported
 }

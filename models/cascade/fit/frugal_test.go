@@ -135,7 +135,7 @@ func TestFrugalML(t *testing.T) {
 			train := min(rows, whole.Len()*3/4)
 			fresh := order[train:min(len(order), train+8000)]
 			s := frugalSettings()
-			one, _, err := newLearner(with.Subset(order[:train]), nil, 1, s, o).oneShot(t.Context())
+			one, _, err := newLearner(with.Subset(order[:train]), nil, fixedPricing(with.Actions, 1), s, o).oneShot(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -189,7 +189,7 @@ func frugalSettings() Settings {
 func cascaded(t *testing.T, whole *costs.Tensor, train, fresh []int, s Settings, o models.Options) *cascade.Played {
 	t.Helper()
 	own := whole.Subset(train)
-	l := newLearner(own, groupsOf(together(own, s.Auto.Apart)), 1, s, o)
+	l := newLearner(own, groupsOf(together(own, s.Auto.Apart)), fixedPricing(own.Actions, 1), s, o)
 	one, _, err := l.oneShot(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -205,7 +205,7 @@ func cascaded(t *testing.T, whole *costs.Tensor, train, fresh []int, s Settings,
 		}
 	}
 	t.Logf("%d states, fixed: %v", len(states), fallbacks)
-	played, err := play(t.Context(), staged(whole, 1, s, one, states), whole, fresh, 1, o)
+	played, err := playAt(t.Context(), staged(whole, fixedPricing(whole.Actions, 1), s, one, states), whole, fresh, 1, o)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -42,11 +42,11 @@ func TestPermutedFacts(t *testing.T) {
 		fresh, levels := w.sample(rng, 10_000)
 		permute(rng, fresh)
 		s := quick(2)
-		got, err := play(t.Context(), p, fresh, everyRow(fresh), 1, o)
+		got, err := playAt(t.Context(), p, fresh, everyRow(fresh), 1, o)
 		if err != nil {
 			t.Fatal(err)
 		}
-		one, err := play(t.Context(), once(train, 1, s, p.Rest), fresh, everyRow(fresh), 1, o)
+		one, err := playAt(t.Context(), once(train, fixedPricing(train.Actions, 1), s, p.Rest), fresh, everyRow(fresh), 1, o)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -132,7 +132,7 @@ func TestHigherFees(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 3))
 	train, _ := w.sample(rng, 1500)
 	s := quick(3)
-	l := newLearner(train, nil, 1, s, o)
+	l := newLearner(train, nil, fixedPricing(train.Actions, 1), s, o)
 	states, _, err := l.states(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -196,7 +196,7 @@ func TestUnknownFacts(t *testing.T) {
 		t.Fatalf("%+v", r.Guard)
 	}
 	fresh, _ := sample(2000)
-	played, err := play(t.Context(), p, fresh, everyRow(fresh), 1, o)
+	played, err := playAt(t.Context(), p, fresh, everyRow(fresh), 1, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -362,7 +362,7 @@ func TestMembersAndMeasuredFees(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	played, err := play(t.Context(), p, train, everyRow(train), 1, o)
+	played, err := playAt(t.Context(), p, train, everyRow(train), 1, o)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,21 +18,24 @@ import (
 type learner struct {
 	t      *costs.Tensor
 	groups []string // say which rows belong together, in states
-	lambda float64
+	p      pricing
 	s      Settings
 	o      models.Options
 	prefix string // of stages that are announced
 	folder string // of checkpoints, below that of the options
 
-	pairs   []int                // that may be executed after another
-	allowed []bool               // the same, by pair
-	columns []float32            // what is seen, rows x A*F
-	cost    map[string][]float32 // by state that was learned: what every row cost from there on; NaN where it is not known
+	pairs   []int     // that may be executed after another
+	allowed []bool    // the same, by pair
+	columns []float32 // what is seen, rows x A*F
+	// By state that was learned, and reference: what every row cost from there on, NaN where it is not known, and its next action, -1 where
+	// it is not known.
+	cost   map[string][][]float32
+	action map[string][][]int
 }
 
-func newLearner(t *costs.Tensor, groups []string, lambda float64, s Settings, o models.Options) *learner {
-	l := &learner{t: t, groups: groups, lambda: lambda, s: s, o: o, folder: "all", cost: make(map[string][]float32)}
-	l.pairs = promising(t, lambda, s)
+func newLearner(t *costs.Tensor, groups []string, p pricing, s Settings, o models.Options) *learner {
+	l := &learner{t: t, groups: groups, p: p, s: s, o: o, folder: "all", cost: make(map[string][][]float32), action: make(map[string][][]int)}
+	l.pairs = promising(t, p.at[0].prices.Lambda, s)
 	l.allowed = make([]bool, t.Actions.Len())
 	for _, i := range l.pairs {
 		l.allowed[i] = true
@@ -55,11 +58,11 @@ func seenColumns(t *costs.Tensor) []float32 {
 
 // oneShot is the policy of the recipe, on the features alone.
 func (l *learner) oneShot(ctx context.Context) (*policy.Policy, auto.Report, error) {
-	return l.auto(ctx, l.t, l.lambda, "one-shot", "one-shot", l.s.Auto)
+	return l.auto(ctx, l.t, l.p.lambda, nil, "one-shot", "one-shot", l.s.Auto)
 }
 
-// auto is the recipe for one lambda. Its checkpoints are in a folder.
-func (l *learner) auto(ctx context.Context, t *costs.Tensor, lambda float64, name, folder string, s auto.Settings) (*policy.Policy, auto.Report, error) {
+// auto is the recipe: for lambda, or for all prices of the range, compared at some or at those of auto. Its checkpoints are in a folder.
+func (l *learner) auto(ctx context.Context, t *costs.Tensor, lambda float64, at []auto.Point, name, folder string, s auto.Settings) (*policy.Policy, auto.Report, error) {
 	o := l.o
 	if o.Save.Dir != "" {
 		o.Save.Dir = filepath.Join(o.Save.Dir, l.folder, folder)
@@ -67,16 +70,31 @@ func (l *learner) auto(ctx context.Context, t *costs.Tensor, lambda float64, nam
 	if say := o.Stage; say != nil {
 		o.Stage = func(stage string, steps int) { say(l.prefix+name+": "+stage, steps) }
 	}
-	policies, reports, err := auto.Train(ctx, t, []float64{lambda}, s, o)
+	p, r, err := l.recipe(ctx, t, lambda, at, s, o)
 	if err != nil {
 		return nil, auto.Report{}, fmt.Errorf("%s: %w", name, err)
 	}
-	return policies[0], reports[0], nil
+	return p, r, nil
+}
+
+func (l *learner) recipe(ctx context.Context, t *costs.Tensor, lambda float64, at []auto.Point, s auto.Settings, o models.Options) (*policy.Policy, auto.Report, error) {
+	switch {
+	case l.p.any == nil:
+		policies, reports, err := auto.Train(ctx, t, []float64{lambda}, s, o)
+		if err != nil {
+			return nil, auto.Report{}, err
+		}
+		return policies[0], reports[0], nil
+	case at == nil:
+		return auto.TrainAnyPrice(ctx, t, *l.p.any, s, o)
+	default:
+		return auto.TrainAt(ctx, t, *l.p.any, at, s, o)
+	}
 }
 
 // states learns every state, the largest first, and returns them with the empty one first.
 func (l *learner) states(ctx context.Context) (out []cascade.State, reports []StateReport, err error) {
-	for size := min(l.s.Stages, len(l.pairs)); size >= 0; size-- {
+	for size := l.stages(); size >= 0; size-- {
 		for _, executed := range sets(l.pairs, size) {
 			state, report, err := l.state(ctx, executed)
 			if err != nil {
@@ -90,35 +108,88 @@ func (l *learner) states(ctx context.Context) (out []cascade.State, reports []St
 	return out, reports, nil
 }
 
-// state learns one state, and what rows cost from there on.
+// stages is how many pairs can be executed on a row.
+func (l *learner) stages() int { return min(l.s.Stages, len(l.pairs)) }
+
+// state learns one state, and what rows cost from there on. In an any-price cascade, one after which later decisions depend on prices is
+// learned at every reference.
 func (l *learner) state(ctx context.Context, executed []int) (cascade.State, StateReport, error) {
-	t, e := l.table(executed)
+	state := cascade.State{Executed: executed}
+	references := l.p.at[:l.p.references]
+	if l.p.any == nil || len(executed) >= l.stages()-1 {
+		p, e, r, err := l.decides(ctx, executed, 0, l.p.of(l.p.at, executed))
+		if err != nil {
+			return state, StateReport{}, err
+		}
+		state.Policy, state.Encoding = p, e
+		return state, l.report(executed, r), nil
+	}
+	var report StateReport
+	for n := range references {
+		p, e, r, err := l.decides(ctx, executed, n, l.p.of(references[n:n+1], executed))
+		if err != nil {
+			return state, report, err
+		}
+		if state.Encoding = e; n == 0 {
+			report = l.report(executed, r)
+		}
+		state.At = append(state.At, l.reference(executed, n, p))
+	}
+	return state, report, nil
+}
+
+// decides learns what a state does at points, with later states as they are at a reference, and keeps what it makes of every row: from
+// that reference on, at as many references as there are points.
+func (l *learner) decides(ctx context.Context, executed []int, reference int, at []auto.Point) (*policy.Policy, cascade.Encoding, auto.Report, error) {
+	t, e := l.table(executed, reference)
 	s := l.s.Auto
 	apart := true                                             // groups say it
 	s.Apart, s.Narrow, s.CrossFit = &apart, true, math.MaxInt // every row needs a decision by what others learned
-	folder := "state"
+	folder, name := "state", l.name(executed)
 	for _, i := range executed {
 		folder += fmt.Sprintf("-%d", i)
 	}
-	p, r, err := l.auto(ctx, t, 1, l.name(executed), folder, s)
+	if reference > 0 {
+		folder, name = fmt.Sprintf("%s-at-%d", folder, reference), fmt.Sprintf("%s at %s", name, l.p.at[reference].Name())
+	}
+	p, r, err := l.auto(ctx, t, 1, at, name, folder, s)
 	if err != nil {
-		return cascade.State{}, StateReport{}, err
+		return nil, e, r, err
 	}
-	cost := slices.Repeat([]float32{float32(math.NaN())}, t.Len())
-	for _, d := range r.Held {
-		cost[d.Row] = float32(t.Cost(d.Row, d.Action, 1))
+	l.keep(t, executed, reference, at, r.Held)
+	names := t.Actions.Names() // those of the table are shorter
+	r.Guard.Fixed = l.t.Actions.Name(slices.Index(names, r.Guard.Fixed))
+	for i, at := range r.Guard.Prices {
+		r.Guard.Prices[i].Fixed = l.t.Actions.Name(slices.Index(names, at.Fixed))
 	}
-	l.cost[fmt.Sprint(executed)] = cost
-	report := StateReport{Executed: []string{}, Rows: len(r.Held), Guard: r.Guard, Members: r.Members}
+	return p, e, r, nil
+}
+
+// keep keeps the decisions of other folds at some points, of which the first is a reference.
+func (l *learner) keep(t *costs.Tensor, executed []int, reference int, at []auto.Point, held [][]auto.Decided) {
+	key := fmt.Sprint(executed)
+	for n := range min(len(at), l.p.references-reference) {
+		cost, action := slices.Repeat([]float32{float32(math.NaN())}, t.Len()), slices.Repeat([]int{-1}, t.Len())
+		if n < len(held) {
+			for _, d := range held[n] {
+				cost[d.Row] = float32(float64(t.Losses(d.Row)[d.Action]) + t.MeasuredFee(d.Row, d.Action) + at[n].Fees[d.Action])
+				action[d.Row] = d.Action
+			}
+		}
+		l.cost[key], l.action[key] = append(l.cost[key], cost), append(l.action[key], action)
+	}
+}
+
+// report is about a state.
+func (l *learner) report(executed []int, r auto.Report) StateReport {
+	report := StateReport{Executed: []string{}, Guard: r.Guard, Members: r.Members}
+	if len(r.Held) > 0 {
+		report.Rows = len(r.Held[0])
+	}
 	for _, i := range executed {
 		report.Executed = append(report.Executed, l.t.Actions.Name(i))
 	}
-	for i, name := range t.Actions.Names() {
-		if name == r.Guard.Fixed {
-			report.Guard.Fixed = l.t.Actions.Name(i)
-		}
-	}
-	return cascade.State{Executed: executed, Encoding: e, Policy: p}, report, nil
+	return report
 }
 
 // name says which state is learned.
@@ -134,16 +205,17 @@ func (l *learner) name(executed []int) string {
 	return "after " + name
 }
 
-// table is what a state is learned from, as a table of pairs that are executed next or accepted.
-func (l *learner) table(executed []int) (*costs.Tensor, cascade.Encoding) {
+// table is what a state is learned from at a reference, as a table of pairs that are executed next or accepted.
+func (l *learner) table(executed []int, reference int) (*costs.Tensor, cascade.Encoding) {
 	rows := make([]int, l.t.Len())
 	for n := range rows {
 		rows[n] = n
 	}
 	e := encodingOf(l.t, rows, executed, l.s.Values)
+	at := l.p.at[reference].prices
 	t := &costs.Tensor{
 		IDs: l.t.IDs, Splits: l.t.Splits, Groups: l.groups, Times: l.t.Times, Dim: e.Width(),
-		Actions: cascade.PairActions(l.t.Actions, l.lambda, executed, l.next(executed), e.Width()),
+		Actions: cascade.PairActions(at.In(l.t.Actions), at.Lambda, executed, l.next(executed), e.Width()),
 	}
 	columns := len(l.columns) / l.t.Len()
 	for n := range rows {
@@ -154,7 +226,7 @@ func (l *learner) table(executed []int) (*costs.Tensor, cascade.Encoding) {
 		blocks = append(slices.Clone(blocks), seen)
 	}
 	t.Meta = map[string]string{costs.BlocksKey: costs.BlocksText(blocks)}
-	l.outcomes(t, executed)
+	l.outcomes(t, executed, reference)
 	return t, e
 }
 
@@ -174,7 +246,7 @@ func (l *learner) next(executed []int) []bool {
 }
 
 // outcomes fills in losses, and measured fees if there are any.
-func (l *learner) outcomes(t *costs.Tensor, executed []int) {
+func (l *learner) outcomes(t *costs.Tensor, executed []int, reference int) {
 	pairs, mask := t.Actions.Len(), t.Actions.Mask()
 	t.Loss = slices.Clone(l.t.Loss)
 	t.Fee = slices.Clone(l.t.Fee)
@@ -189,19 +261,22 @@ func (l *learner) outcomes(t *costs.Tensor, executed []int) {
 			case done && t.Fee != nil:
 				t.Fee[at] = 0 // it was paid
 			case !done && learned:
-				t.Loss[at] = later[n]
+				t.Loss[at] = later[reference][n]
 			}
 		}
 	}
 }
 
 // once is the one-shot policy as a cascade: after the first answer there is no state.
-func once(t *costs.Tensor, lambda float64, s Settings, one *policy.Policy) *cascade.Policy {
-	return staged(t, lambda, s, one, []cascade.State{{Encoding: cascade.Encoding{Dim: t.Dim}, Policy: one}})
+func once(t *costs.Tensor, p pricing, s Settings, one *policy.Policy) *cascade.Policy {
+	return staged(t, p, s, one, []cascade.State{{Encoding: cascade.Encoding{Dim: t.Dim}, Policy: one}})
 }
 
-func staged(t *costs.Tensor, lambda float64, s Settings, one *policy.Policy, states []cascade.State) *cascade.Policy {
-	p := &cascade.Policy{Actions: t.Actions, Dim: t.Dim, Stages: s.Stages, Lambda: lambda, States: states, Rest: one}
+func staged(t *costs.Tensor, of pricing, s Settings, one *policy.Policy, states []cascade.State) *cascade.Policy {
+	p := &cascade.Policy{Actions: t.Actions, Dim: t.Dim, Stages: s.Stages, Lambda: of.lambda, Prices: of.any, States: states, Rest: one}
+	if of.any != nil {
+		p.Range = spread(t)
+	}
 	for _, f := range t.Facts {
 		p.Facts = append(p.Facts, f.Fact)
 	}

@@ -171,7 +171,7 @@ func TestPlantedWorlds(t *testing.T) {
 					t.Fatal(err)
 				}
 				fresh, levels := w.sample(rng, 20_000)
-				played, err := play(context.Background(), p, fresh, everyRow(fresh), 1, o)
+				played, err := playAt(context.Background(), p, fresh, everyRow(fresh), 1, o)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -196,4 +196,13 @@ func everyRow(t *costs.Tensor) []int {
 		rows[n] = n
 	}
 	return rows
+}
+
+// playAt plays at the fees of a table at lambda.
+func playAt(ctx context.Context, p *cascade.Policy, t *costs.Tensor, rows []int, lambda float64, o models.Options) (*cascade.Played, error) {
+	all, err := play(ctx, p, t, rows, fixedPricing(t.Actions, lambda).at, o)
+	if err != nil {
+		return nil, err
+	}
+	return all[0], nil
 }
