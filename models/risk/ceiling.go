@@ -61,13 +61,13 @@ func (s Settings) least() int {
 	return int(math.Ceil(nothing/-math.Log1p(-alpha) - rounding))
 }
 
-// String says it in words, with the rest of a sentence.
-func (c Ceiling) String() string {
+// Words say it within a sentence, of samples that are called so.
+func (c Ceiling) Words(samples string) string {
 	switch {
 	case c.Samples < c.Least:
-		return fmt.Sprintf("%d rows are too few: with no error at all it takes %d", c.Samples, c.Least)
+		return fmt.Sprintf("%d %s are too few: with no error at all it takes %d", c.Samples, samples, c.Least)
 	case c.Accepted == 0:
-		return fmt.Sprintf("even the best pair of each of the %d rows errs too often", c.Samples)
+		return fmt.Sprintf("even the best pair of each of the %d %s errs too often", c.Samples, samples)
 	}
-	return fmt.Sprintf("at most %.1f%% of the %d rows could be accepted, if each had its best pair", 100*c.Accepted, c.Samples)
+	return fmt.Sprintf("at most %.1f%% of the %d %s could be accepted, if each had its best pair", 100*c.Accepted, c.Samples, samples)
 }

@@ -59,7 +59,7 @@ func Possible(t *costs.Tensor, split costs.Split, s Settings) (*Early, error) {
 		return nil, err
 	}
 	if e.Accepted == 0 {
-		return nil, &InfeasibleError{Risk: s.Risk, Confidence: s.confidence(), Rows: len(c.rows), Why: e.Ceiling.String()}
+		return nil, &InfeasibleError{Risk: s.Risk, Confidence: s.confidence(), Rows: len(c.rows), Why: e.words()}
 	}
 	return e, nil
 }
@@ -68,12 +68,16 @@ func Possible(t *costs.Tensor, split costs.Split, s Settings) (*Early, error) {
 func (e *Early) String() string {
 	fixed := "no pair has a known loss on all of them"
 	if e.Fixed != "" {
-		fixed = fmt.Sprintf("the best fixed pair, %s, has a mean loss of %.4f", e.Fixed, e.Loss)
+		fixed = fmt.Sprintf("the best fixed pair, %s, has one of %.4f", e.Fixed, e.Loss)
 	}
-	together := ""
+	return fmt.Sprintf("a risk of at most %g: of the calibration rows (split %s), %s; the best pair of each row has a mean loss of %.4f, and %s",
+		e.Risk, e.Split, e.words(), e.Oracle, fixed)
+}
+
+// words are those of the ceiling.
+func (e *Early) words() string {
 	if e.Samples < e.Rows {
-		together = ", where rows that belong together count as one"
+		return e.Words("samples") + " (rows that belong together count as one)"
 	}
-	return fmt.Sprintf("a risk of at most %g: of the calibration rows (split %s%s), %s; the best pair of each row has one of %.4f, and %s",
-		e.Risk, e.Split, together, e.Ceiling, e.Oracle, fixed)
+	return e.Words("rows")
 }
