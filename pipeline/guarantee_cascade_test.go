@@ -11,9 +11,11 @@ import (
 	"pipe/models"
 	"pipe/models/cascade"
 	"pipe/models/cascade/fit"
+	"pipe/models/policy"
 	"pipe/models/risk"
 	"pipe/onnx/ort"
 	"pipe/onnx/ort/orttest"
+	"pipe/pipeline/calibrate"
 )
 
 // TestRiskOfCascades trains a cascade on half of the rows of a table, once, and splits the other half 200 times into 40% calibration rows
@@ -89,4 +91,61 @@ func cascadeOn(t *testing.T, rt *ort.Runtime, table *costs.Tensor, rows []int) *
 		t.Fatal(err)
 	}
 	return played
+}
+
+// The guarantee of an any-price cascade is about every price of its list at once: the file accepts by one threshold, and of later rows
+// those have a mean loss of at most the risk at each, within the error of their number.
+func TestGuaranteeOfAnyPriceCascade(t *testing.T) {
+	if testing.Short() {
+		t.Skip("trains an any-price cascade")
+	}
+	const alpha = 0.08
+	rt, table := orttest.Open(t, 0), coststest.Looks(2400, 8)
+	for n := range table.Splits { // a third each
+		table.Splits[n] = costs.Split(n % 3)
+	}
+	s := fit.DefaultSettings()
+	s.Auto.Networks = nil
+	p, report, err := fit.TrainAnyPrice(t.Context(), table, policy.DefaultPriceRange(), s, models.Options{Runtime: rt})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := p.Export()
+	if err != nil {
+		t.Fatal(err)
+	}
+	of := calibrate.DefaultSettings()
+	of.Risk = alpha
+	m, r, err := calibrate.Policy(t.Context(), rt, m, table, costs.Val, of)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := cascade.NewDecider(rt, m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	if len(r.Guarantee.At) != len(calibrate.DefaultLambdas) || report.Guard.Fallback {
+		t.Errorf("%+v, guard %+v", r.Guarantee, report.Guard)
+	}
+	for _, at := range r.Guarantee.At {
+		prices := d.Info().PriceAt(table.Actions, at.Lambda)
+		played, err := cascade.Play(t.Context(), d, table, table.Rows(costs.Test), prices)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum, count := 0.0, 0.0
+		for n, accepted := range played.Guaranteed {
+			if accepted {
+				sum, count = sum+played.Loss[n], count+1
+			}
+		}
+		t.Logf("lambda %g: %.1f%% accepted, mean loss %.4f", at.Lambda, 100*count/float64(len(played.Order)), sum/count)
+		if !d.Info().Promises(prices) || count == 0 || sum/count > alpha+3*math.Sqrt(alpha/count) {
+			t.Errorf("lambda %g: %g accepted, mean loss %g", at.Lambda, count, sum/count)
+		}
+	}
+	if d.Info().Promises(d.Info().PriceAt(table.Actions, 3)) {
+		t.Error("a price that is not in the list is promised")
+	}
 }

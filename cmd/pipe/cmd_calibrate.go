@@ -14,13 +14,13 @@ import (
 )
 
 const calibrateText = `Calibrate adds a guarantee to a policy: an output that says which decisions it accepts, so that with a confidence of 95% an
-accepted decision has an expected loss of at most --risk. It accepts a decision if the expected loss of its pair is at most
+accepted decision has an expected loss of at most --risk. It accepts a decision if its expected loss is at most
 a threshold, which it chooses on rows that trained nothing: the validation rows of the tensor, or its test rows with --split.
-Rows of one group count as one sample. What is not accepted is for the expert of --instead, or for no one (abstain), at a
-fee of --abstain-fee.
+Rows of one group count as one sample. What is not accepted is for the expert or the pair of --instead, or for no one
+(abstain), at a fee of --abstain-fee. The policy may be a cascade: the decision is then the answer that it accepts.
 
-It first prints which risks can be promised, and how many decisions can be accepted at most. If none can at --risk, it
-writes nothing.
+It first says what no policy can exceed on these rows, then which risks can be promised, and how many decisions can be
+accepted at most. If none can at --risk, it writes nothing.
 
   ltt   learn then test, with the bound of Hoeffding and Bentkus (the default)
   rcps  the same with a bound by betting
@@ -28,7 +28,7 @@ writes nothing.
         --risk on average over calibrations; there is no confidence
 
 Losses are task losses without fees, from 0 to --bound. The guarantee is about the prices of the file; of an any-price
-policy about those of --lambda, all at once, or with --random-prices about random prices of its range on average.
+policy or cascade about those of --lambda, all at once, or with --random-prices about random prices of its range on average.
 
 A policy that estimates no losses (of another recipe, or a fixed pair) accepts all rows or none. A policy with an encoder
 in front is calibrated before the encoder is put there.`
@@ -66,7 +66,7 @@ func addRiskFlags(f *pflag.FlagSet, s *calibrate.Settings, prefix string) {
 	f.Float64Var(&s.Confidence, prefix+"confidence", s.Confidence, "with which the guarantee of --risk holds")
 	f.StringVar((*string)(&s.Method), prefix+"method", string(s.Method), "how the threshold of --risk is chosen: "+string(risk.LTT)+", "+string(risk.RCPS)+" or "+string(risk.CRC))
 	f.Float64Var(&s.Bound, prefix+"bound", s.Bound, "with --risk: the largest possible loss")
-	f.StringVar(&s.Instead, "instead", s.Instead, "with --risk: expert that takes what is not accepted, such as a person (default: no one, "+policy.Abstain+")")
+	f.StringVar(&s.Instead, "instead", s.Instead, "with --risk: expert or pair that takes what is not accepted, such as a person (default: no one, "+policy.Abstain+")")
 	f.Var(&optionalNumber{&s.AbstainFee}, "abstain-fee", "with --risk: what it costs if a decision is not accepted, in the unit of the loss (default: not stated)")
 	f.BoolVar(&s.Random, "random-prices", s.Random, "with --risk, any-price policy: the guarantee is on average over random prices of its range")
 }

@@ -21,6 +21,7 @@ const monitorText = `Monitor compares new rows with a baseline: the validation a
              If it does not, the alarm ever rises with a probability of at most --alpha. ADWIN also looks for changes over
              time.
   guarantee  Of a policy with a guarantee: the same for the mean loss of accepted decisions and the promised risk.
+             Of a cascade with a guarantee, this alone is tested.
   decisions  Is each pair chosen as often as on the baseline?
   inputs     Has a feature changed, or the way in which features go together?
 

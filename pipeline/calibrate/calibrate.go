@@ -50,6 +50,11 @@ func Run(ctx context.Context, o Options, progress stage.Progress) (*Report, erro
 	for _, note := range costs.RepeatNotes(costs.RepeatsIn(t, nil, costs.Train, split)) {
 		progress.Note("%s", note)
 	}
+	early, err := Possible(t, split, o.Settings)
+	if err != nil {
+		return nil, fmt.Errorf("calibrate %q on %q: %w", o.Policy, o.Tensor, err)
+	}
+	progress.Note("%s", early)
 	m, r, err := Policy(ctx, rt, file, t, split, o.Settings)
 	if err != nil {
 		return nil, fmt.Errorf("calibrate %q on %q: %w", o.Policy, o.Tensor, err)
@@ -98,7 +103,7 @@ func Policy(ctx context.Context, rt *ort.Runtime, m *onnx.Model, t *costs.Tensor
 	}
 	defer func() { err = errors.Join(err, c.decider.Close()) }()
 	if len(c.rows) == 0 {
-		return nil, nil, &costs.DataError{Column: "split", Msg: fmt.Sprintf("there are no rows of split %s, on which the guarantee would be calibrated", split)}
+		return nil, nil, noRows(split)
 	}
 	// Bets on losses look at one after the other, and rows may be sorted.
 	seeded.Stream(s.Seed, "calibration rows", 0).Shuffle(len(c.rows), func(i, j int) { c.rows[i], c.rows[j] = c.rows[j], c.rows[i] })
@@ -131,6 +136,10 @@ func Policy(ctx context.Context, rt *ort.Runtime, m *onnx.Model, t *costs.Tensor
 		err = &stage.OptionError{Err: err}
 	}
 	return out, r, err
+}
+
+func noRows(split costs.Split) error {
+	return &costs.DataError{Column: "split", Msg: fmt.Sprintf("there are no rows of split %s, on which the guarantee would be calibrated", split)}
 }
 
 // calibration are the rows and the prices of one guarantee.

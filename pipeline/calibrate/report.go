@@ -83,12 +83,16 @@ type InfeasibleError struct {
 	Risk, Confidence float64
 	Rows             int
 	Reach            []risk.Reach // what could be promised
+	Why              string       // it is impossible for any policy; "": for this one
 }
 
 func (e *InfeasibleError) Error() string {
 	with := ""
 	if e.Confidence > 0 {
 		with = fmt.Sprintf(" with a confidence of %g%%", 100*e.Confidence)
+	}
+	if e.Why != "" {
+		return fmt.Sprintf("a risk of at most %g cannot be promised%s, whatever is learned: %s", e.Risk, with, e.Why)
 	}
 	return fmt.Sprintf("a risk of at most %g cannot be promised%s for any share of the decisions on these %d rows", e.Risk, with, e.Rows)
 }
@@ -103,6 +107,9 @@ func (e *InfeasibleError) Hint() string {
 		if v.Accepted != nil {
 			list = append(list, fmt.Sprintf("%g with %s accepted", v.Risk, accepted(v)))
 		}
+	}
+	if e.Why != "" {
+		return "more calibration rows, better experts, or a larger risk"
 	}
 	if len(list) == 0 {
 		return "more calibration rows, or better experts: no risk up to half of the largest loss can be promised"

@@ -194,3 +194,40 @@ func TestPlayedAdvice(t *testing.T) {
 		t.Errorf("advice on %g of the rows", rate)
 	}
 }
+
+// Of a cascade with a guarantee, the report says what share is accepted and what that loses, as computed from the table alone.
+func TestGuaranteeReport(t *testing.T) {
+	tensor, o := cascadeWorld(t, 1)
+	path := o.Policies[0].String()
+	m, _, err := cascade.Read(path)
+	if err == nil {
+		m, err = cascadetest.Guarded(m, 0.1)
+	}
+	if err == nil {
+		err = m.WriteFile(path)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := Run(t.Context(), o, stage.Quiet)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows, accepted, sum := tensor.Rows(costs.Val), 0.0, 0.0
+	for _, n := range rows {
+		switch says := 1 - tensor.Facts[0].Data[4*n]; {
+		case says <= 0.1:
+			accepted, sum = accepted+1, sum+float64(tensor.Losses(n)[0])
+		case says > 0.25: // large answers, at an expected loss of 0.05
+			accepted, sum = accepted+1, sum+float64(tensor.Losses(n)[2])
+		}
+	}
+	g := r.Cascades[0].Guarantee
+	if g == nil || g.Risk != 0.2 || g.Loss == nil || math.Abs(g.Accepted-accepted/float64(len(rows))) > 1e-9 || math.Abs(*g.Loss-sum/accepted) > 1e-9 {
+		t.Fatalf("%+v, want %g with %g", g, accepted/float64(len(rows)), sum/accepted)
+	}
+	var text strings.Builder
+	if err := r.WriteText(&text); err != nil || !strings.Contains(strings.Join(strings.Fields(text.String()), " "), "it promises at most 0.2.") {
+		t.Errorf("%v\n%s", err, &text)
+	}
+}

@@ -113,6 +113,10 @@ func run(ctx context.Context, o RunOptions, p stage.Progress) (_ *Status, err er
 	p.Start(-1, "read baseline")
 	defer p.Done()
 	m, err := Open(ctx, o.Policy, o.Baseline, o.Options)
+	var staged *policy.CascadeError
+	if errors.As(err, &staged) {
+		return runCascade(ctx, rt, o, err, p)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -9,12 +9,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"pipe/costs"
 	"pipe/costs/coststest"
 	"pipe/internal/storage"
 	"pipe/models/cascade"
 	"pipe/onnx/ort/orttest"
+	"pipe/pipeline/calibrate"
 	"pipe/pipeline/decide"
 	"pipe/pipeline/stage"
 )
@@ -177,5 +179,41 @@ func TestNothingIsTrainedInVain(t *testing.T) {
 	}
 	if slices.ContainsFunc(phases, func(phase string) bool { return strings.HasPrefix(phase, "train") }) {
 		t.Errorf("began %q", phases)
+	}
+}
+
+// With a risk, the cascade has a guarantee, which its description and the report have; a risk that no policy can keep is refused before
+// anything is trained.
+func TestTrainCascadeWithGuarantee(t *testing.T) {
+	o := cascadeOptions(t, coststest.Looks(1600, 1))
+	o.Guarantee.Risk = 0.001
+	var infeasible *calibrate.InfeasibleError
+	began := time.Now()
+	if _, err := Run(t.Context(), o, stage.Quiet); !errors.As(err, &infeasible) || !strings.Contains(err.Error(), "400 rows are too few") || time.Since(began) > 5*time.Second {
+		t.Fatalf("%v after %v", err, time.Since(began))
+	}
+	if left, err := filepath.Glob(filepath.Join(o.Out.String(), "*.onnx")); err != nil || len(left) > 0 {
+		t.Error(left, err)
+	}
+	o.Guarantee.Risk = 0.15
+	r, err := Run(t.Context(), o, stage.Quiet)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(r.Policies) != 2 || r.Policies[1].Guarantee == nil || r.Policies[1].Guarantee.Guarantee.At[0].Accepted < 0.2 {
+		t.Fatalf("%+v", r.Policies)
+	}
+	file := o.Out.Join("cascade-lambda1.onnx")
+	_, info, err := cascade.Read(file.String())
+	if err != nil || info.Guarantee == nil || info.Guarantee.Risk != 0.15 {
+		t.Errorf("%+v %v", info, err)
+	}
+	about, err := decide.ReadDescription(t.Context(), decide.DescriptionFile(file))
+	if err != nil || about.Guarantee == nil || len(about.Promise) == 0 {
+		t.Errorf("%+v %v", about, err)
+	}
+	var text strings.Builder
+	if err := r.WriteText(&text); err != nil || strings.Count(text.String(), "cannot be promised on this table with more than") != 2 {
+		t.Errorf("%v\n%s", err, &text)
 	}
 }

@@ -20,6 +20,7 @@ import (
 	"pipe/models/paper"
 	"pipe/models/policy"
 	"pipe/onnx/ort"
+	"pipe/pipeline/calibrate"
 	"pipe/pipeline/fromlog"
 	"pipe/pipeline/stage"
 )
@@ -112,6 +113,13 @@ func (j job) into(ctx context.Context, out storage.Location, checkpoints string,
 	}
 	for _, note := range costs.RepeatNotes(repeats) {
 		progress.Note("%s", note)
+	}
+	if j.promises() { // what cannot be kept is said before hours of training
+		early, err := calibrate.Possible(j.t, j.split, j.Guarantee)
+		if err != nil {
+			return nil, fmt.Errorf("train on %q: %w", j.source(), err)
+		}
+		progress.Note("%s", early)
 	}
 	var warm *warmPolicy
 	if !j.Warm.IsZero() {
