@@ -256,6 +256,40 @@ func (info *Info) Promises(p *Prices) bool {
 	return same && g != nil && g.Law == "" && slices.ContainsFunc(g.At, func(v GuaranteedPrice) bool { return v.Lambda == p.Lambda })
 }
 
+// CheckPrices reports why an any-price policy cannot decide at prices: they do not fit its actions, or are not finite. Whether a pair
+// may be chosen at all is not checked.
+func (info *Info) CheckPrices(p *Prices) error {
+	a := info.Actions
+	pairs := a.Len()
+	switch {
+	case len(p.Experts) != len(a.Experts) || len(p.Advice) != len(a.Advice):
+		return fmt.Errorf("fees of %d experts and %d advice, the policy has %d and %d", len(p.Experts), len(p.Advice), len(a.Experts), len(a.Advice))
+	case p.Pairs != nil && len(p.Pairs) != pairs, len(p.Available) != pairs:
+		return fmt.Errorf("%d fees and %d masks of pairs, the policy has %d pairs", len(p.Pairs), len(p.Available), pairs)
+	case !areFees(p.Experts, 1) || !areFees(p.Advice, p.Lambda) || !areFees(p.Pairs, 1):
+		return errors.New("a fee is not finite")
+	case p.Advice[0] != 0:
+		return fmt.Errorf("the fee of %q is %g, but no advice is free", a.Advice[0].Name, p.Advice[0])
+	}
+	return info.checkUsage(&p.Usage)
+}
+
+// Prices are those of the comparison, of actions with the fees of the training. A comparison of usage has them all.
+func (p PriceGuard) Prices(a *costs.Actions) *Prices {
+	out := PricesOf(a, p.Lambda)
+	for j, e := range a.Experts {
+		if p.Scaled == AllFees || p.Scaled == Expert(e.Name).String() {
+			out.Experts[j] *= p.Factor
+		}
+	}
+	for k, v := range a.Advice {
+		if p.Scaled == AllFees || p.Scaled == Advice(v.Name).String() {
+			out.Advice[k] *= p.Factor
+		}
+	}
+	return out
+}
+
 // Base are the prices of the file.
 func (info *Info) Base() *Prices {
 	p := PricesOf(info.Actions, info.Lambda)

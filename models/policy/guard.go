@@ -4,8 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-
-	"pipe/costs"
 )
 
 // Guard compares a learned policy with the best fixed pair, on rows that were not used to train or to choose it. Losses
@@ -130,22 +128,6 @@ type PriceGuard struct {
 
 // AllFees is the value of PriceGuard.Scaled for the fees of all experts and advice.
 const AllFees = "fees"
-
-// Prices are those of the comparison, of actions with the fees of the training. A comparison of usage has them all.
-func (p PriceGuard) Prices(a *costs.Actions) *Prices {
-	out := PricesOf(a, p.Lambda)
-	for j, e := range a.Experts {
-		if p.Scaled == AllFees || p.Scaled == Expert(e.Name).String() {
-			out.Experts[j] *= p.Factor
-		}
-	}
-	for k, v := range a.Advice {
-		if p.Scaled == AllFees || p.Scaled == Advice(v.Name).String() {
-			out.Advice[k] *= p.Factor
-		}
-	}
-	return out
-}
 
 // JSON is the value that a policy file has under [GuardKey].
 func (g Guard) JSON() string {

@@ -1,8 +1,6 @@
 package policy
 
 import (
-	"errors"
-	"fmt"
 	"maps"
 	"math"
 	"slices"
@@ -153,24 +151,6 @@ func (p *Policy) At(lambda float64) *Policy {
 	fixed.Info = maps.Clone(p.Info)
 	delete(fixed.Info, GuardKey) // it is of the range of prices
 	return &fixed
-}
-
-// CheckPrices reports why an any-price policy cannot decide at prices: they do not fit its actions, or are not finite. Whether a pair
-// may be chosen at all is not checked.
-func (info *Info) CheckPrices(p *Prices) error {
-	a := info.Actions
-	pairs := a.Len()
-	switch {
-	case len(p.Experts) != len(a.Experts) || len(p.Advice) != len(a.Advice):
-		return fmt.Errorf("fees of %d experts and %d advice, the policy has %d and %d", len(p.Experts), len(p.Advice), len(a.Experts), len(a.Advice))
-	case p.Pairs != nil && len(p.Pairs) != pairs, len(p.Available) != pairs:
-		return fmt.Errorf("%d fees and %d masks of pairs, the policy has %d pairs", len(p.Pairs), len(p.Available), pairs)
-	case !areFees(p.Experts, 1) || !areFees(p.Advice, p.Lambda) || !areFees(p.Pairs, 1):
-		return errors.New("a fee is not finite")
-	case p.Advice[0] != 0:
-		return fmt.Errorf("the fee of %q is %g, but no advice is free", a.Advice[0].Name, p.Advice[0])
-	}
-	return info.checkUsage(&p.Usage)
 }
 
 // areFees reports whether fees are finite as the graph sees them.
