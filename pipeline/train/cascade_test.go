@@ -134,7 +134,6 @@ func TestCascadeRefuses(t *testing.T) {
 		"only the recipe auto trains cascades":                  func(o *Options) { o.Recipe = "paper" },
 		"stages: 1, a cascade has at least 2":                   func(o *Options) { o.Stages = 1 },
 		"no policy is trained for [0 1]":                        func(o *Options) { o.AnyPrice, o.Lambdas = true, []float64{0, 1} },
-		"only policies that decide once get a guarantee":        func(o *Options) { o.Guarantee.Risk = 0.1 },
 		"older one (deployed, warm)":                            func(o *Options) { o.Warm = storage.File("old.onnx") },
 		"a log has the answer of one pair for each request":     func(o *Options) { o.Log.Log, o.Tensor = storage.File("log"), storage.Location{} },
 		"a cascade is compared with the policy that decides on": func(o *Options) { o.Deployed = storage.File("live.onnx") },
