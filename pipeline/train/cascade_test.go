@@ -195,24 +195,33 @@ func TestTrainCascadeWithGuarantee(t *testing.T) {
 		t.Error(left, err)
 	}
 	o.Guarantee.Risk = 0.15
-	r, err := Run(t.Context(), o, stage.Quiet)
-	if err != nil {
-		t.Fatal(err)
+	for name, any := range map[string]bool{"cascade-lambda1.onnx": false, "cascade-any-price.onnx": true} {
+		if o.AnyPrice = any; any {
+			o.Guarantee.Lambdas = []float64{0, 1, 4}
+		}
+		r, err := Run(t.Context(), o, stage.Quiet)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(r.Policies) != 2 || r.Policies[1].File != name || r.Policies[1].Guarantee == nil || r.Policies[1].Guarantee.Guarantee.At[0].Accepted < 0.2 {
+			t.Fatalf("%+v", r.Policies)
+		}
+		file := o.Out.Join(name)
+		_, info, err := cascade.Read(file.String())
+		if err != nil || info.Guarantee == nil || info.Guarantee.Risk != 0.15 || len(info.Guarantee.At) != max(1, len(o.Guarantee.Lambdas)) || (info.Prices != nil) != any {
+			t.Errorf("%+v %v", info, err)
+		}
+		about, err := decide.ReadDescription(t.Context(), decide.DescriptionFile(file))
+		if err != nil || about.Guarantee == nil || len(about.Promise) == 0 {
+			t.Errorf("%+v %v", about, err)
+		}
+		var text strings.Builder
+		if err := r.WriteText(&text); err != nil || strings.Count(text.String(), "cannot be promised on this table with more than") != 2 {
+			t.Errorf("%v\n%s", err, &text)
+		}
 	}
-	if len(r.Policies) != 2 || r.Policies[1].Guarantee == nil || r.Policies[1].Guarantee.Guarantee.At[0].Accepted < 0.2 {
-		t.Fatalf("%+v", r.Policies)
-	}
-	file := o.Out.Join("cascade-lambda1.onnx")
-	_, info, err := cascade.Read(file.String())
-	if err != nil || info.Guarantee == nil || info.Guarantee.Risk != 0.15 {
-		t.Errorf("%+v %v", info, err)
-	}
-	about, err := decide.ReadDescription(t.Context(), decide.DescriptionFile(file))
-	if err != nil || about.Guarantee == nil || len(about.Promise) == 0 {
-		t.Errorf("%+v %v", about, err)
-	}
-	var text strings.Builder
-	if err := r.WriteText(&text); err != nil || strings.Count(text.String(), "cannot be promised on this table with more than") != 2 {
-		t.Errorf("%v\n%s", err, &text)
+	o.Guarantee.Risk, o.Guarantee.Lambdas = 0.01, nil // the best pairs of rows keep it, what is learned does not
+	if _, err := Run(t.Context(), o, stage.Quiet); !errors.As(err, &infeasible) || !strings.Contains(err.Error(), ".onnx: a risk of at most 0.01 cannot be promised") {
+		t.Error(err)
 	}
 }
