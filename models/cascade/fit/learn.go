@@ -149,7 +149,7 @@ func (l *learner) decides(ctx context.Context, executed []int, reference, keep i
 	apart := true                                             // groups say it
 	s.Apart, s.Narrow, s.CrossFit = &apart, true, math.MaxInt // every row needs a decision by what others learned
 	one := keep < l.p.references                              // of the references
-	s.KeepEstimates = one                                     // what is not better than a fixed pair with later states of one reference may be so with those of others
+	s.KeepEstimates = s.KeepEstimates || one                  // what is not better than a fixed pair with later states of one reference may be so with those of others
 	folder, name := "state", l.name(executed)
 	for _, i := range executed {
 		folder += fmt.Sprintf("-%d", i)
