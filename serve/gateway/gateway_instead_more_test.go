@@ -66,7 +66,9 @@ func checkTicket(t *testing.T, w *world, p *people.People) {
 
 // A hedge by the pair that takes over is not the accepted pair.
 func TestHedgeOfAcceptedPair(t *testing.T) {
-	w := newWorldOf(t, nil, allowHedges, func(folder string, _ *decision.Settings) { writeGuarded(t, folder, 0.15, policy.Instead{Name: "large"}) })
+	w := newWorldOf(t, nil, allowHedges, func(folder string, _ *decision.Settings) {
+		writeGuarded(t, folder, 0.15, policy.Instead{Name: "large"})
+	})
 	for range 100 {
 		if a := w.post(t, askPeople); a.header.Get("X-Pipe-Expert") != "small" || a.header.Get(headerAccepted) != "true" {
 			t.Fatal(a)
