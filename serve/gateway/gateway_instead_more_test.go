@@ -7,7 +7,9 @@ import (
 
 	"pipe/models/policy"
 	"pipe/pipeline/decide/decidetest"
+	"pipe/serve/budget"
 	"pipe/serve/decision"
+	"pipe/serve/ledger"
 	"pipe/serve/people"
 )
 
@@ -79,5 +81,51 @@ func TestHedgeOfAcceptedPair(t *testing.T) {
 	rec := w.records(t)[100]
 	if a.header.Get("X-Pipe-Expert") != "large" || a.header.Get(headerAccepted) != "false" || rec.Accepted || !rec.AcceptedKnown || rec.Instead != "large" || rec.Executed != largeNone {
 		t.Errorf("%v\n%+v", a, rec)
+	}
+}
+
+// What takes over is charged to budgets and bills as every stage is, once, and the record has a price of each stage.
+func TestInsteadIsCharged(t *testing.T) {
+	for _, stream := range []bool{false, true} {
+		for instead, calls := range map[string]int{policy.Abstain: 2, "large": 2, "large/search": 3} {
+			w := newWorldOf(t, nil, func(s *Settings) {
+				budgeted(budget.Budget{Name: "all", Money: 10, Per: ledger.Day, Of: budget.Total})(s)
+				s.Abstain.Text = "No."
+			}, func(folder string, _ *decision.Settings) {
+				writeCascadeOf(t, folder, anyPriced)
+				guardCascade(t, folder, 0.01, instead)
+			})
+			w.small.Text, w.large.Text = unsure, unsure
+			a := w.askIn(t, "chat", plainRequest("chat", "pipe/any", stream))
+			rec, spent := w.records(t)[0], w.api.Budgets()[0].Spent
+			if n := len(w.small.Requests()) + len(w.large.Requests()); a.status != 200 || n != calls || len(rec.Cascade) != calls || !near(spent, 0.002*float64(calls)) || !near(rec.Paid(), spent) {
+				t.Errorf("%s, stream %v: %d calls, %v spent, %v paid\n%+v\n%+v", instead, stream, n, spent, rec.Paid(), a, rec)
+			}
+			for i := range rec.Cascade {
+				if v := rec.StagePrice(i); !(v >= 0.01) {
+					t.Errorf("%s: stage %d has a price of %v", instead, i, v)
+				}
+			}
+		}
+	}
+}
+
+// A record of a cascade that could not decide has its prices where something takes over, too.
+func TestInsteadAfterTime(t *testing.T) {
+	w := newWorldOf(t, nil, func(s *Settings) { s.Hedge = nil }, func(folder string, _ *decision.Settings) {
+		writeCascadeOf(t, folder, anyPriced)
+		guardCascade(t, folder, 0.01, "large/search")
+	})
+	w.small.Text, w.large.Text = unsure, sure
+	w.small.Fault = after(150*time.Millisecond, nil)
+	a := w.post(t, askPeople, "X-Pipe-Deadline", "100ms")
+	rec := w.records(t)[0]
+	if a.status != 200 || a.header.Get(headerStages) != "small/none,large/search" || len(rec.Cascade) != 2 || rec.Executed != largeSearch || rec.Accepted {
+		t.Errorf("%v\n%+v", a, rec)
+	}
+	for i := range rec.Cascade {
+		if v := rec.StagePrice(i); !(v >= 0.01) {
+			t.Errorf("stage %d has a price of %v", i, v)
+		}
 	}
 }
