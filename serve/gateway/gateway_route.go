@@ -207,16 +207,19 @@ func (q *routed) execute() {
 	}
 }
 
-// try tries pairs in their order, until one answers. With a guarantee, only the first one is accepted.
+// try tries pairs in their order, until one answers. With a guarantee, only the first one is accepted. People who take over are given
+// the request also when calls and time are used up, since a ticket needs neither.
 func (q *routed) try(ctx context.Context, stop func() bool, ranked []int) {
+	_, instead := q.guard()
 	for i, pair := range ranked {
-		if q.calls >= q.settings.Fallback.Tries || ctx.Err() != nil {
+		people := q.settings.People.Has(q.expertOf(pair))
+		if usedUp := q.calls >= q.settings.Fallback.Tries || ctx.Err() != nil; usedUp && (!people || pair != instead) || clientGone(q.r.Context()) {
 			break
 		}
 		if i > 0 {
 			q.result.Settle(0, false)
 		}
-		if q.settings.People.Has(q.expertOf(pair)) {
+		if people {
 			if q.giveToPeople(pair) {
 				return
 			}
@@ -233,6 +236,9 @@ func (q *routed) try(ctx context.Context, stop func() bool, ranked []int) {
 		for _, r := range q.askOrHedge(ctx, k, ranked[i+1:]) {
 			if r.isGood() {
 				stop()
+				if r.pair != pair { // a hedge
+					q.result.Settle(0, false)
+				}
 				if q.staged != nil {
 					q.staged.pass(r, pair)
 					return
@@ -408,6 +414,10 @@ func (q *routed) respondWithoutAnswer() {
 	}
 	if q.last == nil {
 		q.last = errors.New("no pair is left")
+		if q.calls >= q.settings.Fallback.Tries {
+			q.last = fmt.Errorf("no call is left of %d (fallback.tries)", q.settings.Fallback.Tries)
+		}
+		q.reasons = append(q.reasons, q.last.Error())
 	}
 	f, wait := expertsFailure(strings.Join(q.reasons, "; "), q.last)
 	if full, after := budgetErr(q.last); full != nil && !q.expertFailed { // an expert that failed may work again before
