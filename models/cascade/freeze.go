@@ -26,6 +26,9 @@ func Freeze(m *onnx.Model, c policy.PriceChange) (*onnx.Model, *policy.Prices, e
 	if at.Pairs != nil {
 		return nil, nil, errors.New("a file with fixed prices has no place for fees of pairs")
 	}
+	if info.Guarantee != nil && !info.Promises(at) {
+		return nil, nil, errors.New("its guarantee is for other prices: fix the prices of the cascade without a guarantee, and calibrate the result")
+	}
 	digest, err := policy.Digest(m, info.once())
 	if err != nil {
 		return nil, nil, fmt.Errorf("freeze cascade: %w", err)
@@ -35,7 +38,9 @@ func Freeze(m *onnx.Model, c policy.PriceChange) (*onnx.Model, *policy.Prices, e
 		return nil, nil, fmt.Errorf("freeze cascade: %w", err)
 	}
 	meta := policy.FrozenMetadata(m.Metadata(), info.Actions, at, c, digest)
-	meta[keyPrefix+formatKey] = "1"
+	if info.Guarantee == nil {
+		meta[keyPrefix+formatKey] = "1"
+	}
 	out.SetMetadata(meta)
 	if _, err := Parse(out); err != nil {
 		return nil, nil, fmt.Errorf("freeze cascade: %w", err)
