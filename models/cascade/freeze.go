@@ -1,30 +1,23 @@
 package cascade
 
 import (
-	"errors"
 	"fmt"
+	"strconv"
 
 	"pipe/models/policy"
 	"pipe/onnx"
 )
 
 // Freeze makes a cascade with fixed prices of an any-price cascade, as policy.Freeze does of a policy: the same graph without the inputs of
-// prices, which decides as m does at these prices. m is not changed. The error is [policy.ErrFixedPrices] if m has no inputs for
-// prices, and else that of [Info.Price].
+// prices, which decides as m does at these prices. m is not changed. The errors are those of policy.Info.FixedPrices.
 func Freeze(m *onnx.Model, c policy.PriceChange) (*onnx.Model, *policy.Prices, error) {
 	info, err := Parse(m)
 	if err != nil {
 		return nil, nil, err
 	}
-	if info.Prices == nil {
-		return nil, nil, policy.ErrFixedPrices
-	}
-	at, err := info.Price(c)
+	at, err := info.once().FixedPrices(c)
 	if err != nil {
 		return nil, nil, err
-	}
-	if at.Pairs != nil {
-		return nil, nil, errors.New("a file with fixed prices has no place for fees of pairs")
 	}
 	digest, err := policy.Digest(m, info.once())
 	if err != nil {
@@ -35,7 +28,9 @@ func Freeze(m *onnx.Model, c policy.PriceChange) (*onnx.Model, *policy.Prices, e
 		return nil, nil, fmt.Errorf("freeze cascade: %w", err)
 	}
 	meta := policy.FrozenMetadata(m.Metadata(), info.Actions, at, c, digest)
-	meta[keyPrefix+formatKey] = "1"
+	if meta[keyPrefix+formatKey] = "1"; info.Guarantee != nil {
+		meta[keyPrefix+formatKey] = strconv.Itoa(formatGuarantee)
+	}
 	out.SetMetadata(meta)
 	if _, err := Parse(out); err != nil {
 		return nil, nil, fmt.Errorf("freeze cascade: %w", err)

@@ -157,3 +157,28 @@ func TestGuaranteeRefuses(t *testing.T) {
 		t.Error("another threshold than that of the graph:", err)
 	}
 }
+
+// Prices of a file with a guarantee are fixed where the guarantee is about them, and the result keeps it and its format. Others are refused.
+func TestFreezeKeepsGuarantee(t *testing.T) {
+	rng := rand.New(rand.NewPCG(7, 4))
+	half := 0.5
+	with, _ := guaranteed(t, plantedAny(rng, 3, 4, 8, 2), &half)
+	promised, other := 1.5, 3.0
+	for name, c := range map[string]policy.PriceChange{
+		"lambda":   {Lambda: &other},
+		"fee":      {Lambda: &promised, Fees: []policy.Fee{{Of: policy.Expert("e1"), Amount: 0.01}}},
+		"left out": {Lambda: &promised, Without: []policy.Part{policy.Expert("e0")}},
+	} {
+		if _, _, err := Freeze(with, c); err == nil || !strings.Contains(err.Error(), "its guarantee is for other prices") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	fixed, _, err := Freeze(with, policy.PriceChange{Lambda: &promised})
+	if err != nil {
+		t.Fatal(err)
+	}
+	info, err := Parse(fixed)
+	if err != nil || info.Prices != nil || info.Guarantee == nil || info.Format != formatGuarantee {
+		t.Errorf("%+v, %v", info, err)
+	}
+}

@@ -24,27 +24,36 @@ const UncheckedKey = "unchecked_prices"
 // keysOfPrices are the keys of figures about many prices, or about those of the training.
 var keysOfPrices = []string{GuardKey, "validation"}
 
+// FixedPrices are the prices of a file that is frozen: those of an any-price policy as c changes them. The error is [ErrFixedPrices] if the
+// policy has no inputs for prices, and else that of [Info.Price]. Fees of pairs, and prices that a guarantee is not about, are errors too.
+func (info *Info) FixedPrices(c PriceChange) (*Prices, error) {
+	if info.Prices == nil {
+		return nil, ErrFixedPrices
+	}
+	at, err := info.Price(c)
+	switch {
+	case err != nil:
+		return nil, err
+	case at.Pairs != nil:
+		return nil, errors.New("a file with fixed prices has no place for fees of pairs")
+	case info.Guarantee != nil && !info.Promises(at):
+		return nil, errors.New("its guarantee is for other prices: fix the prices of the file without a guarantee, and calibrate the result")
+	}
+	return at, nil
+}
+
 // Freeze makes a policy with fixed prices of an any-price policy: the same graph, whose only input are the features. Its
 // scores are those of m at these prices, bit for bit. The lambda and the fees of its metadata are the given ones. The
 // guard and the losses in the metadata of m are about many prices, and are left out. m is not changed, and its constants
-// are shared. The error is [ErrFixedPrices] if m has no inputs for prices, and else that of [Info.Price].
+// are shared. The errors are those of [Info.FixedPrices].
 func Freeze(m *onnx.Model, c PriceChange) (*onnx.Model, *Prices, error) {
 	info, err := Parse(m)
 	if err != nil {
 		return nil, nil, err
 	}
-	if info.Prices == nil {
-		return nil, nil, ErrFixedPrices
-	}
-	at, err := info.Price(c)
+	at, err := info.FixedPrices(c)
 	if err != nil {
 		return nil, nil, err
-	}
-	if at.Pairs != nil {
-		return nil, nil, errors.New("a file with fixed prices has no place for fees of pairs")
-	}
-	if info.Guarantee != nil && !info.Promises(at) {
-		return nil, nil, errors.New("its guarantee is for other prices: fix the prices of the policy without a guarantee, and calibrate the result")
 	}
 	out, err := m.WithConstants(at.Tensors())
 	if err != nil {

@@ -11,12 +11,14 @@ import (
 // Early is what a table says of a promise before there is a policy.
 type Early struct {
 	risk.Ceiling
-	Split  string
-	Risk   float64
-	Rows   int
-	Oracle float64 // mean of the smallest loss of every row
-	Fixed  string  // the pair with the smallest mean loss
-	Loss   float64 // that loss
+	Split string
+	Risk  float64
+	Rows  int
+	// Unknown losses of pairs that exist count as 0 in Oracle, and their pairs are not Fixed.
+	Unknown int
+	Oracle  float64 // mean of the smallest loss of every row
+	Fixed   string  // the pair with the smallest mean loss; empty: no pair is known on all rows
+	Loss    float64 // that loss
 }
 
 // Possible says what cannot be exceeded on the calibration rows, whatever is learned. If nothing can be accepted, it is an
@@ -42,11 +44,15 @@ func Possible(t *costs.Tensor, split costs.Split, s Settings) (*Early, error) {
 			sums[i] += loss / float64(len(c.rows))
 			if loss != loss {
 				loss = 0
+				e.Unknown++
 			}
 			best = min(best, max(loss, 0))
 		}
 		e.Oracle += best / float64(len(c.rows))
 		of := clusters.Of[n]
+		if s.Method == risk.CRC { // rows that are not accepted count in the mean of those that belong together
+			best /= float64(clusters.Size[of])
+		}
 		smallest[of] = min(smallest[of], best)
 	}
 	for i, mean := range sums {
@@ -66,12 +72,16 @@ func Possible(t *costs.Tensor, split costs.Split, s Settings) (*Early, error) {
 
 // String is a note.
 func (e *Early) String() string {
+	known, of := "", ""
+	if e.Unknown > 0 {
+		known, of = fmt.Sprintf(" if the %d losses that are not known are 0", e.Unknown), " of those whose losses are all known"
+	}
 	fixed := "no pair has a known loss on all of them"
 	if e.Fixed != "" {
-		fixed = fmt.Sprintf("the best fixed pair, %s, has one of %.4f", e.Fixed, e.Loss)
+		fixed = fmt.Sprintf("the best fixed pair%s, %s, has one of %.4f", of, e.Fixed, e.Loss)
 	}
-	return fmt.Sprintf("a risk of at most %g: of the calibration rows (split %s), %s; the best pair of each row has a mean loss of %.4f, and %s",
-		e.Risk, e.Split, e.words(), e.Oracle, fixed)
+	return fmt.Sprintf("a risk of at most %g: of the calibration rows (split %s), %s; the best pair of each row has a mean loss of %.4f%s, and %s",
+		e.Risk, e.Split, e.words(), e.Oracle, known, fixed)
 }
 
 // words are those of the ceiling.

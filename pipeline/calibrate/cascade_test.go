@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -13,6 +14,7 @@ import (
 	"pipe/internal/storage"
 	"pipe/models/cascade"
 	"pipe/models/cascade/cascadetest"
+	"pipe/models/risk"
 	"pipe/onnx/ort/orttest"
 	"pipe/pipeline/stage"
 )
@@ -120,6 +122,17 @@ func TestPossible(t *testing.T) {
 			t.Error(text)
 		}
 	}
+	row := tensor.Rows(costs.Val)[0]
+	for i := 2; i < 4; i++ {
+		tensor.Loss[4*row+i] = float32(math.NaN())
+	}
+	e, err := Possible(tensor, costs.Val, at(0.05))
+	if err != nil || e.Unknown != 2 || !strings.HasPrefix(e.Fixed, "small/") {
+		t.Fatalf("%+v, %v", e, err)
+	}
+	if text := e.String(); !strings.Contains(text, "if the 2 losses that are not known are 0, and the best fixed pair of those whose losses are all known, small/") {
+		t.Error(text)
+	}
 	random := rand.New(rand.NewPCG(1, 1))
 	for i := range tensor.Loss {
 		tensor.Loss[i] = float32(random.IntN(2))
@@ -134,6 +147,27 @@ func TestPossible(t *testing.T) {
 		tensor.Loss[i] = 1
 	}
 	if _, err := Possible(tensor, costs.Val, at(0.1)); !errors.As(err, &infeasible) || !strings.Contains(err.Error(), "errs too often") {
+		t.Error(err)
+	}
+}
+
+// With conformal risk control, of two rows that belong together one can be accepted alone, and the other counts as 0.
+func TestPossibleTogether(t *testing.T) {
+	tensor := coststest.Looks(400, 6)
+	for i := range tensor.Loss {
+		tensor.Loss[i] = 0.3
+	}
+	for n := range tensor.Len() {
+		tensor.Groups = append(tensor.Groups, strconv.Itoa(n/8)) // two rows of each split
+	}
+	s := at(0.2)
+	s.Method = risk.CRC
+	if e, err := Possible(tensor, costs.Val, s); err != nil || e.Samples != 50 || e.Accepted != 1 {
+		t.Errorf("%+v, %v", e, err)
+	}
+	s.Method = risk.LTT
+	var infeasible *InfeasibleError
+	if _, err := Possible(tensor, costs.Val, s); !errors.As(err, &infeasible) {
 		t.Error(err)
 	}
 }

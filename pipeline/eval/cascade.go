@@ -80,7 +80,7 @@ func (e *evaluation) guaranteed(c *played) *report.CascadeGuarantee {
 	if g == nil {
 		return nil
 	}
-	out, sum, accepted := &report.CascadeGuarantee{Risk: g.Risk, Joint: g.Joint}, 0.0, 0.0
+	out, sum, accepted := &report.CascadeGuarantee{Risk: g.Risk, Joint: g.Joint, Other: c.other}, 0.0, 0.0
 	for k, is := range c.Guaranteed {
 		if is {
 			accepted++

@@ -230,4 +230,26 @@ func TestGuaranteeReport(t *testing.T) {
 	if err := r.WriteText(&text); err != nil || !strings.Contains(strings.Join(strings.Fields(text.String()), " "), "it promises at most 0.2.") {
 		t.Errorf("%v\n%s", err, &text)
 	}
+	if m, err = cascadetest.AnyPrice(tensor).Export(); err == nil {
+		m, err = cascadetest.Guarded(m, 0.1)
+	}
+	if err == nil {
+		err = m.WriteFile(path)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.Lambdas = []float64{1, 2}
+	if r, err = Run(t.Context(), o, stage.Quiet); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range r.Cascades {
+		if c.Guarantee == nil || c.Guarantee.Other != (c.Lambda == 2) || math.Abs(c.Guarantee.Accepted-g.Accepted) > 1e-9 {
+			t.Errorf("at lambda %g: %+v", c.Lambda, c.Guarantee)
+		}
+	}
+	text.Reset()
+	if err := r.WriteText(&text); err != nil || !strings.Contains(strings.Join(strings.Fields(text.String()), " "), "it promises at most 0.2 at other prices, and nothing at these.") {
+		t.Errorf("%v\n%s", err, &text)
+	}
 }

@@ -19,6 +19,7 @@ type played struct {
 	file            string
 	info            *cascade.Info
 	prices          *anyPriceCascade // of an any-price cascade; else nil
+	other           bool             // it was played at prices that its guarantee is not about
 }
 
 // anyPriceCascade is an any-price cascade that is played through the reported rows at the prices that are asked.
@@ -30,13 +31,14 @@ type anyPriceCascade struct {
 
 // at is the cascade played at the fees of a, with the lambda of the report. True losses count the fees of the tensor.
 func (p *anyPriceCascade) at(ctx context.Context, c played, a *costs.Actions, lambda float64) (played, error) {
-	did, err := cascade.Play(ctx, p.decider, p.t, p.rows, c.info.PriceAt(a, lambda))
+	prices := c.info.PriceAt(a, lambda)
+	did, err := cascade.Play(ctx, p.decider, p.t, p.rows, prices)
 	if err != nil {
 		return c, fmt.Errorf("cascade %q: %w", c.file, err)
 	}
 	info := *c.info
 	info.Lambda, info.Actions = lambda, p.t.Actions
-	c.Played, c.info = did, &info
+	c.Played, c.info, c.other = did, &info, !c.info.Promises(prices)
 	return c, nil
 }
 

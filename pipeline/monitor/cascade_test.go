@@ -85,7 +85,7 @@ func TestGuaranteeOfCascade(t *testing.T) {
 				t.Errorf("%s, drift %v: %+v %+v, want %d with %g", name, drift, s, g, count, sum/float64(count))
 			}
 			var text strings.Builder
-			if err := s.WriteText(&text); err != nil || !strings.Contains(text.String(), "promised is at most 0.2") || !strings.Contains(text.String(), "only its guarantee is tested") {
+			if err := s.WriteText(&text); err != nil || !strings.Contains(text.String(), "promised is at most 0.2") || !strings.Contains(text.String(), "only its guarantee is tested") || strings.Contains(text.String(), "baseline  ") || strings.Contains(text.String(), "Outcomes") {
 				t.Errorf("%v\n%s", err, &text)
 			}
 		}
@@ -95,7 +95,19 @@ func TestGuaranteeOfCascade(t *testing.T) {
 	if _, err := Run(t.Context(), o, stage.Quiet); !errors.As(err, &option) {
 		t.Error("a state:", err)
 	}
-	o.State, o.Policy = storage.Location{}, writtenCascade(t, tensor, 0)
+	o.State = storage.Location{}
+	for want, change := range map[string]policy.PriceChange{
+		"the policy has fixed prices":   {Lambda: new(30.0)},
+		"guarantee is for other prices": {Without: []policy.Part{policy.Expert("large")}},
+		`unknown expert "nobody"`:       {Without: []policy.Part{policy.Expert("nobody")}},
+	} {
+		o := o
+		o.Prices = change
+		if _, err := Run(t.Context(), o, stage.Quiet); !errors.As(err, &option) || !strings.Contains(err.Error(), want) {
+			t.Errorf("prices %v: %v", change, err)
+		}
+	}
+	o.Policy = writtenCascade(t, tensor, 0)
 	var not *policy.CascadeError
 	if _, err := Run(t.Context(), o, stage.Quiet); !errors.As(err, &not) {
 		t.Error("a cascade without a guarantee:", err)

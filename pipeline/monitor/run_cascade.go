@@ -51,6 +51,9 @@ func runCascade(ctx context.Context, rt *ort.Runtime, o RunOptions, not error, p
 	}
 	p.Start(-1, "read rows")
 	if decisionlog.IsLog(o.In.String()) {
+		if !o.Prices.IsZero() {
+			return nil, &stage.OptionError{Err: errors.New("monitor: a decision log has the prices of its decisions: --lambda, --fee and --without have no effect on it")}
+		}
 		err = w.readLog(ctx, o.In.String())
 	} else {
 		err = w.readTensor(ctx, o)
@@ -102,15 +105,33 @@ func (w *watched) promised(r *decisionlog.Record) bool {
 	return w.d.Info().Promises(p)
 }
 
-// readTensor plays the rows of a table at the first price of the promise.
+// prices are those of the options, or else the first ones of the promise. Others are a *stage.OptionError.
+func (w *watched) prices(o RunOptions) (*policy.Prices, error) {
+	info := w.d.Info()
+	if o.Prices.IsZero() {
+		return info.PriceAt(info.Actions, info.Guarantee.At[0].Lambda), nil
+	}
+	at, err := info.Price(o.Prices)
+	if err == nil && !info.Promises(at) {
+		err = errors.New("its guarantee is for other prices")
+	}
+	if err != nil {
+		return nil, &stage.OptionError{Err: fmt.Errorf("cascade %q: %w", o.Policy, err)}
+	}
+	return at, nil
+}
+
+// readTensor plays the rows of a table at one price of the promise.
 func (w *watched) readTensor(ctx context.Context, o RunOptions) (err error) {
 	r, err := costs.OpenReader(ctx, o.In, costs.ReadOptions{Unknown: true})
 	if err != nil {
 		return err
 	}
 	defer r.Close()
-	info := w.d.Info()
-	at := info.PriceAt(info.Actions, info.Guarantee.At[0].Lambda)
+	at, err := w.prices(o)
+	if err != nil {
+		return err
+	}
 	for {
 		t, err := r.Next()
 		if errors.Is(err, io.EOF) {
@@ -154,9 +175,8 @@ func (w *watched) status(o RunOptions) *Status {
 	}
 	s := &Status{
 		Format: statusFormat, Watched: true, Policy: PolicyInfo{File: o.Policy.String(), Method: "cascade", Lambda: w.d.Info().Lambda},
-		Baseline: BaselineInfo{File: o.Baseline.String(), Splits: o.splitNames()},
-		New:      NewInfo{File: o.In.Base(), Rows: w.rows, First: timeText(w.first), Last: timeText(w.last)},
-		Inputs:   InputsStatus{Verdict: Untested}, Decisions: DecisionsStatus{Verdict: Untested}, Outcomes: OutcomesStatus{Verdict: Untested},
+		New:    NewInfo{File: o.In.Base(), Rows: w.rows, First: timeText(w.first), Last: timeText(w.last)},
+		Inputs: InputsStatus{Verdict: Untested}, Decisions: DecisionsStatus{Verdict: Untested}, Outcomes: OutcomesStatus{Verdict: Untested},
 		Guarantee: w.promise.status(o.Alpha, found), Notes: w.notes,
 	}
 	s.Verdict = s.Guarantee.Verdict

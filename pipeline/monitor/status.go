@@ -26,7 +26,7 @@ type Status struct {
 	Watched   bool             `json:"watched"`
 	Served    string           `json:"served,omitempty"` // digest of that other version
 	Policy    PolicyInfo       `json:"policy"`
-	Baseline  BaselineInfo     `json:"baseline"`
+	Baseline  BaselineInfo     `json:"baseline,omitzero"` // zero: it was not looked at, and the guarantee alone was tested
 	New       NewInfo          `json:"new"`
 	Inputs    InputsStatus     `json:"inputs"`
 	Decisions DecisionsStatus  `json:"decisions"`

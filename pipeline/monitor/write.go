@@ -82,7 +82,9 @@ func (s *Status) WriteText(w io.Writer) error {
 	b := &safetext.Fields{}
 	fmt.Fprintf(b, "Monitor: %s\n", s.Verdict)
 	b.Add("policy", "%s (%s at lambda %g)", s.Policy.File, s.Policy.Method, s.Policy.Lambda)
-	b.Add("baseline", "%s, %d rows of %s", s.Baseline.File, s.Baseline.Rows, s.Baseline.Splits)
+	if s.Baseline.Rows > 0 {
+		b.Add("baseline", "%s, %d rows of %s", s.Baseline.File, s.Baseline.Rows, s.Baseline.Splits)
+	}
 	b.Add("new rows", "%d%s", s.New.Rows, safetext.After(" of ", s.New.File))
 	if s.New.First != "" {
 		b.Add("outcomes", "from %s to %s", s.New.First, s.New.Last)
@@ -116,16 +118,17 @@ type table struct {
 	Rows  [][]string
 }
 
-func (s *Status) families() []family {
-	list := []family{
-		{"Outcomes", s.Outcomes.Verdict, s.Outcomes.lines()},
-		{"Decisions", s.Decisions.Verdict, s.Decisions.lines()},
-		{"Inputs", s.Inputs.Verdict, s.Inputs.lines()},
-	}
+func (s *Status) families() (list []family) {
 	if g := s.Guarantee; g != nil {
-		list = append([]family{{"Guarantee", g.Verdict, g.lines()}}, list...)
+		list = append(list, family{"Guarantee", g.Verdict, g.lines()})
 	}
-	return list
+	if s.Baseline == (BaselineInfo{}) {
+		return list
+	}
+	return append(list,
+		family{"Outcomes", s.Outcomes.Verdict, s.Outcomes.lines()},
+		family{"Decisions", s.Decisions.Verdict, s.Decisions.lines()},
+		family{"Inputs", s.Inputs.Verdict, s.Inputs.lines()})
 }
 
 // Alarms returns the families whose verdict is an alarm.

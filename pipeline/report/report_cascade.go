@@ -30,6 +30,7 @@ type Cascade struct {
 // CascadeGuarantee is what the guarantee of a cascade accepts of the rows, and what it promises.
 type CascadeGuarantee struct {
 	Risk     float64  `json:"risk"`            // the largest expected loss of an accepted answer, as promised
+	Other    bool     `json:"other,omitempty"` // the promise is about other prices than these, so nothing is promised here
 	Joint    bool     `json:"joint,omitempty"` // the promise is about all rows, of which those that are not accepted count as 0
 	Accepted float64  `json:"accepted"`        // share of the rows
 	Loss     *float64 `json:"loss,omitempty"`  // mean task loss of what the promise is about; nil: of none
@@ -47,7 +48,11 @@ func (g *CascadeGuarantee) words() string {
 	if g.Joint {
 		of = " per row, where the others count as 0"
 	}
-	return fmt.Sprintf(" Its guarantee accepts %s%% of the rows, with a mean loss of %s%s; it promises at most %g.", fixed(100*g.Accepted, 1), loss, of, g.Risk)
+	promise := fmt.Sprintf("it promises at most %g", g.Risk)
+	if g.Other {
+		promise += " at other prices, and nothing at these"
+	}
+	return fmt.Sprintf(" Its guarantee accepts %s%% of the rows, with a mean loss of %s%s; %s.", fixed(100*g.Accepted, 1), loss, of, promise)
 }
 
 // CascadePaid is what something loses, spends and costs per row: TrueLoss is the task loss plus all fees, those of advice times

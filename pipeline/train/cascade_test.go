@@ -134,7 +134,6 @@ func TestCascadeRefuses(t *testing.T) {
 		"only the recipe auto trains cascades":                  func(o *Options) { o.Recipe = "paper" },
 		"stages: 1, a cascade has at least 2":                   func(o *Options) { o.Stages = 1 },
 		"no policy is trained for [0 1]":                        func(o *Options) { o.AnyPrice, o.Lambdas = true, []float64{0, 1} },
-		"only policies that decide once get a guarantee":        func(o *Options) { o.Guarantee.Risk = 0.1 },
 		"older one (deployed, warm)":                            func(o *Options) { o.Warm = storage.File("old.onnx") },
 		"a log has the answer of one pair for each request":     func(o *Options) { o.Log.Log, o.Tensor = storage.File("log"), storage.Location{} },
 		"a cascade is compared with the policy that decides on": func(o *Options) { o.Deployed = storage.File("live.onnx") },
@@ -196,24 +195,33 @@ func TestTrainCascadeWithGuarantee(t *testing.T) {
 		t.Error(left, err)
 	}
 	o.Guarantee.Risk = 0.15
-	r, err := Run(t.Context(), o, stage.Quiet)
-	if err != nil {
-		t.Fatal(err)
+	for name, any := range map[string]bool{"cascade-lambda1.onnx": false, "cascade-any-price.onnx": true} {
+		if o.AnyPrice = any; any {
+			o.Guarantee.Lambdas = []float64{0, 1, 4}
+		}
+		r, err := Run(t.Context(), o, stage.Quiet)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(r.Policies) != 2 || r.Policies[1].File != name || r.Policies[1].Guarantee == nil || r.Policies[1].Guarantee.Guarantee.At[0].Accepted < 0.2 {
+			t.Fatalf("%+v", r.Policies)
+		}
+		file := o.Out.Join(name)
+		_, info, err := cascade.Read(file.String())
+		if err != nil || info.Guarantee == nil || info.Guarantee.Risk != 0.15 || len(info.Guarantee.At) != max(1, len(o.Guarantee.Lambdas)) || (info.Prices != nil) != any {
+			t.Errorf("%+v %v", info, err)
+		}
+		about, err := decide.ReadDescription(t.Context(), decide.DescriptionFile(file))
+		if err != nil || about.Guarantee == nil || len(about.Promise) == 0 {
+			t.Errorf("%+v %v", about, err)
+		}
+		var text strings.Builder
+		if err := r.WriteText(&text); err != nil || strings.Count(text.String(), "cannot be promised on this table with more than") != 2 {
+			t.Errorf("%v\n%s", err, &text)
+		}
 	}
-	if len(r.Policies) != 2 || r.Policies[1].Guarantee == nil || r.Policies[1].Guarantee.Guarantee.At[0].Accepted < 0.2 {
-		t.Fatalf("%+v", r.Policies)
-	}
-	file := o.Out.Join("cascade-lambda1.onnx")
-	_, info, err := cascade.Read(file.String())
-	if err != nil || info.Guarantee == nil || info.Guarantee.Risk != 0.15 {
-		t.Errorf("%+v %v", info, err)
-	}
-	about, err := decide.ReadDescription(t.Context(), decide.DescriptionFile(file))
-	if err != nil || about.Guarantee == nil || len(about.Promise) == 0 {
-		t.Errorf("%+v %v", about, err)
-	}
-	var text strings.Builder
-	if err := r.WriteText(&text); err != nil || strings.Count(text.String(), "cannot be promised on this table with more than") != 2 {
-		t.Errorf("%v\n%s", err, &text)
+	o.Guarantee.Risk, o.Guarantee.Lambdas = 0.01, nil // the best pairs of rows keep it, what is learned does not
+	if _, err := Run(t.Context(), o, stage.Quiet); !errors.As(err, &infeasible) || !strings.Contains(err.Error(), ".onnx: a risk of at most 0.01 cannot be promised") {
+		t.Error(err)
 	}
 }

@@ -161,8 +161,6 @@ func (o Options) checkCascade() error {
 		return errors.New("cascade: a log has the answer of one pair for each request, and a cascade learns from those of all pairs; pipe costs and pipe import make such tables")
 	case !o.Deployed.IsZero() || !o.Warm.IsZero():
 		return errors.New("cascade: a cascade is compared with the policy that decides once, and not with an older one (deployed, warm)")
-	case o.promises():
-		return errors.New("cascade and guarantee: only policies that decide once get a guarantee in training; pipe calibrate adds one to a file")
 	}
 	return nil
 }

@@ -131,7 +131,7 @@ func (j job) writePolicy(ctx context.Context, p *policy.Policy) (Policy, error) 
 	}
 	m, err := p.Export()
 	if err == nil && j.promises() && p.Method == auto.Name {
-		m, line.Guarantee, err = calibrate.Policy(ctx, j.rt, m, j.t, j.split, j.Guarantee)
+		m, err = j.promise(ctx, m, &line)
 	}
 	if err != nil {
 		return line, err
@@ -176,4 +176,14 @@ func policyName(p Policy) string {
 		name += "-seed" + strconv.FormatUint(*p.Seed, 10)
 	}
 	return name + ".onnx"
+}
+
+// promise adds the guarantee to a policy or a cascade. The error names the file: another one may keep the promise.
+func (j job) promise(ctx context.Context, m *onnx.Model, line *Policy) (*onnx.Model, error) {
+	m, r, err := calibrate.Policy(ctx, j.rt, m, j.t, j.split, j.Guarantee)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", line.File, err)
+	}
+	line.Guarantee = r
+	return m, nil
 }

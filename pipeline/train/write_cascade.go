@@ -10,7 +10,6 @@ import (
 	"pipe/models/cascade"
 	"pipe/models/cascade/fit"
 	"pipe/models/policy"
-	"pipe/pipeline/calibrate"
 	"pipe/pipeline/decide"
 	"pipe/pipeline/report"
 	"pipe/pipeline/stage"
@@ -115,7 +114,7 @@ func (j job) writeCascade(ctx context.Context, c trainedCascade) (line Policy, e
 		policy.Annotate(m, cascade.SummaryKey, stage.JSON(s))
 	}
 	if j.promises() {
-		if m, line.Guarantee, err = calibrate.Policy(ctx, j.rt, m, j.t, j.split, j.Guarantee); err != nil {
+		if m, err = j.promise(ctx, m, &line); err != nil {
 			return line, err
 		}
 	}

@@ -16,6 +16,7 @@ import (
 	"pipe/pipeline/decisionlog"
 	"pipe/serve/access"
 	"pipe/serve/decision"
+	"pipe/serve/gateway/capability"
 	"pipe/serve/gateway/chatjson"
 	"pipe/serve/gateway/expert"
 	"pipe/serve/gateway/protocol"
@@ -100,7 +101,7 @@ func (c *chat) route(name string) {
 		chat: c, result: result, record: result.Records[0], actions: result.Policy.Info().Actions,
 		fetched: make(map[int]fetchedAdvice), failedExperts: make(map[string]bool),
 	}
-	q.record.Executed, q.record.Masked = -1, c.lacking.text()
+	q.record.Executed, q.record.Masked = -1, c.lacking.Text()
 	c.turn.decided(q)
 	q.question, _ = c.conversation.Text(a.decider.Settings().Prompt) // "" for images alone: nothing is found then
 	defer q.finish()
@@ -159,7 +160,7 @@ func (c *chat) unavailable(name string) (without []policy.Part, err error) {
 			continue
 		case known == nil:
 		case !can:
-			c.lacking.add(e.Name, lack)
+			c.lacking.Add(e.Name, lack)
 			c.api.metrics.Masked(e.Name, lack.Reason)
 		case known.State() == expert.Open:
 			waiting = append(waiting, policy.Expert(e.Name))
@@ -170,8 +171,8 @@ func (c *chat) unavailable(name string) (without []policy.Part, err error) {
 		without = append(without, policy.Expert(e.Name))
 	}
 	if len(without)+len(waiting) == len(actions.Experts) {
-		if waiting == nil && len(c.lacking.experts) > 0 {
-			return nil, &incapableError{c.lacking, p.Name}
+		if waiting == nil && c.lacking.Any() {
+			return nil, &capability.Error{Lacking: c.lacking, Policy: p.Name}
 		}
 		return nil, wishes.ErrNoExpert
 	}

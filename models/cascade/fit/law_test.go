@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"pipe/costs"
+	"pipe/costs/coststest"
 	"pipe/models"
 	"pipe/models/auto"
 	"pipe/models/cascade"
@@ -52,6 +53,29 @@ func TestPermutedFacts(t *testing.T) {
 		}
 		if a, b := w.expected(got, levels), w.expected(one, levels); a > b+0.002 {
 			t.Errorf("seed %d: %.4f, one-shot %.4f", seed, a, b)
+		}
+	}
+}
+
+// Where estimates are to be kept, a state in which one pair is always best has them too, so that answers differ in what is expected of them.
+func TestStatesKeepEstimates(t *testing.T) {
+	o := models.Options{Runtime: orttest.Open(t, 0)}
+	train := coststest.Looks(1200, 3)
+	for _, keep := range []bool{false, true} {
+		s := quick(2)
+		s.Auto.KeepEstimates = keep
+		p, r, err := Train(t.Context(), train, 1, s, o)
+		if err != nil || r.Guard.Fallback {
+			t.Fatalf("%+v, %v", r.Guard, err)
+		}
+		fixed := 0
+		for n, of := range r.States {
+			if of.Guard.Fallback && p.States[n].Policy.Estimate == nil {
+				fixed++
+			}
+		}
+		if keep == (fixed > 0) {
+			t.Errorf("with estimates kept: %t, %d of %d states have none", keep, fixed, len(r.States))
 		}
 	}
 }
