@@ -188,7 +188,7 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-// TestTogether: many people and callers at once. Every question is answered once.
+// TestTogether: many people, callers and reloads at once. Every question is answered once.
 func TestTogether(t *testing.T) {
 	s := killSettings(t.TempDir())
 	s.Queue = 1000
@@ -224,6 +224,13 @@ func TestTogether(t *testing.T) {
 		}
 	}
 	var putting sync.WaitGroup
+	putting.Go(func() {
+		for range each {
+			if err := p.Reload(s); err != nil {
+				t.Error(err)
+			}
+		}
+	})
 	for range callers {
 		putting.Go(func() {
 			for range each {

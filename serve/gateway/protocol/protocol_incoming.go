@@ -90,7 +90,11 @@ func (in *Incoming) Whole() (*Incoming, error) {
 func (in *Incoming) ToolsUsed() bool {
 	m := in.Middle()
 	for _, field := range []string{"tools", "mcp_servers"} {
-		if v := in.Field(field); v != nil && compact(v) != "[]" {
+		list, isList := jsonedit.List(in.Field(field))
+		if in.Field(field) != nil && !isList { // the service's to refuse
+			return true
+		}
+		for range list {
 			return true
 		}
 	}
