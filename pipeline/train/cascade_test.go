@@ -15,6 +15,8 @@ import (
 	"pipe/costs/coststest"
 	"pipe/internal/storage"
 	"pipe/models/cascade"
+	"pipe/models/cascade/fit"
+	"pipe/models/policy"
 	"pipe/onnx/ort/orttest"
 	"pipe/pipeline/calibrate"
 	"pipe/pipeline/decide"
@@ -196,7 +198,7 @@ func TestTrainCascadeWithGuarantee(t *testing.T) {
 	}
 	o.Guarantee.Risk = 0.15
 	for name, any := range map[string]bool{"cascade-lambda1.onnx": false, "cascade-any-price.onnx": true} {
-		if o.AnyPrice = any; any {
+		if o.AnyPrice, o.Guarantee.Lambdas = any, nil; any {
 			o.Guarantee.Lambdas = []float64{0, 1, 4}
 		}
 		r, err := Run(t.Context(), o, stage.Quiet)
@@ -220,8 +222,25 @@ func TestTrainCascadeWithGuarantee(t *testing.T) {
 			t.Errorf("%v\n%s", err, &text)
 		}
 	}
-	o.Guarantee.Risk, o.Guarantee.Lambdas = 0.01, nil // the best pairs of rows keep it, what is learned does not
+	before, err := filepath.Glob(filepath.Join(o.Out.String(), "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.AnyPrice, o.Guarantee.Risk, o.Guarantee.Lambdas = false, 0.01, nil // the best pairs of rows keep it, what is learned does not
 	if _, err := Run(t.Context(), o, stage.Quiet); !errors.As(err, &infeasible) || !strings.Contains(err.Error(), ".onnx: a risk of at most 0.01 cannot be promised") {
 		t.Error(err)
+	}
+	if left, err := filepath.Glob(filepath.Join(o.Out.String(), "*.*")); err != nil || !slices.Equal(left, before) {
+		t.Errorf("%v, before %v: %v", left, before, err)
+	}
+}
+
+// Where the gain is large enough on average, and prices forbid it all the same, the report says so.
+func TestWorseAtSomePrices(t *testing.T) {
+	r := fit.Report{Guard: cascade.Guard{Rows: 100, Fallback: true, Gain: 0.1, LowerBound: 0.05, Prices: []policy.PriceGuard{{UpperBound: -0.01}, {UpperBound: 0.2}}}}
+	var b strings.Builder
+	writeCascade(&b, r)
+	if !strings.Contains(b.String(), "lower bound 0.0500: it accepts every first answer, because it is worse at 1 of these prices") {
+		t.Error(b.String())
 	}
 }
