@@ -159,7 +159,7 @@ func (b *builder) decide(g *onnx.Graph, s State, features *onnx.Value, in inputs
 		all[n].Policy = r.Policy
 	}
 	if in.fees != nil {
-		for n, fees := range b.fees(g, s, features, in) {
+		for n, fees := range b.fees(g, s, in) {
 			all[n].Fees, all[n].Available = fees, in.available
 		}
 	}
@@ -177,33 +177,30 @@ func (b *builder) decide(g *onnx.Graph, s State, features *onnx.Value, in inputs
 }
 
 // fees are what every pair costs besides what a reference of a state estimates, by reference: rows x A. That is its own fee unless it was
-// executed, and of what is executed later the difference of the fee from that at the reference. features are the encoded state.
-func (b *builder) fees(g *onnx.Graph, s State, features *onnx.Value, in inputs) (out []*onnx.Value) {
+// executed, and of what is executed later the difference of the fee from that at the reference.
+func (b *builder) fees(g *onnx.Graph, s State, in inputs) (out []*onnx.Value) {
 	own := slices.Repeat([]float32{1}, int(b.pairs))
 	for _, i := range s.Executed {
 		own[i] = 0
 	}
-	fees := g.Mul(in.fees, row(g, own))
-	for n, r := range s.references() {
-		if len(r.Later) == 0 {
-			out = append(out, fees)
-			continue
-		}
-		out = append(out, g.Add(fees, b.later(g, r, features, in, fmt.Sprintf("later%d_", n))))
-	}
-	return out
-}
-
-// later is what later executions cost more than at a reference, after each pair: rows x A.
-func (b *builder) later(g *onnx.Graph, r Reference, features *onnx.Value, in inputs, prefix string) *onnx.Value {
-	count, fees, sum := len(r.Later), make([]float32, len(r.Later)), make([]float32, len(r.Later)*int(b.pairs))
-	for i, of := range r.Later {
-		fees[i], sum[i*int(b.pairs)+of.First] = float32(r.Fees[of.Pair]), 1
+	if s.At == nil {
+		return []*onnx.Value{g.Mul(in.fees, row(g, own))}
 	}
 	now := g.Where(in.available, in.fees, g.Scalar(onnx.Float32, b.p.Range))
-	more := g.Sub(columns(g, now, count, func(i int) int { return r.Later[i].Pair }), row(g, fees))
-	often := g.Clip(r.Count.Graph(g, features, prefix), 0, 1)
-	return g.MatMul(g.Mul(often, more), g.Const(onnx.Float32s([]int64{int64(count), b.pairs}, sum)))
+	for _, r := range s.At {
+		of, less := make([]float32, len(r.Later)), make([]float32, len(own))
+		for at, share := range r.Later {
+			first, later := at/len(own), at%len(own)
+			of[at] = float32(share)
+			less[first] -= float32(share * r.Fees[later])
+			if first == later {
+				of[at] += own[first]
+			}
+		}
+		shape := []int64{b.pairs, b.pairs}
+		out = append(out, g.Gemm(now, g.Const(onnx.Float32s(shape, of)), g.Const(onnx.Float32s(shape[:1], less)), 1, 1, false, true))
+	}
+	return out
 }
 
 // one is what one state says: rows x width.

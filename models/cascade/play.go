@@ -54,10 +54,6 @@ func Play(ctx context.Context, d Stepper, t *costs.Tensor, rows []int, at *polic
 	if err != nil { // for the user, two files that do not match
 		return nil, fmt.Errorf("play cascade: %w", &costs.DataError{Err: err})
 	}
-	out := &Played{
-		Order: make([][]int, len(rows)), Fees: make([][]float64, len(rows)), Accepted: make([]int, len(rows)),
-		Expected: make([]float32, len(rows)), Planned: make([]float32, len(rows)), Loss: make([]float64, len(rows)),
-	}
 	if at == nil {
 		at = info.PriceAt(t.Actions, info.Lambda)
 	}
@@ -66,13 +62,10 @@ func Play(ctx context.Context, d Stepper, t *costs.Tensor, rows []int, at *polic
 		decide = info.Base()
 		decide.Available = at.Available
 	}
-	fees, left := at.Fees(), make([]int, len(rows))
+	whole := info.Prices != nil || slices.Equal(decide.Available, info.Actions.Mask())
+	out, fees, left := newPlayed(len(rows), info.Guarantee != nil), at.Fees(), make([]int, len(rows))
 	for n := range left {
 		left[n] = n
-	}
-	whole := info.Prices != nil || slices.Equal(decide.Available, info.Actions.Mask())
-	if info.Guarantee != nil {
-		out.Guaranteed = make([]bool, len(rows))
 	}
 	for stage := 0; len(left) > 0; stage++ {
 		if stage > info.Stages {
@@ -86,24 +79,41 @@ func Play(ctx context.Context, d Stepper, t *costs.Tensor, rows []int, at *polic
 		if err != nil {
 			return nil, fmt.Errorf("play cascade: stage %d: %w", stage+1, err)
 		}
-		var more []int
-		for at, n := range left {
-			if action := int(next.Action[at]); next.Accept[at] {
-				out.Accepted[n], out.Expected[n], out.Loss[n] = action, next.Loss[at], float64(t.Losses(rows[n])[action])
-				if out.Guaranteed != nil {
-					out.Guaranteed[n] = whole && next.Accepted[at]
-				}
-			} else {
-				if stage == 0 {
-					out.Planned[n] = next.Remaining[at]
-				}
-				out.Order[n], out.Fees[n] = append(out.Order[n], action), append(out.Fees[n], fees[action]+t.MeasuredFee(rows[n], action))
-				more = append(more, n)
-			}
-		}
-		left = more
+		left = out.take(next, t, rows, left, fees, whole)
 	}
 	return out, nil
+}
+
+func newPlayed(rows int, guaranteed bool) *Played {
+	p := &Played{
+		Order: make([][]int, rows), Fees: make([][]float64, rows), Accepted: make([]int, rows),
+		Expected: make([]float32, rows), Planned: make([]float32, rows), Loss: make([]float64, rows),
+	}
+	if guaranteed {
+		p.Guaranteed = make([]bool, rows)
+	}
+	return p
+}
+
+// take takes the next steps on the rows that are left, and returns those without an accepted answer. The guarantee counts where the choice is
+// the whole one.
+func (p *Played) take(next *Decisions, t *costs.Tensor, rows, left []int, fees []float64, whole bool) (more []int) {
+	for at, n := range left {
+		action := int(next.Action[at])
+		if next.Accept[at] {
+			p.Accepted[n], p.Expected[n], p.Loss[n] = action, next.Loss[at], float64(t.Losses(rows[n])[action])
+			if p.Guaranteed != nil {
+				p.Guaranteed[n] = whole && next.Accepted[at]
+			}
+			continue
+		}
+		if len(p.Order[n]) == 0 {
+			p.Planned[n] = next.Remaining[at]
+		}
+		p.Order[n], p.Fees[n] = append(p.Order[n], action), append(p.Fees[n], fees[action]+t.MeasuredFee(rows[n], action))
+		more = append(more, n)
+	}
+	return more
 }
 
 // rows are the states of those rows that have no accepted answer yet.

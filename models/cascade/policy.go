@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"pipe/costs"
-	"pipe/models/estimate"
 	"pipe/models/policy"
 )
 
@@ -49,14 +48,10 @@ type State struct {
 type Reference struct {
 	Policy *policy.Policy // by estimates of all that an action costs at the reference but its own fee
 	Fees   []float64      // A, of pairs at the reference
-	// Later are pairs that are executed after another one at the reference, and Count estimates how often, of the encoded state, which is
-	// not standardised: an output for each, taken from 0 to 1.
-	Later []Later
-	Count estimate.Linear
+	// Later is A x A: on which share of the rows a pair, the column, is executed later at the reference if the state executes another one,
+	// the row.
+	Later []float64
 }
-
-// Later is a pair that is executed after another one, which the state executes.
-type Later struct{ First, Pair int }
 
 // references are those of the state; a policy of its own is one after which nothing depends on prices.
 func (s State) references() []Reference {
@@ -151,7 +146,7 @@ func (p *Policy) checkReferences(s State) error {
 		if s.At == nil {
 			continue
 		}
-		if err := r.check(pairs, s.Encoding.Width()); err != nil {
+		if err := r.check(pairs); err != nil {
 			return fmt.Errorf("state %v: %w", s.Executed, err)
 		}
 	}
@@ -159,19 +154,14 @@ func (p *Policy) checkReferences(s State) error {
 }
 
 // check reports fees and later executions that do not fit the pairs.
-func (r Reference) check(pairs, dim int) error {
-	if len(r.Fees) != pairs || slices.ContainsFunc(r.Fees, func(fee float64) bool { return fee-fee != 0 }) {
+func (r Reference) check(pairs int) error {
+	switch {
+	case len(r.Fees) != pairs || slices.ContainsFunc(r.Fees, func(fee float64) bool { return fee-fee != 0 }):
 		return fmt.Errorf("the fees of a reference are %v", r.Fees)
+	case len(r.Later) != pairs*pairs || slices.ContainsFunc(r.Later, func(share float64) bool { return !(share >= 0 && share <= 1) }):
+		return fmt.Errorf("later executions at a reference are %v", r.Later)
 	}
-	for _, of := range r.Later {
-		if of.First < 0 || of.First >= pairs || of.Pair < 0 || of.Pair >= pairs || of.First == of.Pair {
-			return fmt.Errorf("there is no pair %d after %d", of.Pair, of.First)
-		}
-	}
-	if len(r.Later) == 0 {
-		return nil
-	}
-	return r.Count.Check(dim, len(r.Later))
+	return nil
 }
 
 func (p *Policy) checkPolicy(of string, own *policy.Policy, dim int) error {

@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"pipe/costs"
-	"pipe/models/estimate"
 	"pipe/models/policy"
+	"pipe/onnx"
 	"pipe/onnx/ort/orttest"
 )
 
@@ -97,16 +97,19 @@ func plantedAny(rng *rand.Rand, experts, dim, hidden, references int) *Policy {
 		}
 	}
 	empty := &p.States[0]
+	standard := empty.Policy.Standard // of the same rows
 	for range references {
 		of := Reference{Policy: estimated(rng, empty.Policy.Actions, dim, hidden), Fees: p.Actions.Fees(3 * rng.Float64())}
+		of.Policy.Standard = standard
 		for i, ok := range p.Actions.Mask() {
 			for j, may := range p.Actions.Mask() {
+				share := 0.0
 				if ok && may && i != j && rng.IntN(2) == 0 {
-					of.Later = append(of.Later, Later{i, j})
+					share = rng.Float64()
 				}
+				of.Later = append(of.Later, share)
 			}
 		}
-		of.Count = estimate.Linear{Affine: affine(rng, dim, len(of.Later))}
 		empty.At = append(empty.At, of)
 	}
 	empty.Policy = nil
@@ -140,14 +143,6 @@ func (p *Policy) scoresAt(t *testing.T, s State, x []float32, executed []bool, a
 	for _, r := range s.references() {
 		own, a := *r.Policy, *r.Policy.Actions
 		a.Experts, a.Unavailable = slices.Clone(a.Experts), slices.Clone(a.Unavailable)
-		count := make([]float64, len(r.Later))
-		if len(r.Later) > 0 {
-			in := make([]float64, len(x))
-			for i, v := range x {
-				in[i] = float64(v)
-			}
-			r.Count.Estimate(count, in)
-		}
 		for i := range a.Experts {
 			if a.Experts[i].Fee = at.Fee(i); executed[i] {
 				a.Experts[i].Fee = 0
@@ -155,12 +150,13 @@ func (p *Policy) scoresAt(t *testing.T, s State, x []float32, executed []bool, a
 				a.Unavailable = append(a.Unavailable, costs.Pair{Expert: i})
 			}
 		}
-		for k, of := range r.Later {
-			fee := at.Fee(of.Pair)
-			if !at.Available[of.Pair] && !executed[of.Pair] {
+		for k, share := range r.Later {
+			first, later := k/len(executed), k%len(executed)
+			fee := at.Fee(later)
+			if !at.Available[later] && !executed[later] {
 				fee = p.Range
 			}
-			a.Experts[of.First].Fee += max(0, min(1, count[k])) * (fee - r.Fees[of.Pair])
+			a.Experts[first].Fee += share * (fee - r.Fees[later])
 		}
 		own.Actions = &a
 		scores := make([]float64, len(executed))
@@ -283,7 +279,58 @@ func TestAnyPriceMetadata(t *testing.T) {
 		t.Error(err)
 	}
 	p = plantedAny(rng, 3, 4, 8, 2)
+	p.States[0].At[1].Later[2] = 1.5
+	if _, err := p.Export(); err == nil || !strings.Contains(err.Error(), "later executions") {
+		t.Error(err)
+	}
+	p = plantedAny(rng, 3, 4, 8, 2)
 	if p.Prices = nil; p.Validate() == nil {
 		t.Error("references without inputs for prices")
+	}
+}
+
+// A frozen file decides as the one that it is made of does at the prices. A guarantee stays in it, with the version of its format, and only at
+// the prices that it is for.
+func TestFreeze(t *testing.T) {
+	rng := rand.New(rand.NewPCG(6, 24))
+	p := plantedAny(rng, 3, 4, 8, 3)
+	rt, half := orttest.Open(t, 0), 0.5
+	d, r := open(t, rt, p), randomRows(rng, p, 300)
+	with, without := guaranteed(t, p, &half)
+	other := policy.PriceChange{Lambda: &half, Without: []policy.Part{policy.Pair("e0/docs")}}
+	for _, c := range []struct {
+		m      *onnx.Model
+		change policy.PriceChange
+		format int
+	}{{without, other, 1}, {with, policy.PriceChange{}, formatGuarantee}} {
+		frozen, at, err := Freeze(c.m, c.change)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fixed, err := NewDecider(rt, frozen)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer fixed.Close()
+		if i := fixed.Info(); i.Format != c.format || i.Prices != nil || i.Lambda != at.Lambda {
+			t.Errorf("%+v", i)
+		}
+		want, err := d.NextAt(t.Context(), []*policy.Prices{at}, r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := fixed.Next(t.Context(), r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(got.Action, want.Action) || !slices.Equal(got.Cost, want.Cost) {
+			t.Errorf("format %d: %v, want %v", c.format, got.Action, want.Action)
+		}
+		if _, _, err := Freeze(frozen, c.change); !errors.Is(err, policy.ErrFixedPrices) {
+			t.Error(err)
+		}
+	}
+	if _, _, err := Freeze(with, other); err == nil || !strings.Contains(err.Error(), "other prices") {
+		t.Error(err)
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"pipe/models/policy"
 	"pipe/serve/decision"
+	"pipe/serve/gateway/capability"
 	"pipe/serve/gateway/expert"
 	"pipe/serve/gateway/protocol"
 	"pipe/serve/gateway/protocol/middle"
@@ -115,7 +116,7 @@ func decisionFailure(model string, err error) (f *failure, wait time.Duration) {
 	var full *policies.OverloadError
 	var unusable *unusableError
 	var none *decision.NoPairError
-	var incapable *incapableError
+	var incapable *capability.Error
 	var wish *wishes.UnfitError
 	switch {
 	case errors.As(err, &none):
@@ -125,7 +126,7 @@ func decisionFailure(model string, err error) (f *failure, wait time.Duration) {
 	case errors.As(err, &wish):
 		return &failure{http.StatusBadRequest, invalidRequest, "wrong_prices", wish.From[0], wish.Error()}, 0
 	case errors.As(err, &incapable):
-		return &failure{http.StatusBadRequest, invalidRequest, "not_supported", incapable.field(), incapable.Error()}, 0
+		return &failure{http.StatusBadRequest, invalidRequest, "not_supported", incapable.Field(), incapable.Error()}, 0
 	case errors.As(err, &unknown):
 		return unknownModel(model), 0
 	case errors.As(err, &prompt):

@@ -18,6 +18,7 @@ import (
 	"pipe/serve/decision"
 	"pipe/serve/gateway/expert"
 	"pipe/serve/gateway/protocol"
+	"pipe/serve/gateway/responses"
 	"pipe/serve/gateway/session"
 	"pipe/serve/metrics"
 )
@@ -33,7 +34,7 @@ type API struct {
 	breakerChanges sync.Map   // of experts by name: when the breaker last changed
 	otherModels    loggedModels
 	panel          *panel // nil: none is configured
-	conversations  conversations
+	conversations  responses.Store
 	hedges         hedges
 	sessions       *session.Sessions // nil: none are configured
 	budgets        *budget.Budgets   // nil: none are configured

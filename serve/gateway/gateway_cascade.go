@@ -118,7 +118,7 @@ func (s *staged) run() {
 	if s.play.Decided {
 		s.prices = append(s.prices, s.at)
 	}
-	s.logPrices()
+	defer s.logPrices() // what takes over is one more stage
 	name, a := s.result.Policy.Name, s.kept[pair]
 	switch {
 	case end == stages.Live && len(s.record.Cascade) == 0: // a refusal

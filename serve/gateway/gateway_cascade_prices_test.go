@@ -14,9 +14,7 @@ import (
 	"time"
 
 	"pipe/models/cascade"
-	"pipe/models/estimate"
 	"pipe/models/policy"
-	"pipe/onnx/hf/hftest"
 	"pipe/pipeline/decisionlog"
 	"pipe/serve/budget"
 	"pipe/serve/decision"
@@ -30,10 +28,11 @@ import (
 func anyPriced(p *cascade.Policy) {
 	r := policy.DefaultPriceRange()
 	p.Prices, p.Range, p.Info = &r, 1, worthOfLoss(1)
-	asked, half := []cascade.Later{{First: smallNone, Pair: largeNone}}, estimate.NewConstant([]float64{0.5}, hftest.Hidden)
+	never, half := make([]float64, p.Actions.Len()*p.Actions.Len()), make([]float64, p.Actions.Len()*p.Actions.Len())
+	half[smallNone*p.Actions.Len()+largeNone] = 0.5
 	alone := stateOf(p.Actions, nil, [4]float32{0.12, 5, 0.2, 5}, [4]float32{}, 0).Policy
 	fees := p.Actions.Fees(1)
-	p.States[0] = cascade.State{Encoding: p.States[0].Encoding, At: []cascade.Reference{{Policy: p.States[0].Policy, Fees: fees, Later: asked, Count: half}, {Policy: alone, Fees: fees}}}
+	p.States[0] = cascade.State{Encoding: p.States[0].Encoding, At: []cascade.Reference{{Policy: p.States[0].Policy, Fees: fees, Later: half}, {Policy: alone, Fees: fees, Later: never}}}
 }
 
 // newPricedCascade is newCascade with a cascade for any price.

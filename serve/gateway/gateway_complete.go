@@ -33,13 +33,13 @@ type chat struct {
 	resumed *resumed    // the response that the conversation goes on from; nil: none
 	last    []byte      // the last event of a streamed response, if the conversation is kept
 
-	deadline time.Duration     // of the caller, after which an answer is late; 0: that of the settings
-	turn     *turn             // of the conversation; nil: none
-	needs    *capability.Needs // of the request; nil: not asked for yet
-	lacking  lacking           // experts that were left out, because they cannot take the request
-	budgets  *spending         // nil: there are none
-	wishes   wishes.Wishes     // what the request changes of its decision
-	span     *streamSpan       // of the stream that is passed on; nil: none
+	deadline time.Duration      // of the caller, after which an answer is late; 0: that of the settings
+	turn     *turn              // of the conversation; nil: none
+	needs    *capability.Needs  // of the request; nil: not asked for yet
+	lacking  capability.Lacking // experts that were left out, because they cannot take the request
+	budgets  *spending          // nil: there are none
+	wishes   wishes.Wishes      // what the request changes of its decision
+	span     *streamSpan        // of the stream that is passed on; nil: none
 
 	conversation decision.Messages // that a policy decides on
 	executed     []bool            // pairs whose answers are at hand, at a later decision of a cascade; nil: it is the first one

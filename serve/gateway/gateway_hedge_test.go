@@ -29,11 +29,7 @@ func hedged(t *testing.T) *world { return hedgedWith(t, func(*Settings) {}) }
 func hedgedWith(t *testing.T, change func(*Settings)) *world {
 	w := newWorld(t, func(s *Settings) {
 		defer change(s)
-		s.Hedge = &patience.Hedge{After: 0.95, Share: 0.5}
-		for name, e := range s.Experts {
-			e.Timeouts = expert.DefaultSettings().Timeouts
-			s.Experts[name] = e
-		}
+		allowHedges(s)
 	})
 	for range 100 {
 		for _, end := range []string{`}`, `,"stream":true}`} {
@@ -43,6 +39,15 @@ func hedgedWith(t *testing.T, change func(*Settings)) *world {
 		}
 	}
 	return w
+}
+
+// allowHedges lets half of the requests ask a second pair.
+func allowHedges(s *Settings) {
+	s.Hedge = &patience.Hedge{After: 0.95, Share: 0.5}
+	for name, e := range s.Experts {
+		e.Timeouts = expert.DefaultSettings().Timeouts
+		s.Experts[name] = e
+	}
 }
 
 // after answers after a time, or as its client leaves.

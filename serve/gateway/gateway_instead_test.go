@@ -270,26 +270,29 @@ func digestOf(t *testing.T, set *policies.Set, name string) string {
 // both answers 0.05 of large/none with a label, else 0.5 of small/none.
 func newGuardedCascade(t *testing.T, threshold float64, instead string, change func(*Settings)) *world {
 	t.Helper()
-	fee := 0.3
 	return newWorldOf(t, nil, change, func(folder string, _ *decision.Settings) {
 		writeCascade(t, folder)
-		path := filepath.Join(folder, "any.onnx")
-		m, _, err := cascade.Read(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		limit := float64(float32(threshold))
+		guardCascade(t, folder, threshold, instead)
+	})
+}
+
+// guardCascade gives the cascade any in a folder a guarantee.
+func guardCascade(t testing.TB, folder string, threshold float64, instead string) {
+	t.Helper()
+	path, fee, limit := filepath.Join(folder, "any.onnx"), 0.3, float64(float32(threshold))
+	m, _, err := cascade.Read(path)
+	if err == nil {
 		m, err = cascade.WithGuarantee(m, policy.Guarantee{
 			Risk: 0.2, Confidence: 0.95, Method: "ltt", Bound: 1, Threshold: &limit, Split: "val", Rows: 1000,
 			At: []policy.GuaranteedPrice{{Lambda: 1, Accepted: 0.5, Samples: 500}}, Instead: policy.Instead{Name: instead, Fee: &fee},
 		})
-		if err == nil {
-			err = m.WriteFile(path)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	})
+	}
+	if err == nil {
+		err = m.WriteFile(path)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 // The answer that a cascade accepts counts if its guarantee accepts it, whole and streamed: nothing is passed on before that is known. What

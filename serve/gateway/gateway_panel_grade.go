@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -31,6 +30,15 @@ func (j *panelJob) answered(rec *decisionlog.Record, body []byte) {
 	}
 }
 
+// said are the answers for the grader.
+func (j *panelJob) said() []panels.Said {
+	out := make([]panels.Said, len(j.answers))
+	for i, a := range j.answers {
+		out[i] = panels.Said{Pair: j.actions.Name(a.record.Action), Text: a.text}
+	}
+	return out
+}
+
 // grade grades the answers of a job, and logs their outcomes. An answer whose grade is not known stays without outcome. It returns the
 // money that the budget is charged with.
 func (p *panel) grade(j *panelJob) (spent float64) {
@@ -47,7 +55,7 @@ func (p *panel) grade(j *panelJob) (spent float64) {
 	if c, ok := grader.(io.Closer); ok {
 		defer func() { _ = c.Close() }() // it has no model of its own
 	}
-	reference, ok := j.reference(grader, settings.Reference)
+	reference, ok := panels.Reference(grader, settings.Reference, j.said(), len(j.records))
 	ok = ok && (j.question != "" || !settings.Asks()) // a judge must see what was asked
 	for _, a := range j.answers {
 		var score float64
@@ -91,40 +99,6 @@ func (p *panel) tell(rec *decisionlog.Record, score float64, kind string) {
 	}
 }
 
-// reference returns what the answers are compared with. ok is false if nothing is: the pair of the reference did not answer, its answer
-// can be no reference, or no answer has a majority.
-func (j *panelJob) reference(g grade.Grader, of string) (references []string, ok bool) {
-	if of == "" {
-		return nil, true
-	}
-	if of == panels.Majority {
-		return j.majority(g)
-	}
-	for _, a := range j.answers {
-		if j.actions.Name(a.record.Action) == of {
-			text := grade.WithoutThoughts(a.text)
-			return []string{text}, g.Check(text) == nil
-		}
-	}
-	return nil, false
-}
-
-// majority is what more than half of the pairs of a job say, by what the grader judges. A pair that failed agrees with none.
-func (j *panelJob) majority(g grade.Grader) (references []string, ok bool) {
-	count := map[string]int{}
-	for _, a := range j.answers {
-		key, ok := g.Key(a.text)
-		if !ok {
-			continue
-		}
-		if count[key]++; count[key] > 1 && 2*count[key] > len(j.records) {
-			text := grade.WithoutThoughts(a.text)
-			return []string{text}, g.Check(text) == nil
-		}
-	}
-	return nil, false
-}
-
 // panelJudge asks an expert of the gateway for the grades of a job.
 type panelJudge struct {
 	panel  *panel
@@ -164,7 +138,7 @@ func (m *panelJudge) Answer(ctx context.Context, requests []grade.Request) ([]st
 
 // ask asks about one request. The caller's headers are not sent to the judge.
 func (m *panelJudge) ask(ctx context.Context, r grade.Request) (string, error) {
-	request, err := judgeRequest(m.expert.Model(), r)
+	request, err := panels.JudgeRequest(m.expert.Model(), r)
 	if err != nil {
 		return "", err
 	}
@@ -200,20 +174,3 @@ func (*panelJudge) Count(context.Context, bool) {}
 
 // Close does nothing: the expert belongs to the gateway.
 func (*panelJudge) Close() error { return nil }
-
-// judgeRequest is a question to a judge as a request for a chat completion.
-func judgeRequest(model string, r grade.Request) (*protocol.Incoming, error) {
-	type message struct {
-		Role    string `json:"role"`
-		Content string `json:"content"`
-	}
-	var messages []message
-	if r.System != "" {
-		messages = append(messages, message{"system", r.System})
-	}
-	text, err := json.Marshal(map[string]any{"model": model, "messages": append(messages, message{"user", r.User})})
-	if err != nil {
-		return nil, err
-	}
-	return protocol.Chat.ReadRequest(text)
-}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"pipe/costs"
 	"pipe/internal/storage"
 	"pipe/pipeline/decisionlog"
 	"pipe/pipeline/fromlog"
@@ -126,7 +127,8 @@ func TestPanelJudgeFails(t *testing.T) {
 func TestPanelJudgeSeesTheQuestion(t *testing.T) {
 	w, judge := judged(t, asks("{{.Answer}}: GOOD, HALF or BAD?"), func(*panels.Settings) {})
 	settings := w.api.current.settings
-	j := &panelJob{backends: w.api.current, answers: []panelText{{&decisionlog.Record{}, "a picture"}}}
+	actions := &costs.Actions{Experts: []costs.Expert{{Name: "small"}}, Advice: []costs.Advice{{Name: "none"}}}
+	j := &panelJob{backends: w.api.current, actions: actions, answers: []panelText{{&decisionlog.Record{}, "a picture"}}}
 	if spent := w.api.panel.grade(j); spent != 0 || len(judge.Requests()) != 0 || !settings.Panel.Grader.Asks() {
 		t.Errorf("%v spent, %d requests", spent, len(judge.Requests()))
 	}

@@ -248,22 +248,6 @@ func responseID(t *testing.T, a answer, stream bool) string {
 	return r.ID
 }
 
-// TestConversationsAreBounded: the least recently used are forgotten, by number and by bytes.
-func TestConversationsAreBounded(t *testing.T) {
-	var s conversations
-	for i := range 1000 {
-		s.put(&kept{key: fmt.Sprint(i), bytes: 10}, Responses{Keep: 20, Bytes: 150})
-		s.get("0")
-	}
-	if s.order.Len() != 15 || len(s.byKey) != 15 || s.bytes != 150 || s.get("0") == nil || s.get("999") == nil || s.get("500") != nil {
-		t.Errorf("%d conversations, %d bytes", s.order.Len(), s.bytes)
-	}
-	s.put(&kept{key: "0", bytes: 1000}, Responses{Keep: 20, Bytes: 150})
-	if s.order.Len() != 0 || s.bytes != 0 {
-		t.Errorf("%d conversations, %d bytes", s.order.Len(), s.bytes)
-	}
-}
-
 // TestAdviceInEveryProtocol: the message with advice is the only change between the same protocols.
 func TestAdviceInEveryProtocol(t *testing.T) {
 	for _, caller := range protocolNames {

@@ -2,72 +2,19 @@ package gateway
 
 import (
 	"bytes"
-	"container/list"
 	"encoding/json"
 	"net/http"
-	"sync"
 
 	"pipe/serve/access"
 	"pipe/serve/gateway/expert"
 	"pipe/serve/gateway/protocol"
+	"pipe/serve/gateway/responses"
 )
-
-// conversations are the responses that requests with previous_response_id go on from. The least recently used are forgotten
-// first.
-type conversations struct {
-	mu    sync.Mutex
-	byKey map[string]*list.Element // of order
-	order list.List                // of *kept, the most recently used first
-	bytes int
-}
-
-// kept is a response with what led to it.
-type kept struct {
-	key    string
-	expert string            // that answered; "": none, the gateway did
-	items  []json.RawMessage // of the whole conversation, with the answer
-	bytes  int
-}
 
 // resumed is the response that a request goes on from.
 type resumed struct {
-	kept     *kept
+	kept     *responses.Response
 	original *protocol.Incoming // the request as it came, for the expert that has the response
-}
-
-// get returns a response; nil: it is not kept.
-func (s *conversations) get(key string) *kept {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	e := s.byKey[key]
-	if e == nil {
-		return nil
-	}
-	s.order.MoveToFront(e)
-	return e.Value.(*kept)
-}
-
-// put keeps a response within the limits.
-func (s *conversations) put(k *kept, limit Responses) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.byKey == nil {
-		s.byKey = map[string]*list.Element{}
-	}
-	if old := s.byKey[k.key]; old != nil {
-		s.remove(old)
-	}
-	s.byKey[k.key] = s.order.PushFront(k)
-	s.bytes += k.bytes
-	for s.order.Len() > limit.Keep || s.bytes > limit.Bytes {
-		s.remove(s.order.Back())
-	}
-}
-
-func (s *conversations) remove(e *list.Element) {
-	k := s.order.Remove(e).(*kept)
-	delete(s.byKey, k.key)
-	s.bytes -= k.bytes
 }
 
 // keyOf is the key of a response. Callers do not see each other's.
@@ -80,7 +27,7 @@ func (c *chat) resume() bool {
 	if id == "" {
 		return true
 	}
-	k := c.api.conversations.get(c.keyOf(id))
+	k := c.api.conversations.Get(c.keyOf(id))
 	if k == nil {
 		if e := c.named(c.request.Model); e != nil && e.Kind().Passes(protocol.Responses) {
 			return true
@@ -88,7 +35,7 @@ func (c *chat) resume() bool {
 		c.fail(&failure{http.StatusBadRequest, invalidRequest, "previous_response_not_found", "previous_response_id", "Previous response with id '" + headerValue(id) + "' not found: it was not stored, or is no longer kept."}, "")
 		return false
 	}
-	next, err := c.request.After(k.items)
+	next, err := c.request.After(k.Items)
 	if err == nil && len(next.Middle().Malformed) > 0 {
 		err = next.Middle().Malformed[0]
 	}
@@ -103,7 +50,7 @@ func (c *chat) resume() bool {
 
 // requestFor is the request for an expert. The one that gave the response gets the request as it came.
 func (c *chat) requestFor(e *expert.Expert) *protocol.Incoming {
-	if r := c.resumed; r != nil && r.kept.expert == e.Name && e.Kind().Passes(protocol.Responses) {
+	if r := c.resumed; r != nil && r.kept.Expert == e.Name && e.Kind().Passes(protocol.Responses) {
 		return r.original
 	}
 	return c.request
@@ -151,11 +98,9 @@ func (c *chat) keep(by string, body []byte) {
 	if json.Unmarshal(body, &r) != nil || r.ID == "" {
 		return
 	}
-	k := &kept{key: c.keyOf(r.ID), expert: by}
+	k := &responses.Response{Key: c.keyOf(r.ID), Expert: by}
 	for _, item := range append(c.request.Items(), r.Output...) {
-		const header = 24 // bytes of a slice
-		k.items = append(k.items, bytes.Clone(item))
-		k.bytes += len(item) + header
+		k.Items = append(k.Items, bytes.Clone(item))
 	}
-	c.api.conversations.put(k, c.settings.Responses)
+	c.api.conversations.Put(k, c.settings.Responses)
 }

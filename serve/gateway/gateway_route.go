@@ -16,6 +16,7 @@ import (
 	"pipe/pipeline/decisionlog"
 	"pipe/serve/access"
 	"pipe/serve/decision"
+	"pipe/serve/gateway/capability"
 	"pipe/serve/gateway/chatjson"
 	"pipe/serve/gateway/expert"
 	"pipe/serve/gateway/protocol"
@@ -100,7 +101,7 @@ func (c *chat) route(name string) {
 		chat: c, result: result, record: result.Records[0], actions: result.Policy.Info().Actions,
 		fetched: make(map[int]fetchedAdvice), failedExperts: make(map[string]bool),
 	}
-	q.record.Executed, q.record.Masked = -1, c.lacking.text()
+	q.record.Executed, q.record.Masked = -1, c.lacking.Text()
 	c.turn.decided(q)
 	q.question, _ = c.conversation.Text(a.decider.Settings().Prompt) // "" for images alone: nothing is found then
 	defer q.finish()
@@ -159,7 +160,7 @@ func (c *chat) unavailable(name string) (without []policy.Part, err error) {
 			continue
 		case known == nil:
 		case !can:
-			c.lacking.add(e.Name, lack)
+			c.lacking.Add(e.Name, lack)
 			c.api.metrics.Masked(e.Name, lack.Reason)
 		case known.State() == expert.Open:
 			waiting = append(waiting, policy.Expert(e.Name))
@@ -170,8 +171,8 @@ func (c *chat) unavailable(name string) (without []policy.Part, err error) {
 		without = append(without, policy.Expert(e.Name))
 	}
 	if len(without)+len(waiting) == len(actions.Experts) {
-		if waiting == nil && len(c.lacking.experts) > 0 {
-			return nil, &incapableError{c.lacking, p.Name}
+		if waiting == nil && c.lacking.Any() {
+			return nil, &capability.Error{Lacking: c.lacking, Policy: p.Name}
 		}
 		return nil, wishes.ErrNoExpert
 	}
@@ -206,16 +207,19 @@ func (q *routed) execute() {
 	}
 }
 
-// try tries pairs in their order, until one answers. With a guarantee, only the first one is accepted.
+// try tries pairs in their order, until one answers. With a guarantee, only the first one is accepted. People who take over are given
+// the request also when calls and time are used up, since a ticket needs neither.
 func (q *routed) try(ctx context.Context, stop func() bool, ranked []int) {
+	_, instead := q.guard()
 	for i, pair := range ranked {
-		if q.calls >= q.settings.Fallback.Tries || ctx.Err() != nil {
+		people := q.settings.People.Has(q.expertOf(pair))
+		if usedUp := q.calls >= q.settings.Fallback.Tries || ctx.Err() != nil; usedUp && (!people || pair != instead) || clientGone(q.r.Context()) {
 			break
 		}
 		if i > 0 {
 			q.result.Settle(0, false)
 		}
-		if q.settings.People.Has(q.expertOf(pair)) {
+		if people {
 			if q.giveToPeople(pair) {
 				return
 			}
@@ -232,6 +236,9 @@ func (q *routed) try(ctx context.Context, stop func() bool, ranked []int) {
 		for _, r := range q.askOrHedge(ctx, k, ranked[i+1:]) {
 			if r.isGood() {
 				stop()
+				if r.pair != pair { // a hedge
+					q.result.Settle(0, false)
+				}
 				if q.staged != nil {
 					q.staged.pass(r, pair)
 					return
@@ -407,6 +414,10 @@ func (q *routed) respondWithoutAnswer() {
 	}
 	if q.last == nil {
 		q.last = errors.New("no pair is left")
+		if q.calls >= q.settings.Fallback.Tries {
+			q.last = fmt.Errorf("no call is left of %d (fallback.tries)", q.settings.Fallback.Tries)
+		}
+		q.reasons = append(q.reasons, q.last.Error())
 	}
 	f, wait := expertsFailure(strings.Join(q.reasons, "; "), q.last)
 	if full, after := budgetErr(q.last); full != nil && !q.expertFailed { // an expert that failed may work again before

@@ -16,6 +16,7 @@ import (
 	"pipe/serve/gateway/expert"
 	"pipe/serve/gateway/panels"
 	"pipe/serve/gateway/patience"
+	"pipe/serve/gateway/responses"
 	"pipe/serve/gateway/session"
 	"pipe/serve/people"
 )
@@ -39,7 +40,7 @@ type Settings struct {
 	// Abstain is what a caller gets where the guarantee of a policy accepts no answer and nobody takes over.
 	Abstain abstain.Settings `yaml:"abstain"`
 	// Responses says how many conversations of OpenAI's Responses are kept for previous_response_id.
-	Responses Responses `yaml:"responses"`
+	Responses responses.Settings `yaml:"responses"`
 	// Patience lets calls be cut by what is learned about the times of experts; nil: by the flat timeouts.
 	Patience *patience.Settings `yaml:"patience"`
 	Latency  *patience.Latency  `yaml:"latency"` // the fee of lateness; nil: none
@@ -50,20 +51,6 @@ type Settings struct {
 	Budgets budget.Settings `yaml:"budgets"`
 	// People are the experts that are people. pipe serve sets it. nil: there are none.
 	People *people.People `yaml:"-"`
-}
-
-// Responses bounds the conversations that are kept in memory. The oldest are forgotten first.
-type Responses struct {
-	Keep  int `yaml:"keep"`  // most responses; 0: none is kept
-	Bytes int `yaml:"bytes"` // most bytes of all of them together
-}
-
-// Validate reports every problem.
-func (r Responses) Validate() error {
-	var p config.Problems
-	p.Check(r.Keep >= 0 && r.Keep <= maxKeep, "keep: is %d, not 0 to %d", r.Keep, maxKeep)
-	p.Check(r.Bytes >= 0 && r.Bytes <= maxKeepBytes, "bytes: is %d, not 0 to %d", r.Bytes, maxKeepBytes)
-	return p.Err()
 }
 
 // withoutTextRefuse answers 400 to conversations without any input for the policy.
@@ -85,7 +72,7 @@ type Fallback struct {
 
 // DefaultSettings have no experts, and allow three calls within ten minutes.
 func DefaultSettings() Settings {
-	return Settings{Fallback: Fallback{Tries: 3, Deadline: 10 * time.Minute}, Breaker: expert.DefaultBreaker(), WithoutText: decision.BestFixed, Abstain: abstain.Default(), Panel: panels.Default(), Responses: Responses{Keep: 10_000, Bytes: 256 << 20}, Sessions: session.DefaultSettings()}
+	return Settings{Fallback: Fallback{Tries: 3, Deadline: 10 * time.Minute}, Breaker: expert.DefaultBreaker(), WithoutText: decision.BestFixed, Abstain: abstain.Default(), Panel: panels.Default(), Responses: responses.Settings{Keep: 10_000, Bytes: 256 << 20}, Sessions: session.DefaultSettings()}
 }
 
 // Enabled reports whether there is a gateway, which needs at least one expert.
@@ -93,10 +80,8 @@ func (s *Settings) Enabled() bool { return len(s.Experts) > 0 }
 
 // Limits of settings.
 const (
-	maxTries     = 100
-	maxDeadline  = 24 * time.Hour
-	maxKeep      = 10_000_000
-	maxKeepBytes = 1 << 40
+	maxTries    = 100
+	maxDeadline = 24 * time.Hour
 )
 
 // policyModel is the model name of the default policy. Other policies are policyModel/NAME.

@@ -189,9 +189,9 @@ func (p *People) claimNext(_, name string, _ *said) (*Item, error) {
 	return i, err
 }
 
-// sees reports whether a caller may see an item: who put it, who may answer it, and operators.
+// sees reports whether a caller may see an item: who put it, who may answer it or has claimed it, and operators.
 func (w who) sees(i *Item) bool {
-	return w.Admin || i.From == w.Name || w.person != nil && w.person.able(&i.New)
+	return w.Admin || i.From == w.Name || w.person != nil && (w.person.able(&i.New) || i.Claim != nil && i.Claim.Person == w.person.Name)
 }
 
 // Find returns the item of a request's path, if the caller may see it.

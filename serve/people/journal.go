@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -32,6 +33,7 @@ type journal struct {
 	path    string
 	size    int64  // of the file
 	least   int64  // its size after it was last replaced
+	cut     int64  // bytes of a last line that was not whole when the file was opened
 	sum     uint32 // of its last line
 	failure error  // of the disk: what the file has is not known, so nothing changes any more
 }
@@ -68,7 +70,8 @@ type record struct {
 
 const (
 	fileName = "journal.jsonl"
-	header   = "pipe people 2\n"
+	format   = "pipe people "
+	header   = format + "2\n" // the first line
 	// growth is how much longer than at its begin a file may get before it is replaced.
 	growth = 1 << 20
 )
@@ -112,7 +115,11 @@ func (q *journal) open() error {
 	if q.file, err = os.OpenFile(q.path, os.O_WRONLY|os.O_APPEND, 0); err != nil {
 		return err
 	}
-	q.least = q.size
+	info, err := q.file.Stat()
+	if err != nil {
+		return errors.Join(err, q.file.Close())
+	}
+	q.least, q.cut = q.size, info.Size()-q.size
 	return errors.Join(q.file.Truncate(q.size), q.file.Sync())
 }
 
@@ -124,7 +131,10 @@ func (q *journal) read() error {
 	}
 	defer f.Close()
 	in := bufio.NewReader(f)
-	if line, err := in.ReadString('\n'); err != nil || line != header {
+	switch line, err := in.ReadString('\n'); {
+	case err == nil && line != header && strings.HasPrefix(line, format):
+		return fmt.Errorf("%q was written by another version of pipe serve (its first line is %q, not %q): have its items answered or withdrawn under that version, and then move the file away", q.path, strings.TrimSpace(line), strings.TrimSpace(header))
+	case err != nil || line != header:
 		return fmt.Errorf("%q is not a journal of pipe serve", q.path)
 	}
 	q.size = int64(len(header))

@@ -60,6 +60,9 @@ func Open(s Settings, o Options) (*People, error) {
 	if p.queue, err = openJournal(folder, &p.mu); err != nil {
 		return nil, fmt.Errorf("people: %w", err)
 	}
+	if n := p.queue.cut; n > 0 {
+		p.log.Warn("the last line of the journal of people was not whole, and is left out: a kill or a power cut ended it, or the disk damaged it", "bytes", n)
+	}
 	p.use(t)
 	return p, nil
 }
@@ -302,16 +305,20 @@ func (p *People) held(name string, now time.Time) *Item {
 // claim lets a person have an item. A claim counts as used time up to its end, so that no hours are used twice.
 func (p *People) claim(i *Item, o *person, now time.Time) (m more, err error) {
 	was, lease := i.Claim, p.team.Load().Experts[i.Expert].Lease
-	if !o.able(&i.New) {
+	mine := i.State(now) == StateClaimed && was.Person == o.Name
+	switch able := o.able(&i.New); {
+	case !able && mine: // since a reload: the claim keeps its end
+		return m, errSame
+	case !able:
 		return m, refuse(http.StatusForbidden, "skills", "%s does not answer for %s with the tags %q", o.Name, i.pair(), i.Tags)
 	}
 	c := Claim{Person: o.Name, Token: newName(), Day: o.schedule.Day(now), Since: now}
-	switch state := i.State(now); {
+	switch {
 	case i.finished() != nil:
 		return m, errDone
-	case state == StateClaimed && was.Person != o.Name:
+	case !mine && i.State(now) == StateClaimed:
 		return m, errClaimed
-	case state == StateClaimed: // more time under the same token
+	case mine: // more time under the same token
 		left := o.schedule.Left(now, func(day string) time.Duration {
 			used := p.queue.used[o.Name][day]
 			if day == was.Day { // the rest of the claim is counted already

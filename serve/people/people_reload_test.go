@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -12,6 +13,7 @@ import (
 
 	"pipe/internal/config"
 	"pipe/models/policy"
+	"pipe/serve/access"
 )
 
 // TestReload: hours, skills and people change while the server runs. A claim keeps its end. What cannot change is refused by name, and
@@ -133,5 +135,59 @@ func TestSlowDisk(t *testing.T) {
 	again := open(t, crash(t, p.team.Load().Settings, nil), c)
 	if i, err := again.Get(first.ID); err != nil || len(again.queue.waiting) != 2 {
 		t.Error(i, err)
+	}
+}
+
+// TestSkillTaken: who lost a skill by a reload keeps a claim to its end, without more time, and sees its item.
+func TestSkillTaken(t *testing.T) {
+	c, s := newClock(), settings(t.TempDir())
+	p := open(t, s, c)
+	i := put(t, p, New{Expert: "reviewer", Question: []byte("null")})
+	claim, err := p.Claim(i.ID, "ben")
+	if err != nil {
+		t.Fatal(err)
+	}
+	next := settings(string(s.Folder))
+	next.List[1].Answers = []string{"chief"}
+	if err := p.Reload(next); err != nil {
+		t.Fatal(err)
+	}
+	c.wait(time.Minute)
+	again, found, err := p.ClaimNext("ben")
+	if err != nil || !found || again.ID != i.ID || again.Claim.Token != claim.Claim.Token || !again.Claim.Until.Equal(claim.Claim.Until) {
+		t.Fatal(again, found, err)
+	}
+	if w := (who{Caller: &access.Caller{Name: "ben"}, person: &p.team.Load().people[1]}); !w.sees(again) {
+		t.Error("ben does not see the item that ben has")
+	}
+	if again := open(t, crash(t, s, nil), c); len(again.queue.waiting) != 1 {
+		t.Error("a question that is null is not read again")
+	}
+	c.wait(time.Hour)
+	if _, err := p.Claim(i.ID, "ben"); code(err) != "skills" {
+		t.Error(err)
+	}
+}
+
+// TestJournalOfBefore: a journal of another version is refused by what it is, and a last line that was not whole is told of.
+func TestJournalOfBefore(t *testing.T) {
+	c, s := newClock(), settings(t.TempDir())
+	put(t, open(t, s, c), New{Expert: "reviewer"})
+	var log bytes.Buffer
+	p, err := Open(crash(t, s, []byte("0123abcd {")), Options{Now: c.now, Log: slog.New(slog.NewTextHandler(&log, nil))})
+	if err != nil || !strings.Contains(log.String(), "was not whole") || !strings.Contains(log.String(), "bytes=10") || len(p.queue.waiting) != 1 {
+		t.Error(err, log.String())
+	}
+	p.Close()
+	before := crash(t, s, nil)
+	path := filepath.Join(string(before.Folder), fileName)
+	if err := os.WriteFile(path, []byte("pipe people 1\n0123abcd {}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(before, Options{}); err == nil || !strings.Contains(err.Error(), `written by another version of pipe serve (its first line is "pipe people 1", not "pipe people 2")`) {
+		t.Error(err)
+	}
+	if text, err := os.ReadFile(path); err != nil || !strings.HasPrefix(string(text), "pipe people 1\n") {
+		t.Error("the journal was changed")
 	}
 }

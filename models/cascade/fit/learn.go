@@ -132,11 +132,7 @@ func (l *learner) state(ctx context.Context, executed []int) (cascade.State, Sta
 		if state.Encoding = e; n == 0 {
 			report = l.report(executed, r)
 		}
-		own := cascade.Reference{Policy: p, Fees: at.fees}
-		if own.Later, own.Count, err = l.later(ctx, executed, n, e); err != nil {
-			return state, report, err
-		}
-		state.At = append(state.At, own)
+		state.At = append(state.At, cascade.Reference{Policy: p, Fees: at.fees, Later: l.later(executed, n)})
 	}
 	return state, report, nil
 }
@@ -185,6 +181,51 @@ func (l *learner) keep(t *costs.Tensor, executed []int, at []auto.Point, held []
 			}
 		}
 		l.cost[key], l.action[key] = append(l.cost[key], cost), append(l.action[key], action)
+	}
+}
+
+// later are the shares of the rows on which pairs are executed later at a reference, after each that a state executes next: A x A. Rows
+// of which that is not known do not count.
+func (l *learner) later(executed []int, reference int) []float64 {
+	pairs, mask := l.t.Actions.Len(), l.t.Actions.Mask()
+	out := make([]float64, pairs*pairs)
+	for first := range pairs {
+		if slices.Contains(executed, first) || !mask[first] {
+			continue
+		}
+		rows, shares := 0.0, out[first*pairs:(first+1)*pairs]
+		for n := range l.t.Len() {
+			path, known := l.path(with(executed, first), reference, n)
+			if !known {
+				continue
+			}
+			rows++
+			for _, i := range path {
+				shares[i]++
+			}
+		}
+		for i := range shares {
+			shares[i] /= max(1, rows)
+		}
+	}
+	return out
+}
+
+// path are the pairs that are executed on a row from a state on, by what other folds learned; false if that is not known.
+func (l *learner) path(executed []int, reference, row int) (pairs []int, known bool) {
+	for {
+		next := l.action[fmt.Sprint(executed)]
+		if next == nil {
+			return pairs, true
+		}
+		switch i := next[reference][row]; {
+		case i < 0:
+			return nil, false
+		case slices.Contains(executed, i):
+			return pairs, true
+		default:
+			pairs, executed = append(pairs, i), with(executed, i)
+		}
 	}
 }
 

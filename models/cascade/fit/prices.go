@@ -31,11 +31,8 @@ func fixedPricing(a *costs.Actions, lambda float64) pricing {
 	return pricing{lambda: lambda, at: []point{pointAt(a, policy.PriceGuard{Lambda: lambda})}, references: 1}
 }
 
-// mostReferences bounds how often an early state is learned.
-const mostReferences = 5
-
-// anyPricing is for a range: references are its centre, both ends of the factor on all fees at once, both ends of lambda, and, where there
-// are less than the most, what is between the centre and those factors.
+// anyPricing is for a range: references are its centre, both ends of the factor on all fees at once, and both ends of lambda. Prices with
+// the same fees count once, so without fees of advice there are three.
 func anyPricing(a *costs.Actions, r policy.PriceRange) pricing {
 	p := pricing{lambda: 1, any: &r}
 	add := func(of policy.PriceGuard) {
@@ -51,11 +48,6 @@ func anyPricing(a *costs.Actions, r policy.PriceRange) pricing {
 	}
 	for _, lambda := range r.Lambda {
 		add(policy.PriceGuard{Lambda: lambda})
-	}
-	for _, factor := range r.Fee {
-		if len(p.at) < mostReferences {
-			add(policy.PriceGuard{Lambda: one, Scaled: policy.AllFees, Factor: math.Sqrt(factor)})
-		}
 	}
 	p.references = len(p.at)
 	for _, of := range auto.PointsIn(a, r) {

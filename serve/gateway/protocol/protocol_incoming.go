@@ -2,6 +2,8 @@ package protocol
 
 import (
 	"encoding/json"
+	"slices"
+	"strings"
 	"sync"
 
 	"pipe/experts/fields"
@@ -84,10 +86,22 @@ func (in *Incoming) Whole() (*Incoming, error) {
 	return in.Format.ReadRequest(o.Bytes())
 }
 
-// ToolsUsed reports whether the request offers tools or the conversation has calls of them.
+// ToolsUsed reports whether the request offers tools, also those of a service, or the conversation has calls of them.
 func (in *Incoming) ToolsUsed() bool {
 	m := in.Middle()
+	for _, field := range []string{"tools", "mcp_servers"} {
+		if v := in.Field(field); v != nil && compact(v) != "[]" {
+			return true
+		}
+	}
 	return len(m.Tools) > 0 || m.Has(middle.Call) || m.Has(middle.Result)
+}
+
+// Cites reports whether the request asks for citations, or has some, or parts that only its own protocol has, such as results of a search:
+// its answer can have what a stream that is made of it cannot carry.
+func (in *Incoming) Cites() bool {
+	m := in.Middle()
+	return m.Has(middle.Other) || slices.ContainsFunc(m.Foreign, func(e *middle.FieldError) bool { return strings.HasSuffix(e.Param, ".citations") })
 }
 
 // ToolLoopOpen reports whether calls of tools wait for the model.

@@ -80,5 +80,8 @@ func OneShot(r *protocol.Incoming) string {
 	if r.ToolsUsed() {
 		return "tools"
 	}
+	if r.Stream && r.Cites() {
+		return "citations"
+	}
 	return ""
 }

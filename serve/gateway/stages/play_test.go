@@ -175,13 +175,26 @@ func TestCompare(t *testing.T) {
 }
 
 func TestOneShot(t *testing.T) {
-	const chat = `{"model":"pipe","messages":[{"role":"user","content":"a"}]`
+	const (
+		chat     = `{"model":"pipe","messages":[{"role":"user","content":"a"}]`
+		messages = `{"model":"pipe","max_tokens":9,"messages":[{"role":"user","content":[{"type":"text","text":"a"}`
+		document = `,{"type":"document","source":{"type":"text","media_type":"text/plain","data":"b"}`
+		found    = `,{"type":"search_result","source":"s","title":"t","content":[{"type":"text","text":"b"}],"citations":{"enabled":true}}]}]`
+		search   = `,"tools":[{"type":"web_search_20250305","name":"web_search"}]`
+	)
 	for body, want := range map[string]string{
+		messages + document + `}]}],"stream":true}`: "", messages + document + `,"citations":{"enabled":false}}]}],"stream":true}`: "",
+		messages + document + `,"citations":{"enabled":true}}]}],"stream":true}`: "citations", messages + document + `,"citations":{"enabled":true}}]}]}`: "",
+		messages + found + `,"stream":true}`: "citations", messages + found + `}`: "", messages + `]}]` + search + `}`: "tools",
 		chat + `}`: "", chat + `,"n":1,"logprobs":true,"modalities":["text"]}`: "", chat + `,"n":null,"tools":[]}`: "",
 		chat + `,"n":2}`: "n", chat + `,"stream":true,"logprobs":true}`: "logprobs", chat + `,"modalities":["text","audio"]}`: "modalities",
 		chat + `,"tools":[{"type":"function","function":{"name":"f"}}]}`: "tools",
 	} {
-		r, err := protocol.Chat.ReadRequest([]byte(body))
+		caller := protocol.Chat
+		if strings.HasPrefix(body, messages) {
+			caller = protocol.Messages
+		}
+		r, err := caller.ReadRequest([]byte(body))
 		if err != nil {
 			t.Fatal(err)
 		}

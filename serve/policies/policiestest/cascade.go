@@ -33,14 +33,7 @@ func WritePricedCascade(t testing.TB, path string, dim int, seed uint64) (later 
 	writeCascade(t, path, dim, seed, func(p *cascade.Policy) {
 		prices := policy.DefaultPriceRange()
 		p.Prices, p.Range = &prices, 1
-		of := cascade.Reference{Policy: p.States[0].Policy, Fees: p.Actions.Fees(1)}
-		var often []float64
-		for i, n := range later {
-			if n > 0 {
-				of.Later, often = append(of.Later, cascade.Later{First: i / 6, Pair: i % 6}), append(often, n)
-			}
-		}
-		of.Count = estimate.NewConstant(often, dim)
+		of := cascade.Reference{Policy: p.States[0].Policy, Fees: p.Actions.Fees(1), Later: later}
 		p.States[0].At, p.States[0].Policy = []cascade.Reference{of}, nil
 	})
 	return later
