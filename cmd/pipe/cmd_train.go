@@ -45,8 +45,8 @@ cascade accepts every first answer. pipe decide and pipe eval play it through a 
 With --half-life, old rows count less. With --warm, an older policy is exported where it is shown to be better than the
 new one on later rows. Rows with unknown outcomes are learned from too, and rows with all outcomes judge.
 
-With --risk, policies of the recipe auto say which decisions they accept, so that an accepted one has an expected loss of at
-most that much: as pipe calibrate does, on the rows of --split.
+With --risk, policies of the recipe auto and cascades say which decisions they accept, so that an accepted one has an
+expected loss of at most that much: as pipe calibrate does, on the rows of --split.
 
 A configuration file has all settings under train:, and flags override it. After an interruption, the same command
 continues.`

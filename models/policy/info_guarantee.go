@@ -58,17 +58,21 @@ type Instead struct {
 // Abstain is the name of [Instead] where no expert takes over: nobody answers.
 const Abstain = "abstain"
 
-// Pair is the pair that takes over, -1 for [Abstain]. It is an error if a has no such pair.
+// Pair is the pair that takes over, -1 for [Abstain]. It is an error if a has no such pair, or two of this
+// name, since names may contain a slash; an expert comes before a pair.
 func (i Instead) Pair(a *costs.Actions) (int, error) {
 	if i.Name == Abstain {
 		return -1, nil
 	}
-	pair := slices.Index(a.Names(), i.Name)
+	pair, err := pairIndex(a, i.Name)
 	if j := a.ExpertIndex(i.Name); j >= 0 {
-		pair = a.Index(j, 0)
+		pair, err = a.Index(j, 0), nil
 	}
-	if pair < 0 || !a.Available(pair) {
-		return -1, fmt.Errorf("%q should take over, which is neither a pair of the policy nor an expert of it that answers without advice", i.Name)
+	if err == nil && !a.Available(pair) {
+		err = fmt.Errorf("%s is not available", a.Name(pair))
+	}
+	if err != nil {
+		return -1, fmt.Errorf("%q should take over, which has to be an expert that answers without advice, or a pair: %w", i.Name, err)
 	}
 	return pair, nil
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"pipe/costs"
 	"pipe/costs/coststest"
 	"pipe/onnx"
 	"pipe/onnx/ort/orttest"
@@ -217,5 +218,23 @@ func TestWrongGuarantees(t *testing.T) {
 	out.SetMetadata(meta)
 	if _, err := Parse(out); err == nil {
 		t.Error("no JSON: no error")
+	}
+}
+
+// What takes over is found by its name, also where names contain a slash: an expert comes before a pair, and a name of two pairs is refused.
+func TestInsteadPair(t *testing.T) {
+	a := &costs.Actions{
+		Experts: []costs.Expert{{Name: "org"}, {Name: "org/large"}, {Name: "person"}, {Name: "person/web"}},
+		Advice:  []costs.Advice{{Name: "none"}, {Name: "web"}, {Name: "large/web"}}, Unavailable: []costs.Pair{{Expert: 2}},
+	}
+	for name, want := range map[string]int{Abstain: -1, "org": 0, "org/large": 3, "org/web": 1, "person/web": 9, "person/web/web": 10} {
+		if got, err := (Instead{Name: name}).Pair(a); got != want || err != nil {
+			t.Errorf("%s: %d, %v; want %d", name, got, err, want)
+		}
+	}
+	for name, want := range map[string]string{"org/large/web": "two pairs have this name", "person": "person/none is not available", "nobody": `unknown pair "nobody"`, "": "unknown pair"} {
+		if _, err := (Instead{Name: name}).Pair(a); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %s", name, err, want)
+		}
 	}
 }

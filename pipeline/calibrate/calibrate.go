@@ -9,7 +9,6 @@ import (
 
 	"pipe/costs"
 	"pipe/internal/seeded"
-	"pipe/models/cascade"
 	"pipe/models/policy"
 	"pipe/models/risk"
 	"pipe/onnx"
@@ -71,15 +70,11 @@ func (o Options) read(ctx context.Context, t *costs.Tensor) (*onnx.Model, error)
 	f, err := decide.ReadPolicy(ctx, o.Policy)
 	var staged *policy.CascadeError
 	if errors.As(err, &staged) {
-		local, err := o.Policy.Fetch(ctx)
+		f, err := decide.ReadCascade(ctx, o.Policy) // it is matched when it is played
 		if err != nil {
 			return nil, err
 		}
-		m, _, err := cascade.Read(local) // it is matched when it is played
-		if err != nil {
-			return nil, &costs.DataError{Err: err}
-		}
-		return m, nil
+		return f.Model(), nil
 	}
 	if err != nil {
 		return nil, err
@@ -94,8 +89,8 @@ func (o Options) read(ctx context.Context, t *costs.Tensor) (*onnx.Model, error)
 }
 
 // Policy returns a policy file, or a cascade file, with a guarantee that is calibrated on the rows of a split of t, which must match the
-// policy and have trained nothing of it. That of a cascade is about the answer that it accepts in the end. An expert that the policy lacks, and prices that it cannot have, are a *stage.OptionError; losses that do not fit are a
-// *costs.DataError; if no threshold keeps the promise, the error is an *InfeasibleError.
+// policy and have trained nothing of it. That of a cascade is about the answer that it accepts in the end. An expert that the policy lacks, and
+// prices that it cannot have, are a *stage.OptionError; losses that do not fit are a *costs.DataError; if no threshold keeps the promise, the error is an *InfeasibleError.
 func Policy(ctx context.Context, rt *ort.Runtime, m *onnx.Model, t *costs.Tensor, split costs.Split, s Settings) (_ *onnx.Model, _ *Report, err error) {
 	c := calibration{t: t, s: s, rows: t.Rows(split)}
 	if c.decider, err = open(rt, m); err != nil {

@@ -112,9 +112,11 @@ func (e *evaluation) decideAt(ctx context.Context, lambdas []float64) error {
 		}
 	}
 	for _, lambda := range lambdas {
-		if err := e.playAt(ctx, lambda); err != nil {
+		at, err := e.anyCascadesAt(ctx, e.t.Actions, lambda)
+		if err != nil {
 			return err
 		}
+		e.cascades = append(e.cascades, at...)
 	}
 	return nil
 }

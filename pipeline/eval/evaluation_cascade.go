@@ -111,13 +111,6 @@ func (p *played) share() []float64 {
 	return out
 }
 
-// playAt adds what the any-price cascades do at a lambda of the report.
-func (e *evaluation) playAt(ctx context.Context, lambda float64) error {
-	at, err := e.anyCascadesAt(ctx, e.t.Actions, lambda)
-	e.cascades = append(e.cascades, at...)
-	return err
-}
-
 // anyCascadesAt are the any-price cascades, played at the fees of a.
 func (e *evaluation) anyCascadesAt(ctx context.Context, a *costs.Actions, lambda float64) (out []played, err error) {
 	for _, c := range e.anyCascades {

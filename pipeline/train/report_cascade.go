@@ -6,6 +6,7 @@ import (
 	"text/tabwriter"
 
 	"pipe/internal/safetext"
+	"pipe/models/cascade"
 	"pipe/models/cascade/fit"
 )
 
@@ -21,7 +22,7 @@ func writeCascade(b *strings.Builder, r fit.Report) {
 	}
 	fmt.Fprintf(b, "\ncascade at %s: %.4f against %.4f of the policy that decides once and %.4f of the best fixed pair%s, on %d held-out rows; gain %.4f, one-sided %g%% lower bound %.4f: %s\n",
 		at, g.Cascade, g.OneShot, g.Fixed, means, g.Rows, g.Gain, 100*g.Confidence, g.LowerBound,
-		map[bool]string{true: "it accepts every first answer", false: "it is exported"}[g.Fallback])
+		verdict(g))
 	writeWorst(b, g.Prices)
 	tab := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(tab, "pairs executed\trows %\tfees of the last of these, mean over all rows")
@@ -35,4 +36,21 @@ func writeCascade(b *strings.Builder, r fit.Report) {
 	if c := r.Calibration; c != nil {
 		fmt.Fprintf(b, "calibration error of the expected losses of accepted answers %.4f\n", c.Error)
 	}
+}
+
+// verdict says what the guard decided. A gain that is large enough on average says nothing of single prices.
+func verdict(g cascade.Guard) string {
+	if !g.Fallback {
+		return "it is exported"
+	}
+	worse := 0
+	for _, p := range g.Prices {
+		if p.UpperBound < 0 {
+			worse++
+		}
+	}
+	if worse > 0 {
+		return fmt.Sprintf("it accepts every first answer, because it is worse at %d of these prices", worse)
+	}
+	return "it accepts every first answer"
 }

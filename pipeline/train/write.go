@@ -75,58 +75,76 @@ func (c Settings) trained(p *policy.Policy) Policy {
 	return line
 }
 
-// write writes the files of policies, in place of those of an earlier training.
-func (j job) write(ctx context.Context, policies []*policy.Policy, cascades []trainedCascade, reports []auto.Report, warm *warmPolicy, progress stage.Progress) (lines []Policy, err error) {
-	stay := map[string]bool{}
-	for _, c := range cascades {
-		stay[c.line().File] = true
+// made is a policy or a cascade that was not written yet, and its line in the report.
+type made struct {
+	line  Policy
+	model *onnx.Model // nil: the deployed policy stays
+}
+
+// write writes the files of policies, in place of those of an earlier training. All are made before the first is written: one that cannot
+// keep a promise leaves no half.
+func (j job) write(ctx context.Context, policies []*policy.Policy, cascades []trainedCascade, reports []auto.Report, warm *warmPolicy, progress stage.Progress) ([]Policy, error) {
+	progress.Start(int64(len(policies)+len(cascades)), "write policies")
+	defer progress.Done()
+	var all []made
+	for i, p := range policies {
+		var m made
+		var err error
+		switch {
+		case p == nil:
+			m.line = j.stays(reports[i].Lambda)
+		case i < len(reports) && reports[i].Warm != nil && reports[i].Warm.Used:
+			m, err = j.makeWarm(ctx, p, warm, *reports[i].Warm)
+		default:
+			m, err = j.makePolicy(ctx, p)
+		}
+		if err != nil {
+			return nil, err
+		}
+		progress.Add(1)
+		all = append(all, m)
 	}
-	for _, p := range policies {
-		if p != nil {
-			stay[j.trained(p).File] = true
+	for i, c := range cascades {
+		m, err := j.makeCascade(ctx, c)
+		if err != nil {
+			return nil, err
+		}
+		progress.Add(1)
+		all = slices.Insert(all, len(reports)+i, m) // behind the policies of the recipe, as in shards
+	}
+	return j.writeAll(ctx, all)
+}
+
+// writeAll writes files that were made.
+func (j job) writeAll(ctx context.Context, all []made) (lines []Policy, err error) {
+	stay := map[string]bool{}
+	for _, m := range all {
+		lines = append(lines, m.line)
+		if m.model != nil {
+			stay[m.line.File] = true
 		}
 	}
 	if err := dropPolicies(ctx, j.Out, stay); err != nil {
 		return nil, err
 	}
-	progress.Start(int64(len(policies)+len(cascades)), "write policies")
-	defer progress.Done()
-	for i, p := range policies {
-		var line Policy
-		if p == nil {
-			lines = append(lines, j.stays(reports[i].Lambda))
-			progress.Add(1)
+	for _, m := range all {
+		if m.model == nil {
 			continue
 		}
-		if i < len(reports) && reports[i].Warm != nil && reports[i].Warm.Used {
-			line, err = j.writeWarm(ctx, p, warm, *reports[i].Warm)
-		} else {
-			line, err = j.writePolicy(ctx, p)
-		}
-		if err != nil {
+		if _, err := decide.WritePolicy(ctx, j.Out.Join(m.line.File), m.model); err != nil {
 			return nil, err
 		}
-		progress.Add(1)
-		lines = append(lines, line)
-	}
-	for i, c := range cascades {
-		line, err := j.writeCascade(ctx, c)
-		if err != nil {
-			return nil, err
-		}
-		progress.Add(1)
-		lines = slices.Insert(lines, len(reports)+i, line) // behind the policies of the recipe, as in shards
 	}
 	return lines, nil
 }
 
-// writePolicy exports a policy with its validation loss and writes its file.
-func (j job) writePolicy(ctx context.Context, p *policy.Policy) (Policy, error) {
+// makePolicy exports a policy with its validation loss.
+func (j job) makePolicy(ctx context.Context, p *policy.Policy) (made, error) {
 	line := j.trained(p)
 	if rows := j.judging(); len(rows) > 0 {
 		l, err := replay.Exported(ctx, j.rt, p, j.t, rows)
 		if err != nil {
-			return line, err
+			return made{}, err
 		}
 		line.TrueLoss = report.Num(j.t.TrueLoss(rows, l.Action, p.Lambda))
 		p.Info["validation"] = stage.JSON(map[string]any{"split": j.Split, "rows": len(rows), "true_loss": line.TrueLoss, "lambda": p.Lambda})
@@ -135,31 +153,26 @@ func (j job) writePolicy(ctx context.Context, p *policy.Policy) (Policy, error) 
 	if err == nil && j.promises() && p.Method == auto.Name {
 		m, err = j.promise(ctx, m, &line)
 	}
-	if err != nil {
-		return line, err
-	}
-	_, err = decide.WritePolicy(ctx, j.Out.Join(line.File), m)
-	return line, err
+	return made{line, m}, err
 }
 
-// writeWarm writes the older policy in place of a new one, with how they compared in its metadata.
-func (j job) writeWarm(ctx context.Context, p *policy.Policy, w *warmPolicy, r auto.WarmReport) (Policy, error) {
+// makeWarm is the older policy in place of a new one, with how they compared in its metadata.
+func (j job) makeWarm(ctx context.Context, p *policy.Policy, w *warmPolicy, r auto.WarmReport) (made, error) {
 	line := j.trained(p)
 	line.Fallback, line.Warm = "", w.file
 	if rows := j.judging(); len(rows) > 0 {
 		l, err := w.decide(ctx, j.t, rows)
 		if err != nil {
-			return line, err
+			return made{}, err
 		}
 		line.TrueLoss = report.Num(j.t.TrueLoss(rows, l.Action, p.Lambda))
 	}
 	about, err := json.Marshal(r)
 	if err != nil {
-		return line, err
+		return made{}, err
 	}
 	policy.Annotate(w.model, policy.WarmKey, string(about))
-	_, err = decide.WritePolicy(ctx, j.Out.Join(line.File), w.model)
-	return line, err
+	return made{line, w.model}, nil
 }
 
 // judging are the rows of the losses in the report.

@@ -10,7 +10,6 @@ import (
 	"pipe/models/cascade"
 	"pipe/models/cascade/fit"
 	"pipe/models/policy"
-	"pipe/pipeline/decide"
 	"pipe/pipeline/report"
 	"pipe/pipeline/stage"
 )
@@ -93,31 +92,28 @@ func (c trainedCascade) line() Policy {
 	return p
 }
 
-// writeCascade exports a cascade, plays the rows of the losses through it, and writes its file.
-func (j job) writeCascade(ctx context.Context, c trainedCascade) (line Policy, err error) {
-	line = c.line()
+// makeCascade exports a cascade, and plays the rows of the losses through it.
+func (j job) makeCascade(ctx context.Context, c trainedCascade) (made, error) {
+	line := c.line()
 	m, err := c.policy.Export()
 	if err != nil {
-		return line, err
+		return made{}, err
 	}
 	if rows := j.judging(); len(rows) > 0 {
 		d, err := cascade.NewDecider(j.rt, m)
 		if err != nil {
-			return line, err
+			return made{}, err
 		}
 		played, err := cascade.Play(ctx, d, j.t, rows, nil)
 		if err = errors.Join(err, d.Close()); err != nil {
-			return line, err
+			return made{}, err
 		}
 		s := cascade.Summarize(d.Info(), j.t, j.split, rows, played)
 		line.TrueLoss = report.Num(s.TrueLoss)
 		policy.Annotate(m, cascade.SummaryKey, stage.JSON(s))
 	}
 	if j.promises() {
-		if m, err = j.promise(ctx, m, &line); err != nil {
-			return line, err
-		}
+		m, err = j.promise(ctx, m, &line)
 	}
-	_, err = decide.WritePolicy(ctx, j.Out.Join(line.File), m)
-	return line, err
+	return made{line, m}, err
 }

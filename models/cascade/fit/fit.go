@@ -108,7 +108,7 @@ func check(t *costs.Tensor, s Settings, o models.Options) error {
 	case repeated(t.Actions) != "":
 		return &costs.DataError{Msg: fmt.Sprintf("two pairs are called %q, since a name has a slash in it: a cascade tells pairs apart by their names", repeated(t.Actions))}
 	case pairs < 2:
-		return &costs.DataError{Msg: fmt.Sprintf("there are %d pairs; a cascade needs at least 2", pairs)}
+		return &costs.DataError{Msg: "there is one pair; a cascade needs at least 2"}
 	case rows < s.Folds*s.Auto.Folds:
 		return &costs.DataError{Column: "split", Msg: fmt.Sprintf("there are %d training rows, a cascade needs at least %d", rows, s.Folds*s.Auto.Folds)}
 	case o.Runtime == nil:
