@@ -39,8 +39,8 @@ func Train(ctx context.Context, t *costs.Tensor, lambda float64, s Settings, o m
 
 // TrainAnyPrice learns one cascade for all prices of a range, as [Train] does for one price: fees are inputs of its file.
 //
-// Where what is left depends on no later decision about prices, a state is learned as auto.TrainAnyPrice does. Earlier states are learned at
-// reference prices ([cascade.Reference]): the centre of the range, both ends of the factor on all fees at once, and both ends of lambda. The
+// A state after which no decision depends on prices is learned as auto.TrainAnyPrice does. Earlier states are learned at reference
+// prices ([cascade.Reference]): the centre of the range, both ends of the factor on all fees at once, and both ends of lambda. The
 // guard compares with the any-price policy of auto.TrainAnyPrice, and with the best fixed pair, at many prices of the range: the cascade
 // must pass the rule on average over them, and must at none be worse with policy.PriceConfidence. If it does not pass, the
 // result is that policy. Measured fees are part of the losses. A range that is not one is an error; others are those of Train.

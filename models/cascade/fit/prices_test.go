@@ -73,7 +73,8 @@ func unguarded(t *testing.T, train *costs.Tensor, r policy.PriceRange, s Setting
 	return staged(train, at, s, one, states)
 }
 
-// Over the range of prices, what is learned costs at most .008 more than the best cascade that there is at the price, and .005 on average.
+// Over the range of prices, what is learned costs at most .006 more than the best cascade that there is at the price, and .0025 on average.
+// On 20,000 rows that judge, seeds 0 to 2 have .0010 to .0019 on average, and at most .0041 to .0050.
 // PIPE_CASCADE_SEEDS is the number of draws, PIPE_CASCADE_FRESH that of the rows that judge, and PIPE_CASCADE_STAGES the stages.
 func TestPlantedWorldsAtAnyPrice(t *testing.T) {
 	if testing.Short() {
@@ -106,7 +107,7 @@ func TestPlantedWorldsAtAnyPrice(t *testing.T) {
 			worst, mean = max(worst, got-best), mean+(got-best)/float64(len(all))
 		}
 		t.Logf("seed %d: mean %+.4f, worst %+.4f", seed, mean, worst)
-		if worst > 0.008 || mean > 0.005 {
+		if worst > 0.006 || mean > 0.0025 {
 			t.Errorf("seed %d: %.4f above the best cascade on average, %.4f at some price", seed, mean, worst)
 		}
 	}
@@ -131,7 +132,7 @@ func TestAnyPriceGuard(t *testing.T) {
 			t.Errorf("%s: %+v", name, report.Guard)
 		}
 		if change == nil {
-			if len(p.States) != 4 || len(p.States[0].At) != 5 || p.States[0].Policy != nil {
+			if len(p.States) != 4 || len(p.States[0].At) != 3 || p.States[0].Policy != nil {
 				t.Errorf("%d states, %d references", len(p.States), len(p.States[0].At))
 			}
 			continue
