@@ -100,7 +100,7 @@ func TestGuaranteeOfAnyPriceCascade(t *testing.T) {
 		t.Skip("trains an any-price cascade")
 	}
 	const alpha = 0.08
-	rt, table := orttest.Open(t, 0), coststest.Looks(2400, 8)
+	rt, table := orttest.Open(t, 0), coststest.Looks(3600, 8)
 	for n := range table.Splits { // a third each
 		table.Splits[n] = costs.Split(n % 3)
 	}

@@ -309,7 +309,7 @@ func TestTrainRefuses(t *testing.T) {
 			c.Propensity = slices.Repeat([]float64{0.5}, len(c.Loss))
 		},
 		"stages: 1":                       func(_ *costs.Tensor, s *Settings) { s.Stages = 1 },
-		"there are 1 pairs":               func(c *costs.Tensor, _ *Settings) { alone(c) },
+		"there is one pair":               func(c *costs.Tensor, _ *Settings) { alone(c) },
 		"there are 9 training":            func(c *costs.Tensor, _ *Settings) { *c = *c.Subset(everyRow(c)[:9]) },
 		`two pairs are called "e/0/none"`: func(c *costs.Tensor, _ *Settings) { slashes(c) },
 		"folds: 1":                        func(_ *costs.Tensor, s *Settings) { s.Folds = 1 },
