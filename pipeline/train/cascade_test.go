@@ -97,6 +97,9 @@ func TestTrainCascade(t *testing.T) {
 
 // Where answers show nothing, the file accepts every first answer, and costs what the policy that decides once costs.
 func TestCascadeThatLooksInVain(t *testing.T) {
+	if testing.Short() {
+		t.Skip("trains cascades, as another test does")
+	}
 	tensor := coststest.Looks(1200, 2)
 	for _, f := range tensor.Facts {
 		shifted := slices.Clone(f.Data)
@@ -115,6 +118,9 @@ func TestCascadeThatLooksInVain(t *testing.T) {
 
 // Trained in shards, files and the report are the same, byte by byte.
 func TestShardsOfCascades(t *testing.T) {
+	if testing.Short() {
+		t.Skip("trains cascades, as another test does")
+	}
 	o := cascadeOptions(t, coststest.Looks(240, 4))
 	o.Methods, o.Lambdas, o.Seeds, o.Network.Epochs, o.Auto.Neighbours = []string{"l2d"}, []float64{0, 1}, 1, 2, []int{20}
 	if _, err := Run(t.Context(), o, stage.Quiet); err != nil {
@@ -187,6 +193,9 @@ func TestNothingIsTrainedInVain(t *testing.T) {
 // With a risk, the cascade has a guarantee, which its description and the report have; a risk that no policy can keep is refused before
 // anything is trained.
 func TestTrainCascadeWithGuarantee(t *testing.T) {
+	if testing.Short() {
+		t.Skip("trains cascades, as another test does")
+	}
 	o := cascadeOptions(t, coststest.Looks(1600, 1))
 	o.Guarantee.Risk = 0.001
 	var infeasible *calibrate.InfeasibleError
