@@ -286,7 +286,7 @@ var testsMayImport = map[string][]string{
 	"serve/decideapi":          {"costs", "featurize", "models/cascade/cascadetest", "onnx/hf/hftest", "onnx/ort/orttest", "pipeline/decide/decidetest", "serve/policies/policiestest"},
 	"serve/decision":           {"onnx/ort/orttest", "pipeline/decide/decidetest"},
 	"serve/trials":             {"onnx/ort", "onnx/ort/orttest", "pipeline/decide/decidetest"},
-	"serve/policies":           {"serve/policies/policiestest", "costs", "featurize", "featurize/tokenizer", "internal/realdata", "onnx/hf/hftest", "onnx/ort/orttest", "pipeline/decide/decidetest"},
+	"serve/policies":           {"costs", "featurize", "featurize/tokenizer", "internal/realdata", "models/cascade/cascadetest", "onnx/hf/hftest", "onnx/ort/orttest", "pipeline/decide/decidetest", "serve/policies/policiestest"},
 	"serve":                    {"costs", "experts/service", "models/estimate", "models/network", "models/policy", "onnx/ort/orttest", "pipeline/decide/decidetest", "serve/gateway/expert", "serve/gateway/gatewaytest", "serve/gateway/panels", "serve/oip/inferencepb", "serve/policies/policiestest", "serve/telemetry/telemetrytest"},
 	"serve/gateway/protocol":   {"serve/gateway/gatewaytest"},
 	"serve/people":             {"internal/judge", "internal/realdata"},

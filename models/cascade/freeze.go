@@ -28,9 +28,11 @@ func Freeze(m *onnx.Model, c policy.PriceChange) (*onnx.Model, *policy.Prices, e
 		return nil, nil, fmt.Errorf("freeze cascade: %w", err)
 	}
 	meta := policy.FrozenMetadata(m.Metadata(), info.Actions, at, c, digest)
-	if meta[keyPrefix+formatKey] = "1"; info.Guarantee != nil {
-		meta[keyPrefix+formatKey] = strconv.Itoa(formatGuarantee)
+	format := formatFixed
+	if info.Guarantee != nil {
+		format = formatGuarantee
 	}
+	meta[keyPrefix+formatKey] = strconv.Itoa(format)
 	out.SetMetadata(meta)
 	if _, err := Parse(out); err != nil {
 		return nil, nil, fmt.Errorf("freeze cascade: %w", err)

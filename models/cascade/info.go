@@ -13,9 +13,13 @@ import (
 	"pipe/onnx"
 )
 
-// newestFormat is the newest version of the cascade file that this package reads. A cascade with fixed prices has version 1, which earlier
-// releases read too, and an any-price cascade version 2.
-const newestFormat = formatGuarantee
+// Versions of the cascade file: the first that has what a file has, so that earlier releases read files without the rest.
+const (
+	formatFixed     = 1 // fixed prices
+	formatAnyPrice  = 2
+	formatGuarantee = 3
+	newestFormat    = formatGuarantee
+)
 
 const keyPrefix = "pipe."
 

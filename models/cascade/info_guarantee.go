@@ -8,9 +8,6 @@ import (
 	"pipe/onnx"
 )
 
-// formatGuarantee is the version of a file with a guarantee.
-const formatGuarantee = 3
-
 // Promises reports whether the guarantee of the file is about prices, see policy.Info.Promises.
 func (i *Info) Promises(p *policy.Prices) bool { return i.once().Promises(p) }
 

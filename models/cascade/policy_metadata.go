@@ -14,11 +14,12 @@ func (p *Policy) metadata() map[string]string {
 	for key, value := range p.Info {
 		set(key, value)
 	}
-	set(formatKey, "1")
+	format := formatFixed
 	if p.Prices != nil {
-		set(formatKey, "2")
+		format = formatAnyPrice
 		set(policy.PricesKey, p.Prices.JSON())
 	}
+	set(formatKey, strconv.Itoa(format))
 	set(kindKey, Kind)
 	set(actionsKey, string(p.Actions.JSON()))
 	set(lambdaKey, strconv.FormatFloat(p.Lambda, 'g', -1, 64))

@@ -80,7 +80,7 @@ func (a *API) next(w http.ResponseWriter, r *http.Request, ask *parsedRequest) e
 	}
 	w.Header().Set("X-Request-Id", ask.request.ID)
 	answer := answerOf(p, at, rows, d, order, ask)
-	if answer.Accepted, answer.Instead, err = accepted(r.Context(), p, rows, order[0]); err != nil {
+	if answer.Accepted, answer.Instead, err = accepted(r.Context(), p, at, rows, order[0]); err != nil {
 		return err
 	}
 	body, err := json.Marshal(answer)

@@ -109,13 +109,6 @@ func (r *Result) Settle(row int, accepted bool) {
 	}
 }
 
-// promised reports whether the guarantee is about the prices of the decisions. One over random prices is taken to be about all, and that
-// of a file with fixed prices is about the choices that masks do not change.
-func (r *Result) promised() bool {
-	info := r.used.version.info
-	return info.Prices == nil || info.Guarantee == nil || info.Guarantee.Law != "" || info.Promises(r.Prices)
-}
-
 // ErrNotLogged is wrapped by the error of a decision that could not be logged, if the log is configured to stop the service
 // in that case. The decision must not be executed.
 var ErrNotLogged = errors.New("the decision could not be logged")
@@ -159,7 +152,7 @@ func (r *Result) count() {
 			m.Explored(u.policy.Name)
 		}
 		if rec.AcceptedKnown {
-			m.Guaranteed(u.policy.Name, rec.Accepted, r.promised(), rec.Instead, rec.InsteadFee)
+			m.Guaranteed(u.policy.Name, rec.Accepted, u.policy.Promises(r.Prices), rec.Instead, rec.InsteadFee)
 		}
 	}
 }

@@ -340,3 +340,27 @@ func TestCascadePricesAreThoseOfOthers(t *testing.T) {
 		}
 	}
 }
+
+// The guarantee of a cascade for any price is about the path at the prices of the request, and promises nothing at prices that it does not
+// list: such decisions are counted apart.
+func TestGuaranteedCascadeAtPrices(t *testing.T) {
+	w := newWorldOf(t, nil, nil, func(folder string, _ *decision.Settings) {
+		writeCascadeOf(t, folder, anyPriced)
+		guardCascade(t, folder, 0.9, policy.Abstain)
+	})
+	w.small.Text, w.large.Text = unsure, sure
+	for _, c := range []struct{ header, value, stages, accepted string }{
+		{"X-Pipe-Lambda", "1", "small/none,large/none", "true"},
+		{"X-Pipe-Fees", "expert=large:1", "small/none", "unpromised"}, // the file itself goes on at its own prices
+		{"X-Pipe-Without", "expert=large", "small/none", "false"},     // a choice among fewer pairs
+	} {
+		before := counted(t, w, "pipe_guarantee_decisions_total", "any", c.accepted)
+		a := w.post(t, askPeople, c.header, c.value)
+		if a.header.Get(headerStages) != c.stages && c.accepted != "false" || a.header.Get(headerAccepted) != fmt.Sprint(c.accepted != "false") {
+			t.Errorf("%s %s: %v", c.header, c.value, a)
+		}
+		if n := counted(t, w, "pipe_guarantee_decisions_total", "any", c.accepted) - before; n != 1 {
+			t.Errorf("%s %s: counted %v times as %s", c.header, c.value, n, c.accepted)
+		}
+	}
+}

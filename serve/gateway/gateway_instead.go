@@ -82,7 +82,7 @@ func (s *staged) settle(pair int, end stages.End) bool {
 	}
 	accepted, err := false, error(nil)
 	if end == stages.Accepted {
-		if accepted, err = s.result.Policy.Guarantees(context.WithoutCancel(s.r.Context()), s.play.State(), pair); err != nil {
+		if accepted, err = s.result.Policy.Guarantees(context.WithoutCancel(s.r.Context()), s.result.Prices, s.play.State(), pair); err != nil {
 			s.api.log.LogAttrs(s.r.Context(), slog.LevelError, "whether the guarantee accepts an answer is not known; it counts as not accepted", s.id(), slog.String("error", err.Error()))
 		}
 	}

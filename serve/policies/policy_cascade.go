@@ -125,10 +125,12 @@ func (p *Policy) Next(ctx context.Context, at []*policy.Prices, rows cascade.Row
 	return w.next, nil
 }
 
-// Guarantees reports whether the guarantee of a cascade accepts the answer of a pair on one row: the cascade itself, at the prices of its
-// file and with every pair, executes those of the row, accepts this answer, and the promise covers it. Other prices, pairs that were left
-// out and calls that failed lead to another path than that of the promise, on which nothing is accepted.
-func (p *Policy) Guarantees(ctx context.Context, rows cascade.Rows, pair int) (bool, error) {
+// Guarantees reports whether the guarantee of a cascade accepts the answer of a pair on one row: the cascade itself, at prices and with
+// every pair, executes those of the row, accepts this answer, and expects a loss of it that is small enough. Pairs that were left out and
+// calls that failed lead to another path, on which nothing is accepted. Whether the guarantee is about these prices says [Policy.Promises].
+func (p *Policy) Guarantees(ctx context.Context, at *policy.Prices, rows cascade.Rows, pair int) (bool, error) {
+	all := *at
+	all.Available = p.Info().Actions.Mask()
 	path, left := rows, 0
 	path.Executed = make([]bool, len(rows.Executed))
 	for _, executed := range rows.Executed {
@@ -137,7 +139,7 @@ func (p *Policy) Guarantees(ctx context.Context, rows cascade.Rows, pair int) (b
 		}
 	}
 	for ; ; left-- {
-		d, err := p.Next(ctx, nil, path)
+		d, err := p.Next(ctx, []*policy.Prices{&all}, path)
 		if err != nil {
 			return false, err
 		}

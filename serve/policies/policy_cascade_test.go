@@ -13,6 +13,7 @@ import (
 
 	"pipe/costs"
 	"pipe/models/cascade"
+	"pipe/models/cascade/cascadetest"
 	"pipe/models/policy"
 	"pipe/serve/policies/policiestest"
 )
@@ -254,4 +255,33 @@ func BenchmarkCascadeStage(b *testing.B) {
 			}
 		}
 	})
+}
+
+// The prices of a cascade with a guarantee say where they are not among those of the promise.
+func TestPromisedPricesOfACascade(t *testing.T) {
+	folder := t.TempDir()
+	path := filepath.Join(folder, "stages.onnx")
+	policiestest.WritePricedCascade(t, path, dim, 3)
+	m, _, err := cascade.Read(path)
+	if err == nil {
+		m, err = cascadetest.Guarded(m, 0.2)
+	}
+	if err == nil {
+		err = m.WriteFile(path)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	set := open(t, settings(folder))
+	p := acquire(t, set, "stages")
+	for lambda, promised := range map[float64]bool{1: true, 2: false} {
+		at, err := p.Price(set.Pricing(), policy.PriceChange{Lambda: &lambda})
+		if err != nil {
+			t.Fatal(err)
+		}
+		told := slices.ContainsFunc(at.Unchecked, func(why string) bool { return strings.Contains(why, "guarantee") })
+		if p.Promises(at) != promised || told == promised {
+			t.Errorf("lambda %g: promised %v, %q", lambda, p.Promises(at), at.Unchecked)
+		}
+	}
 }

@@ -50,7 +50,7 @@ func (p *Policy) computePrices(at *Pricing) (*policy.Prices, error) {
 	if err != nil || usage.Equal(&own.Usage) {
 		return own, err
 	}
-	return p.Info().Price(policy.PriceChange{Usage: &usage})
+	return p.changed(policy.PriceChange{Usage: &usage})
 }
 
 // fitting returns the prices in a state of the price file. If they do not fit, because the version is older or newer, they are those
@@ -72,5 +72,26 @@ func (p *Policy) Price(at *Pricing, c policy.PriceChange) (*policy.Prices, error
 	if c.Usage == nil && own != p.Prices() {
 		c.Usage = &own.Usage
 	}
+	return p.changed(c)
+}
+
+// changed applies a change to the prices of the file. A cascade knows what its guard and its guarantee are about; the policy of its first
+// decisions does not.
+func (p *Policy) changed(c policy.PriceChange) (*policy.Prices, error) {
+	if p.cascade != nil {
+		return p.cascade.Info().Price(c)
+	}
 	return p.Info().Price(c)
+}
+
+// Promises reports whether the guarantee of the file, which has one, is about decisions at prices. One over random prices is taken to be
+// about all, and that of a file with fixed prices is about the choices that masks do not change.
+func (p *Policy) Promises(at *policy.Prices) bool {
+	switch {
+	case p.Info().Prices == nil || p.Guarantee().Law != "":
+		return true
+	case p.cascade != nil:
+		return p.cascade.Info().Promises(at)
+	}
+	return p.Info().Promises(at)
 }
