@@ -42,7 +42,7 @@ var mayImport = map[string][]string{
 	"experts/builder":                  {"costs", "costs/grow", "costs/identity", "costs/observe", "costs/prices", "experts/advice", "experts/builder/part", "experts/chat", "experts/retrieval", "featurize/pixel", "internal/atomicfile", "internal/dataerror", "internal/digest", "internal/filelock", "internal/parallel", "internal/progress", "internal/storage", "internal/strictjson", "internal/textfile", "onnx/ort"},
 	"experts/builder/part":             {"costs", "costs/observe", "experts/retrieval/pagename", "featurize/pixel", "featurize/tabular", "internal/config", "internal/digest", "internal/progress", "internal/safetext", "internal/storage", "internal/tablefile", "internal/textfile", "onnx", "onnx/ort"},
 	"experts/builder/parttest":         {"costs", "experts/builder/part", "featurize/tabular", "internal/digest", "internal/judge", "internal/storage", "internal/textfile", "onnx", "onnx/hf/hftest"},
-	"experts/chat":                     {"costs", "costs/observe", "costs/prices", "experts/builder/part", "experts/fields", "experts/language", "experts/service", "internal/advice", "internal/allowance", "internal/atomicfile", "internal/digest", "internal/filelock", "internal/parallel", "internal/safetext", "internal/storage", "internal/strictjson", "internal/textfile"},
+	"experts/chat":                     {"costs", "costs/observe", "costs/prices", "experts/builder/part", "experts/fields", "experts/language", "experts/service", "internal/allowance", "internal/atomicfile", "internal/digest", "internal/filelock", "internal/hint", "internal/parallel", "internal/safetext", "internal/storage", "internal/strictjson", "internal/textfile"},
 	"experts/chat/chattest":            {},
 	"experts/classlist":                {"costs", "experts/builder/part", "internal/dataerror", "internal/storage", "internal/textfile"},
 	"experts/embedding":                {"experts/builder/part", "featurize", "internal/digest", "internal/filelock", "internal/parallel", "onnx/ort"},
@@ -67,7 +67,6 @@ var mayImport = map[string][]string{
 	"featurize/pixel":                  {"featurize/jpegturbo", "internal/outside", "internal/storage", "internal/strictjson", "internal/textfile"},
 	"featurize/tabular":                {"internal/atomicfile", "internal/column", "internal/dataerror", "internal/digest", "internal/parallel", "internal/parquetfile", "internal/parquetjoin", "internal/storage", "internal/strictjson", "internal/textfile"},
 	"featurize/tokenizer":              {"internal/digest", "internal/outside", "internal/strictjson", "internal/textfile"},
-	"internal/advice":                  {},
 	"internal/allowance":               {"internal/dataerror", "internal/storage"},
 	"internal/atomicfile":              {"internal/filelock", "internal/storage"},
 	"internal/column":                  {"internal/dataerror", "internal/parquetfile"},
@@ -78,6 +77,7 @@ var mayImport = map[string][]string{
 	"internal/filelock":                {},
 	"internal/finite":                  {},
 	"internal/fuzztest":                {"internal/dataerror"},
+	"internal/hint":                    {},
 	"internal/interrupt":               {},
 	"internal/judge":                   {"internal/realdata"},
 	"internal/lists":                   {},
@@ -138,7 +138,7 @@ var mayImport = map[string][]string{
 	"pipeline/features":                {"costs", "featurize", "featurize/lexical", "featurize/tabular", "internal/atomicfile", "internal/config", "internal/lists", "internal/safetext", "internal/storage", "internal/tablefile", "internal/textfile", "pipeline/stage"},
 	"pipeline/findings":                {"costs", "models", "models/auto", "pipeline/methods", "pipeline/report"},
 	"pipeline/gate":                    {"costs", "internal/dataerror", "models/offpolicy/anytime", "pipeline/decisionlog"},
-	"pipeline/fromlog":                 {"costs", "costs/prices", "internal/advice", "internal/atomicfile", "internal/safetext", "internal/storage", "pipeline/decisionlog", "pipeline/stage"},
+	"pipeline/fromlog":                 {"costs", "costs/prices", "internal/atomicfile", "internal/hint", "internal/safetext", "internal/storage", "pipeline/decisionlog", "pipeline/stage"},
 	"pipeline/imports":                 {"costs", "costs/grade", "costs/grow", "costs/identity", "costs/outcome", "costs/prices", "experts/builder", "experts/builder/part", "experts/chat", "experts/embedding", "experts/grading", "featurize", "featurize/pixel", "internal/atomicfile", "internal/config", "internal/digest", "internal/filelock", "internal/parallel", "internal/safetext", "internal/storage", "internal/textfile", "onnx/hf", "onnx/ort", "pipeline/decisionlog", "pipeline/fromlog", "pipeline/merge", "pipeline/stage", "pipeline/textlog"},
 	"pipeline/index":                   {"costs", "experts/retrieval/bm25", "internal/atomicfile", "internal/safetext", "internal/storage", "pipeline/inspect", "pipeline/stage"},
 	"pipeline/inspect":                 {"costs", "experts/retrieval/bm25", "experts/retrieval/pagename", "featurize", "featurize/jpegturbo", "featurize/pixel", "featurize/tabular", "internal/dataerror", "internal/safetext", "internal/storage", "internal/textfile", "models", "models/cascade", "models/lightgbm", "models/policy", "onnx", "onnx/hf", "onnx/ort", "pipeline/decide", "pipeline/decisionlog", "pipeline/report", "pipeline/stage"},
@@ -147,13 +147,13 @@ var mayImport = map[string][]string{
 	"pipeline/merge":                   {"costs/grow", "internal/atomicfile", "internal/safetext", "internal/storage", "pipeline/stage"},
 	"pipeline/methods":                 {"models", "models/auto", "models/baseline"},
 	"pipeline/monitor":                 {"costs", "internal/atomicfile", "internal/digest", "internal/finite", "internal/parallel", "internal/parquetfile", "internal/safetext", "internal/seeded", "internal/storage", "internal/strictjson", "internal/tablefile", "internal/textfile", "models/cascade", "models/drift", "models/policy", "onnx/ort", "pipeline/decide", "pipeline/decisionlog", "pipeline/play", "pipeline/report/page", "pipeline/stage"},
-	"pipeline/ope":                     {"costs", "costs/prices", "internal/advice", "internal/atomicfile", "internal/safetext", "internal/storage", "models", "models/drift", "models/offpolicy", "models/offpolicy/anytime", "models/policy", "models/regress", "onnx/ort", "pipeline/decide", "pipeline/decisionlog", "pipeline/fromlog", "pipeline/report/page", "pipeline/stage"},
+	"pipeline/ope":                     {"costs", "costs/prices", "internal/atomicfile", "internal/hint", "internal/safetext", "internal/storage", "models", "models/drift", "models/offpolicy", "models/offpolicy/anytime", "models/policy", "models/regress", "onnx/ort", "pipeline/decide", "pipeline/decisionlog", "pipeline/fromlog", "pipeline/report/page", "pipeline/stage"},
 	"pipeline/play":                    {"costs", "internal/atomicfile", "internal/storage", "models/cascade", "models/policy", "onnx/ort", "pipeline/decide", "pipeline/stage"},
 	"pipeline/replay":                  {"costs", "internal/storage", "models", "models/policy", "onnx/ort", "pipeline/decide", "pipeline/methods"},
 	"pipeline/report":                  {"costs", "experts/builder", "experts/builder/part", "experts/retrieval", "internal/atomicfile", "internal/lists", "internal/safetext", "internal/storage", "models", "models/baseline", "models/policy", "pipeline/methods", "pipeline/report/page"},
 	"pipeline/report/page":             {"internal/safetext"},
 	"pipeline/sharded":                 {"costs", "costs/outcome", "experts/builder", "experts/builder/part", "experts/chat", "experts/retrieval/bm25", "experts/service", "featurize/tabular", "internal/atomicfile", "internal/parquetjoin", "internal/progress", "internal/storage", "pipeline/costing", "pipeline/features", "pipeline/imports", "pipeline/index", "pipeline/shards", "pipeline/stage"},
-	"pipeline/shards":                  {"internal/advice", "internal/atomicfile", "internal/dataerror", "internal/digest", "internal/parallel", "internal/progress", "internal/safetext", "internal/storage"},
+	"pipeline/shards":                  {"internal/atomicfile", "internal/dataerror", "internal/digest", "internal/hint", "internal/parallel", "internal/progress", "internal/safetext", "internal/storage"},
 	"pipeline/textlog":                 {"internal/config", "pipeline/decisionlog"},
 	"pipeline/stage":                   {"costs", "internal/atomicfile", "internal/config", "internal/dataerror", "internal/digest", "internal/filelock", "internal/outside", "internal/progress", "internal/safetext", "internal/storage", "internal/textfile", "onnx", "onnx/hf"},
 	"pipeline/train":                   {"costs", "costs/outcome", "costs/prices", "internal/atomicfile", "internal/config", "internal/digest", "internal/safetext", "internal/storage", "internal/textfile", "models", "models/auto", "models/cascade", "models/cascade/fit", "models/paper", "models/policy", "onnx", "onnx/ort", "pipeline/calibrate", "pipeline/decide", "pipeline/fromlog", "pipeline/methods", "pipeline/replay", "pipeline/report", "pipeline/shards", "pipeline/stage"},
@@ -306,7 +306,7 @@ var testsMayImport = map[string][]string{
 // each library that it loads.
 var ownedBy = map[string][]string{
 	"github.com/yalue/onnxruntime_go": {"onnx/ort"},
-	"github.com/ebitengine/purego":    {"models/lightgbm", "featurize/jpegturbo"},
+	"github.com/ebitengine/purego":    {"featurize/jpegturbo", "models/lightgbm"},
 }
 
 func TestImports(t *testing.T) {

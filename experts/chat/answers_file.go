@@ -13,9 +13,9 @@ import (
 	"path/filepath"
 
 	"pipe/costs"
-	"pipe/internal/advice"
 	"pipe/internal/atomicfile"
 	"pipe/internal/filelock"
+	"pipe/internal/hint"
 	"pipe/internal/textfile"
 )
 
@@ -102,7 +102,7 @@ func (s *answerStore) start() (err error) {
 	}
 	if s.lock, err = filelock.Take(filepath.Join(s.folder, answersLock)); err != nil {
 		if used, ok := errors.AsType[*filelock.InUseError](err); ok {
-			err = advice.With(used, "wait for it, or name another folder with --answers")
+			err = hint.With(used, "wait for it, or name another folder with --answers")
 		}
 		return err
 	}
@@ -159,7 +159,7 @@ func readAnswers(in io.Reader, file string, take func(answer)) (whole int64, err
 
 // errDamaged is about a damaged answer, perhaps from a failing disk. It stops the build, since asking again costs money.
 func errDamaged(at costs.DataError) error {
-	return advice.With(&at, "restore the line from a copy, or remove it: its answer is then requested again")
+	return hint.With(&at, "restore the line from a copy, or remove it: its answer is then requested again")
 }
 
 // errLongLine is the error of a line longer than this program writes.

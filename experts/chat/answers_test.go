@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"pipe/costs"
-	"pipe/internal/advice"
+	"pipe/internal/hint"
 )
 
 // keepAnswers writes answers into a folder and returns their file.
@@ -118,7 +118,7 @@ func TestAnswersAreLocked(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := reread(folder, 1)
-	var used *advice.Error
+	var used *hint.Error
 	if !errors.As(err, &used) || !strings.Contains(used.Hint(), "--answers") {
 		t.Errorf("a second store: %v", err)
 	}

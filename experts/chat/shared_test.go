@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"pipe/internal/advice"
 	"pipe/internal/digest"
+	"pipe/internal/hint"
 	"pipe/internal/storage"
 )
 
@@ -133,7 +133,7 @@ func TestSharedAnswers(t *testing.T) {
 	if err := folder.WriteFile(context.Background(), objectOf(request), []byte("{}"), storage.WriteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	var damaged *advice.Error
+	var damaged *hint.Error
 	if _, _, err := open().once(t.Context(), request, ask(request)); !errors.As(err, &damaged) {
 		t.Error(err)
 	}

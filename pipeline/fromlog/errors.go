@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"pipe/costs"
-	"pipe/internal/advice"
+	"pipe/internal/hint"
 )
 
 // noOutcomes says why no decision could be exported.
@@ -43,11 +43,11 @@ func (r *Result) noLoss() error {
 // noFees is the error where no call of n decisions has a known fee.
 func noFees(log string, n int) error {
 	msg := fmt.Sprintf("is known of none of the %d decisions with an outcome, so none of their costs is known", n)
-	return advice.With(&costs.DataError{File: log, Column: "fee", Msg: msg}, "the gateway logs fees of experts that have prices (docs/gateway.md); --no-fees leaves measured fees out")
+	return hint.With(&costs.DataError{File: log, Column: "fee", Msg: msg}, "the gateway logs fees of experts that have prices (docs/gateway.md); --no-fees leaves measured fees out")
 }
 
 // noMoney is the error where it is not known what a fee is in the unit of the loss.
 func noMoney(log string) error {
 	const msg = "is of money, and the policy learned from measured fees; it is not known what a loss of 1 is worth"
-	return advice.With(&costs.DataError{File: log, Column: "fee", Msg: msg}, "--money USD=40 says that it is worth 40 USD; --no-fees leaves measured fees out")
+	return hint.With(&costs.DataError{File: log, Column: "fee", Msg: msg}, "--money USD=40 says that it is worth 40 USD; --no-fees leaves measured fees out")
 }

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"pipe/costs"
-	"pipe/internal/advice"
+	"pipe/internal/hint"
 	"pipe/internal/storage"
 	"pipe/pipeline/decisionlog"
 )
@@ -246,11 +246,11 @@ func (t *tensors) write(ctx context.Context, path storage.Location, rows *costs.
 	case path.IsZero():
 		return "", nil
 	case rows.Len() == 0 && t.alone():
-		hint := "leave --partial out"
+		text := "leave --partial out"
 		if path == t.options.Out {
-			hint = "--partial writes the instances with unknown outcomes; docs/log.md states how every pair is recorded"
+			text = "--partial writes the instances with unknown outcomes; docs/log.md states how every pair is recorded"
 		}
-		return "", advice.With(&costs.DataError{File: t.options.Log.String(), Msg: none}, hint)
+		return "", hint.With(&costs.DataError{File: t.options.Log.String(), Msg: none}, text)
 	case rows.Len() == 0:
 		if _, err := path.Stat(ctx); err == nil { // readers would take it for the result of this import
 			return "", &costs.DataError{File: path.String(), Msg: "is of an earlier import and is out of date: " + none + "; remove it"}

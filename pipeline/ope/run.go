@@ -8,8 +8,8 @@ import (
 	"slices"
 
 	"pipe/costs"
-	"pipe/internal/advice"
 	"pipe/internal/atomicfile"
+	"pipe/internal/hint"
 	"pipe/models"
 	"pipe/models/offpolicy"
 	"pipe/models/policy"
@@ -156,7 +156,7 @@ func (o *Options) knowPropensities(ctx context.Context, r *rows) ([]offpolicy.Ca
 		return r.estimatePropensities(ctx, o.Seed)
 	case known == 0:
 		err := &costs.DataError{File: r.file, Column: "propensity", Msg: "is known of no executed pair, so it is not known for how much each row counts"}
-		return nil, advice.With(err, "--estimate-propensities guesses them from the features, which is right only if nothing else decided what was executed")
+		return nil, hint.With(err, "--estimate-propensities guesses them from the features, which is right only if nothing else decided what was executed")
 	}
 	r.leaveOut("the propensity of the executed pair is not known", lacks)
 	return nil, nil

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"strings"
 
-	"pipe/internal/advice"
 	"pipe/internal/dataerror"
+	"pipe/internal/hint"
 	"pipe/internal/storage"
 )
 
@@ -87,11 +87,11 @@ func (e *unrecordedError) Unwrap() []error { return []error{e.failed, e.record} 
 
 // damaged is about an object that the work folder should not have, or not in this form.
 func damaged(folder *storage.Folder, name, msg string, err error) error {
-	hint := "remove that file from the work folder; --list then shows whether its shard has to be run again"
+	text := "remove that file from the work folder; --list then shows whether its shard has to be run again"
 	if name == manifestName || strings.HasPrefix(name, sharedName) {
-		hint = "check --work: if that is a work folder, remove the file: the next worker writes it again, and finished shards of the same work stay"
+		text = "check --work: if that is a work folder, remove the file: the next worker writes it again, and finished shards of the same work stay"
 	}
-	return advice.With(&DataError{File: folder.Location(name).String(), Msg: msg, Err: err}, hint)
+	return hint.With(&DataError{File: folder.Location(name).String(), Msg: msg, Err: err}, text)
 }
 
 // some lists the first of many things.

@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 	"sync"
 
-	"pipe/internal/advice"
 	"pipe/internal/atomicfile"
+	"pipe/internal/hint"
 	"pipe/internal/storage"
 )
 
@@ -132,6 +132,6 @@ func damagedPart(folder *storage.Folder, file File, size int64) error {
 // brokenPart is about a part that is missing, truncated or damaged.
 func brokenPart(folder *storage.Folder, file File, msg string) error {
 	shard, _, _ := shardOf(file.Part, partsName)
-	return advice.With(&DataError{File: folder.Location(file.Part).String(), Msg: msg},
+	return hint.With(&DataError{File: folder.Location(file.Part).String(), Msg: msg},
 		fmt.Sprintf("remove %q, and run the shard again with --shard %d", folder.Location(doneOf(shard)).String(), shard))
 }

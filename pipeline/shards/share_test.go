@@ -12,8 +12,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"pipe/internal/advice"
 	"pipe/internal/digest"
+	"pipe/internal/hint"
 	"pipe/internal/storage"
 	"pipe/internal/storage/storagetest"
 )
@@ -132,8 +132,8 @@ func TestShare(t *testing.T) {
 			t.Fatal(err)
 		}
 		var bad *DataError
-		var hint *advice.Error
-		if _, err := share(); !errors.As(err, &bad) || bad.File != path || !errors.As(err, &hint) || !strings.Contains(hint.Hint(), "writes it again") {
+		var how *hint.Error
+		if _, err := share(); !errors.As(err, &bad) || bad.File != path || !errors.As(err, &how) || !strings.Contains(how.Hint(), "writes it again") {
 			t.Errorf("%.60q: %v", text, err)
 		}
 	}

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"strings"
 
-	"pipe/internal/advice"
+	"pipe/internal/hint"
 	"pipe/internal/parallel"
 	"pipe/internal/progress"
 )
@@ -151,7 +151,7 @@ func (w *Work) idle(ctx context.Context) error {
 				continue
 			}
 		}
-		return advice.With(fmt.Errorf("work folder %q: %w (%s)", w.folder.String(), errBusy, info.Name), "stop all workers, and wait for the time of --lease")
+		return hint.With(fmt.Errorf("work folder %q: %w (%s)", w.folder.String(), errBusy, info.Name), "stop all workers, and wait for the time of --lease")
 	}
 	return nil
 }

@@ -10,7 +10,7 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"pipe/internal/advice"
+	"pipe/internal/hint"
 	"pipe/internal/safetext"
 	"pipe/internal/storage"
 )
@@ -127,7 +127,7 @@ var ErrNoWork = errors.New("no worker has begun")
 // orNoWork is ErrNoWork where the manifest is not there, else the error.
 func orNoWork(folder *storage.Folder, err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
-		return advice.With(fmt.Errorf("work folder %q: it has no manifest.json: %w", folder.String(), ErrNoWork), "start workers with --shards N --shard next, or check --work and --out")
+		return hint.With(fmt.Errorf("work folder %q: it has no manifest.json: %w", folder.String(), ErrNoWork), "start workers with --shards N --shard next, or check --work and --out")
 	}
 	return err
 }
