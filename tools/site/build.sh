@@ -4,5 +4,5 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 out=${1:-out/site}
 tools=$PWD/third_party/site
-"$tools/hugo" --quiet --source . --config tools/site/hugo.toml --destination "$out" --cleanDestinationDir --noBuildLock --panicOnWarning
+"$tools/hugo" --source . --config tools/site/hugo.toml --destination "$out" --cleanDestinationDir --noBuildLock --panicOnWarning >/dev/null
 "$tools/pagefind" --quiet --site "$out"
