@@ -152,12 +152,13 @@ func TestDeadLinks(t *testing.T) {
 func TestBuildRefuses(t *testing.T) {
 	needGenerator(t)
 	for name, c := range map[string]struct{ page, message string }{
-		"nothing":          {"# A\n\n[b](../README.md#b), [c](#a), [d](#d), [e](tutorial/x.py)\n\n## D\n", ""},
+		"nothing":          {"# A\n\n[b](../README.md#b), [c](#a), [d](#d), [e](tutorial/x.py)\n\n![f](tutorial/x.py)\n\n## D\n", ""},
 		"a dead page":      {"# A\n\n[b](b.md)\n", "/docs/a.md: the link b.md leads to no file"},
 		"a dead section":   {"# A\n\n[b](../README.md#c)\n", "/docs/a.md: the link ../README.md#c leads to no section"},
 		"no such heading":  {"# A\n\n[b](#b)\n", "/docs/a.md: the link #b leads to no section"},
 		"a dead file":      {"# A\n\n[b](tutorial/y.py)\n", "/docs/a.md: the link tutorial/y.py leads to no file"},
 		"a file's section": {"# A\n\n[b](tutorial/x.py#a)\n", "/docs/a.md: the link tutorial/x.py#a leads to no section"},
+		"a dead picture":   {"# A\n\n![b](b.svg)\n", "/docs/a.md: the picture b.svg is no file"},
 		"no title":         {"## A\n", "docs/a.md does not begin with a title"},
 	} {
 		t.Run(name, func(t *testing.T) {
