@@ -1,5 +1,5 @@
 # The two main commands are make demo and make test.
-.PHONY: help demo test check build beam scale runtime lightgbm jpegturbo cuda bench verify peer fuzz lint generate move clean
+.PHONY: help demo test check build site beam scale runtime lightgbm jpegturbo cuda bench verify peer fuzz lint generate move clean
 .DEFAULT_GOAL := help
 
 # All packages of the modules that go.work lists.
@@ -30,6 +30,10 @@ test: runtime ## run all tests; compare with Python packages if Python is instal
 
 build: ## build bin/pipe; tags=s3only leaves out the stores of Google and Azure
 	go build $(trim) -tags '$(tags)' -ldflags='-s -w' -o bin/pipe ./cmd/pipe
+
+site: ## write the pages of README.md and docs/ as a site with a search into out/site (needs pip)
+	@go run ./tools/fetch site
+	tools/site/build.sh out/site
 
 beam: ## build bin/pipe-beam, for Flink and other runners of Apache Beam
 	go build $(trim) -o bin/pipe-beam ./cmd/pipe-beam

@@ -31,11 +31,21 @@ func runPage(t *testing.T, name string) {
 	if testing.Short() {
 		t.Skip("it trains three times and builds the program")
 	}
-	page := read(t, name)
 	python := judge.Python(t, "onnxruntime", "numpy")
 	root := realdata.Root(t)
-	commands, script := shellScript(t, strings.NewReplacer("~/pipe", root, "$HOME/pipe", root).Replace(page))
-	printed := strings.Split(run(t, script, python), boundary)
+	bin := t.TempDir()
+	if err := os.WriteFile(filepath.Join(bin, "python3"), []byte("#!/bin/sh\nexec '"+python+"' \"$@\"\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	follow(t, name, bin, "~/pipe", root, "$HOME/pipe", root)
+}
+
+// follow runs the commands of a page with the programs in the folder bin, and compares what they print with the page. Of the
+// page, the old strings are replaced by the new ones.
+func follow(t *testing.T, name, bin string, oldnew ...string) {
+	t.Helper()
+	commands, script := shellScript(t, strings.NewReplacer(oldnew...).Replace(read(t, name)))
+	printed := strings.Split(run(t, script, bin), boundary)
 	if len(printed) != len(commands)+1 {
 		t.Fatalf("%d commands printed %d times", len(commands), len(printed)-1)
 	}
@@ -100,7 +110,7 @@ func shellScript(t *testing.T, page string) ([]command, string) {
 	t.Helper()
 	var commands []command
 	var script strings.Builder
-	script.WriteString("set -euo pipefail\n")
+	script.WriteString("set -euo pipefail\ntrap 'kill $(jobs -p) 2>/dev/null || true' EXIT # servers, where the page is left early\n")
 	for _, at := range fenced.FindAllStringSubmatchIndex(page, -1) {
 		kind, body := page[at[2]:at[3]], page[at[4]:at[5]]
 		if kind == "console" {
@@ -140,13 +150,10 @@ func consoleCommands(t *testing.T, body string) []command {
 	return list
 }
 
-// run runs a script in an empty folder, with python as python3, and returns its standard output.
-func run(t *testing.T, script, python string) string {
+// run runs a script in an empty folder, with the programs in bin before others, and returns its standard output.
+func run(t *testing.T, script, bin string) string {
 	t.Helper()
-	dir, bin := t.TempDir(), t.TempDir()
-	if err := os.WriteFile(filepath.Join(bin, "python3"), []byte("#!/bin/sh\nexec '"+python+"' \"$@\"\n"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	dir := t.TempDir()
 	cmd := exec.CommandContext(t.Context(), "bash", "-c", script)
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH"), "PWD="+dir)

