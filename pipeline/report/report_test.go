@@ -269,7 +269,7 @@ func TestNum(t *testing.T) {
 func TestWrapKeepsWordsAndWidth(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		words := rapid.SliceOf(rapid.StringMatching(`[a-zé±]{1,30}`)).Draw(t, "words")
-		got := wrap(strings.Join(words, " "), 20)
+		got := safetext.Wrap(strings.Join(words, " "), 20)
 		if !slices.Equal(words, strings.Fields(got)) && len(words) > 0 {
 			t.Fatalf("words %q became %q", words, got)
 		}
