@@ -22,6 +22,7 @@ says what to record.`
 
 const initExamples = `  pipe init answers.csv
   pipe init answers.csv --features requests.csv --out answers.yaml
+  pipe init answers.csv --outcomes alice,bob,carol
   pipe init answers.parquet --replace --json`
 
 func initCommand(a *app) *cobra.Command {
@@ -49,6 +50,7 @@ func initCommand(a *app) *cobra.Command {
 	f := c.Flags()
 	cli.LocationVar(f, &o.Features, "features", "a table with what is known of each request, joined by its id")
 	cli.LocationVarP(f, &o.Out, "out", "o", "the configuration to write (default: the name of FILE with .yaml, in this folder)")
+	f.StringSliceVar(&o.Outcomes, "outcomes", nil, "the columns that say how well each expert answered, in a table with a row per request (default: found by their names)")
 	f.BoolVar(&o.Replace, "replace", false, "write over a configuration that exists")
 	return c
 }

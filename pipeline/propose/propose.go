@@ -21,6 +21,7 @@ import (
 type Options struct {
 	In       storage.Location // the table of outcomes
 	Features storage.Location // a table with what is known of each request; may be empty
+	Outcomes []string         // the columns of outcomes of a table with a row per request; nil: they are looked for
 	Out      storage.Location // the configuration
 	Replace  bool             // a file at Out
 }
@@ -42,7 +43,7 @@ func Run(ctx context.Context, o Options, progress stage.Progress) (*Report, erro
 			return nil, err
 		}
 	}
-	p, err := look.Propose(outcomes, features)
+	p, err := look.Propose(outcomes, features, o.Outcomes)
 	if err != nil {
 		return nil, err
 	}

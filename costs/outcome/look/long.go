@@ -66,7 +66,9 @@ func (t *Table) experts() []*Column {
 
 // shape finds the id and the advice that go with a column of experts, nil if there are none.
 func (t *Table) shape(expert *Column) *shape {
-	ids := t.named(idWords, func(c *Column) bool { return c != expert && c.complete() && c.Kind != Number && c.Kind != List && c.Distinct > 1 })
+	ids := t.named(idWords, func(c *Column) bool {
+		return c != expert && c.complete() && c.Kind != Number && c.Kind != List && c.Distinct > 1
+	})
 	named := likeAny(expert.Name, expertWords)
 	for _, id := range ids {
 		if t.unique(id) && !(named && expert.Distinct > 1) {

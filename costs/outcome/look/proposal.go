@@ -74,8 +74,9 @@ func (r *Request) Features() []string {
 }
 
 // Propose says what the columns of a table of outcomes are. features, which may be nil, is a table with what is known of each
-// request. A table that cannot be used is an *UnusableError.
-func Propose(outcomes, features *Table) (*Proposal, error) {
+// request; columns, which may be nil, are the columns of outcomes of a table with a row per request. A table that cannot be used is an
+// *UnusableError.
+func Propose(outcomes, features *Table, columns []string) (*Proposal, error) {
 	p := &Proposal{Outcomes: outcomes, Features: features}
 	if outcomes.Rows == 0 {
 		return nil, unusable(outcomes.File, "give a table with a header and a row for each answer", "has no rows")
@@ -83,9 +84,12 @@ func Propose(outcomes, features *Table) (*Proposal, error) {
 	if loss := outcomes.find("loss"); loss != nil && loss.Kind == List && outcomes.find("features") != nil {
 		return nil, unusable(outcomes.File, "go on with pipe inspect FILE, or pipe train --in FILE --out policies", "is a cost tensor, so it was imported before")
 	}
-	isLong, err := p.long()
+	isLong, err := false, error(nil)
+	if columns == nil {
+		isLong, err = p.long()
+	}
 	if err == nil && !isLong {
-		err = p.wide()
+		err = p.wide(columns)
 	}
 	if err != nil {
 		return nil, err
@@ -215,6 +219,9 @@ func (p *Proposal) noFeatures() error {
 	return unusable(p.Outcomes.File, do, "%s", says)
 }
 
+// fewRows are too few to learn from.
+const fewRows = 100
+
 // check adds what every user has to decide.
 func (p *Proposal) check() {
 	if !p.measured() {
@@ -226,6 +233,9 @@ func (p *Proposal) check() {
 		if len(r.Length) > 0 {
 			p.Checks = append(p.Checks, "of texts only the length is used: an encoder sees what they say ("+strings.Join(r.Length, ", ")+")")
 		}
+	}
+	if p.Outcomes.Rows < fewRows {
+		p.Checks = append(p.Checks, "there are few rows: a clear verdict takes hundreds of requests")
 	}
 	if p.Outcomes.More {
 		p.Checks = append(p.Checks, "only the first rows were looked at")

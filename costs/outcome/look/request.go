@@ -14,7 +14,9 @@ const (
 // request says what the columns besides used ones say of a request. Of a table that the user gave as known before, only answers are
 // left out.
 func (t *Table) request(id *Column, used map[string]bool, known bool) (r Request) {
-	leave := func(c *Column, format string, args ...any) { r.Left = append(r.Left, Left{c.Name, fmt.Sprintf(format, args...)}) }
+	leave := func(c *Column, format string, args ...any) {
+		r.Left = append(r.Left, Left{c.Name, fmt.Sprintf(format, args...)})
+	}
 	once := t.unique(id)
 	for _, c := range t.Columns {
 		switch {

@@ -10,16 +10,19 @@ import (
 // separators divide the name of an expert from that of a column or of advice.
 var separators = []string{"|", "::", ":", "__", "_", ".", "/", " ", "-"}
 
-// wide proposes the wide form: a row per request, with a column per pair.
-func (p *Proposal) wide() error {
+// wide proposes the wide form: a row per request, with a column per pair. Without names of these columns it looks for them.
+func (p *Proposal) wide(columns []string) (err error) {
 	t := p.Outcomes
-	p.Wide = p.families()
-	if p.Wide == nil {
-		p.Wide = p.unmarked()
+	switch {
+	case columns != nil:
+		p.Wide, err = t.given(columns)
+	default:
+		if p.Wide = p.families(); p.Wide == nil {
+			p.Wide, err = p.unmarked()
+		}
 	}
-	if p.Wide == nil {
-		return unusable(t.File, "give one row per request and expert, with columns such as id, expert, correct; or one row per request, with a column per expert that has 1 for a right answer and 0 for a wrong one. docs/import.md shows both",
-			"no columns look like the outcomes of several experts; it has %s", textfile.Listed(t.names(), 12))
+	if err != nil {
+		return err
 	}
 	p.divide()
 	used := p.used()
@@ -134,59 +137,48 @@ func pairs(f, fees, answers family) (all []Pair) {
 	return all
 }
 
-// unmarked proposes columns of numbers from 0 to 1 that are named like models, or else the last ones beside each other.
-func (p *Proposal) unmarked() *Wide {
+// given takes the columns that the user names.
+func (t *Table) given(columns []string) (*Wide, error) {
+	w := &Wide{Key: "correct"}
+	for _, name := range columns {
+		c := t.find(name)
+		switch {
+		case c == nil:
+			return nil, unusable(t.File, "give names of columns to --outcomes", "has no column %s; it has %s", textfile.Quoted(name), textfile.ListedNear(t.names(), name, 12))
+		case !c.unit() && !c.spelled():
+			return nil, unusable(t.File, "write 1 for a right answer and 0 for a wrong one, or a score from 0 to 1; docs/import.md has other forms", "column %s has %s", textfile.Quoted(name), c.seen())
+		case c.unit() && c.Kind != Flag:
+			w.Key = "score"
+		}
+		w.Pairs = append(w.Pairs, Pair{Expert: name, Column: name})
+	}
+	return w, nil
+}
+
+// unmarked proposes columns of numbers from 0 to 1 that are named like models. Nothing else tells outcomes from features.
+func (p *Proposal) unmarked() (*Wide, error) {
 	t := p.Outcomes
-	var could, chosen []*Column
+	var could, chosen []string
 	for _, c := range t.Columns {
 		if c.unit() && c.Distinct > 0 && !likeAny(c.Name, slices.Concat(labelWords, splitWords, laterWords, propensityWords)) {
-			could = append(could, c)
+			could = append(could, c.Name)
 			if models.MatchString(plain(c.Name)) {
-				chosen = append(chosen, c)
+				chosen = append(chosen, c.Name)
 			}
 		}
 	}
-	if len(chosen) < 2 {
-		chosen = t.lastRun(could)
-		p.Checks = append(p.Checks, "the columns of outcomes are guessed: they are beside each other, and their values are from 0 to 1")
-	}
-	if len(chosen) < 2 {
-		return nil
-	}
-	var rest []string
-	for _, c := range could {
-		if !slices.Contains(chosen, c) && c.Kind == chosen[0].Kind {
-			rest = append(rest, c.Name)
+	switch {
+	case len(chosen) >= 2:
+		if rest := slices.DeleteFunc(could, func(name string) bool { return slices.Contains(chosen, name) }); len(rest) > 0 {
+			p.Checks = append(p.Checks, "taken as features, but if they are outcomes name all outcomes with --outcomes: "+strings.Join(rest, ", "))
 		}
+		return t.given(chosen)
+	case len(could) >= 2:
+		return nil, unusable(t.File, "name the columns that say how well each expert answered: --outcomes "+strings.Join(could[:2], ","),
+			"no column is named like an expert; these could be outcomes: %s", textfile.Listed(could, 12))
 	}
-	if len(rest) > 0 {
-		p.Checks = append(p.Checks, "taken as features, but they could be outcomes too: "+strings.Join(rest, ", "))
-	}
-	w := &Wide{Key: "correct"}
-	for _, c := range chosen {
-		if c.Kind != Flag {
-			w.Key = "score"
-		}
-		w.Pairs = append(w.Pairs, Pair{Expert: c.Name, Column: c.Name})
-	}
-	return w
-}
-
-// lastRun is the last run of columns of one kind that are beside each other.
-func (t *Table) lastRun(could []*Column) (run []*Column) {
-	for _, c := range slices.Backward(t.Columns) {
-		switch {
-		case slices.Contains(could, c) && (len(run) == 0 || run[0].Kind == c.Kind):
-			run = append(run, c)
-		case len(run) >= 2:
-			slices.Reverse(run)
-			return run
-		default:
-			run = nil
-		}
-	}
-	slices.Reverse(run)
-	return run
+	return nil, unusable(t.File, "give one row per request and expert, with columns such as id, expert, correct; or one row per request, with a column per expert that has 1 for a right answer and 0 for a wrong one. docs/import.md shows both",
+		"no columns look like the outcomes of several experts; it has %s", textfile.Listed(t.names(), 12))
 }
 
 // divide finds experts and advice in names such as small, small_docs, large, large_docs.

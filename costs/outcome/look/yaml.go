@@ -103,6 +103,11 @@ func (p *Proposal) fees(w *writer) {
 	if p.measured() {
 		w.line(0, "fees:")
 		w.line(1, "fee_scale: 1  # CHANGE: 1 / what a wrong answer costs you, in the money of the fees")
+		w.line(1, "currency: USD  # CHANGE, if it is another one")
+		return
+	}
+	if strings.Contains(strings.Join(slices.Concat(experts, advice), " "), "${") {
+		w.line(0, "# fees: a name with ${ cannot have one")
 		return
 	}
 	w.line(0, "fees:  # CHANGE: in units of the loss. If a wrong answer costs 1 dollar and a call 15 cents, the fee is 0.15")
