@@ -29,7 +29,7 @@ func TestCompletionInBash(t *testing.T) {
 		t.Fatal(err)
 	}
 	// Bash's own package of completions defines the function that splits the line.
-	const script = `set -u
+	const script = `
 _get_comp_words_by_ref() { cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} words=("${COMP_WORDS[@]}") cword=$COMP_CWORD; }
 compopt() { :; }
 source <(pipe completion bash)

@@ -41,8 +41,11 @@ func (r *Result) commands(out storage.Location) {
 		"pipe eval --in " + in(tensorFile) + " --policy " + in(policies) + " --today large/docs --out " + in(reportFiles),
 	}
 	r.Files = []File{
-		{in(logFile), "the invented log"}, {in(configFile), "how it is read"}, {in(tensorFile), "the cost of each answer"},
-		{in(policies) + "/" + policyFile, "the policy"}, {in(reportFiles) + "/report.html", "the report: open it in a browser"},
+		{in(logFile), "the invented log"},
+		{in(configFile), "how it is read"},
+		{in(tensorFile), "the cost of each answer"},
+		{in(policies) + "/" + policyFile, "the policy"},
+		{in(reportFiles) + "/report.html", "the report: open it in a browser"},
 	}
 }
 

@@ -61,7 +61,8 @@ func (l *Long) write(w *writer, t *Table, none string) {
 	}
 	w.line(2, "%s: %s  # %s", l.Key, scalar(l.Value), t.find(l.Value).seen())
 	for _, other := range []struct{ key, column, why string }{
-		{"fee", l.Fee, "money of each answer"}, {"prediction", l.Prediction, "the answer"},
+		{"fee", l.Fee, "money of each answer"},
+		{"prediction", l.Prediction, "the answer"},
 		{"propensity", l.Propensity, "the probability with which the expert of the row was chosen"},
 	} {
 		if other.column != "" {
@@ -129,8 +130,11 @@ func free(names []string) string {
 // properties are the columns of a request that are no features.
 func (r *Request) properties(w *writer, depth int) {
 	for _, role := range []struct{ key, column, why string }{
-		{"reference", r.Reference, "the right answer"}, {"label", r.Label, "of the request; no feature, because it may be the right answer"},
-		{"split", r.Split, "which rows train"}, {"group", r.Group, "rows of one group stay in one split"}, {"time", r.Time, "when it was recorded"},
+		{"reference", r.Reference, "the right answer"},
+		{"label", r.Label, "of the request; no feature, because it may be the right answer"},
+		{"split", r.Split, "which rows train"},
+		{"group", r.Group, "rows of one group stay in one split"},
+		{"time", r.Time, "when it was recorded"},
 	} {
 		if role.column != "" {
 			w.line(depth, "%s: %s  # %s", role.key, scalar(role.column), role.why)
