@@ -75,7 +75,10 @@ lint: ## format, vet, staticcheck, tidy modules, generated files
 generate: ## generate the Go code of the protobuf schemas
 	tools/genproto.sh
 
-move: ## change the module path: make move MODULE=example.org/group/pipe
+# Where the module is to be published. Its owner creates that repository first, then runs make move once.
+MODULE := github.com/experts-and-advice/pipe
+
+move: ## change the module path to MODULE, for when it is published there
 	tools/move.sh "$(MODULE)"
 	go vet $(packages)
 

@@ -18,7 +18,7 @@ func Parse(b []byte) (*Model, error) {
 	p := &onnxpb.ModelProto{}
 	// Unknown fields of newer versions are kept and written back.
 	if err := outside.Check(func() error { return proto.Unmarshal(b, p) }); err != nil {
-		return nil, fmt.Errorf("parse model: %w", err)
+		return nil, fmt.Errorf("parse model: not an ONNX file: %w", err)
 	}
 	if p.GetGraph() == nil {
 		return nil, errors.New("parse model: no graph; not an ONNX file")

@@ -19,4 +19,15 @@ type app struct {
 	runtime ort.Config // that the flags ask for
 }
 
-var usage, noArgs = cli.Usage[*cobra.Command], cli.NoArgs[*cobra.Command]
+var usage = cli.Usage[*cobra.Command]
+
+// noArgs refuses arguments. A file that stands where a flag is needed is the usual mistake.
+func noArgs(c *cobra.Command, args []string) error {
+	switch {
+	case len(args) == 1 && c.Name() == "import":
+		return usage(c, "unexpected argument %q: pipe init %s writes the file that --config needs", args[0], args[0])
+	case len(args) == 1 && c.Flags().Lookup("in") != nil && !c.Flags().Changed("in"):
+		return usage(c, "unexpected argument %q: write --in %s", args[0], args[0])
+	}
+	return cli.NoArgs(c, args)
+}

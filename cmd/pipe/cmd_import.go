@@ -1,6 +1,7 @@
 package main
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -148,6 +149,9 @@ func checkImport(c *cobra.Command, o imports.Options, list bool) error {
 func runImport(c *cobra.Command, a *app, o imports.Options) error {
 	if err := checkImport(c, o, false); err != nil {
 		return err
+	}
+	if slices.Contains([]string{".csv", ".tsv", ".jsonl", ".ndjson", ".parquet", ".gz"}, o.Config.Ext()) {
+		return usage(c, "--config %q is a table: pipe init %s writes its configuration", o.Config, o.Config)
 	}
 	o.Runtime = a.runtime
 	defer a.Progress().Done()

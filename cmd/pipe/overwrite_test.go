@@ -27,6 +27,11 @@ var overwriting = map[string][]struct{ in, args string }{
 		{"kept/report.md", "bench synthetic --config IN --out kept"},
 		{"kept/costs.parquet", "bench fever --config bench.yaml --out kept"},
 	},
+	"demo": nil, // reads no file
+	"init": {
+		{"rows.csv", "init IN --out IN --replace"},
+		{"features.csv", "init rows.csv --features IN --out IN --replace"},
+	},
 	"convert": {
 		{"small/config.json", "convert small --out IN"},
 		{"small/model.safetensors", "convert small --out IN"},

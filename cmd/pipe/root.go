@@ -13,8 +13,8 @@ model, a service, a person) and a piece of advice for it. The policy that it lea
 Results go to standard output, progress and messages to standard error. SIGINT, SIGTERM or SIGHUP stops a run within
 seconds, with exit code 130 and without temporary files. A second signal stops it at once.`
 
-const rootExamples = `  pipe doctor
-  pipe bench synthetic --out out/synthetic
+const rootExamples = `  pipe demo
+  pipe init outcomes.csv
   pipe import --config outcomes.yaml --out costs.parquet
   pipe inspect costs.parquet --lambda 0,1
   pipe decide --policy policy.onnx --in costs.parquet --out decisions.csv`
@@ -50,9 +50,12 @@ func newRoot(a *app) *cobra.Command {
 	root.SuggestionsMinimumDistance = 2
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return usage(c, "%v", err) })
 	root.AddCommand(
-		doctorCommand(a), benchCommand(a), featurizeCommand(a), indexCommand(a), costsCommand(a), importCommand(a), mergeCommand(a), diffCommand(a), reportCommand(a), trainCommand(a),
-		evalCommand(a), opeCommand(a), decideCommand(a), calibrateCommand(a), monitorCommand(a), inspectCommand(a), convertCommand(a), generateCommand(a), serveCommand(a), learnCommand(a),
+		demoCommand(a), initCommand(a), doctorCommand(a), benchCommand(a), featurizeCommand(a), indexCommand(a), costsCommand(a), importCommand(a), mergeCommand(a), diffCommand(a), reportCommand(a), trainCommand(a),
+		evalCommand(a), opeCommand(a), decideCommand(a), calibrateCommand(a), monitorCommand(a), inspectCommand(a), convertCommand(a), generateCommand(a), serveCommand(a), learnCommand(a), manCommand(),
 	)
+	if err := completeValues(root); err != nil {
+		panic(err) // a flag has two lists of values
+	}
 	return root
 }
 

@@ -19,7 +19,12 @@ func damaged(format string, args ...any) error {
 	return &Error{msg: "cannot be read, the file is damaged: " + fmt.Sprintf(format, args...)}
 }
 
-func truncated() error { return &Error{msg: "is not a Parquet file, or is truncated"} }
+func truncated() error {
+	return &Error{
+		msg:  "is not a Parquet file, or is truncated",
+		hint: "a cost tensor is a Parquet file that pipe import or pipe costs wrote; for a table of outcomes, such as a CSV file, begin with pipe init FILE",
+	}
+}
 
 // unread reports a feature of the format that is not supported.
 func unread(hint, format string, args ...any) error {

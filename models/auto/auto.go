@@ -164,7 +164,7 @@ func train(ctx context.Context, t *costs.Tensor, targets []target, s Settings, o
 // checkRows reports training rows that are too few, not complete, or without times.
 func checkRows(t *costs.Tensor, rows []int, s Settings) error {
 	if len(rows) < 2*s.Folds {
-		return &costs.DataError{Column: "split", Msg: fmt.Sprintf("there are %d training rows, %d folds need at least %d", len(rows), s.Folds, 2*s.Folds)}
+		return &costs.DataError{Column: "split", Msg: fmt.Sprintf("there are %d training rows, %d folds need at least %d: import more requests; a clear verdict takes hundreds", len(rows), s.Folds, 2*s.Folds)}
 	}
 	if s.HalfLife > 0 && t.Times == nil {
 		return &costs.DataError{Column: "time", Msg: "is missing: with a half-life every row needs a time"}

@@ -80,11 +80,19 @@ func newCSVSource(file string, in io.Closer, r io.Reader, info *policy.Info) (*c
 	if features != s.dim {
 		return nil, badFeatures(&costs.DataError{
 			File: file, Row: 1,
-			Msg: fmt.Sprintf("has %d feature columns (every column but id), the policy takes %d", features, s.dim),
+			Msg: fmt.Sprintf("has %d feature columns (every column but id), the policy takes %d", features, s.dim) + keep(info.Names),
 		})
 	}
 	s.to, err = featurePlaces(file, header, s.id, info.Names)
 	return s, err
+}
+
+// keep says which columns a policy takes, if their names are known.
+func keep(names []string) string {
+	if len(names) == 0 {
+		return ""
+	}
+	return ": keep id and " + textfile.Listed(names, 12)
 }
 
 func (s *csvSource) next(ctx context.Context) (*rowBatch, error) {

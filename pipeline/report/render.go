@@ -6,7 +6,6 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"pipe/internal/safetext"
 )
@@ -15,24 +14,24 @@ import (
 func (r *Report) WriteText(w io.Writer) error {
 	var b bytes.Buffer
 	for _, sentence := range r.sentences() {
-		fmt.Fprintf(&b, "%s\n\n", wrap(sentence, textWidth))
+		fmt.Fprintf(&b, "%s\n\n", safetext.Wrap(sentence, textWidth))
 	}
 	if r.Title != "" {
 		fmt.Fprintf(&b, "%s\n\n", safetext.Line(r.Title))
 	}
 	if r.StandIn != "" {
-		fmt.Fprintf(&b, "%s\n\n", wrap(r.standIn(), textWidth))
+		fmt.Fprintf(&b, "%s\n\n", safetext.Wrap(r.standIn(), textWidth))
 	}
 	for _, t := range r.tables() {
 		fmt.Fprintln(&b, t.title)
 		b.WriteString(t.text())
 		if t.caption != "" {
-			fmt.Fprintf(&b, "%s\n", wrap(t.caption, textWidth))
+			fmt.Fprintf(&b, "%s\n", safetext.Wrap(t.caption, textWidth))
 		}
 		fmt.Fprintln(&b)
 	}
 	for _, note := range r.Notes {
-		fmt.Fprintf(&b, "%s\n", wrap("note: "+note, textWidth))
+		fmt.Fprintf(&b, "%s\n", safetext.Wrap("note: "+note, textWidth))
 	}
 	_, err := w.Write(b.Bytes())
 	return err
@@ -40,26 +39,6 @@ func (r *Report) WriteText(w io.Writer) error {
 
 // textWidth is the width at which sentences are wrapped for a terminal.
 const textWidth = 110
-
-// wrap breaks a sentence into lines of at most width characters; a longer word is not broken.
-func wrap(s string, width int) string {
-	var b strings.Builder
-	column := 0
-	for i, word := range strings.Fields(s) {
-		n := utf8.RuneCountInString(word)
-		switch {
-		case i > 0 && column+1+n > width:
-			b.WriteByte('\n')
-			column = 0
-		case i > 0:
-			b.WriteByte(' ')
-			column++
-		}
-		b.WriteString(word)
-		column += n
-	}
-	return b.String()
-}
 
 // WriteMarkdown writes the report as Markdown; figures are linked by the file names that WriteReport uses.
 func (r *Report) WriteMarkdown(w io.Writer) error {

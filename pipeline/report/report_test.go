@@ -9,13 +9,11 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
-	"pgregory.net/rapid"
 
 	"pipe/costs"
 	"pipe/experts/builder"
@@ -264,22 +262,6 @@ func TestNum(t *testing.T) {
 	if p := Num(0.5); p == nil || *p != 0.5 {
 		t.Errorf("Num(0.5) = %v", p)
 	}
-}
-
-func TestWrapKeepsWordsAndWidth(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		words := rapid.SliceOf(rapid.StringMatching(`[a-zé±]{1,30}`)).Draw(t, "words")
-		got := wrap(strings.Join(words, " "), 20)
-		if !slices.Equal(words, strings.Fields(got)) && len(words) > 0 {
-			t.Fatalf("words %q became %q", words, got)
-		}
-		for line := range strings.Lines(got) {
-			line = strings.TrimSuffix(line, "\n")
-			if utf8.RuneCountInString(line) > 20 && strings.Contains(line, " ") {
-				t.Fatalf("line %q is too long", line)
-			}
-		}
-	})
 }
 
 // TestPicturesOfPairs: the page has a line for every pair with pictures, and shows the answers.

@@ -1,0 +1,251 @@
+package look
+
+import (
+	"slices"
+	"strings"
+
+	"pipe/internal/textfile"
+)
+
+// separators divide the name of an expert from that of a column or of advice.
+var separators = []string{"|", "::", ":", "__", "_", ".", "/", " ", "-"}
+
+// wide proposes the wide form: a row per request, with a column per pair. Without names of these columns it looks for them.
+func (p *Proposal) wide(columns []string) (err error) {
+	t := p.Outcomes
+	switch {
+	case columns != nil:
+		p.Wide, err = t.given(columns)
+	default:
+		if p.Wide = p.families(); p.Wide == nil {
+			p.Wide, err = p.unmarked()
+		}
+	}
+	if err != nil {
+		return err
+	}
+	p.divide()
+	used := p.used()
+	id := t.wideID(used)
+	if id == nil {
+		return unusable(t.File, "add a column id with a different value in each row", "no column has a different value in each row that could name a request")
+	}
+	p.ID, p.Reason = id.Name, "different in each row"
+	return nil
+}
+
+// wideID is the column that names a row: one that is called so, else the first that could.
+func (t *Table) wideID(used map[string]bool) *Column {
+	fits := func(c *Column) bool {
+		return !used[c.Name] && c.complete() && c.Kind != Number && c.Kind != List && c.Kind != Flag && t.unique(c)
+	}
+	if c := t.firstNamed(idWords, fits); c != nil {
+		return c
+	}
+	for _, kind := range []Kind{Text, Integer, Time} {
+		for _, c := range t.Columns {
+			if c.Kind == kind && fits(c) {
+				return c
+			}
+		}
+	}
+	return nil
+}
+
+// family is columns that have one word in their names, before or after that of an expert.
+type family struct {
+	experts []string
+	columns []*Column
+}
+
+// family finds the columns whose names are an expert and a word.
+func (t *Table) family(words []string, usable func(*Column) bool) (best family) {
+	for _, word := range words {
+		for _, sep := range separators {
+			for _, before := range []bool{false, true} {
+				var f family
+				for _, c := range t.Columns {
+					name, ok := stem(c.Name, word, sep, before)
+					if ok && usable(c) && !slices.Contains(f.experts, name) {
+						f.experts, f.columns = append(f.experts, name), append(f.columns, c)
+					}
+				}
+				if len(f.experts) >= 2 && len(f.experts) > len(best.experts) {
+					best = f
+				}
+			}
+		}
+		if len(best.experts) > 0 {
+			return best
+		}
+	}
+	return best
+}
+
+// stem is what a name has besides a word.
+func stem(name, word, sep string, before bool) (string, bool) {
+	lower := strings.ToLower(name)
+	if len(lower) != len(name) {
+		return "", false
+	}
+	mark := sep + word
+	if before {
+		mark = word + sep
+		return name[min(len(mark), len(name)):], strings.HasPrefix(lower, mark) && len(name) > len(mark)
+	}
+	return name[:max(0, len(name)-len(mark))], strings.HasSuffix(lower, mark) && len(name) > len(mark)
+}
+
+// families proposes columns such as small_correct and large_correct, with those of fees and predictions beside them.
+func (p *Proposal) families() *Wide {
+	t := p.Outcomes
+	for _, w := range valueWords {
+		usable := (*Column).unit
+		if w.key == "loss" {
+			usable = (*Column).numeric
+		}
+		if w.word == "cost" {
+			continue // beside scores it is money, and alone it is not clear
+		}
+		f := t.family([]string{w.word}, usable)
+		if len(f.experts) < 2 {
+			continue
+		}
+		fees := t.family(feeWords, func(c *Column) bool { return c.numeric() && c.Min >= 0 && !slices.Contains(f.columns, c) })
+		answers := t.family(answerWords, func(c *Column) bool { return c.complete() && !slices.Contains(f.columns, c) })
+		return &Wide{Key: w.key, Pairs: pairs(f, fees, answers)}
+	}
+	if f := t.family(answerWords, func(c *Column) bool { return c.Kind != Empty && c.Kind != Unread }); len(f.experts) >= 2 {
+		return &Wide{Key: "answer", Pairs: pairs(f, family{}, family{})}
+	}
+	return nil
+}
+
+// pairs are the experts of a family. Those of the others count if they are of the same experts.
+func pairs(f, fees, answers family) (all []Pair) {
+	column := func(of family, expert string) string {
+		for _, e := range f.experts {
+			if !slices.Contains(of.experts, e) {
+				return "" // of all experts or of none
+			}
+		}
+		return of.columns[slices.Index(of.experts, expert)].Name
+	}
+	for i, e := range f.experts {
+		all = append(all, Pair{Expert: e, Column: f.columns[i].Name, Fee: column(fees, e), Prediction: column(answers, e)})
+	}
+	return all
+}
+
+// given takes the columns that the user names.
+func (t *Table) given(columns []string) (*Wide, error) {
+	w := &Wide{Key: "correct"}
+	for _, name := range columns {
+		c := t.find(name)
+		switch {
+		case c == nil:
+			return nil, unusable(t.File, "give names of columns to --outcomes", "has no column %s; it has %s", textfile.Quoted(name), textfile.ListedNear(t.names(), name, 12))
+		case !c.unit() && !c.spelled():
+			return nil, unusable(t.File, "write 1 for a right answer and 0 for a wrong one, or a score from 0 to 1; docs/import.md has other forms", "column %s has %s", textfile.Quoted(name), c.seen())
+		case c.unit() && c.Kind != Flag:
+			w.Key = "score"
+		}
+		w.Pairs = append(w.Pairs, Pair{Expert: name, Column: name})
+	}
+	return w, nil
+}
+
+// unmarked proposes columns of numbers from 0 to 1 that are named like models. Nothing else tells outcomes from features.
+func (p *Proposal) unmarked() (*Wide, error) {
+	t := p.Outcomes
+	var could, chosen []string
+	for _, c := range t.Columns {
+		if c.unit() && c.Distinct > 0 && !likeAny(c.Name, slices.Concat(labelWords, splitWords, laterWords, propensityWords)) {
+			could = append(could, c.Name)
+			if models.MatchString(plain(c.Name)) {
+				chosen = append(chosen, c.Name)
+			}
+		}
+	}
+	switch {
+	case len(chosen) >= 2:
+		if rest := slices.DeleteFunc(could, func(name string) bool { return slices.Contains(chosen, name) }); len(rest) > 0 {
+			p.Checks = append(p.Checks, "taken as features, but if they are outcomes name all outcomes with --outcomes: "+strings.Join(rest, ", "))
+		}
+		return t.given(chosen)
+	case len(could) >= 2:
+		return nil, unusable(t.File, "name the columns that say how well each expert answered: --outcomes "+strings.Join(could[:2], ","),
+			"no column is named like an expert; these could be outcomes: %s", textfile.Listed(could, 12))
+	}
+	return nil, unusable(t.File, "give one row per request and expert, with columns such as id, expert, correct; or one row per request, with a column per expert that has 1 for a right answer and 0 for a wrong one. docs/import.md shows both",
+		"no columns look like the outcomes of several experts; it has %s", textfile.Listed(t.names(), 12))
+}
+
+// divide finds experts and advice in names such as small, small_docs, large, large_docs.
+func (p *Proposal) divide() {
+	w := p.Wide
+	for _, sep := range separators {
+		if divided := product(w.Pairs, sep); divided != nil {
+			w.Pairs = divided
+			if !slices.ContainsFunc(divided, func(d Pair) bool { return d.Advice == "none" }) {
+				p.guessNone(divided[0].Advice)
+			}
+			p.Checks = append(p.Checks, "names of columns are read as an expert and its advice, such as "+divided[len(divided)-1].Expert+" with "+divided[len(divided)-1].Advice)
+			return
+		}
+	}
+}
+
+// product divides the names of all pairs by a separator, if every expert has the same advice; nil if not.
+func product(pairs []Pair, sep string) []Pair {
+	names := make([]string, len(pairs))
+	for i, p := range pairs {
+		names[i] = p.Expert
+	}
+	divided := slices.Clone(pairs)
+	advice := map[string][]string{} // of an expert
+	for i, name := range names {
+		expert, shown := name, "none"
+		if base := longestBase(names, name, sep); base != "" {
+			expert, shown = base, name[len(base)+len(sep):]
+		} else if at := strings.LastIndex(name, sep); at > 0 && !isBase(names, name, sep) {
+			expert, shown = name[:at], name[at+len(sep):]
+		}
+		if sizes.MatchString(shown) || slices.Contains(advice[expert], shown) {
+			return nil
+		}
+		if none.MatchString(shown) {
+			shown = "none"
+		}
+		divided[i].Expert, divided[i].Advice = expert, shown
+		advice[expert] = append(advice[expert], shown)
+	}
+	var first []string
+	for _, list := range advice {
+		slices.Sort(list)
+		if first == nil {
+			first = list
+		}
+		if len(list) < 2 || !slices.Equal(list, first) {
+			return nil
+		}
+	}
+	if len(advice) < 2 {
+		return nil
+	}
+	return divided
+}
+
+// longestBase is the longest other name that a name begins with.
+func longestBase(names []string, name, sep string) (base string) {
+	for _, other := range names {
+		if strings.HasPrefix(name, other+sep) && len(other) > len(base) {
+			base = other
+		}
+	}
+	return base
+}
+
+func isBase(names []string, name, sep string) bool {
+	return slices.ContainsFunc(names, func(other string) bool { return strings.HasPrefix(other, name+sep) })
+}

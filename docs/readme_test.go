@@ -1,0 +1,45 @@
+package docs_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"pipe/internal/realdata"
+	"pipe/onnx/ort/orttest"
+)
+
+// TestReadme: the demo prints what the first screen of the README shows.
+func TestReadme(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it builds the program")
+	}
+	orttest.Open(t, 1)
+	root, bin := realdata.Root(t), t.TempDir()
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", filepath.Join(bin, "pipe"), "./cmd/pipe")
+	build.Dir = root
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	t.Setenv("PATH", bin+string(os.PathListSeparator)+os.Getenv("PATH"))
+	page := read(t, filepath.Join(root, "README.md"))
+	shown := 0
+	for _, block := range fenced.FindAllStringSubmatch(page, -1) {
+		if block[1] != "console" {
+			continue
+		}
+		commands, script := shellScript(t, block[0])
+		printed := strings.Split(run(t, script, "python3"), boundary)
+		for i, c := range commands {
+			shown++
+			if got := lines(printed[i]); !matches(got, c.prints) {
+				t.Errorf("$ %s\nprinted:\n%s\n\nthe page has:\n%s", c.text, strings.Join(got, "\n"), strings.Join(c.prints, "\n"))
+			}
+		}
+	}
+	if shown == 0 {
+		t.Error("the page shows no command")
+	}
+}

@@ -1,0 +1,128 @@
+package propose
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"pipe/costs"
+	"pipe/costs/outcome"
+	"pipe/costs/outcome/look"
+	"pipe/internal/atomicfile"
+	"pipe/internal/config"
+	"pipe/internal/storage"
+	"pipe/pipeline/decisionlog"
+	"pipe/pipeline/stage"
+)
+
+// Options are the options of Run.
+type Options struct {
+	In       storage.Location // the table of outcomes
+	Features storage.Location // a table with what is known of each request; may be empty
+	Outcomes []string         // the columns of outcomes of a table with a row per request; nil: they are looked for
+	Out      storage.Location // the configuration
+	Replace  bool             // a file at Out
+}
+
+// Run looks at a table and writes a configuration for its import. A table that cannot be used is a *look.UnusableError.
+func Run(ctx context.Context, o Options, progress stage.Progress) (*Report, error) {
+	if err := o.check(ctx); err != nil {
+		return nil, err
+	}
+	progress = stage.OrQuiet(progress)
+	progress.Start(-1, "look")
+	outcomes, err := look.Read(ctx, o.In)
+	if err != nil {
+		return nil, err
+	}
+	var features *look.Table
+	if !o.Features.IsZero() {
+		if features, err = look.Read(ctx, o.Features); err != nil {
+			return nil, err
+		}
+	}
+	p, err := look.Propose(outcomes, features, o.Outcomes)
+	if err != nil {
+		return nil, err
+	}
+	text, tried, err := o.try(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	if err := atomicfile.MakeFolderAt(ctx, o.Out); err != nil {
+		return nil, err
+	}
+	if err := atomicfile.WriteFileAt(ctx, o.Out, []byte(text)); err != nil {
+		return nil, err
+	}
+	return newReport(o, p, tried), nil
+}
+
+// check reports files that would be replaced, and logs that need no configuration.
+func (o Options) check(ctx context.Context) error {
+	reads := stage.NamedFiles(o.In, o.Features)
+	if err := (stage.Files{Reads: reads, Writes: []stage.Output{{Path: o.Out}}}).Check(ctx); err != nil {
+		return err
+	}
+	if !o.In.IsRemote() && decisionlog.IsLog(o.In.Path()) {
+		return &stage.OptionError{Err: fmt.Errorf("%q is a decision log of pipe serve, which needs no configuration: pipe import --log %s --out costs.parquet", o.In, o.In)}
+	}
+	if _, err := o.Out.Stat(ctx); err == nil && !o.Replace {
+		return &stage.OptionError{Err: fmt.Errorf("%q exists: choose another --out, or give --replace", o.Out)}
+	}
+	return nil
+}
+
+// try imports with the proposed configuration, without writing anything. Where requests are not complete, they are left out.
+func (o Options) try(ctx context.Context, p *look.Proposal) (text string, report outcome.Report, err error) {
+	dir, err := o.Out.Dir().Abs()
+	if err != nil {
+		return "", report, err
+	}
+	once := func() error {
+		text = p.Config(func(file storage.Location) string { return from(dir, file) })
+		cfg := outcome.DefaultConfig()
+		if problems := config.Decode([]byte(text), dir, os.LookupEnv, &cfg); len(problems) > 0 {
+			return &config.Error{File: o.Out.String(), Problems: problems}
+		}
+		resolve(&cfg, dir)
+		_, report, err = outcome.Import(ctx, cfg)
+		return err
+	}
+	first := once()
+	if bad := (*costs.DataError)(nil); errors.As(first, &bad) {
+		p.Drop = true
+		if once() == nil {
+			return text, report, nil
+		}
+	}
+	return text, report, first
+}
+
+// resolve joins the folder of the configuration to the paths of its tables.
+func resolve(c *outcome.Config, dir storage.Location) {
+	c.Outcomes.File = config.Resolve(c.Outcomes.File.URL(), dir)
+	for i := range c.Features {
+		if !c.Features[i].File.IsZero() {
+			c.Features[i].File = config.Resolve(c.Features[i].File.URL(), dir)
+		}
+	}
+}
+
+// from is the path of a file from a folder.
+func from(dir, file storage.Location) string {
+	if file.IsRemote() || dir.IsRemote() {
+		return file.URL()
+	}
+	full, err := file.Abs()
+	if err != nil {
+		return file.Path()
+	}
+	path, err := filepath.Rel(dir.Path(), full.Path())
+	if err != nil {
+		return full.Path()
+	}
+	return filepath.ToSlash(path)
+}
