@@ -1,0 +1,164 @@
+// A policy file that decides. The graph makes every decision; here are its inputs, its names and the checks of its answer.
+import { Actions } from './actions.js';
+import { PolicyError, known } from './error.js';
+import { load } from './file.js';
+import { changed, inputs, trained, unchecked } from './prices.js';
+import { featureBlocks, openTokenizer, textBlocks } from './rows.js';
+
+const EXCLUDED = -1e30; // the score of a pair that must not be chosen
+const ARRAYS = { float32: (list) => Float32Array.from(list), int64: (list) => BigInt64Array.from(list, BigInt), bool: (list) => Uint8Array.from(list, Number) };
+
+// openPolicy opens a policy file: a path, a URL, or { model, description }. See index.d.ts.
+export async function openPolicy(source, options = {}) {
+  const ort = options.ort?.InferenceSession ? options.ort : options.ort?.default;
+  if (!ort?.InferenceSession) throw new PolicyError('no_runtime', 'openPolicy needs { ort }: the module onnxruntime-node, or onnxruntime-web in a browser');
+  const { model, about } = await load(source);
+  let session;
+  try {
+    session = await ort.InferenceSession.create(model, options.session);
+  } catch (cause) {
+    throw new PolicyError('wrong_policy', `the runtime cannot open the policy file: ${cause.message ?? cause}`, { cause });
+  }
+  return new Policy(ort, session, about, about.encoder ? await openTokenizer(about) : null);
+}
+
+class Policy {
+  #ort;
+  #session;
+  #tokenizer;
+  #actions;
+  #last = Promise.resolve();
+
+  constructor(ort, session, about, tokenizer) {
+    this.#ort = ort;
+    this.#session = session;
+    this.#tokenizer = tokenizer;
+    this.#actions = new Actions(about);
+    this.description = about;
+    this.input = tokenizer ? 'text' : 'features';
+  }
+
+  get experts() {
+    return [...this.#actions.experts];
+  }
+
+  get advice() {
+    return [...this.#actions.advice];
+  }
+
+  get pairs() {
+    return this.#actions.pairs.filter((_, pair) => this.#actions.exists[pair]);
+  }
+
+  // prices are those of the training, by name; null if the policy has fixed prices.
+  get prices() {
+    if (!this.description.prices) return null;
+    const at = trained(this.description, this.#actions);
+    const byName = (names, values) => Object.fromEntries(names.map((name, n) => [name, values(n)]));
+    const usage = (expert) => Object.fromEntries(Object.entries(at.usage).map(([quantity, prices]) => [quantity, prices[expert]]));
+    return {
+      lambda: at.lambda,
+      experts: byName(this.experts, (n) => at.experts[n]),
+      advice: byName(this.advice, (n) => at.advice[n]),
+      usage: Object.keys(at.usage).length ? byName(this.experts, usage) : {},
+    };
+  }
+
+  // decide decides on rows of features or on texts.
+  async decide(request) {
+    known('wrong_input', 'a request', request, ['features', 'text', 'texts', 'prices', 'unavailable', 'top']);
+    const { description: about } = this;
+    const available = this.#actions.without(request.unavailable);
+    const at = this.#pricesOf(request.prices);
+    const fixed = about.prices ? inputs(at, available) : {};
+    const decisions = [];
+    for (const block of this.#blocks(request)) {
+      const out = await this.#run(this.#tensors({ ...block.values, ...fixed }, block.rows));
+      for (let row = 0; row < block.rows; row++) decisions.push(this.#decision(out, row, decisions.length, available, request.top ?? 0));
+    }
+    return { prices: { lambda: at.lambda, unchecked: about.prices ? unchecked(about, this.#actions, at, available) : [] }, decisions };
+  }
+
+  // close frees the session. Later calls fail.
+  async close() {
+    const session = this.#session;
+    this.#session = null;
+    await this.#last;
+    await session?.release();
+  }
+
+  #pricesOf(prices) {
+    const before = trained(this.description, this.#actions);
+    if (prices === undefined) return before;
+    if (!this.description.prices) throw new PolicyError('wrong_prices', 'the policy has fixed prices: train it with --any-price to give prices');
+    return changed(before, this.#actions, prices);
+  }
+
+  #blocks({ features, text, texts }) {
+    const given = Object.entries({ features, text, texts }).filter(([, value]) => value !== undefined).map(([name]) => name);
+    const wanted = this.input === 'text' ? ['text', 'texts'] : ['features'];
+    if (given.length !== 1 || !wanted.includes(given[0])) {
+      throw new PolicyError('wrong_input', `the policy takes ${wanted.join(' or ')}, not ${given.join(' and ') || 'nothing'}`);
+    }
+    if (this.input === 'features') return featureBlocks(this.description, features);
+    return textBlocks(this.description, this.#tokenizer, texts ?? [text]);
+  }
+
+  // tensors makes the inputs of the graph. Prices have one row for all rows of the block.
+  #tensors(lists, rows) {
+    const feeds = {};
+    for (const { name, type } of this.description.inputs) {
+      const data = lists[name] instanceof Float32Array ? lists[name] : ARRAYS[type](lists[name]);
+      feeds[name] = new this.#ort.Tensor(type, data, name === 'features' ? [rows, data.length / rows] : [1, data.length]);
+    }
+    return feeds;
+  }
+
+  // run waits for earlier runs: the browser's runtime refuses a second one at the same time.
+  #run(feeds) {
+    const run = this.#last.then(() => {
+      if (!this.#session) throw new PolicyError('closed', 'the policy is closed');
+      return this.#session.run(feeds);
+    });
+    this.#last = run.catch(() => {});
+    return run;
+  }
+
+  // decision checks the answer of a row, and names what was chosen.
+  #decision(out, row, number, available, top) {
+    const { pairs, advice } = this.#actions;
+    const scores = out.scores.data.subarray(row * pairs.length, (row + 1) * pairs.length);
+    const fail = (why) => new PolicyError('no_decision', `row ${number}: ${why}`, { row: number });
+    const bad = scores.findIndex((score) => !Number.isFinite(score));
+    if (bad >= 0) throw fail(`the score of ${pairs[bad]} is ${scores[bad]}: features or prices are out of range, or the policy does not know what the pair uses and this has a price`);
+    const graph = Number(out.action.data[row]);
+    const best = scores.indexOf(scores.reduce((a, b) => Math.max(a, b)));
+    if (graph !== best || Number(out.expert.data[row]) !== Math.floor(best / advice.length) || Number(out.advice.data[row]) !== best % advice.length) {
+      throw fail(`the policy answers pair ${graph}, which contradicts its own scores: a damaged file`);
+    }
+    const ranked = pairs.map((_, pair) => pair).filter((pair) => available[pair] && scores[pair] > EXCLUDED);
+    ranked.sort((a, b) => scores[b] - scores[a]); // a stable sort: of equal scores the smallest index is first
+    if (ranked.length === 0) throw fail('no pair remains that the policy may choose');
+    const decision = this.#pair(out, row, ranked[0], scores);
+    if (out.accepted) {
+      decision.accepted = ranked[0] === graph && Boolean(out.accepted.data[row]);
+      if (!decision.accepted) decision.instead = this.description.guarantee.instead.name;
+    }
+    if (top > 0) decision.ranked = ranked.slice(0, top).map((pair) => this.#pair(out, row, pair, scores));
+    return decision;
+  }
+
+  #pair(out, row, index, scores) {
+    const { experts, advice, pairs } = this.#actions;
+    const expected = (name) => out[name]?.data[row * pairs.length + index] ?? null;
+    return {
+      index,
+      pair: pairs[index],
+      expert: experts[Math.floor(index / advice.length)],
+      advice: advice[index % advice.length],
+      score: scores[index],
+      expected_loss: expected('expected_loss'),
+      expected_cost: expected('expected_cost'),
+    };
+  }
+}
