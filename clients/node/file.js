@@ -24,20 +24,26 @@ function given({ model, description }) {
 // read reads a path in node, and a URL everywhere. The name of the description is that of the policy with .json behind it.
 async function read(source) {
   if (typeof source !== 'string' && !(source instanceof URL)) throw wrong('a policy is a path, a URL, or { model, description }');
-  const beside = source instanceof URL ? new URL(source) : source + '.json';
-  if (source instanceof URL) beside.pathname += '.json';
   const name = String(source);
-  const model = await bytesAt(source, name);
-  const description = await bytesAt(beside, `${name}.json, the description that pipe writes beside a policy`);
+  // A bundler for browsers does not see this, so it does not look for the module.
+  const files = /^https?:/.test(name) ? undefined : globalThis.process?.getBuiltinModule?.('node:fs/promises');
+  const [at, beside] = files && typeof source === 'string' ? [source, `${source}.json`] : urls(source);
+  const model = await bytesAt(files, at, name);
+  const description = await bytesAt(files, beside, `${name}.json, the description that pipe writes beside a policy`);
   return { model, name, about: parse(new TextDecoder().decode(description), name) };
 }
 
-async function bytesAt(source, what) {
-  // A bundler for browsers does not see this, so it does not look for the module.
-  const files = globalThis.process?.getBuiltinModule?.('node:fs/promises');
+function urls(source) {
+  const at = new URL(source, globalThis.document?.baseURI ?? globalThis.location?.href);
+  const beside = new URL(at);
+  beside.pathname += '.json';
+  return [at, beside];
+}
+
+async function bytesAt(files, at, what) {
   try {
-    if (files && !/^https?:/.test(String(source))) return new Uint8Array(await files.readFile(source));
-    const answer = await fetch(source);
+    if (files) return new Uint8Array(await files.readFile(at));
+    const answer = await fetch(at);
     if (!answer.ok) throw new Error(`status ${answer.status}`);
     return new Uint8Array(await answer.arrayBuffer());
   } catch (cause) {
