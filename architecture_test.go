@@ -297,7 +297,7 @@ var testsMayImport = map[string][]string{
 	"experts/retrieval/search": {"experts/service/servicetest", "internal/progress"},
 	"serve/gateway":            {"experts/service", "internal/judge", "internal/parallel", "internal/storage", "models", "models/cascade/fit", "models/estimate", "models/network", "onnx/hf/hftest", "onnx/ort/orttest", "pipeline/convert", "pipeline/decide/decidetest", "pipeline/fromlog", "serve/gateway/gatewaytest", "serve/people/hours", "serve/telemetry/telemetrytest"},
 	"tools":                    {"costs", "featurize", "location", "onnx", "onnx/hf/hftest", "onnx/ort", "onnx/ort/orttest", "pipeline/decide/decidetest"},
-	"tools/dist/npm":           {"costs", "costs/coststest", "featurize/lexical", "internal/judge", "internal/realdata", "internal/storage", "models/cascade/cascadetest", "models/estimate", "models/network", "models/policy", "onnx", "onnx/hf/hftest", "onnx/ort", "onnx/ort/orttest", "pipeline/convert", "pipeline/decide", "pipeline/decide/decidetest", "pipeline/features"},
+	"tools/dist/npm":           {"costs", "costs/coststest", "featurize/lexical", "internal/judge", "internal/realdata", "internal/storage", "models/cascade", "models/cascade/cascadetest", "models/estimate", "models/network", "models/policy", "onnx", "onnx/hf/hftest", "onnx/ort", "onnx/ort/orttest", "pipeline/convert", "pipeline/decide", "pipeline/decide/decidetest", "pipeline/features"},
 	"serve/dashboard":          {"internal/judge", "onnx/ort/orttest", "pipeline/decide/decidetest", "serve/decision"},
 
 	"cmd/pipe-beam/job":       {"costs", "internal/storage/storagetest"},

@@ -66,9 +66,6 @@ function check(about, name) {
     throw wrong(`the JSON beside ${name} does not describe a policy`);
   }
   if (about.format !== 1) throw wrong(`the description of ${name} has the format ${about.format}; this version of the package reads format 1`);
-  if (about.kind === 'cascade') {
-    throw wrong(`${name} is a cascade, which looks at answers before it decides again. This package decides once: use a policy that pipe train makes without --cascade, or ask pipe serve`);
-  }
   if (about.encoder && about.encoder.input !== 'text') {
     throw wrong(`${name} takes an ${about.encoder.input}, which this package does not read: pipe decide and pipe serve do`);
   }

@@ -101,7 +101,32 @@ export interface Answer {
   decisions: Decision[];
 }
 
+/** A request for the next step of a cascade, on one row. */
+export interface StepRequest {
+  features: Row;
+  /** The pairs that were executed, with what was seen of their answers. A fact that is null or left out is not known. */
+  executed?: Record<string, Record<string, string | number | null>>;
+  /** Only for an any-price cascade. */
+  prices?: Prices;
+  /** What cannot be executed next. Answers at hand stay. */
+  unavailable?: Unavailable;
+}
+
+export interface Step extends Omit<Pair, 'score'> {
+  prices: Answer['prices'];
+  /** Whether the answer of the pair, which was executed, is to be returned. Else the pair is to be executed. */
+  accept: boolean;
+  /** Of the best answer at hand; null if there is none. */
+  expected_loss: number | null;
+  /** What is still to come: fees that are not yet paid, and the loss. */
+  expected_cost: number;
+  accepted?: boolean;
+  instead?: string;
+}
+
 export interface Policy {
+  /** A policy decides once: call decide. A cascade looks at answers: call next. */
+  readonly kind: 'policy' | 'cascade';
   /** What decide takes. */
   readonly input: 'features' | 'text';
   readonly experts: string[];
@@ -114,6 +139,7 @@ export interface Policy {
   /** The JSON beside the policy, see docs/policy.md. */
   readonly description: any;
   decide(request: Request): Promise<Answer>;
+  next(request: StepRequest): Promise<Step>;
   /** Frees the session of the runtime. */
   close(): Promise<void>;
 }

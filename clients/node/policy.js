@@ -1,8 +1,9 @@
 // A policy file that decides. The graph makes every decision; here are its inputs, its names and the checks of its answer.
 import { Actions } from './actions.js';
+import { state, step } from './cascade.js';
 import { PolicyError, known } from './error.js';
 import { load } from './file.js';
-import { changed, inputs, trained, unchecked } from './prices.js';
+import { changed, inputs, named, trained, unchecked } from './prices.js';
 import { featureBlocks, openTokenizer, textBlocks } from './rows.js';
 
 const EXCLUDED = -1e30; // the score of a pair that must not be chosen
@@ -35,48 +36,38 @@ class Policy {
     this.#tokenizer = tokenizer;
     this.#actions = new Actions(about);
     this.description = about;
+    this.kind = about.kind;
     this.input = tokenizer ? 'text' : 'features';
-  }
-
-  get experts() {
-    return [...this.#actions.experts];
-  }
-
-  get advice() {
-    return [...this.#actions.advice];
-  }
-
-  get pairs() {
-    return this.#actions.pairs.filter((_, pair) => this.#actions.exists[pair]);
-  }
-
-  // prices are those of the training, by name; null if the policy has fixed prices.
-  get prices() {
-    if (!this.description.prices) return null;
-    const at = trained(this.description, this.#actions);
-    const byName = (names, values) => Object.fromEntries(names.map((name, n) => [name, values(n)]));
-    const usage = (expert) => Object.fromEntries(Object.entries(at.usage).map(([quantity, prices]) => [quantity, prices[expert]]));
-    return {
-      lambda: at.lambda,
-      experts: byName(this.experts, (n) => at.experts[n]),
-      advice: byName(this.advice, (n) => at.advice[n]),
-      usage: Object.keys(at.usage).length ? byName(this.experts, usage) : {},
-    };
+    this.experts = [...this.#actions.experts];
+    this.advice = [...this.#actions.advice];
+    this.pairs = this.#actions.pairs.filter((_, pair) => this.#actions.exists[pair]);
+    this.prices = about.prices ? named(about, this.#actions) : null;
   }
 
   // decide decides on rows of features or on texts.
   async decide(request) {
+    if (this.kind === 'cascade') throw new PolicyError('wrong_input', 'the file is a cascade, which looks at answers before it decides again: call next');
     known('wrong_input', 'a request', request, ['features', 'text', 'texts', 'prices', 'unavailable', 'top']);
-    const { description: about } = this;
-    const available = this.#actions.without(request.unavailable);
-    const at = this.#pricesOf(request.prices);
-    const fixed = about.prices ? inputs(at, available) : {};
+    const { available, lists, prices } = this.#priced(request);
     const decisions = [];
     for (const block of this.#blocks(request)) {
-      const out = await this.#run(this.#tensors({ ...block.values, ...fixed }, block.rows));
+      const out = await this.#run(this.#tensors({ ...block.values, ...lists }, block.rows));
       for (let row = 0; row < block.rows; row++) decisions.push(this.#decision(out, row, decisions.length, available, request.top ?? 0));
     }
-    return { prices: { lambda: at.lambda, unchecked: about.prices ? unchecked(about, this.#actions, at, available) : [] }, decisions };
+    return { prices, decisions };
+  }
+
+  // next is the next step of a cascade on one row.
+  async next(request) {
+    if (this.kind !== 'cascade') throw new PolicyError('wrong_input', 'the policy decides once: call decide');
+    known('wrong_input', 'a request', request, ['features', 'executed', 'prices', 'unavailable']);
+    const { available, lists, prices } = this.#priced(request);
+    const [block, more] = [...this.#blocks(request)];
+    if (more || block.rows !== 1) throw new PolicyError('wrong_input', 'a step of a cascade takes one row');
+    const now = state(this.description, this.#actions, request.executed);
+    const out = await this.#run(this.#tensors({ ...block.values, ...now, ...lists }, 1));
+    const { index, accept, ...expected } = step(out, this.#actions, now.executed, available);
+    return { prices, accept, ...this.#names(index), ...expected, ...(accept && this.#accepted(out, 0, true)) };
   }
 
   // close frees the session. Later calls fail.
@@ -87,11 +78,17 @@ class Policy {
     await session?.release();
   }
 
-  #pricesOf(prices) {
-    const before = trained(this.description, this.#actions);
-    if (prices === undefined) return before;
-    if (!this.description.prices) throw new PolicyError('wrong_prices', 'the policy has fixed prices: train it with --any-price to give prices');
-    return changed(before, this.#actions, prices);
+  // priced are the prices of a request: lists for the graph, and what the answer says of them.
+  #priced(request) {
+    const { description: about } = this;
+    const available = this.#actions.without(request.unavailable);
+    let at = trained(about, this.#actions);
+    if (request.prices !== undefined) {
+      if (!about.prices) throw new PolicyError('wrong_prices', 'the policy has fixed prices: train it with --any-price to give prices');
+      at = changed(at, this.#actions, request.prices);
+    }
+    const prices = { lambda: at.lambda, unchecked: about.prices ? unchecked(about, this.#actions, at, available) : [] };
+    return { available, lists: about.prices ? inputs(at, available) : {}, prices };
   }
 
   #blocks({ features, text, texts }) {
@@ -140,25 +137,25 @@ class Policy {
     ranked.sort((a, b) => scores[b] - scores[a]); // a stable sort: of equal scores the smallest index is first
     if (ranked.length === 0) throw fail('no pair remains that the policy may choose');
     const decision = this.#pair(out, row, ranked[0], scores);
-    if (out.accepted) {
-      decision.accepted = ranked[0] === graph && Boolean(out.accepted.data[row]);
-      if (!decision.accepted) decision.instead = this.description.guarantee.instead.name;
-    }
+    Object.assign(decision, this.#accepted(out, row, ranked[0] === graph));
     if (top > 0) decision.ranked = ranked.slice(0, top).map((pair) => this.#pair(out, row, pair, scores));
     return decision;
   }
 
-  #pair(out, row, index, scores) {
+  // accepted says whether the guarantee is about a decision, if there is one. It is about none that the graph did not make.
+  #accepted(out, row, own) {
+    if (!out.accepted) return {};
+    if (own && out.accepted.data[row]) return { accepted: true };
+    return { accepted: false, instead: this.description.guarantee.instead.name };
+  }
+
+  #names(index) {
     const { experts, advice, pairs } = this.#actions;
-    const expected = (name) => out[name]?.data[row * pairs.length + index] ?? null;
-    return {
-      index,
-      pair: pairs[index],
-      expert: experts[Math.floor(index / advice.length)],
-      advice: advice[index % advice.length],
-      score: scores[index],
-      expected_loss: expected('expected_loss'),
-      expected_cost: expected('expected_cost'),
-    };
+    return { index, pair: pairs[index], expert: experts[Math.floor(index / advice.length)], advice: advice[index % advice.length] };
+  }
+
+  #pair(out, row, index, scores) {
+    const expected = (name) => out[name]?.data[row * scores.length + index] ?? null;
+    return { ...this.#names(index), score: scores[index], expected_loss: expected('expected_loss'), expected_cost: expected('expected_cost') };
   }
 }

@@ -22,6 +22,19 @@ export function trained(about, actions) {
   };
 }
 
+// named are the prices of the training by name, as a request has them.
+export function named(about, actions) {
+  const { lambda, experts, advice, usage } = trained(about, actions);
+  const by = (names, value) => Object.fromEntries(names.map((name, n) => [name, value(n)]));
+  const used = (expert) => by(Object.keys(usage), (n) => Object.values(usage)[n][expert]);
+  return {
+    lambda,
+    experts: by(actions.experts, (n) => experts[n]),
+    advice: by(actions.advice, (n) => advice[n]),
+    usage: Object.keys(usage).length ? by(actions.experts, used) : {},
+  };
+}
+
 // changed are prices of the training with what a request changes.
 export function changed(before, actions, request) {
   known(CODE, 'prices', request, ['lambda', 'experts', 'advice', 'pairs', 'usage']);

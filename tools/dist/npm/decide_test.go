@@ -37,10 +37,12 @@ type pair struct {
 // TestDecidesAsPipe: every decision of the installed package is that of pipe decide, and numbers agree up to rounding.
 func TestDecidesAsPipe(t *testing.T) {
 	folder := installed(t)
-	all := cases(t, orttest.Open(t, 1))
+	rt := orttest.Open(t, 1)
+	all := cases(t, rt)
 	list := listCases(t, folder, all)
 	t.Run("node", func(t *testing.T) { compare(t, all, node(t, folder, "node.mjs", list)) })
 	t.Run("browser", func(t *testing.T) { compare(t, all, inBrowser(t, folder, filepath.Dir(all[0].Policy))) })
+	t.Run("cascades", func(t *testing.T) { checkSteps(t, rt, folder) })
 	t.Run("types", func(t *testing.T) { checkTypes(t, folder) })
 	t.Run("errors", func(t *testing.T) { checkErrors(t, folder) })
 }

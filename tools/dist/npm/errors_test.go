@@ -145,6 +145,13 @@ func brokenFiles(t *testing.T, good string) []refusal {
 		{file(string(model), change(`"format": 1`, `"format": 2`)), request, "wrong_policy", "reads format 1"},
 		{file(string(model[:len(model)-1]), string(description)), request, "wrong_policy", "the description is of another file"},
 		{file("not ONNX", string(description)), request, "wrong_policy", "the description is of another file"},
-		{looks, request, "wrong_policy", "is a cascade"},
+		{looks, request, "wrong_input", "the file is a cascade"},
+		{good, "next", "wrong_input", "the policy decides once"},
+		{looks, "next {features: [[0, 0], [0, 0]]}", "wrong_input", "takes one row"},
+		{looks, "next {features: [0, 0], executed: {small: {}}}", "wrong_input", `unknown pair "small"`},
+		{looks, `next {features: [0, 0], executed: {"small/none": {sure: 1}}}`, "wrong_input", `cannot have "sure"`},
+		{looks, `next {features: [0, 0], executed: {"small/none": {confidence: "1"}}}`, "wrong_input", `confidence of pair "small/none" is "1", not a number`},
+		{looks, `next {features: [0, 0], executed: {"small/none": {label: 1}}}`, "wrong_input", "not a text"},
+		{looks, `next {features: [0, 0], prices: {lambda: 1}}`, "wrong_prices", "fixed prices"},
 	}
 }

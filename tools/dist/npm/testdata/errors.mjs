@@ -1,4 +1,5 @@
-// node errors.mjs LIST.json prints the code and the message of the error of every entry {policy: FILE, request: EXPRESSION}.
+// node errors.mjs LIST.json prints the code and the message of the error of every entry {policy: FILE, request: EXPRESSION}, where an
+// expression after "next" is for a cascade.
 import { readFile } from 'node:fs/promises';
 import ort from 'onnxruntime-node';
 import { PolicyError, openPolicy } from 'pipe-defer';
@@ -7,7 +8,9 @@ async function said({ policy: file, request }) {
   try {
     const policy = await openPolicy(file, request === 'no runtime' ? {} : { ort });
     if (request === 'closed') await policy.close();
-    const answer = await policy.decide(request === 'closed' ? { features: [0, 0, 0, 0, 0] } : new Function(`return (${request})`)());
+    const method = request.startsWith('next') ? 'next' : 'decide';
+    const value = request === 'closed' ? '{features: [0, 0, 0, 0, 0]}' : request.replace('next', '') || '{}';
+    const answer = await policy[method](new Function(`return (${value})`)());
     return `decided: ${JSON.stringify(answer)}`;
   } catch (error) {
     return error instanceof PolicyError ? `${error.code}: ${error.message}` : `crashed: ${error.stack}`;

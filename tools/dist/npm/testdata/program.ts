@@ -22,6 +22,7 @@ try {
   const code: string = (error as PolicyError).code;
   if (!(error instanceof PolicyError) || code !== 'wrong_input') throw error;
 }
+const step: () => Promise<boolean> = async () => (await policy.next({ features: [0, 0], executed: { 'small/none': { confidence: 0.7, label: null } } })).accept;
 await policy.close();
 export const inBrowser = () => openPolicy(new URL('https://example.org/p.onnx'), { ort: web });
 export const ofBytes = () => openPolicy({ model: new Uint8Array(1), description: '{}' }, { ort: node });
@@ -38,4 +39,4 @@ export async function refused() {
   // @ts-expect-error it cannot be changed
   policy.input = 'text';
 }
-console.log(`decided ${answer.decisions.length} rows`, cost, fee, trained?.lambda);
+console.log(`decided ${answer.decisions.length} rows`, cost, fee, trained?.lambda, typeof step);
