@@ -51,10 +51,14 @@ function byName(about, row, n) {
   return names.map((name) => row[name]);
 }
 
-// openTokenizer reads the tokenizer of the description.
+// openTokenizer reads the tokenizer of the description, and counts the special tokens that it puts at the end of a text.
 export async function openTokenizer(about) {
   const { Tokenizer } = await import('@huggingface/tokenizers');
-  return new Tokenizer(about.tokenizer, {});
+  const tokenizer = new Tokenizer(about.tokenizer, {});
+  const one = tokenizer.encode('a').ids;
+  const body = tokenizer.encode('a', { add_special_tokens: false }).ids;
+  if (body.length === 0) throw new PolicyError('wrong_policy', 'the tokenizer makes no token of the letter a, so it is not known where special tokens are');
+  return { tokenizer, tail: one.length - one.indexOf(body[0]) - body.length };
 }
 
 // textBlocks has a block for every text. Texts are not padded, as in pipe, so that a decision does not depend on other texts.
@@ -69,10 +73,7 @@ export function* textBlocks(about, tokenizer, texts) {
 }
 
 // tokenIDs cuts a text that is too long before the special tokens at its end.
-function tokenIDs(tokenizer, text, most) {
-  const one = tokenizer.encode('a').ids;
-  const body = tokenizer.encode('a', { add_special_tokens: false }).ids;
-  const tail = one.length - one.indexOf(body[0]) - body.length;
+function tokenIDs({ tokenizer, tail }, text, most) {
   const ids = [...tokenizer.encode(text).ids];
   return ids.length <= most ? ids : [...ids.slice(0, most - tail), ...ids.slice(ids.length - tail)];
 }

@@ -28,6 +28,7 @@ import (
 
 const (
 	rows = 200
+	many = 1500 // more than the graph sees at once
 	dim  = 5
 )
 
@@ -62,7 +63,7 @@ func cases(t *testing.T, rt *ort.Runtime) []testCase {
 		if err != nil {
 			t.Fatal(err)
 		}
-		all = append(all, featureCase(t, rt, folder, fmt.Sprintf("%s %d", name, len(all)), m, p.Actions, change))
+		all = append(all, featureCase(t, rt, folder, fmt.Sprintf("%s %d", name, len(all)), m, p.Actions, change, rows))
 	}
 	for seed := range uint64(4) {
 		r := rand.New(rand.NewPCG(seed, 9))
@@ -86,8 +87,8 @@ func cases(t *testing.T, rt *ort.Runtime) []testCase {
 	guarded := decidetest.Guarded(t, any, nil)
 	half := 0.5
 	all = append(all,
-		featureCase(t, rt, folder, "guarantee", guarded, any.Actions, policy.PriceChange{}),
-		featureCase(t, rt, folder, "guarantee at another lambda", guarded, any.Actions, policy.PriceChange{Lambda: &half}))
+		featureCase(t, rt, folder, "guarantee", guarded, any.Actions, policy.PriceChange{}, many),
+		featureCase(t, rt, folder, "guarantee at another lambda", guarded, any.Actions, policy.PriceChange{Lambda: &half}, rows))
 	return append(all, textCases(t, rt, folder)...)
 }
 
@@ -180,7 +181,7 @@ func listed(p *policy.Policy, u policy.UsagePrices) (list []policy.UsagePrice) {
 }
 
 // featureCase asks both for drawn rows. The package gets lists of numbers, or objects if the policy has names of features.
-func featureCase(t *testing.T, rt *ort.Runtime, folder, name string, m *onnx.Model, a *costs.Actions, c policy.PriceChange) testCase {
+func featureCase(t *testing.T, rt *ort.Runtime, folder, name string, m *onnx.Model, a *costs.Actions, c policy.PriceChange, rows int) testCase {
 	t.Helper()
 	r, request := rand.New(rand.NewPCG(uint64(len(name)), 2)), requested(c)
 	path := filepath.Join(folder, name+".onnx")
