@@ -126,20 +126,29 @@ class Policy {
     const { pairs, advice } = this.#actions;
     const scores = out.scores.data.subarray(row * pairs.length, (row + 1) * pairs.length);
     const fail = (why) => new PolicyError('no_decision', `row ${number}: ${why}`, { row: number });
-    const bad = scores.findIndex((score) => !Number.isFinite(score));
-    if (bad >= 0) throw fail(`the score of ${pairs[bad]} is ${scores[bad]}: features or prices are out of range, or the policy does not know what the pair uses and this has a price`);
+    let best = 0;
+    let chosen = -1;
+    for (let pair = 0; pair < scores.length; pair++) {
+      const score = scores[pair];
+      if (!Number.isFinite(score)) throw fail(`the score of ${pairs[pair]} is ${score}: features or prices are out of range, or the policy does not know what the pair uses and this has a price`);
+      if (score > scores[best]) best = pair;
+      if (available[pair] && score > EXCLUDED && (chosen < 0 || score > scores[chosen])) chosen = pair;
+    }
     const graph = Number(out.action.data[row]);
-    const best = scores.indexOf(scores.reduce((a, b) => Math.max(a, b)));
     if (graph !== best || Number(out.expert.data[row]) !== Math.floor(best / advice.length) || Number(out.advice.data[row]) !== best % advice.length) {
       throw fail(`the policy answers pair ${graph}, which contradicts its own scores: a damaged file`);
     }
-    const ranked = pairs.map((_, pair) => pair).filter((pair) => available[pair] && scores[pair] > EXCLUDED);
-    ranked.sort((a, b) => scores[b] - scores[a]); // a stable sort: of equal scores the smallest index is first
-    if (ranked.length === 0) throw fail('no pair remains that the policy may choose');
-    const decision = this.#pair(out, row, ranked[0], scores);
-    Object.assign(decision, this.#accepted(out, row, ranked[0] === graph));
-    if (top > 0) decision.ranked = ranked.slice(0, top).map((pair) => this.#pair(out, row, pair, scores));
+    if (chosen < 0) throw fail('no pair remains that the policy may choose');
+    const decision = this.#pair(out, row, chosen, scores);
+    if (out.accepted) Object.assign(decision, this.#accepted(out, row, chosen === graph));
+    if (top > 0) decision.ranked = this.#ranked(available, scores).slice(0, top).map((pair) => this.#pair(out, row, pair, scores));
     return decision;
+  }
+
+  // ranked are the pairs that may be chosen, best first; of equal scores the smallest index is first.
+  #ranked(available, scores) {
+    const may = this.#actions.pairs.map((_, pair) => pair).filter((pair) => available[pair] && scores[pair] > EXCLUDED);
+    return may.sort((a, b) => scores[b] - scores[a]);
   }
 
   // accepted says whether the guarantee is about a decision, if there is one. It is about none that the graph did not make.
@@ -155,7 +164,11 @@ class Policy {
   }
 
   #pair(out, row, index, scores) {
-    const expected = (name) => out[name]?.data[row * scores.length + index] ?? null;
-    return { ...this.#names(index), score: scores[index], expected_loss: expected('expected_loss'), expected_cost: expected('expected_cost') };
+    const at = row * scores.length + index;
+    const pair = this.#names(index);
+    pair.score = scores[index];
+    pair.expected_loss = out.expected_loss?.data[at] ?? null;
+    pair.expected_cost = out.expected_cost?.data[at] ?? null;
+    return pair;
   }
 }
