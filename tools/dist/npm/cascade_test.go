@@ -12,6 +12,8 @@ import (
 	"pipe/internal/storage"
 	"pipe/models/cascade"
 	"pipe/models/cascade/cascadetest"
+	"pipe/models/estimate"
+	"pipe/models/network"
 	"pipe/models/policy"
 	"pipe/onnx"
 	"pipe/onnx/ort"
@@ -78,6 +80,7 @@ func checkSteps(t *testing.T, rt *ort.Runtime, folder string) {
 func stepCases(t *testing.T, rt *ort.Runtime) (all []stepCase) {
 	table := coststest.Looks(40, 1)
 	for name, p := range map[string]*cascade.Policy{"fixed": cascadetest.Looks(table, 1), "any": cascadetest.AnyPrice(table)} {
+		p.States = append(p.States, afterLarge(p))
 		m, err := p.Export()
 		if err != nil {
 			t.Fatal(err)
@@ -105,6 +108,21 @@ func stepCases(t *testing.T, rt *ort.Runtime) (all []stepCase) {
 		}
 	}
 	return all
+}
+
+// afterLarge is the state after large without advice, whose answer looks good if its label is yes, and better the surer it is.
+func afterLarge(p *cascade.Policy) cascade.State {
+	const pair, pairs = 2, 4
+	facts := len(p.Facts)
+	seen := cascade.Encoding{
+		Dim: p.Dim, Numbers: []cascade.Number{{Column: pair * facts, Low: 0, High: 1, Fill: 0.5}}, Values: []cascade.Value{{Column: pair*facts + 1, Index: 1}},
+	}
+	by := network.Affine{In: seen.Width(), Out: pairs, W: make([]float32, pairs*seen.Width()), B: []float32{0.3, 0.6, 0.9, 0.9}}
+	by.W[pair*by.In+p.Dim], by.W[pair*by.In+p.Dim+1] = -0.4, -0.4
+	return cascade.State{Executed: []int{pair}, Encoding: seen, Policy: &policy.Policy{
+		Actions: cascade.PairActions(p.Actions, p.Lambda, []int{pair}, nil, by.In), Method: "auto", Recipe: "auto", Lambda: 1, Decoder: policy.DecoderEstimate, Dim: by.In,
+		Estimate: &policy.Estimate{Blend: estimate.Blend{Parts: []estimate.Part{{Weight: 1, Estimator: estimate.Linear{Affine: by}}}}, Constant: []float64{0.3, 0.6, 0.9, 0.9}},
+	}}
 }
 
 // drawnStep draws a state and prices.

@@ -88,7 +88,8 @@ func cases(t *testing.T, rt *ort.Runtime) []testCase {
 	half := 0.5
 	all = append(all,
 		featureCase(t, rt, folder, "guarantee", guarded, any.Actions, policy.PriceChange{}, many),
-		featureCase(t, rt, folder, "guarantee at another lambda", guarded, any.Actions, policy.PriceChange{Lambda: &half}, rows))
+		featureCase(t, rt, folder, "guarantee at another lambda", guarded, any.Actions, policy.PriceChange{Lambda: &half}, rows),
+		featureCase(t, rt, folder, "guarantee without pairs", decidetest.Guarded(t, any.At(1), nil), any.Actions, policy.PriceChange{Without: []policy.Part{policy.Expert("__proto__")}}, rows))
 	return append(all, textCases(t, rt, folder)...)
 }
 
@@ -301,7 +302,7 @@ func textCases(t *testing.T, rt *ort.Runtime, folder string) []testCase {
 		d := decide.DefaultStreamOptions()
 		d.Policy, d.Text = storage.File(path), "text"
 		out, _ := answered(t, rt, d, textLines(t, texts))
-		all = append(all, testCase{Name: name, Policy: path, Request: map[string]any{"texts": texts}, names: f.Info.Actions, want: out})
+		all = append(all, testCase{Name: name, Policy: path, Request: map[string]any{"texts": texts, "top": 2}, names: f.Info.Actions, want: out})
 	}
 	return all
 }
