@@ -83,13 +83,13 @@ func cases(t *testing.T, rt *ort.Runtime) []testCase {
 	fixed := policy.NewFixed(actions(), []float64{1, 2, 3, 4, 5, 6, 7, 8, 9}, 1, dim)
 	fixed.Method = "auto"
 	add("fixed", fixed, policy.PriceChange{Without: []policy.Part{policy.Expert("a/b")}})
-	any := anyPrice(rand.New(rand.NewPCG(7, 7)), nil)
-	guarded := decidetest.Guarded(t, any, nil)
+	free := anyPrice(rand.New(rand.NewPCG(7, 7)), nil)
+	guarded := decidetest.Guarded(t, free, nil)
 	half := 0.5
 	all = append(all,
-		featureCase(t, rt, folder, "guarantee", guarded, any.Actions, policy.PriceChange{}, many),
-		featureCase(t, rt, folder, "guarantee at another lambda", guarded, any.Actions, policy.PriceChange{Lambda: &half}, rows),
-		featureCase(t, rt, folder, "guarantee without pairs", decidetest.Guarded(t, any.At(1), nil), any.Actions, policy.PriceChange{Without: []policy.Part{policy.Expert("__proto__")}}, rows))
+		featureCase(t, rt, folder, "guarantee", guarded, free.Actions, policy.PriceChange{}, many),
+		featureCase(t, rt, folder, "guarantee at another lambda", guarded, free.Actions, policy.PriceChange{Lambda: &half}, rows),
+		featureCase(t, rt, folder, "guarantee without pairs", decidetest.Guarded(t, free.At(1), nil), free.Actions, policy.PriceChange{Without: []policy.Part{policy.Expert("__proto__")}}, rows))
 	return append(all, textCases(t, rt, folder)...)
 }
 
