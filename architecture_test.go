@@ -196,6 +196,7 @@ var mayImport = map[string][]string{
 	"serve/policies":           {"costs", "featurize", "featurize/tokenizer", "internal/realdata", "models/cascade/cascadetest", "onnx/hf/hftest", "onnx/ort/orttest", "pipeline/decide/decidetest", "serve/policies/policiestest"},
 	"serve/policies/policiestest":      {"costs", "featurize", "internal/storage", "models/cascade", "models/estimate", "models/network", "models/policy", "pipeline/decide"},
 	"tools":                    {"costs", "featurize", "location", "onnx", "onnx/hf/hftest", "onnx/ort", "onnx/ort/orttest", "pipeline/decide/decidetest"},
+	"tools/dist/npm":           {"costs", "costs/coststest", "featurize/lexical", "internal/judge", "internal/realdata", "internal/storage", "models/cascade", "models/cascade/cascadetest", "models/estimate", "models/network", "models/policy", "onnx", "onnx/hf/hftest", "onnx/ort", "onnx/ort/orttest", "pipeline/convert", "pipeline/decide", "pipeline/decide/decidetest", "pipeline/features"},
 	"tools/fetch":                      {},
 	"tools/flink":                      {"tools/flink/cluster"},
 	"tools/flink/cluster":              {},

@@ -81,14 +81,17 @@ def build_go(folder, kept):
 
 
 def javascript(folder, kept):
-    """A copy of the files for node and the browser, beside the packages that run.sh installed."""
+    """A copy of the files for node and the browser, beside our package and those that run.sh installed."""
     at = os.path.join(folder, "javascript")
     if not os.path.isdir(os.path.join(kept, "node_modules/@huggingface/tokenizers")):
         raise RuntimeError(f"no packages in {kept}/node_modules: run.sh installs them")
     if not os.path.exists(at):
         made = tempfile.mkdtemp(dir=folder)
         shutil.copytree(os.path.join(EXAMPLES, "javascript"), made, dirs_exist_ok=True, ignore=shutil.ignore_patterns("node_modules"))
-        os.symlink(os.path.join(kept, "node_modules"), os.path.join(made, "node_modules"))
+        modules = os.path.join(made, "node_modules")
+        shutil.copytree(os.path.join(ROOT, "clients/node"), os.path.join(modules, "pipe-defer"))
+        for name in os.listdir(os.path.join(kept, "node_modules")):
+            os.symlink(os.path.join(kept, "node_modules", name), os.path.join(modules, name))
         os.rename(made, at)
     return at
 

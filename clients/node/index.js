@@ -1,0 +1,2 @@
+export { PolicyError } from './error.js';
+export { openPolicy } from './policy.js';
