@@ -170,10 +170,6 @@ func (r *syntheticRun) figures(rep *report.Report, largest int) error {
 			}
 		}
 	}
-	curve, err := report.ExcessFigure(learned)
-	if err != nil {
-		return err
-	}
 	var maps []report.DecisionMap
 	for _, m := range syntheticMethods {
 		maps = append(maps, r.find(m, largest).maps)
@@ -182,6 +178,9 @@ func (r *syntheticRun) figures(rep *report.Report, largest int) error {
 	if err != nil {
 		return err
 	}
-	rep.Figures = append(rep.Figures, curve, decisions)
+	if curve := report.ExcessFigure(learned); curve != nil {
+		rep.Figures = append(rep.Figures, *curve)
+	}
+	rep.Figures = append(rep.Figures, *decisions)
 	return nil
 }

@@ -40,7 +40,8 @@ prices of every model in a price file: what is the policy worth after a service 
 For every policy that states expected losses, such as those of the recipe auto, the report compares them with the losses
 that came true: the calibration error, a reliability diagram, and the difference over the chosen pairs and for each pair.
 
-With --out the report is written into that folder as report.html, report.md, report.csv and report.json.`
+With --out the report is written into that folder as report.html, report.md, report.csv and report.json,
+with its figures as SVG. --figures writes these alone.`
 
 const evalExamples = `  pipe eval --in costs.parquet --policy policies
   pipe eval --in costs.parquet --policy policies/auto-lambda1.onnx --lambda 0.5,1 --split test --json
@@ -76,6 +77,7 @@ func evalCommand(a *app) *cobra.Command {
 	f.StringVar(&o.Money, "money", "", "value of a loss of 1, such as USD=40 (default: that of the tensor, if it has one)")
 	f.IntVar(&o.Resamples, "resamples", o.Resamples, "number of bootstrap resamples")
 	f.Uint64Var(&o.Seed, "seed", o.Seed, "seed of the bootstrap and of random baselines")
+	cli.LocationVar(f, &o.Figures, "figures", "folder for the figures of the report alone, as SVG (default: with --out, in its folder)")
 	cli.LocationVarP(f, &o.Out, "out", "o", "folder for the report (default: print it only)")
 	return c
 }
@@ -91,6 +93,9 @@ func runEval(c *cobra.Command, a *app, o eval.Options) error {
 	r, err := eval.Run(c.Context(), o, a.Progress())
 	if err != nil {
 		return err
+	}
+	if !o.Figures.IsZero() {
+		a.Say("figures in %s", o.Figures)
 	}
 	if !o.Out.IsZero() {
 		a.Say("report in %s", o.Out.Join("report.html"))

@@ -243,7 +243,7 @@ func checkCalibrationFiles(t *testing.T, r *report.Report) {
 	if err := report.Write(t.Context(), storage.File(dir), r); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"calibration.csv", "calibration.svg", "calibration.png"} {
+	for _, name := range []string{"calibration.csv", "calibration.svg"} {
 		if found, _ := filepath.Glob(filepath.Join(dir, name)); len(found) != 1 {
 			t.Errorf("no %s", name)
 		}

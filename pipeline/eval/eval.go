@@ -88,7 +88,12 @@ func (p *plan) fromFiles(ctx context.Context, progress stage.Progress) (_ *repor
 		}
 	}
 	if !p.Out.IsZero() {
-		return r, report.Write(ctx, p.Out, r)
+		if err := report.Write(ctx, p.Out, r); err != nil {
+			return nil, err
+		}
+	}
+	if !p.Figures.IsZero() {
+		return r, report.WriteFigures(ctx, p.Figures, r)
 	}
 	return r, nil
 }
@@ -214,6 +219,9 @@ func (p *plan) evaluate(ctx context.Context, rt *ort.Runtime, t *costs.Tensor, l
 		if err := e.findings(ctx, rt, r, lambdas, progress); err != nil {
 			return nil, err
 		}
+	}
+	if m := e.pairMap(lambdas); m != nil {
+		r.Figures = append(r.Figures, *m)
 	}
 	progress.Done()
 	return r, nil

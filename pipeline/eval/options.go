@@ -11,6 +11,7 @@ import (
 	"pipe/onnx/ort"
 	"pipe/pipeline/methods"
 	"pipe/pipeline/report"
+	"pipe/pipeline/report/figure"
 	"pipe/pipeline/stage"
 )
 
@@ -36,6 +37,7 @@ type Options struct {
 	Today      string           // the pair "EXPERT/ADVICE" that is used today, which the verdict compares with; empty: not known
 	Money      string           // the value of a loss of 1, such as USD=40; empty: that of the tensor, if it has one
 	Out        storage.Location // folder for the report; empty: none
+	Figures    storage.Location // folder for the figures alone, as SVG; empty: none
 	Runtime    ort.Config       // library and device
 	// Own are trained methods from outside package models, under the names that policies record.
 	Own []models.Method `json:"-"` // not part of the record of a step
@@ -113,6 +115,9 @@ func (o Options) files(ctx context.Context) stage.Files {
 	}
 	if !o.Out.IsZero() {
 		f.Writes = []stage.Output{{Path: o.Out, Patterns: report.Patterns}}
+	}
+	if !o.Figures.IsZero() {
+		f.Writes = append(f.Writes, stage.Output{Path: o.Figures, Patterns: figure.Patterns})
 	}
 	return f
 }

@@ -285,7 +285,7 @@ func checkFrontierFiles(t *testing.T, r *report.Report) {
 	if err := report.Write(t.Context(), storage.File(dir), r); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"frontier.csv", "frontier.svg", "frontier.png"} {
+	for _, name := range []string{"frontier.csv", "frontier.svg"} {
 		if found, _ := filepath.Glob(filepath.Join(dir, name)); len(found) != 1 {
 			t.Errorf("no %s", name)
 		}

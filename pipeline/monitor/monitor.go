@@ -59,6 +59,7 @@ type seen struct {
 	Late      int64    `json:"late"` // outcomes that are earlier than one that was added before
 	RisenAt   int64    `json:"risen_at"`
 	Changes   []Change `json:"changes"`
+	Course    course   `json:"course,omitzero"`
 }
 
 // Outcome is the outcome of one row.
@@ -234,6 +235,7 @@ func (m *Monitor) addOutcome(o Outcome) {
 	m.addTime(o.Time)
 	s.Known++
 	s.Sum += o.Loss
+	s.Course.add(o.Loss, o.Time)
 	if o.Loss < m.base.low || o.Loss > m.base.high {
 		s.Clipped++
 	}

@@ -180,5 +180,5 @@ func (s *seen) check() error {
 			return fmt.Errorf("%d is not a time", at)
 		}
 	}
-	return nil
+	return s.Course.check(s.Known)
 }

@@ -131,6 +131,7 @@ func (m *Monitor) outcomes() OutcomesStatus {
 	seen := &m.seen
 	s := OutcomesStatus{Verdict: Untested, Known: seen.Known, Unknown: seen.Unknown, Clipped: seen.Clipped, Alarm: m.alarmStatus()}
 	s.Agreed = mean(float64(seen.Agreed), seen.Compared)
+	s.Course = seen.Course.status(seen.Known)
 	s.Mean, s.Residual = mean(seen.Sum, seen.Known), mean(seen.Residual, seen.Residuals)
 	if seen.Residuals > 0 {
 		wide := m.base.high - m.base.low

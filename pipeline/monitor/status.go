@@ -117,11 +117,12 @@ type OutcomesStatus struct {
 	Unknown int64   `json:"unknown"` // executed, and no loss was recorded
 	Clipped int64   `json:"clipped"` // outside of the range, and cut to it
 	// Agreed is the share of outcomes whose executed pair is the one that the policy chose; nil if it was not compared.
-	Agreed   *float64     `json:"agreed,omitempty"`
-	Mean     *float64     `json:"mean,omitempty"`     // of known outcomes, as recorded
-	Residual *float64     `json:"residual,omitempty"` // mean of outcome minus expected outcome
-	Alarm    *AlarmStatus `json:"alarm,omitempty"`    // nil: the baseline has no outcomes
-	ADWIN    *ADWINStatus `json:"adwin,omitempty"`    // nil: no outcome had an expectation
+	Agreed   *float64      `json:"agreed,omitempty"`
+	Mean     *float64      `json:"mean,omitempty"`     // of known outcomes, as recorded
+	Residual *float64      `json:"residual,omitempty"` // mean of outcome minus expected outcome
+	Alarm    *AlarmStatus  `json:"alarm,omitempty"`    // nil: the baseline has no outcomes
+	ADWIN    *ADWINStatus  `json:"adwin,omitempty"`    // nil: no outcome had an expectation
+	Course   []BlockStatus `json:"course,omitempty"`   // means over time
 }
 
 // AlarmStatus is the test with a guarantee, see drift.Alarm.
@@ -140,6 +141,16 @@ type AlarmStatus struct {
 	RisesAt   float64    `json:"rises_at"`        // evidence at which the alarm rises: 2/alpha
 	Risen     int64      `json:"risen,omitempty"` // number of the known outcome, from 1
 	Time      string     `json:"time,omitempty"`  // of that outcome
+}
+
+// BlockStatus is the mean of successive outcomes.
+type BlockStatus struct {
+	Outcomes int64    `json:"outcomes"`
+	Last     int64    `json:"last"` // number of the last one among the known outcomes, from 1
+	Time     string   `json:"time,omitempty"`
+	Mean     float64  `json:"mean"`
+	Low      *float64 `json:"low,omitempty"` // of a 95% interval, if outcomes are independent; nil: one outcome has none
+	High     *float64 `json:"high,omitempty"`
 }
 
 // GuaranteeStatus compares the losses of accepted decisions with what the policy promises.

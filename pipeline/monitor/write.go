@@ -12,19 +12,23 @@ import (
 	"pipe/internal/safetext"
 	"pipe/internal/storage"
 	"pipe/pipeline/decisionlog"
+	"pipe/pipeline/report/figure"
 	"pipe/pipeline/report/page"
 	"pipe/pipeline/stage"
 )
 
 // Patterns match the files that Write writes.
-var Patterns = []string{"monitor.json", "monitor.html"}
+var Patterns = []string{"monitor.json", "monitor.html", "drift.svg", "shares.svg"}
 
-// Write writes the status into a folder, as monitor.json and as the page monitor.html.
+// Write writes the status into a folder, as monitor.json, as the page monitor.html, and its figures as drift.svg and shares.svg.
 func Write(ctx context.Context, folder storage.Location, s *Status) error {
 	if err := atomicfile.WriteAt(ctx, folder.Join("monitor.json"), stage.Indented(s)); err != nil {
 		return err
 	}
-	return atomicfile.WriteAt(ctx, folder.Join("monitor.html"), s.WriteHTML)
+	if err := atomicfile.WriteAt(ctx, folder.Join("monitor.html"), s.WriteHTML); err != nil {
+		return err
+	}
+	return figure.Write(ctx, folder, s.figures())
 }
 
 // WriteHTML writes the status as one self-contained page.
@@ -47,8 +51,15 @@ func (s *Status) page() *page.Page {
 		text := fmt.Sprintf("%s: %s. %s.", f.Name, f.Verdict, strings.Join(f.Lines, ". "))
 		p.Answers = append(p.Answers, page.Answer{Tone: tones[f.Verdict], Text: text})
 	}
+	if f := s.Outcomes.figure(); f != nil {
+		p.Sections = append(p.Sections, page.Section{ID: "drift", Title: "Drift", Blocks: []page.Block{{Figure: f}}})
+	}
 	for i, t := range s.tables(mostOnPage) {
-		p.Sections = append(p.Sections, page.Section{ID: fmt.Sprintf("table%d", i+1), Title: t.Title, Blocks: []page.Block{{Table: t.page()}}})
+		blocks := []page.Block{{Table: t.page()}}
+		if f := s.Decisions.figure(); f != nil && t.Title == sharesTitle {
+			blocks = append([]page.Block{{Figure: f}}, blocks...)
+		}
+		p.Sections = append(p.Sections, page.Section{ID: fmt.Sprintf("table%d", i+1), Title: t.Title, Blocks: blocks})
 	}
 	if len(s.Notes) > 0 {
 		p.Sections = append(p.Sections, page.Section{ID: "notes", Title: "Notes", Blocks: []page.Block{{List: s.Notes}}})
@@ -221,10 +232,13 @@ func (i InputsStatus) lines() []string {
 	return lines
 }
 
+// sharesTitle is the title of the table of pairs.
+const sharesTitle = "Shares of pairs"
+
 // tables returns the tables of the pairs, and of the features with the smallest p-values.
 func (s *Status) tables(most int) (list []table) {
 	if len(s.Decisions.Pairs) > 0 {
-		t := table{Title: "Shares of pairs", Head: []string{"pair", "baseline", "now", fmt.Sprintf("change (%g%%, all together)", 100*(1-s.Decisions.Level)), ""}}
+		t := table{Title: sharesTitle, Head: []string{"pair", "baseline", "now", fmt.Sprintf("change (%g%%, all together)", 100*(1-s.Decisions.Level)), ""}}
 		for _, p := range s.Decisions.Pairs {
 			t.Rows = append(t.Rows, []string{
 				p.Pair, fmt.Sprintf("%.4f", p.Baseline), fmt.Sprintf("%.4f", p.Now), fmt.Sprintf("%+.4f to %+.4f", p.Low, p.High), mark(p.Changed),

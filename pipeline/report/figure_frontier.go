@@ -2,159 +2,73 @@ package report
 
 import (
 	"cmp"
-	"image/color"
+	"fmt"
 	"slices"
 
-	"gonum.org/v1/plot"
-	"gonum.org/v1/plot/plotter"
-	"gonum.org/v1/plot/vg/draw"
+	"pipe/pipeline/report/figure"
 )
 
 // frontierName is the file name of the figure of a frontier.
 const frontierName = "frontier"
 
-// everyPair is the key of the constants.
-const everyPair = "one pair for every row"
-
-// frontierFigure draws task loss against money: one line per method from its cheapest to its dearest point, over the
+// frontierFigure is task loss against money: one line per method from its cheapest to its dearest point, over the
 // prices that multiply all fees, with a band for the interval of the loss. Methods without such a price have a point per
 // lambda. Every constant is a grey dot, and those that no other one beats have their names.
-func frontierFigure(points []FrontierPoint, constants []ConstantPoint) (Figure, error) {
-	p := newPlot("Task loss by fees paid", "fees per row, in the unit of the loss", "task loss")
-	grid := plotter.NewGrid()
-	grid.Vertical.Width = 0
-	grid.Horizontal.Color, grid.Horizontal.Width = pale, 0.5
-	p.Add(grid)
-	var keys []key
-	for i, method := range frontierMethods(points) {
-		var own []FrontierPoint
+func frontierFigure(points []FrontierPoint, constants []ConstantPoint, ofRows string) *figure.Figure {
+	names, others := few(frontierMethods(points), "methods")
+	if len(names) == 0 {
+		return nil
+	}
+	p := &figure.Plot{X: figure.Axis{Label: "fees per row, in the unit of the loss"}, Y: figure.Axis{Label: "task loss per row"}}
+	for _, method := range names {
+		s := figure.Series{Name: method, Joined: true, Band: true}
 		for _, point := range points {
 			if point.Method == method && (point.Scale != nil || !scaled(points, method)) {
-				own = append(own, point)
+				s.Points = append(s.Points, figure.Point{
+					X: point.Money, Y: point.Loss, AcrossX: ends(point.MoneyInterval), Along: ends(point.LossInterval),
+					About: fmt.Sprintf("%s at %s: fees %s, loss %s", method, point.price(), fixed(point.Money, 4), fixed(point.Loss, 4)),
+				})
 			}
 		}
-		slices.SortStableFunc(own, func(a, b FrontierPoint) int { return cmp.Compare(a.Money, b.Money) })
-		if err := addFrontier(p, own, hue(i)); err != nil {
-			return Figure{}, err
-		}
-		keys = append(keys, key{method, hue(i)})
+		slices.SortStableFunc(s.Points, func(a, b figure.Point) int { return cmp.Compare(a.X, b.X) })
+		p.Series = append(p.Series, s)
 	}
 	if len(constants) > 0 {
-		if err := addConstants(p, constants); err != nil {
-			return Figure{}, err
-		}
-		keys = append(keys, key{everyPair, grey})
+		p.Series = append([]figure.Series{constantSeries(constants)}, p.Series...)
 	}
-	return drawCurve(frontierName, "Task loss without fees against the fees paid per row, one point per price. The band is the 95% interval of the loss, "+
-		"the thin bars are that of the fees. Grey: each pair used for every row; those that no other pair equals in both loss and fees are named.", p, keys)
+	return &figure.Figure{
+		Name: frontierName, Title: "Task loss by fees paid: lower left is better", Body: p,
+		About: "A curve per method: how much task loss remains for the fees paid. Dots are single pairs used for every row.",
+		Note: ofRows + "One point per price; the fees are not in the loss. Bands or upright bars are 95% intervals of the loss, level bars those of the fees. " +
+			"Grey: one pair for every row; those that no other pair equals in both loss and fees are named, as far as there is room." + others,
+	}
 }
 
-// addFrontier draws the points of one method, which are sorted by money.
-func addFrontier(p *plot.Plot, own []FrontierPoint, colour color.NRGBA) error {
-	at := frontierPoints(own)
-	line, dots, err := plotter.NewLinePoints(at)
-	if err != nil {
-		return err
+// price says at which prices a point is.
+func (p *FrontierPoint) price() string {
+	if p.Scale != nil {
+		return "fees times " + fixed(*p.Scale, -1)
 	}
-	across, err := plotter.NewXErrorBars(at)
-	if err != nil {
-		return err
-	}
-	band, err := plotter.NewPolygon(at.band())
-	if err != nil {
-		return err
-	}
-	band.Color, band.LineStyle.Width = faint(colour), 0
-	line.Color, dots.Color, across.Color = colour, colour, colour
-	line.Width, across.Width, across.CapWidth = 1.6, 0.6, 3
-	dots.Shape, dots.Radius = draw.CircleGlyph{}, 2.6
-	if len(own) == 1 {
-		up, err := plotter.NewYErrorBars(at)
-		if err != nil {
-			return err
-		}
-		up.Color, up.Width, up.CapWidth = colour, 1, 4
-		p.Add(up)
-	} else {
-		p.Add(band)
-	}
-	p.Add(line, across, dots)
-	return nil
+	return "lambda " + fixed(p.Lambda, -1)
 }
 
-// mostNamed is how many constants have a name in the figure.
-const mostNamed = 8
-
-func addConstants(p *plot.Plot, constants []ConstantPoint) error {
-	var all plotter.XYs
-	for _, c := range constants {
-		all = append(all, plotter.XY{X: c.Money, Y: c.Loss})
-	}
-	dots, err := plotter.NewScatter(all)
-	if err != nil {
-		return err
-	}
-	dots.Shape, dots.Radius, dots.Color = draw.CircleGlyph{}, 2.2, grey
-	var named plotter.XYLabels
+// constantSeries has a grey dot per constant.
+func constantSeries(constants []ConstantPoint) figure.Series {
+	s := figure.Series{Name: "one pair for every row", Rest: true}
 	best := cheapestOf(constants)
-	for _, c := range best[max(0, len(best)-mostNamed):] {
-		named.XYs = append(named.XYs, plotter.XY{X: c.Money, Y: c.Loss})
-		named.Labels = append(named.Labels, " "+shortened(c.Pair, 28))
+	for _, c := range constants {
+		name := ""
+		if slices.ContainsFunc(best, func(b ConstantPoint) bool { return b.Pair == c.Pair }) {
+			name = c.Pair
+		}
+		s.Points = append(s.Points, figure.Point{
+			X: c.Money, Y: c.Loss, Name: name, About: fmt.Sprintf("always %s: fees %s, loss %s", c.Pair, fixed(c.Money, 4), fixed(c.Loss, 4)),
+		})
 	}
-	names, err := plotter.NewLabels(named)
-	if err != nil {
-		return err
-	}
-	for i := range names.TextStyle {
-		names.TextStyle[i] = textStyle(7.5, draw.XLeft, draw.YBottom)
-	}
-	p.Add(dots, names)
-	return nil
-}
-
-// shortened cuts a name that is longer than most characters.
-func shortened(name string, most int) string {
-	if r := []rune(name); len(r) > most {
-		return string(r[:most-1]) + "\u2026"
-	}
-	return name
-}
-
-// band goes along the lower ends of the intervals and back along the upper ones.
-func (f frontierPoints) band() plotter.XYs {
-	var ends plotter.XYs
-	for i := range f {
-		low, _ := f.YError(i)
-		ends = append(ends, plotter.XY{X: f[i].Money, Y: f[i].Loss - low})
-	}
-	for i := len(f) - 1; i >= 0; i-- {
-		_, high := f.YError(i)
-		ends = append(ends, plotter.XY{X: f[i].Money, Y: f[i].Loss + high})
-	}
-	return ends
+	return s
 }
 
 // scaled reports whether a method has a point at a price that multiplies all fees.
 func scaled(points []FrontierPoint, method string) bool {
 	return slices.ContainsFunc(points, func(p FrontierPoint) bool { return p.Method == method && p.Scale != nil })
-}
-
-// frontierPoints are points with the distances to the ends of their intervals.
-type frontierPoints []FrontierPoint
-
-func (f frontierPoints) Len() int                { return len(f) }
-func (f frontierPoints) XY(i int) (x, y float64) { return f[i].Money, f[i].Loss }
-func (f frontierPoints) XError(i int) (low, high float64) {
-	return distances(f[i].Money, f[i].MoneyInterval)
-}
-
-func (f frontierPoints) YError(i int) (low, high float64) {
-	return distances(f[i].Loss, f[i].LossInterval)
-}
-
-func distances(mean float64, v *Interval) (low, high float64) {
-	if v == nil {
-		return 0, 0
-	}
-	return mean - v.Low, v.High - mean
 }

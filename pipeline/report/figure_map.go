@@ -1,16 +1,15 @@
 package report
 
 import (
-	"bytes"
 	"fmt"
-	"image/color"
 	"slices"
 
-	"gonum.org/v1/plot"
-	"gonum.org/v1/plot/plotter"
-	"gonum.org/v1/plot/vg"
-	"gonum.org/v1/plot/vg/draw"
+	"pipe/internal/lists"
+	"pipe/pipeline/report/figure"
 )
+
+// mapName is how the file names of maps begin.
+const mapName = "map"
 
 // DecisionMap has the decisions of one policy on the square [-1,1]^2: Size x Size cells, the first row at the bottom
 // and the first column at the left; Action[row*Size+column] is the action at the centre of that cell.
@@ -23,104 +22,83 @@ type DecisionMap struct {
 // CellCentre returns the coordinate of the centre of cell i of size cells over [-1,1].
 func CellCentre(i, size int) float64 { return -1 + (2*float64(i)+1)/float64(size) }
 
-// DecisionFigure draws the maps side by side; names are the pairs by action index. A dashed line marks x_1 = 0, where
-// the law of the synthetic benchmark changes.
-func DecisionFigure(maps []DecisionMap, names []string) (Figure, error) {
+// DecisionFigure shows the maps side by side; names are the pairs by action index, at most figure.Most. A dashed line marks x_1 = 0,
+// where the law of the synthetic benchmark changes.
+func DecisionFigure(maps []DecisionMap, names []string) (*figure.Figure, error) {
+	if len(names) > figure.Most {
+		return nil, fmt.Errorf("draw decision maps: %d pairs, a figure has at most %d", len(names), figure.Most)
+	}
 	for _, m := range maps {
-		if len(m.Action) != m.Size*m.Size {
-			return Figure{}, fmt.Errorf("draw decision map %q: %d cells, %d x %d expected", m.Title, len(m.Action), m.Size, m.Size)
+		if len(m.Action) != m.Size*m.Size || m.Size == 0 {
+			return nil, fmt.Errorf("draw decision map %q: %d cells, %d x %d expected", m.Title, len(m.Action), m.Size, m.Size)
 		}
 		if i := slices.Max(m.Action); i >= len(names) || slices.Min(m.Action) < 0 {
-			return Figure{}, fmt.Errorf("draw decision map %q: action %d outside the %d pairs", m.Title, i, len(names))
+			return nil, fmt.Errorf("draw decision map %q: action %d outside the %d pairs", m.Title, i, len(names))
 		}
 	}
-	var keys []key
-	for i, name := range names {
-		keys = append(keys, key{name, hue(i)})
+	return &figure.Figure{
+		Name: "decisions", Title: "The pair that each method chooses, over the square of inputs",
+		About: "A square per method, in the colours of the pairs that it chooses.",
+		Note:  "The decisions of one seed, on a grid of points. The dashed line is where the cost table changes.",
+		Body: &figure.Tiles{
+			X: "x_1", Y: "x_2", Keys: names, Border: true,
+			Panels: lists.Each(maps, func(m DecisionMap) figure.Panel { return figure.Panel{Title: m.Title, Size: m.Size, Kind: m.Action} }),
+		},
+	}, nil
+}
+
+// PairMap has rows in a plane, and the pair that a policy chose for each.
+type PairMap struct {
+	Method   string
+	Lambda   float64
+	Rows     int     // reported rows; the points are some of them
+	Held     float64 // share of the variance of the features that the plane holds
+	Features bool    // the plane is that of the only two features
+	Points   [][2]float64
+	Pairs    []string // the pair of every point
+	Order    []string // all pairs in the order of other figures, so that they have the same colours
+}
+
+// Figure is the map as a figure; nil if all points have one pair.
+func (m *PairMap) Figure() *figure.Figure {
+	u := use{}
+	for _, p := range m.Order {
+		u.add(m.Lambda, p, "", 0)
 	}
-	const side, legend = 2.5 * vg.Inch, vg.Length(22)
-	caption := "The pair that each method executes over the square; the dashed line is where the cost table changes."
-	f, err := render("decisions", caption, side*vg.Length(len(maps)), side+legend+12, func(c draw.Canvas) {
-		whole(c)
-		for i, m := range maps {
-			left := side * vg.Length(i)
-			p := m.plot(i == 0)
-			p.Draw(draw.Crop(c, left+6, left+side-8-(c.Max.X-c.Min.X), legend+6, -8))
+	for _, p := range m.Pairs {
+		u.add(m.Lambda, p, "", 1)
+	}
+	u.pairs = u.used()
+	if len(u.pairs) < 2 {
+		return nil
+	}
+	shown, others := shownPairs(u.pairs)
+	p := &figure.Plot{Quiet: !m.Features, X: figure.Axis{Label: "first component"}, Y: figure.Axis{Label: "second component"}}
+	note := fmt.Sprintf("%d of %d rows. The components are the two directions in which the features vary most; they hold %.0f%% of the variance. Rows that are close here can differ in the rest.", len(m.Points), m.Rows, 100*m.Held)
+	if m.Features {
+		p.X.Label, p.Y.Label = "feature 1", "feature 2"
+		note = fmt.Sprintf("%d of %d rows, at their two features.", len(m.Points), m.Rows)
+	}
+	if len(others) > 0 {
+		p.Series = append(p.Series, m.series(figure.Others, others))
+		p.Series[0].Rest = true
+	}
+	for _, s := range shown {
+		p.Series = append(p.Series, m.series(s.expert, []usedPair{s}))
+	}
+	return &figure.Figure{
+		Name: mapName + "_" + m.Method, Title: fmt.Sprintf("Map of the rows: the pair that %s chooses at lambda %s", m.Method, fixed(m.Lambda, -1)), Body: p, Note: note,
+		About: "A point per row in a plane of the features, with the marker of the pair that the policy chooses for it.",
+	}
+}
+
+// series are the points of some pairs.
+func (m *PairMap) series(name string, pairs []usedPair) figure.Series {
+	s := figure.Series{Name: name, Small: true}
+	for i, at := range m.Points {
+		if slices.ContainsFunc(pairs, func(p usedPair) bool { return p.expert == m.Pairs[i] }) {
+			s.Points = append(s.Points, figure.Point{X: at[0], Y: at[1]})
 		}
-		drawKeys(draw.Crop(c, 20, -20, 0, legend-(c.Max.Y-c.Min.Y)), keys)
-	})
-	f.SVG = crisp(f.SVG)
-	return f, err
-}
-
-// crisp keeps renderers from blending the edges of neighbouring cells, which would show as seams.
-func crisp(svg []byte) []byte {
-	return bytes.Replace(svg, []byte("<svg "), []byte(`<svg shape-rendering="crispEdges" `), 1)
-}
-
-func (m DecisionMap) plot(first bool) *plot.Plot {
-	p := newPlot(m.Title, "x_1", "x_2")
-	if !first {
-		p.Y.Label.Text = " " // keeps the panels equally wide
 	}
-	ticks := plot.ConstantTicks{{Value: -1, Label: "-1"}, {Value: 0, Label: "0"}, {Value: 1, Label: "1"}}
-	p.X.Tick.Marker, p.Y.Tick.Marker = ticks, ticks
-	p.X.Padding, p.Y.Padding = 2, 2
-	border, _ := plotter.NewLine(plotter.XYs{{X: 0, Y: -1}, {X: 0, Y: 1}}) // two finite points: cannot fail
-	border.Color, border.Width, border.Dashes = color.Black, 1, []vg.Length{4, 3}
-	p.Add(cells{m}, border)
-	p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = -1, 1, -1, 1
-	return p
-}
-
-// cells paints a decision map with few rectangles: runs of one action along a row, joined upwards while the run is the
-// same. A map with straight borders needs only a few shapes, which keeps the SVG small.
-type cells struct{ DecisionMap }
-
-type rectangle struct{ action, row, rows, from, to int }
-
-func (m cells) Plot(c draw.Canvas, p *plot.Plot) {
-	toX, toY := p.Transforms(&c)
-	edge := func(i int) float64 { return -1 + 2*float64(i)/float64(m.Size) }
-	for _, r := range m.rectangles() {
-		x0, x1 := toX(edge(r.from)), toX(edge(r.to))
-		y0, y1 := toY(edge(r.row)), toY(edge(r.row+r.rows))
-		// A small overlap to the right and upwards hides the seams of anti-aliasing; later cells are painted over it.
-		fillBox(c, hue(r.action), x0, y0, min(x1+0.3, toX(1)), min(y1+0.3, toY(1)))
-	}
-}
-
-func (m cells) rectangles() []rectangle {
-	var done, open []rectangle
-	for row := range m.Size {
-		runs := m.runs(row)
-		var next []rectangle
-		for _, run := range runs {
-			i := slices.IndexFunc(open, func(o rectangle) bool {
-				return o.action == run.action && o.from == run.from && o.to == run.to
-			})
-			if i >= 0 {
-				run.row, run.rows = open[i].row, open[i].rows+1
-				open = slices.Delete(open, i, i+1)
-			}
-			next = append(next, run)
-		}
-		done, open = append(done, open...), next
-	}
-	return append(done, open...)
-}
-
-// runs splits one row into stretches of equal action.
-func (m cells) runs(row int) []rectangle {
-	line := m.Action[row*m.Size : (row+1)*m.Size]
-	var runs []rectangle
-	for from := 0; from < m.Size; {
-		to := from + 1
-		for to < m.Size && line[to] == line[from] {
-			to++
-		}
-		runs = append(runs, rectangle{line[from], row, 1, from, to})
-		from = to
-	}
-	return runs
+	return s
 }

@@ -4,39 +4,44 @@ import (
 	"bytes"
 	"encoding/xml"
 	"errors"
-	"image/png"
 	"io"
 	"math"
-	"os"
+	"slices"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
 
-	"pipe/internal/storage"
+	"pipe/pipeline/report/figure"
 )
 
-func sampleFigures(t testing.TB) []Figure {
+// sampleFigures are figures of every kind.
+func sampleFigures(t testing.TB) []figure.Figure {
 	t.Helper()
-	var rows []Row
+	r := sampleReport()
 	for i, n := range []int{250, 500, 1000, 2500, 5000} {
 		for m, name := range []string{"ours", "separated", "l2d"} {
 			mean := []float64{0.03 / float64(i+1), 0.062 - 0.002*float64(i), 0.062}[m]
-			rows = append(rows, Row{Method: name, N: n, Lambda: new(1.0), ExcessMean: new(mean), ExcessStd: new(0.004 / float64(i+1))})
+			r.Rows = append(r.Rows, Row{Method: name, N: n, Lambda: new(1.0), ExcessMean: new(mean), ExcessStd: new(0.004 / float64(i+1))})
 		}
 	}
-	var regimes []Row
-	var shares []AdviceShares
+	r.Distribution = nil
 	for i, l := range []float64{0, 0.5, 1, 2, 10} {
-		for m, name := range []string{"ours", "l2d", "best_fixed"} {
-			regimes = append(regimes, Row{Method: name, Lambda: new(l), TrueLossMean: []float64{0.555 + 0.012*float64(i), 0.619, 0.611 + 0.02*float64(i)}[m], TrueLossStd: new(0.002)})
-		}
 		for j, expert := range []string{"", "Qwen3-4B", "Qwen3-8B", "DeBERTa"} {
 			p := float64(i) / 5
-			shares = append(shares, AdviceShares{
+			r.Distribution = append(r.Distribution, AdviceShares{
 				Method: "ours", Lambda: l, Expert: expert, Routed: []float64{1, 0.2, 0.3, 0.5}[j],
 				Advice: []string{"none", "top-1", "top-3"}, Share: []float64{p, (1 - p) / 2, (1 - p) / 2},
 			})
 		}
+		r.Frontier = append(r.Frontier, FrontierPoint{
+			Method: "ours", Lambda: l, Loss: 0.2 + 0.01*float64(i), LossInterval: &Interval{Low: 0.1, High: 0.4}, Money: 0.3 - 0.02*float64(i), MoneyInterval: &Interval{Low: 0.1, High: 0.5},
+		})
+	}
+	r.Constants = []ConstantPoint{{Pair: "Qwen3-4B/none", Loss: 0.4}, {Pair: "Qwen3-8B/none", Loss: 0.3, Money: 0.1}, {Pair: "Qwen3-8B/top-3", Loss: 0.35, Money: 0.2}}
+	r.Cascades = []Cascade{
+		{Lambda: 0, Pairs: []CascadePairUse{{Pair: "a/none", Accepted: 0.4}, {Pair: "b/none", Accepted: 0.6}}},
+		{Lambda: 1, Pairs: []CascadePairUse{{Pair: "b/none", Accepted: 1}}},
 	}
 	const size = 120
 	var maps []DecisionMap
@@ -52,46 +57,41 @@ func sampleFigures(t testing.TB) []Figure {
 		}
 		maps = append(maps, d)
 	}
-	names := []string{"expert 0/none", "expert 0/advice", "expert 1/none", "expert 1/advice"}
-	var figures []Figure
-	for _, draw := range []func() (Figure, error){
-		func() (Figure, error) { return ExcessFigure(rows) },
-		func() (Figure, error) { return lossFigure(regimes) },
-		func() (Figure, error) { return DecisionFigure(maps, names) },
-		func() (Figure, error) { return adviceFigure(shares, "ours") },
-		func() (Figure, error) { return calibrationFigure(sampleReport().Calibration) },
-	} {
-		f, err := draw()
-		if err != nil {
-			t.Fatal(err)
-		}
-		figures = append(figures, f)
+	decisions, err := DecisionFigure(maps, []string{"expert 0/none", "expert 0/advice", "expert 1/none", "expert 1/advice"})
+	if err != nil {
+		t.Fatal(err)
 	}
-	return figures
+	pairs := PairMap{Method: "ours", Lambda: 1, Rows: 900, Held: 0.4}
+	for i := range 300 {
+		pairs.Points = append(pairs.Points, [2]float64{math.Sin(float64(i)), math.Cos(3 * float64(i))})
+		pairs.Pairs = append(pairs.Pairs, "expert "+string(rune('a'+i%9)))
+	}
+	r.Figures = []figure.Figure{*decisions, *pairs.Figure()}
+	return r.illustrated().Figures
 }
 
-func TestFiguresRepeatByteForByteAndDecode(t *testing.T) {
-	if testing.Short() {
-		t.Skip("many pictures, drawn in one goroutine: there are no races to find")
-	}
+func TestFiguresRepeatByteForByte(t *testing.T) {
 	first, second := sampleFigures(t), sampleFigures(t)
+	var names []string
 	for i, f := range first {
-		if !bytes.Equal(f.PNG, second[i].PNG) || !bytes.Equal(f.SVG, second[i].SVG) {
+		names = append(names, f.Name)
+		svg := f.SVG()
+		if !bytes.Equal(svg, second[i].SVG()) {
 			t.Errorf("figure %q differs between two runs", f.Name)
 		}
-		if _, err := png.Decode(bytes.NewReader(f.PNG)); err != nil {
+		if err := wellFormed(svg); err != nil {
 			t.Errorf("figure %q: %v", f.Name, err)
 		}
-		if err := wellFormed(f.SVG); err != nil {
-			t.Errorf("figure %q: %v", f.Name, err)
+		if len(svg) > 60_000 {
+			t.Errorf("figure %q has %d bytes of SVG", f.Name, len(svg))
 		}
-		if len(f.SVG) > 200_000 {
-			t.Errorf("figure %q has %d bytes of SVG", f.Name, len(f.SVG))
+		if f.Title == "" || f.About == "" || f.Note == "" {
+			t.Errorf("figure %q lacks words: %q, %q, %q", f.Name, f.Title, f.About, f.Note)
 		}
-		if dir := os.Getenv("PIPE_FIGURES"); dir != "" {
-			if err := Write(t.Context(), storage.File(dir), &Report{Figures: first}); err != nil {
-				t.Fatal(err)
-			}
+	}
+	for _, want := range []string{"decisions", "map_ours", "excess", "frontier", "calibration", "learning", "segments_lambda1", "pairs_ours", "flow_ours", "pairs_cascade"} {
+		if !slices.Contains(names, want) {
+			t.Errorf("there is no figure %q in %q", want, names)
 		}
 	}
 }
@@ -107,33 +107,76 @@ func wellFormed(svg []byte) error {
 	}
 }
 
-func TestRectanglesCoverTheMapOnce(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		size := rapid.IntRange(1, 9).Draw(t, "size")
-		m := DecisionMap{Size: size, Action: rapid.SliceOfN(rapid.IntRange(0, 2), size*size, size*size).Draw(t, "actions")}
-		seen := make([]int, size*size)
-		for _, r := range (cells{m}).rectangles() {
-			for y := r.row; y < r.row+r.rows; y++ {
-				for x := r.from; x < r.to; x++ {
-					seen[y*size+x]++
-					if m.Action[y*size+x] != r.action {
-						t.Fatalf("cell (%d, %d) painted as %d, is %d", x, y, r.action, m.Action[y*size+x])
-					}
-				}
-			}
+func TestDecisionFigureRefusesWrongMaps(t *testing.T) {
+	for _, m := range []DecisionMap{{Size: 2, Action: []int{0}}, {Size: 1, Action: []int{7}}, {Size: 1, Action: []int{-1}}, {}} {
+		if _, err := DecisionFigure([]DecisionMap{m}, []string{"a", "b"}); err == nil {
+			t.Errorf("map %+v was drawn", m)
 		}
-		for i, n := range seen {
-			if n != 1 {
-				t.Fatalf("cell %d painted %d times", i, n)
+	}
+	if _, err := DecisionFigure(nil, make([]string, figure.Most+1)); err == nil {
+		t.Error("seven pairs were drawn")
+	}
+}
+
+// Whatever pairs are used, a bar has at most Most parts, which add up to all that is used.
+func TestPartsOfBarsAddUp(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		u := use{who: "x", verb: "chosen by"}
+		sums := map[float64]float64{}
+		for range rapid.IntRange(1, 40).Draw(t, "pairs") {
+			l := float64(rapid.IntRange(0, 3).Draw(t, "lambda"))
+			share := rapid.Float64Range(0, 0.1).Draw(t, "share")
+			u.add(l, rapid.StringMatching("[a-j]").Draw(t, "expert"), rapid.StringMatching("[a-c]").Draw(t, "advice"), share)
+			sums[l] += share
+		}
+		f := pairsFigure(u, "")
+		if f == nil {
+			return
+		}
+		stack := f.Body.(*figure.Stack)
+		if len(stack.Keys) > figure.Most || len(stack.Bars) != len(u.lambdas) {
+			t.Fatalf("%d parts, %d bars", len(stack.Keys), len(stack.Bars))
+		}
+		slices.Sort(u.lambdas)
+		for i, bar := range stack.Bars {
+			sum := 0.0
+			for _, p := range bar.Parts {
+				sum += p
+			}
+			if math.Abs(sum-sums[u.lambdas[i]]) > 1e-12 {
+				t.Fatalf("bar %d has %g, %g was used", i, sum, sums[u.lambdas[i]])
 			}
 		}
 	})
 }
 
-func TestDecisionFigureRefusesWrongMaps(t *testing.T) {
-	for _, m := range []DecisionMap{{Size: 2, Action: []int{0}}, {Size: 1, Action: []int{7}}, {Size: 1, Action: []int{-1}}} {
-		if _, err := DecisionFigure([]DecisionMap{m}, []string{"a", "b"}); err == nil {
-			t.Errorf("map %+v was drawn", m)
+// A figure of nothing is left out.
+func TestNoFigureOfNothing(t *testing.T) {
+	r := &Report{
+		Rows:         []Row{{Method: "ours", Lambda: new(1.0), TrueLossMean: 0.1}},
+		Distribution: []AdviceShares{{Method: "ours", Lambda: 1, Expert: "a", Routed: 1, Advice: []string{"none"}, Share: []float64{1}}},
+		Segments:     []Segments{{Lambda: 1}}, Calibration: []Calibration{{Policy: "p"}},
+	}
+	if got := r.illustrated().Figures; len(got) > 0 {
+		t.Errorf("%d figures, such as %s", len(got), got[0].Name)
+	}
+	if f := (&PairMap{Points: [][2]float64{{0, 0}}, Pairs: []string{"a/none"}}).Figure(); f != nil {
+		t.Error("a map of one pair")
+	}
+}
+
+// The flow of a lambda divides all rows among experts, and these among advice.
+func TestFlowDividesAllRows(t *testing.T) {
+	for _, f := range sampleFigures(t) {
+		if !strings.HasPrefix(f.Name, flowName) {
+			continue
+		}
+		sums := map[int]float64{}
+		for _, b := range f.Body.(*figure.Flow).Bands {
+			sums[b.Column] += b.Share
+		}
+		if math.Abs(sums[0]-1) > 1e-9 || math.Abs(sums[1]-1) > 1e-9 {
+			t.Errorf("%s: %v", f.Name, sums)
 		}
 	}
 }

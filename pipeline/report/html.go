@@ -100,8 +100,8 @@ func (r *Report) blocks() map[place][]page.Block {
 	}
 	draw := func(wanted func(place) bool) {
 		for _, f := range r.Figures {
-			if at := f.place(); wanted(at) {
-				out[at] = append(out[at], page.Block{Figure: &page.Figure{SVG: f.SVG, Caption: f.Caption}})
+			if at := placeOfFigure(f.Name); wanted(at) {
+				out[at] = append(out[at], page.Block{Figure: &f})
 			}
 		}
 	}
@@ -124,10 +124,13 @@ func (r *Report) blocks() map[place][]page.Block {
 	return out
 }
 
-// place is where the figure is shown.
-func (f *Figure) place() place {
-	for name, at := range map[string]place{frontierName: onFrontier, calibrationName: onCalibration, learningName: onLearning, segmentsName: onSegments} {
-		if f.Name == name || strings.HasPrefix(f.Name, name+"_") {
+// placeOfFigure is where the figure of that name is shown.
+func placeOfFigure(figure string) place {
+	for name, at := range map[string]place{
+		frontierName: onFrontier, calibrationName: onCalibration, learningName: onLearning, segmentsName: onSegments,
+		pairsName: onUse, flowName: onUse, mapName: onUse,
+	} {
+		if figure == name || strings.HasPrefix(figure, name+"_") {
 			return at
 		}
 	}

@@ -58,7 +58,7 @@ func (r *Report) WriteMarkdown(w io.Writer) error {
 		}
 	}
 	for _, f := range r.Figures {
-		fmt.Fprintf(&b, "\n![%s](%s.png)\n\n%s\n", f.Name, f.Name, escapeMarkdown(f.Caption))
+		fmt.Fprintf(&b, "\n![%s](%s.svg)\n\n%s\n", escapeMarkdown(f.Title), f.Name, escapeMarkdown(f.Note))
 	}
 	fmt.Fprint(&b, "\n## Methods in words\n\n")
 	for _, m := range r.methodNotes() {

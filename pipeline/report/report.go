@@ -13,6 +13,7 @@ import (
 	"pipe/experts/retrieval"
 	"pipe/models"
 	"pipe/pipeline/methods"
+	"pipe/pipeline/report/figure"
 )
 
 // Format is the version of the report object.
@@ -51,7 +52,7 @@ type Report struct {
 	Skipped      []part.BadImage          `json:"skipped,omitempty"` // instances that were left out
 	Settings     map[string]string        `json:"settings,omitempty"`
 	Notes        []string                 `json:"notes,omitempty"`
-	Figures      []Figure                 `json:"-"`
+	Figures      []figure.Figure          `json:"-"`
 	Album        *builder.Album           `json:"-"` // the pictures themselves; nil: none
 }
 
@@ -134,14 +135,6 @@ type CellTable struct {
 	Experts  []string     `json:"experts"`
 	Advice   []string     `json:"advice"`
 	TrueLoss [][]*float64 `json:"true_loss"` // experts x advice; null if the pair is unavailable
-}
-
-// Figure is a finished picture in both formats. The SVG has no external references.
-type Figure struct {
-	Name    string // file name without extension
-	Caption string
-	SVG     []byte
-	PNG     []byte
 }
 
 // Num returns a pointer to v, or nil if v is not finite, which JSON cannot represent.

@@ -71,8 +71,6 @@ pause.addEventListener("click", () => {
   pause.textContent = paused ? "Go on" : "Pause";
   if (!paused) refresh();
 });
-// The newest traffic is on the right.
-for (const box of document.querySelectorAll("#traffic .scroll")) box.scrollLeft = box.scrollWidth;
 document.getElementById("refresh").hidden = false;
 document.getElementById("reload").hidden = true;
 plan();

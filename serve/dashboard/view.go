@@ -66,7 +66,7 @@ func (v *view) traffic() page.Section {
 		{Name: "failed", About: countWas(t.Failed, "request") + " answered with 500 or above"},
 	}
 	return page.Section{ID: "traffic", Title: "Traffic", Blocks: []page.Block{
-		{Figure: &page.Figure{SVG: trafficChart(t, v.state.Minutes), Caption: "Requests per second: served (green), refused (amber), failed (red). The line above is decisions per second; a request can ask for several."}},
+		{Figure: trafficChart(t, v.state.Minutes, "Refused requests were answered with 400 to 499, failed ones with 500 or above. A request can ask for several decisions.")},
 		{Terms: terms},
 	}}
 }

@@ -16,9 +16,9 @@ func frontierSection(f *Frontier, err error) page.Section {
 		s.Blocks = []page.Block{{List: []string{sentence(err)}}}
 		return s
 	}
-	caption := fmt.Sprintf("What %s decides on %s, by its own expectations. Circles are single pairs, the large dot is the policy at these prices.", f.Policy+"@"+shortDigest(f.Digest), plural(int64(f.Rows), "recent row"))
+	caption := fmt.Sprintf("What %s decides on %s, by its own expectations. There are no intervals.", f.Policy+"@"+shortDigest(f.Digest), plural(int64(f.Rows), "recent row"))
 	if f.File != nil {
-		caption += " The square is what it decides at the prices of the file, paid at these prices."
+		caption += " What it decides at the prices of the file is paid at these prices."
 	}
 	if len(f.Curve) > 0 {
 		caption += " The curve multiplies all fees, from 0 to 64 times."
@@ -37,7 +37,7 @@ func frontierSection(f *Frontier, err error) page.Section {
 	if hidden := len(f.Pairs) + 1 - len(t.Rows); hidden > 0 {
 		t.Caption = fmt.Sprintf("%s that cost more and are never taken are left out.", plural(int64(hidden), "pair"))
 	}
-	s.Blocks = []page.Block{{Figure: &page.Figure{SVG: frontierChart(f), Caption: caption}}, {Table: t}}
+	s.Blocks = []page.Block{{Figure: frontierChart(f, caption)}, {Table: t}}
 	if len(f.Unchecked) > 0 {
 		var list []string
 		for _, u := range f.Unchecked {

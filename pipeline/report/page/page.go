@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"pipe/internal/safetext"
+	"pipe/pipeline/report/figure"
 )
 
 //go:embed page.html
@@ -24,6 +25,7 @@ var script string
 var parsed = template.Must(template.New("page").Funcs(template.FuncMap{
 	"style":  func() template.CSS { return template.CSS(style) },
 	"script": func() template.JS { return template.JS(script) },
+	"drawn":  func(svg []byte) template.HTML { return template.HTML(svg) }, // by this program, with escaped texts
 }).Parse(text))
 
 // Page is what a page shows, from top to bottom. All strings are plain text.
@@ -59,7 +61,7 @@ type Section struct {
 // Block is one of the kinds that a section consists of; the other fields are nil.
 type Block struct {
 	Table  *Table
-	Figure *Figure
+	Figure *figure.Figure
 	Album  *Album
 	Terms  []Term
 	List   []string
@@ -118,12 +120,6 @@ func pieces(s string) []string {
 		}
 	}
 	return append(out, s[start:])
-}
-
-// Figure is a picture made of SVG.
-type Figure struct {
-	SVG     []byte // trusted: drawn by this program
-	Caption string
 }
 
 // Album is a set of small pictures under headings.

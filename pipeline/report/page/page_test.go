@@ -2,6 +2,7 @@ package page
 
 import (
 	"bytes"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,6 +13,7 @@ import (
 	"testing"
 
 	"pipe/internal/judge"
+	"pipe/pipeline/report/figure"
 )
 
 // sample is a page with every kind of block, and with texts that would break a page that does not escape them.
@@ -33,7 +35,7 @@ func sample() *Page {
 		Sections: []Section{
 			{ID: "one", Title: "One", Blocks: []Block{{Table: wide}, {Table: sorted}, {List: []string{"<li>"}}}},
 			{ID: "two", Title: "Two", Folded: true, Blocks: []Block{
-				{Figure: &Figure{SVG: []byte(`<?xml version="1.0"?><svg width="600" height="9"><path fill="#FFFFFF" stroke="#242B36"/></svg>`), Caption: "figure"}},
+				{Figure: &figure.Figure{Title: "<figure>", Note: "<note>", Body: &figure.Plot{Series: []figure.Series{{Name: "<s>", Points: []figure.Point{{X: 1, Y: 2}, {X: 2, Y: 3}}}}}}},
 				{Album: &Album{Caption: "album", Groups: []Group{{Title: "g", Pictures: []Picture{{JPEG: []byte("x"), Alt: `"alt"`, Answer: "cat", Wrong: true}}}}}},
 				{Terms: []Term{{"name", "</dd><script>alert(1)</script>"}}},
 			}},
@@ -59,8 +61,8 @@ func TestPageIsSelfContained(t *testing.T) {
 		}
 	}
 	for _, want := range []string{
-		"&lt;Title&gt; &amp; more", `class="answer good"`, `class="answer keep"`, `class="answer unknown"`, "<details id=\"two\">", "<svg width",
-		`fill="var(--card)" stroke="var(--ink)"`, "a_<wbr>long_<wbr>name", "0.1234 <wbr>[0.0001, 0.2345]", "data:image/jpeg;base64,eA==", "<s>cat</s>",
+		"&lt;Title&gt; &amp; more", `class="answer good"`, `class="answer keep"`, `class="answer unknown"`, "<details id=\"two\">", "<title>&lt;figure&gt;</title>", "<figcaption>&lt;note&gt;</figcaption>",
+		`fill="var(--s0)"`, "a_<wbr>long_<wbr>name", "0.1234 <wbr>[0.0001, 0.2345]", "data:image/jpeg;base64,eA==", "<s>cat</s>",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the page lacks %q", want)
@@ -167,5 +169,41 @@ func checkPrinted(t *testing.T, words string) {
 	}
 	if !strings.Contains(words, "album") {
 		t.Error("a folded section is not printed")
+	}
+}
+
+// Figures can be seen in light, dark and print: each of their colours differs enough from the card.
+func TestColoursOfFigures(t *testing.T) {
+	themes := regexp.MustCompile(`(?s):root \{.*?\}`).FindAllString(style, -1)
+	if len(themes) != 3 {
+		t.Fatalf("%d themes", len(themes))
+	}
+	luminance := func(hex string) float64 {
+		sum := 0.0
+		for i, weight := range []float64{0.2126, 0.7152, 0.0722} {
+			v, err := strconv.ParseUint((hex + hex)[2*i:2*i+2], 16, 8)
+			if err != nil {
+				t.Fatal(err)
+			}
+			sum += weight * math.Pow((float64(v)/255+0.055)/1.055, 2.4)
+		}
+		return sum
+	}
+	for _, theme := range themes {
+		colours := map[string]float64{}
+		for _, m := range regexp.MustCompile(`--(\w+): #([0-9a-f]+)`).FindAllStringSubmatch(theme, -1) {
+			hex := m[2]
+			if len(hex) == 3 {
+				hex = string([]byte{hex[0], hex[0], hex[1], hex[1], hex[2], hex[2]})
+			}
+			colours[m[1]] = luminance(hex)
+		}
+		card := colours["card"]
+		for _, name := range []string{"ink", "soft", "mark", "keep", "warn", "rest", "s0", "s1", "s2", "s3", "s4", "s5"} {
+			v, ok := colours[name]
+			if contrast := (max(v, card) + 0.05) / (min(v, card) + 0.05); !ok || contrast < 2.9 {
+				t.Errorf("--%s has a contrast of %.2f with the card in %s", name, contrast, theme)
+			}
+		}
 	}
 }

@@ -1,0 +1,321 @@
+package figure
+
+import (
+	"bytes"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"pipe/internal/storage"
+)
+
+// names are what data may call things.
+var names = rapid.OneOf(
+	rapid.StringMatching(`[a-z0-9_/ -]{1,60}`), rapid.String(), rapid.SampledFrom([]string{"small/none", "WWWWWWWWWWWWWWWW", "模型/检索", "<b>&\"'", "\x00\x1b[31m", "😀😀"}),
+)
+
+func words(t *rapid.T, least, most int) []string {
+	return rapid.SliceOfN(names, least, most).Draw(t, "names")
+}
+
+// amount is a value of any size that reports have.
+func amount(t *rapid.T) float64 {
+	return rapid.Float64Range(-1, 1).Draw(t, "v") * math.Pow(10, float64(rapid.IntRange(-6, 7).Draw(t, "size")))
+}
+
+func interval(t *rapid.T, around float64) *Interval {
+	if rapid.Bool().Draw(t, "unknown") {
+		return nil
+	}
+	return &Interval{around - math.Abs(amount(t)), around + math.Abs(amount(t))}
+}
+
+// bodies draws one of every kind of body.
+var bodies = map[string]func(*rapid.T) Body{
+	"plot": func(t *rapid.T) Body {
+		p := &Plot{X: Axis{Label: names.Draw(t, "x")}, Y: Axis{Label: names.Draw(t, "y"), Zero: rapid.Bool().Draw(t, "zero")}, Diagonal: rapid.Bool().Draw(t, "diagonal")}
+		if rapid.Bool().Draw(t, "log") && !p.Diagonal {
+			p.X.Log = true
+		}
+		for i, name := range words(t, 1, Most) {
+			s := Series{Name: name, Rest: i == 0 && rapid.Bool().Draw(t, "rest"), Joined: rapid.Bool().Draw(t, "joined"), Band: rapid.Bool().Draw(t, "band"), Small: rapid.Bool().Draw(t, "small")}
+			for range rapid.IntRange(0, 9).Draw(t, "points") {
+				at := Point{X: amount(t), Y: amount(t)}
+				if p.X.Log {
+					at.X = math.Abs(at.X) + 1e-6
+				} else {
+					at.AcrossX = interval(t, at.X)
+				}
+				at.Along = interval(t, at.Y)
+				if rapid.Bool().Draw(t, "named") {
+					at.Name, at.About = names.Draw(t, "point"), names.Draw(t, "about")
+				}
+				s.Points = append(s.Points, at)
+			}
+			p.Series = append(p.Series, s)
+		}
+		if rapid.Bool().Draw(t, "lines") && !p.X.Log {
+			p.Lines = []Line{{Name: names.Draw(t, "line"), At: amount(t), Alert: true}, {Name: names.Draw(t, "line"), At: amount(t), Vertical: true}}
+		}
+		return p
+	},
+	"stack": func(t *rapid.T) Body {
+		s := &Stack{X: Axis{Label: names.Draw(t, "x"), Names: words(t, 1, 40)}, Y: Axis{Label: names.Draw(t, "y")}, Low: rapid.Bool().Draw(t, "low"), Mark: names.Draw(t, "mark")}
+		for _, name := range words(t, 1, Most) {
+			s.Keys = append(s.Keys, Key{Name: name})
+		}
+		for range s.X.Names {
+			b := Bar{Mark: math.Abs(amount(t)), About: names.Draw(t, "about")}
+			for range s.Keys {
+				b.Parts = append(b.Parts, math.Abs(amount(t)))
+			}
+			s.Bars = append(s.Bars, b)
+		}
+		return s
+	},
+	"rows": func(t *rapid.T) Body {
+		r := &Rows{X: Axis{Label: names.Draw(t, "x")}}
+		for _, name := range words(t, 1, 16) {
+			mean := amount(t)
+			r.Lines = append(r.Lines, Row{Name: name, Mean: mean, Across: interval(t, mean), Colour: Rest})
+		}
+		return r
+	},
+	"flow": func(t *rapid.T) Body {
+		f := &Flow{Columns: [][]Node{{{Name: names.Draw(t, "all"), Colour: -1}}, nil, nil}}
+		for k := 1; k < 3; k++ {
+			for i, name := range words(t, 1, Most) {
+				f.Columns[k] = append(f.Columns[k], Node{Name: name, Colour: i})
+			}
+		}
+		left := 1.0
+		for i := range f.Columns[1] {
+			for j := range f.Columns[2] {
+				share := left * rapid.Float64Range(0, 1).Draw(t, "share")
+				left -= share
+				f.Bands = append(f.Bands, Band{1, i, j, share}, Band{0, 0, i, share})
+			}
+		}
+		return f
+	},
+	"tiles": func(t *rapid.T) Body {
+		s := &Tiles{X: "x_1", Y: "x_2", Keys: words(t, 1, Most), Border: true}
+		for _, name := range words(t, 1, 4) {
+			p := Panel{Title: name, Size: rapid.IntRange(1, 5).Draw(t, "size")}
+			for range p.Size * p.Size {
+				p.Kind = append(p.Kind, rapid.IntRange(0, len(s.Keys)-1).Draw(t, "kind"))
+			}
+			s.Panels = append(s.Panels, p)
+		}
+		return s
+	},
+}
+
+// No two texts overlap, none leaves the picture, every interval ends inside of the frame, and there are at most Most series, besides
+// one in grey.
+func TestLaws(t *testing.T) {
+	for kind, draw := range bodies {
+		t.Run(kind, func(t *testing.T) {
+			rapid.Check(t, func(t *rapid.T) {
+				f := &Figure{Name: "f", Title: names.Draw(t, "title"), About: names.Draw(t, "about"), Note: names.Draw(t, "note"), Body: draw(t)}
+				for _, width := range []float64{narrow, wide} {
+					if err := f.draw(width, true).lawful(); err != nil {
+						t.Fatalf("%g wide: %v", width, err)
+					}
+				}
+				for _, svg := range [][]byte{f.Wide(), f.Narrow(), f.SVG()} {
+					if err := sound(svg); err != nil {
+						t.Fatalf("%v in %s", err, svg)
+					}
+				}
+			})
+		})
+	}
+}
+
+func (c *canvas) lawful() error {
+	const slack = 0.01
+	page := box{-slack, 0, c.width + slack, c.y + 4 + slack}
+	for i, a := range c.texts {
+		if !a.within(page) {
+			return fmt.Errorf("a text at %v leaves the picture, %v", a, page)
+		}
+		for _, b := range c.texts[:i] {
+			if a.overlaps(b) {
+				return fmt.Errorf("texts at %v and %v overlap", a, b)
+			}
+		}
+	}
+	for _, s := range c.spans {
+		if !s.within(c.frame.grown(slack)) {
+			return fmt.Errorf("an interval at %v leaves the frame, %v", s, c.frame)
+		}
+	}
+	if c.missing > 0 {
+		return fmt.Errorf("%d texts have no room", c.missing)
+	}
+	if c.keys > Most+1 {
+		return fmt.Errorf("%d series", c.keys)
+	}
+	return nil
+}
+
+// sound reports a picture that is not XML, that has no words, or that could load or run anything.
+func sound(svg []byte) error {
+	d := xml.NewDecoder(bytes.NewReader(svg))
+	allowed := []string{"svg", "title", "desc", "g", "rect", "path", "text"}
+	var seen []string
+	for {
+		token, err := d.Token()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return err
+		}
+		e, ok := token.(xml.StartElement)
+		if !ok {
+			continue
+		}
+		seen = append(seen, e.Name.Local)
+		if !slices.Contains(allowed, e.Name.Local) {
+			return fmt.Errorf("an element %s", e.Name.Local)
+		}
+		for _, a := range e.Attr {
+			if a.Name.Local == "style" || a.Name.Local == "href" || strings.HasPrefix(a.Name.Local, "on") || strings.Contains(a.Value, "NaN") || strings.Contains(a.Value, "Inf") {
+				return fmt.Errorf("an attribute %s=%q", a.Name.Local, a.Value)
+			}
+		}
+	}
+	if len(seen) < 3 || !slices.Equal(seen[:3], []string{"svg", "title", "desc"}) {
+		return fmt.Errorf("it begins with %v", seen[:min(3, len(seen))])
+	}
+	return nil
+}
+
+// luminance is that of a colour such as #1c2430, from 0 to 1.
+func luminance(t *testing.T, colour string) float64 {
+	t.Helper()
+	v, err := strconv.ParseUint(strings.TrimPrefix(colour, "#"), 16, 24)
+	if err != nil {
+		t.Fatal(err)
+	}
+	linear := func(shift int) float64 {
+		c := float64(v>>shift&0xff) / 255
+		if c <= 0.04045 {
+			return c / 12.92
+		}
+		return math.Pow((c+0.055)/1.055, 2.4)
+	}
+	return 0.2126*linear(16) + 0.7152*linear(8) + 0.0722*linear(0)
+}
+
+// Every series can be seen on white, and each two differ in brightness, for prints in grey.
+func TestColoursOfFiles(t *testing.T) {
+	var brightness []float64
+	for name, colour := range files {
+		if name == "line" || name == "card" {
+			continue
+		}
+		if contrast := 1.05 / (luminance(t, colour) + 0.05); contrast < 3 {
+			t.Errorf("%s has a contrast of %.2f with white", name, contrast)
+		}
+		if strings.HasPrefix(name, "s") && len(name) == 2 {
+			brightness = append(brightness, 116*math.Cbrt(luminance(t, colour))-16)
+		}
+	}
+	slices.Sort(brightness)
+	if len(brightness) != Most {
+		t.Fatalf("%d series", len(brightness))
+	}
+	for i := range brightness[1:] {
+		if d := brightness[i+1] - brightness[i]; d < 5 {
+			t.Errorf("two series have a lightness of %.1f and %.1f", brightness[i], brightness[i+1])
+		}
+	}
+	for i, d := range dashes {
+		if slices.Contains(dashes[:i], d) {
+			t.Errorf("two series have the dashes %q", d)
+		}
+	}
+}
+
+// A plot of nothing says so, and unknown values are not drawn.
+func TestUnknownIsNotDrawn(t *testing.T) {
+	none := &Plot{X: Axis{Log: true}, Series: []Series{{Name: "s", Joined: true, Points: []Point{{X: 0, Y: 1}, {X: 1, Y: math.NaN()}, {X: math.Inf(1), Y: 1}}}}}
+	if text := string((&Figure{Title: "t", Body: none}).SVG()); !strings.Contains(text, "Nothing is known") || none.shows() {
+		t.Error(text)
+	}
+	some := &Stack{X: Axis{Names: []string{"a", "b"}}, Keys: []Key{{Name: "k"}}, Bars: []Bar{{Parts: []float64{1}}, {Parts: []float64{math.NaN()}}}}
+	if c := (&Figure{Title: "t", Body: some}).draw(wide, false); strings.Count(c.String(), "<rect") != 2 { // the bar and its key
+		t.Error(c.String())
+	}
+}
+
+// Dense points get names only where there is room, and the same figure has the same bytes.
+func TestNamesHaveRoom(t *testing.T) {
+	s := Series{Name: "s"}
+	for i := range 60 {
+		s.Points = append(s.Points, Point{X: float64(i % 5), Y: float64(i % 3), Name: "a name of some length " + strconv.Itoa(i)})
+	}
+	f := &Figure{Title: "t", Body: &Plot{Series: []Series{s}}}
+	if n := strings.Count(string(f.Wide()), "a name of"); n == 0 || n == 60 {
+		t.Errorf("%d names are drawn", n)
+	}
+	if !bytes.Equal(f.SVG(), f.SVG()) {
+		t.Error("two drawings differ")
+	}
+}
+
+// Rectangles cover a map of tiles once.
+func TestRectanglesCoverTheMapOnce(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		size := rapid.IntRange(1, 9).Draw(t, "size")
+		m := Panel{Size: size, Kind: rapid.SliceOfN(rapid.IntRange(0, 2), size*size, size*size).Draw(t, "kinds")}
+		seen := make([]int, size*size)
+		for _, r := range m.rectangles() {
+			for y := r.row; y < r.row+r.rows; y++ {
+				for x := r.from; x < r.to; x++ {
+					seen[y*size+x]++
+					if m.Kind[y*size+x] != r.kind {
+						t.Fatalf("tile (%d, %d) painted as %d, is %d", x, y, r.kind, m.Kind[y*size+x])
+					}
+				}
+			}
+		}
+		if slices.Min(seen) != 1 || slices.Max(seen) != 1 {
+			t.Fatalf("painted %v times", seen)
+		}
+	})
+}
+
+// Files have the names of their figures, and their notes.
+func TestWrite(t *testing.T) {
+	dir := t.TempDir()
+	f := Figure{Name: "f", Title: "t", Note: "of 7 rows", Body: &Plot{}}
+	if err := Write(t.Context(), storage.File(dir), []Figure{f}); err != nil {
+		t.Fatal(err)
+	}
+	text := readFile(t, dir+"/f.svg")
+	if !strings.Contains(text, "of 7 rows") || strings.Contains(text, "var(") || strings.Contains(string(f.Wide()), "of 7 rows") {
+		t.Error(text)
+	}
+}
+
+func readFile(t *testing.T, name string) string {
+	t.Helper()
+	b, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}

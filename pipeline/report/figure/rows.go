@@ -1,0 +1,56 @@
+package figure
+
+import "fmt"
+
+// Rows shows one interval per line, with names beside or above them, around a line at zero.
+type Rows struct {
+	X     Axis
+	Lines []Row
+}
+
+// Row is one of them.
+type Row struct {
+	Name   string
+	Mean   float64
+	Across *Interval // nil: not known
+	Colour string    // of a page, such as mark or warn; Rest: nothing was found
+}
+
+func (r *Rows) paint(c *canvas) {
+	const high = 20
+	above := c.width < 500 // names are above their lines
+	step, left := float64(high), 0.0
+	if above {
+		step = 2 * high
+	} else {
+		for _, l := range r.Lines {
+			left = max(left, textWidth(l.Name, usual, false))
+		}
+		left = min(left, 0.46*c.width) + 12
+	}
+	low, high0 := 0.0, 0.0
+	for _, l := range r.Lines {
+		low, high0 = min(low, l.Mean), max(high0, l.Mean)
+		if l.Across != nil {
+			low, high0 = min(low, l.Across.Low), max(high0, l.Across.High)
+		}
+	}
+	top := c.y + 8
+	c.frame = box{left + 8, top, c.width - 14, top + step*float64(len(r.Lines)) + 4}
+	sx := newScale(r.X, low, high0, c.frame.x0, c.frame.x1)
+	c.line(sx.at(0), top, sx.at(0), c.frame.y1, "soft", 1, "4 3")
+	for i, l := range r.Lines {
+		y := top + step*(float64(i)+1) - high/2
+		name := label{x: left, y: y + 4, anchor: end, size: usual, colour: "ink", text: l.Name}
+		room := left - 2
+		if above {
+			name.x, name.y, name.anchor, room = 2, y-high/2+2, start, c.width-4
+		}
+		c.text(name.cut(room))
+		if l.Across != nil {
+			c.span(box{sx.at(l.Across.Low), y, sx.at(l.Across.High), y}, l.Colour)
+		}
+		fmt.Fprintf(c, `<path d="%s" fill="%s"/>`+"\n", marker(0, sx.at(l.Mean), y, 3.6), c.colour(l.Colour))
+	}
+	c.xAxis(sx)
+}
