@@ -193,6 +193,7 @@ var mayImport = map[string][]string{
 	"serve/policies":                   {"costs", "costs/prices", "featurize/pixel", "internal/atomicfile", "internal/digest", "internal/finite", "internal/parallel", "internal/storage", "internal/textfile", "models/cascade", "models/estimate", "models/network", "models/policy", "onnx", "onnx/ort", "pipeline/decide", "serve/metrics"},
 	"serve/policies/policiestest":      {"costs", "featurize", "internal/storage", "models/cascade", "models/estimate", "models/network", "models/policy", "pipeline/decide"},
 	"tools":                            {},
+	"tools/dist/wheel":                 {},
 	"tools/fetch":                      {},
 	"tools/flink":                      {"tools/flink/cluster"},
 	"tools/flink/cluster":              {},
@@ -296,6 +297,7 @@ var testsMayImport = map[string][]string{
 	"experts/retrieval/search": {"experts/service/servicetest", "internal/progress"},
 	"serve/gateway":            {"experts/service", "internal/judge", "internal/parallel", "internal/storage", "models", "models/cascade/fit", "models/estimate", "models/network", "onnx/hf/hftest", "onnx/ort/orttest", "pipeline/convert", "pipeline/decide/decidetest", "pipeline/fromlog", "serve/gateway/gatewaytest", "serve/people/hours", "serve/telemetry/telemetrytest"},
 	"tools":                    {"costs", "featurize", "location", "onnx", "onnx/hf/hftest", "onnx/ort", "onnx/ort/orttest", "pipeline/decide/decidetest"},
+	"tools/dist/wheel":         {"internal/realdata"},
 	"serve/dashboard":          {"internal/judge", "onnx/ort/orttest", "pipeline/decide/decidetest", "serve/decision"},
 
 	"cmd/pipe-beam/job":       {"costs", "internal/storage/storagetest"},
