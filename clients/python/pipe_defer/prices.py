@@ -1,6 +1,7 @@
 """Prices and pairs of a request, as inputs of a policy."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from numbers import Real
 from typing import Any, TypedDict
 
 import numpy as np
@@ -88,8 +89,8 @@ def _index(kind: str, name: str, names: Sequence[str]) -> int:
 
 
 def _amount(what: str, value: float) -> float:
-    if not 0 <= value <= np.finfo(np.float32).max:
-        raise PriceError(f"{what} is {value}, not a number from 0 on")
+    if not isinstance(value, Real) or not 0 <= value <= np.finfo(np.float32).max:
+        raise PriceError(f"{what} is {value!r}, not a number from 0 on")
     return float(value)
 
 

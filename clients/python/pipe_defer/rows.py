@@ -15,14 +15,18 @@ Floats = NDArray[np.float32]
 def matrix(data: Any, names: Sequence[str], dim: int) -> Floats:
     """The features of rows, rows x dim. Of a data frame these are the columns with the names of the features, in any order, or its one
     column "features" of lists, as cost tensors have; other columns are not looked at. What already is a table of float32 is not copied."""
-    frame = nw.from_native(data, eager_only=True, pass_through=True)
+    try:
+        frame = nw.from_native(data, eager_only=True, pass_through=True)
+        columns = frame.columns if isinstance(frame, nw.DataFrame) else []
+    except nw.exceptions.DuplicateError as err:
+        raise InputError(f"the data frame has two columns of one name: {err}") from err
     if not isinstance(frame, nw.DataFrame):
         return _finite(_array(data, dim))
-    if "features" in frame.columns and "features" not in names:
+    if "features" in columns and "features" not in names:
         return _finite(_lists(frame["features"], dim))
     if not names:
         raise InputError("the policy does not know names of features: give an array, with the columns in the order of the training")
-    missing = [name for name in names if name not in frame.columns]
+    missing = [name for name in names if name not in columns]
     if missing:
         raise InputError(f"the data frame has no column {', '.join(map(repr, missing))}; the policy needs {', '.join(map(repr, names))}")
     return _finite(_columns(frame, list(names)))
@@ -75,7 +79,8 @@ def _columns(frame: "nw.DataFrame[Any]", names: list[str]) -> Floats:
 
 def _lists(column: "nw.Series[Any]", dim: int) -> Floats:
     try:
-        lists = column.to_arrow()
+        native = column.to_native()
+        lists = native.chunk(0) if getattr(native, "num_chunks", 0) == 1 else column.to_arrow()  # the latter copies a chunk of pyarrow
     except ImportError as err:
         raise InputError("a column of lists needs pyarrow: pip install 'pipe-defer[frames]'") from err
     if not hasattr(lists, "flatten") or len(lists) and set(lists.value_lengths().to_pylist()) != {dim}:

@@ -75,7 +75,7 @@ class Decide(unittest.TestCase):
 
         for form, rows, base in [
             ("array", FEATURES, FEATURES),
-            ("pandas", (frame := pandas.DataFrame(FEATURES, columns=NAMES)), frame.to_numpy()),
+            ("pandas", pandas.DataFrame(FEATURES, columns=NAMES, copy=False), FEATURES),
             ("pyarrow", pyarrow.table({"features": pyarrow.FixedSizeListArray.from_arrays(pyarrow.array(flat := FEATURES.ravel()), 3)}), flat),
         ]:
             with self.subTest(form):
@@ -127,7 +127,7 @@ class Refused(unittest.TestCase):
         gap.loc[[3, 7], "length"] = np.nan
         far[5, 0] = 1e39
         for case, rows, says in [
-            ("no such column", FRAME.drop(columns="code"), "no column 'code'"), ("a date", FRAME.assign(code=pandas.Timestamp("2026-01-01")), "'code'.*Datetime"),
+            ("two columns of one name", pandas.DataFrame(np.zeros((2, 4)), columns=["length", *NAMES]), "two columns"), ("no such column", FRAME.drop(columns="code"), "no column 'code'"), ("a date", FRAME.assign(code=pandas.Timestamp("2026-01-01")), "'code'.*Datetime"),
             ("texts", FRAME.assign(code="1"), "'code'"), ("an array of texts", FEATURES.astype(str), "numbers"), ("a row", FEATURES[0], r"\(3,\)"),
             ("too narrow", FEATURES[:, :2], "rows x 3"), ("rows of two lengths", [[1, 2, 3], [1]], "lengths"), ("a lazy frame", polars.LazyFrame(FRAME), "in memory"),
             ("a text", "words", "rows x 3"), ("nothing", None, "rows x 3"), ("objects", FEATURES.astype(object), "object"), ("complex", FEATURES.astype(complex), "complex"),
