@@ -104,16 +104,18 @@ class Policy:
         return self._named(out, allowed, self._actions.promised(prices or {}, allowed))
 
     def _batches(self, data: Any) -> "Iterator[tuple[Sequence[int], dict[str, NDArray[Any]]]]":
-        """Rows and the inputs that they have; one empty batch if there are no rows."""
+        """The numbers of rows, and their inputs. If there are no rows, it is one batch for none of them, because not every graph takes none."""
         if self._tokens is not None:
             items = texts(data)
             if items:
                 yield from self._tokens.batches(items)
                 return
-            yield [], {v["name"]: np.zeros((0, 1), np.int64) for v in self.about["inputs"]}
+            yield [], {v["name"]: np.ones((1, 1), np.int64) for v in self.about["inputs"]}
             return
         features = matrix(self._encoder.encode(data) if self._encoder else data, self.feature_names, self.about["dim"])
-        for start in range(0, max(len(features), 1), _ROWS):
+        if len(features) == 0:
+            yield [], {"features": np.zeros((1, features.shape[1]), np.float32)}
+        for start in range(0, len(features), _ROWS):
             block = features[start : start + _ROWS]
             yield range(start, start + len(block)), {"features": block}
 
