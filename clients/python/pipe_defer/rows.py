@@ -34,10 +34,13 @@ def matrix(data: Any, names: Sequence[str], dim: int) -> Floats:
 
 def texts(data: Any) -> list[str]:
     """A list of texts, from a list or a column of a data frame."""
-    if isinstance(data, str):
-        raise InputError("a text alone: give a list of texts, or a column of a data frame")
-    series = nw.from_native(data, series_only=True, pass_through=True)
-    items = series.to_list() if isinstance(series, nw.Series) else list(data)
+    column = nw.from_native(data, allow_series=True, pass_through=True)
+    if isinstance(column, nw.Series):
+        items = column.to_list()
+    elif isinstance(data, (list, tuple, np.ndarray)):
+        items = list(data)
+    else:  # the names of a data frame's columns and the letters of a text are texts, too
+        raise InputError(f"a {type(data).__name__}: give a list of texts, or the column of a data frame that has them")
     wrong = [i for i, item in enumerate(items) if not isinstance(item, str)]
     if wrong:
         raise InputError(f"row {wrong[0]} is {items[wrong[0]]!r}, not a text", wrong)

@@ -78,8 +78,8 @@ class Server:
 
     def messages(self) -> str:
         """What the server has written to its standard error: lines of JSON."""
-        self._messages.seek(0)
-        return self._messages.read().decode("utf-8", "replace").strip()
+        file = self._messages.fileno()  # read without moving the position at which the server writes
+        return os.pread(file, os.fstat(file).st_size, 0).decode("utf-8", "replace").strip()
 
     def decide(self, **request: Any) -> dict[str, Any]:
         """POST /v1/decide (docs/decide-api.md): features, rows, texts, images or messages, prices, unavailable, executed and others."""

@@ -2,6 +2,7 @@
 
 import argparse
 import csv
+import hashlib
 import importlib.metadata
 import json
 import os
@@ -151,6 +152,18 @@ class Refused(unittest.TestCase):
         for path, says in [("text.onnx", "text.onnx.json is missing"), ("alone.onnx", "keep both"), ("other.onnx", "another file"), ("broken.onnx", "not JSON")]:
             with self.subTest(path), self.assertRaisesRegex(PolicyError, says):
                 Policy(path)
+        about = json.loads(Path(FIXED + ".json").read_text())
+        for changed, says in [
+            ({"kind": "cascade"}, "cascade.*run"), ({"format": 2}, "newer"), ({"encoder": {"input": "image"}}, "image.*run"), ({"kind": None}, "None"),
+            ({"sha256": hashlib.sha256(b"x").hexdigest()}, "cannot open"),
+        ]:  # fmt: skip
+            Path("changed.onnx").write_bytes(b"x" if "sha256" in changed else Path(FIXED).read_bytes())
+            Path("changed.onnx.json").write_text(json.dumps(about | changed))
+            with self.subTest(changed), self.assertRaisesRegex(PolicyError, says):
+                Policy("changed.onnx")
+        Path("changed.onnx.json").write_text("[]")
+        with self.assertRaisesRegex(PolicyError, "not the description"):
+            Policy("changed.onnx")
         with self.assertRaises(FileNotFoundError):
             Policy("none.onnx")
         with self.assertRaisesRegex(pipe_defer.ProgramError, "none.onnx") as caught:
@@ -203,8 +216,9 @@ class Texts(unittest.TestCase):
         self.assertEqual(policy.decide([""]).expert.tolist(), policy.decide(["", "code"]).expert[:1].tolist())
         with self.assertRaisesRegex(InputError, "row 1"):
             policy.decide(["a", None])
-        with self.assertRaisesRegex(InputError, "a text alone"):
-            policy.decide("a")
+        for rows in ("a", pandas.DataFrame({"text": texts}), {"text": texts}, pyarrow.table({"text": texts}), None):
+            with self.assertRaisesRegex(InputError, "give a list of texts"):
+                policy.decide(rows)
 
 
 class Served(unittest.TestCase):
@@ -217,6 +231,9 @@ class Served(unittest.TestCase):
             with self.assertRaises(pipe_defer.ServerError) as caught:
                 server.decide(features=[[1]])
             self.assertEqual(caught.exception.status, 422)
+            server.messages()
+            server.ask("/v1/policies/reload", {})
+            self.assertTrue(all(json.loads(line) for line in server.messages().splitlines()))
             with self.assertWarns(UserWarning), self.assertRaises(FileNotFoundError):
                 pipe_defer.read_log("log")
             url = server.url
