@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -43,7 +44,8 @@ func TestInstalled(t *testing.T) {
 	u.run(t, "venv/bin/pipe", "train", "--in", "costs.parquet", "--methods", "", "--out", "policies")
 	verdict := u.run(t, "venv/bin/pipe", "eval", "--in", "costs.parquet", "--policy", "policies", "--today", "large/docs", "--out", "report")
 	said, _, _ := strings.Cut(verdict, "\n\n")
-	t.Logf("installed in %.1f s, first verdict after %.1f s:\n%s", installed.Seconds(), time.Since(start).Seconds(), said)
+	t.Logf("installed in %.1f s, first verdict after %.1f s, of which the processors worked %.1f s:\n%s",
+		installed.Seconds(), time.Since(start).Seconds(), time.Duration(u.worked.Load()).Seconds(), said)
 	if !strings.Contains(verdict, "deploy auto-lambda1.onnx: it saves") {
 		t.Error("the verdict is another one than that of the tutorial")
 	}
@@ -58,7 +60,7 @@ func TestInstalled(t *testing.T) {
 	})
 	t.Run("judge", func(t *testing.T) {
 		t.Parallel()
-		u.run(t, "venv/bin/python", filepath.Join(here, "judge.py"), "--version", "1.2.3rc1")
+		u.run(t, "venv/bin/python", filepath.Join(here, "judge.py"), "--version", "1.2.3rc1", "--page", filepath.Join(realdata.Root(t), "docs", "python.md"))
 	})
 }
 
@@ -81,6 +83,7 @@ func program(t *testing.T) string {
 type user struct {
 	dir, python string
 	env         []string
+	worked      atomic.Int64 // nanoseconds of processors
 }
 
 // newUser keeps of the environment only what says where packages come from.
@@ -128,5 +131,6 @@ func (u *user) run(t *testing.T, program string, arguments ...string) string {
 	if err := c.Run(); err != nil {
 		t.Fatalf("%s %q: %v\n%s\n%s", program, arguments, err, out.String(), messages.String())
 	}
+	u.worked.Add(int64(c.ProcessState.UserTime() + c.ProcessState.SystemTime()))
 	return out.String()
 }

@@ -1,11 +1,14 @@
 """Decides with the installed package and compares with the program, in a folder with costs.parquet, policies and report."""
 
 import argparse
+import contextlib
 import csv
 import hashlib
 import importlib.metadata
+import io
 import json
 import os
+import re
 import subprocess
 import sys
 import unittest
@@ -223,7 +226,7 @@ class Texts(unittest.TestCase):
 
 class Served(unittest.TestCase):
     def test_server(self):
-        with pipe_defer.Server("policies", log="log") as server:
+        with pipe_defer.Server("policies", log="served") as server:
             self.assertEqual(server.ask("/v1/policies")["policies"][0]["name"], "auto-lambda1")
             answer = server.decide(features=FEATURES[:50].tolist(), top=1)
             self.assertEqual([d["index"] for d in answer["decisions"]], Policy(FIXED).decide(FEATURES[:50]).action.tolist())
@@ -235,15 +238,15 @@ class Served(unittest.TestCase):
             server.ask("/v1/policies/reload", {})
             self.assertTrue(all(json.loads(line) for line in server.messages().splitlines()))
             with self.assertWarns(UserWarning), self.assertRaises(FileNotFoundError):
-                pipe_defer.read_log("log")
+                pipe_defer.read_log("served")
             url = server.url
         with self.assertRaises(OSError):
             urllib.request.urlopen(url + "/healthz", timeout=5)
         with self.assertRaisesRegex(pipe_defer.ServerError, "does not run"):
             server.decide(features=[[1, 2, 3]])
         for library in ("pandas", "polars", "pyarrow"):
-            self.assertEqual(len(pipe_defer.read_log("log", library=library)), 50)
-        self.assertEqual(pipe_defer.read_log("log", "outcomes")["correct"].tolist(), [True])
+            self.assertEqual(len(pipe_defer.read_log("served", library=library)), 50)
+        self.assertEqual(pipe_defer.read_log("served", "outcomes")["correct"].tolist(), [True])
 
     def test_no_server(self):
         with self.assertRaisesRegex(pipe_defer.ServerError, "none.onnx"):
@@ -268,6 +271,22 @@ class Tables(unittest.TestCase):
             self.assertEqual(frame["action"].tolist(), frames[0]["action"].tolist())
 
 
+class Page(unittest.TestCase):
+    def test_blocks(self):
+        """What docs/python.md shows runs, all but the block that trains again, and prints what the comments say."""
+        names, ran = {}, 0
+        for block in re.findall("^```python\n(.*?)^```$", Path(PAGE).read_text(), re.M | re.S):
+            if '"train"' in block:
+                continue
+            printed = io.StringIO()
+            with contextlib.redirect_stdout(printed):
+                exec(block, names)
+            for line in re.findall(r"^print\(.*# ([\[(].*)$", block, re.M):
+                self.assertIn(line, printed.getvalue().splitlines())
+                ran += 1
+        self.assertGreater(ran, 1)
+
+
 class Package(unittest.TestCase):
     def test_metadata(self):
         about = importlib.metadata.distribution("pipe-defer")
@@ -287,6 +306,7 @@ class Package(unittest.TestCase):
 if __name__ == "__main__":
     arguments = argparse.ArgumentParser()
     arguments.add_argument("--version", required=True)
+    arguments.add_argument("--page", required=True)
     known, rest = arguments.parse_known_args()
-    VERSION = known.version
+    VERSION, PAGE = known.version, known.page
     unittest.main(argv=[sys.argv[0], *rest])
