@@ -198,6 +198,7 @@ var mayImport = map[string][]string{
 	"serve/policies/policiestest":      {"costs", "featurize", "internal/storage", "models/cascade", "models/estimate", "models/network", "models/policy", "pipeline/decide"},
 	"tools":                    {"costs", "featurize", "location", "onnx", "onnx/hf/hftest", "onnx/ort", "onnx/ort/orttest", "pipeline/decide/decidetest"},
 	"tools/dist/npm":           {"costs", "costs/coststest", "featurize/lexical", "internal/judge", "internal/realdata", "internal/storage", "models/cascade", "models/cascade/cascadetest", "models/estimate", "models/network", "models/policy", "onnx", "onnx/hf/hftest", "onnx/ort", "onnx/ort/orttest", "pipeline/convert", "pipeline/decide", "pipeline/decide/decidetest", "pipeline/features"},
+	"tools/dist/wheel":         {"internal/realdata"},
 	"tools/fetch":                      {},
 	"tools/flink":                      {"tools/flink/cluster"},
 	"tools/flink/cluster":              {},

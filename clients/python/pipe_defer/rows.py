@@ -1,0 +1,99 @@
+"""Rows of features: from arrays and data frames to what a policy takes."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
+
+from .errors import InputError
+
+Floats = NDArray[np.float32]
+
+
+def matrix(data: Any, names: Sequence[str], dim: int) -> Floats:
+    """The features of rows, rows x dim. Of a data frame these are the columns with the names of the features, in any order, or its one
+    column "features" of lists, as cost tensors have; other columns are not looked at. What already is a table of float32 is not copied."""
+    try:
+        frame = nw.from_native(data, eager_only=True, pass_through=True)
+        columns = frame.columns if isinstance(frame, nw.DataFrame) else []
+    except nw.exceptions.DuplicateError as err:
+        raise InputError(f"the data frame has two columns of one name: {err}") from err
+    if not isinstance(frame, nw.DataFrame):
+        return _finite(_array(data, dim))
+    if "features" in columns and "features" not in names:
+        return _finite(_lists(frame["features"], dim))
+    if not names:
+        raise InputError("the policy does not know names of features: give an array, with the columns in the order of the training")
+    missing = [name for name in names if name not in columns]
+    if missing:
+        raise InputError(f"the data frame has no column {', '.join(map(repr, missing))}; the policy needs {', '.join(map(repr, names))}")
+    return _finite(_columns(frame, list(names)))
+
+
+def texts(data: Any) -> list[str]:
+    """A list of texts, from a list or a column of a data frame."""
+    column = nw.from_native(data, allow_series=True, pass_through=True)
+    if isinstance(column, nw.Series):
+        items = column.to_list()
+    elif isinstance(data, (list, tuple, np.ndarray)):
+        items = list(data)
+    else:  # the names of a data frame's columns and the letters of a text are texts, too
+        raise InputError(f"a {type(data).__name__}: give a list of texts, or the column of a data frame that has them")
+    wrong = [i for i, item in enumerate(items) if not isinstance(item, str)]
+    if wrong:
+        raise InputError(f"row {wrong[0]} is {items[wrong[0]]!r}, not a text", wrong)
+    return items
+
+
+def _array(data: Any, dim: int) -> Floats:
+    try:
+        values = np.asarray(data)
+    except ValueError as err:
+        raise InputError(f"rows of different lengths: {err}") from err
+    if values.ndim != 2 or values.shape[1] != dim:
+        kind = type(data).__module__.split(".")[0] + "." + type(data).__name__
+        raise InputError(
+            f"features of the shape {values.shape} ({kind}), not rows x {dim}: give a table of numbers, or a data frame in memory"
+        )
+    return _float32(values, "the array")
+
+
+def _float32(values: NDArray[Any], what: str) -> Floats:
+    if values.dtype.kind not in "biuf":
+        raise InputError(f"{what} has the type {values.dtype}; features are numbers")
+    with np.errstate(over="ignore"):  # too large for float32 is infinite, which is refused below
+        return np.ascontiguousarray(values, np.float32)
+
+
+def _columns(frame: "nw.DataFrame[Any]", names: list[str]) -> Floats:
+    if frame.columns == names and frame.implementation.is_pandas() and all(kind == nw.Float32 for kind in frame.schema.values()):
+        return np.ascontiguousarray(frame.to_numpy(), np.float32)  # one block in memory: nothing is copied
+    out = np.empty((len(frame), len(names)), np.float32)
+    for i, name in enumerate(names):
+        kind = frame[name].dtype
+        if not (kind.is_integer() or kind.is_float() or kind == nw.Boolean):
+            raise InputError(f"column {name!r} has the type {kind}; features are numbers")
+        values = frame[name].cast(nw.Float32) if frame[name].null_count() else frame[name]
+        out[:, i] = _float32(values.to_numpy(), f"column {name!r}")
+    return out
+
+
+def _lists(column: "nw.Series[Any]", dim: int) -> Floats:
+    try:
+        native = column.to_native()
+        lists = native.chunk(0) if getattr(native, "num_chunks", 0) == 1 else column.to_arrow()  # the latter copies a chunk of pyarrow
+    except ImportError as err:
+        raise InputError("a column of lists needs pyarrow: pip install 'pipe-defer[frames]'") from err
+    if not hasattr(lists, "flatten") or len(lists) and set(lists.value_lengths().to_pylist()) != {dim}:
+        raise InputError(f"the column 'features' does not hold lists of {dim} numbers")
+    return _float32(lists.flatten().to_numpy(zero_copy_only=False).reshape(len(lists), dim), "the column 'features'")
+
+
+def _finite(values: Floats) -> Floats:
+    bad = np.flatnonzero(~np.isfinite(values).all(axis=1)).tolist()
+    if bad:
+        at = int(np.flatnonzero(~np.isfinite(values[bad[0]]))[0])
+        raise InputError(f"{len(bad)} of {len(values)} rows have a feature that is missing or not finite: the first is row {bad[0]}, feature {at}", bad)
+    return values
