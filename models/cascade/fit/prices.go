@@ -6,6 +6,7 @@ import (
 
 	"pipe/costs"
 	"pipe/models/auto"
+	"pipe/models/cascade"
 	"pipe/models/policy"
 )
 
@@ -13,10 +14,9 @@ import (
 type pricing struct {
 	lambda float64            // of the file
 	any    *policy.PriceRange // nil: the prices of the file are fixed
-	// at are the prices that the guard compares at: the first ones are those of references, and the first of all is the centre. A file with
-	// fixed prices has one.
-	at         []point
-	references int
+	// at are the prices that are compared at. The first are those that states are learned at: of a range, its centre. A file with fixed
+	// prices has one.
+	at []point
 }
 
 // point are prices, and the fees of all pairs.
@@ -28,11 +28,11 @@ type point struct {
 
 // fixedPricing is for the fees of a at lambda.
 func fixedPricing(a *costs.Actions, lambda float64) pricing {
-	return pricing{lambda: lambda, at: []point{pointAt(a, policy.PriceGuard{Lambda: lambda})}, references: 1}
+	return pricing{lambda: lambda, at: []point{pointAt(a, policy.PriceGuard{Lambda: lambda})}}
 }
 
-// anyPricing is for a range: references are its centre, both ends of the factor on all fees at once, and both ends of lambda. Prices with
-// the same fees count once, so without fees of advice there are three.
+// anyPricing is for a range: its centre, both ends of the factor on all fees at once, and the prices of auto. Prices with the same fees
+// count once.
 func anyPricing(a *costs.Actions, r policy.PriceRange) pricing {
 	p := pricing{lambda: 1, any: &r}
 	add := func(of policy.PriceGuard) {
@@ -46,10 +46,6 @@ func anyPricing(a *costs.Actions, r policy.PriceRange) pricing {
 	for _, factor := range r.Fee {
 		add(policy.PriceGuard{Lambda: one, Scaled: policy.AllFees, Factor: factor})
 	}
-	for _, lambda := range r.Lambda {
-		add(policy.PriceGuard{Lambda: lambda})
-	}
-	p.references = len(p.at)
 	for _, of := range auto.PointsIn(a, r) {
 		add(of.PriceGuard)
 	}
@@ -61,12 +57,17 @@ func pointAt(a *costs.Actions, of policy.PriceGuard) point {
 	return point{of, prices, prices.Fees()}
 }
 
-// points are prices as auto takes them, for the pairs of a state: an executed pair has no fee.
-func points(at []point, executed []int) (out []auto.Point) {
+// points are prices as auto takes them, for the pairs of a state: an executed pair has no fee, and of what is executed later the difference
+// of the fee from that of the centre is one of the pair before it.
+func points(at []point, s cascade.State) (out []auto.Point) {
 	for _, of := range at {
 		fees := slices.Clone(of.fees)
-		for _, i := range executed {
+		for _, i := range s.Executed {
 			fees[i] = 0
+		}
+		for k, share := range s.Later {
+			later := k % len(fees)
+			fees[k/len(fees)] += share * (of.fees[later] - at[0].fees[later])
 		}
 		out = append(out, auto.Point{PriceGuard: of.PriceGuard, Fees: fees})
 	}

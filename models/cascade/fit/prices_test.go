@@ -40,7 +40,7 @@ func (w world) prices(a *costs.Actions) *policy.Prices {
 	return p
 }
 
-// priced are prices of a world with n experts: references, between them, single fees, and single pairs masked.
+// priced are prices of a world with n experts: the centre and both ends, between them, single fees, and single pairs masked.
 func priced(n int) (names []string, all [][]float64) {
 	add := func(name string, factors ...float64) { names, all = append(names, name), append(all, factors) }
 	each := func(f float64) []float64 { return slices.Repeat([]float64{f}, n) }
@@ -132,8 +132,8 @@ func TestAnyPriceGuard(t *testing.T) {
 			t.Errorf("%s: %+v", name, report.Guard)
 		}
 		if change == nil {
-			if len(p.States) != 4 || len(p.States[0].At) != 3 || p.States[0].Policy != nil {
-				t.Errorf("%d states, %d references", len(p.States), len(p.States[0].At))
+			if len(p.States) != 4 || len(p.States[0].Later) != 4 || p.States[1].Later != nil {
+				t.Errorf("%d states, later executions %v", len(p.States), p.States[0].Later)
 			}
 			continue
 		}
