@@ -125,12 +125,17 @@ func (l *learner) state(ctx context.Context, executed []int) (cascade.State, Sta
 	for _, i := range executed {
 		folder += fmt.Sprintf("-%d", i)
 	}
-	at := points(l.p.at, state)
+	at := points(l.p.at, executed)
+	if state.Later != nil { // what rows cost is known at the first prices only; what is no better than a fixed pair there may be so at others
+		at, s.KeepEstimates = at[:1], true
+	}
 	p, r, err := l.auto(ctx, t, 1, at, l.name(executed), folder, s)
 	if err != nil {
 		return state, StateReport{}, err
 	}
-	state.Policy = p
+	if state.Policy = p; state.Later != nil {
+		p.Estimate.Margin = r.Margin
+	}
 	l.keep(t, executed, at[0].Fees, r)
 	names := t.Actions.Names() // those of the table are shorter
 	r.Guard.Fixed = l.t.Actions.Name(slices.Index(names, r.Guard.Fixed))

@@ -6,7 +6,6 @@ import (
 
 	"pipe/costs"
 	"pipe/models/auto"
-	"pipe/models/cascade"
 	"pipe/models/policy"
 )
 
@@ -57,17 +56,12 @@ func pointAt(a *costs.Actions, of policy.PriceGuard) point {
 	return point{of, prices, prices.Fees()}
 }
 
-// points are prices as auto takes them, for the pairs of a state: an executed pair has no fee, and of what is executed later the difference
-// of the fee from that of the centre is one of the pair before it.
-func points(at []point, s cascade.State) (out []auto.Point) {
+// points are prices as auto takes them, for the pairs of a state: an executed pair has no fee.
+func points(at []point, executed []int) (out []auto.Point) {
 	for _, of := range at {
 		fees := slices.Clone(of.fees)
-		for _, i := range s.Executed {
+		for _, i := range executed {
 			fees[i] = 0
-		}
-		for k, share := range s.Later {
-			later := k % len(fees)
-			fees[k/len(fees)] += share * (of.fees[later] - at[0].fees[later])
 		}
 		out = append(out, auto.Point{PriceGuard: of.PriceGuard, Fees: fees})
 	}
