@@ -56,12 +56,12 @@ func TestCascadePrices(t *testing.T) {
 				cost                float64 // that the first decision expects
 			}{
 				"as trained":              {"", "", "", "small/none,large/none", 0.11},
-				"large is dear":           {"", "X-Pipe-Fees", "expert=large:1", "small/none", 0.13},
-				"large is dear, body":     {`{"prices":{"experts":{"large":1}}}`, "", "", "small/none", 0.13},
+				"large is dear":           {"", "X-Pipe-Fees", "expert=large:1", "small/none", 0.585},
+				"large is dear, body":     {`{"prices":{"experts":{"large":1}}}`, "", "", "small/none", 0.585},
 				"large is a little dear":  {"", "X-Pipe-Fees", "expert=large:0.07", "small/none,large/none", 0.12},
-				"a pair is dear":          {`{"prices":{"pairs":{"large/none":0.9}}}`, "", "", "small/none", 0.13},
+				"a pair is dear":          {`{"prices":{"pairs":{"large/none":0.9}}}`, "", "", "small/none", 0.56},
 				"small is dear":           {"", "X-Pipe-Fees", "expert=small:0.3", "large/none", 0.25},
-				"large is left out":       {"", "X-Pipe-Without", "expert=large", "small/none", 0.13},
+				"large is left out":       {"", "X-Pipe-Without", "expert=large", "small/none", 0.585},
 				"small is left out, body": {`{"unavailable":{"experts":["small"]}}`, "", "", "large/none", 0.25},
 			} {
 				t.Run(fmt.Sprintf("%s, %s, stream %v", caller, name, stream), func(t *testing.T) {
