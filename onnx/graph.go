@@ -1,7 +1,6 @@
 package onnx
 
 import (
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"slices"
@@ -21,7 +20,6 @@ type Graph struct {
 	outputs []*Value
 	inits   []*Value
 	seen    map[string][]*Value // results of nodes and small constants by content
-	merge   bool                // see MergeConstants
 }
 
 // shared is what a graph, its Loop bodies and its branches have in common.
@@ -201,22 +199,11 @@ func (g *Graph) freshUntaken(prefix string) string {
 	return name
 }
 
-// MergeConstants makes NamedConst return an equal constant that it added to this graph before, by whichever name. So what several
-// models have in common is in the graph once.
-func (g *Graph) MergeConstants() { g.merge = true }
-
 // NamedConst adds a constant with the given name, after that of the branch of an [Graph.If] that it is in. It is merged with no
-// other, except after [Graph.MergeConstants].
+// other.
 func (g *Graph) NamedConst(name string, t *Tensor) *Value {
 	if g.Err() != nil {
 		return &Value{g: g}
-	}
-	key := ""
-	if g.merge && t.DType != String {
-		key = fmt.Sprintf("named %d %v %x", t.DType, t.Shape, sha256.Sum256(t.Raw))
-		if v := g.seen[key]; v != nil {
-			return v[0]
-		}
 	}
 	if err := t.Validate(); err != nil {
 		return g.fail("constant "+name, err)
@@ -227,9 +214,6 @@ func (g *Graph) NamedConst(name string, t *Tensor) *Value {
 	}
 	v := &Value{g: g, dtype: t.DType, shape: Dims(t.Shape...), name: name, fixed: true, init: t}
 	g.inits = append(g.inits, v)
-	if key != "" {
-		g.seen[key] = []*Value{v}
-	}
 	return v
 }
 

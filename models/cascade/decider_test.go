@@ -256,7 +256,7 @@ func BenchmarkNext(b *testing.B) {
 			return err
 		})
 	}
-	priced := plantedAny(rng, 5, 32, 128, 3)
+	priced := plantedAny(rng, 5, 32, 128)
 	any, rows := open(b, rt, priced), randomRows(rng, p, 1)
 	clear(rows.Executed)
 	bench("any-price/step=1", func() error {

@@ -149,21 +149,16 @@ func (b *builder) size(state int) int {
 	return len(b.p.States[state].Executed)
 }
 
-// decide adds the policies of a state to the graph; nil, with the error kept, if it cannot.
+// decide adds the policy of a state to the graph; nil, with the error kept, if it cannot.
 func (b *builder) decide(g *onnx.Graph, s State, features *onnx.Value, in inputs) *policy.Outputs {
 	if b.shared != nil {
 		return b.shared
 	}
-	all := make([]policy.Priced, len(s.references()))
-	for n, r := range s.references() {
-		all[n].Policy = r.Policy
-	}
+	var fees *onnx.Value
 	if in.fees != nil {
-		for n, fees := range b.fees(g, s, in) {
-			all[n].Fees, all[n].Available = fees, in.available
-		}
+		fees = b.fees(g, s, in)
 	}
-	out, err := policy.GraphAt(g, features, all)
+	out, err := s.Policy.GraphAt(g, features, fees, in.available)
 	if in.fees != nil && err == nil {
 		out.Cost = g.Where(in.available, out.Cost, g.Scalar(onnx.Float32, none))
 	}
@@ -176,31 +171,28 @@ func (b *builder) decide(g *onnx.Graph, s State, features *onnx.Value, in inputs
 	return nil
 }
 
-// fees are what every pair costs besides what a reference of a state estimates, by reference: rows x A. That is its own fee unless it was
-// executed, and of what is executed later the difference of the fee from that at the reference.
-func (b *builder) fees(g *onnx.Graph, s State, in inputs) (out []*onnx.Value) {
+// fees are what every pair costs besides what the policy of a state estimates: rows x A. That is its own fee unless it was executed, and
+// of what is executed later the difference of the fee from that of the policy.
+func (b *builder) fees(g *onnx.Graph, s State, in inputs) *onnx.Value {
 	own := slices.Repeat([]float32{1}, int(b.pairs))
 	for _, i := range s.Executed {
 		own[i] = 0
 	}
-	if s.At == nil {
-		return []*onnx.Value{g.Mul(in.fees, row(g, own))}
+	if s.Later == nil {
+		return g.Mul(in.fees, row(g, own))
 	}
 	now := g.Where(in.available, in.fees, g.Scalar(onnx.Float32, b.p.Range))
-	for _, r := range s.At {
-		of, less := make([]float32, len(r.Later)), make([]float32, len(own))
-		for at, share := range r.Later {
-			first, later := at/len(own), at%len(own)
-			of[at] = float32(share)
-			less[first] -= float32(share * r.Fees[later])
-			if first == later {
-				of[at] += own[first]
-			}
+	usual, of, less := s.Policy.Actions.Fees(1), make([]float32, len(s.Later)), make([]float32, len(own))
+	for at, share := range s.Later {
+		first, later := at/len(own), at%len(own)
+		of[at] = float32(share)
+		less[first] -= float32(share * usual[later])
+		if first == later {
+			of[at] += own[first]
 		}
-		shape := []int64{b.pairs, b.pairs}
-		out = append(out, g.Gemm(now, g.Const(onnx.Float32s(shape, of)), g.Const(onnx.Float32s(shape[:1], less)), 1, 1, false, true))
 	}
-	return out
+	shape := []int64{b.pairs, b.pairs}
+	return g.Gemm(now, g.Const(onnx.Float32s(shape, of)), g.Const(onnx.Float32s(shape[:1], less)), 1, 1, false, true)
 }
 
 // one is what one state says: rows x width.

@@ -162,7 +162,7 @@ func TestGuaranteeRefuses(t *testing.T) {
 func TestFreezeKeepsGuarantee(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 4))
 	half := 0.5
-	with, _ := guaranteed(t, plantedAny(rng, 3, 4, 8, 2), &half)
+	with, _ := guaranteed(t, plantedAny(rng, 3, 4, 8), &half)
 	promised, other := 1.5, 3.0
 	for name, c := range map[string]policy.PriceChange{
 		"lambda":   {Lambda: &other},

@@ -60,7 +60,7 @@ func judgedCase(t *testing.T, dir string, anyPrice bool) (file, rows string, wan
 	rng := rand.New(rand.NewPCG(5, 5))
 	p := planted(rng, 3, 4, 16)
 	if anyPrice {
-		p = plantedAny(rng, 3, 4, 16, 3)
+		p = plantedAny(rng, 3, 4, 16)
 	}
 	m, err := p.Export()
 	if err != nil {

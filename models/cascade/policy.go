@@ -36,34 +36,19 @@ type State struct {
 	Encoding Encoding
 	// Policy takes the encoded state, and has as many actions as the cascade has pairs, in their order: that of an executed
 	// pair is free, and those that must not be executed next are unavailable. [PairActions] makes them. In an any-price cascade its fees are
-	// those of the file's inputs.
+	// those of the file's inputs, and it estimates all that an action costs but its own fee.
 	Policy *policy.Policy
-	// At is for a state of an any-price cascade after which pairs are executed by decisions that depend on prices; Policy is nil then.
-	At []Reference
-}
-
-// Reference is what a state does if later states decide as they do at reference prices. What an action costs is linear in prices then:
-// its cost at the reference, and for every pair that is executed later the difference of its fee. As later states decide better at any other
-// price, the true cost is at most that, so the smallest of several references is taken.
-type Reference struct {
-	Policy *policy.Policy // by estimates of all that an action costs at the reference but its own fee
-	Fees   []float64      // A, of pairs at the reference
-	// Later is A x A: on which share of the rows a pair, the column, is executed later at the reference if the state executes another one,
-	// the row.
+	// Later is for a state of an any-price cascade after which pairs are executed by decisions that depend on prices, A x A: on which share
+	// of the rows a pair, the column, is executed later at the fees of Policy, if the state executes another one, the row. nil: later
+	// decisions do not depend on prices. If they stay those at these fees, what an action costs is linear in prices: its cost at these fees,
+	// and for every pair that is executed later the difference of its fee. As later states decide better by the prices, the true cost is
+	// at most that.
 	Later []float64
-}
-
-// references are those of the state; a policy of its own is one after which nothing depends on prices.
-func (s State) references() []Reference {
-	if s.Policy != nil {
-		return []Reference{{Policy: s.Policy}}
-	}
-	return s.At
 }
 
 // ends reports whether nothing more may be executed: an answer is accepted.
 func (s State) ends() bool {
-	for i, may := range s.references()[0].Policy.Actions.Mask() {
+	for i, may := range s.Policy.Actions.Mask() {
 		if may && !slices.Contains(s.Executed, i) {
 			return false
 		}
@@ -127,39 +112,21 @@ func (p *Policy) Validate() error {
 		if err := s.Encoding.check(s.Executed, p.Facts); err != nil {
 			return fmt.Errorf("state %v: %w", s.Executed, err)
 		}
-		if err := p.checkReferences(s); err != nil {
+		if err := p.checkPolicy(fmt.Sprintf("state %v", s.Executed), s.Policy, s.Encoding.Width()); err != nil {
 			return err
 		}
-	}
-	return nil
-}
-
-func (p *Policy) checkReferences(s State) error {
-	all, pairs := s.references(), p.Actions.Len()
-	if len(all) == 0 || s.At != nil && (s.Policy != nil || p.Prices == nil) {
-		return fmt.Errorf("state %v has no policy, or one and references, or references without price inputs", s.Executed)
-	}
-	for _, r := range all {
-		if err := p.checkPolicy(fmt.Sprintf("state %v", s.Executed), r.Policy, s.Encoding.Width()); err != nil {
-			return err
-		}
-		if s.At == nil {
-			continue
-		}
-		if err := r.check(pairs); err != nil {
+		if err := p.checkLater(s.Later); err != nil {
 			return fmt.Errorf("state %v: %w", s.Executed, err)
 		}
 	}
 	return nil
 }
 
-// check reports fees and later executions that do not fit the pairs.
-func (r Reference) check(pairs int) error {
-	switch {
-	case len(r.Fees) != pairs || slices.ContainsFunc(r.Fees, func(fee float64) bool { return fee-fee != 0 }):
-		return fmt.Errorf("the fees of a reference are %v", r.Fees)
-	case len(r.Later) != pairs*pairs || slices.ContainsFunc(r.Later, func(share float64) bool { return !(share >= 0 && share <= 1) }):
-		return fmt.Errorf("later executions at a reference are %v", r.Later)
+// checkLater reports later executions that do not fit the pairs.
+func (p *Policy) checkLater(later []float64) error {
+	pairs := p.Actions.Len()
+	if later != nil && (p.Prices == nil || len(later) != pairs*pairs || slices.ContainsFunc(later, func(share float64) bool { return !(share >= 0 && share <= 1) })) {
+		return fmt.Errorf("later executions are %v, of %d pairs", later, pairs)
 	}
 	return nil
 }

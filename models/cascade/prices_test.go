@@ -86,8 +86,8 @@ func TestNextAtRefuses(t *testing.T) {
 	}
 }
 
-// plantedAny is planted for any price: the empty state has references, of which each executes some pairs after others.
-func plantedAny(rng *rand.Rand, experts, dim, hidden, references int) *Policy {
+// plantedAny is planted for any price: some pairs are executed after others.
+func plantedAny(rng *rand.Rand, experts, dim, hidden int) *Policy {
 	p := planted(rng, experts, dim, hidden)
 	r := policy.DefaultPriceRange()
 	p.Prices, p.Range = &r, 1
@@ -96,23 +96,15 @@ func plantedAny(rng *rand.Rand, experts, dim, hidden, references int) *Policy {
 			p.States[n].Policy = estimated(rng, s.Policy.Actions, s.Encoding.Width(), hidden)
 		}
 	}
-	empty := &p.States[0]
-	standard := empty.Policy.Standard // of the same rows
-	for range references {
-		of := Reference{Policy: estimated(rng, empty.Policy.Actions, dim, hidden), Fees: p.Actions.Fees(3 * rng.Float64())}
-		of.Policy.Standard = standard
-		for i, ok := range p.Actions.Mask() {
-			for j, may := range p.Actions.Mask() {
-				share := 0.0
-				if ok && may && i != j && rng.IntN(2) == 0 {
-					share = rng.Float64()
-				}
-				of.Later = append(of.Later, share)
+	for i, ok := range p.Actions.Mask() {
+		for j, may := range p.Actions.Mask() {
+			share := 0.0
+			if ok && may && i != j && rng.IntN(2) == 0 {
+				share = rng.Float64()
 			}
+			p.States[0].Later = append(p.States[0].Later, share)
 		}
-		empty.At = append(empty.At, of)
 	}
-	empty.Policy = nil
 	return p
 }
 
@@ -139,35 +131,29 @@ func randomPrices(rng *rand.Rand, i *Info, n int) []*policy.Prices {
 // scoresAt are the scores of a row at prices, computed in Go.
 func (p *Policy) scoresAt(t *testing.T, s State, x []float32, executed []bool, at *policy.Prices) []float64 {
 	t.Helper()
-	best := slices.Repeat([]float64{math.Inf(-1)}, len(executed))
-	for _, r := range s.references() {
-		own, a := *r.Policy, *r.Policy.Actions
-		a.Experts, a.Unavailable = slices.Clone(a.Experts), slices.Clone(a.Unavailable)
-		for i := range a.Experts {
-			if a.Experts[i].Fee = at.Fee(i); executed[i] {
-				a.Experts[i].Fee = 0
-			} else if !at.Available[i] && a.Available(i) {
-				a.Unavailable = append(a.Unavailable, costs.Pair{Expert: i})
-			}
-		}
-		for k, share := range r.Later {
-			first, later := k/len(executed), k%len(executed)
-			fee := at.Fee(later)
-			if !at.Available[later] && !executed[later] {
-				fee = p.Range
-			}
-			a.Experts[first].Fee += share * (fee - r.Fees[later])
-		}
-		own.Actions = &a
-		scores := make([]float64, len(executed))
-		if err := own.Scores(scores, x); err != nil {
-			t.Fatal(err)
-		}
-		for i, v := range scores {
-			best[i] = max(best[i], v)
+	own, a := *s.Policy, *s.Policy.Actions
+	a.Experts, a.Unavailable = slices.Clone(a.Experts), slices.Clone(a.Unavailable)
+	for i := range a.Experts {
+		if a.Experts[i].Fee = at.Fee(i); executed[i] {
+			a.Experts[i].Fee = 0
+		} else if !at.Available[i] && a.Available(i) {
+			a.Unavailable = append(a.Unavailable, costs.Pair{Expert: i})
 		}
 	}
-	return best
+	for k, share := range s.Later {
+		first, later := k/len(executed), k%len(executed)
+		fee := at.Fee(later)
+		if !at.Available[later] && !executed[later] {
+			fee = p.Range
+		}
+		a.Experts[first].Fee += share * (fee - s.Policy.Actions.Experts[later].Fee)
+	}
+	own.Actions = &a
+	scores := make([]float64, len(executed))
+	if err := own.Scores(scores, x); err != nil {
+		t.Fatal(err)
+	}
+	return scores
 }
 
 // A file for any price decides rows with prices of their own as Go does, and a row alone as in a batch.
@@ -175,7 +161,7 @@ func TestAnyPriceDecidesAsGo(t *testing.T) {
 	rt := orttest.Open(t, 0)
 	for seed := range uint64(3) {
 		rng := rand.New(rand.NewPCG(seed, 21))
-		p := plantedAny(rng, 3, 4, 16, 3)
+		p := plantedAny(rng, 3, 4, 16)
 		d, r := open(t, rt, p), randomRows(rng, p, 1200)
 		at := randomPrices(rng, d.Info(), r.N)
 		got, err := d.NextAt(t.Context(), at, r)
@@ -221,7 +207,7 @@ func TestAnyPriceDecidesAsGo(t *testing.T) {
 // In no state does a higher fee of a pair make it the one that is executed next.
 func TestHigherFeesAtAnyPrice(t *testing.T) {
 	rng := rand.New(rand.NewPCG(4, 22))
-	p := plantedAny(rng, 3, 4, 16, 3)
+	p := plantedAny(rng, 3, 4, 16)
 	d, r := open(t, orttest.Open(t, 0), p), randomRows(rng, p, 900)
 	at := randomPrices(rng, d.Info(), r.N)
 	before, err := d.NextAt(t.Context(), at, r)
@@ -257,7 +243,7 @@ func TestHigherFeesAtAnyPrice(t *testing.T) {
 
 func TestAnyPriceMetadata(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 23))
-	p := plantedAny(rng, 3, 4, 8, 2)
+	p := plantedAny(rng, 3, 4, 8)
 	m, err := p.Export()
 	if err != nil {
 		t.Fatal(err)
@@ -274,18 +260,16 @@ func TestAnyPriceMetadata(t *testing.T) {
 	if _, err := info.Price(policy.PriceChange{UsageOf: []policy.UsagePrice{{Expert: "e1", Quantity: "tokens_in", Price: 1}}}); err == nil || !strings.Contains(err.Error(), "tokens") {
 		t.Error(err)
 	}
-	p.States[0].At[0].Fees = p.States[0].At[0].Fees[1:]
-	if _, err := p.Export(); err == nil || !strings.Contains(err.Error(), "fees of a reference") {
-		t.Error(err)
-	}
-	p = plantedAny(rng, 3, 4, 8, 2)
-	p.States[0].At[1].Later[2] = 1.5
-	if _, err := p.Export(); err == nil || !strings.Contains(err.Error(), "later executions") {
-		t.Error(err)
-	}
-	p = plantedAny(rng, 3, 4, 8, 2)
-	if p.Prices = nil; p.Validate() == nil {
-		t.Error("references without inputs for prices")
+	for name, change := range map[string]func(){
+		"too few":                   func() { p.States[0].Later = p.States[0].Later[1:] },
+		"no share":                  func() { p.States[0].Later[2] = 1.5 },
+		"without inputs for prices": func() { p.Prices = nil },
+	} {
+		p = plantedAny(rng, 3, 4, 8)
+		change()
+		if _, err := p.Export(); err == nil || !strings.Contains(err.Error(), "later executions") {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }
 
@@ -293,7 +277,7 @@ func TestAnyPriceMetadata(t *testing.T) {
 // the prices that it is for.
 func TestFreeze(t *testing.T) {
 	rng := rand.New(rand.NewPCG(6, 24))
-	p := plantedAny(rng, 3, 4, 8, 3)
+	p := plantedAny(rng, 3, 4, 8)
 	rt, half := orttest.Open(t, 0), 0.5
 	d, r := open(t, rt, p), randomRows(rng, p, 300)
 	with, without := guaranteed(t, p, &half)

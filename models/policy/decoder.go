@@ -66,7 +66,7 @@ func (p *Policy) feesGraph(g *onnx.Graph) *onnx.Value {
 
 // memberGraphs returns the outputs of every member, batch x width.
 func (p *Policy) memberGraphs(g *onnx.Graph, features *onnx.Value) []*onnx.Value {
-	x := p.standardGraph(g, features, "")
+	x := p.standardGraph(g, features)
 	outputs := make([]*onnx.Value, len(p.Members))
 	for i, m := range p.Members {
 		outputs[i] = m.Graph(g, x, fmt.Sprintf("member%d_", i))
@@ -75,14 +75,14 @@ func (p *Policy) memberGraphs(g *onnx.Graph, features *onnx.Value) []*onnx.Value
 }
 
 // standardGraph returns the standardised features.
-func (p *Policy) standardGraph(g *onnx.Graph, features *onnx.Value, prefix string) *onnx.Value {
+func (p *Policy) standardGraph(g *onnx.Graph, features *onnx.Value) *onnx.Value {
 	s := p.Standard
 	if s.Mean == nil {
 		return features
 	}
 	row := []int64{1, int64(p.FeatureDim())}
-	return g.Mul(g.Sub(features, g.NamedConst(prefix+"feature_mean", onnx.Float32s(row, s.Mean))),
-		g.NamedConst(prefix+"feature_scale", onnx.Float32s(row, s.Scale)))
+	return g.Mul(g.Sub(features, g.NamedConst("feature_mean", onnx.Float32s(row, s.Mean))),
+		g.NamedConst("feature_scale", onnx.Float32s(row, s.Scale)))
 }
 
 // outputs are those of every member for one row of standardised features.

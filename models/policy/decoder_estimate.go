@@ -30,7 +30,7 @@ func (decodeEstimate) scores(dst []float64, p *Policy, x []float64) {
 }
 
 func (d decodeEstimate) graph(g *onnx.Graph, p *Policy, features *onnx.Value) values {
-	return d.priced(g, p, features, d.prices(g, p), "")
+	return d.priced(g, p, features, d.prices(g, p))
 }
 
 // graphPrices are prices within a graph: the fees of every action and the actions that may be chosen, as values that broadcast to batch x
@@ -40,10 +40,10 @@ type graphPrices struct {
 	rates           []*onnx.Value
 }
 
-// priced is graph at given prices, with constants of names with a prefix.
-func (d decodeEstimate) priced(g *onnx.Graph, p *Policy, features *onnx.Value, at graphPrices, prefix string) values {
-	standard := p.standardGraph(g, features, prefix)
-	raw := p.Estimate.Blend.Graph(g, standard, prefix)
+// priced is graph at given prices.
+func (d decodeEstimate) priced(g *onnx.Graph, p *Policy, features *onnx.Value, at graphPrices) values {
+	standard := p.standardGraph(g, features)
+	raw := p.Estimate.Blend.Graph(g, standard, "")
 	fees, mean := at.fees, at.fees
 	var usage []*onnx.Value
 	if u := p.Estimate.Usage; u != nil {
@@ -56,10 +56,10 @@ func (d decodeEstimate) priced(g *onnx.Graph, p *Policy, features *onnx.Value, a
 		scores = g.Add(scores, g.Mul(isFixed, g.Scalar(onnx.Float32, p.Estimate.Margin)))
 	}
 	scores = g.Where(at.available, scores, g.Scalar(onnx.Float32, excludedScore))
-	loss := p.Estimate.Curve.Graph(g, raw, prefix+"curve_")
+	loss := p.Estimate.Curve.Graph(g, raw, "curve_")
 	if c := p.Estimate.Selection; len(c.X) > 0 {
 		behind := g.Sub(g.ReduceMax(scores, true, 1), scores)
-		loss = p.Estimate.Curve.Within(g, g.Sub(loss, c.Graph(g, behind, prefix+"selection_")))
+		loss = p.Estimate.Curve.Within(g, g.Sub(loss, c.Graph(g, behind, "selection_")))
 	}
 	cost := g.Add(loss, fees)
 	may := p.Estimate.choosable(p.Actions)

@@ -24,15 +24,12 @@ import (
 )
 
 // anyPriced makes the cascade of writeCascade one for any price. Half of the answers of small/none are expected to name no label, and
-// then large/none is asked; or it is never asked, and small/none loses 0.02 more.
+// then large/none is asked.
 func anyPriced(p *cascade.Policy) {
 	r := policy.DefaultPriceRange()
 	p.Prices, p.Range, p.Info = &r, 1, worthOfLoss(1)
-	never, half := make([]float64, p.Actions.Len()*p.Actions.Len()), make([]float64, p.Actions.Len()*p.Actions.Len())
-	half[smallNone*p.Actions.Len()+largeNone] = 0.5
-	alone := stateOf(p.Actions, nil, [4]float32{0.12, 5, 0.2, 5}, [4]float32{}, 0).Policy
-	fees := p.Actions.Fees(1)
-	p.States[0] = cascade.State{Encoding: p.States[0].Encoding, At: []cascade.Reference{{Policy: p.States[0].Policy, Fees: fees, Later: half}, {Policy: alone, Fees: fees, Later: never}}}
+	p.States[0].Later = make([]float64, p.Actions.Len()*p.Actions.Len())
+	p.States[0].Later[smallNone*p.Actions.Len()+largeNone] = 0.5
 }
 
 // newPricedCascade is newCascade with a cascade for any price.
@@ -59,12 +56,12 @@ func TestCascadePrices(t *testing.T) {
 				cost                float64 // that the first decision expects
 			}{
 				"as trained":              {"", "", "", "small/none,large/none", 0.11},
-				"large is dear":           {"", "X-Pipe-Fees", "expert=large:1", "small/none", 0.13},
-				"large is dear, body":     {`{"prices":{"experts":{"large":1}}}`, "", "", "small/none", 0.13},
+				"large is dear":           {"", "X-Pipe-Fees", "expert=large:1", "small/none", 0.585},
+				"large is dear, body":     {`{"prices":{"experts":{"large":1}}}`, "", "", "small/none", 0.585},
 				"large is a little dear":  {"", "X-Pipe-Fees", "expert=large:0.07", "small/none,large/none", 0.12},
-				"a pair is dear":          {`{"prices":{"pairs":{"large/none":0.9}}}`, "", "", "small/none", 0.13},
+				"a pair is dear":          {`{"prices":{"pairs":{"large/none":0.9}}}`, "", "", "small/none", 0.56},
 				"small is dear":           {"", "X-Pipe-Fees", "expert=small:0.3", "large/none", 0.25},
-				"large is left out":       {"", "X-Pipe-Without", "expert=large", "small/none", 0.13},
+				"large is left out":       {"", "X-Pipe-Without", "expert=large", "small/none", 0.585},
 				"small is left out, body": {`{"unavailable":{"experts":["small"]}}`, "", "", "large/none", 0.25},
 			} {
 				t.Run(fmt.Sprintf("%s, %s, stream %v", caller, name, stream), func(t *testing.T) {
@@ -314,7 +311,7 @@ func TestCascadePricesAreThoseOfOthers(t *testing.T) {
 		writeCascadeOf(t, folder, func(p *cascade.Policy) {
 			anyPriced(p)
 			p.States = p.States[:1]
-			p.States[0].Policy, p.States[0].At = p.Rest, nil
+			p.States[0].Policy, p.States[0].Later = p.Rest, nil
 		})
 		writeAnyPrice(t, folder, "priced", func(p *policy.Policy) { p.Info = worthOfLoss(1) })
 	})

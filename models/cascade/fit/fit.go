@@ -39,11 +39,10 @@ func Train(ctx context.Context, t *costs.Tensor, lambda float64, s Settings, o m
 
 // TrainAnyPrice learns one cascade for all prices of a range, as [Train] does for one price: fees are inputs of its file.
 //
-// A state after which no decision depends on prices is learned as auto.TrainAnyPrice does. Earlier states are learned at reference
-// prices ([cascade.Reference]): the centre of the range, both ends of the factor on all fees at once, and both ends of lambda. The
-// guard compares with the any-price policy of auto.TrainAnyPrice, and with the best fixed pair, at many prices of the range: the cascade
-// must pass the rule on average over them, and must at none be worse with policy.PriceConfidence. If it does not pass, the
-// result is that policy. Measured fees are part of the losses. A range that is not one is an error; others are those of Train.
+// A state after which no decision depends on prices is learned as auto.TrainAnyPrice does. Earlier states are learned at the centre of the
+// range; what they cost at other prices is taken as linear in these ([cascade.State]). The guard compares with the any-price policy of
+// auto.TrainAnyPrice, and with the best fixed pair, at many prices of the range: the cascade must pass the rule on average over them, and
+// must at none be worse with policy.PriceConfidence. If it does not pass, the result is that policy. Measured fees are part of the losses. A range that is not one is an error; others are those of Train.
 func TrainAnyPrice(ctx context.Context, t *costs.Tensor, r policy.PriceRange, s Settings, o models.Options) (*cascade.Policy, Report, error) {
 	if err := errors.Join(s.Validate(), r.Check()); err != nil {
 		return nil, Report{}, fmt.Errorf("cascade: %w", err)

@@ -27,14 +27,14 @@ type learner struct {
 	pairs   []int     // that may be executed after another
 	allowed []bool    // the same, by pair
 	columns []float32 // what is seen, rows x A*F
-	// By state that was learned, and reference: what every row cost from there on, NaN where it is not known, and its next action, -1 where
-	// it is not known.
-	cost   map[string][][]float32
-	action map[string][][]int
+	// By state that was learned: what every row cost from there on at the first prices, NaN where it is not known, and its next action, -1
+	// where it is not known.
+	cost   map[string][]float32
+	action map[string][]int
 }
 
 func newLearner(t *costs.Tensor, groups []string, p pricing, s Settings, o models.Options) *learner {
-	l := &learner{t: t, groups: groups, p: p, s: s, o: o, folder: "all", cost: make(map[string][][]float32), action: make(map[string][][]int)}
+	l := &learner{t: t, groups: groups, p: p, s: s, o: o, folder: "all", cost: make(map[string][]float32), action: make(map[string][]int)}
 	l.pairs = promising(t, p.at[0].prices.Lambda, s)
 	l.allowed = make([]bool, t.Actions.Len())
 	for _, i := range l.pairs {
@@ -111,82 +111,56 @@ func (l *learner) states(ctx context.Context) (out []cascade.State, reports []St
 // stages is how many pairs can be executed on a row.
 func (l *learner) stages() int { return min(l.s.Stages, len(l.pairs)) }
 
-// state learns one state, and what rows cost from there on. In an any-price cascade, one after which later decisions depend on prices is
-// learned at every reference.
+// state learns one state, and what rows cost from there on.
 func (l *learner) state(ctx context.Context, executed []int) (cascade.State, StateReport, error) {
-	state := cascade.State{Executed: executed}
-	if l.p.any == nil || len(executed) >= l.stages()-1 {
-		p, e, r, err := l.decides(ctx, executed, 0, l.p.references, points(l.p.at, executed))
-		if err != nil {
-			return state, StateReport{}, err
-		}
-		state.Policy, state.Encoding = p, e
-		return state, l.report(executed, r), nil
+	t, e := l.table(executed)
+	state := cascade.State{Executed: executed, Encoding: e}
+	if l.p.any != nil && len(executed) < l.stages()-1 {
+		state.Later = l.later(executed)
 	}
-	var report StateReport
-	for n, at := range l.p.at[:l.p.references] {
-		p, e, r, err := l.decides(ctx, executed, n, 1, points(l.p.at[n:n+1], executed))
-		if err != nil {
-			return state, report, err
-		}
-		if state.Encoding = e; n == 0 {
-			report = l.report(executed, r)
-		}
-		state.At = append(state.At, cascade.Reference{Policy: p, Fees: at.fees, Later: l.later(executed, n)})
-	}
-	return state, report, nil
-}
-
-// decides learns what a state does at points, with later states as they are at a reference, and keeps what it makes of every row at the
-// first points, which are that reference and those after it.
-func (l *learner) decides(ctx context.Context, executed []int, reference, keep int, at []auto.Point) (*policy.Policy, cascade.Encoding, auto.Report, error) {
-	t, e := l.table(executed, reference)
 	s := l.s.Auto
 	apart := true                                             // groups say it
 	s.Apart, s.Narrow, s.CrossFit = &apart, true, math.MaxInt // every row needs a decision by what others learned
-	one := keep < l.p.references                              // of the references
-	s.KeepEstimates = s.KeepEstimates || one                  // what is not better than a fixed pair with later states of one reference may be so with those of others
-	folder, name := "state", l.name(executed)
+	folder := "state"
 	for _, i := range executed {
 		folder += fmt.Sprintf("-%d", i)
 	}
-	if reference > 0 {
-		folder, name = fmt.Sprintf("%s-at-%d", folder, reference), fmt.Sprintf("%s at %s", name, l.p.at[reference].Name())
+	at := points(l.p.at, executed)
+	if state.Later != nil { // what rows cost is known at the first prices only; what is no better than a fixed pair there may be so at others
+		at, s.KeepEstimates = at[:1], true
 	}
-	p, r, err := l.auto(ctx, t, 1, at, name, folder, s)
+	p, r, err := l.auto(ctx, t, 1, at, l.name(executed), folder, s)
 	if err != nil {
-		return nil, e, r, err
+		return state, StateReport{}, err
 	}
-	if one {
+	if state.Policy = p; state.Later != nil {
 		p.Estimate.Margin = r.Margin
 	}
-	l.keep(t, executed, at[:keep], r.Held)
+	l.keep(t, executed, at[0].Fees, r)
 	names := t.Actions.Names() // those of the table are shorter
 	r.Guard.Fixed = l.t.Actions.Name(slices.Index(names, r.Guard.Fixed))
 	for i, at := range r.Guard.Prices {
 		r.Guard.Prices[i].Fixed = l.t.Actions.Name(slices.Index(names, at.Fixed))
 	}
-	return p, e, r, nil
+	return state, l.report(executed, r), nil
 }
 
-// keep keeps the decisions of other folds at the next references.
-func (l *learner) keep(t *costs.Tensor, executed []int, at []auto.Point, held [][]auto.Decided) {
-	key := fmt.Sprint(executed)
-	for n := range at {
-		cost, action := slices.Repeat([]float32{float32(math.NaN())}, t.Len()), slices.Repeat([]int{-1}, t.Len())
-		if n < len(held) {
-			for _, d := range held[n] {
-				cost[d.Row] = float32(float64(t.Losses(d.Row)[d.Action]) + t.MeasuredFee(d.Row, d.Action) + at[n].Fees[d.Action])
-				action[d.Row] = d.Action
-			}
+// keep keeps the decisions of other folds at the first prices.
+func (l *learner) keep(t *costs.Tensor, executed []int, fees []float64, r auto.Report) {
+	cost, action := slices.Repeat([]float32{float32(math.NaN())}, t.Len()), slices.Repeat([]int{-1}, t.Len())
+	if len(r.Held) > 0 {
+		for _, d := range r.Held[0] {
+			cost[d.Row] = float32(float64(t.Losses(d.Row)[d.Action]) + t.MeasuredFee(d.Row, d.Action) + fees[d.Action])
+			action[d.Row] = d.Action
 		}
-		l.cost[key], l.action[key] = append(l.cost[key], cost), append(l.action[key], action)
 	}
+	key := fmt.Sprint(executed)
+	l.cost[key], l.action[key] = cost, action
 }
 
-// later are the shares of the rows on which pairs are executed later at a reference, after each that a state executes next: A x A. Rows
-// of which that is not known do not count.
-func (l *learner) later(executed []int, reference int) []float64 {
+// later are the shares of the rows on which pairs are executed later, after each that a state executes next: A x A. Rows of which that is
+// not known do not count.
+func (l *learner) later(executed []int) []float64 {
 	pairs, mask := l.t.Actions.Len(), l.t.Actions.Mask()
 	out := make([]float64, pairs*pairs)
 	for first := range pairs {
@@ -195,7 +169,7 @@ func (l *learner) later(executed []int, reference int) []float64 {
 		}
 		rows, shares := 0.0, out[first*pairs:(first+1)*pairs]
 		for n := range l.t.Len() {
-			path, known := l.path(with(executed, first), reference, n)
+			path, known := l.path(with(executed, first), n)
 			if !known {
 				continue
 			}
@@ -212,13 +186,13 @@ func (l *learner) later(executed []int, reference int) []float64 {
 }
 
 // path are the pairs that are executed on a row from a state on, by what other folds learned; false if that is not known.
-func (l *learner) path(executed []int, reference, row int) (pairs []int, known bool) {
+func (l *learner) path(executed []int, row int) (pairs []int, known bool) {
 	for {
 		next := l.action[fmt.Sprint(executed)]
 		if next == nil {
 			return pairs, true
 		}
-		switch i := next[reference][row]; {
+		switch i := next[row]; {
 		case i < 0:
 			return nil, false
 		case slices.Contains(executed, i):
@@ -254,14 +228,14 @@ func (l *learner) name(executed []int) string {
 	return "after " + name
 }
 
-// table is what a state is learned from at a reference, as a table of pairs that are executed next or accepted.
-func (l *learner) table(executed []int, reference int) (*costs.Tensor, cascade.Encoding) {
+// table is what a state is learned from, as a table of pairs that are executed next or accepted.
+func (l *learner) table(executed []int) (*costs.Tensor, cascade.Encoding) {
 	rows := make([]int, l.t.Len())
 	for n := range rows {
 		rows[n] = n
 	}
 	e := encodingOf(l.t, rows, executed, l.s.Values)
-	at := l.p.at[reference].prices
+	at := l.p.at[0].prices
 	t := &costs.Tensor{
 		IDs: l.t.IDs, Splits: l.t.Splits, Groups: l.groups, Times: l.t.Times, Dim: e.Width(),
 		Actions: cascade.PairActions(at.In(l.t.Actions), at.Lambda, executed, l.next(executed), e.Width()),
@@ -275,7 +249,7 @@ func (l *learner) table(executed []int, reference int) (*costs.Tensor, cascade.E
 		blocks = append(slices.Clone(blocks), seen)
 	}
 	t.Meta = map[string]string{costs.BlocksKey: costs.BlocksText(blocks)}
-	l.outcomes(t, executed, reference)
+	l.outcomes(t, executed)
 	return t, e
 }
 
@@ -295,7 +269,7 @@ func (l *learner) next(executed []int) []bool {
 }
 
 // outcomes fills in losses, and measured fees if there are any.
-func (l *learner) outcomes(t *costs.Tensor, executed []int, reference int) {
+func (l *learner) outcomes(t *costs.Tensor, executed []int) {
 	pairs, mask := t.Actions.Len(), t.Actions.Mask()
 	t.Loss = slices.Clone(l.t.Loss)
 	t.Fee = slices.Clone(l.t.Fee)
@@ -310,7 +284,7 @@ func (l *learner) outcomes(t *costs.Tensor, executed []int, reference int) {
 			case done && t.Fee != nil:
 				t.Fee[at] = 0 // it was paid
 			case !done && learned:
-				t.Loss[at] = later[reference][n]
+				t.Loss[at] = later[n]
 			}
 		}
 	}

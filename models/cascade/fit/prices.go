@@ -13,10 +13,9 @@ import (
 type pricing struct {
 	lambda float64            // of the file
 	any    *policy.PriceRange // nil: the prices of the file are fixed
-	// at are the prices that the guard compares at: the first ones are those of references, and the first of all is the centre. A file with
-	// fixed prices has one.
-	at         []point
-	references int
+	// at are the prices that are compared at. The first are those that states are learned at: of a range, its centre. A file with fixed
+	// prices has one.
+	at []point
 }
 
 // point are prices, and the fees of all pairs.
@@ -28,11 +27,11 @@ type point struct {
 
 // fixedPricing is for the fees of a at lambda.
 func fixedPricing(a *costs.Actions, lambda float64) pricing {
-	return pricing{lambda: lambda, at: []point{pointAt(a, policy.PriceGuard{Lambda: lambda})}, references: 1}
+	return pricing{lambda: lambda, at: []point{pointAt(a, policy.PriceGuard{Lambda: lambda})}}
 }
 
-// anyPricing is for a range: references are its centre, both ends of the factor on all fees at once, and both ends of lambda. Prices with
-// the same fees count once, so without fees of advice there are three.
+// anyPricing is for a range: its centre, both ends of the factor on all fees at once, and the prices of auto. Prices with the same fees
+// count once.
 func anyPricing(a *costs.Actions, r policy.PriceRange) pricing {
 	p := pricing{lambda: 1, any: &r}
 	add := func(of policy.PriceGuard) {
@@ -46,10 +45,6 @@ func anyPricing(a *costs.Actions, r policy.PriceRange) pricing {
 	for _, factor := range r.Fee {
 		add(policy.PriceGuard{Lambda: one, Scaled: policy.AllFees, Factor: factor})
 	}
-	for _, lambda := range r.Lambda {
-		add(policy.PriceGuard{Lambda: lambda})
-	}
-	p.references = len(p.at)
 	for _, of := range auto.PointsIn(a, r) {
 		add(of.PriceGuard)
 	}

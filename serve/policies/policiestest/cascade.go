@@ -33,8 +33,7 @@ func WritePricedCascade(t testing.TB, path string, dim int, seed uint64) (later 
 	writeCascade(t, path, dim, seed, func(p *cascade.Policy) {
 		prices := policy.DefaultPriceRange()
 		p.Prices, p.Range = &prices, 1
-		of := cascade.Reference{Policy: p.States[0].Policy, Fees: p.Actions.Fees(1), Later: later}
-		p.States[0].At, p.States[0].Policy = []cascade.Reference{of}, nil
+		p.States[0].Later = later
 	})
 	return later
 }
