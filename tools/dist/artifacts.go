@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"pipe/internal/atomicfile"
 	"pipe/tools/dist/archive"
@@ -39,21 +40,8 @@ func (d *dist) platform(ctx context.Context, t target, kinds []string, binary st
 	}
 	in := debian.Input{Version: d.version, Arch: t.arch, Binary: binary, Library: library, Texts: texts, Time: d.time}
 	for _, kind := range kinds {
-		switch {
-		case kind == "archive":
-			err = d.archive(t, "pipe", binary, library, texts, parts)
-		case kind == "cloud":
-			var cloud string
-			if cloud, err = d.program(ctx, t, "cloud"); err == nil {
-				err = d.archive(t, "pipe-cloud", cloud, library, texts, parts)
-			}
-		case kind == "deb" && t.os == "linux":
-			err = d.artifact(fmt.Sprintf("%s_%s_%s.deb", debian.Name, debian.Version(d.version), t.arch), binary, parts,
-				func(path string) error { return create(path, func(f io.Writer) error { return debian.Write(f, in) }) })
-		case kind == "image" && t.os == "linux":
-			err = d.imageOf(ctx, in, parts)
-		case kind != "deb" && kind != "image":
-			err = fmt.Errorf("the kind %q is unknown; known are archive, cloud, deb and image", kind)
+		if kind, in.Binary, err = d.programOf(ctx, t, kind, binary); err == nil {
+			err = d.kind(ctx, t, kind, in, parts)
 		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", kind, err)
@@ -62,16 +50,46 @@ func (d *dist) platform(ctx context.Context, t target, kinds []string, binary st
 	return nil
 }
 
-func (d *dist) archive(t target, program, binary, library string, texts []string, parts []sbom.Part) error {
+// programOf compiles the program with object stores for the kinds that begin with cloud-. It returns the kind without that.
+func (d *dist) programOf(ctx context.Context, t target, kind, plain string) (bare, binary string, err error) {
+	bare, cloud := strings.CutPrefix(kind, "cloud-")
+	if !cloud {
+		return kind, plain, nil
+	}
+	binary, err = d.program(ctx, t, "cloud")
+	return bare, binary, err
+}
+
+// kind writes an artifact. Packages and images are for Linux only.
+func (d *dist) kind(ctx context.Context, t target, kind string, in debian.Input, parts []sbom.Part) error {
+	program := "pipe"
+	if strings.HasSuffix(in.Binary, "-cloud") {
+		program = "pipe-cloud"
+	}
+	switch {
+	case kind == "archive":
+		return d.archive(t, program, in, parts)
+	case kind == "deb" && t.os == "linux":
+		return d.artifact(fmt.Sprintf("%s_%s_%s.deb", debian.Name, debian.Version(d.version), t.arch), in.Binary, parts,
+			func(path string) error { return create(path, func(f io.Writer) error { return debian.Write(f, in) }) })
+	case kind == "image" && t.os == "linux":
+		return d.imageOf(ctx, program, in, parts)
+	case kind == "deb" || kind == "image":
+		return nil
+	}
+	return fmt.Errorf("this kind is unknown; known are archive, deb, image, cloud-archive and cloud-image")
+}
+
+func (d *dist) archive(t target, program string, from debian.Input, parts []sbom.Part) error {
 	folder := fmt.Sprintf("%s-%s-%s", program, d.version, t)
-	in := archive.Input{Folder: folder, Program: program, Binary: binary, Library: library, Texts: texts, Time: d.time}
-	return d.artifact(folder+".tar.gz", binary, parts, func(path string) error {
+	in := archive.Input{Folder: folder, Program: program, Binary: from.Binary, Library: from.Library, Texts: from.Texts, Time: d.time}
+	return d.artifact(folder+".tar.gz", from.Binary, parts, func(path string) error {
 		return create(path, func(f io.Writer) error { return archive.Write(f, in) })
 	})
 }
 
 // imageOf writes an image where there is apt to get Debian's libraries.
-func (d *dist) imageOf(ctx context.Context, in debian.Input, parts []sbom.Part) error {
+func (d *dist) imageOf(ctx context.Context, program string, in debian.Input, parts []sbom.Part) error {
 	for _, needed := range []string{"apt-get", "dpkg-deb"} {
 		if _, err := exec.LookPath(needed); err != nil {
 			fmt.Fprintf(os.Stderr, "dist: no image for %s: it needs %s, for Debian's libraries\n", in.Arch, needed)
@@ -86,8 +104,8 @@ func (d *dist) imageOf(ctx context.Context, in debian.Input, parts []sbom.Part) 
 	for _, name := range slices.Sorted(maps.Keys(versions)) {
 		parts = append(parts, sbom.Part{Name: name, Version: versions[name], URL: "pkg:deb/debian/" + name + "@" + versions[name] + "?arch=" + in.Arch})
 	}
-	return d.artifact(fmt.Sprintf("pipe-%s-linux-%s.oci.tar", d.version, in.Arch), in.Binary, parts,
-		func(path string) error { return d.image(ctx, path, in, root) })
+	return d.artifact(fmt.Sprintf("%s-%s-linux-%s.oci.tar", program, d.version, in.Arch), in.Binary, parts,
+		func(path string) error { return d.image(ctx, path, program, in, root) })
 }
 
 // artifact writes an artifact and its SBOM.

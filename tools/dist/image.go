@@ -79,7 +79,7 @@ func bundle(folder string) ([]byte, error) {
 }
 
 // image writes an image, by the command of the module tools/dist/image.
-func (d *dist) image(ctx context.Context, out string, in debian.Input, debianRoot string) error {
+func (d *dist) image(ctx context.Context, out, name string, in debian.Input, debianRoot string) error {
 	files, err := rootFiles(in, debianRoot)
 	if err != nil {
 		return err
@@ -88,6 +88,6 @@ func (d *dist) image(ctx context.Context, out string, in debian.Input, debianRoo
 	if err := create(root, func(f io.Writer) error { return tree.Write(f, files, d.time) }); err != nil {
 		return err
 	}
-	return do(ctx, filepath.Join("tools", "dist", "image"), []string{"GOWORK=off"}, "go", "run", ".", "-root", root, "-arch", in.Arch,
+	return do(ctx, filepath.Join("tools", "dist", "image"), []string{"GOWORK=off"}, "go", "run", ".", "-name", name, "-root", root, "-arch", in.Arch,
 		"-version", d.version, "-time", strconv.FormatInt(d.time.Unix(), 10), "-out", out)
 }

@@ -30,14 +30,14 @@ func run(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet("dist", flag.ExitOnError)
 	out := flags.String("out", "dist", "folder of the artifacts")
 	platforms := flags.String("platforms", "linux/amd64,linux/arm64,darwin/arm64", "platforms")
-	kinds := flags.String("kinds", "archive,cloud,deb,image", "kinds of artifacts; cloud is an archive of the program with object stores")
+	kinds := flags.String("kinds", "archive,deb,image,cloud-archive,cloud-image", "kinds of artifacts; those with cloud- have the program with object stores")
 	binary := flags.String("binary", "", "program to pack, which was compiled before for the only platform")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
 	list := strings.Split(*platforms, ",")
 	if *binary != "" && (len(list) != 1 || strings.Contains(*kinds, "cloud")) {
-		return fmt.Errorf("-binary is for one platform, and not for the kind cloud: %s, %s", *platforms, *kinds)
+		return fmt.Errorf("-binary is for one platform, and not for the kinds cloud-...: %s, %s", *platforms, *kinds)
 	}
 	d, err := newDist(ctx, *out)
 	if err != nil {
@@ -76,5 +76,14 @@ func newDist(ctx context.Context, out string) (*dist, error) {
 		return nil, err
 	}
 	d := &dist{out: out, work: filepath.Join(out, "work"), release: r}
+	old, err := filepath.Glob(filepath.Join(out, "pipe*")) // of another version; SHA256SUMS is of one
+	if err != nil {
+		return nil, err
+	}
+	for _, path := range old {
+		if err := os.Remove(path); err != nil {
+			return nil, err
+		}
+	}
 	return d, os.MkdirAll(d.work, 0o755)
 }

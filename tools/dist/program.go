@@ -30,8 +30,8 @@ func (d *dist) program(ctx context.Context, t target, tags string) (string, erro
 	}
 	inspect := d.module + "/pipeline/inspect"
 	link := fmt.Sprintf("-s -w -buildid= -X %s.release=%s -X %s.revision=%s", inspect, d.version, inspect, d.commit)
-	if t.os == "darwin" {
-		link += " -linkmode=external -extldflags=-Wl,-dead_strip_dylibs"
+	if t.os == "linux" {
+		link += " -extldflags=-Wl,--strip-all" // Zig ignores -s
 	}
 	env := []string{
 		"GOOS=" + t.os, "GOARCH=" + t.arch, "CGO_ENABLED=1", "CC=" + zig + " cc -target " + triple,
@@ -40,8 +40,8 @@ func (d *dist) program(ctx context.Context, t target, tags string) (string, erro
 	return path, do(ctx, ".", env, "go", "build", "-trimpath", "-buildvcs=false", "-tags", tags, "-ldflags", link, "-o", path, "./cmd/pipe")
 }
 
-// zig installs the pinned compiler with pip and returns its path, which is the same on every machine: third_party/zig of the
-// checkout does not matter to what is compiled, because of -trimpath.
+// zig installs the pinned compiler with pip and returns its path. Where that is does not matter to what is compiled, because of
+// -trimpath.
 func (d *dist) zig(ctx context.Context) (string, error) {
 	path, err := filepath.Abs(filepath.Join("third_party", "zig", "ziglang", "zig"))
 	if err != nil {

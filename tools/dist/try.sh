@@ -60,7 +60,7 @@ inside() {
 	mount -t tmpfs tmpfs "$root/tmp"
 	mount --bind "$PWD" "$root/work"
 	chown "$user:$user" .
-	journey /work env -i HOME=/tmp PATH=/usr/bin chroot --userspec="$user:$user" "$root" /usr/bin/pipe
+	journey /work env -i HOME=/tmp PATH=/usr/bin "$(command -v chroot)" --userspec="$user:$user" "$root" /usr/bin/pipe
 }
 
 try_archive() {

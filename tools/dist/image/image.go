@@ -18,6 +18,7 @@ import (
 
 // Input is what an image is made of.
 type Input struct {
+	Name    string
 	Root    string // path of a tar archive of its files
 	Arch    string // as Go names it
 	Version string
@@ -63,7 +64,7 @@ func build(in Input) (v1.Image, error) {
 	file = file.DeepCopy()
 	file.OS, file.Architecture, file.Created, file.Config = "linux", in.Arch, v1.Time{Time: in.Time}, config()
 	file.Config.Labels = map[string]string{
-		"org.opencontainers.image.title":    "pipe",
+		"org.opencontainers.image.title":    in.Name,
 		"org.opencontainers.image.version":  in.Version,
 		"org.opencontainers.image.licenses": "Apache-2.0",
 	}
@@ -85,7 +86,10 @@ func Write(w io.Writer, in Input) error {
 	if err != nil {
 		return err
 	}
-	name := layout.WithAnnotations(map[string]string{"org.opencontainers.image.ref.name": "pipe:" + in.Version})
+	name := layout.WithAnnotations(map[string]string{
+		"org.opencontainers.image.ref.name": in.Version,
+		"io.containerd.image.name":          "docker.io/library/" + in.Name + ":" + in.Version, // by which docker load names it
+	})
 	if err := at.AppendImage(image, name); err != nil {
 		return err
 	}

@@ -17,6 +17,7 @@ func main() {
 	var out string
 	var seconds int64
 	flag.StringVar(&in.Root, "root", "", "tar archive of the image's files")
+	flag.StringVar(&in.Name, "name", "pipe", "name of the image")
 	flag.StringVar(&in.Arch, "arch", "", "architecture, as Go names it")
 	flag.StringVar(&in.Version, "version", "", "version of the program")
 	flag.Int64Var(&seconds, "time", 0, "time of the image in seconds since 1970")

@@ -22,8 +22,7 @@ func TestWrite(t *testing.T) {
 	}
 	binary := filepath.Join(t.TempDir(), "dist")
 	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", binary, "..").CombinedOutput(); err != nil {
-		t.Fatalf("%v
-%s", err, out)
+		t.Fatalf("%v\n%s", err, out)
 	}
 	in := sbom.Input{
 		Artifact: "pipe.tar.gz", SHA256: strings.Repeat("ab", 32), Version: "1.2.3", Binary: binary, Time: time.Unix(1e9, 0),
