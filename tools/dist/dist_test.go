@@ -2,6 +2,7 @@ package main
 
 import (
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -22,6 +23,26 @@ func TestPlainProgramHasNoStores(t *testing.T) {
 			if got := strings.Contains("\n"+string(out), "\n"+heavy+"\n"); got != want {
 				t.Errorf("with the tags %q the program links %s: %v, not %v", tags, heavy, got, want)
 			}
+		}
+	}
+}
+
+// TestMacLibraries: what Go takes from the libraries of macOS is found in its source.
+func TestMacLibraries(t *testing.T) {
+	goroot, err := output(t.Context(), "go", "env", "GOROOT")
+	if err != nil {
+		t.Fatal(err)
+	}
+	libraries, err := macLibraries(goroot)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for library, function := range map[string]string{
+		"/System/Library/Frameworks/Security.framework/Versions/A/Security": "_SecTrustEvaluateWithError",
+		"/usr/lib/libresolv.9.dylib":                                        "_res_9_ninit",
+	} {
+		if !slices.Contains(libraries[library], function) {
+			t.Errorf("%s has %v and not %s", library, libraries[library], function)
 		}
 	}
 }

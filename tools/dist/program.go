@@ -30,9 +30,13 @@ func (d *dist) program(ctx context.Context, t target, tags string) (string, erro
 	}
 	inspect := d.module + "/pipeline/inspect"
 	link := fmt.Sprintf("-s -w -buildid= -X %s.release=%s -X %s.revision=%s", inspect, d.version, inspect, d.commit)
-	if t.os == "linux" {
-		link += " -extldflags=-Wl,--strip-all" // Zig ignores -s
+	forLinker := "-Wl,--strip-all" // Zig ignores -s
+	if t.os == "darwin" {
+		if forLinker, err = d.macStubs(ctx); err != nil {
+			return "", err
+		}
 	}
+	link += fmt.Sprintf(" -linkmode=external '-extldflags=%s'", forLinker)
 	env := []string{
 		"GOOS=" + t.os, "GOARCH=" + t.arch, "CGO_ENABLED=1", "CC=" + zig + " cc -target " + triple,
 		"ZIG_GLOBAL_CACHE_DIR=" + filepath.Join(d.work, "zig-cache"), "ZIG_LOCAL_CACHE_DIR=" + filepath.Join(d.work, "zig-cache"),
