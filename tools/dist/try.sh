@@ -96,6 +96,7 @@ try_image() {
 	manifest=$(blob .manifests[0].digest oci/index.json)
 	config=$(blob .config.digest "$manifest")
 	[ "$(jq -r .config.User "$config")" = "$user:$user" ]
+	[ "$(jq -r '.config.Healthcheck.Test[1:4] | join(" ")' "$config")" = "/usr/bin/pipe doctor --quiet" ]
 	jq -r '.layers[].digest' "$manifest" | while read -r layer; do tar -xzf "oci/blobs/${layer/://}" -C root; done
 	cd work
 	inside "$(dirname "$PWD")/root"
