@@ -1,5 +1,5 @@
 # The two main commands are make demo and make test.
-.PHONY: help demo test check build site beam scale runtime lightgbm jpegturbo cuda bench verify peer fuzz lint generate move clean
+.PHONY: help demo test check build dist try site beam scale runtime lightgbm jpegturbo cuda bench verify peer fuzz lint generate move clean
 .DEFAULT_GOAL := help
 
 # All packages of the modules that go.work lists.
@@ -28,12 +28,20 @@ test: runtime ## run all tests; compare with Python packages if Python is instal
 	@tools/jpegturbo.sh || { echo "test: no libjpeg-turbo: tests of that decoder will be skipped" >&2; test "$${CI:-}" != true; }
 	python=$$(tools/judges.sh) && PIPE_PYTHON="$$python" go test $(vet) $(link) -timeout 9m $(packages)
 
-build: ## build bin/pipe; tags=s3only leaves out the stores of Google and Azure
+build: ## build bin/pipe; tags=cloud adds the object stores of Amazon, Google and Azure
 	go build $(trim) -tags '$(tags)' -ldflags='-s -w' -o bin/pipe ./cmd/pipe
 
 site: ## write the pages of README.md and docs/ as a site with a search into out/site (needs pip)
 	@go run ./tools/fetch site
 	tools/site/build.sh out/site
+
+dist: ## write what is released into dist/: archives, Debian packages, images, SBOMs, checksums (needs pip, and apt for images)
+	go run ./tools/dist
+
+# What users do with the artifacts. The program is bin/pipe, so that nothing is compiled twice.
+try: build ## install the archive, the Debian package and the image of this machine as users do, and follow the tutorial with each
+	go run ./tools/dist -out out/try -platforms "$$(go env GOOS)/$$(go env GOARCH)" -kinds archive,deb,image -binary bin/pipe
+	tools/dist/try.sh out/try
 
 beam: ## build bin/pipe-beam, for Flink and other runners of Apache Beam
 	go build $(trim) -o bin/pipe-beam ./cmd/pipe-beam
@@ -83,4 +91,4 @@ move: ## change the module path to MODULE, for when it is published there
 	go vet $(packages)
 
 clean: ## remove build outputs and demo reports, not fetched libraries
-	rm -rf bin out demo
+	rm -rf bin out demo dist

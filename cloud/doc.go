@@ -5,6 +5,4 @@
 // The drivers repeat requests themselves, so that one failed part does not restart a long upload. They must not do so
 // for an object that is written IfNotExist: a repeated request cannot tell its own object from that of another writer.
 // Those go through clients that try once, and package storage repeats them.
-//
-// The build tag s3only leaves out the drivers of Google and Azure, which are a third of the program.
 package cloud

@@ -1,5 +1,3 @@
-//go:build !s3only
-
 package cloud
 
 import (

@@ -30,7 +30,7 @@ importable() (
 # Paths without a dot in the first element belong to the standard library. pipe is the path that this module began with.
 [[ ${to%%/*} == *.* || $to == pipe ]] || refuse "$to does not begin with the name of a host"
 importable || refuse "the go command does not accept $to"
-needed() { awk -v to="$to" '$1 == to { found = 1 } END { exit !found }' go.sum bench/go.sum serve/go.sum cloud/go.sum cmd/pipe/go.sum cmd/pipe-beam/go.sum; }
+needed() { awk -v to="$to" '$1 == to { found = 1 } END { exit !found }' go.sum bench/go.sum serve/go.sum cloud/go.sum cmd/pipe/go.sum cmd/pipe-beam/go.sum tools/dist/image/go.sum; }
 ! needed || refuse "$to is a module that this one needs"
 from=$(go list -m)
 

@@ -24,7 +24,7 @@ data=$(realpath "${PIPE_DATA:-../shared/data}" 2>/dev/null) && [ -d "$data" ] ||
 
 go build -o bin/flink ./tools/flink
 bin/flink fetch
-go build -o bin/pipe ./cmd/pipe
+go build -tags cloud -o bin/pipe ./cmd/pipe
 go build -o bin/pipe-beam ./cmd/pipe-beam
 go test -c -o bin/scale.test ./cmd/pipe-beam/scaletest
 

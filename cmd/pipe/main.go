@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 
-	_ "pipe/cloud" // object stores in paths
 	"pipe/cmd/cli"
 	"pipe/onnx/ort"
 	"pipe/pipeline/exitcode"

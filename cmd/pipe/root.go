@@ -51,7 +51,7 @@ func newRoot(a *app) *cobra.Command {
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return usage(c, "%v", err) })
 	root.AddCommand(
 		demoCommand(a), initCommand(a), doctorCommand(a), benchCommand(a), featurizeCommand(a), indexCommand(a), costsCommand(a), importCommand(a), mergeCommand(a), diffCommand(a), reportCommand(a), trainCommand(a),
-		evalCommand(a), opeCommand(a), decideCommand(a), calibrateCommand(a), monitorCommand(a), inspectCommand(a), convertCommand(a), generateCommand(a), serveCommand(a), learnCommand(a), manCommand(),
+		evalCommand(a), opeCommand(a), decideCommand(a), calibrateCommand(a), monitorCommand(a), inspectCommand(a), convertCommand(a), generateCommand(a), serveCommand(a), learnCommand(a), versionCommand(a), manCommand(),
 	)
 	if err := completeValues(root); err != nil {
 		panic(err) // a flag has two lists of values

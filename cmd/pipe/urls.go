@@ -24,7 +24,7 @@ var onDisk = map[string]string{
 }
 
 // texts are flags for names and other texts, which may look like a URL and are none.
-var texts = []string{"query", "text", "image", "text-column", "id-column", "feature-name", "today", "money", "tables"}
+var texts = []string{"query", "text", "image", "text-column", "id-column", "feature-name", "today", "money", "tables", "server"}
 
 // parseLocations parses every path and URL of the command line.
 func parseLocations(c *cobra.Command, args []string) error {

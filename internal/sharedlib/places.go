@@ -35,14 +35,33 @@ func Absolute(path string) string {
 	return path
 }
 
+// programFolder is the folder of the executable, or "" if that is unknown.
+func programFolder() string {
+	exe, err := os.Executable()
+	if err != nil {
+		return ""
+	}
+	if real, err := filepath.EvalSymlinks(exe); err == nil {
+		exe = real
+	}
+	return filepath.Dir(exe)
+}
+
+// InstalledPlaces lists where an installed program has its libraries: beside it, as in an archive, and in lib/pipe beside
+// the folder bin, as in a package of a system.
+func InstalledPlaces() []string {
+	at := programFolder()
+	if at == "" {
+		return nil
+	}
+	return []string{at, filepath.Join(filepath.Dir(at), "lib", "pipe")}
+}
+
 // ProjectPlaces lists folder beside the folder of the executable, and in the working folder and each of its parents.
 func ProjectPlaces(folder string) []string {
 	var places []string
-	if exe, err := os.Executable(); err == nil {
-		if real, err := filepath.EvalSymlinks(exe); err == nil {
-			exe = real
-		}
-		places = append(places, filepath.Join(filepath.Dir(filepath.Dir(exe)), folder))
+	if at := programFolder(); at != "" {
+		places = append(places, filepath.Join(filepath.Dir(at), folder))
 	}
 	dir, err := os.Getwd()
 	for err == nil {

@@ -93,12 +93,12 @@ func refused(url, msg, advice string) error {
 }
 
 func unknownScheme(l Location) error {
-	known := schemes()
+	known := Schemes()
 	e := &Error{Op: "open", URL: l.String(), Err: fmt.Errorf("URLs that begin with %s:// are not supported", l.scheme)}
 	switch {
 	case slices.Contains([]string{"s3", "gs", "azblob"}, l.scheme):
 		e.Err = fmt.Errorf("this program was built without %s://", l.scheme)
-		e.Advice = "use the program pipe, or import pipe/cloud for its drivers"
+		e.Advice = "take the program pipe-cloud, or build pipe with `make build tags=cloud`; a Go program imports pipe/cloud"
 	case len(known) > 0:
 		e.Advice = "use a local path, file:// or " + strings.Join(known, "://, ") + "://"
 	default:

@@ -36,8 +36,8 @@ func openerOf(scheme string) Opener {
 	return registry.openers[scheme]
 }
 
-// schemes lists what is registered.
-func schemes() []string {
+// Schemes lists what is registered.
+func Schemes() []string {
 	registry.Lock()
 	defer registry.Unlock()
 	return slices.Sorted(maps.Keys(registry.openers))

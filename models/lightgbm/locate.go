@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 
 	"pipe/internal/sharedlib"
@@ -26,8 +27,8 @@ func (e *MissingLibraryError) Hint() string {
 	return "run `make lightgbm`, or give the path of the library in " + EnvLibrary
 }
 
-// Locate finds the LightGBM library: the flag, the environment variable LIGHTGBM_LIB, the project's download folder
-// (beside the executable, then upwards from the working folder), the system. The flag and the variable are binding: if
+// Locate finds the LightGBM library: the flag, the environment variable LIGHTGBM_LIB, the folders of an
+// installed program, the project's download folder (beside the executable, then upwards from the working folder), the system. The flag and the variable are binding: if
 // one is set, no other place is searched. tried lists the places in order; the error is a *MissingLibraryError.
 func Locate(flag string) (path string, tried []string, err error) {
 	path, tried = sharedlib.Find(flag, EnvLibrary, searchPlaces(), libraryAt)
@@ -57,5 +58,5 @@ func libraryAt(place string) string {
 
 func searchPlaces() []string {
 	folder := filepath.Join("third_party", "lightgbm", "lib")
-	return append(sharedlib.ProjectPlaces(folder), sharedlib.SystemPlaces()...)
+	return slices.Concat(sharedlib.InstalledPlaces(), sharedlib.ProjectPlaces(folder), sharedlib.SystemPlaces())
 }

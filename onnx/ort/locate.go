@@ -12,8 +12,8 @@ import (
 // EnvLibrary is the environment variable that names the library.
 const EnvLibrary = "ONNXRUNTIME_LIB"
 
-// Locate finds the ONNX Runtime library for the CPU: the flag, the environment variable ONNXRUNTIME_LIB, the project's
-// download folder (beside the executable, then upwards from the working folder), the user's cache folder, the system.
+// Locate finds the ONNX Runtime library for the CPU: the flag, the environment variable ONNXRUNTIME_LIB, the
+// folders of an installed program, the project's download folder (beside the executable, then upwards from the working folder), the user's cache folder, the system.
 // The flag and the variable are binding: if one is set, no other place is searched. tried lists the places in order;
 // the error is a *MissingLibraryError.
 func Locate(flag string) (path string, tried []string, err error) {
@@ -30,15 +30,12 @@ func locate(flag, device string) (path string, tried []string, err error) {
 
 // searchPlaces lists folders in the order they are searched.
 func searchPlaces(device string) []string {
-	var folders []string
-	if device == CUDA {
-		folders = append(folders, filepath.Join("third_party", "onnxruntime-cuda", "lib"))
-	}
-	folders = append(folders, filepath.Join("third_party", "onnxruntime", "lib"))
 	var places []string
-	for _, folder := range folders {
-		places = append(places, sharedlib.ProjectPlaces(folder)...)
+	if device == CUDA { // what is beside the program runs on the CPU
+		places = sharedlib.ProjectPlaces(filepath.Join("third_party", "onnxruntime-cuda", "lib"))
 	}
+	places = append(places, sharedlib.InstalledPlaces()...)
+	places = append(places, sharedlib.ProjectPlaces(filepath.Join("third_party", "onnxruntime", "lib"))...)
 	if cache, err := os.UserCacheDir(); err == nil {
 		places = append(places, filepath.Join(cache, "pipe", "onnxruntime", PinnedVersion, "lib"))
 	}

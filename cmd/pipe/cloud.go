@@ -1,0 +1,5 @@
+//go:build cloud
+
+package main
+
+import _ "pipe/cloud" // object stores in paths, which double the size of the program

@@ -1,0 +1,176 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"pipe/internal/atomicfile"
+	"pipe/tools/dist/archive"
+	"pipe/tools/dist/debian"
+	"pipe/tools/dist/sbom"
+)
+
+// platform writes the artifacts of a platform. binary is its program; without one it is compiled.
+func (d *dist) platform(ctx context.Context, t target, kinds []string, binary string) error {
+	library, texts, err := d.runtimeOf(ctx, t)
+	if err != nil {
+		return err
+	}
+	texts = append(texts, "LICENSE")
+	sum, err := sumOf(library)
+	if err != nil {
+		return err
+	}
+	v := versionOf(library)
+	parts := []sbom.Part{{Name: "onnxruntime", Version: v, URL: "pkg:pypi/onnxruntime@" + v, SHA256: sum}}
+	if binary == "" {
+		if binary, err = d.program(ctx, t, ""); err != nil {
+			return err
+		}
+	}
+	in := debian.Input{Version: d.version, Arch: t.arch, Binary: binary, Library: library, Texts: texts, Time: d.time}
+	for _, kind := range kinds {
+		if kind, in.Binary, err = d.programOf(ctx, t, kind, binary); err == nil {
+			err = d.kind(ctx, t, kind, in, parts)
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", kind, err)
+		}
+	}
+	return nil
+}
+
+// programOf compiles the program with object stores for the kinds that begin with cloud-. It returns the kind without that.
+func (d *dist) programOf(ctx context.Context, t target, kind, plain string) (bare, binary string, err error) {
+	bare, cloud := strings.CutPrefix(kind, "cloud-")
+	if !cloud {
+		return kind, plain, nil
+	}
+	binary, err = d.program(ctx, t, "cloud")
+	return bare, binary, err
+}
+
+// kind writes an artifact. Packages and images are for Linux only.
+func (d *dist) kind(ctx context.Context, t target, kind string, in debian.Input, parts []sbom.Part) error {
+	program := "pipe"
+	if strings.HasSuffix(in.Binary, "-cloud") {
+		program = "pipe-cloud"
+	}
+	switch {
+	case kind == "archive":
+		return d.archive(t, program, in, parts)
+	case kind == "deb" && t.os == "linux":
+		return d.artifact(fmt.Sprintf("%s_%s_%s.deb", debian.Name, debian.Version(d.version), t.arch), in.Binary, parts,
+			func(path string) error { return create(path, func(f io.Writer) error { return debian.Write(f, in) }) })
+	case kind == "image" && t.os == "linux":
+		return d.imageOf(ctx, program, in, parts)
+	case kind == "deb" || kind == "image":
+		return nil
+	}
+	return fmt.Errorf("this kind is unknown; known are archive, deb, image, cloud-archive and cloud-image")
+}
+
+func (d *dist) archive(t target, program string, from debian.Input, parts []sbom.Part) error {
+	folder := fmt.Sprintf("%s-%s-%s", program, d.version, t)
+	in := archive.Input{Folder: folder, Program: program, Binary: from.Binary, Library: from.Library, Texts: from.Texts, Time: d.time}
+	return d.artifact(folder+".tar.gz", from.Binary, parts, func(path string) error {
+		return create(path, func(f io.Writer) error { return archive.Write(f, in) })
+	})
+}
+
+// imageOf writes an image where there is apt to get Debian's libraries.
+func (d *dist) imageOf(ctx context.Context, program string, in debian.Input, parts []sbom.Part) error {
+	for _, needed := range []string{"apt-get", "dpkg-deb"} {
+		if _, err := exec.LookPath(needed); err != nil {
+			fmt.Fprintf(os.Stderr, "dist: no image for %s: it needs %s, for Debian's libraries\n", in.Arch, needed)
+			return nil
+		}
+	}
+	root, versions, err := d.debianRoot(ctx, in.Arch)
+	if err != nil {
+		return err
+	}
+	parts = slices.Clone(parts)
+	for _, name := range slices.Sorted(maps.Keys(versions)) {
+		parts = append(parts, sbom.Part{Name: name, Version: versions[name], URL: "pkg:deb/debian/" + name + "@" + versions[name] + "?arch=" + in.Arch})
+	}
+	return d.artifact(fmt.Sprintf("%s-%s-linux-%s.oci.tar", program, d.version, in.Arch), in.Binary, parts,
+		func(path string) error { return d.image(ctx, path, program, in, root) })
+}
+
+// artifact writes an artifact and its SBOM.
+func (d *dist) artifact(name, binary string, parts []sbom.Part, write func(path string) error) error {
+	path := filepath.Join(d.out, name)
+	if err := write(path); err != nil {
+		return err
+	}
+	sum, err := sumOf(path)
+	if err != nil {
+		return err
+	}
+	in := sbom.Input{Artifact: name, SHA256: sum, Version: d.version, Binary: binary, Parts: parts, Time: d.time}
+	if err := create(path+".cdx.json", func(f io.Writer) error { return sbom.Write(f, in) }); err != nil {
+		return err
+	}
+	info, err := os.Stat(path)
+	if err == nil {
+		fmt.Fprintf(os.Stderr, "dist: %s, %.1f MB\n", name, float64(info.Size())/1e6)
+	}
+	return err
+}
+
+// sums writes SHA256SUMS of all artifacts and SBOMs in the folder.
+func (d *dist) sums() error {
+	entries, err := os.ReadDir(d.out)
+	if err != nil {
+		return err
+	}
+	var text bytes.Buffer
+	for _, e := range entries {
+		if e.IsDir() || e.Name() == "SHA256SUMS" {
+			continue
+		}
+		sum, err := sumOf(filepath.Join(d.out, e.Name()))
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(&text, "%s  %s\n", sum, e.Name())
+	}
+	return atomicfile.WriteFile(filepath.Join(d.out, "SHA256SUMS"), text.Bytes())
+}
+
+// create writes a file, which appears only when it is complete.
+func create(path string, write func(io.Writer) error) error {
+	f, err := atomicfile.Create(path)
+	if err != nil {
+		return err
+	}
+	defer f.Cleanup()
+	if err := write(f); err != nil {
+		return fmt.Errorf("write %s: %w", filepath.Base(path), err)
+	}
+	return f.CloseAtomicallyReplace()
+}
+
+func sumOf(path string) (string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	h := sha256.New()
+	if _, err := io.Copy(h, f); err != nil {
+		return "", err
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}
