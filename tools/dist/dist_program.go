@@ -30,15 +30,15 @@ func (d *dist) program(ctx context.Context, t target, tags string) (string, erro
 	}
 	inspect := d.module + "/pipeline/inspect"
 	link := fmt.Sprintf("-s -w -buildid= -X %s.release=%s -X %s.revision=%s", inspect, d.version, inspect, d.commit)
-	forLinker := "-Wl,--strip-all" // Zig ignores -s
+	forCompiler, forLinker := "", "-Wl,--strip-all" // Zig ignores -s
 	if t.os == "darwin" {
-		if forLinker, err = d.macStubs(ctx); err != nil {
+		if forCompiler, forLinker, err = d.macStubs(ctx); err != nil {
 			return "", err
 		}
 	}
 	link += fmt.Sprintf(" -linkmode=external '-extldflags=%s'", forLinker)
 	env := []string{
-		"GOOS=" + t.os, "GOARCH=" + t.arch, "CGO_ENABLED=1", "CC=" + zig + " cc -target " + triple,
+		"GOOS=" + t.os, "GOARCH=" + t.arch, "CGO_ENABLED=1", "CC=" + zig + " cc -target " + triple + forCompiler,
 		"ZIG_GLOBAL_CACHE_DIR=" + filepath.Join(d.work, "zig-cache"), "ZIG_LOCAL_CACHE_DIR=" + filepath.Join(d.work, "zig-cache"),
 	}
 	return path, do(ctx, ".", env, "go", "build", "-trimpath", "-buildvcs=false", "-tags", tags, "-ldflags", link, "-o", path, "./cmd/pipe")

@@ -3,8 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"io"
 	"maps"
@@ -147,30 +145,4 @@ func (d *dist) sums() error {
 		fmt.Fprintf(&text, "%s  %s\n", sum, e.Name())
 	}
 	return atomicfile.WriteFile(filepath.Join(d.out, "SHA256SUMS"), text.Bytes())
-}
-
-// create writes a file, which appears only when it is complete.
-func create(path string, write func(io.Writer) error) error {
-	f, err := atomicfile.Create(path)
-	if err != nil {
-		return err
-	}
-	defer f.Cleanup()
-	if err := write(f); err != nil {
-		return fmt.Errorf("write %s: %w", filepath.Base(path), err)
-	}
-	return f.CloseAtomicallyReplace()
-}
-
-func sumOf(path string) (string, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	h := sha256.New()
-	if _, err := io.Copy(h, f); err != nil {
-		return "", err
-	}
-	return hex.EncodeToString(h.Sum(nil)), nil
 }
