@@ -15,7 +15,9 @@ import (
 	"pipe/internal/atomicfile"
 	"pipe/tools/dist/archive"
 	"pipe/tools/dist/debian"
+	"pipe/tools/dist/npm"
 	"pipe/tools/dist/sbom"
+	"pipe/tools/dist/wheel"
 )
 
 // platform writes the artifacts of a platform. binary is its program; without one it is compiled.
@@ -74,8 +76,31 @@ func (d *dist) kind(ctx context.Context, t target, kind string, in debian.Input,
 		return d.imageOf(ctx, program, in, parts)
 	case kind == "deb" || kind == "image":
 		return nil
+	case kind == "wheel":
+		return d.wheel(in)
 	}
-	return fmt.Errorf("this kind is unknown; known are archive, deb, image, cloud-archive and cloud-image")
+	return fmt.Errorf("this kind is unknown; known are archive, deb, image, wheel, cloud-archive, cloud-image and npm")
+}
+
+// wheel writes the Python package. ONNX Runtime is not in it: another wheel has it.
+func (d *dist) wheel(from debian.Input) error {
+	in := wheel.Input{Version: d.version, Binary: from.Binary, Source: "clients/python", License: "LICENSE", Time: d.time}
+	name, err := wheel.Name(in)
+	if err != nil {
+		return err
+	}
+	return d.artifact(name, from.Binary, nil, func(path string) error {
+		return create(path, func(f io.Writer) error { return wheel.Write(f, in) })
+	})
+}
+
+// npm writes the package for JavaScript, which is the same on all platforms. It contains no software of others: what it depends on is in
+// its package.json.
+func (d *dist) npm() error {
+	in := npm.Input{Version: d.version, Folder: "clients/node", License: "LICENSE", Time: d.time}
+	return d.artifact("pipe-defer-"+d.version+".tgz", "", nil, func(path string) error {
+		return create(path, func(f io.Writer) error { return npm.Write(f, in) })
+	})
 }
 
 func (d *dist) archive(t target, program string, from debian.Input, parts []sbom.Part) error {
@@ -106,7 +131,7 @@ func (d *dist) imageOf(ctx context.Context, program string, in debian.Input, par
 		func(path string) error { return d.image(ctx, path, program, in, root) })
 }
 
-// artifact writes an artifact and its SBOM.
+// artifact writes an artifact and its SBOM. binary is the program in it, "" if there is none.
 func (d *dist) artifact(name, binary string, parts []sbom.Part, write func(path string) error) error {
 	path := filepath.Join(d.out, name)
 	if err := write(path); err != nil {

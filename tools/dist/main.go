@@ -1,7 +1,7 @@
-// Command dist writes what is released: archives, Debian packages and container images of the program with ONNX Runtime, for each
-// an SBOM, and the checksums of all. The same commit gives the same bytes, as long as Debian's libraries stay the same.
+// Command dist writes what is released: archives, Debian packages and container images of the program with ONNX Runtime, wheels for
+// Python, a package for npm, for each an SBOM, and the checksums of all. The same commit gives the same bytes, as long as Debian's libraries stay the same.
 //
-//	go run ./tools/dist [-out dist] [-platforms linux/amd64,...] [-kinds archive,deb,image] [-binary bin/pipe]
+//	go run ./tools/dist [-out dist] [-platforms linux/amd64,...] [-kinds archive,deb,image,wheel,npm] [-binary bin/pipe]
 //
 // Without -binary the programs are compiled here for every platform, with Zig as the C compiler.
 package main
@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 )
@@ -29,7 +30,7 @@ func run(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet("dist", flag.ExitOnError)
 	out := flags.String("out", "dist", "folder of the artifacts")
 	platforms := flags.String("platforms", "linux/amd64,linux/arm64,darwin/arm64", "platforms")
-	kinds := flags.String("kinds", "archive,deb,image,cloud-archive,cloud-image", "kinds of artifacts; those with cloud- have the program with object stores")
+	kinds := flags.String("kinds", "archive,deb,image,wheel,cloud-archive,cloud-image,npm", "kinds of artifacts; those with cloud- have the program with object stores")
 	binary := flags.String("binary", "", "program to pack, which was compiled before for the only platform")
 	if err := flags.Parse(args); err != nil {
 		return err
@@ -42,12 +43,19 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
+	each := strings.Split(*kinds, ",")
+	if at := slices.Index(each, "npm"); at >= 0 {
+		if err := d.npm(); err != nil {
+			return fmt.Errorf("npm: %w", err)
+		}
+		each = slices.Delete(each, at, at+1)
+	}
 	for _, p := range list {
 		goos, arch, ok := strings.Cut(p, "/")
 		if !ok {
 			return fmt.Errorf("platform %q is not like linux/amd64", p)
 		}
-		if err := d.platform(ctx, target{goos, arch}, strings.Split(*kinds, ","), *binary); err != nil {
+		if err := d.platform(ctx, target{goos, arch}, each, *binary); err != nil {
 			return fmt.Errorf("%s: %w", p, err)
 		}
 	}

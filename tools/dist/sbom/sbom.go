@@ -25,23 +25,19 @@ type Input struct {
 	Artifact string // file name of the artifact
 	SHA256   string // of the artifact
 	Version  string
-	Binary   string // path of the program in the artifact; it says which Go modules it links
+	Binary   string // path of the program in the artifact; it says which Go modules it links; "" if there is none
 	Parts    []Part
 	Time     time.Time
 }
 
 // Write writes an SBOM as JSON.
 func Write(w io.Writer, in Input) error {
-	info, err := buildinfo.ReadFile(in.Binary)
-	if err != nil {
-		return fmt.Errorf("write SBOM of %s: %w", in.Artifact, err)
-	}
-	components := []cdx.Component{library("go", strings.TrimPrefix(info.GoVersion, "go"), "pkg:generic/go@"+strings.TrimPrefix(info.GoVersion, "go"), "")}
-	for _, m := range info.Deps {
-		if strings.HasPrefix(m.Version, "v0.0.0") && m.Sum == "" || m.Version == "(devel)" {
-			continue // a module of this repository
+	components := []cdx.Component{}
+	if in.Binary != "" {
+		var err error
+		if components, err = linked(in.Binary); err != nil {
+			return fmt.Errorf("write SBOM of %s: %w", in.Artifact, err)
 		}
-		components = append(components, library(m.Path, m.Version, "pkg:golang/"+m.Path+"@"+m.Version, moduleSum(m.Sum)))
 	}
 	for _, p := range in.Parts {
 		components = append(components, library(p.Name, p.Version, p.URL, p.SHA256))
@@ -56,6 +52,23 @@ func Write(w io.Writer, in Input) error {
 	}
 	bom.Components = &components
 	return cdx.NewBOMEncoder(w, cdx.BOMFileFormatJSON).SetPretty(true).Encode(bom)
+}
+
+// linked are Go and the modules that a program links.
+func linked(binary string) ([]cdx.Component, error) {
+	info, err := buildinfo.ReadFile(binary)
+	if err != nil {
+		return nil, err
+	}
+	version := strings.TrimPrefix(info.GoVersion, "go")
+	out := []cdx.Component{library("go", version, "pkg:generic/go@"+version, "")}
+	for _, m := range info.Deps {
+		if strings.HasPrefix(m.Version, "v0.0.0") && m.Sum == "" || m.Version == "(devel)" {
+			continue // a module of this repository
+		}
+		out = append(out, library(m.Path, m.Version, "pkg:golang/"+m.Path+"@"+m.Version, moduleSum(m.Sum)))
+	}
+	return out, nil
 }
 
 func library(name, version, url, sum string) cdx.Component {
