@@ -269,3 +269,43 @@ func TestCompleteRowsJudgeWithALog(t *testing.T) {
 		t.Error("settings of a log change what a complete table gives")
 	}
 }
+
+// Logs of other systems often have only the probability of what was executed. What follows from it is filled in; where it is not known
+// whether the log could execute a pair, no gain is counted.
+func TestUnknownPropensities(t *testing.T) {
+	nan := math.NaN()
+	all := []bool{true, true, true}
+	for _, c := range []struct {
+		known  []float64
+		exists []bool
+		want   []float64
+	}{
+		{[]float64{0.25, nan, 0.5}, all, []float64{0.25, 0.25, 0.5}},
+		{[]float64{nan, 1, nan}, all, []float64{0, 1, 0}},
+		{[]float64{0.25, nan, nan}, all, []float64{0.25, nan, nan}},
+		{[]float64{0.25, nan, nan}, []bool{true, false, true}, []float64{0.25, 0, 0.75}},
+	} {
+		got := completed(c.known, c.exists)
+		for i := range got {
+			if got[i] != c.want[i] && (got[i] == got[i] || c.want[i] == c.want[i]) {
+				t.Errorf("%v with the pairs %v: %v, want %v", c.known, c.exists, got, c.want)
+			}
+		}
+	}
+	log, _ := plantedLog(t, structured, 300, 1, epsilon(0, 0.9, slices.Repeat([]bool{true}, 9)))
+	for n := range log.Len() {
+		own := log.Observed(n)
+		for i := range log.Propensities(n) {
+			if i != own {
+				log.Propensities(n)[i] = nan
+			}
+		}
+	}
+	_, reports, err := Train(context.Background(), log, []float64{1}, replaySettings(), models.Options{Runtime: orttest.Open(t, 0)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if g := reports[0].Guard; !g.Fallback || g.LowerBound-g.LowerBound != 0 || g.LowerBound > 0 {
+		t.Errorf("a log that does not say what it could execute shows a gain of at least %v, fallback %v", g.LowerBound, g.Fallback)
+	}
+}

@@ -14,7 +14,7 @@ type logged struct {
 	loss    float32   // with its measured fee
 	weight  float64   // 1/probability, at most Settings.Clip
 	clipped bool      // the weight is the bound
-	chances []float64 // probabilities of all pairs
+	chances []float64 // probabilities of all pairs; NaN where it is not known
 }
 
 // loggedRows are the rows of a tensor on which one pair was executed with known probabilities, by position in rows; nil for others. The
@@ -24,6 +24,7 @@ func loggedRows(t *costs.Tensor, rows []int, clip float64) []*logged {
 		return nil
 	}
 	var out []*logged
+	exists := t.Actions.Mask()
 	for at, n := range rows {
 		pair := t.Observed(n)
 		if pair < 0 || len(t.CompleteRows([]int{n})) > 0 || !(t.Propensities(n)[pair] > 0) {
@@ -32,12 +33,40 @@ func loggedRows(t *costs.Tensor, rows []int, clip float64) []*logged {
 		if out == nil {
 			out = make([]*logged, len(rows))
 		}
-		l := &logged{pair: pair, loss: t.Losses(n)[pair], chances: t.Propensities(n)}
+		l := &logged{pair: pair, loss: t.Losses(n)[pair], chances: completed(t.Propensities(n), exists)}
 		l.weight, l.clipped = inverse(l.chances[pair], clip)
 		if t.Fee != nil {
 			l.loss += t.Fee[n*t.Actions.Len()+pair]
 		}
 		out[at] = l
+	}
+	return out
+}
+
+// completed fills in probabilities that follow from the known ones, since all sum to 1: of the only pair whose probability is not known,
+// and of all such pairs if nothing is left for them. Pairs that do not exist have none.
+func completed(known []float64, exists []bool) []float64 {
+	const slack = 1e-6
+	out := slices.Clone(known)
+	var unknown []int
+	left := 1.0
+	for i, p := range known {
+		switch {
+		case p == p:
+			left -= p
+		case exists[i]:
+			unknown = append(unknown, i)
+		default:
+			out[i] = 0
+		}
+	}
+	for _, i := range unknown {
+		switch {
+		case left < slack:
+			out[i] = 0
+		case len(unknown) == 1:
+			out[i] = left
+		}
 	}
 	return out
 }
@@ -200,7 +229,8 @@ func (t *table) knows(n, pair int) bool {
 // wholly reports whether all losses of held-out row n are known.
 func (t *table) wholly(n int) bool { return t.logged == nil || t.logged[t.held[n]] == nil }
 
-// supports reports whether held-out row n can show what a pair costs: it is complete, or the log could execute the pair.
+// supports reports whether held-out row n can show what a pair costs: it is complete, or the log could execute the pair. Where it is not
+// known whether the log could, it is taken as not.
 func (t *table) supports(n, pair int) bool {
 	l := t.logged[t.held[n]]
 	return l == nil || l.chances[pair] > 0
@@ -212,19 +242,25 @@ type doubt struct {
 	largest  float64 // what the row may add if the pair is executed: its weight times the range of losses
 }
 
-// doubt is that of taking a pair against another one on held-out row n.
+// doubt is that of taking a pair against another one on held-out row n: the largest that it can be where a probability is not known.
 func (t *table) doubt(n, pair, against int) (d doubt) {
 	l := t.logged[t.held[n]]
 	if l == nil || pair == against {
 		return d
 	}
 	for _, i := range []int{pair, against} {
-		if p := l.chances[i]; p > 0 {
+		switch p := l.chances[i]; {
+		case p > 0:
 			w, _ := inverse(p, t.clip)
 			d.variance += p * w * w * t.noise
+		case p != p:
+			d.variance += t.clip * t.noise
 		}
 	}
-	w, _ := inverse(l.chances[pair], t.clip)
+	w := t.clip
+	if p := l.chances[pair]; p > 0 {
+		w, _ = inverse(p, t.clip)
+	}
 	d.largest = w * (t.high - t.low)
 	return d
 }
