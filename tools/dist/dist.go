@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 )
@@ -27,14 +29,27 @@ func newDist(ctx context.Context, out string) (*dist, error) {
 		return nil, err
 	}
 	d := &dist{out: out, work: filepath.Join(out, "work"), release: r}
-	old, err := filepath.Glob(filepath.Join(out, "pipe*")) // of another version; SHA256SUMS is of one
-	if err != nil {
+	if err := removeArtifacts(out); err != nil {
 		return nil, err
 	}
-	for _, path := range old {
-		if err := os.Remove(path); err != nil {
-			return nil, err
+	return d, os.MkdirAll(d.work, 0o755)
+}
+
+// removeArtifacts removes those of an earlier run, since SHA256SUMS is of one version, and nothing else.
+func removeArtifacts(folder string) error {
+	for _, kind := range []string{".tar.gz", ".deb", ".oci.tar", ".whl", ".tgz"} {
+		old, err := filepath.Glob(filepath.Join(folder, "pipe*"+kind))
+		if err != nil {
+			return err
+		}
+		for _, path := range old {
+			if err := os.Remove(path); err != nil {
+				return err
+			}
+			if err := os.Remove(path + ".cdx.json"); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return err
+			}
 		}
 	}
-	return d, os.MkdirAll(d.work, 0o755)
+	return nil
 }

@@ -27,37 +27,37 @@ func (d *dist) platform(ctx context.Context, t target, kinds []string, binary st
 		return err
 	}
 	texts = append(texts, "LICENSE")
+	share, err := d.share(ctx, binary)
+	if err != nil {
+		return err
+	}
 	sum, err := sumOf(library)
 	if err != nil {
 		return err
 	}
 	v := versionOf(library)
 	parts := []sbom.Part{{Name: "onnxruntime", Version: v, URL: "pkg:pypi/onnxruntime@" + v, SHA256: sum}}
-	if binary == "" {
-		if binary, err = d.program(ctx, t, ""); err != nil {
-			return err
-		}
-	}
-	in := debian.Input{Version: d.version, Arch: t.arch, Binary: binary, Library: library, Texts: texts, Time: d.time}
+	in := debian.Input{Version: d.version, Arch: t.arch, Library: library, Share: share, Time: d.time}
 	for _, kind := range kinds {
-		if kind, in.Binary, err = d.programOf(ctx, t, kind, binary); err == nil {
-			err = d.kind(ctx, t, kind, in, parts)
+		bare, cloud := strings.CutPrefix(kind, "cloud-")
+		if in.Binary = binary; cloud {
+			in.Binary, err = d.program(ctx, t, "cloud")
+		} else if binary == "" {
+			in.Binary, err = d.program(ctx, t, "")
+		}
+		var notices string
+		if err == nil {
+			notices, err = d.notices(ctx, t, in.Binary)
+		}
+		if err == nil {
+			in.Texts = append(slices.Clone(texts), notices)
+			err = d.kind(ctx, t, bare, in, parts)
 		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", kind, err)
 		}
 	}
 	return nil
-}
-
-// programOf compiles the program with object stores for the kinds that begin with cloud-. It returns the kind without that.
-func (d *dist) programOf(ctx context.Context, t target, kind, plain string) (bare, binary string, err error) {
-	bare, cloud := strings.CutPrefix(kind, "cloud-")
-	if !cloud {
-		return kind, plain, nil
-	}
-	binary, err = d.program(ctx, t, "cloud")
-	return bare, binary, err
 }
 
 // kind writes an artifact. Packages and images are for Linux only.
@@ -79,12 +79,12 @@ func (d *dist) kind(ctx context.Context, t target, kind string, in debian.Input,
 	case kind == "wheel":
 		return d.wheel(in)
 	}
-	return fmt.Errorf("this kind is unknown; known are archive, deb, image, wheel, cloud-archive, cloud-image and npm")
+	panic("a kind that is not in allKinds: " + kind)
 }
 
 // wheel writes the Python package. ONNX Runtime is not in it: another wheel has it.
 func (d *dist) wheel(from debian.Input) error {
-	in := wheel.Input{Version: d.version, Binary: from.Binary, Source: "clients/python", License: "LICENSE", Time: d.time}
+	in := wheel.Input{Version: d.version, Binary: from.Binary, Source: "clients/python", Licenses: []string{"LICENSE", from.Texts[len(from.Texts)-1]}, Time: d.time}
 	name, err := wheel.Name(in)
 	if err != nil {
 		return err
@@ -105,7 +105,7 @@ func (d *dist) npm() error {
 
 func (d *dist) archive(t target, program string, from debian.Input, parts []sbom.Part) error {
 	folder := fmt.Sprintf("%s-%s-%s", program, d.version, t)
-	in := archive.Input{Folder: folder, Program: program, Binary: from.Binary, Library: from.Library, Texts: from.Texts, Time: d.time}
+	in := archive.Input{Folder: folder, Program: program, Binary: from.Binary, Library: from.Library, Texts: from.Texts, Share: from.Share, Time: d.time}
 	return d.artifact(folder+".tar.gz", from.Binary, parts, func(path string) error {
 		return create(path, func(f io.Writer) error { return archive.Write(f, in) })
 	})

@@ -29,6 +29,7 @@ func rootFiles(in debian.Input, debianRoot string) ([]tree.File, error) {
 	if !known {
 		return nil, fmt.Errorf("no names of Linux are known for %s", in.Arch)
 	}
+	in.Share = nil // there is no shell
 	files := debian.Files(in)
 	loader := filepath.Base(names.loader)
 	files = append(files, tree.File{Name: names.loader, Mode: 0o755, From: filepath.Join(debianRoot, "lib", names.folder, loader)})

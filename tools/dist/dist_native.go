@@ -11,7 +11,7 @@ import (
 // runtimeOf fetches ONNX Runtime for a platform, and returns the paths of the library and of its notices.
 func (d *dist) runtimeOf(ctx context.Context, t target) (library string, notices []string, err error) {
 	dir := filepath.Join(d.work, t.String())
-	if err := do(ctx, ".", nil, "go", "run", "./tools/fetch", "-dir", dir, "-platform", t.os+"/"+t.arch, "runtime"); err != nil {
+	if err := do(ctx, ".", nil, "go", "run", "./tools/fetch", "-dir", dir, "-with", "pip", "-platform", t.os+"/"+t.arch, "runtime"); err != nil {
 		return "", nil, err
 	}
 	at := filepath.Join(dir, "onnxruntime")

@@ -26,11 +26,14 @@ func main() {
 	}
 }
 
+// allKinds are the kinds of artifacts. Those with cloud- have the program with object stores.
+var allKinds = []string{"archive", "deb", "image", "wheel", "cloud-archive", "cloud-image", "npm"}
+
 func run(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet("dist", flag.ExitOnError)
 	out := flags.String("out", "dist", "folder of the artifacts")
 	platforms := flags.String("platforms", "linux/amd64,linux/arm64,darwin/arm64", "platforms")
-	kinds := flags.String("kinds", "archive,deb,image,wheel,cloud-archive,cloud-image,npm", "kinds of artifacts; those with cloud- have the program with object stores")
+	kinds := flags.String("kinds", strings.Join(allKinds, ","), "kinds of artifacts; those with cloud- have the program with object stores")
 	binary := flags.String("binary", "", "program to pack, which was compiled before for the only platform")
 	if err := flags.Parse(args); err != nil {
 		return err
@@ -39,16 +42,24 @@ func run(ctx context.Context, args []string) error {
 	if *binary != "" && (len(list) != 1 || strings.Contains(*kinds, "cloud")) {
 		return fmt.Errorf("-binary is for one platform, and not for the kinds cloud-...: %s, %s", *platforms, *kinds)
 	}
+	each := strings.Split(*kinds, ",")
+	for _, kind := range each {
+		if !slices.Contains(allKinds, kind) {
+			return fmt.Errorf("the kind %q is unknown; known are %s", kind, strings.Join(allKinds, ", "))
+		}
+	}
 	d, err := newDist(ctx, *out)
 	if err != nil {
 		return err
 	}
-	each := strings.Split(*kinds, ",")
 	if at := slices.Index(each, "npm"); at >= 0 {
 		if err := d.npm(); err != nil {
 			return fmt.Errorf("npm: %w", err)
 		}
 		each = slices.Delete(each, at, at+1)
+	}
+	if len(each) == 0 {
+		return d.sums()
 	}
 	for _, p := range list {
 		goos, arch, ok := strings.Cut(p, "/")

@@ -24,14 +24,22 @@ func thisRelease(ctx context.Context) (r release, err error) {
 	if r.commit, err = output(ctx, "git", "rev-parse", "HEAD"); err != nil {
 		return r, err
 	}
+	changed, err := output(ctx, "git", "status", "--porcelain")
+	if err != nil {
+		return r, err
+	}
 	if tag, err := output(ctx, "git", "describe", "--tags", "--exact-match", "--match", "v[0-9]*"); err == nil {
-		r.version = strings.TrimPrefix(tag, "v")
+		if r.version = strings.TrimPrefix(tag, "v"); changed != "" {
+			return r, fmt.Errorf("files are not as in %s: commit them, or check it out again\n%s", tag, changed)
+		}
 	} else {
 		count, err := output(ctx, "git", "rev-list", "--count", "HEAD")
 		if err != nil {
 			return r, err
 		}
-		r.version = "0.0.0-dev." + count
+		if r.version = "0.0.0-dev." + count; changed != "" {
+			r.commit += "-changed"
+		}
 	}
 	seconds := os.Getenv("SOURCE_DATE_EPOCH")
 	if seconds == "" {

@@ -14,11 +14,12 @@ import (
 
 // Input is what an archive is made of.
 type Input struct {
-	Folder  string   // that it unpacks to
-	Program string   // name of the program in it
-	Binary  string   // path of the program
-	Library string   // path of ONNX Runtime, which is put beside the program
-	Texts   []string // paths of licences and notices
+	Folder  string      // that it unpacks to
+	Program string      // name of the program in it
+	Binary  string      // path of the program
+	Library string      // path of ONNX Runtime, which is put beside the program
+	Texts   []string    // paths of licences and notices
+	Share   []tree.File // below the folder share
 	Time    time.Time
 }
 
@@ -30,6 +31,10 @@ func Write(w io.Writer, in Input) error {
 	}
 	for _, text := range in.Texts {
 		files = append(files, tree.File{Name: path.Join(in.Folder, filepath.Base(text)), Mode: 0o644, From: text})
+	}
+	for _, f := range in.Share {
+		f.Name = path.Join(in.Folder, "share", f.Name)
+		files = append(files, f)
 	}
 	z := gzip.NewWriter(w)
 	if err := tree.Write(z, files, in.Time); err != nil {

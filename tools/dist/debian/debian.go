@@ -24,6 +24,7 @@ type Input struct {
 	Binary  string // path of the program
 	Library string // path of ONNX Runtime
 	Texts   []string
+	Share   []tree.File // below /usr/share
 	Time    time.Time
 }
 
@@ -45,6 +46,10 @@ func Files(in Input) []tree.File {
 			name = "copyright"
 		}
 		files = append(files, tree.File{Name: "usr/share/doc/" + Name + "/" + name, Mode: 0o644, From: text})
+	}
+	for _, f := range in.Share {
+		f.Name = "usr/share/" + f.Name
+		files = append(files, f)
 	}
 	return files
 }

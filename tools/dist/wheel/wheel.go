@@ -12,17 +12,18 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"path/filepath"
 	"strings"
 	"time"
 )
 
 // Input is what a wheel is made of.
 type Input struct {
-	Version string    // of the program: 1.2.3, 1.2.3-rc.1 or 1.2.3+local, with or without a v in front
-	Binary  string    // path of the program; it says which platform the wheel is for
-	Source  string    // path of the folder with the package and its METADATA
-	License string    // path of the licence
-	Time    time.Time // of all files in the wheel; zip files know none before 1980
+	Version  string    // of the program: 1.2.3, 1.2.3-rc.1 or 1.2.3+local, with or without a v in front
+	Binary   string    // path of the program; it says which platform the wheel is for
+	Source   string    // path of the folder with the package and its METADATA
+	Licenses []string  // paths of the licence, and of those of what the program links
+	Time     time.Time // of all files in the wheel; zip files know none before 1980
 }
 
 // The import name of the package, and the parts of a wheel's name that do not depend on the version: as the program is no extension
@@ -90,11 +91,7 @@ func contents(in Input) (files []file, info string, err error) {
 	if err != nil {
 		return nil, "", err
 	}
-	license, err := os.ReadFile(in.License)
-	if err != nil {
-		return nil, "", err
-	}
-	metadata, err := metadataOf(in.Source, version)
+	metadata, err := metadataOf(in, version)
 	if err != nil {
 		return nil, "", err
 	}
@@ -102,19 +99,25 @@ func contents(in Input) (files []file, info string, err error) {
 		return nil, "", err
 	}
 	info = fmt.Sprintf("%s-%s.dist-info/", name, version)
+	for _, license := range in.Licenses {
+		text, err := os.ReadFile(license)
+		if err != nil {
+			return nil, "", err
+		}
+		files = append(files, file{info + "licenses/" + filepath.Base(license), text, false})
+	}
 	return append(
 		files,
 		file{name + "/bin/pipe", binary, true},
 		file{info + "METADATA", metadata, false},
 		file{info + "WHEEL", fmt.Appendf(nil, "Wheel-Version: 1.0\nGenerator: pipe\nRoot-Is-Purelib: false\nTag: %s-%s\n", python, platform), false},
 		file{info + "entry_points.txt", []byte("[console_scripts]\npipe = " + name + ".program:main\n"), false},
-		file{info + "licenses/LICENSE", license, false},
 	), info, nil
 }
 
-// metadataOf is METADATA with the version behind the name.
-func metadataOf(source, version string) ([]byte, error) {
-	b, err := os.ReadFile(path.Join(source, "METADATA"))
+// metadataOf is METADATA with the version and the names of the licences behind the name.
+func metadataOf(in Input, version string) ([]byte, error) {
+	b, err := os.ReadFile(path.Join(in.Source, "METADATA"))
 	if err != nil {
 		return nil, err
 	}
@@ -122,7 +125,11 @@ func metadataOf(source, version string) ([]byte, error) {
 	if !bytes.Contains(b, []byte(before)) {
 		return nil, fmt.Errorf("METADATA has no line %q", before)
 	}
-	return bytes.Replace(b, []byte(before), []byte(before+"Version: "+version+"\n"), 1), nil
+	after := before + "Version: " + version + "\n"
+	for _, license := range in.Licenses {
+		after += "License-File: " + filepath.Base(license) + "\n"
+	}
+	return bytes.Replace(b, []byte(before), []byte(after), 1), nil
 }
 
 // modules are the modules of the package, and py.typed, which says that they have types.

@@ -20,7 +20,7 @@ func input(t *testing.T) Input {
 	}
 	root := filepath.Join("..", "..", "..")
 	return Input{
-		Version: "v1.2.3-rc.1", Binary: self, Source: filepath.Join(root, "clients", "python"), License: filepath.Join(root, "LICENSE"),
+		Version: "v1.2.3-rc.1", Binary: self, Source: filepath.Join(root, "clients", "python"), Licenses: []string{filepath.Join(root, "LICENSE")},
 		Time: time.Unix(1_700_000_000, 0),
 	}
 }
