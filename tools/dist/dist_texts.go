@@ -53,7 +53,11 @@ func (d *dist) share(ctx context.Context, binary string) (files []tree.File, err
 		if err != nil {
 			return nil, err
 		}
-		files = append(files, tree.File{Name: place, Mode: 0o644, Data: []byte(text + "\n")})
+		path := filepath.Join(d.work, shell+".completion")
+		if err := atomicfile.WriteFile(path, []byte(text+"\n")); err != nil {
+			return nil, err
+		}
+		files = append(files, tree.File{Name: place, Mode: 0o644, From: path})
 	}
 	return files, nil
 }

@@ -83,11 +83,11 @@ func TestRefused(t *testing.T) {
 		change func(*Input)
 		says   string
 	}{
-		"a text as program":  {func(in *Input) { in.Binary = in.License }, "neither Linux nor macOS"},
+		"a text as program":  {func(in *Input) { in.Binary = in.Licenses[0] }, "neither Linux nor macOS"},
 		"an empty program":   {func(in *Input) { in.Binary = os.DevNull }, "neither Linux nor macOS"},
 		"no program":         {func(in *Input) { in.Binary = filepath.Join(empty, "pipe") }, "no such file"},
 		"no package":         {func(in *Input) { in.Source = empty }, "METADATA"},
-		"no licence":         {func(in *Input) { in.License = filepath.Join(empty, "LICENSE") }, "no such file"},
+		"no licence":         {func(in *Input) { in.Licenses[0] = filepath.Join(empty, "LICENSE") }, "no such file"},
 		"a version of words": {func(in *Input) { in.Version = "next" }, "1.2.3"},
 	} {
 		in := input(t)
