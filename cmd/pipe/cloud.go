@@ -2,4 +2,4 @@
 
 package main
 
-import _ "pipe/cloud" // object stores in paths, which double the size of the program
+import _ "pipe/cloud" // object stores in paths: their drivers are large

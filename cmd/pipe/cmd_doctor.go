@@ -34,7 +34,10 @@ func doctorCommand(a *app) *cobra.Command {
 		Example: doctorExamples,
 		Args:    noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			if server != "" {
+			switch asked := c.Flags().Changed("server"); {
+			case asked && !strings.HasPrefix(server, "http://") && !strings.HasPrefix(server, "https://"):
+				return usage(c, "--server %q is not a URL: write it as http://127.0.0.1:8080", server)
+			case asked:
 				return askServer(c.Context(), a, server)
 			}
 			return runDoctor(c, a)

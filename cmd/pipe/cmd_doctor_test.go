@@ -34,4 +34,10 @@ func TestDoctorOfAServer(t *testing.T) {
 	if code, said := ask(); code != 1 || !strings.Contains(said, "ask the server") {
 		t.Errorf("exit code %d without a server: %s", code, said)
 	}
+	for _, url := range []string{"", "127.0.0.1:8080"} {
+		var stdout, stderr bytes.Buffer
+		if code := run(t.Context(), []string{"doctor", "--server", url}, strings.NewReader(""), &stdout, &stderr); code != 2 || !strings.Contains(stderr.String(), "http://127.0.0.1:8080") {
+			t.Errorf("--server %q: exit code %d: %s", url, code, stderr.String())
+		}
+	}
 }

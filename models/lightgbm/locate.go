@@ -24,7 +24,7 @@ func (e *MissingLibraryError) Error() string {
 
 // Hint names the command that installs the library.
 func (e *MissingLibraryError) Hint() string {
-	return "run `make lightgbm`, or give the path of the library in " + EnvLibrary
+	return "run `make lightgbm` in a checkout, or give the path of the library, such as lib_lightgbm.so of pip's package lightgbm, in " + EnvLibrary
 }
 
 // Locate finds the LightGBM library: the flag, the environment variable LIGHTGBM_LIB, the folders of an

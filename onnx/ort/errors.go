@@ -27,7 +27,8 @@ func (e *MissingLibraryError) Hint() string {
 	if e.Device == CUDA {
 		return "run `make cuda`, or give the path of a library built with CUDA in --runtime or ONNXRUNTIME_LIB"
 	}
-	return "run `make runtime`, or give the path of the library in --runtime or ONNXRUNTIME_LIB"
+	return "put the library beside the program, where packages have it; run `make runtime` in a checkout; or give its path in --runtime or ONNXRUNTIME_LIB, such as " +
+		"that of pip's package onnxruntime, in its folder capi"
 }
 
 // LoadError means that a file was found but is not a loadable ONNX Runtime library: truncated, built for another
@@ -44,7 +45,7 @@ func (e *LoadError) Unwrap() error { return e.Err }
 
 // Hint names the command that installs a good copy.
 func (e *LoadError) Hint() string {
-	return "run `make runtime` for a verified copy, or choose another library with ONNXRUNTIME_LIB"
+	return "install the package again, run `make runtime` in a checkout for a verified copy, or choose another library with ONNXRUNTIME_LIB"
 }
 
 // VersionError means that the library is too old.
@@ -60,7 +61,7 @@ func (e *VersionError) Error() string {
 
 // Hint names the command that installs a new enough library.
 func (e *VersionError) Hint() string {
-	return "run `make runtime` for ONNX Runtime " + PinnedVersion
+	return "take ONNX Runtime " + PinnedVersion + ", as `make runtime` fetches it in a checkout"
 }
 
 // DeviceError means that this library or machine does not have the requested device. There is no silent fallback to

@@ -113,11 +113,9 @@ func (d *dist) archive(t target, program string, from debian.Input, parts []sbom
 
 // imageOf writes an image where there is apt to get Debian's libraries.
 func (d *dist) imageOf(ctx context.Context, program string, in debian.Input, parts []sbom.Part) error {
-	for _, needed := range []string{"apt-get", "dpkg-deb"} {
-		if _, err := exec.LookPath(needed); err != nil {
-			fmt.Fprintf(os.Stderr, "dist: no image for %s: it needs %s, for Debian's libraries\n", in.Arch, needed)
-			return nil
-		}
+	if lacks := lacksForImage(); lacks != "" {
+		fmt.Fprintf(os.Stderr, "dist: no image for %s: it needs %s, for the libraries of Debian 12\n", in.Arch, lacks)
+		return nil
 	}
 	root, versions, err := d.debianRoot(ctx, in.Arch)
 	if err != nil {
@@ -129,6 +127,20 @@ func (d *dist) imageOf(ctx context.Context, program string, in debian.Input, par
 	}
 	return d.artifact(fmt.Sprintf("%s-%s-linux-%s.oci.tar", program, d.version, in.Arch), in.Binary, parts,
 		func(path string) error { return d.image(ctx, path, program, in, root) })
+}
+
+// lacksForImage names what is not here of what an image needs, "" if all is.
+func lacksForImage() string {
+	for _, needed := range []string{"apt-get", "dpkg-deb"} {
+		if _, err := exec.LookPath(needed); err != nil {
+			return needed
+		}
+	}
+	system, err := os.ReadFile("/etc/os-release")
+	if err != nil || !bytes.Contains(system, []byte("\nID=debian\n")) || !bytes.Contains(system, []byte("VERSION_ID=\"12\"")) {
+		return "Debian 12"
+	}
+	return ""
 }
 
 // artifact writes an artifact and its SBOM. binary is the program in it, "" if there is none.

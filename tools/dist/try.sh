@@ -44,7 +44,7 @@ journey() {
 	for _ in $(seq 100); do [ -s urls ] || sleep 0.1; done
 	read -r url <urls || { cat served >&2; return 1; }
 	"$@" doctor --quiet --server "$url" >/dev/null
-	answer=$(curl -s --json '{"features": [3000, 1, 1]}' "$url/v1/decide")
+	answer=$(curl -s -H 'Content-Type: application/json' -d '{"features": [3000, 1, 1]}' "$url/v1/decide")
 	kill "$server"
 	wait "$server" || { say "the server ended with $?"; return 1; }
 	grep -q '"pair": *"large/docs"' <<<"$answer" || { say "the server answered $answer"; return 1; }
@@ -80,6 +80,7 @@ try_deb() {
 	mkdir -p root/work && cp "$(one "pipe-defer_*_$arch.deb")" root/work/pipe.deb
 	chroot root dpkg --install /work/pipe.deb >&2
 	chroot root dpkg --verify pipe-defer
+	chroot root env -i /usr/bin/pipe version | grep -q /usr/lib/pipe/ || { say "the package does not find its own ONNX Runtime"; return 1; }
 	cd work
 	inside "$root"
 	mount -o remount,rw,bind "$root"
@@ -116,6 +117,7 @@ lacks() { # lacks PROGRAM...: names the first that is not here, or the rights of
 	local p
 	[ "$(id -u)" = 0 ] || { echo "root's rights"; return; }
 	for p; do command -v "$p" >/dev/null || { echo "$p"; return; }; done
+	unshare --mount true 2>/dev/null || { echo "the right to mount"; return; }
 	return 1
 }
 for kind in archive deb image; do
