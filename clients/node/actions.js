@@ -27,7 +27,7 @@ export class Actions {
   without(unavailable = {}) {
     const code = 'wrong_input';
     known(code, 'unavailable', unavailable, ['experts', 'advice', 'pairs']);
-    const { experts, advice, pairs } = { experts: [], advice: [], pairs: [], ...unavailable };
+    const { experts = [], advice = [], pairs = [] } = unavailable;
     if (![experts, advice, pairs].every(Array.isArray)) throw new PolicyError(code, 'every member of unavailable must be a list of names');
     const gone = {
       expert: new Set(experts.map((name) => this.index(code, 'expert', this.experts, name))),

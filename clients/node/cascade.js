@@ -43,7 +43,7 @@ export function step(out, actions, executed, available) {
   const contradiction = !actions.exists[graph] || Boolean(out.accept.data[0]) !== executed[graph] || !(costs[graph] <= NONE) || Number.isFinite(loss) !== atHand;
   if (contradiction) throw new PolicyError('no_decision', `the cascade answers pair ${graph}, which contradicts its state: features or prices are out of range, or a damaged file`);
   const can = actions.pairs.map((_, pair) => pair).filter((pair) => costs[pair] <= NONE && (executed[pair] || available[pair]));
-  if (can.length === 0) throw new PolicyError('no_decision', 'no pair may be executed');
+  if (can.length === 0) throw new PolicyError('no_decision', 'features or prices are out of range, or no pair remains that may be executed');
   const index = can.includes(graph) ? graph : can.reduce((best, pair) => (costs[pair] < costs[best] ? pair : best));
   const accept = executed[index];
   const best = index !== graph && accept ? costs[index] : loss;

@@ -8,11 +8,18 @@ export class PolicyError extends Error {
   }
 }
 
-// known refuses members of a request that nothing reads, such as misspelled ones.
+// known refuses members of a request that nothing reads, such as misspelled ones, and objects that hide theirs, such as a Map.
 export function known(code, what, object, names) {
-  if (object === null || typeof object !== 'object' || Array.isArray(object)) throw new PolicyError(code, `${what} must be an object`);
+  if (!plain(object)) throw new PolicyError(code, `${what} must be a plain object: { name: value }`);
   const unknown = Object.keys(object).filter((name) => !names.includes(name));
-  if (unknown.length) throw new PolicyError(code, `${what} cannot have ${quoted(unknown)}; it can have ${quoted(names)}`);
+  if (unknown.length) throw new PolicyError(code, `${what} cannot have ${quoted(unknown)}; it can have ${quoted(names) || 'nothing'}`);
+}
+
+// plain objects are those of braces, also if another window or realm made them.
+function plain(object) {
+  if (object === null || typeof object !== 'object') return false;
+  const prototype = Object.getPrototypeOf(object);
+  return prototype === null || Object.hasOwn(prototype, 'isPrototypeOf');
 }
 
 export const quoted = (names) => names.map((name) => JSON.stringify(name)).join(', ');

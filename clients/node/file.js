@@ -26,8 +26,9 @@ async function read(source) {
   if (typeof source !== 'string' && !(source instanceof URL)) throw wrong('a policy is a path, a URL, or { model, description }');
   const name = String(source);
   // A bundler for browsers does not see this, so it does not look for the module.
-  const files = /^https?:/.test(name) ? undefined : globalThis.process?.getBuiltinModule?.('node:fs/promises');
-  const [at, beside] = files && typeof source === 'string' ? [source, `${source}.json`] : urls(source);
+  const files = /^https?:/i.test(name) ? undefined : globalThis.process?.getBuiltinModule?.('node:fs/promises');
+  const path = files && typeof source === 'string' && !/^file:\/\//i.test(source);
+  const [at, beside] = path ? [source, `${source}.json`] : urls(source);
   const model = await bytesAt(files, at, name);
   const description = await bytesAt(files, beside, `${name}.json, the description that pipe writes beside a policy`);
   return { model, name, about: parse(new TextDecoder().decode(description), name) };

@@ -22,7 +22,7 @@ export interface PolicyFile {
   description: string | object;
 }
 
-/** Prices. What is left out is as in the training. Fees are from 0 to 1e12, in the unit of the loss. */
+/** Prices, in plain objects: a Map is refused. What is left out is as in the training. Fees are from 0 to 1e12, in the unit of the loss. */
 export interface Prices {
   /** Multiplier of the fees of advice. */
   lambda?: number;
@@ -65,7 +65,7 @@ export interface Request {
   /** Only for an any-price policy. */
   prices?: Prices;
   unavailable?: Unavailable;
-  /** How many pairs each decision ranks, best first. Default: 0. */
+  /** How many pairs each decision ranks, best first: a whole number from 0. Default: 0. */
   top?: number;
 }
 
@@ -140,7 +140,7 @@ export interface Policy {
   readonly description: any;
   decide(request: Request): Promise<Answer>;
   next(request: StepRequest): Promise<Step>;
-  /** Frees the session of the runtime. */
+  /** Frees the session of the runtime, after the decisions that were asked for before. Later ones fail. */
   close(): Promise<void>;
 }
 
@@ -152,6 +152,6 @@ export class PolicyError extends Error {
 
 /**
  * Opens a policy file. A path (node) or a URL stands for two files: the policy, and its description, whose name has
- * ".json" behind that of the policy.
+ * ".json" behind that of the policy. In node, a URL can also be that of a file.
  */
 export function openPolicy(source: string | URL | PolicyFile, options: OpenOptions): Promise<Policy>;

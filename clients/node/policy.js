@@ -20,7 +20,12 @@ export async function openPolicy(source, options = {}) {
   } catch (cause) {
     throw new PolicyError('wrong_policy', `the runtime cannot open the policy file: ${cause.message ?? cause}`, { cause });
   }
-  return new Policy(ort, session, about, about.encoder ? await openTokenizer(about) : null);
+  try {
+    return new Policy(ort, session, about, about.encoder ? await openTokenizer(about) : null);
+  } catch (cause) {
+    await session.release();
+    throw cause;
+  }
 }
 
 class Policy {
@@ -29,6 +34,7 @@ class Policy {
   #tokenizer;
   #actions;
   #last = Promise.resolve();
+  #closed;
 
   constructor(ort, session, about, tokenizer) {
     this.#ort = ort;
@@ -48,13 +54,18 @@ class Policy {
   async decide(request) {
     if (this.kind === 'cascade') throw new PolicyError('wrong_input', 'the file is a cascade, which looks at answers before it decides again: call next');
     known('wrong_input', 'a request', request, ['features', 'text', 'texts', 'prices', 'unavailable', 'top']);
+    const { top = 0 } = request;
+    if (!Number.isInteger(top) || top < 0) throw new PolicyError('wrong_input', 'top must be a whole number from 0: how many pairs are ranked');
     const { available, lists, prices } = this.#priced(request);
-    const decisions = [];
-    for (const block of this.#blocks(request)) {
-      const out = await this.#run(this.#tensors({ ...block.values, ...lists }, block.rows));
-      for (let row = 0; row < block.rows; row++) decisions.push(this.#decision(out, row, decisions.length, available, request.top ?? 0));
-    }
-    return { prices, decisions };
+    const blocks = this.#blocks(request);
+    return this.#queued(async () => {
+      const decisions = [];
+      for (const block of blocks) {
+        const out = await this.#session.run(this.#tensors({ ...block.values, ...lists }, block.rows));
+        for (let row = 0; row < block.rows; row++) decisions.push(this.#decision(out, row, decisions.length, available, top));
+      }
+      return { prices, decisions };
+    });
   }
 
   // next is the next step of a cascade on one row.
@@ -65,17 +76,15 @@ class Policy {
     const [block, more] = [...this.#blocks(request)];
     if (more || block.rows !== 1) throw new PolicyError('wrong_input', 'a step of a cascade takes one row');
     const now = state(this.description, this.#actions, request.executed);
-    const out = await this.#run(this.#tensors({ ...block.values, ...now, ...lists }, 1));
+    const out = await this.#queued(() => this.#session.run(this.#tensors({ ...block.values, ...now, ...lists }, 1)));
     const { index, accept, ...expected } = step(out, this.#actions, now.executed, available);
     return { prices, accept, ...this.#names(index), ...expected, ...(accept && this.#accepted(out, 0, true)) };
   }
 
-  // close frees the session. Later calls fail.
+  // close frees the session after what was asked before. Later calls fail.
   async close() {
-    const session = this.#session;
-    this.#session = null;
-    await this.#last;
-    await session?.release();
+    this.#closed ??= this.#last.then(() => this.#session.release());
+    await this.#closed;
   }
 
   // priced are the prices of a request: lists for the graph, and what the answer says of them.
@@ -111,14 +120,12 @@ class Policy {
     return feeds;
   }
 
-  // run waits for earlier runs: the browser's runtime refuses a second one at the same time.
-  #run(feeds) {
-    const run = this.#last.then(() => {
-      if (!this.#session) throw new PolicyError('closed', 'the policy is closed');
-      return this.#session.run(feeds);
-    });
-    this.#last = run.catch(() => {});
-    return run;
+  // queued does a task after earlier ones: the browser's runtime refuses a second run at the same time.
+  #queued(task) {
+    if (this.#closed) throw new PolicyError('closed', 'the policy is closed');
+    const done = this.#last.then(task);
+    this.#last = done.catch(() => {});
+    return done;
   }
 
   // decision checks the answer of a row, and names what was chosen.
@@ -138,7 +145,7 @@ class Policy {
     if (graph !== best || Number(out.expert.data[row]) !== Math.floor(best / advice.length) || Number(out.advice.data[row]) !== best % advice.length) {
       throw fail(`the policy answers pair ${graph}, which contradicts its own scores: a damaged file`);
     }
-    if (chosen < 0) throw fail('no pair remains that the policy may choose');
+    if (chosen < 0) throw fail('features or prices are out of range, or no pair remains that the policy may choose');
     const decision = this.#pair(out, row, chosen, scores);
     if (out.accepted) Object.assign(decision, this.#accepted(out, row, chosen === graph));
     if (top > 0) decision.ranked = this.#ranked(available, scores).slice(0, top).map((pair) => this.#pair(out, row, pair, scores));

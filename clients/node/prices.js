@@ -42,21 +42,31 @@ export function changed(before, actions, request) {
   if (request.lambda !== undefined) at.lambda = amount('lambda', request.lambda);
   const kinds = { experts: 'expert', advice: 'advice', pairs: 'pair' };
   for (const [list, kind] of Object.entries(kinds)) {
-    for (const [name, fee] of Object.entries(request[list] ?? {})) {
+    for (const [name, fee] of entries(list, request[list])) {
       const place = actions.index(CODE, kind, actions[list], name);
       if (list === 'advice' && place === 0) throw new PolicyError(CODE, `${JSON.stringify(name)} is the absence of advice, which is free`);
       at[list][place] = amount(`the fee of ${kind} ${JSON.stringify(name)}`, fee);
     }
   }
-  for (const [name, prices] of Object.entries(request.usage ?? {})) {
+  for (const [name, prices] of entries('usage', request.usage)) {
     setUsage(at, actions.index(CODE, 'expert', actions.experts, name), name, prices);
   }
   return at;
 }
 
+// entries are what a request has by name, in a member of its prices that may be left out.
+function entries(member, list = {}) {
+  known(CODE, `${member} of prices`, list, Object.keys(list ?? {}));
+  return Object.entries(list);
+}
+
 function setUsage(at, expert, name, prices) {
   const of = `the prices of what expert ${JSON.stringify(name)} uses`;
-  known(CODE, of, prices, Object.keys(at.usage));
+  const quantities = Object.keys(at.usage);
+  if (quantities.length === 0 && Object.keys(prices ?? {}).length > 0) {
+    throw new PolicyError(CODE, 'the policy does not know what calls use, so it takes no prices of usage: give fees, or train it on a table that has the usage');
+  }
+  known(CODE, of, prices, quantities);
   if ('tokens_cached' in at.usage && 'tokens_in' in prices && !('tokens_cached' in prices)) {
     throw new PolicyError(CODE, `${of} have tokens_in without tokens_cached. Where it is not known how many tokens are cached, give both the same price`);
   }

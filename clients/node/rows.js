@@ -5,17 +5,20 @@ const BLOCK = 1024; // the most rows at once: neighbours need a number for every
 
 const wrong = (message, row) => new PolicyError('wrong_input', row === undefined ? message : `row ${row}: ${message}`, { row });
 
-// featureBlocks cuts rows into blocks: { rows, values: { features } }, each a flat list of rows x about.dim.
-export function* featureBlocks(about, features) {
-  const flat = features instanceof Float32Array ? features : flatten(about, features);
+// featureBlocks cuts rows into blocks: { rows, values: { features } }, each a flat list of rows x about.dim. They are copies, because the
+// caller may change the rows before the graph sees them.
+export function featureBlocks(about, features) {
+  const flat = features instanceof Float32Array ? new Float32Array(features) : flatten(about, features);
   if (flat.length === 0 || flat.length % about.dim !== 0) throw wrong(`${flat.length} features; the policy takes ${about.dim} for every row`);
   const bad = flat.findIndex((value) => !Number.isFinite(value));
   if (bad >= 0) throw wrong(`feature ${bad % about.dim}${named(about, bad % about.dim)} is ${flat[bad]}`, Math.floor(bad / about.dim));
   const step = BLOCK * about.dim;
+  const blocks = [];
   for (let at = 0; at < flat.length; at += step) {
     const part = flat.subarray(at, at + step);
-    yield { rows: part.length / about.dim, values: { features: part } };
+    blocks.push({ rows: part.length / about.dim, values: { features: part } });
   }
+  return blocks;
 }
 
 const named = (about, feature) => (about.feature_names ? ` (${about.feature_names[feature]})` : '');
@@ -61,11 +64,16 @@ export async function openTokenizer(about) {
   return { tokenizer, tail: one.length - one.indexOf(body[0]) - body.length };
 }
 
-// textBlocks has a block for every text. Texts are not padded, as in pipe, so that a decision does not depend on other texts.
-export function* textBlocks(about, tokenizer, texts) {
+// textBlocks checks and copies texts, and has a block for every text.
+export function textBlocks(about, tokenizer, texts) {
   if (!Array.isArray(texts) || texts.length === 0) throw wrong('texts must be a list with at least one text');
   const bad = texts.findIndex((text) => typeof text !== 'string' || !text.isWellFormed());
   if (bad >= 0) throw wrong('it is not a text, or half of a character is missing', bad);
+  return tokenBlocks(about, tokenizer, [...texts]);
+}
+
+// tokenBlocks makes tokens of a text when its turn comes. Texts are not padded, as in pipe, so that a decision does not depend on other texts.
+function* tokenBlocks(about, tokenizer, texts) {
   for (const text of texts) {
     const ids = tokenIDs(tokenizer, text, about.tokens.max_length);
     yield { rows: 1, values: { input_ids: ids, attention_mask: ids.map(() => 1), token_type_ids: ids.map(() => 0) } };

@@ -44,6 +44,7 @@ func TestDecidesAsPipe(t *testing.T) {
 	t.Run("browser", func(t *testing.T) { compare(t, all, inBrowser(t, folder, filepath.Dir(all[0].Policy))) })
 	t.Run("cascades", func(t *testing.T) { checkSteps(t, rt, folder) })
 	t.Run("types", func(t *testing.T) { checkTypes(t, folder) })
+	t.Run("calls", func(t *testing.T) { checkCalls(t, folder, all) })
 	t.Run("errors", func(t *testing.T) { checkErrors(t, folder) })
 }
 

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -48,20 +49,12 @@ func refusals(t *testing.T, folder string) []refusal {
 	if err != nil {
 		t.Fatal(err)
 	}
-	of := func(name string) string {
-		for _, c := range cases {
-			if strings.HasPrefix(c.Name, name) {
-				return c.Policy
-			}
-		}
-		t.Fatalf("no case %s", name)
-		return ""
-	}
+	of := func(name string) string { return policyOf(t, cases, name) }
 	network, free, usage, text := of("network"), of("any price"), of("usage"), of("letters")
 	const zeros = "features: [0, 0, 0, 0, 0]"
 	list := append(brokenFiles(t, free),
 		refusal{network, `{}`, "wrong_input", "the policy takes features, not nothing"},
-		refusal{network, `null`, "wrong_input", "a request must be an object"},
+		refusal{network, `null`, "wrong_input", "a request must be a plain object"},
 		refusal{network, `{text: "x"}`, "wrong_input", "the policy takes features, not text"},
 		refusal{network, `{features: [1], texts: []}`, "wrong_input", "not features and texts"},
 		refusal{network, `{feature: [1]}`, "wrong_input", `cannot have "feature"`},
@@ -86,12 +79,14 @@ func refusals(t *testing.T, folder string) []refusal {
 		refusal{free, `{` + zeros + `, prices: {advice: {none: 1}}}`, "wrong_prices", "is the absence of advice, which is free"},
 		refusal{free, `{` + zeros + `, prices: {pairs: {"a/b": 1}}}`, "wrong_prices", `unknown pair "a/b"`},
 		refusal{free, `{` + zeros + `, prices: {fees: {}}}`, "wrong_prices", `prices cannot have "fees"`},
-		refusal{free, `{` + zeros + `, prices: {usage: {"a/b": {tokens_in: 1}}}}`, "wrong_prices", `cannot have "tokens_in"`},
+		refusal{free, `{` + zeros + `, prices: {usage: {"a/b": {tokens_in: 1}}}}`, "wrong_prices", "does not know what calls use"},
+		refusal{usage, `{` + zeros + `, prices: {usage: {"a/b": {tokens: 1}}}}`, "wrong_prices", `cannot have "tokens"; it can have "tokens_in"`},
 		refusal{usage, `{` + zeros + `, prices: {usage: {"a/b": {tokens_in: 1}}}}`, "wrong_prices", "give both the same price"},
 		refusal{usage, `{` + zeros + `, prices: {usage: {"a/b": {calls: -1}}}}`, "wrong_prices", "the price of calls"},
 		refusal{free, `{` + zeros + `, unavailable: {experts: ["large"]}}`, "wrong_input", `unknown expert "large"`},
 		refusal{free, `{` + zeros + `, unavailable: {experts: "a/b"}}`, "wrong_input", "must be a list of names"},
 		refusal{free, `{` + zeros + `, unavailable: {experts: ["a/b", '"quoted"', "__proto__"]}}`, "wrong_input", "no pair remains"},
+		refusal{free, `{features: [1e38, 0, 0, 0, 0], unavailable: {experts: ["a/b", '"quoted"'], advice: ["short", "größer"]}}`, "no_decision", "features or prices are out of range, or no pair remains"},
 		refusal{text, `{` + zeros + `}`, "wrong_input", "the policy takes text or texts, not features"},
 		refusal{text, `{texts: []}`, "wrong_input", "at least one text"},
 		refusal{text, `{texts: "x"}`, "wrong_input", "must be a list"},
@@ -101,7 +96,43 @@ func refusals(t *testing.T, folder string) []refusal {
 		refusal{free, `closed`, "closed", "the policy is closed"},
 		refusal{free, `no runtime`, "no_runtime", "onnxruntime-node"},
 	)
+	for _, top := range []string{`"2"`, "-2", "2.5", "NaN", "2n", "null"} {
+		list = append(list, refusal{network, `{` + zeros + `, top: ` + top + `}`, "wrong_input", "top must be a whole number"})
+	}
+	return append(list, hidden(usage)...)
+}
+
+// hidden are values that have no members of their own, so that a request would say less than its caller meant.
+func hidden(policy string) (list []refusal) {
+	for _, value := range []string{`new Map([["a/b", 9]])`, `new Set(["a/b"])`, `new (class { #a = 1 })()`, `Object.create({"a/b": 9})`, `["a/b"]`, `() => 9`, "5", `""`, "false", "null"} {
+		add := func(member, code, words string) {
+			list = append(list, refusal{policy, `{features: [0, 0, 0, 0, 0], ` + strings.Replace(member, "$", value, 1) + `}`, code, words + " must be a plain object"})
+		}
+		add("unavailable: $", "wrong_input", "unavailable")
+		add("prices: $", "wrong_prices", "prices")
+		for _, of := range []string{"experts", "advice", "pairs", "usage"} {
+			add("prices: {"+of+": $}", "wrong_prices", of+" of prices")
+		}
+		add(`prices: {usage: {"a/b": $}}`, "wrong_prices", `the prices of what expert "a/b" uses`)
+	}
 	return list
+}
+
+// policyOf is the policy of the first case whose name begins so.
+func policyOf(t *testing.T, cases []testCase, name string) string {
+	t.Helper()
+	n := slices.IndexFunc(cases, func(c testCase) bool { return strings.HasPrefix(c.Name, name) })
+	if n < 0 {
+		t.Fatalf("no case %s", name)
+	}
+	return cases[n].Policy
+}
+
+// checkCalls: what a caller changes or closes after a call does not touch the call. See testdata/calls.mjs.
+func checkCalls(t *testing.T, folder string, all []testCase) {
+	if out := string(node(t, folder, "calls.mjs", policyOf(t, all, "any price"), policyOf(t, all, "letters"))); out != "all calls are right\n" {
+		t.Error(out)
+	}
 }
 
 // brokenFiles are files that are not a policy with its description.
@@ -149,6 +180,9 @@ func brokenFiles(t *testing.T, good string) []refusal {
 		{good, "next", "wrong_input", "the policy decides once"},
 		{looks, "next {features: [[0, 0], [0, 0]]}", "wrong_input", "takes one row"},
 		{looks, "next {features: [0, 0], executed: {small: {}}}", "wrong_input", `unknown pair "small"`},
+		{looks, `next {features: [0, 0], executed: new Map([["small/none", {}]])}`, "wrong_input", "executed must be a plain object"},
+		{looks, `next {features: [0, 0], executed: null}`, "wrong_input", "executed must be a plain object"},
+		{looks, `next {features: [0, 0], executed: {"small/none": new Map([["confidence", 1]])}}`, "wrong_input", `of pair "small/none" must be a plain object`},
 		{looks, `next {features: [0, 0], executed: {"small/none": {sure: 1}}}`, "wrong_input", `cannot have "sure"`},
 		{looks, `next {features: [0, 0], executed: {"small/none": {confidence: "1"}}}`, "wrong_input", `confidence of pair "small/none" is "1", not a number`},
 		{looks, `next {features: [0, 0], executed: {"small/none": {label: 1}}}`, "wrong_input", "not a text"},

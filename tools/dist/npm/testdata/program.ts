@@ -34,6 +34,8 @@ export async function refused() {
   await policy.decide({ features: ['x'] });
   // @ts-expect-error a misspelled member
   await policy.decide({ features: [1], price: {} });
+  // @ts-expect-error a Map is no plain object
+  await policy.decide({ features: [1], prices: { experts: new Map<string, number>() } });
   // @ts-expect-error it may be null
   first.expected_cost.toFixed();
   // @ts-expect-error it cannot be changed
