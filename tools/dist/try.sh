@@ -80,9 +80,9 @@ try_deb() {
 	mkdir -p root/work && cp "$(one "pipe-defer_*_$arch.deb")" root/work/pipe.deb
 	chroot root dpkg --install /work/pipe.deb >&2
 	chroot root dpkg --verify pipe-defer
-	chroot root env -i /usr/bin/pipe version | grep -q /usr/lib/pipe/ || { say "the package does not find its own ONNX Runtime"; return 1; }
 	cd work
 	inside "$root"
+	chroot "$root" env -i /usr/bin/pipe version | grep -q /usr/lib/pipe/ || { say "the package does not find its own ONNX Runtime"; return 1; }
 	mount -o remount,rw,bind "$root"
 	chroot "$root" dpkg --purge pipe-defer >&2
 	[ ! -e "$root/usr/lib/pipe" ] && [ ! -e "$root/usr/bin/pipe" ] || { say "the package left files behind"; return 1; }
