@@ -154,7 +154,7 @@ var mayImport = map[string][]string{
 	"pipeline/propose":                 {"costs", "costs/outcome", "costs/outcome/look", "internal/atomicfile", "internal/config", "internal/safetext", "internal/storage", "pipeline/decisionlog", "pipeline/stage"},
 	"pipeline/replay":                  {"costs", "internal/storage", "models", "models/policy", "onnx/ort", "pipeline/decide", "pipeline/methods"},
 	"pipeline/report":                  {"costs", "experts/builder", "experts/builder/part", "experts/retrieval", "internal/atomicfile", "internal/lists", "internal/safetext", "internal/storage", "models", "models/baseline", "models/policy", "pipeline/methods", "pipeline/report/figure", "pipeline/report/page"},
-	"pipeline/report/figure":           {"internal/atomicfile", "internal/safetext", "internal/storage"},
+	"pipeline/report/figure":           {"internal/atomicfile", "internal/lists", "internal/safetext", "internal/storage"},
 	"pipeline/report/page":             {"internal/safetext", "pipeline/report/figure"},
 	"pipeline/sharded":                 {"costs", "costs/outcome", "experts/builder", "experts/builder/part", "experts/chat", "experts/retrieval/bm25", "experts/service", "featurize/tabular", "internal/atomicfile", "internal/parquetjoin", "internal/progress", "internal/storage", "pipeline/costing", "pipeline/features", "pipeline/imports", "pipeline/index", "pipeline/shards", "pipeline/stage"},
 	"pipeline/shards":                  {"internal/atomicfile", "internal/dataerror", "internal/digest", "internal/hint", "internal/parallel", "internal/progress", "internal/safetext", "internal/storage"},

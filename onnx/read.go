@@ -3,6 +3,7 @@ package onnx
 import (
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 
 	"google.golang.org/protobuf/proto"
@@ -39,6 +40,25 @@ func ReadFile(path string) (*Model, error) {
 	return m, nil
 }
 
+// inFolder is the error of a read; if a folder was named instead of a file, its hint names the models there.
+func inFolder(path string, err error) error {
+	entries, failed := os.ReadDir(path)
+	if failed != nil {
+		return err
+	}
+	var models []string
+	for _, e := range entries {
+		if !e.IsDir() && filepath.Ext(e.Name()) == ".onnx" {
+			models = append(models, filepath.Join(path, e.Name()))
+		}
+	}
+	advice := "it has no .onnx file; name a file that ends in .onnx"
+	if len(models) > 0 {
+		advice = "name a file in it: " + textfile.Listed(models, 3)
+	}
+	return &textfile.Error{File: path, Err: &textfile.Fault{Msg: "is a folder, not a file", Advice: advice}}
+}
+
 // ExternalFiles lists the files beside a model file that hold data of its tensors, as paths within its folder, sorted.
 // It reads only the model file, not the data.
 func ExternalFiles(path string) ([]string, error) {
@@ -53,7 +73,7 @@ func ExternalFiles(path string) ([]string, error) {
 func parseFile(path string) (*Model, error) {
 	b, err := textfile.ReadFile(path, textfile.MaxModel)
 	if err != nil {
-		return nil, fmt.Errorf("read model: %w", err)
+		return nil, fmt.Errorf("read model: %w", inFolder(path, err))
 	}
 	m, err := Parse(b)
 	if err != nil {

@@ -52,7 +52,7 @@ for _ in $(seq 100); do
 	sleep 0.1
 done
 address=$(head -n 1 "$out/address")
-ask="curl -s --fail-with-body --json '{\"policy\": \"auto-lambda1\", \"features\": [[0.5, -0.5]]}' $address/v1/decide"
+ask="curl -s --fail-with-body -H 'Content-Type: application/json' -d '{\"policy\": \"auto-lambda1\", \"features\": [[0.5, -0.5]]}' $address/v1/decide"
 say "$ask"
 if command -v curl >/dev/null; then
 	for _ in 1 2 3; do eval "$ask" >"$out/decision.json" || exit 1; done
@@ -63,7 +63,7 @@ kill -TERM "$server"
 wait "$server"
 trap - EXIT
 say "its page was at $address/ ; to go on: $pipe serve --policy $out/policies, then open http://127.0.0.1:8080/ or
-   curl -s --json '{\"policy\": \"auto-lambda1\", \"features\": [[0.5, -0.5]]}' http://127.0.0.1:8080/v1/decide"
+   curl -s -H 'Content-Type: application/json' -d '{\"policy\": \"auto-lambda1\", \"features\": [[0.5, -0.5]]}' http://127.0.0.1:8080/v1/decide"
 say "$pipe inspect $out/log"
 "$pipe" inspect "$out/log"
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 
@@ -110,12 +111,36 @@ func hintFor(err error) string {
 		return "the file is larger than this user, shell or file system allows (ulimit -f shows the limit of the shell)"
 	case exitcode.NoRoom(err):
 		return "the disk is full: free some space, then run the same command again"
+	case errors.Is(err, fs.ErrNotExist):
+		return missing(err)
 	case errors.Is(err, fs.ErrPermission) && unreadable(err) != "":
 		return unreadable(err)
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
 		return "choose a folder that you can write to, with --out"
 	}
 	return ""
+}
+
+// missing is the hint for a file or folder that is not there, "" if that is not what is missing.
+func missing(err error) string {
+	var at *fs.PathError
+	if !errors.As(err, &at) || at.Op != "stat" && at.Op != "lstat" && at.Op != "open" {
+		return ""
+	}
+	path, failed := filepath.Abs(at.Path)
+	if failed != nil {
+		return ""
+	}
+	for { // to the first folder that is not there
+		_, err := os.Stat(filepath.Dir(path))
+		if err == nil {
+			return fmt.Sprintf("check the spelling: the folder %q has no %q", filepath.Dir(path), filepath.Base(path))
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
+			return ""
+		}
+		path = filepath.Dir(path)
+	}
 }
 
 // unreadable is the hint for a file or folder that could not be read, "" if the error is about writing. Outputs are

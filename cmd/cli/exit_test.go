@@ -92,6 +92,26 @@ func TestExitCodes(t *testing.T) {
 	}
 }
 
+// For a file that is not there, the hint names the first folder of the path that lacks something.
+func TestMissingHints(t *testing.T) {
+	dir := t.TempDir()
+	for path, want := range map[string]string{
+		filepath.Join(dir, "nope.csv"):         fmt.Sprintf("the folder %q has no %q", dir, "nope.csv"),
+		filepath.Join(dir, "nope", "a", "b.c"): fmt.Sprintf("the folder %q has no %q", dir, "nope"),
+	} {
+		_, stat := os.Stat(path)
+		_, open := os.Open(path)
+		for _, err := range []error{stat, open} {
+			if got := hintFor(fmt.Errorf("a: %w", err)); !strings.Contains(got, want) {
+				t.Errorf("%v: hint is %q, want %q", err, got, want)
+			}
+		}
+	}
+	if got := hintFor(&fs.PathError{Op: "fork/exec", Path: "x", Err: fs.ErrNotExist}); got != "" {
+		t.Errorf("a program that is not there: hint is %q", got)
+	}
+}
+
 // A file that may not be read is an input; for one that may not be written, another folder must be chosen.
 func TestPermissionHints(t *testing.T) {
 	there := filepath.Join(t.TempDir(), "rows.csv")

@@ -94,8 +94,12 @@ func runEval(c *cobra.Command, a *app, o eval.Options) error {
 	if err != nil {
 		return err
 	}
-	if !o.Figures.IsZero() {
+	switch {
+	case o.Figures.IsZero():
+	case r.HasFigures():
 		a.Say("figures in %s", o.Figures)
+	default:
+		a.Say("no figures: they need a policy (--policy), or several values of --lambda")
 	}
 	if !o.Out.IsZero() {
 		a.Say("report in %s", o.Out.Join("report.html"))

@@ -8,6 +8,7 @@ import (
 
 	"pipe/internal/dataerror"
 	"pipe/internal/storage"
+	"pipe/internal/textfile"
 )
 
 // Table reads a foreign table as cells, some rows at a time. Errors about its content are *dataerror.Error with file and
@@ -154,6 +155,16 @@ func (l Layout) openFiles(ctx context.Context) (source, error) {
 	return newFolderTable(ctx, l, files)
 }
 
+// unknownExtension says what to do with a file of another kind.
+func unknownExtension(path storage.Location) error {
+	err := &dataerror.Error{File: path.String(), Msg: "has an unknown extension; known are .csv, .tsv, .jsonl, .ndjson, .json, each also .gz, and .parquet"}
+	switch strings.ToLower(filepath.Ext(path.Base())) {
+	case ".xlsx", ".xls", ".xlsm", ".ods", ".numbers":
+		err.Err = &textfile.Fault{Msg: "it is a spreadsheet", Advice: "open it in the program that wrote it, save the sheet as CSV, and use that file"}
+	}
+	return err
+}
+
 // openFile opens a file by its extension.
 func (l Layout) openFile(ctx context.Context, path storage.Location) (source, error) {
 	if err := refusePickle(ctx, path); err != nil {
@@ -167,7 +178,7 @@ func (l Layout) openFile(ctx context.Context, path storage.Location) (source, er
 		return l.openJSON(ctx, path, l.Rows)
 	case ".csv", ".tsv", ".jsonl", ".ndjson":
 	default:
-		return nil, &dataerror.Error{File: path.String(), Msg: "has an unknown extension; known are .csv, .tsv, .jsonl, .ndjson, .json, each also .gz, and .parquet"}
+		return nil, unknownExtension(path)
 	}
 	r, file, err := openText(ctx, path)
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/parquet-go/parquet-go"
@@ -59,4 +60,20 @@ func FuzzTableReader(f *testing.F) {
 			t.Fatalf("got %v, want a DataError", err)
 		}
 	})
+}
+
+// For a spreadsheet the hint says how to get a table, for other files there is none.
+func TestSpreadsheetsAreRefusedWithAHint(t *testing.T) {
+	for name, want := range map[string]bool{"a.xlsx": true, "A.XLS": true, "a.ods": true, "a.txt": false} {
+		file := filepath.Join(t.TempDir(), name)
+		if err := os.WriteFile(file, []byte("PK"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, err := Open(t.Context(), storage.File(file))
+		var bad *dataerror.Error
+		var h interface{ Hint() string }
+		if !errors.As(err, &bad) || errors.As(err, &h) != want || want && !strings.Contains(h.Hint(), "CSV") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
 }

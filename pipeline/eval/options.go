@@ -11,7 +11,6 @@ import (
 	"pipe/onnx/ort"
 	"pipe/pipeline/methods"
 	"pipe/pipeline/report"
-	"pipe/pipeline/report/figure"
 	"pipe/pipeline/stage"
 )
 
@@ -117,7 +116,7 @@ func (o Options) files(ctx context.Context) stage.Files {
 		f.Writes = []stage.Output{{Path: o.Out, Patterns: report.Patterns}}
 	}
 	if !o.Figures.IsZero() {
-		f.Writes = append(f.Writes, stage.Output{Path: o.Figures, Patterns: figure.Patterns})
+		f.Writes = append(f.Writes, stage.Output{Path: o.Figures, Patterns: report.FigurePatterns})
 	}
 	return f
 }

@@ -29,7 +29,7 @@ func (o *OutcomesStatus) figure() *figure.Figure {
 			p.About += ", " + b.Time
 		}
 		if b.Low != nil {
-			p.Along = &figure.Interval{Low: *b.Low, High: *b.High}
+			p.Along = o.possible(b)
 		}
 		s.Points = append(s.Points, p)
 	}
@@ -42,7 +42,25 @@ func (o *OutcomesStatus) figure() *figure.Figure {
 			plot.Lines = append(plot.Lines, figure.Line{Name: "alarm", At: float64(a.Risen), Vertical: true, Alert: true})
 		}
 	}
-	return &figure.Figure{Name: "drift", Title: "Outcomes over time", Body: plot, Note: note, About: "A line of mean outcomes, block after block, beside the mean of the baseline and the level of the alarm."}
+	f := &figure.Figure{Name: "drift", Title: "Outcomes over time", Body: plot, Note: note, About: "A line of mean outcomes, block after block, beside the mean of the baseline and the level of the alarm."}
+	return orNone(f)
+}
+
+// orNone is the figure, or nil if it shows nothing.
+func orNone(f *figure.Figure) *figure.Figure {
+	if !f.Shows() {
+		return nil
+	}
+	return f
+}
+
+// possible is the interval of a block, without means that are not possible while all outcomes are in their range.
+func (o *OutcomesStatus) possible(b BlockStatus) *figure.Interval {
+	i := &figure.Interval{Low: *b.Low, High: *b.High}
+	if o.Alarm != nil && o.Clipped == 0 {
+		i.Low, i.High = max(i.Low, o.Alarm.Range[0]), min(i.High, o.Alarm.Range[1])
+	}
+	return i
 }
 
 // mostShares is how many pairs a figure has.
@@ -65,5 +83,5 @@ func (d *DecisionsStatus) figure() *figure.Figure {
 	if n := len(d.Pairs) - len(rows.Lines); n > 0 {
 		note += fmt.Sprintf(" The table has %d more pairs.", n)
 	}
-	return &figure.Figure{Name: "shares", Title: "Change of the share of every pair", Body: rows, Note: note, About: "A dot with its interval per pair: to the right of zero it is chosen more often than on the baseline."}
+	return orNone(&figure.Figure{Name: "shares", Title: "Change of the share of every pair", Body: rows, Note: note, About: "A dot with its interval per pair: to the right of zero it is chosen more often than on the baseline."})
 }

@@ -18,7 +18,9 @@ import (
 )
 
 // Patterns match the files that Write writes.
-var Patterns = []string{"monitor.json", "monitor.html", "drift.svg", "shares.svg"}
+var Patterns = append([]string{"monitor.json", "monitor.html"}, figurePatterns...)
+
+var figurePatterns = []string{"drift.svg", "shares.svg"}
 
 // Write writes the status into a folder, as monitor.json, as the page monitor.html, and its figures as drift.svg and shares.svg.
 func Write(ctx context.Context, folder storage.Location, s *Status) error {
@@ -28,7 +30,7 @@ func Write(ctx context.Context, folder storage.Location, s *Status) error {
 	if err := atomicfile.WriteAt(ctx, folder.Join("monitor.html"), s.WriteHTML); err != nil {
 		return err
 	}
-	return figure.Write(ctx, folder, s.figures())
+	return figure.Write(ctx, folder, figurePatterns, s.figures())
 }
 
 // WriteHTML writes the status as one self-contained page.

@@ -1,10 +1,12 @@
 package monitor
 
 import (
+	"math"
 	"strings"
 	"testing"
 
 	"pipe/pipeline/decide/decidetest"
+	"pipe/pipeline/report/figure"
 )
 
 // Large outcomes are written with an exponent, and residuals with their sign.
@@ -20,6 +22,24 @@ func TestLargeOutcomesAreShort(t *testing.T) {
 		if sign := map[bool]string{true: "residual -", false: "residual +"}[mean < 0]; !strings.Contains(text, sign) {
 			t.Errorf("%g: %s", mean, text)
 		}
+	}
+}
+
+// The band of outcomes over time stays in their range, unless an outcome was outside of it.
+func TestBandStaysInTheRange(t *testing.T) {
+	blocks := []BlockStatus{{Outcomes: 20, Last: 20, Mean: 0.05, Low: new(-0.04), High: new(0.14)}, {Outcomes: 20, Last: 40, Mean: 0.98, Low: new(0.94), High: new(1.02)}}
+	for clipped, want := range map[int64][2]float64{0: {0, 1}, 1: {-0.04, 1.02}} {
+		o := OutcomesStatus{Known: 40, Clipped: clipped, Course: blocks, Alarm: &AlarmStatus{Range: [2]float64{0, 1}}}
+		points := o.figure().Body.(*figure.Plot).Series[0].Points
+		if got := [2]float64{points[0].Along.Low, points[1].Along.High}; got != want {
+			t.Errorf("%d outcomes outside of the range: the band goes from %g to %g, want %v", clipped, got[0], got[1], want)
+		}
+	}
+	for i := range blocks {
+		blocks[i].Mean, blocks[i].Low = math.Inf(1), nil
+	}
+	if o := (OutcomesStatus{Course: blocks}); o.figure() != nil {
+		t.Error("a figure of nothing")
 	}
 }
 

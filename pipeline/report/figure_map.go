@@ -8,8 +8,11 @@ import (
 	"pipe/pipeline/report/figure"
 )
 
-// mapName is how the file names of maps begin.
-const mapName = "map"
+// The file name of decisions, and how those of maps begin.
+const (
+	decisionsName = "decisions"
+	mapName       = "map"
+)
 
 // DecisionMap has the decisions of one policy on the square [-1,1]^2: Size x Size cells, the first row at the bottom
 // and the first column at the left; Action[row*Size+column] is the action at the centre of that cell.
@@ -37,7 +40,7 @@ func DecisionFigure(maps []DecisionMap, names []string) (*figure.Figure, error) 
 		}
 	}
 	return &figure.Figure{
-		Name: "decisions", Title: "The pair that each method chooses, over the square of inputs",
+		Name: decisionsName, Title: "The pair that each method chooses, over the square of inputs",
 		About: "A square per method, in the colours of the pairs that it chooses.",
 		Note:  "The decisions of one seed, on a grid of points. The dashed line is where the cost table changes.",
 		Body: &figure.Tiles{

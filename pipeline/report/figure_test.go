@@ -2,16 +2,19 @@ package report
 
 import (
 	"bytes"
+	"context"
 	"encoding/xml"
 	"errors"
 	"io"
 	"math"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
 
+	"pipe/internal/storage"
 	"pipe/pipeline/report/figure"
 )
 
@@ -162,6 +165,47 @@ func TestNoFigureOfNothing(t *testing.T) {
 	}
 	if f := (&PairMap{Points: [][2]float64{{0, 0}}, Pairs: []string{"a/none"}}).Figure(); f != nil {
 		t.Error("a map of one pair")
+	}
+}
+
+// Files of an earlier run, of more lambdas, do not stay beside those of a later one.
+func TestFiguresOfAnEarlierRunGo(t *testing.T) {
+	for form, write := range map[string]func(context.Context, storage.Location, *Report) error{"figures": WriteFigures, "report": Write} {
+		dir := t.TempDir()
+		first := sampleReport()
+		first.Segments = []Segments{{Lambda: 0.2, Segments: []Segment{{Name: "s", Rows: 3}}}}
+		first.Figures = sampleFigures(t)
+		if err := write(t.Context(), storage.File(dir), first); err != nil {
+			t.Fatal(err)
+		}
+		all, _ := filepath.Glob(filepath.Join(dir, "*.svg"))
+		for _, f := range all {
+			if !slices.ContainsFunc(FigurePatterns, func(p string) bool { ok, _ := filepath.Match(p, filepath.Base(f)); return ok }) {
+				t.Errorf("no pattern matches %s", f)
+			}
+		}
+		if err := write(t.Context(), storage.File(dir), &Report{Rows: []Row{{Method: "ours", TrueLossMean: 0.1}}}); err != nil {
+			t.Fatal(err)
+		}
+		left, _ := filepath.Glob(filepath.Join(dir, "*.svg"))
+		if len(all) < 8 || len(left) > 0 {
+			t.Errorf("%s: %d figures, %q remain", form, len(all), left)
+		}
+	}
+	if (&Report{}).HasFigures() || !sampleReport().HasFigures() {
+		t.Error("HasFigures is wrong")
+	}
+}
+
+// A figure whose values are not finite is left out.
+func TestNoFigureOfUnknownValues(t *testing.T) {
+	nan := math.NaN()
+	r := &Report{
+		Rows:     []Row{{Method: "ours", Lambda: new(0.5), TrueLossMean: nan}, {Method: "ours", Lambda: new(1.0), TrueLossMean: nan}},
+		Segments: []Segments{{Lambda: 1, Segments: []Segment{{Name: "s", Mean: nan}}}},
+	}
+	if len(r.illustrate()) == 0 || r.HasFigures() {
+		t.Errorf("%d figures, shown: %v", len(r.illustrate()), r.HasFigures())
 	}
 }
 

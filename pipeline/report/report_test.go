@@ -217,7 +217,7 @@ func TestPageIsSelfContained(t *testing.T) {
 func TestWriteReportLeavesEveryForm(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "new", "folder")
 	r := sampleReport()
-	r.Figures = []figure.Figure{{Name: "f", Body: &figure.Plot{}}}
+	r.Figures = []figure.Figure{{Name: "f", Body: &figure.Plot{Series: []figure.Series{{Points: []figure.Point{{X: 1, Y: 1}}}}}}}
 	if err := Write(t.Context(), storage.File(dir), r); err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"pipe/internal/atomicfile"
+	"pipe/internal/lists"
 	"pipe/internal/storage"
 	"pipe/pipeline/report/figure"
 )
@@ -38,7 +39,7 @@ func Write(ctx context.Context, dir storage.Location, r *Report) error {
 			return err
 		}
 	}
-	return figure.Write(ctx, dir, full.Figures)
+	return figure.Write(ctx, dir, FigurePatterns, full.Figures)
 }
 
 // form is one file of a report.
@@ -64,13 +65,30 @@ func (r *Report) illustrated() *Report {
 			}
 		}
 	}
+	full.Figures = lists.Keep(full.Figures, func(f figure.Figure) bool { return f.Shows() })
 	return &full
 }
 
+// HasFigures reports whether the report has data for any figure.
+func (r *Report) HasFigures() bool { return len(r.illustrated().Figures) > 0 }
+
 // WriteFigures writes the figures of the report into a folder, each as NAME.svg.
 func WriteFigures(ctx context.Context, folder storage.Location, r *Report) error {
-	return figure.Write(ctx, folder, r.illustrated().Figures)
+	return figure.Write(ctx, folder, FigurePatterns, r.illustrated().Figures)
 }
 
-// Patterns match the files that WriteReport writes.
-var Patterns = []string{"report.json", "report.md", "report.csv", "report.html", "frontier.csv", "constants.csv", "calibration.csv", "disclosure.csv", "experts.csv", "*.svg"}
+// FigurePatterns match the figures of reports.
+var FigurePatterns = figurePatterns()
+
+func figurePatterns() (patterns []string) {
+	for _, name := range []string{excessName, lossName, frontierName, calibrationName, learningName, decisionsName} {
+		patterns = append(patterns, name+".svg", name+"_*.svg")
+	}
+	for _, start := range []string{segmentsName, pairsName, flowName, mapName} {
+		patterns = append(patterns, start+"_*.svg")
+	}
+	return patterns
+}
+
+// Patterns match the files that Write writes.
+var Patterns = append([]string{"report.json", "report.md", "report.csv", "report.html", "frontier.csv", "constants.csv", "calibration.csv", "disclosure.csv", "experts.csv"}, FigurePatterns...)

@@ -32,9 +32,15 @@ func newScale(axis Axis, low, high, a, b float64) scale {
 	}
 	s := scale{axis: axis, a: a, b: b}
 	low, high = s.warped(low), s.warped(high)
-	if !(high > low) {
-		air := max(math.Abs(low)*0.1, 1e-6)
-		low, high = low-air, high+air
+	if largest := max(math.Abs(low), math.Abs(high)); !(high-low > 1e-9*largest) { // all are the same
+		switch {
+		case axis.Log:
+			low, high = low-0.15, high+0.15
+		case largest == 0:
+			high = 1
+		default:
+			low, high = low-0.1*largest, high+0.1*largest
+		}
 	}
 	air := (high - low) * 0.05
 	s.low, s.high = low-air, high+air
@@ -71,36 +77,59 @@ func (s scale) ticks(n int) []tick {
 		}
 	case s.axis.At != nil:
 		for _, v := range s.axis.At {
-			out = append(out, tick{v, s.axis.format(v, -1)})
+			out = append(out, tick{v, s.axis.format(v, 0)})
 		}
 	case s.axis.Log:
 		for e := math.Floor(s.low); e <= s.high; e++ {
 			for _, m := range []float64{1, 2, 5} {
 				if v := m * math.Pow(10, e); s.warped(v) >= s.low && s.warped(v) <= s.high {
-					out = append(out, tick{v, s.axis.format(v, -1)})
+					out = append(out, tick{v, s.axis.format(v, 0)})
 				}
 			}
 		}
-	default:
-		step := roundUp((s.high - s.low) / float64(n))
-		decimals := max(0, int(-math.Floor(math.Log10(step)+1e-9)))
-		for i := math.Ceil(s.low/step - 1e-9); i*step <= s.high+1e-9*step && len(out) <= 2*n; i++ {
-			v := i*step + 0 // + 0 avoids negative zero
-			out = append(out, tick{v, s.axis.format(v, decimals)})
+		if len(out) < 2 { // a narrow range
+			out = s.axis.even(math.Pow(10, s.low), math.Pow(10, s.high), n)
 		}
+	default:
+		out = s.axis.even(s.low, s.high, n)
 	}
 	return out
 }
 
-// format spells a value; decimals -1 are as many as it needs.
-func (a Axis) format(v float64, decimals int) string {
+// even are about n marks at equal distances.
+func (a Axis) even(low, high float64, n int) (out []tick) {
+	step := roundUp((high - low) / float64(n))
+	for i := math.Ceil(low/step - 1e-9); i*step <= high+1e-9*step && len(out) <= 2*n; i++ {
+		v := i*step + 0 // + 0 avoids negative zero
+		out = append(out, tick{v, a.format(v, step)})
+	}
+	if len(out) < 2 && n < 100 {
+		return a.even(low, high, 2*n)
+	}
+	return out
+}
+
+// format spells a value with as many digits as tell it from its neighbours, a step away. A step of 0 means that there are none.
+func (a Axis) format(v, step float64) string {
+	size := math.Abs(v)
+	short := v == 0 || size >= 1e-4 && size < 1e6
 	switch {
 	case a.Format != nil:
 		return a.Format(v)
-	case v != 0 && (math.Abs(v) >= 1e6 || math.Abs(v) < 1e-4) || decimals > 5:
+	case step == 0 && short:
+		return strconv.FormatFloat(v, 'f', -1, 64)
+	case step == 0:
 		return strconv.FormatFloat(v, 'g', 4, 64)
 	}
-	return strconv.FormatFloat(v, 'f', decimals, 64)
+	decimals := int(-math.Floor(math.Log10(step) + 1e-9))
+	switch {
+	case short && decimals <= 5:
+		return strconv.FormatFloat(v, 'f', max(0, decimals), 64)
+	case v == 0:
+		return "0"
+	}
+	digits := 1 + int(math.Floor(math.Log10(size)+1e-9)) + decimals
+	return strconv.FormatFloat(v, 'g', max(1, digits), 64)
 }
 
 // roundUp rounds up to 1, 2, 5, 10, 20 and so on. It returns 1 for values that are not positive.

@@ -2,13 +2,8 @@ package figure
 
 import (
 	"bytes"
-	"context"
 	"fmt"
-	"io"
 	"math"
-
-	"pipe/internal/atomicfile"
-	"pipe/internal/storage"
 )
 
 // Figure is a picture with its words. All strings are plain text, which may come from data.
@@ -22,8 +17,15 @@ type Figure struct {
 
 // Body is what a figure shows: a *Plot, a *Stack, a *Flow, a *Rows or a *Tiles.
 type Body interface {
+	shows() bool // whether anything is known that can be drawn
 	paint(*canvas)
 }
+
+// Shows reports whether anything is known that the figure can show. Values that are not finite are not known.
+func (f *Figure) Shows() bool { return f.Body.shows() }
+
+// finite reports whether a value can be drawn: of larger ones, not even differences are finite.
+func finite(v float64) bool { return math.Abs(v) < 1e300 }
 
 // The widths of a figure, in pixels: one for phones, one for all else.
 const (
@@ -49,24 +51,16 @@ func (f *Figure) draw(width float64, onPage bool) *canvas {
 	c := &canvas{width: width, page: onPage, y: 2}
 	c.paragraph(f.Title, large, "ink", true)
 	c.y += 4
-	f.Body.paint(c)
+	if f.Shows() {
+		f.Body.paint(c)
+	} else {
+		c.paragraph("Nothing is known to show here.", usual, "soft", false)
+	}
 	return c
 }
 
-// Write writes the figures into a folder, each as NAME.svg.
-func Write(ctx context.Context, folder storage.Location, figures []Figure) error {
-	for _, f := range figures {
-		if err := atomicfile.WriteAt(ctx, folder.Join(f.Name+".svg"), f.write); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// Patterns match the files that Write writes.
-var Patterns = []string{"*.svg"}
-
-func (f *Figure) write(w io.Writer) error { _, err := w.Write(f.SVG()); return err }
+// opening ends the first tag of every figure, and no one else's is likely to have it.
+const opening = `role="img" font-family="Arial, Helvetica, 'Liberation Sans', sans-serif">`
 
 // svg is the whole picture that was drawn.
 func (f *Figure) svg(c *canvas) []byte {
@@ -77,7 +71,7 @@ func (f *Figure) svg(c *canvas) []byte {
 		margin = 12
 		size = fmt.Sprintf(` width="%g" height="%g"`, c.width+2*margin, height+2*margin)
 	}
-	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg"%s viewBox="%g %g %g %g" role="img" font-family="Arial, Helvetica, 'Liberation Sans', sans-serif">`, size, -margin, -margin, c.width+2*margin, height+2*margin)
+	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg"%s viewBox="%g %g %g %g" `+opening, size, -margin, -margin, c.width+2*margin, height+2*margin)
 	fmt.Fprintf(&b, "<title>%s</title><desc>%s</desc>\n", escaped(f.Title), escaped(f.About))
 	if !c.page {
 		fmt.Fprintf(&b, `<rect x="%g" y="%g" width="%g" height="%g" fill="%s"/>`+"\n", -margin, -margin, c.width+2*margin, height+2*margin, c.colour("card"))

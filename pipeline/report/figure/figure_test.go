@@ -7,15 +7,12 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
-
-	"pipe/internal/storage"
 )
 
 // names are what data may call things.
@@ -255,9 +252,44 @@ func TestUnknownIsNotDrawn(t *testing.T) {
 	if text := string((&Figure{Title: "t", Body: none}).SVG()); !strings.Contains(text, "Nothing is known") || none.shows() {
 		t.Error(text)
 	}
+	nan, inf := math.NaN(), math.Inf(1)
+	for _, body := range []Body{
+		&Stack{X: Axis{Names: []string{"a"}}, Keys: []Key{{Name: "k"}}, Bars: []Bar{{Parts: []float64{nan}}, {Parts: []float64{inf}}}}, &Rows{Lines: []Row{{Mean: nan}, {Mean: inf}}},
+		&Flow{Columns: [][]Node{{{Name: "a"}}, {{Name: "b"}}}, Bands: []Band{{0, 0, 0, nan}}}, &Tiles{}, &Rows{}, &Plot{}, &Stack{}, &Flow{},
+	} {
+		f := &Figure{Title: "t", Body: body}
+		if f.Shows() || !strings.Contains(string(f.SVG()), "Nothing is known") {
+			t.Errorf("%+v shows something", body)
+		}
+	}
 	some := &Stack{X: Axis{Names: []string{"a", "b"}}, Keys: []Key{{Name: "k"}}, Bars: []Bar{{Parts: []float64{1}}, {Parts: []float64{math.NaN()}}}}
 	if c := (&Figure{Title: "t", Body: some}).draw(wide, false); strings.Count(c.String(), "<rect") != 2 { // the bar and its key
 		t.Error(c.String())
+	}
+}
+
+// A value that is not finite takes nothing else with it.
+func TestOneUnknownValueLeavesTheRest(t *testing.T) {
+	for _, bad := range []float64{math.NaN(), math.Inf(1), math.Inf(-1), math.MaxFloat64} {
+		points := []Point{{X: 1, Y: 1, Along: &Interval{0.5, bad}}, {X: 2, Y: 2, AcrossX: &Interval{bad, 3}}, {X: bad, Y: 1}, {X: 3, Y: 3, Along: &Interval{2, 4}}}
+		for name, body := range map[string]Body{
+			"plot":  &Plot{Series: []Series{{Name: "s", Points: points}, {Name: "empty", Points: points[2:3]}}, Lines: []Line{{Name: "bad", At: bad}, {Name: "across", At: bad, Vertical: true}, {Name: "good", At: 2}}},
+			"rows":  &Rows{Lines: []Row{{Name: "bad", Mean: bad, Colour: Rest}, {Name: "good", Mean: 1, Across: &Interval{bad, 2}, Colour: Rest}, {Name: "good too", Mean: 1, Across: &Interval{0.5, 2}, Colour: Rest}}},
+			"stack": &Stack{X: Axis{Names: []string{"a", "b"}}, Keys: []Key{{Name: "good"}}, Bars: []Bar{{Parts: []float64{1}, Mark: bad}, {Parts: []float64{bad}}}},
+			"flow":  &Flow{Columns: [][]Node{{{Name: "good"}}, {{Name: "b"}, {Name: "c"}}}, Bands: []Band{{0, 0, 0, 0.5}, {0, 0, 1, bad}}},
+		} {
+			f := &Figure{Title: "t", Body: body}
+			text := string(f.SVG())
+			if err := sound([]byte(text)); err != nil || !strings.Contains(text, "good") || strings.Contains(text, "bad<") || strings.Contains(text, "empty<") || strings.Contains(text, "Nothing is known") {
+				t.Errorf("%s with %g: %v in %s", name, bad, err, text)
+			}
+			if c := f.draw(wide, true); c.lawful() != nil || len(c.spans) != map[string]int{"plot": 1, "rows": 1}[name] {
+				t.Errorf("%s with %g: %v, intervals %v", name, bad, c.lawful(), c.spans)
+			}
+		}
+		if at := points[0].Along; at == nil || at.Low != 0.5 {
+			t.Error("drawing changed the data")
+		}
 	}
 }
 
@@ -296,26 +328,4 @@ func TestRectanglesCoverTheMapOnce(t *testing.T) {
 			t.Fatalf("painted %v times", seen)
 		}
 	})
-}
-
-// Files have the names of their figures, and their notes.
-func TestWrite(t *testing.T) {
-	dir := t.TempDir()
-	f := Figure{Name: "f", Title: "t", Note: "of 7 rows", Body: &Plot{}}
-	if err := Write(t.Context(), storage.File(dir), []Figure{f}); err != nil {
-		t.Fatal(err)
-	}
-	text := readFile(t, dir+"/f.svg")
-	if !strings.Contains(text, "of 7 rows") || strings.Contains(text, "var(") || strings.Contains(string(f.Wide()), "of 7 rows") {
-		t.Error(text)
-	}
-}
-
-func readFile(t *testing.T, name string) string {
-	t.Helper()
-	b, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(b)
 }

@@ -3,6 +3,9 @@ package figure
 import (
 	"fmt"
 	"math"
+	"slices"
+
+	"pipe/internal/lists"
 )
 
 // Flow shows how a whole is divided, and divided again: columns of nodes, and bands between them that are as high as their shares.
@@ -29,6 +32,11 @@ type placed struct {
 	share, y, in, out float64
 }
 
+// known reports whether a band can be drawn.
+func (b Band) known() bool { return b.Share > 0 && finite(b.Share) }
+
+func (f *Flow) shows() bool { return slices.ContainsFunc(f.Bands, Band.known) }
+
 func (f *Flow) paint(c *canvas) {
 	const bar, least, air = 12, 3, 15
 	height := min(300, max(240, 0.5*c.width)) - 2*air
@@ -48,7 +56,7 @@ func (f *Flow) paint(c *canvas) {
 	step, last := c.columns(nodes, bar)
 	for _, b := range f.Bands {
 		from, to := &nodes[b.Column][b.From], &nodes[b.Column+1][b.To]
-		if b.Share <= 0 {
+		if !b.known() {
 			continue
 		}
 		x0, x1, thick := 2+step*float64(b.Column)+bar, 2+step*float64(b.Column+1), b.Share*height
@@ -117,7 +125,7 @@ func (f *Flow) shares() [][]placed {
 			out[k] = append(out[k], placed{Node: n})
 		}
 	}
-	for _, b := range f.Bands {
+	for _, b := range lists.Keep(f.Bands, Band.known) {
 		if b.Column == 0 {
 			out[0][b.From].share += b.Share
 		}

@@ -3,7 +3,10 @@ package figure
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
+
+	"pipe/internal/lists"
 )
 
 // Plot shows points and curves against two axes.
@@ -44,22 +47,42 @@ type Line struct {
 	Alert    bool // something is wrong beyond it
 }
 
-// known reports whether a point can be drawn.
-func (p *Plot) known(at Point) bool {
-	ok := func(v float64, a Axis) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) && (!a.Log || v > 0) }
-	return ok(at.X, p.X) && ok(at.Y, p.Y)
-}
-
-// shows reports whether there is anything to show.
-func (p *Plot) shows() bool {
-	for _, s := range p.Series {
-		for _, at := range s.Points {
-			if p.known(at) {
-				return true
-			}
+// has reports whether an axis has a place for all values.
+func (a Axis) has(values ...float64) bool {
+	for _, v := range values {
+		if !finite(v) || a.Log && v <= 0 {
+			return false
 		}
 	}
-	return false
+	return true
+}
+
+// known is the interval, or nil if an axis has no place for its ends.
+func (i *Interval) known(a Axis) *Interval {
+	if i == nil || !a.has(i.Low, i.High) {
+		return nil
+	}
+	return i
+}
+
+// known is the plot without what it has no place for: points, intervals, and lines.
+func (p *Plot) known() *Plot {
+	out := *p
+	out.Series = slices.Clone(p.Series)
+	for i := range out.Series {
+		s := &out.Series[i]
+		s.Points = lists.Keep(s.Points, func(at Point) bool { return p.X.has(at.X) && p.Y.has(at.Y) })
+		for k := range s.Points {
+			at := &s.Points[k]
+			at.AcrossX, at.Along = at.AcrossX.known(p.X), at.Along.known(p.Y)
+		}
+	}
+	out.Lines = lists.Keep(p.Lines, func(l Line) bool { return l.Vertical && p.X.has(l.At) || !l.Vertical && p.Y.has(l.At) })
+	return &out
+}
+
+func (p *Plot) shows() bool {
+	return slices.ContainsFunc(p.known().Series, func(s Series) bool { return len(s.Points) > 0 })
 }
 
 // ranges are those of all points with their intervals, and of lines.
@@ -72,9 +95,6 @@ func (p *Plot) ranges() (xs, ys [2]float64) {
 	}
 	for _, s := range p.Series {
 		for _, at := range s.Points {
-			if !p.known(at) {
-				continue
-			}
 			see(&xs, at.X)
 			see(&ys, at.Y)
 			if at.AcrossX != nil {
@@ -100,14 +120,11 @@ func (p *Plot) ranges() (xs, ys [2]float64) {
 }
 
 func (p *Plot) paint(c *canvas) {
-	if !p.shows() {
-		c.paragraph("Nothing is known to show here.", usual, "soft", false)
-		return
-	}
+	p = p.known()
 	colours, styles := p.styles()
 	var keys []key
 	for i, s := range p.Series {
-		if s.Name != "" {
+		if s.Name != "" && len(s.Points) > 0 {
 			keys = append(keys, key{s.Name, colours[i], styles[i], s.Joined, !s.Joined || !s.Small})
 		}
 	}
@@ -122,11 +139,11 @@ func (p *Plot) paint(c *canvas) {
 	p.reference(c, sx, sy)
 	for i, s := range p.Series {
 		if p.banded(s) {
-			c.band(p.drawn(s), sx, sy, colours[i])
+			c.band(s.Points, sx, sy, colours[i])
 		}
 	}
 	for i, s := range p.Series {
-		c.series(s, p.drawn(s), p.banded(s), sx, sy, colours[i], styles[i])
+		c.series(s, p.banded(s), sx, sy, colours[i], styles[i])
 	}
 	p.names(c, sx, sy)
 }
@@ -143,17 +160,6 @@ func (p *Plot) styles() (colours []string, styles []int) {
 		n++
 	}
 	return colours, styles
-}
-
-// drawn are the points that can be drawn.
-func (p *Plot) drawn(s Series) []Point {
-	var out []Point
-	for _, at := range s.Points {
-		if p.known(at) {
-			out = append(out, at)
-		}
-	}
-	return out
 }
 
 // reference draws the lines that points are compared with.
@@ -214,7 +220,8 @@ func (c *canvas) band(points []Point, sx, sy scale, colour string) {
 }
 
 // series draws a line, the intervals and the markers.
-func (c *canvas) series(s Series, points []Point, banded bool, sx, sy scale, colour string, style int) {
+func (c *canvas) series(s Series, banded bool, sx, sy scale, colour string, style int) {
+	points := s.Points
 	if s.Joined && len(points) > 1 {
 		var path strings.Builder
 		for i, p := range points {
@@ -289,7 +296,7 @@ func (p *Plot) names(c *canvas, sx, sy scale) {
 		}
 	}
 	for _, s := range p.Series {
-		for _, at := range p.drawn(s) {
+		for _, at := range s.Points {
 			if at.Name == "" {
 				continue
 			}

@@ -1,6 +1,10 @@
 package figure
 
-import "fmt"
+import (
+	"fmt"
+
+	"pipe/internal/lists"
+)
 
 // Rows shows one interval per line, with names beside or above them, around a line at zero.
 type Rows struct {
@@ -16,30 +20,42 @@ type Row struct {
 	Colour string    // of a page, such as mark or warn; Rest: nothing was found
 }
 
+// known are the lines whose values are known, without intervals that are not.
+func (r *Rows) known() []Row {
+	lines := lists.Keep(r.Lines, func(l Row) bool { return r.X.has(l.Mean) })
+	for i := range lines {
+		lines[i].Across = lines[i].Across.known(r.X)
+	}
+	return lines
+}
+
+func (r *Rows) shows() bool { return len(r.known()) > 0 }
+
 func (r *Rows) paint(c *canvas) {
+	lines := r.known()
 	const high = 20
 	above := c.width < 500 // names are above their lines
 	step, left := float64(high), 0.0
 	if above {
 		step = 2 * high
 	} else {
-		for _, l := range r.Lines {
+		for _, l := range lines {
 			left = max(left, textWidth(l.Name, usual, false))
 		}
 		left = min(left, 0.46*c.width) + 12
 	}
 	low, high0 := 0.0, 0.0
-	for _, l := range r.Lines {
+	for _, l := range lines {
 		low, high0 = min(low, l.Mean), max(high0, l.Mean)
 		if l.Across != nil {
 			low, high0 = min(low, l.Across.Low), max(high0, l.Across.High)
 		}
 	}
 	top := c.y + 8
-	c.frame = box{left + 8, top, c.width - 14, top + step*float64(len(r.Lines)) + 4}
+	c.frame = box{left + 8, top, c.width - 14, top + step*float64(len(lines)) + 4}
 	sx := newScale(r.X, low, high0, c.frame.x0, c.frame.x1)
 	c.line(sx.at(0), top, sx.at(0), c.frame.y1, "soft", 1, "4 3")
-	for i, l := range r.Lines {
+	for i, l := range lines {
 		y := top + step*(float64(i)+1) - high/2
 		name := label{x: left, y: y + 4, anchor: end, size: usual, colour: "ink", text: l.Name}
 		room := left - 2

@@ -3,6 +3,7 @@ package figure
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 )
 
@@ -47,12 +48,24 @@ func (s *Stack) colours() []string {
 // total is the height of a bar; ok is false if a part is not known.
 func (b Bar) total() (sum float64, ok bool) {
 	for _, p := range b.Parts {
-		if !(p >= 0) || math.IsInf(p, 0) {
+		if !(p >= 0) {
 			return 0, false
 		}
 		sum += p
 	}
-	return sum, true
+	return sum, finite(sum)
+}
+
+// mark is where the bar has a mark; 0: none.
+func (b Bar) mark() float64 {
+	if b.Mark > 0 && finite(b.Mark) {
+		return b.Mark
+	}
+	return 0
+}
+
+func (s *Stack) shows() bool {
+	return slices.ContainsFunc(s.Bars, func(b Bar) bool { _, ok := b.total(); return ok })
 }
 
 func (s *Stack) paint(c *canvas) {
@@ -68,7 +81,7 @@ func (s *Stack) paint(c *canvas) {
 	most := 0.0
 	for _, b := range s.Bars {
 		if total, ok := b.total(); ok {
-			most = max(most, total, b.Mark)
+			most = max(most, total, b.mark())
 		}
 	}
 	if most == 0 {
@@ -108,8 +121,8 @@ func (c *canvas) bar(b Bar, x, half float64, sy scale, colours []string) {
 		c.rect(box{x - half, high, x + half, low}, colours[k], "")
 		base += part
 	}
-	if b.Mark > 0 {
-		at := sy.at(b.Mark)
+	if v := b.mark(); v > 0 {
+		at := sy.at(v)
 		c.line(x-half, at, x+half, at, "ink", 2, "")
 	}
 	if b.About != "" {

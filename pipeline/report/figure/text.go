@@ -37,14 +37,21 @@ func textWidth(s string, size float64, bold bool) float64 {
 	return width
 }
 
-// shortened cuts a text that is wider than a width, and marks the cut.
+// shortened cuts the middle out of a text that is wider than a width, and marks the cut. Names often differ at their ends, and pairs
+// behind the last slash: that part stays, if it needs at most two thirds of the room.
 func shortened(s string, width, size float64, bold bool) string {
 	if textWidth(s, size, bold) <= width {
 		return s
 	}
 	letters := []rune(s)
+	part := 0
+	if i := strings.LastIndex(s, "/"); i >= 0 {
+		part = len([]rune(s[i:]))
+	}
 	for n := len(letters) - 1; n > 0; n-- {
-		if short := strings.TrimRight(string(letters[:n]), " ") + "…"; textWidth(short, size, bold) <= width {
+		tail := min(max(n/3, part), (2*n+2)/3)
+		head := strings.TrimRight(string(letters[:n-tail]), " ")
+		if short := head + "…" + strings.TrimLeft(string(letters[len(letters)-tail:]), " "); textWidth(short, size, bold) <= width {
 			return short
 		}
 	}

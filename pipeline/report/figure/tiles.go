@@ -21,6 +21,8 @@ type Panel struct {
 	Kind  []int
 }
 
+func (t *Tiles) shows() bool { return len(t.Panels) > 0 }
+
 func (t *Tiles) paint(c *canvas) {
 	var keys []key
 	for i, name := range t.Keys {
