@@ -35,7 +35,7 @@ func TestDemo(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		if len(r.Costs) != 6 || len(r.Verdict) != 1 {
+		if len(r.Costs) != 7 || r.Costs[5].Cost < r.Costs[6].Cost || r.Costs[5].Cost > r.Costs[3].Cost || len(r.Verdict) != 1 {
 			t.Errorf("%+v", r)
 		}
 		found[seed] = r

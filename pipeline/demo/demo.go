@@ -114,10 +114,27 @@ func (o Options) result(ctx context.Context, trained *train.Report, judged *repo
 	if len(trained.Policies) > 0 && trained.Policies[0].TrueLoss != nil {
 		r.Costs = append(r.Costs, Cost{"the learned policy", *trained.Policies[0].TrueLoss})
 	}
-	r.Costs = append(r.Costs, Cost{"the best that is possible", s.Oracle})
+	r.Costs = append(r.Costs, Cost{"the best policy there is", bestCost(t)}, Cost{"if all answers were known", s.Oracle})
 	for _, v := range judged.Verdicts() {
 		r.Verdict = append(r.Verdict, v.Sentence)
 	}
 	r.commands(o.Out)
 	return r, nil
+}
+
+// bestCost is the cost of the policy that knows the chances by which the log was invented, on the rows that judge.
+func bestCost(t *costs.Tensor) (mean float64) {
+	fees, rows := t.Actions.Fees(1), t.Rows(costs.Val)
+	for _, n := range rows {
+		x := t.Features[n*t.Dim:]
+		right := request{int(x[0]), x[1] == 1, x[2] == 1}.right()
+		best := 0
+		for pair, p := range right {
+			if 1-p+fees[pair] < 1-right[best]+fees[best] {
+				best = pair
+			}
+		}
+		mean += float64(t.Loss[n*t.Actions.Len()+best]) + fees[best]
+	}
+	return mean / float64(len(rows))
 }

@@ -35,10 +35,11 @@ type File struct {
 
 func (r *Result) commands(out storage.Location) {
 	in := func(name string) string { return out.Join(name).String() }
+	arg := func(name string) string { return safetext.Shell(in(name)) }
 	r.Commands = []string{
-		"pipe import --config " + in(configFile) + " --out " + in(tensorFile),
-		"pipe train --in " + in(tensorFile) + " --config " + in(settings) + " --out " + in(policies),
-		"pipe eval --in " + in(tensorFile) + " --policy " + in(policies) + " --today large/docs --out " + in(reportFiles),
+		"pipe import --config " + arg(configFile) + " --out " + arg(tensorFile),
+		"pipe train --in " + arg(tensorFile) + " --config " + arg(settings) + " --out " + arg(policies),
+		"pipe eval --in " + arg(tensorFile) + " --policy " + arg(policies) + " --today large/docs --out " + arg(reportFiles),
 	}
 	r.Files = []File{
 		{in(logFile), "the invented log"},
@@ -68,6 +69,7 @@ func (r *Result) WriteText(w io.Writer) error {
 	for _, v := range r.Verdict {
 		fmt.Fprintf(&b, "\n%s\n", safetext.Wrap(safetext.Line(v), 110))
 	}
+	b.WriteString("\nLambda multiplies the fees of advice: 1 takes them as they are.\n")
 	b.WriteString("\nThe same, step by step:\n")
 	for _, c := range r.Commands {
 		fmt.Fprintf(&b, "  %s\n", safetext.Line(c))

@@ -12,7 +12,9 @@ import (
 	"pipe/costs/outcome/look"
 	"pipe/internal/atomicfile"
 	"pipe/internal/config"
+	"pipe/internal/safetext"
 	"pipe/internal/storage"
+	"pipe/internal/textfile"
 	"pipe/pipeline/decisionlog"
 	"pipe/pipeline/stage"
 )
@@ -51,6 +53,12 @@ func Run(ctx context.Context, o Options, progress stage.Progress) (*Report, erro
 	if err != nil {
 		return nil, err
 	}
+	if checks := afterwards(p, tried); len(checks) > 0 {
+		p.Checks = append(p.Checks, checks...)
+		if text, err = o.text(p); err != nil {
+			return nil, err
+		}
+	}
 	if err := atomicfile.MakeFolderAt(ctx, o.Out); err != nil {
 		return nil, err
 	}
@@ -67,12 +75,39 @@ func (o Options) check(ctx context.Context) error {
 		return err
 	}
 	if !o.In.IsRemote() && decisionlog.IsLog(o.In.Path()) {
-		return &stage.OptionError{Err: fmt.Errorf("%q is a decision log of pipe serve, which needs no configuration: pipe import --log %s --out costs.parquet", o.In, o.In)}
+		return &stage.OptionError{Err: fmt.Errorf("%q is a decision log of pipe serve, which needs no configuration: pipe import --log %s --out costs.parquet", o.In, safetext.Shell(o.In.String()))}
 	}
 	if _, err := o.Out.Stat(ctx); err == nil && !o.Replace {
 		return &stage.OptionError{Err: fmt.Errorf("%q exists: choose another --out, or give --replace", o.Out)}
 	}
 	return nil
+}
+
+// afterwards is what an import that was tried shows to be uncertain.
+func afterwards(p *look.Proposal, tried outcome.Report) (checks []string) {
+	if lost := tried.Instances - tried.Kept; lost > 0 {
+		check := fmt.Sprintf("%d of %d requests are left out", lost, tried.Instances)
+		for _, d := range tried.Dropped {
+			check += fmt.Sprintf("; %d are %s, such as %s", d.Count, d.Reason, textfile.Listed(d.First, 3))
+		}
+		if expert, has, of := p.Rarest(); has < of {
+			check += fmt.Sprintf("; %s has the fewest outcomes, %d: leave it out, or write missing: keep", expert, has)
+		}
+		checks = append(checks, check)
+	}
+	switch s := tried.Splits; {
+	case s["train"] == 0:
+		checks = append(checks, "no request is in the split train, from which pipe train learns")
+	case s["val"]+s["test"] == 0:
+		checks = append(checks, "all requests are in the split train, so none judges the policy: leave out the column of splits, or give some requests another one")
+	}
+	return checks
+}
+
+// text is the proposed configuration.
+func (o Options) text(p *look.Proposal) (string, error) {
+	dir, err := o.Out.Dir().Abs()
+	return p.Config(func(file storage.Location) string { return from(dir, file) }), err
 }
 
 // try imports with the proposed configuration, without writing anything. Where requests are not complete, they are left out.
@@ -82,7 +117,9 @@ func (o Options) try(ctx context.Context, p *look.Proposal) (text string, report
 		return "", report, err
 	}
 	once := func() error {
-		text = p.Config(func(file storage.Location) string { return from(dir, file) })
+		if text, err = o.text(p); err != nil {
+			return err
+		}
 		cfg := outcome.DefaultConfig()
 		if problems := config.Decode([]byte(text), dir, os.LookupEnv, &cfg); len(problems) > 0 {
 			return &config.Error{File: o.Out.String(), Problems: problems}

@@ -61,20 +61,24 @@ func newReport(o Options, p *look.Proposal, tried outcome.Report) *Report {
 			r.Left = append(r.Left, Left(l))
 		}
 	}
-	r.Next = next(r)
+	r.Next = next(r, tried.Splits)
 	return r
 }
 
 // next are the commands from the configuration to a verdict.
-func next(r *Report) []Command {
+func next(r *Report, splits map[string]int) []Command {
 	list := []Command{
-		{"pipe import --config " + r.File + " --out costs.parquet", "makes a table of costs"},
+		{"pipe import --config " + safetext.Shell(r.File) + " --out costs.parquet", "makes a table of costs"},
 		{"pipe train --in costs.parquet --out policies", "learns who should answer what"},
 	}
 	if r.Form == "decisions" {
-		return append(list, Command{"pipe ope --in costs.parquet --policy policies", "says what the policy would have cost"})
+		return append(list, Command{"pipe ope --costs costs.parquet --policy policies/auto-lambda1.onnx", "says what the policy would have cost"})
 	}
-	return append(list, Command{"pipe eval --in costs.parquet --policy policies --out report", "says whether that is worth it"})
+	split := ""
+	if splits["val"] == 0 && splits["test"] > 0 {
+		split = " --split test"
+	}
+	return append(list, Command{"pipe eval --in costs.parquet --policy policies" + split + " --out report", "says whether that is worth it"})
 }
 
 // WriteText writes the report for a terminal.

@@ -256,7 +256,7 @@ func TestForms(t *testing.T) {
 		{"JSON lines", "log.jsonl", rows("", `{"id": "q%[1]d", "n": %[3]d, "small": true, "large": %[2]d, "embedding": [1, %[3]d]}`)[1:], nil, []string{"list: embedding", `columns: ["n"]`, "expert: small, column: small"}},
 		{"named", "log.csv", rows("id,length,alice,bob", "q%[1]d,%[3]d,%[2]d,1"), []string{"alice", "bob"}, []string{"expert: alice, column: alice", "columns: [length]"}},
 		{"times and groups", "log.csv", rows("id,timestamp,user,label,length,small,large", "q%[1]d,2026-01-1%[2]d,u%[1]d,c%[2]d,%[3]d,%[2]d,1"), nil, []string{"time: timestamp", "group: user", "label: label", "kind: time"}},
-		{"ratings", "log.csv", rows("id,model,rating,n", "q%[1]d,a,%[3]d,%[3]d") + strings.TrimPrefix(rows("", "q%[1]d,b,%[3]d,%[3]d"), "\n"), nil, []string{"score: rating", "score_range: [0, 5]"}},
+		{"ratings", "log.csv", rows("id,model,rating,n", "q%[1]d,a,%[3]d,1%[1]d") + strings.TrimPrefix(rows("", "q%[1]d,b,%[2]d,1%[1]d"), "\n"), nil, []string{"score: rating", "score_range: [0, 5]"}},
 		{"gaps", "log.csv", rows("id,length,small,large", "q%[1]d,%[3]d,%[2]d,1") + "q24,3,,1\n", nil, []string{"missing: drop", "columns: [length]"}},
 	} {
 		_, report, text, err := propose(t, save(t, c.file, c.text), "", c.columns...)

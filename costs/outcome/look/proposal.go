@@ -42,6 +42,9 @@ type Long struct {
 type Wide struct {
 	Key   string // what the columns hold
 	Pairs []Pair
+
+	pattern       // of the names of the columns, if they have one
+	unmarked bool // only the names of models make them outcomes
 }
 
 // Pair is a pair of a wide table, with its columns.
@@ -96,7 +99,7 @@ func Propose(outcomes, features *Table, columns []string) (*Proposal, error) {
 	}
 	used := p.used()
 	belonging := p.belonging(used)
-	p.Request = outcomes.request(outcomes.find(p.ID), used, false)
+	p.Request = outcomes.request(outcomes.find(p.ID), used, false, p.leaks())
 	p.Request.Left = append(belonging, p.Request.Left...)
 	if features != nil {
 		if err := p.joined(); err != nil {
@@ -129,8 +132,8 @@ func (p *Proposal) joined() error {
 	for _, name := range p.Request.Features() {
 		used[name] = true // a column of both tables is one feature
 	}
-	p.Known = p.Features.request(id, used, true)
-	if late := slices.DeleteFunc(p.Known.Features(), func(name string) bool { return !likeAny(name, laterWords) }); len(late) > 0 {
+	p.Known = p.Features.request(id, used, true, p.ofExpert)
+	if late := slices.DeleteFunc(p.Known.Features(), func(name string) bool { return !later(name) && !valued(name) && !summaries.MatchString(plain(name)) }); len(late) > 0 {
 		p.Checks = append(p.Checks, "used as features, but are they known before the answer? "+strings.Join(late, ", "))
 	}
 	for _, both := range []struct{ outcomes, features *string }{
@@ -164,21 +167,35 @@ func (p *Proposal) belonging(used map[string]bool) (left []Left) {
 	if p.Wide == nil {
 		return nil
 	}
-	experts, _ := p.Experts()
 	for _, c := range p.Outcomes.Columns {
-		of := slices.IndexFunc(experts, func(e string) bool {
-			return slices.ContainsFunc(separators, func(sep string) bool {
-				_, begins := stem(c.Name, strings.ToLower(e), sep, true)
-				_, ends := stem(c.Name, strings.ToLower(e), sep, false)
-				return begins || ends
-			})
-		})
-		if of >= 0 && !used[c.Name] {
+		why := p.ofExpert(c)
+		if odd := p.odd(c); odd != "" && !used[c.Name] {
+			why = "is named like the outcomes"
+			p.Checks = append(p.Checks, c.Name+" is named like the outcomes, "+odd)
+		}
+		if why != "" && !used[c.Name] && !p.Outcomes.divided(c) {
 			used[c.Name] = true
-			left = append(left, Left{c.Name, "seems to belong to the answers of " + experts[of]})
+			left = append(left, Left{c.Name, why})
 		}
 	}
 	return left
+}
+
+// ofExpert says of which expert a column is, by its name; "" if of none.
+func (p *Proposal) ofExpert(c *Column) string {
+	if p.Wide == nil {
+		return ""
+	}
+	experts, _ := p.Experts()
+	for _, e := range experts {
+		for _, sep := range separators {
+			_, begins := stem(c.Name, strings.ToLower(e), sep, true)
+			if _, ends := stem(c.Name, strings.ToLower(e), sep, false); begins || ends {
+				return "seems to belong to the answers of " + e
+			}
+		}
+	}
+	return ""
 }
 
 // key is what the outcomes are.
@@ -228,6 +245,12 @@ func (p *Proposal) check() {
 		p.Checks = append(p.Checks, "fees are 0: set what each expert and advice costs, in units of the loss")
 	} else {
 		p.Checks = append(p.Checks, "fee_scale is 1: a wrong answer is worth 1 in the money of the fees; set yours")
+	}
+	if l := p.Outcomes.find(p.Request.Label); l != nil && p.Wide != nil && slices.ContainsFunc(p.Wide.Pairs, func(w Pair) bool {
+		c := p.Outcomes.find(w.Column)
+		return p.Wide.Key == "correct" && l.Kind == Flag && c.Kind == Flag && c.Distinct == l.Distinct
+	}) {
+		p.Checks = append(p.Checks, "the label "+l.Name+" is 0 or 1 like the outcomes. If these are predictions of it and not 1 for a right answer, set value: answer and reference: "+l.Name)
 	}
 	for _, r := range []Request{p.Request, p.Known} {
 		if len(r.Length) > 0 {

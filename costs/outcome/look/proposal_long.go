@@ -17,8 +17,16 @@ func (p *Proposal) long() (bool, error) {
 			break
 		}
 	}
-	if found == nil {
+	switch {
+	case found == nil && p.looksWide():
 		return false, p.repeated()
+	case found == nil:
+		if err := p.repeated(); err != nil {
+			return false, err
+		}
+		return false, p.incomplete()
+	case t.unique(found.id) && len(t.named(propensityWords, (*Column).complete)) == 0 && p.looksWide():
+		return false, nil // what is called model is a property of the request
 	}
 	l := &Long{Expert: found.expert.Name, Experts: slices.Clone(found.expert.Values)}
 	p.ID, p.Long = found.id.Name, l
@@ -28,15 +36,18 @@ func (p *Proposal) long() (bool, error) {
 		used = append(used, l.Advice)
 		p.advices(found.advice)
 	}
-	if err := p.value(used); err != nil {
+	once := t.unique(found.id)
+	// A column that says the same of all answers to a request is a property of the request.
+	differs := func(c *Column) bool { return once || c.Distinct == 1 || !t.constant(found.id, c) }
+	if err := p.value(used, differs); err != nil {
 		return true, err
 	}
 	p.Reason = "several rows have the same one"
-	if t.unique(found.id) {
+	if once {
 		return true, p.decisions()
 	}
-	l.Fee = p.columnOf(feeWords, used, (*Column).numeric)
-	l.Prediction = p.columnOf(answerWords, append(used, l.Value), (*Column).complete)
+	l.Fee = p.columnOf(feeWords, used, func(c *Column) bool { return c.numeric() && differs(c) })
+	l.Prediction = p.columnOf(answerWords, append(used, l.Value), func(c *Column) bool { return c.complete() && differs(c) })
 	if !likeAny(l.Expert, expertWords) {
 		p.Checks = append(p.Checks, "the experts may be in another column than "+l.Expert+": no column has a usual name for them")
 	}
@@ -122,41 +133,44 @@ func (p *Proposal) guessNone(absent string) {
 }
 
 // value finds the column of outcomes in long form.
-func (p *Proposal) value(used []string) error {
+func (p *Proposal) value(used []string, differs func(*Column) bool) error {
 	t, l := p.Outcomes, p.Long
 	var found []*Column
+	var unread error // about a column with a better name
+	var same []string
 	for _, w := range valueWords {
-		for _, c := range t.named([]string{w.word}, (*Column).numeric) {
-			if !slices.Contains(used, c.Name) && (w.key != "correct" || c.unit()) && !slices.Contains(found, c) {
+		for _, c := range t.named([]string{w.word}, func(c *Column) bool { return c.Kind != Empty }) {
+			switch {
+			case slices.Contains(used, c.Name) || slices.Contains(found, c):
+			case !differs(c):
+				same = append(same, c.Name)
+			case !c.outcome(w.key):
+				if len(found) == 0 && unread == nil {
+					unread = t.unreadable([]*Column{c}, w.key)
+				}
+			default:
 				if found = append(found, c); len(found) == 1 {
 					l.Key, l.Value = w.key, c.Name
 				}
 			}
 		}
 	}
-	if len(found) > 0 {
-		p.scores(found[0])
-		p.others(found)
-		return nil
-	}
-	// True and False in letters that are no number are outcomes too.
-	if c := t.spelledValue(used); c != nil {
-		l.Key, l.Value = "correct", c.Name
-		return nil
-	}
-	if answer := p.columnOf(answerWords, used, func(c *Column) bool { return c.Kind != Unread && c.Kind != Empty }); answer != "" {
+	switch answer := p.columnOf(answerWords, used, func(c *Column) bool { return c.Kind != Unread && c.Kind != Empty && differs(c) }); {
+	case unread != nil && (answer == "" || found != nil):
+		return unread
+	case unread != nil:
+		p.Checks = append(p.Checks, "the answers are graded, because "+unread.Error())
 		l.Key, l.Value = "answer", answer
-		return nil
-	}
-	return unusable(t.File, "add a column such as correct (1 or 0), score (0 to 1) or loss; docs/import.md lists what it may hold",
-		"no column says how good an answer was; it has %s", textfile.Listed(t.names(), 12))
-}
-
-func (t *Table) spelledValue(used []string) *Column {
-	for _, w := range valueWords {
-		if c := t.firstNamed([]string{w.word}, (*Column).spelled); c != nil && w.key == "correct" && !slices.Contains(used, c.Name) {
-			return c
-		}
+	case found != nil:
+		p.scores(l.Key, found[0])
+		p.others(found)
+	case answer != "":
+		l.Key, l.Value = "answer", answer
+	case same != nil:
+		return unusable(t.File, "add a column such as correct, with 1 or 0 for each answer", "no column says how good an answer was: %s is the same for all answers to a request", strings.Join(same, ", "))
+	default:
+		return unusable(t.File, "add a column such as correct (1 or 0), score (0 to 1) or loss; docs/import.md lists what it may hold",
+			"no column says how good an answer was; it has %s", textfile.Listed(t.names(), 12))
 	}
 	return nil
 }
@@ -172,21 +186,27 @@ func (p *Proposal) others(found []*Column) {
 	if len(names) > 0 {
 		p.Checks = append(p.Checks, "the outcome is "+found[0].Name+"; it may also be "+strings.Join(names, ", "))
 	}
+	if likeAny(found[0].Name, []string{"error", "cost", "regret"}) {
+		p.Checks = append(p.Checks, "the outcome is "+found[0].Name+", of which more is worse. Does it say how good an answer was? If it is money or a failed call, add a column correct")
+	}
 }
 
 // scores sets the range of scores that are not between 0 and 1.
-func (p *Proposal) scores(c *Column) {
-	if p.Long.Key != "score" || c.unit() {
+func (p *Proposal) scores(key string, columns ...*Column) {
+	if key != "score" || !slices.ContainsFunc(columns, func(c *Column) bool { return !c.unit() }) {
 		return
 	}
-	best := c.Max
+	worst, best := math.Inf(1), math.Inf(-1)
+	for _, c := range columns {
+		worst, best = min(worst, c.Min), max(best, c.Max)
+	}
 	for _, usual := range []float64{1, 5, 10, 100} {
-		if c.Min >= 0 && c.Max <= usual {
+		if worst >= 0 && best <= usual {
 			best = usual
 			break
 		}
 	}
-	p.Range = []float64{math.Min(c.Min, 0), best}
+	p.Range = []float64{min(worst, 0), best}
 	p.Checks = append(p.Checks, "the worst and the best score are guessed from the scores that occur; set score_range")
 }
 
@@ -210,12 +230,63 @@ func (p *Proposal) valueName() string {
 func (p *Proposal) decisions() error {
 	t, l := p.Outcomes, p.Long
 	p.Reason = "different in each row: each request was answered once"
-	c := t.firstNamed(propensityWords, func(c *Column) bool { return c.complete() && c.unit() && c.Min > 0 })
+	chance := func(c *Column) bool { return c.complete() && c.unit() && c.Min > 0 }
+	c := t.firstNamed(propensityWords, chance)
+	fits := c == nil || p.fits(c)
+	if c == nil {
+		if c = t.firstNamed(chanceWords, func(c *Column) bool { return slices.Contains(chanceWords, plain(c.Name)) && chance(c) }); c != nil && p.fits(c) {
+			p.Checks = append(p.Checks, c.Name+" is taken as the probability with which the expert of the row was chosen: is it that?")
+		} else {
+			c = nil
+		}
+	}
 	if c == nil {
 		return unusable(t.File, "record the probability with which the expert of each row was chosen, in a column propensity, and choose at random at times; or let every expert answer some requests. docs/ope.md says more",
 			"each request was answered by one expert only (column %s), and no column says how probable that choice was. So nothing says what the other experts would have done", l.Expert)
 	}
+	if !fits {
+		p.Checks = append(p.Checks, "the mean of 1 / "+c.Name+" is not near the number of experts, as that of the probabilities of the choices is: is it the probability of the expert of the row?")
+	}
 	l.Propensity = c.Name
+	return nil
+}
+
+// fits reports whether numbers can be the probabilities with which the pairs of the rows were chosen: the mean of 1/p is then near the
+// number of pairs that could be.
+func (p *Proposal) fits(c *Column) bool {
+	t, n := p.Outcomes, float64(p.Outcomes.Rows)
+	pairs := float64(len(p.Long.Experts) * (1 + len(p.Long.Advices)))
+	var sum, squares float64
+	for row := range t.Rows {
+		v := 1 / c.at(row)
+		sum, squares = sum+v, squares+v*v
+	}
+	mean := sum / n
+	return math.Abs(mean-pairs) <= max(pairs/4, 4*math.Sqrt(max(0, squares/n-mean*mean)/n))
+}
+
+// gaps is an error about a column that must be complete.
+func (t *Table) gaps(c *Column) error {
+	return unusable(t.File, "fill it in, or leave out these rows", "column %s is empty in %d of %d rows", c.Name, c.Missing, t.Rows)
+}
+
+// incomplete is an error if a table would be in long form, but for gaps or because it has one expert only.
+func (p *Proposal) incomplete() error {
+	t := p.Outcomes
+	there := func(c *Column) bool { return c.Distinct > 0 }
+	expert := t.firstNamed(expertWords[:10], there)
+	id := t.firstNamed(idWords[:len(idWords)-1], func(c *Column) bool { return there(c) && c != expert })
+	switch {
+	case expert == nil || id == nil:
+		return nil
+	case !id.complete():
+		return t.gaps(id)
+	case !expert.complete():
+		return t.gaps(expert)
+	case expert.Distinct == 1 && expert.Kind == Text:
+		return unusable(t.File, "record what another expert answers to the same requests, or what this one answers with other advice, in a column advice",
+			"column %s has one expert only, so there is nothing to choose", expert.Name)
+	}
 	return nil
 }
 

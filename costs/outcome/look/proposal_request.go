@@ -3,6 +3,7 @@ package look
 import (
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // The limits of features that are proposed.
@@ -11,9 +12,9 @@ const (
 	shortText      = 12 // characters: longer texts are read, shorter ones are names
 )
 
-// request says what the columns besides used ones say of a request. Of a table that the user gave as known before, only answers are
-// left out.
-func (t *Table) request(id *Column, used map[string]bool, known bool) (r Request) {
+// request says what the columns besides used ones say of a request. leak says why a column may give the answer away, "" if not. Of a
+// table that the user gave as known before, only answers are left out.
+func (t *Table) request(id *Column, used map[string]bool, known bool, leak func(*Column) string) (r Request) {
 	leave := func(c *Column, format string, args ...any) {
 		r.Left = append(r.Left, Left{c.Name, fmt.Sprintf(format, args...)})
 	}
@@ -21,6 +22,8 @@ func (t *Table) request(id *Column, used map[string]bool, known bool) (r Request
 	for _, c := range t.Columns {
 		switch {
 		case used[c.Name] || c == id:
+		case t.divided(c):
+			leave(c, "has fields that are columns too")
 		case c.Kind == Unread:
 			leave(c, "%s", c.Why)
 		case c.Kind == Empty:
@@ -30,7 +33,7 @@ func (t *Table) request(id *Column, used map[string]bool, known bool) (r Request
 		case c.Missing > 0:
 			leave(c, "is empty in %d of %d rows", c.Missing, t.Rows)
 		case r.takes(c):
-		case once && (likeAny(c.Name, answerWords) || likeAny(c.Name, laterWords) && !known):
+		case likeAny(c.Name, answerWords) || later(c.Name) && !known:
 			leave(c, "seems to be known only after the answer")
 		case c.Distinct == 1:
 			leave(c, "has the same value in each row")
@@ -39,12 +42,21 @@ func (t *Table) request(id *Column, used map[string]bool, known bool) (r Request
 		case likeAny(c.Name, []string{"id", "uuid", "key"}):
 			leave(c, "names something")
 		default:
-			if why := r.feature(c); why != "" {
+			why := leak(c)
+			if why == "" {
+				why = r.feature(c)
+			}
+			if why != "" {
 				leave(c, "%s", why)
 			}
 		}
 	}
 	return r
+}
+
+// divided reports whether the fields of a column are columns too, as a.b is one of a.
+func (t *Table) divided(c *Column) bool {
+	return slices.ContainsFunc(t.Columns, func(o *Column) bool { return strings.HasPrefix(o.Name, c.Name+".") })
 }
 
 // takes takes a column that is a property of a request but no feature.

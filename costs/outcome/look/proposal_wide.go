@@ -17,7 +17,7 @@ func (p *Proposal) wide(columns []string) (err error) {
 	case columns != nil:
 		p.Wide, err = t.given(columns)
 	default:
-		if p.Wide = p.families(); p.Wide == nil {
+		if p.Wide, err = p.families(); p.Wide == nil && err == nil {
 			p.Wide, err = p.unmarked()
 		}
 	}
@@ -27,6 +27,9 @@ func (p *Proposal) wide(columns []string) (err error) {
 	p.divide()
 	used := p.used()
 	id := t.wideID(used)
+	if empty := t.firstNamed(idWords[:11], func(c *Column) bool { return c.Missing > 0 && c.Kind != Empty }); empty != nil && (id == nil || !likeAny(id.Name, idWords)) {
+		return t.gaps(empty)
+	}
 	if id == nil {
 		return unusable(t.File, "add a column id with a different value in each row", "no column has a different value in each row that could name a request")
 	}
@@ -52,10 +55,30 @@ func (t *Table) wideID(used map[string]bool) *Column {
 	return nil
 }
 
+// pattern is how names are made of an expert and a word.
+type pattern struct {
+	word, sep string
+	before    bool // the word is before the expert
+}
+
+func (n pattern) stem(name string) (string, bool) { return stem(name, n.word, n.sep, n.before) }
+
 // family is columns that have one word in their names, before or after that of an expert.
 type family struct {
+	pattern
 	experts []string
 	columns []*Column
+}
+
+// modelled reports whether half of the experts or more are called like models.
+func (f *family) modelled() bool {
+	n := 0
+	for _, e := range f.experts {
+		if modelled(e) {
+			n++
+		}
+	}
+	return 2*n >= len(f.experts)
 }
 
 // family finds the columns whose names are an expert and a word.
@@ -63,10 +86,10 @@ func (t *Table) family(words []string, usable func(*Column) bool) (best family) 
 	for _, word := range words {
 		for _, sep := range separators {
 			for _, before := range []bool{false, true} {
-				var f family
+				f := family{pattern: pattern{word, sep, before}}
 				for _, c := range t.Columns {
-					name, ok := stem(c.Name, word, sep, before)
-					if ok && usable(c) && !slices.Contains(f.experts, name) {
+					name, ok := f.stem(c.Name)
+					if ok && !summary.MatchString(plain(name)) && usable(c) && !slices.Contains(f.experts, name) {
 						f.experts, f.columns = append(f.experts, name), append(f.columns, c)
 					}
 				}
@@ -96,29 +119,80 @@ func stem(name, word, sep string, before bool) (string, bool) {
 	return name[:max(0, len(name)-len(mark))], strings.HasSuffix(lower, mark) && len(name) > len(mark)
 }
 
-// families proposes columns such as small_correct and large_correct, with those of fees and predictions beside them.
-func (p *Proposal) families() *Wide {
+// families proposes columns such as small_correct and large_correct, with those of fees and predictions beside them. Those of models
+// come first. It returns nil if no columns are clear.
+func (p *Proposal) families() (*Wide, error) {
 	t := p.Outcomes
+	var unclear *Wide
 	for _, w := range valueWords {
-		usable := (*Column).unit
-		if w.key == "loss" {
-			usable = (*Column).numeric
-		}
 		if w.word == "cost" {
 			continue // beside scores it is money, and alone it is not clear
 		}
-		f := t.family([]string{w.word}, usable)
+		f := t.family([]string{w.word}, func(c *Column) bool { return c.outcome(w.key) })
 		if len(f.experts) < 2 {
+			if f = t.family([]string{w.word}, func(c *Column) bool { return c.Kind != Empty }); len(f.experts) >= 2 && f.modelled() && unclear == nil {
+				return nil, t.unreadable(f.columns, w.key)
+			}
 			continue
 		}
 		fees := t.family(feeWords, func(c *Column) bool { return c.numeric() && c.Min >= 0 && !slices.Contains(f.columns, c) })
 		answers := t.family(answerWords, func(c *Column) bool { return c.complete() && !slices.Contains(f.columns, c) })
-		return &Wide{Key: w.key, Pairs: pairs(f, fees, answers)}
+		found := &Wide{Key: w.key, Pairs: pairs(f, fees, answers), pattern: f.pattern}
+		switch {
+		case w.key == "correct", f.modelled() && !slices.ContainsFunc(f.experts, func(e string) bool { return !modelled(e) }):
+			p.scores(w.key, f.columns...)
+			return found, nil
+		case f.modelled():
+			return p.unclear(found), nil
+		case unclear == nil:
+			unclear = found
+		}
 	}
-	if f := t.family(answerWords, func(c *Column) bool { return c.Kind != Empty && c.Kind != Unread }); len(f.experts) >= 2 {
-		return &Wide{Key: "answer", Pairs: pairs(f, family{}, family{})}
+	if f := t.family(answerWords, func(c *Column) bool { return c.Kind != Empty && c.Kind != Unread }); len(f.experts) >= 2 && (f.modelled() || unclear == nil) {
+		return &Wide{Key: "answer", Pairs: pairs(f, family{}, family{}), pattern: f.pattern}, nil
 	}
-	return nil
+	if chosen, _ := t.modelled(); unclear == nil || len(chosen) >= 2 {
+		return nil, nil
+	}
+	return p.unclear(unclear), nil
+}
+
+// unclear says that some columns may be no outcomes.
+func (p *Proposal) unclear(w *Wide) *Wide {
+	var columns []*Column
+	var names []string
+	for _, pair := range w.Pairs {
+		columns, names = append(columns, p.Outcomes.find(pair.Column)), append(names, pair.Column)
+	}
+	p.Checks = append(p.Checks, "taken as outcomes of experts, although not all are called like models: "+textfile.Listed(names, 12)+". If one is none, name the outcomes with --outcomes")
+	p.scores(w.Key, columns...)
+	return w
+}
+
+// outcome reports whether a column can be read as a kind of outcome.
+func (c *Column) outcome(key string) bool {
+	if key == "correct" {
+		return c.unit() || c.spelled()
+	}
+	return c.numeric()
+}
+
+// unreadable is the error for columns of which one is named like an outcome and cannot be read as such.
+func (t *Table) unreadable(columns []*Column, key string) error {
+	c := columns[slices.IndexFunc(columns, func(c *Column) bool { return !c.outcome(key) })]
+	do := "write numbers into it, and nothing where an outcome is unknown. If it is no outcome, give it another name"
+	if key == "correct" {
+		do = "write 1 for a right answer, 0 for a wrong one, and nothing where that is unknown; divide percents by 100. If it is no outcome, give it another name"
+	}
+	return unusable(t.File, do, "column %s is named like an outcome, but %s", textfile.Quoted(c.Name), c.holds())
+}
+
+// looksWide reports whether a table has columns of several experts.
+func (p *Proposal) looksWide() bool {
+	q := &Proposal{Outcomes: p.Outcomes}
+	w, err := q.families()
+	chosen, _ := p.Outcomes.modelled()
+	return w != nil || err != nil || len(chosen) >= 2
 }
 
 // pairs are the experts of a family. Those of the others count if they are of the same experts.
@@ -152,33 +226,63 @@ func (t *Table) given(columns []string) (*Wide, error) {
 		}
 		w.Pairs = append(w.Pairs, Pair{Expert: name, Column: name})
 	}
+	w.pattern = common(columns)
 	return w, nil
+}
+
+// common is the pattern that all of some names have, one without a word if there is none.
+func common(names []string) pattern {
+	for _, w := range valueWords {
+		for _, sep := range separators {
+			for _, before := range []bool{false, true} {
+				n := pattern{w.word, sep, before}
+				if !slices.ContainsFunc(names, func(name string) bool { _, ok := n.stem(name); return !ok }) {
+					return n
+				}
+			}
+		}
+	}
+	return pattern{}
 }
 
 // unmarked proposes columns of numbers from 0 to 1 that are named like models. Nothing else tells outcomes from features.
 func (p *Proposal) unmarked() (*Wide, error) {
 	t := p.Outcomes
-	var could, chosen []string
-	for _, c := range t.Columns {
-		if c.unit() && c.Distinct > 0 && !likeAny(c.Name, slices.Concat(labelWords, splitWords, laterWords, propensityWords)) {
-			could = append(could, c.Name)
-			if models.MatchString(plain(c.Name)) {
-				chosen = append(chosen, c.Name)
-			}
-		}
-	}
+	chosen, rest := t.modelled()
+	could := append(slices.Clone(chosen), rest...)
 	switch {
 	case len(chosen) >= 2:
-		if rest := slices.DeleteFunc(could, func(name string) bool { return slices.Contains(chosen, name) }); len(rest) > 0 {
-			p.Checks = append(p.Checks, "taken as features, but if they are outcomes name all outcomes with --outcomes: "+strings.Join(rest, ", "))
+		check := "taken as outcomes, because they are called like models: " + textfile.Listed(chosen, 12) + ". If one is not, name the outcomes with --outcomes"
+		if len(rest) > 0 {
+			check += "; if these are outcomes too, name all: " + strings.Join(rest, ", ")
 		}
-		return t.given(chosen)
+		p.Checks = append(p.Checks, check)
+		w, err := t.given(chosen)
+		if err == nil {
+			w.unmarked, w.pattern = true, pattern{}
+		}
+		return w, err
 	case len(could) >= 2:
 		return nil, unusable(t.File, "name the columns that say how well each expert answered: --outcomes "+strings.Join(could[:2], ","),
 			"no column is named like an expert; these could be outcomes: %s", textfile.Listed(could, 12))
 	}
 	return nil, unusable(t.File, "give one row per request and expert, with columns such as id, expert, correct; or one row per request, with a column per expert that has 1 for a right answer and 0 for a wrong one. docs/import.md shows both",
 		"no columns look like the outcomes of several experts; it has %s", textfile.Listed(t.names(), 12))
+}
+
+// modelled are columns of numbers from 0 to 1: those that are called like models, and the others.
+func (t *Table) modelled() (chosen, rest []string) {
+	for _, c := range t.Columns {
+		if !(c.unit() || c.spelled()) || c.Distinct == 0 || t.divided(c) || valued(c.Name) || likeAny(c.Name, slices.Concat(labelWords, splitWords, laterWords, propensityWords, chanceWords)) {
+			continue
+		}
+		if modelled(c.Name) {
+			chosen = append(chosen, c.Name)
+		} else {
+			rest = append(rest, c.Name)
+		}
+	}
+	return chosen, rest
 }
 
 // divide finds experts and advice in names such as small, small_docs, large, large_docs.

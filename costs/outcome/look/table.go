@@ -1,8 +1,10 @@
 package look
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"hash/maphash"
 	"io"
 	"math"
@@ -54,11 +56,20 @@ type Column struct {
 	Length   float64  // of texts: mean number of characters
 	Why      string   // it is Unread
 
-	codes []uint32 // of every row: the number of its value, from 1; 0 where it is missing
+	codes   []uint32  // of every row: the number of its value, from 1; 0 where it is missing
+	numbers []float64 // by these numbers less 1; nil unless all values are numbers
 }
 
 // numeric reports whether all values are numbers or booleans.
 func (c *Column) numeric() bool { return c.Kind == Flag || c.Kind == Integer || c.Kind == Number }
+
+// at is the value of a row of a column of numbers, NaN where it is missing.
+func (c *Column) at(row int) float64 {
+	if c.codes[row] == 0 {
+		return math.NaN()
+	}
+	return c.numbers[c.codes[row]-1]
+}
 
 // unit reports whether all values are from 0 to 1.
 func (c *Column) unit() bool { return c.numeric() && c.Min >= 0 && c.Max <= 1 }
@@ -76,16 +87,23 @@ func Read(ctx context.Context, at storage.Location) (*Table, error) {
 		}
 		names := slices.DeleteFunc(slices.Clone(in.Names()), func(name string) bool { return unread[name] != "" })
 		err = in.Choose(names, names...)
-		if bad := (*dataerror.Error)(nil); errors.As(err, &bad) && slices.Contains(names, bad.Column) {
-			unread[bad.Column] = bad.Msg // of a type that no column may have: the others are looked at
-			in.Close()
-			continue
-		}
+		bad := unreadable(err, names) // of a type that no column may have
 		var t *Table
 		if err == nil {
 			t, err = scan(in, names)
+			if bad = unreadable(err, names); bad != nil && bad.Msg != "" {
+				bad = nil // about a row, not about its column
+			}
 		}
 		in.Close()
+		if bad != nil && ctx.Err() == nil {
+			why := cmp.Or(bad.Msg, fmt.Sprint(bad.Err))
+			if bad.Row > 0 {
+				why = "cannot be read: " + why
+			}
+			unread[bad.Column] = why // the others are looked at
+			continue
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -93,6 +111,14 @@ func Read(ctx context.Context, at storage.Location) (*Table, error) {
 		t.addUnread(in.Names(), unread)
 		return t, nil
 	}
+}
+
+// unreadable is an error about one of some columns, nil if it is about something else.
+func unreadable(err error, names []string) *dataerror.Error {
+	if bad, ok := errors.AsType[*dataerror.Error](err); ok && slices.Contains(names, bad.Column) {
+		return bad
+	}
+	return nil
 }
 
 // addUnread puts the unread columns into their places.
@@ -109,7 +135,7 @@ func scan(in *tablefile.Table, names []string) (*Table, error) {
 	seed := maphash.MakeSeed()
 	for i, name := range names {
 		t.Columns = append(t.Columns, &Column{Name: name, Min: math.Inf(1), Max: math.Inf(-1)})
-		counters[i] = &counter{Column: t.Columns[i], seed: seed, numbers: map[uint64]uint32{}, flag: true, integer: true, number: true, time: true, list: true}
+		counters[i] = &counter{Column: t.Columns[i], seed: seed, known: map[uint64]uint32{}, width: -1, flag: true, integer: true, number: true, time: true, list: true}
 	}
 	cells := make([]tablefile.Cell, len(names))
 	for {
@@ -139,7 +165,9 @@ func scan(in *tablefile.Table, names []string) (*Table, error) {
 type counter struct {
 	*Column
 	seed                              maphash.Seed
-	numbers                           map[uint64]uint32 // of values, by their hash
+	known                             map[uint64]uint32 // the numbers of values, by their hash
+	width                             int               // of all lists; -1 before the first
+	ragged                            bool              // not all lists are of one length
 	flag, integer, number, time, list bool              // all values may be such
 	characters                        float64
 }
@@ -155,14 +183,14 @@ func (c *counter) add(cell *tablefile.Cell) {
 	if c.list {
 		c.list = c.lists(cell, &hash)
 	}
-	text := cell.String()
+	text, value := cell.String(), 0.0
 	hash.WriteString(text)
 	c.characters += float64(len([]rune(text)))
 	if c.number {
 		v, err := cell.FlagOrFloat()
 		c.number = err == nil
 		c.integer = c.integer && err == nil && v == math.Trunc(v)
-		c.Min, c.Max = min(c.Min, v), max(c.Max, v)
+		c.Min, c.Max, value = min(c.Min, v), max(c.Max, v), v
 		c.time = c.time && err != nil
 	}
 	if c.flag {
@@ -173,23 +201,28 @@ func (c *counter) add(cell *tablefile.Cell) {
 		_, err := cell.Time("")
 		c.time = err == nil
 	}
-	c.code(hash.Sum64(), text)
+	c.code(hash.Sum64(), text, value)
 }
 
 // lists reports whether a cell is a list of numbers, and adds it to the hash.
 func (c *counter) lists(cell *tablefile.Cell, hash *maphash.Hash) bool {
 	list, err := cell.Floats()
+	c.ragged = c.ragged || c.width >= 0 && c.width != len(list)
+	c.width = len(list)
 	for _, v := range list {
 		maphash.WriteComparable(hash, v)
 	}
 	return err == nil
 }
 
-func (c *counter) code(hash uint64, text string) {
-	code, known := c.numbers[hash]
+func (c *counter) code(hash uint64, text string, value float64) {
+	code, known := c.known[hash]
 	if !known {
-		code = uint32(len(c.numbers) + 1)
-		c.numbers[hash] = code
+		code = uint32(len(c.known) + 1)
+		c.known[hash] = code
+		if c.number {
+			c.numbers = append(c.numbers, value)
+		}
 		if len(c.Values) <= mostValues {
 			c.Values = append(c.Values, strings.Clone(text))
 		}
@@ -198,7 +231,7 @@ func (c *counter) code(hash uint64, text string) {
 }
 
 func (c *counter) finish() {
-	c.Distinct = len(c.numbers)
+	c.Distinct = len(c.known)
 	if there := float64(len(c.codes) - c.Missing); there > 0 {
 		c.Length = c.characters / there
 	}
@@ -213,12 +246,17 @@ func (c *counter) finish() {
 		c.Kind = Number
 	case c.time:
 		c.Kind = Time
+	case c.list && c.ragged:
+		c.Kind, c.Why = Unread, "has lists of different lengths"
 	case c.list:
 		c.Kind = List
 	default:
 		c.Kind = Text
 	}
-	if c.Kind == List || c.Distinct > mostValues {
+	if !c.numeric() {
+		c.numbers = nil
+	}
+	if c.Kind == List || c.Kind == Unread || c.Distinct > mostValues {
 		c.Values = nil
 	}
 }

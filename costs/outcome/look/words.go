@@ -20,7 +20,8 @@ var (
 	adviceWords = []string{
 		"advice", "context", "retrieval", "retriever", "strategy", "mode", "variant", "views", "view", "augmentation", "effort", "tools", "prompt_variant", "template", "setting", "query",
 	}
-	propensityWords = []string{"propensity", "probability", "logging_probability", "action_probability", "action_prob", "prob", "pscore"}
+	propensityWords = []string{"propensity", "logging_probability", "action_probability", "action_prob", "pscore"}
+	chanceWords     = []string{"probability", "prob"} // of the choice, if that is the whole name, or of something else
 	answerWords     = []string{"prediction", "pred", "answer", "response", "output", "completion", "reply"}
 	referenceWords  = []string{"reference", "gold", "ground_truth", "truth", "expected", "target", "solution", "true_answer", "correct_answer", "answer_key"}
 	labelWords      = []string{"label", "class", "true_label", "y"}
@@ -70,10 +71,47 @@ var valueWords = []valueWord{
 	{"stars", "score"},
 	{"satisfaction", "score"},
 	{"similarity", "score"},
+	{"verdict", "correct"},
+	{"outcome", "correct"},
 	{"error", "loss"},
 	{"wrong", "loss"},
 	{"regret", "loss"},
 	{"cost", "loss"},
+}
+
+// summaries are parts of names of what is computed from the outcomes of several experts.
+var summaries = regexp.MustCompile(`(^|_)(oracle|best|worst|winner|majority|consensus|agreement|votes?|correct|right)(_|$)`)
+
+// summary reports whether a name that goes with a word for outcomes is that of a summary, such as any in any_correct.
+var summary = regexp.MustCompile(`^(any|all|none|both|is|n|num|number|count|total|sum|mean|avg|average|max|min|overall|oracle|best|worst|winner|majority|consensus)$`)
+
+// amounts are the ends of names of amounts, such as answer_len and latency_ms.
+var amounts = regexp.MustCompile(`_(len|length|chars|characters|words|count|total|sum|mean|avg|max|ms|s|sec|seconds|time|usd|eur|tokens)$`)
+
+// later reports whether a column is called like something that is known only after an answer, or like an amount of it.
+func later(name string) bool {
+	name = plain(name)
+	for !likeAny(name, laterWords) {
+		end := amounts.FindStringIndex(name)
+		if end == nil {
+			return false
+		}
+		name = name[:end[0]]
+	}
+	return true
+}
+
+// valued reports whether a column is called like an outcome.
+func valued(name string) bool {
+	return slices.ContainsFunc(valueWords, func(w valueWord) bool { return like(name, w.word) > 0 })
+}
+
+// states are names of properties, such as is_pro and has_human_agent: they are no models.
+var states = regexp.MustCompile(`^(is|has|had|was|are|can|needs?|uses?|used|wants?)_`)
+
+// modelled reports whether a name has that of a model or a service in it.
+func modelled(name string) bool {
+	return models.MatchString(plain(name)) && !states.MatchString(plain(name))
 }
 
 // models are parts of names of models and services.
