@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from .errors import InputError, PolicyError, PriceError
 from .prices import Actions, Prices, Unavailable
 from .rows import Floats, matrix, texts
-from .texts import TextEncoder, Tokens, session
+from .texts import TextEncoder, Tokens, content, session
 
 _FORMAT = 1  # of the description beside a policy, the newest that is read
 _ROWS = 1024  # that the graph sees at once, as in pipe
@@ -36,7 +36,9 @@ class Decisions:
     expected_costs: "Floats | None"
     """The same with the fees."""
     accepted: "NDArray[np.bool_] | None"
-    """Which decisions the guarantee of the policy is about; None: it has none, or none at these prices."""
+    """Which decisions the policy accepts, as in pipe decide; None: it has no guarantee."""
+    promised: bool
+    """Whether its guarantee is about these prices and pairs. Elsewhere the same threshold accepts, but nothing is promised."""
 
     def __len__(self) -> int:
         return len(self.action)
@@ -70,8 +72,7 @@ class Policy:
         providers: Sequence[str] = ("CPUExecutionProvider",),
     ) -> None:  # fmt: skip
         self.path = os.fspath(path)
-        with open(self.path, "rb") as file:
-            model = file.read()
+        model = content(self.path)
         self.about = _description(self.path, model)
         self._actions = Actions(self.about)
         self.experts, self.advice, self.pairs = self._actions.experts, self._actions.advice, self._actions.pairs
@@ -121,19 +122,19 @@ class Policy:
 
     def _named(self, out: Mapping[str, NDArray[Any]], allowed: NDArray[np.bool_], promised: bool) -> Decisions:
         """Decisions with names. The graph of a policy with fixed prices takes no pairs that are left out: the best of the others is chosen."""
-        action, scores = out["action"], out["scores"]
+        action, scores, accepted = out["action"], out["scores"], out.get("accepted")
         bad = action >= len(self.pairs)
         if not self.any_price and not np.array_equal(allowed, self._actions.exists):
             action = np.where(bad, action, np.where(allowed, scores, -np.inf).argmax(axis=1))
+            accepted = None if accepted is None else accepted & (action == out["action"])  # the guarantee is about no other choice
         bad |= ~(np.take_along_axis(scores, np.minimum(action, len(self.pairs) - 1)[:, None], 1)[:, 0] > _NEVER)
         if bad.any():
             rows = np.flatnonzero(bad).tolist()
             raise InputError(f"no decision on {len(rows)} of {len(bad)} rows, the first is row {rows[0]}: its features are too far out of range, or no pair remains", rows)
         expert, advice = np.divmod(action, len(self.advice))
-        accepted = out["accepted"] if promised else None
         return Decisions(
             action, expert, advice, np.array(self.experts)[expert], np.array(self.advice)[advice], scores,
-            out.get("expected_loss"), out.get("expected_cost"), accepted,
+            out.get("expected_loss"), out.get("expected_cost"), accepted, promised,
         )  # fmt: skip
 
 
@@ -145,8 +146,7 @@ def _description(path: str, model: bytes) -> dict[str, Any]:
     """The description beside a policy, which must be of this file."""
     beside = path + ".json"
     try:
-        with open(beside, encoding="utf-8") as file:
-            about = json.load(file)
+        about = json.loads(content(beside))
     except FileNotFoundError as err:
         raise PolicyError(f"{beside} is missing: pipe writes it beside every policy, so keep both files together") from err
     except ValueError as err:

@@ -1,6 +1,6 @@
 """Prices and pairs of a request, as inputs of a policy."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from numbers import Real
 from typing import Any, TypedDict
 
@@ -15,6 +15,9 @@ Prices = TypedDict(
     total=False,
 )
 """What differs from the prices of the file, as in POST /v1/decide: fees of advice are before lambda, those of pairs are added."""
+
+
+_LARGEST = 1e12  # fee and lambda, as in pipe
 
 
 class Unavailable(TypedDict, total=False):
@@ -32,31 +35,25 @@ class Actions:
         self.experts: tuple[str, ...] = tuple(e["name"] for e in about["experts"])
         self.advice: tuple[str, ...] = tuple(a["name"] for a in about["advice"])
         self.pairs: tuple[str, ...] = tuple(f"{e}/{a}" for e in self.experts for a in self.advice)
-        gone = {f"{p['expert']}/{p['advice']}" for p in about.get("unavailable", ())}
-        self.exists = np.array([pair not in gone for pair in self.pairs])
+        gone = {(p["expert"], p["advice"]) for p in about.get("unavailable", ())}
+        self.exists = np.array([(e, a) not in gone for e in self.experts for a in self.advice])
         self._about = about
 
     def allowed(self, unavailable: Unavailable) -> NDArray[np.bool_]:
         """Which actions remain."""
         _known("unavailable", unavailable, Unavailable.__annotations__)
         grid = np.ones((len(self.experts), len(self.advice)), bool)
-        grid[[_index("expert", n, self.experts) for n in unavailable.get("experts", ())]] = False
-        grid[:, [_index("advice", n, self.advice) for n in unavailable.get("advice", ())]] = False
+        grid[_indices("expert", unavailable.get("experts", ()), self.experts)] = False
+        grid[:, _indices("advice", unavailable.get("advice", ()), self.advice)] = False
         allowed: NDArray[np.bool_] = grid.ravel() & self.exists
-        allowed[[_index("pair", n, self.pairs) for n in unavailable.get("pairs", ())]] = False
+        allowed[_indices("pair", unavailable.get("pairs", ()), self.pairs)] = False
         if not allowed.any():
             raise PriceError("no pair is left to choose")
         return allowed
 
     def inputs(self, prices: Prices, allowed: NDArray[np.bool_]) -> dict[str, NDArray[Any]]:
         """The inputs of an any-price policy, one row each."""
-        _known("prices", prices, Prices.__annotations__)
-        times = _amount("lambda", prices.get("lambda", self._about["lambda"]))
-        experts = self._fees("expert", self._about["experts"], prices.get("experts", {}), self.experts)
-        advice = self._fees("advice", self._about["advice"], prices.get("advice", {}), self.advice)
-        if advice[0] != 0:
-            raise PriceError(f"{self.advice[0]!r} is the absence of advice, which is free")
-        pairs = self._fees("pair", [{}] * len(self.pairs), prices.get("pairs", {}), self.pairs)
+        times, experts, advice, pairs = self._at(prices)
         given = {name: np.array([row], np.float32) for name, row in self._about["prices"]["inputs"].items() if name.startswith("price_")}
         return given | {
             "expert_fees": experts[None].astype(np.float32),
@@ -66,35 +63,58 @@ class Actions:
         }
 
     def promised(self, prices: Prices, allowed: NDArray[np.bool_]) -> bool:
-        """Whether the guarantee of the file, if it has one, is about decisions at these prices."""
+        """Whether the guarantee of the file, if it has one, is about decisions at these prices. One over random prices is about none alone."""
         guarantee = self._about.get("guarantee")
         if guarantee is None or "law" in guarantee or not np.array_equal(allowed, self.exists):
             return False
-        times = prices.get("lambda", self._about["lambda"])
-        usual = self.inputs({"lambda": times}, allowed) if "prices" in self._about else {}
-        here = self.inputs(prices, allowed) if usual else {}
-        return any(at["lambda"] == times for at in guarantee["at"]) and all(np.array_equal(here[k], usual[k]) for k in usual)
+        (times, *here), (_, *usual) = self._at(prices), self._at({})
+        return any(at["lambda"] == times for at in guarantee["at"]) and all(map(np.array_equal, here, usual))
+
+    def _at(self, prices: Prices) -> "tuple[float, NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]":
+        """Lambda, and the fees of experts, of advice before lambda, and of pairs beside these."""
+        _known("prices", prices, Prices.__annotations__)
+        times = _amount("lambda", prices.get("lambda", self._about["lambda"]))
+        experts = self._fees("expert", self._about["experts"], prices.get("experts", {}), self.experts)
+        advice = self._fees("advice", self._about["advice"], prices.get("advice", {}), self.advice)
+        if advice[0] != 0:
+            raise PriceError(f"{self.advice[0]!r} is the absence of advice, which is free")
+        return times, experts, advice, self._fees("pair", [{}] * len(self.pairs), prices.get("pairs", {}), self.pairs)
 
     def _fees(self, kind: str, trained: Sequence[Mapping[str, Any]], changed: Mapping[str, float], names: Sequence[str]) -> NDArray[np.float64]:
         fees = np.array([part.get("fee", 0) for part in trained], np.float64)
+        _mapping(f"the fees of {kind}", changed)
         for name, fee in changed.items():
             fees[_index(kind, name, names)] = _amount(f"the fee of {kind} {name!r}", fee)
         return fees
 
 
+def _indices(kind: str, given: Collection[str], names: Sequence[str]) -> list[int]:
+    if isinstance(given, str) or not isinstance(given, Collection):
+        raise PriceError(f"unavailable, by {kind}: {given!r} is not a list of names")
+    return [_index(kind, name, names) for name in given]
+
+
 def _index(kind: str, name: str, names: Sequence[str]) -> int:
     if name not in names:
         raise PriceError(f"there is no {kind} {name!r}; known are {', '.join(map(repr, names))}")
+    if names.count(name) > 1:
+        raise PriceError(f"two pairs have the name {name!r}, because names have a slash in them: name the expert or the advice")
     return names.index(name)
 
 
 def _amount(what: str, value: float) -> float:
-    if not isinstance(value, Real) or not 0 <= value <= np.finfo(np.float32).max:
-        raise PriceError(f"{what} is {value!r}, not a number from 0 on")
+    if not isinstance(value, Real) or isinstance(value, bool) or not 0 <= value <= _LARGEST:
+        raise PriceError(f"{what} is {value!r}, not a number from 0 to {_LARGEST:g}")
     return float(value)
 
 
-def _known(what: str, given: Iterable[str], known: Iterable[str]) -> None:
-    other = sorted(set(given) - set(known))
+def _mapping(what: str, given: object) -> None:
+    if not isinstance(given, Mapping):
+        raise PriceError(f"{what} are {given!r}, not a dict")
+
+
+def _known(what: str, given: Mapping[str, Any], known: Collection[str]) -> None:
+    _mapping(what, given)
+    other = sorted(set(given) - set(known), key=str)
     if other:
         raise PriceError(f"{what} has {other}, which is none of {sorted(known)}")

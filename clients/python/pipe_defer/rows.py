@@ -1,5 +1,7 @@
 """Rows of features: from arrays and data frames to what a policy takes."""
 
+import inspect
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,12 +13,15 @@ from .errors import InputError
 
 Floats = NDArray[np.float32]
 
+# What only a table with names of columns has. To read one by position could be wrong.
+_NAMED = ("columns", "column_names", "schema", "__dataframe__")
+
 
 def matrix(data: Any, names: Sequence[str], dim: int) -> Floats:
     """The features of rows, rows x dim. Of a data frame these are the columns with the names of the features, in any order, or its one
     column "features" of lists, as cost tensors have; other columns are not looked at. What already is a table of float32 is not copied."""
     try:
-        frame = nw.from_native(data, eager_only=True, pass_through=True)
+        frame = nw.from_native(_whole(data), eager_only=True, pass_through=True)
         columns = frame.columns if isinstance(frame, nw.DataFrame) else []
     except nw.exceptions.DuplicateError as err:
         raise InputError(f"the data frame has two columns of one name: {err}") from err
@@ -47,28 +52,42 @@ def texts(data: Any) -> list[str]:
     return items
 
 
+def _whole(data: Any) -> Any:
+    """A batch of pyarrow as its table, which narwhals knows."""
+    pyarrow = sys.modules.get("pyarrow")  # without it, data is no batch
+    return pyarrow.Table.from_batches([data]) if pyarrow and isinstance(data, pyarrow.RecordBatch) else data
+
+
 def _array(data: Any, dim: int) -> Floats:
+    kind = type(data).__module__.split(".")[0] + "." + type(data).__name__
+    if any(inspect.getattr_static(data, name, None) is not None for name in _NAMED):
+        raise InputError(f"a {kind} is not read: give an array or lists of numbers, or a data frame in memory of pandas, polars or pyarrow")
     try:
-        values = np.asarray(data)
+        values = np.ma.asarray(data) if _masked(data) else np.asarray(data)
     except ValueError as err:
         raise InputError(f"rows of different lengths: {err}") from err
     if values.ndim != 2 or values.shape[1] != dim:
-        kind = type(data).__module__.split(".")[0] + "." + type(data).__name__
-        raise InputError(
-            f"features of the shape {values.shape} ({kind}), not rows x {dim}: give a table of numbers, or a data frame in memory"
-        )
+        raise InputError(f"features of the shape {values.shape} ({kind}), not rows x {dim}: give a table of numbers, or a data frame in memory")
     return _float32(values, "the array")
+
+
+def _masked(data: Any) -> bool:
+    """Whether values can be masked, in an array or in a list of rows."""
+    rows = data if isinstance(data, (list, tuple)) else [data]
+    return any(isinstance(row, np.ma.MaskedArray) for row in rows)
 
 
 def _float32(values: NDArray[Any], what: str) -> Floats:
     if values.dtype.kind not in "biuf":
         raise InputError(f"{what} has the type {values.dtype}; features are numbers")
     with np.errstate(over="ignore"):  # too large for float32 is infinite, which is refused below
+        if isinstance(values, np.ma.MaskedArray):
+            values = np.ma.filled(values.astype(np.float32), np.nan)  # missing, which is refused below
         return np.ascontiguousarray(values, np.float32)
 
 
 def _columns(frame: "nw.DataFrame[Any]", names: list[str]) -> Floats:
-    if frame.columns == names and frame.implementation.is_pandas() and all(kind == nw.Float32 for kind in frame.schema.values()):
+    if frame.columns == names and frame.implementation.is_pandas() and all(kind == np.float32 for kind in frame.to_native().dtypes):
         return np.ascontiguousarray(frame.to_numpy(), np.float32)  # one block in memory: nothing is copied
     out = np.empty((len(frame), len(names)), np.float32)
     for i, name in enumerate(names):

@@ -54,7 +54,9 @@ def _table(path: Path) -> Any:
                 import pyarrow.json as lines  # type: ignore[import-untyped]
 
                 return lines.read_json(stream)
-    except pyarrow.ArrowInvalid as err:
+    except FileNotFoundError:
+        raise
+    except (pyarrow.ArrowException, OSError) as err:  # OSError is of a broken .gz, too
         raise InputError(f"{path} cannot be read: {err}") from err
     raise InputError(f"{path} is no .csv, .jsonl or .parquet")
 

@@ -51,8 +51,7 @@ class TextEncoder:
     """An encoder of texts that `pipe convert` wrote: texts to the features of a policy. It is safe for concurrent use."""
 
     def __init__(self, path: "str | os.PathLike[str]", *, threads: int = 0, providers: Sequence[str] = ("CPUExecutionProvider",)) -> None:
-        with open(path, "rb") as file:
-            self._session = session(file.read(), os.fspath(path), threads, providers)
+        self._session = session(content(os.fspath(path)), os.fspath(path), threads, providers)
         about = self._session.get_modelmeta().custom_metadata_map
         info = json.loads(about.get("pipe.encoder.info", "{}"))
         if about.get("pipe.kind") != "encoder" or info.get("input") != "text":
@@ -66,6 +65,17 @@ class TextEncoder:
         for rows, feeds in self._tokens.batches(items):
             out[rows] = self._session.run(None, feeds)[0]
         return out
+
+
+def content(path: str) -> bytes:
+    """The bytes of a file."""
+    try:
+        with open(path, "rb") as file:
+            return file.read()
+    except FileNotFoundError:
+        raise
+    except OSError as err:
+        raise PolicyError(f"{path} cannot be read: {err.strerror}") from err
 
 
 def session(model: bytes, path: str, threads: int, providers: Sequence[str]) -> Any:

@@ -3,15 +3,19 @@
 import argparse
 import contextlib
 import csv
+import gc
+import gzip
 import hashlib
 import importlib.metadata
 import io
 import json
 import os
 import re
+import socket
 import subprocess
 import sys
 import unittest
+import warnings
 import urllib.request
 from pathlib import Path
 
@@ -24,6 +28,7 @@ import pyarrow.parquet
 
 import pipe_defer
 from pipe_defer import InputError, Policy, PolicyError, PriceError, run
+from pipe_defer.prices import Actions
 
 NAMES = ["length", "code", "setup"]
 FIXED, ANY = "policies/auto-lambda1.onnx", "any/auto-any-price.onnx"
@@ -69,6 +74,7 @@ class Decide(unittest.TestCase):
             "polars": polars.from_pandas(FRAME), "pyarrow": arrow, "pyarrow, in chunks": pyarrow.concat_tables([arrow[:700], arrow[700:]]),
             "tensor": pipe_defer.read("costs.parquet", "pyarrow"), "tensor, pandas": pipe_defer.read("costs.parquet", "pandas"),
             "tensor, polars": pipe_defer.read("costs.parquet", "polars"), "fixed lists": pyarrow.table({"features": lists}),
+            "a batch of pyarrow": arrow.combine_chunks().to_batches()[0], "masked, without a mask": np.ma.array(FEATURES),
             "arrays in polars": polars.DataFrame({"features": FEATURES}),
         }.items():  # fmt: skip
             with self.subTest(form):
@@ -110,6 +116,9 @@ class Decide(unittest.TestCase):
             ({"prices": {"experts": {"huge": 1}}}, "'huge'.*'small', 'large'"), ({"prices": {"experts": {"large": -1}}}, "-1"),
             ({"prices": {"experts": {"large": float("nan")}}}, "nan"), ({"prices": {"advice": {"none": 1}}}, "free"), ({"prices": {"fee": 1}}, "fee"),
             ({"unavailable": {"experts": ["small", "large"]}}, "no pair"), ({"unavailable": {"pairs": ["small"]}}, "small/none"),
+            ({"prices": {"lambda": 1.1e12}}, r"from 0 to 1e\+12"), ({"prices": {"pairs": {"large/docs": 3e38}}}, r"3e\+38"), ({"prices": {"lambda": True}}, "True"),
+            ({"prices": {"experts": None}}, "expert.*None"), ({"prices": ["lambda"]}, "not a dict"), ({"prices": {1: 2, "a": 3}}, "1, 'a'"),
+            ({"unavailable": {"experts": "large"}}, "list"), ({"unavailable": {"experts": None}}, "list"),
         ]:  # fmt: skip
             with self.subTest(wrong), self.assertRaisesRegex(PriceError, says):
                 policy.decide(FRAME, **wrong)
@@ -117,12 +126,34 @@ class Decide(unittest.TestCase):
             Policy(FIXED).decide(FRAME, prices={"lambda": 2})
 
     def test_guarantee(self):
-        run("calibrate", "--policy", ANY, "--in", "costs.parquet", "--risk", "0.3", "--lambda", "1", "--out", "guarded.onnx")
+        run("calibrate", "--policy", ANY, "--in", "costs.parquet", "--risk", "0.1", "--method", "crc", "--lambda", "1", "--out", "guarded.onnx")
         policy, want = Policy("guarded.onnx"), program("guarded.onnx", "rows.csv")
         got = policy.decide(FRAME)
+        self.assertEqual((got.promised, policy.about["guarantee"]["instead"]["name"]), (True, "abstain"))
         self.assertEqual(got.accepted.tolist(), want["accepted"].tolist())
-        self.assertIsNone(policy.decide(FRAME, prices={"lambda": 2}).accepted)
-        self.assertIsNone(policy.decide(FRAME, unavailable={"experts": ["large"]}).accepted)
+        self.assertIsNone(Policy(ANY).decide(FRAME).accepted)
+        run("calibrate", "--policy", ANY, "--in", "costs.parquet", "--risk", "0.1", "--method", "crc", "--random-prices", "--out", "law.onnx")
+        run("calibrate", "--policy", FIXED, "--in", "costs.parquet", "--risk", "0.1", "--method", "crc", "--out", "fixed.onnx")
+        for path, given, flags, promised in [
+            ("guarded.onnx", {"prices": {"lambda": 2}}, ["--lambda", "2"], False),
+            ("guarded.onnx", {"prices": {"experts": {"large": 0.15}}}, ["--fee", "expert=large:0.15"], True),
+            ("guarded.onnx", {"unavailable": {"experts": ["large"]}}, ["--without", "expert=large"], False),
+            ("law.onnx", {}, [], False), ("law.onnx", {"prices": {"lambda": 2}}, ["--lambda", "2"], False),
+            ("fixed.onnx", {}, [], True), ("fixed.onnx", {"unavailable": {"pairs": ["large/docs"]}}, ["--without", "pair=large/docs"], False),
+        ]:  # fmt: skip
+            with self.subTest(path, given=given):
+                got, want = Policy(path).decide(FRAME, **given), program(path, "rows.csv", *flags)
+                np.testing.assert_array_equal(got.accepted, want["accepted"])
+                self.assertEqual(got.promised, promised)
+                if given != {"unavailable": {"experts": ["large"]}}:
+                    self.assertEqual(len(set(want["accepted"])), 2)
+
+    def test_names_with_a_slash(self):
+        about = {"experts": [{"name": "a"}, {"name": "a/b"}], "advice": [{"name": "none"}, {"name": "b/none"}], "unavailable": [{"expert": "a", "advice": "b/none"}]}
+        actions = Actions(about)
+        self.assertEqual(actions.exists.tolist(), [True, False, True, True])
+        with self.assertRaisesRegex(PriceError, "two pairs"):
+            actions.allowed({"pairs": ["a/b/none"]})
 
 
 class Refused(unittest.TestCase):
@@ -140,7 +171,23 @@ class Refused(unittest.TestCase):
         ]:  # fmt: skip
             with self.subTest(case), self.assertRaisesRegex(InputError, says):
                 policy.decide(rows)
-        for rows, bad in [(gap, (3, 7)), (polars.from_pandas(gap), (3, 7)), (pyarrow.Table.from_pandas(gap), (3, 7)), (gap.convert_dtypes(), (3, 7)), (far, (5,))]:
+        class Frame:
+            """A frame of a library that nothing here knows, with an array whose columns have another order."""
+
+            columns = ["setup", "code", "length"]
+
+            def __array__(self, dtype=None, copy=None):
+                return FEATURES[:, ::-1]
+
+        with self.assertRaisesRegex(InputError, "Frame.*pandas, polars or pyarrow"):
+            policy.decide(Frame())
+        masked = np.ma.array(FEATURES, mask=np.isin(np.arange(len(FEATURES)), (3, 7))[:, None].repeat(3, axis=1))
+        for kind in ("float[pyarrow]", "double[pyarrow]", "Float32"):
+            frame = gap[NAMES].astype("float64").astype(kind).mask(gap[NAMES].isna())
+            with self.subTest(kind), self.assertRaises(InputError) as caught:
+                policy.decide(frame)
+            self.assertEqual(caught.exception.rows, (3, 7))
+        for rows, bad in [(masked, (3, 7)), (masked.astype(int), (3, 7)), (list(masked), (3, 7)), (gap, (3, 7)), (polars.from_pandas(gap), (3, 7)), (pyarrow.Table.from_pandas(gap), (3, 7)), (gap.convert_dtypes(), (3, 7)), (far, (5,))]:
             with self.assertRaises(InputError) as caught:
                 policy.decide(rows)
             self.assertEqual(caught.exception.rows, bad)
@@ -155,6 +202,9 @@ class Refused(unittest.TestCase):
         for path, says in [("text.onnx", "text.onnx.json is missing"), ("alone.onnx", "keep both"), ("other.onnx", "another file"), ("broken.onnx", "not JSON")]:
             with self.subTest(path), self.assertRaisesRegex(PolicyError, says):
                 Policy(path)
+        for opens in (Policy, pipe_defer.TextEncoder):
+            with self.assertRaisesRegex(PolicyError, "policies cannot be read"):
+                opens("policies")
         about = json.loads(Path(FIXED + ".json").read_text())
         for changed, says in [
             ({"kind": "cascade"}, "cascade.*run"), ({"format": 2}, "newer"), ({"encoder": {"input": "image"}}, "image.*run"), ({"kind": None}, "None"),
@@ -180,8 +230,11 @@ class Refused(unittest.TestCase):
             with self.subTest(path), self.assertRaises(error):
                 pipe_defer.read(path)
         Path("bad.parquet").write_text("no table")
-        with self.assertRaises(InputError):
-            pipe_defer.read("bad.parquet")
+        Path("bad.csv.gz").write_text("no gzip")
+        Path("cut.csv.gz").write_bytes(gzip.compress(Path("rows.csv").read_bytes())[:-99])
+        for path in ("bad.parquet", "bad.csv.gz", "cut.csv.gz"):
+            with self.subTest(path), self.assertRaisesRegex(InputError, path):
+                pipe_defer.read(path)
         with self.assertRaises(FileNotFoundError):
             pipe_defer.read_log("policies")
 
@@ -234,6 +287,11 @@ class Served(unittest.TestCase):
             with self.assertRaises(pipe_defer.ServerError) as caught:
                 server.decide(features=[[1]])
             self.assertEqual(caught.exception.status, 422)
+            self.assertEqual(server.decide(features=FEATURES[:1], top=np.int64(1))["decisions"][0]["index"], answer["decisions"][0]["index"])
+            for features in ([[float("nan")]], [[object()]]):
+                with self.assertRaisesRegex(InputError, "JSON"):
+                    server.decide(features=features)
+            self.assertIn("# TYPE pipe_", server.ask("/metrics"))
             server.messages()
             server.ask("/v1/policies/reload", {})
             self.assertTrue(all(json.loads(line) for line in server.messages().splitlines()))
@@ -245,12 +303,27 @@ class Served(unittest.TestCase):
         with self.assertRaisesRegex(pipe_defer.ServerError, "does not run"):
             server.decide(features=[[1, 2, 3]])
         for library in ("pandas", "polars", "pyarrow"):
-            self.assertEqual(len(pipe_defer.read_log("served", library=library)), 50)
+            self.assertEqual(len(pipe_defer.read_log("served", library=library)), 51)
+        self.assertEqual(server.url, "")
+        self.assertIn("stopped", server.messages())
         self.assertEqual(pipe_defer.read_log("served", "outcomes")["correct"].tolist(), [True])
 
     def test_no_server(self):
-        with self.assertRaisesRegex(pipe_defer.ServerError, "none.onnx"):
-            pipe_defer.Server("none.onnx").start()
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always", ResourceWarning)
+            pipe_defer.Server("policies")
+            for server, says in [(pipe_defer.Server("none.onnx"), "(?s)ended with the exit code 3.*none.onnx"), (pipe_defer.Server("policies", wait=0), "within 0 s")]:
+                with self.assertRaisesRegex(pipe_defer.ServerError, says):
+                    server.start()
+            del server
+            gc.collect()
+        self.assertEqual([str(w.message) for w in said], [])
+
+    def test_no_answer(self):
+        with socket.create_server(("127.0.0.1", 0)) as silent, pipe_defer.Server("policies", timeout=0.2) as server:
+            server.url = "http://127.0.0.1:%d" % silent.getsockname()[1]
+            with self.assertRaisesRegex(pipe_defer.ServerError, "timed out"):
+                server.ask("/v1/policies")
 
 
 class Tables(unittest.TestCase):
