@@ -69,7 +69,7 @@ var overwriting = map[string][]struct{ in, args string }{
 	"eval": {
 		{"kept/report.json", "eval --in costs.parquet --actions IN --out kept"},
 		{"kept/report.csv", "eval --in IN --out kept"},
-		{"kept/x.png", "eval --in costs.parquet --policy IN --out kept"},
+		{"kept/loss.svg", "eval --in costs.parquet --policy IN --out kept"},
 	},
 	"featurize": {
 		{"kept/table.parquet", "featurize --columns columns.yaml --in IN --out kept"},
@@ -171,7 +171,7 @@ func inputsFor(t *testing.T) {
 		"parts/a.parquet":      "x",
 		"kept/table.parquet":   "x", "kept/encoder.json": "x", "kept/featurize.json": "x", "kept/train.json": "x", "kept/ours.onnx": "train: {}",
 		"kept/ours.onnx.json": "{}", "kept/guarded.onnx.json": "{}", "kept/served.onnx.json": "{}", "kept/small.json": "{}",
-		"kept/more.onnx": "x", "kept/monitor.json": "x", "kept/monitor.html": "x", "monitor.state": "x", "kept/comparison.json": "x", "kept/comparison.html": "x", "kept/report.json": "x", "kept/report.csv": "x", "kept/report.md": "x", "kept/x.png": "x",
+		"kept/more.onnx": "x", "kept/monitor.json": "x", "kept/monitor.html": "x", "monitor.state": "x", "kept/comparison.json": "x", "kept/comparison.html": "x", "kept/report.json": "x", "kept/report.csv": "x", "kept/report.md": "x", "kept/loss.svg": "x",
 		"kept/costs.parquet": "x", "kept/answers.jsonl": "x",
 	} {
 		if err := os.MkdirAll(filepath.Dir(name), 0o777); err != nil {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"maps"
 	"os"
 	"os/exec"
@@ -20,12 +21,14 @@ var twice = map[string][2]string{
 	"convert":        {"convert small --out out.onnx", "convert clip --out out.onnx"},
 	"costs":          {"costs --config costs.yaml --out out", "costs --config costs2.yaml --out out"},
 	"decide":         {"decide --policy policy.onnx --in table.parquet --out out.csv", "decide --policy policy.onnx --in table.parquet --scores --out out.csv"},
+	"demo":           {"demo --out out", "demo --rows 1500 --seed 2 --out out"},
 	"eval":           {"eval --in table.parquet --resamples 50 --out out", "eval --in table.parquet --resamples 51 --lambda 0,1 --out out"},
 	"featurize":      {"featurize --columns columns.yaml --in raw.csv --out out", "featurize --columns columns.yaml --in raw.csv --seed 7 --out out"},
 	"generate fraud": {"generate fraud --rows 400 --columns 55 --out out", "generate fraud --rows 300 --columns 55 --seed 2 --out out"},
 	"generate pages": {"generate pages --pages 500 --out out", "generate pages --pages 400 --seed 2 --out out"},
 	"import":         {"import --config import.yaml --out out.parquet", "import --config import2.yaml --out out.parquet"},
 	"index":          {"index --pages pages --out out.bm25", "index --pages pages --k1 1.5 --out out.bm25"},
+	"init":           {"init answers.csv --replace --out out.yaml", "init more.csv --replace --out out.yaml"},
 	"merge":          {"merge table.parquet table.parquet --keep-same --out out.parquet", "merge table.parquet table.parquet --keep-same --fee expert=large:0.5 --out out.parquet"},
 	"monitor":        {"monitor --policy policy.onnx --baseline table.parquet --in table.parquet --out out", "monitor --policy policy.onnx --baseline table.parquet --in table.parquet --alpha 0.01 --out out"},
 	"ope":            {"ope --costs logged.parquet --split train,val,test --policy policy.onnx --out out.html", "ope --costs logged.parquet --split train,val,test --policy policy.onnx --estimator ips --out out.html"},
@@ -50,7 +53,13 @@ func workFor(t *testing.T, folder string) {
 	for i := range 40 {
 		raw += "r" + strings.Repeat("i", i) + "," + string(rune('0'+i%2)) + "," + strings.Repeat("1", 1+i%4) + "\n"
 	}
+	answers := ""
+	for i := range 40 {
+		answers += fmt.Sprintf("r%d,%d,%d,%d\n", i, 100*i, i%2, i%3/2)
+	}
 	for name, text := range map[string]string{
+		"answers.csv":  "id,length,small_correct,large_correct\n" + answers,
+		"more.csv":     "id,size,cheap_correct,dear_correct\n" + answers,
 		"tiny.yaml":    "synthetic: {sizes: [60], seeds: 1, test: 50, map: 4, network: {epochs: 1}}\n",
 		"tiny2.yaml":   "synthetic: {sizes: [80], seeds: 1, test: 60, map: 4, network: {epochs: 1}}\n",
 		"costs.yaml":   strings.ReplaceAll(experts, "FEE", "0.1"),

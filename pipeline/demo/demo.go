@@ -45,6 +45,10 @@ func Run(ctx context.Context, o Options, progress stage.Progress) (*Result, erro
 	if o.Rows < 100 || o.Rows > 1_000_000 {
 		return nil, &stage.OptionError{Err: fmt.Errorf("--rows %d: 100 to 1000000", o.Rows)}
 	}
+	return stage.Alone(o.Out, func() (*Result, error) { return o.run(ctx, progress) })
+}
+
+func (o Options) run(ctx context.Context, progress stage.Progress) (*Result, error) {
 	if there, err := o.Out.ReadDir(ctx); err == nil && len(there) > 0 {
 		return nil, &stage.OptionError{Err: fmt.Errorf("the folder %q is not empty: remove it, or choose another --out", o.Out)}
 	} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
