@@ -148,9 +148,16 @@ func resolve(c *outcome.Config, dir storage.Location) {
 	}
 }
 
-// from is the path of a file from a folder.
+// from is the path of a file from a folder. In the bucket of the configuration a file has the parameters of its URL; elsewhere it keeps its
+// own, without which it could not be read.
 func from(dir, file storage.Location) string {
-	if file.IsRemote() || dir.IsRemote() {
+	if name, below := dir.Rel(file); below {
+		return name
+	}
+	switch {
+	case file.IsRemote() && file.Bucket() == dir.Bucket():
+		return file.String()
+	case file.IsRemote() || dir.IsRemote():
 		return file.URL()
 	}
 	full, err := file.Abs()
