@@ -52,7 +52,7 @@ func rootFiles(in debian.Input, debianRoot string) ([]tree.File, error) {
 		tree.File{Name: "etc/passwd", Mode: 0o644, Data: []byte("root:x:0:0:root:/:/none\npipe:x:65532:65532:pipe:/tmp:/none\n")},
 		tree.File{Name: "etc/group", Mode: 0o644, Data: []byte("root:x:0:\npipe:x:65532:\n")},
 		tree.File{Name: "tmp", Mode: fs.ModeDir | fs.ModeSticky | 0o777},
-		tree.File{Name: "work", Mode: fs.ModeDir | 0o755},
+		tree.File{Name: "data", Mode: fs.ModeDir | 0o755},
 	), err
 }
 

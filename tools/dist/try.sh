@@ -50,17 +50,17 @@ journey() {
 	grep -q '"pair": *"large/docs"' <<<"$answer" || { say "the server answered $answer"; return 1; }
 }
 
-# inside ROOT: runs the journey in ROOT as a user without rights; only /work and /tmp can be written.
+# inside ROOT: runs the journey in ROOT as a user without rights; only /data and /tmp can be written.
 inside() {
 	local root=$1
-	mkdir -p "$root/proc" "$root/work"
+	mkdir -p "$root/proc" "$root/data"
 	mount --bind "$root" "$root"
 	mount -o remount,ro,bind "$root"
 	mount -t proc proc "$root/proc"
 	mount -t tmpfs tmpfs "$root/tmp"
-	mount --bind "$PWD" "$root/work"
+	mount --bind "$PWD" "$root/data"
 	chown "$user:$user" .
-	journey /work env -i HOME=/tmp PATH=/usr/bin "$(command -v chroot)" --userspec="$user:$user" "$root" /usr/bin/pipe
+	journey /data env -i HOME=/tmp PATH=/usr/bin "$(command -v chroot)" --userspec="$user:$user" "$root" /usr/bin/pipe
 }
 
 try_archive() {
@@ -77,8 +77,8 @@ try_deb() {
 	mount -t tmpfs tmpfs layers
 	mkdir layers/upper layers/work
 	mount -t overlay overlay -o "lowerdir=/,upperdir=$PWD/layers/upper,workdir=$PWD/layers/work" root
-	mkdir -p root/work && cp "$(one "pipe-defer_*_$arch.deb")" root/work/pipe.deb
-	chroot root dpkg --install /work/pipe.deb >&2
+	mkdir -p root/data && cp "$(one "pipe-defer_*_$arch.deb")" root/data/pipe.deb
+	chroot root dpkg --install /data/pipe.deb >&2
 	chroot root dpkg --verify pipe-defer
 	cd work
 	inside "$root"

@@ -63,7 +63,7 @@ func (t *Table) experts() []*Column {
 		return c.complete() && c.Values != nil && c.Distinct > 1 && c.Distinct <= mostValues && c.Distinct < t.Rows && (c.Kind == Text || c.Kind == Integer)
 	}
 	one := func(c *Column) bool { return c.complete() && c.Kind == Text && c.Distinct == 1 }
-	found := append(t.named(expertWords, few), t.named(expertWords[:10], one)...)
+	found := append(t.named(expertWords, few), t.named(sureExpertWords, one)...)
 	if len(found) > 0 {
 		return found
 	}
@@ -274,8 +274,8 @@ func (t *Table) gaps(c *Column) error {
 func (p *Proposal) incomplete() error {
 	t := p.Outcomes
 	there := func(c *Column) bool { return c.Distinct > 0 }
-	expert := t.firstNamed(expertWords[:10], there)
-	id := t.firstNamed(idWords[:len(idWords)-1], func(c *Column) bool { return there(c) && c != expert })
+	expert := t.firstNamed(sureExpertWords, there)
+	id := t.firstNamed(idWords, func(c *Column) bool { return there(c) && c != expert })
 	switch {
 	case expert == nil || id == nil:
 		return nil
@@ -293,7 +293,7 @@ func (p *Proposal) incomplete() error {
 // repeated is an error if the table has experts and repeated ids, but rows that nothing tells apart.
 func (p *Proposal) repeated() error {
 	t := p.Outcomes
-	for _, expert := range t.named(expertWords[:10], func(c *Column) bool { return c.complete() && c.Values != nil && c.Distinct > 1 }) {
+	for _, expert := range t.named(sureExpertWords, func(c *Column) bool { return c.complete() && c.Values != nil && c.Distinct > 1 }) {
 		for _, id := range t.named(idWords, func(c *Column) bool { return c != expert && c.complete() && c.Distinct > 1 }) {
 			if !t.unique(id) && !t.unique(id, expert) {
 				return unusable(t.File, "keep one row for each of them, such as the mean of several tries; or name what differs in a column advice",

@@ -27,7 +27,7 @@ func (p *Proposal) wide(columns []string) (err error) {
 	p.divide()
 	used := p.used()
 	id := t.wideID(used)
-	if empty := t.firstNamed(idWords[:11], func(c *Column) bool { return c.Missing > 0 && c.Kind != Empty }); empty != nil && (id == nil || !likeAny(id.Name, idWords)) {
+	if empty := t.firstNamed(sureIDWords, func(c *Column) bool { return c.Missing > 0 && c.Kind != Empty }); empty != nil && (id == nil || !likeAny(id.Name, idWords)) {
 		return t.gaps(empty)
 	}
 	if id == nil {

@@ -9,14 +9,17 @@ import (
 
 // What columns are called. The first word counts most.
 var (
-	idWords = []string{
-		"id", "request_id", "question_id", "query_id", "prompt_id", "sample_id", "example_id", "instance_id", "item_id", "task_id", "uuid", "key",
-		"request", "question", "query", "sample", "example", "instance", "item", "task", "case", "ticket", "message", "prompt", "image", "document", "row", "index", "idx", "",
+	sureIDWords = []string{
+		"id", "request_id", "question_id", "query_id", "prompt_id", "sample_id", "example_id", "instance_id", "item_id", "task_id", "uuid",
 	}
-	expertWords = []string{
-		"expert", "model", "model_name", "model_id", "llm", "engine", "service", "provider", "agent", "system", "worker", "annotator", "retriever",
+	idWords = slices.Concat(sureIDWords, []string{
+		"key", "request", "question", "query", "sample", "example", "instance", "item", "task", "case", "ticket", "message", "prompt", "image", "document", "row", "index", "idx", "", // the index of a pandas frame has no name
+	})
+	sureExpertWords = []string{"expert", "model", "model_name", "model_id", "llm", "engine", "service", "provider", "agent", "system"}
+	expertWords     = slices.Concat(sureExpertWords, []string{
+		"worker", "annotator", "retriever",
 		"deployment", "backend", "classifier", "router_choice", "chosen", "action", "arm", "route",
-	}
+	})
 	adviceWords = []string{
 		"advice", "context", "retrieval", "retriever", "strategy", "mode", "variant", "views", "view", "augmentation", "effort", "tools", "prompt_variant", "template", "setting", "query",
 	}

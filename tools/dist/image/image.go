@@ -33,7 +33,7 @@ const user = "65532:65532"
 func config() v1.Config {
 	return v1.Config{
 		User:         user,
-		WorkingDir:   "/work",
+		WorkingDir:   "/data",
 		Entrypoint:   []string{"/usr/bin/pipe"},
 		Cmd:          []string{"serve", "--policy", "/policies", "--listen", "127.0.0.1:8080"},
 		Env:          []string{"PATH=/usr/bin", "HOME=/tmp"},
