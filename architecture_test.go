@@ -34,7 +34,7 @@ var mayImport = map[string][]string{
 	"costs/identity":                   {"costs", "featurize", "featurize/tabular", "internal/digest"},
 	"costs/observe":                    {"costs", "costs/grade"},
 	"costs/outcome":                    {"costs", "costs/grade", "costs/observe", "costs/prices", "internal/config", "internal/dataerror", "internal/digest", "internal/parquetfile", "internal/storage", "internal/strictjson", "internal/tablefile", "internal/textfile"},
-	"costs/outcome/look":               {"internal/dataerror", "internal/storage", "internal/tablefile", "internal/textfile"},
+	"costs/outcome/look":               {"internal/dataerror", "internal/hint", "internal/storage", "internal/tablefile", "internal/textfile"},
 	"costs/prices":                     {"costs", "internal/config", "internal/dataerror", "internal/digest", "internal/storage", "internal/textfile"},
 	"costs/prompt":                     {"internal/outside", "internal/textfile"},
 	"docs":                             {},

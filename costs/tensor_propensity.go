@@ -2,9 +2,9 @@ package costs
 
 import "fmt"
 
-// propensitySlack is how far the sum of the propensities of a row may be from 1: more than the rounding of float32, and far less
+// PropensitySlack is how far the sum of the propensities of a row may be from 1: more than the rounding of float32, and far less
 // than any probability that exploration gives.
-const propensitySlack = 1e-6
+const PropensitySlack = 1e-6
 
 // checkPropensities returns a *DataError about propensities that no system can have had. A pair that is unavailable now may have
 // had one.
@@ -35,7 +35,7 @@ func (t *Tensor) checkRowPropensities(n int) error {
 			sum += p
 		}
 	}
-	if sum > 1+propensitySlack || all && sum < 1-propensitySlack {
+	if sum > 1+PropensitySlack || all && sum < 1-PropensitySlack {
 		return &DataError{Row: n + 1, Column: colPropensity, Msg: fmt.Sprintf("the probabilities of the pairs sum to %v, not to 1", sum)}
 	}
 	if i := t.Observed(n); i >= 0 && of[i] == 0 {

@@ -46,7 +46,6 @@ func loggedRows(t *costs.Tensor, rows []int, clip float64) []*logged {
 // completed fills in probabilities that follow from the known ones, since all sum to 1: of the only pair whose probability is not known,
 // and of all such pairs if nothing is left for them. Pairs that do not exist have none.
 func completed(known []float64, exists []bool) []float64 {
-	const slack = 1e-6
 	out := slices.Clone(known)
 	var unknown []int
 	left := 1.0
@@ -62,7 +61,7 @@ func completed(known []float64, exists []bool) []float64 {
 	}
 	for _, i := range unknown {
 		switch {
-		case left < slack:
+		case left < costs.PropensitySlack:
 			out[i] = 0
 		case len(unknown) == 1:
 			out[i] = left

@@ -28,8 +28,8 @@ func (e *MissingLibraryError) Hint() string {
 }
 
 // Locate finds the LightGBM library: the flag, the environment variable LIGHTGBM_LIB, the folders of an
-// installed program, the project's download folder (beside the executable, then upwards from the working folder), the system. The flag and the variable are binding: if
-// one is set, no other place is searched. tried lists the places in order; the error is a *MissingLibraryError.
+// installed program, the project's download folder (beside the executable, then upwards from the working folder), the system.
+// The flag and the variable are binding: if one is set, no other place is searched. tried lists the places in order; the error is a *MissingLibraryError.
 func Locate(flag string) (path string, tried []string, err error) {
 	path, tried = sharedlib.Find(flag, EnvLibrary, searchPlaces(), libraryAt)
 	if path == "" {

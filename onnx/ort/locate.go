@@ -13,8 +13,8 @@ import (
 const EnvLibrary = "ONNXRUNTIME_LIB"
 
 // Locate finds the ONNX Runtime library for the CPU: the flag, the environment variable ONNXRUNTIME_LIB, the
-// folders of an installed program, the project's download folder (beside the executable, then upwards from the working folder), the user's cache folder, the system.
-// The flag and the variable are binding: if one is set, no other place is searched. tried lists the places in order;
+// folders of an installed program, the project's download folder (beside the executable, then upwards from the working
+// folder), the user's cache folder, the system. The flag and the variable are binding: if one is set, no other place is searched. tried lists the places in order;
 // the error is a *MissingLibraryError.
 func Locate(flag string) (path string, tried []string, err error) {
 	return locate(flag, CPU)

@@ -48,8 +48,8 @@ type form struct {
 	write func(io.Writer) error
 }
 
-// illustrated returns the report with the figures of its rows and distributions, one set per setting. A figure that is there already
-// stays.
+// illustrated returns the report with the figures of its rows and distributions, one set for each setting. Figures that it has
+// already are kept.
 func (r *Report) illustrated() *Report {
 	full := *r
 	full.Figures = slices.Clone(r.Figures)

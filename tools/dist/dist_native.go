@@ -36,8 +36,8 @@ func versionOf(library string) string {
 // debianPackages are those from which the image has its libraries.
 var debianPackages = []string{"libc6", "libstdc++6", "libgcc-s1", "ca-certificates"}
 
-// debianRoot downloads Debian's packages for an architecture with apt, in folders of its own, and unpacks them into a folder. It
-// returns that folder and the versions of the packages.
+// debianRoot downloads Debian's packages for an architecture with apt and unpacks them. It returns the folder with their files, and
+// the versions of the packages. apt works in a folder of this run, so the system's packages do not matter.
 func (d *dist) debianRoot(ctx context.Context, arch string) (root string, versions map[string]string, err error) {
 	dir := filepath.Join(d.work, "linux-"+arch, "debian")
 	root = filepath.Join(dir, "root")

@@ -4,12 +4,11 @@ import (
 	"bytes"
 	"context"
 	"debug/buildinfo"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -53,11 +52,7 @@ func (d *dist) share(ctx context.Context, binary string) (files []tree.File, err
 		if err != nil {
 			return nil, err
 		}
-		path := filepath.Join(d.work, shell+".completion")
-		if err := atomicfile.WriteFile(path, []byte(text+"\n")); err != nil {
-			return nil, err
-		}
-		files = append(files, tree.File{Name: place, Mode: 0o644, From: path})
+		files = append(files, tree.File{Name: place, Mode: 0o644, Data: []byte(text + "\n")})
 	}
 	return files, nil
 }
@@ -68,32 +63,20 @@ func (d *dist) notices(ctx context.Context, t target, binary string) (string, er
 	if err != nil {
 		return "", err
 	}
-	goroot, err := output(ctx, "go", "env", "GOROOT")
+	folders, err := output(ctx, "go", "env", "GOROOT", "GOMODCACHE")
 	if err != nil {
 		return "", err
 	}
+	goroot, modules, _ := strings.Cut(folders, "\n")
 	var text bytes.Buffer
 	if err := addNotices(&text, "Go "+info.GoVersion, goroot); err != nil {
 		return "", err
 	}
-	args := []string{"mod", "download", "-json"}
 	for _, m := range info.Deps {
-		if m.Sum != "" { // another is of this repository
-			args = append(args, m.Path+"@"+m.Version)
+		if m.Sum == "" {
+			continue // a module of this repository
 		}
-	}
-	listed, err := output(ctx, "go", args...)
-	if err != nil {
-		return "", err
-	}
-	for list := json.NewDecoder(strings.NewReader(listed)); ; {
-		var m struct{ Path, Version, Dir string }
-		if err := list.Decode(&m); err == io.EOF {
-			break
-		} else if err != nil {
-			return "", fmt.Errorf("go mod download: %w", err)
-		}
-		if err := addNotices(&text, m.Path+" "+m.Version, m.Dir); err != nil {
+		if err := addNotices(&text, m.Path+" "+m.Version, filepath.Join(modules, escaped(m.Path)+"@"+escaped(m.Version))); err != nil {
 			return "", err
 		}
 	}
@@ -104,7 +87,14 @@ func (d *dist) notices(ctx context.Context, t target, binary string) (string, er
 	return path, atomicfile.WriteFile(path, text.Bytes())
 }
 
-// addNotices appends the licences and notices in the folder of a module, or in one above it where it is part of a larger one.
+// escaped is a path or version as the cache of modules spells it: an exclamation mark and a small letter for a capital one.
+func escaped(path string) string {
+	return capital.ReplaceAllStringFunc(path, func(c string) string { return "!" + strings.ToLower(c) })
+}
+
+var capital = regexp.MustCompile("[A-Z]")
+
+// addNotices appends the licences and notices in the folder of a module.
 func addNotices(w *bytes.Buffer, name, dir string) error {
 	var found []string
 	for _, pattern := range []string{"LICEN[CS]E*", "COPYING*", "NOTICE*", "License*"} {

@@ -25,7 +25,7 @@ var root = func() string {
 	return dir
 }()
 
-// needGenerator skips the test where nobody has fetched Hugo. With CI=true that is an error.
+// needGenerator skips the test if Hugo was not fetched, or fails if CI=true.
 func needGenerator(t *testing.T) {
 	t.Helper()
 	if testing.Short() {

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"pipe/costs/outcome/look"
+	"pipe/internal/hint"
 	"pipe/internal/judge"
 )
 
@@ -119,7 +119,7 @@ func TestWhichOutcomes(t *testing.T) {
 	} {
 		p, _, text, err := propose(t, save(t, "log.csv", c.text), "")
 		if c.fails != "" {
-			if bad := (*look.UnusableError)(nil); !errors.As(err, &bad) || !strings.Contains(err.Error(), c.fails) || bad.Hint() == "" {
+			if bad := (*hint.Error)(nil); !errors.As(err, &bad) || !strings.Contains(err.Error(), c.fails) || bad.Hint() == "" {
 				t.Errorf("%s: %v\n%s", name, err, text)
 			}
 			continue

@@ -15,6 +15,7 @@ import (
 	"pipe/costs/outcome/look"
 	"pipe/internal/config"
 	"pipe/internal/dataerror"
+	"pipe/internal/hint"
 	"pipe/internal/realdata"
 	"pipe/internal/storage"
 )
@@ -229,7 +230,7 @@ func TestUnusable(t *testing.T) {
 		"id,small_correct,large_correct\na,1,0\nb,0,1\n":                {"nothing in it is known", "add columns"},
 	} {
 		_, _, _, err := propose(t, save(t, "log.csv", text), "")
-		bad, data := (*look.UnusableError)(nil), (*dataerror.Error)(nil)
+		bad, data := (*hint.Error)(nil), (*dataerror.Error)(nil)
 		if !errors.As(err, &bad) || !errors.As(err, &data) || !strings.Contains(err.Error(), says[0]) || !strings.Contains(bad.Hint(), says[1]) {
 			t.Errorf("%q: %v, hint %v", text, err, bad)
 		}

@@ -2,9 +2,13 @@ package look
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 
+	"pipe/internal/dataerror"
+	"pipe/internal/hint"
+	"pipe/internal/storage"
 	"pipe/internal/textfile"
 )
 
@@ -77,8 +81,8 @@ func (r *Request) Features() []string {
 }
 
 // Propose says what the columns of a table of outcomes are. features, which may be nil, is a table with what is known of each
-// request; columns, which may be nil, are the columns of outcomes of a table with a row per request. A table that cannot be used is an
-// *UnusableError.
+// request; columns, which may be nil, are the columns of outcomes of a table with a row per request. A table that cannot be used is a
+// *costs.DataError with a hint.
 func Propose(outcomes, features *Table, columns []string) (*Proposal, error) {
 	p := &Proposal{Outcomes: outcomes, Features: features}
 	if outcomes.Rows == 0 {
@@ -114,6 +118,11 @@ func Propose(outcomes, features *Table, columns []string) (*Proposal, error) {
 	}
 	p.check()
 	return p, nil
+}
+
+// unusable is about a table from which no policy can be learned as it is. do is what to record or to change.
+func unusable(file storage.Location, do, format string, args ...any) error {
+	return hint.With(&dataerror.Error{File: file.String(), Msg: fmt.Sprintf(format, args...)}, do)
 }
 
 // joined looks at the table of features.

@@ -8,7 +8,6 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -19,11 +18,11 @@ import (
 
 // Input is what a package is made of.
 type Input struct {
-	Version string // a semantic version
-	Arch    string // as Go names it
-	Binary  string // path of the program
-	Library string // path of ONNX Runtime
-	Texts   []string
+	Version string      // a semantic version
+	Arch    string      // as Go names it
+	Binary  string      // path of the program
+	Library string      // path of ONNX Runtime
+	Texts   []string    // paths of licences and notices; LICENSE becomes copyright
 	Share   []tree.File // below /usr/share
 	Time    time.Time
 }
@@ -76,7 +75,7 @@ Description: learn who should answer a request and what they should be shown
 func sums(files []tree.File) ([]byte, error) {
 	var b bytes.Buffer
 	for _, f := range files {
-		content, err := os.ReadFile(f.From)
+		content, err := f.Content()
 		if err != nil {
 			return nil, err
 		}

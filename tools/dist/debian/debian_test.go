@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"pipe/tools/dist/debian"
+	"pipe/tools/dist/tree"
 )
 
 // input writes small files in place of the program and the library.
@@ -26,7 +27,7 @@ func input(t *testing.T) debian.Input {
 	}
 	return debian.Input{
 		Version: "1.2.3-rc.1", Arch: "arm64", Binary: file("program", "machine code"), Library: file("libonnxruntime.so.1", "library"),
-		Texts: []string{file("LICENSE", "licence")}, Time: time.Unix(1e9, 0),
+		Texts: []string{file("LICENSE", "licence")}, Share: []tree.File{{Name: "man/man1/pipe.1", Mode: 0o644, Data: []byte("manual")}}, Time: time.Unix(1e9, 0),
 	}
 }
 
@@ -72,7 +73,7 @@ func TestWrite(t *testing.T) {
 	}
 	check := exec.CommandContext(t.Context(), "md5sum", "--check", "--strict", "DEBIAN/md5sums")
 	check.Dir = root
-	if out, err := check.CombinedOutput(); err != nil || strings.Count(string(out), ": OK") != 3 {
+	if out, err := check.CombinedOutput(); err != nil || strings.Count(string(out), ": OK") != 4 {
 		t.Errorf("md5sums: %v\n%s", err, out)
 	}
 }

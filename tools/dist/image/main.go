@@ -2,7 +2,7 @@
 //
 //	go run . -root root.tar -arch amd64 -version 1.2.3 -time 1700000000 -out image.tar
 //
-// It is a module of its own, because the library for images brings many others.
+// It is a separate module: the library for images has many dependencies, which the rest does not need.
 package main
 
 import (

@@ -39,6 +39,18 @@ func (f File) open() (io.ReadCloser, int64, error) {
 	return r, info.Size(), nil
 }
 
+// Content returns the content.
+func (f File) Content() ([]byte, error) {
+	r, n, err := f.open()
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	b := make([]byte, n)
+	_, err = io.ReadFull(r, b)
+	return b, err
+}
+
 // Size is the number of bytes of all files.
 func Size(files []File) (sum int64, err error) {
 	for _, f := range files {
