@@ -21,7 +21,7 @@ type Result struct {
 	Files    []File   `json:"files"`
 }
 
-// Cost is the mean cost of a request, wrong answers and fees together.
+// Cost is the mean cost of a request: fees, and 1 for a wrong answer.
 type Cost struct {
 	Choice string  `json:"choice"`
 	Cost   float64 `json:"cost"`

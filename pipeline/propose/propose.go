@@ -28,7 +28,7 @@ type Options struct {
 	Replace  bool             // a file at Out
 }
 
-// Run looks at a table and writes a configuration for its import. A table that cannot be used is a *costs.DataError with a hint.
+// Run looks at a table and writes a configuration for its import. A table that cannot be used is a *costs.DataError with a hint, and wrong options are a *stage.OptionError.
 func Run(ctx context.Context, o Options, progress stage.Progress) (*Report, error) {
 	if err := o.check(ctx); err != nil {
 		return nil, err

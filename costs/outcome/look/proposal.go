@@ -37,9 +37,9 @@ type Long struct {
 	Experts        []string
 	Advices        []string // besides None
 	Key, Value     string   // loss, correct, score or answer, and its column
-	Fee            string
-	Prediction     string
-	Propensity     string // each row is a decision
+	Fee            string   // a column, of money for each answer; "": none
+	Prediction     string   // a column, of answers; "": none
+	Propensity     string   // a column, of probabilities: each row is a decision; "": none
 }
 
 // Wide is a table with a row per request and a column per pair.
@@ -51,7 +51,7 @@ type Wide struct {
 	unmarked bool // only the names of models make them outcomes
 }
 
-// Pair is a pair of a wide table, with its columns.
+// Pair is a pair of a wide table: the names of its expert and advice, and its columns of outcomes, fees and answers. "": it has none.
 type Pair struct{ Expert, Advice, Column, Fee, Prediction string }
 
 // Request is what the columns of a table say of a request.

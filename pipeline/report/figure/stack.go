@@ -21,9 +21,9 @@ type Key struct{ Name, Colour string }
 
 // Bar has the parts of a bar. Parts that are not known are NaN, and the bar is then left out.
 type Bar struct {
-	Parts []float64
-	Mark  float64 // where the bar has a mark; 0: none
-	About string  // is shown by a pointer
+	Parts []float64 // in the order of the names, as shares or amounts of the axis
+	Mark  float64   // where the bar has a mark; 0: none
+	About string    // is shown by a pointer
 }
 
 // Whole spells shares of the whole as per cent.
