@@ -2,13 +2,11 @@ package docs_test
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"pipe/internal/realdata"
-	"pipe/onnx/ort/orttest"
 )
 
 // TestReadme: the demo prints what the first screen of the README shows.
@@ -16,15 +14,8 @@ func TestReadme(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it builds the program")
 	}
-	orttest.Open(t, 1)
-	root, bin := realdata.Root(t), t.TempDir()
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", filepath.Join(bin, "pipe"), "./cmd/pipe")
-	build.Dir = root
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	t.Setenv("PATH", bin+string(os.PathListSeparator)+os.Getenv("PATH"))
-	page := read(t, filepath.Join(root, "README.md"))
+	t.Setenv("PATH", program(t)+string(os.PathListSeparator)+os.Getenv("PATH"))
+	page := read(t, filepath.Join(realdata.Root(t), "README.md"))
 	shown := 0
 	for _, block := range fenced.FindAllStringSubmatch(page, -1) {
 		if block[1] != "console" {

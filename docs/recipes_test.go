@@ -2,12 +2,12 @@ package docs_test
 
 import (
 	"net"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"testing"
 
 	"pipe/internal/realdata"
+	"pipe/onnx/ort/orttest"
 )
 
 // TestRecipes does what a reader of each recipe does, with a program that is built once.
@@ -15,19 +15,12 @@ func TestRecipes(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it trains and builds the program")
 	}
-	for _, program := range []string{"curl", "jq"} {
-		if _, err := exec.LookPath(program); err != nil {
+	for _, name := range []string{"curl", "jq"} {
+		if _, err := exec.LookPath(name); err != nil {
 			t.Skip(err)
 		}
 	}
-	root, bin := realdata.Root(t), t.TempDir()
-	if os.Getenv("ONNXRUNTIME_LIB") == "" {
-		t.Setenv("ONNXRUNTIME_LIB", filepath.Join(root, "third_party/onnxruntime/lib"))
-	}
-	build := exec.CommandContext(t.Context(), "go", "build", "-C", root, "-o", bin, "./cmd/pipe")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
+	root, bin := realdata.Root(t), program(t)
 	for _, name := range []string{"models", "retrieval", "disclosure"} {
 		t.Run(name, func(t *testing.T) {
 			data := ""
@@ -38,6 +31,18 @@ func TestRecipes(t *testing.T) {
 				"~/pipe", root, "$PIPE_DATA/outcomes/mba-retrieval", data, "127.0.0.1:8080", freeAddress(t))
 		})
 	}
+}
+
+// program builds pipe into a folder, which it returns. Programs that the test starts find the runtime library of the test.
+func program(t *testing.T) string {
+	t.Helper()
+	t.Setenv("ONNXRUNTIME_LIB", filepath.Dir(orttest.Open(t, 1).Library()))
+	folder := t.TempDir()
+	build := exec.CommandContext(t.Context(), "go", "build", "-C", realdata.Root(t), "-o", folder, "./cmd/pipe")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return folder
 }
 
 // freeAddress returns an address of this machine on which nothing listens.
