@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/package-url/packageurl-go"
+
 	"pipe/internal/atomicfile"
 	"pipe/tools/dist/archive"
 	"pipe/tools/dist/debian"
@@ -35,8 +37,7 @@ func (d *dist) platform(ctx context.Context, t target, kinds []string, binary st
 	if err != nil {
 		return err
 	}
-	v := versionOf(library)
-	parts := []sbom.Part{{Name: "onnxruntime", Version: v, URL: "pkg:pypi/onnxruntime@" + v, SHA256: sum}}
+	parts := []sbom.Part{{URL: packageurl.PackageURL{Type: packageurl.TypePyPi, Name: "onnxruntime", Version: versionOf(library)}, SHA256: sum}}
 	in := debian.Input{Version: d.version, Arch: t.arch, Library: library, Share: share, Time: d.time}
 	for _, kind := range kinds {
 		bare, cloud := strings.CutPrefix(kind, "cloud-")
@@ -123,7 +124,10 @@ func (d *dist) imageOf(ctx context.Context, program string, in debian.Input, par
 	}
 	parts = slices.Clone(parts)
 	for _, name := range slices.Sorted(maps.Keys(versions)) {
-		parts = append(parts, sbom.Part{Name: name, Version: versions[name], URL: "pkg:deb/debian/" + name + "@" + versions[name] + "?arch=" + in.Arch})
+		parts = append(parts, sbom.Part{URL: packageurl.PackageURL{
+			Type: packageurl.TypeDebian, Namespace: "debian", Name: name, Version: versions[name],
+			Qualifiers: packageurl.QualifiersFromMap(map[string]string{"arch": in.Arch}),
+		}})
 	}
 	return d.artifact(fmt.Sprintf("%s-%s-linux-%s.oci.tar", program, d.version, in.Arch), in.Binary, parts,
 		func(path string) error { return d.image(ctx, path, program, in, root) })

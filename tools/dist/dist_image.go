@@ -40,10 +40,9 @@ func rootFiles(in debian.Input, debianRoot string) ([]tree.File, error) {
 		}
 		files = append(files, tree.File{Name: "lib/" + names.folder + "/" + l, Mode: 0o755, From: from})
 	}
-	for _, p := range []string{"libc6", "libgcc-s1", "ca-certificates"} { // libstdc++6 refers to the licence of gcc-12-base, as libgcc-s1
-		if license := filepath.Join(debianRoot, "usr/share/doc", p, "copyright"); isFile(license) {
-			files = append(files, tree.File{Name: "usr/share/doc/" + p + "/copyright", Mode: 0o644, From: license})
-		}
+	for _, p := range []string{"libc6", "gcc-12-base", "ca-certificates"} { // gcc-12-base has the licences of libgcc-s1 and libstdc++6
+		license := "usr/share/doc/" + p + "/copyright"
+		files = append(files, tree.File{Name: license, Mode: 0o644, From: filepath.Join(debianRoot, license)})
 	}
 	certificates, err := bundle(filepath.Join(debianRoot, "usr/share/ca-certificates/mozilla"))
 	return append(
@@ -54,11 +53,6 @@ func rootFiles(in debian.Input, debianRoot string) ([]tree.File, error) {
 		tree.File{Name: "tmp", Mode: fs.ModeDir | fs.ModeSticky | 0o777},
 		tree.File{Name: "data", Mode: fs.ModeDir | 0o755},
 	), err
-}
-
-func isFile(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && info.Mode().IsRegular()
 }
 
 // bundle joins the certificates of a folder.

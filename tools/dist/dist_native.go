@@ -33,8 +33,8 @@ func versionOf(library string) string {
 	return strings.TrimSuffix(strings.TrimPrefix(strings.TrimPrefix(filepath.Base(library), "libonnxruntime."), "so."), ".dylib")
 }
 
-// debianPackages are those from which the image has its libraries.
-var debianPackages = []string{"libc6", "libstdc++6", "libgcc-s1", "ca-certificates"}
+// debianPackages are those from which the image has its libraries, their licences and the certificates.
+var debianPackages = []string{"libc6", "libstdc++6", "libgcc-s1", "gcc-12-base", "ca-certificates"}
 
 // debianRoot downloads Debian's packages for an architecture with apt and unpacks them. It returns the folder with their files, and
 // the versions of the packages. apt works in a folder of this run, so the system's packages do not matter.

@@ -28,8 +28,8 @@ type Input struct {
 // user is without rights, and has no entry of a person or a service in any system.
 const user = "65532:65532"
 
-// config is how a container starts: as a server of the policies in /policies, which have to be mounted there. It listens only
-// inside of the container unless a port is published.
+// config is how a container starts: as a server of the policies in /policies, which have to be mounted there. It listens at the
+// loopback address of the container: what does not share its network cannot ask, as there are no keys.
 func config() v1.Config {
 	return v1.Config{
 		User:         user,

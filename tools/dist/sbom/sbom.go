@@ -7,17 +7,18 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
+	"path"
 	"strings"
 	"time"
 
 	cdx "github.com/CycloneDX/cyclonedx-go"
+	"github.com/package-url/packageurl-go"
 )
 
 // Part is a component that was not built here, such as a shared library.
 type Part struct {
-	Name, Version string
-	URL           string // package URL: pkg:TYPE/NAME@VERSION
-	SHA256        string // of the file; "" if it is a package of several files
+	URL    packageurl.PackageURL // its name, version, and where it comes from
+	SHA256 string                // of the file; "" if it is a package of several files
 }
 
 // Input is what an SBOM is made of.
@@ -40,7 +41,11 @@ func Write(w io.Writer, in Input) error {
 		}
 	}
 	for _, p := range in.Parts {
-		components = append(components, library(p.Name, p.Version, p.URL, p.SHA256))
+		c, err := library(p.URL.Name, p)
+		if err != nil {
+			return fmt.Errorf("write SBOM of %s: %w", in.Artifact, err)
+		}
+		components = append(components, c)
 	}
 	bom := cdx.NewBOM()
 	bom.Metadata = &cdx.Metadata{
@@ -60,19 +65,33 @@ func linked(binary string) ([]cdx.Component, error) {
 	if err != nil {
 		return nil, err
 	}
-	version := strings.TrimPrefix(info.GoVersion, "go")
-	out := []cdx.Component{library("go", version, "pkg:generic/go@"+version, "")}
+	toolchain, err := library("go", Part{URL: packageurl.PackageURL{Type: packageurl.TypeGeneric, Name: "go", Version: strings.TrimPrefix(info.GoVersion, "go")}})
+	if err != nil {
+		return nil, err
+	}
+	out := []cdx.Component{toolchain}
 	for _, m := range info.Deps {
 		if strings.HasPrefix(m.Version, "v0.0.0") && m.Sum == "" || m.Version == "(devel)" {
 			continue // a module of this repository
 		}
-		out = append(out, library(m.Path, m.Version, "pkg:golang/"+m.Path+"@"+m.Version, moduleSum(m.Sum)))
+		namespace, name := path.Split(m.Path)
+		url := packageurl.PackageURL{Type: packageurl.TypeGolang, Namespace: namespace, Name: name, Version: m.Version}
+		c, err := library(m.Path, Part{URL: url, SHA256: moduleSum(m.Sum)})
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, c)
 	}
 	return out, nil
 }
 
-func library(name, version, url, sum string) cdx.Component {
-	return cdx.Component{Type: cdx.ComponentTypeLibrary, BOMRef: url, Name: name, Version: version, PackageURL: url, Hashes: hashes(sum)}
+// library describes a part by its package URL in the standard form: a + of a version is escaped, and Go's modules are in lower case.
+func library(name string, p Part) (cdx.Component, error) {
+	if err := p.URL.Normalize(); err != nil {
+		return cdx.Component{}, fmt.Errorf("%s: %w", name, err)
+	}
+	url := p.URL.ToString()
+	return cdx.Component{Type: cdx.ComponentTypeLibrary, BOMRef: url, Name: name, Version: p.URL.Version, PackageURL: url, Hashes: hashes(p.SHA256)}, nil
 }
 
 func hashes(sum string) *[]cdx.Hash {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	cdx "github.com/CycloneDX/cyclonedx-go"
+	"github.com/package-url/packageurl-go"
 
 	"pipe/tools/dist/sbom"
 )
@@ -26,7 +27,10 @@ func TestWrite(t *testing.T) {
 	}
 	in := sbom.Input{
 		Artifact: "pipe.tar.gz", SHA256: strings.Repeat("ab", 32), Version: "1.2.3", Binary: binary, Time: time.Unix(1e9, 0),
-		Parts: []sbom.Part{{Name: "onnxruntime", Version: "1.31.1", URL: "pkg:pypi/onnxruntime@1.31.1", SHA256: strings.Repeat("cd", 32)}},
+		Parts: []sbom.Part{
+			{URL: packageurl.PackageURL{Type: packageurl.TypePyPi, Name: "onnxruntime", Version: "1.31.1"}, SHA256: strings.Repeat("cd", 32)},
+			{URL: packageurl.PackageURL{Type: packageurl.TypeDebian, Namespace: "debian", Name: "libc6", Version: "2.36-9+deb12u14"}, SHA256: strings.Repeat("ef", 32)},
+		},
 	}
 	var first, second bytes.Buffer
 	if err := errors.Join(sbom.Write(&first, in), sbom.Write(&second, in)); err != nil {
@@ -42,7 +46,7 @@ func TestWrite(t *testing.T) {
 	if m := bom.Metadata; m.Component.Version != "1.2.3" || m.Timestamp != "2001-09-09T01:46:40Z" {
 		t.Errorf("it describes %+v at %s", m.Component, m.Timestamp)
 	}
-	for _, url := range []string{"pkg:pypi/onnxruntime@1.31.1", "pkg:golang/github.com/CycloneDX/cyclonedx-go@", "pkg:generic/go@1."} {
+	for _, url := range []string{"pkg:pypi/onnxruntime@1.31.1", "pkg:deb/debian/libc6@2.36-9%2Bdeb12u14", "pkg:golang/github.com/cyclonedx/cyclonedx-go@v", "pkg:generic/go@1."} {
 		at := slices.IndexFunc(*bom.Components, func(c cdx.Component) bool { return strings.HasPrefix(c.PackageURL, url) })
 		if at < 0 {
 			t.Errorf("it does not have %s", url)
@@ -51,6 +55,11 @@ func TestWrite(t *testing.T) {
 		if c := (*bom.Components)[at]; c.Version == "" || c.Name != "go" && (c.Hashes == nil || len((*c.Hashes)[0].Value) != 64) {
 			t.Errorf("%s: %+v", url, c)
 		}
+	}
+	nameless := in
+	nameless.Parts = []sbom.Part{{URL: packageurl.PackageURL{Type: packageurl.TypePyPi}}}
+	if sbom.Write(&second, nameless) == nil {
+		t.Error("a part without a name is no error")
 	}
 	in.Binary = "sbom_test.go"
 	if sbom.Write(&second, in) == nil {
